@@ -1,0 +1,200 @@
+package gradcheck
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	G "gorgonia.org/gorgonia"
+)
+
+// A MismatchError says that a gradient is not what the cost's differences make it. It describes the entry that is
+// furthest off, measured in tolerances; an entry that is NaN or infinite comes before all others. Find it with errors.As.
+type MismatchError struct {
+	Input      string   // the name of the input
+	Index      []int    // the entry's index in it: empty for a scalar, nil for a directional check
+	Analytic   float64  // what gorgonia.Grad's expression computes
+	Numerical  float64  // what the difference of costs gives
+	Tolerance  float64  // what they may differ by: atol + rtol·|Numerical|
+	Off, Total int      // how many of the numbers compared are off, over all inputs, and how many there are
+	Also       []string // the other inputs in which one is off
+}
+
+// Error gives the entry, both values, and how much else is off.
+func (e *MismatchError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "gradient of %s", e.Input)
+	switch {
+	case e.Index == nil:
+		b.WriteString(" along a random direction")
+	case len(e.Index) > 0:
+		fmt.Fprintf(&b, " at %v", e.Index)
+	}
+	fmt.Fprintf(&b, ": analytic %.9g, numerical %.9g", e.Analytic, e.Numerical)
+	switch {
+	case !finite(e.Analytic):
+		b.WriteString(": the analytic value is not finite")
+	case !finite(e.Numerical):
+		b.WriteString(": the cost is not finite within a step of the point")
+	default:
+		fmt.Fprintf(&b, ", off by %.3g where %.3g is tolerated", math.Abs(e.Analytic-e.Numerical), e.Tolerance)
+	}
+	fmt.Fprintf(&b, " (%d of %d compared are off", e.Off, e.Total)
+	if len(e.Also) > 0 {
+		fmt.Fprintf(&b, "; also in %s", strings.Join(e.Also, ", "))
+	}
+	b.WriteString(")")
+	return b.String()
+}
+
+// check is what Check and Expr both come to.
+func (c Config) check(cost *G.Node, wrt G.Nodes) (err error) {
+	x, err := newExpression(cost, wrt)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := x.close(); err == nil {
+			err = e
+		}
+	}()
+	grads, err := x.gradients()
+	if err != nil {
+		return err
+	}
+	if c.Directional {
+		return c.directions(x, grads)
+	}
+	return c.entries(x, grads)
+}
+
+// entries compares every entry of every input.
+func (c Config) entries(x *expression, grads [][]float64) error {
+	var t tally
+	for k, in := range x.inputs {
+		for i := range in.len() {
+			at := in.at(i)
+			x0 := *at
+			lo, hi := x0-c.Eps, x0+c.Eps
+			if !(lo < hi) {
+				return fmt.Errorf("%s at %v is %g: a step of %g changes nothing there", in.name, in.index(i), x0, c.Eps)
+			}
+			*at = hi
+			above, err := x.cost()
+			if err != nil {
+				return err
+			}
+			*at = lo
+			below, err := x.cost()
+			if err != nil {
+				return err
+			}
+			*at = x0
+			t.add(c, MismatchError{
+				Input: in.name, Index: in.index(i), Analytic: grads[k][i],
+				Numerical: (above - below) / (hi - lo), // by the step that was taken, after rounding
+			})
+		}
+	}
+	return t.err()
+}
+
+// directions compares the derivative along one direction for each input.
+func (c Config) directions(x *expression, grads [][]float64) error {
+	var t tally
+	r := rand.New(rand.NewPCG(c.Seed, 0x9e3779b97f4a7c15))
+	for k, in := range x.inputs {
+		x0, d := make([]float64, in.len()), unit(r, in.len())
+		analytic := 0.0
+		for i := range x0 {
+			x0[i] = *in.at(i)
+			if !(x0[i]-c.Eps < x0[i]+c.Eps) {
+				return fmt.Errorf("%s at %v is %g: a step of %g changes nothing there", in.name, in.index(i), x0[i], c.Eps)
+			}
+			// The step that will be taken, after rounding.
+			step := (x0[i] + c.Eps*d[i]) - (x0[i] - c.Eps*d[i])
+			analytic += grads[k][i] * step / (2 * c.Eps)
+		}
+		move := func(by float64) (float64, error) {
+			for i := range x0 {
+				*in.at(i) = x0[i] + by*d[i]
+			}
+			return x.cost()
+		}
+		above, err := move(c.Eps)
+		if err != nil {
+			return err
+		}
+		below, err := move(-c.Eps)
+		if err != nil {
+			return err
+		}
+		for i := range x0 {
+			*in.at(i) = x0[i]
+		}
+		t.add(c, MismatchError{Input: in.name, Analytic: analytic, Numerical: (above - below) / (2 * c.Eps)})
+	}
+	return t.err()
+}
+
+// unit returns a direction of length 1, all directions being equally likely.
+func unit(r *rand.Rand, n int) []float64 {
+	d := make([]float64, n)
+	length := 0.0
+	for length == 0 {
+		for i := range d {
+			d[i] = r.NormFloat64()
+			length = math.Hypot(length, d[i])
+		}
+	}
+	for i := range d {
+		d[i] /= length
+	}
+	return d
+}
+
+// A tally keeps the worst of the comparisons made.
+type tally struct {
+	worst      MismatchError
+	badness    float64 // of worst: how many tolerances it is off by
+	off, total int
+	names      []string // of the inputs with an entry that is off
+}
+
+// add compares m's two values.
+func (t *tally) add(c Config, m MismatchError) {
+	t.total++
+	m.Tolerance = c.Atol + c.Rtol*math.Abs(m.Numerical)
+	badness := math.Abs(m.Analytic-m.Numerical) / m.Tolerance
+	if !finite(m.Analytic) || !finite(m.Numerical) {
+		badness = math.Inf(1)
+	}
+	if badness <= 1 {
+		return
+	}
+	t.off++
+	if len(t.names) == 0 || t.names[len(t.names)-1] != m.Input {
+		t.names = append(t.names, m.Input)
+	}
+	if badness > t.badness {
+		t.worst, t.badness = m, badness
+	}
+}
+
+// err is the worst mismatch, or nil if there is none.
+func (t *tally) err() error {
+	if t.off == 0 {
+		return nil
+	}
+	m := t.worst
+	m.Off, m.Total = t.off, t.total
+	for _, name := range t.names {
+		if name != m.Input {
+			m.Also = append(m.Also, name)
+		}
+	}
+	return &m
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,0 +1,254 @@
+package gradcheck
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// An expression is a cost, its inputs and their gradients, ready to run. Two programs run it: one for the cost alone, as
+// differences need it, and one for the cost and the gradients.
+type expression struct {
+	inputs []*cells
+	before []snapshot // of all that the cost reads
+
+	costRun, gradRun G.VM
+	alone, together  G.Value   // the cost, as each of the two finds it
+	grads            []G.Value // by input; what is not differentiated stays nil
+
+	graph *G.ExprGraph
+	reads G.Nodes // added to the graph, to be removed again
+}
+
+// newExpression takes the gradient of cost if it hasn't been taken yet, and compiles the two programs.
+func newExpression(cost *G.Node, wrt G.Nodes) (*expression, error) {
+	if err := validate(cost, wrt); err != nil {
+		return nil, err
+	}
+	x := &expression{graph: cost.Graph(), grads: make([]G.Value, len(wrt))}
+	compiled := false
+	defer func() {
+		if !compiled { // an error, or a panic of Gorgonia's
+			x.removeReads()
+		}
+	}()
+	for _, n := range wrt {
+		in, err := newCells(n.Name(), n.Value())
+		if err != nil {
+			return nil, err
+		}
+		x.inputs = append(x.inputs, in)
+	}
+	below := descendants(cost)
+	if err := x.snapshot(wrt, below); err != nil {
+		return nil, err
+	}
+	grads, err := gradNodes(cost, wrt, below)
+	if err != nil {
+		return nil, err
+	}
+	costAlone, costTogether := x.read(cost, &x.alone), x.read(cost, &x.together)
+	roots := G.Nodes{costTogether}
+	for i, n := range grads {
+		if n != nil {
+			roots = append(roots, x.read(n, &x.grads[i]))
+		}
+	}
+	// Compiled is what these roots need, and no more: other costs of the graph and its own Reads stay out of it.
+	x.costRun = G.NewTapeMachine(x.graph.ExactSubgraphRoots(costAlone))
+	x.gradRun = G.NewTapeMachine(x.graph.ExactSubgraphRoots(roots...))
+	compiled = true
+	return x, nil
+}
+
+var errNoInput = errors.New("there is no input to differentiate")
+
+// validate says what is wrong with the arguments, before anything is changed.
+func validate(cost *G.Node, wrt G.Nodes) error {
+	switch {
+	case cost == nil:
+		return errors.New("the cost is nil")
+	case len(wrt) == 0:
+		return errNoInput
+	case !cost.IsScalar():
+		return fmt.Errorf("the cost must be a scalar, got shape %v: reduce it with Project", cost.Shape())
+	case cost.Dtype() != tensor.Float64:
+		return fmt.Errorf("the cost must be float64, got %v", cost.Dtype())
+	}
+	for i, n := range wrt {
+		switch {
+		case n == nil:
+			return fmt.Errorf("input %d is nil", i)
+		case n.Graph() != cost.Graph():
+			return fmt.Errorf("%s is not in the cost's graph", n.Name())
+		case !n.IsVar():
+			return fmt.Errorf("%s is not an input: gradients are taken with respect to input nodes", n.Name())
+		case n.Dtype() != tensor.Float64:
+			return fmt.Errorf("%s is %v: only float64 can be checked", n.Name(), n.Dtype())
+		case slices.Contains(wrt[:i], n):
+			return fmt.Errorf("%s is given twice", n.Name())
+		}
+	}
+	return nil
+}
+
+// snapshot copies the values of all inputs, wrt and what else the cost reads. It insists that no two of them share
+// memory with one of wrt, for a step in one would then be a step in both.
+func (x *expression) snapshot(wrt G.Nodes, below []*G.Node) error {
+	reads := slices.Clone(wrt)
+	for _, n := range below {
+		if n.IsVar() && !slices.Contains(wrt, n) {
+			reads = append(reads, n)
+		}
+	}
+	for i, n := range reads {
+		v := n.Value()
+		if v == nil {
+			return fmt.Errorf("%s has no value: bind one with WithValue or Let", n.Name())
+		}
+		for _, m := range wrt[:min(i, len(wrt))] {
+			if w := m.Value(); v.Uintptr() < w.Uintptr()+w.MemSize() && w.Uintptr() < v.Uintptr()+v.MemSize() {
+				return fmt.Errorf("%s and %s share memory: a step in one would move both", m.Name(), n.Name())
+			}
+		}
+		if s, ok := newSnapshot(n.Name(), v); ok {
+			x.before = append(x.before, s)
+		}
+	}
+	return nil
+}
+
+// unchanged reports an input that running the expression has changed.
+func (x *expression) unchanged() error {
+	for _, s := range x.before {
+		if !s.same() {
+			return fmt.Errorf("running the expression changed its input %s: an op wrote over it "+
+				"(gorgonia.Reshape shares its input's memory, and what follows it may write there)", s.name)
+		}
+	}
+	return nil
+}
+
+// read adds a Read of n to the graph. Values of nodes can't be trusted: the registers behind them are reused.
+func (x *expression) read(n *G.Node, into *G.Value) *G.Node {
+	r := G.Read(n, into)
+	x.reads = append(x.reads, r)
+	return r
+}
+
+func (x *expression) removeReads() {
+	for _, r := range slices.Backward(x.reads) {
+		x.graph.RemoveNode(r)
+	}
+	x.reads = nil
+}
+
+// close leaves everything as it was found, and reports an input that had changed.
+func (x *expression) close() error {
+	err := x.unchanged()
+	for _, s := range x.before {
+		s.restore()
+	}
+	x.removeReads()
+	return errors.Join(err, x.costRun.Close(), x.gradRun.Close())
+}
+
+// cost is the cost at the present values of the inputs.
+func (x *expression) cost() (float64, error) {
+	x.alone = nil // else Read copies into it
+	if err := run(x.costRun); err != nil {
+		return 0, err
+	}
+	return scalar(x.alone)
+}
+
+// gradients returns the gradient for each input, its entries in order, and tests on the way that runs agree.
+func (x *expression) gradients() ([][]float64, error) {
+	cost, grads, err := x.both()
+	if err != nil {
+		return nil, err
+	}
+	if !finite(cost) {
+		return nil, fmt.Errorf("the cost is %g at the given values", cost)
+	}
+	cost2, grads2, err := x.both()
+	if err != nil {
+		return nil, err
+	}
+	if !sameBits([]float64{cost}, []float64{cost2}) {
+		return nil, fmt.Errorf("%w: its cost is %v in one run and %v in the next", ErrNondeterministic, cost, cost2)
+	}
+	for k, in := range x.inputs {
+		if !sameBits(grads[k], grads2[k]) {
+			return nil, fmt.Errorf("%w: the gradient of %s differs between two runs", ErrNondeterministic, in.name)
+		}
+	}
+	for range 2 { // the second time without a gradient before it
+		alone, err := x.cost()
+		if err != nil {
+			return nil, err
+		}
+		if !sameBits([]float64{cost}, []float64{alone}) {
+			return nil, fmt.Errorf("%w: its cost is %v on its own and %v when its gradient is computed with it: "+
+				"an op keeps state, or writes over what another reads", ErrNondeterministic, alone, cost)
+		}
+	}
+	if err := x.unchanged(); err != nil {
+		return nil, err
+	}
+	return grads, nil
+}
+
+// both runs the cost and its gradients once.
+func (x *expression) both() (cost float64, grads [][]float64, err error) {
+	x.together = nil
+	clear(x.grads)
+	if err := run(x.gradRun); err != nil {
+		return 0, nil, err
+	}
+	if err := x.unchanged(); err != nil {
+		return 0, nil, err
+	}
+	if cost, err = scalar(x.together); err != nil {
+		return 0, nil, err
+	}
+	for k, in := range x.inputs {
+		if x.grads[k] == nil { // nothing of it is differentiated
+			grads = append(grads, make([]float64, in.len()))
+			continue
+		}
+		g, err := newCells("the gradient of "+in.name, x.grads[k])
+		if err != nil {
+			return 0, nil, err
+		}
+		if !slices.Equal(g.shape, in.shape) && !(g.len() == 1 && in.len() == 1) {
+			return 0, nil, fmt.Errorf("%s has shape %v, but %s has shape %v", g.name, g.shape, in.name, in.shape)
+		}
+		grads = append(grads, g.copy())
+	}
+	return cost, grads, nil
+}
+
+// scalar is the number that a cost's value holds.
+func scalar(v G.Value) (float64, error) {
+	c, err := newCells("the cost", v)
+	if err != nil {
+		return 0, err
+	}
+	if c.len() != 1 {
+		return 0, fmt.Errorf("the cost must be a scalar, got a value of shape %v", c.shape)
+	}
+	return *c.at(0), nil
+}
+
+// run runs vm once. Without a Reset the next run would do nothing, silently.
+func run(vm G.VM) error {
+	defer vm.Reset()
+	if err := vm.RunAll(); err != nil {
+		return fmt.Errorf("running the expression: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,265 @@
+package gradcheck_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers/gradcheck"
+)
+
+// layer is Σ w·tanh(xW + b) in a graph of its own, over the tensors given.
+func layer(x, w, b *tensor.Dense) (cost, xn, wn, bn *G.Node) {
+	g := G.NewGraph()
+	node := func(name string, v *tensor.Dense) *G.Node {
+		return G.NewTensor(g, v.Dtype(), v.Dims(), G.WithName(name), G.WithShape(v.Shape()...), G.WithValue(v))
+	}
+	xn, wn, bn = node("x", x), node("w", w), node("b", b)
+	y := must(G.Tanh(must(G.BroadcastAdd(must(G.Mul(xn, wn)), bn, nil, []byte{0}))))
+	return must(gradcheck.Project(y, 3)), xn, wn, bn
+}
+
+func TestExpr(t *testing.T) {
+	x, w, b := wave(4, 3), wave(3, 2), wave(1, 2)
+	if err := b.Reshape(2); err != nil {
+		t.Fatal(err)
+	}
+	before := bytesOf(x) + bytesOf(w) + bytesOf(b)
+
+	t.Run("takes the gradient", func(t *testing.T) {
+		cost, xn, wn, bn := layer(x, w, b)
+		for range 3 { // the first takes it, the others find it
+			if err := gradcheck.Expr(cost, wn, bn, xn); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := (gradcheck.Config{Directional: true}).Expr(cost, wn, bn, xn); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("finds the gradient", func(t *testing.T) {
+		cost, _, wn, bn := layer(x, w, b)
+		if _, err := G.Grad(cost, wn, bn); err != nil {
+			t.Fatal(err)
+		}
+		nodes := len(cost.Graph().AllNodes())
+		if err := gradcheck.Expr(cost, wn); err != nil {
+			t.Error(err)
+		}
+		if n := len(cost.Graph().AllNodes()); n != nodes {
+			t.Errorf("the graph had %d nodes, and has %d", nodes, n)
+		}
+	})
+	t.Run("between the steps of training", func(t *testing.T) {
+		cost, _, wn, bn := layer(x, w, b)
+		if _, err := G.Grad(cost, wn, bn); err != nil {
+			t.Fatal(err)
+		}
+		var seen G.Value
+		G.Read(cost, &seen)
+		vm := G.NewTapeMachine(cost.Graph(), G.BindDualValues(wn, bn))
+		defer vm.Close()
+		step := func() (float64, []float64) {
+			t.Helper()
+			if err := vm.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			vm.Reset()
+			d, err := wn.Grad()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return seen.Data().(float64), slices.Clone(d.Data().([]float64))
+		}
+		cost1, grad1 := step()
+		if err := gradcheck.Expr(cost, bn, wn); err != nil {
+			t.Fatal(err)
+		}
+		if seen.Data().(float64) != cost1 {
+			t.Error("the check wrote to a variable that the graph's own Read fills")
+		}
+		if d, _ := wn.Grad(); !slices.Equal(d.Data().([]float64), grad1) {
+			t.Error("the check added to a bound gradient")
+		}
+		cost2, grad2 := step()
+		for i := range grad1 {
+			grad1[i] *= 2 // gradients accumulate
+		}
+		if cost2 != cost1 || !slices.Equal(grad2, grad1) {
+			t.Error("a run after the check differs from one before")
+		}
+	})
+	t.Run("scalar value", func(t *testing.T) {
+		g := G.NewGraph()
+		s := G.NewScalar(g, G.Float64, G.WithName("s"), G.WithValue(0.3))
+		if err := gradcheck.Expr(must(G.Exp(s)), s); err != nil {
+			t.Error(err)
+		}
+		if s.Value().Data() != 0.3 {
+			t.Errorf("s is %v", s.Value())
+		}
+	})
+	t.Run("in place, strided", func(t *testing.T) {
+		v, err := wave(4, 3).Slice(nil, tensor.S(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		view := v.(*tensor.Dense)
+		was := bytesOf(view)
+		g := G.NewGraph()
+		n := G.NewVector(g, G.Float64, G.WithName("view"), G.WithShape(4), G.WithValue(view))
+		cost := must(gradcheck.Project(n, 1))
+		if err := gradcheck.Expr(cost, n); err != nil {
+			t.Error(err)
+		}
+		if bytesOf(view) != was {
+			t.Error("the view was left changed")
+		}
+	})
+	if after := bytesOf(x) + bytesOf(w) + bytesOf(b); after != before {
+		t.Errorf("the values were\n%s\nand are\n%s", before, after)
+	}
+}
+
+func TestExprRestoresAfterErrors(t *testing.T) {
+	evals := 0
+	failLater := cube()
+	wrong := cube()
+	wrong.df = func(_ int, x float64) float64 { return x }
+	for name, op := range map[string]G.Op{
+		"mismatch":   wrong,
+		"scribbling": scribbler{cube()},
+		"failing":    failing{cube()},
+		"later":      lateFailure{failLater, &evals},
+	} {
+		for _, c := range []gradcheck.Config{{}, {Directional: true}} {
+			evals = 0
+			v := vec(0.1, math.Copysign(0, -1), 0.3)
+			before := bytesOf(v)
+			g := G.NewGraph()
+			x := G.NewVector(g, G.Float64, G.WithName("x"), G.WithShape(3), G.WithValue(v))
+			if err := c.Expr(must(G.Sum(must(G.ApplyOp(op, x)))), x); err == nil {
+				t.Errorf("%s: no error", name)
+			}
+			if bytesOf(v) != before {
+				t.Errorf("%s, %+v: the value was %s and is %s", name, c, before, bytesOf(v))
+			}
+			for _, n := range g.AllNodes() {
+				if strings.HasPrefix(n.Name(), "read") {
+					t.Errorf("%s: %v was left in the graph", name, n.Name())
+				}
+			}
+		}
+	}
+}
+
+func TestExprErrors(t *testing.T) {
+	x, w, b := wave(4, 3), wave(3, 2), vec(0.1, 0.2)
+	cost, xn, wn, bn := layer(x, w, b)
+	otherCost, otherX, _, _ := layer(x, w, b)
+
+	partial, _, partialW, partialB := layer(x, w, b)
+	differentiated, _, dw, _ := layer(x, w, b)
+	doubled := must(G.Add(differentiated, differentiated))
+	inner, _, iw, _ := layer(x, w, b)
+	outer := must(G.Add(inner, inner))
+	if err := errors.Join(second(G.Grad(partial, partialW)), second(G.Grad(differentiated, dw)), second(G.Grad(outer, iw))); err != nil {
+		t.Fatal(err)
+	}
+
+	g := G.NewGraph()
+	mine := vec(1, 2, 3)
+	tied := [2]*G.Node{
+		G.NewVector(g, G.Float64, G.WithName("tied0"), G.WithShape(3), G.WithValue(mine)),
+		G.NewVector(g, G.Float64, G.WithName("tied1"), G.WithShape(3), G.WithValue(mine)),
+	}
+	tiedCost := must(gradcheck.Project(must(G.HadamardProd(tied[0], tied[1])), 1))
+	unbound := G.NewScalar(g, G.Float64, G.WithName("unbound"))
+	f32 := G.NewScalar(g, G.Float32, G.WithName("f32"), G.WithValue(float32(1)))
+
+	for _, tc := range []struct {
+		name string
+		cost *G.Node
+		wrt  []*G.Node
+		want string
+	}{
+		{"no cost", nil, []*G.Node{xn}, "the cost is nil"},
+		{"no inputs", cost, nil, "there is no input to differentiate"},
+		{"nil input", cost, []*G.Node{xn, nil}, "input 1 is nil"},
+		{"another graph", cost, []*G.Node{otherX}, "x is not in the cost's graph"},
+		{"not an input", cost, []*G.Node{cost}, "is not an input"},
+		{"twice", otherCost, []*G.Node{otherX, otherX}, "x is given twice"},
+		{"float32", tiedCost, []*G.Node{f32}, "f32 is float32: only float64 can be checked"},
+		{"no value", tiedCost, []*G.Node{unbound}, "unbound has no value"},
+		{"shared memory", tiedCost, tied[:], "tied0 and tied1 share memory"},
+		{"shared with what is fixed", tiedCost, tied[1:], "tied1 and tied0 share memory"},
+		{"differentiated in part", partial, []*G.Node{partialW, partialB}, "the gradient was taken without b"},
+		{"second cost", doubled, []*G.Node{dw}, "differentiated for another cost"},
+		{"part of the cost", inner, []*G.Node{iw}, "differentiated for another cost"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := gradcheck.Expr(tc.cost, tc.wrt...)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "gradcheck: ") {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+	if err := gradcheck.Expr(cost, wn, bn); err != nil {
+		t.Errorf("a graph is not fit for use after errors: %v", err)
+	}
+}
+
+func second(_ G.Nodes, err error) error { return err }
+
+func TestProject(t *testing.T) {
+	value := func(y *tensor.Dense, seed uint64) float64 {
+		t.Helper()
+		g := G.NewGraph()
+		n := G.NewTensor(g, y.Dtype(), y.Dims(), G.WithName("y"), G.WithShape(y.Shape()...), G.WithValue(y))
+		var v G.Value
+		G.Read(must(gradcheck.Project(n, seed)), &v)
+		vm := G.NewTapeMachine(g)
+		defer vm.Close()
+		if err := vm.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		return v.Data().(float64)
+	}
+	one := func(at int) *tensor.Dense {
+		y := tensor.New(tensor.WithShape(2, 3, 2, 2, 2), tensor.Of(tensor.Float64))
+		y.Float64s()[at] = 1
+		return y
+	}
+	positive := 0
+	for i := range 48 {
+		w := value(one(i), 5)
+		if math.Abs(w) < 0.5 || math.Abs(w) >= 1.5 {
+			t.Errorf("weight %d is %v", i, w)
+		}
+		if w > 0 {
+			positive++
+		}
+		if w != value(one(i), 5) || w == value(one(i), 6) {
+			t.Errorf("weight %d does not follow from the seed", i)
+		}
+	}
+	if positive < 10 || positive > 38 {
+		t.Errorf("%d of 48 weights are positive", positive)
+	}
+
+	g := G.NewGraph()
+	for name, n := range map[string]*G.Node{"nil": nil, "must be float64": G.NewVector(g, G.Float32, G.WithName("y"), G.WithShape(2))} {
+		if _, err := gradcheck.Project(n, 1); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("got %v, want %q", err, name)
+		}
+	}
+	s := G.NewScalar(g, G.Float64, G.WithName("s"), G.WithValue(0.4))
+	if err := gradcheck.Expr(must(gradcheck.Project(must(G.Exp(s)), 1)), s); err != nil {
+		t.Errorf("scalar: %v", err)
+	}
+}

@@ -1,0 +1,120 @@
+package gradcheck
+
+import (
+	"errors"
+	"fmt"
+
+	"gonum.org/v1/gonum/graph"
+	G "gorgonia.org/gorgonia"
+)
+
+// descendants returns the nodes that n is computed from, n among them.
+func descendants(n *G.Node) []*G.Node {
+	var all []*G.Node
+	seen := make(map[*G.Node]bool)
+	var visit func(*G.Node)
+	visit = func(n *G.Node) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		all = append(all, n)
+		for _, child := range children(n) {
+			visit(child)
+		}
+	}
+	visit(n)
+	return all
+}
+
+func children(n *G.Node) []*G.Node { return related(n.Graph().From(n.ID())) }
+func parents(n *G.Node) []*G.Node  { return related(n.Graph().To(n.ID())) }
+
+func related(it graph.Nodes) []*G.Node {
+	var nodes []*G.Node
+	for it != nil && it.Next() {
+		nodes = append(nodes, it.Node().(*G.Node))
+	}
+	return nodes
+}
+
+// gradNodes returns the gradient of cost for each of wrt; nil where nothing differentiable leads to it, for which
+// gorgonia.Grad would be an error.
+func gradNodes(cost *G.Node, wrt, below []*G.Node) (G.Nodes, error) {
+	reached, err := differentiable(cost)
+	if err != nil {
+		return nil, err
+	}
+	if err := oneCost(cost, below); err != nil {
+		return nil, err
+	}
+	grads := make(G.Nodes, len(wrt))
+	var open G.Nodes // those to be differentiated
+	for _, n := range wrt {
+		if reached[n] {
+			open = append(open, n)
+		}
+	}
+	if cost.Deriv() == nil && len(open) > 0 {
+		if _, err := G.Grad(cost, open...); err != nil {
+			return nil, fmt.Errorf("taking the gradient: %w", err)
+		}
+	}
+	for i, n := range wrt {
+		if !reached[n] {
+			continue
+		}
+		if grads[i] = n.Deriv(); grads[i] == nil {
+			return nil, fmt.Errorf("the gradient was taken without %s: take it for every node to check, or for none", n.Name())
+		}
+	}
+	return grads, nil
+}
+
+// differentiable returns the nodes through which cost is differentiated.
+func differentiable(cost *G.Node) (map[*G.Node]bool, error) {
+	reached := map[*G.Node]bool{cost: true}
+	for todo := []*G.Node{cost}; len(todo) > 0; {
+		n := todo[0]
+		todo = todo[1:]
+		below := children(n)
+		if len(below) == 0 {
+			continue
+		}
+		op, ok := n.Op().(G.SDOp)
+		if !ok {
+			return nil, fmt.Errorf("%v has no derivative: a %T is not an SDOp", n.Op(), n.Op())
+		}
+		diff := op.DiffWRT(len(below))
+		if len(diff) != len(below) {
+			return nil, fmt.Errorf("%v: DiffWRT(%d) has length %d", op, len(below), len(diff))
+		}
+		for i, child := range below {
+			if diff[i] && !reached[child] {
+				reached[child] = true
+				todo = append(todo, child)
+			}
+		}
+	}
+	return reached, nil
+}
+
+// oneCost rejects a graph that has been differentiated for another cost. A node keeps one derivative, so the gradients
+// found there are that cost's, and gorgonia.Grad would mix them into ours.
+func oneCost(cost *G.Node, below []*G.Node) error {
+	other := errors.New("the graph has been differentiated for another cost: build it anew to check this one")
+	if cost.Deriv() != nil {
+		for _, p := range parents(cost) {
+			if p.Deriv() != nil {
+				return other
+			}
+		}
+		return nil
+	}
+	for _, n := range below {
+		if n.Deriv() != nil {
+			return other
+		}
+	}
+	return nil
+}

@@ -1,0 +1,349 @@
+package gradcheck_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers/gradcheck"
+)
+
+type build = func(g *G.ExprGraph, in G.Nodes) (*G.Node, error)
+
+// must is for building: a panic in build is an error of Check.
+func must(n *G.Node, err error) *G.Node { return G.Must(n, err) }
+
+func TestRightGradients(t *testing.T) {
+	transposed := wave(3, 4)
+	if err := transposed.T(); err != nil {
+		t.Fatal(err)
+	}
+	column, err := wave(4, 3).Slice(nil, tensor.S(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scalar := tensor.New(tensor.FromScalar(0.7))
+	ids := tensor.New(tensor.WithShape(3), tensor.WithBacking([]int{4, 0, 4}))
+
+	for _, tc := range []struct {
+		name   string
+		inputs []gradcheck.Input
+		build  build
+	}{
+		{"scalar", []gradcheck.Input{{Value: scalar}}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+			return G.Square(in[0])
+		}},
+		{"the input itself", []gradcheck.Input{{Value: scalar}}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+			return in[0], nil
+		}},
+		{"vector", []gradcheck.Input{{Name: "x", Value: wave(5)}}, sumOf(cube())},
+		{"layer", []gradcheck.Input{{Name: "x", Value: wave(4, 3)}, {Name: "w", Value: wave(3, 2)}},
+			func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+				return G.Sum(must(G.Tanh(must(G.Mul(in[0], in[1])))))
+			}},
+		{"two uses", []gradcheck.Input{{Name: "x", Value: wave(5)}}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+			return G.Sum(must(G.HadamardProd(in[0], must(G.Exp(in[0])))))
+		}},
+		{"three axes", []gradcheck.Input{{Name: "a", Value: wave(2, 3, 4)}, {Name: "b", Value: wave(2, 4, 3)}},
+			func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+				return gradcheck.Project(must(G.BatchedMatMul(in[0], in[1])), 1)
+			}},
+		{"four axes", []gradcheck.Input{{Name: "a", Value: wave(2, 3, 2, 2)}}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+			return gradcheck.Project(must(G.Transpose(must(G.Square(in[0])), 0, 2, 1, 3)), 1)
+		}},
+		{"fixed ids", []gradcheck.Input{{Name: "table", Value: wave(5, 2)}, {Name: "ids", Value: ids, Fixed: true}},
+			func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+				return gradcheck.Project(must(G.ByIndices(in[0], in[1], 0)), 1)
+			}},
+		{"unused input", []gradcheck.Input{{Name: "x", Value: wave(3)}, {Name: "unused", Value: wave(2, 2)}},
+			func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return G.Sum(must(G.Square(in[0]))) }},
+		{"no input used", []gradcheck.Input{{Name: "x", Value: wave(3)}}, func(g *G.ExprGraph, _ G.Nodes) (*G.Node, error) {
+			return G.Square(G.NewScalar(g, G.Float64, G.WithName("other"), G.WithValue(2.0)))
+		}},
+		{"transposed", []gradcheck.Input{{Name: "x", Value: transposed}}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+			return gradcheck.Project(must(G.Square(in[0])), 1)
+		}},
+		{"view", []gradcheck.Input{{Name: "x", Value: column.(*tensor.Dense)}}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+			return gradcheck.Project(must(G.Square(in[0])), 1)
+		}},
+		{"column, row and one", []gradcheck.Input{{Value: wave(3, 1)}, {Value: wave(1, 3)}, {Value: wave(1, 1)}},
+			func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+				outer := must(G.Mul(in[0], in[1]))
+				return G.Add(must(gradcheck.Project(outer, 1)), must(gradcheck.Project(must(G.Square(in[2])), 2)))
+			}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var before []string
+			for _, in := range tc.inputs {
+				before = append(before, bytesOf(in.Value))
+			}
+			for _, c := range []gradcheck.Config{{}, {Directional: true}, {Directional: true, Seed: 7}} {
+				if err := c.Check(tc.build, tc.inputs...); err != nil {
+					t.Errorf("%+v: %v", c, err)
+				}
+			}
+			for i, in := range tc.inputs {
+				if bytesOf(in.Value) != before[i] {
+					t.Errorf("input %d was written to", i)
+				}
+			}
+		})
+	}
+}
+
+// TestWrongGradients is what the package is for.
+func TestWrongGradients(t *testing.T) {
+	twice := cube()
+	twice.df = func(_ int, x float64) float64 { return 2 * x * x }
+	oneEntry := cube()
+	oneEntry.df = func(i int, x float64) float64 {
+		if i == 4 {
+			return 3*x*x + 0.02
+		}
+		return 3 * x * x
+	}
+	missing := &elementwise{
+		name: "x·exp(x)",
+		f:    func(_ int, x float64) float64 { return x * math.Exp(x) },
+		df:   func(_ int, x float64) float64 { return math.Exp(x) }, // + x·exp(x)
+	}
+	undeclared := halfDiff{cube()}
+
+	for _, tc := range []struct {
+		name        string
+		op          G.Op
+		index       []int
+		off         int
+		directional bool // whether the cheap check sees it too
+	}{
+		{"factor", twice, nil, 6, true},
+		{"one entry", oneEntry, []int{4}, 1, true},
+		{"missing term", missing, nil, 6, true},
+		{"declared constant", undeclared, nil, 6, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			build := func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+				return G.Add(must(G.Sum(must(G.Square(in[1])))), must(G.Sum(must(G.ApplyOp(tc.op, in[0])))))
+			}
+			inputs := []gradcheck.Input{{Name: "x", Value: wave(6)}, {Name: "good", Value: wave(2, 2)}}
+			err := gradcheck.Check(build, inputs...)
+			var m *gradcheck.MismatchError
+			if !errors.As(err, &m) {
+				t.Fatalf("got %v, want a MismatchError", err)
+			}
+			if m.Input != "x" || m.Off != tc.off || m.Total != 10 || len(m.Also) != 0 || len(m.Index) != 1 {
+				t.Errorf("got %+v", m)
+			}
+			if tc.index != nil && !slices.Equal(m.Index, tc.index) {
+				t.Errorf("index %v, want %v", m.Index, tc.index)
+			}
+			if math.Abs(m.Analytic-m.Numerical) <= m.Tolerance {
+				t.Errorf("%+v is within its tolerance", m)
+			}
+			err = gradcheck.Config{Directional: true}.Check(build, inputs...)
+			if errors.As(err, &m) != tc.directional {
+				t.Errorf("directional: %v", err)
+			} else if tc.directional && (m.Index != nil || m.Input != "x" || m.Total != 2) {
+				t.Errorf("directional: got %+v", m)
+			}
+		})
+	}
+}
+
+func TestMismatchNamesWorst(t *testing.T) {
+	wrong := &elementwise{
+		name: "wrong",
+		f:    func(_ int, x float64) float64 { return x },
+		df:   func(i int, _ float64) float64 { return []float64{1, 1.1, 3, 1.5}[i] },
+	}
+	err := gradcheck.Check(func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+		slip := &elementwise{name: "slip", f: wrong.f, df: func(int, float64) float64 { return 1.01 }}
+		return G.Add(must(G.Sum(slip.apply(in[0]))), must(G.Sum(wrong.apply(in[1]))))
+	}, gradcheck.Input{Name: "a", Value: wave(2)}, gradcheck.Input{Name: "b", Value: wave(4)})
+	var m *gradcheck.MismatchError
+	if !errors.As(err, &m) {
+		t.Fatalf("got %v", err)
+	}
+	if m.Input != "b" || !slices.Equal(m.Index, []int{2}) || m.Analytic != 3 || math.Abs(m.Numerical-1) > 1e-6 ||
+		math.Abs(m.Tolerance-1.01e-3) > 1e-6 || m.Off != 5 || m.Total != 6 || !slices.Equal(m.Also, []string{"a"}) {
+		t.Errorf("got %+v", m)
+	}
+	const want = "gradcheck: gradient of b at [2]: analytic 3, numerical 1"
+	if !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "also in a") {
+		t.Errorf("message %q, want it to start with %q", err, want)
+	}
+}
+
+func TestNotFinite(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		value float64
+		op    *elementwise
+		want  string
+	}{
+		{"NaN gradient", 0.5, &elementwise{
+			name: "nan",
+			f:    func(_ int, x float64) float64 { return x },
+			df:   func(i int, _ float64) float64 { return []float64{1, math.NaN()}[i] },
+		}, "gradient of x at [1]: analytic NaN, numerical 1: the analytic value is not finite"},
+		{"infinite gradient", 0, &elementwise{
+			name: "root",
+			f:    func(_ int, x float64) float64 { return math.Sqrt(math.Abs(x)) },
+			df:   func(_ int, x float64) float64 { return 0.5 / math.Sqrt(math.Abs(x)) },
+		}, "at [1]: analytic +Inf, numerical 0: the analytic value is not finite"},
+		{"infinite difference", gradcheck.DefaultEps, &elementwise{
+			name: "inverse",
+			f:    func(_ int, x float64) float64 { return 1 / x },
+			df:   func(_ int, x float64) float64 { return -1 / x / x },
+		}, "numerical -Inf: the cost is not finite within a step of the point"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := gradcheck.Check(sumOf(tc.op), gradcheck.Input{Name: "x", Value: vec(1, tc.value)})
+			var m *gradcheck.MismatchError
+			if !errors.As(err, &m) || !slices.Equal(m.Index, []int{1}) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	square := func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return G.Sum(must(G.Square(in[0]))) }
+	apply := func(op G.Op) build {
+		return func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return G.Sum(must(G.ApplyOp(op, in[0]))) }
+	}
+	x := gradcheck.Input{Name: "x", Value: wave(3)}
+	f32 := tensor.New(tensor.WithShape(2), tensor.Of(tensor.Float32))
+	failed := errors.New("no such layer")
+
+	for _, tc := range []struct {
+		name   string
+		config gradcheck.Config
+		build  build
+		inputs []gradcheck.Input
+		want   string
+	}{
+		{"no build", gradcheck.Config{}, nil, []gradcheck.Input{x}, "build is nil"},
+		{"negative step", gradcheck.Config{Eps: -1}, square, []gradcheck.Input{x}, "Eps must be a positive number"},
+		{"NaN tolerance", gradcheck.Config{Atol: math.NaN()}, square, []gradcheck.Input{x}, "Atol must be"},
+		{"infinite tolerance", gradcheck.Config{Rtol: math.Inf(1)}, square, []gradcheck.Input{x}, "Rtol must be"},
+		{"no inputs", gradcheck.Config{}, square, nil, "no input to differentiate"},
+		{"all fixed", gradcheck.Config{}, square, []gradcheck.Input{{Value: wave(3), Fixed: true}}, "no input to differentiate"},
+		{"no value", gradcheck.Config{}, square, []gradcheck.Input{{Name: "x"}}, "input x has no value"},
+		{"float32", gradcheck.Config{}, square, []gradcheck.Input{{Value: f32}}, "input in0 is float32: use float64, or Fixed"},
+		{"one name", gradcheck.Config{}, square, []gradcheck.Input{x, x}, `two inputs are named "x"`},
+		{"default name taken", gradcheck.Config{}, square, []gradcheck.Input{{Name: "in1", Value: wave(3)}, {Value: wave(3)}}, `named "in1"`},
+		{"build fails", gradcheck.Config{}, func(*G.ExprGraph, G.Nodes) (*G.Node, error) { return nil, failed },
+			[]gradcheck.Input{x}, "building the expression: no such layer"},
+		{"build panics", gradcheck.Config{}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return in[9], nil },
+			[]gradcheck.Input{x}, "panic: runtime error: index out of range"},
+		{"build panics with a string", gradcheck.Config{}, func(*G.ExprGraph, G.Nodes) (*G.Node, error) { panic("no") },
+			[]gradcheck.Input{x}, "panic: no"},
+		{"no cost", gradcheck.Config{}, func(*G.ExprGraph, G.Nodes) (*G.Node, error) { return nil, nil },
+			[]gradcheck.Input{x}, "the cost is nil"},
+		{"not a scalar", gradcheck.Config{}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return G.Square(in[0]) },
+			[]gradcheck.Input{x}, "the cost must be a scalar, got shape (3): reduce it with Project"},
+		{"float32 cost", gradcheck.Config{}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return G.Sum(in[1]) },
+			[]gradcheck.Input{x, {Value: f32, Fixed: true}}, "the cost must be float64, got float32"},
+		{"another graph", gradcheck.Config{}, func(*G.ExprGraph, G.Nodes) (*G.Node, error) {
+			return G.NewScalar(G.NewGraph(), G.Float64, G.WithName("c")), nil
+		}, []gradcheck.Input{x}, "not in the graph that build was given"},
+		{"unbound", gradcheck.Config{}, func(g *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+			y := G.NewVector(g, G.Float64, G.WithName("y"), G.WithShape(3))
+			return G.Sum(must(G.Add(in[0], y)))
+		}, []gradcheck.Input{x}, "y has no value"},
+		{"no derivative", gradcheck.Config{}, apply(noDiff{cube()}), []gradcheck.Input{x}, "cube has no derivative"},
+		{"op fails", gradcheck.Config{}, apply(failing{cube()}), []gradcheck.Input{x}, "out of order"},
+		{"shape of the gradient", gradcheck.Config{}, apply(flat{cube()}), []gradcheck.Input{x},
+			"the gradient of x has shape (2), but x has shape (3)"},
+		{"op overwrites", gradcheck.Config{}, apply(scribbler{cube()}), []gradcheck.Input{x}, "changed its input x"},
+		{"NaN cost", gradcheck.Config{}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return G.Sum(must(G.Log(in[0]))) },
+			[]gradcheck.Input{{Value: vec(1, -1)}}, "the cost is NaN at the given values"},
+		{"step too small", gradcheck.Config{}, square, []gradcheck.Input{{Value: vec(1, 1e12)}}, "in0 at [1] is 1e+12: a step of 1e-06 changes nothing"},
+		{"step too small for a direction", gradcheck.Config{Directional: true}, square, []gradcheck.Input{{Value: vec(1, 1e12)}},
+			"in0 at [1] is 1e+12: a step of 1e-06 changes nothing"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := tc.config.Check(tc.build, tc.inputs...)
+			var m *gradcheck.MismatchError
+			switch {
+			case err == nil || !strings.Contains(err.Error(), tc.want):
+				t.Errorf("got %v, want %q", err, tc.want)
+			case !strings.HasPrefix(err.Error(), "gradcheck: "):
+				t.Errorf("%q does not say where it comes from", err)
+			case errors.As(err, &m):
+				t.Errorf("%v is a MismatchError", err)
+			}
+		})
+	}
+	if err := gradcheck.Check(func(*G.ExprGraph, G.Nodes) (*G.Node, error) { return nil, failed }, x); !errors.Is(err, failed) {
+		t.Errorf("%v does not wrap build's error", err)
+	}
+}
+
+func TestNondeterministic(t *testing.T) {
+	runs := 0.0
+	random := cube()
+	random.f = func(_ int, x float64) float64 { runs++; return x + runs }
+	randomGrad := cube()
+	randomGrad.df = random.f
+
+	count := 0.0
+	stateful := &elementwise{ // right as long as a gradient follows each cost
+		name: "stateful",
+		f:    func(_ int, x float64) float64 { count++; return x * count },
+		df:   func(i int, _ float64) float64 { count = 0; return float64(i + 1) },
+	}
+
+	x := gradcheck.Input{Name: "x", Value: wave(3)}
+	for name, build := range map[string]build{
+		"stateful": sumOf(stateful),
+		"cost":     sumOf(random),
+		"gradient": sumOf(randomGrad),
+		"gorgonia.Dropout": func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+			return gradcheck.Project(must(G.Dropout(in[0], 0.5)), 1)
+		},
+	} {
+		in := x
+		if name == "gorgonia.Dropout" {
+			in.Value = wave(64)
+		}
+		if err := gradcheck.Check(build, in); !errors.Is(err, gradcheck.ErrNondeterministic) {
+			t.Errorf("%s: got %v, want ErrNondeterministic", name, err)
+		}
+	}
+}
+
+// TestGorgoniaFaults runs ops of Gorgonia's own that are known to be wrong.
+func TestGorgoniaFaults(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		shape []int
+		build build
+		want  string
+	}{
+		{"Sum of four axes over axis 2", []int{2, 2, 3, 2}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+			return gradcheck.Project(must(G.Sum(must(G.Square(in[0])), 2)), 1)
+		}, "gradient of x at"},
+		{"Reshape of a value used twice", []int{2, 3}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+			h := must(G.Tanh(in[0]))
+			sq := must(G.Square(must(G.Reshape(h, tensor.Shape{6}))))
+			return G.Add(must(gradcheck.Project(h, 2)), must(gradcheck.Project(sq, 1)))
+		}, "gradient of x at"},
+		{"Reshape of an input", []int{2, 3}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+			return G.Sum(must(G.HadamardProd(must(G.Reshape(in[0], tensor.Shape{3, 2})), G.NewConstant(2.0))))
+		}, "changed its input x"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := gradcheck.Check(tc.build, gradcheck.Input{Name: "x", Value: wave(tc.shape...)})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,127 @@
+package gradcheck_test
+
+import (
+	"errors"
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"io"
+
+	"github.com/chewxy/hm"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// elementwise is an op on a float64 vector with whatever derivative a test gives it.
+type elementwise struct {
+	name  string
+	f, df func(i int, x float64) float64
+}
+
+func (op *elementwise) apply(x *G.Node) *G.Node { return G.Must(G.ApplyOp(op, x)) }
+
+func (op *elementwise) Do(in ...G.Value) (G.Value, error) {
+	x := in[0].Data().([]float64)
+	y := make([]float64, len(x))
+	for i := range x {
+		y[i] = op.f(i, x[i])
+	}
+	return tensor.New(tensor.WithShape(len(y)), tensor.WithBacking(y)), nil
+}
+
+func (op *elementwise) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
+	d := &elementwise{name: op.name + "'", f: op.df}
+	n, err := G.HadamardProd(grad, d.apply(in[0]))
+	return G.Nodes{n}, err
+}
+
+var vector = G.TensorType{Dims: 1, Of: tensor.Float64}
+
+func (op *elementwise) Arity() int         { return 1 }
+func (op *elementwise) Type() hm.Type      { return hm.NewFnType(vector, vector) }
+func (op *elementwise) DiffWRT(int) []bool { return []bool{true} }
+func (op *elementwise) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
+	return in[0].(tensor.Shape).Clone(), nil
+}
+func (op *elementwise) ReturnsPtr() bool      { return false }
+func (op *elementwise) CallsExtern() bool     { return false }
+func (op *elementwise) OverwritesInput() int  { return -1 }
+func (op *elementwise) WriteHash(h hash.Hash) { io.WriteString(h, op.name) }
+func (op *elementwise) String() string        { return op.name }
+func (op *elementwise) Hashcode() uint32 {
+	h := fnv.New32a()
+	op.WriteHash(h)
+	return h.Sum32()
+}
+
+// noDiff hides an op's derivative.
+type noDiff struct{ G.Op }
+
+// halfDiff is an elementwise op that claims not to be differentiable.
+type halfDiff struct{ *elementwise }
+
+func (halfDiff) DiffWRT(int) []bool { return []bool{false} }
+
+// scribbler writes over its input.
+type scribbler struct{ *elementwise }
+
+func (scribbler) Do(in ...G.Value) (G.Value, error) {
+	in[0].Data().([]float64)[0] = 42
+	return in[0], nil
+}
+
+// failing is an op that can't be run.
+type failing struct{ *elementwise }
+
+func (failing) Do(...G.Value) (G.Value, error) { return nil, errors.New("out of order") }
+
+// flat has a gradient of another shape than its input.
+type flat struct{ *elementwise }
+
+func (op flat) SymDiff(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
+	n, err := G.Slice(grad, G.S(0, 2))
+	return G.Nodes{n}, err
+}
+
+func vec(x ...float64) *tensor.Dense {
+	return tensor.New(tensor.WithShape(len(x)), tensor.WithBacking(x))
+}
+
+// wave is a tensor of distinct numbers of about unit size, none near 0.
+func wave(shape ...int) *tensor.Dense {
+	t := tensor.New(tensor.WithShape(shape...), tensor.Of(tensor.Float64))
+	for i := range t.Float64s() {
+		t.Float64s()[i] = 0.3 + 0.7*float64(i*37%101)/101
+		if i%3 == 1 {
+			t.Float64s()[i] *= -1
+		}
+	}
+	return t
+}
+
+func cube() *elementwise {
+	return &elementwise{
+		name: "cube",
+		f:    func(_ int, x float64) float64 { return x * x * x },
+		df:   func(_ int, x float64) float64 { return 3 * x * x },
+	}
+}
+
+func sumOf(op *elementwise) func(*G.ExprGraph, G.Nodes) (*G.Node, error) {
+	return func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return G.Sum(op.apply(in[0])) }
+}
+
+func bytesOf(t *tensor.Dense) string { return fmt.Sprintf("%v %x", t.Shape(), t.Data()) }
+
+// lateFailure is an op that fails once it has run some times.
+type lateFailure struct {
+	*elementwise
+	runs *int
+}
+
+func (op lateFailure) Do(in ...G.Value) (G.Value, error) {
+	if *op.runs++; *op.runs > 5 { // two runs with the gradient and two without come before the first step
+		return nil, errors.New("worn out")
+	}
+	return op.elementwise.Do(in...)
+}

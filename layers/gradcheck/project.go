@@ -1,0 +1,139 @@
+package gradcheck
+
+import (
+	"errors"
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/chewxy/hm"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Project reduces y, a float64 node of any shape, to the scalar Σ wᵢyᵢ, so that an expression which isn't a scalar can be
+// checked. The weights are fixed by the seed; each has a random sign and a size in [0.5, 1.5), so every entry of y counts
+// and none hides another, as in a plain sum, where the gradients of a softmax are all zero.
+//
+// It is an op of its own, with its derivative, rather than gorgonia.Sum, which is wrong on 4-D tensors.
+func Project(y *G.Node, seed uint64) (*G.Node, error) {
+	if y == nil {
+		return nil, errors.New("gradcheck: Project: the node is nil")
+	}
+	if y.Dtype() != tensor.Float64 {
+		return nil, fmt.Errorf("gradcheck: Project: %s must be float64, got %v", y.Name(), y.Dtype())
+	}
+	n, err := G.ApplyOp(newProjection(y.Shape(), seed), y)
+	if err != nil {
+		return nil, fmt.Errorf("gradcheck: Project: %w", err)
+	}
+	return n, nil
+}
+
+// projection is the weighted sum, or its transpose: from a scalar g the tensor gw. Each is the other's derivative.
+type projection struct {
+	shape     tensor.Shape
+	seed      uint64
+	weights   []float64
+	transpose bool
+}
+
+func newProjection(shape tensor.Shape, seed uint64) *projection {
+	op := &projection{shape: shape, seed: seed, weights: make([]float64, size(shape))}
+	r := rand.New(rand.NewPCG(seed, 0xd1b54a32d192ed03))
+	for i := range op.weights {
+		op.weights[i] = 0.5 + r.Float64()
+		if r.Uint64()&1 == 1 {
+			op.weights[i] = -op.weights[i]
+		}
+	}
+	return op
+}
+
+// Do computes Σ wᵢyᵢ from y, or gw from g.
+func (op *projection) Do(inputs ...G.Value) (G.Value, error) {
+	if len(inputs) != 1 {
+		return nil, fmt.Errorf("%v takes 1 input, got %d", op, len(inputs))
+	}
+	in, err := newCells("the input of "+op.String(), inputs[0])
+	if err != nil {
+		return nil, err
+	}
+	if op.transpose {
+		if in.len() != 1 {
+			return nil, fmt.Errorf("%s must be a scalar, got shape %v", in.name, in.shape)
+		}
+		return op.scale(*in.at(0)), nil
+	}
+	if !slices.Equal(in.shape, op.shape) {
+		return nil, fmt.Errorf("%s must have shape %v, got %v", in.name, op.shape, in.shape)
+	}
+	sum := 0.0
+	for i, w := range op.weights {
+		sum += w * *in.at(i)
+	}
+	return G.NewF64(sum), nil
+}
+
+func (op *projection) scale(g float64) G.Value {
+	scaled := make([]float64, len(op.weights))
+	for i, w := range op.weights {
+		scaled[i] = g * w
+	}
+	if op.shape.IsScalar() {
+		return G.NewF64(scaled[0])
+	}
+	return tensor.New(tensor.WithShape(op.shape...), tensor.WithBacking(scaled))
+}
+
+func (op *projection) DiffWRT(inputs int) []bool { return slices.Repeat([]bool{true}, inputs) }
+
+// SymDiff applies the transpose to the gradient.
+func (op *projection) SymDiff(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
+	back := *op
+	back.transpose = !op.transpose
+	n, err := G.ApplyOp(&back, grad)
+	return G.Nodes{n}, err
+}
+
+func (op *projection) Arity() int { return 1 }
+
+func (op *projection) Type() hm.Type {
+	var whole hm.Type = tensor.Float64
+	if !op.shape.IsScalar() {
+		whole = G.TensorType{Dims: len(op.shape), Of: tensor.Float64}
+	}
+	if op.transpose {
+		return hm.NewFnType(tensor.Float64, whole)
+	}
+	return hm.NewFnType(whole, tensor.Float64)
+}
+
+func (op *projection) InferShape(...G.DimSizer) (tensor.Shape, error) {
+	if op.transpose {
+		return op.shape.Clone(), nil
+	}
+	return tensor.ScalarShape(), nil
+}
+
+func (op *projection) ReturnsPtr() bool     { return false }
+func (op *projection) CallsExtern() bool    { return false }
+func (op *projection) OverwritesInput() int { return -1 }
+
+func (op *projection) WriteHash(h hash.Hash) { io.WriteString(h, op.String()) }
+
+func (op *projection) Hashcode() uint32 {
+	h := fnv.New32a()
+	op.WriteHash(h)
+	return h.Sum32()
+}
+
+func (op *projection) String() string {
+	if op.transpose {
+		return fmt.Sprintf("gradcheck.Projectᵀ%v(seed %d)", op.shape, op.seed)
+	}
+	return fmt.Sprintf("gradcheck.Project%v(seed %d)", op.shape, op.seed)
+}

@@ -1,0 +1,172 @@
+package gradcheck
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// cells gives access to the entries of a float64 value where they lie, in row-major order of its shape.
+type cells struct {
+	name   string
+	shape  tensor.Shape
+	scalar *float64  // a Gorgonia scalar; else
+	data   []float64 // a tensor's memory
+	offset []int     // where in it each entry is; nil if they lie in order
+}
+
+// newCells looks into v, which is a Gorgonia scalar or a dense tensor, views and transposes included.
+func newCells(name string, v G.Value) (*cells, error) {
+	switch v := v.(type) {
+	case *G.F64:
+		return &cells{name: name, shape: tensor.ScalarShape(), scalar: (*float64)(v)}, nil
+	case *tensor.Dense:
+		if v.Dtype() != tensor.Float64 {
+			return nil, fmt.Errorf("%s is %v: only float64 can be checked", name, v.Dtype())
+		}
+		c := &cells{name: name, shape: v.Shape().Clone(), data: v.Float64s()}
+		return c, c.locate(v.Strides())
+	case nil:
+		return nil, fmt.Errorf("%s has no value: bind one with WithValue or Let", name)
+	default:
+		return nil, fmt.Errorf("%s is a %T: only float64 scalars and dense tensors can be checked", name, v)
+	}
+}
+
+// locate finds each entry. Gorgonia gives a tensor of one entry no strides, and a row or column vector a single one.
+func (c *cells) locate(strides []int) error {
+	n := c.len()
+	switch {
+	case n == 1:
+		return nil
+	case len(strides) == 1 && c.shape.IsVectorLike():
+		stride := strides[0]
+		strides = make([]int, len(c.shape))
+		for axis, size := range c.shape {
+			if size > 1 {
+				strides[axis] = stride
+			}
+		}
+	case len(strides) != len(c.shape):
+		return fmt.Errorf("%s has strides %v for a shape of %v", c.name, strides, c.shape)
+	}
+	inOrder, step := true, 1
+	for axis, size := range slices.Backward(c.shape) {
+		inOrder = inOrder && (size == 1 || strides[axis] == step)
+		step *= size
+	}
+	if inOrder {
+		return nil
+	}
+	c.offset = make([]int, n)
+	for i := range c.offset {
+		for axis, j := range c.index(i) {
+			c.offset[i] += j * strides[axis]
+		}
+	}
+	return nil
+}
+
+func (c *cells) len() int { return size(c.shape) }
+
+// size is the number of entries, which is 1 for a scalar.
+func size(s tensor.Shape) int {
+	n := 1
+	for _, d := range s {
+		n *= d
+	}
+	return n
+}
+
+// at points to entry i.
+func (c *cells) at(i int) *float64 {
+	switch {
+	case c.scalar != nil:
+		return c.scalar
+	case c.offset != nil:
+		return &c.data[c.offset[i]]
+	default:
+		return &c.data[i]
+	}
+}
+
+// index is where entry i is in the tensor; it is empty, not nil, for a scalar.
+func (c *cells) index(i int) []int {
+	index := make([]int, len(c.shape))
+	for axis := len(index) - 1; axis >= 0; axis-- {
+		index[axis] = i % c.shape[axis]
+		i /= c.shape[axis]
+	}
+	return index
+}
+
+// copy returns the entries' values in order.
+func (c *cells) copy() []float64 {
+	values := make([]float64, c.len())
+	for i := range values {
+		values[i] = *c.at(i)
+	}
+	return values
+}
+
+// A snapshot is what the value of an input was.
+type snapshot struct {
+	name    string
+	same    func() bool // whether it still is, bit for bit
+	restore func()
+}
+
+// newSnapshot copies v, or returns false for a value that has no memory to write to.
+func newSnapshot(name string, v G.Value) (snapshot, bool) {
+	switch v := v.(type) {
+	case *G.F64:
+		was := *v
+		return snapshot{
+			name:    name,
+			same:    func() bool { return math.Float64bits(float64(was)) == math.Float64bits(float64(*v)) },
+			restore: func() { *v = was },
+		}, true
+	case *tensor.Dense:
+		var live any
+		switch {
+		case v.Dtype() == tensor.Float64:
+			live = v.Float64s()
+		case v.Dtype() == tensor.Float32:
+			live = v.Float32s()
+		case v.IsScalar():
+			return snapshot{}, false
+		default:
+			live = v.Data()
+		}
+		memory := reflect.ValueOf(live)
+		was := reflect.MakeSlice(memory.Type(), memory.Len(), memory.Len())
+		reflect.Copy(was, memory)
+		return snapshot{
+			name:    name,
+			same:    func() bool { return sameSlice(live, was.Interface()) },
+			restore: func() { reflect.Copy(memory, was) },
+		}, true
+	}
+	return snapshot{}, false
+}
+
+// sameSlice compares two slices of one type; floating point numbers by their bits.
+func sameSlice(a, b any) bool {
+	switch a := a.(type) {
+	case []float64:
+		return sameBits(a, b.([]float64))
+	case []float32:
+		return slices.EqualFunc(a, b.([]float32), func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
+	default:
+		return reflect.DeepEqual(a, b)
+	}
+}
+
+// sameBits tells NaNs apart and −0 from 0.
+func sameBits(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
+}
