@@ -1,0 +1,88 @@
+package kernel
+
+import (
+	"fmt"
+	"runtime"
+)
+
+// Float is the set of element types.
+type Float interface{ float32 | float64 }
+
+// Gemm computes C = alpha·op(A)·op(B) + beta·C, where op(X) is X or, if its flag is set, its transpose.
+//
+// All matrices are row-major: op(A) is m×k, op(B) is k×n and C is m×n, and lda, ldb and ldc are the distances between
+// rows of the matrices as they are stored. With beta 0, C is written without being read, so a NaN in it doesn't
+// survive. With alpha 0 or k 0, A and B aren't read. C must not overlap A or B.
+//
+// The result is the same bits for every GOMAXPROCS: an element of C is summed in an order that only k decides.
+//
+// Gemm panics if a dimension is negative, or a slice or a distance between rows is too short.
+func Gemm[F Float](transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, beta F, c []F, ldc int) {
+	GemmBatch(1, transA, transB, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0)
+}
+
+// GemmBatch computes count products as Gemm does. The operands of product i begin at a[i*strideA], b[i*strideB] and
+// c[i*strideC]. A stride of 0 shares A or B among the products; the results must not overlap one another.
+func GemmBatch[F Float](count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, beta F, c []F, ldc, strideC int) {
+	if count < 0 || m < 0 || n < 0 || k < 0 {
+		panic(fmt.Sprintf("kernel: negative dimension in product of %d (%d, %d) x (%d, %d)", count, m, k, k, n))
+	}
+	if count == 0 || m == 0 || n == 0 {
+		return
+	}
+	if count > 1 && strideC < 1 {
+		panic(fmt.Sprintf("kernel: %d products need a positive stride of C, got %d", count, strideC))
+	}
+	gemmCheck("C", count, m, n, len(c), ldc, strideC)
+	if alpha == 0 {
+		k = 0
+	}
+	if k == 0 {
+		for i := range count {
+			gemmScale(m, n, beta, c[i*strideC:], ldc)
+		}
+		return
+	}
+	if transA {
+		gemmCheck("A", count, k, m, len(a), lda, strideA)
+	} else {
+		gemmCheck("A", count, m, k, len(a), lda, strideA)
+	}
+	if transB {
+		gemmCheck("B", count, n, k, len(b), ldb, strideB)
+	} else {
+		gemmCheck("B", count, k, n, len(b), ldb, strideB)
+	}
+	w := gemmGet[F]()
+	w.gemmProduct = gemmProduct[F]{
+		count: count, transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha, beta: beta,
+		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc, strideA: strideA, strideB: strideB, strideC: strideC,
+	}
+	w.divide(runtime.GOMAXPROCS(0))
+	parallelRun(w.tasks(), w, count*m*n*k >= gemmWakeWork)
+	gemmPut(w)
+}
+
+// gemmCheck panics unless count stored matrices of rows×cols fit in length elements.
+func gemmCheck(name string, count, rows, cols, length, ld, stride int) {
+	if ld < cols || stride < 0 {
+		panic(fmt.Sprintf("kernel: %s has rows of %d, but %d from row to row and %d from matrix to matrix", name, cols, ld, stride))
+	}
+	if need := (count-1)*stride + (rows-1)*ld + cols; length < need {
+		panic(fmt.Sprintf("kernel: %s needs %d elements, got %d", name, need, length))
+	}
+}
+
+// gemmScale computes C = beta·C.
+func gemmScale[F Float](m, n int, beta F, c []F, ldc int) {
+	for i := range m {
+		row := c[i*ldc : i*ldc+n]
+		if beta == 0 {
+			clear(row)
+			continue
+		}
+		for j := range row {
+			row[j] *= beta
+		}
+	}
+}

@@ -1,0 +1,224 @@
+// Command gen writes the assembly of package kernel's matrix product. Each function it writes computes one tile of C
+// from strided operands; the fields of its argument are those of gemmTile in the package's gemm_tile.go.
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Offsets of gemmTile's fields. A slice's first word is its pointer.
+const (
+	offA, offB, offC              = 0, 24, 48
+	offRSA, offCSA, offRSB, offC1 = 72, 80, 88, 96
+	offRows, offCols, offK        = 104, 112, 120
+	offKeep, offAlpha             = 128, 136
+)
+
+func main() {
+	ConstraintExpr("!noasm")
+	declareTailMasks()
+	for _, bits := range []int{32, 64} {
+		for _, v := range []vec{avx512(bits), avx2(bits)} {
+			tile(v)
+			v.packRows()
+		}
+		packTransposed(bits)
+	}
+	pause()
+	Generate()
+}
+
+// operand registers of one tile function.
+type frame struct {
+	a          []reg.GPVirtual // rows 0, 5 and 10 of A
+	rs, rs3    reg.GPVirtual   // bytes from a row of A to the next, and to the third
+	cs         reg.GPVirtual   // bytes from a column of A to the next
+	b, rsB     reg.GPVirtual
+	c, ldc     reg.GPVirtual
+	k, t, cols reg.GPVirtual
+}
+
+// tile writes one function: a dispatch on the number of rows and of vectors, and for each pair a loop over k and the
+// update of C.
+func tile(v vec) {
+	TEXT(fmt.Sprintf("gemmTile%d%s", v.bits, v.isa), NOSPLIT, "func(t *byte)")
+	Doc(fmt.Sprintf("gemmTile%d%s computes a tile of up to %d×%d.", v.bits, v.isa, v.rows, 2*v.lanes))
+	f := frame{t: GP64(), cols: GP64(), rs: GP64(), rs3: GP64(), cs: GP64(), b: GP64(), rsB: GP64(), c: GP64(), ldc: GP64(), k: GP64()}
+	Load(Param("t"), f.t)
+	field := func(off int, r reg.GPVirtual) { MOVQ(Mem{Base: f.t, Disp: off}, r) }
+	shift := U8(2)
+	if v.bits == 64 {
+		shift = 3
+	}
+	for g := range (v.rows + 4) / 5 {
+		f.a = append(f.a, GP64())
+		if g == 0 {
+			field(offA, f.a[0])
+		}
+	}
+	field(offRSA, f.rs)
+	SHLQ(shift, f.rs)
+	LEAQ(Mem{Base: f.rs, Index: f.rs, Scale: 2}, f.rs3)
+	for g := 1; g < len(f.a); g++ { // five rows on: base + rs + 4·rs
+		LEAQ(Mem{Base: f.a[g-1], Index: f.rs, Scale: 4}, f.a[g])
+		ADDQ(f.rs, f.a[g])
+	}
+	field(offCSA, f.cs)
+	SHLQ(shift, f.cs)
+	field(offB, f.b)
+	field(offRSB, f.rsB)
+	SHLQ(shift, f.rsB)
+	field(offC, f.c)
+	field(offC1, f.ldc)
+	SHLQ(shift, f.ldc)
+	field(offK, f.k)
+	field(offCols, f.cols)
+	rows := GP64()
+	field(offRows, rows)
+	v.tail(f.cols)
+
+	CMPQ(Mem{Base: f.t, Disp: offCols}, U8(v.lanes))
+	JLE(LabelRef("narrow"))
+	dispatch(rows, 1, v.rows, "wide")
+	Label("narrow")
+	dispatch(rows, 1, v.rows, "narrow")
+	for r := v.rows; r >= 1; r-- {
+		body(v, f, r, 2, fmt.Sprintf("wide%d", r))
+	}
+	for r := v.rows; r >= 1; r-- {
+		body(v, f, r, 1, fmt.Sprintf("narrow%d", r))
+	}
+}
+
+// dispatch jumps to the label of the number of rows, by halving.
+func dispatch(rows reg.GPVirtual, lo, hi int, prefix string) {
+	if lo == hi {
+		JMP(LabelRef(fmt.Sprintf("%s%d", prefix, lo)))
+		return
+	}
+	mid := (lo + hi) / 2
+	above := fmt.Sprintf("%s_above%d_%d", prefix, mid, hi)
+	CMPQ(rows, U8(mid))
+	JG(LabelRef(above))
+	dispatch(rows, lo, mid, prefix)
+	Label(above)
+	dispatch(rows, mid+1, hi, prefix)
+}
+
+// rowOf addresses row r of A in the current column.
+func (f frame) rowOf(r int) Mem {
+	m := Mem{Base: f.a[r/5]}
+	switch r % 5 {
+	case 1, 2, 4:
+		m.Index, m.Scale = f.rs, uint8(r%5)
+	case 3:
+		m.Index, m.Scale = f.rs3, 1
+	}
+	return m
+}
+
+// body writes the loop and the update of C for rows×vecs accumulators, and returns.
+func body(v vec, f frame, rows, vecs int, label string) {
+	Label(label)
+	for i := range rows * vecs {
+		v.zero(v.reg(i))
+	}
+	bs := []reg.VecPhysical{v.reg(v.regs - 4), v.reg(v.regs - 3)}
+	c := GP64()
+	MOVQ(f.c, c)
+	for r := range rows {
+		for i := range vecs {
+			PREFETCHT0(Mem{Base: c, Disp: i * v.bytes})
+		}
+		if r < rows-1 {
+			ADDQ(f.ldc, c)
+		}
+	}
+	Label(label + "_loop")
+	for i := range vecs {
+		v.load(Mem{Base: f.b, Disp: i * v.bytes}, bs[i])
+	}
+	for r := range rows {
+		x := v.reg(v.regs - 2 + r%2)
+		v.broadcast(f.rowOf(r), x)
+		for i := range vecs {
+			v.fma(bs[i], x, v.reg(r*vecs+i))
+		}
+	}
+	PREFETCHT0(Mem{Base: f.a[0], Index: f.cs, Scale: 8})
+	if v.isa == "AVX512" {
+		PREFETCHT0(Mem{Base: f.a[(rows-1)/5], Index: f.cs, Scale: 8, Disp: (rows - 1) % 5 * v.bits / 8})
+	}
+	for i := range vecs {
+		if i == 0 || v.isa == "AVX512" {
+			PREFETCHT0(Mem{Base: f.b, Index: f.rsB, Scale: 8, Disp: i * v.bytes})
+		}
+	}
+	for g := range (rows + 4) / 5 {
+		ADDQ(f.cs, f.a[g])
+	}
+	ADDQ(f.rsB, f.b)
+	DECQ(f.k)
+	JNZ(LabelRef(label + "_loop"))
+
+	// C = beta·C + alpha·acc. Where C isn't kept it isn't read.
+	alpha, beta, mask, x := v.reg(v.regs-4), v.reg(v.regs-3), v.reg(v.regs-2), v.reg(v.regs-1)
+	v.broadcast(Mem{Base: f.t, Disp: offAlpha}, alpha)
+	for i := range rows * vecs {
+		v.mul(alpha, v.reg(i), v.reg(i))
+	}
+	if v.isa == "AVX2" {
+		v.load(Mem{Base: f.cols}, mask)
+	}
+	CMPQ(Mem{Base: f.t, Disp: offKeep}, U8(0))
+	JE(LabelRef(label + "_store"))
+	v.broadcast(Mem{Base: f.t, Disp: offAlpha + v.bits/8}, beta)
+	MOVQ(f.c, c)
+	for r := range rows {
+		for i := range vecs {
+			at := Mem{Base: c, Disp: i * v.bytes}
+			if i == vecs-1 {
+				v.loadTail(at, mask, x)
+			} else {
+				v.load(at, x)
+			}
+			v.fma(beta, x, v.reg(r*vecs+i))
+		}
+		if r < rows-1 {
+			ADDQ(f.ldc, c)
+		}
+	}
+	Label(label + "_store")
+	if v.isa == "AVX2" { // masked stores are slow on some processors
+		CMPQ(Mem{Base: f.t, Disp: offCols}, I32(vecs*v.lanes))
+		JNE(LabelRef(label + "_tail"))
+		v.storeTile(f, rows, vecs, false, mask)
+		Label(label + "_tail")
+	}
+	v.storeTile(f, rows, vecs, true, mask)
+}
+
+// storeTile stores the accumulators and returns.
+func (v vec) storeTile(f frame, rows, vecs int, tail bool, mask reg.VecPhysical) {
+	c := GP64()
+	MOVQ(f.c, c)
+	for r := range rows {
+		for i := range vecs {
+			at := Mem{Base: c, Disp: i * v.bytes}
+			if tail && i == vecs-1 {
+				v.storeTail(v.reg(r*vecs+i), mask, at)
+			} else {
+				v.store(v.reg(r*vecs+i), at)
+			}
+		}
+		if r < rows-1 {
+			ADDQ(f.ldc, c)
+		}
+	}
+	VZEROUPPER()
+	RET()
+}

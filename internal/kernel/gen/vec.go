@@ -1,0 +1,153 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// vec is a kind of vector: an instruction set and an element width.
+type vec struct {
+	isa   string
+	bits  int // of an element
+	lanes int
+	bytes int // of a vector
+	regs  int // vector registers
+	rows  int // of a tile
+}
+
+func avx512(bits int) vec {
+	return vec{isa: "AVX512", bits: bits, lanes: 512 / bits, bytes: 64, regs: 32, rows: 14}
+}
+
+func avx2(bits int) vec {
+	return vec{isa: "AVX2", bits: bits, lanes: 256 / bits, bytes: 32, regs: 16, rows: 6}
+}
+
+func (v vec) reg(i int) reg.VecPhysical {
+	if v.isa == "AVX512" {
+		return []reg.VecPhysical{
+			reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7,
+			reg.Z8, reg.Z9, reg.Z10, reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15,
+			reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23,
+			reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31,
+		}[i]
+	}
+	return []reg.VecPhysical{
+		reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4, reg.Y5, reg.Y6, reg.Y7,
+		reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14, reg.Y15,
+	}[i]
+}
+
+func (v vec) zero(z reg.VecPhysical) {
+	if v.isa == "AVX512" {
+		VPXORD(z, z, z)
+	} else {
+		VXORPS(z, z, z)
+	}
+}
+
+func (v vec) load(m Mem, z reg.VecPhysical) {
+	if v.bits == 32 {
+		VMOVUPS(m, z)
+	} else {
+		VMOVUPD(m, z)
+	}
+}
+
+func (v vec) broadcast(m Mem, z reg.VecPhysical) {
+	if v.bits == 32 {
+		VBROADCASTSS(m, z)
+	} else {
+		VBROADCASTSD(m, z)
+	}
+}
+
+func (v vec) mul(x, y, z reg.VecPhysical) {
+	if v.bits == 32 {
+		VMULPS(x, y, z)
+	} else {
+		VMULPD(x, y, z)
+	}
+}
+
+// fma adds x·y to z.
+func (v vec) fma(x, y, z reg.VecPhysical) {
+	if v.bits == 32 {
+		VFMADD231PS(x, y, z)
+	} else {
+		VFMADD231PD(x, y, z)
+	}
+}
+
+// tail leaves what masks the last vector of a row of cols: for AVX-512 an opmask register, K1; for AVX2 the address, in
+// cols, of a vector of as many ones.
+func (v vec) tail(cols reg.GPVirtual) {
+	DECQ(cols)
+	ANDQ(U8(v.lanes-1), cols)
+	INCQ(cols) // columns of the last vector, 1 to lanes
+	if v.isa == "AVX512" {
+		ones := GP64()
+		MOVQ(I32(-1), ones)
+		BZHIQ(cols, ones, ones)
+		KMOVW(ones.As32(), reg.K1)
+		return
+	}
+	table := GP64()
+	LEAQ(tailMasks, table)
+	if v.bits == 32 {
+		NEGQ(cols)
+		LEAQ(Mem{Base: table, Index: cols, Scale: 4, Disp: 32}, cols)
+	} else {
+		NEGQ(cols)
+		LEAQ(Mem{Base: table, Index: cols, Scale: 8, Disp: 32}, cols)
+	}
+}
+
+// tailMasks holds 32 bytes of ones, then 32 of zeros.
+var tailMasks Mem
+
+func declareTailMasks() {
+	tailMasks = GLOBL("gemmTailMasks", RODATA|NOPTR)
+	for i := range 8 {
+		var x uint64
+		if i < 4 {
+			x = ^x
+		}
+		DATA(8*i, U64(x))
+	}
+}
+
+func (v vec) loadTail(m Mem, mask, z reg.VecPhysical) {
+	switch {
+	case v.isa == "AVX512" && v.bits == 32:
+		VMOVUPS_Z(m, reg.K1, z)
+	case v.isa == "AVX512":
+		VMOVUPD_Z(m, reg.K1, z)
+	case v.bits == 32:
+		VMASKMOVPS(m, mask, z)
+	default:
+		VMASKMOVPD(m, mask, z)
+	}
+}
+
+func (v vec) storeTail(z, mask reg.VecPhysical, m Mem) {
+	switch {
+	case v.isa == "AVX512" && v.bits == 32:
+		VMOVUPS(z, reg.K1, m)
+	case v.isa == "AVX512":
+		VMOVUPD(z, reg.K1, m)
+	case v.bits == 32:
+		VMASKMOVPS(z, mask, m)
+	default:
+		VMASKMOVPD(z, mask, m)
+	}
+}
+
+func (v vec) store(z reg.VecPhysical, m Mem) {
+	if v.bits == 32 {
+		VMOVUPS(z, m)
+	} else {
+		VMOVUPD(z, m)
+	}
+}

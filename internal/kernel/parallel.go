@@ -1,0 +1,209 @@
+package kernel
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Parallel calls body(i) for every i in [0, n), spread over up to GOMAXPROCS goroutines, and returns when all calls
+// have returned. The division into n tasks is the caller's, so results don't depend on the number of goroutines, as long
+// as no task reads what another one writes.
+//
+// A body may call Parallel itself, and any number of goroutines may call it at once. A panic in body is passed on to the
+// caller once the other tasks are done.
+func Parallel(n int, body func(i int)) {
+	parallelRun(n, parallelFunc(body), true)
+}
+
+// parallelTask is work in numbered parts.
+type parallelTask interface{ run(i int) }
+
+type parallelFunc func(i int)
+
+func (f parallelFunc) run(i int) { f(i) }
+
+// parallelRun runs the n parts of t. Helpers that have gone to sleep are woken only if wake is set: it takes
+// microseconds, longer than a small task. Nothing is allocated in the steady state.
+func parallelRun(n int, t parallelTask, wake bool) {
+	procs := min(n, runtime.GOMAXPROCS(0))
+	if procs <= 1 {
+		for i := range n {
+			t.run(i)
+		}
+		return
+	}
+	j := parallelJobs.Get().(*parallelJob)
+	j.task, j.n = t, int64(n)
+	j.next.Store(0)
+	j.done.Store(0)
+	j.refs.Store(1)
+	j.recruit(procs-1, wake)
+	if !j.work() {
+		j.wait()
+	}
+	p := j.panicked.Swap(nil)
+	j.release()
+	if p != nil {
+		panic(p.value)
+	}
+}
+
+// parallelJob is one call of parallelRun. The caller and its helpers each take the next part until none is left. The
+// caller waits for the parts that were taken, never for a helper that took none, so that it needs no helper to finish
+// and calls may be nested. A helper that comes late finds nothing to do; the last one to let go returns the job to the
+// pool.
+type parallelJob struct {
+	task     parallelTask
+	n        int64
+	next     atomic.Int64
+	done     atomic.Int64
+	refs     atomic.Int64
+	finished chan struct{} // receives a token when a helper finished the last part
+	panicked atomic.Pointer[parallelPanic]
+}
+
+type parallelPanic struct{ value any }
+
+var parallelJobs = sync.Pool{New: func() any { return &parallelJob{finished: make(chan struct{}, 1)} }}
+
+// work takes parts until none is left. It reports whether it did the part that was finished last.
+func (j *parallelJob) work() (last bool) {
+	for j.next.Load() < j.n {
+		last = j.take() || last
+	}
+	return last
+}
+
+// take is work up to the first panic.
+func (j *parallelJob) take() (last bool) {
+	taken := false
+	defer func() {
+		if taken { // and not done
+			j.panicked.CompareAndSwap(nil, &parallelPanic{recover()})
+			last = j.done.Add(1) == j.n
+		}
+	}()
+	for {
+		i := j.next.Add(1) - 1
+		if i >= j.n {
+			return last
+		}
+		taken = true
+		j.task.run(int(i))
+		taken = false
+		last = j.done.Add(1) == j.n
+	}
+}
+
+// wait returns when the helpers have done their parts.
+func (j *parallelJob) wait() {
+	for range parallelSpins {
+		if len(j.finished) > 0 {
+			break
+		}
+		parallelPause()
+	}
+	<-j.finished
+}
+
+func (j *parallelJob) release() {
+	if j.refs.Add(-1) == 0 {
+		j.task = nil
+		parallelJobs.Put(j)
+	}
+}
+
+// parallelHelper is a goroutine that helps callers. It's free while its job is nil. When it has had none for a while it
+// goes to sleep.
+type parallelHelper struct {
+	job    atomic.Pointer[parallelJob]
+	asleep atomic.Bool
+	wake   chan struct{}
+}
+
+// parallelSpins is how often a helper looks for a job before it sleeps: for some tens of microseconds.
+const parallelSpins = 1000
+
+var (
+	parallelHelpers atomic.Pointer[[]*parallelHelper]
+	parallelMutex   sync.Mutex // held to add helpers
+)
+
+// recruit offers the job to free helpers.
+func (j *parallelJob) recruit(wanted int, wake bool) {
+	helpers := parallelHelpers.Load()
+	if helpers == nil || len(*helpers) < wanted {
+		helpers = parallelAdd(wanted)
+	}
+	for _, h := range *helpers {
+		if wanted == 0 {
+			return
+		}
+		if h.job.Load() != nil || !wake && h.asleep.Load() {
+			continue
+		}
+		j.refs.Add(1)
+		if !h.job.CompareAndSwap(nil, j) {
+			j.refs.Add(-1)
+			continue
+		}
+		wanted--
+		if h.asleep.Load() {
+			select {
+			case h.wake <- struct{}{}:
+			default: // it has been woken already
+			}
+		}
+	}
+}
+
+// parallelAdd makes sure that there are at least wanted helpers.
+func parallelAdd(wanted int) *[]*parallelHelper {
+	parallelMutex.Lock()
+	defer parallelMutex.Unlock()
+	var all []*parallelHelper
+	if helpers := parallelHelpers.Load(); helpers != nil {
+		all = append(all, *helpers...)
+	}
+	for len(all) < wanted {
+		h := &parallelHelper{wake: make(chan struct{}, 1)}
+		all = append(all, h)
+		go h.help()
+	}
+	parallelHelpers.Store(&all)
+	return &all
+}
+
+// help does jobs for ever.
+func (h *parallelHelper) help() {
+	for {
+		j := h.await()
+		if j.work() {
+			j.finished <- struct{}{}
+		}
+		h.job.Store(nil)
+		j.release()
+	}
+}
+
+// await returns the next job. What it announces before it sleeps and what recruit does are in opposite orders, so one of
+// the two sees the other; where both do, one token too many wakes the helper later for nothing.
+func (h *parallelHelper) await() *parallelJob {
+	for {
+		for i := range parallelSpins {
+			if j := h.job.Load(); j != nil {
+				return j
+			}
+			parallelPause()
+			if i%64 == 63 {
+				runtime.Gosched()
+			}
+		}
+		h.asleep.Store(true)
+		if h.job.Load() == nil {
+			<-h.wake
+		}
+		h.asleep.Store(false)
+	}
+}

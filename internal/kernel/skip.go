@@ -1,0 +1,85 @@
+package kernel
+
+import "math"
+
+// SkipGemm is C = op(A)·op(B) as Gemm computes it, where zero times anything is zero: a NaN or an infinity in one operand
+// doesn't count where the other has 0. Attention's sums are such products: a masked key has a weight of exactly 0, and
+// an ignored position a gradient of exactly 0.
+func SkipGemm[F Float](transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, c []F, ldc int) {
+	SkipGemmBatch(1, transA, transB, m, n, k, alpha, a, lda, 0, b, ldb, 0, c, ldc, 0)
+}
+
+// SkipGemmBatch does count products of SkipGemm, whose operands lie strideA, strideB and strideC elements apart.
+func SkipGemmBatch[F Float](count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, c []F, ldc, strideC int) {
+	GemmBatch(count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, 0, c, ldc, strideC)
+	// Finite operands need nothing more. What isn't finite shows in C as a NaN where it meets a zero, and C is smaller
+	// than A and B together or as large as the work it took.
+	for i := range count {
+		if hasNaN(c[i*strideC:], m, n, ldc) {
+			redo(count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, c, ldc, strideC)
+			return
+		}
+	}
+}
+
+// hasNaN says whether there is a NaN in an m×n matrix.
+func hasNaN[F Float](c []F, m, n, ldc int) bool {
+	for i := range m {
+		for _, v := range c[i*ldc:][:n] {
+			if v != v {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// redo does the products again with 0 for what isn't finite, and then adds the terms of that which do count. So what
+// doesn't count leaves no trace, not even another order of summation.
+func redo[F Float](count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, c []F, ldc, strideC int) {
+	GemmBatch(count, transA, transB, m, n, k, alpha, cleaned(a), lda, strideA, cleaned(b), ldb, strideB, 0, c, ldc, strideC)
+	rowA, colA := lda, 1
+	if transA {
+		rowA, colA = 1, lda
+	}
+	rowB, colB := ldb, 1
+	if transB {
+		rowB, colB = 1, ldb
+	}
+	for q := range count {
+		a, b, c := a[q*strideA:], b[q*strideB:], c[q*strideC:]
+		for p := range k {
+			for i := range m {
+				if x := a[i*rowA+p*colA]; !finite(x) {
+					for j := range n {
+						if y := b[p*rowB+j*colB]; y != 0 {
+							c[i*ldc+j] += alpha * x * y
+						}
+					}
+				}
+			}
+			for j := range n {
+				if y := b[p*rowB+j*colB]; !finite(y) {
+					for i := range m {
+						if x := a[i*rowA+p*colA]; x != 0 {
+							c[i*ldc+j] += alpha * x * y
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// cleaned is a copy of x with 0 for what isn't finite.
+func cleaned[F Float](x []F) []F {
+	out := make([]F, len(x))
+	for i, v := range x {
+		if finite(v) {
+			out[i] = v
+		}
+	}
+	return out
+}
+
+func finite[F Float](x F) bool { return !math.IsInf(float64(x), 0) && x == x }

@@ -1,0 +1,70 @@
+package ops
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// An Activation is a function applied to every element.
+type Activation int
+
+const (
+	ReLU     Activation = iota // max(0, x); its derivative at 0 is 0
+	GELU                       // x·Φ(x), with the error function (Hendrycks and Gimpel, 2016)
+	GELUTanh                   // the same paper's approximation by tanh
+)
+
+var activationNames = [...]string{"relu", "gelu", "gelu tanh"}
+
+func (a Activation) String() string { return activationNames[a] }
+
+// Activate applies an activation to every element of x.
+func Activate(x *G.Node, a Activation) (*G.Node, error) {
+	if a < 0 || int(a) >= len(activationNames) {
+		return nil, fmt.Errorf("activation: there is no activation %d", int(a))
+	}
+	if err := floatNode(a.String(), "the input", x); err != nil {
+		return nil, err
+	}
+	if x.Dtype() == tensor.Float32 {
+		return activate[float32](x, a)
+	}
+	return activate[float64](x, a)
+}
+
+func activate[F kernel.Float](x *G.Node, a Activation) (*G.Node, error) {
+	forward, backward := kernel.ReLU[F], kernel.ReLUGrad[F]
+	switch a {
+	case GELU:
+		forward, backward = kernel.GELU[F], kernel.GELUGrad[F]
+	case GELUTanh:
+		forward, backward = kernel.GELUTanh[F], kernel.GELUTanhGrad[F]
+	}
+	shape := x.Shape()
+	o := newOp(fmt.Sprintf("%v%v", a, shape), shape, func(y []F, in []G.Value) error {
+		x, err := elements[F](in[0], len(y))
+		if err != nil {
+			return err
+		}
+		forward(y, x)
+		return nil
+	})
+	o.diff = []bool{true}
+	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		dx := newOp(fmt.Sprintf("%v.dx%v", a, shape), shape, func(dx []F, in []G.Value) error {
+			x, g, err := read2[F](in, len(dx), len(dx))
+			if err != nil {
+				return err
+			}
+			backward(dx, x, g)
+			return nil
+		})
+		n, err := dx.apply(in[0], g)
+		return G.Nodes{n}, err
+	}
+	return o.apply(x)
+}

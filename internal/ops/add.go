@@ -1,0 +1,128 @@
+package ops
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// Add is x + y for two nodes of one shape.
+func Add(x, y *G.Node) (*G.Node, error) {
+	if err := floatNode("add", "the first term", x); err != nil {
+		return nil, err
+	}
+	if err := sameDtype("add", "the second term", y, "the first", x); err != nil {
+		return nil, err
+	}
+	if err := hasShape("add", "the second term", y, x.Shape()...); err != nil {
+		return nil, err
+	}
+	if x.Dtype() == tensor.Float32 {
+		return add[float32](x, y)
+	}
+	return add[float64](x, y)
+}
+
+func add[F kernel.Float](x, y *G.Node) (*G.Node, error) {
+	shape := x.Shape()
+	o := newOp(fmt.Sprintf("add%v", shape), shape, func(out []F, in []G.Value) error {
+		x, y, err := read2[F](in, len(out), len(out))
+		if err != nil {
+			return err
+		}
+		kernel.Add(out, x, y)
+		return nil
+	})
+	o.diff = []bool{true, true}
+	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) { return G.Nodes{g, g}, nil }
+	return o.apply(x, y)
+}
+
+// AddRows adds row t of a table to position t of every sequence: x has shape (T, D) or (B, T, D), the table (M, D) with
+// M ≥ T. Rows past T have a gradient of zero.
+func AddRows(x, table *G.Node) (*G.Node, error) {
+	const name = "add rows"
+	if err := floatNode(name, "the input", x); err != nil {
+		return nil, err
+	}
+	if err := sameDtype(name, "the table", table, "the input", x); err != nil {
+		return nil, err
+	}
+	xs, ts := x.Shape(), table.Shape()
+	if len(xs) != 2 && len(xs) != 3 || len(ts) != 2 || ts[1] != xs[len(xs)-1] {
+		return nil, fmt.Errorf("%s: the input must have shape (T, D) or (B, T, D) and the table (M, D), got %v and %v", name, xs, ts)
+	}
+	if t := xs[len(xs)-2]; t > ts[0] {
+		return nil, fmt.Errorf("%s: a sequence of %d positions is longer than the table of %d", name, t, ts[0])
+	}
+	if x.Dtype() == tensor.Float32 {
+		return addRows[float32](x, table)
+	}
+	return addRows[float64](x, table)
+}
+
+func addRows[F kernel.Float](x, table *G.Node) (*G.Node, error) {
+	shape, tableShape := x.Shape(), table.Shape()
+	used := shape[len(shape)-2] * shape[len(shape)-1] // elements of the table that a sequence of this length meets
+	o := newOp(fmt.Sprintf("add rows%v", shape), shape, func(out []F, in []G.Value) error {
+		x, table, err := read2[F](in, len(out), tableShape.TotalSize())
+		if err != nil {
+			return err
+		}
+		copy(out, x)
+		kernel.AddRow(out, table[:used])
+		return nil
+	})
+	o.diff = []bool{true, true}
+	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		dt := newOp(fmt.Sprintf("add rows.dtable%v%v", shape, tableShape), tableShape, func(dt []F, in []G.Value) error {
+			g, err := elements[F](in[0], shape.TotalSize())
+			if err != nil {
+				return err
+			}
+			kernel.SumRows(dt[:used], g)
+			return nil
+		})
+		nt, err := dt.apply(g)
+		return G.Nodes{g, nt}, err
+	}
+	return o.apply(x, table)
+}
+
+// AddConstantRows is AddRows for a table of T rows that isn't learned; label tells tables of one shape apart.
+func AddConstantRows(x *G.Node, table []float64, label string) (*G.Node, error) {
+	const name = "add constant rows"
+	if err := floatNode(name, "the input", x); err != nil {
+		return nil, err
+	}
+	s := x.Shape()
+	if len(s) != 2 && len(s) != 3 || len(table) != s[len(s)-2]*s[len(s)-1] {
+		return nil, fmt.Errorf("%s: the table must fit an input of shape (T, D) or (B, T, D), got %d elements for %v", name, len(table), s)
+	}
+	if x.Dtype() == tensor.Float32 {
+		return addConstantRows[float32](x, table, label)
+	}
+	return addConstantRows[float64](x, table, label)
+}
+
+func addConstantRows[F kernel.Float](x *G.Node, table []float64, label string) (*G.Node, error) {
+	rows := make([]F, len(table))
+	for i, v := range table {
+		rows[i] = F(v)
+	}
+	o := newOp(fmt.Sprintf("add constant rows%v(%s)", x.Shape(), label), x.Shape(), func(out []F, in []G.Value) error {
+		x, err := elements[F](in[0], len(out))
+		if err != nil {
+			return err
+		}
+		copy(out, x)
+		kernel.AddRow(out, rows)
+		return nil
+	})
+	o.diff = []bool{true}
+	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) { return G.Nodes{g}, nil }
+	return o.apply(x)
+}

@@ -1,0 +1,73 @@
+package ops
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// Embedding looks up rows of a table of shape (V, D): ids of shape (…), of dtype int, give (…, D). The gradient adds up
+// where an id is repeated. An id outside [0, V) is an error when the graph runs.
+func Embedding(table, ids *G.Node) (*G.Node, error) {
+	const name = "embedding"
+	if err := floatNode(name, "the table", table); err != nil {
+		return nil, err
+	}
+	if ids == nil {
+		return nil, fmt.Errorf("%s: ids is nil", name)
+	}
+	if table.Dims() != 2 || ids.Dims() < 1 || ids.Dtype() != tensor.Int {
+		return nil, fmt.Errorf("%s: the table must have shape (V, D) and the ids be int of rank 1 or more, got %v and %v of %v", name, table.Shape(), ids.Shape(), ids.Dtype())
+	}
+	if table.Dtype() == tensor.Float32 {
+		return embedding[float32](table, ids)
+	}
+	return embedding[float64](table, ids)
+}
+
+func embedding[F kernel.Float](table, ids *G.Node) (*G.Node, error) {
+	vocab, width := table.Shape()[0], table.Shape()[1]
+	n := ids.Shape().TotalSize()
+	shape := append(ids.Shape(), width)
+
+	o := newOp(fmt.Sprintf("embedding%v%v", table.Shape(), shape), shape, func(out []F, in []G.Value) error {
+		table, err := elements[F](in[0], vocab*width)
+		if err != nil {
+			return err
+		}
+		ids, err := elements[int](in[1], n)
+		if err != nil {
+			return err
+		}
+		for i, id := range ids {
+			if id < 0 || id >= vocab {
+				return fmt.Errorf("id %d at position %d isn't in the vocabulary of %d (0 to %d)", id, i, vocab, vocab-1)
+			}
+		}
+		kernel.Gather(out, table, ids, width)
+		return nil
+	})
+	o.diff = []bool{true, false}
+	o.grad = func(in G.Nodes, out, g *G.Node) (G.Nodes, error) {
+		dt := newOp(fmt.Sprintf("embedding.dtable%v%v", table.Shape(), shape), table.Shape(), func(dt []F, in []G.Value) error {
+			g, err := elements[F](in[0], n*width)
+			if err != nil {
+				return err
+			}
+			ids, err := elements[int](in[1], n)
+			if err != nil {
+				return err
+			}
+			clear(dt)
+			kernel.ScatterAdd(dt, g, ids, width)
+			return nil
+		})
+		// The lookup is an input for its check of the ids alone: it has to run first.
+		nt, err := dt.apply(g, in[1], out)
+		return G.Nodes{nt, nil}, err
+	}
+	return o.apply(table, ids)
+}

@@ -1,0 +1,102 @@
+package ops
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// MatMul is scale·op(a)·op(b), matrix by matrix, for a of shape (…, M, K) and b of shape (…, K, N) with the same leading
+// axes; transA and transB say that an operand is stored with its last two axes swapped.
+//
+// Zero times anything is zero in it where a sum runs over positions of a sequence: skip says so, for a product whose
+// left operand holds exact zeros, such as the attention weights of masked keys.
+func MatMul(a, b *G.Node, transA, transB bool, scale float64, skip bool) (*G.Node, error) {
+	const name = "matmul"
+	if err := floatNode(name, "the left operand", a); err != nil {
+		return nil, err
+	}
+	if err := sameDtype(name, "the right operand", b, "the left one", a); err != nil {
+		return nil, err
+	}
+	bad := func() error {
+		return fmt.Errorf("%s: can't multiply shapes %v and %v (transposed: %t, %t)", name, a.Shape(), b.Shape(), transA, transB)
+	}
+	r := a.Dims()
+	if r < 2 || b.Dims() != r || !equalShapes(a.Shape()[:r-2], b.Shape()[:r-2]) {
+		return nil, bad()
+	}
+	p := product{transA: transA, transB: transB, scale: scale, skip: skip, count: 1}
+	for _, d := range a.Shape()[:r-2] {
+		p.count *= d
+	}
+	as, bs := a.Shape()[r-2:], b.Shape()[r-2:]
+	p.m, p.k = flip(transA, as[0], as[1])
+	k, n := flip(transB, bs[0], bs[1])
+	if p.n = n; k != p.k {
+		return nil, bad()
+	}
+	if a.Dtype() == tensor.Float32 {
+		return matMul[float32](a, b, p)
+	}
+	return matMul[float64](a, b, p)
+}
+
+func flip(swap bool, x, y int) (int, int) {
+	if swap {
+		return y, x
+	}
+	return x, y
+}
+
+// product is a batch of count products of (m, k) by (k, n).
+type product struct {
+	count, m, n, k int
+	transA, transB bool
+	scale          float64
+	skip           bool
+}
+
+func matMul[F kernel.Float](a, b *G.Node, p product) (*G.Node, error) {
+	lead := a.Shape()[:a.Dims()-2]
+	shape := append(lead.Clone(), p.m, p.n)
+	_, lda := flip(p.transA, p.m, p.k)
+	_, ldb := flip(p.transB, p.k, p.n)
+	o := newOp(fmt.Sprintf("matmul%v(%t,%t,%v,%t)", shape, p.transA, p.transB, p.scale, p.skip), shape, func(c []F, in []G.Value) error {
+		a, b, err := read2[F](in, p.count*p.m*p.k, p.count*p.k*p.n)
+		if err != nil {
+			return err
+		}
+		if p.skip {
+			kernel.SkipGemmBatch(p.count, p.transA, p.transB, p.m, p.n, p.k, F(p.scale), a, lda, p.m*p.k, b, ldb, p.k*p.n, c, p.n, p.m*p.n)
+		} else {
+			kernel.GemmBatch(p.count, p.transA, p.transB, p.m, p.n, p.k, F(p.scale), a, lda, p.m*p.k, b, ldb, p.k*p.n, 0, c, p.n, p.m*p.n)
+		}
+		return nil
+	})
+	o.diff = []bool{true, true}
+	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		// C = A·B: dA = G·Bᵀ, dB = Aᵀ·G; each transposed as its operand is. The gradients always skip zeros: those of
+		// masked positions are exact.
+		var da, db *G.Node
+		var err error
+		if p.transA {
+			da, err = MatMul(in[1], g, p.transB, true, p.scale, true) // (k, n) x (n, m) -> (k, m)
+		} else {
+			da, err = MatMul(g, in[1], false, !p.transB, p.scale, true) // (m, n) x (n, k) -> (m, k)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if p.transB {
+			db, err = MatMul(g, in[0], true, p.transA, p.scale, true) // (n, m) x (m, k) -> (n, k)
+		} else {
+			db, err = MatMul(in[0], g, !p.transA, false, p.scale, true) // (k, m) x (m, n) -> (k, n)
+		}
+		return G.Nodes{da, db}, err
+	}
+	return o.apply(a, b)
+}

@@ -1,0 +1,86 @@
+package ops
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// LayerNorm normalises the last axis of x, of shape (…, D), to mean 0 and variance 1 (the biased variance, plus eps),
+// then multiplies by gamma and adds beta, each of shape (D); beta may be nil (Ba, Kiros and Hinton, 2016).
+func LayerNorm(x, gamma, beta *G.Node, eps float64) (*G.Node, error) {
+	const name = "layer norm"
+	if err := floatNode(name, "the input", x); err != nil {
+		return nil, err
+	}
+	if x.Dims() < 1 {
+		return nil, fmt.Errorf("%s: the input must have shape (…, D), got a scalar", name)
+	}
+	for _, p := range []struct {
+		what string
+		n    *G.Node
+	}{{"gamma", gamma}, {"beta", beta}} {
+		if p.n == nil && p.what == "beta" {
+			continue
+		}
+		if err := sameDtype(name, p.what, p.n, "the input", x); err != nil {
+			return nil, err
+		}
+		if err := hasShape(name, p.what, p.n, x.Shape()[x.Dims()-1]); err != nil {
+			return nil, err
+		}
+	}
+	if x.Dtype() == tensor.Float32 {
+		return layerNorm[float32](x, gamma, beta, eps)
+	}
+	return layerNorm[float64](x, gamma, beta, eps)
+}
+
+func layerNorm[F kernel.Float](x, gamma, beta *G.Node, eps float64) (*G.Node, error) {
+	shape := x.Shape()
+	n, width := rows(shape)
+	in := G.Nodes{x, gamma}
+	diff := []bool{true, true}
+	if beta != nil {
+		in, diff = append(in, beta), append(diff, true)
+	}
+	attrs := fmt.Sprintf("%v(%v,%t)", shape, eps, beta != nil)
+	o := newOp("layer norm"+attrs, shape, func(y []F, in []G.Value) error {
+		x, gamma, err := read2[F](in, len(y), width)
+		if err != nil {
+			return err
+		}
+		var beta []F
+		if len(in) == 3 {
+			if beta, err = elements[F](in[2], width); err != nil {
+				return err
+			}
+		}
+		kernel.LayerNorm(y, x, gamma, beta, F(eps))
+		return nil
+	})
+	o.diff = diff
+	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		shapes := []tensor.Shape{shape, {width}}
+		if beta != nil {
+			shapes = append(shapes, tensor.Shape{width})
+		}
+		work := make([]F, kernel.LayerNormWork(n, width))
+		return joint("layer norm.grad"+attrs, shapes, []*G.Node{in[0], in[1], g}, func(out [][]F, in []G.Value) error {
+			x, gamma, g, err := read3[F](in, n*width, width, n*width)
+			if err != nil {
+				return err
+			}
+			var dbeta []F
+			if len(out) == 3 {
+				dbeta = out[2]
+			}
+			kernel.LayerNormGrad(out[0], out[1], dbeta, x, gamma, g, F(eps), work)
+			return nil
+		})
+	}
+	return o.apply(in...)
+}

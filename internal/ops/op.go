@@ -1,0 +1,188 @@
+// Package ops holds the operations that Heed adds to Gorgonia: each is a gorgonia.SDOp of fixed shapes and dtype, with
+// its symbolic derivative beside it.
+//
+// Every op owns the tensor that it returns and fills it anew on every run, so that running a graph allocates next to
+// nothing. That state is why a graph with these ops may have one live VM at a time. Ops never write to their inputs,
+// and they return errors rather than panic: the TapeMachine runs them on a goroutine of its own, where a panic would
+// end the process.
+//
+// Gradients follow one rule throughout: zero times anything is zero, NaN and infinity included. A position that nothing
+// attends to, and that no loss looks at, can hold any value without it reaching a gradient.
+package ops
+
+import (
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"io"
+
+	"github.com/chewxy/hm"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// op is the one implementation of gorgonia.SDOp here. The functions that make ops fill it in; run and grad hold what
+// the op does.
+type op struct {
+	name  string // the operation and every attribute: what is printed, and what is hashed
+	in    []hm.Type
+	out   hm.Type
+	shape tensor.Shape // of the output
+	diff  []bool       // which inputs have a gradient; nil for none
+
+	run  func(in []G.Value) (G.Value, error)
+	grad func(in G.Nodes, out, grad *G.Node) (G.Nodes, error)
+
+	shared any // what a joint op's parts have in common
+}
+
+var _ G.SDOp = (*op)(nil)
+
+// apply adds an op to its inputs' graph.
+func (o *op) apply(in ...*G.Node) (*G.Node, error) {
+	for _, n := range in {
+		o.in = append(o.in, n.Type())
+	}
+	n, err := G.ApplyOp(o, in...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.name, err)
+	}
+	return n, nil
+}
+
+func (o *op) Arity() int { return len(o.in) }
+
+func (o *op) Type() hm.Type {
+	ts := append(make([]hm.Type, 0, len(o.in)+1), o.in...)
+	return hm.NewFnType(append(ts, o.out)...)
+}
+
+func (o *op) InferShape(...G.DimSizer) (tensor.Shape, error) { return o.shape.Clone(), nil }
+
+func (o *op) Do(in ...G.Value) (G.Value, error) {
+	v, err := o.run(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.name, err)
+	}
+	return v, nil
+}
+
+func (o *op) ReturnsPtr() bool      { return false }
+func (o *op) CallsExtern() bool     { return false }
+func (o *op) OverwritesInput() int  { return -1 }
+func (o *op) String() string        { return o.name }
+func (o *op) WriteHash(h hash.Hash) { io.WriteString(h, o.name) }
+
+func (o *op) Hashcode() uint32 {
+	h := fnv.New32a()
+	o.WriteHash(h)
+	return h.Sum32()
+}
+
+func (o *op) DiffWRT(inputs int) []bool {
+	if o.diff == nil {
+		return make([]bool, inputs)
+	}
+	return o.diff
+}
+
+func (o *op) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
+	if o.grad == nil {
+		return nil, fmt.Errorf("%s has no derivative (Heed's gradients are of first order)", o.name)
+	}
+	return o.grad(in, out, grad)
+}
+
+// typeOf is the Gorgonia type of a tensor.
+func typeOf(dt tensor.Dtype, shape tensor.Shape) hm.Type {
+	if len(shape) == 0 {
+		return dt
+	}
+	return G.TensorType{Dims: len(shape), Of: dt}
+}
+
+// dtypeOf is the tensor dtype of F.
+func dtypeOf[F kernel.Float]() tensor.Dtype {
+	if _, ok := any(F(0)).(float32); ok {
+		return tensor.Float32
+	}
+	return tensor.Float64
+}
+
+// newOp is an op that fills one tensor of dtype F and the given shape. fill is handed the output's elements, which hold
+// whatever the last run left there.
+func newOp[F kernel.Float](name string, shape tensor.Shape, fill func(out []F, in []G.Value) error) *op {
+	buf := buffer[F]{shape: shape}
+	return &op{
+		name: name, shape: shape, out: typeOf(dtypeOf[F](), shape),
+		run: func(in []G.Value) (G.Value, error) {
+			out := buf.slice()
+			if err := fill(out, in); err != nil {
+				return nil, err
+			}
+			return buf.dense, nil
+		},
+	}
+}
+
+// buffer is a tensor owned by an op, made when it is first needed.
+type buffer[F kernel.Float] struct {
+	shape tensor.Shape
+	data  []F
+	dense *tensor.Dense
+}
+
+// slice returns the buffer's elements.
+func (b *buffer[F]) slice() []F {
+	if b.dense == nil {
+		b.data = make([]F, b.shape.TotalSize())
+		b.dense = tensor.New(tensor.WithShape(b.shape...), tensor.WithBacking(b.data))
+	}
+	return b.data
+}
+
+// joint adds ops that compute several tensors of dtype F in one go, such as the gradients of an op's inputs: the first
+// node does the work, and each of the others depends on it and hands out its part.
+func joint[F kernel.Float](name string, shapes []tensor.Shape, in []*G.Node, fill func(out [][]F, in []G.Value) error) (G.Nodes, error) {
+	bufs := make([]*buffer[F], len(shapes))
+	for i, s := range shapes {
+		bufs[i] = &buffer[F]{shape: s}
+	}
+	out := make([][]F, len(bufs))
+	o := &op{
+		name: name, shape: shapes[0], out: typeOf(dtypeOf[F](), shapes[0]), shared: bufs,
+		run: func(in []G.Value) (G.Value, error) {
+			for i, b := range bufs {
+				out[i] = b.slice()
+			}
+			if err := fill(out, in); err != nil {
+				return nil, err
+			}
+			return bufs[0].dense, nil
+		},
+	}
+	first, err := o.apply(in...)
+	if err != nil {
+		return nil, err
+	}
+	// Gorgonia hands back an equal node if the graph has one: the buffers that are filled are that one's.
+	if owner, ok := first.Op().(*op); ok {
+		bufs = owner.shared.([]*buffer[F])
+	}
+	nodes := G.Nodes{first}
+	for i := 1; i < len(shapes); i++ {
+		b := bufs[i]
+		part := &op{
+			name: fmt.Sprintf("%s.%d", name, i), shape: b.shape, out: typeOf(dtypeOf[F](), b.shape),
+			run: func([]G.Value) (G.Value, error) { return b.dense, nil },
+		}
+		n, err := part.apply(first)
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes, nil
+}
