@@ -1,0 +1,345 @@
+package atomicfile
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// content is what write number i of a test writes: longer than any buffer on the way, all of one byte.
+func content(i int) []byte { return bytes.Repeat([]byte{'a' + byte(i%26)}, 300_000+i%26) }
+
+func writing(b []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	}
+}
+
+// checkFolder checks that a folder holds one file of that name and content, and nothing else.
+func checkFolder(t *testing.T, path string, want []byte) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("the file has %d bytes beginning %.20q, want %d beginning %.20q", len(got), got, len(want), want)
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 1 {
+		t.Errorf("the folder holds %v, want the file alone", entries)
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	for i, want := range [][]byte{content(1), content(0), {}, []byte("short")} {
+		if err := WriteFile(path, writing(want)); err != nil {
+			t.Fatalf("write %d: %v", i, err)
+		}
+		checkFolder(t, path, want)
+	}
+}
+
+func TestWriteFileInWorkingFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := WriteFile("f", writing([]byte("x"))); err != nil {
+		t.Fatal(err)
+	}
+	checkFolder(t, "f", []byte("x"))
+}
+
+func TestPermissionsAreThoseOfANewFile(t *testing.T) {
+	dir := t.TempDir()
+	usual, err := os.OpenFile(filepath.Join(dir, "usual"), os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer usual.Close()
+	if err := WriteFile(filepath.Join(dir, "f"), writing(nil)); err != nil {
+		t.Fatal(err)
+	}
+	want, _ := usual.Stat()
+	got, _ := os.Stat(filepath.Join(dir, "f"))
+	if got.Mode() != want.Mode() {
+		t.Errorf("got mode %v, want %v", got.Mode(), want.Mode())
+	}
+}
+
+func TestTemporaryFileIsNamedAfterTheFile(t *testing.T) {
+	dir := t.TempDir()
+	err := WriteFile(filepath.Join(dir, "model.safetensors"), func(io.Writer) error {
+		temps, err := filepath.Glob(filepath.Join(dir, ".model.safetensors.tmp-*"))
+		if len(temps) != 1 {
+			t.Errorf("got temporary files %v, want one", temps)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var errWanted = errors.New("wanted")
+
+// A failing file fails where a full or broken disk would.
+type failing struct {
+	*os.File
+	room        int // bytes that Write takes; no limit if negative
+	sync, close error
+}
+
+func (f *failing) Write(b []byte) (int, error) {
+	if f.room < 0 {
+		return f.File.Write(b)
+	}
+	n, err := f.File.Write(b[:min(f.room, len(b))])
+	f.room -= n
+	if err == nil && n < len(b) {
+		err = errWanted
+	}
+	return n, err
+}
+
+func (f *failing) Sync() error  { return errors.Join(f.File.Sync(), f.sync) }
+func (f *failing) Close() error { return errors.Join(f.File.Close(), f.close) }
+
+func TestErrorLeavesTheOldFile(t *testing.T) {
+	ignoring := func(w io.Writer) error {
+		for i := range 3 {
+			w.Write(content(i))
+		}
+		return nil
+	}
+	tests := []struct {
+		name  string
+		write func(io.Writer) error
+		file  failing
+	}{
+		{"write fails at once", func(io.Writer) error { return errWanted }, failing{room: -1}},
+		{"write fails half-way", func(w io.Writer) error {
+			return errors.Join(writing(content(1))(w), errWanted)
+		}, failing{room: -1}},
+		{"disk full at once", writing(content(1)), failing{room: 0}},
+		{"disk full half-way", writing(content(1)), failing{room: 100_000}},
+		{"disk full at the flush", writing([]byte("short")), failing{room: 3}},
+		{"disk full, and write ignores it", ignoring, failing{room: 400_000}},
+		{"sync fails", writing(content(1)), failing{room: -1, sync: errWanted}},
+		{"close fails", writing(content(1)), failing{room: -1, close: errWanted}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "f")
+			if err := WriteFile(path, writing([]byte("old"))); err != nil {
+				t.Fatal(err)
+			}
+			err := writeFile(path, test.write, func(path string) (file, error) {
+				f, err := createTemp(path)
+				if err != nil {
+					return nil, err
+				}
+				test.file.File = f.(*os.File)
+				return &test.file, nil
+			})
+			if !errors.Is(err, errWanted) || !strings.Contains(err.Error(), path) {
+				t.Errorf("got error %v, want one that wraps %v and names %s", err, errWanted, path)
+			}
+			checkFolder(t, path, []byte("old"))
+		})
+	}
+}
+
+func TestPanicLeavesTheOldFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := WriteFile(path, writing([]byte("old"))); err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("want the panic of write to go on")
+			}
+		}()
+		WriteFile(path, func(w io.Writer) error {
+			w.Write(content(1))
+			panic("wanted")
+		})
+	}()
+	checkFolder(t, path, []byte("old"))
+}
+
+func TestPathThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	plain, folder, closed := filepath.Join(dir, "plain"), filepath.Join(dir, "folder"), filepath.Join(dir, "closed")
+	if err := errors.Join(os.WriteFile(plain, []byte("old"), 0o644), os.Mkdir(folder, 0o755), os.Mkdir(closed, 0o555)); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name, path string
+	}{
+		{"no path", ""},
+		{"missing folder", filepath.Join(dir, "missing", "f")},
+		{"file for a folder", filepath.Join(plain, "f")},
+		{"a folder is there", folder},
+		{"trailing separator", folder + string(filepath.Separator)},
+		{"dots", filepath.Join(folder) + string(filepath.Separator) + ".."},
+		{"unwritable folder", filepath.Join(closed, "f")},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if test.name == "unwritable folder" && (os.Geteuid() == 0 || runtime.GOOS == "windows") {
+				t.Skip("this user may write there")
+			}
+			if err := WriteFile(test.path, writing([]byte("new"))); err == nil {
+				t.Error("got no error")
+			}
+			for path, want := range map[string]int{dir: 3, folder: 0, closed: 0} {
+				if entries, _ := os.ReadDir(path); len(entries) != want {
+					t.Errorf("%s holds %v, want what it held before", path, entries)
+				}
+			}
+			if got, _ := os.ReadFile(plain); string(got) != "old" {
+				t.Errorf("the plain file holds %q", got)
+			}
+		})
+	}
+}
+
+func TestConcurrentWriters(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := WriteFile(path, writing(content(0))); err != nil {
+		t.Fatal(err)
+	}
+	var writers, readers sync.WaitGroup
+	for i := range 8 {
+		writers.Go(func() {
+			for range 3 {
+				if err := WriteFile(path, writing(content(i))); err != nil && runtime.GOOS != "windows" {
+					t.Error(err) // Windows may refuse to replace a file that another writer is replacing
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	readers.Go(func() {
+		for runtime.GOOS != "windows" { // where a file can't be read while it is replaced
+			select {
+			case <-done:
+				return
+			default:
+				checkWhole(t, path)
+			}
+		}
+	})
+	writers.Wait()
+	close(done)
+	readers.Wait()
+	got, _ := os.ReadFile(path)
+	checkFolder(t, path, got)
+}
+
+// checkWhole checks that a file holds content(i) for some i, to the last byte.
+func checkWhole(t *testing.T, path string) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Error(err)
+	} else if len(got) == 0 || !bytes.Equal(got, content(int(got[0]-'a'))) {
+		t.Errorf("a part of a file was seen: %d bytes", len(got))
+	}
+}
+
+// The test binary is run again, with the path to write to in this variable, to be killed while it writes.
+const victim = "ATOMICFILE_TEST_VICTIM"
+
+func TestMain(m *testing.M) {
+	path := os.Getenv(victim)
+	if path == "" {
+		os.Exit(m.Run())
+	}
+	if filepath.Base(path) == "stuck" { // stops half-way through the file
+		WriteFile(path, func(w io.Writer) error {
+			w.Write(content(1))
+			fmt.Println("ready")
+			time.Sleep(time.Minute)
+			return nil
+		})
+		os.Exit(1)
+	}
+	fmt.Println("ready")
+	for i := 0; ; i++ {
+		if err := WriteFile(path, writing(content(i))); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	}
+}
+
+// startVictim starts a process that writes to path, and returns once it has begun.
+func startVictim(t *testing.T, path string) *exec.Cmd {
+	t.Helper()
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), victim+"="+path)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill() })
+	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("the writing process said %q", line)
+	}
+	return c
+}
+
+func kill(t *testing.T, c *exec.Cmd) {
+	t.Helper()
+	if err := c.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	c.Wait()
+}
+
+func TestKilledHalfWayLeavesTheOldFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stuck")
+	if err := WriteFile(path, writing([]byte("old"))); err != nil {
+		t.Fatal(err)
+	}
+	kill(t, startVictim(t, path))
+	if got, err := os.ReadFile(path); err != nil || string(got) != "old" {
+		t.Errorf("got %d bytes and error %v, want the old file", len(got), err)
+	}
+	temps, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".stuck.tmp-*"))
+	if len(temps) != 1 {
+		t.Errorf("the killed process left %v, want one temporary file with a telling name", temps)
+	}
+}
+
+func TestKilledAnywhereLeavesAWholeFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := WriteFile(path, writing(content(0))); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 6 {
+		c := startVictim(t, path)
+		time.Sleep(time.Duration(i) * 5 * time.Millisecond)
+		kill(t, c)
+		checkWhole(t, path)
+	}
+}

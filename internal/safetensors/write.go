@@ -1,0 +1,174 @@
+package safetensors
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"unicode/utf8"
+)
+
+// Write writes tensors and metadata to w. The same tensors give the same bytes in whichever order they come: those of
+// larger values are first, so that every value is aligned, then they go by name; metadata goes by key. The reference
+// implementation does the same.
+//
+// It is an error if two tensors share a name, a name or metadata isn't UTF-8, a tensor is named "__metadata__", a Shape
+// doesn't fit its Data, or Data is of another type. Nothing is written then.
+func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
+	tensors = slices.Clone(tensors)
+	slices.SortFunc(tensors, func(a, b Tensor) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Name, b.Name))
+	})
+	header, err := makeHeader(tensors, metadata)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))); err != nil {
+		return err
+	}
+	if _, err := w.Write(header); err != nil {
+		return err
+	}
+	for _, t := range tensors {
+		switch d := t.Data.(type) {
+		case []float32:
+			err = writeValues(w, d)
+		case []float64:
+			err = writeValues(w, d)
+		case []int64:
+			err = writeValues(w, d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rank is the place of a tensor's dtype in the reference implementation's order.
+func rank(t Tensor) int { return slices.Index([]string{"I64", "F64", "F32"}, t.Dtype()) }
+
+// chunk is how many values are converted at a time.
+const chunk = 1 << 13
+
+func writeValues[T float32 | float64 | int64](w io.Writer, values []T) error {
+	var buf []byte
+	for part := range slices.Chunk(values, chunk) {
+		var err error
+		if buf, err = binary.Append(buf[:0], binary.LittleEndian, part); err != nil {
+			return err
+		}
+		if _, err = w.Write(buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeHeader is the header of tensors in the order in which they will be written, padded to a multiple of 8 bytes.
+func makeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	if len(metadata) > 0 {
+		b.WriteString(`"` + metadataKey + `":{`)
+		for i, key := range slices.Sorted(maps.Keys(metadata)) {
+			if err := checkText("metadata", key, metadata[key]); err != nil {
+				return nil, err
+			}
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			appendString(&b, key)
+			b.WriteByte(':')
+			appendString(&b, metadata[key])
+		}
+		b.WriteByte('}')
+	}
+	begin := int64(0)
+	names := map[string]bool{}
+	for _, t := range tensors {
+		size, err := checkTensor(t)
+		if err != nil {
+			return nil, err
+		}
+		if names[t.Name] {
+			return nil, fmt.Errorf("there are two tensors named %s", quote(t.Name))
+		}
+		names[t.Name] = true
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		appendString(&b, t.Name)
+		fmt.Fprintf(&b, `:{"dtype":%q,"shape":`, t.Dtype())
+		appendInts(&b, t.Shape)
+		fmt.Fprintf(&b, `,"data_offsets":[%d,%d]}`, begin, begin+size)
+		begin += size
+	}
+	b.WriteByte('}')
+	for b.Len()%8 != 0 {
+		b.WriteByte(' ')
+	}
+	if b.Len() > maxHeader {
+		return nil, fmt.Errorf("names, shapes and metadata take %d bytes: a header may have %d", b.Len(), maxHeader)
+	}
+	return b.Bytes(), nil
+}
+
+// checkTensor checks that a tensor can be written, and returns how many bytes its values take.
+func checkTensor(t Tensor) (int64, error) {
+	if err := checkText("tensor name", t.Name); err != nil {
+		return 0, err
+	}
+	if t.Name == metadataKey {
+		return 0, fmt.Errorf("no tensor may be named %q: the format uses that name", metadataKey)
+	}
+	if t.Dtype() == "" {
+		return 0, fmt.Errorf("tensor %s: Data must be a []float32, []float64 or []int64, got %T", quote(t.Name), t.Data)
+	}
+	width := widths[t.Dtype()]
+	size, err := byteSize(t.Shape, width)
+	if err != nil {
+		return 0, fmt.Errorf("tensor %s: %w", quote(t.Name), err)
+	}
+	if size != int64(t.len())*width {
+		return 0, fmt.Errorf("tensor %s: shape %v has %d values, but Data has %d", quote(t.Name), t.Shape, size/width, t.len())
+	}
+	return size, nil
+}
+
+func checkText(what string, texts ...string) error {
+	for _, s := range texts {
+		if len(s) > maxHeader {
+			return fmt.Errorf("%s %s has %d bytes: a header may have %d", what, quote(s), len(s), maxHeader)
+		}
+		if !utf8.ValidString(s) {
+			return fmt.Errorf("%s %s isn't UTF-8", what, quote(s))
+		}
+	}
+	return nil
+}
+
+// appendString writes s as a JSON string. Unlike json.Marshal it leaves <, > and & as they are.
+func appendString(b *bytes.Buffer, s string) {
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		panic(err) // never for a string
+	}
+	b.Truncate(b.Len() - 1) // the newline
+}
+
+func appendInts(b *bytes.Buffer, values []int) {
+	b.WriteByte('[')
+	for i, v := range values {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprint(b, v)
+	}
+	b.WriteByte(']')
+}
