@@ -1,0 +1,174 @@
+package layers
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/internal/ops"
+)
+
+// BlockConfig describes an EncoderBlock or a DecoderBlock.
+type BlockConfig struct {
+	Dim        int // width of the model, D
+	Heads      int
+	Hidden     int // width of the feed-forward layer; 4·Dim if 0
+	Activation Activation
+
+	// PostNorm normalises after each residual sum, as in Vaswani et al., 2017. Without it each sub-layer's input is
+	// normalised instead (Xiong et al., 2020), which trains without care, and needs a LayerNorm after the last block.
+	PostNorm bool
+
+	// Dropout is the probability, in training, of dropping an attention weight, a hidden unit of the feed-forward layer
+	// or an element of a sub-layer's output.
+	Dropout float64
+
+	// Cross gives a DecoderBlock attention to an encoder's output.
+	Cross bool
+
+	Init Init // of every weight matrix; XavierUniform if nil
+}
+
+// EncoderBlock is self-attention and a feed-forward layer, each with a residual connection and a LayerNorm.
+type EncoderBlock struct {
+	Attention   *MultiHeadAttention
+	FeedForward *FeedForward
+	Norm1       *LayerNorm // of the attention
+	Norm2       *LayerNorm // of the feed-forward layer
+
+	residual residual
+}
+
+// NewEncoderBlock makes an EncoderBlock with the scopes attention, feedforward, norm1 and norm2.
+func NewEncoderBlock(p *Params, c BlockConfig) (*EncoderBlock, error) {
+	e := &EncoderBlock{residual: residual{c.PostNorm, Dropout{c.Dropout}}}
+	if c.Cross {
+		return nil, fmt.Errorf("%s: only a DecoderBlock can have cross-attention", p.scopeName("encoder block"))
+	}
+	var err error
+	if e.Attention, err = NewMultiHeadAttention(p.Scope("attention"), c.attention()); err != nil {
+		return nil, err
+	}
+	if e.FeedForward, err = NewFeedForward(p.Scope("feedforward"), c.feedForward()); err != nil {
+		return nil, err
+	}
+	err = newNorms(p, c.Dim, &e.Norm1, &e.Norm2)
+	return e, err
+}
+
+// Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape; every position attends to those that the mask
+// allows.
+func (e *EncoderBlock) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
+	x, err := e.residual.add(b, x, e.Norm1, func(x *G.Node) (*G.Node, error) {
+		return e.Attention.Forward(b, x, x, x, m)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e.residual.add(b, x, e.Norm2, func(x *G.Node) (*G.Node, error) { return e.FeedForward.Forward(b, x) })
+}
+
+// DecoderBlock is causal self-attention, attention to an encoder's output if the configuration has Cross, and a
+// feed-forward layer, each with a residual connection and a LayerNorm.
+type DecoderBlock struct {
+	Attention   *MultiHeadAttention
+	Cross       *MultiHeadAttention // nil without cross-attention
+	FeedForward *FeedForward
+	Norm1       *LayerNorm // of the self-attention
+	Norm2       *LayerNorm // of the feed-forward layer
+	NormCross   *LayerNorm // of the cross-attention; nil without
+
+	residual residual
+	name     string
+}
+
+// NewDecoderBlock makes a DecoderBlock with the scopes attention, cross, feedforward, norm1, norm2 and normcross.
+func NewDecoderBlock(p *Params, c BlockConfig) (*DecoderBlock, error) {
+	d := &DecoderBlock{residual: residual{c.PostNorm, Dropout{c.Dropout}}, name: p.scopeName("decoder block")}
+	var err error
+	if d.Attention, err = NewMultiHeadAttention(p.Scope("attention"), c.attention()); err != nil {
+		return nil, err
+	}
+	if c.Cross {
+		if d.Cross, err = NewMultiHeadAttention(p.Scope("cross"), c.attention()); err != nil {
+			return nil, err
+		}
+		if d.NormCross, err = NewLayerNorm(p.Scope("normcross"), LayerNormConfig{Dim: c.Dim}); err != nil {
+			return nil, err
+		}
+	}
+	if d.FeedForward, err = NewFeedForward(p.Scope("feedforward"), c.feedForward()); err != nil {
+		return nil, err
+	}
+	err = newNorms(p, c.Dim, &d.Norm1, &d.Norm2)
+	return d, err
+}
+
+// Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape. Self-attention is causal whatever self says, and
+// obeys the rest of self too. memory, of shape (B, S, Dim), is what the cross-attention reads, under the mask cross; it
+// must be nil if the block has none.
+func (d *DecoderBlock) Forward(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
+	if (memory != nil) != (d.Cross != nil) {
+		return nil, fmt.Errorf("%s: an encoder's output must be given if and only if the block was made with Cross", d.name)
+	}
+	self.Causal = true
+	x, err := d.residual.add(b, x, d.Norm1, func(x *G.Node) (*G.Node, error) {
+		return d.Attention.Forward(b, x, x, x, self)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if d.Cross != nil {
+		x, err = d.residual.add(b, x, d.NormCross, func(x *G.Node) (*G.Node, error) {
+			return d.Cross.Forward(b, x, memory, memory, cross)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return d.residual.add(b, x, d.Norm2, func(x *G.Node) (*G.Node, error) { return d.FeedForward.Forward(b, x) })
+}
+
+func (c BlockConfig) attention() MultiHeadConfig {
+	return MultiHeadConfig{Dim: c.Dim, Heads: c.Heads, Dropout: c.Dropout, Init: c.Init}
+}
+
+func (c BlockConfig) feedForward() FeedForwardConfig {
+	return FeedForwardConfig{Dim: c.Dim, Hidden: c.Hidden, Activation: c.Activation, Dropout: c.Dropout, Init: c.Init}
+}
+
+func newNorms(p *Params, dim int, norm1, norm2 **LayerNorm) (err error) {
+	if *norm1, err = NewLayerNorm(p.Scope("norm1"), LayerNormConfig{Dim: dim}); err != nil {
+		return err
+	}
+	*norm2, err = NewLayerNorm(p.Scope("norm2"), LayerNormConfig{Dim: dim})
+	return err
+}
+
+// residual joins a sub-layer to the stream that runs past it.
+type residual struct {
+	postNorm bool
+	dropout  Dropout
+}
+
+// add is x + dropout(sub(norm(x))) or, with postNorm, norm(x + dropout(sub(x))).
+func (r residual) add(b *Build, x *G.Node, norm *LayerNorm, sub func(*G.Node) (*G.Node, error)) (*G.Node, error) {
+	in := x
+	var err error
+	if !r.postNorm {
+		if in, err = norm.Forward(b, x); err != nil {
+			return nil, err
+		}
+	}
+	y, err := sub(in)
+	if err != nil {
+		return nil, err
+	}
+	if y, err = r.dropout.Forward(b, y); err != nil {
+		return nil, err
+	}
+	if y, err = ops.Add(x, y); err != nil || !r.postNorm {
+		return y, err
+	}
+	return norm.Forward(b, y)
+}

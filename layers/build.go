@@ -1,0 +1,144 @@
+package layers
+
+import (
+	"errors"
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/ops"
+)
+
+// Mode says what a graph is built for.
+type Mode int
+
+const (
+	Evaluation Mode = iota // no dropout anywhere in the graph
+	Training               // dropout is active
+)
+
+// A Build is what Forward needs to know about the graph that it adds to, and where it notes what it added. One Build
+// serves one graph. The zero Build is for evaluation.
+type Build struct {
+	Mode Mode
+
+	// Seed decides which elements dropout drops.
+	Seed uint64
+
+	// Runs is how often the graph that this one continues has run: dropout goes on from there. It is 0 but for training
+	// that is resumed.
+	Runs uint64
+
+	// CaptureWeights keeps the attention weights of every layer: see Captured.
+	CaptureWeights bool
+
+	graph    *G.ExprGraph
+	params   G.Nodes
+	bound    map[*Param]*G.Node
+	dropouts uint64
+	captured []Captured
+}
+
+var errNoBuild = errors.New("the Build is nil: pass &Build{} for evaluation")
+
+// Captured are the attention weights of one layer.
+type Captured struct {
+	Layer   string  // the layer's scope, such as "blocks.0.attention"
+	Weights *G.Node // (B, H, T, S)
+}
+
+// Captured lists the weights of every attention layer that Forward added with CaptureWeights set, in order. Make a
+// gorgonia.Read of a node before the VM, and copy what it reads: a node's own Value may be overwritten.
+func (b *Build) Captured() []Captured { return b.captured }
+
+// Learnables are the nodes of every parameter that Forward has bound so far, in order: what to hand to gorgonia.Grad,
+// gorgonia.BindDualValues and, by gorgonia.NodesToValueGrads, to a solver.
+func (b *Build) Learnables() G.Nodes { return b.params }
+
+// Bind makes a parameter a node of a graph, over the parameter's own memory: a solver that steps the node trains the
+// parameter, and every other graph that it is bound into sees that. A parameter that the graph already has gives the
+// node it has; another node of the same name is an error.
+func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
+	if b == nil {
+		return nil, errNoBuild
+	}
+	if n := b.bound[p]; n != nil && n.Graph() == g {
+		return n, nil
+	}
+	if err := b.enter(g); err != nil {
+		return nil, err
+	}
+	n, err := named(g, p.Name, p.Value)
+	if err != nil {
+		return nil, err
+	}
+	if b.bound == nil {
+		b.bound = map[*Param]*G.Node{}
+	}
+	b.bound[p] = n
+	b.params = append(b.params, n)
+	return n, nil
+}
+
+// named is the graph's input node of that name over that tensor: the one it has, or a new one.
+func named(g *G.ExprGraph, name string, value *tensor.Dense) (*G.Node, error) {
+	for _, n := range g.ByName(name) {
+		if v := n.Value(); v != nil && v.Uintptr() == value.Uintptr() {
+			return n, nil
+		}
+		return nil, fmt.Errorf("the graph has another node named %q, of shape %v: two of one name would be merged, so rename one", name, n.Shape())
+	}
+	// A tensor of its own over the same memory: a VM writes its engine into every tensor that its graph holds, which would
+	// be a data race between graphs.
+	own := value.ShallowClone()
+	return G.NewTensor(g, own.Dtype(), own.Dims(), G.WithShape(own.Shape()...), G.WithName(name), G.WithValue(own)), nil
+}
+
+// enter notes the graph that this Build is for.
+func (b *Build) enter(g *G.ExprGraph) error {
+	if b.graph != nil && b.graph != g {
+		return fmt.Errorf("this Build has been used for another graph: make one Build for each graph")
+	}
+	b.graph = g
+	return nil
+}
+
+// dropout adds dropout to x in a training graph, and nothing in an evaluation graph.
+func (b *Build) dropout(x *G.Node, p float64) (*G.Node, error) {
+	if b == nil {
+		return nil, errNoBuild
+	}
+	if b.Mode != Training || p == 0 {
+		return x, nil
+	}
+	if err := b.enter(x.Graph()); err != nil {
+		return nil, err
+	}
+	b.dropouts++
+	return ops.Dropout(x, p, b.Seed, b.dropouts, b.Runs)
+}
+
+// Dropout sets each element to zero with probability P and multiplies the others by 1/(1−P), in a training graph alone:
+// an evaluation graph holds no dropout node (Srivastava et al., 2014). P must be at least 0 and below 1.
+type Dropout struct {
+	P float64
+}
+
+// Forward adds dropout to x, of any shape, float32 or float64.
+func (d Dropout) Forward(b *Build, x *G.Node) (*G.Node, error) {
+	if err := checkRate("dropout", d.P); err != nil {
+		return nil, err
+	}
+	if err := checkFloat("dropout", "the input", x); err != nil {
+		return nil, err
+	}
+	return b.dropout(x, d.P)
+}
+
+func checkRate(layer string, p float64) error {
+	if !(p >= 0 && p < 1) {
+		return fmt.Errorf("%s: the dropout probability must be at least 0 and below 1, got %v", layer, p)
+	}
+	return nil
+}

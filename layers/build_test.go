@@ -1,0 +1,277 @@
+package layers_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+func newDecoder(t testing.TB, p *layers.Params) *layers.Decoder {
+	t.Helper()
+	return must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 7, MaxLen: 6, Dim: 8, Heads: 2, Layers: 2, Activation: layers.GELU}))
+}
+
+// TestOneModelInManyGraphs trains a model in one graph and finds it trained in graphs of other batch sizes and lengths,
+// all alive at once.
+func TestOneModelInManyGraphs(t *testing.T) {
+	p := newParams(t)
+	d := newDecoder(t, p)
+
+	g := G.NewGraph()
+	b := &layers.Build{Mode: layers.Training}
+	ids := input(g, "ids", dense([]int{1, 2, 3, 4, 5, 6, 0, 1, 2, 3}, 2, 5))
+	targets := input(g, "targets", dense([]int{2, 3, layers.Ignore, 5, 6, 0, 1, 2, 3, layers.Ignore}, 2, 5))
+	loss := node(t)(layers.CrossEntropy(node(t)(d.Forward(b, ids, layers.Mask{})), targets))
+	gradients(t, loss, b.Learnables()...)
+	var lossValue G.Value
+	G.Read(loss, &lossValue)
+	vm := G.NewTapeMachine(g, G.BindDualValues(b.Learnables()...))
+	defer vm.Close()
+
+	type view struct {
+		vm  G.VM
+		out *G.Value
+	}
+	var views []view
+	for _, shape := range [][]int{{1, 5}, {3, 4}, {1, 1}, {6}} {
+		g := G.NewGraph()
+		v := dense(make([]int, tensor.Shape(shape).TotalSize()), shape...)
+		var out G.Value
+		G.Read(node(t)(d.Forward(&layers.Build{}, input(g, "ids", v), layers.Mask{})), &out)
+		vm := G.NewTapeMachine(g)
+		defer vm.Close()
+		views = append(views, view{vm, &out})
+	}
+	first := func() (rows [][]float64) { // the first position's logits, which depend on the first id alone
+		for _, v := range views {
+			if err := v.vm.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			rows = append(rows, floats(t, *v.out)[:7])
+			v.vm.Reset()
+		}
+		return rows
+	}
+	before := first()
+	solver := G.NewAdamSolver(G.WithLearnRate(0.01))
+	var losses []float64
+	for range 30 {
+		if err := vm.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		losses = append(losses, floats(t, lossValue)[0])
+		if err := solver.Step(G.NodesToValueGrads(b.Learnables())); err != nil {
+			t.Fatal(err)
+		}
+		vm.Reset()
+	}
+	if losses[29] > losses[0]/5 {
+		t.Errorf("the loss went from %v to %v only", losses[0], losses[29])
+	}
+	after := first()
+	for i := range after {
+		near(t, "another graph's output", after[i], after[0], 1e-12)
+		if slices.Equal(before[i], after[i]) {
+			t.Errorf("graph %d doesn't see that the model was trained", i)
+		}
+	}
+}
+
+// TestParallelInference runs one graph a goroutine over shared weights; -race watches.
+func TestParallelInference(t *testing.T) {
+	p := newParams(t)
+	d := newDecoder(t, p)
+	answer := func(k int) []float64 {
+		g := G.NewGraph()
+		ids := input(g, "ids", dense([]int{k % 7, 1, 2, k % 5}, 1, 4))
+		y, err := d.Forward(&layers.Build{}, ids, layers.Mask{KeyLengths: input(g, "lengths", dense([]int{3}, 1))})
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		var v G.Value
+		G.Read(y, &v)
+		vm := G.NewTapeMachine(g)
+		defer vm.Close()
+		var out []float64
+		for range 3 {
+			if err := vm.RunAll(); err != nil {
+				t.Error(err)
+				return nil
+			}
+			out = floats(t, v)
+			vm.Reset()
+		}
+		return out
+	}
+	var want, got [8][]float64
+	for k := range want {
+		want[k] = answer(k)
+	}
+	var wg sync.WaitGroup
+	for k := range got {
+		wg.Go(func() { got[k] = answer(k) })
+	}
+	wg.Wait()
+	for k := range got {
+		sameBits(t, "an answer given in parallel", got[k], want[k])
+	}
+}
+
+// TestRunsRepeat runs one graph again and again: ops that own their memory must not carry anything over.
+func TestRunsRepeat(t *testing.T) {
+	p := newParams(t)
+	d := newDecoder(t, p)
+	g := G.NewGraph()
+	b := &layers.Build{Mode: layers.Training}
+	ids := input(g, "ids", dense([]int{1, 2, 3, 4, 5, 6, 0, 1, 2, 3}, 2, 5))
+	loss := node(t)(layers.CrossEntropy(node(t)(d.Forward(b, ids, layers.Mask{})), ids))
+	grads := gradients(t, loss, b.Learnables()...)
+	values := make([]G.Value, len(grads)+1)
+	for i, n := range append(G.Nodes{loss}, grads...) {
+		G.Read(n, &values[i])
+	}
+	vm := G.NewTapeMachine(g)
+	defer vm.Close()
+	var first [][]float64
+	for run := range 3 {
+		if err := vm.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range values {
+			if x := floats(t, v); run == 0 {
+				first = append(first, x)
+			} else {
+				sameBits(t, "a later run", x, first[i])
+			}
+		}
+		vm.Reset()
+	}
+}
+
+func TestBuildBinds(t *testing.T) {
+	p := newParams(t)
+	l := must[*layers.Linear](t)(layers.NewLinear(p.Scope("a"), layers.LinearConfig{In: 2, Out: 2}))
+	g := G.NewGraph()
+	x := input(g, "x", random(1, 3, 2))
+	b := &layers.Build{}
+	y := node(t)(l.Forward(b, x))
+	node(t)(l.Forward(b, y))
+	if n := b.Learnables(); len(n) != 2 || n[0].Name() != "a.weight" || n[1].Name() != "a.bias" {
+		t.Errorf("a layer applied twice has learnables %v, want a.weight and a.bias", n)
+	}
+	if b.Learnables()[0].Value().Uintptr() != l.Weight.Value.Uintptr() {
+		t.Error("the node isn't over the parameter's own memory")
+	}
+
+	t.Run("by another Build of the same graph", func(t *testing.T) {
+		other := &layers.Build{}
+		node(t)(l.Forward(other, x))
+		if other.Learnables()[0] != b.Learnables()[0] {
+			t.Error("one parameter gave two nodes of one graph")
+		}
+	})
+	t.Run("another parameter of that name", func(t *testing.T) {
+		twin := must[*layers.Linear](t)(layers.NewLinear(newParams(t).Scope("a"), layers.LinearConfig{In: 2, Out: 2}))
+		_, err := twin.Forward(b, x)
+		wantError(t, err, `"a.weight"`, "(2, 2)")
+		_, err = twin.Forward(&layers.Build{}, x)
+		wantError(t, err, `"a.weight"`, "(2, 2)")
+	})
+	t.Run("a node of that name", func(t *testing.T) {
+		g := G.NewGraph()
+		input(g, "a.bias", random(1, 5))
+		_, err := l.Forward(&layers.Build{}, input(g, "x", random(1, 3, 2)))
+		wantError(t, err, `"a.bias"`, "(5)")
+	})
+	t.Run("two graphs", func(t *testing.T) {
+		_, err := l.Forward(b, input(G.NewGraph(), "x", random(1, 3, 2)))
+		wantError(t, err, "Build", "another graph")
+	})
+}
+
+func TestCapturedWeights(t *testing.T) {
+	p := newParams(t)
+	d := newDecoder(t, p)
+	g := G.NewGraph()
+	ids := input(g, "ids", dense([]int{1, 2, 3, 4, 5, 6}, 2, 3))
+	b := &layers.Build{CaptureWeights: true}
+	node(t)(d.Forward(b, ids, layers.Mask{}))
+	var nodes G.Nodes
+	for i, c := range b.Captured() {
+		if want := []string{"blocks.0.attention", "blocks.1.attention"}[i]; c.Layer != want {
+			t.Errorf("captured %q, want %q", c.Layer, want)
+		}
+		if s := c.Weights.Shape(); !s.Eq(tensor.Shape{2, 2, 3, 3}) {
+			t.Errorf("weights have shape %v, want (2, 2, 3, 3)", s)
+		}
+		nodes = append(nodes, c.Weights)
+	}
+	if len(nodes) != 2 {
+		t.Fatalf("captured %d layers, want 2", len(nodes))
+	}
+	for _, w := range read(t, nodes...) {
+		for r := 0; r < len(w); r += 3 {
+			near(t, "a row's sum", []float64{w[r] + w[r+1] + w[r+2]}, []float64{1}, 1e-12)
+			if q := r / 3 % 3; !allZero(w[r+q+1 : r+3]) {
+				t.Errorf("query %d attends to the future: %v", q, w[r:][:3])
+			}
+		}
+	}
+	if none := (&layers.Build{}).Captured(); none != nil {
+		t.Errorf("captured %v unasked", none)
+	}
+}
+
+func TestParams(t *testing.T) {
+	p := newParams(t)
+	d := newDecoder(t, p)
+	var names []string
+	for _, q := range p.All() {
+		names = append(names, q.Name)
+	}
+	for _, want := range []string{
+		"embedding.weight", "positions.weight", "blocks.0.attention.query.weight", "blocks.1.attention.output.bias",
+		"blocks.1.feedforward.up.weight", "blocks.1.feedforward.down.bias", "blocks.0.norm1.weight", "blocks.0.norm2.bias",
+		"norm.weight", "head.weight", "head.bias",
+	} {
+		if !slices.Contains(names, want) || p.Get(want) == nil || p.Scope("any").Get(want) != p.Get(want) {
+			t.Errorf("no parameter %q in %v", want, strings.Join(names, " "))
+		}
+	}
+	if p.Get("nothing") != nil {
+		t.Error("Get of a name that isn't there isn't nil")
+	}
+	block := 4*(8*8+8) + (8*32 + 32) + (32*8 + 8) + 2*(8+8)
+	if want := 7*8 + 6*8 + 2*block + (8 + 8) + (8*7 + 7); p.Count() != want {
+		t.Errorf("Count is %d, want %d", p.Count(), want)
+	}
+	if d.Head.Weight != p.Get("head.weight") {
+		t.Error("a layer's parameter isn't the set's")
+	}
+
+	_, err := layers.NewDecoder(p, layers.ModelConfig{Vocab: 7, MaxLen: 6, Dim: 8, Layers: 1})
+	wantError(t, err, `"embedding.weight"`, "Scope")
+	_, err = layers.NewParams(tensor.Int, 1)
+	wantError(t, err, "float32 or float64", "int")
+	_, err = p.New("empty", layers.Zeros, 3, 0)
+	wantError(t, err, `"empty"`, "(3, 0)")
+
+	// A value depends on seed and name, not on what else there is, nor on the dtype but for its precision.
+	alone := newParams(t)
+	w := must[*layers.Param](t)(alone.Scope("head").New("weight", layers.XavierUniform, 7, 8))
+	sameBits(t, "a parameter made on its own", w.Value.Float64s(), d.Head.Weight.Value.Float64s())
+	small := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+	w32 := must[*layers.Param](t)(small.Scope("head").New("weight", layers.XavierUniform, 7, 8))
+	near(t, "in float32", floats(t, w32.Value), w.Value.Float64s(), 1e-7)
+	other := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 2))
+	if v := must[*layers.Param](t)(other.Scope("head").New("weight", layers.XavierUniform, 7, 8)); slices.Equal(v.Value.Float64s(), w.Value.Float64s()) {
+		t.Error("two seeds gave one weight")
+	}
+}

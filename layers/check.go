@@ -1,0 +1,59 @@
+package layers
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// checkFloat checks that a node is there and holds float32 or float64.
+func checkFloat(layer, what string, n *G.Node) error {
+	if n == nil {
+		return fmt.Errorf("%s: %s is nil", layer, what)
+	}
+	if dt := n.Dtype(); dt != tensor.Float32 && dt != tensor.Float64 {
+		return fmt.Errorf("%s: %s must be float32 or float64, got %v", layer, what, dt)
+	}
+	return nil
+}
+
+// checkInput checks that a layer's input has the dtype of its parameters and ends in an axis of the given width.
+func checkInput(layer, what string, n *G.Node, dtype tensor.Dtype, width int) error {
+	if n == nil {
+		return fmt.Errorf("%s: %s is nil", layer, what)
+	}
+	if dt := n.Dtype(); dt != dtype {
+		return fmt.Errorf("%s: %s must be %v, as the parameters are, got %v", layer, what, dtype, dt)
+	}
+	if s := n.Shape(); len(s) < 1 || s[len(s)-1] != width {
+		return fmt.Errorf("%s: %s must have shape (…, %d), got %v", layer, what, width, s)
+	}
+	return nil
+}
+
+// checkSequence is checkInput for an input of shape (T, width) or (B, T, width).
+func checkSequence(layer, what string, n *G.Node, dtype tensor.Dtype, width int) error {
+	if err := checkInput(layer, what, n, dtype, width); err != nil {
+		return err
+	}
+	if d := n.Dims(); d != 2 && d != 3 {
+		return fmt.Errorf("%s: %s must have shape (T, %d) or (B, T, %d), got %v", layer, what, width, width, n.Shape())
+	}
+	return nil
+}
+
+// positive checks that configured sizes are at least 1.
+func positive(layer string, sizes ...size) error {
+	for _, s := range sizes {
+		if s.value < 1 {
+			return fmt.Errorf("%s: %s must be at least 1, got %d", layer, s.name, s.value)
+		}
+	}
+	return nil
+}
+
+type size struct {
+	name  string
+	value int
+}

@@ -1,0 +1,191 @@
+package layers_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// dropoutNodes counts the nodes of a graph that are dropout's.
+func dropoutNodes(g *G.ExprGraph) int {
+	n := 0
+	for _, node := range g.AllNodes() {
+		if op := node.Op(); op != nil && strings.Contains(strings.ToLower(fmt.Sprint(op)), "dropout") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestOnlyTrainingGraphsHoldDropout(t *testing.T) {
+	for _, tc := range []struct {
+		mode layers.Mode
+		p    float64
+		want int // embedding, and in each of 2 blocks the weights, the hidden units and 2 sub-layers
+	}{{layers.Training, 0.1, 9}, {layers.Training, 0, 0}, {layers.Evaluation, 0.1, 0}} {
+		p := newParams(t)
+		d := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 5, MaxLen: 4, Dim: 4, Heads: 2, Layers: 2, Dropout: tc.p}))
+		g := G.NewGraph()
+		node(t)(d.Forward(&layers.Build{Mode: tc.mode}, input(g, "ids", dense([]int{1, 2, 3}, 3)), layers.Mask{}))
+		if n := dropoutNodes(g); n != tc.want {
+			t.Errorf("mode %v, P %v: %d dropout nodes, want %d", tc.mode, tc.p, n, tc.want)
+		}
+	}
+	if layers.Evaluation != (layers.Build{}).Mode {
+		t.Error("the zero Build isn't for evaluation")
+	}
+}
+
+// TestDropoutAndItsGradient reads what one run kept from the output, and finds it in the gradient.
+func TestDropoutAndItsGradient(t *testing.T) {
+	for _, p := range []float64{0.1, 0.5, 0.9} {
+		for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+			t.Run(fmt.Sprintf("%v of %v", p, dt), func(t *testing.T) {
+				g := G.NewGraph()
+				x := random(1, 40, 500)
+				in, w := input(g, "x", as(dt, x)), input(g, "w", as(dt, random(2, 40, 500)))
+				y := node(t)(layers.Dropout{P: p}.Forward(&layers.Build{Mode: layers.Training, Seed: 3}, in))
+				cost := weigh(t, y, w)
+				got := read(t, y, gradients(t, cost, in)[0])
+				kept := 0
+				xs, ws := floats(t, in.Value()), floats(t, w.Value())
+				for i, v := range got[0] {
+					scale := 0.0
+					if v != 0 {
+						scale = 1 / (1 - p)
+						kept++
+					}
+					if math.Abs(v-xs[i]*scale) > 1e-5*math.Abs(v) || math.Abs(got[1][i]-ws[i]*scale) > 1e-5*math.Abs(v)+1e-5 {
+						t.Fatalf("element %d: %v became %v, its gradient %v became %v", i, xs[i], v, ws[i], got[1][i])
+					}
+				}
+				n := float64(len(xs))
+				if sd := math.Sqrt(n * p * (1 - p)); math.Abs(float64(kept)-n*(1-p)) > 5*sd {
+					t.Errorf("kept %d of %v, want about %v", kept, n, n*(1-p))
+				}
+			})
+		}
+	}
+}
+
+// kept reads which of n ones each of several dropouts in one graph keeps, over several runs: [run][dropout][element].
+func kept(t *testing.T, b layers.Build, n, dropouts, runs int) [][][]float64 {
+	t.Helper()
+	g := G.NewGraph()
+	ones := make([]float64, n)
+	for i := range ones {
+		ones[i] = 1
+	}
+	x := input(g, "x", dense(ones, n))
+	values := make([]G.Value, dropouts)
+	b.Mode = layers.Training
+	for i := range values {
+		G.Read(node(t)(layers.Dropout{P: 0.5}.Forward(&b, x)), &values[i])
+	}
+	vm := G.NewTapeMachine(g)
+	defer vm.Close()
+	var out [][][]float64
+	for range runs {
+		if err := vm.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		var run [][]float64
+		for _, v := range values {
+			run = append(run, floats(t, v))
+		}
+		out = append(out, run)
+		vm.Reset()
+	}
+	return out
+}
+
+// TestDropoutMasksDiffer looks for masks that agree with each other too often, or too seldom: those of layers, of steps, of
+// seeds, and of the parts of one mask.
+func TestDropoutMasksDiffer(t *testing.T) {
+	const part, parts = 4096, 5 // more than one task's elements
+	var masks [][]float64
+	var names []string
+	for seed := range uint64(3) {
+		for run, dropouts := range kept(t, layers.Build{Seed: seed}, parts*part, 3, 3) {
+			for d, mask := range dropouts {
+				for i := range parts {
+					masks = append(masks, mask[i*part:][:part])
+					names = append(names, fmt.Sprintf("seed %d, run %d, layer %d, part %d", seed, run, d, i))
+				}
+			}
+		}
+	}
+	for i, a := range masks {
+		for j, b := range masks[:i] {
+			same := 0
+			for k := range a {
+				if (a[k] == 0) == (b[k] == 0) {
+					same++
+				}
+			}
+			if d := math.Abs(float64(same) - part/2); d > 6*math.Sqrt(part)/2 {
+				t.Errorf("%s and %s agree in %d of %d", names[i], names[j], same, part)
+			}
+		}
+	}
+}
+
+func TestDropoutIsDecidedBySeedAndRun(t *testing.T) {
+	want := kept(t, layers.Build{Seed: 7}, 1000, 2, 4)
+	for i, run := range kept(t, layers.Build{Seed: 7}, 1000, 2, 4) {
+		for d := range run {
+			sameBits(t, "the same seed", run[d], want[i][d])
+		}
+	}
+	for i, run := range kept(t, layers.Build{Seed: 7, Runs: 2}, 1000, 2, 2) {
+		for d := range run {
+			sameBits(t, "training that is resumed", run[d], want[2+i][d])
+		}
+	}
+	if other := kept(t, layers.Build{Seed: 8}, 1000, 1, 1); slices.Equal(other[0][0], want[0][0]) {
+		t.Error("two seeds draw one mask")
+	}
+}
+
+// TestAttentionDropsWeights has the weights that dropout left in what attention returns, and in its output.
+func TestAttentionDropsWeights(t *testing.T) {
+	g := G.NewGraph()
+	q, k, v := input(g, "q", random(1, 2, 3, 4)), input(g, "k", random(2, 2, 5, 4)), input(g, "v", random(3, 2, 5, 2))
+	build := func(mode layers.Mode) (out, weights *G.Node) {
+		out, weights, err := layers.ScaledDotProduct(&layers.Build{Mode: mode, Seed: 1}, q, k, v, layers.AttentionOptions{Dropout: 0.4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out, weights
+	}
+	out, dropped := build(layers.Training)
+	_, whole := build(layers.Evaluation)
+	got := read(t, out, dropped, whole)
+	zeros := 0
+	for i, w := range got[1] {
+		if w == 0 {
+			zeros++
+		} else if math.Abs(w-got[2][i]/0.6) > 1e-12 {
+			t.Errorf("weight %d is %v, want 0 or %v", i, w, got[2][i]/0.6)
+		}
+	}
+	if zeros == 0 || zeros == len(got[1]) {
+		t.Errorf("%d of %d weights dropped", zeros, len(got[1]))
+	}
+	want := make([]float64, 2*3*2)
+	for r := range 2 * 3 {
+		for j := range 5 {
+			for c := range 2 {
+				want[r*2+c] += got[1][r*5+j] * v.Value().Data().([]float64)[(r/3*5+j)*2+c]
+			}
+		}
+	}
+	near(t, "output", got[0], want, 1e-12)
+}

@@ -1,0 +1,214 @@
+package layers_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// TestConfigurationErrors makes layers that can't be: the error names the layer, what it expected and what it got.
+func TestConfigurationErrors(t *testing.T) {
+	type multi = layers.MultiHeadConfig
+	type block = layers.BlockConfig
+	type model = layers.ModelConfig
+	err := func(_ any, err error) error { return err }
+	nan := math.NaN()
+	for _, tc := range []struct {
+		name string
+		make func(p *layers.Params) error
+		want []string
+	}{
+		{"linear In", func(p *layers.Params) error { return err(layers.NewLinear(p, layers.LinearConfig{Out: 2})) }, []string{"linear s", "In", "at least 1", "0"}},
+		{"linear Out", func(p *layers.Params) error { return err(layers.NewLinear(p, layers.LinearConfig{In: 2, Out: -3})) }, []string{"linear s", "Out", "at least 1", "-3"}},
+		{"embedding", func(p *layers.Params) error { return err(layers.NewEmbedding(p, layers.EmbeddingConfig{Dim: 2})) }, []string{"embedding s", "Vocab", "at least 1"}},
+		{"positions", func(p *layers.Params) error {
+			return err(layers.NewLearnedPositions(p, layers.LearnedPositionsConfig{Dim: 2}))
+		}, []string{"positions s", "MaxLen", "at least 1"}},
+		{"norm", func(p *layers.Params) error { return err(layers.NewLayerNorm(p, layers.LayerNormConfig{})) }, []string{"layer norm s", "Dim", "at least 1"}},
+		{"norm Eps", func(p *layers.Params) error {
+			return err(layers.NewLayerNorm(p, layers.LayerNormConfig{Dim: 2, Eps: -1}))
+		}, []string{"layer norm s", "Eps", "above 0", "-1"}},
+		{"norm Eps NaN", func(p *layers.Params) error {
+			return err(layers.NewLayerNorm(p, layers.LayerNormConfig{Dim: 2, Eps: nan}))
+		}, []string{"layer norm s", "Eps", "NaN"}},
+		{"feed-forward activation", func(p *layers.Params) error {
+			return err(layers.NewFeedForward(p, layers.FeedForwardConfig{Dim: 2, Activation: 7}))
+		}, []string{"feed-forward s", "activation 7", "ReLU, GELU or GELUTanh"}},
+		{"feed-forward Hidden", func(p *layers.Params) error {
+			return err(layers.NewFeedForward(p, layers.FeedForwardConfig{Dim: 2, Hidden: -1}))
+		}, []string{"feed-forward s", "Hidden", "-1"}},
+		{"feed-forward dropout", func(p *layers.Params) error {
+			return err(layers.NewFeedForward(p, layers.FeedForwardConfig{Dim: 2, Dropout: 1}))
+		}, []string{"feed-forward s", "below 1", "got 1"}},
+		{"attention heads don't divide", func(p *layers.Params) error { return err(layers.NewMultiHeadAttention(p, multi{Dim: 6, Heads: 4})) },
+			[]string{"attention s", "multiple of Heads", "6", "4"}},
+		{"attention Dim", func(p *layers.Params) error { return err(layers.NewMultiHeadAttention(p, multi{Heads: 4})) }, []string{"attention s", "Dim", "at least 1"}},
+		{"attention Heads", func(p *layers.Params) error { return err(layers.NewMultiHeadAttention(p, multi{Dim: 4, Heads: -2})) }, []string{"attention s", "Heads", "-2"}},
+		{"attention HeadDim", func(p *layers.Params) error { return err(layers.NewMultiHeadAttention(p, multi{Dim: 4, HeadDim: -1})) }, []string{"attention s", "HeadDim", "-1"}},
+		{"attention KeyInput", func(p *layers.Params) error { return err(layers.NewMultiHeadAttention(p, multi{Dim: 4, KeyInput: -1})) }, []string{"attention s", "KeyInput", "-1"}},
+		{"attention dropout", func(p *layers.Params) error { return err(layers.NewMultiHeadAttention(p, multi{Dim: 4, Dropout: 1})) }, []string{"attention s", "below 1", "got 1"}},
+		{"attention dropout NaN", func(p *layers.Params) error { return err(layers.NewMultiHeadAttention(p, multi{Dim: 4, Dropout: nan})) }, []string{"attention s", "NaN"}},
+		{"encoder block with Cross", func(p *layers.Params) error { return err(layers.NewEncoderBlock(p, block{Dim: 4, Cross: true})) }, []string{"encoder block s", "DecoderBlock"}},
+		{"encoder block Dim", func(p *layers.Params) error { return err(layers.NewEncoderBlock(p, block{})) }, []string{" s", "Dim", "at least 1"}},
+		{"decoder block dropout", func(p *layers.Params) error { return err(layers.NewDecoderBlock(p, block{Dim: 4, Dropout: -0.1})) }, []string{" s", "at least 0", "-0.1"}},
+		{"encoder Vocab", func(p *layers.Params) error { return err(layers.NewEncoder(p, model{Dim: 4, Layers: 1, MaxLen: 2})) }, []string{"encoder s", "Vocab"}},
+		{"encoder Layers", func(p *layers.Params) error { return err(layers.NewEncoder(p, model{Vocab: 2, Dim: 4, MaxLen: 2})) }, []string{"encoder s", "Layers"}},
+		{"encoder MaxLen", func(p *layers.Params) error { return err(layers.NewEncoder(p, model{Vocab: 2, Dim: 4, Layers: 1})) }, []string{"s.positions", "MaxLen"}},
+		{"encoder Outputs", func(p *layers.Params) error {
+			return err(layers.NewEncoder(p, model{Vocab: 2, Dim: 4, Layers: 1, MaxLen: 2, Outputs: -1}))
+		}, []string{"encoder s", "Outputs", "-1"}},
+		{"decoder heads", func(p *layers.Params) error {
+			return err(layers.NewDecoder(p, model{Vocab: 2, Dim: 4, Layers: 1, MaxLen: 2, Heads: 3}))
+		}, []string{"s.blocks.0.attention", "4", "3"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.make(newParams(t).Scope("s")), tc.want...) })
+	}
+}
+
+// TestForwardErrors hands layers nodes that don't fit.
+func TestForwardErrors(t *testing.T) {
+	c := &bench{T: t, g: G.NewGraph(), p: newParams(t), b: &layers.Build{Mode: layers.Training}, dt: tensor.Float64}
+	err := func(_ *G.Node, err error) error { return err }
+	i := 0
+	in := func(shape ...int) *G.Node { i++; return input(c.g, fmt.Sprint("in", i), random(1, shape...)) }
+	in32 := func(shape ...int) *G.Node {
+		i++
+		return input(c.g, fmt.Sprint("in", i), as(tensor.Float32, random(1, shape...)))
+	}
+	ints := func(shape ...int) *G.Node {
+		i++
+		return input(c.g, fmt.Sprint("in", i), dense(make([]int, tensor.Shape(shape).TotalSize()), shape...))
+	}
+	bools := func(shape ...int) *G.Node {
+		i++
+		return input(c.g, fmt.Sprint("in", i), dense(make([]bool, tensor.Shape(shape).TotalSize()), shape...))
+	}
+	elsewhere := input(G.NewGraph(), "x", random(1, 2, 3, 4))
+	scalar := G.NewScalar(c.g, tensor.Float64, G.WithName("scalar"))
+	shapeless := G.NewTensor(c.g, tensor.Float64, 3, G.WithName("shapeless"))
+
+	p := c.p
+	linear := must[*layers.Linear](t)(layers.NewLinear(p.Scope("lin"), layers.LinearConfig{In: 4, Out: 2}))
+	norm := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p.Scope("ln"), layers.LayerNormConfig{Dim: 4}))
+	embedding := must[*layers.Embedding](t)(layers.NewEmbedding(p.Scope("emb"), layers.EmbeddingConfig{Vocab: 4, Dim: 4}))
+	positions := must[*layers.LearnedPositions](t)(layers.NewLearnedPositions(p.Scope("pos"), layers.LearnedPositionsConfig{MaxLen: 3, Dim: 4}))
+	feed := must[*layers.FeedForward](t)(layers.NewFeedForward(p.Scope("ff"), layers.FeedForwardConfig{Dim: 4}))
+	attn := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p.Scope("mha"), layers.MultiHeadConfig{Dim: 4, Heads: 2}))
+	enc := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p.Scope("enc"), layers.BlockConfig{Dim: 4}))
+	dec := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(p.Scope("dec"), layers.BlockConfig{Dim: 4}))
+	cross := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(p.Scope("cross"), layers.BlockConfig{Dim: 4, Cross: true, PostNorm: true}))
+	model := must[*layers.Encoder](t)(layers.NewEncoder(p.Scope("model"), layers.ModelConfig{Vocab: 3, Dim: 4, MaxLen: 3, Layers: 1}))
+	decoder := must[*layers.Decoder](t)(layers.NewDecoder(p.Scope("lm"), layers.ModelConfig{Vocab: 3, Dim: 4, MaxLen: 3, Layers: 1}))
+
+	core := func(q, k, v *G.Node, o layers.AttentionOptions) error {
+		_, _, err := layers.ScaledDotProduct(c.b, q, k, v, o)
+		return err
+	}
+	masked := func(m layers.Mask) error { // scores of (2, 2, 3, 5)
+		return err(attn.Forward(c.b, in(2, 3, 4), in(2, 5, 4), in(2, 5, 4), m))
+	}
+	maskedCore := func(m layers.Mask) error { // scores of (2, 3, 5)
+		return core(in(2, 3, 4), in(2, 5, 4), in(2, 5, 4), layers.AttentionOptions{Mask: m})
+	}
+	const sdp = "scaled dot-product attention"
+	for _, tc := range []struct {
+		name string
+		err  error
+		want []string
+	}{
+		{"linear nil", err(linear.Forward(c.b, nil)), []string{"linear lin", "nil"}},
+		{"linear width", err(linear.Forward(c.b, in(3, 5))), []string{"linear lin", "(…, 4)", "(3, 5)"}},
+		{"linear dtype", err(linear.Forward(c.b, in32(3, 4))), []string{"linear lin", "float64", "float32"}},
+		{"linear scalar", err(linear.Forward(c.b, scalar)), []string{"linear lin", "(…, 4)", "()"}},
+		{"linear without a shape", err(linear.Forward(c.b, shapeless)), []string{"linear lin", "(…, 4)"}},
+		{"linear without a Build", err(linear.Forward(nil, in(3, 4))), []string{"Build"}},
+		{"norm nil", err(norm.Forward(c.b, nil)), []string{"layer norm ln", "nil"}},
+		{"norm width", err(norm.Forward(c.b, in(3, 5))), []string{"layer norm ln", "(…, 4)", "(3, 5)"}},
+		{"embedding nil", err(embedding.Forward(c.b, nil)), []string{"embedding emb", "nil"}},
+		{"embedding of floats", err(embedding.Forward(c.b, in(3))), []string{"embedding emb", "int", "float64"}},
+		{"positions too long", err(positions.Forward(c.b, in(2, 5, 4))), []string{"positions pos", "at most 3", "5"}},
+		{"positions rank", err(positions.Forward(c.b, in(4))), []string{"positions pos", "(T, 4) or (B, T, 4)", "(4)"}},
+		{"positions nil", err(positions.Forward(c.b, nil)), []string{"positions pos", "nil"}},
+		{"waves nil", err(layers.SinusoidalPositions{}.Forward(c.b, nil)), []string{"sinusoidal", "nil"}},
+		{"waves rank", err(layers.SinusoidalPositions{}.Forward(c.b, in(4))), []string{"sinusoidal", "(T, D) or (B, T, D)", "(4)"}},
+		{"waves base", err(layers.SinusoidalPositions{Base: -1}.Forward(c.b, in(3, 4))), []string{"sinusoidal", "above 0", "-1"}},
+		{"waves of ints", err(layers.SinusoidalPositions{}.Forward(c.b, ints(3, 4))), []string{"sinusoidal", "float32 or float64", "int"}},
+		{"activation nil", err(layers.GELU.Forward(c.b, nil)), []string{"gelu", "nil"}},
+		{"activation of ints", err(layers.ReLU.Forward(c.b, ints(2))), []string{"relu", "int"}},
+		{"no such activation", err(layers.Activation(-1).Forward(c.b, in(2))), []string{"activation -1"}},
+		{"feed-forward width", err(feed.Forward(c.b, in(3, 5))), []string{"ff.up", "(…, 4)", "(3, 5)"}},
+		{"dropout of 1", err(layers.Dropout{P: 1}.Forward(c.b, in(2))), []string{"dropout", "below 1", "got 1"}},
+		{"dropout below 0", err(layers.Dropout{P: -0.5}.Forward(&layers.Build{}, in(2))), []string{"dropout", "at least 0", "-0.5"}},
+		{"dropout nil", err(layers.Dropout{P: 0.5}.Forward(c.b, nil)), []string{"dropout", "nil"}},
+		{"dropout without a Build", err(layers.Dropout{P: 0.5}.Forward(nil, in(2))), []string{"Build"}},
+
+		{"core nil query", core(nil, in(2, 4), in(2, 4), layers.AttentionOptions{}), []string{sdp, "query is nil"}},
+		{"core nil key", core(in(2, 4), nil, in(2, 4), layers.AttentionOptions{}), []string{sdp, "key is nil"}},
+		{"core nil value", core(in(2, 4), in(2, 4), nil, layers.AttentionOptions{}), []string{sdp, "value is nil"}},
+		{"core rank", core(in(4), in(4), in(4), layers.AttentionOptions{}), []string{sdp, "(T, K), (B, T, K) or (B, H, T, K)", "(4)"}},
+		{"core ranks", core(in(2, 3, 4), in(3, 4), in(3, 4), layers.AttentionOptions{}), []string{sdp, "(2, 3, 4)", "(3, 4)"}},
+		{"core batches", core(in(2, 3, 4), in(3, 3, 4), in(3, 3, 4), layers.AttentionOptions{}), []string{sdp, "batch", "(2, 3, 4)", "(3, 3, 4)"}},
+		{"core widths", core(in(3, 4), in(3, 5), in(3, 4), layers.AttentionOptions{}), []string{sdp, "agree in K and S", "(3, 5)"}},
+		{"core lengths", core(in(3, 4), in(5, 4), in(6, 4), layers.AttentionOptions{}), []string{sdp, "agree in K and S", "(6, 4)"}},
+		{"core dtypes", core(in(3, 4), in32(3, 4), in(3, 4), layers.AttentionOptions{}), []string{sdp, "dtype", "float64", "float32"}},
+		{"core of ints", core(ints(3, 4), ints(3, 4), ints(3, 4), layers.AttentionOptions{}), []string{sdp, "float32 or float64", "int"}},
+		{"core dropout", core(in(3, 4), in(3, 4), in(3, 4), layers.AttentionOptions{Dropout: 2}), []string{sdp, "below 1", "2"}},
+		{"core of two graphs", core(in(2, 3, 4), elsewhere, elsewhere, layers.AttentionOptions{}), []string{sdp, "graph"}},
+		{"core without a Build", func() error {
+			_, _, err := layers.ScaledDotProduct(nil, in(3, 4), in(3, 4), in(3, 4), layers.AttentionOptions{})
+			return err
+		}(), []string{sdp, "Build"}},
+		{"core mask", maskedCore(layers.Mask{Allow: bools(4, 5)}), []string{sdp, "broadcast", "(2, 3, 5)", "(4, 5)"}},
+		{"core mask of rank 4", maskedCore(layers.Mask{Bias: in(2, 1, 3, 5)}), []string{sdp, "broadcast", "(2, 3, 5)", "(2, 1, 3, 5)"}},
+		{"core lengths' shape", maskedCore(layers.Mask{KeyLengths: ints(3)}), []string{sdp, "lengths", "(2)", "(3)"}},
+
+		{"attention nil query", err(attn.Forward(c.b, nil, in(2, 3, 4), in(2, 3, 4), layers.Mask{})), []string{"attention mha", "query is nil"}},
+		{"attention nil key", err(attn.Forward(c.b, in(2, 3, 4), nil, in(2, 3, 4), layers.Mask{})), []string{"attention mha", "key is nil"}},
+		{"attention nil value", err(attn.Forward(c.b, in(2, 3, 4), in(2, 3, 4), nil, layers.Mask{})), []string{"attention mha", "value is nil"}},
+		{"attention width", err(attn.Forward(c.b, in(2, 3, 5), in(2, 3, 4), in(2, 3, 4), layers.Mask{})), []string{"attention mha", "query", "(…, 4)", "(2, 3, 5)"}},
+		{"attention rank", err(attn.Forward(c.b, in(1, 2, 3, 4), in(2, 3, 4), in(2, 3, 4), layers.Mask{})), []string{"attention mha", "(T, 4) or (B, T, 4)", "(1, 2, 3, 4)"}},
+		{"attention ranks", err(attn.Forward(c.b, in(1, 3, 4), in(3, 4), in(3, 4), layers.Mask{})), []string{"attention mha", "(1, 3, 4)", "(3, 4)"}},
+		{"attention batches", err(attn.Forward(c.b, in(2, 3, 4), in(1, 3, 4), in(1, 3, 4), layers.Mask{})), []string{"attention mha", "B and S", "(1, 3, 4)"}},
+		{"attention lengths", err(attn.Forward(c.b, in(2, 3, 4), in(2, 3, 4), in(2, 5, 4), layers.Mask{})), []string{"attention mha", "B and S", "(2, 5, 4)"}},
+		{"attention dtype", err(attn.Forward(c.b, in32(2, 3, 4), in32(2, 3, 4), in32(2, 3, 4), layers.Mask{})), []string{"attention mha", "float64", "float32"}},
+		{"mask queries", masked(layers.Mask{Allow: bools(4, 5)}), []string{"attention mha", "broadcast", "(2, 2, 3, 5)", "(4, 5)"}},
+		{"mask longer than the keys", masked(layers.Mask{Allow: bools(3, 6)}), []string{"attention mha", "(2, 2, 3, 5)", "(3, 6)"}},
+		{"mask heads", masked(layers.Mask{Bias: in(3, 3, 5)}), []string{"attention mha", "bias", "(2, 2, 3, 5)", "(3, 3, 5)"}},
+		{"mask rank", masked(layers.Mask{Bias: in(1, 2, 2, 3, 5)}), []string{"attention mha", "bias", "(1, 2, 2, 3, 5)"}},
+		{"mask scalar", masked(layers.Mask{Bias: scalar}), []string{"attention mha", "bias", "()"}},
+		{"allow of floats", masked(layers.Mask{Allow: in(3, 5)}), []string{"attention mha", "Allow", "true means attend", "bool", "float64"}},
+		{"bias of bools", masked(layers.Mask{Bias: bools(3, 5)}), []string{"attention mha", "Bias", "float64", "bool"}},
+		{"bias of float32", masked(layers.Mask{Bias: in32(3, 5)}), []string{"attention mha", "Bias", "float64", "float32"}},
+		{"lengths of floats", masked(layers.Mask{KeyLengths: in(2)}), []string{"attention mha", "KeyLengths", "int", "float64"}},
+		{"lengths' shape", masked(layers.Mask{KeyLengths: ints(3)}), []string{"attention mha", "lengths", "(2)", "(3)"}},
+		{"lengths' rank", masked(layers.Mask{KeyLengths: ints(2, 1)}), []string{"attention mha", "lengths", "(2)", "(2, 1)"}},
+		{"mask of another graph", masked(layers.Mask{Bias: elsewhere}), []string{"attention mha", "Bias", "another graph"}},
+
+		{"block nil", err(enc.Forward(c.b, nil, layers.Mask{})), []string{"enc.", "nil"}},
+		{"block width", err(enc.Forward(c.b, in(2, 3, 5), layers.Mask{})), []string{"enc.", "(…, 4)", "(2, 3, 5)"}},
+		{"block rank", err(enc.Forward(c.b, in(4), layers.Mask{})), []string{"enc.attention", "(T, 4) or (B, T, 4)", "(4)"}},
+		{"decoder with a memory", err(dec.Forward(c.b, in(2, 3, 4), in(2, 3, 4), layers.Mask{}, layers.Mask{})), []string{"decoder block dec", "Cross"}},
+		{"decoder without a memory", err(cross.Forward(c.b, in(2, 3, 4), nil, layers.Mask{}, layers.Mask{})), []string{"decoder block cross", "Cross"}},
+		{"decoder's memory", err(cross.Forward(c.b, in(2, 3, 4), in(3, 3, 4), layers.Mask{}, layers.Mask{})), []string{"attention cross.cross", "(3, 3, 4)"}},
+		{"post-norm nil", err(cross.Forward(c.b, nil, in(2, 3, 4), layers.Mask{}, layers.Mask{})), []string{"cross.attention", "nil"}},
+		{"model nil", err(model.Forward(c.b, nil, layers.Mask{})), []string{"encoder model", "nil"}},
+		{"model of floats", err(model.Forward(c.b, in(2, 3), layers.Mask{})), []string{"encoder model", "int", "float64"}},
+		{"model rank", err(model.Forward(c.b, ints(1, 2, 3), layers.Mask{})), []string{"encoder model", "(B, T) or (T)", "(1, 2, 3)"}},
+		{"model too long", err(model.Forward(c.b, ints(2, 4), layers.Mask{})), []string{"model.positions", "at most 3", "4"}},
+		{"decoder model nil", err(decoder.Forward(c.b, nil, layers.Mask{})), []string{"decoder lm", "nil"}},
+
+		{"loss nil logits", err(layers.CrossEntropy(nil, ints(3))), []string{"cross-entropy", "logits", "nil"}},
+		{"loss nil targets", err(layers.CrossEntropy(in(3, 4), nil)), []string{"cross-entropy", "targets", "nil"}},
+		{"loss targets' shape", err(layers.CrossEntropy(in(2, 3, 4), ints(6))), []string{"cross-entropy", "(2, 3)", "(6)"}},
+		{"loss targets' dtype", err(layers.CrossEntropy(in(3, 4), in(3))), []string{"cross-entropy", "int", "float64"}},
+		{"loss logits' rank", err(layers.CrossEntropy(in(4), ints(1))), []string{"cross-entropy", "(…, V)", "(4)"}},
+		{"loss of two graphs", err(layers.CrossEntropy(elsewhere, ints(2, 3))), []string{"cross-entropy", "graph"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
+	}
+}

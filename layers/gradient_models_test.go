@@ -1,0 +1,166 @@
+package layers_test
+
+import (
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/layers"
+)
+
+func TestGradientsOfMultiHeadAttention(t *testing.T) {
+	var cases []gradientCase
+	add := func(name string, config layers.MultiHeadConfig, forward func(c *bench, a *layers.MultiHeadAttention) *G.Node) {
+		cases = append(cases, gradientCase{name, func(c *bench) *G.Node {
+			return forward(c, must[*layers.MultiHeadAttention](c)(layers.NewMultiHeadAttention(c.p, config)))
+		}})
+	}
+	// self attends from a batch of 2 sequences of 3 to itself.
+	self := func(mask func(c *bench) layers.Mask) func(c *bench, a *layers.MultiHeadAttention) *G.Node {
+		return func(c *bench, a *layers.MultiHeadAttention) *G.Node {
+			x := c.in("x", 2, 3, 4)
+			return c.node(a.Forward(c.b, x, x, x, mask(c)))
+		}
+	}
+	cross := func(c *bench, a *layers.MultiHeadAttention) *G.Node {
+		m := layers.Mask{KeyLengths: c.ints("lengths", []int{2, 4}, 2)}
+		return c.node(a.Forward(c.b, c.in("query", 2, 3, 4), c.in("key", 2, 4, 5), c.in("value", 2, 4, 3), m))
+	}
+	none := func(*bench) layers.Mask { return layers.Mask{} }
+	two := layers.MultiHeadConfig{Dim: 4, Heads: 2}
+
+	add("self", two, self(none))
+	add("one head by default", layers.MultiHeadConfig{Dim: 4}, self(none))
+	add("no bias", layers.MultiHeadConfig{Dim: 4, Heads: 4, NoBias: true}, self(none))
+	add("causal", two, self(func(*bench) layers.Mask { return layers.Mask{Causal: true} }))
+	add("lengths", two, self(func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.ints("lengths", []int{0, 2}, 2)} }))
+	add("allow with an empty row", two, self(func(c *bench) layers.Mask { return layers.Mask{Allow: c.allow([]int{2}, 2, 1, 3, 3)} }))
+	add("bias a head", two, self(func(c *bench) layers.Mask { return layers.Mask{Bias: c.bias(2, 1, 3)} }))
+	add("everything", two, self(func(c *bench) layers.Mask {
+		return layers.Mask{Causal: true, KeyLengths: c.ints("lengths", []int{3, 2}, 2), Allow: c.allow([]int{1}, 3, 3), Bias: c.bias(2, 2, 3, 3)}
+	}))
+	add("cross", layers.MultiHeadConfig{Dim: 4, Heads: 2, KeyInput: 5, ValueInput: 3}, cross)
+	add("head widths", layers.MultiHeadConfig{Dim: 4, Heads: 3, HeadDim: 2, ValueDim: 5, KeyInput: 5, ValueInput: 3}, cross)
+	add("no output projection", layers.MultiHeadConfig{Dim: 4, Heads: 2, ValueDim: 3, NoOutput: true, KeyInput: 5, ValueInput: 3}, cross)
+	add("without a batch axis", two, func(c *bench, a *layers.MultiHeadAttention) *G.Node {
+		q, kv := c.in("query", 2, 4), c.in("keys", 3, 4)
+		return c.node(a.Forward(c.b, q, kv, kv, layers.Mask{KeyLengths: c.ints("lengths", []int{2}, 1)}))
+	})
+	add("shared query and key weights", two, func(c *bench, a *layers.MultiHeadAttention) *G.Node {
+		a.Key.Weight = a.Query.Weight
+		x := c.in("x", 2, 3, 4)
+		y := c.node(a.Forward(c.b, x, x, x, layers.Mask{}))
+		if n := len(c.b.Learnables()); n != 7 {
+			c.Errorf("%d learnables, want the 7 that are left when two of 8 are one", n)
+		}
+		return y
+	})
+	add("applied twice", two, func(c *bench, a *layers.MultiHeadAttention) *G.Node {
+		x := c.in("x", 2, 3, 4)
+		y := c.node(a.Forward(c.b, x, x, x, layers.Mask{Causal: true}))
+		return c.node(a.Forward(c.b, y, x, y, layers.Mask{}))
+	})
+	checkGradients(t, cases)
+}
+
+func TestGradientsOfBlocks(t *testing.T) {
+	var cases []gradientCase
+	for name, config := range map[string]layers.BlockConfig{
+		"pre-norm":  {Dim: 4, Heads: 2, Hidden: 5, Activation: layers.GELU},
+		"post-norm": {Dim: 4, Heads: 2, Hidden: 5, Activation: layers.GELUTanh, PostNorm: true},
+		"hidden":    {Dim: 4, Heads: 1},
+	} {
+		cases = append(cases, gradientCase{"encoder, " + name, func(c *bench) *G.Node {
+			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, config))
+			return c.node(e.Forward(c.b, c.in("x", 2, 3, 4), layers.Mask{KeyLengths: c.ints("lengths", []int{2, 3}, 2)}))
+		}}, gradientCase{"decoder, " + name, func(c *bench) *G.Node {
+			d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, config))
+			return c.node(d.Forward(c.b, c.in("x", 2, 3, 4), nil, layers.Mask{Bias: c.bias(3, 3)}, layers.Mask{}))
+		}})
+		cases = append(cases, gradientCase{"decoder with cross-attention, " + name, func(c *bench) *G.Node {
+			config := config
+			config.Cross = true
+			d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, config))
+			cross := layers.Mask{KeyLengths: c.ints("lengths", []int{0, 3}, 2)}
+			return c.node(d.Forward(c.b, c.in("x", 2, 3, 4), c.in("memory", 2, 4, 4), layers.Mask{}, cross))
+		}})
+	}
+	checkGradients(t, cases)
+}
+
+func TestGradientsOfModels(t *testing.T) {
+	ids := func(c *bench) *G.Node { return c.ints("ids", []int{4, 1, 1, 0, 3, 4}, 2, 3) }
+	loss := func(c *bench, logits *G.Node) *G.Node {
+		return c.node(layers.CrossEntropy(logits, c.ints("targets", []int{1, 2, layers.Ignore, 0, 3, layers.Ignore}, 2, 3)))
+	}
+	var cases []gradientCase
+	for name, config := range map[string]layers.ModelConfig{
+		"pre-norm, learned positions": {Vocab: 5, MaxLen: 4, Dim: 4, Heads: 2, Layers: 2, Hidden: 5, Activation: layers.GELU, Outputs: 4},
+		"post-norm, sinusoidal":       {Vocab: 5, Dim: 4, Heads: 2, Layers: 2, Hidden: 5, PostNorm: true, Sinusoidal: true, Outputs: 4},
+	} {
+		cases = append(cases, gradientCase{"encoder, " + name, func(c *bench) *G.Node {
+			e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
+			return loss(c, c.node(e.Forward(c.b, ids(c), layers.Mask{KeyLengths: c.ints("lengths", []int{2, 3}, 2)})))
+		}}, gradientCase{"decoder, " + name, func(c *bench) *G.Node {
+			d := must[*layers.Decoder](c)(layers.NewDecoder(c.p, config))
+			return loss(c, c.node(d.Forward(c.b, ids(c), layers.Mask{})))
+		}}, gradientCase{"headless encoder, " + name, func(c *bench) *G.Node {
+			config := config
+			config.Outputs, config.Layers = 0, 1
+			e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
+			return c.node(e.Forward(c.b, ids(c), layers.Mask{}))
+		}})
+	}
+	checkGradients(t, cases)
+}
+
+// TestSizesOfOne runs and checks what Gorgonia may take for scalars or vectors.
+func TestSizesOfOne(t *testing.T) {
+	var cases []gradientCase
+	for name, shape := range map[string][]int{"(1)": {1}, "(1, 1)": {1, 1}, "(1, 1, 1)": {1, 1, 1}} {
+		cases = append(cases, gradientCase{"linear of " + name, func(c *bench) *G.Node {
+			l := must[*layers.Linear](c)(layers.NewLinear(c.p, layers.LinearConfig{In: 1, Out: 1}))
+			return c.node(l.Forward(c.b, c.in("x", shape...)))
+		}}, gradientCase{"linear from " + name + " to 3", func(c *bench) *G.Node {
+			l := must[*layers.Linear](c)(layers.NewLinear(c.p, layers.LinearConfig{In: 1, Out: 3}))
+			return c.node(l.Forward(c.b, c.in("x", shape...)))
+		}})
+		if len(shape) == 1 {
+			continue
+		}
+		cases = append(cases, gradientCase{"attention of " + name, func(c *bench) *G.Node {
+			a := must[*layers.MultiHeadAttention](c)(layers.NewMultiHeadAttention(c.p.Scope("a"), layers.MultiHeadConfig{Dim: 1}))
+			l := must[*layers.LearnedPositions](c)(layers.NewLearnedPositions(c.p.Scope("l"), layers.LearnedPositionsConfig{MaxLen: 1, Dim: 1}))
+			x := c.in("x", shape...)
+			y := c.node(a.Forward(c.b, c.node(l.Forward(c.b, x)), x, x, layers.Mask{
+				Causal: true, KeyLengths: c.ints("lengths", []int{1}, 1), Bias: c.bias(1), Allow: input(c.g, "allow", dense([]bool{true}, 1, 1)),
+			}))
+			return c.node(G.Add(y, x))
+		}})
+	}
+	checkGradients(t, cases, mayVanish)
+
+	cases = nil
+	for name, seq := range map[string][]int{"(1)": {1}, "(1, 1)": {1, 1}, "(1, 2)": {1, 2}, "(2, 1)": {2, 1}} {
+		n := 1
+		for _, d := range seq {
+			n *= d
+		}
+		for _, config := range []layers.ModelConfig{
+			{Vocab: 1, MaxLen: 2, Dim: 1, Heads: 1, Layers: 1, Hidden: 1, Activation: layers.GELU, Outputs: 2},
+			{Vocab: 2, MaxLen: 2, Dim: 2, Heads: 2, Layers: 1, Hidden: 1, Activation: layers.GELU, Outputs: 2},
+			{Vocab: 1, MaxLen: 2, Dim: 2, Heads: 1, Layers: 1, Hidden: 2, Activation: layers.GELU, Outputs: 1, PostNorm: true},
+		} {
+			cases = append(cases, gradientCase{"encoder of " + name, func(c *bench) *G.Node {
+				e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
+				y := c.node(e.Forward(c.b, c.ints("ids", make([]int, n), seq...), layers.Mask{}))
+				return c.node(layers.CrossEntropy(y, c.ints("targets", make([]int, n), seq...)))
+			}}, gradientCase{"decoder of " + name, func(c *bench) *G.Node {
+				d := must[*layers.Decoder](c)(layers.NewDecoder(c.p, config))
+				y := c.node(d.Forward(c.b, c.ints("ids", make([]int, n), seq...), layers.Mask{}))
+				return c.node(layers.CrossEntropy(y, c.ints("targets", make([]int, n), seq...)))
+			}})
+		}
+	}
+	checkGradients(t, cases, mayVanish)
+}

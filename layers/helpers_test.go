@@ -1,0 +1,191 @@
+package layers_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// must returns v, or ends the test.
+func must[T any](t testing.TB) func(v T, err error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// node checks what adds a node to a graph, as in node(t)(layer.Forward(b, x)).
+func node(t testing.TB) func(n *G.Node, err error) *G.Node { return must[*G.Node](t) }
+
+// newParams is an empty set of float64 parameters.
+func newParams(t testing.TB) *layers.Params {
+	return must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1))
+}
+
+// random is a float64 tensor of about unit size.
+func random(seed uint64, shape ...int) *tensor.Dense {
+	r := rand.New(rand.NewPCG(seed, 7))
+	values := make([]float64, tensor.Shape(shape).TotalSize())
+	for i := range values {
+		values[i] = r.NormFloat64() * 0.7
+	}
+	return dense(values, shape...)
+}
+
+// randomise gives every parameter random values, biases included: at 0 they would hide a mistake.
+func randomise(p *layers.Params) {
+	for i, q := range p.All() {
+		copy(q.Value.Float64s(), random(uint64(100+i), q.Value.Shape()...).Float64s())
+	}
+}
+
+// dense is a tensor over values. Its shape is kept as given, sizes of 1 included.
+func dense[T any](values []T, shape ...int) *tensor.Dense {
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values))
+}
+
+// as converts a float64 tensor to a dtype.
+func as(dt tensor.Dtype, v *tensor.Dense) *tensor.Dense {
+	if dt == tensor.Float64 {
+		return v
+	}
+	values := make([]float32, v.Shape().TotalSize())
+	for i, x := range v.Float64s() {
+		values[i] = float32(x)
+	}
+	return dense(values, v.Shape()...)
+}
+
+// input is a named input node over a tensor.
+func input(g *G.ExprGraph, name string, v *tensor.Dense) *G.Node {
+	return G.NewTensor(g, v.Dtype(), v.Dims(), G.WithShape(v.Shape()...), G.WithName(name), G.WithValue(v))
+}
+
+// floats copies the elements of a value, in order, as float64.
+func floats(t testing.TB, v G.Value) []float64 {
+	t.Helper()
+	switch d := v.Data().(type) {
+	case []float64:
+		return append([]float64(nil), d...)
+	case []float32:
+		out := make([]float64, len(d))
+		for i, x := range d {
+			out[i] = float64(x)
+		}
+		return out
+	case float64:
+		return []float64{d}
+	case float32:
+		return []float64{float64(d)}
+	}
+	t.Fatalf("unexpected value %T", v.Data())
+	return nil
+}
+
+// read runs a graph once and returns the elements of the given nodes.
+func read(t testing.TB, nodes ...*G.Node) [][]float64 {
+	t.Helper()
+	out, err := tryRead(t, nodes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func tryRead(t testing.TB, nodes ...*G.Node) ([][]float64, error) {
+	t.Helper()
+	values := make([]G.Value, len(nodes))
+	for i, n := range nodes {
+		G.Read(n, &values[i])
+	}
+	vm := G.NewTapeMachine(nodes[0].Graph())
+	defer vm.Close()
+	if err := vm.RunAll(); err != nil {
+		return nil, err
+	}
+	out := make([][]float64, len(nodes))
+	for i, v := range values {
+		out[i] = floats(t, v)
+	}
+	return out, nil
+}
+
+// gradients are the nodes of the gradients of cost.
+func gradients(t testing.TB, cost *G.Node, wrt ...*G.Node) G.Nodes {
+	t.Helper()
+	return must[G.Nodes](t)(G.Grad(cost, wrt...))
+}
+
+// weigh is the cost Σ wᵢyᵢ.
+func weigh(t testing.TB, y, w *G.Node) *G.Node {
+	t.Helper()
+	return node(t)(G.Sum(node(t)(G.HadamardProd(y, w))))
+}
+
+// sameBits reports where two slices differ in a bit, or hold something that isn't finite.
+func sameBits(t testing.TB, what string, got, want []float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: got %d elements, want %d", what, len(got), len(want))
+		return
+	}
+	for i := range got {
+		if math.Float64bits(got[i]) != math.Float64bits(want[i]) || math.IsNaN(got[i]) || math.IsInf(got[i], 0) {
+			t.Errorf("%s: element %d is %v, want %v, to the bit", what, i, got[i], want[i])
+			return
+		}
+	}
+}
+
+// near reports where got is further from want than tol times the largest magnitude in want, or times 1 if that is
+// smaller: tensors here are of about unit size, and some gradients are sums that cancel to nothing.
+func near(t testing.TB, what string, got, want []float64, tol float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: got %d elements, want %d", what, len(got), len(want))
+		return
+	}
+	most := 1.0
+	for _, v := range want {
+		most = max(most, math.Abs(v))
+	}
+	for i := range got {
+		if d := math.Abs(got[i] - want[i]); !(d <= tol*most) {
+			t.Errorf("%s: element %d is %v, want %v: off by %.3g, tolerated is %.3g", what, i, got[i], want[i], d, tol*most)
+			return
+		}
+	}
+}
+
+// allZero reports whether every element is zero.
+func allZero(x []float64) bool {
+	for _, v := range x {
+		if v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// wantError checks that there is an error and that it says what it must.
+func wantError(t testing.TB, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("no error, want one with %q", parts)
+		return
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("got the error %q, want %q in it", err, part)
+		}
+	}
+}

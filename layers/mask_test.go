@@ -1,0 +1,237 @@
+package layers_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// A hidingCase is an expression in which some rows of an input x, of shape (B, T, D), must not matter: to the outputs
+// that are looked at, of shape (B, T, classes), or to any gradient of a loss on those.
+type hidingCase struct {
+	name   string
+	shape  []int               // of x
+	hidden func(b, t int) bool // which rows of x are hidden
+	looked func(b, t int) bool // which outputs are looked at; those that aren't hidden if nil
+	build  func(c *bench, x *G.Node) *G.Node
+}
+
+var inf = math.Inf(1)
+
+// hide checks that whatever the hidden rows hold, outputs and gradients are the same bits, and finite.
+func hide(t *testing.T, cases []hidingCase) {
+	for _, tc := range cases {
+		if tc.looked == nil {
+			tc.looked = func(b, t int) bool { return !tc.hidden(b, t) }
+		}
+		for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
+			t.Run(fmt.Sprintf("%s/%v", tc.name, dt), func(t *testing.T) {
+				want := tc.run(t, dt, 0)
+				for _, fill := range []float64{-3.25, 1e6, math.NaN(), inf, -inf} {
+					got := tc.run(t, dt, fill)
+					for i, name := range want.names {
+						sameBits(t, fmt.Sprintf("with %v in hidden rows: %s", fill, name), got.values[i], want.values[i])
+					}
+				}
+			})
+		}
+	}
+}
+
+type hidingResult struct {
+	names  []string
+	values [][]float64
+}
+
+// run returns the outputs looked at and all gradients, with the hidden rows of x set to fill.
+func (tc hidingCase) run(t *testing.T, dt tensor.Dtype, fill float64) hidingResult {
+	t.Helper()
+	g := G.NewGraph()
+	c := &bench{T: t, g: g, p: must[*layers.Params](t)(layers.NewParams(dt, 5)), b: &layers.Build{Mode: layers.Training}, dt: dt}
+	values := random(9, tc.shape...)
+	width := tc.shape[2]
+	eachRow(tc.shape, func(r, b, i int) {
+		if tc.hidden(b, i) {
+			for j := range width {
+				values.Float64s()[r*width+j] = fill
+			}
+		}
+	})
+	x := input(g, "x", as(dt, values))
+	y := tc.build(c, x)
+
+	ys := y.Shape()
+	targets := make([]int, ys[0]*ys[1])
+	eachRow(ys, func(r, b, i int) {
+		if targets[r] = r % ys[2]; !tc.looked(b, i) {
+			targets[r] = layers.Ignore
+		}
+	})
+	loss := c.node(layers.CrossEntropy(y, c.ints("targets", targets, ys[0], ys[1])))
+	wrt := append(G.Nodes{x}, append(c.wrt, c.b.Learnables()...)...)
+	got := read(t, append(G.Nodes{y, loss}, gradients(t, loss, wrt...)...)...)
+
+	var seen []float64
+	eachRow(ys, func(r, b, i int) {
+		if tc.looked(b, i) {
+			seen = append(seen, got[0][r*ys[2]:][:ys[2]]...)
+		}
+	})
+	eachRow(tc.shape, func(r, b, i int) {
+		if row := got[2][r*width:][:width]; tc.hidden(b, i) && !allZero(row) {
+			t.Errorf("with %v in hidden rows: the gradient of x at (%d, %d) is %v, want 0", fill, b, i, row)
+		}
+	})
+	got[0] = seen
+	res := hidingResult{names: []string{"output", "loss"}, values: got}
+	for _, n := range wrt {
+		res.names = append(res.names, "gradient of "+n.Name())
+	}
+	return res
+}
+
+func eachRow(shape []int, f func(r, b, i int)) {
+	for r := range shape[0] * shape[1] {
+		f(r, r/shape[1], r%shape[1])
+	}
+}
+
+// from hides the rows from t on; past hides those past a batch element's length.
+func from(t int) func(b, i int) bool            { return func(_, i int) bool { return i >= t } }
+func past(lengths ...int) func(b, i int) bool   { return func(b, i int) bool { return i >= lengths[b] } }
+func everything(int, int) bool                  { return true }
+func (c *bench) lengths(lengths ...int) *G.Node { return c.ints("lengths", lengths, len(lengths)) }
+
+// allowBefore is true for keys before a batch element's length, in a mask of (B, 1, 1, S).
+func (c *bench) allowBefore(s int, lengths ...int) *G.Node {
+	values := make([]bool, len(lengths)*s)
+	eachRow([]int{len(lengths), s}, func(r, b, i int) { values[r] = i < lengths[b] })
+	return input(c.g, "allow", dense(values, len(lengths), 1, 1, s))
+}
+
+// biasBefore is 0.1·i for keys before a batch element's length and −Inf after it, in a mask of (B, 1, 1, S).
+func (c *bench) biasBefore(s int, lengths ...int) *G.Node {
+	values := make([]float64, len(lengths)*s)
+	eachRow([]int{len(lengths), s}, func(r, b, i int) {
+		if values[r] = 0.1 * float64(i); i >= lengths[b] {
+			values[r] = -inf
+		}
+	})
+	n := input(c.g, "bias", as(c.dt, dense(values, len(lengths), 1, 1, s)))
+	c.wrt = append(c.wrt, n)
+	return n
+}
+
+func (c *bench) multiHead(config layers.MultiHeadConfig) *layers.MultiHeadAttention {
+	return must[*layers.MultiHeadAttention](c)(layers.NewMultiHeadAttention(c.p, config))
+}
+
+// TestTheFutureCannotLeak changes what comes after a position, on every path that is causal.
+func TestTheFutureCannotLeak(t *testing.T) {
+	var cases []hidingCase
+	self := func(m func(c *bench) layers.Mask) func(c *bench, x *G.Node) *G.Node {
+		return func(c *bench, x *G.Node) *G.Node {
+			m := m(c)
+			m.Causal = true
+			return c.node(c.multiHead(layers.MultiHeadConfig{Dim: 8, Heads: 2}).Forward(c.b, x, x, x, m))
+		}
+	}
+	for name, m := range map[string]func(c *bench) layers.Mask{
+		"causal":          func(*bench) layers.Mask { return layers.Mask{} },
+		"causal, lengths": func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.lengths(7, 2)} },
+		"causal, allow":   func(c *bench) layers.Mask { return layers.Mask{Allow: c.allow(nil, 7, 7)} },
+		"causal, bias":    func(c *bench) layers.Mask { return layers.Mask{Bias: c.biasBefore(7, 7, 5)} },
+		"causal, all": func(c *bench) layers.Mask {
+			return layers.Mask{KeyLengths: c.lengths(6, 3), Allow: c.allow([]int{1}, 7, 7), Bias: c.biasBefore(7, 7, 5)}
+		},
+	} {
+		cases = append(cases, hidingCase{name: name, shape: []int{2, 7, 8}, hidden: from(4), build: self(m)})
+	}
+	cases = append(cases, hidingCase{
+		name: "scaled dot product", shape: []int{2, 7, 8}, hidden: from(3),
+		build: func(c *bench, x *G.Node) *G.Node {
+			out, _, err := layers.ScaledDotProduct(c.b, x, x, x, layers.AttentionOptions{Mask: layers.Mask{Causal: true}})
+			return c.node(out, err)
+		},
+	})
+	for _, post := range []bool{false, true} {
+		config := layers.BlockConfig{Dim: 8, Heads: 2, Hidden: 12, Activation: layers.GELU, PostNorm: post}
+		cases = append(cases, hidingCase{
+			name: fmt.Sprintf("decoder block, post-norm %t", post), shape: []int{2, 7, 8}, hidden: from(5),
+			build: func(c *bench, x *G.Node) *G.Node {
+				d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, config))
+				return c.node(d.Forward(c.b, x, nil, layers.Mask{}, layers.Mask{}))
+			},
+		}, hidingCase{
+			name: fmt.Sprintf("decoder block with cross-attention, post-norm %t", post), shape: []int{2, 7, 8}, hidden: from(1),
+			build: func(c *bench, x *G.Node) *G.Node {
+				config := config
+				config.Cross = true
+				d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, config))
+				memory := input(c.g, "memory", as(c.dt, random(3, 2, 3, 8)))
+				return c.node(d.Forward(c.b, x, memory, layers.Mask{}, layers.Mask{}))
+			},
+		})
+	}
+	cases = append(cases, hidingCase{
+		name: "large", shape: []int{2, 50, 32}, hidden: from(33), build: func(c *bench, x *G.Node) *G.Node {
+			d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, layers.BlockConfig{Dim: 32, Heads: 2}))
+			return c.node(d.Forward(c.b, x, nil, layers.Mask{}, layers.Mask{}))
+		},
+	})
+	hide(t, cases)
+}
+
+// TestPaddingCannotMatter changes what padding holds, NaN and infinities included.
+func TestPaddingCannotMatter(t *testing.T) {
+	var cases []hidingCase
+	for name, m := range map[string]func(c *bench) layers.Mask{
+		"lengths": func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.lengths(5, 3)} },
+		"allow":   func(c *bench) layers.Mask { return layers.Mask{Allow: c.allowBefore(6, 5, 3)} },
+		"bias":    func(c *bench) layers.Mask { return layers.Mask{Bias: c.biasBefore(6, 5, 3)} },
+	} {
+		cases = append(cases, hidingCase{
+			name: "self-attention, " + name, shape: []int{2, 6, 8}, hidden: past(5, 3), build: func(c *bench, x *G.Node) *G.Node {
+				return c.node(c.multiHead(layers.MultiHeadConfig{Dim: 8, Heads: 2}).Forward(c.b, x, x, x, m(c)))
+			},
+		}, hidingCase{
+			name: "cross-attention, " + name, shape: []int{2, 6, 5}, hidden: past(5, 3), looked: everything, build: func(c *bench, x *G.Node) *G.Node {
+				query := input(c.g, "query", as(c.dt, random(3, 2, 4, 8)))
+				return c.node(c.multiHead(layers.MultiHeadConfig{Dim: 8, Heads: 2, KeyInput: 5}).Forward(c.b, query, x, x, m(c)))
+			},
+		}, hidingCase{
+			name: "encoder blocks, " + name, shape: []int{2, 6, 8}, hidden: past(5, 3), build: func(c *bench, x *G.Node) *G.Node {
+				mask := m(c)
+				for i, post := range []bool{false, true} {
+					config := layers.BlockConfig{Dim: 8, Heads: 2, Hidden: 12, Activation: layers.Activation(1 + i), PostNorm: post}
+					e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p.Scope(fmt.Sprint(i)), config))
+					x = c.node(e.Forward(c.b, x, mask))
+				}
+				return x
+			},
+		})
+	}
+	cases = append(cases, hidingCase{
+		name: "decoder's memory", shape: []int{2, 6, 8}, hidden: past(4, 0), looked: everything, build: func(c *bench, memory *G.Node) *G.Node {
+			d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, layers.BlockConfig{Dim: 8, Heads: 2, Cross: true}))
+			x := input(c.g, "query", as(c.dt, random(3, 2, 4, 8)))
+			return c.node(d.Forward(c.b, x, memory, layers.Mask{}, layers.Mask{KeyLengths: c.lengths(4, 0)}))
+		},
+	}, hidingCase{
+		name: "large", shape: []int{2, 70, 32}, hidden: past(70, 33), build: func(c *bench, x *G.Node) *G.Node {
+			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, layers.BlockConfig{Dim: 32, Heads: 2}))
+			return c.node(e.Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(70, 33)}))
+		},
+	}, hidingCase{
+		name: "dropout", shape: []int{2, 6, 8}, hidden: past(5, 3), build: func(c *bench, x *G.Node) *G.Node {
+			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, layers.BlockConfig{Dim: 8, Heads: 2, Dropout: 0.3}))
+			return c.node(e.Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(5, 3)}))
+		},
+	})
+	hide(t, cases)
+}

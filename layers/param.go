@@ -1,0 +1,110 @@
+package layers
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
+
+	"gorgonia.org/tensor"
+)
+
+// A Param is a learnable tensor with a name. It belongs to no graph: Build.Bind makes it a node of one, and of any
+// number of others, all over the same memory.
+type Param struct {
+	Name  string
+	Value *tensor.Dense
+}
+
+// Params are the parameters of a model, in the order in which its layers were made. Layers are made from a Params:
+// it names, initialises and collects what they learn.
+type Params struct {
+	dtype  tensor.Dtype
+	seed   uint64
+	prefix string
+	set    *paramSet // shared by all scopes
+}
+
+type paramSet struct {
+	list   []*Param
+	byName map[string]*Param
+}
+
+// NewParams is an empty set of parameters of a dtype, tensor.Float32 or tensor.Float64. The seed decides their initial
+// values: that of a parameter depends on the seed, its name, its shape and its initialiser, and on nothing else.
+func NewParams(dtype tensor.Dtype, seed uint64) (*Params, error) {
+	if dtype != tensor.Float32 && dtype != tensor.Float64 {
+		return nil, fmt.Errorf("parameters must be float32 or float64, got %v", dtype)
+	}
+	return &Params{dtype: dtype, seed: seed, set: &paramSet{byName: map[string]*Param{}}}, nil
+}
+
+// Scope is the same set, seen from inside a part of the model: names of parameters made there begin with name and a dot.
+func (p *Params) Scope(name string) *Params {
+	s := *p
+	s.prefix += name + "."
+	return &s
+}
+
+// Dtype is the dtype of every parameter of the set.
+func (p *Params) Dtype() tensor.Dtype { return p.dtype }
+
+// All are the parameters of the whole set, whichever scope it is called on.
+func (p *Params) All() []*Param { return p.set.list }
+
+// Get is the parameter of that full name, or nil.
+func (p *Params) Get(name string) *Param { return p.set.byName[name] }
+
+// Count is the number of learnable numbers in the whole set.
+func (p *Params) Count() int {
+	n := 0
+	for _, q := range p.set.list {
+		n += q.Value.Shape().TotalSize()
+	}
+	return n
+}
+
+// New makes a parameter of the given shape, named by the scope and name. It is an error if the set has that name.
+func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
+	full := p.prefix + name
+	if p.set.byName[full] != nil {
+		return nil, fmt.Errorf("there are two parameters named %q: give each layer a Scope of its own", full)
+	}
+	if len(shape) == 0 {
+		return nil, fmt.Errorf("parameter %q must have at least one axis", full)
+	}
+	for _, d := range shape {
+		if d < 1 {
+			return nil, fmt.Errorf("parameter %q must have a shape of positive sizes, got %v", full, tensor.Shape(shape))
+		}
+	}
+	h := fnv.New64a()
+	h.Write([]byte(full))
+	values := make([]float64, tensor.Shape(shape).TotalSize())
+	init(rand.New(rand.NewPCG(p.seed, h.Sum64())), values, shape)
+
+	q := &Param{Name: full}
+	if p.dtype == tensor.Float64 {
+		q.Value = tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values))
+	} else {
+		small := make([]float32, len(values))
+		for i, v := range values {
+			small[i] = float32(v)
+		}
+		q.Value = tensor.New(tensor.WithShape(shape...), tensor.WithBacking(small))
+	}
+	p.set.list = append(p.set.list, q)
+	p.set.byName[full] = q
+	return q, nil
+}
+
+// scope is the name of the part of the model that p is seen from; empty for the whole.
+func (p *Params) scope() string { return strings.TrimSuffix(p.prefix, ".") }
+
+// scopeName is a layer's name as errors give it: its kind and its scope.
+func (p *Params) scopeName(kind string) string {
+	if p.prefix == "" {
+		return kind
+	}
+	return kind + " " + p.scope()
+}

@@ -1,0 +1,91 @@
+package layers_test
+
+import (
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/layers"
+)
+
+var activations = map[string]layers.Activation{"relu": layers.ReLU, "gelu": layers.GELU, "gelu tanh": layers.GELUTanh}
+
+// mask is the mask that a fixture's inputs and configuration describe.
+func (f fixture) mask(in map[string]*G.Node) layers.Mask {
+	return layers.Mask{Causal: f.Config.Causal, KeyLengths: in["lengths"], Allow: in["allow"], Bias: in["bias"]}
+}
+
+func one(y *G.Node) map[string]*G.Node { return map[string]*G.Node{"out": y} }
+
+func linearSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	l := must[*layers.Linear](t)(layers.NewLinear(p, layers.LinearConfig{In: 5, Out: 3, NoBias: !f.Config.Bias}))
+	f.fill(t, p)
+	return one(node(t)(l.Forward(b, in["x"])))
+}
+
+func embeddingSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	e := must[*layers.Embedding](t)(layers.NewEmbedding(p, layers.EmbeddingConfig{Vocab: 7, Dim: 4}))
+	f.fill(t, p)
+	return one(node(t)(e.Forward(b, in["ids"])))
+}
+
+func normSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	c := layers.LayerNormConfig{Dim: 6}
+	if f.Config.Eps != 1e-5 { // the default is held to PyTorch's as well
+		c.Eps = f.Config.Eps
+	}
+	l := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p, c))
+	f.fill(t, p)
+	return one(node(t)(l.Forward(b, in["x"])))
+}
+
+func activationSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	return one(node(t)(activations[f.Config.Activation].Forward(b, in["x"])))
+}
+
+func lossSubject(t *testing.T, _ fixture, _ *layers.Params, _ *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	return map[string]*G.Node{"loss": node(t)(layers.CrossEntropy(in["logits"], in["targets"]))}
+}
+
+func coreSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	out, weights, err := layers.ScaledDotProduct(b, in["q"], in["k"], in["v"], layers.AttentionOptions{Mask: f.mask(in), Scale: f.Config.Scale})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]*G.Node{"out": out, "weights": weights}
+}
+
+func multiHeadSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	c := f.Config
+	a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{
+		Dim: c.Dim, Heads: c.Heads, KeyInput: c.Key, ValueInput: c.Value, NoBias: !c.Bias,
+	}))
+	f.fill(t, p)
+	query, key, value := in["query"], in["key"], in["value"]
+	if key == nil {
+		key, value = query, query
+	}
+	out, weights, err := a.ForwardWeights(b, query, key, value, f.mask(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]*G.Node{"out": out, "weights": weights}
+}
+
+func (f fixture) block(cross bool) layers.BlockConfig {
+	return layers.BlockConfig{
+		Dim: 6, Heads: 2, Hidden: 8, Activation: activations[f.Config.Activation], PostNorm: f.Config.PostNorm, Cross: cross,
+	}
+}
+
+func encoderSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	e := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p, f.block(false)))
+	f.fill(t, p)
+	return one(node(t)(e.Forward(b, in["x"], f.mask(in))))
+}
+
+func decoderSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	d := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(p, f.block(true)))
+	f.fill(t, p)
+	return one(node(t)(d.Forward(b, in["x"], in["memory"], layers.Mask{}, f.mask(in))))
+}

@@ -1,0 +1,181 @@
+package layers_test
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// A fixture is one case computed by PyTorch: see testdata/fixtures.py.
+type fixture struct {
+	Name   string
+	Config struct {
+		Bias, Causal, PostNorm bool
+		Eps, Scale             float64
+		Activation             string
+		Dim, Heads, Key, Value int
+	}
+	Inputs, Params, Outputs, Weighting, Grads map[string]array
+}
+
+type array struct {
+	Dtype string
+	Shape []int
+	Data  []*float64 // nil for −Inf
+}
+
+// as converts an array to a tensor, float numbers to the given dtype.
+func (a array) as(dt tensor.Dtype) *tensor.Dense {
+	f64 := make([]float64, len(a.Data))
+	f32 := make([]float32, len(a.Data))
+	ints := make([]int, len(a.Data))
+	bools := make([]bool, len(a.Data))
+	for i, v := range a.Data {
+		f64[i] = math.Inf(-1)
+		if v != nil {
+			f64[i] = *v
+		}
+		f32[i], ints[i], bools[i] = float32(f64[i]), int(f64[i]), f64[i] == 1
+	}
+	switch {
+	case a.Dtype == "int":
+		return dense(ints, a.Shape...)
+	case a.Dtype == "bool":
+		return dense(bools, a.Shape...)
+	case dt == tensor.Float32:
+		return dense(f32, a.Shape...)
+	}
+	return dense(f64, a.Shape...)
+}
+
+func (a array) floats() []float64 {
+	if len(a.Shape) == 0 {
+		return []float64{*a.Data[0]}
+	}
+	return a.as(tensor.Float64).Float64s()
+}
+
+// A subject is the Heed side of a fixture: it makes the layer and applies it to the inputs.
+type subject func(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node
+
+// TestPyTorch holds values and gradients to PyTorch's: in float64 to 1e-10, in float32 to 1e-5, each of the largest
+// magnitude in the tensor (see near).
+func TestPyTorch(t *testing.T) {
+	for _, family := range []struct {
+		name    string
+		subject subject
+	}{
+		{"linear", linearSubject},
+		{"embedding", embeddingSubject},
+		{"norm", normSubject},
+		{"activation", activationSubject},
+		{"loss", lossSubject},
+		{"core", coreSubject},
+		{"self_attention", multiHeadSubject},
+		{"cross_attention", multiHeadSubject},
+		{"encoder", encoderSubject},
+		{"decoder", decoderSubject},
+	} {
+		for _, f := range load(t, family.name) {
+			t.Run(family.name+"/"+f.Name+"/float64", func(t *testing.T) { compare(t, f, family.subject, tensor.Float64, 1e-10) })
+			t.Run(family.name+"/"+f.Name+"/float32", func(t *testing.T) { compare(t, f, family.subject, tensor.Float32, 1e-5) })
+		}
+	}
+}
+
+func load(t *testing.T, family string) []fixture {
+	t.Helper()
+	data := must[[]byte](t)(os.ReadFile(filepath.Join("testdata", family+".json")))
+	var fixtures []fixture
+	if err := json.Unmarshal(data, &fixtures); err != nil {
+		t.Fatalf("%s: %v", family, err)
+	}
+	if len(fixtures) == 0 {
+		t.Fatalf("%s: no cases", family)
+	}
+	return fixtures
+}
+
+// compare runs one fixture as a user would: Forward, G.Grad, and a TapeMachine.
+func compare(t *testing.T, f fixture, s subject, dt tensor.Dtype, tol float64) {
+	g := G.NewGraph()
+	in := map[string]*G.Node{}
+	for name, a := range f.Inputs {
+		in[name] = input(g, "input "+name, a.as(dt))
+	}
+	p := must[*layers.Params](t)(layers.NewParams(dt, 1))
+	b := &layers.Build{Mode: layers.Training}
+	outs := s(t, f, p, b, in)
+
+	var cost *G.Node
+	names := slices.Sorted(maps.Keys(f.Outputs))
+	var nodes G.Nodes
+	for _, name := range names {
+		y := outs[name]
+		nodes = append(nodes, y)
+		c := y
+		if !y.IsScalar() {
+			c = weigh(t, y, input(g, "weighting "+name, f.Weighting[name].as(dt)))
+		}
+		if cost == nil {
+			cost = c
+		} else {
+			cost = node(t)(G.Add(cost, c))
+		}
+	}
+	wrt := map[string]*G.Node{}
+	for _, q := range p.All() {
+		wrt[q.Name] = must[*G.Node](t)(b.Bind(g, q))
+	}
+	for name, n := range in {
+		if f.Inputs[name].Dtype == "float" {
+			wrt[name] = n
+		}
+	}
+	gradNames := slices.Sorted(maps.Keys(wrt))
+	if want := slices.Sorted(maps.Keys(f.Grads)); !slices.Equal(gradNames, want) {
+		t.Fatalf("gradients of %v, the fixture has %v", gradNames, want)
+	}
+	var ofWrt G.Nodes
+	for _, name := range gradNames {
+		ofWrt = append(ofWrt, wrt[name])
+	}
+	nodes = append(nodes, gradients(t, cost, ofWrt...)...)
+
+	got := read(t, nodes...)
+	for i, name := range names {
+		near(t, name, got[i], f.Outputs[name].floats(), tol)
+	}
+	for i, name := range gradNames {
+		near(t, "gradient of "+name, got[len(names)+i], f.Grads[name].floats(), tol)
+	}
+}
+
+// fill gives every parameter of the set the fixture's values.
+func (f fixture) fill(t *testing.T, p *layers.Params) {
+	t.Helper()
+	if len(p.All()) != len(f.Params) {
+		t.Errorf("the layer has %d parameters, the fixture %d", len(p.All()), len(f.Params))
+	}
+	for _, q := range p.All() {
+		a, ok := f.Params[q.Name]
+		if !ok {
+			t.Fatalf("the fixture has no parameter %q", q.Name)
+		}
+		if !q.Value.Shape().Eq(tensor.Shape(a.Shape)) {
+			t.Fatalf("parameter %q has shape %v, the fixture's %v", q.Name, q.Value.Shape(), a.Shape)
+		}
+		if err := tensor.Copy(q.Value, a.as(p.Dtype())); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+"""Writes the fixtures that the tests of package layers compare with: values and gradients computed by PyTorch.
+
+    python3 fixtures.py
+
+One JSON file a family of layers, each a list of cases. A case has inputs, parameters (by Heed's names), outputs, a fixed
+random weighting of every output, and the gradients of cost = sum of weighting * output. Everything is computed in
+double precision and printed so that it reads back exactly; null stands for minus infinity. Boolean masks are stored the
+way Heed has them, true where attention is allowed: PyTorch's are the opposite, and are inverted here.
+
+Written with torch 1.13; any version from 1.13 on should give the same numbers to about 1e-15.
+"""
+import json
+import math
+import os
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+torch.set_default_dtype(torch.float64)
+torch.set_num_threads(1)
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def rand(*shape, grad=True, scale=0.7):
+    return (torch.randn(*shape) * scale).requires_grad_(grad)
+
+
+def array(t):
+    kind = {torch.int64: "int", torch.bool: "bool"}.get(t.dtype, "float")
+    flat = t.detach().reshape(-1).tolist()
+    if kind == "bool":
+        flat = [int(x) for x in flat]
+    if kind == "float":
+        flat = [None if x == -math.inf else x for x in flat]
+    return {"dtype": kind, "shape": list(t.shape), "data": flat}
+
+
+def case(name, inputs, params, outputs, **config):
+    """Runs backward and collects one case. Scalars count as they are, with a weighting of 1."""
+    weighting = {k: torch.randn(y.shape) if y.dim() else torch.ones(()) for k, y in outputs.items()}
+    cost = sum((weighting[k] * y).sum() for k, y in outputs.items())
+    cost.backward()
+    grads = {k: t.grad for k, t in {**inputs, **params}.items() if t.requires_grad}
+    return {
+        "name": name,
+        "config": config,
+        "inputs": {k: array(t) for k, t in inputs.items()},
+        "params": {k: array(t) for k, t in params.items()},
+        "outputs": {k: array(t) for k, t in outputs.items()},
+        "weighting": {k: array(t) for k, t in weighting.items()},
+        "grads": {k: array(t) for k, t in grads.items()},
+    }
+
+
+def write(name, cases):
+    # One tensor a line keeps the files readable in a diff.
+    def one(c):
+        lines = ['  "name": %s' % json.dumps(c["name"]), '  "config": %s' % json.dumps(c["config"])]
+        for part in ("inputs", "params", "outputs", "weighting", "grads"):
+            items = ",\n".join("    %s: %s" % (json.dumps(k), json.dumps(v, separators=(",", ":"))) for k, v in c[part].items())
+            lines.append('  "%s": {\n%s\n  }' % (part, items) if items else '  "%s": {}' % part)
+        return " {\n" + ",\n".join(lines) + "\n }"
+
+    with open(os.path.join(HERE, name + ".json"), "w") as f:
+        f.write("[\n" + ",\n".join(one(c) for c in cases) + "\n]\n")
+
+
+def randomise(module):
+    """Every parameter random: PyTorch's biases start at 0 and its norms at 1, which would hide a mix-up."""
+    with torch.no_grad():
+        for p in module.parameters():
+            p.copy_(torch.randn(p.shape) * 0.5 + (1.0 if p.dim() == 1 and p[0] == 1 else 0.0))
+    return module.train()
+
+
+def padding(lengths, keys):
+    """PyTorch's key_padding_mask: true where masked."""
+    return torch.arange(keys)[None, :] >= lengths[:, None]
+
+
+def causal(t, s):
+    """PyTorch's attn_mask: true where masked."""
+    return torch.triu(torch.ones(t, s), 1).bool()
+
+
+# ---- one layer each
+
+
+def linear_cases():
+    for name, shape, bias in (("matrix", (4, 5), True), ("batch", (2, 3, 5), True), ("no bias", (2, 3, 5), False), ("vector", (5,), True)):
+        l, x = randomise(nn.Linear(5, 3, bias=bias)), rand(*shape)
+        yield case(name, {"x": x}, dict(l.named_parameters()), {"out": l(x)}, bias=bias)
+
+
+def embedding_cases():
+    for name, ids in (("sequence", [1, 4, 1, 0, 1]), ("batch", [[6, 0, 2], [2, 2, 6]])):
+        e, ids = randomise(nn.Embedding(7, 4)), torch.tensor(ids)
+        yield case(name, {"ids": ids}, {"weight": e.weight}, {"out": e(ids)})
+
+
+def norm_cases():
+    for name, shape, eps in (("default", (2, 3, 6), 1e-5), ("large eps", (4, 6), 0.1), ("vector", (6,), 1e-5)):
+        n, x = randomise(nn.LayerNorm(6, eps=eps)), rand(*shape)
+        yield case(name, {"x": x}, dict(n.named_parameters()), {"out": n(x)}, eps=eps)
+
+
+def activation_cases():
+    f = {"relu": F.relu, "gelu": F.gelu, "gelu tanh": lambda x: F.gelu(x, approximate="tanh")}
+    for name in f:
+        x = torch.linspace(-6, 6, 24).reshape(2, 3, 4).requires_grad_()
+        yield case(name, {"x": x}, {}, {"out": f[name](x)}, activation=name)
+
+
+def loss_cases():
+    for name, shape, targets in (
+        ("all count", (4, 5), [0, 3, 4, 3]),
+        ("some ignored", (2, 3, 5), [[0, -1, 4], [-1, 2, 2]]),
+        ("one counts", (2, 2, 5), [[-1, -1], [-1, 1]]),
+    ):
+        logits, targets = rand(*shape, scale=3), torch.tensor(targets)
+        loss = F.cross_entropy(logits.reshape(-1, shape[-1]), targets.reshape(-1), ignore_index=-1)
+        yield case(name, {"logits": logits, "targets": targets}, {}, {"loss": loss})
+
+
+# ---- attention
+
+
+def core(name, q, k, v, is_causal=False, lengths=None, allow=None, bias=None, scale=None):
+    """Scaled dot-product attention composed by hand. A row without keys has weights of 0, which PyTorch's has not."""
+    t, s = q.shape[-2], k.shape[-2]
+    scores = q @ k.transpose(-1, -2) * (scale or 1 / math.sqrt(q.shape[-1]))
+    inputs = {"q": q, "k": k, "v": v}
+    masked = torch.zeros_like(scores).bool()
+    if is_causal:
+        masked = masked | causal(t, s)
+    if lengths is not None:
+        inputs["lengths"] = lengths
+        p = padding(lengths, s)
+        masked = masked | p.reshape(p.shape[0], *([1] * (q.dim() - 2)), s)
+    if allow is not None:
+        inputs["allow"] = allow
+        masked = masked | ~allow
+    if bias is not None:
+        inputs["bias"] = bias
+        scores = scores + bias.masked_fill(bias == -math.inf, 0)
+        masked = masked | (bias == -math.inf)
+    empty = masked.all(-1, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(masked & ~empty, -math.inf), -1).masked_fill(empty, 0)
+    return case(name, inputs, {}, {"out": weights @ v, "weights": weights}, causal=is_causal, scale=scale or 0)
+
+
+def holes(t, p=0.15):
+    """Some of a float mask's elements at minus infinity."""
+    with torch.no_grad():
+        t[torch.rand(t.shape) < p] = -math.inf
+    return t.requires_grad_()
+
+
+def core_cases():
+    def qkv(*lead, t=3, s=4, k=3, v=2):
+        return rand(*lead, t, k), rand(*lead, s, k), rand(*lead, s, v)
+
+    yield core("matrices", *qkv())
+    yield core("batch", *qkv(2))
+    yield core("heads", *qkv(2, 2))
+    yield core("scale", *qkv(2, 2), scale=0.25)
+    yield core("causal square", *qkv(2, 2, t=4), is_causal=True)
+    yield core("causal wide", *qkv(1, 2, t=3, s=5), is_causal=True)
+    yield core("causal tall", *qkv(1, 2, t=5, s=3), is_causal=True)
+    yield core("lengths with an empty one", *qkv(3, 1), lengths=torch.tensor([4, 0, 2]))
+    yield core("allow", *qkv(2, 2), allow=torch.rand(2, 2, 3, 4) < 0.6)
+    yield core("allow of (T, S) with an empty row", *qkv(2, 2), allow=torch.tensor([[1, 0, 0, 1], [0, 0, 0, 0], [1, 1, 1, 0]]).bool())
+    yield core("bias", *qkv(2, 2), bias=holes(rand(2, 2, 3, 4, grad=False)))
+    yield core("bias of (H, 1, S)", *qkv(2, 2), bias=rand(2, 1, 4))
+    yield core("everything", *qkv(2, 2, t=4, s=4), is_causal=True, lengths=torch.tensor([3, 4]), allow=torch.rand(2, 1, 4, 4) < 0.8, bias=holes(rand(2, 4, 4, grad=False)))
+
+
+def multihead_params(a):
+    e = a.embed_dim
+    if a.in_proj_weight is not None:
+        weights = [a.in_proj_weight[i * e : (i + 1) * e] for i in range(3)]
+    else:
+        weights = [a.q_proj_weight, a.k_proj_weight, a.v_proj_weight]
+    names = {"query.weight": weights[0], "key.weight": weights[1], "value.weight": weights[2], "output.weight": a.out_proj.weight}
+    if a.in_proj_bias is not None:
+        for i, n in enumerate(("query", "key", "value")):
+            names[n + ".bias"] = a.in_proj_bias[i * e : (i + 1) * e]
+        names["output.bias"] = a.out_proj.bias
+    return names
+
+
+def multihead(name, dim=6, heads=2, t=3, s=None, kdim=None, vdim=None, bias=True, is_causal=False, lengths=None, allow=None, additive=None, batch=2):
+    a = randomise(nn.MultiheadAttention(dim, heads, bias=bias, kdim=kdim, vdim=vdim, batch_first=True))
+    x = rand(batch, t, dim)
+    if s is None:
+        inputs = {"query": x}
+        key = value = x
+        s = t
+    else:
+        key, value = rand(batch, s, kdim or dim), rand(batch, s, vdim or dim)
+        inputs = {"query": x, "key": key, "value": value}
+    mask, pad = None, None
+    if is_causal:
+        mask = causal(t, s)
+    if allow is not None:  # (T, S)
+        inputs["allow"] = allow
+        mask = ~allow if mask is None else mask | ~allow
+    if additive is not None:  # (T, S)
+        inputs["bias"] = additive
+        mask = additive if mask is None else additive.masked_fill(mask, -math.inf)
+    if lengths is not None:
+        inputs["lengths"] = lengths
+        pad = padding(lengths, s)
+    out, weights = a(x, key, value, key_padding_mask=pad, attn_mask=mask, average_attn_weights=False)
+    c = case(name, inputs, {}, {"out": out, "weights": weights}, dim=dim, heads=heads, key=kdim or dim, value=vdim or dim, bias=bias, causal=is_causal)
+    return add_params(c, a, multihead_params)
+
+
+def add_params(c, module, names):
+    """Adds a module's parameters and their gradients; names picks parts of the module's parameters."""
+    for k, v in names(module).items():
+        c["params"][k] = array(v)
+    with torch.no_grad():
+        for p in module.parameters():
+            p.copy_(p.grad)
+    for k, v in names(module).items():
+        c["grads"][k] = array(v)
+    return c
+
+
+def self_attention_cases():
+    yield multihead("plain")
+    yield multihead("no bias", bias=False, heads=3)
+    yield multihead("causal", t=4, is_causal=True)
+    yield multihead("lengths", t=4, lengths=torch.tensor([2, 4]))
+    yield multihead("causal, lengths and allow", t=4, is_causal=True, lengths=torch.tensor([3, 4]), allow=torch.tensor([[1, 0, 1, 1], [1, 1, 1, 1], [1, 0, 1, 0], [1, 1, 0, 1]]).bool())
+    yield multihead("causal, lengths and bias mask", t=4, is_causal=True, lengths=torch.tensor([3, 4]), additive=rand(4, 4))
+
+
+def cross_attention_cases():
+    yield multihead("plain", s=4)
+    yield multihead("widths", s=4, kdim=5, vdim=4)
+    yield multihead("widths, no bias", s=4, kdim=5, vdim=4, bias=False)
+    yield multihead("allow", s=4, allow=torch.tensor([[1, 0, 0, 1], [0, 0, 1, 0], [1, 1, 1, 0]]).bool())
+    yield multihead("bias mask", s=4, additive=rand(3, 4))
+
+
+# ---- blocks
+
+
+def scoped(prefix, names):
+    return {prefix + "." + k: v for k, v in names.items()}
+
+
+def block_params(l):
+    names = scoped("attention", multihead_params(l.self_attn))
+    for ours, theirs in (("feedforward.up", l.linear1), ("feedforward.down", l.linear2)):
+        names.update(scoped(ours, dict(theirs.named_parameters())))
+    norms = {"norm1": l.norm1, "norm2": l.norm2}
+    if hasattr(l, "multihead_attn"):
+        names.update(scoped("cross", multihead_params(l.multihead_attn)))
+        norms = {"norm1": l.norm1, "normcross": l.norm2, "norm2": l.norm3}
+    for ours, theirs in norms.items():
+        names.update(scoped(ours, dict(theirs.named_parameters())))
+    return names
+
+
+def encoder_cases():
+    for norm_first in (True, False):
+        for activation in ("relu", "gelu"):
+            l = randomise(nn.TransformerEncoderLayer(6, 2, 8, dropout=0.0, activation=activation, batch_first=True, norm_first=norm_first))
+            x, lengths = rand(2, 3, 6), torch.tensor([2, 3])
+            out = l(x, src_key_padding_mask=padding(lengths, 3))
+            c = case("%s-norm, %s" % ("pre" if norm_first else "post", activation), {"x": x, "lengths": lengths}, {}, {"out": out}, postnorm=not norm_first, activation=activation)
+            yield add_params(c, l, block_params)
+
+
+def decoder_cases():
+    for norm_first in (True, False):
+        activation = "gelu" if norm_first else "relu"
+        l = randomise(nn.TransformerDecoderLayer(6, 2, 8, dropout=0.0, activation=activation, batch_first=True, norm_first=norm_first))
+        x, memory, lengths = rand(2, 3, 6), rand(2, 4, 6), torch.tensor([4, 2])
+        out = l(x, memory, tgt_mask=causal(3, 3), memory_key_padding_mask=padding(lengths, 4))
+        c = case("pre-norm" if norm_first else "post-norm", {"x": x, "memory": memory, "lengths": lengths}, {}, {"out": out}, postnorm=not norm_first, activation=activation)
+        yield add_params(c, l, block_params)
+
+
+if __name__ == "__main__":
+    for i, (name, cases) in enumerate(
+        {
+            "linear": linear_cases,
+            "embedding": embedding_cases,
+            "norm": norm_cases,
+            "activation": activation_cases,
+            "loss": loss_cases,
+            "core": core_cases,
+            "self_attention": self_attention_cases,
+            "cross_attention": cross_attention_cases,
+            "encoder": encoder_cases,
+            "decoder": decoder_cases,
+        }.items()
+    ):
+        torch.manual_seed(20 + i)
+        write(name, list(cases()))

@@ -1,0 +1,306 @@
+package layers_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/layers"
+)
+
+// newWeights are parameters of several ranks, with values that depend on the seed.
+func newWeights(t testing.TB, dtype tensor.Dtype, seed uint64) *layers.Params {
+	t.Helper()
+	p := must[*layers.Params](t)(layers.NewParams(dtype, seed))
+	for name, shape := range map[string][]int{"one": {1}, "vector": {5}, "matrix": {3, 4}, "row": {1, 4}, "cube": {2, 3, 4}} {
+		must[*layers.Param](t)(p.Scope("part").New(name, layers.Normal(1), shape...))
+	}
+	return p
+}
+
+// weightBits are all values of a set, by parameter, to the bit.
+func weightBits(p *layers.Params) map[string][]uint64 {
+	all := map[string][]uint64{}
+	for _, q := range p.All() {
+		all[q.Name] = nil
+		if p.Dtype() == tensor.Float32 {
+			for _, v := range q.Value.Float32s() {
+				all[q.Name] = append(all[q.Name], uint64(math.Float32bits(v)))
+			}
+			continue
+		}
+		for _, v := range q.Value.Float64s() {
+			all[q.Name] = append(all[q.Name], math.Float64bits(v))
+		}
+	}
+	return all
+}
+
+func sameWeights(a, b map[string][]uint64) bool { return maps.EqualFunc(a, b, slices.Equal) }
+
+func TestWeightsRoundTrip(t *testing.T) {
+	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+		t.Run(dtype.String(), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "model.safetensors")
+			p, q := newWeights(t, dtype, 1), newWeights(t, dtype, 2)
+			if dtype == tensor.Float32 {
+				copy(p.Get("part.vector").Value.Float32s(), []float32{float32(math.Copysign(0, -1)), math.SmallestNonzeroFloat32, -math.MaxFloat32})
+			} else {
+				copy(p.Get("part.vector").Value.Float64s(), []float64{math.Copysign(0, -1), math.SmallestNonzeroFloat64, -math.MaxFloat64})
+			}
+			for _, want := range []map[string]string{{"epoch": "7"}, nil} {
+				if err := p.Save(path, want); err != nil {
+					t.Fatal(err)
+				}
+				got := must[map[string]string](t)(q.Scope("part").Load(path))
+				if !maps.Equal(got, want) {
+					t.Errorf("got metadata %v, want %v", got, want)
+				}
+				if !sameWeights(weightBits(p), weightBits(q)) {
+					t.Errorf("got %x\nwant %x", weightBits(q), weightBits(p))
+				}
+			}
+		})
+	}
+}
+
+func TestWeightsAreTheSameBytesEachTime(t *testing.T) {
+	var want bytes.Buffer
+	if err := newWeights(t, tensor.Float32, 1).Encode(&want, nil); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 { // newWeights makes its parameters in another order each time
+		var got bytes.Buffer
+		if err := newWeights(t, tensor.Float32, 1).Encode(&got, nil); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got.Bytes(), want.Bytes()) {
+			t.Fatal("the same weights gave two files")
+		}
+	}
+}
+
+func TestWeightsKeepNamesShapesAndDtype(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	p := newWeights(t, tensor.Float64, 1)
+	if err := p.Save(path, nil); err != nil {
+		t.Fatal(err)
+	}
+	tensors, _, err := safetensors.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tensors) != len(p.All()) {
+		t.Errorf("got %d tensors, want %d", len(tensors), len(p.All()))
+	}
+	for _, x := range tensors {
+		if q := p.Get(x.Name); q == nil || !slices.Equal(x.Shape, q.Value.Shape()) || x.Dtype() != "F64" {
+			t.Errorf("got tensor %q of shape %v and dtype %s", x.Name, x.Shape, x.Dtype())
+		}
+	}
+}
+
+// A parameter that a graph is bound to keeps its tensor and its memory: the graph computes with what was loaded.
+func TestLoadChangesBoundGraphs(t *testing.T) {
+	build := func() (*layers.Params, *G.Node) {
+		p := newParams(t)
+		l := must[*layers.Linear](t)(layers.NewLinear(p, layers.LinearConfig{In: 3, Out: 2}))
+		randomise(p)
+		g := G.NewGraph()
+		return p, node(t)(l.Forward(&layers.Build{}, input(g, "x", random(3, 4, 3))))
+	}
+	p, y := build()
+	q, z := build()
+	for _, w := range q.All() {
+		w.Value.Memset(0.0)
+	}
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	if err := p.Save(path, nil); err != nil {
+		t.Fatal(err)
+	}
+	value := q.Get("weight").Value
+	first := unsafe.SliceData(value.Float64s())
+	must[map[string]string](t)(q.Load(path))
+	if q.Get("weight").Value != value || unsafe.SliceData(value.Float64s()) != first {
+		t.Error("the parameter has another tensor or other memory")
+	}
+	sameBits(t, "the output with loaded weights", read(t, z)[0], read(t, y)[0])
+}
+
+func TestLoadConverts(t *testing.T) {
+	third := float64(1) / 3
+	half := []byte("\x40\x00\x00\x00\x00\x00\x00\x00" + `{"w":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}}          ` + "\x00\x3e\x00\xc0")
+	brain := bytes.Replace(bytes.Replace(half, []byte(`"F16"`), []byte(`"BF16"`), 1), []byte("  \x00\x3e"), []byte(" \xc0\x3f"), 1)
+	tests := []struct {
+		name string
+		file []byte
+		to   tensor.Dtype
+		want []float64
+	}{
+		{"F32 to float64", weightFile(t, "w", []float32{1.5, float32(third)}), tensor.Float64, []float64{1.5, float64(float32(third))}},
+		{"F64 to float32", weightFile(t, "w", []float64{1.5, third}), tensor.Float32, []float64{1.5, float64(float32(third))}},
+		{"tiny F64 to float32", weightFile(t, "w", []float64{1e-60, -1e-60}), tensor.Float32, []float64{0, math.Copysign(0, -1)}},
+		{"F16 to float32", half, tensor.Float32, []float64{1.5, -2}},
+		{"F16 to float64", half, tensor.Float64, []float64{1.5, -2}},
+		{"BF16 to float32", brain, tensor.Float32, []float64{1.5, -2}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := must[*layers.Params](t)(layers.NewParams(test.to, 1))
+			w := must[*layers.Param](t)(p.New("w", layers.Ones, 2))
+			must[map[string]string](t)(p.Decode(bytes.NewReader(test.file), int64(len(test.file))))
+			sameBits(t, "w", floats(t, w.Value), test.want)
+		})
+	}
+}
+
+// weightFile is a file of one tensor of two values.
+func weightFile(t testing.TB, name string, data any) []byte {
+	t.Helper()
+	return weightFileOf(t, safetensors.Tensor{Name: name, Shape: []int{2}, Data: data})
+}
+
+func weightFileOf(t testing.TB, tensors ...safetensors.Tensor) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := safetensors.Write(&b, tensors, nil); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// Every parameter but one would fit: none may change.
+func TestFailedLoadChangesNothing(t *testing.T) {
+	good := func(name string) safetensors.Tensor {
+		return safetensors.Tensor{Name: name, Shape: []int{2, 3}, Data: make([]float32, 6)}
+	}
+	with := func(name string, shape []int, data any) []byte {
+		return weightFileOf(t, good("a"), good("b"), safetensors.Tensor{Name: name, Shape: shape, Data: data})
+	}
+	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
+	whole := with("c", []int{2, 3}, make([]float32, 6))
+	tests := []struct {
+		name string
+		file []byte
+		want string
+	}{
+		{"missing", weightFileOf(t, good("a"), good("b")), `missing: "c" of shape (2, 3)`},
+		{"unexpected", weightFileOf(t, good("a"), good("b"), good("c"), good("d")), `unexpected: "d" of shape (2, 3)`},
+		{"renamed", with("C", []int{2, 3}, make([]float32, 6)), `missing: "c" of shape (2, 3); unexpected: "C" of shape (2, 3)`},
+		{"transposed", with("c", []int{3, 2}, make([]float32, 6)), `different: "c" must have shape (2, 3), got (3, 2)`},
+		{"flat", with("c", []int{6}, make([]float32, 6)), `"c" must have shape (2, 3), got (6)`},
+		{"integers", with("c", []int{2, 3}, make([]int64, 6)), `"c" must hold floating-point values, got I64`},
+		{"NaN", with("c", []int{2, 3}, []float32{0, 0, 0, nan, 0, 0}), `parameter "c" has the value NaN at element 3 of 6`},
+		{"infinite", with("c", []int{2, 3}, []float32{0, 0, 0, 0, 0, inf}), `parameter "c" has the value -Inf at element 5 of 6`},
+		{"NaN in float64", with("c", []int{2, 3}, []float64{0, 0, math.NaN(), 0, 0, 0}), `"c" has the value NaN at element 2 of 6`},
+		{"too large", with("c", []int{2, 3}, []float64{0, 1e300, 0, 0, 0, 0}), `"c" has the value 1e+300 at element 1 of 6: that is too large for float32`},
+		{"cut short", whole[:len(whole)-1], "cut short"},
+		{"empty file", nil, "header length"},
+		{"no tensors", weightFileOf(t), `missing: "a" of shape (2, 3), "b" of shape (2, 3), "c" of shape (2, 3)`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+			for _, name := range []string{"a", "b", "c"} {
+				must[*layers.Param](t)(p.New(name, layers.Normal(1), 2, 3))
+			}
+			before := weightBits(p)
+			path := filepath.Join(t.TempDir(), "model.safetensors")
+			if err := os.WriteFile(path, test.file, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, err := p.Load(path)
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("got error %v, want one with %q and the path", err, test.want)
+			}
+			if _, err := p.Decode(bytes.NewReader(test.file), int64(len(test.file))); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("decoding: got error %v, want one with %q", err, test.want)
+			}
+			if !sameWeights(weightBits(p), before) {
+				t.Error("values have changed")
+			}
+		})
+	}
+	t.Run("no file", func(t *testing.T) {
+		if _, err := newWeights(t, tensor.Float32, 1).Load(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got error %v, want %v", err, fs.ErrNotExist)
+		}
+	})
+}
+
+func TestLoadNamesAFewOfMany(t *testing.T) {
+	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+	for i := range 10 {
+		must[*layers.Param](t)(p.New(fmt.Sprint("w", i), layers.Ones, 2))
+	}
+	b := weightFile(t, "x", []float32{1, 2})
+	_, err := p.Decode(bytes.NewReader(b), int64(len(b)))
+	want := `the weights don't fit the model: missing: "w0" of shape (2), "w1" of shape (2), "w2" of shape (2) and 7 more; unexpected: "x" of shape (2)`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %v", err, want)
+	}
+}
+
+func TestFailedSaveLeavesTheOldFile(t *testing.T) {
+	tests := []struct {
+		name     string
+		spoil    func(p *layers.Params)
+		metadata map[string]string
+		want     string
+	}{
+		{"NaN", func(p *layers.Params) { p.Get("part.matrix").Value.Float32s()[5] = float32(math.NaN()) }, nil,
+			`parameter "part.matrix" has the value NaN at element 5 of 12`},
+		{"infinite", func(p *layers.Params) { p.Get("part.one").Value.Float32s()[0] = float32(math.Inf(1)) }, nil,
+			`parameter "part.one" has the value +Inf`},
+		{"metadata not UTF-8", func(*layers.Params) {}, map[string]string{"k": "\xff"}, "isn't UTF-8"},
+		{"transposed", func(p *layers.Params) { p.Get("part.matrix").Value.T() }, nil, `parameter "part.matrix" must be a row-major tensor of float32`},
+		{"other dtype", func(p *layers.Params) { p.Get("part.one").Value = dense([]float64{1}, 1) }, nil, `parameter "part.one" must be`},
+		{"no tensor", func(p *layers.Params) { p.Get("part.one").Value = nil }, nil, `parameter "part.one" must be`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "model.safetensors")
+			p := newWeights(t, tensor.Float32, 1)
+			if err := p.Save(path, nil); err != nil {
+				t.Fatal(err)
+			}
+			test.spoil(p)
+			if err := p.Save(path, test.metadata); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got error %v, want one with %q", err, test.want)
+			}
+			if _, err := p.Load(path); strings.Contains(test.want, "must be") && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("loading: got error %v, want one with %q", err, test.want)
+			}
+			q := newWeights(t, tensor.Float32, 2)
+			must[map[string]string](t)(q.Load(path))
+			if !sameWeights(weightBits(q), weightBits(newWeights(t, tensor.Float32, 1))) {
+				t.Error("the old file has changed")
+			}
+			if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+				t.Errorf("the folder holds %v, want the weights alone", entries)
+			}
+		})
+	}
+}
+
+func TestEncodeReturnsTheWritersError(t *testing.T) {
+	r, w := io.Pipe()
+	r.CloseWithError(io.ErrClosedPipe)
+	if err := newWeights(t, tensor.Float32, 1).Encode(w, nil); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("got error %v, want %v", err, io.ErrClosedPipe)
+	}
+}
