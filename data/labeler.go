@@ -1,0 +1,99 @@
+package data
+
+import "fmt"
+
+// Labeler turns the sources of a task into batches for a model that labels every position, and the labels back into
+// answers.
+//
+// A row's input is the symbols of the source, then the end token. Its targets are the symbols of the answer, then the end
+// token at every position left up to that of the input's end. What follows is padding: the pad token, with targets Ignore.
+//
+//	input   7 + 5 ⏎ · ·
+//	target  1 2 ⏎ ⏎
+//
+// A symbol's token id is its id in the vocabulary; End and then Pad come after the symbols. Pad is never a target, so a
+// model takes in Tokens ids and chooses among Labels.
+type Labeler struct {
+	task  Task
+	vocab *Vocab
+}
+
+// NewLabeler is the labeler of a task that Named made.
+func NewLabeler(task Task) (*Labeler, error) {
+	if task.vocab == nil {
+		return nil, fmt.Errorf("no task to label: make one with Named")
+	}
+	return &Labeler{task: task, vocab: task.vocab}, nil
+}
+
+// Vocab is the vocabulary of the task's symbols.
+func (l *Labeler) Vocab() *Vocab { return l.vocab }
+
+// End is the id of the end token, which follows every source and fills what its answer leaves.
+func (l *Labeler) End() int { return l.vocab.Len() }
+
+// Pad is the id of the pad token, in inputs after the end token.
+func (l *Labeler) Pad() int { return l.vocab.Len() + 1 }
+
+// Tokens is the number of token ids in inputs: the symbols, End and Pad.
+func (l *Labeler) Tokens() int { return l.vocab.Len() + 2 }
+
+// Labels is the number of ids in targets: the symbols and End.
+func (l *Labeler) Labels() int { return l.vocab.Len() + 1 }
+
+// Len is the number of positions of a row: the longest source and its end token.
+func (l *Labeler) Len() int { return l.task.MaxLen + 1 }
+
+// Batch is the batch of these sources, in size rows. Rows beyond the sources are padding throughout, of length 0. More
+// sources than rows are an error, as is a source that has no answer: see Task.Answer.
+func (l *Labeler) Batch(sources []string, size int) (Batch, error) {
+	if len(sources) > size {
+		return Batch{}, fmt.Errorf("a batch of %d rows has no room for %d sources", size, len(sources))
+	}
+	b, err := newBatch(size, l.Len(), l.Pad())
+	if err != nil {
+		return Batch{}, err
+	}
+	for r, source := range sources {
+		row := r * b.Len
+		b.Lengths[r], err = l.fill(b.Inputs[row:row+b.Len], b.Targets[row:row+b.Len], source)
+		if err != nil {
+			return Batch{}, err
+		}
+	}
+	return b, nil
+}
+
+// fill writes one row and returns how many of its positions are valid.
+func (l *Labeler) fill(input, target []int, source string) (int, error) {
+	answer, err := l.task.Answer(source)
+	if err != nil {
+		return 0, err
+	}
+	in, err := l.vocab.Encode(source)
+	if err != nil {
+		return 0, err
+	}
+	out, err := l.vocab.Encode(answer)
+	if err != nil {
+		return 0, err
+	}
+	n := len(in) + 1
+	copy(input, append(in, l.End()))
+	copy(target, out)
+	for i := len(out); i < n; i++ {
+		target[i] = l.End()
+	}
+	return n, nil
+}
+
+// Answer is the answer that a row of labels spells: its symbols up to the first End or Pad, or all of them if there is
+// neither. labels are those of the valid positions of a row; any that isn't a token id is an error.
+func (l *Labeler) Answer(labels []int) (string, error) {
+	for i, id := range labels {
+		if id == l.End() || id == l.Pad() {
+			return l.vocab.Decode(labels[:i])
+		}
+	}
+	return l.vocab.Decode(labels)
+}

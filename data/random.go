@@ -1,0 +1,38 @@
+package data
+
+import "math/rand/v2"
+
+// What random numbers are for: each use of one seed has a stream of its own.
+const (
+	forValidation uint64 = iota + 1
+	forTraining
+	forText
+)
+
+// newRand is a source of random numbers that depends on all of its arguments.
+func newRand(seed, use uint64, epoch, step int) *rand.Rand {
+	return rand.New(rand.NewPCG(mix(seed)+use, mix(mix(uint64(epoch))+uint64(step))))
+}
+
+// hash is a seeded hash of a string: FNV-1a over the seed's bytes, least significant first, and the string's, then
+// mixed, since FNV's high bits alone are poor on short strings. It is the same everywhere, for ever: splits depend on it.
+func hash(seed uint64, s string) uint64 {
+	const offset, prime = 14695981039346656037, 1099511628211
+	h := uint64(offset)
+	for i := range 8 {
+		h = (h ^ seed>>(8*i)&0xff) * prime
+	}
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * prime
+	}
+	return mix(h)
+}
+
+// mix is a bijection in which every bit of the argument moves every bit of the result: SplitMix64's finaliser
+// (Steele, Lea and Flood, 2014).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

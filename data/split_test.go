@@ -1,0 +1,177 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// No source trains and validates, whichever the task and the seed.
+func TestSplitIsDisjoint(t *testing.T) {
+	steps := 200
+	if testing.Short() {
+		steps = 20
+	}
+	for _, name := range TaskNames() {
+		for _, seed := range []uint64{0, 1, math.MaxUint64} {
+			s := newSplit(t, name, 0, seed, 1000)
+			validation := make(map[string]bool)
+			for _, source := range s.Validation() {
+				if !s.HeldOut(source) {
+					t.Fatalf("%s: %q validates, but isn't held out", name, source)
+				}
+				validation[source] = true
+			}
+			if len(validation) != 1000 {
+				t.Fatalf("%s: %d different validation sources", name, len(validation))
+			}
+			for step := range steps {
+				for _, source := range s.Train(step/50, step%50, 64) {
+					if validation[source] || s.HeldOut(source) {
+						t.Fatalf("%s, seed %d: %q trains and validates", name, seed, source)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Steps are the same in any order, on any goroutine and in another Split of the same seed.
+func TestTrainIsRandomAccess(t *testing.T) {
+	s := newSplit(t, "reverse", 0, 7, 100)
+	var sequence [][]string
+	for step := range 60 {
+		sequence = append(sequence, s.Train(step/20, step%20, 16))
+	}
+	again := newSplit(t, "reverse", 0, 7, 5)
+	var wg sync.WaitGroup
+	for step := range slices.Backward(sequence) {
+		wg.Go(func() {
+			if got := again.Train(step/20, step%20, 16); !slices.Equal(got, sequence[step]) {
+				t.Errorf("step %d: got %q, want %q", step, got, sequence[step])
+			}
+		})
+	}
+	wg.Wait()
+	if got := s.Train(0, 0, 4); !slices.Equal(got, sequence[0][:4]) {
+		t.Errorf("a smaller batch is %q, not the start of %q", got, sequence[0])
+	}
+	for i, a := range sequence {
+		for j, b := range sequence[:i] {
+			if slices.Equal(a, b) {
+				t.Errorf("steps %d and %d are the same", i, j)
+			}
+		}
+	}
+	if other := newSplit(t, "reverse", 0, 8, 100); slices.Equal(other.Train(0, 0, 16), sequence[0]) || slices.Equal(other.Validation(), s.Validation()) {
+		t.Error("another seed draws the same")
+	}
+}
+
+// What a seed draws must never change: a run resumed with a later release would train on what it validates.
+func TestSplitIsStable(t *testing.T) {
+	for _, tc := range []struct {
+		seed   uint64
+		source string
+		want   uint64 // from an independent implementation
+	}{
+		{0, "", 0x5ba314b8cfda3b6b},
+		{1, "lamp", 0x5cdaf3c806ddfaa5},
+		{math.MaxUint64, "12+34", 0x4177ef76661d714},
+		{7, "é", 0x4d8f341305b7fd3e},
+	} {
+		if got := hash(tc.seed, tc.source); got != tc.want {
+			t.Errorf("hash(%d, %q) = %#x, want %#x", tc.seed, tc.source, got, tc.want)
+		}
+	}
+	s := newSplit(t, "reverse", 0, 1, 3)
+	if got, want := fmt.Sprint(s.Validation()), "[thekbijnut cdezq ouuc]"; got != want {
+		t.Errorf("validation is %v, was %v", got, want)
+	}
+	if got, want := fmt.Sprint(s.Train(2, 3, 3)), "[lrscub jejll ozaw]"; got != want {
+		t.Errorf("training is %v, was %v", got, want)
+	}
+}
+
+// About one source in eight is held out, whatever they look like.
+func TestHeldOutShare(t *testing.T) {
+	for seed := range uint64(20) {
+		s := newSplit(t, "add", 0, seed, 1000)
+		held := 0
+		for i := range 10_000 {
+			if s.HeldOut(fmt.Sprintf("%d+%d", i/100, i%100)) {
+				held++
+			}
+		}
+		if held < 1100 || held > 1400 { // more than four standard deviations from 1250
+			t.Errorf("seed %d holds out %d of 10,000 sums", seed, held)
+		}
+	}
+}
+
+// A split that can't be says how many sources there are, exactly where they are few.
+func TestNewSplitTooMany(t *testing.T) {
+	held := 0
+	s := newSplit(t, "add", 0, 1, 1)
+	for i := range 10_000 {
+		if s.HeldOut(fmt.Sprintf("%d+%d", i/100, i%100)) {
+			held++
+		}
+	}
+	_, err := NewSplit(named(t, "add", 0), 1, 2000)
+	wantError(t, err, fmt.Sprintf("2000 validation sources wanted, but found only %d that are held out", held))
+	if all := newSplit(t, "add", 0, 1, held); len(all.Validation()) != held {
+		t.Errorf("%d sources, want all %d", len(all.Validation()), held)
+	}
+
+	held = 0
+	s = newSplit(t, "copy", 2, 1, 1)
+	for _, a := range letters {
+		for _, b := range " " + letters {
+			word := string(a)
+			if b != ' ' {
+				word += string(b)
+			}
+			if s.HeldOut(word) {
+				held++
+			}
+		}
+	}
+	_, err = NewSplit(named(t, "copy", 2), 1, 1000)
+	wantError(t, err, "task copy", "at most 2 symbols", fmt.Sprintf("found only %d that are held out", held))
+}
+
+func TestNewSplitSizes(t *testing.T) {
+	for _, validation := range []int{0, -1, math.MinInt, math.MaxInt} {
+		_, err := NewSplit(named(t, "copy", 0), 0, validation)
+		wantError(t, err, "validation needs 1 to 1048576 sources", fmt.Sprint(validation))
+	}
+	s := newSplit(t, "copy", 0, 0, 1)
+	for _, size := range []int{0, -5} {
+		if got := s.Train(0, 0, size); len(got) != 0 {
+			t.Errorf("a size of %d gives %q", size, got)
+		}
+	}
+	s.Validation()[0] = "changed"
+	if s.Validation()[0] == "changed" {
+		t.Error("the caller's slice is the split's own")
+	}
+}
+
+func newSplit(t testing.TB, task string, maxLen int, seed uint64, validation int) *Split {
+	t.Helper()
+	s, err := NewSplit(named(t, task, maxLen), seed, validation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func BenchmarkTrain(b *testing.B) {
+	s := newSplit(b, "reverse", 0, 1, 1000)
+	for step := 0; b.Loop(); step++ {
+		s.Train(0, step, 64)
+	}
+}

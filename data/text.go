@@ -1,0 +1,204 @@
+package data
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"math/bits"
+	"os"
+	"sync"
+	"unicode/utf8"
+)
+
+// Text is the characters of a UTF-8 file. The file stays on disk and may be larger than memory: a Text keeps the place
+// of one character in 1024, and reads what a window needs. Characters are as they are in the file, line ends and a
+// byte-order mark included.
+//
+// The file must not change while the Text is open: what is found to have changed is an error.
+type Text struct {
+	name    string
+	source  io.ReaderAt
+	size    int64 // bytes
+	chars   int
+	places  []int64 // byte offsets of characters 0, stride, 2·stride, …
+	vocab   *Vocab
+	readers sync.Pool // of *bufio.Reader
+	close   func() error
+}
+
+// stride is the number of characters from one known place to the next. A window reads on average half of it in vain.
+const stride = 1024
+
+var errChanged = errors.New("the file changed while it was open")
+
+// OpenText reads a file once, to count its characters and to collect its vocabulary, in the order of code points. The
+// error names the file if it is missing, unreadable, empty or no regular file; if it isn't UTF-8, it wraps an
+// *InvalidUTF8Error. Close the Text after use.
+func OpenText(path string) (*Text, error) { return openText(path, nil) }
+
+// OpenTextWith is OpenText with a vocabulary given, that of a saved model, say. A character that it doesn't have is an
+// error that wraps an *UnknownSymbolError.
+func OpenTextWith(path string, vocab *Vocab) (*Text, error) {
+	if vocab == nil || vocab.Len() == 0 {
+		return nil, fmt.Errorf("text %q: the vocabulary given has no symbols", path)
+	}
+	return openText(path, vocab)
+}
+
+func openText(path string, vocab *Vocab) (*Text, error) {
+	// Before opening: to open a pipe would wait for its writer.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	if info.IsDir() {
+		return nil, fmt.Errorf("text %q is a directory: give a UTF-8 text file", path)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("text %q isn't a regular file, and windows are read from anywhere in it: save it to one first", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	t, err := newText(path, f, info.Size(), vocab)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	t.close = f.Close
+	return t, nil
+}
+
+// fileError says what is needed of a file that can't be opened.
+func fileError(path string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return fmt.Errorf("text %q: %w: give a UTF-8 text file that can be read", path, err)
+}
+
+// newText is the text of the first size bytes of source.
+func newText(name string, source io.ReaderAt, size int64, vocab *Vocab) (*Text, error) {
+	if size == 0 {
+		return nil, fmt.Errorf("text %q is empty: give a UTF-8 text file with something in it", name)
+	}
+	t := &Text{name: name, source: source, size: size, vocab: vocab, close: func() error { return nil }}
+	t.readers.New = func() any { return bufio.NewReader(nil) }
+	if err := t.scan(); err != nil {
+		return nil, fmt.Errorf("text %q: %w", name, err)
+	}
+	return t, nil
+}
+
+// scan reads the whole text, for chars, places and, unless it is given, vocab.
+func (t *Text) scan() error {
+	in := bufio.NewReaderSize(io.NewSectionReader(t.source, 0, t.size), 1<<16)
+	var seen runeSet
+	for offset := int64(0); offset < t.size; t.chars++ {
+		r, n, err := in.ReadRune()
+		if err == io.EOF {
+			return errChanged
+		}
+		if err != nil {
+			return err
+		}
+		if r == utf8.RuneError && n == 1 {
+			return &InvalidUTF8Error{Offset: offset}
+		}
+		if t.vocab == nil {
+			seen.add(r)
+		} else if _, ok := t.vocab.id(r); !ok {
+			return t.vocab.unknown(r, t.chars)
+		}
+		if t.chars == math.MaxInt {
+			return fmt.Errorf("more than %d characters", math.MaxInt)
+		}
+		if t.chars%stride == 0 {
+			t.places = append(t.places, offset)
+		}
+		offset += int64(n)
+	}
+	if t.vocab != nil {
+		return nil
+	}
+	var err error
+	t.vocab, err = NewVocab(seen.String())
+	return err
+}
+
+// runeSet is a set of characters, a bit each.
+type runeSet [utf8.MaxRune/64 + 1]uint64
+
+func (s *runeSet) add(r rune) { s[r/64] |= 1 << (r % 64) }
+
+// String is the characters in the set, in the order of code points.
+func (s *runeSet) String() string {
+	var runes []rune
+	for i, word := range s {
+		for ; word != 0; word &= word - 1 {
+			runes = append(runes, rune(64*i+bits.TrailingZeros64(word)))
+		}
+	}
+	return string(runes)
+}
+
+// Close closes the file. Windows read afterwards are errors.
+func (t *Text) Close() error { return t.close() }
+
+// Len is the number of characters.
+func (t *Text) Len() int { return t.chars }
+
+// Vocab is the vocabulary of the text, or the one that it was opened with.
+func (t *Text) Vocab() *Vocab { return t.vocab }
+
+// Window fills ids with the ids of the len(ids) characters from character start on. It is an error if they aren't all
+// within the text, if the file has changed or if the text is closed; what ids holds then is undefined.
+func (t *Text) Window(ids []int, start int) error {
+	if start < 0 || start > t.chars || len(ids) > t.chars-start {
+		return fmt.Errorf("text %q has %d characters, so no window of %d from character %d", t.name, t.chars, len(ids), start)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	if err := t.read(ids, start); err != nil {
+		return fmt.Errorf("text %q: %w", t.name, err)
+	}
+	return nil
+}
+
+func (t *Text) read(ids []int, start int) error {
+	// The bytes that surely hold the window: from one known place to another.
+	first, skip := start/stride, start%stride
+	from, to := t.places[first], t.size
+	if next := (start+len(ids)-1)/stride + 1; next < len(t.places) {
+		to = t.places[next]
+	}
+	if first+1 < len(t.places) && t.places[first+1]-from == stride { // characters of one byte: no need to walk
+		from, skip = from+int64(skip), 0
+	}
+	in := t.readers.Get().(*bufio.Reader)
+	defer t.readers.Put(in)
+	in.Reset(io.NewSectionReader(t.source, from, to-from))
+	for i := -skip; i < len(ids); i++ {
+		r, n, err := in.ReadRune()
+		if err == io.EOF {
+			return errChanged
+		}
+		if err != nil {
+			return err
+		}
+		id, ok := t.vocab.id(r)
+		if !ok || r == utf8.RuneError && n == 1 {
+			return errChanged
+		}
+		if i >= 0 {
+			ids[i] = id
+		}
+	}
+	return nil
+}

@@ -1,0 +1,342 @@
+package data
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestOpenText(t *testing.T) {
+	tests := []struct{ name, text, vocab string }{
+		{"one character", "x", "x"},
+		{"sorted by code point", "b a\né世A", "\n Aabé世"},
+		{"kept as it is", "\ufeffa\r\n\ufffd\x00", "\x00\n\ra\ufeff\ufffd"},
+		{"exactly one stride", strings.Repeat("世", stride), "世"},
+		{"one more", strings.Repeat("世", stride) + "é", "é世"},
+		{"a last stretch of as many bytes as a stride has characters", strings.Repeat("a", stride) + strings.Repeat("éè", stride/4), "aèé"},
+		{"long", strings.Repeat("aé世𝄞", 5000), "aé世𝄞"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			text, err := OpenText(write(t, tc.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer text.Close()
+			if text.Vocab().Symbols() != tc.vocab {
+				t.Errorf("symbols %q, want %q", text.Vocab().Symbols(), tc.vocab)
+			}
+			checkWindows(t, text, tc.text)
+		})
+	}
+}
+
+func TestOpenTextErrors(t *testing.T) {
+	dir := t.TempDir()
+	tests := []struct{ name, path, want string }{
+		{"missing", filepath.Join(dir, "none.txt"), "give a UTF-8 text file"},
+		{"in no directory", filepath.Join(dir, "none", "none.txt"), "give a UTF-8 text file"},
+		{"no name", "", "give a UTF-8 text file"},
+		{"a directory", dir, "is a directory: give a UTF-8 text file"},
+		{"empty", write(t, ""), "is empty: give a UTF-8 text file"},
+		{"invalid", write(t, "né\xff"), "not UTF-8: the byte at offset 3"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			text, err := OpenText(tc.path)
+			wantError(t, err, tc.want, tc.path)
+			if text != nil {
+				t.Error("a text all the same")
+			}
+		})
+	}
+	if _, err := OpenText(tests[0].path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v isn't fs.ErrNotExist", err)
+	}
+}
+
+func TestOpenTextUnreadable(t *testing.T) {
+	path := write(t, "secret")
+	if err := os.Chmod(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := os.Open(path); err == nil {
+		f.Close()
+		t.Skip("this user may read any file")
+	}
+	_, err := OpenText(path)
+	wantError(t, err, path, "give a UTF-8 text file that can be read")
+	if !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("%v isn't fs.ErrPermission", err)
+	}
+}
+
+func TestOpenTextNotRegular(t *testing.T) {
+	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
+		t.Skipf("no device at %s", os.DevNull)
+	}
+	_, err := OpenText(os.DevNull)
+	wantError(t, err, os.DevNull, "isn't a regular file")
+}
+
+// The offset is that of the first bad byte, wherever the reader's buffer ends.
+func TestInvalidUTF8Offset(t *testing.T) {
+	for _, n := range []int{0, 1, stride, 1<<16 - 2, 1<<16 - 1, 1 << 16, 70_000} {
+		for _, bad := range []string{"\xff", "\xe4\xb8", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80"} {
+			for _, after := range []string{"", "abc"} {
+				content := strings.Repeat("a", n) + bad + after
+				_, err := newText("bad", strings.NewReader(content), int64(len(content)), nil)
+				var invalid *InvalidUTF8Error
+				if !errors.As(err, &invalid) || invalid.Offset != int64(n) {
+					t.Errorf("%d bytes, then %q: %v", n, bad, err)
+				}
+			}
+		}
+	}
+}
+
+func TestOpenTextWith(t *testing.T) {
+	vocab, err := NewVocab("zyxcbaé")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := OpenTextWith(write(t, "abcé"), vocab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	ids := make([]int, 4)
+	if err := text.Window(ids, 0); err != nil || !slices.Equal(ids, []int{5, 4, 3, 6}) || text.Vocab() != vocab {
+		t.Errorf("ids %v, %v", ids, err)
+	}
+
+	path := write(t, strings.Repeat("é", 3000)+"!")
+	_, err = OpenTextWith(path, vocab)
+	wantError(t, err, path, `symbol '!' at position 3000 (from 0) isn't one of the 7 known: "zyxcbaé"`)
+	var unknown *UnknownSymbolError
+	if !errors.As(err, &unknown) || unknown.Symbol != '!' || unknown.Position != 3000 {
+		t.Errorf("got %v", err)
+	}
+	for _, none := range []*Vocab{nil, {}} {
+		_, err = OpenTextWith(path, none)
+		wantError(t, err, path, "no symbols")
+	}
+}
+
+func TestWindowOutOfRange(t *testing.T) {
+	text := textOf(t, "abcdef")
+	for _, tc := range []struct{ n, start int }{{1, -1}, {7, 0}, {1, 6}, {0, 7}, {3, 4}, {1, math.MaxInt}, {1, math.MinInt}} {
+		wantError(t, text.Window(make([]int, tc.n), tc.start), "has 6 characters, so no window of")
+	}
+	for _, start := range []int{0, 6} {
+		if err := text.Window(nil, start); err != nil {
+			t.Errorf("an empty window at %d: %v", start, err)
+		}
+	}
+}
+
+// A file that becomes shorter or other is an error wherever it shows, and an error of the disk comes through.
+func TestFileChanges(t *testing.T) {
+	original := strings.Repeat("ab", 5000)
+	path := write(t, original)
+	text, err := OpenText(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	ids := make([]int, 100)
+	if err := os.Truncate(path, 5050); err != nil {
+		t.Fatal(err)
+	}
+	if err := text.Window(ids, 4900); err != nil {
+		t.Errorf("a window that is still there: %v", err)
+	}
+	for _, start := range []int{5000, 9000} {
+		wantError(t, text.Window(ids, start), path, "the file changed while it was open")
+	}
+	_, err = text.ValidationBatch(0, 2, 10, 0)
+	wantError(t, err, "the file changed")
+
+	for _, other := range []string{strings.Repeat("ac", 5000), strings.Repeat("\xff", 10_000), ""} {
+		text := textOf(t, original)
+		text.source = strings.NewReader(other)
+		wantError(t, text.Window(ids, 50), "the file changed")
+	}
+	_, err = newText("short", strings.NewReader("abc"), 4, nil)
+	wantError(t, err, `"short"`, "the file changed")
+
+	broken := errors.New("bad sector")
+	text = textOf(t, original)
+	text.source = failing{broken}
+	if err := text.Window(ids, 50); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := newText("broken", failing{broken}, 10, nil); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) ReadAt([]byte, int64) (int, error) { return 0, f.err }
+
+func TestClose(t *testing.T) {
+	text, err := OpenText(write(t, "abc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := text.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := text.Window(make([]int, 1), 0); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWindowConcurrently(t *testing.T) {
+	s := strings.Repeat("aé世𝄞", 3000)
+	text, err := OpenText(write(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { checkWindows(t, text, s) })
+	}
+	wg.Wait()
+}
+
+// A text of any size costs the memory of its index.
+func TestTextStaysOnDisk(t *testing.T) {
+	const size = 1 << 23
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	text, err := newText("long", letterAt{}, size, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]int, 256)
+	for start := 0; start < text.Len()-len(ids); start += text.Len() / 50 {
+		if err := text.Window(ids, start); err != nil {
+			t.Fatal(err)
+		}
+		for i, id := range ids {
+			if id != (start+i)%26 {
+				t.Fatalf("character %d is %d", start+i, id)
+			}
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > size/2 {
+		t.Errorf("%d bytes allocated for a text of %d", got, size)
+	}
+}
+
+// letterAt is an endless text: the alphabet over and over.
+type letterAt struct{}
+
+func (letterAt) ReadAt(p []byte, offset int64) (int, error) {
+	for n := copy(p, letters[offset%26:]); n < len(p); {
+		n += copy(p[n:], letters)
+	}
+	return len(p), nil
+}
+
+func FuzzText(f *testing.F) {
+	f.Add([]byte("Hello, 世界\n"), 3, 4)
+	f.Add([]byte("\xff"), 0, 1)
+	f.Add([]byte("a\xe4\xb8"), 0, 1)
+	f.Add([]byte("\ufeff\ufffd\x00"), -1, math.MaxInt)
+	f.Add([]byte(strings.Repeat("aé世𝄞", 1000)), 1020, 2000)
+	f.Fuzz(func(t *testing.T, content []byte, start, n int) {
+		text, err := newText("fuzz", bytes.NewReader(content), int64(len(content)), nil)
+		want := []rune(string(content))
+		if valid := len(content) > 0 && string(want) == string(content); (err == nil) != valid {
+			t.Fatalf("%q: %v", content, err)
+		}
+		if err != nil {
+			return
+		}
+		if text.Vocab().Symbols() != string(distinct(want)) || text.Len() != len(want) {
+			t.Fatalf("%d characters of %q", text.Len(), text.Vocab().Symbols())
+		}
+		checkWindow(t, text, want, 0, len(want))
+		inside := start >= 0 && start <= len(want) && n >= 0 && n <= len(want)-start
+		if inside {
+			checkWindow(t, text, want, start, n)
+		} else if err := text.Window(make([]int, min(max(n, 0), 10_000)), start); err == nil && n > 0 && n <= 10_000 {
+			t.Fatalf("a window of %d at %d of %d characters", n, start, len(want))
+		}
+		if _, err := text.TrainBatch(1, 0, 0, 2, 1+n&0xff); (err == nil) != (text.trainLen() > 1+n&0xff) {
+			t.Fatalf("training with %d characters: %v", len(want), err)
+		}
+	})
+}
+
+// checkWindows compares windows all over a text with those of the string that it should be.
+func checkWindows(t *testing.T, text *Text, s string) {
+	t.Helper()
+	want := []rune(s)
+	if text.Len() != len(want) {
+		t.Errorf("%d characters, want %d", text.Len(), len(want))
+		return
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		start := rng.IntN(len(want) + 1)
+		checkWindow(t, text, want, start, rng.IntN(len(want)-start+1))
+	}
+	for start := 0; start < len(want); start += stride - 1 {
+		checkWindow(t, text, want, start, min(2, len(want)-start))
+	}
+	checkWindow(t, text, want, 0, len(want))
+}
+
+func checkWindow(t *testing.T, text *Text, want []rune, start, n int) {
+	t.Helper()
+	ids := make([]int, n)
+	if err := text.Window(ids, start); err != nil {
+		t.Error(err)
+		return
+	}
+	if got, err := text.Vocab().Decode(ids); err != nil || got != string(want[start:start+n]) {
+		t.Errorf("the window of %d at %d is %q, %v", n, start, got, err)
+	}
+}
+
+// write puts content into a file of its own.
+func write(t testing.TB, content string) string {
+	t.Helper()
+	f, err := os.CreateTemp(t.TempDir(), "*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(f, content); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return f.Name()
+}
+
+// textOf is a text that is in no file.
+func textOf(t testing.TB, content string) *Text {
+	t.Helper()
+	text, err := newText("memory", strings.NewReader(content), int64(len(content)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

@@ -1,0 +1,98 @@
+package data
+
+import "fmt"
+
+// TrainBatch is the batch of one training step: size windows of length+1 characters, each uniform over the first nine
+// tenths of the text. Inputs are the ids of a window's first length characters, and targets those of its last: the
+// character after each. The windows depend on the text and on the arguments alone.
+func (t *Text) TrainBatch(seed uint64, epoch, step, size, length int) (Batch, error) {
+	b, err := newBatch(size, length, 0)
+	if err != nil {
+		return Batch{}, err
+	}
+	train := t.trainLen()
+	if length >= train {
+		return Batch{}, t.short(length)
+	}
+	rng := newRand(seed, forText, epoch, step)
+	window := make([]int, length+1)
+	for row := range size {
+		if err := t.fill(&b, row, rng.IntN(train-length), window); err != nil {
+			return Batch{}, err
+		}
+	}
+	return b, nil
+}
+
+// ValidationBatch is batch i of the validation windows: those from i·size on, of the ValidationWindows(length, limit)
+// that there are. Windows are as in TrainBatch, spread evenly over the last tenth of the text, without a character in
+// common. In a short last batch the rows left over have length 0, inputs 0 and targets Ignore. An i that has no window is
+// an error.
+func (t *Text) ValidationBatch(i, size, length, limit int) (Batch, error) {
+	windows, err := t.ValidationWindows(length, limit)
+	if err != nil {
+		return Batch{}, err
+	}
+	b, err := newBatch(size, length, 0)
+	if err != nil {
+		return Batch{}, err
+	}
+	if batches := (windows-1)/size + 1; i < 0 || i >= batches {
+		return Batch{}, fmt.Errorf("text %q has %d validation batches of %d windows of length %d, so no batch %d", t.name, batches, size, length, i)
+	}
+	start := spread(windows, length+1, t.chars-t.trainLen())
+	window := make([]int, length+1)
+	for row := range min(size, windows-i*size) {
+		if err := t.fill(&b, row, t.trainLen()+start(i*size+row), window); err != nil {
+			return Batch{}, err
+		}
+	}
+	return b, nil
+}
+
+// ValidationWindows is the number of validation windows of length+1 characters: as many as the last tenth of the text
+// holds side by side, but at most limit, where 0 sets no limit. It is an error, which says what is needed, if the text
+// is too short for one; no error means that it is long enough to train with that length, too.
+func (t *Text) ValidationWindows(length, limit int) (int, error) {
+	if length < 1 || limit < 0 {
+		return 0, fmt.Errorf("validation windows need a length of 1 or more and a limit of 0 or more, got %d and %d", length, limit)
+	}
+	validation := t.chars - t.trainLen()
+	if length >= validation {
+		return 0, t.short(length)
+	}
+	windows := validation / (length + 1)
+	if limit > 0 {
+		windows = min(windows, limit)
+	}
+	return windows, nil
+}
+
+// trainLen is the number of characters that train, from the start of the text: nine tenths, rounded down.
+func (t *Text) trainLen() int { return t.chars - t.chars/10 - min(t.chars%10, 1) }
+
+func (t *Text) short(length int) error {
+	return fmt.Errorf("text %q has %d characters, too few for windows of length %d: training has its first %d and validation its last %d, and each needs more than %d; give a longer text or a smaller length",
+		t.name, t.chars, length, t.trainLen(), t.chars-t.trainLen(), length)
+}
+
+// fill reads a window from character start on into a row of a batch.
+func (t *Text) fill(b *Batch, row, start int, window []int) error {
+	if err := t.Window(window, start); err != nil {
+		return err
+	}
+	copy(b.Inputs[row*b.Len:(row+1)*b.Len], window)
+	copy(b.Targets[row*b.Len:(row+1)*b.Len], window[1:])
+	b.Lengths[row] = b.Len
+	return nil
+}
+
+// spread places n windows of a width in a room that holds them, evenly from one end to the other: it gives the start of
+// each. The gaps between starts differ by at most 1, and none is below the width.
+func spread(n, width, room int) func(i int) int {
+	if n == 1 {
+		return func(int) int { return 0 }
+	}
+	gap, wider := (room-width)/(n-1), (room-width)%(n-1)
+	return func(i int) int { return i*gap + min(i, wider) }
+}

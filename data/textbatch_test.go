@@ -1,0 +1,271 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// marked is a text in which every character differs from the others, so that a batch shows where it was read.
+func marked(t testing.TB, n int) *Text {
+	t.Helper()
+	var s strings.Builder
+	for i := range n {
+		s.WriteRune(rune('一' + i))
+	}
+	return textOf(t, s.String())
+}
+
+// Windows are consecutive characters, targets are one further, and training stays in the first nine tenths.
+func TestTrainBatch(t *testing.T) {
+	const n, size, length = 1005, 8, 16
+	text := marked(t, n)
+	starts := make(map[int]int)
+	for step := range 1000 {
+		b, err := text.TrainBatch(1, 0, step, size, length)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Size != size || b.Len != length || b.Counted() != size*length {
+			t.Fatalf("size %d, length %d, %d targets", b.Size, b.Len, b.Counted())
+		}
+		for row := range size {
+			start := b.Inputs[row*length]
+			starts[start]++
+			checkRow(t, &b, row, start)
+			if start+length > 903 {
+				t.Fatalf("a training window from %d on: 904 characters train", start)
+			}
+		}
+	}
+	// 8000 starts over the 888 possible.
+	if len(starts) < 880 || starts[0] == 0 || starts[887] == 0 {
+		t.Errorf("%d different starts; %d at the first, %d at the last", len(starts), starts[0], starts[887])
+	}
+}
+
+func TestValidationBatch(t *testing.T) {
+	const length, size = 9, 4
+	text := marked(t, 1005) // 101 validate, from character 904 on
+	for _, tc := range []struct{ limit, want int }{{0, 10}, {100, 10}, {10, 10}, {7, 7}, {2, 2}, {1, 1}} {
+		t.Run(fmt.Sprint(tc.limit), func(t *testing.T) {
+			windows, err := text.ValidationWindows(length, tc.limit)
+			if err != nil || windows != tc.want {
+				t.Fatalf("%d windows, %v; want %d", windows, err, tc.want)
+			}
+			end, first, last := 904, -1, -1
+			batches := (windows + size - 1) / size
+			for i := range batches {
+				b, err := text.ValidationBatch(i, size, length, tc.limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rows := min(size, windows-i*size)
+				if b.Counted() != rows*length {
+					t.Errorf("batch %d: %d targets count, want %d rows of %d", i, b.Counted(), rows, length)
+				}
+				for row := range size {
+					if row >= rows {
+						checkIgnored(t, &b, row)
+						continue
+					}
+					start := b.Inputs[row*length]
+					checkRow(t, &b, row, start)
+					if start < end {
+						t.Errorf("window at %d, but the one before ends at %d", start, end)
+					}
+					end, last = start+length+1, start
+					if first < 0 {
+						first = start
+					}
+				}
+			}
+			if first != 904 || end > 1005 || windows > 1 && last != 1005-length-1 {
+				t.Errorf("windows from %d to %d, want them to span the last tenth", first, end)
+			}
+			for _, i := range []int{-1, batches, math.MaxInt} {
+				_, err := text.ValidationBatch(i, size, length, tc.limit)
+				wantError(t, err, fmt.Sprintf("so no batch %d", i))
+			}
+		})
+	}
+}
+
+func TestSpread(t *testing.T) {
+	for width := 1; width < 6; width++ {
+		for room := width; room < 60; room++ {
+			for n := 1; n <= room/width; n++ {
+				start := spread(n, width, room)
+				least, most := room, 0
+				for i := 1; i < n; i++ {
+					gap := start(i) - start(i-1)
+					least, most = min(least, gap), max(most, gap)
+				}
+				if start(0) != 0 || n > 1 && (start(n-1) != room-width || least < width || most > least+1) {
+					t.Fatalf("%d of width %d in %d: from %d to %d, gaps of %d to %d", n, width, room, start(0), start(n-1), least, most)
+				}
+			}
+		}
+	}
+}
+
+// A batch depends on its arguments alone: not on what was asked before, nor on who asks.
+func TestTextBatchesAreRandomAccess(t *testing.T) {
+	text := marked(t, 2000)
+	var train, validation []Batch
+	for step := range 40 {
+		b, err := text.TrainBatch(9, step/10, step%10, 4, 12)
+		if err != nil {
+			t.Fatal(err)
+		}
+		train = append(train, b)
+	}
+	for i := range 4 {
+		b, err := text.ValidationBatch(i, 4, 12, 15)
+		if err != nil {
+			t.Fatal(err)
+		}
+		validation = append(validation, b)
+	}
+	other := marked(t, 2000)
+	var wg sync.WaitGroup
+	for step := len(train) - 1; step >= 0; step-- {
+		wg.Go(func() {
+			b, err := other.TrainBatch(9, step/10, step%10, 4, 12)
+			if err != nil || !reflect.DeepEqual(b, train[step]) {
+				t.Errorf("step %d differs: %v", step, err)
+			}
+			b, err = other.ValidationBatch(step%4, 4, 12, 15)
+			if err != nil || !reflect.DeepEqual(b, validation[step%4]) {
+				t.Errorf("validation batch %d differs: %v", step%4, err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, differs := range []struct {
+		seed        uint64
+		epoch, step int
+	}{{10, 0, 0}, {9, 1, 0}, {9, 0, 1}, {9, -1, 0}} {
+		b, err := text.TrainBatch(differs.seed, differs.epoch, differs.step, 4, 12)
+		if err != nil || reflect.DeepEqual(b, train[0]) {
+			t.Errorf("%+v draws the same, %v", differs, err)
+		}
+	}
+}
+
+func TestTextTooShort(t *testing.T) {
+	for n := 1; n < 50; n++ {
+		text := marked(t, n)
+		if got, want := text.trainLen(), n*9/10; got != want {
+			t.Errorf("%d of %d characters train, want %d", got, n, want)
+		}
+		for length := 1; length < 7; length++ {
+			_, err := text.ValidationWindows(length, 0)
+			if want := n-n*9/10 > length; (err == nil) != want {
+				t.Fatalf("%d characters, length %d: %v", n, length, err)
+			}
+			if err == nil {
+				if _, err := text.TrainBatch(0, 0, 0, 1, length); err != nil {
+					t.Fatalf("%d characters validate but don't train: %v", n, err)
+				}
+			}
+		}
+	}
+	text := marked(t, 100)
+	want := "has 100 characters, too few for windows of length 90: training has its first 90 and validation its last 10, and each needs more than 90"
+	_, err := text.TrainBatch(0, 0, 0, 1, 90)
+	wantError(t, err, `"memory"`, want)
+	_, err = text.ValidationBatch(0, 1, 90, 0)
+	wantError(t, err, `"memory"`, want)
+	_, err = text.ValidationWindows(math.MaxInt, 0)
+	wantError(t, err, "too few")
+}
+
+func TestTextBatchSizes(t *testing.T) {
+	text := marked(t, 100)
+	for _, tc := range []struct{ size, length int }{{0, 5}, {-1, 5}, {2, 0}, {2, -1}, {math.MaxInt, 5}} {
+		if _, err := text.TrainBatch(0, 0, 0, tc.size, tc.length); err == nil {
+			t.Errorf("a training batch of %+v", tc)
+		}
+		if _, err := text.ValidationBatch(0, tc.size, tc.length, 0); err == nil {
+			t.Errorf("a validation batch of %+v", tc)
+		}
+	}
+	_, err := text.ValidationWindows(5, -1)
+	wantError(t, err, "a limit of 0 or more, got 5 and -1")
+}
+
+func TestTinyShakespeare(t *testing.T) {
+	text, err := OpenText("../../shared/data/tinyshakespeare.txt")
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("there is no ../shared/data/tinyshakespeare.txt beside the repository")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	if text.Len() != 1_115_394 || text.Vocab().Len() != 65 || text.trainLen() != 1_003_854 {
+		t.Errorf("%d characters, %d symbols, %d train", text.Len(), text.Vocab().Len(), text.trainLen())
+	}
+	ids := make([]int, 14)
+	if err := text.Window(ids, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := text.Vocab().Decode(ids); err != nil || got != "First Citizen:" {
+		t.Errorf("it starts with %q, %v", got, err)
+	}
+}
+
+// checkRow fails unless a row of a batch of a marked text, where ids are places, is the window from start on.
+func checkRow(t *testing.T, b *Batch, row, start int) {
+	t.Helper()
+	for i := range b.Len {
+		if in, target := b.Inputs[row*b.Len+i], b.Targets[row*b.Len+i]; in != start+i || target != start+i+1 {
+			t.Fatalf("position %d of a window at %d has input %d and target %d", i, start, in, target)
+		}
+	}
+	if b.Lengths[row] != b.Len {
+		t.Errorf("a full row has length %d of %d", b.Lengths[row], b.Len)
+	}
+}
+
+func checkIgnored(t *testing.T, b *Batch, row int) {
+	t.Helper()
+	for i := range b.Len {
+		if in, target := b.Inputs[row*b.Len+i], b.Targets[row*b.Len+i]; in != 0 || target != Ignore {
+			t.Errorf("a row too many has input %d and target %d", in, target)
+		}
+	}
+	if b.Lengths[row] != 0 {
+		t.Errorf("a row too many has length %d", b.Lengths[row])
+	}
+}
+
+func BenchmarkOpenText(b *testing.B) {
+	const size = 1 << 22
+	b.SetBytes(size)
+	for b.Loop() {
+		if _, err := newText("letters", letterAt{}, size, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkTrainBatch(b *testing.B) {
+	text, err := OpenText(write(b, strings.Repeat("To be, or not to be: that is the question.\n", 20_000)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer text.Close()
+	b.ReportAllocs()
+	for step := 0; b.Loop(); step++ {
+		if _, err := text.TrainBatch(1, 0, step, 32, 64); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

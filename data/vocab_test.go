@@ -1,0 +1,191 @@
+package data
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestNewVocab(t *testing.T) {
+	tests := []struct{ name, symbols, wantErr string }{
+		{"one", "a", ""},
+		{"in any order", "zéa世", ""},
+		{"control characters", "\x00\n\r\t", ""},
+		{"the replacement character itself", "a\ufffd", ""},
+		{"none", "", "at least one symbol"},
+		{"a duplicate", "abca", "'a' as symbols 0 and 3"},
+		{"a duplicate beyond ASCII", "éaé", "'é' as symbols 0 and 2"},
+		{"invalid UTF-8", "ab\xff", "byte at offset 2"},
+		{"cut UTF-8", "ab\xe4\xb8", "byte at offset 2"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			v, err := NewVocab(tc.symbols)
+			if tc.wantErr != "" {
+				wantError(t, err, tc.wantErr)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v.Symbols() != tc.symbols || v.Len() != utf8.RuneCountInString(tc.symbols) {
+				t.Errorf("got %d symbols %q", v.Len(), v.Symbols())
+			}
+			ids, err := v.Encode(tc.symbols)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, id := range ids {
+				if id != i {
+					t.Errorf("symbol %d has id %d", i, id)
+				}
+			}
+		})
+	}
+}
+
+func TestEncode(t *testing.T) {
+	v, err := NewVocab("aé世b\ufffd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s, want := range map[string][]int{"": {}, "ab": {0, 3}, "世é世": {2, 1, 2}, "\ufffd": {4}} {
+		got, err := v.Encode(s)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("Encode(%q) = %v, %v; want %v", s, got, err, want)
+		}
+		back, err := v.Decode(got)
+		if err != nil || back != s {
+			t.Errorf("Decode(%v) = %q, %v; want %q", got, back, err, s)
+		}
+	}
+}
+
+func TestEncodeUnknownSymbol(t *testing.T) {
+	v, err := NewVocab("aé世")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = v.Encode("世éx")
+	var unknown *UnknownSymbolError
+	if !errors.As(err, &unknown) {
+		t.Fatalf("got %v", err)
+	}
+	if want := (UnknownSymbolError{Symbol: 'x', Position: 2, Known: "aé世"}); *unknown != want {
+		t.Errorf("got %+v, want %+v", *unknown, want)
+	}
+	wantError(t, err, `symbol 'x' at position 2 (from 0) isn't one of the 3 known: "aé世"`)
+
+	var many []rune
+	for r := 'Ā'; len(many) < 101; r++ {
+		many = append(many, r)
+	}
+	v, err = NewVocab(string(many))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = v.Encode("\n")
+	wantError(t, err, `symbol '\n' at position 0 (from 0) isn't one of the 101 known`)
+	if strings.Contains(err.Error(), "Ā") {
+		t.Errorf("lists 101 symbols: %v", err)
+	}
+}
+
+// A byte that isn't UTF-8 must not pass for U+FFFD, which range makes of it.
+func TestEncodeInvalidUTF8(t *testing.T) {
+	v, err := NewVocab("é\ufffd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = v.Encode("é\ufffd\xff")
+	var invalid *InvalidUTF8Error
+	if !errors.As(err, &invalid) || invalid.Offset != 5 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDecodeUnknownID(t *testing.T) {
+	v, err := NewVocab("ab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []int{-1, 2, math.MaxInt} {
+		_, err := v.Decode([]int{0, id})
+		wantError(t, err, "at position 1 isn't one of 2 symbols")
+	}
+}
+
+func TestZeroVocab(t *testing.T) {
+	var v Vocab
+	for _, s := range []string{"a", "\x00", "é"} {
+		var unknown *UnknownSymbolError
+		if _, err := v.Encode(s); !errors.As(err, &unknown) {
+			t.Errorf("Encode(%q): %v", s, err)
+		}
+	}
+	if v.Len() != 0 || v.Symbols() != "" {
+		t.Errorf("got %d symbols %q", v.Len(), v.Symbols())
+	}
+}
+
+func FuzzVocab(f *testing.F) {
+	f.Add("abc", "cab")
+	f.Add("é世\ufffd", "世\xff")
+	f.Add("aa", "")
+	f.Add("\x00\xf0\x9f", "\x00")
+	f.Fuzz(func(t *testing.T, symbols, s string) {
+		v, err := NewVocab(symbols)
+		if err != nil {
+			if utf8.ValidString(symbols) && symbols != "" && len(distinct([]rune(symbols))) == utf8.RuneCountInString(symbols) {
+				t.Fatalf("NewVocab(%q): %v", symbols, err)
+			}
+			return
+		}
+		if v.Symbols() != symbols {
+			t.Fatalf("symbols are %q, want %q", v.Symbols(), symbols)
+		}
+		ids, err := v.Encode(s)
+		if (err == nil) != (utf8.ValidString(s) && onlyOf(s, symbols)) {
+			t.Fatalf("Encode(%q) with %q: %v", s, symbols, err)
+		}
+		if err != nil {
+			_ = err.Error()
+			return
+		}
+		if back, err := v.Decode(ids); err != nil || back != s {
+			t.Fatalf("%q became %q, %v", s, back, err)
+		}
+	})
+}
+
+func onlyOf(s, symbols string) bool {
+	for _, r := range s {
+		if !strings.ContainsRune(symbols, r) {
+			return false
+		}
+	}
+	return true
+}
+
+// distinct is the characters of s, sorted, each once.
+func distinct(s []rune) []rune {
+	s = slices.Clone(s)
+	slices.Sort(s)
+	return slices.Compact(s)
+}
+
+// wantError fails unless err is an error that says all of these.
+func wantError(t *testing.T, err error, says ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error, want one that says %q", says)
+	}
+	for _, s := range says {
+		if !strings.Contains(err.Error(), s) {
+			t.Errorf("error is %q, want it to say %q", err, s)
+		}
+	}
+}
