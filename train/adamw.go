@@ -1,0 +1,188 @@
+package train
+
+import (
+	"fmt"
+	"math"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// AdamW is Adam with decoupled weight decay (Loshchilov and Hutter, 2017), as a gorgonia.Solver for any Gorgonia
+// program. A step sets the gradients to zero, as Gorgonia's own solvers do.
+//
+// Fields are read on every step and may change between steps. Its memory of a parameter goes by the parameter's place
+// in the slice that Step is given, so that must not change.
+type AdamW struct {
+	LearningRate float64
+	Beta1, Beta2 float64 // decay of the running means of the gradient and of its square
+	Eps          float64
+	WeightDecay  float64 // of tensors of rank 2 and more: biases and gains don't decay
+	ClipNorm     float64 // scale gradients down so that their joint Euclidean norm is at most this; 0 doesn't
+
+	// Schedule multiplies the learning rate of each step, counted from 0. nil is 1 throughout.
+	Schedule func(step int) float64
+
+	state AdamState
+}
+
+// AdamState is what AdamW remembers between steps.
+type AdamState struct {
+	Steps  int
+	First  []*tensor.Dense // for each parameter, the running mean of its gradient
+	Second []*tensor.Dense // and of its gradient's square
+}
+
+// NewAdamW is an AdamW with the usual constants: β₁ 0.9, β₂ 0.999, ε 1e-8, weight decay 0.01, no clipping.
+func NewAdamW(learningRate float64) *AdamW {
+	return &AdamW{LearningRate: learningRate, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, WeightDecay: 0.01}
+}
+
+// State is what the solver remembers, not a copy.
+func (a *AdamW) State() *AdamState { return &a.state }
+
+// Step updates every value by its gradient and sets the gradient to zero. Values and gradients must be float32 or
+// float64 tensors. A gradient that isn't finite is an error, and changes nothing.
+func (a *AdamW) Step(model []G.ValueGrad) error {
+	if err := a.prepare(model); err != nil {
+		return err
+	}
+	scale, err := a.clip(model)
+	if err != nil {
+		return err
+	}
+	rate := a.LearningRate
+	if a.Schedule != nil {
+		rate *= a.Schedule(a.state.Steps)
+	}
+	a.state.Steps++
+	t := float64(a.state.Steps)
+	step := kernel.AdamStep{
+		Rate:      rate,
+		Beta1:     a.Beta1,
+		Beta2:     a.Beta2,
+		Eps:       a.Eps,
+		GradScale: scale,
+		Correct1:  1 / (1 - math.Pow(a.Beta1, t)),
+		Correct2:  1 / (1 - math.Pow(a.Beta2, t)),
+	}
+	for i, p := range model {
+		w, g, err := weightGrad(p)
+		if err != nil {
+			return err
+		}
+		step.Decay = 0
+		if w.Dims() > 1 {
+			step.Decay = a.WeightDecay
+		}
+		switch first := a.state.First[i].Data().(type) {
+		case []float32:
+			kernel.AdamW(w.Data().([]float32), g.Data().([]float32), first, a.state.Second[i].Data().([]float32), step)
+		case []float64:
+			kernel.AdamW(w.Data().([]float64), g.Data().([]float64), first, a.state.Second[i].Data().([]float64), step)
+		}
+	}
+	return nil
+}
+
+// prepare checks the model against the state, which the first step makes.
+func (a *AdamW) prepare(model []G.ValueGrad) error {
+	if a.state.First == nil {
+		for _, p := range model {
+			w, _, err := weightGrad(p)
+			if err != nil {
+				return err
+			}
+			a.state.First = append(a.state.First, tensor.New(tensor.WithShape(w.Shape()...), tensor.Of(w.Dtype())))
+			a.state.Second = append(a.state.Second, tensor.New(tensor.WithShape(w.Shape()...), tensor.Of(w.Dtype())))
+		}
+	}
+	if len(model) != len(a.state.First) {
+		return fmt.Errorf("adamw: this solver has stepped %d parameters, got %d: make one solver for each model", len(a.state.First), len(model))
+	}
+	for i, p := range model {
+		w, _, err := weightGrad(p)
+		if err != nil {
+			return err
+		}
+		if m := a.state.First[i]; m.Dtype() != w.Dtype() || m.DataSize() != w.DataSize() {
+			return fmt.Errorf("adamw: parameter %d was %v of %v, got %v of %v: keep the parameters in one order", i, m.Shape(), m.Dtype(), w.Shape(), w.Dtype())
+		}
+	}
+	return nil
+}
+
+// clip returns what to multiply the gradients by.
+func (a *AdamW) clip(model []G.ValueGrad) (float64, error) {
+	var sum float64
+	for i, p := range model {
+		_, g, err := weightGrad(p)
+		if err != nil {
+			return 0, err
+		}
+		var sq float64
+		switch g := g.Data().(type) {
+		case []float32:
+			sq = kernel.SumSquares(g)
+		case []float64:
+			sq = kernel.SumSquares(g)
+		}
+		if math.IsNaN(sq) || math.IsInf(sq, 0) {
+			return 0, fmt.Errorf("adamw: the gradient of parameter %d%s isn't finite: try a lower learning rate or ClipNorm", i, nameOf(p))
+		}
+		sum += sq
+	}
+	if norm := math.Sqrt(sum); a.ClipNorm > 0 && norm > a.ClipNorm {
+		return a.ClipNorm / norm, nil
+	}
+	return 1, nil
+}
+
+func nameOf(p G.ValueGrad) string {
+	if n, ok := p.(interface{ Name() string }); ok {
+		return fmt.Sprintf(" (%s)", n.Name())
+	}
+	return ""
+}
+
+// weightGrad are a parameter's value and gradient, of one dtype and size.
+func weightGrad(p G.ValueGrad) (w, g *tensor.Dense, err error) {
+	grad, err := p.Grad()
+	if err != nil {
+		return nil, nil, fmt.Errorf("adamw: no gradient%s: take gorgonia.Grad, make the VM with gorgonia.BindDualValues, and run it: %w", nameOf(p), err)
+	}
+	w, ok := p.Value().(*tensor.Dense)
+	g, ok2 := grad.(*tensor.Dense)
+	if !ok || !ok2 || w.Dims() == 0 || w.Dtype() != g.Dtype() || w.DataSize() != g.DataSize() || (w.Dtype() != tensor.Float32 && w.Dtype() != tensor.Float64) {
+		return nil, nil, fmt.Errorf("adamw: value and gradient%s must be float32 or float64 tensors of one shape, got %v and %v", nameOf(p), p.Value().Shape(), grad.Shape())
+	}
+	return w, g, nil
+}
+
+// WarmUp rises linearly from 1/steps to 1 over the first steps, and stays there.
+func WarmUp(steps int) func(int) float64 {
+	return func(step int) float64 {
+		if step >= steps {
+			return 1
+		}
+		return float64(step+1) / float64(steps)
+	}
+}
+
+// WarmUpCosine rises as WarmUp does, then falls along half a cosine to floor, which it reaches at total steps and keeps
+// (Loshchilov and Hutter, 2016).
+func WarmUpCosine(steps, total int, floor float64) func(int) float64 {
+	up := WarmUp(steps)
+	return func(step int) float64 {
+		switch {
+		case step < steps:
+			return up(step)
+		case step >= total:
+			return floor
+		}
+		at := float64(step-steps) / float64(total-steps)
+		return floor + (1-floor)*(1+math.Cos(math.Pi*at))/2
+	}
+}

@@ -1,0 +1,371 @@
+package train_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+)
+
+// digits is a small problem: to label vectors of 4 numbers by the largest, with dropout, so that everything that makes
+// a run repeatable is in play.
+func digits(t *testing.T, seed uint64) train.Problem {
+	t.Helper()
+	p, err := layers.NewParams(tensor.Float32, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ff, err := layers.NewFeedForward(p, layers.FeedForwardConfig{Dim: 4, Hidden: 16, Dropout: 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := func(n int, rng *rand.Rand) train.Batch {
+		x, y := make([]float32, n*4), make([]int, n)
+		for i := range n {
+			for j := range 4 {
+				x[i*4+j] = float32(rng.NormFloat64())
+				if x[i*4+j] > x[i*4+y[i]] {
+					y[i] = j
+				}
+			}
+		}
+		return train.Batch{
+			Values: []*tensor.Dense{tensor.New(tensor.WithShape(n, 4), tensor.WithBacking(x)), tensor.New(tensor.WithShape(n), tensor.WithBacking(y))},
+			Weight: float64(n),
+		}
+	}
+	return train.Problem{
+		Params: p,
+		Loss: func(b *layers.Build, g *G.ExprGraph, size int) (*G.Node, G.Nodes, error) {
+			x := G.NewMatrix(g, tensor.Float32, G.WithShape(size, 4), G.WithName("x"))
+			y := G.NewVector(g, tensor.Int, G.WithShape(size), G.WithName("y"))
+			logits, err := ff.Forward(b, x)
+			if err != nil {
+				return nil, nil, err
+			}
+			loss, err := layers.CrossEntropy(logits, y)
+			return loss, G.Nodes{x, y}, err
+		},
+		BatchSize: 16, Steps: 20,
+		Train: func(epoch, step int) (train.Batch, error) {
+			return batch(16, rand.New(rand.NewPCG(seed, uint64(epoch*1000+step)))), nil
+		},
+		ValidationSize: 50, ValidationSteps: 2,
+		Validation: func(i int) (train.Batch, error) {
+			return batch(50, rand.New(rand.NewPCG(99, uint64(i)))), nil
+		},
+	}
+}
+
+// values are copies of all parameters' values.
+func values(p *layers.Params) [][]float32 {
+	var out [][]float32
+	for _, q := range p.All() {
+		out = append(out, append([]float32(nil), q.Value.Data().([]float32)...))
+	}
+	return out
+}
+
+func same(a, b [][]float32) bool {
+	for i := range a {
+		for j := range a[i] {
+			if math.Float32bits(a[i][j]) != math.Float32bits(b[i][j]) {
+				return false
+			}
+		}
+	}
+	return len(a) == len(b)
+}
+
+func TestFitLearnsAndKeepsTheBest(t *testing.T) {
+	p := digits(t, 1)
+	var log bytes.Buffer
+	var kept [][]float32
+	r, err := train.Fit(context.Background(), p, train.Config{
+		Patience: 3, MaxEpochs: 200, Solver: train.NewAdamW(0.02), Seed: 1, Log: &log,
+		OnEpoch: func(history []train.Epoch, best bool) error {
+			if best {
+				kept = values(p.Params)
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := r.History[0].ValLoss; r.Best.ValLoss > first/2 {
+		t.Errorf("validation loss went from %v to %v only", first, r.Best.ValLoss)
+	}
+	for _, e := range r.History {
+		if e.ValLoss < r.Best.ValLoss {
+			t.Errorf("epoch %d was better than the best: %+v", e.Epoch, r.Best)
+		}
+	}
+	if !same(kept, values(p.Params)) {
+		t.Error("the parameters left behind aren't the best epoch's")
+	}
+	if !r.StoppedEarly || r.Best.Epoch != len(r.History)-1-3 {
+		t.Errorf("stopped early: %t, best epoch %d of %d", r.StoppedEarly, r.Best.Epoch, len(r.History))
+	}
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != len(r.History)+1 || lines[0] != r.History[0].String() || !strings.HasPrefix(lines[len(lines)-1], "Early stopping at epoch ") {
+		t.Errorf("the log is\n%s", log.String())
+	}
+}
+
+// The best parameters come back also when patience never fired.
+func TestFitRestoresWithoutPatience(t *testing.T) {
+	p := digits(t, 2)
+	solver := train.NewAdamW(0.02)
+	var kept [][]float32
+	r, err := train.Fit(context.Background(), p, train.Config{
+		MaxEpochs: 6, Solver: solver,
+		OnEpoch: func(history []train.Epoch, best bool) error {
+			if best {
+				kept = values(p.Params)
+			}
+			if len(history) == 3 {
+				solver.LearningRate = 3 // ruin it
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.StoppedEarly || len(r.History) != 6 || r.Best.Epoch > 2 {
+		t.Fatalf("the run didn't go as planned: %+v", r)
+	}
+	if !same(kept, values(p.Params)) {
+		t.Error("the parameters left behind aren't the best epoch's")
+	}
+}
+
+func TestFitRepeats(t *testing.T) {
+	run := func() ([]train.Epoch, [][]float32) {
+		p := digits(t, 3)
+		r, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 4, Seed: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.History, values(p.Params)
+	}
+	h1, v1 := run()
+	h2, v2 := run()
+	for i := range h1 {
+		if h1[i] != h2[i] {
+			t.Errorf("epoch %d: %+v and %+v", i, h1[i], h2[i])
+		}
+	}
+	if !same(v1, v2) {
+		t.Error("two runs with one seed left different parameters")
+	}
+}
+
+// A run that is interrupted in the middle of an epoch, and resumed, is the run that never was.
+func TestFitResumes(t *testing.T) {
+	whole := digits(t, 4)
+	want, err := train.Fit(context.Background(), whole, train.Config{MaxEpochs: 6, Seed: 7, Checkpoint: filepath.Join(t.TempDir(), "c")})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	checkpoint := filepath.Join(t.TempDir(), "c")
+	ctx, cancel := context.WithCancel(context.Background())
+	p := digits(t, 4)
+	r, err := train.Fit(ctx, p, train.Config{MaxEpochs: 6, Seed: 7, Checkpoint: checkpoint, OnStep: func(epoch, step int, _ float64) {
+		if epoch == 3 && step == 11 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || len(r.History) != 3 {
+		t.Fatalf("after cancelling: %v, %+v", err, r)
+	}
+
+	p = digits(t, 8) // other initial values, which the checkpoint replaces
+	p.Train = whole.Train
+	got, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 6, Seed: 7, Checkpoint: checkpoint, Resume: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want.History {
+		if want.History[i] != got.History[i] {
+			t.Errorf("epoch %d: %+v, want %+v", i, got.History[i], want.History[i])
+		}
+	}
+	if got.Best != want.Best || !same(values(p.Params), values(whole.Params)) {
+		t.Error("the resumed run left other parameters")
+	}
+}
+
+func TestFitFinished(t *testing.T) {
+	checkpoint := filepath.Join(t.TempDir(), "c")
+	c := train.Config{MaxEpochs: 2, Checkpoint: checkpoint}
+	p := digits(t, 4)
+	if _, err := train.Fit(context.Background(), p, c); err != nil {
+		t.Fatal(err)
+	}
+	want := values(p.Params)
+	c.Resume = true
+	p = digits(t, 4)
+	r, err := train.Fit(context.Background(), p, c)
+	if err != nil || len(r.History) != 2 || !same(want, values(p.Params)) {
+		t.Errorf("resuming a run that was done: %v, %+v", err, r)
+	}
+}
+
+func TestFitDamagedCheckpoint(t *testing.T) {
+	checkpoint := filepath.Join(t.TempDir(), "c")
+	c := train.Config{MaxEpochs: 1, Checkpoint: checkpoint}
+	if _, err := train.Fit(context.Background(), digits(t, 4), c); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Resume = true
+	for name, content := range map[string][]byte{
+		"empty":     nil,
+		"cut short": whole[:len(whole)/2],
+		"one byte":  whole[:len(whole)-1],
+		"no state":  bytes.Replace(whole, []byte("heed.state"), []byte("heed.stale"), 1),
+		"garbage":   bytes.Repeat([]byte{0xff}, 100),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(checkpoint, content, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			p := digits(t, 4)
+			before := values(p.Params)
+			_, err := train.Fit(context.Background(), p, c)
+			if err == nil || !strings.Contains(err.Error(), checkpoint) {
+				t.Errorf("the error should name the file: %v", err)
+			}
+			if !same(before, values(p.Params)) {
+				t.Error("a checkpoint that can't be read changed the parameters")
+			}
+		})
+	}
+	os.Remove(checkpoint)
+	if _, err := train.Fit(context.Background(), digits(t, 4), c); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing checkpoint: %v", err)
+	}
+}
+
+func TestFitNotFinite(t *testing.T) {
+	nan := float32(math.NaN())
+	t.Run("training", func(t *testing.T) {
+		p := digits(t, 1)
+		good := p.Train
+		p.Train = func(epoch, step int) (train.Batch, error) {
+			b, err := good(epoch, step)
+			if epoch == 1 && step == 7 {
+				b.Values[0].Data().([]float32)[5] = nan
+			}
+			return b, err
+		}
+		r, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 3})
+		var e *train.NonFiniteError
+		if !errors.As(err, &e) || e.Epoch != 1 || e.Step != 7 || e.Validation {
+			t.Fatalf("got %v", err)
+		}
+		if len(r.History) != 1 {
+			t.Errorf("the history has %d epochs, want the one that was done", len(r.History))
+		}
+		for _, v := range values(p.Params) {
+			for _, x := range v {
+				if x != x {
+					t.Fatal("a NaN got into the parameters")
+				}
+			}
+		}
+	})
+	t.Run("validation", func(t *testing.T) {
+		p := digits(t, 1)
+		good := p.Validation
+		p.Validation = func(i int) (train.Batch, error) {
+			b, err := good(i)
+			if i == 1 {
+				b.Values[0].Data().([]float32)[5] = float32(math.Inf(1))
+			}
+			return b, err
+		}
+		_, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 3})
+		var e *train.NonFiniteError
+		if !errors.As(err, &e) || e.Epoch != 0 || e.Step != 1 || !e.Validation {
+			t.Fatalf("got %v", err)
+		}
+	})
+}
+
+func TestFitErrors(t *testing.T) {
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		change func(*train.Problem, *train.Config)
+		want   string
+	}{
+		"no end":         {func(_ *train.Problem, c *train.Config) { c.MaxEpochs = 0 }, "no end"},
+		"no steps":       {func(p *train.Problem, _ *train.Config) { p.Steps = 0 }, "Steps 0"},
+		"no loss":        {func(p *train.Problem, _ *train.Config) { p.Loss = nil }, "needs Params, Loss"},
+		"resume nothing": {func(_ *train.Problem, c *train.Config) { c.Resume = true }, "Checkpoint"},
+		"checkpoint of another solver": {func(_ *train.Problem, c *train.Config) {
+			c.Checkpoint, c.Solver = "x", G.NewVanillaSolver()
+		}, "*AdamW"},
+		"batch fails": {func(p *train.Problem, _ *train.Config) {
+			p.Train = func(int, int) (train.Batch, error) { return train.Batch{}, broken }
+		}, "broken"},
+		"too few values": {func(p *train.Problem, _ *train.Config) {
+			p.Train = func(int, int) (train.Batch, error) { return train.Batch{}, nil }
+		}, "2 inputs, the batch 0 values"},
+		"wrong shape": {func(p *train.Problem, _ *train.Config) {
+			p.Validation = func(int) (train.Batch, error) {
+				x := tensor.New(tensor.WithShape(3, 4), tensor.Of(tensor.Float32))
+				return train.Batch{Values: []*tensor.Dense{x, x}}, nil
+			}
+		}, `input "x" must be float32 of shape (50, 4), got float32 of shape (3, 4)`},
+		"callback fails": {func(_ *train.Problem, c *train.Config) {
+			c.OnEpoch = func([]train.Epoch, bool) error { return broken }
+		}, "broken"},
+		"folder missing": {func(_ *train.Problem, c *train.Config) {
+			c.Checkpoint = filepath.Join(t.TempDir(), "missing", "c")
+		}, "missing"},
+		"a loss of no parameters": {func(p *train.Problem, _ *train.Config) {
+			p.Loss = func(_ *layers.Build, g *G.ExprGraph, _ int) (*G.Node, G.Nodes, error) {
+				x := G.NewScalar(g, tensor.Float32, G.WithName("x"))
+				return x, G.Nodes{x}, nil
+			}
+		}, "no parameter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, config := digits(t, 1), train.Config{MaxEpochs: 1}
+			c.change(&p, &config)
+			_, err := train.Fit(context.Background(), p, config)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want it to say %q", err, c.want)
+			}
+		})
+	}
+}
+
+// Any of Gorgonia's solvers will do.
+func TestFitGorgoniaSolver(t *testing.T) {
+	r, err := train.Fit(context.Background(), digits(t, 1), train.Config{MaxEpochs: 8, Solver: G.NewAdamSolver(G.WithLearnRate(0.02))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := r.History[0].ValLoss; r.Best.ValLoss > first*0.8 {
+		t.Errorf("validation loss went from %v to %v only", first, r.Best.ValLoss)
+	}
+}

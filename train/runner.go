@@ -1,0 +1,101 @@
+package train
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// runner is a graph of a Problem's loss, with its machine.
+type runner struct {
+	inputs     G.Nodes
+	learnables G.Nodes       // the parameters, in a training graph
+	model      []G.ValueGrad // the same, for a solver
+	loss       G.Value       // read by the machine
+	vm         G.VM
+}
+
+// newRunner builds the loss for batches of a size and, in a training graph, its gradients.
+func newRunner(p Problem, b *layers.Build, size int) (r *runner, err error) {
+	defer func() {
+		if x := recover(); x != nil { // Gorgonia's way to say that a graph doesn't compile
+			err = fmt.Errorf("train: building the graph: %v", x)
+		}
+	}()
+	g := G.NewGraph()
+	loss, inputs, err := p.Loss(b, g, size)
+	if err != nil {
+		return nil, fmt.Errorf("train: building the graph: %w", err)
+	}
+	if loss == nil || !loss.IsScalar() {
+		return nil, fmt.Errorf("train: the loss must be a scalar node, got %v", loss)
+	}
+	r = &runner{inputs: inputs}
+	G.Read(loss, &r.loss)
+	var opts []G.VMOpt
+	if b.Mode == layers.Training {
+		r.learnables = b.Learnables()
+		if len(r.learnables) == 0 {
+			return nil, fmt.Errorf("train: the loss depends on no parameter: bind them with the Build that Loss is given")
+		}
+		if _, err := G.Grad(loss, r.learnables...); err != nil {
+			return nil, fmt.Errorf("train: taking the gradient: %w", err)
+		}
+		opts = append(opts, G.BindDualValues(r.learnables...))
+		r.model = G.NodesToValueGrads(r.learnables)
+	}
+	if err := distinct(g); err != nil {
+		return nil, err
+	}
+	r.vm = G.NewTapeMachine(g, opts...)
+	return r, nil
+}
+
+// distinct checks that no two nodes of a graph share a hash: compiling would take one for the other.
+func distinct(g *G.ExprGraph) error {
+	seen := map[uint32]*G.Node{}
+	for _, n := range g.AllNodes() {
+		if other := seen[n.Hashcode()]; other != nil {
+			return fmt.Errorf("train: Gorgonia can't tell node %v from node %v, whose hashes are equal: give a parameter or an input another name", n, other)
+		}
+		seen[n.Hashcode()] = n
+	}
+	return nil
+}
+
+// run feeds the graph a batch and returns the loss.
+func (r *runner) run(batch Batch) (float64, error) {
+	if len(batch.Values) != len(r.inputs) {
+		return 0, fmt.Errorf("the graph has %d inputs, the batch %d values", len(r.inputs), len(batch.Values))
+	}
+	for i, v := range batch.Values {
+		n := r.inputs[i]
+		if v == nil || v.Dtype() != n.Dtype() || !v.Shape().Eq(n.Shape()) {
+			return 0, fmt.Errorf("input %q must be %v of shape %v, got %v", n.Name(), n.Dtype(), n.Shape(), describe(v))
+		}
+		if err := G.Let(n, v); err != nil {
+			return 0, err
+		}
+	}
+	r.vm.Reset()
+	if err := r.vm.RunAll(); err != nil {
+		return 0, err
+	}
+	switch x := r.loss.Data().(type) {
+	case float32:
+		return float64(x), nil
+	case float64:
+		return x, nil
+	}
+	return 0, fmt.Errorf("the loss must be a float32 or float64, got %T", r.loss.Data())
+}
+
+func describe(v *tensor.Dense) string {
+	if v == nil {
+		return "nil"
+	}
+	return fmt.Sprintf("%v of shape %v", v.Dtype(), v.Shape())
+}
