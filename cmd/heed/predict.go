@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newPredict() *cobra.Command {
+	return &cobra.Command{
+		Use:   "predict DIR INPUT...",
+		Short: "Answer inputs with a trained model",
+		Long: `Answer each input, a line each: the sequence that the model makes of it or, for a text model, the
+character that it finds most likely to follow.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return usagef("heed predict takes a run folder and one or more inputs: heed predict DIR INPUT...")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := openRun(args[0], "")
+			if err != nil {
+				return err
+			}
+			defer e.close()
+			// All inputs are answered before the first is printed: a wrong one leaves no half of the output.
+			var answers []string
+			for _, input := range args[1:] {
+				answer, err := e.predict(input)
+				if err != nil {
+					return fmt.Errorf("%q: %w", input, err)
+				}
+				answers = append(answers, answer)
+			}
+			for _, answer := range answers {
+				fmt.Fprintln(cmd.OutOrStdout(), answer)
+			}
+			return nil
+		},
+	}
+}
