@@ -1,0 +1,68 @@
+// Crossattention shows one sequence attending to another: the queries come from the first, keys and values from the second,
+//
+//	softmax((X·W_qᵀ)·(Y·W_kᵀ)ᵀ/√d)·(Y·W_vᵀ)
+//
+// as in the last part of the notebook "Self Attention Mechanism": 5 tokens ask 10 others. The weights have a row for every
+// query and a column for every key; the output has a row for every query. The notebook draws its inputs at random and prints
+// the shapes alone, so these numbers are this program's own, from a seed.
+package main
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"os"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/layers"
+)
+
+func main() {
+	if err := run(os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(w io.Writer) error {
+	s, _, err := attend()
+	if err != nil {
+		return err
+	}
+	weights, sum := s.Get("Attention Weights"), s.Get("Weighted Sum")
+	s.Print(w)
+	fmt.Fprintf(w, "Attention Weights Shape: %v\n", weights.Shape()[2:]) // of (1, 1, 5, 10): batch and heads in front
+	fmt.Fprintf(w, "Weighted Sum Shape: %v\n", sum.Shape())
+	return nil
+}
+
+// attend also returns the layer, for its weights.
+func attend() (*notebook.Stages, *layers.MultiHeadAttention, error) {
+	const T, S, D = 5, 10, 16 // queries, keys, width of both sequences
+	p, err := layers.NewParams(tensor.Float64, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err := layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{
+		Dim:      D,
+		KeyInput: D, // could be another width than Dim
+		Heads:    1, NoBias: true, NoOutput: true,
+	}) // drawn by XavierUniform: at this width weights of variance 1, as the notebook's, leave each query nearly one key
+	if err != nil {
+		return nil, nil, err
+	}
+
+	g := G.NewGraph()
+	first := notebook.Input(g, "sequence 1", notebook.Randn(1, T, D))
+	second := notebook.Input(g, "sequence 2", notebook.Randn(2, S, D))
+	out, weights, err := a.ForwardWeights(&layers.Build{}, first, second, second, layers.Mask{}) // (T, D) and (1, 1, T, S)
+	if err != nil {
+		return nil, nil, err
+	}
+	var s notebook.Stages
+	s.Add("Attention Weights", weights)
+	s.Add("Weighted Sum", out)
+	return &s, a, s.Run()
+}

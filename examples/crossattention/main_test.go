@@ -1,0 +1,64 @@
+package main
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/layers"
+)
+
+func TestRun(t *testing.T) {
+	var b strings.Builder
+	if err := run(&b); err != nil {
+		t.Fatal(err)
+	}
+	// The two lines that the notebook prints.
+	if want := "Attention Weights Shape: (5, 10)\nWeighted Sum Shape: (5, 16)\n"; !strings.HasSuffix(b.String(), want) {
+		t.Errorf("the output doesn't end in\n%s\nbut is\n%s", want, &b)
+	}
+}
+
+// The notebook's steps one by one, queries of sequence 1, keys and values of sequence 2, come to the same.
+func TestSteps(t *testing.T) {
+	got, a, err := attend()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := G.NewGraph()
+	first := notebook.Input(g, "sequence 1", notebook.Randn(1, 5, 16))
+	second := notebook.Input(g, "sequence 2", notebook.Randn(2, 10, 16))
+	project := func(name string, x *G.Node, l *layers.Linear) *G.Node {
+		return G.Must(G.Mul(x, G.Must(G.Transpose(notebook.Input(g, name, l.Weight.Value)))))
+	}
+	out, weights, err := layers.ScaledDotProduct(&layers.Build{},
+		project("w_q", first, a.Query), project("w_k", second, a.Key), project("w_v", second, a.Value), layers.AttentionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want notebook.Stages
+	want.Add("Attention Weights", weights)
+	want.Add("Weighted Sum", out)
+	if err := want.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for _, stage := range []string{"Attention Weights", "Weighted Sum"} {
+		for i, w := range want.Values(stage) {
+			if g := got.Values(stage)[i]; math.Abs(g-w) > 1e-12 {
+				t.Errorf("%s: number %d is %v, want %v", stage, i, g, w)
+			}
+		}
+	}
+	for row := range 5 {
+		sum := 0.0
+		for _, w := range got.Values("Attention Weights")[row*10:][:10] {
+			sum += w
+		}
+		if math.Abs(sum-1) > 1e-12 {
+			t.Errorf("the weights of query %d sum to %v, not 1", row, sum)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+// Embed shows attention inside a program that is Gorgonia's otherwise: its own graph, gorgonia.Grad, tape machine and solver.
+//
+// What it learns is to look something up. Six letters are stored at six positions; a query names a position, and the answer
+// is the letter there. The query asks, the letters with their positions answer,
+//
+//	logits = MultiHeadAttention(query, letters + positions, letters)·W_outᵀ + b_out
+//
+// which takes that the attention finds the position that was asked for. In the end the weights show that it does.
+package main
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"os"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/layers"
+)
+
+const (
+	letters = "abcdefgh"
+	S       = 6  // positions
+	D       = 16 // width
+)
+
+func main() {
+	if err := run(os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(w io.Writer) error {
+	m, err := newModel()
+	if err != nil {
+		return err
+	}
+	if _, err := m.fit(w, 300); err != nil {
+		return err
+	}
+	stored := []int{2, 0, 5, 3, 7, 0}
+	predicted, weights, err := m.lookUp(stored)
+	if err != nil {
+		return err
+	}
+	rows, columns := make([]string, S), make([]string, S)
+	right := 0
+	for i, l := range stored {
+		rows[i] = fmt.Sprintf("position %d? %c", i, letters[predicted[i]])
+		columns[i] = fmt.Sprintf("%d: %c", i, letters[l])
+		if predicted[i] == l {
+			right++
+		}
+	}
+	fmt.Fprintf(w, "\n%d of %d right. Each query's answer, and what it attended to:\n", right, S)
+	notebook.Table(w, rows, columns, weights)
+	return nil
+}
+
+// fit trains on random questions, and returns the loss of every step.
+func (m *model) fit(w io.Writer, steps int) ([]float64, error) {
+	const batch = 32
+	g := G.NewGraph()
+	in := newInputs(g, batch)
+	targets := G.NewMatrix(g, tensor.Int, G.WithShape(batch, 1), G.WithName("targets"))
+
+	b := &layers.Build{Mode: layers.Training}
+	logits, _, err := m.forward(b, in) // (B, 1, V)
+	if err != nil {
+		return nil, err
+	}
+	loss, err := layers.CrossEntropy(logits, targets)
+	if err != nil {
+		return nil, err
+	}
+	var lossValue G.Value
+	G.Read(loss, &lossValue)
+
+	learnables := b.Learnables() // W_q, W_k, W_v and W_o among them
+	if _, err := G.Grad(loss, learnables...); err != nil {
+		return nil, err
+	}
+	vm := G.NewTapeMachine(g, G.BindDualValues(learnables...))
+	defer vm.Close()
+	solver := G.NewAdamSolver(G.WithLearnRate(0.003))
+
+	rng := rand.New(rand.NewPCG(1, 0))
+	losses := make([]float64, steps)
+	for step := range losses {
+		stored, asked, answers := questions(rng, batch)
+		for node, ids := range map[*G.Node][]int{in.stored: stored, in.asked: asked, targets: answers} {
+			if err := G.Let(node, tensor.New(tensor.WithShape(node.Shape()...), tensor.WithBacking(ids))); err != nil {
+				return nil, err
+			}
+		}
+		if err := vm.RunAll(); err != nil {
+			return nil, err
+		}
+		losses[step] = lossValue.Data().(float64)
+		if err := solver.Step(G.NodesToValueGrads(learnables)); err != nil {
+			return nil, err
+		}
+		vm.Reset()
+		if step%30 == 0 || step == steps-1 {
+			fmt.Fprintf(w, "Step %3d: loss %.4f\n", step, losses[step])
+		}
+	}
+	return losses, nil
+}
+
+// lookUp asks for every position of one memory, in a graph of its own over the same parameters: another batch size, and for
+// evaluation. The weights are (S, S): a row for each question.
+func (m *model) lookUp(stored []int) (predicted []int, weights *tensor.Dense, err error) {
+	g := G.NewGraph()
+	in := newInputs(g, S)
+	logits, attended, err := m.forward(&layers.Build{}, in)
+	if err != nil {
+		return nil, nil, err
+	}
+	var repeated, asked []int
+	for i := range S {
+		repeated, asked = append(repeated, stored...), append(asked, i)
+	}
+	for node, ids := range map[*G.Node][]int{in.stored: repeated, in.asked: asked} {
+		if err := G.Let(node, tensor.New(tensor.WithShape(node.Shape()...), tensor.WithBacking(ids))); err != nil {
+			return nil, nil, err
+		}
+	}
+	var s notebook.Stages
+	s.Add("logits", logits)
+	s.Add("weights", attended) // (S, 1, 1, S)
+	if err := s.Run(); err != nil {
+		return nil, nil, err
+	}
+	best, err := s.Get("logits").Argmax(2)
+	if err != nil {
+		return nil, nil, err
+	}
+	return best.Data().([]int), s.Get("weights"), nil
+}

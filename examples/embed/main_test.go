@@ -1,0 +1,59 @@
+package main
+
+import (
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains to the end")
+	}
+	var b strings.Builder
+	if err := run(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Step   0: loss 2.", "Step 299: loss 0.0", "6 of 6 right.", "position 2? f"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the output lacks %q in\n%s", want, &b)
+		}
+	}
+}
+
+// The loss starts near that of guessing, ln 8 = 2.08, and falls; what is attended to is what was asked for.
+func TestLearns(t *testing.T) {
+	steps := 300
+	if testing.Short() {
+		steps = 150
+	}
+	m, err := newModel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	losses, err := m.fit(io.Discard, steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := losses[0]; math.Abs(first-math.Log(8)) > 0.5 {
+		t.Errorf("the first loss is %v, want about %v", first, math.Log(8))
+	}
+	if last := losses[steps-1]; last > 0.5 {
+		t.Errorf("the last loss is %v", last)
+	}
+	stored := []int{0, 7, 1, 6, 2, 5} // a memory of the test's own
+	predicted, weights, err := m.lookUp(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(predicted, stored) {
+		t.Errorf("predicted %v, stored %v", predicted, stored)
+	}
+	for i := range S {
+		if got := weights.Data().([]float64)[i*S+i]; got < 0.6 {
+			t.Errorf("asked for position %d it attends there by %v, want 0.6 at least", i, got)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"math/rand/v2"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// model is what is learned.
+type model struct {
+	letters   *layers.Embedding          // a row for each letter
+	asked     *layers.Embedding          // a row for each position, as a query names it
+	positions *layers.LearnedPositions   // a row for each position, as it is stored
+	attention *layers.MultiHeadAttention // one head, so that there is one table to look at
+	out       *layers.Linear
+}
+
+func newModel() (*model, error) {
+	p, err := layers.NewParams(tensor.Float64, 1)
+	if err != nil {
+		return nil, err
+	}
+	m := &model{}
+	if m.letters, err = layers.NewEmbedding(p.Scope("letters"), layers.EmbeddingConfig{Vocab: len(letters), Dim: D}); err != nil {
+		return nil, err
+	}
+	if m.asked, err = layers.NewEmbedding(p.Scope("asked"), layers.EmbeddingConfig{Vocab: S, Dim: D}); err != nil {
+		return nil, err
+	}
+	if m.positions, err = layers.NewLearnedPositions(p.Scope("positions"), layers.LearnedPositionsConfig{MaxLen: S, Dim: D}); err != nil {
+		return nil, err
+	}
+	if m.attention, err = layers.NewMultiHeadAttention(p.Scope("attention"), layers.MultiHeadConfig{Dim: D}); err != nil {
+		return nil, err
+	}
+	m.out, err = layers.NewLinear(p.Scope("out"), layers.LinearConfig{In: D, Out: len(letters)})
+	return m, err
+}
+
+// inputs are the questions of a batch.
+type inputs struct {
+	stored *G.Node // (B, S): the letter at each position
+	asked  *G.Node // (B, 1): the position asked for
+}
+
+func newInputs(g *G.ExprGraph, batch int) inputs {
+	return inputs{
+		stored: G.NewMatrix(g, tensor.Int, G.WithShape(batch, S), G.WithName("stored")),
+		asked:  G.NewMatrix(g, tensor.Int, G.WithShape(batch, 1), G.WithName("asked")),
+	}
+}
+
+// forward adds the model to the graph of its inputs: logits of shape (B, 1, V), attention weights of shape (B, 1, 1, S).
+func (m *model) forward(b *layers.Build, in inputs) (logits, weights *G.Node, err error) {
+	query, err := m.asked.Forward(b, in.asked) // (B, 1) -> (B, 1, D)
+	if err != nil {
+		return nil, nil, err
+	}
+	values, err := m.letters.Forward(b, in.stored) // (B, S) -> (B, S, D)
+	if err != nil {
+		return nil, nil, err
+	}
+	keys, err := m.positions.Forward(b, values) // (B, S, D)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, weights, err := m.attention.ForwardWeights(b, query, keys, values, layers.Mask{}) // (B, 1, D)
+	if err != nil {
+		return nil, nil, err
+	}
+	logits, err = m.out.Forward(b, found) // (B, 1, D) x (V, D)ᵀ -> (B, 1, V)
+	return logits, weights, err
+}
+
+// questions draws a batch: what is stored, what is asked, and the answers.
+func questions(rng *rand.Rand, batch int) (stored, asked, answers []int) {
+	for range batch {
+		p := rng.IntN(S)
+		asked = append(asked, p)
+		memory := make([]int, S)
+		for i := range memory {
+			memory[i] = rng.IntN(len(letters))
+		}
+		stored = append(stored, memory...)
+		answers = append(answers, memory[p])
+	}
+	return stored, asked, answers
+}

@@ -1,0 +1,138 @@
+package notebook
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gorgonia.org/tensor"
+)
+
+const (
+	decimals  = 8  // numpy's precision
+	lineWidth = 75 // numpy's
+)
+
+// Print writes a name and what numpy prints of a float64 tensor: brackets for every axis, 8 decimals at most, columns
+// aligned. Axes of 1 in front of a matrix are left out. A scalar goes on the line of its name, with every digit.
+func Print(w io.Writer, name string, t *tensor.Dense) {
+	if t.IsScalar() {
+		fmt.Fprintf(w, "%s: %v\n", name, t.ScalarValue())
+		return
+	}
+	shape := t.Shape()
+	for len(shape) > 2 && shape[0] == 1 {
+		shape = shape[1:]
+	}
+	fmt.Fprintf(w, "%s\n%s\n", name, Format(t.Data().([]float64), shape...))
+}
+
+// Format is what numpy prints of an array of the given shape.
+func Format(values []float64, shape ...int) string {
+	var b strings.Builder
+	array(&b, cells(values), shape, 0)
+	return b.String()
+}
+
+// array writes the cells of one axis, and of those inside it, at a depth of so many brackets.
+func array(b *strings.Builder, cells []string, shape []int, depth int) {
+	b.WriteByte('[')
+	if len(shape) == 1 {
+		line := ""
+		for i, c := range cells {
+			// Every axis leaves room for the bracket that closes it.
+			if i > 0 && depth+1+len(line)+1+len(c) > lineWidth-depth-1 {
+				b.WriteString(strings.TrimRight(line, " ") + "\n" + strings.Repeat(" ", depth+1))
+				line = ""
+			} else if i > 0 {
+				line += " "
+			}
+			line += c
+		}
+		b.WriteString(line)
+	} else {
+		n := len(cells) / shape[0]
+		for i := range shape[0] {
+			if i > 0 {
+				b.WriteString(strings.Repeat("\n", len(shape)-1) + strings.Repeat(" ", depth+1))
+			}
+			array(b, cells[i*n:(i+1)*n], shape[1:], depth+1)
+		}
+	}
+	b.WriteByte(']')
+}
+
+// cells formats every value to one width. As numpy does, it drops zeros that no number needs, and takes to powers of ten
+// where the largest number is 1000 times the smallest, or the smallest below 1/10000.
+func cells(values []float64) []string {
+	least, most := math.Inf(1), 0.0
+	for _, v := range values {
+		if a := math.Abs(v); a > 0 && !math.IsInf(a, 0) {
+			least, most = min(least, a), max(most, a)
+		}
+	}
+	power := most > 0 && (most >= 1e8 || least < 1e-4 || most/least > 1000)
+	out := make([]string, len(values))
+	whole, part := 0, 0 // the most digits before and after the point
+	for i, v := range values {
+		switch {
+		case math.IsInf(v, 0):
+			out[i] = strings.TrimPrefix(strings.ToLower(strconv.FormatFloat(v, 'f', -1, 64)), "+")
+			continue
+		case power:
+			mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', decimals, 64), "e")
+			out[i] = trimZeros(mantissa) + "e" + exponent
+		default:
+			out[i] = trimZeros(strconv.FormatFloat(v, 'f', decimals, 64))
+		}
+		before, after, _ := strings.Cut(out[i], ".")
+		after, _, _ = strings.Cut(after, "e")
+		whole, part = max(whole, len(before)), max(part, len(after))
+	}
+	width := 0
+	for i, v := range values {
+		before, after, pointed := strings.Cut(out[i], ".")
+		switch {
+		case !pointed:
+		case power:
+			out[i] = strings.Repeat(" ", whole-len(before)) + strconv.FormatFloat(v, 'e', part, 64)
+		default:
+			out[i] = strings.Repeat(" ", whole-len(before)) + out[i] + strings.Repeat(" ", part-len(after))
+		}
+		width = max(width, len(out[i]))
+	}
+	for i := range out {
+		out[i] = strings.Repeat(" ", width-len(out[i])) + out[i]
+	}
+	return out
+}
+
+// trimZeros drops the zeros at the end of a number, but not its point.
+func trimZeros(s string) string { return strings.TrimRight(s, "0") }
+
+// Table writes a matrix with a label for every row and every column, to two decimals.
+func Table(w io.Writer, rows, columns []string, t *tensor.Dense) {
+	first, width := 0, 4 // as in 0.12
+	for _, r := range rows {
+		first = max(first, utf8.RuneCountInString(r))
+	}
+	for _, c := range columns {
+		width = max(width, utf8.RuneCountInString(c))
+	}
+	fmt.Fprintf(w, "%*s", first, "")
+	for _, c := range columns {
+		fmt.Fprintf(w, "  %*s", width, c)
+	}
+	fmt.Fprintln(w)
+	values := t.Data().([]float64)
+	for i, r := range rows {
+		fmt.Fprintf(w, "%-*s", first, r)
+		for j := range columns {
+			fmt.Fprintf(w, "  %*.2f", width, values[i*len(columns)+j])
+		}
+		fmt.Fprintln(w)
+	}
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/examples/internal/golden"
+	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/layers"
+)
+
+// The printed scores are rounded to 9 digits, so are 5e-11 off at most, and a weight moves by half of that at most.
+const movedWeights = 2.5e-11
+
+func TestNotebook(t *testing.T) {
+	s, err := attendScores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "attention weights", s.Values("Attention Weights"), printedWeights, movedWeights)
+}
+
+// Of the sixth row eight scores are printed, and all weights. The softmax over eight of the keys is that over all ten,
+// divided by what the eight have of it.
+func TestBrokenRow(t *testing.T) {
+	const keys = 8
+	scores := notebook.Printed(`-5.40705112e-03 -5.40705112e-03  6.90545702e-03 -9.45911361e-03
+		1.62412810e-02  3.04873908e-04 -1.08263818e-02 -6.13013830e-03`, 1, keys)
+	printed, err := notebook.Numbers("0.09944609 0.09944609 0.10067809 0.09904394 0.1016224  0.10001574 0.09890862 0.09937421")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := G.NewGraph()
+	eye := notebook.Input(g, "I", notebook.Eye(keys))
+	_, weights, err := layers.ScaledDotProduct(&layers.Build{}, notebook.Input(g, "scores", scores), eye, eye,
+		layers.AttentionOptions{Scale: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s notebook.Stages
+	s.Add("weights", weights)
+	if err := s.Run(); err != nil {
+		t.Fatal(err)
+	}
+	share := 0.0
+	for _, w := range printed {
+		share += w
+	}
+	for i, got := range s.Values("weights") {
+		// Half a unit of the 8th decimal, and as much again for the sum of the printed weights.
+		if math.Abs(got*share-printed[i]) > 1e-8 {
+			t.Errorf("weight %d is %v, printed as %v", i, got*share, printed[i])
+		}
+	}
+}
+
+// In the notebook as here the second token is the first again: what it asks, what it is asked and what it gets are the same.
+func TestSameToken(t *testing.T) {
+	s, err := oneHead()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stage := range []string{"embeddings", "Q", "K", "V", "Attention Weights", "Weighted Sum"} {
+		v := s.Values(stage)
+		n := len(v) / tokens
+		if !slices.Equal(v[:n], v[n:2*n]) {
+			t.Errorf("%s: row 0 is %v, row 1 %v", stage, v[:n], v[n:2*n])
+		}
+	}
+	for i, row := 0, s.Values("Attention Weights"); i < len(row); i += tokens {
+		if row[i] != row[i+1] {
+			t.Errorf("row %d gives %v to token 0, %v to token 1", i/tokens, row[i], row[i+1])
+		}
+	}
+}
+
+// Each of the three heads does what one head does that has its weights.
+func TestHeads(t *testing.T) {
+	s, err := threeHeads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var split [3]*tensor.Dense // queries, keys, values: (H, T, attentionDim)
+	for i, name := range []string{"Queries", "Keys", "Values"} {
+		if split[i], err = splitHeads(s.Get(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const perHead, perWeight = tokens * attentionDim, attentionDim * embedDim
+	for h := range heads {
+		g := G.NewGraph()
+		x := notebook.Input(g, "embeddings", s.Get("embeddings"))
+		var qkv [3]*G.Node
+		var want notebook.Stages
+		for i, name := range []string{"w_q", "w_k", "w_v"} {
+			w := headWeights()[i].Data().([]float64)[h*perWeight:][:perWeight]
+			qkv[i] = G.Must(G.Mul(x, G.Must(G.Transpose(notebook.Input(g, name, notebook.Matrix(attentionDim, embedDim, w...))))))
+			want.Add(name, qkv[i])
+		}
+		sum, weights, err := layers.ScaledDotProduct(&layers.Build{}, qkv[0], qkv[1], qkv[2], layers.AttentionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Add("weights", weights)
+		want.Add("sum", sum)
+		if err := want.Run(); err != nil {
+			t.Fatal(err)
+		}
+		for i, name := range []string{"w_q", "w_k", "w_v"} {
+			near(t, name, split[i].Data().([]float64)[h*perHead:][:perHead], want.Values(name))
+		}
+		near(t, "weights", s.Values("Attention Weights")[h*tokens*tokens:][:tokens*tokens], want.Values("weights"))
+		sums, err := splitHeads(s.Get("Weighted Sum"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "weighted sum", sums.Data().([]float64)[h*perHead:][:perHead], want.Values("sum"))
+	}
+}
+
+func near(t *testing.T, what string, got, want []float64) {
+	t.Helper()
+	if !slices.EqualFunc(got, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-13 }) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+func TestRun(t *testing.T) {
+	var b strings.Builder
+	if err := run(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		printedWeights,
+		"embed_size: 16\n",
+		"w_q Shape : (16, 16)\n", "w_k Shape : (16, 16)\n", "w_v Shape : (16, 16)\n",
+		"Q Shape : (10, 16)\n", "K Shape : (10, 16)\n", "V Shape : (10, 16)\n",
+		"Queries Shape : (3, 10, 16)\n", "Keys Shape : (3, 10, 16)\n", "Values Shape : (3, 10, 16)\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the output lacks\n%s\nin\n%s", want, &b)
+		}
+	}
+}
+
+// What the notebook prints, to the fifth row.
+const printedWeights = `[[0.10018203 0.10018203 0.10171522 0.10087036 0.10181357 0.09829996
+  0.09794514 0.09995615 0.09959892 0.09943663]
+ [0.10018203 0.10018203 0.10171522 0.10087036 0.10181357 0.09829996
+  0.09794514 0.09995615 0.09959892 0.09943663]
+ [0.09914789 0.09914789 0.10216358 0.09801994 0.10261368 0.09983613
+  0.09853723 0.09933786 0.10073726 0.10045854]
+ [0.10235127 0.10235127 0.09926737 0.09938413 0.09944074 0.09928966
+  0.10014188 0.09905381 0.09984784 0.09887203]
+ [0.09866501 0.09866501 0.10186643 0.09838492 0.10211892 0.09962127
+  0.09867124 0.09899651 0.10174363 0.10126705]]`

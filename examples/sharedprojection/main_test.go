@@ -1,0 +1,137 @@
+package main
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/examples/internal/golden"
+	"github.com/heed-go/heed/examples/internal/notebook"
+)
+
+// What the rounding of the printed inputs to 8 decimals, so by 5e-9 at most, can move the results by. A sum of 4 products
+// x·w moves by 5e-9·Σ(|x|+|w|) at most, 2.7e-8 here, and by half of that as errors mostly cancel. A softmax weight moves by
+// half of what its scores do at most.
+const (
+	movedProjection = 1.3e-8
+	movedWeights    = 5e-9 / 2.4 / 2
+)
+
+func TestNotebook(t *testing.T) {
+	right, _, err := attend()
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "queries", right.Values("Query vectors"), printedQ, movedProjection)
+	golden.Check(t, "keys", right.Values("Key vectors"), printedQ, movedProjection) // the notebook prints the same again
+	golden.Check(t, "values", right.Values("Value vectors"), printedV, movedProjection)
+
+	earlier, err := attendScores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "attention weights", earlier.Values("Attention weights"), printedWeights, movedWeights)
+}
+
+// The notebook's cells were run out of order: these of its numbers don't agree with each other.
+func TestNotebookDisagrees(t *testing.T) {
+	right, _, err := attend()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores, err := notebook.Numbers(printedScores)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range right.Values("Similarity scores") {
+		if math.Abs(got-scores[i]) < 0.5 {
+			t.Errorf("score %d of the printed Q and K is %v, and was printed as %v, by another run", i, got, scores[i])
+		}
+	}
+	// A context vector is a mean of the values, so that each of its numbers lies between the least and the greatest of the
+	// column. The printed ones don't, in every row of columns 0, 2 and 3.
+	context, err := notebook.Numbers(printedContext)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, got := right.Values("Value vectors"), right.Values("Context vectors")
+	for column := range dV {
+		least, most := min(v[column], v[dV+column], v[2*dV+column]), max(v[column], v[dV+column], v[2*dV+column])
+		for i := column; i < n*dV; i += dV {
+			if got[i] < least || got[i] > most {
+				t.Errorf("context number %d is %v, outside the values' %v to %v", i, got[i], least, most)
+			}
+			if possible := context[i] >= least && context[i] <= most; possible != (column == 1 || column == 4) {
+				t.Errorf("context number %d is printed as %v, with values of %v to %v", i, context[i], least, most)
+			}
+		}
+	}
+}
+
+// What is right for the printed tokens, computed by itself with plain sums in double precision.
+func TestRight(t *testing.T) {
+	right, learned, err := attend()
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "scores", right.Values("Similarity scores"), rightScores, 0)
+	golden.Check(t, "attention weights", right.Values("Attention weights"), rightWeights, 0)
+	golden.Check(t, "context vectors", right.Values("Context vectors"), rightContext, 0)
+
+	if got := strings.Join(learned, " "); got != "query.weight value.weight" {
+		t.Errorf("the graph learns %q, want queries and keys to share one weight", got)
+	}
+	s := right.Values("Similarity scores")
+	for i := range n {
+		for j := range i {
+			if math.Abs(s[i*n+j]-s[j*n+i]) > 1e-14 {
+				t.Errorf("with W_q = W_k the scores are symmetric, got %v and %v at (%d, %d)", s[i*n+j], s[j*n+i], i, j)
+			}
+		}
+	}
+}
+
+func TestRun(t *testing.T) {
+	var b strings.Builder
+	if err := run(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{printedX, printedScores, printedWeights} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the output lacks\n%s\nin\n%s", want, &b)
+		}
+	}
+}
+
+// What the notebook prints.
+const (
+	printedQ = `[[1.41294625 1.23920219 0.57029209 0.99151971 0.57339029 0.90751846]
+ [1.63282901 1.56916273 1.36922034 1.17829769 0.68379961 1.06588145]
+ [1.00517413 1.06195371 1.05585209 0.60009606 0.57234251 0.89114652]]`
+
+	printedV = `[[0.64190468 0.93014723 0.45922777 0.56026456 1.04996474]
+ [0.8242946  1.24639735 0.28266546 0.57373595 1.7907339 ]
+ [0.52837434 1.06156653 0.22947264 0.27564264 1.25204546]]`
+
+	printedWeights = `[[0.50805787 0.22669918 0.26524295]
+ [0.40828812 0.30192217 0.28978971]
+ [0.43497103 0.26386552 0.30116346]]`
+
+	printedContext = `[[1.35183866 1.20284683 0.68933144 1.02996614 1.47134148]
+ [1.30738598 1.16640691 0.69458305 1.00196277 1.37074831]
+ [1.32670181 1.17789289 0.69657226 1.0192344  1.40538209]]`
+)
+
+const (
+	rightScores = `[[5.99274977 7.56016158 5.07029108]
+ [7.56016158 9.99523720 6.80166571]
+ [5.07029108 6.80166571 4.73477765]]`
+
+	rightWeights = `[[0.27913669 0.52932086 0.19154244]
+ [0.22542662 0.60917779 0.16539558]
+ [0.25643990 0.51994606 0.22361404]]`
+
+	rightContext = `[[0.71670159 1.12271738 0.32176179 0.51287808 1.48077634]
+ [0.73423515 1.14453594 0.31366944 0.52139583 1.53464812]
+ [0.71135062 1.12396743 0.31604842 0.50362350 1.48031282]]`
+)
