@@ -64,7 +64,7 @@ func ExampleTask_Answer() {
 }
 
 func ExampleLabeler() {
-	task, err := data.Named("add", 0)
+	task, err := data.Named("reverse", 4)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func ExampleLabeler() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	batch, err := labeler.Batch([]string{"12+34", "7+5"}, 2)
+	batch, err := labeler.Batch([]string{"abcd", "ba"}, 2)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -86,8 +86,8 @@ func ExampleLabeler() {
 		fmt.Println(batch.Inputs[row:row+batch.Len], target, answer)
 	}
 	// Output:
-	// [1 2 10 3 4 11] [4 6 11 11 11 11] 46
-	// [7 10 5 11 12 12] [1 2 11 11 -1 -1] 12
+	// [0 1 2 3 26] [3 2 1 0 26] dcba
+	// [1 0 26 27 27] [0 1 26 -1 -1] ab
 }
 
 func ExampleVocab() {

@@ -1,6 +1,9 @@
 package data
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Labeler turns the sources of a task into batches for a model that labels every position, and the labels back into
 // answers.
@@ -8,8 +11,13 @@ import "fmt"
 // A row's input is the symbols of the source, then the end token. Its targets are the symbols of the answer, then the end
 // token at every position left up to that of the input's end. What follows is padding: the pad token, with targets Ignore.
 //
-//	input   7 + 5 ⏎ · ·
-//	target  1 2 ⏎ ⏎
+//	input   l a m p ⏎ · ·
+//	target  p m a l ⏎
+//
+// Sums are laid out in columns, so that digits of one weight always stand in one place:
+//
+//	input   0 7 + 3 5 ⏎
+//	target  0 0 0 4 2 ⏎
 //
 // A symbol's token id is its id in the vocabulary; End and then Pad come after the symbols. Pad is never a target, so a
 // model takes in Tokens ids and chooses among Labels.
@@ -70,6 +78,9 @@ func (l *Labeler) fill(input, target []int, source string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if l.task.columns != nil {
+		source, answer = l.task.columns(source, answer)
+	}
 	in, err := l.vocab.Encode(source)
 	if err != nil {
 		return 0, err
@@ -88,12 +99,18 @@ func (l *Labeler) fill(input, target []int, source string) (int, error) {
 }
 
 // Answer is the answer that a row of labels spells: its symbols up to the first End or Pad, or all of them if there is
-// neither. labels are those of the valid positions of a row; any that isn't a token id is an error.
+// neither; a sum loses its leading zeros. labels are those of the valid positions of a row; any that isn't a token id is
+// an error.
 func (l *Labeler) Answer(labels []int) (string, error) {
 	for i, id := range labels {
 		if id == l.End() || id == l.Pad() {
-			return l.vocab.Decode(labels[:i])
+			labels = labels[:i]
+			break
 		}
 	}
-	return l.vocab.Decode(labels)
+	answer, err := l.vocab.Decode(labels)
+	if l.task.columns != nil && answer != "" {
+		answer = strings.TrimLeft(answer[:len(answer)-1], "0") + answer[len(answer)-1:]
+	}
+	return answer, err
 }

@@ -14,36 +14,67 @@ func TestLabelerIDs(t *testing.T) {
 }
 
 func TestBatch(t *testing.T) {
-	l := newLabeler(t, "add", 0)
-	b, err := l.Batch([]string{"12+34", "7+5", "0+1"}, 4)
+	l := newLabeler(t, "reverse", 4)
+	b, err := l.Batch([]string{"abcd", "ba", "c"}, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const plus, end, pad = 10, 11, 12
-	if b.Size != 4 || b.Len != 6 {
+	const end, pad = 26, 27
+	if b.Size != 4 || b.Len != 5 {
 		t.Errorf("size %d, length %d", b.Size, b.Len)
 	}
-	if want := []int{6, 4, 4, 0}; !slices.Equal(b.Lengths, want) {
+	if want := []int{5, 3, 2, 0}; !slices.Equal(b.Lengths, want) {
 		t.Errorf("lengths %v, want %v", b.Lengths, want)
 	}
 	if want := []int{
-		1, 2, plus, 3, 4, end,
-		7, plus, 5, end, pad, pad,
-		0, plus, 1, end, pad, pad,
-		pad, pad, pad, pad, pad, pad,
+		0, 1, 2, 3, end,
+		1, 0, end, pad, pad,
+		2, end, pad, pad, pad,
+		pad, pad, pad, pad, pad,
 	}; !slices.Equal(b.Inputs, want) {
 		t.Errorf("inputs\n%v, want\n%v", b.Inputs, want)
 	}
 	if want := []int{
-		4, 6, end, end, end, end,
-		1, 2, end, end, Ignore, Ignore,
-		1, end, end, end, Ignore, Ignore,
-		Ignore, Ignore, Ignore, Ignore, Ignore, Ignore,
+		3, 2, 1, 0, end,
+		0, 1, end, Ignore, Ignore,
+		2, end, Ignore, Ignore, Ignore,
+		Ignore, Ignore, Ignore, Ignore, Ignore,
 	}; !slices.Equal(b.Targets, want) {
 		t.Errorf("targets\n%v, want\n%v", b.Targets, want)
 	}
-	if b.Counted() != 6+4+4 {
+	if b.Counted() != 5+3+2 {
 		t.Errorf("%d targets count", b.Counted())
+	}
+}
+
+// Sums stand in columns, and their answers lose the zeros that fill them.
+func TestBatchOfSums(t *testing.T) {
+	l := newLabeler(t, "add", 0)
+	const plus, end = 10, 11
+	for _, c := range []struct {
+		source string
+		input  []int
+		target []int
+		answer string
+	}{
+		{"12+34", []int{1, 2, plus, 3, 4, end}, []int{0, 0, 0, 4, 6, end}, "46"},
+		{"7+35", []int{0, 7, plus, 3, 5, end}, []int{0, 0, 0, 4, 2, end}, "42"},
+		{"99+1", []int{9, 9, plus, 0, 1, end}, []int{0, 0, 1, 0, 0, end}, "100"},
+		{"0+0", []int{0, 0, plus, 0, 0, end}, []int{0, 0, 0, 0, 0, end}, "0"},
+	} {
+		b, err := l.Batch([]string{c.source}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(b.Inputs, c.input) || !slices.Equal(b.Targets, c.target) {
+			t.Errorf("%s: inputs %v, targets %v, want %v and %v", c.source, b.Inputs, b.Targets, c.input, c.target)
+		}
+		if got, err := l.Answer(b.Targets); got != c.answer || err != nil {
+			t.Errorf("%s: the targets spell %q, %v, want %q", c.source, got, err, c.answer)
+		}
+	}
+	if got, err := l.Answer([]int{end}); got != "" || err != nil {
+		t.Errorf("an end alone spells %q, %v", got, err)
 	}
 }
 

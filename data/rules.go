@@ -62,8 +62,20 @@ func addTask(maxLen int) (Task, error) {
 		sample: func(rng *rand.Rand) string {
 			return strconv.Itoa(rng.IntN(100)) + "+" + strconv.Itoa(rng.IntN(100))
 		},
-		answer: sum,
+		answer:  sum,
+		columns: sumColumns,
 	}, nil
+}
+
+// sumColumns fills a sum's numbers to two digits, and its answer to the same length as the sum.
+func sumColumns(source, answer string) (string, string) {
+	a, b, _ := strings.Cut(source, "+")
+	return zeros(a, 2) + "+" + zeros(b, 2), zeros(answer, longestSum)
+}
+
+// zeros puts zeros before digits, up to a length.
+func zeros(digits string, length int) string {
+	return strings.Repeat("0", max(0, length-len(digits))) + digits
 }
 
 func sum(source string) (string, error) {

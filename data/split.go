@@ -40,9 +40,6 @@ func NewSplit(task Task, seed uint64, validation int) (*Split, error) {
 	seen := make(map[string]bool)
 	trains := false
 	for range extraDraws + drawsASource*validation {
-		if len(s.validation) == validation && trains {
-			return s, nil
-		}
 		source := task.Sample(rng)
 		switch {
 		case !s.HeldOut(source):
@@ -50,6 +47,9 @@ func NewSplit(task Task, seed uint64, validation int) (*Split, error) {
 		case len(s.validation) < validation && !seen[source]:
 			seen[source] = true
 			s.validation = append(s.validation, source)
+		}
+		if trains && len(s.validation) == validation {
+			return s, nil
 		}
 	}
 	if !trains {

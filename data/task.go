@@ -20,6 +20,8 @@ type Task struct {
 	vocab  *Vocab // of Alphabet; nil in a Task that Named didn't make
 	sample func(rng *rand.Rand) string
 	answer func(source string) (string, error) // of a source within Alphabet and MaxLen
+
+	columns func(source, answer string) (string, string) // how a model sees them; nil if as they are
 }
 
 // Named is the task of that name, for sources of at most maxLen symbols.

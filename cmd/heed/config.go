@@ -50,19 +50,19 @@ func defaults(task string) config {
 	c := config{
 		Format: configFormat, Task: task, Seed: 1,
 		Dim: 32, Heads: 4, Layers: 2,
-		Batch: 64, Steps: 100, Rate: 3e-3, WarmUp: 100, Decay: 1000, Floor: 0.01,
-		WeightDecay: 0.01, Clip: 1, Patience: 4, Validation: 1000,
+		Batch: 64, Steps: 100, Rate: 3e-3, WarmUp: 100, Decay: 800, Floor: 0.1,
+		WeightDecay: 0.01, Clip: 1, Patience: 3, Validation: 1000,
 	}
 	switch task {
 	case "copy":
-		c.Decay = 500
+		c.Decay = 300
 	case "sort":
-		c.Dim, c.Decay = 64, 1500
+		c.Dim, c.Decay = 48, 1500
 	case "add":
-		c.Decay = 2000
+		c.Decay = 1000
 	case textTask:
-		c.MaxLen, c.Dim, c.Layers = 64, 64, 2
-		c.Batch, c.Decay = 32, 4000
+		c.MaxLen, c.Dim, c.Heads = 64, 64, 4
+		c.Batch, c.Steps, c.Decay = 16, 200, 3000
 	}
 	return c
 }
