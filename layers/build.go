@@ -83,7 +83,8 @@ func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
 
 // named is the graph's input node of that name over that tensor: the one it has, or a new one.
 func named(g *G.ExprGraph, name string, value *tensor.Dense) (*G.Node, error) {
-	for _, n := range g.ByName(name) {
+	if nodes := g.ByName(name); len(nodes) > 0 {
+		n := nodes[0]
 		if v := n.Value(); v != nil && v.Uintptr() == value.Uintptr() {
 			return n, nil
 		}
@@ -109,11 +110,11 @@ func (b *Build) dropout(x *G.Node, p float64) (*G.Node, error) {
 	if b == nil {
 		return nil, errNoBuild
 	}
-	if b.Mode != Training || p == 0 {
-		return x, nil
-	}
 	if err := b.enter(x.Graph()); err != nil {
 		return nil, err
+	}
+	if b.Mode != Training || p == 0 {
+		return x, nil
 	}
 	b.dropouts++
 	return ops.Dropout(x, p, b.Seed, b.dropouts, b.Runs)

@@ -72,7 +72,7 @@ func TestConfigurationErrors(t *testing.T) {
 
 // TestForwardErrors hands layers nodes that don't fit.
 func TestForwardErrors(t *testing.T) {
-	c := &bench{T: t, g: G.NewGraph(), p: newParams(t), b: &layers.Build{Mode: layers.Training}, dt: tensor.Float64}
+	c := newBench(t)
 	err := func(_ *G.Node, err error) error { return err }
 	i := 0
 	in := func(shape ...int) *G.Node { i++; return input(c.g, fmt.Sprint("in", i), random(1, shape...)) }
@@ -91,6 +91,11 @@ func TestForwardErrors(t *testing.T) {
 	elsewhere := input(G.NewGraph(), "x", random(1, 2, 3, 4))
 	scalar := G.NewScalar(c.g, tensor.Float64, G.WithName("scalar"))
 	shapeless := G.NewTensor(c.g, tensor.Float64, 3, G.WithName("shapeless"))
+
+	empty := func(dt tensor.Dtype, shape ...int) *G.Node {
+		i++
+		return G.NewTensor(c.g, dt, len(shape), G.WithShape(shape...), G.WithName(fmt.Sprint("in", i)))
+	}
 
 	p := c.p
 	linear := must[*layers.Linear](t)(layers.NewLinear(p.Scope("lin"), layers.LinearConfig{In: 4, Out: 2}))
@@ -127,6 +132,14 @@ func TestForwardErrors(t *testing.T) {
 		{"linear scalar", err(linear.Forward(c.b, scalar)), []string{"linear lin", "(…, 4)", "()"}},
 		{"linear without a shape", err(linear.Forward(c.b, shapeless)), []string{"linear lin", "(…, 4)"}},
 		{"linear without a Build", err(linear.Forward(nil, in(3, 4))), []string{"Build"}},
+		{"linear of nothing", err(linear.Forward(c.b, empty(tensor.Float64, 0, 4))), []string{"linear", "at least 1", "(0, 4)"}},
+		{"attention of no positions", err(attn.Forward(c.b, empty(tensor.Float64, 2, 0, 4), in(2, 3, 4), in(2, 3, 4), layers.Mask{})), []string{"at least 1", "(2, 0, 4)"}},
+		{"attention to nothing", core(in(3, 4), empty(tensor.Float64, 0, 4), empty(tensor.Float64, 0, 4), layers.AttentionOptions{}), []string{sdp, "at least 1", "(0, 4)"}},
+		{"embedding of nothing", err(embedding.Forward(c.b, empty(tensor.Int, 2, 0))), []string{"embedding", "at least 1", "(2, 0)"}},
+		{"loss of nothing", err(layers.CrossEntropy(empty(tensor.Float64, 0, 4), empty(tensor.Int, 0))), []string{"cross-entropy", "at least 1", "(0, 4)"}},
+		{"norm of nothing", err(norm.Forward(c.b, empty(tensor.Float64, 0, 4))), []string{"norm", "at least 1", "(0, 4)"}},
+		{"empty mask", masked(layers.Mask{Bias: empty(tensor.Float64, 3, 0)}), []string{"attention mha", "(3, 0)"}},
+
 		{"norm nil", err(norm.Forward(c.b, nil)), []string{"layer norm ln", "nil"}},
 		{"norm width", err(norm.Forward(c.b, in(3, 5))), []string{"layer norm ln", "(…, 4)", "(3, 5)"}},
 		{"embedding nil", err(embedding.Forward(c.b, nil)), []string{"embedding emb", "nil"}},

@@ -22,6 +22,10 @@ type bench struct {
 	wrt G.Nodes      // float inputs
 }
 
+func newBench(t *testing.T) *bench {
+	return &bench{T: t, g: G.NewGraph(), p: newParams(t), b: &layers.Build{Mode: layers.Training}, dt: tensor.Float64}
+}
+
 // in is a random float64 input, whose gradient is checked.
 func (c *bench) in(name string, shape ...int) *G.Node {
 	n := input(c.g, name, as(c.dt, random(uint64(len(c.wrt)+1), shape...)))
@@ -68,7 +72,7 @@ const mayVanish = true
 func checkGradients(t *testing.T, cases []gradientCase, vanish ...bool) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			c := &bench{T: t, g: G.NewGraph(), p: newParams(t), b: &layers.Build{Mode: layers.Training}, dt: tensor.Float64}
+			c := newBench(t)
 			y := tc.build(c)
 			randomise(c.p)
 			if !y.IsScalar() {
@@ -134,6 +138,9 @@ func TestGradientsOfLayers(t *testing.T) {
 	})
 	add("cross-entropy of a batch, some ignored", func(c *bench) *G.Node {
 		return c.node(layers.CrossEntropy(c.in("logits", 2, 3, 4), c.ints("targets", []int{3, layers.Ignore, 2, -7, 0, 0}, 2, 3)))
+	})
+	add("cross-entropy, squared", func(c *bench) *G.Node {
+		return c.node(G.Square(c.node(layers.CrossEntropy(c.in("logits", 2, 4), c.ints("targets", []int{1, 3}, 2)))))
 	})
 	add("cross-entropy, all ignored", func(c *bench) *G.Node {
 		return c.node(layers.CrossEntropy(c.in("logits", 2, 4), c.ints("targets", []int{-1, -1}, 2)))
@@ -212,7 +219,7 @@ func TestGradientsOfScaledDotProduct(t *testing.T) {
 // TestGradientsBesideMinusInfinity has a bias with −Inf in it: the elements that are finite are checked, through a node
 // that adds them up, and those at −Inf must have a gradient of 0.
 func TestGradientsBesideMinusInfinity(t *testing.T) {
-	c := &bench{T: t, g: G.NewGraph(), b: &layers.Build{}, dt: tensor.Float64}
+	c := newBench(t)
 	hole := input(c.g, "hole", dense([]float64{0, -inf, 0, 0, -inf, -inf, -inf, -inf, 0, 0, 0, -inf}, 3, 4))
 	free := c.in("free", 3, 4)
 	bias := c.node(G.Add(free, hole))

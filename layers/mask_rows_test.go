@@ -80,7 +80,7 @@ func TestFullyMaskedRows(t *testing.T) {
 	} {
 		for _, poison := range []float64{0.3, math.NaN(), inf} {
 			t.Run(fmt.Sprintf("%s, %v", name, poison), func(t *testing.T) {
-				c := &bench{T: t, g: G.NewGraph(), b: &layers.Build{}, dt: tensor.Float64}
+				c := newBench(t)
 				q, k, v := c.in("q", 2, rows, 2), c.in("k", 2, width, 2), c.in("v", 2, width, 2)
 				if len(tc.empty) == 2*rows { // nobody looks at any key
 					for _, n := range (G.Nodes{k, v}) {

@@ -122,7 +122,7 @@ func TestMasksIdsAndTargetsMayBeViews(t *testing.T) {
 	lengths := must[tensor.View](t)(dense([]int{0, 2, 9, 1, 9, 2}, 3, 2).Slice(nil, G.S(1))).(*tensor.Dense) // 2, 1, 2
 
 	run := func(ids, allow, lengths *tensor.Dense) [][]float64 {
-		c := &bench{T: t, g: G.NewGraph(), p: newParams(t), b: &layers.Build{}}
+		c := newBench(t)
 		e := must[*layers.Encoder](t)(layers.NewEncoder(c.p, layers.ModelConfig{Vocab: 4, MaxLen: 2, Dim: 4, Heads: 2, Layers: 1, Outputs: 4}))
 		in := input(c.g, "ids", ids)
 		y := c.node(e.Forward(c.b, in, layers.Mask{Allow: input(c.g, "allow", allow), KeyLengths: input(c.g, "lengths", lengths)}))

@@ -77,11 +77,11 @@ func (a *AdamW) Step(model []G.ValueGrad) error {
 		if w.Dims() > 1 {
 			step.Decay = a.WeightDecay
 		}
-		switch first := a.state.First[i].Data().(type) {
-		case []float32:
-			kernel.AdamW(w.Data().([]float32), g.Data().([]float32), first, a.state.Second[i].Data().([]float32), step)
-		case []float64:
-			kernel.AdamW(w.Data().([]float64), g.Data().([]float64), first, a.state.Second[i].Data().([]float64), step)
+		first, second := a.state.First[i], a.state.Second[i]
+		if w.Dtype() == tensor.Float32 {
+			kernel.AdamW(w.Float32s(), g.Float32s(), first.Float32s(), second.Float32s(), step)
+		} else {
+			kernel.AdamW(w.Float64s(), g.Float64s(), first.Float64s(), second.Float64s(), step)
 		}
 	}
 	return nil
@@ -123,11 +123,10 @@ func (a *AdamW) clip(model []G.ValueGrad) (float64, error) {
 			return 0, err
 		}
 		var sq float64
-		switch g := g.Data().(type) {
-		case []float32:
-			sq = kernel.SumSquares(g)
-		case []float64:
-			sq = kernel.SumSquares(g)
+		if g.Dtype() == tensor.Float32 {
+			sq = kernel.SumSquares(g.Float32s())
+		} else {
+			sq = kernel.SumSquares(g.Float64s())
 		}
 		if math.IsNaN(sq) || math.IsInf(sq, 0) {
 			return 0, fmt.Errorf("adamw: the gradient of parameter %d%s isn't finite: try a lower learning rate or ClipNorm", i, nameOf(p))

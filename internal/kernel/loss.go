@@ -4,7 +4,7 @@ import "math"
 
 // CrossEntropy sets losses[i] to −log softmax(logits)[targets[i]] and logSums[i] to the logarithm of the sum of the
 // exponentials, for each row of vocab logits. A row whose target is below 0 has a loss of 0 and is not read.
-func CrossEntropy[F Float](losses, logSums, logits []F, targets []int, vocab int) {
+func CrossEntropy[F Float](losses []F, logSums []float64, logits []F, targets []int, vocab int) {
 	split(len(targets), rowsPerTask(vocab*8), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			if targets[i] < 0 {
@@ -20,15 +20,15 @@ func CrossEntropy[F Float](losses, logSums, logits []F, targets []int, vocab int
 			for _, v := range row {
 				sum += math.Exp(float64(v - most))
 			}
-			logSums[i] = most + F(math.Log(sum))
-			losses[i] = logSums[i] - row[targets[i]]
+			logSums[i] = float64(most) + math.Log(sum) // in double precision: what counts may be small beside most
+			losses[i] = F(logSums[i] - float64(row[targets[i]]))
 		}
 	})
 }
 
 // CrossEntropyGrad sets d to scale·(softmax(logits) − onehot(target)), row by row; a row whose target is below 0 gets 0.
 // logSums are those of CrossEntropy.
-func CrossEntropyGrad[F Float](d, logSums, logits []F, targets []int, vocab int, scale F) {
+func CrossEntropyGrad[F Float](d []F, logSums []float64, logits []F, targets []int, vocab int, scale F) {
 	split(len(targets), rowsPerTask(vocab*8), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			d := d[i*vocab:][:vocab]
@@ -37,7 +37,7 @@ func CrossEntropyGrad[F Float](d, logSums, logits []F, targets []int, vocab int,
 				continue
 			}
 			for j, v := range logits[i*vocab:][:vocab] {
-				d[j] = scale * F(math.Exp(float64(v-logSums[i])))
+				d[j] = scale * F(math.Exp(float64(v)-logSums[i]))
 			}
 			d[targets[i]] -= scale
 		}

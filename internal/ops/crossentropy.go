@@ -34,7 +34,7 @@ func crossEntropy[F kernel.Float](logits, targets *G.Node) (*G.Node, error) {
 	shape := logits.Shape()
 	n, vocab := rows(shape)
 	losses := make([]F, n) // of each position
-	logSums := make([]F, n)
+	logSums := make([]float64, n)
 	counted := 0 // positions with a target
 
 	o := &op{

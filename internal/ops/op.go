@@ -15,6 +15,7 @@ import (
 	"hash"
 	"hash/fnv"
 	"io"
+	"slices"
 
 	"github.com/chewxy/hm"
 	G "gorgonia.org/gorgonia"
@@ -28,6 +29,7 @@ import (
 type op struct {
 	name  string // the operation and every attribute: what is printed, and what is hashed
 	in    []hm.Type
+	fits  []tensor.Shape // of the inputs
 	out   hm.Type
 	shape tensor.Shape // of the output
 	diff  []bool       // which inputs have a gradient; nil for none
@@ -43,7 +45,10 @@ var _ G.SDOp = (*op)(nil)
 // apply adds an op to its inputs' graph.
 func (o *op) apply(in ...*G.Node) (*G.Node, error) {
 	for _, n := range in {
-		o.in = append(o.in, n.Type())
+		if s := n.Shape(); slices.Contains(s, 0) {
+			return nil, fmt.Errorf("%s: every axis of an input must have a size of at least 1, got %v", o.name, s)
+		}
+		o.in, o.fits = append(o.in, n.Type()), append(o.fits, n.Shape())
 	}
 	n, err := G.ApplyOp(o, in...)
 	if err != nil {
@@ -61,8 +66,18 @@ func (o *op) Type() hm.Type {
 
 func (o *op) InferShape(...G.DimSizer) (tensor.Shape, error) { return o.shape.Clone(), nil }
 
-func (o *op) Do(in ...G.Value) (G.Value, error) {
-	v, err := o.run(in)
+func (o *op) Do(in ...G.Value) (v G.Value, err error) {
+	defer func() {
+		if r := recover(); r != nil { // a mistake in this package: the VM's caller couldn't recover from it
+			v, err = nil, fmt.Errorf("%s: %v", o.name, r)
+		}
+	}()
+	for i, v := range in {
+		if v != nil && !sameLayout(v.Shape(), o.fits[i]) {
+			return nil, fmt.Errorf("%s: the graph was built for an input of shape %v, got %v", o.name, o.fits[i], v.Shape())
+		}
+	}
+	v, err = o.run(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.name, err)
 	}

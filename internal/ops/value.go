@@ -12,36 +12,53 @@ import (
 // elements returns the elements of a value in row-major order. It is an error for the value to have another dtype or
 // another number of elements than the graph was built for: a caller may bind any tensor to an input node.
 func elements[T any](v G.Value, want int) ([]T, error) {
-	var data any
-	switch t := v.(type) {
-	case nil:
+	d, ok := v.(*tensor.Dense)
+	switch {
+	case v == nil:
 		return nil, fmt.Errorf("an input has no value: bind one with gorgonia.Let before running")
-	case *tensor.Dense:
-		if t.RequiresIterator() || t.DataOrder().IsColMajor() {
-			c, ok := t.Materialize().(*tensor.Dense)
-			if !ok || c.DataOrder().IsColMajor() {
-				return nil, fmt.Errorf("an input of shape %v isn't laid out in rows: pass a copy that is", t.Shape())
-			}
-			t = c
+	case !ok: // a Gorgonia scalar
+		x, ok := v.Data().(T)
+		if !ok || want != 1 {
+			return nil, wrongElements[T](v, want)
 		}
-		data = t.Data()
-	default:
-		data = v.Data()
+		return []T{x}, nil
 	}
-	switch d := data.(type) {
-	case []T:
-		if len(d) != want {
-			return nil, fmt.Errorf("the graph was built for an input of %d elements, got %d (shape %v)", want, len(d), v.Shape())
+	if d.RequiresIterator() || d.DataOrder().IsColMajor() {
+		c, ok := d.Materialize().(*tensor.Dense)
+		if !ok || c.DataOrder().IsColMajor() {
+			return nil, fmt.Errorf("an input of shape %v isn't laid out in rows: pass a copy that is", d.Shape())
 		}
-		return d, nil
-	case T:
-		if want != 1 {
-			return nil, fmt.Errorf("the graph was built for an input of %d elements, got a scalar", want)
-		}
-		return []T{d}, nil
+		d = c
 	}
+	// By the accessor of each dtype: Dense.Data allocates.
+	var out []T
+	switch p := any(&out).(type) {
+	case *[]float32:
+		if d.Dtype() == tensor.Float32 {
+			*p = d.Float32s()
+		}
+	case *[]float64:
+		if d.Dtype() == tensor.Float64 {
+			*p = d.Float64s()
+		}
+	case *[]int:
+		if d.Dtype() == tensor.Int {
+			*p = d.Ints()
+		}
+	case *[]bool:
+		if d.Dtype() == tensor.Bool {
+			*p = d.Bools()
+		}
+	}
+	if len(out) != want {
+		return nil, wrongElements[T](v, want)
+	}
+	return out, nil
+}
+
+func wrongElements[T any](v G.Value, want int) error {
 	var zero T
-	return nil, fmt.Errorf("the graph was built for an input of %T, got %v", zero, v.Dtype())
+	return fmt.Errorf("the graph was built for an input of %d %Ts, got %v of shape %v", want, zero, v.Dtype(), v.Shape())
 }
 
 // read2 is elements for two inputs of one dtype.
@@ -103,6 +120,22 @@ func equalShapes(a, b []int) bool {
 		}
 	}
 	return true
+}
+
+// sameLayout compares shapes but for axes of 1, which Gorgonia adds and drops.
+func sameLayout(a, b []int) bool {
+	for {
+		for len(a) > 0 && a[0] == 1 {
+			a = a[1:]
+		}
+		for len(b) > 0 && b[0] == 1 {
+			b = b[1:]
+		}
+		if len(a) == 0 || len(b) == 0 || a[0] != b[0] {
+			return len(a) == 0 && len(b) == 0
+		}
+		a, b = a[1:], b[1:]
+	}
 }
 
 // rows splits a shape into its last axis and the number of rows of that width.

@@ -1,0 +1,335 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+)
+
+// normals is n numbers from the standard normal distribution.
+func normals[F Float](seed uint64, n int) []F {
+	r := rand.New(rand.NewPCG(seed, 1))
+	x := make([]F, n)
+	for i := range x {
+		x[i] = F(r.NormFloat64())
+	}
+	return x
+}
+
+// closeTo fails where got is further from want than tol, relative to the largest magnitude in want.
+func closeTo[F Float](t *testing.T, what string, got []F, want []float64, tol float64) {
+	t.Helper()
+	most := 1e-300
+	for _, v := range want {
+		most = max(most, math.Abs(v))
+	}
+	for i := range got {
+		if d := math.Abs(float64(got[i]) - want[i]); !(d <= tol*most) {
+			t.Fatalf("%s: element %d is %v, want %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+// TestMaskedSoftmax compares with a naive softmax over what a naive reading of the mask allows, for every mask that
+// broadcasts.
+func TestMaskedSoftmax(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testMaskedSoftmax[float32](t, 1e-6) })
+	t.Run("float64", func(t *testing.T) { testMaskedSoftmax[float64](t, 1e-14) })
+}
+
+func testMaskedSoftmax[F Float](t *testing.T, tol float64) {
+	r := rand.New(rand.NewPCG(3, 4))
+	inf := F(math.Inf(1))
+	maskShape := func(full [4]int) [4]int {
+		for i := range 3 {
+			if r.IntN(2) == 0 {
+				full[i] = 1
+			}
+		}
+		full[3] = 1 + r.IntN(full[3])
+		return full
+	}
+	size := func(s [4]int) int { return s[0] * s[1] * s[2] * s[3] }
+	at := func(s [4]int, b, h, q, k int) int {
+		for i, j := range []*int{&b, &h, &q} {
+			if s[i] == 1 {
+				*j = 0
+			}
+		}
+		return ((b*s[1]+h)*s[2]+q)*s[3] + k
+	}
+	for range 200 {
+		m := Mask[F]{Shape: [4]int{1 + r.IntN(3), 1 + r.IntN(3), 1 + r.IntN(5), 1 + r.IntN(6)}, Causal: r.IntN(2) == 0}
+		if r.IntN(2) == 0 {
+			for range m.Shape[0] {
+				m.Lengths = append(m.Lengths, r.IntN(m.Shape[3]+1))
+			}
+		}
+		if r.IntN(2) == 0 {
+			m.AllowShape = maskShape(m.Shape)
+			for range size(m.AllowShape) {
+				m.Allow = append(m.Allow, r.IntN(3) > 0)
+			}
+		}
+		if r.IntN(2) == 0 {
+			m.BiasShape = maskShape(m.Shape)
+			for range size(m.BiasShape) {
+				m.Bias = append(m.Bias, []F{F(r.NormFloat64()), F(r.NormFloat64()), -inf}[r.IntN(3)])
+			}
+		}
+		scores := normals[F](r.Uint64(), size(m.Shape))
+		want := make([]float64, len(scores))
+		for row := range len(scores) / m.Shape[3] {
+			b, h, q := row/m.Shape[2]/m.Shape[1], row/m.Shape[2]%m.Shape[1], row%m.Shape[2]
+			sum := 0.0
+			for k := range m.Shape[3] {
+				i := row*m.Shape[3] + k
+				s := float64(scores[i])
+				masked := m.Causal && k > q || m.Lengths != nil && k >= m.Lengths[b]
+				if m.Allow != nil && !masked {
+					masked = k >= m.AllowShape[3] || !m.Allow[at(m.AllowShape, b, h, q, k)]
+				}
+				if m.Bias != nil && !masked {
+					if masked = k >= m.BiasShape[3]; !masked {
+						s += float64(m.Bias[at(m.BiasShape, b, h, q, k)])
+					}
+				}
+				if masked || math.IsInf(s, -1) {
+					scores[i] = []F{F(math.NaN()), inf, 1e30}[r.IntN(3)] // must not be read
+					continue
+				}
+				want[i] = math.Exp(s)
+				sum += want[i]
+			}
+			for k := range m.Shape[3] {
+				if sum > 0 {
+					want[row*m.Shape[3]+k] /= sum
+				}
+			}
+		}
+		w := normals[F](1, len(scores))
+		MaskedSoftmax(w, scores, m)
+		closeTo(t, fmt.Sprintf("%+v", m), w, want, tol)
+		for i := range w {
+			if want[i] == 0 && w[i] != 0 {
+				t.Fatalf("%+v: masked element %d is %v", m, i, w[i])
+			}
+		}
+	}
+}
+
+// TestSoftmaxIsStable has scores whose exponentials overflow, each row at a height of its own.
+func TestSoftmaxIsStable(t *testing.T) {
+	scores := []float32{60, 0, -60, -59, 3e38, 3e38, -3e38, -3e38, 3e38, -3e38}
+	w := make([]float32, len(scores))
+	MaskedSoftmax(w, scores, Mask[float32]{Shape: [4]int{1, 1, 5, 2}})
+	e := math.Exp(-1)
+	closeTo(t, "weights", w, []float64{1, 0, e / (1 + e), 1 / (1 + e), 0.5, 0.5, 0.5, 0.5, 1, 0}, 1e-6)
+}
+
+// TestSoftmaxGrad compares with the Jacobian, and has what isn't finite where the weight is zero.
+func TestSoftmaxGrad(t *testing.T) {
+	w := []float64{0.25, 0, 0.75, 0, 0, 0}
+	g := []float64{2, math.NaN(), -1, math.Inf(1), math.NaN(), 5}
+	ds := make([]float64, 6)
+	SoftmaxGrad(ds, w, g, 3)
+	closeTo(t, "gradient", ds, []float64{0.25 * (2 + 0.25), 0, 0.75 * (-1 + 0.25), 0, 0, 0}, 1e-15)
+}
+
+// TestSumBroadcast compares with a sum taken element by element.
+func TestSumBroadcast(t *testing.T) {
+	large := [4]int{2, 3, 2, 4}
+	x := normals[float64](5, 2*3*2*4)
+	for axes := range 8 {
+		for _, width := range []int{1, 3, 4} {
+			small := large
+			for i := range 3 {
+				if axes>>i&1 == 1 {
+					small[i] = 1
+				}
+			}
+			small[3] = width
+			n := small[0] * small[1] * small[2] * width
+			want := make([]float64, n)
+			for i, v := range x {
+				b, h, q, k := i/24%small[0], i/8%3%small[1], i/4%2%small[2], i%4
+				if k < width {
+					want[((b*small[1]+h)*small[2]+q)*width+k] += v
+				}
+			}
+			got := normals[float64](1, n)
+			SumBroadcast(got, x, small, large)
+			closeTo(t, fmt.Sprint(small), got, want, 1e-14)
+		}
+	}
+}
+
+// TestCrossEntropyIsStable has logits far from zero, where a float32 has few digits left for the difference.
+func TestCrossEntropyIsStable(t *testing.T) {
+	for _, offset := range []float32{0, 100, -3000, 1e6} {
+		base := []float32{1, 2, 3, 0.5, -1, 4}
+		logits := make([]float32, 6)
+		want, grad := make([]float64, 2), make([]float64, 6)
+		targets := []int{2, 0}
+		for r, target := range targets {
+			sum := 0.0
+			for j := range 3 {
+				logits[r*3+j] = base[r*3+j] + offset
+				sum += math.Exp(float64(base[r*3+j]))
+			}
+			want[r] = math.Log(sum) - float64(base[r*3+target])
+			for j := range 3 {
+				grad[r*3+j] = math.Exp(float64(base[r*3+j])) / sum
+			}
+			grad[r*3+target]--
+		}
+		losses, logSums, d := make([]float32, 2), make([]float64, 2), make([]float32, 6)
+		CrossEntropy(losses, logSums, logits, targets, 3)
+		closeTo(t, fmt.Sprintf("losses at %v", offset), losses, want, 1e-6)
+		CrossEntropyGrad(d, logSums, logits, targets, 3, 1)
+		closeTo(t, fmt.Sprintf("gradient at %v", offset), d, grad, 1e-6)
+	}
+}
+
+// TestLayerNorm compares with the formula, for more rows than one task takes, and for rows far from zero.
+func TestLayerNorm(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testLayerNorm[float32](t, 2e-6) })
+	t.Run("float64", func(t *testing.T) { testLayerNorm[float64](t, 1e-13) })
+}
+
+func testLayerNorm[F Float](t *testing.T, tol float64) {
+	for _, size := range [][2]int{{1, 1}, {3, 5}, {200, 17}, {5, 1000}} {
+		n, w := size[0], size[1]
+		x, g, gamma, beta := normals[F](1, n*w), normals[F](2, n*w), normals[F](3, w), normals[F](4, w)
+		const eps = 1e-3
+		y, dx := make([]float64, n*w), make([]float64, n*w)
+		dgamma, dbeta := make([]float64, w), make([]float64, w)
+		for r := range n {
+			x, g := x[r*w:][:w], g[r*w:][:w]
+			mean, variance := 0.0, 0.0
+			for _, v := range x {
+				mean += float64(v) / float64(w)
+			}
+			for _, v := range x {
+				variance += (float64(v) - mean) * (float64(v) - mean) / float64(w)
+			}
+			sd := math.Sqrt(variance + eps)
+			var d1, d2 float64
+			for i, v := range x {
+				hat := (float64(v) - mean) / sd
+				y[r*w+i] = hat*float64(gamma[i]) + float64(beta[i])
+				d := float64(g[i]) * float64(gamma[i])
+				d1 += d / float64(w)
+				d2 += d * hat / float64(w)
+				dgamma[i] += float64(g[i]) * hat
+				dbeta[i] += float64(g[i])
+			}
+			for i, v := range x {
+				dx[r*w+i] = (float64(g[i])*float64(gamma[i]) - d1 - (float64(v)-mean)/sd*d2) / sd
+			}
+		}
+		gotY, gotX := make([]F, n*w), make([]F, n*w)
+		gotGamma, gotBeta := normals[F](8, w), normals[F](9, w)
+		LayerNorm(gotY, x, gamma, beta, eps)
+		work := normals[F](7, LayerNormWork(n, w))
+		LayerNormGrad(gotX, gotGamma, gotBeta, x, gamma, g, eps, work)
+		name := fmt.Sprint(size, ": ")
+		closeTo(t, name+"y", gotY, y, tol)
+		closeTo(t, name+"dx", gotX, dx, tol*10)
+		closeTo(t, name+"dgamma", gotGamma, dgamma, tol*10)
+		closeTo(t, name+"dbeta", gotBeta, dbeta, tol*10)
+		LayerNormGrad(gotX, gotGamma, nil, x, gamma, g, eps, work)
+		closeTo(t, name+"dgamma without beta", gotGamma, dgamma, tol*10)
+	}
+}
+
+// TestBitsDoNotDependOnWorkers runs everything that is divided on one processor and on several.
+func TestBitsDoNotDependOnWorkers(t *testing.T) {
+	run := func(procs int) []float32 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+		const n, w = 300, 257
+		x, g, row := normals[float32](1, n*w), normals[float32](2, n*w), normals[float32](3, w)
+		var all []float32
+		out := func() []float32 { return make([]float32, n*w) }
+		keep := func(o []float32) { all = append(all, o...) }
+		for _, f := range []func(y, x []float32){ReLU[float32], GELU[float32], GELUTanh[float32]} {
+			y := out()
+			f(y, x)
+			keep(y)
+		}
+		for _, f := range []func(dx, x, g []float32){ReLUGrad[float32], GELUGrad[float32], GELUTanhGrad[float32], Add[float32], SkipMul[float32]} {
+			y := out()
+			f(y, x, g)
+			keep(y)
+		}
+		y, dx, dgamma, dbeta := out(), out(), make([]float32, w), make([]float32, w)
+		LayerNorm(y, x, row, row, 1e-5)
+		keep(y)
+		LayerNormGrad(dx, dgamma, dbeta, x, row, g, 1e-5, make([]float32, LayerNormWork(n, w)))
+		keep(dx)
+		keep(dgamma)
+		keep(dbeta)
+		MaskedSoftmax(y, x, Mask[float32]{Shape: [4]int{3, 10, 10, w}, Causal: true})
+		keep(y)
+		SoftmaxGrad(dx, y, g, w)
+		keep(dx)
+		SumRows(dgamma, x)
+		keep(dgamma)
+		AddRow(x, row)
+		keep(x)
+		SwapAxes(y, x, 3, 10, 10, w)
+		keep(y)
+		DropoutMask(y, 0.3, 1, 2, 3)
+		keep(y)
+		return all
+	}
+	want := run(1)
+	for _, procs := range []int{2, 7} {
+		for i, v := range run(procs) {
+			if math.Float32bits(v) != math.Float32bits(want[i]) {
+				t.Fatalf("%d processors: number %d is %v, with one it is %v", procs, i, v, want[i])
+			}
+		}
+	}
+}
+
+// TestActivationsAtTheEdges has arguments so large that a naive formula gives NaN.
+func TestActivationsAtTheEdges(t *testing.T) {
+	big := math.MaxFloat32
+	x := []float32{float32(-big), -1e10, -40, 0, 40, 1e10, float32(big)}
+	one := []float32{1, 1, 1, 1, 1, 1, 1}
+	y := make([]float32, len(x))
+	for name, f := range map[string]struct {
+		value func(y, x []float32)
+		grad  func(dx, x, g []float32)
+		mid   float64 // the derivative at 0
+	}{"relu": {ReLU[float32], ReLUGrad[float32], 0}, "gelu": {GELU[float32], GELUGrad[float32], 0.5}, "gelu tanh": {GELUTanh[float32], GELUTanhGrad[float32], 0.5}} {
+		f.value(y, x)
+		closeTo(t, name, y[:6], []float64{0, 0, 0, 0, 40, 1e10}, 1e-6)
+		if y[6] != x[6] {
+			t.Errorf("%s of the largest number is %v", name, y[6])
+		}
+		f.grad(y, x, one)
+		closeTo(t, name+"'", y, []float64{0, 0, 0, f.mid, 1, 1, 1}, 1e-6)
+	}
+}
+
+func TestDropoutMask(t *testing.T) {
+	for _, p := range []float64{0, 1e-12, 0.25, 0.999999} {
+		keep := normals[float64](1, 50000)
+		DropoutMask(keep, p, 1, 2, 3)
+		zeros := 0.0
+		for _, v := range keep {
+			if v == 0 {
+				zeros++
+			} else if v != 1/(1-p) {
+				t.Fatalf("p %v: an element is kept with %v, want %v", p, v, 1/(1-p))
+			}
+		}
+		if d := math.Abs(zeros - 50000*p); d > 5*math.Sqrt(50000*p*(1-p))+1 {
+			t.Errorf("p %v: %v of 50000 dropped", p, zeros)
+		}
+	}
+}

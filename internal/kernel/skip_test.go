@@ -1,0 +1,76 @@
+package kernel
+
+import (
+	"math"
+	"testing"
+)
+
+// TestSkipGemm multiplies what isn't finite: it counts where it meets no zero, and is as good as gone where it does.
+func TestSkipGemm(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for flags := range 4 {
+		transA, transB := flags&1 != 0, flags&2 != 0
+		for _, size := range [][3]int{{2, 3, 4}, {5, 33, 18}, {40, 50, 60}} {
+			m, n, k := size[0], size[1], size[2]
+			a, b := normals[float64](1, 2*m*k), normals[float64](2, 2*k*n)
+			lda, ldb := k, n
+			ia := func(q, i, p int) int { return q*m*k + i*k + p }
+			ib := func(q, p, j int) int { return q*k*n + p*n + j }
+			if transA {
+				lda = m
+				ia = func(q, i, p int) int { return q*m*k + p*m + i }
+			}
+			if transB {
+				ldb = k
+				ib = func(q, p, j int) int { return q*k*n + j*k + p }
+			}
+			multiply := func() []float64 {
+				c := normals[float64](3, 2*m*n)
+				SkipGemmBatch(2, transA, transB, m, n, k, 0.5, a, lda, m*k, b, ldb, k*n, c, n, m*n)
+				return c
+			}
+			// Column 1 of A, and with it row 1 of B, is hidden; so is row 2 of B, by column 2 of A.
+			for i := range m {
+				a[ia(0, i, 1)], a[ia(1, i, 1)], a[ia(1, i, 2)] = 0, 0, 0
+			}
+			want := multiply()
+			for j := range n {
+				b[ib(0, 1, j)], b[ib(1, 1, j)], b[ib(1, 2, j)] = nan, -inf, inf
+			}
+			a[ia(1, 0, 0)] = nan // meets row 0 of B in row 0 of C
+			for j := range n {
+				b[ib(1, 0, j)] = 0
+			}
+			got := multiply()
+			a[ia(1, 0, 0)] = 0
+			clean := multiply()
+			for i := range got {
+				if i < m*n && math.Float64bits(got[i]) != math.Float64bits(want[i]) || i >= m*n && math.Float64bits(got[i]) != math.Float64bits(clean[i]) {
+					t.Fatalf("%v, %t, %t: element %d is %v, want %v", size, transA, transB, i, got[i], want[i])
+				}
+			}
+			b[ib(0, 0, 1)], a[ia(1, 1, 3)] = inf, nan // these count
+			a[ia(0, 0, 0)], a[ia(0, 1, 0)] = 2, 0
+			got = multiply()
+			if got[1] != inf {
+				t.Errorf("∞·2 + … is %v", got[1])
+			}
+			if math.IsNaN(got[n+1]) || math.IsInf(got[n+1], 0) {
+				t.Errorf("∞·0 + … is %v", got[n+1])
+			}
+			if !math.IsNaN(got[m*n+n]) || math.IsNaN(got[m*n]) {
+				t.Errorf("NaN in row 1 of A gives %v there and %v in row 0", got[m*n+n], got[m*n])
+			}
+		}
+	}
+}
+
+// TestSkipMul has zeros of one operand meet what isn't finite in the other.
+func TestSkipMul(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	out := make([]float32, 4)
+	SkipMul(out, []float32{nan, inf, 3, nan}, []float32{0, 0, 2, 2})
+	if out[0] != 0 || out[1] != 0 || out[2] != 6 || out[3] == out[3] {
+		t.Errorf("got %v, want 0, 0, 6 and NaN", out)
+	}
+}

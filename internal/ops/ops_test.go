@@ -1,0 +1,270 @@
+package ops_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/layers/gradcheck"
+)
+
+// graph makes named inputs.
+type graph struct {
+	*testing.T
+	*G.ExprGraph
+	n int
+}
+
+func newGraph(t *testing.T) *graph { return &graph{T: t, ExprGraph: G.NewGraph()} }
+
+func (g *graph) of(v *tensor.Dense) *G.Node {
+	g.n++
+	return G.NewTensor(g.ExprGraph, v.Dtype(), v.Dims(), G.WithShape(v.Shape()...), G.WithName(fmt.Sprint("in", g.n)), G.WithValue(v))
+}
+
+// in is a random float64 input.
+func (g *graph) in(shape ...int) *G.Node {
+	r := rand.New(rand.NewPCG(uint64(g.n), 1))
+	x := make([]float64, tensor.Shape(shape).TotalSize())
+	for i := range x {
+		x[i] = r.NormFloat64()
+	}
+	return g.of(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x)))
+}
+
+func (g *graph) ints(shape ...int) *G.Node {
+	return g.of(tensor.New(tensor.WithShape(shape...), tensor.Of(tensor.Int)))
+}
+
+func (g *graph) in32(shape ...int) *G.Node {
+	return g.of(tensor.New(tensor.WithShape(shape...), tensor.Of(tensor.Float32)))
+}
+
+func (g *graph) node(n *G.Node, err error) *G.Node {
+	g.Helper()
+	if err != nil {
+		g.Fatal(err)
+	}
+	return n
+}
+
+// read runs the graph once and copies the float64 values of nodes.
+func (g *graph) read(nodes ...*G.Node) [][]float64 {
+	g.Helper()
+	values := make([]G.Value, len(nodes))
+	for i, n := range nodes {
+		G.Read(n, &values[i])
+	}
+	vm := G.NewTapeMachine(g.ExprGraph)
+	defer vm.Close()
+	if err := vm.RunAll(); err != nil {
+		g.Fatal(err)
+	}
+	out := make([][]float64, len(nodes))
+	for i, v := range values {
+		switch d := v.Data().(type) {
+		case float64:
+			out[i] = []float64{d}
+		case []float64:
+			out[i] = append(out[i], d...)
+		}
+	}
+	return out
+}
+
+// TestMatMul multiplies in every orientation, and holds the gradients to differences.
+func TestMatMul(t *testing.T) {
+	for _, lead := range [][]int{nil, {3}, {2, 3}, {1, 1}} {
+		for flags := range 8 {
+			transA, transB, skip := flags&1 != 0, flags&2 != 0, flags&4 != 0
+			t.Run(fmt.Sprintf("%v, %t, %t, %t", tensor.Shape(lead), transA, transB, skip), func(t *testing.T) {
+				const m, k, n, scale = 2, 4, 3, -0.5
+				shape := func(swap bool, x, y int) []int {
+					if swap {
+						x, y = y, x
+					}
+					return append(append([]int(nil), lead...), x, y)
+				}
+				g := newGraph(t)
+				a, b := g.in(shape(transA, m, k)...), g.in(shape(transB, k, n)...)
+				c := g.node(ops.MatMul(a, b, transA, transB, scale, skip))
+				if want := shape(false, m, n); !c.Shape().Eq(tensor.Shape(want)) {
+					t.Fatalf("the product has shape %v, want %v", c.Shape(), want)
+				}
+				at := func(x []float64, swap bool, q, rows, cols, i, j int) float64 {
+					if swap {
+						return x[q*rows*cols+j*rows+i]
+					}
+					return x[q*rows*cols+i*cols+j]
+				}
+				av, bv := a.Value().Data().([]float64), b.Value().Data().([]float64)
+				got := g.read(c)[0]
+				for r := range got {
+					q, i, j := r/(m*n), r/n%m, r%n
+					want := 0.0
+					for p := range k {
+						want += scale * at(av, transA, q, m, k, i, p) * at(bv, transB, q, k, n, p, j)
+					}
+					if math.Abs(got[r]-want) > 1e-14 {
+						t.Fatalf("element %d is %v, want %v", r, got[r], want)
+					}
+				}
+				if err := gradcheck.Expr(g.node(gradcheck.Project(c, 1)), a, b); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// TestEqualNodesAreOne builds expressions twice in one graph: Gorgonia merges them, and the ops that keep state, or share
+// the work of several outputs, must stand that.
+func TestEqualNodesAreOne(t *testing.T) {
+	for name, build := range map[string]func(g *graph, x, w *G.Node) (*G.Node, error){
+		"layer norm": func(_ *graph, x, w *G.Node) (*G.Node, error) { return ops.LayerNorm(x, w, w, 1e-5) },
+		"softmax":    func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Softmax(x, ops.Mask{Causal: true}) },
+		"add":        func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Add(x, x) },
+		"gelu":       func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Activate(x, ops.GELU) },
+		"matmul":     func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.MatMul(x, x, false, true, 1, true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGraph(t)
+			x, w := g.in(3, 3), g.in(3)
+			a, b := g.node(build(g, x, w)), g.node(build(g, x, w))
+			cost := G.Must(G.Add(g.node(gradcheck.Project(a, 1)), g.node(gradcheck.Project(b, 2))))
+			if err := gradcheck.Expr(cost, x, w); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Run("cross-entropy", func(t *testing.T) {
+		g := newGraph(t)
+		x, targets := g.in(2, 3), g.ints(2)
+		a, b := g.node(ops.CrossEntropy(x, targets)), g.node(ops.CrossEntropy(x, targets))
+		if err := gradcheck.Expr(G.Must(G.Add(a, b)), x); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAttributesTellNodesApart has ops of one kind on one input, which are one node if anything is left out of the hash.
+func TestAttributesTellNodesApart(t *testing.T) {
+	g := newGraph(t)
+	x := g.in(4, 4)
+	w := g.in(4)
+	nodes := map[*G.Node]string{}
+	add := func(name string, n *G.Node, err error) {
+		n = g.node(n, err)
+		if other, ok := nodes[n]; ok {
+			t.Errorf("%s is one node with %s", name, other)
+		}
+		nodes[n] = name
+	}
+	for _, a := range []ops.Activation{ops.ReLU, ops.GELU, ops.GELUTanh} {
+		n, err := ops.Activate(x, a)
+		add(a.String(), n, err)
+	}
+	for i, m := range []ops.Mask{{}, {Causal: true}, {Bias: x}, {Lengths: g.ints(1)}} {
+		n, err := ops.Softmax(x, m)
+		add(fmt.Sprint("softmax ", i), n, err)
+	}
+	for i := range 8 {
+		n, err := ops.MatMul(x, x, i&1 != 0, i&2 != 0, 1, i&4 != 0)
+		add(fmt.Sprint("matmul ", i), n, err)
+	}
+	n, err := ops.MatMul(x, x, false, false, 1.0000001, false)
+	add("matmul scaled", n, err)
+	for _, eps := range []float64{1e-5, 1e-6} {
+		n, err := ops.LayerNorm(x, w, nil, eps)
+		add(fmt.Sprint("norm ", eps), n, err)
+	}
+	for seed := range uint64(2) {
+		for stream := range uint64(2) {
+			for p := range 2 {
+				n, err := ops.Dropout(x, 0.1*float64(p), seed, stream, 0)
+				add(fmt.Sprint("dropout ", p, seed, stream), n, err)
+			}
+		}
+	}
+	n, err = ops.SplitHeads(x, 2)
+	add("2 heads", n, err)
+	n, err = ops.SplitHeads(x, 4)
+	add("4 heads", n, err)
+	n, err = ops.AddConstantRows(x, make([]float64, 16), "a")
+	add("rows a", n, err)
+	n, err = ops.AddConstantRows(x, make([]float64, 16), "b")
+	add("rows b", n, err)
+}
+
+// TestSecondDerivatives are an error, not a panic.
+func TestSecondDerivatives(t *testing.T) {
+	g := newGraph(t)
+	x := g.in(2, 3)
+	cost := g.node(gradcheck.Project(g.node(ops.Activate(x, ops.GELU)), 1))
+	grads, err := G.Grad(cost, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op, ok := grads[0].Op().(G.SDOp)
+	if !ok {
+		t.Fatalf("%T is not an SDOp", grads[0].Op())
+	}
+	if d := op.DiffWRT(2); len(d) != 2 || d[0] || d[1] {
+		t.Errorf("a gradient says it is differentiable: %v", d)
+	}
+	if _, err := op.SymDiff(nil, nil, nil); err == nil || !strings.Contains(err.Error(), "first order") {
+		t.Errorf("got %v, want an error about first order", err)
+	}
+}
+
+// TestErrors hands ops nodes that don't fit: each error names the op.
+func TestErrors(t *testing.T) {
+	g := newGraph(t)
+	for name, tc := range map[string]struct {
+		make func() (*G.Node, error)
+		want string
+	}{
+		"activation nil":      {func() (*G.Node, error) { return ops.Activate(nil, ops.ReLU) }, "nil"},
+		"activation unknown":  {func() (*G.Node, error) { return ops.Activate(g.in(2), 9) }, "activation 9"},
+		"add shapes":          {func() (*G.Node, error) { return ops.Add(g.in(2, 3), g.in(3, 2)) }, "(2, 3), got (3, 2)"},
+		"add nil":             {func() (*G.Node, error) { return ops.Add(nil, nil) }, "nil"},
+		"add nil second":      {func() (*G.Node, error) { return ops.Add(g.in(2), nil) }, "second term is nil"},
+		"add dtypes":          {func() (*G.Node, error) { return ops.Add(g.in(2), g.in32(2)) }, "float64, got float32"},
+		"rows shapes":         {func() (*G.Node, error) { return ops.AddRows(g.in(3, 4), g.in(3, 5)) }, "(3, 4) and (3, 5)"},
+		"rows too few":        {func() (*G.Node, error) { return ops.AddRows(g.in(3, 4), g.in(2, 4)) }, "3 positions is longer than the table of 2"},
+		"constant rows":       {func() (*G.Node, error) { return ops.AddConstantRows(g.in(3, 4), nil, "") }, "0 elements for (3, 4)"},
+		"cross-entropy":       {func() (*G.Node, error) { return ops.CrossEntropy(g.in(3, 4), g.ints(4)) }, "(3, 4), got (4)"},
+		"cross-entropy nil":   {func() (*G.Node, error) { return ops.CrossEntropy(g.in(3, 4), nil) }, "targets is nil"},
+		"dropout":             {func() (*G.Node, error) { return ops.Dropout(g.in(3), 1, 0, 0, 0) }, "below 1, got 1"},
+		"embedding":           {func() (*G.Node, error) { return ops.Embedding(g.in(3), g.ints(4)) }, "(V, D)"},
+		"embedding of floats": {func() (*G.Node, error) { return ops.Embedding(g.in(3, 2), g.in(4)) }, "got (3, 2) and (4) of float64"},
+		"embedding nil":       {func() (*G.Node, error) { return ops.Embedding(g.in(3, 2), nil) }, "ids is nil"},
+		"split":               {func() (*G.Node, error) { return ops.SplitHeads(g.in(2, 3, 5), 2) }, "multiple of 2 heads, got (2, 3, 5)"},
+		"split heads of 0":    {func() (*G.Node, error) { return ops.SplitHeads(g.in(2, 3, 5), 0) }, "0 heads"},
+		"merge":               {func() (*G.Node, error) { return ops.MergeHeads(g.in(2, 3, 5), true) }, "(B, H, T, K)"},
+		"merge a batch":       {func() (*G.Node, error) { return ops.MergeHeads(g.in(2, 3, 5, 2), false) }, "(2, 3, 5, 2)"},
+		"linear":              {func() (*G.Node, error) { return ops.Linear(g.in(2, 3), g.in(4, 2), nil) }, "(2, 3) and (4, 2)"},
+		"linear bias":         {func() (*G.Node, error) { return ops.Linear(g.in(2, 3), g.in(4, 3), g.in(3)) }, "(4), got (3)"},
+		"matmul inner":        {func() (*G.Node, error) { return ops.MatMul(g.in(2, 3), g.in(2, 3), false, false, 1, false) }, "(2, 3) and (2, 3)"},
+		"matmul outer":        {func() (*G.Node, error) { return ops.MatMul(g.in(2, 2, 3), g.in(1, 3, 2), false, false, 1, false) }, "(2, 2, 3) and (1, 3, 2)"},
+		"matmul rank":         {func() (*G.Node, error) { return ops.MatMul(g.in(3), g.in(3), false, false, 1, false) }, "(3) and (3)"},
+		"norm":                {func() (*G.Node, error) { return ops.LayerNorm(g.in(2, 3), g.in(2), nil, 1) }, "gamma must have shape (3), got (2)"},
+		"norm gamma nil":      {func() (*G.Node, error) { return ops.LayerNorm(g.in(2, 3), nil, nil, 1) }, "gamma is nil"},
+		"softmax rank":        {func() (*G.Node, error) { return ops.Softmax(g.in(3), ops.Mask{}) }, "got (3)"},
+		"softmax allow":       {func() (*G.Node, error) { return ops.Softmax(g.in(3, 3), ops.Mask{Allow: g.in(3, 3)}) }, "true means attend"},
+		"softmax lengths":     {func() (*G.Node, error) { return ops.Softmax(g.in(3, 3), ops.Mask{Lengths: g.in(1)}) }, "int, got float64"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := tc.make()
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), ": ") {
+				t.Errorf("got %v, want %q in it", err, tc.want)
+			}
+		})
+	}
+}

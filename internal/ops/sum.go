@@ -1,0 +1,55 @@
+package ops
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// Sum is the sum of all elements of x, of any rank: a scalar.
+func Sum(x *G.Node) (*G.Node, error) {
+	if err := floatNode("sum", "the input", x); err != nil {
+		return nil, err
+	}
+	if x.Dtype() == tensor.Float32 {
+		return sum[float32](x)
+	}
+	return sum[float64](x)
+}
+
+func sum[F kernel.Float](x *G.Node) (*G.Node, error) {
+	shape := x.Shape()
+	o := &op{
+		name: fmt.Sprintf("sum%v", shape), shape: tensor.ScalarShape(), out: dtypeOf[F](),
+		run: func(in []G.Value) (G.Value, error) {
+			x, err := elements[F](in[0], shape.TotalSize())
+			if err != nil {
+				return nil, err
+			}
+			var total float64
+			for _, v := range x {
+				total += float64(v)
+			}
+			return scalar(F(total)), nil
+		},
+		diff: []bool{true},
+	}
+	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		dx := newOp(fmt.Sprintf("sum.dx%v", shape), shape, func(dx []F, in []G.Value) error {
+			g, err := elements[F](in[0], 1)
+			if err != nil {
+				return err
+			}
+			for i := range dx {
+				dx[i] = g[0]
+			}
+			return nil
+		})
+		n, err := dx.apply(g)
+		return G.Nodes{n}, err
+	}
+	return o.apply(x)
+}

@@ -1,0 +1,207 @@
+package layers_test
+
+import (
+	"fmt"
+	"log"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// One query looks at two keys and finds the first closer. A third key is masked.
+func ExampleScaledDotProduct() {
+	g := G.NewGraph()
+	of := func(name string, v *tensor.Dense) *G.Node {
+		return G.NewTensor(g, v.Dtype(), v.Dims(), G.WithName(name), G.WithShape(v.Shape()...), G.WithValue(v))
+	}
+	query := of("query", tensor.New(tensor.WithShape(1, 2), tensor.WithBacking([]float64{2, 0})))
+	key := of("key", tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{1, 0, 0, 1, 9, 9})))
+	value := of("value", tensor.New(tensor.WithShape(3, 1), tensor.WithBacking([]float64{10, 20, 99})))
+	allow := of("allow", tensor.New(tensor.WithShape(3), tensor.WithBacking([]bool{true, true, false})))
+
+	out, weights, err := layers.ScaledDotProduct(&layers.Build{}, query, key, value, layers.AttentionOptions{
+		Mask: layers.Mask{Allow: allow},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var outValue, weightsValue G.Value
+	G.Read(out, &outValue)
+	G.Read(weights, &weightsValue)
+
+	vm := G.NewTapeMachine(g)
+	defer vm.Close()
+	if err := vm.RunAll(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("weights %.3f\n", weightsValue.Data())
+	fmt.Printf("output %.3f\n", outValue.Data())
+	// Output:
+	// weights [0.804 0.196 0.000]
+	// output [11.956]
+}
+
+// Attention goes into a graph of your own, and trains with your own cost, machine and solver. Here each of eight tokens
+// learns to say which one came before it.
+func ExampleMultiHeadAttention() {
+	params, _ := layers.NewParams(tensor.Float64, 1)
+	attention, _ := layers.NewMultiHeadAttention(params, layers.MultiHeadConfig{Dim: 8, Heads: 2})
+
+	g := G.NewGraph()
+	x := G.NodeFromAny(g, tensor.I(tensor.Float64, 8, 8, 0), G.WithName("x"))        // (T, D), or (B, T, D)
+	want := G.NodeFromAny(g, tensor.I(tensor.Float64, 8, 8, -1), G.WithName("want")) // (T, D)
+	b := &layers.Build{Mode: layers.Training}
+	y := G.Must(attention.Forward(b, x, x, x, layers.Mask{Causal: true})) // (T, D)
+	cost := G.Must(G.Mean(G.Must(G.Square(G.Must(G.Sub(y, want))))))
+	G.Grad(cost, b.Learnables()...) // W_q, W_k, W_v, W_o and their biases
+	var loss G.Value
+	G.Read(cost, &loss)
+
+	vm := G.NewTapeMachine(g, G.BindDualValues(b.Learnables()...))
+	solver := G.NewAdamSolver(G.WithLearnRate(0.02))
+	for step := range 101 {
+		if err := vm.RunAll(); err != nil {
+			log.Fatal(err)
+		}
+		if step%50 == 0 {
+			fmt.Printf("step %d: %.3f\n", step, loss.Data())
+		}
+		solver.Step(G.NodesToValueGrads(b.Learnables()))
+		vm.Reset()
+	}
+	// Output:
+	// step 0: 0.145
+	// step 50: 0.009
+	// step 100: 0.000
+}
+
+// An encoder labels each token of two sequences, one of them padded.
+func ExampleEncoder() {
+	params, err := layers.NewParams(tensor.Float32, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	encoder, err := layers.NewEncoder(params, layers.ModelConfig{
+		Vocab: 100, MaxLen: 16, Dim: 32, Heads: 4, Layers: 2, Activation: layers.GELU, Outputs: 5,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	g := G.NewGraph()
+	ids := G.NewMatrix(g, tensor.Int, G.WithName("ids"), G.WithShape(2, 4), G.WithValue(
+		tensor.New(tensor.WithShape(2, 4), tensor.WithBacking([]int{11, 12, 13, 14, 21, 22, 0, 0}))))
+	lengths := G.NewVector(g, tensor.Int, G.WithName("lengths"), G.WithShape(2), G.WithValue(
+		tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{4, 2}))))
+
+	b := &layers.Build{CaptureWeights: true}
+	logits, err := encoder.Forward(b, ids, layers.Mask{KeyLengths: lengths})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(params.Count(), "parameters")
+	fmt.Println("logits", logits.Shape())
+	for _, c := range b.Captured() {
+		fmt.Println(c.Layer, c.Weights.Shape())
+	}
+	// Output:
+	// 29349 parameters
+	// logits (2, 4, 5)
+	// blocks.0.attention (2, 4, 4, 4)
+	// blocks.1.attention (2, 4, 4, 4)
+}
+
+// A language model learns to say what it has been told, and then speaks one token at a time, in a graph of another size.
+func ExampleDecoder() {
+	params, err := layers.NewParams(tensor.Float64, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	decoder, err := layers.NewDecoder(params, layers.ModelConfig{Vocab: 8, MaxLen: 8, Dim: 16, Heads: 2, Layers: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	sentence := []int{3, 1, 4, 1, 5, 2, 6}
+
+	g := G.NewGraph()
+	vector := func(name string, v []int) *G.Node {
+		return G.NewVector(g, tensor.Int, G.WithName(name), G.WithShape(len(v)), G.WithValue(tensor.New(tensor.WithBacking(v))))
+	}
+	ids, next := vector("ids", sentence[:6]), vector("next", sentence[1:])
+	b := &layers.Build{Mode: layers.Training}
+	logits, err := decoder.Forward(b, ids, layers.Mask{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	loss := G.Must(layers.CrossEntropy(logits, next))
+	if _, err := G.Grad(loss, b.Learnables()...); err != nil {
+		log.Fatal(err)
+	}
+	vm := G.NewTapeMachine(g, G.BindDualValues(b.Learnables()...))
+	defer vm.Close()
+	solver := G.NewAdamSolver(G.WithLearnRate(0.01))
+	for range 60 {
+		if err := vm.RunAll(); err != nil {
+			log.Fatal(err)
+		}
+		if err := solver.Step(G.NodesToValueGrads(b.Learnables())); err != nil {
+			log.Fatal(err)
+		}
+		vm.Reset()
+	}
+
+	said := []int{3}
+	for len(said) < len(sentence) {
+		said = append(said, likeliest(decoder, said))
+	}
+	fmt.Println(said)
+	// Output: [3 1 4 1 5 2 6]
+}
+
+// likeliest is the token that a decoder finds most probable after others.
+func likeliest(decoder *layers.Decoder, tokens []int) int {
+	g := G.NewGraph()
+	ids := G.NewVector(g, tensor.Int, G.WithName("ids"), G.WithShape(len(tokens)), G.WithValue(
+		tensor.New(tensor.WithShape(len(tokens)), tensor.WithBacking(tokens))))
+	logits, err := decoder.Forward(&layers.Build{}, ids, layers.Mask{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var value G.Value
+	G.Read(logits, &value)
+	vm := G.NewTapeMachine(g)
+	defer vm.Close()
+	if err := vm.RunAll(); err != nil {
+		log.Fatal(err)
+	}
+	all := value.Data().([]float64)
+	last := all[len(all)-8:]
+	best := 0
+	for i, v := range last {
+		if v > last[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// The second of three targets is left out: the loss is the mean of the other two.
+func ExampleCrossEntropy() {
+	g := G.NewGraph()
+	logits := G.NewMatrix(g, tensor.Float64, G.WithName("logits"), G.WithShape(3, 2), G.WithValue(
+		tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{0, 0, 5, -5, 0, 0}))))
+	targets := G.NewVector(g, tensor.Int, G.WithName("targets"), G.WithShape(3), G.WithValue(
+		tensor.New(tensor.WithShape(3), tensor.WithBacking([]int{0, layers.Ignore, 1}))))
+	loss, err := layers.CrossEntropy(logits, targets)
+	if err != nil {
+		log.Fatal(err)
+	}
+	vm := G.NewTapeMachine(g)
+	defer vm.Close()
+	if err := vm.RunAll(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%.4f nats\n", loss.Value().Data())
+	// Output: 0.6931 nats
+}

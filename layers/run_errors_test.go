@@ -1,0 +1,105 @@
+package layers_test
+
+import (
+	"fmt"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// TestRunErrors runs graphs whose inputs hold what can't be: the run returns an error that says what was wrong, and the
+// process lives on.
+func TestRunErrors(t *testing.T) {
+	attention := func(m func(c *bench) layers.Mask) func(c *bench) *G.Node {
+		return func(c *bench) *G.Node {
+			x := c.in("x", 2, 3, 4)
+			return c.node(c.multiHead(layers.MultiHeadConfig{Dim: 4, Heads: 2}).Forward(c.b, x, x, x, m(c)))
+		}
+	}
+	lengths := func(lengths ...int) func(c *bench) *G.Node {
+		return attention(func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.lengths(lengths...)} })
+	}
+	model := func(ids ...int) func(c *bench) *G.Node {
+		return func(c *bench) *G.Node {
+			e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, layers.ModelConfig{Vocab: 5, MaxLen: 4, Dim: 4, Layers: 1}))
+			return c.node(e.Forward(c.b, c.ints("ids", ids, 1, len(ids)), layers.Mask{}))
+		}
+	}
+	loss := func(targets ...int) func(c *bench) *G.Node {
+		return func(c *bench) *G.Node {
+			return c.node(layers.CrossEntropy(c.in("logits", len(targets), 3), c.ints("targets", targets, len(targets))))
+		}
+	}
+	// bound is a linear layer whose input, of shape (2, 4), is made by WithValue of something else.
+	bound := func(opt ...G.NodeConsOpt) func(c *bench) *G.Node {
+		return func(c *bench) *G.Node {
+			l := must[*layers.Linear](c)(layers.NewLinear(c.p, layers.LinearConfig{In: 4, Out: 4}))
+			x := G.NewTensor(c.g, tensor.Float64, 2, append([]G.NodeConsOpt{G.WithName("x"), G.WithShape(2, 4)}, opt...)...)
+			return c.node(l.Forward(c.b, x))
+		}
+	}
+	columns := tensor.New(tensor.WithShape(2, 4), tensor.AsFortran([]float64{1, 2, 3, 4, 5, 6, 7, 8}))
+
+	for _, tc := range []struct {
+		name  string
+		build func(c *bench) *G.Node
+		want  []string
+	}{
+		{"length over S", lengths(3, 4), []string{"softmax", "length 4", "element 1", "0 and the 3 keys"}},
+		{"length below 0", lengths(-1, 2), []string{"softmax", "length -1", "element 0", "0 and the 3 keys"}},
+		{"id of V", model(1, 5), []string{"embedding", "id 5", "position 1", "vocabulary of 5"}},
+		{"id below 0", model(-1, 0), []string{"embedding", "id -1", "position 0", "vocabulary of 5"}},
+		{"target of V", loss(0, 1, 3), []string{"cross-entropy", "target 3", "position 2", "3 classes"}},
+		{"no value", bound(), []string{"No value bound to node x"}},
+		{"other shape", bound(G.WithValue(random(1, 4, 2))), []string{"linear", "(2, 4)", "(4, 2)"}},
+		{"more elements", bound(G.WithValue(random(1, 3, 4))), []string{"linear", "(2, 4)", "(3, 4)"}},
+		{"fewer elements", bound(G.WithValue(random(1, 1, 4))), []string{"linear", "(2, 4)", "(1, 4)"}},
+		{"laid out in columns", bound(G.WithValue(columns)), []string{"linear", "rows"}},
+		{"short mask", attention(func(c *bench) layers.Mask {
+			return layers.Mask{Bias: G.NewTensor(c.g, tensor.Float64, 2, G.WithName("m"), G.WithShape(3, 3), G.WithValue(random(1, 2, 3)))}
+		}), []string{"softmax", "(3, 3)", "(2, 3)"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newBench(t)
+			y := tc.build(c)
+			if !y.IsScalar() {
+				y = c.node(G.Sum(y))
+			}
+			gradients(t, y, append(c.wrt, c.b.Learnables()...)...)
+			_, err := tryRead(t, y)
+			wantError(t, err, tc.want...)
+		})
+	}
+}
+
+// TestRunAfterAnError runs a graph again once its input is mended.
+func TestRunAfterAnError(t *testing.T) {
+	c := newBench(t)
+	d := newDecoder(t, c.p)
+	ids := c.ints("ids", []int{1, 2, 9}, 3)
+	var out G.Value
+	G.Read(c.node(d.Forward(c.b, ids, layers.Mask{})), &out)
+	vm := G.NewTapeMachine(c.g)
+	defer vm.Close()
+	wantError(t, vm.RunAll(), "id 9")
+	vm.Reset()
+	for i, err := range []error{
+		G.Let(ids, dense([]int{1, 2}, 2)), G.Let(ids, dense([]int{1, 2, 3, 4}, 2, 2)), G.Let(ids, dense([]float64{1, 2, 3}, 3)),
+	} {
+		if err == nil {
+			t.Errorf("Let took bad value %d", i)
+		}
+	}
+	if err := G.Let(ids, dense([]int{1, 2, 6}, 3)); err != nil {
+		t.Fatal(err)
+	}
+	if err := vm.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	if s := fmt.Sprint(out.Shape()); s != "(3, 7)" {
+		t.Errorf("the output has shape %s, want (3, 7)", s)
+	}
+}
