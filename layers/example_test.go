@@ -46,8 +46,10 @@ func ExampleScaledDotProduct() {
 // Attention goes into a graph of your own, and trains with your own cost, machine and solver. Here each of eight tokens
 // learns to say which one came before it.
 func ExampleMultiHeadAttention() {
-	params, _ := layers.NewParams(tensor.Float64, 1)
-	attention, _ := layers.NewMultiHeadAttention(params, layers.MultiHeadConfig{Dim: 8, Heads: 2})
+	params, err := layers.NewParams(tensor.Float64, 1)
+	check(err)
+	attention, err := layers.NewMultiHeadAttention(params, layers.MultiHeadConfig{Dim: 8, Heads: 2})
+	check(err)
 
 	g := G.NewGraph()
 	x := G.NodeFromAny(g, tensor.I(tensor.Float64, 8, 8, 0), G.WithName("x"))        // (T, D), or (B, T, D)
@@ -55,26 +57,31 @@ func ExampleMultiHeadAttention() {
 	b := &layers.Build{Mode: layers.Training}
 	y := G.Must(attention.Forward(b, x, x, x, layers.Mask{Causal: true})) // (T, D)
 	cost := G.Must(G.Mean(G.Must(G.Square(G.Must(G.Sub(y, want))))))
-	G.Grad(cost, b.Learnables()...) // W_q, W_k, W_v, W_o and their biases
+	_, err = G.Grad(cost, b.Learnables()...) // W_q, W_k, W_v, W_o and their biases
+	check(err)
 	var loss G.Value
 	G.Read(cost, &loss)
 
 	vm := G.NewTapeMachine(g, G.BindDualValues(b.Learnables()...))
 	solver := G.NewAdamSolver(G.WithLearnRate(0.02))
 	for step := range 101 {
-		if err := vm.RunAll(); err != nil {
-			log.Fatal(err)
-		}
+		check(vm.RunAll())
+		check(solver.Step(G.NodesToValueGrads(b.Learnables())))
+		vm.Reset()
 		if step%50 == 0 {
 			fmt.Printf("step %d: %.3f\n", step, loss.Data())
 		}
-		solver.Step(G.NodesToValueGrads(b.Learnables()))
-		vm.Reset()
 	}
 	// Output:
 	// step 0: 0.145
 	// step 50: 0.009
 	// step 100: 0.000
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }
 
 // An encoder labels each token of two sequences, one of them padded.

@@ -87,7 +87,15 @@ func NewFeedForward(p *Params, c FeedForwardConfig) (*FeedForward, error) {
 
 // Forward maps x of shape (…, Dim) to the same shape.
 func (f *FeedForward) Forward(b *Build, x *G.Node) (*G.Node, error) {
-	return chain(b, x, f.Up, f.Activation, f.Dropout, f.Down)
+	op, ok := activations[f.Activation]
+	if !ok {
+		return nil, fmt.Errorf("there is no %v: use ReLU, GELU or GELUTanh", f.Activation)
+	}
+	x, err := f.Up.forward(b, x, op) // (…, Dim) -> (…, Hidden)
+	if err != nil {
+		return nil, err
+	}
+	return chain(b, x, f.Dropout, f.Down)
 }
 
 // A layer maps one node to another.

@@ -46,6 +46,11 @@ func NewLinear(p *Params, c LinearConfig) (*Linear, error) {
 
 // Forward maps x of shape (…, In) to (…, Out).
 func (l *Linear) Forward(b *Build, x *G.Node) (*G.Node, error) {
+	return l.forward(b, x, ops.Identity)
+}
+
+// forward is Forward with an activation after it, in one op.
+func (l *Linear) forward(b *Build, x *G.Node, act ops.Activation) (*G.Node, error) {
 	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[1]); err != nil {
 		return nil, err
 	}
@@ -59,5 +64,5 @@ func (l *Linear) Forward(b *Build, x *G.Node) (*G.Node, error) {
 			return nil, err
 		}
 	}
-	return ops.Linear(x, w, bias)
+	return ops.Linear(x, w, bias, act)
 }

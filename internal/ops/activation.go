@@ -16,15 +16,27 @@ const (
 	ReLU     Activation = iota // max(0, x); its derivative at 0 is 0
 	GELU                       // x·Φ(x), with the error function (Hendrycks and Gimpel, 2016)
 	GELUTanh                   // the same paper's approximation by tanh
+
+	Identity Activation = -1 // x, for a Linear without activation
 )
 
 var activationNames = [...]string{"relu", "gelu", "gelu tanh"}
 
-func (a Activation) String() string { return activationNames[a] }
+func (a Activation) String() string {
+	if a.known() {
+		return activationNames[a]
+	}
+	return "identity"
+}
+
+func (a Activation) known() bool { return a >= 0 && int(a) < len(activationNames) }
+
+// needsInput says whether the derivative is told by the activation's input alone; ReLU's by its output too.
+func (a Activation) needsInput() bool { return a == GELU || a == GELUTanh }
 
 // Activate applies an activation to every element of x.
 func Activate(x *G.Node, a Activation) (*G.Node, error) {
-	if a < 0 || int(a) >= len(activationNames) {
+	if !a.known() {
 		return nil, fmt.Errorf("activation: there is no activation %d", int(a))
 	}
 	if err := floatNode(a.String(), "the input", x); err != nil {
@@ -37,13 +49,7 @@ func Activate(x *G.Node, a Activation) (*G.Node, error) {
 }
 
 func activate[F kernel.Float](x *G.Node, a Activation) (*G.Node, error) {
-	forward, backward := kernel.ReLU[F], kernel.ReLUGrad[F]
-	switch a {
-	case GELU:
-		forward, backward = kernel.GELU[F], kernel.GELUGrad[F]
-	case GELUTanh:
-		forward, backward = kernel.GELUTanh[F], kernel.GELUTanhGrad[F]
-	}
+	forward, backward := activationKernels[F](a)
 	shape := x.Shape()
 	o := newOp(fmt.Sprintf("%v%v", a, shape), shape, func(y []F, in []G.Value) error {
 		x, err := elements[F](in[0], len(y))
@@ -67,4 +73,15 @@ func activate[F kernel.Float](x *G.Node, a Activation) (*G.Node, error) {
 		return G.Nodes{n}, err
 	}
 	return o.apply(x)
+}
+
+// activationKernels are the functions y = f(x) and dx = g·f'(x) of an activation.
+func activationKernels[F kernel.Float](a Activation) (forward func(y, x []F), backward func(dx, x, g []F)) {
+	switch a {
+	case GELU:
+		return kernel.GELU[F], kernel.GELUGrad[F]
+	case GELUTanh:
+		return kernel.GELUTanh[F], kernel.GELUTanhGrad[F]
+	}
+	return kernel.ReLU[F], kernel.ReLUGrad[F]
 }

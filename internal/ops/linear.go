@@ -9,9 +9,9 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Linear is y = x·Wᵀ + b for x of shape (…, I), W of shape (O, I) and b of shape (O), or nil for none; y has shape
-// (…, O). Any number of leading axes will do.
-func Linear(x, w, b *G.Node) (*G.Node, error) {
+// Linear is y = act(x·Wᵀ + b) for x of shape (…, I), W of shape (O, I) and b of shape (O), or nil for none; y has shape
+// (…, O). Any number of leading axes will do. act is an Activation, or Identity.
+func Linear(x, w, b *G.Node, act Activation) (*G.Node, error) {
 	const name = "linear"
 	if err := floatNode(name, "the input", x); err != nil {
 		return nil, err
@@ -30,13 +30,16 @@ func Linear(x, w, b *G.Node) (*G.Node, error) {
 			return nil, err
 		}
 	}
-	if x.Dtype() == tensor.Float32 {
-		return linear[float32](x, w, b)
+	if act != Identity && !act.known() {
+		return nil, fmt.Errorf("%s: there is no activation %d", name, int(act))
 	}
-	return linear[float64](x, w, b)
+	if x.Dtype() == tensor.Float32 {
+		return linear[float32](x, w, b, act)
+	}
+	return linear[float64](x, w, b, act)
 }
 
-func linear[F kernel.Float](x, w, b *G.Node) (*G.Node, error) {
+func linear[F kernel.Float](x, w, b *G.Node, act Activation) (*G.Node, error) {
 	n, width := rows(x.Shape())
 	out := w.Shape()[0]
 	shape := x.Shape()
@@ -47,59 +50,60 @@ func linear[F kernel.Float](x, w, b *G.Node) (*G.Node, error) {
 	if b != nil {
 		in, diff = append(in, b), append(diff, true)
 	}
-	o := newOp(fmt.Sprintf("linear%v", shape), shape, func(y []F, in []G.Value) error {
+	attrs := fmt.Sprintf("%v%v(%v,%t)", shape, w.Shape(), act, b != nil)
+	before := buffer[F]{shape: shape} // x·Wᵀ + b, where the activation's derivative needs it
+	o := newOp("linear"+attrs, shape, func(y []F, in []G.Value) error {
 		x, w, err := read2[F](in, n*width, out*width)
 		if err != nil {
 			return err
 		}
-		var bias []F
+		z := y
+		if act.needsInput() {
+			z = before.slice()
+		}
+		kernel.Gemm(false, true, n, out, width, 1, x, width, w, width, 0, z, out) // (n, I) x (O, I)ᵀ -> (n, O)
 		if len(in) == 3 {
-			if bias, err = elements[F](in[2], out); err != nil {
+			bias, err := elements[F](in[2], out)
+			if err != nil {
 				return err
 			}
+			kernel.AddRow(z, bias)
 		}
-		kernel.Gemm(false, true, n, out, width, 1, x, width, w, width, 0, y, out) // (n, I) x (O, I)ᵀ -> (n, O)
-		if bias != nil {
-			kernel.AddRow(y, bias)
+		if act != Identity {
+			forward, _ := activationKernels[F](act)
+			forward(y, z)
 		}
 		return nil
 	})
 	o.diff = diff
-	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		dx := newOp(fmt.Sprintf("linear.dx%v", x.Shape()), x.Shape(), func(dx []F, in []G.Value) error {
-			g, w, err := read2[F](in, n*out, out*width)
+	o.grad = func(in G.Nodes, y, g *G.Node) (G.Nodes, error) {
+		shapes := []tensor.Shape{x.Shape(), w.Shape(), {out}}[:len(in)]
+		inner := buffer[F]{shape: shape} // the gradient of x·Wᵀ + b
+		return joint("linear.grad"+attrs, shapes, []*G.Node{in[0], in[1], y, g}, func(d [][]F, in []G.Value) error {
+			x, w, err := read2[F](in, n*width, out*width)
 			if err != nil {
 				return err
 			}
-			kernel.Gemm(false, false, n, width, out, 1, g, out, w, width, 0, dx, width) // (n, O) x (O, I) -> (n, I)
-			return nil
-		})
-		dw := newOp(fmt.Sprintf("linear.dw%v", w.Shape()), w.Shape(), func(dw []F, in []G.Value) error {
-			g, x, err := read2[F](in, n*out, n*width)
+			y, g, err := read2[F](in[2:], n*out, n*out)
 			if err != nil {
 				return err
 			}
-			kernel.SkipGemm(true, false, out, width, n, 1, g, out, x, width, dw, width) // (n, O)ᵀ x (n, I) -> (O, I)
-			return nil
-		})
-		nx, err := dx.apply(g, in[1])
-		if err != nil {
-			return nil, err
-		}
-		nw, err := dw.apply(g, in[0])
-		if err != nil || b == nil {
-			return G.Nodes{nx, nw}, err
-		}
-		db := newOp(fmt.Sprintf("linear.db(%d)", out), tensor.Shape{out}, func(db []F, in []G.Value) error {
-			g, err := elements[F](in[0], n*out)
-			if err != nil {
-				return err
+			if act != Identity {
+				z := y // ReLU's derivative is told by its output as well
+				if act.needsInput() {
+					z = before.slice()
+				}
+				_, backward := activationKernels[F](act)
+				backward(inner.slice(), z, g)
+				g = inner.slice()
 			}
-			kernel.SumRows(db, g)
+			kernel.Gemm(false, false, n, width, out, 1, g, out, w, width, 0, d[0], width) // (n, O) x (O, I) -> (n, I)
+			kernel.SkipGemm(true, false, out, width, n, 1, g, out, x, width, d[1], width) // (n, O)ᵀ x (n, I) -> (O, I)
+			if len(d) == 3 {
+				kernel.SumRows(d[2], g)
+			}
 			return nil
 		})
-		nb, err := db.apply(g)
-		return G.Nodes{nx, nw, nb}, err
 	}
 	return o.apply(in...)
 }

@@ -223,6 +223,46 @@ func TestSecondDerivatives(t *testing.T) {
 	}
 }
 
+// TestLinearActivation holds a linear layer with its activation to the two as separate ops, in value and gradients.
+func TestLinearActivation(t *testing.T) {
+	for _, act := range []ops.Activation{ops.ReLU, ops.GELU, ops.GELUTanh} {
+		for _, bias := range []bool{false, true} {
+			t.Run(fmt.Sprint(act, bias), func(t *testing.T) {
+				run := func(fused bool) [][]float64 {
+					g := newGraph(t)
+					x, w := g.in(2, 5, 3), g.in(4, 3)
+					wrt := G.Nodes{x, w}
+					var b *G.Node
+					if bias {
+						b = g.in(4)
+						wrt = append(wrt, b)
+					}
+					var y *G.Node
+					if fused {
+						y = g.node(ops.Linear(x, w, b, act))
+					} else {
+						y = g.node(ops.Activate(g.node(ops.Linear(x, w, b, ops.Identity)), act))
+					}
+					cost := g.node(gradcheck.Project(y, 1))
+					grads, err := G.Grad(cost, wrt...)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return g.read(append(G.Nodes{y}, grads...)...)
+				}
+				fused, composed := run(true), run(false)
+				for i := range composed {
+					for j := range composed[i] {
+						if math.Abs(fused[i][j]-composed[i][j]) > 1e-13 {
+							t.Fatalf("output %d at %d: %v fused, %v composed", i, j, fused[i][j], composed[i][j])
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
 // TestErrors hands ops nodes that don't fit: each error names the op.
 func TestErrors(t *testing.T) {
 	g := newGraph(t)
@@ -249,8 +289,9 @@ func TestErrors(t *testing.T) {
 		"split heads of 0":    {func() (*G.Node, error) { return ops.SplitHeads(g.in(2, 3, 5), 0) }, "0 heads"},
 		"merge":               {func() (*G.Node, error) { return ops.MergeHeads(g.in(2, 3, 5), true) }, "(B, H, T, K)"},
 		"merge a batch":       {func() (*G.Node, error) { return ops.MergeHeads(g.in(2, 3, 5, 2), false) }, "(2, 3, 5, 2)"},
-		"linear":              {func() (*G.Node, error) { return ops.Linear(g.in(2, 3), g.in(4, 2), nil) }, "(2, 3) and (4, 2)"},
-		"linear bias":         {func() (*G.Node, error) { return ops.Linear(g.in(2, 3), g.in(4, 3), g.in(3)) }, "(4), got (3)"},
+		"linear":              {func() (*G.Node, error) { return ops.Linear(g.in(2, 3), g.in(4, 2), nil, ops.Identity) }, "(2, 3) and (4, 2)"},
+		"linear bias":         {func() (*G.Node, error) { return ops.Linear(g.in(2, 3), g.in(4, 3), g.in(3), ops.Identity) }, "(4), got (3)"},
+		"linear activation":   {func() (*G.Node, error) { return ops.Linear(g.in(2, 3), g.in(4, 3), nil, 7) }, "no activation 7"},
 		"matmul inner":        {func() (*G.Node, error) { return ops.MatMul(g.in(2, 3), g.in(2, 3), false, false, 1, false) }, "(2, 3) and (2, 3)"},
 		"matmul outer":        {func() (*G.Node, error) { return ops.MatMul(g.in(2, 2, 3), g.in(1, 3, 2), false, false, 1, false) }, "(2, 2, 3) and (1, 3, 2)"},
 		"matmul rank":         {func() (*G.Node, error) { return ops.MatMul(g.in(3), g.in(3), false, false, 1, false) }, "(3) and (3)"},
