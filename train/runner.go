@@ -35,22 +35,21 @@ func newRunner(p Problem, b *layers.Build, size int) (r *runner, err error) {
 	}
 	r = &runner{inputs: inputs}
 	G.Read(loss, &r.loss)
-	var opts []G.VMOpt
 	if b.Mode == layers.Training {
 		r.learnables = b.Learnables()
 		if len(r.learnables) == 0 {
 			return nil, fmt.Errorf("train: the loss depends on no parameter: bind them with the Build that Loss is given")
 		}
-		if _, err := G.Grad(loss, r.learnables...); err != nil {
+		grads, err := G.Grad(loss, r.learnables...)
+		if err != nil {
 			return nil, fmt.Errorf("train: taking the gradient: %w", err)
 		}
-		opts = append(opts, G.BindDualValues(r.learnables...))
-		r.model = G.NodesToValueGrads(r.learnables)
+		r.model = Gradients(r.learnables, grads)
 	}
 	if err := distinct(g); err != nil {
 		return nil, err
 	}
-	r.vm = G.NewTapeMachine(g, opts...)
+	r.vm = G.NewTapeMachine(g)
 	return r, nil
 }
 

@@ -1,0 +1,79 @@
+package train_test
+
+import (
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/train"
+)
+
+// step builds (a + b)·c over vectors, whose a and b share a gradient node, steps it a few times and returns the values.
+func step(t *testing.T, dual bool, solver G.Solver) [][]float64 {
+	t.Helper()
+	g := G.NewGraph()
+	var wrt G.Nodes
+	for i, name := range []string{"a", "b", "c"} {
+		v := tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{1, 2, 3, float64(i), 5, 6}))
+		wrt = append(wrt, G.NewMatrix(g, tensor.Float64, G.WithShape(3, 2), G.WithName(name), G.WithValue(v)))
+	}
+	cost := G.Must(G.Sum(G.Must(G.HadamardProd(G.Must(G.Add(wrt[0], wrt[1])), wrt[2]))))
+	grads, err := G.Grad(cost, wrt...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := train.Gradients(wrt, grads)
+	var opts []G.VMOpt
+	if dual {
+		model = G.NodesToValueGrads(wrt)
+		opts = append(opts, G.BindDualValues(wrt...))
+	}
+	vm := G.NewTapeMachine(g, opts...)
+	defer vm.Close()
+	for range 5 {
+		if err := vm.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		if err := solver.Step(model); err != nil {
+			t.Fatal(err)
+		}
+		vm.Reset()
+	}
+	var out [][]float64
+	for _, n := range wrt {
+		out = append(out, n.Value().Data().([]float64))
+	}
+	return out
+}
+
+// Gradient nodes stand for dual values, with our solver and with Gorgonia's, also where two parameters share a node.
+func TestGradients(t *testing.T) {
+	for name, solver := range map[string]func() G.Solver{
+		"AdamW":   func() G.Solver { return train.NewAdamW(0.1) },
+		"Adam":    func() G.Solver { return G.NewAdamSolver(G.WithLearnRate(0.1)) },
+		"vanilla": func() G.Solver { return G.NewVanillaSolver(G.WithLearnRate(0.1)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, got := step(t, true, solver()), step(t, false, solver())
+			for i := range want {
+				for j := range want[i] {
+					if want[i][j] != got[i][j] {
+						t.Fatalf("parameter %d at %d: %v by dual values, %v by gradient nodes", i, j, want[i][j], got[i][j])
+					}
+				}
+			}
+			if want[0][0] == 1 {
+				t.Error("nothing moved")
+			}
+		})
+	}
+}
+
+func TestGradientsMissing(t *testing.T) {
+	g := G.NewGraph()
+	x := G.NewVector(g, tensor.Float64, G.WithShape(2), G.WithName("x"), G.WithInit(G.Zeroes()))
+	if err := train.NewAdamW(1).Step(train.Gradients(G.Nodes{x}, nil)); err == nil {
+		t.Error("a parameter without gradient was stepped")
+	}
+}
