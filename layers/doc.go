@@ -1,0 +1,42 @@
+// Package layers gives Gorgonia programs attention and transformer layers.
+//
+// # Parameters live outside graphs
+//
+// A [Params] makes, names and initialises what a model learns. Layers are made from it, and each has a Forward that adds
+// its nodes to the graph that its input belongs to:
+//
+//	params, err := layers.NewParams(tensor.Float32, seed)
+//	attention, err := layers.NewMultiHeadAttention(params.Scope("attention"), layers.MultiHeadConfig{Dim: 64, Heads: 4})
+//	…
+//	b := &layers.Build{Mode: layers.Training}
+//	y, err := attention.Forward(b, x, x, x, layers.Mask{Causal: true})
+//	…
+//	grads, err := gorgonia.Grad(cost, b.Learnables()...)
+//
+// Forward binds parameters into the graph as input nodes over the parameters' own memory. Any number of graphs, of any
+// batch sizes, share one model: train in one, predict in another, and nothing is copied.
+//
+// # A Build for each graph
+//
+// What Forward needs to know travels in a [Build]: whether the graph is for training, the seed of its dropout, whether to
+// keep attention weights. Afterwards the Build lists the graph's learnable nodes. The graph of an evaluation holds no
+// dropout node at all.
+//
+// # Shapes and names
+//
+// B is the batch, T the length of queries, S that of keys, D the width of the model, H the number of heads, K = D/H the
+// width of a head, V the vocabulary. Layers over sequences take (B, T, D), or (T, D) for a single one. Token ids, targets
+// and lengths are nodes of dtype [gorgonia.org/tensor.Int]. Weights have shape (out, in), as in PyTorch, and are named by
+// their place: blocks.0.attention.query.weight.
+//
+// # Masks
+//
+// True means attend, everywhere: see [Mask]. What a mask hides reaches neither an output nor a gradient, NaN included.
+//
+// # Machines
+//
+// Use gorgonia.NewTapeMachine, one live machine for each graph: the operations keep their memory between runs. For
+// parallel inference, build a graph for each goroutine; they may share their parameters as long as none trains. An
+// intermediate node's Value may be overwritten: make a gorgonia.Read of what you want before the machine, and copy what
+// you keep.
+package layers
