@@ -59,7 +59,7 @@ func GemmBatch[F Float](count int, transA, transB bool, m, n, k int, alpha F, a 
 		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc, strideA: strideA, strideB: strideB, strideC: strideC,
 	}
 	w.divide(runtime.GOMAXPROCS(0))
-	parallelRun(w.tasks(), w, count*m*n*k >= gemmWakeWork)
+	parallelRun(w.tasks(), w, w.work() >= gemmWakeWork)
 	gemmPut(w)
 }
 

@@ -41,13 +41,13 @@ func gemmPackTransposed64AVX2(dst unsafe.Pointer, ldd uintptr, src unsafe.Pointe
 func gemmAsm32() (bodies []gemmBody[float32]) {
 	if hasAVX512 {
 		bodies = append(bodies, gemmBody[float32]{
-			name: "avx512", rows: 14, cols: 32, lanes: 16, depth: 256, blockRows: 256, blockCols: 1024, tile: gemmTile32AVX512,
+			name: "avx512", rows: 14, cols: 32, lanes: 16, depth: 256, band: 256, slab: 512, tile: gemmTile32AVX512,
 			copyRows: gemmPackRows32AVX512, transposeRows: gemmPackTransposed32AVX2,
 		})
 	}
 	if hasAVX2 {
 		bodies = append(bodies, gemmBody[float32]{
-			name: "avx2", rows: 6, cols: 16, lanes: 8, depth: 256, blockRows: 256, blockCols: 1024, tile: gemmTile32AVX2,
+			name: "avx2", rows: 6, cols: 16, lanes: 8, depth: 256, band: 256, slab: 512, tile: gemmTile32AVX2,
 			copyRows: gemmPackRows32AVX2, transposeRows: gemmPackTransposed32AVX2,
 		})
 	}
@@ -57,13 +57,13 @@ func gemmAsm32() (bodies []gemmBody[float32]) {
 func gemmAsm64() (bodies []gemmBody[float64]) {
 	if hasAVX512 {
 		bodies = append(bodies, gemmBody[float64]{
-			name: "avx512", rows: 14, cols: 16, lanes: 8, depth: 256, blockRows: 128, blockCols: 1024, tile: gemmTile64AVX512,
+			name: "avx512", rows: 14, cols: 16, lanes: 8, depth: 256, band: 128, slab: 512, tile: gemmTile64AVX512,
 			copyRows: gemmPackRows64AVX512, transposeRows: gemmPackTransposed64AVX2,
 		})
 	}
 	if hasAVX2 {
 		bodies = append(bodies, gemmBody[float64]{
-			name: "avx2", rows: 6, cols: 8, lanes: 4, depth: 256, blockRows: 128, blockCols: 1024, tile: gemmTile64AVX2,
+			name: "avx2", rows: 6, cols: 8, lanes: 4, depth: 256, band: 128, slab: 512, tile: gemmTile64AVX2,
 			copyRows: gemmPackRows64AVX2, transposeRows: gemmPackTransposed64AVX2,
 		})
 	}

@@ -11,8 +11,8 @@ type gemmBody[F Float] struct {
 	rows, cols int // largest tile
 	lanes      int // columns are read this many at a time
 	depth      int // longest run of k
-	blockRows  int // largest block of C a task computes
-	blockCols  int
+	band       int // most rows of C between two uses of a packed part of B: their part of A stays in the cache
+	slab       int // most columns of C at a time
 	tile       func(t *gemmTile[F])
 
 	// Copies to a panel. Strides are in bytes. They are nil where there is no assembly.
@@ -22,11 +22,11 @@ type gemmBody[F Float] struct {
 	scratch *sync.Pool
 }
 
-// gemmBodies lists what this processor can run, best first.
+// gemmBodies lists what this processor can run, best first: the assembly given, then Go.
 func gemmBodies[F Float](asm []gemmBody[F]) []*gemmBody[F] {
 	var all []*gemmBody[F]
 	for _, b := range append(asm, gemmBody[F]{
-		name: "portable", rows: 2, cols: 4, lanes: 4, depth: 256, blockRows: 128, blockCols: 256, tile: gemmTilePortable[F],
+		name: "portable", rows: 2, cols: 4, lanes: 4, depth: 256, band: 128, slab: 256, tile: gemmTilePortable[F],
 	}) {
 		b.scratch = &sync.Pool{New: func() any { return &gemmScratch[F]{b: make([]F, b.cols*b.depth)} }}
 		all = append(all, &b)
@@ -59,7 +59,7 @@ func (b *gemmBody[F]) pack(dst, src []F, ld, cols, k int) {
 	}
 }
 
-// packTransposed does so for the transpose of cols rows of k elements.
+// packTransposed does so with the transpose of cols rows of k elements.
 func (b *gemmBody[F]) packTransposed(dst, src []F, ld, cols, k int) {
 	dst = dst[:k*b.cols]
 	if cols%b.lanes != 0 {

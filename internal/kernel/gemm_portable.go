@@ -1,12 +1,19 @@
 package kernel
 
-// gemmTilePortable computes a tile of up to 2×4.
+// gemmTilePortable computes tiles of up to 2×4.
 func gemmTilePortable[F Float](t *gemmTile[F]) {
-	if t.rows == 2 {
-		gemmTile2(t)
-		return
+	for {
+		if t.rows == 2 {
+			gemmTile2(t)
+		} else {
+			gemmTile1(t)
+		}
+		t.tiles--
+		if t.tiles == 0 {
+			return
+		}
+		t.a, t.c = t.a[t.rows*t.rsA:], t.c[t.rows*t.ldc:]
 	}
-	gemmTile1(t)
 }
 
 func gemmTile2[F Float](t *gemmTile[F]) {

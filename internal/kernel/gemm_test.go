@@ -4,76 +4,295 @@ import (
 	"fmt"
 	"math"
 	"math/rand"
+	"runtime"
+	"slices"
 	"testing"
 )
 
-func TestGemm(t *testing.T) {
-	t.Run("float32", func(t *testing.T) { testGemm[float32](t, 1e-4) })
-	t.Run("float64", func(t *testing.T) { testGemm[float64](t, 1e-12) })
+// useBody makes float32 and float64 products use the bodies of that name until the test ends.
+func useBody(t testing.TB, name string) {
+	old32, old64 := gemmBody32, gemmBody64
+	t.Cleanup(func() { gemmBody32, gemmBody64 = old32, old64 })
+	for _, b := range gemmBodies32 {
+		if b.name == name {
+			gemmBody32 = b
+		}
+	}
+	for _, b := range gemmBodies64 {
+		if b.name == name {
+			gemmBody64 = b
+		}
+	}
 }
 
-func testGemm[F Float](t *testing.T, tol float64) {
-	r := rand.New(rand.NewSource(1))
-	for try := range 600 {
-		m, n, k := r.Intn(40), r.Intn(40), r.Intn(40)
-		if try%10 == 0 {
-			m, n, k = r.Intn(100), r.Intn(100), r.Intn(100)
+// eachBody runs a test with every body this processor can run, for both types.
+func eachBody(t *testing.T, test32, test64 func(t *testing.T)) {
+	for _, b := range gemmBodies32 {
+		t.Run(b.name+"/float32", func(t *testing.T) { useBody(t, b.name); test32(t) })
+		t.Run(b.name+"/float64", func(t *testing.T) { useBody(t, b.name); test64(t) })
+	}
+}
+
+// quick tells whether to try fewer sizes.
+func quick() bool { return testing.Short() || raceEnabled }
+
+// canary is what lies between the rows of C and before every slice.
+const canary = -12345
+
+// arena hands out slices that end where memory does, so that a read or write past the end is a fault.
+type arena[F Float] struct{ all, out []F }
+
+func newArena[F Float](t *testing.T) *arena[F] { return &arena[F]{all: guarded[F](t, 1<<21)} }
+
+// take returns n elements of the value given, and canaries before them.
+func (a *arena[F]) take(n int, fill F) []F {
+	a.out = a.all[len(a.all)-n:]
+	for i := range a.out {
+		a.out[i] = fill
+	}
+	for i := range 64 {
+		a.all[len(a.all)-n-1-i] = canary
+	}
+	return a.out
+}
+
+func (a *arena[F]) intact() bool {
+	n := len(a.out)
+	for i := range 64 {
+		if a.all[len(a.all)-n-1-i] != canary {
+			return false
 		}
-		ta, tb := r.Intn(2) == 1, r.Intn(2) == 1
-		count := 1 + r.Intn(3)
-		ar, ac, br, bc := m, k, k, n
-		if ta {
-			ar, ac = ac, ar
-		}
-		if tb {
-			br, bc = bc, br
-		}
-		lda, ldb, ldc := max(1, ac)+r.Intn(3), max(1, bc)+r.Intn(3), max(1, n)+r.Intn(3)
-		fill := func(n int) []F {
-			s := make([]F, n)
-			for i := range s {
-				s[i] = F(r.NormFloat64())
-			}
-			return s
-		}
-		a, b, c := fill(count*ar*lda), fill(count*br*ldb), fill(count*m*ldc)
-		alpha, beta := []F{0, 1, -0.5}[r.Intn(3)], []F{0, 1, -0.5}[r.Intn(3)]
-		want := make([]float64, len(c))
-		for i := range c {
-			want[i] = float64(c[i])
-		}
-		for q := range count {
-			for i := range m {
-				for j := range n {
-					s := 0.0
-					for p := range k {
-						x, y := i*lda+p, p*ldb+j
-						if ta {
-							x = p*lda + i
-						}
-						if tb {
-							y = j*ldb + p
-						}
-						s += float64(a[q*ar*lda+x]) * float64(b[q*br*ldb+y])
-					}
-					at := q*m*ldc + i*ldc + j
-					want[at] = float64(alpha)*s + float64(beta)*want[at]
-					if beta == 0 {
-						c[at] = F(math.NaN())
-					}
-				}
-			}
-		}
-		if count == 1 {
-			Gemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
-		} else {
-			GemmBatch(count, ta, tb, m, n, k, alpha, a, lda, ar*lda, b, ldb, br*ldb, beta, c, ldc, m*ldc)
-		}
-		name := fmt.Sprint(count, ta, tb, m, n, k, alpha, beta)
-		for i := range c {
-			if d := math.Abs(float64(c[i]) - want[i]); !(d <= tol*(1+math.Abs(want[i]))) {
-				t.Fatalf("%s: element %d is %v, want %v", name, i, c[i], want[i])
+	}
+	return true
+}
+
+// gemmChecker checks products of whole numbers, which are exact in either type whatever the order of the sum. What lies
+// between the rows of A and B is NaN, which would spread, and between the rows of C a canary.
+type gemmChecker[F Float] struct {
+	a, b, c *arena[F]
+	rand    *rand.Rand
+	x, y, p []float64 // op(A), op(B) and their product
+}
+
+func newGemmChecker[F Float](t *testing.T) *gemmChecker[F] {
+	return &gemmChecker[F]{a: newArena[F](t), b: newArena[F](t), c: newArena[F](t), rand: rand.New(rand.NewSource(1))}
+}
+
+// store writes rows×cols numbers as they are stored, transposed or not.
+func store[F Float](dst []F, ld int, trans bool, x []float64, rows, cols int) {
+	for i := range rows {
+		for j := range cols {
+			if trans {
+				dst[j*ld+i] = F(x[i*cols+j])
+			} else {
+				dst[i*ld+j] = F(x[i*cols+j])
 			}
 		}
 	}
+}
+
+// stored returns the length of count matrices, one after the other with gap elements between.
+func stored(count, rows, cols, ld, gap int) (length, stride int) {
+	if rows == 0 || cols == 0 {
+		return 0, gap + 1
+	}
+	one := (rows-1)*ld + cols
+	return (count-1)*(one+gap) + one, one + gap
+}
+
+func (g *gemmChecker[F]) check(t *testing.T, count int, transA, transB bool, m, n, k, pad int, alpha, beta F) {
+	t.Helper()
+	lda, ldb, ldc := k+pad, n+pad, n+pad
+	ar, ac, br, bc := m, k, k, n
+	if transA {
+		ar, ac, lda = k, m, m+pad
+	}
+	if transB {
+		br, bc, ldb = n, k, k+pad
+	}
+	nan := F(math.NaN())
+	la, sa := stored(count, ar, ac, lda, pad)
+	lb, sb := stored(count, br, bc, ldb, pad)
+	lc, sc := stored(count, m, n, ldc, pad)
+	a, b, c := g.a.take(la, nan), g.b.take(lb, nan), g.c.take(lc, canary)
+	want := make([]F, lc)
+	copy(want, c)
+	for q := range count {
+		g.fill(m, n, k)
+		store(a[min(q*sa, la):], lda, transA, g.x, m, k)
+		store(b[min(q*sb, lb):], ldb, transB, g.y, k, n)
+		for i := range m {
+			for j := range n {
+				at, old := q*sc+i*ldc+j, float64(g.rand.Intn(9)-4)
+				c[at] = F(old)
+				if beta == 0 {
+					c[at], old = nan, 0
+				}
+				want[at] = F(float64(alpha)*g.p[i*n+j] + float64(beta)*old)
+			}
+		}
+	}
+	if alpha == 0 {
+		a, b = nil, nil
+	}
+	if count == 1 {
+		Gemm(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+	} else {
+		GemmBatch(count, transA, transB, m, n, k, alpha, a, lda, sa, b, ldb, sb, beta, c, ldc, sc)
+	}
+	if !slices.Equal(c, want) || !g.a.intact() || !g.b.intact() || !g.c.intact() {
+		t.Fatalf("%d products (%d, %d) x (%d, %d), transposed %v %v, padded by %d, alpha %v, beta %v:\ngot  %v\nwant %v", count, m, k, k, n, transA, transB, pad, alpha, beta, c, want)
+	}
+}
+
+// fill makes the matrices of one product.
+func (g *gemmChecker[F]) fill(m, n, k int) {
+	whole := func(n int) []float64 {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = float64(g.rand.Intn(9) - 4)
+		}
+		return x
+	}
+	g.x, g.y = whole(m*k), whole(k*n)
+	g.p = make([]float64, m*n)
+	for i := range m {
+		for p := range k {
+			for j := range n {
+				g.p[i*n+j] += g.x[i*k+p] * g.y[p*n+j]
+			}
+		}
+	}
+}
+
+// variant returns the i-th of all transposes, alphas and betas in turn.
+func variant[F Float](i int) (transA, transB bool, alpha, beta F) {
+	factors := []F{1, -0.5, 0}
+	return i&1 != 0, i&2 != 0, factors[i/4%3], factors[(i/12+1)%3]
+}
+
+func TestGemmSmall(t *testing.T) {
+	eachBody(t, testGemmSmall[float32], testGemmSmall[float64])
+}
+
+func testGemmSmall[F Float](t *testing.T) {
+	g, try, limit := newGemmChecker[F](t), 0, 20
+	if quick() {
+		limit = 9
+	}
+	for m := range limit + 1 {
+		for n := range limit + 1 {
+			for k := range limit + 1 {
+				for range 4 {
+					transA, transB, alpha, beta := variant[F](try)
+					g.check(t, 1, transA, transB, m, n, k, try/36%3, alpha, beta)
+					try++
+				}
+				try++
+			}
+		}
+	}
+}
+
+func TestGemmRemainders(t *testing.T) {
+	eachBody(t, testGemmRemainders[float32], testGemmRemainders[float64])
+}
+
+// testGemmRemainders goes through all numbers of rows and columns of tiles.
+func testGemmRemainders[F Float](t *testing.T) {
+	g := newGemmChecker[F](t)
+	try := 0
+	for m := 1; m <= 29; m++ {
+		for n := 1; n <= 66; n++ {
+			if quick() && (m+n)%5 != 0 {
+				continue
+			}
+			transA, transB, _, beta := variant[F](try)
+			g.check(t, 1, transA, transB, m, n, 1+try%11, try%3, 1, beta)
+			try++
+		}
+	}
+}
+
+func TestGemmRandom(t *testing.T) {
+	eachBody(t, testGemmRandom[float32], testGemmRandom[float64])
+}
+
+func testGemmRandom[F Float](t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	g := newGemmChecker[F](t)
+	r := rand.New(rand.NewSource(2))
+	tries := 80
+	if quick() {
+		tries = 12
+	}
+	for try := range tries {
+		runtime.GOMAXPROCS(1 + try%3)
+		transA, transB, alpha, beta := variant[F](try)
+		count, m, n, k := 1, 1+r.Intn(300), 1+r.Intn(150), 1+r.Intn(150)
+		switch try % 4 {
+		case 1:
+			count, m, n, k = 2+r.Intn(40), 1+r.Intn(20), 1+r.Intn(40), 1+r.Intn(40)
+		case 2:
+			k += 512 // more than one run
+		case 3:
+			n += 600
+		}
+		g.check(t, count, transA, transB, m, n, k, r.Intn(4), alpha, beta)
+	}
+}
+
+func TestGemmBatchShares(t *testing.T) {
+	a, b := []float64{1, 2, 3, 4}, []float64{5, 6}
+	c := make([]float64, 4)
+	GemmBatch(2, false, false, 2, 1, 2, 1, a, 2, 0, b, 1, 0, 0, c, 1, 2)
+	if want := []float64{17, 39, 17, 39}; !slices.Equal(c, want) {
+		t.Errorf("got %v, want %v", c, want)
+	}
+}
+
+func TestGemmSpreadsNaN(t *testing.T) {
+	eachBody(t, testGemmSpreadsNaN[float32], testGemmSpreadsNaN[float64])
+}
+
+// testGemmSpreadsNaN: 0·NaN and 0·∞ are NaN in products, but C times a beta of 0 is 0.
+func testGemmSpreadsNaN[F Float](t *testing.T) {
+	a, b, c := make([]F, 6), make([]F, 6), []F{F(math.NaN()), F(math.Inf(1)), 1, 1}
+	b[0] = F(math.Inf(1))
+	Gemm(false, false, 2, 2, 3, 1, a, 3, b, 2, 0, c, 2)
+	for i, x := range c {
+		if isNaN := x != x; isNaN != (i%2 == 0) {
+			t.Errorf("element %d is %v", i, x)
+		}
+	}
+}
+
+func TestGemmPanics(t *testing.T) {
+	x := make([]float32, 12)
+	for name, call := range map[string]func(){
+		"negative dimension": func() { Gemm(false, false, -1, 2, 3, 1, x, 3, x, 2, 0, x, 2) },
+		"short A":            func() { Gemm(false, false, 4, 1, 4, 1, x, 4, x, 1, 0, make([]float32, 4), 1) },
+		"short B":            func() { Gemm(false, true, 1, 4, 4, 1, x, 4, x, 4, 0, make([]float32, 4), 4) },
+		"short C":            func() { Gemm(false, false, 2, 7, 1, 1, x, 1, x, 7, 0, x, 7) },
+		"short row":          func() { Gemm(false, false, 2, 2, 3, 1, x, 2, x, 2, 0, make([]float32, 4), 2) },
+		"C shared":           func() { GemmBatch(2, false, false, 1, 1, 1, 1, x, 1, 1, x, 1, 1, 0, make([]float32, 2), 1, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			call()
+		})
+	}
+}
+
+func ExampleGemm() {
+	x := []float32{1, 2, 3, 4, 5, 6} // (2, 3)
+	w := []float32{1, 0, 1, 0, 1, 0} // (2, 3)
+	y := make([]float32, 4)          // x·wᵀ: (2, 2)
+	Gemm(false, true, 2, 2, 3, 1, x, 3, w, 3, 0, y, 2)
+	fmt.Println(y)
+	// Output: [4 2 10 5]
 }

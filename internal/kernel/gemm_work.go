@@ -12,31 +12,32 @@ type gemmProduct[F Float] struct {
 	strideA, strideB, strideC int
 }
 
-// gemmWork is a product and its division into tasks. A task is either some products of a batch, whole, or one block of
-// C of one product. However it is divided, an element of C is the sum over k of its terms in turn, cut into the same
+// gemmWork is a product and its division into tasks. A task is a block of C, of one product or of some of a batch.
+// However it is divided, an element of C is the sum over k of its terms in turn, cut into the same
 // runs of depth terms: the division can follow the number of workers and doesn't change a bit.
 type gemmWork[F Float] struct {
 	gemmProduct[F]
 	body    *gemmBody[F]
 	rowStep int // rows of a block of C
 	colStep int // columns of a block of C
-	items   int // products a task, when the blocks are whole products
+	items   int // products of a task
 	depth   int // terms of a run
 }
 
-// divide chooses the blocks.
+const (
+	gemmTaskWork = 1 << 18 // fewest multiplications worth a task of their own
+	gemmWakeWork = 1 << 21 // fewest multiplications worth waking a helper that sleeps
+)
+
+// divide chooses the blocks: a few a worker, if there is work enough, so that none waits long for another.
 func (w *gemmWork[F]) divide(workers int) {
 	b := w.body
 	w.items = 1
 	w.depth = gemmEven(w.k, b.depth)
-	w.rowStep = gemmEven(w.m, b.blockRows)
-	w.colStep = (gemmEven(w.n, b.blockCols) + b.cols - 1) / b.cols * b.cols
-	if workers == 1 {
-		return
-	}
-	work := w.count * w.m * w.n * w.k
-	want := min(4*workers, work/gemmTaskWork)
-	if want <= 1 {
+	w.rowStep = w.m
+	w.colStep = (gemmEven(w.n, b.slab) + b.cols - 1) / b.cols * b.cols
+	want := int(min(int64(4*workers), w.work()/gemmTaskWork))
+	if workers == 1 || want <= 1 {
 		w.items = w.count
 		return
 	}
@@ -48,7 +49,7 @@ func (w *gemmWork[F]) divide(workers int) {
 		switch {
 		case w.colStep > b.cols: // costs nothing: no part of B is packed twice
 			w.colStep = (w.colStep/2 + b.cols - 1) / b.cols * b.cols
-		case w.rowStep >= 2*b.rows:
+		case w.rowStep >= 2*b.rows && (!w.transB || w.rowStep >= 256): // B is transposed once for each
 			w.rowStep = (w.rowStep + 1) / 2
 		default:
 			return
@@ -56,11 +57,10 @@ func (w *gemmWork[F]) divide(workers int) {
 	}
 }
 
-// gemmTaskWork is the fewest multiplications worth a task of their own.
-var gemmTaskWork = 1 << 18
-
-// gemmWakeWork is the fewest multiplications worth waking a helper.
-var gemmWakeWork = 1 << 21
+// work returns the number of multiplications.
+func (w *gemmWork[F]) work() int64 {
+	return int64(w.count) * int64(w.m) * int64(w.n) * int64(w.k)
+}
 
 // gemmEven returns the size of the parts, as even as can be, of n in parts of at most limit.
 func gemmEven(n, limit int) int {
@@ -94,22 +94,19 @@ func (w *gemmWork[F]) run(task int) {
 // gemmScratch is what a task needs of its own.
 type gemmScratch[F Float] struct {
 	tile gemmTile[F]
-	b    []F // a panel of B: a tile's columns, packed
+	b    []F // panels of B: the columns of a tile, packed
 }
 
 // block computes rows i0 to i1 and columns j0 to j1 of one C.
 func (w *gemmWork[F]) block(s *gemmScratch[F], item, i0, i1, j0, j1 int) {
 	body, t := w.body, &s.tile
-	a, b, c := w.a[item*w.strideA:], w.b[item*w.strideB:], w.c[item*w.strideC:]
 	rsA, csA := w.lda, 1
 	if w.transA {
 		rsA, csA = 1, w.lda
 	}
-	a = a[i0*rsA:]
-	c = c[i0*w.ldc:]
+	a, b, c := w.a[item*w.strideA+i0*rsA:], w.b[item*w.strideB:], w.c[item*w.strideC+i0*w.ldc:]
 	rows := i1 - i0
-	tiles := (rows + body.rows - 1) / body.rows
-	packB := w.packsB(rows)
+	band := gemmEven(rows, body.band)
 	t.rsA, t.csA, t.ldc = rsA, csA, w.ldc
 	t.alpha, t.beta, t.keep = w.alpha, w.beta, 1
 	if w.beta == 0 {
@@ -120,48 +117,72 @@ func (w *gemmWork[F]) block(s *gemmScratch[F], item, i0, i1, j0, j1 int) {
 		if p > 0 {
 			t.keep, t.beta = 1, 1
 		}
-		for j := j0; j < j1; j += body.cols {
-			t.cols = min(body.cols, j1-j)
-			switch {
-			case w.transB:
-				t.b, t.rsB = s.b, body.cols
-				body.packTransposed(s.b, b[j*w.ldb+p:], w.ldb, t.cols, t.k)
-			case packB || t.cols%body.lanes != 0:
-				t.b, t.rsB = s.b, body.cols
-				body.pack(s.b, b[p*w.ldb+j:], w.ldb, t.cols, t.k)
-			default:
-				t.b, t.rsB = b[p*w.ldb+j:], w.ldb
-			}
-			i := 0
-			for q := range tiles {
-				next := (q + 1) * rows / tiles
-				t.rows = next - i
-				t.a = a[i*rsA+p*csA:]
-				t.c = c[i*w.ldc+j:]
-				body.tile(t)
-				i = next
+		for i := 0; i < rows; i += band {
+			for j := j0; j < j1; j += body.cols {
+				t.cols = min(body.cols, j1-j)
+				if w.packs(rows, t.cols) {
+					t.b, t.rsB = s.panel(j-j0, t.k, band < rows, body.cols), body.cols
+					if i == 0 {
+						w.pack(t.b, b, p, j, t.cols, t.k)
+					}
+				} else {
+					t.b, t.rsB = b[p*w.ldb+j:], w.ldb
+				}
+				w.column(t, a[i*rsA+p*csA:], c[i*w.ldc+j:], min(band, rows-i))
 			}
 		}
 	}
 	t.a, t.b, t.c = nil, nil, nil
 }
 
-var gemmForcePackB = -1
-
-// packsB tells whether a block's part of B is copied though it needn't be.
-func (w *gemmWork[F]) packsB(rows int) bool {
-	if gemmForcePackB >= 0 {
-		return gemmForcePackB == 1
+// panel returns the memory for the packed columns from j on. If they aren't kept, all share it.
+func (s *gemmScratch[F]) panel(j, k int, keep bool, cols int) []F {
+	from := 0
+	if keep {
+		from = j * k
 	}
-	return rows >= 128 && w.depth*w.ldb >= 1<<17
+	if need := from + cols*k; len(s.b) < need {
+		s.b = append(s.b, make([]F, need-len(s.b))...)
+	}
+	return s.b[from:]
 }
 
-var gemmPool32, gemmPool64 = gemmPool(&gemmBody32), gemmPool(&gemmBody64)
-
-func gemmPool[F Float](body **gemmBody[F]) *sync.Pool {
-	return &sync.Pool{New: func() any { return new(gemmWork[F]) }}
+// column computes a band of a column of tiles, with rows as even as can be: some tiles have one more than the others.
+func (w *gemmWork[F]) column(t *gemmTile[F], a, c []F, rows int) {
+	tiles := (rows + w.body.rows - 1) / w.body.rows
+	more := rows % tiles
+	if more > 0 {
+		t.rows, t.tiles = rows/tiles+1, more
+		t.a, t.c = a, c
+		w.body.tile(t)
+	}
+	t.rows, t.tiles = rows/tiles, tiles-more
+	top := more * (t.rows + 1)
+	t.a, t.c = a[top*t.rsA:], c[top*t.ldc:]
+	w.body.tile(t)
 }
 
+// packs tells whether columns of B are packed for that many rows of C: if they have to be, and if they would come from
+// so many pages that it pays.
+func (w *gemmWork[F]) packs(rows, cols int) bool {
+	return w.transB || cols%w.body.lanes != 0 || rows >= 128 && w.depth*w.ldb >= 1<<17
+}
+
+// pack packs k rows of cols columns of op(B), from row p and column j on.
+func (w *gemmWork[F]) pack(dst, b []F, p, j, cols, k int) {
+	if w.transB {
+		w.body.packTransposed(dst, b[j*w.ldb+p:], w.ldb, cols, k)
+	} else {
+		w.body.pack(dst, b[p*w.ldb+j:], w.ldb, cols, k)
+	}
+}
+
+var (
+	gemmPool32 = sync.Pool{New: func() any { return new(gemmWork[float32]) }}
+	gemmPool64 = sync.Pool{New: func() any { return new(gemmWork[float64]) }}
+)
+
+// gemmGet returns work for the body in use.
 func gemmGet[F Float]() *gemmWork[F] {
 	var w any
 	switch any(F(0)).(type) {

@@ -4,11 +4,12 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Parallel calls body(i) for every i in [0, n), spread over up to GOMAXPROCS goroutines, and returns when all calls
 // have returned. The division into n tasks is the caller's, so results don't depend on the number of goroutines, as long
-// as no task reads what another one writes.
+// as no task reads what another one writes. It pays where there are some tens of microseconds of work or more.
 //
 // A body may call Parallel itself, and any number of goroutines may call it at once. A panic in body is passed on to the
 // caller once the other tasks are done.
@@ -98,7 +99,7 @@ func (j *parallelJob) take() (last bool) {
 
 // wait returns when the helpers have done their parts.
 func (j *parallelJob) wait() {
-	for range parallelSpins {
+	for range 1000 { // some tens of microseconds: a part takes no longer, mostly
 		if len(j.finished) > 0 {
 			break
 		}
@@ -122,8 +123,9 @@ type parallelHelper struct {
 	wake   chan struct{}
 }
 
-// parallelSpins is how often a helper looks for a job before it sleeps: for some tens of microseconds.
-const parallelSpins = 1000
+// parallelAwake is how long a helper looks for a job before it sleeps: longer than a caller needs between one product
+// and the next, and about as long as it takes to wake.
+const parallelAwake = 100 * time.Microsecond
 
 var (
 	parallelHelpers atomic.Pointer[[]*parallelHelper]
@@ -191,13 +193,12 @@ func (h *parallelHelper) help() {
 // the two sees the other; where both do, one token too many wakes the helper later for nothing.
 func (h *parallelHelper) await() *parallelJob {
 	for {
-		for i := range parallelSpins {
-			if j := h.job.Load(); j != nil {
-				return j
-			}
-			parallelPause()
-			if i%64 == 63 {
-				runtime.Gosched()
+		for start := time.Now(); time.Since(start) < parallelAwake; runtime.Gosched() {
+			for range 64 {
+				if j := h.job.Load(); j != nil {
+					return j
+				}
+				parallelPause()
 			}
 		}
 		h.asleep.Store(true)

@@ -10,12 +10,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Offsets of gemmTile's fields. A slice's first word is its pointer.
+// Offsets of gemmTile's fields. A slice's first word is its pointer. The factor beta follows alpha.
 const (
 	offA, offB, offC              = 0, 24, 48
 	offRSA, offCSA, offRSB, offC1 = 72, 80, 88, 96
 	offRows, offCols, offK        = 104, 112, 120
-	offKeep, offAlpha             = 128, 136
+	offTiles, offKeep, offAlpha   = 128, 136, 144
 )
 
 func main() {
@@ -40,6 +40,7 @@ type frame struct {
 	b, rsB     reg.GPVirtual
 	c, ldc     reg.GPVirtual
 	k, t, cols reg.GPVirtual
+	left, top  Mem // tiles left, and the first row of A of this one
 }
 
 // tile writes one function: a dispatch on the number of rows and of vectors, and for each pair a loop over k and the
@@ -63,10 +64,7 @@ func tile(v vec) {
 	field(offRSA, f.rs)
 	SHLQ(shift, f.rs)
 	LEAQ(Mem{Base: f.rs, Index: f.rs, Scale: 2}, f.rs3)
-	for g := 1; g < len(f.a); g++ { // five rows on: base + rs + 4·rs
-		LEAQ(Mem{Base: f.a[g-1], Index: f.rs, Scale: 4}, f.a[g])
-		ADDQ(f.rs, f.a[g])
-	}
+	f.baseRows(v.rows)
 	field(offCSA, f.cs)
 	SHLQ(shift, f.cs)
 	field(offB, f.b)
@@ -77,7 +75,11 @@ func tile(v vec) {
 	SHLQ(shift, f.ldc)
 	field(offK, f.k)
 	field(offCols, f.cols)
+	f.left, f.top = AllocLocal(8), AllocLocal(8)
 	rows := GP64()
+	field(offTiles, rows)
+	MOVQ(rows, f.left)
+	MOVQ(f.a[0], f.top)
 	field(offRows, rows)
 	v.tail(f.cols)
 
@@ -107,6 +109,32 @@ func dispatch(rows reg.GPVirtual, lo, hi int, prefix string) {
 	dispatch(rows, lo, mid, prefix)
 	Label(above)
 	dispatch(rows, mid+1, hi, prefix)
+}
+
+// baseRows sets the addresses of rows 5 and 10 of A, if there are so many, from that of row 0.
+func (f frame) baseRows(rows int) {
+	for g := 1; g < (rows+4)/5; g++ {
+		LEAQ(Mem{Base: f.a[g-1], Index: f.rs, Scale: 4}, f.a[g])
+		ADDQ(f.rs, f.a[g])
+	}
+}
+
+// next goes on to the next tile, whose label is given, or returns after the last one.
+func (f frame) next(rows int, label, done string) {
+	DECQ(f.left)
+	JZ(LabelRef(done))
+	step := GP64()
+	MOVQ(f.top, f.a[0])
+	IMUL3Q(U8(rows), f.rs, step)
+	ADDQ(step, f.a[0])
+	MOVQ(f.a[0], f.top)
+	f.baseRows(rows)
+	MOVQ(Mem{Base: f.t, Disp: offB}, f.b)
+	MOVQ(Mem{Base: f.t, Disp: offK}, f.k)
+	JMP(LabelRef(label))
+	Label(done)
+	VZEROUPPER()
+	RET()
 }
 
 // rowOf addresses row r of A in the current column.
@@ -197,28 +225,24 @@ func body(v vec, f frame, rows, vecs int, label string) {
 		CMPQ(Mem{Base: f.t, Disp: offCols}, I32(vecs*v.lanes))
 		JNE(LabelRef(label + "_tail"))
 		v.storeTile(f, rows, vecs, false, mask)
+		f.next(rows, label, label+"_end")
 		Label(label + "_tail")
 	}
 	v.storeTile(f, rows, vecs, true, mask)
+	f.next(rows, label, label+"_tail_end")
 }
 
-// storeTile stores the accumulators and returns.
+// storeTile stores the accumulators and leaves c at the row after them.
 func (v vec) storeTile(f frame, rows, vecs int, tail bool, mask reg.VecPhysical) {
-	c := GP64()
-	MOVQ(f.c, c)
 	for r := range rows {
 		for i := range vecs {
-			at := Mem{Base: c, Disp: i * v.bytes}
+			at := Mem{Base: f.c, Disp: i * v.bytes}
 			if tail && i == vecs-1 {
 				v.storeTail(v.reg(r*vecs+i), mask, at)
 			} else {
 				v.store(v.reg(r*vecs+i), at)
 			}
 		}
-		if r < rows-1 {
-			ADDQ(f.ldc, c)
-		}
+		ADDQ(f.ldc, f.c)
 	}
-	VZEROUPPER()
-	RET()
 }

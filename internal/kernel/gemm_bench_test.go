@@ -1,0 +1,56 @@
+package kernel
+
+import (
+	"fmt"
+	"math/rand"
+	"testing"
+)
+
+// BenchmarkGemm times the products of small transformers and square ones: count, m, n, k.
+func BenchmarkGemm(b *testing.B) {
+	for _, s := range [][4]int{
+		{1, 64, 64, 64}, {1, 128, 128, 128}, {1, 256, 256, 256}, {1, 512, 512, 512}, {1, 1024, 1024, 1024},
+		{1, 512, 32, 32}, {1, 512, 128, 32}, {1, 512, 32, 128}, // a small model: x·W
+		{1, 768, 128, 128}, {1, 768, 384, 128}, {1, 768, 512, 128}, {1, 768, 128, 512}, {1, 768, 65, 128},
+		{1, 32, 32, 512}, {1, 128, 32, 512}, // dW
+		{1, 128, 128, 768}, {1, 384, 128, 768}, {1, 512, 128, 768}, {1, 65, 128, 768},
+		{48, 64, 64, 32}, {48, 64, 32, 64}, {64, 16, 16, 16}, // attention, head by head
+	} {
+		for _, trans := range []string{"NN", "NT", "TN", "TT"} {
+			name := fmt.Sprintf("%dx%dx%dx%d/%s", s[0], s[1], s[2], s[3], trans)
+			for _, body := range gemmBodies32 {
+				b.Run(name+"/float32/"+body.name, func(b *testing.B) {
+					useBody(b, body.name)
+					benchmarkGemm[float32](b, s, trans[0] == 'T', trans[1] == 'T')
+				})
+				b.Run(name+"/float64/"+body.name, func(b *testing.B) {
+					useBody(b, body.name)
+					benchmarkGemm[float64](b, s, trans[0] == 'T', trans[1] == 'T')
+				})
+			}
+		}
+	}
+}
+
+func benchmarkGemm[F Float](b *testing.B, s [4]int, transA, transB bool) {
+	count, m, n, k := s[0], s[1], s[2], s[3]
+	random := func(n int) []F {
+		x := make([]F, n)
+		for i := range x {
+			x[i] = F(rand.Float64() - 0.5)
+		}
+		return x
+	}
+	x, y, z := random(count*m*k), random(count*k*n), random(count*m*n)
+	lda, ldb := k, n
+	if transA {
+		lda = m
+	}
+	if transB {
+		ldb = k
+	}
+	for b.Loop() {
+		GemmBatch(count, transA, transB, m, n, k, 1, x, lda, m*k, y, ldb, k*n, 0, z, n, m*n)
+	}
+	b.ReportMetric(2*float64(count*m*n*k)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+}

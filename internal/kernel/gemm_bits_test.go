@@ -1,0 +1,129 @@
+package kernel
+
+import (
+	"math"
+	"math/rand"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// gemmShapes are products that are divided in all ways: count, m, n, k.
+var gemmShapes = [][4]int{{1, 200, 40, 70}, {1, 520, 70, 33}, {1, 32, 32, 768}, {1, 300, 260, 600}, {48, 64, 64, 32}, {64, 16, 16, 16}, {3, 100, 90, 80}}
+
+func TestGemmSameBits(t *testing.T) {
+	eachBody(t, testGemmSameBits[float32], testGemmSameBits[float64])
+}
+
+// testGemmSameBits: neither the number of processors nor the transposes change a bit.
+func testGemmSameBits[F Float](t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	r := rand.New(rand.NewSource(3))
+	for _, s := range gemmShapes {
+		count, m, n, k := s[0], s[1], s[2], s[3]
+		a, at := make([]F, count*m*k), make([]F, count*m*k)
+		b, bt := make([]F, count*k*n), make([]F, count*k*n)
+		for q := range count {
+			for i := range m {
+				for p := range k {
+					x := F(r.NormFloat64())
+					a[q*m*k+i*k+p], at[q*m*k+p*m+i] = x, x
+				}
+			}
+			for p := range k {
+				for j := range n {
+					x := F(r.NormFloat64())
+					b[q*k*n+p*n+j], bt[q*k*n+j*k+p] = x, x
+				}
+			}
+		}
+		var want []F
+		for _, procs := range []int{1, 2, 3, 8} {
+			runtime.GOMAXPROCS(procs)
+			for i := range 4 {
+				x, y, lda, ldb := a, b, k, n
+				if i&1 != 0 {
+					x, lda = at, m
+				}
+				if i&2 != 0 {
+					y, ldb = bt, k
+				}
+				c := make([]F, count*m*n)
+				GemmBatch(count, i&1 != 0, i&2 != 0, m, n, k, 1, x, lda, m*k, y, ldb, k*n, 0, c, n, m*n)
+				if want == nil {
+					want = c
+				}
+				if !slices.Equal(c, want) {
+					t.Errorf("%v with GOMAXPROCS=%d, transposes %02b: not the same bits", s, procs, i)
+				}
+			}
+		}
+		accuracy(t, s, a, b, want)
+	}
+}
+
+// accuracy compares the first product with a sum in float64.
+func accuracy[F Float](t *testing.T, s [4]int, a, b, c []F) {
+	tol := 1e-5
+	if any(F(0)) == any(float64(0)) {
+		tol = 1e-14
+	}
+	m, n, k := s[1], s[2], s[3]
+	for i := 0; i < m; i += 7 {
+		for j := range n {
+			sum, size := 0.0, 0.0
+			for p := range k {
+				x := float64(a[i*k+p]) * float64(b[p*n+j])
+				sum += x
+				size += math.Abs(x)
+			}
+			if d := math.Abs(float64(c[i*n+j]) - sum); !(d <= tol*size) {
+				t.Fatalf("%v: element (%d, %d) is %v, want %v", s, i, j, c[i*n+j], sum)
+			}
+		}
+	}
+}
+
+func TestGemmAllocates(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties pools")
+	}
+	for _, s := range gemmShapes {
+		count, m, n, k := s[0], s[1], s[2], s[3]
+		a, b, c := make([]float32, count*m*k), make([]float32, count*k*n), make([]float32, count*m*n)
+		runs := testing.AllocsPerRun(20, func() {
+			GemmBatch(count, false, true, m, n, k, 1, a, k, m*k, b, k, k*n, 0, c, n, m*n)
+		})
+		if runs >= 1 { // a collection may have emptied a pool
+			t.Errorf("%v: %v allocations", s, runs)
+		}
+	}
+}
+
+func TestGemmConcurrent(t *testing.T) {
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			s := gemmShapes[g%len(gemmShapes)]
+			count, m, n, k := s[0], s[1], s[2], s[3]
+			a, b, c := make([]float32, count*m*k), make([]float32, count*k*n), make([]float32, count*m*n)
+			for i := range a {
+				a[i] = 1
+			}
+			for i := range b {
+				b[i] = float32(g)
+			}
+			for range 5 {
+				GemmBatch(count, false, true, m, n, k, 1, a, k, m*k, b, k, k*n, 0, c, n, m*n)
+				for i, x := range c {
+					if x != float32(g*k) {
+						t.Errorf("goroutine %d, element %d is %v, want %d", g, i, x, g*k)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

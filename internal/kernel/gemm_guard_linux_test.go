@@ -1,0 +1,26 @@
+package kernel
+
+import (
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+// guarded returns memory of at least size bytes that a page follows which can't be read or written.
+func guarded[F Float](t *testing.T, size int) []F {
+	page := syscall.Getpagesize()
+	size = (size + page - 1) / page * page
+	mem, err := syscall.Mmap(-1, 0, size+page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Munmap(mem); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := syscall.Mprotect(mem[size:], syscall.PROT_NONE); err != nil {
+		t.Fatal(err)
+	}
+	return unsafe.Slice((*F)(unsafe.Pointer(&mem[0])), size/int(unsafe.Sizeof(F(0))))
+}

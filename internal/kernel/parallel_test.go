@@ -1,0 +1,90 @@
+package kernel
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestParallel(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, procs := range []int{1, 2, 3, 8} {
+		runtime.GOMAXPROCS(procs)
+		for _, n := range []int{0, 1, 2, 7, 1000} {
+			calls := make([]atomic.Int32, n)
+			Parallel(n, func(i int) { calls[i].Add(1) })
+			for i := range calls {
+				if got := calls[i].Load(); got != 1 {
+					t.Errorf("GOMAXPROCS=%d: body(%d) of %d called %d times", procs, i, n, got)
+				}
+			}
+		}
+	}
+}
+
+// TestParallelNested: calls within calls, from many goroutines, finish.
+func TestParallelNested(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	var total atomic.Int64
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() {
+			for range 20 {
+				Parallel(5, func(int) {
+					Parallel(6, func(int) {
+						Parallel(2, func(int) { total.Add(1) })
+					})
+				})
+			}
+		})
+	}
+	wg.Wait()
+	if got := total.Load(); got != 10*20*5*6*2 {
+		t.Errorf("%d calls", got)
+	}
+}
+
+// TestParallelWakes: helpers that went to sleep help again.
+func TestParallelWakes(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	helped := false
+	for try := 0; try < 100 && !helped; try++ {
+		time.Sleep(time.Millisecond)
+		met := make(chan struct{})
+		Parallel(2, func(int) { // each waits a while for the other
+			select {
+			case met <- struct{}{}:
+			case <-met:
+				helped = true
+			case <-time.After(50 * time.Millisecond):
+			}
+		})
+	}
+	if !helped {
+		t.Error("no helper ever came")
+	}
+}
+
+func TestParallelPanics(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	var calls atomic.Int32
+	func() {
+		defer func() {
+			if got := recover(); got != "five" {
+				t.Errorf("recovered %v", got)
+			}
+		}()
+		Parallel(20, func(i int) {
+			calls.Add(1)
+			if i == 5 {
+				panic("five")
+			}
+		})
+	}()
+	if got := calls.Load(); got != 20 {
+		t.Errorf("%d calls, want 20", got)
+	}
+	Parallel(4, func(int) {}) // still works
+}
