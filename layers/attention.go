@@ -32,7 +32,7 @@ type Mask struct {
 	Bias *G.Node
 }
 
-// AttentionOptions change what ScaledDotProduct does; the zero value is plain attention.
+// AttentionOptions change what attention does; the zero value is plain attention.
 type AttentionOptions struct {
 	Mask    Mask
 	Scale   float64 // 1/√K if 0
@@ -44,55 +44,51 @@ type AttentionOptions struct {
 //	softmax(Q·Kᵀ·scale + M)·V
 //
 // for queries of shape (T, K), keys (S, K) and values (S, V), each with the same batch axis or batch and head axes in
-// front: (B, T, K) or (B, H, T, K). The output has shape (…, T, V). The attention weights, of shape (…, T, S), are a
-// node of the graph too: read it with gorgonia.Read. With dropout they are what dropout left.
-func ScaledDotProduct(b *Build, q, k, v *G.Node, o AttentionOptions) (out, weights *G.Node, err error) {
-	const name = "scaled dot-product attention"
-	if err := checkFloat(name, "the query", q); err != nil {
-		return nil, nil, err
+// front: (B, T, K) or (B, H, T, K). The output has shape (…, T, V).
+//
+// It is one op, tiled, that keeps nothing of size T×S, forward or backward (Dao et al., FlashAttention, 2022): memory is
+// linear in T and S. With dropout in a training graph, or where the Build says Composed, it is built as
+// ScaledDotProductWeights builds it. The two have one meaning.
+func ScaledDotProduct(b *Build, q, k, v *G.Node, o AttentionOptions) (out *G.Node, err error) {
+	scale, err := o.check(b, q, k, v)
+	if err != nil {
+		return nil, err
 	}
-	for _, in := range []struct {
-		what string
-		n    *G.Node
-	}{{"the key", k}, {"the value", v}} {
-		if err := checkFloat(name, in.what, in.n); err != nil {
-			return nil, nil, err
-		}
-		if in.n.Dtype() != q.Dtype() {
-			return nil, nil, fmt.Errorf("%s: query, key and value must have one dtype, got %v and %v", name, q.Dtype(), in.n.Dtype())
-		}
+	if !b.fuses(o.Dropout) {
+		out, _, err = composed(b, q, k, v, scale, o)
+		return out, err
 	}
-	if err := checkRate(name, o.Dropout); err != nil {
-		return nil, nil, err
+	if out, err = ops.Attention(q, k, v, 0, scale, o.Mask.ops()); err != nil {
+		return nil, fmt.Errorf("%s: %w", coreName, err)
 	}
-	qs, ks, vs := q.Shape(), k.Shape(), v.Shape()
-	r := len(qs)
-	if r < 2 || r > 4 || len(ks) != r || len(vs) != r {
-		return nil, nil, fmt.Errorf("%s: query, key and value must all have shape (T, K), (B, T, K) or (B, H, T, K), got %v, %v and %v", name, qs, ks, vs)
-	}
-	for i := range r - 2 {
-		if qs[i] != ks[i] || qs[i] != vs[i] {
-			return nil, nil, fmt.Errorf("%s: query, key and value must have the same batch and head axes, got %v, %v and %v", name, qs, ks, vs)
-		}
-	}
-	if qs[r-1] != ks[r-1] || ks[r-2] != vs[r-2] {
-		return nil, nil, fmt.Errorf("%s: query (…, T, K), key (…, S, K) and value (…, S, V) must agree in K and S, got %v, %v and %v", name, qs, ks, vs)
-	}
-	scale := o.Scale
-	if scale == 0 {
-		scale = 1 / math.Sqrt(float64(qs[r-1]))
-	}
-	if err := o.Mask.check(name, q); err != nil {
-		return nil, nil, err
-	}
+	return out, nil
+}
 
-	fail := func(err error) (*G.Node, *G.Node, error) { return nil, nil, fmt.Errorf("%s: %w", name, err) }
+// ScaledDotProductWeights is ScaledDotProduct by separate ops, every stage a node of the graph, and returns the attention
+// weights, of shape (…, T, S), as well: read them with gorgonia.Read. With dropout they are what dropout left.
+func ScaledDotProductWeights(b *Build, q, k, v *G.Node, o AttentionOptions) (out, weights *G.Node, err error) {
+	scale, err := o.check(b, q, k, v)
+	if err != nil {
+		return nil, nil, err
+	}
+	return composed(b, q, k, v, scale, o)
+}
+
+const coreName = "scaled dot-product attention"
+
+// fuses says whether attention with that much dropout is built as one op.
+func (b *Build) fuses(dropout float64) bool {
+	return !b.Composed && (b.Mode != Training || dropout == 0)
+}
+
+// composed builds attention by separate ops, from operands that have been checked.
+func composed(b *Build, q, k, v *G.Node, scale float64, o AttentionOptions) (out, weights *G.Node, err error) {
+	fail := func(err error) (*G.Node, *G.Node, error) { return nil, nil, fmt.Errorf("%s: %w", coreName, err) }
 	scores, err := ops.MatMul(q, k, false, true, scale, false) // (…, T, K) x (…, S, K)ᵀ -> (…, T, S)
 	if err != nil {
 		return fail(err)
 	}
-	m := o.Mask
-	if weights, err = ops.Softmax(scores, ops.Mask{Causal: m.Causal, Lengths: m.KeyLengths, Allow: m.Allow, Bias: m.Bias}); err != nil {
+	if weights, err = ops.Softmax(scores, o.Mask.ops()); err != nil {
 		return fail(err)
 	}
 	if weights, err = b.dropout(weights, o.Dropout); err != nil {
@@ -102,6 +98,53 @@ func ScaledDotProduct(b *Build, q, k, v *G.Node, o AttentionOptions) (out, weigh
 		return fail(err)
 	}
 	return out, weights, nil
+}
+
+// check checks the operands of attention, and returns the scale.
+func (o AttentionOptions) check(b *Build, q, k, v *G.Node) (scale float64, err error) {
+	const name = coreName
+	if b == nil {
+		return 0, fmt.Errorf("%s: %w", name, errNoBuild)
+	}
+	if err := checkFloat(name, "the query", q); err != nil {
+		return 0, err
+	}
+	for _, in := range []struct {
+		what string
+		n    *G.Node
+	}{{"the key", k}, {"the value", v}} {
+		if err := checkFloat(name, in.what, in.n); err != nil {
+			return 0, err
+		}
+		if in.n.Dtype() != q.Dtype() {
+			return 0, fmt.Errorf("%s: query, key and value must have one dtype, got %v and %v", name, q.Dtype(), in.n.Dtype())
+		}
+	}
+	if err := checkRate(name, o.Dropout); err != nil {
+		return 0, err
+	}
+	qs, ks, vs := q.Shape(), k.Shape(), v.Shape()
+	r := len(qs)
+	if r < 2 || r > 4 || len(ks) != r || len(vs) != r {
+		return 0, fmt.Errorf("%s: query, key and value must all have shape (T, K), (B, T, K) or (B, H, T, K), got %v, %v and %v", name, qs, ks, vs)
+	}
+	for i := range r - 2 {
+		if qs[i] != ks[i] || qs[i] != vs[i] {
+			return 0, fmt.Errorf("%s: query, key and value must have the same batch and head axes, got %v, %v and %v", name, qs, ks, vs)
+		}
+	}
+	if qs[r-1] != ks[r-1] || ks[r-2] != vs[r-2] {
+		return 0, fmt.Errorf("%s: query (…, T, K), key (…, S, K) and value (…, S, V) must agree in K and S, got %v, %v and %v", name, qs, ks, vs)
+	}
+	if scale = o.Scale; scale == 0 {
+		scale = 1 / math.Sqrt(float64(qs[r-1]))
+	}
+	return scale, o.Mask.check(name, q)
+}
+
+// ops is the mask as the ops take it.
+func (m Mask) ops() ops.Mask {
+	return ops.Mask{Causal: m.Causal, Lengths: m.KeyLengths, Allow: m.Allow, Bias: m.Bias}
 }
 
 // check checks the dtypes of a mask's nodes; that they broadcast is checked where they meet the scores.

@@ -14,9 +14,11 @@ type BlockConfig struct {
 	Heads      int
 	Hidden     int // width of the feed-forward layer; 4·Dim if 0
 	Activation Activation
+	Gated      bool // gates the feed-forward layer: see FeedForward
+	RMSNorm    bool // normalises with RMSNorms in place of LayerNorms
 
 	// PostNorm normalises after each residual sum, as in Vaswani et al., 2017. Without it each sub-layer's input is
-	// normalised instead (Xiong et al., 2020), which trains without care, and needs a LayerNorm after the last block.
+	// normalised instead (Xiong et al., 2020), which trains without care, and needs a norm after the last block.
 	PostNorm bool
 
 	// Dropout is the probability, in training, of dropping an attention weight, a hidden unit of the feed-forward layer
@@ -29,12 +31,13 @@ type BlockConfig struct {
 	Init Init // of every weight matrix; XavierUniform if nil
 }
 
-// EncoderBlock is self-attention and a feed-forward layer, each with a residual connection and a LayerNorm.
+// EncoderBlock is self-attention and a feed-forward layer, each with a residual connection and a norm: a LayerNorm, or an
+// RMSNorm if the configuration says so.
 type EncoderBlock struct {
 	Attention   *MultiHeadAttention
 	FeedForward *FeedForward
-	Norm1       *LayerNorm // of the attention
-	Norm2       *LayerNorm // of the feed-forward layer
+	Norm1       Norm // of the attention
+	Norm2       Norm // of the feed-forward layer
 
 	residual residual
 }
@@ -52,7 +55,7 @@ func NewEncoderBlock(p *Params, c BlockConfig) (*EncoderBlock, error) {
 	if e.FeedForward, err = NewFeedForward(p.Scope("feedforward"), c.feedForward()); err != nil {
 		return nil, err
 	}
-	err = newNorms(p, c.Dim, &e.Norm1, &e.Norm2)
+	err = newNorms(p, c, &e.Norm1, &e.Norm2)
 	return e, err
 }
 
@@ -69,14 +72,14 @@ func (e *EncoderBlock) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 }
 
 // DecoderBlock is causal self-attention, attention to an encoder's output if the configuration has Cross, and a
-// feed-forward layer, each with a residual connection and a LayerNorm.
+// feed-forward layer, each with a residual connection and a norm, as in an EncoderBlock.
 type DecoderBlock struct {
 	Attention   *MultiHeadAttention
 	Cross       *MultiHeadAttention // nil without cross-attention
 	FeedForward *FeedForward
-	Norm1       *LayerNorm // of the self-attention
-	Norm2       *LayerNorm // of the feed-forward layer
-	NormCross   *LayerNorm // of the cross-attention; nil without
+	Norm1       Norm // of the self-attention
+	Norm2       Norm // of the feed-forward layer
+	NormCross   Norm // of the cross-attention; nil without
 
 	residual residual
 	name     string
@@ -93,14 +96,14 @@ func NewDecoderBlock(p *Params, c BlockConfig) (*DecoderBlock, error) {
 		if d.Cross, err = NewMultiHeadAttention(p.Scope("cross"), c.attention()); err != nil {
 			return nil, err
 		}
-		if d.NormCross, err = NewLayerNorm(p.Scope("normcross"), LayerNormConfig{Dim: c.Dim}); err != nil {
+		if d.NormCross, err = newNorm(p.Scope("normcross"), c.Dim, c.RMSNorm); err != nil {
 			return nil, err
 		}
 	}
 	if d.FeedForward, err = NewFeedForward(p.Scope("feedforward"), c.feedForward()); err != nil {
 		return nil, err
 	}
-	err = newNorms(p, c.Dim, &d.Norm1, &d.Norm2)
+	err = newNorms(p, c, &d.Norm1, &d.Norm2)
 	return d, err
 }
 
@@ -134,14 +137,14 @@ func (c BlockConfig) attention() MultiHeadConfig {
 }
 
 func (c BlockConfig) feedForward() FeedForwardConfig {
-	return FeedForwardConfig{Dim: c.Dim, Hidden: c.Hidden, Activation: c.Activation, Dropout: c.Dropout, Init: c.Init}
+	return FeedForwardConfig{Dim: c.Dim, Hidden: c.Hidden, Activation: c.Activation, Gated: c.Gated, Dropout: c.Dropout, Init: c.Init}
 }
 
-func newNorms(p *Params, dim int, norm1, norm2 **LayerNorm) (err error) {
-	if *norm1, err = NewLayerNorm(p.Scope("norm1"), LayerNormConfig{Dim: dim}); err != nil {
+func newNorms(p *Params, c BlockConfig, norm1, norm2 *Norm) (err error) {
+	if *norm1, err = newNorm(p.Scope("norm1"), c.Dim, c.RMSNorm); err != nil {
 		return err
 	}
-	*norm2, err = NewLayerNorm(p.Scope("norm2"), LayerNormConfig{Dim: dim})
+	*norm2, err = newNorm(p.Scope("norm2"), c.Dim, c.RMSNorm)
 	return err
 }
 
@@ -152,7 +155,7 @@ type residual struct {
 }
 
 // add is x + dropout(sub(norm(x))) or, with postNorm, norm(x + dropout(sub(x))).
-func (r residual) add(b *Build, x *G.Node, norm *LayerNorm, sub func(*G.Node) (*G.Node, error)) (*G.Node, error) {
+func (r residual) add(b *Build, x *G.Node, norm Norm, sub func(*G.Node) (*G.Node, error)) (*G.Node, error) {
 	in := x
 	var err error
 	if !r.postNorm {

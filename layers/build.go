@@ -33,6 +33,10 @@ type Build struct {
 	// CaptureWeights keeps the attention weights of every layer: see Captured.
 	CaptureWeights bool
 
+	// Composed builds attention from separate ops, every stage a node to look at, also where one op would do. The results
+	// are the same but for rounding; it takes more time, and memory of the size of the weights.
+	Composed bool
+
 	graph    *G.ExprGraph
 	params   G.Nodes
 	bound    map[*Param]*G.Node

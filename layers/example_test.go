@@ -21,7 +21,7 @@ func ExampleScaledDotProduct() {
 	value := of("value", tensor.New(tensor.WithShape(3, 1), tensor.WithBacking([]float64{10, 20, 99})))
 	allow := of("allow", tensor.New(tensor.WithShape(3), tensor.WithBacking([]bool{true, true, false})))
 
-	out, weights, err := layers.ScaledDotProduct(&layers.Build{}, query, key, value, layers.AttentionOptions{
+	out, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, query, key, value, layers.AttentionOptions{
 		Mask: layers.Mask{Allow: allow},
 	})
 	if err != nil {

@@ -157,13 +157,16 @@ func TestGradientsOfScaledDotProduct(t *testing.T) {
 	var cases []gradientCase
 	add := func(name string, s shapes, options func(c *bench) layers.AttentionOptions) {
 		cases = append(cases, gradientCase{name, func(c *bench) *G.Node {
-			out, weights, err := layers.ScaledDotProduct(c.b, c.in("q", s.q...), c.in("k", s.k...), c.in("v", s.v...), options(c))
+			out, weights, err := layers.ScaledDotProductWeights(c.b, c.in("q", s.q...), c.in("k", s.k...), c.in("v", s.v...), options(c))
 			if err != nil {
 				c.Fatal(err)
 			}
 			// Both outputs count, so that the weights' own gradient is checked too.
 			a, b := c.node(gradcheck.Project(out, 1)), c.node(gradcheck.Project(weights, 2))
 			return c.node(G.Add(a, b))
+		}}, gradientCase{name + ", fused", func(c *bench) *G.Node {
+			out := c.node(layers.ScaledDotProduct(c.b, c.in("q", s.q...), c.in("k", s.k...), c.in("v", s.v...), options(c)))
+			return c.node(gradcheck.Project(out, 1))
 		}})
 	}
 	mask := func(m func(c *bench) layers.Mask) func(c *bench) layers.AttentionOptions {
@@ -223,10 +226,7 @@ func TestGradientsBesideMinusInfinity(t *testing.T) {
 	hole := input(c.g, "hole", dense([]float64{0, -inf, 0, 0, -inf, -inf, -inf, -inf, 0, 0, 0, -inf}, 3, 4))
 	free := c.in("free", 3, 4)
 	bias := c.node(G.Add(free, hole))
-	out, _, err := layers.ScaledDotProduct(c.b, c.in("q", 2, 3, 2), c.in("k", 2, 4, 2), c.in("v", 2, 4, 3), layers.AttentionOptions{Mask: layers.Mask{Bias: bias}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := c.node(layers.ScaledDotProduct(c.b, c.in("q", 2, 3, 2), c.in("k", 2, 4, 2), c.in("v", 2, 4, 3), layers.AttentionOptions{Mask: layers.Mask{Bias: bias}}))
 	cost := c.node(gradcheck.Project(out, 1))
 	grads := gradients(t, cost, c.wrt...)
 	if err := gradcheck.Expr(cost, c.wrt...); err != nil {

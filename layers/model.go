@@ -8,22 +8,27 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ModelConfig describes an Encoder or a Decoder: token embeddings, positions, a stack of blocks, a LayerNorm after them
-// (with pre-norm blocks) and a linear head.
+// ModelConfig describes an Encoder or a Decoder: token embeddings, positions, a stack of blocks, a norm after them (with
+// pre-norm blocks) and a linear head.
 type ModelConfig struct {
 	Vocab  int // number of different tokens, V
-	MaxLen int // longest sequence; 0 if Sinusoidal, which has none
+	MaxLen int // longest sequence; 0 if Sinusoidal or NoPositions, which have none
 	Dim    int // width of the model, D
 	Heads  int
 	Layers int // number of blocks
 
 	Hidden     int // width of the feed-forward layers; 4·Dim if 0
 	Activation Activation
+	Gated      bool    // see BlockConfig
+	RMSNorm    bool    // see BlockConfig; of the norm after the blocks as well
 	PostNorm   bool    // see BlockConfig
 	Dropout    float64 // see BlockConfig; of the embeddings as well
 
 	// Sinusoidal adds fixed waves for the positions, instead of rows that are learned.
 	Sinusoidal bool
+
+	// NoPositions adds nothing for the positions: it leaves telling them apart to the mask, as with the bias of ALiBi.
+	NoPositions bool
 
 	// Outputs is the width of the head: the number of classes of each position. An Encoder without a head, if it is 0,
 	// returns its states; a Decoder's is Vocab if 0.
@@ -36,9 +41,9 @@ type ModelConfig struct {
 // trunk is what encoders and decoders share: everything but the blocks.
 type trunk struct {
 	Embedding *Embedding
-	Positions Positions
-	Norm      *LayerNorm // after the last block; nil with PostNorm
-	Head      *Linear    // nil without a head
+	Positions Positions // nil with NoPositions
+	Norm      Norm      // after the last block; nil with PostNorm
+	Head      *Linear   // nil without a head
 
 	dropout Dropout
 	name    string
@@ -59,13 +64,18 @@ func newTrunk(p *Params, name string, c ModelConfig) (*trunk, error) {
 	if t.Embedding, err = NewEmbedding(p.Scope("embedding"), EmbeddingConfig{Vocab: c.Vocab, Dim: c.Dim, Init: c.EmbeddingInit}); err != nil {
 		return nil, err
 	}
-	if c.Sinusoidal {
+	switch {
+	case c.Sinusoidal && c.NoPositions:
+		return nil, fmt.Errorf("%s: Sinusoidal and NoPositions exclude each other", t.name)
+	case c.Sinusoidal:
 		t.Positions = SinusoidalPositions{}
-	} else if t.Positions, err = NewLearnedPositions(p.Scope("positions"), LearnedPositionsConfig{MaxLen: c.MaxLen, Dim: c.Dim, Init: c.EmbeddingInit}); err != nil {
-		return nil, err
+	case !c.NoPositions:
+		if t.Positions, err = NewLearnedPositions(p.Scope("positions"), LearnedPositionsConfig{MaxLen: c.MaxLen, Dim: c.Dim, Init: c.EmbeddingInit}); err != nil {
+			return nil, err
+		}
 	}
 	if !c.PostNorm {
-		if t.Norm, err = NewLayerNorm(p.Scope("norm"), LayerNormConfig{Dim: c.Dim}); err != nil {
+		if t.Norm, err = newNorm(p.Scope("norm"), c.Dim, c.RMSNorm); err != nil {
 			return nil, err
 		}
 	}
@@ -76,7 +86,10 @@ func newTrunk(p *Params, name string, c ModelConfig) (*trunk, error) {
 }
 
 func (c ModelConfig) block() BlockConfig {
-	return BlockConfig{Dim: c.Dim, Heads: c.Heads, Hidden: c.Hidden, Activation: c.Activation, PostNorm: c.PostNorm, Dropout: c.Dropout, Init: c.Init}
+	return BlockConfig{
+		Dim: c.Dim, Heads: c.Heads, Hidden: c.Hidden, Activation: c.Activation, Gated: c.Gated, RMSNorm: c.RMSNorm,
+		PostNorm: c.PostNorm, Dropout: c.Dropout, Init: c.Init,
+	}
 }
 
 // embed maps ids (B, T) to (B, T, D).
@@ -86,6 +99,9 @@ func (t *trunk) embed(b *Build, ids *G.Node) (*G.Node, error) {
 	}
 	if d := ids.Dims(); ids.Dtype() != tensor.Int || d != 1 && d != 2 {
 		return nil, fmt.Errorf("%s: the ids must be int of shape (B, T) or (T), got %v of shape %v", t.name, ids.Dtype(), ids.Shape())
+	}
+	if t.Positions == nil {
+		return chain(b, ids, t.Embedding, t.dropout)
 	}
 	return chain(b, ids, t.Embedding, t.Positions, t.dropout)
 }

@@ -2,6 +2,7 @@ package layers
 
 import (
 	"fmt"
+	"math"
 
 	G "gorgonia.org/gorgonia"
 
@@ -102,53 +103,84 @@ func NewMultiHeadAttention(p *Params, c MultiHeadConfig) (*MultiHeadAttention, e
 // Forward attends from query, of shape (B, T, Dim), to key, (B, S, KeyInput), and value, (B, S, ValueInput), and returns
 // (B, T, Dim), or (B, T, H·V) with NoOutput. Without a batch axis, (T, Dim) gives (T, Dim), and counts as a batch of 1
 // to the mask. The mask meets scores of shape (B, H, T, S).
+//
+// Attention is one op that keeps no weights, as in ScaledDotProduct, unless the Build captures them or says Composed, or
+// there is dropout on them in a training graph.
 func (a *MultiHeadAttention) Forward(b *Build, query, key, value *G.Node, m Mask) (*G.Node, error) {
-	out, _, err := a.ForwardWeights(b, query, key, value, m)
-	return out, err
+	q, k, v, err := a.project(b, query, key, value, m)
+	if err != nil {
+		return nil, err
+	}
+	if b.CaptureWeights || !b.fuses(a.dropout) {
+		out, _, err := a.composed(b, q, k, v, m)
+		return out, err
+	}
+	scale := 1 / math.Sqrt(float64(q.Shape()[q.Dims()-1]/a.heads))
+	out, err := ops.Attention(q, k, v, a.heads, scale, m.ops()) // (B, T, H·V)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.name, err)
+	}
+	return a.output(b, out)
 }
 
-// ForwardWeights is Forward, and returns the attention weights, of shape (B, H, T, S), as well.
+// ForwardWeights is Forward by separate ops, and returns the attention weights, of shape (B, H, T, S), as well.
 func (a *MultiHeadAttention) ForwardWeights(b *Build, query, key, value *G.Node, m Mask) (out, weights *G.Node, err error) {
-	q, err := a.project(b, a.Query, "the query", query)
+	q, k, v, err := a.project(b, query, key, value, m)
 	if err != nil {
 		return nil, nil, err
 	}
-	k, err := a.project(b, a.Key, "the key", key)
-	if err != nil {
-		return nil, nil, err
+	return a.composed(b, q, k, v, m)
+}
+
+// composed attends by separate ops.
+func (a *MultiHeadAttention) composed(b *Build, q, k, v *G.Node, m Mask) (out, weights *G.Node, err error) {
+	batch := q.Dims() == 3
+	for _, n := range []**G.Node{&q, &k, &v} {
+		if *n, err = ops.SplitHeads(*n, a.heads); err != nil { // (B, T, H·K) -> (B, H, T, K)
+			return nil, nil, err
+		}
 	}
-	v, err := a.project(b, a.Value, "the value", value)
-	if err != nil {
-		return nil, nil, err
-	}
-	if query.Dims() != key.Dims() || query.Dims() != value.Dims() || q.Shape()[0] != k.Shape()[0] ||
-		k.Shape()[0] != v.Shape()[0] || k.Shape()[2] != v.Shape()[2] {
-		return nil, nil, fmt.Errorf("%s: query (B, T, D), key (B, S, D) and value (B, S, D) must agree in B and S, got %v, %v and %v", a.name, query.Shape(), key.Shape(), value.Shape())
-	}
-	out, weights, err = ScaledDotProduct(b, q, k, v, AttentionOptions{Mask: m, Dropout: a.dropout}) // (B, H, T, V)
+	out, weights, err = ScaledDotProductWeights(b, q, k, v, AttentionOptions{Mask: m, Dropout: a.dropout}) // (B, H, T, V)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", a.name, err)
 	}
 	if b.CaptureWeights {
 		b.captured = append(b.captured, Captured{Layer: a.scope, Weights: weights})
 	}
-	if out, err = ops.MergeHeads(out, query.Dims() == 3); err != nil { // (B, H, T, V) -> (B, T, H·V)
+	if out, err = ops.MergeHeads(out, batch); err != nil { // (B, H, T, V) -> (B, T, H·V)
 		return nil, nil, err
 	}
-	if a.Output != nil {
-		out, err = a.Output.Forward(b, out) // -> (B, T, Dim)
-	}
+	out, err = a.output(b, out)
 	return out, weights, err
 }
 
-// project applies one of the input projections and splits it: (B, T, D) -> (B, H, T, K).
-func (a *MultiHeadAttention) project(b *Build, l *Linear, what string, x *G.Node) (*G.Node, error) {
-	if err := checkSequence(a.name, what, x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[1]); err != nil {
-		return nil, err
+// output applies the output projection: (B, T, H·V) -> (B, T, Dim).
+func (a *MultiHeadAttention) output(b *Build, heads *G.Node) (*G.Node, error) {
+	if a.Output == nil {
+		return heads, nil
 	}
-	y, err := l.Forward(b, x)
-	if err != nil {
-		return nil, err
+	return a.Output.Forward(b, heads)
+}
+
+// project applies the input projections, each giving the heads side by side: (B, T, D) -> (B, T, H·K).
+func (a *MultiHeadAttention) project(b *Build, query, key, value *G.Node, m Mask) (q, k, v *G.Node, err error) {
+	for _, p := range []struct {
+		to   **G.Node
+		l    *Linear
+		what string
+		x    *G.Node
+	}{{&q, a.Query, "the query", query}, {&k, a.Key, "the key", key}, {&v, a.Value, "the value", value}} {
+		if err = checkSequence(a.name, p.what, p.x, p.l.Weight.Value.Dtype(), p.l.Weight.Value.Shape()[1]); err != nil {
+			return nil, nil, nil, err
+		}
+		if *p.to, err = p.l.Forward(b, p.x); err != nil {
+			return nil, nil, nil, err
+		}
 	}
-	return ops.SplitHeads(y, a.heads)
+	qs, ks, vs := query.Shape(), key.Shape(), value.Shape()
+	r := len(qs)
+	if len(ks) != r || len(vs) != r || r == 3 && (qs[0] != ks[0] || ks[0] != vs[0]) || ks[r-2] != vs[r-2] {
+		return nil, nil, nil, fmt.Errorf("%s: query (B, T, D), key (B, S, D) and value (B, S, D) must agree in B and S, got %v, %v and %v", a.name, qs, ks, vs)
+	}
+	return q, k, v, m.check(a.name, query)
 }

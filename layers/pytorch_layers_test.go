@@ -8,7 +8,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-var activations = map[string]layers.Activation{"relu": layers.ReLU, "gelu": layers.GELU, "gelu tanh": layers.GELUTanh}
+var activations = map[string]layers.Activation{"relu": layers.ReLU, "gelu": layers.GELU, "gelu tanh": layers.GELUTanh, "silu": layers.SiLU}
 
 // mask is the mask that a fixture's inputs and configuration describe.
 func (f fixture) mask(in map[string]*G.Node) layers.Mask {
@@ -48,7 +48,7 @@ func lossSubject(t *testing.T, _ fixture, _ *layers.Params, _ *layers.Build, in 
 }
 
 func coreSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	out, weights, err := layers.ScaledDotProduct(b, in["q"], in["k"], in["v"], layers.AttentionOptions{Mask: f.mask(in), Scale: f.Config.Scale})
+	out, weights, err := layers.ScaledDotProductWeights(b, in["q"], in["k"], in["v"], layers.AttentionOptions{Mask: f.mask(in), Scale: f.Config.Scale})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +75,7 @@ func multiHeadSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 func (f fixture) block(cross bool) layers.BlockConfig {
 	return layers.BlockConfig{
 		Dim: 6, Heads: 2, Hidden: 8, Activation: activations[f.Config.Activation], PostNorm: f.Config.PostNorm, Cross: cross,
+		Gated: f.Config.Gated, RMSNorm: f.Config.RMSNorm,
 	}
 }
 

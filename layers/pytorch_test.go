@@ -15,14 +15,16 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A fixture is one case computed by PyTorch: see testdata/fixtures.py.
+// A fixture is one case computed by PyTorch: see testdata/fixtures.py and fixtures_modern.py.
 type fixture struct {
 	Name   string
 	Config struct {
-		Bias, Causal, PostNorm bool
-		Eps, Scale             float64
-		Activation             string
-		Dim, Heads, Key, Value int
+		Bias, Causal, PostNorm      bool
+		Gated, RMSNorm, Interleaved bool
+		Eps, Scale, Base            float64
+		Activation                  string
+		Dim, Heads, Key, Value      int
+		Rotary, Offset              int
 	}
 	Inputs, Params, Outputs, Weighting, Grads map[string]array
 }
@@ -84,6 +86,11 @@ func TestPyTorch(t *testing.T) {
 		{"cross_attention", multiHeadSubject},
 		{"encoder", encoderSubject},
 		{"decoder", decoderSubject},
+		{"rmsnorm", rmsNormSubject},
+		{"gated", gatedSubject},
+		{"rotary", rotarySubject},
+		{"alibi", alibiSubject},
+		{"modern", modernSubject},
 	} {
 		for _, f := range load(t, family.name) {
 			t.Run(family.name+"/"+f.Name+"/float64", func(t *testing.T) { compare(t, f, family.subject, tensor.Float64, 1e-10) })

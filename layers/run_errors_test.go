@@ -48,8 +48,8 @@ func TestRunErrors(t *testing.T) {
 		build func(c *bench) *G.Node
 		want  []string
 	}{
-		{"length over S", lengths(3, 4), []string{"softmax", "length 4", "element 1", "0 and the 3 keys"}},
-		{"length below 0", lengths(-1, 2), []string{"softmax", "length -1", "element 0", "0 and the 3 keys"}},
+		{"length over S", lengths(3, 4), []string{"attention", "length 4", "element 1", "0 and the 3 keys"}},
+		{"length below 0", lengths(-1, 2), []string{"attention", "length -1", "element 0", "0 and the 3 keys"}},
 		{"id of V", model(1, 5), []string{"embedding", "id 5", "position 1", "vocabulary of 5"}},
 		{"id below 0", model(-1, 0), []string{"embedding", "id -1", "position 0", "vocabulary of 5"}},
 		{"target of V", loss(0, 1, 3), []string{"cross-entropy", "target 3", "position 2", "3 classes"}},
@@ -60,7 +60,7 @@ func TestRunErrors(t *testing.T) {
 		{"laid out in columns", bound(G.WithValue(columns)), []string{"linear", "rows"}},
 		{"short mask", attention(func(c *bench) layers.Mask {
 			return layers.Mask{Bias: G.NewTensor(c.g, tensor.Float64, 2, G.WithName("m"), G.WithShape(3, 3), G.WithValue(random(1, 2, 3)))}
-		}), []string{"softmax", "(3, 3)", "(2, 3)"}},
+		}), []string{"attention", "(3, 3)", "(2, 3)"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := newBench(t)

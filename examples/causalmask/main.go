@@ -63,7 +63,7 @@ func attend() (*notebook.Stages, error) {
 	masked := G.Must(G.Add(scaled, m))                             // (L, L)
 
 	// Mask{Bias: m} would add m as it stands; Causal says the same without a matrix.
-	newV, weights, err := layers.ScaledDotProduct(&layers.Build{}, q, k, v, layers.AttentionOptions{
+	newV, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, q, k, v, layers.AttentionOptions{
 		Mask: layers.Mask{Causal: true}, // the scale is 1/√dK unless Scale says otherwise
 	}) // (L, L) x (L, dV) -> (L, dV)
 	if err != nil {

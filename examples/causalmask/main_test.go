@@ -56,7 +56,7 @@ func TestMaskAsBias(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := G.NewGraph()
-	newV, weights, err := layers.ScaledDotProduct(&layers.Build{},
+	newV, weights, err := layers.ScaledDotProductWeights(&layers.Build{},
 		notebook.Input(g, "Q", s.Get("Q")), notebook.Input(g, "K", s.Get("K")), notebook.Input(g, "V", s.Get("V")),
 		layers.AttentionOptions{Mask: layers.Mask{Bias: notebook.Input(g, "M", s.Get("M"))}})
 	if err != nil {

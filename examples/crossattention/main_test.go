@@ -34,7 +34,7 @@ func TestSteps(t *testing.T) {
 	project := func(name string, x *G.Node, l *layers.Linear) *G.Node {
 		return G.Must(G.Mul(x, G.Must(G.Transpose(notebook.Input(g, name, l.Weight.Value)))))
 	}
-	out, weights, err := layers.ScaledDotProduct(&layers.Build{},
+	out, weights, err := layers.ScaledDotProductWeights(&layers.Build{},
 		project("w_q", first, a.Query), project("w_k", second, a.Key), project("w_v", second, a.Value), layers.AttentionOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func attend() (*notebook.Stages, error) {
 	v := notebook.Input(g, "V", notebook.Printed(printedV, L, dV))
 
 	scaled := G.Must(G.Div(product, G.NewConstant(math.Sqrt(dK)))) // (L, L)
-	newV, weights, err := layers.ScaledDotProduct(&layers.Build{}, product, eye, v, layers.AttentionOptions{
+	newV, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, product, eye, v, layers.AttentionOptions{
 		Mask:  layers.Mask{Causal: true},
 		Scale: 1 / math.Sqrt(dK), // to be said: the width of the keys that it sees is L
 	}) // (L, L) x (L, dV) -> (L, dV)

@@ -81,7 +81,7 @@ func attendScores() (*notebook.Stages, error) {
 	g := G.NewGraph()
 	scores := notebook.Input(g, "scores", notebook.Printed(printedScores, 5, tokens))
 	eye := notebook.Input(g, "I", notebook.Eye(tokens))
-	_, weights, err := layers.ScaledDotProduct(&layers.Build{}, scores, eye, eye, layers.AttentionOptions{Scale: 1})
+	_, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, scores, eye, eye, layers.AttentionOptions{Scale: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func oneHead() (*notebook.Stages, error) {
 		}
 		s.Add("w_"+name, weight)
 	}
-	sum, weights, err := layers.ScaledDotProduct(b, qkv[0], qkv[1], qkv[2], layers.AttentionOptions{})
+	sum, weights, err := layers.ScaledDotProductWeights(b, qkv[0], qkv[1], qkv[2], layers.AttentionOptions{})
 	if err != nil {
 		return nil, err
 	}

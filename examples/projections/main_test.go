@@ -37,7 +37,7 @@ func TestBrokenRow(t *testing.T) {
 	}
 	g := G.NewGraph()
 	eye := notebook.Input(g, "I", notebook.Eye(keys))
-	_, weights, err := layers.ScaledDotProduct(&layers.Build{}, notebook.Input(g, "scores", scores), eye, eye,
+	_, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, notebook.Input(g, "scores", scores), eye, eye,
 		layers.AttentionOptions{Scale: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestHeads(t *testing.T) {
 			qkv[i] = G.Must(G.Mul(x, G.Must(G.Transpose(notebook.Input(g, name, notebook.Matrix(attentionDim, embedDim, w...))))))
 			want.Add(name, qkv[i])
 		}
-		sum, weights, err := layers.ScaledDotProduct(&layers.Build{}, qkv[0], qkv[1], qkv[2], layers.AttentionOptions{})
+		sum, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, qkv[0], qkv[1], qkv[2], layers.AttentionOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -91,7 +91,7 @@ func wholeMatrix(scores, mask *tensor.Dense) (*notebook.Stages, error) {
 	flat := func(t *tensor.Dense) *tensor.Dense { return notebook.Matrix(1, L*L, t.Data().([]float64)...) }
 	g := G.NewGraph()
 	pairs := notebook.Input(g, "I", notebook.Eye(L*L))
-	_, weights, err := layers.ScaledDotProduct(&layers.Build{}, notebook.Input(g, "scores", flat(scores)), pairs, pairs,
+	_, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, notebook.Input(g, "scores", flat(scores)), pairs, pairs,
 		layers.AttentionOptions{Scale: 1, Mask: layers.Mask{Bias: notebook.Input(g, "M", flat(mask))}}) // (1, L·L)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func byRows() (*notebook.Stages, error) {
 	q := notebook.Input(g, "Q", notebook.Printed(printedQ, L, dK))
 	k := notebook.Input(g, "K", notebook.Printed(printedK, L, dK))
 	v := notebook.Input(g, "V", notebook.Printed(printedV, L, dV))
-	newV, weights, err := layers.ScaledDotProduct(&layers.Build{}, q, k, v, layers.AttentionOptions{Mask: layers.Mask{Causal: true}})
+	newV, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, q, k, v, layers.AttentionOptions{Mask: layers.Mask{Causal: true}})
 	if err != nil {
 		return nil, err
 	}

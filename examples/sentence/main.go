@@ -127,7 +127,7 @@ func attendScores() (*notebook.Stages, error) {
 		1.8, 1.0, 0.9, 1.2, 2.1, 0.8,
 		0.6, 2.1, 1.9, 2.8, 0.7, 2.5))
 	eye := notebook.Input(g, "I", notebook.Eye(n))
-	_, weights, err := layers.ScaledDotProduct(&layers.Build{}, scores, eye, eye, layers.AttentionOptions{Scale: 1 / math.Sqrt(dK)})
+	_, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, scores, eye, eye, layers.AttentionOptions{Scale: 1 / math.Sqrt(dK)})
 	if err != nil {
 		return nil, err
 	}

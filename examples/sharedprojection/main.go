@@ -119,7 +119,7 @@ func attendScores() (*notebook.Stages, error) {
 	g := G.NewGraph()
 	scores := notebook.Input(g, "scores", notebook.Printed(printedScores, n, n))
 	eye := notebook.Input(g, "I", notebook.Eye(n))
-	_, weights, err := layers.ScaledDotProduct(&layers.Build{}, scores, eye, eye, layers.AttentionOptions{Scale: 1 / math.Sqrt(dK)})
+	_, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, scores, eye, eye, layers.AttentionOptions{Scale: 1 / math.Sqrt(dK)})
 	if err != nil {
 		return nil, err
 	}

@@ -16,28 +16,37 @@ type AdamStep struct {
 // AdamW updates weights w by their gradient g, with running means first and second, and sets g to zero (Loshchilov and
 // Hutter, 2017, algorithm 2).
 func AdamW[F Float](w, g, first, second []F, s AdamStep) {
-	b1, b2 := F(s.Beta1), F(s.Beta2)
-	c1, c2 := F(1-s.Beta1), F(1-s.Beta2)
-	keep := F(1 - s.Rate*s.Decay)
-	rate, root, eps, scale := F(s.Rate*s.Correct1), F(math.Sqrt(s.Correct2)), F(s.Eps), F(s.GradScale)
-	split(len(w), grain, func(lo, hi int) {
-		w, g, first, second := w[lo:hi], g[lo:hi], first[lo:hi], second[lo:hi]
-		for i, d := range g {
-			d *= scale
-			m := b1*first[i] + c1*d
-			v := b2*second[i] + c2*d*d
-			first[i], second[i] = m, v
-			w[i] = keep*w[i] - rate*m/(F(math.Sqrt(float64(v)))*root+eps)
-			g[i] = 0
-		}
+	const cost = 4
+	spread[F](adamPart[F]{}, cost*len(w), &vectorWork[F]{
+		n: len(w), step: grain / cost, out: w, x: g, y: first, z: second, factors: adamFactors[F](s),
 	})
 }
 
-// SumSquares is the sum of the squares of x, added up in float64.
-func SumSquares[F Float](x []F) float64 {
-	var sum float64
-	for _, v := range x {
-		sum += float64(v) * float64(v)
-	}
-	return sum
+type adamPart[F Float] struct{}
+
+func (adamPart[F]) do(w *vectorWork[F], lo, hi int) {
+	w.body.adamW(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi], w.z[lo:hi], &w.factors)
 }
+
+// adamFactors are the factors of an element's update, as the assembly expects them.
+func adamFactors[F Float](s AdamStep) [9]F {
+	return [9]F{
+		F(s.GradScale), F(s.Beta1), F(1 - s.Beta1), F(s.Beta2), F(1 - s.Beta2),
+		F(1 - s.Rate*s.Decay), F(s.Rate * s.Correct1), F(math.Sqrt(s.Correct2)), F(s.Eps),
+	}
+}
+
+func adamWPortable[F Float](w, g, first, second []F, f *[9]F) {
+	scale, b1, c1, b2, c2, keep, rate, root, eps := f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8]
+	for i, d := range g {
+		d *= scale
+		m := b1*first[i] + c1*d
+		v := b2*second[i] + c2*(d*d)
+		first[i], second[i] = m, v
+		w[i] = keep*w[i] - rate*m/(F(math.Sqrt(float64(v)))*root+eps)
+		g[i] = 0
+	}
+}
+
+// SumSquares is the sum of the squares of x, added up in float64.
+func SumSquares[F Float](x []F) float64 { return vectorOf[F]().sumSquares(x) }

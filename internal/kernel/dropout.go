@@ -1,27 +1,46 @@
 package kernel
 
-import "math/rand/v2"
-
 // DropoutMask sets each element of keep to 0 with probability p, and to 1/(1−p) otherwise. The choice is a function of
 // seed, stream and run alone.
 func DropoutMask[F Float](keep []F, p float64, seed, stream, run uint64) {
-	threshold := uint64(p * (1 << 32)) // of 32 random bits
-	scale := F(1 / (1 - p))
-	split(len(keep), grain, func(lo, hi int) {
-		rng := rand.NewPCG(seed^stream<<32, run<<24^uint64(lo/grain))
-		keep := keep[lo:hi]
-		var bits uint64
-		for i := range keep {
-			if i%2 == 0 {
-				bits = rng.Uint64()
-			} else {
-				bits >>= 32
-			}
-			if bits&(1<<32-1) < threshold {
-				keep[i] = 0
-			} else {
-				keep[i] = scale
-			}
-		}
+	spread[F](dropoutPart[F]{}, len(keep), &vectorWork[F]{
+		n: len(keep), step: grain, out: keep, a: F(1 / (1 - p)),
+		key:       mix64(mix64(mix64(seed)+stream) + run),
+		threshold: uint32(p * (1 << 32)), // of 32 random bits
 	})
+}
+
+type dropoutPart[F Float] struct{}
+
+func (dropoutPart[F]) do(w *vectorWork[F], lo, hi int) {
+	key := mix64(w.key + uint64(lo/grain)) // of this task
+	w.body.dropout(w.out[lo:hi], uint32(key), uint32(key>>32), w.threshold, w.a)
+}
+
+func dropoutPortable[F Float](keep []F, key0, key1, threshold uint32, scale F) {
+	for i := range keep {
+		if dropoutBits(uint32(i), key0, key1) < threshold {
+			keep[i] = 0
+		} else {
+			keep[i] = scale
+		}
+	}
+}
+
+// dropoutBits are the random bits of element i: a counter, scattered by multiplications and shifts (Ettinger,
+// "hash-prospector", the mixer of lowest known bias), the second half of the key coming in between.
+func dropoutBits(i, key0, key1 uint32) uint32 {
+	x := i*0x9e3779b9 + key0
+	x = (x ^ x>>16) * 0x21f0aaad
+	x ^= key1
+	x = (x ^ x>>15) * 0xd35a2d97
+	return x ^ x>>15
+}
+
+// mix64 scatters the bits of a key (Steele, Lea and Flood, 2014: SplitMix64).
+func mix64(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }

@@ -1,166 +1,82 @@
 package kernel
 
-import "math"
-
-// grain is how many elements of elementwise work one task takes: enough to outweigh handing it to another goroutine.
-const grain = 16384
-
-// split runs body over [0, n) in pieces of fixed size, the last one shorter, in parallel if there are several.
-func split(n, size int, body func(lo, hi int)) {
-	if n <= size {
-		body(0, n)
-		return
-	}
-	Parallel((n+size-1)/size, func(i int) { body(i*size, min((i+1)*size, n)) })
-}
-
-// rowsPerTask is how many rows of a width make a task.
-func rowsPerTask(width int) int { return max(1, grain/max(width, 1)) }
-
 // Add sets out to x + y.
 func Add[F Float](out, x, y []F) {
-	split(len(out), grain, func(lo, hi int) {
-		out, x, y := out[lo:hi], x[lo:hi], y[lo:hi]
-		for i := range out {
-			out[i] = x[i] + y[i]
-		}
-	})
+	spread[F](addPart[F]{}, len(out), &vectorWork[F]{n: len(out), step: grain, out: out, x: x, y: y})
+}
+
+type addPart[F Float] struct{}
+
+func (addPart[F]) do(w *vectorWork[F], lo, hi int) {
+	w.body.add(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi])
 }
 
 // AddRow adds row to every row of m, which has len(m)/len(row) of them.
 func AddRow[F Float](m, row []F) {
-	w := len(row)
-	split(len(m)/w, rowsPerTask(w), func(lo, hi int) {
-		for r := lo; r < hi; r++ {
-			out := m[r*w:][:w]
-			for i, b := range row {
-				out[i] += b
-			}
-		}
-	})
+	width := len(row)
+	spread[F](addRowPart[F]{}, len(m), &vectorWork[F]{n: len(m) / width, step: rowsPerTask(width, 1), out: m, x: row, width: width})
+}
+
+type addRowPart[F Float] struct{}
+
+func (addRowPart[F]) do(w *vectorWork[F], lo, hi int) {
+	w.body.addRow(w.out[lo*w.width:hi*w.width], w.x, hi-lo)
 }
 
 // SumRows sets sum to the sum of the rows of m, each of len(sum) elements.
 func SumRows[F Float](sum, m []F) {
-	w := len(sum)
-	clear(sum)
-	for r := 0; r < len(m); r += w {
-		for i, x := range m[r:][:w] {
-			sum[i] += x
-		}
+	// A task takes columns, as many whole cache lines of them as make it worth while.
+	width := len(sum)
+	rows := len(m) / width
+	step := (rowsPerTask(rows, 1) + 127) / 128 * 128
+	spread[F](sumRowsPart[F]{}, len(m), &vectorWork[F]{n: width, step: step, out: sum, x: m[:rows*width], width: width})
+}
+
+type sumRowsPart[F Float] struct{}
+
+func (sumRowsPart[F]) do(w *vectorWork[F], lo, hi int) {
+	if len(w.x) == 0 {
+		clear(w.out[lo:hi])
+		return
 	}
+	w.body.sumRows(w.out[lo:hi], w.x[lo:], len(w.x)/w.width, w.width)
 }
 
 // SkipMul sets out to x·y, where zero in y gives zero whatever x is.
 func SkipMul[F Float](out, x, y []F) {
-	split(len(out), grain, func(lo, hi int) {
-		out, x, y := out[lo:hi], x[lo:hi], y[lo:hi]
-		for i := range out {
-			if y[i] == 0 {
-				out[i] = 0
-			} else {
-				out[i] = x[i] * y[i]
-			}
-		}
-	})
+	spread[F](skipMulPart[F]{}, len(out), &vectorWork[F]{n: len(out), step: grain, out: out, x: x, y: y})
+}
+
+type skipMulPart[F Float] struct{}
+
+func (skipMulPart[F]) do(w *vectorWork[F], lo, hi int) {
+	w.body.skipMul(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi])
 }
 
 // SwapAxes copies src, read as (n, a, b, width), to dst as (n, b, a, width).
 func SwapAxes[F Float](dst, src []F, n, a, b, width int) {
-	split(n, max(1, grain/max(1, a*b*width)), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			s, d := src[i*a*b*width:], dst[i*a*b*width:]
+	size := a * b * width
+	if size == 0 {
+		return
+	}
+	spread[F](swapPart[F]{}, n*size, &vectorWork[F]{n: n, step: rowsPerTask(size, 1), out: dst, x: src, width: width, axes: [2]int{a, b}})
+}
+
+type swapPart[F Float] struct{}
+
+func (swapPart[F]) do(w *vectorWork[F], lo, hi int) {
+	a, b, width := w.axes[0], w.axes[1], w.width
+	size := a * b * width
+	for i := lo; i < hi; i++ {
+		s, d := w.x[i*size:][:size], w.out[i*size:][:size]
+		if a > b { // the longer axis goes to the inner loop
+			for k := range b {
+				w.body.copyRows(d[k*a*width:], s[k*width:], a, width, width, b*width)
+			}
+		} else {
 			for j := range a {
-				for k := range b {
-					copy(d[(k*a+j)*width:][:width], s[(j*b+k)*width:][:width])
-				}
+				w.body.copyRows(d[j*width:], s[j*b*width:], b, width, a*width, width)
 			}
 		}
-	})
-}
-
-// ReLU sets y to max(0, x).
-func ReLU[F Float](y, x []F) {
-	split(len(y), grain, func(lo, hi int) {
-		y, x := y[lo:hi], x[lo:hi]
-		for i, v := range x {
-			y[i] = max(v, 0)
-		}
-	})
-}
-
-// ReLUGrad sets dx to g where x is above 0, and to 0 elsewhere.
-func ReLUGrad[F Float](dx, x, g []F) {
-	split(len(dx), grain, func(lo, hi int) {
-		dx, x, g := dx[lo:hi], x[lo:hi], g[lo:hi]
-		for i, v := range x {
-			if v > 0 {
-				dx[i] = g[i]
-			} else {
-				dx[i] = 0
-			}
-		}
-	})
-}
-
-// GELU sets y to x·Φ(x) = x·(1 + erf(x/√2))/2.
-func GELU[F Float](y, x []F) {
-	split(len(y), grain, func(lo, hi int) {
-		y, x := y[lo:hi], x[lo:hi]
-		for i, v := range x {
-			y[i] = F(float64(v) * normalCDF(float64(v)))
-		}
-	})
-}
-
-// GELUGrad sets dx to g·(Φ(x) + x·φ(x)).
-func GELUGrad[F Float](dx, x, g []F) {
-	split(len(dx), grain, func(lo, hi int) {
-		dx, x, g := dx[lo:hi], x[lo:hi], g[lo:hi]
-		for i, v := range x {
-			if g[i] == 0 {
-				dx[i] = 0
-				continue
-			}
-			v := float64(v)
-			density := math.Exp(-v*v/2) / math.Sqrt(2*math.Pi)
-			dx[i] = F(float64(g[i]) * (normalCDF(v) + v*density))
-		}
-	})
-}
-
-// normalCDF is Φ, the distribution function of the standard normal.
-func normalCDF(x float64) float64 { return (1 + math.Erf(x/math.Sqrt2)) / 2 }
-
-// The tanh approximation of GELU: y = x/2·(1 + tanh(c·(x + a·x³))).
-const (
-	geluC = 0.7978845608028654 // √(2/π)
-	geluA = 0.044715
-)
-
-// GELUTanh sets y to the tanh approximation of x·Φ(x).
-func GELUTanh[F Float](y, x []F) {
-	split(len(y), grain, func(lo, hi int) {
-		y, x := y[lo:hi], x[lo:hi]
-		for i, v := range x {
-			v := float64(v)
-			y[i] = F(v / 2 * (1 + math.Tanh(geluC*(v+geluA*v*v*v))))
-		}
-	})
-}
-
-// GELUTanhGrad sets dx to g times the derivative of GELUTanh.
-func GELUTanhGrad[F Float](dx, x, g []F) {
-	split(len(dx), grain, func(lo, hi int) {
-		dx, x, g := dx[lo:hi], x[lo:hi], g[lo:hi]
-		for i, v := range x {
-			if g[i] == 0 {
-				dx[i] = 0
-				continue
-			}
-			v := float64(v)
-			t := math.Tanh(geluC * (v + geluA*v*v*v))
-			dx[i] = F(float64(g[i]) * ((1+t)/2 + v/2*(1-t*t)*geluC*(1+3*geluA*v*v)))
-		}
-	})
+	}
 }

@@ -2,26 +2,40 @@ package kernel
 
 import "math"
 
-// normRows is how many rows of a normalisation one task takes; it fixes the order in which the gradients of gamma and
-// beta are summed.
-const normRows = 64
+// normRows is how many rows of a width one task of a normalisation takes; it fixes the order in which the gradients of
+// gamma and beta are summed.
+func normRows(width int) int { return max(16, rowsPerTask(width, 2)) }
 
 // LayerNorm normalises each row of x, of len(gamma) elements, to mean 0 and variance 1, multiplies it by gamma and adds
 // beta, if that isn't nil.
 func LayerNorm[F Float](y, x, gamma, beta []F, eps F) {
-	w := len(gamma)
-	split(len(x)/w, normRows, func(lo, hi int) {
-		for r := lo; r < hi; r++ {
-			x, y := x[r*w:][:w], y[r*w:][:w]
-			mean, inv := moments(x, eps)
-			for i, v := range x {
-				y[i] = (v - mean) * inv * gamma[i]
-			}
-			for i, b := range beta {
-				y[i] += b
-			}
+	width := len(gamma)
+	if beta != nil {
+		beta = beta[:width]
+	}
+	spread[F](layerNormPart[F]{}, 2*len(x), &vectorWork[F]{n: len(x) / width, step: normRows(width), out: y, x: x, y: gamma, z: beta, width: width, a: eps})
+}
+
+type layerNormPart[F Float] struct{}
+
+func (layerNormPart[F]) do(w *vectorWork[F], lo, hi int) {
+	rows := hi - lo
+	lo, hi = lo*w.width, hi*w.width
+	w.body.layerNorm(w.out[lo:hi], w.x[lo:hi], w.y, w.z, F(w.width), w.a, rows)
+}
+
+func layerNormPortable[F Float](y, x, gamma, beta []F, width, eps F, rows int) {
+	n := len(gamma)
+	for r := range rows {
+		x, y := x[r*n:][:n], y[r*n:][:n]
+		mean, inv := moments(x, eps)
+		for i, v := range x {
+			y[i] = (v - mean) * inv * gamma[i]
 		}
-	})
+		for i, b := range beta {
+			y[i] += b
+		}
+	}
 }
 
 // moments returns the mean of a row and 1/√(variance + eps).
@@ -39,31 +53,45 @@ func moments[F Float](x []F, eps F) (mean, inv F) {
 }
 
 // LayerNormWork is how many elements of scratch LayerNormGrad needs for n rows.
-func LayerNormWork(n, width int) int { return 2 * width * ((n + normRows - 1) / normRows) }
+func LayerNormWork(n, width int) int {
+	rows := normRows(width)
+	return 2 * width * ((n + rows - 1) / rows)
+}
 
 // LayerNormGrad sets dx, dgamma and, if it isn't nil, dbeta to the gradients of LayerNorm where g is that of y. A row
 // whose g is all zero adds nothing, whatever x holds there.
 func LayerNormGrad[F Float](dx, dgamma, dbeta, x, gamma, g []F, eps F, work []F) {
-	w := len(gamma)
-	n := len(x) / w
-	split(n, normRows, func(lo, hi int) {
-		sums := work[lo/normRows*2*w:][:2*w] // of dgamma and dbeta over this task's rows
-		clear(sums)
-		for r := lo; r < hi; r++ {
-			layerNormGradRow(dx[r*w:][:w], sums[:w], sums[w:], x[r*w:][:w], gamma, g[r*w:][:w], eps)
-		}
-	})
-	clear(dgamma)
-	clear(dbeta)
-	for at := 0; at < LayerNormWork(n, w); at += 2 * w {
-		for i, v := range work[at:][:w] {
-			dgamma[i] += v
-		}
-		if dbeta != nil {
-			for i, v := range work[at+w:][:w] {
-				dbeta[i] += v
-			}
-		}
+	width := len(gamma)
+	n := len(x) / width
+	work = work[:LayerNormWork(n, width)]
+	spread[F](layerNormGradPart[F]{}, 4*len(x), &vectorWork[F]{n: n, step: normRows(width), out: dx, x: x, y: gamma, z: g, sums: work, width: width, a: eps})
+	body := vectorOf[F]()
+	tasks := len(work) / (2 * width)
+	if tasks == 0 {
+		clear(dgamma)
+		clear(dbeta)
+		return
+	}
+	body.sumRows(dgamma[:width], work, tasks, 2*width)
+	if dbeta != nil {
+		body.sumRows(dbeta[:width], work[width:], tasks, 2*width)
+	}
+}
+
+type layerNormGradPart[F Float] struct{}
+
+func (layerNormGradPart[F]) do(w *vectorWork[F], lo, hi int) {
+	n, rows := w.width, hi-lo
+	sums := w.sums[lo/w.step*2*n:][:2*n] // of dgamma and dbeta over this task's rows
+	clear(sums)
+	lo, hi = lo*n, hi*n
+	w.body.layerNormGrad(w.out[lo:hi], sums[:n], sums[n:], w.x[lo:hi], w.y, w.z[lo:hi], F(n), w.a, rows)
+}
+
+func layerNormGradPortable[F Float](dx, dgamma, dbeta, x, gamma, g []F, width, eps F, rows int) {
+	n := len(gamma)
+	for r := range rows {
+		layerNormGradRow(dx[r*n:][:n], dgamma, dbeta, x[r*n:][:n], gamma, g[r*n:][:n], eps)
 	}
 }
 

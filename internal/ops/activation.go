@@ -16,11 +16,12 @@ const (
 	ReLU     Activation = iota // max(0, x); its derivative at 0 is 0
 	GELU                       // x·Φ(x), with the error function (Hendrycks and Gimpel, 2016)
 	GELUTanh                   // the same paper's approximation by tanh
+	SiLU                       // x·σ(x) (Hendrycks and Gimpel, 2016; Elfwing et al., 2017)
 
 	Identity Activation = -1 // x, for a Linear without activation
 )
 
-var activationNames = [...]string{"relu", "gelu", "gelu tanh"}
+var activationNames = [...]string{"relu", "gelu", "gelu tanh", "silu"}
 
 func (a Activation) String() string {
 	if a.known() {
@@ -32,7 +33,7 @@ func (a Activation) String() string {
 func (a Activation) known() bool { return a >= 0 && int(a) < len(activationNames) }
 
 // needsInput says whether the derivative is told by the activation's input alone; ReLU's by its output too.
-func (a Activation) needsInput() bool { return a == GELU || a == GELUTanh }
+func (a Activation) needsInput() bool { return a != ReLU && a.known() }
 
 // Activate applies an activation to every element of x.
 func Activate(x *G.Node, a Activation) (*G.Node, error) {
@@ -82,6 +83,8 @@ func activationKernels[F kernel.Float](a Activation) (forward func(y, x []F), ba
 		return kernel.GELU[F], kernel.GELUGrad[F]
 	case GELUTanh:
 		return kernel.GELUTanh[F], kernel.GELUTanhGrad[F]
+	case SiLU:
+		return kernel.SiLU[F], kernel.SiLUGrad[F]
 	}
 	return kernel.ReLU[F], kernel.ReLUGrad[F]
 }

@@ -225,7 +225,7 @@ func TestSecondDerivatives(t *testing.T) {
 
 // TestLinearActivation holds a linear layer with its activation to the two as separate ops, in value and gradients.
 func TestLinearActivation(t *testing.T) {
-	for _, act := range []ops.Activation{ops.ReLU, ops.GELU, ops.GELUTanh} {
+	for _, act := range []ops.Activation{ops.ReLU, ops.GELU, ops.GELUTanh, ops.SiLU} {
 		for _, bias := range []bool{false, true} {
 			t.Run(fmt.Sprint(act, bias), func(t *testing.T) {
 				run := func(fused bool) [][]float64 {

@@ -107,7 +107,7 @@ def norm_cases():
 
 
 def activation_cases():
-    f = {"relu": F.relu, "gelu": F.gelu, "gelu tanh": lambda x: F.gelu(x, approximate="tanh")}
+    f = {"relu": F.relu, "gelu": F.gelu, "gelu tanh": lambda x: F.gelu(x, approximate="tanh"), "silu": F.silu}
     for name in f:
         x = torch.linspace(-6, 6, 24).reshape(2, 3, 4).requires_grad_()
         yield case(name, {"x": x}, {}, {"out": f[name](x)}, activation=name)

@@ -1,0 +1,150 @@
+// Heatmap trains an encoder to reverse words and draws whom each letter attends to: a grid of heat maps, a row of them
+// for each block and a column for each head.
+//
+//	go run ./examples/heatmap -word attention -out attention.png
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+)
+
+const (
+	batch      = 64
+	validation = 250
+)
+
+func main() {
+	word := flag.String("word", "attention", "a word of up to 10 letters from a to z")
+	out := flag.String("out", "attention.png", "the picture to write")
+	epochs := flag.Int("epochs", 12, "how long to train at most")
+	flag.Parse()
+	if err := run(os.Stdout, *word, *out, *epochs); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(w io.Writer, word, out string, epochs int) error {
+	task, err := data.Named("reverse", 0)
+	if err != nil {
+		return err
+	}
+	labeler, err := data.NewLabeler(task)
+	if err != nil {
+		return err
+	}
+	input, err := labeler.Batch([]string{word}, 1)
+	if err != nil {
+		return err
+	}
+	params, err := layers.NewParams(tensor.Float32, 1)
+	if err != nil {
+		return err
+	}
+	model, err := layers.NewEncoder(params, layers.ModelConfig{
+		Vocab: labeler.Tokens(), MaxLen: labeler.Len(), Dim: 32, Heads: 4, Layers: 2, Outputs: labeler.Labels(),
+	})
+	if err != nil {
+		return err
+	}
+	problem, err := learn(task, labeler, params, model)
+	if err != nil {
+		return err
+	}
+	solver := train.NewAdamW(3e-3)
+	solver.ClipNorm = 1
+	solver.Schedule = train.WarmUpCosine(100, 100*epochs, 0.1)
+	if _, err := train.Fit(context.Background(), problem, train.Config{Patience: 3, MaxEpochs: epochs, Solver: solver, Log: w}); err != nil {
+		return err
+	}
+	answer, maps, err := attend(model, labeler, input)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%s -> %s\n", word, answer)
+	letters := append([]rune(word), '.') // the token that ends a word
+	return drawMaps(out, letters, maps)
+}
+
+// learn is the task as train.Fit takes it: batches of words, and the loss of the labels that the model gives them.
+func learn(task data.Task, labeler *data.Labeler, params *layers.Params, model *layers.Encoder) (train.Problem, error) {
+	split, err := data.NewSplit(task, 1, validation)
+	if err != nil {
+		return train.Problem{}, err
+	}
+	feed := func(sources []string, size int) (train.Batch, error) {
+		b, err := labeler.Batch(sources, size)
+		return train.Batch{
+			Values: []*tensor.Dense{
+				tensor.New(tensor.WithShape(b.Size, b.Len), tensor.WithBacking(b.Inputs)),
+				tensor.New(tensor.WithShape(b.Size), tensor.WithBacking(b.Lengths)),
+				tensor.New(tensor.WithShape(b.Size, b.Len), tensor.WithBacking(b.Targets)),
+			},
+			Weight: float64(b.Counted()),
+		}, err
+	}
+	return train.Problem{
+		Params: params,
+		Loss: func(b *layers.Build, g *G.ExprGraph, size int) (*G.Node, G.Nodes, error) {
+			ids := G.NewMatrix(g, tensor.Int, G.WithShape(size, labeler.Len()), G.WithName("ids"))
+			lengths := G.NewVector(g, tensor.Int, G.WithShape(size), G.WithName("lengths"))
+			targets := G.NewMatrix(g, tensor.Int, G.WithShape(size, labeler.Len()), G.WithName("targets"))
+			logits, err := model.Forward(b, ids, layers.Mask{KeyLengths: lengths}) // (B, T, labels)
+			if err != nil {
+				return nil, nil, err
+			}
+			loss, err := layers.CrossEntropy(logits, targets)
+			return loss, G.Nodes{ids, lengths, targets}, err
+		},
+		BatchSize: batch, Steps: 100,
+		Train:          func(epoch, step int) (train.Batch, error) { return feed(split.Train(epoch, step, batch), batch) },
+		ValidationSize: validation, ValidationSteps: 1,
+		Validation: func(int) (train.Batch, error) { return feed(split.Validation(), validation) },
+	}, nil
+}
+
+// attend runs the model on one word. It returns the answer and, for each block, the attention weights (1, H, T, T).
+func attend(model *layers.Encoder, labeler *data.Labeler, input data.Batch) (string, []*tensor.Dense, error) {
+	g := G.NewGraph()
+	ids := G.NewMatrix(g, tensor.Int, G.WithShape(1, input.Len), G.WithName("ids"),
+		G.WithValue(tensor.New(tensor.WithShape(1, input.Len), tensor.WithBacking(input.Inputs))))
+	lengths := G.NewVector(g, tensor.Int, G.WithShape(1), G.WithName("lengths"),
+		G.WithValue(tensor.New(tensor.WithShape(1), tensor.WithBacking(input.Lengths))))
+	b := &layers.Build{CaptureWeights: true}
+	logits, err := model.Forward(b, ids, layers.Mask{KeyLengths: lengths})
+	if err != nil {
+		return "", nil, err
+	}
+	var scores G.Value
+	G.Read(logits, &scores)
+	weights := make([]G.Value, len(b.Captured()))
+	for i, c := range b.Captured() {
+		G.Read(c.Weights, &weights[i])
+	}
+	vm := G.NewTapeMachine(g)
+	defer vm.Close()
+	if err := vm.RunAll(); err != nil {
+		return "", nil, err
+	}
+	best, err := tensor.Argmax(scores.(*tensor.Dense), 2)
+	if err != nil {
+		return "", nil, err
+	}
+	answer, err := labeler.Answer(best.Data().([]int)[:input.Lengths[0]])
+	maps := make([]*tensor.Dense, len(weights))
+	for i, w := range weights {
+		maps[i] = w.(*tensor.Dense)
+	}
+	return answer, maps, err
+}

@@ -1,0 +1,153 @@
+package kernel
+
+import "math"
+
+// ReLU sets y to max(0, x).
+func ReLU[F Float](y, x []F) {
+	spread[F](reluPart[F]{}, len(y), &vectorWork[F]{n: len(y), step: grain, out: y, x: x})
+}
+
+type reluPart[F Float] struct{}
+
+func (reluPart[F]) do(w *vectorWork[F], lo, hi int) { w.body.relu(w.out[lo:hi], w.x[lo:hi]) }
+
+// ReLUGrad sets dx to g where x is above 0, and to 0 elsewhere.
+func ReLUGrad[F Float](dx, x, g []F) {
+	spread[F](reluGradPart[F]{}, len(dx), &vectorWork[F]{n: len(dx), step: grain, out: dx, x: x, y: g})
+}
+
+type reluGradPart[F Float] struct{}
+
+func (reluGradPart[F]) do(w *vectorWork[F], lo, hi int) {
+	w.body.reluGrad(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi])
+}
+
+// geluCost is what an element of GELU costs, in cheap elements.
+const geluCost = 8
+
+// GELU sets y to x·Φ(x) = x·(1 + erf(x/√2))/2. In float32 the error is below 2⁻²⁰·|x|, and below 2⁻²⁰·|y| for x ≥ −1.
+func GELU[F Float](y, x []F) {
+	spread[F](geluPart[F]{}, len(y)*geluCost, &vectorWork[F]{n: len(y), step: grain / geluCost, out: y, x: x})
+}
+
+type geluPart[F Float] struct{}
+
+func (geluPart[F]) do(w *vectorWork[F], lo, hi int) { w.body.gelu(w.out[lo:hi], w.x[lo:hi]) }
+
+// GELUGrad sets dx to g·(Φ(x) + x·φ(x)), and to 0 where g is 0. In float32 the error is below 2⁻²¹·|g|.
+func GELUGrad[F Float](dx, x, g []F) {
+	spread[F](geluGradPart[F]{}, len(dx)*geluCost, &vectorWork[F]{n: len(dx), step: grain / geluCost, out: dx, x: x, y: g})
+}
+
+type geluGradPart[F Float] struct{}
+
+func (geluGradPart[F]) do(w *vectorWork[F], lo, hi int) {
+	w.body.geluGrad(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi])
+}
+
+// The tanh approximation of GELU: y = x/2·(1 + tanh(c·(x + a·x³))) = x/(1 + exp(−2·c·(x + a·x³))).
+const (
+	geluC = 0.7978845608028654 // √(2/π)
+	geluA = 0.044715
+)
+
+// GELUTanh sets y to the tanh approximation of x·Φ(x). In float32 the error is below 2⁻²⁰·|x|, and below 2⁻²⁰·|y| for
+// x ≥ −1.
+func GELUTanh[F Float](y, x []F) {
+	spread[F](geluTanhPart[F]{}, len(y)*geluCost, &vectorWork[F]{n: len(y), step: grain / geluCost, out: y, x: x})
+}
+
+type geluTanhPart[F Float] struct{}
+
+func (geluTanhPart[F]) do(w *vectorWork[F], lo, hi int) { w.body.geluTanh(w.out[lo:hi], w.x[lo:hi]) }
+
+// GELUTanhGrad sets dx to g times the derivative of GELUTanh, and to 0 where g is 0. In float32 the error is below
+// 2⁻²¹·|g|.
+func GELUTanhGrad[F Float](dx, x, g []F) {
+	spread[F](geluTanhGradPart[F]{}, len(dx)*geluCost, &vectorWork[F]{n: len(dx), step: grain / geluCost, out: dx, x: x, y: g})
+}
+
+type geluTanhGradPart[F Float] struct{}
+
+func (geluTanhGradPart[F]) do(w *vectorWork[F], lo, hi int) {
+	w.body.geluTanhGrad(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi])
+}
+
+// normalCDF is Φ, the distribution function of the standard normal, and exp(−x²/2).
+func normalCDF[F Float](x F) (cdf, bell F) {
+	if is32[F]() {
+		c, b := normalCDF32(float32(x))
+		return F(c), F(b)
+	}
+	v := float64(x)
+	return F((1 + math.Erf(v/math.Sqrt2)) / 2), F(math.Exp(-v * v / 2))
+}
+
+// normalTail are the coefficients of t, t², … in Φ(−x)·exp(x²/2) for 0 ≤ x ≤ 14.5 and t = 1/(1 + 0.3·x): the minimax
+// polynomial of its degree for the relative error, which is below 2⁻²⁸, found by Remez's algorithm. Further out the
+// exponential is 0.
+var normalTail = [10]float32{
+	0.1196866898, 0.1195718143, 0.1102354209, 0.07838966811, 0.09615677753,
+	-0.07942338682, 0.1917844076, -0.2282135038, 0.1124355721, -0.02062346147,
+}
+
+func normalCDF32(x float32) (cdf, bell float32) {
+	bell = exp32(-0.5 * x * x)
+	t := 1 / (1 + 0.3*float32(math.Abs(float64(x))))
+	var tail float32
+	for i := range normalTail {
+		tail = tail*t + normalTail[len(normalTail)-1-i]
+	}
+	tail *= t * bell
+	if math.Signbit(float64(x)) {
+		return tail, bell
+	}
+	return 1 - tail, bell
+}
+
+func geluPortable[F Float](y, x []F) {
+	x = x[:len(y)]
+	for i, v := range x {
+		cdf, _ := normalCDF(v)
+		y[i] = v * cdf
+	}
+}
+
+func geluGradPortable[F Float](dx, x, g []F) {
+	x, g = x[:len(dx)], g[:len(dx)]
+	for i, v := range x {
+		if g[i] == 0 {
+			dx[i] = 0
+			continue
+		}
+		cdf, bell := normalCDF(v)
+		dx[i] = g[i] * (cdf + v*(bell*0.3989422804014327)) // 1/√(2π)
+	}
+}
+
+// geluSigmoid is s = 1/(1 + e) and e = exp(−2·c·(x + a·x³)).
+func geluSigmoid[F Float](x F) (s, e F) {
+	e = expOf(x * (-2*geluC - 2*geluC*geluA*(x*x)))
+	return 1 / (1 + e), e
+}
+
+func geluTanhPortable[F Float](y, x []F) {
+	x = x[:len(y)]
+	for i, v := range x {
+		s, _ := geluSigmoid(v)
+		y[i] = v * s
+	}
+}
+
+func geluTanhGradPortable[F Float](dx, x, g []F) {
+	x, g = x[:len(dx)], g[:len(dx)]
+	for i, v := range x {
+		if g[i] == 0 {
+			dx[i] = 0
+			continue
+		}
+		v = max(min(v, 10), -10) // beyond these the derivative is 1, and 0
+		s, e := geluSigmoid(v)
+		dx[i] = g[i] * (s + v*(s*e*s)*(2*geluC+6*geluC*geluA*(v*v))) // s·e is 1 − s
+	}
+}

@@ -1,0 +1,208 @@
+package kernel
+
+import "math"
+
+// Backward sets dq, dk and dv to the gradients of q, k and v, from dout, that of the output, and from what Forward left
+// in out and lse. Where dbias isn't nil it is set to the gradient of the mask's bias, of the bias's shape.
+func (a *Attention[F]) Backward(q, k, v, out, dout Rows[F], lse []F, dq, dk, dv Rows[F], dbias []F) {
+	a.attentionOperands = attentionOperands[F]{q: q, k: k, v: v, out: out, dout: dout, lse: lse, dq: dq, dk: dk, dv: dv, dbias: dbias}
+	if a.backward() {
+		a.redoBackward()
+	}
+	a.attentionOperands = attentionOperands[F]{}
+}
+
+// backward tells whether there is a NaN in a gradient.
+func (a *Attention[F]) backward() bool {
+	a.nan.Store(false)
+	a.divideBackward()
+	a.less, a.shift = grown(a.less, len(a.lse)), grown(a.shift, len(a.lse))
+	if a.parts > 1 {
+		a.spare = grown(a.spare, (a.parts-1)*len(a.dq.Data))
+	}
+	clear(a.dbias)
+	work := 5 * a.heads() * a.Mask.Shape[2] * a.Mask.Shape[3] * a.Width
+	wake := work >= gemmWakeWork
+	groups, perTask := a.backwardGroups()
+	parallelRun((groups+perTask-1)/perTask, (*attentionRows[F])(a), wake)
+	parallelRun((groups*a.parts+perTask-1)/perTask, (*attentionBackward[F])(a), wake)
+	parallelRun(pieces(max(len(a.dq.Data), len(a.dk.Data), len(a.dv.Data))), (*attentionSum[F])(a), wake)
+	return a.nan.Load() || anyNaN(a.dbias)
+}
+
+// divideBackward decides by the shape alone how the work is divided. Heads are independent, unless they share the
+// gradient of a bias: then one task adds them up, in order. Where there are few heads, the keys are dealt out to several
+// parts, each of which has a dQ of its own.
+func (a *Attention[F]) divideBackward() {
+	a.shared = 1
+	if a.dbias != nil {
+		switch shape, bias := a.Mask.Shape, a.Mask.BiasShape; {
+		case bias[0] < shape[0]:
+			a.shared = a.heads()
+		case bias[1] < shape[1]:
+			a.shared = shape[1]
+		}
+	}
+	const enough = 8 // tasks
+	groups := a.heads() / a.shared
+	a.parts = min((enough+groups-1)/groups, max(2, enough/a.heads()), (a.Mask.Shape[3]+attentionKeys-1)/attentionKeys)
+	if groups >= enough {
+		a.parts = 1
+	}
+}
+
+// backwardGroups is the number of groups of heads, and how many of them, or of their parts, make a task.
+func (a *Attention[F]) backwardGroups() (groups, perTask int) {
+	work := a.shared * a.Mask.Shape[2] * a.Mask.Shape[3] * a.Width * 2
+	return a.heads() / a.shared, max(1, attentionTaskWork/max(1, work))
+}
+
+// groupsOf is the range of a task among all groups, or parts of groups.
+func (a *Attention[F]) groupsOf(task, total int) (lo, hi int) {
+	_, perTask := a.backwardGroups()
+	return task * perTask, min((task+1)*perTask, total)
+}
+
+// attentionRows is Attention as a task: what the backward pass needs of every query.
+type attentionRows[F Float] Attention[F]
+
+func (r *attentionRows[F]) run(task int) {
+	a := (*Attention[F])(r)
+	lo, hi := a.groupsOf(task, a.heads()/a.shared)
+	inf := F(math.Inf(-1))
+	for head := lo * a.shared; head < hi*a.shared; head++ {
+		b, h := a.split(head)
+		for t := range a.Mask.Shape[2] {
+			row := a.row(b, h, t)
+			g := a.dout.from(b, h, t)[:a.Value]
+			a.shift[row], a.less[row] = a.lse[row], 0
+			if a.lse[row] == inf || a.dead != nil && a.dead[row] || allZero(g) {
+				a.shift[row] = inf
+			} else {
+				a.less[row] = dotOf(g, a.out.from(b, h, t))
+			}
+		}
+	}
+}
+
+func allZero[F Float](x []F) bool {
+	for _, v := range x {
+		if v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// attentionBackward is Attention as a task: the gradients from one part of the keys, for a group of heads or some.
+type attentionBackward[F Float] Attention[F]
+
+func (f *attentionBackward[F]) run(task int) {
+	a := (*Attention[F])(f)
+	s := attentionGet[F](attentionPitch(a.Mask.Shape[3]))
+	s.grads = grown(s.grads, len(s.scores))
+	groups := a.heads() / a.shared
+	lo, hi := a.groupsOf(task, groups*a.parts)
+	for i := lo; i < hi; i++ {
+		group, part := i%groups, i/groups
+		dq := a.dq
+		if part > 0 {
+			dq.Data = a.spare[(part-1)*len(dq.Data):][:len(dq.Data)]
+		}
+		for head := group * a.shared; head < (group+1)*a.shared; head++ {
+			b, h := a.split(head)
+			for t := range a.Mask.Shape[2] {
+				clear(dq.from(b, h, t)[:a.Width])
+			}
+			for j0 := part * attentionKeys; j0 < a.Mask.Shape[3]; j0 += a.parts * attentionKeys {
+				a.backwardKeys(s, dq, b, h, j0, min(j0+attentionKeys, a.Mask.Shape[3]))
+			}
+		}
+	}
+	attentionPut(s)
+}
+
+// backwardKeys computes dK and dV of the keys from j0 to j1 of one head, and adds their part to dQ.
+func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, h, j0, j1 int) {
+	for j := j0; j < j1; j++ {
+		clear(a.dk.from(b, h, j)[:a.Width])
+		clear(a.dv.from(b, h, j)[:a.Value])
+	}
+	queries, pitch := a.Mask.Shape[2], attentionPitch(a.Mask.Shape[3])
+	most := min(j1, a.end(b, queries)) - j0
+	if most <= 0 {
+		return
+	}
+	var keyPanel, valuePanel int
+	s.keys, keyPanel = s.packed(s.keys, a.k.from(b, h, j0), a.k.Row, most, a.Width)
+	s.values, valuePanel = s.packed(s.values, a.v.from(b, h, j0), a.v.Row, most, a.Value)
+	i0 := 0
+	if a.Mask.Causal {
+		i0 = j0 / attentionQueries * attentionQueries
+	}
+	for ; i0 < queries; i0 += attentionQueries {
+		i1 := min(i0+attentionQueries, queries)
+		m, n := i1-i0, min(j1, a.end(b, i1))-j0
+		if n <= 0 {
+			continue
+		}
+		q, g := a.q.from(b, h, i0), a.dout.from(b, h, i0)
+		s.gemm(m, n, a.Width, a.Scale, q, a.q.Row, 1, s.keys, 0, keyPanel, s.scores, pitch, false) // (m, K) x (n, K)ᵀ -> (m, n)
+		s.gemm(m, n, a.Value, 1, g, a.dout.Row, 1, s.values, 0, valuePanel, s.grads, pitch, false) // (m, V) x (n, V)ᵀ -> (m, n)
+		for i := range m {
+			a.scoreGrads(s.scores[i*pitch:][:n], s.grads[i*pitch:][:n], b, h, i0+i, j0)
+		}
+		s.gemm(n, a.Value, m, 1, s.scores, 1, pitch, g, a.dout.Row, 0, a.dv.from(b, h, j0), a.dv.Row, true)                // (m, n)ᵀ x (m, V) -> (n, V)
+		s.gemm(n, a.Width, m, a.Scale, s.grads, 1, pitch, q, a.q.Row, 0, a.dk.from(b, h, j0), a.dk.Row, true)              // (m, n)ᵀ x (m, K) -> (n, K)
+		s.gemm(m, a.Width, n, a.Scale, s.grads, pitch, 1, a.k.from(b, h, j0), a.k.Row, 0, dq.from(b, h, i0), dq.Row, true) // (m, n) x (n, K) -> (m, K)
+	}
+}
+
+// scoreGrads turns a row of scores into weights and, in grads, the gradients of the weights into those of the scores.
+func (a *Attention[F]) scoreGrads(scores, grads []F, b, h, t, j0 int) {
+	row := a.row(b, h, t)
+	shift, less := a.shift[row], a.less[row]
+	if shift == F(math.Inf(-1)) {
+		clear(scores)
+		clear(grads)
+		return
+	}
+	p := a.live(scores, b, h, t, j0)
+	clear(scores[len(p):])
+	clear(grads[len(p):])
+	expShift(p, p, shift)
+	g := grads[:len(p)]
+	if a.Mask.Allow == nil && a.Mask.Bias == nil {
+		for j, w := range p {
+			g[j] = w * (g[j] - less)
+		}
+		return
+	}
+	for j, w := range p {
+		if w == 0 {
+			g[j] = 0 // a masked value may hold anything
+		} else {
+			g[j] = w * (g[j] - less)
+		}
+	}
+	if a.dbias != nil {
+		at := broadcastRow(a.Mask.BiasShape, b, h, t) + j0
+		axpy(a.dbias[at:], 1, g)
+	}
+}
+
+// attentionSum is Attention as a task: it adds up the parts of dQ, in order, and looks for NaN in the gradients.
+type attentionSum[F Float] Attention[F]
+
+func (f *attentionSum[F]) run(task int) {
+	a := (*Attention[F])(f)
+	if lo := task * grain; lo < len(a.dq.Data) {
+		dq := piece(a.dq.Data, task)
+		for part := 1; part < a.parts; part++ {
+			axpy(dq, 1, a.spare[(part-1)*len(a.dq.Data)+lo:][:len(dq)])
+		}
+	}
+	if anyNaN(piece(a.dq.Data, task)) || anyNaN(piece(a.dk.Data, task)) || anyNaN(piece(a.dv.Data, task)) {
+		a.nan.Store(true)
+	}
+}

@@ -1,0 +1,140 @@
+package kernel
+
+import "math"
+
+// Forward sets out to the attention of the queries q to the keys k and values v, and lse, of B·H·T elements, to each
+// query's log-sum-exp of its scores: −Inf for a query that has no key, whose output is 0.
+func (a *Attention[F]) Forward(q, k, v, out Rows[F], lse []F) {
+	a.attentionOperands = attentionOperands[F]{q: q, k: k, v: v, out: out, lse: lse}
+	if a.forward() {
+		a.redoForward()
+	}
+	a.attentionOperands = attentionOperands[F]{}
+}
+
+// forward tells whether there is a NaN in the output.
+func (a *Attention[F]) forward() bool {
+	a.nan.Store(false)
+	work := a.heads() * a.Mask.Shape[2] * a.Mask.Shape[3] * (a.Width + a.Value)
+	wake := work >= gemmWakeWork
+	parallelRun(a.forwardTasks(), (*attentionForward[F])(a), wake)
+	parallelRun(pieces(len(a.out.Data)), (*attentionCheck[F])(a), wake)
+	return a.nan.Load()
+}
+
+// forwardRuns is in how many runs of queries a head is divided, and how many such runs make a task.
+func (a *Attention[F]) forwardRuns() (runs, perTask int) {
+	queries := a.Mask.Shape[2]
+	runs = (queries + attentionRun - 1) / attentionRun
+	work := min(queries, attentionRun) * a.Mask.Shape[3] * (a.Width + a.Value)
+	return runs, max(1, attentionTaskWork/max(1, work))
+}
+
+func (a *Attention[F]) forwardTasks() int {
+	runs, perTask := a.forwardRuns()
+	return (a.heads()*runs + perTask - 1) / perTask
+}
+
+// attentionForward is Attention as a task: a run of queries, or some.
+type attentionForward[F Float] Attention[F]
+
+func (f *attentionForward[F]) run(task int) {
+	a := (*Attention[F])(f)
+	runs, perTask := a.forwardRuns()
+	s := attentionGet[F](attentionPitch(a.Mask.Shape[3]))
+	for i := task * perTask; i < min((task+1)*perTask, a.heads()*runs); i++ {
+		b, h := a.split(i % a.heads())
+		first := (runs - 1 - i/a.heads()) * attentionRun // causal runs have most work at the end: they go first
+		a.forwardRun(s, b, h, first, min(first+attentionRun, a.Mask.Shape[2]))
+	}
+	attentionPut(s)
+}
+
+// attentionPitch is the distance between rows of a tile.
+func attentionPitch(keys int) int { return min(keys, attentionKeys) + attentionGap }
+
+// forwardRun computes the output of the queries from t0 to t1 of one head.
+func (a *Attention[F]) forwardRun(s *attentionScratch[F], b, h, t0, t1 int) {
+	inf := F(math.Inf(-1))
+	s.most, s.sum = grown(s.most, t1-t0), grown(s.sum, t1-t0)
+	for i := range s.most {
+		s.most[i], s.sum[i] = inf, 0
+	}
+	pitch := attentionPitch(a.Mask.Shape[3])
+	for j0 := 0; j0 < a.end(b, t1); j0 += attentionKeys {
+		var panel int
+		s.keys, panel = s.packed(s.keys, a.k.from(b, h, j0), a.k.Row, min(attentionKeys, a.end(b, t1)-j0), a.Width)
+		for i0 := t0; i0 < t1; i0 += attentionQueries {
+			i1 := min(i0+attentionQueries, t1)
+			m, n := i1-i0, min(attentionKeys, a.end(b, i1)-j0)
+			if n <= 0 {
+				continue
+			}
+			s.gemm(m, n, a.Width, a.Scale, a.q.from(b, h, i0), a.q.Row, 1, s.keys, 0, panel, s.scores, pitch, false) // (m, K) x (n, K)ᵀ -> (m, n)
+			for i := range m {
+				out := a.out.from(b, h, i0+i)[:a.Value]
+				s.onlineSoftmax(a, s.scores[i*pitch:][:n], out, b, h, i0+i, j0, i0+i-t0)
+			}
+			s.gemm(m, a.Value, n, 1, s.scores, pitch, 1, a.v.from(b, h, j0), a.v.Row, 0, a.out.from(b, h, i0), a.out.Row, j0 > 0) // (m, n) x (n, V) -> (m, V)
+		}
+	}
+	for t := t0; t < t1; t++ {
+		a.finish(a.out.from(b, h, t)[:a.Value], s.most[t-t0], s.sum[t-t0], a.row(b, h, t))
+	}
+}
+
+// onlineSoftmax turns a row of scores, of query t with the keys from j0 on, into weights, relative to the largest score
+// of the row that was seen so far, and scales the output of the tiles before to that.
+func (s *attentionScratch[F]) onlineSoftmax(a *Attention[F], scores, out []F, b, h, t, j0, i int) {
+	live := a.live(scores, b, h, t, j0)
+	clear(scores[len(live):])
+	if len(live) == 0 {
+		return
+	}
+	old := s.most[i]
+	most := max(old, maxOf(live))
+	if most == F(math.Inf(-1)) {
+		clear(live)
+		return
+	}
+	if most != old {
+		s.most[i] = most
+		if s.sum[i] != 0 {
+			shrink := F(math.Exp(float64(old - most)))
+			s.sum[i] *= shrink
+			scale(out, shrink)
+		}
+	}
+	s.sum[i] += expShift(live, live, most)
+}
+
+// finish divides the output of a query by the sum of its weights.
+func (a *Attention[F]) finish(out []F, most, sum F, row int) {
+	if sum == 0 {
+		clear(out)
+		a.lse[row] = F(math.Inf(-1))
+		return
+	}
+	scale(out, 1/sum)
+	a.lse[row] = most + F(math.Log(float64(sum)))
+}
+
+// attentionCheck is Attention as a task: it looks for NaN in the output.
+type attentionCheck[F Float] Attention[F]
+
+func (f *attentionCheck[F]) run(task int) {
+	if anyNaN(piece(f.out.Data, task)) {
+		f.nan.Store(true)
+	}
+}
+
+// pieces is in how many pieces n elements are looked through; piece is one of them, empty past the last.
+func pieces(n int) int { return (n + grain - 1) / grain }
+
+func piece[F Float](x []F, i int) []F { return x[min(i*grain, len(x)):min((i+1)*grain, len(x))] }
+
+// anyNaN tells whether there is a NaN in x: a sum of squares is NaN if, and only if, there is.
+func anyNaN[F Float](x []F) bool {
+	d := dotOf(x, x)
+	return d != d
+}

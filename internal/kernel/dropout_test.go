@@ -1,0 +1,54 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// TestVectorDropout has every body drop the same elements.
+func TestVectorDropout(t *testing.T) {
+	eachVector(t, testDropout[float32], testDropout[float64])
+}
+
+func testDropout[F Float](t *testing.T) {
+	var o operands[F]
+	for n := range 101 {
+		keep := o.random(t, n)
+		vectorOf[F]().dropout(keep, 0xdeadbeef, 0x12345678, 0x90000000, 2)
+		for i, v := range keep {
+			if dropped := dropoutBits(uint32(i), 0xdeadbeef, 0x12345678) < 0x90000000; dropped != (v == 0) || !dropped && v != 2 {
+				t.Fatalf("element %d of %d is %v, dropped: %t", i, n, v, dropped)
+			}
+		}
+		o.intact(t, "dropout")
+	}
+}
+
+// TestDropoutIsRandom looks for correlation between elements some way apart, and between runs, streams and seeds.
+func TestDropoutIsRandom(t *testing.T) {
+	const n = 1 << 18
+	make2 := func(seed, stream, run uint64) []float32 {
+		keep := make([]float32, n)
+		DropoutMask(keep, 0.5, seed, stream, run)
+		return keep
+	}
+	x := make2(1, 2, 3)
+	agree := func(what string, x, y []float32) {
+		same := 0
+		for i := range x {
+			if x[i] == y[i] {
+				same++
+			}
+		}
+		if d := math.Abs(float64(same) - float64(len(x))/2); d > 5*math.Sqrt(float64(len(x)))/2 {
+			t.Errorf("%s: %d of %d agree", what, same, len(x))
+		}
+	}
+	for _, lag := range []int{1, 2, 3, 4, 7, 8, 16, 32, 64, 128, 512, 4096, grain, 2 * grain} {
+		agree(fmt.Sprint("lag ", lag), x[:n-lag], x[lag:])
+	}
+	agree("another run", x, make2(1, 2, 4))
+	agree("another stream", x, make2(1, 3, 3))
+	agree("another seed", x, make2(2, 2, 3))
+}

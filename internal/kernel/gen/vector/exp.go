@@ -1,0 +1,98 @@
+package main
+
+import (
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// exponential is the exponential function, as exp32 in the package has it: exp(x) = 2ⁿ·exp(r) with x = n·ln 2 + r and
+// |r| ≤ ½·ln 2. exp(r) is Taylor's polynomial of degree 7 for float32, of degree 13 for float64: its remainder is below
+// r⁸/8!·√2 < 2⁻²⁷ or r¹⁴/14!·√2 < 2⁻⁵⁷.
+type exponential struct {
+	*isa
+	least, most  reg.VecVirtual // beyond these the result is 0, and +Inf
+	ln2Hi, ln2Lo float64
+	coefs        []float64 // from the highest degree down
+}
+
+func (v *isa) newExp() exponential {
+	e := exponential{isa: v}
+	degree := 7
+	if v.bits == 32 {
+		e.least, e.most = v.load(v.constant(-104)), v.load(v.constant(89))
+		e.ln2Hi = float64(float32(math.Ln2))
+		e.ln2Lo = math.Ln2 - e.ln2Hi
+	} else {
+		degree = 13
+		e.least, e.most = v.load(v.constant(-746)), v.load(v.constant(710))
+		e.ln2Hi = math.Ln2
+		e.ln2Lo = 0x1.abc9e3b39803fp-56 // ln 2 − ln2Hi
+	}
+	e.coefs = make([]float64, degree+1)
+	c := 1.0
+	for i := range e.coefs {
+		e.coefs[degree-i] = c
+		c /= float64(i + 1)
+	}
+	return e
+}
+
+// of returns exp(x); it uses x up.
+func (e exponential) of(x reg.VecVirtual) reg.VecVirtual {
+	v := e.isa
+	v.max(x, e.least, x)
+	v.min(x, e.most, x)
+	n := v.r()
+	v.mul(v.constant(math.Log2E), x, n)
+	switch {
+	case v.wide():
+		v.do(VRNDSCALEPS, VRNDSCALEPD, U8(0), n, n)
+	case v.bits == 32:
+		VROUNDPS(U8(0), n, n)
+	default:
+		VROUNDPD(U8(0), n, n)
+	}
+	v.fnma(v.constant(e.ln2Hi), n, x)
+	v.fnma(v.constant(e.ln2Lo), n, x)
+	p := v.polynomial(x, e.coefs)
+	if v.wide() {
+		v.do(VSCALEFPS, VSCALEFPD, n, p, p)
+		return p
+	}
+	// 2ⁿ may be no normal number where the result is one, or is below: it is multiplied by in two steps.
+	half := v.r()
+	if v.bits == 32 {
+		VCVTPS2DQ(n, n)
+		VPSRAD(U8(1), n, half)
+		VPSUBD(half, n, n)
+		for _, h := range []reg.VecVirtual{half, n} {
+			VPADDD(v.pattern(127), h, h)
+			VPSLLD(U8(23), h, h)
+			VMULPS(h, p, p)
+		}
+		return p
+	}
+	whole, part := XMM(), XMM()
+	VCVTPD2DQY(n, whole)
+	VPSRAD(U8(1), whole, part)
+	VPSUBD(part, whole, whole)
+	for _, h := range []reg.VecVirtual{part, whole} {
+		VPMOVSXDQ(h, n)
+		VPADDQ(v.pattern(1023), n, n)
+		VPSLLQ(U8(52), n, n)
+		VMULPD(n, p, p)
+	}
+	return p
+}
+
+// polynomial evaluates by Horner's rule, with coefficients from the highest degree down.
+func (v *isa) polynomial(x reg.VecVirtual, coefs []float64) reg.VecVirtual {
+	p := v.load(v.constant(coefs[0]))
+	for _, c := range coefs[1:] {
+		v.mad(v.constant(c), x, p)
+	}
+	return p
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// isa is an instruction set and an element width, and what one function has of it.
+type isa struct {
+	name  string
+	bits  int // of an element
+	bytes int // of a vector
+	lanes int
+
+	mask   reg.VecVirtual // AVX2: ones in the lanes of the last, shorter vector. AVX-512 has K1
+	labels int
+}
+
+// wide tells whether vectors are of 512 bits.
+func (v *isa) wide() bool { return v.bytes == 64 }
+
+// function starts a function.
+func (v *isa) function(name, signature, doc string) {
+	f := "float32"
+	if v.bits == 64 {
+		f = "float64"
+	}
+	name = fmt.Sprintf("vector%s%s%d%s", strings.ToUpper(name[:1]), name[1:], v.bits, v.name)
+	TEXT(name, NOSPLIT, "func("+elementType.ReplaceAllString(signature, f))
+	Doc(strings.Split(name+" "+doc, "\n")...)
+	Pragma("noescape")
+	v.labels = 0
+}
+
+var elementType = regexp.MustCompile(`\bF\b`)
+
+func (v *isa) label(what string) string {
+	v.labels++
+	return fmt.Sprintf("%s%d", what, v.labels)
+}
+
+// r is a new vector register.
+func (v *isa) r() reg.VecVirtual {
+	if v.wide() {
+		return ZMM()
+	}
+	return YMM()
+}
+
+func (v *isa) zero() reg.VecVirtual {
+	z := v.r()
+	v.clear(z)
+	return z
+}
+
+func (v *isa) clear(z reg.VecVirtual) {
+	if v.wide() {
+		VPXORD(z, z, z)
+	} else {
+		VXORPS(z, z, z)
+	}
+}
+
+// do writes an instruction for the width of an element: ps for 32 bits, pd for 64.
+func (v *isa) do(ps, pd func(...Op), ops ...Op) {
+	if v.bits == 32 {
+		ps(ops...)
+	} else {
+		pd(ops...)
+	}
+}
+
+// Operands come in Go's order, the result last: sub(y, x, z) is z = x − y.
+
+func (v *isa) add(y, x, z Op)  { v.do(VADDPS, VADDPD, y, x, z) }
+func (v *isa) sub(y, x, z Op)  { v.do(VSUBPS, VSUBPD, y, x, z) }
+func (v *isa) mul(y, x, z Op)  { v.do(VMULPS, VMULPD, y, x, z) }
+func (v *isa) div(y, x, z Op)  { v.do(VDIVPS, VDIVPD, y, x, z) }
+func (v *isa) sqrt(x, z Op)    { v.do(VSQRTPS, VSQRTPD, x, z) }
+func (v *isa) fma(y, x, z Op)  { v.do(VFMADD231PS, VFMADD231PD, y, x, z) }   // z += x·y
+func (v *isa) fnma(y, x, z Op) { v.do(VFNMADD231PS, VFNMADD231PD, y, x, z) } // z −= x·y
+func (v *isa) mad(c, x, z Op)  { v.do(VFMADD213PS, VFMADD213PD, c, x, z) }   // z = x·z + c
+func (v *isa) move(x, z Op)    { v.do(VMOVUPS, VMOVUPD, x, z) }
+
+// max sets z to the larger of x and y; y if one is NaN.
+func (v *isa) max(y, x, z Op) { v.do(VMAXPS, VMAXPD, y, x, z) }
+
+// min sets z to the smaller of x and y; y if one is NaN.
+func (v *isa) min(y, x, z Op) { v.do(VMINPS, VMINPD, y, x, z) }
+
+// and sets z to the bits that x and y share.
+func (v *isa) and(y, x, z Op) {
+	if v.wide() {
+		VPANDD(y, x, z)
+	} else {
+		VANDPS(y, x, z)
+	}
+}
+
+func (v *isa) or(y, x, z Op) {
+	if v.wide() {
+		VPORD(y, x, z)
+	} else {
+		VORPS(y, x, z)
+	}
+}
+
+// broadcast returns a vector of one element.
+func (v *isa) broadcast(m Op) reg.VecVirtual {
+	z := v.r()
+	v.do(VBROADCASTSS, VBROADCASTSD, m, z)
+	return z
+}
+
+// arg returns a vector of a parameter.
+func (v *isa) arg(name string) reg.VecVirtual {
+	a, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return v.broadcast(a.Addr)
+}
+
+func ptr(name string) reg.GPVirtual  { return Load(Param(name).Base(), GP64()).(reg.GPVirtual) }
+func size(name string) reg.GPVirtual { return Load(Param(name).Len(), GP64()).(reg.GPVirtual) }
+func word(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
+
+// inBytes turns a number of elements into one of bytes.
+func (v *isa) inBytes(n reg.GPVirtual) {
+	if v.bits == 32 {
+		SHLQ(U8(2), n)
+	} else {
+		SHLQ(U8(3), n)
+	}
+}
+
+var constants = map[string]Mem{}
+
+// constant is a vector in memory whose elements are all x.
+func (v *isa) constant(x float64) Mem {
+	if v.bits == 32 {
+		return v.pattern(uint64(math.Float32bits(float32(x))))
+	}
+	return v.pattern(math.Float64bits(x))
+}
+
+// pattern is a vector in memory whose elements all have the given bits.
+func (v *isa) pattern(bits uint64) Mem {
+	if v.bits == 32 {
+		bits |= bits << 32
+	}
+	name := fmt.Sprintf("vectorAll%016x", bits)
+	m, ok := constants[name]
+	if !ok {
+		m = GLOBL(name, RODATA|NOPTR)
+		for i := range 8 {
+			DATA(8*i, U64(bits))
+		}
+		constants[name] = m
+	}
+	return m
+}
+
+// load returns a constant in a register.
+func (v *isa) load(m Op) reg.VecVirtual {
+	z := v.r()
+	v.move(m, z)
+	return z
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Loops over the elements of slices, a vector at a time, the last one under a mask: nothing past the end is read or
+// written.
+
+var tailMasks Mem
+
+// declareTailMasks makes a table of 32 bytes of ones, then 32 of zeros.
+func declareTailMasks() {
+	tailMasks = GLOBL("vectorTailMasks", RODATA|NOPTR)
+	for i := range 8 {
+		var x uint64
+		if i < 4 {
+			x = ^x
+		}
+		DATA(8*i, U64(x))
+	}
+}
+
+// setMask makes the mask for the elements past the last whole vector of n.
+func (v *isa) setMask(n reg.GPVirtual) {
+	left := GP64()
+	MOVQ(n, left)
+	ANDQ(U8(v.lanes-1), left)
+	if v.wide() {
+		ones := GP64()
+		MOVQ(I32(-1), ones)
+		BZHIQ(left, ones, ones)
+		KMOVW(ones.As32(), reg.K1)
+		return
+	}
+	table := GP64()
+	LEAQ(tailMasks, table)
+	NEGQ(left)
+	v.mask = YMM()
+	VMOVUPS(Mem{Base: table, Index: left, Scale: uint8(v.bits / 8), Disp: 32}, v.mask)
+}
+
+// span is what the body of a loop works on: some vectors side by side, or the last, shorter one.
+type span struct {
+	*isa
+	vecs int
+	part bool // the mask applies
+	at   reg.GPVirtual
+}
+
+// each loops over end bytes: many vectors at a time, then one, then what is left. setMask comes first.
+func (v *isa) each(end reg.GPVirtual, many int, body func(s span)) {
+	at, next := GP64(), GP64()
+	one, tail, done := v.label("one"), v.label("tail"), v.label("done")
+	XORQ(at, at)
+	loop := func(label, exit string, vecs int) {
+		Label(label)
+		LEAQ(Mem{Base: at, Disp: vecs * v.bytes}, next)
+		CMPQ(next, end)
+		JG(LabelRef(exit))
+		body(span{v, vecs, false, at})
+		ADDQ(I32(int32(vecs*v.bytes)), at)
+		JMP(LabelRef(label))
+	}
+	if many > 1 {
+		loop(v.label("many"), one, many)
+	}
+	loop(one, tail, 1)
+	Label(tail)
+	CMPQ(at, end)
+	JGE(LabelRef(done))
+	body(span{v, 1, true, at})
+	Label(done)
+}
+
+// mem is vector u of the span.
+func (s span) mem(base reg.GPVirtual, u int) Mem {
+	return Mem{Base: base, Index: s.at, Scale: 1, Disp: u * s.bytes}
+}
+
+// get returns vector u of a slice, zero past its end.
+func (s span) get(base reg.GPVirtual, u int) reg.VecVirtual {
+	z := s.r()
+	s.getMem(s.mem(base, u), z)
+	return z
+}
+
+func (s span) getMem(m Mem, z reg.VecVirtual) {
+	switch {
+	case !s.part:
+		s.move(m, z)
+	case s.wide() && s.bits == 32:
+		VMOVUPS_Z(m, reg.K1, z)
+	case s.wide():
+		VMOVUPD_Z(m, reg.K1, z)
+	case s.bits == 32:
+		VMASKMOVPS(m, s.mask, z)
+	default:
+		VMASKMOVPD(m, s.mask, z)
+	}
+}
+
+// put stores vector u of a slice.
+func (s span) put(z reg.VecVirtual, base reg.GPVirtual, u int) { s.putMem(z, s.mem(base, u)) }
+
+func (s span) putMem(z reg.VecVirtual, m Mem) {
+	switch {
+	case !s.part:
+		s.move(z, m)
+	case s.wide() && s.bits == 32:
+		VMOVUPS(z, reg.K1, m)
+	case s.wide():
+		VMOVUPD(z, reg.K1, m)
+	case s.bits == 32:
+		VMASKMOVPS(z, s.mask, m)
+	default:
+		VMASKMOVPD(z, s.mask, m)
+	}
+}
+
+// zeroPast sets what lies past the end to zero.
+func (s span) zeroPast(z reg.VecVirtual) {
+	switch {
+	case !s.part:
+	case !s.wide():
+		VANDPS(s.mask, z, z)
+	case s.bits == 32:
+		VMOVAPS_Z(z, reg.K1, z)
+	default:
+		VMOVAPD_Z(z, reg.K1, z)
+	}
+}
+
+// fillPast sets what lies past the end to that of x.
+func (s span) fillPast(x, z reg.VecVirtual) {
+	switch {
+	case !s.part:
+	case !s.wide() && s.bits == 32:
+		VBLENDVPS(s.mask, z, x, z)
+	case !s.wide():
+		VBLENDVPD(s.mask, z, x, z)
+	case s.bits == 32:
+		VBLENDMPS(z, x, reg.K1, z)
+	default:
+		VBLENDMPD(z, x, reg.K1, z)
+	}
+}
+
+// reduce combines the lanes of some vectors, by halving, into every lane of a new one.
+func (v *isa) reduce(op func(y, x, z Op), xs ...reg.VecVirtual) reg.VecVirtual {
+	for len(xs) > 1 {
+		half := len(xs) / 2
+		for i := range half {
+			op(xs[half+i], xs[i], xs[i])
+		}
+		xs = xs[:half]
+	}
+	x, y := xs[0], v.r()
+	if v.wide() {
+		VSHUFF64X2(U8(0x4e), x, x, y) // the other 256 bits
+		op(y, x, x)
+		VSHUFF64X2(U8(0xb1), x, x, y) // the other 128
+	} else {
+		VPERM2F128(U8(1), x, x, y)
+	}
+	op(y, x, x)
+	if v.bits == 64 {
+		VPERMILPD(U8(0x55), x, y)
+		op(y, x, x)
+		return x
+	}
+	VPERMILPS(U8(0x4e), x, y)
+	op(y, x, x)
+	VPERMILPS(U8(0xb1), x, y)
+	op(y, x, x)
+	return x
+}
+
+// ret stores the result in the first lane of x and returns.
+func ret(x reg.VecVirtual) {
+	Store(x.AsX(), ReturnIndex(0))
+	end()
+}
+
+func end() {
+	VZEROUPPER()
+	RET()
+}
+
+// several calls make n times.
+func several(n int, make func() reg.VecVirtual) (all []reg.VecVirtual) {
+	for range n {
+		all = append(all, make())
+	}
+	return all
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// repeat writes a loop that runs body n times; n may be 0 and is used up.
+func (v *isa) repeat(n reg.GPVirtual, body func()) {
+	loop, done := v.label("row"), v.label("rows")
+	Label(loop)
+	SUBQ(U8(1), n)
+	JL(LabelRef(done))
+	body()
+	JMP(LabelRef(loop))
+	Label(done)
+}
+
+func (v *isa) rows() {
+	v.function("addRow", "m, row []F, rows int)", "adds row to each of so many rows of m.")
+	m, row, n, rows := ptr("m"), ptr("row"), size("row"), word("rows")
+	v.setMask(n)
+	v.inBytes(n)
+	v.repeat(rows, func() {
+		v.each(n, 4, func(s span) {
+			for u := range s.vecs {
+				d := s.get(m, u)
+				if s.part {
+					v.add(s.get(row, u), d, d)
+				} else {
+					v.add(s.mem(row, u), d, d)
+				}
+				s.put(d, m, u)
+			}
+		})
+		ADDQ(n, m)
+	})
+	end()
+
+	v.function("sumRows", "sum, m []F, rows, stride int)", "sets sum to the sum of so many rows of m, stride elements apart.")
+	sum, n := ptr("sum"), size("sum")
+	m, rows, stride := ptr("m"), word("rows"), word("stride")
+	v.setMask(n)
+	v.inBytes(n)
+	v.inBytes(stride)
+	at, left := GP64(), GP64()
+	v.each(n, 8, func(s span) {
+		acc := several(s.vecs, v.zero)
+		MOVQ(m, at)
+		MOVQ(rows, left)
+		v.repeat(left, func() {
+			for u := range s.vecs {
+				if s.part {
+					v.add(s.get(at, u), acc[u], acc[u])
+				} else {
+					v.add(s.mem(at, u), acc[u], acc[u])
+				}
+			}
+			ADDQ(stride, at)
+		})
+		for u := range s.vecs {
+			s.put(acc[u], sum, u)
+		}
+	})
+	end()
+
+	v.function("copyRows", "dst, src []F, rows, width, dstStride, srcStride int)", "copies rows of a width, strides elements apart.")
+	dst, src, rows, n := ptr("dst"), ptr("src"), word("rows"), word("width")
+	dstStride, stride := word("dstStride"), word("srcStride")
+	v.setMask(n)
+	v.inBytes(n)
+	v.inBytes(dstStride)
+	v.inBytes(stride)
+	v.repeat(rows, func() {
+		v.each(n, 4, func(s span) {
+			for u := range s.vecs {
+				s.put(s.get(src, u), dst, u)
+			}
+		})
+		ADDQ(dstStride, dst)
+		ADDQ(stride, src)
+	})
+	end()
+}
+
+// softmax writes the softmax of a row and its gradient, and exponentials.
+func (v *isa) softmax() {
+	for _, stores := range []bool{true, false} {
+		var dst reg.GPVirtual
+		if stores {
+			v.function("expShift", "dst, src []F, shift F) F", "sets dst to exp(src − shift) and returns its sum.")
+			dst = ptr("dst")
+		} else {
+			v.function("expSum", "src []F, shift F) F", "returns Σ exp(src − shift).")
+		}
+		src, n := ptr("src"), size("src")
+		shift := v.arg("shift")
+		v.setMask(n)
+		v.inBytes(n)
+		ret(v.expLoop(n, src, shift, dst, stores))
+	}
+
+	v.function("softmax", "w, scores []F) F", "sets w to exp(scores − m)/Σ exp(scores − m) and returns m, the largest score. Where m\nisn't finite, w is left alone.")
+	w, scores, n := ptr("w"), ptr("scores"), size("scores")
+	v.setMask(n)
+	v.inBytes(n)
+	general := v.label("general")
+	CMPQ(n, U8(v.bytes))
+	JGE(LabelRef(general))
+	v.softmaxShort(scores, w)
+	Label(general)
+	m := v.maxLoop(n, scores)
+	v.returnUnlessFinite(m)
+	sum := v.expLoop(n, scores, m, w, true)
+	inv := v.load(v.constant(1))
+	v.div(sum, inv, inv)
+	v.each(n, 2, func(s span) {
+		for u := range s.vecs {
+			d := s.get(w, u)
+			v.mul(inv, d, d)
+			s.put(d, w, u)
+		}
+	})
+	end()
+
+	v.function("softmaxGrad", "ds, w, g []F, width int)", "sets each row of ds, of that width, to w·(g − Σ w·g), where 0 times anything is 0.")
+	ds, left, w, g, width := ptr("ds"), size("ds"), ptr("w"), ptr("g"), word("width")
+	v.setMask(width)
+	v.inBytes(width)
+	v.inBytes(left)
+	zero := v.zero()
+	loop, done := v.label("row"), v.label("rows")
+	Label(loop)
+	SUBQ(width, left)
+	JL(LabelRef(done))
+	acc := several(2, v.r)
+	for _, a := range acc {
+		v.clear(a)
+	}
+	v.each(width, 2, func(s span) {
+		for u := range s.vecs {
+			p, d := s.get(w, u), s.get(g, u)
+			x := v.r()
+			v.mul(p, d, x)
+			v.keepWhere(notEqual, zero, p, x)
+			v.keepWhere(notEqual, zero, d, x)
+			v.add(x, acc[u], acc[u])
+		}
+	})
+	dot := v.reduce(v.add, acc...)
+	v.each(width, 2, func(s span) {
+		for u := range s.vecs {
+			p, d := s.get(w, u), s.get(g, u)
+			x := v.r()
+			v.sub(dot, d, d)
+			v.mul(p, d, x)
+			v.keepWhere(notEqual, zero, p, x)
+			v.keepWhere(notEqual, zero, d, x)
+			s.put(x, ds, u)
+		}
+	})
+	ADDQ(width, ds)
+	ADDQ(width, w)
+	ADDQ(width, g)
+	JMP(LabelRef(loop))
+	Label(done)
+	end()
+}
+
+// expLoop returns the sum of exp(src − shift), stored in dst if it is to be.
+func (v *isa) expLoop(n, src reg.GPVirtual, shift reg.VecVirtual, dst reg.GPVirtual, stores bool) reg.VecVirtual {
+	acc := several(2, v.zero)
+	e := v.newExp()
+	v.each(n, 2, func(s span) {
+		for u := range s.vecs {
+			x := s.get(src, u)
+			v.sub(shift, x, x)
+			p := e.of(x)
+			if stores {
+				s.put(p, dst, u)
+			}
+			s.zeroPast(p)
+			v.add(p, acc[u], acc[u])
+		}
+	})
+	return v.reduce(v.add, acc...)
+}
+
+// softmaxShort is the softmax of a row of less than a vector, which stays in registers, and returns.
+func (v *isa) softmaxShort(scores, w reg.GPVirtual) {
+	at := GP64()
+	XORQ(at, at)
+	s := span{v, 1, true, at}
+	most, odd := several(1, func() reg.VecVirtual { return v.load(v.lowest()) }), several(1, v.zero)
+	v.maxStep(s, scores, most, odd)
+	m := v.maxOf(most, odd)
+	v.returnUnlessFinite(m)
+	x := s.get(scores, 0)
+	v.sub(m, x, x)
+	p := v.newExp().of(x)
+	s.zeroPast(p)
+	sum := v.r()
+	v.move(p, sum)
+	v.div(v.reduce(v.add, sum), p, p)
+	s.put(p, w, 0)
+	end()
+}
+
+// returnUnlessFinite returns m, which is the result in any case, if it isn't finite.
+func (v *isa) returnUnlessFinite(m reg.VecVirtual) {
+	Store(m.AsX(), ReturnIndex(0))
+	finite := v.label("finite")
+	difference := v.r()
+	v.sub(m, m, difference)
+	if v.bits == 32 {
+		VUCOMISS(difference.AsX(), difference.AsX())
+	} else {
+		VUCOMISD(difference.AsX(), difference.AsX())
+	}
+	JPC(LabelRef(finite))
+	end()
+	Label(finite)
+}

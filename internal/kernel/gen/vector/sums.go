@@ -1,0 +1,141 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+func (v *isa) sums() {
+	v.function("max", "x []F) F", "returns the largest element: −Inf if there is none, NaN if one is NaN.")
+	x, n := ptr("x"), size("x")
+	v.setMask(n)
+	v.inBytes(n)
+	ret(v.maxLoop(n, x))
+
+	v.function("dot", "x, y []F) F", "returns Σ x·y.")
+	x, n, y := ptr("x"), size("x"), ptr("y")
+	v.setMask(n)
+	v.inBytes(n)
+	acc := several(4, v.zero)
+	v.each(n, 4, func(s span) {
+		for u := range s.vecs {
+			d := s.get(x, u)
+			if s.part {
+				v.fma(s.get(y, u), d, acc[u])
+			} else {
+				v.fma(s.mem(y, u), d, acc[u])
+			}
+		}
+	})
+	ret(v.reduce(v.add, acc...))
+
+	v.function("hasNaN", "x []F) bool", "tells whether an element is NaN.")
+	x, n = ptr("x"), size("x")
+	v.setMask(n)
+	v.inBytes(n)
+	acc = several(4, v.zero)
+	v.each(n, 4, func(s span) {
+		for u := range s.vecs {
+			v.noteNaN(s.get(x, u), acc[u])
+		}
+	})
+	o := v.reduce(v.or, acc...)
+	yes := GP32()
+	VMOVD(o.AsX(), yes)
+	TESTL(yes, yes)
+	SETNE(yes.As8())
+	Store(yes.As8(), ReturnIndex(0))
+	end()
+
+	v.sumSquares()
+}
+
+// lowest is −Inf.
+func (v *isa) lowest() Mem {
+	if v.bits == 32 {
+		return v.pattern(0xff800000)
+	}
+	return v.pattern(0xfff0000000000000)
+}
+
+// noteNaN sets the lanes of acc to ones where x is NaN, which is a NaN, too.
+func (v *isa) noteNaN(x, acc reg.VecVirtual) {
+	if !v.wide() {
+		m := v.r()
+		v.do(VCMPPS, VCMPPD, unordered, x, x, m)
+		VORPS(m, acc, acc)
+		return
+	}
+	v.do(VCMPPS, VCMPPD, unordered, x, x, reg.K2)
+	if v.bits == 32 {
+		VPTERNLOGD(U8(0xff), acc, acc, reg.K2, acc)
+	} else {
+		VPTERNLOGQ(U8(0xff), acc, acc, reg.K2, acc)
+	}
+}
+
+// maxLoop returns the largest element, or NaN.
+func (v *isa) maxLoop(n, x reg.GPVirtual) reg.VecVirtual {
+	most := several(2, func() reg.VecVirtual { return v.load(v.lowest()) })
+	odd := several(2, v.zero) // NaN in a lane that has met one, 0 elsewhere
+	v.each(n, 2, func(s span) { v.maxStep(s, x, most, odd) })
+	return v.maxOf(most, odd)
+}
+
+func (v *isa) maxOf(most, odd []reg.VecVirtual) reg.VecVirtual {
+	m, o := v.reduce(v.max, most...), v.reduce(v.add, odd...)
+	v.add(o, m, m)
+	return m
+}
+
+// maxStep takes a span of x into the largest elements, and notes what is NaN.
+func (v *isa) maxStep(s span, x reg.GPVirtual, most, odd []reg.VecVirtual) {
+	for u := range s.vecs {
+		d := s.get(x, u)
+		v.noteNaN(d, odd[u])
+		if s.part {
+			s.fillPast(most[u], d)
+		}
+		v.max(d, most[u], most[u])
+	}
+}
+
+// sumSquares adds up in float64, four vectors of partial sums.
+func (v *isa) sumSquares() {
+	v.function("sumSquares", "x []F) float64", "returns Σ x², added up in float64.")
+	x, n := ptr("x"), size("x")
+	v.setMask(n)
+	v.inBytes(n)
+	acc := several(4, v.zero)
+	double := *v
+	double.bits = 64
+	many := 2
+	if v.bits == 64 {
+		many = 4
+	}
+	v.each(n, many, func(s span) {
+		for u := range s.vecs {
+			d := s.get(x, u)
+			if v.bits == 64 {
+				v.fma(d, d, acc[u])
+				continue
+			}
+			lo, hi := v.r(), v.r()
+			if v.wide() {
+				top := YMM()
+				VCVTPS2PD(d.AsY(), lo)
+				VEXTRACTF64X4(U8(1), d, top)
+				VCVTPS2PD(top, hi)
+			} else {
+				top := XMM()
+				VCVTPS2PD(d.AsX(), lo)
+				VEXTRACTF128(U8(1), d, top)
+				VCVTPS2PD(top, hi)
+			}
+			double.fma(lo, lo, acc[2*u])
+			double.fma(hi, hi, acc[2*u+1])
+		}
+	})
+	ret(double.reduce(double.add, acc...))
+}

@@ -1,0 +1,93 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"testing"
+)
+
+// sameOnAnyWorkers fails where what run returns depends on the number of processors.
+func sameOnAnyWorkers(t *testing.T, run func() []float32) {
+	t.Helper()
+	on := func(procs int) []float32 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+		return run()
+	}
+	want := on(1)
+	for _, procs := range []int{2, 7} {
+		for i, v := range on(procs) {
+			if math.Float32bits(v) != math.Float32bits(want[i]) {
+				t.Fatalf("%d processors: number %d is %v, with one it is %v", procs, i, v, want[i])
+			}
+		}
+	}
+}
+
+// TestRMSNorm compares with the formula, for more rows than one task takes.
+func TestRMSNorm(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testRMSNorm[float32](t, 2e-6) })
+	t.Run("float64", func(t *testing.T) { testRMSNorm[float64](t, 1e-13) })
+}
+
+func testRMSNorm[F Float](t *testing.T, tol float64) {
+	for _, size := range [][2]int{{1, 1}, {3, 1}, {1, 7}, {5, 8}, {40, 700}, {1100, 33}} {
+		n, w := size[0], size[1]
+		const eps = 0.01
+		x, g, gamma := normals[F](1, n*w), normals[F](2, n*w), normals[F](3, w)
+		y, dx, dgamma := make([]float64, n*w), make([]float64, n*w), make([]float64, w)
+		for r := range n {
+			square, dot := 0.0, 0.0
+			for i := r * w; i < (r+1)*w; i++ {
+				square += float64(x[i]) * float64(x[i])
+			}
+			rms := math.Sqrt(square/float64(w) + eps)
+			for i := range w {
+				at := r*w + i
+				xhat := float64(x[at]) / rms
+				y[at] = xhat * float64(gamma[i])
+				dgamma[i] += float64(g[at]) * xhat
+				dot += float64(g[at]) * float64(gamma[i]) * xhat
+			}
+			for i := range w {
+				at := r*w + i
+				dx[at] = (float64(g[at])*float64(gamma[i]) - float64(x[at])/rms*dot/float64(w)) / rms
+			}
+		}
+		name := fmt.Sprintf("(%d, %d): ", n, w)
+		gotY, gotX, gotGamma := normals[F](4, n*w), normals[F](5, n*w), normals[F](6, w)
+		RMSNorm(gotY, x, gamma, eps)
+		RMSNormGrad(gotX, gotGamma, x, gamma, g, eps, normals[F](7, RMSNormWork(n, w)))
+		closeTo(t, name+"y", gotY, y, tol)
+		closeTo(t, name+"dx", gotX, dx, tol*10)
+		closeTo(t, name+"dgamma", gotGamma, dgamma, tol*10)
+	}
+}
+
+// TestRMSNormAtTheEdges has a row of zeros, and rows that no gradient comes to, whatever they hold.
+func TestRMSNormAtTheEdges(t *testing.T) {
+	nan := float32(math.NaN())
+	x := []float32{0, 0, nan, 1, 3, 4}
+	g := []float32{1, 2, 0, 0, 1, 0}
+	gamma := []float32{1, 1}
+	y, dx, dgamma := make([]float32, 6), make([]float32, 6), make([]float32, 2)
+	RMSNorm(y, x, gamma, 1e-60) // which is 0 in float32
+	if y[0] != 0 || y[1] != 0 {
+		t.Errorf("a row of zeros gives %v", y[:2])
+	}
+	RMSNormGrad(dx, dgamma, x, gamma, g, 1, make([]float32, RMSNormWork(3, 2)))
+	inv := 1 / math.Sqrt(13.5)
+	closeTo(t, "dx", dx, []float64{1, 2, 0, 0, inv - 9*inv*inv*inv/2, -12 * inv * inv * inv / 2}, 1e-6)
+	closeTo(t, "dgamma", dgamma, []float64{3 * inv, 0}, 1e-6)
+}
+
+func TestRMSNormOnAnyWorkers(t *testing.T) {
+	sameOnAnyWorkers(t, func() []float32 {
+		const n, w = 1000, 257
+		x, g, gamma := normals[float32](1, n*w), normals[float32](2, n*w), normals[float32](3, w)
+		y, dx, dgamma := make([]float32, n*w), make([]float32, n*w), make([]float32, w)
+		RMSNorm(y, x, gamma, 1e-6)
+		RMSNormGrad(dx, dgamma, x, gamma, g, 1e-6, make([]float32, RMSNormWork(n, w)))
+		return append(append(y, dx...), dgamma...)
+	})
+}

@@ -1,0 +1,74 @@
+package kernel
+
+import "math"
+
+// RotaryTable sets row p of cos and sin, each of dim/2 elements, to the cosines and sines of the angles by which rotary
+// positions turn the pairs of position positions[p]: positions[p]·base^(−2i/dim) for pair i.
+func RotaryTable[F Float](cos, sin []F, positions []int, dim int, base float64) {
+	half := dim / 2
+	speeds := make([]float64, half)
+	for i := range speeds {
+		speeds[i] = math.Pow(base, -float64(2*i)/float64(dim))
+	}
+	divide(len(positions), max(1, 1024/half), len(positions)*half*16, func(lo, hi int) {
+		for p := lo; p < hi; p++ {
+			for i, speed := range speeds {
+				s, c := math.Sincos(float64(positions[p]) * speed)
+				cos[p*half+i], sin[p*half+i] = F(c), F(s)
+			}
+		}
+	})
+}
+
+// A Rotary describes vectors to be turned by their positions: they lie as (Batch, Outer, Length, Inner, Width), where
+// Length counts positions and of each vector the first Dim elements are turned, in pairs: element 2i with 2i+1 if
+// Interleaved, i with i+Dim/2 if not.
+type Rotary struct {
+	Batch, Outer, Length, Inner, Width int
+
+	Dim         int
+	Interleaved bool
+	Inverse     bool // turn back
+}
+
+// Rotate sets y to x, turned: each pair (u, v) becomes (u·cos − v·sin, v·cos + u·sin). The tables have Length rows, or
+// Batch times as many where each batch element has its own positions.
+func Rotate[F Float](y, x, cos, sin []F, r Rotary) {
+	half := r.Dim / 2
+	perBatch := len(cos) > r.Length*half
+	row := r.Inner * r.Width
+	divide(r.Batch*r.Outer*r.Length, max(1, grain/(2*row)), 2*len(x), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			p := i % r.Length
+			if perBatch {
+				p += i / (r.Outer * r.Length) * r.Length
+			}
+			c, s := cos[p*half:][:half], sin[p*half:][:half]
+			for at := i * row; at < (i+1)*row; at += r.Width {
+				rotate(y[at:][:r.Width], x[at:][:r.Width], c, s, r)
+			}
+		}
+	})
+}
+
+// rotate turns one vector.
+func rotate[F Float](y, x, cos, sin []F, r Rotary) {
+	copy(y[r.Dim:], x[r.Dim:])
+	y, x, sin = y[:r.Dim], x[:r.Dim], sin[:len(cos)]
+	sign := F(1)
+	if r.Inverse {
+		sign = -1
+	}
+	if r.Interleaved {
+		for i, c := range cos {
+			u, v, s := x[2*i], x[2*i+1], sign*sin[i]
+			y[2*i], y[2*i+1] = u*c-v*s, v*c+u*s
+		}
+		return
+	}
+	x1, x2, y1, y2 := x[:len(cos)], x[len(cos):][:len(cos)], y[:len(cos)], y[len(cos):][:len(cos)]
+	for i, c := range cos {
+		u, v, s := x1[i], x2[i], sign*sin[i]
+		y1[i], y2[i] = u*c-v*s, v*c+u*s
+	}
+}

@@ -1,0 +1,71 @@
+package kernel
+
+// This file holds the building blocks of everything but the matrix product. Each runs on one goroutine, in the best
+// body that the processor has. Its result depends on the body, never on the number of workers.
+
+// expShift sets dst[i] to exp(src[i] − shift) and returns the sum of dst. A difference of −Inf gives exactly 0, +Inf
+// gives +Inf, NaN gives NaN. dst may be src, and must be at least as long.
+//
+// Where the difference is exact, the exponential is right to within 1.5 ulp in float32 and in float64, results below
+// the smallest normal number included.
+func expShift[F Float](dst, src []F, shift F) (sum F) {
+	return vectorOf[F]().expShift(dst[:len(src)], src, shift)
+}
+
+// maxOf returns the largest element of x: −Inf if there is none, NaN if any element is NaN.
+func maxOf[F Float](x []F) F { return vectorOf[F]().maxOf(x) }
+
+// dotOf returns Σ x[i]·y[i]. y must be at least as long as x.
+func dotOf[F Float](x, y []F) F { return vectorOf[F]().dot(x, y[:len(x)]) }
+
+// axpy adds a·x to y, which must be at least as long as x.
+func axpy[F Float](y []F, a F, x []F) { vectorOf[F]().axpy(y[:len(x)], x, a) }
+
+// scale multiplies x by a.
+func scale[F Float](x []F, a F) { vectorOf[F]().scale(x, a) }
+
+// vectorBody is one way to compute the building blocks. The slices that are written come first. Elementwise, all are of
+// one length; a row m of a matrix has the length of the other operands, or the width given. What each function computes
+// is said in Go in vector_portable.go.
+type vectorBody[F Float] struct {
+	name string
+
+	add, skipMul                     func(out, x, y []F)
+	relu, gelu, geluTanh             func(y, x []F)
+	reluGrad, geluGrad, geluTanhGrad func(dx, x, g []F)
+	scale                            func(x []F, a F)
+	axpy                             func(y, x []F, a F)
+	adamW                            func(w, g, first, second []F, f *[9]F)
+	dropout                          func(keep []F, key0, key1, threshold uint32, scale F)
+
+	maxOf      func(x []F) F
+	dot        func(x, y []F) F
+	hasNaN     func(x []F) bool
+	sumSquares func(x []F) float64
+	expShift   func(dst, src []F, shift F) F
+	expSum     func(src []F, shift F) F
+
+	addRow        func(m, row []F, rows int)
+	sumRows       func(sum, m []F, rows, stride int)
+	copyRows      func(dst, src []F, rows, width, dstStride, srcStride int)
+	softmax       func(w, scores []F) F
+	softmaxGrad   func(ds, w, g []F, width int)
+	layerNorm     func(y, x, gamma, beta []F, width, eps F, rows int)
+	layerNormGrad func(dx, dgamma, dbeta, x, gamma, g []F, width, eps F, rows int)
+}
+
+// vectorBodies lists what this processor can run, best first.
+var (
+	vectorBodies32 = append(vectorAsm32(), vectorPortable[float32]())
+	vectorBodies64 = append(vectorAsm64(), vectorPortable[float64]())
+	vectorBody32   = vectorBodies32[0]
+	vectorBody64   = vectorBodies64[0]
+)
+
+// vectorOf returns the body in use.
+func vectorOf[F Float]() *vectorBody[F] {
+	if is32[F]() {
+		return any(vectorBody32).(*vectorBody[F])
+	}
+	return any(vectorBody64).(*vectorBody[F])
+}

@@ -1,0 +1,76 @@
+package kernel
+
+import (
+	"fmt"
+	"testing"
+)
+
+// BenchmarkVector times everything elementwise at the sizes of two models that are trained: "nanogpt" has B 12, T 64,
+// D 128, H 4, FF 512 and V 65, "tiny" has B 32, T 16, D 32, H 2, FF 128 and V 12.
+func BenchmarkVector(b *testing.B) {
+	for _, m := range []struct {
+		name                                           string
+		batch, time, width, heads, hidden, vocab, most int
+	}{
+		{"nanogpt", 12, 64, 128, 4, 512, 65, 65536}, {"tiny", 32, 16, 32, 2, 128, 12, 4096},
+	} {
+		rows := m.batch * m.time
+		n, wide, square := rows*m.width, rows*m.hidden, rows*m.heads*m.time
+		x, y, out := normals[float32](1, wide), normals[float32](2, wide), make([]float32, wide)
+		g, beta, dg, db := normals[float32](3, m.hidden), normals[float32](4, m.hidden), make([]float32, m.hidden), make([]float32, m.hidden)
+		mask := Mask[float32]{Shape: [4]int{m.batch, m.heads, m.time, m.time}, Causal: true}
+		w := make([]float32, square)
+		MaskedSoftmax(w, x[:square], mask)
+		ids, targets := make([]int, rows), make([]int, rows)
+		for i := range ids {
+			ids[i], targets[i] = i%m.vocab, i*7%m.vocab
+		}
+		losses, logSums := make([]float32, rows), make([]float64, rows)
+		work := make([]float32, LayerNormWork(rows, m.width))
+		// Means that don't decay: after thousands of steps with a gradient of 0 they would be subnormal, which is slow.
+		adam := AdamStep{Rate: 1e-4, Beta1: 1, Beta2: 1, Eps: 1e-8, Decay: 0.01, GradScale: 1, Correct1: 1, Correct2: 1}
+		first, second := make([]float32, m.most), make([]float32, m.most)
+		for _, k := range []struct {
+			name     string
+			elements int
+			run      func()
+		}{
+			{"softmax", square, func() { MaskedSoftmax(out[:square], x, mask) }},
+			{"softmax_grad", square, func() { SoftmaxGrad(out[:square], w, y[:square], m.time) }},
+			{"layernorm", n, func() { LayerNorm(out[:n], x[:n], g[:m.width], beta[:m.width], 1e-5) }},
+			{"layernorm_grad", n, func() {
+				LayerNormGrad(out[:n], dg[:m.width], db[:m.width], x[:n], g[:m.width], y[:n], 1e-5, work)
+			}},
+			{"addrow", n, func() { AddRow(out[:n], g[:m.width]) }},
+			{"addrow_wide", wide, func() { AddRow(out[:wide], g) }},
+			{"sumrows", n, func() { SumRows(dg[:m.width], x[:n]) }},
+			{"sumrows_wide", wide, func() { SumRows(dg, x[:wide]) }},
+			{"relu", wide, func() { ReLU(out, x) }},
+			{"relu_grad", wide, func() { ReLUGrad(out, x, y) }},
+			{"gelu", wide, func() { GELU(out, x) }},
+			{"gelu_grad", wide, func() { GELUGrad(out, x, y) }},
+			{"gelutanh", wide, func() { GELUTanh(out, x) }},
+			{"gelutanh_grad", wide, func() { GELUTanhGrad(out, x, y) }},
+			{"add", n, func() { Add(out[:n], x[:n], y[:n]) }},
+			{"skipmul", n, func() { SkipMul(out[:n], x[:n], y[:n]) }},
+			{"crossentropy", rows * m.vocab, func() { CrossEntropy(losses, logSums, x, targets, m.vocab) }},
+			{"crossentropy_grad", rows * m.vocab, func() { CrossEntropyGrad(out, logSums, x, targets, m.vocab, 0.5) }},
+			{"adamw", m.most, func() { AdamW(out[:m.most], y[:m.most], first, second, adam) }},
+			{"sumsquares", m.most, func() { SumSquares(x[:m.most]) }},
+			{"gather", n, func() { Gather(out[:n], x, ids, m.width) }},
+			{"scatter", n, func() { ScatterAdd(out[:n], x, ids, m.width) }},
+			{"swapaxes", n, func() { SwapAxes(out[:n], x[:n], m.batch, m.time, m.heads, m.width/m.heads) }},
+			{"swapaxes_back", n, func() { SwapAxes(out[:n], x[:n], m.batch, m.heads, m.time, m.width/m.heads) }},
+			{"hasnan", n, func() { hasNaN(x, rows, m.width, m.width) }},
+			{"dropout", n, func() { DropoutMask(out[:n], 0.1, 1, 2, 3) }},
+		} {
+			b.Run(fmt.Sprintf("%s/%s", m.name, k.name), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					k.run()
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(k.elements), "ns/element")
+			})
+		}
+	}
+}

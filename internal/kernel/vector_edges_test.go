@@ -1,0 +1,111 @@
+package kernel
+
+import (
+	"math"
+	"testing"
+)
+
+// TestVectorSpecials has NaN and infinities where they count, and where they don't.
+func TestVectorSpecials(t *testing.T) {
+	eachVector(t, testSpecials[float32], testSpecials[float64])
+}
+
+func testSpecials[F Float](t *testing.T) {
+	nan, inf := F(math.NaN()), F(math.Inf(1))
+	same := func(x, y F) bool { return x == y || x != x && y != y }
+	for at := range 40 { // in the vectors and in the remainder
+		row := func(base F, special F) []F {
+			x := make([]F, 40)
+			for i := range x {
+				x[i] = base
+			}
+			x[at] = special
+			return x
+		}
+		// One special score: what becomes of it, and of the others.
+		for _, c := range []struct{ score, own, others F }{
+			{nan, nan, nan}, {inf, nan, 0}, {-inf, 0, 1.0 / 39},
+		} {
+			w := row(7, 7)
+			MaskedSoftmax(w, row(2, c.score), Mask[F]{Shape: [4]int{1, 1, 1, 40}})
+			for i, v := range w {
+				want := c.others
+				if i == at {
+					want = c.own
+				}
+				if !same(v, want) && math.Abs(float64(v-want)) > 1e-7 {
+					t.Fatalf("softmax of 2 and %v in place %d has %v in place %d, want %v", c.score, at, v, i, want)
+				}
+			}
+		}
+		x, zero, one := row(1, nan), row(2, 0), row(1, 1)
+		out := row(0, 0)
+		ReLU(out, x)
+		if !same(out[at], nan) || out[(at+1)%40] != 1 {
+			t.Fatalf("ReLU gives %v", out)
+		}
+		for name, f := range map[string]func(out, x, y []F){"SkipMul": SkipMul[F], "GELUGrad": GELUGrad[F], "GELUTanhGrad": GELUTanhGrad[F]} {
+			if f(out, x, zero); out[at] != 0 || out[(at+1)%40] == 0 {
+				t.Fatalf("%s of NaN and 0 gives %v", name, out)
+			}
+			if f(out, x, one); !same(out[at], nan) || out[(at+1)%40] != out[(at+2)%40] {
+				t.Fatalf("%s of NaN and 1 gives %v", name, out)
+			}
+		}
+		if ReLUGrad(out, x, one); out[at] != 0 {
+			t.Fatalf("ReLUGrad gives %v", out)
+		}
+		if ReLUGrad(out, one, x); !same(out[at], nan) {
+			t.Fatalf("ReLUGrad gives %v", out)
+		}
+		SoftmaxGrad(out, zero, x, 40) // a weight of 0 meets a gradient of NaN
+		for i, v := range out {
+			if v != v || i == at && v != 0 {
+				t.Fatalf("SoftmaxGrad gives %v", out)
+			}
+		}
+	}
+}
+
+// TestVectorAllocates has nothing allocated in the steady state, inline and divided.
+func TestVectorAllocates(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties pools")
+	}
+	const n, w = 128, 256
+	x, g, row := normals[float32](1, n*w), normals[float32](2, n*w), normals[float32](3, w)
+	out, sums, sums2 := make([]float32, n*w), make([]float32, w), make([]float32, w)
+	targets, losses, logSums := make([]int, n), make([]float32, n), make([]float64, n)
+	work := make([]float32, LayerNormWork(n, w))
+	for _, rows := range []int{1, n} {
+		m := rows * w
+		allocs := testing.AllocsPerRun(20, func() {
+			x, g, out := x[:m], g[:m], out[:m]
+			Add(out, x, g)
+			AddRow(out, row)
+			SumRows(sums, x)
+			SkipMul(out, x, g)
+			SwapAxes(out, x, 1, rows, 8, w/8)
+			ReLU(out, x)
+			ReLUGrad(out, x, g)
+			GELU(out, x)
+			GELUGrad(out, x, g)
+			GELUTanh(out, x)
+			GELUTanhGrad(out, x, g)
+			MaskedSoftmax(out, x, Mask[float32]{Shape: [4]int{1, 1, rows, w}, Causal: true})
+			SoftmaxGrad(out, x, g, w)
+			LayerNorm(out, x, row, row, 1e-5)
+			LayerNormGrad(out, sums, sums2, x, row, g, 1e-5, work)
+			CrossEntropy(losses[:rows], logSums, x, targets[:rows], w)
+			CrossEntropyGrad(out, logSums, x, targets[:rows], w, 1)
+			DropoutMask(out, 0.5, 1, 2, 3)
+			ScatterAdd(out, x, targets[:rows], w)
+			AdamW(out, g, x, x, AdamStep{})
+			SumSquares(x)
+			SkipGemm(false, false, 8, 8, 8, 1, x, 8, x, 8, out, 8)
+		})
+		if allocs >= 1 {
+			t.Errorf("%d rows: %v allocations", rows, allocs)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package kernel
+
+import (
+	"math"
+	"unsafe"
+)
+
+// is32 tells whether F is float32.
+func is32[F Float]() bool { return unsafe.Sizeof(F(0)) == 4 }
+
+// expOf is the exponential function, to within 1.5 ulp, subnormal results included: exp(x) = 2ⁿ·exp(r) with
+// r = x − n·ln 2, |r| ≤ ½·ln 2. exp(r) is Taylor's polynomial, of degree 7 in float32 and 13 in float64, whose remainder
+// is below r⁸/8!·√2 < 2⁻²⁷ or r¹⁴/14!·√2 < 2⁻⁵⁷.
+func expOf[F Float](x F) F {
+	if is32[F]() {
+		return F(exp32(float32(x)))
+	}
+	return F(exp64(float64(x)))
+}
+
+func exp32(x float32) float32 {
+	const (
+		round = 3 << 22   // has an ulp of 1: adding and subtracting it rounds to an integer
+		ln2Hi = 0x1.63p-1 // 9 bits, so that its product with n is exact
+		ln2Lo = math.Ln2 - ln2Hi
+	)
+	switch { // beyond these the result is 0, and +Inf
+	case x < -104:
+		return 0
+	case x > 89:
+		x = 89
+	case x != x:
+		return x
+	}
+	n := x*math.Log2E + round - round
+	r := x - n*ln2Hi - n*ln2Lo
+	r2 := r * r
+	low := 1.0/2 + r*(1.0/6) + r2*(1.0/24+r*(1.0/120))
+	p := r2*(low+r2*r2*(1.0/720+r*(1.0/5040))) + r + 1
+	// 2ⁿ may be no normal number where the result is one, or is below: it is multiplied by in two steps.
+	half := int32(n) >> 1
+	return p * math.Float32frombits(uint32(half+127)<<23) * math.Float32frombits(uint32(int32(n)-half+127)<<23)
+}
+
+// exp64 is there because math.Exp gives +Inf for results from 2^1023.5 on, on amd64 (Go 1.26).
+func exp64(x float64) float64 {
+	const (
+		round = 3 << 51
+		ln2Hi = 0x1.62e42feep-1 // 32 bits
+		ln2Lo = math.Ln2 - ln2Hi
+	)
+	switch {
+	case x < -746:
+		return 0
+	case x > 710:
+		x = 710
+	case x != x:
+		return x
+	}
+	n := x*math.Log2E + round - round
+	r := x - n*ln2Hi - n*ln2Lo
+	r2 := r * r
+	r4 := r2 * r2
+	low := 1.0/2 + r*(1.0/6) + r2*(1.0/24+r*(1.0/120))
+	mid := 1.0/720 + r*(1.0/5040) + r2*(1.0/40320+r*(1.0/362880))
+	high := 1.0/3628800 + r*(1.0/39916800) + r2*(1.0/479001600+r*(1.0/6227020800))
+	p := r2*(low+r4*(mid+r4*high)) + r + 1
+	half := int64(n) >> 1
+	return p * math.Float64frombits(uint64(half+1023)<<52) * math.Float64frombits(uint64(int64(n)-half+1023)<<52)
+}

@@ -1,0 +1,181 @@
+package kernel
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestExp32 holds the exponential to its bound over all of float32: every 1021st number, or every 16381st.
+func TestExp32(t *testing.T) {
+	step := uint64(1021)
+	if quick() {
+		step = 16381
+	}
+	for _, b := range vectorBodies32 {
+		t.Run(b.name, func(t *testing.T) {
+			x, y := make([]float32, 4096), make([]float32, 4096)
+			worst := 0.0
+			for bits := uint64(0); bits < 1<<32; {
+				for i := range x {
+					x[i] = math.Float32frombits(uint32(bits))
+					bits += step
+				}
+				b.expShift(y, x, 0)
+				for i, v := range x {
+					want := math.Exp(float64(v))
+					switch got := y[i]; {
+					case v != v:
+						if got == got {
+							t.Fatalf("exp(NaN) is %v", got)
+						}
+					case math.IsInf(float64(float32(want)), 1) || math.IsInf(float64(v), -1):
+						if got != float32(want) {
+							t.Fatalf("exp(%v) is %v, want %v", v, got, float32(want))
+						}
+					default:
+						_, e := math.Frexp(want)
+						ulp := math.Ldexp(1, max(e-24, -149))
+						worst = max(worst, math.Abs(float64(got)-want)/ulp)
+					}
+				}
+			}
+			if t.Logf("off by up to %.3f ulp", worst); worst > 1.5 {
+				t.Errorf("off by %v ulp", worst)
+			}
+		})
+	}
+}
+
+// TestExp64 holds the exponential to its bound in float64, by one of 200 bits.
+func TestExp64(t *testing.T) {
+	n := 4000
+	if quick() {
+		n = 400
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = []float64{r.Float64()*1457 - 748, r.Float64()*2 - 1, r.Float64()*40 - 745, 709 + r.Float64()*0.78}[i%4]
+	}
+	x = append(x, 0, math.Copysign(0, -1), 709.782712893384, -745.1332191019411, -745.1332191019412, 5e-324, 1e-300)
+	exact := make([]*big.Float, len(x))
+	for i, v := range x {
+		exact[i] = bigExp(v)
+	}
+	for _, b := range vectorBodies64 {
+		t.Run(b.name, func(t *testing.T) {
+			y := make([]float64, len(x))
+			b.expShift(y, x, 0)
+			worst := 0.0
+			for i, want := range exact {
+				ulp := math.Ldexp(1, max(want.MantExp(nil)-53, -1074))
+				d, _ := new(big.Float).Sub(want, big.NewFloat(y[i])).Float64()
+				worst = max(worst, math.Abs(d)/ulp)
+			}
+			if t.Logf("off by up to %.3f ulp", worst); worst > 1.5 {
+				t.Errorf("off by %v ulp", worst)
+			}
+			special := []float64{math.Inf(1), math.Inf(-1), math.NaN(), 709.79, 1e300, -746, -1e300}
+			b.expShift(special, special, 0)
+			for i, want := range []float64{math.Inf(1), 0, math.NaN(), math.Inf(1), math.Inf(1), 0, 0} {
+				if special[i] != want && (want == want || special[i] == special[i]) {
+					t.Errorf("special argument %d gives %v, want %v", i, special[i], want)
+				}
+			}
+		})
+	}
+}
+
+// bigExp is exp(x) to some 190 bits: Taylor's series for x/2¹⁶, squared 16 times.
+func bigExp(x float64) *big.Float {
+	const prec = 256
+	r := new(big.Float).SetPrec(prec).SetFloat64(x)
+	r.SetMantExp(r, -16)
+	sum, term := big.NewFloat(1).SetPrec(prec), big.NewFloat(1).SetPrec(prec)
+	for i := 1; i < 40; i++ {
+		term.Mul(term, r).Quo(term, big.NewFloat(float64(i)))
+		sum.Add(sum, term)
+	}
+	for range 16 {
+		sum.Mul(sum, sum)
+	}
+	return sum
+}
+
+// TestActivationErrors holds GELU and its approximation to the bounds that they state, in float32.
+func TestActivationErrors(t *testing.T) {
+	step := uint64(4093)
+	if quick() {
+		step = 65521
+	}
+	cdf := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-2*geluC*(x+geluA*x*x*x))) }
+	for _, b := range vectorBodies32 {
+		for _, c := range []struct {
+			name     string
+			run      func(y, x []float32)
+			want     func(x float64) float64
+			of       func(x, want float64) float64 // what the error is relative to
+			exponent int
+		}{
+			{"gelu", b.gelu, func(x float64) float64 { return x * cdf(x) }, relative, -20},
+			{"geluTanh", b.geluTanh, func(x float64) float64 { return x * sigmoid(x) }, relative, -20},
+			{"geluGrad", func(y, x []float32) { b.geluGrad(y, x, ones[:len(x)]) }, func(x float64) float64 {
+				return cdf(x) + x*math.Exp(-x*x/2)/math.Sqrt(2*math.Pi)
+			}, absolute, -21},
+			{"geluTanhGrad", func(y, x []float32) { b.geluTanhGrad(y, x, ones[:len(x)]) }, func(x float64) float64 {
+				s, x := sigmoid(x), max(-40, min(x, 40))
+				return s + x*s*(1-s)*2*geluC*(1+3*geluA*x*x)
+			}, absolute, -21},
+		} {
+			t.Run(b.name+"/"+c.name, func(t *testing.T) {
+				x, y := make([]float32, 4096), make([]float32, 4096)
+				worst, at := 0.0, float32(0)
+				for bits := uint64(0); bits < 1<<32; {
+					for i := range x {
+						x[i] = 0
+						for bits < 1<<32 {
+							x[i] = math.Float32frombits(uint32(bits))
+							bits += step
+							if v := math.Abs(float64(x[i])); v > 1e-30 && v <= math.MaxFloat32 {
+								break
+							}
+							x[i] = 0
+						}
+					}
+					c.run(y, x)
+					for i, v := range x {
+						if v == 0 {
+							continue
+						}
+						want := c.want(float64(v))
+						if e := math.Abs(float64(y[i])-want) / c.of(float64(v), want); !(e <= worst) {
+							worst, at = e, v
+						}
+					}
+				}
+				if t.Logf("off by up to 2^%.2f, at %v", math.Log2(worst), at); !(worst <= math.Ldexp(1, c.exponent)) {
+					t.Errorf("off by %v at %v", worst, at)
+				}
+			})
+		}
+	}
+}
+
+var ones = func() (x [4096]float32) {
+	for i := range x {
+		x[i] = 1
+	}
+	return x
+}()
+
+func relative(x, want float64) float64 {
+	if x >= -1 {
+		return math.Abs(want)
+	}
+	return math.Abs(x)
+}
+
+func absolute(_, _ float64) float64 { return 1 }

@@ -1,0 +1,265 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+// useVector makes float32 and float64 use the bodies of that name until the test ends.
+func useVector(t testing.TB, name string) {
+	old32, old64 := vectorBody32, vectorBody64
+	t.Cleanup(func() { vectorBody32, vectorBody64 = old32, old64 })
+	for _, b := range vectorBodies32 {
+		if b.name == name {
+			vectorBody32 = b
+		}
+	}
+	for _, b := range vectorBodies64 {
+		if b.name == name {
+			vectorBody64 = b
+		}
+	}
+}
+
+// eachVector runs a test with every body this processor can run, for both types.
+func eachVector(t *testing.T, test32, test64 func(t *testing.T)) {
+	for _, b := range vectorBodies32 {
+		t.Run(b.name+"/float32", func(t *testing.T) { useVector(t, b.name); test32(t) })
+		t.Run(b.name+"/float64", func(t *testing.T) { useVector(t, b.name); test64(t) })
+	}
+}
+
+// TestArithmeticOfEachBody runs the tests of what callers see with each body: elsewhere they run with the best one.
+func TestArithmeticOfEachBody(t *testing.T) {
+	for _, b := range vectorBodies32 {
+		t.Run(b.name, func(t *testing.T) {
+			useVector(t, b.name)
+			for name, test := range map[string]func(*testing.T){
+				"masked softmax": TestMaskedSoftmax, "softmax is stable": TestSoftmaxIsStable, "softmax's gradient": TestSoftmaxGrad,
+				"sum broadcast": TestSumBroadcast, "cross-entropy": TestCrossEntropyIsStable, "layer norm": TestLayerNorm,
+				"bits": TestBitsDoNotDependOnWorkers, "edges": TestActivationsAtTheEdges, "dropout": TestDropoutMask,
+				"skip product": TestSkipGemm, "skip": TestSkipMul,
+			} {
+				t.Run(name, test)
+			}
+		})
+	}
+}
+
+// operands hands out slices that end where memory does: a read or write past the end is a fault.
+type operands[F Float] struct {
+	arenas []*arena[F]
+	used   int
+	seed   uint64
+}
+
+// random returns n random numbers, some of them 0.
+func (o *operands[F]) random(t *testing.T, n int) []F {
+	if o.used == len(o.arenas) {
+		o.arenas = append(o.arenas, newArena[F](t))
+	}
+	x := o.arenas[o.used].take(n, 0)
+	o.used++
+	o.seed++
+	copy(x, normals[F](o.seed, n))
+	for i := range x {
+		if (i+int(o.seed))%5 == 0 {
+			x[i] = 0
+		}
+	}
+	return x
+}
+
+// intact checks that nothing was written before the slices, and starts over.
+func (o *operands[F]) intact(t *testing.T, what string) {
+	t.Helper()
+	for _, a := range o.arenas[:o.used] {
+		if !a.intact() {
+			t.Fatalf("%s: something was written before a slice", what)
+		}
+	}
+	o.used = 0
+}
+
+// wide returns x in float64.
+func wide[F Float](x []F) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = float64(v)
+	}
+	return out
+}
+
+// TestVectorElementwise compares what works element by element with its formula in float64, for every length up to 100.
+func TestVectorElementwise(t *testing.T) {
+	eachVector(t, func(t *testing.T) { testElementwise[float32](t, 5e-7) }, func(t *testing.T) { testElementwise[float64](t, 4e-15) })
+}
+
+func testElementwise[F Float](t *testing.T, tol float64) {
+	body := vectorOf[F]()
+	pick := func(yes bool, x float64) float64 {
+		if yes {
+			return x
+		}
+		return 0
+	}
+	phi := func(x float64) float64 { return math.Exp(-x*x/2) / math.Sqrt(2*math.Pi) }
+	cdf := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-2*geluC*(x+geluA*x*x*x))) }
+	cases := []struct {
+		name string
+		run  func(out, x, y []F)
+		want func(x, y float64) float64
+	}{
+		{"add", body.add, func(x, y float64) float64 { return x + y }},
+		{"skipMul", body.skipMul, func(x, y float64) float64 { return pick(y != 0, x*y) }},
+		{"relu", func(out, x, _ []F) { body.relu(out, x) }, func(x, _ float64) float64 { return max(x, 0) }},
+		{"reluGrad", body.reluGrad, func(x, g float64) float64 { return pick(x > 0, g) }},
+		{"gelu", func(out, x, _ []F) { body.gelu(out, x) }, func(x, _ float64) float64 { return x * cdf(x) }},
+		{"geluGrad", body.geluGrad, func(x, g float64) float64 { return g * (cdf(x) + x*phi(x)) }},
+		{"geluTanh", func(out, x, _ []F) { body.geluTanh(out, x) }, func(x, _ float64) float64 { return x * sigmoid(x) }},
+		{"geluTanhGrad", body.geluTanhGrad, func(x, g float64) float64 {
+			s := sigmoid(x)
+			return g * (s + x*s*(1-s)*2*geluC*(1+3*geluA*x*x))
+		}},
+		{"scale", func(out, x, _ []F) { copy(out, x); body.scale(out, 1.5) }, func(x, _ float64) float64 { return 1.5 * x }},
+		{"axpy", func(out, x, y []F) { copy(out, x); body.axpy(out, y, -2.5) }, func(x, y float64) float64 { return x - 2.5*y }},
+		{"expShift", func(out, x, _ []F) { body.expShift(out, x, 0.5) }, func(x, _ float64) float64 { return math.Exp(x - 0.5) }},
+		{"expShift in place", func(out, x, _ []F) { copy(out, x); body.expShift(out, out, 0.5) }, func(x, _ float64) float64 { return math.Exp(x - 0.5) }},
+	}
+	var o operands[F]
+	for n := range 101 {
+		for _, c := range cases {
+			out, x, y := o.random(t, n), o.random(t, n), o.random(t, n)
+			want := wide(x)
+			for i, v := range want {
+				want[i] = c.want(v, float64(y[i]))
+			}
+			c.run(out, x, y)
+			what := fmt.Sprintf("%s of %d", c.name, n)
+			closeTo(t, what, out, want, tol)
+			o.intact(t, what)
+		}
+	}
+}
+
+// TestVectorSums compares what adds up, or looks for something, with a loop, for every length up to 100.
+func TestVectorSums(t *testing.T) {
+	eachVector(t, func(t *testing.T) { testSums[float32](t, 2e-6) }, func(t *testing.T) { testSums[float64](t, 1e-14) })
+}
+
+func testSums[F Float](t *testing.T, tol float64) {
+	body := vectorOf[F]()
+	var o operands[F]
+	for n := range 101 {
+		x, y, e := o.random(t, n), o.random(t, n), o.random(t, n)
+		what := fmt.Sprintf("%d elements", n)
+		var dot, squares, exps float64
+		most := math.Inf(-1)
+		for i, v := range wide(x) {
+			dot += v * float64(y[i])
+			squares += v * v
+			exps += math.Exp(v - 0.25)
+			most = max(most, v)
+		}
+		sum := body.expShift(e, x, 0.25)
+		got := []float64{float64(body.dot(x, y)), body.sumSquares(x), float64(sum), float64(body.expSum(x, 0.25))}
+		closeTo(t, what, got, []float64{dot, squares, exps, exps}, tol)
+		if m := float64(body.maxOf(x)); m != most {
+			t.Fatalf("%s: the largest is %v, want %v", what, m, most)
+		}
+		for i := range x {
+			x[i] = -1 - x[i]*x[i] // so that a 0 from past the end would be the largest
+		}
+		if m := body.maxOf(x); n > 0 && m != slices.Max(x) || body.hasNaN(x) {
+			t.Fatalf("%s: the largest is %v, want %v", what, m, slices.Max(x))
+		}
+		for i, v := range x {
+			for _, special := range []float64{math.Inf(1), math.NaN()} {
+				x[i] = F(special)
+				if m := float64(body.maxOf(x)); m != special && m == m || body.hasNaN(x) == (special == special) {
+					t.Fatalf("%s: with %v in place %d the largest is %v, there is a NaN: %t", what, special, i, m, body.hasNaN(x))
+				}
+			}
+			x[i] = v
+		}
+		o.intact(t, what)
+	}
+}
+
+// TestVectorRows compares what works on rows with a loop, for every width up to 70 and then some.
+func TestVectorRows(t *testing.T) {
+	eachVector(t, func(t *testing.T) { testRows[float32](t, 3e-6) }, func(t *testing.T) { testRows[float64](t, 1e-14) })
+}
+
+func testRows[F Float](t *testing.T, tol float64) {
+	body := vectorOf[F]()
+	portable := vectorPortable[float64]()
+	var o operands[F]
+	widths := []int{100, 128, 129, 255}
+	for w := 1; w <= 70; w++ {
+		widths = append(widths, w)
+	}
+	for _, w := range widths {
+		const rows = 3
+		check := func(what string, got []F, want []float64, tol float64) {
+			t.Helper()
+			closeTo(t, fmt.Sprintf("%s, width %d", what, w), got, want, tol)
+		}
+		m, row, sum := o.random(t, rows*w), o.random(t, w), o.random(t, w)
+		want, total := wide(m), make([]float64, w)
+		for i := range want {
+			want[i] += float64(row[i%w])
+			total[i%w] += want[i]
+		}
+		body.addRow(m, row, rows)
+		check("addRow", m, want, tol)
+		body.sumRows(sum, m, rows, w)
+		check("sumRows", sum, total, tol)
+		half := w/2 + 1
+		body.sumRows(sum[:w-half], m[half:], rows, w)
+		check("sumRows of some columns", sum[:w-half], total[half:], tol)
+		o.intact(t, "rows")
+
+		dst, src := o.random(t, 2*(w+3)+w), o.random(t, 2*(w+1)+w)
+		copied := wide(dst)
+		for r := range 3 {
+			copy(copied[r*(w+3):][:w], wide(src[r*(w+1):][:w]))
+		}
+		body.copyRows(dst, src, 3, w, w+3, w+1)
+		check("copyRows", dst, copied, 0)
+		o.intact(t, "copyRows")
+
+		scores, weights, ds, g := o.random(t, w), o.random(t, w), o.random(t, rows*w), o.random(t, rows*w)
+		ref := make([]float64, w)
+		portable.softmax(ref, wide(scores))
+		body.softmax(weights, scores)
+		check("softmax", weights, ref, tol)
+		p := o.random(t, rows*w)
+		refs := make([]float64, rows*w)
+		portable.softmaxGrad(refs, wide(p), wide(g), w)
+		body.softmaxGrad(ds, p, g, w)
+		check("softmaxGrad", ds, refs, tol)
+		o.intact(t, "softmax")
+
+		x, gamma, beta, y, dx := o.random(t, rows*w), o.random(t, w), o.random(t, w), o.random(t, rows*w), o.random(t, rows*w)
+		g = o.random(t, rows*w)
+		clear(g[w : 2*w])
+		dgamma, dbeta := o.random(t, w), o.random(t, w)
+		for _, beta := range [][]F{beta, nil} {
+			portable.layerNorm(refs, wide(x), wide(gamma), wide(beta), float64(w), 0.01, rows)
+			body.layerNorm(y, x, gamma, beta, F(w), 0.01, rows)
+			check("layerNorm", y, refs, 2*tol)
+		}
+		x[w] = F(math.NaN()) // in a row without a gradient
+		refGamma, refBeta := wide(dgamma), wide(dbeta)
+		portable.layerNormGrad(refs, refGamma, refBeta, wide(x), wide(gamma), wide(g), float64(w), 0.01, rows)
+		body.layerNormGrad(dx, dgamma, dbeta, x, gamma, g, F(w), 0.01, rows)
+		check("layerNormGrad: dx", dx, refs, 20*tol)
+		check("layerNormGrad: dgamma", dgamma, refGamma, 2*tol)
+		check("layerNormGrad: dbeta", dbeta, refBeta, 2*tol)
+		o.intact(t, "layerNorm")
+	}
+}

@@ -1,0 +1,58 @@
+package ops
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// Gate is act(a)·b, element by element, for two nodes of one shape (Dauphin et al., 2016; Shazeer, 2020).
+func Gate(a, b *G.Node, act Activation) (*G.Node, error) {
+	const name = "gate"
+	if err := floatNode(name, "the gate", a); err != nil {
+		return nil, err
+	}
+	if err := sameDtype(name, "what it gates", b, "the gate", a); err != nil {
+		return nil, err
+	}
+	if err := hasShape(name, "what it gates", b, a.Shape()...); err != nil {
+		return nil, err
+	}
+	if !act.known() {
+		return nil, fmt.Errorf("%s: there is no activation %d", name, int(act))
+	}
+	if a.Dtype() == tensor.Float32 {
+		return gate[float32](a, b, act)
+	}
+	return gate[float64](a, b, act)
+}
+
+func gate[F kernel.Float](a, b *G.Node, act Activation) (*G.Node, error) {
+	forward, backward := activationKernels[F](act)
+	shape := a.Shape()
+	n := shape.TotalSize()
+	attrs := fmt.Sprintf("%v(%v)", shape, act)
+	o := newOp("gate"+attrs, shape, func(y []F, in []G.Value) error {
+		a, b, err := read2[F](in, n, n)
+		if err != nil {
+			return err
+		}
+		kernel.Gate(y, a, b, forward)
+		return nil
+	})
+	o.diff = []bool{true, true}
+	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		return joint("gate.grad"+attrs, []tensor.Shape{shape, shape}, []*G.Node{in[0], in[1], g}, func(out [][]F, in []G.Value) error {
+			a, b, g, err := read3[F](in, n, n, n)
+			if err != nil {
+				return err
+			}
+			kernel.GateGrad(out[0], out[1], a, b, g, forward, backward)
+			return nil
+		})
+	}
+	return o.apply(a, b)
+}

@@ -1,0 +1,122 @@
+package ops_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/layers/gradcheck"
+)
+
+// rotary is an ops.Rotary that says what must be said.
+var rotary = ops.Rotary{Heads: 1, Dim: 4, Base: 100}
+
+// TestEqualModernNodesAreOne builds expressions twice in one graph, as TestEqualNodesAreOne does.
+func TestEqualModernNodesAreOne(t *testing.T) {
+	for name, build := range map[string]func(g *graph, x, w *G.Node) (*G.Node, error){
+		"rms norm": func(_ *graph, x, w *G.Node) (*G.Node, error) { return ops.RMSNorm(x, w, 1e-5) },
+		"silu":     func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Activate(x, ops.SiLU) },
+		"gate":     func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Gate(x, x, ops.SiLU) },
+		"rotary":   func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Rotate(x, nil, rotary) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGraph(t)
+			x, w := g.in(3, 4), g.in(4)
+			a, b := g.node(build(g, x, w)), g.node(build(g, x, w))
+			cost := G.Must(G.Add(g.node(gradcheck.Project(a, 1)), g.node(gradcheck.Project(b, 2))))
+			if err := gradcheck.Expr(cost, x, w); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestModernAttributesTellNodesApart has ops of one kind on one input, as TestAttributesTellNodesApart has.
+func TestModernAttributesTellNodesApart(t *testing.T) {
+	g := newGraph(t)
+	x, w, positions := g.in(4, 4), g.in(4), g.ints(1)
+	nodes := map[*G.Node]string{}
+	add := func(name string, n *G.Node, err error) {
+		n = g.node(n, err)
+		if other, ok := nodes[n]; ok {
+			t.Errorf("%s is one node with %s", name, other)
+		}
+		nodes[n] = name
+	}
+	for _, a := range []ops.Activation{ops.ReLU, ops.GELU, ops.GELUTanh, ops.SiLU} {
+		n, err := ops.Gate(x, x, a)
+		add("gate "+a.String(), n, err)
+		n, err = ops.Activate(x, a)
+		add(a.String(), n, err)
+	}
+	for _, eps := range []float64{1e-5, 1e-6} {
+		n, err := ops.RMSNorm(x, w, eps)
+		add(fmt.Sprint("norm ", eps), n, err)
+	}
+	for _, r := range []ops.Rotary{
+		rotary,
+		{Heads: 1, Dim: 2, Base: 100},
+		{Heads: 2, Dim: 2, Base: 100},
+		{Heads: 1, Dim: 4, Base: 100.0000001},
+		{Heads: 1, Dim: 4, Base: 100, Offset: 1},
+		{Heads: 1, Dim: 4, Base: 100, Interleaved: true},
+		{Heads: 1, Dim: 4, Base: 100, Inverse: true},
+	} {
+		n, err := ops.Rotate(x, nil, r)
+		add(fmt.Sprintf("%+v", r), n, err)
+		n, err = ops.Rotate(x, positions, r)
+		add(fmt.Sprintf("%+v with positions", r), n, err)
+	}
+}
+
+// TestRotateBack turns and turns back.
+func TestRotateBack(t *testing.T) {
+	g := newGraph(t)
+	x := g.in(2, 3, 4)
+	r := ops.Rotary{Heads: 2, Dim: 2, Base: 100, Offset: 5}
+	y := g.node(ops.Rotate(x, nil, r))
+	r.Inverse = true
+	want := x.Value().Data().([]float64)
+	for i, v := range g.read(g.node(ops.Rotate(y, nil, r)))[0] {
+		if math.Abs(v-want[i]) > 1e-15 {
+			t.Errorf("element %d is %v, want %v", i, v, want[i])
+		}
+	}
+}
+
+// TestModernErrors hands ops nodes that don't fit: each error names the op.
+func TestModernErrors(t *testing.T) {
+	g := newGraph(t)
+	turn := func(r ops.Rotary, shape ...int) (*G.Node, error) { return ops.Rotate(g.in(shape...), nil, r) }
+	for name, tc := range map[string]struct {
+		make func() (*G.Node, error)
+		want string
+	}{
+		"rms norm nil":       {func() (*G.Node, error) { return ops.RMSNorm(nil, g.in(3), 1) }, "input is nil"},
+		"rms norm gamma nil": {func() (*G.Node, error) { return ops.RMSNorm(g.in(2, 3), nil, 1) }, "gamma is nil"},
+		"rms norm dtypes":    {func() (*G.Node, error) { return ops.RMSNorm(g.in(2, 3), g.in32(3), 1) }, "float64, got float32"},
+		"rms norm widths":    {func() (*G.Node, error) { return ops.RMSNorm(g.in(2, 3), g.in(2), 1) }, "(…, H·D) and gamma (D), got (2, 3) and (2)"},
+		"gate nil":           {func() (*G.Node, error) { return ops.Gate(nil, g.in(2), ops.SiLU) }, "gate is nil"},
+		"gate nil second":    {func() (*G.Node, error) { return ops.Gate(g.in(2), nil, ops.SiLU) }, "what it gates is nil"},
+		"gate shapes":        {func() (*G.Node, error) { return ops.Gate(g.in(2, 3), g.in(3, 2), ops.SiLU) }, "(2, 3), got (3, 2)"},
+		"gate dtypes":        {func() (*G.Node, error) { return ops.Gate(g.in(2), g.in32(2), ops.SiLU) }, "float64, got float32"},
+		"gate activation":    {func() (*G.Node, error) { return ops.Gate(g.in(2), g.in(2), ops.Identity) }, "no activation -1"},
+		"rotary nil":         {func() (*G.Node, error) { return ops.Rotate(nil, nil, rotary) }, "input is nil"},
+		"rotary rank":        {func() (*G.Node, error) { return turn(rotary, 4) }, "(B, H, T, K), got (4)"},
+		"rotary heads":       {func() (*G.Node, error) { return turn(ops.Rotary{Dim: 2}, 3, 4) }, "0 heads"},
+		"rotary odd":         {func() (*G.Node, error) { return turn(ops.Rotary{Heads: 1, Dim: 3}, 3, 4) }, "even, at least 2 and at most the vectors' 4, got 3"},
+		"rotary too wide":    {func() (*G.Node, error) { return turn(ops.Rotary{Heads: 2, Dim: 4}, 3, 4) }, "at most the vectors' 2, got 4"},
+		"rotary positions":   {func() (*G.Node, error) { return ops.Rotate(g.in(3, 4), g.ints(3), rotary) }, "(1) or (1, 3), got int of shape (3)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := tc.make()
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), ": ") {
+				t.Errorf("got %v, want %q in it", err, tc.want)
+			}
+		})
+	}
+}

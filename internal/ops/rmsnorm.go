@@ -1,0 +1,57 @@
+package ops
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// RMSNorm divides rows of D elements by their root mean square, √(mean(x²) + eps), and multiplies them by gamma, of shape
+// (D) (Zhang and Sennrich, 2019). x has shape (…, D), or (…, H·D) for H rows side by side, each of which is normalised.
+func RMSNorm(x, gamma *G.Node, eps float64) (*G.Node, error) {
+	const name = "rms norm"
+	if err := floatNode(name, "the input", x); err != nil {
+		return nil, err
+	}
+	if err := sameDtype(name, "gamma", gamma, "the input", x); err != nil {
+		return nil, err
+	}
+	xs, gs := x.Shape(), gamma.Shape()
+	if len(xs) < 1 || len(gs) != 1 || gs[0] < 1 || xs[len(xs)-1]%gs[0] != 0 {
+		return nil, fmt.Errorf("%s: the input must have shape (…, H·D) and gamma (D), got %v and %v", name, xs, gs)
+	}
+	if x.Dtype() == tensor.Float32 {
+		return rmsNorm[float32](x, gamma, eps)
+	}
+	return rmsNorm[float64](x, gamma, eps)
+}
+
+func rmsNorm[F kernel.Float](x, gamma *G.Node, eps float64) (*G.Node, error) {
+	shape, width := x.Shape(), gamma.Shape()[0]
+	size := shape.TotalSize()
+	attrs := fmt.Sprintf("%v(%d,%v)", shape, width, eps)
+	o := newOp("rms norm"+attrs, shape, func(y []F, in []G.Value) error {
+		x, gamma, err := read2[F](in, size, width)
+		if err != nil {
+			return err
+		}
+		kernel.RMSNorm(y, x, gamma, eps)
+		return nil
+	})
+	o.diff = []bool{true, true}
+	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		work := make([]F, kernel.RMSNormWork(size/width, width))
+		return joint("rms norm.grad"+attrs, []tensor.Shape{shape, {width}}, []*G.Node{in[0], in[1], g}, func(out [][]F, in []G.Value) error {
+			x, gamma, g, err := read3[F](in, size, width, size)
+			if err != nil {
+				return err
+			}
+			kernel.RMSNormGrad(out[0], out[1], x, gamma, g, eps, work)
+			return nil
+		})
+	}
+	return o.apply(x, gamma)
+}

@@ -1,0 +1,126 @@
+package ops
+
+import (
+	"fmt"
+	"slices"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// A Rotary says how Rotate turns vectors.
+type Rotary struct {
+	Heads       int     // vectors that lie side by side on the last axis; at least 1
+	Dim         int     // how many of a vector's first elements are turned: an even number
+	Base        float64 // pair i turns by Base^(−2i/Dim) a position
+	Interleaved bool    // pairs (0, 1), (2, 3), …, not (0, Dim/2), (1, Dim/2 + 1), …
+	Offset      int     // position of the first vector of a sequence, where no positions are given
+	Inverse     bool    // turn back
+}
+
+// Rotate turns the vectors of x by their positions (Su et al., 2021): x has shape (T, H·K), (B, T, H·K) or, with one head
+// a vector, (B, H, T, K). positions, of dtype int, may be nil: vector t of a sequence is at Offset + t. Of shape (B), it
+// is the position of each sequence's first vector, in Offset's place; of shape (B, T), that of every vector.
+func Rotate(x, positions *G.Node, r Rotary) (*G.Node, error) {
+	const name = "rotary"
+	if err := floatNode(name, "the input", x); err != nil {
+		return nil, err
+	}
+	s := x.Shape()
+	d := len(s)
+	if d < 2 || d > 4 || r.Heads < 1 || d == 4 && r.Heads > 1 || s[d-1]%r.Heads != 0 {
+		return nil, fmt.Errorf("%s: the input must have shape (T, H·K), (B, T, H·K) or, with one head a vector, (B, H, T, K), got %v for %d heads", name, s, r.Heads)
+	}
+	if w := s[d-1] / r.Heads; r.Dim < 2 || r.Dim%2 != 0 || r.Dim > w {
+		return nil, fmt.Errorf("%s: the width to turn must be even, at least 2 and at most the vectors' %d, got %d", name, w, r.Dim)
+	}
+	layout := kernel.Rotary{Batch: 1, Outer: 1, Length: s[d-2], Inner: r.Heads, Width: s[d-1] / r.Heads, Dim: r.Dim, Interleaved: r.Interleaved}
+	if d > 2 {
+		layout.Batch = s[0]
+	}
+	if d == 4 {
+		layout.Outer = s[1]
+	}
+	if positions != nil {
+		ps := positions.Shape()
+		if positions.Dtype() != tensor.Int || !equalShapes(ps, []int{layout.Batch}) && !equalShapes(ps, []int{layout.Batch, layout.Length}) {
+			return nil, fmt.Errorf("%s: the positions must be int of shape (%d) or (%d, %d), got %v of shape %v", name, layout.Batch, layout.Batch, layout.Length, positions.Dtype(), ps)
+		}
+	}
+	if x.Dtype() == tensor.Float32 {
+		return rotateOf(x, positions, r, layout, &rotaryTable[float32]{})
+	}
+	return rotateOf(x, positions, r, layout, &rotaryTable[float64]{})
+}
+
+func rotateOf[F kernel.Float](x, positions *G.Node, r Rotary, layout kernel.Rotary, table *rotaryTable[F]) (*G.Node, error) {
+	shape := x.Shape()
+	layout.Inverse = r.Inverse
+	in, diff, given := G.Nodes{x}, []bool{true}, 0
+	if positions != nil {
+		in, diff, given = append(in, positions), append(diff, false), positions.Shape().TotalSize()
+	}
+	o := newOp(fmt.Sprintf("rotary%v%+v(%d)", shape, r, given), shape, func(y []F, in []G.Value) error {
+		x, err := elements[F](in[0], len(y))
+		if err != nil {
+			return err
+		}
+		var at []int
+		if given > 0 {
+			if at, err = elements[int](in[1], given); err != nil {
+				return err
+			}
+		}
+		table.fill(at, r, layout)
+		kernel.Rotate(y, x, table.cos, table.sin, layout)
+		return nil
+	})
+	o.diff = diff
+	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		back := r
+		back.Inverse = !r.Inverse
+		dx, err := rotateOf(g, positions, back, layout, table)
+		return append(G.Nodes{dx}, make(G.Nodes, len(in)-1)...), err
+	}
+	return o.apply(in...)
+}
+
+// rotaryTable holds the angles of the positions that it was last filled for. An op and its gradient share one.
+type rotaryTable[F kernel.Float] struct {
+	positions, want []int
+	cos, sin        []F
+}
+
+// fill makes the table that of the given positions, offsets if there are fewer than vectors. It works only where they
+// have changed.
+func (t *rotaryTable[F]) fill(given []int, r Rotary, l kernel.Rotary) {
+	t.want = t.want[:0]
+	switch {
+	case given == nil:
+		t.want = count(t.want, r.Offset, l.Length)
+	case len(given) == l.Batch*l.Length:
+		t.want = append(t.want, given...)
+	default:
+		for _, offset := range given {
+			t.want = count(t.want, offset, l.Length)
+		}
+	}
+	if slices.Equal(t.positions, t.want) {
+		return
+	}
+	if t.cos == nil {
+		t.cos, t.sin = make([]F, len(t.want)*r.Dim/2), make([]F, len(t.want)*r.Dim/2)
+	}
+	kernel.RotaryTable(t.cos, t.sin, t.want, r.Dim, r.Base)
+	t.positions = append(t.positions[:0], t.want...)
+}
+
+// count appends n numbers from first on.
+func count(to []int, first, n int) []int {
+	for i := range n {
+		to = append(to, first+i)
+	}
+	return to
+}

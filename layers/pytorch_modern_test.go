@@ -1,0 +1,57 @@
+package layers_test
+
+import (
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/layers"
+)
+
+func rmsNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	c := layers.RMSNormConfig{Dim: f.Config.Dim}
+	if f.Config.Eps != 1e-6 { // the default is held to it as well
+		c.Eps = f.Config.Eps
+	}
+	l := must[*layers.RMSNorm](t)(layers.NewRMSNorm(p, c))
+	f.fill(t, p)
+	if f.Config.Heads == 1 {
+		return one(node(t)(l.Forward(b, in["x"])))
+	}
+	return one(node(t)(l.ForwardHeads(b, in["x"], f.Config.Heads)))
+}
+
+func gatedSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	l := must[*layers.FeedForward](t)(layers.NewFeedForward(p, layers.FeedForwardConfig{
+		Dim: 4, Hidden: 5, Activation: activations[f.Config.Activation], Gated: true, NoBias: !f.Config.Bias,
+	}))
+	f.fill(t, p)
+	return one(node(t)(l.Forward(b, in["x"])))
+}
+
+func rotarySubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	c := f.Config
+	r := layers.Rotary{Dim: c.Rotary, Interleaved: c.Interleaved, Offset: c.Offset}
+	if c.Base != 10000 { // the default is held to it as well
+		r.Base = c.Base
+	}
+	return one(node(t)(r.Forward(b, in["x"], c.Heads, in["positions"])))
+}
+
+func alibiSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	q := in["q"]
+	bias := node(t)(layers.ALiBi{Heads: f.Config.Heads, Offset: f.Config.Offset}.Bias(q.Graph(), q.Dtype(), q.Shape()[2], in["k"].Shape()[2]))
+	out, weights, err := layers.ScaledDotProductWeights(b, q, in["k"], in["v"], layers.AttentionOptions{
+		Mask: layers.Mask{Causal: f.Config.Causal, Bias: bias},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]*G.Node{"out": out, "weights": weights}
+}
+
+func modernSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	d := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(p, f.block(false)))
+	f.fill(t, p)
+	return one(node(t)(d.Forward(b, in["x"], nil, layers.Mask{}, layers.Mask{})))
+}

@@ -1,0 +1,95 @@
+package layers
+
+import (
+	"fmt"
+	"math"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/ops"
+)
+
+// Rotary tells positions apart by turning queries and keys (Su et al., 2021, RoFormer): it takes the first Dim elements
+// of a vector for Dim/2 pairs (u, v) and turns pair i of the vector at position p by the angle a = p·Base^(−2i/Dim),
+//
+//	(u, v) -> (u·cos a − v·sin a, v·cos a + u·sin a)
+//
+// so that the product of a query and a key depends on how far they are apart alone. It has no parameters and no longest
+// sequence. Its meaning is that of the ONNX operator RotaryEmbedding. The zero Rotary turns whole vectors, from position
+// 0 on.
+type Rotary struct {
+	// Base decides how slowly the later pairs turn; 10,000 if 0.
+	Base float64
+
+	// Dim is how many elements of a head are turned, the first of them: an even number. The others stay as they are. All
+	// are turned if it is 0.
+	Dim int
+
+	// Interleaved makes pairs of neighbours, (0, 1), (2, 3), …, as GPT-J has them, instead of halves, (0, Dim/2),
+	// (1, Dim/2 + 1), …, as GPT-NeoX and Llama have them. Weights trained with one don't suit the other.
+	Interleaved bool
+
+	// Offset is the position of the first query or key, where Forward is given no positions.
+	Offset int
+}
+
+// Forward turns queries or keys of shape (B, T, H·K) or (T, H·K), whose heads lie side by side, or (B, H, T, K), (B, T, K)
+// or (T, K), where heads is 1: float32 or float64. The output has the same shape.
+//
+// positions may be nil: element t of a sequence is then at position Offset + t. Otherwise it is a node of dtype tensor.Int
+// that takes Offset's place. Of shape (B), it is the position of each batch element's first query or key, as where keys
+// are cached; of shape (B, T), the position of every one, as where sequences are padded in front. B is 1 without a batch
+// axis. A position may be negative.
+func (r Rotary) Forward(_ *Build, x *G.Node, heads int, positions *G.Node) (*G.Node, error) {
+	const name = "rotary positions"
+	if err := checkFloat(name, "the input", x); err != nil {
+		return nil, err
+	}
+	s := x.Shape()
+	d := len(s)
+	if heads < 1 {
+		return nil, fmt.Errorf("%s: the number of heads side by side must be at least 1, got %d", name, heads)
+	}
+	if d < 2 || d > 4 || d == 4 && heads > 1 || s[d-1]%heads != 0 {
+		return nil, fmt.Errorf("%s: the input must have shape (T, H·K), (B, T, H·K) or, with 1 for the heads, (B, H, T, K), got %v for %d heads", name, s, heads)
+	}
+	width := s[d-1] / heads
+	if err := r.check(name, width); err != nil {
+		return nil, err
+	}
+	if positions != nil {
+		batch := 1
+		if d > 2 {
+			batch = s[0]
+		}
+		if ps := positions.Shape(); positions.Dtype() != tensor.Int || !(len(ps) == 1 || len(ps) == 2 && ps[1] == s[d-2]) || ps[0] != batch {
+			return nil, fmt.Errorf("%s: the positions must be int of shape (%d) or (%d, %d), got %v of shape %v", name, batch, batch, s[d-2], positions.Dtype(), ps)
+		}
+		if positions.Graph() != x.Graph() {
+			return nil, fmt.Errorf("%s: the positions belong to another graph than the input", name)
+		}
+		r.Offset = 0
+	}
+	if r.Base == 0 {
+		r.Base = 10000
+	}
+	if r.Dim == 0 {
+		r.Dim = width
+	}
+	return ops.Rotate(x, positions, ops.Rotary{Heads: heads, Dim: r.Dim, Base: r.Base, Interleaved: r.Interleaved, Offset: r.Offset})
+}
+
+// check checks a Rotary for heads of a width.
+func (r Rotary) check(layer string, width int) error {
+	if !(r.Base >= 0) || math.IsInf(r.Base, 1) {
+		return fmt.Errorf("%s: Base must be above 0 and finite, or 0 for 10,000, got %v", layer, r.Base)
+	}
+	if r.Dim < 0 || r.Dim%2 != 0 || r.Dim > width {
+		return fmt.Errorf("%s: Dim must be an even number of a head's %d elements, or 0 for all, got %d", layer, width, r.Dim)
+	}
+	if r.Dim == 0 && width%2 != 0 {
+		return fmt.Errorf("%s: pairs need heads of an even width, or a Dim that is even, got a width of %d", layer, width)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package layers_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// TestRotaryDependsOnDistanceAlone shifts queries and keys together: their products stay as they were, and shifting one
+// of the two changes them.
+func TestRotaryDependsOnDistanceAlone(t *testing.T) {
+	const length, width = 6, 8
+	for _, interleaved := range []bool{false, true} {
+		for _, dim := range []int{0, 4} {
+			t.Run(fmt.Sprintf("interleaved %t, dim %d", interleaved, dim), func(t *testing.T) {
+				products := func(queryAt, keyAt int) []float64 {
+					c := newBench(t)
+					turn := func(n *G.Node, at int) *G.Node {
+						return c.node(layers.Rotary{Interleaved: interleaved, Dim: dim, Offset: at}.Forward(c.b, n, 1, nil))
+					}
+					q, k := turn(c.in("q", length, width), queryAt), turn(c.in("k", length, width), keyAt)
+					got := read(t, q, k)
+					out := make([]float64, 0, length*length)
+					for i := range length {
+						for j := range length {
+							dot := 0.0
+							for e := range width {
+								dot += got[0][i*width+e] * got[1][j*width+e]
+							}
+							out = append(out, dot)
+						}
+					}
+					return out
+				}
+				want := products(0, 0)
+				for _, shift := range []int{1, 37, 1000, -12} {
+					near(t, fmt.Sprint("both shifted by ", shift), products(shift, shift), want, 1e-10)
+				}
+				apart := products(1, 0)
+				for i := range length - 1 { // query i shifted by one is as far from key j+1 as query i was from key j
+					for j := range length - 1 {
+						if same := math.Abs(apart[i*length+j]-want[i*length+j]) < 1e-6; same {
+							t.Errorf("the product of query %d and key %d doesn't depend on their distance", i, j)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestRotaryPositions says the same positions in every way there is.
+func TestRotaryPositions(t *testing.T) {
+	const batch, length, heads, width = 2, 3, 2, 4
+	for _, r := range []layers.Rotary{{}, {Interleaved: true, Dim: 2}} {
+		c := newBench(t)
+		x := c.in("x", batch, length, heads*width)
+		at := r
+		at.Offset = 7
+		nodes := G.Nodes{
+			c.node(at.Forward(c.b, x, heads, nil)),
+			c.node(r.Forward(c.b, x, heads, c.ints("a", []int{7, 7}, 2))),
+			c.node(r.Forward(c.b, x, heads, c.ints("b", []int{7, 8, 9, 7, 8, 9}, 2, 3))),
+			c.node(at.Forward(c.b, x, heads, c.ints("c", []int{7, 7}, 2))), // in the offset's place
+		}
+		got := read(t, nodes...)
+		for i := range got[1:] {
+			sameBits(t, fmt.Sprint("way ", i+1), got[i+1], got[0])
+		}
+	}
+
+	// One token at a time, at its own position, is the whole sequence.
+	c := newBench(t)
+	x := random(1, batch, length, width)
+	whole := read(t, c.node(layers.Rotary{}.Forward(c.b, input(c.g, "x", x), 1, nil)))[0]
+	for i := range length {
+		c := newBench(t)
+		var step []float64
+		for b := range batch {
+			step = append(step, x.Float64s()[(b*length+i)*width:][:width]...)
+		}
+		got := read(t, c.node(layers.Rotary{}.Forward(c.b, input(c.g, "x", dense(step, batch, 1, width)), 1, c.ints("at", []int{i, i}, batch))))[0]
+		for b := range batch {
+			sameBits(t, fmt.Sprintf("token %d of %d", i, b), got[b*width:][:width], whole[(b*length+i)*width:][:width])
+		}
+	}
+}
+
+// TestRotaryFollowsItsPositions runs one graph with one set of positions after the other, gradients included.
+func TestRotaryFollowsItsPositions(t *testing.T) {
+	c := newBench(t)
+	x, at := c.in("x", 2, 3, 4), c.ints("at", []int{0, 0}, 2)
+	y := c.node(layers.Rotary{}.Forward(c.b, x, 1, at))
+	w := input(c.g, "w", random(5, 2, 3, 4))
+	var out, grad G.Value
+	G.Read(y, &out)
+	G.Read(gradients(t, weigh(t, y, w), x)[0], &grad)
+	vm := G.NewTapeMachine(c.g)
+	defer vm.Close()
+	for _, offsets := range [][]int{{0, 0}, {5, 2}, {5, 2}, {0, 0}, {-3, 900}} {
+		if err := G.Let(at, dense(offsets, 2)); err != nil {
+			t.Fatal(err)
+		}
+		if err := vm.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		fresh := newBench(t)
+		fx := fresh.in("x", 2, 3, 4)
+		fy := fresh.node(layers.Rotary{}.Forward(fresh.b, fx, 1, fresh.ints("at", offsets, 2)))
+		want := read(t, fy, gradients(t, weigh(t, fy, input(fresh.g, "w", random(5, 2, 3, 4))), fx)[0])
+		sameBits(t, fmt.Sprint("output at ", offsets), floats(t, out), want[0])
+		sameBits(t, fmt.Sprint("gradient at ", offsets), floats(t, grad), want[1])
+		vm.Reset()
+	}
+}
+
+// TestRotarySharesAGraph turns one node in several ways in one graph: none may be taken for another.
+func TestRotarySharesAGraph(t *testing.T) {
+	rotaries := []layers.Rotary{{}, {Interleaved: true}, {Base: 9999}, {Dim: 2}, {Offset: 1}, {Dim: 2, Interleaved: true, Offset: 1, Base: 3}}
+	c := newBench(t)
+	x := c.in("x", 3, 8)
+	var all G.Nodes
+	for _, r := range rotaries {
+		for heads := 1; heads <= 2; heads++ {
+			all = append(all, c.node(r.Forward(c.b, x, heads, nil)))
+		}
+	}
+	for i, got := range read(t, all...) {
+		alone := newBench(t)
+		want := read(t, alone.node(rotaries[i/2].Forward(alone.b, alone.in("x", 3, 8), 1+i%2, nil)))[0]
+		sameBits(t, fmt.Sprintf("%+v, %d heads", rotaries[i/2], 1+i%2), got, want)
+	}
+}
+
+// TestRotaryAndNormsHide puts rotary positions, RMSNorm of queries and keys and gated layers between padding and a loss.
+func TestRotaryAndNormsHide(t *testing.T) {
+	hide(t, []hidingCase{
+		{name: "rotary attention", shape: []int{2, 4, 6}, hidden: past(3, 2), build: func(c *bench, x *G.Node) *G.Node {
+			n := must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, layers.RMSNormConfig{Dim: 6}))
+			q := c.node(layers.Rotary{}.Forward(c.b, c.node(n.Forward(c.b, x)), 1, c.ints("at", []int{3, 0}, 2)))
+			k := c.node(layers.Rotary{Interleaved: true, Dim: 4}.Forward(c.b, c.node(n.ForwardHeads(c.b, x, 1)), 1, nil))
+			y, err := layers.ScaledDotProduct(c.b, q, k, x, layers.AttentionOptions{Mask: layers.Mask{KeyLengths: c.lengths(3, 2)}})
+			return c.node(y, err)
+		}},
+		{name: "gated feed-forward", shape: []int{2, 3, 4}, hidden: from(1), build: func(c *bench, x *G.Node) *G.Node {
+			return c.node(c.feedForward(layers.FeedForwardConfig{Dim: 4, Activation: layers.SiLU, Gated: true}).Forward(c.b, x))
+		}},
+		{name: "silu", shape: []int{2, 3, 4}, hidden: from(2), build: func(c *bench, x *G.Node) *G.Node {
+			return c.node(layers.SiLU.Forward(c.b, x))
+		}},
+		{name: "feed-forward with silu", shape: []int{2, 3, 4}, hidden: from(2), build: func(c *bench, x *G.Node) *G.Node {
+			return c.node(c.feedForward(layers.FeedForwardConfig{Dim: 4, Activation: layers.SiLU}).Forward(c.b, x))
+		}},
+		{name: "modern encoder block", shape: []int{2, 4, 4}, hidden: past(3, 1), build: func(c *bench, x *G.Node) *G.Node {
+			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, layers.BlockConfig{Dim: 4, Heads: 2, Activation: layers.GELU, Gated: true, RMSNorm: true}))
+			bias := c.node(layers.ALiBi{Heads: 2}.Bias(c.g, x.Dtype(), 4, 4))
+			return c.node(e.Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(3, 1), Bias: bias}))
+		}},
+	})
+}
+
+func TestRotaryOfFloat32StaysAccurateFarOut(t *testing.T) {
+	const far = 1_000_000 // where an angle in float32 would be off by some hundredths
+	x := random(1, 2, 4)
+	turned := func(dt tensor.Dtype) []float64 {
+		g := G.NewGraph()
+		return read(t, node(t)(layers.Rotary{Offset: far}.Forward(nil, input(g, "x", as(dt, x)), 1, nil)))[0]
+	}
+	near(t, "float32", turned(tensor.Float32), turned(tensor.Float64), 1e-6)
+}
