@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/layers"
 )
 
 // textTask is the task that learns a file's characters; the others are data's.
@@ -19,8 +21,9 @@ func taskNames() []string { return append(data.TaskNames(), textTask) }
 type config struct {
 	Format int    `json:"format"` // of this file
 	Task   string `json:"task"`
-	Text   string `json:"text,omitempty"`    // the file to learn
-	Chars  string `json:"symbols,omitempty"` // the characters it has
+	Text   string `json:"text,omitempty"`        // the file to learn
+	Chars  string `json:"symbols,omitempty"`     // the characters it has
+	Sum    string `json:"text_sha256,omitempty"` // of the file, to tell if it changes
 	Seed   uint64 `json:"seed"`
 
 	MaxLen  int     `json:"max_len"` // longest source, or context of a text model
@@ -55,11 +58,11 @@ func defaults(task string) config {
 	}
 	switch task {
 	case "copy":
-		c.Decay = 300
+		c.Steps, c.Decay = 50, 300
 	case "sort":
 		c.Dim, c.Decay = 48, 1500
 	case "add":
-		c.Decay = 1000
+		c.Decay, c.Patience = 2000, 6
 	case textTask:
 		c.MaxLen, c.Dim, c.Heads = 64, 64, 4
 		c.Batch, c.Steps, c.Decay = 16, 200, 3000
@@ -73,7 +76,7 @@ func (c *config) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.Text, "text", c.Text, "the file to learn, for --task text")
 	f.Uint64Var(&c.Seed, "seed", c.Seed, "decides initial weights, data order and dropout")
 
-	f.IntVar(&c.MaxLen, "max-len", c.MaxLen, "longest sequence, or a text model's context")
+	f.IntVar(&c.MaxLen, "max-len", c.MaxLen, "longest sequence, 0 for the task's own; of text, the context")
 	f.IntVar(&c.Dim, "dim", c.Dim, "width of the model")
 	f.IntVar(&c.Heads, "heads", c.Heads, "attention heads")
 	f.IntVar(&c.Layers, "layers", c.Layers, "blocks")
@@ -95,9 +98,6 @@ func (c *config) bind(f *pflag.FlagSet) {
 
 // fromFlags are the settings of a call: the defaults of its task, changed by the flags that it gives.
 func fromFlags(task string, given *pflag.FlagSet) (config, error) {
-	if !slices.Contains(taskNames(), task) {
-		return config{}, usagef("--task must be one of %s, got %q", strings.Join(taskNames(), ", "), task)
-	}
 	c := defaults(task)
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	c.bind(f)
@@ -118,18 +118,25 @@ func fromFlags(task string, given *pflag.FlagSet) (config, error) {
 
 // check checks the settings: those of a call, and those of a config.json that anybody may have written.
 func (c *config) check() error {
+	if !slices.Contains(taskNames(), c.Task) {
+		return fmt.Errorf("--task must be one of %s, got %q", strings.Join(taskNames(), ", "), c.Task)
+	}
 	if (c.Task == textTask) != (c.Text != "") {
 		return fmt.Errorf("--text names the file for --task text, and both are needed: heed train --task text --text FILE")
+	}
+	shortest := 0 // the task's own
+	if c.Task == textTask {
+		shortest = 1
 	}
 	for _, n := range []struct {
 		name      string
 		got       int
 		low, high int
 	}{
-		{"--dim", c.Dim, 1, 1 << 14}, {"--heads", c.Heads, 1, 1 << 10}, {"--layers", c.Layers, 1, 1 << 10},
+		{"--dim", c.Dim, 1, 1 << 14}, {"--heads", c.Heads, 1, 1 << 10}, {"--layers", c.Layers, 1, 128},
 		{"--hidden", c.Hidden, 0, 1 << 16}, {"--batch", c.Batch, 1, 1 << 16}, {"--steps", c.Steps, 1, 1 << 30},
 		{"--warm-up", c.WarmUp, 0, 1 << 30}, {"--decay", c.Decay, 0, 1 << 30}, {"--patience", c.Patience, 0, 1 << 30},
-		{"--epochs", c.MaxEpochs, 0, 1 << 30}, {"--validation", c.Validation, 1, 1 << 24}, {"--max-len", c.MaxLen, 0, 1 << 16},
+		{"--epochs", c.MaxEpochs, 0, 1 << 30}, {"--validation", c.Validation, 1, 1 << 24}, {"--max-len", c.MaxLen, shortest, 1 << 16},
 	} {
 		if n.got < n.low || n.got > n.high {
 			return fmt.Errorf("%s must be from %d to %d, got %d", n.name, n.low, n.high, n.got)
@@ -145,7 +152,7 @@ func (c *config) check() error {
 		{"--learning-rate", c.Rate, c.Rate > 0 && c.Rate <= 10, "above 0 and at most 10"},
 		{"--floor", c.Floor, c.Floor >= 0 && c.Floor <= 1, "from 0 to 1"},
 		{"--weight-decay", c.WeightDecay, c.WeightDecay >= 0 && c.WeightDecay <= 10, "from 0 to 10"},
-		{"--clip", c.Clip, c.Clip >= 0 && c.Clip <= 1e30, "at least 0"},
+		{"--clip", c.Clip, c.Clip >= 0 && c.Clip <= 1e30, "from 0 to 1e30"},
 	} {
 		if !x.ok {
 			return fmt.Errorf("%s must be %s, got %v", x.name, x.want, x.got)
@@ -158,4 +165,31 @@ func (c *config) check() error {
 		return fmt.Errorf("training needs an end: set --patience or --epochs above 0")
 	}
 	return nil
+}
+
+// maxMemory is the most that training may need, in bytes: more is taken for a mistake.
+const maxMemory = 8 << 30
+
+// model is the model's configuration. It is an error if training it would need absurdly much memory: it is better to
+// say so than to be killed for it.
+func (c *config) model(vocab, maxLen, outputs int) (layers.ModelConfig, error) {
+	m := layers.ModelConfig{
+		Vocab: vocab, MaxLen: maxLen, Outputs: outputs,
+		Dim: c.Dim, Heads: c.Heads, Layers: c.Layers, Hidden: c.Hidden, Dropout: c.Dropout,
+	}
+	// Numbers are floating-point here, as their products could overflow.
+	dim, hidden, blocks := float64(c.Dim), float64(c.Hidden), float64(c.Layers)
+	if hidden == 0 {
+		hidden = 4 * dim
+	}
+	classes := float64(max(vocab, outputs))
+	params := blocks*(4*dim*dim+2*dim*hidden) + (2*classes+float64(maxLen))*dim
+	perToken := blocks*(10*dim+2*hidden) + 2*classes
+	tokens := float64(2*c.Batch+validationSize) * float64(maxLen) // training keeps values and gradients, validation values
+	// Of a parameter there are the value, the best value, the gradient, AdamW's two means, and a copy in passing.
+	if need := 4 * (6*params + perToken*tokens); need > maxMemory {
+		return m, usagef("training would need about %.0f GiB of memory, for %.3g parameters and batches of %.3g tokens; at most %d GiB are allowed: choose a smaller --dim, --hidden, --layers, --max-len or --batch",
+			math.Ceil(need/(1<<30)), params, tokens, maxMemory>>30)
+	}
+	return m, nil
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -21,7 +23,7 @@ or the last tenth of the text. The loss is the mean cross-entropy in nats.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := openRun(args[0], text)
+			e, err := openRun(args[0], text, true)
 			if err != nil {
 				return err
 			}
@@ -30,8 +32,8 @@ or the last tenth of the text. The loss is the mean cross-entropy in nats.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s\n", s.text(e))
-			return nil
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), s.text(e))
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&text, "text", "", "the text, if it is elsewhere now, or another of the same characters")
@@ -47,8 +49,9 @@ func (s score) text(e *experiment) string {
 	return fmt.Sprintf("Val=%.6f, accuracy %.4f (%d of %d %s)", s.loss, s.accuracy(), s.right, s.total, what)
 }
 
-// openRun opens a run folder's experiment with its saved weights.
-func openRun(dir, text string) (*experiment, error) {
+// openRun opens a run folder's experiment with its saved weights and, if asked to, its data: those of text, unless that
+// is empty.
+func openRun(dir, text string, withData bool) (*experiment, error) {
 	c, err := readConfig(dir)
 	if err != nil {
 		return nil, err
@@ -57,15 +60,31 @@ func openRun(dir, text string) (*experiment, error) {
 		if c.Task != textTask {
 			return nil, usagef("--text is for a text model; %s learned the task %s", dir, c.Task)
 		}
-		c.Text = text
+		c.Text, c.Sum = text, ""
 	}
-	e, err := newExperiment(c)
+	e, err := reopen(c, withData)
 	if err != nil {
+		if c.Task == textTask && text == "" && withData {
+			err = fmt.Errorf("%w; --text FILE names the text to take", err)
+		}
 		return nil, err
 	}
 	if _, err := e.params.Load(filepath.Join(dir, weightsFile)); err != nil {
 		e.close()
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%s has no weights: the run ended before its first epoch did; heed train --resume %s goes on with it", dir, shell(dir))
+		}
 		return nil, err
 	}
 	return e, nil
+}
+
+// reopen makes the experiment of a config.json. What is wrong there isn't the call's fault.
+func reopen(c config, withData bool) (*experiment, error) {
+	e, err := newExperiment(c, withData)
+	var usage *usageError
+	if errors.As(err, &usage) {
+		err = usage.err
+	}
+	return e, err
 }

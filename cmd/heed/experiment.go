@@ -2,7 +2,16 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -27,6 +36,7 @@ type experiment struct {
 
 	// predict answers one input.
 	predict func(input string) (string, error)
+	example string // such an input, to try a trained model with
 
 	// sequences says that a sequence is right only if all of it is; otherwise every position counts for itself.
 	sequences bool
@@ -37,29 +47,24 @@ type experiment struct {
 // validationSize is how many sequences a validation batch has.
 const validationSize = 250
 
-// newExperiment makes the experiment that a configuration describes, with new weights.
-func newExperiment(c config) (*experiment, error) {
+// newExperiment makes the experiment that a configuration describes, with new weights. Without its data, it can only
+// predict.
+func newExperiment(c config, withData bool) (*experiment, error) {
 	e := &experiment{config: c, close: func() error { return nil }}
 	var err error
 	if e.params, err = layers.NewParams(tensor.Float32, c.Seed); err != nil {
 		return nil, err
 	}
 	if c.Task == textTask {
-		err = e.learnText()
+		err = e.learnText(withData)
 	} else {
-		err = e.learnTask()
+		err = e.learnTask(withData)
 	}
 	if err != nil {
+		e.close()
 		return nil, err
 	}
 	return e, nil
-}
-
-func (c config) model(vocab, maxLen, outputs int) layers.ModelConfig {
-	return layers.ModelConfig{
-		Vocab: vocab, MaxLen: maxLen, Outputs: outputs,
-		Dim: c.Dim, Heads: c.Heads, Layers: c.Layers, Hidden: c.Hidden, Dropout: c.Dropout,
-	}
 }
 
 // graph is the experiment's model and loss on a graph.
@@ -140,8 +145,8 @@ func (e *experiment) evaluate(ctx context.Context) (score, error) {
 	var s score
 	var sum, weight float64
 	for i := range (e.validations + validationSize - 1) / validationSize {
-		if err := ctx.Err(); err != nil {
-			return score{}, err
+		if ctx.Err() != nil {
+			return score{}, errInterrupted
 		}
 		batch, err := e.validationBatch(i)
 		if err != nil {
@@ -230,7 +235,7 @@ func argmax(logits G.Value) []int {
 }
 
 // learnTask sets up a toy task: an encoder labels every position of the source with a symbol of the answer.
-func (e *experiment) learnTask() error {
+func (e *experiment) learnTask(withData bool) error {
 	task, err := data.Named(e.Task, e.MaxLen)
 	if err != nil {
 		return &usageError{err}
@@ -239,27 +244,22 @@ func (e *experiment) learnTask() error {
 	if err != nil {
 		return err
 	}
-	split, err := data.NewSplit(task, e.Seed, e.Validation)
-	if err != nil {
-		return &usageError{err}
-	}
-	encoder, err := layers.NewEncoder(e.params, e.model(labeler.Tokens(), labeler.Len(), labeler.Labels()))
+	model, err := e.model(labeler.Tokens(), labeler.Len(), labeler.Labels())
 	if err != nil {
 		return err
 	}
-	validation := split.Validation()
-
+	encoder, err := layers.NewEncoder(e.params, model)
+	if err != nil {
+		return err
+	}
 	e.len = labeler.Len()
 	e.sequences = true
-	e.validations = len(validation)
+	e.example = "gorgonia"[:min(8, task.MaxLen)]
+	if e.Task == "add" {
+		e.example = "27+35"
+	}
 	e.logits = func(b *layers.Build, ids, lengths *G.Node) (*G.Node, error) {
 		return encoder.Forward(b, ids, layers.Mask{KeyLengths: lengths})
-	}
-	e.trainBatch = func(epoch, step int) (data.Batch, error) {
-		return labeler.Batch(split.Train(epoch, step, e.Batch), e.Batch)
-	}
-	e.validationBatch = func(i int) (data.Batch, error) {
-		return labeler.Batch(validation[i*validationSize:min((i+1)*validationSize, len(validation))], validationSize)
 	}
 	e.predict = func(input string) (string, error) {
 		batch, err := labeler.Batch([]string{input}, 1)
@@ -272,43 +272,45 @@ func (e *experiment) learnTask() error {
 		}
 		return labeler.Answer(labels[:batch.Lengths[0]])
 	}
+	if !withData {
+		return nil
+	}
+	split, err := data.NewSplit(task, e.Seed, e.Validation)
+	if err != nil {
+		return &usageError{err}
+	}
+	validation := split.Validation()
+	e.validations = len(validation)
+	e.trainBatch = func(epoch, step int) (data.Batch, error) {
+		return labeler.Batch(split.Train(epoch, step, e.Batch), e.Batch)
+	}
+	e.validationBatch = func(i int) (data.Batch, error) {
+		return labeler.Batch(validation[i*validationSize:min((i+1)*validationSize, len(validation))], validationSize)
+	}
 	return nil
 }
 
 // learnText sets up a language model: a decoder predicts each character of a text from those before it.
-func (e *experiment) learnText() error {
-	var text *data.Text
-	var err error
-	if e.Chars == "" { // a new run
-		text, err = data.OpenText(e.Text)
-	} else {
-		var vocab *data.Vocab
-		if vocab, err = data.NewVocab(e.Chars); err != nil {
-			return fmt.Errorf("%s: %w", configFile, err)
+func (e *experiment) learnText(withData bool) error {
+	if withData {
+		if err := e.openText(); err != nil {
+			return err
 		}
-		text, err = data.OpenTextWith(e.Text, vocab)
 	}
+	vocab, err := data.NewVocab(e.Chars)
+	if err != nil {
+		return fmt.Errorf("%s: %w", configFile, err)
+	}
+	model, err := e.model(vocab.Len(), e.MaxLen, 0)
 	if err != nil {
 		return err
 	}
-	vocab := text.Vocab()
-	e.Chars = vocab.Symbols()
-	e.close = text.Close
+	decoder, err := layers.NewDecoder(e.params, model)
+	if err != nil {
+		return err
+	}
 	e.len = e.MaxLen
-	if e.validations, err = text.ValidationWindows(e.MaxLen, e.Validation); err != nil {
-		return fmt.Errorf("%w; or choose a shorter --max-len", err)
-	}
-	decoder, err := layers.NewDecoder(e.params, e.model(vocab.Len(), e.MaxLen, 0))
-	if err != nil {
-		return err
-	}
 	e.logits = func(b *layers.Build, ids, _ *G.Node) (*G.Node, error) { return decoder.Forward(b, ids, layers.Mask{}) }
-	e.trainBatch = func(epoch, step int) (data.Batch, error) {
-		return text.TrainBatch(e.Seed, epoch, step, e.Batch, e.MaxLen)
-	}
-	e.validationBatch = func(i int) (data.Batch, error) {
-		return text.ValidationBatch(i, validationSize, e.MaxLen, e.Validation)
-	}
 	e.predict = func(input string) (string, error) {
 		ids, err := vocab.Encode(input)
 		if err != nil {
@@ -322,18 +324,88 @@ func (e *experiment) learnText() error {
 		if err != nil {
 			return "", err
 		}
-		return vocab.Decode(next[len(next)-1:])
+		answer, err := vocab.Decode(next[len(next)-1:])
+		if r, _ := utf8.DecodeRuneInString(answer); !unicode.IsPrint(r) {
+			answer = strings.Trim(strconv.QuoteRune(r), "'") // a new line, say
+		}
+		return answer, err
 	}
 	return nil
 }
 
-// example is an input to try a trained model with.
-func (e *experiment) example() string {
-	switch e.Task {
-	case "add":
-		return "27+35"
-	case textTask:
-		return `"To be, or not to b"`
+// openText opens the text, the same one that a run began with.
+func (e *experiment) openText() error {
+	var text *data.Text
+	var err error
+	if e.Chars == "" { // a new run
+		text, err = data.OpenText(e.Text)
+	} else {
+		var vocab *data.Vocab
+		if vocab, err = data.NewVocab(e.Chars); err != nil {
+			return fmt.Errorf("%s: %w", configFile, err)
+		}
+		text, err = data.OpenTextWith(e.Text, vocab)
 	}
-	return "gorgonia"
+	var unknown *data.UnknownSymbolError
+	if errors.As(err, &unknown) && e.Sum != "" {
+		err = fmt.Errorf("the text has changed since the run began: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	e.close = text.Close
+	e.Chars = text.Vocab().Symbols()
+	sum, err := fileSum(e.Text)
+	if err != nil {
+		return err
+	}
+	if e.Sum != "" && e.Sum != sum {
+		return fmt.Errorf("text %q: the text has changed since the run began", e.Text)
+	}
+	e.Sum = sum
+	if e.validations, err = text.ValidationWindows(e.MaxLen, e.Validation); err != nil {
+		return fmt.Errorf("%w (--max-len)", err)
+	}
+	e.trainBatch = func(epoch, step int) (data.Batch, error) {
+		return text.TrainBatch(e.Seed, epoch, step, e.Batch, e.MaxLen)
+	}
+	e.validationBatch = func(i int) (data.Batch, error) {
+		return text.ValidationBatch(i, validationSize, e.MaxLen, e.Validation)
+	}
+	e.example, err = opening(text)
+	return err
+}
+
+// fileSum is the SHA-256 of a file, in hexadecimal.
+func fileSum(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// opening is what a text begins with, as far as it is easily typed.
+func opening(text *data.Text) (string, error) {
+	ids := make([]int, min(24, text.Len()))
+	if err := text.Window(ids, 0); err != nil {
+		return "", err
+	}
+	s, err := text.Vocab().Decode(ids)
+	if err != nil {
+		return "", err
+	}
+	s = strings.TrimLeftFunc(s, func(r rune) bool { return r == '-' || unicode.IsSpace(r) || !unicode.IsPrint(r) })
+	if i := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
+		s = s[:i]
+	}
+	if s == "" {
+		s = "TEXT"
+	}
+	return s, nil
 }

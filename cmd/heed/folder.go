@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/train"
@@ -41,22 +42,53 @@ type summary struct {
 // is named for the task.
 func newFolder(dir, task string) (string, error) {
 	if dir == "" {
-		for i := 1; ; i++ {
-			dir = filepath.Join("runs", task)
-			if i > 1 {
-				dir = fmt.Sprintf("%s-%d", dir, i)
-			}
-			if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-				break
-			} else if err != nil {
-				return "", err
+		return freeFolder(task)
+	}
+	for _, name := range []string{configFile, weightsFile, historyFile, summaryFile, checkpointFile} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return "", fmt.Errorf("%s holds a run already, its %s at least: choose another --out, or go on with it: heed train --resume %s", dir, name, shell(dir))
+		}
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", fmt.Errorf("%s can't be made a run folder: %w", dir, err)
+	}
+	return dir, nil
+}
+
+// freeFolder makes the first folder under runs/ that isn't there, also where others look for one at the same time.
+func freeFolder(task string) (string, error) {
+	if err := os.MkdirAll("runs", 0o777); err != nil {
+		return "", fmt.Errorf("no folder for the run can be made, --out names another: %w", err)
+	}
+	dir := filepath.Join("runs", task)
+	for i := 2; ; i++ {
+		err := os.Mkdir(dir, 0o777)
+		if err == nil {
+			return dir, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", fmt.Errorf("no folder for the run can be made, --out names another: %w", err)
+		}
+		dir = filepath.Join("runs", fmt.Sprintf("%s-%d", task, i))
+	}
+}
+
+// tidy removes what a killed process left half-written.
+func tidy(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		for _, name := range []string{configFile, weightsFile, historyFile, summaryFile, checkpointFile} {
+			if strings.HasPrefix(e.Name(), "."+name+".tmp-") { // as atomicfile names it
+				if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+					return err
+				}
 			}
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, configFile)); err == nil {
-		return "", fmt.Errorf("%s holds a run already: choose another --out, or continue it with --resume %s", dir, dir)
-	}
-	return dir, os.MkdirAll(dir, 0o777)
+	return nil
 }
 
 // writeJSON writes a file of one indented JSON value.
@@ -84,24 +116,33 @@ func writeHistory(dir string, history []train.Epoch) error {
 // readConfig reads and checks a run folder's config.json.
 func readConfig(dir string) (config, error) {
 	var c config
+	if dir == "" {
+		return c, usagef("the run folder's name is empty")
+	}
 	path := filepath.Join(dir, configFile)
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, fmt.Errorf("%s isn't a run folder: it has no %s; heed train makes one", dir, configFile)
 	}
 	if err != nil {
-		return c, err
+		return c, fmt.Errorf("%s isn't a run folder that can be read: %w", dir, err)
 	}
 	d := json.NewDecoder(bytes.NewReader(content))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&c); err != nil {
 		return c, fmt.Errorf("%s can't be read: %w", path, err)
 	}
+	if _, err := d.Token(); err != io.EOF {
+		return c, fmt.Errorf("%s can't be read: something follows its JSON object", path)
+	}
 	if c.Format != configFormat {
 		return c, fmt.Errorf("%s has format %d, this heed reads format %d", path, c.Format, configFormat)
 	}
 	if err := c.check(); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
+	}
+	if c.Task == textTask && c.Chars == "" {
+		return c, fmt.Errorf("%s: symbols must be the text's characters, got none", path)
 	}
 	return c, nil
 }

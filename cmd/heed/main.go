@@ -12,30 +12,37 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:])
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
 
 // run carries out one call and returns its exit status.
-func run(ctx context.Context, args []string) int {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(os.Stderr, "heed:", oneLine(err))
+	fmt.Fprintln(stderr, "heed:", oneLine(err))
 	var usage *usageError
 	if errors.As(err, &usage) {
 		return 2
@@ -58,12 +65,51 @@ func newRoot() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%v: %s --help lists the flags", err, cmd.CommandPath())
-	})
-	root.AddCommand(newTrain(), newEval(), newPredict())
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelp())
+	root.AddCommand(newTrain(), newEval(), newPredict(), newBench())
 	return root
 }
+
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Explain a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usagef("there is no command %q: heed --help lists them", strings.Join(args, " "))
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		},
+	}
+}
+
+// flagError says what is wrong with a flag, and what it takes.
+func flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return usagef("%v: %s --help lists the flags", err, cmd.CommandPath())
+	}
+	want := "of another type"
+	switch t := invalid.GetFlag().Value.Type(); {
+	case errors.Is(err, strconv.ErrRange):
+		want = "a number in range"
+	case t == "int":
+		want = "a whole number"
+	case t == "uint64":
+		want = "a whole number, not negative"
+	case t == "float64":
+		want = "a number"
+	case t == "bool":
+		want = "true or false"
+	}
+	return usagef("--%s must be %s, got %q", invalid.GetFlag().Name, want, invalid.GetValue())
+}
+
+// errInterrupted says that a signal ended the call.
+var errInterrupted = errors.New("interrupted")
 
 // A usageError says that the call was wrong, not that something failed.
 type usageError struct{ err error }
@@ -72,6 +118,17 @@ func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// shell is s as a shell takes it for one word.
+func shell(s string) string {
+	plain := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("./_-+=:,@%", r)
+	}
+	if s != "" && strings.TrimFunc(s, plain) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
 
 // oneLine is an error's text on one line.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

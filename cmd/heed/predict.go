@@ -7,11 +7,11 @@ import (
 )
 
 func newPredict() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "predict DIR INPUT...",
 		Short: "Answer inputs with a trained model",
 		Long: `Answer each input, a line each: the sequence that the model makes of it or, for a text model, the
-character that it finds most likely to follow.`,
+character that it finds most likely to follow. Put -- before inputs that begin with a dash.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return usagef("heed predict takes a run folder and one or more inputs: heed predict DIR INPUT...")
@@ -19,14 +19,16 @@ character that it finds most likely to follow.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := openRun(args[0], "")
+			e, err := openRun(args[0], "", false)
 			if err != nil {
 				return err
 			}
-			defer e.close()
 			// All inputs are answered before the first is printed: a wrong one leaves no half of the output.
 			var answers []string
 			for _, input := range args[1:] {
+				if cmd.Context().Err() != nil {
+					return errInterrupted
+				}
 				answer, err := e.predict(input)
 				if err != nil {
 					return fmt.Errorf("%q: %w", input, err)
@@ -34,9 +36,15 @@ character that it finds most likely to follow.`,
 				answers = append(answers, answer)
 			}
 			for _, answer := range answers {
-				fmt.Fprintln(cmd.OutOrStdout(), answer)
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), answer); err != nil {
+					return err
+				}
 			}
 			return nil
 		},
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w; put -- before inputs that begin with a dash", flagError(cmd, err))
+	})
+	return cmd
 }

@@ -3,28 +3,35 @@ package main
 import (
 	"io"
 	"os"
+	"runtime"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
-// progress is a bar for the steps of an epoch, on standard error and only if that is a terminal.
+// progress is a bar for the steps of an epoch, if there is a terminal to draw it on.
 type progress struct {
 	bar *progressbar.ProgressBar // nil for none
 }
 
-func newProgress(steps int) *progress {
-	if !term.IsTerminal(int(os.Stderr.Fd())) {
+func newProgress(w io.Writer, steps int) *progress {
+	if f, ok := w.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		return &progress{}
 	}
-	return &progress{progressbar.NewOptions(steps,
-		progressbar.OptionSetWriter(os.Stderr),
+	return &progress{newBar(w, steps)}
+}
+
+func newBar(w io.Writer, steps int) *progressbar.ProgressBar {
+	return progressbar.NewOptions(steps,
+		progressbar.OptionSetWriter(w),
 		progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(),
 		progressbar.OptionSetItsString("steps"),
 		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionThrottle(100e6), // nanoseconds
-	)}
+		progressbar.OptionClearOnFinish(), // Clear leaves a bar that is full
+		progressbar.OptionUseANSICodes(runtime.GOOS != "windows"),
+	)
 }
 
 // step is train.Config's OnStep.

@@ -35,6 +35,9 @@ config.json, model.safetensors, history.jsonl and summary.json. An interrupted r
 				}
 				return resumeRun(cmd, resume)
 			}
+			if flags.Changed("out") && out == "" {
+				return usagef("--out must be a folder's name, got none")
+			}
 			c, err := fromFlags(c.Task, flags)
 			if err != nil {
 				return err
@@ -57,7 +60,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 
 // newRun starts a run. Everything that can be wrong with a call is found before the folder is made.
 func newRun(cmd *cobra.Command, c config, out string) error {
-	e, err := newExperiment(c)
+	e, err := newExperiment(c, true)
 	if err != nil {
 		return err
 	}
@@ -78,17 +81,22 @@ func resumeRun(cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	checkpoint := filepath.Join(dir, checkpointFile)
-	_, err = os.Stat(checkpoint)
-	begun := err == nil
-	if _, err := os.Stat(filepath.Join(dir, summaryFile)); err == nil && !begun {
+	has := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	}
+	begun := has(checkpointFile)
+	if !begun && has(summaryFile) && has(weightsFile) {
 		return fmt.Errorf("the run in %s is finished: there is nothing to resume", dir)
 	}
-	e, err := newExperiment(c)
+	e, err := reopen(c, true)
 	if err != nil {
 		return err
 	}
 	defer e.close()
+	if err := tidy(dir); err != nil {
+		return err
+	}
 	return fit(cmd, e, dir, begun)
 }
 
@@ -105,7 +113,7 @@ func fit(cmd *cobra.Command, e *experiment, dir string, resume bool) error {
 	if e.Decay > 0 {
 		solver.Schedule = train.WarmUpCosine(e.WarmUp, e.Decay, e.Floor)
 	}
-	progress := newProgress(e.Steps)
+	progress := newProgress(cmd.ErrOrStderr(), e.Steps)
 	start := time.Now()
 	result, err := train.Fit(ctx, e.problem(), train.Config{
 		Patience:   e.Patience,
@@ -126,13 +134,16 @@ func fit(cmd *cobra.Command, e *experiment, dir string, resume bool) error {
 		},
 	})
 	progress.clear()
-	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("interrupted: heed train --resume %s goes on from the last whole epoch", dir)
+	if err == nil && resume { // no epoch since may have been the best, and the file may be gone
+		err = e.params.Save(filepath.Join(dir, weightsFile), nil)
 	}
-	if err != nil {
-		return err
+	var s score
+	if err == nil {
+		s, err = e.evaluate(ctx)
 	}
-	s, err := e.evaluate(ctx)
+	if errors.Is(err, context.Canceled) || errors.Is(err, errInterrupted) {
+		return fmt.Errorf("%w: heed train --resume %s goes on from the last whole epoch", errInterrupted, shell(dir))
+	}
 	if err != nil {
 		return err
 	}
@@ -148,7 +159,6 @@ func fit(cmd *cobra.Command, e *experiment, dir string, resume bool) error {
 	if err := os.Remove(filepath.Join(dir, checkpointFile)); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "Done in %.1f s. Try: heed predict %s %s\n", sum.Seconds, dir, e.example())
+	fmt.Fprintf(stdout, "Done in %.1f s. Try: heed predict %s %s\n", sum.Seconds, shell(dir), shell(e.example))
 	return nil
 }
-

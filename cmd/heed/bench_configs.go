@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+)
+
+func benchmarks() []benchmark {
+	var all []benchmark
+	for _, c := range []gptConfig{
+		{"nanogpt", 12, 64, 128, 4, 4, 65},
+		{"tiny", 32, 16, 32, 2, 1, 12},
+	} {
+		for _, form := range []string{"fused", "composed"} {
+			all = append(all, benchmark{name: c.name, form: form, steps: 50, prepare: func() (func() error, int, float64, error) {
+				return c.prepare(form == "composed")
+			}})
+		}
+	}
+	for _, t := range []int{1024, 4096, 16384} {
+		for _, form := range []string{"fused", "composed"} {
+			if form == "composed" && t > 4096 {
+				continue
+			}
+			steps := max(3, 15*1024/t)
+			all = append(all, benchmark{name: fmt.Sprintf("long-%d", t), form: form, steps: steps, prepare: func() (func() error, int, float64, error) {
+				return prepareLong(t, form == "composed")
+			}})
+		}
+	}
+	for _, n := range []int{64, 128, 256, 512, 1024} {
+		all = append(all, benchmark{name: fmt.Sprintf("gemm-%d", n), steps: max(20, 1<<28/(n*n*n)), prepare: func() (func() error, int, float64, error) {
+			return prepareGemm(n)
+		}})
+	}
+	return all
+}
+
+// gptConfig is a pre-norm GPT and its batch: learned positions, a ReLU layer of 4·dim, a linear head.
+type gptConfig struct {
+	name                                     string
+	batch, length, dim, heads, blocks, vocab int
+}
+
+// prepare builds a training step on random tokens: forward, backward, AdamW.
+func (c gptConfig) prepare(composed bool) (func() error, int, float64, error) {
+	p, err := layers.NewParams(tensor.Float32, 1)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	model, err := layers.NewDecoder(p, layers.ModelConfig{
+		Vocab: c.vocab, MaxLen: c.length, Dim: c.dim, Heads: c.heads, Layers: c.blocks, Init: layers.Normal(0.02), EmbeddingInit: layers.Normal(0.02),
+	})
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	tokens := func() *tensor.Dense {
+		ids := make([]int, c.batch*c.length)
+		for i := range ids {
+			ids[i] = rng.IntN(c.vocab)
+		}
+		return tensor.New(tensor.WithShape(c.batch, c.length), tensor.WithBacking(ids))
+	}
+	g := G.NewGraph()
+	b := &layers.Build{Mode: layers.Training, Composed: composed}
+	x := G.NewMatrix(g, tensor.Int, G.WithShape(c.batch, c.length), G.WithName("x"), G.WithValue(tokens()))
+	y := G.NewMatrix(g, tensor.Int, G.WithShape(c.batch, c.length), G.WithName("y"), G.WithValue(tokens()))
+	logits, err := model.Forward(b, x, layers.Mask{})
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	loss, err := layers.CrossEntropy(logits, y)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	grads, err := G.Grad(loss, b.Learnables()...)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	weights := train.Gradients(b.Learnables(), grads)
+	vm := G.NewTapeMachine(g)
+	solver := train.NewAdamW(1e-3)
+	step := func() error {
+		if err := vm.RunAll(); err != nil {
+			return err
+		}
+		if err := solver.Step(weights); err != nil {
+			return err
+		}
+		vm.Reset()
+		return nil
+	}
+	// A product of n by m by k is 2·n·m·k operations, and its two gradients are as many each. A block has products of
+	// 12·dim² weights for each token, and scores and weighted sums of 2·length·dim, causal or not.
+	perToken := c.blocks*(12*c.dim*c.dim+2*c.length*c.dim) + c.dim*c.vocab
+	return step, c.batch * c.length, 6 * float64(c.batch*c.length) * float64(perToken), nil
+}
+
+// prepareLong builds causal attention on random queries, keys and values, of 4 heads of width 64, and its gradients.
+func prepareLong(length int, composed bool) (func() error, int, float64, error) {
+	const heads, width = 4, 64
+	rng := rand.New(rand.NewPCG(1, 1))
+	g := G.NewGraph()
+	var in G.Nodes
+	for _, name := range []string{"q", "k", "v"} {
+		values := make([]float32, heads*length*width)
+		for i := range values {
+			values[i] = float32(rng.NormFloat64())
+		}
+		in = append(in, G.NewTensor(g, tensor.Float32, 4, G.WithShape(1, heads, length, width), G.WithName(name),
+			G.WithValue(tensor.New(tensor.WithShape(1, heads, length, width), tensor.WithBacking(values)))))
+	}
+	b := &layers.Build{Composed: composed}
+	out, err := layers.ScaledDotProduct(b, in[0], in[1], in[2], layers.AttentionOptions{Mask: layers.Mask{Causal: true}})
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	cost, err := ops.Sum(out)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	if _, err := G.Grad(cost, in...); err != nil {
+		return nil, 0, 0, err
+	}
+	vm := G.NewTapeMachine(g)
+	step := func() error {
+		defer vm.Reset()
+		return vm.RunAll()
+	}
+	// Two products forward and four backward, of which causal attention needs half.
+	return step, length, 6 * 2 * heads * float64(length) * float64(length) * width / 2, nil
+}
+
+func prepareGemm(n int) (func() error, int, float64, error) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	a, b, c := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n)
+	for i := range a {
+		a[i], b[i] = float32(rng.NormFloat64()), float32(rng.NormFloat64())
+	}
+	step := func() error {
+		kernel.Gemm(false, false, n, n, n, 1, a, n, b, n, 0, c, n)
+		return nil
+	}
+	return step, 0, 2 * float64(n) * float64(n) * float64(n), nil
+}

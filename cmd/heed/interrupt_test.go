@@ -1,0 +1,288 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/heed-go/heed/internal/safetensors"
+)
+
+// countdown is a context that is cancelled once Err has been asked for so often: at the same place in every run.
+type countdown struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (c *countdown) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// cancelled is cancelled after so many steps. Every training and validation batch is one.
+func cancelled(t *testing.T, steps int64) context.Context {
+	c := &countdown{Context: t.Context()}
+	c.left.Store(steps)
+	return c
+}
+
+func TestInterruptAndResume(t *testing.T) {
+	base := t.TempDir()
+	flags := func(dir string) []string { return small("--task=copy", "--dropout=0.1", "--out="+dir) }
+	want := filepath.Join(base, "whole")
+	succeed(t, flags(want)...)
+
+	// An epoch of these runs has 10 steps and 2 validation batches; 2 more batches come after the third.
+	for name, steps := range map[string]int64{
+		"before the first step":  0,
+		"in the first epoch":     5,
+		"in its validation":      11,
+		"at its end":             12,
+		"in the second epoch":    17,
+		"in its validation too":  23,
+		"in the third epoch":     30,
+		"in the last evaluation": 37,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "run")
+			c := heedContext(cancelled(t, steps), flags(dir)...)
+			fail(t, c, 1, "interrupted: heed train --resume "+dir)
+			if _, err := os.Stat(filepath.Join(dir, summaryFile)); err == nil {
+				t.Error("the interrupted run has a summary")
+			}
+			for steps := int64(1); ; steps += 5 { // again and again, a little further each time
+				if c = heedContext(cancelled(t, steps), "train", "--resume="+dir); c.code == 0 {
+					break
+				}
+				fail(t, c, 1, "interrupted")
+			}
+			sameRun(t, dir, want)
+		})
+	}
+
+	fail(t, heedContext(cancelled(t, 1), "eval", want), 1, "interrupted")
+	fail(t, heedContext(cancelled(t, 0), "predict", want, "abc"), 1, "interrupted")
+}
+
+// A signal ends training between two steps.
+func TestSignals(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("processes can't be sent signals here")
+	}
+	base := t.TempDir()
+	flags := func(dir string) []string { return small("--task=copy", "--steps=150", "--out="+dir) }
+	want := filepath.Join(base, "whole")
+	succeed(t, flags(want)...)
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "run")
+			cmd := process(flags(dir)...)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewScanner(stdout)
+			for lines.Scan() {
+				if strings.HasPrefix(lines.Text(), "Epoch 0") {
+					time.Sleep(5 * time.Millisecond) // into the next epoch, if the machine is quick
+					cmd.Process.Signal(signal)
+				}
+			}
+			cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != 0 { // 0: it was done before
+				fail(t, called{code, "", stderr.String()}, 1, "interrupted: heed train --resume "+dir)
+				succeed(t, "train", "--resume="+dir)
+			}
+			sameRun(t, dir, want)
+		})
+	}
+}
+
+// whole checks that every file of a run folder is whole, where it is there.
+func whole(dir string) error {
+	for _, name := range []string{configFile, summaryFile} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil && !json.Valid(b) {
+			return errors.New(name + " is half-written")
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(dir, historyFile))
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(b))
+		for err == nil {
+			var v map[string]any
+			err = d.Decode(&v)
+		}
+		if err != io.EOF || !bytes.HasSuffix(b, []byte("}\n")) {
+			return errors.New(historyFile + " is half-written")
+		}
+	}
+	for _, name := range []string{weightsFile, checkpointFile} {
+		if _, _, err := safetensors.ReadFile(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Killed at any moment, a run leaves whole files, and goes on to the same bytes.
+func TestKillAndResume(t *testing.T) {
+	kills := 25
+	if testing.Short() {
+		kills = 5
+	}
+	base := t.TempDir()
+	flags := func(dir string) []string {
+		return []string{"train", "--task=copy", "--dim=32", "--batch=4", "--steps=2", "--epochs=40", "--validation=50", "--patience=0", "--out=" + dir}
+	}
+	want := filepath.Join(base, "whole")
+	succeed(t, flags(want)...)
+	dir := filepath.Join(base, "killed")
+	rng := rand.New(rand.NewPCG(1, 1))
+	for kill := 0; kill < kills; kill++ {
+		args := []string{"train", "--resume=" + dir}
+		if _, err := os.Stat(filepath.Join(dir, configFile)); err != nil {
+			args = flags(dir)
+		}
+		cmd := process(args...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		for after := time.After(time.Duration(rng.IntN(120)) * time.Millisecond); ; {
+			var err error
+			select {
+			case err = <-ended:
+				ended = nil
+			case <-after:
+				cmd.Process.Kill()
+				<-ended
+				ended = nil
+			default:
+			}
+			if err := whole(dir); err != nil {
+				t.Fatalf("kill %d: %v", kill, err)
+			}
+			if ended == nil {
+				if err != nil {
+					t.Fatalf("kill %d: it ended by itself: %v: %s", kill, err, stderr.String())
+				}
+				break
+			}
+		}
+		if _, err := os.Stat(filepath.Join(dir, summaryFile)); err == nil { // done, or all but: once more from the start
+			if c := heed("train", "--resume="+dir); c.code != 0 {
+				fail(t, c, 1, "finished")
+			}
+			sameRun(t, dir, want)
+			os.RemoveAll(dir)
+		}
+	}
+	if _, err := os.Stat(dir); err == nil {
+		succeed(t, "train", "--resume="+dir)
+		sameRun(t, dir, want)
+	}
+}
+
+// onLine is a writer that calls do when it is written such a line.
+type onLine struct {
+	prefix string
+	do     func()
+}
+
+func (w *onLine) Write(b []byte) (int, error) {
+	if w.do != nil && strings.HasPrefix(string(b), w.prefix) {
+		w.do()
+		w.do = nil
+	}
+	return len(b), nil
+}
+
+// When a file can't be written, be it at the start or later, training ends with an error and can be resumed.
+func TestFilesThatCantBeWritten(t *testing.T) {
+	base := t.TempDir()
+	want := filepath.Join(base, "whole")
+	succeed(t, small("--task=copy", "--out="+want)...)
+	for _, file := range []string{checkpointFile, weightsFile, historyFile, summaryFile} {
+		for _, line := range []string{"Training", "Epoch 1"} {
+			t.Run(file+" from "+line, func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "run")
+				block := filepath.Join(dir, file)
+				var stderr bytes.Buffer
+				code := run(t.Context(), small("--task=copy", "--out="+dir), &onLine{line, func() {
+					os.Remove(block)
+					os.MkdirAll(filepath.Join(block, "in the way"), 0o777) // no file takes the place of a folder
+				}}, &stderr)
+				fail(t, called{code, "", stderr.String()}, 1, file)
+				entries, err := os.ReadDir(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range entries {
+					if strings.HasPrefix(e.Name(), ".") {
+						t.Errorf("%s is left behind", e.Name())
+					}
+				}
+				os.RemoveAll(block)
+				succeed(t, "train", "--resume="+dir)
+				sameRun(t, dir, want)
+			})
+		}
+	}
+}
+
+// A checkpoint that isn't this run's, or isn't whole, is an error, and not trained on from.
+func TestDamagedCheckpoints(t *testing.T) {
+	base := t.TempDir()
+	dir, other := filepath.Join(base, "run"), filepath.Join(base, "other")
+	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--out="+dir)...), 1, "interrupted")
+	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--dim=8", "--out="+other)...), 1, "interrupted")
+	path := filepath.Join(dir, checkpointFile)
+	good := read(t, path)
+	for name, content := range map[string]string{
+		"empty":           "",
+		"half":            good[:len(good)/2],
+		"a byte short":    good[:len(good)-1],
+		"weights":         read(t, filepath.Join(dir, weightsFile)),
+		"another model's": read(t, filepath.Join(other, checkpointFile)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			write(t, path, content)
+			fail(t, heed("train", "--resume="+dir), 1, checkpointFile)
+			if read(t, path) != content {
+				t.Error("it was overwritten")
+			}
+		})
+	}
+	write(t, path, good)
+	write(t, filepath.Join(dir, ".model.safetensors.tmp-123"), "what a killed process left")
+	write(t, filepath.Join(dir, "notes.txt"), "mine")
+	succeed(t, "train", "--resume="+dir)
+	files := folder(t, dir)
+	if _, ok := files[".model.safetensors.tmp-123"]; ok || files["notes.txt"] != "mine" || len(files) != 5 {
+		t.Errorf("the folder holds %d files, want the run's four and notes.txt", len(files))
+	}
+}

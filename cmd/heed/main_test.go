@@ -1,0 +1,318 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// asCommand, in the environment, makes the test binary be the command.
+const asCommand = "HEED_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// called is how a call ended.
+type called struct {
+	code           int
+	stdout, stderr string
+}
+
+// heed makes a call in this process.
+func heed(args ...string) called { return heedContext(context.Background(), args...) }
+
+func heedContext(ctx context.Context, args ...string) called {
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, args, &stdout, &stderr)
+	return called{code, stdout.String(), stderr.String()}
+}
+
+// process is a call in a process of its own, to be started.
+func process(args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	return cmd
+}
+
+// succeed makes a call that must succeed, and returns what it prints.
+func succeed(t *testing.T, args ...string) string {
+	t.Helper()
+	c := heed(args...)
+	if c.code != 0 || c.stderr != "" {
+		t.Fatalf("heed %q: status %d, want 0; standard error %q", args, c.code, c.stderr)
+	}
+	return c.stdout
+}
+
+// fail checks that a call ended with a status and one line that says so, with these words.
+func fail(t *testing.T, c called, code int, words ...string) {
+	t.Helper()
+	if c.code != code {
+		t.Errorf("status %d, want %d; standard error %q", c.code, code, c.stderr)
+	}
+	if !strings.HasPrefix(c.stderr, "heed: ") || strings.Count(c.stderr, "\n") != 1 || !strings.HasSuffix(c.stderr, "\n") {
+		t.Errorf("standard error is %q, want one line that begins with heed:", c.stderr)
+	}
+	for _, w := range words {
+		if !strings.Contains(c.stderr, w) {
+			t.Errorf("the error is %q, want %q in it", c.stderr, w)
+		}
+	}
+}
+
+// small are flags of a run that is over at once.
+func small(more ...string) []string {
+	return append([]string{"train", "--dim=16", "--heads=2", "--layers=1", "--batch=16", "--steps=10", "--epochs=3", "--validation=300"}, more...)
+}
+
+// folder is a run folder's files.
+func folder(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		files[e.Name()] = read(t, filepath.Join(dir, e.Name()))
+	}
+	return files
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sameRun checks that two folders hold the same bytes, but for the seconds that they took.
+func sameRun(t *testing.T, got, want string) {
+	t.Helper()
+	g, w := folder(t, got), folder(t, want)
+	for _, files := range []map[string]string{g, w} {
+		var s map[string]any
+		if err := json.Unmarshal([]byte(files[summaryFile]), &s); err != nil {
+			t.Fatalf("%s: %v", summaryFile, err)
+		}
+		delete(s, "seconds")
+		b, _ := json.Marshal(s)
+		files[summaryFile] = string(b)
+	}
+	if maps.Equal(g, w) {
+		return
+	}
+	for name := range w {
+		if g[name] != w[name] {
+			t.Errorf("%s differs: %d bytes beginning %.200q, want %d beginning %.200q", name, len(g[name]), g[name], len(w[name]), w[name])
+		}
+	}
+	for name := range g {
+		if _, ok := w[name]; !ok {
+			t.Errorf("the folder has a file %s too many", name)
+		}
+	}
+}
+
+func TestWrongCalls(t *testing.T) {
+	t.Chdir(t.TempDir()) // should one train after all
+	for _, test := range []struct {
+		args string // fields, or with ; between
+		want string
+	}{
+		{"nope", `there is no command "nope"`},
+		{"help nope", `there is no command "nope"`},
+		{"help train more", `there is no command "train more"`},
+		{"--nope", "unknown flag: --nope: heed --help lists"},
+		{"train --nope", "unknown flag: --nope: heed train --help lists"},
+		{"train extra", `takes no argument, got "extra"`},
+		{"train --dim", "needs an argument: --dim"},
+		{"train --task=nope", `--task must be one of reverse, copy, sort, add, text, got "nope"`},
+		{"train;--task=", `--task must be one of`},
+		{"train;--out=", "--out must be a folder's name"},
+		{"train;--resume=", "the run folder's name is empty"},
+		{"train --resume=x --dim=8", "give no other flag"},
+		{"train --resume=x --out=y", "give no other flag"},
+		{"train --task=text", "--task text --text FILE"},
+		{"train --text=x.txt", "--task text --text FILE"},
+		{"train --task=text --text=x.txt --max-len=0", "--max-len must be from 1"},
+		{"train --heads=5", "--dim must be a multiple of --heads, got 32 and 5"},
+		{"train --patience=0", "set --patience or --epochs"},
+		{"train --task=add --max-len=4", "5 symbols"},
+		{"train --max-len=65", "1 to 64"},
+		{"train --task=add --validation=5000", "found only"},
+		{"train --max-len=1", "found only"},
+		{"eval", "takes one run folder, got 0"},
+		{"eval a b", "takes one run folder, got 2"},
+		{"eval;", "name is empty"},
+		{"predict", "heed predict DIR INPUT..."},
+		{"predict x", "heed predict DIR INPUT..."},
+		{"predict;;abc", "name is empty"},
+		{"predict x -abc", "put -- before inputs that begin with a dash"},
+		{"predict x --abc", "put -- before inputs that begin with a dash"},
+		{"bench nope", `there is no benchmark "nope"`},
+		{"bench --procs=-1", "--procs must be at least 1, or 0 for all, got -1"},
+		{"bench --procs=x", `--procs must be a whole number, got "x"`},
+		{"bench --json=x", `--json must be true or false, got "x"`},
+		{"bench --here nope", `there is no benchmark "nope"`},
+	} {
+		args := strings.Fields(test.args)
+		if strings.Contains(test.args, ";") {
+			args = strings.Split(test.args, ";")
+		}
+		t.Run(test.args, func(t *testing.T) {
+			c := heed(args...)
+			fail(t, c, 2, test.want)
+			if c.stdout != "" {
+				t.Errorf("standard output is %q, want none", c.stdout)
+			}
+		})
+	}
+	if left := folder(t, "."); len(left) > 0 {
+		t.Errorf("wrong calls made files: %q", left)
+	}
+}
+
+func TestNumbersOutOfRange(t *testing.T) {
+	t.Chdir(t.TempDir())
+	wrong := map[string][]string{
+		"dim": {"0", "-1", "16385"}, "heads": {"0", "-4", "1025"}, "layers": {"0", "-1", "129"}, "hidden": {"-1", "65537"},
+		"max-len": {"-1", "65537"}, "batch": {"0", "-1", "65537"}, "steps": {"0", "-1", "1073741825"},
+		"warm-up": {"-1", "1073741825"}, "decay": {"-1", "1073741825"}, "patience": {"-1", "1073741825"},
+		"epochs": {"-1", "1073741825"}, "validation": {"0", "-1", "16777217"}, "seed": {"-1", "18446744073709551616"},
+		"dropout": {"1", "-0.1", "2"}, "learning-rate": {"0", "-1", "11"}, "floor": {"-0.1", "1.1"},
+		"weight-decay": {"-1", "11"}, "clip": {"-1", "1e31"},
+	}
+	reals := []string{"dropout", "learning-rate", "floor", "weight-decay", "clip"}
+	for _, flag := range reals {
+		wrong[flag] = append(wrong[flag], "NaN", "Inf", "-Inf", "1e999")
+	}
+	for flag, values := range wrong {
+		for _, v := range append(values, "x", "", "99999999999999999999999999999999", "1.5.2", "0x") {
+			t.Run(flag+"="+v, func(t *testing.T) {
+				fail(t, heed("train", "--"+flag+"="+v), 2, "--"+flag+" must be ")
+			})
+		}
+	}
+	newTrain().Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Value.Type() != "string" && wrong[f.Name] == nil {
+			t.Errorf("--%s isn't tested", f.Name)
+		}
+	})
+	if left := folder(t, "."); len(left) > 0 {
+		t.Errorf("wrong calls made files: %q", left)
+	}
+}
+
+func TestDefaultsAreRight(t *testing.T) {
+	for _, name := range taskNames() {
+		c := defaults(name)
+		if name == textTask {
+			c.Text = "x"
+		}
+		if err := c.check(); err != nil {
+			t.Errorf("the defaults of %s must be right: %v", name, err)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, test := range []struct {
+		args string
+		want []string
+	}{
+		{"", []string{"train", "eval", "predict", "bench"}},
+		{"--help", []string{"train", "eval", "predict", "bench"}},
+		{"help", []string{"train", "eval", "predict", "bench"}},
+		{"help train", []string{"--resume", "config.json, model.safetensors, history.jsonl and summary.json", "--help"}},
+		{"train --help", []string{"--task", "reverse, copy, sort, add, text", "--seed", "(default 0.003)"}},
+		{"eval -h", []string{"heed eval DIR", "--text"}},
+		{"predict --help", []string{"heed predict DIR INPUT...", "--"}},
+		{"bench --help", []string{"nanogpt", "gemm", "--json", "--procs"}},
+	} {
+		t.Run(test.args, func(t *testing.T) {
+			out := succeed(t, strings.Fields(test.args)...)
+			for _, w := range test.want {
+				if !strings.Contains(out, w) {
+					t.Errorf("the help has no %q:\n%s", w, out)
+				}
+			}
+		})
+	}
+}
+
+// failing is a writer to a full disk.
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestOutputThatCantBeWritten(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	succeed(t, small("--task=copy", "--out="+dir)...)
+	for _, args := range [][]string{{"eval", dir}, {"predict", dir, "abc"}} {
+		var stderr bytes.Buffer
+		code := run(t.Context(), args, failing{}, &stderr)
+		fail(t, called{code, "", stderr.String()}, 1, "no space left")
+	}
+	// The run folder is what heed train is for: a reader of its lines that went away doesn't end it.
+	other := filepath.Join(t.TempDir(), "run")
+	if code := run(t.Context(), small("--task=copy", "--out="+other), failing{}, io.Discard); code != 0 {
+		t.Errorf("heed train without a reader: status %d, want 0", code)
+	}
+	sameRun(t, other, dir)
+}
+
+func TestBench(t *testing.T) {
+	t.Setenv(asCommand, "1") // it measures in processes of its own
+	var m measurement
+	out := succeed(t, "bench", "--json", "gemm-64")
+	d := json.NewDecoder(strings.NewReader(out))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&m); err != nil {
+		t.Fatalf("%q: %v", out, err)
+	}
+	if m.Config != "gemm-64" || !(m.MinMS > 0) || m.MedianMS < m.MinMS || !(m.GFLOPS > 0) || math.IsInf(m.GFLOPS, 0) {
+		t.Errorf("measured %+v, want times and GFLOP/s above 0", m)
+	}
+	if strings.Count(out, "\n") != 1 {
+		t.Errorf("%q isn't one line", out)
+	}
+	table := succeed(t, "bench", "--procs=1", "gemm-64")
+	if lines := strings.Split(strings.TrimSpace(table), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[0], "config") || !strings.HasPrefix(lines[1], "gemm-64") {
+		t.Errorf("bench prints %q, want a heading and a line", table)
+	}
+}
+
+func TestShell(t *testing.T) {
+	for s, want := range map[string]string{
+		"runs/copy-2": "runs/copy-2", "": "''", "a b": "'a b'", "c'd": `'c'\''d'`, "27+35": "27+35", "$x": "'$x'", "~": "'~'", "größer": "größer", "a\nb": "'a\nb'",
+	} {
+		if got := shell(s); got != want {
+			t.Errorf("shell(%q) is %s, want %s", s, got, want)
+		}
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package main
+
+// peakRSS isn't known here.
+func peakRSS() float64 { return 0 }

@@ -1,0 +1,355 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/train"
+)
+
+// readRun is a run's summary and history.
+func readRun(t *testing.T, dir string) (summary, []train.Epoch) {
+	t.Helper()
+	var s summary
+	d := json.NewDecoder(strings.NewReader(read(t, filepath.Join(dir, summaryFile))))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		t.Fatalf("%s: %v", summaryFile, err)
+	}
+	return s, readHistory(t, dir)
+}
+
+func readHistory(t *testing.T, dir string) []train.Epoch {
+	t.Helper()
+	var history []train.Epoch
+	for line := range strings.Lines(read(t, filepath.Join(dir, historyFile))) {
+		var e train.Epoch
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%s: %q: %v", historyFile, line, err)
+		}
+		history = append(history, e)
+	}
+	return history
+}
+
+func TestTrainEvalPredict(t *testing.T) {
+	for _, task := range taskNames() {
+		t.Run(task, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "run")
+			args := small("--task="+task, "--out="+dir, "--seed=18446744073709551615")
+			if task == textTask {
+				args = append(args, "--max-len=16", "--text="+foxText(t))
+			}
+			out := succeed(t, args...)
+
+			s, history := readRun(t, dir)
+			if s.Task != task || s.Seed != math.MaxUint64 || s.Epochs != 3 || len(history) != 3 || s.StoppedEarly || s.Params < 1000 {
+				t.Errorf("the summary is %+v with %d epochs of history", s, len(history))
+			}
+			var lines string
+			best := history[0]
+			for i, e := range history {
+				lines += fmt.Sprintf("Epoch %d: Train=%.3f, Val=%.3f\n", i, e.TrainLoss, e.ValLoss)
+				if e.ValLoss < best.ValLoss {
+					best = e
+				}
+			}
+			if !strings.Contains(out, lines) {
+				t.Errorf("heed train printed %q, want %q in it", out, lines)
+			}
+			if s.BestEpoch != best.Epoch || s.ValLoss != best.ValLoss || s.TrainLoss != best.TrainLoss {
+				t.Errorf("the summary is %+v, the best epoch %+v", s, best)
+			}
+			var raw map[string]any
+			if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, summaryFile))), &raw); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"task", "seed", "epochs", "best_epoch", "stopped_early", "train_loss", "val_loss", "val_accuracy", "seconds", "params"} {
+				if _, ok := raw[name]; !ok {
+					t.Errorf("summary.json has no %s", name)
+				}
+			}
+			if files := folder(t, dir); len(files) != 4 {
+				t.Errorf("the run folder holds %d files, want 4", len(files))
+			}
+
+			e, err := openRun(dir, "", true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.close()
+			score, err := e.evaluate(t.Context())
+			if err != nil || score.loss != s.ValLoss || score.accuracy() != s.ValAccuracy {
+				t.Errorf("evaluation gives %+v, %v; the summary is %+v", score, err, s)
+			}
+			want := fmt.Sprintf("Val=%.6f, accuracy %.4f (", s.ValLoss, s.ValAccuracy)
+			if got := succeed(t, "eval", dir); !strings.HasPrefix(got, want) || !strings.Contains(out, "Best epoch "+fmt.Sprint(s.BestEpoch)+": "+got) {
+				t.Errorf("heed eval prints %q, want it to begin with %q, and heed train to have printed the same: %q", got, want, out)
+			}
+
+			// The line that heed train ends with says what to try.
+			try := regexp.MustCompile(`Try: heed predict (\S+) (.*)\n$`).FindStringSubmatch(out)
+			if try == nil {
+				t.Fatalf("heed train doesn't end with what to try: %q", out)
+			}
+			input := strings.Trim(try[2], "'")
+			first := succeed(t, "predict", try[1], input)
+			if strings.Count(first, "\n") != 1 {
+				t.Errorf("heed predict prints %q, want a line", first)
+			}
+			if twice := succeed(t, "predict", dir, "--", input, input); twice != first+first {
+				t.Errorf("heed predict prints %q for two inputs, want %q twice", twice, first)
+			}
+		})
+	}
+}
+
+func TestLearnsToCopy(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	succeed(t, "train", "--task=copy", "--steps=60", "--epochs=3", "--out="+dir)
+	if got := succeed(t, "predict", dir, "gorgonia", "a", "zyxwvutsrq"); got != "gorgonia\na\nzyxwvutsrq\n" {
+		t.Errorf("it predicts %q, want a copy", got)
+	}
+	if s, _ := readRun(t, dir); s.ValAccuracy < 0.9 {
+		t.Errorf("accuracy %v, want at least 0.9", s.ValAccuracy)
+	}
+}
+
+func TestStopsEarly(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	// Without clipping, and this fast, it soon gets worse.
+	out := succeed(t, small("--task=copy", "--epochs=50", "--patience=2", "--learning-rate=3", "--warm-up=0", "--clip=0", "--out="+dir)...)
+	s, history := readRun(t, dir)
+	if !s.StoppedEarly || s.Epochs != s.BestEpoch+3 || len(history) != s.Epochs {
+		t.Fatalf("the summary is %+v, want a stop after 2 epochs without improvement", s)
+	}
+	if want := fmt.Sprintf("Early stopping at epoch %d\n", s.Epochs-1); !strings.Contains(out, want) {
+		t.Errorf("heed train printed %q, want %q in it", out, want)
+	}
+	if s.ValLoss != history[s.BestEpoch].ValLoss {
+		t.Errorf("the summary has loss %v, the best epoch %v", s.ValLoss, history[s.BestEpoch].ValLoss)
+	}
+	want := fmt.Sprintf("Val=%.6f, ", s.ValLoss)
+	if got := succeed(t, "eval", dir); !strings.HasPrefix(got, want) {
+		t.Errorf("heed eval prints %q, want the best epoch's %q", got, want)
+	}
+}
+
+func TestSeedsDecide(t *testing.T) {
+	base := t.TempDir()
+	for _, name := range []string{"a", "b", "c"} {
+		procs := runtime.GOMAXPROCS(0)
+		if name == "b" {
+			runtime.GOMAXPROCS(1) // nor does the number of processors matter
+		}
+		seed := "--seed=5"
+		if name == "c" {
+			seed = "--seed=6"
+		}
+		succeed(t, small("--task=sort", "--dropout=0.2", seed, "--out="+filepath.Join(base, name))...)
+		runtime.GOMAXPROCS(procs)
+	}
+	sameRun(t, filepath.Join(base, "b"), filepath.Join(base, "a"))
+	if read(t, filepath.Join(base, "a", weightsFile)) == read(t, filepath.Join(base, "c", weightsFile)) {
+		t.Error("another seed gives the same weights")
+	}
+}
+
+func TestDefaultFolders(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for range 3 {
+		succeed(t, small("--task=copy")...)
+	}
+	for _, dir := range []string{"runs/copy", "runs/copy-2", "runs/copy-3"} {
+		if got := succeed(t, "eval", dir); !strings.HasPrefix(got, "Val=") {
+			t.Errorf("heed eval %s prints %q", dir, got)
+		}
+	}
+	sameRun(t, "runs/copy-3", "runs/copy")
+
+	// Those who look for a folder at one time get one each.
+	const n = 8
+	got := make(chan string, n)
+	for range n {
+		go func() {
+			dir, err := newFolder("", "add")
+			if err != nil {
+				t.Error(err)
+			}
+			got <- dir
+		}()
+	}
+	seen := map[string]bool{}
+	for range n {
+		seen[<-got] = true
+	}
+	if len(seen) != n {
+		t.Errorf("%d calls got %d folders: %v", n, len(seen), seen)
+	}
+}
+
+func TestFoldersThatWontDo(t *testing.T) {
+	base := t.TempDir()
+	write(t, filepath.Join(base, "file"), "keep me")
+	done := filepath.Join(base, "done")
+	succeed(t, small("--task=copy", "--out="+done)...)
+	before := folder(t, done)
+	half := filepath.Join(base, "half") // a run without its configuration
+	if err := os.CopyFS(half, os.DirFS(done)); err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(filepath.Join(half, configFile))
+	empty := filepath.Join(base, "empty")
+	os.Mkdir(empty, 0o777)
+
+	for _, test := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"a file in the way", small("--out=" + base + "/file"), []string{"file can't be made a run folder"}},
+		{"a file on the way", small("--out=" + base + "/file/sub"), []string{"sub can't be made a run folder"}},
+		{"a run", small("--out=" + done), []string{"holds a run already", "--out", "--resume " + done}},
+		{"a run without config.json", small("--out=" + half), []string{"holds a run already", weightsFile}},
+		{"resume a finished run", []string{"train", "--resume=" + done}, []string{"finished", "nothing to resume"}},
+		{"resume an empty folder", []string{"train", "--resume=" + empty}, []string{"isn't a run folder", configFile}},
+		{"resume no folder", []string{"train", "--resume=" + base + "/none"}, []string{"isn't a run folder"}},
+		{"resume a file", []string{"train", "--resume=" + base + "/file"}, []string{"isn't a run folder"}},
+		{"eval an empty folder", []string{"eval", empty}, []string{"isn't a run folder", "heed train makes one"}},
+		{"eval no folder", []string{"eval", base + "/none"}, []string{"isn't a run folder"}},
+		{"eval a file", []string{"eval", base + "/file"}, []string{"isn't a run folder"}},
+		{"predict without a folder", []string{"predict", base + "/none", "abc"}, []string{"isn't a run folder"}},
+	} {
+		t.Run(test.name, func(t *testing.T) { fail(t, heed(test.args...), 1, test.want...) })
+	}
+	fail(t, heed("eval", done, "--text=x"), 2, "--text is for a text model")
+	if after := folder(t, done); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Error("the finished run has changed")
+	}
+	if read(t, filepath.Join(base, "file")) != "keep me" {
+		t.Error("the file in the way has changed")
+	}
+
+	t.Run("read-only", func(t *testing.T) {
+		ro := filepath.Join(base, "ro")
+		os.Mkdir(ro, 0o555)
+		if f, err := os.Create(filepath.Join(ro, "x")); err == nil {
+			f.Close()
+			t.Skip("this user may write anywhere")
+		}
+		fail(t, heed(small("--out="+ro)...), 1, "ro", "permission denied")
+		fail(t, heed(small("--out="+ro+"/sub")...), 1, "ro", "permission denied")
+	})
+	t.Run("runs is a file", func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		write(t, "runs", "")
+		fail(t, heed(small()...), 1, "no folder for the run can be made", "--out")
+	})
+}
+
+func TestInputs(t *testing.T) {
+	base := t.TempDir()
+	word, sum := filepath.Join(base, "word"), filepath.Join(base, "sum")
+	succeed(t, small("--task=reverse", "--out="+word)...)
+	succeed(t, small("--task=add", "--out="+sum)...)
+	for _, test := range []struct{ dir, input, want string }{
+		{word, "", "the source is empty, want 1 to 10"},
+		{word, "abcdefghijk", "at most 10 symbols, got 11"},
+		{word, "ABC", "symbol 'A' at position 0"},
+		{word, "ab c", "symbol ' ' at position 2"},
+		{word, "a\xff", "UTF-8"},
+		{word, "größe", "symbol 'ö' at position 2"},
+		{word, "-abc", "symbol '-' at position 0"},
+		{word, "a\nb", `'\n'`},
+		{sum, "1+2+3", "1+2+3"},
+		{sum, "1+", "1+"},
+		{sum, "+1", "+1"},
+		{sum, "12", "12"},
+		{sum, "100+1", "100+1"},
+		{sum, "1-2", "'-'"},
+		{sum, "-1+2", "'-'"},
+		{sum, " 1+2", "' '"},
+	} {
+		t.Run(test.input, func(t *testing.T) {
+			right := "abc"
+			if test.dir == sum {
+				right = "1+2"
+			}
+			c := heed("predict", test.dir, "--", right, test.input)
+			fail(t, c, 2, test.want)
+			if c.stdout != "" {
+				t.Errorf("it printed %q, want nothing when an input is wrong", c.stdout)
+			}
+		})
+	}
+	if got := strings.Count(succeed(t, "predict", sum, "1+2", "01+02", "99+99"), "\n"); got != 3 {
+		t.Errorf("three sums have %d lines", got)
+	}
+}
+
+// Weights that aren't this model's, or aren't whole, are an error that names the file.
+func TestDamagedWeights(t *testing.T) {
+	base := t.TempDir()
+	dir, other := filepath.Join(base, "run"), filepath.Join(base, "other")
+	succeed(t, small("--task=copy", "--out="+dir)...)
+	succeed(t, small("--task=copy", "--dim=8", "--out="+other)...)
+	path := filepath.Join(dir, weightsFile)
+	good := read(t, path)
+
+	one := bytes.Clone([]byte(good))
+	copy(one[len(one)-4:], "\x00\x00\xc0\x7f") // NaN
+	for name, content := range map[string]string{
+		"empty":            "",
+		"7 bytes":          good[:7],
+		"header cut":       good[:100],
+		"half":             good[:len(good)/2],
+		"a byte short":     good[:len(good)-1],
+		"a byte more":      good + "x",
+		"another model's":  read(t, filepath.Join(other, weightsFile)),
+		"an endless start": "\xff\xff\xff\xff\xff\xff\xff\x7f" + good[8:],
+		"not safetensors":  strings.Repeat("x", len(good)),
+		"NaN":              string(one),
+	} {
+		t.Run(name, func(t *testing.T) {
+			write(t, path, content)
+			fail(t, heed("eval", dir), 1, weightsFile)
+			fail(t, heed("predict", dir, "abc"), 1, weightsFile)
+		})
+	}
+	os.Remove(path)
+	fail(t, heed("eval", dir), 1, "has no weights", "heed train --resume "+dir)
+	fail(t, heed("predict", dir, "abc"), 1, "has no weights", "heed train --resume "+dir)
+	succeed(t, "train", "--resume="+dir) // as that says
+	if read(t, path) != good {
+		t.Error("resuming gave other weights")
+	}
+}
+
+func TestDivergence(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	// Decay by more than the weights have: each step makes them larger, once warmed up so far.
+	c := heed("train", "--task=copy", "--dim=16", "--steps=20", "--epochs=20", "--learning-rate=10", "--weight-decay=10", "--warm-up=1000", "--out="+dir)
+	fail(t, c, 1, "lower learning rate")
+	if !strings.Contains(c.stdout, "Epoch 0: ") {
+		t.Fatalf("it diverged in its first epoch: %q", c.stdout)
+	}
+	history := readHistory(t, dir)
+	best := slices.MinFunc(history, func(a, b train.Epoch) int { return cmp.Compare(a.ValLoss, b.ValLoss) })
+	if got, want := succeed(t, "eval", dir), fmt.Sprintf("Val=%.6f,", best.ValLoss); !strings.HasPrefix(got, want) {
+		t.Errorf("the weights kept give %q, want the best epoch's %s", got, want)
+	}
+	again := heed("train", "--resume="+dir)
+	if again.code != 1 || again.stderr != c.stderr {
+		t.Errorf("resumed, it ends with %d, %q; want the same as before, %q", again.code, again.stderr, c.stderr)
+	}
+}

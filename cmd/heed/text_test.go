@@ -1,0 +1,114 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// foxText is a text file of 50 lines.
+func foxText(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fox.txt")
+	write(t, path, strings.Repeat("The quick brown fox jumps over the lazy dog, isn't that so?\n", 50))
+	return path
+}
+
+func TestTextsThatWontDo(t *testing.T) {
+	base := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(base, name)
+		write(t, path, content)
+		return path
+	}
+	for _, test := range []struct{ name, path, want string }{
+		{"missing", filepath.Join(base, "none"), "no such file"},
+		{"directory", base, "is a directory"},
+		{"empty", file("empty", ""), "is empty"},
+		{"no UTF-8", file("latin1", strings.Repeat("gr\xf6\xdfer ", 1000)), "not UTF-8: the byte at offset 2"},
+		{"cut in a character", file("cut", strings.Repeat("a", 5000)+"\xe2\x82"), "offset 5000"},
+		{"short", file("short", "To be, or not to be"), "19 characters"},
+		{"a character", file("one", "x"), "1 characters"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			out := filepath.Join(base, "out")
+			fail(t, heed(small("--task=text", "--text="+test.path, "--out="+out)...), 1, test.want)
+			if _, err := os.Stat(out); err == nil {
+				t.Error("there is a run folder all the same")
+			}
+		})
+	}
+	fail(t, heed(small("--task=text", "--text="+foxText(t), "--max-len=3000")...), 1, "too few for windows of length 3000", "--max-len")
+}
+
+func TestTextThatChanges(t *testing.T) {
+	path := foxText(t)
+	dir := filepath.Join(t.TempDir(), "run")
+	succeed(t, small("--task=text", "--max-len=16", "--text="+path, "--out="+dir)...)
+	score, answer := succeed(t, "eval", dir), succeed(t, "predict", dir, "The quick")
+	text := read(t, path)
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere.txt")
+	write(t, elsewhere, text)
+
+	// One more line, then another letter in place of one, then a character that the model doesn't know.
+	for _, changed := range []string{text + "The dog.\n", text[:len(text)-2] + "x\n", text + "§\n"} {
+		write(t, path, changed)
+		fail(t, heed("eval", dir), 1, "has changed since the run began", "--text")
+	}
+	fail(t, heed("eval", dir, "--text="+path), 1, "symbol '§'")
+	if got := succeed(t, "eval", dir, "--text="+elsewhere); got != score {
+		t.Errorf("of the text elsewhere, heed eval prints %q, want %q", got, score)
+	}
+	write(t, path, strings.ToLower(text[1:])+text)
+	if got := succeed(t, "eval", dir, "--text="+path); got == score {
+		t.Errorf("of another text, heed eval prints the same: %q", got)
+	}
+
+	os.Remove(path)
+	fail(t, heed("eval", dir), 1, "no such file", "--text FILE")
+	fail(t, heed("eval", dir, "--text="+path), 1, "no such file")
+	if got := succeed(t, "predict", dir, "The quick"); got != answer {
+		t.Errorf("without the text, heed predict prints %q, want %q", got, answer)
+	}
+}
+
+// A run that is resumed on another text would be another run.
+func TestResumeWithAnotherText(t *testing.T) {
+	path := foxText(t)
+	dir := filepath.Join(t.TempDir(), "run")
+	c := heedContext(cancelled(t, 15), small("--task=text", "--max-len=16", "--text="+path, "--out="+dir)...)
+	fail(t, c, 1, "interrupted")
+	text := read(t, path)
+	write(t, path, text+"The fox.\n")
+	fail(t, heed("train", "--resume="+dir), 1, "has changed since the run began")
+	write(t, path, text)
+	succeed(t, "train", "--resume="+dir)
+}
+
+func TestTextInputs(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	succeed(t, small("--task=text", "--max-len=8", "--steps=2", "--text="+foxText(t), "--out="+dir)...)
+	fail(t, heed("predict", dir, ""), 2, "the input is empty")
+	fail(t, heed("predict", dir, "fox", "f§x"), 2, "symbol '§' at position 1")
+	fail(t, heed("predict", dir, "f\xffx"), 2, "UTF-8")
+	fail(t, heed("predict", dir, "--", "-"), 2, "symbol '-'")
+	// Of an input longer than the context, the end counts.
+	if got := succeed(t, "predict", dir, "quick brown fox", "rown fox"); len(got) < 4 || got[:len(got)/2] != got[len(got)/2:] {
+		t.Errorf("heed predict prints %q, want the same twice", got)
+	}
+}
+
+// Every answer is a line, whatever the character.
+func TestTextAnswersAreLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lines.txt")
+	write(t, path, strings.Repeat("\n", 2000)+"x\ty")
+	dir := filepath.Join(t.TempDir(), "run")
+	out := succeed(t, small("--task=text", "--max-len=8", "--steps=40", "--learning-rate=0.03", "--text="+path, "--out="+dir)...)
+	if !strings.HasSuffix(out, " TEXT\n") {
+		t.Errorf("heed train printed %q, want an example of what can be typed", out)
+	}
+	if got := succeed(t, "predict", dir, "\n\n\n"); got != `\n`+"\n" {
+		t.Errorf("heed predict prints %q, want \\n in a line", got)
+	}
+}
