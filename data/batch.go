@@ -21,9 +21,11 @@ type Batch struct {
 }
 
 // Counted is the number of targets that count, those that aren't Ignore: the weight of this batch in a mean over many.
-func (b *Batch) Counted() int {
+func (b *Batch) Counted() int { return counted(b.Targets) }
+
+func counted(targets []int) int {
 	n := 0
-	for _, target := range b.Targets {
+	for _, target := range targets {
 		if target != Ignore {
 			n++
 		}
@@ -33,21 +35,32 @@ func (b *Batch) Counted() int {
 
 // newBatch is a batch of padding alone.
 func newBatch(size, length, pad int) (Batch, error) {
-	if size < 1 || length < 1 {
-		return Batch{}, fmt.Errorf("a batch needs at least one row and one position, got a size of %d and a length of %d", size, length)
+	if err := checkSize(size, length); err != nil {
+		return Batch{}, err
 	}
-	if length > math.MaxInt32/size {
-		return Batch{}, fmt.Errorf("a batch holds at most %d ids, got a size of %d and a length of %d", math.MaxInt32, size, length)
-	}
-	b := Batch{
-		Inputs:  make([]int, size*length),
-		Targets: make([]int, size*length),
+	return Batch{
+		Inputs:  filled(size*length, pad),
+		Targets: filled(size*length, Ignore),
 		Lengths: make([]int, size),
 		Size:    size,
 		Len:     length,
+	}, nil
+}
+
+func checkSize(size, length int) error {
+	if size < 1 || length < 1 {
+		return fmt.Errorf("a batch needs at least one row and one position, got a size of %d and a length of %d", size, length)
 	}
-	for i := range b.Inputs {
-		b.Inputs[i], b.Targets[i] = pad, Ignore
+	if length > math.MaxInt32/size {
+		return fmt.Errorf("a batch holds at most %d ids, got a size of %d and a length of %d", math.MaxInt32, size, length)
 	}
-	return b, nil
+	return nil
+}
+
+func filled(n, value int) []int {
+	values := make([]int, n)
+	for i := range values {
+		values[i] = value
+	}
+	return values
 }

@@ -1,9 +1,9 @@
 // Package data holds what models learn from: toy tasks over strings, text of any length, and the batches of token ids
 // that both become. It knows no graph and no tensor; everything is a slice of int.
 //
-// A Task is a rule from a source string to its answer: reverse, copy, sort or add. A Split draws sources of a task for
-// training and for validation, never one for both, and a Labeler turns sources into a Batch for a model that labels
-// every position.
+// A Task is a rule from a source string to its answer: reverse, copy, sort, add or dates. A Split draws sources of a task
+// for training and for validation, never one for both. A Labeler turns sources into a Batch for a model that labels
+// every position, a Translator into Pairs for one that reads a source and writes an answer of any length.
 //
 // A Text is the characters of a UTF-8 file, which stays on disk: its first nine tenths train, the rest validates, in
 // windows where each character is the target of the one before.

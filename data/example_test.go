@@ -90,6 +90,35 @@ func ExampleLabeler() {
 	// [1 0 26 27 27] [0 1 26 -1 -1] ab
 }
 
+func ExampleTranslator() {
+	task, err := data.Named("dates", 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	translator, err := data.NewTranslator(task)
+	if err != nil {
+		log.Fatal(err)
+	}
+	pairs, err := translator.Batch([]string{"Thursday, March 7, 2024", "7.3.24"}, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for r := range pairs.Size {
+		source, err := translator.Answer(pairs.Sources[r*pairs.SourceLen:][:pairs.SourceLen])
+		if err != nil {
+			log.Fatal(err)
+		}
+		answer, err := translator.Answer(pairs.Targets[r*pairs.TargetLen:][:pairs.TargetLen])
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(source, "→", answer)
+	}
+	// Output:
+	// thursday, march 7, 2024 → 2024-03-07
+	// 7.3.24 → 2024-03-07
+}
+
 func ExampleVocab() {
 	vocab, err := data.NewVocab("deh")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 )
 
 // Labeler turns the sources of a task into batches for a model that labels every position, and the labels back into
-// answers.
+// answers. No answer may be longer than its source: see Translator for those that may.
 //
 // A row's input is the symbols of the source, then the end token. Its targets are the symbols of the answer, then the end
 // token at every position left up to that of the input's end. What follows is padding: the pad token, with targets Ignore.
@@ -26,10 +26,13 @@ type Labeler struct {
 	vocab *Vocab
 }
 
-// NewLabeler is the labeler of a task that Named made.
+// NewLabeler is the labeler of a task that Named made. A task whose answers may be longer than their sources is an error.
 func NewLabeler(task Task) (*Labeler, error) {
 	if task.vocab == nil {
 		return nil, fmt.Errorf("no task to label: make one with Named")
+	}
+	if task.longer {
+		return nil, fmt.Errorf("task %s: a Labeler writes an answer over its source, but the answers of %[1]s may be longer: use a Translator", task.Name)
 	}
 	return &Labeler{task: task, vocab: task.vocab}, nil
 }

@@ -25,7 +25,7 @@ func wordTask(rule func(word string) string) func(maxLen int) (Task, error) {
 			return Task{}, fmt.Errorf("the longest source may have 1 to %d symbols (0: the default, %d), got %d", longestWord, defaultMaxLen, maxLen)
 		}
 		return Task{
-			Alphabet: letters, MaxLen: maxLen,
+			Alphabet: letters, MaxLen: maxLen, MaxAnswer: maxLen,
 			sample: func(rng *rand.Rand) string { return word(rng, maxLen) },
 			answer: func(source string) (string, error) { return rule(source), nil },
 		}, nil
@@ -58,7 +58,7 @@ func addTask(maxLen int) (Task, error) {
 		return Task{}, fmt.Errorf("the longest source has %d symbols, which can't be changed to %d", longestSum, maxLen)
 	}
 	return Task{
-		Alphabet: "0123456789+", MaxLen: longestSum,
+		Alphabet: "0123456789+", MaxLen: longestSum, MaxAnswer: len("198"),
 		sample: func(rng *rand.Rand) string {
 			return strconv.Itoa(rng.IntN(100)) + "+" + strconv.Itoa(rng.IntN(100))
 		},

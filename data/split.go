@@ -7,7 +7,7 @@ import (
 
 // Split draws a task's sources for training and for validation. No source is ever drawn for both: one source in eight
 // is held out, chosen by a seeded hash of the source that is the same on every machine. Validation has only those,
-// training has only the others.
+// training has only the others. Of dates it is one day in eight, in whichever format: no day is ever drawn for both.
 //
 // An eighth leaves room for 1,000 validation sources in the smallest default task: of the 10,000 sources of add, about
 // 1,250 are held out.
@@ -25,8 +25,8 @@ const (
 	drawsASource  = 64
 )
 
-// NewSplit is the split of a task that a seed decides, with so many distinct validation sources, from 1 to 1,048,576. It
-// is an error if a bounded number of draws finds fewer that are held out: the error says how many, which for short
+// NewSplit is the split of a task that a seed decides, with so many distinct validation sources (of dates: sources of
+// distinct days), from 1 to 1,048,576. It is an error if a bounded number of draws finds fewer that are held out: the error says how many, which for short
 // sources is all there are.
 func NewSplit(task Task, seed uint64, validation int) (*Split, error) {
 	if task.vocab == nil {
@@ -41,11 +41,11 @@ func NewSplit(task Task, seed uint64, validation int) (*Split, error) {
 	trains := false
 	for range extraDraws + drawsASource*validation {
 		source := task.Sample(rng)
-		switch {
-		case !s.HeldOut(source):
+		switch key := task.keyOf(source); {
+		case !s.heldOut(key):
 			trains = true
-		case len(s.validation) < validation && !seen[source]:
-			seen[source] = true
+		case len(s.validation) < validation && !seen[key]:
+			seen[key] = true
 			s.validation = append(s.validation, source)
 		}
 		if trains && len(s.validation) == validation {
@@ -60,7 +60,9 @@ func NewSplit(task Task, seed uint64, validation int) (*Split, error) {
 }
 
 // HeldOut says whether a source is kept from training. Any string may be asked about.
-func (s *Split) HeldOut(source string) bool { return hash(s.seed, source)>>61 == 0 }
+func (s *Split) HeldOut(source string) bool { return s.heldOut(s.task.keyOf(source)) }
+
+func (s *Split) heldOut(key string) bool { return hash(s.seed, key)>>61 == 0 }
 
 // Validation is the validation sources, distinct, in the order they were drawn in. The slice is the caller's.
 func (s *Split) Validation() []string { return slices.Clone(s.validation) }

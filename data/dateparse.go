@@ -1,0 +1,165 @@
+package data
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// isoDate is the answer to a source of the task dates: the date that it writes in one of dateFormats, as 2024-03-07.
+func isoDate(source string) (string, error) {
+	for _, format := range dateFormats {
+		if w, ok := readDate(format, lower(source)); ok {
+			date, err := w.date()
+			if err != nil {
+				return "", err
+			}
+			return date.Format(time.DateOnly), nil
+		}
+	}
+	return "", fmt.Errorf("%q isn't a date that is read: write it as one of %s", source, dateExamples)
+}
+
+// A writtenDate is what the fields of a source hold, whether or not there is such a date. Those that the format doesn't
+// have are zero.
+type writtenDate struct {
+	weekday, monthName string
+	year, month, day   int
+	shortYear          bool   // the year has two digits
+	suffix             string // of a day that is an ordinal
+}
+
+// readDate reads a source, in small letters, that a format describes.
+func readDate(format, source string) (w writtenDate, ok bool) {
+	for i := 0; i < len(format); i++ {
+		n := 0
+		if format[i] == '%' {
+			i++
+			n = w.read(format[i], source)
+		} else if source != "" && source[0] == format[i] {
+			n = 1
+		}
+		if n == 0 {
+			return w, false
+		}
+		source = source[n:]
+	}
+	return w, source == ""
+}
+
+// read reads one field at the start of a source, and returns how long it is; 0 if there is none.
+func (w *writtenDate) read(field byte, source string) int {
+	digits := func(to *int, least, most int) int {
+		n := prefix(source, most, isDigit)
+		if n < least {
+			return 0
+		}
+		*to, _ = strconv.Atoi(source[:n]) // at most four digits
+		return n
+	}
+	word := func(to *string) int {
+		n := prefix(source, len(source), isLetter)
+		*to = source[:n]
+		return n
+	}
+	switch field {
+	case 'A':
+		return word(&w.weekday)
+	case 'B':
+		return word(&w.monthName)
+	case 'm':
+		return digits(&w.month, 1, 2)
+	case 'M':
+		return digits(&w.month, 2, 2)
+	case 'd':
+		return digits(&w.day, 1, 2)
+	case 'D':
+		return digits(&w.day, 2, 2)
+	case 'o':
+		n := digits(&w.day, 1, 2)
+		suffix := prefix(source[n:], 2, isLetter)
+		if n == 0 || suffix < 2 {
+			return 0
+		}
+		w.suffix = source[n:][:suffix]
+		return n + suffix
+	case 'y':
+		if prefix(source, 4, isDigit) == 2 {
+			w.shortYear = true
+			return digits(&w.year, 2, 2)
+		}
+	}
+	return digits(&w.year, 4, 4)
+}
+
+// date is the date, if there is one.
+func (w writtenDate) date() (none time.Time, err error) {
+	year, month := w.year, w.month
+	if w.shortYear {
+		if year += 1900; year < firstYear {
+			year += 100
+		}
+	}
+	if year < firstYear || year > lastYear {
+		return none, fmt.Errorf("the years are those from %d to %d, got %d", firstYear, lastYear, year)
+	}
+	if w.monthName != "" {
+		if month = nameIndex(w.monthName, 12, func(i int) string { return time.Month(i).String() }); month == 0 {
+			return none, fmt.Errorf("there is no month %q: write its English name or the first three letters of it", w.monthName)
+		}
+	}
+	if month < 1 || month > 12 {
+		return none, fmt.Errorf("there is no month %d: with dots the day is first (7.3.2024), with slashes the month (3/7/2024)", month)
+	}
+	date := time.Date(year, time.Month(month), w.day, 0, 0, 0, 0, time.UTC)
+	if date.Day() != w.day {
+		return none, fmt.Errorf("there is no day %d in %v %d", w.day, time.Month(month), year)
+	}
+	if w.suffix != "" && w.suffix != ordinal(w.day) {
+		return none, fmt.Errorf("the day must be %d%s, got %d%s", w.day, ordinal(w.day), w.day, w.suffix)
+	}
+	if w.weekday == "" {
+		return date, nil
+	}
+	weekday := nameIndex(w.weekday, 7, func(i int) string { return time.Weekday(i % 7).String() })
+	if weekday == 0 {
+		return none, fmt.Errorf("there is no day of the week %q: write its English name or the first three letters of it", w.weekday)
+	}
+	if got, want := time.Weekday(weekday%7), date.Weekday(); got != want {
+		return none, fmt.Errorf("%s is a %v, not a %v", date.Format(time.DateOnly), want, got)
+	}
+	return date, nil
+}
+
+// nameIndex is which of the names 1 to n a word in small letters is, or the first three letters of; 0 if it is none.
+func nameIndex(word string, n int, name func(i int) string) int {
+	for i := 1; i <= n; i++ {
+		if s := lower(name(i)); word == s || word == s[:3] {
+			return i
+		}
+	}
+	return 0
+}
+
+// prefix is how many bytes at the start of s, at most most, are of a kind.
+func prefix(s string, most int, kind func(c byte) bool) int {
+	n := 0
+	for n < len(s) && n < most && kind(s[n]) {
+		n++
+	}
+	return n
+}
+
+func isLetter(c byte) bool { return 'a' <= c && c <= 'z' }
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+
+// lower is s with the letters A to Z as small ones, and all else as it is.
+func lower(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}

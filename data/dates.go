@@ -1,0 +1,144 @@
+package data
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// Dates go from the first day of firstYear to the last of lastYear. That is a hundred years, so that two digits tell a
+// year: 50 to 99 are of the 1900s, 00 to 49 of the 2000s.
+const (
+	firstYear = 1950
+	lastYear  = 2049
+
+	longestDate = len("Wednesday, September 30, 2024")
+)
+
+// dateFormats are the ways to write a date, and the only ones that are read. Capital and small letters are the same.
+//
+//	%A  the day of the week: its name or the first three letters of it
+//	%B  the month: its name or the first three letters of it
+//	%Y  the year, four digits       %y  the year, two or four digits
+//	%m  the month, one or two       %M  the month, two digits
+//	%d  the day, one or two         %D  the day, two digits
+//	%o  the day as an ordinal, such as 1st or 22nd
+var dateFormats = [...]string{
+	"%B %d, %Y",        // March 7, 2024
+	"%B %d %Y",         // march 7 2024
+	"%d %B %Y",         // 7 Mar 2024
+	"%A, %B %d, %Y",    // Thursday, March 7, 2024
+	"%A, %d %B %Y",     // Thu, 7 March 2024
+	"%A %d %B %Y",      // Thu 7 Mar 2024
+	"%B %o, %Y",        // March 7th, 2024
+	"%o %B %Y",         // 7th March 2024
+	"%o of %B %Y",      // 7th of March 2024
+	"the %o of %B, %Y", // the 7th of March, 2024
+	"%d-%B-%y",         // 7-mar-24
+	"%d.%m.%y",         // 7.3.2024: with dots the day is first
+	"%m/%d/%y",         // 3/7/2024: with slashes the month is first
+	"%Y-%M-%D",         // 2024-03-07
+	"%Y/%M/%D",         // 2024/03/07
+	"%Y%M%D",           // 20240307
+}
+
+const dateExamples = "March 7, 2024; Thu, 7 Mar 2024; the 7th of March, 2024; 7-Mar-24; 7.3.2024 (day first); 3/7/2024 (month first); 20240307"
+
+// datesTask makes the task of dates.
+func datesTask(maxLen int) (Task, error) {
+	if maxLen != 0 && maxLen != longestDate {
+		return Task{}, fmt.Errorf("the longest source has %d symbols, which can't be changed to %d", longestDate, maxLen)
+	}
+	return Task{
+		Alphabet: letters + "0123456789 ,./-", MaxLen: longestDate, MaxAnswer: len(time.DateOnly),
+		sample: func(rng *rand.Rand) string { return writeDate(rng, randomDate(rng)) },
+		answer: isoDate,
+		key:    isoDate,
+		fold:   lower,
+		longer: true,
+	}, nil
+}
+
+// randomDate is any day of the years there are, each as likely as another.
+func randomDate(rng *rand.Rand) time.Time {
+	first := time.Date(firstYear, time.January, 1, 0, 0, 0, 0, time.UTC)
+	end := time.Date(lastYear+1, time.January, 1, 0, 0, 0, 0, time.UTC)
+	return first.AddDate(0, 0, rng.IntN(int(end.Sub(first).Hours()/24)))
+}
+
+// writeDate writes a date in a random format: with or without abbreviations and leading zeros, and at times in small or
+// capital letters alone.
+func writeDate(rng *rand.Rand, date time.Time) string {
+	source := formatDate(dateFormats[rng.IntN(len(dateFormats))], date, rng.IntN(2) == 0, rng.IntN(2) == 0)
+	switch rng.IntN(4) {
+	case 0:
+		return lower(source)
+	case 1:
+		return strings.ToUpper(source)
+	}
+	return source
+}
+
+// formatDate writes a date in a format: with names and a year cut short or not, and with leading zeros or not.
+func formatDate(format string, date time.Time, short, padded bool) string {
+	var s strings.Builder
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' {
+			s.WriteByte(format[i])
+			continue
+		}
+		i++
+		s.WriteString(formatField(format[i], date, short, padded))
+	}
+	return s.String()
+}
+
+// formatField writes one of a format's fields.
+func formatField(field byte, date time.Time, short, padded bool) string {
+	number := func(long bool, n int) string {
+		if long {
+			return fmt.Sprintf("%02d", n)
+		}
+		return fmt.Sprint(n)
+	}
+	name := func(s string) string {
+		if short {
+			return s[:3]
+		}
+		return s
+	}
+	switch field {
+	case 'A':
+		return name(date.Weekday().String())
+	case 'B':
+		return name(date.Month().String())
+	case 'y':
+		if short {
+			return number(true, date.Year()%100)
+		}
+		return fmt.Sprint(date.Year())
+	case 'm', 'M':
+		return number(padded || field == 'M', int(date.Month()))
+	case 'd', 'D':
+		return number(padded || field == 'D', date.Day())
+	case 'o':
+		return fmt.Sprint(date.Day(), ordinal(date.Day()))
+	}
+	return fmt.Sprint(date.Year())
+}
+
+// ordinal is what follows a number from 1 to 31 where it counts.
+func ordinal(n int) string {
+	if n < 11 || n > 13 {
+		switch n % 10 {
+		case 1:
+			return "st"
+		case 2:
+			return "nd"
+		case 3:
+			return "rd"
+		}
+	}
+	return "th"
+}

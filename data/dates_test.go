@@ -1,0 +1,286 @@
+package data
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDates(t *testing.T) {
+	task := named(t, "dates", 0)
+	if task.MaxLen != 29 || task.MaxAnswer != 10 {
+		t.Errorf("sources of up to %d symbols, answers of up to %d", task.MaxLen, task.MaxAnswer)
+	}
+	for source, want := range map[string]string{
+		"March 7, 2024":                 "2024-03-07",
+		"Mar 7, 2024":                   "2024-03-07",
+		"march 07, 2024":                "2024-03-07",
+		"mar 7 2024":                    "2024-03-07",
+		"mArCh 7th, 2024":               "2024-03-07",
+		"7 March 2024":                  "2024-03-07",
+		"7th March 2024":                "2024-03-07",
+		"7TH OF MARCH 2024":             "2024-03-07",
+		"the 7th of March, 2024":        "2024-03-07",
+		"Thursday, March 7, 2024":       "2024-03-07",
+		"Thu, 7 Mar 2024":               "2024-03-07",
+		"THU 7 MAR 2024":                "2024-03-07",
+		"7-Mar-24":                      "2024-03-07",
+		"07-march-2024":                 "2024-03-07",
+		"7.3.2024":                      "2024-03-07",
+		"07.03.24":                      "2024-03-07",
+		"3/7/2024":                      "2024-03-07",
+		"03/07/24":                      "2024-03-07",
+		"2024-03-07":                    "2024-03-07",
+		"2024/03/07":                    "2024-03-07",
+		"20240307":                      "2024-03-07",
+		"Wednesday, September 30, 2026": "2026-09-30",
+		"1.2.49":                        "2049-02-01",
+		"1.2.50":                        "1950-02-01",
+		"12/31/99":                      "1999-12-31",
+		"1-jan-00":                      "2000-01-01",
+		"29 Feb 2000":                   "2000-02-29",
+		"29.2.52":                       "1952-02-29",
+		"May 1st, 1999":                 "1999-05-01",
+		"2nd may 1999":                  "1999-05-02",
+		"the 3rd of may, 1999":          "1999-05-03",
+		"11th of may 1999":              "1999-05-11",
+		"22nd of may 1999":              "1999-05-22",
+		"Sun 2 Jan 2000":                "2000-01-02",
+	} {
+		if got, err := task.Answer(source); err != nil || got != want {
+			t.Errorf("%q is %q, %v; want %s", source, got, err, want)
+		}
+	}
+}
+
+func TestDatesErrors(t *testing.T) {
+	task := named(t, "dates", 0)
+	const unread = "isn't a date that is read: write it as one of March 7, 2024"
+	for source, want := range map[string]string{
+		"":                                       "task dates: the source is empty",
+		"February 30, 2024":                      "there is no day 30 in February 2024",
+		"29 Feb 2023":                            "there is no day 29 in February 2023",
+		"31.4.2024":                              "there is no day 31 in April 2024",
+		"0.4.2024":                               "there is no day 0 in April 2024",
+		"20240432":                               "there is no day 32 in April 2024",
+		"3/32/2024":                              "there is no day 32 in March 2024",
+		"13/7/2024":                              "there is no month 13: with dots the day is first (7.3.2024), with slashes the month (3/7/2024)",
+		"7.13.2024":                              "there is no month 13",
+		"2024-00-07":                             "there is no month 0",
+		"7 Brumaire 2024":                        `there is no month "brumaire"`,
+		"7 Ma 2024":                              `there is no month "ma"`,
+		"7 Sept 2024":                            `there is no month "sept"`,
+		"Friday, March 7, 2024":                  "2024-03-07 is a Thursday, not a Friday",
+		"Someday, March 7, 2024":                 `there is no day of the week "someday"`,
+		"7st March 2024":                         "the day must be 7th, got 7st",
+		"11st March 2024":                        "the day must be 11th, got 11st",
+		"21th March 2024":                        "the day must be 21st, got 21th",
+		"March 7, 1949":                          "the years are those from 1950 to 2049, got 1949",
+		"20500101":                               "got 2050",
+		"March 7, 24":                            unread,
+		"March 7":                                unread,
+		"March 7,  2024":                         unread,
+		" March 7, 2024":                         unread,
+		"March 7, 2024 ":                         unread,
+		"March 7, 20240":                         unread,
+		"March 007, 2024":                        unread,
+		"2024-3-7":                               unread,
+		"7.3.024":                                unread,
+		"7.3.202":                                unread,
+		"7t March 2024":                          unread,
+		"the 7 of March, 2024":                   unread,
+		"7.3/2024":                               unread,
+		"2024":                                   unread,
+		"yesterday":                              unread,
+		"7 März 2024":                            "symbol 'ä' at position 3",
+		"7\tMarch 2024":                          `symbol '\t' at position 1`,
+		"March 7, 2024, at noon!":                "symbol '!'",
+		"March \xff":                             "not UTF-8: the byte at offset 6",
+		"\u212aMar":                              "symbol '\u212a'", // the Kelvin sign, whose small letter is a k
+		"Wednesday, September 30th, 2026, or so": "at most 29 symbols, got 38",
+	} {
+		_, err := task.Answer(source)
+		wantError(t, err, "task dates: ", want)
+	}
+	_, err := Named("dates", 10)
+	wantError(t, err, "task dates: the longest source has 29 symbols, which can't be changed to 10")
+	if _, err := Named("dates", 29); err != nil {
+		t.Error(err)
+	}
+}
+
+// Samples are of every format, fit, and have the answer that they were made from.
+func TestSampleDates(t *testing.T) {
+	task := named(t, "dates", 0)
+	rng := rand.New(rand.NewPCG(1, 2))
+	days := make(map[string]bool)
+	formats := make(map[string]int)
+	longest, samples := 0, 40_000
+	for range samples {
+		source := task.Sample(rng)
+		answer, err := task.Answer(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := time.Parse(time.DateOnly, answer); err != nil || !onlyOf(lower(source)+answer, task.Alphabet) {
+			t.Fatalf("%q is %q, %v", source, answer, err)
+		}
+		days[answer] = true
+		longest = max(longest, len(source))
+		for _, format := range dateFormats {
+			if _, ok := readDate(format, lower(source)); ok {
+				formats[format]++
+			}
+		}
+	}
+	for _, format := range dateFormats {
+		if got, want := formats[format], samples/len(dateFormats); got < want*9/10 || got > want*11/10 {
+			t.Errorf("format %s: %d of %d samples, want about %d", format, got, samples, want)
+		}
+	}
+	if longest != task.MaxLen {
+		t.Errorf("the longest sample has %d symbols, want %d", longest, task.MaxLen)
+	}
+	if len(days) < 20_000 {
+		t.Errorf("%d different days", len(days))
+	}
+}
+
+// Days of all the years there are can be written in every format and read again, and no source is of two formats.
+func TestDatesRoundTrip(t *testing.T) {
+	step := 5
+	if testing.Short() {
+		step = 31
+	}
+	end := time.Date(lastYear+1, time.January, 1, 0, 0, 0, 0, time.UTC)
+	for date := time.Date(firstYear, time.January, 1, 0, 0, 0, 0, time.UTC); date.Before(end); date = date.AddDate(0, 0, step) {
+		for i, format := range dateFormats {
+			source := formatDate(format, date, i%2 == 0, date.Day()%2 == 0)
+			want := date.Format(time.DateOnly)
+			if got, err := isoDate(source); err != nil || got != want {
+				t.Fatalf("%q is %q, %v; want %s", source, got, err, want)
+			}
+			for _, other := range dateFormats {
+				if _, ok := readDate(other, lower(source)); ok != (other == format) {
+					t.Fatalf("format %s reads %q, of format %s: %t", other, source, format, ok)
+				}
+			}
+		}
+	}
+}
+
+// No day trains and validates, in whichever format.
+func TestSplitOfDates(t *testing.T) {
+	task := named(t, "dates", 0)
+	s := newSplit(t, "dates", 0, 1, 1000)
+	day := func(source string) string {
+		answer, err := task.Answer(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	validation := make(map[string]bool)
+	for _, source := range s.Validation() {
+		validation[day(source)] = true
+	}
+	if len(validation) != 1000 {
+		t.Errorf("%d validation days, want 1,000", len(validation))
+	}
+	for step := range 200 {
+		for _, source := range s.Train(0, step, 64) {
+			if validation[day(source)] || s.HeldOut(source) || s.HeldOut(strings.ToUpper(source)) {
+				t.Fatalf("%q trains and validates", source)
+			}
+		}
+	}
+	held := 0
+	for i := range 3000 {
+		date := time.Date(firstYear, time.January, 1+12*i, 0, 0, 0, 0, time.UTC)
+		out := s.HeldOut(date.Format(time.DateOnly))
+		for _, format := range dateFormats {
+			if source := formatDate(format, date, i%2 == 0, i%3 == 0); s.HeldOut(source) != out {
+				t.Fatalf("%q is held out: %t; in ISO 8601: %t", source, !out, out)
+			}
+		}
+		if out {
+			held++
+		}
+	}
+	if held < 300 || held > 450 {
+		t.Errorf("%d of 3,000 days are held out, want about 375", held)
+	}
+	if s.HeldOut("no date") != (hash(1, "no date")>>61 == 0) {
+		t.Error("what isn't a date doesn't go by itself")
+	}
+}
+
+func TestTooManyDates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws more than a million dates")
+	}
+	_, err := NewSplit(named(t, "dates", 0), 1, 6000)
+	wantError(t, err, "6000 validation sources wanted, but found only 4")
+}
+
+func TestNoLabelerForDates(t *testing.T) {
+	_, err := NewLabeler(named(t, "dates", 0))
+	wantError(t, err, "task dates: a Labeler writes an answer over its source, but the answers of dates may be longer: use a Translator")
+	for _, name := range TaskNames() {
+		newLabeler(t, name, 0)
+	}
+}
+
+func FuzzDates(f *testing.F) {
+	for _, s := range []string{"March 7, 2024", "7-mar-24", "31.2.2000", "the 1st of may, 1999", "20240230", "Sun 2 jan 2000", "", "7//3", "\xff"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, source string) {
+		task := named(t, "dates", 0)
+		answer, err := task.Answer(source)
+		if err != nil {
+			return
+		}
+		date, err := time.Parse(time.DateOnly, answer)
+		if err != nil || date.Year() < firstYear || date.Year() > lastYear {
+			t.Fatalf("%q is %q, %v", source, answer, err)
+		}
+		for _, same := range []string{strings.ToUpper(source), lower(source), answer} {
+			if got, err := task.Answer(same); got != answer || err != nil {
+				t.Fatalf("%q is %s, but %q is %q, %v", source, answer, same, got, err)
+			}
+		}
+		// It is one of the few ways in which the formats write that day.
+		var written []string
+		for _, format := range dateFormats {
+			for i := range 4 {
+				written = append(written, lower(formatDate(format, date, i&1 != 0, i&2 != 0)))
+			}
+		}
+		if !writtenAs(lower(source), written) {
+			t.Fatalf("%q is %s, but no format writes it so: %s", source, answer, fmt.Sprint(written))
+		}
+	})
+}
+
+// writtenAs is whether a source is one of those written, but for what its parts have of leading zeros and abbreviations.
+func writtenAs(source string, written []string) bool {
+	short := func(s string) string {
+		var out []string
+		for _, word := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" ,./-", r) }) {
+			if word = strings.TrimPrefix(word, "0"); word[0] > '9' {
+				word = word[:min(3, len(word))]
+			}
+			out = append(out, word)
+		}
+		return fmt.Sprint(out)
+	}
+	for _, s := range written {
+		if short(s) == short(source) {
+			return true
+		}
+	}
+	return false
+}
