@@ -25,6 +25,9 @@ type BlockConfig struct {
 	// or an element of a sub-layer's output.
 	Dropout float64
 
+	Rotary *Rotary // turns the queries and keys of self-attention by their positions; nil for none
+	QKNorm bool    // normalises queries and keys: see MultiHeadConfig
+
 	// Cross gives a DecoderBlock attention to an encoder's output.
 	Cross bool
 
@@ -93,7 +96,7 @@ func NewDecoderBlock(p *Params, c BlockConfig) (*DecoderBlock, error) {
 		return nil, err
 	}
 	if c.Cross {
-		if d.Cross, err = NewMultiHeadAttention(p.Scope("cross"), c.attention()); err != nil {
+		if d.Cross, err = NewMultiHeadAttention(p.Scope("cross"), c.cross()); err != nil {
 			return nil, err
 		}
 		if d.NormCross, err = newNorm(p.Scope("normcross"), c.Dim, c.RMSNorm); err != nil {
@@ -133,7 +136,14 @@ func (d *DecoderBlock) Forward(b *Build, x, memory *G.Node, self, cross Mask) (*
 }
 
 func (c BlockConfig) attention() MultiHeadConfig {
-	return MultiHeadConfig{Dim: c.Dim, Heads: c.Heads, Dropout: c.Dropout, Init: c.Init}
+	return MultiHeadConfig{Dim: c.Dim, Heads: c.Heads, Rotary: c.Rotary, QKNorm: c.QKNorm, Dropout: c.Dropout, Init: c.Init}
+}
+
+// cross is attention without Rotary: positions of two sequences have no distance.
+func (c BlockConfig) cross() MultiHeadConfig {
+	m := c.attention()
+	m.Rotary = nil
+	return m
 }
 
 func (c BlockConfig) feedForward() FeedForwardConfig {

@@ -101,6 +101,9 @@ func (f *FeedForward) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no %v: use ReLU, GELU, GELUTanh or SiLU", f.Activation)
 	}
+	if f.Gate == nil && b != nil && b.Composed {
+		return chain(b, x, f.Up, f.Activation, f.Dropout, f.Down)
+	}
 	if f.Gate == nil {
 		hidden, err := f.Up.forward(b, x, op) // (…, Dim) -> (…, Hidden)
 		if err != nil {

@@ -46,12 +46,11 @@ func TestGradientsOfMultiHeadAttention(t *testing.T) {
 		q, kv := c.in("query", 2, 4), c.in("keys", 3, 4)
 		return c.node(a.Forward(c.b, q, kv, kv, layers.Mask{KeyLengths: c.ints("lengths", []int{2}, 1)}))
 	})
-	add("shared query and key weights", two, func(c *bench, a *layers.MultiHeadAttention) *G.Node {
-		a.Key.Weight = a.Query.Weight
+	add("one weight for queries and keys", layers.MultiHeadConfig{Dim: 4, Heads: 2, TieQueryKey: true}, func(c *bench, a *layers.MultiHeadAttention) *G.Node {
 		x := c.in("x", 2, 3, 4)
 		y := c.node(a.Forward(c.b, x, x, x, layers.Mask{}))
-		if n := len(c.b.Learnables()); n != 7 {
-			c.Errorf("%d learnables, want the 7 that are left when two of 8 are one", n)
+		if n := len(c.b.Learnables()); n != 6 {
+			c.Errorf("%d learnables, want weights and biases of query, value and output", n)
 		}
 		return y
 	})

@@ -12,7 +12,7 @@ import (
 // pre-norm blocks) and a linear head.
 type ModelConfig struct {
 	Vocab  int // number of different tokens, V
-	MaxLen int // longest sequence; 0 if Sinusoidal or NoPositions, which have none
+	MaxLen int // longest sequence; 0 if Sinusoidal, NoPositions or Rotary, which have none
 	Dim    int // width of the model, D
 	Heads  int
 	Layers int // number of blocks
@@ -27,6 +27,11 @@ type ModelConfig struct {
 	// Sinusoidal adds fixed waves for the positions, instead of rows that are learned.
 	Sinusoidal bool
 
+	// Rotary turns queries and keys by their positions, instead of adding something for the positions.
+	Rotary *Rotary
+
+	QKNorm bool // see BlockConfig
+
 	// NoPositions adds nothing for the positions: it leaves telling them apart to the mask, as with the bias of ALiBi.
 	NoPositions bool
 
@@ -36,12 +41,14 @@ type ModelConfig struct {
 
 	Init          Init // of every weight matrix; XavierUniform if nil
 	EmbeddingInit Init // of token embeddings and learned positions; Normal(1) if nil
+
+	table *Param // embeds the tokens, if there is one already
 }
 
 // trunk is what encoders and decoders share: everything but the blocks.
 type trunk struct {
 	Embedding *Embedding
-	Positions Positions // nil with NoPositions
+	Positions Positions // nil with NoPositions or Rotary
 	Norm      Norm      // after the last block; nil with PostNorm
 	Head      *Linear   // nil without a head
 
@@ -61,15 +68,17 @@ func newTrunk(p *Params, name string, c ModelConfig) (*trunk, error) {
 		return nil, fmt.Errorf("%s: Outputs can't be negative, got %d", t.name, c.Outputs)
 	}
 	var err error
-	if t.Embedding, err = NewEmbedding(p.Scope("embedding"), EmbeddingConfig{Vocab: c.Vocab, Dim: c.Dim, Init: c.EmbeddingInit}); err != nil {
+	if c.table != nil {
+		t.Embedding = &Embedding{Weight: c.table, name: p.Scope("embedding").scopeName("embedding")}
+	} else if t.Embedding, err = NewEmbedding(p.Scope("embedding"), EmbeddingConfig{Vocab: c.Vocab, Dim: c.Dim, Init: c.EmbeddingInit}); err != nil {
 		return nil, err
 	}
 	switch {
-	case c.Sinusoidal && c.NoPositions:
-		return nil, fmt.Errorf("%s: Sinusoidal and NoPositions exclude each other", t.name)
+	case c.Sinusoidal && (c.NoPositions || c.Rotary != nil):
+		return nil, fmt.Errorf("%s: Sinusoidal excludes NoPositions and Rotary", t.name)
 	case c.Sinusoidal:
 		t.Positions = SinusoidalPositions{}
-	case !c.NoPositions:
+	case !c.NoPositions && c.Rotary == nil:
 		if t.Positions, err = NewLearnedPositions(p.Scope("positions"), LearnedPositionsConfig{MaxLen: c.MaxLen, Dim: c.Dim, Init: c.EmbeddingInit}); err != nil {
 			return nil, err
 		}
@@ -87,7 +96,7 @@ func newTrunk(p *Params, name string, c ModelConfig) (*trunk, error) {
 
 func (c ModelConfig) block() BlockConfig {
 	return BlockConfig{
-		Dim: c.Dim, Heads: c.Heads, Hidden: c.Hidden, Activation: c.Activation, Gated: c.Gated, RMSNorm: c.RMSNorm,
+		Dim: c.Dim, Heads: c.Heads, Hidden: c.Hidden, Activation: c.Activation, Gated: c.Gated, RMSNorm: c.RMSNorm, Rotary: c.Rotary, QKNorm: c.QKNorm,
 		PostNorm: c.PostNorm, Dropout: c.Dropout, Init: c.Init,
 	}
 }

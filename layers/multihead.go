@@ -16,16 +16,18 @@ import (
 //	output = concat(head_1, …, head_H)·W_oᵀ + b_o
 //
 // Given one sequence three times it is self-attention; with keys and values from another one, cross-attention. The four
-// weights are parameters of their own, so that each has its gradient; two of them can be made one by assigning a Param,
-// as in a.Key.Weight = a.Query.Weight.
+// weights are parameters of their own, so that each has its gradient.
 type MultiHeadAttention struct {
 	Query, Key, Value *Linear // W_q (H·K, Dim), W_k (H·K, KeyInput), W_v (H·V, ValueInput)
 	Output            *Linear // W_o (Dim, H·V); nil with NoOutput
+
+	QueryNorm, KeyNorm *RMSNorm // (K); nil without QKNorm
 
 	heads   int
 	dropout float64
 	name    string
 	scope   string
+	rotary  *Rotary
 }
 
 // MultiHeadConfig describes a MultiHeadAttention.
@@ -37,6 +39,15 @@ type MultiHeadConfig struct {
 	ValueDim   int // width of a head's values, V; HeadDim if 0
 	KeyInput   int // width of the keys that Forward is given; Dim if 0
 	ValueInput int // width of the values that Forward is given; KeyInput if 0
+
+	// Rotary turns queries and keys by their positions; nil for none. It is copied.
+	Rotary *Rotary
+
+	// QKNorm normalises every head's queries and keys with RMSNorms of their own, before they are turned (Henry et al.,
+	// 2020; Dehghani et al., 2023): the parameters querynorm.weight and keynorm.weight.
+	QKNorm bool
+
+	TieQueryKey bool // W_k is W_q and b_k is b_q: Key is Query, one layer
 
 	NoBias   bool    // leave out b_q, b_k, b_v and b_o
 	NoOutput bool    // leave out W_o: the output is the heads side by side, of width H·V
@@ -75,7 +86,17 @@ func NewMultiHeadAttention(p *Params, c MultiHeadConfig) (*MultiHeadAttention, e
 	if err := positive(a.name, size{"HeadDim", c.HeadDim}, size{"ValueDim", c.ValueDim}, size{"KeyInput", c.KeyInput}, size{"ValueInput", c.ValueInput}); err != nil {
 		return nil, err
 	}
+	if c.TieQueryKey && c.KeyInput != c.Dim {
+		return nil, fmt.Errorf("%s: TieQueryKey needs keys of the queries' width, %d, got a KeyInput of %d", a.name, c.Dim, c.KeyInput)
+	}
 	a.heads = c.Heads
+	if c.Rotary != nil {
+		if err := c.Rotary.check(a.name, c.HeadDim); err != nil {
+			return nil, err
+		}
+		r := *c.Rotary
+		a.rotary = &r
+	}
 
 	parts := []struct {
 		to      **Linear
@@ -91,13 +112,25 @@ func NewMultiHeadAttention(p *Params, c MultiHeadConfig) (*MultiHeadAttention, e
 		parts = parts[:3]
 	}
 	for _, part := range parts {
+		if part.name == "key" && c.TieQueryKey {
+			a.Key = a.Query
+			continue
+		}
 		l, err := NewLinear(p.Scope(part.name), LinearConfig{In: part.in, Out: part.out, NoBias: c.NoBias, WeightInit: c.Init})
 		if err != nil {
 			return nil, err
 		}
 		*part.to = l
 	}
-	return a, nil
+	if !c.QKNorm {
+		return a, nil
+	}
+	var err error
+	if a.QueryNorm, err = NewRMSNorm(p.Scope("querynorm"), RMSNormConfig{Dim: c.HeadDim}); err != nil {
+		return nil, err
+	}
+	a.KeyNorm, err = NewRMSNorm(p.Scope("keynorm"), RMSNormConfig{Dim: c.HeadDim})
+	return a, err
 }
 
 // Forward attends from query, of shape (B, T, Dim), to key, (B, S, KeyInput), and value, (B, S, ValueInput), and returns
@@ -182,5 +215,25 @@ func (a *MultiHeadAttention) project(b *Build, query, key, value *G.Node, m Mask
 	if len(ks) != r || len(vs) != r || r == 3 && (qs[0] != ks[0] || ks[0] != vs[0]) || ks[r-2] != vs[r-2] {
 		return nil, nil, nil, fmt.Errorf("%s: query (B, T, D), key (B, S, D) and value (B, S, D) must agree in B and S, got %v, %v and %v", a.name, qs, ks, vs)
 	}
+	if q, err = a.place(b, q, a.QueryNorm); err != nil {
+		return nil, nil, nil, err
+	}
+	if k, err = a.place(b, k, a.KeyNorm); err != nil {
+		return nil, nil, nil, err
+	}
 	return q, k, v, m.check(a.name, query)
+}
+
+// place normalises queries or keys, of shape (B, T, H·K), and turns them by their positions, as configured.
+func (a *MultiHeadAttention) place(b *Build, x *G.Node, norm *RMSNorm) (*G.Node, error) {
+	var err error
+	if norm != nil {
+		if x, err = norm.ForwardHeads(b, x, a.heads); err != nil {
+			return nil, err
+		}
+	}
+	if a.rotary != nil {
+		return a.rotary.Forward(b, x, a.heads, nil)
+	}
+	return x, nil
 }

@@ -21,6 +21,7 @@ type fixture struct {
 	Config struct {
 		Bias, Causal, PostNorm      bool
 		Gated, RMSNorm, Interleaved bool
+		Shared, First               bool
 		Eps, Scale, Base            float64
 		Activation                  string
 		Dim, Heads, Key, Value      int

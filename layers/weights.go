@@ -99,7 +99,11 @@ func assign[T float32 | float64](s *paramSet, tensors []safetensors.Tensor) (err
 			return err
 		}
 	}
-	byName, err := s.match(tensors)
+	want := make([]slot, len(s.list))
+	for i, q := range s.list {
+		want[i] = slot{q.Name, q.Value.Shape()}
+	}
+	byName, err := match(want, tensors)
 	if err != nil {
 		return err
 	}
@@ -120,25 +124,35 @@ func assign[T float32 | float64](s *paramSet, tensors []safetensors.Tensor) (err
 	return nil
 }
 
-// match finds each parameter's tensor. It reports all that doesn't fit at once.
-func (s *paramSet) match(tensors []safetensors.Tensor) (map[string]safetensors.Tensor, error) {
+// A slot is what a tensor of a file has to fit.
+type slot struct {
+	name  string
+	shape tensor.Shape
+}
+
+// match finds each slot's tensor. It reports all that doesn't fit at once.
+func match(slots []slot, tensors []safetensors.Tensor) (map[string]safetensors.Tensor, error) {
 	var missing, unexpected, different []string
+	wanted := map[string]bool{}
+	for _, s := range slots {
+		wanted[s.name] = true
+	}
 	byName := map[string]safetensors.Tensor{}
 	for _, t := range tensors {
 		byName[t.Name] = t
-		if s.byName[t.Name] == nil {
+		if !wanted[t.Name] {
 			unexpected = append(unexpected, fmt.Sprintf("%.100q of shape %v", t.Name, tensor.Shape(t.Shape)))
 		}
 	}
-	for _, q := range s.list {
-		t, ok := byName[q.Name]
-		switch want := q.Value.Shape(); {
+	for _, s := range slots {
+		t, ok := byName[s.name]
+		switch {
 		case !ok:
-			missing = append(missing, fmt.Sprintf("%q of shape %v", q.Name, want))
-		case !slices.Equal(t.Shape, want):
-			different = append(different, fmt.Sprintf("%q must have shape %v, got %v", q.Name, want, tensor.Shape(t.Shape)))
+			missing = append(missing, fmt.Sprintf("%q of shape %v", s.name, s.shape))
+		case !slices.Equal(t.Shape, s.shape):
+			different = append(different, fmt.Sprintf("%q must have shape %v, got %v", s.name, s.shape, tensor.Shape(t.Shape)))
 		case t.Dtype() != "F32" && t.Dtype() != "F64":
-			different = append(different, fmt.Sprintf("%q must hold floating-point values, got %s", q.Name, t.Dtype()))
+			different = append(different, fmt.Sprintf("%q must hold floating-point values, got %s", s.name, t.Dtype()))
 		}
 	}
 	var parts []string

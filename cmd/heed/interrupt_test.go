@@ -61,7 +61,7 @@ func TestInterruptAndResume(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
 			c := heedContext(cancelled(t, steps), flags(dir)...)
-			fail(t, c, 1, "interrupted: heed train --resume "+dir)
+			fail(t, c, 1, "interrupted: heed train --resume "+shell(dir))
 			if _, err := os.Stat(filepath.Join(dir, summaryFile)); err == nil {
 				t.Error("the interrupted run has a summary")
 			}
@@ -110,7 +110,7 @@ func TestSignals(t *testing.T) {
 			}
 			cmd.Wait()
 			if code := cmd.ProcessState.ExitCode(); code != 0 { // 0: it was done before
-				fail(t, called{code, "", stderr.String()}, 1, "interrupted: heed train --resume "+dir)
+				fail(t, called{code, "", stderr.String()}, 1, "interrupted: heed train --resume "+shell(dir))
 				succeed(t, "train", "--resume="+dir)
 			}
 			sameRun(t, dir, want)
@@ -285,4 +285,24 @@ func TestDamagedCheckpoints(t *testing.T) {
 	if _, ok := files[".model.safetensors.tmp-123"]; ok || files["notes.txt"] != "mine" || len(files) != 5 {
 		t.Errorf("the folder holds %d files, want the run's four and notes.txt", len(files))
 	}
+}
+
+// Resuming writes the best weights again, should they be lost, though no epoch may improve on them any more.
+func TestResumeWithoutWeights(t *testing.T) {
+	base := t.TempDir()
+	flags := func(dir string) []string {
+		return small("--task=copy", "--epochs=50", "--patience=2", "--learning-rate=3", "--warm-up=0", "--clip=0", "--out="+dir)
+	}
+	want, dir := filepath.Join(base, "whole"), filepath.Join(base, "run")
+	succeed(t, flags(want)...)
+	s, _ := readRun(t, want)
+	if !s.StoppedEarly {
+		t.Fatalf("the summary is %+v, want an early stop", s)
+	}
+	fail(t, heedContext(cancelled(t, int64(12*(s.Epochs-1)+3)), flags(dir)...), 1, "interrupted") // in the last epoch
+	if err := os.Remove(filepath.Join(dir, weightsFile)); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, "train", "--resume="+dir)
+	sameRun(t, dir, want)
 }

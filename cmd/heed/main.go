@@ -122,7 +122,7 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(fo
 // shell is s as a shell takes it for one word.
 func shell(s string) string {
 	plain := func(r rune) bool {
-		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("./_-+=:,@%", r)
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("./_-+=:,@%"+string(os.PathSeparator), r)
 	}
 	if s != "" && strings.TrimFunc(s, plain) == "" {
 		return s

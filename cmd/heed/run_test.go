@@ -219,7 +219,7 @@ func TestFoldersThatWontDo(t *testing.T) {
 	}{
 		{"a file in the way", small("--out=" + base + "/file"), []string{"file can't be made a run folder"}},
 		{"a file on the way", small("--out=" + base + "/file/sub"), []string{"sub can't be made a run folder"}},
-		{"a run", small("--out=" + done), []string{"holds a run already", "--out", "--resume " + done}},
+		{"a run", small("--out=" + done), []string{"holds a run already", "--out", "--resume " + shell(done)}},
 		{"a run without config.json", small("--out=" + half), []string{"holds a run already", weightsFile}},
 		{"resume a finished run", []string{"train", "--resume=" + done}, []string{"finished", "nothing to resume"}},
 		{"resume an empty folder", []string{"train", "--resume=" + empty}, []string{"isn't a run folder", configFile}},
@@ -247,8 +247,8 @@ func TestFoldersThatWontDo(t *testing.T) {
 			f.Close()
 			t.Skip("this user may write anywhere")
 		}
-		fail(t, heed(small("--out="+ro)...), 1, "ro", "permission denied")
-		fail(t, heed(small("--out="+ro+"/sub")...), 1, "ro", "permission denied")
+		fail(t, heed(small("--out="+ro)...), 1, "ro")
+		fail(t, heed(small("--out="+ro+"/sub")...), 1, "ro")
 	})
 	t.Run("runs is a file", func(t *testing.T) {
 		t.Chdir(t.TempDir())
@@ -327,8 +327,8 @@ func TestDamagedWeights(t *testing.T) {
 		})
 	}
 	os.Remove(path)
-	fail(t, heed("eval", dir), 1, "has no weights", "heed train --resume "+dir)
-	fail(t, heed("predict", dir, "abc"), 1, "has no weights", "heed train --resume "+dir)
+	fail(t, heed("eval", dir), 1, "has no weights", "heed train --resume "+shell(dir))
+	fail(t, heed("predict", dir, "abc"), 1, "has no weights", "heed train --resume "+shell(dir))
 	succeed(t, "train", "--resume="+dir) // as that says
 	if read(t, path) != good {
 		t.Error("resuming gave other weights")

@@ -23,7 +23,7 @@ func TestTextsThatWontDo(t *testing.T) {
 		return path
 	}
 	for _, test := range []struct{ name, path, want string }{
-		{"missing", filepath.Join(base, "none"), "no such file"},
+		{"missing", filepath.Join(base, "none"), "give a UTF-8 text file that can be read"},
 		{"directory", base, "is a directory"},
 		{"empty", file("empty", ""), "is empty"},
 		{"no UTF-8", file("latin1", strings.Repeat("gr\xf6\xdfer ", 1000)), "not UTF-8: the byte at offset 2"},
@@ -66,8 +66,8 @@ func TestTextThatChanges(t *testing.T) {
 	}
 
 	os.Remove(path)
-	fail(t, heed("eval", dir), 1, "no such file", "--text FILE")
-	fail(t, heed("eval", dir, "--text="+path), 1, "no such file")
+	fail(t, heed("eval", dir), 1, "that can be read", "--text FILE")
+	fail(t, heed("eval", dir, "--text="+path), 1, "that can be read")
 	if got := succeed(t, "predict", dir, "The quick"); got != answer {
 		t.Errorf("without the text, heed predict prints %q, want %q", got, answer)
 	}

@@ -66,11 +66,11 @@ func attend() (*notebook.Stages, []string, error) {
 	}
 	a, err := layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{
 		Dim: d, HeadDim: dK, ValueDim: dV, Heads: 1, NoBias: true, NoOutput: true,
+		TieQueryKey: true, // one W for both
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	a.Key.Weight = a.Query.Weight // one Param in two places
 	if err := setTransposed(a.Query.Weight, notebook.Printed(printedWqk, d, dK)); err != nil {
 		return nil, nil, err
 	}

@@ -167,6 +167,7 @@ func (s *attentionScratch[F]) packed(to, rows []F, ld, n, k int) (panels []F, pa
 
 // attentionScratch is what a task needs of its own.
 type attentionScratch[F Float] struct {
+	vector       *vectorBody[F]
 	work         gemmWork[F]
 	tile         gemmTile[F]
 	edge         []F // a packed panel of a B whose last columns can't be read as they are
@@ -199,6 +200,7 @@ func attentionGet[F Float](pitch int) *attentionScratch[F] {
 		s = any(attentionPool64.Get()).(*attentionScratch[F])
 		any(s).(*attentionScratch[float64]).work.body = gemmBody64
 	}
+	s.vector = vectorOf[F]()
 	s.scores = grown(s.scores, attentionQueries*pitch)
 	return s
 }

@@ -78,7 +78,7 @@ func (r *attentionRows[F]) run(task int) {
 			a.shift[row], a.less[row] = a.lse[row], 0
 			if a.lse[row] == inf || a.dead != nil && a.dead[row] || allZero(g) {
 				a.shift[row] = inf
-			} else {
+			} else if !a.short() {
 				a.less[row] = dotOf(g, a.out.from(b, h, t))
 			}
 		}
@@ -150,7 +150,7 @@ func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, h, j0
 		s.gemm(m, n, a.Width, a.Scale, q, a.q.Row, 1, s.keys, 0, keyPanel, s.scores, pitch, false) // (m, K) x (n, K)ᵀ -> (m, n)
 		s.gemm(m, n, a.Value, 1, g, a.dout.Row, 1, s.values, 0, valuePanel, s.grads, pitch, false) // (m, V) x (n, V)ᵀ -> (m, n)
 		for i := range m {
-			a.scoreGrads(s.scores[i*pitch:][:n], s.grads[i*pitch:][:n], b, h, i0+i, j0)
+			s.scoreGrads(a, s.scores[i*pitch:][:n], s.grads[i*pitch:][:n], b, h, i0+i, j0)
 		}
 		s.gemm(n, a.Value, m, 1, s.scores, 1, pitch, g, a.dout.Row, 0, a.dv.from(b, h, j0), a.dv.Row, true)                // (m, n)ᵀ x (m, V) -> (n, V)
 		s.gemm(n, a.Width, m, a.Scale, s.grads, 1, pitch, q, a.q.Row, 0, a.dk.from(b, h, j0), a.dk.Row, true)              // (m, n)ᵀ x (m, K) -> (n, K)
@@ -159,7 +159,7 @@ func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, h, j0
 }
 
 // scoreGrads turns a row of scores into weights and, in grads, the gradients of the weights into those of the scores.
-func (a *Attention[F]) scoreGrads(scores, grads []F, b, h, t, j0 int) {
+func (s *attentionScratch[F]) scoreGrads(a *Attention[F], scores, grads []F, b, h, t, j0 int) {
 	row := a.row(b, h, t)
 	shift, less := a.shift[row], a.less[row]
 	if shift == F(math.Inf(-1)) {
@@ -168,23 +168,25 @@ func (a *Attention[F]) scoreGrads(scores, grads []F, b, h, t, j0 int) {
 		return
 	}
 	p := a.live(scores, b, h, t, j0)
-	clear(scores[len(p):])
-	clear(grads[len(p):])
-	expShift(p, p, shift)
 	g := grads[:len(p)]
-	if a.Mask.Allow == nil && a.Mask.Bias == nil {
+	switch {
+	case len(p) == 0:
+		clear(scores)
+	case a.short():
+		s.softmax(scores, p)
+		s.vector.softmaxGrad(g, p, g, len(p))
+	default:
+		s.vector.expShift(p, p, shift)
+		clear(scores[len(p):])
 		for j, w := range p {
-			g[j] = w * (g[j] - less)
-		}
-		return
-	}
-	for j, w := range p {
-		if w == 0 {
-			g[j] = 0 // a masked value may hold anything
-		} else {
-			g[j] = w * (g[j] - less)
+			if w == 0 {
+				g[j] = 0 // a masked value may hold anything
+			} else {
+				g[j] = w * (g[j] - less)
+			}
 		}
 	}
+	clear(grads[len(p):])
 	if a.dbias != nil {
 		at := broadcastRow(a.Mask.BiasShape, b, h, t) + j0
 		axpy(a.dbias[at:], 1, g)

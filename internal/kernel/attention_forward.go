@@ -3,7 +3,7 @@ package kernel
 import "math"
 
 // Forward sets out to the attention of the queries q to the keys k and values v, and lse, of B·H·T elements, to each
-// query's log-sum-exp of its scores: −Inf for a query that has no key, whose output is 0.
+// query's log-sum-exp of its scores, or what else Backward needs: −Inf for a query that has no key, whose output is 0.
 func (a *Attention[F]) Forward(q, k, v, out Rows[F], lse []F) {
 	a.attentionOperands = attentionOperands[F]{q: q, k: k, v: v, out: out, lse: lse}
 	if a.forward() {
@@ -72,29 +72,53 @@ func (a *Attention[F]) forwardRun(s *attentionScratch[F], b, h, t0, t1 int) {
 			}
 			s.gemm(m, n, a.Width, a.Scale, a.q.from(b, h, i0), a.q.Row, 1, s.keys, 0, panel, s.scores, pitch, false) // (m, K) x (n, K)ᵀ -> (m, n)
 			for i := range m {
-				out := a.out.from(b, h, i0+i)[:a.Value]
-				s.onlineSoftmax(a, s.scores[i*pitch:][:n], out, b, h, i0+i, j0, i0+i-t0)
+				scores := s.scores[i*pitch:][:n]
+				if a.short() {
+					a.lse[a.row(b, h, i0+i)] = s.softmax(scores, a.live(scores, b, h, i0+i, 0))
+				} else {
+					s.onlineSoftmax(a, scores, a.out.from(b, h, i0+i)[:a.Value], b, h, i0+i, j0, i0+i-t0)
+				}
 			}
 			s.gemm(m, a.Value, n, 1, s.scores, pitch, 1, a.v.from(b, h, j0), a.v.Row, 0, a.out.from(b, h, i0), a.out.Row, j0 > 0) // (m, n) x (n, V) -> (m, V)
 		}
 	}
-	for t := t0; t < t1; t++ {
+	for t := t0; t < t1 && (!a.short() || a.end(b, t1) == 0); t++ {
 		a.finish(a.out.from(b, h, t)[:a.Value], s.most[t-t0], s.sum[t-t0], a.row(b, h, t))
 	}
+}
+
+// short tells whether one tile has all keys. Then its weights are those of the whole row, and lse holds no more than the
+// largest score.
+func (a *Attention[F]) short() bool { return a.Mask.Shape[3] <= attentionKeys }
+
+// softmax turns the part of a row of scores that is seen into weights and the rest into zeros, and returns the largest
+// score: −Inf if there is none. The zeros come last: a vector that is read just after its end was cleared is late.
+func (s *attentionScratch[F]) softmax(scores, live []F) (most F) {
+	most = s.vector.softmax(live, live)
+	clear(scores[len(live):])
+	if finite(most) {
+		return most
+	}
+	if most == F(math.Inf(-1)) {
+		clear(live)
+		return most
+	}
+	for j, x := range live {
+		if live[j] = 0; x != F(math.Inf(-1)) && (most != most || x == most) {
+			live[j] = F(math.NaN()) // and it stays in this row
+		}
+	}
+	return most
 }
 
 // onlineSoftmax turns a row of scores, of query t with the keys from j0 on, into weights, relative to the largest score
 // of the row that was seen so far, and scales the output of the tiles before to that.
 func (s *attentionScratch[F]) onlineSoftmax(a *Attention[F], scores, out []F, b, h, t, j0, i int) {
 	live := a.live(scores, b, h, t, j0)
-	clear(scores[len(live):])
-	if len(live) == 0 {
-		return
-	}
 	old := s.most[i]
-	most := max(old, maxOf(live))
+	most := max(old, s.vector.maxOf(live))
 	if most == F(math.Inf(-1)) {
-		clear(live)
+		clear(scores)
 		return
 	}
 	if most != old {
@@ -105,7 +129,8 @@ func (s *attentionScratch[F]) onlineSoftmax(a *Attention[F], scores, out []F, b,
 			scale(out, shrink)
 		}
 	}
-	s.sum[i] += expShift(live, live, most)
+	s.sum[i] += s.vector.expShift(live, live, most)
+	clear(scores[len(live):])
 }
 
 // finish divides the output of a query by the sum of its weights.

@@ -1,0 +1,104 @@
+package ops
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// Pool is the mean of the first positions of every sequence: x of shape (B, T, D) or (T, D) gives (B, D) or (1, D).
+// Sequence b has lengths[b] valid positions, or T if lengths is nil; of those the first count, at most most of them.
+// Positions that don't count may hold anything, and get a gradient of zero; a sequence of length 0 gives zeros.
+func Pool(x, lengths *G.Node, most int) (*G.Node, error) {
+	const name = "pool"
+	if err := floatNode(name, "the input", x); err != nil {
+		return nil, err
+	}
+	s := x.Shape()
+	if len(s) == 2 {
+		s = append(tensor.Shape{1}, s...)
+	}
+	if len(s) != 3 {
+		return nil, fmt.Errorf("%s: the input must have shape (B, T, D) or (T, D), got %v", name, s)
+	}
+	if most < 1 {
+		return nil, fmt.Errorf("%s: at least 1 position must count, got %d", name, most)
+	}
+	if lengths != nil {
+		if lengths.Dtype() != tensor.Int {
+			return nil, fmt.Errorf("%s: the lengths must be int, got %v", name, lengths.Dtype())
+		}
+		if err := hasShape(name, "the lengths", lengths, s[0]); err != nil {
+			return nil, err
+		}
+	}
+	if x.Dtype() == tensor.Float32 {
+		return pool[float32](x, lengths, s, most)
+	}
+	return pool[float64](x, lengths, s, most)
+}
+
+func pool[F kernel.Float](x, lengths *G.Node, s tensor.Shape, most int) (*G.Node, error) {
+	batch, rows, width := s[0], s[1], s[2]
+	counts := make([]int, batch)
+	// count sets counts from the values after the first.
+	count := func(in []G.Value) error {
+		for b := range counts {
+			counts[b] = min(rows, most)
+		}
+		if lengths == nil {
+			return nil
+		}
+		valid, err := elements[int](in[1], batch)
+		if err != nil {
+			return err
+		}
+		for b, n := range valid {
+			if n < 0 || n > rows {
+				return fmt.Errorf("length %d of batch element %d isn't between 0 and the %d positions there are", n, b, rows)
+			}
+			counts[b] = min(n, most)
+		}
+		return nil
+	}
+	in := G.Nodes{x}
+	if lengths != nil {
+		in = append(in, lengths)
+	}
+	attrs := fmt.Sprintf("%v(%d,%t)", x.Shape(), most, lengths != nil)
+	o := newOp("pool"+attrs, tensor.Shape{batch, width}, func(out []F, in []G.Value) error {
+		x, err := elements[F](in[0], batch*rows*width)
+		if err != nil {
+			return err
+		}
+		if err := count(in); err != nil {
+			return err
+		}
+		kernel.MeanRows(out, x, counts, rows, width)
+		return nil
+	})
+	o.diff = make([]bool, len(in))
+	o.diff[0] = true
+	shape := x.Shape()
+	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		grads := make(G.Nodes, len(in))
+		dx := newOp("pool.dx"+attrs, shape, func(dx []F, in []G.Value) error {
+			g, err := elements[F](in[0], batch*width)
+			if err != nil {
+				return err
+			}
+			if err := count(in); err != nil {
+				return err
+			}
+			kernel.MeanRowsGrad(dx, g, counts, rows, width)
+			return nil
+		})
+		var err error
+		grads[0], err = dx.apply(append(G.Nodes{g}, in[1:]...)...)
+		return grads, err
+	}
+	return o.apply(in...)
+}

@@ -1,0 +1,41 @@
+package ops
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// Scale is x times a number, for x of rank 1 or more.
+func Scale(x *G.Node, by float64) (*G.Node, error) {
+	if err := floatNode("scale", "the input", x); err != nil {
+		return nil, err
+	}
+	if x.Dtype() == tensor.Float32 {
+		return scale[float32](x, by)
+	}
+	return scale[float64](x, by)
+}
+
+func scale[F kernel.Float](x *G.Node, by float64) (*G.Node, error) {
+	shape := x.Shape()
+	o := newOp(fmt.Sprintf("scale%v(%v)", shape, by), shape, func(y []F, in []G.Value) error {
+		x, err := elements[F](in[0], len(y))
+		if err != nil {
+			return err
+		}
+		for i, v := range x {
+			y[i] = v * F(by)
+		}
+		return nil
+	})
+	o.diff = []bool{true}
+	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		dx, err := scale[F](g, by)
+		return G.Nodes{dx}, err
+	}
+	return o.apply(x)
+}

@@ -1,0 +1,116 @@
+package layers_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+func newClassifier(t testing.TB, p *layers.Params, first bool) *layers.SequenceClassifier {
+	t.Helper()
+	return must[*layers.SequenceClassifier](t)(layers.NewSequenceClassifier(p, layers.SequenceClassifierConfig{
+		ModelConfig: layers.ModelConfig{Vocab: 7, MaxLen: 5, Dim: 4, Heads: 2, Layers: 1, Hidden: 5, Outputs: 3}, First: first,
+	}))
+}
+
+func TestGradientsOfSequenceClassifier(t *testing.T) {
+	var cases []gradientCase
+	for _, first := range []bool{false, true} {
+		for name, mask := range map[string]func(c *bench) layers.Mask{
+			"plain":   func(*bench) layers.Mask { return layers.Mask{} },
+			"lengths": func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.lengths(4, 0, 2)} },
+			"allow":   func(c *bench) layers.Mask { return layers.Mask{Allow: c.allow([]int{1}, 3, 1, 1, 4)} },
+		} {
+			cases = append(cases, gradientCase{fmt.Sprintf("%s, first %t", name, first), func(c *bench) *G.Node {
+				s := newClassifier(c, c.p, first)
+				y := c.node(s.Forward(c.b, c.ints("ids", []int{1, 4, 3, 3, 0, 0, 6, 1, 2, 5, 1, 1}, 3, 4), mask(c)))
+				return c.node(layers.CrossEntropy(y, c.ints("targets", []int{2, 0, 1}, 3)))
+			}})
+		}
+		cases = append(cases, gradientCase{fmt.Sprintf("without a batch axis, first %t", first), func(c *bench) *G.Node {
+			s := newClassifier(c, c.p, first)
+			return c.node(s.Forward(c.b, c.ints("ids", []int{1, 4, 3}, 3), layers.Mask{KeyLengths: c.lengths(2)}))
+		}})
+	}
+	checkGradients(t, cases)
+}
+
+func classifierSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	s := newClassifier(t, p, f.Config.First)
+	f.fill(t, p)
+	return one(node(t)(s.Forward(b, in["ids"], f.mask(in))))
+}
+
+func TestSequenceClassifierPyTorch(t *testing.T) {
+	for _, f := range load(t, "classifier") {
+		t.Run(f.Name+"/float64", func(t *testing.T) { compare(t, f, classifierSubject, tensor.Float64, 1e-10) })
+		t.Run(f.Name+"/float32", func(t *testing.T) { compare(t, f, classifierSubject, tensor.Float32, 1e-5) })
+	}
+}
+
+// TestSequenceClassifierPadding changes padding to other tokens and to one whose embedding is NaN or infinite: nothing
+// may change by a bit. A sequence that is all padding has the head's bias for logits.
+func TestSequenceClassifierPadding(t *testing.T) {
+	const poisoned = 3
+	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
+		for _, first := range []bool{false, true} {
+			run := func(t *testing.T, hidden int, value float64) [][]float64 {
+				p := must[*layers.Params](t)(layers.NewParams(dt, 5))
+				s := newClassifier(t, p, first)
+				bias := as(dt, dense([]float64{0.5, -1, 2}, 3))
+				if err := tensor.Copy(s.Head.Bias.Value, bias); err != nil {
+					t.Fatal(err)
+				}
+				setRow(s.Encoder.Embedding.Weight, poisoned, value)
+				c := &bench{T: t, g: G.NewGraph(), p: p, b: &layers.Build{Mode: layers.Training}, dt: dt}
+				h := hidden
+				ids := c.ints("ids", []int{1, 4, h, h, 2, 5, 6, 4, h, h, h, h}, 3, 4)
+				logits := c.node(s.Forward(c.b, ids, layers.Mask{KeyLengths: c.lengths(2, 4, 0)}))
+				loss := c.node(layers.CrossEntropy(logits, c.ints("targets", []int{2, 0, 1}, 3)))
+				got := read(t, append(G.Nodes{logits, loss}, gradients(t, loss, c.b.Learnables()...)...)...)
+				sameBits(t, "logits of an empty sequence", got[0][6:], []float64{0.5, -1, 2})
+				return got
+			}
+			t.Run(fmt.Sprintf("%v, first %t", dt, first), func(t *testing.T) {
+				want := run(t, 0, 1)
+				for _, value := range []float64{1, 1e6, math.NaN(), inf, -inf} {
+					for i, got := range run(t, poisoned, value) {
+						sameBits(t, fmt.Sprintf("with %v in padding: value %d", value, i), got, want[i])
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestSequenceClassifierErrors(t *testing.T) {
+	type config = layers.SequenceClassifierConfig
+	make := func(change func(c *config)) error {
+		c := config{ModelConfig: layers.ModelConfig{Vocab: 7, MaxLen: 5, Dim: 4, Heads: 2, Layers: 1, Outputs: 3}}
+		change(&c)
+		_, err := layers.NewSequenceClassifier(newParams(t).Scope("s"), c)
+		return err
+	}
+	c := newBench(t)
+	s := newClassifier(t, c.p.Scope("s"), false)
+	err := func(_ *G.Node, err error) error { return err }
+	ids := c.ints("ids", []int{1, 2, 3, 4}, 2, 2)
+	for _, tc := range []struct {
+		name string
+		err  error
+		want []string
+	}{
+		{"Outputs", make(func(c *config) { c.Outputs = 0 }), []string{"sequence classifier s", "Outputs", "at least 1"}},
+		{"Vocab", make(func(c *config) { c.Vocab = 0 }), []string{"encoder s.encoder", "Vocab"}},
+		{"nil", err(s.Forward(c.b, nil, layers.Mask{})), []string{"encoder s.encoder", "nil"}},
+		{"too long", err(s.Forward(c.b, c.ints("long", []int{1, 2, 3, 4, 5, 6}, 1, 6), layers.Mask{})), []string{"s.encoder.positions", "at most 5"}},
+		{"lengths' shape", err(s.Forward(c.b, ids, layers.Mask{KeyLengths: c.ints("three", []int{1, 1, 1}, 3)})), []string{"lengths", "(2)", "(3)"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
+	}
+}

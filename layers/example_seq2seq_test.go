@@ -1,0 +1,122 @@
+package layers_test
+
+import (
+	"fmt"
+	"strings"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// vectorOf is an input node of token ids.
+func vectorOf(g *G.ExprGraph, name string, ids ...int) *G.Node {
+	return G.NewVector(g, tensor.Int, G.WithName(name), G.WithShape(len(ids)), G.WithValue(
+		tensor.New(tensor.WithShape(len(ids)), tensor.WithBacking(ids))))
+}
+
+// An EncoderDecoder learns to say a sequence backwards. Token 6 starts a target, 7 ends it. The source is then encoded
+// once, and the answer written token by token, each in a graph of its own size.
+func ExampleEncoderDecoder() {
+	const start, end = 6, 7
+	params, err := layers.NewParams(tensor.Float64, 1)
+	check(err)
+	model, err := layers.NewEncoderDecoder(params, layers.EncoderDecoderConfig{
+		ModelConfig: layers.ModelConfig{Vocab: 8, MaxLen: 8, Dim: 16, Heads: 2, Layers: 1},
+	})
+	check(err)
+	source := []int{3, 1, 4, 5, 2}
+
+	g := G.NewGraph()
+	b := &layers.Build{Mode: layers.Training}
+	logits, err := model.Forward(b, vectorOf(g, "source", source...), vectorOf(g, "target", start, 2, 5, 4, 1, 3), layers.Mask{})
+	check(err)
+	loss, err := layers.CrossEntropy(logits, vectorOf(g, "next", 2, 5, 4, 1, 3, end))
+	check(err)
+	_, err = G.Grad(loss, b.Learnables()...)
+	check(err)
+	vm := G.NewTapeMachine(g, G.BindDualValues(b.Learnables()...))
+	defer vm.Close()
+	solver := G.NewAdamSolver(G.WithLearnRate(0.01))
+	for range 60 {
+		check(vm.RunAll())
+		check(solver.Step(G.NodesToValueGrads(b.Learnables())))
+		vm.Reset()
+	}
+
+	run := func(n *G.Node) []float64 {
+		var value G.Value
+		G.Read(n, &value)
+		vm := G.NewTapeMachine(n.Graph())
+		defer vm.Close()
+		check(vm.RunAll())
+		return append([]float64(nil), value.Data().([]float64)...)
+	}
+	memory, err := model.Encode(&layers.Build{}, vectorOf(G.NewGraph(), "source", source...), layers.Mask{}) // (S, Dim)
+	check(err)
+	encoded := tensor.New(tensor.WithShape(memory.Shape()...), tensor.WithBacking(run(memory)))
+	said := []int{start}
+	for said[len(said)-1] != end && len(said) < 8 {
+		g := G.NewGraph()
+		memory := G.NodeFromAny(g, encoded, G.WithName("memory"))
+		logits, err := model.Decode(&layers.Build{}, vectorOf(g, "target", said...), memory, layers.Mask{}) // (T, V)
+		check(err)
+		all := run(logits)
+		last, best := all[len(all)-8:], 0
+		for i, v := range last {
+			if v > last[best] {
+				best = i
+			}
+		}
+		said = append(said, best)
+	}
+	fmt.Println(said)
+	// Output: [6 2 5 4 1 3 7]
+}
+
+// Two sequences, one of them padded, each get the logits of three classes.
+func ExampleSequenceClassifier() {
+	params, err := layers.NewParams(tensor.Float32, 1)
+	check(err)
+	classifier, err := layers.NewSequenceClassifier(params, layers.SequenceClassifierConfig{
+		ModelConfig: layers.ModelConfig{Vocab: 100, MaxLen: 16, Dim: 32, Heads: 4, Layers: 2, Outputs: 3},
+	})
+	check(err)
+	g := G.NewGraph()
+	ids := G.NewMatrix(g, tensor.Int, G.WithName("ids"), G.WithShape(2, 4), G.WithValue(
+		tensor.New(tensor.WithShape(2, 4), tensor.WithBacking([]int{11, 12, 13, 14, 21, 22, 0, 0}))))
+	logits, err := classifier.Forward(&layers.Build{}, ids, layers.Mask{KeyLengths: vectorOf(g, "lengths", 4, 2)})
+	check(err)
+	fmt.Println(logits.Shape())
+	// Output: (2, 3)
+}
+
+// The weights of a PyTorch module, which keeps its embeddings beside an nn.TransformerEncoder.
+func ExampleParams_LoadPyTorch() {
+	params, err := layers.NewParams(tensor.Float32, 1)
+	check(err)
+	_, err = layers.NewSequenceClassifier(params, layers.SequenceClassifierConfig{
+		ModelConfig: layers.ModelConfig{Vocab: 7, MaxLen: 5, Dim: 4, Heads: 2, Layers: 1, Hidden: 5, Outputs: 3},
+	})
+	check(err)
+	rename := func(name string) string {
+		switch name {
+		case "encoder.embedding.weight": // an nn.Embedding
+			return "embedding.weight"
+		case "encoder.positions.weight": // an nn.Parameter
+			return "positions"
+		}
+		return name // such as encoder.layers.0.self_attn.in_proj_weight
+	}
+	_, err = params.LoadPyTorch("testdata/torch_classifier.safetensors", rename)
+	check(err)
+	fmt.Printf("%.3f\n", params.Get("head.bias").Value.Float32s())
+
+	_, err = params.LoadPyTorch("testdata/torch_classifier.safetensors", nil)
+	problem, _, _ := strings.Cut(err.Error(), ";")
+	fmt.Println(problem)
+	// Output:
+	// [-0.273 -0.541 0.666]
+	// testdata/torch_classifier.safetensors: the weights don't fit the model: missing: "encoder.embedding.weight" of shape (7, 4), "encoder.positions.weight" of shape (5, 4)
+}

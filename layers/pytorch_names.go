@@ -1,0 +1,129 @@
+package layers
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gorgonia.org/tensor"
+)
+
+// packed is a tensor of PyTorch's: one parameter, or several one after the other along the first axis.
+type packed struct {
+	name  string
+	parts []*Param
+}
+
+func (p packed) shape() tensor.Shape {
+	shape := p.parts[0].Value.Shape().Clone()
+	for _, q := range p.parts[1:] {
+		shape[0] += q.Value.Shape()[0]
+	}
+	return shape
+}
+
+// pyTorch is the set as PyTorch has it, by the rule of LoadPyTorch. It is an error if two tensors have one name.
+func (s *paramSet) pyTorch(rename func(name string) string) ([]packed, error) {
+	var all []packed
+	first := map[string]string{}
+	for _, q := range s.list {
+		name, parts := s.pyTorchTensor(q)
+		if len(parts) == 0 {
+			continue
+		}
+		theirs := name
+		if rename != nil {
+			theirs = rename(name)
+		}
+		if other, ok := first[theirs]; ok {
+			return nil, fmt.Errorf("tensors %q and %q would both be named %q: rename must tell them apart", other, name, theirs)
+		}
+		first[theirs] = name
+		all = append(all, packed{theirs, parts})
+	}
+	return all, nil
+}
+
+// pyTorchTensor is the tensor of PyTorch's that begins with a parameter; without parts if one begins with another.
+func (s *paramSet) pyTorchTensor(q *Param) (name string, parts []*Param) {
+	path := strings.Split(q.Name, ".")
+	if len(path) < 2 || !s.isAttention(path[:len(path)-2]) {
+		return s.pyTorchName(path), []*Param{q}
+	}
+	scope, part, kind := path[:len(path)-2], path[len(path)-2], path[len(path)-1]
+	in := func(name string) string { return join(s.pyTorchName(scope), name) }
+	var inputs []*Param
+	for _, part := range []string{"query", "key", "value"} {
+		if input := s.byName[join(join(scope...), part, kind)]; input != nil {
+			inputs = append(inputs, input)
+		}
+	}
+	switch {
+	case part == "output":
+		return in("out_proj." + kind), []*Param{q}
+	case !slices.Contains(inputs, q):
+		return s.pyTorchName(path), []*Param{q}
+	case kind == "weight" && !sameShapes(inputs):
+		return in(part[:1] + "_proj_weight"), []*Param{q}
+	case q == inputs[0]:
+		return in("in_proj_" + kind), inputs
+	}
+	return "", nil
+}
+
+// isAttention says whether a scope is that of a MultiHeadAttention.
+func (s *paramSet) isAttention(scope []string) bool {
+	for _, part := range []string{"query", "key", "value"} {
+		if s.byName[join(join(scope...), part, "weight")] == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// pyTorchName is the name of a parameter, or of a scope, as PyTorch has it.
+func (s *paramSet) pyTorchName(path []string) string {
+	var theirs []string
+	for i := 0; i < len(path); i++ {
+		next := ""
+		if i+1 < len(path) {
+			next = path[i+1]
+		}
+		name := path[i]
+		switch _, notNumber := strconv.Atoi(next); {
+		case name == "blocks" && notNumber == nil:
+			name = "layers"
+		case name == "attention" && s.isAttention(path[:i+1]):
+			name = "self_attn"
+		case name == "cross" && s.isAttention(path[:i+1]):
+			name = "multihead_attn"
+		case name == "feedforward" && next == "up":
+			name = "linear1"
+			i++
+		case name == "feedforward" && next == "down":
+			name = "linear2"
+			i++
+		case name == "normcross":
+			name = "norm2"
+		case name == "norm2" && s.byName[join(join(path[:i]...), "normcross.weight")] != nil:
+			name = "norm3"
+		}
+		theirs = append(theirs, name)
+	}
+	return join(theirs...)
+}
+
+// join joins the parts of a name that aren't empty by dots.
+func join(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(s string) bool { return s == "" }), ".")
+}
+
+func sameShapes(params []*Param) bool {
+	for _, q := range params {
+		if !slices.Equal(q.Value.Shape(), params[0].Value.Shape()) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,297 @@
+package layers_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/layers"
+)
+
+// Files of PyTorch's state dicts, each with the case of a fixture that has the same weights and what PyTorch computes
+// with them: see testdata/seq2seq_fixtures.py.
+var stateDicts = []struct {
+	file, family, name string
+	subject            subject
+	rename             func(name string) string
+}{
+	{"torch_attention_packed", "torch_attention", "packed", multiHeadSubject, nil},
+	{"torch_attention_packed_no_bias", "torch_attention", "packed, no bias", multiHeadSubject, nil},
+	{"torch_attention_widths", "torch_attention", "widths", multiHeadSubject, nil},
+	{"torch_transformer", "seq2seq", "pre-norm", seq2seqSubject, transformerName},
+	{"torch_classifier", "classifier", "first", classifierSubject, classifierName},
+}
+
+// transformerName is what a module with an nn.Transformer calls its parts.
+func transformerName(name string) string {
+	switch name {
+	case "encoder.embedding.weight":
+		return "src.weight"
+	case "decoder.embedding.weight":
+		return "tgt.weight"
+	case "encoder.positions.weight":
+		return "src_pos"
+	case "decoder.positions.weight":
+		return "tgt_pos"
+	}
+	if rest, ok := strings.CutPrefix(name, "decoder.head."); ok {
+		return "generator." + rest
+	}
+	return "transformer." + name
+}
+
+// classifierName has the embeddings outside the nn.TransformerEncoder.
+func classifierName(name string) string {
+	switch name {
+	case "encoder.embedding.weight":
+		return "embedding.weight"
+	case "encoder.positions.weight":
+		return "positions"
+	}
+	return name
+}
+
+func stateDict(name string) string { return filepath.Join("testdata", name+".safetensors") }
+
+// TestLoadPyTorch loads what PyTorch trained, computes what PyTorch computes, and saves what it loaded.
+func TestLoadPyTorch(t *testing.T) {
+	for _, d := range stateDicts {
+		fixtures := load(t, d.family)
+		f := fixtures[slices.IndexFunc(fixtures, func(f fixture) bool { return f.Name == d.name })]
+		for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
+			t.Run(fmt.Sprintf("%s/%v", d.file, dt), func(t *testing.T) {
+				p := must[*layers.Params](t)(layers.NewParams(dt, 1))
+				in := map[string]*G.Node{}
+				g := G.NewGraph()
+				for name, a := range f.Inputs {
+					in[name] = input(g, "input "+name, a.as(dt))
+				}
+				outs := d.subject(t, f, p, &layers.Build{}, in)
+				for _, q := range p.All() {
+					q.Value.Zero() // the subject has set them
+				}
+				if metadata := must[map[string]string](t)(p.LoadPyTorch(stateDict(d.file), d.rename)); metadata != nil {
+					t.Errorf("metadata %v", metadata)
+				}
+				tolerance := map[tensor.Dtype]float64{tensor.Float64: 1e-12, tensor.Float32: 1e-5}[dt]
+				for _, q := range p.All() {
+					near(t, q.Name, floats(t, q.Value), f.Params[q.Name].floats(), tolerance/100)
+				}
+				for name, y := range outs {
+					near(t, name, read(t, y)[0], f.Outputs[name].floats(), tolerance)
+				}
+				if dt == tensor.Float32 {
+					return
+				}
+				path := filepath.Join(t.TempDir(), "saved.safetensors")
+				want := map[string]string{"epoch": "7"}
+				if err := p.SavePyTorch(path, d.rename, want); err != nil {
+					t.Fatal(err)
+				}
+				sameTensors(t, path, stateDict(d.file))
+				if metadata := must[map[string]string](t)(p.LoadPyTorch(path, d.rename)); !reflect.DeepEqual(metadata, want) {
+					t.Errorf("metadata %v, want %v", metadata, want)
+				}
+			})
+		}
+	}
+}
+
+// sameTensors checks that two files have the same tensors, to the bit.
+func sameTensors(t *testing.T, got, want string) {
+	t.Helper()
+	read := func(path string) map[string]safetensors.Tensor {
+		tensors, _, err := safetensors.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byName := map[string]safetensors.Tensor{}
+		for _, x := range tensors {
+			byName[x.Name] = x
+		}
+		return byName
+	}
+	a, b := read(got), read(want)
+	for name, x := range b {
+		if !reflect.DeepEqual(a[name], x) {
+			t.Errorf("tensor %s is %v, want %v", name, a[name], x)
+		}
+	}
+	if len(a) != len(b) {
+		t.Errorf("%d tensors, want %d", len(a), len(b))
+	}
+}
+
+// TestPyTorchNames has the names of PyTorch's layers, as their state dicts list them.
+func TestPyTorchNames(t *testing.T) {
+	const attention = " self_attn.in_proj_weight self_attn.in_proj_bias self_attn.out_proj.weight self_attn.out_proj.bias"
+	const rest = " linear1.weight linear1.bias linear2.weight linear2.bias norm1.weight norm1.bias norm2.weight norm2.bias"
+	cross := strings.ReplaceAll(attention, "self_attn", "multihead_attn") + " norm3.weight norm3.bias"
+	block := layers.BlockConfig{Dim: 4, Heads: 2}
+	multi := layers.MultiHeadConfig{Dim: 4, Heads: 2}
+	for _, tc := range []struct {
+		name string
+		make func(p *layers.Params) error
+		want string
+	}{
+		{"nn.TransformerEncoderLayer", func(p *layers.Params) error { _, err := layers.NewEncoderBlock(p, block); return err }, attention + rest},
+		{"one without cross-attention", func(p *layers.Params) error { _, err := layers.NewDecoderBlock(p, block); return err }, attention + rest},
+		{"nn.TransformerDecoderLayer", func(p *layers.Params) error {
+			block := block
+			block.Cross = true
+			_, err := layers.NewDecoderBlock(p, block)
+			return err
+		}, attention + cross + rest},
+		{"an nn.MultiheadAttention of any name", func(p *layers.Params) error {
+			_, err := layers.NewMultiHeadAttention(p.Scope("a.b"), multi)
+			return err
+		},
+			strings.ReplaceAll(attention, "self_attn", "a.b")},
+		{"widths", func(p *layers.Params) error {
+			multi := multi
+			multi.KeyInput = 3
+			_, err := layers.NewMultiHeadAttention(p, multi)
+			return err
+		}, "q_proj_weight k_proj_weight v_proj_weight in_proj_bias out_proj.weight out_proj.bias"},
+		{"no output", func(p *layers.Params) error {
+			multi := multi
+			multi.NoOutput, multi.NoBias = true, true
+			_, err := layers.NewMultiHeadAttention(p, multi)
+			return err
+		}, "in_proj_weight"},
+		{"an nn.TransformerEncoder and more", func(p *layers.Params) error {
+			_, err := layers.NewEncoder(p.Scope("m"), layers.ModelConfig{Vocab: 2, MaxLen: 2, Dim: 4, Layers: 1, Outputs: 2})
+			return err
+		}, "m.embedding.weight m.positions.weight m.norm.weight m.norm.bias m.head.weight m.head.bias" +
+			strings.ReplaceAll(attention+rest, " ", " m.layers.0.")},
+		{"names that only look like ours", func(p *layers.Params) error {
+			for _, scope := range []string{"attention", "cross", "blocks", "blocks.x", "feedforward", "norm2", "query", "feedforward.gate"} {
+				if _, err := layers.NewLayerNorm(p.Scope(scope), layers.LayerNormConfig{Dim: 2, NoBias: true}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, "attention.weight cross.weight blocks.weight blocks.x.weight feedforward.weight norm2.weight query.weight feedforward.gate.weight"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newParams(t)
+			if err := tc.make(p); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(t.TempDir(), "saved.safetensors")
+			if err := p.SavePyTorch(path, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			tensors, _, err := safetensors.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, x := range tensors {
+				got = append(got, x.Name)
+			}
+			want := strings.Fields(tc.want)
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("got  %v\nwant %v", got, want)
+			}
+			before := weightBits(p)
+			randomise(p)
+			must[map[string]string](t)(p.LoadPyTorch(path, nil))
+			if !sameWeights(weightBits(p), before) {
+				t.Error("what was saved isn't what was loaded")
+			}
+		})
+	}
+}
+
+// A file that doesn't fit changes nothing, and the error has the file's names.
+func TestFailedLoadPyTorchChangesNothing(t *testing.T) {
+	tensors, _, err := safetensors.ReadFile(stateDict("torch_attention_packed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(change func(byName map[string]*safetensors.Tensor)) []byte {
+		byName := map[string]*safetensors.Tensor{}
+		for _, x := range tensors {
+			x.Data = slices.Clone(x.Data.([]float64))
+			byName[x.Name] = &x
+		}
+		change(byName)
+		var all []safetensors.Tensor
+		for _, x := range byName {
+			all = append(all, *x)
+		}
+		return weightFileOf(t, all...)
+	}
+	type tensorMap = map[string]*safetensors.Tensor
+	for _, tc := range []struct {
+		name   string
+		file   []byte
+		rename func(name string) string
+		want   string
+	}{
+		{"missing", with(func(m tensorMap) { delete(m, "in_proj_bias") }), nil, `missing: "in_proj_bias" of shape (18)`},
+		{"unexpected", with(func(m tensorMap) { m["x"] = &safetensors.Tensor{Name: "bias_k", Shape: []int{1}, Data: []float64{0}} }), nil, `unexpected: "bias_k" of shape (1)`},
+		{"other shape", with(func(m tensorMap) { m["in_proj_weight"].Shape = []int{6, 18} }), nil, `different: "in_proj_weight" must have shape (18, 6), got (6, 18)`},
+		{"integers", with(func(m tensorMap) { m["in_proj_bias"].Data = make([]int64, 18) }), nil, `"in_proj_bias" must hold floating-point values, got I64`},
+		{"NaN", with(func(m tensorMap) { m["in_proj_weight"].Data.([]float64)[40] = math.NaN() }), nil, `parameter "key.weight" has the value NaN at element 4 of 36`},
+		{"renamed", with(func(tensorMap) {}), func(name string) string { return "attn." + name }, `missing: "attn.in_proj_weight" of shape (18, 6), "attn.in_proj_bias"`},
+		{"all of one name", with(func(tensorMap) {}), func(string) string { return "x" }, `tensors "in_proj_weight" and "in_proj_bias" would both be named "x"`},
+		{"no tensors", weightFileOf(t), nil, "missing"},
+		{"empty", nil, nil, "header length"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newParams(t)
+			must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{Dim: 6, Heads: 2}))
+			before := weightBits(p)
+			path := filepath.Join(t.TempDir(), "model.safetensors")
+			if err := os.WriteFile(path, tc.file, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, err := p.LoadPyTorch(path, tc.rename)
+			wantError(t, err, tc.want, path)
+			if !sameWeights(weightBits(p), before) {
+				t.Error("values have changed")
+			}
+		})
+	}
+}
+
+func TestFailedSavePyTorch(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		spoil  func(p *layers.Params)
+		rename func(name string) string
+		want   string
+	}{
+		{"NaN", func(p *layers.Params) { p.Get("key.weight").Value.Float64s()[5] = math.NaN() }, nil, `parameter "key.weight" has the value NaN at element 5 of 16`},
+		{"no tensor", func(p *layers.Params) { p.Get("key.weight").Value = nil }, nil, `parameter "key.weight" must be`},
+		{"one name for all", func(*layers.Params) {}, func(string) string { return "x" }, `would both be named "x"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newParams(t)
+			must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{Dim: 4}))
+			tc.spoil(p)
+			path := filepath.Join(t.TempDir(), "model.safetensors")
+			wantError(t, p.SavePyTorch(path, tc.rename, nil), tc.want)
+			if _, err := os.Stat(path); err == nil {
+				t.Error("there is a file")
+			}
+			if tc.name == "no tensor" {
+				_, err := p.LoadPyTorch(stateDict("torch_attention_packed"), nil)
+				wantError(t, err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,159 @@
+package layers
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/internal/ops"
+)
+
+// EncoderDecoder reads one sequence and writes another (Vaswani et al., 2017): an encoder, in which every position of the
+// source attends to the whole source, and a decoder, in which every position of the target attends to itself, to those
+// before it and to the encoder's output, and predicts the token that follows.
+type EncoderDecoder struct {
+	Encoder *Encoder // without a head
+	Decoder *Decoder // its blocks attend to the encoder's output: apply it by Decode
+
+	name string
+}
+
+// EncoderDecoderConfig describes an EncoderDecoder. Its ModelConfig is that of both stacks; what the target has of its own
+// comes after.
+type EncoderDecoderConfig struct {
+	ModelConfig // Vocab, MaxLen and Layers are those of the source; Outputs is that of the decoder, its Vocab if 0
+
+	TargetVocab   int // number of different target tokens, V; Vocab if 0
+	TargetMaxLen  int // longest target; MaxLen if 0
+	DecoderLayers int // number of decoder blocks; Layers if 0
+
+	// Shared makes one table embed source and target tokens and, without a bias, be the head's weight too (Press and
+	// Wolf, 2016; Vaswani et al., 2017, section 3.4). Embeddings are then multiplied by √Dim, and EmbeddingInit is
+	// Normal(1/√Dim) if nil. The two vocabularies must be one.
+	Shared bool
+}
+
+// NewEncoderDecoder makes an EncoderDecoder with the scopes encoder and decoder, in which the parameters have the names
+// of an Encoder's and a Decoder's; if Shared, the table is embedding.weight.
+func NewEncoderDecoder(p *Params, c EncoderDecoderConfig) (*EncoderDecoder, error) {
+	m := &EncoderDecoder{name: p.scopeName("encoder-decoder")}
+	source, target := c.ModelConfig, c.ModelConfig
+	source.Outputs = 0
+	target.Vocab = cmp.Or(c.TargetVocab, c.Vocab)
+	target.MaxLen = cmp.Or(c.TargetMaxLen, c.MaxLen)
+	target.Layers = cmp.Or(c.DecoderLayers, c.Layers)
+	target.Outputs = cmp.Or(c.Outputs, target.Vocab)
+	var err error
+	if c.Shared {
+		if target.Vocab != c.Vocab || target.Outputs != c.Vocab {
+			return nil, fmt.Errorf("%s: with Shared there is one vocabulary, but Vocab is %d, TargetVocab %d and Outputs %d", m.name, c.Vocab, target.Vocab, target.Outputs)
+		}
+		if source.table, err = m.sharedTable(p, c.ModelConfig); err != nil {
+			return nil, err
+		}
+		target.table, target.Outputs = source.table, 0
+	}
+	if m.Encoder, err = NewEncoder(p.Scope("encoder"), source); err != nil {
+		return nil, err
+	}
+	if m.Decoder, err = newCrossDecoder(p.Scope("decoder"), target); err != nil {
+		return nil, err
+	}
+	if c.Shared {
+		scale := math.Sqrt(float64(c.Dim))
+		m.Encoder.Positions = scaledPositions{m.Encoder.Positions, scale}
+		m.Decoder.Positions = scaledPositions{m.Decoder.Positions, scale}
+		m.Decoder.Head = &Linear{Weight: target.table, name: p.Scope("decoder").Scope("head").scopeName("linear")}
+	}
+	return m, nil
+}
+
+func (m *EncoderDecoder) sharedTable(p *Params, c ModelConfig) (*Param, error) {
+	if err := positive(m.name, size{"Vocab", c.Vocab}, size{"Dim", c.Dim}); err != nil {
+		return nil, err
+	}
+	if c.EmbeddingInit == nil {
+		c.EmbeddingInit = Normal(1 / math.Sqrt(float64(c.Dim)))
+	}
+	return p.Scope("embedding").New("weight", c.EmbeddingInit, c.Vocab, c.Dim)
+}
+
+// newCrossDecoder is NewDecoder, but the blocks attend to an encoder's output.
+func newCrossDecoder(p *Params, c ModelConfig) (*Decoder, error) {
+	t, err := newTrunk(p, "decoder", c)
+	if err != nil {
+		return nil, err
+	}
+	d := &Decoder{trunk: t}
+	config := c.block()
+	config.Cross = true
+	for i := range c.Layers {
+		block, err := NewDecoderBlock(p.Scope("blocks").Scope(strconv.Itoa(i)), config)
+		if err != nil {
+			return nil, err
+		}
+		d.Blocks = append(d.Blocks, block)
+	}
+	return d, nil
+}
+
+// Forward maps source ids of shape (B, S) and target ids of shape (B, T), both of dtype tensor.Int, to logits of shape
+// (B, T, V): those of position t are for the token that follows the first t+1 target tokens. Without a batch axis, (S)
+// and (T) give (T, V). The decoder is causal by itself, so that padding after a target needs no mask; m masks the source
+// alone. It must not be Causal.
+//
+// Pass the lengths of padded sources as m's KeyLengths. What is masked matters neither to the logits nor to a gradient.
+// An Allow or a Bias must broadcast to what the source attends to in itself, (B, H, S, S), and to what the target does
+// in it, (B, H, T, S).
+func (m *EncoderDecoder) Forward(b *Build, source, target *G.Node, mask Mask) (*G.Node, error) {
+	if mask.Causal {
+		return nil, fmt.Errorf("%s: the source's mask can't be Causal, as targets see the whole source; the target's attention to itself always is", m.name)
+	}
+	memory, err := m.Encode(b, source, mask)
+	if err != nil {
+		return nil, err
+	}
+	return m.Decode(b, target, memory, mask)
+}
+
+// Encode is the first half of Forward: source ids of shape (B, S) to the encoder's output, (B, S, Dim). To write many
+// tokens of a target, encode its source once, and give what a run of that graph returned to the graph of Decode, as the
+// value of an input node.
+func (m *EncoderDecoder) Encode(b *Build, source *G.Node, mask Mask) (memory *G.Node, err error) {
+	return m.Encoder.Forward(b, source, mask)
+}
+
+// Decode is the second half of Forward: target ids of shape (B, T) and the encoder's output, of shape (B, S, Dim) and the
+// parameters' dtype, to logits of shape (B, T, V). mask says which positions of the source a target may attend to.
+func (m *EncoderDecoder) Decode(b *Build, target, memory *G.Node, mask Mask) (*G.Node, error) {
+	if memory == nil {
+		return nil, fmt.Errorf("%s: the encoder's output is nil", m.name)
+	}
+	x, err := m.Decoder.embed(b, target)
+	if err != nil {
+		return nil, err
+	}
+	for _, block := range m.Decoder.Blocks {
+		if x, err = block.Forward(b, x, memory, Mask{}, mask); err != nil {
+			return nil, err
+		}
+	}
+	return m.Decoder.finish(b, x)
+}
+
+// scaledPositions multiplies embeddings by a number before it adds the positions.
+type scaledPositions struct {
+	Positions // nil for none
+	by        float64
+}
+
+func (s scaledPositions) Forward(b *Build, x *G.Node) (*G.Node, error) {
+	x, err := ops.Scale(x, s.by)
+	if err != nil || s.Positions == nil {
+		return x, err
+	}
+	return s.Positions.Forward(b, x)
+}

@@ -1,0 +1,265 @@
+package layers_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// newSeq2Seq is a small EncoderDecoder: 7 source tokens, 6 target tokens, sources of up to 5, targets of up to 4.
+func newSeq2Seq(t testing.TB, p *layers.Params, change func(c *layers.EncoderDecoderConfig)) *layers.EncoderDecoder {
+	t.Helper()
+	c := layers.EncoderDecoderConfig{
+		ModelConfig: layers.ModelConfig{Vocab: 7, MaxLen: 5, Dim: 4, Heads: 2, Layers: 2, Hidden: 5},
+		TargetVocab: 6, TargetMaxLen: 4, DecoderLayers: 1,
+	}
+	if change != nil {
+		change(&c)
+	}
+	return must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p, c))
+}
+
+func shared(c *layers.EncoderDecoderConfig) { c.Shared, c.TargetVocab = true, 0 }
+
+func TestGradientsOfEncoderDecoder(t *testing.T) {
+	var cases []gradientCase
+	for name, change := range map[string]func(c *layers.EncoderDecoderConfig){
+		"pre-norm":              func(c *layers.EncoderDecoderConfig) { c.Activation = layers.GELU },
+		"post-norm, sinusoidal": func(c *layers.EncoderDecoderConfig) { c.PostNorm, c.Sinusoidal = true, true },
+		"shared":                func(c *layers.EncoderDecoderConfig) { shared(c); c.Activation = layers.GELU },
+		"shared, gated, RMSNorm, no positions": func(c *layers.EncoderDecoderConfig) {
+			shared(c)
+			c.Activation, c.Gated, c.RMSNorm, c.NoPositions = layers.GELU, true, true, true
+		},
+	} {
+		cases = append(cases, gradientCase{name, func(c *bench) *G.Node {
+			m := newSeq2Seq(c, c.p, change)
+			source, target := c.ints("source", []int{4, 1, 1, 0, 0, 3, 4, 6, 1, 5}, 2, 5), c.ints("target", []int{5, 0, 3, 5, 2, 2}, 2, 3)
+			logits := c.node(m.Forward(c.b, source, target, layers.Mask{KeyLengths: c.ints("lengths", []int{3, 5}, 2)}))
+			return c.node(layers.CrossEntropy(logits, c.ints("next", []int{0, 3, layers.Ignore, 2, 2, 1}, 2, 3)))
+		}})
+	}
+	cases = append(cases, gradientCase{"without a batch axis", func(c *bench) *G.Node {
+		m := newSeq2Seq(c, c.p, nil)
+		return c.node(m.Forward(c.b, c.ints("source", []int{4, 1, 1}, 3), c.ints("target", []int{5, 0}, 2), layers.Mask{}))
+	}}, gradientCase{"a decoder's memory", func(c *bench) *G.Node {
+		m := newSeq2Seq(c, c.p, nil)
+		mask := layers.Mask{Allow: c.allow(nil, 2, 1, 1, 4)}
+		return c.node(m.Decode(c.b, c.ints("target", []int{5, 0, 3, 5}, 2, 2), c.in("memory", 2, 4, 4), mask))
+	}})
+	checkGradients(t, cases)
+}
+
+func seq2seqSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	m := newSeq2Seq(t, p, func(c *layers.EncoderDecoderConfig) {
+		if c.PostNorm = f.Config.PostNorm; f.Config.Shared {
+			shared(c)
+		}
+	})
+	f.fill(t, p)
+	return one(node(t)(m.Forward(b, in["source"], in["target"], f.mask(in))))
+}
+
+// TestEncoderDecoderPyTorch holds an EncoderDecoder to nn.Transformer between embeddings and a head.
+func TestEncoderDecoderPyTorch(t *testing.T) {
+	for _, f := range load(t, "seq2seq") {
+		t.Run(f.Name+"/float64", func(t *testing.T) { compare(t, f, seq2seqSubject, tensor.Float64, 1e-10) })
+		t.Run(f.Name+"/float32", func(t *testing.T) { compare(t, f, seq2seqSubject, tensor.Float32, 1e-5) })
+	}
+}
+
+// TestEncoderDecoderHides changes the tokens that must not matter, source padding and the target's future, to others and
+// to one whose embedding is NaN or infinite: no logit that is looked at and no gradient may change by a bit.
+func TestEncoderDecoderHides(t *testing.T) {
+	const poisoned = 3 // neither a source nor a target has it elsewhere
+	lengths := []int{5, 2}
+	run := func(t *testing.T, dt tensor.Dtype, change func(c *layers.EncoderDecoderConfig), hidden int, value float64) [][]float64 {
+		p := must[*layers.Params](t)(layers.NewParams(dt, 5))
+		m := newSeq2Seq(t, p, change)
+		for _, q := range []*layers.Param{m.Encoder.Embedding.Weight, m.Decoder.Embedding.Weight} {
+			setRow(q, poisoned, value)
+		}
+		c := &bench{T: t, g: G.NewGraph(), p: p, b: &layers.Build{Mode: layers.Training}, dt: dt}
+		h := hidden
+		source := c.ints("source", []int{4, 1, 1, 0, 6, 6, 4, h, h, h}, 2, 5)
+		target := c.ints("target", []int{5, 0, h, h, 2, 4, h, h}, 2, 4)
+		logits := c.node(m.Forward(c.b, source, target, layers.Mask{KeyLengths: c.lengths(lengths...)}))
+		no := layers.Ignore
+		loss := c.node(layers.CrossEntropy(logits, c.ints("next", []int{0, 2, no, no, 4, 1, no, no}, 2, 4)))
+		got := read(t, append(G.Nodes{logits, loss}, gradients(t, loss, c.b.Learnables()...)...)...)
+		seen := append([]float64(nil), got[0][:2*6]...)
+		got[0] = append(seen, got[0][4*6:][:2*6]...)
+		return got
+	}
+	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
+		for _, post := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%v, post-norm %t", dt, post), func(t *testing.T) {
+				change := func(c *layers.EncoderDecoderConfig) { c.PostNorm, c.Dropout = post, 0.2 }
+				want := run(t, dt, change, 0, 1)
+				for _, value := range []float64{1, -3.25, 1e6, math.NaN(), inf, -inf} {
+					for i, got := range run(t, dt, change, poisoned, value) {
+						sameBits(t, fmt.Sprintf("with %v in hidden rows: value %d", value, i), got, want[i])
+					}
+				}
+			})
+		}
+	}
+}
+
+// setRow fills a row of a matrix with a value.
+func setRow(q *layers.Param, row int, value float64) {
+	width := q.Value.Shape()[1]
+	for i := row * width; i < (row+1)*width; i++ {
+		if q.Value.Dtype() == tensor.Float64 {
+			q.Value.Float64s()[i] = value
+		} else {
+			q.Value.Float32s()[i] = float32(value)
+		}
+	}
+}
+
+// What an encoder put out for padding must not matter, nor that of a source that is all padding.
+func TestDecodersMemoryPaddingCannotMatter(t *testing.T) {
+	var cases []hidingCase
+	for name, m := range map[string]func(c *bench) layers.Mask{
+		"lengths": func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.lengths(4, 0)} },
+		"allow":   func(c *bench) layers.Mask { return layers.Mask{Allow: c.allowBefore(6, 4, 0)} },
+		"bias":    func(c *bench) layers.Mask { return layers.Mask{Bias: c.biasBefore(6, 4, 0)} },
+	} {
+		cases = append(cases, hidingCase{
+			name: name, shape: []int{2, 6, 4}, hidden: past(4, 0), looked: everything, build: func(c *bench, memory *G.Node) *G.Node {
+				model := newSeq2Seq(c, c.p, nil)
+				return c.node(model.Decode(c.b, c.ints("target", []int{5, 0, 3, 1, 2, 4}, 2, 3), memory, m(c)))
+			},
+		})
+	}
+	hide(t, cases)
+}
+
+// TestEncodeOnce decodes longer and longer targets in graphs of their own, on what one encoding graph put out: logits are
+// those of Forward, to the bit.
+func TestEncodeOnce(t *testing.T) {
+	for name, change := range map[string]func(c *layers.EncoderDecoderConfig){"own tables": nil, "shared": shared} {
+		t.Run(name, func(t *testing.T) {
+			p := newParams(t)
+			m := newSeq2Seq(t, p, change)
+			randomise(p)
+			source, target := []int{4, 1, 1, 0, 0, 3, 2, 6, 1, 5}, []int{5, 0, 3, 1, 2, 2, 4, 0}
+			inputs := func(c *bench) (*G.Node, layers.Mask) {
+				return c.ints("source", source, 2, 5), layers.Mask{KeyLengths: c.lengths(3, 5)}
+			}
+			c := &bench{T: t, g: G.NewGraph(), p: p, b: &layers.Build{}}
+			ids, mask := inputs(c)
+			want := read(t, c.node(m.Forward(c.b, ids, c.ints("target", target, 2, 4), mask)))[0]
+			vocab := len(want) / 8
+
+			c = &bench{T: t, g: G.NewGraph(), p: p, b: &layers.Build{}}
+			ids, mask = inputs(c)
+			memory := dense(read(t, c.node(m.Encode(c.b, ids, mask)))[0], 2, 5, 4)
+			for n := 1; n <= 4; n++ {
+				c = &bench{T: t, g: G.NewGraph(), p: p, b: &layers.Build{}}
+				begun := append(append([]int(nil), target[:n]...), target[4:4+n]...)
+				got := read(t, c.node(m.Decode(c.b, c.ints("target", begun, 2, n), input(c.g, "memory", memory), layers.Mask{KeyLengths: c.lengths(3, 5)})))[0]
+				for r := range 2 {
+					near(t, fmt.Sprintf("logits of target %d, %d tokens", r, n), got[r*n*vocab:][:n*vocab], want[r*4*vocab:][:n*vocab], 1e-14)
+				}
+			}
+		})
+	}
+}
+
+func TestEncoderDecoderParams(t *testing.T) {
+	names := func(change func(c *layers.EncoderDecoderConfig)) map[string]string {
+		p := newParams(t)
+		newSeq2Seq(t, p.Scope("s"), change)
+		shapes := map[string]string{}
+		for _, q := range p.All() {
+			shapes[q.Name] = fmt.Sprint(q.Value.Shape())
+		}
+		return shapes
+	}
+	own, one := names(nil), names(shared)
+	for name, want := range map[string]string{
+		"s.encoder.embedding.weight":                "(7, 4)",
+		"s.encoder.positions.weight":                "(5, 4)",
+		"s.encoder.blocks.1.attention.query.weight": "(4, 4)",
+		"s.encoder.norm.weight":                     "(4)",
+		"s.decoder.embedding.weight":                "(6, 4)",
+		"s.decoder.positions.weight":                "(4, 4)",
+		"s.decoder.blocks.0.cross.key.bias":         "(4)",
+		"s.decoder.norm.bias":                       "(4)",
+		"s.decoder.head.weight":                     "(6, 4)",
+		"s.decoder.head.bias":                       "(6)",
+		"s.embedding.weight":                        "",
+		"s.encoder.head.weight":                     "",
+		"s.decoder.blocks.1.attention.query.weight": "",
+		"s.encoder.blocks.0.cross.query.weight":     "",
+	} {
+		if own[name] != want {
+			t.Errorf("%s has shape %q, want %q", name, own[name], want)
+		}
+	}
+	if one["s.embedding.weight"] != "(7, 4)" || len(one) != len(own)-3 {
+		t.Errorf("shared: %v", one)
+	}
+	for _, name := range []string{"s.encoder.embedding.weight", "s.decoder.embedding.weight", "s.decoder.head.weight", "s.decoder.head.bias"} {
+		if one[name] != "" {
+			t.Errorf("shared: there is a parameter %s", name)
+		}
+	}
+	p := newParams(t)
+	m := newSeq2Seq(t, p, shared)
+	if m.Encoder.Embedding.Weight != m.Decoder.Embedding.Weight || m.Decoder.Head.Weight != m.Encoder.Embedding.Weight || m.Decoder.Head.Bias != nil {
+		t.Error("shared: the tables and the head's weight aren't one")
+	}
+}
+
+func TestEncoderDecoderErrors(t *testing.T) {
+	make := func(change func(c *layers.EncoderDecoderConfig)) error {
+		c := layers.EncoderDecoderConfig{ModelConfig: layers.ModelConfig{Vocab: 7, MaxLen: 5, Dim: 4, Heads: 2, Layers: 2}}
+		change(&c)
+		_, err := layers.NewEncoderDecoder(newParams(t).Scope("s"), c)
+		return err
+	}
+	type config = layers.EncoderDecoderConfig
+	c := newBench(t)
+	m := newSeq2Seq(t, c.p.Scope("s"), nil)
+	err := func(_ *G.Node, err error) error { return err }
+	source, target, memory := c.ints("source", []int{1, 2, 3, 4}, 2, 2), c.ints("target", []int{1, 2, 3, 4}, 2, 2), c.in("memory", 2, 5, 4)
+	for _, tc := range []struct {
+		name string
+		err  error
+		want []string
+	}{
+		{"Vocab", make(func(c *config) { c.Vocab = 0 }), []string{"encoder s.encoder", "Vocab", "at least 1"}},
+		{"TargetVocab", make(func(c *config) { c.TargetVocab = -1 }), []string{"decoder s.decoder", "Vocab", "-1"}},
+		{"MaxLen", make(func(c *config) { c.MaxLen = 0 }), []string{"s.encoder.positions", "MaxLen"}},
+		{"TargetMaxLen", make(func(c *config) { c.TargetMaxLen = -1 }), []string{"s.decoder.positions", "MaxLen", "-1"}},
+		{"Layers", make(func(c *config) { c.Layers = 0 }), []string{"encoder s.encoder", "Layers"}},
+		{"DecoderLayers", make(func(c *config) { c.DecoderLayers = -2 }), []string{"decoder s.decoder", "Layers", "-2"}},
+		{"heads", make(func(c *config) { c.Heads = 3 }), []string{"s.encoder.blocks.0.attention", "4", "3"}},
+		{"Outputs", make(func(c *config) { c.Outputs = -1 }), []string{"decoder s.decoder", "Outputs", "-1"}},
+		{"shared with two vocabularies", make(func(c *config) { c.Shared, c.TargetVocab = true, 6 }), []string{"encoder-decoder s", "one vocabulary", "Vocab is 7, TargetVocab 6"}},
+		{"shared with Outputs", make(func(c *config) { c.Shared, c.Outputs = true, 6 }), []string{"encoder-decoder s", "Outputs 6"}},
+		{"shared without a vocabulary", make(func(c *config) { c.Shared, c.Vocab = true, 0 }), []string{"encoder-decoder s", "Vocab", "at least 1"}},
+		{"shared dropout", make(func(c *config) { c.Shared, c.Dropout = true, 1 }), []string{"encoder s.encoder", "below 1"}},
+
+		{"nil source", err(m.Forward(c.b, nil, target, layers.Mask{})), []string{"encoder s.encoder", "ids are nil"}},
+		{"nil target", err(m.Forward(c.b, source, nil, layers.Mask{})), []string{"decoder s.decoder", "ids are nil"}},
+		{"nil memory", err(m.Decode(c.b, target, nil, layers.Mask{})), []string{"encoder-decoder s", "output is nil"}},
+		{"causal source", err(m.Forward(c.b, source, target, layers.Mask{Causal: true})), []string{"encoder-decoder s", "can't be Causal"}},
+		{"batches", err(m.Forward(c.b, source, c.ints("one", []int{1, 2}, 1, 2), layers.Mask{})), []string{"s.decoder.blocks.0.cross", "(1, 2, 4)", "(2, 2, 4)"}},
+		{"ranks", err(m.Forward(c.b, source, c.ints("vector", []int{1, 2}, 2), layers.Mask{})), []string{"s.decoder.blocks.0.cross", "(2, 4)", "(2, 2, 4)"}},
+		{"long source", err(m.Encode(c.b, c.ints("long", []int{1, 2, 3, 4, 5, 6}, 1, 6), layers.Mask{})), []string{"s.encoder.positions", "at most 5", "6"}},
+		{"long target", err(m.Decode(c.b, c.ints("long target", []int{1, 2, 3, 4, 5}, 1, 5), memory, layers.Mask{})), []string{"s.decoder.positions", "at most 4", "5"}},
+		{"memory's width", err(m.Decode(c.b, target, c.in("narrow", 2, 5, 3), layers.Mask{})), []string{"s.decoder.blocks.0.cross", "(…, 4)", "(2, 5, 3)"}},
+		{"the decoder alone", err(m.Decoder.Forward(c.b, target, layers.Mask{})), []string{"s.decoder.blocks.0", "encoder's output"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
+	}
+}
