@@ -15,7 +15,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A fixture is one case computed by PyTorch: see testdata/fixtures.py and fixtures_modern.py.
+// A fixture is one case computed by PyTorch: see testdata/fixtures.py, fixtures_modern.py and fixtures_seq2seq.py.
 type fixture struct {
 	Name   string
 	Config struct {

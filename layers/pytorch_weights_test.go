@@ -18,7 +18,7 @@ import (
 )
 
 // Files of PyTorch's state dicts, each with the case of a fixture that has the same weights and what PyTorch computes
-// with them: see testdata/seq2seq_fixtures.py.
+// with them: see testdata/fixtures_seq2seq.py.
 var stateDicts = []struct {
 	file, family, name string
 	subject            subject

@@ -24,7 +24,9 @@ func (a *Attention[F]) backward() bool {
 	work := 5 * a.heads() * a.Mask.Shape[2] * a.Mask.Shape[3] * a.Width
 	wake := work >= gemmWakeWork
 	groups, perTask := a.backwardGroups()
-	parallelRun((groups+perTask-1)/perTask, (*attentionRows[F])(a), wake)
+	if !a.short() {
+		parallelRun((groups+perTask-1)/perTask, (*attentionRows[F])(a), wake)
+	}
 	parallelRun((groups*a.parts+perTask-1)/perTask, (*attentionBackward[F])(a), wake)
 	parallelRun(pieces(max(len(a.dq.Data), len(a.dk.Data), len(a.dv.Data))), (*attentionSum[F])(a), wake)
 	return a.nan.Load() || anyNaN(a.dbias)
@@ -63,26 +65,29 @@ func (a *Attention[F]) groupsOf(task, total int) (lo, hi int) {
 	return task * perTask, min((task+1)*perTask, total)
 }
 
-// attentionRows is Attention as a task: what the backward pass needs of every query.
+// attentionRows is Attention as a task: what the tiles need of every query.
 type attentionRows[F Float] Attention[F]
 
 func (r *attentionRows[F]) run(task int) {
 	a := (*Attention[F])(r)
 	lo, hi := a.groupsOf(task, a.heads()/a.shared)
-	inf := F(math.Inf(-1))
 	for head := lo * a.shared; head < hi*a.shared; head++ {
 		b, h := a.split(head)
 		for t := range a.Mask.Shape[2] {
 			row := a.row(b, h, t)
-			g := a.dout.from(b, h, t)[:a.Value]
-			a.shift[row], a.less[row] = a.lse[row], 0
-			if a.lse[row] == inf || a.dead != nil && a.dead[row] || allZero(g) {
-				a.shift[row] = inf
-			} else if !a.short() {
-				a.less[row] = dotOf(g, a.out.from(b, h, t))
+			if a.shift[row] = a.lse[row]; a.passedOver(b, h, t) {
+				a.shift[row] = F(math.Inf(-1))
+			} else {
+				a.less[row] = dotOf(a.dout.from(b, h, t)[:a.Value], a.out.from(b, h, t))
 			}
 		}
 	}
+}
+
+// passedOver tells whether a query has no part in the gradients: it has no key, or no loss looks at its output.
+func (a *Attention[F]) passedOver(b, h, t int) bool {
+	row := a.row(b, h, t)
+	return a.lse[row] == F(math.Inf(-1)) || a.dead != nil && a.dead[row] || allZero(a.dout.from(b, h, t)[:a.Value])
 }
 
 func allZero[F Float](x []F) bool {
@@ -111,55 +116,94 @@ func (f *attentionBackward[F]) run(task int) {
 		}
 		for head := group * a.shared; head < (group+1)*a.shared; head++ {
 			b, h := a.split(head)
-			for t := range a.Mask.Shape[2] {
-				clear(dq.from(b, h, t)[:a.Width])
-			}
 			for j0 := part * attentionKeys; j0 < a.Mask.Shape[3]; j0 += a.parts * attentionKeys {
-				a.backwardKeys(s, dq, b, h, j0, min(j0+attentionKeys, a.Mask.Shape[3]))
+				a.backwardKeys(s, dq, b, h, j0, min(j0+attentionKeys, a.Mask.Shape[3]), j0 == part*attentionKeys)
 			}
 		}
 	}
 	attentionPut(s)
 }
 
-// backwardKeys computes dK and dV of the keys from j0 to j1 of one head, and adds their part to dQ.
-func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, h, j0, j1 int) {
-	for j := j0; j < j1; j++ {
-		clear(a.dk.from(b, h, j)[:a.Width])
-		clear(a.dv.from(b, h, j)[:a.Value])
-	}
+// backwardKeys computes dK and dV of the keys from j0 to j1 of one head, and adds their part to dQ or, if they come
+// first, sets it.
+func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, h, j0, j1 int, first bool) {
 	queries, pitch := a.Mask.Shape[2], attentionPitch(a.Mask.Shape[3])
 	most := min(j1, a.end(b, queries)) - j0
-	if most <= 0 {
-		return
-	}
 	var keyPanel, valuePanel int
-	s.keys, keyPanel = s.packed(s.keys, a.k.from(b, h, j0), a.k.Row, most, a.Width)
-	s.values, valuePanel = s.packed(s.values, a.v.from(b, h, j0), a.v.Row, most, a.Value)
-	i0 := 0
-	if a.Mask.Causal {
-		i0 = j0 / attentionQueries * attentionQueries
+	if most > 0 {
+		s.keys, keyPanel = s.packed(s.keys, a.k.from(b, h, j0), a.k.Row, most, a.Width)
+		s.values, valuePanel = s.packed(s.values, a.v.from(b, h, j0), a.v.Row, most, a.Value)
 	}
-	for ; i0 < queries; i0 += attentionQueries {
+	done := 0 // keys whose dK and dV have been set
+	for i0 := 0; i0 < queries; i0 += attentionQueries {
 		i1 := min(i0+attentionQueries, queries)
 		m, n := i1-i0, min(j1, a.end(b, i1))-j0
 		if n <= 0 {
+			if first {
+				dq.clear(b, h, i0, i1, a.Width)
+			}
 			continue
 		}
+		if done > 0 && n > done {
+			a.clearKeys(b, h, j0+done, j0+n)
+		}
+		add := done > 0
+		done = max(done, n)
 		q, g := a.q.from(b, h, i0), a.dout.from(b, h, i0)
 		s.gemm(m, n, a.Width, a.Scale, q, a.q.Row, 1, s.keys, 0, keyPanel, s.scores, pitch, false) // (m, K) x (n, K)ᵀ -> (m, n)
 		s.gemm(m, n, a.Value, 1, g, a.dout.Row, 1, s.values, 0, valuePanel, s.grads, pitch, false) // (m, V) x (n, V)ᵀ -> (m, n)
-		for i := range m {
-			s.scoreGrads(a, s.scores[i*pitch:][:n], s.grads[i*pitch:][:n], b, h, i0+i, j0)
-		}
-		s.gemm(n, a.Value, m, 1, s.scores, 1, pitch, g, a.dout.Row, 0, a.dv.from(b, h, j0), a.dv.Row, true)                // (m, n)ᵀ x (m, V) -> (n, V)
-		s.gemm(n, a.Width, m, a.Scale, s.grads, 1, pitch, q, a.q.Row, 0, a.dk.from(b, h, j0), a.dk.Row, true)              // (m, n)ᵀ x (m, K) -> (n, K)
-		s.gemm(m, a.Width, n, a.Scale, s.grads, pitch, 1, a.k.from(b, h, j0), a.k.Row, 0, dq.from(b, h, i0), dq.Row, true) // (m, n) x (n, K) -> (m, K)
+		s.scoreGrads(a, b, h, i0, j0, m, n, pitch)
+		s.gemm(n, a.Value, m, 1, s.scores, 1, pitch, g, a.dout.Row, 0, a.dv.from(b, h, j0), a.dv.Row, add)                   // (m, n)ᵀ x (m, V) -> (n, V)
+		s.gemm(n, a.Width, m, a.Scale, s.grads, 1, pitch, q, a.q.Row, 0, a.dk.from(b, h, j0), a.dk.Row, add)                 // (m, n)ᵀ x (m, K) -> (n, K)
+		s.gemm(m, a.Width, n, a.Scale, s.grads, pitch, 1, a.k.from(b, h, j0), a.k.Row, 0, dq.from(b, h, i0), dq.Row, !first) // (m, n) x (n, K) -> (m, K)
+	}
+	a.clearKeys(b, h, j0+done, j1)
+}
+
+// clear sets the vectors from t0 to t1 of one head to 0.
+func (r Rows[F]) clear(b, h, t0, t1, width int) {
+	for t := t0; t < t1; t++ {
+		clear(r.from(b, h, t)[:width])
 	}
 }
 
-// scoreGrads turns a row of scores into weights and, in grads, the gradients of the weights into those of the scores.
-func (s *attentionScratch[F]) scoreGrads(a *Attention[F], scores, grads []F, b, h, t, j0 int) {
+// clearKeys sets the gradients of the keys from j0 to j1, and of their values, to 0.
+func (a *Attention[F]) clearKeys(b, h, j0, j1 int) {
+	a.dk.clear(b, h, j0, j1, a.Width)
+	a.dv.clear(b, h, j0, j1, a.Value)
+}
+
+// scoreGrads turns a tile of scores into weights and, in grads, the gradients of the weights into those of the scores.
+func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pitch int) {
+	if a.short() {
+		for i := range m {
+			scores := s.scores[i*pitch:][:pitch]
+			if a.passedOver(b, h, i0+i) {
+				clear(scores)
+			} else {
+				s.softmax(scores, a.live(scores[:n], b, h, i0+i, 0))
+			}
+		}
+		all := m * pitch // the gap between rows too: its weights are 0
+		s.vector.softmaxGrad(s.grads[:all], s.scores[:all], s.grads[:all], pitch)
+	} else {
+		for i := range m {
+			s.scoreRow(a, s.scores[i*pitch:][:n], s.grads[i*pitch:][:n], b, h, i0+i, j0)
+		}
+	}
+	if a.dbias == nil {
+		return
+	}
+	for t := i0; t < i0+m; t++ {
+		end, _, _ := a.Mask.row(b, h, t)
+		if end = min(end-j0, n); end > 0 {
+			axpy(a.dbias[broadcastRow(a.Mask.BiasShape, b, h, t)+j0:], 1, s.grads[(t-i0)*pitch:][:end])
+		}
+	}
+}
+
+// scoreRow is scoreGrads for one query whose keys are in several tiles.
+func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads []F, b, h, t, j0 int) {
 	row := a.row(b, h, t)
 	shift, less := a.shift[row], a.less[row]
 	if shift == F(math.Inf(-1)) {
@@ -168,29 +212,17 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], scores, grads []F, b, 
 		return
 	}
 	p := a.live(scores, b, h, t, j0)
+	s.vector.expShift(p, p, shift)
 	g := grads[:len(p)]
-	switch {
-	case len(p) == 0:
-		clear(scores)
-	case a.short():
-		s.softmax(scores, p)
-		s.vector.softmaxGrad(g, p, g, len(p))
-	default:
-		s.vector.expShift(p, p, shift)
-		clear(scores[len(p):])
-		for j, w := range p {
-			if w == 0 {
-				g[j] = 0 // a masked value may hold anything
-			} else {
-				g[j] = w * (g[j] - less)
-			}
+	for j, w := range p {
+		if w == 0 {
+			g[j] = 0 // a masked value may hold anything
+		} else {
+			g[j] = w * (g[j] - less)
 		}
 	}
+	clear(scores[len(p):])
 	clear(grads[len(p):])
-	if a.dbias != nil {
-		at := broadcastRow(a.Mask.BiasShape, b, h, t) + j0
-		axpy(a.dbias[at:], 1, g)
-	}
 }
 
 // attentionSum is Attention as a task: it adds up the parts of dQ, in order, and looks for NaN in the gradients.

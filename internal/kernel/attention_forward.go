@@ -116,7 +116,7 @@ func (s *attentionScratch[F]) softmax(scores, live []F) (most F) {
 func (s *attentionScratch[F]) onlineSoftmax(a *Attention[F], scores, out []F, b, h, t, j0, i int) {
 	live := a.live(scores, b, h, t, j0)
 	old := s.most[i]
-	most := max(old, s.vector.maxOf(live))
+	most := max(old, maxOf(live))
 	if most == F(math.Inf(-1)) {
 		clear(scores)
 		return

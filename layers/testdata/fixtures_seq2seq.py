@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the fixtures of whole models, and files of their weights as PyTorch has them.
 
-    python3 seq2seq_fixtures.py
+    python3 fixtures_seq2seq.py
 
 The JSON files are what fixtures.py describes. The safetensors files are state dicts, in the names and layouts of
 PyTorch's modules, written by hand: eight bytes with the length of a header, the header, the values.
