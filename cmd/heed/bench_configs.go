@@ -37,7 +37,7 @@ func benchmarks() []benchmark {
 		}
 	}
 	for _, n := range []int{64, 128, 256, 512, 1024} {
-		all = append(all, benchmark{name: fmt.Sprintf("gemm-%d", n), steps: max(20, 1<<28/(n*n*n)), prepare: func() (func() error, int, float64, error) {
+		all = append(all, benchmark{name: fmt.Sprintf("gemm-%d", n), steps: max(50, 1<<31/(n*n*n)), prepare: func() (func() error, int, float64, error) {
 			return prepareGemm(n)
 		}})
 	}
