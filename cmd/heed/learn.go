@@ -1,0 +1,195 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/layers"
+)
+
+// learnTask sets up a toy task: an encoder labels every position of the source with a symbol of the answer.
+func (e *experiment) learnTask(withData bool) error {
+	task, err := data.Named(e.Task, e.MaxLen)
+	if err != nil {
+		return &usageError{err}
+	}
+	labeler, err := data.NewLabeler(task)
+	if err != nil {
+		return err
+	}
+	model, err := e.model(labeler.Tokens(), labeler.Len(), labeler.Labels())
+	if err != nil {
+		return err
+	}
+	encoder, err := layers.NewEncoder(e.params, model)
+	if err != nil {
+		return err
+	}
+	e.len = labeler.Len()
+	e.sequences = true
+	e.example = "gorgonia"[:min(8, task.MaxLen)]
+	if e.Task == "add" {
+		e.example = "27+35"
+	}
+	e.logits = func(b *layers.Build, ids, lengths *G.Node) (*G.Node, error) {
+		return encoder.Forward(b, ids, layers.Mask{KeyLengths: lengths})
+	}
+	e.predict = func(input string) (string, error) {
+		batch, err := labeler.Batch([]string{input}, 1)
+		if err != nil {
+			return "", &usageError{err}
+		}
+		labels, err := e.label(batch)
+		if err != nil {
+			return "", err
+		}
+		return labeler.Answer(labels[:batch.Lengths[0]])
+	}
+	if !withData {
+		return nil
+	}
+	split, err := data.NewSplit(task, e.Seed, e.Validation)
+	if err != nil {
+		return &usageError{err}
+	}
+	validation := split.Validation()
+	e.validations = len(validation)
+	e.trainBatch = func(epoch, step int) (data.Batch, error) {
+		return labeler.Batch(split.Train(epoch, step, e.Batch), e.Batch)
+	}
+	e.validationBatch = func(i int) (data.Batch, error) {
+		return labeler.Batch(validation[i*validationSize:min((i+1)*validationSize, len(validation))], validationSize)
+	}
+	return nil
+}
+
+// learnText sets up a language model: a decoder predicts each character of a text from those before it.
+func (e *experiment) learnText(withData bool) error {
+	if withData {
+		if err := e.openText(); err != nil {
+			return err
+		}
+	}
+	vocab, err := data.NewVocab(e.Chars)
+	if err != nil {
+		return fmt.Errorf("%s: %w", configFile, err)
+	}
+	model, err := e.model(vocab.Len(), e.MaxLen, 0)
+	if err != nil {
+		return err
+	}
+	decoder, err := layers.NewDecoder(e.params, model)
+	if err != nil {
+		return err
+	}
+	e.len = e.MaxLen
+	e.logits = func(b *layers.Build, ids, _ *G.Node) (*G.Node, error) { return decoder.Forward(b, ids, layers.Mask{}) }
+	e.predict = func(input string) (string, error) {
+		ids, err := vocab.Encode(input)
+		if err != nil {
+			return "", &usageError{err}
+		}
+		if len(ids) == 0 {
+			return "", usagef("the input is empty: give the text that the next character should follow")
+		}
+		ids = ids[max(0, len(ids)-e.MaxLen):]
+		next, err := e.label(data.Batch{Inputs: ids, Lengths: []int{len(ids)}, Size: 1, Len: len(ids)})
+		if err != nil {
+			return "", err
+		}
+		answer, err := vocab.Decode(next[len(next)-1:])
+		if r, _ := utf8.DecodeRuneInString(answer); !unicode.IsPrint(r) {
+			answer = strings.Trim(strconv.QuoteRune(r), "'") // a new line, say
+		}
+		return answer, err
+	}
+	return nil
+}
+
+// openText opens the text, the same one that a run began with.
+func (e *experiment) openText() error {
+	var text *data.Text
+	var err error
+	if e.Chars == "" { // a new run
+		text, err = data.OpenText(e.Text)
+	} else {
+		var vocab *data.Vocab
+		if vocab, err = data.NewVocab(e.Chars); err != nil {
+			return fmt.Errorf("%s: %w", configFile, err)
+		}
+		text, err = data.OpenTextWith(e.Text, vocab)
+	}
+	var unknown *data.UnknownSymbolError
+	if errors.As(err, &unknown) && e.Sum != "" {
+		err = fmt.Errorf("the text has changed since the run began: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	e.close = text.Close
+	e.Chars = text.Vocab().Symbols()
+	sum, err := fileSum(e.Text)
+	if err != nil {
+		return err
+	}
+	if e.Sum != "" && e.Sum != sum {
+		return fmt.Errorf("text %q: the text has changed since the run began", e.Text)
+	}
+	e.Sum = sum
+	if e.validations, err = text.ValidationWindows(e.MaxLen, e.Validation); err != nil {
+		return fmt.Errorf("%w (--max-len)", err)
+	}
+	e.trainBatch = func(epoch, step int) (data.Batch, error) {
+		return text.TrainBatch(e.Seed, epoch, step, e.Batch, e.MaxLen)
+	}
+	e.validationBatch = func(i int) (data.Batch, error) {
+		return text.ValidationBatch(i, validationSize, e.MaxLen, e.Validation)
+	}
+	e.example, err = opening(text)
+	return err
+}
+
+// fileSum is the SHA-256 of a file, in hexadecimal.
+func fileSum(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// opening is what a text begins with, as far as it is easily typed.
+func opening(text *data.Text) (string, error) {
+	ids := make([]int, min(24, text.Len()))
+	if err := text.Window(ids, 0); err != nil {
+		return "", err
+	}
+	s, err := text.Vocab().Decode(ids)
+	if err != nil {
+		return "", err
+	}
+	s = strings.TrimLeftFunc(s, func(r rune) bool { return r == '-' || unicode.IsSpace(r) || !unicode.IsPrint(r) })
+	if i := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
+		s = s[:i]
+	}
+	if s == "" {
+		s = "TEXT"
+	}
+	return s, nil
+}
