@@ -12,10 +12,14 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// textTask is the task that learns a file's characters; the others are data's.
-const textTask = "text"
+// textTask is the task that learns a file's characters; the others are data's. Those of data.TaskNames have answers that
+// are no longer than their sources, which dates doesn't.
+const (
+	textTask  = "text"
+	datesTask = "dates"
+)
 
-func taskNames() []string { return append(data.TaskNames(), textTask) }
+func taskNames() []string { return append(data.TaskNames(), datesTask, textTask) }
 
 // config is all that decides a run: config.json holds it.
 type config struct {
@@ -63,6 +67,8 @@ func defaults(task string) config {
 		c.Dim, c.Decay = 48, 1500
 	case "add":
 		c.Decay, c.Patience = 2000, 6
+	case datesTask:
+		c.Dim, c.MaxEpochs = 64, 10
 	case textTask:
 		c.MaxLen, c.Dim, c.Heads = 64, 64, 4
 		c.Batch, c.Steps, c.Decay = 16, 200, 3000

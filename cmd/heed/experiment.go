@@ -15,13 +15,15 @@ import (
 type experiment struct {
 	config
 	params *layers.Params
-	len    int // positions of a batch
 
-	// logits adds the model to a graph: ids (B, T) and lengths (B) to (B, T, classes).
-	logits func(b *layers.Build, ids, lengths *G.Node) (*G.Node, error)
+	inputs []input // of the model
+	len    int     // positions of the targets
 
-	trainBatch      func(epoch, step int) (data.Batch, error)
-	validationBatch func(i int) (data.Batch, error)
+	// logits adds the model to a graph: its inputs to (B, len, classes).
+	logits func(b *layers.Build, in G.Nodes) (*G.Node, error)
+
+	trainBatch      func(epoch, step int) (batch, error)
+	validationBatch func(i int) (batch, error)
 	validations     int // sequences in all validation batches
 
 	// predict answers one input.
@@ -32,6 +34,36 @@ type experiment struct {
 	sequences bool
 
 	close func() error
+}
+
+// input is an input of a model: ids of shape (B, len) or, if len is 0, (B).
+type input struct {
+	name string
+	len  int
+}
+
+func (in input) shape(size int) tensor.Shape {
+	if in.len == 0 {
+		return tensor.Shape{size}
+	}
+	return tensor.Shape{size, in.len}
+}
+
+func (in input) node(g *G.ExprGraph, size int) *G.Node {
+	shape := in.shape(size)
+	return G.NewTensor(g, tensor.Int, len(shape), G.WithShape(shape...), G.WithName(in.name))
+}
+
+func (in input) value(ids []int, size int) *tensor.Dense {
+	return tensor.New(tensor.WithShape(in.shape(size)...), tensor.WithBacking(ids))
+}
+
+// batch is size sequences: the model's inputs, and the targets (size, len).
+type batch struct {
+	size    int
+	inputs  [][]int
+	targets []int
+	counted int // targets that count
 }
 
 // validationSize is how many sequences a validation batch has.
@@ -45,10 +77,13 @@ func newExperiment(c config, withData bool) (*experiment, error) {
 	if e.params, err = layers.NewParams(tensor.Float32, c.Seed); err != nil {
 		return nil, err
 	}
-	if c.Task == textTask {
+	switch c.Task {
+	case textTask:
 		err = e.learnText(withData)
-	} else {
-		err = e.learnTask(withData)
+	case datesTask:
+		err = e.learnPairs(withData)
+	default:
+		err = e.learnLabels(withData)
 	}
 	if err != nil {
 		e.close()
@@ -57,36 +92,30 @@ func newExperiment(c config, withData bool) (*experiment, error) {
 	return e, nil
 }
 
-// graph is the experiment's model and loss on a graph.
-type graph struct {
-	ids, lengths, targets *G.Node
-	logits, loss          *G.Node
-}
+// targets is the loss's own input.
+func (e *experiment) targets() input { return input{"targets", e.len} }
 
-func (e *experiment) build(b *layers.Build, g *G.ExprGraph, size int) (graph, error) {
-	n := graph{
-		ids:     G.NewMatrix(g, tensor.Int, G.WithShape(size, e.len), G.WithName("ids")),
-		lengths: G.NewVector(g, tensor.Int, G.WithShape(size), G.WithName("lengths")),
-		targets: G.NewMatrix(g, tensor.Int, G.WithShape(size, e.len), G.WithName("targets")),
+// build adds the model and its loss to a graph, for batches of a size. The inputs' last is the targets.
+func (e *experiment) build(b *layers.Build, g *G.ExprGraph, size int) (inputs G.Nodes, logits, loss *G.Node, err error) {
+	for _, in := range e.inputs {
+		inputs = append(inputs, in.node(g, size))
 	}
-	var err error
-	if n.logits, err = e.logits(b, n.ids, n.lengths); err != nil {
-		return n, err
+	if logits, err = e.logits(b, inputs); err != nil {
+		return nil, nil, nil, err
 	}
-	n.loss, err = layers.CrossEntropy(n.logits, n.targets)
-	return n, err
+	targets := e.targets().node(g, size)
+	loss, err = layers.CrossEntropy(logits, targets)
+	return append(inputs, targets), logits, loss, err
 }
 
 // feed is a batch as the graph's inputs take it.
-func feed(b data.Batch) train.Batch {
-	return train.Batch{
-		Values: []*tensor.Dense{
-			tensor.New(tensor.WithShape(b.Size, b.Len), tensor.WithBacking(b.Inputs)),
-			tensor.New(tensor.WithShape(b.Size), tensor.WithBacking(b.Lengths)),
-			tensor.New(tensor.WithShape(b.Size, b.Len), tensor.WithBacking(b.Targets)),
-		},
-		Weight: float64(b.Counted()),
+func (e *experiment) feed(b batch) train.Batch {
+	t := train.Batch{Weight: float64(b.counted)}
+	for i, in := range e.inputs {
+		t.Values = append(t.Values, in.value(b.inputs[i], b.size))
 	}
+	t.Values = append(t.Values, e.targets().value(b.targets, b.size))
+	return t
 }
 
 // problem is the experiment as train.Fit takes it.
@@ -94,19 +123,25 @@ func (e *experiment) problem() train.Problem {
 	return train.Problem{
 		Params: e.params,
 		Loss: func(b *layers.Build, g *G.ExprGraph, size int) (*G.Node, G.Nodes, error) {
-			n, err := e.build(b, g, size)
-			return n.loss, G.Nodes{n.ids, n.lengths, n.targets}, err
+			inputs, _, loss, err := e.build(b, g, size)
+			return loss, inputs, err
 		},
 		BatchSize: e.Batch, Steps: e.Steps,
 		Train: func(epoch, step int) (train.Batch, error) {
 			b, err := e.trainBatch(epoch, step)
-			return feed(b), err
+			if err != nil {
+				return train.Batch{}, err
+			}
+			return e.feed(b), nil
 		},
 		ValidationSize:  validationSize,
 		ValidationSteps: (e.validations + validationSize - 1) / validationSize,
 		Validation: func(i int) (train.Batch, error) {
 			b, err := e.validationBatch(i)
-			return feed(b), err
+			if err != nil {
+				return train.Batch{}, err
+			}
+			return e.feed(b), nil
 		},
 	}
 }
@@ -122,13 +157,13 @@ func (s score) accuracy() float64 { return float64(s.right) / float64(max(s.tota
 // evaluate scores the model as it is.
 func (e *experiment) evaluate(ctx context.Context) (score, error) {
 	g := G.NewGraph()
-	n, err := e.build(&layers.Build{}, g, validationSize)
+	inputs, logits, loss, err := e.build(&layers.Build{}, g, validationSize)
 	if err != nil {
 		return score{}, err
 	}
-	var logits, loss G.Value
-	G.Read(n.logits, &logits)
-	G.Read(n.loss, &loss)
+	var logitsValue, lossValue G.Value
+	G.Read(logits, &logitsValue)
+	G.Read(loss, &lossValue)
 	vm := G.NewTapeMachine(g)
 	defer vm.Close()
 
@@ -138,12 +173,12 @@ func (e *experiment) evaluate(ctx context.Context) (score, error) {
 		if ctx.Err() != nil {
 			return score{}, errInterrupted
 		}
-		batch, err := e.validationBatch(i)
+		b, err := e.validationBatch(i)
 		if err != nil {
 			return score{}, err
 		}
-		in := feed(batch)
-		for j, node := range []*G.Node{n.ids, n.lengths, n.targets} {
+		in := e.feed(b)
+		for j, node := range inputs {
 			if err := G.Let(node, in.Values[j]); err != nil {
 				return score{}, err
 			}
@@ -152,24 +187,24 @@ func (e *experiment) evaluate(ctx context.Context) (score, error) {
 		if err := vm.RunAll(); err != nil {
 			return score{}, err
 		}
-		sum += float64(loss.Data().(float32)) * in.Weight
+		sum += float64(lossValue.Data().(float32)) * in.Weight
 		weight += in.Weight
-		e.count(&s, batch, argmax(logits))
+		e.count(&s, b, argmax(logitsValue))
 	}
 	s.loss = sum / max(weight, 1)
 	return s, nil
 }
 
 // count adds a batch's right and wrong predictions to a score.
-func (e *experiment) count(s *score, b data.Batch, predicted []int) {
-	for r := range b.Size {
+func (e *experiment) count(s *score, b batch, predicted []int) {
+	for r := range b.size {
 		right, counted := 0, 0
-		for i := r * b.Len; i < (r+1)*b.Len; i++ {
-			if b.Targets[i] == data.Ignore {
+		for i := r * e.len; i < (r+1)*e.len; i++ {
+			if b.targets[i] == data.Ignore {
 				continue
 			}
 			counted++
-			if predicted[i] == b.Targets[i] {
+			if predicted[i] == b.targets[i] {
 				right++
 			}
 		}
@@ -186,25 +221,33 @@ func (e *experiment) count(s *score, b data.Batch, predicted []int) {
 	}
 }
 
-// label runs the model on a batch and returns the likeliest class of every position.
-func (e *experiment) label(b data.Batch) ([]int, error) {
+// labeler makes a graph of the model for one sequence, with these inputs, and returns what runs it: from the inputs' ids
+// to the likeliest class of every position.
+func (e *experiment) labeler(inputs []input) (label func(ids ...[]int) ([]int, error), err error) {
 	g := G.NewGraph()
-	ids := G.NewMatrix(g, tensor.Int, G.WithShape(b.Size, b.Len), G.WithName("ids"),
-		G.WithValue(tensor.New(tensor.WithShape(b.Size, b.Len), tensor.WithBacking(b.Inputs))))
-	lengths := G.NewVector(g, tensor.Int, G.WithShape(b.Size), G.WithName("lengths"),
-		G.WithValue(tensor.New(tensor.WithShape(b.Size), tensor.WithBacking(b.Lengths))))
-	out, err := e.logits(&layers.Build{}, ids, lengths)
+	var nodes G.Nodes
+	for _, in := range inputs {
+		nodes = append(nodes, in.node(g, 1))
+	}
+	out, err := e.logits(&layers.Build{}, nodes)
 	if err != nil {
 		return nil, err
 	}
 	var logits G.Value
 	G.Read(out, &logits)
 	vm := G.NewTapeMachine(g)
-	defer vm.Close()
-	if err := vm.RunAll(); err != nil {
-		return nil, err
-	}
-	return argmax(logits), nil
+	return func(ids ...[]int) ([]int, error) {
+		for i, in := range inputs {
+			if err := G.Let(nodes[i], in.value(ids[i], 1)); err != nil {
+				return nil, err
+			}
+		}
+		vm.Reset()
+		if err := vm.RunAll(); err != nil {
+			return nil, err
+		}
+		return argmax(logits), nil
+	}, nil
 }
 
 // argmax is the index of the largest element along the last axis.

@@ -18,8 +18,14 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// learnTask sets up a toy task: an encoder labels every position of the source with a symbol of the answer.
-func (e *experiment) learnTask(withData bool) error {
+// labelled is a batch of a model that labels every position.
+func labelled(b data.Batch, err error) (batch, error) {
+	return batch{size: b.Size, inputs: [][]int{b.Inputs, b.Lengths}, targets: b.Targets, counted: b.Counted()}, err
+}
+
+// learnLabels sets up a task whose answers are no longer than its sources: an encoder labels every position of the source
+// with a symbol of the answer.
+func (e *experiment) learnLabels(withData bool) error {
 	task, err := data.Named(e.Task, e.MaxLen)
 	if err != nil {
 		return &usageError{err}
@@ -37,39 +43,110 @@ func (e *experiment) learnTask(withData bool) error {
 		return err
 	}
 	e.len = labeler.Len()
+	e.inputs = []input{{"ids", e.len}, {"lengths", 0}}
 	e.sequences = true
 	e.example = "gorgonia"[:min(8, task.MaxLen)]
 	if e.Task == "add" {
 		e.example = "27+35"
 	}
-	e.logits = func(b *layers.Build, ids, lengths *G.Node) (*G.Node, error) {
-		return encoder.Forward(b, ids, layers.Mask{KeyLengths: lengths})
+	e.logits = func(b *layers.Build, in G.Nodes) (*G.Node, error) {
+		return encoder.Forward(b, in[0], layers.Mask{KeyLengths: in[1]})
 	}
 	e.predict = func(input string) (string, error) {
-		batch, err := labeler.Batch([]string{input}, 1)
+		b, err := labeler.Batch([]string{input}, 1)
 		if err != nil {
 			return "", &usageError{err}
 		}
-		labels, err := e.label(batch)
+		label, err := e.labeler(e.inputs)
 		if err != nil {
 			return "", err
 		}
-		return labeler.Answer(labels[:batch.Lengths[0]])
+		labels, err := label(b.Inputs, b.Lengths)
+		if err != nil {
+			return "", err
+		}
+		return labeler.Answer(labels[:b.Lengths[0]])
 	}
 	if !withData {
 		return nil
 	}
+	return e.split(task, func(sources []string, size int) (batch, error) { return labelled(labeler.Batch(sources, size)) })
+}
+
+// learnPairs sets up a task of sources and answers of any lengths: an encoder reads the source, a decoder writes the
+// answer.
+func (e *experiment) learnPairs(withData bool) error {
+	task, err := data.Named(e.Task, e.MaxLen)
+	if err != nil {
+		return &usageError{err}
+	}
+	tr, err := data.NewTranslator(task)
+	if err != nil {
+		return err
+	}
+	model, err := e.model(tr.Tokens(), max(tr.SourceLen(), tr.TargetLen()), 0)
+	if err != nil {
+		return err
+	}
+	net, err := layers.NewEncoderDecoder(e.params, layers.EncoderDecoderConfig{ModelConfig: model})
+	if err != nil {
+		return err
+	}
+	e.len = tr.TargetLen()
+	e.inputs = []input{{"source", tr.SourceLen()}, {"lengths", 0}, {"answer", tr.TargetLen()}}
+	e.sequences = true
+	e.example = "7 March 2024"
+	e.logits = func(b *layers.Build, in G.Nodes) (*G.Node, error) {
+		return net.Forward(b, in[0], in[2], layers.Mask{KeyLengths: in[1]})
+	}
+	e.predict = func(input string) (string, error) {
+		b, err := tr.Batch([]string{input}, 1)
+		if err != nil {
+			return "", &usageError{err}
+		}
+		next, err := e.labeler(e.inputs)
+		if err != nil {
+			return "", err
+		}
+		// The answer so far, from the start token on: what comes after a position can't be seen from there.
+		answer := make([]int, e.len)
+		answer[0] = tr.Start()
+		var written []int
+		for t := range e.len {
+			tokens, err := next(b.Sources, b.Lengths, answer)
+			if err != nil {
+				return "", err
+			}
+			written = append(written, tokens[t])
+			if tokens[t] == tr.End() || t+1 == e.len {
+				break
+			}
+			answer[t+1] = tokens[t]
+		}
+		return tr.Answer(written)
+	}
+	if !withData {
+		return nil
+	}
+	return e.split(task, func(sources []string, size int) (batch, error) {
+		b, err := tr.Batch(sources, size)
+		return batch{size: b.Size, inputs: [][]int{b.Sources, b.Lengths, b.Inputs}, targets: b.Targets, counted: b.Counted()}, err
+	})
+}
+
+// split sets up batches of a task's sources, which never both train and validate.
+func (e *experiment) split(task data.Task, batchOf func(sources []string, size int) (batch, error)) error {
 	split, err := data.NewSplit(task, e.Seed, e.Validation)
 	if err != nil {
 		return &usageError{err}
 	}
 	validation := split.Validation()
 	e.validations = len(validation)
-	e.trainBatch = func(epoch, step int) (data.Batch, error) {
-		return labeler.Batch(split.Train(epoch, step, e.Batch), e.Batch)
+	e.trainBatch = func(epoch, step int) (batch, error) {
+		return batchOf(split.Train(epoch, step, e.Batch), e.Batch)
 	}
-	e.validationBatch = func(i int) (data.Batch, error) {
-		return labeler.Batch(validation[i*validationSize:min((i+1)*validationSize, len(validation))], validationSize)
+	e.validationBatch = func(i int) (batch, error) {
+		return batchOf(validation[i*validationSize:min((i+1)*validationSize, len(validation))], validationSize)
 	}
 	return nil
 }
@@ -94,9 +171,10 @@ func (e *experiment) learnText(withData bool) error {
 		return err
 	}
 	e.len = e.MaxLen
-	e.logits = func(b *layers.Build, ids, _ *G.Node) (*G.Node, error) { return decoder.Forward(b, ids, layers.Mask{}) }
-	e.predict = func(input string) (string, error) {
-		ids, err := vocab.Encode(input)
+	e.inputs = []input{{"ids", e.len}}
+	e.logits = func(b *layers.Build, in G.Nodes) (*G.Node, error) { return decoder.Forward(b, in[0], layers.Mask{}) }
+	e.predict = func(typed string) (string, error) {
+		ids, err := vocab.Encode(typed)
 		if err != nil {
 			return "", &usageError{err}
 		}
@@ -104,7 +182,11 @@ func (e *experiment) learnText(withData bool) error {
 			return "", usagef("the input is empty: give the text that the next character should follow")
 		}
 		ids = ids[max(0, len(ids)-e.MaxLen):]
-		next, err := e.label(data.Batch{Inputs: ids, Lengths: []int{len(ids)}, Size: 1, Len: len(ids)})
+		label, err := e.labeler([]input{{"ids", len(ids)}})
+		if err != nil {
+			return "", err
+		}
+		next, err := label(ids)
 		if err != nil {
 			return "", err
 		}
@@ -150,14 +232,19 @@ func (e *experiment) openText() error {
 	if e.validations, err = text.ValidationWindows(e.MaxLen, e.Validation); err != nil {
 		return fmt.Errorf("%w (--max-len)", err)
 	}
-	e.trainBatch = func(epoch, step int) (data.Batch, error) {
-		return text.TrainBatch(e.Seed, epoch, step, e.Batch, e.MaxLen)
+	e.trainBatch = func(epoch, step int) (batch, error) {
+		return characters(text.TrainBatch(e.Seed, epoch, step, e.Batch, e.MaxLen))
 	}
-	e.validationBatch = func(i int) (data.Batch, error) {
-		return text.ValidationBatch(i, validationSize, e.MaxLen, e.Validation)
+	e.validationBatch = func(i int) (batch, error) {
+		return characters(text.ValidationBatch(i, validationSize, e.MaxLen, e.Validation))
 	}
 	e.example, err = opening(text)
 	return err
+}
+
+// characters is a batch of a language model, which needs no lengths.
+func characters(b data.Batch, err error) (batch, error) {
+	return batch{size: b.Size, inputs: [][]int{b.Inputs}, targets: b.Targets, counted: b.Counted()}, err
 }
 
 // fileSum is the SHA-256 of a file, in hexadecimal.
