@@ -28,10 +28,10 @@ type benchmark struct {
 // measurement is what heed bench prints of a benchmark, a JSON object a line.
 type measurement struct {
 	Config       string  `json:"config"`
-	Form         string  `json:"form,omitempty"`
+	Form         string  `json:"form"`
 	MedianMS     float64 `json:"median_ms"`
 	MinMS        float64 `json:"min_ms"`
-	TokensPerS   float64 `json:"tokens_per_s,omitempty"`
+	TokensPerS   float64 `json:"tokens_per_s"`
 	GFLOPS       float64 `json:"gflops"` // at the median
 	PeakRSSMB    float64 `json:"peak_rss_mb"`
 	AllocPerStep float64 `json:"alloc_bytes_per_step"`
