@@ -2,6 +2,7 @@ package layers
 
 import (
 	"fmt"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -27,7 +28,7 @@ func CrossEntropy(logits, targets *G.Node) (*G.Node, error) {
 	if len(s) < 2 {
 		return nil, fmt.Errorf("cross-entropy: the logits must have shape (…, V), a row for every target, got %v", s)
 	}
-	if targets.Dtype() != tensor.Int || fmt.Sprint(targets.Shape()) != fmt.Sprint(s[:len(s)-1]) {
+	if targets.Dtype() != tensor.Int || !slices.Equal(targets.Shape(), s[:len(s)-1]) {
 		return nil, fmt.Errorf("cross-entropy: the targets must be int of shape %v, got %v of shape %v", s[:len(s)-1], targets.Dtype(), targets.Shape())
 	}
 	return ops.CrossEntropy(logits, targets)

@@ -25,7 +25,8 @@ type AdamW struct {
 	// Schedule multiplies the learning rate of each step, counted from 0. nil is 1 throughout.
 	Schedule func(step int) float64
 
-	state AdamState
+	state   AdamState
+	stepped []weightGradient // by the step under way; kept for its memory
 }
 
 // AdamState is what AdamW remembers between steps.
@@ -46,9 +47,10 @@ func (a *AdamW) State() *AdamState { return &a.state }
 // Step updates every value by its gradient and sets the gradient to zero. Values and gradients must be float32 or
 // float64 tensors. A gradient that isn't finite is an error, and changes nothing.
 func (a *AdamW) Step(model []G.ValueGrad) error {
-	if err := a.prepare(model); err != nil {
+	if err := a.gather(model); err != nil {
 		return err
 	}
+	defer clear(a.stepped)
 	scale, err := a.clip(model)
 	if err != nil {
 		return err
@@ -68,11 +70,8 @@ func (a *AdamW) Step(model []G.ValueGrad) error {
 		Correct1:  1 / (1 - math.Pow(a.Beta1, t)),
 		Correct2:  1 / (1 - math.Pow(a.Beta2, t)),
 	}
-	for i, p := range model {
-		w, g, err := weightGrad(p)
-		if err != nil {
-			return err
-		}
+	for i, p := range a.stepped {
+		w, g := p.weight, p.grad
 		step.Decay = 0
 		if w.Dims() > 1 {
 			step.Decay = a.WeightDecay
@@ -87,27 +86,30 @@ func (a *AdamW) Step(model []G.ValueGrad) error {
 	return nil
 }
 
-// prepare checks the model against the state, which the first step makes.
-func (a *AdamW) prepare(model []G.ValueGrad) error {
+// weightGradient is a parameter's value and gradient, of one dtype and size.
+type weightGradient struct{ weight, grad *tensor.Dense }
+
+// gather asks the model for its values and gradients, and checks them against the state, which the first step makes.
+func (a *AdamW) gather(model []G.ValueGrad) error {
+	a.stepped = a.stepped[:0]
+	for _, p := range model {
+		pair, err := weightGrad(p)
+		if err != nil {
+			return err
+		}
+		a.stepped = append(a.stepped, pair)
+	}
 	if a.state.First == nil {
-		for _, p := range model {
-			w, _, err := weightGrad(p)
-			if err != nil {
-				return err
-			}
-			a.state.First = append(a.state.First, tensor.New(tensor.WithShape(w.Shape()...), tensor.Of(w.Dtype())))
-			a.state.Second = append(a.state.Second, tensor.New(tensor.WithShape(w.Shape()...), tensor.Of(w.Dtype())))
+		for _, p := range a.stepped {
+			a.state.First = append(a.state.First, tensor.New(tensor.WithShape(p.weight.Shape()...), tensor.Of(p.weight.Dtype())))
+			a.state.Second = append(a.state.Second, tensor.New(tensor.WithShape(p.weight.Shape()...), tensor.Of(p.weight.Dtype())))
 		}
 	}
 	if len(model) != len(a.state.First) {
 		return fmt.Errorf("adamw: this solver has stepped %d parameters, got %d: make one solver for each model", len(a.state.First), len(model))
 	}
-	for i, p := range model {
-		w, _, err := weightGrad(p)
-		if err != nil {
-			return err
-		}
-		if m := a.state.First[i]; m.Dtype() != w.Dtype() || m.DataSize() != w.DataSize() {
+	for i, p := range a.stepped {
+		if m, w := a.state.First[i], p.weight; m.Dtype() != w.Dtype() || m.DataSize() != w.DataSize() {
 			return fmt.Errorf("adamw: parameter %d was %v of %v, got %v of %v: keep the parameters in one order", i, m.Shape(), m.Dtype(), w.Shape(), w.Dtype())
 		}
 	}
@@ -117,19 +119,15 @@ func (a *AdamW) prepare(model []G.ValueGrad) error {
 // clip returns what to multiply the gradients by.
 func (a *AdamW) clip(model []G.ValueGrad) (float64, error) {
 	var sum float64
-	for i, p := range model {
-		_, g, err := weightGrad(p)
-		if err != nil {
-			return 0, err
-		}
+	for i, p := range a.stepped {
 		var sq float64
-		if g.Dtype() == tensor.Float32 {
-			sq = kernel.SumSquares(g.Float32s())
+		if p.grad.Dtype() == tensor.Float32 {
+			sq = kernel.SumSquares(p.grad.Float32s())
 		} else {
-			sq = kernel.SumSquares(g.Float64s())
+			sq = kernel.SumSquares(p.grad.Float64s())
 		}
 		if math.IsNaN(sq) || math.IsInf(sq, 0) {
-			return 0, fmt.Errorf("adamw: the gradient of parameter %d%s isn't finite: try a lower learning rate or ClipNorm", i, nameOf(p))
+			return 0, fmt.Errorf("adamw: the gradient of parameter %d%s isn't finite: try a lower learning rate or ClipNorm", i, nameOf(model[i]))
 		}
 		sum += sq
 	}
@@ -146,18 +144,18 @@ func nameOf(p G.ValueGrad) string {
 	return ""
 }
 
-// weightGrad are a parameter's value and gradient, of one dtype and size.
-func weightGrad(p G.ValueGrad) (w, g *tensor.Dense, err error) {
+// weightGrad asks a parameter for its value and gradient.
+func weightGrad(p G.ValueGrad) (weightGradient, error) {
 	grad, err := p.Grad()
 	if err != nil {
-		return nil, nil, fmt.Errorf("adamw: no gradient%s: take gorgonia.Grad, make the VM with gorgonia.BindDualValues, and run it: %w", nameOf(p), err)
+		return weightGradient{}, fmt.Errorf("adamw: no gradient%s: take gorgonia.Grad, make the VM with gorgonia.BindDualValues, and run it: %w", nameOf(p), err)
 	}
 	w, ok := p.Value().(*tensor.Dense)
 	g, ok2 := grad.(*tensor.Dense)
 	if !ok || !ok2 || w.Dims() == 0 || w.Dtype() != g.Dtype() || w.DataSize() != g.DataSize() || (w.Dtype() != tensor.Float32 && w.Dtype() != tensor.Float64) {
-		return nil, nil, fmt.Errorf("adamw: value and gradient%s must be float32 or float64 tensors of one shape, got %v and %v", nameOf(p), p.Value().Shape(), grad.Shape())
+		return weightGradient{}, fmt.Errorf("adamw: value and gradient%s must be float32 or float64 tensors of one shape, got %v and %v", nameOf(p), p.Value().Shape(), grad.Shape())
 	}
-	return w, g, nil
+	return weightGradient{w, g}, nil
 }
 
 // WarmUp rises linearly from 1/steps to 1 over the first steps, and stays there.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"gorgonia.org/tensor"
 
@@ -95,7 +96,7 @@ func (f *fit) restore(c *checkpoint) error {
 		if !ok {
 			return fmt.Errorf("train: the checkpoint %s is of another model: it has no %q", f.Checkpoint, name)
 		}
-		if fmt.Sprint(from.Shape) != fmt.Sprint([]int(to.Shape())) || fmt.Sprintf("%T", from.Data) != fmt.Sprintf("%T", to.Data()) {
+		if !slices.Equal(from.Shape, []int(to.Shape())) || fmt.Sprintf("%T", from.Data) != fmt.Sprintf("%T", to.Data()) {
 			return fmt.Errorf("train: the checkpoint %s is of another model: %q must be %T of shape %v, got %T of %v", f.Checkpoint, name, to.Data(), to.Shape(), from.Data, tensor.Shape(from.Shape))
 		}
 		pairs = append(pairs, pair{from, to})

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -58,7 +59,7 @@ func layoutOf(name string, q, k, v tensor.Shape, heads int) (l attentionLayout, 
 	if r < 2 || r > 4 || r == 4 && heads > 0 || len(k) != r || len(v) != r {
 		return bad("query, key and value must all have shape (T, K), (B, T, K) or (B, H, T, K)")
 	}
-	if !equalShapes(q[:r-2], k[:r-2]) || !equalShapes(q[:r-2], v[:r-2]) {
+	if !slices.Equal(q[:r-2], k[:r-2]) || !slices.Equal(q[:r-2], v[:r-2]) {
 		return bad("query, key and value must have the same batch and head axes")
 	}
 	if q[r-1] != k[r-1] || k[r-2] != v[r-2] {

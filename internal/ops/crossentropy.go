@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -21,7 +22,7 @@ func CrossEntropy(logits, targets *G.Node) (*G.Node, error) {
 		return nil, fmt.Errorf("%s: targets is nil", name)
 	}
 	s := logits.Shape()
-	if len(s) < 2 || targets.Dtype() != tensor.Int || !equalShapes(s[:len(s)-1], targets.Shape()) {
+	if len(s) < 2 || targets.Dtype() != tensor.Int || !slices.Equal(s[:len(s)-1], targets.Shape()) {
 		return nil, fmt.Errorf("%s: the targets must be int, one for each row of the logits of shape %v, got %v of %v", name, s, targets.Shape(), targets.Dtype())
 	}
 	if logits.Dtype() == tensor.Float32 {

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -26,7 +27,7 @@ func MatMul(a, b *G.Node, transA, transB bool, scale float64, skip bool) (*G.Nod
 		return fmt.Errorf("%s: can't multiply shapes %v and %v (transposed: %t, %t)", name, a.Shape(), b.Shape(), transA, transB)
 	}
 	r := a.Dims()
-	if r < 2 || b.Dims() != r || !equalShapes(a.Shape()[:r-2], b.Shape()[:r-2]) {
+	if r < 2 || b.Dims() != r || !slices.Equal(a.Shape()[:r-2], b.Shape()[:r-2]) {
 		return nil, bad()
 	}
 	p := product{transA: transA, transB: transB, scale: scale, skip: skip, count: 1}

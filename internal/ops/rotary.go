@@ -45,7 +45,7 @@ func Rotate(x, positions *G.Node, r Rotary) (*G.Node, error) {
 	}
 	if positions != nil {
 		ps := positions.Shape()
-		if positions.Dtype() != tensor.Int || !equalShapes(ps, []int{layout.Batch}) && !equalShapes(ps, []int{layout.Batch, layout.Length}) {
+		if positions.Dtype() != tensor.Int || !slices.Equal(ps, []int{layout.Batch}) && !slices.Equal(ps, []int{layout.Batch, layout.Length}) {
 			return nil, fmt.Errorf("%s: the positions must be int of shape (%d) or (%d, %d), got %v of shape %v", name, layout.Batch, layout.Batch, layout.Length, positions.Dtype(), ps)
 		}
 	}

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -103,23 +104,10 @@ func sameDtype(op, what string, n *G.Node, as string, ref *G.Node) error {
 
 // hasShape checks a node's shape.
 func hasShape(op, what string, n *G.Node, want ...int) error {
-	if s := n.Shape(); !equalShapes(s, want) {
+	if s := n.Shape(); !slices.Equal(s, want) {
 		return fmt.Errorf("%s: %s must have shape %v, got %v", op, what, tensor.Shape(want), s)
 	}
 	return nil
-}
-
-// equalShapes compares shapes axis by axis. (tensor.Shape.Eq also takes some vectors for equal to matrices.)
-func equalShapes(a, b []int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // sameLayout compares shapes but for axes of 1, which Gorgonia adds and drops.
