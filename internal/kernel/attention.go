@@ -1,13 +1,12 @@
 package kernel
 
 import (
-	"math"
 	"sync"
 	"sync/atomic"
 )
 
 // This file and its neighbours are attention without its weights: softmax(scale·Q·Kᵀ + M)·V, computed by tiles of some
-// queries by some keys, so that nothing of size T×S is ever kept.
+// queries by some keys, so that nothing of size T×S is ever kept. Tiles that the mask hides are skipped.
 //
 // The softmax is online (Milakov and Gimelshein, 2018): a row's maximum and sum grow from tile to tile, and what has been
 // summed up under an old maximum is scaled to the new one. Its output needs linear memory (Rabe and Staats, 2021). The
@@ -15,6 +14,9 @@ import (
 //
 //	P = exp(scale·Q·Kᵀ + M − lse)     dV = Pᵀ·dO
 //	dS = P∘(dO·Vᵀ − rowsum(dO∘O))     dQ = scale·dS·K     dK = scale·dSᵀ·Q
+//
+// With dropout P becomes P∘D in O and in dV, and dO·Vᵀ becomes D∘(dO·Vᵀ), where D is made anew for each tile. A cap c on
+// the scores, s' = c·tanh(s/c) before M is added, gives dS a factor of 1 − (s'/c)² in dQ and dK.
 //
 // Zero times anything is zero here as in SkipGemm: attention_redo.go sees to that.
 
@@ -24,6 +26,7 @@ const (
 	attentionKeys    = 128
 	attentionGap     = 16                   // between rows of a tile, lest they all fall into a few sets of the cache
 	attentionRun     = 8 * attentionQueries // queries that share a packed tile of keys, going forward
+	attentionFew     = 4                    // queries for which packing the keys costs more than it saves
 )
 
 // attentionTaskWork is the fewest products of a query and a key's elements worth a task of their own.
@@ -56,14 +59,25 @@ type Attention[F Float] struct {
 	Value int     // width of a value, V
 	Scale F
 
+	Softcap F                // c·tanh(s/c) is taken of the scores s; 0 for none
+	Groups  int              // number of heads of keys and values, G: query head h has number h·G/H; H if 0
+	Dropout AttentionDropout // of the weights
+
 	attentionOperands[F]
+	choice dropoutChoice[F]
 	dead   []bool // queries that the backward pass passes over, if it has been found out
 	parts  int    // in which the backward pass divides the keys
-	shared int    // heads in a row that only one task may handle, as they share the gradient of a bias
+	shared int    // heads in a row that only one task may handle, as they share a gradient, of keys and values or of a bias
 	less   []F    // per query, rowsum(dO∘O)
 	shift  []F    // per query, the log-sum-exp: −Inf where the query has no part in the gradients
 	spare  []F    // dQ from the keys of every part but the first
 	nan    atomic.Bool
+}
+
+// AttentionDropout says which weights are dropped: those that DropoutMask drops of a tensor of shape (B, H, T, S).
+type AttentionDropout struct {
+	P                 float64 // probability; 0 for none
+	Seed, Stream, Run uint64
 }
 
 // attentionOperands is what one call is given.
@@ -83,50 +97,48 @@ func (a *Attention[F]) split(head int) (b, h int) {
 // row is the number of query (b, h, t) among all.
 func (a *Attention[F]) row(b, h, t int) int { return (b*a.Mask.Shape[1]+h)*a.Mask.Shape[2] + t }
 
-// end is the first key that no query of batch element b before t sees, nor any key after it.
-func (a *Attention[F]) end(b, t int) int {
-	end := a.Mask.Shape[3]
-	if a.Mask.Causal {
-		end = min(end, t)
+// perGroup is how many query heads share a head of keys and values.
+func (a *Attention[F]) perGroup() int {
+	if a.Groups == 0 {
+		return 1
 	}
-	if a.Mask.Lengths != nil {
-		end = min(end, a.Mask.Lengths[b])
-	}
-	if a.Mask.Allow != nil {
-		end = min(end, a.Mask.AllowShape[3])
-	}
-	if a.Mask.Bias != nil {
-		end = min(end, a.Mask.BiasShape[3])
-	}
-	return end
+	return a.Mask.Shape[1] / a.Groups
 }
 
-// live masks a row of a tile, of the scores of one query with the keys from j0 on, and returns the part that it sees, in
-// which a masked score is −Inf.
-func (a *Attention[F]) live(scores []F, b, h, t, j0 int) []F {
-	end, allow, bias := a.Mask.row(b, h, t)
-	scores = scores[:max(0, min(end-j0, len(scores)))]
-	if len(scores) == 0 {
-		return scores
+// seen is the range of the keys from j0 to j1 that the queries of batch element b from t0 to t1 see, the first one
+// rounded down to a whole number of panels of cols keys. If they see none it is empty.
+func (a *Attention[F]) seen(b, t0, t1, j0, j1, cols int) (start, end int) {
+	start, end = a.Mask.span(b, t0, t1)
+	start, end = max(start, j0), min(end, j1)
+	if start >= end {
+		return j0, j0
 	}
-	inf := F(math.Inf(-1))
-	if bias != nil {
-		for j, x := range bias[j0:][:len(scores)] {
-			if x == inf {
-				scores[j] = inf
-			} else {
-				scores[j] += x
-			}
+	return start - (start-j0)%cols, end
+}
+
+// live caps and masks a row of a tile, of the scores of one query with the keys from j0 on, and returns the bounds of the
+// part that it sees, in which a masked score is −Inf. The rest is left alone. If capped isn't nil, it is set to the scores
+// between cap and mask.
+func (a *Attention[F]) live(scores, capped []F, b, h, t, j0 int) (from, to int) {
+	start, end := a.Mask.Span(b, t)
+	from, to = min(max(0, start-j0), len(scores)), min(max(0, end-j0), len(scores))
+	scores = scores[from:to]
+	if a.Softcap > 0 {
+		softcap(scores, scores, a.Softcap)
+		if capped != nil {
+			copy(capped[from:to], scores)
 		}
 	}
-	if allow != nil {
-		for j, ok := range allow[j0:][:len(scores)] {
-			if !ok {
-				scores[j] = inf
-			}
-		}
-	}
-	return scores
+	a.Mask.apply(scores, b, h, t, j0+from)
+	return from, to
+}
+
+// drops tells whether there is dropout.
+func (a *Attention[F]) drops() bool { return a.Dropout.P > 0 }
+
+// kept sets keep to what dropout multiplies the weights of one query with the keys from j0 on by.
+func (a *Attention[F]) kept(body *vectorBody[F], keep []F, b, h, t, j0 int) {
+	a.choice.fill(body, keep, uint64(a.row(b, h, t))*uint64(a.Mask.Shape[3])+uint64(j0))
 }
 
 // gemm sets C, or adds to it, alpha·A·B for an A of m×k elements, each rsA from the row before and csA from the column
@@ -173,6 +185,8 @@ type attentionScratch[F Float] struct {
 	edge         []F // a packed panel of a B whose last columns can't be read as they are
 	scores       []F // a tile of scores, then of weights
 	grads        []F // a tile of their gradients
+	keep         []F // a tile of what dropout multiplies the weights by
+	capped       []F // a tile of scores that have been capped, but not masked
 	keys, values []F // packed
 	most, sum    []F // of each query, so far
 }
@@ -202,6 +216,7 @@ func attentionGet[F Float](pitch int) *attentionScratch[F] {
 	}
 	s.vector = vectorOf[F]()
 	s.scores = grown(s.scores, attentionQueries*pitch)
+	s.keep = grown(s.keep, len(s.scores))
 	return s
 }
 

@@ -15,6 +15,7 @@ func (a *Attention[F]) Backward(q, k, v, out, dout Rows[F], lse []F, dq, dk, dv 
 // backward tells whether there is a NaN in a gradient.
 func (a *Attention[F]) backward() bool {
 	a.nan.Store(false)
+	a.choice = dropoutOf[F](a.Dropout.P, a.Dropout.Seed, a.Dropout.Stream, a.Dropout.Run)
 	a.divideBackward()
 	a.less, a.shift = grown(a.less, len(a.lse)), grown(a.shift, len(a.lse))
 	if a.parts > 1 {
@@ -23,20 +24,20 @@ func (a *Attention[F]) backward() bool {
 	clear(a.dbias)
 	work := 5 * a.heads() * a.Mask.Shape[2] * a.Mask.Shape[3] * a.Width
 	wake := work >= gemmWakeWork
-	groups, perTask := a.backwardGroups()
+	sets, perTask := a.backwardSets()
 	if !a.short() {
-		parallelRun((groups+perTask-1)/perTask, (*attentionRows[F])(a), wake)
+		parallelRun((sets+perTask-1)/perTask, (*attentionRows[F])(a), wake)
 	}
-	parallelRun((groups*a.parts+perTask-1)/perTask, (*attentionBackward[F])(a), wake)
+	parallelRun((sets*a.parts+perTask-1)/perTask, (*attentionBackward[F])(a), wake)
 	parallelRun(pieces(max(len(a.dq.Data), len(a.dk.Data), len(a.dv.Data))), (*attentionSum[F])(a), wake)
 	return a.nan.Load() || anyNaN(a.dbias)
 }
 
-// divideBackward decides by the shape alone how the work is divided. Heads are independent, unless they share the
-// gradient of a bias: then one task adds them up, in order. Where there are few heads, the keys are dealt out to several
-// parts, each of which has a dQ of its own.
+// divideBackward decides by the shape alone how the work is divided. Heads are independent, unless they share a gradient:
+// then one task adds them up, in order. Where there are few such sets of heads, the keys are dealt out to several parts,
+// each of which has a dQ of its own.
 func (a *Attention[F]) divideBackward() {
-	a.shared = 1
+	a.shared = a.perGroup()
 	if a.dbias != nil {
 		switch shape, bias := a.Mask.Shape, a.Mask.BiasShape; {
 		case bias[0] < shape[0]:
@@ -46,22 +47,22 @@ func (a *Attention[F]) divideBackward() {
 		}
 	}
 	const enough = 8 // tasks
-	groups := a.heads() / a.shared
-	a.parts = min((enough+groups-1)/groups, max(2, enough/a.heads()), (a.Mask.Shape[3]+attentionKeys-1)/attentionKeys)
-	if groups >= enough {
+	sets := a.heads() / a.shared
+	a.parts = min((enough+sets-1)/sets, max(2, enough/a.heads()), (a.Mask.Shape[3]+attentionKeys-1)/attentionKeys)
+	if sets >= enough {
 		a.parts = 1
 	}
 }
 
-// backwardGroups is the number of groups of heads, and how many of them, or of their parts, make a task.
-func (a *Attention[F]) backwardGroups() (groups, perTask int) {
+// backwardSets is the number of sets of heads, and how many of them, or of their parts, make a task.
+func (a *Attention[F]) backwardSets() (sets, perTask int) {
 	work := a.shared * a.Mask.Shape[2] * a.Mask.Shape[3] * a.Width * 2
 	return a.heads() / a.shared, max(1, attentionTaskWork/max(1, work))
 }
 
-// groupsOf is the range of a task among all groups, or parts of groups.
-func (a *Attention[F]) groupsOf(task, total int) (lo, hi int) {
-	_, perTask := a.backwardGroups()
+// setsOf is the range of a task among all sets, or parts of sets.
+func (a *Attention[F]) setsOf(task, total int) (lo, hi int) {
+	_, perTask := a.backwardSets()
 	return task * perTask, min((task+1)*perTask, total)
 }
 
@@ -70,7 +71,7 @@ type attentionRows[F Float] Attention[F]
 
 func (r *attentionRows[F]) run(task int) {
 	a := (*Attention[F])(r)
-	lo, hi := a.groupsOf(task, a.heads()/a.shared)
+	lo, hi := a.setsOf(task, a.heads()/a.shared)
 	for head := lo * a.shared; head < hi*a.shared; head++ {
 		b, h := a.split(head)
 		for t := range a.Mask.Shape[2] {
@@ -99,65 +100,74 @@ func allZero[F Float](x []F) bool {
 	return true
 }
 
-// attentionBackward is Attention as a task: the gradients from one part of the keys, for a group of heads or some.
+// attentionBackward is Attention as a task: the gradients from one part of the keys, for a set of heads or some.
 type attentionBackward[F Float] Attention[F]
 
 func (f *attentionBackward[F]) run(task int) {
 	a := (*Attention[F])(f)
 	s := attentionGet[F](attentionPitch(a.Mask.Shape[3]))
-	s.grads = grown(s.grads, len(s.scores))
-	groups := a.heads() / a.shared
-	lo, hi := a.groupsOf(task, groups*a.parts)
+	s.grads, s.capped = grown(s.grads, len(s.scores)), grown(s.capped, len(s.scores))
+	sets := a.heads() / a.shared
+	lo, hi := a.setsOf(task, sets*a.parts)
 	for i := lo; i < hi; i++ {
-		group, part := i%groups, i/groups
+		set, part := i%sets, i/sets
 		dq := a.dq
 		if part > 0 {
 			dq.Data = a.spare[(part-1)*len(dq.Data):][:len(dq.Data)]
 		}
-		for head := group * a.shared; head < (group+1)*a.shared; head++ {
+		for head := set * a.shared; head < (set+1)*a.shared; head += a.perGroup() {
 			b, h := a.split(head)
 			for j0 := part * attentionKeys; j0 < a.Mask.Shape[3]; j0 += a.parts * attentionKeys {
-				a.backwardKeys(s, dq, b, h, j0, min(j0+attentionKeys, a.Mask.Shape[3]), j0 == part*attentionKeys)
+				a.backwardKeys(s, dq, b, h/a.perGroup(), j0, min(j0+attentionKeys, a.Mask.Shape[3]), j0 == part*attentionKeys)
 			}
 		}
 	}
 	attentionPut(s)
 }
 
-// backwardKeys computes dK and dV of the keys from j0 to j1 of one head, and adds their part to dQ or, if they come
-// first, sets it.
-func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, h, j0, j1 int, first bool) {
-	queries, pitch := a.Mask.Shape[2], attentionPitch(a.Mask.Shape[3])
-	most := min(j1, a.end(b, queries)) - j0
+// backwardKeys computes dK and dV of the keys from j0 to j1 of one group, and adds their part to dQ of its query heads or,
+// if they come first, sets it.
+func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, group, j0, j1 int, first bool) {
+	queries, perGroup := a.Mask.Shape[2], a.perGroup()
+	t0, t1 := a.Mask.queries(b, j0, j1)
+	if first {
+		t0, t1 = 0, queries
+	}
+	_, end := a.Mask.span(b, 0, queries)
 	var keyPanel, valuePanel int
-	if most > 0 {
-		s.keys, keyPanel = s.packed(s.keys, a.k.from(b, h, j0), a.k.Row, most, a.Width)
-		s.values, valuePanel = s.packed(s.values, a.v.from(b, h, j0), a.v.Row, most, a.Value)
+	if most := min(j1, end) - j0; most > 0 && t0 < t1 {
+		s.keys, keyPanel = s.packed(s.keys, a.k.from(b, group, j0), a.k.Row, most, a.Width)
+		s.values, valuePanel = s.packed(s.values, a.v.from(b, group, j0), a.v.Row, most, a.Value)
 	}
-	done := 0 // keys whose dK and dV have been set
-	for i0 := 0; i0 < queries; i0 += attentionQueries {
-		i1 := min(i0+attentionQueries, queries)
-		m, n := i1-i0, min(j1, a.end(b, i1))-j0
-		if n <= 0 {
-			if first {
-				dq.clear(b, h, i0, i1, a.Width)
+	fresh := true // dK and dV of these keys haven't been set
+	for h := group * perGroup; h < (group+1)*perGroup; h++ {
+		for i0 := t0 - t0%attentionQueries; i0 < t1; i0 += attentionQueries {
+			i1 := min(i0+attentionQueries, queries)
+			lo, hi := a.seen(b, i0, i1, j0, j1, s.work.body.cols)
+			m, n := i1-i0, hi-lo
+			if n == 0 {
+				if first {
+					dq.clear(b, h, i0, i1, a.Width)
+				}
+				continue
 			}
-			continue
+			if fresh {
+				a.clearKeys(b, group, j0, lo)
+				a.clearKeys(b, group, hi, j1)
+			}
+			pitch, q, g := attentionPitch(a.Mask.Shape[3]), a.q.from(b, h, i0), a.dout.from(b, h, i0)
+			s.gemm(m, n, a.Width, a.Scale, q, a.q.Row, 1, s.keys[(lo-j0)*a.Width:], 0, keyPanel, s.scores, pitch, false) // (m, K) x (n, K)ᵀ -> (m, n)
+			s.gemm(m, n, a.Value, 1, g, a.dout.Row, 1, s.values[(lo-j0)*a.Value:], 0, valuePanel, s.grads, pitch, false) // (m, V) x (n, V)ᵀ -> (m, n)
+			s.scoreGrads(a, b, h, i0, lo, m, n, pitch)
+			s.gemm(n, a.Value, m, 1, s.scores, 1, pitch, g, a.dout.Row, 0, a.dv.from(b, group, lo), a.dv.Row, !fresh)                // (m, n)ᵀ x (m, V) -> (n, V)
+			s.gemm(n, a.Width, m, a.Scale, s.grads, 1, pitch, q, a.q.Row, 0, a.dk.from(b, group, lo), a.dk.Row, !fresh)              // (m, n)ᵀ x (m, K) -> (n, K)
+			s.gemm(m, a.Width, n, a.Scale, s.grads, pitch, 1, a.k.from(b, group, lo), a.k.Row, 0, dq.from(b, h, i0), dq.Row, !first) // (m, n) x (n, K) -> (m, K)
+			fresh = false
 		}
-		if done > 0 && n > done {
-			a.clearKeys(b, h, j0+done, j0+n)
-		}
-		add := done > 0
-		done = max(done, n)
-		q, g := a.q.from(b, h, i0), a.dout.from(b, h, i0)
-		s.gemm(m, n, a.Width, a.Scale, q, a.q.Row, 1, s.keys, 0, keyPanel, s.scores, pitch, false) // (m, K) x (n, K)ᵀ -> (m, n)
-		s.gemm(m, n, a.Value, 1, g, a.dout.Row, 1, s.values, 0, valuePanel, s.grads, pitch, false) // (m, V) x (n, V)ᵀ -> (m, n)
-		s.scoreGrads(a, b, h, i0, j0, m, n, pitch)
-		s.gemm(n, a.Value, m, 1, s.scores, 1, pitch, g, a.dout.Row, 0, a.dv.from(b, h, j0), a.dv.Row, add)                   // (m, n)ᵀ x (m, V) -> (n, V)
-		s.gemm(n, a.Width, m, a.Scale, s.grads, 1, pitch, q, a.q.Row, 0, a.dk.from(b, h, j0), a.dk.Row, add)                 // (m, n)ᵀ x (m, K) -> (n, K)
-		s.gemm(m, a.Width, n, a.Scale, s.grads, pitch, 1, a.k.from(b, h, j0), a.k.Row, 0, dq.from(b, h, i0), dq.Row, !first) // (m, n) x (n, K) -> (m, K)
 	}
-	a.clearKeys(b, h, j0+done, j1)
+	if fresh {
+		a.clearKeys(b, group, j0, j1)
+	}
 }
 
 // clear sets the vectors from t0 to t1 of one head to 0.
@@ -168,42 +178,53 @@ func (r Rows[F]) clear(b, h, t0, t1, width int) {
 }
 
 // clearKeys sets the gradients of the keys from j0 to j1, and of their values, to 0.
-func (a *Attention[F]) clearKeys(b, h, j0, j1 int) {
-	a.dk.clear(b, h, j0, j1, a.Width)
-	a.dv.clear(b, h, j0, j1, a.Value)
+func (a *Attention[F]) clearKeys(b, group, j0, j1 int) {
+	a.dk.clear(b, group, j0, j1, a.Width)
+	a.dv.clear(b, group, j0, j1, a.Value)
 }
 
-// scoreGrads turns a tile of scores into weights and, in grads, the gradients of the weights into those of the scores.
+// scoreGrads turns a tile of scores into the weights that the values got and, in grads, the gradients of these weights
+// into those of the scores.
 func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pitch int) {
+	all := m * pitch // the gap between rows too
+	if a.drops() {
+		for i := range m {
+			a.kept(s.vector, s.keep[i*pitch:][:n], b, h, i0+i, j0)
+		}
+		s.vector.skipMul(s.grads[:all], s.grads[:all], s.keep[:all])
+	}
 	if a.short() {
 		for i := range m {
 			scores := s.scores[i*pitch:][:pitch]
 			if a.passedOver(b, h, i0+i) {
 				clear(scores)
 			} else {
-				s.softmax(scores, a.live(scores[:n], b, h, i0+i, 0))
+				from, to := a.live(scores[:n], s.capped[i*pitch:], b, h, i0+i, j0)
+				s.softmax(scores, from, to) // 0 in the gap
 			}
 		}
-		all := m * pitch // the gap between rows too: its weights are 0
 		s.vector.softmaxGrad(s.grads[:all], s.scores[:all], s.grads[:all], pitch)
 	} else {
 		for i := range m {
-			s.scoreRow(a, s.scores[i*pitch:][:n], s.grads[i*pitch:][:n], b, h, i0+i, j0)
+			s.scoreRow(a, s.scores[i*pitch:][:n], s.grads[i*pitch:][:n], s.capped[i*pitch:], b, h, i0+i, j0)
 		}
 	}
-	if a.dbias == nil {
-		return
+	if a.drops() {
+		s.vector.skipMul(s.scores[:all], s.scores[:all], s.keep[:all])
 	}
-	for t := i0; t < i0+m; t++ {
-		end, _, _ := a.Mask.row(b, h, t)
-		if end = min(end-j0, n); end > 0 {
-			axpy(a.dbias[broadcastRow(a.Mask.BiasShape, b, h, t)+j0:], 1, s.grads[(t-i0)*pitch:][:end])
+	for i := range m {
+		grads := s.grads[i*pitch:][:n]
+		if a.dbias != nil {
+			axpy(a.dbias[broadcastRow(a.Mask.BiasShape, b, h, i0+i)+j0:], 1, grads)
+		}
+		if a.Softcap > 0 {
+			softcapGrad(grads, s.capped[i*pitch:], grads, a.Softcap)
 		}
 	}
 }
 
-// scoreRow is scoreGrads for one query whose keys are in several tiles.
-func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads []F, b, h, t, j0 int) {
+// scoreRow is scoreGrads for one query whose keys are in several tiles, but for dropout, bias and cap.
+func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads, capped []F, b, h, t, j0 int) {
 	row := a.row(b, h, t)
 	shift, less := a.shift[row], a.less[row]
 	if shift == F(math.Inf(-1)) {
@@ -211,9 +232,9 @@ func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads []F, b, h,
 		clear(grads)
 		return
 	}
-	p := a.live(scores, b, h, t, j0)
+	from, to := a.live(scores, capped, b, h, t, j0)
+	p, g := scores[from:to], grads[from:to]
 	s.vector.expShift(p, p, shift)
-	g := grads[:len(p)]
 	for j, w := range p {
 		if w == 0 {
 			g[j] = 0 // a masked value may hold anything
@@ -221,8 +242,10 @@ func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads []F, b, h,
 			g[j] = w * (g[j] - less)
 		}
 	}
-	clear(scores[len(p):])
-	clear(grads[len(p):])
+	clear(scores[:from])
+	clear(scores[to:])
+	clear(grads[:from])
+	clear(grads[to:])
 }
 
 // attentionSum is Attention as a task: it adds up the parts of dQ, in order, and looks for NaN in the gradients.

@@ -2,8 +2,9 @@ package kernel
 
 import "math"
 
-// Forward sets out to the attention of the queries q to the keys k and values v, and lse, of B·H·T elements, to each
-// query's log-sum-exp of its scores, or what else Backward needs: −Inf for a query that has no key, whose output is 0.
+// Forward sets out to the attention of the queries q to the keys k and values v, which have Groups heads, and lse, of
+// B·H·T elements, to each query's log-sum-exp of its scores, or what else Backward needs: −Inf for a query that has no
+// key, whose output is 0.
 func (a *Attention[F]) Forward(q, k, v, out Rows[F], lse []F) {
 	a.attentionOperands = attentionOperands[F]{q: q, k: k, v: v, out: out, lse: lse}
 	if a.forward() {
@@ -15,6 +16,7 @@ func (a *Attention[F]) Forward(q, k, v, out Rows[F], lse []F) {
 // forward tells whether there is a NaN in the output.
 func (a *Attention[F]) forward() bool {
 	a.nan.Store(false)
+	a.choice = dropoutOf[F](a.Dropout.P, a.Dropout.Seed, a.Dropout.Stream, a.Dropout.Run)
 	work := a.heads() * a.Mask.Shape[2] * a.Mask.Shape[3] * (a.Width + a.Value)
 	wake := work >= gemmWakeWork
 	parallelRun(a.forwardTasks(), (*attentionForward[F])(a), wake)
@@ -60,30 +62,68 @@ func (a *Attention[F]) forwardRun(s *attentionScratch[F], b, h, t0, t1 int) {
 	for i := range s.most {
 		s.most[i], s.sum[i] = inf, 0
 	}
-	pitch := attentionPitch(a.Mask.Shape[3])
-	for j0 := 0; j0 < a.end(b, t1); j0 += attentionKeys {
+	pitch, cols := attentionPitch(a.Mask.Shape[3]), s.work.body.cols
+	group, few := h/a.perGroup(), t1-t0 <= attentionFew
+	first, end := a.Mask.span(b, t0, t1)
+	for j0 := first; j0 < end; j0 += attentionKeys {
+		j1 := min(j0+attentionKeys, end)
 		var panel int
-		s.keys, panel = s.packed(s.keys, a.k.from(b, h, j0), a.k.Row, min(attentionKeys, a.end(b, t1)-j0), a.Width)
+		if !few {
+			s.keys, panel = s.packed(s.keys, a.k.from(b, group, j0), a.k.Row, j1-j0, a.Width)
+		}
 		for i0 := t0; i0 < t1; i0 += attentionQueries {
 			i1 := min(i0+attentionQueries, t1)
-			m, n := i1-i0, min(attentionKeys, a.end(b, i1)-j0)
-			if n <= 0 {
+			lo, hi := a.seen(b, i0, i1, j0, j1, cols)
+			m, n, q := i1-i0, hi-lo, a.q.from(b, h, i0)
+			if n == 0 {
 				continue
 			}
-			s.gemm(m, n, a.Width, a.Scale, a.q.from(b, h, i0), a.q.Row, 1, s.keys, 0, panel, s.scores, pitch, false) // (m, K) x (n, K)ᵀ -> (m, n)
-			for i := range m {
-				scores := s.scores[i*pitch:][:n]
-				if a.short() {
-					a.lse[a.row(b, h, i0+i)] = s.softmax(scores, a.live(scores, b, h, i0+i, 0))
-				} else {
-					s.onlineSoftmax(a, scores, a.out.from(b, h, i0+i)[:a.Value], b, h, i0+i, j0, i0+i-t0)
-				}
+			if few {
+				s.dots(m, n, a.Width, a.Scale, q, a.q.Row, a.k.from(b, group, lo), a.k.Row, s.scores, pitch)
+			} else {
+				s.gemm(m, n, a.Width, a.Scale, q, a.q.Row, 1, s.keys[(lo-j0)*a.Width:], 0, panel, s.scores, pitch, false) // (m, K) x (n, K)ᵀ -> (m, n)
 			}
-			s.gemm(m, a.Value, n, 1, s.scores, pitch, 1, a.v.from(b, h, j0), a.v.Row, 0, a.out.from(b, h, i0), a.out.Row, j0 > 0) // (m, n) x (n, V) -> (m, V)
+			for i := range m {
+				s.forwardRow(a, s.scores[i*pitch:][:n], b, h, i0+i, lo, i0+i-t0)
+			}
+			start, _ := a.Mask.span(b, i0, i1)
+			s.gemm(m, a.Value, n, 1, s.scores, pitch, 1, a.v.from(b, group, lo), a.v.Row, 0, a.out.from(b, h, i0), a.out.Row, start < j0) // (m, n) x (n, V) -> (m, V)
 		}
 	}
-	for t := t0; t < t1 && (!a.short() || a.end(b, t1) == 0); t++ {
-		a.finish(a.out.from(b, h, t)[:a.Value], s.most[t-t0], s.sum[t-t0], a.row(b, h, t))
+	for i0 := t0; i0 < t1; i0 += attentionQueries {
+		i1 := min(i0+attentionQueries, t1)
+		if start, end := a.Mask.span(b, i0, i1); a.short() && start < end {
+			continue // done
+		}
+		for t := i0; t < i1; t++ {
+			a.finish(a.out.from(b, h, t)[:a.Value], s.most[t-t0], s.sum[t-t0], a.row(b, h, t))
+		}
+	}
+}
+
+// dots sets C to alpha·A·Bᵀ for an A of m×k elements and a B of n×k: gemm without packing, for few rows of A.
+func (s *attentionScratch[F]) dots(m, n, k int, alpha F, a []F, lda int, b []F, ldb int, c []F, ldc int) {
+	for i := range m {
+		row := a[i*lda:][:k]
+		for j := range n {
+			c[i*ldc+j] = alpha * s.vector.dot(row, b[j*ldb:][:k])
+		}
+	}
+}
+
+// forwardRow turns a row of scores, of query t with the keys from j0 on, into the weights that the values get. The query
+// is number i of its run.
+func (s *attentionScratch[F]) forwardRow(a *Attention[F], scores []F, b, h, t, j0, i int) {
+	from, to := a.live(scores, nil, b, h, t, j0)
+	if a.short() {
+		a.lse[a.row(b, h, t)] = s.softmax(scores, from, to)
+	} else {
+		s.onlineSoftmax(scores, from, to, a.out.from(b, h, t)[:a.Value], i)
+	}
+	if a.drops() {
+		keep := s.keep[:to-from]
+		a.kept(s.vector, keep, b, h, t, j0+from)
+		s.vector.skipMul(scores[from:to], scores[from:to], keep)
 	}
 }
 
@@ -93,9 +133,11 @@ func (a *Attention[F]) short() bool { return a.Mask.Shape[3] <= attentionKeys }
 
 // softmax turns the part of a row of scores that is seen into weights and the rest into zeros, and returns the largest
 // score: −Inf if there is none. The zeros come last: a vector that is read just after its end was cleared is late.
-func (s *attentionScratch[F]) softmax(scores, live []F) (most F) {
+func (s *attentionScratch[F]) softmax(scores []F, from, to int) (most F) {
+	live := scores[from:to]
 	most = s.vector.softmax(live, live)
-	clear(scores[len(live):])
+	clear(scores[:from])
+	clear(scores[to:])
 	if finite(most) {
 		return most
 	}
@@ -111,10 +153,10 @@ func (s *attentionScratch[F]) softmax(scores, live []F) (most F) {
 	return most
 }
 
-// onlineSoftmax turns a row of scores, of query t with the keys from j0 on, into weights, relative to the largest score
-// of the row that was seen so far, and scales the output of the tiles before to that.
-func (s *attentionScratch[F]) onlineSoftmax(a *Attention[F], scores, out []F, b, h, t, j0, i int) {
-	live := a.live(scores, b, h, t, j0)
+// onlineSoftmax does so with a row of one tile, of query i of a run: the weights are relative to the largest score of
+// the query that was seen so far, and the output of the tiles before is scaled to that.
+func (s *attentionScratch[F]) onlineSoftmax(scores []F, from, to int, out []F, i int) {
+	live := scores[from:to]
 	old := s.most[i]
 	most := max(old, maxOf(live))
 	if most == F(math.Inf(-1)) {
@@ -130,7 +172,8 @@ func (s *attentionScratch[F]) onlineSoftmax(a *Attention[F], scores, out []F, b,
 		}
 	}
 	s.sum[i] += s.vector.expShift(live, live, most)
-	clear(scores[len(live):])
+	clear(scores[:from])
+	clear(scores[to:])
 }
 
 // finish divides the output of a query by the sum of its weights.

@@ -14,13 +14,14 @@ func (a *Attention[F]) redoForward() {
 	a.q.Data, a.k.Data, a.v.Data = cleaned(q.Data), cleaned(k.Data), cleaned(v.Data)
 	a.forward()
 	a.q, a.k, a.v = q, k, v
-	weights := make([]F, a.Mask.Shape[3])
+	weights, keep := make([]F, a.Mask.Shape[3]), a.keepAll()
 	a.eachTouched(touched, func(b, h, t int) {
 		out := a.out.from(b, h, t)[:a.Value]
 		clear(out)
-		a.lse[a.row(b, h, t)] = a.weights(weights, b, h, t)
+		a.lse[a.row(b, h, t)] = a.weights(weights, nil, b, h, t)
+		a.keepRow(keep, b, h, t)
 		for j, w := range weights {
-			skipAxpy(out, w, a.v.from(b, h, j))
+			skipAxpy(out, skipProduct(w, keep[j]), a.v.from(b, h/a.perGroup(), j))
 		}
 	})
 }
@@ -34,59 +35,90 @@ func (a *Attention[F]) redoBackward() {
 	a.backward()
 	a.dead = nil
 	a.q, a.k, a.v, a.dout = q, k, v, dout
-	weights, grads := make([]F, a.Mask.Shape[3]), make([]F, a.Mask.Shape[3])
+	keys := a.Mask.Shape[3]
+	weights, capped, grads, keep := make([]F, keys), make([]F, keys), make([]F, keys), a.keepAll()
 	a.eachTouched(touched, func(b, h, t int) {
-		g := a.dout.from(b, h, t)[:a.Value]
+		g, group := a.dout.from(b, h, t)[:a.Value], h/a.perGroup()
 		if allZero(g) {
 			return
 		}
-		a.weights(weights, b, h, t)
+		a.weights(weights, capped, b, h, t)
+		a.keepRow(keep, b, h, t)
 		var less F
 		for j, w := range weights {
 			if w != 0 {
-				grads[j] = skipDot(g, a.v.from(b, h, j))
-				skipAxpy(a.dv.from(b, h, j)[:a.Value], w, g)
-				if grads[j] != 0 {
-					less += w * grads[j]
-				}
+				grads[j] = skipProduct(skipDot(g, a.v.from(b, group, j)), keep[j])
+				skipAxpy(a.dv.from(b, group, j)[:a.Value], skipProduct(w, keep[j]), g)
+				less += skipProduct(w, grads[j])
 			}
 		}
 		for j, w := range weights {
-			d := grads[j] - less
-			if w == 0 || d == 0 {
+			d := skipProduct(w, grads[j]-less)
+			if d == 0 {
 				continue
 			}
-			d *= w
 			if a.dbias != nil {
 				a.dbias[broadcastRow(a.Mask.BiasShape, b, h, t)+j] += d
 			}
-			skipAxpy(a.dq.from(b, h, t)[:a.Width], a.Scale*d, a.k.from(b, h, j))
-			skipAxpy(a.dk.from(b, h, j)[:a.Width], a.Scale*d, a.q.from(b, h, t))
+			if a.Softcap > 0 {
+				r := capped[j] / a.Softcap
+				d *= (1 - r) * (1 + r)
+			}
+			skipAxpy(a.dq.from(b, h, t)[:a.Width], a.Scale*d, a.k.from(b, group, j))
+			skipAxpy(a.dk.from(b, group, j)[:a.Width], a.Scale*d, a.q.from(b, h, t))
 		}
 	})
 }
 
-// touched tells of every query whether something counts for it that isn't finite: itself, or a key, value or bias
-// that it sees; going backward, its output's gradient or the sum of its weights too.
+// keepAll is a row of what dropout multiplies by, for a query of which it drops nothing.
+func (a *Attention[F]) keepAll() []F {
+	keep := make([]F, a.Mask.Shape[3])
+	for j := range keep {
+		keep[j] = 1
+	}
+	return keep
+}
+
+// keepRow sets keep to what dropout multiplies all weights of one query by. Without dropout it does nothing.
+func (a *Attention[F]) keepRow(keep []F, b, h, t int) {
+	if a.drops() {
+		a.kept(vectorOf[F](), keep, b, h, t, 0)
+	}
+}
+
+// touched tells of every query whether something counts for it that isn't finite: itself, its head's slope, or a key,
+// value or bias that it sees, unless the value was dropped; going backward, its output's gradient or the sum of its
+// weights too.
 func (a *Attention[F]) touched(backward bool) []bool {
 	touched := make([]bool, a.heads()*a.Mask.Shape[2])
-	bad := make([]bool, a.Mask.Shape[3])
+	badKey, badValue := make([]bool, a.Mask.Shape[3]), make([]bool, a.Mask.Shape[3])
+	keep := a.keepAll()
 	inf := F(math.Inf(-1))
 	for head := range a.heads() {
 		b, h := a.split(head)
-		for j := range bad {
-			bad[j] = !allFinite(a.k.from(b, h, j)[:a.Width]) || !allFinite(a.v.from(b, h, j)[:a.Value])
+		group := h / a.perGroup()
+		for j := range badKey {
+			badKey[j] = !allFinite(a.k.from(b, group, j)[:a.Width])
+			badValue[j] = !allFinite(a.v.from(b, group, j)[:a.Value])
 		}
 		for t := range a.Mask.Shape[2] {
 			row := a.row(b, h, t)
-			is := !allFinite(a.q.from(b, h, t)[:a.Width])
+			is := !allFinite(a.q.from(b, h, t)[:a.Width]) || a.Mask.Slopes != nil && !finite(a.Mask.Slopes[h])
 			if backward {
 				is = is || !allFinite(a.dout.from(b, h, t)[:a.Value]) || !finite(a.lse[row]) && a.lse[row] != inf
 			}
-			end, allow, bias := a.Mask.row(b, h, t)
-			for j := 0; j < end && !is; j++ {
+			a.keepRow(keep, b, h, t)
+			allow, bias := a.Mask.Allow, a.Mask.Bias
+			if allow != nil {
+				allow = allow[broadcastRow(a.Mask.AllowShape, b, h, t):]
+			}
+			if bias != nil {
+				bias = bias[broadcastRow(a.Mask.BiasShape, b, h, t):]
+			}
+			start, end := a.Mask.Span(b, t)
+			for j := start; j < end && !is; j++ {
 				if (allow == nil || allow[j]) && (bias == nil || bias[j] != inf) {
-					is = bad[j] || bias != nil && !finite(bias[j])
+					is = badKey[j] || badValue[j] && keep[j] != 0 || bias != nil && !finite(bias[j])
 				}
 			}
 			touched[row] = is
@@ -105,16 +137,18 @@ func (a *Attention[F]) eachTouched(touched []bool, body func(b, h, t int)) {
 	}
 }
 
-// weights sets w to the weights of one query, and returns their log-sum-exp.
-func (a *Attention[F]) weights(w []F, b, h, t int) F {
+// weights sets w to the weights of one query, before dropout, and returns the log-sum-exp of its scores. If capped isn't
+// nil, it is set as live sets it.
+func (a *Attention[F]) weights(w, capped []F, b, h, t int) F {
 	inf := F(math.Inf(-1))
 	q := a.q.from(b, h, t)[:a.Width]
 	clear(w)
-	end, _, _ := a.Mask.row(b, h, t)
-	for j := range max(0, end) {
-		w[j] = a.Scale * dotPortable(q, a.k.from(b, h, j)[:a.Width])
+	start, end := a.Mask.Span(b, t)
+	for j := start; j < end; j++ {
+		w[j] = a.Scale * dotPortable(q, a.k.from(b, h/a.perGroup(), j)[:a.Width])
 	}
-	live := a.live(w, b, h, t, 0)
+	from, to := a.live(w, capped, b, h, t, 0)
+	live := w[from:to]
 	most, sum := maxPortable(live), F(0)
 	if most == inf {
 		clear(live)
@@ -134,7 +168,14 @@ func (a *Attention[F]) weights(w []F, b, h, t int) F {
 	return most + F(math.Log(float64(sum)))
 }
 
-// skipDot is Σ x·y, and skipAxpy adds a·x to y, where zero times anything is zero.
+// skipProduct is x·y, skipDot is Σ x·y, and skipAxpy adds a·x to y, where zero times anything is zero.
+func skipProduct[F Float](x, y F) F {
+	if x == 0 || y == 0 {
+		return 0
+	}
+	return x * y
+}
+
 func skipDot[F Float](x, y []F) F {
 	var sum F
 	for i, v := range x {

@@ -3,10 +3,9 @@ package kernel
 // DropoutMask sets each element of keep to 0 with probability p, and to 1/(1−p) otherwise. The choice is a function of
 // seed, stream and run alone.
 func DropoutMask[F Float](keep []F, p float64, seed, stream, run uint64) {
+	d := dropoutOf[F](p, seed, stream, run)
 	spread[F](dropoutPart[F]{}, len(keep), &vectorWork[F]{
-		n: len(keep), step: grain, out: keep, a: F(1 / (1 - p)),
-		key:       mix64(mix64(mix64(seed)+stream) + run),
-		threshold: uint32(p * (1 << 32)), // of 32 random bits
+		n: len(keep), step: grain, out: keep, a: d.scale, key: d.key, threshold: d.threshold,
 	})
 }
 
@@ -15,6 +14,28 @@ type dropoutPart[F Float] struct{}
 func (dropoutPart[F]) do(w *vectorWork[F], lo, hi int) {
 	key := mix64(w.key + uint64(lo/grain)) // of this task
 	w.body.dropout(w.out[lo:hi], uint32(key), uint32(key>>32), w.threshold, w.a)
+}
+
+// dropoutChoice is what DropoutMask chooses for tensors of any size, of which any part can be had.
+type dropoutChoice[F Float] struct {
+	key       uint64
+	threshold uint32 // of 32 random bits
+	scale     F
+}
+
+func dropoutOf[F Float](p float64, seed, stream, run uint64) dropoutChoice[F] {
+	return dropoutChoice[F]{mix64(mix64(mix64(seed)+stream) + run), uint32(p * (1 << 32)), F(1 / (1 - p))}
+}
+
+// fill sets keep to the elements from number at on. Each grain of elements has its own key.
+func (d *dropoutChoice[F]) fill(body *vectorBody[F], keep []F, at uint64) {
+	for len(keep) > 0 {
+		i := at % grain
+		n := min(len(keep), int(grain-i))
+		key := mix64(d.key + at/grain)
+		body.dropout(keep[:n], uint32(key)+uint32(i)*dropoutStep, uint32(key>>32), d.threshold, d.scale)
+		keep, at = keep[n:], at+uint64(n)
+	}
 }
 
 func dropoutPortable[F Float](keep []F, key0, key1, threshold uint32, scale F) {
@@ -27,10 +48,13 @@ func dropoutPortable[F Float](keep []F, key0, key1, threshold uint32, scale F) {
 	}
 }
 
+// dropoutStep is how far the counters of two neighbours are apart.
+const dropoutStep = 0x9e3779b9
+
 // dropoutBits are the random bits of element i: a counter, scattered by multiplications and shifts (Ettinger,
 // "hash-prospector", the mixer of lowest known bias), the second half of the key coming in between.
 func dropoutBits(i, key0, key1 uint32) uint32 {
-	x := i*0x9e3779b9 + key0
+	x := i*dropoutStep + key0
 	x = (x ^ x>>16) * 0x21f0aaad
 	x ^= key1
 	x = (x ^ x>>15) * 0xd35a2d97

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -22,6 +23,34 @@ func testDropout[F Float](t *testing.T) {
 			}
 		}
 		o.intact(t, "dropout")
+	}
+}
+
+// TestDropoutFill compares parts of a mask, at the edges of its blocks and across them, with the whole.
+func TestDropoutFill(t *testing.T) {
+	eachVector(t, testDropoutFill[float32], testDropoutFill[float64])
+}
+
+func testDropoutFill[F Float](t *testing.T) {
+	const p, seed, stream, run = 0.3, 5, 6, 7
+	whole := make([]F, 2*grain+1000)
+	DropoutMask(whole, p, seed, stream, run)
+	d := dropoutOf[F](p, seed, stream, run)
+	check := func(from, to int) {
+		t.Helper()
+		keep := make([]F, to-from)
+		d.fill(vectorOf[F](), keep, uint64(from))
+		if !slices.Equal(keep, whole[from:to]) {
+			t.Fatalf("elements %d to %d are others than those of the whole", from, to)
+		}
+	}
+	check(0, len(whole))
+	for _, edge := range []int{0, 1, 17, grain, 2 * grain, len(whole)} {
+		for n := range 70 {
+			check(max(0, edge-n), edge)
+			check(max(0, edge-n), min(edge+33, len(whole)))
+			check(edge, min(edge+n, len(whole)))
+		}
 	}
 }
 

@@ -2,51 +2,6 @@ package kernel
 
 import "math"
 
-// A Mask says which keys each query may attend to, for scores of shape (B, H, T, S). Its parts combine by intersection.
-// A part that is absent (nil, false) allows everything.
-type Mask[F Float] struct {
-	Shape      [4]int // B, H, T, S
-	Causal     bool   // query i sees key j where j ≤ i
-	Lengths    []int  // per batch element, how many keys are valid
-	Allow      []bool // true means attend
-	AllowShape [4]int // 1 on an axis broadcasts, but on the last: keys past it are masked
-	Bias       []F    // added to the scores; −Inf masks
-	BiasShape  [4]int // as AllowShape
-}
-
-// row is the part of the mask that one query sees: it may attend to keys before end, subject to allow and bias, each of
-// which is nil or of at least end elements.
-func (m *Mask[F]) row(b, h, t int) (end int, allow []bool, bias []F) {
-	end = m.Shape[3]
-	if m.Causal {
-		end = min(end, t+1)
-	}
-	if m.Lengths != nil {
-		end = min(end, m.Lengths[b])
-	}
-	if m.Allow != nil {
-		end = min(end, m.AllowShape[3])
-		allow = m.Allow[broadcastRow(m.AllowShape, b, h, t):]
-	}
-	if m.Bias != nil {
-		end = min(end, m.BiasShape[3])
-		bias = m.Bias[broadcastRow(m.BiasShape, b, h, t):]
-	}
-	return end, allow, bias
-}
-
-// broadcastRow is where row (b, h, t) of a tensor of the given shape begins, an axis of 1 serving every index.
-func broadcastRow(shape [4]int, b, h, t int) int {
-	at := 0
-	for i, j := range [3]int{b, h, t} {
-		at *= shape[i]
-		if shape[i] > 1 {
-			at += j
-		}
-	}
-	return at * shape[3]
-}
-
 // MaskedSoftmax sets w to the softmax of the scores over the keys that the mask allows, for every query. A masked score
 // is not read: its weight is 0. A query without keys has weights of 0.
 func MaskedSoftmax[F Float](w, scores []F, m Mask[F]) {
@@ -60,18 +15,19 @@ type softmaxPart[F Float] struct{}
 func (softmaxPart[F]) do(w *vectorWork[F], lo, hi int) {
 	heads, queries, keys := w.mask.Shape[1], w.mask.Shape[2], w.mask.Shape[3]
 	for r := lo; r < hi; r++ {
-		end, allow, bias := w.mask.row(r/(heads*queries), r/queries%heads, r%queries)
-		maskedSoftmaxRow(w.out[r*keys:][:keys], w.x[r*keys:][:end], allow, bias)
+		w.mask.softmax(w.out[r*keys:][:keys], w.x[r*keys:][:keys], r/(heads*queries), r/queries%heads, r%queries)
 	}
 }
 
-// maskedSoftmaxRow sets w to the softmax of the scores that allow and bias leave, and to 0 past the scores.
-func maskedSoftmaxRow[F Float](w, scores []F, allow []bool, bias []F) {
-	end := len(scores)
+// softmax sets w to the softmax of one query's scores over the keys that it may attend to, and to 0 elsewhere.
+func (m *Mask[F]) softmax(w, scores []F, b, h, t int) {
+	start, end := m.Span(b, t)
+	clear(w[:start])
 	clear(w[end:])
-	w = w[:end]
-	if allow != nil || bias != nil {
-		maskScores(w, scores, allow, bias)
+	w, scores = w[start:end], scores[start:end]
+	if m.scored() {
+		copy(w, scores)
+		m.apply(w, b, h, t, start)
 		scores = w
 	}
 	most := vectorOf[F]().softmax(w, scores)
@@ -85,21 +41,6 @@ func maskedSoftmaxRow[F Float](w, scores []F, allow []bool, bias []F) {
 		} else {
 			w[j] = F(math.NaN()) // and it stays in this row
 		}
-	}
-}
-
-// maskScores sets out to the scores plus the bias, and to −Inf where the mask forbids.
-func maskScores[F Float](out, scores []F, allow []bool, bias []F) {
-	inf := F(math.Inf(-1))
-	for j, s := range scores {
-		if allow != nil && !allow[j] || bias != nil && bias[j] == inf {
-			out[j] = inf
-			continue
-		}
-		if bias != nil {
-			s += bias[j]
-		}
-		out[j] = s
 	}
 }
 
@@ -155,5 +96,21 @@ func SumBroadcast[F Float](sum, x []F, small, large [4]int) {
 				axpy(sum[broadcastRow(small, b, h, t):][:width], 1, x[((b*large[1]+h)*large[2]+t)*keys:][:width])
 			}
 		}
+	}
+}
+
+// MaskScores sets out to the scores and what the mask adds to them, and to −Inf where it forbids.
+func MaskScores[F Float](out, scores []F, m Mask[F]) {
+	heads, queries, keys := m.Shape[1], m.Shape[2], m.Shape[3]
+	inf := F(math.Inf(-1))
+	for r := range m.Shape[0] * heads * queries {
+		b, h, t := r/(heads*queries), r/queries%heads, r%queries
+		start, end := m.Span(b, t)
+		row := out[r*keys:][:keys]
+		for j := range row {
+			row[j] = inf
+		}
+		copy(row[start:end], scores[r*keys+start:])
+		m.apply(row[start:end], b, h, t, start)
 	}
 }

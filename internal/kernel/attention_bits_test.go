@@ -1,0 +1,91 @@
+package kernel
+
+import (
+	"math"
+	"runtime"
+	"testing"
+)
+
+// TestAttentionIsTheSameBits for every number of workers, in shapes that are divided in every way.
+func TestAttentionIsTheSameBits(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, shape := range [][4]int{{1, 1, 300, 300}, {1, 3, 500, 500}, {2, 5, 130, 257}, {30, 2, 16, 16}} {
+		for _, option := range []string{"none", "bias", "window", "groups", "dropout", "few"} {
+			groups := 0
+			switch option {
+			case "groups":
+				groups = 1
+			case "few":
+				shape[2] = attentionFew
+			}
+			c := newGroupedCase[float32](1, shape, groups, 32, 16, true)
+			c.a.Mask.Causal = true
+			switch option {
+			case "bias":
+				c.a.Mask.BiasShape = [4]int{1, 1, shape[2], shape[3]}
+				c.a.Mask.Bias = normals[float32](4, shape[2]*shape[3])
+				c.dbias = make([]float32, len(c.a.Mask.Bias))
+			case "window":
+				c.a.Mask.Window, c.a.Mask.Left, c.a.Softcap = true, 40, 3
+			case "dropout":
+				c.a.Dropout = AttentionDropout{P: 0.3, Seed: 1}
+			case "few":
+				c.a.Mask.Offset = shape[3]
+			}
+			var want [][]float32
+			for _, procs := range []int{1, 2, 3} {
+				runtime.GOMAXPROCS(procs)
+				c.run()
+				var got [][]float32
+				for _, x := range c.results() {
+					got = append(got, append([]float32(nil), x...))
+				}
+				if want == nil {
+					want = got
+				}
+				for i := range want {
+					for j := range want[i] {
+						if math.Float32bits(got[i][j]) != math.Float32bits(want[i][j]) {
+							t.Fatalf("%v, %s: %s differs with GOMAXPROCS %d", shape, option, attentionResults[i], procs)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestAttentionAllocatesNothing once it has its memory, and that is linear in the length.
+func TestAttentionAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector drops what pools hold")
+	}
+	for _, shape := range [][4]int{{32, 2, 16, 16}, {1, 1, 300, 300}} {
+		c := newGroupedCase[float32](1, shape, 1, 16, 16, true)
+		c.a.Mask.Causal = true
+		for range 2 {
+			c.run()
+			if n := testing.AllocsPerRun(20, c.run); n > 1 {
+				t.Errorf("%v, dropout %v: %v allocations a run", shape, c.a.Dropout.P, n)
+			}
+			c.a.Softcap, c.a.Dropout.P = 5, 0.1
+		}
+	}
+}
+
+// TestAttentionMemoryIsLinear allocates for 16,384 queries and keys, at once and in a run.
+func TestAttentionMemoryIsLinear(t *testing.T) {
+	if testing.Short() || raceEnabled {
+		t.Skip("some seconds")
+	}
+	const length, width = 16384, 8
+	c := newAttentionCase[float32](1, [4]int{1, 1, length, length}, width, width, false)
+	c.a.Mask.Causal = true
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	c.run()
+	runtime.ReadMemStats(&after)
+	if got, limit := after.TotalAlloc-before.TotalAlloc, uint64(10*4*length*width+4<<20); got > limit {
+		t.Errorf("allocated %d bytes, want at most %d: the scores would be %d", got, limit, 4*length*length)
+	}
+}

@@ -1,0 +1,171 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// attentionCase is operands and results of attention.
+type attentionCase[F Float] struct {
+	a                              *Attention[F]
+	q, k, v, out, dout, dq, dk, dv Rows[F]
+	lse, dbias                     []F
+}
+
+// newAttentionCase makes random operands.
+func newAttentionCase[F Float](seed uint64, shape [4]int, width, value int, side bool) *attentionCase[F] {
+	return newGroupedCase[F](seed, shape, 0, width, value, side)
+}
+
+// newGroupedCase makes random operands, with keys and values of so many groups.
+func newGroupedCase[F Float](seed uint64, shape [4]int, groups, width, value int, side bool) *attentionCase[F] {
+	b, h, t, s := shape[0], shape[1], shape[2], shape[3]
+	g := groups
+	if g == 0 {
+		g = h
+	}
+	rows := func(i uint64, heads, length, width int) Rows[F] {
+		data := normals[F](seed+i, b*heads*length*width)
+		if side {
+			return SideRows(data, heads, length, width)
+		}
+		return HeadRows(data, heads, length, width)
+	}
+	return &attentionCase[F]{
+		a: &Attention[F]{Mask: Mask[F]{Shape: shape}, Groups: groups, Width: width, Value: value, Scale: F(1 / math.Sqrt(float64(width)))},
+		q: rows(1, h, t, width), k: rows(2, g, s, width), v: rows(3, g, s, value), out: rows(4, h, t, value), dout: rows(5, h, t, value),
+		dq: rows(6, h, t, width), dk: rows(7, g, s, width), dv: rows(8, g, s, value), lse: make([]F, b*h*t),
+	}
+}
+
+func (c *attentionCase[F]) run() {
+	c.a.Forward(c.q, c.k, c.v, c.out, c.lse)
+	c.a.Backward(c.q, c.k, c.v, c.out, c.dout, c.lse, c.dq, c.dk, c.dv, c.dbias)
+}
+
+func (c *attentionCase[F]) results() [][]F {
+	return [][]F{c.out.Data, c.dq.Data, c.dk.Data, c.dv.Data, c.dbias}
+}
+
+// naive is the results from the formulas, one query after the other, where zero times anything is zero.
+func (c *attentionCase[F]) naive() [][]F {
+	n := *c
+	for _, r := range []*Rows[F]{&n.out, &n.dq, &n.dk, &n.dv} {
+		r.Data = make([]F, len(r.Data))
+	}
+	n.dbias = make([]F, len(c.dbias))
+	shape, d := c.a.Mask.Shape, c.a.Dropout
+	keep := make([]F, product4(shape))
+	for i := range keep {
+		keep[i] = 1
+	}
+	if d.P > 0 {
+		DropoutMask(keep, d.P, d.Seed, d.Stream, d.Run)
+	}
+	for b := range shape[0] {
+		for h := range shape[1] {
+			for t := range shape[2] {
+				n.naiveQuery(b, h, t, keep[((b*shape[1]+h)*shape[2]+t)*shape[3]:][:shape[3]])
+			}
+		}
+	}
+	return n.results()
+}
+
+// naiveQuery adds the results of one query.
+func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
+	a, m := c.a, &c.a.Mask
+	group := h
+	if a.Groups > 0 {
+		group = h * a.Groups / m.Shape[1]
+	}
+	q, dout := c.q.from(b, h, t)[:a.Width], c.dout.from(b, h, t)[:a.Value]
+	slope, scores, w, g := make([]F, len(keep)), make([]F, len(keep)), make([]F, len(keep)), make([]F, len(keep))
+	inf := F(math.Inf(1))
+	most, sum := -inf, F(0)
+	for j := range scores {
+		s := a.Scale * dotPortable(q, c.k.from(b, group, j)[:a.Width])
+		slope[j] = 1
+		if a.Softcap > 0 {
+			s = F(math.Tanh(float64(s / a.Softcap)))
+			slope[j] = 1 - s*s
+			s *= a.Softcap
+		}
+		scores[j] = m.naive(s, b, h, t, j)
+		if scores[j] > most || scores[j] != scores[j] { // and NaN stays
+			most = scores[j]
+		}
+	}
+	for j, s := range scores {
+		if s != -inf {
+			w[j] = F(math.Exp(float64(s - most)))
+			sum += w[j]
+		}
+	}
+	var less F
+	for j := range w {
+		if w[j] != 0 {
+			w[j] /= sum
+		}
+		g[j] = skipProduct(skipDot(dout, c.v.from(b, group, j)), keep[j])
+		skipAxpy(c.out.from(b, h, t)[:a.Value], skipProduct(w[j], keep[j]), c.v.from(b, group, j))
+		skipAxpy(c.dv.from(b, group, j)[:a.Value], skipProduct(w[j], keep[j]), dout)
+		less += skipProduct(w[j], g[j])
+	}
+	for j, p := range w {
+		d := skipProduct(p, g[j]-less)
+		if d == 0 {
+			continue
+		}
+		if len(c.dbias) > 0 {
+			c.dbias[broadcastRow(m.BiasShape, b, h, t)+j] += d
+		}
+		d *= slope[j]
+		skipAxpy(c.dq.from(b, h, t)[:a.Width], d*a.Scale, c.k.from(b, group, j))
+		skipAxpy(c.dk.from(b, group, j)[:a.Width], d*a.Scale, q)
+	}
+}
+
+var attentionResults = []string{"output", "dQ", "dK", "dV", "dbias"}
+
+// check compares with naive: NaN and infinities must be the same, all else within tol of the largest.
+func (c *attentionCase[F]) check(t *testing.T, tol float64) {
+	t.Helper()
+	want := c.naive()
+	for i, got := range c.results() {
+		most := 1.0
+		for _, x := range want[i] {
+			if finite(x) {
+				most = max(most, math.Abs(float64(x)))
+			}
+		}
+		for j, x := range got {
+			w := want[i][j]
+			if x == w || x != x && w != w {
+				continue
+			}
+			if d := math.Abs(float64(x - w)); !(d <= tol*most) {
+				t.Errorf("%s: element %d is %v, want %v", attentionResults[i], j, x, w)
+				return
+			}
+		}
+	}
+}
+
+// options sets some options of a case, and returns what they are.
+func (c *attentionCase[F]) options(r *rand.Rand) string {
+	m := &c.a.Mask
+	m.random(r)
+	if m.Bias != nil && r.IntN(4) > 0 {
+		c.dbias = make([]F, len(m.Bias))
+	}
+	if r.IntN(3) == 0 {
+		c.a.Softcap = F(0.5 + 3*r.Float64())
+	}
+	if r.IntN(3) == 0 {
+		c.a.Dropout = AttentionDropout{P: []float64{0.1, 0.5, 0.9}[r.IntN(3)], Seed: r.Uint64(), Stream: 2, Run: 3}
+	}
+	return fmt.Sprintf("groups %d, softcap %v, dropout %v, %s (gradient %t)", c.a.Groups, c.a.Softcap, c.a.Dropout.P, m, c.dbias != nil)
+}

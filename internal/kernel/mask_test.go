@@ -1,0 +1,237 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// random sets some options.
+func (m *Mask[F]) random(r *rand.Rand) {
+	queries, keys := m.Shape[2], m.Shape[3]
+	broadcast := func() [4]int {
+		s := m.Shape
+		for i := range 3 {
+			if r.IntN(2) == 0 {
+				s[i] = 1
+			}
+		}
+		if r.IntN(3) == 0 {
+			s[3] = 1 + r.IntN(s[3])
+		}
+		return s
+	}
+	m.Causal = r.IntN(2) == 0
+	if r.IntN(3) == 0 {
+		m.Slopes = normals[F](r.Uint64(), m.Shape[1])
+		for i := range m.Slopes {
+			m.Slopes[i] /= 10
+		}
+	}
+	offset := func() int {
+		switch r.IntN(8) {
+		case 0:
+			return -r.IntN(queries + 1)
+		case 1:
+			return keys + r.IntN(10)
+		case 2:
+			if m.Slopes == nil { // which would leave nothing of the scores' own digits
+				return []int{MaxOffset, -MaxOffset}[r.IntN(2)]
+			}
+		}
+		return r.IntN(keys)
+	}
+	switch r.IntN(3) {
+	case 0:
+		m.Offset = offset()
+	case 1:
+		for range m.Shape[0] {
+			m.Offsets = append(m.Offsets, offset())
+		}
+	}
+	if m.Window = r.IntN(2) == 0; m.Window {
+		for _, side := range []*int{&m.Left, &m.Right} {
+			*side = []int{-1, 0, r.IntN(20), r.IntN(keys), MaxOffset}[r.IntN(5)]
+		}
+	}
+	if r.IntN(3) == 0 {
+		m.Lengths = make([]int, m.Shape[0])
+		for i := range m.Lengths {
+			m.Lengths[i] = r.IntN(keys + 1)
+		}
+	}
+	if r.IntN(4) == 0 {
+		m.AllowShape = broadcast()
+		m.Allow = make([]bool, product4(m.AllowShape))
+		for i := range m.Allow {
+			m.Allow[i] = r.IntN(4) > 0
+		}
+	}
+	if r.IntN(3) == 0 {
+		m.BiasShape = broadcast()
+		m.Bias = normals[F](r.Uint64(), product4(m.BiasShape))
+		for i := range m.Bias {
+			if r.IntN(4) == 0 {
+				m.Bias[i] = F(math.Inf(-1))
+			}
+		}
+	}
+}
+
+func product4(s [4]int) int { return s[0] * s[1] * s[2] * s[3] }
+
+func (m *Mask[F]) String() string {
+	return fmt.Sprintf("shape %v, causal %t, offset %d %d, window %t %d %d, lengths %v, allow %v, bias %v, slopes %v",
+		m.Shape, m.Causal, m.Offset, m.Offsets, m.Window, m.Left, m.Right, m.Lengths, m.AllowShape, m.BiasShape, m.Slopes)
+}
+
+// naive is what the mask makes of the score of one query and one key, read from the definitions.
+func (m *Mask[F]) naive(score F, b, h, t, j int) F {
+	inf := F(math.Inf(-1))
+	p := t + m.Offset
+	if m.Offsets != nil {
+		p = t + m.Offsets[b]
+	}
+	at := func(s [4]int) int {
+		i := 0
+		for axis, x := range [4]int{b, h, t, j} {
+			if i *= s[axis]; s[axis] > 1 {
+				i += x
+			}
+		}
+		return i
+	}
+	switch {
+	case m.Causal && j > p,
+		m.Window && m.Left >= 0 && j < p-m.Left,
+		m.Window && m.Right >= 0 && j > p+m.Right,
+		m.Lengths != nil && j >= m.Lengths[b],
+		m.Allow != nil && (j >= m.AllowShape[3] || !m.Allow[at(m.AllowShape)]),
+		m.Bias != nil && (j >= m.BiasShape[3] || m.Bias[at(m.BiasShape)] == inf):
+		return inf
+	}
+	if m.Slopes != nil {
+		score -= m.Slopes[h] * F(math.Abs(float64(p-j)))
+	}
+	if m.Bias != nil {
+		score += m.Bias[at(m.BiasShape)]
+	}
+	return score
+}
+
+// TestMaskSpan has the first key and the one after the last that a query sees.
+func TestMaskSpan(t *testing.T) {
+	shape := [4]int{2, 1, 5, 8}
+	type span struct{ b, t, start, end int }
+	for name, c := range map[string]struct {
+		mask  Mask[float32]
+		spans []span
+	}{
+		"all":               {Mask[float32]{}, []span{{0, 0, 0, 8}, {1, 4, 0, 8}}},
+		"causal":            {Mask[float32]{Causal: true}, []span{{0, 0, 0, 1}, {1, 4, 0, 5}}},
+		"offset":            {Mask[float32]{Causal: true, Offset: 3}, []span{{0, 0, 0, 4}, {0, 4, 0, 8}}},
+		"offset, past all":  {Mask[float32]{Causal: true, Offset: 20}, []span{{0, 0, 0, 8}}},
+		"offset, before":    {Mask[float32]{Causal: true, Offset: -2}, []span{{0, 0, 0, 0}, {0, 1, 0, 0}, {0, 2, 0, 1}, {0, 4, 0, 3}}},
+		"offsets":           {Mask[float32]{Causal: true, Offset: 9, Offsets: []int{1, -4}}, []span{{0, 0, 0, 2}, {1, 3, 0, 0}, {1, 4, 0, 1}}},
+		"offset alone":      {Mask[float32]{Offset: 3}, []span{{0, 0, 0, 8}}},
+		"left":              {Mask[float32]{Window: true, Left: 1, Right: -1}, []span{{0, 0, 0, 8}, {0, 1, 0, 8}, {0, 4, 3, 8}}},
+		"right":             {Mask[float32]{Window: true, Left: -1, Right: 1}, []span{{0, 0, 0, 2}, {0, 4, 0, 6}}},
+		"itself":            {Mask[float32]{Window: true}, []span{{0, 0, 0, 1}, {0, 4, 4, 5}}},
+		"both open":         {Mask[float32]{Window: true, Left: -1, Right: -1}, []span{{0, 4, 0, 8}}},
+		"window off":        {Mask[float32]{Left: 1, Right: 1}, []span{{0, 4, 0, 8}}},
+		"causal window":     {Mask[float32]{Causal: true, Window: true, Left: 2, Right: 3}, []span{{0, 0, 0, 1}, {0, 4, 2, 5}}},
+		"window, offset":    {Mask[float32]{Window: true, Left: 2, Right: 1, Offset: 3}, []span{{0, 0, 1, 5}, {0, 4, 5, 8}}},
+		"window past all":   {Mask[float32]{Window: true, Left: 2, Right: 1, Offset: 20}, []span{{0, 0, 8, 8}}},
+		"window before":     {Mask[float32]{Window: true, Left: 2, Right: 1, Offset: -20}, []span{{0, 4, 0, 0}}},
+		"lengths":           {Mask[float32]{Lengths: []int{3, 0}}, []span{{0, 4, 0, 3}, {1, 4, 0, 0}}},
+		"lengths, causal":   {Mask[float32]{Causal: true, Lengths: []int{3, 8}}, []span{{0, 1, 0, 2}, {0, 4, 0, 3}, {1, 4, 0, 5}}},
+		"lengths, window":   {Mask[float32]{Window: true, Left: 1, Right: 0, Lengths: []int{3, 4}}, []span{{0, 2, 1, 3}, {0, 4, 3, 3}, {1, 4, 3, 4}}},
+		"allow":             {Mask[float32]{Allow: make([]bool, 6), AllowShape: [4]int{1, 1, 1, 6}}, []span{{0, 0, 0, 6}}},
+		"bias, allow":       {Mask[float32]{Bias: make([]float32, 2), BiasShape: [4]int{1, 1, 1, 2}, Allow: make([]bool, 6), AllowShape: [4]int{1, 1, 1, 6}}, []span{{1, 4, 0, 2}}},
+		"largest offset":    {Mask[float32]{Causal: true, Window: true, Left: MaxOffset, Right: MaxOffset, Offset: MaxOffset}, []span{{0, 0, 0, 8}, {0, 4, 4, 8}}},
+		"smallest offset":   {Mask[float32]{Window: true, Left: MaxOffset, Right: MaxOffset, Offset: -MaxOffset}, []span{{0, 0, 0, 1}, {0, 4, 0, 5}}},
+		"largest, no right": {Mask[float32]{Window: true, Left: -1, Right: MaxOffset, Offset: MaxOffset}, []span{{0, 4, 0, 8}}},
+	} {
+		c.mask.Shape = shape
+		for _, s := range c.spans {
+			if start, end := c.mask.Span(s.b, s.t); start != s.start || end != s.end {
+				t.Errorf("%s: query %d of element %d sees keys %d to %d, want %d to %d", name, s.t, s.b, start, end, s.start, s.end)
+			}
+		}
+	}
+}
+
+// TestMaskRanges compares what the mask says of single queries, of ranges of queries and of ranges of keys with what it
+// says of each pair.
+func TestMaskRanges(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 300 {
+		m := Mask[float64]{Shape: [4]int{1 + r.IntN(2), 1, 1 + r.IntN(8), 1 + r.IntN(8)}}
+		m.random(r)
+		m.Slopes, m.Bias = nil, nil
+		if m.Allow != nil { // whose last axis counts in spans, and nothing else
+			for i := range m.Allow {
+				m.Allow[i] = true
+			}
+		}
+		b, queries, keys := r.IntN(m.Shape[0]), m.Shape[2], m.Shape[3]
+		sees := func(t, j int) bool { return m.naive(0, b, 0, t, j) == 0 }
+		for q := range queries {
+			start, end := m.Span(b, q)
+			for j := range keys {
+				if sees(q, j) != (start <= j && j < end) {
+					t.Fatalf("%s: query %d of element %d sees keys %d to %d, and key %d: %t", &m, q, b, start, end, j, sees(q, j))
+				}
+			}
+		}
+		t0 := r.IntN(queries)
+		t1 := t0 + 1 + r.IntN(queries-t0)
+		start, end := m.span(b, t0, t1)
+		j0 := r.IntN(keys)
+		j1 := j0 + 1 + r.IntN(keys-j0)
+		first, last := m.queries(b, j0, j1)
+		if start < 0 || start > end || end > keys || first < 0 || first > last || last > queries {
+			t.Fatalf("%s: keys %d to %d, queries %d to %d", &m, start, end, first, last)
+		}
+		for q := range queries {
+			for j := range keys {
+				if !sees(q, j) {
+					continue
+				}
+				if t0 <= q && q < t1 && (j < start || j >= end) {
+					t.Fatalf("%s: queries %d to %d see keys %d to %d, but %d sees %d", &m, t0, t1, start, end, q, j)
+				}
+				if j0 <= j && j < j1 && (q < first || q >= last) {
+					t.Fatalf("%s: keys %d to %d are seen by queries %d to %d, but %d by %d", &m, j0, j1, first, last, j, q)
+				}
+			}
+		}
+	}
+}
+
+// TestMaskedSoftmaxOptions compares with a softmax over what the mask's definitions allow.
+func TestMaskedSoftmaxOptions(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 200 {
+		m := Mask[float64]{Shape: [4]int{1 + r.IntN(3), 1 + r.IntN(3), 1 + r.IntN(8), 1 + r.IntN(20)}}
+		m.random(r)
+		scores := normals[float64](r.Uint64(), product4(m.Shape))
+		w, want := make([]float64, len(scores)), make([]float64, len(scores))
+		MaskedSoftmax(w, scores, m)
+		for row := range len(scores) / m.Shape[3] {
+			b, h, q := row/m.Shape[2]/m.Shape[1], row/m.Shape[2]%m.Shape[1], row%m.Shape[2]
+			exps, sum := want[row*m.Shape[3]:][:m.Shape[3]], 0.0
+			for j := range exps {
+				exps[j] = math.Exp(m.naive(scores[row*m.Shape[3]+j], b, h, q, j))
+				sum += exps[j]
+			}
+			for j := range exps {
+				if exps[j] > 0 {
+					exps[j] /= sum
+				}
+			}
+		}
+		closeTo(t, m.String(), w, want, 1e-12)
+	}
+}

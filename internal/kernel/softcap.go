@@ -1,0 +1,77 @@
+package kernel
+
+import "math"
+
+// softcapCost is what an element of Softcap costs, in cheap elements.
+const softcapCost = 16
+
+// Softcap sets y to c·tanh(x/c), for a finite c above 0: x in the small, never more than c in size. An infinity gives c,
+// with its sign; NaN gives NaN. The error is within a few ulp of y. y may be x.
+func Softcap[F Float](y, x []F, c F) {
+	spread[F](softcapPart[F]{}, len(y)*softcapCost, &vectorWork[F]{n: len(y), step: grain / softcapCost, out: y, x: x, a: c})
+}
+
+type softcapPart[F Float] struct{}
+
+func (softcapPart[F]) do(w *vectorWork[F], lo, hi int) { softcap(w.out[lo:hi], w.x[lo:hi], w.a) }
+
+// SoftcapGrad sets dx to g·(1 − (y/c)²), from what Softcap gave in y, and to 0 where g is 0. dx may be g.
+func SoftcapGrad[F Float](dx, y, g []F, c F) {
+	spread[F](softcapGradPart[F]{}, 2*len(dx), &vectorWork[F]{n: len(dx), step: grain / 2, out: dx, x: y, y: g, a: c})
+}
+
+type softcapGradPart[F Float] struct{}
+
+func (softcapGradPart[F]) do(w *vectorWork[F], lo, hi int) {
+	softcapGrad(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi], w.a)
+}
+
+func softcap[F Float](y, x []F, c F) {
+	x = x[:len(y)]
+	if is32[F]() {
+		for i, v := range x {
+			y[i] = c * F(tanh32(float32(v/c)))
+		}
+		return
+	}
+	for i, v := range x {
+		y[i] = c * F(math.Tanh(float64(v/c)))
+	}
+}
+
+func softcapGrad[F Float](dx, y, g []F, c F) {
+	y, g = y[:len(dx)], g[:len(dx)]
+	for i, v := range g {
+		if v == 0 {
+			dx[i] = 0
+			continue
+		}
+		r := y[i] / c
+		dx[i] = v * ((1 - r) * (1 + r))
+	}
+}
+
+// tanh32 is tanh to within 3 ulp: −e/(2 + e) of |x|, for e = exp(−2·|x|) − 1 = 2ⁿ·(exp(r) − 1) + (2ⁿ − 1), with n and r
+// as in exp32. Nothing cancels there, near 0 either.
+func tanh32(x float32) float32 {
+	const (
+		round = 3 << 22
+		ln2Hi = 0x1.63p-1
+		ln2Lo = math.Ln2 - ln2Hi
+		sign  = 1 << 31
+	)
+	bits := math.Float32bits(x)
+	v := math.Float32frombits(bits &^ sign)
+	if v > 10 { // it is 1 from there on
+		v = 10
+	}
+	v *= -2
+	n := v*math.Log2E + round - round
+	r := v - n*ln2Hi - n*ln2Lo
+	r2 := r * r
+	low := 1.0/2 + r*(1.0/6) + r2*(1.0/24+r*(1.0/120))
+	p := r2*(low+r2*r2*(1.0/720+r*(1.0/5040))) + r
+	two := math.Float32frombits(uint32(int32(n)+127) << 23)
+	e := two*p + (two - 1)
+	return math.Float32frombits(math.Float32bits(e/(2+e))&^sign | bits&sign)
+}
