@@ -5,8 +5,15 @@ import "math"
 // CrossEntropy sets losses[i] to −log softmax(logits)[targets[i]] and logSums[i] to the logarithm of the sum of the
 // exponentials, for each row of vocab logits. A row whose target is below 0 has a loss of 0 and is not read.
 func CrossEntropy[F Float](losses []F, logSums []float64, logits []F, targets []int, vocab int) {
+	SmoothCrossEntropy(losses, logSums, logits, targets, vocab, 0)
+}
+
+// SmoothCrossEntropy is CrossEntropy with a share of every target, smoothing, spread evenly over the classes:
+// −Σ q·log softmax(logits) with q = (1 − smoothing)·onehot(target) + smoothing/vocab. With any smoothing but 0, a logit of
+// −Inf makes a loss infinite.
+func SmoothCrossEntropy[F Float](losses []F, logSums []float64, logits []F, targets []int, vocab int, smoothing F) {
 	spread[F](crossEntropyPart[F]{}, 4*len(logits), &vectorWork[F]{
-		n: len(targets), step: rowsPerTask(vocab, 4), out: losses, x: logits, width: vocab, targets: targets, logSums: logSums,
+		n: len(targets), step: rowsPerTask(vocab, 4), out: losses, x: logits, width: vocab, a: smoothing, targets: targets, logSums: logSums,
 	})
 }
 
@@ -21,23 +28,54 @@ func (crossEntropyPart[F]) do(w *vectorWork[F], lo, hi int) {
 		}
 		row := w.x[i*w.width:][:w.width]
 		most := w.body.maxOf(row)
-		sum := float64(w.body.expSum(row, most))
-		w.logSums[i] = float64(most) + math.Log(sum) // in double precision: what counts may be small beside most
-		w.out[i] = F(w.logSums[i] - float64(row[target]))
+		loss := math.Log(float64(w.body.expSum(row, most)))
+		w.logSums[i] = float64(most) + loss           // in double precision: what counts may be small beside most
+		if smoothing := float64(w.a); smoothing < 1 { // 0 times an infinity is 0
+			loss += (1 - smoothing) * (float64(most) - float64(row[target]))
+		}
+		if w.a > 0 {
+			loss += float64(w.a) * meanBelow(row, most)
+		}
+		w.out[i] = F(loss)
 	}
 }
 
-// CrossEntropyGrad sets d to scale·(softmax(logits) − onehot(target)), row by row; a row whose target is below 0 gets 0.
-// logSums are those of CrossEntropy.
+// meanBelow is the mean of most − x, of which none is negative: nothing cancels. Eight at a time are added up in F.
+func meanBelow[F Float](x []F, most F) float64 {
+	n := float64(len(x))
+	var s0, s1 float64
+	for len(x) >= 8 {
+		s0 += float64(((most - x[0]) + (most - x[1])) + ((most - x[2]) + (most - x[3])))
+		s1 += float64(((most - x[4]) + (most - x[5])) + ((most - x[6]) + (most - x[7])))
+		x = x[8:]
+	}
+	for _, v := range x {
+		s0 += float64(most - v)
+	}
+	return (s0 + s1) / n
+}
+
+// CrossEntropyGrad sets d to scale·(softmax(logits) − onehot(target)), row by row; a row whose target is below 0 gets 0,
+// and so does every row if scale is 0. logSums are those of CrossEntropy.
 func CrossEntropyGrad[F Float](d []F, logSums []float64, logits []F, targets []int, vocab int, scale F) {
+	SmoothCrossEntropyGrad(d, logSums, logits, targets, vocab, 0, scale)
+}
+
+// SmoothCrossEntropyGrad is CrossEntropyGrad for SmoothCrossEntropy: scale·(softmax(logits) − q).
+func SmoothCrossEntropyGrad[F Float](d []F, logSums []float64, logits []F, targets []int, vocab int, smoothing, scale F) {
+	if scale == 0 {
+		clear(d)
+		return
+	}
 	spread[F](crossEntropyGradPart[F]{}, 4*len(logits), &vectorWork[F]{
-		n: len(targets), step: rowsPerTask(vocab, 4), out: d, x: logits, width: vocab, a: scale, targets: targets, logSums: logSums,
+		n: len(targets), step: rowsPerTask(vocab, 4), out: d, x: logits, width: vocab, a: scale, factors: [9]F{smoothing}, targets: targets, logSums: logSums,
 	})
 }
 
 type crossEntropyGradPart[F Float] struct{}
 
 func (crossEntropyGradPart[F]) do(w *vectorWork[F], lo, hi int) {
+	smoothing := w.factors[0]
 	for i := lo; i < hi; i++ {
 		d := w.out[i*w.width:][:w.width]
 		target := w.targets[i]
@@ -49,7 +87,13 @@ func (crossEntropyGradPart[F]) do(w *vectorWork[F], lo, hi int) {
 		shift := F(w.logSums[i])
 		w.body.expShift(d, w.x[i*w.width:][:w.width], shift)
 		w.body.scale(d, F(float64(w.a)*math.Exp(float64(shift)-w.logSums[i])))
-		d[target] -= w.a
+		if smoothing > 0 {
+			each := w.a * smoothing / F(w.width)
+			for j := range d {
+				d[j] -= each
+			}
+		}
+		d[target] -= w.a * (1 - smoothing)
 	}
 }
 

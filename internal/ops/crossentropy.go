@@ -14,6 +14,13 @@ import (
 // the same without the last axis and dtype int. A target below 0 is ignored: it counts neither in the sum nor in the
 // mean, and its logits are not read. With every target ignored the loss is 0.
 func CrossEntropy(logits, targets *G.Node) (*G.Node, error) {
+	return SmoothCrossEntropy(logits, targets, 0)
+}
+
+// SmoothCrossEntropy is CrossEntropy where a share of every target, smoothing, is spread evenly over the V classes: the
+// mean of −Σ q·log softmax(logits) with q = (1 − smoothing)·onehot(target) + smoothing/V (Szegedy et al., 2016). It is an
+// error if smoothing isn't from 0 to 1.
+func SmoothCrossEntropy(logits, targets *G.Node, smoothing float64) (*G.Node, error) {
 	const name = "cross-entropy"
 	if err := floatNode(name, "the logits", logits); err != nil {
 		return nil, err
@@ -25,21 +32,28 @@ func CrossEntropy(logits, targets *G.Node) (*G.Node, error) {
 	if len(s) < 2 || targets.Dtype() != tensor.Int || !slices.Equal(s[:len(s)-1], targets.Shape()) {
 		return nil, fmt.Errorf("%s: the targets must be int, one for each row of the logits of shape %v, got %v of %v", name, s, targets.Shape(), targets.Dtype())
 	}
-	if logits.Dtype() == tensor.Float32 {
-		return crossEntropy[float32](logits, targets)
+	if !(smoothing >= 0 && smoothing <= 1) {
+		return nil, fmt.Errorf("%s: the label smoothing must be from 0 to 1, got %v", name, smoothing)
 	}
-	return crossEntropy[float64](logits, targets)
+	if logits.Dtype() == tensor.Float32 {
+		return crossEntropy[float32](logits, targets, smoothing)
+	}
+	return crossEntropy[float64](logits, targets, smoothing)
 }
 
-func crossEntropy[F kernel.Float](logits, targets *G.Node) (*G.Node, error) {
+func crossEntropy[F kernel.Float](logits, targets *G.Node, smoothing float64) (*G.Node, error) {
 	shape := logits.Shape()
 	n, vocab := rows(shape)
 	losses := make([]F, n) // of each position
 	logSums := make([]float64, n)
 	counted := 0 // positions with a target
 
+	attrs := fmt.Sprint(shape)
+	if smoothing > 0 {
+		attrs += fmt.Sprintf(" smoothed by %v", smoothing)
+	}
 	o := &op{
-		name: fmt.Sprintf("cross-entropy%v", shape), shape: tensor.ScalarShape(), out: dtypeOf[F](),
+		name: "cross-entropy" + attrs, shape: tensor.ScalarShape(), out: dtypeOf[F](),
 		run: func(in []G.Value) (G.Value, error) {
 			logits, err := elements[F](in[0], n*vocab)
 			if err != nil {
@@ -58,7 +72,7 @@ func crossEntropy[F kernel.Float](logits, targets *G.Node) (*G.Node, error) {
 					counted++
 				}
 			}
-			kernel.CrossEntropy(losses, logSums, logits, targets, vocab)
+			kernel.SmoothCrossEntropy(losses, logSums, logits, targets, vocab, F(smoothing))
 			var sum float64
 			for _, l := range losses {
 				sum += float64(l)
@@ -71,7 +85,7 @@ func crossEntropy[F kernel.Float](logits, targets *G.Node) (*G.Node, error) {
 		diff: []bool{true, false},
 	}
 	o.grad = func(in G.Nodes, out, g *G.Node) (G.Nodes, error) {
-		d := newOp(fmt.Sprintf("cross-entropy.dlogits%v", shape), shape, func(d []F, in []G.Value) error {
+		d := newOp("cross-entropy.dlogits"+attrs, shape, func(d []F, in []G.Value) error {
 			logits, err := elements[F](in[0], n*vocab)
 			if err != nil {
 				return err
@@ -84,7 +98,7 @@ func crossEntropy[F kernel.Float](logits, targets *G.Node) (*G.Node, error) {
 			if err != nil {
 				return err
 			}
-			kernel.CrossEntropyGrad(d, logSums, logits, targets, vocab, g[0]/F(max(counted, 1)))
+			kernel.SmoothCrossEntropyGrad(d, logSums, logits, targets, vocab, F(smoothing), g[0]/F(max(counted, 1)))
 			return nil
 		})
 		// The loss is an input so that it has run: logSums and counted are its.

@@ -1,0 +1,147 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"testing"
+)
+
+// smoothedLoss is the loss of a row and its gradient, from the definition, in double precision.
+func smoothedLoss[F Float](logits []F, target int, smoothing float64) (loss float64, grad []float64) {
+	most := math.Inf(-1)
+	for _, x := range logits {
+		most = max(most, float64(x))
+	}
+	sum := 0.0
+	for _, x := range logits {
+		sum += math.Exp(float64(x) - most)
+	}
+	for i, x := range logits {
+		q := smoothing / float64(len(logits))
+		if i == target {
+			q += 1 - smoothing
+		}
+		below := most - float64(x)
+		loss += q * (math.Log(sum) + below)
+		grad = append(grad, math.Exp(-below)/sum-q)
+	}
+	return loss, grad
+}
+
+// TestSmoothCrossEntropy compares with the definition, for more rows than one task takes and for logits far from zero, by
+// every body.
+func TestSmoothCrossEntropy(t *testing.T) {
+	eachVector(t,
+		func(t *testing.T) { testSmoothCrossEntropy[float32](t, 2e-6) },
+		func(t *testing.T) { testSmoothCrossEntropy[float64](t, 1e-12) })
+}
+
+func testSmoothCrossEntropy[F Float](t *testing.T, tol float64) {
+	for _, size := range [][2]int{{1, 1}, {3, 2}, {7, 5}, {200, 67}, {3, 9000}} {
+		for _, offset := range []F{0, 100, -3000} {
+			for _, smoothing := range []F{0, 0.125, 1} { // as exact in float32 as in float64
+				n, v := size[0], size[1]
+				logits, targets := normals[F](1, n*v), make([]int, n)
+				for i := range logits {
+					logits[i] += offset
+				}
+				want, grad := make([]float64, n), make([]float64, 0, n*v)
+				for r := range targets {
+					targets[r] = r * 7 % v
+					loss, d := smoothedLoss(logits[r*v:][:v], targets[r], float64(smoothing))
+					want[r] = loss
+					grad = append(grad, d...)
+				}
+				what := fmt.Sprintf("%d rows of %d at %v, smoothing %v", n, v, offset, smoothing)
+				losses, logSums, d := make([]F, n), make([]float64, n), make([]F, n*v)
+				SmoothCrossEntropy(losses, logSums, logits, targets, v, smoothing)
+				closeTo(t, "losses of "+what, losses, append(want, 1), tol)
+				SmoothCrossEntropyGrad(d, logSums, logits, targets, v, smoothing, 1)
+				closeTo(t, "gradient of "+what, d, append(grad, 1), tol)
+			}
+		}
+	}
+}
+
+// TestCrossEntropyLeavesRowsOut has rows that no target counts hold what must not be read.
+func TestCrossEntropyLeavesRowsOut(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	logits := []float64{1, 2, 3, nan, inf, -inf, 0.5, 0, -1}
+	targets := []int{2, -1, 0}
+	for _, smoothing := range []float64{0, 0.1, 1} {
+		losses, logSums, d := []float64{nan, nan, nan}, make([]float64, 3), []float64{nan, nan, nan, nan, nan, nan, nan, nan, nan}
+		SmoothCrossEntropy(losses, logSums, logits, targets, 3, smoothing)
+		SmoothCrossEntropyGrad(d, logSums, logits, targets, 3, smoothing, 1)
+		first, dFirst := smoothedLoss(logits[:3], 2, smoothing)
+		last, dLast := smoothedLoss(logits[6:], 0, smoothing)
+		closeTo(t, "losses", losses, []float64{first, 0, last}, 1e-15)
+		closeTo(t, "gradient", d, append(append(dFirst, 0, 0, 0), dLast...), 1e-15)
+		SmoothCrossEntropyGrad(d, logSums, logits, []int{0, 1, 2}, 3, smoothing, 0)
+		closeTo(t, "gradient of nothing", d, make([]float64, 9), 0)
+	}
+}
+
+// TestCrossEntropyOfMinusInfinity has classes that can't be: they cost nothing unless something of the target is theirs.
+func TestCrossEntropyOfMinusInfinity(t *testing.T) {
+	inf := math.Inf(1)
+	logits := []float64{0, -inf, 0, 0, -inf, 0}
+	for _, tc := range []struct{ smoothing, first, second float64 }{{0, math.Ln2, inf}, {0.3, inf, inf}, {1, inf, inf}} {
+		losses, logSums, d := make([]float64, 2), make([]float64, 2), make([]float64, 6)
+		SmoothCrossEntropy(losses, logSums, logits, []int{0, 1}, 3, tc.smoothing)
+		if losses[0] != tc.first || losses[1] != tc.second {
+			t.Errorf("smoothing %v: losses %v, want %v and %v", tc.smoothing, losses, tc.first, tc.second)
+		}
+		SmoothCrossEntropyGrad(d, logSums, logits, []int{0, 1}, 3, tc.smoothing, 1)
+		e := tc.smoothing / 3
+		closeTo(t, "gradient", d, []float64{0.5 - e - (1 - tc.smoothing), -e, 0.5 - e, 0.5 - e, -e - (1 - tc.smoothing), 0.5 - e}, 1e-15)
+	}
+}
+
+// TestSmoothCrossEntropyBits has the same bits for any number of workers, and allocates nothing.
+func TestSmoothCrossEntropyBits(t *testing.T) {
+	const n, v = 300, 257
+	logits, targets := normals[float32](1, n*v), make([]int, n)
+	losses, logSums, d := make([]float32, n), make([]float64, n), make([]float32, n*v)
+	run := func() {
+		SmoothCrossEntropy(losses, logSums, logits, targets, v, 0.1)
+		SmoothCrossEntropyGrad(d, logSums, logits, targets, v, 0.1, 0.5)
+	}
+	of := func(procs int) []float32 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+		run()
+		return append(append([]float32(nil), losses...), d...)
+	}
+	want := of(1)
+	for _, procs := range []int{2, 7} {
+		for i, x := range of(procs) {
+			if math.Float32bits(x) != math.Float32bits(want[i]) {
+				t.Fatalf("%d processors: number %d is %v, with one it is %v", procs, i, x, want[i])
+			}
+		}
+	}
+	if raceEnabled {
+		return // the race detector empties pools
+	}
+	if allocs := testing.AllocsPerRun(20, run); allocs >= 1 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
+
+func BenchmarkSmoothCrossEntropy(b *testing.B) {
+	const n, v = 768, 65
+	logits, targets := normals[float32](1, n*v), make([]int, n)
+	losses, logSums, d := make([]float32, n), make([]float64, n), make([]float32, n*v)
+	for _, smoothing := range []float32{0, 0.1} {
+		b.Run(fmt.Sprint("forward/", smoothing), func(b *testing.B) {
+			for b.Loop() {
+				SmoothCrossEntropy(losses, logSums, logits, targets, v, smoothing)
+			}
+		})
+		b.Run(fmt.Sprint("backward/", smoothing), func(b *testing.B) {
+			for b.Loop() {
+				SmoothCrossEntropyGrad(d, logSums, logits, targets, v, smoothing, 0.5)
+			}
+		})
+	}
+}

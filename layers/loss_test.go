@@ -1,0 +1,163 @@
+package layers_test
+
+import (
+	"fmt"
+	"log"
+	"math"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+func smoothed(e float64) layers.CrossEntropyOptions {
+	return layers.CrossEntropyOptions{LabelSmoothing: e}
+}
+
+func TestGradientsOfCrossEntropyWith(t *testing.T) {
+	var cases []gradientCase
+	for _, e := range []float64{0, 0.1, 1} {
+		add := func(name string, build func(c *bench) *G.Node) {
+			cases = append(cases, gradientCase{fmt.Sprintf("%s, smoothed by %v", name, e), build})
+		}
+		add("a sequence", func(c *bench) *G.Node {
+			return c.node(layers.CrossEntropyWith(c.in("logits", 3, 4), c.ints("targets", []int{3, 0, 2}, 3), smoothed(e)))
+		})
+		add("a batch, some ignored", func(c *bench) *G.Node {
+			targets := c.ints("targets", []int{3, layers.Ignore, 2, -7, 0, 0}, 2, 3)
+			return c.node(layers.CrossEntropyWith(c.in("logits", 2, 3, 4), targets, smoothed(e)))
+		})
+		add("squared", func(c *bench) *G.Node {
+			return c.node(G.Square(c.node(layers.CrossEntropyWith(c.in("logits", 2, 4), c.ints("targets", []int{1, 3}, 2), smoothed(e)))))
+		})
+		add("all ignored", func(c *bench) *G.Node {
+			return c.node(layers.CrossEntropyWith(c.in("logits", 2, 4), c.ints("targets", []int{-1, -1}, 2), smoothed(e)))
+		})
+		add("one class", func(c *bench) *G.Node {
+			return c.node(layers.CrossEntropyWith(c.in("logits", 2, 1), c.ints("targets", []int{0, 0}, 2), smoothed(e)))
+		})
+	}
+	// Two losses of one input, which are one node if the smoothing is left out of an op's hash.
+	cases = append(cases, gradientCase{"two of them", func(c *bench) *G.Node {
+		logits, targets := c.in("logits", 2, 4), c.ints("targets", []int{1, 3}, 2)
+		a, b := c.node(layers.CrossEntropy(logits, targets)), c.node(layers.CrossEntropyWith(logits, targets, smoothed(0.3)))
+		if a == b {
+			c.Error("the two are one node")
+		}
+		return c.node(G.Add(a, c.node(G.Square(b))))
+	}})
+	checkGradients(t, cases)
+}
+
+// lossOf is a loss and its gradient.
+func lossOf(t *testing.T, dt tensor.Dtype, logits []float64, targets []int, o layers.CrossEntropyOptions) [][]float64 {
+	t.Helper()
+	g := G.NewGraph()
+	x := input(g, "logits", as(dt, dense(append([]float64(nil), logits...), len(targets), len(logits)/len(targets))))
+	loss := node(t)(layers.CrossEntropyWith(x, input(g, "targets", dense(targets, len(targets))), o))
+	return read(t, append(G.Nodes{loss}, gradients(t, loss, x)...)...)
+}
+
+// TestCrossEntropyWithoutOptions is CrossEntropy, to the bit.
+func TestCrossEntropyWithoutOptions(t *testing.T) {
+	g := G.NewGraph()
+	x, targets := input(g, "logits", random(1, 3, 5)), input(g, "targets", dense([]int{4, -1, 2}, 3))
+	loss := node(t)(layers.CrossEntropy(x, targets))
+	want := read(t, append(G.Nodes{loss}, gradients(t, loss, x)...)...)
+	for i, got := range lossOf(t, tensor.Float64, random(1, 3, 5).Float64s(), []int{4, -1, 2}, layers.CrossEntropyOptions{}) {
+		sameBits(t, fmt.Sprint("value ", i), got, want[i])
+	}
+}
+
+// TestIgnoredLogitsCannotMatter changes the logits of ignored positions, to NaN and infinity among others: neither the
+// loss nor a gradient may change by a bit.
+func TestIgnoredLogitsCannotMatter(t *testing.T) {
+	targets := []int{2, -1, 0, -100, 1}
+	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
+		for _, e := range []float64{0, 0.1, 1} {
+			run := func(value float64) [][]float64 {
+				logits := append([]float64(nil), random(1, 5, 3).Float64s()...)
+				for r, target := range targets {
+					for j := range 3 {
+						if target < 0 {
+							logits[r*3+j] = value
+						}
+					}
+				}
+				return lossOf(t, dt, logits, targets, smoothed(e))
+			}
+			want := run(0)
+			for r, target := range targets {
+				if row := want[1][r*3:][:3]; target < 0 && !allZero(row) {
+					t.Errorf("smoothed by %v: the gradient of ignored row %d is %v", e, r, row)
+				}
+			}
+			for _, value := range []float64{1, 1e30, math.NaN(), inf, -inf} {
+				for i, got := range run(value) {
+					sameBits(t, fmt.Sprintf("%v, smoothed by %v, with %v in ignored rows: value %d", dt, e, value, i), got, want[i])
+				}
+			}
+		}
+	}
+}
+
+// TestCrossEntropyOfImpossibleClasses has logits of −Inf: as in PyTorch, they cost nothing where no share of the target is
+// theirs and everything where some is. Gradients are finite.
+func TestCrossEntropyOfImpossibleClasses(t *testing.T) {
+	logits := []float64{0, -inf, 0}
+	for _, tc := range []struct {
+		target          int
+		smoothing, loss float64
+		gradient        []float64
+	}{
+		{0, 0, math.Ln2, []float64{-0.5, 0, 0.5}},
+		{1, 0, inf, []float64{0.5, -1, 0.5}},
+		{0, 0.3, inf, []float64{-0.3, -0.1, 0.4}},
+		{0, 1, inf, []float64{0.5 - 1./3, -1. / 3, 0.5 - 1./3}},
+		{1, 1, inf, []float64{0.5 - 1./3, -1. / 3, 0.5 - 1./3}},
+	} {
+		got := lossOf(t, tensor.Float64, logits, []int{tc.target}, smoothed(tc.smoothing))
+		if got[0][0] != tc.loss && !(math.Abs(got[0][0]-tc.loss) < 1e-15) {
+			t.Errorf("target %d smoothed by %v: the loss is %v, want %v", tc.target, tc.smoothing, got[0][0], tc.loss)
+		}
+		near(t, fmt.Sprintf("target %d smoothed by %v: gradient", tc.target, tc.smoothing), got[1], tc.gradient, 1e-15)
+	}
+}
+
+func TestCrossEntropyWithErrors(t *testing.T) {
+	g := G.NewGraph()
+	logits, targets := input(g, "logits", random(1, 2, 3)), input(g, "targets", dense([]int{0, 1}, 2))
+	for _, e := range []float64{-0.1, 1.5, math.NaN(), inf, -inf} {
+		_, err := layers.CrossEntropyWith(logits, targets, smoothed(e))
+		wantError(t, err, "cross-entropy", "LabelSmoothing", "from 0 to 1", fmt.Sprint("got ", e))
+	}
+	_, err := layers.CrossEntropyWith(nil, targets, smoothed(0.1))
+	wantError(t, err, "cross-entropy", "logits", "nil")
+
+	loss := node(t)(layers.CrossEntropyWith(logits, input(g, "wrong targets", dense([]int{0, 3}, 2)), smoothed(0.1)))
+	_, err = tryRead(t, loss)
+	wantError(t, err, "cross-entropy", "target 3", "position 1", "3 classes")
+}
+
+// A tenth of every target is spread over both classes, so that being sure and right still costs something. The second
+// target is left out.
+func ExampleCrossEntropyWith() {
+	g := G.NewGraph()
+	logits := G.NewMatrix(g, tensor.Float64, G.WithName("logits"), G.WithShape(2, 2), G.WithValue(
+		tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]float64{9, 0, 0, 0}))))
+	targets := G.NewVector(g, tensor.Int, G.WithName("targets"), G.WithShape(2), G.WithValue(
+		tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{0, layers.Ignore}))))
+	loss, err := layers.CrossEntropyWith(logits, targets, layers.CrossEntropyOptions{LabelSmoothing: 0.1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	vm := G.NewTapeMachine(g)
+	defer vm.Close()
+	if err := vm.RunAll(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%.4f nats\n", loss.Value().Data())
+	// Output: 0.4501 nats
+}
