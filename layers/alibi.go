@@ -16,7 +16,10 @@ import (
 //
 // for query i, key j and the slope m_h of head h. In causal attention, where no key comes after its query, that is the
 // paper's bias; otherwise it looks as far ahead as it looks back. It has no parameters and no longest sequence, and
-// models trained with it read longer sequences than they were trained on. Give a model with it NoPositions.
+// models trained with it read longer sequences than they were trained on.
+//
+// A model has it with ModelConfig.ALiBi, and attention with its Slopes in a Mask, where it takes no memory. Bias is the
+// same as a node.
 type ALiBi struct {
 	Heads int // number of heads, H
 

@@ -15,11 +15,25 @@ import (
 // included, reaches neither the output nor a gradient. A query with no key to attend to gets an output of zero and
 // passes back gradients of zero.
 //
+// Causal, Window and Slopes compare positions: key j is at position j, and query i at p = P + Offset + i, where P is the
+// number of past keys that the options give (0 if they give none). So queries and keys are counted from the first of
+// each, also where T ≠ S, unless there are keys from before the queries.
+//
 // Allow and Bias broadcast, right-aligned, to the shape of the scores: (B, H, T, S), or (B, T, S) and (T, S) where the
-// queries have no head or batch axis. Where their last axis is shorter than S, the keys past it are masked.
+// queries have no head or batch axis. Where their last axis is shorter than S, the keys past it are masked. The meaning
+// of all is that of the ONNX operator Attention (opsets 23 to 25).
 type Mask struct {
-	// Causal lets query i see key j only where j ≤ i, counted from the first of each, also where T ≠ S.
+	// Causal lets query i see key j only where j ≤ p.
 	Causal bool
+
+	// Window lets query i see only keys near to it; nil for all.
+	Window *Window
+
+	// Offset moves the queries' positions, by any number. It must be 0 if there are Offsets.
+	Offset int
+
+	// Offsets, of shape (B) and dtype tensor.Int, is an Offset for each batch element; nil for none.
+	Offsets *G.Node
 
 	// KeyLengths, of shape (B) and dtype tensor.Int, is how many keys of each batch element are valid: the rest is
 	// padding. A length outside [0, S] is an error when the graph runs.
@@ -30,131 +44,299 @@ type Mask struct {
 
 	// Bias, of the queries' dtype, is added to the scores; −Inf masks. Gradients flow into it.
 	Bias *G.Node
+
+	// Slopes, one for each of the H heads, subtract Slopes[h]·|p − j| from the scores: see ALiBi, whose Slopes they may
+	// be. The bias is made as it is needed, so that it takes no memory.
+	Slopes []float64
 }
 
-// AttentionOptions change what attention does; the zero value is plain attention.
+// A Window is how far a query sees (Beltagy et al., Longformer, 2020): the keys from p − Left to p + Right, for one at
+// position p. −1 leaves a side open, and 0 ends it at the query's own position.
+type Window struct {
+	Left, Right int
+}
+
+// AttentionOptions change what attention does; the zero value is plain attention. All combine.
 type AttentionOptions struct {
 	Mask    Mask
-	Scale   float64 // 1/√K if 0
+	Scale   float64 // of the scores; 1/√K if 0
+	Softcap float64 // c·tanh(s/c) is taken of the scores s, before the mask (Gemma 2, 2024); 0 for none
 	Dropout float64 // probability of dropping a weight, in a training graph
+
+	// Heads is the number of heads, H, that lie side by side on the last axis of the queries; 0 if they have an axis of
+	// their own. KeyValueHeads is that of the keys and values, G; H if 0.
+	Heads, KeyValueHeads int
+
+	// PastKey and PastValue come before the keys and values: of the same shapes but for a length of P. The weights are
+	// then for P+S keys. Append is what joins them.
+	PastKey, PastValue *G.Node
 }
 
 // ScaledDotProduct is attention without parameters (Vaswani et al., 2017, section 3.2.1),
 //
-//	softmax(Q·Kᵀ·scale + M)·V
+//	softmax(softcap(Q·Kᵀ·scale) + M)·V
 //
 // for queries of shape (T, K), keys (S, K) and values (S, V), each with the same batch axis or batch and head axes in
-// front: (B, T, K) or (B, H, T, K). The output has shape (…, T, V).
+// front: (B, T, K) or (B, H, T, K). The output has shape (…, T, V). There may be fewer heads of keys and values, G, if H
+// is a multiple: query head h reads head ⌊h·G/H⌋ of them (Shazeer, 2019, with G = 1; Ainslie et al., GQA, 2023). With
+// Heads set, the heads lie side by side: (B, T, H·K), (B, S, G·K) and (B, S, G·V) give (B, T, H·V), or all without B,
+// which then counts as a batch of 1; the mask meets scores of shape (B, H, T, S).
 //
 // It is one op, tiled, that keeps nothing of size T×S, forward or backward (Dao et al., FlashAttention, 2022): memory is
-// linear in T and S. With dropout in a training graph, or where the Build says Composed, it is built as
-// ScaledDotProductWeights builds it. The two have one meaning.
-func ScaledDotProduct(b *Build, q, k, v *G.Node, o AttentionOptions) (out *G.Node, err error) {
-	scale, err := o.check(b, q, k, v)
+// linear in T and S, and keys outside a window cost nothing. Where the Build says Composed, it is built as
+// ScaledDotProductStages builds it. The two have one meaning.
+func ScaledDotProduct(b *Build, q, k, v *G.Node, o AttentionOptions) (*G.Node, error) {
+	if b != nil && b.Composed {
+		st, err := ScaledDotProductStages(b, q, k, v, o)
+		return st.Output, err
+	}
+	c, k, v, err := o.prepare(b, q, k, v)
 	if err != nil {
 		return nil, err
 	}
-	if !b.fuses(o.Dropout) {
-		out, _, err = composed(b, q, k, v, scale, o)
-		return out, err
+	if c.Dropout, err = b.drop(q.Graph(), o.Dropout); err != nil {
+		return nil, err
 	}
-	if out, err = ops.Attention(q, k, v, 0, scale, o.Mask.ops()); err != nil {
+	out, err := ops.Attention(q, k, v, c)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", coreName, err)
 	}
 	return out, nil
 }
 
-// ScaledDotProductWeights is ScaledDotProduct by separate ops, every stage a node of the graph, and returns the attention
-// weights, of shape (…, T, S), as well: read them with gorgonia.Read. With dropout they are what dropout left.
+// ScaledDotProductWeights is the output and the weights of ScaledDotProductStages, of shape (…, T, S) or (B, H, T, S): read
+// them with gorgonia.Read. With dropout they are what dropout left.
 func ScaledDotProductWeights(b *Build, q, k, v *G.Node, o AttentionOptions) (out, weights *G.Node, err error) {
-	scale, err := o.check(b, q, k, v)
-	if err != nil {
-		return nil, nil, err
-	}
-	return composed(b, q, k, v, scale, o)
+	st, err := ScaledDotProductStages(b, q, k, v, o)
+	return st.Output, st.Dropped, err
 }
+
+// Stages are the nodes that attention is composed of, for a look at any of them. Scores have shape (…, T, S), or
+// (B, H, T, S) where heads lie side by side, S counting past keys. They are the ONNX operator's present_key,
+// present_value and, for its qk_matmul_output_mode 0 to 3, Scores, Capped, Masked and Weights.
+type Stages struct {
+	Key, Value *G.Node // as given, past ones included
+
+	Scores  *G.Node // scale·Q·Kᵀ
+	Capped  *G.Node // after softcap; Scores if there is none
+	Masked  *G.Node // with what the mask adds; −Inf where it forbids
+	Weights *G.Node // after softmax
+	Dropped *G.Node // after dropout; Weights if there is none
+	Output  *G.Node // (…, T, V), or (B, T, H·V) where heads lie side by side
+}
+
+// ScaledDotProductStages is ScaledDotProduct by separate ops, every stage a node of the graph.
+func ScaledDotProductStages(b *Build, q, k, v *G.Node, o AttentionOptions) (st Stages, err error) {
+	c, k, v, err := o.prepare(b, q, k, v)
+	if err != nil {
+		return st, err
+	}
+	if st, err = composed(b, q, k, v, c, o.Dropout); err != nil {
+		return Stages{}, fmt.Errorf("%s: %w", coreName, err)
+	}
+	return st, nil
+}
+
+// Append joins keys or values to those before them: (…, P, K) and (…, S, K) give (…, P+S, K), float32 or float64. With
+// what it returns as the keys, and P as the mask's Offset, attention does what it does with PastKey.
+func Append(past, x *G.Node) (*G.Node, error) { return ops.Append(past, x) }
 
 const coreName = "scaled dot-product attention"
 
-// fuses says whether attention with that much dropout is built as one op.
-func (b *Build) fuses(dropout float64) bool {
-	return !b.Composed && (b.Mode != Training || dropout == 0)
-}
-
 // composed builds attention by separate ops, from operands that have been checked.
-func composed(b *Build, q, k, v *G.Node, scale float64, o AttentionOptions) (out, weights *G.Node, err error) {
-	fail := func(err error) (*G.Node, *G.Node, error) { return nil, nil, fmt.Errorf("%s: %w", coreName, err) }
-	scores, err := ops.MatMul(q, k, false, true, scale, false) // (…, T, K) x (…, S, K)ᵀ -> (…, T, S)
-	if err != nil {
-		return fail(err)
+func composed(b *Build, q, k, v *G.Node, c ops.AttentionConfig, dropout float64) (st Stages, err error) {
+	st.Key, st.Value = k, v
+	batch := q.Dims() == 3
+	if c.Heads > 0 {
+		for _, p := range []struct {
+			x     **G.Node
+			heads int
+		}{{&q, c.Heads}, {&k, c.Groups}, {&v, c.Groups}} {
+			if *p.x, err = ops.SplitHeads(*p.x, p.heads); err != nil { // (B, T, H·K) -> (B, H, T, K)
+				return st, err
+			}
+		}
 	}
-	if weights, err = ops.Softmax(scores, o.Mask.ops()); err != nil {
-		return fail(err)
+	if q.Dims() == 4 {
+		times := q.Shape()[1] / k.Shape()[1]
+		if k, err = ops.RepeatHeads(k, times); err != nil { // (B, G, S, K) -> (B, H, S, K)
+			return st, err
+		}
+		if v, err = ops.RepeatHeads(v, times); err != nil {
+			return st, err
+		}
 	}
-	if weights, err = b.dropout(weights, o.Dropout); err != nil {
-		return fail(err)
+	if st.Scores, err = ops.MatMul(q, k, false, true, c.Scale, false); err != nil { // (…, T, K) x (…, S, K)ᵀ -> (…, T, S)
+		return st, err
 	}
-	if out, err = ops.MatMul(weights, v, false, false, 1, true); err != nil { // (…, T, S) x (…, S, V) -> (…, T, V)
-		return fail(err)
+	st.Capped = st.Scores
+	if c.Softcap > 0 {
+		if st.Capped, err = ops.Softcap(st.Scores, c.Softcap); err != nil {
+			return st, err
+		}
 	}
-	return out, weights, nil
+	if st.Masked, err = ops.MaskScores(st.Capped, c.Mask); err != nil {
+		return st, err
+	}
+	if st.Weights, err = ops.Softmax(st.Capped, c.Mask); err != nil {
+		return st, err
+	}
+	if st.Dropped, err = b.dropout(st.Weights, dropout); err != nil {
+		return st, err
+	}
+	if st.Output, err = ops.MatMul(st.Dropped, v, false, false, 1, true); err != nil { // (…, T, S) x (…, S, V) -> (…, T, V)
+		return st, err
+	}
+	if c.Heads > 0 {
+		st.Output, err = ops.MergeHeads(st.Output, batch) // (B, H, T, V) -> (B, T, H·V)
+	}
+	return st, err
 }
 
-// check checks the operands of attention, and returns the scale.
-func (o AttentionOptions) check(b *Build, q, k, v *G.Node) (scale float64, err error) {
+// prepare checks the operands of attention, and returns what ops need to know, and the keys and values with those of the
+// past.
+func (o AttentionOptions) prepare(b *Build, q, k, v *G.Node) (c ops.AttentionConfig, key, value *G.Node, err error) {
 	const name = coreName
+	fail := func(format string, args ...any) (ops.AttentionConfig, *G.Node, *G.Node, error) {
+		return c, nil, nil, fmt.Errorf("%s: "+format, append([]any{name}, args...)...)
+	}
 	if b == nil {
-		return 0, fmt.Errorf("%s: %w", name, errNoBuild)
+		return fail("%w", errNoBuild)
 	}
 	if err := checkFloat(name, "the query", q); err != nil {
-		return 0, err
+		return c, nil, nil, err
 	}
-	for _, in := range []struct {
+	operands := []struct {
 		what string
 		n    *G.Node
-	}{{"the key", k}, {"the value", v}} {
+	}{{"the key", k}, {"the value", v}, {"PastKey", o.PastKey}, {"PastValue", o.PastValue}}
+	if (o.PastKey == nil) != (o.PastValue == nil) {
+		return fail("PastKey and PastValue must be given together")
+	}
+	if o.PastKey == nil {
+		operands = operands[:2]
+	}
+	for _, in := range operands {
 		if err := checkFloat(name, in.what, in.n); err != nil {
-			return 0, err
+			return c, nil, nil, err
 		}
 		if in.n.Dtype() != q.Dtype() {
-			return 0, fmt.Errorf("%s: query, key and value must have one dtype, got %v and %v", name, q.Dtype(), in.n.Dtype())
+			return fail("query, key and value must have one dtype, but the query has %v and %s %v", q.Dtype(), in.what, in.n.Dtype())
 		}
 	}
+	if err := o.checkNumbers(name); err != nil {
+		return c, nil, nil, err
+	}
+	c = ops.AttentionConfig{Heads: o.Heads, Groups: o.KeyValueHeads, Scale: o.Scale, Softcap: o.Softcap, Mask: o.Mask.ops()}
+	if c.Heads < 0 || c.Groups < 0 || c.Heads == 0 && c.Groups > 0 {
+		return fail("Heads must be at least 0, and KeyValueHeads 0 unless there are Heads, got %d and %d", c.Heads, c.Groups)
+	}
+	if c.Heads > 0 {
+		if c.Groups == 0 {
+			c.Groups = c.Heads
+		}
+		if c.Heads%c.Groups != 0 {
+			return fail("Heads must be a multiple of KeyValueHeads, got %d and %d", c.Heads, c.Groups)
+		}
+	}
+	if err := o.Mask.check(name, q); err != nil {
+		return c, nil, nil, err
+	}
+	if o.PastKey != nil {
+		if k, err = Append(o.PastKey, k); err != nil {
+			return fail("PastKey: %w", err)
+		}
+		if v, err = Append(o.PastValue, v); err != nil {
+			return fail("PastValue: %w", err)
+		}
+		past := o.PastKey.Shape()
+		if c.Mask.Offset += past[len(past)-2]; c.Mask.Offsets != nil {
+			if c.Mask.Offsets, err = ops.AddInt(c.Mask.Offsets, c.Mask.Offset); err != nil {
+				return fail("%w", err)
+			}
+			c.Mask.Offset = 0
+		}
+	}
+	return c, k, v, o.checkShapes(&c, q.Shape(), k.Shape(), v.Shape())
+}
+
+// checkNumbers checks what isn't a node.
+func (o AttentionOptions) checkNumbers(name string) error {
 	if err := checkRate(name, o.Dropout); err != nil {
-		return 0, err
+		return err
 	}
-	qs, ks, vs := q.Shape(), k.Shape(), v.Shape()
-	r := len(qs)
-	if r < 2 || r > 4 || len(ks) != r || len(vs) != r {
-		return 0, fmt.Errorf("%s: query, key and value must all have shape (T, K), (B, T, K) or (B, H, T, K), got %v, %v and %v", name, qs, ks, vs)
+	if math.IsNaN(o.Scale) || math.IsInf(o.Scale, 0) {
+		return fmt.Errorf("%s: Scale must be finite, or 0 for 1/√K, got %v", name, o.Scale)
 	}
-	for i := range r - 2 {
-		if qs[i] != ks[i] || qs[i] != vs[i] {
-			return 0, fmt.Errorf("%s: query, key and value must have the same batch and head axes, got %v, %v and %v", name, qs, ks, vs)
+	if !(o.Softcap >= 0) || math.IsInf(o.Softcap, 1) {
+		return fmt.Errorf("%s: Softcap must be above 0 and finite, or 0 for none, got %v", name, o.Softcap)
+	}
+	return nil
+}
+
+// checkShapes checks the shapes of the operands, past keys and values included, and completes the scale.
+func (o AttentionOptions) checkShapes(c *ops.AttentionConfig, q, k, v tensor.Shape) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%s: %s, got %v, %v and %v", coreName, fmt.Sprintf(format, args...), q, k, v)
+	}
+	r := len(q)
+	width, keyWidth := 0, 0 // of a head
+	switch {
+	case c.Heads > 0:
+		if r < 2 || r > 3 || len(k) != r || len(v) != r {
+			return bad("with Heads, query, key and value must have shape (B, T, H·K), (B, S, G·K) and (B, S, G·V), or all without B")
 		}
+		if q[r-1]%c.Heads != 0 || k[r-1]%c.Groups != 0 || v[r-1]%c.Groups != 0 {
+			return bad("the widths of query, key and value must be multiples of H = %d, G = %d and G heads", c.Heads, c.Groups)
+		}
+		width, keyWidth = q[r-1]/c.Heads, k[r-1]/c.Groups
+	case r < 2 || r > 4 || len(k) != r || len(v) != r:
+		return bad("query, key and value must all have shape (T, K), (B, T, K) or (B, H, T, K)")
+	default:
+		width, keyWidth = q[r-1], k[r-1]
 	}
-	if qs[r-1] != ks[r-1] || ks[r-2] != vs[r-2] {
-		return 0, fmt.Errorf("%s: query (…, T, K), key (…, S, K) and value (…, S, V) must agree in K and S, got %v, %v and %v", name, qs, ks, vs)
+	if r > 2 && (q[0] != k[0] || q[0] != v[0]) {
+		return bad("query, key and value must have the same batch axis")
 	}
-	if scale = o.Scale; scale == 0 {
-		scale = 1 / math.Sqrt(float64(qs[r-1]))
+	if r == 4 && (k[1] != v[1] || k[1] == 0 || q[1]%k[1] != 0) {
+		return bad("key and value must have one number of heads, and the query a multiple of it")
 	}
-	return scale, o.Mask.check(name, q)
+	if width != keyWidth || k[r-2] != v[r-2] {
+		return bad("query (…, T, K), key (…, S, K) and value (…, S, V) must agree in K and S, K being the width of a head")
+	}
+	if c.Scale == 0 {
+		c.Scale = 1 / math.Sqrt(float64(width))
+	}
+	return nil
 }
 
 // ops is the mask as the ops take it.
 func (m Mask) ops() ops.Mask {
-	return ops.Mask{Causal: m.Causal, Lengths: m.KeyLengths, Allow: m.Allow, Bias: m.Bias}
+	o := ops.Mask{Causal: m.Causal, Offset: m.Offset, Offsets: m.Offsets, Lengths: m.KeyLengths, Allow: m.Allow, Bias: m.Bias, Slopes: m.Slopes}
+	if m.Window != nil {
+		o.Window, o.Left, o.Right = true, m.Window.Left, m.Window.Right
+	}
+	return o
 }
 
-// check checks the dtypes of a mask's nodes; that they broadcast is checked where they meet the scores.
+// check checks a mask but for the shapes of its nodes: that they broadcast is checked where they meet the scores.
 func (m Mask) check(layer string, q *G.Node) error {
+	if w := m.Window; w != nil && (w.Left < -1 || w.Right < -1) {
+		return fmt.Errorf("%s: the sides of Mask.Window must be at least 0, or −1 for an open one, got %+v", layer, *w)
+	}
+	if m.Offset > math.MaxInt/8 || m.Offset < -math.MaxInt/8 {
+		return fmt.Errorf("%s: Mask.Offset is out of range: %d", layer, m.Offset)
+	}
+	if m.Offset != 0 && m.Offsets != nil {
+		return fmt.Errorf("%s: Mask.Offset must be 0 where there are Offsets, got %d", layer, m.Offset)
+	}
 	for _, p := range []struct {
 		what string
 		n    *G.Node
 		want tensor.Dtype
 	}{
 		{"Mask.KeyLengths", m.KeyLengths, tensor.Int},
+		{"Mask.Offsets", m.Offsets, tensor.Int},
 		{"Mask.Allow (true means attend)", m.Allow, tensor.Bool},
 		{"Mask.Bias", m.Bias, q.Dtype()},
 	} {

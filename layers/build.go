@@ -109,19 +109,28 @@ func (b *Build) enter(g *G.ExprGraph) error {
 	return nil
 }
 
-// dropout adds dropout to x in a training graph, and nothing in an evaluation graph.
-func (b *Build) dropout(x *G.Node, p float64) (*G.Node, error) {
+// drop is what the next dropout of a graph drops: nothing in an evaluation graph.
+func (b *Build) drop(g *G.ExprGraph, p float64) (ops.Drop, error) {
 	if b == nil {
-		return nil, errNoBuild
+		return ops.Drop{}, errNoBuild
 	}
-	if err := b.enter(x.Graph()); err != nil {
-		return nil, err
+	if err := b.enter(g); err != nil {
+		return ops.Drop{}, err
 	}
 	if b.Mode != Training || p == 0 {
-		return x, nil
+		return ops.Drop{}, nil
 	}
 	b.dropouts++
-	return ops.Dropout(x, p, b.Seed, b.dropouts, b.Runs)
+	return ops.Drop{P: p, Seed: b.Seed, Stream: b.dropouts, FirstRun: b.Runs}, nil
+}
+
+// dropout adds dropout to x in a training graph, and nothing in an evaluation graph.
+func (b *Build) dropout(x *G.Node, p float64) (*G.Node, error) {
+	d, err := b.drop(x.Graph(), p)
+	if err != nil || d.P == 0 {
+		return x, err
+	}
+	return ops.Dropout(x, d)
 }
 
 // Dropout sets each element to zero with probability P and multiplies the others by 1/(1−P), in a training graph alone:

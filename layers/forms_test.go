@@ -17,11 +17,11 @@ import (
 
 // formCase is attention, once its random choices are made.
 type formCase struct {
-	q, k, v, out []int // shapes
-	scores       []int
-	options      layers.AttentionOptions
-	mask         func(g *G.ExprGraph, dt tensor.Dtype) (m layers.Mask, wrt G.Nodes)
-	what         string
+	q, k, v []int // shapes
+	past    int   // how many past keys; 0 for none
+	options layers.AttentionOptions
+	mask    func(g *G.ExprGraph, dt tensor.Dtype) (m layers.Mask, wrt G.Nodes)
+	what    string
 }
 
 // drawForm draws shapes and options.
@@ -32,19 +32,42 @@ func drawForm(r *rand.Rand) formCase {
 		}
 		return 1 + r.IntN(9)
 	}
-	lead := []int{1 + r.IntN(3), 1 + r.IntN(3)}[:r.IntN(3)]
-	shape := func(last ...int) []int { return append(append([]int(nil), lead...), last...) }
+	batch, groups, times := 1+r.IntN(3), 1+r.IntN(3), 1+r.IntN(3)
 	t, s, k, v := size(), size(), 1+r.IntN(9), 1+r.IntN(9)
-	c := formCase{q: shape(t, k), k: shape(s, k), v: shape(s, v), out: shape(t, v), scores: shape(t, s)}
+	var c formCase
+	var scores []int
+	switch r.IntN(4) {
+	case 0:
+		batch = 1
+		c.q, c.k, c.v, scores = []int{t, k}, []int{s, k}, []int{s, v}, []int{t, s}
+	case 1:
+		c.q, c.k, c.v, scores = []int{batch, t, k}, []int{batch, s, k}, []int{batch, s, v}, []int{batch, t, s}
+	case 2:
+		scores = []int{batch, groups * times, t, s}
+		c.q, c.k, c.v = []int{batch, groups * times, t, k}, []int{batch, groups, s, k}, []int{batch, groups, s, v}
+	case 3:
+		scores = []int{batch, groups * times, t, s}
+		c.q, c.k, c.v = []int{batch, t, groups * times * k}, []int{batch, s, groups * k}, []int{batch, s, groups * v}
+		c.options.Heads, c.options.KeyValueHeads = groups*times, groups
+		if batch == 1 && r.IntN(2) == 0 {
+			c.q, c.k, c.v = c.q[1:], c.k[1:], c.v[1:]
+		}
+	}
+	if r.IntN(4) == 0 {
+		c.past = 1 + r.IntN(5)
+		scores[len(scores)-1] += c.past
+	}
 	if r.IntN(2) == 0 {
 		c.options.Scale = r.NormFloat64()
 	}
-	batch := 1
-	if len(lead) > 0 {
-		batch = lead[0]
+	if r.IntN(3) == 0 {
+		c.options.Softcap = 0.2 + 2*r.Float64()
 	}
-	c.mask = drawMask(r, c.scores, batch, &c.what)
-	c.what = fmt.Sprintf("%v, %v, %v, scale %v, %s", tensor.Shape(c.q), tensor.Shape(c.k), tensor.Shape(c.v), c.options.Scale, c.what)
+	if r.IntN(4) == 0 {
+		c.options.Dropout = 0.8 * r.Float64()
+	}
+	c.mask = drawMask(r, scores, batch, &c.what)
+	c.what = fmt.Sprintf("%v, %v, %v, past %d, options %+v, %s", tensor.Shape(c.q), tensor.Shape(c.k), tensor.Shape(c.v), c.past, c.options, c.what)
 	return c
 }
 
@@ -87,9 +110,36 @@ func drawMask(r *rand.Rand, scores []int, batch int, what *string) func(g *G.Exp
 			}
 		}
 	}
-	*what = fmt.Sprintf("causal %t, lengths %v, allow %v, bias %v", causal, lengths, tensor.Shape(allowShape), tensor.Shape(biasShape))
+	var window *layers.Window
+	if r.IntN(3) == 0 {
+		window = &layers.Window{Left: r.IntN(12) - 1, Right: r.IntN(6) - 1}
+	}
+	offset := 0
+	var offsets []int
+	switch keys := scores[len(scores)-1]; r.IntN(4) {
+	case 0:
+		offset = r.IntN(2*keys+3) - keys - 1
+	case 1:
+		for range batch {
+			offsets = append(offsets, r.IntN(2*keys+3)-keys-1)
+		}
+	}
+	var slopes []float64
+	if r.IntN(3) == 0 {
+		heads := 1
+		if len(scores) == 4 {
+			heads = scores[1]
+		}
+		for range heads {
+			slopes = append(slopes, r.Float64())
+		}
+	}
+	*what = fmt.Sprintf("causal %t, window %+v, offset %d, offsets %v, slopes %v, lengths %v, allow %v, bias %v", causal, window, offset, offsets, slopes, lengths, tensor.Shape(allowShape), tensor.Shape(biasShape))
 	return func(g *G.ExprGraph, dt tensor.Dtype) (m layers.Mask, wrt G.Nodes) {
-		m.Causal = causal
+		m.Causal, m.Window, m.Offset, m.Slopes = causal, window, offset, slopes
+		if offsets != nil {
+			m.Offsets = input(g, "offsets", dense(offsets, len(offsets)))
+		}
 		if lengths != nil {
 			m.KeyLengths = input(g, "lengths", dense(lengths, len(lengths)))
 		}
@@ -143,14 +193,26 @@ func TestFormsAgree(t *testing.T) {
 		compareForms(t, fmt.Sprintf("%v, %s", dt, c.what), dt, func(g *G.ExprGraph, b *layers.Build) (*G.Node, G.Nodes) {
 			q, k, v := input(g, "q", as(dt, random(1, c.q...))), input(g, "k", as(dt, random(2, c.k...))), input(g, "v", as(dt, random(3, c.v...)))
 			m, wrt := c.mask(g, dt)
+			wrt = append(wrt, q, k, v)
 			o := c.options
 			o.Mask = m
-			return node(t)(layers.ScaledDotProduct(b, q, k, v, o)), append(G.Nodes{q, k, v}, wrt...)
+			if c.past > 0 {
+				o.PastKey, o.PastValue = input(g, "past key", as(dt, random(4, longer(c.k, c.past)...))), input(g, "past value", as(dt, random(5, longer(c.v, c.past)...)))
+				wrt = append(wrt, o.PastKey, o.PastValue)
+			}
+			return node(t)(layers.ScaledDotProduct(b, q, k, v, o)), wrt
 		})
 		if t.Failed() {
 			t.Fatalf("seed %d, round %d", seed, round)
 		}
 	}
+}
+
+// longer is a shape with another length.
+func longer(shape []int, length int) []int {
+	out := append([]int(nil), shape...)
+	out[len(out)-2] = length
+	return out
 }
 
 // TestFormsOfMultiHeadAttentionAgree has heads side by side, with and without a batch axis.
@@ -162,9 +224,10 @@ func TestFormsOfMultiHeadAttentionAgree(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 3))
 	for round := range rounds {
-		heads, batch, q, s := 1+r.IntN(4), 1+r.IntN(3), 1+r.IntN(20), 1+r.IntN(20)
+		groups, batch, q, s := 1+r.IntN(3), 1+r.IntN(3), 1+r.IntN(20), 1+r.IntN(20)
+		heads := groups * (1 + r.IntN(3))
 		config := layers.MultiHeadConfig{
-			Dim: heads * (1 + r.IntN(5)), Heads: heads, KeyInput: 1 + r.IntN(5), ValueInput: 1 + r.IntN(5), ValueDim: 1 + r.IntN(5), NoBias: r.IntN(2) == 0,
+			Dim: heads * (1 + r.IntN(5)), Heads: heads, KeyValueHeads: groups, Softcap: float64(r.IntN(2)), Dropout: 0.2 * float64(r.IntN(2)), KeyInput: 1 + r.IntN(5), ValueInput: 1 + r.IntN(5), ValueDim: 1 + r.IntN(5), NoBias: r.IntN(2) == 0,
 		}
 		shape := func(length, width int) []int { return []int{batch, length, width} }
 		if r.IntN(3) == 0 {

@@ -30,11 +30,12 @@ func hide(t *testing.T, cases []hidingCase) {
 			tc.looked = func(b, t int) bool { return !tc.hidden(b, t) }
 		}
 		for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
-			for _, composed := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s/%v/composed %t", tc.name, dt, composed), func(t *testing.T) {
-					want := tc.run(t, dt, composed, 0)
+			for form, build := range map[string]layers.Build{"fused": {}, "composed": {Composed: true}, "captured": {CaptureWeights: true}} {
+				t.Run(fmt.Sprintf("%s/%v/%s", tc.name, dt, form), func(t *testing.T) {
+					build.Mode = layers.Training
+					want := tc.run(t, dt, build, 0)
 					for _, fill := range []float64{-3.25, 1e6, math.NaN(), inf, -inf} {
-						got := tc.run(t, dt, composed, fill)
+						got := tc.run(t, dt, build, fill)
 						for i, name := range want.names {
 							sameBits(t, fmt.Sprintf("with %v in hidden rows: %s", fill, name), got.values[i], want.values[i])
 						}
@@ -51,10 +52,10 @@ type hidingResult struct {
 }
 
 // run returns the outputs looked at and all gradients, with the hidden rows of x set to fill.
-func (tc hidingCase) run(t *testing.T, dt tensor.Dtype, composed bool, fill float64) hidingResult {
+func (tc hidingCase) run(t *testing.T, dt tensor.Dtype, build layers.Build, fill float64) hidingResult {
 	t.Helper()
 	g := G.NewGraph()
-	c := &bench{T: t, g: g, p: must[*layers.Params](t)(layers.NewParams(dt, 5)), b: &layers.Build{Mode: layers.Training, Composed: composed}, dt: dt}
+	c := &bench{T: t, g: g, p: must[*layers.Params](t)(layers.NewParams(dt, 5)), b: &build, dt: dt}
 	values := random(9, tc.shape...)
 	width := tc.shape[2]
 	eachRow(tc.shape, func(r, b, i int) {
@@ -154,6 +155,39 @@ func TestTheFutureCannotLeak(t *testing.T) {
 	} {
 		cases = append(cases, hidingCase{name: name, shape: []int{2, 7, 8}, hidden: from(4), build: self(m)})
 	}
+	// The same with every other option: query i of the mask sees no key after i + ahead.
+	for name, tc := range map[string]struct {
+		ahead  int
+		mask   func(c *bench) layers.Mask
+		config layers.MultiHeadConfig
+	}{
+		"window":          {0, func(*bench) layers.Mask { return layers.Mask{Window: &layers.Window{Left: 2, Right: -1}} }, layers.MultiHeadConfig{}},
+		"open window":     {0, func(*bench) layers.Mask { return layers.Mask{Window: &layers.Window{Left: -1, Right: 3}} }, layers.MultiHeadConfig{}},
+		"slopes":          {0, func(*bench) layers.Mask { return layers.Mask{Slopes: []float64{0.5, 0.25, 1, 2}} }, layers.MultiHeadConfig{}},
+		"offset":          {2, func(*bench) layers.Mask { return layers.Mask{Offset: 2} }, layers.MultiHeadConfig{}},
+		"negative offset": {-1, func(*bench) layers.Mask { return layers.Mask{Offset: -1} }, layers.MultiHeadConfig{}},
+		"offsets":         {1, func(c *bench) layers.Mask { return layers.Mask{Offsets: c.ints("offsets", []int{1, -2}, 2)} }, layers.MultiHeadConfig{}},
+		"grouped heads":   {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.MultiHeadConfig{KeyValueHeads: 2}},
+		"softcap":         {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.MultiHeadConfig{Softcap: 0.5}},
+		"dropout":         {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.MultiHeadConfig{Dropout: 0.3}},
+		"all": {1, func(c *bench) layers.Mask {
+			return layers.Mask{
+				Window: &layers.Window{Left: 3, Right: 2}, Slopes: []float64{0.5, 0.25, 1, 2}, Offsets: c.ints("offsets", []int{1, 0}, 2),
+				KeyLengths: c.lengths(7, 6), Allow: c.allow([]int{1}, 7, 7), Bias: c.biasBefore(7, 7, 6),
+			}
+		}, layers.MultiHeadConfig{KeyValueHeads: 1, Softcap: 2, Dropout: 0.3, Rotary: &layers.Rotary{}, QKNorm: true}},
+	} {
+		config := tc.config
+		config.Dim, config.Heads = 8, 4
+		cases = append(cases, hidingCase{
+			name: "causal, " + name, shape: []int{2, 7, 8}, hidden: from(4), looked: func(_, i int) bool { return i < 4 && i+tc.ahead < 4 },
+			build: func(c *bench, x *G.Node) *G.Node {
+				m := tc.mask(c)
+				m.Causal = true
+				return c.node(c.multiHead(config).Forward(c.b, x, x, x, m))
+			},
+		})
+	}
 	cases = append(cases, hidingCase{
 		name: "scaled dot product", shape: []int{2, 7, 8}, hidden: from(3),
 		build: func(c *bench, x *G.Node) *G.Node {
@@ -217,7 +251,28 @@ func TestPaddingCannotMatter(t *testing.T) {
 			},
 		})
 	}
+	for name, config := range map[string]layers.MultiHeadConfig{
+		"grouped heads": {KeyValueHeads: 2}, "softcap": {Softcap: 0.5}, "dropout": {Dropout: 0.3}, "all": {KeyValueHeads: 1, Softcap: 2, Dropout: 0.3},
+	} {
+		config.Dim, config.Heads = 8, 4
+		cases = append(cases, hidingCase{
+			name: "self-attention, " + name, shape: []int{2, 6, 8}, hidden: past(5, 3), build: func(c *bench, x *G.Node) *G.Node {
+				m := layers.Mask{KeyLengths: c.lengths(5, 3)}
+				if name == "all" {
+					m.Window, m.Slopes, m.Offset = &layers.Window{Left: 2, Right: 2}, []float64{0.5, 0.25, 1, 2}, 1
+				}
+				return c.node(c.multiHead(config).Forward(c.b, x, x, x, m))
+			},
+		})
+	}
 	cases = append(cases, hidingCase{
+		name: "past keys", shape: []int{2, 6, 8}, hidden: past(5, 3), looked: everything, build: func(c *bench, x *G.Node) *G.Node {
+			// The present is padded, and the past isn't: 2 keys that are always seen.
+			return c.node(layers.ScaledDotProduct(c.b, c.in("query", 2, 4, 8), x, x, layers.AttentionOptions{
+				Mask: layers.Mask{KeyLengths: c.lengths(7, 5)}, PastKey: c.in("past key", 2, 2, 8), PastValue: c.in("past value", 2, 2, 8), Dropout: 0.2,
+			}))
+		},
+	}, hidingCase{
 		name: "decoder's memory", shape: []int{2, 6, 8}, hidden: past(4, 0), looked: everything, build: func(c *bench, memory *G.Node) *G.Node {
 			d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, layers.BlockConfig{Dim: 8, Heads: 2, Cross: true}))
 			x := input(c.g, "query", as(c.dt, random(3, 2, 4, 8)))

@@ -2,11 +2,8 @@ package layers
 
 import (
 	"fmt"
-	"math"
 
 	G "gorgonia.org/gorgonia"
-
-	"github.com/heed-go/heed/internal/ops"
 )
 
 // MultiHeadAttention projects queries, keys and values with learned weights, lets every head attend on its own, and
@@ -16,24 +13,27 @@ import (
 //	output = concat(head_1, …, head_H)·W_oᵀ + b_o
 //
 // Given one sequence three times it is self-attention; with keys and values from another one, cross-attention. The four
-// weights are parameters of their own, so that each has its gradient.
+// weights are parameters of their own, so that each has its gradient. Several heads of queries may share one of keys and
+// values (Shazeer, 2019; Ainslie et al., GQA, 2023): there are then G heads of these, G·K and G·V wide.
 type MultiHeadAttention struct {
-	Query, Key, Value *Linear // W_q (H·K, Dim), W_k (H·K, KeyInput), W_v (H·V, ValueInput)
+	Query, Key, Value *Linear // W_q (H·K, Dim), W_k (G·K, KeyInput), W_v (G·V, ValueInput)
 	Output            *Linear // W_o (Dim, H·V); nil with NoOutput
 
 	QueryNorm, KeyNorm *RMSNorm // (K); nil without QKNorm
 
-	heads   int
-	dropout float64
-	name    string
-	scope   string
-	rotary  *Rotary
+	heads, groups int
+	options       AttentionOptions // but for the mask
+	name          string
+	scope         string
+	rotary        *Rotary
 }
 
 // MultiHeadConfig describes a MultiHeadAttention.
 type MultiHeadConfig struct {
 	Dim   int // width of the queries and of the output
 	Heads int // number of heads, H; 1 if 0
+
+	KeyValueHeads int // number of heads of keys and values, G, which Heads must be a multiple of; Heads if 0
 
 	HeadDim    int // width of a head's queries and keys, K; Dim/Heads if 0, which Heads must divide
 	ValueDim   int // width of a head's values, V; HeadDim if 0
@@ -49,6 +49,9 @@ type MultiHeadConfig struct {
 
 	TieQueryKey bool // W_k is W_q and b_k is b_q: Key is Query, one layer
 
+	Scale   float64 // of the scores; 1/√K if 0
+	Softcap float64 // bounds the scores: see AttentionOptions; 0 for none
+
 	NoBias   bool    // leave out b_q, b_k, b_v and b_o
 	NoOutput bool    // leave out W_o: the output is the heads side by side, of width H·V
 	Dropout  float64 // probability of dropping an attention weight, in training
@@ -58,15 +61,18 @@ type MultiHeadConfig struct {
 // NewMultiHeadAttention makes a MultiHeadAttention with the parameters query.weight, key.weight, value.weight,
 // output.weight and the biases beside them.
 func NewMultiHeadAttention(p *Params, c MultiHeadConfig) (*MultiHeadAttention, error) {
-	a := &MultiHeadAttention{name: p.scopeName("attention"), scope: p.scope(), dropout: c.Dropout}
+	a := &MultiHeadAttention{name: p.scopeName("attention"), scope: p.scope()}
 	if c.Heads == 0 {
 		c.Heads = 1
 	}
-	if err := positive(a.name, size{"Dim", c.Dim}, size{"Heads", c.Heads}); err != nil {
+	if c.KeyValueHeads == 0 {
+		c.KeyValueHeads = c.Heads
+	}
+	if err := positive(a.name, size{"Dim", c.Dim}, size{"Heads", c.Heads}, size{"KeyValueHeads", c.KeyValueHeads}); err != nil {
 		return nil, err
 	}
-	if err := checkRate(a.name, c.Dropout); err != nil {
-		return nil, err
+	if c.Heads%c.KeyValueHeads != 0 {
+		return nil, fmt.Errorf("%s: Heads must be a multiple of KeyValueHeads, got %d and %d", a.name, c.Heads, c.KeyValueHeads)
 	}
 	if c.HeadDim == 0 {
 		if c.Dim%c.Heads != 0 {
@@ -89,7 +95,14 @@ func NewMultiHeadAttention(p *Params, c MultiHeadConfig) (*MultiHeadAttention, e
 	if c.TieQueryKey && c.KeyInput != c.Dim {
 		return nil, fmt.Errorf("%s: TieQueryKey needs keys of the queries' width, %d, got a KeyInput of %d", a.name, c.Dim, c.KeyInput)
 	}
-	a.heads = c.Heads
+	if c.TieQueryKey && c.KeyValueHeads != c.Heads {
+		return nil, fmt.Errorf("%s: TieQueryKey needs as many heads of keys as of queries, %d, got %d", a.name, c.Heads, c.KeyValueHeads)
+	}
+	a.heads, a.groups = c.Heads, c.KeyValueHeads
+	a.options = AttentionOptions{Scale: c.Scale, Softcap: c.Softcap, Dropout: c.Dropout, Heads: c.Heads, KeyValueHeads: c.KeyValueHeads}
+	if err := a.options.checkNumbers(a.name); err != nil {
+		return nil, err
+	}
 	if c.Rotary != nil {
 		if err := c.Rotary.check(a.name, c.HeadDim); err != nil {
 			return nil, err
@@ -104,8 +117,8 @@ func NewMultiHeadAttention(p *Params, c MultiHeadConfig) (*MultiHeadAttention, e
 		in, out int
 	}{
 		{&a.Query, "query", c.Dim, c.Heads * c.HeadDim},
-		{&a.Key, "key", c.KeyInput, c.Heads * c.HeadDim},
-		{&a.Value, "value", c.ValueInput, c.Heads * c.ValueDim},
+		{&a.Key, "key", c.KeyInput, c.KeyValueHeads * c.HeadDim},
+		{&a.Value, "value", c.ValueInput, c.KeyValueHeads * c.ValueDim},
 		{&a.Output, "output", c.Heads * c.ValueDim, c.Dim},
 	}
 	if c.NoOutput {
@@ -137,54 +150,59 @@ func NewMultiHeadAttention(p *Params, c MultiHeadConfig) (*MultiHeadAttention, e
 // (B, T, Dim), or (B, T, H·V) with NoOutput. Without a batch axis, (T, Dim) gives (T, Dim), and counts as a batch of 1
 // to the mask. The mask meets scores of shape (B, H, T, S).
 //
-// Attention is one op that keeps no weights, as in ScaledDotProduct, unless the Build captures them or says Composed, or
-// there is dropout on them in a training graph.
+// Attention is one op that keeps no weights, as in ScaledDotProduct, unless the Build captures them or says Composed.
 func (a *MultiHeadAttention) Forward(b *Build, query, key, value *G.Node, m Mask) (*G.Node, error) {
-	q, k, v, err := a.project(b, query, key, value, m)
+	q, k, v, err := a.project(b, query, key, value, nil)
 	if err != nil {
 		return nil, err
 	}
-	if b.CaptureWeights || !b.fuses(a.dropout) {
-		out, _, err := a.composed(b, q, k, v, m)
-		return out, err
+	return a.attend(b, q, k, v, m)
+}
+
+// ForwardWeights is Forward by separate ops, and returns the attention weights, of shape (B, H, T, S), as well.
+func (a *MultiHeadAttention) ForwardWeights(b *Build, query, key, value *G.Node, m Mask) (out, weights *G.Node, err error) {
+	q, k, v, err := a.project(b, query, key, value, nil)
+	if err != nil {
+		return nil, nil, err
 	}
-	scale := 1 / math.Sqrt(float64(q.Shape()[q.Dims()-1]/a.heads))
-	out, err := ops.Attention(q, k, v, a.heads, scale, m.ops()) // (B, T, H·V)
+	st, err := a.stages(b, q, k, v, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err = a.output(b, st.Output)
+	return out, st.Dropped, err
+}
+
+// attend is Forward after the input projections.
+func (a *MultiHeadAttention) attend(b *Build, q, k, v *G.Node, m Mask) (*G.Node, error) {
+	if b.CaptureWeights {
+		st, err := a.stages(b, q, k, v, m)
+		if err != nil {
+			return nil, err
+		}
+		return a.output(b, st.Output)
+	}
+	o := a.options
+	o.Mask = m
+	out, err := ScaledDotProduct(b, q, k, v, o) // (B, T, H·K), (B, S, G·K), (B, S, G·V) -> (B, T, H·V)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.name, err)
 	}
 	return a.output(b, out)
 }
 
-// ForwardWeights is Forward by separate ops, and returns the attention weights, of shape (B, H, T, S), as well.
-func (a *MultiHeadAttention) ForwardWeights(b *Build, query, key, value *G.Node, m Mask) (out, weights *G.Node, err error) {
-	q, k, v, err := a.project(b, query, key, value, m)
+// stages attends by separate ops.
+func (a *MultiHeadAttention) stages(b *Build, q, k, v *G.Node, m Mask) (Stages, error) {
+	o := a.options
+	o.Mask = m
+	st, err := ScaledDotProductStages(b, q, k, v, o)
 	if err != nil {
-		return nil, nil, err
-	}
-	return a.composed(b, q, k, v, m)
-}
-
-// composed attends by separate ops.
-func (a *MultiHeadAttention) composed(b *Build, q, k, v *G.Node, m Mask) (out, weights *G.Node, err error) {
-	batch := q.Dims() == 3
-	for _, n := range []**G.Node{&q, &k, &v} {
-		if *n, err = ops.SplitHeads(*n, a.heads); err != nil { // (B, T, H·K) -> (B, H, T, K)
-			return nil, nil, err
-		}
-	}
-	out, weights, err = ScaledDotProductWeights(b, q, k, v, AttentionOptions{Mask: m, Dropout: a.dropout}) // (B, H, T, V)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", a.name, err)
+		return st, fmt.Errorf("%s: %w", a.name, err)
 	}
 	if b.CaptureWeights {
-		b.captured = append(b.captured, Captured{Layer: a.scope, Weights: weights})
+		b.captured = append(b.captured, Captured{Layer: a.scope, Weights: st.Dropped})
 	}
-	if out, err = ops.MergeHeads(out, batch); err != nil { // (B, H, T, V) -> (B, T, H·V)
-		return nil, nil, err
-	}
-	out, err = a.output(b, out)
-	return out, weights, err
+	return st, nil
 }
 
 // output applies the output projection: (B, T, H·V) -> (B, T, Dim).
@@ -195,45 +213,62 @@ func (a *MultiHeadAttention) output(b *Build, heads *G.Node) (*G.Node, error) {
 	return a.Output.Forward(b, heads)
 }
 
-// project applies the input projections, each giving the heads side by side: (B, T, D) -> (B, T, H·K).
-func (a *MultiHeadAttention) project(b *Build, query, key, value *G.Node, m Mask) (q, k, v *G.Node, err error) {
-	for _, p := range []struct {
-		to   **G.Node
-		l    *Linear
-		what string
-		x    *G.Node
-	}{{&q, a.Query, "the query", query}, {&k, a.Key, "the key", key}, {&v, a.Value, "the value", value}} {
-		if err = checkSequence(a.name, p.what, p.x, p.l.Weight.Value.Dtype(), p.l.Weight.Value.Shape()[1]); err != nil {
-			return nil, nil, nil, err
-		}
-		if *p.to, err = p.l.Forward(b, p.x); err != nil {
-			return nil, nil, nil, err
-		}
+// project applies the input projections, each giving the heads side by side: (B, T, D) -> (B, T, H·K). positions are those
+// of queries and keys, as Rotary takes them.
+func (a *MultiHeadAttention) project(b *Build, query, key, value, positions *G.Node) (q, k, v *G.Node, err error) {
+	if q, err = a.projectQuery(b, query, positions); err != nil {
+		return nil, nil, nil, err
+	}
+	if k, v, err = a.projectKeys(b, key, value, positions); err != nil {
+		return nil, nil, nil, err
 	}
 	qs, ks, vs := query.Shape(), key.Shape(), value.Shape()
 	r := len(qs)
 	if len(ks) != r || len(vs) != r || r == 3 && (qs[0] != ks[0] || ks[0] != vs[0]) || ks[r-2] != vs[r-2] {
 		return nil, nil, nil, fmt.Errorf("%s: query (B, T, D), key (B, S, D) and value (B, S, D) must agree in B and S, got %v, %v and %v", a.name, qs, ks, vs)
 	}
-	if q, err = a.place(b, q, a.QueryNorm); err != nil {
-		return nil, nil, nil, err
-	}
-	if k, err = a.place(b, k, a.KeyNorm); err != nil {
-		return nil, nil, nil, err
-	}
-	return q, k, v, m.check(a.name, query)
+	return q, k, v, nil
 }
 
-// place normalises queries or keys, of shape (B, T, H·K), and turns them by their positions, as configured.
-func (a *MultiHeadAttention) place(b *Build, x *G.Node, norm *RMSNorm) (*G.Node, error) {
+// projectQuery is the queries: (B, T, Dim) -> (B, T, H·K).
+func (a *MultiHeadAttention) projectQuery(b *Build, query, positions *G.Node) (*G.Node, error) {
+	q, err := a.linear(b, a.Query, "the query", query)
+	if err != nil {
+		return nil, err
+	}
+	return a.place(b, q, a.QueryNorm, a.heads, positions)
+}
+
+// projectKeys is the keys and values: (B, S, KeyInput) -> (B, S, G·K) and (B, S, ValueInput) -> (B, S, G·V).
+func (a *MultiHeadAttention) projectKeys(b *Build, key, value, positions *G.Node) (k, v *G.Node, err error) {
+	if k, err = a.linear(b, a.Key, "the key", key); err != nil {
+		return nil, nil, err
+	}
+	if k, err = a.place(b, k, a.KeyNorm, a.groups, positions); err != nil {
+		return nil, nil, err
+	}
+	v, err = a.linear(b, a.Value, "the value", value)
+	return k, v, err
+}
+
+// linear applies one input projection.
+func (a *MultiHeadAttention) linear(b *Build, l *Linear, what string, x *G.Node) (*G.Node, error) {
+	if err := checkSequence(a.name, what, x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[1]); err != nil {
+		return nil, err
+	}
+	return l.Forward(b, x)
+}
+
+// place normalises queries or keys, of shape (B, T, heads·K), and turns them by their positions, as configured.
+func (a *MultiHeadAttention) place(b *Build, x *G.Node, norm *RMSNorm, heads int, positions *G.Node) (*G.Node, error) {
 	var err error
 	if norm != nil {
-		if x, err = norm.ForwardHeads(b, x, a.heads); err != nil {
+		if x, err = norm.ForwardHeads(b, x, heads); err != nil {
 			return nil, err
 		}
 	}
 	if a.rotary != nil {
-		return a.rotary.Forward(b, x, a.heads, nil)
+		return a.rotary.Forward(b, x, heads, positions)
 	}
 	return x, nil
 }

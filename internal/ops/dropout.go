@@ -9,34 +9,41 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Dropout sets each element of x to zero with probability p and multiplies the others by 1/(1−p) (Srivastava et al.,
-// 2014). Which elements those are is decided by the seed, the stream (which tells a graph's dropouts apart) and the
-// number of the run, counted from firstRun.
-func Dropout(x *G.Node, p float64, seed, stream, firstRun uint64) (*G.Node, error) {
+// A Drop says what dropout drops: each element with a probability. Which elements those are is decided by the seed, the
+// stream and the number of the run. The zero Drop drops nothing.
+type Drop struct {
+	P        float64 // probability
+	Seed     uint64
+	Stream   uint64 // tells a graph's dropouts apart
+	FirstRun uint64 // runs are counted from here
+}
+
+// Dropout sets elements of x to zero and multiplies the others by 1/(1−P) (Srivastava et al., 2014).
+func Dropout(x *G.Node, d Drop) (*G.Node, error) {
 	const name = "dropout"
 	if err := floatNode(name, "the input", x); err != nil {
 		return nil, err
 	}
-	if !(p >= 0 && p < 1) {
-		return nil, fmt.Errorf("%s: the probability must be at least 0 and below 1, got %v", name, p)
+	if !(d.P >= 0 && d.P < 1) {
+		return nil, fmt.Errorf("%s: the probability must be at least 0 and below 1, got %v", name, d.P)
 	}
 	if x.Dtype() == tensor.Float32 {
-		return dropout[float32](x, p, seed, stream, firstRun)
+		return dropout[float32](x, d)
 	}
-	return dropout[float64](x, p, seed, stream, firstRun)
+	return dropout[float64](x, d)
 }
 
-func dropout[F kernel.Float](x *G.Node, p float64, seed, stream, firstRun uint64) (*G.Node, error) {
+func dropout[F kernel.Float](x *G.Node, d Drop) (*G.Node, error) {
 	shape := x.Shape()
 	keep := make([]F, shape.TotalSize()) // of the current run: 0 or 1/(1−p)
-	run := firstRun
-	attrs := fmt.Sprintf("%v(%v,%d,%d)", shape, p, seed, stream)
+	run := d.FirstRun
+	attrs := fmt.Sprintf("%v%v", shape, d)
 	o := newOp("dropout"+attrs, shape, func(y []F, in []G.Value) error {
 		x, err := elements[F](in[0], len(y))
 		if err != nil {
 			return err
 		}
-		kernel.DropoutMask(keep, p, seed, stream, run)
+		kernel.DropoutMask(keep, d.P, d.Seed, d.Stream, run)
 		run++
 		kernel.SkipMul(y, x, keep)
 		return nil

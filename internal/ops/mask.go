@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"math"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -10,21 +11,50 @@ import (
 )
 
 // A Mask says which keys each query may attend to. Its parts combine by intersection; the zero Mask allows everything.
+// Query i of batch element b is at position p = i + Offset, or i + Offsets[b].
 type Mask struct {
-	Causal  bool    // query i sees key j where j ≤ i
-	Lengths *G.Node // (B) of int: batch element b has that many valid keys
-	Allow   *G.Node // bool, broadcast to (B, H, T, S): true means attend
-	Bias    *G.Node // of the scores' dtype, broadcast to (B, H, T, S): added to the scores; −Inf masks
+	Offset  int
+	Offsets *G.Node // (B) of int, in place of Offset
+
+	Causal      bool // query i sees key j where j ≤ p
+	Window      bool // and where p − Left ≤ j ≤ p + Right; −1 leaves a side open
+	Left, Right int
+
+	Lengths *G.Node   // (B) of int: batch element b has that many valid keys
+	Allow   *G.Node   // bool, broadcast to (B, H, T, S): true means attend
+	Slopes  []float64 // (H): −Slopes[h]·|p − j| is added to the scores
+	Bias    *G.Node   // of the scores' dtype, broadcast to (B, H, T, S): added to the scores; −Inf masks
 }
 
 // check checks the mask's nodes but for how Allow and Bias broadcast. like has the scores' dtype.
 func (m Mask) check(name string, scores tensor.Shape, like *G.Node) error {
-	if m.Lengths != nil {
-		if m.Lengths.Dtype() != tensor.Int {
-			return fmt.Errorf("%s: the key lengths must be int, got %v", name, m.Lengths.Dtype())
+	batch, heads := full(scores)[0], full(scores)[1]
+	for _, p := range []struct {
+		what string
+		n    *G.Node
+	}{{"the key lengths", m.Lengths}, {"the offsets", m.Offsets}} {
+		if p.n == nil {
+			continue
 		}
-		if err := hasShape(name, "the key lengths", m.Lengths, full(scores)[0]); err != nil {
+		if p.n.Dtype() != tensor.Int {
+			return fmt.Errorf("%s: %s must be int, got %v", name, p.what, p.n.Dtype())
+		}
+		if err := hasShape(name, p.what, p.n, batch); err != nil {
 			return err
+		}
+	}
+	if m.Offset != 0 && m.Offsets != nil {
+		return fmt.Errorf("%s: there can be one offset, or one for each batch element, but not both", name)
+	}
+	if m.Window && (m.Left < -1 || m.Right < -1) {
+		return fmt.Errorf("%s: the sides of a window must be at least 0, or −1 for an open one, got (%d, %d)", name, m.Left, m.Right)
+	}
+	if m.Slopes != nil && len(m.Slopes) != heads {
+		return fmt.Errorf("%s: there must be a slope for each of the %d heads, got %d", name, heads, len(m.Slopes))
+	}
+	for h, x := range m.Slopes {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("%s: the slopes must be finite, got %v for head %d", name, x, h)
 		}
 	}
 	if m.Allow != nil && m.Allow.Dtype() != tensor.Bool {
@@ -36,9 +66,10 @@ func (m Mask) check(name string, scores tensor.Shape, like *G.Node) error {
 	return nil
 }
 
-// String is which parts there are, for the names of ops.
+// String is all that there is but the nodes, and which of these there are: for the names of ops.
 func (m Mask) String() string {
-	return fmt.Sprintf("(%t,%t,%t,%t)", m.Causal, m.Lengths != nil, m.Allow != nil, m.Bias != nil)
+	return fmt.Sprintf("(%t,%t,%t,%t,%d,%t,%t,%d,%d,%v)",
+		m.Causal, m.Lengths != nil, m.Allow != nil, m.Bias != nil, m.Offset, m.Offsets != nil, m.Window, m.Left, m.Right, m.Slopes)
 }
 
 // full is the shape of scores with batch and head axes of 1 where it has none.
@@ -89,9 +120,17 @@ type maskInputs[F kernel.Float] struct {
 
 // inputsOf checks that a mask broadcasts to scores of the given shape.
 func inputsOf[F kernel.Float](name string, m Mask, scores tensor.Shape) (in maskInputs[F], err error) {
-	in = maskInputs[F]{Mask: m, known: kernel.Mask[F]{Shape: full(scores), Causal: m.Causal}}
-	if m.Lengths != nil {
-		in.nodes = append(in.nodes, m.Lengths)
+	in = maskInputs[F]{Mask: m, known: kernel.Mask[F]{
+		Shape: full(scores), Causal: m.Causal, Offset: clampOffset(m.Offset),
+		Window: m.Window, Left: clampOffset(m.Left), Right: clampOffset(m.Right),
+	}}
+	for _, x := range m.Slopes {
+		in.known.Slopes = append(in.known.Slopes, F(x))
+	}
+	for _, n := range []*G.Node{m.Lengths, m.Offsets} {
+		if n != nil {
+			in.nodes = append(in.nodes, n)
+		}
 	}
 	if m.Allow != nil {
 		if in.known.AllowShape, err = fullMask(name, "boolean mask", m.Allow.Shape(), scores); err != nil {
@@ -99,7 +138,7 @@ func inputsOf[F kernel.Float](name string, m Mask, scores tensor.Shape) (in mask
 		}
 		in.nodes = append(in.nodes, m.Allow)
 	}
-	if m.Bias != nil {
+	if m.Bias != nil { // the last node: its gradient is found there
 		if in.known.BiasShape, err = fullMask(name, "bias", m.Bias.Shape(), scores); err != nil {
 			return in, err
 		}
@@ -107,6 +146,8 @@ func inputsOf[F kernel.Float](name string, m Mask, scores tensor.Shape) (in mask
 	}
 	return in, nil
 }
+
+func clampOffset(x int) int { return min(max(x, -kernel.MaxOffset), kernel.MaxOffset) }
 
 // read is the mask with the values of its nodes.
 func (m *maskInputs[F]) read(in []G.Value) (k kernel.Mask[F], err error) {
@@ -118,6 +159,17 @@ func (m *maskInputs[F]) read(in []G.Value) (k kernel.Mask[F], err error) {
 		for b, n := range k.Lengths {
 			if n < 0 || n > k.Shape[3] {
 				return k, fmt.Errorf("key length %d of batch element %d isn't between 0 and the %d keys there are", n, b, k.Shape[3])
+			}
+		}
+		in = in[1:]
+	}
+	if m.Offsets != nil {
+		if k.Offsets, err = elements[int](in[0], k.Shape[0]); err != nil {
+			return k, err
+		}
+		for b, n := range k.Offsets {
+			if n != clampOffset(n) {
+				return k, fmt.Errorf("offset %d of batch element %d isn't between −%d and %[3]d", n, b, kernel.MaxOffset)
 			}
 		}
 		in = in[1:]
@@ -135,3 +187,103 @@ func (m *maskInputs[F]) read(in []G.Value) (k kernel.Mask[F], err error) {
 }
 
 func size(s [4]int) int { return s[0] * s[1] * s[2] * s[3] }
+
+// MaskScores is the scores, of shape (T, S), (B, T, S) or (B, H, T, S), with what a mask adds to them, and −Inf where it
+// forbids: what Softmax takes the softmax of. What is −Inf passes back a gradient of zero.
+func MaskScores(scores *G.Node, m Mask) (*G.Node, error) {
+	const name = "mask scores"
+	if err := scoresNode(name, scores); err != nil {
+		return nil, err
+	}
+	if err := m.check(name, scores.Shape(), scores); err != nil {
+		return nil, err
+	}
+	if scores.Dtype() == tensor.Float32 {
+		return maskScores[float32](name, scores, m)
+	}
+	return maskScores[float64](name, scores, m)
+}
+
+func maskScores[F kernel.Float](name string, scores *G.Node, m Mask) (*G.Node, error) {
+	shape := scores.Shape()
+	mask, err := inputsOf[F](name, m, shape)
+	if err != nil {
+		return nil, err
+	}
+	o := newOp(fmt.Sprintf("mask scores%v%v", shape, m), shape, func(out []F, in []G.Value) error {
+		scores, err := elements[F](in[0], len(out))
+		if err != nil {
+			return err
+		}
+		k, err := mask.read(in[1:])
+		if err != nil {
+			return err
+		}
+		kernel.MaskScores(out, scores, k)
+		return nil
+	})
+	in := append(G.Nodes{scores}, mask.nodes...)
+	o.diff = mask.diff()
+	o.grad = func(_ G.Nodes, out, g *G.Node) (G.Nodes, error) {
+		ds := newOp(fmt.Sprintf("mask scores.dscores%v", shape), shape, func(ds []F, in []G.Value) error {
+			out, g, err := read2[F](in, len(ds), len(ds))
+			if err != nil {
+				return err
+			}
+			for i, x := range out {
+				if ds[i] = g[i]; math.IsInf(float64(x), -1) {
+					ds[i] = 0
+				}
+			}
+			return nil
+		})
+		n, err := ds.apply(out, g)
+		if err != nil {
+			return nil, err
+		}
+		return mask.grads(n)
+	}
+	return o.apply(in...)
+}
+
+// scoresNode checks that a node holds scores.
+func scoresNode(name string, scores *G.Node) error {
+	if err := floatNode(name, "the scores", scores); err != nil {
+		return err
+	}
+	if s := scores.Shape(); len(s) < 2 || len(s) > 4 {
+		return fmt.Errorf("%s: the scores must have shape (T, S), (B, T, S) or (B, H, T, S), got %v", name, s)
+	}
+	return nil
+}
+
+// diff says which inputs of an op of scores and this mask have a gradient: the scores and the bias.
+func (m *maskInputs[F]) diff() []bool {
+	diff := make([]bool, 1+len(m.nodes))
+	diff[0] = true
+	if m.Bias != nil {
+		diff[len(m.nodes)] = true
+	}
+	return diff
+}
+
+// grads are the gradients of these inputs, from that of the scores as they are with the bias added.
+func (m *maskInputs[F]) grads(ds *G.Node) (G.Nodes, error) {
+	grads := make(G.Nodes, 1+len(m.nodes))
+	grads[0] = ds
+	if m.Bias == nil {
+		return grads, nil
+	}
+	shape := m.Bias.Shape()
+	db := newOp(fmt.Sprintf("mask.dbias%v%v", ds.Shape(), shape), shape, func(db []F, in []G.Value) error {
+		ds, err := elements[F](in[0], size(m.known.Shape))
+		if err != nil {
+			return err
+		}
+		kernel.SumBroadcast(db, ds, m.known.BiasShape, m.known.Shape)
+		return nil
+	})
+	var err error
+	grads[len(m.nodes)], err = db.apply(ds)
+	return grads, err
+}

@@ -187,7 +187,7 @@ func TestAttributesTellNodesApart(t *testing.T) {
 	for seed := range uint64(2) {
 		for stream := range uint64(2) {
 			for p := range 2 {
-				n, err := ops.Dropout(x, 0.1*float64(p), seed, stream, 0)
+				n, err := ops.Dropout(x, ops.Drop{P: 0.1 * float64(p), Seed: seed, Stream: stream})
 				add(fmt.Sprint("dropout ", p, seed, stream), n, err)
 			}
 		}
@@ -281,7 +281,7 @@ func TestErrors(t *testing.T) {
 		"constant rows":       {func() (*G.Node, error) { return ops.AddConstantRows(g.in(3, 4), nil, "") }, "0 elements for (3, 4)"},
 		"cross-entropy":       {func() (*G.Node, error) { return ops.CrossEntropy(g.in(3, 4), g.ints(4)) }, "(3, 4), got (4)"},
 		"cross-entropy nil":   {func() (*G.Node, error) { return ops.CrossEntropy(g.in(3, 4), nil) }, "targets is nil"},
-		"dropout":             {func() (*G.Node, error) { return ops.Dropout(g.in(3), 1, 0, 0, 0) }, "below 1, got 1"},
+		"dropout":             {func() (*G.Node, error) { return ops.Dropout(g.in(3), ops.Drop{P: 1}) }, "below 1, got 1"},
 		"embedding":           {func() (*G.Node, error) { return ops.Embedding(g.in(3), g.ints(4)) }, "(V, D)"},
 		"embedding of floats": {func() (*G.Node, error) { return ops.Embedding(g.in(3, 2), g.in(4)) }, "got (3, 2) and (4) of float64"},
 		"embedding nil":       {func() (*G.Node, error) { return ops.Embedding(g.in(3, 2), nil) }, "ids is nil"},

@@ -13,14 +13,10 @@ import (
 // the mask allows. A masked key has weight zero, whatever its score, and a query with no key has weights of zero.
 func Softmax(scores *G.Node, m Mask) (*G.Node, error) {
 	const name = "softmax"
-	if err := floatNode(name, "the scores", scores); err != nil {
+	if err := scoresNode(name, scores); err != nil {
 		return nil, err
 	}
-	s := scores.Shape()
-	if len(s) < 2 || len(s) > 4 {
-		return nil, fmt.Errorf("%s: the scores must have shape (T, S), (B, T, S) or (B, H, T, S), got %v", name, s)
-	}
-	if err := m.check(name, s, scores); err != nil {
+	if err := m.check(name, scores.Shape(), scores); err != nil {
 		return nil, err
 	}
 	if scores.Dtype() == tensor.Float32 {
@@ -48,13 +44,8 @@ func softmax[F kernel.Float](name string, scores *G.Node, m Mask) (*G.Node, erro
 		return nil
 	})
 	in := append(G.Nodes{scores}, mask.nodes...)
-	o.diff = make([]bool, len(in))
-	o.diff[0] = true
-	if m.Bias != nil {
-		o.diff[len(in)-1] = true
-	}
-	o.grad = func(in G.Nodes, w, g *G.Node) (G.Nodes, error) {
-		grads := make(G.Nodes, len(in))
+	o.diff = mask.diff()
+	o.grad = func(_ G.Nodes, w, g *G.Node) (G.Nodes, error) {
 		ds := newOp(fmt.Sprintf("softmax.dscores%v", shape), shape, func(ds []F, in []G.Value) error {
 			w, g, err := read2[F](in, len(ds), len(ds))
 			if err != nil {
@@ -63,20 +54,11 @@ func softmax[F kernel.Float](name string, scores *G.Node, m Mask) (*G.Node, erro
 			kernel.SoftmaxGrad(ds, w, g, shape[len(shape)-1])
 			return nil
 		})
-		if grads[0], err = ds.apply(w, g); err != nil || m.Bias == nil {
-			return grads, err
+		n, err := ds.apply(w, g)
+		if err != nil {
+			return nil, err
 		}
-		biasShape := m.Bias.Shape()
-		db := newOp(fmt.Sprintf("softmax.dbias%v%v", shape, biasShape), biasShape, func(db []F, in []G.Value) error {
-			ds, err := elements[F](in[0], shape.TotalSize())
-			if err != nil {
-				return err
-			}
-			kernel.SumBroadcast(db, ds, mask.known.BiasShape, mask.known.Shape)
-			return nil
-		})
-		grads[len(in)-1], err = db.apply(grads[0])
-		return grads, err
+		return mask.grads(n)
 	}
 	return o.apply(in...)
 }

@@ -1,0 +1,35 @@
+package ops
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// AddInt is x + n for an x of dtype int: the offsets of queries after n past keys.
+func AddInt(x *G.Node, n int) (*G.Node, error) {
+	if x == nil || x.Dtype() != tensor.Int || x.Dims() != 1 {
+		return nil, fmt.Errorf("add int: the input must be int, of rank 1")
+	}
+	shape := x.Shape()
+	sum := make([]int, shape.TotalSize())
+	out := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(sum))
+	o := &op{
+		name: fmt.Sprintf("add int%v(%d)", shape, n), shape: shape, out: typeOf(tensor.Int, shape),
+		run: func(in []G.Value) (G.Value, error) {
+			x, err := elements[int](in[0], len(sum))
+			if err != nil {
+				return nil, err
+			}
+			for i, v := range x {
+				if v != clampOffset(v) {
+					return nil, fmt.Errorf("element %d, %d, is too large", i, v)
+				}
+				sum[i] = v + n
+			}
+			return out, nil
+		},
+	}
+	return o.apply(x)
+}

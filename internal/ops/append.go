@@ -1,0 +1,69 @@
+package ops
+
+import (
+	"fmt"
+	"slices"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// Append puts the vectors of x after those of past: (…, P, K) and (…, S, K) give (…, P+S, K).
+func Append(past, x *G.Node) (*G.Node, error) {
+	const name = "append"
+	if err := floatNode(name, "the past", past); err != nil {
+		return nil, err
+	}
+	if err := sameDtype(name, "what is appended", x, "the past", past); err != nil {
+		return nil, err
+	}
+	ps, xs := past.Shape(), x.Shape()
+	r := len(ps)
+	if r < 2 || len(xs) != r || !slices.Equal(ps[:r-2], xs[:r-2]) || ps[r-1] != xs[r-1] {
+		return nil, fmt.Errorf("%s: the past (…, P, K) and what is appended (…, S, K) must agree in all but P and S, got %v and %v", name, ps, xs)
+	}
+	if x.Dtype() == tensor.Float32 {
+		return appendOf[float32](past, x)
+	}
+	return appendOf[float64](past, x)
+}
+
+func appendOf[F kernel.Float](past, x *G.Node) (*G.Node, error) {
+	ps, xs := past.Shape(), x.Shape()
+	r := len(ps)
+	shape := ps.Clone()
+	shape[r-2] += xs[r-2]
+	n, before, after := ps[:r-2].TotalSize(), ps[r-2]*ps[r-1], xs[r-2]*xs[r-1]
+	if r == 2 {
+		n = 1
+	}
+	attrs := fmt.Sprintf("%v%v", ps, xs)
+	o := newOp("append"+attrs, shape, func(out []F, in []G.Value) error {
+		past, x, err := read2[F](in, n*before, n*after)
+		if err != nil {
+			return err
+		}
+		for i := range n {
+			copy(out[i*(before+after):], past[i*before:][:before])
+			copy(out[i*(before+after)+before:], x[i*after:][:after])
+		}
+		return nil
+	})
+	o.diff = []bool{true, true}
+	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		return joint("append.grad"+attrs, []tensor.Shape{ps, xs}, []*G.Node{g}, func(grads [][]F, in []G.Value) error {
+			g, err := elements[F](in[0], n*(before+after))
+			if err != nil {
+				return err
+			}
+			for i := range n {
+				copy(grads[0][i*before:][:before], g[i*(before+after):])
+				copy(grads[1][i*after:][:after], g[i*(before+after)+before:])
+			}
+			return nil
+		})
+	}
+	return o.apply(past, x)
+}

@@ -1,0 +1,166 @@
+package ops_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/layers/gradcheck"
+)
+
+// TestGradientsOfOptions checks the ops that attention's options are composed of. Each is built twice, as one node of the
+// graph serves both.
+func TestGradientsOfOptions(t *testing.T) {
+	for name, build := range map[string]func(g *graph) (*G.Node, G.Nodes, error){
+		"softcap": func(g *graph) (*G.Node, G.Nodes, error) {
+			x := g.in(3, 4)
+			n, err := ops.Softcap(x, 1.3)
+			return n, G.Nodes{x}, err
+		},
+		"repeat heads": func(g *graph) (*G.Node, G.Nodes, error) {
+			x := g.in(2, 2, 3, 2)
+			n, err := ops.RepeatHeads(x, 3)
+			return n, G.Nodes{x}, err
+		},
+		"append (P, K)": func(g *graph) (*G.Node, G.Nodes, error) {
+			past, x := g.in(2, 3), g.in(4, 3)
+			n, err := ops.Append(past, x)
+			return n, G.Nodes{past, x}, err
+		},
+		"append (B, H, P, K)": func(g *graph) (*G.Node, G.Nodes, error) {
+			past, x := g.in(2, 2, 2, 3), g.in(2, 2, 1, 3)
+			n, err := ops.Append(past, x)
+			return n, G.Nodes{past, x}, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGraph(t)
+			n, wrt, err := build(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cost := G.Must(G.Add(g.node(gradcheck.Project(n, 1)), g.node(gradcheck.Project(n, 2))))
+			if err := gradcheck.Expr(cost, wrt...); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestMaskScores looks at what softmax is taken of, and at the gradients of what isn't masked.
+func TestMaskScores(t *testing.T) {
+	g := newGraph(t)
+	scores, bias := g.in(2, 3), g.in(3)
+	masked := g.node(ops.MaskScores(scores, ops.Mask{Causal: true, Bias: bias}))
+	sum := g.node(ops.Sum(masked))
+	grads, err := G.Grad(sum, scores, bias)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := g.read(masked, grads[0], grads[1])
+	s, b := scores.Value().Data().([]float64), bias.Value().Data().([]float64)
+	inf := math.Inf(-1)
+	for i, want := range []float64{s[0] + b[0], inf, inf, s[3] + b[0], s[4] + b[1], inf} {
+		if got[0][i] != want {
+			t.Errorf("masked score %d is %v, want %v", i, got[0][i], want)
+		}
+	}
+	for i, want := range []float64{1, 0, 0, 1, 1, 0} {
+		if got[1][i] != want {
+			t.Errorf("the gradient of score %d is %v, want %v", i, got[1][i], want)
+		}
+	}
+	for i, want := range []float64{2, 1, 0} {
+		if got[2][i] != want {
+			t.Errorf("the gradient of bias %d is %v, want %v", i, got[2][i], want)
+		}
+	}
+}
+
+// TestOptionsTellNodesApart has ops of one kind on one input, as TestAttributesTellNodesApart has.
+func TestOptionsTellNodesApart(t *testing.T) {
+	g := newGraph(t)
+	x, side := g.in(2, 4, 3, 4), g.in(2, 3, 8)
+	nodes := map[*G.Node]string{}
+	add := func(name string, n *G.Node, err error) {
+		n = g.node(n, err)
+		if other, ok := nodes[n]; ok {
+			t.Errorf("%s is one node with %s", name, other)
+		}
+		nodes[n] = name
+	}
+	ints := g.ints(2)
+	masks := []ops.Mask{
+		{}, {Causal: true}, {Causal: true, Offset: 1}, {Causal: true, Offset: -1}, {Causal: true, Offsets: ints}, {Causal: true, Lengths: ints},
+		{Window: true, Left: 1, Right: 1}, {Window: true, Left: 1, Right: -1}, {Window: true, Left: 11}, {Slopes: []float64{1, 1, 1, 1}}, {Slopes: []float64{1, 1, 1, 1 + 1e-15}},
+	}
+	for i, m := range masks {
+		n, err := ops.Softmax(x, m)
+		add(fmt.Sprint("softmax ", i), n, err)
+		n, err = ops.MaskScores(x, m)
+		add(fmt.Sprint("mask scores ", i), n, err)
+		n, err = ops.Attention(x, x, x, ops.AttentionConfig{Mask: m})
+		add(fmt.Sprint("attention ", i), n, err)
+	}
+	for i, c := range []ops.AttentionConfig{
+		{Heads: 2}, {Heads: 4}, {Heads: 4, Softcap: 1}, {Heads: 4, Softcap: 2}, {Heads: 4, Scale: 1},
+		{Heads: 4, Dropout: ops.Drop{P: 0.1}}, {Heads: 4, Dropout: ops.Drop{P: 0.1, Seed: 1}}, {Heads: 4, Dropout: ops.Drop{P: 0.1, Stream: 1}}, {Heads: 4, Dropout: ops.Drop{P: 0.2}},
+	} {
+		n, err := ops.Attention(side, side, side, c)
+		add(fmt.Sprint("attention side by side ", i), n, err)
+	}
+	for _, c := range []float64{1, 2} {
+		n, err := ops.Softcap(x, c)
+		add(fmt.Sprint("softcap ", c), n, err)
+	}
+	for i, n := range []int{1, 2} {
+		n, err := ops.AddInt(ints, n)
+		add(fmt.Sprint("add int ", i), n, err)
+	}
+}
+
+// TestOptionErrors hands ops what doesn't fit: each error names the op.
+func TestOptionErrors(t *testing.T) {
+	g := newGraph(t)
+	x := g.in(2, 4, 3, 3)
+	softmax := func(m ops.Mask) func() (*G.Node, error) {
+		return func() (*G.Node, error) { return ops.Softmax(x, m) }
+	}
+	for name, tc := range map[string]struct {
+		make func() (*G.Node, error)
+		want string
+	}{
+		"softcap":          {func() (*G.Node, error) { return ops.Softcap(x, -1) }, "softcap: the cap must be above 0 and finite, got -1"},
+		"softcap nil":      {func() (*G.Node, error) { return ops.Softcap(nil, 1) }, "softcap: the input is nil"},
+		"repeat":           {func() (*G.Node, error) { return ops.RepeatHeads(g.in(2, 3), 2) }, "(B, G, S, K)"},
+		"append widths":    {func() (*G.Node, error) { return ops.Append(g.in(2, 3), g.in(2, 4)) }, "append: the past (…, P, K)"},
+		"append ranks":     {func() (*G.Node, error) { return ops.Append(g.in(2, 3), g.in(1, 2, 3)) }, "got (2, 3) and (1, 2, 3)"},
+		"append dtypes":    {func() (*G.Node, error) { return ops.Append(g.in(2, 3), g.in32(2, 3)) }, "float64, got float32"},
+		"append nil":       {func() (*G.Node, error) { return ops.Append(nil, x) }, "append: the past is nil"},
+		"two offsets":      {softmax(ops.Mask{Offset: 1, Offsets: g.ints(2)}), "not both"},
+		"offsets' dtype":   {softmax(ops.Mask{Offsets: g.in(2)}), "the offsets must be int, got float64"},
+		"offsets' shape":   {softmax(ops.Mask{Offsets: g.ints(3)}), "the offsets must have shape (2), got (3)"},
+		"window":           {softmax(ops.Mask{Window: true, Left: -2}), "got (-2, 0)"},
+		"slopes":           {softmax(ops.Mask{Slopes: []float64{1}}), "each of the 4 heads, got 1"},
+		"slope":            {softmax(ops.Mask{Slopes: []float64{1, math.NaN(), 1, 1}}), "finite, got NaN for head 1"},
+		"mask scores rank": {func() (*G.Node, error) { return ops.MaskScores(g.in(3), ops.Mask{}) }, "got (3)"},
+		"groups": {func() (*G.Node, error) {
+			return ops.Attention(x, g.in(2, 3, 3, 3), g.in(2, 3, 3, 3), ops.AttentionConfig{})
+		}, "multiple of the others'"},
+		"groups of sides": {func() (*G.Node, error) {
+			return ops.Attention(g.in(2, 3, 8), g.in(2, 3, 6), g.in(2, 3, 6), ops.AttentionConfig{Heads: 4, Groups: 3})
+		}, "got 4 and 3"},
+		"add int": {func() (*G.Node, error) { return ops.AddInt(x, 1) }, "int, of rank 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := tc.make()
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), ": ") {
+				t.Errorf("got %v, want %q in it", err, tc.want)
+			}
+		})
+	}
+}

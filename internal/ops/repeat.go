@@ -1,0 +1,59 @@
+package ops
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// RepeatHeads turns (B, G, S, K) into (B, G·times, S, K): each head as many times in a row. It is how grouped keys and
+// values meet the heads of their queries (Ainslie et al., GQA, 2023).
+func RepeatHeads(x *G.Node, times int) (*G.Node, error) {
+	const name = "repeat heads"
+	if err := floatNode(name, "the input", x); err != nil {
+		return nil, err
+	}
+	if s := x.Shape(); len(s) != 4 || times < 1 {
+		return nil, fmt.Errorf("%s: the input must have shape (B, G, S, K) and be repeated at least once, got %v, %d times", name, s, times)
+	}
+	if times == 1 {
+		return x, nil
+	}
+	if x.Dtype() == tensor.Float32 {
+		return repeatHeads[float32](x, times)
+	}
+	return repeatHeads[float64](x, times)
+}
+
+func repeatHeads[F kernel.Float](x *G.Node, times int) (*G.Node, error) {
+	from := x.Shape()
+	to := from.Clone()
+	to[1] *= times
+	block := from[2] * from[3]
+	attrs := fmt.Sprintf("%v%v", from, to)
+	o := newOp("repeat heads"+attrs, to, func(y []F, in []G.Value) error {
+		x, err := elements[F](in[0], from.TotalSize())
+		if err != nil {
+			return err
+		}
+		kernel.Repeat(y, x, block, times)
+		return nil
+	})
+	o.diff = []bool{true}
+	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		dx := newOp("repeat heads.dx"+attrs, from, func(dx []F, in []G.Value) error {
+			g, err := elements[F](in[0], to.TotalSize())
+			if err != nil {
+				return err
+			}
+			kernel.SumRepeats(dx, g, block, times)
+			return nil
+		})
+		n, err := dx.apply(g)
+		return G.Nodes{n}, err
+	}
+	return o.apply(x)
+}

@@ -1,0 +1,53 @@
+package ops
+
+import (
+	"fmt"
+	"math"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// Softcap is c·tanh(x/c) of every element: nearly x where it is small, and never beyond ±c (Gemma 2, 2024).
+func Softcap(x *G.Node, c float64) (*G.Node, error) {
+	const name = "softcap"
+	if err := floatNode(name, "the input", x); err != nil {
+		return nil, err
+	}
+	if !(c > 0) || math.IsInf(c, 1) {
+		return nil, fmt.Errorf("%s: the cap must be above 0 and finite, got %v", name, c)
+	}
+	if x.Dtype() == tensor.Float32 {
+		return softcap[float32](x, c)
+	}
+	return softcap[float64](x, c)
+}
+
+func softcap[F kernel.Float](x *G.Node, c float64) (*G.Node, error) {
+	shape := x.Shape()
+	attrs := fmt.Sprintf("%v(%v)", shape, c)
+	o := newOp("softcap"+attrs, shape, func(y []F, in []G.Value) error {
+		x, err := elements[F](in[0], len(y))
+		if err != nil {
+			return err
+		}
+		kernel.Softcap(y, x, F(c))
+		return nil
+	})
+	o.diff = []bool{true}
+	o.grad = func(_ G.Nodes, y, g *G.Node) (G.Nodes, error) {
+		dx := newOp("softcap.dx"+attrs, shape, func(dx []F, in []G.Value) error {
+			y, g, err := read2[F](in, len(dx), len(dx))
+			if err != nil {
+				return err
+			}
+			kernel.SoftcapGrad(dx, y, g, F(c))
+			return nil
+		})
+		n, err := dx.apply(y, g)
+		return G.Nodes{n}, err
+	}
+	return o.apply(x)
+}
