@@ -1,6 +1,7 @@
 package layers_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -75,6 +76,29 @@ func TestALiBiStepByStep(t *testing.T) {
 		step := floats(t, node(t)(layers.ALiBi{Heads: heads, Offset: i}.Bias(g, tensor.Float64, 1, i+1)).Value())
 		for h := range heads {
 			sameBits(t, "step", step[h*(i+1):][:i+1], whole[(h*length+i)*length:][:i+1])
+		}
+	}
+}
+
+// TestALiBiAsBiasAndAsSlopes has one meaning both ways, in a model too.
+func TestALiBiAsBiasAndAsSlopes(t *testing.T) {
+	for _, composed := range []bool{false, true} {
+		p := newParams(t)
+		config := layers.ModelConfig{Vocab: 5, Dim: 6, Heads: 3, Layers: 2, ALiBi: true}
+		model := must[*layers.Encoder](t)(layers.NewEncoder(p, config))
+		config.ALiBi, config.NoPositions = false, true
+		plain := must[*layers.Encoder](t)(layers.NewEncoder(newParams(t), config)) // of the same seed
+		run := func(m *layers.Encoder, bias bool) []float64 {
+			g := G.NewGraph()
+			var mask layers.Mask
+			if bias {
+				mask.Bias = node(t)(layers.ALiBi{Heads: 3}.Bias(g, tensor.Float64, 4, 4))
+			}
+			return read(t, node(t)(m.Forward(&layers.Build{Composed: composed}, input(g, "ids", dense([]int{4, 1, 1, 0}, 4)), mask)))[0]
+		}
+		near(t, fmt.Sprintf("composed %t", composed), run(model, false), run(plain, true), 1e-13)
+		if _, err := model.Forward(&layers.Build{}, input(G.NewGraph(), "ids", dense([]int{1}, 1)), layers.Mask{Slopes: []float64{1, 1, 1}}); err == nil {
+			t.Error("slopes of the model and of the mask: no error")
 		}
 	}
 }

@@ -16,6 +16,7 @@ type BlockConfig struct {
 	Activation Activation
 	Gated      bool // gates the feed-forward layer: see FeedForward
 	RMSNorm    bool // normalises with RMSNorms in place of LayerNorms
+	NoBias     bool // leaves out every bias, those of LayerNorms too
 
 	// PostNorm normalises after each residual sum, as in Vaswani et al., 2017. Without it each sub-layer's input is
 	// normalised instead (Xiong et al., 2020), which trains without care, and needs a norm after the last block.
@@ -25,8 +26,10 @@ type BlockConfig struct {
 	// or an element of a sub-layer's output.
 	Dropout float64
 
-	Rotary *Rotary // turns the queries and keys of self-attention by their positions; nil for none
-	QKNorm bool    // normalises queries and keys: see MultiHeadConfig
+	KeyValueHeads int     // see MultiHeadConfig; Heads if 0
+	Softcap       float64 // bounds the scores of self-attention: see AttentionOptions; 0 for none
+	Rotary        *Rotary // turns the queries and keys of self-attention by their positions; nil for none
+	QKNorm        bool    // normalises queries and keys: see MultiHeadConfig
 
 	// Cross gives a DecoderBlock attention to an encoder's output.
 	Cross bool
@@ -99,7 +102,7 @@ func NewDecoderBlock(p *Params, c BlockConfig) (*DecoderBlock, error) {
 		if d.Cross, err = NewMultiHeadAttention(p.Scope("cross"), c.cross()); err != nil {
 			return nil, err
 		}
-		if d.NormCross, err = newNorm(p.Scope("normcross"), c.Dim, c.RMSNorm); err != nil {
+		if d.NormCross, err = newNorm(p.Scope("normcross"), c.Dim, c.RMSNorm, c.NoBias); err != nil {
 			return nil, err
 		}
 	}
@@ -136,25 +139,25 @@ func (d *DecoderBlock) Forward(b *Build, x, memory *G.Node, self, cross Mask) (*
 }
 
 func (c BlockConfig) attention() MultiHeadConfig {
-	return MultiHeadConfig{Dim: c.Dim, Heads: c.Heads, Rotary: c.Rotary, QKNorm: c.QKNorm, Dropout: c.Dropout, Init: c.Init}
+	return MultiHeadConfig{Dim: c.Dim, Heads: c.Heads, KeyValueHeads: c.KeyValueHeads, Softcap: c.Softcap, NoBias: c.NoBias, Rotary: c.Rotary, QKNorm: c.QKNorm, Dropout: c.Dropout, Init: c.Init}
 }
 
-// cross is attention without Rotary: positions of two sequences have no distance.
+// cross is attention without Rotary, as positions of two sequences have no distance, and without Softcap.
 func (c BlockConfig) cross() MultiHeadConfig {
 	m := c.attention()
-	m.Rotary = nil
+	m.Rotary, m.Softcap = nil, 0
 	return m
 }
 
 func (c BlockConfig) feedForward() FeedForwardConfig {
-	return FeedForwardConfig{Dim: c.Dim, Hidden: c.Hidden, Activation: c.Activation, Gated: c.Gated, Dropout: c.Dropout, Init: c.Init}
+	return FeedForwardConfig{Dim: c.Dim, Hidden: c.Hidden, Activation: c.Activation, Gated: c.Gated, NoBias: c.NoBias, Dropout: c.Dropout, Init: c.Init}
 }
 
 func newNorms(p *Params, c BlockConfig, norm1, norm2 *Norm) (err error) {
-	if *norm1, err = newNorm(p.Scope("norm1"), c.Dim, c.RMSNorm); err != nil {
+	if *norm1, err = newNorm(p.Scope("norm1"), c.Dim, c.RMSNorm, c.NoBias); err != nil {
 		return err
 	}
-	*norm2, err = newNorm(p.Scope("norm2"), c.Dim, c.RMSNorm)
+	*norm2, err = newNorm(p.Scope("norm2"), c.Dim, c.RMSNorm, c.NoBias)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"fmt"
 	"math"
 
 	G "gorgonia.org/gorgonia"
@@ -34,6 +35,9 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 	if err := positive(name, size{"Outputs", c.Outputs}); err != nil {
 		return nil, err
 	}
+	if c.Tied {
+		return nil, fmt.Errorf("%s: the head chooses classes, not tokens: it can't be Tied to the embeddings", name)
+	}
 	s := &SequenceClassifier{positions: math.MaxInt}
 	if c.First {
 		s.positions = 1
@@ -44,7 +48,7 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 	if s.Encoder, err = NewEncoder(p.Scope("encoder"), encoder); err != nil {
 		return nil, err
 	}
-	s.Head, err = NewLinear(p.Scope("head"), LinearConfig{In: c.Dim, Out: c.Outputs, WeightInit: c.Init})
+	s.Head, err = NewLinear(p.Scope("head"), LinearConfig{In: c.Dim, Out: c.Outputs, NoBias: c.NoBias, WeightInit: c.Init})
 	return s, err
 }
 

@@ -2,7 +2,6 @@ package layers
 
 import (
 	"fmt"
-	"math"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -54,8 +53,12 @@ func (e *Embedding) Forward(b *Build, ids *G.Node) (*G.Node, error) {
 }
 
 // A Positions layer tells a sequence's positions apart: it maps (T, D) or (B, T, D) to the same shape.
+//
+// positions may be nil: element t of a sequence is then at position t. Otherwise it is a node of dtype tensor.Int: of
+// shape (B), it is the position of each batch element's first element, as where a sequence is continued; of shape (B, T),
+// the position of every one, as where sequences are padded in front. B is 1 without a batch axis.
 type Positions interface {
-	Forward(b *Build, x *G.Node) (*G.Node, error)
+	Forward(b *Build, x, positions *G.Node) (*G.Node, error)
 }
 
 // LearnedPositions adds a learned row to each position.
@@ -86,27 +89,45 @@ func NewLearnedPositions(p *Params, c LearnedPositionsConfig) (*LearnedPositions
 	return l, err
 }
 
-// Forward adds row t of the table to position t of x, of shape (T, Dim) or (B, T, Dim) with T at most MaxLen.
-func (l *LearnedPositions) Forward(b *Build, x *G.Node) (*G.Node, error) {
+// Forward adds to each position of x, of shape (T, Dim) or (B, T, Dim), the row of the table that is its own. A position
+// outside [0, MaxLen) is an error: of the graph if positions is nil, and else when it runs.
+func (l *LearnedPositions) Forward(b *Build, x, positions *G.Node) (*G.Node, error) {
 	s := l.Weight.Value.Shape()
-	if err := checkPositions(l.name, x, l.Weight.Value.Dtype(), s[0], s[1]); err != nil {
+	if err := checkSequence(l.name, "the input", x, l.Weight.Value.Dtype(), s[1]); err != nil {
 		return nil, err
+	}
+	xs := x.Shape()
+	if t := xs[len(xs)-2]; t > s[0] {
+		return nil, fmt.Errorf("%s: a sequence may have at most %d positions, got %d", l.name, s[0], t)
 	}
 	w, err := b.Bind(x.Graph(), l.Weight)
 	if err != nil {
 		return nil, err
 	}
-	return ops.AddRows(x, w)
+	if positions == nil {
+		return ops.AddRows(x, w)
+	}
+	ids, err := positionIDs(l.name, x, positions)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := ops.Embedding(w, ids) // (B, T) -> (B, T, Dim)
+	if err != nil {
+		return nil, err
+	}
+	return ops.Add(x, rows)
 }
 
-func checkPositions(layer string, x *G.Node, dtype tensor.Dtype, maxLen, dim int) error {
-	if err := checkSequence(layer, "the input", x, dtype, dim); err != nil {
-		return err
+// positionIDs is the position of each vector of x, (B, T, D) or (T, D): of shape (B, T) or (T).
+func positionIDs(layer string, x, positions *G.Node) (*G.Node, error) {
+	if positions.Graph() != x.Graph() {
+		return nil, fmt.Errorf("%s: the positions belong to another graph than the input", layer)
 	}
-	if t := x.Shape()[x.Dims()-2]; t > maxLen {
-		return fmt.Errorf("%s: a sequence may have at most %d positions, got %d", layer, maxLen, t)
+	ids, err := ops.PositionIDs(positions, nil, x.Shape()[:x.Dims()-1])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", layer, err)
 	}
-	return nil
+	return ids, nil
 }
 
 // SinusoidalPositions adds fixed waves to each position (Vaswani et al., 2017, section 3.5): position t of an even axis i
@@ -116,7 +137,7 @@ type SinusoidalPositions struct {
 }
 
 // Forward adds the waves to x, of shape (T, D) or (B, T, D), float32 or float64.
-func (s SinusoidalPositions) Forward(_ *Build, x *G.Node) (*G.Node, error) {
+func (s SinusoidalPositions) Forward(_ *Build, x, positions *G.Node) (*G.Node, error) {
 	const name = "sinusoidal positions"
 	if err := checkFloat(name, "the input", x); err != nil {
 		return nil, err
@@ -130,6 +151,13 @@ func (s SinusoidalPositions) Forward(_ *Build, x *G.Node) (*G.Node, error) {
 	if !(s.Base > 0) {
 		return nil, fmt.Errorf("%s: the base must be above 0, got %v", name, s.Base)
 	}
+	if positions != nil {
+		ids, err := positionIDs(name, x, positions)
+		if err != nil {
+			return nil, err
+		}
+		return ops.AddWaves(x, ids, s.Base)
+	}
 	shape := x.Shape()
 	return ops.AddConstantRows(x, s.table(shape[len(shape)-2], shape[len(shape)-1]), fmt.Sprintf("sinusoidal %v", s.Base))
 }
@@ -139,12 +167,7 @@ func (s SinusoidalPositions) table(n, dim int) []float64 {
 	t := make([]float64, n*dim)
 	for pos := range n {
 		for i := range dim {
-			angle := float64(pos) / math.Pow(s.Base, float64(i-i%2)/float64(dim))
-			if i%2 == 0 {
-				t[pos*dim+i] = math.Sin(angle)
-			} else {
-				t[pos*dim+i] = math.Cos(angle)
-			}
+			t[pos*dim+i] = ops.Wave(pos, i, dim, s.Base)
 		}
 	}
 	return t

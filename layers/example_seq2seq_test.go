@@ -60,7 +60,7 @@ func ExampleEncoderDecoder() {
 	for said[len(said)-1] != end && len(said) < 8 {
 		g := G.NewGraph()
 		memory := G.NodeFromAny(g, encoded, G.WithName("memory"))
-		logits, err := model.Decode(&layers.Build{}, vectorOf(g, "target", said...), memory, layers.Mask{}) // (T, V)
+		logits, err := model.Decode(&layers.Build{}, vectorOf(g, "target", said...), memory, layers.Mask{}, layers.Mask{}) // (T, V)
 		check(err)
 		all := run(logits)
 		last, best := all[len(all)-8:], 0

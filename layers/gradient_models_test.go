@@ -95,6 +95,8 @@ func TestGradientsOfModels(t *testing.T) {
 	var cases []gradientCase
 	for name, config := range map[string]layers.ModelConfig{
 		"pre-norm, learned positions": {Vocab: 5, MaxLen: 4, Dim: 4, Heads: 2, Layers: 2, Hidden: 5, Activation: layers.GELU, Outputs: 4},
+		"tied, alibi, grouped heads":  {Vocab: 5, Dim: 4, Heads: 2, KeyValueHeads: 1, Layers: 2, Hidden: 5, Tied: true, ALiBi: true, Softcap: 1, NoBias: true},
+		"tied, scaled, final norm":    {Vocab: 5, MaxLen: 3, Dim: 4, Heads: 2, Layers: 1, Hidden: 5, Tied: true, EmbeddingScale: 0.5, PostNorm: true, FinalNorm: true},
 		"post-norm, sinusoidal":       {Vocab: 5, Dim: 4, Heads: 2, Layers: 2, Hidden: 5, PostNorm: true, Sinusoidal: true, Outputs: 4},
 	} {
 		cases = append(cases, gradientCase{"encoder, " + name, func(c *bench) *G.Node {
@@ -131,7 +133,7 @@ func TestSizesOfOne(t *testing.T) {
 			a := must[*layers.MultiHeadAttention](c)(layers.NewMultiHeadAttention(c.p.Scope("a"), layers.MultiHeadConfig{Dim: 1}))
 			l := must[*layers.LearnedPositions](c)(layers.NewLearnedPositions(c.p.Scope("l"), layers.LearnedPositionsConfig{MaxLen: 1, Dim: 1}))
 			x := c.in("x", shape...)
-			y := c.node(a.Forward(c.b, c.node(l.Forward(c.b, x)), x, x, layers.Mask{
+			y := c.node(a.Forward(c.b, c.node(l.Forward(c.b, x, nil)), x, x, layers.Mask{
 				Causal: true, KeyLengths: c.ints("lengths", []int{1}, 1), Bias: c.bias(1), Allow: input(c.g, "allow", dense([]bool{true}, 1, 1)),
 			}))
 			return c.node(G.Add(y, x))

@@ -120,11 +120,18 @@ func TestGradientsOfLayers(t *testing.T) {
 		for _, maxLen := range []int{3, 5} {
 			add(fmt.Sprintf("learned positions of %v out of %d", tensor.Shape(shape), maxLen), func(c *bench) *G.Node {
 				l := must[*layers.LearnedPositions](c)(layers.NewLearnedPositions(c.p, layers.LearnedPositionsConfig{MaxLen: maxLen, Dim: 4}))
-				return c.node(l.Forward(c.b, c.in("x", shape...)))
+				return c.node(l.Forward(c.b, c.in("x", shape...), nil))
 			})
 		}
+		add(fmt.Sprintf("learned positions of %v, given", tensor.Shape(shape)), func(c *bench) *G.Node {
+			l := must[*layers.LearnedPositions](c)(layers.NewLearnedPositions(c.p, layers.LearnedPositionsConfig{MaxLen: 6, Dim: 4}))
+			if len(shape) == 2 {
+				return c.node(l.Forward(c.b, c.in("x", shape...), c.ints("positions", []int{2}, 1)))
+			}
+			return c.node(l.Forward(c.b, c.in("x", shape...), c.ints("positions", []int{5, 0, 0, 3, 2, 3}, 2, 3))) // one twice
+		})
 		add(fmt.Sprintf("sinusoidal positions of %v", tensor.Shape(shape)), func(c *bench) *G.Node {
-			return c.node(layers.SinusoidalPositions{}.Forward(c.b, c.in("x", shape...)))
+			return c.node(layers.SinusoidalPositions{}.Forward(c.b, c.in("x", shape...), nil))
 		})
 	}
 	for _, a := range []layers.Activation{layers.ReLU, layers.GELU, layers.GELUTanh} {

@@ -55,8 +55,8 @@ func TestInitialisers(t *testing.T) {
 func TestSinusoidalPositions(t *testing.T) {
 	for _, dim := range []int{1, 6, 7} {
 		c := newBench(t)
-		y := c.node(layers.SinusoidalPositions{}.Forward(c.b, input(c.g, "x", dense(make([]float64, 2*5*dim), 2, 5, dim))))
-		z := c.node(layers.SinusoidalPositions{Base: 50}.Forward(c.b, input(c.g, "x", dense(make([]float64, 2*5*dim), 2, 5, dim))))
+		y := c.node(layers.SinusoidalPositions{}.Forward(c.b, input(c.g, "x", dense(make([]float64, 2*5*dim), 2, 5, dim)), nil))
+		z := c.node(layers.SinusoidalPositions{Base: 50}.Forward(c.b, input(c.g, "x", dense(make([]float64, 2*5*dim), 2, 5, dim)), nil))
 		for i, base := range []float64{10000, 50} {
 			want := make([]float64, 2*5*dim)
 			for k := range want {

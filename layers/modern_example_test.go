@@ -89,20 +89,17 @@ func ExampleRotary() {
 func ExampleALiBi() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
-	decoder, err := layers.NewDecoder(params, layers.ModelConfig{Vocab: 10, Dim: 8, Heads: 2, Layers: 1, NoPositions: true})
+	decoder, err := layers.NewDecoder(params, layers.ModelConfig{Vocab: 10, Dim: 8, Heads: 2, Layers: 1, ALiBi: true})
 	check(err)
 
-	alibi := layers.ALiBi{Heads: 2}
 	for _, length := range []int{3, 300} {
 		g := G.NewGraph()
 		ids := G.NewVector(g, tensor.Int, G.WithName("ids"), G.WithShape(length))
-		bias, err := alibi.Bias(g, tensor.Float64, length, length)
-		check(err)
-		logits, err := decoder.Forward(&layers.Build{}, ids, layers.Mask{Bias: bias})
+		logits, err := decoder.Forward(&layers.Build{}, ids, layers.Mask{})
 		check(err)
 		fmt.Println(logits.Shape())
 	}
-	slopes, err := alibi.Slopes()
+	slopes, err := layers.ALiBi{Heads: 2}.Slopes()
 	check(err)
 	fmt.Println(slopes)
 	// Output:

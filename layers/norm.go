@@ -14,11 +14,11 @@ type Norm interface {
 }
 
 // newNorm makes an RMSNorm or a LayerNorm with its defaults.
-func newNorm(p *Params, dim int, rms bool) (Norm, error) {
+func newNorm(p *Params, dim int, rms, noBias bool) (Norm, error) {
 	if rms {
 		return NewRMSNorm(p, RMSNormConfig{Dim: dim})
 	}
-	return NewLayerNorm(p, LayerNormConfig{Dim: dim})
+	return NewLayerNorm(p, LayerNormConfig{Dim: dim, NoBias: noBias})
 }
 
 // LayerNorm normalises the last axis to mean 0 and variance 1, then scales and shifts it by what it learns:
@@ -35,7 +35,7 @@ type LayerNorm struct {
 type LayerNormConfig struct {
 	Dim    int
 	Eps    float64 // 1e-5 if 0
-	NoBias bool
+	NoBias bool    // leave out β
 }
 
 // NewLayerNorm makes a LayerNorm with the parameters "weight", of ones, and, unless NoBias, "bias", of zeros.

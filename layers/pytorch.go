@@ -26,13 +26,15 @@ import (
 //	of stacks                          of nn.TransformerEncoder, nn.TransformerDecoder and nn.Transformer
 //	  blocks.N                           layers.N
 //
-// Linear, Embedding and LayerNorm have the names and layouts of nn.Linear, nn.Embedding and nn.LayerNorm.
+// Linear, Embedding and LayerNorm have the names and layouts of nn.Linear, nn.Embedding and nn.LayerNorm; NoBias is
+// bias=False.
 //
 // What else a module calls its parts is for rename to say, if it isn't nil: given a name as the rule has it, such as
 // encoder.layers.0.self_attn.in_proj_weight, it returns the file's. The same function serves SavePyTorch.
 //
-// nn.Transformer ends each stack with a norm even if norm_first is false, which a model with PostNorm doesn't: give it a
-// custom_encoder and custom_decoder without one.
+// nn.Transformer ends each stack with a norm whether norm_first is true or false. An Encoder or a Decoder with PostNorm
+// does with FinalNorm. Without PostNorm they always do, so that an nn.TransformerEncoder with norm_first must have been
+// given its norm.
 //
 // As with Load, the file must have all tensors and no other, values are converted to the parameters' dtype, and on an
 // error no parameter has changed. The error says what is missing, unexpected or of another shape by the file's names.

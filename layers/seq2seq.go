@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"strconv"
 
 	G "gorgonia.org/gorgonia"
-
-	"github.com/heed-go/heed/internal/ops"
 )
 
 // EncoderDecoder reads one sequence and writes another (Vaswani et al., 2017): an encoder, in which every position of the
@@ -30,9 +27,8 @@ type EncoderDecoderConfig struct {
 	TargetMaxLen  int // longest target; MaxLen if 0
 	DecoderLayers int // number of decoder blocks; Layers if 0
 
-	// Shared makes one table embed source and target tokens and, without a bias, be the head's weight too (Press and
-	// Wolf, 2016; Vaswani et al., 2017, section 3.4). Embeddings are then multiplied by √Dim, and EmbeddingInit is
-	// Normal(1/√Dim) if nil. The two vocabularies must be one.
+	// Shared makes one table embed source and target tokens, and Tied, which it implies, be the head's weight too (Vaswani
+	// et al., 2017, section 3.4). The two vocabularies must be one.
 	Shared bool
 }
 
@@ -40,64 +36,34 @@ type EncoderDecoderConfig struct {
 // of an Encoder's and a Decoder's; if Shared, the table is embedding.weight.
 func NewEncoderDecoder(p *Params, c EncoderDecoderConfig) (*EncoderDecoder, error) {
 	m := &EncoderDecoder{name: p.scopeName("encoder-decoder")}
+	c.Tied = c.Tied || c.Shared
 	source, target := c.ModelConfig, c.ModelConfig
-	source.Outputs = 0
+	source.Outputs, source.Tied = 0, false
 	target.Vocab = cmp.Or(c.TargetVocab, c.Vocab)
 	target.MaxLen = cmp.Or(c.TargetMaxLen, c.MaxLen)
 	target.Layers = cmp.Or(c.DecoderLayers, c.Layers)
-	target.Outputs = cmp.Or(c.Outputs, target.Vocab)
+	target.cross = true
 	var err error
 	if c.Shared {
-		if target.Vocab != c.Vocab || target.Outputs != c.Vocab {
-			return nil, fmt.Errorf("%s: with Shared there is one vocabulary, but Vocab is %d, TargetVocab %d and Outputs %d", m.name, c.Vocab, target.Vocab, target.Outputs)
+		if target.Vocab != c.Vocab || c.Outputs != 0 && c.Outputs != c.Vocab {
+			return nil, fmt.Errorf("%s: with Shared there is one vocabulary, but Vocab is %d, TargetVocab %d and Outputs %d", m.name, c.Vocab, target.Vocab, c.Outputs)
 		}
-		if source.table, err = m.sharedTable(p, c.ModelConfig); err != nil {
+		if err := positive(m.name, size{"Vocab", c.Vocab}, size{"Dim", c.Dim}); err != nil {
 			return nil, err
 		}
-		target.table, target.Outputs = source.table, 0
+		if source.table, err = p.Scope("embedding").New("weight", c.tableInit(), c.Vocab, c.Dim); err != nil {
+			return nil, err
+		}
+		target.table = source.table
+		if source.EmbeddingScale == 0 {
+			source.EmbeddingScale = math.Sqrt(float64(c.Dim))
+		}
 	}
 	if m.Encoder, err = NewEncoder(p.Scope("encoder"), source); err != nil {
 		return nil, err
 	}
-	if m.Decoder, err = newCrossDecoder(p.Scope("decoder"), target); err != nil {
-		return nil, err
-	}
-	if c.Shared {
-		scale := math.Sqrt(float64(c.Dim))
-		m.Encoder.Positions = scaledPositions{m.Encoder.Positions, scale}
-		m.Decoder.Positions = scaledPositions{m.Decoder.Positions, scale}
-		m.Decoder.Head = &Linear{Weight: target.table, name: p.Scope("decoder").Scope("head").scopeName("linear")}
-	}
-	return m, nil
-}
-
-func (m *EncoderDecoder) sharedTable(p *Params, c ModelConfig) (*Param, error) {
-	if err := positive(m.name, size{"Vocab", c.Vocab}, size{"Dim", c.Dim}); err != nil {
-		return nil, err
-	}
-	if c.EmbeddingInit == nil {
-		c.EmbeddingInit = Normal(1 / math.Sqrt(float64(c.Dim)))
-	}
-	return p.Scope("embedding").New("weight", c.EmbeddingInit, c.Vocab, c.Dim)
-}
-
-// newCrossDecoder is NewDecoder, but the blocks attend to an encoder's output.
-func newCrossDecoder(p *Params, c ModelConfig) (*Decoder, error) {
-	t, err := newTrunk(p, "decoder", c)
-	if err != nil {
-		return nil, err
-	}
-	d := &Decoder{trunk: t}
-	config := c.block()
-	config.Cross = true
-	for i := range c.Layers {
-		block, err := NewDecoderBlock(p.Scope("blocks").Scope(strconv.Itoa(i)), config)
-		if err != nil {
-			return nil, err
-		}
-		d.Blocks = append(d.Blocks, block)
-	}
-	return d, nil
+	m.Decoder, err = NewDecoder(p.Scope("decoder"), target)
+	return m, err
 }
 
 // Forward maps source ids of shape (B, S) and target ids of shape (B, T), both of dtype tensor.Int, to logits of shape
@@ -116,7 +82,7 @@ func (m *EncoderDecoder) Forward(b *Build, source, target *G.Node, mask Mask) (*
 	if err != nil {
 		return nil, err
 	}
-	return m.Decode(b, target, memory, mask)
+	return m.Decode(b, target, memory, Mask{}, mask)
 }
 
 // Encode is the first half of Forward: source ids of shape (B, S) to the encoder's output, (B, S, Dim). To write many
@@ -127,33 +93,19 @@ func (m *EncoderDecoder) Encode(b *Build, source *G.Node, mask Mask) (memory *G.
 }
 
 // Decode is the second half of Forward: target ids of shape (B, T) and the encoder's output, of shape (B, S, Dim) and the
-// parameters' dtype, to logits of shape (B, T, V). mask says which positions of the source a target may attend to.
-func (m *EncoderDecoder) Decode(b *Build, target, memory *G.Node, mask Mask) (*G.Node, error) {
-	if memory == nil {
-		return nil, fmt.Errorf("%s: the encoder's output is nil", m.name)
-	}
-	x, err := m.Decoder.embed(b, target)
+// parameters' dtype, to logits of shape (B, T, V). self masks the target's attention to itself, which is causal whatever
+// it says, and source says which positions of the source a target may attend to.
+func (m *EncoderDecoder) Decode(b *Build, target, memory *G.Node, self, source Mask) (*G.Node, error) {
+	x, err := m.decode(b, target, memory, self, source)
 	if err != nil {
 		return nil, err
-	}
-	for _, block := range m.Decoder.Blocks {
-		if x, err = block.Forward(b, x, memory, Mask{}, mask); err != nil {
-			return nil, err
-		}
 	}
 	return m.Decoder.finish(b, x)
 }
 
-// scaledPositions multiplies embeddings by a number before it adds the positions.
-type scaledPositions struct {
-	Positions // nil for none
-	by        float64
-}
-
-func (s scaledPositions) Forward(b *Build, x *G.Node) (*G.Node, error) {
-	x, err := ops.Scale(x, s.by)
-	if err != nil || s.Positions == nil {
-		return x, err
+func (m *EncoderDecoder) decode(b *Build, target, memory *G.Node, self, source Mask) (*G.Node, error) {
+	if memory == nil {
+		return nil, fmt.Errorf("%s: the encoder's output is nil", m.name)
 	}
-	return s.Positions.Forward(b, x)
+	return m.Decoder.decode(b, target, memory, self, source)
 }

@@ -50,7 +50,7 @@ func TestGradientsOfEncoderDecoder(t *testing.T) {
 	}}, gradientCase{"a decoder's memory", func(c *bench) *G.Node {
 		m := newSeq2Seq(c, c.p, nil)
 		mask := layers.Mask{Allow: c.allow(nil, 2, 1, 1, 4)}
-		return c.node(m.Decode(c.b, c.ints("target", []int{5, 0, 3, 5}, 2, 2), c.in("memory", 2, 4, 4), mask))
+		return c.node(m.Decode(c.b, c.ints("target", []int{5, 0, 3, 5}, 2, 2), c.in("memory", 2, 4, 4), layers.Mask{}, mask))
 	}})
 	checkGradients(t, cases)
 }
@@ -134,7 +134,7 @@ func TestDecodersMemoryPaddingCannotMatter(t *testing.T) {
 		cases = append(cases, hidingCase{
 			name: name, shape: []int{2, 6, 4}, hidden: past(4, 0), looked: everything, build: func(c *bench, memory *G.Node) *G.Node {
 				model := newSeq2Seq(c, c.p, nil)
-				return c.node(model.Decode(c.b, c.ints("target", []int{5, 0, 3, 1, 2, 4}, 2, 3), memory, m(c)))
+				return c.node(model.Decode(c.b, c.ints("target", []int{5, 0, 3, 1, 2, 4}, 2, 3), memory, layers.Mask{}, m(c)))
 			},
 		})
 	}
@@ -164,7 +164,7 @@ func TestEncodeOnce(t *testing.T) {
 			for n := 1; n <= 4; n++ {
 				c = &bench{T: t, g: G.NewGraph(), p: p, b: &layers.Build{}}
 				begun := append(append([]int(nil), target[:n]...), target[4:4+n]...)
-				got := read(t, c.node(m.Decode(c.b, c.ints("target", begun, 2, n), input(c.g, "memory", memory), layers.Mask{KeyLengths: c.lengths(3, 5)})))[0]
+				got := read(t, c.node(m.Decode(c.b, c.ints("target", begun, 2, n), input(c.g, "memory", memory), layers.Mask{}, layers.Mask{KeyLengths: c.lengths(3, 5)})))[0]
 				for r := range 2 {
 					near(t, fmt.Sprintf("logits of target %d, %d tokens", r, n), got[r*n*vocab:][:n*vocab], want[r*4*vocab:][:n*vocab], 1e-14)
 				}
@@ -251,13 +251,13 @@ func TestEncoderDecoderErrors(t *testing.T) {
 
 		{"nil source", err(m.Forward(c.b, nil, target, layers.Mask{})), []string{"encoder s.encoder", "ids are nil"}},
 		{"nil target", err(m.Forward(c.b, source, nil, layers.Mask{})), []string{"decoder s.decoder", "ids are nil"}},
-		{"nil memory", err(m.Decode(c.b, target, nil, layers.Mask{})), []string{"encoder-decoder s", "output is nil"}},
+		{"nil memory", err(m.Decode(c.b, target, nil, layers.Mask{}, layers.Mask{})), []string{"encoder-decoder s", "output is nil"}},
 		{"causal source", err(m.Forward(c.b, source, target, layers.Mask{Causal: true})), []string{"encoder-decoder s", "can't be Causal"}},
 		{"batches", err(m.Forward(c.b, source, c.ints("one", []int{1, 2}, 1, 2), layers.Mask{})), []string{"s.decoder.blocks.0.cross", "(1, 2, 4)", "(2, 2, 4)"}},
 		{"ranks", err(m.Forward(c.b, source, c.ints("vector", []int{1, 2}, 2), layers.Mask{})), []string{"s.decoder.blocks.0.cross", "(2, 4)", "(2, 2, 4)"}},
 		{"long source", err(m.Encode(c.b, c.ints("long", []int{1, 2, 3, 4, 5, 6}, 1, 6), layers.Mask{})), []string{"s.encoder.positions", "at most 5", "6"}},
-		{"long target", err(m.Decode(c.b, c.ints("long target", []int{1, 2, 3, 4, 5}, 1, 5), memory, layers.Mask{})), []string{"s.decoder.positions", "at most 4", "5"}},
-		{"memory's width", err(m.Decode(c.b, target, c.in("narrow", 2, 5, 3), layers.Mask{})), []string{"s.decoder.blocks.0.cross", "(…, 4)", "(2, 5, 3)"}},
+		{"long target", err(m.Decode(c.b, c.ints("long target", []int{1, 2, 3, 4, 5}, 1, 5), memory, layers.Mask{}, layers.Mask{})), []string{"s.decoder.positions", "at most 4", "5"}},
+		{"memory's width", err(m.Decode(c.b, target, c.in("narrow", 2, 5, 3), layers.Mask{}, layers.Mask{})), []string{"s.decoder.blocks.0.cross", "(…, 4)", "(2, 5, 3)"}},
 		{"the decoder alone", err(m.Decoder.Forward(c.b, target, layers.Mask{})), []string{"s.decoder.blocks.0", "encoder's output"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })

@@ -101,7 +101,7 @@ func viewed(t *testing.T, bind func(g *G.ExprGraph) *G.Node) [][]float64 {
 	y := c.node(a.Forward(c.b, x, x, x, layers.Mask{Causal: true}))
 	z := c.node(n.Forward(c.b, x))
 	act := c.node(layers.GELU.Forward(c.b, x))
-	positions := c.node(layers.SinusoidalPositions{}.Forward(c.b, x))
+	positions := c.node(layers.SinusoidalPositions{}.Forward(c.b, x, nil))
 	core, _, err := layers.ScaledDotProductWeights(c.b, x, x, x, layers.AttentionOptions{})
 	core = c.node(core, err)
 	rows := s.TotalSize() / dim

@@ -63,7 +63,7 @@ func (m *model) forward(b *layers.Build, in inputs) (logits, weights *G.Node, er
 	if err != nil {
 		return nil, nil, err
 	}
-	keys, err := m.positions.Forward(b, values) // (B, S, D)
+	keys, err := m.positions.Forward(b, values, nil) // (B, S, D)
 	if err != nil {
 		return nil, nil, err
 	}

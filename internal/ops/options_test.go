@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers/gradcheck"
@@ -35,6 +36,11 @@ func TestGradientsOfOptions(t *testing.T) {
 			past, x := g.in(2, 2, 2, 3), g.in(2, 2, 1, 3)
 			n, err := ops.Append(past, x)
 			return n, G.Nodes{past, x}, err
+		},
+		"add waves": func(g *graph) (*G.Node, G.Nodes, error) {
+			x := g.in(2, 3, 4)
+			n, err := ops.AddWaves(x, g.ints(2, 3), 100)
+			return n, G.Nodes{x}, err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,9 +123,52 @@ func TestOptionsTellNodesApart(t *testing.T) {
 		n, err := ops.Softcap(x, c)
 		add(fmt.Sprint("softcap ", c), n, err)
 	}
+	for _, base := range []float64{100, 1000} {
+		n, err := ops.AddWaves(side, g.ints(2, 3), base)
+		add(fmt.Sprint("waves ", base), n, err)
+	}
 	for i, n := range []int{1, 2} {
 		n, err := ops.AddInt(ints, n)
 		add(fmt.Sprint("add int ", i), n, err)
+	}
+}
+
+// TestPositionIDs has positions of first elements, of all, and with elements that don't count.
+func TestPositionIDs(t *testing.T) {
+	ints := func(g *graph, x []int, shape ...int) *G.Node {
+		return g.of(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x)))
+	}
+	for name, tc := range map[string]struct {
+		positions, counts []int
+		shape             []int
+		like              tensor.Shape
+		want              string
+	}{
+		"first":            {[]int{3, -1}, nil, []int{2}, tensor.Shape{2, 3}, "[3 4 5 -1 0 1]"},
+		"all":              {[]int{5, 5, 0, 1}, nil, []int{2, 2}, tensor.Shape{2, 2}, "[5 5 0 1]"},
+		"no batch axis":    {[]int{4}, nil, []int{1}, tensor.Shape{2}, "[4 5]"},
+		"all, no batch":    {[]int{4, 9}, nil, []int{1, 2}, tensor.Shape{2}, "[4 9]"},
+		"with counts":      {[]int{3, 0, 4}, []int{2, 0, 0}, []int{3}, tensor.Shape{3, 3}, "[3 4 4 0 0 0 3 3 3]"},
+		"counts of others": {[]int{0}, []int{3}, []int{1}, tensor.Shape{1, 3}, "[0 1 2]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGraph(t)
+			var counts *G.Node
+			if tc.counts != nil {
+				counts = ints(g, tc.counts, len(tc.counts))
+			}
+			n := g.node(ops.PositionIDs(ints(g, tc.positions, tc.shape...), counts, tc.like))
+			var v G.Value
+			G.Read(n, &v)
+			vm := G.NewTapeMachine(g.ExprGraph)
+			defer vm.Close()
+			if err := vm.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(v.Data()); got != tc.want || !v.Shape().Eq(tc.like) {
+				t.Errorf("got %v of shape %v, want %v of %v", got, v.Shape(), tc.want, tc.like)
+			}
+		})
 	}
 }
 

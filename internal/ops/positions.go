@@ -1,0 +1,106 @@
+package ops
+
+import (
+	"fmt"
+	"math"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// PositionIDs is the position of each of T elements of every sequence, of shape like, which is (B, T) or, for a batch of
+// one, (T). positions, of dtype int, has shape (B) for those of the first elements or (B, T) for all. counts may be nil;
+// of shape (B) otherwise, it says how many elements of each sequence count: those after have the position of the last
+// that does.
+func PositionIDs(positions, counts *G.Node, like tensor.Shape) (*G.Node, error) {
+	batch, length := 1, like[len(like)-1]
+	if len(like) == 2 {
+		batch = like[0]
+	}
+	ps := positions.Shape()
+	if positions.Dtype() != tensor.Int || !(len(ps) == 1 || len(ps) == 2 && ps[1] == length) || ps[0] != batch {
+		return nil, fmt.Errorf("the positions must be int of shape (%d) or (%d, %d), got %v of shape %v", batch, batch, length, positions.Dtype(), ps)
+	}
+	shape := like.Clone()
+	ids := make([]int, batch*length)
+	out := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(ids))
+	in := G.Nodes{positions}
+	if counts != nil {
+		in = append(in, counts)
+	}
+	o := &op{
+		name: fmt.Sprintf("position ids%v%v(%d)", ps, shape, len(in)), shape: shape, out: typeOf(tensor.Int, shape),
+		run: func(in []G.Value) (G.Value, error) {
+			positions, err := elements[int](in[0], ps.TotalSize())
+			if err != nil {
+				return nil, err
+			}
+			if len(ps) == 2 {
+				copy(ids, positions)
+				return out, nil
+			}
+			var counts []int
+			if len(in) > 1 {
+				if counts, err = elements[int](in[1], batch); err != nil {
+					return nil, err
+				}
+			}
+			for i := range ids {
+				b, t := i/length, i%length
+				if counts != nil {
+					t = min(t, counts[b]-1)
+				}
+				if ids[i] = positions[b] + t; counts != nil {
+					ids[i] = max(ids[i], 0)
+				}
+			}
+			return out, nil
+		},
+	}
+	return o.apply(in...)
+}
+
+// AddWaves adds to every vector of x, of shape (…, D), the waves of its position (Vaswani et al., 2017, section 3.5), an
+// element of ids, of shape (…): an even axis i gets sin(p/base^(i/D)), the axis after it the cosine of the same angle.
+func AddWaves(x, ids *G.Node, base float64) (*G.Node, error) {
+	if x.Dtype() == tensor.Float32 {
+		return addWaves[float32](x, ids, base)
+	}
+	return addWaves[float64](x, ids, base)
+}
+
+func addWaves[F kernel.Float](x, ids *G.Node, base float64) (*G.Node, error) {
+	shape := x.Shape()
+	n, dim := rows(shape)
+	o := newOp(fmt.Sprintf("add waves%v(%v)", shape, base), shape, func(out []F, in []G.Value) error {
+		x, err := elements[F](in[0], len(out))
+		if err != nil {
+			return err
+		}
+		ids, err := elements[int](in[1], n)
+		if err != nil {
+			return err
+		}
+		for r, p := range ids {
+			x, out := x[r*dim:][:dim], out[r*dim:][:dim]
+			for i := range out {
+				out[i] = x[i] + F(Wave(p, i, dim, base))
+			}
+		}
+		return nil
+	})
+	o.diff = []bool{true, false}
+	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) { return G.Nodes{g, nil}, nil }
+	return o.apply(x, ids)
+}
+
+// Wave is what AddWaves adds to axis i of dim at a position.
+func Wave(position, i, dim int, base float64) float64 {
+	angle := float64(position) / math.Pow(base, float64(i-i%2)/float64(dim))
+	if i%2 == 0 {
+		return math.Sin(angle)
+	}
+	return math.Cos(angle)
+}
