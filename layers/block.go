@@ -116,12 +116,19 @@ func NewDecoderBlock(p *Params, c BlockConfig) (*DecoderBlock, error) {
 // Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape. Self-attention is causal whatever self says, and
 // obeys the rest of self too. memory, of shape (B, S, Dim), is what the cross-attention reads, under the mask cross; it
 // must be nil if the block has none.
+//
+// With a Cache in the Build, the block continues the sequences that it holds: see MultiHeadAttention.ForwardCached, and
+// ForwardMemory, which says what a memory of nil means then.
 func (d *DecoderBlock) Forward(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
-	if (memory != nil) != (d.Cross != nil) {
+	cached := b != nil && b.Cache != nil
+	if memory != nil && d.Cross == nil || memory == nil && d.Cross != nil && !cached {
 		return nil, fmt.Errorf("%s: an encoder's output must be given if and only if the block was made with Cross", d.name)
 	}
 	self.Causal = true
 	x, err := d.residual.add(b, x, d.Norm1, func(x *G.Node) (*G.Node, error) {
+		if cached {
+			return d.Attention.ForwardCached(b, x, self)
+		}
 		return d.Attention.Forward(b, x, x, x, self)
 	})
 	if err != nil {
@@ -129,6 +136,9 @@ func (d *DecoderBlock) Forward(b *Build, x, memory *G.Node, self, cross Mask) (*
 	}
 	if d.Cross != nil {
 		x, err = d.residual.add(b, x, d.NormCross, func(x *G.Node) (*G.Node, error) {
+			if cached {
+				return d.Cross.ForwardMemory(b, x, memory, cross)
+			}
 			return d.Cross.Forward(b, x, memory, memory, cross)
 		})
 		if err != nil {

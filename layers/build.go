@@ -37,6 +37,10 @@ type Build struct {
 	// are the same but for rounding; it takes more time, and memory of the size of the weights.
 	Composed bool
 
+	// Cache makes the self-attention of decoders continue the sequences that it holds, in a graph for evaluation; nil for
+	// sequences from their start.
+	Cache *Cache
+
 	graph    *G.ExprGraph
 	params   G.Nodes
 	bound    map[*Param]*G.Node

@@ -290,6 +290,9 @@ func NewDecoder(p *Params, c ModelConfig) (*Decoder, error) {
 
 // Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, T, Vocab). Attention is causal whatever
 // the mask says. Padding belongs after a sequence, where being causal already hides it: it needs no KeyLengths.
+//
+// With a Cache in the Build, the ids are the new tokens of the sequences that it holds, and the mask is what
+// MultiHeadAttention.ForwardCached takes.
 func (d *Decoder) Forward(b *Build, ids *G.Node, m Mask) (*G.Node, error) {
 	x, err := d.decode(b, ids, nil, m, Mask{})
 	if err != nil {
@@ -298,10 +301,27 @@ func (d *Decoder) Forward(b *Build, ids *G.Node, m Mask) (*G.Node, error) {
 	return d.finish(b, x)
 }
 
+// Next is Forward for the token that follows the last of every sequence alone: logits of shape (B, Vocab), zeros for a
+// sequence that gets no new tokens. It needs a Cache in the Build.
+func (d *Decoder) Next(b *Build, ids *G.Node, m Mask) (*G.Node, error) {
+	x, err := d.decode(b, ids, nil, m, Mask{})
+	if err != nil {
+		return nil, err
+	}
+	return d.next(b, x)
+}
+
 // decode maps ids, of shape (B, T), to the states after the blocks, (B, T, D). memory is an encoder's output, or nil if the
-// blocks don't attend to one.
+// blocks don't attend to one or the Cache holds it.
 func (d *Decoder) decode(b *Build, ids, memory *G.Node, self, cross Mask) (*G.Node, error) {
-	x, err := d.embed(b, ids, nil)
+	var positions *G.Node
+	var err error
+	if b != nil && b.Cache != nil && ids != nil && ids.Dims() > 0 {
+		if positions, err = b.Cache.positions(ids.Graph(), ids.Shape()); err != nil {
+			return nil, fmt.Errorf("%s: %w", d.name, err)
+		}
+	}
+	x, err := d.embed(b, ids, positions)
 	if err != nil {
 		return nil, err
 	}
@@ -314,4 +334,19 @@ func (d *Decoder) decode(b *Build, ids, memory *G.Node, self, cross Mask) (*G.No
 		}
 	}
 	return x, nil
+}
+
+// next maps the states after the blocks to the logits that follow each sequence's last token: (B, T, D) -> (B, V).
+func (d *Decoder) next(b *Build, x *G.Node) (*G.Node, error) {
+	if b.Cache == nil {
+		return nil, fmt.Errorf("%s: %w", d.name, errNoCache)
+	}
+	counts, err := b.Cache.countsNode(x.Graph())
+	if err != nil {
+		return nil, err
+	}
+	if x, err = ops.Last(x, counts); err != nil { // (B, T, D) -> (B, D)
+		return nil, err
+	}
+	return d.finish(b, x)
 }

@@ -95,6 +95,9 @@ func (m *EncoderDecoder) Encode(b *Build, source *G.Node, mask Mask) (memory *G.
 // Decode is the second half of Forward: target ids of shape (B, T) and the encoder's output, of shape (B, S, Dim) and the
 // parameters' dtype, to logits of shape (B, T, V). self masks the target's attention to itself, which is causal whatever
 // it says, and source says which positions of the source a target may attend to.
+//
+// With a Cache in the Build, the ids are the new tokens of the targets that it holds. Its first graph must be given the
+// memory; in those after, memory may be nil: the Cache holds the keys and values that the blocks made of it.
 func (m *EncoderDecoder) Decode(b *Build, target, memory *G.Node, self, source Mask) (*G.Node, error) {
 	x, err := m.decode(b, target, memory, self, source)
 	if err != nil {
@@ -103,8 +106,18 @@ func (m *EncoderDecoder) Decode(b *Build, target, memory *G.Node, self, source M
 	return m.Decoder.finish(b, x)
 }
 
+// Next is Decode for the token that follows the last of every target alone: logits of shape (B, V), zeros for a target that
+// gets no new tokens. It needs a Cache in the Build.
+func (m *EncoderDecoder) Next(b *Build, target, memory *G.Node, self, source Mask) (*G.Node, error) {
+	x, err := m.decode(b, target, memory, self, source)
+	if err != nil {
+		return nil, err
+	}
+	return m.Decoder.next(b, x)
+}
+
 func (m *EncoderDecoder) decode(b *Build, target, memory *G.Node, self, source Mask) (*G.Node, error) {
-	if memory == nil {
+	if memory == nil && (b == nil || b.Cache == nil) {
 		return nil, fmt.Errorf("%s: the encoder's output is nil", m.name)
 	}
 	return m.Decoder.decode(b, target, memory, self, source)

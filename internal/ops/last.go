@@ -1,0 +1,58 @@
+package ops
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// Last is the last vector that counts of every sequence: x of shape (B, T, D) or (T, D) gives (B, D) or (1, D), vector
+// counts[b]−1 of sequence b, and zeros where counts[b] is 0. It has no gradient.
+func Last(x, counts *G.Node) (*G.Node, error) {
+	const name = "last"
+	if err := floatNode(name, "the input", x); err != nil {
+		return nil, err
+	}
+	s := x.Shape()
+	if len(s) == 2 {
+		s = append(tensor.Shape{1}, s...)
+	}
+	if len(s) != 3 {
+		return nil, fmt.Errorf("%s: the input must have shape (B, T, D) or (T, D), got %v", name, s)
+	}
+	if err := hasShape(name, "the counts", counts, s[0]); err != nil {
+		return nil, err
+	}
+	if x.Dtype() == tensor.Float32 {
+		return last[float32](x, counts, s)
+	}
+	return last[float64](x, counts, s)
+}
+
+func last[F kernel.Float](x, counts *G.Node, s tensor.Shape) (*G.Node, error) {
+	batch, length, width := s[0], s[1], s[2]
+	o := newOp(fmt.Sprintf("last%v", s), tensor.Shape{batch, width}, func(out []F, in []G.Value) error {
+		x, err := elements[F](in[0], batch*length*width)
+		if err != nil {
+			return err
+		}
+		counts, err := elements[int](in[1], batch)
+		if err != nil {
+			return err
+		}
+		clear(out)
+		for b, n := range counts {
+			if n < 0 || n > length {
+				return fmt.Errorf("count %d of sequence %d isn't between 0 and the %d there are", n, b, length)
+			}
+			if n > 0 {
+				copy(out[b*width:][:width], x[(b*length+n-1)*width:])
+			}
+		}
+		return nil
+	})
+	return o.apply(x, counts)
+}

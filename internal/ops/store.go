@@ -1,0 +1,169 @@
+package ops
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// A Store is memory for the vectors of a batch of sequences that outlives graphs: the keys of a layer, or its values. It
+// has room for Max vectors of width W for each of B sequences.
+type Store struct {
+	name  string
+	shape tensor.Shape // (B, Max, W)
+	dense *tensor.Dense
+}
+
+// NewStore makes a Store. The name tells the stores of a graph apart.
+func NewStore(name string, dtype tensor.Dtype, batch, length, width int) *Store {
+	shape := tensor.Shape{batch, length, width}
+	return &Store{name, shape, tensor.New(tensor.Of(dtype), tensor.WithShape(shape...))}
+}
+
+// Fits tells whether the store is one for vectors of that width and dtype.
+func (s *Store) Fits(dtype tensor.Dtype, length, width int) bool {
+	return s.dense.Dtype() == dtype && s.shape[1] == length && s.shape[2] == width
+}
+
+// Append writes new vectors and returns all: of x, of shape (B, T, W), the first counts[b] vectors of sequence b follow
+// the lengths[b] that the store holds for it. Both are of dtype int and shape (B). Without B, of (T, W), it returns
+// (Max, W). It has no gradient.
+func (s *Store) Append(x, lengths, counts *G.Node) (*G.Node, error) {
+	name := "store of " + s.name
+	if err := floatNode(name, "the input", x); err != nil {
+		return nil, err
+	}
+	xs := x.Shape()
+	r := len(xs)
+	if x.Dtype() != s.dense.Dtype() || r < 2 || r > 3 || r == 3 && xs[0] != s.shape[0] || r == 2 && s.shape[0] != 1 || xs[r-1] != s.shape[2] || xs[r-2] > s.shape[1] {
+		return nil, fmt.Errorf("%s: the input must be %v of shape (%d, T, %d) with T at most %d, got %v of shape %v",
+			name, s.dense.Dtype(), s.shape[0], s.shape[2], s.shape[1], x.Dtype(), xs)
+	}
+	if x.Dtype() == tensor.Float32 {
+		return storeAppend[float32](s, x, lengths, counts)
+	}
+	return storeAppend[float64](s, x, lengths, counts)
+}
+
+func storeAppend[F kernel.Float](s *Store, x, lengths, counts *G.Node) (*G.Node, error) {
+	xs := x.Shape()
+	out := s.Value(len(xs))
+	batch, most, width := s.shape[0], s.shape[1], s.shape[2]
+	length := xs[len(xs)-2]
+	o := &op{
+		name: fmt.Sprintf("store of %s%v%v", s.name, xs, s.shape), shape: out.Shape().Clone(), out: typeOf(dtypeOf[F](), out.Shape()),
+		run: func(in []G.Value) (G.Value, error) {
+			x, err := elements[F](in[0], batch*length*width)
+			if err != nil {
+				return nil, err
+			}
+			lengths, err := elements[int](in[1], batch)
+			if err != nil {
+				return nil, err
+			}
+			counts, err := elements[int](in[2], batch)
+			if err != nil {
+				return nil, err
+			}
+			if slices.Max(counts) == 0 {
+				return nil, errors.New("no sequence gets a new vector: say how many each gets before the run")
+			}
+			all := elementsOf[F](s.dense)
+			for b, n := range counts {
+				if at := lengths[b]; n < 0 || n > length || at < 0 || at+n > most {
+					return nil, fmt.Errorf("sequence %d can't get %d of %d new vectors after its %d: there is room for %d", b, n, length, at, most)
+				}
+				copy(all[(b*most+lengths[b])*width:], x[b*length*width:][:n*width])
+			}
+			return out, nil
+		},
+	}
+	return o.apply(x, lengths, counts)
+}
+
+// Fill writes a whole store and returns it: x has shape (B, Max, W), or (Max, W) without a batch axis. It has no gradient.
+func (s *Store) Fill(x *G.Node) (*G.Node, error) {
+	name := "store of " + s.name
+	if err := floatNode(name, "the input", x); err != nil {
+		return nil, err
+	}
+	if x.Dtype() != s.dense.Dtype() || !sameLayout(x.Shape(), s.shape) {
+		return nil, fmt.Errorf("%s: the input must be %v of shape %v, got %v of shape %v", name, s.dense.Dtype(), s.shape, x.Dtype(), x.Shape())
+	}
+	if x.Dtype() == tensor.Float32 {
+		return storeFill[float32](s, x)
+	}
+	return storeFill[float64](s, x)
+}
+
+func storeFill[F kernel.Float](s *Store, x *G.Node) (*G.Node, error) {
+	out := s.Value(x.Dims())
+	o := &op{
+		name: fmt.Sprintf("fill of %s%v", s.name, s.shape), shape: out.Shape().Clone(), out: typeOf(dtypeOf[F](), out.Shape()),
+		run: func(in []G.Value) (G.Value, error) {
+			x, err := elements[F](in[0], s.shape.TotalSize())
+			if err != nil {
+				return nil, err
+			}
+			copy(elementsOf[F](s.dense), x)
+			return out, nil
+		},
+	}
+	return o.apply(x)
+}
+
+// Value is the store's memory as a tensor of so many axes: 3, or 2 for one sequence without its batch axis.
+func (s *Store) Value(dims int) *tensor.Dense {
+	shape := s.shape
+	if dims == 2 {
+		shape = shape[1:]
+	}
+	if s.dense.Dtype() == tensor.Float32 {
+		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(s.dense.Float32s()))
+	}
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(s.dense.Float64s()))
+}
+
+// Reorder makes sequence b a copy of what sequence parents[b] was, as far as its length. lengths is nil for stores that are
+// full.
+func (s *Store) Reorder(parents, lengths []int) {
+	if s.dense.Dtype() == tensor.Float32 {
+		reorder(s.dense.Float32s(), s.shape, parents, lengths)
+	} else {
+		reorder(s.dense.Float64s(), s.shape, parents, lengths)
+	}
+}
+
+func reorder[F kernel.Float](all []F, shape tensor.Shape, parents, lengths []int) {
+	stride := shape[1] * shape[2]
+	copies := make([][]F, len(parents)) // of what may be overwritten before it is read
+	for b, from := range parents {
+		if from == b {
+			continue
+		}
+		size := stride
+		if lengths != nil {
+			size = lengths[from] * shape[2]
+		}
+		copies[b] = append([]F(nil), all[from*stride:][:size]...)
+	}
+	for b, c := range copies {
+		copy(all[b*stride:], c)
+	}
+}
+
+func elementsOf[F kernel.Float](d *tensor.Dense) []F {
+	var out []F
+	switch p := any(&out).(type) {
+	case *[]float32:
+		*p = d.Float32s()
+	case *[]float64:
+		*p = d.Float64s()
+	}
+	return out
+}

@@ -1,0 +1,329 @@
+package layers_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// cachedGraph is a graph that continues what a cache holds, for so many new tokens of each sequence.
+type cachedGraph struct {
+	ids    []int
+	logits *G.Value
+	vm     G.VM
+	tokens int
+}
+
+// newCachedGraph builds one for batch sequences of ids.
+func newCachedGraph(t *testing.T, batch, tokens int, b *layers.Build, forward func(g *G.ExprGraph, b *layers.Build, ids *G.Node) (*G.Node, error)) *cachedGraph {
+	t.Helper()
+	c := &cachedGraph{ids: make([]int, batch*tokens), logits: new(G.Value), tokens: tokens}
+	g := G.NewGraph()
+	logits := node(t)(forward(g, b, input(g, "ids", dense(c.ids, batch, tokens))))
+	G.Read(logits, c.logits)
+	c.vm = G.NewTapeMachine(g)
+	t.Cleanup(func() { c.vm.Close() })
+	return c
+}
+
+// step runs the graph for new tokens, some for each sequence, and returns the logits of the last one of each.
+func (c *cachedGraph) step(t *testing.T, cache *layers.Cache, tokens [][]int) [][]float64 {
+	t.Helper()
+	counts := make([]int, len(tokens))
+	for b, row := range tokens {
+		copy(c.ids[b*c.tokens:][:c.tokens], row)
+		counts[b] = len(row)
+	}
+	if err := cache.Extend(counts...); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.vm.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	all := floats(t, *c.logits)
+	c.vm.Reset()
+	cache.Commit()
+	width := len(all) / len(c.ids)
+	last := make([][]float64, len(tokens))
+	for b, n := range counts {
+		if n > 0 {
+			last[b] = slices.Clone(all[(b*c.tokens+n-1)*width:][:width])
+		}
+	}
+	return last
+}
+
+const cacheVocab, cacheCapacity = 7, 12
+
+// cacheConfigs are decoders of every position scheme and more.
+func cacheConfigs() map[string]layers.ModelConfig {
+	base := layers.ModelConfig{Vocab: cacheVocab, Dim: 8, Heads: 4, Layers: 2, Hidden: 12}
+	with := func(change func(*layers.ModelConfig)) layers.ModelConfig {
+		c := base
+		change(&c)
+		return c
+	}
+	return map[string]layers.ModelConfig{
+		"learned":    with(func(c *layers.ModelConfig) { c.MaxLen = cacheCapacity }),
+		"sinusoidal": with(func(c *layers.ModelConfig) { c.Sinusoidal = true }),
+		"rotary":     with(func(c *layers.ModelConfig) { c.Rotary = &layers.Rotary{} }),
+		"rotary interleaved": with(func(c *layers.ModelConfig) {
+			c.Rotary = &layers.Rotary{Interleaved: true, Base: 50}
+			c.Dim = 16
+			c.Rotary.Dim = 2
+		}),
+		"alibi":            with(func(c *layers.ModelConfig) { c.ALiBi = true }),
+		"no positions":     with(func(c *layers.ModelConfig) { c.NoPositions = true }),
+		"grouped heads":    with(func(c *layers.ModelConfig) { c.Rotary = &layers.Rotary{}; c.KeyValueHeads = 2 }),
+		"one head of keys": with(func(c *layers.ModelConfig) { c.ALiBi = true; c.KeyValueHeads = 1 }),
+		"everything": with(func(c *layers.ModelConfig) {
+			c.Rotary, c.KeyValueHeads, c.Softcap, c.QKNorm, c.RMSNorm, c.Gated, c.Tied, c.Activation = &layers.Rotary{}, 2, 1.5, true, true, true, true, layers.SiLU
+		}),
+		"post-norm, tied": with(func(c *layers.ModelConfig) {
+			c.MaxLen, c.PostNorm, c.Tied, c.EmbeddingScale = cacheCapacity, true, true, 1
+		}),
+	}
+}
+
+// TestCachedDecodingIsTheFullPass continues sequences of unlike lengths, some tokens at a time, and compares the logits
+// with those of a graph that is given each whole sequence.
+func TestCachedDecodingIsTheFullPass(t *testing.T) {
+	sequences := [][]int{{1, 2, 3, 4, 5, 6, 0, 1, 3, 5, 2, 2}, {6, 5, 4, 0, 0, 2, 1, 6, 3, 3}}
+	steps := [][]int{{5, 3}, {1, 1}, {1, 1}, {1, 3}, {1, 0}, {3, 2}} // how many tokens each gets
+	for name, config := range cacheConfigs() {
+		for maskName, mask := range map[string]layers.Mask{"": {}, ", window": {Window: &layers.Window{Left: 2, Right: -1}}} {
+			for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+				for _, composed := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%s%s/%v/composed %t", name, maskName, dt, composed), func(t *testing.T) {
+						model := must[*layers.Decoder](t)(layers.NewDecoder(must[*layers.Params](t)(layers.NewParams(dt, 3)), config))
+						cache := must[*layers.Cache](t)(layers.NewCache(2, cacheCapacity))
+						graphs := map[int]*cachedGraph{}
+						for _, tokens := range []int{1, 5} {
+							graphs[tokens] = newCachedGraph(t, 2, tokens, &layers.Build{Cache: cache, Composed: composed}, func(g *G.ExprGraph, b *layers.Build, ids *G.Node) (*G.Node, error) {
+								return model.Forward(b, ids, mask)
+							})
+						}
+						at := []int{0, 0}
+						for _, counts := range steps {
+							rows := [][]int{sequences[0][at[0]:][:counts[0]], sequences[1][at[1]:][:counts[1]]}
+							graph := graphs[5]
+							if max(counts[0], counts[1]) == 1 {
+								graph = graphs[1]
+							}
+							got := graph.step(t, cache, rows)
+							for b := range at {
+								at[b] += counts[b]
+								if counts[b] == 0 {
+									continue
+								}
+								g := G.NewGraph()
+								full := read(t, node(t)(model.Forward(&layers.Build{Composed: true}, input(g, "ids", dense(sequences[b][:at[b]], 1, at[b])), mask)))[0]
+								near(t, fmt.Sprintf("sequence %d, %d tokens", b, at[b]), got[b], full[len(full)-cacheVocab:], formTolerance(dt))
+							}
+						}
+						if got := cache.Lengths(); !slices.Equal(got, at) {
+							t.Errorf("the cache has %v tokens, want %v", got, at)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestCachedEncoderDecoder writes targets of two sources, token by token, whose cross-attention reads the cache.
+func TestCachedEncoderDecoder(t *testing.T) {
+	for _, composed := range []bool{false, true} {
+		m := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(newParams(t), layers.EncoderDecoderConfig{
+			ModelConfig: layers.ModelConfig{Vocab: cacheVocab, Dim: 8, Heads: 2, Layers: 2, ALiBi: true, KeyValueHeads: 1}, Shared: true,
+		}))
+		source, target := []int{1, 2, 3, 4, 5, 6, 1, 0}, [][]int{{1, 4, 2, 6}, {3, 3, 0, 5}}
+		lengths := []int{4, 2}
+		mask := func(g *G.ExprGraph) layers.Mask {
+			return layers.Mask{KeyLengths: input(g, "lengths", dense(lengths, 2))}
+		}
+		g := G.NewGraph()
+		full := read(t, node(t)(m.Forward(&layers.Build{Composed: true}, input(g, "source", dense(source, 2, 4)), input(g, "target", dense(slices.Concat(target...), 2, 4)), mask(g))))[0]
+
+		cache := must[*layers.Cache](t)(layers.NewCache(2, 4))
+		first := newCachedGraph(t, 2, 1, &layers.Build{Cache: cache, Composed: composed}, func(g *G.ExprGraph, b *layers.Build, ids *G.Node) (*G.Node, error) {
+			memory, err := m.Encode(b, input(g, "source", dense(source, 2, 4)), mask(g))
+			if err != nil {
+				return nil, err
+			}
+			return m.Decode(b, ids, memory, layers.Mask{}, mask(g))
+		})
+		next := newCachedGraph(t, 2, 1, &layers.Build{Cache: cache, Composed: composed}, func(g *G.ExprGraph, b *layers.Build, ids *G.Node) (*G.Node, error) {
+			return m.Decode(b, ids, nil, layers.Mask{}, mask(g))
+		})
+		for i := range 4 {
+			graph := next
+			if i == 0 {
+				graph = first
+			}
+			got := graph.step(t, cache, [][]int{target[0][i:][:1], target[1][i:][:1]})
+			for b := range 2 {
+				near(t, fmt.Sprintf("target %d, token %d", b, i), got[b], full[(b*4+i)*cacheVocab:][:cacheVocab], 1e-12)
+			}
+		}
+	}
+}
+
+// TestCacheReorder continues each sequence as a copy of another one.
+func TestCacheReorder(t *testing.T) {
+	model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), cacheConfigs()["learned"]))
+	forward := func(_ *G.ExprGraph, b *layers.Build, ids *G.Node) (*G.Node, error) {
+		return model.Forward(b, ids, layers.Mask{})
+	}
+	cache := must[*layers.Cache](t)(layers.NewCache(3, cacheCapacity))
+	graph := newCachedGraph(t, 3, 3, &layers.Build{Cache: cache}, forward)
+	begun := [][]int{{1, 2, 3}, {4, 5}, {6}}
+	graph.step(t, cache, begun)
+	parents := []int{1, 2, 1}
+	if err := cache.Reorder(parents); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := cache.Lengths(), []int{2, 1, 2}; !slices.Equal(got, want) {
+		t.Fatalf("lengths are %v, want %v", got, want)
+	}
+	got := graph.step(t, cache, [][]int{{0}, {1}, {3}})
+	for b, from := range parents {
+		whole := append(slices.Clone(begun[from]), []int{0, 1, 3}[b])
+		g := G.NewGraph()
+		want := read(t, node(t)(model.Forward(&layers.Build{}, input(g, "ids", dense(whole, 1, len(whole))), layers.Mask{})))[0]
+		near(t, fmt.Sprint("sequence ", b), got[b], want[len(want)-cacheVocab:], 1e-12)
+	}
+	if err := cache.Truncate(2, 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	again := graph.step(t, cache, [][]int{{0}, {2}, {5}})
+	near(t, "after a truncation", again[0], got[0], 1e-12)
+}
+
+// TestCacheHidesWhatIsNotItsOwn fills the cache with what isn't a number past its tokens: nothing may move.
+func TestCacheHidesWhatIsNotItsOwn(t *testing.T) {
+	for _, composed := range []bool{false, true} {
+		p := newParams(t)
+		a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{Dim: 4, Heads: 2}))
+		run := func(poison float64) []float64 {
+			cache := must[*layers.Cache](t)(layers.NewCache(1, 6))
+			x := random(7, 1, 4, 4)
+			g := G.NewGraph()
+			out := node(t)(a.ForwardCached(&layers.Build{Cache: cache, Composed: composed}, input(g, "x", x), layers.Mask{}))
+			var v G.Value
+			G.Read(out, &v)
+			vm := G.NewTapeMachine(g)
+			defer vm.Close()
+			var got []float64
+			for i, step := range []struct{ count, kept int }{{4, 1}, {2, 2}} { // the first leaves three that don't count
+				copy(x.Float64s(), random(7+uint64(i), 4, 4).Float64s())
+				for j := 4 * (1 + i); j < 16; j++ {
+					x.Float64s()[j] = poison
+				}
+				if err := cache.Extend(step.count); err != nil {
+					t.Fatal(err)
+				}
+				if err := vm.RunAll(); err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, floats(t, v)[:4*step.kept]...)
+				vm.Reset()
+				cache.Commit()
+				if i == 0 {
+					if err := cache.Truncate(1); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			return got
+		}
+		want := run(0.5)
+		for _, poison := range []float64{1e6, math.NaN(), inf} {
+			sameBits(t, fmt.Sprintf("with %v", poison), run(poison), want)
+		}
+	}
+}
+
+func TestCacheErrors(t *testing.T) {
+	if _, err := layers.NewCache(0, 3); err == nil || !strings.Contains(err.Error(), "at least 1, got 0") {
+		t.Errorf("a batch of 0: %v", err)
+	}
+	c := newBench(t)
+	cache := must[*layers.Cache](t)(layers.NewCache(2, 3))
+	a := c.multiHead(layers.MultiHeadConfig{Dim: 4, Heads: 2})
+	cross := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(c.p.Scope("block"), layers.BlockConfig{Dim: 4, Heads: 2, Cross: true}))
+	with := func(x *G.Node, b *layers.Build, m layers.Mask) error {
+		_, err := a.ForwardCached(b, x, m)
+		return err
+	}
+	build := func() *layers.Build { return &layers.Build{Cache: cache} }
+	other := newBench(t)
+	_, noMemory := cross.Forward(build(), other.in("x", 2, 1, 4), nil, layers.Mask{}, layers.Mask{})
+	third := newBench(t)
+	_, wrongMemory := cross.Forward(build(), third.in("x", 2, 1, 4), third.in("memory", 3, 2, 4), layers.Mask{}, layers.Mask{})
+	for _, tc := range []struct {
+		name string
+		err  error
+		want []string
+	}{
+		{"no cache", with(c.in("x", 2, 1, 4), &layers.Build{}, layers.Mask{}), []string{"attention", "no Cache"}},
+		{"training", with(c.in("x", 2, 1, 4), &layers.Build{Cache: cache, Mode: layers.Training}, layers.Mask{}), []string{"attention", "evaluation"}},
+		{"offset", with(c.in("x", 2, 1, 4), build(), layers.Mask{Offset: 1}), []string{"attention", "can't have an offset"}},
+		{"batch", with(c.in("y", 3, 1, 4), build(), layers.Mask{}), []string{"attention", "2 sequences", "(3, 1)"}},
+		{"no batch", with(c.in("v", 1, 4), build(), layers.Mask{}), []string{"attention", "2 sequences"}},
+		{"too many", with(c.in("z", 2, 4, 4), build(), layers.Mask{}), []string{"attention", "room for 3", "(2, 4)"}},
+		{"width", with(c.in("u", 2, 1, 5), build(), layers.Mask{}), []string{"attention", "(…, 4)", "(2, 1, 5)"}},
+		{"no memory", noMemory, []string{"cross", "holds no", "encoder's output"}},
+		{"another batch of memory", wrongMemory, []string{"cross", "2 sequences", "(3, 2, 4)"}},
+		{"counts", cache.Extend(1), []string{"each of 2", "got 1"}},
+		{"negative count", cache.Extend(1, -1), []string{"sequence 1", "-1"}},
+		{"no room", cache.Extend(4, 0), []string{"sequence 0", "room for 3", "4 more"}},
+		{"parents", cache.Reorder([]int{0}), []string{"each of 2", "got 1"}},
+		{"parent", cache.Reorder([]int{0, 2}), []string{"sequence 1", "got 2"}},
+		{"truncated to more", cache.Truncate(0, 1), []string{"sequence 1", "shortened to 1"}},
+		{"lengths", cache.Truncate(0), []string{"each of 2", "got 1"}},
+	} {
+		if tc.err == nil {
+			t.Errorf("%s: no error", tc.name)
+			continue
+		}
+		for _, want := range tc.want {
+			if !strings.Contains(tc.err.Error(), want) {
+				t.Errorf("%s: got the error %q, want %q in it", tc.name, tc.err, want)
+			}
+		}
+	}
+
+	t.Run("another model", func(t *testing.T) {
+		node(t)(a.ForwardCached(build(), newBench(t).in("x", 2, 1, 4), layers.Mask{}))
+		c := newBench(t)
+		wide := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(c.p, layers.MultiHeadConfig{Dim: 6, Heads: 2}))
+		if _, err := wide.ForwardCached(build(), c.in("x", 2, 1, 6), layers.Mask{}); err == nil || !strings.Contains(err.Error(), "another model") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("runs", func(t *testing.T) {
+		c := newBench(t)
+		cache := must[*layers.Cache](t)(layers.NewCache(2, 3))
+		node(t)(a.ForwardCached(&layers.Build{Cache: cache}, c.in("x", 2, 2, 4), layers.Mask{}))
+		vm := G.NewTapeMachine(c.g)
+		defer vm.Close()
+		if err := vm.RunAll(); err == nil || !strings.Contains(err.Error(), "before the run") {
+			t.Errorf("without Extend: %v", err)
+		}
+		vm.Reset()
+		if err := cache.Extend(3, 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := vm.RunAll(); err == nil || !strings.Contains(err.Error(), "3 of 2 new vectors") {
+			t.Errorf("with more tokens than there are: %v", err)
+		}
+	})
+}
