@@ -1,0 +1,212 @@
+package layers_test
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// matrixOf is an input node of two axes.
+func matrixOf[T any](g *G.ExprGraph, name string, rows int, values ...T) *G.Node {
+	return G.NodeFromAny(g, tensor.New(tensor.WithShape(rows, len(values)/rows), tensor.WithBacking(values)), G.WithName(name))
+}
+
+// arrayOf is an input node of one axis.
+func arrayOf[T any](g *G.ExprGraph, name string, values ...T) *G.Node {
+	return G.NodeFromAny(g, tensor.New(tensor.WithBacking(values)), G.WithName(name))
+}
+
+// evaluate runs a node's graph, and returns its elements.
+func evaluate(n *G.Node) []float64 {
+	var v G.Value
+	G.Read(n, &v)
+	vm := G.NewTapeMachine(n.Graph())
+	defer vm.Close()
+	check(vm.RunAll())
+	return append([]float64(nil), v.Data().([]float64)...)
+}
+
+func ExampleLinear() {
+	params, err := layers.NewParams(tensor.Float64, 1)
+	check(err)
+	linear, err := layers.NewLinear(params.Scope("linear"), layers.LinearConfig{In: 3, Out: 2})
+	check(err)
+	copy(linear.Weight.Value.Float64s(), []float64{1, 10, 100, 1, 1, 1}) // (out, in)
+	copy(linear.Bias.Value.Float64s(), []float64{0.5, 0})
+
+	x := matrixOf(G.NewGraph(), "x", 2, 1.0, 2, 3, 4, 5, 6)
+	fmt.Println(evaluate(G.Must(linear.Forward(&layers.Build{}, x))))
+	// Output: [321.5 6 654.5 15]
+}
+
+// Ids pick rows of a table.
+func ExampleEmbedding() {
+	params, err := layers.NewParams(tensor.Float64, 1)
+	check(err)
+	embedding, err := layers.NewEmbedding(params.Scope("embedding"), layers.EmbeddingConfig{Vocab: 3, Dim: 2})
+	check(err)
+	copy(embedding.Weight.Value.Float64s(), []float64{0, 0.5, 1, 1.5, 2, 2.5})
+
+	ids := vectorOf(G.NewGraph(), "ids", 2, 0, 2)
+	fmt.Println(evaluate(G.Must(embedding.Forward(&layers.Build{}, ids)))) // (3) -> (3, 2)
+	// Output: [2 2.5 0 0.5 2 2.5]
+}
+
+// Positions are counted from 0, or are given.
+func ExampleLearnedPositions() {
+	params, err := layers.NewParams(tensor.Float64, 1)
+	check(err)
+	positions, err := layers.NewLearnedPositions(params.Scope("positions"), layers.LearnedPositionsConfig{MaxLen: 4, Dim: 1})
+	check(err)
+	copy(positions.Weight.Value.Float64s(), []float64{0, 10, 20, 30})
+
+	g := G.NewGraph()
+	x := matrixOf(g, "x", 2, 1.0, 2) // (T, D)
+	b := &layers.Build{}
+	fmt.Println(evaluate(G.Must(positions.Forward(b, x, nil))))
+	fmt.Println(evaluate(G.Must(positions.Forward(b, x, vectorOf(g, "from", 2)))))
+	// Output:
+	// [1 12]
+	// [21 32]
+}
+
+func ExampleSinusoidalPositions() {
+	g := G.NewGraph()
+	x := matrixOf(g, "x", 2, make([]float64, 8)...) // (T, D)
+	waves := G.Must(layers.SinusoidalPositions{}.Forward(&layers.Build{}, x, nil))
+	fmt.Printf("%.3f\n", evaluate(waves))
+	// Output: [0.000 1.000 0.000 1.000 0.841 0.540 0.010 1.000]
+}
+
+// A row is brought to a mean of 0 and a variance of 1.
+func ExampleLayerNorm() {
+	params, err := layers.NewParams(tensor.Float64, 1)
+	check(err)
+	norm, err := layers.NewLayerNorm(params.Scope("norm"), layers.LayerNormConfig{Dim: 4})
+	check(err)
+	x := matrixOf(G.NewGraph(), "x", 2, 1.0, 2, 3, 4, 100, 200, 300, 400)
+	fmt.Printf("%.3f\n", evaluate(G.Must(norm.Forward(&layers.Build{}, x))))
+	// Output: [-1.342 -0.447 0.447 1.342 -1.342 -0.447 0.447 1.342]
+}
+
+// Dropout is part of a graph for training alone.
+func ExampleDropout() {
+	for _, mode := range []layers.Mode{layers.Evaluation, layers.Training} {
+		x := arrayOf(G.NewGraph(), "x", 1.0, 2, 3, 4, 5, 6)
+		fmt.Println(evaluate(G.Must(layers.Dropout{P: 0.5}.Forward(&layers.Build{Mode: mode, Seed: 1}, x))))
+	}
+	// Output:
+	// [1 2 3 4 5 6]
+	// [0 0 0 8 10 12]
+}
+
+// An encoder's positions see the whole sequence; a decoder's see those before them.
+func ExampleEncoderBlock() {
+	params, err := layers.NewParams(tensor.Float64, 1)
+	check(err)
+	config := layers.BlockConfig{Dim: 4, Heads: 2}
+	encoder, err := layers.NewEncoderBlock(params.Scope("encoder"), config)
+	check(err)
+	decoder, err := layers.NewDecoderBlock(params.Scope("decoder"), config)
+	check(err)
+
+	// first is what the blocks make of the first position, if the last one holds a value.
+	first := func(last float64) (encoded, decoded float64) {
+		g := G.NewGraph()
+		x := matrixOf(g, "x", 2, 1, 0, 0, 1, 0, 1, 1, last) // (T, D)
+		b := &layers.Build{}
+		y := G.Must(encoder.Forward(b, x, layers.Mask{}))
+		z := G.Must(decoder.Forward(b, x, nil, layers.Mask{}, layers.Mask{}))
+		both := evaluate(G.Must(G.Concat(0, y, z)))
+		return both[0], both[8]
+	}
+	encoded, decoded := first(1)
+	encodedNow, decodedNow := first(2)
+	fmt.Println("encoder:", encoded != encodedNow, "decoder:", decoded != decodedNow)
+	// Output: encoder: true decoder: false
+}
+
+// Every position of a target attends to itself, to those before it, and to what an encoder made of the source.
+func ExampleDecoderBlock() {
+	params, err := layers.NewParams(tensor.Float64, 1)
+	check(err)
+	block, err := layers.NewDecoderBlock(params.Scope("block"), layers.BlockConfig{Dim: 4, Heads: 2, KeyValueHeads: 1, Cross: true})
+	check(err)
+
+	g := G.NewGraph()
+	x := matrixOf(g, "x", 3, make([]float64, 12)...)           // (T, D)
+	memory := matrixOf(g, "memory", 5, make([]float64, 20)...) // (S, D)
+	y, err := block.Forward(&layers.Build{}, x, memory, layers.Mask{}, layers.Mask{KeyLengths: vectorOf(g, "lengths", 4)})
+	check(err)
+	fmt.Println(y.Shape())
+	// Output: (3, 4)
+}
+
+// A window of two to the left: each position sees itself and the two before it.
+func ExampleWindow() {
+	g := G.NewGraph()
+	x := matrixOf(g, "x", 4, 0.0, 0, 0, 0)
+	_, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, x, x, x, layers.AttentionOptions{
+		Mask: layers.Mask{Causal: true, Window: &layers.Window{Left: 2, Right: 0}},
+	})
+	check(err)
+	all := evaluate(weights)
+	for i := range 4 {
+		fmt.Printf("%.2f\n", all[4*i:][:4])
+	}
+	// Output:
+	// [1.00 0.00 0.00 0.00]
+	// [0.50 0.50 0.00 0.00]
+	// [0.33 0.33 0.33 0.00]
+	// [0.00 0.33 0.33 0.33]
+}
+
+// The stages of attention can be looked at one by one.
+func ExampleScaledDotProductStages() {
+	g := G.NewGraph()
+	query, key, value := matrixOf(g, "query", 1, 1.0), matrixOf(g, "key", 3, 1.0, 3, 2), matrixOf(g, "value", 3, 10.0, 20, 30)
+	bias := arrayOf(g, "bias", 0.5, 0, 0)
+	stages, err := layers.ScaledDotProductStages(&layers.Build{}, query, key, value, layers.AttentionOptions{
+		Softcap: 2, Mask: layers.Mask{Bias: bias, KeyLengths: vectorOf(g, "lengths", 2)},
+	})
+	check(err)
+	all := evaluate(G.Must(G.Concat(1, stages.Scores, stages.Capped, stages.Masked, stages.Weights, stages.Output)))
+	fmt.Printf("scores %.2f, capped %.2f, masked %.2f, weights %.2f, output %.2f\n", all[:3], all[3:6], all[6:9], all[9:12], all[12:])
+	// Output: scores [1.00 3.00 2.00], capped [0.92 1.81 1.52], masked [1.42 1.81 -Inf], weights [0.40 0.60 0.00], output [15.95]
+}
+
+// A decoder goes on from what it has read, one token at a time. Package decode does this for you.
+func ExampleCache() {
+	params, err := layers.NewParams(tensor.Float64, 1)
+	check(err)
+	decoder, err := layers.NewDecoder(params, layers.ModelConfig{Vocab: 10, Dim: 8, Heads: 2, Layers: 1, Rotary: &layers.Rotary{}})
+	check(err)
+	tokens := []int{3, 1, 4, 1, 5}
+
+	whole := G.NewGraph()
+	all := evaluate(G.Must(decoder.Forward(&layers.Build{}, vectorOf(whole, "ids", tokens...), layers.Mask{})))
+
+	cache, err := layers.NewCache(1, 100)
+	check(err)
+	g := G.NewGraph()
+	id := []int{0} // what the node holds
+	logits, err := decoder.Next(&layers.Build{Cache: cache}, vectorOf(g, "id", id...), layers.Mask{})
+	check(err)
+	var value G.Value
+	G.Read(logits, &value)
+	vm := G.NewTapeMachine(g)
+	defer vm.Close()
+	for _, id[0] = range tokens {
+		check(cache.Extend(1))
+		check(vm.RunAll())
+		vm.Reset()
+		cache.Commit()
+	}
+	fmt.Printf("%.3f\n%.3f\n", all[40:45], value.Data().([]float64)[:5])
+	// Output:
+	// [-0.766 -0.194 1.314 -0.922 -0.450]
+	// [-0.766 -0.194 1.314 -0.922 -0.450]
+}
