@@ -30,7 +30,7 @@ func embeddingSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 }
 
 func normSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	c := layers.LayerNormConfig{Dim: 6}
+	c := layers.LayerNormConfig{Dim: 6, NoBias: f.Config.NoBias}
 	if f.Config.Eps != 1e-5 { // the default is held to PyTorch's as well
 		c.Eps = f.Config.Eps
 	}
@@ -43,8 +43,9 @@ func activationSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Buil
 	return one(node(t)(activations[f.Config.Activation].Forward(b, in["x"])))
 }
 
-func lossSubject(t *testing.T, _ fixture, _ *layers.Params, _ *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	return map[string]*G.Node{"loss": node(t)(layers.CrossEntropy(in["logits"], in["targets"]))}
+func lossSubject(t *testing.T, f fixture, _ *layers.Params, _ *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	loss := node(t)(layers.CrossEntropyWith(in["logits"], in["targets"], layers.CrossEntropyOptions{LabelSmoothing: f.Config.Smoothing}))
+	return map[string]*G.Node{"loss": loss}
 }
 
 func coreSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
@@ -55,12 +56,17 @@ func coreSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in 
 	return map[string]*G.Node{"out": out, "weights": weights}
 }
 
-func multiHeadSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+func (f fixture) multiHead(t *testing.T, p *layers.Params) *layers.MultiHeadAttention {
 	c := f.Config
 	a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{
 		Dim: c.Dim, Heads: c.Heads, KeyInput: c.Key, ValueInput: c.Value, NoBias: !c.Bias,
 	}))
 	f.fill(t, p)
+	return a
+}
+
+func multiHeadSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	a := f.multiHead(t, p)
 	query, key, value := in["query"], in["key"], in["value"]
 	if key == nil {
 		key, value = query, query
@@ -70,6 +76,11 @@ func multiHeadSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 		t.Fatal(err)
 	}
 	return map[string]*G.Node{"out": out, "weights": weights}
+}
+
+// maskedSubject is multiHeadSubject by Forward, whose output alone is compared: as one op, or composed if the Build says so.
+func maskedSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	return one(node(t)(f.multiHead(t, p).Forward(b, in["query"], in["key"], in["value"], f.mask(in))))
 }
 
 func (f fixture) block(cross bool) layers.BlockConfig {

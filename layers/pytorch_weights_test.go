@@ -18,17 +18,49 @@ import (
 )
 
 // Files of PyTorch's state dicts, each with the case of a fixture that has the same weights and what PyTorch computes
-// with them: see testdata/fixtures_seq2seq.py.
-var stateDicts = []struct {
-	file, family, name string
-	subject            subject
-	rename             func(name string) string
-}{
+// with them: see testdata/fixtures_seq2seq.py and fixtures_torch.py.
+var stateDicts = []torchFile{
 	{"torch_attention_packed", "torch_attention", "packed", multiHeadSubject, nil},
 	{"torch_attention_packed_no_bias", "torch_attention", "packed, no bias", multiHeadSubject, nil},
 	{"torch_attention_widths", "torch_attention", "widths", multiHeadSubject, nil},
+	{"torch_attention_widths_no_bias", "torch_attention", "widths, no bias", multiHeadSubject, nil},
+	{"torch_layers", "torch_layers", "one of each", oneOfEachSubject, nil},
 	{"torch_transformer", "seq2seq", "pre-norm", seq2seqSubject, transformerName},
+	{"torch_transformer_post_norm", "torch_transformer_post_norm", "post-norm with norms at the end", finalNormSubject, transformerName},
 	{"torch_classifier", "classifier", "first", classifierSubject, classifierName},
+}
+
+type torchFile struct {
+	file, family, name string
+	subject            subject
+	rename             func(name string) string
+}
+
+func (d torchFile) fixture(t *testing.T) fixture {
+	t.Helper()
+	fixtures := load(t, d.family)
+	i := slices.IndexFunc(fixtures, func(f fixture) bool { return f.Name == d.name })
+	if i < 0 {
+		t.Fatalf("%s has no case %q", d.family, d.name)
+	}
+	return fixtures[i]
+}
+
+// apply adds the module's model to a graph; its parameters are all 0.
+func (d torchFile) apply(t *testing.T, dt tensor.Dtype) (p *layers.Params, outs map[string]*G.Node) {
+	t.Helper()
+	f := d.fixture(t)
+	p = must[*layers.Params](t)(layers.NewParams(dt, 1))
+	in := map[string]*G.Node{}
+	g := G.NewGraph()
+	for name, a := range f.Inputs {
+		in[name] = input(g, "input "+name, a.as(dt))
+	}
+	outs = d.subject(t, f, p, &layers.Build{}, in)
+	for _, q := range p.All() {
+		q.Value.Zero() // the subject has set them
+	}
+	return p, outs
 }
 
 // transformerName is what a module with an nn.Transformer calls its parts.
@@ -60,25 +92,47 @@ func classifierName(name string) string {
 	return name
 }
 
+// oneOfEachSubject has one of each layer that has PyTorch's names: see Layers in testdata/fixtures_torch.py.
+func oneOfEachSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	const dim = 4
+	block := layers.BlockConfig{Dim: dim, Heads: 2, Hidden: 5}
+	embedding := must[*layers.Embedding](t)(layers.NewEmbedding(p.Scope("embedding"), layers.EmbeddingConfig{Vocab: 7, Dim: 3}))
+	linear := must[*layers.Linear](t)(layers.NewLinear(p.Scope("linear"), layers.LinearConfig{In: 3, Out: dim}))
+	norm := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p.Scope("norm"), layers.LayerNormConfig{Dim: dim}))
+	block.PostNorm = true
+	encoder := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p.Scope("encoder_layer"), block))
+	scale := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p.Scope("scale"), layers.LayerNormConfig{Dim: dim, NoBias: true}))
+	block.PostNorm, block.Cross = false, true
+	decoder := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(p.Scope("decoder_layer"), block))
+	head := must[*layers.Linear](t)(layers.NewLinear(p.Scope("head"), layers.LinearConfig{In: dim, Out: 2, NoBias: true}))
+	f.fill(t, p)
+
+	x := node(t)(embedding.Forward(b, in["ids"]))
+	x = node(t)(linear.Forward(b, x))
+	x = node(t)(norm.Forward(b, x))
+	memory := node(t)(encoder.Forward(b, x, f.mask(in)))
+	memory = node(t)(scale.Forward(b, memory))
+	x = node(t)(decoder.Forward(b, x, memory, layers.Mask{}, f.mask(in)))
+	return one(node(t)(head.Forward(b, x)))
+}
+
+// finalNormSubject is an nn.Transformer as PyTorch makes it by default: post-norm, with a norm after each stack all the
+// same.
+func finalNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	m := newSeq2Seq(t, p, func(c *layers.EncoderDecoderConfig) { c.PostNorm, c.FinalNorm = true, true })
+	f.fill(t, p)
+	return one(node(t)(m.Forward(b, in["source"], in["target"], f.mask(in))))
+}
+
 func stateDict(name string) string { return filepath.Join("testdata", name+".safetensors") }
 
 // TestLoadPyTorch loads what PyTorch trained, computes what PyTorch computes, and saves what it loaded.
 func TestLoadPyTorch(t *testing.T) {
 	for _, d := range stateDicts {
-		fixtures := load(t, d.family)
-		f := fixtures[slices.IndexFunc(fixtures, func(f fixture) bool { return f.Name == d.name })]
+		f := d.fixture(t)
 		for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 			t.Run(fmt.Sprintf("%s/%v", d.file, dt), func(t *testing.T) {
-				p := must[*layers.Params](t)(layers.NewParams(dt, 1))
-				in := map[string]*G.Node{}
-				g := G.NewGraph()
-				for name, a := range f.Inputs {
-					in[name] = input(g, "input "+name, a.as(dt))
-				}
-				outs := d.subject(t, f, p, &layers.Build{}, in)
-				for _, q := range p.All() {
-					q.Value.Zero() // the subject has set them
-				}
+				p, outs := d.apply(t, dt)
 				if metadata := must[map[string]string](t)(p.LoadPyTorch(stateDict(d.file), d.rename)); metadata != nil {
 					t.Errorf("metadata %v", metadata)
 				}

@@ -8,7 +8,8 @@ random weighting of every output, and the gradients of cost = sum of weighting *
 double precision and printed so that it reads back exactly; null stands for minus infinity. Boolean masks are stored the
 way Heed has them, true where attention is allowed: PyTorch's are the opposite, and are inverted here.
 
-Written with torch 1.13; any version from 1.13 on should give the same numbers to about 1e-15.
+Every family has a seed of its own, and a new case belongs at its end, where it leaves the others as they are. Written
+with torch 1.13, which writes the same bytes each time; any later version should give the same numbers to about 1e-15.
 """
 import json
 import math
@@ -104,6 +105,9 @@ def norm_cases():
     for name, shape, eps in (("default", (2, 3, 6), 1e-5), ("large eps", (4, 6), 0.1), ("vector", (6,), 1e-5)):
         n, x = randomise(nn.LayerNorm(6, eps=eps)), rand(*shape)
         yield case(name, {"x": x}, dict(n.named_parameters()), {"out": n(x)}, eps=eps)
+    for name, shape in (("no bias", (2, 3, 6)), ("vector, no bias", (6,))):  # nn.LayerNorm's bias=False came with torch 2.1
+        w, x = (1 + 0.5 * torch.randn(6)).requires_grad_(), rand(*shape)
+        yield case(name, {"x": x}, {"weight": w}, {"out": F.layer_norm(x, (6,), w, None)}, eps=1e-5, nobias=True)
 
 
 def activation_cases():
@@ -114,14 +118,20 @@ def activation_cases():
 
 
 def loss_cases():
-    for name, shape, targets in (
-        ("all count", (4, 5), [0, 3, 4, 3]),
-        ("some ignored", (2, 3, 5), [[0, -1, 4], [-1, 2, 2]]),
-        ("one counts", (2, 2, 5), [[-1, -1], [-1, 1]]),
+    for name, shape, targets, smoothing in (
+        ("all count", (4, 5), [0, 3, 4, 3], 0.0),
+        ("some ignored", (2, 3, 5), [[0, -1, 4], [-1, 2, 2]], 0.0),
+        ("one counts", (2, 2, 5), [[-1, -1], [-1, 1]], 0.0),
+        ("smoothed", (4, 5), [0, 3, 4, 3], 0.1),
+        ("smoothed, some ignored", (2, 3, 5), [[0, -1, 4], [-1, 2, 2]], 0.1),
+        ("smoothed, one counts", (2, 2, 5), [[-1, -1], [-1, 1]], 0.3),
+        ("nothing but smoothing, some ignored", (2, 3, 5), [[0, -1, 4], [-1, 2, 2]], 1.0),
+        ("many classes, smoothed, ignored by PyTorch's own index", (6, 19), [0, 18, -100, 7, 7, -100], 0.2),
     ):
         logits, targets = rand(*shape, scale=3), torch.tensor(targets)
-        loss = F.cross_entropy(logits.reshape(-1, shape[-1]), targets.reshape(-1), ignore_index=-1)
-        yield case(name, {"logits": logits, "targets": targets}, {}, {"loss": loss})
+        ignored = min(-1, targets.min().item())
+        loss = F.cross_entropy(logits.reshape(-1, shape[-1]), targets.reshape(-1), ignore_index=ignored, label_smoothing=smoothing)
+        yield case(name, {"logits": logits, "targets": targets}, {}, {"loss": loss}, smoothing=smoothing)
 
 
 # ---- attention
@@ -247,6 +257,72 @@ def cross_attention_cases():
     yield multihead("bias mask", s=4, additive=rand(3, 4))
 
 
+def masked(name, mask=None, pad=None, inputs={}, is_causal=False, dim=4, heads=2, t=3, s=4, kdim=None, vdim=None, bias=True, batch=2):
+    """nn.MultiheadAttention under masks as it takes them: mask is its attn_mask, pad its key_padding_mask, and inputs and
+    is_causal say the same to Heed. Only the output counts, so that the case is one for attention as one op too."""
+    a = randomise(nn.MultiheadAttention(dim, heads, bias=bias, kdim=kdim, vdim=vdim, batch_first=True))
+    lead = (batch,) if batch else ()
+    query, key, value = rand(*lead, t, dim), rand(*lead, s, kdim or dim), rand(*lead, s, vdim or dim)
+    out, _ = a(query, key, value, key_padding_mask=pad, attn_mask=mask, need_weights=False)
+    inputs = {"query": query, "key": key, "value": value, **inputs}
+    c = case(name, inputs, {}, {"out": out}, dim=dim, heads=heads, key=kdim or dim, value=vdim or dim, bias=bias, causal=is_causal)
+    return add_params(c, a, multihead_params)
+
+
+def mask_cases():
+    """Every kind of mask of nn.MultiheadAttention, alone and together; 2 sequences, 2 heads, 3 queries and 4 keys."""
+
+    def allowed(*shape):  # every query may attend to key 0
+        allow = torch.rand(*shape) < 0.5
+        allow[..., 0] = True
+        return allow
+
+    def additive(*shape):
+        return holes(rand(*shape, grad=False))
+
+    def heads(m):  # (B, H, T, S), as Heed has it, to PyTorch's (B·H, T, S)
+        return m.reshape(-1, *m.shape[-2:])
+
+    lengths = torch.tensor([2, 3])
+    pad = padding(lengths, 4)
+    gaps = torch.tensor([[1, 0, 1, 0], [1, 1, 0, 1]]).bool()  # true where a key is valid
+    by_key = gaps[:, None, None, :]
+
+    yield masked("none")
+    allow = allowed(3, 4)
+    yield masked("bool (T, S)", ~allow, inputs={"allow": allow})
+    allow = allowed(2, 2, 3, 4)
+    yield masked("bool, each head's", heads(~allow), inputs={"allow": allow})
+    bias = rand(3, 4)
+    yield masked("float (T, S)", bias, inputs={"bias": bias})
+    bias = additive(2, 2, 3, 4)
+    yield masked("float, each head's", heads(bias), inputs={"bias": bias})
+    yield masked("padding", pad=pad, inputs={"lengths": lengths})
+    yield masked("padding between keys", pad=~gaps, inputs={"allow": by_key})
+    allow = allowed(3, 4)
+    yield masked("padding and bool (T, S)", ~allow, pad, {"allow": allow, "lengths": lengths})
+    allow = allowed(2, 2, 3, 4)
+    yield masked("padding and bool, each head's", heads(~allow), pad, {"allow": allow, "lengths": lengths})
+    allow = allowed(3, 4)
+    yield masked("padding between keys and bool (T, S)", ~allow, ~gaps, {"allow": allow & by_key})
+    bias = rand(3, 4)
+    yield masked("padding and float (T, S)", bias, pad, {"bias": bias, "lengths": lengths})
+    bias = additive(2, 2, 3, 4)
+    yield masked("padding and float, each head's", heads(bias), pad, {"bias": bias, "lengths": lengths})
+    bias = rand(3, 4)
+    yield masked("padding between keys and float (T, S)", bias, ~gaps, {"bias": bias, "allow": by_key})
+    yield masked("causal", causal(4, 4), is_causal=True, t=4)
+    yield masked("causal, fewer queries", causal(3, 4), is_causal=True)
+    yield masked("causal, more queries", causal(5, 4), is_causal=True, t=5)
+    yield masked("causal and padding", causal(4, 4), pad, {"lengths": lengths}, is_causal=True, t=4)
+    bias = rand(4, 4)
+    yield masked("causal, padding and float (T, S)", bias.masked_fill(causal(4, 4), -math.inf), pad, {"bias": bias, "lengths": lengths}, is_causal=True, t=4)
+    yield masked("causal without a batch", causal(4, 4), is_causal=True, t=4, batch=0)
+    allow = allowed(3, 4)
+    yield masked("widths, bool (T, S) and padding", ~allow, pad, {"allow": allow, "lengths": lengths}, kdim=5, vdim=3)
+    yield masked("no bias, one head, causal and padding", causal(4, 4), pad, {"lengths": lengths}, is_causal=True, t=4, heads=1, bias=False)
+
+
 # ---- blocks
 
 
@@ -278,12 +354,16 @@ def encoder_cases():
 
 
 def decoder_cases():
-    for norm_first in (True, False):
-        activation = "gelu" if norm_first else "relu"
+    for name, norm_first, activation in (
+        ("pre-norm", True, "gelu"),
+        ("post-norm", False, "relu"),
+        ("pre-norm, relu", True, "relu"),
+        ("post-norm, gelu", False, "gelu"),
+    ):
         l = randomise(nn.TransformerDecoderLayer(6, 2, 8, dropout=0.0, activation=activation, batch_first=True, norm_first=norm_first))
         x, memory, lengths = rand(2, 3, 6), rand(2, 4, 6), torch.tensor([4, 2])
         out = l(x, memory, tgt_mask=causal(3, 3), memory_key_padding_mask=padding(lengths, 4))
-        c = case("pre-norm" if norm_first else "post-norm", {"x": x, "memory": memory, "lengths": lengths}, {}, {"out": out}, postnorm=not norm_first, activation=activation)
+        c = case(name, {"x": x, "memory": memory, "lengths": lengths}, {}, {"out": out}, postnorm=not norm_first, activation=activation)
         yield add_params(c, l, block_params)
 
 
@@ -300,6 +380,7 @@ if __name__ == "__main__":
             "cross_attention": cross_attention_cases,
             "encoder": encoder_cases,
             "decoder": decoder_cases,
+            "masks": mask_cases,
         }.items()
     ):
         torch.manual_seed(20 + i)

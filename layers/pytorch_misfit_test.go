@@ -1,0 +1,125 @@
+package layers_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/layers"
+)
+
+// TestLoadPyTorchIntoAnotherModel loads state dicts into models of other parts: nothing changes, and the error names what
+// is missing, unexpected or different as the file has it.
+func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
+	seq2seq := func(change func(c *layers.EncoderDecoderConfig)) func(t *testing.T, p *layers.Params) {
+		return func(t *testing.T, p *layers.Params) { newSeq2Seq(t, p, change) }
+	}
+	attention := func(c layers.MultiHeadConfig) func(t *testing.T, p *layers.Params) {
+		c.Dim, c.Heads = 6, 2
+		return func(t *testing.T, p *layers.Params) {
+			must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, c))
+		}
+	}
+	for _, tc := range []struct {
+		name, file string
+		model      func(t *testing.T, p *layers.Params)
+		rename     func(name string) string
+		want       []string
+	}{
+		{"no norms after the stacks", "torch_transformer_post_norm", seq2seq(func(c *layers.EncoderDecoderConfig) { c.PostNorm = true }), transformerName,
+			[]string{`unexpected: "transformer.decoder.norm.bias" of shape (4), "transformer.decoder.norm.weight" of shape (4), "transformer.encoder.norm.bias" of shape (4) and 1 more`}},
+		{"a layer more", "torch_transformer", seq2seq(func(c *layers.EncoderDecoderConfig) { c.DecoderLayers = 2 }), transformerName,
+			[]string{`missing: "transformer.decoder.layers.1.self_attn.in_proj_weight" of shape (12, 4)`, "and 15 more"}},
+		{"a layer less", "torch_transformer", seq2seq(func(c *layers.EncoderDecoderConfig) { c.Layers = 1 }), transformerName,
+			[]string{`unexpected: "transformer.encoder.layers.1.linear1.bias" of shape (5)`, "and 9 more"}},
+		{"another vocabulary", "torch_transformer", seq2seq(func(c *layers.EncoderDecoderConfig) { c.Vocab = 8 }), transformerName,
+			[]string{`different: "src.weight" must have shape (8, 4), got (7, 4)`}},
+		{"names that nobody renamed", "torch_transformer", seq2seq(nil), nil,
+			[]string{`missing: "encoder.embedding.weight" of shape (7, 4)`, `unexpected: "generator.bias" of shape (6)`}},
+		{"one weight of three into three", "torch_attention_packed", attention(layers.MultiHeadConfig{KeyInput: 5}), nil,
+			[]string{`missing: "q_proj_weight" of shape (6, 6), "k_proj_weight" of shape (6, 5), "v_proj_weight" of shape (6, 5)`, `unexpected: "in_proj_weight" of shape (18, 6)`}},
+		{"three weights into one of three", "torch_attention_widths", attention(layers.MultiHeadConfig{}), nil,
+			[]string{`missing: "in_proj_weight" of shape (18, 6)`, `unexpected: "k_proj_weight" of shape (6, 5), "q_proj_weight" of shape (6, 6), "v_proj_weight" of shape (6, 4)`}},
+		{"biases into none", "torch_attention_packed", attention(layers.MultiHeadConfig{NoBias: true}), nil,
+			[]string{`unexpected: "in_proj_bias" of shape (18), "out_proj.bias" of shape (6)`}},
+		{"no biases into some", "torch_attention_widths_no_bias", attention(layers.MultiHeadConfig{KeyInput: 5, ValueInput: 6}), nil,
+			[]string{`missing: "in_proj_bias" of shape (18), "out_proj.bias" of shape (6)`}},
+		{"keys and values of each other's widths", "torch_attention_widths", attention(layers.MultiHeadConfig{KeyInput: 4, ValueInput: 5}), nil,
+			[]string{`different: "k_proj_weight" must have shape (6, 4), got (6, 5), "v_proj_weight" must have shape (6, 5), got (6, 4)`}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newParams(t)
+			tc.model(t, p)
+			before := weightBits(p)
+			_, err := p.LoadPyTorch(stateDict(tc.file), tc.rename)
+			wantError(t, err, append(tc.want, stateDict(tc.file), "don't fit the model")...)
+			if !sameWeights(weightBits(p), before) {
+				t.Error("values have changed")
+			}
+		})
+	}
+}
+
+// TestLoadPyTorchOfACutFile cuts a state dict short, at every length: an error each time, and no value changes.
+func TestLoadPyTorchOfACutFile(t *testing.T) {
+	file := must[[]byte](t)(os.ReadFile(stateDict("torch_attention_packed")))
+	p := newParams(t)
+	must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{Dim: 6, Heads: 2}))
+	before := weightBits(p)
+	path := filepath.Join(t.TempDir(), "cut.safetensors")
+	for n := range len(file) {
+		if err := os.WriteFile(path, file[:n], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.LoadPyTorch(path, nil); err == nil || !strings.Contains(err.Error(), path) {
+			t.Fatalf("%d of %d bytes: got the error %v, want one that names the file", n, len(file), err)
+		}
+	}
+	if !sameWeights(weightBits(p), before) {
+		t.Error("values have changed")
+	}
+}
+
+// TestPyTorchFloat32 loads state dicts of float32, as PyTorch's are by default, and saves them again: the same tensors.
+func TestPyTorchFloat32(t *testing.T) {
+	for _, d := range stateDicts {
+		t.Run(d.file, func(t *testing.T) {
+			tensors, _, err := safetensors.ReadFile(stateDict(d.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range tensors {
+				values := tensors[i].Data.([]float64)
+				tensors[i].Data = as(tensor.Float32, dense(values, len(values))).Float32s()
+			}
+			path := filepath.Join(t.TempDir(), "float32.safetensors")
+			if err := os.WriteFile(path, weightFileOf(t, tensors...), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+				p, _ := d.apply(t, dt)
+				must[map[string]string](t)(p.LoadPyTorch(path, d.rename))
+				again := filepath.Join(t.TempDir(), "again.safetensors")
+				if err := p.SavePyTorch(again, d.rename, nil); err != nil {
+					t.Fatal(err)
+				}
+				if dt == tensor.Float32 {
+					sameTensors(t, again, path)
+					continue
+				}
+				q, _ := d.apply(t, tensor.Float32) // float64 holds the same values
+				must[map[string]string](t)(q.LoadPyTorch(again, d.rename))
+				for _, r := range q.All() {
+					if !slices.Equal(floats(t, r.Value), floats(t, p.Get(r.Name).Value)) {
+						t.Errorf("%s has changed on its way through float64", r.Name)
+					}
+				}
+			}
+		})
+	}
+}
