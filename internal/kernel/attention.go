@@ -26,7 +26,6 @@ const (
 	attentionKeys    = 128
 	attentionGap     = 16                   // between rows of a tile, lest they all fall into a few sets of the cache
 	attentionRun     = 8 * attentionQueries // queries that share a packed tile of keys, going forward
-	attentionFew     = 4                    // queries for which packing the keys costs more than it saves
 )
 
 // attentionTaskWork is the fewest products of a query and a key's elements worth a task of their own.
@@ -105,15 +104,15 @@ func (a *Attention[F]) perGroup() int {
 	return a.Mask.Shape[1] / a.Groups
 }
 
-// seen is the range of the keys from j0 to j1 that the queries of batch element b from t0 to t1 see, the first one
-// rounded down to a whole number of panels of cols keys. If they see none it is empty.
-func (a *Attention[F]) seen(b, t0, t1, j0, j1, cols int) (start, end int) {
-	start, end = a.Mask.span(b, t0, t1)
-	start, end = max(start, j0), min(end, j1)
-	if start >= end {
-		return j0, j0
+// seen is the range of the keys from j0 to j1 that the queries of batch element b from t0 to t1 see, from rounded down to
+// a whole number of panels of cols keys. If they see none it is empty. The first key that they see at all is first.
+func (a *Attention[F]) seen(b, t0, t1, j0, j1, cols int) (first, from, to int) {
+	first, end := a.Mask.span(b, t0, t1)
+	from, to = max(first, j0), min(end, j1)
+	if from >= to {
+		return first, j0, j0
 	}
-	return start - (start-j0)%cols, end
+	return first, from - (from-j0)%cols, to
 }
 
 // live caps and masks a row of a tile, of the scores of one query with the keys from j0 on, and returns the bounds of the
@@ -129,7 +128,9 @@ func (a *Attention[F]) live(scores, capped []F, b, h, t, j0 int) (from, to int) 
 			copy(capped[from:to], scores)
 		}
 	}
-	a.Mask.apply(scores, b, h, t, j0+from)
+	if a.Mask.scored() {
+		a.Mask.apply(scores, b, h, t, j0+from)
+	}
 	return from, to
 }
 

@@ -143,7 +143,7 @@ func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, group
 	for h := group * perGroup; h < (group+1)*perGroup; h++ {
 		for i0 := t0 - t0%attentionQueries; i0 < t1; i0 += attentionQueries {
 			i1 := min(i0+attentionQueries, queries)
-			lo, hi := a.seen(b, i0, i1, j0, j1, s.work.body.cols)
+			_, lo, hi := a.seen(b, i0, i1, j0, j1, s.work.body.cols)
 			m, n := i1-i0, hi-lo
 			if n == 0 {
 				if first {
@@ -235,11 +235,18 @@ func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads, capped []
 	from, to := a.live(scores, capped, b, h, t, j0)
 	p, g := scores[from:to], grads[from:to]
 	s.vector.expShift(p, p, shift)
+	var tiny F // Smaller weights are taken for 0: products with subnormal numbers are slow, and slopes make many of them.
+	if is32[F]() {
+		tiny = 0x1p-100
+	}
 	for j, w := range p {
-		if w == 0 {
+		switch d := g[j] - less; {
+		case w == 0:
 			g[j] = 0 // a masked value may hold anything
-		} else {
-			g[j] = w * (g[j] - less)
+		case w < tiny && finite(d):
+			p[j], g[j] = 0, 0
+		default:
+			g[j] = w * d
 		}
 	}
 	clear(scores[:from])

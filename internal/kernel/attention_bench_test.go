@@ -33,3 +33,42 @@ func BenchmarkAttention(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkAttentionOptions is attention of 1,024 or 4,096 queries with one option, and of a few queries at the end of
+// 1,024 keys.
+func BenchmarkAttentionOptions(b *testing.B) {
+	long := [4]int{1, 4, 1024, 1024}
+	for _, tc := range []struct {
+		name   string
+		shape  [4]int
+		groups int
+		set    func(a *Attention[float32])
+	}{
+		{"window256", [4]int{1, 4, 4096, 4096}, 0, func(a *Attention[float32]) {
+			a.Mask.Window, a.Mask.Left = true, 255
+		}},
+		{"groups2", long, 2, func(a *Attention[float32]) {}},
+		{"softcap", long, 0, func(a *Attention[float32]) { a.Softcap = 30 }},
+		{"slopes", long, 0, func(a *Attention[float32]) { a.Mask.Slopes = []float32{0.5, 0.25, 0.125, 0.0625} }},
+		{"dropout", long, 0, func(a *Attention[float32]) { a.Dropout.P = 0.1 }},
+		{"decode1", [4]int{1, 4, 1, 1024}, 0, func(a *Attention[float32]) { a.Mask.Offset = 1023 }},
+		{"decode4", [4]int{1, 4, 4, 1024}, 0, func(a *Attention[float32]) { a.Mask.Offset = 1020 }},
+	} {
+		c := newGroupedCase[float32](1, tc.shape, tc.groups, 64, 64, false)
+		c.a.Mask.Causal = true
+		tc.set(c.a)
+		b.Run(tc.name+"/forward", func(b *testing.B) {
+			for b.Loop() {
+				c.a.Forward(c.q, c.k, c.v, c.out, c.lse)
+			}
+		})
+		if tc.shape[2] < 1024 {
+			continue
+		}
+		b.Run(tc.name+"/backward", func(b *testing.B) {
+			for b.Loop() {
+				c.a.Backward(c.q, c.k, c.v, c.out, c.dout, c.lse, c.dq, c.dk, c.dv, nil)
+			}
+		})
+	}
+}

@@ -10,13 +10,13 @@ import (
 func TestAttentionIsTheSameBits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, shape := range [][4]int{{1, 1, 300, 300}, {1, 3, 500, 500}, {2, 5, 130, 257}, {30, 2, 16, 16}} {
-		for _, option := range []string{"none", "bias", "window", "groups", "dropout", "few"} {
+		for _, option := range []string{"none", "bias", "window", "groups", "dropout", "single"} {
 			groups := 0
 			switch option {
 			case "groups":
 				groups = 1
-			case "few":
-				shape[2] = attentionFew
+			case "single":
+				shape[2] = 1
 			}
 			c := newGroupedCase[float32](1, shape, groups, 32, 16, true)
 			c.a.Mask.Causal = true
@@ -29,7 +29,7 @@ func TestAttentionIsTheSameBits(t *testing.T) {
 				c.a.Mask.Window, c.a.Mask.Left, c.a.Softcap = true, 40, 3
 			case "dropout":
 				c.a.Dropout = AttentionDropout{P: 0.3, Seed: 1}
-			case "few":
+			case "single":
 				c.a.Mask.Offset = shape[3]
 			}
 			var want [][]float32

@@ -63,51 +63,44 @@ func (a *Attention[F]) forwardRun(s *attentionScratch[F], b, h, t0, t1 int) {
 		s.most[i], s.sum[i] = inf, 0
 	}
 	pitch, cols := attentionPitch(a.Mask.Shape[3]), s.work.body.cols
-	group, few := h/a.perGroup(), t1-t0 <= attentionFew
+	group, single := h/a.perGroup(), t1-t0 == 1
 	first, end := a.Mask.span(b, t0, t1)
 	for j0 := first; j0 < end; j0 += attentionKeys {
 		j1 := min(j0+attentionKeys, end)
 		var panel int
-		if !few {
+		if !single { // for one query packing costs more than it saves
 			s.keys, panel = s.packed(s.keys, a.k.from(b, group, j0), a.k.Row, j1-j0, a.Width)
 		}
 		for i0 := t0; i0 < t1; i0 += attentionQueries {
 			i1 := min(i0+attentionQueries, t1)
-			lo, hi := a.seen(b, i0, i1, j0, j1, cols)
+			start, lo, hi := a.seen(b, i0, i1, j0, j1, cols)
 			m, n, q := i1-i0, hi-lo, a.q.from(b, h, i0)
 			if n == 0 {
+				if a.short() {
+					s.finish(a, b, h, t0, i0, i1)
+				}
 				continue
 			}
-			if few {
-				s.dots(m, n, a.Width, a.Scale, q, a.q.Row, a.k.from(b, group, lo), a.k.Row, s.scores, pitch)
+			if single {
+				s.dots(s.scores[:n], a.Scale, q[:a.Width], a.k.from(b, group, lo), a.k.Row)
 			} else {
 				s.gemm(m, n, a.Width, a.Scale, q, a.q.Row, 1, s.keys[(lo-j0)*a.Width:], 0, panel, s.scores, pitch, false) // (m, K) x (n, K)ᵀ -> (m, n)
 			}
 			for i := range m {
 				s.forwardRow(a, s.scores[i*pitch:][:n], b, h, i0+i, lo, i0+i-t0)
 			}
-			start, _ := a.Mask.span(b, i0, i1)
 			s.gemm(m, a.Value, n, 1, s.scores, pitch, 1, a.v.from(b, group, lo), a.v.Row, 0, a.out.from(b, h, i0), a.out.Row, start < j0) // (m, n) x (n, V) -> (m, V)
 		}
 	}
-	for i0 := t0; i0 < t1; i0 += attentionQueries {
-		i1 := min(i0+attentionQueries, t1)
-		if start, end := a.Mask.span(b, i0, i1); a.short() && start < end {
-			continue // done
-		}
-		for t := i0; t < i1; t++ {
-			a.finish(a.out.from(b, h, t)[:a.Value], s.most[t-t0], s.sum[t-t0], a.row(b, h, t))
-		}
+	if !a.short() || first == end {
+		s.finish(a, b, h, t0, t0, t1)
 	}
 }
 
-// dots sets C to alpha·A·Bᵀ for an A of m×k elements and a B of n×k: gemm without packing, for few rows of A.
-func (s *attentionScratch[F]) dots(m, n, k int, alpha F, a []F, lda int, b []F, ldb int, c []F, ldc int) {
-	for i := range m {
-		row := a[i*lda:][:k]
-		for j := range n {
-			c[i*ldc+j] = alpha * s.vector.dot(row, b[j*ldb:][:k])
-		}
+// dots sets element j of out to alpha·Σ x·y, for row j of y, whose rows are ld elements apart.
+func (s *attentionScratch[F]) dots(out []F, alpha F, x, y []F, ld int) {
+	for j := range out {
+		out[j] = alpha * s.vector.dot(x, y[j*ld:][:len(x)])
 	}
 }
 
@@ -176,15 +169,18 @@ func (s *attentionScratch[F]) onlineSoftmax(scores []F, from, to int, out []F, i
 	clear(scores[to:])
 }
 
-// finish divides the output of a query by the sum of its weights.
-func (a *Attention[F]) finish(out []F, most, sum F, row int) {
-	if sum == 0 {
-		clear(out)
-		a.lse[row] = F(math.Inf(-1))
-		return
+// finish divides the outputs of the queries from i0 to i1, of a run that begins at t0, by the sums of their weights.
+func (s *attentionScratch[F]) finish(a *Attention[F], b, h, t0, i0, i1 int) {
+	for t := i0; t < i1; t++ {
+		out, row, sum := a.out.from(b, h, t)[:a.Value], a.row(b, h, t), s.sum[t-t0]
+		if sum == 0 {
+			clear(out)
+			a.lse[row] = F(math.Inf(-1))
+			continue
+		}
+		scale(out, 1/sum)
+		a.lse[row] = s.most[t-t0] + F(math.Log(float64(sum)))
 	}
-	scale(out, 1/sum)
-	a.lse[row] = most + F(math.Log(float64(sum)))
 }
 
 // attentionCheck is Attention as a task: it looks for NaN in the output.

@@ -1,6 +1,9 @@
 package kernel
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 // TestAttentionOverflows has finite operands whose products aren't. They count where they are seen, and nowhere else.
 func TestAttentionOverflows(t *testing.T) {
@@ -34,4 +37,39 @@ func TestAttentionOverflows(t *testing.T) {
 		c.run()
 		c.check(t, 1e-5)
 	})
+}
+
+// TestAttentionInfiniteSlope has weights of NaN where values are 0.
+func TestAttentionInfiniteSlope(t *testing.T) {
+	for _, slope := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
+		c := newAttentionCase[float32](3, [4]int{1, 2, 5, 6}, 4, 3, false)
+		c.a.Mask.Slopes = []float32{0.5, slope}
+		for j := range 6 {
+			c.v.from(0, 1, j)[1] = 0
+		}
+		c.run()
+		c.check(t, 1e-5)
+	}
+}
+
+// TestAttentionDropsNaN has a value that is NaN, which leaves no trace in the outputs of the queries that drop it.
+func TestAttentionDropsNaN(t *testing.T) {
+	const queries, bad = 40, 7
+	for _, keys := range []int{20, 200} {
+		c := newAttentionCase[float32](3, [4]int{1, 1, queries, keys}, 4, 3, false)
+		c.a.Dropout = AttentionDropout{P: 0.5, Seed: 1}
+		keep := make([]float32, queries*keys)
+		DropoutMask(keep, 0.5, 1, 0, 0)
+		c.a.Forward(c.q, c.k, c.v, c.out, c.lse)
+		want := append([]float32(nil), c.out.Data...)
+		c.v.from(0, 0, bad)[1] = float32(math.NaN())
+		c.a.Forward(c.q, c.k, c.v, c.out, c.lse)
+		for q := range queries {
+			for i, x := range c.out.from(0, 0, q)[:3] {
+				if dropped := keep[q*keys+bad] == 0; dropped && x != want[3*q+i] || !dropped && i == 1 && x == x {
+					t.Errorf("%d keys: output %d of query %d is %v, without NaN %v, dropped: %t", keys, i, q, x, want[3*q+i], dropped)
+				}
+			}
+		}
+	}
 }

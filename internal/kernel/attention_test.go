@@ -42,7 +42,7 @@ func attentionRounds(t *testing.T, rounds int) {
 	for round := range rounds {
 		shape := [4]int{1 + r.IntN(3), 1 + r.IntN(6), size(20, 300), size(20, 300)}
 		if r.IntN(4) == 0 {
-			shape[2] = 1 + r.IntN(2*attentionFew)
+			shape[2] = 1 + r.IntN(2)
 		}
 		if product4(shape) > 100_000 {
 			shape[0], shape[1] = 1, 1+r.IntN(2)

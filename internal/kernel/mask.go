@@ -42,13 +42,12 @@ func (m *Mask[F]) Span(b, t int) (start, end int) { return m.span(b, t, t+1) }
 
 // span is the range of keys that no query of batch element b from t0 to t1 sees a key outside of.
 func (m *Mask[F]) span(b, t0, t1 int) (start, end int) {
-	first, last := m.position(b, t0), m.position(b, t1-1)
 	end = m.Shape[3]
 	if m.Causal {
-		end = min(end, last+1)
+		end = min(end, m.position(b, t1-1)+1)
 	}
 	if m.Window && m.Right >= 0 {
-		end = min(end, last+m.Right+1)
+		end = min(end, m.position(b, t1-1)+m.Right+1)
 	}
 	if m.Lengths != nil {
 		end = min(end, m.Lengths[b])
@@ -61,7 +60,7 @@ func (m *Mask[F]) span(b, t0, t1 int) (start, end int) {
 	}
 	end = max(end, 0)
 	if m.Window && m.Left >= 0 {
-		start = min(max(first-m.Left, 0), end)
+		start = min(max(m.position(b, t0)-m.Left, 0), end)
 	}
 	return start, end
 }
