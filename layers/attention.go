@@ -10,52 +10,6 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// A Mask says which keys each query may attend to. Its parts combine by intersection, and the zero Mask allows every
-// key. True means attend, everywhere. A masked key has a weight of exactly zero: whatever its key and value hold, NaN
-// included, reaches neither the output nor a gradient. A query with no key to attend to gets an output of zero and
-// passes back gradients of zero.
-//
-// Causal, Window and Slopes compare positions: key j is at position j, and query i at p = P + Offset + i, where P is the
-// number of past keys that the options give (0 if they give none). So queries and keys are counted from the first of
-// each, also where T ≠ S, unless there are keys from before the queries.
-//
-// Allow and Bias broadcast, right-aligned, to the shape of the scores: (B, H, T, S), or (B, T, S) and (T, S) where the
-// queries have no head or batch axis. Where their last axis is shorter than S, the keys past it are masked. The meaning
-// of all is that of the ONNX operator Attention (opsets 23 to 25).
-type Mask struct {
-	// Causal lets query i see key j only where j ≤ p.
-	Causal bool
-
-	// Window lets query i see only keys near to it; nil for all.
-	Window *Window
-
-	// Offset moves the queries' positions, by any number. It must be 0 if there are Offsets.
-	Offset int
-
-	// Offsets, of shape (B) and dtype tensor.Int, is an Offset for each batch element; nil for none.
-	Offsets *G.Node
-
-	// KeyLengths, of shape (B) and dtype tensor.Int, is how many keys of each batch element are valid: the rest is
-	// padding. A length outside [0, S] is an error when the graph runs.
-	KeyLengths *G.Node
-
-	// Allow, of dtype tensor.Bool, is true where a query may attend to a key.
-	Allow *G.Node
-
-	// Bias, of the queries' dtype, is added to the scores; −Inf masks. Gradients flow into it.
-	Bias *G.Node
-
-	// Slopes, one for each of the H heads, subtract Slopes[h]·|p − j| from the scores: see ALiBi, whose Slopes they may
-	// be. The bias is made as it is needed, so that it takes no memory.
-	Slopes []float64
-}
-
-// A Window is how far a query sees (Beltagy et al., Longformer, 2020): the keys from p − Left to p + Right, for one at
-// position p. −1 leaves a side open, and 0 ends it at the query's own position.
-type Window struct {
-	Left, Right int
-}
-
 // AttentionOptions change what attention does; the zero value is plain attention. All combine.
 type AttentionOptions struct {
 	Mask    Mask
@@ -306,49 +260,6 @@ func (o AttentionOptions) checkShapes(c *ops.AttentionConfig, q, k, v tensor.Sha
 	}
 	if c.Scale == 0 {
 		c.Scale = 1 / math.Sqrt(float64(width))
-	}
-	return nil
-}
-
-// ops is the mask as the ops take it.
-func (m Mask) ops() ops.Mask {
-	o := ops.Mask{Causal: m.Causal, Offset: m.Offset, Offsets: m.Offsets, Lengths: m.KeyLengths, Allow: m.Allow, Bias: m.Bias, Slopes: m.Slopes}
-	if m.Window != nil {
-		o.Window, o.Left, o.Right = true, m.Window.Left, m.Window.Right
-	}
-	return o
-}
-
-// check checks a mask but for the shapes of its nodes: that they broadcast is checked where they meet the scores.
-func (m Mask) check(layer string, q *G.Node) error {
-	if w := m.Window; w != nil && (w.Left < -1 || w.Right < -1) {
-		return fmt.Errorf("%s: the sides of Mask.Window must be at least 0, or −1 for an open one, got %+v", layer, *w)
-	}
-	if m.Offset > math.MaxInt/8 || m.Offset < -math.MaxInt/8 {
-		return fmt.Errorf("%s: Mask.Offset is out of range: %d", layer, m.Offset)
-	}
-	if m.Offset != 0 && m.Offsets != nil {
-		return fmt.Errorf("%s: Mask.Offset must be 0 where there are Offsets, got %d", layer, m.Offset)
-	}
-	for _, p := range []struct {
-		what string
-		n    *G.Node
-		want tensor.Dtype
-	}{
-		{"Mask.KeyLengths", m.KeyLengths, tensor.Int},
-		{"Mask.Offsets", m.Offsets, tensor.Int},
-		{"Mask.Allow (true means attend)", m.Allow, tensor.Bool},
-		{"Mask.Bias", m.Bias, q.Dtype()},
-	} {
-		if p.n == nil {
-			continue
-		}
-		if p.n.Dtype() != p.want {
-			return fmt.Errorf("%s: %s must be %v, got %v", layer, p.what, p.want, p.n.Dtype())
-		}
-		if p.n.Graph() != q.Graph() {
-			return fmt.Errorf("%s: %s belongs to another graph than the query", layer, p.what)
-		}
 	}
 	return nil
 }

@@ -29,9 +29,33 @@
 // and lengths are nodes of dtype [gorgonia.org/tensor.Int]. Weights have shape (out, in), as in PyTorch, and are named by
 // their place: blocks.0.attention.query.weight.
 //
-// # Masks
+// # What there is
 //
-// True means attend, everywhere: see [Mask]. What a mask hides reaches neither an output nor a gradient, NaN included.
+// One family a file, from the parts to the whole:
+//
+//	linear.go, embedding.go       Linear; Embedding, LearnedPositions, SinusoidalPositions
+//	rotary.go, alibi.go           positions that attention itself tells apart
+//	norm.go, feedforward.go       LayerNorm, RMSNorm; FeedForward with ReLU, GELU or SiLU, gated or not
+//	attention.go, mask.go         ScaledDotProduct, its options and its Mask
+//	multihead.go                  MultiHeadAttention: attention with learned projections
+//	block.go                      EncoderBlock, DecoderBlock
+//	model.go, decoder.go          Encoder; Decoder
+//	seq2seq.go, classifier.go     EncoderDecoder; SequenceClassifier
+//	cache.go                      Cache: keys and values of the tokens so far, for decoding (see package decode)
+//	loss.go                       CrossEntropy
+//	param.go, init.go, build.go   Params, initial values, Build
+//	weights.go, pytorch.go        saving and loading, as safetensors and as PyTorch's state dicts
+//
+// # Attention
+//
+// [ScaledDotProduct] is one op, tiled, with nothing of size T×S: the fused form. [ScaledDotProductStages] composes the same
+// of separate ops, every stage a node to look at: scores, weights, output. Each option means the same in both, and
+// options combine: a scale, softcap, heads of keys and values that several heads of queries share, past keys and values,
+// dropout of the weights, and the [Mask].
+//
+// In a Mask, true means attend, everywhere. It can be causal, a window, key lengths, booleans, numbers to add, or slopes by
+// distance, all at once. What it hides reaches neither an output nor a gradient, NaN included, and a query that sees
+// nothing gets zeros.
 //
 // # Machines
 //

@@ -1,0 +1,100 @@
+package layers
+
+import (
+	"fmt"
+	"strconv"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/internal/ops"
+)
+
+// Decoder is a decoder-only transformer, a language model: every position attends to itself and to those before it, and
+// predicts the token that follows (Radford et al., 2019).
+type Decoder struct {
+	*trunk
+	Blocks []*DecoderBlock
+}
+
+// NewDecoder makes a Decoder with the scopes embedding, positions, blocks.0, blocks.1, …, norm and head.
+func NewDecoder(p *Params, c ModelConfig) (*Decoder, error) {
+	if c.Outputs == 0 && !c.Tied {
+		c.Outputs = c.Vocab
+	}
+	t, err := newTrunk(p, "decoder", c)
+	if err != nil {
+		return nil, err
+	}
+	d := &Decoder{trunk: t}
+	for i := range c.Layers {
+		block, err := NewDecoderBlock(p.Scope("blocks").Scope(strconv.Itoa(i)), c.block())
+		if err != nil {
+			return nil, err
+		}
+		d.Blocks = append(d.Blocks, block)
+	}
+	return d, nil
+}
+
+// Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, T, Vocab). Attention is causal whatever
+// the mask says. Padding belongs after a sequence, where being causal already hides it: it needs no KeyLengths.
+//
+// With a Cache in the Build, the ids are the new tokens of the sequences that it holds, and the mask is what
+// MultiHeadAttention.ForwardCached takes.
+func (d *Decoder) Forward(b *Build, ids *G.Node, m Mask) (*G.Node, error) {
+	x, err := d.decode(b, ids, nil, m, Mask{})
+	if err != nil {
+		return nil, err
+	}
+	return d.finish(b, x)
+}
+
+// Next is Forward for the token that follows the last of every sequence alone: logits of shape (B, Vocab), zeros for a
+// sequence that gets no new tokens. It needs a Cache in the Build.
+func (d *Decoder) Next(b *Build, ids *G.Node, m Mask) (*G.Node, error) {
+	x, err := d.decode(b, ids, nil, m, Mask{})
+	if err != nil {
+		return nil, err
+	}
+	return d.next(b, x)
+}
+
+// decode maps ids, of shape (B, T), to the states after the blocks, (B, T, D). memory is an encoder's output, or nil if the
+// blocks don't attend to one or the Cache holds it.
+func (d *Decoder) decode(b *Build, ids, memory *G.Node, self, cross Mask) (*G.Node, error) {
+	var positions *G.Node
+	var err error
+	if b != nil && b.Cache != nil && ids != nil && ids.Dims() > 0 {
+		if positions, err = b.Cache.positions(ids.Graph(), ids.Shape()); err != nil {
+			return nil, fmt.Errorf("%s: %w", d.name, err)
+		}
+	}
+	x, err := d.embed(b, ids, positions)
+	if err != nil {
+		return nil, err
+	}
+	if self, err = d.mask(self); err != nil {
+		return nil, err
+	}
+	for _, block := range d.Blocks {
+		if x, err = block.Forward(b, x, memory, self, cross); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+// next maps the states after the blocks to the logits that follow each sequence's last token: (B, T, D) -> (B, V).
+func (d *Decoder) next(b *Build, x *G.Node) (*G.Node, error) {
+	if b.Cache == nil {
+		return nil, fmt.Errorf("%s: %w", d.name, errNoCache)
+	}
+	counts, err := b.Cache.countsNode(x.Graph())
+	if err != nil {
+		return nil, err
+	}
+	if x, err = ops.Last(x, counts); err != nil { // (B, T, D) -> (B, D)
+		return nil, err
+	}
+	return d.finish(b, x)
+}
