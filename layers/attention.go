@@ -174,6 +174,9 @@ func (o AttentionOptions) prepare(b *Build, q, k, v *G.Node) (c ops.AttentionCon
 		if err := checkFloat(name, in.what, in.n); err != nil {
 			return c, nil, nil, err
 		}
+		if in.n.Graph() != q.Graph() {
+			return fail("%s belongs to another graph than the query", in.what)
+		}
 		if in.n.Dtype() != q.Dtype() {
 			return fail("query, key and value must have one dtype, but the query has %v and %s %v", q.Dtype(), in.what, in.n.Dtype())
 		}
@@ -206,7 +209,7 @@ func (o AttentionOptions) prepare(b *Build, q, k, v *G.Node) (c ops.AttentionCon
 		past := o.PastKey.Shape()
 		if c.Mask.Offset += past[len(past)-2]; c.Mask.Offsets != nil {
 			if c.Mask.Offsets, err = ops.AddInt(c.Mask.Offsets, c.Mask.Offset); err != nil {
-				return fail("%w", err)
+				return fail("Mask.Offsets: %w", err)
 			}
 			c.Mask.Offset = 0
 		}

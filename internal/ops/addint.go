@@ -5,12 +5,17 @@ import (
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
 )
 
 // AddInt is x + n for an x of dtype int: the offsets of queries after n past keys.
 func AddInt(x *G.Node, n int) (*G.Node, error) {
-	if x == nil || x.Dtype() != tensor.Int || x.Dims() != 1 {
-		return nil, fmt.Errorf("add int: the input must be int, of rank 1")
+	if x == nil {
+		return nil, fmt.Errorf("add int: the input is nil")
+	}
+	if x.Dtype() != tensor.Int || x.Dims() != 1 {
+		return nil, fmt.Errorf("add int: the input must be int, of shape (B), got %v, of shape %v", x.Dtype(), x.Shape())
 	}
 	shape := x.Shape()
 	sum := make([]int, shape.TotalSize())
@@ -24,7 +29,7 @@ func AddInt(x *G.Node, n int) (*G.Node, error) {
 			}
 			for i, v := range x {
 				if v != clampOffset(v) {
-					return nil, fmt.Errorf("element %d, %d, is too large", i, v)
+					return nil, fmt.Errorf("offset %d of batch element %d isn't between −%d and %[3]d", v, i, kernel.MaxOffset)
 				}
 				sum[i] = v + n
 			}

@@ -206,7 +206,7 @@ func TestOptionErrors(t *testing.T) {
 		"fill":             {func() (*G.Node, error) { return store.Fill(g.in(2, 2, 4)) }, "shape (2, 3, 4), got float64 of shape (2, 2, 4)"},
 		"last":             {func() (*G.Node, error) { return ops.Last(x, g.ints(2)) }, "last: the input must have shape (B, T, D)"},
 		"last counts":      {func() (*G.Node, error) { return ops.Last(g.in(2, 3, 4), g.ints(3)) }, "the counts must have shape (2), got (3)"},
-		"add int":          {func() (*G.Node, error) { return ops.AddInt(x, 1) }, "int, of rank 1"},
+		"add int":          {func() (*G.Node, error) { return ops.AddInt(x, 1) }, "int, of shape (B), got float64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.make()
