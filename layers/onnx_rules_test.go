@@ -1,0 +1,230 @@
+package layers_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// An onnxRule is a rule of the operator on who sees whom, as a call and what it allows.
+type onnxRule struct {
+	rule string
+	call onnxCall
+
+	// sees has a mark for each key, x for one that is seen, and a word for each query; | is between batch elements or, in
+	// one of these, heads. One that is alone is that of all.
+	sees string
+}
+
+type window = layers.Window
+
+// causal and within are the attributes is_causal and the two window sizes.
+func causal() layers.AttentionOptions {
+	return layers.AttentionOptions{Mask: layers.Mask{Causal: true}}
+}
+func within(left, right int) layers.AttentionOptions {
+	return layers.AttentionOptions{Mask: layers.Mask{Window: &window{Left: left, Right: right}}}
+}
+func causalWithin(left, right int) layers.AttentionOptions {
+	return layers.AttentionOptions{Mask: layers.Mask{Causal: true, Window: &window{Left: left, Right: right}}}
+}
+
+// bools is a boolean mask, x for true.
+func bools(marks string, shape ...int) *tensor.Dense {
+	var values []bool
+	for _, mark := range strings.ReplaceAll(marks, " ", "") {
+		values = append(values, mark == 'x')
+	}
+	return dense(values, shape...)
+}
+
+// holes is a float mask, 0 for x and −Inf for a dot.
+func holes(marks string, shape ...int) *tensor.Dense {
+	values := make([]float64, tensor.Shape(shape).TotalSize())
+	for i, ok := range bools(marks, shape...).Bools() {
+		if !ok {
+			values[i] = -inf
+		}
+	}
+	return dense(values, shape...)
+}
+
+// valid is the input nonpad_kv_seqlen: the number of valid keys of each batch element, the last of which belong to its
+// queries. Here these are two options.
+func (c onnxCall) valid(lengths ...int) onnxCall {
+	c.lengths = lengths
+	for _, n := range lengths {
+		c.offsets = append(c.offsets, n-c.T)
+	}
+	return c
+}
+
+func onnxRules() []onnxRule {
+	type n = onnxSizes
+	return []onnxRule{
+		{"no mask", onnxCall{onnxSizes: n{T: 2, S: 3}}, "xxx xxx"},
+		{"causal: as many queries as keys", onnxCall{onnxSizes: n{T: 3, S: 3}, options: causal()}, "x.. xx. xxx"},
+		{"causal: fewer queries are the first ones", onnxCall{onnxSizes: n{T: 2, S: 4}, options: causal()}, "x... xx.."},
+		{"causal: more queries than keys", onnxCall{onnxSizes: n{T: 4, S: 2}, options: causal()}, "x. xx xx xx"},
+		{"past: without causal, all", onnxCall{onnxSizes: n{T: 2, S: 1, P: 2}}, "xxx xxx"},
+		{"past: causal counts from the first past key", onnxCall{onnxSizes: n{T: 2, S: 2, P: 2}, options: causal()}, "xxx. xxxx"},
+		{"past: causal, one new token", onnxCall{onnxSizes: n{T: 1, S: 1, P: 3}, options: causal()}, "xxxx"},
+		{"past: causal, fewer queries than new keys", onnxCall{onnxSizes: n{T: 2, S: 3, P: 1}, options: causal()}, "xx.. xxx."},
+		{"past: causal, more queries than new keys", onnxCall{onnxSizes: n{T: 3, S: 1, P: 1}, options: causal()}, "xx xx xx"},
+
+		{"valid keys: only padding, without causal", onnxCall{onnxSizes: n{B: 2, T: 2, S: 4}}.valid(3, 1), "xxx. xxx.|x... x..."},
+		{"valid keys: causal, the last query at the last of them", onnxCall{onnxSizes: n{B: 3, T: 2, S: 4}, options: causal()}.valid(4, 3, 2),
+			"xxx. xxxx|xx.. xxx.|x... xx.."},
+		{"valid keys: causal, one query sees them all", onnxCall{onnxSizes: n{B: 2, T: 1, S: 4}, options: causal()}.valid(1, 4), "x...|xxxx"},
+		{"valid keys: fewer than queries, the first see nothing", onnxCall{onnxSizes: n{B: 3, T: 3, S: 3}, options: causal()}.valid(2, 1, 0),
+			"... x.. xx.|... ... x..|... ... ..."},
+		{"valid keys: with a mask, both", onnxCall{onnxSizes: n{B: 2, T: 2, S: 3}, options: causal(), allow: bools(".xx xxx", 2, 3)}.valid(3, 2),
+			".x. xxx|... xx."},
+		{"valid keys: with a shorter mask, both", onnxCall{onnxSizes: n{B: 2, T: 2, S: 4}, options: causal(), allow: bools("xx", 2)}.valid(4, 2),
+			"xx.. xx..|x... xx.."},
+		{"valid keys: with a float mask, both", onnxCall{onnxSizes: n{B: 2, T: 1, S: 3}, bias: holes(".xx", 1, 1, 1, 3)}.valid(1, 2), "...|.x."},
+
+		{"boolean mask: (T, S), true sees", onnxCall{onnxSizes: n{B: 2, H: 2, T: 2, S: 3}, allow: bools("x.x .x.", 2, 3)}, "x.x .x."},
+		{"boolean mask: (S)", onnxCall{onnxSizes: n{B: 2, H: 2, T: 2, S: 3}, allow: bools("x.x", 3)}, "x.x x.x"},
+		{"boolean mask: (H, T, S)", onnxCall{onnxSizes: n{B: 2, H: 2, T: 2, S: 2}, allow: bools("x. .x xx ..", 2, 2, 2)}, "x. .x|xx ..|x. .x|xx .."},
+		{"boolean mask: (H, 1, S)", onnxCall{onnxSizes: n{B: 2, H: 2, T: 2, S: 2}, allow: bools("x. .x", 2, 1, 2)}, "x. x.|.x .x|x. x.|.x .x"},
+		{"boolean mask: (1, T, S)", onnxCall{onnxSizes: n{B: 2, H: 2, T: 2, S: 2}, allow: bools("x. .x", 1, 2, 2)}, "x. .x"},
+		{"boolean mask: (B, H, T, S)", onnxCall{onnxSizes: n{B: 2, H: 2, T: 1, S: 2}, allow: bools("x. .x xx ..", 2, 2, 1, 2)}, "x.|.x|xx|.."},
+		{"boolean mask: (B, 1, T, S)", onnxCall{onnxSizes: n{B: 2, H: 2, T: 2, S: 2}, allow: bools("x. .x xx ..", 2, 1, 2, 2)}, "x. .x|x. .x|xx ..|xx .."},
+		{"boolean mask: (B, 1, 1, S)", onnxCall{onnxSizes: n{B: 2, H: 2, T: 2, S: 2}, allow: bools("x. .x", 2, 1, 1, 2)}, "x. x.|x. x.|.x .x|.x .x"},
+		{"boolean mask: (1, H, 1, S)", onnxCall{onnxSizes: n{B: 2, H: 2, T: 2, S: 2}, allow: bools("x. .x", 1, 2, 1, 2)}, "x. x.|.x .x|x. x.|.x .x"},
+		{"boolean mask: (1, 1, 1, S)", onnxCall{onnxSizes: n{B: 2, H: 2, T: 2, S: 2}, allow: bools(".x", 1, 1, 1, 2)}, ".x .x"},
+		{"boolean mask: a row of false", onnxCall{onnxSizes: n{H: 2, T: 3, S: 2}, allow: bools("x. .. xx", 3, 2)}, "x. .. xx"},
+		{"boolean mask: all false", onnxCall{onnxSizes: n{H: 2, T: 2, S: 2}, allow: bools("..", 2)}, ".. .."},
+		{"short mask: the rest is no", onnxCall{onnxSizes: n{H: 2, T: 2, S: 4}, allow: bools("x. xx", 2, 2)}, "x... xx.."},
+		{"short mask: a last axis of 1 is short too", onnxCall{onnxSizes: n{B: 2, T: 2, S: 3}, allow: bools("x . . x", 2, 1, 2, 1)}, "x.. ...|... x.."},
+		{"short mask: of rank 1, size 1", onnxCall{onnxSizes: n{T: 2, S: 3}, allow: bools("x", 1)}, "x.. x.."},
+		{"short mask: of floats", onnxCall{onnxSizes: n{H: 2, T: 2, S: 4}, bias: holes("x. xx", 2, 2)}, "x... xx.."},
+		{"short mask: of floats, a last axis of 1", onnxCall{onnxSizes: n{T: 2, S: 3}, bias: holes("x", 1, 1)}, "x.. x.."},
+		{"short mask: past keys are the first", onnxCall{onnxSizes: n{T: 1, S: 2, P: 2}, allow: bools(".xx", 3)}, ".xx."},
+		{"float mask: −Inf masks", onnxCall{onnxSizes: n{B: 2, H: 2, T: 2, S: 3}, bias: holes("x.x .x.", 2, 3)}, "x.x .x."},
+		{"float mask: (B, 1, 1, S)", onnxCall{onnxSizes: n{B: 2, H: 2, T: 2, S: 2}, bias: holes("x. .x", 2, 1, 1, 2)}, "x. x.|x. x.|.x .x|.x .x"},
+		{"float mask: (H, 1, S)", onnxCall{onnxSizes: n{B: 2, H: 2, T: 2, S: 2}, bias: holes("x. .x", 2, 1, 2)}, "x. x.|.x .x|x. x.|.x .x"},
+		{"float mask: a row of −Inf", onnxCall{onnxSizes: n{H: 2, T: 3, S: 2}, bias: holes("x. .. xx", 3, 2)}, "x. .. xx"},
+		{"causal: with a boolean mask, both", onnxCall{onnxSizes: n{T: 3, S: 3}, options: causal(), allow: bools(".xx xxx x..", 3, 3)}, "... xx. x.."},
+		{"causal: with a float mask, both", onnxCall{onnxSizes: n{T: 3, S: 3}, options: causal(), bias: holes(".xx xxx x..", 3, 3)}, "... xx. x.."},
+		{"causal: with a mask over past keys too", onnxCall{onnxSizes: n{T: 2, S: 2, P: 1}, options: causal(), allow: bools(".xx x.x", 2, 3)}, ".x. x.x"},
+
+		{"window: left", onnxCall{onnxSizes: n{T: 4, S: 4}, options: within(1, -1)}, "xxxx xxxx .xxx ..xx"},
+		{"window: right", onnxCall{onnxSizes: n{T: 4, S: 4}, options: within(-1, 1)}, "xx.. xxx. xxxx xxxx"},
+		{"window: both", onnxCall{onnxSizes: n{T: 4, S: 4}, options: within(1, 1)}, "xx.. xxx. .xxx ..xx"},
+		{"window: of unequal sides", onnxCall{onnxSizes: n{T: 4, S: 4}, options: within(2, 0)}, "x... xx.. xxx. .xxx"},
+		{"window: open on both sides", onnxCall{onnxSizes: n{T: 2, S: 3}, options: within(-1, -1)}, "xxx xxx"},
+		{"window: of 0, itself", onnxCall{onnxSizes: n{T: 3, S: 3}, options: within(0, 0)}, "x.. .x. ..x"},
+		{"window: left of 0", onnxCall{onnxSizes: n{T: 3, S: 3}, options: within(0, -1)}, "xxx .xx ..x"},
+		{"window: right of 0 is causal", onnxCall{onnxSizes: n{T: 3, S: 3}, options: within(-1, 0)}, "x.. xx. xxx"},
+		{"window: with causal, left", onnxCall{onnxSizes: n{T: 4, S: 4}, options: causalWithin(1, -1)}, "x... xx.. .xx. ..xx"},
+		{"window: with causal, right of no use", onnxCall{onnxSizes: n{T: 4, S: 4}, options: causalWithin(2, 2)}, "x... xx.. xxx. .xxx"},
+		{"window: more queries than keys, the last see nothing", onnxCall{onnxSizes: n{H: 2, T: 4, S: 2}, options: within(1, 0)}, "x. xx .x .."},
+		{"window: fewer queries than keys", onnxCall{onnxSizes: n{T: 2, S: 4}, options: within(0, 1)}, "xx.. .xx."},
+		{"window: after past keys", onnxCall{onnxSizes: n{T: 2, S: 2, P: 2}, options: within(1, 0)}, ".xx. ..xx"},
+		{"window: after past keys, both sides", onnxCall{onnxSizes: n{T: 2, S: 2, P: 2}, options: within(1, 1)}, ".xxx ..xx"},
+		{"window: after past keys, causal", onnxCall{onnxSizes: n{T: 1, S: 1, P: 4}, options: causalWithin(2, -1)}, "..xxx"},
+		{"window: with valid keys", onnxCall{onnxSizes: n{B: 2, T: 2, S: 4}, options: within(1, 0)}.valid(4, 2), ".xx. ..xx|x... xx.."},
+		{"window: with valid keys, right", onnxCall{onnxSizes: n{B: 2, T: 1, S: 4}, options: within(1, 2)}.valid(2, 4), "xx..|..xx"},
+		{"window: with fewer valid keys than queries", onnxCall{onnxSizes: n{T: 3, S: 3}, options: within(1, 1)}.valid(1), "... x.. x.."},
+		{"window: with causal and valid keys", onnxCall{onnxSizes: n{B: 2, T: 2, S: 4}, options: causalWithin(1, 1)}.valid(4, 1), ".xx. ..xx|.... x..."},
+		{"window: with a mask, both", onnxCall{onnxSizes: n{T: 3, S: 3}, options: within(1, 0), allow: bools("x.x", 3)}, "x.. x.. ..x"},
+		{"window: of any size", onnxCall{onnxSizes: n{T: 3, S: 2}, options: within(math.MaxInt, math.MaxInt)}, "xx xx xx"},
+
+		// What ONNX has in nonpad_kv_seqlen alone, as options of their own.
+		{"lengths alone move no query", onnxCall{onnxSizes: n{B: 2, T: 3, S: 3}, options: causal(), lengths: []int{2, 0}}, "x.. xx. xx.|... ... ..."},
+		{"lengths count past keys", onnxCall{onnxSizes: n{B: 2, T: 1, S: 2, P: 2}, lengths: []int{1, 3}}, "x...|xxx."},
+		{"an offset", onnxCall{onnxSizes: n{T: 2, S: 4}, options: offset(2, causal())}, "xxx. xxxx"},
+		{"an offset below 0", onnxCall{onnxSizes: n{T: 3, S: 2}, options: offset(-1, causal())}, ".. x. xx"},
+		{"an offset far below 0, with a window open on the right", onnxCall{onnxSizes: n{T: 2, S: 2}, options: offset(-9, within(1, -1))}, "xx xx"},
+		{"an offset far above all keys", onnxCall{onnxSizes: n{T: 2, S: 2}, options: offset(9, within(3, 3))}, ".. .."},
+		{"an offset of any size", onnxCall{onnxSizes: n{T: 2, S: 2}, options: offset(math.MaxInt/8, causal())}, "xx xx"},
+		{"an offset after past keys", onnxCall{onnxSizes: n{T: 2, S: 2, P: 2}, options: offset(-1, causal())}, "xx.. xxx."},
+		{"offsets of batch elements", onnxCall{onnxSizes: n{B: 2, T: 2, S: 3}, options: causal(), offsets: []int{1, -1}}, "xx. xxx|... x.."},
+		{"offsets after past keys", onnxCall{onnxSizes: n{B: 2, T: 2, S: 1, P: 2}, options: causal(), offsets: []int{0, -2}}, "xxx xxx|x.. xx."},
+	}
+}
+
+// offset is options with an offset.
+func offset(n int, o layers.AttentionOptions) layers.AttentionOptions {
+	o.Mask.Offset = n
+	return o
+}
+
+// weights are those of a call with queries of zeros: one over the number of keys that are seen.
+func (r onnxRule) weights(t *testing.T, n onnxSizes) []float64 {
+	t.Helper()
+	parts := strings.Split(r.sees, "|")
+	var out []float64
+	for i := range n.B * n.H {
+		switch len(parts) {
+		case 1:
+			i = 0
+		case n.B:
+			i /= n.H
+		}
+		rows := strings.Fields(parts[i])
+		if len(rows) != n.T || len(rows[0]) != n.keys() {
+			t.Fatalf("the pattern %q isn't one of %d queries and %d keys", parts[i], n.T, n.keys())
+		}
+		for _, row := range rows {
+			for _, mark := range row {
+				w := 0.0
+				if mark == 'x' {
+					w = 1 / float64(strings.Count(row, "x"))
+				}
+				out = append(out, w)
+			}
+		}
+	}
+	return out
+}
+
+// TestOnnxMasks shows who sees whom: queries are zeros, and values the identity, so that the outputs are the weights.
+func TestOnnxMasks(t *testing.T) {
+	for _, r := range onnxRules() {
+		t.Run(r.rule, func(t *testing.T) {
+			c := r.call
+			c.onnxSizes = c.whole()
+			c.V = c.keys()
+			c.fill(1)
+			clear(c.q)
+			identity := make([]float64, c.B*c.G*c.V*c.V)
+			for row := range c.B * c.G * c.V {
+				identity[row*c.V+row%c.V] = 1
+			}
+			c.pastValue, c.v = c.part(identity, c.V)
+			want := r.weights(t, c.onnxSizes)
+			near(t, "the operator as written here", c.expect(c.gradient()).output, want, 1e-15)
+			for _, l := range []onnxLayout{onnxHeads, onnxSide} {
+				for _, composed := range []bool{false, true} {
+					got := c.run(t, l, tensor.Float64, layers.Build{Composed: composed}, c.gradient())
+					near(t, fmt.Sprintf("%v, composed %t", l, composed), got.output, want, 1e-15)
+				}
+			}
+		})
+	}
+}
+
+// TestOnnxMasksOfScores has the same rules with operands that are drawn.
+func TestOnnxMasksOfScores(t *testing.T) {
+	for i, r := range onnxRules() {
+		t.Run(r.rule, func(t *testing.T) {
+			c := r.call
+			c.onnxSizes = c.whole()
+			c.K, c.V = 3, 2
+			c.fill(uint64(i))
+			c.check(t, "in float64", onnxHeads, tensor.Float64, onnxFills...)
+			c.check(t, "in float64", onnxSide, tensor.Float64, onnxFills[i%3])
+			c.check(t, "in float32", onnxLayout(i%2), tensor.Float32, onnxFills[i%3])
+			c.options.Softcap, c.options.Scale = 0.7, -1.1
+			c.check(t, "with softcap", onnxLayout(i%2), tensor.Float64, onnxFills...)
+		})
+	}
+}

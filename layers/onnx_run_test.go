@@ -1,0 +1,302 @@
+package layers_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/layers"
+)
+
+// An onnxLayout is how the queries, keys and values of a call lie.
+type onnxLayout int
+
+const (
+	onnxHeads   onnxLayout = iota // (B, H, T, K): the operator's, of rank 4
+	onnxSide                      // (B, T, H·K): the operator's, of rank 3
+	onnxSideOne                   // (T, H·K), B being 1
+	onnxBatch                     // (B, T, K), H being 1
+	onnxMatrix                    // (T, K), B and H being 1
+)
+
+func (l onnxLayout) String() string {
+	return []string{"(B, H, T, K)", "(B, T, H·K)", "(T, H·K)", "(B, T, K)", "(T, K)"}[l]
+}
+
+// lay lays out x, of shape (B, heads, length, width).
+func (l onnxLayout) lay(x []float64, b, heads, length, width int) *tensor.Dense {
+	switch l {
+	case onnxSide:
+		return dense(onnxSwap(x, b, heads, length, width), b, length, heads*width)
+	case onnxSideOne:
+		return dense(onnxSwap(x, b, heads, length, width), length, heads*width)
+	case onnxBatch:
+		return dense(slices.Clone(x), b, length, width)
+	case onnxMatrix:
+		return dense(slices.Clone(x), length, width)
+	}
+	return dense(slices.Clone(x), b, heads, length, width)
+}
+
+// unlay is the reverse of lay.
+func (l onnxLayout) unlay(x []float64, b, heads, length, width int) []float64 {
+	if l == onnxSide || l == onnxSideOne {
+		return onnxSwap(x, b, length, heads, width)
+	}
+	return x
+}
+
+// onnxSwap turns (n, a, b, width) into (n, b, a, width).
+func onnxSwap(x []float64, n, a, b, width int) []float64 {
+	out := make([]float64, len(x))
+	for i := range n * a * b {
+		row, col := i/b%a, i%b
+		copy(out[((i/(a*b)*b+col)*a+row)*width:], x[i*width:][:width])
+	}
+	return out
+}
+
+// mask is the shape of a mask where the scores have no head or batch axis.
+func (l onnxLayout) mask(shape tensor.Shape) tensor.Shape {
+	switch {
+	case l == onnxBatch && len(shape) == 4:
+		return tensor.Shape{shape[0], shape[2], shape[3]}
+	case l == onnxMatrix && len(shape) > 2:
+		return shape[len(shape)-2:]
+	}
+	return shape
+}
+
+// fill draws the call's tensors.
+func (c *onnxCall) fill(seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 11))
+	draw := func(n int) []float64 {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = 0.7 * r.NormFloat64()
+		}
+		return x
+	}
+	c.q, c.k, c.v = draw(c.B*c.H*c.T*c.K), draw(c.B*c.G*c.S*c.K), draw(c.B*c.G*c.S*c.V)
+	c.pastKey, c.pastValue = draw(c.B*c.G*c.P*c.K), draw(c.B*c.G*c.P*c.V)
+}
+
+// build adds the operands of a call to a graph. Those that have a gradient are wrt too, by name.
+func (c *onnxCall) build(g *G.ExprGraph, l onnxLayout, dt tensor.Dtype) (q, k, v *G.Node, o layers.AttentionOptions, wrt G.Nodes) {
+	in := func(name string, x []float64, heads, length, width int) *G.Node {
+		n := input(g, name, as(dt, l.lay(x, c.B, heads, length, width)))
+		wrt = append(wrt, n)
+		return n
+	}
+	q, k, v = in("q", c.q, c.H, c.T, c.K), in("k", c.k, c.G, c.S, c.K), in("v", c.v, c.G, c.S, c.V)
+	o = c.options
+	if c.P > 0 {
+		o.PastKey, o.PastValue = in("past key", c.pastKey, c.G, c.P, c.K), in("past value", c.pastValue, c.G, c.P, c.V)
+	}
+	if l == onnxSide || l == onnxSideOne {
+		o.Heads, o.KeyValueHeads = c.H, c.G
+	}
+	if c.lengths != nil {
+		o.Mask.KeyLengths = input(g, "lengths", dense(c.lengths, c.B))
+	}
+	if c.offsets != nil {
+		o.Mask.Offsets = input(g, "offsets", dense(c.offsets, c.B))
+	}
+	if c.allow != nil {
+		o.Mask.Allow = input(g, "allow", dense(c.allow.Bools(), l.mask(c.allow.Shape())...))
+	}
+	if c.bias != nil {
+		o.Mask.Bias = input(g, "bias", as(dt, dense(slices.Clone(c.bias.Float64s()), l.mask(c.bias.Shape())...)))
+		wrt = append(wrt, o.Mask.Bias)
+	}
+	return q, k, v, o, wrt
+}
+
+// run has the library compute a call, and the gradients of Σ g·output. The stages are there in the composed form.
+func (c *onnxCall) run(t testing.TB, l onnxLayout, dt tensor.Dtype, b layers.Build, g []float64) onnxResults {
+	t.Helper()
+	graph := G.NewGraph()
+	q, k, v, o, wrt := c.build(graph, l, dt)
+	var st layers.Stages
+	var err error
+	if b.Composed {
+		st, err = layers.ScaledDotProductStages(&b, q, k, v, o)
+	} else {
+		st.Output, err = layers.ScaledDotProduct(&b, q, k, v, o)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := input(graph, "w", as(dt, l.lay(g, c.B, c.H, c.T, c.V)))
+	cost := node(t)(ops.Sum(node(t)(G.HadamardProd(st.Output, w))))
+	nodes := append(G.Nodes{st.Output}, gradients(t, cost, wrt...)...)
+	if b.Composed {
+		nodes = append(nodes, st.Key, st.Value, st.Scores, st.Capped, st.Masked, st.Weights, st.Dropped)
+	}
+	got := read(t, nodes...)
+
+	r := onnxResults{output: l.unlay(got[0], c.B, c.H, c.T, c.V), grads: map[string][]float64{}}
+	for i, n := range wrt {
+		r.grads[n.Name()] = got[1+i]
+	}
+	for name, s := range c.operands() {
+		if x := r.grads[name]; x != nil {
+			r.grads[name] = l.unlay(x, c.B, s[0], s[1], s[2])
+		}
+	}
+	if b.Composed {
+		st := got[1+len(wrt):]
+		r.stages = map[string][]float64{
+			"key": l.unlay(st[0], c.B, c.G, c.keys(), c.K), "value": l.unlay(st[1], c.B, c.G, c.keys(), c.V),
+			"scores": st[2], "capped": st[3], "masked": st[4], "weights": st[5], "dropped": st[6],
+		}
+	}
+	return r
+}
+
+// operands are the heads, length and width of each operand.
+func (c *onnxCall) operands() map[string][3]int {
+	return map[string][3]int{
+		"q": {c.H, c.T, c.K}, "k": {c.G, c.S, c.K}, "v": {c.G, c.S, c.V}, "past key": {c.G, c.P, c.K}, "past value": {c.G, c.P, c.V},
+	}
+}
+
+// gradient is what the outputs count for in the cost.
+func (c *onnxCall) gradient() []float64 { return random(8, c.B*c.H*c.T*c.V).Float64s() }
+
+// agree holds one result to another: outputs, the gradients that got has, and the stages that both have.
+func (r onnxResults) agree(t testing.TB, what string, got onnxResults, tol float64) {
+	t.Helper()
+	near(t, what+": output", got.output, r.output, tol)
+	for name, x := range got.grads {
+		near(t, what+": gradient of "+name, x, r.grads[name], tol)
+	}
+	for name, x := range r.stages {
+		if y := got.stages[name]; y != nil {
+			x, y = onnxFinite(t, what+": "+name, x, y)
+			near(t, what+": "+name, y, x, tol)
+		}
+	}
+}
+
+// onnxFinite sets what is infinite to 0, where it is in both slices, and reports where it isn't.
+func onnxFinite(t testing.TB, what string, want, got []float64) (w, g []float64) {
+	t.Helper()
+	w, g = slices.Clone(want), slices.Clone(got)
+	for i := range min(len(w), len(g)) {
+		if !math.IsInf(w[i], 0) && !math.IsInf(g[i], 0) {
+			continue
+		}
+		if w[i] != g[i] {
+			t.Errorf("%s: element %d is %v, want %v", what, i, g[i], w[i])
+		}
+		w[i], g[i] = 0, 0
+	}
+	return w, g
+}
+
+// hidden tells which elements of each operand, and of the bias, no query looks at, and which are of queries that have
+// nothing to look at.
+func (c *onnxCall) hidden() map[string][]bool {
+	query, key := make([]bool, c.B*c.H*c.T), make([]bool, c.B*c.G*c.keys())
+	hidden := map[string][]bool{}
+	if c.bias != nil {
+		hidden["bias"] = slices.Repeat([]bool{true}, len(c.bias.Float64s()))
+	}
+	for _, x := range [][]bool{query, key} {
+		for i := range x {
+			x[i] = true
+		}
+	}
+	for row := range query {
+		b, h, t := row/c.T/c.H, row/c.T%c.H, row%c.T
+		for j := range c.keys() {
+			if !c.sees(b, h, t, j) {
+				continue
+			}
+			query[row], key[(b*c.G+h*c.G/c.H)*c.keys()+j] = false, false
+			if c.bias != nil {
+				hidden["bias"][onnxEntry(c.bias.Shape(), b, h, t, j)] = false
+			}
+		}
+	}
+	wide := func(x []bool, width int) (out []bool) {
+		for _, h := range x {
+			out = append(out, slices.Repeat([]bool{h}, width)...)
+		}
+		return out
+	}
+	hidden["q"], hidden["output"] = wide(query, c.K), wide(query, c.V)
+	for head := range slices.Chunk(key, c.keys()) {
+		hidden["past key"] = append(hidden["past key"], wide(head[:c.P], c.K)...)
+		hidden["past value"] = append(hidden["past value"], wide(head[:c.P], c.V)...)
+		hidden["k"] = append(hidden["k"], wide(head[c.P:], c.K)...)
+		hidden["v"] = append(hidden["v"], wide(head[c.P:], c.V)...)
+	}
+	return hidden
+}
+
+// with is the call with something else in what is hidden. A bias of −Inf stays: it is what hides.
+func (c *onnxCall) with(fill float64, hidden map[string][]bool) *onnxCall {
+	p := *c
+	put := func(name string, x []float64) []float64 {
+		x = slices.Clone(x)
+		for i, h := range hidden[name] {
+			if h && x[i] != -inf {
+				x[i] = fill
+			}
+		}
+		return x
+	}
+	p.q, p.k, p.v = put("q", c.q), put("k", c.k), put("v", c.v)
+	p.pastKey, p.pastValue = put("past key", c.pastKey), put("past value", c.pastValue)
+	if c.bias != nil {
+		p.bias = dense(put("bias", c.bias.Float64s()), c.bias.Shape()...)
+	}
+	return &p
+}
+
+// check holds a call in one layout to what is expected: all values and gradients; zeros, exactly, for what is hidden; and
+// the same bits whatever that holds.
+func (c *onnxCall) check(t *testing.T, what string, l onnxLayout, dt tensor.Dtype, fills ...float64) {
+	t.Helper()
+	g, hidden := c.gradient(), c.hidden()
+	want := c.expect(g)
+	for _, composed := range []bool{false, true} {
+		what := fmt.Sprintf("%s, %v of %v, composed %t", what, l, dt, composed)
+		b := layers.Build{Composed: composed}
+		got := c.run(t, l, dt, b, g)
+		want.agree(t, what, got, formTolerance(dt))
+		onnxZero(t, what+": output", got.output, hidden["output"])
+		for name, x := range got.grads {
+			onnxZero(t, what+": gradient of "+name, x, hidden[name])
+		}
+		for _, fill := range fills {
+			other := c.with(fill, hidden).run(t, l, dt, b, g)
+			what := fmt.Sprintf("%s, with %v in what is hidden", what, fill)
+			sameBits(t, what+": output", other.output, got.output)
+			for name, x := range other.grads {
+				sameBits(t, what+": gradient of "+name, x, got.grads[name])
+			}
+		}
+	}
+}
+
+// onnxZero reports an element that is hidden and not 0.
+func onnxZero(t testing.TB, what string, x []float64, hidden []bool) {
+	t.Helper()
+	for i, h := range hidden {
+		if h && x[i] != 0 {
+			t.Errorf("%s: element %d is %v, want 0: nothing looks at it, or it at nothing", what, i, x[i])
+			return
+		}
+	}
+}
+
+var onnxFills = []float64{math.NaN(), inf, -inf}
