@@ -1,0 +1,226 @@
+package layers_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/gradcheck"
+)
+
+// attend adds a call, in float64, to the bench's graph, in the form that its Build says.
+func (c *bench) attend(call *onnxCall, l onnxLayout) *G.Node {
+	c.Helper()
+	q, k, v, o, wrt := call.build(c.g, l, tensor.Float64)
+	c.wrt = append(c.wrt, wrt...)
+	return c.node(layers.ScaledDotProduct(c.b, q, k, v, o))
+}
+
+// TestGradientsOfOptions holds the gradients of every option, in both forms, to finite differences: those of queries, keys
+// and values, of past ones, and of the bias.
+func TestGradientsOfOptions(t *testing.T) {
+	type mask = layers.Mask
+	options := func(m mask) layers.AttentionOptions { return layers.AttentionOptions{Mask: m} }
+	past := onnxSizes{P: 2}
+	var cases []gradientCase
+	for _, tc := range []struct {
+		name string
+		call onnxCall // of a batch of 2, 2 heads, 3 queries and 4 keys, unless it says otherwise
+	}{
+		{"scale", onnxCall{options: scaled(-0.8)}},
+		{"softcap", onnxCall{options: capped(0.6)}},
+		{"softcap, far beyond it", onnxCall{options: layers.AttentionOptions{Scale: 9, Softcap: 1.5}}},
+		{"softcap and causal", onnxCall{options: layers.AttentionOptions{Softcap: 0.6, Mask: mask{Causal: true}}}},
+		{"softcap and a boolean mask", onnxCall{options: capped(0.6), allow: bools("x.xx .... .xx.", 3, 4)}},
+		{"softcap and bias", onnxCall{options: capped(0.6), bias: random(3, 2, 3, 4)}},
+		{"window on the left", onnxCall{options: within(1, -1)}},
+		{"window on the right", onnxCall{options: within(-1, 1)}},
+		{"window on both sides", onnxCall{options: within(1, 1)}},
+		{"window and causal", onnxCall{options: causalWithin(1, -1)}},
+		{"window that some queries are outside of", onnxCall{options: offset(2, within(0, 0))}},
+		{"offset", onnxCall{options: offset(1, causal())}},
+		{"offset below 0", onnxCall{options: offset(-2, causal())}},
+		{"offsets", onnxCall{options: causal(), offsets: []int{1, -1}}},
+		{"offsets and a window", onnxCall{options: within(1, 0), offsets: []int{1, -1}}},
+		{"lengths", onnxCall{lengths: []int{3, 0}}},
+		{"valid keys", onnxCall{onnxSizes: onnxSizes{T: 3}, options: causal()}.valid(4, 2)},
+		{"boolean mask", onnxCall{allow: bools("x.xx ..x.", 2, 1, 1, 4)}},
+		{"bias", onnxCall{bias: random(3, 2, 1, 3, 4)}},
+		{"short bias", onnxCall{bias: random(3, 2, 3, 2)}},
+		{"slopes", onnxCall{options: options(mask{Slopes: []float64{0.5, -0.2}})}},
+		{"slopes and offsets", onnxCall{options: options(mask{Slopes: []float64{0.5, 0.1}}), offsets: []int{-3, 3}}},
+		{"grouped heads", onnxCall{onnxSizes: onnxSizes{H: 4, G: 2}}},
+		{"one head of keys and values", onnxCall{onnxSizes: onnxSizes{H: 3, G: 1}}},
+		{"grouped heads and bias", onnxCall{onnxSizes: onnxSizes{H: 4, G: 2}, bias: random(3, 4, 1, 4)}},
+		{"past", onnxCall{onnxSizes: past}},
+		{"past and causal", onnxCall{onnxSizes: past, options: causal()}},
+		{"past and a window that it is outside of", onnxCall{onnxSizes: past, options: within(0, -1)}},
+		{"past and a mask as long as it", onnxCall{onnxSizes: past, bias: random(3, 1, 2)}},
+		{"past and offsets", onnxCall{onnxSizes: past, options: causal(), offsets: []int{0, -2}}},
+		{"past of grouped heads", onnxCall{onnxSizes: onnxSizes{P: 1, H: 4, G: 2}, options: causal()}},
+		{"everything", onnxCall{onnxSizes: onnxSizes{P: 2, H: 4, G: 2}, offsets: []int{0, -1}, lengths: []int{6, 4}, allow: bools("xxx.xx", 6), bias: random(3, 4, 1, 5),
+			options: layers.AttentionOptions{Scale: 1.3, Softcap: 0.9, Mask: mask{Causal: true, Window: &window{Left: 4, Right: 2}, Slopes: []float64{0.1, 0.2, 0.3, 0.4}}}}},
+	} {
+		call := &tc.call
+		n := call.onnxSizes
+		if n.H == 0 {
+			n.H = 2
+		}
+		n.B, n.T, n.S, n.K, n.V = 2, 3, 4, 2, 3
+		call.onnxSizes = n.whole()
+		call.fill(5)
+		for _, l := range []onnxLayout{onnxHeads, onnxSide} {
+			for _, composed := range []bool{false, true} {
+				if testing.Short() && composed != (l == onnxSide) {
+					continue
+				}
+				cases = append(cases, gradientCase{fmt.Sprintf("%s, %v, composed %t", tc.name, l, composed), func(c *bench) *G.Node {
+					c.b.Composed = composed
+					return c.attend(call, l)
+				}})
+			}
+		}
+	}
+	for _, composed := range []bool{false, true} {
+		cases = append(cases, gradientCase{fmt.Sprintf("one node for all operands, composed %t", composed), func(c *bench) *G.Node {
+			c.b.Composed = composed
+			x := c.in("x", 2, 3, 4)
+			return c.node(layers.ScaledDotProduct(c.b, x, x, x, layers.AttentionOptions{Heads: 2, PastKey: x, PastValue: x, Mask: layers.Mask{Causal: true}}))
+		}})
+	}
+	checkGradients(t, cases)
+}
+
+// TestGradientsOfStages has a cost that every stage counts for.
+func TestGradientsOfStages(t *testing.T) {
+	call := &onnxCall{onnxSizes: onnxSizes{B: 2, H: 2, G: 1, T: 2, S: 2, P: 1, K: 2, V: 2}, options: capped(0.8), bias: random(3, 2, 3)}
+	call.options.Mask.Slopes = []float64{0.3, 0.1}
+	call.fill(5)
+	checkGradients(t, []gradientCase{{"all", func(c *bench) *G.Node {
+		q, k, v, o, wrt := call.build(c.g, onnxSide, tensor.Float64)
+		c.wrt = wrt
+		st := must[layers.Stages](c)(layers.ScaledDotProductStages(c.b, q, k, v, o))
+		cost := c.node(gradcheck.Project(st.Output, 1))
+		for i, n := range []*G.Node{st.Key, st.Value, st.Scores, st.Capped, st.Masked, st.Weights} {
+			cost = c.node(G.Add(cost, c.node(gradcheck.Project(n, uint64(2+i)))))
+		}
+		return cost
+	}}})
+}
+
+// TestGradientsOfRandomOptions checks the derivatives of calls with any options along a random direction of each input.
+func TestGradientsOfRandomOptions(t *testing.T) {
+	drawRounds(t, 100, 20, func(r *rand.Rand, what string) {
+		call, l := drawCall(r, 40)
+		if call.bias != nil {
+			for i, x := range call.bias.Float64s() {
+				call.bias.Float64s()[i] = max(x, -2) // no difference can be taken at −Inf
+			}
+		}
+		for _, composed := range []bool{false, true} {
+			c := newBench(t)
+			c.b.Composed = composed
+			cost := c.node(gradcheck.Project(c.attend(call, l), 3))
+			if err := (gradcheck.Config{Directional: true, Seed: r.Uint64()}).Expr(cost, c.wrt...); err != nil {
+				t.Errorf("%s, %v, %v, composed %t: %v", what, call, l, composed, err)
+			}
+		}
+	})
+}
+
+// TestFormsDropTheSame runs training graphs several times: a run's dropout depends on the seed and on how many came
+// before it, and not on the form. TestOnnxDropout has what it does to outputs and gradients.
+func TestFormsDropTheSame(t *testing.T) {
+	const runs = 3
+	for _, name := range []string{"attention", "multi-head attention"} {
+		results := func(composed bool) (out [][][]float64) {
+			c := newBench(t)
+			c.b.Seed, c.b.Composed = 9, composed
+			var y *G.Node
+			if name == "attention" {
+				call := &onnxCall{onnxSizes: onnxSizes{B: 2, H: 4, G: 2, T: 5, S: 7, P: 3, K: 3, V: 2}, options: causal(), bias: random(3, 5, 10)}
+				call.options.Dropout = 0.3
+				call.fill(5)
+				y = c.attend(call, onnxHeads)
+			} else {
+				a := c.multiHead(layers.MultiHeadConfig{Dim: 8, Heads: 4, KeyValueHeads: 2, Dropout: 0.3, Softcap: 2})
+				x := c.in("x", 2, 6, 8)
+				x1 := c.node(a.Forward(c.b, x, x, x, layers.Mask{Causal: true}))
+				y = c.node(a.Forward(c.b, x1, x1, x1, layers.Mask{})) // a second dropout, of the same sizes
+			}
+			wrt := append(c.wrt, c.b.Learnables()...)
+			nodes := append(G.Nodes{y}, gradients(t, weigh(t, y, input(c.g, "w", random(2, y.Shape()...))), wrt...)...)
+			values := make([]G.Value, len(nodes))
+			for i, n := range nodes {
+				G.Read(n, &values[i])
+			}
+			vm := G.NewTapeMachine(c.g)
+			defer vm.Close()
+			for range runs {
+				if err := vm.RunAll(); err != nil {
+					t.Fatal(err)
+				}
+				var run [][]float64
+				for _, v := range values {
+					run = append(run, floats(t, v))
+				}
+				out = append(out, run)
+				vm.Reset()
+			}
+			return out
+		}
+		fused, composed := results(false), results(true)
+		for run := range runs {
+			for i, want := range composed[run] {
+				near(t, fmt.Sprintf("%s, run %d: output, or gradient %d", name, run, i), fused[run][i], want, 1e-12)
+			}
+			if run > 0 && slices.Equal(fused[run][0], fused[run-1][0]) {
+				t.Errorf("%s: runs %d and %d drop the same", name, run-1, run)
+			}
+		}
+	}
+}
+
+// TestGradientsOfMultiHeadOptions has the options of attention in a layer, its parameters included.
+func TestGradientsOfMultiHeadOptions(t *testing.T) {
+	type config = layers.MultiHeadConfig
+	none := func(*bench) layers.Mask { return layers.Mask{} }
+	var cases []gradientCase
+	for _, tc := range []struct {
+		name   string
+		config config
+		mask   func(c *bench) layers.Mask
+	}{
+		{"grouped heads", config{KeyValueHeads: 2}, none},
+		{"one head of keys and values", config{KeyValueHeads: 1, ValueDim: 3}, none},
+		{"grouped heads, normalised and turned", config{KeyValueHeads: 2, HeadDim: 4, QKNorm: true, Rotary: &layers.Rotary{}}, none},
+		{"softcap", config{Softcap: 0.4}, none},
+		{"scale", config{Scale: 1.7}, none},
+		{"window", config{}, func(*bench) layers.Mask { return layers.Mask{Window: &window{Left: 1, Right: 1}} }},
+		{"window, causal", config{}, func(*bench) layers.Mask { return layers.Mask{Causal: true, Window: &window{Left: 1, Right: -1}} }},
+		{"slopes", config{}, func(c *bench) layers.Mask {
+			return layers.Mask{Slopes: must[[]float64](c)(layers.ALiBi{Heads: 4}.Slopes())}
+		}},
+		{"offsets", config{}, func(c *bench) layers.Mask {
+			return layers.Mask{Causal: true, Offsets: c.ints("offsets", []int{1, -1}, 2)}
+		}},
+		{"everything", config{KeyValueHeads: 2, Softcap: 0.8, Scale: 0.9, NoOutput: true}, func(c *bench) layers.Mask {
+			return layers.Mask{Causal: true, Window: &window{Left: 2, Right: -1}, Offset: 1, KeyLengths: c.lengths(3, 2), Slopes: []float64{1, 0.5, 0.2, 0.1}, Bias: c.bias(4, 1, 3)}
+		}},
+	} {
+		for _, composed := range []bool{false, true} {
+			cases = append(cases, gradientCase{fmt.Sprintf("%s, composed %t", tc.name, composed), func(c *bench) *G.Node {
+				c.b.Composed = composed
+				tc.config.Dim, tc.config.Heads = 4, 4
+				x := c.in("x", 2, 3, 4)
+				return c.node(c.multiHead(tc.config).Forward(c.b, x, x, x, tc.mask(c)))
+			}})
+		}
+	}
+	checkGradients(t, cases)
+}
