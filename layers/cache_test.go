@@ -140,14 +140,18 @@ func TestCachedDecodingIsTheFullPass(t *testing.T) {
 
 // TestCachedEncoderDecoder writes targets of two sources, token by token, whose cross-attention reads the cache.
 func TestCachedEncoderDecoder(t *testing.T) {
-	for _, composed := range []bool{false, true} {
+	for i := range 4 {
+		composed, window := i%2 == 1, (*layers.Window)(nil)
+		if i > 1 {
+			window = &layers.Window{Left: 1, Right: 0} // of the source, around a token's place in its target
+		}
 		m := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(newParams(t), layers.EncoderDecoderConfig{
 			ModelConfig: layers.ModelConfig{Vocab: cacheVocab, Dim: 8, Heads: 2, Layers: 2, ALiBi: true, KeyValueHeads: 1}, Shared: true,
 		}))
 		source, target := []int{1, 2, 3, 4, 5, 6, 1, 0}, [][]int{{1, 4, 2, 6}, {3, 3, 0, 5}}
 		lengths := []int{4, 2}
 		mask := func(g *G.ExprGraph) layers.Mask {
-			return layers.Mask{KeyLengths: input(g, "lengths", dense(lengths, 2))}
+			return layers.Mask{KeyLengths: input(g, "lengths", dense(lengths, 2)), Window: window}
 		}
 		g := G.NewGraph()
 		full := read(t, node(t)(m.Forward(&layers.Build{Composed: true}, input(g, "source", dense(source, 2, 4)), input(g, "target", dense(slices.Concat(target...), 2, 4)), mask(g))))[0]
@@ -169,6 +173,11 @@ func TestCachedEncoderDecoder(t *testing.T) {
 				graph = first
 			}
 			got := graph.step(t, cache, [][]int{target[0][i:][:1], target[1][i:][:1]})
+			for range 2 { // there and back: what is kept of the sources moves too
+				if err := cache.Reorder([]int{1, 0}); err != nil {
+					t.Fatal(err)
+				}
+			}
 			for b := range 2 {
 				near(t, fmt.Sprintf("target %d, token %d", b, i), got[b], full[(b*4+i)*cacheVocab:][:cacheVocab], 1e-12)
 			}
@@ -268,6 +277,8 @@ func TestCacheErrors(t *testing.T) {
 	_, noMemory := cross.Forward(build(), other.in("x", 2, 1, 4), nil, layers.Mask{}, layers.Mask{})
 	third := newBench(t)
 	_, wrongMemory := cross.Forward(build(), third.in("x", 2, 1, 4), third.in("memory", 3, 2, 4), layers.Mask{}, layers.Mask{})
+	fourth := newBench(t)
+	_, memoryOffsets := a.ForwardMemory(build(), fourth.in("x", 2, 1, 4), fourth.in("memory", 2, 2, 4), layers.Mask{Offsets: input(fourth.g, "offsets", dense([]int{1, 1}, 2))})
 	for _, tc := range []struct {
 		name string
 		err  error
@@ -278,6 +289,7 @@ func TestCacheErrors(t *testing.T) {
 		{"offset", with(c.in("x", 2, 1, 4), build(), layers.Mask{Offset: 1}), []string{"attention", "can't have an offset"}},
 		{"batch", with(c.in("y", 3, 1, 4), build(), layers.Mask{}), []string{"attention", "2 sequences", "(3, 1)"}},
 		{"no batch", with(c.in("v", 1, 4), build(), layers.Mask{}), []string{"attention", "2 sequences"}},
+		{"memory offsets", memoryOffsets, []string{"attention", "can't have Offsets"}},
 		{"too many", with(c.in("z", 2, 4, 4), build(), layers.Mask{}), []string{"attention", "room for 3", "(2, 4)"}},
 		{"width", with(c.in("u", 2, 1, 5), build(), layers.Mask{}), []string{"attention", "(…, 4)", "(2, 1, 5)"}},
 		{"no memory", noMemory, []string{"cross", "holds no", "encoder's output"}},

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/internal/ops"
 )
 
 // MultiHeadAttention projects queries, keys and values with learned weights, lets every head attend on its own, and
@@ -216,7 +218,8 @@ func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 
 // ForwardMemory is cross-attention to memory, of shape (B, S, KeyInput), such as an encoder's output, whose keys and values
 // are stored in the Build's Cache. In a graph in which memory is nil, those that were stored last are attended to: a graph
-// that is given the memory must have run before. It has no gradient.
+// that is given the memory must have run before. The mask's positions are those of the queries in their sequences, and of
+// the keys in the memory; it must have no Offsets. It has no gradient.
 func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Mask) (*G.Node, error) {
 	fail := func(err error) (*G.Node, error) { return nil, fmt.Errorf("%s: %w", a.name, err) }
 	if b == nil || b.Cache == nil {
@@ -225,9 +228,22 @@ func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Ma
 	if b.Mode == Training {
 		return fail(errCachedTraining)
 	}
+	if m.Offsets != nil {
+		return fail(errors.New("the mask of cached attention can't have Offsets: the cache decides where the tokens are"))
+	}
 	q, err := a.projectQuery(b, query, nil)
 	if err != nil {
 		return nil, err
+	}
+	if m.Causal || m.Window != nil || m.Slopes != nil { // it compares positions
+		lengths, err := b.Cache.lengthsNode(query.Graph())
+		if err != nil {
+			return fail(err)
+		}
+		if m.Offsets, err = ops.AddInt(lengths, m.Offset); err != nil {
+			return fail(err)
+		}
+		m.Offset = 0
 	}
 	var k, v *G.Node
 	keys, values := a.scope+".memory.keys", a.scope+".memory.values"
