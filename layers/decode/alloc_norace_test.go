@@ -1,0 +1,31 @@
+//go:build !race
+
+package decode_test
+
+import (
+	"runtime"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// A step of a token each allocates what the machine needs for its nodes: nothing that grows with the model's sizes.
+func TestSessionAllocations(t *testing.T) {
+	s := newSession(t, newDecoder(t, tensor.Float32, layers.ModelConfig{Vocab: 5000, Dim: 64, Heads: 4, Layers: 2, Rotary: &layers.Rotary{}}), decode.Config{Batch: 3, Capacity: 300})
+	tokens := [][]int{{1}, {2}, {3}}
+	step := func() { must[[][]float64](t)(s.Step(tokens)) }
+	step()
+	const steps = 50
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range steps {
+		step()
+	}
+	runtime.ReadMemStats(&after)
+	if got := (after.TotalAlloc - before.TotalAlloc) / steps; got > 30_000 { // the logits alone are 120 kB
+		t.Errorf("a step allocates %d bytes", got)
+	}
+}

@@ -1,0 +1,315 @@
+package decode_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// exhaustive is every continuation of a prompt, best first.
+func exhaustive(m *fake, prompt []int, o decode.BeamOptions) (all []decode.Hypothesis) {
+	var visit func(tokens []int, logProb float64)
+	visit = func(tokens []int, logProb float64) {
+		for id, p := range logSoftmax(m.logits(slices.Concat(prompt, tokens))) {
+			if math.IsInf(p, -1) {
+				continue
+			}
+			h := decode.Hypothesis{Tokens: tokens, LogProb: logProb + p, Finished: slices.Contains(o.End, id)}
+			h.Score = h.LogProb / math.Pow(float64(len(tokens)+1), o.LengthPenalty)
+			if !h.Finished {
+				h.Tokens = append(slices.Clip(tokens), id)
+			}
+			if h.Finished || len(h.Tokens) == o.MaxTokens {
+				all = append(all, h)
+			} else {
+				visit(h.Tokens, h.LogProb)
+			}
+		}
+	}
+	visit(nil, 0)
+	slices.SortStableFunc(all, func(a, b decode.Hypothesis) int { return cmp.Compare(b.Score, a.Score) })
+	return all
+}
+
+func wantHypotheses(t *testing.T, got, want []decode.Hypothesis) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got %d hypotheses, want %d", len(got), len(want))
+	}
+	for i, w := range want {
+		g := got[i]
+		if !slices.Equal(g.Tokens, w.Tokens) || !near(g.LogProb, w.LogProb) || !near(g.Score, w.Score) || g.Finished != w.Finished {
+			t.Fatalf("hypothesis %d: got %+v, want %+v", i, g, w)
+		}
+	}
+}
+
+// With V^(n−1) hypotheses nothing is ever left out: all of those returned are the best there are.
+func TestBeamIsExact(t *testing.T) {
+	for _, alpha := range []float64{0, 0.6, 1, 3} {
+		for _, end := range [][]int{nil, {0}, {1, 2}, {0, 1, 2}} {
+			t.Run(fmt.Sprintf("alpha %v, end %v", alpha, end), func(t *testing.T) {
+				const vocab, longest, width = 3, 4, 27
+				o := decode.BeamOptions{Width: width, MaxTokens: longest, End: end, LengthPenalty: alpha}
+				prompts := [][]int{{0}, {1, 2, 0}}
+				m := newFake(2*width+1, vocab)
+				m.logits = func(sequence []int) []float64 {
+					row := hashed(sequence, vocab)
+					if len(sequence)%3 == 2 {
+						row[sequence[0]] = -inf
+					}
+					return row
+				}
+				got, err := decode.Beam(t.Context(), m, prompts, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for p := range prompts {
+					all := exhaustive(m, prompts[p], o)
+					wantHypotheses(t, got[p], all[:min(width, len(all))])
+				}
+			})
+		}
+	}
+}
+
+// plainBeam is the search as its documentation has it, without a model to keep in order, and without ending early.
+func plainBeam(m *fake, prompt []int, o decode.BeamOptions) (best []decode.Hypothesis) {
+	type live struct {
+		tokens  []int
+		logProb float64
+	}
+	followed := []live{{}}
+	for length := 1; length <= o.MaxTokens; length++ {
+		var extended []live
+		for _, h := range followed {
+			for id, p := range logSoftmax(m.logits(slices.Concat(prompt, h.tokens))) {
+				extended = append(extended, live{append(slices.Clip(h.tokens), id), h.logProb + p})
+			}
+		}
+		slices.SortStableFunc(extended, func(a, b live) int { return cmp.Compare(b.logProb, a.logProb) })
+		followed = nil
+		for place, h := range extended {
+			if len(followed) == o.Width {
+				break
+			}
+			finished := slices.Contains(o.End, h.tokens[length-1])
+			if finished && place < o.Width || !finished && length == o.MaxTokens {
+				c := decode.Hypothesis{Tokens: h.tokens, LogProb: h.logProb, Score: h.logProb / math.Pow(float64(length), o.LengthPenalty), Finished: finished}
+				if finished {
+					c.Tokens = h.tokens[:length-1]
+				}
+				best = append(best, c)
+			}
+			if !finished {
+				followed = append(followed, h)
+			}
+		}
+	}
+	slices.SortStableFunc(best, func(a, b decode.Hypothesis) int { return cmp.Compare(b.Score, a.Score) })
+	return best[:min(len(best), o.Width)]
+}
+
+// Ending a search early loses nothing, and the model's sequences are those of the hypotheses.
+func TestBeamFollowsDefinition(t *testing.T) {
+	early := false
+	for _, alpha := range []float64{0, 0.5, 2} {
+		for _, width := range []int{1, 2, 3, 5} {
+			t.Run(fmt.Sprintf("alpha %v, width %d", alpha, width), func(t *testing.T) {
+				o := decode.BeamOptions{Width: width, MaxTokens: 9, End: []int{2, 6}, LengthPenalty: alpha}
+				m := newFake(len(prompts)*width, 7)
+				got, err := decode.Beam(t.Context(), m, prompts, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for p := range prompts {
+					wantHypotheses(t, got[p], plainBeam(m, prompts[p], o))
+				}
+				early = early || m.steps < 9
+			})
+		}
+	}
+	if !early {
+		t.Error("no search ended early")
+	}
+}
+
+func TestBeamOfOneIsGreedy(t *testing.T) {
+	for vocab := 1; vocab <= 8; vocab++ {
+		m := newFake(1, vocab)
+		// Whole numbers, so that many are equal.
+		m.logits = func(sequence []int) []float64 {
+			row := hashed(sequence, vocab)
+			for i := range row {
+				row[i] = math.Round(row[i])
+			}
+			return row
+		}
+		end := []int{vocab - 1}
+		want, wantLogProb := greedily(m, []int{0}, 10, end...)
+		got, err := decode.Beam(t.Context(), m, [][]int{{0}}, decode.BeamOptions{Width: 1, MaxTokens: 10, End: end})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h := got[0][0]; len(got[0]) != 1 || !slices.Equal(h.Tokens, want) || !near(h.LogProb, wantLogProb) || h.Score != h.LogProb || h.Finished != (len(want) < 10) {
+			t.Errorf("vocabulary of %d: got %+v, want %v of %v", vocab, got[0], want, wantLogProb)
+		}
+		if m.reorders > 0 {
+			t.Errorf("a beam of one was reordered %d times", m.reorders)
+		}
+	}
+}
+
+// A search that can't improve takes no further step, and its model's sequences no further token.
+func TestBeamEnds(t *testing.T) {
+	// After any token, the end token has probability 0.9.
+	m := newFake(4, 3)
+	m.logits = func([]int) []float64 { return logs(.06, .04, .9) }
+	o := decode.BeamOptions{Width: 2, MaxTokens: 100, End: []int{2}}
+	got, err := decode.Beam(t.Context(), m, [][]int{{0}, {1}}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The second best is 0 and the end, found in the second step; 0, 0 has a probability of 0.0036 already.
+	for p := range got {
+		wantHypotheses(t, got[p], []decode.Hypothesis{
+			{LogProb: math.Log(.9), Score: math.Log(.9), Finished: true},
+			{Tokens: []int{0}, LogProb: math.Log(.06 * .9), Score: math.Log(.06 * .9), Finished: true},
+		})
+	}
+	if m.steps != 2 {
+		t.Errorf("took %d steps, want 2", m.steps)
+	}
+
+	// Means of a token never get far above log 0.9 · n/(n+1), but a certain continuation of 100 tokens would be better.
+	o.LengthPenalty, o.MaxTokens = 1, 20
+	m = newFake(2, 3)
+	m.logits = func([]int) []float64 { return logs(.06, .04, .9) }
+	if _, err := decode.Beam(t.Context(), m, [][]int{{0}}, o); err != nil {
+		t.Fatal(err)
+	}
+	// Followed hypotheses have 0.06^n: until n·log 0.06 / 20 is below the second best score, log(0.06 · 0.9)/2.
+	if want := int(math.Ceil(20 * math.Log(.06*.9) / 2 / math.Log(.06))); m.steps != want {
+		t.Errorf("took %d steps, want %d", m.steps, want)
+	}
+}
+
+// Of equal ones, the first hypothesis goes first, and of its tokens the lowest.
+func TestBeamTies(t *testing.T) {
+	m := newFake(6, 8)
+	m.logits = func([]int) []float64 { return make([]float64, 8) }
+	got, err := decode.Beam(t.Context(), m, [][]int{{3}}, decode.BeamOptions{Width: 6, MaxTokens: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, h := range got[0] {
+		if !slices.Equal(h.Tokens, []int{0, i}) {
+			t.Errorf("hypothesis %d is %v, want [0 %d]", i, h.Tokens, i)
+		}
+	}
+	if len(got[0]) != 6 {
+		t.Errorf("got %d hypotheses", len(got[0]))
+	}
+
+	o := decode.BeamOptions{Width: 7, MaxTokens: 2}
+	m = newFake(7, 9)
+	m.logits = func([]int) []float64 { return []float64{0, 1, 0, 1, 0, 1, 0, 1, 0} }
+	if got, err = decode.Beam(t.Context(), m, [][]int{{3}}, o); err != nil {
+		t.Fatal(err)
+	}
+	wantHypotheses(t, got[0], plainBeam(m, []int{3}, o))
+
+	// A hypothesis that could at best be equal to a finished one isn't followed.
+	m = newFake(1, 2)
+	m.logits = func(sequence []int) []float64 {
+		if len(sequence) > 1 {
+			return []float64{-inf, 0}
+		}
+		return []float64{0, 0}
+	}
+	if _, err := decode.Beam(t.Context(), m, [][]int{{1}}, decode.BeamOptions{Width: 1, MaxTokens: 9, End: []int{0}}); err != nil || m.steps != 1 {
+		t.Errorf("took %d steps, want 1: %v", m.steps, err)
+	}
+}
+
+// Each prompt has the room that its own length leaves.
+func TestBeamRoom(t *testing.T) {
+	m := newFake(8, 6)
+	m.capacity = 6
+	got, err := decode.Beam(t.Context(), m, prompts, decode.BeamOptions{Width: 2, MaxTokens: math.MaxInt, LengthPenalty: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, prompt := range prompts {
+		wantHypotheses(t, got[p], plainBeam(m, prompt, decode.BeamOptions{Width: 2, MaxTokens: 6 - len(prompt) + 1, LengthPenalty: 1}))
+	}
+}
+
+// A prompt goes on from what the first of its sequences holds, whatever the others hold.
+func TestBeamGoesOn(t *testing.T) {
+	m := newFake(4, 6)
+	m.sequences = [][]int{{1, 2}, {5}, {0}, {5, 5, 5}}
+	o := decode.BeamOptions{Width: 2, MaxTokens: 4, End: []int{3}}
+	got, err := decode.Beam(t.Context(), m, [][]int{{3}, {4}}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, prompt := range [][]int{{1, 2, 3}, {0, 4}} {
+		wantHypotheses(t, got[p], plainBeam(m, prompt, o))
+	}
+}
+
+func TestBeamCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	m := newFake(4, 6)
+	plain := m.logits
+	m.logits = func(sequence []int) []float64 {
+		if len(sequence) == 3 {
+			cancel()
+		}
+		return plain(sequence)
+	}
+	got, err := decode.Beam(ctx, m, [][]int{{1}, {2}}, decode.BeamOptions{Width: 2, MaxTokens: 50})
+	if !errors.Is(err, context.Canceled) || m.steps != 3 {
+		t.Fatalf("got %v after %d steps", err, m.steps)
+	}
+	for p, prompt := range [][]int{{1}, {2}} {
+		wantHypotheses(t, got[p], plainBeam(m, prompt, decode.BeamOptions{Width: 2, MaxTokens: 3}))
+	}
+	if _, err = decode.Beam(ctx, m, [][]int{{1}}, decode.BeamOptions{Width: 2, MaxTokens: 50}); !errors.Is(err, context.Canceled) || m.steps != 3 {
+		t.Errorf("got %v after %d steps", err, m.steps)
+	}
+}
+
+// stuck is a Model that can't reorder.
+type stuck struct{ *fake }
+
+func (stuck) Reorder([]int) error { return errBroken }
+
+func TestBeamErrors(t *testing.T) {
+	tests := []struct {
+		name    string
+		options decode.BeamOptions
+		want    string
+	}{
+		{"no width", decode.BeamOptions{MaxTokens: 1}, "Width must be at least 1, got 0"},
+		{"too wide", decode.BeamOptions{Width: 5, MaxTokens: 1}, "1 prompts of 5 sequences each need a model with a Batch of at least that many, got 4"},
+		{"negative penalty", decode.BeamOptions{Width: 1, MaxTokens: 1, LengthPenalty: -1}, "LengthPenalty must be finite and at least 0, got -1"},
+		{"NaN penalty", decode.BeamOptions{Width: 1, MaxTokens: 1, LengthPenalty: math.NaN()}, "got NaN"},
+		{"infinite penalty", decode.BeamOptions{Width: 1, MaxTokens: 1, LengthPenalty: inf}, "got +Inf"},
+		{"no reordering", decode.BeamOptions{Width: 2, MaxTokens: 2}, "reordering the model's sequences: broken"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := decode.Beam(t.Context(), stuck{newFake(4, 5)}, [][]int{{1}}, tc.options)
+			wantError(t, err, tc.want)
+		})
+	}
+}

@@ -1,0 +1,56 @@
+package decode_test
+
+import (
+	"fmt"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// BenchmarkStep is the time that the next token takes after so many: with a Session, and by applying the model to all of
+// them once more.
+func BenchmarkStep(b *testing.B) {
+	d := newDecoder(b, tensor.Float32, layers.ModelConfig{Vocab: 65, Dim: 128, Heads: 4, Layers: 4, Rotary: &layers.Rotary{}})
+	for _, length := range []int{16, 256, 1024} {
+		prompt := make([]int, length)
+		for i := range prompt {
+			prompt[i] = i % 65
+		}
+		b.Run(fmt.Sprintf("session/%d", length), func(b *testing.B) {
+			const more = 256 // tokens, before it begins anew
+			s := newSession(b, d, decode.Config{Capacity: length + more})
+			token := [][]int{{7}}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if i%more == 0 {
+					b.StopTimer()
+					s.Reset()
+					must[[][]float64](b)(s.Step([][]int{prompt}))
+					b.StartTimer()
+				}
+				if _, err := s.Step(token); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("whole/%d", length), func(b *testing.B) {
+			g := G.NewGraph()
+			logits := must[*G.Node](b)(d.Forward(&layers.Build{}, ids(g, "ids", prompt), layers.Mask{}))
+			var v G.Value
+			G.Read(logits, &v)
+			vm := G.NewTapeMachine(g)
+			defer vm.Close()
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := vm.RunAll(); err != nil {
+					b.Fatal(err)
+				}
+				vm.Reset()
+			}
+		})
+	}
+}

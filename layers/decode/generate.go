@@ -1,0 +1,179 @@
+package decode
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+)
+
+// Options say how Generate writes.
+type Options struct {
+	Sampler Sampler
+
+	// Seed decides every random choice. Each sequence has random numbers of its own, which depend on Seed and on the place
+	// of its prompt among the prompts, and on nothing else: what other sequences there are doesn't matter to them.
+	Seed uint64
+
+	// MaxTokens ends a sequence that has so many new tokens. It must be at least 1.
+	MaxTokens int
+
+	// End are the tokens that end a sequence, and are no part of it.
+	End []int
+
+	// Keep, if above 0, lets a sequence go on where the model has no more room for it: the model, which must be a
+	// Forgetter, forgets the sequence and is given the last Keep tokens of its prompt and of what was written, or as many
+	// as there is room for. What is written from there on depends on these alone. It is best well below the room, such as
+	// half of it, as the sequence begins anew each time that the rest is used up. If 0, the sequence ends.
+	Keep int
+
+	// OnToken, if set, is called with each new token as soon as it is chosen: step by step, and within a step in the order
+	// of the sequences, which are numbered as the prompts are. If it returns false, its sequence ends with that token.
+	OnToken func(sequence, token int) bool
+}
+
+// A Stop says why a sequence ended.
+type Stop int
+
+// The reasons why a sequence ended. Where several apply, it is the first of them.
+const (
+	StopNone      Stop = iota // it hadn't ended when Generate returned an error
+	StopEnd                   // one of Options.End followed
+	StopCaller                // Options.OnToken returned false
+	StopMaxTokens             // it had Options.MaxTokens new tokens
+	StopRoom                  // the model has no room to go on, and Options.Keep is 0
+)
+
+var stopNames = [...]string{"not ended", "end token", "ended by the caller", "MaxTokens reached", "no more room in the model"}
+
+// String says it in words.
+func (s Stop) String() string {
+	if s < 0 || int(s) >= len(stopNames) {
+		return "Stop(" + strconv.Itoa(int(s)) + ")"
+	}
+	return stopNames[s]
+}
+
+// A Result is what was written after one prompt.
+type Result struct {
+	Tokens   []int     // without the prompt, and without the end token
+	LogProbs []float64 // of each of Tokens: natural logarithms
+	LogProb  float64   // the sum of LogProbs and, where Stop is StopEnd, the end token's
+	Stop     Stop
+}
+
+// Generate writes on from prompts, of any lengths, each of at least one token. prompts[i] is appended to the model's
+// sequence i, whatever that holds already; a model may have more sequences than there are prompts: the others stay as
+// they are. A sequence that ends doesn't hold up the others.
+//
+// Log probabilities are the model's own: before Temperature, TopK and TopP.
+//
+// As the last token is chosen without being given back to the model, a sequence can get one token more than the model has
+// room for after its prompt. Afterwards the model holds the prompts and all that was written after them but end tokens and, where Stop
+// isn't StopEnd, the last token; of sequences that began anew by Options.Keep, it holds what came since.
+//
+// Generate looks at ctx before every step. If ctx is done, it returns ctx.Err() and what was written until then, as it
+// does with any error on the way. Arguments that can't be right are errors with no results: a prompt longer than there is
+// room for is a *RoomError. Logits that no token can be chosen from are a *LogitsError.
+func Generate(ctx context.Context, m Model, prompts [][]int, o Options) ([]Result, error) {
+	if err := checkModel(m, prompts, 1, o.MaxTokens, o.End); err != nil {
+		return nil, err
+	}
+	if err := o.Sampler.check(); err != nil {
+		return nil, fmt.Errorf("decode: %w", err)
+	}
+	if _, ok := m.(Forgetter); o.Keep < 0 || o.Keep > 0 && !ok {
+		return nil, fmt.Errorf("decode: Keep must be at least 0, and 0 for a model that isn't a Forgetter, got %d for a %T", o.Keep, m)
+	}
+	g := &generation{Options: o, model: m, prompts: prompts, results: make([]Result, len(prompts))}
+	for i := range prompts {
+		g.random = append(g.random, rand.New(rand.NewPCG(o.Seed, uint64(i))))
+	}
+	err := g.run(ctx)
+	return g.results, err
+}
+
+// generation is the state of one call of Generate.
+type generation struct {
+	Options
+	model   Model
+	prompts [][]int
+	results []Result
+	random  []*rand.Rand // of each result
+}
+
+func (g *generation) run(ctx context.Context) error {
+	tokens := make([][]int, g.model.Batch()) // what to give the model next; nothing to a sequence that has ended
+	copy(tokens, g.prompts)
+	for live := len(g.prompts); live > 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := g.makeRoom(tokens); err != nil {
+			return err
+		}
+		logits, err := step(g.model, tokens)
+		if err != nil {
+			return err
+		}
+		for i := range g.results {
+			if g.results[i].Stop != StopNone {
+				continue
+			}
+			token, err := g.extend(i, logits[i])
+			if err != nil {
+				return fmt.Errorf("decode: sequence %d: %w", i, err)
+			}
+			tokens[i] = []int{token}
+			if g.results[i].Stop != StopNone {
+				tokens[i] = nil
+				live--
+			}
+		}
+	}
+	return nil
+}
+
+// makeRoom begins the sequences anew that the model has no room for, if they are to be kept.
+func (g *generation) makeRoom(tokens [][]int) error {
+	if g.Keep == 0 {
+		return nil
+	}
+	for i, r := range g.results {
+		if len(tokens[i]) <= g.model.Room(i) {
+			continue
+		}
+		if err := g.model.(Forgetter).Forget(i); err != nil {
+			return fmt.Errorf("decode: beginning sequence %d anew: %w", i, err)
+		}
+		all := slices.Concat(g.prompts[i], r.Tokens)
+		tokens[i] = all[len(all)-min(g.Keep, g.model.Room(i), len(all)):]
+	}
+	return nil
+}
+
+// extend chooses the next token of sequence i, and finds out whether the sequence ends with it.
+func (g *generation) extend(i int, logits []float64) (token int, err error) {
+	token, logProb, err := g.Sampler.sample(logits, g.random[i])
+	if err != nil {
+		return 0, err
+	}
+	r := &g.results[i]
+	r.LogProb += logProb
+	if slices.Contains(g.End, token) {
+		r.Stop = StopEnd
+		return token, nil
+	}
+	r.Tokens = append(r.Tokens, token)
+	r.LogProbs = append(r.LogProbs, logProb)
+	switch {
+	case g.OnToken != nil && !g.OnToken(i, token):
+		r.Stop = StopCaller
+	case len(r.Tokens) == g.MaxTokens:
+		r.Stop = StopMaxTokens
+	case g.Keep == 0 && g.model.Room(i) < 1:
+		r.Stop = StopRoom
+	}
+	return token, nil
+}

@@ -1,0 +1,357 @@
+package decode_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// greedily is what Generate has to write after a prompt, by the plain definition.
+func greedily(m *fake, prompt []int, maxTokens int, end ...int) (tokens []int, logProb float64) {
+	for len(tokens) < maxTokens {
+		logits := m.logits(slices.Concat(prompt, tokens))
+		token := slices.Index(logits, slices.Max(logits))
+		logProb += logSoftmax(logits)[token]
+		if slices.Contains(end, token) {
+			break
+		}
+		tokens = append(tokens, token)
+	}
+	return tokens, logProb
+}
+
+var prompts = [][]int{{1}, {2, 3, 4, 0, 1}, {3, 3}, {0, 1, 2}}
+
+func TestGenerateGreedy(t *testing.T) {
+	m := newFake(5, 12)
+	got, err := decode.Generate(t.Context(), m, prompts, decode.Options{MaxTokens: 6, End: []int{5, 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stops := map[decode.Stop]bool{}
+	for i, r := range got {
+		tokens, logProb := greedily(m, prompts[i], 6, 5, 3)
+		if !slices.Equal(r.Tokens, tokens) || !near(r.LogProb, logProb) {
+			t.Errorf("sequence %d: got %v of %v, want %v of %v", i, r.Tokens, r.LogProb, tokens, logProb)
+		}
+		want := decode.StopEnd
+		if len(tokens) == 6 {
+			want = decode.StopMaxTokens
+		}
+		if r.Stop != want {
+			t.Errorf("sequence %d: stopped by %v, want %v", i, r.Stop, want)
+		}
+		stops[r.Stop] = true
+
+		held := slices.Concat(prompts[i], tokens)
+		if want == decode.StopMaxTokens {
+			held = held[:len(held)-1]
+		}
+		if !slices.Equal(m.held(i), held) {
+			t.Errorf("the model's sequence %d holds %v, want %v", i, m.held(i), held)
+		}
+	}
+	if len(stops) != 2 {
+		t.Errorf("the test needs sequences that end in both ways, got %v", stops)
+	}
+	if m.held(4) != nil {
+		t.Errorf("a sequence without a prompt holds %v", m.held(4))
+	}
+	if m.reorders > 0 || m.steps > 6 {
+		t.Errorf("took %d steps and %d reorders", m.steps, m.reorders)
+	}
+}
+
+// What a sequence becomes depends neither on the others nor on when they end.
+func TestGenerateIgnoresTheBatch(t *testing.T) {
+	options := decode.Options{Sampler: decode.Sampler{Temperature: 1.3, TopK: 5, TopP: 0.95}, Seed: 3, MaxTokens: 30, End: []int{5}}
+	all, err := decode.Generate(t.Context(), newFake(4, 6), prompts, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := slices.Clone(prompts)
+	for i := range others {
+		if i != 1 {
+			others[i] = []int{4, 4, 4, 4, 4, 4, 4}
+		}
+	}
+	again, err := decode.Generate(t.Context(), newFake(9, 6), others, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(all[1].Tokens, again[1].Tokens) || all[1].LogProb != again[1].LogProb || len(all[1].Tokens) == 0 {
+		t.Errorf("got %v and %v", all[1], again[1])
+	}
+}
+
+func TestGenerateSeeds(t *testing.T) {
+	write := func(seed uint64) [][]int {
+		same := [][]int{{1}, {1}, {1}}
+		results, err := decode.Generate(t.Context(), newFake(3, 6), same, decode.Options{Sampler: decode.Sampler{Temperature: 1}, Seed: seed, MaxTokens: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tokens [][]int
+		for _, r := range results {
+			tokens = append(tokens, r.Tokens)
+		}
+		return tokens
+	}
+	a, b := write(1), write(1)
+	if !slices.EqualFunc(a, b, slices.Equal) {
+		t.Errorf("one seed wrote %v, then %v", a, b)
+	}
+	if c := write(2); slices.Equal(a[0], c[0]) {
+		t.Errorf("two seeds wrote %v", c[0])
+	}
+	if slices.Equal(a[0], a[1]) || slices.Equal(a[1], a[2]) {
+		t.Errorf("sequences with one prompt are the same: %v", a)
+	}
+}
+
+// The first tokens of many sequences, and of many seeds, are independent draws.
+func TestGenerateFollowsProbs(t *testing.T) {
+	const n = 20_000
+	sampler := decode.Sampler{Temperature: 1.2}
+	probs, err := sampler.Probs(hashed([]int{1}, 6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := func(m *fake, seed uint64, prompts [][]int) (tokens []int) {
+		results, err := decode.Generate(t.Context(), m, prompts, decode.Options{Sampler: sampler, Seed: seed, MaxTokens: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range results {
+			tokens = append(tokens, r.Tokens[0])
+		}
+		return tokens
+	}
+	count := func(tokens []int) []int {
+		counts := make([]int, 6)
+		for _, id := range tokens {
+			counts[id]++
+		}
+		return counts
+	}
+	one := hashed([]int{1}, 6)
+	constant := func([]int) []float64 { return slices.Clone(one) }
+	m := newFake(n, 6)
+	m.logits = constant
+	wantCounts(t, count(first(m, 9, slices.Repeat([][]int{{1}}, n))), probs)
+
+	var tokens []int
+	for seed := range uint64(n) {
+		m := newFake(1, 6)
+		m.logits = constant
+		tokens = append(tokens, first(m, seed, [][]int{{1}})...)
+	}
+	wantCounts(t, count(tokens), probs)
+}
+
+func TestGenerateLogProbs(t *testing.T) {
+	m := newFake(1, 6)
+	o := decode.Options{Sampler: decode.Sampler{Temperature: 2, TopK: 4}, MaxTokens: 50, End: []int{0}}
+	results, err := decode.Generate(t.Context(), m, [][]int{{1, 2}}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := results[0]
+	if r.Stop != decode.StopEnd || len(r.Tokens) == 0 || len(r.LogProbs) != len(r.Tokens) {
+		t.Fatalf("got %+v; the test needs some tokens and an end", r)
+	}
+	sequence, total := []int{1, 2}, 0.0
+	for i, id := range append(slices.Clone(r.Tokens), 0) {
+		want := logSoftmax(m.logits(sequence))[id] // the model's own, whatever the temperature
+		if i < len(r.Tokens) && !near(r.LogProbs[i], want) {
+			t.Errorf("token %d has log probability %v, want %v", i, r.LogProbs[i], want)
+		}
+		total += want
+		sequence = append(sequence, id)
+	}
+	if !near(r.LogProb, total) {
+		t.Errorf("the sum is %v, want %v", r.LogProb, total)
+	}
+}
+
+func TestGenerateRoom(t *testing.T) {
+	m := newFake(4, 6)
+	m.capacity = 7
+	results, err := decode.Generate(t.Context(), m, prompts, decode.Options{MaxTokens: math.MaxInt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results {
+		want, _ := greedily(m, prompts[i], 7-len(prompts[i])+1)
+		if r.Stop != decode.StopRoom || !slices.Equal(r.Tokens, want) || m.Room(i) != 0 {
+			t.Errorf("sequence %d: got %v, %v, want %v", i, r.Tokens, r.Stop, want)
+		}
+	}
+}
+
+// A sequence that is kept goes on from its last tokens whenever its room is used up.
+func TestGenerateKeep(t *testing.T) {
+	const capacity, longest = 5, 23
+	for _, keep := range []int{1, 2, 4, 5, 9} {
+		m := newFake(4, 6)
+		m.capacity = capacity
+		results, err := decode.Generate(t.Context(), m, prompts, decode.Options{MaxTokens: longest, Keep: keep})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range results {
+			all, held := slices.Clone(prompts[i]), len(prompts[i])
+			for range longest {
+				logits := m.logits(all[len(all)-held:])
+				all = append(all, slices.Index(logits, slices.Max(logits)))
+				if held++; held > capacity {
+					held = min(keep, capacity)
+				}
+			}
+			if want := all[len(prompts[i]):]; !slices.Equal(r.Tokens, want) || r.Stop != decode.StopMaxTokens {
+				t.Errorf("keeping %d, sequence %d: got %v, %v, want %v", keep, i, r.Tokens, r.Stop, want)
+			}
+		}
+		if m.forgotten == 0 {
+			t.Error("the test needs sequences that don't fit")
+		}
+	}
+	m := newFake(4, 6)
+	m.capacity = 8
+	if _, err := decode.Generate(t.Context(), m, prompts, decode.Options{MaxTokens: 4, Keep: 2}); err != nil || m.forgotten > 0 {
+		t.Errorf("where there is room, %d sequences were forgotten: %v", m.forgotten, err)
+	}
+}
+
+// forgetless is a Forgetter that fails.
+type forgetless struct{ *fake }
+
+func (forgetless) Forget(int) error { return errBroken }
+
+func TestGenerateKeepErrors(t *testing.T) {
+	full := newFake(1, 6)
+	full.capacity = 2
+	for _, tc := range []struct {
+		name  string
+		model decode.Model
+		keep  int
+		want  string
+	}{
+		{"negative", newFake(1, 6), -1, "Keep must be at least 0"},
+		{"not a Forgetter", struct{ decode.Model }{newFake(1, 6)}, 1, "0 for a model that isn't a Forgetter, got 1"},
+		{"an error", forgetless{full}, 1, "beginning sequence 0 anew: broken"},
+	} {
+		_, err := decode.Generate(t.Context(), tc.model, [][]int{{1}}, decode.Options{MaxTokens: 9, Keep: tc.keep})
+		wantError(t, err, tc.want)
+	}
+}
+
+// A second call goes on where the first one left the model.
+func TestGenerateGoesOn(t *testing.T) {
+	m := newFake(1, 6)
+	first, err := decode.Generate(t.Context(), m, [][]int{{1}}, decode.Options{MaxTokens: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := first[0].Tokens
+	second, err := decode.Generate(t.Context(), m, [][]int{tokens[3:]}, decode.Options{MaxTokens: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := greedily(m, []int{1}, 8)
+	if got := append(tokens, second[0].Tokens...); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestOnToken(t *testing.T) {
+	type call struct{ sequence, token int }
+	var calls []call
+	m := newFake(4, 6)
+	results, err := decode.Generate(t.Context(), m, prompts, decode.Options{
+		MaxTokens: 6,
+		OnToken: func(sequence, token int) bool {
+			calls = append(calls, call{sequence, token})
+			return sequence != 2 || len(calls) < 8
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []call
+	for step := range 6 {
+		for i, r := range results {
+			if step < len(r.Tokens) {
+				want = append(want, call{i, r.Tokens[step]})
+			}
+		}
+	}
+	if !slices.Equal(calls, want) {
+		t.Errorf("got %v, want %v", calls, want)
+	}
+	if r := results[2]; r.Stop != decode.StopCaller || len(r.Tokens) != 3 {
+		t.Errorf("sequence 2: got %+v", r)
+	}
+	if r := results[3]; r.Stop != decode.StopMaxTokens || len(r.Tokens) != 6 {
+		t.Errorf("sequence 3: got %+v", r)
+	}
+}
+
+func TestGenerateCancelled(t *testing.T) {
+	m := newFake(4, 6)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	results, err := decode.Generate(ctx, m, prompts, decode.Options{MaxTokens: 10, OnToken: func(sequence, _ int) bool {
+		if sequence == 1 && m.steps == 3 {
+			cancel()
+		}
+		return true
+	}})
+	if !errors.Is(err, context.Canceled) || m.steps != 3 {
+		t.Fatalf("got %v after %d steps", err, m.steps)
+	}
+	for i, r := range results {
+		if want, _ := greedily(m, prompts[i], 3); !slices.Equal(r.Tokens, want) || r.Stop != decode.StopNone {
+			t.Errorf("sequence %d: got %v, %v, want %v", i, r.Tokens, r.Stop, want)
+		}
+	}
+	results, err = decode.Generate(ctx, m, prompts, decode.Options{MaxTokens: 10})
+	if !errors.Is(err, context.Canceled) || m.steps != 3 || len(results) != 4 {
+		t.Errorf("got %v, %v after %d steps", results, err, m.steps)
+	}
+}
+
+// After an error on the way, what was written stays.
+func TestGenerateFails(t *testing.T) {
+	m := newFake(2, 6)
+	plain := m.logits
+	m.logits = func(sequence []int) []float64 {
+		row := plain(sequence)
+		if len(sequence) == 5 {
+			row[4] = math.NaN()
+		}
+		return row
+	}
+	results, err := decode.Generate(t.Context(), m, [][]int{{1}, {2, 3}}, decode.Options{MaxTokens: 9})
+	wantError(t, err, "decode: sequence 1: a logit must be finite")
+	if len(results) != 2 || len(results[0].Tokens) != 4 || len(results[1].Tokens) != 3 {
+		t.Errorf("got %v", results)
+	}
+}
+
+func TestGenerateChecksSampler(t *testing.T) {
+	_, err := decode.Generate(t.Context(), newFake(1, 6), [][]int{{1}}, decode.Options{MaxTokens: 1, Sampler: decode.Sampler{TopP: 2}})
+	wantError(t, err, "decode: TopP must be from 0 to 1, got 2")
+}
+
+func TestStopString(t *testing.T) {
+	for stop, want := range map[decode.Stop]string{decode.StopNone: "not ended", decode.StopRoom: "no more room in the model", 9: "Stop(9)", -1: "Stop(-1)"} {
+		if got := stop.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package decode
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// forward adds a model to a graph: new tokens, of shape (B, T), to the logits of what follows them, (B, V).
+type forward func(b *layers.Build, tokens *G.Node) (*G.Node, error)
+
+// graph is a model in a graph for steps of up to T tokens a sequence, with the machine that runs it.
+type graph struct {
+	tokens int     // T
+	ids    []int   // its input (B, T): what to run it for
+	out    G.Value // of the last run
+	vm     G.VM
+}
+
+// newGraph builds a graph that continues what a cache holds.
+func newGraph(cache *layers.Cache, tokens, vocab int, forward forward) (*graph, error) {
+	batch := cache.Batch()
+	g := &graph{tokens: tokens, ids: make([]int, batch*tokens)}
+	ids := intInput(G.NewGraph(), "tokens", g.ids, batch, tokens)
+	logits, err := forward(&layers.Build{Cache: cache}, ids)
+	if err != nil {
+		return nil, fmt.Errorf("decode: %w", err)
+	}
+	if !logits.Shape().Eq(tensor.Shape{batch, vocab}) {
+		return nil, fmt.Errorf("decode: the model must have an output for each of its %d tokens, (B, V) = (%d, %d), got logits of shape %v", vocab, batch, vocab, logits.Shape())
+	}
+	g.compile(logits)
+	return g, nil
+}
+
+// compile makes the machine, which reads out.
+func (g *graph) compile(out *G.Node) {
+	G.Read(out, &g.out)
+	g.vm = G.NewTapeMachine(out.Graph())
+}
+
+// run runs the graph and hands its output to use, which mustn't keep it.
+func (g *graph) run(use func(out G.Value) error) error {
+	// However the run ends, the next one starts at the beginning.
+	defer g.vm.Reset()
+	if err := g.vm.RunAll(); err != nil {
+		return err
+	}
+	return use(g.out)
+}
+
+func (g *graph) close() { g.vm.Close() }
+
+// intInput is an input node over ids: what they are when the graph runs.
+func intInput(g *G.ExprGraph, name string, ids []int, shape ...int) *G.Node {
+	// A tensor of its own over the same memory: a machine writes its engine into those of its graph.
+	value := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(ids))
+	return G.NewTensor(g, tensor.Int, len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(value))
+}
+
+// toFloat64 copies the elements of a value.
+func toFloat64(to []float64, v G.Value) error {
+	switch from := v.Data().(type) {
+	case []float64:
+		copy(to, from)
+	case []float32:
+		for i, x := range from {
+			to[i] = float64(x)
+		}
+	default:
+		return fmt.Errorf("the logits must be float32 or float64, got %v", v.Dtype())
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package decode_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// must returns v, or ends the test.
+func must[T any](t testing.TB) func(v T, err error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+const sessionVocab, sessionCapacity = 7, 14
+
+// sessionConfigs are decoders of every way to tell positions apart.
+func sessionConfigs() map[string]layers.ModelConfig {
+	base := layers.ModelConfig{Vocab: sessionVocab, Dim: 8, Heads: 4, Layers: 2, Hidden: 12}
+	with := func(change func(*layers.ModelConfig)) layers.ModelConfig {
+		c := base
+		change(&c)
+		return c
+	}
+	return map[string]layers.ModelConfig{
+		"learned":       with(func(c *layers.ModelConfig) { c.MaxLen = sessionCapacity }),
+		"sinusoidal":    with(func(c *layers.ModelConfig) { c.Sinusoidal = true }),
+		"rotary":        with(func(c *layers.ModelConfig) { c.Rotary = &layers.Rotary{} }),
+		"ALiBi":         with(func(c *layers.ModelConfig) { c.ALiBi = true }),
+		"no positions":  with(func(c *layers.ModelConfig) { c.NoPositions = true }),
+		"grouped heads": with(func(c *layers.ModelConfig) { c.Rotary = &layers.Rotary{}; c.KeyValueHeads = 2 }),
+		"tied":          with(func(c *layers.ModelConfig) { c.ALiBi, c.Tied, c.KeyValueHeads = true, true, 1 }),
+	}
+}
+
+func newDecoder(t testing.TB, dt tensor.Dtype, c layers.ModelConfig) *layers.Decoder {
+	t.Helper()
+	return must[*layers.Decoder](t)(layers.NewDecoder(must[*layers.Params](t)(layers.NewParams(dt, 5)), c))
+}
+
+func newSession(t testing.TB, d *layers.Decoder, c decode.Config) *decode.Session {
+	t.Helper()
+	s := must[*decode.Session](t)(decode.New(d, c))
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// ids is an input node over tokens, of shape (1, T).
+func ids(g *G.ExprGraph, name string, tokens []int) *G.Node {
+	v := tensor.New(tensor.WithShape(1, len(tokens)), tensor.WithBacking(tokens))
+	return G.NewTensor(g, tensor.Int, 2, G.WithShape(v.Shape()...), G.WithName(name), G.WithValue(v))
+}
+
+// whole is a model that is applied to the whole of a sequence for the logits of what follows: it makes logits of shape
+// (1, T, V) of a node of tokens, (1, T).
+func whole(t testing.TB, model func(tokens *G.Node) (*G.Node, error)) func(sequence []int) []float64 {
+	type graph struct {
+		tokens []int
+		logits G.Value
+		vm     G.VM
+	}
+	graphs := map[int]*graph{} // by T
+	return func(sequence []int) []float64 {
+		t.Helper()
+		g := graphs[len(sequence)]
+		if g == nil {
+			g = &graph{tokens: make([]int, len(sequence))}
+			logits := must[*G.Node](t)(model(ids(G.NewGraph(), "tokens", g.tokens)))
+			G.Read(logits, &g.logits)
+			g.vm = G.NewTapeMachine(logits.Graph())
+			t.Cleanup(func() { g.vm.Close() })
+			graphs[len(sequence)] = g
+		}
+		copy(g.tokens, sequence)
+		if err := g.vm.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		defer g.vm.Reset()
+		var all []float64
+		switch x := g.logits.Data().(type) {
+		case []float64:
+			all = slices.Clone(x)
+		case []float32:
+			for _, x := range x {
+				all = append(all, float64(x))
+			}
+		}
+		return all[len(all)-len(all)/len(sequence):]
+	}
+}
+
+// wholeDecoder is a decoder without a cache.
+func wholeDecoder(t testing.TB, d *layers.Decoder, mask layers.Mask) func(sequence []int) []float64 {
+	return whole(t, func(tokens *G.Node) (*G.Node, error) { return d.Forward(&layers.Build{Composed: true}, tokens, mask) })
+}
+
+// cacheless is a Model without a cache.
+func cacheless(batch int, whole func(sequence []int) []float64) *fake {
+	m := newFake(batch, sessionVocab)
+	m.capacity, m.logits = sessionCapacity, whole
+	return m
+}
+
+func tolerance(dt tensor.Dtype) float64 {
+	if dt == tensor.Float32 {
+		return 1e-5
+	}
+	return 1e-10
+}
+
+// wantLogits compares logits, and the tokens that they choose.
+func wantLogits(t *testing.T, what string, got, want [][]float64, tol float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: got %d rows, want %d", what, len(got), len(want))
+	}
+	for i, w := range want {
+		if len(got[i]) != len(w) {
+			t.Fatalf("%s: sequence %d has %d logits, want %d", what, i, len(got[i]), len(w))
+		}
+		for j, x := range w {
+			if !(math.Abs(got[i][j]-x) <= tol*max(1, math.Abs(x))) {
+				t.Fatalf("%s: sequence %d: got %v, want %v", what, i, got[i], w)
+			}
+		}
+		if len(w) > 0 && slices.Index(got[i], slices.Max(got[i])) != slices.Index(w, slices.Max(w)) {
+			t.Fatalf("%s: sequence %d: another token is the likeliest in %v than in %v", what, i, got[i], w)
+		}
+	}
+}
+
+var bothDtypes = []tensor.Dtype{tensor.Float32, tensor.Float64}
+
+// eachDecoder runs a test for all configurations.
+func eachDecoder(t *testing.T, dtypes []tensor.Dtype, test func(t *testing.T, d *layers.Decoder, mask layers.Mask, tol float64)) {
+	for name, config := range sessionConfigs() {
+		for _, dt := range dtypes {
+			t.Run(fmt.Sprintf("%s/%v", name, dt), func(t *testing.T) {
+				mask := layers.Mask{}
+				if name == "grouped heads" || name == "learned" && dt == tensor.Float64 {
+					mask.Window = &layers.Window{Left: 2, Right: -1}
+				}
+				test(t, newDecoder(t, dt, config), mask, tolerance(dt))
+			})
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package decode
+
+import (
+	"fmt"
+	"math"
+)
+
+// A LogitsError reports logits that no token can be chosen from.
+type LogitsError struct {
+	Token int     // the first whose logit is NaN or +Inf; −1 if there is none, and no token is possible
+	Logit float64 // of that token; −Inf if there is none
+}
+
+// Error names the token and its logit.
+func (e *LogitsError) Error() string {
+	if e.Token < 0 {
+		return "every logit is -Inf, so that no token is possible: leave at least one logit finite"
+	}
+	return fmt.Sprintf("a logit must be finite, or -Inf for a token that is never chosen, got %v for token %d: look for such numbers in the model's weights", e.Logit, e.Token)
+}
+
+// likeliest is the token with the highest logit, of several the one with the lowest id. NaN, +Inf and nothing but −Inf
+// are a *LogitsError.
+func likeliest(logits []float64) (int, error) {
+	best, high := -1, math.Inf(-1)
+	for id, x := range logits {
+		if math.IsNaN(x) || math.IsInf(x, 1) {
+			return 0, &LogitsError{Token: id, Logit: x}
+		}
+		if x > high {
+			best, high = id, x
+		}
+	}
+	if best < 0 {
+		return 0, &LogitsError{Token: -1, Logit: high}
+	}
+	return best, nil
+}
+
+// logProbs is the softmax's logarithm, one token at a time. Nothing overflows, and no result is above 0.
+type logProbs struct {
+	logits []float64
+	high   float64 // the highest logit
+	logSum float64 // of exp(logit − high): at least 0
+}
+
+// newLogProbs is for logits of which best is the likeliest.
+func newLogProbs(logits []float64, best int) logProbs {
+	high, sum := logits[best], 0.0
+	for _, x := range logits {
+		sum += math.Exp(x - high)
+	}
+	return logProbs{logits, high, math.Log(sum)}
+}
+
+func (l logProbs) of(id int) float64 { return l.logits[id] - l.high - l.logSum }
+
+// ranking gives tokens one by one from the highest logit down, of equal ones the lowest id first, without those whose
+// logit is −Inf. It is a heap, as a rule few of the tokens are asked for.
+type ranking struct {
+	logits []float64
+	heap   []int // ids; each comes before the two at twice its place
+}
+
+func rank(logits []float64) *ranking {
+	r := &ranking{logits: logits, heap: make([]int, 0, len(logits))}
+	for id, x := range logits {
+		if !math.IsInf(x, -1) {
+			r.heap = append(r.heap, id)
+		}
+	}
+	for i := len(r.heap)/2 - 1; i >= 0; i-- {
+		r.sink(i)
+	}
+	return r
+}
+
+// next is the next token, if there is one.
+func (r *ranking) next() (id int, ok bool) {
+	if len(r.heap) == 0 {
+		return 0, false
+	}
+	id, last := r.heap[0], len(r.heap)-1
+	r.heap[0] = r.heap[last]
+	r.heap = r.heap[:last]
+	r.sink(0)
+	return id, true
+}
+
+// sink moves the token at place i down to where it belongs.
+func (r *ranking) sink(i int) {
+	for {
+		first := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(r.heap); child++ {
+			if r.before(r.heap[child], r.heap[first]) {
+				first = child
+			}
+		}
+		if first == i {
+			return
+		}
+		r.heap[i], r.heap[first] = r.heap[first], r.heap[i]
+		i = first
+	}
+}
+
+func (r *ranking) before(a, b int) bool {
+	return r.logits[a] > r.logits[b] || r.logits[a] == r.logits[b] && a < b
+}

@@ -1,0 +1,121 @@
+package decode
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// A Model holds Batch sequences, numbered from 0, that are written side by side, and predicts the next token of each. It
+// is for one goroutine at a time.
+type Model interface {
+	// Batch is the number of sequences, B.
+	Batch() int
+
+	// Vocab is the number of different tokens, V. Tokens are from 0 to V−1.
+	Vocab() int
+
+	// Room is how many more tokens a sequence can take; math.MaxInt if there is no limit.
+	Room(sequence int) int
+
+	// Step appends tokens[i] to sequence i, for B sequences, and returns for each the V logits of the token that follows
+	// its last. Rows may differ in length. A sequence whose row is empty stays as it is, and its logits are nil.
+	//
+	// The logits are valid until the next call of Step, and Step doesn't keep the tokens. It returns a *RoomError for more
+	// tokens than there is room for. After any error the sequences are as they were before.
+	Step(tokens [][]int) ([][]float64, error)
+
+	// Reorder makes sequence i go on as a copy of what sequence parents[i] was before the call, for B parents; several may
+	// have one parent. After an error the sequences are as they were before.
+	Reorder(parents []int) error
+}
+
+// A Forgetter is a Model that can begin a sequence anew: see Options.Keep. A Session is one.
+type Forgetter interface {
+	Model
+
+	// Forget empties a sequence, which then has all the room that there is. After an error the sequences are as they were
+	// before.
+	Forget(sequence int) error
+}
+
+// A RoomError reports tokens that a Model has no room for.
+type RoomError struct {
+	Sequence int
+	Tokens   int // given to the sequence
+	Room     int // how many it could have taken
+}
+
+// Error names the sequence and both numbers.
+func (e *RoomError) Error() string {
+	return fmt.Sprintf("sequence %d has room for %d more tokens, got %d: give it fewer, or make a model that holds longer sequences", e.Sequence, e.Room, e.Tokens)
+}
+
+// checkModel checks what a search asks of a model: tokens to write at most, tokens that end a sequence, and sequences
+// for some prompts, width for each. A prompt is given to the first of its sequences.
+func checkModel(m Model, prompts [][]int, width, maxTokens int, end []int) error {
+	if m == nil {
+		return errors.New("decode: the model is nil")
+	}
+	batch, vocab := m.Batch(), m.Vocab()
+	if batch < 1 || vocab < 1 {
+		return fmt.Errorf("decode: a model has at least 1 sequence and 1 token, got Batch %d and Vocab %d", batch, vocab)
+	}
+	if maxTokens < 1 {
+		return fmt.Errorf("decode: MaxTokens must be at least 1, got %d", maxTokens)
+	}
+	for _, id := range end {
+		if id < 0 || id >= vocab {
+			return fmt.Errorf("decode: an end token must be one of the model's, 0 to %d, got %d; leave End empty for none", vocab-1, id)
+		}
+	}
+	if len(prompts) == 0 {
+		return errors.New("decode: there must be at least one prompt, got none")
+	}
+	if len(prompts) > batch/width {
+		return fmt.Errorf("decode: %d prompts of %d sequences each need a model with a Batch of at least that many, got %d", len(prompts), width, batch)
+	}
+	for i, prompt := range prompts {
+		if err := checkPrompt(m, i*width, prompt, vocab); err != nil {
+			return fmt.Errorf("decode: prompt %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func checkPrompt(m Model, sequence int, prompt []int, vocab int) error {
+	if len(prompt) == 0 {
+		return errors.New("it must hold at least one token, such as a start token, got none")
+	}
+	if err := checkTokens(prompt, vocab); err != nil {
+		return err
+	}
+	if room := m.Room(sequence); len(prompt) > room {
+		return &RoomError{Sequence: sequence, Tokens: len(prompt), Room: room}
+	}
+	return nil
+}
+
+func checkTokens(tokens []int, vocab int) error {
+	if i := slices.IndexFunc(tokens, func(id int) bool { return id < 0 || id >= vocab }); i >= 0 {
+		return fmt.Errorf("its token at position %d must be one of the model's, 0 to %d, got %d", i, vocab-1, tokens[i])
+	}
+	return nil
+}
+
+// step gives tokens to a model, and checks the shape of what comes back.
+func step(m Model, tokens [][]int) ([][]float64, error) {
+	logits, err := m.Step(tokens)
+	if err != nil {
+		return nil, fmt.Errorf("decode: a step of the model: %w", err)
+	}
+	if len(logits) != len(tokens) {
+		return nil, fmt.Errorf("decode: a step of the model must return %d rows of logits, one for each sequence, got %d", len(tokens), len(logits))
+	}
+	for i, row := range logits {
+		if len(tokens[i]) > 0 && len(row) != m.Vocab() {
+			return nil, fmt.Errorf("decode: a step of the model must return %d logits, one for each token, got %d for sequence %d", m.Vocab(), len(row), i)
+		}
+	}
+	return logits, nil
+}

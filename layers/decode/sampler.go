@@ -1,0 +1,172 @@
+package decode
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// A Sampler says how a token is chosen from logits, of which −Inf stands for a token that is never chosen. The zero
+// Sampler is greedy: it takes the likeliest token, of several the one with the lowest id. Otherwise the token is random,
+// and what it is drawn from is made in this order:
+//
+//  1. the logits are divided by Temperature, and become probabilities by a softmax;
+//  2. the TopK likeliest tokens are kept, and their probabilities divided by their sum;
+//  3. of these, the likeliest are kept as long as those before them sum up to less than TopP, and again their
+//     probabilities are divided by their sum (nucleus sampling: Holtzman et al., 2019).
+//
+// Tokens with equal logits are kept lowest id first.
+type Sampler struct {
+	Temperature float64 // 0 for the likeliest token, whatever TopK and TopP; 1 for the model's own probabilities
+	TopK        int     // how many tokens to choose from; 0 for all
+	TopP        float64 // the probability to choose from, of 1 in all; 0 or 1 for all
+}
+
+// Sample chooses a token. It takes one number from rng, which may be nil where Temperature is 0: then it takes none.
+//
+// A logit that is NaN or +Inf is a *LogitsError, as are logits that are all −Inf.
+func (s Sampler) Sample(logits []float64, rng *rand.Rand) (token int, err error) {
+	if err := s.check(); err != nil {
+		return 0, fmt.Errorf("decode: %w", err)
+	}
+	if token, _, err = s.sample(logits, rng); err != nil {
+		return 0, fmt.Errorf("decode: %w", err)
+	}
+	return token, nil
+}
+
+// Probs is the probability of each token to be chosen by Sample. They sum up to 1, but for rounding. Its errors are those
+// of Sample.
+func (s Sampler) Probs(logits []float64) ([]float64, error) {
+	if err := s.check(); err != nil {
+		return nil, fmt.Errorf("decode: %w", err)
+	}
+	best, err := likeliest(logits)
+	if err != nil {
+		return nil, fmt.Errorf("decode: %w", err)
+	}
+	probs := make([]float64, len(logits))
+	if s.Temperature == 0 {
+		probs[best] = 1
+		return probs, nil
+	}
+	total := s.weigh(probs, logits, best)
+	for i := range probs {
+		probs[i] /= total
+	}
+	return probs, nil
+}
+
+func (s Sampler) check() error {
+	switch {
+	case !(s.Temperature >= 0 && s.Temperature <= math.MaxFloat64):
+		return fmt.Errorf("the Temperature must be finite and at least 0, got %v", s.Temperature)
+	case s.TopK < 0:
+		return fmt.Errorf("TopK must be at least 1, or 0 for all tokens, got %d", s.TopK)
+	case !(s.TopP >= 0 && s.TopP <= 1):
+		return fmt.Errorf("TopP must be from 0 to 1, got %v", s.TopP)
+	}
+	return nil
+}
+
+// sample chooses a token, and gives its log probability as the model has it: before Temperature, TopK and TopP.
+func (s Sampler) sample(logits []float64, rng *rand.Rand) (token int, logProb float64, err error) {
+	best, err := likeliest(logits)
+	if err != nil {
+		return 0, 0, err
+	}
+	token = best
+	if s.Temperature > 0 {
+		if rng == nil {
+			return 0, 0, errors.New("a Temperature above 0 needs random numbers, but rng is nil")
+		}
+		weights := make([]float64, len(logits))
+		token = pick(weights, s.weigh(weights, logits, best)*rng.Float64())
+	}
+	return token, newLogProbs(logits, best).of(token), nil
+}
+
+// weigh sets weights, each 0, to what the probabilities to draw are proportional to, the highest to 1, and returns their
+// sum.
+func (s Sampler) weigh(weights, logits []float64, best int) (total float64) {
+	weight := func(id int) float64 { return math.Exp((logits[id] - logits[best]) / s.Temperature) }
+	if s.all(len(logits)) {
+		for id := range weights {
+			weights[id] = weight(id)
+		}
+	} else {
+		for _, id := range s.keep(logits, weight) {
+			weights[id] = weight(id)
+		}
+	}
+	return sum(weights)
+}
+
+// all says whether TopK and TopP keep every one of so many tokens.
+func (s Sampler) all(tokens int) bool {
+	return (s.TopK == 0 || s.TopK >= tokens) && (s.TopP == 0 || s.TopP == 1)
+}
+
+// keep lists the tokens that TopK and TopP keep, likeliest first.
+func (s Sampler) keep(logits []float64, weight func(id int) float64) (kept []int) {
+	limit := len(logits)
+	if s.TopK > 0 {
+		limit = min(limit, s.TopK)
+	}
+	enough := math.Inf(1)
+	if s.TopP > 0 && s.TopP < 1 {
+		enough = s.TopP * massOf(logits, limit, weight)
+	}
+	ranked := rank(logits)
+	for mass := 0.0; len(kept) < limit && mass < enough; {
+		id, ok := ranked.next()
+		if !ok {
+			break
+		}
+		kept = append(kept, id)
+		mass += weight(id)
+	}
+	return kept
+}
+
+// massOf is the sum of the weights of the n likeliest tokens.
+func massOf(logits []float64, n int, weight func(id int) float64) (mass float64) {
+	if n == len(logits) { // no need to rank them
+		for id := range logits {
+			mass += weight(id)
+		}
+		return mass
+	}
+	ranked := rank(logits)
+	for range n {
+		id, ok := ranked.next()
+		if !ok {
+			break
+		}
+		mass += weight(id)
+	}
+	return mass
+}
+
+// pick is the first token up to which the weights sum up to more than x.
+func pick(weights []float64, x float64) int {
+	token, up := 0, 0.0
+	for id, w := range weights {
+		if w == 0 {
+			continue
+		}
+		token = id
+		if up += w; x < up {
+			break
+		}
+	}
+	return token // the last possible one, if x was rounded up to the sum
+}
+
+func sum(xs []float64) (total float64) {
+	for _, x := range xs {
+		total += x
+	}
+	return total
+}

@@ -1,0 +1,290 @@
+package decode_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
+)
+
+const sourceVocab, sourceLen = 9, 6
+
+func newEncoderDecoder(t testing.TB, dt tensor.Dtype, c layers.ModelConfig) *layers.EncoderDecoder {
+	t.Helper()
+	target := c.Vocab
+	c.Vocab = sourceVocab
+	return must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(must[*layers.Params](t)(layers.NewParams(dt, 5)), layers.EncoderDecoderConfig{ModelConfig: c, TargetVocab: target}))
+}
+
+func newSeq2Seq(t testing.TB, m *layers.EncoderDecoder, c decode.Seq2SeqConfig) *decode.Seq2Seq {
+	t.Helper()
+	s := must[*decode.Seq2Seq](t)(decode.NewSeq2Seq(m, c))
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// wholeAnswers is an encoder–decoder without a cache, for one source without any padding.
+func wholeAnswers(t testing.TB, m *layers.EncoderDecoder, source []int, mask layers.Mask) func(sequence []int) []float64 {
+	return whole(t, func(tokens *G.Node) (*G.Node, error) {
+		return m.Forward(&layers.Build{Composed: true}, ids(tokens.Graph(), "source", source), tokens, mask)
+	})
+}
+
+// beside are models, each of as many sequences, as one of all their sequences.
+type beside []*fake
+
+func (b beside) at(i int) (*fake, int) {
+	each := b[0].Batch()
+	return b[i/each], i % each
+}
+func (b beside) Batch() int { return len(b) * b[0].Batch() }
+func (b beside) Vocab() int { return b[0].Vocab() }
+func (b beside) Room(i int) int {
+	m, j := b.at(i)
+	return m.Room(j)
+}
+func (b beside) Forget(i int) error {
+	m, j := b.at(i)
+	return m.Forget(j)
+}
+func (b beside) Step(tokens [][]int) (all [][]float64, err error) {
+	for _, m := range b {
+		logits, err := m.Step(tokens[:m.Batch()])
+		if err != nil {
+			return nil, err
+		}
+		all, tokens = append(all, logits...), tokens[m.Batch():]
+	}
+	return all, nil
+}
+func (b beside) Reorder(parents []int) error {
+	for p, m := range b {
+		local := slices.Clone(parents[p*m.Batch():][:m.Batch()])
+		for i := range local {
+			local[i] -= p * m.Batch() // those of other models' sequences aren't asked for
+		}
+		if err := m.Reorder(local); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var (
+	seq2seqSources = [][]int{{1, 2, 3, 4, 5, 6}, {7, 8}, {5}}
+	seq2seqMask    = layers.Mask{Window: &layers.Window{Left: 4, Right: 4}}
+)
+
+func eachEncoderDecoder(t *testing.T, dtypes []tensor.Dtype, test func(t *testing.T, m *layers.EncoderDecoder, mask layers.Mask, tol float64)) {
+	for name, config := range sessionConfigs() {
+		for _, dt := range dtypes {
+			t.Run(fmt.Sprintf("%s/%v", name, dt), func(t *testing.T) {
+				mask := layers.Mask{}
+				if name == "rotary" {
+					mask = seq2seqMask
+				}
+				test(t, newEncoderDecoder(t, dt, config), mask, tolerance(dt))
+			})
+		}
+	}
+}
+
+// Three sources of unlike lengths, each with one target or two.
+func TestSeq2SeqIsTheFullPass(t *testing.T) {
+	eachEncoderDecoder(t, bothDtypes, func(t *testing.T, m *layers.EncoderDecoder, mask layers.Mask, tol float64) {
+		for _, width := range []int{1, 2} {
+			s := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, Width: width, SourceLen: sourceLen, Capacity: sessionCapacity, SourceMask: mask})
+			if s.Batch() != 3*width || s.Vocab() != sessionVocab {
+				t.Errorf("got a Batch of %d and a Vocab of %d", s.Batch(), s.Vocab())
+			}
+			for _, sources := range [][][]int{seq2seqSources, {{8}, {0, 0, 1, 2}, {3, 1, 4, 1, 5, 0}}} {
+				if err := s.Read(sources); err != nil {
+					t.Fatal(err)
+				}
+				var want beside
+				for _, source := range sources {
+					want = append(want, cacheless(width, wholeAnswers(t, m, source, mask)))
+				}
+				rows := [][]int{{1, 2, 3}, {4}, {5, 6}, {0}, {1, 1}, {2, 2, 2}}[:3*width]
+				wantLogits(t, "prompts", must[[][]float64](t)(s.Step(rows)), must[[][]float64](t)(want.Step(rows)), tol)
+				if width == 2 {
+					parents := []int{1, 0, 2, 2, 5, 5} // within each source's own
+					if err := s.Reorder(parents); err != nil {
+						t.Fatal(err)
+					}
+					if err := want.Reorder(parents); err != nil {
+						t.Fatal(err)
+					}
+				}
+				rows = [][]int{{1}, {4}, {}, {0}, {1}, {2}}[:3*width]
+				wantLogits(t, "a token each", must[[][]float64](t)(s.Step(rows)), must[[][]float64](t)(want.Step(rows)), tol)
+			}
+		}
+	})
+}
+
+// A copy of a sequence goes on with the source of that sequence.
+func TestSeq2SeqReorderTakesSources(t *testing.T) {
+	m := newEncoderDecoder(t, tensor.Float64, sessionConfigs()["ALiBi"])
+	s := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, SourceLen: sourceLen, Capacity: sessionCapacity})
+	if err := s.Read(seq2seqSources); err != nil {
+		t.Fatal(err)
+	}
+	begun := [][]int{{1, 2}, {3}, {4, 5, 6}}
+	must[[][]float64](t)(s.Step(begun))
+	parents := []int{2, 0, 2}
+	if err := s.Reorder(parents); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, s.Reorder([]int{0, 1, 3}), "got 3")
+	next := func(rows [][]int, held [][]int) {
+		t.Helper()
+		got := must[[][]float64](t)(s.Step(rows))
+		for i, parent := range parents {
+			f := cacheless(1, wholeAnswers(t, m, seq2seqSources[parent], layers.Mask{}))
+			f.sequences[0] = slices.Clone(held[parent])
+			wantLogits(t, fmt.Sprint("sequence ", i), got[i:i+1], must[[][]float64](t)(f.Step(rows[i:i+1])), 1e-10)
+		}
+	}
+	next([][]int{{0}, {1}, {2}}, begun)
+	s.Reset()
+	next([][]int{{3}, {2, 2}, {1}}, make([][]int, 3))
+}
+
+// Generate and Beam write of sources what they write without a cache, greedily or not.
+func TestSearchesOverSeq2Seq(t *testing.T) {
+	eachEncoderDecoder(t, bothDtypes[1:], func(t *testing.T, m *layers.EncoderDecoder, mask layers.Mask, tol float64) {
+		prompts := [][]int{{1}, {1}, {2, 3}}
+		s := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, Width: 2, SourceLen: sourceLen, Capacity: sessionCapacity, SourceMask: mask})
+		if err := s.Read(seq2seqSources); err != nil {
+			t.Fatal(err)
+		}
+		var want beside
+		for _, source := range seq2seqSources {
+			want = append(want, cacheless(2, wholeAnswers(t, m, source, mask)))
+		}
+		o := decode.BeamOptions{Width: 2, MaxTokens: 6, End: []int{0}, LengthPenalty: 1}
+		sameHypotheses(t, must[[][]decode.Hypothesis](t)(decode.Beam(t.Context(), s, prompts, o)), must[[][]decode.Hypothesis](t)(decode.Beam(t.Context(), want, prompts, o)), 100*tol)
+
+		one := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, SourceLen: sourceLen, Capacity: sessionCapacity, SourceMask: mask})
+		if err := one.Read(seq2seqSources); err != nil {
+			t.Fatal(err)
+		}
+		greedy := decode.Options{MaxTokens: 8, End: []int{0}}
+		got := must[[]decode.Result](t)(decode.Generate(t.Context(), one, prompts, greedy))
+		for i, r := range got {
+			alone := must[[]decode.Result](t)(decode.Generate(t.Context(), cacheless(1, want[i].logits), prompts[i:i+1], greedy))[0]
+			if !slices.Equal(r.Tokens, alone.Tokens) || math.Abs(r.LogProb-alone.LogProb) > 100*tol {
+				t.Errorf("source %d: got %+v, want %+v", i, r, alone)
+			}
+		}
+	})
+}
+
+// Fewer sources than there could be leave the others empty, and one that is empty is attended to by nothing.
+func TestSeq2SeqFewerSources(t *testing.T) {
+	m := newEncoderDecoder(t, tensor.Float64, sessionConfigs()["sinusoidal"])
+	s := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, SourceLen: sourceLen, Capacity: sessionCapacity})
+	rows := [][]int{{1}, {2}, {2}}
+	if err := s.Read(seq2seqSources); err != nil {
+		t.Fatal(err)
+	}
+	must[[][]float64](t)(s.Step(rows))
+	if err := s.Read([][]int{{7, 8}, {}}); err != nil {
+		t.Fatal(err)
+	}
+	got := must[[][]float64](t)(s.Step(rows))
+	wantLogits(t, "the only source", got[:1], must[[][]float64](t)(cacheless(1, wholeAnswers(t, m, []int{7, 8}, layers.Mask{})).Step(rows[:1])), 1e-10)
+
+	// An empty source: one token of which no key is valid.
+	want := whole(t, func(tokens *G.Node) (*G.Node, error) {
+		g := tokens.Graph()
+		none := tensor.New(tensor.WithShape(1), tensor.WithBacking([]int{0}))
+		lengths := G.NewTensor(g, tensor.Int, 1, G.WithShape(1), G.WithName("lengths"), G.WithValue(none))
+		return m.Forward(&layers.Build{}, ids(g, "source", []int{4}), tokens, layers.Mask{KeyLengths: lengths})
+	})(rows[1])
+	wantLogits(t, "empty sources", got[1:], [][]float64{want, want}, 1e-10)
+}
+
+func TestSeq2SeqLimits(t *testing.T) {
+	c := sessionConfigs()["learned"] // of sessionCapacity positions, in the encoder as well
+	m := newEncoderDecoder(t, tensor.Float32, c)
+	s := newSeq2Seq(t, m, decode.Seq2SeqConfig{})
+	if s.Batch() != 1 || s.Room(0) != sessionCapacity {
+		t.Errorf("got a Batch of %d and room for %d", s.Batch(), s.Room(0))
+	}
+	if err := s.Read([][]int{make([]int, sessionCapacity)}); err != nil {
+		t.Error(err)
+	}
+	wantError(t, s.Read([][]int{make([]int, sessionCapacity+1)}), "source 0 must have at most 14 tokens, got 15")
+
+	s = newSeq2Seq(t, m, decode.Seq2SeqConfig{SourceLen: 3, Capacity: 5})
+	wantError(t, s.Read([][]int{make([]int, 4)}), "at most 3 tokens, got 4")
+	if s.Room(0) != 5 {
+		t.Errorf("there is room for %d, want 5", s.Room(0))
+	}
+}
+
+func TestSeq2SeqErrors(t *testing.T) {
+	m := newEncoderDecoder(t, tensor.Float64, sessionConfigs()["rotary"])
+	both := decode.Seq2SeqConfig{SourceLen: 3, Capacity: 4}
+	with := func(change func(*decode.Seq2SeqConfig)) decode.Seq2SeqConfig {
+		c := both
+		change(&c)
+		return c
+	}
+	node := G.NewTensor(G.NewGraph(), tensor.Bool, 1, G.WithShape(1), G.WithName("allow"))
+	for _, tc := range []struct {
+		name   string
+		model  *layers.EncoderDecoder
+		config decode.Seq2SeqConfig
+		want   string
+	}{
+		{"no model", nil, both, "the encoder-decoder is nil"},
+		{"no length", m, decode.Seq2SeqConfig{Capacity: 4}, "SourceLen must be at least 1"},
+		{"no capacity", m, decode.Seq2SeqConfig{SourceLen: 4}, "Capacity must be at least 1"},
+		{"negative sources", m, with(func(c *decode.Seq2SeqConfig) { c.Sources = -1 }), "got -1 and 0"},
+		{"negative width", m, with(func(c *decode.Seq2SeqConfig) { c.Width = -1 }), "got 0 and -1"},
+		{"a mask of nodes", m, with(func(c *decode.Seq2SeqConfig) { c.Mask.Allow = node }), "decode: Mask can't hold nodes"},
+		{"a source mask of nodes", m, with(func(c *decode.Seq2SeqConfig) { c.SourceMask.Allow = node }), "decode: SourceMask can't hold nodes"},
+		{"a causal source", m, with(func(c *decode.Seq2SeqConfig) { c.SourceMask.Causal = true }), "can't be Causal"},
+		{"a wrong window", m, with(func(c *decode.Seq2SeqConfig) { c.Mask.Window = &layers.Window{Left: -3} }), "Window"},
+	} {
+		s, err := decode.NewSeq2Seq(tc.model, tc.config)
+		wantError(t, err, tc.want)
+		if s != nil {
+			t.Errorf("%s: there is a Seq2Seq all the same", tc.name)
+		}
+	}
+	// The decoder alone lacks what it attends to.
+	_, err := decode.New(m.Decoder, decode.Config{Capacity: 3})
+	wantError(t, err, "encoder's output")
+
+	s := newSeq2Seq(t, m, with(func(c *decode.Seq2SeqConfig) { c.Sources = 2 }))
+	_, err = s.Step([][]int{{1}, {2}})
+	wantError(t, err, "call Read first")
+	if err := s.Read([][]int{{1, 2}, {3}}); err != nil {
+		t.Fatal(err)
+	}
+	want := slices.Clone(must[[][]float64](t)(s.Step([][]int{{1}, nil}))[0])
+	s.Reset()
+	wantError(t, s.Read(make([][]int, 3)), "at most 2 sources, got 3")
+	wantError(t, s.Read([][]int{{3}, {1, 9}}), "source 1: its token at position 1 must be one of the model's, 0 to 8, got 9")
+	wantError(t, s.Read([][]int{{1, 2, 3, 4}}), "source 0 must have at most 3 tokens, got 4")
+	wantLogits(t, "after errors", must[[][]float64](t)(s.Step([][]int{{1}, nil})), [][]float64{want, nil}, 0)
+
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	wantError(t, s.Read([][]int{{1}}), "the session is closed")
+	_, err = s.Step([][]int{{1}, {1}})
+	wantError(t, err, "the session is closed")
+}

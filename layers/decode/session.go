@@ -1,0 +1,247 @@
+package decode
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// A Config describes a Session.
+type Config struct {
+	Batch int // number of sequences, B; 1 if 0
+
+	// Capacity is how many tokens each sequence can have. Where the model learned a row for each position, it can't have
+	// more than those: a Capacity of 0 is that number, and one above it is lowered to it.
+	Capacity int
+
+	// Mask is what the model's Forward was given in training, such as a Window. It can't hold nodes, which belong to one
+	// graph, nor an Offset.
+	Mask layers.Mask
+}
+
+// A Session is a Model whose logits are those of a layers.Decoder. It keeps the keys and values of its sequences' tokens, so
+// that a step computes what its new tokens add, and nothing of those before them again.
+//
+// A Session has graphs of its own over the model's weights, which it only reads: any number of sessions may run at the
+// same time over one model, each in a goroutine. What it keeps was made with the weights as they were: Reset it after
+// they change.
+type Session struct {
+	cache   *layers.Cache
+	vocab   int
+	forward forward
+
+	single  *graph   // for steps of one token a sequence; nil once the session is closed
+	prompts []*graph // for steps of more, by their longest row; the one used last comes first
+
+	counts []int // tokens of each sequence in a step
+	values []float64
+	logits [][]float64 // what Step returns: rows of values
+}
+
+// maxPrompts is how many graphs for steps of several tokens are kept: they take time to build, and memory.
+const maxPrompts = 3
+
+var errClosed = errors.New("the session is closed: make another one")
+
+// New makes a Session of empty sequences. It is an error if the Capacity isn't known or negative, if the model
+// doesn't predict its own tokens, or if it can't be applied under the Mask.
+//
+// Close the Session to free its graphs.
+func New(d *layers.Decoder, c Config) (*Session, error) {
+	if d == nil {
+		return nil, errors.New("decode: the decoder is nil")
+	}
+	if err := checkMask("Mask", c.Mask); err != nil {
+		return nil, err
+	}
+	capacity, err := longest("Capacity", c.Capacity, d.Positions)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSession(d, cmp.Or(c.Batch, 1), capacity, func(b *layers.Build, tokens *G.Node) (*G.Node, error) {
+		return d.Next(b, tokens, c.Mask)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// newSession makes a Session that has no graphs yet.
+func newSession(d *layers.Decoder, batch, capacity int, forward forward) (*Session, error) {
+	cache, err := layers.NewCache(batch, capacity)
+	if err != nil {
+		return nil, fmt.Errorf("decode: %w", err)
+	}
+	vocab := d.Embedding.Weight.Value.Shape()[0]
+	return &Session{
+		cache: cache, vocab: vocab, forward: forward,
+		counts: make([]int, batch), values: make([]float64, batch*vocab), logits: make([][]float64, batch),
+	}, nil
+}
+
+// open builds the graph that the session has as long as it is open.
+func (s *Session) open() (err error) {
+	s.single, err = newGraph(s.cache, 1, s.vocab, s.forward)
+	return err
+}
+
+// longest is how many tokens sequences can have, where so many are asked for, or 0.
+func longest(option string, asked int, positions layers.Positions) (int, error) {
+	learned, ok := positions.(*layers.LearnedPositions)
+	if asked < 0 || asked == 0 && !ok {
+		return 0, fmt.Errorf("decode: %s must be at least 1, as the model has no learned positions that limit it, got %d", option, asked)
+	}
+	if !ok {
+		return asked, nil
+	}
+	most := learned.Weight.Value.Shape()[0]
+	if asked == 0 {
+		return most, nil
+	}
+	return min(asked, most), nil
+}
+
+// checkMask checks that a mask can be that of many graphs.
+func checkMask(option string, m layers.Mask) error {
+	if m.Offsets != nil || m.KeyLengths != nil || m.Allow != nil || m.Bias != nil {
+		return fmt.Errorf("decode: %s can't hold nodes, as they belong to one graph: leave Offsets, KeyLengths, Allow and Bias nil", option)
+	}
+	if m.Offset != 0 {
+		return fmt.Errorf("decode: %s can't have an Offset, as the session knows where its tokens are, got %d", option, m.Offset)
+	}
+	return nil
+}
+
+// Batch is the number of sequences, B.
+func (s *Session) Batch() int { return s.cache.Batch() }
+
+// Vocab is the number of different tokens, V.
+func (s *Session) Vocab() int { return s.vocab }
+
+// Room is how many more tokens a sequence can take: none if there is no such sequence.
+func (s *Session) Room(sequence int) int {
+	if sequence < 0 || sequence >= s.Batch() {
+		return 0
+	}
+	return s.cache.Capacity() - s.cache.Lengths()[sequence]
+}
+
+// Step appends tokens to the sequences and returns the logits of what follows, as Model has it. Steps of one token a
+// sequence share a graph. Other steps are padded to their longest row, and a graph is built for its length, unless one of
+// the last few such steps had it too.
+func (s *Session) Step(tokens [][]int) ([][]float64, error) {
+	if s.single == nil {
+		return nil, errClosed
+	}
+	longest, err := s.count(tokens)
+	if err != nil {
+		return nil, err
+	}
+	clear(s.logits)
+	if longest == 0 {
+		return s.logits, nil
+	}
+	g, err := s.graph(longest)
+	if err != nil {
+		return nil, err
+	}
+	for i, row := range tokens {
+		padded := g.ids[i*longest:][:longest]
+		clear(padded[copy(padded, row):])
+	}
+	if err := s.cache.Extend(s.counts...); err != nil {
+		return nil, err
+	}
+	if err := g.run(func(v G.Value) error { return toFloat64(s.values, v) }); err != nil {
+		return nil, err
+	}
+	s.cache.Commit()
+	for i, n := range s.counts {
+		if n > 0 {
+			s.logits[i] = s.values[i*s.vocab:][:s.vocab:s.vocab]
+		}
+	}
+	return s.logits, nil
+}
+
+// count checks the tokens of a step, notes how many each sequence gets, and returns the most.
+func (s *Session) count(tokens [][]int) (longest int, err error) {
+	if len(tokens) != s.Batch() {
+		return 0, fmt.Errorf("there must be a row of tokens for each of %d sequences, got %d", s.Batch(), len(tokens))
+	}
+	lengths := s.cache.Lengths()
+	for i, row := range tokens {
+		if room := s.cache.Capacity() - lengths[i]; len(row) > room {
+			return 0, &RoomError{Sequence: i, Tokens: len(row), Room: room}
+		}
+		if err := checkTokens(row, s.vocab); err != nil {
+			return 0, fmt.Errorf("sequence %d: %w", i, err)
+		}
+		s.counts[i] = len(row)
+		longest = max(longest, len(row))
+	}
+	return longest, nil
+}
+
+// graph is one for steps of so many tokens.
+func (s *Session) graph(tokens int) (*graph, error) {
+	if tokens == 1 {
+		return s.single, nil
+	}
+	for i, g := range s.prompts {
+		if g.tokens == tokens {
+			copy(s.prompts[1:], s.prompts[:i])
+			s.prompts[0] = g
+			return g, nil
+		}
+	}
+	g, err := newGraph(s.cache, tokens, s.vocab, s.forward)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.prompts) == maxPrompts {
+		s.prompts[maxPrompts-1].close()
+		s.prompts = s.prompts[:maxPrompts-1]
+	}
+	s.prompts = append([]*graph{g}, s.prompts...)
+	return g, nil
+}
+
+// Reorder makes sequence i go on as a copy of what sequence parents[i] was, as Model has it.
+func (s *Session) Reorder(parents []int) error { return s.cache.Reorder(parents) }
+
+// Forget empties a sequence. It is an error if there is no such sequence.
+func (s *Session) Forget(sequence int) error {
+	if sequence < 0 || sequence >= s.Batch() {
+		return fmt.Errorf("a sequence must be from 0 to %d, got %d", s.Batch()-1, sequence)
+	}
+	lengths := s.cache.Lengths()
+	lengths[sequence] = 0
+	return s.cache.Truncate(lengths...)
+}
+
+// Reset empties all sequences.
+func (s *Session) Reset() {
+	// No length of 0 is refused.
+	_ = s.cache.Truncate(make([]int, s.Batch())...)
+}
+
+// Close frees the session's graphs. Steps are errors from then on. It may be called again, and always returns nil.
+func (s *Session) Close() error {
+	if s.single != nil {
+		s.single.close()
+	}
+	for _, g := range s.prompts {
+		g.close()
+	}
+	s.single, s.prompts = nil, nil
+	return nil
+}

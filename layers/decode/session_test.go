@@ -1,0 +1,294 @@
+package decode_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// sameSteps makes steps of unlike rows, and more, with both models.
+func sameSteps(t *testing.T, got, want decode.Forgetter, tol float64) {
+	t.Helper()
+	for at, action := range []any{
+		[][]int{{1, 2, 3, 4, 5}, {6}, {0, 3, 1}}, // prompts
+		[][]int{{6}, {5}, {4}},
+		[][]int{{0}, {}, {2}}, // one has ended
+		[][]int{nil, nil, nil},
+		[]int{2, 0, 2}, // parents
+		[][]int{{1}, {1}, {5}},
+		[][]int{{}, {2, 4}, {1}},
+		1, // forgotten
+		[][]int{{}, {3, 3, 2, 1, 0, 6, 5, 4}, {2, 2}},
+		[][]int{{4}, {4}, {0}},
+	} {
+		switch action := action.(type) {
+		case [][]int:
+			g, w := must[[][]float64](t)(got.Step(action)), must[[][]float64](t)(want.Step(action))
+			wantLogits(t, fmt.Sprintf("step %d", at), g, w, tol)
+		case []int:
+			for _, m := range []decode.Model{got, want} {
+				if err := m.Reorder(action); err != nil {
+					t.Fatal(err)
+				}
+			}
+		case int:
+			for _, m := range []decode.Forgetter{got, want} {
+				if err := m.Forget(action); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for i := range want.Batch() {
+			if got.Room(i) != want.Room(i) {
+				t.Fatalf("after action %d, sequence %d has room for %d, want %d", at, i, got.Room(i), want.Room(i))
+			}
+		}
+	}
+}
+
+func TestSessionIsTheFullPass(t *testing.T) {
+	eachDecoder(t, bothDtypes, func(t *testing.T, d *layers.Decoder, mask layers.Mask, tol float64) {
+		s := newSession(t, d, decode.Config{Batch: 3, Capacity: sessionCapacity, Mask: mask})
+		if s.Batch() != 3 || s.Vocab() != sessionVocab {
+			t.Errorf("got a Batch of %d and a Vocab of %d", s.Batch(), s.Vocab())
+		}
+		full := wholeDecoder(t, d, mask)
+		sameSteps(t, s, cacheless(3, full), tol)
+		s.Reset()
+		sameSteps(t, s, cacheless(3, full), tol)
+	})
+}
+
+// Greedy, random and beam searches write what they write without a cache.
+func TestSearchesOverSessions(t *testing.T) {
+	eachDecoder(t, bothDtypes[1:], func(t *testing.T, d *layers.Decoder, mask layers.Mask, tol float64) {
+		prompts, full := [][]int{{1, 2, 3}, {4}}, wholeDecoder(t, d, mask)
+		for _, o := range []decode.Options{
+			{MaxTokens: 8, End: []int{0}},
+			{MaxTokens: 20, Sampler: decode.Sampler{Temperature: 1.1, TopP: 0.95}, Seed: 4},
+			{MaxTokens: 20, Sampler: decode.Sampler{Temperature: 1}, Keep: 6},
+		} {
+			s := newSession(t, d, decode.Config{Batch: 2, Capacity: sessionCapacity, Mask: mask})
+			got := must[[]decode.Result](t)(decode.Generate(t.Context(), s, prompts, o))
+			want := must[[]decode.Result](t)(decode.Generate(t.Context(), cacheless(2, full), prompts, o))
+			for i, w := range want {
+				if !slices.Equal(got[i].Tokens, w.Tokens) || math.Abs(got[i].LogProb-w.LogProb) > 100*tol || got[i].Stop != w.Stop {
+					t.Errorf("sequence %d: got %+v, want %+v", i, got[i], w)
+				}
+			}
+		}
+		o := decode.BeamOptions{Width: 3, MaxTokens: 7, End: []int{2}, LengthPenalty: 0.7}
+		s := newSession(t, d, decode.Config{Batch: 6, Capacity: sessionCapacity, Mask: mask})
+		got := must[[][]decode.Hypothesis](t)(decode.Beam(t.Context(), s, prompts, o))
+		want := must[[][]decode.Hypothesis](t)(decode.Beam(t.Context(), cacheless(6, full), prompts, o))
+		sameHypotheses(t, got, want, 100*tol)
+	})
+}
+
+func sameHypotheses(t *testing.T, got, want [][]decode.Hypothesis, tol float64) {
+	t.Helper()
+	for p := range want {
+		if len(got[p]) != len(want[p]) {
+			t.Fatalf("prompt %d: got %d hypotheses, want %d", p, len(got[p]), len(want[p]))
+		}
+		for i, w := range want[p] {
+			if g := got[p][i]; !slices.Equal(g.Tokens, w.Tokens) || math.Abs(g.LogProb-w.LogProb) > tol || g.Finished != w.Finished {
+				t.Errorf("prompt %d, hypothesis %d: got %+v, want %+v", p, i, g, w)
+			}
+		}
+	}
+}
+
+func TestSessionCapacity(t *testing.T) {
+	configs := sessionConfigs()
+	for _, tc := range []struct {
+		config string
+		asked  int
+		want   int
+	}{
+		{"learned", 0, sessionCapacity},
+		{"learned", 5, 5},
+		{"learned", 1000, sessionCapacity},
+		{"rotary", 1000, 1000},
+	} {
+		s := newSession(t, newDecoder(t, tensor.Float64, configs[tc.config]), decode.Config{Capacity: tc.asked})
+		if s.Batch() != 1 || s.Room(0) != tc.want {
+			t.Errorf("%s, %d: got a Batch of %d and room for %d, want 1 and %d", tc.config, tc.asked, s.Batch(), s.Room(0), tc.want)
+		}
+		if s.Room(-1) != 0 || s.Room(1) != 0 {
+			t.Errorf("there is room in sequences that don't exist: %d and %d", s.Room(-1), s.Room(1))
+		}
+	}
+
+	s := newSession(t, newDecoder(t, tensor.Float64, configs["learned"]), decode.Config{})
+	if _, err := s.Step([][]int{make([]int, sessionCapacity)}); err != nil || s.Room(0) != 0 {
+		t.Fatalf("a sequence of the whole length: room for %d more, %v", s.Room(0), err)
+	}
+	_, err := s.Step([][]int{{1}})
+	var room *decode.RoomError
+	if !errors.As(err, &room) || *room != (decode.RoomError{Sequence: 0, Tokens: 1, Room: 0}) {
+		t.Errorf("got %v", err)
+	}
+	s.Reset()
+	if s.Room(0) != sessionCapacity {
+		t.Errorf("after Reset there is room for %d, want %d", s.Room(0), sessionCapacity)
+	}
+}
+
+func TestSessionErrors(t *testing.T) {
+	configs := sessionConfigs()
+	learned, rotary := newDecoder(t, tensor.Float64, configs["learned"]), newDecoder(t, tensor.Float64, configs["rotary"])
+	labels := configs["learned"]
+	labels.Outputs = 3
+	g := G.NewGraph()
+	lengths := G.NewTensor(g, tensor.Int, 1, G.WithShape(1), G.WithName("lengths"))
+	for _, tc := range []struct {
+		name    string
+		decoder *layers.Decoder
+		config  decode.Config
+		want    string
+	}{
+		{"no decoder", nil, decode.Config{}, "decode: the decoder is nil"},
+		{"no capacity", rotary, decode.Config{}, "Capacity must be at least 1, as the model has no learned positions that limit it, got 0"},
+		{"negative capacity", learned, decode.Config{Capacity: -1}, "got -1"},
+		{"negative batch", learned, decode.Config{Batch: -1}, "decode: cache: "},
+		{"a mask of nodes", learned, decode.Config{Mask: layers.Mask{KeyLengths: lengths}}, "Mask can't hold nodes"},
+		{"an offset", learned, decode.Config{Mask: layers.Mask{Offset: 2}}, "can't have an Offset"},
+		{"a wrong window", learned, decode.Config{Mask: layers.Mask{Window: &layers.Window{Left: -2}}}, "Window"},
+		{"other outputs", newDecoder(t, tensor.Float64, labels), decode.Config{}, "an output for each of its 7 tokens, (B, V) = (1, 7), got logits of shape (1, 3)"},
+	} {
+		s, err := decode.New(tc.decoder, tc.config)
+		wantError(t, err, tc.want)
+		if s != nil {
+			t.Errorf("%s: there is a session all the same", tc.name)
+		}
+	}
+
+	s := newSession(t, learned, decode.Config{Batch: 2})
+	must[[][]float64](t)(s.Step([][]int{{1, 2}, {3}}))
+	for _, tc := range []struct {
+		tokens [][]int
+		want   string
+	}{
+		{[][]int{{1}}, "each of 2 sequences, got 1"},
+		{[][]int{{1}, {2}, {3}}, "each of 2 sequences, got 3"},
+		{[][]int{{1}, {2, 7}}, "sequence 1: its token at position 1 must be one of the model's, 0 to 6, got 7"},
+		{[][]int{{-1}, {2}}, "sequence 0: its token at position 0 must be one of the model's, 0 to 6, got -1"},
+		{[][]int{{1}, make([]int, sessionCapacity)}, "sequence 1 has room for 13 more tokens, got 14"},
+	} {
+		_, err := s.Step(tc.tokens)
+		wantError(t, err, tc.want)
+	}
+	wantError(t, s.Reorder([]int{0}), "got 1")
+	wantError(t, s.Reorder([]int{0, 2}), "got 2")
+	wantError(t, s.Forget(2), "from 0 to 1, got 2")
+	wantError(t, s.Forget(-1), "got -1")
+	if s.Room(0) != sessionCapacity-2 || s.Room(1) != sessionCapacity-1 {
+		t.Errorf("after errors there is room for %d and %d", s.Room(0), s.Room(1))
+	}
+	full := cacheless(2, wholeDecoder(t, learned, layers.Mask{}))
+	full.sequences = [][]int{{1, 2}, {3}}
+	next := [][]int{{4}, {5, 6}}
+	wantLogits(t, "after errors", must[[][]float64](t)(s.Step(next)), must[[][]float64](t)(full.Step(next)), 1e-10)
+}
+
+// A run that fails changes nothing, and its graph can be used again.
+func TestSessionStepFails(t *testing.T) {
+	d := newDecoder(t, tensor.Float64, sessionConfigs()["ALiBi"])
+	s := newSession(t, d, decode.Config{Batch: 2, Capacity: sessionCapacity})
+	full := cacheless(2, wholeDecoder(t, d, layers.Mask{}))
+	begun := [][]int{{1, 2}, {3, 0, 1}}
+	must[[][]float64](t)(s.Step(begun))
+	full.sequences = begun
+
+	// From here on the graphs look tokens up in a table that lacks the last ones.
+	whole := d.Embedding
+	d.Embedding = must[*layers.Embedding](t)(layers.NewEmbedding(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), layers.EmbeddingConfig{Vocab: 4, Dim: 8}))
+	copy(d.Embedding.Weight.Value.Float64s(), whole.Weight.Value.Float64s())
+	if _, err := s.Step([][]int{{1, 2, 3, 1}, {6, 0}}); err == nil {
+		t.Fatal("a run with an unknown token must fail")
+	}
+	if s.Room(0) != sessionCapacity-2 || s.Room(1) != sessionCapacity-3 {
+		t.Errorf("the failed step left room for %d and %d", s.Room(0), s.Room(1))
+	}
+	next := [][]int{{3, 1, 0, 2}, {2, 0}}
+	got := must[[][]float64](t)(s.Step(next)) // by the same graph
+	d.Embedding = whole
+	wantLogits(t, "after a failed run", got, must[[][]float64](t)(full.Step(next)), 1e-10)
+
+	d.Embedding = must[*layers.Embedding](t)(layers.NewEmbedding(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), layers.EmbeddingConfig{Vocab: 7, Dim: 4}))
+	if _, err := s.Step([][]int{{1, 2}, nil}); err == nil {
+		t.Error("a graph of embeddings of another width can't be built")
+	}
+	d.Embedding = whole
+	next = [][]int{{6}, {5}}
+	wantLogits(t, "after a graph that can't be built", must[[][]float64](t)(s.Step(next)), must[[][]float64](t)(full.Step(next)), 1e-10)
+}
+
+func TestSessionClose(t *testing.T) {
+	s := newSession(t, newDecoder(t, tensor.Float64, sessionConfigs()["learned"]), decode.Config{})
+	must[[][]float64](t)(s.Step([][]int{{1, 2}}))
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	_, err := s.Step([][]int{{1}})
+	wantError(t, err, "the session is closed")
+	s.Reset()
+	if s.Room(0) != sessionCapacity || s.Reorder([]int{0}) != nil || s.Forget(0) != nil {
+		t.Error("a closed session can't be asked")
+	}
+}
+
+// Graphs for prompts come and go.
+func TestSessionPromptsOfManyLengths(t *testing.T) {
+	d := newDecoder(t, tensor.Float64, sessionConfigs()["rotary"])
+	s := newSession(t, d, decode.Config{Capacity: sessionCapacity})
+	full := cacheless(1, wholeDecoder(t, d, layers.Mask{}))
+	for _, n := range []int{2, 3, 4, 2, 5, 3, 6, 7, 6, 2, 4} {
+		prompt := []int{6, 5, 4, 3, 2, 1, 0}[:n]
+		s.Reset()
+		full.sequences[0] = nil
+		wantLogits(t, fmt.Sprintf("%d tokens", n), must[[][]float64](t)(s.Step([][]int{prompt})), must[[][]float64](t)(full.Step([][]int{prompt})), 1e-10)
+	}
+}
+
+// Sessions run at the same time over one model's weights; -race watches.
+func TestSessionsInParallel(t *testing.T) {
+	d := newDecoder(t, tensor.Float32, sessionConfigs()["learned"])
+	o := decode.Options{MaxTokens: 40, Sampler: decode.Sampler{Temperature: 1}, Keep: 7}
+	var group sync.WaitGroup
+	results := make([][]decode.Result, 4)
+	for i := range results {
+		group.Go(func() {
+			s, err := decode.New(d, decode.Config{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer s.Close()
+			if results[i], err = decode.Generate(t.Context(), s, [][]int{{1, 2, 3 + i%2}}, o); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if t.Failed() {
+		return
+	}
+	for i := range 2 {
+		if !slices.Equal(results[i][0].Tokens, results[i+2][0].Tokens) {
+			t.Errorf("sessions wrote %v and %v", results[i][0].Tokens, results[i+2][0].Tokens)
+		}
+	}
+}
