@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -29,6 +30,9 @@ type experiment struct {
 	// predict answers one input.
 	predict func(input string) (string, error)
 	example string // such an input, to try a trained model with
+
+	// generate prints a prompt and what a text model writes after it; nil for other models.
+	generate func(ctx context.Context, o generation, w io.Writer) error
 
 	// sequences says that a sequence is right only if all of it is; otherwise every position counts for itself.
 	sequences bool

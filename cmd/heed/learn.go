@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
 )
 
 // labelled is a batch of a model that labels every position.
@@ -104,26 +106,19 @@ func (e *experiment) learnPairs(withData bool) error {
 		if err != nil {
 			return "", &usageError{err}
 		}
-		next, err := e.labeler(e.inputs)
+		session, err := decode.NewSeq2Seq(net, decode.Seq2SeqConfig{SourceLen: tr.SourceLen(), Capacity: e.len})
 		if err != nil {
 			return "", err
 		}
-		// The answer so far, from the start token on: what comes after a position can't be seen from there.
-		answer := make([]int, e.len)
-		answer[0] = tr.Start()
-		var written []int
-		for t := range e.len {
-			tokens, err := next(b.Sources, b.Lengths, answer)
-			if err != nil {
-				return "", err
-			}
-			written = append(written, tokens[t])
-			if tokens[t] == tr.End() || t+1 == e.len {
-				break
-			}
-			answer[t+1] = tokens[t]
+		defer session.Close()
+		if err := session.Read([][]int{b.Sources[:b.Lengths[0]]}); err != nil {
+			return "", err
 		}
-		return tr.Answer(written)
+		written, err := decode.Generate(context.Background(), session, [][]int{{tr.Start()}}, decode.Options{MaxTokens: e.len, End: []int{tr.End()}})
+		if err != nil {
+			return "", err
+		}
+		return tr.Answer(written[0].Tokens)
 	}
 	if !withData {
 		return nil
@@ -173,6 +168,9 @@ func (e *experiment) learnText(withData bool) error {
 	e.len = e.MaxLen
 	e.inputs = []input{{"ids", e.len}}
 	e.logits = func(b *layers.Build, in G.Nodes) (*G.Node, error) { return decoder.Forward(b, in[0], layers.Mask{}) }
+	e.generate = func(ctx context.Context, o generation, w io.Writer) error {
+		return generateText(ctx, decoder, vocab, o, w)
+	}
 	e.predict = func(typed string) (string, error) {
 		ids, err := vocab.Encode(typed)
 		if err != nil {

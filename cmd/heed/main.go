@@ -1,8 +1,9 @@
-// Command heed trains transformers on sequence tasks and text, evaluates them, and predicts with them.
+// Command heed trains transformers on sequence tasks and text, evaluates them, and predicts and writes with them.
 //
 //	heed train                      # the default task, reverse, to the end
 //	heed eval runs/reverse
 //	heed predict runs/reverse gorgonia
+//	heed generate runs/text --prompt "To be" --tokens 300
 //
 // It exits with status 0 when it is done, 1 when something failed and 2 when the call was wrong. Progress goes to
 // standard error, and only to a terminal.
@@ -67,7 +68,7 @@ func newRoot() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newTrain(), newEval(), newPredict(), newBench())
+	root.AddCommand(newTrain(), newEval(), newPredict(), newGenerate(), newBench())
 	return root
 }
 

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// generation is what the flags of heed generate say.
+type generation struct {
+	prompt      string
+	tokens      int
+	temperature float64
+	topK        int
+	topP        float64
+	seed        uint64
+}
+
+func newGenerate() *cobra.Command {
+	var o generation
+	cmd := &cobra.Command{
+		Use:   "generate DIR --prompt TEXT --tokens N",
+		Short: "Write on from a text with a trained text model",
+		Long: `Print a prompt and what a text model writes after it, each character as soon as it is written.
+
+Each character is drawn from the model's probabilities, changed by the temperature, of the top-k likeliest
+ones, and of these the likeliest up to top-p. One seed always writes the same. Where the text has outgrown
+the model's context, it goes on from the last half of the context.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("heed generate takes one run folder, got %d arguments: put a prompt of several words in quotes", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			e, err := openRun(args[0], "", false)
+			if err != nil {
+				return err
+			}
+			defer e.close()
+			if e.generate == nil {
+				return usagef("%s learned the task %s, and only text models write on: heed predict %s INPUT... is for it", args[0], e.Task, shell(args[0]))
+			}
+			return e.generate(cmd.Context(), o, cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.prompt, "prompt", "", "the text to write on from, of the characters that the model knows")
+	f.IntVar(&o.tokens, "tokens", 0, "how many characters to write")
+	f.Float64Var(&o.temperature, "temperature", 1, "above 1 for more surprise, below for less; 0 for always the likeliest character")
+	f.IntVar(&o.topK, "top-k", 0, "draw from so many of the likeliest characters; 0 for all")
+	f.Float64Var(&o.topP, "top-p", 1, "draw from the likeliest characters that have this probability together; 0 or 1 for all")
+	f.Uint64Var(&o.seed, "seed", 1, "decides every draw")
+	return cmd
+}
+
+// check checks the flags. A prompt's characters are up to the model.
+func (o generation) check() error {
+	switch {
+	case o.prompt == "":
+		return usagef("--prompt must be the text to write on from, got none")
+	case o.tokens < 1:
+		return usagef("--tokens must be how many characters to write, at least 1, got %d", o.tokens)
+	case !(o.temperature >= 0 && o.temperature <= math.MaxFloat64):
+		return usagef("--temperature must be finite and at least 0, got %v", o.temperature)
+	case o.topK < 0:
+		return usagef("--top-k must be at least 1, or 0 for all characters, got %d", o.topK)
+	case !(o.topP >= 0 && o.topP <= 1):
+		return usagef("--top-p must be from 0 to 1, got %v", o.topP)
+	}
+	return nil
+}
+
+// generateText prints a prompt and what a decoder of characters writes after it. It ends with a new line, also where it
+// is interrupted.
+func generateText(ctx context.Context, decoder *layers.Decoder, vocab *data.Vocab, o generation, w io.Writer) error {
+	prompt, err := vocab.Encode(o.prompt)
+	if err != nil {
+		return usagef("--prompt: %w", err)
+	}
+	session, err := decode.New(decoder, decode.Config{})
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	length := session.Room(0) // of the context
+
+	if _, err := io.WriteString(w, o.prompt); err != nil {
+		return err
+	}
+	var failed error // to write
+	_, err = decode.Generate(ctx, session, [][]int{prompt[max(0, len(prompt)-length):]}, decode.Options{
+		Sampler:   decode.Sampler{Temperature: o.temperature, TopK: o.topK, TopP: o.topP},
+		Seed:      o.seed,
+		MaxTokens: o.tokens,
+		Keep:      max(1, length/2),
+		OnToken: func(_, token int) bool {
+			var character string
+			if character, failed = vocab.Decode([]int{token}); failed == nil {
+				_, failed = io.WriteString(w, character)
+			}
+			return failed == nil
+		},
+	})
+	if failed != nil {
+		return failed
+	}
+	if _, failed = fmt.Fprintln(w); err == nil {
+		err = failed
+	}
+	if errors.Is(err, context.Canceled) {
+		return errInterrupted
+	}
+	return err
+}

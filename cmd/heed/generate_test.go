@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// foxRun trains a text model of a context of 16 on foxText.
+func foxRun(t *testing.T, more ...string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	succeed(t, small(append([]string{"--task=text", "--max-len=16", "--text=" + foxText(t), "--out=" + dir}, more...)...)...)
+	return dir
+}
+
+func TestGenerate(t *testing.T) {
+	dir := foxRun(t)
+	const known = "\n ',.?" + "Tabcdefghijklmnopqrstuvwxyz"
+	for _, prompt := range []string{"T", "The quick", "The quick brown fox jumps over the lazy dog"} {
+		for _, flags := range []string{"", "--temperature=0", "--temperature=0.5 --top-k=3", "--top-p=0.9 --seed=18446744073709551615"} {
+			args := append([]string{"generate", dir, "--tokens=50", "--prompt", prompt}, strings.Fields(flags)...)
+			got := succeed(t, args...)
+			written, ok := strings.CutPrefix(got, prompt)
+			if !ok || !strings.HasSuffix(written, "\n") || utf8.RuneCountInString(written) != 51 || strings.Trim(written, known) != "" {
+				t.Errorf("%q: it prints %q, want the prompt, 50 known characters and a new line", args, got)
+			}
+			if again := succeed(t, args...); again != got {
+				t.Errorf("%q: it prints %q, then %q", args, got, again)
+			}
+		}
+	}
+	write := func(more ...string) string {
+		return succeed(t, append([]string{"generate", dir, "--prompt=The", "--tokens=50"}, more...)...)
+	}
+	if write() != write("--seed=1", "--temperature=1", "--top-k=0", "--top-p=1") {
+		t.Error("the defaults aren't what the help says")
+	}
+	if write("--seed=2") == write() {
+		t.Error("two seeds write the same")
+	}
+	if write("--top-k=1") != write("--temperature=0") {
+		t.Error("the likeliest character of one isn't the likeliest")
+	}
+}
+
+// The next character is the one that heed predict finds, also of a prompt longer than the context; what follows in the
+// context is what it finds next.
+func TestGenerateIsPredict(t *testing.T) {
+	dir := foxRun(t, "--steps=60", "--learning-rate=0.02")
+	for _, test := range []struct {
+		prompt string
+		tokens int
+	}{{"The", 13}, {"jumps over the lazy dog, isn", 1}} { // the first fill the context
+		text := test.prompt
+		for range test.tokens {
+			text += strings.TrimSuffix(succeed(t, "predict", dir, text), "\n")
+		}
+		got := succeed(t, "generate", dir, "--prompt="+test.prompt, "--temperature=0", fmt.Sprintf("--tokens=%d", test.tokens))
+		if got != text+"\n" {
+			t.Errorf("heed generate prints %q, want %q", got, text+"\n")
+		}
+	}
+}
+
+func TestGenerateWrongCalls(t *testing.T) {
+	dir := foxRun(t)
+	other := filepath.Join(t.TempDir(), "other")
+	succeed(t, small("--task=copy", "--out="+other)...)
+	for _, test := range []struct {
+		args []string // after heed generate
+		want string
+	}{
+		{nil, "takes one run folder, got 0"},
+		{[]string{dir, "The", "--tokens=3"}, "takes one run folder, got 2 arguments: put a prompt of several words in quotes"},
+		{[]string{"", "--prompt=T", "--tokens=3"}, "the run folder's name is empty"},
+		{[]string{dir, "--tokens=3"}, "--prompt must be the text to write on from, got none"},
+		{[]string{dir, "--tokens=3", "--prompt="}, "--prompt must be the text"},
+		{[]string{dir, "--prompt=T"}, "--tokens must be how many characters to write, at least 1, got 0"},
+		{[]string{dir, "--prompt=T", "--tokens=0"}, "got 0"},
+		{[]string{dir, "--prompt=T", "--tokens=-1"}, "got -1"},
+		{[]string{dir, "--prompt=T", "--tokens=x"}, `--tokens must be a whole number, got "x"`},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--temperature=-0.1"}, "--temperature must be finite and at least 0, got -0.1"},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--temperature=Inf"}, "got +Inf"},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--temperature=NaN"}, "got NaN"},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--temperature=warm"}, `--temperature must be a number, got "warm"`},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--top-k=-1"}, "--top-k must be at least 1, or 0 for all characters, got -1"},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--top-p=-0.1"}, "--top-p must be from 0 to 1, got -0.1"},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--top-p=1.1"}, "--top-p must be from 0 to 1, got 1.1"},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--top-p=NaN"}, "got NaN"},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--seed=-1"}, "--seed must be a whole number, not negative"},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--nope"}, "heed generate --help lists the flags"},
+		{[]string{dir, "--prompt=Th§", "--tokens=3"}, "--prompt: symbol '§' at position 2"},
+		{[]string{dir, "--prompt=T\xff", "--tokens=3"}, "--prompt: not UTF-8"},
+		{[]string{other, "--prompt=abc", "--tokens=3"}, "learned the task copy, and only text models write on: heed predict " + other},
+	} {
+		c := heed(append([]string{"generate"}, test.args...)...)
+		fail(t, c, 2, test.want)
+		if c.stdout != "" {
+			t.Errorf("%q: standard output is %q, want none", test.args, c.stdout)
+		}
+	}
+	fail(t, heed("generate", t.TempDir(), "--prompt=T", "--tokens=3"), 1, "isn't a run folder")
+	if help := succeed(t, "generate", "--help"); !strings.Contains(help, "heed generate DIR --prompt TEXT --tokens N") || !strings.Contains(help, "--top-p") {
+		t.Errorf("the help is %q", help)
+	}
+	if help := succeed(t, "--help"); !strings.Contains(help, "generate") {
+		t.Errorf("the help is %q", help)
+	}
+}
+
+// An interrupted call leaves what it has written, on a line of its own.
+func TestGenerateInterrupted(t *testing.T) {
+	dir := foxRun(t)
+	args := []string{"generate", dir, "--prompt=The", "--tokens=40"}
+	whole := succeed(t, args...)
+	c := heedContext(cancelled(t, 25), args...)
+	fail(t, c, 1, "interrupted")
+	if want := whole[:len("The")+25] + "\n"; c.stdout != want {
+		t.Errorf("it prints %q, want %q", c.stdout, want)
+	}
+	if c = heedContext(cancelled(t, 0), args...); c.stdout != "The\n" {
+		t.Errorf("it prints %q, want the prompt", c.stdout)
+	}
+}
+
+// slow is a writer that keeps each piece by itself, and fails after some.
+type slow struct {
+	pieces []string
+	left   int
+}
+
+func (s *slow) Write(b []byte) (int, error) {
+	if s.left == 0 {
+		return 0, errors.New("no space left")
+	}
+	s.left--
+	s.pieces = append(s.pieces, string(b))
+	return len(b), nil
+}
+
+// Characters are written one by one, and no more once that fails.
+func TestGenerateStreams(t *testing.T) {
+	dir := foxRun(t)
+	args := []string{"generate", dir, "--prompt=The", "--tokens=30"}
+	whole := succeed(t, args...)
+	for _, left := range []int{0, 1, 6, 31} {
+		w := &slow{left: left}
+		var stderr bytes.Buffer
+		code := run(t.Context(), args, w, &stderr)
+		fail(t, called{code, "", stderr.String()}, 1, "no space left")
+		if len(w.pieces) != left || !strings.HasPrefix(whole, strings.Join(w.pieces, "")) {
+			t.Errorf("of %d pieces, it wrote %q", left, w.pieces)
+		}
+		for i, piece := range w.pieces {
+			if i > 0 && utf8.RuneCountInString(piece) != 1 {
+				t.Errorf("it wrote %q at once", piece)
+			}
+		}
+	}
+}
