@@ -198,15 +198,19 @@ func TestOptionErrors(t *testing.T) {
 		"slopes":           {softmax(ops.Mask{Slopes: []float64{1}}), "each of the 4 heads, got 1"},
 		"slope":            {softmax(ops.Mask{Slopes: []float64{1, math.NaN(), 1, 1}}), "finite, got NaN for head 1"},
 		"mask scores rank": {func() (*G.Node, error) { return ops.MaskScores(g.in(3), ops.Mask{}) }, "got (3)"},
-		"groups":           {func() (*G.Node, error) { return ops.Attention(x, g.in(2, 3, 3, 3), g.in(2, 3, 3, 3), ops.AttentionConfig{}) }, "multiple of the others'"},
-		"groups of sides":  {func() (*G.Node, error) { return ops.Attention(g.in(2, 3, 8), g.in(2, 3, 6), g.in(2, 3, 6), ops.AttentionConfig{Heads: 4, Groups: 3}) }, "got 4 and 3"},
-		"store width":      {func() (*G.Node, error) { return store.Append(g.in(2, 1, 3), g.ints(2), g.ints(2)) }, "store of keys: the input must be float64 of shape (2, T, 4)"},
-		"store dtype":      {func() (*G.Node, error) { return store.Append(g.in32(2, 1, 4), g.ints(2), g.ints(2)) }, "got float32"},
-		"store length":     {func() (*G.Node, error) { return store.Append(g.in(2, 4, 4), g.ints(2), g.ints(2)) }, "T at most 3, got float64 of shape (2, 4, 4)"},
-		"fill":             {func() (*G.Node, error) { return store.Fill(g.in(2, 2, 4)) }, "shape (2, 3, 4), got float64 of shape (2, 2, 4)"},
-		"last":             {func() (*G.Node, error) { return ops.Last(x, g.ints(2)) }, "last: the input must have shape (B, T, D)"},
-		"last counts":      {func() (*G.Node, error) { return ops.Last(g.in(2, 3, 4), g.ints(3)) }, "the counts must have shape (2), got (3)"},
-		"add int":          {func() (*G.Node, error) { return ops.AddInt(x, 1) }, "int, of shape (B), got float64"},
+		"groups": {func() (*G.Node, error) {
+			return ops.Attention(x, g.in(2, 3, 3, 3), g.in(2, 3, 3, 3), ops.AttentionConfig{})
+		}, "multiple of the others'"},
+		"groups of sides": {func() (*G.Node, error) {
+			return ops.Attention(g.in(2, 3, 8), g.in(2, 3, 6), g.in(2, 3, 6), ops.AttentionConfig{Heads: 4, Groups: 3})
+		}, "got 4 and 3"},
+		"store width":  {func() (*G.Node, error) { return store.Append(g.in(2, 1, 3), g.ints(2), g.ints(2)) }, "store of keys: the input must be float64 of shape (2, T, 4)"},
+		"store dtype":  {func() (*G.Node, error) { return store.Append(g.in32(2, 1, 4), g.ints(2), g.ints(2)) }, "got float32"},
+		"store length": {func() (*G.Node, error) { return store.Append(g.in(2, 4, 4), g.ints(2), g.ints(2)) }, "T at most 3, got float64 of shape (2, 4, 4)"},
+		"fill":         {func() (*G.Node, error) { return store.Fill(g.in(2, 2, 4)) }, "shape (2, 3, 4), got float64 of shape (2, 2, 4)"},
+		"last":         {func() (*G.Node, error) { return ops.Last(x, g.ints(2)) }, "last: the input must have shape (B, T, D)"},
+		"last counts":  {func() (*G.Node, error) { return ops.Last(g.in(2, 3, 4), g.ints(3)) }, "the counts must have shape (2), got (3)"},
+		"add int":      {func() (*G.Node, error) { return ops.AddInt(x, 1) }, "int, of shape (B), got float64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.make()
