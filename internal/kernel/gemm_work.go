@@ -86,6 +86,10 @@ func (w *gemmWork[F]) run(task int) {
 	i := task / across % down * w.rowStep
 	j := task % across * w.colStep
 	for item := first; item < min(first+w.items, w.count); item++ {
+		if w.dots() {
+			w.row(item, j, min(j+w.colStep, w.n))
+			continue
+		}
 		w.block(s, item, i, min(i+w.rowStep, w.m), j, min(j+w.colStep, w.n))
 	}
 	w.body.scratch.Put(s)
