@@ -68,7 +68,7 @@ func newRoot() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newTrain(), newEval(), newPredict(), newGenerate(), newBench())
+	root.AddCommand(newTrain(), newEval(), newPredict(), newGenerate(), newAttention(), newBench())
 	return root
 }
 

@@ -11,6 +11,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"strings"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -73,8 +74,7 @@ func run(w io.Writer, word, out string, epochs int) error {
 		return err
 	}
 	fmt.Fprintf(w, "%s -> %s\n", word, answer)
-	letters := append([]rune(word), '.') // the token that ends a word
-	return drawMaps(out, letters, maps)
+	return draw(out, strings.Split(word+".", ""), maps) // the dot is the token that ends a word
 }
 
 // learn is the task as train.Fit takes it: batches of words, and the loss of the labels that the model gives them.

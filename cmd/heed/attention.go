@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/heed-go/heed/internal/atomicfile"
+	"github.com/heed-go/heed/internal/heatmap"
+)
+
+// pngResolution is the dots an inch of a PNG: labels stay sharp on any screen.
+const pngResolution = 192
+
+func newAttention() *cobra.Command {
+	var out, layer string
+	cmd := &cobra.Command{
+		Use:   "attention DIR INPUT",
+		Short: "Show what a trained model attends to",
+		Long: `Show whom every position attends to while a trained model answers an input: a heat map for each
+head of each layer, whose rows attend to its columns. Of dates, what the answer's characters look at in
+the source comes first.
+
+Without --out, the maps are printed for a terminal. In HTML, every cell tells its weight under the
+pointer. PNGs have the letters of Latin, Greek and Cyrillic; SVG and HTML those of the viewer's fonts.
+Put -- before an input that begins with a dash.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usagef("heed attention takes a run folder and one input, got %d arguments: heed attention DIR INPUT, an input of several words in quotes", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var write func(io.Writer, heatmap.Figure) error // nil for none
+			if cmd.Flags().Changed("out") {
+				var err error
+				if write, err = figureWriter(out); err != nil {
+					return err
+				}
+			}
+			e, err := openRun(args[0], "", false)
+			if err != nil {
+				return err
+			}
+			defer e.close()
+			figure, err := e.attention(args[1], layer)
+			if err != nil {
+				return err
+			}
+			if cmd.Context().Err() != nil {
+				return errInterrupted
+			}
+			stdout := cmd.OutOrStdout()
+			if write == nil {
+				var text bytes.Buffer
+				if err := figure.WriteText(&text, widthOf(stdout)); err != nil {
+					return err
+				}
+				_, err := text.WriteTo(stdout)
+				return err
+			}
+			if err := atomicfile.WriteFile(out, func(w io.Writer) error { return write(w, figure) }); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(stdout, drawn(out, figure))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "file to draw in: .png, .svg or .html (default: print)")
+	cmd.Flags().StringVar(&layer, "layer", "", "show only the layers whose name has this in it, such as cross or blocks.1")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w; put -- before an input that begins with a dash", flagError(cmd, err))
+	})
+	return cmd
+}
+
+// figureWriter is what writes a figure as the file's name says.
+func figureWriter(path string) (func(io.Writer, heatmap.Figure) error, error) {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".png":
+		return func(w io.Writer, f heatmap.Figure) error { return f.WritePNG(w, pngResolution) }, nil
+	case ".svg":
+		return func(w io.Writer, f heatmap.Figure) error { return f.WriteSVG(w) }, nil
+	case ".html":
+		return func(w io.Writer, f heatmap.Figure) error { return f.WriteHTML(w) }, nil
+	}
+	return nil, usagef("--out must be a file's name that ends in .png, .svg or .html, got %q", path)
+}
+
+// drawn says what has been drawn where.
+func drawn(path string, f heatmap.Figure) string {
+	s := fmt.Sprintf("%s, drawn in %s", f.Title, path)
+	if boxes := f.Boxes(); boxes != "" && strings.EqualFold(filepath.Ext(path), ".png") {
+		s += fmt.Sprintf(", where □ stands for %q: an .svg or .html shows them", boxes)
+	}
+	return s
+}
+
+// widthOf is how many columns a line may have: those of the terminal, or 80 where there is none.
+func widthOf(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return 80
+}

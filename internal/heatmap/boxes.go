@@ -1,0 +1,58 @@
+package heatmap
+
+import (
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+)
+
+// box stands for what the font of PNGs doesn't have.
+const box = '□'
+
+// Boxes is the characters of the figure for which □ stands in a PNG: each once, in order.
+func (f Figure) Boxes() string {
+	var missing []rune
+	f.mapped(func(r rune) rune {
+		if lacks(r) && !slices.Contains(missing, r) {
+			missing = append(missing, r)
+		}
+		return r
+	})
+	slices.Sort(missing)
+	return string(missing)
+}
+
+// boxed is the figure as a PNG shows it.
+func (f Figure) boxed() Figure {
+	return f.mapped(func(r rune) rune {
+		if lacks(r) {
+			return box
+		}
+		return r
+	})
+}
+
+// lacks says whether the font of PNGs doesn't have a character.
+func lacks(r rune) bool {
+	i, err := font.DefaultCache.Lookup(plot.DefaultFont, font.Points(10)).Face.GlyphIndex(nil, r)
+	return err != nil || i == 0
+}
+
+// mapped is the figure with every character of its texts changed.
+func (f Figure) mapped(change func(r rune) rune) Figure {
+	text := func(s string) string { return strings.Map(change, s) }
+	texts := func(list []string) []string {
+		changed := make([]string, len(list))
+		for i, s := range list {
+			changed[i] = text(s)
+		}
+		return changed
+	}
+	changed := Figure{Title: text(f.Title), Key: text(f.Key)}
+	for _, l := range f.Layers {
+		changed.Layers = append(changed.Layers, Layer{text(l.Heading), texts(l.Rows), texts(l.Columns), l.Heads})
+	}
+	return changed
+}

@@ -1,0 +1,404 @@
+package heatmap
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/rivo/uniseg"
+	"gonum.org/v1/plot/vg"
+)
+
+// small is a figure of two heads, of rows a and b and columns x, y and z.
+func small() Figure {
+	return Figure{Title: "title", Key: "key", Layers: []Layer{{
+		Heading: "layer", Rows: []string{"a", "b"}, Columns: []string{"x", "y", "z"},
+		Heads: []Head{{"head 0", []float32{1, 0, 0, 0.5, 0.3, 0.2}}, {"head 1", []float32{0, 0, 1, 0.04, 0.06, 0.9}}},
+	}}}
+}
+
+// even is a figure of one map, whose weights are all the same.
+func even(rows, columns []string, heads int) Figure {
+	l := Layer{Rows: rows, Columns: columns}
+	for range heads {
+		weights := make([]float32, len(rows)*len(columns))
+		for i := range weights {
+			weights[i] = 1 / float32(len(columns))
+		}
+		l.Heads = append(l.Heads, Head{"head", weights})
+	}
+	return Figure{Layers: []Layer{l}}
+}
+
+func letters(n int) []string { return strings.Split(strings.Repeat("m", n), "") }
+
+func printed(t *testing.T, f Figure, width int) string {
+	t.Helper()
+	var out strings.Builder
+	if err := f.WriteText(&out, width); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestWriteText(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		width int
+		want  string
+	}{
+		{"side by side", 40, `
+  head 0     head 1
+  x y z      x y z
+a ██       a     ██
+b ▓▓▒▒░░   b   ░░██
+`}, {"one below the other", 18, `
+  head 0
+  x y z
+a ██
+b ▓▓▒▒░░
+
+  head 1
+  x y z
+a     ██
+b   ░░██
+`}, {"narrow cells", 5, `
+  head 0
+  xyz
+a █
+b ▓▒░
+
+  head 1
+  xyz
+a   █
+b  ░█
+`}, {"in bands", 4, `
+  head 0
+  xy
+a █
+b ▓▒
+  head 0
+  z
+a
+b ░
+
+  head 1
+  xy
+a
+b  ░
+  head 1
+  z
+a █
+b █
+`}, {"no room at all", 0, `
+  head 0
+  x
+a █
+b ▓
+  head 0
+  y
+a
+b ▒
+  head 0
+  z
+a
+b ░
+
+  head 1
+  x
+a
+b
+  head 1
+  y
+a
+b ░
+  head 1
+  z
+a █
+b █
+`}} {
+		t.Run(test.name, func(t *testing.T) {
+			want := "title\nkey\n" + shadesKey + "\n\nlayer" + test.want
+			if got := printed(t, small(), test.width); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// Labels that take two columns of a terminal, and those that take more, move nothing out of place.
+func TestWriteTextWideLabels(t *testing.T) {
+	f := even([]string{"文", "é"}, []string{"中", "a"}, 1)
+	f.Layers[0].Heads[0].Weights = []float32{1, 0, 0, 1}
+	want := "\n   head\n   中a\n文 ██\né    ██\n"
+	for _, width := range []int{80, 8, 7} { // narrow as well: 中 has no half
+		if got := printed(t, f, width); got != shadesKey+"\n"+want {
+			t.Errorf("in %d columns: got\n%s\nwant\n%s", width, got, want)
+		}
+	}
+}
+
+// No line is wider than asked for, as long as there is room for a cell.
+func TestWriteTextWidth(t *testing.T) {
+	for width := 10; width < 90; width += 7 {
+		for _, heads := range []int{1, 3, 8} {
+			for _, n := range []int{1, 9, 70} {
+				for i, line := range strings.Split(printed(t, even(letters(n), letters(n), heads), width), "\n") {
+					if w := uniseg.StringWidth(line); i > 0 && w > width {
+						t.Fatalf("%d heads of %d positions: line %q takes %d columns of %d", heads, n, line, w, width)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestShade(t *testing.T) {
+	nan := float32(math.NaN())
+	for weight, want := range map[float32]string{0: " ", 0.049: " ", 0.05: "░", 0.25: "▒", 0.5: "▓", 0.75: "█", 1: "█", 1.0000001: "█", nan: "?"} {
+		if got := shade(weight); got != want {
+			t.Errorf("the shade of %v is %q, want %q", weight, got, want)
+		}
+	}
+}
+
+func drawn(t *testing.T, f Figure, dpi int) image.Image {
+	t.Helper()
+	var out bytes.Buffer
+	if err := f.WritePNG(&out, dpi); err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// pixels is how many of a picture are of a colour.
+func pixels(img image.Image, c color.Color) int {
+	n := 0
+	r, g, b, _ := c.RGBA()
+	for y := range img.Bounds().Dy() {
+		for x := range img.Bounds().Dx() {
+			if pr, pg, pb, _ := img.At(x, y).RGBA(); pr == r && pg == g && pb == b {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func TestWritePNG(t *testing.T) {
+	dark := blues(colours).Colors()[colours-1]
+	f := even([]string{"a", "b"}, []string{"x", "y"}, 1)
+	weights := f.Layers[0].Heads[0].Weights
+	copy(weights, []float32{0, 1, 0, 0})
+	img := drawn(t, f, 96)
+	size := img.Bounds().Size()
+	if size.X < 100 || size.X > 200 || size.Y < 100 || size.Y > 200 {
+		t.Errorf("the picture has size %v", size)
+	}
+	one := pixels(img, dark)
+	if share := float64(one) / float64(size.X*size.Y); share < 0.1 || share > 0.25 {
+		t.Errorf("one of four cells takes %.2f of the picture", share)
+	}
+	top := img.(interface {
+		SubImage(image.Rectangle) image.Image
+	}).SubImage(image.Rect(size.X/2, 0, size.X, size.Y/2))
+	dx, dy := size.X*3/4, size.Y/3
+	if r, _, _, _ := top.At(dx, dy).RGBA(); r>>8 != 20 {
+		t.Errorf("the cell of row a and column y isn't dark, at the top right: %v", top.At(dx, dy))
+	}
+	copy(weights, []float32{1.000001, 1, 0, float32(math.NaN())}) // rounding; what isn't a number isn't drawn
+	if two := pixels(drawn(t, f, 96), dark); two < 2*one-50 || two > 2*one+50+size.X {
+		t.Errorf("two cells have %d dark pixels, one has %d", two, one)
+	}
+	if twice := drawn(t, f, 192).Bounds().Size(); twice.X < 2*size.X-2 || twice.X > 2*size.X+2 {
+		t.Errorf("at twice the dots the picture is %d pixels wide, want twice %d", twice.X, size.X)
+	}
+}
+
+// The cells of a large map are squares, whatever its shape.
+func TestLayout(t *testing.T) {
+	for _, shape := range [][2]int{{12, 40}, {40, 12}, {64, 64}} {
+		f := even(letters(shape[0]), letters(shape[1]), 1)
+		f.Title, f.Layers[0].Heads[0].Title = "", ""
+		p, err := f.picture()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w, h := float64(p.width/cellSide), float64(p.height/cellSide); w < float64(shape[1]) || h < float64(shape[0]) || w > float64(shape[1])+5 || h > max(float64(shape[0])+5, float64(tileHeight/cellSide)+1) {
+			t.Errorf("a map of %v cells takes %.1f by %.1f", shape, h, w)
+		}
+	}
+	var sizes [3]float64
+	for i, heads := range []int{1, tilesAcross, tilesAcross + 1} {
+		p, err := even(letters(3), letters(3), heads).picture()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes[i] = float64(p.height)
+	}
+	if sizes[0] != sizes[1] || sizes[2] < 2*sizes[0] {
+		t.Errorf("1, %d and %d heads have heights %v", tilesAcross, tilesAcross+1, sizes)
+	}
+}
+
+func TestWritePNGTooLarge(t *testing.T) {
+	for _, test := range []struct {
+		inches    float64 // of each side
+		dpi, want int     // 0 for an error
+	}{{10, 192, 192}, {40, 192, 192}, {45, 192, 96}, {80, 192, 96}, {90, 192, 0}, {45, 800, 100}, {80, 96, 96}, {90, 96, 0}} {
+		p := picture{width: vg.Length(test.inches) * vg.Inch, height: vg.Length(test.inches) * vg.Inch}
+		got, err := p.resolution(test.dpi)
+		if got != test.want || (err == nil) != (got > 0) {
+			t.Errorf("for %v inches at %d dots an inch: %d, %v; want %d", test.inches, test.dpi, got, err, test.want)
+		}
+	}
+	f := even(letters(2), letters(2), 1)
+	for len(f.Layers) < 1<<12 {
+		f.Layers = append(f.Layers, f.Layers...)
+	}
+	var out bytes.Buffer
+	if err := f.WritePNG(&out, 192); err == nil || !strings.Contains(err.Error(), "million pixels, at most 64") || !strings.Contains(err.Error(), "fewer layers") {
+		t.Errorf("a picture too large: got %v", err)
+	}
+	if out.Len() > 0 {
+		t.Error("a picture too large is begun all the same")
+	}
+}
+
+func TestBoxes(t *testing.T) {
+	f := small()
+	f.Layers[0].Rows, f.Layers[0].Columns = []string{"文", "中"}, []string{"é", "中", "→"}
+	if got := f.Boxes(); got != "中文" {
+		t.Errorf("the boxes stand for %q, want 中文", got)
+	}
+	boxed := f.boxed().Layers[0]
+	if got := strings.Join(boxed.Rows, "") + strings.Join(boxed.Columns, ""); got != "□□é□→" {
+		t.Errorf("with boxes the labels are %q", got)
+	}
+	for _, r := range "■►○·▫¶◊→□◌…" + coloursKey {
+		if lacks(r) {
+			t.Errorf("the font lacks %q", r)
+		}
+	}
+	drawn(t, f, 96)
+}
+
+// hostile is a figure whose texts would be markup.
+func hostile() Figure {
+	f := small()
+	f.Title, f.Key = `</title><script>alert("1")</script>`, `<b onload='x'>&amp;`
+	l := &f.Layers[0]
+	l.Heading, l.Heads[0].Title = "<h1>", "--><svg>"
+	l.Rows, l.Columns = []string{"<", `"`}, []string{"&", "'", `x" onclick="alert(1)`}
+	return f
+}
+
+func TestWriteSVG(t *testing.T) {
+	var out bytes.Buffer
+	if err := hostile().WriteSVG(&out); err != nil {
+		t.Fatal(err)
+	}
+	d := xml.NewDecoder(&out)
+	var texts string
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("the SVG isn't XML: %v", err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			if token.Name.Local == "script" || token.Name.Local == "b" {
+				t.Errorf("the SVG has an element %s", token.Name.Local)
+			}
+		case xml.CharData:
+			texts += string(token)
+		}
+	}
+	f := hostile()
+	for _, want := range []string{f.Title, f.Key, "<h1>", "--><svg>", `x" onclick="alert(1)`} {
+		if !strings.Contains(texts, want) {
+			t.Errorf("the SVG has no text %q", want)
+		}
+	}
+}
+
+func TestWriteHTML(t *testing.T) {
+	var out strings.Builder
+	if err := small().WriteHTML(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"<title>title</title>", "<h1>title</h1>", "<p>key; white is", "<h2>layer</h2>", "<caption>head 1</caption>",
+		`<th scope="col">x</th><th scope="col">y</th><th scope="col">z</th></tr>`,
+		`<tr><th scope="row">a</th><td style="--w:1.000" title="a → x: 1.000"></td><td></td><td></td></tr>`,
+		`<tr><th scope="row">b</th><td style="--w:0.500" title="b → x: 0.500"></td><td style="--w:0.300" title="b → y: 0.300"></td>`,
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+	out.Reset()
+	if err := hostile().WriteHTML(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"<script", "<svg", "<b ", `" onclick`, "ZgotmplZ", "http"} {
+		if strings.Contains(out.String(), bad) {
+			t.Errorf("the page has %q in it:\n%s", bad, out.String())
+		}
+	}
+}
+
+func TestFigureErrors(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		figure Figure
+		want   string
+	}{
+		{"no layers", Figure{}, "at least one layer"},
+		{"no heads", even(letters(2), letters(2), 0), "got 2, 2 and 0"},
+		{"no rows", even(nil, letters(2), 1), "got 0, 2 and 1"},
+		{"no columns", even(letters(2), nil, 1), "got 2, 0 and 1"},
+		{"weights that don't fit", func() Figure { f := small(); f.Layers[0].Rows = letters(3); return f }(), "(rows, columns) = (3, 3), got 6 weights for layer head 0"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for name, err := range map[string]error{
+				"text": test.figure.WriteText(io.Discard, 80), "PNG": test.figure.WritePNG(io.Discard, 96),
+				"SVG": test.figure.WriteSVG(io.Discard), "HTML": test.figure.WriteHTML(io.Discard),
+			} {
+				if err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("%s: got %v, want %q in it", name, err, test.want)
+				}
+			}
+		})
+	}
+}
+
+// failing is a writer to a full disk.
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestOutputThatCantBeWritten(t *testing.T) {
+	f := small()
+	for name, err := range map[string]error{
+		"text": f.WriteText(failing{}, 80), "PNG": f.WritePNG(failing{}, 96), "SVG": f.WriteSVG(failing{}), "HTML": f.WriteHTML(failing{}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "no space left") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package heatmap
+
+import (
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Sizes in a picture. A tile holds a map with its title and its labels; it is as large as its cells need, but not smaller
+// than this, unless the figure has a title.
+const (
+	tileWidth   = 41.25 * vg.Millimeter
+	tileHeight  = 41.5 * vg.Millimeter
+	cellSide    = 3.15 * vg.Millimeter
+	lineHeight  = 6 * vg.Millimeter // of the figure's title, a layer's heading and the key
+	tilesAcross = 8
+	manyLabels  = 10 // more of them are written small
+)
+
+// coloursKey says what the colours of pictures and pages stand for.
+const coloursKey = "white is no attention, dark blue is all of a row's"
+
+// A PNG has at most so many pixels: more takes gigabytes. One of fewer dots an inch than the least can't be read.
+const (
+	maxPixels = 64_000_000
+	leastDPI  = 96
+)
+
+// WritePNG draws the figure as a PNG, with this many dots an inch, or with fewer where it would be too large. It is an
+// error if that doesn't help. □ stands for characters that its font doesn't have: see Boxes.
+func (f Figure) WritePNG(w io.Writer, dpi int) error {
+	p, err := f.boxed().picture()
+	if err != nil {
+		return err
+	}
+	if dpi, err = p.resolution(dpi); err != nil {
+		return err
+	}
+	img := vgimg.NewWith(vgimg.UseWH(p.width, p.height), vgimg.UseDPI(dpi))
+	p.draw(draw.New(img))
+	_, err = vgimg.PngCanvas{Canvas: img}.WriteTo(w)
+	return err
+}
+
+// resolution is dpi, halved until the picture has no more pixels than a PNG may have.
+func (p picture) resolution(dpi int) (int, error) {
+	inches := (p.width / vg.Inch).Points() * (p.height / vg.Inch).Points() // square ones
+	pixels := func() float64 { return inches * float64(dpi) * float64(dpi) }
+	for pixels() > maxPixels && dpi/2 >= leastDPI {
+		dpi /= 2
+	}
+	if pixels() > maxPixels {
+		return 0, fmt.Errorf("the picture would have %.0f million pixels, at most %d are drawn: show fewer layers or a shorter input, or write HTML", pixels()/1e6, maxPixels/1_000_000)
+	}
+	return dpi, nil
+}
+
+// WriteSVG draws the figure as an SVG. Its letters are those of the viewer's fonts.
+func (f Figure) WriteSVG(w io.Writer) error {
+	p, err := f.picture()
+	if err != nil {
+		return err
+	}
+	svg := vgsvg.New(p.width, p.height)
+	p.draw(draw.New(svg))
+	_, err = svg.WriteTo(w)
+	return err
+}
+
+// Colours is the key of a picture or a page.
+func (f Figure) Colours() string {
+	if f.Key == "" {
+		return coloursKey
+	}
+	return f.Key + "; " + coloursKey
+}
+
+// A picture is a figure laid out: strips of tiles, one below the other.
+type picture struct {
+	title, key    string
+	strips        []strip
+	width, height vg.Length
+	margin        vg.Length // around all
+	gap           vg.Length // between tiles
+}
+
+// A strip is maps of one layer, side by side.
+type strip struct {
+	heading       string
+	plots         []*plot.Plot
+	width, height vg.Length // without the heading
+}
+
+func (f Figure) picture() (picture, error) {
+	if err := f.check(); err != nil {
+		return picture{}, err
+	}
+	p := picture{gap: vg.Millimeter}
+	if f.Title != "" { // it stands by itself
+		p.title, p.key = f.Title, f.Colours()
+		p.gap, p.margin = 3*vg.Millimeter, 4*vg.Millimeter
+	}
+	for _, l := range f.Layers {
+		heading := l.Heading
+		for heads := range slices.Chunk(l.Heads, tilesAcross) {
+			s := p.strip(l, heads)
+			s.heading, heading = heading, ""
+			p.strips = append(p.strips, s)
+		}
+	}
+	lines := []string{p.title, p.key}
+	for _, s := range p.strips {
+		lines = append(lines, s.heading)
+		p.width = max(p.width, s.width)
+		p.height += s.height + p.gap
+	}
+	p.height -= p.gap
+	for i, line := range lines {
+		if line != "" {
+			p.width = max(p.width, lineStyle(i == 0).Width(line))
+			p.height += lineHeight
+		}
+	}
+	p.width += 2 * p.margin
+	p.height += 2 * p.margin
+	return p, nil
+}
+
+// strip is heads of a layer as tiles of one size.
+func (p *picture) strip(l Layer, heads []Head) strip {
+	var s strip
+	for _, h := range heads {
+		m := l.plot(h)
+		if p.title != "" {
+			m.Add(cellLines{len(l.Rows), len(l.Columns)})
+		}
+		s.plots = append(s.plots, m)
+	}
+	// What labels and titles take of a tile doesn't depend on its size.
+	const any = 100 * vg.Centimeter
+	cells := s.plots[0].DataCanvas(draw.Canvas{Rectangle: vg.Rectangle{Max: vg.Point{X: any, Y: any}}}).Size()
+	rows, columns := vg.Length(len(l.Rows)), vg.Length(len(l.Columns))
+	width := max(tileWidth, any-cells.X+columns*cellSide)
+	height := max(tileHeight, any-cells.Y+rows*cellSide)
+	if p.title != "" { // square cells, however few
+		side := max(cellSide, (tileHeight-any+cells.Y)/max(rows, columns))
+		width = max(s.plots[0].Title.TextStyle.Width(heads[0].Title), any-cells.X+columns*side)
+		height = any - cells.Y + rows*side
+	}
+	s.width = vg.Length(len(heads))*(width+p.gap) - p.gap
+	s.height = height
+	return s
+}
+
+// plot is one map.
+func (l Layer) plot(h Head) *plot.Plot {
+	p := plot.New()
+	p.Title.Text = h.Title
+	p.Title.TextStyle.Font.Size = font.Points(9)
+	m := plotter.NewHeatMap(grid{h.Weights, len(l.Rows), len(l.Columns)}, blues(colours))
+	m.Min, m.Max = 0, 1
+	p.Add(m)
+	var keys, queries []plot.Tick
+	for i, label := range l.Columns {
+		keys = append(keys, plot.Tick{Value: float64(i), Label: label})
+	}
+	for i, label := range l.Rows {
+		queries = append(queries, plot.Tick{Value: float64(len(l.Rows) - 1 - i), Label: label})
+	}
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(keys), plot.ConstantTicks(queries)
+	p.X.Tick.Length, p.Y.Tick.Length = 0, 0
+	if max(len(l.Rows), len(l.Columns)) > manyLabels {
+		p.X.Tick.Label.Font.Size, p.Y.Tick.Label.Font.Size = font.Points(8), font.Points(8)
+	}
+	return p
+}
+
+func (p picture) draw(c draw.Canvas) {
+	c = draw.Crop(c, p.margin, -p.margin, p.margin, -p.margin)
+	line := func(style text.Style, s string) {
+		if s != "" {
+			c.FillText(style, vg.Point{X: c.Min.X, Y: c.Max.Y - lineHeight/2}, s)
+			c.Max.Y -= lineHeight
+		}
+	}
+	line(lineStyle(true), p.title)
+	for _, s := range p.strips {
+		line(lineStyle(false), s.heading)
+		tiles := c
+		tiles.Min.Y = c.Max.Y - s.height
+		tiles.Max.X = c.Min.X + s.width
+		t := draw.Tiles{Rows: 1, Cols: len(s.plots), PadX: p.gap}
+		for i, tile := range plot.Align([][]*plot.Plot{s.plots}, t, tiles)[0] {
+			s.plots[i].Draw(tile)
+		}
+		c.Max.Y = tiles.Min.Y - p.gap
+	}
+	line(lineStyle(false), p.key)
+}
+
+// lineStyle is how the lines of a picture are written.
+func lineStyle(title bool) text.Style {
+	size := font.Points(10)
+	if title {
+		size = font.Points(13)
+	}
+	return text.Style{Color: color.Black, Font: font.From(plot.DefaultFont, size), YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
+}
+
+// grid is the weights of one head, as plotter.HeatMap reads them: the first query on top.
+type grid struct {
+	weights       []float32
+	rows, columns int
+}
+
+func (g grid) Dims() (c, r int) { return g.columns, g.rows }
+func (g grid) X(c int) float64  { return float64(c) }
+func (g grid) Y(r int) float64  { return float64(r) }
+
+// Z is a weight. Rounding may have made it more than 1, which has no colour; what would be white isn't drawn.
+func (g grid) Z(c, r int) float64 {
+	weight := float64(g.weights[(g.rows-1-r)*g.columns+c])
+	if weight < 0.5/(colours-1) {
+		return math.NaN()
+	}
+	return min(1, weight)
+}
+
+// colours is how many are told apart.
+const colours = 64
+
+// cellLines are thin lines between cells.
+type cellLines struct{ rows, columns int }
+
+func (g cellLines) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	style := draw.LineStyle{Color: color.Gray{Y: 225}, Width: vg.Points(0.35)}
+	for i := range g.columns + 1 {
+		at := x(float64(i) - 0.5)
+		c.StrokeLine2(style, at, c.Min.Y, at, c.Max.Y)
+	}
+	for i := range g.rows + 1 {
+		at := y(float64(i) - 0.5)
+		c.StrokeLine2(style, c.Min.X, at, c.Max.X, at)
+	}
+}
+
+// blues goes from white to dark blue.
+type blues int
+
+func (n blues) Colors() []color.Color {
+	out := make([]color.Color, n)
+	for i := range out {
+		x := float64(i) / float64(n-1)
+		out[i] = color.RGBA{R: uint8(255 - 235*x), G: uint8(255 - 195*x), B: uint8(255 - 115*x), A: 255}
+	}
+	return out
+}

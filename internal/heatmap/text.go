@@ -1,0 +1,133 @@
+package heatmap
+
+import (
+	"bufio"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/rivo/uniseg"
+)
+
+// shades are what a terminal shows of weights, from light to dark, each up to the weight below which it stands.
+var shades = [...]struct {
+	below float32
+	shade string
+}{{0.05, " "}, {0.25, "░"}, {0.5, "▒"}, {0.75, "▓"}}
+
+const (
+	darkest   = "█"
+	shadesKey = "░ from 5 %, ▒ from 25 %, ▓ from 50 %, █ from 75 % of a row's attention"
+)
+
+func shade(weight float32) string {
+	for _, s := range shades {
+		if weight < s.below {
+			return s.shade
+		}
+	}
+	if weight != weight {
+		return "?"
+	}
+	return darkest
+}
+
+// between is what stands between maps side by side.
+const between = "   "
+
+// WriteText writes the figure in lines of at most width columns of a terminal, the maps of a layer side by side as far as
+// they fit. A map that doesn't fit by itself is cut into bands of columns, one below the other. Titles aren't cut.
+func (f Figure) WriteText(w io.Writer, width int) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	line := func(s string) { out.WriteString(strings.TrimRight(s, " ") + "\n") }
+	for _, s := range []string{f.Title, f.Key, shadesKey} {
+		if s != "" {
+			line(s)
+		}
+	}
+	for _, l := range f.Layers {
+		line("")
+		if l.Heading != "" {
+			line(l.Heading)
+		}
+		for _, lines := range l.lines(width) {
+			line(lines)
+		}
+	}
+	return out.Flush()
+}
+
+// lines is a layer's maps as lines of at most width columns, if that is at all possible.
+func (l Layer) lines(width int) []string {
+	label := widest(l.Rows)
+	room := width - label - 1 // for cells
+	cell := max(1, widest(l.Columns))
+	if 2*len(l.Columns) <= room {
+		cell = max(cell, 2) // as wide as it is high
+	}
+	columns := min(len(l.Columns), max(1, room/cell)) // in a band
+	mapWidth := label + 1 + columns*cell
+	for _, h := range l.Heads {
+		mapWidth = max(mapWidth, label+1+widest([]string{h.Title}))
+	}
+	across := max(1, (width+len(between))/(mapWidth+len(between)))
+	times := (len(l.Heads) + across - 1) / across
+	across = (len(l.Heads) + times - 1) / times // no lonely one at the end
+
+	var lines []string
+	for heads := range slices.Chunk(l.Heads, across) {
+		if len(lines) > 0 {
+			lines = append(lines, "")
+		}
+		for from := 0; from < len(l.Columns); from += columns {
+			lines = append(lines, l.band(heads, from, min(from+columns, len(l.Columns)), label, cell, mapWidth)...)
+		}
+	}
+	return lines
+}
+
+// band is the columns from and up to to of some heads, side by side, each in so wide a space: a line of titles, one of
+// column labels, and one for each row.
+func (l Layer) band(heads []Head, from, to, label, cell, width int) []string {
+	lines := make([]string, 2+len(l.Rows))
+	indent := strings.Repeat(" ", label+1)
+	for i, h := range heads {
+		add := func(line int, s string) {
+			if i+1 < len(heads) {
+				s = pad(s, width) + between
+			}
+			lines[line] += s
+		}
+		add(0, indent+h.Title)
+		var labels strings.Builder
+		for _, c := range l.Columns[from:to] {
+			labels.WriteString(pad(c, cell))
+		}
+		add(1, indent+labels.String())
+		for r, row := range l.Rows {
+			cells := pad(row, label+1)
+			for _, weight := range h.Weights[r*len(l.Columns):][from:to] {
+				cells += strings.Repeat(shade(weight), cell)
+			}
+			add(2+r, cells)
+		}
+	}
+	return lines
+}
+
+// widest is how many columns of a terminal the widest of some strings takes.
+func widest(s []string) int {
+	most := 0
+	for _, s := range s {
+		most = max(most, uniseg.StringWidth(s))
+	}
+	return most
+}
+
+// pad is s with spaces to that width.
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(0, width-uniseg.StringWidth(s)))
+}
