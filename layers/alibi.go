@@ -23,7 +23,8 @@ import (
 type ALiBi struct {
 	Heads int // number of heads, H
 
-	// Offset is the position of the first query among the keys: the number of keys before it, where keys are cached.
+	// Offset is the position of the first query among the keys of Bias: the number of keys before it, where keys are
+	// cached. The slopes of a Mask have that of the Mask.
 	Offset int
 }
 

@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -24,6 +25,8 @@ type AttentionOptions struct {
 	// PastKey and PastValue come before the keys and values: of the same shapes but for a length of P. The weights are
 	// then for P+S keys. Append is what joins them.
 	PastKey, PastValue *G.Node
+
+	layer string // what errors call it when the graph runs
 }
 
 // ScaledDotProduct is attention without parameters (Vaswani et al., 2017, section 3.2.1),
@@ -40,29 +43,39 @@ type AttentionOptions struct {
 // linear in T and S, and keys outside a window cost nothing. Where the Build says Composed, it is built as
 // ScaledDotProductStages builds it. The two have one meaning.
 func ScaledDotProduct(b *Build, q, k, v *G.Node, o AttentionOptions) (*G.Node, error) {
-	if b != nil && b.Composed {
-		st, err := ScaledDotProductStages(b, q, k, v, o)
-		return st.Output, err
-	}
 	c, k, v, err := o.prepare(b, q, k, v)
 	if err != nil {
 		return nil, err
+	}
+	if b.Composed {
+		st, err := composed(b, q, k, v, c, o.Dropout)
+		return st.Output, coreError(err)
 	}
 	if c.Dropout, err = b.drop(q.Graph(), o.Dropout); err != nil {
 		return nil, err
 	}
 	out, err := ops.Attention(q, k, v, c)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", coreName, err)
+	return out, coreError(err)
+}
+
+const coreName = "scaled dot-product attention"
+
+func coreError(err error) error {
+	if err == nil {
+		return nil
 	}
-	return out, nil
+	return fmt.Errorf("%s: %w", coreName, err)
 }
 
 // ScaledDotProductWeights is the output and the weights of ScaledDotProductStages, of shape (…, T, S) or (B, H, T, S): read
 // them with gorgonia.Read. With dropout they are what dropout left.
 func ScaledDotProductWeights(b *Build, q, k, v *G.Node, o AttentionOptions) (out, weights *G.Node, err error) {
-	st, err := ScaledDotProductStages(b, q, k, v, o)
-	return st.Output, st.Dropped, err
+	c, k, v, err := o.prepare(b, q, k, v)
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err := composed(b, q, k, v, c, o.Dropout)
+	return st.Output, st.Dropped, coreError(err)
 }
 
 // Stages are the nodes that attention is composed of, for a look at any of them. Scores have shape (…, T, S), or
@@ -86,18 +99,19 @@ func ScaledDotProductStages(b *Build, q, k, v *G.Node, o AttentionOptions) (st S
 		return st, err
 	}
 	if st, err = composed(b, q, k, v, c, o.Dropout); err != nil {
-		return Stages{}, fmt.Errorf("%s: %w", coreName, err)
+		return Stages{}, coreError(err)
 	}
-	return st, nil
+	st.Masked, err = ops.MaskScores(st.Capped, c.Mask)
+	return st, coreError(err)
 }
 
 // Append joins keys or values to those before them: (…, P, K) and (…, S, K) give (…, P+S, K), float32 or float64. With
 // what it returns as the keys, and P as the mask's Offset, attention does what it does with PastKey.
 func Append(past, x *G.Node) (*G.Node, error) { return ops.Append(past, x) }
 
-const coreName = "scaled dot-product attention"
-
 // composed builds attention by separate ops, from operands that have been checked.
+//
+// Masked isn't among them: softmax masks by itself, and a node that nothing reads would be computed all the same.
 func composed(b *Build, q, k, v *G.Node, c ops.AttentionConfig, dropout float64) (st Stages, err error) {
 	st.Key, st.Value = k, v
 	batch := q.Dims() == 3
@@ -128,9 +142,6 @@ func composed(b *Build, q, k, v *G.Node, c ops.AttentionConfig, dropout float64)
 		if st.Capped, err = ops.Softcap(st.Scores, c.Softcap); err != nil {
 			return st, err
 		}
-	}
-	if st.Masked, err = ops.MaskScores(st.Capped, c.Mask); err != nil {
-		return st, err
 	}
 	if st.Weights, err = ops.Softmax(st.Capped, c.Mask); err != nil {
 		return st, err
@@ -184,7 +195,7 @@ func (o AttentionOptions) prepare(b *Build, q, k, v *G.Node) (c ops.AttentionCon
 	if err := o.checkNumbers(name); err != nil {
 		return c, nil, nil, err
 	}
-	c = ops.AttentionConfig{Heads: o.Heads, Groups: o.KeyValueHeads, Scale: o.Scale, Softcap: o.Softcap, Mask: o.Mask.ops()}
+	c = ops.AttentionConfig{Heads: o.Heads, Groups: o.KeyValueHeads, Scale: o.Scale, Softcap: o.Softcap, Mask: o.Mask.ops(), Layer: cmp.Or(o.layer, coreName)}
 	if c.Heads < 0 || c.Groups < 0 || c.Heads == 0 && c.Groups > 0 {
 		return fail("Heads must be at least 0, and KeyValueHeads 0 unless there are Heads, got %d and %d", c.Heads, c.Groups)
 	}
@@ -196,10 +207,26 @@ func (o AttentionOptions) prepare(b *Build, q, k, v *G.Node) (c ops.AttentionCon
 			return fail("Heads must be a multiple of KeyValueHeads, got %d and %d", c.Heads, c.Groups)
 		}
 	}
-	if err := o.Mask.check(name, q); err != nil {
-		return c, nil, nil, err
+	if x := o.Mask.Offset; x != 0 && o.Mask.Offsets != nil { // before that of the past is added
+		return fail("Mask.Offset must be 0 where there are Offsets, got %d", x)
+	} else if x > math.MaxInt/8 || x < -math.MaxInt/8 {
+		return fail("Mask.Offset is out of range: %d", x)
+	}
+	if q.Dtype() == tensor.Float32 { // the ops compute with these numbers in the dtype
+		for _, x := range []struct {
+			what  string
+			value float64
+		}{{"Scale", o.Scale}, {"Softcap", o.Softcap}} {
+			if f := float32(x.value); math.IsInf(float64(f), 0) || f == 0 && x.value != 0 {
+				return fail("%s must be a float32, as the query is, got %v", x.what, x.value)
+			}
+		}
 	}
 	if o.PastKey != nil {
+		pk, pv := o.PastKey.Shape(), o.PastValue.Shape()
+		if len(pk) < 2 || len(pv) != len(pk) || pk[len(pk)-2] != pv[len(pv)-2] {
+			return fail("PastKey (…, P, K) and PastValue (…, P, V) must agree in P, got %v and %v", pk, pv)
+		}
 		if k, err = Append(o.PastKey, k); err != nil {
 			return fail("PastKey: %w", err)
 		}
@@ -214,7 +241,11 @@ func (o AttentionOptions) prepare(b *Build, q, k, v *G.Node) (c ops.AttentionCon
 			c.Mask.Offset = 0
 		}
 	}
-	return c, k, v, o.checkShapes(&c, q.Shape(), k.Shape(), v.Shape())
+	scores, err := o.checkShapes(&c, q.Shape(), k.Shape(), v.Shape())
+	if err != nil {
+		return c, nil, nil, err
+	}
+	return c, k, v, c.Mask.Check(name, scores, q)
 }
 
 // checkNumbers checks what isn't a node.
@@ -231,10 +262,11 @@ func (o AttentionOptions) checkNumbers(name string) error {
 	return nil
 }
 
-// checkShapes checks the shapes of the operands, past keys and values included, and completes the scale.
-func (o AttentionOptions) checkShapes(c *ops.AttentionConfig, q, k, v tensor.Shape) error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%s: %s, got %v, %v and %v", coreName, fmt.Sprintf(format, args...), q, k, v)
+// checkShapes checks the shapes of the operands, past keys and values included, completes the scale, and returns the shape
+// of the scores.
+func (o AttentionOptions) checkShapes(c *ops.AttentionConfig, q, k, v tensor.Shape) (scores tensor.Shape, err error) {
+	bad := func(format string, args ...any) (tensor.Shape, error) {
+		return nil, fmt.Errorf("%s: %s, got %v, %v and %v", coreName, fmt.Sprintf(format, args...), q, k, v)
 	}
 	r := len(q)
 	width, keyWidth := 0, 0 // of a head
@@ -264,5 +296,9 @@ func (o AttentionOptions) checkShapes(c *ops.AttentionConfig, q, k, v tensor.Sha
 	if c.Scale == 0 {
 		c.Scale = 1 / math.Sqrt(float64(width))
 	}
-	return nil
+	scores = append(q[:r-1].Clone(), k[r-2])
+	if c.Heads > 0 {
+		scores = tensor.Shape{batchOf(q, 2), c.Heads, q[r-2], k[r-2]}
+	}
+	return scores, nil
 }

@@ -11,12 +11,13 @@ import (
 // BlockConfig describes an EncoderBlock or a DecoderBlock.
 type BlockConfig struct {
 	Dim        int // width of the model, D
-	Heads      int
+	Heads      int // number of heads, H; 1 if 0
 	Hidden     int // width of the feed-forward layer; 4·Dim if 0
 	Activation Activation
-	Gated      bool // gates the feed-forward layer: see FeedForward
-	RMSNorm    bool // normalises with RMSNorms in place of LayerNorms
-	NoBias     bool // leaves out every bias, those of LayerNorms too
+	Gated      bool    // gates the feed-forward layer: see FeedForward
+	RMSNorm    bool    // normalises with RMSNorms in place of LayerNorms
+	NormEps    float64 // of every norm; 1e-5 if 0, and 1e-6 of RMSNorms
+	NoBias     bool    // leaves out every bias, those of LayerNorms too
 
 	// PostNorm normalises after each residual sum, as in Vaswani et al., 2017. Without it each sub-layer's input is
 	// normalised instead (Xiong et al., 2020), which trains without care, and needs a norm after the last block.
@@ -27,7 +28,9 @@ type BlockConfig struct {
 	Dropout float64
 
 	KeyValueHeads int     // see MultiHeadConfig; Heads if 0
-	Softcap       float64 // bounds the scores of self-attention: see AttentionOptions; 0 for none
+	HeadDim       int     // width of a head, K; Dim/Heads if 0
+	Scale         float64 // of the scores; 1/√K if 0
+	Softcap       float64 // bounds the scores of attention: see AttentionOptions; 0 for none
 	Rotary        *Rotary // turns the queries and keys of self-attention by their positions; nil for none
 	QKNorm        bool    // normalises queries and keys: see MultiHeadConfig
 
@@ -102,7 +105,7 @@ func NewDecoderBlock(p *Params, c BlockConfig) (*DecoderBlock, error) {
 		if d.Cross, err = NewMultiHeadAttention(p.Scope("cross"), c.cross()); err != nil {
 			return nil, err
 		}
-		if d.NormCross, err = newNorm(p.Scope("normcross"), c.Dim, c.RMSNorm, c.NoBias); err != nil {
+		if d.NormCross, err = newNorm(p.Scope("normcross"), c); err != nil {
 			return nil, err
 		}
 	}
@@ -114,15 +117,21 @@ func NewDecoderBlock(p *Params, c BlockConfig) (*DecoderBlock, error) {
 }
 
 // Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape. Self-attention is causal whatever self says, and
-// obeys the rest of self too. memory, of shape (B, S, Dim), is what the cross-attention reads, under the mask cross; it
+// obeys the rest of self too, which must have no offset. memory, of shape (B, S, Dim), is what the cross-attention reads, under the mask cross; it
 // must be nil if the block has none.
 //
 // With a Cache in the Build, the block continues the sequences that it holds: see MultiHeadAttention.ForwardCached, and
 // ForwardMemory, which says what a memory of nil means then.
 func (d *DecoderBlock) Forward(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
 	cached := b != nil && b.Cache != nil
-	if memory != nil && d.Cross == nil || memory == nil && d.Cross != nil && !cached {
-		return nil, fmt.Errorf("%s: an encoder's output must be given if and only if the block was made with Cross", d.name)
+	if memory != nil && d.Cross == nil {
+		return nil, fmt.Errorf("%s: it was made without Cross, and can't attend to an encoder's output", d.name)
+	}
+	if memory == nil && d.Cross != nil && !cached {
+		return nil, fmt.Errorf("%s: it was made with Cross, and must be given an encoder's output (of an EncoderDecoder, use Decode)", d.name)
+	}
+	if self.Offset != 0 || self.Offsets != nil {
+		return nil, fmt.Errorf("%s: the mask of self-attention can't have an offset, as queries and keys are the same tokens", d.name)
 	}
 	self.Causal = true
 	x, err := d.residual.add(b, x, d.Norm1, func(x *G.Node) (*G.Node, error) {
@@ -149,25 +158,46 @@ func (d *DecoderBlock) Forward(b *Build, x, memory *G.Node, self, cross Mask) (*
 }
 
 func (c BlockConfig) attention() MultiHeadConfig {
-	return MultiHeadConfig{Dim: c.Dim, Heads: c.Heads, KeyValueHeads: c.KeyValueHeads, Softcap: c.Softcap, NoBias: c.NoBias, Rotary: c.Rotary, QKNorm: c.QKNorm, Dropout: c.Dropout, Init: c.Init}
+	return MultiHeadConfig{
+		Dim:           c.Dim,
+		Heads:         c.Heads,
+		KeyValueHeads: c.KeyValueHeads,
+		HeadDim:       c.HeadDim,
+		Rotary:        c.Rotary,
+		QKNorm:        c.QKNorm,
+		NormEps:       c.NormEps,
+		Scale:         c.Scale,
+		Softcap:       c.Softcap,
+		NoBias:        c.NoBias,
+		Dropout:       c.Dropout,
+		Init:          c.Init,
+	}
 }
 
-// cross is attention without Rotary, as positions of two sequences have no distance, and without Softcap.
+// cross is attention without Rotary, as positions of two sequences have no distance.
 func (c BlockConfig) cross() MultiHeadConfig {
 	m := c.attention()
-	m.Rotary, m.Softcap = nil, 0
+	m.Rotary = nil
 	return m
 }
 
 func (c BlockConfig) feedForward() FeedForwardConfig {
-	return FeedForwardConfig{Dim: c.Dim, Hidden: c.Hidden, Activation: c.Activation, Gated: c.Gated, NoBias: c.NoBias, Dropout: c.Dropout, Init: c.Init}
+	return FeedForwardConfig{
+		Dim:        c.Dim,
+		Hidden:     c.Hidden,
+		Activation: c.Activation,
+		Gated:      c.Gated,
+		NoBias:     c.NoBias,
+		Dropout:    c.Dropout,
+		Init:       c.Init,
+	}
 }
 
 func newNorms(p *Params, c BlockConfig, norm1, norm2 *Norm) (err error) {
-	if *norm1, err = newNorm(p.Scope("norm1"), c.Dim, c.RMSNorm, c.NoBias); err != nil {
+	if *norm1, err = newNorm(p.Scope("norm1"), c); err != nil {
 		return err
 	}
-	*norm2, err = newNorm(p.Scope("norm2"), c.Dim, c.RMSNorm, c.NoBias)
+	*norm2, err = newNorm(p.Scope("norm2"), c)
 	return err
 }
 

@@ -19,7 +19,8 @@ const (
 )
 
 // A Build is what Forward needs to know about the graph that it adds to, and where it notes what it added. One Build
-// serves one graph. The zero Build is for evaluation.
+// serves one graph, and a graph has one Build: by it dropouts are numbered, lest two drop the same elements, and
+// parameters listed. The zero Build is for evaluation.
 type Build struct {
 	Mode Mode
 
@@ -41,19 +42,26 @@ type Build struct {
 	// sequences from their start.
 	Cache *Cache
 
+	// Positions are those of the tokens of a model's input, where they aren't counted from 0: as where sequences are padded
+	// in front, or several share a row. It is a node of dtype tensor.Int that takes the form that a Positions layer takes,
+	// for that layer and for Rotary. A mask's positions are still places in the row. nil counts from 0, or on from
+	// what the Cache holds.
+	Positions *G.Node
+
 	graph    *G.ExprGraph
 	params   G.Nodes
 	bound    map[*Param]*G.Node
 	dropouts uint64
 	captured []Captured
+	placed   map[string]bool // what of the Cache the graph uses
 }
 
 var errNoBuild = errors.New("the Build is nil: pass &Build{} for evaluation")
 
-// Captured are the attention weights of one layer.
+// Captured are the attention weights of one layer: in a training graph with dropout, what dropout left of them, scaled.
 type Captured struct {
 	Layer   string  // the layer's scope, such as "blocks.0.attention"
-	Weights *G.Node // (B, H, T, S)
+	Weights *G.Node // (B, H, T, S), with a B of 1 where there is no batch axis, and with a Cache an S of its capacity
 }
 
 // Captured lists the weights of every attention layer that Forward added with CaptureWeights set, in order. Make a
@@ -137,26 +145,10 @@ func (b *Build) dropout(x *G.Node, p float64) (*G.Node, error) {
 	return ops.Dropout(x, d)
 }
 
-// Dropout sets each element to zero with probability P and multiplies the others by 1/(1−P), in a training graph alone:
-// an evaluation graph holds no dropout node (Srivastava et al., 2014). P must be at least 0 and below 1.
-type Dropout struct {
-	P float64
-}
-
-// Forward adds dropout to x, of any shape, float32 or float64.
-func (d Dropout) Forward(b *Build, x *G.Node) (*G.Node, error) {
-	if err := checkRate("dropout", d.P); err != nil {
-		return nil, err
+// positions are those that the caller gives, or nil.
+func (b *Build) positions() *G.Node {
+	if b == nil {
+		return nil
 	}
-	if err := checkFloat("dropout", "the input", x); err != nil {
-		return nil, err
-	}
-	return b.dropout(x, d.P)
-}
-
-func checkRate(layer string, p float64) error {
-	if !(p >= 0 && p < 1) {
-		return fmt.Errorf("%s: the dropout probability must be at least 0 and below 1, got %v", layer, p)
-	}
-	return nil
+	return b.Positions
 }

@@ -1,7 +1,9 @@
 package layers
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	G "gorgonia.org/gorgonia"
@@ -14,19 +16,20 @@ import (
 // that a graph which continues them computes those of its new tokens alone. Its memory outlives graphs: one for a prompt
 // may fill it, and one for a token at a time go on from there.
 //
-// A Decoder's graph uses the Cache of its Build. Each run is a step of three:
+// The graph of a Decoder, an EncoderDecoder's Decode, a DecoderBlock or ForwardCached uses the Cache of its Build. A run is a
+// step of four:
 //
-//	err := cache.Extend(counts...) // how many new tokens each sequence gets
+//	err := cache.Extend(counts...) // how many new tokens each sequence gets; the ids after are padding
 //	err = vm.RunAll()              // stores their keys and values
+//	vm.Reset()
 //	cache.Commit()                 // they count from now on
 //
-// A run that failed, or wasn't committed, can be done again. A Cache serves one run at a time, graphs for evaluation and
-// one model.
+// A run that failed, or wasn't committed, can be done again, or taken back by Cancel. A Cache serves one run at a time,
+// graphs for evaluation, and one model, each layer of which is applied once in a graph.
 type Cache struct {
 	batch, capacity int
 	lengths, counts []int
-	stores          map[string]*ops.Store
-	memory          map[string]*ops.Store // of cross-attention
+	places          map[string]*place
 }
 
 // NewCache makes an empty Cache for so many sequences, each of at most capacity tokens.
@@ -36,7 +39,7 @@ func NewCache(batch, capacity int) (*Cache, error) {
 	}
 	return &Cache{
 		batch: batch, capacity: capacity, lengths: make([]int, batch), counts: make([]int, batch),
-		stores: map[string]*ops.Store{}, memory: map[string]*ops.Store{},
+		places: map[string]*place{},
 	}, nil
 }
 
@@ -53,6 +56,9 @@ func (c *Cache) Extend(counts ...int) error {
 	if len(counts) != c.batch {
 		return fmt.Errorf("cache: there must be a count for each of %d sequences, got %d", c.batch, len(counts))
 	}
+	if slices.Max(counts) == 0 {
+		return errors.New("cache: no sequence gets a new token: leave the run out")
+	}
 	for b, n := range counts {
 		if n < 0 {
 			return fmt.Errorf("cache: sequence %d can't get %d tokens", b, n)
@@ -65,12 +71,29 @@ func (c *Cache) Extend(counts ...int) error {
 	return nil
 }
 
+// Cancel takes back what Extend said, after a run that failed or that isn't to count.
+func (c *Cache) Cancel() { clear(c.counts) }
+
+// settled tells whether there is nothing that Extend said and Commit didn't.
+func (c *Cache) settled() error {
+	if slices.Max(c.counts) > 0 {
+		return errors.New("cache: there are tokens that Extend announced: Commit or Cancel them first")
+	}
+	return nil
+}
+
 // Commit makes the tokens of the last run, as many as Extend said, part of the sequences.
 func (c *Cache) Commit() {
 	for b, n := range c.counts {
 		c.lengths[b] += n
 	}
 	clear(c.counts)
+}
+
+// Reset empties all sequences.
+func (c *Cache) Reset() {
+	c.Cancel()
+	clear(c.lengths)
 }
 
 // Truncate shortens each sequence to a length of at most what it has; the tokens after it are forgotten.
@@ -83,12 +106,17 @@ func (c *Cache) Truncate(lengths ...int) error {
 			return fmt.Errorf("cache: sequence %d has %d tokens, and can't be shortened to %d", b, c.lengths[b], n)
 		}
 	}
+	if err := c.settled(); err != nil {
+		return err
+	}
 	copy(c.lengths, lengths)
 	return nil
 }
 
-// Reorder makes sequence b continue as a copy of what sequence parents[b] is: as a beam search needs it.
-func (c *Cache) Reorder(parents []int) error {
+// Reorder makes sequence b continue as a copy of what sequence parents[b] is: as a beam search needs it. What
+// cross-attention reads of the cache moves too; the nodes of a mask, such as the KeyLengths of sources, are the caller's
+// to reorder.
+func (c *Cache) Reorder(parents ...int) error {
 	if len(parents) != c.batch {
 		return fmt.Errorf("cache: there must be a parent for each of %d sequences, got %d", c.batch, len(parents))
 	}
@@ -97,11 +125,15 @@ func (c *Cache) Reorder(parents []int) error {
 			return fmt.Errorf("cache: the parent of sequence %d must be one of %d sequences, got %d", b, c.batch, from)
 		}
 	}
-	for _, s := range c.stores {
-		s.Reorder(parents, c.lengths)
+	if err := c.settled(); err != nil {
+		return err
 	}
-	for _, s := range c.memory {
-		s.Reorder(parents, nil)
+	for _, p := range c.places {
+		if p.memory != nil {
+			p.memory.Reorder(parents)
+		} else if p.store != nil {
+			p.store.Reorder(parents, c.lengths)
+		}
 	}
 	old := c.Lengths()
 	for b, from := range parents {
@@ -119,7 +151,11 @@ func (c *Cache) countsNode(g *G.ExprGraph) (*G.Node, error) {
 }
 
 func cacheNode(g *G.ExprGraph, name string, x []int) (*G.Node, error) {
-	return named(g, name, tensor.New(tensor.WithShape(len(x)), tensor.WithBacking(x)))
+	n, err := named(g, name, tensor.New(tensor.WithShape(len(x)), tensor.WithBacking(x)))
+	if err != nil {
+		return nil, errors.New("cache: the graph belongs to another Cache: a graph can have one")
+	}
+	return n, nil
 }
 
 // positions are those of new tokens, whose shape is (B, T) or (T): of shape (B, T).
@@ -139,19 +175,50 @@ func (c *Cache) positions(g *G.ExprGraph, tokens tensor.Shape) (*G.Node, error) 
 	if err != nil {
 		return nil, err
 	}
-	return ops.PositionIDs(lengths, counts, tensor.Shape{batch, length})
+	return ops.PositionIDs(lengths, counts, tensor.Shape{batch, length}, "cache", 0)
+}
+
+// place is the memory of one layer for its keys or its values.
+type place struct {
+	made   *Param // the weight that makes them: it tells models apart
+	store  *ops.Store
+	memory *ops.Memory // of cross-attention, in place of the store
+}
+
+// place returns a layer's place, for keys or values that a weight makes. It is an error if another weight did so before, or
+// if the graph has used the place already.
+func (c *Cache) place(b *Build, name string, weight *Param) (*place, error) {
+	p := c.places[name]
+	if p == nil {
+		p = &place{made: weight}
+		c.places[name] = p
+	}
+	if p.made != weight {
+		return nil, fmt.Errorf("cache: it holds another model's %s: a cache serves one model", name)
+	}
+	if b.placed == nil {
+		b.placed = map[string]bool{}
+	}
+	if b.placed[name] {
+		return nil, fmt.Errorf("cache: the layer is applied twice in one graph, but the cache has one place for its %s", name)
+	}
+	b.placed[name] = true
+	return p, nil
 }
 
 // append stores new keys or values, (B, T, W), and returns all that there are, (B, Max, W).
-func (c *Cache) append(name string, x *G.Node) (*G.Node, error) {
-	s := x.Shape()
-	width := s[len(s)-1]
-	store := c.stores[name]
-	if store == nil {
-		store = ops.NewStore(name, x.Dtype(), c.batch, c.capacity, width)
-		c.stores[name] = store
-	} else if !store.Fits(x.Dtype(), c.capacity, width) {
-		return nil, fmt.Errorf("cache: it holds another model's %s: a cache serves one model", name)
+func (c *Cache) append(b *Build, name string, weight *Param, x *G.Node) (*G.Node, error) {
+	p, err := c.place(b, name, weight)
+	if err != nil {
+		return nil, err
+	}
+	if p.store == nil {
+		s := x.Shape()
+		width := s[len(s)-1]
+		if c.capacity > math.MaxInt/8/width/c.batch {
+			return nil, fmt.Errorf("cache: %d sequences of %d tokens are more than fits in memory", c.batch, c.capacity)
+		}
+		p.store = ops.NewStore(name, x.Dtype(), c.batch, c.capacity, width)
 	}
 	lengths, err := c.lengthsNode(x.Graph())
 	if err != nil {
@@ -161,31 +228,38 @@ func (c *Cache) append(name string, x *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.Append(x, lengths, counts)
+	return p.store.Append(x, lengths, counts)
 }
 
-// fill stores what cross-attention reads, (B, S, W), and returns it.
-func (c *Cache) fill(name string, x *G.Node) (*G.Node, error) {
-	s := x.Shape()
-	if batchOf(s, 2) != c.batch {
+// keep stores what cross-attention reads, (B, S, W), and returns it.
+func (c *Cache) keep(b *Build, name string, weight *Param, x *G.Node) (*G.Node, error) {
+	if s := x.Shape(); batchOf(s, 2) != c.batch {
 		return nil, fmt.Errorf("cache: the encoder's output must be that of %d sequences, got %v", c.batch, s)
 	}
-	length, width := s[len(s)-2], s[len(s)-1]
-	store := c.memory[name]
-	if store == nil || !store.Fits(x.Dtype(), length, width) {
-		store = ops.NewStore(name, x.Dtype(), c.batch, length, width)
-		c.memory[name] = store
+	p, err := c.place(b, name, weight)
+	if err != nil {
+		return nil, err
 	}
-	return store.Fill(x)
+	if p.memory == nil {
+		p.memory = ops.NewMemory(name)
+	}
+	return p.memory.Keep(x)
 }
 
-// filled is what fill stored, as a node of so many axes.
-func (c *Cache) filled(g *G.ExprGraph, name string, dims int) (*G.Node, error) {
-	store := c.memory[name]
-	if store == nil {
-		return nil, fmt.Errorf("cache: it holds no %s: build and run a graph that is given the encoder's output first", name)
+// kept is what keep stored last, as a node of a graph, of so many axes.
+func (c *Cache) kept(b *Build, name string, weight *Param, g *G.ExprGraph, dims int) (*G.Node, error) {
+	p, err := c.place(b, name, weight)
+	if err != nil {
+		return nil, err
 	}
-	return named(g, "cache."+name, store.Value(dims))
+	if p.memory == nil {
+		return nil, fmt.Errorf("cache: it holds no %s: build a graph that is given the encoder's output first", name)
+	}
+	lengths, err := c.lengthsNode(g)
+	if err != nil {
+		return nil, err
+	}
+	return p.memory.Read(lengths, weight.Value.Dtype(), dims)
 }
 
 // batchOf is the size of the batch axis of a shape, if it has one in front of so many others, or else 1.

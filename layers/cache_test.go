@@ -174,7 +174,7 @@ func TestCachedEncoderDecoder(t *testing.T) {
 			}
 			got := graph.step(t, cache, [][]int{target[0][i:][:1], target[1][i:][:1]})
 			for range 2 { // there and back: what is kept of the sources moves too
-				if err := cache.Reorder([]int{1, 0}); err != nil {
+				if err := cache.Reorder(1, 0); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -183,6 +183,57 @@ func TestCachedEncoderDecoder(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestCacheKeepsTheLastMemory has graphs that are given memories of two lengths, and ones that read what was kept.
+func TestCacheKeepsTheLastMemory(t *testing.T) {
+	a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(newParams(t), layers.MultiHeadConfig{Dim: 4, Heads: 2}))
+	cache := must[*layers.Cache](t)(layers.NewCache(1, 3))
+	build := func(memory *tensor.Dense) func() ([]float64, error) {
+		g := G.NewGraph()
+		var m *G.Node
+		if memory != nil {
+			m = input(g, "memory", memory)
+		}
+		var v G.Value
+		G.Read(node(t)(a.ForwardMemory(&layers.Build{Cache: cache}, input(g, "x", random(1, 1, 1, 4)), m, layers.Mask{})), &v)
+		vm := G.NewTapeMachine(g)
+		t.Cleanup(func() { vm.Close() })
+		return func() ([]float64, error) {
+			defer vm.Reset()
+			if err := vm.RunAll(); err != nil {
+				return nil, err
+			}
+			return slices.Clone(floats(t, v)), nil
+		}
+	}
+	run := func(f func() ([]float64, error)) []float64 {
+		t.Helper()
+		x, err := f()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	fails := func(f func() ([]float64, error), want string) {
+		t.Helper()
+		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	short, other := build(random(2, 1, 3, 4)), build(random(3, 1, 3, 4))
+	read := build(nil)
+	fails(read, "nothing has been kept")
+	for _, f := range []func() ([]float64, error){short, other, short} {
+		want := run(f)
+		near(t, "kept", run(read), want, 0)
+	}
+	long := build(random(4, 1, 5, 4))
+	readLong := build(nil)
+	fails(readLong, "(1, 3, 4), but the graph was built for (1, 5, 4)")
+	want := run(long)
+	near(t, "longer", run(readLong), want, 0)
+	fails(read, "(1, 5, 4), but the graph was built for (1, 3, 4)")
 }
 
 // TestCacheReorder continues each sequence as a copy of another one.
@@ -196,7 +247,7 @@ func TestCacheReorder(t *testing.T) {
 	begun := [][]int{{1, 2, 3}, {4, 5}, {6}}
 	graph.step(t, cache, begun)
 	parents := []int{1, 2, 1}
-	if err := cache.Reorder(parents); err != nil {
+	if err := cache.Reorder(parents...); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := cache.Lengths(), []int{2, 1, 2}; !slices.Equal(got, want) {
@@ -296,9 +347,10 @@ func TestCacheErrors(t *testing.T) {
 		{"another batch of memory", wrongMemory, []string{"cross", "2 sequences", "(3, 2, 4)"}},
 		{"counts", cache.Extend(1), []string{"each of 2", "got 1"}},
 		{"negative count", cache.Extend(1, -1), []string{"sequence 1", "-1"}},
+		{"no counts", cache.Extend(0, 0), []string{"no sequence gets a new token"}},
 		{"no room", cache.Extend(4, 0), []string{"sequence 0", "room for 3", "4 more"}},
-		{"parents", cache.Reorder([]int{0}), []string{"each of 2", "got 1"}},
-		{"parent", cache.Reorder([]int{0, 2}), []string{"sequence 1", "got 2"}},
+		{"parents", cache.Reorder(0), []string{"each of 2", "got 1"}},
+		{"parent", cache.Reorder(0, 2), []string{"sequence 1", "got 2"}},
 		{"truncated to more", cache.Truncate(0, 1), []string{"sequence 1", "shortened to 1"}},
 		{"lengths", cache.Truncate(0), []string{"each of 2", "got 1"}},
 	} {
@@ -314,12 +366,54 @@ func TestCacheErrors(t *testing.T) {
 	}
 
 	t.Run("another model", func(t *testing.T) {
-		node(t)(a.ForwardCached(build(), newBench(t).in("x", 2, 1, 4), layers.Mask{}))
+		cache := must[*layers.Cache](t)(layers.NewCache(2, 3))
+		for i, want := range []string{"", "another model"} {
+			c := newBench(t) // of the same seed and names
+			a := c.multiHead(layers.MultiHeadConfig{Dim: 4, Heads: 2})
+			_, err := a.ForwardCached(&layers.Build{Cache: cache}, c.in("x", 2, 1, 4), layers.Mask{})
+			if i == 0 && err != nil || i == 1 && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("model %d: %v", i, err)
+			}
+		}
+	})
+	t.Run("a layer twice", func(t *testing.T) {
 		c := newBench(t)
-		wide := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(c.p, layers.MultiHeadConfig{Dim: 6, Heads: 2}))
-		if _, err := wide.ForwardCached(build(), c.in("x", 2, 1, 6), layers.Mask{}); err == nil || !strings.Contains(err.Error(), "another model") {
+		b := &layers.Build{Cache: must[*layers.Cache](t)(layers.NewCache(2, 3))}
+		y := node(t)(a.ForwardCached(b, c.in("x", 2, 1, 4), layers.Mask{}))
+		if _, err := a.ForwardCached(b, y, layers.Mask{}); err == nil || !strings.Contains(err.Error(), "applied twice") {
 			t.Errorf("got %v", err)
 		}
+	})
+	t.Run("two caches", func(t *testing.T) {
+		c := newBench(t)
+		for i := range 2 {
+			b := &layers.Build{Cache: must[*layers.Cache](t)(layers.NewCache(2, 3))}
+			if _, err := a.ForwardCached(b, c.in("x", 2, 1, 4), layers.Mask{}); i == 1 && (err == nil || !strings.Contains(err.Error(), "another Cache")) {
+				t.Errorf("got %v", err)
+			}
+		}
+	})
+	t.Run("too large", func(t *testing.T) {
+		b := &layers.Build{Cache: must[*layers.Cache](t)(layers.NewCache(1, math.MaxInt/2))}
+		if _, err := a.ForwardCached(b, newBench(t).in("x", 1, 1, 4), layers.Mask{}); err == nil || !strings.Contains(err.Error(), "fits in memory") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("before Commit", func(t *testing.T) {
+		cache := must[*layers.Cache](t)(layers.NewCache(2, 3))
+		if err := cache.Extend(1, 1); err != nil {
+			t.Fatal(err)
+		}
+		for name, err := range map[string]error{"Reorder": cache.Reorder(1, 0), "Truncate": cache.Truncate(0, 0)} {
+			if err == nil || !strings.Contains(err.Error(), "Commit or Cancel") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		cache.Cancel()
+		if err := cache.Reorder(1, 0); err != nil {
+			t.Error(err)
+		}
+		cache.Reset()
 	})
 	t.Run("runs", func(t *testing.T) {
 		c := newBench(t)

@@ -12,7 +12,7 @@ import (
 // Decoder is a decoder-only transformer, a language model: every position attends to itself and to those before it, and
 // predicts the token that follows (Radford et al., 2019).
 type Decoder struct {
-	*trunk
+	*Trunk
 	Blocks []*DecoderBlock
 }
 
@@ -25,7 +25,7 @@ func NewDecoder(p *Params, c ModelConfig) (*Decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Decoder{trunk: t}
+	d := &Decoder{Trunk: t}
 	for i := range c.Layers {
 		block, err := NewDecoderBlock(p.Scope("blocks").Scope(strconv.Itoa(i)), c.block())
 		if err != nil {
@@ -36,8 +36,9 @@ func NewDecoder(p *Params, c ModelConfig) (*Decoder, error) {
 	return d, nil
 }
 
-// Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, T, Vocab). Attention is causal whatever
-// the mask says. Padding belongs after a sequence, where being causal already hides it: it needs no KeyLengths.
+// Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, T, Vocab). (T) gives
+// (T, Vocab). With Outputs that is the last axis instead. Attention is causal whatever the mask says, which must have no
+// offset. Padding belongs after a sequence, where being causal already hides it: it needs no KeyLengths.
 //
 // With a Cache in the Build, the ids are the new tokens of the sequences that it holds, and the mask is what
 // MultiHeadAttention.ForwardCached takes.
@@ -49,8 +50,8 @@ func (d *Decoder) Forward(b *Build, ids *G.Node, m Mask) (*G.Node, error) {
 	return d.finish(b, x)
 }
 
-// Next is Forward for the token that follows the last of every sequence alone: logits of shape (B, Vocab), zeros for a
-// sequence that gets no new tokens. It needs a Cache in the Build.
+// Next is Forward for the token that follows the last of every sequence alone: logits of shape (B, Vocab). The row of a
+// sequence that gets no new tokens means nothing. It needs a Cache in the Build.
 func (d *Decoder) Next(b *Build, ids *G.Node, m Mask) (*G.Node, error) {
 	x, err := d.decode(b, ids, nil, m, Mask{})
 	if err != nil {
@@ -62,9 +63,12 @@ func (d *Decoder) Next(b *Build, ids *G.Node, m Mask) (*G.Node, error) {
 // decode maps ids, of shape (B, T), to the states after the blocks, (B, T, D). memory is an encoder's output, or nil if the
 // blocks don't attend to one or the Cache holds it.
 func (d *Decoder) decode(b *Build, ids, memory *G.Node, self, cross Mask) (*G.Node, error) {
-	var positions *G.Node
+	positions := b.positions()
 	var err error
 	if b != nil && b.Cache != nil && ids != nil && ids.Dims() > 0 {
+		if positions != nil {
+			return nil, fmt.Errorf("%s: the Build can't have both Positions and a Cache, which knows where its tokens are", d.name)
+		}
 		if positions, err = b.Cache.positions(ids.Graph(), ids.Shape()); err != nil {
 			return nil, fmt.Errorf("%s: %w", d.name, err)
 		}

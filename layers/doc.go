@@ -13,6 +13,8 @@
 //	…
 //	grads, err := gorgonia.Grad(cost, b.Learnables()...)
 //
+// The example of [MultiHeadAttention] is a whole program.
+//
 // Forward binds parameters into the graph as input nodes over the parameters' own memory. Any number of graphs, of any
 // batch sizes, share one model: train in one, predict in another, and nothing is copied.
 //
@@ -24,8 +26,8 @@
 //
 // # Shapes and names
 //
-// B is the batch, T the length of queries, S that of keys, D the width of the model, H the number of heads, K = D/H the
-// width of a head, V the vocabulary. Layers over sequences take (B, T, D), or (T, D) for a single one. Token ids, targets
+// B is the batch, T the length of queries, S that of keys, D the width of the model, H the number of heads, G that of
+// keys and values, K the width of a head (D/H unless said otherwise), V the vocabulary. Layers over sequences take (B, T, D), or (T, D) for a single one. Token ids, targets
 // and lengths are nodes of dtype [gorgonia.org/tensor.Int]. Weights have shape (out, in), as in PyTorch, and are named by
 // their place: blocks.0.attention.query.weight.
 //
@@ -35,7 +37,8 @@
 //
 //	linear.go, embedding.go       Linear; Embedding, LearnedPositions, SinusoidalPositions
 //	rotary.go, alibi.go           positions that attention itself tells apart
-//	norm.go, feedforward.go       LayerNorm, RMSNorm; FeedForward with ReLU, GELU or SiLU, gated or not
+//	norm.go, dropout.go           LayerNorm, RMSNorm; Dropout
+//	feedforward.go                FeedForward with ReLU, GELU or SiLU, gated or not
 //	attention.go, mask.go         ScaledDotProduct, its options and its Mask
 //	multihead.go                  MultiHeadAttention: attention with learned projections
 //	block.go                      EncoderBlock, DecoderBlock

@@ -2,6 +2,7 @@ package layers
 
 import (
 	"fmt"
+	"math"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -96,18 +97,17 @@ func (l *LearnedPositions) Forward(b *Build, x, positions *G.Node) (*G.Node, err
 	if err := checkSequence(l.name, "the input", x, l.Weight.Value.Dtype(), s[1]); err != nil {
 		return nil, err
 	}
-	xs := x.Shape()
-	if t := xs[len(xs)-2]; t > s[0] {
-		return nil, fmt.Errorf("%s: a sequence may have at most %d positions, got %d", l.name, s[0], t)
-	}
 	w, err := b.Bind(x.Graph(), l.Weight)
 	if err != nil {
 		return nil, err
 	}
 	if positions == nil {
+		if t := x.Shape()[x.Dims()-2]; t > s[0] {
+			return nil, fmt.Errorf("%s: a sequence may have at most %d positions, got %d", l.name, s[0], t)
+		}
 		return ops.AddRows(x, w)
 	}
-	ids, err := positionIDs(l.name, x, positions)
+	ids, err := positionIDs(l.name, x, positions, s[0])
 	if err != nil {
 		return nil, err
 	}
@@ -118,12 +118,13 @@ func (l *LearnedPositions) Forward(b *Build, x, positions *G.Node) (*G.Node, err
 	return ops.Add(x, rows)
 }
 
-// positionIDs is the position of each vector of x, (B, T, D) or (T, D): of shape (B, T) or (T).
-func positionIDs(layer string, x, positions *G.Node) (*G.Node, error) {
+// positionIDs is the position of each vector of x, (B, T, D) or (T, D): of shape (B, T) or (T). Where most isn't 0, it is an
+// error for one to be outside [0, most), when the graph runs.
+func positionIDs(layer string, x, positions *G.Node, most int) (*G.Node, error) {
 	if positions.Graph() != x.Graph() {
 		return nil, fmt.Errorf("%s: the positions belong to another graph than the input", layer)
 	}
-	ids, err := ops.PositionIDs(positions, nil, x.Shape()[:x.Dims()-1])
+	ids, err := ops.PositionIDs(positions, nil, x.Shape()[:x.Dims()-1], layer, most)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", layer, err)
 	}
@@ -148,11 +149,11 @@ func (s SinusoidalPositions) Forward(_ *Build, x, positions *G.Node) (*G.Node, e
 	if s.Base == 0 {
 		s.Base = 10000
 	}
-	if !(s.Base > 0) {
-		return nil, fmt.Errorf("%s: the base must be above 0, got %v", name, s.Base)
+	if !(s.Base > 0) || math.IsInf(s.Base, 1) {
+		return nil, fmt.Errorf("%s: Base must be above 0 and finite, or 0 for 10,000, got %v", name, s.Base)
 	}
 	if positions != nil {
-		ids, err := positionIDs(name, x, positions)
+		ids, err := positionIDs(name, x, positions, 0)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package layers_test
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -149,7 +150,7 @@ func TestForwardErrors(t *testing.T) {
 		{"positions nil", err(positions.Forward(c.b, nil, nil)), []string{"positions pos", "nil"}},
 		{"waves nil", err(layers.SinusoidalPositions{}.Forward(c.b, nil, nil)), []string{"sinusoidal", "nil"}},
 		{"waves rank", err(layers.SinusoidalPositions{}.Forward(c.b, in(4), nil)), []string{"sinusoidal", "(T, D) or (B, T, D)", "(4)"}},
-		{"waves base", err(layers.SinusoidalPositions{Base: -1}.Forward(c.b, in(3, 4), nil)), []string{"sinusoidal", "above 0", "-1"}},
+		{"waves base", err(layers.SinusoidalPositions{Base: -1}.Forward(c.b, in(3, 4), nil)), []string{"sinusoidal", "Base", "above 0", "-1"}},
 		{"waves of ints", err(layers.SinusoidalPositions{}.Forward(c.b, ints(3, 4), nil)), []string{"sinusoidal", "float32 or float64", "int"}},
 		{"activation nil", err(layers.GELU.Forward(c.b, nil)), []string{"gelu", "nil"}},
 		{"activation of ints", err(layers.ReLU.Forward(c.b, ints(2))), []string{"relu", "int"}},
@@ -178,7 +179,7 @@ func TestForwardErrors(t *testing.T) {
 		}(), []string{sdp, "Build"}},
 		{"core mask", maskedCore(layers.Mask{Allow: bools(4, 5)}), []string{sdp, "broadcast", "(2, 3, 5)", "(4, 5)"}},
 		{"core mask of rank 4", maskedCore(layers.Mask{Bias: in(2, 1, 3, 5)}), []string{sdp, "broadcast", "(2, 3, 5)", "(2, 1, 3, 5)"}},
-		{"core lengths' shape", maskedCore(layers.Mask{KeyLengths: ints(3)}), []string{sdp, "lengths", "(2)", "(3)"}},
+		{"core lengths' shape", maskedCore(layers.Mask{KeyLengths: ints(3)}), []string{sdp, "Mask.KeyLengths", "(2)", "(3)"}},
 
 		{"attention nil query", err(attn.Forward(c.b, nil, in(2, 3, 4), in(2, 3, 4), layers.Mask{})), []string{"attention mha", "query is nil"}},
 		{"attention nil key", err(attn.Forward(c.b, in(2, 3, 4), nil, in(2, 3, 4), layers.Mask{})), []string{"attention mha", "key is nil"}},
@@ -191,15 +192,15 @@ func TestForwardErrors(t *testing.T) {
 		{"attention dtype", err(attn.Forward(c.b, in32(2, 3, 4), in32(2, 3, 4), in32(2, 3, 4), layers.Mask{})), []string{"attention mha", "float64", "float32"}},
 		{"mask queries", masked(layers.Mask{Allow: bools(4, 5)}), []string{"attention mha", "broadcast", "(2, 2, 3, 5)", "(4, 5)"}},
 		{"mask longer than the keys", masked(layers.Mask{Allow: bools(3, 6)}), []string{"attention mha", "(2, 2, 3, 5)", "(3, 6)"}},
-		{"mask heads", masked(layers.Mask{Bias: in(3, 3, 5)}), []string{"attention mha", "bias", "(2, 2, 3, 5)", "(3, 3, 5)"}},
-		{"mask rank", masked(layers.Mask{Bias: in(1, 2, 2, 3, 5)}), []string{"attention mha", "bias", "(1, 2, 2, 3, 5)"}},
-		{"mask scalar", masked(layers.Mask{Bias: scalar}), []string{"attention mha", "bias", "()"}},
+		{"mask heads", masked(layers.Mask{Bias: in(3, 3, 5)}), []string{"attention mha", "Mask.Bias", "(2, 2, 3, 5)", "(3, 3, 5)"}},
+		{"mask rank", masked(layers.Mask{Bias: in(1, 2, 2, 3, 5)}), []string{"attention mha", "Mask.Bias", "(1, 2, 2, 3, 5)"}},
+		{"mask scalar", masked(layers.Mask{Bias: scalar}), []string{"attention mha", "Mask.Bias", "()"}},
 		{"allow of floats", masked(layers.Mask{Allow: in(3, 5)}), []string{"attention mha", "Allow", "true means attend", "bool", "float64"}},
 		{"bias of bools", masked(layers.Mask{Bias: bools(3, 5)}), []string{"attention mha", "Bias", "float64", "bool"}},
 		{"bias of float32", masked(layers.Mask{Bias: in32(3, 5)}), []string{"attention mha", "Bias", "float64", "float32"}},
 		{"lengths of floats", masked(layers.Mask{KeyLengths: in(2)}), []string{"attention mha", "KeyLengths", "int", "float64"}},
-		{"lengths' shape", masked(layers.Mask{KeyLengths: ints(3)}), []string{"attention mha", "lengths", "(2)", "(3)"}},
-		{"lengths' rank", masked(layers.Mask{KeyLengths: ints(2, 1)}), []string{"attention mha", "lengths", "(2)", "(2, 1)"}},
+		{"lengths' shape", masked(layers.Mask{KeyLengths: ints(3)}), []string{"attention mha", "Mask.KeyLengths", "(2)", "(3)"}},
+		{"lengths' rank", masked(layers.Mask{KeyLengths: ints(2, 1)}), []string{"attention mha", "Mask.KeyLengths", "(2)", "(2, 1)"}},
 		{"mask of another graph", masked(layers.Mask{Bias: elsewhere}), []string{"attention mha", "Bias", "another graph"}},
 
 		{"block nil", err(enc.Forward(c.b, nil, layers.Mask{})), []string{"enc.", "nil"}},
@@ -223,5 +224,30 @@ func TestForwardErrors(t *testing.T) {
 		{"loss of two graphs", err(layers.CrossEntropy(elsewhere, ints(2, 3))), []string{"cross-entropy", "graph"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
+	}
+}
+
+// TestNumbersOfFloat32 has numbers that a float32 doesn't hold: as one they would be 0, or infinite.
+func TestNumbersOfFloat32(t *testing.T) {
+	for _, o := range []layers.AttentionOptions{{Softcap: 1e60}, {Softcap: 1e-60}, {Scale: 1e60}, {Scale: -1e-60}} {
+		for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+			x := input(G.NewGraph(), "x", as(dt, random(1, 2, 3)))
+			_, err := layers.ScaledDotProduct(&layers.Build{}, x, x, x, o)
+			if is := err != nil; is != (dt == tensor.Float32) {
+				t.Errorf("%v, %+v: %v", dt, o, err)
+			}
+		}
+	}
+}
+
+// TestRunErrorsNameTheLayer has a length that is known when the graph runs.
+func TestRunErrorsNameTheLayer(t *testing.T) {
+	c := newBench(t)
+	block := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(c.p.Scope("blocks").Scope("3"), layers.BlockConfig{Dim: 4, Heads: 2}))
+	c.node(block.Forward(c.b, c.in("x", 2, 3, 4), layers.Mask{KeyLengths: c.lengths(3, 4)}))
+	vm := G.NewTapeMachine(c.g)
+	defer vm.Close()
+	if err := vm.RunAll(); err == nil || !strings.Contains(err.Error(), "attention blocks.3.attention: key length 4 of batch element 1") {
+		t.Errorf("got %v", err)
 	}
 }

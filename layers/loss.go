@@ -51,5 +51,5 @@ func CrossEntropyWith(logits, targets *G.Node, o CrossEntropyOptions) (*G.Node, 
 	if e := o.LabelSmoothing; !(e >= 0 && e <= 1) {
 		return nil, fmt.Errorf("%s: LabelSmoothing must be from 0 to 1, got %v", name, e)
 	}
-	return ops.SmoothCrossEntropy(logits, targets, o.LabelSmoothing)
+	return ops.CrossEntropy(logits, targets, o.LabelSmoothing)
 }

@@ -1,11 +1,7 @@
 package layers
 
 import (
-	"fmt"
-	"math"
-
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/ops"
 )
@@ -20,8 +16,10 @@ import (
 // each, also where T ≠ S, unless there are keys from before the queries.
 //
 // Allow and Bias broadcast, right-aligned, to the shape of the scores: (B, H, T, S), or (B, T, S) and (T, S) where the
-// queries have no head or batch axis. Where their last axis is shorter than S, the keys past it are masked. The meaning
-// of all is that of the ONNX operator Attention (opsets 23 to 25).
+// queries have no head or batch axis; S counts past keys too. Where their last axis is shorter than S, the keys past it
+// are masked, also where it is 1: that axis doesn't broadcast. A row for each batch element, (B, S) as PyTorch's
+// key_padding_mask has it, is (B, 1, 1, S) here. The meaning of all is that of the ONNX operator Attention (opsets 23 to
+// 25).
 type Mask struct {
 	// Causal lets query i see key j only where j ≤ p.
 	Causal bool
@@ -35,8 +33,8 @@ type Mask struct {
 	// Offsets, of shape (B) and dtype tensor.Int, is an Offset for each batch element; nil for none.
 	Offsets *G.Node
 
-	// KeyLengths, of shape (B) and dtype tensor.Int, is how many keys of each batch element are valid: the rest is
-	// padding. A length outside [0, S] is an error when the graph runs.
+	// KeyLengths, of shape (B) and dtype tensor.Int, is how many keys of each batch element are valid, past ones counted:
+	// the rest is padding. A length outside [0, S] is an error when the graph runs.
 	KeyLengths *G.Node
 
 	// Allow, of dtype tensor.Bool, is true where a query may attend to a key.
@@ -63,38 +61,4 @@ func (m Mask) ops() ops.Mask {
 		o.Window, o.Left, o.Right = true, m.Window.Left, m.Window.Right
 	}
 	return o
-}
-
-// check checks a mask but for the shapes of its nodes: that they broadcast is checked where they meet the scores.
-func (m Mask) check(layer string, q *G.Node) error {
-	if w := m.Window; w != nil && (w.Left < -1 || w.Right < -1) {
-		return fmt.Errorf("%s: the sides of Mask.Window must be at least 0, or −1 for an open one, got %+v", layer, *w)
-	}
-	if m.Offset > math.MaxInt/8 || m.Offset < -math.MaxInt/8 {
-		return fmt.Errorf("%s: Mask.Offset is out of range: %d", layer, m.Offset)
-	}
-	if m.Offset != 0 && m.Offsets != nil {
-		return fmt.Errorf("%s: Mask.Offset must be 0 where there are Offsets, got %d", layer, m.Offset)
-	}
-	for _, p := range []struct {
-		what string
-		n    *G.Node
-		want tensor.Dtype
-	}{
-		{"Mask.KeyLengths", m.KeyLengths, tensor.Int},
-		{"Mask.Offsets", m.Offsets, tensor.Int},
-		{"Mask.Allow (true means attend)", m.Allow, tensor.Bool},
-		{"Mask.Bias", m.Bias, q.Dtype()},
-	} {
-		if p.n == nil {
-			continue
-		}
-		if p.n.Dtype() != p.want {
-			return fmt.Errorf("%s: %s must be %v, got %v", layer, p.what, p.want, p.n.Dtype())
-		}
-		if p.n.Graph() != q.Graph() {
-			return fmt.Errorf("%s: %s belongs to another graph than the query", layer, p.what)
-		}
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -18,21 +19,23 @@ type ModelConfig struct {
 	Vocab  int // number of different tokens, V
 	MaxLen int // longest sequence, where positions are learned: without Sinusoidal, Rotary, ALiBi and NoPositions
 	Dim    int // width of the model, D
-	Heads  int
+	Heads  int // number of heads, H; 1 if 0
 	Layers int // number of blocks
 
-	KeyValueHeads int // see MultiHeadConfig; Heads if 0
+	KeyValueHeads int     // see MultiHeadConfig; Heads if 0
+	HeadDim       int     // see MultiHeadConfig; Dim/Heads if 0
+	Scale         float64 // see AttentionOptions; 1/√K if 0
+	Softcap       float64 // see AttentionOptions
 
 	Hidden     int // width of the feed-forward layers; 4·Dim if 0
 	Activation Activation
 	Gated      bool    // see BlockConfig
 	RMSNorm    bool    // see BlockConfig; of the norm after the blocks as well
+	NormEps    float64 // see BlockConfig
 	NoBias     bool    // see BlockConfig; of the head as well
 	PostNorm   bool    // see BlockConfig
 	FinalNorm  bool    // puts a norm after the last block with PostNorm too, as nn.Transformer does; it is there without
 	Dropout    float64 // see BlockConfig; of the embeddings as well
-
-	Softcap float64 // see AttentionOptions; of self-attention
 
 	// Sinusoidal adds fixed waves for the positions, instead of rows that are learned.
 	Sinusoidal bool
@@ -66,8 +69,8 @@ type ModelConfig struct {
 	cross bool   // a Decoder's blocks attend to an encoder's output
 }
 
-// trunk is what encoders and decoders share: everything but the blocks.
-type trunk struct {
+// A Trunk is what an Encoder and a Decoder have besides their blocks.
+type Trunk struct {
 	Embedding *Embedding
 	Positions Positions // nil with Rotary, ALiBi or NoPositions
 	Norm      Norm      // after the last block; nil with PostNorm alone
@@ -79,8 +82,8 @@ type trunk struct {
 	name    string
 }
 
-func newTrunk(p *Params, name string, c ModelConfig) (*trunk, error) {
-	t := &trunk{name: p.scopeName(name), dropout: Dropout{c.Dropout}, scale: c.EmbeddingScale}
+func newTrunk(p *Params, name string, c ModelConfig) (*Trunk, error) {
+	t := &Trunk{name: p.scopeName(name), dropout: Dropout{c.Dropout}, scale: c.EmbeddingScale}
 	if err := c.check(t.name); err != nil {
 		return nil, err
 	}
@@ -100,7 +103,7 @@ func newTrunk(p *Params, name string, c ModelConfig) (*trunk, error) {
 	case c.Sinusoidal:
 		t.Positions = SinusoidalPositions{}
 	case c.ALiBi:
-		if t.slopes, err = (ALiBi{Heads: c.Heads}).Slopes(); err != nil {
+		if t.slopes, err = (ALiBi{Heads: cmp.Or(c.Heads, 1)}).Slopes(); err != nil {
 			return nil, err
 		}
 	case !c.NoPositions && c.Rotary == nil:
@@ -109,7 +112,7 @@ func newTrunk(p *Params, name string, c ModelConfig) (*trunk, error) {
 		}
 	}
 	if !c.PostNorm || c.FinalNorm {
-		if t.Norm, err = newNorm(p.Scope("norm"), c.Dim, c.RMSNorm, c.NoBias); err != nil {
+		if t.Norm, err = newNorm(p.Scope("norm"), c.block()); err != nil {
 			return nil, err
 		}
 	}
@@ -164,13 +167,29 @@ func (c ModelConfig) tableInit() Init {
 
 func (c ModelConfig) block() BlockConfig {
 	return BlockConfig{
-		Dim: c.Dim, Heads: c.Heads, KeyValueHeads: c.KeyValueHeads, Softcap: c.Softcap, Cross: c.cross, Hidden: c.Hidden, Activation: c.Activation, Gated: c.Gated, RMSNorm: c.RMSNorm, NoBias: c.NoBias, Rotary: c.Rotary, QKNorm: c.QKNorm,
-		PostNorm: c.PostNorm, Dropout: c.Dropout, Init: c.Init,
+		Dim:           c.Dim,
+		Heads:         c.Heads,
+		Hidden:        c.Hidden,
+		Activation:    c.Activation,
+		Gated:         c.Gated,
+		RMSNorm:       c.RMSNorm,
+		NormEps:       c.NormEps,
+		NoBias:        c.NoBias,
+		PostNorm:      c.PostNorm,
+		Dropout:       c.Dropout,
+		KeyValueHeads: c.KeyValueHeads,
+		HeadDim:       c.HeadDim,
+		Scale:         c.Scale,
+		Softcap:       c.Softcap,
+		Rotary:        c.Rotary,
+		QKNorm:        c.QKNorm,
+		Cross:         c.cross,
+		Init:          c.Init,
 	}
 }
 
 // embed maps ids (B, T) to (B, T, D). positions are those of the tokens, as Positions takes them.
-func (t *trunk) embed(b *Build, ids, positions *G.Node) (*G.Node, error) {
+func (t *Trunk) embed(b *Build, ids, positions *G.Node) (*G.Node, error) {
 	if ids == nil {
 		return nil, fmt.Errorf("%s: the ids are nil", t.name)
 	}
@@ -195,7 +214,7 @@ func (t *trunk) embed(b *Build, ids, positions *G.Node) (*G.Node, error) {
 }
 
 // mask is a mask of self-attention, with the model's ALiBi.
-func (t *trunk) mask(m Mask) (Mask, error) {
+func (t *Trunk) mask(m Mask) (Mask, error) {
 	if t.slopes != nil {
 		if m.Slopes != nil {
 			return m, fmt.Errorf("%s: the mask can't have Slopes, as the model has its own, those of ALiBi", t.name)
@@ -206,7 +225,7 @@ func (t *trunk) mask(m Mask) (Mask, error) {
 }
 
 // finish applies what follows the blocks.
-func (t *trunk) finish(b *Build, x *G.Node) (*G.Node, error) {
+func (t *Trunk) finish(b *Build, x *G.Node) (*G.Node, error) {
 	var err error
 	if t.Norm != nil {
 		if x, err = t.Norm.Forward(b, x); err != nil {
@@ -222,7 +241,7 @@ func (t *trunk) finish(b *Build, x *G.Node) (*G.Node, error) {
 // Encoder is a transformer in which every position attends to the whole sequence (Vaswani et al., 2017; the head labels
 // each position, as in Devlin et al., 2018).
 type Encoder struct {
-	*trunk
+	*Trunk
 	Blocks []*EncoderBlock
 }
 
@@ -232,7 +251,7 @@ func NewEncoder(p *Params, c ModelConfig) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Encoder{trunk: t}
+	e := &Encoder{Trunk: t}
 	for i := range c.Layers {
 		block, err := NewEncoderBlock(p.Scope("blocks").Scope(strconv.Itoa(i)), c.block())
 		if err != nil {
@@ -246,7 +265,7 @@ func NewEncoder(p *Params, c ModelConfig) (*Encoder, error) {
 // Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, T, Outputs), or to states of shape
 // (B, T, Dim) without a head. Pass the lengths of padded sequences as the mask's KeyLengths.
 func (e *Encoder) Forward(b *Build, ids *G.Node, m Mask) (*G.Node, error) {
-	x, err := e.embed(b, ids, nil)
+	x, err := e.embed(b, ids, b.positions())
 	if err != nil {
 		return nil, err
 	}

@@ -43,12 +43,13 @@ type MultiHeadConfig struct {
 	KeyInput   int // width of the keys that Forward is given; Dim if 0
 	ValueInput int // width of the values that Forward is given; KeyInput if 0
 
-	// Rotary turns queries and keys by their positions; nil for none. It is copied.
+	// Rotary turns queries and keys by their positions, those of the Build if it has any; nil for none. It is copied.
 	Rotary *Rotary
 
 	// QKNorm normalises every head's queries and keys with RMSNorms of their own, before they are turned (Henry et al.,
 	// 2020; Dehghani et al., 2023): the parameters querynorm.weight and keynorm.weight.
-	QKNorm bool
+	QKNorm  bool
+	NormEps float64 // of these RMSNorms; 1e-6 if 0
 
 	TieQueryKey bool // W_k is W_q and b_k is b_q: Key is Query, one layer
 
@@ -102,7 +103,7 @@ func NewMultiHeadAttention(p *Params, c MultiHeadConfig) (*MultiHeadAttention, e
 		return nil, fmt.Errorf("%s: TieQueryKey needs as many heads of keys as of queries, %d, got %d", a.name, c.Heads, c.KeyValueHeads)
 	}
 	a.heads, a.groups = c.Heads, c.KeyValueHeads
-	a.options = AttentionOptions{Scale: c.Scale, Softcap: c.Softcap, Dropout: c.Dropout, Heads: c.Heads, KeyValueHeads: c.KeyValueHeads}
+	a.options = AttentionOptions{Scale: c.Scale, Softcap: c.Softcap, Dropout: c.Dropout, Heads: c.Heads, KeyValueHeads: c.KeyValueHeads, layer: a.name}
 	if err := a.options.checkNumbers(a.name); err != nil {
 		return nil, err
 	}
@@ -142,10 +143,10 @@ func NewMultiHeadAttention(p *Params, c MultiHeadConfig) (*MultiHeadAttention, e
 		return a, nil
 	}
 	var err error
-	if a.QueryNorm, err = NewRMSNorm(p.Scope("querynorm"), RMSNormConfig{Dim: c.HeadDim}); err != nil {
+	if a.QueryNorm, err = NewRMSNorm(p.Scope("querynorm"), RMSNormConfig{Dim: c.HeadDim, Eps: c.NormEps}); err != nil {
 		return nil, err
 	}
-	a.KeyNorm, err = NewRMSNorm(p.Scope("keynorm"), RMSNormConfig{Dim: c.HeadDim})
+	a.KeyNorm, err = NewRMSNorm(p.Scope("keynorm"), RMSNormConfig{Dim: c.HeadDim, Eps: c.NormEps})
 	return a, err
 }
 
@@ -155,16 +156,17 @@ func NewMultiHeadAttention(p *Params, c MultiHeadConfig) (*MultiHeadAttention, e
 //
 // Attention is one op that keeps no weights, as in ScaledDotProduct, unless the Build captures them or says Composed.
 func (a *MultiHeadAttention) Forward(b *Build, query, key, value *G.Node, m Mask) (*G.Node, error) {
-	q, k, v, err := a.project(b, query, key, value, nil)
+	q, k, v, err := a.project(b, query, key, value, b.positions())
 	if err != nil {
 		return nil, err
 	}
 	return a.attend(b, q, k, v, m)
 }
 
-// ForwardWeights is Forward by separate ops, and returns the attention weights, of shape (B, H, T, S), as well.
+// ForwardWeights is Forward by separate ops, and returns the attention weights, of shape (B, H, T, S), as well: in a
+// training graph with dropout, what dropout left of them, scaled. B is 1 without a batch axis.
 func (a *MultiHeadAttention) ForwardWeights(b *Build, query, key, value *G.Node, m Mask) (out, weights *G.Node, err error) {
-	q, k, v, err := a.project(b, query, key, value, nil)
+	q, k, v, err := a.project(b, query, key, value, b.positions())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -189,6 +191,9 @@ func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 	if b.Mode == Training {
 		return fail(errCachedTraining)
 	}
+	if b.Positions != nil {
+		return fail(errors.New("the Build can't have both Positions and a Cache, which knows where its tokens are"))
+	}
 	if m.Offset != 0 || m.Offsets != nil {
 		return fail(errors.New("the mask of cached attention can't have an offset: the cache decides where the tokens are"))
 	}
@@ -203,10 +208,10 @@ func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 	if err != nil {
 		return nil, err
 	}
-	if k, err = b.Cache.append(a.scope+".keys", k); err != nil { // (B, T, G·K) -> (B, Max, G·K)
+	if k, err = b.Cache.append(b, a.scope+".keys", a.Key.Weight, k); err != nil { // (B, T, G·K) -> (B, Max, G·K)
 		return fail(err)
 	}
-	if v, err = b.Cache.append(a.scope+".values", v); err != nil {
+	if v, err = b.Cache.append(b, a.scope+".values", a.Value.Weight, v); err != nil {
 		return fail(err)
 	}
 	m.Causal = true
@@ -217,9 +222,9 @@ func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 }
 
 // ForwardMemory is cross-attention to memory, of shape (B, S, KeyInput), such as an encoder's output, whose keys and values
-// are stored in the Build's Cache. In a graph in which memory is nil, those that were stored last are attended to: a graph
-// that is given the memory must have run before. The mask's positions are those of the queries in their sequences, and of
-// the keys in the memory; it must have no Offsets. It has no gradient.
+// are kept in the Build's Cache. In a graph in which memory is nil, those that were kept last are attended to: a graph that
+// is given a memory of that length must have been built before, and run before this one runs. The mask's positions are those of the queries in their sequences, and of
+// the keys in the memory, an Offset between the two added; it must have no Offsets. It has no gradient.
 func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Mask) (*G.Node, error) {
 	fail := func(err error) (*G.Node, error) { return nil, fmt.Errorf("%s: %w", a.name, err) }
 	if b == nil || b.Cache == nil {
@@ -248,10 +253,10 @@ func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Ma
 	var k, v *G.Node
 	keys, values := a.scope+".memory.keys", a.scope+".memory.values"
 	if memory == nil {
-		if k, err = b.Cache.filled(query.Graph(), keys, query.Dims()); err != nil {
+		if k, err = b.Cache.kept(b, keys, a.Key.Weight, query.Graph(), query.Dims()); err != nil {
 			return fail(err)
 		}
-		if v, err = b.Cache.filled(query.Graph(), values, query.Dims()); err != nil {
+		if v, err = b.Cache.kept(b, values, a.Value.Weight, query.Graph(), query.Dims()); err != nil {
 			return fail(err)
 		}
 		return a.attend(b, q, k, v, m)
@@ -259,10 +264,10 @@ func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Ma
 	if k, v, err = a.projectKeys(b, memory, memory, nil); err != nil {
 		return nil, err
 	}
-	if k, err = b.Cache.fill(keys, k); err != nil {
+	if k, err = b.Cache.keep(b, keys, a.Key.Weight, k); err != nil {
 		return fail(err)
 	}
-	if v, err = b.Cache.fill(values, v); err != nil {
+	if v, err = b.Cache.keep(b, values, a.Value.Weight, v); err != nil {
 		return fail(err)
 	}
 	return a.attend(b, q, k, v, m)

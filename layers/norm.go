@@ -14,11 +14,11 @@ type Norm interface {
 }
 
 // newNorm makes an RMSNorm or a LayerNorm with its defaults.
-func newNorm(p *Params, dim int, rms, noBias bool) (Norm, error) {
-	if rms {
-		return NewRMSNorm(p, RMSNormConfig{Dim: dim})
+func newNorm(p *Params, c BlockConfig) (Norm, error) {
+	if c.RMSNorm {
+		return NewRMSNorm(p, RMSNormConfig{Dim: c.Dim, Eps: c.NormEps})
 	}
-	return NewLayerNorm(p, LayerNormConfig{Dim: dim, NoBias: noBias})
+	return NewLayerNorm(p, LayerNormConfig{Dim: c.Dim, Eps: c.NormEps, NoBias: c.NoBias})
 }
 
 // LayerNorm normalises the last axis to mean 0 and variance 1, then scales and shifts it by what it learns:

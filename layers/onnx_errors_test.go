@@ -52,12 +52,12 @@ func TestOptionErrors(t *testing.T) {
 		{"past of another batch", nil, nil, nil, pastOf([]int{1, 2, 1, 6}, []int{1, 2, 1, 4}), []string{"PastKey", "(1, 2, 1, 6)", "(2, 2, 5, 6)"}},
 		{"past of other heads", nil, nil, nil, pastOf([]int{2, 4, 1, 6}, []int{2, 4, 1, 4}), []string{"PastKey", "(2, 4, 1, 6)", "(2, 2, 5, 6)"}},
 		{"past of another rank", nil, nil, nil, pastOf([]int{2, 1, 6}, []int{2, 1, 4}), []string{"PastKey", "(2, 1, 6)", "(2, 2, 5, 6)"}},
-		{"past keys and values of other lengths", nil, nil, nil, pastOf([]int{2, 2, 1, 6}, []int{2, 2, 3, 4}), []string{"agree in K and S", "(2, 2, 6, 6)", "(2, 2, 8, 4)"}},
+		{"past keys and values of other lengths", nil, nil, nil, pastOf([]int{2, 2, 1, 6}, []int{2, 2, 3, 4}), []string{"PastKey", "PastValue", "agree in P", "(2, 2, 1, 6)", "(2, 2, 3, 4)"}},
 		{"past of another dtype", nil, nil, nil, func(c *bench) options {
 			return options{PastKey: c.in("past key", 2, 2, 1, 6), PastValue: input(c.g, "f32", as(tensor.Float32, random(1, 2, 2, 1, 4)))}
 		}, []string{"dtype", "PastValue", "float32", "float64"}},
 		{"past of no keys", nil, nil, nil, func(c *bench) options {
-			return options{PastKey: G.NewTensor(c.g, tensor.Float64, 4, G.WithShape(2, 2, 0, 6), G.WithName("none")), PastValue: c.in("past value", 2, 2, 1, 4)}
+			return options{PastKey: G.NewTensor(c.g, tensor.Float64, 4, G.WithShape(2, 2, 0, 6), G.WithName("none")), PastValue: G.NewTensor(c.g, tensor.Float64, 4, G.WithShape(2, 2, 0, 4), G.WithName("no value"))}
 		}, []string{"PastKey", "at least 1", "(2, 2, 0, 6)"}},
 		{"past of another graph", nil, nil, nil, func(c *bench) options {
 			return options{PastKey: c.in("past key", 2, 2, 1, 6), PastValue: input(G.NewGraph(), "past value", random(1, 2, 2, 1, 4))}
@@ -70,36 +70,36 @@ func TestOptionErrors(t *testing.T) {
 		{"window below −1 on the right", nil, nil, nil, func(*bench) options { return within(0, -3) }, []string{"Window", "−1", "Right:-3"}},
 		{"offset and offsets", nil, nil, nil, masked(func(c *bench) mask { return mask{Offset: 1, Offsets: c.lengths(0, 0)} }), []string{"Offset must be 0", "Offsets", "got 1"}},
 		{"offset out of range", nil, nil, nil, masked(func(*bench) mask { return mask{Offset: math.MinInt} }), []string{"Offset", "range", fmt.Sprint(math.MinInt)}},
-		{"offsets of another batch", nil, nil, nil, masked(func(c *bench) mask { return mask{Offsets: c.lengths(0, 0, 0)} }), []string{"offsets", "(2)", "(3)"}},
-		{"offsets of another rank", nil, nil, nil, masked(func(c *bench) mask { return mask{Offsets: c.ints("offsets", make([]int, 2), 2, 1)} }), []string{"offsets", "(2)", "(2, 1)"}},
+		{"offsets of another batch", nil, nil, nil, masked(func(c *bench) mask { return mask{Offsets: c.lengths(0, 0, 0)} }), []string{"Mask.Offsets", "(2)", "(3)"}},
+		{"offsets of another rank", nil, nil, nil, masked(func(c *bench) mask { return mask{Offsets: c.ints("offsets", make([]int, 2), 2, 1)} }), []string{"Mask.Offsets", "(2)", "(2, 1)"}},
 		{"offsets of floats", nil, nil, nil, masked(func(c *bench) mask { return mask{Offsets: c.in("offsets", 2)} }), []string{"Offsets", "int", "float64"}},
 		{"offsets of another graph", nil, nil, nil, masked(func(*bench) mask { return mask{Offsets: input(G.NewGraph(), "offsets", dense([]int{1, 2}, 2))} }), []string{"Offsets", "another graph"}},
 		{"offsets of another batch, with a past", nil, nil, nil, func(c *bench) options {
 			o := pastOf([]int{2, 2, 1, 6}, []int{2, 2, 1, 4})(c)
 			o.Mask.Offsets = c.lengths(0, 0, 0)
 			return o
-		}, []string{"offsets", "(2)", "(3)"}},
+		}, []string{"Mask.Offsets", "(2)", "(3)"}},
 		{"offsets of another rank, with a past", nil, nil, nil, func(c *bench) options {
 			o := pastOf([]int{2, 2, 1, 6}, []int{2, 2, 1, 4})(c)
 			o.Mask.Offsets = c.ints("offsets", make([]int, 2), 2, 1)
 			return o
 		}, []string{"Offsets", "(2, 1)"}},
-		{"lengths of another batch", nil, nil, nil, masked(func(c *bench) mask { return mask{KeyLengths: c.lengths(1)} }), []string{"lengths", "(2)", "(1)"}},
-		{"slopes of too few heads", nil, nil, nil, masked(func(*bench) mask { return mask{Slopes: []float64{1, 2}} }), []string{"slope", "4 heads", "got 2"}},
-		{"slopes of no head", nil, nil, nil, masked(func(*bench) mask { return mask{Slopes: []float64{}} }), []string{"slope", "4 heads", "got 0"}},
-		{"slopes NaN", nil, nil, nil, masked(func(*bench) mask { return mask{Slopes: []float64{1, nan, 1, 1}} }), []string{"slopes", "finite", "NaN", "head 1"}},
-		{"slopes infinite", nil, nil, nil, masked(func(*bench) mask { return mask{Slopes: []float64{1, 1, 1, inf}} }), []string{"slopes", "finite", "+Inf", "head 3"}},
-		{"boolean mask (S) over the keys", nil, nil, nil, masked(func(c *bench) mask { return mask{Allow: c.allow(nil, 6)} }), []string{"boolean mask", "broadcast", "(2, 4, 3, 5)", "(6)"}},
-		{"boolean mask (T, S)", nil, nil, nil, masked(func(c *bench) mask { return mask{Allow: c.allow(nil, 2, 5)} }), []string{"boolean mask", "broadcast", "(2, 4, 3, 5)", "(2, 5)"}},
-		{"boolean mask (H, T, S)", nil, nil, nil, masked(func(c *bench) mask { return mask{Allow: c.allow(nil, 2, 3, 5)} }), []string{"boolean mask", "broadcast", "(2, 4, 3, 5)", "(2, 3, 5)"}},
-		{"boolean mask (B, H, T, S)", nil, nil, nil, masked(func(c *bench) mask { return mask{Allow: c.allow(nil, 3, 4, 3, 5)} }), []string{"boolean mask", "broadcast", "(2, 4, 3, 5)", "(3, 4, 3, 5)"}},
-		{"boolean mask of rank 5", nil, nil, nil, masked(func(c *bench) mask { return mask{Allow: c.allow(nil, 1, 2, 4, 3, 5)} }), []string{"boolean mask", "broadcast", "(2, 4, 3, 5)", "(1, 2, 4, 3, 5)"}},
-		{"boolean mask over past keys too", nil, nil, nil, masked(func(c *bench) mask { return mask{Allow: c.allow(nil, 3, 7)} }), []string{"boolean mask", "broadcast", "(2, 4, 3, 5)", "(3, 7)"}},
-		{"float mask (S) over the keys", nil, nil, nil, masked(func(c *bench) mask { return mask{Bias: c.bias(6)} }), []string{"bias", "broadcast", "(2, 4, 3, 5)", "(6)"}},
-		{"float mask (T, S)", nil, nil, nil, masked(func(c *bench) mask { return mask{Bias: c.bias(2, 5)} }), []string{"bias", "broadcast", "(2, 4, 3, 5)", "(2, 5)"}},
-		{"float mask (H, T, S)", nil, nil, nil, masked(func(c *bench) mask { return mask{Bias: c.bias(2, 3, 5)} }), []string{"bias", "broadcast", "(2, 4, 3, 5)", "(2, 3, 5)"}},
-		{"float mask (B, H, T, S)", nil, nil, nil, masked(func(c *bench) mask { return mask{Bias: c.bias(3, 4, 3, 5)} }), []string{"bias", "broadcast", "(2, 4, 3, 5)", "(3, 4, 3, 5)"}},
-		{"float mask of rank 5", nil, nil, nil, masked(func(c *bench) mask { return mask{Bias: c.bias(1, 2, 4, 3, 5)} }), []string{"bias", "broadcast", "(2, 4, 3, 5)", "(1, 2, 4, 3, 5)"}},
+		{"lengths of another batch", nil, nil, nil, masked(func(c *bench) mask { return mask{KeyLengths: c.lengths(1)} }), []string{"Mask.KeyLengths", "(2)", "(1)"}},
+		{"slopes of too few heads", nil, nil, nil, masked(func(*bench) mask { return mask{Slopes: []float64{1, 2}} }), []string{"Mask.Slopes", "4 heads", "got 2"}},
+		{"slopes of no head", nil, nil, nil, masked(func(*bench) mask { return mask{Slopes: []float64{}} }), []string{"Mask.Slopes", "4 heads", "got 0"}},
+		{"slopes NaN", nil, nil, nil, masked(func(*bench) mask { return mask{Slopes: []float64{1, nan, 1, 1}} }), []string{"Mask.Slopes", "finite", "NaN", "head 1"}},
+		{"slopes infinite", nil, nil, nil, masked(func(*bench) mask { return mask{Slopes: []float64{1, 1, 1, inf}} }), []string{"Mask.Slopes", "finite", "+Inf", "head 3"}},
+		{"boolean mask (S) over the keys", nil, nil, nil, masked(func(c *bench) mask { return mask{Allow: c.allow(nil, 6)} }), []string{"Mask.Allow", "broadcast", "(2, 4, 3, 5)", "(6)"}},
+		{"boolean mask (T, S)", nil, nil, nil, masked(func(c *bench) mask { return mask{Allow: c.allow(nil, 2, 5)} }), []string{"Mask.Allow", "broadcast", "(2, 4, 3, 5)", "(2, 5)"}},
+		{"boolean mask (H, T, S)", nil, nil, nil, masked(func(c *bench) mask { return mask{Allow: c.allow(nil, 2, 3, 5)} }), []string{"Mask.Allow", "broadcast", "(2, 4, 3, 5)", "(2, 3, 5)"}},
+		{"boolean mask (B, H, T, S)", nil, nil, nil, masked(func(c *bench) mask { return mask{Allow: c.allow(nil, 3, 4, 3, 5)} }), []string{"Mask.Allow", "broadcast", "(2, 4, 3, 5)", "(3, 4, 3, 5)"}},
+		{"boolean mask of rank 5", nil, nil, nil, masked(func(c *bench) mask { return mask{Allow: c.allow(nil, 1, 2, 4, 3, 5)} }), []string{"Mask.Allow", "broadcast", "(2, 4, 3, 5)", "(1, 2, 4, 3, 5)"}},
+		{"boolean mask over past keys too", nil, nil, nil, masked(func(c *bench) mask { return mask{Allow: c.allow(nil, 3, 7)} }), []string{"Mask.Allow", "broadcast", "(2, 4, 3, 5)", "(3, 7)"}},
+		{"float mask (S) over the keys", nil, nil, nil, masked(func(c *bench) mask { return mask{Bias: c.bias(6)} }), []string{"Mask.Bias", "broadcast", "(2, 4, 3, 5)", "(6)"}},
+		{"float mask (T, S)", nil, nil, nil, masked(func(c *bench) mask { return mask{Bias: c.bias(2, 5)} }), []string{"Mask.Bias", "broadcast", "(2, 4, 3, 5)", "(2, 5)"}},
+		{"float mask (H, T, S)", nil, nil, nil, masked(func(c *bench) mask { return mask{Bias: c.bias(2, 3, 5)} }), []string{"Mask.Bias", "broadcast", "(2, 4, 3, 5)", "(2, 3, 5)"}},
+		{"float mask (B, H, T, S)", nil, nil, nil, masked(func(c *bench) mask { return mask{Bias: c.bias(3, 4, 3, 5)} }), []string{"Mask.Bias", "broadcast", "(2, 4, 3, 5)", "(3, 4, 3, 5)"}},
+		{"float mask of rank 5", nil, nil, nil, masked(func(c *bench) mask { return mask{Bias: c.bias(1, 2, 4, 3, 5)} }), []string{"Mask.Bias", "broadcast", "(2, 4, 3, 5)", "(1, 2, 4, 3, 5)"}},
 	} {
 		for _, composed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, composed %t", tc.name, composed), func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestMultiHeadOptionErrors(t *testing.T) {
 		{"scale NaN", config{Scale: math.NaN()}, mask{}, []string{"Scale", "finite", "NaN"}},
 		{"grouped heads with tied weights", config{KeyValueHeads: 2, TieQueryKey: true}, mask{}, []string{"TieQueryKey", "4", "2"}},
 		{"window below −1", config{}, mask{Window: &window{Left: -2}}, []string{"Window", "−1", "Left:-2"}},
-		{"slopes of too few heads", config{KeyValueHeads: 2}, mask{Slopes: []float64{1, 2}}, []string{"slope", "4 heads", "got 2"}},
+		{"slopes of too few heads", config{KeyValueHeads: 2}, mask{Slopes: []float64{1, 2}}, []string{"Mask.Slopes", "4 heads", "got 2"}},
 		{"offset out of range", config{}, mask{Offset: math.MaxInt}, []string{"Offset", "range"}},
 	} {
 		for _, composed := range []bool{false, true} {

@@ -101,9 +101,9 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 // scope is the name of the part of the model that p is seen from; empty for the whole.
 func (p *Params) scope() string { return strings.TrimSuffix(p.prefix, ".") }
 
-// scopeName is a layer's name as errors give it: its kind and its scope.
+// scopeName is a layer's name as errors give it: its kind and its scope, or one where they are the same.
 func (p *Params) scopeName(kind string) string {
-	if p.prefix == "" {
+	if p.prefix == "" || p.scope() == kind {
 		return kind
 	}
 	return kind + " " + p.scope()

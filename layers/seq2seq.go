@@ -68,10 +68,10 @@ func NewEncoderDecoder(p *Params, c EncoderDecoderConfig) (*EncoderDecoder, erro
 
 // Forward maps source ids of shape (B, S) and target ids of shape (B, T), both of dtype tensor.Int, to logits of shape
 // (B, T, V): those of position t are for the token that follows the first t+1 target tokens. Without a batch axis, (S)
-// and (T) give (T, V). The decoder is causal by itself, so that padding after a target needs no mask; m masks the source
-// alone. It must not be Causal.
+// and (T) give (T, V). The decoder is causal by itself, so that padding after a target needs no mask; mask masks the
+// source alone. It must not be Causal.
 //
-// Pass the lengths of padded sources as m's KeyLengths. What is masked matters neither to the logits nor to a gradient.
+// Pass the lengths of padded sources as its KeyLengths. What is masked matters neither to the logits nor to a gradient.
 // An Allow or a Bias must broadcast to what the source attends to in itself, (B, H, S, S), and to what the target does
 // in it, (B, H, T, S).
 func (m *EncoderDecoder) Forward(b *Build, source, target *G.Node, mask Mask) (*G.Node, error) {
@@ -89,6 +89,9 @@ func (m *EncoderDecoder) Forward(b *Build, source, target *G.Node, mask Mask) (*
 // tokens of a target, encode its source once, and give what a run of that graph returned to the graph of Decode, as the
 // value of an input node.
 func (m *EncoderDecoder) Encode(b *Build, source *G.Node, mask Mask) (memory *G.Node, err error) {
+	if err := m.noPositions(b); err != nil {
+		return nil, err
+	}
 	return m.Encoder.Forward(b, source, mask)
 }
 
@@ -106,8 +109,8 @@ func (m *EncoderDecoder) Decode(b *Build, target, memory *G.Node, self, source M
 	return m.Decoder.finish(b, x)
 }
 
-// Next is Decode for the token that follows the last of every target alone: logits of shape (B, V), zeros for a target that
-// gets no new tokens. It needs a Cache in the Build.
+// Next is Decode for the token that follows the last of every target alone: logits of shape (B, V). The row of a target
+// that gets no new tokens means nothing. It needs a Cache in the Build.
 func (m *EncoderDecoder) Next(b *Build, target, memory *G.Node, self, source Mask) (*G.Node, error) {
 	x, err := m.decode(b, target, memory, self, source)
 	if err != nil {
@@ -120,5 +123,16 @@ func (m *EncoderDecoder) decode(b *Build, target, memory *G.Node, self, source M
 	if memory == nil && (b == nil || b.Cache == nil) {
 		return nil, fmt.Errorf("%s: the encoder's output is nil", m.name)
 	}
+	if err := m.noPositions(b); err != nil {
+		return nil, err
+	}
 	return m.Decoder.decode(b, target, memory, self, source)
+}
+
+// noPositions refuses the positions of a Build: they would be those of one sequence, and there are two.
+func (m *EncoderDecoder) noPositions(b *Build) error {
+	if b != nil && b.Positions != nil {
+		return fmt.Errorf("%s: the Build can't have Positions, as there are two sequences: those of each are counted from 0", m.name)
+	}
+	return nil
 }

@@ -101,16 +101,24 @@ func SumBroadcast[F Float](sum, x []F, small, large [4]int) {
 
 // MaskScores sets out to the scores and what the mask adds to them, and to −Inf where it forbids.
 func MaskScores[F Float](out, scores []F, m Mask[F]) {
-	heads, queries, keys := m.Shape[1], m.Shape[2], m.Shape[3]
+	keys := m.Shape[3]
+	rows := m.Shape[0] * m.Shape[1] * m.Shape[2]
+	spread[F](maskPart[F]{}, 2*rows*keys, &vectorWork[F]{n: rows, step: rowsPerTask(keys, 1), out: out, x: scores, mask: m})
+}
+
+type maskPart[F Float] struct{}
+
+func (maskPart[F]) do(w *vectorWork[F], lo, hi int) {
+	heads, queries, keys := w.mask.Shape[1], w.mask.Shape[2], w.mask.Shape[3]
 	inf := F(math.Inf(-1))
-	for r := range m.Shape[0] * heads * queries {
+	for r := lo; r < hi; r++ {
 		b, h, t := r/(heads*queries), r/queries%heads, r%queries
-		start, end := m.Span(b, t)
-		row := out[r*keys:][:keys]
+		start, end := w.mask.Span(b, t)
+		row := w.out[r*keys:][:keys]
 		for j := range row {
 			row[j] = inf
 		}
-		copy(row[start:end], scores[r*keys+start:])
-		m.apply(row[start:end], b, h, t, start)
+		copy(row[start:end], w.x[r*keys+start:])
+		w.mask.apply(row[start:end], b, h, t, start)
 	}
 }

@@ -17,6 +17,9 @@ func AddInt(x *G.Node, n int) (*G.Node, error) {
 	if x.Dtype() != tensor.Int || x.Dims() != 1 {
 		return nil, fmt.Errorf("add int: the input must be int, of shape (B), got %v, of shape %v", x.Dtype(), x.Shape())
 	}
+	if n != clampOffset(n) {
+		return nil, fmt.Errorf("add int: %d isn't between −%d and %[2]d", n, kernel.MaxOffset)
+	}
 	shape := x.Shape()
 	sum := make([]int, shape.TotalSize())
 	out := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(sum))

@@ -17,7 +17,8 @@ type AttentionConfig struct {
 	Scale   float64 // of the scores
 	Softcap float64 // c·tanh(s/c) is taken of the scores s, before the mask; 0 for none
 	Mask    Mask
-	Dropout Drop // of the weights
+	Dropout Drop   // of the weights
+	Layer   string // what errors call it when the graph runs
 }
 
 // Attention is softmax(scale·Q·Kᵀ + M)·V in one op, which never holds anything of size T×S: forward it keeps the output
@@ -43,7 +44,7 @@ func Attention(q, k, v *G.Node, c AttentionConfig) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Mask.check(name, l.scores, q); err != nil {
+	if err := c.Mask.Check(name, l.scores, q); err != nil {
 		return nil, err
 	}
 	if q.Dtype() == tensor.Float32 {
@@ -91,10 +92,10 @@ func layoutOf(name string, q, k, v tensor.Shape, c AttentionConfig) (l attention
 			l.scores[0] = q[0]
 		}
 		l.out = append(q[:r-1].Clone(), l.heads*l.value)
-	case r == 4:
-		l.heads, l.groups = q[1], k[1]
-		fallthrough
 	default:
+		if r == 4 {
+			l.heads, l.groups = q[1], k[1]
+		}
 		l.out = append(q[:r-1].Clone(), l.value)
 	}
 	if l.width != width {
@@ -154,7 +155,7 @@ func attention[F kernel.Float](name string, q, k, v *G.Node, l attentionLayout, 
 		state.kernel.Forward(q, k, v, rows(out, l.heads, queries, l.value), state.lse)
 		return nil
 	})
-	o.shared = state
+	o.shared, o.layer = state, c.Layer
 	in := append(G.Nodes{q, k, v}, mask.nodes...)
 	o.diff = make([]bool, len(in))
 	o.diff[0], o.diff[1], o.diff[2] = true, true, true

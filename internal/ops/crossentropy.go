@@ -13,14 +13,10 @@ import (
 // CrossEntropy is the mean over positions of −log softmax(logits)[target], in nats: logits have shape (…, V), targets
 // the same without the last axis and dtype int. A target below 0 is ignored: it counts neither in the sum nor in the
 // mean, and its logits are not read. With every target ignored the loss is 0.
-func CrossEntropy(logits, targets *G.Node) (*G.Node, error) {
-	return SmoothCrossEntropy(logits, targets, 0)
-}
-
-// SmoothCrossEntropy is CrossEntropy where a share of every target, smoothing, is spread evenly over the V classes: the
-// mean of −Σ q·log softmax(logits) with q = (1 − smoothing)·onehot(target) + smoothing/V (Szegedy et al., 2016). It is an
-// error if smoothing isn't from 0 to 1.
-func SmoothCrossEntropy(logits, targets *G.Node, smoothing float64) (*G.Node, error) {
+//
+// A share of every target, smoothing, is spread evenly over the V classes: the mean is of −Σ q·log softmax(logits) with
+// q = (1 − smoothing)·onehot(target) + smoothing/V (Szegedy et al., 2016). It is an error if smoothing isn't from 0 to 1.
+func CrossEntropy(logits, targets *G.Node, smoothing float64) (*G.Node, error) {
 	const name = "cross-entropy"
 	if err := floatNode(name, "the logits", logits); err != nil {
 		return nil, err

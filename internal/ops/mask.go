@@ -26,42 +26,55 @@ type Mask struct {
 	Bias    *G.Node   // of the scores' dtype, broadcast to (B, H, T, S): added to the scores; −Inf masks
 }
 
-// check checks the mask's nodes but for how Allow and Bias broadcast. like has the scores' dtype.
-func (m Mask) check(name string, scores tensor.Shape, like *G.Node) error {
-	batch, heads := full(scores)[0], full(scores)[1]
+// Check checks that a mask suits scores of a shape, whose dtype is that of like. Its errors call the parts by the names
+// that they have in package layers.
+func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("%s: "+format, append([]any{name}, args...)...)
+	}
 	for _, p := range []struct {
 		what string
 		n    *G.Node
-	}{{"the key lengths", m.Lengths}, {"the offsets", m.Offsets}} {
-		if p.n == nil {
+		want tensor.Dtype
+	}{
+		{"Mask.KeyLengths", m.Lengths, tensor.Int},
+		{"Mask.Offsets", m.Offsets, tensor.Int},
+		{"Mask.Allow (true means attend)", m.Allow, tensor.Bool},
+		{"Mask.Bias", m.Bias, like.Dtype()},
+	} {
+		switch {
+		case p.n == nil:
 			continue
+		case p.n.Dtype() != p.want:
+			return fail("%s must be %v, got %v", p.what, p.want, p.n.Dtype())
+		case p.n.Graph() != like.Graph():
+			return fail("%s belongs to another graph than the query", p.what)
 		}
-		if p.n.Dtype() != tensor.Int {
-			return fmt.Errorf("%s: %s must be int, got %v", name, p.what, p.n.Dtype())
-		}
-		if err := hasShape(name, p.what, p.n, batch); err != nil {
+		if p.want == tensor.Int {
+			if err := hasShape(name, p.what, p.n, full(scores)[0]); err != nil {
+				return err
+			}
+		} else if _, err := fullMask(name, p.what, p.n.Shape(), scores); err != nil {
 			return err
 		}
 	}
+	if m.Offset != clampOffset(m.Offset) {
+		return fail("Mask.Offset must be between −%d and %d, got %d", kernel.MaxOffset, kernel.MaxOffset, m.Offset)
+	}
 	if m.Offset != 0 && m.Offsets != nil {
-		return fmt.Errorf("%s: there can be one offset, or one for each batch element, but not both", name)
+		return fail("Mask.Offset must be 0 where there are Offsets, got %d", m.Offset)
 	}
 	if m.Window && (m.Left < -1 || m.Right < -1) {
-		return fmt.Errorf("%s: the sides of a window must be at least 0, or −1 for an open one, got (%d, %d)", name, m.Left, m.Right)
+		return fail("the sides of Mask.Window must be at least 0, or −1 for an open one, got {Left:%d Right:%d}", m.Left, m.Right)
 	}
+	heads := full(scores)[1]
 	if m.Slopes != nil && len(m.Slopes) != heads {
-		return fmt.Errorf("%s: there must be a slope for each of the %d heads, got %d", name, heads, len(m.Slopes))
+		return fail("Mask.Slopes must have one for each of the %d heads, got %d", heads, len(m.Slopes))
 	}
 	for h, x := range m.Slopes {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("%s: the slopes must be finite, got %v for head %d", name, x, h)
+			return fail("Mask.Slopes must be finite, got %v for head %d", x, h)
 		}
-	}
-	if m.Allow != nil && m.Allow.Dtype() != tensor.Bool {
-		return fmt.Errorf("%s: the boolean mask must be bool (true means attend), got %v: a float mask is the bias", name, m.Allow.Dtype())
-	}
-	if m.Bias != nil {
-		return sameDtype(name, "the bias", m.Bias, "the scores", like)
 	}
 	return nil
 }
@@ -89,7 +102,11 @@ func fullMask(name, what string, mask, scores tensor.Shape) ([4]int, error) {
 	out := [4]int{1, 1, 1, 1}
 	want := full(scores)
 	bad := func() ([4]int, error) {
-		return out, fmt.Errorf("%s: the %s must broadcast, right-aligned, to the scores' shape %v, got %v", name, what, scores, mask)
+		hint := ""
+		if len(mask) == 2 && len(scores) == 4 && mask[0] == scores[0] && mask[1] == scores[3] {
+			hint = fmt.Sprintf(": a row for each batch element has shape (%d, 1, 1, %d)", mask[0], mask[1])
+		}
+		return out, fmt.Errorf("%s: %s must broadcast, right-aligned, to the scores' shape %v, got %v%s", name, what, scores, mask, hint)
 	}
 	if len(mask) < 1 || len(mask) > len(scores) {
 		return bad()
@@ -133,13 +150,13 @@ func inputsOf[F kernel.Float](name string, m Mask, scores tensor.Shape) (in mask
 		}
 	}
 	if m.Allow != nil {
-		if in.known.AllowShape, err = fullMask(name, "boolean mask", m.Allow.Shape(), scores); err != nil {
+		if in.known.AllowShape, err = fullMask(name, "Mask.Allow", m.Allow.Shape(), scores); err != nil {
 			return in, err
 		}
 		in.nodes = append(in.nodes, m.Allow)
 	}
 	if m.Bias != nil { // the last node: its gradient is found there
-		if in.known.BiasShape, err = fullMask(name, "bias", m.Bias.Shape(), scores); err != nil {
+		if in.known.BiasShape, err = fullMask(name, "Mask.Bias", m.Bias.Shape(), scores); err != nil {
 			return in, err
 		}
 		in.nodes = append(in.nodes, m.Bias)
@@ -195,7 +212,7 @@ func MaskScores(scores *G.Node, m Mask) (*G.Node, error) {
 	if err := scoresNode(name, scores); err != nil {
 		return nil, err
 	}
-	if err := m.check(name, scores.Shape(), scores); err != nil {
+	if err := m.Check(name, scores.Shape(), scores); err != nil {
 		return nil, err
 	}
 	if scores.Dtype() == tensor.Float32 {

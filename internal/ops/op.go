@@ -11,6 +11,7 @@
 package ops
 
 import (
+	"cmp"
 	"fmt"
 	"hash"
 	"hash/fnv"
@@ -37,7 +38,8 @@ type op struct {
 	run  func(in []G.Value) (G.Value, error)
 	grad func(in G.Nodes, out, grad *G.Node) (G.Nodes, error)
 
-	shared any // what a joint op's parts have in common
+	shared any    // what a joint op's parts have in common
+	layer  string // what an error calls the op, if that isn't its name; two ops that differ in it alone are one
 }
 
 var _ G.SDOp = (*op)(nil)
@@ -45,6 +47,9 @@ var _ G.SDOp = (*op)(nil)
 // apply adds an op to its inputs' graph.
 func (o *op) apply(in ...*G.Node) (*G.Node, error) {
 	for _, n := range in {
+		if n.Graph() != in[0].Graph() {
+			return nil, fmt.Errorf("%s: an input of shape %v belongs to another graph than the first one", o.name, n.Shape())
+		}
 		if s := n.Shape(); slices.Contains(s, 0) {
 			return nil, fmt.Errorf("%s: every axis of an input must have a size of at least 1, got %v", o.name, s)
 		}
@@ -79,7 +84,7 @@ func (o *op) Do(in ...G.Value) (v G.Value, err error) {
 	}
 	v, err = o.run(in)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.name, err)
+		return nil, fmt.Errorf("%s: %w", cmp.Or(o.layer, o.name), err)
 	}
 	return v, nil
 }

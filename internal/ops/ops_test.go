@@ -146,7 +146,7 @@ func TestEqualNodesAreOne(t *testing.T) {
 	t.Run("cross-entropy", func(t *testing.T) {
 		g := newGraph(t)
 		x, targets := g.in(2, 3), g.ints(2)
-		a, b := g.node(ops.CrossEntropy(x, targets)), g.node(ops.CrossEntropy(x, targets))
+		a, b := g.node(ops.CrossEntropy(x, targets, 0)), g.node(ops.CrossEntropy(x, targets, 0))
 		if err := gradcheck.Expr(G.Must(G.Add(a, b)), x); err != nil {
 			t.Error(err)
 		}
@@ -279,8 +279,8 @@ func TestErrors(t *testing.T) {
 		"rows shapes":         {func() (*G.Node, error) { return ops.AddRows(g.in(3, 4), g.in(3, 5)) }, "(3, 4) and (3, 5)"},
 		"rows too few":        {func() (*G.Node, error) { return ops.AddRows(g.in(3, 4), g.in(2, 4)) }, "3 positions is longer than the table of 2"},
 		"constant rows":       {func() (*G.Node, error) { return ops.AddConstantRows(g.in(3, 4), nil, "") }, "0 elements for (3, 4)"},
-		"cross-entropy":       {func() (*G.Node, error) { return ops.CrossEntropy(g.in(3, 4), g.ints(4)) }, "(3, 4), got (4)"},
-		"cross-entropy nil":   {func() (*G.Node, error) { return ops.CrossEntropy(g.in(3, 4), nil) }, "targets is nil"},
+		"cross-entropy":       {func() (*G.Node, error) { return ops.CrossEntropy(g.in(3, 4), g.ints(4), 0) }, "(3, 4), got (4)"},
+		"cross-entropy nil":   {func() (*G.Node, error) { return ops.CrossEntropy(g.in(3, 4), nil, 0) }, "targets is nil"},
 		"dropout":             {func() (*G.Node, error) { return ops.Dropout(g.in(3), ops.Drop{P: 1}) }, "below 1, got 1"},
 		"embedding":           {func() (*G.Node, error) { return ops.Embedding(g.in(3), g.ints(4)) }, "(V, D)"},
 		"embedding of floats": {func() (*G.Node, error) { return ops.Embedding(g.in(3, 2), g.in(4)) }, "got (3, 2) and (4) of float64"},

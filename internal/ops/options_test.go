@@ -157,7 +157,7 @@ func TestPositionIDs(t *testing.T) {
 			if tc.counts != nil {
 				counts = ints(g, tc.counts, len(tc.counts))
 			}
-			n := g.node(ops.PositionIDs(ints(g, tc.positions, tc.shape...), counts, tc.like))
+			n := g.node(ops.PositionIDs(ints(g, tc.positions, tc.shape...), counts, tc.like, "test", 0))
 			var v G.Value
 			G.Read(n, &v)
 			vm := G.NewTapeMachine(g.ExprGraph)
@@ -191,10 +191,10 @@ func TestOptionErrors(t *testing.T) {
 		"append ranks":     {func() (*G.Node, error) { return ops.Append(g.in(2, 3), g.in(1, 2, 3)) }, "got (2, 3) and (1, 2, 3)"},
 		"append dtypes":    {func() (*G.Node, error) { return ops.Append(g.in(2, 3), g.in32(2, 3)) }, "float64, got float32"},
 		"append nil":       {func() (*G.Node, error) { return ops.Append(nil, x) }, "append: the past is nil"},
-		"two offsets":      {softmax(ops.Mask{Offset: 1, Offsets: g.ints(2)}), "not both"},
-		"offsets' dtype":   {softmax(ops.Mask{Offsets: g.in(2)}), "the offsets must be int, got float64"},
-		"offsets' shape":   {softmax(ops.Mask{Offsets: g.ints(3)}), "the offsets must have shape (2), got (3)"},
-		"window":           {softmax(ops.Mask{Window: true, Left: -2}), "got (-2, 0)"},
+		"two offsets":      {softmax(ops.Mask{Offset: 1, Offsets: g.ints(2)}), "Mask.Offset must be 0"},
+		"offsets' dtype":   {softmax(ops.Mask{Offsets: g.in(2)}), "Mask.Offsets must be int, got float64"},
+		"offsets' shape":   {softmax(ops.Mask{Offsets: g.ints(3)}), "Mask.Offsets must have shape (2), got (3)"},
+		"window":           {softmax(ops.Mask{Window: true, Left: -2}), "got {Left:-2 Right:0}"},
 		"slopes":           {softmax(ops.Mask{Slopes: []float64{1}}), "each of the 4 heads, got 1"},
 		"slope":            {softmax(ops.Mask{Slopes: []float64{1, math.NaN(), 1, 1}}), "finite, got NaN for head 1"},
 		"mask scores rank": {func() (*G.Node, error) { return ops.MaskScores(g.in(3), ops.Mask{}) }, "got (3)"},
@@ -207,7 +207,8 @@ func TestOptionErrors(t *testing.T) {
 		"store width":  {func() (*G.Node, error) { return store.Append(g.in(2, 1, 3), g.ints(2), g.ints(2)) }, "store of keys: the input must be float64 of shape (2, T, 4)"},
 		"store dtype":  {func() (*G.Node, error) { return store.Append(g.in32(2, 1, 4), g.ints(2), g.ints(2)) }, "got float32"},
 		"store length": {func() (*G.Node, error) { return store.Append(g.in(2, 4, 4), g.ints(2), g.ints(2)) }, "T at most 3, got float64 of shape (2, 4, 4)"},
-		"fill":         {func() (*G.Node, error) { return store.Fill(g.in(2, 2, 4)) }, "shape (2, 3, 4), got float64 of shape (2, 2, 4)"},
+		"keep":         {func() (*G.Node, error) { return ops.NewMemory("keys").Keep(g.in(2)) }, "memory of keys: the input must have shape (B, S, W)"},
+		"read nothing": {func() (*G.Node, error) { return ops.NewMemory("keys").Read(x, tensor.Float64, 3) }, "memory of keys: there is no graph yet"},
 		"last":         {func() (*G.Node, error) { return ops.Last(x, g.ints(2)) }, "last: the input must have shape (B, T, D)"},
 		"last counts":  {func() (*G.Node, error) { return ops.Last(g.in(2, 3, 4), g.ints(3)) }, "the counts must have shape (2), got (3)"},
 		"add int":      {func() (*G.Node, error) { return ops.AddInt(x, 1) }, "int, of shape (B), got float64"},

@@ -13,8 +13,8 @@ import (
 // PositionIDs is the position of each of T elements of every sequence, of shape like, which is (B, T) or, for a batch of
 // one, (T). positions, of dtype int, has shape (B) for those of the first elements or (B, T) for all. counts may be nil;
 // of shape (B) otherwise, it says how many elements of each sequence count: those after have the position of the last
-// that does.
-func PositionIDs(positions, counts *G.Node, like tensor.Shape) (*G.Node, error) {
+// that does. Where most isn't 0, a position outside [0, most) is an error when the graph runs, which names the layer.
+func PositionIDs(positions, counts *G.Node, like tensor.Shape, layer string, most int) (*G.Node, error) {
 	batch, length := 1, like[len(like)-1]
 	if len(like) == 2 {
 		batch = like[0]
@@ -31,15 +31,11 @@ func PositionIDs(positions, counts *G.Node, like tensor.Shape) (*G.Node, error) 
 		in = append(in, counts)
 	}
 	o := &op{
-		name: fmt.Sprintf("position ids%v%v(%d)", ps, shape, len(in)), shape: shape, out: typeOf(tensor.Int, shape),
+		name: fmt.Sprintf("position ids%v%v(%d,%d)", ps, shape, len(in), most), shape: shape, out: typeOf(tensor.Int, shape),
 		run: func(in []G.Value) (G.Value, error) {
 			positions, err := elements[int](in[0], ps.TotalSize())
 			if err != nil {
 				return nil, err
-			}
-			if len(ps) == 2 {
-				copy(ids, positions)
-				return out, nil
 			}
 			var counts []int
 			if len(in) > 1 {
@@ -49,11 +45,16 @@ func PositionIDs(positions, counts *G.Node, like tensor.Shape) (*G.Node, error) 
 			}
 			for i := range ids {
 				b, t := i/length, i%length
-				if counts != nil {
-					t = min(t, counts[b]-1)
+				switch {
+				case len(ps) == 2:
+					ids[i] = positions[i]
+				case counts == nil:
+					ids[i] = positions[b] + t
+				default:
+					ids[i] = max(positions[b]+min(t, counts[b]-1), 0)
 				}
-				if ids[i] = positions[b] + t; counts != nil {
-					ids[i] = max(ids[i], 0)
+				if most > 0 && (ids[i] < 0 || ids[i] >= most) {
+					return nil, fmt.Errorf("%s: position %d of sequence %d isn't one of the %d that there are", layer, ids[i], b, most)
 				}
 			}
 			return out, nil

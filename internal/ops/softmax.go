@@ -16,7 +16,7 @@ func Softmax(scores *G.Node, m Mask) (*G.Node, error) {
 	if err := scoresNode(name, scores); err != nil {
 		return nil, err
 	}
-	if err := m.check(name, scores.Shape(), scores); err != nil {
+	if err := m.Check(name, scores.Shape(), scores); err != nil {
 		return nil, err
 	}
 	if scores.Dtype() == tensor.Float32 {

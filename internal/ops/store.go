@@ -12,7 +12,7 @@ import (
 )
 
 // A Store is memory for the vectors of a batch of sequences that outlives graphs: the keys of a layer, or its values. It
-// has room for Max vectors of width W for each of B sequences.
+// has room for Max vectors of width W for each of B sequences, which Append adds.
 type Store struct {
 	name  string
 	shape tensor.Shape // (B, Max, W)
@@ -23,11 +23,6 @@ type Store struct {
 func NewStore(name string, dtype tensor.Dtype, batch, length, width int) *Store {
 	shape := tensor.Shape{batch, length, width}
 	return &Store{name, shape, tensor.New(tensor.Of(dtype), tensor.WithShape(shape...))}
-}
-
-// Fits tells whether the store is one for vectors of that width and dtype.
-func (s *Store) Fits(dtype tensor.Dtype, length, width int) bool {
-	return s.dense.Dtype() == dtype && s.shape[1] == length && s.shape[2] == width
 }
 
 // Append writes new vectors and returns all: of x, of shape (B, T, W), the first counts[b] vectors of sequence b follow
@@ -52,7 +47,7 @@ func (s *Store) Append(x, lengths, counts *G.Node) (*G.Node, error) {
 
 func storeAppend[F kernel.Float](s *Store, x, lengths, counts *G.Node) (*G.Node, error) {
 	xs := x.Shape()
-	out := s.Value(len(xs))
+	out := s.value(len(xs))
 	batch, most, width := s.shape[0], s.shape[1], s.shape[2]
 	length := xs[len(xs)-2]
 	o := &op{
@@ -86,39 +81,8 @@ func storeAppend[F kernel.Float](s *Store, x, lengths, counts *G.Node) (*G.Node,
 	return o.apply(x, lengths, counts)
 }
 
-// Fill writes a whole store and returns it: x has shape (B, Max, W), or (Max, W) without a batch axis. It has no gradient.
-func (s *Store) Fill(x *G.Node) (*G.Node, error) {
-	name := "store of " + s.name
-	if err := floatNode(name, "the input", x); err != nil {
-		return nil, err
-	}
-	if x.Dtype() != s.dense.Dtype() || !sameLayout(x.Shape(), s.shape) {
-		return nil, fmt.Errorf("%s: the input must be %v of shape %v, got %v of shape %v", name, s.dense.Dtype(), s.shape, x.Dtype(), x.Shape())
-	}
-	if x.Dtype() == tensor.Float32 {
-		return storeFill[float32](s, x)
-	}
-	return storeFill[float64](s, x)
-}
-
-func storeFill[F kernel.Float](s *Store, x *G.Node) (*G.Node, error) {
-	out := s.Value(x.Dims())
-	o := &op{
-		name: fmt.Sprintf("fill of %s%v", s.name, s.shape), shape: out.Shape().Clone(), out: typeOf(dtypeOf[F](), out.Shape()),
-		run: func(in []G.Value) (G.Value, error) {
-			x, err := elements[F](in[0], s.shape.TotalSize())
-			if err != nil {
-				return nil, err
-			}
-			copy(elementsOf[F](s.dense), x)
-			return out, nil
-		},
-	}
-	return o.apply(x)
-}
-
-// Value is the store's memory as a tensor of so many axes: 3, or 2 for one sequence without its batch axis.
-func (s *Store) Value(dims int) *tensor.Dense {
+// value is the store's memory as a tensor of so many axes: 3, or 2 for one sequence without its batch axis.
+func (s *Store) value(dims int) *tensor.Dense {
 	shape := s.shape
 	if dims == 2 {
 		shape = shape[1:]
@@ -129,8 +93,7 @@ func (s *Store) Value(dims int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(s.dense.Float64s()))
 }
 
-// Reorder makes sequence b a copy of what sequence parents[b] was, as far as its length. lengths is nil for stores that are
-// full.
+// Reorder makes sequence b a copy of what sequence parents[b] was, as far as its length.
 func (s *Store) Reorder(parents, lengths []int) {
 	if s.dense.Dtype() == tensor.Float32 {
 		reorder(s.dense.Float32s(), s.shape, parents, lengths)
@@ -143,14 +106,9 @@ func reorder[F kernel.Float](all []F, shape tensor.Shape, parents, lengths []int
 	stride := shape[1] * shape[2]
 	copies := make([][]F, len(parents)) // of what may be overwritten before it is read
 	for b, from := range parents {
-		if from == b {
-			continue
+		if from != b {
+			copies[b] = append([]F(nil), all[from*stride:][:lengths[from]*shape[2]]...)
 		}
-		size := stride
-		if lengths != nil {
-			size = lengths[from] * shape[2]
-		}
-		copies[b] = append([]F(nil), all[from*stride:][:size]...)
 	}
 	for b, c := range copies {
 		copy(all[b*stride:], c)

@@ -165,6 +165,7 @@ func (s *Seq2Seq) keep() error {
 	if err := s.cache.Extend(s.counts...); err != nil {
 		return err
 	}
+	defer s.cache.Cancel()
 	return s.keeper.run(func(G.Value) error { return nil })
 }
 

@@ -161,6 +161,7 @@ func (s *Session) Step(tokens [][]int) ([][]float64, error) {
 		return nil, err
 	}
 	if err := g.run(func(v G.Value) error { return toFloat64(s.values, v) }); err != nil {
+		s.cache.Cancel()
 		return nil, err
 	}
 	s.cache.Commit()
@@ -216,7 +217,7 @@ func (s *Session) graph(tokens int) (*graph, error) {
 }
 
 // Reorder makes sequence i go on as a copy of what sequence parents[i] was, as Model has it.
-func (s *Session) Reorder(parents []int) error { return s.cache.Reorder(parents) }
+func (s *Session) Reorder(parents []int) error { return s.cache.Reorder(parents...) }
 
 // Forget empties a sequence. It is an error if there is no such sequence.
 func (s *Session) Forget(sequence int) error {
@@ -229,10 +230,7 @@ func (s *Session) Forget(sequence int) error {
 }
 
 // Reset empties all sequences.
-func (s *Session) Reset() {
-	// No length of 0 is refused.
-	_ = s.cache.Truncate(make([]int, s.Batch())...)
-}
+func (s *Session) Reset() { s.cache.Reset() }
 
 // Close frees the session's graphs. Steps are errors from then on. It may be called again, and always returns nil.
 func (s *Session) Close() error {

@@ -1,0 +1,106 @@
+package ops
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// A Memory keeps vectors that one graph made, of shape (B, S, W), for graphs that run after it: the keys, or the values,
+// of what cross-attention attends to. It holds what was kept last.
+type Memory struct {
+	name  string
+	built tensor.Shape // of what the last graph built will keep; nil if there is none
+	kept  *Store       // nil before the first run
+}
+
+// NewMemory makes a Memory. The name tells the memories of a graph apart.
+func NewMemory(name string) *Memory { return &Memory{name: name} }
+
+// Keep adds an op that keeps x, of shape (B, S, W) or (S, W), whenever it runs, and returns it. It has no gradient.
+func (m *Memory) Keep(x *G.Node) (*G.Node, error) {
+	name := "memory of " + m.name
+	if err := floatNode(name, "the input", x); err != nil {
+		return nil, err
+	}
+	s := x.Shape()
+	if len(s) == 2 {
+		s = append(tensor.Shape{1}, s...)
+	}
+	if len(s) != 3 {
+		return nil, fmt.Errorf("%s: the input must have shape (B, S, W) or (S, W), got %v", name, s)
+	}
+	m.built = s
+	if x.Dtype() == tensor.Float32 {
+		return keep[float32](m, x, s)
+	}
+	return keep[float64](m, x, s)
+}
+
+func keep[F kernel.Float](m *Memory, x *G.Node, s tensor.Shape) (*G.Node, error) {
+	dims := x.Dims()
+	store := NewStore(m.name, x.Dtype(), s[0], s[1], s[2])
+	out := store.value(dims)
+	o := &op{
+		name: fmt.Sprintf("memory of %s%v", m.name, x.Shape()), shape: x.Shape().Clone(), out: typeOf(dtypeOf[F](), x.Shape()),
+		run: func(in []G.Value) (G.Value, error) {
+			x, err := elements[F](in[0], s.TotalSize())
+			if err != nil {
+				return nil, err
+			}
+			copy(elementsOf[F](store.dense), x)
+			m.kept = store
+			return out, nil
+		},
+	}
+	return o.apply(x)
+}
+
+// Read adds an op that returns what is kept, of the shape that the last graph to keep something was built for. after is a
+// node of the graph that it is added to; dims is 3, or 2 for a batch of one without its axis. It is an error, when the
+// graph runs, if nothing has been kept, or something of another shape. It has no gradient.
+func (m *Memory) Read(after *G.Node, dtype tensor.Dtype, dims int) (*G.Node, error) {
+	if m.built == nil {
+		return nil, fmt.Errorf("memory of %s: there is no graph yet that makes it: build one that is given the encoder's output first", m.name)
+	}
+	want := m.built
+	shape := want.Clone()
+	if dims == 2 {
+		shape = shape[1:]
+	}
+	var read *Store
+	var out *tensor.Dense
+	o := &op{
+		name: fmt.Sprintf("read memory of %s%v", m.name, shape), shape: shape, out: typeOf(dtype, shape),
+		run: func([]G.Value) (G.Value, error) {
+			if m.kept == nil {
+				return nil, errors.New("nothing has been kept: run the graph that is given the encoder's output first")
+			}
+			if !slices.Equal(m.kept.shape, want) || m.kept.dense.Dtype() != dtype {
+				return nil, fmt.Errorf("what was kept last has shape %v, but the graph was built for %v: build another one", m.kept.shape, want)
+			}
+			if read != m.kept {
+				read, out = m.kept, m.kept.value(dims)
+			}
+			return out, nil
+		},
+	}
+	return o.apply(after)
+}
+
+// Reorder makes sequence b a copy of what sequence parents[b] was.
+func (m *Memory) Reorder(parents []int) {
+	if m.kept == nil {
+		return
+	}
+	lengths := make([]int, len(parents))
+	for b := range lengths {
+		lengths[b] = m.kept.shape[1]
+	}
+	m.kept.Reorder(parents, lengths)
+}

@@ -1,0 +1,112 @@
+package layers_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// TestPaddingInFront has a model read a sequence as it is, and with padding before it that a mask hides and that takes no
+// positions: the logits are the same.
+func TestPaddingInFront(t *testing.T) {
+	sequence, padding := []int{3, 1, 4, 2}, []int{6, 6}
+	n := len(padding) + len(sequence)
+	for name, config := range cacheConfigs() {
+		for _, form := range []string{"first", "all"} {
+			t.Run(name+"/"+form, func(t *testing.T) {
+				model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), config))
+				g := G.NewGraph()
+				want := read(t, node(t)(model.Forward(&layers.Build{}, input(g, "ids", dense(sequence, 1, len(sequence))), layers.Mask{})))[0]
+
+				g = G.NewGraph()
+				allow := make([]bool, n)
+				positions := make([]int, n)
+				for i := range n {
+					allow[i], positions[i] = i >= len(padding), max(0, i-len(padding))
+				}
+				b := &layers.Build{Positions: input(g, "positions", dense(positions, 1, n))}
+				if form == "first" { // that of the padding would be negative, which learned positions don't have
+					if _, learned := model.Positions.(*layers.LearnedPositions); learned {
+						t.Skip("learned positions have no negative ones")
+					}
+					b.Positions = input(g, "first", dense([]int{-len(padding)}, 1))
+				}
+				ids := input(g, "ids", dense(append(append([]int(nil), padding...), sequence...), 1, n))
+				got := read(t, node(t)(model.Forward(b, ids, layers.Mask{Allow: input(g, "allow", dense(allow, 1, 1, 1, n))})))[0]
+				near(t, "logits", got[len(padding)*cacheVocab:], want, 1e-12)
+			})
+		}
+	}
+}
+
+// TestPackedSequences puts two sequences into one row, kept apart by a mask, each with positions of its own.
+func TestPackedSequences(t *testing.T) {
+	first, second := []int{3, 1, 4}, []int{2, 5}
+	model := must[*layers.Encoder](t)(layers.NewEncoder(newParams(t), layers.ModelConfig{Vocab: 7, MaxLen: 3, Dim: 8, Heads: 2, Layers: 2, Outputs: 4}))
+	var want []float64
+	for _, sequence := range [][]int{first, second} {
+		g := G.NewGraph()
+		want = append(want, read(t, node(t)(model.Forward(&layers.Build{}, input(g, "ids", dense(sequence, 1, len(sequence))), layers.Mask{})))[0]...)
+	}
+	g := G.NewGraph()
+	allow := make([]bool, 25)
+	for i := range allow {
+		allow[i] = (i/5 < 3) == (i%5 < 3)
+	}
+	b := &layers.Build{Positions: input(g, "positions", dense([]int{0, 1, 2, 0, 1}, 1, 5))}
+	got := read(t, node(t)(model.Forward(b, input(g, "ids", dense(append(first, second...), 1, 5)), layers.Mask{Allow: input(g, "allow", dense(allow, 5, 5))})))[0]
+	near(t, "logits", got, want, 1e-12)
+}
+
+func TestPositionsErrors(t *testing.T) {
+	p := newParams(t)
+	model := must[*layers.Decoder](t)(layers.NewDecoder(p.Scope("d"), layers.ModelConfig{Vocab: 5, MaxLen: 3, Dim: 4, Heads: 2, Layers: 1}))
+	both := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p.Scope("ed"), layers.EncoderDecoderConfig{
+		ModelConfig: layers.ModelConfig{Vocab: 5, MaxLen: 3, Dim: 4, Heads: 2, Layers: 1},
+	}))
+	g := G.NewGraph()
+	ids := input(g, "ids", dense([]int{1, 2}, 1, 2))
+	positions := func(shape ...int) *layers.Build {
+		return &layers.Build{Positions: input(g, fmt.Sprint("positions", shape), tensor.New(tensor.WithShape(shape...), tensor.Of(tensor.Int)))}
+	}
+	wrong := func(err error, want ...string) {
+		t.Helper()
+		for _, w := range want {
+			if err == nil || !strings.Contains(err.Error(), w) {
+				t.Errorf("got %v, want %q in it", err, w)
+			}
+		}
+	}
+	_, err := model.Forward(positions(2), ids, layers.Mask{})
+	wrong(err, "d.positions", "shape (1) or (1, 2)", "(2)")
+	b := positions(1)
+	b.Cache = must[*layers.Cache](t)(layers.NewCache(1, 3))
+	_, err = model.Forward(b, ids, layers.Mask{})
+	wrong(err, "decoder d", "Positions", "Cache")
+	_, err = both.Forward(positions(1), ids, ids, layers.Mask{})
+	wrong(err, "encoder-decoder ed", "two sequences")
+
+	out := node(t)(model.Forward(&layers.Build{Positions: input(g, "far", dense([]int{2}, 1))}, ids, layers.Mask{}))
+	var v G.Value
+	G.Read(out, &v)
+	vm := G.NewTapeMachine(g)
+	defer vm.Close()
+	wrong(vm.RunAll(), "d.positions", "position 3 of sequence 0", "3 that there are")
+}
+
+// TestDecodersRefuseOffsets which would let them see ahead.
+func TestDecodersRefuseOffsets(t *testing.T) {
+	model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), layers.ModelConfig{Vocab: 5, MaxLen: 3, Dim: 4, Heads: 2, Layers: 1}))
+	g := G.NewGraph()
+	ids := input(g, "ids", dense([]int{1, 2}, 1, 2))
+	for _, m := range []layers.Mask{{Offset: 1}, {Offset: -1}, {Offsets: input(g, "offsets", dense([]int{0}, 1))}} {
+		if _, err := model.Forward(&layers.Build{}, ids, m); err == nil || !strings.Contains(err.Error(), "can't have an offset") {
+			t.Errorf("%+v: %v", m, err)
+		}
+	}
+}
