@@ -1,9 +1,11 @@
-// Command heed trains transformers on sequence tasks and text, evaluates them, and predicts and writes with them.
+// Command heed trains transformers on sequence tasks and text, evaluates them, predicts and writes with them, and shows what
+// they attended to.
 //
 //	heed train                      # the default task, reverse, to the end
 //	heed eval runs/reverse
 //	heed predict runs/reverse gorgonia
 //	heed generate runs/text --prompt "To be" --tokens 300
+//	heed attention runs/reverse gorgonia --out attention.png
 //
 // It exits with status 0 when it is done, 1 when something failed and 2 when the call was wrong. Progress goes to
 // standard error, and only to a terminal.

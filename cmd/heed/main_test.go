@@ -245,13 +245,15 @@ func TestHelp(t *testing.T) {
 		args string
 		want []string
 	}{
-		{"", []string{"train", "eval", "predict", "bench"}},
-		{"--help", []string{"train", "eval", "predict", "bench"}},
-		{"help", []string{"train", "eval", "predict", "bench"}},
+		{"", []string{"train", "eval", "predict", "generate", "attention", "bench"}},
+		{"--help", []string{"train", "eval", "predict", "generate", "attention", "bench"}},
+		{"help", []string{"train", "eval", "predict", "generate", "attention", "bench"}},
 		{"help train", []string{"--resume", "config.json, model.safetensors, history.jsonl and summary.json", "--help"}},
 		{"train --help", []string{"--task", "reverse, copy, sort, add, dates, text", "--seed", "(default 0.003)"}},
 		{"eval -h", []string{"heed eval DIR", "--text"}},
 		{"predict --help", []string{"heed predict DIR INPUT...", "--"}},
+		{"generate --help", []string{"--prompt", "--tokens", "--temperature", "--top-k", "--top-p", "--seed"}},
+		{"attention --help", []string{"--out", ".png", ".svg", ".html"}},
 		{"bench --help", []string{"nanogpt", "gemm", "--json", "--procs"}},
 	} {
 		t.Run(test.args, func(t *testing.T) {

@@ -98,11 +98,18 @@ func TestTrainEvalPredict(t *testing.T) {
 			}
 
 			// The line that heed train ends with says what to try.
-			try := regexp.MustCompile(`Try: heed predict (\S+) (.*)\n$`).FindStringSubmatch(out)
+			try := regexp.MustCompile(`Try: heed (?:predict|generate) (\S+) (?:--prompt )?(.*?)( --tokens 300)?\n$`).FindStringSubmatch(out)
 			if try == nil {
 				t.Fatalf("heed train doesn't end with what to try: %q", out)
 			}
 			input := strings.Trim(try[2], "'")
+			if generates := try[3] != ""; generates != (e.generate != nil) {
+				t.Errorf("heed train says to try %q", try[0])
+			} else if generates {
+				if got := succeed(t, "generate", try[1], "--prompt", input, "--tokens", "300"); !strings.HasPrefix(got, input) {
+					t.Errorf("heed generate prints %q, want it to begin with %q", got, input)
+				}
+			}
 			first := succeed(t, "predict", try[1], input)
 			if strings.Count(first, "\n") != 1 {
 				t.Errorf("heed predict prints %q, want a line", first)

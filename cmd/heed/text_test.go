@@ -105,7 +105,7 @@ func TestTextAnswersAreLines(t *testing.T) {
 	write(t, path, strings.Repeat("\n", 2000)+"x\ty")
 	dir := filepath.Join(t.TempDir(), "run")
 	out := succeed(t, small("--task=text", "--max-len=8", "--steps=40", "--learning-rate=0.03", "--text="+path, "--out="+dir)...)
-	if !strings.HasSuffix(out, " TEXT\n") {
+	if !strings.HasSuffix(out, " TEXT --tokens 300\n") {
 		t.Errorf("heed train printed %q, want an example of what can be typed", out)
 	}
 	if got := succeed(t, "predict", dir, "\n\n\n"); got != `\n`+"\n" {

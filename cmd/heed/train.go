@@ -159,6 +159,10 @@ func fit(cmd *cobra.Command, e *experiment, dir string, resume bool) error {
 	if err := os.Remove(filepath.Join(dir, checkpointFile)); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "Done in %.1f s. Try: heed predict %s %s\n", sum.Seconds, shell(dir), shell(e.example))
+	try := fmt.Sprintf("predict %s %s", shell(dir), shell(e.example))
+	if e.generate != nil {
+		try = fmt.Sprintf("generate %s --prompt %s --tokens 300", shell(dir), shell(e.example))
+	}
+	fmt.Fprintf(stdout, "Done in %.1f s. Try: heed %s\n", sum.Seconds, try)
 	return nil
 }
