@@ -8,9 +8,7 @@ func Gate[F Float](y, a, b []F, act func(y, x []F)) {
 	divide(len(y), gateStep, len(y)*geluCost, func(lo, hi int) {
 		y, b := y[lo:hi], b[lo:hi]
 		act(y, a[lo:hi])
-		for i, v := range b {
-			y[i] *= v
-		}
+		vectorOf[F]().mul(y, y, b)
 	})
 }
 
@@ -20,19 +18,10 @@ func Gate[F Float](y, a, b []F, act func(y, x []F)) {
 func GateGrad[F Float](da, db, a, b, g []F, act func(y, x []F), grad func(dx, x, g []F)) {
 	divide(len(g), gateStep, 2*len(g)*geluCost, func(lo, hi int) {
 		da, db, a, b, g := da[lo:hi], db[lo:hi], a[lo:hi], b[lo:hi], g[lo:hi]
-		for i, v := range g {
-			if db[i] = 0; v != 0 {
-				db[i] = v * b[i]
-			}
-		}
+		body := vectorOf[F]()
+		body.skipMul(db, b, g)
 		grad(da, a, db)
 		act(db, a)
-		for i, v := range g {
-			if v == 0 {
-				db[i] = 0
-			} else {
-				db[i] *= v
-			}
-		}
+		body.skipMul(db, db, g)
 	})
 }

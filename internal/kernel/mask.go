@@ -91,28 +91,61 @@ func (m *Mask[F]) apply(scores []F, b, h, t, j0 int) {
 	if len(scores) == 0 {
 		return
 	}
-	inf := F(math.Inf(-1))
+	body := vectorOf[F]()
 	if m.Slopes != nil {
-		slope, p := m.Slopes[h], m.position(b, t)
-		for j := range scores {
-			d := p - (j0 + j)
-			scores[j] -= slope * F(max(d, -d))
-		}
+		addSlope(body, scores, m.Slopes[h], m.position(b, t)-j0)
 	}
 	if m.Bias != nil {
-		for j, x := range m.Bias[broadcastRow(m.BiasShape, b, h, t)+j0:][:len(scores)] {
-			if x == inf {
-				scores[j] = inf
-			} else {
-				scores[j] += x
-			}
-		}
+		body.addBias(scores, m.Bias[broadcastRow(m.BiasShape, b, h, t)+j0:][:len(scores)])
 	}
 	if m.Allow != nil {
-		for j, ok := range m.Allow[broadcastRow(m.AllowShape, b, h, t)+j0:][:len(scores)] {
-			if !ok {
-				scores[j] = inf
-			}
+		body.forbid(scores, m.Allow[broadcastRow(m.AllowShape, b, h, t)+j0:][:len(scores)])
+	}
+}
+
+// addSlope subtracts slope·|d − i| from element i of x.
+func addSlope[F Float](body *vectorBody[F], x []F, slope F, d int) {
+	exact := min(1<<53, math.MaxInt) // up to here each integer is an F
+	if is32[F]() {
+		exact = 1 << 24
+	}
+	if d <= exact && len(x)-d <= exact {
+		body.addSlope(x, slope, F(d))
+		return
+	}
+	for i := range x {
+		x[i] -= slope * F(max(d-i, i-d))
+	}
+}
+
+func addSlopePortable[F Float](x []F, slope, d F) {
+	for i := range x {
+		far := d - F(i)
+		if far < 0 {
+			far = -far
+		}
+		x[i] -= slope * far
+	}
+}
+
+func addBiasPortable[F Float](x, bias []F) {
+	inf := F(math.Inf(-1))
+	bias = bias[:len(x)]
+	for i := range x {
+		if b := bias[i]; b == inf {
+			x[i] = inf
+		} else {
+			x[i] += b
+		}
+	}
+}
+
+func forbidPortable[F Float](x []F, allow []bool) {
+	inf := F(math.Inf(-1))
+	allow = allow[:len(x)]
+	for i := range x {
+		if !allow[i] {
+			x[i] = inf
 		}
 	}
 }

@@ -9,21 +9,32 @@ func rmsRows(width int) int { return max(16, 8192/width) }
 // RMSNorm divides each row of x, of len(gamma) elements, by its root mean square, √(mean(x²) + eps), and multiplies it by
 // gamma.
 func RMSNorm[F Float](y, x, gamma []F, eps float64) {
-	w := len(gamma)
-	divide(len(x)/w, rmsRows(w), 2*len(x), func(lo, hi int) {
-		for r := lo; r < hi; r++ {
-			x, y := x[r*w:][:w], y[r*w:][:w]
-			inv := invRMS(x, eps)
-			for i, v := range x {
-				y[i] = v * inv * gamma[i]
-			}
-		}
-	})
+	width := len(gamma)
+	spread[F](rmsNormPart[F]{}, 2*len(x), &vectorWork[F]{n: len(x) / width, step: rmsRows(width), out: y, x: x, y: gamma, width: width, eps: eps})
 }
 
-// invRMS is 1/√(mean(x²) + eps).
-func invRMS[F Float](x []F, eps float64) F {
-	return F(1 / math.Sqrt(float64(dotOf(x, x))/float64(len(x))+eps))
+type rmsNormPart[F Float] struct{}
+
+func (rmsNormPart[F]) do(w *vectorWork[F], lo, hi int) {
+	rows := hi - lo
+	lo, hi = lo*w.width, hi*w.width
+	w.body.rmsNorm(w.out[lo:hi], w.x[lo:hi], w.y, F(w.width), w.eps, rows)
+}
+
+func rmsNormPortable[F Float](y, x, gamma []F, width F, eps float64, rows int) {
+	n := len(gamma)
+	for r := range rows {
+		x, y := x[r*n:][:n], y[r*n:][:n]
+		inv := invRMS(x, width, eps)
+		for i, v := range x {
+			y[i] = v * inv * gamma[i]
+		}
+	}
+}
+
+// invRMS is 1/√(mean(x²) + eps). In float64 eps may be smaller than any float32.
+func invRMS[F Float](x []F, width F, eps float64) F {
+	return F(1 / math.Sqrt(float64(dotPortable(x, x)/width)+eps))
 }
 
 // RMSNormWork is how many elements of scratch RMSNormGrad needs for n rows.
@@ -35,44 +46,44 @@ func RMSNormWork(n, width int) int {
 // RMSNormGrad sets dx and dgamma to the gradients of RMSNorm where g is that of y. A row whose g is all zero adds nothing,
 // whatever x holds there.
 func RMSNormGrad[F Float](dx, dgamma, x, gamma, g []F, eps float64, work []F) {
-	w := len(gamma)
-	n, rows := len(x)/w, rmsRows(w)
-	divide(n, rows, 4*len(x), func(lo, hi int) {
-		sum := work[lo/rows*w:][:w] // of dgamma over this task's rows
-		clear(sum)
-		for r := lo; r < hi; r++ {
-			rmsNormGradRow(dx[r*w:][:w], sum, x[r*w:][:w], gamma, g[r*w:][:w], eps)
-		}
-	})
-	clear(dgamma)
-	for at := 0; at < RMSNormWork(n, w); at += w {
-		for i, v := range work[at:][:w] {
-			dgamma[i] += v
-		}
+	width := len(gamma)
+	n := len(x) / width
+	work = work[:RMSNormWork(n, width)]
+	spread[F](rmsNormGradPart[F]{}, 4*len(x), &vectorWork[F]{n: n, step: rmsRows(width), out: dx, x: x, y: gamma, z: g, sums: work, width: width, eps: eps})
+	vectorOf[F]().sumRows(dgamma[:width], work, len(work)/width, width)
+}
+
+type rmsNormGradPart[F Float] struct{}
+
+func (rmsNormGradPart[F]) do(w *vectorWork[F], lo, hi int) {
+	n, rows := w.width, hi-lo
+	sum := w.sums[lo/w.step*n:][:n] // of dgamma over this task's rows
+	clear(sum)
+	lo, hi = lo*n, hi*n
+	w.body.rmsNormGrad(w.out[lo:hi], sum, w.x[lo:hi], w.y, w.z[lo:hi], F(n), w.eps, rows)
+}
+
+func rmsNormGradPortable[F Float](dx, dgamma, x, gamma, g []F, width F, eps float64, rows int) {
+	n := len(gamma)
+	for r := range rows {
+		rmsNormGradRow(dx[r*n:][:n], dgamma, x[r*n:][:n], gamma, g[r*n:][:n], width, eps)
 	}
 }
 
 // rmsNormGradRow sets dx for one row and adds the row's part to dgamma. With d = g·gamma and r = 1/√(mean(x²) + eps):
 // dx = (d − x·r²·mean(d·x))·r.
-func rmsNormGradRow[F Float](dx, dgamma, x, gamma, g []F, eps float64) {
-	zero := true
-	for _, v := range g {
-		if v != 0 {
-			zero = false
-			break
-		}
-	}
-	if zero {
+func rmsNormGradRow[F Float](dx, dgamma, x, gamma, g []F, width F, eps float64) {
+	if allZero(g) {
 		clear(dx)
 		return
 	}
-	r := invRMS(x, eps)
+	r := invRMS(x, width, eps)
 	dx, dgamma, gamma, g = dx[:len(x)], dgamma[:len(x)], gamma[:len(x)], g[:len(x)]
 	for i, v := range x {
 		dx[i] = g[i] * gamma[i]
 		dgamma[i] += g[i] * (v * r)
 	}
-	mean := r * (r * (dotOf(dx, x) / F(len(x))))
+	mean := r * (r * (dotPortable(dx, x) / width))
 	for i, v := range x {
 		dx[i] = (dx[i] - v*mean) * r
 	}

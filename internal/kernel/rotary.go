@@ -37,38 +37,49 @@ func Rotate[F Float](y, x, cos, sin []F, r Rotary) {
 	half := r.Dim / 2
 	perBatch := len(cos) > r.Length*half
 	row := r.Inner * r.Width
+	body, sign := vectorOf[F](), F(1)
+	turn := body.rotate
+	if r.Interleaved {
+		turn = body.rotatePairs
+	}
+	if r.Inverse {
+		sign = -1
+	}
 	divide(r.Batch*r.Outer*r.Length, max(1, grain/(2*row)), 2*len(x), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			p := i % r.Length
 			if perBatch {
 				p += i / (r.Outer * r.Length) * r.Length
 			}
-			c, s := cos[p*half:][:half], sin[p*half:][:half]
-			for at := i * row; at < (i+1)*row; at += r.Width {
-				rotate(y[at:][:r.Width], x[at:][:r.Width], c, s, r)
+			y, x := y[i*row:][:row], x[i*row:][:row]
+			turn(y, x, cos[p*half:][:half], sin[p*half:][:half], sign, r.Inner, r.Width)
+			if rest := r.Width - r.Dim; rest > 0 {
+				body.copyRows(y[r.Dim:], x[r.Dim:], r.Inner, rest, r.Width, r.Width)
 			}
 		}
 	})
 }
 
-// rotate turns one vector.
-func rotate[F Float](y, x, cos, sin []F, r Rotary) {
-	copy(y[r.Dim:], x[r.Dim:])
-	y, x, sin = y[:r.Dim], x[:r.Dim], sin[:len(cos)]
-	sign := F(1)
-	if r.Inverse {
-		sign = -1
+func rotatePortable[F Float](y, x, cos, sin []F, sign F, rows, stride int) {
+	n := len(cos)
+	sin = sin[:n]
+	for r := range rows {
+		x1, y1 := x[r*stride:][:n], y[r*stride:][:n]
+		x2, y2 := x[r*stride+n:][:n], y[r*stride+n:][:n]
+		for i, c := range cos {
+			u, v, s := x1[i], x2[i], sign*sin[i]
+			y1[i], y2[i] = u*c-v*s, v*c+u*s
+		}
 	}
-	if r.Interleaved {
+}
+
+func rotatePairsPortable[F Float](y, x, cos, sin []F, sign F, rows, stride int) {
+	sin = sin[:len(cos)]
+	for r := range rows {
+		x, y := x[r*stride:][:2*len(cos)], y[r*stride:][:2*len(cos)]
 		for i, c := range cos {
 			u, v, s := x[2*i], x[2*i+1], sign*sin[i]
 			y[2*i], y[2*i+1] = u*c-v*s, v*c+u*s
 		}
-		return
-	}
-	x1, x2, y1, y2 := x[:len(cos)], x[len(cos):][:len(cos)], y[:len(cos)], y[len(cos):][:len(cos)]
-	for i, c := range cos {
-		u, v, s := x1[i], x2[i], sign*sin[i]
-		y1[i], y2[i] = u*c-v*s, v*c+u*s
 	}
 }

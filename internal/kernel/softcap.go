@@ -3,17 +3,19 @@ package kernel
 import "math"
 
 // softcapCost is what an element of Softcap costs, in cheap elements.
-const softcapCost = 16
+const softcapCost = 8
 
 // Softcap sets y to c·tanh(x/c), for a finite c above 0: x in the small, never more than c in size. An infinity gives c,
-// with its sign; NaN gives NaN. The error is within a few ulp of y. y may be x.
+// with its sign; NaN gives NaN. The error is within 4 ulp, unless x/c is below the smallest normal number. y may be x.
 func Softcap[F Float](y, x []F, c F) {
 	spread[F](softcapPart[F]{}, len(y)*softcapCost, &vectorWork[F]{n: len(y), step: grain / softcapCost, out: y, x: x, a: c})
 }
 
 type softcapPart[F Float] struct{}
 
-func (softcapPart[F]) do(w *vectorWork[F], lo, hi int) { softcap(w.out[lo:hi], w.x[lo:hi], w.a) }
+func (softcapPart[F]) do(w *vectorWork[F], lo, hi int) {
+	w.body.softcap(w.out[lo:hi], w.x[lo:hi], w.a)
+}
 
 // SoftcapGrad sets dx to g·(1 − (y/c)²), from what Softcap gave in y, and to 0 where g is 0. dx may be g.
 func SoftcapGrad[F Float](dx, y, g []F, c F) {
@@ -23,10 +25,18 @@ func SoftcapGrad[F Float](dx, y, g []F, c F) {
 type softcapGradPart[F Float] struct{}
 
 func (softcapGradPart[F]) do(w *vectorWork[F], lo, hi int) {
-	softcapGrad(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi], w.a)
+	w.body.softcapGrad(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi], w.a)
 }
 
-func softcap[F Float](y, x []F, c F) {
+// softcap is Softcap on one goroutine.
+func softcap[F Float](y, x []F, c F) { vectorOf[F]().softcap(y, x[:len(y)], c) }
+
+// softcapGrad is SoftcapGrad on one goroutine.
+func softcapGrad[F Float](dx, y, g []F, c F) {
+	vectorOf[F]().softcapGrad(dx, y[:len(dx)], g[:len(dx)], c)
+}
+
+func softcapPortable[F Float](y, x []F, c F) {
 	x = x[:len(y)]
 	if is32[F]() {
 		for i, v := range x {
@@ -39,7 +49,7 @@ func softcap[F Float](y, x []F, c F) {
 	}
 }
 
-func softcapGrad[F Float](dx, y, g []F, c F) {
+func softcapGradPortable[F Float](dx, y, g []F, c F) {
 	y, g = y[:len(dx)], g[:len(dx)]
 	for i, v := range g {
 		if v == 0 {

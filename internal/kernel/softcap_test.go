@@ -1,7 +1,10 @@
 package kernel
 
 import (
+	"fmt"
 	"math"
+	"math/big"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -91,5 +94,83 @@ func BenchmarkSoftcap(b *testing.B) {
 	b.SetBytes(int64(4 * len(x)))
 	for b.Loop() {
 		softcap(y, x, 5)
+	}
+}
+
+// TestSoftcapErrors holds the error to 4 ulp over all of float32: every 1021st number, or every 16381st. Where x/c is
+// below the smallest normal number, it has no more digits than that.
+func TestSoftcapErrors(t *testing.T) {
+	step := uint64(1021)
+	if quick() {
+		step = 16381
+	}
+	for _, b := range vectorBodies32 {
+		for _, c := range []float32{1, 0.7, 30, 1e-30, 1e30} {
+			t.Run(fmt.Sprintf("%s/%v", b.name, c), func(t *testing.T) {
+				x, y := make([]float32, 4096), make([]float32, 4096)
+				worst, at := 0.0, float32(0)
+				for bits := uint64(0); bits < 1<<32; {
+					for i := range x {
+						x[i] = math.Float32frombits(uint32(bits))
+						bits += step
+					}
+					b.softcap(y, x, c)
+					for i, v := range x {
+						if v != v {
+							if y[i] == y[i] {
+								t.Fatalf("softcap of NaN is %v", y[i])
+							}
+							continue
+						}
+						want := float64(c) * math.Tanh(float64(v)/float64(c))
+						_, exp := math.Frexp(want)
+						ulp := math.Ldexp(1, max(exp-24, -149))
+						d := math.Abs(float64(y[i])-want) - float64(c)*0x1p-149
+						if d /= ulp; d > worst {
+							worst, at = d, v
+						}
+						if math.Abs(float64(y[i])) > float64(c) || math.Signbit(float64(y[i])) != math.Signbit(float64(v)) {
+							t.Fatalf("softcap of %v is %v", v, y[i])
+						}
+					}
+				}
+				if t.Logf("off by up to %.3f ulp, at %v", worst, at); worst > 4 {
+					t.Errorf("off by %v ulp at %v", worst, at)
+				}
+			})
+		}
+	}
+}
+
+// TestSoftcapErrors64 holds the error to 4 ulp in float64, by a hyperbolic tangent of more than 100 bits.
+func TestSoftcapErrors64(t *testing.T) {
+	n := 3000
+	if quick() {
+		n = 300
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = []float64{r.Float64()*50 - 25, r.NormFloat64(), r.NormFloat64() * math.Ldexp(1, -r.IntN(40))}[i%3]
+	}
+	exact := make([]*big.Float, n)
+	for i, v := range x {
+		e, one := bigExp(2*v), big.NewFloat(1)
+		exact[i] = new(big.Float).Sub(e, one)
+		exact[i].Quo(exact[i], e.Add(e, one))
+	}
+	for _, b := range vectorBodies64 {
+		y := make([]float64, n)
+		b.softcap(y, x, 1)
+		worst, at := 0.0, 0.0
+		for i, want := range exact {
+			d, _ := new(big.Float).Sub(want, big.NewFloat(y[i])).Float64()
+			if d = math.Abs(d) / math.Ldexp(1, want.MantExp(nil)-53); d > worst {
+				worst, at = d, x[i]
+			}
+		}
+		if t.Logf("%s: off by up to %.3f ulp, at %v", b.name, worst, at); worst > 4 {
+			t.Errorf("%s: off by %v ulp at %v", b.name, worst, at)
+		}
 	}
 }

@@ -3,15 +3,6 @@ package kernel
 // This file holds the building blocks of everything but the matrix product. Each runs on one goroutine, in the best
 // body that the processor has. Its result depends on the body, never on the number of workers.
 
-// expShift sets dst[i] to exp(src[i] − shift) and returns the sum of dst. A difference of −Inf gives exactly 0, +Inf
-// gives +Inf, NaN gives NaN. dst may be src, and must be at least as long.
-//
-// Where the difference is exact, the exponential is right to within 1.5 ulp in float32 and in float64, results below
-// the smallest normal number included.
-func expShift[F Float](dst, src []F, shift F) (sum F) {
-	return vectorOf[F]().expShift(dst[:len(src)], src, shift)
-}
-
 // maxOf returns the largest element of x: −Inf if there is none, NaN if any element is NaN.
 func maxOf[F Float](x []F) F { return vectorOf[F]().maxOf(x) }
 
@@ -30,13 +21,21 @@ func scale[F Float](x []F, a F) { vectorOf[F]().scale(x, a) }
 type vectorBody[F Float] struct {
 	name string
 
-	add, skipMul                     func(out, x, y []F)
-	relu, gelu, geluTanh             func(y, x []F)
-	reluGrad, geluGrad, geluTanhGrad func(dx, x, g []F)
-	scale                            func(x []F, a F)
-	axpy                             func(y, x []F, a F)
-	adamW                            func(w, g, first, second []F, f *[9]F)
-	dropout                          func(keep []F, key0, key1, threshold uint32, scale F)
+	add, mul, skipMul func(out, x, y []F)
+
+	relu, gelu, geluTanh, silu                 func(y, x []F)
+	reluGrad, geluGrad, geluTanhGrad, siluGrad func(dx, x, g []F)
+
+	softcap             func(y, x []F, c F)
+	softcapGrad         func(dx, y, g []F, c F)
+	addSlope            func(x []F, slope, d F)
+	addBias             func(x, bias []F)
+	forbid              func(x []F, allow []bool)
+	rotate, rotatePairs func(y, x, cos, sin []F, sign F, rows, stride int)
+	scale               func(x []F, a F)
+	axpy                func(y, x []F, a F)
+	adamW               func(w, g, first, second []F, f *[9]F)
+	dropout             func(keep []F, key0, key1, threshold uint32, scale F)
 
 	maxOf      func(x []F) F
 	dot        func(x, y []F) F
@@ -52,6 +51,8 @@ type vectorBody[F Float] struct {
 	softmaxGrad   func(ds, w, g []F, width int)
 	layerNorm     func(y, x, gamma, beta []F, width, eps F, rows int)
 	layerNormGrad func(dx, dgamma, dbeta, x, gamma, g []F, width, eps F, rows int)
+	rmsNorm       func(y, x, gamma []F, width F, eps float64, rows int)
+	rmsNormGrad   func(dx, dgamma, x, gamma, g []F, width F, eps float64, rows int)
 }
 
 // vectorBodies lists what this processor can run, best first.

@@ -75,6 +75,67 @@ done3:
 	VZEROUPPER
 	RET
 
+// func vectorMul32AVX512(out []float32, x []float32, y []float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorMul32AVX512(SB), NOSPLIT, $0-72
+	MOVQ  out_base+0(FP), AX
+	MOVQ  out_len+8(FP), CX
+	MOVQ  x_base+24(FP), DX
+	MOVQ  y_base+48(FP), BX
+	MOVQ  CX, SI
+	ANDQ  $0x0f, SI
+	MOVQ  $-1, DI
+	BZHIQ SI, DI, DI
+	KMOVW DI, K1
+	SHLQ  $0x02, CX
+	XORQ  SI, SI
+
+many4:
+	LEAQ    256(SI), DI
+	CMPQ    DI, CX
+	JG      one1
+	VMOVUPS (DX)(SI*1), Z0
+	VMOVUPS (BX)(SI*1), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(SI*1)
+	VMOVUPS 64(DX)(SI*1), Z0
+	VMOVUPS 64(BX)(SI*1), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)(SI*1)
+	VMOVUPS 128(DX)(SI*1), Z0
+	VMOVUPS 128(BX)(SI*1), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 128(AX)(SI*1)
+	VMOVUPS 192(DX)(SI*1), Z0
+	VMOVUPS 192(BX)(SI*1), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 192(AX)(SI*1)
+	ADDQ    $+256, SI
+	JMP     many4
+
+one1:
+	LEAQ    64(SI), DI
+	CMPQ    DI, CX
+	JG      tail2
+	VMOVUPS (DX)(SI*1), Z0
+	VMOVUPS (BX)(SI*1), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(SI*1)
+	ADDQ    $+64, SI
+	JMP     one1
+
+tail2:
+	CMPQ      SI, CX
+	JGE       done3
+	VMOVUPS.Z (DX)(SI*1), K1, Z0
+	VMOVUPS.Z (BX)(SI*1), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(SI*1)
+
+done3:
+	VZEROUPPER
+	RET
+
 // func vectorSkipMul32AVX512(out []float32, x []float32, y []float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorSkipMul32AVX512(SB), NOSPLIT, $0-72
@@ -2359,6 +2420,381 @@ DATA vectorAll7fffffff7fffffff<>+48(SB)/8, $0x7fffffff7fffffff
 DATA vectorAll7fffffff7fffffff<>+56(SB)/8, $0x7fffffff7fffffff
 GLOBL vectorAll7fffffff7fffffff<>(SB), RODATA|NOPTR, $64
 
+// func vectorRmsNorm32AVX512(y []float32, x []float32, gamma []float32, width float32, eps float64, rows int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorRmsNorm32AVX512(SB), NOSPLIT, $0-96
+	MOVQ         y_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         gamma_base+48(FP), DX
+	MOVQ         gamma_len+56(FP), BX
+	MOVQ         rows+88(FP), SI
+	VBROADCASTSS width+72(FP), Z0
+	VMOVSD       eps+80(FP), X1
+	MOVQ         BX, DI
+	ANDQ         $0x0f, DI
+	MOVQ         $-1, R8
+	BZHIQ        DI, R8, R8
+	KMOVW        R8, K1
+	SHLQ         $0x02, BX
+
+row1:
+	SUBQ   $0x01, SI
+	JL     rows2
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	XORQ   DI, DI
+
+many6:
+	LEAQ        256(DI), R8
+	CMPQ        R8, BX
+	JG          one3
+	VMOVUPS     (CX)(DI*1), Z6
+	VFMADD231PS Z6, Z6, Z2
+	VMOVUPS     64(CX)(DI*1), Z6
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     128(CX)(DI*1), Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS     192(CX)(DI*1), Z6
+	VFMADD231PS Z6, Z6, Z5
+	ADDQ        $+256, DI
+	JMP         many6
+
+one3:
+	LEAQ        64(DI), R8
+	CMPQ        R8, BX
+	JG          tail4
+	VMOVUPS     (CX)(DI*1), Z6
+	VFMADD231PS Z6, Z6, Z2
+	ADDQ        $+64, DI
+	JMP         one3
+
+tail4:
+	CMPQ        DI, BX
+	JGE         done5
+	VMOVUPS.Z   (CX)(DI*1), K1, Z6
+	VFMADD231PS Z6, Z6, Z2
+
+done5:
+	VADDPS       Z4, Z2, Z2
+	VADDPS       Z5, Z3, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF64X2   $0x4e, Z2, Z2, Z6
+	VADDPS       Z6, Z2, Z2
+	VSHUFF64X2   $0xb1, Z2, Z2, Z6
+	VADDPS       Z6, Z2, Z2
+	VPERMILPS    $0x4e, Z2, Z6
+	VADDPS       Z6, Z2, Z2
+	VPERMILPS    $0xb1, Z2, Z6
+	VADDPS       Z6, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VCVTSS2SD    X2, X2, X2
+	VADDSD       X1, X2, X2
+	VSQRTSD      X2, X2, X2
+	VMOVSD       vectorAll3ff0000000000000<>+0(SB), X6
+	VDIVSD       X2, X6, X6
+	VCVTSD2SS    X6, X6, X6
+	VBROADCASTSS X6, Z6
+	XORQ         DI, DI
+
+many10:
+	LEAQ    256(DI), R8
+	CMPQ    R8, BX
+	JG      one7
+	VMOVUPS (CX)(DI*1), Z7
+	VMULPS  Z6, Z7, Z7
+	VMULPS  (DX)(DI*1), Z7, Z7
+	VMOVUPS Z7, (AX)(DI*1)
+	VMOVUPS 64(CX)(DI*1), Z7
+	VMULPS  Z6, Z7, Z7
+	VMULPS  64(DX)(DI*1), Z7, Z7
+	VMOVUPS Z7, 64(AX)(DI*1)
+	VMOVUPS 128(CX)(DI*1), Z7
+	VMULPS  Z6, Z7, Z7
+	VMULPS  128(DX)(DI*1), Z7, Z7
+	VMOVUPS Z7, 128(AX)(DI*1)
+	VMOVUPS 192(CX)(DI*1), Z7
+	VMULPS  Z6, Z7, Z7
+	VMULPS  192(DX)(DI*1), Z7, Z7
+	VMOVUPS Z7, 192(AX)(DI*1)
+	ADDQ    $+256, DI
+	JMP     many10
+
+one7:
+	LEAQ    64(DI), R8
+	CMPQ    R8, BX
+	JG      tail8
+	VMOVUPS (CX)(DI*1), Z7
+	VMULPS  Z6, Z7, Z7
+	VMULPS  (DX)(DI*1), Z7, Z7
+	VMOVUPS Z7, (AX)(DI*1)
+	ADDQ    $+64, DI
+	JMP     one7
+
+tail8:
+	CMPQ      DI, BX
+	JGE       done9
+	VMOVUPS.Z (CX)(DI*1), K1, Z7
+	VMULPS    Z6, Z7, Z7
+	VMOVUPS.Z (DX)(DI*1), K1, Z6
+	VMULPS    Z6, Z7, Z7
+	VMOVUPS   Z7, K1, (AX)(DI*1)
+
+done9:
+	ADDQ BX, CX
+	ADDQ BX, AX
+	JMP  row1
+
+rows2:
+	VZEROUPPER
+	RET
+
+DATA vectorAll3ff0000000000000<>+0(SB)/8, $0x3ff0000000000000
+DATA vectorAll3ff0000000000000<>+8(SB)/8, $0x3ff0000000000000
+DATA vectorAll3ff0000000000000<>+16(SB)/8, $0x3ff0000000000000
+DATA vectorAll3ff0000000000000<>+24(SB)/8, $0x3ff0000000000000
+DATA vectorAll3ff0000000000000<>+32(SB)/8, $0x3ff0000000000000
+DATA vectorAll3ff0000000000000<>+40(SB)/8, $0x3ff0000000000000
+DATA vectorAll3ff0000000000000<>+48(SB)/8, $0x3ff0000000000000
+DATA vectorAll3ff0000000000000<>+56(SB)/8, $0x3ff0000000000000
+GLOBL vectorAll3ff0000000000000<>(SB), RODATA|NOPTR, $64
+
+// func vectorRmsNormGrad32AVX512(dx []float32, dgamma []float32, x []float32, gamma []float32, g []float32, width float32, eps float64, rows int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorRmsNormGrad32AVX512(SB), NOSPLIT, $0-144
+	MOVQ         dx_base+0(FP), AX
+	MOVQ         dgamma_base+24(FP), CX
+	MOVQ         x_base+48(FP), DX
+	MOVQ         gamma_base+72(FP), BX
+	MOVQ         gamma_len+80(FP), SI
+	MOVQ         g_base+96(FP), DI
+	MOVQ         rows+136(FP), R8
+	VBROADCASTSS width+120(FP), Z0
+	VMOVSD       eps+128(FP), X1
+	MOVQ         SI, R9
+	ANDQ         $0x0f, R9
+	MOVQ         $-1, R10
+	BZHIQ        R9, R10, R10
+	KMOVW        R10, K1
+	SHLQ         $0x02, SI
+
+row1:
+	SUBQ $0x01, R8
+	JL   rows2
+	XORQ R9, R9
+
+many8:
+	LEAQ     256(R9), R10
+	CMPQ     R10, SI
+	JG       one5
+	VMOVUPS  (DI)(R9*1), Z2
+	VMOVUPS  64(DI)(R9*1), Z3
+	VPORD    Z3, Z2, Z2
+	VMOVUPS  128(DI)(R9*1), Z3
+	VPORD    Z3, Z2, Z2
+	VMOVUPS  192(DI)(R9*1), Z3
+	VPORD    Z3, Z2, Z2
+	VPTESTMD vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
+	KORTESTW K2, K2
+	JNZ      some3
+	ADDQ     $+256, R9
+	JMP      many8
+
+one5:
+	LEAQ     64(R9), R10
+	CMPQ     R10, SI
+	JG       tail6
+	VMOVUPS  (DI)(R9*1), Z2
+	VPTESTMD vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
+	KORTESTW K2, K2
+	JNZ      some3
+	ADDQ     $+64, R9
+	JMP      one5
+
+tail6:
+	CMPQ      R9, SI
+	JGE       done7
+	VMOVUPS.Z (DI)(R9*1), K1, Z2
+	VPTESTMD  vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
+	KORTESTW  K2, K2
+	JNZ       some3
+
+done7:
+	XORQ R9, R9
+
+one9:
+	LEAQ    64(R9), R10
+	CMPQ    R10, SI
+	JG      tail10
+	VPXORD  Z4, Z4, Z4
+	VMOVUPS Z4, (AX)(R9*1)
+	ADDQ    $+64, R9
+	JMP     one9
+
+tail10:
+	CMPQ    R9, SI
+	JGE     done11
+	VPXORD  Z5, Z5, Z5
+	VMOVUPS Z5, K1, (AX)(R9*1)
+
+done11:
+	JMP next4
+
+some3:
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	XORQ   R9, R9
+
+many15:
+	LEAQ        128(R9), R10
+	CMPQ        R10, SI
+	JG          one12
+	VMOVUPS     (DX)(R9*1), Z2
+	VMOVUPS     (DI)(R9*1), Z3
+	VFMADD231PS Z2, Z2, Z6
+	VMOVUPS     (BX)(R9*1), Z10
+	VMULPS      Z10, Z3, Z3
+	VFMADD231PS Z2, Z3, Z8
+	VMOVUPS     64(DX)(R9*1), Z2
+	VMOVUPS     64(DI)(R9*1), Z3
+	VFMADD231PS Z2, Z2, Z7
+	VMOVUPS     64(BX)(R9*1), Z10
+	VMULPS      Z10, Z3, Z3
+	VFMADD231PS Z2, Z3, Z9
+	ADDQ        $+128, R9
+	JMP         many15
+
+one12:
+	LEAQ        64(R9), R10
+	CMPQ        R10, SI
+	JG          tail13
+	VMOVUPS     (DX)(R9*1), Z2
+	VMOVUPS     (DI)(R9*1), Z3
+	VFMADD231PS Z2, Z2, Z6
+	VMOVUPS     (BX)(R9*1), Z10
+	VMULPS      Z10, Z3, Z3
+	VFMADD231PS Z2, Z3, Z8
+	ADDQ        $+64, R9
+	JMP         one12
+
+tail13:
+	CMPQ        R9, SI
+	JGE         done14
+	VMOVUPS.Z   (DX)(R9*1), K1, Z2
+	VMOVUPS.Z   (DI)(R9*1), K1, Z3
+	VFMADD231PS Z2, Z2, Z6
+	VMOVUPS.Z   (BX)(R9*1), K1, Z10
+	VMULPS      Z10, Z3, Z3
+	VFMADD231PS Z2, Z3, Z8
+
+done14:
+	VADDPS       Z7, Z6, Z6
+	VSHUFF64X2   $0x4e, Z6, Z6, Z2
+	VADDPS       Z2, Z6, Z6
+	VSHUFF64X2   $0xb1, Z6, Z6, Z2
+	VADDPS       Z2, Z6, Z6
+	VPERMILPS    $0x4e, Z6, Z2
+	VADDPS       Z2, Z6, Z6
+	VPERMILPS    $0xb1, Z6, Z2
+	VADDPS       Z2, Z6, Z6
+	VDIVPS       Z0, Z6, Z6
+	VCVTSS2SD    X6, X6, X6
+	VADDSD       X1, X6, X6
+	VSQRTSD      X6, X6, X6
+	VMOVSD       vectorAll3ff0000000000000<>+0(SB), X2
+	VDIVSD       X6, X2, X2
+	VCVTSD2SS    X2, X2, X2
+	VBROADCASTSS X2, Z2
+	VADDPS       Z9, Z8, Z8
+	VSHUFF64X2   $0x4e, Z8, Z8, Z3
+	VADDPS       Z3, Z8, Z8
+	VSHUFF64X2   $0xb1, Z8, Z8, Z3
+	VADDPS       Z3, Z8, Z8
+	VPERMILPS    $0x4e, Z8, Z3
+	VADDPS       Z3, Z8, Z8
+	VPERMILPS    $0xb1, Z8, Z3
+	VADDPS       Z3, Z8, Z8
+	VDIVPS       Z0, Z8, Z8
+	VMULPS       Z2, Z8, Z8
+	VMULPS       Z2, Z8, Z8
+	XORQ         R9, R9
+
+many19:
+	LEAQ         128(R9), R10
+	CMPQ         R10, SI
+	JG           one16
+	VMOVUPS      (DX)(R9*1), Z3
+	VMOVUPS      (DI)(R9*1), Z10
+	VMOVUPS      (CX)(R9*1), Z12
+	VMULPS       Z2, Z3, Z11
+	VFMADD231PS  Z10, Z11, Z12
+	VMOVUPS      Z12, (CX)(R9*1)
+	VMOVUPS      (BX)(R9*1), Z11
+	VMULPS       Z11, Z10, Z10
+	VFNMADD231PS Z3, Z8, Z10
+	VMULPS       Z2, Z10, Z10
+	VMOVUPS      Z10, (AX)(R9*1)
+	VMOVUPS      64(DX)(R9*1), Z3
+	VMOVUPS      64(DI)(R9*1), Z10
+	VMOVUPS      64(CX)(R9*1), Z12
+	VMULPS       Z2, Z3, Z11
+	VFMADD231PS  Z10, Z11, Z12
+	VMOVUPS      Z12, 64(CX)(R9*1)
+	VMOVUPS      64(BX)(R9*1), Z11
+	VMULPS       Z11, Z10, Z10
+	VFNMADD231PS Z3, Z8, Z10
+	VMULPS       Z2, Z10, Z10
+	VMOVUPS      Z10, 64(AX)(R9*1)
+	ADDQ         $+128, R9
+	JMP          many19
+
+one16:
+	LEAQ         64(R9), R10
+	CMPQ         R10, SI
+	JG           tail17
+	VMOVUPS      (DX)(R9*1), Z3
+	VMOVUPS      (DI)(R9*1), Z10
+	VMOVUPS      (CX)(R9*1), Z12
+	VMULPS       Z2, Z3, Z11
+	VFMADD231PS  Z10, Z11, Z12
+	VMOVUPS      Z12, (CX)(R9*1)
+	VMOVUPS      (BX)(R9*1), Z11
+	VMULPS       Z11, Z10, Z10
+	VFNMADD231PS Z3, Z8, Z10
+	VMULPS       Z2, Z10, Z10
+	VMOVUPS      Z10, (AX)(R9*1)
+	ADDQ         $+64, R9
+	JMP          one16
+
+tail17:
+	CMPQ         R9, SI
+	JGE          done18
+	VMOVUPS.Z    (DX)(R9*1), K1, Z3
+	VMOVUPS.Z    (DI)(R9*1), K1, Z10
+	VMOVUPS.Z    (CX)(R9*1), K1, Z12
+	VMULPS       Z2, Z3, Z11
+	VFMADD231PS  Z10, Z11, Z12
+	VMOVUPS      Z12, K1, (CX)(R9*1)
+	VMOVUPS.Z    (BX)(R9*1), K1, Z11
+	VMULPS       Z11, Z10, Z10
+	VFNMADD231PS Z3, Z8, Z10
+	VMULPS       Z2, Z10, Z10
+	VMOVUPS      Z10, K1, (AX)(R9*1)
+
+done18:
+next4:
+	ADDQ SI, DX
+	ADDQ SI, DI
+	ADDQ SI, AX
+	JMP  row1
+
+rows2:
+	VZEROUPPER
+	RET
+
 // func vectorAdamW32AVX512(w []float32, g []float32, first []float32, second []float32, f *[9]float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorAdamW32AVX512(SB), NOSPLIT, $0-104
@@ -2437,6 +2873,187 @@ tail2:
 	VMULPS      Z5, Z12, Z12
 	VSUBPS      Z10, Z12, Z12
 	VMOVUPS     Z12, K1, (AX)(DI*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorSilu32AVX512(y []float32, x []float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorSilu32AVX512(SB), NOSPLIT, $0-48
+	MOVQ    y_base+0(FP), AX
+	MOVQ    y_len+8(FP), CX
+	MOVQ    x_base+24(FP), DX
+	MOVQ    CX, BX
+	ANDQ    $0x0f, BX
+	MOVQ    $-1, SI
+	BZHIQ   BX, SI, SI
+	KMOVW   SI, K1
+	SHLQ    $0x02, CX
+	VMOVUPS vectorAllc2d00000c2d00000<>+0(SB), Z0
+	VMOVUPS vectorAll42b2000042b20000<>+0(SB), Z1
+	XORQ    BX, BX
+
+one1:
+	LEAQ         64(BX), SI
+	CMPQ         SI, CX
+	JG           tail2
+	VMOVUPS      (DX)(BX*1), Z2
+	VMOVUPS      vectorAll4228000042280000<>+0(SB), Z3
+	VMINPS       Z2, Z3, Z3
+	VMAXPS       Z3, Z0, Z3
+	VMINPS       Z3, Z1, Z3
+	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS  $0x00, Z4, Z4
+	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z4, Z3
+	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z4, Z3
+	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z5
+	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z5
+	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z5
+	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z5
+	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z5
+	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z5
+	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z5
+	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z5
+	VSCALEFPS    Z4, Z5, Z5
+	VADDPS       vectorAll3f8000003f800000<>+0(SB), Z5, Z3
+	VDIVPS       Z3, Z5, Z3
+	VMULPS       Z2, Z3, Z3
+	VMOVUPS      Z3, (AX)(BX*1)
+	ADDQ         $+64, BX
+	JMP          one1
+
+tail2:
+	CMPQ         BX, CX
+	JGE          done3
+	VMOVUPS.Z    (DX)(BX*1), K1, Z2
+	VMOVUPS      vectorAll4228000042280000<>+0(SB), Z3
+	VMINPS       Z2, Z3, Z3
+	VMAXPS       Z3, Z0, Z3
+	VMINPS       Z3, Z1, Z3
+	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z0
+	VRNDSCALEPS  $0x00, Z0, Z0
+	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z0, Z3
+	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z0, Z3
+	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z1
+	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z1
+	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z1
+	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z1
+	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z1
+	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z1
+	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
+	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
+	VSCALEFPS    Z0, Z1, Z1
+	VADDPS       vectorAll3f8000003f800000<>+0(SB), Z1, Z0
+	VDIVPS       Z0, Z1, Z0
+	VMULPS       Z2, Z0, Z0
+	VMOVUPS      Z0, K1, (AX)(BX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+DATA vectorAll4228000042280000<>+0(SB)/8, $0x4228000042280000
+DATA vectorAll4228000042280000<>+8(SB)/8, $0x4228000042280000
+DATA vectorAll4228000042280000<>+16(SB)/8, $0x4228000042280000
+DATA vectorAll4228000042280000<>+24(SB)/8, $0x4228000042280000
+DATA vectorAll4228000042280000<>+32(SB)/8, $0x4228000042280000
+DATA vectorAll4228000042280000<>+40(SB)/8, $0x4228000042280000
+DATA vectorAll4228000042280000<>+48(SB)/8, $0x4228000042280000
+DATA vectorAll4228000042280000<>+56(SB)/8, $0x4228000042280000
+GLOBL vectorAll4228000042280000<>(SB), RODATA|NOPTR, $64
+
+// func vectorSiluGrad32AVX512(dx []float32, x []float32, g []float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorSiluGrad32AVX512(SB), NOSPLIT, $0-72
+	MOVQ    dx_base+0(FP), AX
+	MOVQ    dx_len+8(FP), CX
+	MOVQ    x_base+24(FP), DX
+	MOVQ    g_base+48(FP), BX
+	MOVQ    CX, SI
+	ANDQ    $0x0f, SI
+	MOVQ    $-1, DI
+	BZHIQ   SI, DI, DI
+	KMOVW   DI, K1
+	SHLQ    $0x02, CX
+	VMOVUPS vectorAllc2d00000c2d00000<>+0(SB), Z0
+	VMOVUPS vectorAll42b2000042b20000<>+0(SB), Z1
+	XORQ    SI, SI
+
+one1:
+	LEAQ         64(SI), DI
+	CMPQ         DI, CX
+	JG           tail2
+	VMOVUPS      (DX)(SI*1), Z2
+	VMOVUPS      vectorAll4228000042280000<>+0(SB), Z3
+	VMINPS       Z2, Z3, Z2
+	VMOVUPS      vectorAll4228000042280000<>+0(SB), Z3
+	VMINPS       Z2, Z3, Z3
+	VMAXPS       Z3, Z0, Z3
+	VMINPS       Z3, Z1, Z3
+	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z6
+	VRNDSCALEPS  $0x00, Z6, Z6
+	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z6, Z3
+	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z6, Z3
+	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z7
+	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z7
+	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z7
+	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z7
+	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z7
+	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z7
+	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
+	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
+	VSCALEFPS    Z6, Z7, Z7
+	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Z3
+	VADDPS       Z3, Z7, Z6
+	VDIVPS       Z6, Z3, Z6
+	VMULPS       Z6, Z7, Z7
+	VFMADD213PS  Z3, Z6, Z2
+	VMULPS       Z2, Z7, Z7
+	VMOVUPS      (BX)(SI*1), Z2
+	VMULPS       Z2, Z7, Z7
+	VPXORD       Z4, Z4, Z4
+	VCMPPS       $0x04, Z4, Z2, K2
+	VMOVAPS.Z    Z7, K2, Z7
+	VMOVUPS      Z7, (AX)(SI*1)
+	ADDQ         $+64, SI
+	JMP          one1
+
+tail2:
+	CMPQ         SI, CX
+	JGE          done3
+	VMOVUPS.Z    (DX)(SI*1), K1, Z2
+	VMOVUPS      vectorAll4228000042280000<>+0(SB), Z3
+	VMINPS       Z2, Z3, Z2
+	VMOVUPS      vectorAll4228000042280000<>+0(SB), Z3
+	VMINPS       Z2, Z3, Z3
+	VMAXPS       Z3, Z0, Z3
+	VMINPS       Z3, Z1, Z3
+	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z0
+	VRNDSCALEPS  $0x00, Z0, Z0
+	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z0, Z3
+	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z0, Z3
+	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z1
+	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z1
+	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z1
+	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z1
+	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z1
+	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z1
+	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
+	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
+	VSCALEFPS    Z0, Z1, Z1
+	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Z0
+	VADDPS       Z0, Z1, Z3
+	VDIVPS       Z3, Z0, Z3
+	VMULPS       Z3, Z1, Z1
+	VFMADD213PS  Z0, Z3, Z2
+	VMULPS       Z2, Z1, Z1
+	VMOVUPS.Z    (BX)(SI*1), K1, Z0
+	VMULPS       Z0, Z1, Z1
+	VPXORD       Z5, Z5, Z5
+	VCMPPS       $0x04, Z5, Z0, K2
+	VMOVAPS.Z    Z1, K2, Z1
+	VMOVUPS      Z1, K1, (AX)(SI*1)
 
 done3:
 	VZEROUPPER
@@ -3080,6 +3697,524 @@ DATA vectorAll3fcc422a3fcc422a<>+48(SB)/8, $0x3fcc422a3fcc422a
 DATA vectorAll3fcc422a3fcc422a<>+56(SB)/8, $0x3fcc422a3fcc422a
 GLOBL vectorAll3fcc422a3fcc422a<>(SB), RODATA|NOPTR, $64
 
+// func vectorSoftcap32AVX512(y []float32, x []float32, c float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorSoftcap32AVX512(SB), NOSPLIT, $0-52
+	MOVQ         y_base+0(FP), AX
+	MOVQ         y_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	VBROADCASTSS c+48(FP), Z0
+	MOVQ         CX, BX
+	ANDQ         $0x0f, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	SHLQ         $0x02, CX
+	XORQ         BX, BX
+
+one1:
+	LEAQ         64(BX), SI
+	CMPQ         SI, CX
+	JG           tail2
+	VMOVUPS      (DX)(BX*1), Z1
+	VDIVPS       Z0, Z1, Z1
+	VPANDD       vectorAll7fffffff7fffffff<>+0(SB), Z1, Z2
+	VMOVUPS      vectorAll4120000041200000<>+0(SB), Z3
+	VMINPS       Z2, Z3, Z2
+	VMULPS       vectorAllc0000000c0000000<>+0(SB), Z2, Z2
+	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS  $0x00, Z3, Z3
+	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z3, Z2
+	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z3, Z2
+	VMULPS       Z2, Z2, Z4
+	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z5
+	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z2, Z5
+	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z2, Z5
+	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z2, Z5
+	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z2, Z5
+	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z2, Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Z4
+	VSCALEFPS    Z3, Z4, Z3
+	VADDPS       vectorAllbf800000bf800000<>+0(SB), Z3, Z4
+	VFMADD231PS  Z2, Z3, Z4
+	VADDPS       vectorAll4000000040000000<>+0(SB), Z4, Z2
+	VDIVPS       Z2, Z4, Z4
+	VPANDD       vectorAll7fffffff7fffffff<>+0(SB), Z4, Z4
+	VPANDD       vectorAll8000000080000000<>+0(SB), Z1, Z1
+	VPORD        Z1, Z4, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVUPS      Z4, (AX)(BX*1)
+	ADDQ         $+64, BX
+	JMP          one1
+
+tail2:
+	CMPQ         BX, CX
+	JGE          done3
+	VMOVUPS.Z    (DX)(BX*1), K1, Z1
+	VDIVPS       Z0, Z1, Z1
+	VPANDD       vectorAll7fffffff7fffffff<>+0(SB), Z1, Z2
+	VMOVUPS      vectorAll4120000041200000<>+0(SB), Z3
+	VMINPS       Z2, Z3, Z2
+	VMULPS       vectorAllc0000000c0000000<>+0(SB), Z2, Z2
+	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS  $0x00, Z3, Z3
+	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z3, Z2
+	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z3, Z2
+	VMULPS       Z2, Z2, Z4
+	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z5
+	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z2, Z5
+	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z2, Z5
+	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z2, Z5
+	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z2, Z5
+	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z2, Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Z4
+	VSCALEFPS    Z3, Z4, Z3
+	VADDPS       vectorAllbf800000bf800000<>+0(SB), Z3, Z4
+	VFMADD231PS  Z2, Z3, Z4
+	VADDPS       vectorAll4000000040000000<>+0(SB), Z4, Z2
+	VDIVPS       Z2, Z4, Z4
+	VPANDD       vectorAll7fffffff7fffffff<>+0(SB), Z4, Z4
+	VPANDD       vectorAll8000000080000000<>+0(SB), Z1, Z1
+	VPORD        Z1, Z4, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVUPS      Z4, K1, (AX)(BX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+DATA vectorAllc0000000c0000000<>+0(SB)/8, $0xc0000000c0000000
+DATA vectorAllc0000000c0000000<>+8(SB)/8, $0xc0000000c0000000
+DATA vectorAllc0000000c0000000<>+16(SB)/8, $0xc0000000c0000000
+DATA vectorAllc0000000c0000000<>+24(SB)/8, $0xc0000000c0000000
+DATA vectorAllc0000000c0000000<>+32(SB)/8, $0xc0000000c0000000
+DATA vectorAllc0000000c0000000<>+40(SB)/8, $0xc0000000c0000000
+DATA vectorAllc0000000c0000000<>+48(SB)/8, $0xc0000000c0000000
+DATA vectorAllc0000000c0000000<>+56(SB)/8, $0xc0000000c0000000
+GLOBL vectorAllc0000000c0000000<>(SB), RODATA|NOPTR, $64
+
+DATA vectorAllbf800000bf800000<>+0(SB)/8, $0xbf800000bf800000
+DATA vectorAllbf800000bf800000<>+8(SB)/8, $0xbf800000bf800000
+DATA vectorAllbf800000bf800000<>+16(SB)/8, $0xbf800000bf800000
+DATA vectorAllbf800000bf800000<>+24(SB)/8, $0xbf800000bf800000
+DATA vectorAllbf800000bf800000<>+32(SB)/8, $0xbf800000bf800000
+DATA vectorAllbf800000bf800000<>+40(SB)/8, $0xbf800000bf800000
+DATA vectorAllbf800000bf800000<>+48(SB)/8, $0xbf800000bf800000
+DATA vectorAllbf800000bf800000<>+56(SB)/8, $0xbf800000bf800000
+GLOBL vectorAllbf800000bf800000<>(SB), RODATA|NOPTR, $64
+
+DATA vectorAll4000000040000000<>+0(SB)/8, $0x4000000040000000
+DATA vectorAll4000000040000000<>+8(SB)/8, $0x4000000040000000
+DATA vectorAll4000000040000000<>+16(SB)/8, $0x4000000040000000
+DATA vectorAll4000000040000000<>+24(SB)/8, $0x4000000040000000
+DATA vectorAll4000000040000000<>+32(SB)/8, $0x4000000040000000
+DATA vectorAll4000000040000000<>+40(SB)/8, $0x4000000040000000
+DATA vectorAll4000000040000000<>+48(SB)/8, $0x4000000040000000
+DATA vectorAll4000000040000000<>+56(SB)/8, $0x4000000040000000
+GLOBL vectorAll4000000040000000<>(SB), RODATA|NOPTR, $64
+
+// func vectorSoftcapGrad32AVX512(dx []float32, y []float32, g []float32, c float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorSoftcapGrad32AVX512(SB), NOSPLIT, $0-76
+	MOVQ         dx_base+0(FP), AX
+	MOVQ         dx_len+8(FP), CX
+	MOVQ         y_base+24(FP), DX
+	MOVQ         g_base+48(FP), BX
+	VBROADCASTSS c+72(FP), Z0
+	MOVQ         CX, SI
+	ANDQ         $0x0f, SI
+	MOVQ         $-1, DI
+	BZHIQ        SI, DI, DI
+	KMOVW        DI, K1
+	SHLQ         $0x02, CX
+	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Z1
+	VPXORD       Z2, Z2, Z2
+	XORQ         SI, SI
+
+many4:
+	LEAQ      128(SI), DI
+	CMPQ      DI, CX
+	JG        one1
+	VMOVUPS   (DX)(SI*1), Z3
+	VMOVUPS   (BX)(SI*1), Z4
+	VDIVPS    Z0, Z3, Z3
+	VSUBPS    Z3, Z1, Z5
+	VADDPS    Z1, Z3, Z3
+	VMULPS    Z3, Z5, Z3
+	VMULPS    Z4, Z3, Z3
+	VCMPPS    $0x04, Z2, Z4, K2
+	VMOVAPS.Z Z3, K2, Z3
+	VMOVUPS   Z3, (AX)(SI*1)
+	VMOVUPS   64(DX)(SI*1), Z3
+	VMOVUPS   64(BX)(SI*1), Z4
+	VDIVPS    Z0, Z3, Z3
+	VSUBPS    Z3, Z1, Z5
+	VADDPS    Z1, Z3, Z3
+	VMULPS    Z3, Z5, Z3
+	VMULPS    Z4, Z3, Z3
+	VCMPPS    $0x04, Z2, Z4, K2
+	VMOVAPS.Z Z3, K2, Z3
+	VMOVUPS   Z3, 64(AX)(SI*1)
+	ADDQ      $+128, SI
+	JMP       many4
+
+one1:
+	LEAQ      64(SI), DI
+	CMPQ      DI, CX
+	JG        tail2
+	VMOVUPS   (DX)(SI*1), Z3
+	VMOVUPS   (BX)(SI*1), Z4
+	VDIVPS    Z0, Z3, Z3
+	VSUBPS    Z3, Z1, Z5
+	VADDPS    Z1, Z3, Z3
+	VMULPS    Z3, Z5, Z3
+	VMULPS    Z4, Z3, Z3
+	VCMPPS    $0x04, Z2, Z4, K2
+	VMOVAPS.Z Z3, K2, Z3
+	VMOVUPS   Z3, (AX)(SI*1)
+	ADDQ      $+64, SI
+	JMP       one1
+
+tail2:
+	CMPQ      SI, CX
+	JGE       done3
+	VMOVUPS.Z (DX)(SI*1), K1, Z3
+	VMOVUPS.Z (BX)(SI*1), K1, Z4
+	VDIVPS    Z0, Z3, Z3
+	VSUBPS    Z3, Z1, Z0
+	VADDPS    Z1, Z3, Z3
+	VMULPS    Z3, Z0, Z3
+	VMULPS    Z4, Z3, Z3
+	VCMPPS    $0x04, Z2, Z4, K2
+	VMOVAPS.Z Z3, K2, Z3
+	VMOVUPS   Z3, K1, (AX)(SI*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorAddSlope32AVX512(x []float32, slope float32, d float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorAddSlope32AVX512(SB), NOSPLIT, $0-32
+	MOVQ         x_base+0(FP), AX
+	MOVQ         x_len+8(FP), CX
+	VBROADCASTSS slope+24(FP), Z0
+	VBROADCASTSS d+28(FP), Z1
+	VSUBPS       vectorCount32AVX512<>+0(SB), Z1, Z1
+	VMOVUPS      vectorAll4180000041800000<>+0(SB), Z2
+	MOVQ         CX, DX
+	ANDQ         $0x0f, DX
+	MOVQ         $-1, BX
+	BZHIQ        DX, BX, BX
+	KMOVW        BX, K1
+	SHLQ         $0x02, CX
+	XORQ         DX, DX
+
+one1:
+	LEAQ    64(DX), BX
+	CMPQ    BX, CX
+	JG      tail2
+	VMOVUPS (AX)(DX*1), Z3
+	VPANDD  vectorAll7fffffff7fffffff<>+0(SB), Z1, Z4
+	VSUBPS  Z2, Z1, Z1
+	VMULPS  Z0, Z4, Z4
+	VSUBPS  Z4, Z3, Z3
+	VMOVUPS Z3, (AX)(DX*1)
+	ADDQ    $+64, DX
+	JMP     one1
+
+tail2:
+	CMPQ      DX, CX
+	JGE       done3
+	VMOVUPS.Z (AX)(DX*1), K1, Z3
+	VPANDD    vectorAll7fffffff7fffffff<>+0(SB), Z1, Z4
+	VSUBPS    Z2, Z1, Z1
+	VMULPS    Z0, Z4, Z4
+	VSUBPS    Z4, Z3, Z3
+	VMOVUPS   Z3, K1, (AX)(DX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+DATA vectorCount32AVX512<>+0(SB)/4, $(0.0)
+DATA vectorCount32AVX512<>+4(SB)/4, $(1.0)
+DATA vectorCount32AVX512<>+8(SB)/4, $(2.0)
+DATA vectorCount32AVX512<>+12(SB)/4, $(3.0)
+DATA vectorCount32AVX512<>+16(SB)/4, $(4.0)
+DATA vectorCount32AVX512<>+20(SB)/4, $(5.0)
+DATA vectorCount32AVX512<>+24(SB)/4, $(6.0)
+DATA vectorCount32AVX512<>+28(SB)/4, $(7.0)
+DATA vectorCount32AVX512<>+32(SB)/4, $(8.0)
+DATA vectorCount32AVX512<>+36(SB)/4, $(9.0)
+DATA vectorCount32AVX512<>+40(SB)/4, $(10.0)
+DATA vectorCount32AVX512<>+44(SB)/4, $(11.0)
+DATA vectorCount32AVX512<>+48(SB)/4, $(12.0)
+DATA vectorCount32AVX512<>+52(SB)/4, $(13.0)
+DATA vectorCount32AVX512<>+56(SB)/4, $(14.0)
+DATA vectorCount32AVX512<>+60(SB)/4, $(15.0)
+GLOBL vectorCount32AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA vectorAll4180000041800000<>+0(SB)/8, $0x4180000041800000
+DATA vectorAll4180000041800000<>+8(SB)/8, $0x4180000041800000
+DATA vectorAll4180000041800000<>+16(SB)/8, $0x4180000041800000
+DATA vectorAll4180000041800000<>+24(SB)/8, $0x4180000041800000
+DATA vectorAll4180000041800000<>+32(SB)/8, $0x4180000041800000
+DATA vectorAll4180000041800000<>+40(SB)/8, $0x4180000041800000
+DATA vectorAll4180000041800000<>+48(SB)/8, $0x4180000041800000
+DATA vectorAll4180000041800000<>+56(SB)/8, $0x4180000041800000
+GLOBL vectorAll4180000041800000<>(SB), RODATA|NOPTR, $64
+
+// func vectorAddBias32AVX512(x []float32, bias []float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorAddBias32AVX512(SB), NOSPLIT, $0-48
+	MOVQ    x_base+0(FP), AX
+	MOVQ    x_len+8(FP), CX
+	MOVQ    bias_base+24(FP), DX
+	MOVQ    CX, BX
+	ANDQ    $0x0f, BX
+	MOVQ    $-1, SI
+	BZHIQ   BX, SI, SI
+	KMOVW   SI, K1
+	SHLQ    $0x02, CX
+	VMOVUPS vectorAllff800000ff800000<>+0(SB), Z0
+	XORQ    BX, BX
+
+many4:
+	LEAQ    128(BX), SI
+	CMPQ    SI, CX
+	JG      one1
+	VMOVUPS (AX)(BX*1), Z1
+	VMOVUPS (DX)(BX*1), Z2
+	VADDPS  Z2, Z1, Z1
+	VCMPPS  $0x00, Z0, Z2, K2
+	VMOVAPS Z0, K2, Z1
+	VMOVUPS Z1, (AX)(BX*1)
+	VMOVUPS 64(AX)(BX*1), Z1
+	VMOVUPS 64(DX)(BX*1), Z2
+	VADDPS  Z2, Z1, Z1
+	VCMPPS  $0x00, Z0, Z2, K2
+	VMOVAPS Z0, K2, Z1
+	VMOVUPS Z1, 64(AX)(BX*1)
+	ADDQ    $+128, BX
+	JMP     many4
+
+one1:
+	LEAQ    64(BX), SI
+	CMPQ    SI, CX
+	JG      tail2
+	VMOVUPS (AX)(BX*1), Z1
+	VMOVUPS (DX)(BX*1), Z2
+	VADDPS  Z2, Z1, Z1
+	VCMPPS  $0x00, Z0, Z2, K2
+	VMOVAPS Z0, K2, Z1
+	VMOVUPS Z1, (AX)(BX*1)
+	ADDQ    $+64, BX
+	JMP     one1
+
+tail2:
+	CMPQ      BX, CX
+	JGE       done3
+	VMOVUPS.Z (AX)(BX*1), K1, Z1
+	VMOVUPS.Z (DX)(BX*1), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	VCMPPS    $0x00, Z0, Z2, K2
+	VMOVAPS   Z0, K2, Z1
+	VMOVUPS   Z1, K1, (AX)(BX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorForbid32AVX512(x []float32, allow []bool)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorForbid32AVX512(SB), NOSPLIT, $0-48
+	MOVQ    x_base+0(FP), AX
+	MOVQ    x_len+8(FP), CX
+	MOVQ    allow_base+24(FP), DX
+	MOVQ    CX, BX
+	ANDQ    $0x0f, BX
+	MOVQ    $-1, SI
+	BZHIQ   BX, SI, SI
+	KMOVW   SI, K1
+	SHLQ    $0x02, CX
+	VMOVUPS vectorAllff800000ff800000<>+0(SB), Z0
+	VPXORD  Z1, Z1, Z1
+	XORQ    SI, SI
+
+one1:
+	LEAQ      64(SI), BX
+	CMPQ      BX, CX
+	JG        tail2
+	MOVQ      SI, BX
+	SHRQ      $0x02, BX
+	VMOVUPS   (AX)(SI*1), Z1
+	VPMOVZXBD (DX)(BX*1), Z2
+	VPTESTNMD Z2, Z2, K2
+	VMOVAPS   Z0, K2, Z1
+	VMOVUPS   Z1, (AX)(SI*1)
+	ADDQ      $+64, SI
+	JMP       one1
+
+tail2:
+	CMPQ        SI, CX
+	JGE         done3
+	MOVQ        SI, BX
+	SHRQ        $0x02, BX
+	VMOVUPS.Z   (AX)(SI*1), K1, Z1
+	VPMOVZXBD.Z (DX)(BX*1), K1, Z2
+	VPTESTNMD   Z2, Z2, K2
+	VMOVAPS     Z0, K2, Z1
+	VMOVUPS     Z1, K1, (AX)(SI*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorRotate32AVX512(y []float32, x []float32, cos []float32, sin []float32, sign float32, rows int, stride int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorRotate32AVX512(SB), NOSPLIT, $0-120
+	MOVQ         y_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         cos_base+48(FP), DX
+	MOVQ         cos_len+56(FP), BX
+	MOVQ         sin_base+72(FP), SI
+	VBROADCASTSS sign+96(FP), Z0
+	MOVQ         rows+104(FP), DI
+	MOVQ         stride+112(FP), R8
+	MOVQ         BX, R9
+	ANDQ         $0x0f, R9
+	MOVQ         $-1, R10
+	BZHIQ        R9, R10, R10
+	KMOVW        R10, K1
+	SHLQ         $0x02, BX
+	SHLQ         $0x02, R8
+
+row1:
+	SUBQ $0x01, DI
+	JL   rows2
+	LEAQ (CX)(BX*1), R9
+	LEAQ (AX)(BX*1), R10
+	XORQ R11, R11
+
+one3:
+	LEAQ         64(R11), R12
+	CMPQ         R12, BX
+	JG           tail4
+	VMOVUPS      (CX)(R11*1), Z1
+	VMOVUPS      (R9)(R11*1), Z2
+	VMOVUPS      (DX)(R11*1), Z3
+	VMOVUPS      (SI)(R11*1), Z4
+	VMULPS       Z0, Z4, Z4
+	VMULPS       Z3, Z1, Z5
+	VFNMADD231PS Z2, Z4, Z5
+	VMULPS       Z3, Z2, Z2
+	VFMADD231PS  Z1, Z4, Z2
+	VMOVUPS      Z5, (AX)(R11*1)
+	VMOVUPS      Z2, (R10)(R11*1)
+	ADDQ         $+64, R11
+	JMP          one3
+
+tail4:
+	CMPQ         R11, BX
+	JGE          done5
+	VMOVUPS.Z    (CX)(R11*1), K1, Z1
+	VMOVUPS.Z    (R9)(R11*1), K1, Z2
+	VMOVUPS.Z    (DX)(R11*1), K1, Z3
+	VMOVUPS.Z    (SI)(R11*1), K1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMULPS       Z3, Z1, Z5
+	VFNMADD231PS Z2, Z4, Z5
+	VMULPS       Z3, Z2, Z2
+	VFMADD231PS  Z1, Z4, Z2
+	VMOVUPS      Z5, K1, (AX)(R11*1)
+	VMOVUPS      Z2, K1, (R10)(R11*1)
+
+done5:
+	ADDQ R8, CX
+	ADDQ R8, AX
+	JMP  row1
+
+rows2:
+	VZEROUPPER
+	RET
+
+// func vectorRotatePairs32AVX512(y []float32, x []float32, cos []float32, sin []float32, sign float32, rows int, stride int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorRotatePairs32AVX512(SB), NOSPLIT, $0-120
+	MOVQ         y_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         cos_base+48(FP), DX
+	MOVQ         cos_len+56(FP), BX
+	MOVQ         sin_base+72(FP), SI
+	VBROADCASTSS sign+96(FP), Z0
+	MOVQ         rows+104(FP), DI
+	MOVQ         stride+112(FP), R8
+	MOVQ         BX, R9
+	ANDQ         $0x07, R9
+	MOVQ         $-1, R10
+	BZHIQ        R9, R10, R10
+	KMOVW        R10, K3
+	LEAQ         (BX)(BX*1), BX
+	MOVQ         BX, R9
+	ANDQ         $0x0f, R9
+	MOVQ         $-1, R10
+	BZHIQ        R9, R10, R10
+	KMOVW        R10, K1
+	SHLQ         $0x02, BX
+	SHLQ         $0x02, R8
+
+row1:
+	SUBQ $0x01, DI
+	JL   rows2
+	XORQ R9, R9
+
+one3:
+	LEAQ           64(R9), R10
+	CMPQ           R10, BX
+	JG             tail4
+	MOVQ           R9, R10
+	SHRQ           $0x01, R10
+	VMOVUPS        (CX)(R9*1), Z1
+	VPMOVZXDQ      (DX)(R10*1), Z2
+	VMOVSLDUP      Z2, Z2
+	VPMOVZXDQ      (SI)(R10*1), Z3
+	VMOVSLDUP      Z3, Z3
+	VMULPS         Z0, Z3, Z3
+	VPERMILPS      $0xb1, Z1, Z4
+	VMULPS         Z3, Z4, Z4
+	VFMADDSUB213PS Z4, Z2, Z1
+	VMOVUPS        Z1, (AX)(R9*1)
+	ADDQ           $+64, R9
+	JMP            one3
+
+tail4:
+	CMPQ           R9, BX
+	JGE            done5
+	MOVQ           R9, R10
+	SHRQ           $0x01, R10
+	VMOVUPS.Z      (CX)(R9*1), K1, Z1
+	VPMOVZXDQ.Z    (DX)(R10*1), K3, Z2
+	VMOVSLDUP      Z2, Z2
+	VPMOVZXDQ.Z    (SI)(R10*1), K3, Z3
+	VMOVSLDUP      Z3, Z3
+	VMULPS         Z0, Z3, Z3
+	VPERMILPS      $0xb1, Z1, Z4
+	VMULPS         Z3, Z4, Z4
+	VFMADDSUB213PS Z4, Z2, Z1
+	VMOVUPS        Z1, K1, (AX)(R9*1)
+
+done5:
+	ADDQ R8, CX
+	ADDQ R8, AX
+	JMP  row1
+
+rows2:
+	VZEROUPPER
+	RET
+
 // func vectorDropout32AVX512(keep []float32, key0 uint32, key1 uint32, threshold uint32, scale float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorDropout32AVX512(SB), NOSPLIT, $0-40
@@ -3096,7 +4231,7 @@ TEXT ·vectorDropout32AVX512(SB), NOSPLIT, $0-40
 	VMOVD        DX, X3
 	VPBROADCASTD X3, Z3
 	VMOVUPS      vectorAlle3779b90e3779b90<>+0(SB), Z4
-	VPADDD       vectorCountAVX512<>+0(SB), Z1, Z1
+	VPADDD       vectorGoldenAVX512<>+0(SB), Z1, Z1
 	MOVQ         CX, DX
 	ANDQ         $0x0f, DX
 	MOVQ         $-1, BX
@@ -3148,23 +4283,23 @@ done3:
 	VZEROUPPER
 	RET
 
-DATA vectorCountAVX512<>+0(SB)/4, $0x00000000
-DATA vectorCountAVX512<>+4(SB)/4, $0x9e3779b9
-DATA vectorCountAVX512<>+8(SB)/4, $0x3c6ef372
-DATA vectorCountAVX512<>+12(SB)/4, $0xdaa66d2b
-DATA vectorCountAVX512<>+16(SB)/4, $0x78dde6e4
-DATA vectorCountAVX512<>+20(SB)/4, $0x1715609d
-DATA vectorCountAVX512<>+24(SB)/4, $0xb54cda56
-DATA vectorCountAVX512<>+28(SB)/4, $0x5384540f
-DATA vectorCountAVX512<>+32(SB)/4, $0xf1bbcdc8
-DATA vectorCountAVX512<>+36(SB)/4, $0x8ff34781
-DATA vectorCountAVX512<>+40(SB)/4, $0x2e2ac13a
-DATA vectorCountAVX512<>+44(SB)/4, $0xcc623af3
-DATA vectorCountAVX512<>+48(SB)/4, $0x6a99b4ac
-DATA vectorCountAVX512<>+52(SB)/4, $0x08d12e65
-DATA vectorCountAVX512<>+56(SB)/4, $0xa708a81e
-DATA vectorCountAVX512<>+60(SB)/4, $0x454021d7
-GLOBL vectorCountAVX512<>(SB), RODATA|NOPTR, $64
+DATA vectorGoldenAVX512<>+0(SB)/4, $0x00000000
+DATA vectorGoldenAVX512<>+4(SB)/4, $0x9e3779b9
+DATA vectorGoldenAVX512<>+8(SB)/4, $0x3c6ef372
+DATA vectorGoldenAVX512<>+12(SB)/4, $0xdaa66d2b
+DATA vectorGoldenAVX512<>+16(SB)/4, $0x78dde6e4
+DATA vectorGoldenAVX512<>+20(SB)/4, $0x1715609d
+DATA vectorGoldenAVX512<>+24(SB)/4, $0xb54cda56
+DATA vectorGoldenAVX512<>+28(SB)/4, $0x5384540f
+DATA vectorGoldenAVX512<>+32(SB)/4, $0xf1bbcdc8
+DATA vectorGoldenAVX512<>+36(SB)/4, $0x8ff34781
+DATA vectorGoldenAVX512<>+40(SB)/4, $0x2e2ac13a
+DATA vectorGoldenAVX512<>+44(SB)/4, $0xcc623af3
+DATA vectorGoldenAVX512<>+48(SB)/4, $0x6a99b4ac
+DATA vectorGoldenAVX512<>+52(SB)/4, $0x08d12e65
+DATA vectorGoldenAVX512<>+56(SB)/4, $0xa708a81e
+DATA vectorGoldenAVX512<>+60(SB)/4, $0x454021d7
+GLOBL vectorGoldenAVX512<>(SB), RODATA|NOPTR, $64
 
 DATA vectorAlle3779b90e3779b90<>+0(SB)/8, $0xe3779b90e3779b90
 DATA vectorAlle3779b90e3779b90<>+8(SB)/8, $0xe3779b90e3779b90
@@ -3251,6 +4386,67 @@ tail2:
 	VMASKMOVPS (DX)(SI*1), Y0, Y1
 	VMASKMOVPS (BX)(SI*1), Y0, Y2
 	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(SI*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorMul32AVX2(out []float32, x []float32, y []float32)
+// Requires: AVX
+TEXT ·vectorMul32AVX2(SB), NOSPLIT, $0-72
+	MOVQ    out_base+0(FP), AX
+	MOVQ    out_len+8(FP), CX
+	MOVQ    x_base+24(FP), DX
+	MOVQ    y_base+48(FP), BX
+	MOVQ    CX, SI
+	ANDQ    $0x07, SI
+	LEAQ    vectorTailMasks<>+0(SB), DI
+	NEGQ    SI
+	VMOVUPS 32(DI)(SI*4), Y0
+	SHLQ    $0x02, CX
+	XORQ    SI, SI
+
+many4:
+	LEAQ    128(SI), DI
+	CMPQ    DI, CX
+	JG      one1
+	VMOVUPS (DX)(SI*1), Y1
+	VMOVUPS (BX)(SI*1), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)(SI*1)
+	VMOVUPS 32(DX)(SI*1), Y1
+	VMOVUPS 32(BX)(SI*1), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, 32(AX)(SI*1)
+	VMOVUPS 64(DX)(SI*1), Y1
+	VMOVUPS 64(BX)(SI*1), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, 64(AX)(SI*1)
+	VMOVUPS 96(DX)(SI*1), Y1
+	VMOVUPS 96(BX)(SI*1), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, 96(AX)(SI*1)
+	ADDQ    $+128, SI
+	JMP     many4
+
+one1:
+	LEAQ    32(SI), DI
+	CMPQ    DI, CX
+	JG      tail2
+	VMOVUPS (DX)(SI*1), Y1
+	VMOVUPS (BX)(SI*1), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)(SI*1)
+	ADDQ    $+32, SI
+	JMP     one1
+
+tail2:
+	CMPQ       SI, CX
+	JGE        done3
+	VMASKMOVPS (DX)(SI*1), Y0, Y1
+	VMASKMOVPS (BX)(SI*1), Y0, Y2
+	VMULPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (AX)(SI*1)
 
 done3:
@@ -5472,6 +6668,362 @@ rows2:
 	VZEROUPPER
 	RET
 
+// func vectorRmsNorm32AVX2(y []float32, x []float32, gamma []float32, width float32, eps float64, rows int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·vectorRmsNorm32AVX2(SB), NOSPLIT, $0-96
+	MOVQ         y_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         gamma_base+48(FP), DX
+	MOVQ         gamma_len+56(FP), BX
+	MOVQ         rows+88(FP), SI
+	VBROADCASTSS width+72(FP), Y0
+	VMOVSD       eps+80(FP), X1
+	MOVQ         BX, DI
+	ANDQ         $0x07, DI
+	LEAQ         vectorTailMasks<>+0(SB), R8
+	NEGQ         DI
+	VMOVUPS      32(R8)(DI*4), Y2
+	SHLQ         $0x02, BX
+
+row1:
+	SUBQ   $0x01, SI
+	JL     rows2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	XORQ   DI, DI
+
+many6:
+	LEAQ        128(DI), R8
+	CMPQ        R8, BX
+	JG          one3
+	VMOVUPS     (CX)(DI*1), Y7
+	VFMADD231PS Y7, Y7, Y3
+	VMOVUPS     32(CX)(DI*1), Y7
+	VFMADD231PS Y7, Y7, Y4
+	VMOVUPS     64(CX)(DI*1), Y7
+	VFMADD231PS Y7, Y7, Y5
+	VMOVUPS     96(CX)(DI*1), Y7
+	VFMADD231PS Y7, Y7, Y6
+	ADDQ        $+128, DI
+	JMP         many6
+
+one3:
+	LEAQ        32(DI), R8
+	CMPQ        R8, BX
+	JG          tail4
+	VMOVUPS     (CX)(DI*1), Y7
+	VFMADD231PS Y7, Y7, Y3
+	ADDQ        $+32, DI
+	JMP         one3
+
+tail4:
+	CMPQ        DI, BX
+	JGE         done5
+	VMASKMOVPS  (CX)(DI*1), Y2, Y7
+	VFMADD231PS Y7, Y7, Y3
+
+done5:
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y6, Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VPERM2F128   $0x01, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VPERMILPS    $0x4e, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VPERMILPS    $0xb1, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VDIVPS       Y0, Y3, Y3
+	VCVTSS2SD    X3, X3, X3
+	VADDSD       X1, X3, X3
+	VSQRTSD      X3, X3, X3
+	VMOVSD       vectorAll3ff0000000000000<>+0(SB), X4
+	VDIVSD       X3, X4, X4
+	VCVTSD2SS    X4, X4, X4
+	VBROADCASTSS X4, Y3
+	XORQ         DI, DI
+
+many10:
+	LEAQ    128(DI), R8
+	CMPQ    R8, BX
+	JG      one7
+	VMOVUPS (CX)(DI*1), Y4
+	VMULPS  Y3, Y4, Y4
+	VMULPS  (DX)(DI*1), Y4, Y4
+	VMOVUPS Y4, (AX)(DI*1)
+	VMOVUPS 32(CX)(DI*1), Y4
+	VMULPS  Y3, Y4, Y4
+	VMULPS  32(DX)(DI*1), Y4, Y4
+	VMOVUPS Y4, 32(AX)(DI*1)
+	VMOVUPS 64(CX)(DI*1), Y4
+	VMULPS  Y3, Y4, Y4
+	VMULPS  64(DX)(DI*1), Y4, Y4
+	VMOVUPS Y4, 64(AX)(DI*1)
+	VMOVUPS 96(CX)(DI*1), Y4
+	VMULPS  Y3, Y4, Y4
+	VMULPS  96(DX)(DI*1), Y4, Y4
+	VMOVUPS Y4, 96(AX)(DI*1)
+	ADDQ    $+128, DI
+	JMP     many10
+
+one7:
+	LEAQ    32(DI), R8
+	CMPQ    R8, BX
+	JG      tail8
+	VMOVUPS (CX)(DI*1), Y4
+	VMULPS  Y3, Y4, Y4
+	VMULPS  (DX)(DI*1), Y4, Y4
+	VMOVUPS Y4, (AX)(DI*1)
+	ADDQ    $+32, DI
+	JMP     one7
+
+tail8:
+	CMPQ       DI, BX
+	JGE        done9
+	VMASKMOVPS (CX)(DI*1), Y2, Y4
+	VMULPS     Y3, Y4, Y4
+	VMASKMOVPS (DX)(DI*1), Y2, Y3
+	VMULPS     Y3, Y4, Y4
+	VMASKMOVPS Y4, Y2, (AX)(DI*1)
+
+done9:
+	ADDQ BX, CX
+	ADDQ BX, AX
+	JMP  row1
+
+rows2:
+	VZEROUPPER
+	RET
+
+// func vectorRmsNormGrad32AVX2(dx []float32, dgamma []float32, x []float32, gamma []float32, g []float32, width float32, eps float64, rows int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·vectorRmsNormGrad32AVX2(SB), NOSPLIT, $0-144
+	MOVQ         dx_base+0(FP), AX
+	MOVQ         dgamma_base+24(FP), CX
+	MOVQ         x_base+48(FP), DX
+	MOVQ         gamma_base+72(FP), BX
+	MOVQ         gamma_len+80(FP), SI
+	MOVQ         g_base+96(FP), DI
+	MOVQ         rows+136(FP), R8
+	VBROADCASTSS width+120(FP), Y0
+	VMOVSD       eps+128(FP), X1
+	MOVQ         SI, R9
+	ANDQ         $0x07, R9
+	LEAQ         vectorTailMasks<>+0(SB), R10
+	NEGQ         R9
+	VMOVUPS      32(R10)(R9*4), Y2
+	SHLQ         $0x02, SI
+
+row1:
+	SUBQ $0x01, R8
+	JL   rows2
+	XORQ R9, R9
+
+many8:
+	LEAQ    128(R9), R10
+	CMPQ    R10, SI
+	JG      one5
+	VMOVUPS (DI)(R9*1), Y3
+	VMOVUPS 32(DI)(R9*1), Y4
+	VORPS   Y4, Y3, Y3
+	VMOVUPS 64(DI)(R9*1), Y4
+	VORPS   Y4, Y3, Y3
+	VMOVUPS 96(DI)(R9*1), Y4
+	VORPS   Y4, Y3, Y3
+	VPTEST  vectorAll7fffffff7fffffff<>+0(SB), Y3
+	JNZ     some3
+	ADDQ    $+128, R9
+	JMP     many8
+
+one5:
+	LEAQ    32(R9), R10
+	CMPQ    R10, SI
+	JG      tail6
+	VMOVUPS (DI)(R9*1), Y3
+	VPTEST  vectorAll7fffffff7fffffff<>+0(SB), Y3
+	JNZ     some3
+	ADDQ    $+32, R9
+	JMP     one5
+
+tail6:
+	CMPQ       R9, SI
+	JGE        done7
+	VMASKMOVPS (DI)(R9*1), Y2, Y3
+	VPTEST     vectorAll7fffffff7fffffff<>+0(SB), Y3
+	JNZ        some3
+
+done7:
+	XORQ R9, R9
+
+one9:
+	LEAQ    32(R9), R10
+	CMPQ    R10, SI
+	JG      tail10
+	VXORPS  Y3, Y3, Y3
+	VMOVUPS Y3, (AX)(R9*1)
+	ADDQ    $+32, R9
+	JMP     one9
+
+tail10:
+	CMPQ       R9, SI
+	JGE        done11
+	VXORPS     Y3, Y3, Y3
+	VMASKMOVPS Y3, Y2, (AX)(R9*1)
+
+done11:
+	JMP next4
+
+some3:
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	XORQ   R9, R9
+
+many15:
+	LEAQ        64(R9), R10
+	CMPQ        R10, SI
+	JG          one12
+	VMOVUPS     (DX)(R9*1), Y7
+	VMOVUPS     (DI)(R9*1), Y8
+	VFMADD231PS Y7, Y7, Y3
+	VMOVUPS     (BX)(R9*1), Y9
+	VMULPS      Y9, Y8, Y8
+	VFMADD231PS Y7, Y8, Y5
+	VMOVUPS     32(DX)(R9*1), Y7
+	VMOVUPS     32(DI)(R9*1), Y8
+	VFMADD231PS Y7, Y7, Y4
+	VMOVUPS     32(BX)(R9*1), Y9
+	VMULPS      Y9, Y8, Y8
+	VFMADD231PS Y7, Y8, Y6
+	ADDQ        $+64, R9
+	JMP         many15
+
+one12:
+	LEAQ        32(R9), R10
+	CMPQ        R10, SI
+	JG          tail13
+	VMOVUPS     (DX)(R9*1), Y7
+	VMOVUPS     (DI)(R9*1), Y8
+	VFMADD231PS Y7, Y7, Y3
+	VMOVUPS     (BX)(R9*1), Y9
+	VMULPS      Y9, Y8, Y8
+	VFMADD231PS Y7, Y8, Y5
+	ADDQ        $+32, R9
+	JMP         one12
+
+tail13:
+	CMPQ        R9, SI
+	JGE         done14
+	VMASKMOVPS  (DX)(R9*1), Y2, Y7
+	VMASKMOVPS  (DI)(R9*1), Y2, Y8
+	VFMADD231PS Y7, Y7, Y3
+	VMASKMOVPS  (BX)(R9*1), Y2, Y9
+	VMULPS      Y9, Y8, Y8
+	VFMADD231PS Y7, Y8, Y5
+
+done14:
+	VADDPS       Y4, Y3, Y3
+	VPERM2F128   $0x01, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VPERMILPS    $0x4e, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VPERMILPS    $0xb1, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VDIVPS       Y0, Y3, Y3
+	VCVTSS2SD    X3, X3, X3
+	VADDSD       X1, X3, X3
+	VSQRTSD      X3, X3, X3
+	VMOVSD       vectorAll3ff0000000000000<>+0(SB), X4
+	VDIVSD       X3, X4, X4
+	VCVTSD2SS    X4, X4, X4
+	VBROADCASTSS X4, Y3
+	VADDPS       Y6, Y5, Y5
+	VPERM2F128   $0x01, Y5, Y5, Y4
+	VADDPS       Y4, Y5, Y5
+	VPERMILPS    $0x4e, Y5, Y4
+	VADDPS       Y4, Y5, Y5
+	VPERMILPS    $0xb1, Y5, Y4
+	VADDPS       Y4, Y5, Y5
+	VDIVPS       Y0, Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	XORQ         R9, R9
+
+many19:
+	LEAQ         64(R9), R10
+	CMPQ         R10, SI
+	JG           one16
+	VMOVUPS      (DX)(R9*1), Y4
+	VMOVUPS      (DI)(R9*1), Y6
+	VMOVUPS      (CX)(R9*1), Y8
+	VMULPS       Y3, Y4, Y7
+	VFMADD231PS  Y6, Y7, Y8
+	VMOVUPS      Y8, (CX)(R9*1)
+	VMOVUPS      (BX)(R9*1), Y7
+	VMULPS       Y7, Y6, Y6
+	VFNMADD231PS Y4, Y5, Y6
+	VMULPS       Y3, Y6, Y6
+	VMOVUPS      Y6, (AX)(R9*1)
+	VMOVUPS      32(DX)(R9*1), Y4
+	VMOVUPS      32(DI)(R9*1), Y6
+	VMOVUPS      32(CX)(R9*1), Y8
+	VMULPS       Y3, Y4, Y7
+	VFMADD231PS  Y6, Y7, Y8
+	VMOVUPS      Y8, 32(CX)(R9*1)
+	VMOVUPS      32(BX)(R9*1), Y7
+	VMULPS       Y7, Y6, Y6
+	VFNMADD231PS Y4, Y5, Y6
+	VMULPS       Y3, Y6, Y6
+	VMOVUPS      Y6, 32(AX)(R9*1)
+	ADDQ         $+64, R9
+	JMP          many19
+
+one16:
+	LEAQ         32(R9), R10
+	CMPQ         R10, SI
+	JG           tail17
+	VMOVUPS      (DX)(R9*1), Y4
+	VMOVUPS      (DI)(R9*1), Y6
+	VMOVUPS      (CX)(R9*1), Y8
+	VMULPS       Y3, Y4, Y7
+	VFMADD231PS  Y6, Y7, Y8
+	VMOVUPS      Y8, (CX)(R9*1)
+	VMOVUPS      (BX)(R9*1), Y7
+	VMULPS       Y7, Y6, Y6
+	VFNMADD231PS Y4, Y5, Y6
+	VMULPS       Y3, Y6, Y6
+	VMOVUPS      Y6, (AX)(R9*1)
+	ADDQ         $+32, R9
+	JMP          one16
+
+tail17:
+	CMPQ         R9, SI
+	JGE          done18
+	VMASKMOVPS   (DX)(R9*1), Y2, Y4
+	VMASKMOVPS   (DI)(R9*1), Y2, Y6
+	VMASKMOVPS   (CX)(R9*1), Y2, Y8
+	VMULPS       Y3, Y4, Y7
+	VFMADD231PS  Y6, Y7, Y8
+	VMASKMOVPS   Y8, Y2, (CX)(R9*1)
+	VMASKMOVPS   (BX)(R9*1), Y2, Y7
+	VMULPS       Y7, Y6, Y6
+	VFNMADD231PS Y4, Y5, Y6
+	VMULPS       Y3, Y6, Y6
+	VMASKMOVPS   Y6, Y2, (AX)(R9*1)
+
+done18:
+next4:
+	ADDQ SI, DX
+	ADDQ SI, DI
+	ADDQ SI, AX
+	JMP  row1
+
+rows2:
+	VZEROUPPER
+	RET
+
 // func vectorAdamW32AVX2(w []float32, g []float32, first []float32, second []float32, f *[9]float32)
 // Requires: AVX, FMA3
 TEXT ·vectorAdamW32AVX2(SB), NOSPLIT, $0-104
@@ -5550,6 +7102,209 @@ tail2:
 	VMULPS      Y5, Y13, Y13
 	VSUBPS      Y11, Y13, Y13
 	VMASKMOVPS  Y13, Y9, (AX)(DI*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorSilu32AVX2(y []float32, x []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·vectorSilu32AVX2(SB), NOSPLIT, $0-48
+	MOVQ    y_base+0(FP), AX
+	MOVQ    y_len+8(FP), CX
+	MOVQ    x_base+24(FP), DX
+	MOVQ    CX, BX
+	ANDQ    $0x07, BX
+	LEAQ    vectorTailMasks<>+0(SB), SI
+	NEGQ    BX
+	VMOVUPS 32(SI)(BX*4), Y0
+	SHLQ    $0x02, CX
+	VMOVUPS vectorAllc2d00000c2d00000<>+0(SB), Y1
+	VMOVUPS vectorAll42b2000042b20000<>+0(SB), Y2
+	XORQ    BX, BX
+
+one1:
+	LEAQ         32(BX), SI
+	CMPQ         SI, CX
+	JG           tail2
+	VMOVUPS      (DX)(BX*1), Y3
+	VMOVUPS      vectorAll4228000042280000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y4
+	VMAXPS       Y4, Y1, Y4
+	VMINPS       Y4, Y2, Y4
+	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Y4, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Y5, Y4
+	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Y6
+	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Y4, Y6
+	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Y4, Y6
+	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Y4, Y6
+	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Y4, Y6
+	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Y4, Y6
+	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Y4, Y6
+	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Y4, Y6
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y4
+	VPSUBD       Y4, Y5, Y5
+	VPADDD       vectorAll0000007f0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VPADDD       vectorAll0000007f0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VADDPS       vectorAll3f8000003f800000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y3, Y4, Y4
+	VMOVUPS      Y4, (AX)(BX*1)
+	ADDQ         $+32, BX
+	JMP          one1
+
+tail2:
+	CMPQ         BX, CX
+	JGE          done3
+	VMASKMOVPS   (DX)(BX*1), Y0, Y3
+	VMOVUPS      vectorAll4228000042280000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y4
+	VMAXPS       Y4, Y1, Y4
+	VMINPS       Y4, Y2, Y4
+	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Y4, Y1
+	VROUNDPS     $0x00, Y1, Y1
+	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Y1, Y4
+	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Y1, Y4
+	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Y2
+	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Y4, Y2
+	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Y4, Y2
+	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Y4, Y2
+	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Y4, Y2
+	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Y4, Y2
+	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Y4, Y2
+	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Y4, Y2
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y4
+	VPSUBD       Y4, Y1, Y1
+	VPADDD       vectorAll0000007f0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VPADDD       vectorAll0000007f0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y2, Y2
+	VADDPS       vectorAll3f8000003f800000<>+0(SB), Y2, Y1
+	VDIVPS       Y1, Y2, Y1
+	VMULPS       Y3, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (AX)(BX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorSiluGrad32AVX2(dx []float32, x []float32, g []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·vectorSiluGrad32AVX2(SB), NOSPLIT, $0-72
+	MOVQ    dx_base+0(FP), AX
+	MOVQ    dx_len+8(FP), CX
+	MOVQ    x_base+24(FP), DX
+	MOVQ    g_base+48(FP), BX
+	MOVQ    CX, SI
+	ANDQ    $0x07, SI
+	LEAQ    vectorTailMasks<>+0(SB), DI
+	NEGQ    SI
+	VMOVUPS 32(DI)(SI*4), Y0
+	SHLQ    $0x02, CX
+	VMOVUPS vectorAllc2d00000c2d00000<>+0(SB), Y1
+	VMOVUPS vectorAll42b2000042b20000<>+0(SB), Y2
+	XORQ    SI, SI
+
+one1:
+	LEAQ         32(SI), DI
+	CMPQ         DI, CX
+	JG           tail2
+	VMOVUPS      (DX)(SI*1), Y3
+	VMOVUPS      vectorAll4228000042280000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMOVUPS      vectorAll4228000042280000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y4
+	VMAXPS       Y4, Y1, Y4
+	VMINPS       Y4, Y2, Y4
+	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Y4, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Y5, Y4
+	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Y6
+	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Y4, Y6
+	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Y4, Y6
+	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Y4, Y6
+	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Y4, Y6
+	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Y4, Y6
+	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Y4, Y6
+	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Y4, Y6
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y4
+	VPSUBD       Y4, Y5, Y5
+	VPADDD       vectorAll0000007f0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VPADDD       vectorAll0000007f0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Y4
+	VADDPS       Y4, Y6, Y5
+	VDIVPS       Y5, Y4, Y5
+	VMULPS       Y5, Y6, Y6
+	VFMADD213PS  Y4, Y5, Y3
+	VMULPS       Y3, Y6, Y6
+	VMOVUPS      (BX)(SI*1), Y3
+	VMULPS       Y3, Y6, Y6
+	VXORPS       Y4, Y4, Y4
+	VCMPPS       $0x04, Y4, Y3, Y3
+	VANDPS       Y3, Y6, Y6
+	VMOVUPS      Y6, (AX)(SI*1)
+	ADDQ         $+32, SI
+	JMP          one1
+
+tail2:
+	CMPQ         SI, CX
+	JGE          done3
+	VMASKMOVPS   (DX)(SI*1), Y0, Y3
+	VMOVUPS      vectorAll4228000042280000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMOVUPS      vectorAll4228000042280000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y4
+	VMAXPS       Y4, Y1, Y4
+	VMINPS       Y4, Y2, Y4
+	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Y4, Y1
+	VROUNDPS     $0x00, Y1, Y1
+	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Y1, Y4
+	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Y1, Y4
+	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Y2
+	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Y4, Y2
+	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Y4, Y2
+	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Y4, Y2
+	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Y4, Y2
+	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Y4, Y2
+	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Y4, Y2
+	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Y4, Y2
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y4
+	VPSUBD       Y4, Y1, Y1
+	VPADDD       vectorAll0000007f0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VPADDD       vectorAll0000007f0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Y1
+	VADDPS       Y1, Y2, Y4
+	VDIVPS       Y4, Y1, Y4
+	VMULPS       Y4, Y2, Y2
+	VFMADD213PS  Y1, Y4, Y3
+	VMULPS       Y3, Y2, Y2
+	VMASKMOVPS   (BX)(SI*1), Y0, Y1
+	VMULPS       Y1, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VCMPPS       $0x04, Y3, Y1, Y1
+	VANDPS       Y1, Y2, Y2
+	VMASKMOVPS   Y2, Y0, (AX)(SI*1)
 
 done3:
 	VZEROUPPER
@@ -6043,6 +7798,496 @@ done3:
 	VZEROUPPER
 	RET
 
+// func vectorSoftcap32AVX2(y []float32, x []float32, c float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·vectorSoftcap32AVX2(SB), NOSPLIT, $0-52
+	MOVQ         y_base+0(FP), AX
+	MOVQ         y_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	VBROADCASTSS c+48(FP), Y0
+	MOVQ         CX, BX
+	ANDQ         $0x07, BX
+	LEAQ         vectorTailMasks<>+0(SB), SI
+	NEGQ         BX
+	VMOVUPS      32(SI)(BX*4), Y1
+	SHLQ         $0x02, CX
+	XORQ         BX, BX
+
+one1:
+	LEAQ         32(BX), SI
+	CMPQ         SI, CX
+	JG           tail2
+	VMOVUPS      (DX)(BX*1), Y2
+	VDIVPS       Y0, Y2, Y2
+	VANDPS       vectorAll7fffffff7fffffff<>+0(SB), Y2, Y3
+	VMOVUPS      vectorAll4120000041200000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMULPS       vectorAllc0000000c0000000<>+0(SB), Y3, Y3
+	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Y3, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Y4, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Y6
+	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Y3, Y6
+	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Y3, Y6
+	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Y3, Y6
+	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Y3, Y6
+	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Y3, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       vectorAll0000007f0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VADDPS       vectorAllbf800000bf800000<>+0(SB), Y4, Y5
+	VFMADD231PS  Y3, Y4, Y5
+	VADDPS       vectorAll4000000040000000<>+0(SB), Y5, Y3
+	VDIVPS       Y3, Y5, Y5
+	VANDPS       vectorAll7fffffff7fffffff<>+0(SB), Y5, Y5
+	VANDPS       vectorAll8000000080000000<>+0(SB), Y2, Y2
+	VORPS        Y2, Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVUPS      Y5, (AX)(BX*1)
+	ADDQ         $+32, BX
+	JMP          one1
+
+tail2:
+	CMPQ         BX, CX
+	JGE          done3
+	VMASKMOVPS   (DX)(BX*1), Y1, Y2
+	VDIVPS       Y0, Y2, Y2
+	VANDPS       vectorAll7fffffff7fffffff<>+0(SB), Y2, Y3
+	VMOVUPS      vectorAll4120000041200000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMULPS       vectorAllc0000000c0000000<>+0(SB), Y3, Y3
+	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Y3, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Y4, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Y6
+	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Y3, Y6
+	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Y3, Y6
+	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Y3, Y6
+	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Y3, Y6
+	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Y3, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       vectorAll0000007f0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VADDPS       vectorAllbf800000bf800000<>+0(SB), Y4, Y5
+	VFMADD231PS  Y3, Y4, Y5
+	VADDPS       vectorAll4000000040000000<>+0(SB), Y5, Y3
+	VDIVPS       Y3, Y5, Y5
+	VANDPS       vectorAll7fffffff7fffffff<>+0(SB), Y5, Y5
+	VANDPS       vectorAll8000000080000000<>+0(SB), Y2, Y2
+	VORPS        Y2, Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VMASKMOVPS   Y5, Y1, (AX)(BX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorSoftcapGrad32AVX2(dx []float32, y []float32, g []float32, c float32)
+// Requires: AVX
+TEXT ·vectorSoftcapGrad32AVX2(SB), NOSPLIT, $0-76
+	MOVQ         dx_base+0(FP), AX
+	MOVQ         dx_len+8(FP), CX
+	MOVQ         y_base+24(FP), DX
+	MOVQ         g_base+48(FP), BX
+	VBROADCASTSS c+72(FP), Y0
+	MOVQ         CX, SI
+	ANDQ         $0x07, SI
+	LEAQ         vectorTailMasks<>+0(SB), DI
+	NEGQ         SI
+	VMOVUPS      32(DI)(SI*4), Y1
+	SHLQ         $0x02, CX
+	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Y2
+	VXORPS       Y3, Y3, Y3
+	XORQ         SI, SI
+
+many4:
+	LEAQ    64(SI), DI
+	CMPQ    DI, CX
+	JG      one1
+	VMOVUPS (DX)(SI*1), Y4
+	VMOVUPS (BX)(SI*1), Y5
+	VDIVPS  Y0, Y4, Y4
+	VSUBPS  Y4, Y2, Y6
+	VADDPS  Y2, Y4, Y4
+	VMULPS  Y4, Y6, Y4
+	VMULPS  Y5, Y4, Y4
+	VCMPPS  $0x04, Y3, Y5, Y5
+	VANDPS  Y5, Y4, Y4
+	VMOVUPS Y4, (AX)(SI*1)
+	VMOVUPS 32(DX)(SI*1), Y4
+	VMOVUPS 32(BX)(SI*1), Y5
+	VDIVPS  Y0, Y4, Y4
+	VSUBPS  Y4, Y2, Y6
+	VADDPS  Y2, Y4, Y4
+	VMULPS  Y4, Y6, Y4
+	VMULPS  Y5, Y4, Y4
+	VCMPPS  $0x04, Y3, Y5, Y5
+	VANDPS  Y5, Y4, Y4
+	VMOVUPS Y4, 32(AX)(SI*1)
+	ADDQ    $+64, SI
+	JMP     many4
+
+one1:
+	LEAQ    32(SI), DI
+	CMPQ    DI, CX
+	JG      tail2
+	VMOVUPS (DX)(SI*1), Y4
+	VMOVUPS (BX)(SI*1), Y5
+	VDIVPS  Y0, Y4, Y4
+	VSUBPS  Y4, Y2, Y6
+	VADDPS  Y2, Y4, Y4
+	VMULPS  Y4, Y6, Y4
+	VMULPS  Y5, Y4, Y4
+	VCMPPS  $0x04, Y3, Y5, Y5
+	VANDPS  Y5, Y4, Y4
+	VMOVUPS Y4, (AX)(SI*1)
+	ADDQ    $+32, SI
+	JMP     one1
+
+tail2:
+	CMPQ       SI, CX
+	JGE        done3
+	VMASKMOVPS (DX)(SI*1), Y1, Y4
+	VMASKMOVPS (BX)(SI*1), Y1, Y5
+	VDIVPS     Y0, Y4, Y4
+	VSUBPS     Y4, Y2, Y0
+	VADDPS     Y2, Y4, Y4
+	VMULPS     Y4, Y0, Y4
+	VMULPS     Y5, Y4, Y4
+	VCMPPS     $0x04, Y3, Y5, Y0
+	VANDPS     Y0, Y4, Y4
+	VMASKMOVPS Y4, Y1, (AX)(SI*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorAddSlope32AVX2(x []float32, slope float32, d float32)
+// Requires: AVX
+TEXT ·vectorAddSlope32AVX2(SB), NOSPLIT, $0-32
+	MOVQ         x_base+0(FP), AX
+	MOVQ         x_len+8(FP), CX
+	VBROADCASTSS slope+24(FP), Y0
+	VBROADCASTSS d+28(FP), Y1
+	VSUBPS       vectorCount32AVX2<>+0(SB), Y1, Y1
+	VMOVUPS      vectorAll4100000041000000<>+0(SB), Y2
+	MOVQ         CX, DX
+	ANDQ         $0x07, DX
+	LEAQ         vectorTailMasks<>+0(SB), BX
+	NEGQ         DX
+	VMOVUPS      32(BX)(DX*4), Y3
+	SHLQ         $0x02, CX
+	XORQ         DX, DX
+
+one1:
+	LEAQ    32(DX), BX
+	CMPQ    BX, CX
+	JG      tail2
+	VMOVUPS (AX)(DX*1), Y4
+	VANDPS  vectorAll7fffffff7fffffff<>+0(SB), Y1, Y5
+	VSUBPS  Y2, Y1, Y1
+	VMULPS  Y0, Y5, Y5
+	VSUBPS  Y5, Y4, Y4
+	VMOVUPS Y4, (AX)(DX*1)
+	ADDQ    $+32, DX
+	JMP     one1
+
+tail2:
+	CMPQ       DX, CX
+	JGE        done3
+	VMASKMOVPS (AX)(DX*1), Y3, Y4
+	VANDPS     vectorAll7fffffff7fffffff<>+0(SB), Y1, Y5
+	VSUBPS     Y2, Y1, Y1
+	VMULPS     Y0, Y5, Y5
+	VSUBPS     Y5, Y4, Y4
+	VMASKMOVPS Y4, Y3, (AX)(DX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+DATA vectorCount32AVX2<>+0(SB)/4, $(0.0)
+DATA vectorCount32AVX2<>+4(SB)/4, $(1.0)
+DATA vectorCount32AVX2<>+8(SB)/4, $(2.0)
+DATA vectorCount32AVX2<>+12(SB)/4, $(3.0)
+DATA vectorCount32AVX2<>+16(SB)/4, $(4.0)
+DATA vectorCount32AVX2<>+20(SB)/4, $(5.0)
+DATA vectorCount32AVX2<>+24(SB)/4, $(6.0)
+DATA vectorCount32AVX2<>+28(SB)/4, $(7.0)
+GLOBL vectorCount32AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA vectorAll4100000041000000<>+0(SB)/8, $0x4100000041000000
+DATA vectorAll4100000041000000<>+8(SB)/8, $0x4100000041000000
+DATA vectorAll4100000041000000<>+16(SB)/8, $0x4100000041000000
+DATA vectorAll4100000041000000<>+24(SB)/8, $0x4100000041000000
+DATA vectorAll4100000041000000<>+32(SB)/8, $0x4100000041000000
+DATA vectorAll4100000041000000<>+40(SB)/8, $0x4100000041000000
+DATA vectorAll4100000041000000<>+48(SB)/8, $0x4100000041000000
+DATA vectorAll4100000041000000<>+56(SB)/8, $0x4100000041000000
+GLOBL vectorAll4100000041000000<>(SB), RODATA|NOPTR, $64
+
+// func vectorAddBias32AVX2(x []float32, bias []float32)
+// Requires: AVX
+TEXT ·vectorAddBias32AVX2(SB), NOSPLIT, $0-48
+	MOVQ    x_base+0(FP), AX
+	MOVQ    x_len+8(FP), CX
+	MOVQ    bias_base+24(FP), DX
+	MOVQ    CX, BX
+	ANDQ    $0x07, BX
+	LEAQ    vectorTailMasks<>+0(SB), SI
+	NEGQ    BX
+	VMOVUPS 32(SI)(BX*4), Y0
+	SHLQ    $0x02, CX
+	VMOVUPS vectorAllff800000ff800000<>+0(SB), Y1
+	XORQ    BX, BX
+
+many4:
+	LEAQ      64(BX), SI
+	CMPQ      SI, CX
+	JG        one1
+	VMOVUPS   (AX)(BX*1), Y2
+	VMOVUPS   (DX)(BX*1), Y3
+	VADDPS    Y3, Y2, Y2
+	VCMPPS    $0x00, Y1, Y3, Y3
+	VBLENDVPS Y3, Y1, Y2, Y2
+	VMOVUPS   Y2, (AX)(BX*1)
+	VMOVUPS   32(AX)(BX*1), Y2
+	VMOVUPS   32(DX)(BX*1), Y3
+	VADDPS    Y3, Y2, Y2
+	VCMPPS    $0x00, Y1, Y3, Y3
+	VBLENDVPS Y3, Y1, Y2, Y2
+	VMOVUPS   Y2, 32(AX)(BX*1)
+	ADDQ      $+64, BX
+	JMP       many4
+
+one1:
+	LEAQ      32(BX), SI
+	CMPQ      SI, CX
+	JG        tail2
+	VMOVUPS   (AX)(BX*1), Y2
+	VMOVUPS   (DX)(BX*1), Y3
+	VADDPS    Y3, Y2, Y2
+	VCMPPS    $0x00, Y1, Y3, Y3
+	VBLENDVPS Y3, Y1, Y2, Y2
+	VMOVUPS   Y2, (AX)(BX*1)
+	ADDQ      $+32, BX
+	JMP       one1
+
+tail2:
+	CMPQ       BX, CX
+	JGE        done3
+	VMASKMOVPS (AX)(BX*1), Y0, Y2
+	VMASKMOVPS (DX)(BX*1), Y0, Y3
+	VADDPS     Y3, Y2, Y2
+	VCMPPS     $0x00, Y1, Y3, Y3
+	VBLENDVPS  Y3, Y1, Y2, Y2
+	VMASKMOVPS Y2, Y0, (AX)(BX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorForbid32AVX2(x []float32, allow []bool)
+// Requires: AVX, AVX2
+TEXT ·vectorForbid32AVX2(SB), NOSPLIT, $0-48
+	MOVQ    x_base+0(FP), AX
+	MOVQ    x_len+8(FP), CX
+	MOVQ    allow_base+24(FP), DX
+	MOVQ    CX, BX
+	ANDQ    $0x07, BX
+	LEAQ    vectorTailMasks<>+0(SB), SI
+	NEGQ    BX
+	VMOVUPS 32(SI)(BX*4), Y0
+	SHLQ    $0x02, CX
+	VMOVUPS vectorAllff800000ff800000<>+0(SB), Y0
+	VXORPS  Y1, Y1, Y1
+	XORQ    SI, SI
+
+one1:
+	LEAQ      32(SI), BX
+	CMPQ      BX, CX
+	JG        tail2
+	MOVQ      SI, BX
+	SHRQ      $0x02, BX
+	VMOVUPS   (AX)(SI*1), Y2
+	VPMOVZXBD (DX)(BX*1), Y3
+	VPCMPEQD  Y1, Y3, Y3
+	VBLENDVPS Y3, Y0, Y2, Y2
+	VMOVUPS   Y2, (AX)(SI*1)
+	ADDQ      $+32, SI
+	JMP       one1
+
+tail2:
+	CMPQ SI, CX
+	JGE  done3
+	MOVQ SI, BX
+	SHRQ $0x02, BX
+
+each4:
+	CMPB   (DX)(BX*1), $0x00
+	JNE    kept5
+	VMOVSS X0, (AX)(SI*1)
+
+kept5:
+	INCQ BX
+	ADDQ $0x04, SI
+	CMPQ SI, CX
+	JL   each4
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorRotate32AVX2(y []float32, x []float32, cos []float32, sin []float32, sign float32, rows int, stride int)
+// Requires: AVX, FMA3
+TEXT ·vectorRotate32AVX2(SB), NOSPLIT, $0-120
+	MOVQ         y_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         cos_base+48(FP), DX
+	MOVQ         cos_len+56(FP), BX
+	MOVQ         sin_base+72(FP), SI
+	VBROADCASTSS sign+96(FP), Y0
+	MOVQ         rows+104(FP), DI
+	MOVQ         stride+112(FP), R8
+	MOVQ         BX, R9
+	ANDQ         $0x07, R9
+	LEAQ         vectorTailMasks<>+0(SB), R10
+	NEGQ         R9
+	VMOVUPS      32(R10)(R9*4), Y1
+	SHLQ         $0x02, BX
+	SHLQ         $0x02, R8
+
+row1:
+	SUBQ $0x01, DI
+	JL   rows2
+	LEAQ (CX)(BX*1), R9
+	LEAQ (AX)(BX*1), R10
+	XORQ R11, R11
+
+one3:
+	LEAQ         32(R11), R12
+	CMPQ         R12, BX
+	JG           tail4
+	VMOVUPS      (CX)(R11*1), Y2
+	VMOVUPS      (R9)(R11*1), Y3
+	VMOVUPS      (DX)(R11*1), Y4
+	VMOVUPS      (SI)(R11*1), Y5
+	VMULPS       Y0, Y5, Y5
+	VMULPS       Y4, Y2, Y6
+	VFNMADD231PS Y3, Y5, Y6
+	VMULPS       Y4, Y3, Y3
+	VFMADD231PS  Y2, Y5, Y3
+	VMOVUPS      Y6, (AX)(R11*1)
+	VMOVUPS      Y3, (R10)(R11*1)
+	ADDQ         $+32, R11
+	JMP          one3
+
+tail4:
+	CMPQ         R11, BX
+	JGE          done5
+	VMASKMOVPS   (CX)(R11*1), Y1, Y2
+	VMASKMOVPS   (R9)(R11*1), Y1, Y3
+	VMASKMOVPS   (DX)(R11*1), Y1, Y4
+	VMASKMOVPS   (SI)(R11*1), Y1, Y5
+	VMULPS       Y0, Y5, Y5
+	VMULPS       Y4, Y2, Y6
+	VFNMADD231PS Y3, Y5, Y6
+	VMULPS       Y4, Y3, Y3
+	VFMADD231PS  Y2, Y5, Y3
+	VMASKMOVPS   Y6, Y1, (AX)(R11*1)
+	VMASKMOVPS   Y3, Y1, (R10)(R11*1)
+
+done5:
+	ADDQ R8, CX
+	ADDQ R8, AX
+	JMP  row1
+
+rows2:
+	VZEROUPPER
+	RET
+
+// func vectorRotatePairs32AVX2(y []float32, x []float32, cos []float32, sin []float32, sign float32, rows int, stride int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·vectorRotatePairs32AVX2(SB), NOSPLIT, $0-120
+	MOVQ         y_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         cos_base+48(FP), DX
+	MOVQ         cos_len+56(FP), BX
+	MOVQ         sin_base+72(FP), SI
+	VBROADCASTSS sign+96(FP), Y0
+	MOVQ         rows+104(FP), DI
+	MOVQ         stride+112(FP), R8
+	MOVQ         BX, R9
+	ANDQ         $0x03, R9
+	LEAQ         vectorTailMasks<>+0(SB), R10
+	NEGQ         R9
+	VMOVUPS      32(R10)(R9*4), X1
+	LEAQ         (BX)(BX*1), BX
+	MOVQ         BX, R9
+	ANDQ         $0x07, R9
+	LEAQ         vectorTailMasks<>+0(SB), R10
+	NEGQ         R9
+	VMOVUPS      32(R10)(R9*4), Y2
+	SHLQ         $0x02, BX
+	SHLQ         $0x02, R8
+
+row1:
+	SUBQ $0x01, DI
+	JL   rows2
+	XORQ R10, R10
+
+one3:
+	LEAQ           32(R10), R9
+	CMPQ           R9, BX
+	JG             tail4
+	MOVQ           R10, R9
+	SHRQ           $0x01, R9
+	VMOVUPS        (CX)(R10*1), Y3
+	VPMOVZXDQ      (DX)(R9*1), Y4
+	VMOVSLDUP      Y4, Y4
+	VPMOVZXDQ      (SI)(R9*1), Y5
+	VMOVSLDUP      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VPERMILPS      $0xb1, Y3, Y6
+	VMULPS         Y5, Y6, Y6
+	VFMADDSUB213PS Y6, Y4, Y3
+	VMOVUPS        Y3, (AX)(R10*1)
+	ADDQ           $+32, R10
+	JMP            one3
+
+tail4:
+	CMPQ           R10, BX
+	JGE            done5
+	MOVQ           R10, R9
+	SHRQ           $0x01, R9
+	VMASKMOVPS     (CX)(R10*1), Y2, Y3
+	VMASKMOVPS     (DX)(R9*1), X1, X4
+	VPMOVZXDQ      X4, Y4
+	VMOVSLDUP      Y4, Y4
+	VMASKMOVPS     (SI)(R9*1), X1, X5
+	VPMOVZXDQ      X5, Y5
+	VMOVSLDUP      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VPERMILPS      $0xb1, Y3, Y6
+	VMULPS         Y5, Y6, Y6
+	VFMADDSUB213PS Y6, Y4, Y3
+	VMASKMOVPS     Y3, Y2, (AX)(R10*1)
+
+done5:
+	ADDQ R8, CX
+	ADDQ R8, AX
+	JMP  row1
+
+rows2:
+	VZEROUPPER
+	RET
+
 // func vectorDropout32AVX2(keep []float32, key0 uint32, key1 uint32, threshold uint32, scale float32)
 // Requires: AVX, AVX2
 TEXT ·vectorDropout32AVX2(SB), NOSPLIT, $0-40
@@ -6060,7 +8305,7 @@ TEXT ·vectorDropout32AVX2(SB), NOSPLIT, $0-40
 	VPBROADCASTD X3, Y3
 	VPXOR        vectorAll8000000080000000<>+0(SB), Y3, Y3
 	VMOVUPS      vectorAllf1bbcdc8f1bbcdc8<>+0(SB), Y4
-	VPADDD       vectorCountAVX2<>+0(SB), Y1, Y1
+	VPADDD       vectorGoldenAVX2<>+0(SB), Y1, Y1
 	MOVQ         CX, DX
 	ANDQ         $0x07, DX
 	LEAQ         vectorTailMasks<>+0(SB), BX
@@ -6114,15 +8359,15 @@ done3:
 	VZEROUPPER
 	RET
 
-DATA vectorCountAVX2<>+0(SB)/4, $0x00000000
-DATA vectorCountAVX2<>+4(SB)/4, $0x9e3779b9
-DATA vectorCountAVX2<>+8(SB)/4, $0x3c6ef372
-DATA vectorCountAVX2<>+12(SB)/4, $0xdaa66d2b
-DATA vectorCountAVX2<>+16(SB)/4, $0x78dde6e4
-DATA vectorCountAVX2<>+20(SB)/4, $0x1715609d
-DATA vectorCountAVX2<>+24(SB)/4, $0xb54cda56
-DATA vectorCountAVX2<>+28(SB)/4, $0x5384540f
-GLOBL vectorCountAVX2<>(SB), RODATA|NOPTR, $32
+DATA vectorGoldenAVX2<>+0(SB)/4, $0x00000000
+DATA vectorGoldenAVX2<>+4(SB)/4, $0x9e3779b9
+DATA vectorGoldenAVX2<>+8(SB)/4, $0x3c6ef372
+DATA vectorGoldenAVX2<>+12(SB)/4, $0xdaa66d2b
+DATA vectorGoldenAVX2<>+16(SB)/4, $0x78dde6e4
+DATA vectorGoldenAVX2<>+20(SB)/4, $0x1715609d
+DATA vectorGoldenAVX2<>+24(SB)/4, $0xb54cda56
+DATA vectorGoldenAVX2<>+28(SB)/4, $0x5384540f
+GLOBL vectorGoldenAVX2<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAllf1bbcdc8f1bbcdc8<>+0(SB)/8, $0xf1bbcdc8f1bbcdc8
 DATA vectorAllf1bbcdc8f1bbcdc8<>+8(SB)/8, $0xf1bbcdc8f1bbcdc8
@@ -6189,6 +8434,67 @@ tail2:
 	VMOVUPD.Z (DX)(SI*1), K1, Z0
 	VMOVUPD.Z (BX)(SI*1), K1, Z1
 	VADDPD    Z1, Z0, Z0
+	VMOVUPD   Z0, K1, (AX)(SI*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorMul64AVX512(out []float64, x []float64, y []float64)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorMul64AVX512(SB), NOSPLIT, $0-72
+	MOVQ  out_base+0(FP), AX
+	MOVQ  out_len+8(FP), CX
+	MOVQ  x_base+24(FP), DX
+	MOVQ  y_base+48(FP), BX
+	MOVQ  CX, SI
+	ANDQ  $0x07, SI
+	MOVQ  $-1, DI
+	BZHIQ SI, DI, DI
+	KMOVW DI, K1
+	SHLQ  $0x03, CX
+	XORQ  SI, SI
+
+many4:
+	LEAQ    256(SI), DI
+	CMPQ    DI, CX
+	JG      one1
+	VMOVUPD (DX)(SI*1), Z0
+	VMOVUPD (BX)(SI*1), Z1
+	VMULPD  Z1, Z0, Z0
+	VMOVUPD Z0, (AX)(SI*1)
+	VMOVUPD 64(DX)(SI*1), Z0
+	VMOVUPD 64(BX)(SI*1), Z1
+	VMULPD  Z1, Z0, Z0
+	VMOVUPD Z0, 64(AX)(SI*1)
+	VMOVUPD 128(DX)(SI*1), Z0
+	VMOVUPD 128(BX)(SI*1), Z1
+	VMULPD  Z1, Z0, Z0
+	VMOVUPD Z0, 128(AX)(SI*1)
+	VMOVUPD 192(DX)(SI*1), Z0
+	VMOVUPD 192(BX)(SI*1), Z1
+	VMULPD  Z1, Z0, Z0
+	VMOVUPD Z0, 192(AX)(SI*1)
+	ADDQ    $+256, SI
+	JMP     many4
+
+one1:
+	LEAQ    64(SI), DI
+	CMPQ    DI, CX
+	JG      tail2
+	VMOVUPD (DX)(SI*1), Z0
+	VMOVUPD (BX)(SI*1), Z1
+	VMULPD  Z1, Z0, Z0
+	VMOVUPD Z0, (AX)(SI*1)
+	ADDQ    $+64, SI
+	JMP     one1
+
+tail2:
+	CMPQ      SI, CX
+	JGE       done3
+	VMOVUPD.Z (DX)(SI*1), K1, Z0
+	VMOVUPD.Z (BX)(SI*1), K1, Z1
+	VMULPD    Z1, Z0, Z0
 	VMOVUPD   Z0, K1, (AX)(SI*1)
 
 done3:
@@ -7344,16 +9650,6 @@ DATA vectorAll3fe0000000000000<>+40(SB)/8, $0x3fe0000000000000
 DATA vectorAll3fe0000000000000<>+48(SB)/8, $0x3fe0000000000000
 DATA vectorAll3fe0000000000000<>+56(SB)/8, $0x3fe0000000000000
 GLOBL vectorAll3fe0000000000000<>(SB), RODATA|NOPTR, $64
-
-DATA vectorAll3ff0000000000000<>+0(SB)/8, $0x3ff0000000000000
-DATA vectorAll3ff0000000000000<>+8(SB)/8, $0x3ff0000000000000
-DATA vectorAll3ff0000000000000<>+16(SB)/8, $0x3ff0000000000000
-DATA vectorAll3ff0000000000000<>+24(SB)/8, $0x3ff0000000000000
-DATA vectorAll3ff0000000000000<>+32(SB)/8, $0x3ff0000000000000
-DATA vectorAll3ff0000000000000<>+40(SB)/8, $0x3ff0000000000000
-DATA vectorAll3ff0000000000000<>+48(SB)/8, $0x3ff0000000000000
-DATA vectorAll3ff0000000000000<>+56(SB)/8, $0x3ff0000000000000
-GLOBL vectorAll3ff0000000000000<>(SB), RODATA|NOPTR, $64
 
 // func vectorExpSum64AVX512(src []float64, shift float64) float64
 // Requires: AVX, AVX512F, BMI2, SSE2
@@ -8567,6 +10863,361 @@ DATA vectorAll7fffffffffffffff<>+48(SB)/8, $0x7fffffffffffffff
 DATA vectorAll7fffffffffffffff<>+56(SB)/8, $0x7fffffffffffffff
 GLOBL vectorAll7fffffffffffffff<>(SB), RODATA|NOPTR, $64
 
+// func vectorRmsNorm64AVX512(y []float64, x []float64, gamma []float64, width float64, eps float64, rows int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorRmsNorm64AVX512(SB), NOSPLIT, $0-96
+	MOVQ         y_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         gamma_base+48(FP), DX
+	MOVQ         gamma_len+56(FP), BX
+	MOVQ         rows+88(FP), SI
+	VBROADCASTSD width+72(FP), Z0
+	VMOVSD       eps+80(FP), X1
+	MOVQ         BX, DI
+	ANDQ         $0x07, DI
+	MOVQ         $-1, R8
+	BZHIQ        DI, R8, R8
+	KMOVW        R8, K1
+	SHLQ         $0x03, BX
+
+row1:
+	SUBQ   $0x01, SI
+	JL     rows2
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	XORQ   DI, DI
+
+many6:
+	LEAQ        256(DI), R8
+	CMPQ        R8, BX
+	JG          one3
+	VMOVUPD     (CX)(DI*1), Z6
+	VFMADD231PD Z6, Z6, Z2
+	VMOVUPD     64(CX)(DI*1), Z6
+	VFMADD231PD Z6, Z6, Z3
+	VMOVUPD     128(CX)(DI*1), Z6
+	VFMADD231PD Z6, Z6, Z4
+	VMOVUPD     192(CX)(DI*1), Z6
+	VFMADD231PD Z6, Z6, Z5
+	ADDQ        $+256, DI
+	JMP         many6
+
+one3:
+	LEAQ        64(DI), R8
+	CMPQ        R8, BX
+	JG          tail4
+	VMOVUPD     (CX)(DI*1), Z6
+	VFMADD231PD Z6, Z6, Z2
+	ADDQ        $+64, DI
+	JMP         one3
+
+tail4:
+	CMPQ        DI, BX
+	JGE         done5
+	VMOVUPD.Z   (CX)(DI*1), K1, Z6
+	VFMADD231PD Z6, Z6, Z2
+
+done5:
+	VADDPD       Z4, Z2, Z2
+	VADDPD       Z5, Z3, Z3
+	VADDPD       Z3, Z2, Z2
+	VSHUFF64X2   $0x4e, Z2, Z2, Z6
+	VADDPD       Z6, Z2, Z2
+	VSHUFF64X2   $0xb1, Z2, Z2, Z6
+	VADDPD       Z6, Z2, Z2
+	VPERMILPD    $0x55, Z2, Z6
+	VADDPD       Z6, Z2, Z2
+	VDIVPD       Z0, Z2, Z2
+	VADDSD       X1, X2, X2
+	VSQRTSD      X2, X2, X2
+	VMOVSD       vectorAll3ff0000000000000<>+0(SB), X6
+	VDIVSD       X2, X6, X6
+	VBROADCASTSD X6, Z6
+	XORQ         DI, DI
+
+many10:
+	LEAQ    256(DI), R8
+	CMPQ    R8, BX
+	JG      one7
+	VMOVUPD (CX)(DI*1), Z7
+	VMULPD  Z6, Z7, Z7
+	VMULPD  (DX)(DI*1), Z7, Z7
+	VMOVUPD Z7, (AX)(DI*1)
+	VMOVUPD 64(CX)(DI*1), Z7
+	VMULPD  Z6, Z7, Z7
+	VMULPD  64(DX)(DI*1), Z7, Z7
+	VMOVUPD Z7, 64(AX)(DI*1)
+	VMOVUPD 128(CX)(DI*1), Z7
+	VMULPD  Z6, Z7, Z7
+	VMULPD  128(DX)(DI*1), Z7, Z7
+	VMOVUPD Z7, 128(AX)(DI*1)
+	VMOVUPD 192(CX)(DI*1), Z7
+	VMULPD  Z6, Z7, Z7
+	VMULPD  192(DX)(DI*1), Z7, Z7
+	VMOVUPD Z7, 192(AX)(DI*1)
+	ADDQ    $+256, DI
+	JMP     many10
+
+one7:
+	LEAQ    64(DI), R8
+	CMPQ    R8, BX
+	JG      tail8
+	VMOVUPD (CX)(DI*1), Z7
+	VMULPD  Z6, Z7, Z7
+	VMULPD  (DX)(DI*1), Z7, Z7
+	VMOVUPD Z7, (AX)(DI*1)
+	ADDQ    $+64, DI
+	JMP     one7
+
+tail8:
+	CMPQ      DI, BX
+	JGE       done9
+	VMOVUPD.Z (CX)(DI*1), K1, Z7
+	VMULPD    Z6, Z7, Z7
+	VMOVUPD.Z (DX)(DI*1), K1, Z6
+	VMULPD    Z6, Z7, Z7
+	VMOVUPD   Z7, K1, (AX)(DI*1)
+
+done9:
+	ADDQ BX, CX
+	ADDQ BX, AX
+	JMP  row1
+
+rows2:
+	VZEROUPPER
+	RET
+
+// func vectorRmsNormGrad64AVX512(dx []float64, dgamma []float64, x []float64, gamma []float64, g []float64, width float64, eps float64, rows int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorRmsNormGrad64AVX512(SB), NOSPLIT, $0-144
+	MOVQ         dx_base+0(FP), AX
+	MOVQ         dgamma_base+24(FP), CX
+	MOVQ         x_base+48(FP), DX
+	MOVQ         gamma_base+72(FP), BX
+	MOVQ         gamma_len+80(FP), SI
+	MOVQ         g_base+96(FP), DI
+	MOVQ         rows+136(FP), R8
+	VBROADCASTSD width+120(FP), Z0
+	VMOVSD       eps+128(FP), X1
+	MOVQ         SI, R9
+	ANDQ         $0x07, R9
+	MOVQ         $-1, R10
+	BZHIQ        R9, R10, R10
+	KMOVW        R10, K1
+	SHLQ         $0x03, SI
+
+row1:
+	SUBQ $0x01, R8
+	JL   rows2
+	XORQ R9, R9
+
+many8:
+	LEAQ     256(R9), R10
+	CMPQ     R10, SI
+	JG       one5
+	VMOVUPD  (DI)(R9*1), Z2
+	VMOVUPD  64(DI)(R9*1), Z3
+	VPORD    Z3, Z2, Z2
+	VMOVUPD  128(DI)(R9*1), Z3
+	VPORD    Z3, Z2, Z2
+	VMOVUPD  192(DI)(R9*1), Z3
+	VPORD    Z3, Z2, Z2
+	VPTESTMQ vectorAll7fffffffffffffff<>+0(SB), Z2, K2
+	KORTESTW K2, K2
+	JNZ      some3
+	ADDQ     $+256, R9
+	JMP      many8
+
+one5:
+	LEAQ     64(R9), R10
+	CMPQ     R10, SI
+	JG       tail6
+	VMOVUPD  (DI)(R9*1), Z2
+	VPTESTMQ vectorAll7fffffffffffffff<>+0(SB), Z2, K2
+	KORTESTW K2, K2
+	JNZ      some3
+	ADDQ     $+64, R9
+	JMP      one5
+
+tail6:
+	CMPQ      R9, SI
+	JGE       done7
+	VMOVUPD.Z (DI)(R9*1), K1, Z2
+	VPTESTMQ  vectorAll7fffffffffffffff<>+0(SB), Z2, K2
+	KORTESTW  K2, K2
+	JNZ       some3
+
+done7:
+	XORQ R9, R9
+
+one9:
+	LEAQ    64(R9), R10
+	CMPQ    R10, SI
+	JG      tail10
+	VPXORD  Z4, Z4, Z4
+	VMOVUPD Z4, (AX)(R9*1)
+	ADDQ    $+64, R9
+	JMP     one9
+
+tail10:
+	CMPQ    R9, SI
+	JGE     done11
+	VPXORD  Z5, Z5, Z5
+	VMOVUPD Z5, K1, (AX)(R9*1)
+
+done11:
+	JMP next4
+
+some3:
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	XORQ   R9, R9
+
+many15:
+	LEAQ        128(R9), R10
+	CMPQ        R10, SI
+	JG          one12
+	VMOVUPD     (DX)(R9*1), Z2
+	VMOVUPD     (DI)(R9*1), Z3
+	VFMADD231PD Z2, Z2, Z6
+	VMOVUPD     (BX)(R9*1), Z10
+	VMULPD      Z10, Z3, Z3
+	VFMADD231PD Z2, Z3, Z8
+	VMOVUPD     64(DX)(R9*1), Z2
+	VMOVUPD     64(DI)(R9*1), Z3
+	VFMADD231PD Z2, Z2, Z7
+	VMOVUPD     64(BX)(R9*1), Z10
+	VMULPD      Z10, Z3, Z3
+	VFMADD231PD Z2, Z3, Z9
+	ADDQ        $+128, R9
+	JMP         many15
+
+one12:
+	LEAQ        64(R9), R10
+	CMPQ        R10, SI
+	JG          tail13
+	VMOVUPD     (DX)(R9*1), Z2
+	VMOVUPD     (DI)(R9*1), Z3
+	VFMADD231PD Z2, Z2, Z6
+	VMOVUPD     (BX)(R9*1), Z10
+	VMULPD      Z10, Z3, Z3
+	VFMADD231PD Z2, Z3, Z8
+	ADDQ        $+64, R9
+	JMP         one12
+
+tail13:
+	CMPQ        R9, SI
+	JGE         done14
+	VMOVUPD.Z   (DX)(R9*1), K1, Z2
+	VMOVUPD.Z   (DI)(R9*1), K1, Z3
+	VFMADD231PD Z2, Z2, Z6
+	VMOVUPD.Z   (BX)(R9*1), K1, Z10
+	VMULPD      Z10, Z3, Z3
+	VFMADD231PD Z2, Z3, Z8
+
+done14:
+	VADDPD       Z7, Z6, Z6
+	VSHUFF64X2   $0x4e, Z6, Z6, Z2
+	VADDPD       Z2, Z6, Z6
+	VSHUFF64X2   $0xb1, Z6, Z6, Z2
+	VADDPD       Z2, Z6, Z6
+	VPERMILPD    $0x55, Z6, Z2
+	VADDPD       Z2, Z6, Z6
+	VDIVPD       Z0, Z6, Z6
+	VADDSD       X1, X6, X6
+	VSQRTSD      X6, X6, X6
+	VMOVSD       vectorAll3ff0000000000000<>+0(SB), X2
+	VDIVSD       X6, X2, X2
+	VBROADCASTSD X2, Z2
+	VADDPD       Z9, Z8, Z8
+	VSHUFF64X2   $0x4e, Z8, Z8, Z3
+	VADDPD       Z3, Z8, Z8
+	VSHUFF64X2   $0xb1, Z8, Z8, Z3
+	VADDPD       Z3, Z8, Z8
+	VPERMILPD    $0x55, Z8, Z3
+	VADDPD       Z3, Z8, Z8
+	VDIVPD       Z0, Z8, Z8
+	VMULPD       Z2, Z8, Z8
+	VMULPD       Z2, Z8, Z8
+	XORQ         R9, R9
+
+many19:
+	LEAQ         128(R9), R10
+	CMPQ         R10, SI
+	JG           one16
+	VMOVUPD      (DX)(R9*1), Z3
+	VMOVUPD      (DI)(R9*1), Z10
+	VMOVUPD      (CX)(R9*1), Z12
+	VMULPD       Z2, Z3, Z11
+	VFMADD231PD  Z10, Z11, Z12
+	VMOVUPD      Z12, (CX)(R9*1)
+	VMOVUPD      (BX)(R9*1), Z11
+	VMULPD       Z11, Z10, Z10
+	VFNMADD231PD Z3, Z8, Z10
+	VMULPD       Z2, Z10, Z10
+	VMOVUPD      Z10, (AX)(R9*1)
+	VMOVUPD      64(DX)(R9*1), Z3
+	VMOVUPD      64(DI)(R9*1), Z10
+	VMOVUPD      64(CX)(R9*1), Z12
+	VMULPD       Z2, Z3, Z11
+	VFMADD231PD  Z10, Z11, Z12
+	VMOVUPD      Z12, 64(CX)(R9*1)
+	VMOVUPD      64(BX)(R9*1), Z11
+	VMULPD       Z11, Z10, Z10
+	VFNMADD231PD Z3, Z8, Z10
+	VMULPD       Z2, Z10, Z10
+	VMOVUPD      Z10, 64(AX)(R9*1)
+	ADDQ         $+128, R9
+	JMP          many19
+
+one16:
+	LEAQ         64(R9), R10
+	CMPQ         R10, SI
+	JG           tail17
+	VMOVUPD      (DX)(R9*1), Z3
+	VMOVUPD      (DI)(R9*1), Z10
+	VMOVUPD      (CX)(R9*1), Z12
+	VMULPD       Z2, Z3, Z11
+	VFMADD231PD  Z10, Z11, Z12
+	VMOVUPD      Z12, (CX)(R9*1)
+	VMOVUPD      (BX)(R9*1), Z11
+	VMULPD       Z11, Z10, Z10
+	VFNMADD231PD Z3, Z8, Z10
+	VMULPD       Z2, Z10, Z10
+	VMOVUPD      Z10, (AX)(R9*1)
+	ADDQ         $+64, R9
+	JMP          one16
+
+tail17:
+	CMPQ         R9, SI
+	JGE          done18
+	VMOVUPD.Z    (DX)(R9*1), K1, Z3
+	VMOVUPD.Z    (DI)(R9*1), K1, Z10
+	VMOVUPD.Z    (CX)(R9*1), K1, Z12
+	VMULPD       Z2, Z3, Z11
+	VFMADD231PD  Z10, Z11, Z12
+	VMOVUPD      Z12, K1, (CX)(R9*1)
+	VMOVUPD.Z    (BX)(R9*1), K1, Z11
+	VMULPD       Z11, Z10, Z10
+	VFNMADD231PD Z3, Z8, Z10
+	VMULPD       Z2, Z10, Z10
+	VMOVUPD      Z10, K1, (AX)(R9*1)
+
+done18:
+next4:
+	ADDQ SI, DX
+	ADDQ SI, DI
+	ADDQ SI, AX
+	JMP  row1
+
+rows2:
+	VZEROUPPER
+	RET
+
 // func vectorAdamW64AVX512(w []float64, g []float64, first []float64, second []float64, f *[9]float64)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorAdamW64AVX512(SB), NOSPLIT, $0-104
@@ -8650,6 +11301,679 @@ done3:
 	VZEROUPPER
 	RET
 
+// func vectorSilu64AVX512(y []float64, x []float64)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorSilu64AVX512(SB), NOSPLIT, $0-48
+	MOVQ    y_base+0(FP), AX
+	MOVQ    y_len+8(FP), CX
+	MOVQ    x_base+24(FP), DX
+	MOVQ    CX, BX
+	ANDQ    $0x07, BX
+	MOVQ    $-1, SI
+	BZHIQ   BX, SI, SI
+	KMOVW   SI, K1
+	SHLQ    $0x03, CX
+	VMOVUPD vectorAllc087500000000000<>+0(SB), Z0
+	VMOVUPD vectorAll4086300000000000<>+0(SB), Z1
+	XORQ    BX, BX
+
+one1:
+	LEAQ         64(BX), SI
+	CMPQ         SI, CX
+	JG           tail2
+	VMOVUPD      (DX)(BX*1), Z2
+	VMOVUPD      vectorAll4045000000000000<>+0(SB), Z3
+	VMINPD       Z2, Z3, Z3
+	VMAXPD       Z3, Z0, Z3
+	VMINPD       Z3, Z1, Z3
+	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z4
+	VRNDSCALEPD  $0x00, Z4, Z4
+	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z4, Z3
+	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z4, Z3
+	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z5
+	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z5
+	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z5
+	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z5
+	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z5
+	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z5
+	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z5
+	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z5
+	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z3, Z5
+	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z3, Z5
+	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z3, Z5
+	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z3, Z5
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z5
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z5
+	VSCALEFPD    Z4, Z5, Z5
+	VADDPD       vectorAll3ff0000000000000<>+0(SB), Z5, Z3
+	VDIVPD       Z3, Z5, Z3
+	VMULPD       Z2, Z3, Z3
+	VMOVUPD      Z3, (AX)(BX*1)
+	ADDQ         $+64, BX
+	JMP          one1
+
+tail2:
+	CMPQ         BX, CX
+	JGE          done3
+	VMOVUPD.Z    (DX)(BX*1), K1, Z2
+	VMOVUPD      vectorAll4045000000000000<>+0(SB), Z3
+	VMINPD       Z2, Z3, Z3
+	VMAXPD       Z3, Z0, Z3
+	VMINPD       Z3, Z1, Z3
+	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z0
+	VRNDSCALEPD  $0x00, Z0, Z0
+	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z0, Z3
+	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z0, Z3
+	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z1
+	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z1
+	VSCALEFPD    Z0, Z1, Z1
+	VADDPD       vectorAll3ff0000000000000<>+0(SB), Z1, Z0
+	VDIVPD       Z0, Z1, Z0
+	VMULPD       Z2, Z0, Z0
+	VMOVUPD      Z0, K1, (AX)(BX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+DATA vectorAll4045000000000000<>+0(SB)/8, $0x4045000000000000
+DATA vectorAll4045000000000000<>+8(SB)/8, $0x4045000000000000
+DATA vectorAll4045000000000000<>+16(SB)/8, $0x4045000000000000
+DATA vectorAll4045000000000000<>+24(SB)/8, $0x4045000000000000
+DATA vectorAll4045000000000000<>+32(SB)/8, $0x4045000000000000
+DATA vectorAll4045000000000000<>+40(SB)/8, $0x4045000000000000
+DATA vectorAll4045000000000000<>+48(SB)/8, $0x4045000000000000
+DATA vectorAll4045000000000000<>+56(SB)/8, $0x4045000000000000
+GLOBL vectorAll4045000000000000<>(SB), RODATA|NOPTR, $64
+
+// func vectorSiluGrad64AVX512(dx []float64, x []float64, g []float64)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorSiluGrad64AVX512(SB), NOSPLIT, $0-72
+	MOVQ    dx_base+0(FP), AX
+	MOVQ    dx_len+8(FP), CX
+	MOVQ    x_base+24(FP), DX
+	MOVQ    g_base+48(FP), BX
+	MOVQ    CX, SI
+	ANDQ    $0x07, SI
+	MOVQ    $-1, DI
+	BZHIQ   SI, DI, DI
+	KMOVW   DI, K1
+	SHLQ    $0x03, CX
+	VMOVUPD vectorAllc087500000000000<>+0(SB), Z0
+	VMOVUPD vectorAll4086300000000000<>+0(SB), Z1
+	XORQ    SI, SI
+
+one1:
+	LEAQ         64(SI), DI
+	CMPQ         DI, CX
+	JG           tail2
+	VMOVUPD      (DX)(SI*1), Z2
+	VMOVUPD      vectorAll4045000000000000<>+0(SB), Z3
+	VMINPD       Z2, Z3, Z2
+	VMOVUPD      vectorAll4045000000000000<>+0(SB), Z3
+	VMINPD       Z2, Z3, Z3
+	VMAXPD       Z3, Z0, Z3
+	VMINPD       Z3, Z1, Z3
+	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z6
+	VRNDSCALEPD  $0x00, Z6, Z6
+	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z6, Z3
+	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z6, Z3
+	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z7
+	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z7
+	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z7
+	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z7
+	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z7
+	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z7
+	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z7
+	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z7
+	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z3, Z7
+	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z3, Z7
+	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z3, Z7
+	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z3, Z7
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z7
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z7
+	VSCALEFPD    Z6, Z7, Z7
+	VMOVUPD      vectorAll3ff0000000000000<>+0(SB), Z3
+	VADDPD       Z3, Z7, Z6
+	VDIVPD       Z6, Z3, Z6
+	VMULPD       Z6, Z7, Z7
+	VFMADD213PD  Z3, Z6, Z2
+	VMULPD       Z2, Z7, Z7
+	VMOVUPD      (BX)(SI*1), Z2
+	VMULPD       Z2, Z7, Z7
+	VPXORD       Z4, Z4, Z4
+	VCMPPD       $0x04, Z4, Z2, K2
+	VMOVAPD.Z    Z7, K2, Z7
+	VMOVUPD      Z7, (AX)(SI*1)
+	ADDQ         $+64, SI
+	JMP          one1
+
+tail2:
+	CMPQ         SI, CX
+	JGE          done3
+	VMOVUPD.Z    (DX)(SI*1), K1, Z2
+	VMOVUPD      vectorAll4045000000000000<>+0(SB), Z3
+	VMINPD       Z2, Z3, Z2
+	VMOVUPD      vectorAll4045000000000000<>+0(SB), Z3
+	VMINPD       Z2, Z3, Z3
+	VMAXPD       Z3, Z0, Z3
+	VMINPD       Z3, Z1, Z3
+	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z0
+	VRNDSCALEPD  $0x00, Z0, Z0
+	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z0, Z3
+	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z0, Z3
+	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z1
+	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z1
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z1
+	VSCALEFPD    Z0, Z1, Z1
+	VMOVUPD      vectorAll3ff0000000000000<>+0(SB), Z0
+	VADDPD       Z0, Z1, Z3
+	VDIVPD       Z3, Z0, Z3
+	VMULPD       Z3, Z1, Z1
+	VFMADD213PD  Z0, Z3, Z2
+	VMULPD       Z2, Z1, Z1
+	VMOVUPD.Z    (BX)(SI*1), K1, Z0
+	VMULPD       Z0, Z1, Z1
+	VPXORD       Z5, Z5, Z5
+	VCMPPD       $0x04, Z5, Z0, K2
+	VMOVAPD.Z    Z1, K2, Z1
+	VMOVUPD      Z1, K1, (AX)(SI*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorSoftcap64AVX512(y []float64, x []float64, c float64)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorSoftcap64AVX512(SB), NOSPLIT, $0-56
+	MOVQ         y_base+0(FP), AX
+	MOVQ         y_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	VBROADCASTSD c+48(FP), Z0
+	MOVQ         CX, BX
+	ANDQ         $0x07, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	SHLQ         $0x03, CX
+	XORQ         BX, BX
+
+one1:
+	LEAQ         64(BX), SI
+	CMPQ         SI, CX
+	JG           tail2
+	VMOVUPD      (DX)(BX*1), Z1
+	VDIVPD       Z0, Z1, Z1
+	VPANDD       vectorAll7fffffffffffffff<>+0(SB), Z1, Z2
+	VMOVUPD      vectorAll4034000000000000<>+0(SB), Z3
+	VMINPD       Z2, Z3, Z2
+	VMULPD       vectorAllc000000000000000<>+0(SB), Z2, Z2
+	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z2, Z3
+	VRNDSCALEPD  $0x00, Z3, Z3
+	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z3, Z2
+	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z3, Z2
+	VMULPD       Z2, Z2, Z4
+	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z5
+	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z2, Z5
+	VFMADD231PD  Z5, Z4, Z2
+	VMOVUPD      vectorAll3ff0000000000000<>+0(SB), Z4
+	VSCALEFPD    Z3, Z4, Z3
+	VADDPD       vectorAllbff0000000000000<>+0(SB), Z3, Z4
+	VFMADD231PD  Z2, Z3, Z4
+	VADDPD       vectorAll4000000000000000<>+0(SB), Z4, Z2
+	VDIVPD       Z2, Z4, Z4
+	VPANDD       vectorAll7fffffffffffffff<>+0(SB), Z4, Z4
+	VPANDD       vectorAll8000000000000000<>+0(SB), Z1, Z1
+	VPORD        Z1, Z4, Z4
+	VMULPD       Z0, Z4, Z4
+	VMOVUPD      Z4, (AX)(BX*1)
+	ADDQ         $+64, BX
+	JMP          one1
+
+tail2:
+	CMPQ         BX, CX
+	JGE          done3
+	VMOVUPD.Z    (DX)(BX*1), K1, Z1
+	VDIVPD       Z0, Z1, Z1
+	VPANDD       vectorAll7fffffffffffffff<>+0(SB), Z1, Z2
+	VMOVUPD      vectorAll4034000000000000<>+0(SB), Z3
+	VMINPD       Z2, Z3, Z2
+	VMULPD       vectorAllc000000000000000<>+0(SB), Z2, Z2
+	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z2, Z3
+	VRNDSCALEPD  $0x00, Z3, Z3
+	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z3, Z2
+	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z3, Z2
+	VMULPD       Z2, Z2, Z4
+	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z5
+	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z2, Z5
+	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z2, Z5
+	VFMADD231PD  Z5, Z4, Z2
+	VMOVUPD      vectorAll3ff0000000000000<>+0(SB), Z4
+	VSCALEFPD    Z3, Z4, Z3
+	VADDPD       vectorAllbff0000000000000<>+0(SB), Z3, Z4
+	VFMADD231PD  Z2, Z3, Z4
+	VADDPD       vectorAll4000000000000000<>+0(SB), Z4, Z2
+	VDIVPD       Z2, Z4, Z4
+	VPANDD       vectorAll7fffffffffffffff<>+0(SB), Z4, Z4
+	VPANDD       vectorAll8000000000000000<>+0(SB), Z1, Z1
+	VPORD        Z1, Z4, Z4
+	VMULPD       Z0, Z4, Z4
+	VMOVUPD      Z4, K1, (AX)(BX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+DATA vectorAll4034000000000000<>+0(SB)/8, $0x4034000000000000
+DATA vectorAll4034000000000000<>+8(SB)/8, $0x4034000000000000
+DATA vectorAll4034000000000000<>+16(SB)/8, $0x4034000000000000
+DATA vectorAll4034000000000000<>+24(SB)/8, $0x4034000000000000
+DATA vectorAll4034000000000000<>+32(SB)/8, $0x4034000000000000
+DATA vectorAll4034000000000000<>+40(SB)/8, $0x4034000000000000
+DATA vectorAll4034000000000000<>+48(SB)/8, $0x4034000000000000
+DATA vectorAll4034000000000000<>+56(SB)/8, $0x4034000000000000
+GLOBL vectorAll4034000000000000<>(SB), RODATA|NOPTR, $64
+
+DATA vectorAllc000000000000000<>+0(SB)/8, $0xc000000000000000
+DATA vectorAllc000000000000000<>+8(SB)/8, $0xc000000000000000
+DATA vectorAllc000000000000000<>+16(SB)/8, $0xc000000000000000
+DATA vectorAllc000000000000000<>+24(SB)/8, $0xc000000000000000
+DATA vectorAllc000000000000000<>+32(SB)/8, $0xc000000000000000
+DATA vectorAllc000000000000000<>+40(SB)/8, $0xc000000000000000
+DATA vectorAllc000000000000000<>+48(SB)/8, $0xc000000000000000
+DATA vectorAllc000000000000000<>+56(SB)/8, $0xc000000000000000
+GLOBL vectorAllc000000000000000<>(SB), RODATA|NOPTR, $64
+
+DATA vectorAllbff0000000000000<>+0(SB)/8, $0xbff0000000000000
+DATA vectorAllbff0000000000000<>+8(SB)/8, $0xbff0000000000000
+DATA vectorAllbff0000000000000<>+16(SB)/8, $0xbff0000000000000
+DATA vectorAllbff0000000000000<>+24(SB)/8, $0xbff0000000000000
+DATA vectorAllbff0000000000000<>+32(SB)/8, $0xbff0000000000000
+DATA vectorAllbff0000000000000<>+40(SB)/8, $0xbff0000000000000
+DATA vectorAllbff0000000000000<>+48(SB)/8, $0xbff0000000000000
+DATA vectorAllbff0000000000000<>+56(SB)/8, $0xbff0000000000000
+GLOBL vectorAllbff0000000000000<>(SB), RODATA|NOPTR, $64
+
+DATA vectorAll4000000000000000<>+0(SB)/8, $0x4000000000000000
+DATA vectorAll4000000000000000<>+8(SB)/8, $0x4000000000000000
+DATA vectorAll4000000000000000<>+16(SB)/8, $0x4000000000000000
+DATA vectorAll4000000000000000<>+24(SB)/8, $0x4000000000000000
+DATA vectorAll4000000000000000<>+32(SB)/8, $0x4000000000000000
+DATA vectorAll4000000000000000<>+40(SB)/8, $0x4000000000000000
+DATA vectorAll4000000000000000<>+48(SB)/8, $0x4000000000000000
+DATA vectorAll4000000000000000<>+56(SB)/8, $0x4000000000000000
+GLOBL vectorAll4000000000000000<>(SB), RODATA|NOPTR, $64
+
+DATA vectorAll8000000000000000<>+0(SB)/8, $0x8000000000000000
+DATA vectorAll8000000000000000<>+8(SB)/8, $0x8000000000000000
+DATA vectorAll8000000000000000<>+16(SB)/8, $0x8000000000000000
+DATA vectorAll8000000000000000<>+24(SB)/8, $0x8000000000000000
+DATA vectorAll8000000000000000<>+32(SB)/8, $0x8000000000000000
+DATA vectorAll8000000000000000<>+40(SB)/8, $0x8000000000000000
+DATA vectorAll8000000000000000<>+48(SB)/8, $0x8000000000000000
+DATA vectorAll8000000000000000<>+56(SB)/8, $0x8000000000000000
+GLOBL vectorAll8000000000000000<>(SB), RODATA|NOPTR, $64
+
+// func vectorSoftcapGrad64AVX512(dx []float64, y []float64, g []float64, c float64)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorSoftcapGrad64AVX512(SB), NOSPLIT, $0-80
+	MOVQ         dx_base+0(FP), AX
+	MOVQ         dx_len+8(FP), CX
+	MOVQ         y_base+24(FP), DX
+	MOVQ         g_base+48(FP), BX
+	VBROADCASTSD c+72(FP), Z0
+	MOVQ         CX, SI
+	ANDQ         $0x07, SI
+	MOVQ         $-1, DI
+	BZHIQ        SI, DI, DI
+	KMOVW        DI, K1
+	SHLQ         $0x03, CX
+	VMOVUPD      vectorAll3ff0000000000000<>+0(SB), Z1
+	VPXORD       Z2, Z2, Z2
+	XORQ         SI, SI
+
+many4:
+	LEAQ      128(SI), DI
+	CMPQ      DI, CX
+	JG        one1
+	VMOVUPD   (DX)(SI*1), Z3
+	VMOVUPD   (BX)(SI*1), Z4
+	VDIVPD    Z0, Z3, Z3
+	VSUBPD    Z3, Z1, Z5
+	VADDPD    Z1, Z3, Z3
+	VMULPD    Z3, Z5, Z3
+	VMULPD    Z4, Z3, Z3
+	VCMPPD    $0x04, Z2, Z4, K2
+	VMOVAPD.Z Z3, K2, Z3
+	VMOVUPD   Z3, (AX)(SI*1)
+	VMOVUPD   64(DX)(SI*1), Z3
+	VMOVUPD   64(BX)(SI*1), Z4
+	VDIVPD    Z0, Z3, Z3
+	VSUBPD    Z3, Z1, Z5
+	VADDPD    Z1, Z3, Z3
+	VMULPD    Z3, Z5, Z3
+	VMULPD    Z4, Z3, Z3
+	VCMPPD    $0x04, Z2, Z4, K2
+	VMOVAPD.Z Z3, K2, Z3
+	VMOVUPD   Z3, 64(AX)(SI*1)
+	ADDQ      $+128, SI
+	JMP       many4
+
+one1:
+	LEAQ      64(SI), DI
+	CMPQ      DI, CX
+	JG        tail2
+	VMOVUPD   (DX)(SI*1), Z3
+	VMOVUPD   (BX)(SI*1), Z4
+	VDIVPD    Z0, Z3, Z3
+	VSUBPD    Z3, Z1, Z5
+	VADDPD    Z1, Z3, Z3
+	VMULPD    Z3, Z5, Z3
+	VMULPD    Z4, Z3, Z3
+	VCMPPD    $0x04, Z2, Z4, K2
+	VMOVAPD.Z Z3, K2, Z3
+	VMOVUPD   Z3, (AX)(SI*1)
+	ADDQ      $+64, SI
+	JMP       one1
+
+tail2:
+	CMPQ      SI, CX
+	JGE       done3
+	VMOVUPD.Z (DX)(SI*1), K1, Z3
+	VMOVUPD.Z (BX)(SI*1), K1, Z4
+	VDIVPD    Z0, Z3, Z3
+	VSUBPD    Z3, Z1, Z0
+	VADDPD    Z1, Z3, Z3
+	VMULPD    Z3, Z0, Z3
+	VMULPD    Z4, Z3, Z3
+	VCMPPD    $0x04, Z2, Z4, K2
+	VMOVAPD.Z Z3, K2, Z3
+	VMOVUPD   Z3, K1, (AX)(SI*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorAddSlope64AVX512(x []float64, slope float64, d float64)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorAddSlope64AVX512(SB), NOSPLIT, $0-40
+	MOVQ         x_base+0(FP), AX
+	MOVQ         x_len+8(FP), CX
+	VBROADCASTSD slope+24(FP), Z0
+	VBROADCASTSD d+32(FP), Z1
+	VSUBPD       vectorCount64AVX512<>+0(SB), Z1, Z1
+	VMOVUPD      vectorAll4020000000000000<>+0(SB), Z2
+	MOVQ         CX, DX
+	ANDQ         $0x07, DX
+	MOVQ         $-1, BX
+	BZHIQ        DX, BX, BX
+	KMOVW        BX, K1
+	SHLQ         $0x03, CX
+	XORQ         DX, DX
+
+one1:
+	LEAQ    64(DX), BX
+	CMPQ    BX, CX
+	JG      tail2
+	VMOVUPD (AX)(DX*1), Z3
+	VPANDD  vectorAll7fffffffffffffff<>+0(SB), Z1, Z4
+	VSUBPD  Z2, Z1, Z1
+	VMULPD  Z0, Z4, Z4
+	VSUBPD  Z4, Z3, Z3
+	VMOVUPD Z3, (AX)(DX*1)
+	ADDQ    $+64, DX
+	JMP     one1
+
+tail2:
+	CMPQ      DX, CX
+	JGE       done3
+	VMOVUPD.Z (AX)(DX*1), K1, Z3
+	VPANDD    vectorAll7fffffffffffffff<>+0(SB), Z1, Z4
+	VSUBPD    Z2, Z1, Z1
+	VMULPD    Z0, Z4, Z4
+	VSUBPD    Z4, Z3, Z3
+	VMOVUPD   Z3, K1, (AX)(DX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+DATA vectorCount64AVX512<>+0(SB)/8, $(0.0)
+DATA vectorCount64AVX512<>+8(SB)/8, $(1.0)
+DATA vectorCount64AVX512<>+16(SB)/8, $(2.0)
+DATA vectorCount64AVX512<>+24(SB)/8, $(3.0)
+DATA vectorCount64AVX512<>+32(SB)/8, $(4.0)
+DATA vectorCount64AVX512<>+40(SB)/8, $(5.0)
+DATA vectorCount64AVX512<>+48(SB)/8, $(6.0)
+DATA vectorCount64AVX512<>+56(SB)/8, $(7.0)
+GLOBL vectorCount64AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA vectorAll4020000000000000<>+0(SB)/8, $0x4020000000000000
+DATA vectorAll4020000000000000<>+8(SB)/8, $0x4020000000000000
+DATA vectorAll4020000000000000<>+16(SB)/8, $0x4020000000000000
+DATA vectorAll4020000000000000<>+24(SB)/8, $0x4020000000000000
+DATA vectorAll4020000000000000<>+32(SB)/8, $0x4020000000000000
+DATA vectorAll4020000000000000<>+40(SB)/8, $0x4020000000000000
+DATA vectorAll4020000000000000<>+48(SB)/8, $0x4020000000000000
+DATA vectorAll4020000000000000<>+56(SB)/8, $0x4020000000000000
+GLOBL vectorAll4020000000000000<>(SB), RODATA|NOPTR, $64
+
+// func vectorAddBias64AVX512(x []float64, bias []float64)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorAddBias64AVX512(SB), NOSPLIT, $0-48
+	MOVQ    x_base+0(FP), AX
+	MOVQ    x_len+8(FP), CX
+	MOVQ    bias_base+24(FP), DX
+	MOVQ    CX, BX
+	ANDQ    $0x07, BX
+	MOVQ    $-1, SI
+	BZHIQ   BX, SI, SI
+	KMOVW   SI, K1
+	SHLQ    $0x03, CX
+	VMOVUPD vectorAllfff0000000000000<>+0(SB), Z0
+	XORQ    BX, BX
+
+many4:
+	LEAQ    128(BX), SI
+	CMPQ    SI, CX
+	JG      one1
+	VMOVUPD (AX)(BX*1), Z1
+	VMOVUPD (DX)(BX*1), Z2
+	VADDPD  Z2, Z1, Z1
+	VCMPPD  $0x00, Z0, Z2, K2
+	VMOVAPD Z0, K2, Z1
+	VMOVUPD Z1, (AX)(BX*1)
+	VMOVUPD 64(AX)(BX*1), Z1
+	VMOVUPD 64(DX)(BX*1), Z2
+	VADDPD  Z2, Z1, Z1
+	VCMPPD  $0x00, Z0, Z2, K2
+	VMOVAPD Z0, K2, Z1
+	VMOVUPD Z1, 64(AX)(BX*1)
+	ADDQ    $+128, BX
+	JMP     many4
+
+one1:
+	LEAQ    64(BX), SI
+	CMPQ    SI, CX
+	JG      tail2
+	VMOVUPD (AX)(BX*1), Z1
+	VMOVUPD (DX)(BX*1), Z2
+	VADDPD  Z2, Z1, Z1
+	VCMPPD  $0x00, Z0, Z2, K2
+	VMOVAPD Z0, K2, Z1
+	VMOVUPD Z1, (AX)(BX*1)
+	ADDQ    $+64, BX
+	JMP     one1
+
+tail2:
+	CMPQ      BX, CX
+	JGE       done3
+	VMOVUPD.Z (AX)(BX*1), K1, Z1
+	VMOVUPD.Z (DX)(BX*1), K1, Z2
+	VADDPD    Z2, Z1, Z1
+	VCMPPD    $0x00, Z0, Z2, K2
+	VMOVAPD   Z0, K2, Z1
+	VMOVUPD   Z1, K1, (AX)(BX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorForbid64AVX512(x []float64, allow []bool)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorForbid64AVX512(SB), NOSPLIT, $0-48
+	MOVQ    x_base+0(FP), AX
+	MOVQ    x_len+8(FP), CX
+	MOVQ    allow_base+24(FP), DX
+	MOVQ    CX, BX
+	ANDQ    $0x07, BX
+	MOVQ    $-1, SI
+	BZHIQ   BX, SI, SI
+	KMOVW   SI, K1
+	SHLQ    $0x03, CX
+	VMOVUPD vectorAllfff0000000000000<>+0(SB), Z0
+	VPXORD  Z1, Z1, Z1
+	XORQ    SI, SI
+
+one1:
+	LEAQ      64(SI), BX
+	CMPQ      BX, CX
+	JG        tail2
+	MOVQ      SI, BX
+	SHRQ      $0x03, BX
+	VMOVUPD   (AX)(SI*1), Z1
+	VPMOVZXBQ (DX)(BX*1), Z2
+	VPTESTNMQ Z2, Z2, K2
+	VMOVAPD   Z0, K2, Z1
+	VMOVUPD   Z1, (AX)(SI*1)
+	ADDQ      $+64, SI
+	JMP       one1
+
+tail2:
+	CMPQ        SI, CX
+	JGE         done3
+	MOVQ        SI, BX
+	SHRQ        $0x03, BX
+	VMOVUPD.Z   (AX)(SI*1), K1, Z1
+	VPMOVZXBQ.Z (DX)(BX*1), K1, Z2
+	VPTESTNMQ   Z2, Z2, K2
+	VMOVAPD     Z0, K2, Z1
+	VMOVUPD     Z1, K1, (AX)(SI*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorRotate64AVX512(y []float64, x []float64, cos []float64, sin []float64, sign float64, rows int, stride int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorRotate64AVX512(SB), NOSPLIT, $0-120
+	MOVQ         y_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         cos_base+48(FP), DX
+	MOVQ         cos_len+56(FP), BX
+	MOVQ         sin_base+72(FP), SI
+	VBROADCASTSD sign+96(FP), Z0
+	MOVQ         rows+104(FP), DI
+	MOVQ         stride+112(FP), R8
+	MOVQ         BX, R9
+	ANDQ         $0x07, R9
+	MOVQ         $-1, R10
+	BZHIQ        R9, R10, R10
+	KMOVW        R10, K1
+	SHLQ         $0x03, BX
+	SHLQ         $0x03, R8
+
+row1:
+	SUBQ $0x01, DI
+	JL   rows2
+	LEAQ (CX)(BX*1), R9
+	LEAQ (AX)(BX*1), R10
+	XORQ R11, R11
+
+one3:
+	LEAQ         64(R11), R12
+	CMPQ         R12, BX
+	JG           tail4
+	VMOVUPD      (CX)(R11*1), Z1
+	VMOVUPD      (R9)(R11*1), Z2
+	VMOVUPD      (DX)(R11*1), Z3
+	VMOVUPD      (SI)(R11*1), Z4
+	VMULPD       Z0, Z4, Z4
+	VMULPD       Z3, Z1, Z5
+	VFNMADD231PD Z2, Z4, Z5
+	VMULPD       Z3, Z2, Z2
+	VFMADD231PD  Z1, Z4, Z2
+	VMOVUPD      Z5, (AX)(R11*1)
+	VMOVUPD      Z2, (R10)(R11*1)
+	ADDQ         $+64, R11
+	JMP          one3
+
+tail4:
+	CMPQ         R11, BX
+	JGE          done5
+	VMOVUPD.Z    (CX)(R11*1), K1, Z1
+	VMOVUPD.Z    (R9)(R11*1), K1, Z2
+	VMOVUPD.Z    (DX)(R11*1), K1, Z3
+	VMOVUPD.Z    (SI)(R11*1), K1, Z4
+	VMULPD       Z0, Z4, Z4
+	VMULPD       Z3, Z1, Z5
+	VFNMADD231PD Z2, Z4, Z5
+	VMULPD       Z3, Z2, Z2
+	VFMADD231PD  Z1, Z4, Z2
+	VMOVUPD      Z5, K1, (AX)(R11*1)
+	VMOVUPD      Z2, K1, (R10)(R11*1)
+
+done5:
+	ADDQ R8, CX
+	ADDQ R8, AX
+	JMP  row1
+
+rows2:
+	VZEROUPPER
+	RET
+
 // func vectorAdd64AVX2(out []float64, x []float64, y []float64)
 // Requires: AVX
 TEXT ·vectorAdd64AVX2(SB), NOSPLIT, $0-72
@@ -8705,6 +12029,67 @@ tail2:
 	VMASKMOVPD (DX)(SI*1), Y0, Y1
 	VMASKMOVPD (BX)(SI*1), Y0, Y2
 	VADDPD     Y2, Y1, Y1
+	VMASKMOVPD Y1, Y0, (AX)(SI*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorMul64AVX2(out []float64, x []float64, y []float64)
+// Requires: AVX
+TEXT ·vectorMul64AVX2(SB), NOSPLIT, $0-72
+	MOVQ    out_base+0(FP), AX
+	MOVQ    out_len+8(FP), CX
+	MOVQ    x_base+24(FP), DX
+	MOVQ    y_base+48(FP), BX
+	MOVQ    CX, SI
+	ANDQ    $0x03, SI
+	LEAQ    vectorTailMasks<>+0(SB), DI
+	NEGQ    SI
+	VMOVUPS 32(DI)(SI*8), Y0
+	SHLQ    $0x03, CX
+	XORQ    SI, SI
+
+many4:
+	LEAQ    128(SI), DI
+	CMPQ    DI, CX
+	JG      one1
+	VMOVUPD (DX)(SI*1), Y1
+	VMOVUPD (BX)(SI*1), Y2
+	VMULPD  Y2, Y1, Y1
+	VMOVUPD Y1, (AX)(SI*1)
+	VMOVUPD 32(DX)(SI*1), Y1
+	VMOVUPD 32(BX)(SI*1), Y2
+	VMULPD  Y2, Y1, Y1
+	VMOVUPD Y1, 32(AX)(SI*1)
+	VMOVUPD 64(DX)(SI*1), Y1
+	VMOVUPD 64(BX)(SI*1), Y2
+	VMULPD  Y2, Y1, Y1
+	VMOVUPD Y1, 64(AX)(SI*1)
+	VMOVUPD 96(DX)(SI*1), Y1
+	VMOVUPD 96(BX)(SI*1), Y2
+	VMULPD  Y2, Y1, Y1
+	VMOVUPD Y1, 96(AX)(SI*1)
+	ADDQ    $+128, SI
+	JMP     many4
+
+one1:
+	LEAQ    32(SI), DI
+	CMPQ    DI, CX
+	JG      tail2
+	VMOVUPD (DX)(SI*1), Y1
+	VMOVUPD (BX)(SI*1), Y2
+	VMULPD  Y2, Y1, Y1
+	VMOVUPD Y1, (AX)(SI*1)
+	ADDQ    $+32, SI
+	JMP     one1
+
+tail2:
+	CMPQ       SI, CX
+	JGE        done3
+	VMASKMOVPD (DX)(SI*1), Y0, Y1
+	VMASKMOVPD (BX)(SI*1), Y0, Y2
+	VMULPD     Y2, Y1, Y1
 	VMASKMOVPD Y1, Y0, (AX)(SI*1)
 
 done3:
@@ -10980,6 +14365,352 @@ rows2:
 	VZEROUPPER
 	RET
 
+// func vectorRmsNorm64AVX2(y []float64, x []float64, gamma []float64, width float64, eps float64, rows int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·vectorRmsNorm64AVX2(SB), NOSPLIT, $0-96
+	MOVQ         y_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         gamma_base+48(FP), DX
+	MOVQ         gamma_len+56(FP), BX
+	MOVQ         rows+88(FP), SI
+	VBROADCASTSD width+72(FP), Y0
+	VMOVSD       eps+80(FP), X1
+	MOVQ         BX, DI
+	ANDQ         $0x03, DI
+	LEAQ         vectorTailMasks<>+0(SB), R8
+	NEGQ         DI
+	VMOVUPS      32(R8)(DI*8), Y2
+	SHLQ         $0x03, BX
+
+row1:
+	SUBQ   $0x01, SI
+	JL     rows2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	XORQ   DI, DI
+
+many6:
+	LEAQ        128(DI), R8
+	CMPQ        R8, BX
+	JG          one3
+	VMOVUPD     (CX)(DI*1), Y7
+	VFMADD231PD Y7, Y7, Y3
+	VMOVUPD     32(CX)(DI*1), Y7
+	VFMADD231PD Y7, Y7, Y4
+	VMOVUPD     64(CX)(DI*1), Y7
+	VFMADD231PD Y7, Y7, Y5
+	VMOVUPD     96(CX)(DI*1), Y7
+	VFMADD231PD Y7, Y7, Y6
+	ADDQ        $+128, DI
+	JMP         many6
+
+one3:
+	LEAQ        32(DI), R8
+	CMPQ        R8, BX
+	JG          tail4
+	VMOVUPD     (CX)(DI*1), Y7
+	VFMADD231PD Y7, Y7, Y3
+	ADDQ        $+32, DI
+	JMP         one3
+
+tail4:
+	CMPQ        DI, BX
+	JGE         done5
+	VMASKMOVPD  (CX)(DI*1), Y2, Y7
+	VFMADD231PD Y7, Y7, Y3
+
+done5:
+	VADDPD       Y5, Y3, Y3
+	VADDPD       Y6, Y4, Y4
+	VADDPD       Y4, Y3, Y3
+	VPERM2F128   $0x01, Y3, Y3, Y4
+	VADDPD       Y4, Y3, Y3
+	VPERMILPD    $0x55, Y3, Y4
+	VADDPD       Y4, Y3, Y3
+	VDIVPD       Y0, Y3, Y3
+	VADDSD       X1, X3, X3
+	VSQRTSD      X3, X3, X3
+	VMOVSD       vectorAll3ff0000000000000<>+0(SB), X4
+	VDIVSD       X3, X4, X4
+	VBROADCASTSD X4, Y3
+	XORQ         DI, DI
+
+many10:
+	LEAQ    128(DI), R8
+	CMPQ    R8, BX
+	JG      one7
+	VMOVUPD (CX)(DI*1), Y4
+	VMULPD  Y3, Y4, Y4
+	VMULPD  (DX)(DI*1), Y4, Y4
+	VMOVUPD Y4, (AX)(DI*1)
+	VMOVUPD 32(CX)(DI*1), Y4
+	VMULPD  Y3, Y4, Y4
+	VMULPD  32(DX)(DI*1), Y4, Y4
+	VMOVUPD Y4, 32(AX)(DI*1)
+	VMOVUPD 64(CX)(DI*1), Y4
+	VMULPD  Y3, Y4, Y4
+	VMULPD  64(DX)(DI*1), Y4, Y4
+	VMOVUPD Y4, 64(AX)(DI*1)
+	VMOVUPD 96(CX)(DI*1), Y4
+	VMULPD  Y3, Y4, Y4
+	VMULPD  96(DX)(DI*1), Y4, Y4
+	VMOVUPD Y4, 96(AX)(DI*1)
+	ADDQ    $+128, DI
+	JMP     many10
+
+one7:
+	LEAQ    32(DI), R8
+	CMPQ    R8, BX
+	JG      tail8
+	VMOVUPD (CX)(DI*1), Y4
+	VMULPD  Y3, Y4, Y4
+	VMULPD  (DX)(DI*1), Y4, Y4
+	VMOVUPD Y4, (AX)(DI*1)
+	ADDQ    $+32, DI
+	JMP     one7
+
+tail8:
+	CMPQ       DI, BX
+	JGE        done9
+	VMASKMOVPD (CX)(DI*1), Y2, Y4
+	VMULPD     Y3, Y4, Y4
+	VMASKMOVPD (DX)(DI*1), Y2, Y3
+	VMULPD     Y3, Y4, Y4
+	VMASKMOVPD Y4, Y2, (AX)(DI*1)
+
+done9:
+	ADDQ BX, CX
+	ADDQ BX, AX
+	JMP  row1
+
+rows2:
+	VZEROUPPER
+	RET
+
+// func vectorRmsNormGrad64AVX2(dx []float64, dgamma []float64, x []float64, gamma []float64, g []float64, width float64, eps float64, rows int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·vectorRmsNormGrad64AVX2(SB), NOSPLIT, $0-144
+	MOVQ         dx_base+0(FP), AX
+	MOVQ         dgamma_base+24(FP), CX
+	MOVQ         x_base+48(FP), DX
+	MOVQ         gamma_base+72(FP), BX
+	MOVQ         gamma_len+80(FP), SI
+	MOVQ         g_base+96(FP), DI
+	MOVQ         rows+136(FP), R8
+	VBROADCASTSD width+120(FP), Y0
+	VMOVSD       eps+128(FP), X1
+	MOVQ         SI, R9
+	ANDQ         $0x03, R9
+	LEAQ         vectorTailMasks<>+0(SB), R10
+	NEGQ         R9
+	VMOVUPS      32(R10)(R9*8), Y2
+	SHLQ         $0x03, SI
+
+row1:
+	SUBQ $0x01, R8
+	JL   rows2
+	XORQ R9, R9
+
+many8:
+	LEAQ    128(R9), R10
+	CMPQ    R10, SI
+	JG      one5
+	VMOVUPD (DI)(R9*1), Y3
+	VMOVUPD 32(DI)(R9*1), Y4
+	VORPS   Y4, Y3, Y3
+	VMOVUPD 64(DI)(R9*1), Y4
+	VORPS   Y4, Y3, Y3
+	VMOVUPD 96(DI)(R9*1), Y4
+	VORPS   Y4, Y3, Y3
+	VPTEST  vectorAll7fffffffffffffff<>+0(SB), Y3
+	JNZ     some3
+	ADDQ    $+128, R9
+	JMP     many8
+
+one5:
+	LEAQ    32(R9), R10
+	CMPQ    R10, SI
+	JG      tail6
+	VMOVUPD (DI)(R9*1), Y3
+	VPTEST  vectorAll7fffffffffffffff<>+0(SB), Y3
+	JNZ     some3
+	ADDQ    $+32, R9
+	JMP     one5
+
+tail6:
+	CMPQ       R9, SI
+	JGE        done7
+	VMASKMOVPD (DI)(R9*1), Y2, Y3
+	VPTEST     vectorAll7fffffffffffffff<>+0(SB), Y3
+	JNZ        some3
+
+done7:
+	XORQ R9, R9
+
+one9:
+	LEAQ    32(R9), R10
+	CMPQ    R10, SI
+	JG      tail10
+	VXORPS  Y3, Y3, Y3
+	VMOVUPD Y3, (AX)(R9*1)
+	ADDQ    $+32, R9
+	JMP     one9
+
+tail10:
+	CMPQ       R9, SI
+	JGE        done11
+	VXORPS     Y3, Y3, Y3
+	VMASKMOVPD Y3, Y2, (AX)(R9*1)
+
+done11:
+	JMP next4
+
+some3:
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	XORQ   R9, R9
+
+many15:
+	LEAQ        64(R9), R10
+	CMPQ        R10, SI
+	JG          one12
+	VMOVUPD     (DX)(R9*1), Y7
+	VMOVUPD     (DI)(R9*1), Y8
+	VFMADD231PD Y7, Y7, Y3
+	VMOVUPD     (BX)(R9*1), Y9
+	VMULPD      Y9, Y8, Y8
+	VFMADD231PD Y7, Y8, Y5
+	VMOVUPD     32(DX)(R9*1), Y7
+	VMOVUPD     32(DI)(R9*1), Y8
+	VFMADD231PD Y7, Y7, Y4
+	VMOVUPD     32(BX)(R9*1), Y9
+	VMULPD      Y9, Y8, Y8
+	VFMADD231PD Y7, Y8, Y6
+	ADDQ        $+64, R9
+	JMP         many15
+
+one12:
+	LEAQ        32(R9), R10
+	CMPQ        R10, SI
+	JG          tail13
+	VMOVUPD     (DX)(R9*1), Y7
+	VMOVUPD     (DI)(R9*1), Y8
+	VFMADD231PD Y7, Y7, Y3
+	VMOVUPD     (BX)(R9*1), Y9
+	VMULPD      Y9, Y8, Y8
+	VFMADD231PD Y7, Y8, Y5
+	ADDQ        $+32, R9
+	JMP         one12
+
+tail13:
+	CMPQ        R9, SI
+	JGE         done14
+	VMASKMOVPD  (DX)(R9*1), Y2, Y7
+	VMASKMOVPD  (DI)(R9*1), Y2, Y8
+	VFMADD231PD Y7, Y7, Y3
+	VMASKMOVPD  (BX)(R9*1), Y2, Y9
+	VMULPD      Y9, Y8, Y8
+	VFMADD231PD Y7, Y8, Y5
+
+done14:
+	VADDPD       Y4, Y3, Y3
+	VPERM2F128   $0x01, Y3, Y3, Y4
+	VADDPD       Y4, Y3, Y3
+	VPERMILPD    $0x55, Y3, Y4
+	VADDPD       Y4, Y3, Y3
+	VDIVPD       Y0, Y3, Y3
+	VADDSD       X1, X3, X3
+	VSQRTSD      X3, X3, X3
+	VMOVSD       vectorAll3ff0000000000000<>+0(SB), X4
+	VDIVSD       X3, X4, X4
+	VBROADCASTSD X4, Y3
+	VADDPD       Y6, Y5, Y5
+	VPERM2F128   $0x01, Y5, Y5, Y4
+	VADDPD       Y4, Y5, Y5
+	VPERMILPD    $0x55, Y5, Y4
+	VADDPD       Y4, Y5, Y5
+	VDIVPD       Y0, Y5, Y5
+	VMULPD       Y3, Y5, Y5
+	VMULPD       Y3, Y5, Y5
+	XORQ         R9, R9
+
+many19:
+	LEAQ         64(R9), R10
+	CMPQ         R10, SI
+	JG           one16
+	VMOVUPD      (DX)(R9*1), Y4
+	VMOVUPD      (DI)(R9*1), Y6
+	VMOVUPD      (CX)(R9*1), Y8
+	VMULPD       Y3, Y4, Y7
+	VFMADD231PD  Y6, Y7, Y8
+	VMOVUPD      Y8, (CX)(R9*1)
+	VMOVUPD      (BX)(R9*1), Y7
+	VMULPD       Y7, Y6, Y6
+	VFNMADD231PD Y4, Y5, Y6
+	VMULPD       Y3, Y6, Y6
+	VMOVUPD      Y6, (AX)(R9*1)
+	VMOVUPD      32(DX)(R9*1), Y4
+	VMOVUPD      32(DI)(R9*1), Y6
+	VMOVUPD      32(CX)(R9*1), Y8
+	VMULPD       Y3, Y4, Y7
+	VFMADD231PD  Y6, Y7, Y8
+	VMOVUPD      Y8, 32(CX)(R9*1)
+	VMOVUPD      32(BX)(R9*1), Y7
+	VMULPD       Y7, Y6, Y6
+	VFNMADD231PD Y4, Y5, Y6
+	VMULPD       Y3, Y6, Y6
+	VMOVUPD      Y6, 32(AX)(R9*1)
+	ADDQ         $+64, R9
+	JMP          many19
+
+one16:
+	LEAQ         32(R9), R10
+	CMPQ         R10, SI
+	JG           tail17
+	VMOVUPD      (DX)(R9*1), Y4
+	VMOVUPD      (DI)(R9*1), Y6
+	VMOVUPD      (CX)(R9*1), Y8
+	VMULPD       Y3, Y4, Y7
+	VFMADD231PD  Y6, Y7, Y8
+	VMOVUPD      Y8, (CX)(R9*1)
+	VMOVUPD      (BX)(R9*1), Y7
+	VMULPD       Y7, Y6, Y6
+	VFNMADD231PD Y4, Y5, Y6
+	VMULPD       Y3, Y6, Y6
+	VMOVUPD      Y6, (AX)(R9*1)
+	ADDQ         $+32, R9
+	JMP          one16
+
+tail17:
+	CMPQ         R9, SI
+	JGE          done18
+	VMASKMOVPD   (DX)(R9*1), Y2, Y4
+	VMASKMOVPD   (DI)(R9*1), Y2, Y6
+	VMASKMOVPD   (CX)(R9*1), Y2, Y8
+	VMULPD       Y3, Y4, Y7
+	VFMADD231PD  Y6, Y7, Y8
+	VMASKMOVPD   Y8, Y2, (CX)(R9*1)
+	VMASKMOVPD   (BX)(R9*1), Y2, Y7
+	VMULPD       Y7, Y6, Y6
+	VFNMADD231PD Y4, Y5, Y6
+	VMULPD       Y3, Y6, Y6
+	VMASKMOVPD   Y6, Y2, (AX)(R9*1)
+
+done18:
+next4:
+	ADDQ SI, DX
+	ADDQ SI, DI
+	ADDQ SI, AX
+	JMP  row1
+
+rows2:
+	VZEROUPPER
+	RET
+
 // func vectorAdamW64AVX2(w []float64, g []float64, first []float64, second []float64, f *[9]float64)
 // Requires: AVX, FMA3
 TEXT ·vectorAdamW64AVX2(SB), NOSPLIT, $0-104
@@ -11060,5 +14791,664 @@ tail2:
 	VMASKMOVPD  Y13, Y9, (AX)(DI*1)
 
 done3:
+	VZEROUPPER
+	RET
+
+// func vectorSilu64AVX2(y []float64, x []float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·vectorSilu64AVX2(SB), NOSPLIT, $0-48
+	MOVQ    y_base+0(FP), AX
+	MOVQ    y_len+8(FP), CX
+	MOVQ    x_base+24(FP), DX
+	MOVQ    CX, BX
+	ANDQ    $0x03, BX
+	LEAQ    vectorTailMasks<>+0(SB), SI
+	NEGQ    BX
+	VMOVUPS 32(SI)(BX*8), Y0
+	SHLQ    $0x03, CX
+	VMOVUPD vectorAllc087500000000000<>+0(SB), Y1
+	VMOVUPD vectorAll4086300000000000<>+0(SB), Y2
+	XORQ    BX, BX
+
+one1:
+	LEAQ         32(BX), SI
+	CMPQ         SI, CX
+	JG           tail2
+	VMOVUPD      (DX)(BX*1), Y3
+	VMOVUPD      vectorAll4045000000000000<>+0(SB), Y4
+	VMINPD       Y3, Y4, Y4
+	VMAXPD       Y4, Y1, Y4
+	VMINPD       Y4, Y2, Y4
+	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y4, Y5
+	VROUNDPD     $0x00, Y5, Y5
+	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y5, Y4
+	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y5, Y4
+	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y6
+	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y4, Y6
+	VCVTPD2DQY   Y5, X4
+	VPSRAD       $0x01, X4, X5
+	VPSUBD       X5, X4, X4
+	VPMOVSXDQ    X5, Y5
+	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y5, Y5
+	VPSLLQ       $0x34, Y5, Y5
+	VMULPD       Y5, Y6, Y6
+	VPMOVSXDQ    X4, Y5
+	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y5, Y5
+	VPSLLQ       $0x34, Y5, Y5
+	VMULPD       Y5, Y6, Y6
+	VADDPD       vectorAll3ff0000000000000<>+0(SB), Y6, Y4
+	VDIVPD       Y4, Y6, Y4
+	VMULPD       Y3, Y4, Y4
+	VMOVUPD      Y4, (AX)(BX*1)
+	ADDQ         $+32, BX
+	JMP          one1
+
+tail2:
+	CMPQ         BX, CX
+	JGE          done3
+	VMASKMOVPD   (DX)(BX*1), Y0, Y3
+	VMOVUPD      vectorAll4045000000000000<>+0(SB), Y4
+	VMINPD       Y3, Y4, Y4
+	VMAXPD       Y4, Y1, Y4
+	VMINPD       Y4, Y2, Y4
+	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y4, Y1
+	VROUNDPD     $0x00, Y1, Y1
+	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y1, Y4
+	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y1, Y4
+	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y2
+	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y4, Y2
+	VCVTPD2DQY   Y1, X4
+	VPSRAD       $0x01, X4, X1
+	VPSUBD       X1, X4, X4
+	VPMOVSXDQ    X1, Y1
+	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y1, Y1
+	VPSLLQ       $0x34, Y1, Y1
+	VMULPD       Y1, Y2, Y2
+	VPMOVSXDQ    X4, Y1
+	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y1, Y1
+	VPSLLQ       $0x34, Y1, Y1
+	VMULPD       Y1, Y2, Y2
+	VADDPD       vectorAll3ff0000000000000<>+0(SB), Y2, Y1
+	VDIVPD       Y1, Y2, Y1
+	VMULPD       Y3, Y1, Y1
+	VMASKMOVPD   Y1, Y0, (AX)(BX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorSiluGrad64AVX2(dx []float64, x []float64, g []float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·vectorSiluGrad64AVX2(SB), NOSPLIT, $0-72
+	MOVQ    dx_base+0(FP), AX
+	MOVQ    dx_len+8(FP), CX
+	MOVQ    x_base+24(FP), DX
+	MOVQ    g_base+48(FP), BX
+	MOVQ    CX, SI
+	ANDQ    $0x03, SI
+	LEAQ    vectorTailMasks<>+0(SB), DI
+	NEGQ    SI
+	VMOVUPS 32(DI)(SI*8), Y0
+	SHLQ    $0x03, CX
+	VMOVUPD vectorAllc087500000000000<>+0(SB), Y1
+	VMOVUPD vectorAll4086300000000000<>+0(SB), Y2
+	XORQ    SI, SI
+
+one1:
+	LEAQ         32(SI), DI
+	CMPQ         DI, CX
+	JG           tail2
+	VMOVUPD      (DX)(SI*1), Y3
+	VMOVUPD      vectorAll4045000000000000<>+0(SB), Y4
+	VMINPD       Y3, Y4, Y3
+	VMOVUPD      vectorAll4045000000000000<>+0(SB), Y4
+	VMINPD       Y3, Y4, Y4
+	VMAXPD       Y4, Y1, Y4
+	VMINPD       Y4, Y2, Y4
+	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y4, Y5
+	VROUNDPD     $0x00, Y5, Y5
+	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y5, Y4
+	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y5, Y4
+	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y6
+	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y4, Y6
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y4, Y6
+	VCVTPD2DQY   Y5, X4
+	VPSRAD       $0x01, X4, X5
+	VPSUBD       X5, X4, X4
+	VPMOVSXDQ    X5, Y5
+	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y5, Y5
+	VPSLLQ       $0x34, Y5, Y5
+	VMULPD       Y5, Y6, Y6
+	VPMOVSXDQ    X4, Y5
+	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y5, Y5
+	VPSLLQ       $0x34, Y5, Y5
+	VMULPD       Y5, Y6, Y6
+	VMOVUPD      vectorAll3ff0000000000000<>+0(SB), Y4
+	VADDPD       Y4, Y6, Y5
+	VDIVPD       Y5, Y4, Y5
+	VMULPD       Y5, Y6, Y6
+	VFMADD213PD  Y4, Y5, Y3
+	VMULPD       Y3, Y6, Y6
+	VMOVUPD      (BX)(SI*1), Y3
+	VMULPD       Y3, Y6, Y6
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x04, Y4, Y3, Y3
+	VANDPS       Y3, Y6, Y6
+	VMOVUPD      Y6, (AX)(SI*1)
+	ADDQ         $+32, SI
+	JMP          one1
+
+tail2:
+	CMPQ         SI, CX
+	JGE          done3
+	VMASKMOVPD   (DX)(SI*1), Y0, Y3
+	VMOVUPD      vectorAll4045000000000000<>+0(SB), Y4
+	VMINPD       Y3, Y4, Y3
+	VMOVUPD      vectorAll4045000000000000<>+0(SB), Y4
+	VMINPD       Y3, Y4, Y4
+	VMAXPD       Y4, Y1, Y4
+	VMINPD       Y4, Y2, Y4
+	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y4, Y1
+	VROUNDPD     $0x00, Y1, Y1
+	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y1, Y4
+	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y1, Y4
+	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y2
+	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y4, Y2
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y4, Y2
+	VCVTPD2DQY   Y1, X4
+	VPSRAD       $0x01, X4, X1
+	VPSUBD       X1, X4, X4
+	VPMOVSXDQ    X1, Y1
+	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y1, Y1
+	VPSLLQ       $0x34, Y1, Y1
+	VMULPD       Y1, Y2, Y2
+	VPMOVSXDQ    X4, Y1
+	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y1, Y1
+	VPSLLQ       $0x34, Y1, Y1
+	VMULPD       Y1, Y2, Y2
+	VMOVUPD      vectorAll3ff0000000000000<>+0(SB), Y1
+	VADDPD       Y1, Y2, Y4
+	VDIVPD       Y4, Y1, Y4
+	VMULPD       Y4, Y2, Y2
+	VFMADD213PD  Y1, Y4, Y3
+	VMULPD       Y3, Y2, Y2
+	VMASKMOVPD   (BX)(SI*1), Y0, Y1
+	VMULPD       Y1, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VCMPPD       $0x04, Y3, Y1, Y1
+	VANDPS       Y1, Y2, Y2
+	VMASKMOVPD   Y2, Y0, (AX)(SI*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorSoftcap64AVX2(y []float64, x []float64, c float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·vectorSoftcap64AVX2(SB), NOSPLIT, $0-56
+	MOVQ         y_base+0(FP), AX
+	MOVQ         y_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	VBROADCASTSD c+48(FP), Y0
+	MOVQ         CX, BX
+	ANDQ         $0x03, BX
+	LEAQ         vectorTailMasks<>+0(SB), SI
+	NEGQ         BX
+	VMOVUPS      32(SI)(BX*8), Y1
+	SHLQ         $0x03, CX
+	XORQ         BX, BX
+
+one1:
+	LEAQ         32(BX), SI
+	CMPQ         SI, CX
+	JG           tail2
+	VMOVUPD      (DX)(BX*1), Y2
+	VDIVPD       Y0, Y2, Y2
+	VANDPS       vectorAll7fffffffffffffff<>+0(SB), Y2, Y3
+	VMOVUPD      vectorAll4034000000000000<>+0(SB), Y4
+	VMINPD       Y3, Y4, Y3
+	VMULPD       vectorAllc000000000000000<>+0(SB), Y3, Y3
+	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y3, Y4
+	VROUNDPD     $0x00, Y4, Y4
+	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y4, Y3
+	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y4, Y3
+	VMULPD       Y3, Y3, Y5
+	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y6
+	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y3, Y6
+	VFMADD231PD  Y6, Y5, Y3
+	VCVTPD2DQY   Y4, X4
+	VPMOVSXDQ    X4, Y4
+	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y4, Y4
+	VPSLLQ       $0x34, Y4, Y4
+	VADDPD       vectorAllbff0000000000000<>+0(SB), Y4, Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VADDPD       vectorAll4000000000000000<>+0(SB), Y5, Y3
+	VDIVPD       Y3, Y5, Y5
+	VANDPS       vectorAll7fffffffffffffff<>+0(SB), Y5, Y5
+	VANDPS       vectorAll8000000000000000<>+0(SB), Y2, Y2
+	VORPS        Y2, Y5, Y5
+	VMULPD       Y0, Y5, Y5
+	VMOVUPD      Y5, (AX)(BX*1)
+	ADDQ         $+32, BX
+	JMP          one1
+
+tail2:
+	CMPQ         BX, CX
+	JGE          done3
+	VMASKMOVPD   (DX)(BX*1), Y1, Y2
+	VDIVPD       Y0, Y2, Y2
+	VANDPS       vectorAll7fffffffffffffff<>+0(SB), Y2, Y3
+	VMOVUPD      vectorAll4034000000000000<>+0(SB), Y4
+	VMINPD       Y3, Y4, Y3
+	VMULPD       vectorAllc000000000000000<>+0(SB), Y3, Y3
+	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y3, Y4
+	VROUNDPD     $0x00, Y4, Y4
+	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y4, Y3
+	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y4, Y3
+	VMULPD       Y3, Y3, Y5
+	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y6
+	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y3, Y6
+	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y3, Y6
+	VFMADD231PD  Y6, Y5, Y3
+	VCVTPD2DQY   Y4, X4
+	VPMOVSXDQ    X4, Y4
+	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y4, Y4
+	VPSLLQ       $0x34, Y4, Y4
+	VADDPD       vectorAllbff0000000000000<>+0(SB), Y4, Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VADDPD       vectorAll4000000000000000<>+0(SB), Y5, Y3
+	VDIVPD       Y3, Y5, Y5
+	VANDPS       vectorAll7fffffffffffffff<>+0(SB), Y5, Y5
+	VANDPS       vectorAll8000000000000000<>+0(SB), Y2, Y2
+	VORPS        Y2, Y5, Y5
+	VMULPD       Y0, Y5, Y5
+	VMASKMOVPD   Y5, Y1, (AX)(BX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorSoftcapGrad64AVX2(dx []float64, y []float64, g []float64, c float64)
+// Requires: AVX
+TEXT ·vectorSoftcapGrad64AVX2(SB), NOSPLIT, $0-80
+	MOVQ         dx_base+0(FP), AX
+	MOVQ         dx_len+8(FP), CX
+	MOVQ         y_base+24(FP), DX
+	MOVQ         g_base+48(FP), BX
+	VBROADCASTSD c+72(FP), Y0
+	MOVQ         CX, SI
+	ANDQ         $0x03, SI
+	LEAQ         vectorTailMasks<>+0(SB), DI
+	NEGQ         SI
+	VMOVUPS      32(DI)(SI*8), Y1
+	SHLQ         $0x03, CX
+	VMOVUPD      vectorAll3ff0000000000000<>+0(SB), Y2
+	VXORPS       Y3, Y3, Y3
+	XORQ         SI, SI
+
+many4:
+	LEAQ    64(SI), DI
+	CMPQ    DI, CX
+	JG      one1
+	VMOVUPD (DX)(SI*1), Y4
+	VMOVUPD (BX)(SI*1), Y5
+	VDIVPD  Y0, Y4, Y4
+	VSUBPD  Y4, Y2, Y6
+	VADDPD  Y2, Y4, Y4
+	VMULPD  Y4, Y6, Y4
+	VMULPD  Y5, Y4, Y4
+	VCMPPD  $0x04, Y3, Y5, Y5
+	VANDPS  Y5, Y4, Y4
+	VMOVUPD Y4, (AX)(SI*1)
+	VMOVUPD 32(DX)(SI*1), Y4
+	VMOVUPD 32(BX)(SI*1), Y5
+	VDIVPD  Y0, Y4, Y4
+	VSUBPD  Y4, Y2, Y6
+	VADDPD  Y2, Y4, Y4
+	VMULPD  Y4, Y6, Y4
+	VMULPD  Y5, Y4, Y4
+	VCMPPD  $0x04, Y3, Y5, Y5
+	VANDPS  Y5, Y4, Y4
+	VMOVUPD Y4, 32(AX)(SI*1)
+	ADDQ    $+64, SI
+	JMP     many4
+
+one1:
+	LEAQ    32(SI), DI
+	CMPQ    DI, CX
+	JG      tail2
+	VMOVUPD (DX)(SI*1), Y4
+	VMOVUPD (BX)(SI*1), Y5
+	VDIVPD  Y0, Y4, Y4
+	VSUBPD  Y4, Y2, Y6
+	VADDPD  Y2, Y4, Y4
+	VMULPD  Y4, Y6, Y4
+	VMULPD  Y5, Y4, Y4
+	VCMPPD  $0x04, Y3, Y5, Y5
+	VANDPS  Y5, Y4, Y4
+	VMOVUPD Y4, (AX)(SI*1)
+	ADDQ    $+32, SI
+	JMP     one1
+
+tail2:
+	CMPQ       SI, CX
+	JGE        done3
+	VMASKMOVPD (DX)(SI*1), Y1, Y4
+	VMASKMOVPD (BX)(SI*1), Y1, Y5
+	VDIVPD     Y0, Y4, Y4
+	VSUBPD     Y4, Y2, Y0
+	VADDPD     Y2, Y4, Y4
+	VMULPD     Y4, Y0, Y4
+	VMULPD     Y5, Y4, Y4
+	VCMPPD     $0x04, Y3, Y5, Y0
+	VANDPS     Y0, Y4, Y4
+	VMASKMOVPD Y4, Y1, (AX)(SI*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorAddSlope64AVX2(x []float64, slope float64, d float64)
+// Requires: AVX
+TEXT ·vectorAddSlope64AVX2(SB), NOSPLIT, $0-40
+	MOVQ         x_base+0(FP), AX
+	MOVQ         x_len+8(FP), CX
+	VBROADCASTSD slope+24(FP), Y0
+	VBROADCASTSD d+32(FP), Y1
+	VSUBPD       vectorCount64AVX2<>+0(SB), Y1, Y1
+	VMOVUPD      vectorAll4010000000000000<>+0(SB), Y2
+	MOVQ         CX, DX
+	ANDQ         $0x03, DX
+	LEAQ         vectorTailMasks<>+0(SB), BX
+	NEGQ         DX
+	VMOVUPS      32(BX)(DX*8), Y3
+	SHLQ         $0x03, CX
+	XORQ         DX, DX
+
+one1:
+	LEAQ    32(DX), BX
+	CMPQ    BX, CX
+	JG      tail2
+	VMOVUPD (AX)(DX*1), Y4
+	VANDPS  vectorAll7fffffffffffffff<>+0(SB), Y1, Y5
+	VSUBPD  Y2, Y1, Y1
+	VMULPD  Y0, Y5, Y5
+	VSUBPD  Y5, Y4, Y4
+	VMOVUPD Y4, (AX)(DX*1)
+	ADDQ    $+32, DX
+	JMP     one1
+
+tail2:
+	CMPQ       DX, CX
+	JGE        done3
+	VMASKMOVPD (AX)(DX*1), Y3, Y4
+	VANDPS     vectorAll7fffffffffffffff<>+0(SB), Y1, Y5
+	VSUBPD     Y2, Y1, Y1
+	VMULPD     Y0, Y5, Y5
+	VSUBPD     Y5, Y4, Y4
+	VMASKMOVPD Y4, Y3, (AX)(DX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+DATA vectorCount64AVX2<>+0(SB)/8, $(0.0)
+DATA vectorCount64AVX2<>+8(SB)/8, $(1.0)
+DATA vectorCount64AVX2<>+16(SB)/8, $(2.0)
+DATA vectorCount64AVX2<>+24(SB)/8, $(3.0)
+GLOBL vectorCount64AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA vectorAll4010000000000000<>+0(SB)/8, $0x4010000000000000
+DATA vectorAll4010000000000000<>+8(SB)/8, $0x4010000000000000
+DATA vectorAll4010000000000000<>+16(SB)/8, $0x4010000000000000
+DATA vectorAll4010000000000000<>+24(SB)/8, $0x4010000000000000
+DATA vectorAll4010000000000000<>+32(SB)/8, $0x4010000000000000
+DATA vectorAll4010000000000000<>+40(SB)/8, $0x4010000000000000
+DATA vectorAll4010000000000000<>+48(SB)/8, $0x4010000000000000
+DATA vectorAll4010000000000000<>+56(SB)/8, $0x4010000000000000
+GLOBL vectorAll4010000000000000<>(SB), RODATA|NOPTR, $64
+
+// func vectorAddBias64AVX2(x []float64, bias []float64)
+// Requires: AVX
+TEXT ·vectorAddBias64AVX2(SB), NOSPLIT, $0-48
+	MOVQ    x_base+0(FP), AX
+	MOVQ    x_len+8(FP), CX
+	MOVQ    bias_base+24(FP), DX
+	MOVQ    CX, BX
+	ANDQ    $0x03, BX
+	LEAQ    vectorTailMasks<>+0(SB), SI
+	NEGQ    BX
+	VMOVUPS 32(SI)(BX*8), Y0
+	SHLQ    $0x03, CX
+	VMOVUPD vectorAllfff0000000000000<>+0(SB), Y1
+	XORQ    BX, BX
+
+many4:
+	LEAQ      64(BX), SI
+	CMPQ      SI, CX
+	JG        one1
+	VMOVUPD   (AX)(BX*1), Y2
+	VMOVUPD   (DX)(BX*1), Y3
+	VADDPD    Y3, Y2, Y2
+	VCMPPD    $0x00, Y1, Y3, Y3
+	VBLENDVPD Y3, Y1, Y2, Y2
+	VMOVUPD   Y2, (AX)(BX*1)
+	VMOVUPD   32(AX)(BX*1), Y2
+	VMOVUPD   32(DX)(BX*1), Y3
+	VADDPD    Y3, Y2, Y2
+	VCMPPD    $0x00, Y1, Y3, Y3
+	VBLENDVPD Y3, Y1, Y2, Y2
+	VMOVUPD   Y2, 32(AX)(BX*1)
+	ADDQ      $+64, BX
+	JMP       many4
+
+one1:
+	LEAQ      32(BX), SI
+	CMPQ      SI, CX
+	JG        tail2
+	VMOVUPD   (AX)(BX*1), Y2
+	VMOVUPD   (DX)(BX*1), Y3
+	VADDPD    Y3, Y2, Y2
+	VCMPPD    $0x00, Y1, Y3, Y3
+	VBLENDVPD Y3, Y1, Y2, Y2
+	VMOVUPD   Y2, (AX)(BX*1)
+	ADDQ      $+32, BX
+	JMP       one1
+
+tail2:
+	CMPQ       BX, CX
+	JGE        done3
+	VMASKMOVPD (AX)(BX*1), Y0, Y2
+	VMASKMOVPD (DX)(BX*1), Y0, Y3
+	VADDPD     Y3, Y2, Y2
+	VCMPPD     $0x00, Y1, Y3, Y3
+	VBLENDVPD  Y3, Y1, Y2, Y2
+	VMASKMOVPD Y2, Y0, (AX)(BX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorForbid64AVX2(x []float64, allow []bool)
+// Requires: AVX, AVX2
+TEXT ·vectorForbid64AVX2(SB), NOSPLIT, $0-48
+	MOVQ    x_base+0(FP), AX
+	MOVQ    x_len+8(FP), CX
+	MOVQ    allow_base+24(FP), DX
+	MOVQ    CX, BX
+	ANDQ    $0x03, BX
+	LEAQ    vectorTailMasks<>+0(SB), SI
+	NEGQ    BX
+	VMOVUPS 32(SI)(BX*8), Y0
+	SHLQ    $0x03, CX
+	VMOVUPD vectorAllfff0000000000000<>+0(SB), Y0
+	VXORPS  Y1, Y1, Y1
+	XORQ    SI, SI
+
+one1:
+	LEAQ      32(SI), BX
+	CMPQ      BX, CX
+	JG        tail2
+	MOVQ      SI, BX
+	SHRQ      $0x03, BX
+	VMOVUPD   (AX)(SI*1), Y2
+	VPMOVZXBQ (DX)(BX*1), Y3
+	VPCMPEQQ  Y1, Y3, Y3
+	VBLENDVPD Y3, Y0, Y2, Y2
+	VMOVUPD   Y2, (AX)(SI*1)
+	ADDQ      $+32, SI
+	JMP       one1
+
+tail2:
+	CMPQ SI, CX
+	JGE  done3
+	MOVQ SI, BX
+	SHRQ $0x03, BX
+
+each4:
+	CMPB   (DX)(BX*1), $0x00
+	JNE    kept5
+	VMOVSD X0, (AX)(SI*1)
+
+kept5:
+	INCQ BX
+	ADDQ $0x08, SI
+	CMPQ SI, CX
+	JL   each4
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorRotate64AVX2(y []float64, x []float64, cos []float64, sin []float64, sign float64, rows int, stride int)
+// Requires: AVX, FMA3
+TEXT ·vectorRotate64AVX2(SB), NOSPLIT, $0-120
+	MOVQ         y_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         cos_base+48(FP), DX
+	MOVQ         cos_len+56(FP), BX
+	MOVQ         sin_base+72(FP), SI
+	VBROADCASTSD sign+96(FP), Y0
+	MOVQ         rows+104(FP), DI
+	MOVQ         stride+112(FP), R8
+	MOVQ         BX, R9
+	ANDQ         $0x03, R9
+	LEAQ         vectorTailMasks<>+0(SB), R10
+	NEGQ         R9
+	VMOVUPS      32(R10)(R9*8), Y1
+	SHLQ         $0x03, BX
+	SHLQ         $0x03, R8
+
+row1:
+	SUBQ $0x01, DI
+	JL   rows2
+	LEAQ (CX)(BX*1), R9
+	LEAQ (AX)(BX*1), R10
+	XORQ R11, R11
+
+one3:
+	LEAQ         32(R11), R12
+	CMPQ         R12, BX
+	JG           tail4
+	VMOVUPD      (CX)(R11*1), Y2
+	VMOVUPD      (R9)(R11*1), Y3
+	VMOVUPD      (DX)(R11*1), Y4
+	VMOVUPD      (SI)(R11*1), Y5
+	VMULPD       Y0, Y5, Y5
+	VMULPD       Y4, Y2, Y6
+	VFNMADD231PD Y3, Y5, Y6
+	VMULPD       Y4, Y3, Y3
+	VFMADD231PD  Y2, Y5, Y3
+	VMOVUPD      Y6, (AX)(R11*1)
+	VMOVUPD      Y3, (R10)(R11*1)
+	ADDQ         $+32, R11
+	JMP          one3
+
+tail4:
+	CMPQ         R11, BX
+	JGE          done5
+	VMASKMOVPD   (CX)(R11*1), Y1, Y2
+	VMASKMOVPD   (R9)(R11*1), Y1, Y3
+	VMASKMOVPD   (DX)(R11*1), Y1, Y4
+	VMASKMOVPD   (SI)(R11*1), Y1, Y5
+	VMULPD       Y0, Y5, Y5
+	VMULPD       Y4, Y2, Y6
+	VFNMADD231PD Y3, Y5, Y6
+	VMULPD       Y4, Y3, Y3
+	VFMADD231PD  Y2, Y5, Y3
+	VMASKMOVPD   Y6, Y1, (AX)(R11*1)
+	VMASKMOVPD   Y3, Y1, (R10)(R11*1)
+
+done5:
+	ADDQ R8, CX
+	ADDQ R8, AX
+	JMP  row1
+
+rows2:
 	VZEROUPPER
 	RET

@@ -18,6 +18,15 @@ func BenchmarkVector(b *testing.B) {
 		n, wide, square := rows*m.width, rows*m.hidden, rows*m.heads*m.time
 		x, y, out := normals[float32](1, wide), normals[float32](2, wide), make([]float32, wide)
 		g, beta, dg, db := normals[float32](3, m.hidden), normals[float32](4, m.hidden), make([]float32, m.hidden), make([]float32, m.hidden)
+		out2 := make([]float32, wide)
+		turn := Rotary{Batch: m.batch, Outer: 1, Length: m.time, Inner: m.heads, Width: m.width / m.heads, Dim: m.width / m.heads}
+		pairs := turn
+		pairs.Interleaved = true
+		angles := normals[float32](5, m.time*turn.Dim/2)
+		shape, shared := [4]int{m.batch, m.heads, m.time, m.time}, [4]int{1, 1, m.time, m.time}
+		sloped := Mask[float32]{Shape: shape, Slopes: make([]float32, m.heads)}
+		biased := Mask[float32]{Shape: shape, Bias: make([]float32, m.time*m.time), BiasShape: shared}
+		allowed := Mask[float32]{Shape: shape, Allow: make([]bool, m.time*m.time), AllowShape: shared}
 		mask := Mask[float32]{Shape: [4]int{m.batch, m.heads, m.time, m.time}, Causal: true}
 		w := make([]float32, square)
 		MaskedSoftmax(w, x[:square], mask)
@@ -51,6 +60,19 @@ func BenchmarkVector(b *testing.B) {
 			{"gelu_grad", wide, func() { GELUGrad(out, x, y) }},
 			{"gelutanh", wide, func() { GELUTanh(out, x) }},
 			{"gelutanh_grad", wide, func() { GELUTanhGrad(out, x, y) }},
+			{"silu", wide, func() { SiLU(out, x) }},
+			{"silu_grad", wide, func() { SiLUGrad(out, x, y) }},
+			{"swiglu", wide, func() { Gate(out, x, y, SiLU[float32]) }},
+			{"swiglu_grad", wide, func() { GateGrad(out, out2, x, y, y, SiLU[float32], SiLUGrad[float32]) }},
+			{"softcap", wide, func() { Softcap(out, x, 5) }},
+			{"softcap_grad", wide, func() { SoftcapGrad(out, x, y, 5) }},
+			{"rmsnorm", n, func() { RMSNorm(out[:n], x[:n], g[:m.width], 1e-5) }},
+			{"rmsnorm_grad", n, func() { RMSNormGrad(out[:n], dg[:m.width], x[:n], g[:m.width], y[:n], 1e-5, work) }},
+			{"rotate", n, func() { Rotate(out[:n], x[:n], angles, angles, turn) }},
+			{"rotate_pairs", n, func() { Rotate(out[:n], x[:n], angles, angles, pairs) }},
+			{"slopes", square, func() { sloped.applyAll(out[:square]) }},
+			{"bias", square, func() { biased.applyAll(out[:square]) }},
+			{"allow", square, func() { allowed.applyAll(out[:square]) }},
 			{"add", n, func() { Add(out[:n], x[:n], y[:n]) }},
 			{"skipmul", n, func() { SkipMul(out[:n], x[:n], y[:n]) }},
 			{"crossentropy", rows * m.vocab, func() { CrossEntropy(losses, logSums, x, targets, m.vocab) }},
@@ -72,5 +94,13 @@ func BenchmarkVector(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(k.elements), "ns/element")
 			})
 		}
+	}
+}
+
+// applyAll applies the mask to the scores of all queries.
+func (m *Mask[F]) applyAll(scores []F) {
+	for r := range len(scores) / m.Shape[3] {
+		b, h, t := r/(m.Shape[1]*m.Shape[2]), r/m.Shape[2]%m.Shape[1], r%m.Shape[2]
+		m.apply(scores[r*m.Shape[3]:][:m.Shape[3]], b, h, t, 0)
 	}
 }

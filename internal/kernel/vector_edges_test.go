@@ -44,7 +44,8 @@ func testSpecials[F Float](t *testing.T) {
 		if !same(out[at], nan) || out[(at+1)%40] != 1 {
 			t.Fatalf("ReLU gives %v", out)
 		}
-		for name, f := range map[string]func(out, x, y []F){"SkipMul": SkipMul[F], "GELUGrad": GELUGrad[F], "GELUTanhGrad": GELUTanhGrad[F]} {
+		for name, f := range map[string]func(out, x, y []F){"SkipMul": SkipMul[F], "GELUGrad": GELUGrad[F], "GELUTanhGrad": GELUTanhGrad[F],
+			"SiLUGrad": SiLUGrad[F], "SoftcapGrad": func(dx, y, g []F) { SoftcapGrad(dx, y, g, 3) }} {
 			if f(out, x, zero); out[at] != 0 || out[(at+1)%40] == 0 {
 				t.Fatalf("%s of NaN and 0 gives %v", name, out)
 			}
@@ -92,6 +93,12 @@ func TestVectorAllocates(t *testing.T) {
 			GELUGrad(out, x, g)
 			GELUTanh(out, x)
 			GELUTanhGrad(out, x, g)
+			SiLU(out, x)
+			SiLUGrad(out, x, g)
+			Softcap(out, x, 5)
+			SoftcapGrad(out, x, g, 5)
+			RMSNorm(out, x, row, 1e-5)
+			RMSNormGrad(out, sums, x, row, g, 1e-5, work)
 			MaskedSoftmax(out, x, Mask[float32]{Shape: [4]int{1, 1, rows, w}, Causal: true})
 			SoftmaxGrad(out, x, g, w)
 			LayerNorm(out, x, row, row, 1e-5)

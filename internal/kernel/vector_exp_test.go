@@ -104,7 +104,7 @@ func bigExp(x float64) *big.Float {
 	return sum
 }
 
-// TestActivationErrors holds GELU and its approximation to the bounds that they state, in float32.
+// TestActivationErrors holds SiLU, GELU and its approximation to the bounds that they state, in float32.
 func TestActivationErrors(t *testing.T) {
 	step := uint64(4093)
 	if quick() {
@@ -120,6 +120,11 @@ func TestActivationErrors(t *testing.T) {
 			of       func(x, want float64) float64 // what the error is relative to
 			exponent int
 		}{
+			{"silu", b.silu, func(x float64) float64 { return x / (1 + math.Exp(-x)) }, relative, -21},
+			{"siluGrad", func(y, x []float32) { b.siluGrad(y, x, ones[:len(x)]) }, func(x float64) float64 {
+				s, x := 1/(1+math.Exp(-x)), max(-700, min(x, 700))
+				return s * (1 + x*(1-s))
+			}, absolute, -21},
 			{"gelu", b.gelu, func(x float64) float64 { return x * cdf(x) }, relative, -20},
 			{"geluTanh", b.geluTanh, func(x float64) float64 { return x * sigmoid(x) }, relative, -20},
 			{"geluGrad", func(y, x []float32) { b.geluGrad(y, x, ones[:len(x)]) }, func(x float64) float64 {

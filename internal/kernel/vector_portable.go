@@ -6,10 +6,14 @@ import "math"
 func vectorPortable[F Float]() *vectorBody[F] {
 	return &vectorBody[F]{
 		name: "portable",
-		add:  addPortable[F], skipMul: skipMulPortable[F],
+		add:  addPortable[F], mul: mulPortable[F], skipMul: skipMulPortable[F],
 		relu: reluPortable[F], reluGrad: reluGradPortable[F],
 		gelu: geluPortable[F], geluGrad: geluGradPortable[F],
 		geluTanh: geluTanhPortable[F], geluTanhGrad: geluTanhGradPortable[F],
+		silu: siluPortable[F], siluGrad: siluGradPortable[F],
+		softcap: softcapPortable[F], softcapGrad: softcapGradPortable[F],
+		addSlope: addSlopePortable[F], addBias: addBiasPortable[F], forbid: forbidPortable[F],
+		rotate: rotatePortable[F], rotatePairs: rotatePairsPortable[F],
 		scale: scalePortable[F], axpy: axpyPortable[F],
 		adamW: adamWPortable[F], dropout: dropoutPortable[F],
 		maxOf: maxPortable[F], dot: dotPortable[F], hasNaN: hasNaNPortable[F], sumSquares: sumSquaresPortable[F],
@@ -17,6 +21,7 @@ func vectorPortable[F Float]() *vectorBody[F] {
 		addRow: addRowPortable[F], sumRows: sumRowsPortable[F], copyRows: copyRowsPortable[F],
 		softmax: softmaxPortable[F], softmaxGrad: softmaxGradPortable[F],
 		layerNorm: layerNormPortable[F], layerNormGrad: layerNormGradPortable[F],
+		rmsNorm: rmsNormPortable[F], rmsNormGrad: rmsNormGradPortable[F],
 	}
 }
 
@@ -24,6 +29,13 @@ func addPortable[F Float](out, x, y []F) {
 	x, y = x[:len(out)], y[:len(out)]
 	for i := range out {
 		out[i] = x[i] + y[i]
+	}
+}
+
+func mulPortable[F Float](out, x, y []F) {
+	x, y = x[:len(out)], y[:len(out)]
+	for i := range out {
+		out[i] = x[i] * y[i]
 	}
 }
 
@@ -119,6 +131,11 @@ func sumSquaresPortable[F Float](x []F) float64 {
 	return sum
 }
 
+// expShiftPortable sets dst[i] to exp(src[i] − shift) and returns the sum of dst. A difference of −Inf gives exactly 0,
+// +Inf gives +Inf, NaN gives NaN. dst may be src.
+//
+// Where the difference is exact, the exponential is right to within 1.5 ulp in float32 and in float64, results below
+// the smallest normal number included.
 func expShiftPortable[F Float](dst, src []F, shift F) F {
 	dst = dst[:len(src)]
 	var sum F

@@ -9,6 +9,11 @@ package kernel
 //go:noescape
 func vectorAdd32AVX512(out []float32, x []float32, y []float32)
 
+// vectorMul32AVX512 sets out to x·y.
+//
+//go:noescape
+func vectorMul32AVX512(out []float32, x []float32, y []float32)
+
 // vectorSkipMul32AVX512 sets out to x·y, and to 0 where y is 0.
 //
 //go:noescape
@@ -101,10 +106,31 @@ func vectorLayerNorm32AVX512(y []float32, x []float32, gamma []float32, beta []f
 //go:noescape
 func vectorLayerNormGrad32AVX512(dx []float32, dgamma []float32, dbeta []float32, x []float32, gamma []float32, g []float32, width float32, eps float32, rows int)
 
+// vectorRmsNorm32AVX512 divides rows of x, of len(gamma) = width elements, by their root mean square, and multiplies
+// by gamma.
+//
+//go:noescape
+func vectorRmsNorm32AVX512(y []float32, x []float32, gamma []float32, width float32, eps float64, rows int)
+
+// vectorRmsNormGrad32AVX512 sets dx and adds to dgamma for rows of len(gamma) = width elements.
+//
+//go:noescape
+func vectorRmsNormGrad32AVX512(dx []float32, dgamma []float32, x []float32, gamma []float32, g []float32, width float32, eps float64, rows int)
+
 // vectorAdamW32AVX512 does the update of AdamW.
 //
 //go:noescape
 func vectorAdamW32AVX512(w []float32, g []float32, first []float32, second []float32, f *[9]float32)
+
+// vectorSilu32AVX512 sets y to x·exp(x)/(1 + exp(x)).
+//
+//go:noescape
+func vectorSilu32AVX512(y []float32, x []float32)
+
+// vectorSiluGrad32AVX512 sets dx to g·σ(x)·(1 + x·(1 − σ(x))), and to 0 where g is 0.
+//
+//go:noescape
+func vectorSiluGrad32AVX512(dx []float32, x []float32, g []float32)
 
 // vectorGelu32AVX512 sets y to x·Φ(x).
 //
@@ -126,6 +152,42 @@ func vectorGeluTanh32AVX512(y []float32, x []float32)
 //go:noescape
 func vectorGeluTanhGrad32AVX512(dx []float32, x []float32, g []float32)
 
+// vectorSoftcap32AVX512 sets y to c·tanh(x/c).
+//
+//go:noescape
+func vectorSoftcap32AVX512(y []float32, x []float32, c float32)
+
+// vectorSoftcapGrad32AVX512 sets dx to g·(1 − (y/c)²), and to 0 where g is 0.
+//
+//go:noescape
+func vectorSoftcapGrad32AVX512(dx []float32, y []float32, g []float32, c float32)
+
+// vectorAddSlope32AVX512 subtracts slope·|d − i| from element i of x. All d − i must be exact.
+//
+//go:noescape
+func vectorAddSlope32AVX512(x []float32, slope float32, d float32)
+
+// vectorAddBias32AVX512 adds bias to x. Where that is −Inf, the result is, whatever x is.
+//
+//go:noescape
+func vectorAddBias32AVX512(x []float32, bias []float32)
+
+// vectorForbid32AVX512 sets x to −Inf where allow is false.
+//
+//go:noescape
+func vectorForbid32AVX512(x []float32, allow []bool)
+
+// vectorRotate32AVX512 turns so many vectors, stride elements apart, by the same angles: (u, v) becomes
+// (u·cos − v·sin, v·cos + u·sin), with sin multiplied by sign, for u in the first half and v in the second.
+//
+//go:noescape
+func vectorRotate32AVX512(y []float32, x []float32, cos []float32, sin []float32, sign float32, rows int, stride int)
+
+// vectorRotatePairs32AVX512 does what rotate does, for pairs of neighbours.
+//
+//go:noescape
+func vectorRotatePairs32AVX512(y []float32, x []float32, cos []float32, sin []float32, sign float32, rows int, stride int)
+
 // vectorDropout32AVX512 sets element i of keep to 0 where dropoutBits(i, key0, key1) < threshold, and to scale elsewhere.
 //
 //go:noescape
@@ -135,6 +197,11 @@ func vectorDropout32AVX512(keep []float32, key0 uint32, key1 uint32, threshold u
 //
 //go:noescape
 func vectorAdd32AVX2(out []float32, x []float32, y []float32)
+
+// vectorMul32AVX2 sets out to x·y.
+//
+//go:noescape
+func vectorMul32AVX2(out []float32, x []float32, y []float32)
 
 // vectorSkipMul32AVX2 sets out to x·y, and to 0 where y is 0.
 //
@@ -228,10 +295,31 @@ func vectorLayerNorm32AVX2(y []float32, x []float32, gamma []float32, beta []flo
 //go:noescape
 func vectorLayerNormGrad32AVX2(dx []float32, dgamma []float32, dbeta []float32, x []float32, gamma []float32, g []float32, width float32, eps float32, rows int)
 
+// vectorRmsNorm32AVX2 divides rows of x, of len(gamma) = width elements, by their root mean square, and multiplies
+// by gamma.
+//
+//go:noescape
+func vectorRmsNorm32AVX2(y []float32, x []float32, gamma []float32, width float32, eps float64, rows int)
+
+// vectorRmsNormGrad32AVX2 sets dx and adds to dgamma for rows of len(gamma) = width elements.
+//
+//go:noescape
+func vectorRmsNormGrad32AVX2(dx []float32, dgamma []float32, x []float32, gamma []float32, g []float32, width float32, eps float64, rows int)
+
 // vectorAdamW32AVX2 does the update of AdamW.
 //
 //go:noescape
 func vectorAdamW32AVX2(w []float32, g []float32, first []float32, second []float32, f *[9]float32)
+
+// vectorSilu32AVX2 sets y to x·exp(x)/(1 + exp(x)).
+//
+//go:noescape
+func vectorSilu32AVX2(y []float32, x []float32)
+
+// vectorSiluGrad32AVX2 sets dx to g·σ(x)·(1 + x·(1 − σ(x))), and to 0 where g is 0.
+//
+//go:noescape
+func vectorSiluGrad32AVX2(dx []float32, x []float32, g []float32)
 
 // vectorGelu32AVX2 sets y to x·Φ(x).
 //
@@ -253,6 +341,42 @@ func vectorGeluTanh32AVX2(y []float32, x []float32)
 //go:noescape
 func vectorGeluTanhGrad32AVX2(dx []float32, x []float32, g []float32)
 
+// vectorSoftcap32AVX2 sets y to c·tanh(x/c).
+//
+//go:noescape
+func vectorSoftcap32AVX2(y []float32, x []float32, c float32)
+
+// vectorSoftcapGrad32AVX2 sets dx to g·(1 − (y/c)²), and to 0 where g is 0.
+//
+//go:noescape
+func vectorSoftcapGrad32AVX2(dx []float32, y []float32, g []float32, c float32)
+
+// vectorAddSlope32AVX2 subtracts slope·|d − i| from element i of x. All d − i must be exact.
+//
+//go:noescape
+func vectorAddSlope32AVX2(x []float32, slope float32, d float32)
+
+// vectorAddBias32AVX2 adds bias to x. Where that is −Inf, the result is, whatever x is.
+//
+//go:noescape
+func vectorAddBias32AVX2(x []float32, bias []float32)
+
+// vectorForbid32AVX2 sets x to −Inf where allow is false.
+//
+//go:noescape
+func vectorForbid32AVX2(x []float32, allow []bool)
+
+// vectorRotate32AVX2 turns so many vectors, stride elements apart, by the same angles: (u, v) becomes
+// (u·cos − v·sin, v·cos + u·sin), with sin multiplied by sign, for u in the first half and v in the second.
+//
+//go:noescape
+func vectorRotate32AVX2(y []float32, x []float32, cos []float32, sin []float32, sign float32, rows int, stride int)
+
+// vectorRotatePairs32AVX2 does what rotate does, for pairs of neighbours.
+//
+//go:noescape
+func vectorRotatePairs32AVX2(y []float32, x []float32, cos []float32, sin []float32, sign float32, rows int, stride int)
+
 // vectorDropout32AVX2 sets element i of keep to 0 where dropoutBits(i, key0, key1) < threshold, and to scale elsewhere.
 //
 //go:noescape
@@ -262,6 +386,11 @@ func vectorDropout32AVX2(keep []float32, key0 uint32, key1 uint32, threshold uin
 //
 //go:noescape
 func vectorAdd64AVX512(out []float64, x []float64, y []float64)
+
+// vectorMul64AVX512 sets out to x·y.
+//
+//go:noescape
+func vectorMul64AVX512(out []float64, x []float64, y []float64)
 
 // vectorSkipMul64AVX512 sets out to x·y, and to 0 where y is 0.
 //
@@ -355,15 +484,72 @@ func vectorLayerNorm64AVX512(y []float64, x []float64, gamma []float64, beta []f
 //go:noescape
 func vectorLayerNormGrad64AVX512(dx []float64, dgamma []float64, dbeta []float64, x []float64, gamma []float64, g []float64, width float64, eps float64, rows int)
 
+// vectorRmsNorm64AVX512 divides rows of x, of len(gamma) = width elements, by their root mean square, and multiplies
+// by gamma.
+//
+//go:noescape
+func vectorRmsNorm64AVX512(y []float64, x []float64, gamma []float64, width float64, eps float64, rows int)
+
+// vectorRmsNormGrad64AVX512 sets dx and adds to dgamma for rows of len(gamma) = width elements.
+//
+//go:noescape
+func vectorRmsNormGrad64AVX512(dx []float64, dgamma []float64, x []float64, gamma []float64, g []float64, width float64, eps float64, rows int)
+
 // vectorAdamW64AVX512 does the update of AdamW.
 //
 //go:noescape
 func vectorAdamW64AVX512(w []float64, g []float64, first []float64, second []float64, f *[9]float64)
 
+// vectorSilu64AVX512 sets y to x·exp(x)/(1 + exp(x)).
+//
+//go:noescape
+func vectorSilu64AVX512(y []float64, x []float64)
+
+// vectorSiluGrad64AVX512 sets dx to g·σ(x)·(1 + x·(1 − σ(x))), and to 0 where g is 0.
+//
+//go:noescape
+func vectorSiluGrad64AVX512(dx []float64, x []float64, g []float64)
+
+// vectorSoftcap64AVX512 sets y to c·tanh(x/c).
+//
+//go:noescape
+func vectorSoftcap64AVX512(y []float64, x []float64, c float64)
+
+// vectorSoftcapGrad64AVX512 sets dx to g·(1 − (y/c)²), and to 0 where g is 0.
+//
+//go:noescape
+func vectorSoftcapGrad64AVX512(dx []float64, y []float64, g []float64, c float64)
+
+// vectorAddSlope64AVX512 subtracts slope·|d − i| from element i of x. All d − i must be exact.
+//
+//go:noescape
+func vectorAddSlope64AVX512(x []float64, slope float64, d float64)
+
+// vectorAddBias64AVX512 adds bias to x. Where that is −Inf, the result is, whatever x is.
+//
+//go:noescape
+func vectorAddBias64AVX512(x []float64, bias []float64)
+
+// vectorForbid64AVX512 sets x to −Inf where allow is false.
+//
+//go:noescape
+func vectorForbid64AVX512(x []float64, allow []bool)
+
+// vectorRotate64AVX512 turns so many vectors, stride elements apart, by the same angles: (u, v) becomes
+// (u·cos − v·sin, v·cos + u·sin), with sin multiplied by sign, for u in the first half and v in the second.
+//
+//go:noescape
+func vectorRotate64AVX512(y []float64, x []float64, cos []float64, sin []float64, sign float64, rows int, stride int)
+
 // vectorAdd64AVX2 sets out to x + y.
 //
 //go:noescape
 func vectorAdd64AVX2(out []float64, x []float64, y []float64)
+
+// vectorMul64AVX2 sets out to x·y.
+//
+//go:noescape
+func vectorMul64AVX2(out []float64, x []float64, y []float64)
 
 // vectorSkipMul64AVX2 sets out to x·y, and to 0 where y is 0.
 //
@@ -457,7 +643,59 @@ func vectorLayerNorm64AVX2(y []float64, x []float64, gamma []float64, beta []flo
 //go:noescape
 func vectorLayerNormGrad64AVX2(dx []float64, dgamma []float64, dbeta []float64, x []float64, gamma []float64, g []float64, width float64, eps float64, rows int)
 
+// vectorRmsNorm64AVX2 divides rows of x, of len(gamma) = width elements, by their root mean square, and multiplies
+// by gamma.
+//
+//go:noescape
+func vectorRmsNorm64AVX2(y []float64, x []float64, gamma []float64, width float64, eps float64, rows int)
+
+// vectorRmsNormGrad64AVX2 sets dx and adds to dgamma for rows of len(gamma) = width elements.
+//
+//go:noescape
+func vectorRmsNormGrad64AVX2(dx []float64, dgamma []float64, x []float64, gamma []float64, g []float64, width float64, eps float64, rows int)
+
 // vectorAdamW64AVX2 does the update of AdamW.
 //
 //go:noescape
 func vectorAdamW64AVX2(w []float64, g []float64, first []float64, second []float64, f *[9]float64)
+
+// vectorSilu64AVX2 sets y to x·exp(x)/(1 + exp(x)).
+//
+//go:noescape
+func vectorSilu64AVX2(y []float64, x []float64)
+
+// vectorSiluGrad64AVX2 sets dx to g·σ(x)·(1 + x·(1 − σ(x))), and to 0 where g is 0.
+//
+//go:noescape
+func vectorSiluGrad64AVX2(dx []float64, x []float64, g []float64)
+
+// vectorSoftcap64AVX2 sets y to c·tanh(x/c).
+//
+//go:noescape
+func vectorSoftcap64AVX2(y []float64, x []float64, c float64)
+
+// vectorSoftcapGrad64AVX2 sets dx to g·(1 − (y/c)²), and to 0 where g is 0.
+//
+//go:noescape
+func vectorSoftcapGrad64AVX2(dx []float64, y []float64, g []float64, c float64)
+
+// vectorAddSlope64AVX2 subtracts slope·|d − i| from element i of x. All d − i must be exact.
+//
+//go:noescape
+func vectorAddSlope64AVX2(x []float64, slope float64, d float64)
+
+// vectorAddBias64AVX2 adds bias to x. Where that is −Inf, the result is, whatever x is.
+//
+//go:noescape
+func vectorAddBias64AVX2(x []float64, bias []float64)
+
+// vectorForbid64AVX2 sets x to −Inf where allow is false.
+//
+//go:noescape
+func vectorForbid64AVX2(x []float64, allow []bool)
+
+// vectorRotate64AVX2 turns so many vectors, stride elements apart, by the same angles: (u, v) becomes
+// (u·cos − v·sin, v·cos + u·sin), with sin multiplied by sign, for u in the first half and v in the second.
+//
+//go:noescape
+func vectorRotate64AVX2(y []float64, x []float64, cos []float64, sin []float64, sign float64, rows int, stride int)

@@ -40,7 +40,11 @@ func TestArithmeticOfEachBody(t *testing.T) {
 				"masked softmax": TestMaskedSoftmax, "softmax is stable": TestSoftmaxIsStable, "softmax's gradient": TestSoftmaxGrad,
 				"sum broadcast": TestSumBroadcast, "cross-entropy": TestCrossEntropyIsStable, "layer norm": TestLayerNorm,
 				"bits": TestBitsDoNotDependOnWorkers, "edges": TestActivationsAtTheEdges, "dropout": TestDropoutMask,
-				"skip product": TestSkipGemm, "skip": TestSkipMul,
+				"skip product": TestSkipGemm, "skip": TestSkipMul, "softcap": TestSoftcap, "softcap's edges": TestSoftcapAtTheEdges,
+				"silu": TestSiLU, "silu's edges": TestSiLUAtTheEdges, "gate": TestGate, "rms norm": TestRMSNorm,
+				"rms norm's edges": TestRMSNormAtTheEdges, "rotate": TestRotate, "mask": TestMaskedSoftmaxOptions,
+				"bits of softcap": TestSoftcapOnAnyWorkers, "bits of gates": TestGateOnAnyWorkers,
+				"bits of rms norm": TestRMSNormOnAnyWorkers, "bits of rotate": TestRotateOnAnyWorkers,
 			} {
 				t.Run(name, test)
 			}
@@ -107,7 +111,8 @@ func testElementwise[F Float](t *testing.T, tol float64) {
 	}
 	phi := func(x float64) float64 { return math.Exp(-x*x/2) / math.Sqrt(2*math.Pi) }
 	cdf := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
-	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-2*geluC*(x+geluA*x*x*x))) }
+	cdfLogistic := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+	sigmoid := func(x float64) float64 { return cdfLogistic(2 * geluC * (x + geluA*x*x*x)) }
 	cases := []struct {
 		name string
 		run  func(out, x, y []F)
@@ -115,6 +120,15 @@ func testElementwise[F Float](t *testing.T, tol float64) {
 	}{
 		{"add", body.add, func(x, y float64) float64 { return x + y }},
 		{"skipMul", body.skipMul, func(x, y float64) float64 { return pick(y != 0, x*y) }},
+		{"mul", body.mul, func(x, y float64) float64 { return x * y }},
+		{"silu", func(out, x, _ []F) { body.silu(out, x) }, func(x, _ float64) float64 { return x * cdfLogistic(x) }},
+		{"silu in place", func(out, x, _ []F) { copy(out, x); body.silu(out, out) }, func(x, _ float64) float64 { return x * cdfLogistic(x) }},
+		{"siluGrad", body.siluGrad, func(x, g float64) float64 {
+			s := cdfLogistic(x)
+			return g * s * (1 + x*(1-s))
+		}},
+		{"softcap", func(out, x, _ []F) { body.softcap(out, x, 1.5) }, func(x, _ float64) float64 { return 1.5 * math.Tanh(x/1.5) }},
+		{"softcapGrad", func(out, x, g []F) { body.softcapGrad(out, x, g, 1.5) }, func(x, g float64) float64 { return g * (1 - x*x/2.25) }},
 		{"relu", func(out, x, _ []F) { body.relu(out, x) }, func(x, _ float64) float64 { return max(x, 0) }},
 		{"reluGrad", body.reluGrad, func(x, g float64) float64 { return pick(x > 0, g) }},
 		{"gelu", func(out, x, _ []F) { body.gelu(out, x) }, func(x, _ float64) float64 { return x * cdf(x) }},
@@ -261,5 +275,37 @@ func testRows[F Float](t *testing.T, tol float64) {
 		check("layerNormGrad: dgamma", dgamma, refGamma, 2*tol)
 		check("layerNormGrad: dbeta", dbeta, refBeta, 2*tol)
 		o.intact(t, "layerNorm")
+
+		x, gamma, y, dx, dgamma = o.random(t, rows*w), o.random(t, w), o.random(t, rows*w), o.random(t, rows*w), o.random(t, w)
+		g = o.random(t, rows*w)
+		clear(g[w : 2*w])
+		portable.rmsNorm(refs, wide(x), wide(gamma), float64(w), 0.01, rows)
+		body.rmsNorm(y, x, gamma, F(w), 0.01, rows)
+		check("rmsNorm", y, refs, 2*tol)
+		x[w] = F(math.NaN()) // in a row without a gradient
+		refGamma = wide(dgamma)
+		portable.rmsNormGrad(refs, refGamma, wide(x), wide(gamma), wide(g), float64(w), 0.01, rows)
+		body.rmsNormGrad(dx, dgamma, x, gamma, g, F(w), 0.01, rows)
+		check("rmsNormGrad: dx", dx, refs, 20*tol)
+		check("rmsNormGrad: dgamma", dgamma, refGamma, 2*tol)
+		o.intact(t, "rmsNorm")
+
+		for _, stride := range []int{2 * w, 2*w + 3} {
+			n := (rows-1)*stride + 2*w
+			x, y, cos, sin := o.random(t, n), o.random(t, n), o.random(t, w), o.random(t, w)
+			for _, turn := range []struct {
+				name  string
+				run   func(y, x, cos, sin []F, sign F, rows, stride int)
+				check func(y, x, cos, sin []float64, sign float64, rows, stride int)
+			}{{"rotate", body.rotate, portable.rotate}, {"rotatePairs", body.rotatePairs, portable.rotatePairs}} {
+				for _, sign := range []float64{1, -1} {
+					turned := wide(y)
+					turn.check(turned, wide(x), wide(cos), wide(sin), sign, rows, stride)
+					turn.run(y, x, cos, sin, F(sign), rows, stride)
+					check(turn.name, y, turned, tol)
+				}
+			}
+			o.intact(t, "rotate")
+		}
 	}
 }

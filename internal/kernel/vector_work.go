@@ -17,6 +17,7 @@ type vectorWork[F Float] struct {
 	out, x, y, z []F
 	width        int // of a row
 	a            F
+	eps          float64
 	sums         []F
 	factors      [9]F
 	mask         Mask[F]

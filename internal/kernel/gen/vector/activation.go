@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// What follows is for float32, and in Go in the package's activation.go.
+// What follows is in Go in the package's activation.go and silu.go.
 
 // normalCoefs are those of normalTail there, from the highest degree down.
 var normalCoefs = []float64{
@@ -62,6 +62,35 @@ func (v *isa) activations() {
 		e = v.newExp()
 		v.each(n, 1, func(s span) { s.put(f(s.get(x, 0)), y, 0) })
 		end()
+	}
+
+	// limited returns x where it isn't above 42: further on, exp(−x)·x is nothing beside 1.
+	limited := func(x reg.VecVirtual) reg.VecVirtual {
+		z := v.r()
+		v.min(x, v.load(v.constant(42)), z)
+		return z
+	}
+	value("silu", "sets y to x·exp(x)/(1 + exp(x)).", func(x reg.VecVirtual) reg.VecVirtual {
+		bell := e.of(limited(x))
+		s := v.r()
+		v.add(v.constant(1), bell, s)
+		v.div(s, bell, s)
+		v.mul(x, s, s)
+		return s
+	})
+	grad("siluGrad", "sets dx to g·σ(x)·(1 + x·(1 − σ(x))), and to 0 where g is 0.", func(x reg.VecVirtual) reg.VecVirtual {
+		x = limited(x)
+		bell, one := e.of(limited(x)), v.load(v.constant(1))
+		rest := v.r() // 1 − σ(x)
+		v.add(one, bell, rest)
+		v.div(rest, one, rest)
+		v.mul(rest, bell, bell)
+		v.mad(one, rest, x)
+		v.mul(x, bell, bell)
+		return bell
+	})
+	if v.bits == 64 {
+		return
 	}
 
 	value("gelu", "sets y to x·Φ(x).", func(x reg.VecVirtual) reg.VecVirtual {
@@ -128,7 +157,7 @@ func (v *isa) dropout() {
 		VPXOR(sign, threshold, threshold)
 	}
 	const golden = 0x9e3779b9
-	count := GLOBL("vectorCount"+v.name, RODATA|NOPTR)
+	count := GLOBL("vectorGolden"+v.name, RODATA|NOPTR)
 	for i := range v.lanes {
 		DATA(4*i, U32(uint32(i)*golden))
 	}

@@ -50,8 +50,21 @@ func (v *isa) keepWhere(how Op, y Op, x, z reg.VecVirtual) {
 	VANDPS(m, z, z)
 }
 
+// setWhere sets z to a in the lanes where a comparison of x with y holds.
+func (v *isa) setWhere(how Op, y Op, x, a, z reg.VecVirtual) {
+	if v.wide() {
+		v.do(VCMPPS, VCMPPD, how, y, x, reg.K2)
+		v.do(VMOVAPS, VMOVAPD, a, reg.K2, z)
+		return
+	}
+	m := v.r()
+	v.do(VCMPPS, VCMPPD, how, y, x, m)
+	v.blend(m, a, z, z)
+}
+
 // Comparisons.
 const (
+	equal     = U8(0)
 	unordered = U8(3)    // one is NaN
 	notEqual  = U8(4)    // or one is NaN
 	greater   = U8(0x1e) // and neither is NaN
@@ -60,6 +73,11 @@ const (
 func (v *isa) elementwise() {
 	v.binary("add", "sets out to x + y.", 4, func(s span, x, y reg.VecVirtual) reg.VecVirtual {
 		v.add(y, x, x)
+		return x
+	})
+
+	v.binary("mul", "sets out to x·y.", 4, func(s span, x, y reg.VecVirtual) reg.VecVirtual {
+		v.mul(y, x, x)
 		return x
 	})
 

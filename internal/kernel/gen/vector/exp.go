@@ -19,15 +19,24 @@ type exponential struct {
 }
 
 func (v *isa) newExp() exponential {
+	e := v.boundedExp()
+	if v.bits == 32 {
+		e.least, e.most = v.load(v.constant(-104)), v.load(v.constant(89))
+	} else {
+		e.least, e.most = v.load(v.constant(-746)), v.load(v.constant(710))
+	}
+	return e
+}
+
+// boundedExp is newExp without the bounds.
+func (v *isa) boundedExp() exponential {
 	e := exponential{isa: v}
 	degree := 7
 	if v.bits == 32 {
-		e.least, e.most = v.load(v.constant(-104)), v.load(v.constant(89))
 		e.ln2Hi = float64(float32(math.Ln2))
 		e.ln2Lo = math.Ln2 - e.ln2Hi
 	} else {
 		degree = 13
-		e.least, e.most = v.load(v.constant(-746)), v.load(v.constant(710))
 		e.ln2Hi = math.Ln2
 		e.ln2Lo = 0x1.abc9e3b39803fp-56 // ln 2 − ln2Hi
 	}
@@ -45,18 +54,7 @@ func (e exponential) of(x reg.VecVirtual) reg.VecVirtual {
 	v := e.isa
 	v.max(x, e.least, x)
 	v.min(x, e.most, x)
-	n := v.r()
-	v.mul(v.constant(math.Log2E), x, n)
-	switch {
-	case v.wide():
-		v.do(VRNDSCALEPS, VRNDSCALEPD, U8(0), n, n)
-	case v.bits == 32:
-		VROUNDPS(U8(0), n, n)
-	default:
-		VROUNDPD(U8(0), n, n)
-	}
-	v.fnma(v.constant(e.ln2Hi), n, x)
-	v.fnma(v.constant(e.ln2Lo), n, x)
+	n := e.split(x)
 	p := v.polynomial(x, e.coefs)
 	if v.wide() {
 		v.do(VSCALEFPS, VSCALEFPD, n, p, p)
@@ -86,6 +84,53 @@ func (e exponential) of(x reg.VecVirtual) reg.VecVirtual {
 		VMULPD(n, p, p)
 	}
 	return p
+}
+
+// split returns n and leaves r in x.
+func (e exponential) split(x reg.VecVirtual) (n reg.VecVirtual) {
+	v := e.isa
+	n = v.r()
+	v.mul(v.constant(math.Log2E), x, n)
+	switch {
+	case v.wide():
+		v.do(VRNDSCALEPS, VRNDSCALEPD, U8(0), n, n)
+	case v.bits == 32:
+		VROUNDPS(U8(0), n, n)
+	default:
+		VROUNDPD(U8(0), n, n)
+	}
+	v.fnma(v.constant(e.ln2Hi), n, x)
+	v.fnma(v.constant(e.ln2Lo), n, x)
+	return n
+}
+
+// lessOne returns exp(x) − 1, for an x from −40 to 0, as tanh32 in the package does: 2ⁿ·(exp(r) − 1) + (2ⁿ − 1), in which
+// nothing cancels. It uses x up.
+func (e exponential) lessOne(x reg.VecVirtual) reg.VecVirtual {
+	v := e.isa
+	n := e.split(x)
+	square := v.r()
+	v.mul(x, x, square)
+	v.fma(v.polynomial(x, e.coefs[:len(e.coefs)-2]), square, x) // exp(r) − 1
+	two := v.r()                                                // 2ⁿ, a normal number
+	switch {
+	case v.wide():
+		v.do(VSCALEFPS, VSCALEFPD, n, v.load(v.constant(1)), two)
+	case v.bits == 32:
+		VCVTPS2DQ(n, two)
+		VPADDD(v.pattern(127), two, two)
+		VPSLLD(U8(23), two, two)
+	default:
+		whole := XMM()
+		VCVTPD2DQY(n, whole)
+		VPMOVSXDQ(whole, two)
+		VPADDQ(v.pattern(1023), two, two)
+		VPSLLQ(U8(52), two, two)
+	}
+	out := v.r()
+	v.add(v.constant(-1), two, out)
+	v.fma(x, two, out)
+	return out
 }
 
 // polynomial evaluates by Horner's rule, with coefficients from the highest degree down.

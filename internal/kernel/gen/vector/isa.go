@@ -111,6 +111,15 @@ func (v *isa) or(y, x, z Op) {
 	}
 }
 
+// blend is AVX2's choice: it sets z to y where m is all ones, and to x elsewhere.
+func (v *isa) blend(m, y, x, z Op) {
+	if v.bits == 32 {
+		VBLENDVPS(m, y, x, z)
+	} else {
+		VBLENDVPD(m, y, x, z)
+	}
+}
+
 // broadcast returns a vector of one element.
 func (v *isa) broadcast(m Op) reg.VecVirtual {
 	z := v.r()
@@ -127,17 +136,30 @@ func (v *isa) arg(name string) reg.VecVirtual {
 	return v.broadcast(a.Addr)
 }
 
+// wideArg returns a parameter of type float64.
+func (v *isa) wideArg(name string) reg.VecVirtual {
+	a, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	x := v.r()
+	VMOVSD(a.Addr, x.AsX())
+	return x
+}
+
 func ptr(name string) reg.GPVirtual  { return Load(Param(name).Base(), GP64()).(reg.GPVirtual) }
 func size(name string) reg.GPVirtual { return Load(Param(name).Len(), GP64()).(reg.GPVirtual) }
 func word(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
 
 // inBytes turns a number of elements into one of bytes.
-func (v *isa) inBytes(n reg.GPVirtual) {
+func (v *isa) inBytes(n reg.GPVirtual) { SHLQ(v.shift(), n) }
+
+// shift is the binary logarithm of an element's bytes.
+func (v *isa) shift() U8 {
 	if v.bits == 32 {
-		SHLQ(U8(2), n)
-	} else {
-		SHLQ(U8(3), n)
+		return 2
 	}
+	return 3
 }
 
 var constants = map[string]Mem{}
@@ -163,6 +185,22 @@ func (v *isa) pattern(bits uint64) Mem {
 			DATA(8*i, U64(bits))
 		}
 		constants[name] = m
+	}
+	return m
+}
+
+// sign is the bit of an element that holds its sign.
+func (v *isa) sign() uint64 { return 1 << (v.bits - 1) }
+
+// count is a vector in memory whose elements are 0, 1, 2, …
+func (v *isa) count() Mem {
+	m := GLOBL(fmt.Sprintf("vectorCount%d%s", v.bits, v.name), RODATA|NOPTR)
+	for i := range v.lanes {
+		if v.bits == 32 {
+			DATA(4*i, F32(i))
+		} else {
+			DATA(8*i, F64(i))
+		}
 	}
 	return m
 }

@@ -137,10 +137,8 @@ func (s span) zeroPast(z reg.VecVirtual) {
 func (s span) fillPast(x, z reg.VecVirtual) {
 	switch {
 	case !s.part:
-	case !s.wide() && s.bits == 32:
-		VBLENDVPS(s.mask, z, x, z)
 	case !s.wide():
-		VBLENDVPD(s.mask, z, x, z)
+		s.blend(s.mask, z, x, z)
 	case s.bits == 32:
 		VBLENDMPS(z, x, reg.K1, z)
 	default:

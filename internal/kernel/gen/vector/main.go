@@ -20,9 +20,15 @@ func main() {
 			v.softmax()
 			v.layerNorm()
 			v.layerNormGrad()
+			v.rmsNorm()
+			v.rmsNormGrad()
 			v.adamW()
+			v.activations()
+			v.softcap()
+			v.masks()
+			v.rotate()
 			if bits == 32 {
-				v.activations()
+				v.rotatePairs()
 				v.dropout()
 			}
 		}

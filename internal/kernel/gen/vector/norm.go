@@ -38,6 +38,105 @@ func (v *isa) moments(n, x reg.GPVirtual, width, eps reg.VecVirtual) (mean, inv 
 	return mean, inv
 }
 
+// invRMS returns 1/√(sum/width + eps), the root and what is under it in float64.
+func (v *isa) invRMS(sum, width, eps reg.VecVirtual) reg.VecVirtual {
+	v.div(width, sum, sum)
+	x, one, inv := sum.AsX(), XMM(), v.r()
+	if v.bits == 32 {
+		VCVTSS2SD(x, x, x)
+	}
+	VADDSD(eps.AsX(), x, x)
+	VSQRTSD(x, x, x)
+	VMOVSD((&isa{bits: 64}).constant(1), one)
+	VDIVSD(x, one, one)
+	if v.bits == 32 {
+		VCVTSD2SS(one, one, one)
+	}
+	v.do(VBROADCASTSS, VBROADCASTSD, one, inv)
+	return inv
+}
+
+func (v *isa) rmsNorm() {
+	v.function("rmsNorm", "y, x, gamma []F, width F, eps float64, rows int)", "divides rows of x, of len(gamma) = width elements, by their root mean square, and multiplies\nby gamma.")
+	y, x, gamma, n, rows := ptr("y"), ptr("x"), ptr("gamma"), size("gamma"), word("rows")
+	width, eps := v.arg("width"), v.wideArg("eps")
+	v.setMask(n)
+	v.inBytes(n)
+	v.repeat(rows, func() {
+		sq := several(4, v.zero)
+		v.each(n, 4, func(s span) {
+			for u := range s.vecs {
+				d := s.get(x, u)
+				v.fma(d, d, sq[u])
+			}
+		})
+		inv := v.invRMS(v.reduce(v.add, sq...), width, eps)
+		v.each(n, 4, func(s span) {
+			for u := range s.vecs {
+				d := s.get(x, u)
+				v.mul(inv, d, d)
+				if s.part {
+					v.mul(s.get(gamma, u), d, d)
+				} else {
+					v.mul(s.mem(gamma, u), d, d)
+				}
+				s.put(d, y, u)
+			}
+		})
+		ADDQ(n, x)
+		ADDQ(n, y)
+	})
+	end()
+}
+
+func (v *isa) rmsNormGrad() {
+	v.function("rmsNormGrad", "dx, dgamma, x, gamma, g []F, width F, eps float64, rows int)", "sets dx and adds to dgamma for rows of len(gamma) = width elements.")
+	dx, dgamma := ptr("dx"), ptr("dgamma")
+	x, gamma, n, g, rows := ptr("x"), ptr("gamma"), size("gamma"), ptr("g"), word("rows")
+	width, eps := v.arg("width"), v.wideArg("eps")
+	v.setMask(n)
+	v.inBytes(n)
+	v.repeat(rows, func() {
+		some, next := v.label("some"), v.label("next")
+		v.jumpIfAny(n, g, some)
+		v.each(n, 1, func(s span) { s.put(v.zero(), dx, 0) })
+		JMP(LabelRef(next))
+		Label(some)
+
+		sq, dots := several(2, v.zero), several(2, v.zero)
+		v.each(n, 2, func(s span) {
+			for u := range s.vecs {
+				d, dy := s.get(x, u), s.get(g, u)
+				v.fma(d, d, sq[u])
+				v.mul(s.get(gamma, u), dy, dy)
+				v.fma(d, dy, dots[u])
+			}
+		})
+		inv := v.invRMS(v.reduce(v.add, sq...), width, eps)
+		mean := v.reduce(v.add, dots...)
+		v.div(width, mean, mean)
+		v.mul(inv, mean, mean)
+		v.mul(inv, mean, mean)
+		v.each(n, 2, func(s span) {
+			for u := range s.vecs {
+				d, dy, hat, acc := s.get(x, u), s.get(g, u), v.r(), s.get(dgamma, u)
+				v.mul(inv, d, hat)
+				v.fma(dy, hat, acc)
+				s.put(acc, dgamma, u)
+				v.mul(s.get(gamma, u), dy, dy)
+				v.fnma(d, mean, dy)
+				v.mul(inv, dy, dy)
+				s.put(dy, dx, u)
+			}
+		})
+		Label(next)
+		ADDQ(n, x)
+		ADDQ(n, g)
+		ADDQ(n, dx)
+	})
+	end()
+}
+
 func (v *isa) layerNorm() {
 	v.function("layerNorm", "y, x, gamma, beta []F, width, eps F, rows int)", "normalises rows of x, of len(gamma) = width elements, multiplies by gamma and\nadds beta, which may be nil.")
 	y, x, gamma, n, beta, rows := ptr("y"), ptr("x"), ptr("gamma"), size("gamma"), ptr("beta"), word("rows")
@@ -146,10 +245,7 @@ func (v *isa) layerNormGrad() {
 
 // jumpIfAny jumps where an element isn't zero.
 func (v *isa) jumpIfAny(n, x reg.GPVirtual, label string) {
-	bits := uint64(1)<<31 - 1 // all but the sign
-	if v.bits == 64 {
-		bits = 1<<63 - 1
-	}
+	bits := v.sign() - 1 // all others
 	v.each(n, 4, func(s span) {
 		acc := s.get(x, 0)
 		for u := 1; u < s.vecs; u++ {
