@@ -90,6 +90,9 @@ func (e *experiment) learnPairs(withData bool) error {
 	if err != nil {
 		return err
 	}
+	// Distances, not places: few sources are as long as the longest, and a row for each of the last positions would hardly be
+	// trained.
+	model.Rotary = &layers.Rotary{}
 	net, err := layers.NewEncoderDecoder(e.params, layers.EncoderDecoderConfig{ModelConfig: model})
 	if err != nil {
 		return err
