@@ -14,8 +14,11 @@ type runner struct {
 	inputs     G.Nodes
 	learnables G.Nodes       // the parameters, in a training graph
 	model      []G.ValueGrad // the same, for a solver
-	loss       G.Value       // read by the machine
 	vm         G.VM
+
+	// loss is read by the machine. It is a cell of its own: Gorgonia's machines have finalizers, and a cycle of pointers
+	// through what has one is never freed.
+	loss *G.Value
 }
 
 // newRunner builds the loss for batches of a size and, in a training graph, its gradients.
@@ -33,8 +36,8 @@ func newRunner(p Problem, b *layers.Build, size int) (r *runner, err error) {
 	if loss == nil || !loss.IsScalar() {
 		return nil, fmt.Errorf("train: the loss must be a scalar node, got %v", loss)
 	}
-	r = &runner{inputs: inputs}
-	G.Read(loss, &r.loss)
+	r = &runner{inputs: inputs, loss: new(G.Value)}
+	G.Read(loss, r.loss)
 	if b.Mode == layers.Training {
 		r.learnables = b.Learnables()
 		if len(r.learnables) == 0 {
@@ -83,13 +86,13 @@ func (r *runner) run(batch Batch) (float64, error) {
 	if err := r.vm.RunAll(); err != nil {
 		return 0, err
 	}
-	switch x := r.loss.Data().(type) {
+	switch x := (*r.loss).Data().(type) {
 	case float32:
 		return float64(x), nil
 	case float64:
 		return x, nil
 	}
-	return 0, fmt.Errorf("the loss must be a float32 or float64, got %T", r.loss.Data())
+	return 0, fmt.Errorf("the loss must be a float32 or float64, got %T", (*r.loss).Data())
 }
 
 func describe(v *tensor.Dense) string {

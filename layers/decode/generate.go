@@ -13,7 +13,9 @@ type Options struct {
 	Sampler Sampler
 
 	// Seed decides every random choice. Each sequence has random numbers of its own, which depend on Seed and on the place
-	// of its prompt among the prompts, and on nothing else: what other sequences there are doesn't matter to them.
+	// of its prompt among the prompts, and on nothing else. Its logits may still differ in their last bits with the size of
+	// the batch, and with the lengths of the other rows of a step, so that once in many thousands another token is drawn:
+	// it is runs with the same prompts, batch and options that write the same.
 	Seed uint64
 
 	// MaxTokens ends a sequence that has so many new tokens. It must be at least 1.
@@ -147,8 +149,16 @@ func (g *generation) makeRoom(tokens [][]int) error {
 		if err := g.model.(Forgetter).Forget(i); err != nil {
 			return fmt.Errorf("decode: beginning sequence %d anew: %w", i, err)
 		}
+		keep := min(g.Keep, g.model.Room(i))
+		if keep < 1 {
+			return fmt.Errorf("decode: sequence %d must have room once the model forgot it, got %d", i, keep)
+		}
+		if keep <= len(r.Tokens) {
+			tokens[i] = r.Tokens[len(r.Tokens)-keep:]
+			continue
+		}
 		all := slices.Concat(g.prompts[i], r.Tokens)
-		tokens[i] = all[len(all)-min(g.Keep, g.model.Room(i), len(all)):]
+		tokens[i] = all[max(0, len(all)-keep):]
 	}
 	return nil
 }

@@ -14,9 +14,9 @@ type forward func(b *layers.Build, tokens *G.Node) (*G.Node, error)
 
 // graph is a model in a graph for steps of up to T tokens a sequence, with the machine that runs it.
 type graph struct {
-	tokens int     // T
-	ids    []int   // its input (B, T): what to run it for
-	out    G.Value // of the last run
+	tokens int      // T
+	ids    []int    // its input (B, T): what to run it for
+	out    *G.Value // of the last run; a cell of its own, as in a cycle through a machine, which has a finalizer, nothing is ever freed
 	vm     G.VM
 }
 
@@ -38,7 +38,8 @@ func newGraph(cache *layers.Cache, tokens, vocab int, forward forward) (*graph, 
 
 // compile makes the machine, which reads out.
 func (g *graph) compile(out *G.Node) {
-	G.Read(out, &g.out)
+	g.out = new(G.Value)
+	G.Read(out, g.out)
 	g.vm = G.NewTapeMachine(out.Graph())
 }
 
@@ -49,7 +50,7 @@ func (g *graph) run(use func(out G.Value) error) error {
 	if err := g.vm.RunAll(); err != nil {
 		return err
 	}
-	return use(g.out)
+	return use(*g.out)
 }
 
 func (g *graph) close() { g.vm.Close() }

@@ -54,6 +54,9 @@ func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 	if m == nil {
 		return nil, errors.New("decode: the encoder-decoder is nil")
 	}
+	if m.Encoder == nil || m.Decoder == nil {
+		return nil, errors.New("decode: the encoder-decoder is empty: make it with layers.NewEncoderDecoder")
+	}
 	if c.Sources < 0 || c.Width < 0 {
 		return nil, fmt.Errorf("decode: Sources and Width must be at least 1, or 0 for 1, got %d and %d", c.Sources, c.Width)
 	}

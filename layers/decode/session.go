@@ -27,8 +27,8 @@ type Config struct {
 // that a step computes what its new tokens add, and nothing of those before them again.
 //
 // A Session has graphs of its own over the model's weights, which it only reads: any number of sessions may run at the
-// same time over one model, each in a goroutine. What it keeps was made with the weights as they were: Reset it after
-// they change.
+// same time over one model, each in a goroutine, but none while something writes the weights, such as a solver. What it
+// keeps was made with the weights as they were: Reset it after they change.
 type Session struct {
 	cache   *layers.Cache
 	vocab   int
@@ -54,6 +54,12 @@ var errClosed = errors.New("the session is closed: make another one")
 func New(d *layers.Decoder, c Config) (*Session, error) {
 	if d == nil {
 		return nil, errors.New("decode: the decoder is nil")
+	}
+	if d.Trunk == nil {
+		return nil, errors.New("decode: the decoder is empty: make it with layers.NewDecoder")
+	}
+	if len(d.Blocks) > 0 && d.Blocks[0].Cross != nil {
+		return nil, errors.New("decode: the decoder attends to an encoder's output: make a Seq2Seq of its EncoderDecoder, with NewSeq2Seq")
 	}
 	if err := checkMask("Mask", c.Mask); err != nil {
 		return nil, err

@@ -153,7 +153,10 @@ func (x *expression) close() error {
 		s.restore()
 	}
 	x.removeReads()
-	return errors.Join(err, x.costRun.Close(), x.gradRun.Close())
+	err = errors.Join(err, x.costRun.Close(), x.gradRun.Close())
+	// Machines have finalizers, and read into x: as long as x points to them too, neither is ever freed.
+	x.costRun, x.gradRun = nil, nil
+	return err
 }
 
 // cost is the cost at the present values of the inputs.

@@ -3,6 +3,7 @@ package gradcheck_test
 import (
 	"errors"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -261,5 +262,34 @@ func TestProject(t *testing.T) {
 	s := G.NewScalar(g, G.Float64, G.WithName("s"), G.WithValue(0.4))
 	if err := gradcheck.Expr(must(gradcheck.Project(must(G.Exp(s)), 1)), s); err != nil {
 		t.Errorf("scalar: %v", err)
+	}
+}
+
+// TestExprFreesItsMachines checks one expression after another: memory stays where it was.
+func TestExprFreesItsMachines(t *testing.T) {
+	check := func() {
+		g := G.NewGraph()
+		x := G.NewMatrix(g, tensor.Float64, G.WithName("x"), G.WithShape(20, 20), G.WithInit(G.Ones()))
+		cost := G.Must(G.Sum(G.Must(G.Square(x))))
+		if err := gradcheck.Expr(cost, x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := func() int {
+		for range 4 { // what has a finalizer takes more than one
+			runtime.GC()
+		}
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	check()
+	before := kept()
+	const rounds = 20
+	for range rounds {
+		check()
+	}
+	if grown := kept() - before; grown > rounds*10_000 {
+		t.Errorf("%d checks left %d bytes", rounds, grown)
 	}
 }

@@ -1,0 +1,68 @@
+package decode_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// kept is the memory in use, once finalizers have run and what they held on to is gone.
+func kept() int {
+	for range 4 {
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// TestGraphsAreFreed opens and closes sessions, and gives one so many lengths of prompt that it lets go of graphs: memory
+// stays where it was.
+func TestGraphsAreFreed(t *testing.T) {
+	d := newDecoder(t, tensor.Float32, layers.ModelConfig{Vocab: 20, Dim: 32, Heads: 2, Layers: 2, Rotary: &layers.Rotary{}})
+	const rounds, limit = 30, 2 << 20 // a graph holds some 300 kB
+	run := func(s *decode.Session, tokens int) {
+		if _, err := s.Step([][]int{make([]int, tokens)}); err != nil {
+			t.Fatal(err)
+		}
+		s.Reset()
+	}
+	before := kept()
+	for range rounds {
+		s := newSession(t, d, decode.Config{Capacity: 128})
+		run(s, 3)
+		s.Close()
+	}
+	if grown := kept() - before; grown > limit {
+		t.Errorf("%d sessions left %d bytes", rounds, grown)
+	}
+	s := newSession(t, d, decode.Config{Capacity: 128})
+	run(s, 1)
+	before = kept()
+	for i := range rounds {
+		run(s, 2+i)
+	}
+	if grown := kept() - before; grown > limit {
+		t.Errorf("%d lengths of prompt left %d bytes", rounds, grown)
+	}
+}
+
+// TestDecoderOfAnEncoderDecoder isn't for a Session.
+func TestDecoderOfAnEncoderDecoder(t *testing.T) {
+	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+	m := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{ModelConfig: layers.ModelConfig{Vocab: 5, MaxLen: 4, Dim: 4, Heads: 2, Layers: 1}}))
+	if _, err := decode.New(m.Decoder, decode.Config{}); err == nil || !strings.Contains(err.Error(), "NewSeq2Seq") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := decode.New(&layers.Decoder{}, decode.Config{}); err == nil || !strings.Contains(err.Error(), "NewDecoder") {
+		t.Errorf("an empty one: %v", err)
+	}
+	if _, err := decode.NewSeq2Seq(&layers.EncoderDecoder{}, decode.Seq2SeqConfig{}); err == nil || !strings.Contains(err.Error(), "NewEncoderDecoder") {
+		t.Errorf("an empty one: %v", err)
+	}
+}
