@@ -63,7 +63,7 @@ func (c *Cache) Extend(counts ...int) error {
 		if n < 0 {
 			return fmt.Errorf("cache: sequence %d can't get %d tokens", b, n)
 		}
-		if c.lengths[b]+n > c.capacity {
+		if n > c.capacity-c.lengths[b] {
 			return fmt.Errorf("cache: sequence %d has %d tokens, and room for %d, but gets %d more", b, c.lengths[b], c.capacity, n)
 		}
 	}
@@ -206,6 +206,9 @@ func (c *Cache) place(b *Build, name string, weight *Param) (*place, error) {
 	return p, nil
 }
 
+// maxCacheBytes is more than a layer's keys will take on any machine: what is above was a mistake, and Go panics for it.
+const maxCacheBytes = 1 << 40
+
 // append stores new keys or values, (B, T, W), and returns all that there are, (B, Max, W).
 func (c *Cache) append(b *Build, name string, weight *Param, x *G.Node) (*G.Node, error) {
 	p, err := c.place(b, name, weight)
@@ -215,8 +218,8 @@ func (c *Cache) append(b *Build, name string, weight *Param, x *G.Node) (*G.Node
 	if p.store == nil {
 		s := x.Shape()
 		width := s[len(s)-1]
-		if c.capacity > math.MaxInt/8/width/c.batch {
-			return nil, fmt.Errorf("cache: %d sequences of %d tokens are more than fits in memory", c.batch, c.capacity)
+		if most := min(math.MaxInt, maxCacheBytes) / 8; c.capacity > most/width/c.batch {
+			return nil, fmt.Errorf("cache: %d sequences of %d tokens, of %d numbers each in every layer, are more than fits in memory", c.batch, c.capacity, width)
 		}
 		p.store = ops.NewStore(name, x.Dtype(), c.batch, c.capacity, width)
 	}

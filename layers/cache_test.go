@@ -348,6 +348,7 @@ func TestCacheErrors(t *testing.T) {
 		{"counts", cache.Extend(1), []string{"each of 2", "got 1"}},
 		{"negative count", cache.Extend(1, -1), []string{"sequence 1", "-1"}},
 		{"no counts", cache.Extend(0, 0), []string{"no sequence gets a new token"}},
+		{"no room at all", cache.Extend(1, math.MaxInt), []string{"sequence 1", "room for 3"}},
 		{"no room", cache.Extend(4, 0), []string{"sequence 0", "room for 3", "4 more"}},
 		{"parents", cache.Reorder(0), []string{"each of 2", "got 1"}},
 		{"parent", cache.Reorder(0, 2), []string{"sequence 1", "got 2"}},
@@ -394,7 +395,7 @@ func TestCacheErrors(t *testing.T) {
 		}
 	})
 	t.Run("too large", func(t *testing.T) {
-		b := &layers.Build{Cache: must[*layers.Cache](t)(layers.NewCache(1, math.MaxInt/2))}
+		b := &layers.Build{Cache: must[*layers.Cache](t)(layers.NewCache(1, math.MaxInt/64))} // no overflow
 		if _, err := a.ForwardCached(b, newBench(t).in("x", 1, 1, 4), layers.Mask{}); err == nil || !strings.Contains(err.Error(), "fits in memory") {
 			t.Errorf("got %v", err)
 		}
