@@ -41,6 +41,7 @@
 //	feedforward.go                FeedForward with ReLU, GELU or SiLU, gated or not
 //	attention.go, mask.go         ScaledDotProduct, its options and its Mask
 //	multihead.go                  MultiHeadAttention: attention with learned projections
+//	additive.go                   AdditiveAttention: keys scored by a small network
 //	block.go                      EncoderBlock, DecoderBlock
 //	model.go, decoder.go          Encoder; Decoder
 //	seq2seq.go, classifier.go     EncoderDecoder; SequenceClassifier

@@ -1,0 +1,175 @@
+package kernel
+
+import "sync"
+
+// AdditiveShape is the sizes of what additive scores are made of: queries (Batch, Queries, Width), keys (Batch, Keys,
+// Width) and scores (Batch, Queries, Keys).
+type AdditiveShape struct {
+	Batch, Queries, Keys, Width int
+}
+
+// cost is that of all scores, in cheap elements.
+func (s AdditiveShape) cost() int { return s.Batch * s.Queries * s.Keys * s.Width * softcapCost }
+
+// additiveTile is about how many elements tanh is taken of at a time: few enough for them to stay in the cache.
+const additiveTile = 4096
+
+// AdditiveScores sets the score of every query with every key of its batch element to Σ v[f]·tanh(q[f] + k[f]), over the
+// features f of the two. A nil v counts as ones.
+func AdditiveScores[F Float](scores, q, k, v []F, s AdditiveShape) {
+	keys, width := s.Keys, s.Width
+	divide(s.Batch*s.Queries, rowsPerTask(keys*width, softcapCost), s.cost(), func(lo, hi int) {
+		body, scratch := vectorOf[F](), additiveGet[F]()
+		defer additivePut(scratch)
+		tile := max(1, additiveTile/width) // keys of one
+		scratch.fit(min(tile, keys)*width, width)
+		v := v
+		if v == nil {
+			v = scratch.ones[:width]
+		}
+		for r := lo; r < hi; r++ {
+			q, k := q[r*width:][:width], k[r/s.Queries*keys*width:][:keys*width]
+			scores := scores[r*keys:][:keys]
+			for len(scores) > 0 {
+				n := min(tile, len(scores))
+				t := scratch.tanh[:n*width]
+				copy(t, k)
+				body.addRow(t, q, n)
+				body.softcap(t, t, 1) // tanh
+				for j := range n {
+					scores[j] = body.dot(t[j*width:][:width], v)
+				}
+				scores, k = scores[n:], k[n*width:]
+			}
+		}
+	})
+}
+
+// AdditiveWork is how many elements of scratch AdditiveScoresGrad needs where there is a v.
+func AdditiveWork(s AdditiveShape) int { return s.Batch * s.Width }
+
+// AdditiveScoresGrad sets dq, dk and dv to the gradients of AdditiveScores where g is that of the scores. Where v is nil,
+// dv and work may be. No tanh is kept from AdditiveScores: each is taken again. A score whose g is 0 adds nothing, whatever its query and key hold.
+//
+// A task takes features, each of which meets its own column of q and k alone: so every sum is one task's, in order.
+func AdditiveScoresGrad[F Float](dq, dk, dv, q, k, v, g []F, s AdditiveShape, work []F) {
+	blocks := (s.Width + additiveFeatures - 1) / additiveFeatures // of a batch element
+	step := max(1, grain/max(s.Queries*s.Keys*additiveFeatures*softcapCost, 1))
+	divide(s.Batch*blocks, step, 2*s.cost(), func(lo, hi int) {
+		scratch := additiveGet[F]()
+		defer additivePut(scratch)
+		for i := lo; i < hi; i++ {
+			b, f := i/blocks, i%blocks*additiveFeatures
+			scratch.features = min(additiveFeatures, s.Width-f)
+			queries, keys := b*s.Queries*s.Width+f, b*s.Keys*s.Width+f // where the features' columns begin
+			var vf, dvf []F
+			if v != nil {
+				vf, dvf = v[f:], work[b*s.Width+f:]
+			}
+			scratch.gradient(dq[queries:], dk[keys:], dvf, q[queries:], k[keys:], vf, g[b*s.Queries*s.Keys:], s)
+		}
+	})
+	if v != nil {
+		vectorOf[F]().sumRows(dv[:s.Width], work[:AdditiveWork(s)], s.Batch, s.Width)
+	}
+}
+
+// additiveFeatures is how many features, which lie side by side, are read and written together.
+const additiveFeatures = 8
+
+// additiveScratch is what a task needs of its own.
+type additiveScratch[F Float] struct {
+	tanh, grad []F // of a tile
+	ones       []F
+	features   int
+	key, dkey  []F // (features, keys)
+	sum        []F // (keys)
+}
+
+// fit makes room for a tile, and for so many ones.
+func (c *additiveScratch[F]) fit(tile, ones int) {
+	c.tanh = grown(c.tanh, tile)
+	for len(c.ones) < ones {
+		c.ones = append(c.ones, 1)
+	}
+}
+
+// gradient sets some features of the gradients of a batch element, from the slices' first elements on. A nil v counts as
+// ones, and has no dv.
+func (c *additiveScratch[F]) gradient(dq, dk, dv, q, k, v, g []F, s AdditiveShape) {
+	c.key, c.dkey = grown(c.key, c.features*s.Keys), grown(c.dkey, c.features*s.Keys)
+	for j := range s.Keys {
+		for f, x := range k[j*s.Width:][:c.features] {
+			c.key[f*s.Keys+j] = x
+		}
+	}
+	for f := range c.features {
+		key, dkey := c.key[f*s.Keys:][:s.Keys], c.dkey[f*s.Keys:][:s.Keys]
+		if v == nil {
+			c.feature(dq[f:], dkey, q[f:], key, 1, g, s, false)
+		} else {
+			dv[f] = c.feature(dq[f:], dkey, q[f:], key, v[f], g, s, true)
+		}
+	}
+	for j := range s.Keys {
+		row := dk[j*s.Width:][:c.features]
+		for f := range row {
+			row[f] = c.dkey[f*s.Keys+j]
+		}
+	}
+}
+
+// feature sets one feature of the gradients, and returns that of v if it is wanted. Elements of dq and q are Width apart.
+// With t = tanh(q + k) and d = g·(1 − t²): dq = v·Σ d over the keys, dk = v·Σ d over the queries, dv = Σ g·t over both.
+func (c *additiveScratch[F]) feature(dq, dkey, q, key []F, v F, g []F, s AdditiveShape, wantV bool) (dv F) {
+	body, keys := vectorOf[F](), s.Keys
+	tile := min(max(1, additiveTile/keys), s.Queries) // queries of one
+	c.fit(tile*keys, tile*keys)
+	c.grad, c.sum = grown(c.grad, tile*keys), grown(c.sum, keys)
+	clear(dkey)
+	for i := 0; i < s.Queries; i += tile {
+		n := min(tile, s.Queries-i)
+		g, t, d, ones := g[i*keys:][:n*keys], c.tanh[:n*keys], c.grad[:n*keys], c.ones[:n*keys]
+		for r := range n {
+			row := t[r*keys:][:keys]
+			copy(row, key)
+			body.axpy(row, ones[:keys], q[(i+r)*s.Width])
+		}
+		body.softcap(t, t, 1) // tanh
+		if wantV {
+			body.skipMul(d, t, g)
+			dv += body.dot(d, ones)
+		}
+		body.softcapGrad(d, t, g, 1)
+		for r := range n {
+			row := d[r*keys:][:keys]
+			dq[(i+r)*s.Width] = skipProduct(v, body.dot(row, ones[:keys]))
+		}
+		body.sumRows(c.sum, d, n, keys)
+		body.add(dkey, dkey, c.sum)
+	}
+	for j, x := range dkey {
+		dkey[j] = skipProduct(v, x)
+	}
+	return dv
+}
+
+var (
+	additivePool32 = sync.Pool{New: func() any { return new(additiveScratch[float32]) }}
+	additivePool64 = sync.Pool{New: func() any { return new(additiveScratch[float64]) }}
+)
+
+func additiveGet[F Float]() *additiveScratch[F] {
+	if is32[F]() {
+		return any(additivePool32.Get()).(*additiveScratch[F])
+	}
+	return any(additivePool64.Get()).(*additiveScratch[F])
+}
+
+func additivePut[F Float](c *additiveScratch[F]) {
+	if is32[F]() {
+		additivePool32.Put(c)
+	} else {
+		additivePool64.Put(c)
+	}
+}

@@ -1,0 +1,166 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// TestAdditiveScores compares with the formula, with every body, for operands of less than a tile and of many tasks.
+func TestAdditiveScores(t *testing.T) {
+	eachVector(t, func(t *testing.T) { testAdditiveScores[float32](t, 2e-6) }, func(t *testing.T) { testAdditiveScores[float64](t, 1e-14) })
+}
+
+func testAdditiveScores[F Float](t *testing.T, tol float64) {
+	for _, s := range []AdditiveShape{{1, 1, 1, 1}, {2, 3, 5, 1}, {3, 1, 4, 7}, {2, 5, 1, 4}, {2, 37, 41, 19}, {1, 90, 130, 40}, {1, 2, 5000, 3}, {1, 3, 2, 5000}} {
+		for _, scaled := range []bool{true, false} {
+			q, k := normals[F](1, s.Batch*s.Queries*s.Width), normals[F](2, s.Batch*s.Keys*s.Width)
+			g := normals[F](3, s.Batch*s.Queries*s.Keys)
+			for i := range g {
+				if i%3 == 1 {
+					g[i] = 0
+				}
+			}
+			var v []F
+			if scaled {
+				v = normals[F](4, s.Width)
+				v[s.Width/2] = 0
+			}
+			want := make([]float64, len(g))
+			dq, dk, dv := make([]float64, len(q)), make([]float64, len(k)), make([]float64, s.Width)
+			for at := range g {
+				b, i, j := at/(s.Queries*s.Keys), at/s.Keys%s.Queries, at%s.Keys
+				for f := range s.Width {
+					x, y, scale := (b*s.Queries+i)*s.Width+f, (b*s.Keys+j)*s.Width+f, 1.0
+					if scaled {
+						scale = float64(v[f])
+					}
+					tanh := math.Tanh(float64(q[x] + k[y]))
+					want[at] += scale * tanh
+					d := float64(g[at]) * scale * (1 - tanh*tanh)
+					dq[x], dk[y], dv[f] = dq[x]+d, dk[y]+d, dv[f]+float64(g[at])*tanh
+				}
+			}
+			// What the results hold beforehand doesn't matter.
+			scores, gotQ, gotK := normals[F](5, len(g)), normals[F](6, len(q)), normals[F](7, len(k))
+			AdditiveScores(scores, q, k, v, s)
+			closeTo(t, fmt.Sprintf("%+v, scale %t: scores", s, scaled), scores, want, tol)
+			if scaled {
+				gotV := normals[F](8, s.Width)
+				AdditiveScoresGrad(gotQ, gotK, gotV, q, k, v, g, s, normals[F](9, AdditiveWork(s)))
+				closeTo(t, fmt.Sprintf("%+v: dv", s), gotV, dv, tol*10)
+			} else {
+				AdditiveScoresGrad(gotQ, gotK, nil, q, k, nil, g, s, nil)
+			}
+			closeTo(t, fmt.Sprintf("%+v, scale %t: dq", s, scaled), gotQ, dq, tol*10)
+			closeTo(t, fmt.Sprintf("%+v, scale %t: dk", s, scaled), gotK, dk, tol*10)
+		}
+	}
+}
+
+// TestAdditiveScoresAtTheEdges has queries and keys that hold anything where the gradient of every score is 0.
+func TestAdditiveScoresAtTheEdges(t *testing.T) {
+	eachVector(t, testAdditiveScoresAtTheEdges[float32], testAdditiveScoresAtTheEdges[float64])
+}
+
+func testAdditiveScoresAtTheEdges[F Float](t *testing.T) {
+	s := AdditiveShape{Batch: 2, Queries: 6, Keys: 21, Width: 5}
+	hiddenQuery, hiddenKey := 2, 17
+	v, g := normals[F](3, s.Width), normals[F](4, s.Batch*s.Queries*s.Keys)
+	for at := range g {
+		if at/s.Keys%s.Queries == hiddenQuery || at%s.Keys == hiddenKey {
+			g[at] = F(math.Copysign(0, float64(g[at])))
+		}
+	}
+	run := func(fill F) (dq, dk, dv []F) {
+		q, k := normals[F](1, s.Batch*s.Queries*s.Width), normals[F](2, s.Batch*s.Keys*s.Width)
+		for b := range s.Batch {
+			for f := range s.Width {
+				q[(b*s.Queries+hiddenQuery)*s.Width+f], k[(b*s.Keys+hiddenKey)*s.Width+f] = fill, -fill
+			}
+		}
+		dq, dk, dv = make([]F, len(q)), make([]F, len(k)), make([]F, len(v))
+		AdditiveScoresGrad(dq, dk, dv, q, k, v, g, s, make([]F, AdditiveWork(s)))
+		for b := range s.Batch {
+			for f := range s.Width {
+				if x, y := dq[(b*s.Queries+hiddenQuery)*s.Width+f], dk[(b*s.Keys+hiddenKey)*s.Width+f]; x != 0 || y != 0 {
+					t.Errorf("with %v hidden, their gradients are %v and %v", fill, x, y)
+				}
+			}
+		}
+		return dq, dk, dv
+	}
+	wantQ, wantK, wantV := run(0)
+	for _, fill := range []F{1, -7, F(math.Inf(1)), F(math.Inf(-1)), F(math.NaN())} {
+		dq, dk, dv := run(fill)
+		for what, p := range map[string][2][]F{"dq": {dq, wantQ}, "dk": {dk, wantK}, "dv": {dv, wantV}} {
+			for i := range p[0] {
+				if math.Float64bits(float64(p[0][i])) != math.Float64bits(float64(p[1][i])) {
+					t.Fatalf("with %v hidden, %s has %v for %v", fill, what, p[0][i], p[1][i])
+				}
+			}
+		}
+	}
+
+	// What does count is seen, in its own row, column and features alone.
+	q, k := normals[F](1, s.Batch*s.Queries*s.Width), normals[F](2, s.Batch*s.Keys*s.Width)
+	q[0] = F(math.NaN())
+	scores := make([]F, len(g))
+	AdditiveScores(scores, q, k, v, s)
+	for i, x := range scores {
+		if (x != x) != (i < s.Keys) {
+			t.Errorf("with NaN in query 0, score %d is %v", i, x)
+		}
+	}
+	dq, dk, dv := make([]F, len(q)), make([]F, len(k)), make([]F, len(v))
+	AdditiveScoresGrad(dq, dk, dv, q, k, v, g, s, make([]F, AdditiveWork(s)))
+	for i, x := range dq {
+		if (x != x) != (i == 0) {
+			t.Errorf("with NaN in query 0, dq[%d] is %v", i, x)
+		}
+	}
+	for i, x := range dk {
+		if j := i / s.Width; (x != x) != (i%s.Width == 0 && j < s.Keys && j != hiddenKey) {
+			t.Errorf("with NaN in query 0, dk[%d] is %v", i, x)
+		}
+	}
+	for i, x := range dv {
+		if (x != x) != (i == 0) {
+			t.Errorf("with NaN in query 0, dv[%d] is %v", i, x)
+		}
+	}
+}
+
+func TestAdditiveScoresOnAnyWorkers(t *testing.T) {
+	eachVector(t, func(t *testing.T) {
+		sameOnAnyWorkers(t, func() []float32 {
+			s := AdditiveShape{Batch: 2, Queries: 60, Keys: 77, Width: 23}
+			q, k, v := normals[float32](1, s.Batch*s.Queries*s.Width), normals[float32](2, s.Batch*s.Keys*s.Width), normals[float32](3, s.Width)
+			scores, dq, dk, dv := normals[float32](4, s.Batch*s.Queries*s.Keys), make([]float32, len(q)), make([]float32, len(k)), make([]float32, len(v))
+			AdditiveScoresGrad(dq, dk, dv, q, k, v, scores, s, make([]float32, AdditiveWork(s)))
+			AdditiveScores(scores, q, k, v, s)
+			return append(append(append(scores, dq...), dk...), dv...)
+		})
+	}, func(*testing.T) {})
+}
+
+func BenchmarkAdditiveScores(b *testing.B) {
+	for _, s := range []AdditiveShape{{1, 512, 512, 64}, {32, 16, 16, 64}, {32, 1, 40, 256}} {
+		q, k, v := normals[float32](1, s.Batch*s.Queries*s.Width), normals[float32](2, s.Batch*s.Keys*s.Width), normals[float32](3, s.Width)
+		scores, work := normals[float32](4, s.Batch*s.Queries*s.Keys), make([]float32, AdditiveWork(s))
+		dq, dk, dv := make([]float32, len(q)), make([]float32, len(k)), make([]float32, len(v))
+		b.Run(fmt.Sprintf("%v/forward", s), func(b *testing.B) {
+			b.ReportAllocs()
+			out := make([]float32, len(scores))
+			for b.Loop() {
+				AdditiveScores(out, q, k, v, s)
+			}
+		})
+		b.Run(fmt.Sprintf("%v/backward", s), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				AdditiveScoresGrad(dq, dk, dv, q, k, v, scores, s, work)
+			}
+		})
+	}
+}

@@ -1,0 +1,98 @@
+package ops
+
+import (
+	"fmt"
+	"slices"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// AdditiveScores is Σ v·tanh(q_i + k_j), over the K features of query i and key j (Bahdanau, Cho and Bengio, 2014): q of
+// shape (…, T, K) and k of shape (…, S, K), with the same leading axes, give (…, T, S). v has shape (K); nil counts as
+// ones.
+//
+// It keeps nothing of size T×S×K: backward, it takes each tanh again. A score whose gradient is exactly 0 passes nothing
+// back, whatever its query and key hold.
+func AdditiveScores(q, k, v *G.Node) (*G.Node, error) {
+	const name = "additive scores"
+	if err := floatNode(name, "the query", q); err != nil {
+		return nil, err
+	}
+	if err := sameDtype(name, "the key", k, "the query", q); err != nil {
+		return nil, err
+	}
+	qs, ks := q.Shape(), k.Shape()
+	r := len(qs)
+	if r < 2 || len(ks) != r || !slices.Equal(qs[:r-2], ks[:r-2]) || qs[r-1] != ks[r-1] {
+		return nil, fmt.Errorf("%s: the query must have shape (…, T, K) and the key (…, S, K), got %v and %v", name, qs, ks)
+	}
+	if v != nil {
+		if err := sameDtype(name, "the scale", v, "the query", q); err != nil {
+			return nil, err
+		}
+		if err := hasShape(name, "the scale", v, qs[r-1]); err != nil {
+			return nil, err
+		}
+	}
+	if q.Dtype() == tensor.Float32 {
+		return additiveScores[float32](name, q, k, v)
+	}
+	return additiveScores[float64](name, q, k, v)
+}
+
+func additiveScores[F kernel.Float](name string, q, k, v *G.Node) (*G.Node, error) {
+	qs, ks := q.Shape(), k.Shape()
+	r := len(qs)
+	s := kernel.AdditiveShape{Batch: 1, Queries: qs[r-2], Keys: ks[r-2], Width: qs[r-1]}
+	for _, d := range qs[:r-2] {
+		s.Batch *= d
+	}
+	shape := append(qs[:r-1].Clone(), s.Keys)
+
+	in := G.Nodes{q, k}
+	shapes := []tensor.Shape{qs, ks}
+	if v != nil {
+		in, shapes = append(in, v), append(shapes, v.Shape())
+	}
+	// operands are the queries, the keys and v, which is nil if there is none.
+	operands := func(in []G.Value) (q, k, scale []F, err error) {
+		if q, k, err = read2[F](in, s.Batch*s.Queries*s.Width, s.Batch*s.Keys*s.Width); err == nil && v != nil {
+			scale, err = elements[F](in[2], s.Width)
+		}
+		return q, k, scale, err
+	}
+	attrs := fmt.Sprintf("%v%v(%t)", qs, ks, v != nil)
+	o := newOp(name+attrs, shape, func(scores []F, in []G.Value) error {
+		q, k, v, err := operands(in)
+		if err != nil {
+			return err
+		}
+		kernel.AdditiveScores(scores, q, k, v, s)
+		return nil
+	})
+	o.diff = slices.Repeat([]bool{true}, len(in))
+	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		at := len(in)
+		work := buffer[F]{shape: tensor.Shape{kernel.AdditiveWork(s)}}
+		return joint(name+".grad"+attrs, shapes, append(in[:at:at], g), func(d [][]F, in []G.Value) error {
+			q, k, v, err := operands(in)
+			if err != nil {
+				return err
+			}
+			g, err := elements[F](in[at], shape.TotalSize())
+			if err != nil {
+				return err
+			}
+			if v == nil {
+				kernel.AdditiveScoresGrad(d[0], d[1], nil, q, k, nil, g, s, nil)
+			} else {
+				kernel.AdditiveScoresGrad(d[0], d[1], d[2], q, k, v, g, s, work.slice())
+			}
+			return nil
+		})
+	}
+	return o.apply(in...)
+}

@@ -1,0 +1,172 @@
+package ops_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/layers/gradcheck"
+)
+
+// TestAdditiveScores compares with the formula, at every rank, and holds the gradients to differences.
+func TestAdditiveScores(t *testing.T) {
+	for _, lead := range [][]int{nil, {3}, {2, 3}, {1, 1}} {
+		for _, size := range [][3]int{{2, 4, 3}, {1, 1, 1}, {3, 1, 2}} {
+			for _, scaled := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%v, %v, scale %t", tensor.Shape(lead), size, scaled), func(t *testing.T) {
+					queries, keys, width := size[0], size[1], size[2]
+					shape := func(length, width int) []int { return append(append([]int(nil), lead...), length, width) }
+					g := newGraph(t)
+					q, k := g.in(shape(queries, width)...), g.in(shape(keys, width)...)
+					wrt := G.Nodes{q, k}
+					var v *G.Node
+					if scaled {
+						v = g.in(width)
+						wrt = append(wrt, v)
+					}
+					e := g.node(ops.AdditiveScores(q, k, v))
+					if want := shape(queries, keys); !e.Shape().Eq(tensor.Shape(want)) {
+						t.Fatalf("the scores have shape %v, want %v", e.Shape(), want)
+					}
+					of := func(n *G.Node, i int) float64 { return n.Value().(tensor.Tensor).Data().([]float64)[i] }
+					for at, got := range g.read(e)[0] {
+						row, key := at/keys, at/(queries*keys)*keys+at%keys
+						want := 0.0
+						for f := range width {
+							x := math.Tanh(of(q, row*width+f) + of(k, key*width+f))
+							if scaled {
+								x *= of(v, f)
+							}
+							want += x
+						}
+						if math.Abs(got-want) > 1e-14 {
+							t.Errorf("score %d is %v, want %v", at, got, want)
+						}
+					}
+					if err := gradcheck.Expr(g.node(gradcheck.Project(e, 1)), wrt...); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestEqualAdditiveScoresAreOne builds scores twice in one graph, as TestEqualNodesAreOne does.
+func TestEqualAdditiveScoresAreOne(t *testing.T) {
+	for _, scaled := range []bool{false, true} {
+		g := newGraph(t)
+		x, y, v := g.in(3, 4), g.in(2, 4), g.in(4)
+		wrt := G.Nodes{x, y, v}
+		if !scaled {
+			v, wrt = nil, wrt[:2]
+		}
+		a, b := g.node(ops.AdditiveScores(x, y, v)), g.node(ops.AdditiveScores(x, y, v))
+		if a != b {
+			t.Errorf("scale %t: equal nodes aren't one", scaled)
+		}
+		cost := G.Must(G.Add(g.node(gradcheck.Project(a, 1)), g.node(gradcheck.Project(b, 2))))
+		if err := gradcheck.Expr(cost, wrt...); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestAdditiveAttributesTellNodesApart has scores of one query that differ in one thing each, and gradients of them all.
+func TestAdditiveAttributesTellNodesApart(t *testing.T) {
+	g := newGraph(t)
+	x, y, v, w := g.in(4, 4), g.in(4, 4), g.in(4), g.in(4)
+	nodes := map[*G.Node]string{}
+	cost := g.node(gradcheck.Project(x, 9))
+	for i, tc := range []struct {
+		name    string
+		q, k, v *G.Node
+	}{
+		{"x with y", x, y, v}, {"y with x", y, x, v}, {"another scale", x, y, w}, {"no scale", x, y, nil}, {"x with itself", x, x, v},
+	} {
+		n := g.node(ops.AdditiveScores(tc.q, tc.k, tc.v))
+		if other, ok := nodes[n]; ok {
+			t.Errorf("%s is one node with %s", tc.name, other)
+		}
+		nodes[n] = tc.name
+		cost = G.Must(G.Add(cost, g.node(gradcheck.Project(n, uint64(i)))))
+	}
+	if err := gradcheck.Expr(cost, x, y, v, w); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAdditiveZeroGradients has a query and a key that hold what isn't finite, and a cost that doesn't look at their
+// scores: every gradient is what it would be if they held 0, to the bit.
+func TestAdditiveZeroGradients(t *testing.T) {
+	const queries, keys, width = 3, 4, 2
+	run := func(fill float64) [][]float64 {
+		g := newGraph(t)
+		q, k, v, w := g.in(queries, width), g.in(keys, width), g.in(width), g.in(queries, keys)
+		for f := range width {
+			q.Value().Data().([]float64)[1*width+f], k.Value().Data().([]float64)[2*width+f] = fill, fill
+		}
+		for i := range queries * keys {
+			if i/keys == 1 || i%keys == 2 {
+				w.Value().Data().([]float64)[i] = 0
+			}
+		}
+		cost := G.Must(G.Sum(G.Must(G.HadamardProd(g.node(ops.AdditiveScores(q, k, v)), w))))
+		grads, err := G.Grad(cost, q, k, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.read(grads...)
+	}
+	want := run(0)
+	for _, fill := range []float64{5, math.Inf(-1), math.NaN()} {
+		for i, got := range run(fill) {
+			for j, x := range got {
+				if math.Float64bits(x) != math.Float64bits(want[i][j]) {
+					t.Errorf("with %v: gradient %d has %v for %v at %d", fill, i, x, want[i][j], j)
+				}
+			}
+		}
+	}
+	for f := range width {
+		if q, k := want[0][1*width+f], want[1][2*width+f]; q != 0 || k != 0 {
+			t.Errorf("the gradients of the query and key are %v and %v", q, k)
+		}
+	}
+}
+
+// TestAdditiveScoresErrors hands the op nodes that don't fit: each error names it.
+func TestAdditiveScoresErrors(t *testing.T) {
+	g := newGraph(t)
+	for name, tc := range map[string]struct {
+		make func() (*G.Node, error)
+		want string
+	}{
+		"query nil":     {func() (*G.Node, error) { return ops.AdditiveScores(nil, g.in(2, 3), nil) }, "query is nil"},
+		"query of ints": {func() (*G.Node, error) { return ops.AdditiveScores(g.ints(2, 3), g.in(2, 3), nil) }, "float32 or float64, got int"},
+		"key nil":       {func() (*G.Node, error) { return ops.AdditiveScores(g.in(2, 3), nil, nil) }, "key is nil"},
+		"key's dtype":   {func() (*G.Node, error) { return ops.AdditiveScores(g.in(2, 3), g.in32(2, 3), nil) }, "float64, got float32"},
+		"vectors":       {func() (*G.Node, error) { return ops.AdditiveScores(g.in(3), g.in(3), nil) }, "(…, T, K) and the key (…, S, K), got (3) and (3)"},
+		"ranks":         {func() (*G.Node, error) { return ops.AdditiveScores(g.in(2, 3), g.in(1, 2, 3), nil) }, "got (2, 3) and (1, 2, 3)"},
+		"batches":       {func() (*G.Node, error) { return ops.AdditiveScores(g.in(2, 2, 3), g.in(1, 2, 3), nil) }, "got (2, 2, 3) and (1, 2, 3)"},
+		"widths":        {func() (*G.Node, error) { return ops.AdditiveScores(g.in(2, 3), g.in(2, 4), nil) }, "got (2, 3) and (2, 4)"},
+		"scale's dtype": {func() (*G.Node, error) { return ops.AdditiveScores(g.in(2, 3), g.in(2, 3), g.in32(3)) }, "scale must have the dtype of the query, float64, got float32"},
+		"scale's shape": {func() (*G.Node, error) { return ops.AdditiveScores(g.in(2, 3), g.in(2, 3), g.in(1, 3)) }, "scale must have shape (3), got (1, 3)"},
+		"graphs":        {func() (*G.Node, error) { return ops.AdditiveScores(g.in(2, 3), newGraph(t).in(2, 3), nil) }, "another graph"},
+		"no keys": {func() (*G.Node, error) {
+			return ops.AdditiveScores(g.in(2, 3), G.NewTensor(g.ExprGraph, tensor.Float64, 2, G.WithShape(0, 3), G.WithName("none")), nil)
+		}, "at least 1, got (0, 3)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := tc.make()
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "additive scores") {
+				t.Errorf("got %v, want %q in it", err, tc.want)
+			}
+		})
+	}
+}

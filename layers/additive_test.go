@@ -1,0 +1,534 @@
+package layers_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/gradcheck"
+)
+
+func (c *bench) additive(config layers.AdditiveConfig) *layers.AdditiveAttention {
+	c.Helper()
+	return must[*layers.AdditiveAttention](c)(layers.NewAdditiveAttention(c.p, config))
+}
+
+// TestAdditivePyTorch holds values and gradients to PyTorch's, as TestPyTorch does.
+func TestAdditivePyTorch(t *testing.T) {
+	family{"additive", func(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+		width := func(x array) int { return x.Shape[len(x.Shape)-1] }
+		scale, scaled := f.Params["scale.weight"]
+		query, projected := f.Params["query.weight"]
+		c := layers.AdditiveConfig{Dim: width(f.Inputs["query"]), KeyInput: width(f.Inputs["key"]), NoProjections: !projected, NoScale: !scaled}
+		switch {
+		case scaled:
+			c.Hidden = width(scale)
+		case projected:
+			c.Hidden = query.Shape[0]
+		}
+		a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, c))
+		f.fill(t, p)
+		out, weights, err := a.ForwardWeights(b, in["query"], in["key"], in["value"], f.mask(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, n := range map[string]*G.Node{"out": out, "weights": weights} {
+			if want := tensor.Shape(f.Outputs[name].Shape); !n.Shape().Eq(want) {
+				t.Errorf("%s has shape %v, want %v", name, n.Shape(), want)
+			}
+		}
+		return map[string]*G.Node{"out": out, "weights": weights}
+	}}.compare(t, false)
+}
+
+func TestGradientsOfAdditiveAttention(t *testing.T) {
+	none := func(*bench) layers.Mask { return layers.Mask{} }
+	var cases []gradientCase
+	add := func(name string, config layers.AdditiveConfig, q, k, v []int, mask func(c *bench) layers.Mask) {
+		cases = append(cases, gradientCase{name, func(c *bench) *G.Node {
+			out, weights, err := c.additive(config).ForwardWeights(c.b, c.in("q", q...), c.in("k", k...), c.in("v", v...), mask(c))
+			if err != nil {
+				c.Fatal(err)
+			}
+			// Both outputs count, so that the weights' own gradient is checked too.
+			return c.node(G.Add(c.node(gradcheck.Project(out, 1)), c.node(gradcheck.Project(weights, 2))))
+		}})
+	}
+	for name, config := range map[string]layers.AdditiveConfig{
+		"the paper's":       {Dim: 4},
+		"hidden":            {Dim: 4, Hidden: 6},
+		"no scale":          {Dim: 4, Hidden: 3, NoScale: true},
+		"Keras's":           {Dim: 4, NoProjections: true},
+		"Keras's, no scale": {Dim: 4, NoProjections: true, NoScale: true},
+	} {
+		add(name, config, []int{2, 3, 4}, []int{2, 5, 4}, []int{2, 5, 2}, none)
+		add(name+", no batch", config, []int{3, 4}, []int{5, 4}, []int{5, 2}, none)
+	}
+	add("widths", layers.AdditiveConfig{Dim: 4, KeyInput: 3, Hidden: 2}, []int{2, 3, 4}, []int{2, 5, 3}, []int{2, 5, 6}, none)
+	for name, mask := range map[string]func(c *bench) layers.Mask{
+		"causal":  func(*bench) layers.Mask { return layers.Mask{Causal: true} },
+		"lengths": func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.lengths(0, 3)} },
+		"allow":   func(c *bench) layers.Mask { return layers.Mask{Allow: c.allow([]int{1}, 3, 5)} },
+		"bias":    func(c *bench) layers.Mask { return layers.Mask{Bias: c.bias(2, 1, 1, 5)} },
+		"all": func(c *bench) layers.Mask {
+			return layers.Mask{
+				Causal: true, Window: &layers.Window{Left: 2, Right: -1}, Offsets: c.ints("offsets", []int{2, 1}, 2),
+				KeyLengths: c.lengths(5, 4), Allow: c.allow(nil, 2, 1, 3, 5), Bias: c.bias(3, 4), Slopes: []float64{0.5},
+			}
+		},
+	} {
+		add(name, layers.AdditiveConfig{Dim: 4}, []int{2, 3, 4}, []int{2, 5, 4}, []int{2, 5, 2}, mask)
+	}
+	checkGradients(t, cases)
+}
+
+// TestAdditiveSizesOfOne runs and checks what Gorgonia may take for scalars or vectors.
+func TestAdditiveSizesOfOne(t *testing.T) {
+	var cases []gradientCase
+	for _, shape := range [][]int{{1, 1}, {1, 1, 1}} {
+		for _, config := range []layers.AdditiveConfig{{Dim: 1}, {Dim: 1, NoProjections: true}, {Dim: 1, NoScale: true}, {Dim: 1, Hidden: 3}} {
+			cases = append(cases, gradientCase{fmt.Sprintf("%v, %+v", tensor.Shape(shape), config), func(c *bench) *G.Node {
+				x := c.in("x", shape...)
+				return c.node(c.additive(config).Forward(c.b, x, x, x, layers.Mask{Bias: c.bias(1, 1)}))
+			}})
+		}
+	}
+	checkGradients(t, cases, mayVanish)
+}
+
+// TestAdditiveMasksMeanTheSame draws masks of every kind, and dropout, and compares with the dot product of the same scores and unit
+// vectors, in one op: so what they mean there they mean here.
+func TestAdditiveMasksMeanTheSame(t *testing.T) {
+	rounds := 150
+	if testing.Short() {
+		rounds = 30
+	}
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 4))
+	for round := range rounds {
+		batch, queries, keys, width, value := 1+r.IntN(3), 1+r.IntN(9), 1+r.IntN(9), 1+r.IntN(6), 1+r.IntN(4)
+		dt := []tensor.Dtype{tensor.Float64, tensor.Float32}[round%2]
+		var what string
+		mask := drawMask(r, []int{batch, 1, queries, keys}, batch, &what)
+		dropout := 0.3 * float64(r.IntN(2))
+		run := func(additive bool) ([][]float64, G.Nodes) {
+			g := G.NewGraph()
+			b := &layers.Build{Mode: layers.Training}
+			p := must[*layers.Params](t)(layers.NewParams(dt, 1))
+			a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, layers.AdditiveConfig{Dim: width, NoProjections: true, Dropout: dropout}))
+			q, k, v := input(g, "q", as(dt, random(1, batch, queries, width))), input(g, "k", as(dt, random(2, batch, keys, width))), input(g, "v", as(dt, random(3, batch, keys, value)))
+			m, wrt := mask(g, dt)
+			var out *G.Node
+			if additive {
+				out = node(t)(a.Forward(b, q, k, v, m))
+			} else {
+				units := make([]float64, batch*keys*keys)
+				for i := range units {
+					if i/keys%keys == i%keys {
+						units[i] = 1
+					}
+				}
+				scores := node(t)(ops.AdditiveScores(q, k, node(t)(b.Bind(g, a.Scale)))) // (B, T, S)
+				out = node(t)(layers.ScaledDotProduct(b, scores, input(g, "units", as(dt, dense(units, batch, keys, keys))), v, layers.AttentionOptions{Heads: 1, Scale: 1, Mask: m, Dropout: dropout}))
+			}
+			wrt = append(append(wrt, q, k, v), b.Learnables()...)
+			cost := weigh(t, out, input(g, "w", as(dt, random(8, batch, queries, value))))
+			return read(t, append(G.Nodes{out}, gradients(t, cost, wrt...)...)...), wrt
+		}
+		want, _ := run(false)
+		got, wrt := run(true)
+		what = fmt.Sprintf("%v, B %d, T %d, S %d, dropout %v, %s", dt, batch, queries, keys, dropout, what)
+		near(t, what+": output", got[0], want[0], formTolerance(dt))
+		for i, n := range wrt {
+			near(t, what+": gradient of "+n.Name(), got[i+1], want[i+1], formTolerance(dt))
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d, round %d", seed, round)
+		}
+	}
+}
+
+// TestAdditiveHidesWhatIsMasked changes the future, padding, and masked keys and values alone, NaN and infinities included.
+func TestAdditiveHidesWhatIsMasked(t *testing.T) {
+	var cases []hidingCase
+	for name, config := range map[string]layers.AdditiveConfig{
+		"the paper's": {Hidden: 5}, "Keras's": {NoProjections: true}, "no scale": {NoProjections: true, NoScale: true}, "dropout": {Dropout: 0.3},
+	} {
+		config.Dim = 8
+		self := func(m func(c *bench) layers.Mask) func(c *bench, x *G.Node) *G.Node {
+			return func(c *bench, x *G.Node) *G.Node { return c.node(c.additive(config).Forward(c.b, x, x, x, m(c))) }
+		}
+		cases = append(cases, hidingCase{
+			name: "future, " + name, shape: []int{2, 7, 8}, hidden: from(4), build: self(func(*bench) layers.Mask { return layers.Mask{Causal: true} }),
+		}, hidingCase{
+			name: "future and more, " + name, shape: []int{2, 7, 8}, hidden: from(4), looked: func(_, i int) bool { return i < 3 },
+			build: self(func(c *bench) layers.Mask {
+				return layers.Mask{
+					Causal: true, Window: &layers.Window{Left: 3, Right: 2}, Slopes: []float64{0.5}, Offsets: c.ints("offsets", []int{1, 0}, 2),
+					KeyLengths: c.lengths(7, 6), Allow: c.allow([]int{1}, 7, 7), Bias: c.biasBefore(7, 7, 6),
+				}
+			}),
+		}, hidingCase{
+			name: "future of many, " + name, shape: []int{2, 70, 8}, hidden: from(33), build: self(func(*bench) layers.Mask { return layers.Mask{Causal: true} }),
+		})
+		for mask, m := range map[string]func(c *bench) layers.Mask{
+			"lengths": func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.lengths(5, 3)} },
+			"allow":   func(c *bench) layers.Mask { return layers.Mask{Allow: c.allowBefore(6, 5, 3)} },
+			"bias":    func(c *bench) layers.Mask { return layers.Mask{Bias: c.biasBefore(6, 5, 3)} },
+		} {
+			cases = append(cases, hidingCase{name: "padding by " + mask + ", " + name, shape: []int{2, 6, 8}, hidden: past(5, 3), build: self(m)})
+			for _, part := range []string{"keys", "values"} {
+				cases = append(cases, hidingCase{
+					name: part + " by " + mask + ", " + name, shape: []int{2, 6, 8}, hidden: past(5, 3), looked: everything,
+					build: func(c *bench, x *G.Node) *G.Node {
+						k, v := x, c.in("other", 2, 6, 8)
+						if part == "values" {
+							k, v = v, x
+						}
+						return c.node(c.additive(config).Forward(c.b, c.in("query", 2, 4, 8), k, v, m(c)))
+					},
+				})
+			}
+		}
+	}
+	hide(t, cases)
+}
+
+// TestAdditiveFullyMaskedRows has queries with nothing to attend to: weights, output and gradients are exactly 0.
+func TestAdditiveFullyMaskedRows(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mask  func(c *bench) layers.Mask
+		empty []int // rows of (2, 3) that see nothing
+	}{
+		"length 0":     {func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.lengths(4, 0)} }, []int{3, 4, 5}},
+		"lengths 0":    {func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.lengths(0, 0)} }, []int{0, 1, 2, 3, 4, 5}},
+		"allow":        {func(c *bench) layers.Mask { return layers.Mask{Allow: c.allow([]int{1}, 3, 4)} }, []int{1, 4}},
+		"intersection": {func(c *bench) layers.Mask { return layers.Mask{Causal: true, Allow: c.onlyLast()} }, []int{0, 1, 2, 3, 4, 5}},
+		"offset":       {func(*bench) layers.Mask { return layers.Mask{Causal: true, Offset: -1} }, []int{0, 3}},
+		"bias":         {func(c *bench) layers.Mask { return layers.Mask{Bias: c.biasRows(-inf, 0.5, -inf)} }, []int{0, 2, 3, 5}},
+	} {
+		for _, poison := range []float64{0.3, math.NaN(), inf} {
+			t.Run(fmt.Sprintf("%s, %v", name, poison), func(t *testing.T) {
+				c := newBench(t)
+				a := c.additive(layers.AdditiveConfig{Dim: 2, Hidden: 3})
+				q, k, v := c.in("q", 2, 3, 2), c.in("k", 2, 4, 2), c.in("v", 2, 4, 2)
+				for _, r := range tc.empty {
+					q.Value().Data().([]float64)[r*2] = poison
+				}
+				all := len(tc.empty) == 6
+				if all { // nobody looks at any key
+					k.Value().Data().([]float64)[1], v.Value().Data().([]float64)[1] = poison, poison
+				}
+				out, weights, err := a.ForwardWeights(c.b, q, k, v, tc.mask(c))
+				if err != nil {
+					t.Fatal(err)
+				}
+				wrt := append(c.wrt, c.b.Learnables()...)
+				loss := weigh(t, out, input(c.g, "w", random(8, 2, 3, 2)))
+				got := read(t, append(G.Nodes{out, weights}, gradients(t, loss, wrt...)...)...)
+				for r := range 6 {
+					empty := slices.Contains(tc.empty, r)
+					for what, row := range map[string][]float64{"output": got[0][r*2:][:2], "weights": got[1][r*4:][:4]} {
+						if allZero(row) != empty {
+							t.Errorf("%s of row %d is %v; nothing to attend to: %t", what, r, row, empty)
+						}
+					}
+					if row := got[2][r*2:][:2]; empty && !allZero(row) {
+						t.Errorf("the gradient of query %d, with nothing to attend to, is %v", r, row)
+					}
+				}
+				for i, x := range got[2:] {
+					for _, e := range x {
+						if math.IsNaN(e) || math.IsInf(e, 0) || all && e != 0 {
+							t.Errorf("the gradient of %s is %v", wrt[i].Name(), x)
+							break
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestAdditiveCapture captures weights, those of dropout included.
+func TestAdditiveCapture(t *testing.T) {
+	for _, shape := range [][]int{{2, 3, 4}, {3, 4}} {
+		c := newBench(t)
+		c.b.CaptureWeights = true
+		x, y := c.in("x", shape...), c.in("y", shape...)
+		a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(c.p.Scope("decoder").Scope("attention"), layers.AdditiveConfig{Dim: 4, Dropout: 0.5}))
+		out, weights, err := a.ForwardWeights(c.b, x, y, y, layers.Mask{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		captured := c.b.Captured()
+		batch := tensor.Shape(shape).TotalSize() / 12
+		if len(captured) != 1 || captured[0].Layer != "decoder.attention" || captured[0].Weights != weights || !weights.Shape().Eq(tensor.Shape{batch, 1, 3, 3}) {
+			t.Fatalf("captured %v", captured)
+		}
+		got := read(t, out, weights)
+		values := floats(t, y.Value())
+		want := make([]float64, len(got[0]))
+		for i := range want {
+			b, row, col := i/12, i/4, i%4
+			for j := range 3 {
+				want[i] += got[1][row*3+j] * values[(b*3+j)*4+col]
+			}
+		}
+		near(t, "weights times values", got[0], want, 1e-14)
+		if !slices.Contains(got[1], 0) {
+			t.Errorf("dropout dropped none of %v", got[1])
+		}
+	}
+	// Without being asked to, it captures nothing.
+	c := newBench(t)
+	x := c.in("x", 3, 4)
+	c.node(c.additive(layers.AdditiveConfig{Dim: 4}).Forward(c.b, x, x, x, layers.Mask{}))
+	if n := len(c.b.Captured()); n != 0 {
+		t.Errorf("captured %d", n)
+	}
+}
+
+// TestAdditiveKeepsNoHidden looks for nodes of more elements than inputs and scores have.
+func TestAdditiveKeepsNoHidden(t *testing.T) {
+	c := newBench(t)
+	y := c.node(c.additive(layers.AdditiveConfig{Dim: 8}).Forward(c.b, c.in("x", 2, 7, 8), c.in("y", 2, 11, 8), c.in("z", 2, 11, 8), layers.Mask{}))
+	gradients(t, weigh(t, y, input(c.g, "w", random(1, 2, 7, 8))), append(c.wrt, c.b.Learnables()...)...)
+	for _, n := range c.g.AllNodes() {
+		if n.Shape().TotalSize() > 2*11*8 {
+			t.Errorf("%v has shape %v", n, n.Shape())
+		}
+	}
+}
+
+// TestAdditiveSameBits trains on one processor and on several.
+func TestAdditiveSameBits(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	var want [][]float64
+	for _, procs := range []int{1, 2, 5} {
+		runtime.GOMAXPROCS(procs)
+		g := G.NewGraph()
+		b := &layers.Build{Mode: layers.Training}
+		p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+		a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, layers.AdditiveConfig{Dim: 40, Dropout: 0.1}))
+		x, y := input(g, "x", as(tensor.Float32, random(1, 3, 50, 40))), input(g, "y", as(tensor.Float32, random(2, 3, 60, 40)))
+		out := node(t)(a.Forward(b, x, y, y, layers.Mask{Causal: true}))
+		cost := weigh(t, out, input(g, "w", as(tensor.Float32, random(3, 3, 50, 40))))
+		got := read(t, append(G.Nodes{out}, gradients(t, cost, append(b.Learnables(), x, y)...)...)...)
+		if want == nil {
+			want = got
+		}
+		for i := range got {
+			sameBits(t, fmt.Sprintf("%d processors, output or gradient %d", procs, i), got[i], want[i])
+		}
+	}
+}
+
+// TestAdditiveErrors makes and applies layers that can't be: the error names the layer, what it expected and what it got.
+func TestAdditiveErrors(t *testing.T) {
+	type config = layers.AdditiveConfig
+	type mask = layers.Mask
+	for name, tc := range map[string]struct {
+		config config // Dim is 4 if 0
+		build  func(c *bench, a *layers.AdditiveAttention) (*G.Node, error)
+		want   []string
+	}{
+		"Dim below 0":               {config{Dim: -1}, nil, []string{"Dim", "at least 1", "-1"}},
+		"KeyInput below 0":          {config{KeyInput: -2}, nil, []string{"KeyInput", "at least 1", "-2"}},
+		"Hidden below 0":            {config{Hidden: -3}, nil, []string{"Hidden", "at least 1", "-3"}},
+		"dropout of 1":              {config{Dropout: 1}, nil, []string{"dropout", "below 1", "got 1"}},
+		"dropout NaN":               {config{Dropout: math.NaN()}, nil, []string{"dropout", "NaN"}},
+		"no projections, KeyInput":  {config{NoProjections: true, KeyInput: 5}, nil, []string{"NoProjections", "width, 4", "KeyInput of 5"}},
+		"no projections and Hidden": {config{NoProjections: true, Hidden: 6}, nil, []string{"NoProjections", "width, 4", "Hidden of 6"}},
+
+		"no Build": {config{NoProjections: true, NoScale: true}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+			x := c.in("x", 3, 4)
+			return a.Forward(nil, x, x, x, mask{})
+		}, []string{"Build is nil"}},
+		"query nil": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+			x := c.in("x", 3, 4)
+			return a.Forward(c.b, nil, x, x, mask{})
+		}, []string{"query is nil"}},
+		"key nil": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+			x := c.in("x", 3, 4)
+			return a.Forward(c.b, x, nil, x, mask{})
+		}, []string{"key is nil"}},
+		"value nil": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+			x := c.in("x", 3, 4)
+			return a.Forward(c.b, x, x, nil, mask{})
+		}, []string{"value is nil"}},
+		"query's width":  {config{}, applied([]int{2, 3, 5}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"query", "(…, 4)", "(2, 3, 5)"}},
+		"key's width":    {config{KeyInput: 7}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"key", "(…, 7)", "(2, 6, 4)"}},
+		"query's rank":   {config{}, applied([]int{2, 1, 3, 4}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"query", "(T, 4) or (B, T, 4)", "(2, 1, 3, 4)"}},
+		"key's rank":     {config{}, applied([]int{2, 3, 4}, []int{6, 4}, []int{2, 6, 4}), []string{"agree in B and S", "(2, 3, 4), (6, 4) and (2, 6, 4)"}},
+		"value's rank":   {config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{6}), []string{"agree in B and S", "(2, 6, 4) and (6)"}},
+		"key's batch":    {config{}, applied([]int{2, 3, 4}, []int{1, 6, 4}, []int{2, 6, 4}), []string{"agree in B and S", "(1, 6, 4)"}},
+		"value's batch":  {config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{3, 6, 4}), []string{"agree in B and S", "(3, 6, 4)"}},
+		"value's length": {config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{2, 5, 4}), []string{"agree in B and S", "(2, 5, 4)"}},
+		"query's dtype": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+			return a.Forward(c.b, input(c.g, "f32", as(tensor.Float32, random(1, 3, 4))), c.in("k", 3, 4), c.in("v", 3, 4), mask{})
+		}, []string{"query", "float64", "float32"}},
+		"value's dtype": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+			return a.Forward(c.b, c.in("q", 3, 4), c.in("k", 3, 4), c.ints("v", make([]int, 12), 3, 4), mask{})
+		}, []string{"value", "float64", "int"}},
+		"another graph": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+			x := c.in("x", 3, 4)
+			return a.Forward(c.b, x, x, input(G.NewGraph(), "v", random(1, 3, 4)), mask{})
+		}, []string{"another graph"}},
+		"another graph's Build": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+			x, y := c.in("x", 3, 4), input(G.NewGraph(), "y", random(1, 3, 4))
+			c.node(a.Forward(c.b, x, x, x, mask{}))
+			return a.Forward(c.b, y, y, y, mask{})
+		}, []string{"one Build for each graph"}},
+		"no keys": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+			none := G.NewTensor(c.g, tensor.Float64, 3, G.WithShape(2, 0, 4), G.WithName("none"))
+			return a.Forward(c.b, c.in("q", 2, 3, 4), none, none, mask{})
+		}, []string{"at least 1", "(2, 0, 4)"}},
+
+		"slopes of two heads": {config{}, selfMasked(func(*bench) mask { return mask{Slopes: []float64{1, 2}} }), []string{"Mask.Slopes", "1 heads", "got 2"}},
+		"window below −1":     {config{}, selfMasked(func(*bench) mask { return mask{Window: &layers.Window{Left: -2}} }), []string{"Mask.Window", "Left:-2"}},
+		"offset out of range": {config{}, selfMasked(func(*bench) mask { return mask{Offset: math.MinInt} }), []string{"Mask.Offset", fmt.Sprint(math.MinInt)}},
+		"offset and offsets":  {config{}, selfMasked(func(c *bench) mask { return mask{Offset: 1, Offsets: c.lengths(0, 0)} }), []string{"Mask.Offset must be 0", "got 1"}},
+		"lengths' batch":      {config{}, selfMasked(func(c *bench) mask { return mask{KeyLengths: c.lengths(1)} }), []string{"Mask.KeyLengths", "(2)", "(1)"}},
+		"allow of (B, T, S)":  {config{}, selfMasked(func(c *bench) mask { return mask{Allow: c.allow(nil, 2, 3, 3)} }), []string{"Mask.Allow", "(2, 1, 3, 3)", "(2, 3, 3)"}},
+		"bias of another dtype": {config{}, selfMasked(func(c *bench) mask {
+			return mask{Bias: input(c.g, "bias", as(tensor.Float32, random(1, 3, 3)))}
+		}), []string{"Mask.Bias", "float64", "float32"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newBench(t)
+			if tc.config.Dim == 0 {
+				tc.config.Dim = 4
+			}
+			a, err := layers.NewAdditiveAttention(c.p.Scope("align"), tc.config)
+			if tc.build != nil {
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = tc.build(c, a)
+			}
+			wantError(t, err, append([]string{"additive attention align"}, tc.want...)...)
+		})
+	}
+
+	// A name can't be given twice, and a length that can't be is found when the graph runs.
+	c := newBench(t)
+	a := c.additive(config{Dim: 4})
+	_, err := layers.NewAdditiveAttention(c.p, config{Dim: 4})
+	wantError(t, err, "two parameters", "query.weight")
+	_, err = layers.NewAdditiveAttention(c.p, config{Dim: 4, NoProjections: true})
+	wantError(t, err, "two parameters", "scale.weight")
+	x := c.in("x", 2, 3, 4)
+	_, err = tryRead(t, c.node(a.Forward(c.b, x, x, x, mask{KeyLengths: c.lengths(3, 4)})))
+	wantError(t, err, "length 4", "element 1", "3 keys")
+}
+
+// applied applies a layer to inputs of these shapes, and selfMasked to one of (2, 3, 4) under a mask.
+func applied(q, k, v []int) func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+	return func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+		return a.Forward(c.b, c.in("q", q...), c.in("k", k...), c.in("v", v...), layers.Mask{})
+	}
+}
+
+func selfMasked(m func(c *bench) layers.Mask) func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+	return func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+		x := c.in("x", 2, 3, 4)
+		return a.Forward(c.b, x, x, x, m(c))
+	}
+}
+
+// TestAdditiveParameters are named by their place, and made as the configuration says.
+func TestAdditiveParameters(t *testing.T) {
+	for _, tc := range []struct {
+		config layers.AdditiveConfig
+		want   string
+	}{
+		{layers.AdditiveConfig{Dim: 4, KeyInput: 3, Hidden: 5}, "query.weight(5, 4) key.weight(5, 3) scale.weight(5)"},
+		{layers.AdditiveConfig{Dim: 4, NoScale: true}, "query.weight(4, 4) key.weight(4, 4)"},
+		{layers.AdditiveConfig{Dim: 4, NoProjections: true}, "scale.weight(4)"},
+		{layers.AdditiveConfig{Dim: 4, NoProjections: true, NoScale: true}, ""},
+	} {
+		p := newParams(t)
+		tc.config.Init = layers.Ones
+		must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, tc.config))
+		var got []string
+		for _, q := range p.All() {
+			got = append(got, fmt.Sprint(q.Name, q.Value.Shape()))
+			if x := q.Value.Float64s(); slices.Min(x) != 1 || slices.Max(x) != 1 {
+				t.Errorf("%s isn't made by Init: %v", q.Name, x)
+			}
+		}
+		if s := strings.Join(got, " "); s != tc.want {
+			t.Errorf("%+v has the parameters %s, want %s", tc.config, s, tc.want)
+		}
+	}
+}
+
+// A decoder's state looks back at what an encoder read: here, without an encoder, of two sources the second is padded
+// after its first token, so that this is all there is to look at.
+func ExampleAdditiveAttention() {
+	params, err := layers.NewParams(tensor.Float64, 1)
+	check(err)
+	attention, err := layers.NewAdditiveAttention(params.Scope("attention"), layers.AdditiveConfig{Dim: 2, KeyInput: 1, Hidden: 8})
+	check(err)
+
+	g := G.NewGraph()
+	of := func(name string, v *tensor.Dense) *G.Node {
+		return G.NewTensor(g, v.Dtype(), v.Dims(), G.WithName(name), G.WithShape(v.Shape()...), G.WithValue(v))
+	}
+	state := of("state", tensor.New(tensor.WithShape(2, 1, 2), tensor.WithBacking([]float64{1, 2, 3, 4})))         // (B, T, Dim)
+	source := of("source", tensor.New(tensor.WithShape(2, 3, 1), tensor.WithBacking([]float64{5, 5, 5, 7, 0, 0}))) // (B, S, KeyInput)
+	lengths := of("lengths", tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{3, 1})))
+
+	b := &layers.Build{Mode: layers.Training}
+	context, weights, err := attention.ForwardWeights(b, state, source, source, layers.Mask{KeyLengths: lengths})
+	check(err)
+	_, err = G.Grad(G.Must(G.Sum(context)), b.Learnables()...) // W_q, W_k and v
+	check(err)
+	var contextValue, weightsValue G.Value
+	G.Read(context, &contextValue)
+	G.Read(weights, &weightsValue)
+
+	vm := G.NewTapeMachine(g)
+	defer vm.Close()
+	check(vm.RunAll())
+	fmt.Printf("weights %v %.3f\n", weights.Shape(), weightsValue.Data())
+	fmt.Printf("context %v %.3f\n", context.Shape(), contextValue.Data())
+	// Output:
+	// weights (2, 1, 1, 3) [0.333 0.333 0.333 1.000 0.000 0.000]
+	// context (2, 1, 1) [5.000 7.000]
+}
+
+// BenchmarkAdditiveAttention is the layer without its projections, forward and with its gradients.
+func BenchmarkAdditiveAttention(b *testing.B) {
+	for _, backward := range []bool{false, true} {
+		b.Run(fmt.Sprintf("T=S=512, K=64, backward=%t", backward), func(b *testing.B) {
+			g := G.NewGraph()
+			build := &layers.Build{Mode: layers.Training}
+			p := must[*layers.Params](b)(layers.NewParams(tensor.Float32, 1))
+			a := must[*layers.AdditiveAttention](b)(layers.NewAdditiveAttention(p, layers.AdditiveConfig{Dim: 64, NoProjections: true}))
+			x, y := input(g, "x", as(tensor.Float32, random(1, 512, 64))), input(g, "y", as(tensor.Float32, random(2, 512, 64)))
+			out := node(b)(a.Forward(build, x, y, y, layers.Mask{}))
+			if backward {
+				gradients(b, node(b)(ops.Sum(out)), append(build.Learnables(), x, y)...)
+			}
+			vm := G.NewTapeMachine(g)
+			defer vm.Close()
+			for b.Loop() {
+				if err := vm.RunAll(); err != nil {
+					b.Fatal(err)
+				}
+				vm.Reset()
+			}
+		})
+	}
+}
