@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,7 +34,7 @@ pointer. PNGs have the letters of Latin, Greek and Cyrillic; SVG and HTML those 
 Put -- before an input that begins with a dash.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usagef("heed attention takes a run folder and one input, got %d arguments: heed attention DIR INPUT, an input of several words in quotes", len(args))
+				return usagef("heed attention takes two arguments, a run folder and one input, got %d: heed attention DIR INPUT, an input of several words in quotes", len(args))
 			}
 			return nil
 		},
@@ -80,17 +82,30 @@ Put -- before an input that begins with a dash.`,
 	return cmd
 }
 
-// figureWriter is what writes a figure as the file's name says.
+// figureWriter is what writes a figure as the file's name says. It is an error if there is no place for such a file.
 func figureWriter(path string) (func(io.Writer, heatmap.Figure) error, error) {
+	var write func(io.Writer, heatmap.Figure) error
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".png":
-		return func(w io.Writer, f heatmap.Figure) error { return f.WritePNG(w, pngResolution) }, nil
+		write = func(w io.Writer, f heatmap.Figure) error { return f.WritePNG(w, pngResolution) }
 	case ".svg":
-		return func(w io.Writer, f heatmap.Figure) error { return f.WriteSVG(w) }, nil
+		write = func(w io.Writer, f heatmap.Figure) error { return f.WriteSVG(w) }
 	case ".html":
-		return func(w io.Writer, f heatmap.Figure) error { return f.WriteHTML(w) }, nil
+		write = func(w io.Writer, f heatmap.Figure) error { return f.WriteHTML(w) }
+	default:
+		return nil, usagef("--out must be a file's name that ends in .png, .svg or .html, got %q", path)
 	}
-	return nil, usagef("--out must be a file's name that ends in .png, .svg or .html, got %q", path)
+	folder := filepath.Dir(path)
+	switch in, err := os.Stat(folder); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("--out's folder %s doesn't exist: make it first", folder)
+	case err == nil && !in.IsDir():
+		return nil, fmt.Errorf("--out's folder %s is a file", folder)
+	}
+	if there, err := os.Lstat(path); err == nil && there.IsDir() {
+		return nil, fmt.Errorf("--out %s is a folder", path)
+	}
+	return write, nil
 }
 
 // drawn says what has been drawn where.
@@ -104,6 +119,9 @@ func drawn(path string, f heatmap.Figure) string {
 
 // widthOf is how many columns a line may have: those of the terminal, or 80 where there is none.
 func widthOf(w io.Writer) int {
+	if o, ok := w.(*output); ok {
+		w = o.Writer
+	}
 	if f, ok := w.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 			return width

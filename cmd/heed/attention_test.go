@@ -53,7 +53,10 @@ func TestAttention(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			answer := strings.TrimSuffix(succeed(t, "predict", dir, input), "\n")
+			answer, err := e.predict(input)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if want := task + ": " + input + " → " + shortened(answer); f.Title != want {
 				t.Errorf("the title is %q, want %q", f.Title, want)
 			}
@@ -254,8 +257,8 @@ func TestAttentionWrongCalls(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"no arguments", nil, "takes a run folder and one input, got 0"},
-		{"no input", []string{word}, "got 1"},
+		{"no arguments", nil, "takes two arguments, a run folder and one input, got 0:"},
+		{"no input", []string{word}, "got 1:"},
 		{"two inputs", []string{word, "a", "b"}, "several words in quotes"},
 		{"no folder", []string{"", "abc"}, "name is empty"},
 		{"another kind of file", []string{word, "abc", "--out=x.gif"}, `.png, .svg or .html, got "x.gif"`},
@@ -282,6 +285,7 @@ func TestAttentionWrongCalls(t *testing.T) {
 		})
 	}
 	fail(t, heed("attention", "none", "abc"), 1, "isn't a run folder")
+	fail(t, heed("attention", "none", "abc", "--out=none/x.png"), 1, "--out's folder none doesn't exist") // before the run is opened
 	if left := folder(t, "."); len(left) > 0 {
 		t.Errorf("wrong calls made files: %q", left)
 	}
@@ -297,10 +301,15 @@ func TestAttentionFilesThatCantBeWritten(t *testing.T) {
 	for _, name := range []string{"none/x.png", "file/x.svg", "folder.png", ".html/"} {
 		path := base + "/" + name
 		c := heed("attention", dir, input, "--out="+path)
+		want := map[string]string{
+			"none/x.png": "heed: --out's folder " + base + "/none doesn't exist: make it first\n",
+			"file/x.svg": "heed: --out's folder " + base + "/file is a file\n",
+			"folder.png": "heed: --out " + path + " is a folder\n",
+		}[name]
 		if name == ".html/" {
 			fail(t, c, 2, "--out must be a file's name")
-		} else {
-			fail(t, c, 1, path)
+		} else if fail(t, c, 1); c.stderr != want {
+			t.Errorf("%s: the error is %q, want %q", name, c.stderr, want)
 		}
 		if c.stdout != "" {
 			t.Errorf("%s: it printed %q, want nothing", name, c.stdout)
@@ -347,7 +356,7 @@ func TestAttentionOfHostileTexts(t *testing.T) {
 	if strings.ContainsAny(out, "\t\x01\u200d") {
 		t.Errorf("it prints what can't be printed: %q", out)
 	}
-	for _, want := range []string{"→ a tab", "▫ a space", "□ a character that can't be printed", "¶ a new line", "\n文 ", "\n◌\u0301 ", "\n·  "} {
+	for _, want := range []string{"→ a tab", "▫ a space", "¤ a character that can't be printed", "¶ a new line", "\n文 ", "\n◌\u0301 ", "\n·  "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it prints no %q:\n%s", want, out)
 		}
@@ -404,7 +413,9 @@ func TestChoose(t *testing.T) {
 
 func TestMarks(t *testing.T) {
 	for symbols, want := range map[string]string{
-		"a \n\té\u0301\x00": "a·¶→é◌\u0301□",
+		"a \n\té\u0301\x00": "a·¶→é◌\u0301¤",
+		"□\u20dd\x00":       "□◌\u20dd¤", // a circle around what is before it
+		"¤\x00":             "¤■",
 		"·¶→ \n\t":          "·¶→▫◊►",
 		"·▫ ":               "·▫▫", // every mark is a symbol
 	} {

@@ -257,10 +257,10 @@ func (m *marks) label(id int) string {
 			mark = m.unlikeSymbols("¶◊", "a new line")
 		case r == '\t':
 			mark = m.unlikeSymbols("→►", "a tab")
-		case unicode.Is(unicode.Mn, r):
+		case unicode.In(r, unicode.Mn, unicode.Me):
 			return "◌" + string(r)
 		case !unicode.IsPrint(r):
-			mark = m.unlikeSymbols("□■", "a character that can't be printed")
+			mark = m.unlikeSymbols("¤■", "a character that can't be printed")
 		default:
 			return string(r)
 		}
@@ -295,12 +295,17 @@ func (m *marks) key(in []heatmap.Layer) string {
 	return strings.Join(parts, ", ")
 }
 
-// shortened is a text as a title has it: the end of a long one, and in quotes where it couldn't be told without.
+// shortened is a text as a title has it: the end of a long one, quoted.
 func shortened(s string) string {
 	const most = 60
 	if n := utf8.RuneCountInString(s); n > most {
 		s = "…" + string([]rune(s)[n-most:])
 	}
+	return quoted(s)
+}
+
+// quoted is a text in quotes, where it couldn't be told without.
+func quoted(s string) string {
 	if strings.TrimSpace(s) != s || s == "" || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(s)
 	}

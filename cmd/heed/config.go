@@ -48,6 +48,16 @@ type config struct {
 	Patience    int     `json:"patience"`
 	MaxEpochs   int     `json:"epochs"`
 	Validation  int     `json:"validation"`
+
+	file string // the config.json that it was read from; empty if it is a call's
+}
+
+// name is what whoever chose a setting knows it as: its name in config.json, or its flag.
+func (c *config) name(key string) string {
+	if c.file != "" {
+		return key
+	}
+	return "--" + strings.ReplaceAll(key, "_", "-")
 }
 
 const configFormat = 1
@@ -125,10 +135,10 @@ func fromFlags(task string, given *pflag.FlagSet) (config, error) {
 // check checks the settings: those of a call, and those of a config.json that anybody may have written.
 func (c *config) check() error {
 	if !slices.Contains(taskNames(), c.Task) {
-		return fmt.Errorf("--task must be one of %s, got %q", strings.Join(taskNames(), ", "), c.Task)
+		return fmt.Errorf("%s must be one of %s, got %q", c.name("task"), strings.Join(taskNames(), ", "), c.Task)
 	}
 	if (c.Task == textTask) != (c.Text != "") {
-		return fmt.Errorf("--text names the file for --task text, and both are needed: heed train --task text --text FILE")
+		return fmt.Errorf("%s text must come with %s, the file to learn, and no other task may", c.name("task"), c.name("text"))
 	}
 	shortest := 0 // the task's own
 	if c.Task == textTask {
@@ -139,13 +149,13 @@ func (c *config) check() error {
 		got       int
 		low, high int
 	}{
-		{"--dim", c.Dim, 1, 1 << 14}, {"--heads", c.Heads, 1, 1 << 10}, {"--layers", c.Layers, 1, 128},
-		{"--hidden", c.Hidden, 0, 1 << 16}, {"--batch", c.Batch, 1, 1 << 16}, {"--steps", c.Steps, 1, 1 << 30},
-		{"--warm-up", c.WarmUp, 0, 1 << 30}, {"--decay", c.Decay, 0, 1 << 30}, {"--patience", c.Patience, 0, 1 << 30},
-		{"--epochs", c.MaxEpochs, 0, 1 << 30}, {"--validation", c.Validation, 1, 1 << 24}, {"--max-len", c.MaxLen, shortest, 1 << 16},
+		{"dim", c.Dim, 1, 1 << 14}, {"heads", c.Heads, 1, 1 << 10}, {"layers", c.Layers, 1, 128},
+		{"hidden", c.Hidden, 0, 1 << 16}, {"batch", c.Batch, 1, 1 << 16}, {"steps", c.Steps, 1, 1 << 30},
+		{"warm_up", c.WarmUp, 0, 1 << 30}, {"decay", c.Decay, 0, 1 << 30}, {"patience", c.Patience, 0, 1 << 30},
+		{"epochs", c.MaxEpochs, 0, 1 << 30}, {"validation", c.Validation, 1, 1 << 24}, {"max_len", c.MaxLen, shortest, 1 << 16},
 	} {
 		if n.got < n.low || n.got > n.high {
-			return fmt.Errorf("%s must be from %d to %d, got %d", n.name, n.low, n.high, n.got)
+			return fmt.Errorf("%s must be from %d to %d, got %d", c.name(n.name), n.low, n.high, n.got)
 		}
 	}
 	for _, x := range []struct {
@@ -154,21 +164,21 @@ func (c *config) check() error {
 		ok   bool
 		want string
 	}{
-		{"--dropout", c.Dropout, c.Dropout >= 0 && c.Dropout < 1, "at least 0 and below 1"},
-		{"--learning-rate", c.Rate, c.Rate > 0 && c.Rate <= 10, "above 0 and at most 10"},
-		{"--floor", c.Floor, c.Floor >= 0 && c.Floor <= 1, "from 0 to 1"},
-		{"--weight-decay", c.WeightDecay, c.WeightDecay >= 0 && c.WeightDecay <= 10, "from 0 to 10"},
-		{"--clip", c.Clip, c.Clip >= 0 && c.Clip <= 1e30, "from 0 to 1e30"},
+		{"dropout", c.Dropout, c.Dropout >= 0 && c.Dropout < 1, "at least 0 and below 1"},
+		{"learning_rate", c.Rate, c.Rate > 0 && c.Rate <= 10, "above 0 and at most 10"},
+		{"floor", c.Floor, c.Floor >= 0 && c.Floor <= 1, "from 0 to 1"},
+		{"weight_decay", c.WeightDecay, c.WeightDecay >= 0 && c.WeightDecay <= 10, "from 0 to 10"},
+		{"clip", c.Clip, c.Clip >= 0 && c.Clip <= 1e30, "from 0 to 1e30"},
 	} {
 		if !x.ok {
-			return fmt.Errorf("%s must be %s, got %v", x.name, x.want, x.got)
+			return fmt.Errorf("%s must be %s, got %v", c.name(x.name), x.want, x.got)
 		}
 	}
 	if c.Dim%c.Heads != 0 {
-		return fmt.Errorf("--dim must be a multiple of --heads, got %d and %d", c.Dim, c.Heads)
+		return fmt.Errorf("%s must be a multiple of %s, got %d and %d", c.name("dim"), c.name("heads"), c.Dim, c.Heads)
 	}
 	if c.Patience == 0 && c.MaxEpochs == 0 {
-		return fmt.Errorf("training needs an end: set --patience or --epochs above 0")
+		return fmt.Errorf("training needs an end: set %s or %s above 0", c.name("patience"), c.name("epochs"))
 	}
 	return nil
 }
@@ -194,8 +204,9 @@ func (c *config) model(vocab, maxLen, outputs int) (layers.ModelConfig, error) {
 	tokens := float64(2*c.Batch+validationSize) * float64(maxLen) // training keeps values and gradients, validation values
 	// Of a parameter there are the value, the best value, the gradient, AdamW's two means, and a copy in passing.
 	if need := 4 * (6*params + perToken*tokens); need > maxMemory {
-		return m, usagef("training would need about %.0f GiB of memory, for %.3g parameters and batches of %.3g tokens; at most %d GiB are allowed: choose a smaller --dim, --hidden, --layers, --max-len or --batch",
-			math.Ceil(need/(1<<30)), params, tokens, maxMemory>>30)
+		return m, usagef("training would need about %.0f GiB of memory, for %.3g parameters and batches of %.3g tokens; at most %d GiB are allowed: choose a smaller %s, %s, %s, %s or %s",
+			math.Ceil(need/(1<<30)), params, tokens, maxMemory>>30,
+			c.name("dim"), c.name("hidden"), c.name("layers"), c.name("max_len"), c.name("batch"))
 	}
 	return m, nil
 }

@@ -31,10 +31,10 @@ func TestHostileConfigs(t *testing.T) {
 		return string(b)
 	}
 	for _, test := range []struct{ name, content, want string }{
-		{"empty", "", configFile},
-		{"cut", good[:len(good)/2], configFile},
-		{"a brace short", strings.TrimRight(good, "}\n"), configFile},
-		{"no JSON", "hello", configFile},
+		{"empty", "", "isn't whole JSON (EOF)"},
+		{"cut", good[:len(good)/2], path + " isn't whole JSON (unexpected EOF): restore it, or train again"},
+		{"a brace short", strings.TrimRight(good, "}\n"), "isn't whole JSON"},
+		{"no JSON", "hello", "isn't whole JSON (invalid character"},
 		{"null", "null", "format 0"},
 		{"an array", "[]", "array"},
 		{"an empty object", "{}", "format 0"},
@@ -48,11 +48,11 @@ func TestHostileConfigs(t *testing.T) {
 		{"no such task", with("task", `"nope"`), `must be one of reverse, copy`},
 		{"task of another type", with("task", "7"), "task"},
 		{"task null", with("task", `""`), "must be one of"},
-		{"a text for copy", with("text", `"x.txt"`), "--text"},
-		{"text without one", with("task", `"text"`), "--text"},
+		{"a text for copy", with("text", `"x.txt"`), "task text must come with text"},
+		{"text without one", with("task", `"text"`), "task text must come with text"},
 		{"text without symbols", strings.Replace(strings.Replace(good, `"copy"`, `"text", "text": "x"`, 1), `"max_len": 0`, `"max_len": 8`, 1), "symbols"},
-		{"symbols twice", strings.Replace(strings.Replace(good, `"copy"`, `"text", "text": "x", "symbols": "aa"`, 1), `"max_len": 0`, `"max_len": 8`, 1), configFile},
-		{"terabytes", strings.Replace(with("dim", "16384"), `"layers":1`, `"layers":128`, 1), "GiB"},
+		{"symbols twice", strings.Replace(strings.Replace(good, `"copy"`, `"text", "text": "x", "symbols": "aa"`, 1), `"max_len": 0`, `"max_len": 8`, 1), path + ": symbols: "},
+		{"terabytes", strings.Replace(with("dim", "16384"), `"layers":1`, `"layers":128`, 1), "choose a smaller dim, hidden, layers, max_len or batch"},
 		{"a wide layer", strings.Replace(with("dim", "16384"), `"hidden":0`, `"hidden":65536`, 1), "GiB"},
 		{"a huge batch", strings.Replace(with("batch", "65536"), `"dim":16`, `"dim":4096`, 1), "GiB"},
 		{"dim beyond bounds", with("dim", "1000000000000"), "dim must be from 1 to 16384"},
@@ -61,7 +61,7 @@ func TestHostileConfigs(t *testing.T) {
 		{"dim negative", with("dim", "-16"), "dim must be"},
 		{"dim a string", with("dim", `"16"`), "dim"},
 		{"dim a fraction", with("dim", "16.5"), "dim"},
-		{"heads that don't divide", with("heads", "5"), "multiple"},
+		{"heads that don't divide", with("heads", "5"), ": dim must be a multiple of heads"},
 		{"heads zero", with("heads", "0"), "heads must be"},
 		{"layers beyond bounds", with("layers", "1000000"), "layers must be"},
 		{"hidden negative", with("hidden", "-1"), "hidden must be"},
@@ -70,17 +70,20 @@ func TestHostileConfigs(t *testing.T) {
 		{"batch zero", with("batch", "0"), "batch must be"},
 		{"batch beyond bounds", with("batch", "9000000000000000000"), "batch must be"},
 		{"steps zero", with("steps", "0"), "steps must be"},
-		{"learning rate negative", with("learning_rate", "-1"), "learning-rate must be"},
-		{"max_len negative", with("max_len", "-1"), "max-len must be"},
+		{"learning rate negative", with("learning_rate", "-1"), ": learning_rate must be"},
+		{"max_len negative", with("max_len", "-1"), ": max_len must be"},
 		{"max_len beyond the task's", with("max_len", "65"), "1 to 64"},
 		{"seed negative", with("seed", "-1"), "seed"},
-		{"no end", strings.Replace(with("epochs", "0"), `"patience":3`, `"patience":0`, 1), "--patience or --epochs"},
+		{"no end", strings.Replace(with("epochs", "0"), `"patience":3`, `"patience":0`, 1), "set patience or epochs"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			write(t, path, test.content)
 			for _, args := range [][]string{{"eval", dir}, {"predict", dir, "abc"}, {"train", "--resume=" + dir}} {
 				c := heed(args...)
-				fail(t, c, 1, test.want)
+				fail(t, c, 1, test.want, path)
+				if strings.Contains(c.stderr, "--") {
+					t.Errorf("the error is %q, and has flags in it", c.stderr)
+				}
 				if c.stdout != "" {
 					t.Errorf("heed %s printed %q", args[0], c.stdout)
 				}
@@ -90,7 +93,7 @@ func TestHostileConfigs(t *testing.T) {
 
 	// Of the data, predicting needs none.
 	write(t, path, with("validation", "2000000"))
-	fail(t, heed("eval", dir), 1, "2000000")
+	fail(t, heed("eval", dir), 1, path, "2000000", "(validation)")
 	succeed(t, "predict", dir, "abc")
 
 	os.Remove(path)

@@ -84,7 +84,7 @@ func reopen(c config, withData bool) (*experiment, error) {
 	e, err := newExperiment(c, withData)
 	var usage *usageError
 	if errors.As(err, &usage) {
-		err = usage.err
+		err = fmt.Errorf("%s: %w", c.file, usage.err)
 	}
 	return e, err
 }

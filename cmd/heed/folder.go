@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/train"
 )
@@ -129,7 +130,12 @@ func readConfig(dir string) (config, error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(content))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&c); err != nil {
+	err = d.Decode(&c)
+	var syntax *json.SyntaxError
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &syntax) {
+		return c, fmt.Errorf("%s isn't whole JSON (%w): restore it, or train again", path, err)
+	}
+	if err != nil {
 		return c, fmt.Errorf("%s can't be read: %w", path, err)
 	}
 	if _, err := d.Token(); err != io.EOF {
@@ -138,11 +144,17 @@ func readConfig(dir string) (config, error) {
 	if c.Format != configFormat {
 		return c, fmt.Errorf("%s has format %d, this heed reads format %d", path, c.Format, configFormat)
 	}
+	c.file = path
 	if err := c.check(); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
 	if c.Task == textTask && c.Chars == "" {
 		return c, fmt.Errorf("%s: symbols must be the text's characters, got none", path)
+	}
+	if c.Task == textTask {
+		if _, err := data.NewVocab(c.Chars); err != nil {
+			return c, fmt.Errorf("%s: symbols: %w", path, err)
+		}
 	}
 	return c, nil
 }

@@ -60,7 +60,7 @@ the model's context, it goes on from the last half of the context.`,
 	f.IntVar(&o.tokens, "tokens", 0, "how many characters to write")
 	f.Float64Var(&o.temperature, "temperature", 1, "above 1 for more surprise, below for less; 0 for always the likeliest character")
 	f.IntVar(&o.topK, "top-k", 0, "draw from so many of the likeliest characters; 0 for all")
-	f.Float64Var(&o.topP, "top-p", 1, "draw from the likeliest characters that have this probability together; 0 or 1 for all")
+	f.Float64Var(&o.topP, "top-p", 1, "draw from the likeliest characters that have this probability together; 1 for all")
 	f.Uint64Var(&o.seed, "seed", 1, "decides every draw")
 	return cmd
 }
@@ -76,8 +76,8 @@ func (o generation) check() error {
 		return usagef("--temperature must be finite and at least 0, got %v", o.temperature)
 	case o.topK < 0:
 		return usagef("--top-k must be at least 1, or 0 for all characters, got %d", o.topK)
-	case !(o.topP >= 0 && o.topP <= 1):
-		return usagef("--top-p must be from 0 to 1, got %v", o.topP)
+	case !(o.topP > 0 && o.topP <= 1):
+		return usagef("--top-p must be above 0 and at most 1, got %v", o.topP)
 	}
 	return nil
 }

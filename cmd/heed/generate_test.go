@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -58,7 +59,11 @@ func TestGenerateIsPredict(t *testing.T) {
 	}{{"The", 13}, {"jumps over the lazy dog, isn", 1}} { // the first fill the context
 		text := test.prompt
 		for range test.tokens {
-			text += strings.TrimSuffix(succeed(t, "predict", dir, text), "\n")
+			answer := strings.TrimSuffix(succeed(t, "predict", dir, text), "\n")
+			if s, err := strconv.Unquote(answer); err == nil { // a space, say
+				answer = s
+			}
+			text += answer
 		}
 		got := succeed(t, "generate", dir, "--prompt="+test.prompt, "--temperature=0", fmt.Sprintf("--tokens=%d", test.tokens))
 		if got != text+"\n" {
@@ -89,8 +94,9 @@ func TestGenerateWrongCalls(t *testing.T) {
 		{[]string{dir, "--prompt=T", "--tokens=3", "--temperature=NaN"}, "got NaN"},
 		{[]string{dir, "--prompt=T", "--tokens=3", "--temperature=warm"}, `--temperature must be a number, got "warm"`},
 		{[]string{dir, "--prompt=T", "--tokens=3", "--top-k=-1"}, "--top-k must be at least 1, or 0 for all characters, got -1"},
-		{[]string{dir, "--prompt=T", "--tokens=3", "--top-p=-0.1"}, "--top-p must be from 0 to 1, got -0.1"},
-		{[]string{dir, "--prompt=T", "--tokens=3", "--top-p=1.1"}, "--top-p must be from 0 to 1, got 1.1"},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--top-p=-0.1"}, "--top-p must be above 0 and at most 1, got -0.1"},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--top-p=1.1"}, "--top-p must be above 0 and at most 1, got 1.1"},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--top-p=0"}, "--top-p must be above 0 and at most 1, got 0"},
 		{[]string{dir, "--prompt=T", "--tokens=3", "--top-p=NaN"}, "got NaN"},
 		{[]string{dir, "--prompt=T", "--tokens=3", "--seed=-1"}, "--seed must be a whole number, not negative"},
 		{[]string{dir, "--prompt=T", "--tokens=3", "--nope"}, "heed generate --help lists the flags"},

@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	G "gorgonia.org/gorgonia"
 
@@ -136,7 +134,7 @@ func (e *experiment) learnPairs(withData bool) error {
 func (e *experiment) split(task data.Task, batchOf func(sources []string, size int) (batch, error)) error {
 	split, err := data.NewSplit(task, e.Seed, e.Validation)
 	if err != nil {
-		return &usageError{err}
+		return usagef("%w (%s)", err, e.name("validation"))
 	}
 	validation := split.Validation()
 	e.validations = len(validation)
@@ -158,7 +156,7 @@ func (e *experiment) learnText(withData bool) error {
 	}
 	vocab, err := data.NewVocab(e.Chars)
 	if err != nil {
-		return fmt.Errorf("%s: %w", configFile, err)
+		return err
 	}
 	model, err := e.model(vocab.Len(), e.MaxLen, 0)
 	if err != nil {
@@ -191,11 +189,7 @@ func (e *experiment) learnText(withData bool) error {
 		if err != nil {
 			return "", err
 		}
-		answer, err := vocab.Decode(next[len(next)-1:])
-		if r, _ := utf8.DecodeRuneInString(answer); !unicode.IsPrint(r) {
-			answer = strings.Trim(strconv.QuoteRune(r), "'") // a new line, say
-		}
-		return answer, err
+		return vocab.Decode(next[len(next)-1:])
 	}
 	return nil
 }
@@ -209,7 +203,7 @@ func (e *experiment) openText() error {
 	} else {
 		var vocab *data.Vocab
 		if vocab, err = data.NewVocab(e.Chars); err != nil {
-			return fmt.Errorf("%s: %w", configFile, err)
+			return err
 		}
 		text, err = data.OpenTextWith(e.Text, vocab)
 	}
@@ -231,7 +225,7 @@ func (e *experiment) openText() error {
 	}
 	e.Sum = sum
 	if e.validations, err = text.ValidationWindows(e.MaxLen, e.Validation); err != nil {
-		return fmt.Errorf("%w (--max-len)", err)
+		return fmt.Errorf("%w (%s)", err, e.name("max_len"))
 	}
 	e.trainBatch = func(epoch, step int) (batch, error) {
 		return characters(text.TrainBatch(e.Seed, epoch, step, e.Batch, e.MaxLen))

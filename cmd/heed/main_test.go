@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"math"
 	"os"
@@ -157,15 +156,15 @@ func TestWrongCalls(t *testing.T) {
 		{"train;--resume=", "the run folder's name is empty"},
 		{"train --resume=x --dim=8", "give no other flag"},
 		{"train --resume=x --out=y", "give no other flag"},
-		{"train --task=text", "--task text --text FILE"},
-		{"train --text=x.txt", "--task text --text FILE"},
+		{"train --task=text", "--task text must come with --text, the file"},
+		{"train --text=x.txt", "--task text must come with --text, the file"},
 		{"train --task=text --text=x.txt --max-len=0", "--max-len must be from 1"},
 		{"train --heads=5", "--dim must be a multiple of --heads, got 32 and 5"},
 		{"train --patience=0", "set --patience or --epochs"},
 		{"train --task=add --max-len=4", "5 symbols"},
 		{"train --max-len=65", "1 to 64"},
 		{"train --task=add --validation=5000", "found only"},
-		{"train --max-len=1", "found only"},
+		{"train --max-len=1", "ask for fewer (--validation)"},
 		{"eval", "takes one run folder, got 0"},
 		{"eval a b", "takes one run folder, got 2"},
 		{"eval;", "name is empty"},
@@ -251,7 +250,7 @@ func TestHelp(t *testing.T) {
 		{"help train", []string{"--resume", "config.json, model.safetensors, history.jsonl and summary.json", "--help"}},
 		{"train --help", []string{"--task", "reverse, copy, sort, add, dates, text", "--seed", "(default 0.003)"}},
 		{"eval -h", []string{"heed eval DIR", "--text"}},
-		{"predict --help", []string{"heed predict DIR INPUT...", "--"}},
+		{"predict --help", []string{"heed predict DIR INPUT...", "--", "only the last\nmax_len characters"}},
 		{"generate --help", []string{"--prompt", "--tokens", "--temperature", "--top-k", "--top-p", "--seed"}},
 		{"attention --help", []string{"--out", ".png", ".svg", ".html"}},
 		{"bench --help", []string{"nanogpt", "gemm", "--json", "--procs"}},
@@ -275,17 +274,37 @@ func (failing) Write([]byte) (int, error) { return 0, errors.New("no space left"
 func TestOutputThatCantBeWritten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	succeed(t, small("--task=copy", "--out="+dir)...)
-	for _, args := range [][]string{{"eval", dir}, {"predict", dir, "abc"}} {
+	for _, args := range [][]string{{"eval", dir}, {"predict", dir, "abc"}, {}, {"--help"}, {"help", "train"}, {"train", "-h"}} {
 		var stderr bytes.Buffer
 		code := run(t.Context(), args, failing{}, &stderr)
 		fail(t, called{code, "", stderr.String()}, 1, "no space left")
 	}
-	// The run folder is what heed train is for: a reader of its lines that went away doesn't end it.
+	// The run folder is what heed train is for: it is whole all the same.
 	other := filepath.Join(t.TempDir(), "run")
-	if code := run(t.Context(), small("--task=copy", "--out="+other), failing{}, io.Discard); code != 0 {
-		t.Errorf("heed train without a reader: status %d, want 0", code)
-	}
+	var stderr bytes.Buffer
+	code := run(t.Context(), small("--task=copy", "--out="+other), failing{}, &stderr)
+	fail(t, called{code, "", stderr.String()}, 1, "all is done, but not all of it could be printed: no space left")
 	sameRun(t, other, dir)
+}
+
+// A reader of heed train's lines that goes away doesn't end it.
+func TestReaderThatGoesAway(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	cmd := process(small("--task=copy", "--out="+dir)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = w
+	r.Close()
+	cmd.Run() // ends with a status
+	w.Close()
+	fail(t, called{cmd.ProcessState.ExitCode(), "", stderr.String()}, 1, "all is done, but not all of it could be printed")
+	if s, _ := readRun(t, dir); s.Epochs != 3 {
+		t.Errorf("the run has %d epochs, want 3", s.Epochs)
+	}
 }
 
 func TestBench(t *testing.T) {

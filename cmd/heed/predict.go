@@ -11,7 +11,11 @@ func newPredict() *cobra.Command {
 		Use:   "predict DIR INPUT...",
 		Short: "Answer inputs with a trained model",
 		Long: `Answer each input, a line each: the sequence that the model makes of it or, for a text model, the
-character that it finds most likely to follow. Put -- before inputs that begin with a dash.`,
+character that it finds most likely to follow. An answer that couldn't be seen is in quotes: " " is a
+space, "\n" a new line.
+
+Of an input to a text model that is longer than its context, the max_len of config.json, only the last
+max_len characters are read. Put -- before inputs that begin with a dash.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return usagef("heed predict takes a run folder and one or more inputs: heed predict DIR INPUT...")
@@ -36,7 +40,7 @@ character that it finds most likely to follow. Put -- before inputs that begin w
 				answers = append(answers, answer)
 			}
 			for _, answer := range answers {
-				if _, err := fmt.Fprintln(cmd.OutOrStdout(), answer); err != nil {
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), quoted(answer)); err != nil {
 					return err
 				}
 			}

@@ -108,7 +108,10 @@ func TestTextAnswersAreLines(t *testing.T) {
 	if !strings.HasSuffix(out, " TEXT --tokens 300\n") {
 		t.Errorf("heed train printed %q, want an example of what can be typed", out)
 	}
-	if got := succeed(t, "predict", dir, "\n\n\n"); got != `\n`+"\n" {
-		t.Errorf("heed predict prints %q, want \\n in a line", got)
+	if got := succeed(t, "predict", dir, "\n\n\n"); got != `"\n"`+"\n" {
+		t.Errorf("heed predict prints %q, want a quoted new line in a line", got)
+	}
+	if got := succeed(t, "attention", dir, "\n\n\n"); !strings.HasPrefix(got, `text: "\n\n\n" → "\n"`+"\n") {
+		t.Errorf("heed attention prints %q, want the same answer", got)
 	}
 }

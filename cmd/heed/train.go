@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,6 +105,7 @@ func resumeRun(cmd *cobra.Command, dir string) error {
 // fit trains and writes the run folder.
 func fit(cmd *cobra.Command, e *experiment, dir string, resume bool) error {
 	ctx, stdout := cmd.Context(), cmd.OutOrStdout()
+	signal.Ignore(syscall.SIGPIPE) // the run is to be whole, also where nobody reads its lines to the end
 	fmt.Fprintf(stdout, "Training %s: %d parameters, seed %d, folder %s\n", e.Task, e.params.Count(), e.Seed, dir)
 
 	solver := train.NewAdamW(e.Rate)

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // WriteFile makes the file at path hold what write writes. It writes to a temporary file in the same folder, syncs that
@@ -22,7 +23,8 @@ import (
 // On an error, that of write among them, path is as it was and the temporary file is gone. The one exception is an
 // error that says the folder couldn't be synced: path has its new content then, but might lose it if the machine stops.
 // An error that write ignores on its writer is returned all the same. A process that is killed leaves its temporary file
-// behind: for a path ending in model.safetensors, it is named .model.safetensors.tmp- and a number.
+// behind: for a path ending in model.safetensors, it is named .model.safetensors.tmp- and a number. Of a long name, only
+// the beginning is taken. Errors name path, never the temporary file.
 func WriteFile(path string, write func(w io.Writer) error) error {
 	return writeFile(path, write, createTemp)
 }
@@ -37,7 +39,7 @@ type file interface {
 func writeFile(path string, write func(w io.Writer) error, create func(path string) (file, error)) error {
 	f, err := create(path)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("write %s: %w", path, reason(err))
 	}
 	renamed := false
 	defer func() { // also when write panics
@@ -47,15 +49,15 @@ func writeFile(path string, write func(w io.Writer) error, create func(path stri
 		}
 	}()
 
-	w := bufio.NewWriterSize(f, 1<<16)
+	w := bufio.NewWriterSize(nameless{f}, 1<<16)
 	if err := write(w); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := errors.Join(w.Flush(), f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(w.Flush(), reason(f.Sync()), reason(f.Close())); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	if err := os.Rename(f.Name(), path); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("write %s: %w", path, reason(err))
 	}
 	renamed = true
 	if err := syncFolder(filepath.Dir(path)); err != nil {
@@ -64,11 +66,42 @@ func writeFile(path string, write func(w io.Writer) error, create func(path stri
 	return nil
 }
 
+// nameless is a file whose errors in writing don't name it.
+type nameless struct{ f file }
+
+func (n nameless) Write(b []byte) (int, error) {
+	written, err := n.f.Write(b)
+	return written, reason(err)
+}
+
+// reason is what went wrong, without the name of the file that it went wrong with.
+func reason(err error) error {
+	switch e := err.(type) {
+	case *fs.PathError:
+		return e.Err
+	case *os.LinkError:
+		return e.Err
+	}
+	return err
+}
+
+var errFolder = errors.New("the path names a folder, not a file")
+
+// longestName is how many bytes of a file's name its temporary file has: a file system takes the name of any file, but not
+// a much longer one.
+const longestName = 100
+
 // createTemp creates a temporary file beside path. Unlike os.CreateTemp it gives it the permissions of any new file.
 func createTemp(path string) (file, error) {
 	folder, name := filepath.Split(path)
 	if name == "" || name == "." || name == ".." {
-		return nil, errors.New("the path names a folder, not a file")
+		return nil, errFolder
+	}
+	if there, err := os.Lstat(path); err == nil && there.IsDir() {
+		return nil, errFolder
+	}
+	if len(name) > longestName {
+		name = strings.ToValidUTF8(name[:longestName], "")
 	}
 	for range 100 {
 		temp := fmt.Sprintf("%s.%s.tmp-%d", folder, name, rand.Uint32())

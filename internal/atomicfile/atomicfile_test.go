@@ -3,9 +3,11 @@ package atomicfile
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // content is what write number i of a test writes: longer than any buffer on the way, all of one byte.
@@ -94,12 +97,55 @@ func TestTemporaryFileIsNamedAfterTheFile(t *testing.T) {
 	}
 }
 
+// Any name that a file may have will do, though the temporary file's has more to it.
+func TestLongNames(t *testing.T) {
+	for _, name := range []string{strings.Repeat("n", 245), strings.Repeat("n", 99) + strings.Repeat("é", 70)} {
+		path := filepath.Join(t.TempDir(), name)
+		err := WriteFile(path, func(io.Writer) error {
+			temps, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".n*n.tmp-*"))
+			if len(temps) != 1 || !utf8.ValidString(temps[0]) {
+				t.Errorf("got temporary files %q, want one", temps)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkFolder(t, path, nil)
+	}
+}
+
+// What fails on the temporary file is told of the file.
+func TestErrorsNameNoTemporaryFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	failed := func(f file) error { return &fs.PathError{Op: "do", Path: f.Name(), Err: errWanted} }
+	for _, test := range []func(f *failing){
+		func(f *failing) { f.room, f.full = 0, failed(f) },
+		func(f *failing) { f.sync = failed(f) },
+		func(f *failing) { f.close = failed(f) },
+	} {
+		err := writeFile(path, writing([]byte("x")), func(path string) (file, error) {
+			f, err := createTemp(path)
+			if err != nil {
+				return nil, err
+			}
+			failing := &failing{File: f.(*os.File), room: -1}
+			test(failing)
+			return failing, nil
+		})
+		if want := "write " + path + ": wanted"; err == nil || err.Error() != want || !errors.Is(err, errWanted) {
+			t.Errorf("got error %v, want %s", err, want)
+		}
+	}
+}
+
 var errWanted = errors.New("wanted")
 
 // A failing file fails where a full or broken disk would.
 type failing struct {
 	*os.File
-	room        int // bytes that Write takes; no limit if negative
+	room        int   // bytes that Write takes; no limit if negative
+	full        error // of a Write beyond that, if not errWanted
 	sync, close error
 }
 
@@ -110,13 +156,13 @@ func (f *failing) Write(b []byte) (int, error) {
 	n, err := f.File.Write(b[:min(f.room, len(b))])
 	f.room -= n
 	if err == nil && n < len(b) {
-		err = errWanted
+		err = cmp.Or(f.full, errWanted)
 	}
 	return n, err
 }
 
-func (f *failing) Sync() error  { return errors.Join(f.File.Sync(), f.sync) }
-func (f *failing) Close() error { return errors.Join(f.File.Close(), f.close) }
+func (f *failing) Sync() error  { return cmp.Or(f.File.Sync(), f.sync) }
+func (f *failing) Close() error { return cmp.Or(f.File.Close(), f.close) }
 
 func TestErrorLeavesTheOldFile(t *testing.T) {
 	ignoring := func(w io.Writer) error {
@@ -190,22 +236,27 @@ func TestPathThatCannotBeWritten(t *testing.T) {
 	}
 	tests := []struct {
 		name, path string
+		want       error // nil for any
 	}{
-		{"no path", ""},
-		{"missing folder", filepath.Join(dir, "missing", "f")},
-		{"file for a folder", filepath.Join(plain, "f")},
-		{"a folder is there", folder},
-		{"trailing separator", folder + string(filepath.Separator)},
-		{"dots", filepath.Join(folder) + string(filepath.Separator) + ".."},
-		{"unwritable folder", filepath.Join(closed, "f")},
+		{"no path", "", errFolder},
+		{"missing folder", filepath.Join(dir, "missing", "f"), fs.ErrNotExist},
+		{"file for a folder", filepath.Join(plain, "f"), nil},
+		{"a folder is there", folder, errFolder},
+		{"trailing separator", folder + string(filepath.Separator), errFolder},
+		{"dots", filepath.Join(folder) + string(filepath.Separator) + "..", errFolder},
+		{"unwritable folder", filepath.Join(closed, "f"), fs.ErrPermission},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			if test.name == "unwritable folder" && (os.Geteuid() == 0 || runtime.GOOS == "windows") {
 				t.Skip("this user may write there")
 			}
-			if err := WriteFile(test.path, writing([]byte("new"))); err == nil {
-				t.Error("got no error")
+			err := WriteFile(test.path, writing([]byte("new")))
+			if err == nil || !strings.HasPrefix(err.Error(), "write "+test.path+": ") || strings.Contains(err.Error(), ".tmp-") {
+				t.Errorf("got error %v, want one that names %q and no temporary file", err, test.path)
+			}
+			if test.want != nil && !errors.Is(err, test.want) {
+				t.Errorf("got error %v, want one that wraps %v", err, test.want)
 			}
 			for path, want := range map[string]int{dir: 3, folder: 0, closed: 0} {
 				if entries, _ := os.ReadDir(path); len(entries) != want {

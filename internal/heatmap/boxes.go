@@ -9,7 +9,10 @@ import (
 )
 
 // box stands for what the font of PNGs doesn't have.
-const box = '□'
+const (
+	box    = '□'
+	boxKey = "□ a character that this font lacks"
+)
 
 // Boxes is the characters of the figure for which □ stands in a PNG: each once, in order.
 func (f Figure) Boxes() string {
@@ -26,12 +29,19 @@ func (f Figure) Boxes() string {
 
 // boxed is the figure as a PNG shows it.
 func (f Figure) boxed() Figure {
-	return f.mapped(func(r rune) rune {
+	boxed := f.mapped(func(r rune) rune {
 		if lacks(r) {
 			return box
 		}
 		return r
 	})
+	if f.Boxes() != "" {
+		if boxed.Key != "" {
+			boxed.Key += ", "
+		}
+		boxed.Key += boxKey
+	}
+	return boxed
 }
 
 // lacks says whether the font of PNGs doesn't have a character.

@@ -9,6 +9,7 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -286,10 +287,20 @@ func TestBoxes(t *testing.T) {
 	if got := strings.Join(boxed.Rows, "") + strings.Join(boxed.Columns, ""); got != "□□é□→" {
 		t.Errorf("with boxes the labels are %q", got)
 	}
-	for _, r := range "■►○·▫¶◊→□◌…" + coloursKey {
+	for _, r := range "■►○·▫¶◊→□◌…¤" + coloursKey {
 		if lacks(r) {
 			t.Errorf("the font lacks %q", r)
 		}
+	}
+	if got, want := f.boxed().Key, "key, "+boxKey; got != want {
+		t.Errorf("with boxes the key is %q, want %q", got, want)
+	}
+	if got := small().boxed().Key; got != "key" {
+		t.Errorf("without boxes the key is %q", got)
+	}
+	f.Key = ""
+	if got := f.boxed().Key; got != boxKey {
+		t.Errorf("with boxes alone the key is %q, want %q", got, boxKey)
 	}
 	drawn(t, f, 96)
 }
@@ -333,6 +344,36 @@ func TestWriteSVG(t *testing.T) {
 		if !strings.Contains(texts, want) {
 			t.Errorf("the SVG has no text %q", want)
 		}
+	}
+}
+
+// A viewer's own font may be wider than the one that lines are measured in.
+func TestSVGFonts(t *testing.T) {
+	f := small()
+	f.Title = strings.Repeat("a wide title ", 20) + `="font-family:Liberation Serif;`
+	var out strings.Builder
+	if err := f.WriteSVG(&out); err != nil {
+		t.Fatal(err)
+	}
+	families, fallbacks := strings.Count(out.String(), `"font-family:`), strings.Count(out.String(), `"font-family:Liberation Serif,serif;`)
+	if families == 0 || families != fallbacks {
+		t.Errorf("%d of %d texts have a font to fall back on", fallbacks, families)
+	}
+	if !strings.Contains(out.String(), "font-family:Liberation Serif;</text>") {
+		t.Error("the title is changed")
+	}
+	_, after, _ := strings.Cut(out.String(), `<svg width="`)
+	before, _, _ := strings.Cut(after, "pt")
+	width, err := strconv.ParseFloat(before, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := f.picture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 1.25*p.lines.Points() + 2*p.margin.Points(); p.lines < 10*vg.Inch || width < want-1 || width > want+1 {
+		t.Errorf("the SVG is %v points wide, want %v", width, want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package heatmap
 
 import (
+	"bytes"
 	"fmt"
 	"image/color"
 	"io"
@@ -38,7 +39,7 @@ const (
 )
 
 // WritePNG draws the figure as a PNG, with this many dots an inch, or with fewer where it would be too large. It is an
-// error if that doesn't help. □ stands for characters that its font doesn't have: see Boxes.
+// error if that doesn't help. □ stands for characters that its font doesn't have, and the key says so: see Boxes.
 func (f Figure) WritePNG(w io.Writer, dpi int) error {
 	p, err := f.boxed().picture()
 	if err != nil {
@@ -66,15 +67,22 @@ func (p picture) resolution(dpi int) (int, error) {
 	return dpi, nil
 }
 
-// WriteSVG draws the figure as an SVG. Its letters are those of the viewer's fonts.
+// WriteSVG draws the figure as an SVG. Its letters are those of the viewer's fonts: of Liberation Serif, where there is that
+// one, or of another with serifs, whose lines may be longer.
 func (f Figure) WriteSVG(w io.Writer) error {
 	p, err := f.picture()
 	if err != nil {
 		return err
 	}
+	p.width = max(p.width, 1.25*p.lines+2*p.margin)
 	svg := vgsvg.New(p.width, p.height)
 	p.draw(draw.New(svg))
-	_, err = svg.WriteTo(w)
+	var drawn bytes.Buffer
+	if _, err := svg.WriteTo(&drawn); err != nil {
+		return err
+	}
+	// Within the SVG's texts, a quote is escaped.
+	_, err = w.Write(bytes.ReplaceAll(drawn.Bytes(), []byte(`="font-family:Liberation Serif;`), []byte(`="font-family:Liberation Serif,serif;`)))
 	return err
 }
 
@@ -91,6 +99,7 @@ type picture struct {
 	title, key    string
 	strips        []strip
 	width, height vg.Length
+	lines         vg.Length // width of the widest line
 	margin        vg.Length // around all
 	gap           vg.Length // between tiles
 }
@@ -128,10 +137,11 @@ func (f Figure) picture() (picture, error) {
 	p.height -= p.gap
 	for i, line := range lines {
 		if line != "" {
-			p.width = max(p.width, lineStyle(i == 0).Width(line))
+			p.lines = max(p.lines, lineStyle(i == 0).Width(line))
 			p.height += lineHeight
 		}
 	}
+	p.width = max(p.width, p.lines)
 	p.width += 2 * p.margin
 	p.height += 2 * p.margin
 	return p, nil
@@ -144,6 +154,7 @@ func (p *picture) strip(l Layer, heads []Head) strip {
 		m := l.plot(h)
 		if p.title != "" {
 			m.Add(cellLines{len(l.Rows), len(l.Columns)})
+			m.X.LineStyle.Width, m.Y.LineStyle.Width = 0, 0 // they would stand beside the map, which has its lines
 		}
 		s.plots = append(s.plots, m)
 	}
