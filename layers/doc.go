@@ -45,7 +45,7 @@
 //	block.go                      EncoderBlock, DecoderBlock
 //	model.go, decoder.go          Encoder; Decoder
 //	seq2seq.go, classifier.go     EncoderDecoder; SequenceClassifier
-//	cache.go                      Cache: keys and values of the tokens so far, for decoding (see package decode)
+//	cache.go, cached.go           Cache: keys and values of the tokens so far, for decoding (see package decode)
 //	loss.go                       CrossEntropy
 //	param.go, init.go, build.go   Params, initial values, Build
 //	weights.go, pytorch.go        saving and loading, as safetensors and as PyTorch's state dicts

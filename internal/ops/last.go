@@ -13,15 +13,9 @@ import (
 // counts[b]−1 of sequence b, and zeros where counts[b] is 0. It has no gradient.
 func Last(x, counts *G.Node) (*G.Node, error) {
 	const name = "last"
-	if err := floatNode(name, "the input", x); err != nil {
+	s, err := sequencesOf(name, x)
+	if err != nil {
 		return nil, err
-	}
-	s := x.Shape()
-	if len(s) == 2 {
-		s = append(tensor.Shape{1}, s...)
-	}
-	if len(s) != 3 {
-		return nil, fmt.Errorf("%s: the input must have shape (B, T, D) or (T, D), got %v", name, s)
 	}
 	if err := hasShape(name, "the counts", counts, s[0]); err != nil {
 		return nil, err

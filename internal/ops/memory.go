@@ -25,15 +25,9 @@ func NewMemory(name string) *Memory { return &Memory{name: name} }
 // Keep adds an op that keeps x, of shape (B, S, W) or (S, W), whenever it runs, and returns it. It has no gradient.
 func (m *Memory) Keep(x *G.Node) (*G.Node, error) {
 	name := "memory of " + m.name
-	if err := floatNode(name, "the input", x); err != nil {
+	s, err := sequencesOf(name, x)
+	if err != nil {
 		return nil, err
-	}
-	s := x.Shape()
-	if len(s) == 2 {
-		s = append(tensor.Shape{1}, s...)
-	}
-	if len(s) != 3 {
-		return nil, fmt.Errorf("%s: the input must have shape (B, S, W) or (S, W), got %v", name, s)
 	}
 	m.built = s
 	if x.Dtype() == tensor.Float32 {

@@ -207,7 +207,7 @@ func TestOptionErrors(t *testing.T) {
 		"store width":  {func() (*G.Node, error) { return store.Append(g.in(2, 1, 3), g.ints(2), g.ints(2)) }, "store of keys: the input must be float64 of shape (2, T, 4)"},
 		"store dtype":  {func() (*G.Node, error) { return store.Append(g.in32(2, 1, 4), g.ints(2), g.ints(2)) }, "got float32"},
 		"store length": {func() (*G.Node, error) { return store.Append(g.in(2, 4, 4), g.ints(2), g.ints(2)) }, "T at most 3, got float64 of shape (2, 4, 4)"},
-		"keep":         {func() (*G.Node, error) { return ops.NewMemory("keys").Keep(g.in(2)) }, "memory of keys: the input must have shape (B, S, W)"},
+		"keep":         {func() (*G.Node, error) { return ops.NewMemory("keys").Keep(g.in(2)) }, "memory of keys: the input must have shape (B, T, D)"},
 		"read nothing": {func() (*G.Node, error) { return ops.NewMemory("keys").Read(x, tensor.Float64, 3) }, "memory of keys: there is no graph yet"},
 		"last":         {func() (*G.Node, error) { return ops.Last(x, g.ints(2)) }, "last: the input must have shape (B, T, D)"},
 		"last counts":  {func() (*G.Node, error) { return ops.Last(g.in(2, 3, 4), g.ints(3)) }, "the counts must have shape (2), got (3)"},

@@ -14,15 +14,9 @@ import (
 // Positions that don't count may hold anything, and get a gradient of zero; a sequence of length 0 gives zeros.
 func Pool(x, lengths *G.Node, most int) (*G.Node, error) {
 	const name = "pool"
-	if err := floatNode(name, "the input", x); err != nil {
+	s, err := sequencesOf(name, x)
+	if err != nil {
 		return nil, err
-	}
-	s := x.Shape()
-	if len(s) == 2 {
-		s = append(tensor.Shape{1}, s...)
-	}
-	if len(s) != 3 {
-		return nil, fmt.Errorf("%s: the input must have shape (B, T, D) or (T, D), got %v", name, s)
 	}
 	if most < 1 {
 		return nil, fmt.Errorf("%s: at least 1 position must count, got %d", name, most)

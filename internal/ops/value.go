@@ -102,6 +102,21 @@ func sameDtype(op, what string, n *G.Node, as string, ref *G.Node) error {
 	return nil
 }
 
+// sequencesOf checks that a node holds vectors of sequences, and returns its shape (B, T, D), with a B of 1 for (T, D).
+func sequencesOf(op string, x *G.Node) (tensor.Shape, error) {
+	if err := floatNode(op, "the input", x); err != nil {
+		return nil, err
+	}
+	s := x.Shape()
+	if len(s) == 2 {
+		s = append(tensor.Shape{1}, s...)
+	}
+	if len(s) != 3 {
+		return nil, fmt.Errorf("%s: the input must have shape (B, T, D) or (T, D), got %v", op, s)
+	}
+	return s, nil
+}
+
 // hasShape checks a node's shape.
 func hasShape(op, what string, n *G.Node, want ...int) error {
 	if s := n.Shape(); !slices.Equal(s, want) {
