@@ -22,10 +22,10 @@ import (
 
 // The largest tile of scores: a part of the cache, with the queries, keys and values that it belongs to.
 const (
-	attentionQueries = 32
+	attentionQueries = 64
 	attentionKeys    = 128
 	attentionGap     = 16                   // between rows of a tile, lest they all fall into a few sets of the cache
-	attentionRun     = 8 * attentionQueries // queries that share a packed tile of keys, going forward
+	attentionRun     = 4 * attentionQueries // queries that share a packed tile of keys, going forward
 )
 
 // attentionTaskWork is the fewest products of a query and a key's elements worth a task of their own.
@@ -115,12 +115,67 @@ func (a *Attention[F]) seen(b, t0, t1, j0, j1, cols int) (first, from, to int) {
 	return first, from - (from-j0)%cols, to
 }
 
+// tileQueries is how many queries a tile has. Where there are few keys it is half the most: more of what a causal mask
+// hides is passed over.
+func (a *Attention[F]) tileQueries() int {
+	if a.short() {
+		return attentionQueries / 2
+	}
+	return attentionQueries
+}
+
+// attentionReach is Mask.Span for one batch element, in the form that is quick to find for every row of a tile: query t
+// sees the keys from t−back on, up to t+ahead or, if that comes first, up to end.
+type attentionReach struct{ back, ahead, end int }
+
+// reach is that of the queries of batch element b.
+func (a *Attention[F]) reach(b int) attentionReach {
+	m := &a.Mask
+	r := attentionReach{MaxOffset, MaxOffset, m.Shape[3]} // every key
+	zero := m.position(b, 0)
+	if m.Causal {
+		r.ahead = zero + 1
+	}
+	if m.Window && m.Right >= 0 {
+		r.ahead = min(r.ahead, zero+m.Right+1)
+	}
+	if m.Window && m.Left >= 0 {
+		r.back = m.Left - zero
+	}
+	if m.Lengths != nil {
+		r.end = min(r.end, m.Lengths[b])
+	}
+	if m.Allow != nil {
+		r.end = min(r.end, m.AllowShape[3])
+	}
+	if m.Bias != nil {
+		r.end = min(r.end, m.BiasShape[3])
+	}
+	return r
+}
+
+// of is the bounds of what query t sees of the n keys from j0 on.
+func (r attentionReach) of(t, j0, n int) (from, to int) {
+	to = max(0, min(t+r.ahead, r.end, j0+n)-j0)
+	return min(max(0, t-r.back-j0), to), to
+}
+
+// begin prepares the scratch for tiles of batch element b.
+func (s *attentionScratch[F]) begin(a *Attention[F], b int) {
+	s.reach, s.changes = a.reach(b), a.Softcap > 0 || a.Mask.scored()
+}
+
 // live caps and masks a row of a tile, of the scores of one query with the keys from j0 on, and returns the bounds of the
 // part that it sees, in which a masked score is −Inf. The rest is left alone. If capped isn't nil, it is set to the scores
 // between cap and mask.
 func (a *Attention[F]) live(scores, capped []F, b, h, t, j0 int) (from, to int) {
-	start, end := a.Mask.Span(b, t)
-	from, to = min(max(0, start-j0), len(scores)), min(max(0, end-j0), len(scores))
+	from, to = a.reach(b).of(t, j0, len(scores))
+	a.change(scores, capped, b, h, t, j0, from, to)
+	return from, to
+}
+
+// change is live for a row whose bounds are known. The tiles call it only where scores change: they have so many rows.
+func (a *Attention[F]) change(scores, capped []F, b, h, t, j0, from, to int) {
 	scores = scores[from:to]
 	if a.Softcap > 0 {
 		softcap(scores, scores, a.Softcap)
@@ -131,7 +186,6 @@ func (a *Attention[F]) live(scores, capped []F, b, h, t, j0 int) (from, to int) 
 	if a.Mask.scored() {
 		a.Mask.apply(scores, b, h, t, j0+from)
 	}
-	return from, to
 }
 
 // drops tells whether there is dropout.
@@ -190,6 +244,9 @@ type attentionScratch[F Float] struct {
 	capped       []F // a tile of scores that have been capped, but not masked
 	keys, values []F // packed
 	most, sum    []F // of each query, so far
+
+	reach   attentionReach // of the queries of the batch element at hand
+	changes bool           // there is a cap, or the mask changes scores that are seen
 }
 
 // grown is x, or as much new memory as is needed.

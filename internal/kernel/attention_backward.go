@@ -128,12 +128,13 @@ func (f *attentionBackward[F]) run(task int) {
 // backwardKeys computes dK and dV of the keys from j0 to j1 of one group, and adds their part to dQ of its query heads or,
 // if they come first, sets it.
 func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, group, j0, j1 int, first bool) {
-	queries, perGroup := a.Mask.Shape[2], a.perGroup()
+	queries, tile, perGroup := a.Mask.Shape[2], a.tileQueries(), a.perGroup()
 	t0, t1 := a.Mask.queries(b, j0, j1)
 	if first {
 		t0, t1 = 0, queries
 	}
 	_, end := a.Mask.span(b, 0, queries)
+	s.begin(a, b)
 	var keyPanel, valuePanel int
 	if most := min(j1, end) - j0; most > 0 && t0 < t1 {
 		s.keys, keyPanel = s.packed(s.keys, a.k.from(b, group, j0), a.k.Row, most, a.Width)
@@ -141,8 +142,8 @@ func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, group
 	}
 	fresh := true // dK and dV of these keys haven't been set
 	for h := group * perGroup; h < (group+1)*perGroup; h++ {
-		for i0 := t0 - t0%attentionQueries; i0 < t1; i0 += attentionQueries {
-			i1 := min(i0+attentionQueries, queries)
+		for i0 := t0 - t0%tile; i0 < t1; i0 += tile {
+			i1 := min(i0+tile, queries)
 			_, lo, hi := a.seen(b, i0, i1, j0, j1, s.work.body.cols)
 			m, n := i1-i0, hi-lo
 			if n == 0 {
@@ -199,7 +200,10 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 			if a.passedOver(b, h, i0+i) {
 				clear(scores)
 			} else {
-				from, to := a.live(scores[:n], s.capped[i*pitch:], b, h, i0+i, j0)
+				from, to := s.reach.of(i0+i, j0, n)
+				if s.changes {
+					a.change(scores, s.capped[i*pitch:], b, h, i0+i, j0, from, to)
+				}
 				s.softmax(scores, from, to) // 0 in the gap
 			}
 		}
@@ -211,6 +215,9 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 	}
 	if a.drops() {
 		s.vector.skipMul(s.scores[:all], s.scores[:all], s.keep[:all])
+	}
+	if a.dbias == nil && a.Softcap <= 0 {
+		return
 	}
 	for i := range m {
 		grads := s.grads[i*pitch:][:n]
@@ -232,27 +239,19 @@ func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads, capped []
 		clear(grads)
 		return
 	}
-	from, to := a.live(scores, capped, b, h, t, j0)
+	from, to := s.reach.of(t, j0, len(scores))
+	if s.changes {
+		a.change(scores, capped, b, h, t, j0, from, to)
+	}
 	p, g := scores[from:to], grads[from:to]
 	s.vector.expShift(p, p, shift)
 	var tiny F // Smaller weights are taken for 0: products with subnormal numbers are slow, and slopes make many of them.
 	if is32[F]() {
 		tiny = 0x1p-100
 	}
-	for j, w := range p {
-		switch d := g[j] - less; {
-		case w == 0:
-			g[j] = 0 // a masked value may hold anything
-		case w < tiny && finite(d):
-			p[j], g[j] = 0, 0
-		default:
-			g[j] = w * d
-		}
-	}
-	clear(scores[:from])
-	clear(scores[to:])
-	clear(grads[:from])
-	clear(grads[to:])
+	s.vector.scoreGrad(g, p, less, tiny) // 0 where p is: a masked value may hold anything
+	clearOutside(scores, from, to)
+	clearOutside(grads, from, to)
 }
 
 // attentionSum is Attention as a task: it adds up the parts of dQ, in order, and looks for NaN in the gradients.

@@ -62,17 +62,18 @@ func (a *Attention[F]) forwardRun(s *attentionScratch[F], b, h, t0, t1 int) {
 	for i := range s.most {
 		s.most[i], s.sum[i] = inf, 0
 	}
-	pitch, cols := attentionPitch(a.Mask.Shape[3]), s.work.body.cols
+	pitch, cols, tile := attentionPitch(a.Mask.Shape[3]), s.work.body.cols, a.tileQueries()
 	group, single := h/a.perGroup(), t1-t0 == 1
 	first, end := a.Mask.span(b, t0, t1)
+	s.begin(a, b)
 	for j0 := first; j0 < end; j0 += attentionKeys {
 		j1 := min(j0+attentionKeys, end)
 		var panel int
 		if !single { // for one query packing costs more than it saves
 			s.keys, panel = s.packed(s.keys, a.k.from(b, group, j0), a.k.Row, j1-j0, a.Width)
 		}
-		for i0 := t0; i0 < t1; i0 += attentionQueries {
-			i1 := min(i0+attentionQueries, t1)
+		for i0 := t0; i0 < t1; i0 += tile {
+			i1 := min(i0+tile, t1)
 			start, lo, hi := a.seen(b, i0, i1, j0, j1, cols)
 			m, n, q := i1-i0, hi-lo, a.q.from(b, h, i0)
 			if n == 0 {
@@ -107,7 +108,10 @@ func (s *attentionScratch[F]) dots(out []F, alpha F, x, y []F, ld int) {
 // forwardRow turns a row of scores, of query t with the keys from j0 on, into the weights that the values get. The query
 // is number i of its run.
 func (s *attentionScratch[F]) forwardRow(a *Attention[F], scores []F, b, h, t, j0, i int) {
-	from, to := a.live(scores, nil, b, h, t, j0)
+	from, to := s.reach.of(t, j0, len(scores))
+	if s.changes {
+		a.change(scores, nil, b, h, t, j0, from, to)
+	}
 	if a.short() {
 		a.lse[a.row(b, h, t)] = s.softmax(scores, from, to)
 	} else {
@@ -151,7 +155,7 @@ func (s *attentionScratch[F]) softmax(scores []F, from, to int) (most F) {
 func (s *attentionScratch[F]) onlineSoftmax(scores []F, from, to int, out []F, i int) {
 	live := scores[from:to]
 	old := s.most[i]
-	most := max(old, maxOf(live))
+	most := max(old, s.vector.maxOf(live))
 	if most == F(math.Inf(-1)) {
 		clear(scores)
 		return
@@ -161,12 +165,19 @@ func (s *attentionScratch[F]) onlineSoftmax(scores []F, from, to int, out []F, i
 		if s.sum[i] != 0 {
 			shrink := F(math.Exp(float64(old - most)))
 			s.sum[i] *= shrink
-			scale(out, shrink)
+			s.vector.scale(out, shrink)
 		}
 	}
 	s.sum[i] += s.vector.expShift(live, live, most)
-	clear(scores[:from])
-	clear(scores[to:])
+	clearOutside(scores, from, to)
+}
+
+// clearOutside sets what comes before from, and what comes from to on, to 0: in most tiles nothing does.
+func clearOutside[F Float](x []F, from, to int) {
+	if to-from < len(x) {
+		clear(x[:from])
+		clear(x[to:])
+	}
 }
 
 // finish divides the outputs of the queries from i0 to i1, of a run that begins at t0, by the sums of their weights.

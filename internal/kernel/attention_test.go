@@ -30,6 +30,23 @@ func TestAttentionOfEachBody(t *testing.T) {
 	}
 }
 
+// TestAttentionReach compares the bounds of a row of a tile with the mask's span.
+func TestAttentionReach(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	for range 1000 {
+		a := Attention[float32]{Mask: Mask[float32]{Shape: [4]int{1 + r.IntN(3), 1, 1 + r.IntN(20), 1 + r.IntN(20)}}}
+		a.Mask.random(r)
+		b, q, j0 := r.IntN(a.Mask.Shape[0]), r.IntN(a.Mask.Shape[2]), r.IntN(a.Mask.Shape[3])
+		n := r.IntN(a.Mask.Shape[3]-j0) + 1
+		start, end := a.Mask.Span(b, q)
+		start, end = min(max(0, start-j0), n), min(max(0, end-j0), n)
+		from, to := a.reach(b).of(q, j0, n)
+		if from > to || to-from != end-start || to > from && from != start {
+			t.Fatalf("%s: query %d of element %d sees %d to %d of %d keys from %d on, want %d to %d", &a.Mask, q, b, from, to, n, j0, start, end)
+		}
+	}
+}
+
 func attentionRounds(t *testing.T, rounds int) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))

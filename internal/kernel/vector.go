@@ -3,9 +3,6 @@ package kernel
 // This file holds the building blocks of everything but the matrix product. Each runs on one goroutine, in the best
 // body that the processor has. Its result depends on the body, never on the number of workers.
 
-// maxOf returns the largest element of x: −Inf if there is none, NaN if any element is NaN.
-func maxOf[F Float](x []F) F { return vectorOf[F]().maxOf(x) }
-
 // dotOf returns Σ x[i]·y[i]. y must be at least as long as x.
 func dotOf[F Float](x, y []F) F { return vectorOf[F]().dot(x, y[:len(x)]) }
 
@@ -28,6 +25,7 @@ type vectorBody[F Float] struct {
 
 	softcap             func(y, x []F, c F)
 	softcapGrad         func(dx, y, g []F, c F)
+	scoreGrad           func(g, p []F, less, tiny F)
 	addSlope            func(x []F, slope, d F)
 	addBias             func(x, bias []F)
 	forbid              func(x []F, allow []bool)

@@ -3895,6 +3895,123 @@ done3:
 	VZEROUPPER
 	RET
 
+// func vectorScoreGrad32AVX512(g []float32, p []float32, less float32, tiny float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorScoreGrad32AVX512(SB), NOSPLIT, $0-56
+	MOVQ         g_base+0(FP), AX
+	MOVQ         g_len+8(FP), CX
+	MOVQ         p_base+24(FP), DX
+	VBROADCASTSS less+48(FP), Z0
+	VBROADCASTSS tiny+52(FP), Z1
+	VPXORD       Z2, Z2, Z2
+	MOVQ         CX, BX
+	ANDQ         $0x0f, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	SHLQ         $0x02, CX
+	XORQ         BX, BX
+
+many4:
+	LEAQ      256(BX), SI
+	CMPQ      SI, CX
+	JG        one1
+	VMOVUPS   (DX)(BX*1), Z3
+	VMOVUPS   (AX)(BX*1), Z4
+	VSUBPS    Z0, Z4, Z4
+	VSUBPS    Z4, Z4, Z5
+	VMULPS    Z3, Z4, Z4
+	VCMPPS    $0x05, Z1, Z3, K2
+	VCMPPS    $0x03, Z5, Z5, K3
+	KORW      K2, K3, K2
+	VCMPPS    $0x04, Z2, Z3, K2, K2
+	VMOVAPS.Z Z3, K2, Z3
+	VMOVAPS.Z Z4, K2, Z4
+	VMOVUPS   Z3, (DX)(BX*1)
+	VMOVUPS   Z4, (AX)(BX*1)
+	VMOVUPS   64(DX)(BX*1), Z3
+	VMOVUPS   64(AX)(BX*1), Z4
+	VSUBPS    Z0, Z4, Z4
+	VSUBPS    Z4, Z4, Z5
+	VMULPS    Z3, Z4, Z4
+	VCMPPS    $0x05, Z1, Z3, K2
+	VCMPPS    $0x03, Z5, Z5, K3
+	KORW      K2, K3, K2
+	VCMPPS    $0x04, Z2, Z3, K2, K2
+	VMOVAPS.Z Z3, K2, Z3
+	VMOVAPS.Z Z4, K2, Z4
+	VMOVUPS   Z3, 64(DX)(BX*1)
+	VMOVUPS   Z4, 64(AX)(BX*1)
+	VMOVUPS   128(DX)(BX*1), Z3
+	VMOVUPS   128(AX)(BX*1), Z4
+	VSUBPS    Z0, Z4, Z4
+	VSUBPS    Z4, Z4, Z5
+	VMULPS    Z3, Z4, Z4
+	VCMPPS    $0x05, Z1, Z3, K2
+	VCMPPS    $0x03, Z5, Z5, K3
+	KORW      K2, K3, K2
+	VCMPPS    $0x04, Z2, Z3, K2, K2
+	VMOVAPS.Z Z3, K2, Z3
+	VMOVAPS.Z Z4, K2, Z4
+	VMOVUPS   Z3, 128(DX)(BX*1)
+	VMOVUPS   Z4, 128(AX)(BX*1)
+	VMOVUPS   192(DX)(BX*1), Z3
+	VMOVUPS   192(AX)(BX*1), Z4
+	VSUBPS    Z0, Z4, Z4
+	VSUBPS    Z4, Z4, Z5
+	VMULPS    Z3, Z4, Z4
+	VCMPPS    $0x05, Z1, Z3, K2
+	VCMPPS    $0x03, Z5, Z5, K3
+	KORW      K2, K3, K2
+	VCMPPS    $0x04, Z2, Z3, K2, K2
+	VMOVAPS.Z Z3, K2, Z3
+	VMOVAPS.Z Z4, K2, Z4
+	VMOVUPS   Z3, 192(DX)(BX*1)
+	VMOVUPS   Z4, 192(AX)(BX*1)
+	ADDQ      $+256, BX
+	JMP       many4
+
+one1:
+	LEAQ      64(BX), SI
+	CMPQ      SI, CX
+	JG        tail2
+	VMOVUPS   (DX)(BX*1), Z3
+	VMOVUPS   (AX)(BX*1), Z4
+	VSUBPS    Z0, Z4, Z4
+	VSUBPS    Z4, Z4, Z5
+	VMULPS    Z3, Z4, Z4
+	VCMPPS    $0x05, Z1, Z3, K2
+	VCMPPS    $0x03, Z5, Z5, K3
+	KORW      K2, K3, K2
+	VCMPPS    $0x04, Z2, Z3, K2, K2
+	VMOVAPS.Z Z3, K2, Z3
+	VMOVAPS.Z Z4, K2, Z4
+	VMOVUPS   Z3, (DX)(BX*1)
+	VMOVUPS   Z4, (AX)(BX*1)
+	ADDQ      $+64, BX
+	JMP       one1
+
+tail2:
+	CMPQ      BX, CX
+	JGE       done3
+	VMOVUPS.Z (DX)(BX*1), K1, Z3
+	VMOVUPS.Z (AX)(BX*1), K1, Z4
+	VSUBPS    Z0, Z4, Z4
+	VSUBPS    Z4, Z4, Z0
+	VMULPS    Z3, Z4, Z4
+	VCMPPS    $0x05, Z1, Z3, K2
+	VCMPPS    $0x03, Z0, Z0, K3
+	KORW      K2, K3, K2
+	VCMPPS    $0x04, Z2, Z3, K2, K2
+	VMOVAPS.Z Z3, K2, Z3
+	VMOVAPS.Z Z4, K2, Z4
+	VMOVUPS   Z3, K1, (DX)(BX*1)
+	VMOVUPS   Z4, K1, (AX)(BX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
 // func vectorAddSlope32AVX512(x []float32, slope float32, d float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorAddSlope32AVX512(SB), NOSPLIT, $0-32
@@ -7968,6 +8085,129 @@ done3:
 	VZEROUPPER
 	RET
 
+// func vectorScoreGrad32AVX2(g []float32, p []float32, less float32, tiny float32)
+// Requires: AVX
+TEXT ·vectorScoreGrad32AVX2(SB), NOSPLIT, $0-56
+	MOVQ         g_base+0(FP), AX
+	MOVQ         g_len+8(FP), CX
+	MOVQ         p_base+24(FP), DX
+	VBROADCASTSS less+48(FP), Y0
+	VBROADCASTSS tiny+52(FP), Y1
+	VXORPS       Y2, Y2, Y2
+	MOVQ         CX, BX
+	ANDQ         $0x07, BX
+	LEAQ         vectorTailMasks<>+0(SB), SI
+	NEGQ         BX
+	VMOVUPS      32(SI)(BX*4), Y3
+	SHLQ         $0x02, CX
+	XORQ         BX, BX
+
+many4:
+	LEAQ    128(BX), SI
+	CMPQ    SI, CX
+	JG      one1
+	VMOVUPS (DX)(BX*1), Y4
+	VMOVUPS (AX)(BX*1), Y5
+	VSUBPS  Y0, Y5, Y5
+	VSUBPS  Y5, Y5, Y6
+	VMULPS  Y4, Y5, Y5
+	VCMPPS  $0x05, Y1, Y4, Y7
+	VCMPPS  $0x03, Y6, Y6, Y6
+	VCMPPS  $0x04, Y2, Y4, Y8
+	VORPS   Y6, Y7, Y7
+	VANDPS  Y8, Y7, Y7
+	VANDPS  Y7, Y4, Y4
+	VANDPS  Y7, Y5, Y5
+	VMOVUPS Y4, (DX)(BX*1)
+	VMOVUPS Y5, (AX)(BX*1)
+	VMOVUPS 32(DX)(BX*1), Y4
+	VMOVUPS 32(AX)(BX*1), Y5
+	VSUBPS  Y0, Y5, Y5
+	VSUBPS  Y5, Y5, Y6
+	VMULPS  Y4, Y5, Y5
+	VCMPPS  $0x05, Y1, Y4, Y7
+	VCMPPS  $0x03, Y6, Y6, Y6
+	VCMPPS  $0x04, Y2, Y4, Y8
+	VORPS   Y6, Y7, Y7
+	VANDPS  Y8, Y7, Y7
+	VANDPS  Y7, Y4, Y4
+	VANDPS  Y7, Y5, Y5
+	VMOVUPS Y4, 32(DX)(BX*1)
+	VMOVUPS Y5, 32(AX)(BX*1)
+	VMOVUPS 64(DX)(BX*1), Y4
+	VMOVUPS 64(AX)(BX*1), Y5
+	VSUBPS  Y0, Y5, Y5
+	VSUBPS  Y5, Y5, Y6
+	VMULPS  Y4, Y5, Y5
+	VCMPPS  $0x05, Y1, Y4, Y7
+	VCMPPS  $0x03, Y6, Y6, Y6
+	VCMPPS  $0x04, Y2, Y4, Y8
+	VORPS   Y6, Y7, Y7
+	VANDPS  Y8, Y7, Y7
+	VANDPS  Y7, Y4, Y4
+	VANDPS  Y7, Y5, Y5
+	VMOVUPS Y4, 64(DX)(BX*1)
+	VMOVUPS Y5, 64(AX)(BX*1)
+	VMOVUPS 96(DX)(BX*1), Y4
+	VMOVUPS 96(AX)(BX*1), Y5
+	VSUBPS  Y0, Y5, Y5
+	VSUBPS  Y5, Y5, Y6
+	VMULPS  Y4, Y5, Y5
+	VCMPPS  $0x05, Y1, Y4, Y7
+	VCMPPS  $0x03, Y6, Y6, Y6
+	VCMPPS  $0x04, Y2, Y4, Y8
+	VORPS   Y6, Y7, Y7
+	VANDPS  Y8, Y7, Y7
+	VANDPS  Y7, Y4, Y4
+	VANDPS  Y7, Y5, Y5
+	VMOVUPS Y4, 96(DX)(BX*1)
+	VMOVUPS Y5, 96(AX)(BX*1)
+	ADDQ    $+128, BX
+	JMP     many4
+
+one1:
+	LEAQ    32(BX), SI
+	CMPQ    SI, CX
+	JG      tail2
+	VMOVUPS (DX)(BX*1), Y4
+	VMOVUPS (AX)(BX*1), Y5
+	VSUBPS  Y0, Y5, Y5
+	VSUBPS  Y5, Y5, Y6
+	VMULPS  Y4, Y5, Y5
+	VCMPPS  $0x05, Y1, Y4, Y7
+	VCMPPS  $0x03, Y6, Y6, Y6
+	VCMPPS  $0x04, Y2, Y4, Y8
+	VORPS   Y6, Y7, Y7
+	VANDPS  Y8, Y7, Y7
+	VANDPS  Y7, Y4, Y4
+	VANDPS  Y7, Y5, Y5
+	VMOVUPS Y4, (DX)(BX*1)
+	VMOVUPS Y5, (AX)(BX*1)
+	ADDQ    $+32, BX
+	JMP     one1
+
+tail2:
+	CMPQ       BX, CX
+	JGE        done3
+	VMASKMOVPS (DX)(BX*1), Y3, Y4
+	VMASKMOVPS (AX)(BX*1), Y3, Y5
+	VSUBPS     Y0, Y5, Y5
+	VSUBPS     Y5, Y5, Y0
+	VMULPS     Y4, Y5, Y5
+	VCMPPS     $0x05, Y1, Y4, Y1
+	VCMPPS     $0x03, Y0, Y0, Y0
+	VCMPPS     $0x04, Y2, Y4, Y2
+	VORPS      Y0, Y1, Y1
+	VANDPS     Y2, Y1, Y1
+	VANDPS     Y1, Y4, Y4
+	VANDPS     Y1, Y5, Y5
+	VMASKMOVPS Y4, Y3, (DX)(BX*1)
+	VMASKMOVPS Y5, Y3, (AX)(BX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
 // func vectorAddSlope32AVX2(x []float32, slope float32, d float32)
 // Requires: AVX
 TEXT ·vectorAddSlope32AVX2(SB), NOSPLIT, $0-32
@@ -11736,6 +11976,123 @@ done3:
 	VZEROUPPER
 	RET
 
+// func vectorScoreGrad64AVX512(g []float64, p []float64, less float64, tiny float64)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorScoreGrad64AVX512(SB), NOSPLIT, $0-64
+	MOVQ         g_base+0(FP), AX
+	MOVQ         g_len+8(FP), CX
+	MOVQ         p_base+24(FP), DX
+	VBROADCASTSD less+48(FP), Z0
+	VBROADCASTSD tiny+56(FP), Z1
+	VPXORD       Z2, Z2, Z2
+	MOVQ         CX, BX
+	ANDQ         $0x07, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	SHLQ         $0x03, CX
+	XORQ         BX, BX
+
+many4:
+	LEAQ      256(BX), SI
+	CMPQ      SI, CX
+	JG        one1
+	VMOVUPD   (DX)(BX*1), Z3
+	VMOVUPD   (AX)(BX*1), Z4
+	VSUBPD    Z0, Z4, Z4
+	VSUBPD    Z4, Z4, Z5
+	VMULPD    Z3, Z4, Z4
+	VCMPPD    $0x05, Z1, Z3, K2
+	VCMPPD    $0x03, Z5, Z5, K3
+	KORW      K2, K3, K2
+	VCMPPD    $0x04, Z2, Z3, K2, K2
+	VMOVAPD.Z Z3, K2, Z3
+	VMOVAPD.Z Z4, K2, Z4
+	VMOVUPD   Z3, (DX)(BX*1)
+	VMOVUPD   Z4, (AX)(BX*1)
+	VMOVUPD   64(DX)(BX*1), Z3
+	VMOVUPD   64(AX)(BX*1), Z4
+	VSUBPD    Z0, Z4, Z4
+	VSUBPD    Z4, Z4, Z5
+	VMULPD    Z3, Z4, Z4
+	VCMPPD    $0x05, Z1, Z3, K2
+	VCMPPD    $0x03, Z5, Z5, K3
+	KORW      K2, K3, K2
+	VCMPPD    $0x04, Z2, Z3, K2, K2
+	VMOVAPD.Z Z3, K2, Z3
+	VMOVAPD.Z Z4, K2, Z4
+	VMOVUPD   Z3, 64(DX)(BX*1)
+	VMOVUPD   Z4, 64(AX)(BX*1)
+	VMOVUPD   128(DX)(BX*1), Z3
+	VMOVUPD   128(AX)(BX*1), Z4
+	VSUBPD    Z0, Z4, Z4
+	VSUBPD    Z4, Z4, Z5
+	VMULPD    Z3, Z4, Z4
+	VCMPPD    $0x05, Z1, Z3, K2
+	VCMPPD    $0x03, Z5, Z5, K3
+	KORW      K2, K3, K2
+	VCMPPD    $0x04, Z2, Z3, K2, K2
+	VMOVAPD.Z Z3, K2, Z3
+	VMOVAPD.Z Z4, K2, Z4
+	VMOVUPD   Z3, 128(DX)(BX*1)
+	VMOVUPD   Z4, 128(AX)(BX*1)
+	VMOVUPD   192(DX)(BX*1), Z3
+	VMOVUPD   192(AX)(BX*1), Z4
+	VSUBPD    Z0, Z4, Z4
+	VSUBPD    Z4, Z4, Z5
+	VMULPD    Z3, Z4, Z4
+	VCMPPD    $0x05, Z1, Z3, K2
+	VCMPPD    $0x03, Z5, Z5, K3
+	KORW      K2, K3, K2
+	VCMPPD    $0x04, Z2, Z3, K2, K2
+	VMOVAPD.Z Z3, K2, Z3
+	VMOVAPD.Z Z4, K2, Z4
+	VMOVUPD   Z3, 192(DX)(BX*1)
+	VMOVUPD   Z4, 192(AX)(BX*1)
+	ADDQ      $+256, BX
+	JMP       many4
+
+one1:
+	LEAQ      64(BX), SI
+	CMPQ      SI, CX
+	JG        tail2
+	VMOVUPD   (DX)(BX*1), Z3
+	VMOVUPD   (AX)(BX*1), Z4
+	VSUBPD    Z0, Z4, Z4
+	VSUBPD    Z4, Z4, Z5
+	VMULPD    Z3, Z4, Z4
+	VCMPPD    $0x05, Z1, Z3, K2
+	VCMPPD    $0x03, Z5, Z5, K3
+	KORW      K2, K3, K2
+	VCMPPD    $0x04, Z2, Z3, K2, K2
+	VMOVAPD.Z Z3, K2, Z3
+	VMOVAPD.Z Z4, K2, Z4
+	VMOVUPD   Z3, (DX)(BX*1)
+	VMOVUPD   Z4, (AX)(BX*1)
+	ADDQ      $+64, BX
+	JMP       one1
+
+tail2:
+	CMPQ      BX, CX
+	JGE       done3
+	VMOVUPD.Z (DX)(BX*1), K1, Z3
+	VMOVUPD.Z (AX)(BX*1), K1, Z4
+	VSUBPD    Z0, Z4, Z4
+	VSUBPD    Z4, Z4, Z0
+	VMULPD    Z3, Z4, Z4
+	VCMPPD    $0x05, Z1, Z3, K2
+	VCMPPD    $0x03, Z0, Z0, K3
+	KORW      K2, K3, K2
+	VCMPPD    $0x04, Z2, Z3, K2, K2
+	VMOVAPD.Z Z3, K2, Z3
+	VMOVAPD.Z Z4, K2, Z4
+	VMOVUPD   Z3, K1, (DX)(BX*1)
+	VMOVUPD   Z4, K1, (AX)(BX*1)
+
+done3:
+	VZEROUPPER
+	RET
+
 // func vectorAddSlope64AVX512(x []float64, slope float64, d float64)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorAddSlope64AVX512(SB), NOSPLIT, $0-40
@@ -15208,6 +15565,129 @@ tail2:
 	VCMPPD     $0x04, Y3, Y5, Y0
 	VANDPS     Y0, Y4, Y4
 	VMASKMOVPD Y4, Y1, (AX)(SI*1)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func vectorScoreGrad64AVX2(g []float64, p []float64, less float64, tiny float64)
+// Requires: AVX
+TEXT ·vectorScoreGrad64AVX2(SB), NOSPLIT, $0-64
+	MOVQ         g_base+0(FP), AX
+	MOVQ         g_len+8(FP), CX
+	MOVQ         p_base+24(FP), DX
+	VBROADCASTSD less+48(FP), Y0
+	VBROADCASTSD tiny+56(FP), Y1
+	VXORPS       Y2, Y2, Y2
+	MOVQ         CX, BX
+	ANDQ         $0x03, BX
+	LEAQ         vectorTailMasks<>+0(SB), SI
+	NEGQ         BX
+	VMOVUPS      32(SI)(BX*8), Y3
+	SHLQ         $0x03, CX
+	XORQ         BX, BX
+
+many4:
+	LEAQ    128(BX), SI
+	CMPQ    SI, CX
+	JG      one1
+	VMOVUPD (DX)(BX*1), Y4
+	VMOVUPD (AX)(BX*1), Y5
+	VSUBPD  Y0, Y5, Y5
+	VSUBPD  Y5, Y5, Y6
+	VMULPD  Y4, Y5, Y5
+	VCMPPD  $0x05, Y1, Y4, Y7
+	VCMPPD  $0x03, Y6, Y6, Y6
+	VCMPPD  $0x04, Y2, Y4, Y8
+	VORPS   Y6, Y7, Y7
+	VANDPS  Y8, Y7, Y7
+	VANDPS  Y7, Y4, Y4
+	VANDPS  Y7, Y5, Y5
+	VMOVUPD Y4, (DX)(BX*1)
+	VMOVUPD Y5, (AX)(BX*1)
+	VMOVUPD 32(DX)(BX*1), Y4
+	VMOVUPD 32(AX)(BX*1), Y5
+	VSUBPD  Y0, Y5, Y5
+	VSUBPD  Y5, Y5, Y6
+	VMULPD  Y4, Y5, Y5
+	VCMPPD  $0x05, Y1, Y4, Y7
+	VCMPPD  $0x03, Y6, Y6, Y6
+	VCMPPD  $0x04, Y2, Y4, Y8
+	VORPS   Y6, Y7, Y7
+	VANDPS  Y8, Y7, Y7
+	VANDPS  Y7, Y4, Y4
+	VANDPS  Y7, Y5, Y5
+	VMOVUPD Y4, 32(DX)(BX*1)
+	VMOVUPD Y5, 32(AX)(BX*1)
+	VMOVUPD 64(DX)(BX*1), Y4
+	VMOVUPD 64(AX)(BX*1), Y5
+	VSUBPD  Y0, Y5, Y5
+	VSUBPD  Y5, Y5, Y6
+	VMULPD  Y4, Y5, Y5
+	VCMPPD  $0x05, Y1, Y4, Y7
+	VCMPPD  $0x03, Y6, Y6, Y6
+	VCMPPD  $0x04, Y2, Y4, Y8
+	VORPS   Y6, Y7, Y7
+	VANDPS  Y8, Y7, Y7
+	VANDPS  Y7, Y4, Y4
+	VANDPS  Y7, Y5, Y5
+	VMOVUPD Y4, 64(DX)(BX*1)
+	VMOVUPD Y5, 64(AX)(BX*1)
+	VMOVUPD 96(DX)(BX*1), Y4
+	VMOVUPD 96(AX)(BX*1), Y5
+	VSUBPD  Y0, Y5, Y5
+	VSUBPD  Y5, Y5, Y6
+	VMULPD  Y4, Y5, Y5
+	VCMPPD  $0x05, Y1, Y4, Y7
+	VCMPPD  $0x03, Y6, Y6, Y6
+	VCMPPD  $0x04, Y2, Y4, Y8
+	VORPS   Y6, Y7, Y7
+	VANDPS  Y8, Y7, Y7
+	VANDPS  Y7, Y4, Y4
+	VANDPS  Y7, Y5, Y5
+	VMOVUPD Y4, 96(DX)(BX*1)
+	VMOVUPD Y5, 96(AX)(BX*1)
+	ADDQ    $+128, BX
+	JMP     many4
+
+one1:
+	LEAQ    32(BX), SI
+	CMPQ    SI, CX
+	JG      tail2
+	VMOVUPD (DX)(BX*1), Y4
+	VMOVUPD (AX)(BX*1), Y5
+	VSUBPD  Y0, Y5, Y5
+	VSUBPD  Y5, Y5, Y6
+	VMULPD  Y4, Y5, Y5
+	VCMPPD  $0x05, Y1, Y4, Y7
+	VCMPPD  $0x03, Y6, Y6, Y6
+	VCMPPD  $0x04, Y2, Y4, Y8
+	VORPS   Y6, Y7, Y7
+	VANDPS  Y8, Y7, Y7
+	VANDPS  Y7, Y4, Y4
+	VANDPS  Y7, Y5, Y5
+	VMOVUPD Y4, (DX)(BX*1)
+	VMOVUPD Y5, (AX)(BX*1)
+	ADDQ    $+32, BX
+	JMP     one1
+
+tail2:
+	CMPQ       BX, CX
+	JGE        done3
+	VMASKMOVPD (DX)(BX*1), Y3, Y4
+	VMASKMOVPD (AX)(BX*1), Y3, Y5
+	VSUBPD     Y0, Y5, Y5
+	VSUBPD     Y5, Y5, Y0
+	VMULPD     Y4, Y5, Y5
+	VCMPPD     $0x05, Y1, Y4, Y1
+	VCMPPD     $0x03, Y0, Y0, Y0
+	VCMPPD     $0x04, Y2, Y4, Y2
+	VORPS      Y0, Y1, Y1
+	VANDPS     Y2, Y1, Y1
+	VANDPS     Y1, Y4, Y4
+	VANDPS     Y1, Y5, Y5
+	VMASKMOVPD Y4, Y3, (DX)(BX*1)
+	VMASKMOVPD Y5, Y3, (AX)(BX*1)
 
 done3:
 	VZEROUPPER

@@ -11,7 +11,7 @@ func vectorPortable[F Float]() *vectorBody[F] {
 		gelu: geluPortable[F], geluGrad: geluGradPortable[F],
 		geluTanh: geluTanhPortable[F], geluTanhGrad: geluTanhGradPortable[F],
 		silu: siluPortable[F], siluGrad: siluGradPortable[F],
-		softcap: softcapPortable[F], softcapGrad: softcapGradPortable[F],
+		softcap: softcapPortable[F], softcapGrad: softcapGradPortable[F], scoreGrad: scoreGradPortable[F],
 		addSlope: addSlopePortable[F], addBias: addBiasPortable[F], forbid: forbidPortable[F],
 		rotate: rotatePortable[F], rotatePairs: rotatePairsPortable[F],
 		scale: scalePortable[F], axpy: axpyPortable[F],
@@ -85,6 +85,7 @@ func axpyPortable[F Float](y, x []F, a F) {
 	}
 }
 
+// maxPortable returns the largest element of x: −Inf if there is none, NaN if any element is NaN.
 func maxPortable[F Float](x []F) F {
 	most := F(math.Inf(-1))
 	for _, v := range x {
@@ -153,6 +154,19 @@ func expSumPortable[F Float](src []F, shift F) F {
 		sum += expOf(v - shift)
 	}
 	return sum
+}
+
+// scoreGradPortable turns the gradients g of weights p, less being Σ p·g of the row, into those of the scores. Both are 0
+// where a weight is 0, whatever the gradient is, and where it is below tiny, unless the gradient isn't finite.
+func scoreGradPortable[F Float](g, p []F, less, tiny F) {
+	p = p[:len(g)]
+	for i, w := range p {
+		if d := g[i] - less; w == 0 || w < tiny && finite(d) {
+			p[i], g[i] = 0, 0
+		} else {
+			g[i] = w * d
+		}
+	}
 }
 
 // addRowPortable adds row to each of so many rows of m.

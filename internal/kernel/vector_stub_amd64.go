@@ -162,6 +162,12 @@ func vectorSoftcap32AVX512(y []float32, x []float32, c float32)
 //go:noescape
 func vectorSoftcapGrad32AVX512(dx []float32, y []float32, g []float32, c float32)
 
+// vectorScoreGrad32AVX512 sets g to p·(g − less), but g and p to 0 where p is 0, or where it is below tiny and
+// g − less is finite.
+//
+//go:noescape
+func vectorScoreGrad32AVX512(g []float32, p []float32, less float32, tiny float32)
+
 // vectorAddSlope32AVX512 subtracts slope·|d − i| from element i of x. All d − i must be exact.
 //
 //go:noescape
@@ -351,6 +357,12 @@ func vectorSoftcap32AVX2(y []float32, x []float32, c float32)
 //go:noescape
 func vectorSoftcapGrad32AVX2(dx []float32, y []float32, g []float32, c float32)
 
+// vectorScoreGrad32AVX2 sets g to p·(g − less), but g and p to 0 where p is 0, or where it is below tiny and
+// g − less is finite.
+//
+//go:noescape
+func vectorScoreGrad32AVX2(g []float32, p []float32, less float32, tiny float32)
+
 // vectorAddSlope32AVX2 subtracts slope·|d − i| from element i of x. All d − i must be exact.
 //
 //go:noescape
@@ -520,6 +532,12 @@ func vectorSoftcap64AVX512(y []float64, x []float64, c float64)
 //go:noescape
 func vectorSoftcapGrad64AVX512(dx []float64, y []float64, g []float64, c float64)
 
+// vectorScoreGrad64AVX512 sets g to p·(g − less), but g and p to 0 where p is 0, or where it is below tiny and
+// g − less is finite.
+//
+//go:noescape
+func vectorScoreGrad64AVX512(g []float64, p []float64, less float64, tiny float64)
+
 // vectorAddSlope64AVX512 subtracts slope·|d − i| from element i of x. All d − i must be exact.
 //
 //go:noescape
@@ -678,6 +696,12 @@ func vectorSoftcap64AVX2(y []float64, x []float64, c float64)
 //
 //go:noescape
 func vectorSoftcapGrad64AVX2(dx []float64, y []float64, g []float64, c float64)
+
+// vectorScoreGrad64AVX2 sets g to p·(g − less), but g and p to 0 where p is 0, or where it is below tiny and
+// g − less is finite.
+//
+//go:noescape
+func vectorScoreGrad64AVX2(g []float64, p []float64, less float64, tiny float64)
 
 // vectorAddSlope64AVX2 subtracts slope·|d − i| from element i of x. All d − i must be exact.
 //

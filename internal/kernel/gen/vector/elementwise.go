@@ -38,16 +38,21 @@ func (v *isa) binary(name, doc string, many int, f func(s span, x, y reg.VecVirt
 func (v *isa) keepWhere(how Op, y Op, x, z reg.VecVirtual) {
 	if v.wide() {
 		v.do(VCMPPS, VCMPPD, how, y, x, reg.K2)
-		if v.bits == 32 {
-			VMOVAPS_Z(z, reg.K2, z)
-		} else {
-			VMOVAPD_Z(z, reg.K2, z)
-		}
+		v.keep(reg.K2, z)
 		return
 	}
 	m := v.r()
 	v.do(VCMPPS, VCMPPD, how, y, x, m)
 	VANDPS(m, z, z)
+}
+
+// keep is AVX-512's: it sets z to zero in the lanes that k hasn't.
+func (v *isa) keep(k reg.OpmaskPhysical, z reg.VecVirtual) {
+	if v.bits == 32 {
+		VMOVAPS_Z(z, k, z)
+	} else {
+		VMOVAPD_Z(z, k, z)
+	}
 }
 
 // setWhere sets z to a in the lanes where a comparison of x with y holds.
@@ -67,6 +72,7 @@ const (
 	equal     = U8(0)
 	unordered = U8(3)    // one is NaN
 	notEqual  = U8(4)    // or one is NaN
+	notLess   = U8(5)    // or one is NaN
 	greater   = U8(0x1e) // and neither is NaN
 )
 

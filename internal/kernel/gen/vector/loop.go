@@ -126,10 +126,8 @@ func (s span) zeroPast(z reg.VecVirtual) {
 	case !s.part:
 	case !s.wide():
 		VANDPS(s.mask, z, z)
-	case s.bits == 32:
-		VMOVAPS_Z(z, reg.K1, z)
 	default:
-		VMOVAPD_Z(z, reg.K1, z)
+		s.keep(reg.K1, z)
 	}
 }
 

@@ -25,6 +25,7 @@ func main() {
 			v.adamW()
 			v.activations()
 			v.softcap()
+			v.scoreGrad()
 			v.masks()
 			v.rotate()
 			if bits == 32 {
