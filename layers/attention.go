@@ -195,7 +195,8 @@ func (o AttentionOptions) prepare(b *Build, q, k, v *G.Node) (c ops.AttentionCon
 	if err := o.checkNumbers(name); err != nil {
 		return c, nil, nil, err
 	}
-	c = ops.AttentionConfig{Heads: o.Heads, Groups: o.KeyValueHeads, Scale: o.Scale, Softcap: o.Softcap, Mask: o.Mask.ops(), Layer: cmp.Or(o.layer, coreName)}
+	c = ops.AttentionConfig{Heads: o.Heads, Groups: o.KeyValueHeads, Scale: o.Scale, Softcap: o.Softcap, Mask: o.Mask.ops()}
+	c.Mask.Layer = cmp.Or(o.layer, coreName)
 	if c.Heads < 0 || c.Groups < 0 || c.Heads == 0 && c.Groups > 0 {
 		return fail("Heads must be at least 0, and KeyValueHeads 0 unless there are Heads, got %d and %d", c.Heads, c.Groups)
 	}

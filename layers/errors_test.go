@@ -242,12 +242,15 @@ func TestNumbersOfFloat32(t *testing.T) {
 
 // TestRunErrorsNameTheLayer has a length that is known when the graph runs.
 func TestRunErrorsNameTheLayer(t *testing.T) {
-	c := newBench(t)
-	block := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(c.p.Scope("blocks").Scope("3"), layers.BlockConfig{Dim: 4, Heads: 2}))
-	c.node(block.Forward(c.b, c.in("x", 2, 3, 4), layers.Mask{KeyLengths: c.lengths(3, 4)}))
-	vm := G.NewTapeMachine(c.g)
-	defer vm.Close()
-	if err := vm.RunAll(); err == nil || !strings.Contains(err.Error(), "attention blocks.3.attention: key length 4 of batch element 1") {
-		t.Errorf("got %v", err)
+	for _, composed := range []bool{false, true} {
+		c := newBench(t)
+		c.b.Composed = composed
+		block := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(c.p.Scope("blocks").Scope("3"), layers.BlockConfig{Dim: 4, Heads: 2}))
+		c.node(block.Forward(c.b, c.in("x", 2, 3, 4), layers.Mask{KeyLengths: c.lengths(3, 4)}))
+		vm := G.NewTapeMachine(c.g)
+		defer vm.Close()
+		if err := vm.RunAll(); err == nil || !strings.Contains(err.Error(), "attention blocks.3.attention: key length 4 of batch element 1") {
+			t.Errorf("composed %t: %v", composed, err)
+		}
 	}
 }

@@ -17,8 +17,7 @@ type AttentionConfig struct {
 	Scale   float64 // of the scores
 	Softcap float64 // c·tanh(s/c) is taken of the scores s, before the mask; 0 for none
 	Mask    Mask
-	Dropout Drop   // of the weights
-	Layer   string // what errors call it when the graph runs
+	Dropout Drop // of the weights
 }
 
 // Attention is softmax(scale·Q·Kᵀ + M)·V in one op, which never holds anything of size T×S: forward it keeps the output
@@ -155,7 +154,7 @@ func attention[F kernel.Float](name string, q, k, v *G.Node, l attentionLayout, 
 		state.kernel.Forward(q, k, v, rows(out, l.heads, queries, l.value), state.lse)
 		return nil
 	})
-	o.shared, o.layer = state, c.Layer
+	o.shared, o.layer = state, m.Layer
 	in := append(G.Nodes{q, k, v}, mask.nodes...)
 	o.diff = make([]bool, len(in))
 	o.diff[0], o.diff[1], o.diff[2] = true, true, true

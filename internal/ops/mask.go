@@ -24,6 +24,8 @@ type Mask struct {
 	Allow   *G.Node   // bool, broadcast to (B, H, T, S): true means attend
 	Slopes  []float64 // (H): −Slopes[h]·|p − j| is added to the scores
 	Bias    *G.Node   // of the scores' dtype, broadcast to (B, H, T, S): added to the scores; −Inf masks
+
+	Layer string // what errors call it when the graph runs
 }
 
 // Check checks that a mask suits scores of a shape, whose dtype is that of like. Its errors call the parts by the names
@@ -79,7 +81,7 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 	return nil
 }
 
-// String is all that there is but the nodes, and which of these there are: for the names of ops.
+// String is all that there is but the nodes and the layer, and which nodes there are: for the names of ops.
 func (m Mask) String() string {
 	return fmt.Sprintf("(%t,%t,%t,%t,%d,%t,%t,%d,%d,%v)",
 		m.Causal, m.Lengths != nil, m.Allow != nil, m.Bias != nil, m.Offset, m.Offsets != nil, m.Window, m.Left, m.Right, m.Slopes)
@@ -240,7 +242,7 @@ func maskScores[F kernel.Float](name string, scores *G.Node, m Mask) (*G.Node, e
 		return nil
 	})
 	in := append(G.Nodes{scores}, mask.nodes...)
-	o.diff = mask.diff()
+	o.diff, o.layer = mask.diff(), m.Layer
 	o.grad = func(_ G.Nodes, out, g *G.Node) (G.Nodes, error) {
 		ds := newOp(fmt.Sprintf("mask scores.dscores%v", shape), shape, func(ds []F, in []G.Value) error {
 			out, g, err := read2[F](in, len(ds), len(ds))

@@ -44,7 +44,7 @@ func softmax[F kernel.Float](name string, scores *G.Node, m Mask) (*G.Node, erro
 		return nil
 	})
 	in := append(G.Nodes{scores}, mask.nodes...)
-	o.diff = mask.diff()
+	o.diff, o.layer = mask.diff(), m.Layer
 	o.grad = func(_ G.Nodes, w, g *G.Node) (G.Nodes, error) {
 		ds := newOp(fmt.Sprintf("softmax.dscores%v", shape), shape, func(ds []F, in []G.Value) error {
 			w, g, err := read2[F](in, len(ds), len(ds))
