@@ -124,52 +124,16 @@ func (a *Attention[F]) tileQueries() int {
 	return attentionQueries
 }
 
-// attentionReach is Mask.Span for one batch element, in the form that is quick to find for every row of a tile: query t
-// sees the keys from t−back on, up to t+ahead or, if that comes first, up to end.
-type attentionReach struct{ back, ahead, end int }
-
-// reach is that of the queries of batch element b.
-func (a *Attention[F]) reach(b int) attentionReach {
-	m := &a.Mask
-	r := attentionReach{MaxOffset, MaxOffset, m.Shape[3]} // every key
-	zero := m.position(b, 0)
-	if m.Causal {
-		r.ahead = zero + 1
-	}
-	if m.Window && m.Right >= 0 {
-		r.ahead = min(r.ahead, zero+m.Right+1)
-	}
-	if m.Window && m.Left >= 0 {
-		r.back = m.Left - zero
-	}
-	if m.Lengths != nil {
-		r.end = min(r.end, m.Lengths[b])
-	}
-	if m.Allow != nil {
-		r.end = min(r.end, m.AllowShape[3])
-	}
-	if m.Bias != nil {
-		r.end = min(r.end, m.BiasShape[3])
-	}
-	return r
-}
-
-// of is the bounds of what query t sees of the n keys from j0 on.
-func (r attentionReach) of(t, j0, n int) (from, to int) {
-	to = max(0, min(t+r.ahead, r.end, j0+n)-j0)
-	return min(max(0, t-r.back-j0), to), to
-}
-
 // begin prepares the scratch for tiles of batch element b.
 func (s *attentionScratch[F]) begin(a *Attention[F], b int) {
-	s.reach, s.changes = a.reach(b), a.Softcap > 0 || a.Mask.scored()
+	s.reach, s.changes = a.Mask.reach(b), a.Softcap > 0 || a.Mask.scored()
 }
 
 // live caps and masks a row of a tile, of the scores of one query with the keys from j0 on, and returns the bounds of the
 // part that it sees, in which a masked score is −Inf. The rest is left alone. If capped isn't nil, it is set to the scores
 // between cap and mask.
 func (a *Attention[F]) live(scores, capped []F, b, h, t, j0 int) (from, to int) {
-	from, to = a.reach(b).of(t, j0, len(scores))
+	from, to = a.Mask.reach(b).of(t, j0, len(scores))
 	a.change(scores, capped, b, h, t, j0, from, to)
 	return from, to
 }
@@ -245,8 +209,8 @@ type attentionScratch[F Float] struct {
 	keys, values []F // packed
 	most, sum    []F // of each query, so far
 
-	reach   attentionReach // of the queries of the batch element at hand
-	changes bool           // there is a cap, or the mask changes scores that are seen
+	reach   maskReach // of the queries of the batch element at hand
+	changes bool      // there is a cap, or the mask changes scores that are seen
 }
 
 // grown is x, or as much new memory as is needed.

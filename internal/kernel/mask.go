@@ -37,49 +37,63 @@ func (m *Mask[F]) position(b, t int) int {
 	return t + m.Offset
 }
 
+// maskReach is what the queries of one batch element see, subject to Allow and Bias: query t the keys from t−back on, up to
+// t+ahead or, if that comes first, up to end.
+type maskReach struct{ back, ahead, end int }
+
+// reach is that of the queries of batch element b.
+func (m *Mask[F]) reach(b int) maskReach {
+	r := maskReach{MaxOffset, MaxOffset, m.Shape[3]} // every key
+	zero := m.position(b, 0)
+	if m.Causal {
+		r.ahead = zero + 1
+	}
+	if m.Window && m.Right >= 0 {
+		r.ahead = min(r.ahead, zero+m.Right+1)
+	}
+	if m.Window && m.Left >= 0 {
+		r.back = m.Left - zero
+	}
+	if m.Lengths != nil {
+		r.end = min(r.end, m.Lengths[b])
+	}
+	if m.Allow != nil {
+		r.end = min(r.end, m.AllowShape[3])
+	}
+	if m.Bias != nil {
+		r.end = min(r.end, m.BiasShape[3])
+	}
+	return r
+}
+
+// of is the bounds of what query t sees of the n keys from j0 on.
+func (r maskReach) of(t, j0, n int) (from, to int) {
+	to = max(0, min(t+r.ahead, r.end, j0+n)-j0)
+	return min(max(0, t-r.back-j0), to), to
+}
+
 // Span is the range of keys that query t of batch element b may attend to, subject to Allow and Bias: 0 ≤ start ≤ end ≤ S.
 func (m *Mask[F]) Span(b, t int) (start, end int) { return m.span(b, t, t+1) }
 
 // span is the range of keys that no query of batch element b from t0 to t1 sees a key outside of.
 func (m *Mask[F]) span(b, t0, t1 int) (start, end int) {
-	end = m.Shape[3]
-	if m.Causal {
-		end = min(end, m.position(b, t1-1)+1)
-	}
-	if m.Window && m.Right >= 0 {
-		end = min(end, m.position(b, t1-1)+m.Right+1)
-	}
-	if m.Lengths != nil {
-		end = min(end, m.Lengths[b])
-	}
-	if m.Allow != nil {
-		end = min(end, m.AllowShape[3])
-	}
-	if m.Bias != nil {
-		end = min(end, m.BiasShape[3])
-	}
-	end = max(end, 0)
-	if m.Window && m.Left >= 0 {
-		start = min(max(m.position(b, t0)-m.Left, 0), end)
-	}
-	return start, end
+	r := m.reach(b)
+	end = max(0, min(t1-1+r.ahead, r.end))
+	return min(max(0, t0-r.back), end), end
 }
 
 // queries is the range of queries of batch element b outside of which none sees a key from j0 to j1: the converse of
 // span.
 func (m *Mask[F]) queries(b, j0, j1 int) (start, end int) {
-	zero := m.position(b, 0)
-	end = m.Shape[2]
-	if m.Causal {
-		start = max(start, j0-zero)
-	}
-	if m.Window && m.Right >= 0 {
-		start = max(start, j0-m.Right-zero)
-	}
-	if m.Window && m.Left >= 0 {
-		end = max(0, min(end, j1+m.Left-zero))
-	}
-	return min(start, end), end
+	r := m.reach(b)
+	end = max(0, min(m.Shape[2], j1+r.back))
+	return min(max(0, j0+1-r.ahead), end), end
+}
+
+// query is the batch element, the head and the number of query r among all.
+func (m *Mask[F]) query(r int) (b, h, t int) {
+	heads, queries := m.Shape[1], m.Shape[2]
+	return r / (heads * queries), r / queries % heads, r % queries
 }
 
 // scored tells whether a score in a query's span may be changed by the mask.

@@ -13,9 +13,10 @@ func MaskedSoftmax[F Float](w, scores []F, m Mask[F]) {
 type softmaxPart[F Float] struct{}
 
 func (softmaxPart[F]) do(w *vectorWork[F], lo, hi int) {
-	heads, queries, keys := w.mask.Shape[1], w.mask.Shape[2], w.mask.Shape[3]
+	keys := w.mask.Shape[3]
 	for r := lo; r < hi; r++ {
-		w.mask.softmax(w.out[r*keys:][:keys], w.x[r*keys:][:keys], r/(heads*queries), r/queries%heads, r%queries)
+		b, h, t := w.mask.query(r)
+		w.mask.softmax(w.out[r*keys:][:keys], w.x[r*keys:][:keys], b, h, t)
 	}
 }
 
@@ -109,10 +110,10 @@ func MaskScores[F Float](out, scores []F, m Mask[F]) {
 type maskPart[F Float] struct{}
 
 func (maskPart[F]) do(w *vectorWork[F], lo, hi int) {
-	heads, queries, keys := w.mask.Shape[1], w.mask.Shape[2], w.mask.Shape[3]
+	keys := w.mask.Shape[3]
 	inf := F(math.Inf(-1))
 	for r := lo; r < hi; r++ {
-		b, h, t := r/(heads*queries), r/queries%heads, r%queries
+		b, h, t := w.mask.query(r)
 		start, end := w.mask.Span(b, t)
 		row := w.out[r*keys:][:keys]
 		for j := range row {
