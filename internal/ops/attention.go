@@ -47,9 +47,9 @@ func Attention(q, k, v *G.Node, c AttentionConfig) (*G.Node, error) {
 		return nil, err
 	}
 	if q.Dtype() == tensor.Float32 {
-		return attention[float32](name, q, k, v, l, c)
+		return attention[float32](q, k, v, l, c)
 	}
-	return attention[float64](name, q, k, v, l, c)
+	return attention[float64](q, k, v, l, c)
 }
 
 // attentionLayout is how queries, keys and values lie.
@@ -110,12 +110,9 @@ type attentionState[F kernel.Float] struct {
 	run    uint64 // the next
 }
 
-func attention[F kernel.Float](name string, q, k, v *G.Node, l attentionLayout, c AttentionConfig) (*G.Node, error) {
+func attention[F kernel.Float](q, k, v *G.Node, l attentionLayout, c AttentionConfig) (*G.Node, error) {
 	m := c.Mask
-	mask, err := inputsOf[F](name, m, l.scores)
-	if err != nil {
-		return nil, err
-	}
+	mask := inputsOf[F](m, l.scores)
 	shape := mask.known.Shape
 	queries, keys := shape[2], shape[3]
 	rows := func(data []F, heads, length, width int) kernel.Rows[F] {

@@ -56,8 +56,15 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 			if err := hasShape(name, p.what, p.n, full(scores)[0]); err != nil {
 				return err
 			}
-		} else if _, err := fullMask(name, p.what, p.n.Shape(), scores); err != nil {
-			return err
+			continue
+		}
+		mask := p.n.Shape()
+		if _, ok := fullMask(mask, scores); !ok {
+			hint := ""
+			if len(mask) == 2 && len(scores) == 4 && mask[0] == scores[0] && mask[1] == scores[3] {
+				hint = fmt.Sprintf(": a row for each batch element has shape (%d, 1, 1, %d)", mask[0], mask[1])
+			}
+			return fail("%s must broadcast, right-aligned, to the scores' shape %v, got %v%s", p.what, scores, mask, hint)
 		}
 	}
 	if m.Offset != clampOffset(m.Offset) {
@@ -99,35 +106,23 @@ func full(s tensor.Shape) [4]int {
 }
 
 // fullMask is the shape of a mask for scores of the given rank, with axes of 1 in front: right-aligned, but where the
-// scores have no head axis neither has the mask.
-func fullMask(name, what string, mask, scores tensor.Shape) ([4]int, error) {
-	out := [4]int{1, 1, 1, 1}
-	want := full(scores)
-	bad := func() ([4]int, error) {
-		hint := ""
-		if len(mask) == 2 && len(scores) == 4 && mask[0] == scores[0] && mask[1] == scores[3] {
-			hint = fmt.Sprintf(": a row for each batch element has shape (%d, 1, 1, %d)", mask[0], mask[1])
-		}
-		return out, fmt.Errorf("%s: %s must broadcast, right-aligned, to the scores' shape %v, got %v%s", name, what, scores, mask, hint)
-	}
+// scores have no head axis neither has the mask. ok tells whether it broadcasts to them.
+func fullMask(mask, scores tensor.Shape) (out [4]int, ok bool) {
+	out = [4]int{1, 1, 1, 1}
 	if len(mask) < 1 || len(mask) > len(scores) {
-		return bad()
+		return out, false
 	}
-	for i := range mask {
-		out[4-len(mask)+i] = mask[i]
-	}
+	copy(out[4-len(mask):], mask)
 	if len(scores) == 3 && len(mask) == 3 {
 		out = [4]int{mask[0], 1, mask[1], mask[2]}
 	}
+	want := full(scores)
 	for i := range 3 {
 		if out[i] != 1 && out[i] != want[i] {
-			return bad()
+			return out, false
 		}
 	}
-	if out[3] > want[3] || out[3] < 1 {
-		return bad()
-	}
-	return out, nil
+	return out, 1 <= out[3] && out[3] <= want[3]
 }
 
 // maskInputs is a mask as an op takes it: what is known of it, and the nodes of the rest, in order.
@@ -137,33 +132,27 @@ type maskInputs[F kernel.Float] struct {
 	nodes G.Nodes
 }
 
-// inputsOf checks that a mask broadcasts to scores of the given shape.
-func inputsOf[F kernel.Float](name string, m Mask, scores tensor.Shape) (in maskInputs[F], err error) {
-	in = maskInputs[F]{Mask: m, known: kernel.Mask[F]{
-		Shape: full(scores), Causal: m.Causal, Offset: clampOffset(m.Offset),
+// inputsOf is a mask that has been checked for scores of the given shape.
+func inputsOf[F kernel.Float](m Mask, scores tensor.Shape) maskInputs[F] {
+	in := maskInputs[F]{Mask: m, known: kernel.Mask[F]{
+		Shape: full(scores), Causal: m.Causal, Offset: m.Offset,
 		Window: m.Window, Left: clampOffset(m.Left), Right: clampOffset(m.Right),
 	}}
 	for _, x := range m.Slopes {
 		in.known.Slopes = append(in.known.Slopes, F(x))
 	}
-	for _, n := range []*G.Node{m.Lengths, m.Offsets} {
+	if m.Allow != nil {
+		in.known.AllowShape, _ = fullMask(m.Allow.Shape(), scores)
+	}
+	if m.Bias != nil {
+		in.known.BiasShape, _ = fullMask(m.Bias.Shape(), scores)
+	}
+	for _, n := range []*G.Node{m.Lengths, m.Offsets, m.Allow, m.Bias} { // the bias is last: its gradient is found there
 		if n != nil {
 			in.nodes = append(in.nodes, n)
 		}
 	}
-	if m.Allow != nil {
-		if in.known.AllowShape, err = fullMask(name, "Mask.Allow", m.Allow.Shape(), scores); err != nil {
-			return in, err
-		}
-		in.nodes = append(in.nodes, m.Allow)
-	}
-	if m.Bias != nil { // the last node: its gradient is found there
-		if in.known.BiasShape, err = fullMask(name, "Mask.Bias", m.Bias.Shape(), scores); err != nil {
-			return in, err
-		}
-		in.nodes = append(in.nodes, m.Bias)
-	}
-	return in, nil
+	return in
 }
 
 func clampOffset(x int) int { return min(max(x, -kernel.MaxOffset), kernel.MaxOffset) }
@@ -218,18 +207,25 @@ func MaskScores(scores *G.Node, m Mask) (*G.Node, error) {
 		return nil, err
 	}
 	if scores.Dtype() == tensor.Float32 {
-		return maskScores[float32](name, scores, m)
+		return maskedOp(name, scores, m, kernel.MaskScores[float32], maskScoresGrad[float32])
 	}
-	return maskScores[float64](name, scores, m)
+	return maskedOp(name, scores, m, kernel.MaskScores[float64], maskScoresGrad[float64])
 }
 
-func maskScores[F kernel.Float](name string, scores *G.Node, m Mask) (*G.Node, error) {
-	shape := scores.Shape()
-	mask, err := inputsOf[F](name, m, shape)
-	if err != nil {
-		return nil, err
+func maskScoresGrad[F kernel.Float](ds, out, g []F, _ int) {
+	for i, x := range out {
+		if ds[i] = g[i]; math.IsInf(float64(x), -1) {
+			ds[i] = 0
+		}
 	}
-	o := newOp(fmt.Sprintf("mask scores%v%v", shape, m), shape, func(out []F, in []G.Value) error {
+}
+
+// maskedOp is an op of scores and a mask, both checked, whose output has the scores' shape. backward sets the gradient of
+// the scores, row by row of a width, from the output and its gradient: that of the mask's bias is the sum of it.
+func maskedOp[F kernel.Float](name string, scores *G.Node, m Mask, forward func(out, scores []F, m kernel.Mask[F]), backward func(ds, out, g []F, width int)) (*G.Node, error) {
+	shape := scores.Shape()
+	mask := inputsOf[F](m, shape)
+	o := newOp(fmt.Sprintf("%s%v%v", name, shape, m), shape, func(out []F, in []G.Value) error {
 		scores, err := elements[F](in[0], len(out))
 		if err != nil {
 			return err
@@ -238,22 +234,18 @@ func maskScores[F kernel.Float](name string, scores *G.Node, m Mask) (*G.Node, e
 		if err != nil {
 			return err
 		}
-		kernel.MaskScores(out, scores, k)
+		forward(out, scores, k)
 		return nil
 	})
 	in := append(G.Nodes{scores}, mask.nodes...)
 	o.diff, o.layer = mask.diff(), m.Layer
 	o.grad = func(_ G.Nodes, out, g *G.Node) (G.Nodes, error) {
-		ds := newOp(fmt.Sprintf("mask scores.dscores%v", shape), shape, func(ds []F, in []G.Value) error {
+		ds := newOp(fmt.Sprintf("%s.dscores%v", name, shape), shape, func(ds []F, in []G.Value) error {
 			out, g, err := read2[F](in, len(ds), len(ds))
 			if err != nil {
 				return err
 			}
-			for i, x := range out {
-				if ds[i] = g[i]; math.IsInf(float64(x), -1) {
-					ds[i] = 0
-				}
-			}
+			backward(ds, out, g, shape[len(shape)-1])
 			return nil
 		})
 		n, err := ds.apply(out, g)

@@ -1,8 +1,6 @@
 package ops
 
 import (
-	"fmt"
-
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
@@ -20,45 +18,7 @@ func Softmax(scores *G.Node, m Mask) (*G.Node, error) {
 		return nil, err
 	}
 	if scores.Dtype() == tensor.Float32 {
-		return softmax[float32](name, scores, m)
+		return maskedOp(name, scores, m, kernel.MaskedSoftmax[float32], kernel.SoftmaxGrad[float32])
 	}
-	return softmax[float64](name, scores, m)
-}
-
-func softmax[F kernel.Float](name string, scores *G.Node, m Mask) (*G.Node, error) {
-	shape := scores.Shape()
-	mask, err := inputsOf[F](name, m, shape)
-	if err != nil {
-		return nil, err
-	}
-	o := newOp(fmt.Sprintf("softmax%v%v", shape, m), shape, func(w []F, in []G.Value) error {
-		scores, err := elements[F](in[0], len(w))
-		if err != nil {
-			return err
-		}
-		k, err := mask.read(in[1:])
-		if err != nil {
-			return err
-		}
-		kernel.MaskedSoftmax(w, scores, k)
-		return nil
-	})
-	in := append(G.Nodes{scores}, mask.nodes...)
-	o.diff, o.layer = mask.diff(), m.Layer
-	o.grad = func(_ G.Nodes, w, g *G.Node) (G.Nodes, error) {
-		ds := newOp(fmt.Sprintf("softmax.dscores%v", shape), shape, func(ds []F, in []G.Value) error {
-			w, g, err := read2[F](in, len(ds), len(ds))
-			if err != nil {
-				return err
-			}
-			kernel.SoftmaxGrad(ds, w, g, shape[len(shape)-1])
-			return nil
-		})
-		n, err := ds.apply(w, g)
-		if err != nil {
-			return nil, err
-		}
-		return mask.grads(n)
-	}
-	return o.apply(in...)
+	return maskedOp(name, scores, m, kernel.MaskedSoftmax[float64], kernel.SoftmaxGrad[float64])
 }

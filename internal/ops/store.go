@@ -114,14 +114,3 @@ func reorder[F kernel.Float](all []F, shape tensor.Shape, parents, lengths []int
 		copy(all[b*stride:], c)
 	}
 }
-
-func elementsOf[F kernel.Float](d *tensor.Dense) []F {
-	var out []F
-	switch p := any(&out).(type) {
-	case *[]float32:
-		*p = d.Float32s()
-	case *[]float64:
-		*p = d.Float64s()
-	}
-	return out
-}

@@ -31,7 +31,15 @@ func elements[T any](v G.Value, want int) ([]T, error) {
 		}
 		d = c
 	}
-	// By the accessor of each dtype: Dense.Data allocates.
+	out := elementsOf[T](d)
+	if len(out) != want {
+		return nil, wrongElements[T](v, want)
+	}
+	return out, nil
+}
+
+// elementsOf is a tensor's elements, by the accessor of each dtype, as Dense.Data allocates: nil if T isn't its dtype.
+func elementsOf[T any](d *tensor.Dense) []T {
 	var out []T
 	switch p := any(&out).(type) {
 	case *[]float32:
@@ -51,10 +59,7 @@ func elements[T any](v G.Value, want int) ([]T, error) {
 			*p = d.Bools()
 		}
 	}
-	if len(out) != want {
-		return nil, wrongElements[T](v, want)
-	}
-	return out, nil
+	return out
 }
 
 func wrongElements[T any](v G.Value, want int) error {
