@@ -16,14 +16,11 @@ import (
 // says, and the mask must have no offset. Without a batch axis, x counts as a batch of 1. It has no gradient.
 func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	fail := func(err error) (*G.Node, error) { return nil, fmt.Errorf("%s: %w", a.name, err) }
-	if b == nil || b.Cache == nil {
-		return fail(errNoCache)
-	}
-	if b.Mode == Training {
-		return fail(errCachedTraining)
+	if err := b.cached(); err != nil {
+		return fail(err)
 	}
 	if b.Positions != nil {
-		return fail(errors.New("the Build can't have both Positions and a Cache, which knows where its tokens are"))
+		return fail(errTwoPositions)
 	}
 	if m.Offset != 0 || m.Offsets != nil {
 		return fail(errors.New("the mask of cached attention can't have an offset: the cache decides where the tokens are"))
@@ -54,15 +51,13 @@ func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 
 // ForwardMemory is cross-attention to memory, of shape (B, S, KeyInput), such as an encoder's output, whose keys and values
 // are kept in the Build's Cache. In a graph in which memory is nil, those that were kept last are attended to: a graph that
-// is given a memory of that length must have been built before, and run before this one runs. The mask's positions are those of the queries in their sequences, and of
-// the keys in the memory, an Offset between the two added; it must have no Offsets. It has no gradient.
+// is given a memory of that length must have been built before, and run before this one runs. The mask's positions are
+// those of the queries in their sequences, and of the keys in the memory, an Offset between the two added; it must have
+// no Offsets. It has no gradient.
 func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Mask) (*G.Node, error) {
 	fail := func(err error) (*G.Node, error) { return nil, fmt.Errorf("%s: %w", a.name, err) }
-	if b == nil || b.Cache == nil {
-		return fail(errNoCache)
-	}
-	if b.Mode == Training {
-		return fail(errCachedTraining)
+	if err := b.cached(); err != nil {
+		return fail(err)
 	}
 	if m.Offsets != nil {
 		return fail(errors.New("the mask of cached attention can't have Offsets: the cache decides where the tokens are"))
@@ -104,7 +99,19 @@ func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Ma
 	return a.attend(b, q, k, v, m)
 }
 
+// cached checks that a Build is one for attention with a Cache.
+func (b *Build) cached() error {
+	if b == nil || b.Cache == nil {
+		return errNoCache
+	}
+	if b.Mode == Training {
+		return errCachedTraining
+	}
+	return nil
+}
+
 var (
 	errNoCache        = errors.New("the Build has no Cache")
 	errCachedTraining = errors.New("a graph with a Cache must be one for evaluation: what is cached has no gradient")
+	errTwoPositions   = errors.New("the Build can't have both Positions and a Cache, which knows where its tokens are")
 )

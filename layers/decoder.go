@@ -36,9 +36,9 @@ func NewDecoder(p *Params, c ModelConfig) (*Decoder, error) {
 	return d, nil
 }
 
-// Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, T, Vocab). (T) gives
-// (T, Vocab). With Outputs that is the last axis instead. Attention is causal whatever the mask says, which must have no
-// offset. Padding belongs after a sequence, where being causal already hides it: it needs no KeyLengths.
+// Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, T, Vocab), and (T) to (T, Vocab). With
+// Outputs that is the last axis instead. Attention is causal whatever the mask says, which must have no offset.
+// Padding belongs after a sequence, where being causal already hides it: it needs no KeyLengths.
 //
 // With a Cache in the Build, the ids are the new tokens of the sequences that it holds, and the mask is what
 // MultiHeadAttention.ForwardCached takes.
@@ -67,7 +67,7 @@ func (d *Decoder) decode(b *Build, ids, memory *G.Node, self, cross Mask) (*G.No
 	var err error
 	if b != nil && b.Cache != nil && ids != nil && ids.Dims() > 0 {
 		if positions != nil {
-			return nil, fmt.Errorf("%s: the Build can't have both Positions and a Cache, which knows where its tokens are", d.name)
+			return nil, fmt.Errorf("%s: %w", d.name, errTwoPositions)
 		}
 		if positions, err = b.Cache.positions(ids.Graph(), ids.Shape()); err != nil {
 			return nil, fmt.Errorf("%s: %w", d.name, err)
