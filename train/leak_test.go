@@ -2,12 +2,12 @@ package train_test
 
 import (
 	"context"
-	"runtime"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/heap"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
@@ -48,21 +48,13 @@ func TestFitFreesItsGraphs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	kept := func() int {
-		for range 4 { // what has a finalizer takes more than one
-			runtime.GC()
-		}
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int(m.HeapAlloc)
-	}
 	fit()
-	before := kept()
+	before := heap.InUse()
 	const rounds = 20
 	for range rounds {
 		fit()
 	}
-	if grown := kept() - before; grown > rounds*256*256 { // a fourth of the weights' gradient
+	if grown := heap.InUse() - before; grown > rounds*256*256 { // a fourth of the weights' gradient
 		t.Errorf("%d fits left %d bytes", rounds, grown)
 	}
 }

@@ -1,25 +1,15 @@
 package decode_test
 
 import (
-	"runtime"
 	"strings"
 	"testing"
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/heap"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
-
-// kept is the memory in use, once finalizers have run and what they held on to is gone.
-func kept() int {
-	for range 4 {
-		runtime.GC()
-	}
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc)
-}
 
 // TestGraphsAreFreed opens and closes sessions, and gives one so many lengths of prompt that it lets go of graphs: memory
 // stays where it was.
@@ -32,22 +22,22 @@ func TestGraphsAreFreed(t *testing.T) {
 		}
 		s.Reset()
 	}
-	before := kept()
+	before := heap.InUse()
 	for range rounds {
 		s := newSession(t, d, decode.Config{Capacity: 128})
 		run(s, 3)
 		s.Close()
 	}
-	if grown := kept() - before; grown > limit {
+	if grown := heap.InUse() - before; grown > limit {
 		t.Errorf("%d sessions left %d bytes", rounds, grown)
 	}
 	s := newSession(t, d, decode.Config{Capacity: 128})
 	run(s, 1)
-	before = kept()
+	before = heap.InUse()
 	for i := range rounds {
 		run(s, 2+i)
 	}
-	if grown := kept() - before; grown > limit {
+	if grown := heap.InUse() - before; grown > limit {
 		t.Errorf("%d lengths of prompt left %d bytes", rounds, grown)
 	}
 }

@@ -3,7 +3,6 @@ package gradcheck_test
 import (
 	"errors"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/heap"
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
@@ -275,21 +275,13 @@ func TestExprFreesItsMachines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	kept := func() int {
-		for range 4 { // what has a finalizer takes more than one
-			runtime.GC()
-		}
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int(m.HeapAlloc)
-	}
 	check()
-	before := kept()
+	before := heap.InUse()
 	const rounds = 20
 	for range rounds {
 		check()
 	}
-	if grown := kept() - before; grown > rounds*10_000 {
+	if grown := heap.InUse() - before; grown > rounds*10_000 {
 		t.Errorf("%d checks left %d bytes", rounds, grown)
 	}
 }

@@ -1,0 +1,15 @@
+// Package heap measures memory, for tests that look for what is never freed.
+package heap
+
+import "runtime"
+
+// InUse is the bytes of the heap in use, once finalizers have run and what they held on to is gone: that takes more than
+// one collection.
+func InUse() int {
+	for range 4 {
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
