@@ -144,7 +144,7 @@ func (a *AdditiveAttention) attend(b *Build, query, key, value *G.Node, m ops.Ma
 		}
 	}
 	for _, x := range []**G.Node{&q, &k, &v} {
-		if *x, err = ops.SplitHeads(*x, 1); err != nil { // (B, T, K) -> (B, 1, T, K)
+		if *x, err = ops.SplitHeads(b.env(), *x, 1); err != nil { // (B, T, K) -> (B, 1, T, K)
 			return nil, nil, err
 		}
 	}
@@ -154,19 +154,19 @@ func (a *AdditiveAttention) attend(b *Build, query, key, value *G.Node, m ops.Ma
 			return nil, nil, err
 		}
 	}
-	scores, err := ops.AdditiveScores(q, k, scale) // (B, 1, T, K) and (B, 1, S, K) -> (B, 1, T, S)
+	scores, err := ops.AdditiveScores(b.env(), q, k, scale) // (B, 1, T, K) and (B, 1, S, K) -> (B, 1, T, S)
 	if err != nil {
 		return nil, nil, err
 	}
-	if weights, err = ops.Softmax(scores, m); err != nil {
+	if weights, err = ops.Softmax(b.env(), scores, m); err != nil {
 		return nil, nil, err
 	}
 	if weights, err = b.dropout(weights, a.dropout); err != nil {
 		return nil, nil, err
 	}
-	if out, err = ops.MatMul(weights, v, false, false, 1, true); err != nil { // (B, 1, T, S) x (B, 1, S, V) -> (B, 1, T, V)
+	if out, err = ops.MatMul(b.env(), weights, v, false, false, 1, true); err != nil { // (B, 1, T, S) x (B, 1, S, V) -> (B, 1, T, V)
 		return nil, nil, err
 	}
-	out, err = ops.MergeHeads(out, query.Dims() == 3) // (B, 1, T, V) -> (B, T, V)
+	out, err = ops.MergeHeads(b.env(), out, query.Dims() == 3) // (B, 1, T, V) -> (B, T, V)
 	return out, weights, err
 }

@@ -137,7 +137,7 @@ func TestAdditiveMasksMeanTheSame(t *testing.T) {
 						units[i] = 1
 					}
 				}
-				scores := node(t)(ops.AdditiveScores(q, k, node(t)(b.Bind(g, a.Scale)))) // (B, T, S)
+				scores := node(t)(ops.AdditiveScores(&ops.Env{}, q, k, node(t)(b.Bind(g, a.Scale)))) // (B, T, S)
 				out = node(t)(layers.ScaledDotProduct(b, scores, input(g, "units", as(dt, dense(units, batch, keys, keys))), v, layers.AttentionOptions{Heads: 1, Scale: 1, Mask: m, Dropout: dropout}))
 			}
 			wrt = append(append(wrt, q, k, v), b.Learnables()...)
@@ -519,7 +519,7 @@ func BenchmarkAdditiveAttention(b *testing.B) {
 			x, y := input(g, "x", as(tensor.Float32, random(1, 512, 64))), input(g, "y", as(tensor.Float32, random(2, 512, 64)))
 			out := node(b)(a.Forward(build, x, y, y, layers.Mask{}))
 			if backward {
-				gradients(b, node(b)(ops.Sum(out)), append(build.Learnables(), x, y)...)
+				gradients(b, node(b)(ops.Sum(&ops.Env{}, out)), append(build.Learnables(), x, y)...)
 			}
 			vm := G.NewTapeMachine(g)
 			defer vm.Close()

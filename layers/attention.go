@@ -51,10 +51,8 @@ func ScaledDotProduct(b *Build, q, k, v *G.Node, o AttentionOptions) (*G.Node, e
 		st, err := composed(b, q, k, v, c, o.Dropout)
 		return st.Output, coreError(err)
 	}
-	if c.Dropout, err = b.drop(q.Graph(), o.Dropout); err != nil {
-		return nil, err
-	}
-	out, err := ops.Attention(q, k, v, c)
+	c.Dropout = b.rate(o.Dropout)
+	out, err := ops.Attention(b.env(), q, k, v, c)
 	return out, coreError(err)
 }
 
@@ -101,13 +99,13 @@ func ScaledDotProductStages(b *Build, q, k, v *G.Node, o AttentionOptions) (st S
 	if st, err = composed(b, q, k, v, c, o.Dropout); err != nil {
 		return Stages{}, coreError(err)
 	}
-	st.Masked, err = ops.MaskScores(st.Capped, c.Mask)
+	st.Masked, err = ops.MaskScores(b.env(), st.Capped, c.Mask)
 	return st, coreError(err)
 }
 
 // Append joins keys or values to those before them: (…, P, K) and (…, S, K) give (…, P+S, K), float32 or float64. With
 // what it returns as the keys, and P as the mask's Offset, attention does what it does with PastKey.
-func Append(past, x *G.Node) (*G.Node, error) { return ops.Append(past, x) }
+func Append(b *Build, past, x *G.Node) (*G.Node, error) { return ops.Append(b.env(), past, x) }
 
 // composed builds attention by separate ops, from operands that have been checked.
 //
@@ -120,40 +118,40 @@ func composed(b *Build, q, k, v *G.Node, c ops.AttentionConfig, dropout float64)
 			x     **G.Node
 			heads int
 		}{{&q, c.Heads}, {&k, c.Groups}, {&v, c.Groups}} {
-			if *p.x, err = ops.SplitHeads(*p.x, p.heads); err != nil { // (B, T, H·K) -> (B, H, T, K)
+			if *p.x, err = ops.SplitHeads(b.env(), *p.x, p.heads); err != nil { // (B, T, H·K) -> (B, H, T, K)
 				return st, err
 			}
 		}
 	}
 	if q.Dims() == 4 {
 		times := q.Shape()[1] / k.Shape()[1]
-		if k, err = ops.RepeatHeads(k, times); err != nil { // (B, G, S, K) -> (B, H, S, K)
+		if k, err = ops.RepeatHeads(b.env(), k, times); err != nil { // (B, G, S, K) -> (B, H, S, K)
 			return st, err
 		}
-		if v, err = ops.RepeatHeads(v, times); err != nil {
+		if v, err = ops.RepeatHeads(b.env(), v, times); err != nil {
 			return st, err
 		}
 	}
-	if st.Scores, err = ops.MatMul(q, k, false, true, c.Scale, false); err != nil { // (…, T, K) x (…, S, K)ᵀ -> (…, T, S)
+	if st.Scores, err = ops.MatMul(b.env(), q, k, false, true, c.Scale, false); err != nil { // (…, T, K) x (…, S, K)ᵀ -> (…, T, S)
 		return st, err
 	}
 	st.Capped = st.Scores
 	if c.Softcap > 0 {
-		if st.Capped, err = ops.Softcap(st.Scores, c.Softcap); err != nil {
+		if st.Capped, err = ops.Softcap(b.env(), st.Scores, c.Softcap); err != nil {
 			return st, err
 		}
 	}
-	if st.Weights, err = ops.Softmax(st.Capped, c.Mask); err != nil {
+	if st.Weights, err = ops.Softmax(b.env(), st.Capped, c.Mask); err != nil {
 		return st, err
 	}
 	if st.Dropped, err = b.dropout(st.Weights, dropout); err != nil {
 		return st, err
 	}
-	if st.Output, err = ops.MatMul(st.Dropped, v, false, false, 1, true); err != nil { // (…, T, S) x (…, S, V) -> (…, T, V)
+	if st.Output, err = ops.MatMul(b.env(), st.Dropped, v, false, false, 1, true); err != nil { // (…, T, S) x (…, S, V) -> (…, T, V)
 		return st, err
 	}
 	if c.Heads > 0 {
-		st.Output, err = ops.MergeHeads(st.Output, batch) // (B, H, T, V) -> (B, T, H·V)
+		st.Output, err = ops.MergeHeads(b.env(), st.Output, batch) // (B, H, T, V) -> (B, T, H·V)
 	}
 	return st, err
 }
@@ -228,15 +226,15 @@ func (o AttentionOptions) prepare(b *Build, q, k, v *G.Node) (c ops.AttentionCon
 		if len(pk) < 2 || len(pv) != len(pk) || pk[len(pk)-2] != pv[len(pv)-2] {
 			return fail("PastKey (…, P, K) and PastValue (…, P, V) must agree in P, got %v and %v", pk, pv)
 		}
-		if k, err = Append(o.PastKey, k); err != nil {
+		if k, err = Append(b, o.PastKey, k); err != nil {
 			return fail("PastKey: %w", err)
 		}
-		if v, err = Append(o.PastValue, v); err != nil {
+		if v, err = Append(b, o.PastValue, v); err != nil {
 			return fail("PastValue: %w", err)
 		}
 		past := o.PastKey.Shape()
 		if c.Mask.Offset += past[len(past)-2]; c.Mask.Offsets != nil {
-			if c.Mask.Offsets, err = ops.AddInt(c.Mask.Offsets, c.Mask.Offset); err != nil {
+			if c.Mask.Offsets, err = ops.AddInt(b.env(), c.Mask.Offsets, c.Mask.Offset); err != nil {
 				return fail("Mask.Offsets: %w", err)
 			}
 			c.Mask.Offset = 0

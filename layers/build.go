@@ -31,6 +31,10 @@ type Build struct {
 	// that is resumed.
 	Runs uint64
 
+	// Cores is the most processors that the work of an op is spread over; all that Go may use (GOMAXPROCS) if 0. It never
+	// changes a result.
+	Cores int
+
 	// CaptureWeights keeps the attention weights of every layer: see Captured.
 	CaptureWeights bool
 
@@ -48,10 +52,9 @@ type Build struct {
 	// what the Cache holds.
 	Positions *G.Node
 
-	graph    *G.ExprGraph
+	ops      ops.Env
 	params   G.Nodes
 	bound    map[*Param]*G.Node
-	dropouts uint64
 	captured []Captured
 	placed   map[string]bool // what of the Cache the graph uses
 }
@@ -82,7 +85,7 @@ func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
 	if n := b.bound[p]; n != nil && n.Graph() == g {
 		return n, nil
 	}
-	if err := b.enter(g); err != nil {
+	if err := b.env().Enter(g); err != nil {
 		return nil, err
 	}
 	n, err := named(g, p.Name, p.Value)
@@ -112,37 +115,32 @@ func named(g *G.ExprGraph, name string, value *tensor.Dense) (*G.Node, error) {
 	return G.NewTensor(g, own.Dtype(), own.Dims(), G.WithShape(own.Shape()...), G.WithName(name), G.WithValue(own)), nil
 }
 
-// enter notes the graph that this Build is for.
-func (b *Build) enter(g *G.ExprGraph) error {
-	if b.graph != nil && b.graph != g {
-		return fmt.Errorf("this Build has been used for another graph: make one Build for each graph")
+// env returns what ops know of the graph, or nil of a nil Build, which they refuse.
+func (b *Build) env() *ops.Env {
+	if b == nil {
+		return nil
 	}
-	b.graph = g
-	return nil
+	b.ops.Cores, b.ops.Seed, b.ops.FirstRun = b.Cores, b.Seed, b.Runs
+	return &b.ops
 }
 
-// drop is what the next dropout of a graph drops: nothing in an evaluation graph.
-func (b *Build) drop(g *G.ExprGraph, p float64) (ops.Drop, error) {
-	if b == nil {
-		return ops.Drop{}, errNoBuild
+// rate returns the probability that dropout drops an element with: 0 in an evaluation graph.
+func (b *Build) rate(p float64) float64 {
+	if b.Mode == Training {
+		return p
 	}
-	if err := b.enter(g); err != nil {
-		return ops.Drop{}, err
-	}
-	if b.Mode != Training || p == 0 {
-		return ops.Drop{}, nil
-	}
-	b.dropouts++
-	return ops.Drop{P: p, Seed: b.Seed, Stream: b.dropouts, FirstRun: b.Runs}, nil
+	return 0
 }
 
 // dropout adds dropout to x in a training graph, and nothing in an evaluation graph.
 func (b *Build) dropout(x *G.Node, p float64) (*G.Node, error) {
-	d, err := b.drop(x.Graph(), p)
-	if err != nil || d.P == 0 {
-		return x, err
+	if err := b.env().Enter(x.Graph()); err != nil {
+		return nil, err
 	}
-	return ops.Dropout(x, d)
+	if p = b.rate(p); p == 0 {
+		return x, nil
+	}
+	return ops.Dropout(b.env(), x, p)
 }
 
 // positions are those that the caller gives, or nil.

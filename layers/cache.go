@@ -159,7 +159,7 @@ func cacheNode(g *G.ExprGraph, name string, x []int) (*G.Node, error) {
 }
 
 // positions are those of new tokens, whose shape is (B, T) or (T): of shape (B, T).
-func (c *Cache) positions(g *G.ExprGraph, tokens tensor.Shape) (*G.Node, error) {
+func (c *Cache) positions(b *Build, g *G.ExprGraph, tokens tensor.Shape) (*G.Node, error) {
 	batch, length := batchOf(tokens, 1), tokens[len(tokens)-1]
 	if batch != c.batch {
 		return nil, fmt.Errorf("cache: the tokens must be those of %d sequences, got %v", c.batch, tokens)
@@ -175,7 +175,7 @@ func (c *Cache) positions(g *G.ExprGraph, tokens tensor.Shape) (*G.Node, error) 
 	if err != nil {
 		return nil, err
 	}
-	return ops.PositionIDs(lengths, counts, tensor.Shape{batch, length}, "cache", 0)
+	return ops.PositionIDs(b.env(), lengths, counts, tensor.Shape{batch, length}, "cache", 0)
 }
 
 // place is the memory of one layer for its keys or its values.
@@ -231,7 +231,7 @@ func (c *Cache) append(b *Build, name string, weight *Param, x *G.Node) (*G.Node
 	if err != nil {
 		return nil, err
 	}
-	return p.store.Append(x, lengths, counts)
+	return p.store.Append(b.env(), x, lengths, counts)
 }
 
 // keep stores what cross-attention reads, (B, S, W), and returns it.
@@ -246,7 +246,7 @@ func (c *Cache) keep(b *Build, name string, weight *Param, x *G.Node) (*G.Node, 
 	if p.memory == nil {
 		p.memory = ops.NewMemory(name)
 	}
-	return p.memory.Keep(x)
+	return p.memory.Keep(b.env(), x)
 }
 
 // kept is what keep stored last, as a node of a graph, of so many axes.
@@ -262,7 +262,7 @@ func (c *Cache) kept(b *Build, name string, weight *Param, g *G.ExprGraph, dims 
 	if err != nil {
 		return nil, err
 	}
-	return p.memory.Read(lengths, weight.Value.Dtype(), dims)
+	return p.memory.Read(b.env(), lengths, weight.Value.Dtype(), dims)
 }
 
 // batchOf is the size of the batch axis of a shape, if it has one in front of so many others, or else 1.

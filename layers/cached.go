@@ -28,7 +28,7 @@ func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 	if err := checkSequence(a.name, "the input", x, a.Query.Weight.Value.Dtype(), a.Query.Weight.Value.Shape()[1]); err != nil {
 		return nil, err
 	}
-	positions, err := b.Cache.positions(x.Graph(), x.Shape()[:x.Dims()-1])
+	positions, err := b.Cache.positions(b, x.Graph(), x.Shape()[:x.Dims()-1])
 	if err != nil {
 		return fail(err)
 	}
@@ -71,7 +71,7 @@ func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Ma
 		if err != nil {
 			return fail(err)
 		}
-		if m.Offsets, err = ops.AddInt(lengths, m.Offset); err != nil {
+		if m.Offsets, err = ops.AddInt(b.env(), lengths, m.Offset); err != nil {
 			return fail(err)
 		}
 		m.Offset = 0

@@ -60,7 +60,7 @@ func (s *SequenceClassifier) Forward(b *Build, ids *G.Node, m Mask) (*G.Node, er
 	if err != nil {
 		return nil, err
 	}
-	if x, err = ops.Pool(x, m.KeyLengths, s.positions); err != nil { // -> (B, D)
+	if x, err = ops.Pool(b.env(), x, m.KeyLengths, s.positions); err != nil { // -> (B, D)
 		return nil, err
 	}
 	return s.Head.Forward(b, x)

@@ -69,7 +69,7 @@ func (d *Decoder) decode(b *Build, ids, memory *G.Node, self, cross Mask) (*G.No
 		if positions != nil {
 			return nil, fmt.Errorf("%s: %w", d.name, errTwoPositions)
 		}
-		if positions, err = b.Cache.positions(ids.Graph(), ids.Shape()); err != nil {
+		if positions, err = b.Cache.positions(b, ids.Graph(), ids.Shape()); err != nil {
 			return nil, fmt.Errorf("%s: %w", d.name, err)
 		}
 	}
@@ -97,7 +97,7 @@ func (d *Decoder) next(b *Build, x *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x, err = ops.Last(x, counts); err != nil { // (B, T, D) -> (B, D)
+	if x, err = ops.Last(b.env(), x, counts); err != nil { // (B, T, D) -> (B, D)
 		return nil, err
 	}
 	return d.finish(b, x)

@@ -50,7 +50,7 @@ func (e *Embedding) Forward(b *Build, ids *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ops.Embedding(w, ids)
+	return ops.Embedding(b.env(), w, ids)
 }
 
 // A Positions layer tells a sequence's positions apart: it maps (T, D) or (B, T, D) to the same shape.
@@ -105,26 +105,26 @@ func (l *LearnedPositions) Forward(b *Build, x, positions *G.Node) (*G.Node, err
 		if t := x.Shape()[x.Dims()-2]; t > s[0] {
 			return nil, fmt.Errorf("%s: a sequence may have at most %d positions, got %d", l.name, s[0], t)
 		}
-		return ops.AddRows(x, w)
+		return ops.AddRows(b.env(), x, w)
 	}
-	ids, err := positionIDs(l.name, x, positions, s[0])
+	ids, err := positionIDs(b, l.name, x, positions, s[0])
 	if err != nil {
 		return nil, err
 	}
-	rows, err := ops.Embedding(w, ids) // (B, T) -> (B, T, Dim)
+	rows, err := ops.Embedding(b.env(), w, ids) // (B, T) -> (B, T, Dim)
 	if err != nil {
 		return nil, err
 	}
-	return ops.Add(x, rows)
+	return ops.Add(b.env(), x, rows)
 }
 
 // positionIDs is the position of each vector of x, (B, T, D) or (T, D): of shape (B, T) or (T). Where most isn't 0, it is an
 // error for one to be outside [0, most), when the graph runs.
-func positionIDs(layer string, x, positions *G.Node, most int) (*G.Node, error) {
+func positionIDs(b *Build, layer string, x, positions *G.Node, most int) (*G.Node, error) {
 	if positions.Graph() != x.Graph() {
 		return nil, fmt.Errorf("%s: the positions belong to another graph than the input", layer)
 	}
-	ids, err := ops.PositionIDs(positions, nil, x.Shape()[:x.Dims()-1], layer, most)
+	ids, err := ops.PositionIDs(b.env(), positions, nil, x.Shape()[:x.Dims()-1], layer, most)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", layer, err)
 	}
@@ -138,7 +138,7 @@ type SinusoidalPositions struct {
 }
 
 // Forward adds the waves to x, of shape (T, D) or (B, T, D), float32 or float64.
-func (s SinusoidalPositions) Forward(_ *Build, x, positions *G.Node) (*G.Node, error) {
+func (s SinusoidalPositions) Forward(b *Build, x, positions *G.Node) (*G.Node, error) {
 	const name = "sinusoidal positions"
 	if err := checkFloat(name, "the input", x); err != nil {
 		return nil, err
@@ -153,14 +153,14 @@ func (s SinusoidalPositions) Forward(_ *Build, x, positions *G.Node) (*G.Node, e
 		return nil, fmt.Errorf("%s: Base must be above 0 and finite, or 0 for 10,000, got %v", name, s.Base)
 	}
 	if positions != nil {
-		ids, err := positionIDs(name, x, positions, 0)
+		ids, err := positionIDs(b, name, x, positions, 0)
 		if err != nil {
 			return nil, err
 		}
-		return ops.AddWaves(x, ids, s.Base)
+		return ops.AddWaves(b.env(), x, ids, s.Base)
 	}
 	shape := x.Shape()
-	return ops.AddConstantRows(x, s.table(shape[len(shape)-2], shape[len(shape)-1]), fmt.Sprintf("sinusoidal %v", s.Base))
+	return ops.AddConstantRows(b.env(), x, s.table(shape[len(shape)-2], shape[len(shape)-1]), fmt.Sprintf("sinusoidal %v", s.Base))
 }
 
 // table holds the waves of n positions: (n, dim), row-major.

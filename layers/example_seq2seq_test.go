@@ -32,7 +32,7 @@ func ExampleEncoderDecoder() {
 	b := &layers.Build{Mode: layers.Training}
 	logits, err := model.Forward(b, vectorOf(g, "source", source...), vectorOf(g, "target", start, 2, 5, 4, 1, 3), layers.Mask{})
 	check(err)
-	loss, err := layers.CrossEntropy(logits, vectorOf(g, "next", 2, 5, 4, 1, 3, end))
+	loss, err := layers.CrossEntropy(b, logits, vectorOf(g, "next", 2, 5, 4, 1, 3, end))
 	check(err)
 	_, err = G.Grad(loss, b.Learnables()...)
 	check(err)

@@ -141,7 +141,7 @@ func ExampleDecoder() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	loss := G.Must(layers.CrossEntropy(logits, next))
+	loss := G.Must(layers.CrossEntropy(b, logits, next))
 	if _, err := G.Grad(loss, b.Learnables()...); err != nil {
 		log.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func ExampleCrossEntropy() {
 		tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{0, 0, 5, -5, 0, 0}))))
 	targets := G.NewVector(g, tensor.Int, G.WithName("targets"), G.WithShape(3), G.WithValue(
 		tensor.New(tensor.WithShape(3), tensor.WithBacking([]int{0, layers.Ignore, 1}))))
-	loss, err := layers.CrossEntropy(logits, targets)
+	loss, err := layers.CrossEntropy(&layers.Build{}, logits, targets)
 	if err != nil {
 		log.Fatal(err)
 	}

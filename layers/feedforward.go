@@ -29,7 +29,7 @@ func (a Activation) String() string {
 }
 
 // Forward applies the activation to x, of any shape, float32 or float64.
-func (a Activation) Forward(_ *Build, x *G.Node) (*G.Node, error) {
+func (a Activation) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	op, ok := activations[a]
 	if !ok {
 		return nil, fmt.Errorf("there is no %v: use ReLU, GELU, GELUTanh or SiLU", a)
@@ -37,7 +37,7 @@ func (a Activation) Forward(_ *Build, x *G.Node) (*G.Node, error) {
 	if err := checkFloat(a.String(), "the input", x); err != nil {
 		return nil, err
 	}
-	return ops.Activate(x, op)
+	return ops.Activate(b.env(), x, op)
 }
 
 // FeedForward is two linear layers with an activation between them, the same for every position (Vaswani et al., 2017,
@@ -119,7 +119,7 @@ func (f *FeedForward) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	hidden, err := ops.Gate(gate, up, op)
+	hidden, err := ops.Gate(b.env(), gate, up, op)
 	if err != nil {
 		return nil, err
 	}

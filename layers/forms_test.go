@@ -306,7 +306,7 @@ func BenchmarkAttentionForms(b *testing.B) {
 					}
 					out := node(b)(layers.ScaledDotProduct(&layers.Build{Composed: composed}, in[0], in[1], in[2], layers.AttentionOptions{Mask: layers.Mask{Causal: true}}))
 					if backward {
-						gradients(b, node(b)(ops.Sum(out)), in...)
+						gradients(b, node(b)(ops.Sum(&ops.Env{}, out)), in...)
 					}
 					vm := G.NewTapeMachine(g)
 					defer vm.Close()

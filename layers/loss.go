@@ -17,8 +17,8 @@ const Ignore = -1
 // (…, V), the targets the same without V and dtype tensor.Int. A negative target, such as Ignore, counts neither in the
 // sum nor in the mean, and nothing at its position has a gradient; with every target ignored the loss is 0. A target of
 // V or more is an error when the graph runs.
-func CrossEntropy(logits, targets *G.Node) (*G.Node, error) {
-	return CrossEntropyWith(logits, targets, CrossEntropyOptions{})
+func CrossEntropy(b *Build, logits, targets *G.Node) (*G.Node, error) {
+	return CrossEntropyWith(b, logits, targets, CrossEntropyOptions{})
 }
 
 // CrossEntropyOptions change what CrossEntropyWith computes; the zero value is CrossEntropy.
@@ -33,7 +33,7 @@ type CrossEntropyOptions struct {
 }
 
 // CrossEntropyWith is CrossEntropy with options.
-func CrossEntropyWith(logits, targets *G.Node, o CrossEntropyOptions) (*G.Node, error) {
+func CrossEntropyWith(b *Build, logits, targets *G.Node, o CrossEntropyOptions) (*G.Node, error) {
 	const name = "cross-entropy"
 	if err := checkFloat(name, "the logits", logits); err != nil {
 		return nil, err
@@ -51,5 +51,5 @@ func CrossEntropyWith(logits, targets *G.Node, o CrossEntropyOptions) (*G.Node, 
 	if e := o.LabelSmoothing; !(e >= 0 && e <= 1) {
 		return nil, fmt.Errorf("%s: LabelSmoothing must be from 0 to 1, got %v", name, e)
 	}
-	return ops.CrossEntropy(logits, targets, o.LabelSmoothing)
+	return ops.CrossEntropy(b.env(), logits, targets, o.LabelSmoothing)
 }

@@ -23,26 +23,26 @@ func TestGradientsOfCrossEntropyWith(t *testing.T) {
 			cases = append(cases, gradientCase{fmt.Sprintf("%s, smoothed by %v", name, e), build})
 		}
 		add("a sequence", func(c *bench) *G.Node {
-			return c.node(layers.CrossEntropyWith(c.in("logits", 3, 4), c.ints("targets", []int{3, 0, 2}, 3), smoothed(e)))
+			return c.node(layers.CrossEntropyWith(&layers.Build{}, c.in("logits", 3, 4), c.ints("targets", []int{3, 0, 2}, 3), smoothed(e)))
 		})
 		add("a batch, some ignored", func(c *bench) *G.Node {
 			targets := c.ints("targets", []int{3, layers.Ignore, 2, -7, 0, 0}, 2, 3)
-			return c.node(layers.CrossEntropyWith(c.in("logits", 2, 3, 4), targets, smoothed(e)))
+			return c.node(layers.CrossEntropyWith(&layers.Build{}, c.in("logits", 2, 3, 4), targets, smoothed(e)))
 		})
 		add("squared", func(c *bench) *G.Node {
-			return c.node(G.Square(c.node(layers.CrossEntropyWith(c.in("logits", 2, 4), c.ints("targets", []int{1, 3}, 2), smoothed(e)))))
+			return c.node(G.Square(c.node(layers.CrossEntropyWith(&layers.Build{}, c.in("logits", 2, 4), c.ints("targets", []int{1, 3}, 2), smoothed(e)))))
 		})
 		add("all ignored", func(c *bench) *G.Node {
-			return c.node(layers.CrossEntropyWith(c.in("logits", 2, 4), c.ints("targets", []int{-1, -1}, 2), smoothed(e)))
+			return c.node(layers.CrossEntropyWith(&layers.Build{}, c.in("logits", 2, 4), c.ints("targets", []int{-1, -1}, 2), smoothed(e)))
 		})
 		add("one class", func(c *bench) *G.Node {
-			return c.node(layers.CrossEntropyWith(c.in("logits", 2, 1), c.ints("targets", []int{0, 0}, 2), smoothed(e)))
+			return c.node(layers.CrossEntropyWith(&layers.Build{}, c.in("logits", 2, 1), c.ints("targets", []int{0, 0}, 2), smoothed(e)))
 		})
 	}
 	// Two losses of one input, which are one node if the smoothing is left out of an op's hash.
 	cases = append(cases, gradientCase{"two of them", func(c *bench) *G.Node {
 		logits, targets := c.in("logits", 2, 4), c.ints("targets", []int{1, 3}, 2)
-		a, b := c.node(layers.CrossEntropy(logits, targets)), c.node(layers.CrossEntropyWith(logits, targets, smoothed(0.3)))
+		a, b := c.node(layers.CrossEntropy(&layers.Build{}, logits, targets)), c.node(layers.CrossEntropyWith(&layers.Build{}, logits, targets, smoothed(0.3)))
 		if a == b {
 			c.Error("the two are one node")
 		}
@@ -56,7 +56,7 @@ func lossOf(t *testing.T, dt tensor.Dtype, logits []float64, targets []int, o la
 	t.Helper()
 	g := G.NewGraph()
 	x := input(g, "logits", as(dt, dense(append([]float64(nil), logits...), len(targets), len(logits)/len(targets))))
-	loss := node(t)(layers.CrossEntropyWith(x, input(g, "targets", dense(targets, len(targets))), o))
+	loss := node(t)(layers.CrossEntropyWith(&layers.Build{}, x, input(g, "targets", dense(targets, len(targets))), o))
 	return read(t, append(G.Nodes{loss}, gradients(t, loss, x)...)...)
 }
 
@@ -64,7 +64,7 @@ func lossOf(t *testing.T, dt tensor.Dtype, logits []float64, targets []int, o la
 func TestCrossEntropyWithoutOptions(t *testing.T) {
 	g := G.NewGraph()
 	x, targets := input(g, "logits", random(1, 3, 5)), input(g, "targets", dense([]int{4, -1, 2}, 3))
-	loss := node(t)(layers.CrossEntropy(x, targets))
+	loss := node(t)(layers.CrossEntropy(&layers.Build{}, x, targets))
 	want := read(t, append(G.Nodes{loss}, gradients(t, loss, x)...)...)
 	for i, got := range lossOf(t, tensor.Float64, random(1, 3, 5).Float64s(), []int{4, -1, 2}, layers.CrossEntropyOptions{}) {
 		sameBits(t, fmt.Sprint("value ", i), got, want[i])
@@ -130,13 +130,13 @@ func TestCrossEntropyWithErrors(t *testing.T) {
 	g := G.NewGraph()
 	logits, targets := input(g, "logits", random(1, 2, 3)), input(g, "targets", dense([]int{0, 1}, 2))
 	for _, e := range []float64{-0.1, 1.5, math.NaN(), inf, -inf} {
-		_, err := layers.CrossEntropyWith(logits, targets, smoothed(e))
+		_, err := layers.CrossEntropyWith(&layers.Build{}, logits, targets, smoothed(e))
 		wantError(t, err, "cross-entropy", "LabelSmoothing", "from 0 to 1", fmt.Sprint("got ", e))
 	}
-	_, err := layers.CrossEntropyWith(nil, targets, smoothed(0.1))
+	_, err := layers.CrossEntropyWith(&layers.Build{}, nil, targets, smoothed(0.1))
 	wantError(t, err, "cross-entropy", "logits", "nil")
 
-	loss := node(t)(layers.CrossEntropyWith(logits, input(g, "wrong targets", dense([]int{0, 3}, 2)), smoothed(0.1)))
+	loss := node(t)(layers.CrossEntropyWith(&layers.Build{}, logits, input(g, "wrong targets", dense([]int{0, 3}, 2)), smoothed(0.1)))
 	_, err = tryRead(t, loss)
 	wantError(t, err, "cross-entropy", "target 3", "position 1", "3 classes")
 }
@@ -149,7 +149,7 @@ func ExampleCrossEntropyWith() {
 		tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]float64{9, 0, 0, 0}))))
 	targets := G.NewVector(g, tensor.Int, G.WithName("targets"), G.WithShape(2), G.WithValue(
 		tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{0, layers.Ignore}))))
-	loss, err := layers.CrossEntropyWith(logits, targets, layers.CrossEntropyOptions{LabelSmoothing: 0.1})
+	loss, err := layers.CrossEntropyWith(&layers.Build{}, logits, targets, layers.CrossEntropyOptions{LabelSmoothing: 0.1})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -201,7 +201,7 @@ func (t *Trunk) embed(b *Build, ids, positions *G.Node) (*G.Node, error) {
 		return nil, err
 	}
 	if t.scale != 1 {
-		if x, err = ops.Scale(x, t.scale); err != nil {
+		if x, err = ops.Scale(b.env(), x, t.scale); err != nil {
 			return nil, err
 		}
 	}

@@ -108,7 +108,7 @@ func TestGradientsOfModernModels(t *testing.T) {
 			}))
 			bias := c.node(layers.ALiBi{Heads: 2}.Bias(c.g, tensor.Float64, 3, 3))
 			logits := c.node(d.Forward(c.b, c.ints("ids", []int{4, 1, 1, 0, 3, 4}, 2, 3), layers.Mask{Bias: bias}))
-			return c.node(layers.CrossEntropy(logits, c.ints("targets", []int{1, 2, layers.Ignore, 0, 3, 1}, 2, 3)))
+			return c.node(layers.CrossEntropy(&layers.Build{}, logits, c.ints("targets", []int{1, 2, layers.Ignore, 0, 3, 1}, 2, 3)))
 		}})
 	}
 	checkGradients(t, cases)

@@ -134,7 +134,7 @@ func (c *onnxCall) run(t testing.TB, l onnxLayout, dt tensor.Dtype, b layers.Bui
 		t.Fatal(err)
 	}
 	w := input(graph, "w", as(dt, l.lay(g, c.B, c.H, c.T, c.V)))
-	cost := node(t)(ops.Sum(node(t)(G.HadamardProd(st.Output, w))))
+	cost := node(t)(ops.Sum(&ops.Env{}, node(t)(G.HadamardProd(st.Output, w))))
 	nodes := append(G.Nodes{st.Output}, gradients(t, cost, wrt...)...)
 	if b.Composed {
 		nodes = append(nodes, st.Key, st.Value, st.Scores, st.Capped, st.Masked, st.Weights, st.Dropped)

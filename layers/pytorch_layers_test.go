@@ -44,7 +44,7 @@ func activationSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Buil
 }
 
 func lossSubject(t *testing.T, f fixture, _ *layers.Params, _ *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	loss := node(t)(layers.CrossEntropyWith(in["logits"], in["targets"], layers.CrossEntropyOptions{LabelSmoothing: f.Config.Smoothing}))
+	loss := node(t)(layers.CrossEntropyWith(&layers.Build{}, in["logits"], in["targets"], layers.CrossEntropyOptions{LabelSmoothing: f.Config.Smoothing}))
 	return map[string]*G.Node{"loss": loss}
 }
 

@@ -41,7 +41,7 @@ type Rotary struct {
 // that takes Offset's place. Of shape (B), it is the position of each batch element's first query or key, as where keys
 // are cached; of shape (B, T), the position of every one, as where sequences are padded in front. B is 1 without a batch
 // axis. A position may be negative.
-func (r Rotary) Forward(_ *Build, x *G.Node, heads int, positions *G.Node) (*G.Node, error) {
+func (r Rotary) Forward(b *Build, x *G.Node, heads int, positions *G.Node) (*G.Node, error) {
 	const name = "rotary positions"
 	if err := checkFloat(name, "the input", x); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (r Rotary) Forward(_ *Build, x *G.Node, heads int, positions *G.Node) (*G.N
 	if r.Dim == 0 {
 		r.Dim = width
 	}
-	return ops.Rotate(x, positions, ops.Rotary{Heads: heads, Dim: r.Dim, Base: r.Base, Interleaved: r.Interleaved, Offset: r.Offset})
+	return ops.Rotate(b.env(), x, positions, ops.Rotary{Heads: heads, Dim: r.Dim, Base: r.Base, Interleaved: r.Interleaved, Offset: r.Offset})
 }
 
 // check checks a Rotary for heads of a width.

@@ -30,7 +30,7 @@ func TestGradientsOfRotaryAttention(t *testing.T) {
 			Vocab: 5, Dim: 4, Heads: 2, Layers: 2, Activation: layers.SiLU, Gated: true, RMSNorm: true, Rotary: &layers.Rotary{}, QKNorm: true,
 		}))
 		logits := c.node(d.Forward(c.b, c.ints("ids", []int{4, 1, 1, 0, 3, 4}, 2, 3), layers.Mask{}))
-		return c.node(layers.CrossEntropy(logits, c.ints("targets", []int{1, 2, layers.Ignore, 0, 3, 1}, 2, 3)))
+		return c.node(layers.CrossEntropy(&layers.Build{}, logits, c.ints("targets", []int{1, 2, layers.Ignore, 0, 3, 1}, 2, 3)))
 	}}, gradientCase{"decoder block with cross-attention", func(c *bench) *G.Node {
 		d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, layers.BlockConfig{Dim: 4, Heads: 2, Activation: layers.GELU, Rotary: &layers.Rotary{}, QKNorm: true, Cross: true}))
 		return c.node(d.Forward(c.b, c.in("x", 2, 3, 4), c.in("memory", 2, 4, 4), layers.Mask{}, layers.Mask{}))

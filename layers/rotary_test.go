@@ -169,7 +169,7 @@ func TestRotaryOfFloat32StaysAccurateFarOut(t *testing.T) {
 	x := random(1, 2, 4)
 	turned := func(dt tensor.Dtype) []float64 {
 		g := G.NewGraph()
-		return read(t, node(t)(layers.Rotary{Offset: far}.Forward(nil, input(g, "x", as(dt, x)), 1, nil)))[0]
+		return read(t, node(t)(layers.Rotary{Offset: far}.Forward(&layers.Build{}, input(g, "x", as(dt, x)), 1, nil)))[0]
 	}
 	near(t, "float32", turned(tensor.Float32), turned(tensor.Float64), 1e-6)
 }

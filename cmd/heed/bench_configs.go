@@ -78,7 +78,7 @@ func (c gptConfig) prepare(composed bool) (func() error, int, float64, error) {
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	loss, err := layers.CrossEntropy(logits, y)
+	loss, err := layers.CrossEntropy(b, logits, y)
 	if err != nil {
 		return nil, 0, 0, err
 	}
@@ -124,7 +124,7 @@ func prepareLong(length int, composed bool) (func() error, int, float64, error) 
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	cost, err := ops.Sum(out)
+	cost, err := ops.Sum(&ops.Env{}, out)
 	if err != nil {
 		return nil, 0, 0, err
 	}

@@ -108,7 +108,7 @@ func (e *experiment) build(b *layers.Build, g *G.ExprGraph, size int) (inputs G.
 		return nil, nil, nil, err
 	}
 	targets := e.targets().node(g, size)
-	loss, err = layers.CrossEntropy(logits, targets)
+	loss, err = layers.CrossEntropy(b, logits, targets)
 	return append(inputs, targets), logits, loss, err
 }
 

@@ -73,7 +73,7 @@ func (m *model) fit(w io.Writer, steps int) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	loss, err := layers.CrossEntropy(logits, targets)
+	loss, err := layers.CrossEntropy(b, logits, targets)
 	if err != nil {
 		return nil, err
 	}

@@ -104,7 +104,7 @@ func learn(task data.Task, labeler *data.Labeler, params *layers.Params, model *
 			if err != nil {
 				return nil, nil, err
 			}
-			loss, err := layers.CrossEntropy(logits, targets)
+			loss, err := layers.CrossEntropy(b, logits, targets)
 			return loss, G.Nodes{ids, lengths, targets}, err
 		},
 		BatchSize: batch, Steps: 100,

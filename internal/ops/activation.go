@@ -36,7 +36,7 @@ func (a Activation) known() bool { return a >= 0 && int(a) < len(activationNames
 func (a Activation) needsInput() bool { return a != ReLU && a.known() }
 
 // Activate applies an activation to every element of x.
-func Activate(x *G.Node, a Activation) (*G.Node, error) {
+func Activate(e *Env, x *G.Node, a Activation) (*G.Node, error) {
 	if !a.known() {
 		return nil, fmt.Errorf("activation: there is no activation %d", int(a))
 	}
@@ -44,12 +44,12 @@ func Activate(x *G.Node, a Activation) (*G.Node, error) {
 		return nil, err
 	}
 	if x.Dtype() == tensor.Float32 {
-		return activate[float32](x, a)
+		return activate[float32](e, x, a)
 	}
-	return activate[float64](x, a)
+	return activate[float64](e, x, a)
 }
 
-func activate[F kernel.Float](x *G.Node, a Activation) (*G.Node, error) {
+func activate[F kernel.Float](e *Env, x *G.Node, a Activation) (*G.Node, error) {
 	forward, backward := activationKernels[F](a)
 	shape := x.Shape()
 	o := newOp(fmt.Sprintf("%v%v", a, shape), shape, func(y []F, in []G.Value) error {
@@ -70,10 +70,10 @@ func activate[F kernel.Float](x *G.Node, a Activation) (*G.Node, error) {
 			backward(dx, x, g)
 			return nil
 		})
-		n, err := dx.apply(in[0], g)
+		n, err := e.apply(dx, in[0], g)
 		return G.Nodes{n}, err
 	}
-	return o.apply(x)
+	return e.apply(o, x)
 }
 
 // activationKernels are the functions y = f(x) and dx = g·f'(x) of an activation.

@@ -10,7 +10,7 @@ import (
 )
 
 // Add is x + y for two nodes of one shape.
-func Add(x, y *G.Node) (*G.Node, error) {
+func Add(e *Env, x, y *G.Node) (*G.Node, error) {
 	if err := floatNode("add", "the first term", x); err != nil {
 		return nil, err
 	}
@@ -21,12 +21,12 @@ func Add(x, y *G.Node) (*G.Node, error) {
 		return nil, err
 	}
 	if x.Dtype() == tensor.Float32 {
-		return add[float32](x, y)
+		return add[float32](e, x, y)
 	}
-	return add[float64](x, y)
+	return add[float64](e, x, y)
 }
 
-func add[F kernel.Float](x, y *G.Node) (*G.Node, error) {
+func add[F kernel.Float](e *Env, x, y *G.Node) (*G.Node, error) {
 	shape := x.Shape()
 	o := newOp(fmt.Sprintf("add%v", shape), shape, func(out []F, in []G.Value) error {
 		x, y, err := read2[F](in, len(out), len(out))
@@ -38,12 +38,12 @@ func add[F kernel.Float](x, y *G.Node) (*G.Node, error) {
 	})
 	o.diff = []bool{true, true}
 	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) { return G.Nodes{g, g}, nil }
-	return o.apply(x, y)
+	return e.apply(o, x, y)
 }
 
 // AddRows adds row t of a table to position t of every sequence: x has shape (T, D) or (B, T, D), the table (M, D) with
 // M ≥ T. Rows past T have a gradient of zero.
-func AddRows(x, table *G.Node) (*G.Node, error) {
+func AddRows(e *Env, x, table *G.Node) (*G.Node, error) {
 	const name = "add rows"
 	if err := floatNode(name, "the input", x); err != nil {
 		return nil, err
@@ -59,12 +59,12 @@ func AddRows(x, table *G.Node) (*G.Node, error) {
 		return nil, fmt.Errorf("%s: a sequence of %d positions is longer than the table of %d", name, t, ts[0])
 	}
 	if x.Dtype() == tensor.Float32 {
-		return addRows[float32](x, table)
+		return addRows[float32](e, x, table)
 	}
-	return addRows[float64](x, table)
+	return addRows[float64](e, x, table)
 }
 
-func addRows[F kernel.Float](x, table *G.Node) (*G.Node, error) {
+func addRows[F kernel.Float](e *Env, x, table *G.Node) (*G.Node, error) {
 	shape, tableShape := x.Shape(), table.Shape()
 	used := shape[len(shape)-2] * shape[len(shape)-1] // elements of the table that a sequence of this length meets
 	o := newOp(fmt.Sprintf("add rows%v", shape), shape, func(out []F, in []G.Value) error {
@@ -86,14 +86,14 @@ func addRows[F kernel.Float](x, table *G.Node) (*G.Node, error) {
 			kernel.SumRows(dt[:used], g)
 			return nil
 		})
-		nt, err := dt.apply(g)
+		nt, err := e.apply(dt, g)
 		return G.Nodes{g, nt}, err
 	}
-	return o.apply(x, table)
+	return e.apply(o, x, table)
 }
 
 // AddConstantRows is AddRows for a table of T rows that isn't learned; label tells tables of one shape apart.
-func AddConstantRows(x *G.Node, table []float64, label string) (*G.Node, error) {
+func AddConstantRows(e *Env, x *G.Node, table []float64, label string) (*G.Node, error) {
 	const name = "add constant rows"
 	if err := floatNode(name, "the input", x); err != nil {
 		return nil, err
@@ -103,12 +103,12 @@ func AddConstantRows(x *G.Node, table []float64, label string) (*G.Node, error) 
 		return nil, fmt.Errorf("%s: the table must fit an input of shape (T, D) or (B, T, D), got %d elements for %v", name, len(table), s)
 	}
 	if x.Dtype() == tensor.Float32 {
-		return addConstantRows[float32](x, table, label)
+		return addConstantRows[float32](e, x, table, label)
 	}
-	return addConstantRows[float64](x, table, label)
+	return addConstantRows[float64](e, x, table, label)
 }
 
-func addConstantRows[F kernel.Float](x *G.Node, table []float64, label string) (*G.Node, error) {
+func addConstantRows[F kernel.Float](e *Env, x *G.Node, table []float64, label string) (*G.Node, error) {
 	rows := make([]F, len(table))
 	for i, v := range table {
 		rows[i] = F(v)
@@ -124,5 +124,5 @@ func addConstantRows[F kernel.Float](x *G.Node, table []float64, label string) (
 	})
 	o.diff = []bool{true}
 	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) { return G.Nodes{g}, nil }
-	return o.apply(x)
+	return e.apply(o, x)
 }

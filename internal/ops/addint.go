@@ -10,7 +10,7 @@ import (
 )
 
 // AddInt is x + n for an x of dtype int: the offsets of queries after n past keys.
-func AddInt(x *G.Node, n int) (*G.Node, error) {
+func AddInt(e *Env, x *G.Node, n int) (*G.Node, error) {
 	if x == nil {
 		return nil, fmt.Errorf("add int: the input is nil")
 	}
@@ -39,5 +39,5 @@ func AddInt(x *G.Node, n int) (*G.Node, error) {
 			return out, nil
 		},
 	}
-	return o.apply(x)
+	return e.apply(o, x)
 }

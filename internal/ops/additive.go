@@ -16,7 +16,7 @@ import (
 //
 // It keeps nothing of size T×S×K: backward, it takes each tanh again. A score whose gradient is exactly 0 passes nothing
 // back, whatever its query and key hold.
-func AdditiveScores(q, k, v *G.Node) (*G.Node, error) {
+func AdditiveScores(e *Env, q, k, v *G.Node) (*G.Node, error) {
 	const name = "additive scores"
 	if err := floatNode(name, "the query", q); err != nil {
 		return nil, err
@@ -38,12 +38,12 @@ func AdditiveScores(q, k, v *G.Node) (*G.Node, error) {
 		}
 	}
 	if q.Dtype() == tensor.Float32 {
-		return additiveScores[float32](name, q, k, v)
+		return additiveScores[float32](e, name, q, k, v)
 	}
-	return additiveScores[float64](name, q, k, v)
+	return additiveScores[float64](e, name, q, k, v)
 }
 
-func additiveScores[F kernel.Float](name string, q, k, v *G.Node) (*G.Node, error) {
+func additiveScores[F kernel.Float](e *Env, name string, q, k, v *G.Node) (*G.Node, error) {
 	qs, ks := q.Shape(), k.Shape()
 	r := len(qs)
 	s := kernel.AdditiveShape{Batch: 1, Queries: qs[r-2], Keys: ks[r-2], Width: qs[r-1]}
@@ -77,7 +77,7 @@ func additiveScores[F kernel.Float](name string, q, k, v *G.Node) (*G.Node, erro
 	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		at := len(in)
 		work := buffer[F]{shape: tensor.Shape{kernel.AdditiveWork(s)}}
-		return joint(name+".grad"+attrs, shapes, append(in[:at:at], g), func(d [][]F, in []G.Value) error {
+		return joint(e, name+".grad"+attrs, shapes, append(in[:at:at], g), func(d [][]F, in []G.Value) error {
 			q, k, v, err := operands(in)
 			if err != nil {
 				return err
@@ -94,5 +94,5 @@ func additiveScores[F kernel.Float](name string, q, k, v *G.Node) (*G.Node, erro
 			return nil
 		})
 	}
-	return o.apply(in...)
+	return e.apply(o, in...)
 }

@@ -29,7 +29,7 @@ func TestAdditiveScores(t *testing.T) {
 						v = g.in(width)
 						wrt = append(wrt, v)
 					}
-					e := g.node(ops.AdditiveScores(q, k, v))
+					e := g.node(ops.AdditiveScores(&ops.Env{}, q, k, v))
 					if want := shape(queries, keys); !e.Shape().Eq(tensor.Shape(want)) {
 						t.Fatalf("the scores have shape %v, want %v", e.Shape(), want)
 					}
@@ -66,7 +66,7 @@ func TestEqualAdditiveScoresAreOne(t *testing.T) {
 		if !scaled {
 			v, wrt = nil, wrt[:2]
 		}
-		a, b := g.node(ops.AdditiveScores(x, y, v)), g.node(ops.AdditiveScores(x, y, v))
+		a, b := g.node(ops.AdditiveScores(&ops.Env{}, x, y, v)), g.node(ops.AdditiveScores(&ops.Env{}, x, y, v))
 		if a != b {
 			t.Errorf("scale %t: equal nodes aren't one", scaled)
 		}
@@ -89,7 +89,7 @@ func TestAdditiveAttributesTellNodesApart(t *testing.T) {
 	}{
 		{"x with y", x, y, v}, {"y with x", y, x, v}, {"another scale", x, y, w}, {"no scale", x, y, nil}, {"x with itself", x, x, v},
 	} {
-		n := g.node(ops.AdditiveScores(tc.q, tc.k, tc.v))
+		n := g.node(ops.AdditiveScores(&ops.Env{}, tc.q, tc.k, tc.v))
 		if other, ok := nodes[n]; ok {
 			t.Errorf("%s is one node with %s", tc.name, other)
 		}
@@ -116,7 +116,7 @@ func TestAdditiveZeroGradients(t *testing.T) {
 				w.Value().Data().([]float64)[i] = 0
 			}
 		}
-		cost := G.Must(G.Sum(G.Must(G.HadamardProd(g.node(ops.AdditiveScores(q, k, v)), w))))
+		cost := G.Must(G.Sum(G.Must(G.HadamardProd(g.node(ops.AdditiveScores(&ops.Env{}, q, k, v)), w))))
 		grads, err := G.Grad(cost, q, k, v)
 		if err != nil {
 			t.Fatal(err)
@@ -147,19 +147,19 @@ func TestAdditiveScoresErrors(t *testing.T) {
 		make func() (*G.Node, error)
 		want string
 	}{
-		"query nil":     {func() (*G.Node, error) { return ops.AdditiveScores(nil, g.in(2, 3), nil) }, "query is nil"},
-		"query of ints": {func() (*G.Node, error) { return ops.AdditiveScores(g.ints(2, 3), g.in(2, 3), nil) }, "float32 or float64, got int"},
-		"key nil":       {func() (*G.Node, error) { return ops.AdditiveScores(g.in(2, 3), nil, nil) }, "key is nil"},
-		"key's dtype":   {func() (*G.Node, error) { return ops.AdditiveScores(g.in(2, 3), g.in32(2, 3), nil) }, "float64, got float32"},
-		"vectors":       {func() (*G.Node, error) { return ops.AdditiveScores(g.in(3), g.in(3), nil) }, "(…, T, K) and the key (…, S, K), got (3) and (3)"},
-		"ranks":         {func() (*G.Node, error) { return ops.AdditiveScores(g.in(2, 3), g.in(1, 2, 3), nil) }, "got (2, 3) and (1, 2, 3)"},
-		"batches":       {func() (*G.Node, error) { return ops.AdditiveScores(g.in(2, 2, 3), g.in(1, 2, 3), nil) }, "got (2, 2, 3) and (1, 2, 3)"},
-		"widths":        {func() (*G.Node, error) { return ops.AdditiveScores(g.in(2, 3), g.in(2, 4), nil) }, "got (2, 3) and (2, 4)"},
-		"scale's dtype": {func() (*G.Node, error) { return ops.AdditiveScores(g.in(2, 3), g.in(2, 3), g.in32(3)) }, "scale must have the dtype of the query, float64, got float32"},
-		"scale's shape": {func() (*G.Node, error) { return ops.AdditiveScores(g.in(2, 3), g.in(2, 3), g.in(1, 3)) }, "scale must have shape (3), got (1, 3)"},
-		"graphs":        {func() (*G.Node, error) { return ops.AdditiveScores(g.in(2, 3), newGraph(t).in(2, 3), nil) }, "another graph"},
+		"query nil":     {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, nil, g.in(2, 3), nil) }, "query is nil"},
+		"query of ints": {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.ints(2, 3), g.in(2, 3), nil) }, "float32 or float64, got int"},
+		"key nil":       {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(2, 3), nil, nil) }, "key is nil"},
+		"key's dtype":   {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(2, 3), g.in32(2, 3), nil) }, "float64, got float32"},
+		"vectors":       {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(3), g.in(3), nil) }, "(…, T, K) and the key (…, S, K), got (3) and (3)"},
+		"ranks":         {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(2, 3), g.in(1, 2, 3), nil) }, "got (2, 3) and (1, 2, 3)"},
+		"batches":       {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(2, 2, 3), g.in(1, 2, 3), nil) }, "got (2, 2, 3) and (1, 2, 3)"},
+		"widths":        {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(2, 3), g.in(2, 4), nil) }, "got (2, 3) and (2, 4)"},
+		"scale's dtype": {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(2, 3), g.in(2, 3), g.in32(3)) }, "scale must have the dtype of the query, float64, got float32"},
+		"scale's shape": {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(2, 3), g.in(2, 3), g.in(1, 3)) }, "scale must have shape (3), got (1, 3)"},
+		"graphs":        {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(2, 3), newGraph(t).in(2, 3), nil) }, "another graph"},
 		"no keys": {func() (*G.Node, error) {
-			return ops.AdditiveScores(g.in(2, 3), G.NewTensor(g.ExprGraph, tensor.Float64, 2, G.WithShape(0, 3), G.WithName("none")), nil)
+			return ops.AdditiveScores(&ops.Env{}, g.in(2, 3), G.NewTensor(g.ExprGraph, tensor.Float64, 2, G.WithShape(0, 3), G.WithName("none")), nil)
 		}, "at least 1, got (0, 3)"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 )
 
 // Append puts the vectors of x after those of past: (…, P, K) and (…, S, K) give (…, P+S, K).
-func Append(past, x *G.Node) (*G.Node, error) {
+func Append(e *Env, past, x *G.Node) (*G.Node, error) {
 	const name = "append"
 	if err := floatNode(name, "the past", past); err != nil {
 		return nil, err
@@ -25,12 +25,12 @@ func Append(past, x *G.Node) (*G.Node, error) {
 		return nil, fmt.Errorf("%s: the past (…, P, K) and what is appended (…, S, K) must agree in all but P and S, got %v and %v", name, ps, xs)
 	}
 	if x.Dtype() == tensor.Float32 {
-		return appendOf[float32](past, x)
+		return appendOf[float32](e, past, x)
 	}
-	return appendOf[float64](past, x)
+	return appendOf[float64](e, past, x)
 }
 
-func appendOf[F kernel.Float](past, x *G.Node) (*G.Node, error) {
+func appendOf[F kernel.Float](e *Env, past, x *G.Node) (*G.Node, error) {
 	ps, xs := past.Shape(), x.Shape()
 	r := len(ps)
 	shape := ps.Clone()
@@ -53,7 +53,7 @@ func appendOf[F kernel.Float](past, x *G.Node) (*G.Node, error) {
 	})
 	o.diff = []bool{true, true}
 	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		return joint("append.grad"+attrs, []tensor.Shape{ps, xs}, []*G.Node{g}, func(grads [][]F, in []G.Value) error {
+		return joint(e, "append.grad"+attrs, []tensor.Shape{ps, xs}, []*G.Node{g}, func(grads [][]F, in []G.Value) error {
 			g, err := elements[F](in[0], n*(before+after))
 			if err != nil {
 				return err
@@ -65,5 +65,5 @@ func appendOf[F kernel.Float](past, x *G.Node) (*G.Node, error) {
 			return nil
 		})
 	}
-	return o.apply(past, x)
+	return e.apply(o, past, x)
 }

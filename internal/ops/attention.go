@@ -17,7 +17,7 @@ type AttentionConfig struct {
 	Scale   float64 // of the scores
 	Softcap float64 // c·tanh(s/c) is taken of the scores s, before the mask; 0 for none
 	Mask    Mask
-	Dropout Drop // of the weights
+	Dropout float64 // probability of dropping a weight
 }
 
 // Attention is softmax(scale·Q·Kᵀ + M)·V in one op, which never holds anything of size T×S: forward it keeps the output
@@ -28,7 +28,7 @@ type AttentionConfig struct {
 // keys and values may have G heads where the queries have H, a multiple: query head h reads head ⌊h·G/H⌋. Otherwise the
 // heads lie side by side: (B, T, H·K), (B, S, G·K) and (B, S, G·V) give (B, T, H·V), all without B if the queries have
 // none. The mask meets scores of shape (T, S), (B, T, S) or (B, H, T, S), the last if Heads isn't 0.
-func Attention(q, k, v *G.Node, c AttentionConfig) (*G.Node, error) {
+func Attention(e *Env, q, k, v *G.Node, c AttentionConfig) (*G.Node, error) {
 	const name = "attention"
 	if err := floatNode(name, "the query", q); err != nil {
 		return nil, err
@@ -47,9 +47,9 @@ func Attention(q, k, v *G.Node, c AttentionConfig) (*G.Node, error) {
 		return nil, err
 	}
 	if q.Dtype() == tensor.Float32 {
-		return attention[float32](q, k, v, l, c)
+		return attention[float32](e, q, k, v, l, c)
 	}
-	return attention[float64](q, k, v, l, c)
+	return attention[float64](e, q, k, v, l, c)
 }
 
 // attentionLayout is how queries, keys and values lie.
@@ -110,7 +110,7 @@ type attentionState[F kernel.Float] struct {
 	run    uint64 // the next
 }
 
-func attention[F kernel.Float](q, k, v *G.Node, l attentionLayout, c AttentionConfig) (*G.Node, error) {
+func attention[F kernel.Float](e *Env, q, k, v *G.Node, l attentionLayout, c AttentionConfig) (*G.Node, error) {
 	m := c.Mask
 	mask := inputsOf[F](m, l.scores)
 	shape := mask.known.Shape
@@ -130,13 +130,14 @@ func attention[F kernel.Float](q, k, v *G.Node, l attentionLayout, c AttentionCo
 		return rows(qs, l.heads, queries, l.width), rows(ks, l.groups, keys, l.width), rows(vs, l.groups, keys, l.value), err
 	}
 
-	state := &attentionState[F]{run: c.Dropout.FirstRun, kernel: kernel.Attention[F]{
+	dropped := e.drop(c.Dropout)
+	state := &attentionState[F]{run: dropped.firstRun, kernel: kernel.Attention[F]{
 		Width: l.width, Value: l.value, Groups: l.groups, Scale: F(c.Scale), Softcap: F(c.Softcap),
-		Dropout: kernel.AttentionDropout{P: c.Dropout.P, Seed: c.Dropout.Seed, Stream: c.Dropout.Stream},
+		Dropout: kernel.AttentionDropout{P: dropped.p, Seed: dropped.seed, Stream: dropped.stream},
 	}}
 	attrs := fmt.Sprintf("%v%v%v(%d,%d,%v,%v)%v", q.Shape(), k.Shape(), v.Shape(), c.Heads, c.Groups, c.Scale, c.Softcap, m)
-	if c.Dropout.P > 0 {
-		attrs += fmt.Sprintf(" dropout%v", c.Dropout)
+	if dropped.p > 0 {
+		attrs += fmt.Sprintf(" dropout%v", dropped)
 	}
 	o := newOp("attention"+attrs, l.out, func(out []F, in []G.Value) error {
 		q, k, v, err := operands(&state.kernel, in)
@@ -166,7 +167,7 @@ func attention[F kernel.Float](q, k, v *G.Node, l attentionLayout, c AttentionCo
 			state = owner.shared.(*attentionState[F])
 		}
 		at := len(in)
-		parts, err := joint("attention.grad"+attrs, shapes, append(in[:at:at], out, g), func(grads [][]F, in []G.Value) error {
+		parts, err := joint(e, "attention.grad"+attrs, shapes, append(in[:at:at], out, g), func(grads [][]F, in []G.Value) error {
 			q, k, v, err := operands(&state.kernel, in)
 			if err != nil {
 				return err
@@ -193,5 +194,5 @@ func attention[F kernel.Float](q, k, v *G.Node, l attentionLayout, c AttentionCo
 		}
 		return grads, nil
 	}
-	return o.apply(in...)
+	return e.apply(o, in...)
 }

@@ -30,13 +30,13 @@ func TestAttentionLayouts(t *testing.T) {
 			m := ops.Mask{Causal: true, Bias: bias}
 			var out *G.Node
 			if side {
-				out = g.node(ops.Attention(in[0], in[1], in[2], ops.AttentionConfig{Heads: 2, Scale: 0.7, Mask: m}))
+				out = g.node(ops.Attention(&ops.Env{}, in[0], in[1], in[2], ops.AttentionConfig{Heads: 2, Scale: 0.7, Mask: m}))
 			} else {
 				var split G.Nodes
 				for _, n := range in {
-					split = append(split, g.node(ops.SplitHeads(n, 2)))
+					split = append(split, g.node(ops.SplitHeads(&ops.Env{}, n, 2)))
 				}
-				out = g.node(ops.MergeHeads(g.node(ops.Attention(split[0], split[1], split[2], ops.AttentionConfig{Heads: 0, Scale: 0.7, Mask: m})), true))
+				out = g.node(ops.MergeHeads(&ops.Env{}, g.node(ops.Attention(&ops.Env{}, split[0], split[1], split[2], ops.AttentionConfig{Heads: 0, Scale: 0.7, Mask: m})), true))
 			}
 			grads, err := G.Grad(g.node(gradcheck.Project(out, 1)), append(in, bias)...)
 			if err != nil {
@@ -59,7 +59,7 @@ func TestAttentionLayouts(t *testing.T) {
 func TestEqualAttentionsAreOne(t *testing.T) {
 	g := newGraph(t)
 	q, k, v, bias := g.in(1, 3, 4), g.in(1, 5, 4), g.in(1, 5, 4), g.in(5)
-	a, b := g.node(ops.Attention(q, k, v, ops.AttentionConfig{Heads: 2, Scale: 1, Mask: ops.Mask{Bias: bias}})), g.node(ops.Attention(q, k, v, ops.AttentionConfig{Heads: 2, Scale: 1, Mask: ops.Mask{Bias: bias}}))
+	a, b := g.node(ops.Attention(&ops.Env{}, q, k, v, ops.AttentionConfig{Heads: 2, Scale: 1, Mask: ops.Mask{Bias: bias}})), g.node(ops.Attention(&ops.Env{}, q, k, v, ops.AttentionConfig{Heads: 2, Scale: 1, Mask: ops.Mask{Bias: bias}}))
 	cost := G.Must(G.Add(g.node(gradcheck.Project(a, 1)), g.node(gradcheck.Project(b, 2))))
 	if err := gradcheck.Expr(cost, q, k, v, bias); err != nil {
 		t.Error(err)
@@ -69,7 +69,7 @@ func TestEqualAttentionsAreOne(t *testing.T) {
 		for _, scale := range []float64{1, 1.0000001} {
 			for i, m := range []ops.Mask{{}, {Causal: true}, {Bias: bias}, {Lengths: g.ints(1)}} {
 				name := fmt.Sprint(heads, scale, i)
-				n := g.node(ops.Attention(q, k, v, ops.AttentionConfig{Heads: heads, Scale: scale, Mask: m}))
+				n := g.node(ops.Attention(&ops.Env{}, q, k, v, ops.AttentionConfig{Heads: heads, Scale: scale, Mask: m}))
 				if other, ok := nodes[n]; ok {
 					t.Errorf("%s is one node with %s", name, other)
 				}
@@ -103,7 +103,7 @@ func TestAttentionErrors(t *testing.T) {
 		"bias":          {x, x, x, 2, ops.Mask{Bias: g.in(3, 3, 3)}, "(2, 2, 3, 3), got (3, 3, 3)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := ops.Attention(tc.q, tc.k, tc.v, ops.AttentionConfig{Heads: tc.heads, Scale: 1, Mask: tc.mask})
+			_, err := ops.Attention(&ops.Env{}, tc.q, tc.k, tc.v, ops.AttentionConfig{Heads: tc.heads, Scale: 1, Mask: tc.mask})
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "attention: ") {
 				t.Errorf("got %v, want %q in it", err, tc.want)
 			}

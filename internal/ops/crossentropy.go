@@ -16,7 +16,7 @@ import (
 //
 // A share of every target, smoothing, is spread evenly over the V classes: the mean is of −Σ q·log softmax(logits) with
 // q = (1 − smoothing)·onehot(target) + smoothing/V (Szegedy et al., 2016). It is an error if smoothing isn't from 0 to 1.
-func CrossEntropy(logits, targets *G.Node, smoothing float64) (*G.Node, error) {
+func CrossEntropy(e *Env, logits, targets *G.Node, smoothing float64) (*G.Node, error) {
 	const name = "cross-entropy"
 	if err := floatNode(name, "the logits", logits); err != nil {
 		return nil, err
@@ -32,12 +32,12 @@ func CrossEntropy(logits, targets *G.Node, smoothing float64) (*G.Node, error) {
 		return nil, fmt.Errorf("%s: the label smoothing must be from 0 to 1, got %v", name, smoothing)
 	}
 	if logits.Dtype() == tensor.Float32 {
-		return crossEntropy[float32](logits, targets, smoothing)
+		return crossEntropy[float32](e, logits, targets, smoothing)
 	}
-	return crossEntropy[float64](logits, targets, smoothing)
+	return crossEntropy[float64](e, logits, targets, smoothing)
 }
 
-func crossEntropy[F kernel.Float](logits, targets *G.Node, smoothing float64) (*G.Node, error) {
+func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, smoothing float64) (*G.Node, error) {
 	shape := logits.Shape()
 	n, vocab := rows(shape)
 	losses := make([]F, n) // of each position
@@ -98,10 +98,10 @@ func crossEntropy[F kernel.Float](logits, targets *G.Node, smoothing float64) (*
 			return nil
 		})
 		// The loss is an input so that it has run: logSums and counted are its.
-		nd, err := d.apply(in[0], in[1], g, out)
+		nd, err := e.apply(d, in[0], in[1], g, out)
 		return G.Nodes{nd, nil}, err
 	}
-	return o.apply(logits, targets)
+	return e.apply(o, logits, targets)
 }
 
 // scalar is a Gorgonia scalar of dtype F.

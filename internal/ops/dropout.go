@@ -9,41 +9,51 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// A Drop says what dropout drops: each element with a probability. Which elements those are is decided by the seed, the
-// stream and the number of the run. The zero Drop drops nothing.
-type Drop struct {
-	P        float64 // probability
-	Seed     uint64
-	Stream   uint64 // tells a graph's dropouts apart
-	FirstRun uint64 // runs are counted from here
+// drop says what dropout drops: each element with a probability. Which elements those are is decided by the seed, the
+// stream and the number of the run. The zero drop drops nothing.
+type drop struct {
+	p        float64 // probability
+	seed     uint64
+	stream   uint64 // tells a graph's dropouts apart
+	firstRun uint64 // runs are counted from here
 }
 
-// Dropout sets elements of x to zero and multiplies the others by 1/(1−P) (Srivastava et al., 2014).
-func Dropout(x *G.Node, d Drop) (*G.Node, error) {
+// drop returns what the graph's next dropout drops.
+func (e *Env) drop(p float64) drop {
+	if p == 0 || e == nil {
+		return drop{}
+	}
+	e.dropouts++
+	return drop{p, e.Seed, e.dropouts, e.FirstRun}
+}
+
+// Dropout sets elements of x to zero, each with probability p, and multiplies the others by 1/(1−p) (Srivastava et al.,
+// 2014). Which ones is decided by the Env's seed, the place of this dropout among the graph's, and the number of the run.
+func Dropout(e *Env, x *G.Node, p float64) (*G.Node, error) {
 	const name = "dropout"
 	if err := floatNode(name, "the input", x); err != nil {
 		return nil, err
 	}
-	if !(d.P >= 0 && d.P < 1) {
-		return nil, fmt.Errorf("%s: the probability must be at least 0 and below 1, got %v", name, d.P)
+	if !(p >= 0 && p < 1) {
+		return nil, fmt.Errorf("%s: the probability must be at least 0 and below 1, got %v", name, p)
 	}
 	if x.Dtype() == tensor.Float32 {
-		return dropout[float32](x, d)
+		return dropout[float32](e, x, e.drop(p))
 	}
-	return dropout[float64](x, d)
+	return dropout[float64](e, x, e.drop(p))
 }
 
-func dropout[F kernel.Float](x *G.Node, d Drop) (*G.Node, error) {
+func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {
 	shape := x.Shape()
 	keep := make([]F, shape.TotalSize()) // of the current run: 0 or 1/(1−p)
-	run := d.FirstRun
+	run := d.firstRun
 	attrs := fmt.Sprintf("%v%v", shape, d)
 	o := newOp("dropout"+attrs, shape, func(y []F, in []G.Value) error {
 		x, err := elements[F](in[0], len(y))
 		if err != nil {
 			return err
 		}
-		kernel.DropoutMask(keep, d.P, d.Seed, d.Stream, run)
+		kernel.DropoutMask(keep, d.p, d.seed, d.stream, run)
 		run++
 		kernel.SkipMul(y, x, keep)
 		return nil
@@ -59,8 +69,8 @@ func dropout[F kernel.Float](x *G.Node, d Drop) (*G.Node, error) {
 			return nil
 		})
 		// The output is an input so that the mask is this run's.
-		n, err := dx.apply(g, out)
+		n, err := e.apply(dx, g, out)
 		return G.Nodes{n}, err
 	}
-	return o.apply(x)
+	return e.apply(o, x)
 }

@@ -11,7 +11,7 @@ import (
 
 // Embedding looks up rows of a table of shape (V, D): ids of shape (…), of dtype int, give (…, D). The gradient adds up
 // where an id is repeated. An id outside [0, V) is an error when the graph runs.
-func Embedding(table, ids *G.Node) (*G.Node, error) {
+func Embedding(e *Env, table, ids *G.Node) (*G.Node, error) {
 	const name = "embedding"
 	if err := floatNode(name, "the table", table); err != nil {
 		return nil, err
@@ -23,12 +23,12 @@ func Embedding(table, ids *G.Node) (*G.Node, error) {
 		return nil, fmt.Errorf("%s: the table must have shape (V, D) and the ids be int of rank 1 or more, got %v and %v of %v", name, table.Shape(), ids.Shape(), ids.Dtype())
 	}
 	if table.Dtype() == tensor.Float32 {
-		return embedding[float32](table, ids)
+		return embedding[float32](e, table, ids)
 	}
-	return embedding[float64](table, ids)
+	return embedding[float64](e, table, ids)
 }
 
-func embedding[F kernel.Float](table, ids *G.Node) (*G.Node, error) {
+func embedding[F kernel.Float](e *Env, table, ids *G.Node) (*G.Node, error) {
 	vocab, width := table.Shape()[0], table.Shape()[1]
 	n := ids.Shape().TotalSize()
 	shape := append(ids.Shape(), width)
@@ -66,8 +66,8 @@ func embedding[F kernel.Float](table, ids *G.Node) (*G.Node, error) {
 			return nil
 		})
 		// The lookup is an input for its check of the ids alone: it has to run first.
-		nt, err := dt.apply(g, in[1], out)
+		nt, err := e.apply(dt, g, in[1], out)
 		return G.Nodes{nt, nil}, err
 	}
-	return o.apply(table, ids)
+	return e.apply(o, table, ids)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Gate is act(a)·b, element by element, for two nodes of one shape (Dauphin et al., 2016; Shazeer, 2020).
-func Gate(a, b *G.Node, act Activation) (*G.Node, error) {
+func Gate(e *Env, a, b *G.Node, act Activation) (*G.Node, error) {
 	const name = "gate"
 	if err := floatNode(name, "the gate", a); err != nil {
 		return nil, err
@@ -25,12 +25,12 @@ func Gate(a, b *G.Node, act Activation) (*G.Node, error) {
 		return nil, fmt.Errorf("%s: there is no activation %d", name, int(act))
 	}
 	if a.Dtype() == tensor.Float32 {
-		return gate[float32](a, b, act)
+		return gate[float32](e, a, b, act)
 	}
-	return gate[float64](a, b, act)
+	return gate[float64](e, a, b, act)
 }
 
-func gate[F kernel.Float](a, b *G.Node, act Activation) (*G.Node, error) {
+func gate[F kernel.Float](e *Env, a, b *G.Node, act Activation) (*G.Node, error) {
 	forward, backward := activationKernels[F](act)
 	shape := a.Shape()
 	n := shape.TotalSize()
@@ -45,7 +45,7 @@ func gate[F kernel.Float](a, b *G.Node, act Activation) (*G.Node, error) {
 	})
 	o.diff = []bool{true, true}
 	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		return joint("gate.grad"+attrs, []tensor.Shape{shape, shape}, []*G.Node{in[0], in[1], g}, func(out [][]F, in []G.Value) error {
+		return joint(e, "gate.grad"+attrs, []tensor.Shape{shape, shape}, []*G.Node{in[0], in[1], g}, func(out [][]F, in []G.Value) error {
 			a, b, g, err := read3[F](in, n, n, n)
 			if err != nil {
 				return err
@@ -54,5 +54,5 @@ func gate[F kernel.Float](a, b *G.Node, act Activation) (*G.Node, error) {
 			return nil
 		})
 	}
-	return o.apply(a, b)
+	return e.apply(o, a, b)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // SplitHeads turns (B, T, H·K) into (B, H, T, K), and (T, H·K) into (1, H, T, K).
-func SplitHeads(x *G.Node, heads int) (*G.Node, error) {
+func SplitHeads(e *Env, x *G.Node, heads int) (*G.Node, error) {
 	if err := floatNode("split heads", "the input", x); err != nil {
 		return nil, err
 	}
@@ -21,11 +21,11 @@ func SplitHeads(x *G.Node, heads int) (*G.Node, error) {
 	if len(s) != 3 || heads < 1 || s[2]%heads != 0 {
 		return nil, fmt.Errorf("split heads: the input must have shape (B, T, D) or (T, D) with D a multiple of %d heads, got %v", heads, x.Shape())
 	}
-	return swapAxes(x, tensor.Shape{s[0], heads, s[1], s[2] / heads}, s[0], s[1], heads, s[2]/heads)
+	return swapAxes(e, x, tensor.Shape{s[0], heads, s[1], s[2] / heads}, s[0], s[1], heads, s[2]/heads)
 }
 
 // MergeHeads turns (B, H, T, K) into (B, T, H·K) or, where the batch is of one and isn't to be kept, into (T, H·K).
-func MergeHeads(x *G.Node, batch bool) (*G.Node, error) {
+func MergeHeads(e *Env, x *G.Node, batch bool) (*G.Node, error) {
 	if err := floatNode("merge heads", "the input", x); err != nil {
 		return nil, err
 	}
@@ -37,18 +37,18 @@ func MergeHeads(x *G.Node, batch bool) (*G.Node, error) {
 	if !batch {
 		shape = shape[1:]
 	}
-	return swapAxes(x, shape, s[0], s[1], s[2], s[3])
+	return swapAxes(e, x, shape, s[0], s[1], s[2], s[3])
 }
 
 // swapAxes copies x, read as (n, a, b, width), to (n, b, a, width), and calls the result by the given shape.
-func swapAxes(x *G.Node, shape tensor.Shape, n, a, b, width int) (*G.Node, error) {
+func swapAxes(e *Env, x *G.Node, shape tensor.Shape, n, a, b, width int) (*G.Node, error) {
 	if x.Dtype() == tensor.Float32 {
-		return swapAxesOf[float32](x, shape, n, a, b, width)
+		return swapAxesOf[float32](e, x, shape, n, a, b, width)
 	}
-	return swapAxesOf[float64](x, shape, n, a, b, width)
+	return swapAxesOf[float64](e, x, shape, n, a, b, width)
 }
 
-func swapAxesOf[F kernel.Float](x *G.Node, shape tensor.Shape, n, a, b, width int) (*G.Node, error) {
+func swapAxesOf[F kernel.Float](e *Env, x *G.Node, shape tensor.Shape, n, a, b, width int) (*G.Node, error) {
 	o := newOp(fmt.Sprintf("swap axes%v(%d,%d,%d,%d)", shape, n, a, b, width), shape, func(y []F, in []G.Value) error {
 		x, err := elements[F](in[0], len(y))
 		if err != nil {
@@ -59,8 +59,8 @@ func swapAxesOf[F kernel.Float](x *G.Node, shape tensor.Shape, n, a, b, width in
 	})
 	o.diff = []bool{true}
 	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		dx, err := swapAxes(g, in[0].Shape(), n, b, a, width)
+		dx, err := swapAxes(e, g, in[0].Shape(), n, b, a, width)
 		return G.Nodes{dx}, err
 	}
-	return o.apply(x)
+	return e.apply(o, x)
 }

@@ -11,7 +11,7 @@ import (
 
 // Last is the last vector that counts of every sequence: x of shape (B, T, D) or (T, D) gives (B, D) or (1, D), vector
 // counts[b]−1 of sequence b, and zeros where counts[b] is 0. It has no gradient.
-func Last(x, counts *G.Node) (*G.Node, error) {
+func Last(e *Env, x, counts *G.Node) (*G.Node, error) {
 	const name = "last"
 	s, err := sequencesOf(name, x)
 	if err != nil {
@@ -21,12 +21,12 @@ func Last(x, counts *G.Node) (*G.Node, error) {
 		return nil, err
 	}
 	if x.Dtype() == tensor.Float32 {
-		return last[float32](x, counts, s)
+		return last[float32](e, x, counts, s)
 	}
-	return last[float64](x, counts, s)
+	return last[float64](e, x, counts, s)
 }
 
-func last[F kernel.Float](x, counts *G.Node, s tensor.Shape) (*G.Node, error) {
+func last[F kernel.Float](e *Env, x, counts *G.Node, s tensor.Shape) (*G.Node, error) {
 	batch, length, width := s[0], s[1], s[2]
 	o := newOp(fmt.Sprintf("last%v", s), tensor.Shape{batch, width}, func(out []F, in []G.Value) error {
 		x, err := elements[F](in[0], batch*length*width)
@@ -48,5 +48,5 @@ func last[F kernel.Float](x, counts *G.Node, s tensor.Shape) (*G.Node, error) {
 		}
 		return nil
 	})
-	return o.apply(x, counts)
+	return e.apply(o, x, counts)
 }

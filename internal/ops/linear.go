@@ -11,7 +11,7 @@ import (
 
 // Linear is y = act(x·Wᵀ + b) for x of shape (…, I), W of shape (O, I) and b of shape (O), or nil for none; y has shape
 // (…, O). Any number of leading axes will do. act is an Activation, or Identity.
-func Linear(x, w, b *G.Node, act Activation) (*G.Node, error) {
+func Linear(e *Env, x, w, b *G.Node, act Activation) (*G.Node, error) {
 	const name = "linear"
 	if err := floatNode(name, "the input", x); err != nil {
 		return nil, err
@@ -34,12 +34,12 @@ func Linear(x, w, b *G.Node, act Activation) (*G.Node, error) {
 		return nil, fmt.Errorf("%s: there is no activation %d", name, int(act))
 	}
 	if x.Dtype() == tensor.Float32 {
-		return linear[float32](x, w, b, act)
+		return linear[float32](e, x, w, b, act)
 	}
-	return linear[float64](x, w, b, act)
+	return linear[float64](e, x, w, b, act)
 }
 
-func linear[F kernel.Float](x, w, b *G.Node, act Activation) (*G.Node, error) {
+func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, error) {
 	n, width := rows(x.Shape())
 	out := w.Shape()[0]
 	shape := x.Shape()
@@ -79,7 +79,7 @@ func linear[F kernel.Float](x, w, b *G.Node, act Activation) (*G.Node, error) {
 	o.grad = func(in G.Nodes, y, g *G.Node) (G.Nodes, error) {
 		shapes := []tensor.Shape{x.Shape(), w.Shape(), {out}}[:len(in)]
 		inner := buffer[F]{shape: shape} // the gradient of x·Wᵀ + b
-		return joint("linear.grad"+attrs, shapes, []*G.Node{in[0], in[1], y, g}, func(d [][]F, in []G.Value) error {
+		return joint(e, "linear.grad"+attrs, shapes, []*G.Node{in[0], in[1], y, g}, func(d [][]F, in []G.Value) error {
 			x, w, err := read2[F](in, n*width, out*width)
 			if err != nil {
 				return err
@@ -105,5 +105,5 @@ func linear[F kernel.Float](x, w, b *G.Node, act Activation) (*G.Node, error) {
 			return nil
 		})
 	}
-	return o.apply(in...)
+	return e.apply(o, in...)
 }

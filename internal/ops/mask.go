@@ -198,7 +198,7 @@ func size(s [4]int) int { return s[0] * s[1] * s[2] * s[3] }
 
 // MaskScores is the scores, of shape (T, S), (B, T, S) or (B, H, T, S), with what a mask adds to them, and −Inf where it
 // forbids: what Softmax takes the softmax of. What is −Inf passes back a gradient of zero.
-func MaskScores(scores *G.Node, m Mask) (*G.Node, error) {
+func MaskScores(e *Env, scores *G.Node, m Mask) (*G.Node, error) {
 	const name = "mask scores"
 	if err := scoresNode(name, scores); err != nil {
 		return nil, err
@@ -207,9 +207,9 @@ func MaskScores(scores *G.Node, m Mask) (*G.Node, error) {
 		return nil, err
 	}
 	if scores.Dtype() == tensor.Float32 {
-		return maskedOp(name, scores, m, kernel.MaskScores[float32], maskScoresGrad[float32])
+		return maskedOp(e, name, scores, m, kernel.MaskScores[float32], maskScoresGrad[float32])
 	}
-	return maskedOp(name, scores, m, kernel.MaskScores[float64], maskScoresGrad[float64])
+	return maskedOp(e, name, scores, m, kernel.MaskScores[float64], maskScoresGrad[float64])
 }
 
 func maskScoresGrad[F kernel.Float](ds, out, g []F, _ int) {
@@ -222,7 +222,7 @@ func maskScoresGrad[F kernel.Float](ds, out, g []F, _ int) {
 
 // maskedOp is an op of scores and a mask, both checked, whose output has the scores' shape. backward sets the gradient of
 // the scores, row by row of a width, from the output and its gradient: that of the mask's bias is the sum of it.
-func maskedOp[F kernel.Float](name string, scores *G.Node, m Mask, forward func(out, scores []F, m kernel.Mask[F]), backward func(ds, out, g []F, width int)) (*G.Node, error) {
+func maskedOp[F kernel.Float](e *Env, name string, scores *G.Node, m Mask, forward func(out, scores []F, m kernel.Mask[F]), backward func(ds, out, g []F, width int)) (*G.Node, error) {
 	shape := scores.Shape()
 	mask := inputsOf[F](m, shape)
 	o := newOp(fmt.Sprintf("%s%v%v", name, shape, m), shape, func(out []F, in []G.Value) error {
@@ -248,13 +248,13 @@ func maskedOp[F kernel.Float](name string, scores *G.Node, m Mask, forward func(
 			backward(ds, out, g, shape[len(shape)-1])
 			return nil
 		})
-		n, err := ds.apply(out, g)
+		n, err := e.apply(ds, out, g)
 		if err != nil {
 			return nil, err
 		}
-		return mask.grads(n)
+		return mask.grads(e, n)
 	}
-	return o.apply(in...)
+	return e.apply(o, in...)
 }
 
 // scoresNode checks that a node holds scores.
@@ -279,7 +279,7 @@ func (m *maskInputs[F]) diff() []bool {
 }
 
 // grads are the gradients of these inputs, from that of the scores as they are with the bias added.
-func (m *maskInputs[F]) grads(ds *G.Node) (G.Nodes, error) {
+func (m *maskInputs[F]) grads(e *Env, ds *G.Node) (G.Nodes, error) {
 	grads := make(G.Nodes, 1+len(m.nodes))
 	grads[0] = ds
 	if m.Bias == nil {
@@ -295,6 +295,6 @@ func (m *maskInputs[F]) grads(ds *G.Node) (G.Nodes, error) {
 		return nil
 	})
 	var err error
-	grads[len(m.nodes)], err = db.apply(ds)
+	grads[len(m.nodes)], err = e.apply(db, ds)
 	return grads, err
 }

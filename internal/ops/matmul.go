@@ -15,7 +15,7 @@ import (
 //
 // Zero times anything is zero in it where a sum runs over positions of a sequence: skip says so, for a product whose
 // left operand holds exact zeros, such as the attention weights of masked keys.
-func MatMul(a, b *G.Node, transA, transB bool, scale float64, skip bool) (*G.Node, error) {
+func MatMul(e *Env, a, b *G.Node, transA, transB bool, scale float64, skip bool) (*G.Node, error) {
 	const name = "matmul"
 	if err := floatNode(name, "the left operand", a); err != nil {
 		return nil, err
@@ -41,9 +41,9 @@ func MatMul(a, b *G.Node, transA, transB bool, scale float64, skip bool) (*G.Nod
 		return nil, bad()
 	}
 	if a.Dtype() == tensor.Float32 {
-		return matMul[float32](a, b, p)
+		return matMul[float32](e, a, b, p)
 	}
-	return matMul[float64](a, b, p)
+	return matMul[float64](e, a, b, p)
 }
 
 func flip(swap bool, x, y int) (int, int) {
@@ -61,7 +61,7 @@ type product struct {
 	skip           bool
 }
 
-func matMul[F kernel.Float](a, b *G.Node, p product) (*G.Node, error) {
+func matMul[F kernel.Float](e *Env, a, b *G.Node, p product) (*G.Node, error) {
 	lead := a.Shape()[:a.Dims()-2]
 	shape := append(lead.Clone(), p.m, p.n)
 	_, lda := flip(p.transA, p.m, p.k)
@@ -85,19 +85,19 @@ func matMul[F kernel.Float](a, b *G.Node, p product) (*G.Node, error) {
 		var da, db *G.Node
 		var err error
 		if p.transA {
-			da, err = MatMul(in[1], g, p.transB, true, p.scale, true) // (k, n) x (n, m) -> (k, m)
+			da, err = MatMul(e, in[1], g, p.transB, true, p.scale, true) // (k, n) x (n, m) -> (k, m)
 		} else {
-			da, err = MatMul(g, in[1], false, !p.transB, p.scale, true) // (m, n) x (n, k) -> (m, k)
+			da, err = MatMul(e, g, in[1], false, !p.transB, p.scale, true) // (m, n) x (n, k) -> (m, k)
 		}
 		if err != nil {
 			return nil, err
 		}
 		if p.transB {
-			db, err = MatMul(g, in[0], true, p.transA, p.scale, true) // (n, m) x (m, k) -> (n, k)
+			db, err = MatMul(e, g, in[0], true, p.transA, p.scale, true) // (n, m) x (m, k) -> (n, k)
 		} else {
-			db, err = MatMul(in[0], g, !p.transA, false, p.scale, true) // (k, m) x (m, n) -> (k, n)
+			db, err = MatMul(e, in[0], g, !p.transA, false, p.scale, true) // (k, m) x (m, n) -> (k, n)
 		}
 		return G.Nodes{da, db}, err
 	}
-	return o.apply(a, b)
+	return e.apply(o, a, b)
 }

@@ -23,7 +23,7 @@ type Memory struct {
 func NewMemory(name string) *Memory { return &Memory{name: name} }
 
 // Keep adds an op that keeps x, of shape (B, S, W) or (S, W), whenever it runs, and returns it. It has no gradient.
-func (m *Memory) Keep(x *G.Node) (*G.Node, error) {
+func (m *Memory) Keep(e *Env, x *G.Node) (*G.Node, error) {
 	name := "memory of " + m.name
 	s, err := sequencesOf(name, x)
 	if err != nil {
@@ -31,12 +31,12 @@ func (m *Memory) Keep(x *G.Node) (*G.Node, error) {
 	}
 	m.built = s
 	if x.Dtype() == tensor.Float32 {
-		return keep[float32](m, x, s)
+		return keep[float32](e, m, x, s)
 	}
-	return keep[float64](m, x, s)
+	return keep[float64](e, m, x, s)
 }
 
-func keep[F kernel.Float](m *Memory, x *G.Node, s tensor.Shape) (*G.Node, error) {
+func keep[F kernel.Float](e *Env, m *Memory, x *G.Node, s tensor.Shape) (*G.Node, error) {
 	dims := x.Dims()
 	store := NewStore(m.name, x.Dtype(), s[0], s[1], s[2])
 	out := store.value(dims)
@@ -52,13 +52,13 @@ func keep[F kernel.Float](m *Memory, x *G.Node, s tensor.Shape) (*G.Node, error)
 			return out, nil
 		},
 	}
-	return o.apply(x)
+	return e.apply(o, x)
 }
 
 // Read adds an op that returns what is kept, of the shape that the last graph to keep something was built for. after is a
 // node of the graph that it is added to; dims is 3, or 2 for a batch of one without its axis. It is an error, when the
 // graph runs, if nothing has been kept, or something of another shape. It has no gradient.
-func (m *Memory) Read(after *G.Node, dtype tensor.Dtype, dims int) (*G.Node, error) {
+func (m *Memory) Read(e *Env, after *G.Node, dtype tensor.Dtype, dims int) (*G.Node, error) {
 	if m.built == nil {
 		return nil, fmt.Errorf("memory of %s: there is no graph yet that makes it: build one that is given the encoder's output first", m.name)
 	}
@@ -84,7 +84,7 @@ func (m *Memory) Read(after *G.Node, dtype tensor.Dtype, dims int) (*G.Node, err
 			return out, nil
 		},
 	}
-	return o.apply(after)
+	return e.apply(o, after)
 }
 
 // Reorder makes sequence b a copy of what sequence parents[b] was.

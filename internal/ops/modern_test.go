@@ -18,10 +18,10 @@ var rotary = ops.Rotary{Heads: 1, Dim: 4, Base: 100}
 // TestEqualModernNodesAreOne builds expressions twice in one graph, as TestEqualNodesAreOne does.
 func TestEqualModernNodesAreOne(t *testing.T) {
 	for name, build := range map[string]func(g *graph, x, w *G.Node) (*G.Node, error){
-		"rms norm": func(_ *graph, x, w *G.Node) (*G.Node, error) { return ops.RMSNorm(x, w, 1e-5) },
-		"silu":     func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Activate(x, ops.SiLU) },
-		"gate":     func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Gate(x, x, ops.SiLU) },
-		"rotary":   func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Rotate(x, nil, rotary) },
+		"rms norm": func(_ *graph, x, w *G.Node) (*G.Node, error) { return ops.RMSNorm(&ops.Env{}, x, w, 1e-5) },
+		"silu":     func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Activate(&ops.Env{}, x, ops.SiLU) },
+		"gate":     func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Gate(&ops.Env{}, x, x, ops.SiLU) },
+		"rotary":   func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Rotate(&ops.Env{}, x, nil, rotary) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGraph(t)
@@ -48,13 +48,13 @@ func TestModernAttributesTellNodesApart(t *testing.T) {
 		nodes[n] = name
 	}
 	for _, a := range []ops.Activation{ops.ReLU, ops.GELU, ops.GELUTanh, ops.SiLU} {
-		n, err := ops.Gate(x, x, a)
+		n, err := ops.Gate(&ops.Env{}, x, x, a)
 		add("gate "+a.String(), n, err)
-		n, err = ops.Activate(x, a)
+		n, err = ops.Activate(&ops.Env{}, x, a)
 		add(a.String(), n, err)
 	}
 	for _, eps := range []float64{1e-5, 1e-6} {
-		n, err := ops.RMSNorm(x, w, eps)
+		n, err := ops.RMSNorm(&ops.Env{}, x, w, eps)
 		add(fmt.Sprint("norm ", eps), n, err)
 	}
 	for _, r := range []ops.Rotary{
@@ -66,9 +66,9 @@ func TestModernAttributesTellNodesApart(t *testing.T) {
 		{Heads: 1, Dim: 4, Base: 100, Interleaved: true},
 		{Heads: 1, Dim: 4, Base: 100, Inverse: true},
 	} {
-		n, err := ops.Rotate(x, nil, r)
+		n, err := ops.Rotate(&ops.Env{}, x, nil, r)
 		add(fmt.Sprintf("%+v", r), n, err)
-		n, err = ops.Rotate(x, positions, r)
+		n, err = ops.Rotate(&ops.Env{}, x, positions, r)
 		add(fmt.Sprintf("%+v with positions", r), n, err)
 	}
 }
@@ -78,10 +78,10 @@ func TestRotateBack(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(2, 3, 4)
 	r := ops.Rotary{Heads: 2, Dim: 2, Base: 100, Offset: 5}
-	y := g.node(ops.Rotate(x, nil, r))
+	y := g.node(ops.Rotate(&ops.Env{}, x, nil, r))
 	r.Inverse = true
 	want := x.Value().Data().([]float64)
-	for i, v := range g.read(g.node(ops.Rotate(y, nil, r)))[0] {
+	for i, v := range g.read(g.node(ops.Rotate(&ops.Env{}, y, nil, r)))[0] {
 		if math.Abs(v-want[i]) > 1e-15 {
 			t.Errorf("element %d is %v, want %v", i, v, want[i])
 		}
@@ -91,26 +91,28 @@ func TestRotateBack(t *testing.T) {
 // TestModernErrors hands ops nodes that don't fit: each error names the op.
 func TestModernErrors(t *testing.T) {
 	g := newGraph(t)
-	turn := func(r ops.Rotary, shape ...int) (*G.Node, error) { return ops.Rotate(g.in(shape...), nil, r) }
+	turn := func(r ops.Rotary, shape ...int) (*G.Node, error) {
+		return ops.Rotate(&ops.Env{}, g.in(shape...), nil, r)
+	}
 	for name, tc := range map[string]struct {
 		make func() (*G.Node, error)
 		want string
 	}{
-		"rms norm nil":       {func() (*G.Node, error) { return ops.RMSNorm(nil, g.in(3), 1) }, "input is nil"},
-		"rms norm gamma nil": {func() (*G.Node, error) { return ops.RMSNorm(g.in(2, 3), nil, 1) }, "gamma is nil"},
-		"rms norm dtypes":    {func() (*G.Node, error) { return ops.RMSNorm(g.in(2, 3), g.in32(3), 1) }, "float64, got float32"},
-		"rms norm widths":    {func() (*G.Node, error) { return ops.RMSNorm(g.in(2, 3), g.in(2), 1) }, "(…, H·D) and gamma (D), got (2, 3) and (2)"},
-		"gate nil":           {func() (*G.Node, error) { return ops.Gate(nil, g.in(2), ops.SiLU) }, "gate is nil"},
-		"gate nil second":    {func() (*G.Node, error) { return ops.Gate(g.in(2), nil, ops.SiLU) }, "what it gates is nil"},
-		"gate shapes":        {func() (*G.Node, error) { return ops.Gate(g.in(2, 3), g.in(3, 2), ops.SiLU) }, "(2, 3), got (3, 2)"},
-		"gate dtypes":        {func() (*G.Node, error) { return ops.Gate(g.in(2), g.in32(2), ops.SiLU) }, "float64, got float32"},
-		"gate activation":    {func() (*G.Node, error) { return ops.Gate(g.in(2), g.in(2), ops.Identity) }, "no activation -1"},
-		"rotary nil":         {func() (*G.Node, error) { return ops.Rotate(nil, nil, rotary) }, "input is nil"},
+		"rms norm nil":       {func() (*G.Node, error) { return ops.RMSNorm(&ops.Env{}, nil, g.in(3), 1) }, "input is nil"},
+		"rms norm gamma nil": {func() (*G.Node, error) { return ops.RMSNorm(&ops.Env{}, g.in(2, 3), nil, 1) }, "gamma is nil"},
+		"rms norm dtypes":    {func() (*G.Node, error) { return ops.RMSNorm(&ops.Env{}, g.in(2, 3), g.in32(3), 1) }, "float64, got float32"},
+		"rms norm widths":    {func() (*G.Node, error) { return ops.RMSNorm(&ops.Env{}, g.in(2, 3), g.in(2), 1) }, "(…, H·D) and gamma (D), got (2, 3) and (2)"},
+		"gate nil":           {func() (*G.Node, error) { return ops.Gate(&ops.Env{}, nil, g.in(2), ops.SiLU) }, "gate is nil"},
+		"gate nil second":    {func() (*G.Node, error) { return ops.Gate(&ops.Env{}, g.in(2), nil, ops.SiLU) }, "what it gates is nil"},
+		"gate shapes":        {func() (*G.Node, error) { return ops.Gate(&ops.Env{}, g.in(2, 3), g.in(3, 2), ops.SiLU) }, "(2, 3), got (3, 2)"},
+		"gate dtypes":        {func() (*G.Node, error) { return ops.Gate(&ops.Env{}, g.in(2), g.in32(2), ops.SiLU) }, "float64, got float32"},
+		"gate activation":    {func() (*G.Node, error) { return ops.Gate(&ops.Env{}, g.in(2), g.in(2), ops.Identity) }, "no activation -1"},
+		"rotary nil":         {func() (*G.Node, error) { return ops.Rotate(&ops.Env{}, nil, nil, rotary) }, "input is nil"},
 		"rotary rank":        {func() (*G.Node, error) { return turn(rotary, 4) }, "(B, H, T, K), got (4)"},
 		"rotary heads":       {func() (*G.Node, error) { return turn(ops.Rotary{Dim: 2}, 3, 4) }, "0 heads"},
 		"rotary odd":         {func() (*G.Node, error) { return turn(ops.Rotary{Heads: 1, Dim: 3}, 3, 4) }, "even, at least 2 and at most the vectors' 4, got 3"},
 		"rotary too wide":    {func() (*G.Node, error) { return turn(ops.Rotary{Heads: 2, Dim: 4}, 3, 4) }, "at most the vectors' 2, got 4"},
-		"rotary positions":   {func() (*G.Node, error) { return ops.Rotate(g.in(3, 4), g.ints(3), rotary) }, "(1) or (1, 3), got int of shape (3)"},
+		"rotary positions":   {func() (*G.Node, error) { return ops.Rotate(&ops.Env{}, g.in(3, 4), g.ints(3), rotary) }, "(1) or (1, 3), got int of shape (3)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.make()

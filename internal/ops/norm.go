@@ -11,7 +11,7 @@ import (
 
 // LayerNorm normalises the last axis of x, of shape (…, D), to mean 0 and variance 1 (the biased variance, plus eps),
 // then multiplies by gamma and adds beta, each of shape (D); beta may be nil (Ba, Kiros and Hinton, 2016).
-func LayerNorm(x, gamma, beta *G.Node, eps float64) (*G.Node, error) {
+func LayerNorm(e *Env, x, gamma, beta *G.Node, eps float64) (*G.Node, error) {
 	const name = "layer norm"
 	if err := floatNode(name, "the input", x); err != nil {
 		return nil, err
@@ -34,12 +34,12 @@ func LayerNorm(x, gamma, beta *G.Node, eps float64) (*G.Node, error) {
 		}
 	}
 	if x.Dtype() == tensor.Float32 {
-		return layerNorm[float32](x, gamma, beta, eps)
+		return layerNorm[float32](e, x, gamma, beta, eps)
 	}
-	return layerNorm[float64](x, gamma, beta, eps)
+	return layerNorm[float64](e, x, gamma, beta, eps)
 }
 
-func layerNorm[F kernel.Float](x, gamma, beta *G.Node, eps float64) (*G.Node, error) {
+func layerNorm[F kernel.Float](e *Env, x, gamma, beta *G.Node, eps float64) (*G.Node, error) {
 	shape := x.Shape()
 	n, width := rows(shape)
 	in := G.Nodes{x, gamma}
@@ -69,7 +69,7 @@ func layerNorm[F kernel.Float](x, gamma, beta *G.Node, eps float64) (*G.Node, er
 			shapes = append(shapes, tensor.Shape{width})
 		}
 		work := make([]F, kernel.LayerNormWork(n, width))
-		return joint("layer norm.grad"+attrs, shapes, []*G.Node{in[0], in[1], g}, func(out [][]F, in []G.Value) error {
+		return joint(e, "layer norm.grad"+attrs, shapes, []*G.Node{in[0], in[1], g}, func(out [][]F, in []G.Value) error {
 			x, gamma, g, err := read3[F](in, n*width, width, n*width)
 			if err != nil {
 				return err
@@ -82,5 +82,5 @@ func layerNorm[F kernel.Float](x, gamma, beta *G.Node, eps float64) (*G.Node, er
 			return nil
 		})
 	}
-	return o.apply(in...)
+	return e.apply(o, in...)
 }

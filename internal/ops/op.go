@@ -16,7 +16,6 @@ import (
 	"hash"
 	"hash/fnv"
 	"io"
-	"slices"
 
 	"github.com/chewxy/hm"
 	G "gorgonia.org/gorgonia"
@@ -28,12 +27,13 @@ import (
 // op is the one implementation of gorgonia.SDOp here. The functions that make ops fill it in; run and grad hold what
 // the op does.
 type op struct {
-	name  string // the operation and every attribute: what is printed, and what is hashed
-	in    []hm.Type
-	fits  []tensor.Shape // of the inputs
-	out   hm.Type
-	shape tensor.Shape // of the output
-	diff  []bool       // which inputs have a gradient; nil for none
+	name   string // the operation and every attribute: what is printed, and what is hashed
+	salt   int    // of the hash, where another node has that of the name alone
+	inputs G.Nodes
+	shapes []tensor.Shape // of the inputs
+	out    hm.Type
+	shape  tensor.Shape // of the output
+	diff   []bool       // which inputs have a gradient; nil for none
 
 	run  func(in []G.Value) (G.Value, error)
 	grad func(in G.Nodes, out, grad *G.Node) (G.Nodes, error)
@@ -44,28 +44,13 @@ type op struct {
 
 var _ G.SDOp = (*op)(nil)
 
-// apply adds an op to its inputs' graph.
-func (o *op) apply(in ...*G.Node) (*G.Node, error) {
-	for _, n := range in {
-		if n.Graph() != in[0].Graph() {
-			return nil, fmt.Errorf("%s: an input of shape %v belongs to another graph than the first one", o.name, n.Shape())
-		}
-		if s := n.Shape(); slices.Contains(s, 0) {
-			return nil, fmt.Errorf("%s: every axis of an input must have a size of at least 1, got %v", o.name, s)
-		}
-		o.in, o.fits = append(o.in, n.Type()), append(o.fits, n.Shape())
-	}
-	n, err := G.ApplyOp(o, in...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.name, err)
-	}
-	return n, nil
-}
-
-func (o *op) Arity() int { return len(o.in) }
+func (o *op) Arity() int { return len(o.inputs) }
 
 func (o *op) Type() hm.Type {
-	ts := append(make([]hm.Type, 0, len(o.in)+1), o.in...)
+	var ts []hm.Type
+	for _, n := range o.inputs {
+		ts = append(ts, n.Type())
+	}
 	return hm.NewFnType(append(ts, o.out)...)
 }
 
@@ -78,8 +63,8 @@ func (o *op) Do(in ...G.Value) (v G.Value, err error) {
 		}
 	}()
 	for i, v := range in {
-		if v != nil && !sameLayout(v.Shape(), o.fits[i]) {
-			return nil, fmt.Errorf("%s: the graph was built for an input of shape %v, got %v", o.name, o.fits[i], v.Shape())
+		if v != nil && !sameLayout(v.Shape(), o.shapes[i]) {
+			return nil, fmt.Errorf("%s: the graph was built for an input of shape %v, got %v", o.name, o.shapes[i], v.Shape())
 		}
 	}
 	v, err = o.run(in)
@@ -89,11 +74,17 @@ func (o *op) Do(in ...G.Value) (v G.Value, err error) {
 	return v, nil
 }
 
-func (o *op) ReturnsPtr() bool      { return false }
-func (o *op) CallsExtern() bool     { return false }
-func (o *op) OverwritesInput() int  { return -1 }
-func (o *op) String() string        { return o.name }
-func (o *op) WriteHash(h hash.Hash) { io.WriteString(h, o.name) }
+func (o *op) ReturnsPtr() bool     { return false }
+func (o *op) CallsExtern() bool    { return false }
+func (o *op) OverwritesInput() int { return -1 }
+func (o *op) String() string       { return o.name }
+
+func (o *op) WriteHash(h hash.Hash) {
+	io.WriteString(h, o.name)
+	if o.salt > 0 {
+		fmt.Fprintf(h, " salt %d", o.salt)
+	}
+}
 
 func (o *op) Hashcode() uint32 {
 	h := fnv.New32a()
@@ -165,7 +156,7 @@ func (b *buffer[F]) slice() []F {
 
 // joint adds ops that compute several tensors of dtype F in one go, such as the gradients of an op's inputs: the first
 // node does the work, and each of the others depends on it and hands out its part.
-func joint[F kernel.Float](name string, shapes []tensor.Shape, in []*G.Node, fill func(out [][]F, in []G.Value) error) (G.Nodes, error) {
+func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, in []*G.Node, fill func(out [][]F, in []G.Value) error) (G.Nodes, error) {
 	bufs := make([]*buffer[F], len(shapes))
 	for i, s := range shapes {
 		bufs[i] = &buffer[F]{shape: s}
@@ -183,7 +174,7 @@ func joint[F kernel.Float](name string, shapes []tensor.Shape, in []*G.Node, fil
 			return bufs[0].dense, nil
 		},
 	}
-	first, err := o.apply(in...)
+	first, err := e.apply(o, in...)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +189,7 @@ func joint[F kernel.Float](name string, shapes []tensor.Shape, in []*G.Node, fil
 			name: fmt.Sprintf("%s.%d", name, i), shape: b.shape, out: typeOf(dtypeOf[F](), b.shape),
 			run: func([]G.Value) (G.Value, error) { return b.dense, nil },
 		}
-		n, err := part.apply(first)
+		n, err := e.apply(part, first)
 		if err != nil {
 			return nil, err
 		}

@@ -93,7 +93,7 @@ func TestMatMul(t *testing.T) {
 				}
 				g := newGraph(t)
 				a, b := g.in(shape(transA, m, k)...), g.in(shape(transB, k, n)...)
-				c := g.node(ops.MatMul(a, b, transA, transB, scale, skip))
+				c := g.node(ops.MatMul(&ops.Env{}, a, b, transA, transB, scale, skip))
 				if want := shape(false, m, n); !c.Shape().Eq(tensor.Shape(want)) {
 					t.Fatalf("the product has shape %v, want %v", c.Shape(), want)
 				}
@@ -127,11 +127,15 @@ func TestMatMul(t *testing.T) {
 // the work of several outputs, must stand that.
 func TestEqualNodesAreOne(t *testing.T) {
 	for name, build := range map[string]func(g *graph, x, w *G.Node) (*G.Node, error){
-		"layer norm": func(_ *graph, x, w *G.Node) (*G.Node, error) { return ops.LayerNorm(x, w, w, 1e-5) },
-		"softmax":    func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Softmax(x, ops.Mask{Causal: true}) },
-		"add":        func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Add(x, x) },
-		"gelu":       func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Activate(x, ops.GELU) },
-		"matmul":     func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.MatMul(x, x, false, true, 1, true) },
+		"layer norm": func(_ *graph, x, w *G.Node) (*G.Node, error) { return ops.LayerNorm(&ops.Env{}, x, w, w, 1e-5) },
+		"softmax": func(_ *graph, x, _ *G.Node) (*G.Node, error) {
+			return ops.Softmax(&ops.Env{}, x, ops.Mask{Causal: true})
+		},
+		"add":  func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Add(&ops.Env{}, x, x) },
+		"gelu": func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Activate(&ops.Env{}, x, ops.GELU) },
+		"matmul": func(_ *graph, x, _ *G.Node) (*G.Node, error) {
+			return ops.MatMul(&ops.Env{}, x, x, false, true, 1, true)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGraph(t)
@@ -146,7 +150,7 @@ func TestEqualNodesAreOne(t *testing.T) {
 	t.Run("cross-entropy", func(t *testing.T) {
 		g := newGraph(t)
 		x, targets := g.in(2, 3), g.ints(2)
-		a, b := g.node(ops.CrossEntropy(x, targets, 0)), g.node(ops.CrossEntropy(x, targets, 0))
+		a, b := g.node(ops.CrossEntropy(&ops.Env{}, x, targets, 0)), g.node(ops.CrossEntropy(&ops.Env{}, x, targets, 0))
 		if err := gradcheck.Expr(G.Must(G.Add(a, b)), x); err != nil {
 			t.Error(err)
 		}
@@ -167,38 +171,39 @@ func TestAttributesTellNodesApart(t *testing.T) {
 		nodes[n] = name
 	}
 	for _, a := range []ops.Activation{ops.ReLU, ops.GELU, ops.GELUTanh} {
-		n, err := ops.Activate(x, a)
+		n, err := ops.Activate(&ops.Env{}, x, a)
 		add(a.String(), n, err)
 	}
 	for i, m := range []ops.Mask{{}, {Causal: true}, {Bias: x}, {Lengths: g.ints(1)}} {
-		n, err := ops.Softmax(x, m)
+		n, err := ops.Softmax(&ops.Env{}, x, m)
 		add(fmt.Sprint("softmax ", i), n, err)
 	}
 	for i := range 8 {
-		n, err := ops.MatMul(x, x, i&1 != 0, i&2 != 0, 1, i&4 != 0)
+		n, err := ops.MatMul(&ops.Env{}, x, x, i&1 != 0, i&2 != 0, 1, i&4 != 0)
 		add(fmt.Sprint("matmul ", i), n, err)
 	}
-	n, err := ops.MatMul(x, x, false, false, 1.0000001, false)
+	n, err := ops.MatMul(&ops.Env{}, x, x, false, false, 1.0000001, false)
 	add("matmul scaled", n, err)
 	for _, eps := range []float64{1e-5, 1e-6} {
-		n, err := ops.LayerNorm(x, w, nil, eps)
+		n, err := ops.LayerNorm(&ops.Env{}, x, w, nil, eps)
 		add(fmt.Sprint("norm ", eps), n, err)
 	}
 	for seed := range uint64(2) {
-		for stream := range uint64(2) {
+		e := &ops.Env{Seed: seed}
+		for stream := range 2 {
 			for p := range 2 {
-				n, err := ops.Dropout(x, ops.Drop{P: 0.1 * float64(p), Seed: seed, Stream: stream})
+				n, err := ops.Dropout(e, x, 0.1+0.1*float64(p))
 				add(fmt.Sprint("dropout ", p, seed, stream), n, err)
 			}
 		}
 	}
-	n, err = ops.SplitHeads(x, 2)
+	n, err = ops.SplitHeads(&ops.Env{}, x, 2)
 	add("2 heads", n, err)
-	n, err = ops.SplitHeads(x, 4)
+	n, err = ops.SplitHeads(&ops.Env{}, x, 4)
 	add("4 heads", n, err)
-	n, err = ops.AddConstantRows(x, make([]float64, 16), "a")
+	n, err = ops.AddConstantRows(&ops.Env{}, x, make([]float64, 16), "a")
 	add("rows a", n, err)
-	n, err = ops.AddConstantRows(x, make([]float64, 16), "b")
+	n, err = ops.AddConstantRows(&ops.Env{}, x, make([]float64, 16), "b")
 	add("rows b", n, err)
 }
 
@@ -206,7 +211,7 @@ func TestAttributesTellNodesApart(t *testing.T) {
 func TestSecondDerivatives(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(2, 3)
-	cost := g.node(gradcheck.Project(g.node(ops.Activate(x, ops.GELU)), 1))
+	cost := g.node(gradcheck.Project(g.node(ops.Activate(&ops.Env{}, x, ops.GELU)), 1))
 	grads, err := G.Grad(cost, x)
 	if err != nil {
 		t.Fatal(err)
@@ -239,9 +244,9 @@ func TestLinearActivation(t *testing.T) {
 					}
 					var y *G.Node
 					if fused {
-						y = g.node(ops.Linear(x, w, b, act))
+						y = g.node(ops.Linear(&ops.Env{}, x, w, b, act))
 					} else {
-						y = g.node(ops.Activate(g.node(ops.Linear(x, w, b, ops.Identity)), act))
+						y = g.node(ops.Activate(&ops.Env{}, g.node(ops.Linear(&ops.Env{}, x, w, b, ops.Identity)), act))
 					}
 					cost := g.node(gradcheck.Project(y, 1))
 					grads, err := G.Grad(cost, wrt...)
@@ -270,36 +275,38 @@ func TestErrors(t *testing.T) {
 		make func() (*G.Node, error)
 		want string
 	}{
-		"activation nil":      {func() (*G.Node, error) { return ops.Activate(nil, ops.ReLU) }, "nil"},
-		"activation unknown":  {func() (*G.Node, error) { return ops.Activate(g.in(2), 9) }, "activation 9"},
-		"add shapes":          {func() (*G.Node, error) { return ops.Add(g.in(2, 3), g.in(3, 2)) }, "(2, 3), got (3, 2)"},
-		"add nil":             {func() (*G.Node, error) { return ops.Add(nil, nil) }, "nil"},
-		"add nil second":      {func() (*G.Node, error) { return ops.Add(g.in(2), nil) }, "second term is nil"},
-		"add dtypes":          {func() (*G.Node, error) { return ops.Add(g.in(2), g.in32(2)) }, "float64, got float32"},
-		"rows shapes":         {func() (*G.Node, error) { return ops.AddRows(g.in(3, 4), g.in(3, 5)) }, "(3, 4) and (3, 5)"},
-		"rows too few":        {func() (*G.Node, error) { return ops.AddRows(g.in(3, 4), g.in(2, 4)) }, "3 positions is longer than the table of 2"},
-		"constant rows":       {func() (*G.Node, error) { return ops.AddConstantRows(g.in(3, 4), nil, "") }, "0 elements for (3, 4)"},
-		"cross-entropy":       {func() (*G.Node, error) { return ops.CrossEntropy(g.in(3, 4), g.ints(4), 0) }, "(3, 4), got (4)"},
-		"cross-entropy nil":   {func() (*G.Node, error) { return ops.CrossEntropy(g.in(3, 4), nil, 0) }, "targets is nil"},
-		"dropout":             {func() (*G.Node, error) { return ops.Dropout(g.in(3), ops.Drop{P: 1}) }, "below 1, got 1"},
-		"embedding":           {func() (*G.Node, error) { return ops.Embedding(g.in(3), g.ints(4)) }, "(V, D)"},
-		"embedding of floats": {func() (*G.Node, error) { return ops.Embedding(g.in(3, 2), g.in(4)) }, "got (3, 2) and (4) of float64"},
-		"embedding nil":       {func() (*G.Node, error) { return ops.Embedding(g.in(3, 2), nil) }, "ids is nil"},
-		"split":               {func() (*G.Node, error) { return ops.SplitHeads(g.in(2, 3, 5), 2) }, "multiple of 2 heads, got (2, 3, 5)"},
-		"split heads of 0":    {func() (*G.Node, error) { return ops.SplitHeads(g.in(2, 3, 5), 0) }, "0 heads"},
-		"merge":               {func() (*G.Node, error) { return ops.MergeHeads(g.in(2, 3, 5), true) }, "(B, H, T, K)"},
-		"merge a batch":       {func() (*G.Node, error) { return ops.MergeHeads(g.in(2, 3, 5, 2), false) }, "(2, 3, 5, 2)"},
-		"linear":              {func() (*G.Node, error) { return ops.Linear(g.in(2, 3), g.in(4, 2), nil, ops.Identity) }, "(2, 3) and (4, 2)"},
-		"linear bias":         {func() (*G.Node, error) { return ops.Linear(g.in(2, 3), g.in(4, 3), g.in(3), ops.Identity) }, "(4), got (3)"},
-		"linear activation":   {func() (*G.Node, error) { return ops.Linear(g.in(2, 3), g.in(4, 3), nil, 7) }, "no activation 7"},
-		"matmul inner":        {func() (*G.Node, error) { return ops.MatMul(g.in(2, 3), g.in(2, 3), false, false, 1, false) }, "(2, 3) and (2, 3)"},
-		"matmul outer":        {func() (*G.Node, error) { return ops.MatMul(g.in(2, 2, 3), g.in(1, 3, 2), false, false, 1, false) }, "(2, 2, 3) and (1, 3, 2)"},
-		"matmul rank":         {func() (*G.Node, error) { return ops.MatMul(g.in(3), g.in(3), false, false, 1, false) }, "(3) and (3)"},
-		"norm":                {func() (*G.Node, error) { return ops.LayerNorm(g.in(2, 3), g.in(2), nil, 1) }, "gamma must have shape (3), got (2)"},
-		"norm gamma nil":      {func() (*G.Node, error) { return ops.LayerNorm(g.in(2, 3), nil, nil, 1) }, "gamma is nil"},
-		"softmax rank":        {func() (*G.Node, error) { return ops.Softmax(g.in(3), ops.Mask{}) }, "got (3)"},
-		"softmax allow":       {func() (*G.Node, error) { return ops.Softmax(g.in(3, 3), ops.Mask{Allow: g.in(3, 3)}) }, "true means attend"},
-		"softmax lengths":     {func() (*G.Node, error) { return ops.Softmax(g.in(3, 3), ops.Mask{Lengths: g.in(1)}) }, "int, got float64"},
+		"activation nil":      {func() (*G.Node, error) { return ops.Activate(&ops.Env{}, nil, ops.ReLU) }, "nil"},
+		"activation unknown":  {func() (*G.Node, error) { return ops.Activate(&ops.Env{}, g.in(2), 9) }, "activation 9"},
+		"add shapes":          {func() (*G.Node, error) { return ops.Add(&ops.Env{}, g.in(2, 3), g.in(3, 2)) }, "(2, 3), got (3, 2)"},
+		"add nil":             {func() (*G.Node, error) { return ops.Add(&ops.Env{}, nil, nil) }, "nil"},
+		"add nil second":      {func() (*G.Node, error) { return ops.Add(&ops.Env{}, g.in(2), nil) }, "second term is nil"},
+		"add dtypes":          {func() (*G.Node, error) { return ops.Add(&ops.Env{}, g.in(2), g.in32(2)) }, "float64, got float32"},
+		"rows shapes":         {func() (*G.Node, error) { return ops.AddRows(&ops.Env{}, g.in(3, 4), g.in(3, 5)) }, "(3, 4) and (3, 5)"},
+		"rows too few":        {func() (*G.Node, error) { return ops.AddRows(&ops.Env{}, g.in(3, 4), g.in(2, 4)) }, "3 positions is longer than the table of 2"},
+		"constant rows":       {func() (*G.Node, error) { return ops.AddConstantRows(&ops.Env{}, g.in(3, 4), nil, "") }, "0 elements for (3, 4)"},
+		"cross-entropy":       {func() (*G.Node, error) { return ops.CrossEntropy(&ops.Env{}, g.in(3, 4), g.ints(4), 0) }, "(3, 4), got (4)"},
+		"cross-entropy nil":   {func() (*G.Node, error) { return ops.CrossEntropy(&ops.Env{}, g.in(3, 4), nil, 0) }, "targets is nil"},
+		"dropout":             {func() (*G.Node, error) { return ops.Dropout(&ops.Env{}, g.in(3), 1) }, "below 1, got 1"},
+		"embedding":           {func() (*G.Node, error) { return ops.Embedding(&ops.Env{}, g.in(3), g.ints(4)) }, "(V, D)"},
+		"embedding of floats": {func() (*G.Node, error) { return ops.Embedding(&ops.Env{}, g.in(3, 2), g.in(4)) }, "got (3, 2) and (4) of float64"},
+		"embedding nil":       {func() (*G.Node, error) { return ops.Embedding(&ops.Env{}, g.in(3, 2), nil) }, "ids is nil"},
+		"split":               {func() (*G.Node, error) { return ops.SplitHeads(&ops.Env{}, g.in(2, 3, 5), 2) }, "multiple of 2 heads, got (2, 3, 5)"},
+		"split heads of 0":    {func() (*G.Node, error) { return ops.SplitHeads(&ops.Env{}, g.in(2, 3, 5), 0) }, "0 heads"},
+		"merge":               {func() (*G.Node, error) { return ops.MergeHeads(&ops.Env{}, g.in(2, 3, 5), true) }, "(B, H, T, K)"},
+		"merge a batch":       {func() (*G.Node, error) { return ops.MergeHeads(&ops.Env{}, g.in(2, 3, 5, 2), false) }, "(2, 3, 5, 2)"},
+		"linear":              {func() (*G.Node, error) { return ops.Linear(&ops.Env{}, g.in(2, 3), g.in(4, 2), nil, ops.Identity) }, "(2, 3) and (4, 2)"},
+		"linear bias":         {func() (*G.Node, error) { return ops.Linear(&ops.Env{}, g.in(2, 3), g.in(4, 3), g.in(3), ops.Identity) }, "(4), got (3)"},
+		"linear activation":   {func() (*G.Node, error) { return ops.Linear(&ops.Env{}, g.in(2, 3), g.in(4, 3), nil, 7) }, "no activation 7"},
+		"matmul inner":        {func() (*G.Node, error) { return ops.MatMul(&ops.Env{}, g.in(2, 3), g.in(2, 3), false, false, 1, false) }, "(2, 3) and (2, 3)"},
+		"matmul outer": {func() (*G.Node, error) {
+			return ops.MatMul(&ops.Env{}, g.in(2, 2, 3), g.in(1, 3, 2), false, false, 1, false)
+		}, "(2, 2, 3) and (1, 3, 2)"},
+		"matmul rank":     {func() (*G.Node, error) { return ops.MatMul(&ops.Env{}, g.in(3), g.in(3), false, false, 1, false) }, "(3) and (3)"},
+		"norm":            {func() (*G.Node, error) { return ops.LayerNorm(&ops.Env{}, g.in(2, 3), g.in(2), nil, 1) }, "gamma must have shape (3), got (2)"},
+		"norm gamma nil":  {func() (*G.Node, error) { return ops.LayerNorm(&ops.Env{}, g.in(2, 3), nil, nil, 1) }, "gamma is nil"},
+		"softmax rank":    {func() (*G.Node, error) { return ops.Softmax(&ops.Env{}, g.in(3), ops.Mask{}) }, "got (3)"},
+		"softmax allow":   {func() (*G.Node, error) { return ops.Softmax(&ops.Env{}, g.in(3, 3), ops.Mask{Allow: g.in(3, 3)}) }, "true means attend"},
+		"softmax lengths": {func() (*G.Node, error) { return ops.Softmax(&ops.Env{}, g.in(3, 3), ops.Mask{Lengths: g.in(1)}) }, "int, got float64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.make()

@@ -19,27 +19,27 @@ func TestGradientsOfOptions(t *testing.T) {
 	for name, build := range map[string]func(g *graph) (*G.Node, G.Nodes, error){
 		"softcap": func(g *graph) (*G.Node, G.Nodes, error) {
 			x := g.in(3, 4)
-			n, err := ops.Softcap(x, 1.3)
+			n, err := ops.Softcap(&ops.Env{}, x, 1.3)
 			return n, G.Nodes{x}, err
 		},
 		"repeat heads": func(g *graph) (*G.Node, G.Nodes, error) {
 			x := g.in(2, 2, 3, 2)
-			n, err := ops.RepeatHeads(x, 3)
+			n, err := ops.RepeatHeads(&ops.Env{}, x, 3)
 			return n, G.Nodes{x}, err
 		},
 		"append (P, K)": func(g *graph) (*G.Node, G.Nodes, error) {
 			past, x := g.in(2, 3), g.in(4, 3)
-			n, err := ops.Append(past, x)
+			n, err := ops.Append(&ops.Env{}, past, x)
 			return n, G.Nodes{past, x}, err
 		},
 		"append (B, H, P, K)": func(g *graph) (*G.Node, G.Nodes, error) {
 			past, x := g.in(2, 2, 2, 3), g.in(2, 2, 1, 3)
-			n, err := ops.Append(past, x)
+			n, err := ops.Append(&ops.Env{}, past, x)
 			return n, G.Nodes{past, x}, err
 		},
 		"add waves": func(g *graph) (*G.Node, G.Nodes, error) {
 			x := g.in(2, 3, 4)
-			n, err := ops.AddWaves(x, g.ints(2, 3), 100)
+			n, err := ops.AddWaves(&ops.Env{}, x, g.ints(2, 3), 100)
 			return n, G.Nodes{x}, err
 		},
 	} {
@@ -61,8 +61,8 @@ func TestGradientsOfOptions(t *testing.T) {
 func TestMaskScores(t *testing.T) {
 	g := newGraph(t)
 	scores, bias := g.in(2, 3), g.in(3)
-	masked := g.node(ops.MaskScores(scores, ops.Mask{Causal: true, Bias: bias}))
-	sum := g.node(ops.Sum(masked))
+	masked := g.node(ops.MaskScores(&ops.Env{}, scores, ops.Mask{Causal: true, Bias: bias}))
+	sum := g.node(ops.Sum(&ops.Env{}, masked))
 	grads, err := G.Grad(sum, scores, bias)
 	if err != nil {
 		t.Fatal(err)
@@ -105,30 +105,37 @@ func TestOptionsTellNodesApart(t *testing.T) {
 		{Window: true, Left: 1, Right: 1}, {Window: true, Left: 1, Right: -1}, {Window: true, Left: 11}, {Slopes: []float64{1, 1, 1, 1}}, {Slopes: []float64{1, 1, 1, 1 + 1e-15}},
 	}
 	for i, m := range masks {
-		n, err := ops.Softmax(x, m)
+		n, err := ops.Softmax(&ops.Env{}, x, m)
 		add(fmt.Sprint("softmax ", i), n, err)
-		n, err = ops.MaskScores(x, m)
+		n, err = ops.MaskScores(&ops.Env{}, x, m)
 		add(fmt.Sprint("mask scores ", i), n, err)
-		n, err = ops.Attention(x, x, x, ops.AttentionConfig{Mask: m})
+		n, err = ops.Attention(&ops.Env{}, x, x, x, ops.AttentionConfig{Mask: m})
 		add(fmt.Sprint("attention ", i), n, err)
 	}
 	for i, c := range []ops.AttentionConfig{
 		{Heads: 2}, {Heads: 4}, {Heads: 4, Softcap: 1}, {Heads: 4, Softcap: 2}, {Heads: 4, Scale: 1},
-		{Heads: 4, Dropout: ops.Drop{P: 0.1}}, {Heads: 4, Dropout: ops.Drop{P: 0.1, Seed: 1}}, {Heads: 4, Dropout: ops.Drop{P: 0.1, Stream: 1}}, {Heads: 4, Dropout: ops.Drop{P: 0.2}},
+		{Heads: 4, Dropout: 0.1}, {Heads: 4, Dropout: 0.2},
 	} {
-		n, err := ops.Attention(side, side, side, c)
+		n, err := ops.Attention(&ops.Env{Seed: 1}, side, side, side, c)
 		add(fmt.Sprint("attention side by side ", i), n, err)
 	}
+	for i, seed := range []uint64{0, 2} {
+		e := &ops.Env{Seed: seed}
+		for j := range 2 { // the first and the second dropout of a graph
+			n, err := ops.Attention(e, side, side, side, ops.AttentionConfig{Heads: 4, Dropout: 0.1})
+			add(fmt.Sprint("attention with dropout ", i, j), n, err)
+		}
+	}
 	for _, c := range []float64{1, 2} {
-		n, err := ops.Softcap(x, c)
+		n, err := ops.Softcap(&ops.Env{}, x, c)
 		add(fmt.Sprint("softcap ", c), n, err)
 	}
 	for _, base := range []float64{100, 1000} {
-		n, err := ops.AddWaves(side, g.ints(2, 3), base)
+		n, err := ops.AddWaves(&ops.Env{}, side, g.ints(2, 3), base)
 		add(fmt.Sprint("waves ", base), n, err)
 	}
 	for i, n := range []int{1, 2} {
-		n, err := ops.AddInt(ints, n)
+		n, err := ops.AddInt(&ops.Env{}, ints, n)
 		add(fmt.Sprint("add int ", i), n, err)
 	}
 }
@@ -157,7 +164,7 @@ func TestPositionIDs(t *testing.T) {
 			if tc.counts != nil {
 				counts = ints(g, tc.counts, len(tc.counts))
 			}
-			n := g.node(ops.PositionIDs(ints(g, tc.positions, tc.shape...), counts, tc.like, "test", 0))
+			n := g.node(ops.PositionIDs(&ops.Env{}, ints(g, tc.positions, tc.shape...), counts, tc.like, "test", 0))
 			var v G.Value
 			G.Read(n, &v)
 			vm := G.NewTapeMachine(g.ExprGraph)
@@ -177,41 +184,41 @@ func TestOptionErrors(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(2, 4, 3, 3)
 	softmax := func(m ops.Mask) func() (*G.Node, error) {
-		return func() (*G.Node, error) { return ops.Softmax(x, m) }
+		return func() (*G.Node, error) { return ops.Softmax(&ops.Env{}, x, m) }
 	}
 	store := ops.NewStore("keys", tensor.Float64, 2, 3, 4)
 	for name, tc := range map[string]struct {
 		make func() (*G.Node, error)
 		want string
 	}{
-		"softcap":          {func() (*G.Node, error) { return ops.Softcap(x, -1) }, "softcap: the cap must be above 0 and finite, got -1"},
-		"softcap nil":      {func() (*G.Node, error) { return ops.Softcap(nil, 1) }, "softcap: the input is nil"},
-		"repeat":           {func() (*G.Node, error) { return ops.RepeatHeads(g.in(2, 3), 2) }, "(B, G, S, K)"},
-		"append widths":    {func() (*G.Node, error) { return ops.Append(g.in(2, 3), g.in(2, 4)) }, "append: the past (…, P, K)"},
-		"append ranks":     {func() (*G.Node, error) { return ops.Append(g.in(2, 3), g.in(1, 2, 3)) }, "got (2, 3) and (1, 2, 3)"},
-		"append dtypes":    {func() (*G.Node, error) { return ops.Append(g.in(2, 3), g.in32(2, 3)) }, "float64, got float32"},
-		"append nil":       {func() (*G.Node, error) { return ops.Append(nil, x) }, "append: the past is nil"},
+		"softcap":          {func() (*G.Node, error) { return ops.Softcap(&ops.Env{}, x, -1) }, "softcap: the cap must be above 0 and finite, got -1"},
+		"softcap nil":      {func() (*G.Node, error) { return ops.Softcap(&ops.Env{}, nil, 1) }, "softcap: the input is nil"},
+		"repeat":           {func() (*G.Node, error) { return ops.RepeatHeads(&ops.Env{}, g.in(2, 3), 2) }, "(B, G, S, K)"},
+		"append widths":    {func() (*G.Node, error) { return ops.Append(&ops.Env{}, g.in(2, 3), g.in(2, 4)) }, "append: the past (…, P, K)"},
+		"append ranks":     {func() (*G.Node, error) { return ops.Append(&ops.Env{}, g.in(2, 3), g.in(1, 2, 3)) }, "got (2, 3) and (1, 2, 3)"},
+		"append dtypes":    {func() (*G.Node, error) { return ops.Append(&ops.Env{}, g.in(2, 3), g.in32(2, 3)) }, "float64, got float32"},
+		"append nil":       {func() (*G.Node, error) { return ops.Append(&ops.Env{}, nil, x) }, "append: the past is nil"},
 		"two offsets":      {softmax(ops.Mask{Offset: 1, Offsets: g.ints(2)}), "Mask.Offset must be 0"},
 		"offsets' dtype":   {softmax(ops.Mask{Offsets: g.in(2)}), "Mask.Offsets must be int, got float64"},
 		"offsets' shape":   {softmax(ops.Mask{Offsets: g.ints(3)}), "Mask.Offsets must have shape (2), got (3)"},
 		"window":           {softmax(ops.Mask{Window: true, Left: -2}), "got {Left:-2 Right:0}"},
 		"slopes":           {softmax(ops.Mask{Slopes: []float64{1}}), "each of the 4 heads, got 1"},
 		"slope":            {softmax(ops.Mask{Slopes: []float64{1, math.NaN(), 1, 1}}), "finite, got NaN for head 1"},
-		"mask scores rank": {func() (*G.Node, error) { return ops.MaskScores(g.in(3), ops.Mask{}) }, "got (3)"},
+		"mask scores rank": {func() (*G.Node, error) { return ops.MaskScores(&ops.Env{}, g.in(3), ops.Mask{}) }, "got (3)"},
 		"groups": {func() (*G.Node, error) {
-			return ops.Attention(x, g.in(2, 3, 3, 3), g.in(2, 3, 3, 3), ops.AttentionConfig{})
+			return ops.Attention(&ops.Env{}, x, g.in(2, 3, 3, 3), g.in(2, 3, 3, 3), ops.AttentionConfig{})
 		}, "multiple of the others'"},
 		"groups of sides": {func() (*G.Node, error) {
-			return ops.Attention(g.in(2, 3, 8), g.in(2, 3, 6), g.in(2, 3, 6), ops.AttentionConfig{Heads: 4, Groups: 3})
+			return ops.Attention(&ops.Env{}, g.in(2, 3, 8), g.in(2, 3, 6), g.in(2, 3, 6), ops.AttentionConfig{Heads: 4, Groups: 3})
 		}, "got 4 and 3"},
-		"store width":  {func() (*G.Node, error) { return store.Append(g.in(2, 1, 3), g.ints(2), g.ints(2)) }, "store of keys: the input must be float64 of shape (2, T, 4)"},
-		"store dtype":  {func() (*G.Node, error) { return store.Append(g.in32(2, 1, 4), g.ints(2), g.ints(2)) }, "got float32"},
-		"store length": {func() (*G.Node, error) { return store.Append(g.in(2, 4, 4), g.ints(2), g.ints(2)) }, "T at most 3, got float64 of shape (2, 4, 4)"},
-		"keep":         {func() (*G.Node, error) { return ops.NewMemory("keys").Keep(g.in(2)) }, "memory of keys: the input must have shape (B, T, D)"},
-		"read nothing": {func() (*G.Node, error) { return ops.NewMemory("keys").Read(x, tensor.Float64, 3) }, "memory of keys: there is no graph yet"},
-		"last":         {func() (*G.Node, error) { return ops.Last(x, g.ints(2)) }, "last: the input must have shape (B, T, D)"},
-		"last counts":  {func() (*G.Node, error) { return ops.Last(g.in(2, 3, 4), g.ints(3)) }, "the counts must have shape (2), got (3)"},
-		"add int":      {func() (*G.Node, error) { return ops.AddInt(x, 1) }, "int, of shape (B), got float64"},
+		"store width":  {func() (*G.Node, error) { return store.Append(&ops.Env{}, g.in(2, 1, 3), g.ints(2), g.ints(2)) }, "store of keys: the input must be float64 of shape (2, T, 4)"},
+		"store dtype":  {func() (*G.Node, error) { return store.Append(&ops.Env{}, g.in32(2, 1, 4), g.ints(2), g.ints(2)) }, "got float32"},
+		"store length": {func() (*G.Node, error) { return store.Append(&ops.Env{}, g.in(2, 4, 4), g.ints(2), g.ints(2)) }, "T at most 3, got float64 of shape (2, 4, 4)"},
+		"keep":         {func() (*G.Node, error) { return ops.NewMemory("keys").Keep(&ops.Env{}, g.in(2)) }, "memory of keys: the input must have shape (B, T, D)"},
+		"read nothing": {func() (*G.Node, error) { return ops.NewMemory("keys").Read(&ops.Env{}, x, tensor.Float64, 3) }, "memory of keys: there is no graph yet"},
+		"last":         {func() (*G.Node, error) { return ops.Last(&ops.Env{}, x, g.ints(2)) }, "last: the input must have shape (B, T, D)"},
+		"last counts":  {func() (*G.Node, error) { return ops.Last(&ops.Env{}, g.in(2, 3, 4), g.ints(3)) }, "the counts must have shape (2), got (3)"},
+		"add int":      {func() (*G.Node, error) { return ops.AddInt(&ops.Env{}, x, 1) }, "int, of shape (B), got float64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.make()

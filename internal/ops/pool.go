@@ -12,7 +12,7 @@ import (
 // Pool is the mean of the first positions of every sequence: x of shape (B, T, D) or (T, D) gives (B, D) or (1, D).
 // Sequence b has lengths[b] valid positions, or T if lengths is nil; of those the first count, at most most of them.
 // Positions that don't count may hold anything, and get a gradient of zero; a sequence of length 0 gives zeros.
-func Pool(x, lengths *G.Node, most int) (*G.Node, error) {
+func Pool(e *Env, x, lengths *G.Node, most int) (*G.Node, error) {
 	const name = "pool"
 	s, err := sequencesOf(name, x)
 	if err != nil {
@@ -30,12 +30,12 @@ func Pool(x, lengths *G.Node, most int) (*G.Node, error) {
 		}
 	}
 	if x.Dtype() == tensor.Float32 {
-		return pool[float32](x, lengths, s, most)
+		return pool[float32](e, x, lengths, s, most)
 	}
-	return pool[float64](x, lengths, s, most)
+	return pool[float64](e, x, lengths, s, most)
 }
 
-func pool[F kernel.Float](x, lengths *G.Node, s tensor.Shape, most int) (*G.Node, error) {
+func pool[F kernel.Float](e *Env, x, lengths *G.Node, s tensor.Shape, most int) (*G.Node, error) {
 	batch, rows, width := s[0], s[1], s[2]
 	counts := make([]int, batch)
 	// count sets counts from the values after the first.
@@ -91,8 +91,8 @@ func pool[F kernel.Float](x, lengths *G.Node, s tensor.Shape, most int) (*G.Node
 			return nil
 		})
 		var err error
-		grads[0], err = dx.apply(append(G.Nodes{g}, in[1:]...)...)
+		grads[0], err = e.apply(dx, append(G.Nodes{g}, in[1:]...)...)
 		return grads, err
 	}
-	return o.apply(in...)
+	return e.apply(o, in...)
 }

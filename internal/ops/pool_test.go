@@ -41,7 +41,7 @@ func TestPool(t *testing.T) {
 			if tc.lengths != nil {
 				lengths = g.lengths(tc.lengths...)
 			}
-			y := g.node(ops.Pool(x, lengths, tc.most))
+			y := g.node(ops.Pool(&ops.Env{}, x, lengths, tc.most))
 			rows, width := tc.shape[len(tc.shape)-2], tc.shape[len(tc.shape)-1]
 			if want := (tensor.Shape{len(tc.counts), width}); fmt.Sprint(y.Shape()) != fmt.Sprint(want) {
 				t.Fatalf("shape %v, want %v", y.Shape(), want)
@@ -67,7 +67,7 @@ func TestPool(t *testing.T) {
 func TestPoolLengthsAreChecked(t *testing.T) {
 	for _, n := range []int{-1, 4} {
 		g := newGraph(t)
-		g.node(ops.Pool(g.in(2, 3, 4), g.lengths(1, n), 9))
+		g.node(ops.Pool(&ops.Env{}, g.in(2, 3, 4), g.lengths(1, n), 9))
 		vm := G.NewTapeMachine(g.ExprGraph)
 		defer vm.Close()
 		if err := vm.RunAll(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("length %d of batch element 1 isn't between 0 and the 3 positions", n)) {
@@ -79,7 +79,7 @@ func TestPoolLengthsAreChecked(t *testing.T) {
 func TestScale(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(2, 3)
-	y := g.node(ops.Scale(x, -2.5))
+	y := g.node(ops.Scale(&ops.Env{}, x, -2.5))
 	got, values := g.read(y)[0], x.Value().Data().([]float64)
 	for i := range got {
 		if got[i] != -2.5*values[i] {
@@ -96,15 +96,15 @@ func TestPoolAndScaleNodesApart(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(4, 4)
 	nodes := G.Nodes{
-		g.node(ops.Pool(x, nil, 1)), g.node(ops.Pool(x, nil, 2)), g.node(ops.Pool(x, g.lengths(2), 1)),
-		g.node(ops.Scale(x, 1)), g.node(ops.Scale(x, 1.0000001)),
+		g.node(ops.Pool(&ops.Env{}, x, nil, 1)), g.node(ops.Pool(&ops.Env{}, x, nil, 2)), g.node(ops.Pool(&ops.Env{}, x, g.lengths(2), 1)),
+		g.node(ops.Scale(&ops.Env{}, x, 1)), g.node(ops.Scale(&ops.Env{}, x, 1.0000001)),
 	}
 	for i, n := range nodes {
 		if slices.Contains(nodes[:i], n) {
 			t.Errorf("node %d is another one", i)
 		}
 	}
-	if n := g.node(ops.Pool(x, nil, 2)); n != nodes[1] {
+	if n := g.node(ops.Pool(&ops.Env{}, x, nil, 2)); n != nodes[1] {
 		t.Error("equal nodes aren't one")
 	}
 }
@@ -115,14 +115,14 @@ func TestPoolAndScaleErrors(t *testing.T) {
 		make func() (*G.Node, error)
 		want string
 	}{
-		"pool nil":            {func() (*G.Node, error) { return ops.Pool(nil, nil, 1) }, "nil"},
-		"pool of ints":        {func() (*G.Node, error) { return ops.Pool(g.ints(2, 3), nil, 1) }, "float32 or float64"},
-		"pool rank":           {func() (*G.Node, error) { return ops.Pool(g.in(3), nil, 1) }, "(B, T, D) or (T, D), got (3)"},
-		"pool of none":        {func() (*G.Node, error) { return ops.Pool(g.in(2, 3), nil, 0) }, "at least 1 position must count, got 0"},
-		"pool lengths":        {func() (*G.Node, error) { return ops.Pool(g.in(2, 3, 4), g.ints(3), 1) }, "lengths must have shape (2), got (3)"},
-		"pool lengths' dtype": {func() (*G.Node, error) { return ops.Pool(g.in(2, 3, 4), g.in(2), 1) }, "lengths must be int, got float64"},
-		"scale nil":           {func() (*G.Node, error) { return ops.Scale(nil, 1) }, "nil"},
-		"scale of ints":       {func() (*G.Node, error) { return ops.Scale(g.ints(2), 1) }, "float32 or float64"},
+		"pool nil":            {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, nil, nil, 1) }, "nil"},
+		"pool of ints":        {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.ints(2, 3), nil, 1) }, "float32 or float64"},
+		"pool rank":           {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(3), nil, 1) }, "(B, T, D) or (T, D), got (3)"},
+		"pool of none":        {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3), nil, 0) }, "at least 1 position must count, got 0"},
+		"pool lengths":        {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3, 4), g.ints(3), 1) }, "lengths must have shape (2), got (3)"},
+		"pool lengths' dtype": {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3, 4), g.in(2), 1) }, "lengths must be int, got float64"},
+		"scale nil":           {func() (*G.Node, error) { return ops.Scale(&ops.Env{}, nil, 1) }, "nil"},
+		"scale of ints":       {func() (*G.Node, error) { return ops.Scale(&ops.Env{}, g.ints(2), 1) }, "float32 or float64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.make()

@@ -14,7 +14,7 @@ import (
 // one, (T). positions, of dtype int, has shape (B) for those of the first elements or (B, T) for all. counts may be nil;
 // of shape (B) otherwise, it says how many elements of each sequence count: those after have the position of the last
 // that does. Where most isn't 0, a position outside [0, most) is an error when the graph runs, which names the layer.
-func PositionIDs(positions, counts *G.Node, like tensor.Shape, layer string, most int) (*G.Node, error) {
+func PositionIDs(e *Env, positions, counts *G.Node, like tensor.Shape, layer string, most int) (*G.Node, error) {
 	batch, length := 1, like[len(like)-1]
 	if len(like) == 2 {
 		batch = like[0]
@@ -60,19 +60,19 @@ func PositionIDs(positions, counts *G.Node, like tensor.Shape, layer string, mos
 			return out, nil
 		},
 	}
-	return o.apply(in...)
+	return e.apply(o, in...)
 }
 
 // AddWaves adds to every vector of x, of shape (…, D), the waves of its position (Vaswani et al., 2017, section 3.5), an
 // element of ids, of shape (…): an even axis i gets sin(p/base^(i/D)), the axis after it the cosine of the same angle.
-func AddWaves(x, ids *G.Node, base float64) (*G.Node, error) {
+func AddWaves(e *Env, x, ids *G.Node, base float64) (*G.Node, error) {
 	if x.Dtype() == tensor.Float32 {
-		return addWaves[float32](x, ids, base)
+		return addWaves[float32](e, x, ids, base)
 	}
-	return addWaves[float64](x, ids, base)
+	return addWaves[float64](e, x, ids, base)
 }
 
-func addWaves[F kernel.Float](x, ids *G.Node, base float64) (*G.Node, error) {
+func addWaves[F kernel.Float](e *Env, x, ids *G.Node, base float64) (*G.Node, error) {
 	shape := x.Shape()
 	n, dim := rows(shape)
 	o := newOp(fmt.Sprintf("add waves%v(%v)", shape, base), shape, func(out []F, in []G.Value) error {
@@ -94,7 +94,7 @@ func addWaves[F kernel.Float](x, ids *G.Node, base float64) (*G.Node, error) {
 	})
 	o.diff = []bool{true, false}
 	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) { return G.Nodes{g, nil}, nil }
-	return o.apply(x, ids)
+	return e.apply(o, x, ids)
 }
 
 // Wave is what AddWaves adds to axis i of dim at a position.

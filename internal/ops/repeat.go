@@ -11,7 +11,7 @@ import (
 
 // RepeatHeads turns (B, G, S, K) into (B, G·times, S, K): each head as many times in a row. It is how grouped keys and
 // values meet the heads of their queries (Ainslie et al., GQA, 2023).
-func RepeatHeads(x *G.Node, times int) (*G.Node, error) {
+func RepeatHeads(e *Env, x *G.Node, times int) (*G.Node, error) {
 	const name = "repeat heads"
 	if err := floatNode(name, "the input", x); err != nil {
 		return nil, err
@@ -23,12 +23,12 @@ func RepeatHeads(x *G.Node, times int) (*G.Node, error) {
 		return x, nil
 	}
 	if x.Dtype() == tensor.Float32 {
-		return repeatHeads[float32](x, times)
+		return repeatHeads[float32](e, x, times)
 	}
-	return repeatHeads[float64](x, times)
+	return repeatHeads[float64](e, x, times)
 }
 
-func repeatHeads[F kernel.Float](x *G.Node, times int) (*G.Node, error) {
+func repeatHeads[F kernel.Float](e *Env, x *G.Node, times int) (*G.Node, error) {
 	from := x.Shape()
 	to := from.Clone()
 	to[1] *= times
@@ -52,8 +52,8 @@ func repeatHeads[F kernel.Float](x *G.Node, times int) (*G.Node, error) {
 			kernel.SumRepeats(dx, g, block, times)
 			return nil
 		})
-		n, err := dx.apply(g)
+		n, err := e.apply(dx, g)
 		return G.Nodes{n}, err
 	}
-	return o.apply(x)
+	return e.apply(o, x)
 }

@@ -11,7 +11,7 @@ import (
 
 // RMSNorm divides rows of D elements by their root mean square, √(mean(x²) + eps), and multiplies them by gamma, of shape
 // (D) (Zhang and Sennrich, 2019). x has shape (…, D), or (…, H·D) for H rows side by side, each of which is normalised.
-func RMSNorm(x, gamma *G.Node, eps float64) (*G.Node, error) {
+func RMSNorm(e *Env, x, gamma *G.Node, eps float64) (*G.Node, error) {
 	const name = "rms norm"
 	if err := floatNode(name, "the input", x); err != nil {
 		return nil, err
@@ -24,12 +24,12 @@ func RMSNorm(x, gamma *G.Node, eps float64) (*G.Node, error) {
 		return nil, fmt.Errorf("%s: the input must have shape (…, H·D) and gamma (D), got %v and %v", name, xs, gs)
 	}
 	if x.Dtype() == tensor.Float32 {
-		return rmsNorm[float32](x, gamma, eps)
+		return rmsNorm[float32](e, x, gamma, eps)
 	}
-	return rmsNorm[float64](x, gamma, eps)
+	return rmsNorm[float64](e, x, gamma, eps)
 }
 
-func rmsNorm[F kernel.Float](x, gamma *G.Node, eps float64) (*G.Node, error) {
+func rmsNorm[F kernel.Float](e *Env, x, gamma *G.Node, eps float64) (*G.Node, error) {
 	shape, width := x.Shape(), gamma.Shape()[0]
 	size := shape.TotalSize()
 	attrs := fmt.Sprintf("%v(%d,%v)", shape, width, eps)
@@ -44,7 +44,7 @@ func rmsNorm[F kernel.Float](x, gamma *G.Node, eps float64) (*G.Node, error) {
 	o.diff = []bool{true, true}
 	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		work := make([]F, kernel.RMSNormWork(size/width, width))
-		return joint("rms norm.grad"+attrs, []tensor.Shape{shape, {width}}, []*G.Node{in[0], in[1], g}, func(out [][]F, in []G.Value) error {
+		return joint(e, "rms norm.grad"+attrs, []tensor.Shape{shape, {width}}, []*G.Node{in[0], in[1], g}, func(out [][]F, in []G.Value) error {
 			x, gamma, g, err := read3[F](in, size, width, size)
 			if err != nil {
 				return err
@@ -53,5 +53,5 @@ func rmsNorm[F kernel.Float](x, gamma *G.Node, eps float64) (*G.Node, error) {
 			return nil
 		})
 	}
-	return o.apply(x, gamma)
+	return e.apply(o, x, gamma)
 }

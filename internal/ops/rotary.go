@@ -23,7 +23,7 @@ type Rotary struct {
 // Rotate turns the vectors of x by their positions (Su et al., 2021): x has shape (T, H·K), (B, T, H·K) or, with one head
 // a vector, (B, H, T, K). positions, of dtype int, may be nil: vector t of a sequence is at Offset + t. Of shape (B), it
 // is the position of each sequence's first vector, in Offset's place; of shape (B, T), that of every vector.
-func Rotate(x, positions *G.Node, r Rotary) (*G.Node, error) {
+func Rotate(e *Env, x, positions *G.Node, r Rotary) (*G.Node, error) {
 	const name = "rotary"
 	if err := floatNode(name, "the input", x); err != nil {
 		return nil, err
@@ -50,12 +50,12 @@ func Rotate(x, positions *G.Node, r Rotary) (*G.Node, error) {
 		}
 	}
 	if x.Dtype() == tensor.Float32 {
-		return rotateOf(x, positions, r, layout, &rotaryTable[float32]{})
+		return rotateOf(e, x, positions, r, layout, &rotaryTable[float32]{})
 	}
-	return rotateOf(x, positions, r, layout, &rotaryTable[float64]{})
+	return rotateOf(e, x, positions, r, layout, &rotaryTable[float64]{})
 }
 
-func rotateOf[F kernel.Float](x, positions *G.Node, r Rotary, layout kernel.Rotary, table *rotaryTable[F]) (*G.Node, error) {
+func rotateOf[F kernel.Float](e *Env, x, positions *G.Node, r Rotary, layout kernel.Rotary, table *rotaryTable[F]) (*G.Node, error) {
 	shape := x.Shape()
 	layout.Inverse = r.Inverse
 	in, diff, given := G.Nodes{x}, []bool{true}, 0
@@ -81,10 +81,10 @@ func rotateOf[F kernel.Float](x, positions *G.Node, r Rotary, layout kernel.Rota
 	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		back := r
 		back.Inverse = !r.Inverse
-		dx, err := rotateOf(g, positions, back, layout, table)
+		dx, err := rotateOf(e, g, positions, back, layout, table)
 		return append(G.Nodes{dx}, make(G.Nodes, len(in)-1)...), err
 	}
-	return o.apply(in...)
+	return e.apply(o, in...)
 }
 
 // rotaryTable holds the angles of the positions that it was last filled for. An op and its gradient share one.

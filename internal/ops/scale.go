@@ -10,17 +10,17 @@ import (
 )
 
 // Scale is x times a number, for x of rank 1 or more.
-func Scale(x *G.Node, by float64) (*G.Node, error) {
+func Scale(e *Env, x *G.Node, by float64) (*G.Node, error) {
 	if err := floatNode("scale", "the input", x); err != nil {
 		return nil, err
 	}
 	if x.Dtype() == tensor.Float32 {
-		return scale[float32](x, by)
+		return scale[float32](e, x, by)
 	}
-	return scale[float64](x, by)
+	return scale[float64](e, x, by)
 }
 
-func scale[F kernel.Float](x *G.Node, by float64) (*G.Node, error) {
+func scale[F kernel.Float](e *Env, x *G.Node, by float64) (*G.Node, error) {
 	shape := x.Shape()
 	o := newOp(fmt.Sprintf("scale%v(%v)", shape, by), shape, func(y []F, in []G.Value) error {
 		x, err := elements[F](in[0], len(y))
@@ -34,8 +34,8 @@ func scale[F kernel.Float](x *G.Node, by float64) (*G.Node, error) {
 	})
 	o.diff = []bool{true}
 	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		dx, err := scale[F](g, by)
+		dx, err := scale[F](e, g, by)
 		return G.Nodes{dx}, err
 	}
-	return o.apply(x)
+	return e.apply(o, x)
 }

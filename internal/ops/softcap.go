@@ -11,7 +11,7 @@ import (
 )
 
 // Softcap is c·tanh(x/c) of every element: nearly x where it is small, and never beyond ±c (Gemma 2, 2024).
-func Softcap(x *G.Node, c float64) (*G.Node, error) {
+func Softcap(e *Env, x *G.Node, c float64) (*G.Node, error) {
 	const name = "softcap"
 	if err := floatNode(name, "the input", x); err != nil {
 		return nil, err
@@ -20,12 +20,12 @@ func Softcap(x *G.Node, c float64) (*G.Node, error) {
 		return nil, fmt.Errorf("%s: the cap must be above 0 and finite, got %v", name, c)
 	}
 	if x.Dtype() == tensor.Float32 {
-		return softcap[float32](x, c)
+		return softcap[float32](e, x, c)
 	}
-	return softcap[float64](x, c)
+	return softcap[float64](e, x, c)
 }
 
-func softcap[F kernel.Float](x *G.Node, c float64) (*G.Node, error) {
+func softcap[F kernel.Float](e *Env, x *G.Node, c float64) (*G.Node, error) {
 	shape := x.Shape()
 	attrs := fmt.Sprintf("%v(%v)", shape, c)
 	o := newOp("softcap"+attrs, shape, func(y []F, in []G.Value) error {
@@ -46,8 +46,8 @@ func softcap[F kernel.Float](x *G.Node, c float64) (*G.Node, error) {
 			kernel.SoftcapGrad(dx, y, g, F(c))
 			return nil
 		})
-		n, err := dx.apply(y, g)
+		n, err := e.apply(dx, y, g)
 		return G.Nodes{n}, err
 	}
-	return o.apply(x)
+	return e.apply(o, x)
 }

@@ -28,7 +28,7 @@ func NewStore(name string, dtype tensor.Dtype, batch, length, width int) *Store 
 // Append writes new vectors and returns all: of x, of shape (B, T, W), the first counts[b] vectors of sequence b follow
 // the lengths[b] that the store holds for it. Both are of dtype int and shape (B). Without B, of (T, W), it returns
 // (Max, W). It has no gradient.
-func (s *Store) Append(x, lengths, counts *G.Node) (*G.Node, error) {
+func (s *Store) Append(e *Env, x, lengths, counts *G.Node) (*G.Node, error) {
 	name := "store of " + s.name
 	if err := floatNode(name, "the input", x); err != nil {
 		return nil, err
@@ -40,12 +40,12 @@ func (s *Store) Append(x, lengths, counts *G.Node) (*G.Node, error) {
 			name, s.dense.Dtype(), s.shape[0], s.shape[2], s.shape[1], x.Dtype(), xs)
 	}
 	if x.Dtype() == tensor.Float32 {
-		return storeAppend[float32](s, x, lengths, counts)
+		return storeAppend[float32](e, s, x, lengths, counts)
 	}
-	return storeAppend[float64](s, x, lengths, counts)
+	return storeAppend[float64](e, s, x, lengths, counts)
 }
 
-func storeAppend[F kernel.Float](s *Store, x, lengths, counts *G.Node) (*G.Node, error) {
+func storeAppend[F kernel.Float](e *Env, s *Store, x, lengths, counts *G.Node) (*G.Node, error) {
 	xs := x.Shape()
 	out := s.value(len(xs))
 	batch, most, width := s.shape[0], s.shape[1], s.shape[2]
@@ -78,7 +78,7 @@ func storeAppend[F kernel.Float](s *Store, x, lengths, counts *G.Node) (*G.Node,
 			return out, nil
 		},
 	}
-	return o.apply(x, lengths, counts)
+	return e.apply(o, x, lengths, counts)
 }
 
 // value is the store's memory as a tensor of so many axes: 3, or 2 for one sequence without its batch axis.

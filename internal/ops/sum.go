@@ -10,17 +10,17 @@ import (
 )
 
 // Sum is the sum of all elements of x, of any rank: a scalar.
-func Sum(x *G.Node) (*G.Node, error) {
+func Sum(e *Env, x *G.Node) (*G.Node, error) {
 	if err := floatNode("sum", "the input", x); err != nil {
 		return nil, err
 	}
 	if x.Dtype() == tensor.Float32 {
-		return sum[float32](x)
+		return sum[float32](e, x)
 	}
-	return sum[float64](x)
+	return sum[float64](e, x)
 }
 
-func sum[F kernel.Float](x *G.Node) (*G.Node, error) {
+func sum[F kernel.Float](e *Env, x *G.Node) (*G.Node, error) {
 	shape := x.Shape()
 	o := &op{
 		name: fmt.Sprintf("sum%v", shape), shape: tensor.ScalarShape(), out: dtypeOf[F](),
@@ -48,8 +48,8 @@ func sum[F kernel.Float](x *G.Node) (*G.Node, error) {
 			}
 			return nil
 		})
-		n, err := dx.apply(g)
+		n, err := e.apply(dx, g)
 		return G.Nodes{n}, err
 	}
-	return o.apply(x)
+	return e.apply(o, x)
 }
