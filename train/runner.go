@@ -49,23 +49,11 @@ func newRunner(p Problem, b *layers.Build, size int) (r *runner, err error) {
 		}
 		r.model = Gradients(r.learnables, grads)
 	}
-	if err := distinct(g); err != nil {
-		return nil, err
+	if err := layers.CheckGraph(g); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
 	}
 	r.vm = G.NewTapeMachine(g)
 	return r, nil
-}
-
-// distinct checks that no two nodes of a graph share a hash: compiling would take one for the other.
-func distinct(g *G.ExprGraph) error {
-	seen := map[uint32]*G.Node{}
-	for _, n := range g.AllNodes() {
-		if other := seen[n.Hashcode()]; other != nil {
-			return fmt.Errorf("train: Gorgonia can't tell node %v from node %v, whose hashes are equal: give a parameter or an input another name", n, other)
-		}
-		seen[n.Hashcode()] = n
-	}
-	return nil
 }
 
 // run feeds the graph a batch and returns the loss.

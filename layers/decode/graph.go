@@ -32,15 +32,21 @@ func newGraph(cache *layers.Cache, tokens, vocab int, forward forward) (*graph, 
 	if !logits.Shape().Eq(tensor.Shape{batch, vocab}) {
 		return nil, fmt.Errorf("decode: the model must have an output for each of its %d tokens, (B, V) = (%d, %d), got logits of shape %v", vocab, batch, vocab, logits.Shape())
 	}
-	g.compile(logits)
+	if err := g.compile(logits); err != nil {
+		return nil, err
+	}
 	return g, nil
 }
 
 // compile makes the machine, which reads out.
-func (g *graph) compile(out *G.Node) {
+func (g *graph) compile(out *G.Node) error {
 	g.out = new(G.Value)
 	G.Read(out, g.out)
+	if err := layers.CheckGraph(out.Graph()); err != nil {
+		return fmt.Errorf("decode: %w", err)
+	}
 	g.vm = G.NewTapeMachine(out.Graph())
+	return nil
 }
 
 // run runs the graph and hands its output to use, which mustn't keep it.

@@ -107,8 +107,9 @@ func (s *Seq2Seq) open(m *layers.EncoderDecoder, mask layers.Mask, next func(b *
 		return fmt.Errorf("decode: %w", err)
 	}
 	s.encoder = &graph{}
-	s.encoder.compile(encoded)
-
+	if err := s.encoder.compile(encoded); err != nil {
+		return err
+	}
 	s.memory = tensor.New(tensor.Of(encoded.Dtype()), tensor.WithShape(s.Batch(), s.length, encoded.Shape()[2]))
 	s.keeper, err = newGraph(s.cache, 1, s.vocab, func(b *layers.Build, tokens *G.Node) (*G.Node, error) {
 		memory := G.NewTensor(tokens.Graph(), s.memory.Dtype(), 3, G.WithShape(s.memory.Shape()...), G.WithName("memory"), G.WithValue(s.memory))

@@ -7,6 +7,8 @@ import (
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/ops"
 )
 
 // An expression is a cost, its inputs and their gradients, ready to run. Two programs run it: one for the cost alone, as
@@ -58,8 +60,12 @@ func newExpression(cost *G.Node, wrt G.Nodes) (*expression, error) {
 		}
 	}
 	// Compiled is what these roots need, and no more: other costs of the graph and its own Reads stay out of it.
+	whole := x.graph.ExactSubgraphRoots(roots...)
+	if err := ops.Distinct(whole); err != nil {
+		return nil, err
+	}
 	x.costRun = G.NewTapeMachine(x.graph.ExactSubgraphRoots(costAlone))
-	x.gradRun = G.NewTapeMachine(x.graph.ExactSubgraphRoots(roots...))
+	x.gradRun = G.NewTapeMachine(whole)
 	compiled = true
 	return x, nil
 }
