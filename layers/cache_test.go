@@ -70,7 +70,7 @@ func cacheConfigs() map[string]layers.ModelConfig {
 		change(&c)
 		return c
 	}
-	return map[string]layers.ModelConfig{
+	configs := map[string]layers.ModelConfig{
 		"learned":    with(func(c *layers.ModelConfig) { c.MaxLen = cacheCapacity }),
 		"sinusoidal": with(func(c *layers.ModelConfig) { c.Sinusoidal = true }),
 		"rotary":     with(func(c *layers.ModelConfig) { c.Rotary = &layers.Rotary{} }),
@@ -90,6 +90,10 @@ func cacheConfigs() map[string]layers.ModelConfig {
 			c.MaxLen, c.PostNorm, c.Tied, c.EmbeddingScale = cacheCapacity, true, true, 1
 		}),
 	}
+	for _, s := range rotaryScalings {
+		configs["rotary, "+s.Kind] = with(func(c *layers.ModelConfig) { c.Dim, c.Rotary = 16, &layers.Rotary{Base: 9, Scaling: s} })
+	}
+	return configs
 }
 
 // TestCachedDecodingIsTheFullPass continues sequences of unlike lengths, some tokens at a time, and compares the logits

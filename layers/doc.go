@@ -36,7 +36,8 @@
 // One family a file, from the parts to the whole:
 //
 //	linear.go, embedding.go       Linear; Embedding, LearnedPositions, SinusoidalPositions
-//	rotary.go, alibi.go           positions that attention itself tells apart
+//	rotary.go, rotary_scaling.go, alibi.go
+//	                              positions that attention itself tells apart
 //	norm.go, dropout.go           LayerNorm, RMSNorm; Dropout
 //	feedforward.go                FeedForward with ReLU, GELU or SiLU, gated or not
 //	attention.go, mask.go         ScaledDotProduct, its options and its Mask

@@ -31,7 +31,7 @@ func gatedSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in
 
 func rotarySubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 	c := f.Config
-	r := layers.Rotary{Dim: c.Rotary, Interleaved: c.Interleaved, Offset: c.Offset}
+	r := layers.Rotary{Dim: c.Rotary, Interleaved: c.Interleaved, Offset: c.Offset, Scaling: c.Scaling}
 	if c.Base != 10000 { // the default is held to it as well
 		r.Base = c.Base
 	}

@@ -26,6 +26,7 @@ type fixture struct {
 		Activation                  string
 		Dim, Heads, Key, Value      int
 		Rotary, Offset              int
+		Scaling                     layers.RotaryScaling
 	}
 	Inputs, Params, Outputs, Weighting, Grads map[string]array
 }
@@ -91,6 +92,7 @@ func TestPyTorch(t *testing.T) {
 		{"rmsnorm", rmsNormSubject},
 		{"gated", gatedSubject},
 		{"rotary", rotarySubject},
+		{"rotary_scaled", rotarySubject},
 		{"alibi", alibiSubject},
 		{"modern", modernSubject},
 	} {

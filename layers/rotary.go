@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -32,6 +33,9 @@ type Rotary struct {
 
 	// Offset is the position of the first query or key, where Forward is given no positions.
 	Offset int
+
+	// Scaling slows the pairs down, for sequences longer than those that the model was trained on.
+	Scaling RotaryScaling
 }
 
 // Forward turns queries or keys of shape (B, T, H·K) or (T, H·K), whose heads lie side by side, or (B, H, T, K), (B, T, K)
@@ -71,13 +75,11 @@ func (r Rotary) Forward(b *Build, x *G.Node, heads int, positions *G.Node) (*G.N
 		}
 		r.Offset = 0
 	}
-	if r.Base == 0 {
-		r.Base = 10000
-	}
-	if r.Dim == 0 {
-		r.Dim = width
-	}
-	return ops.Rotate(b.env(), x, positions, ops.Rotary{Heads: heads, Dim: r.Dim, Base: r.Base, Interleaved: r.Interleaved, Offset: r.Offset})
+	r = r.complete(width)
+	return ops.Rotate(b.env(), x, positions, ops.Rotary{
+		Heads: heads, Frequencies: r.Scaling.frequencies(r.Dim, r.Base), Magnitude: r.Scaling.magnitude(),
+		Interleaved: r.Interleaved, Offset: r.Offset,
+	})
 }
 
 // check checks a Rotary for heads of a width.
@@ -91,5 +93,12 @@ func (r Rotary) check(layer string, width int) error {
 	if r.Dim == 0 && width%2 != 0 {
 		return fmt.Errorf("%s: pairs need heads of an even width, or a Dim that is even, got a width of %d", layer, width)
 	}
-	return nil
+	r = r.complete(width)
+	return r.Scaling.check(layer, r.Dim, r.Base)
+}
+
+// complete returns a Rotary for heads of a width that says what a 0 means.
+func (r Rotary) complete(width int) Rotary {
+	r.Base, r.Dim = cmp.Or(r.Base, 10000), cmp.Or(r.Dim, width)
+	return r
 }

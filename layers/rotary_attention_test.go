@@ -13,7 +13,7 @@ import (
 func TestGradientsOfRotaryAttention(t *testing.T) {
 	var cases []gradientCase
 	for _, composed := range []bool{false, true} {
-		for _, r := range []*layers.Rotary{nil, {}, {Dim: 2, Interleaved: true, Offset: 3}} {
+		for _, r := range []*layers.Rotary{nil, {}, {Dim: 2, Interleaved: true, Offset: 3}, {Scaling: rotaryScalings[2]}} {
 			for _, shape := range [][]int{{3, 8}, {2, 3, 8}} {
 				name := fmt.Sprintf("composed %t, %+v, %v", composed, r, tensor.Shape(shape))
 				cases = append(cases, gradientCase{name, func(c *bench) *G.Node {

@@ -15,42 +15,45 @@ import (
 // of the two changes them.
 func TestRotaryDependsOnDistanceAlone(t *testing.T) {
 	const length, width = 6, 8
-	for _, interleaved := range []bool{false, true} {
-		for _, dim := range []int{0, 4} {
-			t.Run(fmt.Sprintf("interleaved %t, dim %d", interleaved, dim), func(t *testing.T) {
-				products := func(queryAt, keyAt int) []float64 {
-					c := newBench(t)
-					turn := func(n *G.Node, at int) *G.Node {
-						return c.node(layers.Rotary{Interleaved: interleaved, Dim: dim, Offset: at}.Forward(c.b, n, 1, nil))
-					}
-					q, k := turn(c.in("q", length, width), queryAt), turn(c.in("k", length, width), keyAt)
-					got := read(t, q, k)
-					out := make([]float64, 0, length*length)
-					for i := range length {
-						for j := range length {
-							dot := 0.0
-							for e := range width {
-								dot += got[0][i*width+e] * got[1][j*width+e]
-							}
-							out = append(out, dot)
+	rotaries := []layers.Rotary{{}, {Dim: 4}, {Interleaved: true}, {Interleaved: true, Dim: 4}}
+	for _, s := range rotaryScalings {
+		rotaries = append(rotaries, layers.Rotary{Scaling: s})
+	}
+	for _, r := range rotaries {
+		t.Run(fmt.Sprintf("%+v", r), func(t *testing.T) {
+			products := func(queryAt, keyAt int) []float64 {
+				c := newBench(t)
+				turn := func(n *G.Node, at int) *G.Node {
+					r.Offset = at
+					return c.node(r.Forward(c.b, n, 1, nil))
+				}
+				q, k := turn(c.in("q", length, width), queryAt), turn(c.in("k", length, width), keyAt)
+				got := read(t, q, k)
+				out := make([]float64, 0, length*length)
+				for i := range length {
+					for j := range length {
+						dot := 0.0
+						for e := range width {
+							dot += got[0][i*width+e] * got[1][j*width+e]
 						}
-					}
-					return out
-				}
-				want := products(0, 0)
-				for _, shift := range []int{1, 37, 1000, -12} {
-					near(t, fmt.Sprint("both shifted by ", shift), products(shift, shift), want, 1e-10)
-				}
-				apart := products(1, 0)
-				for i := range length - 1 { // query i shifted by one is as far from key j+1 as query i was from key j
-					for j := range length - 1 {
-						if same := math.Abs(apart[i*length+j]-want[i*length+j]) < 1e-6; same {
-							t.Errorf("the product of query %d and key %d doesn't depend on their distance", i, j)
-						}
+						out = append(out, dot)
 					}
 				}
-			})
-		}
+				return out
+			}
+			want := products(0, 0)
+			for _, shift := range []int{1, 37, 1000, -12} {
+				near(t, fmt.Sprint("both shifted by ", shift), products(shift, shift), want, 1e-10)
+			}
+			apart := products(1, 0)
+			for i := range length - 1 { // query i shifted by one is as far from key j+1 as query i was from key j
+				for j := range length - 1 {
+					if same := math.Abs(apart[i*length+j]-want[i*length+j]) < 1e-6; same {
+						t.Errorf("the product of query %d and key %d doesn't depend on their distance", i, j)
+					}
+				}
+			}
+		})
 	}
 }
 

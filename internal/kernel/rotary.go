@@ -2,19 +2,15 @@ package kernel
 
 import "math"
 
-// RotaryTable sets row p of cos and sin, each of dim/2 elements, to the cosines and sines of the angles by which rotary
-// positions turn the pairs of position positions[p]: positions[p]·base^(−2i/dim) for pair i.
-func RotaryTable[F Float](cos, sin []F, positions []int, dim int, base float64) {
-	half := dim / 2
-	speeds := make([]float64, half)
-	for i := range speeds {
-		speeds[i] = math.Pow(base, -float64(2*i)/float64(dim))
-	}
+// RotaryTable sets row p of cos and sin, each of an element a pair, to magnitude times the cosines and sines of the angles
+// by which rotary positions turn the pairs of position positions[p]: positions[p]·frequencies[i] for pair i.
+func RotaryTable[F Float](cos, sin []F, positions []int, frequencies []float64, magnitude float64) {
+	half := len(frequencies)
 	divide(len(positions), max(1, 1024/half), len(positions)*half*16, func(lo, hi int) {
 		for p := lo; p < hi; p++ {
-			for i, speed := range speeds {
-				s, c := math.Sincos(float64(positions[p]) * speed)
-				cos[p*half+i], sin[p*half+i] = F(c), F(s)
+			for i, f := range frequencies {
+				s, c := math.Sincos(float64(positions[p]) * f)
+				cos[p*half+i], sin[p*half+i] = F(magnitude*c), F(magnitude*s)
 			}
 		}
 	})

@@ -32,7 +32,11 @@ func testRotate[F Float](t *testing.T, tol float64) {
 				positions[i] = i*i%61 - 7
 			}
 			cos, sin := make([]F, n*r.Dim/2), make([]F, n*r.Dim/2)
-			RotaryTable(cos, sin, positions, r.Dim, base)
+			frequencies := make([]float64, r.Dim/2)
+			for i := range frequencies {
+				frequencies[i] = math.Pow(base, -2*float64(i)/float64(r.Dim))
+			}
+			RotaryTable(cos, sin, positions, frequencies, 1)
 
 			x := normals[F](1, r.Batch*r.Outer*r.Length*r.Inner*r.Width)
 			want := make([]float64, len(x))
@@ -77,11 +81,15 @@ func TestRotateOnAnyWorkers(t *testing.T) {
 	sameOnAnyWorkers(t, func() []float32 {
 		r := Rotary{Batch: 2, Outer: 2, Length: 400, Inner: 3, Width: 40, Dim: 36}
 		cos, sin := make([]float32, 400*18), make([]float32, 400*18)
+		frequencies := make([]float64, 18)
+		for i := range frequencies {
+			frequencies[i] = 1 / float64(1+i)
+		}
 		positions := make([]int, 400)
 		for i := range positions {
 			positions[i] = i
 		}
-		RotaryTable(cos, sin, positions, r.Dim, 10000)
+		RotaryTable(cos, sin, positions, frequencies, 1.5)
 		x := normals[float32](1, 2*2*400*3*40)
 		y := make([]float32, len(x))
 		Rotate(y, x, cos, sin, r)

@@ -13,7 +13,7 @@ import (
 )
 
 // rotary is an ops.Rotary that says what must be said.
-var rotary = ops.Rotary{Heads: 1, Dim: 4, Base: 100}
+var rotary = ops.Rotary{Heads: 1, Frequencies: []float64{1, 0.1}, Magnitude: 1}
 
 // TestEqualModernNodesAreOne builds expressions twice in one graph, as TestEqualNodesAreOne does.
 func TestEqualModernNodesAreOne(t *testing.T) {
@@ -59,12 +59,13 @@ func TestModernAttributesTellNodesApart(t *testing.T) {
 	}
 	for _, r := range []ops.Rotary{
 		rotary,
-		{Heads: 1, Dim: 2, Base: 100},
-		{Heads: 2, Dim: 2, Base: 100},
-		{Heads: 1, Dim: 4, Base: 100.0000001},
-		{Heads: 1, Dim: 4, Base: 100, Offset: 1},
-		{Heads: 1, Dim: 4, Base: 100, Interleaved: true},
-		{Heads: 1, Dim: 4, Base: 100, Inverse: true},
+		{Heads: 1, Frequencies: []float64{1}, Magnitude: 1},
+		{Heads: 2, Frequencies: []float64{1}, Magnitude: 1},
+		{Heads: 1, Frequencies: []float64{1, math.Nextafter(0.1, 1)}, Magnitude: 1},
+		{Heads: 1, Frequencies: []float64{1, 0.1}, Magnitude: math.Nextafter(1, 2)},
+		{Heads: 1, Frequencies: []float64{1, 0.1}, Magnitude: 1, Offset: 1},
+		{Heads: 1, Frequencies: []float64{1, 0.1}, Magnitude: 1, Interleaved: true},
+		{Heads: 1, Frequencies: []float64{1, 0.1}, Magnitude: 1, Inverse: true},
 	} {
 		n, err := ops.Rotate(&ops.Env{}, x, nil, r)
 		add(fmt.Sprintf("%+v", r), n, err)
@@ -77,7 +78,7 @@ func TestModernAttributesTellNodesApart(t *testing.T) {
 func TestRotateBack(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(2, 3, 4)
-	r := ops.Rotary{Heads: 2, Dim: 2, Base: 100, Offset: 5}
+	r := ops.Rotary{Heads: 2, Frequencies: []float64{1}, Magnitude: 1, Offset: 5}
 	y := g.node(ops.Rotate(&ops.Env{}, x, nil, r))
 	r.Inverse = true
 	want := x.Value().Data().([]float64)
@@ -109,9 +110,9 @@ func TestModernErrors(t *testing.T) {
 		"gate activation":    {func() (*G.Node, error) { return ops.Gate(&ops.Env{}, g.in(2), g.in(2), ops.Identity) }, "no activation -1"},
 		"rotary nil":         {func() (*G.Node, error) { return ops.Rotate(&ops.Env{}, nil, nil, rotary) }, "input is nil"},
 		"rotary rank":        {func() (*G.Node, error) { return turn(rotary, 4) }, "(B, H, T, K), got (4)"},
-		"rotary heads":       {func() (*G.Node, error) { return turn(ops.Rotary{Dim: 2}, 3, 4) }, "0 heads"},
-		"rotary odd":         {func() (*G.Node, error) { return turn(ops.Rotary{Heads: 1, Dim: 3}, 3, 4) }, "even, at least 2 and at most the vectors' 4, got 3"},
-		"rotary too wide":    {func() (*G.Node, error) { return turn(ops.Rotary{Heads: 2, Dim: 4}, 3, 4) }, "at most the vectors' 2, got 4"},
+		"rotary heads":       {func() (*G.Node, error) { return turn(ops.Rotary{Frequencies: rotary.Frequencies}, 3, 4) }, "0 heads"},
+		"rotary of no pairs": {func() (*G.Node, error) { return turn(ops.Rotary{Heads: 1}, 3, 4) }, "at least 2 and at most the vectors' 4, got 0"},
+		"rotary too wide":    {func() (*G.Node, error) { return turn(ops.Rotary{Heads: 2, Frequencies: rotary.Frequencies}, 3, 4) }, "at most the vectors' 2, got 4"},
 		"rotary positions":   {func() (*G.Node, error) { return ops.Rotate(&ops.Env{}, g.in(3, 4), g.ints(3), rotary) }, "(1) or (1, 3), got int of shape (3)"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,13 +12,16 @@ import (
 
 // A Rotary says how Rotate turns vectors.
 type Rotary struct {
-	Heads       int     // vectors that lie side by side on the last axis; at least 1
-	Dim         int     // how many of a vector's first elements are turned: an even number
-	Base        float64 // pair i turns by Base^(−2i/Dim) a position
-	Interleaved bool    // pairs (0, 1), (2, 3), …, not (0, Dim/2), (1, Dim/2 + 1), …
-	Offset      int     // position of the first vector of a sequence, where no positions are given
-	Inverse     bool    // turn back
+	Heads       int       // vectors that lie side by side on the last axis; at least 1
+	Frequencies []float64 // the angle by which each pair of a vector's first elements turns a position
+	Magnitude   float64   // of what is turned: it is multiplied by that
+	Interleaved bool      // pairs (0, 1), (2, 3), …, not (0, n), (1, n + 1), … of n pairs
+	Offset      int       // position of the first vector of a sequence, where no positions are given
+	Inverse     bool      // turn the other way, as the gradient does
 }
+
+// dim returns how many elements of a vector are turned.
+func (r Rotary) dim() int { return 2 * len(r.Frequencies) }
 
 // Rotate turns the vectors of x by their positions (Su et al., 2021): x has shape (T, H·K), (B, T, H·K) or, with one head
 // a vector, (B, H, T, K). positions, of dtype int, may be nil: vector t of a sequence is at Offset + t. Of shape (B), it
@@ -33,10 +36,10 @@ func Rotate(e *Env, x, positions *G.Node, r Rotary) (*G.Node, error) {
 	if d < 2 || d > 4 || r.Heads < 1 || d == 4 && r.Heads > 1 || s[d-1]%r.Heads != 0 {
 		return nil, fmt.Errorf("%s: the input must have shape (T, H·K), (B, T, H·K) or, with one head a vector, (B, H, T, K), got %v for %d heads", name, s, r.Heads)
 	}
-	if w := s[d-1] / r.Heads; r.Dim < 2 || r.Dim%2 != 0 || r.Dim > w {
-		return nil, fmt.Errorf("%s: the width to turn must be even, at least 2 and at most the vectors' %d, got %d", name, w, r.Dim)
+	if w := s[d-1] / r.Heads; r.dim() < 2 || r.dim() > w {
+		return nil, fmt.Errorf("%s: the width to turn must be at least 2 and at most the vectors' %d, got %d", name, w, r.dim())
 	}
-	layout := kernel.Rotary{Batch: 1, Outer: 1, Length: s[d-2], Inner: r.Heads, Width: s[d-1] / r.Heads, Dim: r.Dim, Interleaved: r.Interleaved}
+	layout := kernel.Rotary{Batch: 1, Outer: 1, Length: s[d-2], Inner: r.Heads, Width: s[d-1] / r.Heads, Dim: r.dim(), Interleaved: r.Interleaved}
 	if d > 2 {
 		layout.Batch = s[0]
 	}
@@ -111,9 +114,9 @@ func (t *rotaryTable[F]) fill(given []int, r Rotary, l kernel.Rotary) {
 		return
 	}
 	if t.cos == nil {
-		t.cos, t.sin = make([]F, len(t.want)*r.Dim/2), make([]F, len(t.want)*r.Dim/2)
+		t.cos, t.sin = make([]F, len(t.want)*len(r.Frequencies)), make([]F, len(t.want)*len(r.Frequencies))
 	}
-	kernel.RotaryTable(t.cos, t.sin, t.want, r.Dim, r.Base)
+	kernel.RotaryTable(t.cos, t.sin, t.want, r.Frequencies, r.Magnitude)
 	t.positions = append(t.positions[:0], t.want...)
 }
 

@@ -1,0 +1,158 @@
+package layers
+
+import (
+	"fmt"
+	"math"
+)
+
+// RotaryScaling slows a Rotary down, so that a model reads sequences Factor times as long as those it was trained on. Its
+// meaning is that of rope_scaling in a configuration file of Hugging Face's. With f_i = Base^(−2i/Dim) for the angle that
+// pair i turns a position, and f_i/Factor for a pair that is slowed, the kinds are
+//
+//   - "linear": every pair is slowed (Chen et al., 2023, Position Interpolation);
+//   - "ntk": Base becomes Base·Factor^(Dim/(Dim−2)), which slows the last pair by Factor and the first one by nothing
+//     (bloc97, 2023, NTK-aware scaling). "dynamic" scaling by s for sequences of length L is that with a Factor of
+//     s·L/OriginalLen − (s − 1);
+//   - "yarn": pairs that turn at least High times over OriginalLen positions stay, those that turn at most Low times are
+//     slowed, and the pairs between are mixtures, by their numbers; what is turned is multiplied by Magnitude (Peng et
+//     al., 2023, YaRN);
+//   - "llama3": as "yarn", but mixed by how often the pairs turn, and without a Magnitude (Llama 3.1, 2024).
+//
+// The zero RotaryScaling leaves a Rotary as it is. It is an error to set what a kind doesn't use.
+type RotaryScaling struct {
+	Kind   string  `json:"kind"`
+	Factor float64 `json:"factor"` // at least 1
+
+	OriginalLen int     `json:"original_len,omitempty"` // longest sequence that the model was trained on, for "yarn" and "llama3"
+	Low         float64 `json:"low,omitempty"`          // 1 if 0; beta_slow or low_freq_factor elsewhere
+	High        float64 `json:"high,omitempty"`         // 32 for "yarn" and 4 for "llama3" if 0; beta_fast or high_freq_factor elsewhere
+
+	// Magnitude multiplies turned queries and keys, and so their scores by its square: 0.1·ln(Factor) + 1 if 0. It is
+	// attention_factor elsewhere or, with k and m for mscale and mscale_all_dim, (0.1·k·ln(Factor) + 1)/(0.1·m·ln(Factor) + 1).
+	Magnitude float64 `json:"magnitude,omitempty"`
+
+	// Unrounded lets the mixtures of "yarn" begin and end between two pairs, as truncate: false does elsewhere.
+	Unrounded bool `json:"unrounded,omitempty"`
+}
+
+// check checks the scaling of a Rotary that turns dim elements.
+func (s RotaryScaling) check(layer string, dim int, base float64) error {
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("%s: Scaling: "+format, append([]any{layer}, args...)...)
+	}
+	unused := s
+	unused.Kind = ""
+	switch s.Kind {
+	case "":
+	case "linear", "ntk":
+		unused.Factor = 0
+	case "llama3":
+		unused.Factor, unused.OriginalLen, unused.Low, unused.High = 0, 0, 0, 0
+	case "yarn":
+		unused = RotaryScaling{}
+	default:
+		return fail(`Kind must be "linear", "ntk", "yarn" or "llama3", or empty for none, got %q`, s.Kind)
+	}
+	if unused != (RotaryScaling{}) {
+		return fail("Kind %q doesn't use %+v", s.Kind, unused)
+	}
+	if s.Kind == "" {
+		return nil
+	}
+	if !(s.Factor >= 1) || math.IsInf(s.Factor, 1) {
+		return fail("Factor must be at least 1 and finite, got %v", s.Factor)
+	}
+	if s.Kind == "ntk" && dim < 4 {
+		return fail(`"ntk" needs at least 2 pairs to turn, got %d`, dim/2)
+	}
+	if s.Kind == "linear" || s.Kind == "ntk" {
+		return nil
+	}
+	if s.OriginalLen < 1 {
+		return fail("OriginalLen must be at least 1, got %d", s.OriginalLen)
+	}
+	low, high := s.bounds()
+	if !(low > 0 && low < high) || math.IsInf(high, 1) {
+		return fail("Low must be above 0, and High above Low and finite, got %v and %v", low, high)
+	}
+	if !(s.Magnitude >= 0) || math.IsInf(s.Magnitude, 1) {
+		return fail("Magnitude must be above 0 and finite, or 0 for 0.1·ln(Factor) + 1, got %v", s.Magnitude)
+	}
+	if s.Kind == "yarn" && base <= 1 {
+		return fail(`"yarn" needs a Base above 1, got %v`, base)
+	}
+	return nil
+}
+
+// bounds returns Low and High, completed.
+func (s RotaryScaling) bounds() (low, high float64) {
+	low, high = s.Low, s.High
+	if low == 0 {
+		low = 1
+	}
+	if high == 0 && s.Kind == "yarn" {
+		high = 32
+	} else if high == 0 {
+		high = 4
+	}
+	return low, high
+}
+
+// magnitude returns what turned vectors are multiplied by.
+func (s RotaryScaling) magnitude() float64 {
+	switch {
+	case s.Kind != "yarn":
+		return 1
+	case s.Magnitude == 0:
+		return 0.1*math.Log(s.Factor) + 1
+	}
+	return s.Magnitude
+}
+
+// frequencies returns the angle by which each pair of dim elements turns a position.
+func (s RotaryScaling) frequencies(dim int, base float64) []float64 {
+	if s.Kind == "ntk" {
+		base *= math.Pow(s.Factor, float64(dim)/float64(dim-2))
+	}
+	f := make([]float64, dim/2)
+	for i := range f {
+		f[i] = math.Pow(base, -float64(2*i)/float64(dim))
+	}
+	if s.Kind == "" || s.Kind == "ntk" {
+		return f
+	}
+	kept := s.kept(dim, base, f)
+	for i, x := range f {
+		f[i] = x*kept[i] + x/s.Factor*(1-kept[i])
+	}
+	return f
+}
+
+// kept returns how much of each pair's frequency stays, 0 to 1; the rest is slowed.
+func (s RotaryScaling) kept(dim int, base float64, frequencies []float64) []float64 {
+	kept := make([]float64, dim/2)
+	low, high := s.bounds()
+	turns := float64(s.OriginalLen) / (2 * math.Pi) // of a pair of frequency 1, over the original length
+	switch s.Kind {
+	case "yarn":
+		pair := func(rotations float64) float64 { // the number of the pair that turns so many times
+			return float64(dim) * math.Log(turns/rotations) / (2 * math.Log(base))
+		}
+		first, last := pair(high), pair(low)
+		if !s.Unrounded {
+			first, last = math.Floor(first), math.Ceil(last)
+		}
+		first, last = max(first, 0), min(last, float64(dim-1))
+		last = max(last, first+0.001) // a step, where there is no room for a ramp
+		for i := range kept {
+			kept[i] = 1 - clamp01((float64(i)-first)/(last-first))
+		}
+	case "llama3":
+		for i, f := range frequencies {
+			kept[i] = clamp01((turns*f - low) / (high - low))
+		}
+	}
+	return kept
+}
+
+func clamp01(x float64) float64 { return min(max(x, 0), 1) }
