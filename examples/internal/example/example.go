@@ -1,0 +1,109 @@
+// Package example is what the main functions of the examples share: flags, and the exit statuses of the heed command.
+package example
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Main runs an example on standard output with the arguments of the command line. It exits with status 0 if run returns
+// nil or was asked for help, 2 if the call was wrong and 1 if something failed.
+func Main(run func(w io.Writer, args []string) error) {
+	os.Exit(Status(run(os.Stdout, os.Args[1:]), os.Stdout, os.Stderr))
+}
+
+// Status writes the message of an error, and returns the exit status that belongs to it.
+func Status(err error, stdout, stderr io.Writer) int {
+	var call *CallError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &call) && errors.Is(call.Err, flag.ErrHelp):
+		fmt.Fprintln(stdout, call.Flags)
+		return 0
+	case call != nil:
+		fmt.Fprintln(stderr, err)
+		return 2
+	}
+	fmt.Fprintln(stderr, err)
+	return 1
+}
+
+// A CallError is what is wrong with the arguments of a call. Its message lists the flags that there are.
+type CallError struct {
+	Err   error
+	Flags string // their list
+}
+
+func (e *CallError) Error() string { return fmt.Sprintf("%v\n%s", e.Err, e.Flags) }
+
+// Flags are the flags of one example.
+type Flags struct{ *flag.FlagSet }
+
+// New returns flags with the one that every example has, seed.
+func New(name string) (f Flags, seed *uint64) {
+	f = Flags{flag.NewFlagSet(name, flag.ContinueOnError)}
+	f.SetOutput(io.Discard)
+	return f, f.Uint64("seed", 1, "what decides the numbers that are drawn: a whole number `N`")
+}
+
+// Size adds a flag for a whole number from 1 to most.
+func (f Flags) Size(name string, value, most int, usage string) *int {
+	f.Var(&size{&value, most}, name, fmt.Sprintf("%s: a whole number `N` from 1 to %d", usage, most))
+	return &value
+}
+
+// Parse reads the arguments of a call. Every error is a *CallError: of an unknown flag, of a value that a flag doesn't
+// take, and of an argument that isn't a flag.
+func (f Flags) Parse(args []string) error {
+	err := f.FlagSet.Parse(args)
+	if err == nil && f.NArg() > 0 {
+		err = fmt.Errorf("%s takes flags only, got the argument %q: quote a value that has spaces", f.Name(), f.Arg(0))
+	}
+	if err != nil {
+		return f.Wrong(err)
+	}
+	return nil
+}
+
+// Wrong makes an error one of the call.
+func (f Flags) Wrong(err error) error {
+	var list bytes.Buffer
+	fmt.Fprintf(&list, "Flags of %s:\n", f.Name())
+	f.SetOutput(&list)
+	f.PrintDefaults()
+	f.SetOutput(io.Discard)
+	return &CallError{Err: err, Flags: strings.TrimSuffix(list.String(), "\n")}
+}
+
+// Own reports whether the call set any flag. Without one, an example shows the numbers that its notebook prints; with
+// one, it draws its own.
+func (f Flags) Own() bool { return f.NFlag() > 0 }
+
+// size is a flag.Value.
+type size struct {
+	n    *int
+	most int
+}
+
+func (s *size) String() string {
+	if s.n == nil { // the zero value, which package flag asks for its default
+		return ""
+	}
+	return strconv.Itoa(*s.n)
+}
+
+func (s *size) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > s.most {
+		return fmt.Errorf("want a whole number from 1 to %d", s.most)
+	}
+	*s.n = n
+	return nil
+}
