@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"gorgonia.org/tensor"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // draw writes a picture of the attention weights of every block, (1, H, T, T), among the first positions: those that have
-// letters, as what follows is padding.
+// letters, as the rest is padding. It makes the picture's folder if there is none.
 func draw(path string, letters []string, blocks []*tensor.Dense) error {
 	var figure heatmap.Figure
 	for i, block := range blocks {
@@ -26,6 +27,9 @@ func draw(path string, letters []string, blocks []*tensor.Dense) error {
 			layer.Heads = append(layer.Heads, head)
 		}
 		figure.Layers = append(figure.Layers, layer)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
 	}
 	f, err := os.Create(path)
 	if err != nil {

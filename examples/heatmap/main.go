@@ -1,22 +1,21 @@
 // Heatmap trains an encoder to reverse words and draws whom each letter attends to: a grid of heat maps, a row of them
-// for each block and a column for each head.
+// for each block and a column for each head. The picture goes to runs/heatmap.png.
 //
-//	go run ./examples/heatmap -word attention -out attention.png
+//	go run ./examples/heatmap --word letters --out runs/letters.png
 package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
-	"log"
-	"os"
+	"path/filepath"
 	"strings"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
@@ -26,17 +25,18 @@ const (
 	validation = 250
 )
 
-func main() {
-	word := flag.String("word", "attention", "a word of up to 10 letters from a to z")
-	out := flag.String("out", "attention.png", "the picture to write")
-	epochs := flag.Int("epochs", 12, "how long to train at most")
-	flag.Parse()
-	if err := run(os.Stdout, *word, *out, *epochs); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { example.Main(run) }
 
-func run(w io.Writer, word, out string, epochs int) error {
+func run(w io.Writer, args []string) error {
+	flags, seed := example.New("heatmap")
+	word := flags.String("word", "attention", "the `WORD` to reverse, of up to 10 letters from a to z")
+	out := flags.String("out", filepath.Join("runs", "heatmap.png"), "the picture to write, a `FILE`")
+	epochs := flags.Size("epochs", 12, 1000, "epochs at most")
+	blocks := flags.Size("blocks", 2, 8, "blocks of the encoder")
+	heads := flags.Size("heads", 4, 16, "heads of a block, each 8 wide")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
 	task, err := data.Named("reverse", 0)
 	if err != nil {
 		return err
@@ -45,41 +45,45 @@ func run(w io.Writer, word, out string, epochs int) error {
 	if err != nil {
 		return err
 	}
-	input, err := labeler.Batch([]string{word}, 1)
+	input, err := labeler.Batch([]string{*word}, 1)
 	if err != nil {
-		return err
+		return flags.Wrong(err)
 	}
-	params, err := layers.NewParams(tensor.Float32, 1)
+	params, err := layers.NewParams(tensor.Float32, *seed)
 	if err != nil {
 		return err
 	}
 	model, err := layers.NewEncoder(params, layers.ModelConfig{
-		Vocab: labeler.Tokens(), MaxLen: labeler.Len(), Dim: 32, Heads: 4, Layers: 2, Outputs: labeler.Labels(),
+		Vocab: labeler.Tokens(), MaxLen: labeler.Len(), Dim: 8 * *heads, Heads: *heads, Layers: *blocks, Outputs: labeler.Labels(),
 	})
 	if err != nil {
 		return err
 	}
-	problem, err := learn(task, labeler, params, model)
+	problem, err := learn(*seed, task, labeler, params, model)
 	if err != nil {
 		return err
 	}
 	solver := train.NewAdamW(3e-3)
 	solver.ClipNorm = 1
-	solver.Schedule = train.WarmUpCosine(100, 100*epochs, 0.1)
-	if _, err := train.Fit(context.Background(), problem, train.Config{Patience: 3, MaxEpochs: epochs, Solver: solver, Log: w}); err != nil {
+	solver.Schedule = train.WarmUpCosine(100, 100**epochs, 0.1)
+	if _, err := train.Fit(context.Background(), problem, train.Config{Patience: 3, MaxEpochs: *epochs, Solver: solver, Log: w}); err != nil {
 		return err
 	}
 	answer, maps, err := attend(model, labeler, input)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s -> %s\n", word, answer)
-	return draw(out, strings.Split(word+".", ""), maps) // the dot is the token that ends a word
+	fmt.Fprintf(w, "%s -> %s\n", *word, answer)
+	if err := draw(*out, strings.Split(*word+".", ""), maps); err != nil { // the dot is the token that ends a word
+		return err
+	}
+	fmt.Fprintf(w, "Whom each letter attends to: %s\n", *out)
+	return nil
 }
 
 // learn is the task as train.Fit takes it: batches of words, and the loss of the labels that the model gives them.
-func learn(task data.Task, labeler *data.Labeler, params *layers.Params, model *layers.Encoder) (train.Problem, error) {
-	split, err := data.NewSplit(task, 1, validation)
+func learn(seed uint64, task data.Task, labeler *data.Labeler, params *layers.Params, model *layers.Encoder) (train.Problem, error) {
+	split, err := data.NewSplit(task, seed, validation)
 	if err != nil {
 		return train.Problem{}, err
 	}

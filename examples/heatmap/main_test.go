@@ -1,27 +1,59 @@
 package main
 
 import (
-	"bytes"
+	"errors"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/examples/internal/example"
+	"github.com/heed-go/heed/examples/internal/golden"
 )
 
+// Without flags it learns to reverse, and writes its picture into a folder that git ignores.
 func TestRun(t *testing.T) {
-	epochs := 8
+	var args []string
 	if testing.Short() {
-		epochs = 1
+		args = []string{"--epochs", "1"}
 	}
-	path := filepath.Join(t.TempDir(), "attention.png")
-	var out bytes.Buffer
-	if err := run(&out, "attention", path, epochs); err != nil {
+	ignored, err := os.ReadFile(filepath.Join("..", "..", ".gitignore"))
+	if err != nil || !strings.Contains("\n"+string(ignored), "\n/runs/\n") {
+		t.Errorf("git doesn't ignore runs: .gitignore has (%v)\n%s", err, ignored)
+	}
+	t.Chdir(t.TempDir())
+	var out strings.Builder
+	if err := run(&out, args); err != nil {
 		t.Fatal(err)
 	}
-	if !testing.Short() && !strings.Contains(out.String(), "attention -> noitnetta") {
-		t.Errorf("it didn't learn to reverse:\n%s", out.String())
+	golden.Contains(t, out.String(), "Epoch 0: Train=", "attention -> ", "Whom each letter attends to: "+filepath.Join("runs", "heatmap.png")+"\n")
+	if !testing.Short() {
+		golden.Contains(t, out.String(), "attention -> noitnetta\n")
 	}
+	if w, h := size(t, filepath.Join("runs", "heatmap.png")); w < 300 || h < 150 {
+		t.Errorf("the picture has %d x %d pixels", w, h)
+	}
+}
+
+// More heads make the picture wider, more blocks higher, and the seed decides all.
+func TestOwn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "deep", "er", "picture.png")
+	args := []string{"--word", "abc", "--out", path, "--epochs", "1", "--heads", "1", "--blocks", "1"}
+	golden.Calls(t, run, args, "-epochs", "-blocks", "-heads")
+	width, height := size(t, path)
+	if err := run(io.Discard, append(args[:len(args)-3], "2", "--blocks", "2")); err != nil {
+		t.Fatal(err)
+	}
+	if w, h := size(t, path); w <= width || h <= height {
+		t.Errorf("two blocks of two heads make a picture of %d x %d, one of one made %d x %d", w, h, width, height)
+	}
+}
+
+// size returns the width and height of a picture.
+func size(t *testing.T, path string) (width, height int) {
+	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -31,14 +63,13 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b := img.Bounds(); b.Dx() < 300 || b.Dy() < 150 {
-		t.Errorf("the picture has %v", b)
-	}
+	return img.Bounds().Dx(), img.Bounds().Dy()
 }
 
-func TestRunBadWord(t *testing.T) {
+func TestBadWord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "attention.png")
-	if err := run(&bytes.Buffer{}, "Attention", path, 1); err == nil || !strings.Contains(err.Error(), `'A'`) {
+	var call *example.CallError
+	if err := run(io.Discard, []string{"--word", "Attention", "--out", path}); !errors.As(err, &call) || !strings.Contains(err.Error(), `'A'`) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(path); err == nil {
