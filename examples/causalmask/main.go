@@ -4,29 +4,39 @@
 //
 // for a sentence of 4 words with queries, keys and values of width 8: what the scaling does to the variance of the
 // scores, what the mask M hides, the attention weights and the new values. M lets a word see itself and those before it.
+//
+// With a flag it draws inputs of its own: go run ./examples/causalmask --seed 2 --words 5 --dk 4 --dv 3
 package main
 
 import (
 	"fmt"
 	"io"
-	"log"
 	"math"
-	"os"
 
 	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/layers"
 )
 
-func main() {
-	if err := run(os.Stdout); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { example.Main(run) }
 
-func run(w io.Writer) error {
-	s, err := attend()
+func run(w io.Writer, args []string) error {
+	flags, seed := example.New("causalmask")
+	words := flags.Size("words", 4, 64, "words of the sentence")
+	dK := flags.Size("dk", 8, 512, "width of queries and keys")
+	dV := flags.Size("dv", 8, 512, "width of values")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	q, k, v := printedInputs()
+	if flags.Own() {
+		rng := notebook.Source(*seed)
+		q, k, v = notebook.Randn(rng, *words, *dK), notebook.Randn(rng, *words, *dK), notebook.Randn(rng, *words, *dV)
+	}
+	s, err := attend(q, k, v)
 	if err != nil {
 		return err
 	}
@@ -35,40 +45,30 @@ func run(w io.Writer) error {
 	fmt.Fprintln(w, "\nDividing by √d_k keeps the variance of the scores near that of what goes in.")
 	s.Print(w, "var(Q)", "var(K)", "var(Q·Kᵀ)", "var(Q·Kᵀ/√d_k)", "Q·Kᵀ/√d_k")
 
-	fmt.Fprintln(w, "\nThe mask hides from every word what comes after it.")
-	s.Print(w, "M", "Q·Kᵀ/√d_k + M")
+	fmt.Fprintln(w, "\nThe mask hides from every word what comes after it: 1 is seen, and to be added 0 is seen and -inf hidden.")
+	s.Print(w, "mask", "M", "Q·Kᵀ/√d_k + M")
 
 	fmt.Fprintln(w, "\nThe softmax of each row says which words it attends to, and the new values mix theirs.")
 	s.Print(w, "Attention", "New V")
 	return nil
 }
 
-// attend builds the graph and runs it. The attention is layers.ScaledDotProduct; the stages that it goes through on the
-// way are built beside it from Gorgonia's own operations, to be looked at.
-func attend() (*notebook.Stages, error) {
-	const L, dK, dV = 4, 8, 8 // words, width of queries and keys, width of values
-	inf := math.Inf(-1)
+// attend builds the graph of attention and runs it.
+func attend(queries, keys, values *tensor.Dense) (*notebook.Stages, error) {
+	words := queries.Shape()[0] // L
 	g := G.NewGraph()
-	q := notebook.Input(g, "Q", notebook.Printed(printedQ, L, dK))
-	k := notebook.Input(g, "K", notebook.Printed(printedK, L, dK))
-	v := notebook.Input(g, "V", notebook.Printed(printedV, L, dV))
-	m := notebook.Input(g, "M", notebook.Matrix(L, L,
-		0, inf, inf, inf,
-		0, 0, inf, inf,
-		0, 0, 0, inf,
-		0, 0, 0, 0))
+	q := notebook.Input(g, "Q", queries) // (L, dK)
+	k := notebook.Input(g, "K", keys)    // (L, dK)
+	v := notebook.Input(g, "V", values)  // (L, dV)
 
-	product := G.Must(G.Mul(q, G.Must(G.Transpose(k))))            // (L, dK) x (L, dK)ᵀ -> (L, L)
-	scaled := G.Must(G.Div(product, G.NewConstant(math.Sqrt(dK)))) // (L, L)
-	masked := G.Must(G.Add(scaled, m))                             // (L, L)
-
-	// Mask{Bias: m} would add m as it stands; Causal says the same without a matrix.
-	newV, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, q, k, v, layers.AttentionOptions{
+	// Being causal says what M says, without a matrix. Mask{Bias: m} would add m as it stands.
+	attention, err := layers.ScaledDotProductStages(&layers.Build{}, q, k, v, layers.AttentionOptions{
 		Mask: layers.Mask{Causal: true}, // the scale is 1/√dK unless Scale says otherwise
-	}) // (L, L) x (L, dV) -> (L, dV)
+	})
 	if err != nil {
 		return nil, err
 	}
+	product := G.Must(G.Mul(q, G.Must(G.Transpose(k)))) // (L, dK) x (L, dK)ᵀ -> (L, L)
 
 	var s notebook.Stages
 	s.Add("Q", q)
@@ -78,11 +78,12 @@ func attend() (*notebook.Stages, error) {
 	s.Add("var(Q)", notebook.Variance(q))
 	s.Add("var(K)", notebook.Variance(k))
 	s.Add("var(Q·Kᵀ)", notebook.Variance(product))
-	s.Add("Q·Kᵀ/√d_k", scaled)
-	s.Add("var(Q·Kᵀ/√d_k)", notebook.Variance(scaled))
-	s.Add("M", m)
-	s.Add("Q·Kᵀ/√d_k + M", masked)
-	s.Add("Attention", weights)
-	s.Add("New V", newV)
+	s.Add("var(Q·Kᵀ/√d_k)", notebook.Variance(attention.Scores))
+	s.Add("Q·Kᵀ/√d_k", attention.Scores) // (L, L)
+	s.Add("mask", notebook.Input(g, "mask", notebook.Causal(words, 1, 0)))
+	s.Add("M", notebook.Input(g, "M", notebook.Causal(words, 0, math.Inf(-1))))
+	s.Add("Q·Kᵀ/√d_k + M", attention.Masked) // (L, L)
+	s.Add("Attention", attention.Weights)    // (L, L)
+	s.Add("New V", attention.Output)         // (L, L) x (L, dV) -> (L, dV)
 	return &s, s.Run()
 }

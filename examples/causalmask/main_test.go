@@ -26,7 +26,7 @@ const (
 )
 
 func TestNotebook(t *testing.T) {
-	s, err := attend()
+	s, err := attend(printedInputs())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,6 +36,7 @@ func TestNotebook(t *testing.T) {
 	}{
 		{"Q·Kᵀ", printedProduct, movedProduct},
 		{"Q·Kᵀ/√d_k", printedScaled, movedScaled},
+		{"mask", printedZeroOne, 0},
 		{"M", printedMask, 0},
 		{"Q·Kᵀ/√d_k + M", printedMasked, movedScaled},
 		{"Attention", printedAttention, movedWeights},
@@ -51,20 +52,20 @@ func TestNotebook(t *testing.T) {
 
 // The notebook adds M to the scores; being causal hides the same keys.
 func TestMaskAsBias(t *testing.T) {
-	s, err := attend()
+	s, err := attend(printedInputs())
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := G.NewGraph()
-	newV, weights, err := layers.ScaledDotProductWeights(&layers.Build{},
+	st, err := layers.ScaledDotProductStages(&layers.Build{},
 		notebook.Input(g, "Q", s.Get("Q")), notebook.Input(g, "K", s.Get("K")), notebook.Input(g, "V", s.Get("V")),
 		layers.AttentionOptions{Mask: layers.Mask{Bias: notebook.Input(g, "M", s.Get("M"))}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var biased notebook.Stages
-	biased.Add("Attention", weights)
-	biased.Add("New V", newV)
+	biased.Add("Attention", st.Weights)
+	biased.Add("New V", st.Output)
 	if err := biased.Run(); err != nil {
 		t.Fatal(err)
 	}
@@ -77,15 +78,43 @@ func TestMaskAsBias(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b); err != nil {
+	if err := run(&b, nil); err != nil {
 		t.Fatal(err)
 	}
-	// The last digit of other tables is sometimes one off, as the inputs are rounded.
-	for _, want := range []string{printedQ, printedK, printedV, printedMask, printedAttention} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("the output lacks\n%s\nin\n%s", want, &b)
+	golden.Contains(t, b.String(), "Q\n"+printedQ, "K\n"+printedK, "V\n"+printedV, "mask\n"+printedZeroOne, "M\n"+printedMask, "Attention\n"+printedAttention)
+	// The inputs are rounded, so that the last digit of these is sometimes another.
+	golden.Holds(t, b.String(), "Q·Kᵀ", printedProduct, movedProduct)
+	golden.Holds(t, b.String(), "Q·Kᵀ/√d_k", printedScaled, movedScaled)
+	golden.Holds(t, b.String(), "Q·Kᵀ/√d_k + M", printedMasked, movedScaled)
+	golden.Holds(t, b.String(), "New V", printedNewV, movedNewV)
+}
+
+// Inputs of the reader's own, computed again with plain sums.
+func TestOwn(t *testing.T) {
+	var b strings.Builder
+	if err := run(&b, []string{"--seed", "5", "--words", "3", "--dk", "2", "--dv", "1"}); err != nil {
+		t.Fatal(err)
+	}
+	table := func(heading string) []float64 { return golden.Table(t, b.String(), heading) }
+	q, k, v, weights, newV := table("Q"), table("K"), table("V"), table("Attention"), table("New V")
+	for i := range 3 {
+		var w [3]float64
+		sum, value := 0.0, 0.0
+		for j := range i + 1 {
+			w[j] = math.Exp((q[2*i]*k[2*j] + q[2*i+1]*k[2*j+1]) / math.Sqrt2)
+			sum += w[j]
+			value += w[j] * v[j]
+		}
+		for j := range w {
+			if got, want := weights[3*i+j], w[j]/sum; math.Abs(got-want) > 1e-7 {
+				t.Errorf("word %d attends to word %d by %v, want %v", i, j, got, want)
+			}
+		}
+		if math.Abs(newV[i]-value/sum) > 1e-7 {
+			t.Errorf("the new value of word %d is %v, want %v", i, newV[i], value/sum)
 		}
 	}
+	golden.Calls(t, run, []string{"--words", "1"}, "-words", "-dk", "-dv")
 }
 
 // What the notebook prints.
@@ -99,6 +128,11 @@ const (
  [ 0.84793479  0.23422892 -1.08584131  0.59841415]
  [ 0.45049129  0.44296554 -0.18529172 -0.56950267]
  [-0.86394918 -0.15716558  0.31821798  0.71622386]]`
+
+	printedZeroOne = `[[1. 0. 0. 0.]
+ [1. 1. 0. 0.]
+ [1. 1. 1. 0.]
+ [1. 1. 1. 1.]]`
 
 	printedMask = `[[  0. -inf -inf -inf]
  [  0.   0. -inf -inf]

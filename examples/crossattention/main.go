@@ -5,43 +5,46 @@
 // as in the last part of the notebook "Self Attention Mechanism": 5 tokens ask 10 others. The weights have a row for every
 // query and a column for every key; the output has a row for every query. The notebook draws its inputs at random and prints
 // the shapes alone, so these numbers are this program's own, from a seed.
+//
+// The seed and the sizes can be others: go run ./examples/crossattention --seed 2 --queries 3 --keys 4 --dim 2
 package main
 
 import (
 	"fmt"
 	"io"
-	"log"
-	"os"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/layers"
 )
 
-func main() {
-	if err := run(os.Stdout); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { example.Main(run) }
 
-func run(w io.Writer) error {
-	s, _, err := attend()
+func run(w io.Writer, args []string) error {
+	flags, seed := example.New("crossattention")
+	queries := flags.Size("queries", 5, 64, "tokens that ask")
+	keys := flags.Size("keys", 10, 64, "tokens that are asked")
+	dim := flags.Size("dim", 16, 512, "width of a token")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	s, _, err := attend(*seed, *queries, *keys, *dim)
 	if err != nil {
 		return err
 	}
 	weights, sum := s.Get("Attention Weights"), s.Get("Weighted Sum")
-	s.Print(w)
+	s.Print(w, "Attention Weights", "Weighted Sum")
 	fmt.Fprintf(w, "Attention Weights Shape: %v\n", weights.Shape()[2:]) // of (1, 1, 5, 10): batch and heads in front
 	fmt.Fprintf(w, "Weighted Sum Shape: %v\n", sum.Shape())
 	return nil
 }
 
-// attend also returns the layer, for its weights.
-func attend() (*notebook.Stages, *layers.MultiHeadAttention, error) {
-	const T, S, D = 5, 10, 16 // queries, keys, width of both sequences
-	p, err := layers.NewParams(tensor.Float64, 1)
+// attend lets T queries attend to S keys, both of width D. It also returns the layer, for its weights.
+func attend(seed uint64, T, S, D int) (*notebook.Stages, *layers.MultiHeadAttention, error) {
+	p, err := layers.NewParams(tensor.Float64, seed)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -55,13 +58,16 @@ func attend() (*notebook.Stages, *layers.MultiHeadAttention, error) {
 	}
 
 	g := G.NewGraph()
-	first := notebook.Input(g, "sequence 1", notebook.Randn(1, T, D))
-	second := notebook.Input(g, "sequence 2", notebook.Randn(2, S, D))
+	rng := notebook.Source(seed)
+	first := notebook.Input(g, "sequence 1", notebook.Randn(rng, T, D))
+	second := notebook.Input(g, "sequence 2", notebook.Randn(rng, S, D))
 	out, weights, err := a.ForwardWeights(&layers.Build{}, first, second, second, layers.Mask{}) // (T, D) and (1, 1, T, S)
 	if err != nil {
 		return nil, nil, err
 	}
 	var s notebook.Stages
+	s.Add("sequence 1", first)
+	s.Add("sequence 2", second)
 	s.Add("Attention Weights", weights)
 	s.Add("Weighted Sum", out)
 	return &s, a, s.Run()

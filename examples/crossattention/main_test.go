@@ -7,13 +7,14 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/examples/internal/golden"
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/layers"
 )
 
 func TestRun(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b); err != nil {
+	if err := run(&b, nil); err != nil {
 		t.Fatal(err)
 	}
 	// The two lines that the notebook prints.
@@ -22,26 +23,35 @@ func TestRun(t *testing.T) {
 	}
 }
 
+func TestOwn(t *testing.T) {
+	var b strings.Builder
+	if err := run(&b, []string{"--queries", "2", "--keys", "1", "--dim", "3"}); err != nil {
+		t.Fatal(err)
+	}
+	golden.Contains(t, b.String(), "Attention Weights\n[[1.]\n [1.]]\n", "Attention Weights Shape: (2, 1)\nWeighted Sum Shape: (2, 3)\n")
+	golden.Calls(t, run, []string{"--keys", "3"}, "-queries", "-keys", "-dim")
+}
+
 // The notebook's steps one by one, queries of sequence 1, keys and values of sequence 2, come to the same.
 func TestSteps(t *testing.T) {
-	got, a, err := attend()
+	got, a, err := attend(1, 5, 10, 16)
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := G.NewGraph()
-	first := notebook.Input(g, "sequence 1", notebook.Randn(1, 5, 16))
-	second := notebook.Input(g, "sequence 2", notebook.Randn(2, 10, 16))
+	first := notebook.Input(g, "sequence 1", got.Get("sequence 1"))
+	second := notebook.Input(g, "sequence 2", got.Get("sequence 2"))
 	project := func(name string, x *G.Node, l *layers.Linear) *G.Node {
 		return G.Must(G.Mul(x, G.Must(G.Transpose(notebook.Input(g, name, l.Weight.Value)))))
 	}
-	out, weights, err := layers.ScaledDotProductWeights(&layers.Build{},
+	attention, err := layers.ScaledDotProductStages(&layers.Build{},
 		project("w_q", first, a.Query), project("w_k", second, a.Key), project("w_v", second, a.Value), layers.AttentionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want notebook.Stages
-	want.Add("Attention Weights", weights)
-	want.Add("Weighted Sum", out)
+	want.Add("Attention Weights", attention.Weights)
+	want.Add("Weighted Sum", attention.Output)
 	if err := want.Run(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,43 +1,67 @@
-// Earlystopping shows when to stop training, on the losses of the notebook "SELF-ATTENTION": once the validation loss has
-// failed to be below the best so far for as many epochs as one has patience,
+// Earlystopping shows when to stop training, on the losses of the notebook "SELF-ATTENTION": once no epoch of the last
+// `patience` ones has brought a validation loss below the best before,
 //
-//	stop at the first epoch with best < val for the last `patience` epochs
+//	stop at the first epoch with best <= val in each of the last `patience` epochs
 //
-// and, before it, that notebook's attention tables, softmax(Q·Kᵀ/√d_k + M)·V. It doesn't print its queries and keys, but
-// their products, so these go in as the scores: Q·Kᵀ = (Q·Kᵀ)·I.
+// and, before it, that notebook's attention tables, softmax(Q·Kᵀ/√d_k + M)·V. It prints neither its queries and keys nor
+// enough to find them, so that the variances that it prints of them, 0.990742029467248 and 0.9085049295453562, can't be
+// computed again. It does print their products, so these go in as the scores: Q·Kᵀ = (Q·Kᵀ)·I.
+//
+// With a flag it draws inputs of its own, and losses as the notebook does:
+//
+//	go run ./examples/earlystopping --seed 2 --patience 4
 package main
 
 import (
 	"fmt"
 	"io"
-	"log"
 	"math"
-	"os"
 
 	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
 
-func main() {
-	if err := run(os.Stdout); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { example.Main(run) }
 
-func run(w io.Writer) error {
-	s, err := attend()
+func run(w io.Writer, args []string) error {
+	flags, seed := example.New("earlystopping")
+	words := flags.Size("words", 4, 64, "words of the sentence")
+	dK := flags.Size("dk", 8, 512, "width of queries and keys")
+	dV := flags.Size("dv", 8, 512, "width of values")
+	epochs := flags.Size("epochs", 20, 1000, "epochs at most")
+	patience := flags.Size("patience", 2, 1000, "epochs to wait for a lower validation loss")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	product, v, epochLosses := notebook.Printed(printedProduct, 4, 4), notebook.Printed(printedV, 4, 8), printedRun
+	if flags.Own() {
+		rng := notebook.Source(*seed)
+		q, k := notebook.Randn(rng, *words, *dK), notebook.Randn(rng, *words, *dK)
+		v = notebook.Randn(rng, *words, *dV)
+		var err error
+		if product, err = multiply(w, q, k); err != nil {
+			return err
+		}
+		epochLosses = nil
+		for range *epochs {
+			epochLosses = append(epochLosses, losses{train: 0.3 + 0.4*rng.Float64(), val: 0.2 + 0.6*rng.Float64()})
+		}
+	}
+	s, err := attend(product, v, *dK)
 	if err != nil {
 		return err
 	}
+	if !flags.Own() {
+		fmt.Fprintln(w, "The notebook's var(Q) and var(K) can't be computed: it doesn't print Q and K.")
+	}
 	s.Print(w)
-	fmt.Fprintln(w)
-	stopEarly(w, []losses{
-		{0.457, 0.300}, {0.647, 0.378}, {0.628, 0.346}, // what the notebook's run drew
-		{0.500, 0.250}, // never reached
-	}, 2)
+	fmt.Fprintf(w, "d_k: %d\n\n", *dK)
+	stopEarly(w, epochLosses, *patience)
 	return nil
 }
 
@@ -61,19 +85,34 @@ func stopEarly(w io.Writer, epochs []losses, patience int) {
 	fmt.Fprintf(w, "The best was epoch %d, with Val=%.3f\n", stopping.BestEpoch, stopping.Best)
 }
 
-// attend goes from the printed products Q·Kᵀ to the new values.
-func attend() (*notebook.Stages, error) {
-	const L, dK, dV = 4, 8, 8 // words, width of queries and keys, width of values
+// multiply prints queries and keys, and returns their products, (L, L).
+func multiply(w io.Writer, queries, keys *tensor.Dense) (*tensor.Dense, error) {
 	g := G.NewGraph()
-	product := notebook.Input(g, "Q·Kᵀ", notebook.Printed(printedProduct, L, L))
-	eye := notebook.Input(g, "I", notebook.Eye(L))
-	v := notebook.Input(g, "V", notebook.Printed(printedV, L, dV))
+	q, k := notebook.Input(g, "Q", queries), notebook.Input(g, "K", keys)
+	var s notebook.Stages
+	s.Add("Q", q)
+	s.Add("K", k)
+	s.Add("var(Q)", notebook.Variance(q))
+	s.Add("var(K)", notebook.Variance(k))
+	s.Add("Q·Kᵀ", G.Must(G.Mul(q, G.Must(G.Transpose(k))))) // (L, dK) x (L, dK)ᵀ -> (L, L)
+	if err := s.Run(); err != nil {
+		return nil, err
+	}
+	s.Print(w, "Q", "K", "var(Q)", "var(K)")
+	return s.Get("Q·Kᵀ"), nil
+}
 
-	scaled := G.Must(G.Div(product, G.NewConstant(math.Sqrt(dK)))) // (L, L)
-	newV, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, product, eye, v, layers.AttentionOptions{
+// attend goes from the products Q·Kᵀ of queries and keys of width dK to the new values.
+func attend(products, values *tensor.Dense, dK int) (*notebook.Stages, error) {
+	words := products.Shape()[0] // L
+	g := G.NewGraph()
+	product := notebook.Input(g, "Q·Kᵀ", products) // (L, L)
+	eye := notebook.Input(g, "I", notebook.Eye(words))
+	v := notebook.Input(g, "V", values) // (L, dV)
+	attention, err := layers.ScaledDotProductStages(&layers.Build{}, product, eye, v, layers.AttentionOptions{
 		Mask:  layers.Mask{Causal: true},
-		Scale: 1 / math.Sqrt(dK), // to be said: the width of the keys that it sees is L
-	}) // (L, L) x (L, dV) -> (L, dV)
+		Scale: 1 / math.Sqrt(float64(dK)), // to be said: the width of the keys that it sees is L
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -82,9 +121,11 @@ func attend() (*notebook.Stages, error) {
 	s.Add("V", v)
 	s.Add("Q·Kᵀ", product)
 	s.Add("var(Q·Kᵀ)", notebook.Variance(product))
-	s.Add("var(Q·Kᵀ/√d_k)", notebook.Variance(scaled))
-	s.Add("Q·Kᵀ/√d_k", scaled)
-	s.Add("Attention", weights)
-	s.Add("New V", newV)
+	s.Add("var(Q·Kᵀ/√d_k)", notebook.Variance(attention.Scores))
+	s.Add("Q·Kᵀ/√d_k", attention.Scores) // (L, L)
+	s.Add("mask", notebook.Input(g, "mask", notebook.Causal(words, 1, 0)))
+	s.Add("Q·Kᵀ/√d_k + M", attention.Masked) // (L, L)
+	s.Add("Attention", attention.Weights)    // (L, L)
+	s.Add("New V", attention.Output)         // (L, L) x (L, dV) -> (L, dV)
 	return &s, s.Run()
 }

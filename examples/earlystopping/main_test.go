@@ -1,10 +1,12 @@
 package main
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/heed-go/heed/examples/internal/golden"
+	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
 // What the rounding of the printed products to 8 decimals, so by 5e-9 at most, can move the results by: the scaling divides
@@ -17,7 +19,7 @@ const (
 )
 
 func TestNotebook(t *testing.T) {
-	s, err := attend()
+	s, err := attend(notebook.Printed(printedProduct, 4, 4), notebook.Printed(printedV, 4, 8), 8)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,6 +30,8 @@ func TestNotebook(t *testing.T) {
 		{"var(Q·Kᵀ)", "4.696035782038038", movedVariance},
 		{"var(Q·Kᵀ/√d_k)", "0.5870044727547546", movedVariance},
 		{"Q·Kᵀ/√d_k", printedScaled, movedScaled},
+		{"mask", printedMask, 0},
+		{"Q·Kᵀ/√d_k + M", printedMasked, movedScaled},
 		{"Attention", printedAttention, movedWeights},
 	} {
 		golden.Check(t, c.stage, s.Values(c.stage), c.printed, c.moved)
@@ -39,22 +43,61 @@ func TestNotebook(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b); err != nil {
+	if err := run(&b, nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{printedV, printedProduct, printedAttention, `
+	golden.Contains(t, b.String(), "V\n"+printedV, "Q·Kᵀ\n"+printedProduct, "mask\n"+printedMask, "Attention\n"+printedAttention, `
+d_k: 8
+
 Epoch 0: Train=0.457, Val=0.300
 Epoch 1: Train=0.647, Val=0.378
 Epoch 2: Train=0.628, Val=0.346
 Early stopping at epoch 2
-`} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("the output lacks\n%s\nin\n%s", want, &b)
+The best was epoch 0, with Val=0.300
+`)
+	golden.Holds(t, b.String(), "Q·Kᵀ/√d_k", printedScaled, movedScaled)
+	golden.Holds(t, b.String(), "Q·Kᵀ/√d_k + M", printedMasked, movedScaled)
+}
+
+func TestStopEarly(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		val      []float64
+		patience int
+		want     string // how the output ends
+	}{
+		{"a loss equal to the best is no improvement", []float64{0.5, 0.5, 0.5, 0.1}, 2, "Val=0.500\nEarly stopping at epoch 2\nThe best was epoch 0, with Val=0.500\n"},
+		{"a lower one is", []float64{0.5, 0.6, 0.4, 0.5, 0.3}, 2, "Epoch 4: Train=0.000, Val=0.300\nThe best was epoch 4, with Val=0.300\n"},
+		{"patience of 1", []float64{0.5, 0.6, 0.4}, 1, "Early stopping at epoch 1\nThe best was epoch 0, with Val=0.500\n"},
+	} {
+		var epochs []losses
+		for _, v := range c.val {
+			epochs = append(epochs, losses{val: v})
+		}
+		var b strings.Builder
+		if stopEarly(&b, epochs, c.patience); !strings.HasSuffix(b.String(), c.want) {
+			t.Errorf("%s: got\n%s\nwant it to end in\n%s", c.name, &b, c.want)
 		}
 	}
-	if strings.Contains(b.String(), "Epoch 3") {
-		t.Error("it went on after stopping")
+}
+
+func TestOwn(t *testing.T) {
+	var b strings.Builder
+	if err := run(&b, []string{"--words", "2", "--dk", "1", "--dv", "3", "--epochs", "5", "--patience", "9"}); err != nil {
+		t.Fatal(err)
 	}
+	table := func(heading string) []float64 { return golden.Table(t, b.String(), heading) }
+	q, k, v := table("Q"), table("K"), table("V")
+	first := 1 / (1 + math.Exp(q[1]*(k[1]-k[0]))) // what the second word gives to the first
+	for j, got := range table("New V")[3:] {
+		if want := first*v[j] + (1-first)*v[3+j]; math.Abs(got-want) > 1e-7 {
+			t.Errorf("number %d of the second word is %v, want %v", j, got, want)
+		}
+	}
+	if strings.Count(b.String(), "Epoch ") != 5 || strings.Contains(b.String(), "Early stopping") {
+		t.Errorf("5 epochs with a patience of 9 gave\n%s", &b)
+	}
+	golden.Calls(t, run, []string{"--patience", "3"}, "-words", "-dk", "-dv", "-epochs", "-patience")
 }
 
 // What the notebook prints.
@@ -62,6 +105,16 @@ const (
 	printedScaled = `[[ 0.18030033  0.27815229  0.58163381  1.0990439 ]
  [ 1.40740762  0.26867762  0.77463158 -0.56502722]
  [-0.30380383  0.11832706  0.32336056 -0.15133676]
+ [ 0.22502736  1.4743893   0.38282681  2.62960696]]`
+
+	printedMask = `[[1. 0. 0. 0.]
+ [1. 1. 0. 0.]
+ [1. 1. 1. 0.]
+ [1. 1. 1. 1.]]`
+
+	printedMasked = `[[ 0.18030033        -inf        -inf        -inf]
+ [ 1.40740762  0.26867762        -inf        -inf]
+ [-0.30380383  0.11832706  0.32336056        -inf]
  [ 0.22502736  1.4743893   0.38282681  2.62960696]]`
 
 	printedAttention = `[[1.         0.         0.         0.        ]

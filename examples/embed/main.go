@@ -5,49 +5,52 @@
 //
 //	logits = MultiHeadAttention(query, letters + positions, letters)·W_outᵀ + b_out
 //
-// which takes that the attention finds the position that was asked for. In the end the weights show that it does.
+// for which the attention has to find the position that was asked for. In the end the weights show that it does.
+//
+// What is stored in the end, seed and sizes can be others: go run ./examples/embed --stored headache --steps 600 --seed 2
 package main
 
 import (
 	"fmt"
 	"io"
-	"log"
-	"math/rand/v2"
-	"os"
+	"strings"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/layers"
 )
 
-const (
-	letters = "abcdefgh"
-	S       = 6  // positions
-	D       = 16 // width
-)
+const letters = "abcdefgh"
 
-func main() {
-	if err := run(os.Stdout); err != nil {
-		log.Fatal(err)
+func main() { example.Main(run) }
+
+func run(w io.Writer, args []string) error {
+	flags, seed := example.New("embed")
+	word := flags.String("stored", "cafdha", "the `LETTERS` to look up in the end, from a to h: as many as there are positions")
+	dim := flags.Size("dim", 16, 256, "width of the model")
+	steps := flags.Size("steps", 300, 100_000, "steps of training")
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
-}
-
-func run(w io.Writer) error {
-	m, err := newModel()
+	stored, err := parse(*word)
+	if err != nil {
+		return flags.Wrong(err)
+	}
+	m, err := newModel(*seed, len(stored), *dim)
 	if err != nil {
 		return err
 	}
-	if _, err := m.fit(w, 300); err != nil {
+	if _, err := m.fit(w, *seed, *steps); err != nil {
 		return err
 	}
-	stored := []int{2, 0, 5, 3, 7, 0}
 	predicted, weights, err := m.lookUp(stored)
 	if err != nil {
 		return err
 	}
-	rows, columns := make([]string, S), make([]string, S)
+	rows, columns := make([]string, len(stored)), make([]string, len(stored))
 	right := 0
 	for i, l := range stored {
 		rows[i] = fmt.Sprintf("position %d? %c", i, letters[predicted[i]])
@@ -56,16 +59,28 @@ func run(w io.Writer) error {
 			right++
 		}
 	}
-	fmt.Fprintf(w, "\n%d of %d right. Each query's answer, and what it attended to:\n", right, S)
-	notebook.Table(w, rows, columns, weights)
+	fmt.Fprintf(w, "\n%d of %d right. Each query's answer, and what it attended to:\n", right, len(stored))
+	notebook.Table(w, rows, columns, weights, 2)
 	return nil
 }
 
+// parse returns the numbers of letters.
+func parse(word string) ([]int, error) {
+	if len(word) < 1 || len(word) > 32 || strings.Trim(word, letters) != "" {
+		return nil, fmt.Errorf("want 1 to 32 letters from a to h, got %q", word)
+	}
+	stored := make([]int, len(word))
+	for i := range word {
+		stored[i] = strings.IndexByte(letters, word[i])
+	}
+	return stored, nil
+}
+
 // fit trains on random questions, and returns the loss of every step.
-func (m *model) fit(w io.Writer, steps int) ([]float64, error) {
+func (m *model) fit(w io.Writer, seed uint64, steps int) ([]float64, error) {
 	const batch = 32
 	g := G.NewGraph()
-	in := newInputs(g, batch)
+	in := m.newInputs(g, batch)
 	targets := G.NewMatrix(g, tensor.Int, G.WithShape(batch, 1), G.WithName("targets"))
 
 	b := &layers.Build{Mode: layers.Training}
@@ -88,10 +103,10 @@ func (m *model) fit(w io.Writer, steps int) ([]float64, error) {
 	defer vm.Close()
 	solver := G.NewAdamSolver(G.WithLearnRate(0.003))
 
-	rng := rand.New(rand.NewPCG(1, 0))
+	rng := notebook.Source(seed)
 	losses := make([]float64, steps)
 	for step := range losses {
-		stored, asked, answers := questions(rng, batch)
+		stored, asked, answers := m.questions(rng, batch)
 		for node, ids := range map[*G.Node][]int{in.stored: stored, in.asked: asked, targets: answers} {
 			if err := G.Let(node, tensor.New(tensor.WithShape(node.Shape()...), tensor.WithBacking(ids))); err != nil {
 				return nil, err
@@ -114,15 +129,15 @@ func (m *model) fit(w io.Writer, steps int) ([]float64, error) {
 
 // lookUp asks for every position of one memory, in a graph of its own over the same parameters: another batch size, and for
 // evaluation. The weights are (S, S): a row for each question.
-func (m *model) lookUp(stored []int) (predicted []int, weights *tensor.Dense, err error) {
+func (m *model) lookUp(stored []int) (predicted []int, weights []float64, err error) {
 	g := G.NewGraph()
-	in := newInputs(g, S)
+	in := m.newInputs(g, m.size)
 	logits, attended, err := m.forward(&layers.Build{}, in)
 	if err != nil {
 		return nil, nil, err
 	}
 	var repeated, asked []int
-	for i := range S {
+	for i := range m.size {
 		repeated, asked = append(repeated, stored...), append(asked, i)
 	}
 	for node, ids := range map[*G.Node][]int{in.stored: repeated, in.asked: asked} {
@@ -140,5 +155,5 @@ func (m *model) lookUp(stored []int) (predicted []int, weights *tensor.Dense, er
 	if err != nil {
 		return nil, nil, err
 	}
-	return best.Data().([]int), s.Get("weights"), nil
+	return best.Data().([]int), s.Values("weights"), nil
 }

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/examples/internal/example"
+	"github.com/heed-go/heed/examples/internal/golden"
 )
 
 func TestRun(t *testing.T) {
@@ -13,7 +17,7 @@ func TestRun(t *testing.T) {
 		t.Skip("trains to the end")
 	}
 	var b strings.Builder
-	if err := run(&b); err != nil {
+	if err := run(&b, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Step   0: loss ", "Step 299: loss 0.0", "6 of 6 right.", "position 2? f"} {
@@ -29,11 +33,11 @@ func TestLearns(t *testing.T) {
 	if testing.Short() {
 		steps = 150
 	}
-	m, err := newModel()
+	m, err := newModel(1, 6, 16)
 	if err != nil {
 		t.Fatal(err)
 	}
-	losses, err := m.fit(io.Discard, steps)
+	losses, err := m.fit(io.Discard, 1, steps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,9 +55,24 @@ func TestLearns(t *testing.T) {
 	if !slices.Equal(predicted, stored) {
 		t.Errorf("predicted %v, stored %v", predicted, stored)
 	}
-	for i := range S {
-		if got := weights.Data().([]float64)[i*S+i]; got < 0.6 {
+	for i := range stored {
+		if got := weights[i*len(stored)+i]; got < 0.6 {
 			t.Errorf("asked for position %d it attends there by %v, want 0.6 at least", i, got)
+		}
+	}
+}
+
+func TestOwn(t *testing.T) {
+	var b strings.Builder
+	if err := run(&b, []string{"--stored", "dad", "--dim", "4", "--steps", "31"}); err != nil {
+		t.Fatal(err)
+	}
+	golden.Contains(t, b.String(), "Step   0: loss ", "Step  30: loss ", " of 3 right.", "0: d", "1: a", "2: d", "position 2? ")
+	golden.Calls(t, run, []string{"--stored", "a", "--steps", "2"}, "-dim", "-steps")
+	for _, word := range []string{"", "hi", "A", strings.Repeat("a", 33), "bé"} {
+		var call *example.CallError
+		if err := run(io.Discard, []string{"--stored", word}); !errors.As(err, &call) || !strings.Contains(err.Error(), "\n  -stored LETTERS\n") {
+			t.Errorf("%q: got %v, want a *CallError that lists the flags", word, err)
 		}
 	}
 }

@@ -9,8 +9,10 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// model is what is learned.
+// model is what is learned. S is the number of positions, D the width.
 type model struct {
+	size int // S
+
 	letters   *layers.Embedding          // a row for each letter
 	asked     *layers.Embedding          // a row for each position, as a query names it
 	positions *layers.LearnedPositions   // a row for each position, as it is stored
@@ -18,12 +20,12 @@ type model struct {
 	out       *layers.Linear
 }
 
-func newModel() (*model, error) {
-	p, err := layers.NewParams(tensor.Float64, 1)
+func newModel(seed uint64, S, D int) (*model, error) {
+	p, err := layers.NewParams(tensor.Float64, seed)
 	if err != nil {
 		return nil, err
 	}
-	m := &model{}
+	m := &model{size: S}
 	if m.letters, err = layers.NewEmbedding(p.Scope("letters"), layers.EmbeddingConfig{Vocab: len(letters), Dim: D}); err != nil {
 		return nil, err
 	}
@@ -46,9 +48,9 @@ type inputs struct {
 	asked  *G.Node // (B, 1): the position asked for
 }
 
-func newInputs(g *G.ExprGraph, batch int) inputs {
+func (m *model) newInputs(g *G.ExprGraph, batch int) inputs {
 	return inputs{
-		stored: G.NewMatrix(g, tensor.Int, G.WithShape(batch, S), G.WithName("stored")),
+		stored: G.NewMatrix(g, tensor.Int, G.WithShape(batch, m.size), G.WithName("stored")),
 		asked:  G.NewMatrix(g, tensor.Int, G.WithShape(batch, 1), G.WithName("asked")),
 	}
 }
@@ -76,11 +78,11 @@ func (m *model) forward(b *layers.Build, in inputs) (logits, weights *G.Node, er
 }
 
 // questions draws a batch: what is stored, what is asked, and the answers.
-func questions(rng *rand.Rand, batch int) (stored, asked, answers []int) {
+func (m *model) questions(rng *rand.Rand, batch int) (stored, asked, answers []int) {
 	for range batch {
-		p := rng.IntN(S)
+		p := rng.IntN(m.size)
 		asked = append(asked, p)
-		memory := make([]int, S)
+		memory := make([]int, m.size)
 		for i := range memory {
 			memory[i] = rng.IntN(len(letters))
 		}

@@ -1,41 +1,39 @@
 package main
 
 import (
-	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/layers"
 )
 
-// headWeights are multiHead_W_q, multiHead_W_k and multiHead_W_v: one weight for every head, (H, attentionDim, D).
-func headWeights() [3]*tensor.Dense {
+// headWeights draws multiHead_W_q, multiHead_W_k and multiHead_W_v: one weight for every head, (H, D, D).
+func headWeights(seed uint64, n sizes) [3]*tensor.Dense {
+	rng := notebook.Source(seed)
 	var w [3]*tensor.Dense
 	for i := range w {
-		w[i] = notebook.Randn(uint64(i), heads, attentionDim, embedDim)
+		w[i] = notebook.Randn(rng, n.heads, n.dim, n.dim)
 	}
 	return w
 }
 
-// threeHeads gives MultiHeadAttention the notebook's three heads: its weight of shape (H·attentionDim, D) holds the heads'
-// one below the other, so that (H, attentionDim, D) fits in as it lies.
-func threeHeads() (*notebook.Stages, error) {
-	p, err := layers.NewParams(tensor.Float64, 1)
+// severalHeads gives MultiHeadAttention the notebook's heads: its weight of shape (H·D, D) holds the heads' one below the
+// other, so that (H, D, D) fits in as it lies.
+func severalHeads(seed uint64, n sizes) (*notebook.Stages, error) {
+	p, err := layers.NewParams(tensor.Float64, seed)
 	if err != nil {
 		return nil, err
 	}
 	b := &layers.Build{}
-	x, err := embed(b, p, G.NewGraph())
+	x, err := embed(b, p, n)
 	if err != nil {
 		return nil, err
 	}
-	a, err := layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{
-		Dim: embedDim, Heads: heads, HeadDim: attentionDim, NoBias: true, NoOutput: true,
-	})
+	a, err := layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{Dim: n.dim, Heads: n.heads, HeadDim: n.dim, NoBias: true, NoOutput: true})
 	if err != nil {
 		return nil, err
 	}
-	sum, weights, err := a.ForwardWeights(b, x, x, x, layers.Mask{}) // (T, H·attentionDim) and (1, H, T, T)
+	sum, weights, err := a.ForwardWeights(b, x, x, x, layers.Mask{}) // (T, H·D) and (1, H, T, T)
 	if err != nil {
 		return nil, err
 	}
@@ -46,10 +44,10 @@ func threeHeads() (*notebook.Stages, error) {
 	s.Add("Weighted Sum", sum)
 	names := [3]string{"Queries", "Keys", "Values"}
 	for i, l := range []*layers.Linear{a.Query, a.Key, a.Value} {
-		if err := notebook.Set(l.Weight, headWeights()[i]); err != nil {
+		if err := notebook.Set(l.Weight, headWeights(seed, n)[i]); err != nil {
 			return nil, err
 		}
-		projected, err := l.Forward(b, x) // (T, D) x (H·attentionDim, D)ᵀ -> (T, H·attentionDim)
+		projected, err := l.Forward(b, x) // (T, D) x (H·D, D)ᵀ -> (T, H·D)
 		if err != nil {
 			return nil, err
 		}
@@ -58,10 +56,10 @@ func threeHeads() (*notebook.Stages, error) {
 	return &s, s.Run()
 }
 
-// splitHeads is how the notebook lays out what the layer has side by side: (T, H·attentionDim) -> (H, T, attentionDim).
-func splitHeads(x *tensor.Dense) (*tensor.Dense, error) {
+// splitHeads lays out as the notebook does what the layer has side by side: (T, H·D) -> (H, T, D).
+func splitHeads(x *tensor.Dense, heads int) (*tensor.Dense, error) {
 	x = x.Clone().(*tensor.Dense)
-	if err := x.Reshape(tokens, heads, attentionDim); err != nil {
+	if err := x.Reshape(x.Shape()[0], heads, x.Shape()[1]/heads); err != nil {
 		return nil, err
 	}
 	t, err := tensor.Transpose(x, 1, 0, 2)

@@ -9,108 +9,121 @@
 // numbers that follow from one another are the scores and their softmax, and the program turns the one into the other.
 // Everything else it computes for embeddings and weights of its own, drawn from a seed as the notebook draws them: the
 // shapes are the notebook's, and so is that weighted_sum[1] equals weighted_sum[0].
+//
+// The seed and the sizes can be others: go run ./examples/projections --seed 2 --tokens 4 --dim 6 --heads 2
 package main
 
 import (
 	"fmt"
 	"io"
-	"log"
-	"os"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/layers"
 )
 
-const (
-	tokens, embedDim = 10, 16 // T, D
-	attentionDim     = embedDim
-	heads            = 3 // H; each is attentionDim wide
-)
+func main() { example.Main(run) }
 
-func main() {
-	if err := run(os.Stdout); err != nil {
-		log.Fatal(err)
-	}
-}
+// sizes are T, D and H. The notebook's heads are as wide as the embeddings, attention_dim = embed_dim.
+type sizes struct{ tokens, dim, heads int }
 
-func run(w io.Writer) error {
-	printed, err := attendScores()
-	if err != nil {
+func run(w io.Writer, args []string) error {
+	flags, seed := example.New("projections")
+	tokens := flags.Size("tokens", 10, 64, "tokens")
+	dim := flags.Size("dim", 16, 256, "width of an embedding, and of a head")
+	heads := flags.Size("heads", 3, 16, "heads, where there are several")
+	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "The notebook's scores, as far as it prints them, and their softmax:")
-	printed.Print(w)
-
-	one, err := oneHead()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(w, "\nOne head:")
-	fmt.Fprintf(w, "embed_size: %d\n", embedDim)
-	for _, name := range []string{"w_q", "w_k", "w_v", "Q", "K", "V"} {
-		fmt.Fprintf(w, "%s Shape : %v\n", name, one.Get(name).Shape())
-	}
-	one.Print(w, "Attention Weights", "Weighted Sum")
-	sum := one.Values("Weighted Sum")
-	fmt.Fprintf(w, "Weighted sum of the second token, which is that of the first, as the tokens are the same\n%s\n",
-		notebook.Format(sum[embedDim:2*embedDim], embedDim))
-
-	three, err := threeHeads()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(w, "\nThree heads:")
-	for _, name := range []string{"Queries", "Keys", "Values"} {
-		split, err := splitHeads(three.Get(name))
+	if !flags.Own() {
+		printed, err := attendScores(notebook.Printed(printedScores, 5, 10))
 		if err != nil {
 			return err
 		}
+		fmt.Fprintln(w, "The notebook's scores, as far as it prints them, and the softmax of the rows that it prints in full:")
+		fmt.Fprintf(w, "Attention Scores\n%s\n%s...\n", printedScores[:len(printedScores)-1], printedBrokenRow)
+		printed.Print(w, "Attention Weights")
+		fmt.Fprintln(w, "\nIts weighted sums and the queries of its heads follow from nothing that it prints. Numbers drawn here:")
+	}
+	n := sizes{*tokens, *dim, *heads}
+	one, err := oneHead(*seed, n)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "One head:\nembed_size: %d\n", n.dim)
+	for _, name := range []string{"w_q", "w_k", "w_v", "Q", "K", "V"} {
+		fmt.Fprintf(w, "%s Shape : %v\n", name, one.Get(name).Shape())
+	}
+	for _, name := range []string{"Attention Scores", "Attention Weights", "Weighted Sum"} {
+		one.Print(w, name)
+		fmt.Fprintf(w, "Shape : %v\n", one.Get(name).Shape())
+	}
+	if n.tokens > 1 {
+		fmt.Fprintln(w, "Weighted sum of the second token, which is that of the first, as the tokens are the same")
+		fmt.Fprintln(w, notebook.Format(one.Values("Weighted Sum")[n.dim:2*n.dim], n.dim))
+	}
+
+	several, err := severalHeads(*seed, n)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nHeads: %d\nembeddings Shape : %v\n", n.heads, several.Get("embeddings").Shape())
+	for _, name := range []string{"Queries", "Keys", "Values"} {
+		split, err := splitHeads(several.Get(name), n.heads)
+		if err != nil {
+			return err
+		}
+		if name == "Queries" { // the notebook's output breaks off in them
+			notebook.Print(w, name, split)
+		}
 		fmt.Fprintf(w, "%s Shape : %v\n", name, split.Shape())
 	}
-	fmt.Fprintf(w, "Attention Weights Shape : %v\n", three.Get("Attention Weights").Shape()[1:]) // without the batch of 1
-	fmt.Fprintf(w, "Weighted Sum Shape : %v, the heads side by side\n", three.Get("Weighted Sum").Shape())
+	fmt.Fprintf(w, "Attention Weights Shape : %v\n", several.Get("Attention Weights").Shape()[1:]) // without the batch of 1
+	fmt.Fprintf(w, "Weighted Sum Shape : %v, the heads side by side\n", several.Get("Weighted Sum").Shape())
 	return nil
 }
 
-// attendScores turns the printed scores into attention weights: they are the queries, the keys are I, and the scores were
-// scaled before they were printed.
-func attendScores() (*notebook.Stages, error) {
+// attendScores turns scores, (rows, T), into attention weights: they are the queries, the keys are I, and they are scaled
+// already.
+func attendScores(scaled *tensor.Dense) (*notebook.Stages, error) {
 	g := G.NewGraph()
-	scores := notebook.Input(g, "scores", notebook.Printed(printedScores, 5, tokens))
-	eye := notebook.Input(g, "I", notebook.Eye(tokens))
-	_, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, scores, eye, eye, layers.AttentionOptions{Scale: 1})
+	scores := notebook.Input(g, "scores", scaled)
+	eye := notebook.Input(g, "I", notebook.Eye(scaled.Shape()[1]))
+	attention, err := layers.ScaledDotProductStages(&layers.Build{}, scores, eye, eye, layers.AttentionOptions{Scale: 1})
 	if err != nil {
 		return nil, err
 	}
 	var s notebook.Stages
-	s.Add("Attention Scores", scores)
-	s.Add("Attention Weights", weights)
+	s.Add("Attention Weights", attention.Weights)
 	return &s, s.Run()
 }
 
 // embed adds the embeddings of the tokens to a graph: (T, D), small numbers as a fresh embedding has. Token 1 is token 0.
-func embed(b *layers.Build, p *layers.Params, g *G.ExprGraph) (*G.Node, error) {
+func embed(b *layers.Build, p *layers.Params, n sizes) (*G.Node, error) {
 	table, err := layers.NewEmbedding(p.Scope("embedding"), layers.EmbeddingConfig{
-		Vocab: tokens, Dim: embedDim, Init: layers.Uniform(0.05),
+		Vocab: n.tokens, Dim: n.dim, Init: layers.Uniform(0.05),
 	})
 	if err != nil {
 		return nil, err
 	}
-	ids := tensor.New(tensor.WithShape(tokens), tensor.WithBacking([]int{0, 0, 1, 2, 3, 4, 5, 6, 7, 8}))
-	return table.Forward(b, notebook.Input(g, "ids", ids)) // (T) -> (T, D)
+	ids := make([]int, n.tokens) // 0, 0, 1, 2, …
+	for i := 1; i < n.tokens; i++ {
+		ids[i] = i - 1
+	}
+	return table.Forward(b, notebook.Input(G.NewGraph(), "ids", tensor.New(tensor.WithShape(n.tokens), tensor.WithBacking(ids)))) // (T) -> (T, D)
 }
 
 // oneHead projects and attends with a Linear for each of queries, keys and values.
-func oneHead() (*notebook.Stages, error) {
-	p, err := layers.NewParams(tensor.Float64, 1)
+func oneHead(seed uint64, n sizes) (*notebook.Stages, error) {
+	p, err := layers.NewParams(tensor.Float64, seed)
 	if err != nil {
 		return nil, err
 	}
 	b := &layers.Build{}
-	x, err := embed(b, p, G.NewGraph())
+	x, err := embed(b, p, n)
 	if err != nil {
 		return nil, err
 	}
@@ -118,13 +131,11 @@ func oneHead() (*notebook.Stages, error) {
 	var s notebook.Stages
 	var qkv [3]*G.Node
 	for i, name := range []string{"q", "k", "v"} {
-		l, err := layers.NewLinear(p.Scope(name), layers.LinearConfig{
-			In: embedDim, Out: attentionDim, NoBias: true, WeightInit: layers.Normal(1),
-		})
+		l, err := layers.NewLinear(p.Scope(name), layers.LinearConfig{In: n.dim, Out: n.dim, NoBias: true, WeightInit: layers.Normal(1)})
 		if err != nil {
 			return nil, err
 		}
-		if qkv[i], err = l.Forward(b, x); err != nil { // (T, D) x (attentionDim, D)ᵀ -> (T, attentionDim)
+		if qkv[i], err = l.Forward(b, x); err != nil { // (T, D) x (D, D)ᵀ -> (T, D)
 			return nil, err
 		}
 		weight, err := b.Bind(x.Graph(), l.Weight) // the node that Forward made
@@ -133,7 +144,7 @@ func oneHead() (*notebook.Stages, error) {
 		}
 		s.Add("w_"+name, weight)
 	}
-	sum, weights, err := layers.ScaledDotProductWeights(b, qkv[0], qkv[1], qkv[2], layers.AttentionOptions{})
+	attention, err := layers.ScaledDotProductStages(b, qkv[0], qkv[1], qkv[2], layers.AttentionOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +152,8 @@ func oneHead() (*notebook.Stages, error) {
 	s.Add("Q", qkv[0])
 	s.Add("K", qkv[1])
 	s.Add("V", qkv[2])
-	s.Add("Attention Weights", weights) // (T, T)
-	s.Add("Weighted Sum", sum)          // (T, attentionDim)
+	s.Add("Attention Scores", attention.Scores)   // (T, T), scaled
+	s.Add("Attention Weights", attention.Weights) // (T, T)
+	s.Add("Weighted Sum", attention.Output)       // (T, D)
 	return &s, s.Run()
 }

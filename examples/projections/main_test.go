@@ -14,11 +14,13 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
+var defaults = sizes{tokens: 10, dim: 16, heads: 3}
+
 // The printed scores are rounded to 9 digits, so are 5e-11 off at most, and a weight moves by half of that at most.
 const movedWeights = 2.5e-11
 
 func TestNotebook(t *testing.T) {
-	s, err := attendScores()
+	s, err := attendScores(notebook.Printed(printedScores, 5, 10))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,29 +31,20 @@ func TestNotebook(t *testing.T) {
 // divided by what the eight have of it.
 func TestBrokenRow(t *testing.T) {
 	const keys = 8
-	scores := notebook.Printed(`-5.40705112e-03 -5.40705112e-03  6.90545702e-03 -9.45911361e-03
-		1.62412810e-02  3.04873908e-04 -1.08263818e-02 -6.13013830e-03`, 1, keys)
+	scores := notebook.Printed(printedBrokenRow[:strings.LastIndex(printedBrokenRow, "\n")], 1, keys) // without the broken number
 	printed, err := notebook.Numbers("0.09944609 0.09944609 0.10067809 0.09904394 0.1016224  0.10001574 0.09890862 0.09937421")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := G.NewGraph()
-	eye := notebook.Input(g, "I", notebook.Eye(keys))
-	_, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, notebook.Input(g, "scores", scores), eye, eye,
-		layers.AttentionOptions{Scale: 1})
+	s, err := attendScores(scores)
 	if err != nil {
-		t.Fatal(err)
-	}
-	var s notebook.Stages
-	s.Add("weights", weights)
-	if err := s.Run(); err != nil {
 		t.Fatal(err)
 	}
 	share := 0.0
 	for _, w := range printed {
 		share += w
 	}
-	for i, got := range s.Values("weights") {
+	for i, got := range s.Values("Attention Weights") {
 		// Half a unit of the 8th decimal, and as much again for the sum of the printed weights.
 		if math.Abs(got*share-printed[i]) > 1e-8 {
 			t.Errorf("weight %d is %v, printed as %v", i, got*share, printed[i])
@@ -61,53 +54,54 @@ func TestBrokenRow(t *testing.T) {
 
 // In the notebook as here the second token is the first again: what it asks, what it is asked and what it gets are the same.
 func TestSameToken(t *testing.T) {
-	s, err := oneHead()
+	s, err := oneHead(1, defaults)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, stage := range []string{"embeddings", "Q", "K", "V", "Attention Weights", "Weighted Sum"} {
 		v := s.Values(stage)
-		n := len(v) / tokens
+		n := len(v) / defaults.tokens
 		if !slices.Equal(v[:n], v[n:2*n]) {
 			t.Errorf("%s: row 0 is %v, row 1 %v", stage, v[:n], v[n:2*n])
 		}
 	}
-	for i, row := 0, s.Values("Attention Weights"); i < len(row); i += tokens {
+	for i, row := 0, s.Values("Attention Weights"); i < len(row); i += defaults.tokens {
 		if row[i] != row[i+1] {
-			t.Errorf("row %d gives %v to token 0, %v to token 1", i/tokens, row[i], row[i+1])
+			t.Errorf("row %d gives %v to token 0, %v to token 1", i/defaults.tokens, row[i], row[i+1])
 		}
 	}
 }
 
 // Each of the three heads does what one head does that has its weights.
 func TestHeads(t *testing.T) {
-	s, err := threeHeads()
+	s, err := severalHeads(1, defaults)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var split [3]*tensor.Dense // queries, keys, values: (H, T, attentionDim)
+	var split [3]*tensor.Dense // queries, keys, values: (H, T, D)
 	for i, name := range []string{"Queries", "Keys", "Values"} {
-		if split[i], err = splitHeads(s.Get(name)); err != nil {
+		if split[i], err = splitHeads(s.Get(name), 3); err != nil {
 			t.Fatal(err)
 		}
 	}
-	const perHead, perWeight = tokens * attentionDim, attentionDim * embedDim
-	for h := range heads {
+	const tokens, dim = 10, 16
+	const perHead, perWeight = tokens * dim, dim * dim
+	for h := range defaults.heads {
 		g := G.NewGraph()
 		x := notebook.Input(g, "embeddings", s.Get("embeddings"))
 		var qkv [3]*G.Node
 		var want notebook.Stages
 		for i, name := range []string{"w_q", "w_k", "w_v"} {
-			w := headWeights()[i].Data().([]float64)[h*perWeight:][:perWeight]
-			qkv[i] = G.Must(G.Mul(x, G.Must(G.Transpose(notebook.Input(g, name, notebook.Matrix(attentionDim, embedDim, w...))))))
+			w := headWeights(1, defaults)[i].Data().([]float64)[h*perWeight:][:perWeight]
+			qkv[i] = G.Must(G.Mul(x, G.Must(G.Transpose(notebook.Input(g, name, notebook.Matrix(dim, dim, w...))))))
 			want.Add(name, qkv[i])
 		}
-		sum, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, qkv[0], qkv[1], qkv[2], layers.AttentionOptions{})
+		attention, err := layers.ScaledDotProductStages(&layers.Build{}, qkv[0], qkv[1], qkv[2], layers.AttentionOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		want.Add("weights", weights)
-		want.Add("sum", sum)
+		want.Add("weights", attention.Weights)
+		want.Add("sum", attention.Output)
 		if err := want.Run(); err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +109,7 @@ func TestHeads(t *testing.T) {
 			near(t, name, split[i].Data().([]float64)[h*perHead:][:perHead], want.Values(name))
 		}
 		near(t, "weights", s.Values("Attention Weights")[h*tokens*tokens:][:tokens*tokens], want.Values("weights"))
-		sums, err := splitHeads(s.Get("Weighted Sum"))
+		sums, err := splitHeads(s.Get("Weighted Sum"), 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,20 +126,27 @@ func near(t *testing.T, what string, got, want []float64) {
 
 func TestRun(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b); err != nil {
+	if err := run(&b, nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{
-		printedWeights,
+	golden.Contains(t, b.String(),
+		"Attention Scores\n"+strings.TrimSuffix(printedScores, "]"), printedBrokenRow, "Attention Weights\n"+printedWeights,
 		"embed_size: 16\n",
 		"w_q Shape : (16, 16)\n", "w_k Shape : (16, 16)\n", "w_v Shape : (16, 16)\n",
 		"Q Shape : (10, 16)\n", "K Shape : (10, 16)\n", "V Shape : (10, 16)\n",
-		"Queries Shape : (3, 10, 16)\n", "Keys Shape : (3, 10, 16)\n", "Values Shape : (3, 10, 16)\n",
-	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("the output lacks\n%s\nin\n%s", want, &b)
-		}
+		"Attention Scores\n", "Shape : (10, 10)\n", "Attention Weights\n", "Shape : (10, 10)\n", "Weighted Sum\n", "Shape : (10, 16)\n",
+		"Heads: 3\nembeddings Shape : (10, 16)\n", "Queries\n[[[",
+		"Queries Shape : (3, 10, 16)\n", "Keys Shape : (3, 10, 16)\n", "Values Shape : (3, 10, 16)\n")
+}
+
+// With one token the weighted sum is its value, and the weight 1.
+func TestOwn(t *testing.T) {
+	var b strings.Builder
+	if err := run(&b, []string{"--tokens", "1", "--dim", "2", "--heads", "2"}); err != nil {
+		t.Fatal(err)
 	}
+	golden.Contains(t, b.String(), "V Shape : (1, 2)\n", "Attention Weights\n[[1.]]\n", "Queries Shape : (2, 1, 2)\n")
+	golden.Calls(t, run, []string{"--dim", "3"}, "-tokens", "-dim", "-heads")
 }
 
 // What the notebook prints, to the fifth row.

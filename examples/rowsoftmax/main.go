@@ -4,128 +4,143 @@
 //
 // on the numbers of the notebook "Self Attention in Transformers". Its first softmax divides by the sum of the whole matrix:
 // all weights together sum to 1, and those of a word to 0.08 up to 0.36. So each new value is shrunk by another factor, and
-// what one word attends to changes with the scores of every other word, a word after it included, mask or none. (The
-// notebook's complete function, at its end, has it right.)
+// what one word attends to changes with the scores of every other word, a word after it included, mask or none. The
+// library has only the right softmax. The wrong one is, in its terms, a single query that attends to all pairs (i, j).
 //
-// The library has only the right one. The wrong one is, in its terms, a single query that attends to all pairs (i, j).
+// The notebook's complete function, in its closing cell, has the softmax of each row, and is called on inputs of its own.
+// Its output breaks off before the new values and the weights: the weights follow from the printed queries and keys, but of
+// the new values only what the first word gets from the four printed numbers of its own value.
+//
+// With a flag it draws inputs of its own: go run ./examples/rowsoftmax --seed 2 --words 5
 package main
 
 import (
 	"fmt"
 	"io"
-	"log"
 	"math"
-	"os"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/layers"
 )
 
-const L, dK, dV = 4, 8, 8 // words, width of queries and keys, width of values
+func main() { example.Main(run) }
 
-func main() {
-	if err := run(os.Stdout); err != nil {
-		log.Fatal(err)
+func run(w io.Writer, args []string) error {
+	flags, seed := example.New("rowsoftmax")
+	words := flags.Size("words", 4, 64, "words of the sentence")
+	dK := flags.Size("dk", 8, 512, "width of queries and keys")
+	dV := flags.Size("dv", 8, 512, "width of values")
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
-}
-
-func run(w io.Writer) error {
-	r, err := attend()
+	in := printedInputs()
+	if flags.Own() {
+		rng := notebook.Source(*seed)
+		in = inputs{notebook.Randn(rng, *words, *dK), notebook.Randn(rng, *words, *dK), notebook.Randn(rng, *words, *dV)}
+	}
+	rows, err := byRows(in)
 	if err != nil {
 		return err
 	}
-	r.scores.Print(w)
+	whole, err := wholeMatrix(rows.Get("Q·Kᵀ/√d_k + M"), in.v)
+	if err != nil {
+		return err
+	}
+	rows.Print(w, "Q", "K")
+	if !flags.Own() {
+		fmt.Fprintln(w, "Of V the notebook prints 14 numbers. The others are those that give its new values below.")
+	}
+	rows.Print(w, "V", "Q·Kᵀ", "var(Q)", "var(K)", "var(Q·Kᵀ)", "var(Q·Kᵀ/√d_k)", "Q·Kᵀ/√d_k", "mask", "M", "Q·Kᵀ/√d_k + M")
 	fmt.Fprintln(w, "\nSoftmax over the whole matrix, which is wrong:")
-	r.whole.Print(w)
+	whole.Print(w)
 	fmt.Fprintln(w, "\nSoftmax of each row, which is right:")
-	r.rows.Print(w)
+	rows.Print(w, "Weights", "Row sums", "New V")
+	if flags.Own() {
+		return nil
+	}
+
+	closing, err := byRows(inputs{notebook.Printed(closingQ, 4, 8), notebook.Printed(closingK, 4, 8), firstRow(4)})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "\nThe notebook's closing cell takes the softmax of each row, on other inputs. Four numbers of V are printed, so")
+	fmt.Fprintln(w, "that four of the new values follow: the first word sees itself alone.")
+	closing.Print(w, "Q", "K")
+	fmt.Fprintf(w, "V, first numbers\n%s\nNew V, first numbers\n%s\n", closingV, notebook.Format(closing.Values("New V")[:4], 1, 4))
+	closing.Print(w, "Weights")
 	return nil
 }
 
-// results are the stages of three graphs.
-type results struct{ scores, whole, rows *notebook.Stages }
-
-func attend() (r results, err error) {
-	inf := math.Inf(-1)
-	mask := notebook.Matrix(L, L,
-		0, inf, inf, inf,
-		0, 0, inf, inf,
-		0, 0, 0, inf,
-		0, 0, 0, 0)
-	if r.scores, err = score(mask); err != nil {
-		return r, err
-	}
-	if r.whole, err = wholeMatrix(r.scores.Get("Q·Kᵀ/√d_k"), mask); err != nil {
-		return r, err
-	}
-	r.rows, err = byRows()
-	return r, err
+// firstRow returns the closing cell's values, (L, 4), as far as they are printed. What isn't is NaN, and so is all that
+// would follow from it.
+func firstRow(words int) *tensor.Dense {
+	v := notebook.Causal(words, math.NaN(), math.NaN())
+	copy(v.Data().([]float64), notebook.Printed(closingV, 1, 4).Data().([]float64))
+	return v
 }
 
-// score goes from Q and K to the masked scores.
-func score(mask *tensor.Dense) (*notebook.Stages, error) {
+// inputs are queries, keys (L, dK) and values (L, dV).
+type inputs struct{ q, k, v *tensor.Dense }
+
+// byRows is attention.
+func byRows(in inputs) (*notebook.Stages, error) {
+	words := in.q.Shape()[0] // L
 	g := G.NewGraph()
-	q := notebook.Input(g, "Q", notebook.Printed(printedQ, L, dK))
-	k := notebook.Input(g, "K", notebook.Printed(printedK, L, dK))
-	product := G.Must(G.Mul(q, G.Must(G.Transpose(k))))            // (L, dK) x (L, dK)ᵀ -> (L, L)
-	scaled := G.Must(G.Div(product, G.NewConstant(math.Sqrt(dK)))) // (L, L)
+	q, k, v := notebook.Input(g, "Q", in.q), notebook.Input(g, "K", in.k), notebook.Input(g, "V", in.v)
+	attention, err := layers.ScaledDotProductStages(&layers.Build{}, q, k, v, layers.AttentionOptions{Mask: layers.Mask{Causal: true}})
+	if err != nil {
+		return nil, err
+	}
+	product := G.Must(G.Mul(q, G.Must(G.Transpose(k)))) // (L, dK) x (L, dK)ᵀ -> (L, L)
 
 	var s notebook.Stages
 	s.Add("Q", q)
 	s.Add("K", k)
+	s.Add("V", v)
 	s.Add("Q·Kᵀ", product)
 	s.Add("var(Q)", notebook.Variance(q))
 	s.Add("var(K)", notebook.Variance(k))
 	s.Add("var(Q·Kᵀ)", notebook.Variance(product))
-	s.Add("var(Q·Kᵀ/√d_k)", notebook.Variance(scaled))
-	s.Add("Q·Kᵀ/√d_k", scaled)
-	s.Add("Q·Kᵀ/√d_k + M", G.Must(G.Add(scaled, notebook.Input(g, "M", mask))))
+	s.Add("var(Q·Kᵀ/√d_k)", notebook.Variance(attention.Scores))
+	s.Add("Q·Kᵀ/√d_k", attention.Scores)
+	s.Add("mask", notebook.Input(g, "mask", notebook.Causal(words, 0, 1))) // 1 is hidden here
+	s.Add("M", notebook.Input(g, "M", notebook.Causal(words, 0, math.Inf(-1))))
+	s.Add("Q·Kᵀ/√d_k + M", attention.Masked)
+	mix(&s, attention.Weights, attention.Output)
 	return &s, s.Run()
 }
 
-// wholeMatrix is the notebook's first softmax: one query whose keys are the L·L pairs, with the scores as they are.
-func wholeMatrix(scores, mask *tensor.Dense) (*notebook.Stages, error) {
-	flat := func(t *tensor.Dense) *tensor.Dense { return notebook.Matrix(1, L*L, t.Data().([]float64)...) }
+// wholeMatrix is the notebook's first softmax: one query whose keys are the L·L pairs, with the masked scores as they are.
+func wholeMatrix(masked, values *tensor.Dense) (*notebook.Stages, error) {
+	words := masked.Shape()[0]
 	g := G.NewGraph()
-	pairs := notebook.Input(g, "I", notebook.Eye(L*L))
-	_, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, notebook.Input(g, "scores", flat(scores)), pairs, pairs,
-		layers.AttentionOptions{Scale: 1, Mask: layers.Mask{Bias: notebook.Input(g, "M", flat(mask))}}) // (1, L·L)
+	none := notebook.Input(g, "0", notebook.Matrix(1, 1, 0)) // the query: all of its scores come from the mask
+	keys := notebook.Input(g, "keys", notebook.Matrix(words*words, 1, make([]float64, words*words)...))
+	bias := notebook.Input(g, "masked scores", notebook.Matrix(1, words*words, masked.Data().([]float64)...))
+	attention, err := layers.ScaledDotProductStages(&layers.Build{}, none, keys, keys, layers.AttentionOptions{Mask: layers.Mask{Bias: bias}})
 	if err != nil {
 		return nil, err
 	}
-	var s notebook.Stages
-	s.Add("Weights", weights)
-	if err := s.Run(); err != nil {
+	var pairs notebook.Stages
+	pairs.Add("Weights", attention.Weights) // (1, L·L)
+	if err := pairs.Run(); err != nil {
 		return nil, err
 	}
 
 	g = G.NewGraph()
-	a := notebook.Input(g, "weights", notebook.Matrix(L, L, s.Values("Weights")...))
-	v := notebook.Input(g, "V", notebook.Printed(printedV, L, dV))
-	return mix(a, G.Must(G.Mul(a, v))) // (L, L) x (L, dV) -> (L, dV)
-}
-
-// byRows is attention.
-func byRows() (*notebook.Stages, error) {
-	g := G.NewGraph()
-	q := notebook.Input(g, "Q", notebook.Printed(printedQ, L, dK))
-	k := notebook.Input(g, "K", notebook.Printed(printedK, L, dK))
-	v := notebook.Input(g, "V", notebook.Printed(printedV, L, dV))
-	newV, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, q, k, v, layers.AttentionOptions{Mask: layers.Mask{Causal: true}})
-	if err != nil {
-		return nil, err
-	}
-	return mix(weights, newV)
-}
-
-// mix runs a graph for its weights, what each row of them sums to, and the new values.
-func mix(weights, newV *G.Node) (*notebook.Stages, error) {
+	weights := notebook.Input(g, "weights", notebook.Matrix(words, words, pairs.Values("Weights")...))
 	var s notebook.Stages
+	mix(&s, weights, G.Must(G.Mul(weights, notebook.Input(g, "V", values)))) // (L, L) x (L, dV) -> (L, dV)
+	return &s, s.Run()
+}
+
+// mix adds the weights, what each row of them sums to, and the new values.
+func mix(s *notebook.Stages, weights, newV *G.Node) {
 	s.Add("Weights", weights)
 	s.Add("Row sums", G.Must(G.Sum(weights, 1)))
 	s.Add("New V", newV)
-	return &s, s.Run()
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/heed-go/heed/examples/internal/golden"
+	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
 // What the rounding of the printed inputs to 8 decimals can move the results by. A sum of 8 products with both factors
@@ -21,11 +23,22 @@ const (
 	movedVariance = 5e-9
 )
 
-func TestNotebook(t *testing.T) {
-	r, err := attend()
+// attend returns the stages of attention and of the wrong softmax, on the notebook's inputs.
+func attend(t *testing.T) (rows, whole *notebook.Stages) {
+	t.Helper()
+	in := printedInputs()
+	rows, err := byRows(in)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if whole, err = wholeMatrix(rows.Get("Q·Kᵀ/√d_k + M"), in.v); err != nil {
+		t.Fatal(err)
+	}
+	return rows, whole
+}
+
+func TestNotebook(t *testing.T) {
+	rows, whole := attend(t)
 	for _, c := range []struct {
 		stage, printed string
 		moved          float64
@@ -36,39 +49,34 @@ func TestNotebook(t *testing.T) {
 		{"var(Q·Kᵀ)", "5.176241421279855", movedProduct},
 		// Printed as normalized.var(), in a cell that calls them scaled.
 		{"var(Q·Kᵀ/√d_k)", "0.6470301776599817", movedVariance},
+		{"Q·Kᵀ/√d_k", printedScaled, movedScaled},
+		{"mask", printedZeroOne, 0},
+		{"M", printedMask, 0},
 		{"Q·Kᵀ/√d_k + M", printedMasked, movedScaled},
 	} {
-		golden.Check(t, c.stage, r.scores.Values(c.stage), c.printed, c.moved)
+		golden.Check(t, c.stage, rows.Values(c.stage), c.printed, c.moved)
 	}
-	golden.Check(t, "weights", r.whole.Values("Weights"), printedAttention, movedWeights)
+	golden.Check(t, "weights", whole.Values("Weights"), printedAttention, movedWeights)
 
 	// Row 0 and six columns of row 1 follow from what is printed of V; for the rest V was made to fit.
-	got := r.whole.Values("New V")
-	golden.Check(t, "new V, row 0", got[:8],
-		"0.08419669 -0.09900277 0.01867325 -0.0277025 -0.07470737 0.00972186 0.05963976 0.09622832", movedNewV)
-	golden.Check(t, "new V, row 1", got[8:14],
-		"0.44289122 -0.51873434 0.10429746 -0.02703272 0.17400172 -0.04939892", movedNewV)
-	golden.Check(t, "new V, where V was made to fit", got[14:], printedRest, movedNewV)
+	golden.Check(t, "new V", whole.Values("New V"), printedWhole, movedNewV)
 }
 
 // The weights of a row must sum to 1. By rows they do; the notebook's sum to 0.08 to 0.36, and to 1 over all rows.
 func TestSums(t *testing.T) {
-	r, err := attend()
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden.Check(t, "sums over the whole matrix", r.whole.Values("Row sums"), "0.0780 0.3135 0.2472 0.3613", 0)
+	rows, whole := attend(t)
+	golden.Check(t, "sums over the whole matrix", whole.Values("Row sums"), "0.0780 0.3135 0.2472 0.3613", 0)
 	total := 0.0
-	for i, sum := range r.whole.Values("Row sums") {
+	for i, sum := range whole.Values("Row sums") {
 		total += sum
-		if row := r.rows.Values("Row sums")[i]; math.Abs(row-1) > 1e-15 {
+		if row := rows.Values("Row sums")[i]; math.Abs(row-1) > 1e-15 {
 			t.Errorf("the softmax of row %d sums to %v", i, row)
 		}
 		// A wrong row is the right one, shrunk by its sum.
-		for j := range dV {
-			wrong, right := r.whole.Values("New V")[i*dV+j], r.rows.Values("New V")[i*dV+j]
+		for j := 8 * i; j < 8*i+8; j++ {
+			wrong, right := whole.Values("New V")[j], rows.Values("New V")[j]
 			if math.Abs(wrong-sum*right) > 1e-14 {
-				t.Errorf("new V (%d, %d) is %v over the whole matrix, want %v of %v", i, j, wrong, sum, right)
+				t.Errorf("new V, number %d, is %v over the whole matrix, want %v of %v", j, wrong, sum, right)
 			}
 		}
 	}
@@ -79,15 +87,48 @@ func TestSums(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b); err != nil {
+	if err := run(&b, nil); err != nil {
 		t.Fatal(err)
 	}
-	// The last digit of other tables is sometimes one off, as the inputs are rounded.
-	for _, want := range []string{printedQ, printedK, printedAttention} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("the output lacks\n%s\nin\n%s", want, &b)
+	golden.Contains(t, b.String(), "Q\n"+printedQ, "K\n"+printedK, "V\n"+printedV, "mask\n"+printedZeroOne, "M\n"+printedMask,
+		"wrong:\nWeights\n"+printedAttention, "right:\nWeights\n", "closing cell", "Q\n"+closingQ, "K\n"+closingK, closingV, closingV, "Weights\n")
+	golden.Holds(t, b.String(), "Q·Kᵀ", printedProduct, movedProduct)
+	golden.Holds(t, b.String(), "Q·Kᵀ/√d_k", printedScaled, movedScaled)
+	golden.Holds(t, b.String(), "Q·Kᵀ/√d_k + M", printedMasked, movedScaled)
+	golden.Holds(t, b.String(), "New V", printedWhole, movedNewV)
+
+	// The weights of the closing cell were computed by themselves, with plain sums.
+	_, closing, _ := strings.Cut(b.String(), "closing cell")
+	golden.Holds(t, closing, "Weights", `[[1.00000000 0 0 0]
+ [0.55456921 0.44543079 0 0]
+ [0.38303625 0.36668508 0.25027867 0]
+ [0.23025927 0.25128354 0.27856753 0.23988965]]`, 0)
+}
+
+// With inputs of one's own both softmaxes give a word's only key the weight that they must.
+func TestOwn(t *testing.T) {
+	var b strings.Builder
+	if err := run(&b, []string{"--words", "2", "--dk", "1", "--dv", "3"}); err != nil {
+		t.Fatal(err)
+	}
+	scores := golden.Table(t, b.String(), "Q·Kᵀ/√d_k")
+	whole, rows, _ := strings.Cut(b.String(), "Softmax of each row")
+	e := [3]float64{math.Exp(scores[0]), math.Exp(scores[2]), math.Exp(scores[3])} // what isn't masked
+	for _, c := range []struct {
+		name      string
+		got, want []float64
+	}{
+		{"whole matrix", golden.Table(t, whole, "Weights"), []float64{e[0] / (e[0] + e[1] + e[2]), 0, e[1] / (e[0] + e[1] + e[2]), e[2] / (e[0] + e[1] + e[2])}},
+		{"rows", golden.Table(t, rows, "Weights"), []float64{1, 0, e[1] / (e[1] + e[2]), e[2] / (e[1] + e[2])}},
+	} {
+		if !slices.EqualFunc(c.got, c.want, func(a, b float64) bool { return math.Abs(a-b) < 1e-7 }) {
+			t.Errorf("%s: got %v, want %v", c.name, c.got, c.want)
 		}
 	}
+	if strings.Contains(b.String(), "closing cell") || strings.Contains(b.String(), "notebook") {
+		t.Errorf("with inputs of one's own it still shows the notebook's:\n%s", &b)
+	}
+	golden.Calls(t, run, []string{"--words", "3"}, "-words", "-dk", "-dv")
 }
 
 // What the notebook prints.
@@ -102,12 +143,32 @@ const (
  [-0.25634842 -0.01880399 -1.52564264        -inf]
  [ 0.37964682 -0.80476646 -0.55360047 -0.91668503]]`
 
+	printedScaled = `[[-0.47349079 -0.69184337 -0.28064512  2.20452034]
+ [ 0.277011    0.16840226  0.19838142  0.04312565]
+ [-0.25634842 -0.01880399 -1.52564264  0.62980608]
+ [ 0.37964682 -0.80476646 -0.55360047 -0.91668503]]`
+
+	printedZeroOne = `[[0. 1. 1. 1.]
+ [0. 0. 1. 1.]
+ [0. 0. 0. 1.]
+ [0. 0. 0. 0.]]`
+
+	printedMask = `[[  0. -inf -inf -inf]
+ [  0.   0. -inf -inf]
+ [  0.   0.   0. -inf]
+ [  0.   0.   0.   0.]]`
+
 	printedAttention = `[[0.07803034 0.         0.         0.        ]
  [0.16527315 0.14826346 0.         0.        ]
  [0.09695434 0.12295084 0.02724707 0.        ]
  [0.18313716 0.05602635 0.07202319 0.05009411]]`
 
-	printedRest = `0.24317385  0.39681055
- 0.29852493 -0.34882499  0.0530059   0.02716019  0.16791201 -0.09774164  0.18362196  0.27451335
- 0.30384966 -0.22216965 -0.09406749  0.03175239 -0.08274747 -0.12484244  0.22354814  0.34666975`
+	printedWhole = `[[ 0.08419669 -0.09900277  0.01867325 -0.0277025  -0.07470737
+   0.00972186  0.05963976  0.09622832]
+ [ 0.44289122 -0.51873434  0.10429746 -0.02703272  0.17400172
+  -0.04939892  0.24317385  0.39681055]
+ [ 0.29852493 -0.34882499  0.0530059   0.02716019  0.16791201
+  -0.09774164  0.18362196  0.27451335]
+ [ 0.30384966 -0.22216965 -0.09406749  0.03175239 -0.08274747
+  -0.12484244  0.22354814  0.34666975]]`
 )

@@ -6,63 +6,132 @@
 // first with embeddings and weights that nobody has trained, so that the table means nothing yet; then from the table of
 // scores that the notebook gives. The notebook's weights for "cat" (0.05, 0.15, 0.65, 0.03, 0.07, 0.05) are an
 // illustration: they are not the softmax of its scores, which divided by √64 are near each other and give 0.21 to "sat".
+// Both are shown, and what "cat" gets by either from the values of the untrained weights.
+//
+// Sentence, seed and sizes can be others: go run ./examples/sentence --sentence "a rose is a rose" --word rose --seed 2
 package main
 
 import (
 	"fmt"
 	"io"
-	"log"
-	"math"
-	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/layers"
 )
 
-const (
-	sentence = "The cat sat on the mat"
-	n        = 6   // tokens
-	dModel   = 512 // width of an embedding
-	dK       = 64  // width of queries, keys and values
-)
+func main() { example.Main(run) }
 
-func main() {
-	if err := run(os.Stdout); err != nil {
-		log.Fatal(err)
+func run(w io.Writer, args []string) error {
+	flags, seed := example.New("sentence")
+	sentence := flags.String("sentence", "The cat sat on the mat", "the `SENTENCE`: words with spaces between them, in quotes")
+	word := flags.String("word", "", "the `WORD` whose output is taken apart (default the second)")
+	dim := flags.Size("dim", 512, 1024, "width of an embedding, d_model")
+	dK := flags.Size("dk", 64, 512, "width of queries, keys and values")
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
-}
-
-func run(w io.Writer) error {
-	tokens := strings.Fields(sentence)
-	s, err := attend(tokens)
+	tokens := strings.Fields(*sentence)
+	if len(tokens) == 0 || len(tokens) > 32 {
+		return flags.Wrong(fmt.Errorf("want a sentence of 1 to 32 words, got %d", len(tokens)))
+	}
+	if *word == "" {
+		*word = tokens[min(1, len(tokens)-1)]
+	}
+	row := slices.Index(tokens, *word)
+	if row < 0 {
+		return flags.Wrong(fmt.Errorf("want a word of the sentence %q, got %q", *sentence, *word))
+	}
+	s, err := attend(*seed, tokens, *dim, *dK)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "Input sentence: %q\nTokens: %q\n", sentence, tokens)
-	for _, name := range []string{"X", "Q", "K", "V"} {
-		fmt.Fprintf(w, "%s has shape %v\n", name, s.Get(name).Shape())
+	printSteps(w, tokens, s)
+	n := len(tokens)
+	decompose(w, tokens, row, s.Values("weights")[row*n:][:n], s.Get("V"))
+	if flags.Own() {
+		return nil
 	}
-	fmt.Fprintln(w, "Attention weights, untrained:")
-	notebook.Table(w, tokens, tokens, s.Get("weights"))
-	fmt.Fprintf(w, "Output has shape %v\n", s.Get("output").Shape())
 
-	if s, err = attendScores(); err != nil {
+	scored, err := attendScores()
+	if err != nil {
 		return err
 	}
 	fmt.Fprintln(w, "\nThe notebook's scores:")
-	notebook.Table(w, tokens, tokens, s.Get("scores"))
+	notebook.Table(w, tokens, tokens, scored.Values("scores"), 1)
+	fmt.Fprintln(w, "Scaled, scores/√64:")
+	notebook.Table(w, tokens, tokens, scored.Values("scaled"), 4)
 	fmt.Fprintln(w, "Their attention weights, softmax(scores/√64):")
-	notebook.Table(w, tokens, tokens, s.Get("weights"))
+	notebook.Table(w, tokens, tokens, scored.Values("weights"), 2)
+	decompose(w, tokens, row, scored.Values("weights")[row*n:][:n], s.Get("V"))
+	fmt.Fprintln(w, "\nThe notebook's illustration, which isn't the softmax of its scores:")
+	decompose(w, tokens, row, illustration, s.Get("V"))
 	return nil
 }
 
+// printSteps prints what becomes of the tokens.
+func printSteps(w io.Writer, tokens []string, s *notebook.Stages) {
+	quoted := make([]string, len(tokens))
+	for i, token := range tokens {
+		quoted[i] = strconv.Quote(token)
+	}
+	fmt.Fprintf(w, "Input sentence: %q\n", strings.Join(tokens, " "))
+	fmt.Fprintf(w, "Tokens: [%s]\nToken positions: [%s]\n", strings.Join(quoted, ", "), strings.Join(count(len(tokens)), ", "))
+	for _, name := range []string{"X", "Q", "K", "V"} {
+		fmt.Fprintf(w, "%s has shape %v\n", name, s.Get(name).Shape())
+	}
+	fmt.Fprintln(w, "| Token | Original Embedding | Query Vector | Key Vector | Value Vector |")
+	for _, token := range quoted {
+		fmt.Fprintf(w, "| %s | [%d dims] → |", token, s.Get("X").Shape()[1])
+		for _, name := range []string{"Q", "K", "V"} {
+			fmt.Fprintf(w, " [%d dims] |", s.Get(name).Shape()[1])
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintln(w, "Attention weights, untrained:")
+	notebook.Table(w, tokens, tokens, s.Values("weights"), 2)
+	fmt.Fprintf(w, "Output has shape %v\n", s.Get("output").Shape())
+}
+
+// count returns the numbers from 0 to n-1.
+func count(n int) []string {
+	numbers := make([]string, n)
+	for i := range numbers {
+		numbers[i] = strconv.Itoa(i)
+	}
+	return numbers
+}
+
+// decompose prints the attention weights of one token, and its output as the sum of what each value brings to it: the
+// first numbers of every term.
+func decompose(w io.Writer, tokens []string, row int, weights []float64, v *tensor.Dense) {
+	dK := v.Shape()[1]
+	shown := min(dK, 6)
+	fmt.Fprintf(w, "Attention weights for %q looking at all tokens:\n", tokens[row])
+	terms, labels, sum := []float64{}, []string{}, 0.0
+	output := make([]float64, shown)
+	for j, token := range tokens {
+		fmt.Fprintf(w, "%q → %.2f\n", token, weights[j])
+		sum += weights[j]
+		labels = append(labels, fmt.Sprintf("%.2f * V_%q", weights[j], token))
+		for i := range shown {
+			term := weights[j] * v.Data().([]float64)[j*dK+i]
+			terms = append(terms, term)
+			output[i] += term
+		}
+	}
+	fmt.Fprintf(w, "Sum = %.2f\n%s_output, the first %d of its %d numbers, is the sum of\n", sum, tokens[row], shown, dK)
+	notebook.Table(w, append(labels, tokens[row]+"_output"), count(shown), append(terms, output...), 4)
+}
+
 // attend embeds the tokens and lets them attend to each other.
-func attend(tokens []string) (*notebook.Stages, error) {
+func attend(seed uint64, tokens []string, dim, dK int) (*notebook.Stages, error) {
 	var vocabulary []string
 	ids := make([]int, len(tokens))
 	for i, t := range tokens {
@@ -72,27 +141,26 @@ func attend(tokens []string) (*notebook.Stages, error) {
 		ids[i] = slices.Index(vocabulary, t)
 	}
 
-	p, err := layers.NewParams(tensor.Float64, 1)
+	p, err := layers.NewParams(tensor.Float64, seed)
 	if err != nil {
 		return nil, err
 	}
 	embedding, err := layers.NewEmbedding(p.Scope("embedding"), layers.EmbeddingConfig{
-		Vocab: len(vocabulary), Dim: dModel, Init: layers.Normal(1),
+		Vocab: len(vocabulary), Dim: dim, Init: layers.Normal(1),
 	})
 	if err != nil {
 		return nil, err
 	}
 	attention, err := layers.NewMultiHeadAttention(p.Scope("attention"), layers.MultiHeadConfig{
-		Dim: dModel, HeadDim: dK, NoBias: true, NoOutput: true, // one head
+		Dim: dim, HeadDim: dK, NoBias: true, NoOutput: true, // one head
 	})
 	if err != nil {
 		return nil, err
 	}
 
 	b := &layers.Build{}
-	g := G.NewGraph()
-	in := notebook.Input(g, "ids", tensor.New(tensor.WithShape(n), tensor.WithBacking(ids)))
-	x, err := embedding.Forward(b, in) // (n) -> (n, dModel)
+	in := notebook.Input(G.NewGraph(), "ids", tensor.New(tensor.WithShape(len(ids)), tensor.WithBacking(ids)))
+	x, err := embedding.Forward(b, in) // (n) -> (n, dim)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +175,7 @@ func attend(tokens []string) (*notebook.Stages, error) {
 	s.Add("output", output)
 	names := [3]string{"Q", "K", "V"}
 	for i, l := range []*layers.Linear{attention.Query, attention.Key, attention.Value} {
-		projected, err := l.Forward(b, x) // (n, dModel) x (dK, dModel)ᵀ -> (n, dK)
+		projected, err := l.Forward(b, x) // (n, dim) x (dK, dim)ᵀ -> (n, dK)
 		if err != nil {
 			return nil, err
 		}
@@ -116,23 +184,27 @@ func attend(tokens []string) (*notebook.Stages, error) {
 	return &s, s.Run()
 }
 
+// illustration is how much "cat" attends to each token, as the notebook has it.
+var illustration = []float64{0.05, 0.15, 0.65, 0.03, 0.07, 0.05}
+
 // attendScores goes from the notebook's scores to attention weights: the scores are the queries, and the keys are I.
 func attendScores() (*notebook.Stages, error) {
 	g := G.NewGraph()
-	scores := notebook.Input(g, "scores", notebook.Matrix(n, n,
+	scores := notebook.Input(g, "scores", notebook.Matrix(6, 6,
 		2.1, 1.2, 0.8, 0.9, 2.0, 0.7,
 		1.1, 3.2, 4.1, 0.6, 1.0, 1.8,
 		0.9, 4.0, 2.8, 2.1, 0.8, 2.2,
 		0.7, 1.5, 2.3, 1.9, 1.1, 3.1,
 		1.8, 1.0, 0.9, 1.2, 2.1, 0.8,
 		0.6, 2.1, 1.9, 2.8, 0.7, 2.5))
-	eye := notebook.Input(g, "I", notebook.Eye(n))
-	_, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, scores, eye, eye, layers.AttentionOptions{Scale: 1 / math.Sqrt(dK)})
+	eye := notebook.Input(g, "I", notebook.Eye(6))
+	attention, err := layers.ScaledDotProductStages(&layers.Build{}, scores, eye, eye, layers.AttentionOptions{Scale: 1. / 8}) // 1/√64
 	if err != nil {
 		return nil, err
 	}
 	var s notebook.Stages
 	s.Add("scores", scores)
-	s.Add("weights", weights)
+	s.Add("scaled", attention.Scores)
+	s.Add("weights", attention.Weights)
 	return &s, s.Run()
 }

@@ -15,96 +15,126 @@
 //   - the printed context vectors follow from nothing else that is printed. Attention only averages, so that a column of X'
 //     lies between the least and the greatest value of that column of V; printed is 1.35 where V has 0.82 at most.
 //
-// This program prints each table of the notebook that follows from something, and the scores, weights and context vectors
-// that are right for the printed tokens.
+// This program prints each table of the notebook, and for the printed tokens the scores, weights and context vectors that
+// are right. With a flag it draws tokens and weights of its own:
+//
+//	go run ./examples/sharedprojection --seed 2 --tokens 4 --dim 3
 package main
 
 import (
 	"fmt"
 	"io"
-	"log"
 	"math"
-	"os"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/layers"
 )
 
-const n, d, dK, dV = 3, 4, 6, 5 // tokens, their width, width of queries and keys, width of values
+func main() { example.Main(run) }
 
-func main() {
-	if err := run(os.Stdout); err != nil {
-		log.Fatal(err)
+func run(w io.Writer, args []string) error {
+	flags, seed := example.New("sharedprojection")
+	tokens := flags.Size("tokens", 3, 64, "tokens")
+	dim := flags.Size("dim", 4, 512, "width of a token")
+	dK := flags.Size("dk", 6, 512, "width of queries and keys")
+	dV := flags.Size("dv", 5, 512, "width of values")
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
-}
-
-func run(w io.Writer) error {
-	right, params, err := attend()
+	in := printedInputs()
+	if flags.Own() {
+		rng := notebook.Source(*seed)
+		in = inputs{notebook.Rand(rng, *tokens, *dim), notebook.Rand(rng, *dim, *dK), notebook.Rand(rng, *dim, *dV)}
+	}
+	s, learned, err := attend(in)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "Learned: %s\n", params)
-	right.Print(w)
+	fmt.Fprintf(w, "Learned: %s\n", learned)
+	for _, t := range [][2]string{ // the notebook's words
+		{"Input tokens", "input tokens"},
+		{"Weights for query and key projections vectors", "weights for query and key  projection vectors"},
+		{"Weights for value  projection vector", "weights for value projection vector"},
+		{"Query vectors", "query vectors"},
+		{"Key vectors", "key vectors"},
+		{"Value vectors", "value vectors"},
+		{"Similarity scores", "similarity scores"},
+		{"Attention weights", "attention weights"},
+		{"Context vectors", "context vectors"},
+	} {
+		s.Print(w, t[0])
+		shape := s.Get(t[0]).Shape()
+		fmt.Fprintf(w, "Shape of %s:  %v\n", t[1], shape[len(shape)-2:]) // weights are (1, 1, n, n): batch and heads in front
+	}
+	if flags.Own() {
+		return nil
+	}
 
-	earlier, err := attendScores()
+	earlier, err := attendScores(notebook.Printed(printedScores, 3, 3), 6)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "\nOf the notebook's earlier run, on tokens that it doesn't print:")
+	fmt.Fprintln(w, "\nThe notebook's scores, of an earlier run on tokens that it doesn't print, and what follows from them:")
 	earlier.Print(w)
+	fmt.Fprintf(w, "Its context vectors, of that run too, which follow from nothing that it prints\n%s\n", printedContext)
 	return nil
 }
 
-// attend goes from the printed tokens and weights to the context vectors. It also says which parameters the graph has.
-func attend() (*notebook.Stages, []string, error) {
+// inputs are the tokens (n, d), and the weights of queries and keys (d, dK) and of values (d, dV).
+type inputs struct{ x, wQK, wV *tensor.Dense }
+
+// attend goes from tokens and weights to the context vectors. It also returns the names of what the graph learns.
+func attend(in inputs) (*notebook.Stages, []string, error) {
 	p, err := layers.NewParams(tensor.Float64, 1)
 	if err != nil {
 		return nil, nil, err
 	}
 	a, err := layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{
-		Dim: d, HeadDim: dK, ValueDim: dV, Heads: 1, NoBias: true, NoOutput: true,
+		Dim: in.x.Shape()[1], HeadDim: in.wQK.Shape()[1], ValueDim: in.wV.Shape()[1], Heads: 1, NoBias: true, NoOutput: true,
 		TieQueryKey: true, // one W for both
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := setTransposed(a.Query.Weight, notebook.Printed(printedWqk, d, dK)); err != nil {
+	if err := setTransposed(a.Query.Weight, in.wQK); err != nil {
 		return nil, nil, err
 	}
-	if err := setTransposed(a.Value.Weight, notebook.Printed(printedWv, d, dV)); err != nil {
+	if err := setTransposed(a.Value.Weight, in.wV); err != nil {
 		return nil, nil, err
 	}
 
 	b := &layers.Build{}
-	x := notebook.Input(G.NewGraph(), "X", notebook.Printed(printedX, n, d))
+	g := G.NewGraph()
+	x := notebook.Input(g, "X", in.x)
 	context, weights, err := a.ForwardWeights(b, x, x, x, layers.Mask{}) // (n, dV) and (1, 1, n, n)
 	if err != nil {
 		return nil, nil, err
 	}
 
 	// The stages inside, to look at: a weight that the graph has is bound once, so these are projections by the same nodes.
-	q, err := a.Query.Forward(b, x) // (n, d) x (dK, d)ᵀ -> (n, dK)
-	if err != nil {
-		return nil, nil, err
-	}
-	k, err := a.Key.Forward(b, x) // (n, d) x (dK, d)ᵀ -> (n, dK)
-	if err != nil {
-		return nil, nil, err
-	}
-	v, err := a.Value.Forward(b, x) // (n, d) x (dV, d)ᵀ -> (n, dV)
-	if err != nil {
-		return nil, nil, err
-	}
-
 	var s notebook.Stages
 	s.Add("Input tokens", x)
-	s.Add("Query vectors", q)
-	s.Add("Key vectors", k)
-	s.Add("Value vectors", v)
-	s.Add("Similarity scores", G.Must(G.Mul(q, G.Must(G.Transpose(k))))) // (n, dK) x (n, dK)ᵀ -> (n, n)
+	var projected [3]*G.Node
+	for i, l := range []*layers.Linear{a.Query, a.Key, a.Value} {
+		if projected[i], err = l.Forward(b, x); err != nil { // (n, d) x (dK or dV, d)ᵀ -> (n, dK) or (n, dV)
+			return nil, nil, err
+		}
+	}
+	for i, name := range []string{"Weights for query and key projections vectors", "Weights for value  projection vector"} {
+		weight, err := b.Bind(g, []*layers.Linear{a.Query, a.Value}[i].Weight)
+		if err != nil {
+			return nil, nil, err
+		}
+		s.Add(name, G.Must(G.Transpose(weight))) // (dK, d) -> (d, dK)
+	}
+	s.Add("Query vectors", projected[0])
+	s.Add("Key vectors", projected[1])
+	s.Add("Value vectors", projected[2])
+	s.Add("Similarity scores", G.Must(G.Mul(projected[0], G.Must(G.Transpose(projected[1]))))) // (n, dK) x (n, dK)ᵀ -> (n, n)
 	s.Add("Attention weights", weights)
 	s.Add("Context vectors", context)
 	var names []string
@@ -114,18 +144,18 @@ func attend() (*notebook.Stages, []string, error) {
 	return &s, names, s.Run()
 }
 
-// attendScores goes from the printed scores to the printed attention weights.
-func attendScores() (*notebook.Stages, error) {
+// attendScores goes from scores, (n, n), to attention weights: the scores are the queries, and the keys are I.
+func attendScores(similarity *tensor.Dense, dK int) (*notebook.Stages, error) {
 	g := G.NewGraph()
-	scores := notebook.Input(g, "scores", notebook.Printed(printedScores, n, n))
-	eye := notebook.Input(g, "I", notebook.Eye(n))
-	_, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, scores, eye, eye, layers.AttentionOptions{Scale: 1 / math.Sqrt(dK)})
+	scores := notebook.Input(g, "scores", similarity)
+	eye := notebook.Input(g, "I", notebook.Eye(similarity.Shape()[0]))
+	attention, err := layers.ScaledDotProductStages(&layers.Build{}, scores, eye, eye, layers.AttentionOptions{Scale: 1 / math.Sqrt(float64(dK))})
 	if err != nil {
 		return nil, err
 	}
 	var s notebook.Stages
 	s.Add("Similarity scores", scores)
-	s.Add("Attention weights", weights)
+	s.Add("Attention weights", attention.Weights)
 	return &s, s.Run()
 }
 

@@ -18,7 +18,7 @@ const (
 )
 
 func TestNotebook(t *testing.T) {
-	right, _, err := attend()
+	right, _, err := attend(printedInputs())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestNotebook(t *testing.T) {
 	golden.Check(t, "keys", right.Values("Key vectors"), printedQ, movedProjection) // the notebook prints the same again
 	golden.Check(t, "values", right.Values("Value vectors"), printedV, movedProjection)
 
-	earlier, err := attendScores()
+	earlier, err := attendScores(notebook.Printed(printedScores, 3, 3), 6)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestNotebook(t *testing.T) {
 
 // The notebook's cells were run out of order: these of its numbers don't agree with each other.
 func TestNotebookDisagrees(t *testing.T) {
-	right, _, err := attend()
+	right, _, err := attend(printedInputs())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,6 +55,7 @@ func TestNotebookDisagrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, got := right.Values("Value vectors"), right.Values("Context vectors")
+	const n, dV = 3, 5
 	for column := range dV {
 		least, most := min(v[column], v[dV+column], v[2*dV+column]), max(v[column], v[dV+column], v[2*dV+column])
 		for i := column; i < n*dV; i += dV {
@@ -70,7 +71,7 @@ func TestNotebookDisagrees(t *testing.T) {
 
 // What is right for the printed tokens, computed by itself with plain sums in double precision.
 func TestRight(t *testing.T) {
-	right, learned, err := attend()
+	right, learned, err := attend(printedInputs())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,10 +83,10 @@ func TestRight(t *testing.T) {
 		t.Errorf("the graph learns %q, want queries and keys to share one weight", got)
 	}
 	s := right.Values("Similarity scores")
-	for i := range n {
+	for i := range 3 {
 		for j := range i {
-			if math.Abs(s[i*n+j]-s[j*n+i]) > 1e-14 {
-				t.Errorf("with W_q = W_k the scores are symmetric, got %v and %v at (%d, %d)", s[i*n+j], s[j*n+i], i, j)
+			if math.Abs(s[i*3+j]-s[j*3+i]) > 1e-14 {
+				t.Errorf("with W_q = W_k the scores are symmetric, got %v and %v at (%d, %d)", s[i*3+j], s[j*3+i], i, j)
 			}
 		}
 	}
@@ -93,14 +94,40 @@ func TestRight(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b); err != nil {
+	if err := run(&b, nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{printedX, printedScores, printedWeights} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("the output lacks\n%s\nin\n%s", want, &b)
-		}
+	golden.Contains(t, b.String(),
+		"Input tokens\n"+printedX+"\nShape of input tokens:  (3, 4)\n",
+		"Weights for query and key projections vectors\n"+printedWqk+"\nShape of weights for query and key  projection vectors:  (4, 6)\n",
+		"Weights for value  projection vector\n"+printedWv+"\nShape of weights for value projection vector:  (4, 5)\n",
+		"Query vectors\n", "Shape of query vectors:  (3, 6)\n",
+		"Key vectors\n", "Shape of key vectors:  (3, 6)\n",
+		"Value vectors\n", "Shape of value vectors:  (3, 5)\n",
+		"Similarity scores\n", "Shape of similarity scores:  (3, 3)\n",
+		"Attention weights\n", "Shape of attention weights:  (3, 3)\n",
+		"Context vectors\n", "Shape of context vectors:  (3, 5)\n",
+		"Similarity scores\n"+printedScores, "Attention weights\n"+printedWeights, printedContext)
+	golden.Holds(t, b.String(), "Query vectors", printedQ, movedProjection)
+	golden.Holds(t, b.String(), "Key vectors", printedQ, movedProjection)
+	golden.Holds(t, b.String(), "Value vectors", printedV, movedProjection)
+	golden.Holds(t, b.String(), "Similarity scores", rightScores, 0)
+	golden.Holds(t, b.String(), "Attention weights", rightWeights, 0)
+	golden.Holds(t, b.String(), "Context vectors", rightContext, 0)
+}
+
+// Tokens and weights of one's own: with one token there is one weight, 1, and the context vector is its value.
+func TestOwn(t *testing.T) {
+	var b strings.Builder
+	if err := run(&b, []string{"--tokens", "1", "--dim", "2", "--dk", "1", "--dv", "1"}); err != nil {
+		t.Fatal(err)
 	}
+	x, w := golden.Table(t, b.String(), "Input tokens"), golden.Table(t, b.String(), "Weights for value  projection vector")
+	if got, want := golden.Table(t, b.String(), "Context vectors")[0], x[0]*w[0]+x[1]*w[1]; math.Abs(got-want) > 1e-7 {
+		t.Errorf("the context vector is %v, want %v", got, want)
+	}
+	golden.Contains(t, b.String(), "Shape of weights for query and key  projection vectors:  (2, 1)\n")
+	golden.Calls(t, run, []string{"--tokens", "2"}, "-tokens", "-dim", "-dk", "-dv")
 }
 
 // What the notebook prints.
@@ -116,10 +143,6 @@ const (
 	printedWeights = `[[0.50805787 0.22669918 0.26524295]
  [0.40828812 0.30192217 0.28978971]
  [0.43497103 0.26386552 0.30116346]]`
-
-	printedContext = `[[1.35183866 1.20284683 0.68933144 1.02996614 1.47134148]
- [1.30738598 1.16640691 0.69458305 1.00196277 1.37074831]
- [1.32670181 1.17789289 0.69657226 1.0192344  1.40538209]]`
 )
 
 const (

@@ -1,5 +1,5 @@
-// Package notebook is what the examples share: it takes over printed numbers, runs a graph once, keeps what the stages
-// of it came to, and prints matrices as numpy does.
+// Package notebook is what the examples share: it reads printed numbers, draws others, runs a graph once, keeps the
+// values of its stages, and prints matrices as numpy does.
 package notebook
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// Numbers reads what numpy printed, brackets and commas aside.
+// Numbers reads the numbers that numpy printed, and skips brackets and commas.
 func Numbers(printed string) ([]float64, error) {
 	fields := strings.FieldsFunc(printed, func(r rune) bool { return strings.ContainsRune("[](), \n\t", r) })
 	values := make([]float64, len(fields))
@@ -29,7 +29,7 @@ func Numbers(printed string) ([]float64, error) {
 	return values, nil
 }
 
-// Printed makes a tensor of what numpy printed. It is for constants: it panics if they aren't numbers enough.
+// Printed makes a tensor of the numbers that numpy printed. It is for constants: it panics if their count doesn't fit the shape.
 func Printed(text string, shape ...int) *tensor.Dense {
 	values, err := Numbers(text)
 	if err == nil && len(values) != tensor.Shape(shape).TotalSize() {
@@ -46,14 +46,32 @@ func Matrix(rows, columns int, values ...float64) *tensor.Dense {
 	return tensor.New(tensor.WithShape(rows, columns), tensor.WithBacking(values))
 }
 
-// Randn is numpy's random.randn: independent numbers of mean 0 and variance 1. The seed decides them.
-func Randn(seed uint64, shape ...int) *tensor.Dense {
-	rng := rand.New(rand.NewPCG(seed, 0))
-	values := make([]float64, tensor.Shape(shape).TotalSize())
+// Source returns the generator that a seed decides.
+func Source(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+
+// Randn draws a tensor as numpy's random.randn does: independent numbers of mean 0 and variance 1.
+func Randn(rng *rand.Rand, shape ...int) *tensor.Dense { return draw(rng.NormFloat64, shape) }
+
+// Rand draws a tensor as numpy's random.rand does: independent numbers from 0 to 1.
+func Rand(rng *rand.Rand, shape ...int) *tensor.Dense { return draw(rng.Float64, shape) }
+
+func draw(next func() float64, shape tensor.Shape) *tensor.Dense {
+	values := make([]float64, shape.TotalSize())
 	for i := range values {
-		values[i] = rng.NormFloat64()
+		values[i] = next()
 	}
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values))
+}
+
+// Causal returns an n×n matrix that tells the words that each word sees, itself and those before it, from those after it.
+func Causal(n int, seen, hidden float64) *tensor.Dense {
+	values := make([]float64, n*n)
+	for i := range values {
+		if values[i] = seen; i%n > i/n {
+			values[i] = hidden
+		}
+	}
+	return Matrix(n, n, values...)
 }
 
 // Eye is the n×n identity. With K = I and a scale of 1 attention takes the query for its scores; with V = I it returns
@@ -75,12 +93,12 @@ func Input(g *G.ExprGraph, name string, t *tensor.Dense) *G.Node {
 	return G.NewTensor(g, t.Dtype(), t.Dims(), G.WithShape(t.Shape()...), G.WithName(name), G.WithValue(t))
 }
 
-// Variance is numpy's var: the mean of the squares less the square of the mean, over all of x.
+// Variance is numpy's var, over all of x: the mean of the squares less the square of the mean.
 func Variance(x *G.Node) *G.Node {
 	return G.Must(G.Sub(G.Must(G.Mean(G.Must(G.Square(x)))), G.Must(G.Square(G.Must(G.Mean(x))))))
 }
 
-// Stages are named nodes of one graph, and what they came to when it ran.
+// Stages are named nodes of one graph, and their values once it has run.
 type Stages struct {
 	names  []string
 	nodes  G.Nodes
@@ -118,7 +136,7 @@ func (s *Stages) Run() error {
 	return nil
 }
 
-// Get is what a stage came to, once Run has run. It panics if there is no stage of that name.
+// Get returns the value of a stage, once Run has run. It panics if there is no stage of that name.
 func (s *Stages) Get(name string) *tensor.Dense { return s.values[slices.Index(s.names, name)] }
 
 // Values are the numbers of a stage, in row-major order.

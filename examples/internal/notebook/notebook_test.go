@@ -2,6 +2,8 @@ package notebook
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,7 +54,7 @@ func TestPrint(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var b strings.Builder
-	Table(&b, []string{"a", "où"}, []string{"longer", "x"}, Matrix(2, 2, 0.125, 1, 0, 0.5))
+	Table(&b, []string{"a", "où"}, []string{"longer", "x"}, []float64{0.125, 1, 0, 0.5}, 2)
 	if got, want := b.String(), "    longer       x\na     0.12    1.00\noù    0.00    0.50\n"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -72,6 +74,34 @@ func TestStages(t *testing.T) {
 	s.Print(&b)
 	if got, want := b.String(), "x\n[[1. 2.]\n [3. 4.]]\nvariance: 1.25\nx·I\n[[1. 2.]\n [3. 4.]]\n"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestCausal(t *testing.T) {
+	if got, want := Format(Causal(3, 0, math.Inf(-1)).Data().([]float64), 3, 3), "[[  0. -inf -inf]\n [  0.   0. -inf]\n [  0.   0.   0.]]"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestDraw(t *testing.T) {
+	const n = 100_000
+	for _, c := range []struct {
+		name           string
+		draw           func(*rand.Rand, ...int) *tensor.Dense
+		mean, variance float64
+	}{{"Randn", Randn, 0, 1}, {"Rand", Rand, 0.5, 1. / 12}} {
+		x := c.draw(Source(3), n, 1).Data().([]float64)
+		if !slices.Equal(x, c.draw(Source(3), n).Data().([]float64)) || slices.Equal(x, c.draw(Source(4), n).Data().([]float64)) {
+			t.Errorf("%s: the seed doesn't decide the numbers", c.name)
+		}
+		sum, squares := 0.0, 0.0
+		for _, v := range x {
+			sum, squares = sum+v, squares+v*v
+		}
+		mean := sum / n
+		if variance := squares/n - mean*mean; math.Abs(mean-c.mean) > 0.02 || math.Abs(variance-c.variance) > 0.02 {
+			t.Errorf("%s: the mean is %v, the variance %v, want %v and %v", c.name, mean, variance, c.mean, c.variance)
+		}
 	}
 }
 

@@ -113,9 +113,12 @@ func cells(values []float64) []string {
 // trimZeros drops the zeros at the end of a number, but not its point.
 func trimZeros(s string) string { return strings.TrimRight(s, "0") }
 
-// Table writes a matrix with a label for every row and every column, to two decimals.
-func Table(w io.Writer, rows, columns []string, t *tensor.Dense) {
-	first, width := 0, 4 // as in 0.12
+// Table writes a matrix, row by row, with a label for every row and every column.
+func Table(w io.Writer, rows, columns []string, values []float64, decimals int) {
+	first, width := 0, 0
+	for _, v := range values {
+		width = max(width, len(strconv.FormatFloat(v, 'f', decimals, 64)))
+	}
 	for _, r := range rows {
 		first = max(first, utf8.RuneCountInString(r))
 	}
@@ -127,11 +130,10 @@ func Table(w io.Writer, rows, columns []string, t *tensor.Dense) {
 		fmt.Fprintf(w, "  %*s", width, c)
 	}
 	fmt.Fprintln(w)
-	values := t.Data().([]float64)
 	for i, r := range rows {
 		fmt.Fprintf(w, "%-*s", first, r)
 		for j := range columns {
-			fmt.Fprintf(w, "  %*.2f", width, values[i*len(columns)+j])
+			fmt.Fprintf(w, "  %*.*f", width, decimals, values[i*len(columns)+j])
 		}
 		fmt.Fprintln(w)
 	}
