@@ -3,47 +3,41 @@ package kernel
 import "math"
 
 // ReLU sets y to max(0, x).
-func ReLU[F Float](y, x []F) {
-	spread[F](reluPart[F]{}, len(y), &vectorWork[F]{n: len(y), step: grain, out: y, x: x})
-}
-
-type reluPart[F Float] struct{}
-
-func (reluPart[F]) do(w *vectorWork[F], lo, hi int) { w.body.relu(w.out[lo:hi], w.x[lo:hi]) }
+func ReLU[F Float](y, x []F) { runUnary(bodyOf[F]().relu, 1, y, x) }
 
 // ReLUGrad sets dx to g where x is above 0, and to 0 elsewhere.
-func ReLUGrad[F Float](dx, x, g []F) {
-	spread[F](reluGradPart[F]{}, len(dx), &vectorWork[F]{n: len(dx), step: grain, out: dx, x: x, y: g})
+func ReLUGrad[F Float](dx, x, g []F) { runBinary(bodyOf[F]().reluGrad, 1, dx, x, g) }
+
+func reluPortable[F Float](y, x []F) {
+	x = x[:len(y)]
+	for i, v := range x {
+		if v > 0 || v != v {
+			y[i] = v
+		} else {
+			y[i] = 0
+		}
+	}
 }
 
-type reluGradPart[F Float] struct{}
-
-func (reluGradPart[F]) do(w *vectorWork[F], lo, hi int) {
-	w.body.reluGrad(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi])
+func reluGradPortable[F Float](dx, x, g []F) {
+	x, g = x[:len(dx)], g[:len(dx)]
+	for i, v := range x {
+		if v > 0 {
+			dx[i] = g[i]
+		} else {
+			dx[i] = 0
+		}
+	}
 }
 
 // geluCost is what an element of GELU costs, in cheap elements.
 const geluCost = 8
 
 // GELU sets y to x·Φ(x) = x·(1 + erf(x/√2))/2. In float32 the error is below 2⁻²⁰·|x|, and below 2⁻²⁰·|y| for x ≥ −1.
-func GELU[F Float](y, x []F) {
-	spread[F](geluPart[F]{}, len(y)*geluCost, &vectorWork[F]{n: len(y), step: grain / geluCost, out: y, x: x})
-}
-
-type geluPart[F Float] struct{}
-
-func (geluPart[F]) do(w *vectorWork[F], lo, hi int) { w.body.gelu(w.out[lo:hi], w.x[lo:hi]) }
+func GELU[F Float](y, x []F) { runUnary(bodyOf[F]().gelu, geluCost, y, x) }
 
 // GELUGrad sets dx to g·(Φ(x) + x·φ(x)), and to 0 where g is 0. In float32 the error is below 2⁻²¹·|g|.
-func GELUGrad[F Float](dx, x, g []F) {
-	spread[F](geluGradPart[F]{}, len(dx)*geluCost, &vectorWork[F]{n: len(dx), step: grain / geluCost, out: dx, x: x, y: g})
-}
-
-type geluGradPart[F Float] struct{}
-
-func (geluGradPart[F]) do(w *vectorWork[F], lo, hi int) {
-	w.body.geluGrad(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi])
-}
+func GELUGrad[F Float](dx, x, g []F) { runBinary(bodyOf[F]().geluGrad, geluCost, dx, x, g) }
 
 // The tanh approximation of GELU: y = x/2·(1 + tanh(c·(x + a·x³))) = x/(1 + exp(−2·c·(x + a·x³))).
 const (
@@ -53,25 +47,11 @@ const (
 
 // GELUTanh sets y to the tanh approximation of x·Φ(x). In float32 the error is below 2⁻²⁰·|x|, and below 2⁻²⁰·|y| for
 // x ≥ −1.
-func GELUTanh[F Float](y, x []F) {
-	spread[F](geluTanhPart[F]{}, len(y)*geluCost, &vectorWork[F]{n: len(y), step: grain / geluCost, out: y, x: x})
-}
-
-type geluTanhPart[F Float] struct{}
-
-func (geluTanhPart[F]) do(w *vectorWork[F], lo, hi int) { w.body.geluTanh(w.out[lo:hi], w.x[lo:hi]) }
+func GELUTanh[F Float](y, x []F) { runUnary(bodyOf[F]().geluTanh, geluCost, y, x) }
 
 // GELUTanhGrad sets dx to g times the derivative of GELUTanh, and to 0 where g is 0. In float32 the error is below
 // 2⁻²¹·|g|.
-func GELUTanhGrad[F Float](dx, x, g []F) {
-	spread[F](geluTanhGradPart[F]{}, len(dx)*geluCost, &vectorWork[F]{n: len(dx), step: grain / geluCost, out: dx, x: x, y: g})
-}
-
-type geluTanhGradPart[F Float] struct{}
-
-func (geluTanhGradPart[F]) do(w *vectorWork[F], lo, hi int) {
-	w.body.geluTanhGrad(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi])
-}
+func GELUTanhGrad[F Float](dx, x, g []F) { runBinary(bodyOf[F]().geluTanhGrad, geluCost, dx, x, g) }
 
 // normalCDF is Φ, the distribution function of the standard normal, and exp(−x²/2).
 func normalCDF[F Float](x F) (cdf, bell F) {
@@ -149,5 +129,48 @@ func geluTanhGradPortable[F Float](dx, x, g []F) {
 		v = max(min(v, 10), -10) // beyond these the derivative is 1, and 0
 		s, e := geluSigmoid(v)
 		dx[i] = g[i] * (s + v*(s*e*s)*(2*geluC+6*geluC*geluA*(v*v))) // s·e is 1 − s
+	}
+}
+
+// siluCost is what an element of SiLU costs, in cheap elements.
+const siluCost = 4
+
+// siluOne is from where on exp(−x)·x is nothing beside 1, in float64 too: σ(x) is 1 there, and exp(x) may be infinite
+// further on.
+const siluOne = 42
+
+// SiLU sets y to x·σ(x), for σ(x) = exp(x)/(1 + exp(x)). In float32 the error is below 2⁻²¹·|x|, and below
+// 2⁻²¹·|y| for x ≥ −1. y may be x.
+func SiLU[F Float](y, x []F) { runUnary(bodyOf[F]().silu, siluCost, y, x) }
+
+func siluPortable[F Float](y, x []F) {
+	x = x[:len(y)]
+	for i, v := range x {
+		if v > siluOne {
+			y[i] = v
+		} else {
+			e := expOf(v)
+			y[i] = v * (e / (1 + e))
+		}
+	}
+}
+
+// SiLUGrad sets dx to g·σ(x)·(1 + x·(1 − σ(x))), and to 0 where g is 0. In float32 the error is below 2⁻²¹·|g|. dx may
+// be x or g.
+func SiLUGrad[F Float](dx, x, g []F) { runBinary(bodyOf[F]().siluGrad, siluCost, dx, x, g) }
+
+func siluGradPortable[F Float](dx, x, g []F) {
+	x, g = x[:len(dx)], g[:len(dx)]
+	for i, v := range x {
+		switch {
+		case g[i] == 0:
+			dx[i] = 0
+		case v > siluOne:
+			dx[i] = g[i]
+		default:
+			e := expOf(v)
+			rest := 1 / (1 + e) // 1 − σ(x)
+			dx[i] = g[i] * (e * rest * (1 + v*rest))
+		}
 	}
 }

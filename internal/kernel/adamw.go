@@ -17,14 +17,14 @@ type AdamStep struct {
 // Hutter, 2017, algorithm 2).
 func AdamW[F Float](w, g, first, second []F, s AdamStep) {
 	const cost = 4
-	spread[F](adamPart[F]{}, cost*len(w), &vectorWork[F]{
+	runLoop[F](adamLoop[F]{}, cost*len(w), &loopWork[F]{
 		n: len(w), step: grain / cost, out: w, x: g, y: first, z: second, factors: adamFactors[F](s),
 	})
 }
 
-type adamPart[F Float] struct{}
+type adamLoop[F Float] struct{}
 
-func (adamPart[F]) do(w *vectorWork[F], lo, hi int) {
+func (adamLoop[F]) run(w *loopWork[F], lo, hi int) {
 	w.body.adamW(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi], w.z[lo:hi], &w.factors)
 }
 
@@ -47,6 +47,3 @@ func adamWPortable[F Float](w, g, first, second []F, f *[9]F) {
 		g[i] = 0
 	}
 }
-
-// SumSquares is the sum of the squares of x, added up in float64.
-func SumSquares[F Float](x []F) float64 { return vectorOf[F]().sumSquares(x) }

@@ -8,7 +8,7 @@ import (
 
 // TestVectorAdamW compares a few steps with the same in float64, for every length up to 70.
 func TestVectorAdamW(t *testing.T) {
-	eachVector(t, func(t *testing.T) { testAdamW[float32](t, 2e-6) }, func(t *testing.T) { testAdamW[float64](t, 1e-14) })
+	eachBody(t, func(t *testing.T) { testAdamW[float32](t, 2e-6) }, func(t *testing.T) { testAdamW[float64](t, 1e-14) })
 }
 
 func testAdamW[F Float](t *testing.T, tol float64) {

@@ -1,7 +1,5 @@
 package kernel
 
-import "sync"
-
 // AdditiveShape is the sizes of what additive scores are made of: queries (Batch, Queries, Width), keys (Batch, Keys,
 // Width) and scores (Batch, Queries, Keys).
 type AdditiveShape struct {
@@ -18,9 +16,10 @@ const additiveTile = 4096
 // features f of the two. A nil v counts as ones.
 func AdditiveScores[F Float](scores, q, k, v []F, s AdditiveShape) {
 	keys, width := s.Keys, s.Width
-	divide(s.Batch*s.Queries, rowsPerTask(keys*width, softcapCost), s.cost(), func(lo, hi int) {
-		body, scratch := vectorOf[F](), additiveGet[F]()
-		defer additivePut(scratch)
+	runRanges(s.Batch*s.Queries, rowsPerTask(keys*width, softcapCost), s.cost(), func(lo, hi int) {
+		body := bodyOf[F]()
+		scratch := take[additiveScratch[F]](&body.additive)
+		defer body.additive.Put(scratch)
 		tile := max(1, additiveTile/width) // keys of one
 		scratch.fit(min(tile, keys)*width, width)
 		v := v
@@ -55,9 +54,10 @@ func AdditiveWork(s AdditiveShape) int { return s.Batch * s.Width }
 func AdditiveScoresGrad[F Float](dq, dk, dv, q, k, v, g []F, s AdditiveShape, work []F) {
 	blocks := (s.Width + additiveFeatures - 1) / additiveFeatures // of a batch element
 	step := max(1, grain/max(s.Queries*s.Keys*additiveFeatures*softcapCost, 1))
-	divide(s.Batch*blocks, step, 2*s.cost(), func(lo, hi int) {
-		scratch := additiveGet[F]()
-		defer additivePut(scratch)
+	runRanges(s.Batch*blocks, step, 2*s.cost(), func(lo, hi int) {
+		body := bodyOf[F]()
+		scratch := take[additiveScratch[F]](&body.additive)
+		defer body.additive.Put(scratch)
 		for i := lo; i < hi; i++ {
 			b, f := i/blocks, i%blocks*additiveFeatures
 			scratch.features = min(additiveFeatures, s.Width-f)
@@ -70,7 +70,7 @@ func AdditiveScoresGrad[F Float](dq, dk, dv, q, k, v, g []F, s AdditiveShape, wo
 		}
 	})
 	if v != nil {
-		vectorOf[F]().sumRows(dv[:s.Width], work[:AdditiveWork(s)], s.Batch, s.Width)
+		bodyOf[F]().sumRows(dv[:s.Width], work[:AdditiveWork(s)], s.Batch, s.Width)
 	}
 }
 
@@ -122,7 +122,7 @@ func (c *additiveScratch[F]) gradient(dq, dk, dv, q, k, v, g []F, s AdditiveShap
 // feature sets one feature of the gradients, and returns that of v if it is wanted. Elements of dq and q are Width apart.
 // With t = tanh(q + k) and d = g·(1 − t²): dq = v·Σ d over the keys, dk = v·Σ d over the queries, dv = Σ g·t over both.
 func (c *additiveScratch[F]) feature(dq, dkey, q, key []F, v F, g []F, s AdditiveShape, wantV bool) (dv F) {
-	body, keys := vectorOf[F](), s.Keys
+	body, keys := bodyOf[F](), s.Keys
 	tile := min(max(1, additiveTile/keys), s.Queries) // queries of one
 	c.fit(tile*keys, tile*keys)
 	c.grad, c.sum = grown(c.grad, tile*keys), grown(c.sum, keys)
@@ -152,24 +152,4 @@ func (c *additiveScratch[F]) feature(dq, dkey, q, key []F, v F, g []F, s Additiv
 		dkey[j] = skipProduct(v, x)
 	}
 	return dv
-}
-
-var (
-	additivePool32 = sync.Pool{New: func() any { return new(additiveScratch[float32]) }}
-	additivePool64 = sync.Pool{New: func() any { return new(additiveScratch[float64]) }}
-)
-
-func additiveGet[F Float]() *additiveScratch[F] {
-	if is32[F]() {
-		return any(additivePool32.Get()).(*additiveScratch[F])
-	}
-	return any(additivePool64.Get()).(*additiveScratch[F])
-}
-
-func additivePut[F Float](c *additiveScratch[F]) {
-	if is32[F]() {
-		additivePool32.Put(c)
-	} else {
-		additivePool64.Put(c)
-	}
 }

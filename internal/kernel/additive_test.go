@@ -8,7 +8,7 @@ import (
 
 // TestAdditiveScores compares with the formula, with every body, for operands of less than a tile and of many tasks.
 func TestAdditiveScores(t *testing.T) {
-	eachVector(t, func(t *testing.T) { testAdditiveScores[float32](t, 2e-6) }, func(t *testing.T) { testAdditiveScores[float64](t, 1e-14) })
+	eachBody(t, func(t *testing.T) { testAdditiveScores[float32](t, 2e-6) }, func(t *testing.T) { testAdditiveScores[float64](t, 1e-14) })
 }
 
 func testAdditiveScores[F Float](t *testing.T, tol float64) {
@@ -60,7 +60,7 @@ func testAdditiveScores[F Float](t *testing.T, tol float64) {
 
 // TestAdditiveScoresAtTheEdges has queries and keys that hold anything where the gradient of every score is 0.
 func TestAdditiveScoresAtTheEdges(t *testing.T) {
-	eachVector(t, testAdditiveScoresAtTheEdges[float32], testAdditiveScoresAtTheEdges[float64])
+	eachBody(t, testAdditiveScoresAtTheEdges[float32], testAdditiveScoresAtTheEdges[float64])
 }
 
 func testAdditiveScoresAtTheEdges[F Float](t *testing.T) {
@@ -132,7 +132,7 @@ func testAdditiveScoresAtTheEdges[F Float](t *testing.T) {
 }
 
 func TestAdditiveScoresOnAnyWorkers(t *testing.T) {
-	eachVector(t, func(t *testing.T) {
+	eachBody(t, func(t *testing.T) {
 		sameOnAnyWorkers(t, func() []float32 {
 			s := AdditiveShape{Batch: 2, Queries: 60, Keys: 77, Width: 23}
 			q, k, v := normals[float32](1, s.Batch*s.Queries*s.Width), normals[float32](2, s.Batch*s.Keys*s.Width), normals[float32](3, s.Width)

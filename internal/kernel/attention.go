@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"sync"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // This file and its neighbours are attention without its weights: softmax(scale·Q·Kᵀ + M)·V, computed by tiles of some
 // queries by some keys, so that nothing of size T×S is ever kept. Tiles that the mask hides are skipped.
@@ -156,50 +153,49 @@ func (a *Attention[F]) change(scores, capped []F, b, h, t, j0, from, to int) {
 func (a *Attention[F]) drops() bool { return a.Dropout.P > 0 }
 
 // kept sets keep to what dropout multiplies the weights of one query with the keys from j0 on by.
-func (a *Attention[F]) kept(body *vectorBody[F], keep []F, b, h, t, j0 int) {
+func (a *Attention[F]) kept(body *body[F], keep []F, b, h, t, j0 int) {
 	a.choice.fill(body, keep, uint64(a.row(b, h, t))*uint64(a.Mask.Shape[3])+uint64(j0))
 }
 
 // gemm sets C, or adds to it, alpha·A·B for an A of m×k elements, each rsA from the row before and csA from the column
 // before. B is k×n, of rows ldb apart or, where panel isn't 0, of packed panels, panel apart.
 func (s *attentionScratch[F]) gemm(m, n, k int, alpha F, a []F, rsA, csA int, b []F, ldb, panel int, c []F, ldc int, add bool) {
-	t, body := &s.tile, s.work.body
+	t, g := &s.tile, &s.body.tiles
 	t.rsA, t.csA, t.ldc, t.k, t.alpha, t.beta, t.keep = rsA, csA, ldc, k, alpha, 1, 0
 	if add {
 		t.keep = 1
 	}
-	for j := 0; j < n; j += body.cols {
-		t.cols = min(body.cols, n-j)
+	for j := 0; j < n; j += g.cols {
+		t.cols = min(g.cols, n-j)
 		switch {
 		case panel > 0:
-			t.b, t.rsB = b[j/body.cols*panel:], body.cols
-		case t.cols%body.lanes != 0:
-			s.edge = grown(s.edge, k*body.cols)
-			body.pack(s.edge, b[j:], ldb, t.cols, k)
-			t.b, t.rsB = s.edge, body.cols
+			t.b, t.rsB = b[j/g.cols*panel:], g.cols
+		case t.cols%g.lanes != 0:
+			s.edge = grown(s.edge, k*g.cols)
+			g.pack(s.edge, b[j:], ldb, t.cols, k)
+			t.b, t.rsB = s.edge, g.cols
 		default:
 			t.b, t.rsB = b[j:], ldb
 		}
-		s.work.column(t, a, c[j:], m)
+		g.column(t, a, c[j:], m)
 	}
 	t.a, t.b, t.c = nil, nil, nil
 }
 
 // packed packs the transpose of n rows of k elements into panels, and returns these and how far apart they are.
 func (s *attentionScratch[F]) packed(to, rows []F, ld, n, k int) (panels []F, panel int) {
-	body := s.work.body
-	panel = k * body.cols
-	to = grown(to, (n+body.cols-1)/body.cols*panel)
-	for j := 0; j < n; j += body.cols {
-		body.packTransposed(to[j/body.cols*panel:], rows[j*ld:], ld, min(body.cols, n-j), k)
+	g := &s.body.tiles
+	panel = k * g.cols
+	to = grown(to, (n+g.cols-1)/g.cols*panel)
+	for j := 0; j < n; j += g.cols {
+		g.transpose(to[j/g.cols*panel:], rows[j*ld:], ld, min(g.cols, n-j), k)
 	}
 	return to, panel
 }
 
 // attentionScratch is what a task needs of its own.
 type attentionScratch[F Float] struct {
-	vector       *vectorBody[F]
-	work         gemmWork[F]
+	body         *body[F]
 	tile         gemmTile[F]
 	edge         []F // a packed panel of a B whose last columns can't be read as they are
 	scores       []F // a tile of scores, then of weights
@@ -213,39 +209,14 @@ type attentionScratch[F Float] struct {
 	changes bool      // there is a cap, or the mask changes scores that are seen
 }
 
-// grown is x, or as much new memory as is needed.
-func grown[F Float](x []F, size int) []F {
-	if cap(x) < size {
-		return make([]F, size)
-	}
-	return x[:size]
-}
-
-var (
-	attentionPool32 = sync.Pool{New: func() any { return new(attentionScratch[float32]) }}
-	attentionPool64 = sync.Pool{New: func() any { return new(attentionScratch[float64]) }}
-)
-
-// attentionGet returns a task's scratch, for the products' body in use.
+// attentionGet returns a task's scratch.
 func attentionGet[F Float](pitch int) *attentionScratch[F] {
-	var s *attentionScratch[F]
-	if is32[F]() {
-		s = any(attentionPool32.Get()).(*attentionScratch[F])
-		any(s).(*attentionScratch[float32]).work.body = gemmBody32
-	} else {
-		s = any(attentionPool64.Get()).(*attentionScratch[F])
-		any(s).(*attentionScratch[float64]).work.body = gemmBody64
-	}
-	s.vector = vectorOf[F]()
+	body := bodyOf[F]()
+	s := take[attentionScratch[F]](&body.attention)
+	s.body = body
 	s.scores = grown(s.scores, attentionQueries*pitch)
 	s.keep = grown(s.keep, len(s.scores))
 	return s
 }
 
-func attentionPut[F Float](s *attentionScratch[F]) {
-	if is32[F]() {
-		attentionPool32.Put(s)
-	} else {
-		attentionPool64.Put(s)
-	}
-}
+func attentionPut[F Float](s *attentionScratch[F]) { s.body.attention.Put(s) }

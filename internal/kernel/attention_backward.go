@@ -144,7 +144,7 @@ func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, group
 	for h := group * perGroup; h < (group+1)*perGroup; h++ {
 		for i0 := t0 - t0%tile; i0 < t1; i0 += tile {
 			i1 := min(i0+tile, queries)
-			_, lo, hi := a.seen(b, i0, i1, j0, j1, s.work.body.cols)
+			_, lo, hi := a.seen(b, i0, i1, j0, j1, s.body.tiles.cols)
 			m, n := i1-i0, hi-lo
 			if n == 0 {
 				if first {
@@ -190,9 +190,9 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 	all := m * pitch // the gap between rows too
 	if a.drops() {
 		for i := range m {
-			a.kept(s.vector, s.keep[i*pitch:][:n], b, h, i0+i, j0)
+			a.kept(s.body, s.keep[i*pitch:][:n], b, h, i0+i, j0)
 		}
-		s.vector.skipMul(s.grads[:all], s.grads[:all], s.keep[:all])
+		s.body.skipMul(s.grads[:all], s.grads[:all], s.keep[:all])
 	}
 	if a.short() {
 		for i := range m {
@@ -207,14 +207,14 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 				s.softmax(scores, from, to) // 0 in the gap
 			}
 		}
-		s.vector.softmaxGrad(s.grads[:all], s.scores[:all], s.grads[:all], pitch)
+		s.body.softmaxGrad(s.grads[:all], s.scores[:all], s.grads[:all], pitch)
 	} else {
 		for i := range m {
 			s.scoreRow(a, s.scores[i*pitch:][:n], s.grads[i*pitch:][:n], s.capped[i*pitch:], b, h, i0+i, j0)
 		}
 	}
 	if a.drops() {
-		s.vector.skipMul(s.scores[:all], s.scores[:all], s.keep[:all])
+		s.body.skipMul(s.scores[:all], s.scores[:all], s.keep[:all])
 	}
 	if a.dbias == nil && a.Softcap <= 0 {
 		return
@@ -244,14 +244,27 @@ func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads, capped []
 		a.change(scores, capped, b, h, t, j0, from, to)
 	}
 	p, g := scores[from:to], grads[from:to]
-	s.vector.expShift(p, p, shift)
+	s.body.expShift(p, p, shift)
 	var tiny F // Smaller weights are taken for 0: products with subnormal numbers are slow, and slopes make many of them.
 	if is32[F]() {
 		tiny = 0x1p-100
 	}
-	s.vector.scoreGrad(g, p, less, tiny) // 0 where p is: a masked value may hold anything
+	s.body.scoreGrad(g, p, less, tiny) // 0 where p is: a masked value may hold anything
 	clearOutside(scores, from, to)
 	clearOutside(grads, from, to)
+}
+
+// scoreGradPortable turns the gradients g of weights p, less being Σ p·g of the row, into those of the scores. Both are 0
+// where a weight is 0, whatever the gradient is, and where it is below tiny, unless the gradient isn't finite.
+func scoreGradPortable[F Float](g, p []F, less, tiny F) {
+	p = p[:len(g)]
+	for i, w := range p {
+		if d := g[i] - less; w == 0 || w < tiny && finite(d) {
+			p[i], g[i] = 0, 0
+		} else {
+			g[i] = w * d
+		}
+	}
 }
 
 // attentionSum is Attention as a task: it adds up the parts of dQ, in order, and looks for NaN in the gradients.

@@ -62,7 +62,7 @@ func (a *Attention[F]) forwardRun(s *attentionScratch[F], b, h, t0, t1 int) {
 	for i := range s.most {
 		s.most[i], s.sum[i] = inf, 0
 	}
-	pitch, cols, tile := attentionPitch(a.Mask.Shape[3]), s.work.body.cols, a.tileQueries()
+	pitch, cols, tile := attentionPitch(a.Mask.Shape[3]), s.body.tiles.cols, a.tileQueries()
 	group, single := h/a.perGroup(), t1-t0 == 1
 	first, end := a.Mask.span(b, t0, t1)
 	s.begin(a, b)
@@ -101,7 +101,7 @@ func (a *Attention[F]) forwardRun(s *attentionScratch[F], b, h, t0, t1 int) {
 // dots sets element j of out to alpha·Σ x·y, for row j of y, whose rows are ld elements apart.
 func (s *attentionScratch[F]) dots(out []F, alpha F, x, y []F, ld int) {
 	for j := range out {
-		out[j] = alpha * s.vector.dot(x, y[j*ld:][:len(x)])
+		out[j] = alpha * s.body.dot(x, y[j*ld:][:len(x)])
 	}
 }
 
@@ -119,8 +119,8 @@ func (s *attentionScratch[F]) forwardRow(a *Attention[F], scores []F, b, h, t, j
 	}
 	if a.drops() {
 		keep := s.keep[:to-from]
-		a.kept(s.vector, keep, b, h, t, j0+from)
-		s.vector.skipMul(scores[from:to], scores[from:to], keep)
+		a.kept(s.body, keep, b, h, t, j0+from)
+		s.body.skipMul(scores[from:to], scores[from:to], keep)
 	}
 }
 
@@ -132,7 +132,7 @@ func (a *Attention[F]) short() bool { return a.Mask.Shape[3] <= attentionKeys }
 // score: −Inf if there is none. The zeros come last: a vector that is read just after its end was cleared is late.
 func (s *attentionScratch[F]) softmax(scores []F, from, to int) (most F) {
 	live := scores[from:to]
-	most = s.vector.softmax(live, live)
+	most = s.body.softmax(live, live)
 	clear(scores[:from])
 	clear(scores[to:])
 	if finite(most) {
@@ -155,7 +155,7 @@ func (s *attentionScratch[F]) softmax(scores []F, from, to int) (most F) {
 func (s *attentionScratch[F]) onlineSoftmax(scores []F, from, to int, out []F, i int) {
 	live := scores[from:to]
 	old := s.most[i]
-	most := max(old, s.vector.maxOf(live))
+	most := max(old, s.body.maxOf(live))
 	if most == F(math.Inf(-1)) {
 		clear(scores)
 		return
@@ -165,10 +165,10 @@ func (s *attentionScratch[F]) onlineSoftmax(scores []F, from, to int, out []F, i
 		if s.sum[i] != 0 {
 			shrink := F(math.Exp(float64(old - most)))
 			s.sum[i] *= shrink
-			s.vector.scale(out, shrink)
+			s.body.scale(out, shrink)
 		}
 	}
-	s.sum[i] += s.vector.expShift(live, live, most)
+	s.sum[i] += s.body.expShift(live, live, most)
 	clearOutside(scores, from, to)
 }
 

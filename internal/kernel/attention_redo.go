@@ -82,7 +82,7 @@ func (a *Attention[F]) keepAll() []F {
 // keepRow sets keep to what dropout multiplies all weights of one query by. Without dropout it does nothing.
 func (a *Attention[F]) keepRow(keep []F, b, h, t int) {
 	if a.drops() {
-		a.kept(vectorOf[F](), keep, b, h, t, 0)
+		a.kept(bodyOf[F](), keep, b, h, t, 0)
 	}
 }
 
@@ -149,7 +149,7 @@ func (a *Attention[F]) weights(w, capped []F, b, h, t int) F {
 	}
 	from, to := a.live(w, capped, b, h, t, 0)
 	live := w[from:to]
-	most, sum := maxPortable(live), F(0)
+	most, sum := maxOfPortable(live), F(0)
 	if most == inf {
 		clear(live)
 		return inf

@@ -21,13 +21,7 @@ func TestAttentionOfEachBody(t *testing.T) {
 	if testing.Short() {
 		rounds = 20
 	}
-	for _, b := range vectorBodies32 {
-		t.Run(b.name, func(t *testing.T) {
-			useVector(t, b.name)
-			useBody(t, b.name)
-			attentionRounds(t, rounds)
-		})
-	}
+	eachSet(t, func(t *testing.T) { attentionRounds(t, rounds) })
 }
 
 // TestAttentionReach compares the bounds of a row of a tile with the mask's span.

@@ -4,14 +4,14 @@ package kernel
 // seed, stream and run alone.
 func DropoutMask[F Float](keep []F, p float64, seed, stream, run uint64) {
 	d := dropoutOf[F](p, seed, stream, run)
-	spread[F](dropoutPart[F]{}, len(keep), &vectorWork[F]{
+	runLoop[F](dropoutLoop[F]{}, len(keep), &loopWork[F]{
 		n: len(keep), step: grain, out: keep, a: d.scale, key: d.key, threshold: d.threshold,
 	})
 }
 
-type dropoutPart[F Float] struct{}
+type dropoutLoop[F Float] struct{}
 
-func (dropoutPart[F]) do(w *vectorWork[F], lo, hi int) {
+func (dropoutLoop[F]) run(w *loopWork[F], lo, hi int) {
 	key := mix64(w.key + uint64(lo/grain)) // of this task
 	w.body.dropout(w.out[lo:hi], uint32(key), uint32(key>>32), w.threshold, w.a)
 }
@@ -28,7 +28,7 @@ func dropoutOf[F Float](p float64, seed, stream, run uint64) dropoutChoice[F] {
 }
 
 // fill sets keep to the elements from number at on. Each grain of elements has its own key.
-func (d *dropoutChoice[F]) fill(body *vectorBody[F], keep []F, at uint64) {
+func (d *dropoutChoice[F]) fill(body *body[F], keep []F, at uint64) {
 	for len(keep) > 0 {
 		i := at % grain
 		n := min(len(keep), int(grain-i))

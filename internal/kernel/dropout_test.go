@@ -9,14 +9,14 @@ import (
 
 // TestVectorDropout has every body drop the same elements.
 func TestVectorDropout(t *testing.T) {
-	eachVector(t, testDropout[float32], testDropout[float64])
+	eachBody(t, testDropout[float32], testDropout[float64])
 }
 
 func testDropout[F Float](t *testing.T) {
 	var o operands[F]
 	for n := range 101 {
 		keep := o.random(t, n)
-		vectorOf[F]().dropout(keep, 0xdeadbeef, 0x12345678, 0x90000000, 2)
+		bodyOf[F]().dropout(keep, 0xdeadbeef, 0x12345678, 0x90000000, 2)
 		for i, v := range keep {
 			if dropped := dropoutBits(uint32(i), 0xdeadbeef, 0x12345678) < 0x90000000; dropped != (v == 0) || !dropped && v != 2 {
 				t.Fatalf("element %d of %d is %v, dropped: %t", i, n, v, dropped)
@@ -28,7 +28,7 @@ func testDropout[F Float](t *testing.T) {
 
 // TestDropoutFill compares parts of a mask, at the edges of its blocks and across them, with the whole.
 func TestDropoutFill(t *testing.T) {
-	eachVector(t, testDropoutFill[float32], testDropoutFill[float64])
+	eachBody(t, testDropoutFill[float32], testDropoutFill[float64])
 }
 
 func testDropoutFill[F Float](t *testing.T) {
@@ -39,7 +39,7 @@ func testDropoutFill[F Float](t *testing.T) {
 	check := func(from, to int) {
 		t.Helper()
 		keep := make([]F, to-from)
-		d.fill(vectorOf[F](), keep, uint64(from))
+		d.fill(bodyOf[F](), keep, uint64(from))
 		if !slices.Equal(keep, whole[from:to]) {
 			t.Fatalf("elements %d to %d are others than those of the whole", from, to)
 		}
@@ -80,4 +80,22 @@ func TestDropoutIsRandom(t *testing.T) {
 	agree("another run", x, make2(1, 2, 4))
 	agree("another stream", x, make2(1, 3, 3))
 	agree("another seed", x, make2(2, 2, 3))
+}
+
+func TestDropoutMask(t *testing.T) {
+	for _, p := range []float64{0, 1e-12, 0.25, 0.999999} {
+		keep := normals[float64](1, 50000)
+		DropoutMask(keep, p, 1, 2, 3)
+		zeros := 0.0
+		for _, v := range keep {
+			if v == 0 {
+				zeros++
+			} else if v != 1/(1-p) {
+				t.Fatalf("p %v: an element is kept with %v, want %v", p, v, 1/(1-p))
+			}
+		}
+		if d := math.Abs(zeros - 50000*p); d > 5*math.Sqrt(50000*p*(1-p))+1 {
+			t.Errorf("p %v: %v of 50000 dropped", p, zeros)
+		}
+	}
 }

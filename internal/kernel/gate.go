@@ -5,10 +5,10 @@ const gateStep = grain / geluCost
 
 // Gate sets y to act(a)·b, element by element. act sets its first slice to the activation of its second.
 func Gate[F Float](y, a, b []F, act func(y, x []F)) {
-	divide(len(y), gateStep, len(y)*geluCost, func(lo, hi int) {
+	runRanges(len(y), gateStep, len(y)*geluCost, func(lo, hi int) {
 		y, b := y[lo:hi], b[lo:hi]
 		act(y, a[lo:hi])
-		vectorOf[F]().mul(y, y, b)
+		bodyOf[F]().mul(y, y, b)
 	})
 }
 
@@ -16,9 +16,9 @@ func Gate[F Float](y, a, b []F, act func(y, x []F)) {
 // both are 0, whatever a and b hold. grad sets its first slice to act' of its second times its third, and to 0 where the
 // third is 0.
 func GateGrad[F Float](da, db, a, b, g []F, act func(y, x []F), grad func(dx, x, g []F)) {
-	divide(len(g), gateStep, 2*len(g)*geluCost, func(lo, hi int) {
+	runRanges(len(g), gateStep, 2*len(g)*geluCost, func(lo, hi int) {
 		da, db, a, b, g := da[lo:hi], db[lo:hi], a[lo:hi], b[lo:hi], g[lo:hi]
-		body := vectorOf[F]()
+		body := bodyOf[F]()
 		body.skipMul(db, b, g)
 		grad(da, a, db)
 		act(db, a)

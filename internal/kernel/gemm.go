@@ -5,9 +5,6 @@ import (
 	"runtime"
 )
 
-// Float is the set of element types.
-type Float interface{ float32 | float64 }
-
 // Gemm computes C = alpha·op(A)·op(B) + beta·C, where op(X) is X or, if its flag is set, its transpose.
 //
 // All matrices are row-major: op(A) is m×k, op(B) is k×n and C is m×n, and lda, ldb and ldc are the distances between
@@ -54,14 +51,17 @@ func GemmBatch[F Float](count int, transA, transB bool, m, n, k int, alpha F, a 
 	} else {
 		gemmCheck("B", count, k, n, len(b), ldb, strideB)
 	}
-	w := gemmGet[F]()
+	body := bodyOf[F]()
+	w := take[gemmWork[F]](&body.products)
+	w.body = body
 	w.gemmProduct = gemmProduct[F]{
 		count: count, transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha, beta: beta,
 		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc, strideA: strideA, strideB: strideB, strideC: strideC,
 	}
 	w.divide(runtime.GOMAXPROCS(0))
 	parallelRun(w.tasks(), w, w.work() >= gemmWakeWork)
-	gemmPut(w)
+	*w = gemmWork[F]{}
+	body.products.Put(w)
 }
 
 // gemmCheck panics unless count stored matrices of rows×cols fit in length elements.

@@ -19,13 +19,16 @@ func BenchmarkGemm(b *testing.B) {
 	} {
 		for _, trans := range []string{"NN", "NT", "TN", "TT"} {
 			name := fmt.Sprintf("%dx%dx%dx%d/%s", s[0], s[1], s[2], s[3], trans)
-			for _, body := range gemmBodies32 {
-				b.Run(name+"/float32/"+body.name, func(b *testing.B) {
-					useBody(b, body.name)
+			for _, set := range instructionSets {
+				if !set.runs {
+					continue
+				}
+				b.Run(name+"/float32/"+set.name, func(b *testing.B) {
+					use(b, set)
 					benchmarkGemm[float32](b, s, trans[0] == 'T', trans[1] == 'T')
 				})
-				b.Run(name+"/float64/"+body.name, func(b *testing.B) {
-					useBody(b, body.name)
+				b.Run(name+"/float64/"+set.name, func(b *testing.B) {
+					use(b, set)
 					benchmarkGemm[float64](b, s, trans[0] == 'T', trans[1] == 'T')
 				})
 			}

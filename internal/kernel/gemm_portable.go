@@ -1,5 +1,10 @@
 package kernel
 
+// gemmPortable returns the tiles that are computed in Go.
+func gemmPortable[F Float]() gemmTiles[F] {
+	return gemmTiles[F]{rows: 2, cols: 4, lanes: 4, depth: 256, band: 128, slab: 256, tile: gemmTilePortable[F]}
+}
+
 // gemmTilePortable computes tiles of up to 2×4.
 func gemmTilePortable[F Float](t *gemmTile[F]) {
 	for {

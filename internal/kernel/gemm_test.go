@@ -9,30 +9,6 @@ import (
 	"testing"
 )
 
-// useBody makes float32 and float64 products use the bodies of that name until the test ends.
-func useBody(t testing.TB, name string) {
-	old32, old64 := gemmBody32, gemmBody64
-	t.Cleanup(func() { gemmBody32, gemmBody64 = old32, old64 })
-	for _, b := range gemmBodies32 {
-		if b.name == name {
-			gemmBody32 = b
-		}
-	}
-	for _, b := range gemmBodies64 {
-		if b.name == name {
-			gemmBody64 = b
-		}
-	}
-}
-
-// eachBody runs a test with every body this processor can run, for both types.
-func eachBody(t *testing.T, test32, test64 func(t *testing.T)) {
-	for _, b := range gemmBodies32 {
-		t.Run(b.name+"/float32", func(t *testing.T) { useBody(t, b.name); test32(t) })
-		t.Run(b.name+"/float64", func(t *testing.T) { useBody(t, b.name); test64(t) })
-	}
-}
-
 // quick tells whether to try fewer sizes.
 func quick() bool { return testing.Short() || raceEnabled }
 

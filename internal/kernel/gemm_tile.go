@@ -1,5 +1,7 @@
 package kernel
 
+import "unsafe"
+
 // gemmTile is the work of tiles that follow one another downwards: C = alpha·A·B + beta·C for an A of tiles·rows×k, a B
 // of k×cols and a C of tiles·rows×cols. The assembly knows the fields by their offsets.
 type gemmTile[F Float] struct {
@@ -10,4 +12,78 @@ type gemmTile[F Float] struct {
 	tiles         int // at least 1
 	keep          int // 0: C is written without being read
 	alpha, beta   F
+}
+
+// gemmTiles is how one instruction set computes a product: a function for tiles, and the sizes that suit it.
+type gemmTiles[F Float] struct {
+	rows, cols int // largest tile
+	lanes      int // columns are read this many at a time
+	depth      int // longest run of k
+	band       int // most rows of C between two uses of a packed part of B: their part of A stays in the cache
+	slab       int // most columns of C at a time
+	tile       func(t *gemmTile[F])
+
+	// Copies to a panel. Distances between rows, ldd and lds, are in bytes. They are nil where there is no assembly.
+	packRows       func(dst unsafe.Pointer, ldd uintptr, src unsafe.Pointer, lds uintptr, rows, cols int)
+	packTransposed func(dst unsafe.Pointer, ldd uintptr, src unsafe.Pointer, lds uintptr, groups, blocks int)
+}
+
+// pack copies k rows of cols elements to a panel, filled up with zeros to a multiple of lanes.
+func (g *gemmTiles[F]) pack(dst, src []F, ld, cols, k int) {
+	width := g.cols
+	if g.packRows != nil {
+		_, _ = dst[k*width-1], src[(k-1)*ld+cols-1]
+		size := unsafe.Sizeof(src[0])
+		g.packRows(unsafe.Pointer(&dst[0]), uintptr(width)*size, unsafe.Pointer(&src[0]), uintptr(ld)*size, k, cols)
+		return
+	}
+	for p := range k {
+		row := dst[p*width : (p+1)*width]
+		n := copy(row, src[p*ld:p*ld+cols])
+		if n < len(row) {
+			clear(row[n:])
+		}
+	}
+}
+
+// transpose copies the transpose of cols rows of k elements to a panel, as pack does.
+func (g *gemmTiles[F]) transpose(dst, src []F, ld, cols, k int) {
+	dst = dst[:k*g.cols]
+	if cols%g.lanes != 0 {
+		clear(dst)
+	}
+	j0, p0 := 0, 0
+	if g.packTransposed != nil {
+		size := unsafe.Sizeof(src[0])
+		lanes := int(32 / size)
+		j0, p0 = cols/lanes*lanes, k/lanes*lanes
+		if j0 > 0 && p0 > 0 {
+			_ = src[(j0-1)*ld+p0-1]
+			g.packTransposed(unsafe.Pointer(&dst[0]), uintptr(g.cols)*size, unsafe.Pointer(&src[0]), uintptr(ld)*size, j0/lanes, p0/lanes)
+		}
+	}
+	for j := range cols {
+		from := 0
+		if j < j0 {
+			from = p0
+		}
+		for p := from; p < k; p++ {
+			dst[p*g.cols+j] = src[j*ld+p]
+		}
+	}
+}
+
+// column computes a band of a column of tiles, with rows as even as can be: some tiles have one more than the others.
+func (g *gemmTiles[F]) column(t *gemmTile[F], a, c []F, rows int) {
+	tiles := (rows + g.rows - 1) / g.rows
+	more := rows % tiles
+	if more > 0 {
+		t.rows, t.tiles = rows/tiles+1, more
+		t.a, t.c = a, c
+		g.tile(t)
+	}
+	t.rows, t.tiles = rows/tiles, tiles-more
+	top := more * (t.rows + 1)
+	t.a, t.c = a[top*t.rsA:], c[top*t.ldc:]
+	g.tile(t)
 }

@@ -1,7 +1,5 @@
 package kernel
 
-import "sync"
-
 // gemmProduct is the arguments of GemmBatch.
 type gemmProduct[F Float] struct {
 	count, m, n, k            int
@@ -17,7 +15,7 @@ type gemmProduct[F Float] struct {
 // runs of depth terms: the division can follow the number of workers and doesn't change a bit.
 type gemmWork[F Float] struct {
 	gemmProduct[F]
-	body    *gemmBody[F]
+	body    *body[F]
 	rowStep int // rows of a block of C
 	colStep int // columns of a block of C
 	items   int // products of a task
@@ -31,7 +29,7 @@ const (
 
 // divide chooses the blocks: a few a worker, if there is work enough, so that none waits long for another.
 func (w *gemmWork[F]) divide(workers int) {
-	b := w.body
+	b := &w.body.tiles
 	w.items = 1
 	w.depth = gemmEven(w.k, b.depth)
 	w.rowStep = w.m
@@ -80,19 +78,19 @@ func (w *gemmWork[F]) tasks() int {
 
 // run does one task.
 func (w *gemmWork[F]) run(task int) {
-	s := w.body.scratch.Get().(*gemmScratch[F])
+	s := take[gemmScratch[F]](&w.body.blocks)
 	down, across := w.grid()
 	first := task / (down * across) * w.items
 	i := task / across % down * w.rowStep
 	j := task % across * w.colStep
 	for item := first; item < min(first+w.items, w.count); item++ {
-		if w.dots() {
+		if w.isRow() {
 			w.row(item, j, min(j+w.colStep, w.n))
 			continue
 		}
 		w.block(s, item, i, min(i+w.rowStep, w.m), j, min(j+w.colStep, w.n))
 	}
-	w.body.scratch.Put(s)
+	w.body.blocks.Put(s)
 }
 
 // gemmScratch is what a task needs of its own.
@@ -103,14 +101,14 @@ type gemmScratch[F Float] struct {
 
 // block computes rows i0 to i1 and columns j0 to j1 of one C.
 func (w *gemmWork[F]) block(s *gemmScratch[F], item, i0, i1, j0, j1 int) {
-	body, t := w.body, &s.tile
+	g, t := &w.body.tiles, &s.tile
 	rsA, csA := w.lda, 1
 	if w.transA {
 		rsA, csA = 1, w.lda
 	}
 	a, b, c := w.a[item*w.strideA+i0*rsA:], w.b[item*w.strideB:], w.c[item*w.strideC+i0*w.ldc:]
 	rows := i1 - i0
-	band := gemmEven(rows, body.band)
+	band := gemmEven(rows, g.band)
 	t.rsA, t.csA, t.ldc = rsA, csA, w.ldc
 	t.alpha, t.beta, t.keep = w.alpha, w.beta, 1
 	if w.beta == 0 {
@@ -122,17 +120,17 @@ func (w *gemmWork[F]) block(s *gemmScratch[F], item, i0, i1, j0, j1 int) {
 			t.keep, t.beta = 1, 1
 		}
 		for i := 0; i < rows; i += band {
-			for j := j0; j < j1; j += body.cols {
-				t.cols = min(body.cols, j1-j)
+			for j := j0; j < j1; j += g.cols {
+				t.cols = min(g.cols, j1-j)
 				if w.packs(rows, t.cols) {
-					t.b, t.rsB = s.panel(j-j0, t.k, band < rows, body.cols), body.cols
+					t.b, t.rsB = s.panel(j-j0, t.k, band < rows, g.cols), g.cols
 					if i == 0 {
 						w.pack(t.b, b, p, j, t.cols, t.k)
 					}
 				} else {
 					t.b, t.rsB = b[p*w.ldb+j:], w.ldb
 				}
-				w.column(t, a[i*rsA+p*csA:], c[i*w.ldc+j:], min(band, rows-i))
+				g.column(t, a[i*rsA+p*csA:], c[i*w.ldc+j:], min(band, rows-i))
 			}
 		}
 	}
@@ -151,61 +149,33 @@ func (s *gemmScratch[F]) panel(j, k int, keep bool, cols int) []F {
 	return s.b[from:]
 }
 
-// column computes a band of a column of tiles, with rows as even as can be: some tiles have one more than the others.
-func (w *gemmWork[F]) column(t *gemmTile[F], a, c []F, rows int) {
-	tiles := (rows + w.body.rows - 1) / w.body.rows
-	more := rows % tiles
-	if more > 0 {
-		t.rows, t.tiles = rows/tiles+1, more
-		t.a, t.c = a, c
-		w.body.tile(t)
-	}
-	t.rows, t.tiles = rows/tiles, tiles-more
-	top := more * (t.rows + 1)
-	t.a, t.c = a[top*t.rsA:], c[top*t.ldc:]
-	w.body.tile(t)
-}
-
 // packs tells whether columns of B are packed for that many rows of C: if they have to be, and if they would come from
 // so many pages that it pays.
 func (w *gemmWork[F]) packs(rows, cols int) bool {
-	return w.transB || cols%w.body.lanes != 0 || rows >= 128 && w.depth*w.ldb >= 1<<17
+	return w.transB || cols%w.body.tiles.lanes != 0 || rows >= 128 && w.depth*w.ldb >= 1<<17
 }
 
 // pack packs k rows of cols columns of op(B), from row p and column j on.
 func (w *gemmWork[F]) pack(dst, b []F, p, j, cols, k int) {
 	if w.transB {
-		w.body.packTransposed(dst, b[j*w.ldb+p:], w.ldb, cols, k)
+		w.body.tiles.transpose(dst, b[j*w.ldb+p:], w.ldb, cols, k)
 	} else {
-		w.body.pack(dst, b[p*w.ldb+j:], w.ldb, cols, k)
+		w.body.tiles.pack(dst, b[p*w.ldb+j:], w.ldb, cols, k)
 	}
 }
 
-var (
-	gemmPool32 = sync.Pool{New: func() any { return new(gemmWork[float32]) }}
-	gemmPool64 = sync.Pool{New: func() any { return new(gemmWork[float64]) }}
-)
+// isRow reports whether C is one row of dot products with the rows of B as it is stored: a token's x·Wᵀ. To pack B, which
+// is read once, would cost more than the products do.
+func (w *gemmWork[F]) isRow() bool { return w.m == 1 && w.transB && !w.transA }
 
-// gemmGet returns work for the body in use.
-func gemmGet[F Float]() *gemmWork[F] {
-	var w any
-	switch any(F(0)).(type) {
-	case float32:
-		w = gemmPool32.Get()
-		w.(*gemmWork[float32]).body = gemmBody32
-	default:
-		w = gemmPool64.Get()
-		w.(*gemmWork[float64]).body = gemmBody64
-	}
-	return w.(*gemmWork[F])
-}
-
-func gemmPut[F Float](w *gemmWork[F]) {
-	w.gemmProduct = gemmProduct[F]{}
-	switch any(F(0)).(type) {
-	case float32:
-		gemmPool32.Put(w)
-	default:
-		gemmPool64.Put(w)
+// row computes columns j0 to j1 of a C of one row.
+func (w *gemmWork[F]) row(item, j0, j1 int) {
+	a, b, c := w.a[item*w.strideA:][:w.k], w.b[item*w.strideB:], w.c[item*w.strideC:]
+	for j := j0; j < j1; j++ {
+		x := w.alpha * w.body.dot(a, b[j*w.ldb:][:w.k])
+		if w.beta != 0 {
+			x += w.beta * c[j]
+		}
+		c[j] = x
 	}
 }

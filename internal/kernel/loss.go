@@ -12,14 +12,14 @@ func CrossEntropy[F Float](losses []F, logSums []float64, logits []F, targets []
 // −Σ q·log softmax(logits) with q = (1 − smoothing)·onehot(target) + smoothing/vocab. With any smoothing but 0, a logit of
 // −Inf makes a loss infinite.
 func SmoothCrossEntropy[F Float](losses []F, logSums []float64, logits []F, targets []int, vocab int, smoothing F) {
-	spread[F](crossEntropyPart[F]{}, 4*len(logits), &vectorWork[F]{
+	runLoop[F](crossEntropyLoop[F]{}, 4*len(logits), &loopWork[F]{
 		n: len(targets), step: rowsPerTask(vocab, 4), out: losses, x: logits, width: vocab, a: smoothing, targets: targets, logSums: logSums,
 	})
 }
 
-type crossEntropyPart[F Float] struct{}
+type crossEntropyLoop[F Float] struct{}
 
-func (crossEntropyPart[F]) do(w *vectorWork[F], lo, hi int) {
+func (crossEntropyLoop[F]) run(w *loopWork[F], lo, hi int) {
 	for i := lo; i < hi; i++ {
 		target := w.targets[i]
 		if target < 0 {
@@ -67,14 +67,14 @@ func SmoothCrossEntropyGrad[F Float](d []F, logSums []float64, logits []F, targe
 		clear(d)
 		return
 	}
-	spread[F](crossEntropyGradPart[F]{}, 4*len(logits), &vectorWork[F]{
+	runLoop[F](crossEntropyGradLoop[F]{}, 4*len(logits), &loopWork[F]{
 		n: len(targets), step: rowsPerTask(vocab, 4), out: d, x: logits, width: vocab, a: scale, factors: [9]F{smoothing}, targets: targets, logSums: logSums,
 	})
 }
 
-type crossEntropyGradPart[F Float] struct{}
+type crossEntropyGradLoop[F Float] struct{}
 
-func (crossEntropyGradPart[F]) do(w *vectorWork[F], lo, hi int) {
+func (crossEntropyGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 	smoothing := w.factors[0]
 	for i := lo; i < hi; i++ {
 		d := w.out[i*w.width:][:w.width]
@@ -94,20 +94,5 @@ func (crossEntropyGradPart[F]) do(w *vectorWork[F], lo, hi int) {
 			}
 		}
 		d[target] -= w.a * (1 - smoothing)
-	}
-}
-
-// Gather copies row ids[i] of a table to row i of out.
-func Gather[F Float](out, table []F, ids []int, width int) {
-	for i, id := range ids {
-		copy(out[i*width:][:width], table[id*width:][:width])
-	}
-}
-
-// ScatterAdd adds row i of g to row ids[i] of dt.
-func ScatterAdd[F Float](dt, g []F, ids []int, width int) {
-	body := vectorOf[F]()
-	for i, id := range ids {
-		body.axpy(dt[id*width:][:width], g[i*width:][:width], 1)
 	}
 }

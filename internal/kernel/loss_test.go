@@ -32,7 +32,7 @@ func smoothedLoss[F Float](logits []F, target int, smoothing float64) (loss floa
 // TestSmoothCrossEntropy compares with the definition, for more rows than one task takes and for logits far from zero, by
 // every body.
 func TestSmoothCrossEntropy(t *testing.T) {
-	eachVector(t,
+	eachBody(t,
 		func(t *testing.T) { testSmoothCrossEntropy[float32](t, 2e-6) },
 		func(t *testing.T) { testSmoothCrossEntropy[float64](t, 1e-12) })
 }

@@ -105,7 +105,7 @@ func (m *Mask[F]) apply(scores []F, b, h, t, j0 int) {
 	if len(scores) == 0 {
 		return
 	}
-	body := vectorOf[F]()
+	body := bodyOf[F]()
 	if m.Slopes != nil {
 		addSlope(body, scores, m.Slopes[h], m.position(b, t)-j0)
 	}
@@ -118,7 +118,7 @@ func (m *Mask[F]) apply(scores []F, b, h, t, j0 int) {
 }
 
 // addSlope subtracts slope·|d − i| from element i of x.
-func addSlope[F Float](body *vectorBody[F], x []F, slope F, d int) {
+func addSlope[F Float](body *body[F], x []F, slope F, d int) {
 	exact := min(1<<53, math.MaxInt) // up to here each integer is an F
 	if is32[F]() {
 		exact = 1 << 24
@@ -174,4 +174,18 @@ func broadcastRow(shape [4]int, b, h, t int) int {
 		}
 	}
 	return at * shape[3]
+}
+
+// SumBroadcast sets sum, of shape small, to the sum of x, of shape large, over the axes where small has 1. Where the
+// last axis of small is shorter, what lies past it is left out.
+func SumBroadcast[F Float](sum, x []F, small, large [4]int) {
+	clear(sum)
+	width, keys := small[3], large[3]
+	for b := range large[0] {
+		for h := range large[1] {
+			for t := range large[2] {
+				axpy(sum[broadcastRow(small, b, h, t):][:width], 1, x[((b*large[1]+h)*large[2]+t)*keys:][:width])
+			}
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -233,5 +234,16 @@ func TestMaskedSoftmaxOptions(t *testing.T) {
 			}
 		}
 		closeTo(t, m.String(), w, want, 1e-12)
+	}
+}
+
+func TestMaskScores(t *testing.T) {
+	negInf := math.Inf(-1)
+	m := Mask[float64]{Shape: [4]int{1, 1, 2, 4}, Causal: true, Offset: 1, Bias: []float64{0.5, negInf, 1, 1}, BiasShape: [4]int{1, 1, 1, 4}}
+	scores := []float64{1, 2, 3, 4, 5, 6, 7, 8}
+	got := make([]float64, len(scores))
+	MaskScores(got, scores, m)
+	if want := []float64{1.5, negInf, negInf, negInf, 5.5, negInf, 8, negInf}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

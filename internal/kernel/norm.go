@@ -13,12 +13,12 @@ func LayerNorm[F Float](y, x, gamma, beta []F, eps F) {
 	if beta != nil {
 		beta = beta[:width]
 	}
-	spread[F](layerNormPart[F]{}, 2*len(x), &vectorWork[F]{n: len(x) / width, step: normRows(width), out: y, x: x, y: gamma, z: beta, width: width, a: eps})
+	runLoop[F](layerNormLoop[F]{}, 2*len(x), &loopWork[F]{n: len(x) / width, step: normRows(width), out: y, x: x, y: gamma, z: beta, width: width, a: eps})
 }
 
-type layerNormPart[F Float] struct{}
+type layerNormLoop[F Float] struct{}
 
-func (layerNormPart[F]) do(w *vectorWork[F], lo, hi int) {
+func (layerNormLoop[F]) run(w *loopWork[F], lo, hi int) {
 	rows := hi - lo
 	lo, hi = lo*w.width, hi*w.width
 	w.body.layerNorm(w.out[lo:hi], w.x[lo:hi], w.y, w.z, F(w.width), w.a, rows)
@@ -64,8 +64,8 @@ func LayerNormGrad[F Float](dx, dgamma, dbeta, x, gamma, g []F, eps F, work []F)
 	width := len(gamma)
 	n := len(x) / width
 	work = work[:LayerNormWork(n, width)]
-	spread[F](layerNormGradPart[F]{}, 4*len(x), &vectorWork[F]{n: n, step: normRows(width), out: dx, x: x, y: gamma, z: g, sums: work, width: width, a: eps})
-	body := vectorOf[F]()
+	runLoop[F](layerNormGradLoop[F]{}, 4*len(x), &loopWork[F]{n: n, step: normRows(width), out: dx, x: x, y: gamma, z: g, sums: work, width: width, a: eps})
+	body := bodyOf[F]()
 	tasks := len(work) / (2 * width)
 	if tasks == 0 {
 		clear(dgamma)
@@ -78,9 +78,9 @@ func LayerNormGrad[F Float](dx, dgamma, dbeta, x, gamma, g []F, eps F, work []F)
 	}
 }
 
-type layerNormGradPart[F Float] struct{}
+type layerNormGradLoop[F Float] struct{}
 
-func (layerNormGradPart[F]) do(w *vectorWork[F], lo, hi int) {
+func (layerNormGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 	n, rows := w.width, hi-lo
 	sums := w.sums[lo/w.step*2*n:][:2*n] // of dgamma and dbeta over this task's rows
 	clear(sums)

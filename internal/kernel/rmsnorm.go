@@ -10,12 +10,12 @@ func rmsRows(width int) int { return max(16, 8192/width) }
 // gamma.
 func RMSNorm[F Float](y, x, gamma []F, eps float64) {
 	width := len(gamma)
-	spread[F](rmsNormPart[F]{}, 2*len(x), &vectorWork[F]{n: len(x) / width, step: rmsRows(width), out: y, x: x, y: gamma, width: width, eps: eps})
+	runLoop[F](rmsNormLoop[F]{}, 2*len(x), &loopWork[F]{n: len(x) / width, step: rmsRows(width), out: y, x: x, y: gamma, width: width, eps: eps})
 }
 
-type rmsNormPart[F Float] struct{}
+type rmsNormLoop[F Float] struct{}
 
-func (rmsNormPart[F]) do(w *vectorWork[F], lo, hi int) {
+func (rmsNormLoop[F]) run(w *loopWork[F], lo, hi int) {
 	rows := hi - lo
 	lo, hi = lo*w.width, hi*w.width
 	w.body.rmsNorm(w.out[lo:hi], w.x[lo:hi], w.y, F(w.width), w.eps, rows)
@@ -49,13 +49,13 @@ func RMSNormGrad[F Float](dx, dgamma, x, gamma, g []F, eps float64, work []F) {
 	width := len(gamma)
 	n := len(x) / width
 	work = work[:RMSNormWork(n, width)]
-	spread[F](rmsNormGradPart[F]{}, 4*len(x), &vectorWork[F]{n: n, step: rmsRows(width), out: dx, x: x, y: gamma, z: g, sums: work, width: width, eps: eps})
-	vectorOf[F]().sumRows(dgamma[:width], work, len(work)/width, width)
+	runLoop[F](rmsNormGradLoop[F]{}, 4*len(x), &loopWork[F]{n: n, step: rmsRows(width), out: dx, x: x, y: gamma, z: g, sums: work, width: width, eps: eps})
+	bodyOf[F]().sumRows(dgamma[:width], work, len(work)/width, width)
 }
 
-type rmsNormGradPart[F Float] struct{}
+type rmsNormGradLoop[F Float] struct{}
 
-func (rmsNormGradPart[F]) do(w *vectorWork[F], lo, hi int) {
+func (rmsNormGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 	n, rows := w.width, hi-lo
 	sum := w.sums[lo/w.step*n:][:n] // of dgamma over this task's rows
 	clear(sum)

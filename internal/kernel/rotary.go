@@ -6,7 +6,7 @@ import "math"
 // by which rotary positions turn the pairs of position positions[p]: positions[p]·frequencies[i] for pair i.
 func RotaryTable[F Float](cos, sin []F, positions []int, frequencies []float64, magnitude float64) {
 	half := len(frequencies)
-	divide(len(positions), max(1, 1024/half), len(positions)*half*16, func(lo, hi int) {
+	runRanges(len(positions), max(1, 1024/half), len(positions)*half*16, func(lo, hi int) {
 		for p := lo; p < hi; p++ {
 			for i, f := range frequencies {
 				s, c := math.Sincos(float64(positions[p]) * f)
@@ -33,7 +33,7 @@ func Rotate[F Float](y, x, cos, sin []F, r Rotary) {
 	half := r.Dim / 2
 	perBatch := len(cos) > r.Length*half
 	row := r.Inner * r.Width
-	body, sign := vectorOf[F](), F(1)
+	body, sign := bodyOf[F](), F(1)
 	turn := body.rotate
 	if r.Interleaved {
 		turn = body.rotatePairs
@@ -41,7 +41,7 @@ func Rotate[F Float](y, x, cos, sin []F, r Rotary) {
 	if r.Inverse {
 		sign = -1
 	}
-	divide(r.Batch*r.Outer*r.Length, max(1, grain/(2*row)), 2*len(x), func(lo, hi int) {
+	runRanges(r.Batch*r.Outer*r.Length, max(1, grain/(2*row)), 2*len(x), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			p := i % r.Length
 			if perBatch {

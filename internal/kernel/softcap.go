@@ -8,32 +8,32 @@ const softcapCost = 8
 // Softcap sets y to c·tanh(x/c), for a finite c above 0: x in the small, never more than c in size. An infinity gives c,
 // with its sign; NaN gives NaN. The error is within 4 ulp, unless x/c is below the smallest normal number. y may be x.
 func Softcap[F Float](y, x []F, c F) {
-	spread[F](softcapPart[F]{}, len(y)*softcapCost, &vectorWork[F]{n: len(y), step: grain / softcapCost, out: y, x: x, a: c})
+	runLoop[F](softcapLoop[F]{}, len(y)*softcapCost, &loopWork[F]{n: len(y), step: grain / softcapCost, out: y, x: x, a: c})
 }
 
-type softcapPart[F Float] struct{}
+type softcapLoop[F Float] struct{}
 
-func (softcapPart[F]) do(w *vectorWork[F], lo, hi int) {
+func (softcapLoop[F]) run(w *loopWork[F], lo, hi int) {
 	w.body.softcap(w.out[lo:hi], w.x[lo:hi], w.a)
 }
 
 // SoftcapGrad sets dx to g·(1 − (y/c)²), from what Softcap gave in y, and to 0 where g is 0. dx may be g.
 func SoftcapGrad[F Float](dx, y, g []F, c F) {
-	spread[F](softcapGradPart[F]{}, 2*len(dx), &vectorWork[F]{n: len(dx), step: grain / 2, out: dx, x: y, y: g, a: c})
+	runLoop[F](softcapGradLoop[F]{}, 2*len(dx), &loopWork[F]{n: len(dx), step: grain / 2, out: dx, x: y, y: g, a: c})
 }
 
-type softcapGradPart[F Float] struct{}
+type softcapGradLoop[F Float] struct{}
 
-func (softcapGradPart[F]) do(w *vectorWork[F], lo, hi int) {
+func (softcapGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 	w.body.softcapGrad(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi], w.a)
 }
 
 // softcap is Softcap on one goroutine.
-func softcap[F Float](y, x []F, c F) { vectorOf[F]().softcap(y, x[:len(y)], c) }
+func softcap[F Float](y, x []F, c F) { bodyOf[F]().softcap(y, x[:len(y)], c) }
 
 // softcapGrad is SoftcapGrad on one goroutine.
 func softcapGrad[F Float](dx, y, g []F, c F) {
-	vectorOf[F]().softcapGrad(dx, y[:len(dx)], g[:len(dx)], c)
+	bodyOf[F]().softcapGrad(dx, y[:len(dx)], g[:len(dx)], c)
 }
 
 func softcapPortable[F Float](y, x []F, c F) {

@@ -7,12 +7,12 @@ import "math"
 func MaskedSoftmax[F Float](w, scores []F, m Mask[F]) {
 	keys := m.Shape[3]
 	rows := m.Shape[0] * m.Shape[1] * m.Shape[2]
-	spread[F](softmaxPart[F]{}, 4*rows*keys, &vectorWork[F]{n: rows, step: rowsPerTask(keys, 2), out: w, x: scores, mask: m})
+	runLoop[F](softmaxLoop[F]{}, 4*rows*keys, &loopWork[F]{n: rows, step: rowsPerTask(keys, 2), out: w, x: scores, mask: m})
 }
 
-type softmaxPart[F Float] struct{}
+type softmaxLoop[F Float] struct{}
 
-func (softmaxPart[F]) do(w *vectorWork[F], lo, hi int) {
+func (softmaxLoop[F]) run(w *loopWork[F], lo, hi int) {
 	keys := w.mask.Shape[3]
 	for r := lo; r < hi; r++ {
 		b, h, t := w.mask.query(r)
@@ -31,7 +31,7 @@ func (m *Mask[F]) softmax(w, scores []F, b, h, t int) {
 		m.apply(w, b, h, t, start)
 		scores = w
 	}
-	most := vectorOf[F]().softmax(w, scores)
+	most := bodyOf[F]().softmax(w, scores)
 	if finite(most) {
 		return
 	}
@@ -48,7 +48,7 @@ func (m *Mask[F]) softmax(w, scores []F, b, h, t int) {
 // softmaxPortable sets w to exp(scores − m)/Σ exp(scores − m) and returns m, the largest score. Where that isn't finite,
 // it leaves w alone.
 func softmaxPortable[F Float](w, scores []F) F {
-	most := maxPortable(scores)
+	most := maxOfPortable(scores)
 	if finite(most) {
 		scalePortable(w, 1/expShiftPortable(w, scores, most))
 	}
@@ -58,12 +58,12 @@ func softmaxPortable[F Float](w, scores []F) F {
 // SoftmaxGrad sets ds to w·(g − Σ w·g), row by row of the given width: the gradient of the scores from the weights and
 // their gradient. A weight of 0 gives 0, whatever its gradient.
 func SoftmaxGrad[F Float](ds, w, g []F, width int) {
-	spread[F](softmaxGradPart[F]{}, 2*len(ds), &vectorWork[F]{n: len(ds) / width, step: rowsPerTask(width, 2), out: ds, x: w, y: g, width: width})
+	runLoop[F](softmaxGradLoop[F]{}, 2*len(ds), &loopWork[F]{n: len(ds) / width, step: rowsPerTask(width, 2), out: ds, x: w, y: g, width: width})
 }
 
-type softmaxGradPart[F Float] struct{}
+type softmaxGradLoop[F Float] struct{}
 
-func (softmaxGradPart[F]) do(w *vectorWork[F], lo, hi int) {
+func (softmaxGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 	lo, hi = lo*w.width, hi*w.width
 	w.body.softmaxGrad(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi], w.width)
 }
@@ -86,30 +86,16 @@ func softmaxGradPortable[F Float](ds, w, g []F, width int) {
 	}
 }
 
-// SumBroadcast sets sum, of shape small, to the sum of x, of shape large, over the axes where small has 1. Where the
-// last axis of small is shorter, what lies past it is left out.
-func SumBroadcast[F Float](sum, x []F, small, large [4]int) {
-	clear(sum)
-	width, keys := small[3], large[3]
-	for b := range large[0] {
-		for h := range large[1] {
-			for t := range large[2] {
-				axpy(sum[broadcastRow(small, b, h, t):][:width], 1, x[((b*large[1]+h)*large[2]+t)*keys:][:width])
-			}
-		}
-	}
-}
-
 // MaskScores sets out to the scores and what the mask adds to them, and to −Inf where it forbids.
 func MaskScores[F Float](out, scores []F, m Mask[F]) {
 	keys := m.Shape[3]
 	rows := m.Shape[0] * m.Shape[1] * m.Shape[2]
-	spread[F](maskPart[F]{}, 2*rows*keys, &vectorWork[F]{n: rows, step: rowsPerTask(keys, 1), out: out, x: scores, mask: m})
+	runLoop[F](maskLoop[F]{}, 2*rows*keys, &loopWork[F]{n: rows, step: rowsPerTask(keys, 1), out: out, x: scores, mask: m})
 }
 
-type maskPart[F Float] struct{}
+type maskLoop[F Float] struct{}
 
-func (maskPart[F]) do(w *vectorWork[F], lo, hi int) {
+func (maskLoop[F]) run(w *loopWork[F], lo, hi int) {
 	keys := w.mask.Shape[3]
 	inf := F(math.Inf(-1))
 	for r := lo; r < hi; r++ {

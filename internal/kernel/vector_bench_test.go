@@ -45,7 +45,7 @@ func BenchmarkVector(b *testing.B) {
 			run      func()
 		}{
 			{"softmax", square, func() { MaskedSoftmax(out[:square], x, mask) }},
-			{"score_grad", square, func() { vectorOf[float32]().scoreGrad(out[:square], w, 0.1, 0x1p-100) }},
+			{"score_grad", square, func() { bodyOf[float32]().scoreGrad(out[:square], w, 0.1, 0x1p-100) }},
 			{"softmax_grad", square, func() { SoftmaxGrad(out[:square], w, y[:square], m.time) }},
 			{"layernorm", n, func() { LayerNorm(out[:n], x[:n], g[:m.width], beta[:m.width], 1e-5) }},
 			{"layernorm_grad", n, func() {

@@ -7,7 +7,7 @@ import (
 
 // TestVectorSpecials has NaN and infinities where they count, and where they don't.
 func TestVectorSpecials(t *testing.T) {
-	eachVector(t, testSpecials[float32], testSpecials[float64])
+	eachBody(t, testSpecials[float32], testSpecials[float64])
 }
 
 func testSpecials[F Float](t *testing.T) {

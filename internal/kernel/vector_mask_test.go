@@ -11,11 +11,11 @@ import (
 // TestVectorMasks has every body do to scores what the portable one does, to the bit, for every length up to 100 and with
 // what isn't finite in the scores and the bias.
 func TestVectorMasks(t *testing.T) {
-	eachVector(t, testMasks[float32], testMasks[float64])
+	eachBody(t, testMasks[float32], testMasks[float64])
 }
 
 func testMasks[F Float](t *testing.T) {
-	body, portable := vectorOf[F](), vectorPortable[F]()
+	body, portable := bodyOf[F](), vectorPortable[F]()
 	same := func(what string, got, want []F) {
 		t.Helper()
 		for i, x := range got {
@@ -70,7 +70,7 @@ func testMasks[F Float](t *testing.T) {
 
 // TestSlopesFarAway has distances around those from where on float32 has gaps, and beyond.
 func TestSlopesFarAway(t *testing.T) {
-	eachVector(t, testSlopesFarAway[float32], testSlopesFarAway[float64])
+	eachBody(t, testSlopesFarAway[float32], testSlopesFarAway[float64])
 }
 
 func testSlopesFarAway[F Float](t *testing.T) {

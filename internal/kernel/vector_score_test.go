@@ -11,11 +11,11 @@ import (
 // TestVectorScoreGrad has every body do what the portable one does, to the bit, for every length up to 100, with weights
 // around the smallest one that counts and with what isn't finite.
 func TestVectorScoreGrad(t *testing.T) {
-	eachVector(t, testScoreGrad[float32], testScoreGrad[float64])
+	eachBody(t, testScoreGrad[float32], testScoreGrad[float64])
 }
 
 func testScoreGrad[F Float](t *testing.T) {
-	body, portable := vectorOf[F](), vectorPortable[F]()
+	body, portable := bodyOf[F](), vectorPortable[F]()
 	bits := func(x F) uint64 {
 		if x != x {
 			return 1 // NaN is NaN

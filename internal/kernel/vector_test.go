@@ -7,49 +7,22 @@ import (
 	"testing"
 )
 
-// useVector makes float32 and float64 use the bodies of that name until the test ends.
-func useVector(t testing.TB, name string) {
-	old32, old64 := vectorBody32, vectorBody64
-	t.Cleanup(func() { vectorBody32, vectorBody64 = old32, old64 })
-	for _, b := range vectorBodies32 {
-		if b.name == name {
-			vectorBody32 = b
-		}
-	}
-	for _, b := range vectorBodies64 {
-		if b.name == name {
-			vectorBody64 = b
-		}
-	}
-}
-
-// eachVector runs a test with every body this processor can run, for both types.
-func eachVector(t *testing.T, test32, test64 func(t *testing.T)) {
-	for _, b := range vectorBodies32 {
-		t.Run(b.name+"/float32", func(t *testing.T) { useVector(t, b.name); test32(t) })
-		t.Run(b.name+"/float64", func(t *testing.T) { useVector(t, b.name); test64(t) })
-	}
-}
-
 // TestArithmeticOfEachBody runs the tests of what callers see with each body: elsewhere they run with the best one.
 func TestArithmeticOfEachBody(t *testing.T) {
-	for _, b := range vectorBodies32 {
-		t.Run(b.name, func(t *testing.T) {
-			useVector(t, b.name)
-			for name, test := range map[string]func(*testing.T){
-				"masked softmax": TestMaskedSoftmax, "softmax is stable": TestSoftmaxIsStable, "softmax's gradient": TestSoftmaxGrad,
-				"sum broadcast": TestSumBroadcast, "cross-entropy": TestCrossEntropyIsStable, "layer norm": TestLayerNorm,
-				"bits": TestBitsDoNotDependOnWorkers, "edges": TestActivationsAtTheEdges, "dropout": TestDropoutMask,
-				"skip product": TestSkipGemm, "skip": TestSkipMul, "softcap": TestSoftcap, "softcap's edges": TestSoftcapAtTheEdges,
-				"silu": TestSiLU, "silu's edges": TestSiLUAtTheEdges, "gate": TestGate, "rms norm": TestRMSNorm,
-				"rms norm's edges": TestRMSNormAtTheEdges, "rotate": TestRotate, "mask": TestMaskedSoftmaxOptions,
-				"bits of softcap": TestSoftcapOnAnyWorkers, "bits of gates": TestGateOnAnyWorkers,
-				"bits of rms norm": TestRMSNormOnAnyWorkers, "bits of rotate": TestRotateOnAnyWorkers,
-			} {
-				t.Run(name, test)
-			}
-		})
-	}
+	eachSet(t, func(t *testing.T) {
+		for name, test := range map[string]func(*testing.T){
+			"masked softmax": TestMaskedSoftmax, "softmax is stable": TestSoftmaxIsStable, "softmax's gradient": TestSoftmaxGrad,
+			"sum broadcast": TestSumBroadcast, "cross-entropy": TestCrossEntropyIsStable, "layer norm": TestLayerNorm,
+			"bits": TestBitsDoNotDependOnWorkers, "edges": TestActivationsAtTheEdges, "dropout": TestDropoutMask,
+			"skip product": TestSkipGemm, "skip": TestSkipMul, "softcap": TestSoftcap, "softcap's edges": TestSoftcapAtTheEdges,
+			"silu": TestSiLU, "silu's edges": TestSiLUAtTheEdges, "gate": TestGate, "rms norm": TestRMSNorm,
+			"rms norm's edges": TestRMSNormAtTheEdges, "rotate": TestRotate, "mask": TestMaskedSoftmaxOptions,
+			"bits of softcap": TestSoftcapOnAnyWorkers, "bits of gates": TestGateOnAnyWorkers,
+			"bits of rms norm": TestRMSNormOnAnyWorkers, "bits of rotate": TestRotateOnAnyWorkers,
+		} {
+			t.Run(name, test)
+		}
+	})
 }
 
 // operands hands out slices that end where memory does: a read or write past the end is a fault.
@@ -98,11 +71,11 @@ func wide[F Float](x []F) []float64 {
 
 // TestVectorElementwise compares what works element by element with its formula in float64, for every length up to 100.
 func TestVectorElementwise(t *testing.T) {
-	eachVector(t, func(t *testing.T) { testElementwise[float32](t, 5e-7) }, func(t *testing.T) { testElementwise[float64](t, 4e-15) })
+	eachBody(t, func(t *testing.T) { testElementwise[float32](t, 5e-7) }, func(t *testing.T) { testElementwise[float64](t, 4e-15) })
 }
 
 func testElementwise[F Float](t *testing.T, tol float64) {
-	body := vectorOf[F]()
+	body := bodyOf[F]()
 	pick := func(yes bool, x float64) float64 {
 		if yes {
 			return x
@@ -161,11 +134,11 @@ func testElementwise[F Float](t *testing.T, tol float64) {
 
 // TestVectorSums compares what adds up, or looks for something, with a loop, for every length up to 100.
 func TestVectorSums(t *testing.T) {
-	eachVector(t, func(t *testing.T) { testSums[float32](t, 2e-6) }, func(t *testing.T) { testSums[float64](t, 1e-14) })
+	eachBody(t, func(t *testing.T) { testSums[float32](t, 2e-6) }, func(t *testing.T) { testSums[float64](t, 1e-14) })
 }
 
 func testSums[F Float](t *testing.T, tol float64) {
-	body := vectorOf[F]()
+	body := bodyOf[F]()
 	var o operands[F]
 	for n := range 101 {
 		x, y, e := o.random(t, n), o.random(t, n), o.random(t, n)
@@ -205,11 +178,11 @@ func testSums[F Float](t *testing.T, tol float64) {
 
 // TestVectorRows compares what works on rows with a loop, for every width up to 70 and then some.
 func TestVectorRows(t *testing.T) {
-	eachVector(t, func(t *testing.T) { testRows[float32](t, 3e-6) }, func(t *testing.T) { testRows[float64](t, 1e-14) })
+	eachBody(t, func(t *testing.T) { testRows[float32](t, 3e-6) }, func(t *testing.T) { testRows[float64](t, 1e-14) })
 }
 
 func testRows[F Float](t *testing.T, tol float64) {
-	body := vectorOf[F]()
+	body := bodyOf[F]()
 	portable := vectorPortable[float64]()
 	var o operands[F]
 	widths := []int{100, 128, 129, 255}

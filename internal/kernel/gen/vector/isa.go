@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"regexp"
-	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -25,20 +23,13 @@ type isa struct {
 // wide tells whether vectors are of 512 bits.
 func (v *isa) wide() bool { return v.bytes == 64 }
 
-// function starts a function.
-func (v *isa) function(name, signature, doc string) {
-	f := "float32"
-	if v.bits == 64 {
-		f = "float64"
-	}
-	name = fmt.Sprintf("vector%s%s%d%s", strings.ToUpper(name[:1]), name[1:], v.bits, v.name)
-	TEXT(name, NOSPLIT, "func("+elementType.ReplaceAllString(signature, f))
-	Doc(strings.Split(name+" "+doc, "\n")...)
-	Pragma("noescape")
+// function starts a function, whose row in the table has the name and the signature given, F being the element's type.
+func (v *isa) function(name, args, doc string) {
+	f := written{name, v.name, v.bits, args, doc}
+	functions = append(functions, f)
+	TEXT(f.symbol(), NOSPLIT, "func"+f.signature())
 	v.labels = 0
 }
-
-var elementType = regexp.MustCompile(`\bF\b`)
 
 func (v *isa) label(what string) string {
 	v.labels++

@@ -1,9 +1,16 @@
-// Command vector writes the assembly of package kernel's elementwise work, sums and rows. What each function computes is
-// said in its comment and, in Go, by the function of the same name in the portable body.
+// Command vector writes package kernel's functions on slices in assembly, and the tables that hold them. What each
+// computes is said in its comment and, in Go, by the function named so, with "Portable" after it.
 package main
 
 import (
+	"flag"
+
 	. "github.com/mmcloughlin/avo/build"
+)
+
+var (
+	table          = flag.String("table", "", "`file` for the table's type and its portable rows")
+	assemblyTables = flag.String("tables", "", "`file` for the tables of the assembly")
 )
 
 func main() {
@@ -35,4 +42,6 @@ func main() {
 		}
 	}
 	Generate()
+	writeTable(*table)
+	writeAssemblyTables(*assemblyTables)
 }

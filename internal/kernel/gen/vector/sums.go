@@ -7,7 +7,7 @@ import (
 )
 
 func (v *isa) sums() {
-	v.function("max", "x []F) F", "returns the largest element: −Inf if there is none, NaN if one is NaN.")
+	v.function("maxOf", "x []F) F", "returns the largest element: −Inf if there is none, NaN if one is NaN.")
 	x, n := ptr("x"), size("x")
 	v.setMask(n)
 	v.inBytes(n)

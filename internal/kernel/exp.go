@@ -1,12 +1,6 @@
 package kernel
 
-import (
-	"math"
-	"unsafe"
-)
-
-// is32 tells whether F is float32.
-func is32[F Float]() bool { return unsafe.Sizeof(F(0)) == 4 }
+import "math"
 
 // expOf is the exponential function, to within 1.5 ulp, subnormal results included: exp(x) = 2ⁿ·exp(r) with
 // r = x − n·ln 2, |r| ≤ ½·ln 2. exp(r) is Taylor's polynomial, of degree 7 in float32 and 13 in float64, whose remainder
@@ -67,4 +61,28 @@ func exp64(x float64) float64 {
 	p := r2*(low+r4*(mid+r4*high)) + r + 1
 	half := int64(n) >> 1
 	return p * math.Float64frombits(uint64(half+1023)<<52) * math.Float64frombits(uint64(int64(n)-half+1023)<<52)
+}
+
+// expShiftPortable sets dst[i] to exp(src[i] − shift) and returns the sum of dst. A difference of −Inf gives exactly 0,
+// +Inf gives +Inf, NaN gives NaN. dst may be src.
+//
+// Where the difference is exact, the exponential is right to within 1.5 ulp in float32 and in float64, results below
+// the smallest normal number included.
+func expShiftPortable[F Float](dst, src []F, shift F) F {
+	dst = dst[:len(src)]
+	var sum F
+	for i, v := range src {
+		e := expOf(v - shift)
+		dst[i] = e
+		sum += e
+	}
+	return sum
+}
+
+func expSumPortable[F Float](src []F, shift F) F {
+	var sum F
+	for _, v := range src {
+		sum += expOf(v - shift)
+	}
+	return sum
 }

@@ -13,39 +13,38 @@ func TestExp32(t *testing.T) {
 	if quick() {
 		step = 16381
 	}
-	for _, b := range vectorBodies32 {
-		t.Run(b.name, func(t *testing.T) {
-			x, y := make([]float32, 4096), make([]float32, 4096)
-			worst := 0.0
-			for bits := uint64(0); bits < 1<<32; {
-				for i := range x {
-					x[i] = math.Float32frombits(uint32(bits))
-					bits += step
-				}
-				b.expShift(y, x, 0)
-				for i, v := range x {
-					want := math.Exp(float64(v))
-					switch got := y[i]; {
-					case v != v:
-						if got == got {
-							t.Fatalf("exp(NaN) is %v", got)
-						}
-					case math.IsInf(float64(float32(want)), 1) || math.IsInf(float64(v), -1):
-						if got != float32(want) {
-							t.Fatalf("exp(%v) is %v, want %v", v, got, float32(want))
-						}
-					default:
-						_, e := math.Frexp(want)
-						ulp := math.Ldexp(1, max(e-24, -149))
-						worst = max(worst, math.Abs(float64(got)-want)/ulp)
+	eachSet(t, func(t *testing.T) {
+		b := inUse.f32
+		x, y := make([]float32, 4096), make([]float32, 4096)
+		worst := 0.0
+		for bits := uint64(0); bits < 1<<32; {
+			for i := range x {
+				x[i] = math.Float32frombits(uint32(bits))
+				bits += step
+			}
+			b.expShift(y, x, 0)
+			for i, v := range x {
+				want := math.Exp(float64(v))
+				switch got := y[i]; {
+				case v != v:
+					if got == got {
+						t.Fatalf("exp(NaN) is %v", got)
 					}
+				case math.IsInf(float64(float32(want)), 1) || math.IsInf(float64(v), -1):
+					if got != float32(want) {
+						t.Fatalf("exp(%v) is %v, want %v", v, got, float32(want))
+					}
+				default:
+					_, e := math.Frexp(want)
+					ulp := math.Ldexp(1, max(e-24, -149))
+					worst = max(worst, math.Abs(float64(got)-want)/ulp)
 				}
 			}
-			if t.Logf("off by up to %.3f ulp", worst); worst > 1.5 {
-				t.Errorf("off by %v ulp", worst)
-			}
-		})
-	}
+		}
+		if t.Logf("off by up to %.3f ulp", worst); worst > 1.5 {
+			t.Errorf("off by %v ulp", worst)
+		}
+	})
 }
 
 // TestExp64 holds the exponential to its bound in float64, by one of 200 bits.
@@ -64,28 +63,27 @@ func TestExp64(t *testing.T) {
 	for i, v := range x {
 		exact[i] = bigExp(v)
 	}
-	for _, b := range vectorBodies64 {
-		t.Run(b.name, func(t *testing.T) {
-			y := make([]float64, len(x))
-			b.expShift(y, x, 0)
-			worst := 0.0
-			for i, want := range exact {
-				ulp := math.Ldexp(1, max(want.MantExp(nil)-53, -1074))
-				d, _ := new(big.Float).Sub(want, big.NewFloat(y[i])).Float64()
-				worst = max(worst, math.Abs(d)/ulp)
+	eachSet(t, func(t *testing.T) {
+		b := inUse.f64
+		y := make([]float64, len(x))
+		b.expShift(y, x, 0)
+		worst := 0.0
+		for i, want := range exact {
+			ulp := math.Ldexp(1, max(want.MantExp(nil)-53, -1074))
+			d, _ := new(big.Float).Sub(want, big.NewFloat(y[i])).Float64()
+			worst = max(worst, math.Abs(d)/ulp)
+		}
+		if t.Logf("off by up to %.3f ulp", worst); worst > 1.5 {
+			t.Errorf("off by %v ulp", worst)
+		}
+		special := []float64{math.Inf(1), math.Inf(-1), math.NaN(), 709.79, 1e300, -746, -1e300}
+		b.expShift(special, special, 0)
+		for i, want := range []float64{math.Inf(1), 0, math.NaN(), math.Inf(1), math.Inf(1), 0, 0} {
+			if special[i] != want && (want == want || special[i] == special[i]) {
+				t.Errorf("special argument %d gives %v, want %v", i, special[i], want)
 			}
-			if t.Logf("off by up to %.3f ulp", worst); worst > 1.5 {
-				t.Errorf("off by %v ulp", worst)
-			}
-			special := []float64{math.Inf(1), math.Inf(-1), math.NaN(), 709.79, 1e300, -746, -1e300}
-			b.expShift(special, special, 0)
-			for i, want := range []float64{math.Inf(1), 0, math.NaN(), math.Inf(1), math.Inf(1), 0, 0} {
-				if special[i] != want && (want == want || special[i] == special[i]) {
-					t.Errorf("special argument %d gives %v, want %v", i, special[i], want)
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // bigExp is exp(x) to some 190 bits: Taylor's series for x/2¹⁶, squared 16 times.
@@ -112,7 +110,8 @@ func TestActivationErrors(t *testing.T) {
 	}
 	cdf := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-2*geluC*(x+geluA*x*x*x))) }
-	for _, b := range vectorBodies32 {
+	eachSet(t, func(t *testing.T) {
+		b := inUse.f32
 		for _, c := range []struct {
 			name     string
 			run      func(y, x []float32)
@@ -135,7 +134,7 @@ func TestActivationErrors(t *testing.T) {
 				return s + x*s*(1-s)*2*geluC*(1+3*geluA*x*x)
 			}, absolute, -21},
 		} {
-			t.Run(b.name+"/"+c.name, func(t *testing.T) {
+			t.Run(c.name, func(t *testing.T) {
 				x, y := make([]float32, 4096), make([]float32, 4096)
 				worst, at := 0.0, float32(0)
 				for bits := uint64(0); bits < 1<<32; {
@@ -166,7 +165,7 @@ func TestActivationErrors(t *testing.T) {
 				}
 			})
 		}
-	}
+	})
 }
 
 var ones = func() (x [4096]float32) {

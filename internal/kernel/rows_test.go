@@ -25,3 +25,20 @@ func TestMeanRows(t *testing.T) {
 		t.Errorf("gradient %v, want %v", dx, want)
 	}
 }
+
+func TestRepeat(t *testing.T) {
+	x := []float64{1, 2, 3, 4, 5, 6}
+	y := make([]float64, 18)
+	Repeat(y, x, 2, 3)
+	if want := []float64{1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4, 5, 6, 5, 6, 5, 6}; !slices.Equal(y, want) {
+		t.Errorf("got %v, want %v", y, want)
+	}
+	for i := range y {
+		y[i] += float64(i % 6)
+	}
+	sum := make([]float64, 6)
+	SumRepeats(sum, y, 2, 3)
+	if want := []float64{9, 15, 15, 21, 21, 27}; !slices.Equal(sum, want) {
+		t.Errorf("sums are %v, want %v", sum, want)
+	}
+}

@@ -22,7 +22,7 @@ func SkipGemmBatch[F Float](count int, transA, transB bool, m, n, k int, alpha F
 
 // hasNaN says whether there is a NaN in an m×n matrix.
 func hasNaN[F Float](c []F, m, n, ldc int) bool {
-	body := vectorOf[F]()
+	body := bodyOf[F]()
 	if ldc == n {
 		return body.hasNaN(c[:m*n])
 	}

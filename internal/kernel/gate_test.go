@@ -5,50 +5,6 @@ import (
 	"testing"
 )
 
-// TestSiLU compares with the formula, on more elements than one task takes.
-func TestSiLU(t *testing.T) {
-	t.Run("float32", func(t *testing.T) { testSiLU[float32](t, 1e-6) })
-	t.Run("float64", func(t *testing.T) { testSiLU[float64](t, 1e-14) })
-}
-
-func testSiLU[F Float](t *testing.T, tol float64) {
-	const n = 40001
-	x, g := make([]F, n), normals[F](2, n)
-	y, dx := make([]float64, n), make([]float64, n)
-	for i := range x {
-		x[i] = F(i-n/2) / 500
-		v := float64(x[i])
-		s := 1 / (1 + math.Exp(-v))
-		y[i] = v * s
-		dx[i] = float64(g[i]) * (s + v*s*(1/(1+math.Exp(v))))
-	}
-	gotY, gotX := normals[F](3, n), normals[F](4, n)
-	SiLU(gotY, x)
-	SiLUGrad(gotX, x, g)
-	for i := range x { // the relative error of each, far from 0 as well
-		if d := math.Abs(float64(gotY[i]) - y[i]); !(d <= tol*math.Abs(y[i])) {
-			t.Fatalf("silu of %v is %v, want %v", x[i], gotY[i], y[i])
-		}
-	}
-	closeTo(t, "dx", gotX, dx, tol)
-}
-
-// TestSiLUAtTheEdges has arguments whose exponential is infinite, and gradients of 0.
-func TestSiLUAtTheEdges(t *testing.T) {
-	const big = math.MaxFloat32
-	nan := float32(math.NaN())
-	x := []float32{-big, -1e10, -100, -88.7, 0, 40, 1e10, big, nan, float32(math.Inf(-1))}
-	g := []float32{1, 1, 1, 1, 1, 1, 1, 1, 0, 0}
-	y := make([]float32, len(x))
-	SiLU(y, x)
-	closeTo(t, "silu", y[:7], []float64{0, 0, 0, 0, 0, 40, 1e10}, 1e-6)
-	if y[7] != big {
-		t.Errorf("silu of the largest number is %v", y[7])
-	}
-	SiLUGrad(y, x, g)
-	closeTo(t, "silu'", y, []float64{0, 0, 0, 0, 0.5, 1, 1, 1, 0, 0}, 1e-6)
-}
-
 // TestGate compares with the two steps, and holds that where no gradient comes, none goes, whatever the operands are.
 func TestGate(t *testing.T) {
 	type activation struct {

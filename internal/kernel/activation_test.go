@@ -1,0 +1,71 @@
+package kernel
+
+import (
+	"math"
+	"testing"
+)
+
+// TestSiLU compares with the formula, on more elements than one task takes.
+func TestSiLU(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testSiLU[float32](t, 1e-6) })
+	t.Run("float64", func(t *testing.T) { testSiLU[float64](t, 1e-14) })
+}
+
+func testSiLU[F Float](t *testing.T, tol float64) {
+	const n = 40001
+	x, g := make([]F, n), normals[F](2, n)
+	y, dx := make([]float64, n), make([]float64, n)
+	for i := range x {
+		x[i] = F(i-n/2) / 500
+		v := float64(x[i])
+		s := 1 / (1 + math.Exp(-v))
+		y[i] = v * s
+		dx[i] = float64(g[i]) * (s + v*s*(1/(1+math.Exp(v))))
+	}
+	gotY, gotX := normals[F](3, n), normals[F](4, n)
+	SiLU(gotY, x)
+	SiLUGrad(gotX, x, g)
+	for i := range x { // the relative error of each, far from 0 as well
+		if d := math.Abs(float64(gotY[i]) - y[i]); !(d <= tol*math.Abs(y[i])) {
+			t.Fatalf("silu of %v is %v, want %v", x[i], gotY[i], y[i])
+		}
+	}
+	closeTo(t, "dx", gotX, dx, tol)
+}
+
+// TestSiLUAtTheEdges has arguments whose exponential is infinite, and gradients of 0.
+func TestSiLUAtTheEdges(t *testing.T) {
+	const big = math.MaxFloat32
+	nan := float32(math.NaN())
+	x := []float32{-big, -1e10, -100, -88.7, 0, 40, 1e10, big, nan, float32(math.Inf(-1))}
+	g := []float32{1, 1, 1, 1, 1, 1, 1, 1, 0, 0}
+	y := make([]float32, len(x))
+	SiLU(y, x)
+	closeTo(t, "silu", y[:7], []float64{0, 0, 0, 0, 0, 40, 1e10}, 1e-6)
+	if y[7] != big {
+		t.Errorf("silu of the largest number is %v", y[7])
+	}
+	SiLUGrad(y, x, g)
+	closeTo(t, "silu'", y, []float64{0, 0, 0, 0, 0.5, 1, 1, 1, 0, 0}, 1e-6)
+}
+
+// TestActivationsAtTheEdges has arguments so large that a naive formula gives NaN.
+func TestActivationsAtTheEdges(t *testing.T) {
+	big := math.MaxFloat32
+	x := []float32{float32(-big), -1e10, -40, 0, 40, 1e10, float32(big)}
+	one := []float32{1, 1, 1, 1, 1, 1, 1}
+	y := make([]float32, len(x))
+	for name, f := range map[string]struct {
+		value func(y, x []float32)
+		grad  func(dx, x, g []float32)
+		mid   float64 // the derivative at 0
+	}{"relu": {ReLU[float32], ReLUGrad[float32], 0}, "gelu": {GELU[float32], GELUGrad[float32], 0.5}, "gelu tanh": {GELUTanh[float32], GELUTanhGrad[float32], 0.5}} {
+		f.value(y, x)
+		closeTo(t, name, y[:6], []float64{0, 0, 0, 0, 40, 1e10}, 1e-6)
+		if y[6] != x[6] {
+			t.Errorf("%s of the largest number is %v", name, y[6])
+		}
+		f.grad(y, x, one)
+		closeTo(t, name+"'", y, []float64{0, 0, 0, f.mid, 1, 1, 1}, 1e-6)
+	}
+}

@@ -1,7 +1,0 @@
-//go:build !amd64 || noasm
-
-package kernel
-
-func gemmAsm32() []gemmBody[float32] { return nil }
-
-func gemmAsm64() []gemmBody[float64] { return nil }

@@ -1,0 +1,89 @@
+package kernel
+
+// loop is work on items, elements or rows, that can be divided: run does those from lo to hi.
+type loop[F Float] interface {
+	run(w *loopWork[F], lo, hi int)
+}
+
+// loopWork holds the operands of a loop over n items, which is divided into tasks of step items, the last one shorter.
+// The division depends on the work alone. What each operand means, the loop says.
+type loopWork[F Float] struct {
+	loop    loop[F]
+	body    *body[F]
+	n, step int
+
+	out, x, y, z []F
+	unary        func(y, x []F)
+	binary       func(out, x, y []F)
+	width        int // of a row
+	a            F
+	eps          float64
+	sums         []F
+	factors      [9]F
+	mask         Mask[F]
+	targets      []int
+	logSums      []float64
+	axes         [2]int
+	key          uint64
+	threshold    uint32
+}
+
+// grain is how many elements of cheap elementwise work one task takes: enough to outweigh handing it to another
+// goroutine.
+const grain = 16384
+
+// wakeWork is the least work, in cheap elements, that is worth waking a sleeping helper for.
+const wakeWork = 1 << 17
+
+// rowsPerTask returns how many rows of a width make a task, where an element costs as much as so many cheap ones.
+func rowsPerTask(width, cost int) int { return max(1, grain/max(width*cost, 1)) }
+
+// runLoop runs a loop with a copy of its arguments. The whole costs as much as so many cheap elements. It allocates
+// nothing in the steady state, which is why a loop is a type and not a function.
+func runLoop[F Float](l loop[F], cost int, args *loopWork[F]) {
+	body := bodyOf[F]()
+	w := take[loopWork[F]](&body.loops)
+	*w = *args
+	w.loop, w.body = l, body
+	if w.n <= w.step {
+		l.run(w, 0, w.n)
+	} else {
+		parallelRun((w.n+w.step-1)/w.step, w, cost >= wakeWork)
+	}
+	*w = loopWork[F]{}
+	body.loops.Put(w)
+}
+
+// run does one task.
+func (w *loopWork[F]) run(task int) {
+	w.loop.run(w, task*w.step, min((task+1)*w.step, w.n))
+}
+
+// runUnary sets y to f(x), element by element, each of which costs as much as so many cheap ones. f is a row of the body.
+func runUnary[F Float](f func(y, x []F), cost int, y, x []F) {
+	runLoop[F](unaryLoop[F]{}, cost*len(y), &loopWork[F]{n: len(y), step: grain / cost, unary: f, out: y, x: x})
+}
+
+type unaryLoop[F Float] struct{}
+
+func (unaryLoop[F]) run(w *loopWork[F], lo, hi int) { w.unary(w.out[lo:hi], w.x[lo:hi]) }
+
+// runBinary sets out to f(x, y), as runUnary does.
+func runBinary[F Float](f func(out, x, y []F), cost int, out, x, y []F) {
+	runLoop[F](binaryLoop[F]{}, cost*len(out), &loopWork[F]{n: len(out), step: grain / cost, binary: f, out: out, x: x, y: y})
+}
+
+type binaryLoop[F Float] struct{}
+
+func (binaryLoop[F]) run(w *loopWork[F], lo, hi int) { w.binary(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi]) }
+
+// runRanges calls do for the ranges that [0, n) is divided into, each of size items, the last one shorter. The whole
+// costs as much as so many cheap elements. It allocates: it is for what has other operands than a loop's.
+func runRanges(n, size, cost int, do func(lo, hi int)) {
+	if n <= size {
+		do(0, n)
+		return
+	}
+	task := parallelFunc(func(i int) { do(i*size, min((i+1)*size, n)) })
+	parallelRun((n+size-1)/size, task, cost >= wakeWork)
+}

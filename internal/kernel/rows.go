@@ -1,0 +1,147 @@
+package kernel
+
+// AddRow adds row to every row of m, which has len(m)/len(row) of them.
+func AddRow[F Float](m, row []F) {
+	width := len(row)
+	runLoop[F](addRowLoop[F]{}, len(m), &loopWork[F]{n: len(m) / width, step: rowsPerTask(width, 1), out: m, x: row, width: width})
+}
+
+type addRowLoop[F Float] struct{}
+
+func (addRowLoop[F]) run(w *loopWork[F], lo, hi int) {
+	w.body.addRow(w.out[lo*w.width:hi*w.width], w.x, hi-lo)
+}
+
+// SumRows sets sum to the sum of the rows of m, each of len(sum) elements.
+func SumRows[F Float](sum, m []F) {
+	// A task takes columns, as many whole cache lines of them as make it worth while.
+	width := len(sum)
+	rows := len(m) / width
+	step := (rowsPerTask(rows, 1) + 127) / 128 * 128
+	runLoop[F](sumRowsLoop[F]{}, len(m), &loopWork[F]{n: width, step: step, out: sum, x: m[:rows*width], width: width})
+}
+
+type sumRowsLoop[F Float] struct{}
+
+func (sumRowsLoop[F]) run(w *loopWork[F], lo, hi int) {
+	if len(w.x) == 0 {
+		clear(w.out[lo:hi])
+		return
+	}
+	w.body.sumRows(w.out[lo:hi], w.x[lo:], len(w.x)/w.width, w.width)
+}
+
+// MeanRows sets row i of out to the mean of the first counts[i] rows of matrix i of x, each of rows rows of width
+// elements. The rows after them are not read. A count of 0 gives a row of zeros.
+func MeanRows[F Float](out, x []F, counts []int, rows, width int) {
+	for i, n := range counts {
+		out, x := out[i*width:][:width], x[i*rows*width:]
+		SumRows(out, x[:n*width])
+		for j := range out {
+			out[j] /= F(max(n, 1))
+		}
+	}
+}
+
+// MeanRowsGrad sets dx to the gradient of MeanRows where g is that of out. The rows that weren't read get zero.
+func MeanRowsGrad[F Float](dx, g []F, counts []int, rows, width int) {
+	clear(dx)
+	for i, n := range counts {
+		g := g[i*width:][:width]
+		for r := range n {
+			dx := dx[(i*rows+r)*width:][:width]
+			for j, v := range g {
+				dx[j] = v / F(n)
+			}
+		}
+	}
+}
+
+// Repeat sets y to x with every block of size elements repeated so many times in a row.
+func Repeat[F Float](y, x []F, size, times int) {
+	runRanges(len(x)/size, max(1, grain/(size*times)), len(y), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			for j := range times {
+				copy(y[(i*times+j)*size:], x[i*size:][:size])
+			}
+		}
+	})
+}
+
+// SumRepeats is the gradient of Repeat: it sets x to the sum, in order, of the blocks of y that Repeat makes of its own.
+func SumRepeats[F Float](x, y []F, size, times int) {
+	runRanges(len(x)/size, max(1, grain/(size*times)), len(y), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			sum := x[i*size:][:size]
+			copy(sum, y[i*times*size:])
+			for j := 1; j < times; j++ {
+				axpy(sum, 1, y[(i*times+j)*size:][:size])
+			}
+		}
+	})
+}
+
+// Gather copies row ids[i] of a table to row i of out.
+func Gather[F Float](out, table []F, ids []int, width int) {
+	for i, id := range ids {
+		copy(out[i*width:][:width], table[id*width:][:width])
+	}
+}
+
+// ScatterAdd adds row i of g to row ids[i] of dt.
+func ScatterAdd[F Float](dt, g []F, ids []int, width int) {
+	body := bodyOf[F]()
+	for i, id := range ids {
+		body.axpy(dt[id*width:][:width], g[i*width:][:width], 1)
+	}
+}
+
+// SwapAxes copies src, read as (n, a, b, width), to dst as (n, b, a, width).
+func SwapAxes[F Float](dst, src []F, n, a, b, width int) {
+	size := a * b * width
+	if size == 0 {
+		return
+	}
+	runLoop[F](swapLoop[F]{}, n*size, &loopWork[F]{n: n, step: rowsPerTask(size, 1), out: dst, x: src, width: width, axes: [2]int{a, b}})
+}
+
+type swapLoop[F Float] struct{}
+
+func (swapLoop[F]) run(w *loopWork[F], lo, hi int) {
+	a, b, width := w.axes[0], w.axes[1], w.width
+	size := a * b * width
+	for i := lo; i < hi; i++ {
+		s, d := w.x[i*size:][:size], w.out[i*size:][:size]
+		if a > b { // the longer axis goes to the inner loop
+			for k := range b {
+				w.body.copyRows(d[k*a*width:], s[k*width:], a, width, width, b*width)
+			}
+		} else {
+			for j := range a {
+				w.body.copyRows(d[j*width:], s[j*b*width:], b, width, a*width, width)
+			}
+		}
+	}
+}
+
+// addRowPortable adds row to each of so many rows of m.
+func addRowPortable[F Float](m, row []F, rows int) {
+	for r := range rows {
+		axpyPortable(m[r*len(row):], row, 1)
+	}
+}
+
+// sumRowsPortable sets sum to the sum of so many rows of m, stride elements apart.
+func sumRowsPortable[F Float](sum, m []F, rows, stride int) {
+	clear(sum)
+	for r := range rows {
+		axpyPortable(sum, m[r*stride:][:len(sum)], 1)
+	}
+}
+
+// copyRowsPortable copies so many rows of a width, which lie dstStride and srcStride elements apart.
+func copyRowsPortable[F Float](dst, src []F, rows, width, dstStride, srcStride int) {
+	for r := range rows {
+		copy(dst[r*dstStride:][:width], src[r*srcStride:][:width])
+	}
+}
