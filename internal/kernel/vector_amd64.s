@@ -467,19 +467,19 @@ done3:
 // func vectorMaxOf32AVX512(x []float32) float32
 // Requires: AVX, AVX512F, BMI2, SSE
 TEXT ·vectorMaxOf32AVX512(SB), NOSPLIT, $0-28
-	MOVQ    x_base+0(FP), AX
-	MOVQ    x_len+8(FP), CX
-	MOVQ    CX, DX
-	ANDQ    $0x0f, DX
-	MOVQ    $-1, BX
-	BZHIQ   DX, BX, BX
-	KMOVW   BX, K1
-	SHLQ    $0x02, CX
-	VMOVUPS vectorAllff800000ff800000<>+0(SB), Z0
-	VMOVUPS vectorAllff800000ff800000<>+0(SB), Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	XORQ    DX, DX
+	MOVQ         x_base+0(FP), AX
+	MOVQ         x_len+8(FP), CX
+	MOVQ         CX, DX
+	ANDQ         $0x0f, DX
+	MOVQ         $-1, BX
+	BZHIQ        DX, BX, BX
+	KMOVW        BX, K1
+	SHLQ         $0x02, CX
+	VBROADCASTSS vectorAllff800000ff800000<>+0(SB), Z0
+	VBROADCASTSS vectorAllff800000ff800000<>+0(SB), Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	XORQ         DX, DX
 
 many4:
 	LEAQ       128(DX), BX
@@ -544,11 +544,7 @@ DATA vectorAllff800000ff800000<>+0(SB)/8, $0xff800000ff800000
 DATA vectorAllff800000ff800000<>+8(SB)/8, $0xff800000ff800000
 DATA vectorAllff800000ff800000<>+16(SB)/8, $0xff800000ff800000
 DATA vectorAllff800000ff800000<>+24(SB)/8, $0xff800000ff800000
-DATA vectorAllff800000ff800000<>+32(SB)/8, $0xff800000ff800000
-DATA vectorAllff800000ff800000<>+40(SB)/8, $0xff800000ff800000
-DATA vectorAllff800000ff800000<>+48(SB)/8, $0xff800000ff800000
-DATA vectorAllff800000ff800000<>+56(SB)/8, $0xff800000ff800000
-GLOBL vectorAllff800000ff800000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAllff800000ff800000<>(SB), RODATA|NOPTR, $32
 
 // func vectorDot32AVX512(x []float32, y []float32) float32
 // Requires: AVX, AVX512F, BMI2, SSE
@@ -1001,104 +997,104 @@ TEXT ·vectorExpShift32AVX512(SB), NOSPLIT, $0-60
 	SHLQ         $0x02, DX
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
-	VMOVUPS      vectorAllc2d00000c2d00000<>+0(SB), Z3
-	VMOVUPS      vectorAll42b2000042b20000<>+0(SB), Z4
+	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z3
+	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z4
 	XORQ         BX, BX
 
 many4:
-	LEAQ         128(BX), SI
-	CMPQ         SI, DX
-	JG           one1
-	VMOVUPS      (CX)(BX*1), Z5
-	VSUBPS       Z0, Z5, Z5
-	VMAXPS       Z5, Z3, Z5
-	VMINPS       Z5, Z4, Z5
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z5, Z6
-	VRNDSCALEPS  $0x00, Z6, Z6
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z6, Z5
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z6, Z5
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z7
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
-	VSCALEFPS    Z6, Z7, Z7
-	VMOVUPS      Z7, (AX)(BX*1)
-	VADDPS       Z7, Z1, Z1
-	VMOVUPS      64(CX)(BX*1), Z5
-	VSUBPS       Z0, Z5, Z5
-	VMAXPS       Z5, Z3, Z5
-	VMINPS       Z5, Z4, Z5
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z5, Z6
-	VRNDSCALEPS  $0x00, Z6, Z6
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z6, Z5
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z6, Z5
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z7
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
-	VSCALEFPS    Z6, Z7, Z7
-	VMOVUPS      Z7, 64(AX)(BX*1)
-	VADDPS       Z7, Z2, Z2
-	ADDQ         $+128, BX
-	JMP          many4
+	LEAQ              128(BX), SI
+	CMPQ              SI, DX
+	JG                one1
+	VMOVUPS           (CX)(BX*1), Z5
+	VSUBPS            Z0, Z5, Z5
+	VMAXPS            Z5, Z3, Z5
+	VMINPS            Z5, Z4, Z5
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z5, Z6
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z6, Z5
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z6, Z5
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z7
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
+	VSCALEFPS         Z6, Z7, Z7
+	VMOVUPS           Z7, (AX)(BX*1)
+	VADDPS            Z7, Z1, Z1
+	VMOVUPS           64(CX)(BX*1), Z5
+	VSUBPS            Z0, Z5, Z5
+	VMAXPS            Z5, Z3, Z5
+	VMINPS            Z5, Z4, Z5
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z5, Z6
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z6, Z5
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z6, Z5
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z7
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
+	VSCALEFPS         Z6, Z7, Z7
+	VMOVUPS           Z7, 64(AX)(BX*1)
+	VADDPS            Z7, Z2, Z2
+	ADDQ              $+128, BX
+	JMP               many4
 
 one1:
-	LEAQ         64(BX), SI
-	CMPQ         SI, DX
-	JG           tail2
-	VMOVUPS      (CX)(BX*1), Z5
-	VSUBPS       Z0, Z5, Z5
-	VMAXPS       Z5, Z3, Z5
-	VMINPS       Z5, Z4, Z5
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z5, Z6
-	VRNDSCALEPS  $0x00, Z6, Z6
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z6, Z5
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z6, Z5
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z7
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
-	VSCALEFPS    Z6, Z7, Z7
-	VMOVUPS      Z7, (AX)(BX*1)
-	VADDPS       Z7, Z1, Z1
-	ADDQ         $+64, BX
-	JMP          one1
+	LEAQ              64(BX), SI
+	CMPQ              SI, DX
+	JG                tail2
+	VMOVUPS           (CX)(BX*1), Z5
+	VSUBPS            Z0, Z5, Z5
+	VMAXPS            Z5, Z3, Z5
+	VMINPS            Z5, Z4, Z5
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z5, Z6
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z6, Z5
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z6, Z5
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z7
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
+	VSCALEFPS         Z6, Z7, Z7
+	VMOVUPS           Z7, (AX)(BX*1)
+	VADDPS            Z7, Z1, Z1
+	ADDQ              $+64, BX
+	JMP               one1
 
 tail2:
-	CMPQ         BX, DX
-	JGE          done3
-	VMOVUPS.Z    (CX)(BX*1), K1, Z5
-	VSUBPS       Z0, Z5, Z5
-	VMAXPS       Z5, Z3, Z5
-	VMINPS       Z5, Z4, Z5
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z5, Z0
-	VRNDSCALEPS  $0x00, Z0, Z0
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z0, Z5
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z0, Z5
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z3
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z5, Z3
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z5, Z3
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z5, Z3
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z5, Z3
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z5, Z3
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z5, Z3
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z5, Z3
-	VSCALEFPS    Z0, Z3, Z3
-	VMOVUPS      Z3, K1, (AX)(BX*1)
-	VMOVAPS.Z    Z3, K1, Z3
-	VADDPS       Z3, Z1, Z1
+	CMPQ              BX, DX
+	JGE               done3
+	VMOVUPS.Z         (CX)(BX*1), K1, Z5
+	VSUBPS            Z0, Z5, Z5
+	VMAXPS            Z5, Z3, Z5
+	VMINPS            Z5, Z4, Z5
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z5, Z0
+	VRNDSCALEPS       $0x00, Z0, Z0
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z0, Z5
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z0, Z5
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z3
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z5, Z3
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z5, Z3
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z5, Z3
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z5, Z3
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z5, Z3
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z5, Z3
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z5, Z3
+	VSCALEFPS         Z0, Z3, Z3
+	VMOVUPS           Z3, K1, (AX)(BX*1)
+	VMOVAPS.Z         Z3, K1, Z3
+	VADDPS            Z3, Z1, Z1
 
 done3:
 	VADDPS     Z2, Z1, Z1
@@ -1118,121 +1114,73 @@ DATA vectorAllc2d00000c2d00000<>+0(SB)/8, $0xc2d00000c2d00000
 DATA vectorAllc2d00000c2d00000<>+8(SB)/8, $0xc2d00000c2d00000
 DATA vectorAllc2d00000c2d00000<>+16(SB)/8, $0xc2d00000c2d00000
 DATA vectorAllc2d00000c2d00000<>+24(SB)/8, $0xc2d00000c2d00000
-DATA vectorAllc2d00000c2d00000<>+32(SB)/8, $0xc2d00000c2d00000
-DATA vectorAllc2d00000c2d00000<>+40(SB)/8, $0xc2d00000c2d00000
-DATA vectorAllc2d00000c2d00000<>+48(SB)/8, $0xc2d00000c2d00000
-DATA vectorAllc2d00000c2d00000<>+56(SB)/8, $0xc2d00000c2d00000
-GLOBL vectorAllc2d00000c2d00000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAllc2d00000c2d00000<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll42b2000042b20000<>+0(SB)/8, $0x42b2000042b20000
 DATA vectorAll42b2000042b20000<>+8(SB)/8, $0x42b2000042b20000
 DATA vectorAll42b2000042b20000<>+16(SB)/8, $0x42b2000042b20000
 DATA vectorAll42b2000042b20000<>+24(SB)/8, $0x42b2000042b20000
-DATA vectorAll42b2000042b20000<>+32(SB)/8, $0x42b2000042b20000
-DATA vectorAll42b2000042b20000<>+40(SB)/8, $0x42b2000042b20000
-DATA vectorAll42b2000042b20000<>+48(SB)/8, $0x42b2000042b20000
-DATA vectorAll42b2000042b20000<>+56(SB)/8, $0x42b2000042b20000
-GLOBL vectorAll42b2000042b20000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll42b2000042b20000<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3fb8aa3b3fb8aa3b<>+0(SB)/8, $0x3fb8aa3b3fb8aa3b
 DATA vectorAll3fb8aa3b3fb8aa3b<>+8(SB)/8, $0x3fb8aa3b3fb8aa3b
 DATA vectorAll3fb8aa3b3fb8aa3b<>+16(SB)/8, $0x3fb8aa3b3fb8aa3b
 DATA vectorAll3fb8aa3b3fb8aa3b<>+24(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA vectorAll3fb8aa3b3fb8aa3b<>+32(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA vectorAll3fb8aa3b3fb8aa3b<>+40(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA vectorAll3fb8aa3b3fb8aa3b<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA vectorAll3fb8aa3b3fb8aa3b<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
-GLOBL vectorAll3fb8aa3b3fb8aa3b<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3fb8aa3b3fb8aa3b<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3f3172183f317218<>+0(SB)/8, $0x3f3172183f317218
 DATA vectorAll3f3172183f317218<>+8(SB)/8, $0x3f3172183f317218
 DATA vectorAll3f3172183f317218<>+16(SB)/8, $0x3f3172183f317218
 DATA vectorAll3f3172183f317218<>+24(SB)/8, $0x3f3172183f317218
-DATA vectorAll3f3172183f317218<>+32(SB)/8, $0x3f3172183f317218
-DATA vectorAll3f3172183f317218<>+40(SB)/8, $0x3f3172183f317218
-DATA vectorAll3f3172183f317218<>+48(SB)/8, $0x3f3172183f317218
-DATA vectorAll3f3172183f317218<>+56(SB)/8, $0x3f3172183f317218
-GLOBL vectorAll3f3172183f317218<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3f3172183f317218<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAllb102e308b102e308<>+0(SB)/8, $0xb102e308b102e308
 DATA vectorAllb102e308b102e308<>+8(SB)/8, $0xb102e308b102e308
 DATA vectorAllb102e308b102e308<>+16(SB)/8, $0xb102e308b102e308
 DATA vectorAllb102e308b102e308<>+24(SB)/8, $0xb102e308b102e308
-DATA vectorAllb102e308b102e308<>+32(SB)/8, $0xb102e308b102e308
-DATA vectorAllb102e308b102e308<>+40(SB)/8, $0xb102e308b102e308
-DATA vectorAllb102e308b102e308<>+48(SB)/8, $0xb102e308b102e308
-DATA vectorAllb102e308b102e308<>+56(SB)/8, $0xb102e308b102e308
-GLOBL vectorAllb102e308b102e308<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAllb102e308b102e308<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll39500d0139500d01<>+0(SB)/8, $0x39500d0139500d01
 DATA vectorAll39500d0139500d01<>+8(SB)/8, $0x39500d0139500d01
 DATA vectorAll39500d0139500d01<>+16(SB)/8, $0x39500d0139500d01
 DATA vectorAll39500d0139500d01<>+24(SB)/8, $0x39500d0139500d01
-DATA vectorAll39500d0139500d01<>+32(SB)/8, $0x39500d0139500d01
-DATA vectorAll39500d0139500d01<>+40(SB)/8, $0x39500d0139500d01
-DATA vectorAll39500d0139500d01<>+48(SB)/8, $0x39500d0139500d01
-DATA vectorAll39500d0139500d01<>+56(SB)/8, $0x39500d0139500d01
-GLOBL vectorAll39500d0139500d01<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll39500d0139500d01<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3ab60b613ab60b61<>+0(SB)/8, $0x3ab60b613ab60b61
 DATA vectorAll3ab60b613ab60b61<>+8(SB)/8, $0x3ab60b613ab60b61
 DATA vectorAll3ab60b613ab60b61<>+16(SB)/8, $0x3ab60b613ab60b61
 DATA vectorAll3ab60b613ab60b61<>+24(SB)/8, $0x3ab60b613ab60b61
-DATA vectorAll3ab60b613ab60b61<>+32(SB)/8, $0x3ab60b613ab60b61
-DATA vectorAll3ab60b613ab60b61<>+40(SB)/8, $0x3ab60b613ab60b61
-DATA vectorAll3ab60b613ab60b61<>+48(SB)/8, $0x3ab60b613ab60b61
-DATA vectorAll3ab60b613ab60b61<>+56(SB)/8, $0x3ab60b613ab60b61
-GLOBL vectorAll3ab60b613ab60b61<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3ab60b613ab60b61<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3c0888893c088889<>+0(SB)/8, $0x3c0888893c088889
 DATA vectorAll3c0888893c088889<>+8(SB)/8, $0x3c0888893c088889
 DATA vectorAll3c0888893c088889<>+16(SB)/8, $0x3c0888893c088889
 DATA vectorAll3c0888893c088889<>+24(SB)/8, $0x3c0888893c088889
-DATA vectorAll3c0888893c088889<>+32(SB)/8, $0x3c0888893c088889
-DATA vectorAll3c0888893c088889<>+40(SB)/8, $0x3c0888893c088889
-DATA vectorAll3c0888893c088889<>+48(SB)/8, $0x3c0888893c088889
-DATA vectorAll3c0888893c088889<>+56(SB)/8, $0x3c0888893c088889
-GLOBL vectorAll3c0888893c088889<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3c0888893c088889<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3d2aaaab3d2aaaab<>+0(SB)/8, $0x3d2aaaab3d2aaaab
 DATA vectorAll3d2aaaab3d2aaaab<>+8(SB)/8, $0x3d2aaaab3d2aaaab
 DATA vectorAll3d2aaaab3d2aaaab<>+16(SB)/8, $0x3d2aaaab3d2aaaab
 DATA vectorAll3d2aaaab3d2aaaab<>+24(SB)/8, $0x3d2aaaab3d2aaaab
-DATA vectorAll3d2aaaab3d2aaaab<>+32(SB)/8, $0x3d2aaaab3d2aaaab
-DATA vectorAll3d2aaaab3d2aaaab<>+40(SB)/8, $0x3d2aaaab3d2aaaab
-DATA vectorAll3d2aaaab3d2aaaab<>+48(SB)/8, $0x3d2aaaab3d2aaaab
-DATA vectorAll3d2aaaab3d2aaaab<>+56(SB)/8, $0x3d2aaaab3d2aaaab
-GLOBL vectorAll3d2aaaab3d2aaaab<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3d2aaaab3d2aaaab<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3e2aaaab3e2aaaab<>+0(SB)/8, $0x3e2aaaab3e2aaaab
 DATA vectorAll3e2aaaab3e2aaaab<>+8(SB)/8, $0x3e2aaaab3e2aaaab
 DATA vectorAll3e2aaaab3e2aaaab<>+16(SB)/8, $0x3e2aaaab3e2aaaab
 DATA vectorAll3e2aaaab3e2aaaab<>+24(SB)/8, $0x3e2aaaab3e2aaaab
-DATA vectorAll3e2aaaab3e2aaaab<>+32(SB)/8, $0x3e2aaaab3e2aaaab
-DATA vectorAll3e2aaaab3e2aaaab<>+40(SB)/8, $0x3e2aaaab3e2aaaab
-DATA vectorAll3e2aaaab3e2aaaab<>+48(SB)/8, $0x3e2aaaab3e2aaaab
-DATA vectorAll3e2aaaab3e2aaaab<>+56(SB)/8, $0x3e2aaaab3e2aaaab
-GLOBL vectorAll3e2aaaab3e2aaaab<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3e2aaaab3e2aaaab<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3f0000003f000000<>+0(SB)/8, $0x3f0000003f000000
 DATA vectorAll3f0000003f000000<>+8(SB)/8, $0x3f0000003f000000
 DATA vectorAll3f0000003f000000<>+16(SB)/8, $0x3f0000003f000000
 DATA vectorAll3f0000003f000000<>+24(SB)/8, $0x3f0000003f000000
-DATA vectorAll3f0000003f000000<>+32(SB)/8, $0x3f0000003f000000
-DATA vectorAll3f0000003f000000<>+40(SB)/8, $0x3f0000003f000000
-DATA vectorAll3f0000003f000000<>+48(SB)/8, $0x3f0000003f000000
-DATA vectorAll3f0000003f000000<>+56(SB)/8, $0x3f0000003f000000
-GLOBL vectorAll3f0000003f000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3f0000003f000000<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3f8000003f800000<>+0(SB)/8, $0x3f8000003f800000
 DATA vectorAll3f8000003f800000<>+8(SB)/8, $0x3f8000003f800000
 DATA vectorAll3f8000003f800000<>+16(SB)/8, $0x3f8000003f800000
 DATA vectorAll3f8000003f800000<>+24(SB)/8, $0x3f8000003f800000
-DATA vectorAll3f8000003f800000<>+32(SB)/8, $0x3f8000003f800000
-DATA vectorAll3f8000003f800000<>+40(SB)/8, $0x3f8000003f800000
-DATA vectorAll3f8000003f800000<>+48(SB)/8, $0x3f8000003f800000
-DATA vectorAll3f8000003f800000<>+56(SB)/8, $0x3f8000003f800000
-GLOBL vectorAll3f8000003f800000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3f8000003f800000<>(SB), RODATA|NOPTR, $32
 
 // func vectorExpSum32AVX512(src []float32, shift float32) float32
 // Requires: AVX, AVX512F, BMI2, SSE
@@ -1248,100 +1196,100 @@ TEXT ·vectorExpSum32AVX512(SB), NOSPLIT, $0-36
 	SHLQ         $0x02, CX
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
-	VMOVUPS      vectorAllc2d00000c2d00000<>+0(SB), Z3
-	VMOVUPS      vectorAll42b2000042b20000<>+0(SB), Z4
+	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z3
+	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z4
 	XORQ         DX, DX
 
 many4:
-	LEAQ         128(DX), BX
-	CMPQ         BX, CX
-	JG           one1
-	VMOVUPS      (AX)(DX*1), Z5
-	VSUBPS       Z0, Z5, Z5
-	VMAXPS       Z5, Z3, Z5
-	VMINPS       Z5, Z4, Z5
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z5, Z6
-	VRNDSCALEPS  $0x00, Z6, Z6
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z6, Z5
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z6, Z5
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z7
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
-	VSCALEFPS    Z6, Z7, Z7
-	VADDPS       Z7, Z1, Z1
-	VMOVUPS      64(AX)(DX*1), Z5
-	VSUBPS       Z0, Z5, Z5
-	VMAXPS       Z5, Z3, Z5
-	VMINPS       Z5, Z4, Z5
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z5, Z6
-	VRNDSCALEPS  $0x00, Z6, Z6
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z6, Z5
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z6, Z5
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z7
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
-	VSCALEFPS    Z6, Z7, Z7
-	VADDPS       Z7, Z2, Z2
-	ADDQ         $+128, DX
-	JMP          many4
+	LEAQ              128(DX), BX
+	CMPQ              BX, CX
+	JG                one1
+	VMOVUPS           (AX)(DX*1), Z5
+	VSUBPS            Z0, Z5, Z5
+	VMAXPS            Z5, Z3, Z5
+	VMINPS            Z5, Z4, Z5
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z5, Z6
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z6, Z5
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z6, Z5
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z7
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
+	VSCALEFPS         Z6, Z7, Z7
+	VADDPS            Z7, Z1, Z1
+	VMOVUPS           64(AX)(DX*1), Z5
+	VSUBPS            Z0, Z5, Z5
+	VMAXPS            Z5, Z3, Z5
+	VMINPS            Z5, Z4, Z5
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z5, Z6
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z6, Z5
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z6, Z5
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z7
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
+	VSCALEFPS         Z6, Z7, Z7
+	VADDPS            Z7, Z2, Z2
+	ADDQ              $+128, DX
+	JMP               many4
 
 one1:
-	LEAQ         64(DX), BX
-	CMPQ         BX, CX
-	JG           tail2
-	VMOVUPS      (AX)(DX*1), Z5
-	VSUBPS       Z0, Z5, Z5
-	VMAXPS       Z5, Z3, Z5
-	VMINPS       Z5, Z4, Z5
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z5, Z6
-	VRNDSCALEPS  $0x00, Z6, Z6
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z6, Z5
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z6, Z5
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z7
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
-	VSCALEFPS    Z6, Z7, Z7
-	VADDPS       Z7, Z1, Z1
-	ADDQ         $+64, DX
-	JMP          one1
+	LEAQ              64(DX), BX
+	CMPQ              BX, CX
+	JG                tail2
+	VMOVUPS           (AX)(DX*1), Z5
+	VSUBPS            Z0, Z5, Z5
+	VMAXPS            Z5, Z3, Z5
+	VMINPS            Z5, Z4, Z5
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z5, Z6
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z6, Z5
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z6, Z5
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z7
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z5, Z7
+	VSCALEFPS         Z6, Z7, Z7
+	VADDPS            Z7, Z1, Z1
+	ADDQ              $+64, DX
+	JMP               one1
 
 tail2:
-	CMPQ         DX, CX
-	JGE          done3
-	VMOVUPS.Z    (AX)(DX*1), K1, Z5
-	VSUBPS       Z0, Z5, Z5
-	VMAXPS       Z5, Z3, Z5
-	VMINPS       Z5, Z4, Z5
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z5, Z0
-	VRNDSCALEPS  $0x00, Z0, Z0
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z0, Z5
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z0, Z5
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z3
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z5, Z3
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z5, Z3
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z5, Z3
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z5, Z3
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z5, Z3
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z5, Z3
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z5, Z3
-	VSCALEFPS    Z0, Z3, Z3
-	VMOVAPS.Z    Z3, K1, Z3
-	VADDPS       Z3, Z1, Z1
+	CMPQ              DX, CX
+	JGE               done3
+	VMOVUPS.Z         (AX)(DX*1), K1, Z5
+	VSUBPS            Z0, Z5, Z5
+	VMAXPS            Z5, Z3, Z5
+	VMINPS            Z5, Z4, Z5
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z5, Z0
+	VRNDSCALEPS       $0x00, Z0, Z0
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z0, Z5
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z0, Z5
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z3
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z5, Z3
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z5, Z3
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z5, Z3
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z5, Z3
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z5, Z3
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z5, Z3
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z5, Z3
+	VSCALEFPS         Z0, Z3, Z3
+	VMOVAPS.Z         Z3, K1, Z3
+	VADDPS            Z3, Z1, Z1
 
 done3:
 	VADDPS     Z2, Z1, Z1
@@ -1360,90 +1308,90 @@ done3:
 // func vectorSoftmax32AVX512(w []float32, scores []float32) float32
 // Requires: AVX, AVX512F, BMI2, SSE
 TEXT ·vectorSoftmax32AVX512(SB), NOSPLIT, $0-52
-	MOVQ       w_base+0(FP), AX
-	MOVQ       scores_base+24(FP), CX
-	MOVQ       scores_len+32(FP), DX
-	MOVQ       DX, BX
-	ANDQ       $0x0f, BX
-	MOVQ       $-1, SI
-	BZHIQ      BX, SI, SI
-	KMOVW      SI, K1
-	SHLQ       $0x02, DX
-	CMPQ       DX, $0x40
-	JGE        general1
-	XORQ       DX, DX
-	VMOVUPS    vectorAllff800000ff800000<>+0(SB), Z0
-	VPXORD     Z1, Z1, Z1
-	VMOVUPS.Z  (CX)(DX*1), K1, Z2
-	VCMPPS     $0x03, Z2, Z2, K2
-	VPTERNLOGD $0xff, Z1, Z1, K2, Z1
-	VBLENDMPS  Z2, Z0, K1, Z2
-	VMAXPS     Z2, Z0, Z0
-	VSHUFF64X2 $0x4e, Z0, Z0, Z2
-	VMAXPS     Z2, Z0, Z0
-	VSHUFF64X2 $0xb1, Z0, Z0, Z2
-	VMAXPS     Z2, Z0, Z0
-	VPERMILPS  $0x4e, Z0, Z2
-	VMAXPS     Z2, Z0, Z0
-	VPERMILPS  $0xb1, Z0, Z2
-	VMAXPS     Z2, Z0, Z0
-	VSHUFF64X2 $0x4e, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VSHUFF64X2 $0xb1, Z1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VPERMILPS  $0x4e, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VPERMILPS  $0xb1, Z1, Z2
-	VADDPS     Z2, Z1, Z1
-	VADDPS     Z1, Z0, Z0
-	MOVSS      X0, ret+48(FP)
-	VSUBPS     Z0, Z0, Z1
-	VUCOMISS   X1, X1
-	JPC        finite2
+	MOVQ         w_base+0(FP), AX
+	MOVQ         scores_base+24(FP), CX
+	MOVQ         scores_len+32(FP), DX
+	MOVQ         DX, BX
+	ANDQ         $0x0f, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	SHLQ         $0x02, DX
+	CMPQ         DX, $0x40
+	JGE          general1
+	XORQ         DX, DX
+	VBROADCASTSS vectorAllff800000ff800000<>+0(SB), Z0
+	VPXORD       Z1, Z1, Z1
+	VMOVUPS.Z    (CX)(DX*1), K1, Z2
+	VCMPPS       $0x03, Z2, Z2, K2
+	VPTERNLOGD   $0xff, Z1, Z1, K2, Z1
+	VBLENDMPS    Z2, Z0, K1, Z2
+	VMAXPS       Z2, Z0, Z0
+	VSHUFF64X2   $0x4e, Z0, Z0, Z2
+	VMAXPS       Z2, Z0, Z0
+	VSHUFF64X2   $0xb1, Z0, Z0, Z2
+	VMAXPS       Z2, Z0, Z0
+	VPERMILPS    $0x4e, Z0, Z2
+	VMAXPS       Z2, Z0, Z0
+	VPERMILPS    $0xb1, Z0, Z2
+	VMAXPS       Z2, Z0, Z0
+	VSHUFF64X2   $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFF64X2   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VPERMILPS    $0x4e, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VPERMILPS    $0xb1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVSS        X0, ret+48(FP)
+	VSUBPS       Z0, Z0, Z1
+	VUCOMISS     X1, X1
+	JPC          finite2
 	VZEROUPPER
 	RET
 
 finite2:
-	VMOVUPS.Z    (CX)(DX*1), K1, Z1
-	VSUBPS       Z0, Z1, Z1
-	VMOVUPS      vectorAllc2d00000c2d00000<>+0(SB), Z0
-	VMOVUPS      vectorAll42b2000042b20000<>+0(SB), Z2
-	VMAXPS       Z1, Z0, Z1
-	VMINPS       Z1, Z2, Z1
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z1, Z0
-	VRNDSCALEPS  $0x00, Z0, Z0
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z0, Z1
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z0, Z1
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z2
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z1, Z2
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z1, Z2
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z1, Z2
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z1, Z2
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z1, Z2
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z1, Z2
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z1, Z2
-	VSCALEFPS    Z0, Z2, Z2
-	VMOVAPS.Z    Z2, K1, Z2
-	VMOVUPS      Z2, Z0
-	VSHUFF64X2   $0x4e, Z0, Z0, Z1
-	VADDPS       Z1, Z0, Z0
-	VSHUFF64X2   $0xb1, Z0, Z0, Z1
-	VADDPS       Z1, Z0, Z0
-	VPERMILPS    $0x4e, Z0, Z1
-	VADDPS       Z1, Z0, Z0
-	VPERMILPS    $0xb1, Z0, Z1
-	VADDPS       Z1, Z0, Z0
-	VDIVPS       Z0, Z2, Z2
-	VMOVUPS      Z2, K1, (AX)(DX*1)
+	VMOVUPS.Z         (CX)(DX*1), K1, Z1
+	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      vectorAllc2d00000c2d00000<>+0(SB), Z0
+	VBROADCASTSS      vectorAll42b2000042b20000<>+0(SB), Z2
+	VMAXPS            Z1, Z0, Z1
+	VMINPS            Z1, Z2, Z1
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z1, Z0
+	VRNDSCALEPS       $0x00, Z0, Z0
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z0, Z1
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z0, Z1
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z2
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z1, Z2
+	VSCALEFPS         Z0, Z2, Z2
+	VMOVAPS.Z         Z2, K1, Z2
+	VMOVUPS           Z2, Z0
+	VSHUFF64X2        $0x4e, Z0, Z0, Z1
+	VADDPS            Z1, Z0, Z0
+	VSHUFF64X2        $0xb1, Z0, Z0, Z1
+	VADDPS            Z1, Z0, Z0
+	VPERMILPS         $0x4e, Z0, Z1
+	VADDPS            Z1, Z0, Z0
+	VPERMILPS         $0xb1, Z0, Z1
+	VADDPS            Z1, Z0, Z0
+	VDIVPS            Z0, Z2, Z2
+	VMOVUPS           Z2, K1, (AX)(DX*1)
 	VZEROUPPER
 	RET
 
 general1:
-	VMOVUPS vectorAllff800000ff800000<>+0(SB), Z0
-	VMOVUPS vectorAllff800000ff800000<>+0(SB), Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	XORQ    BX, BX
+	VBROADCASTSS vectorAllff800000ff800000<>+0(SB), Z0
+	VBROADCASTSS vectorAllff800000ff800000<>+0(SB), Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	XORQ         BX, BX
 
 many6:
 	LEAQ       128(BX), SI
@@ -1508,120 +1456,120 @@ done5:
 	RET
 
 finite7:
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VMOVUPS vectorAllc2d00000c2d00000<>+0(SB), Z1
-	VMOVUPS vectorAll42b2000042b20000<>+0(SB), Z2
-	XORQ    BX, BX
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
+	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z1
+	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z2
+	XORQ         BX, BX
 
 many11:
-	LEAQ         128(BX), SI
-	CMPQ         SI, DX
-	JG           one8
-	VMOVUPS      (CX)(BX*1), Z3
-	VSUBPS       Z0, Z3, Z3
-	VMAXPS       Z3, Z1, Z3
-	VMINPS       Z3, Z2, Z3
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x00, Z4, Z4
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z4, Z3
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z7
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
-	VSCALEFPS    Z4, Z7, Z7
-	VMOVUPS      Z7, (AX)(BX*1)
-	VADDPS       Z7, Z5, Z5
-	VMOVUPS      64(CX)(BX*1), Z3
-	VSUBPS       Z0, Z3, Z3
-	VMAXPS       Z3, Z1, Z3
-	VMINPS       Z3, Z2, Z3
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x00, Z4, Z4
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z4, Z3
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z7
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
-	VSCALEFPS    Z4, Z7, Z7
-	VMOVUPS      Z7, 64(AX)(BX*1)
-	VADDPS       Z7, Z6, Z6
-	ADDQ         $+128, BX
-	JMP          many11
+	LEAQ              128(BX), SI
+	CMPQ              SI, DX
+	JG                one8
+	VMOVUPS           (CX)(BX*1), Z3
+	VSUBPS            Z0, Z3, Z3
+	VMAXPS            Z3, Z1, Z3
+	VMINPS            Z3, Z2, Z3
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS       $0x00, Z4, Z4
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z4, Z3
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z7
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
+	VSCALEFPS         Z4, Z7, Z7
+	VMOVUPS           Z7, (AX)(BX*1)
+	VADDPS            Z7, Z5, Z5
+	VMOVUPS           64(CX)(BX*1), Z3
+	VSUBPS            Z0, Z3, Z3
+	VMAXPS            Z3, Z1, Z3
+	VMINPS            Z3, Z2, Z3
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS       $0x00, Z4, Z4
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z4, Z3
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z7
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
+	VSCALEFPS         Z4, Z7, Z7
+	VMOVUPS           Z7, 64(AX)(BX*1)
+	VADDPS            Z7, Z6, Z6
+	ADDQ              $+128, BX
+	JMP               many11
 
 one8:
-	LEAQ         64(BX), SI
-	CMPQ         SI, DX
-	JG           tail9
-	VMOVUPS      (CX)(BX*1), Z3
-	VSUBPS       Z0, Z3, Z3
-	VMAXPS       Z3, Z1, Z3
-	VMINPS       Z3, Z2, Z3
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x00, Z4, Z4
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z4, Z3
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z7
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
-	VSCALEFPS    Z4, Z7, Z7
-	VMOVUPS      Z7, (AX)(BX*1)
-	VADDPS       Z7, Z5, Z5
-	ADDQ         $+64, BX
-	JMP          one8
+	LEAQ              64(BX), SI
+	CMPQ              SI, DX
+	JG                tail9
+	VMOVUPS           (CX)(BX*1), Z3
+	VSUBPS            Z0, Z3, Z3
+	VMAXPS            Z3, Z1, Z3
+	VMINPS            Z3, Z2, Z3
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS       $0x00, Z4, Z4
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z4, Z3
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z7
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
+	VSCALEFPS         Z4, Z7, Z7
+	VMOVUPS           Z7, (AX)(BX*1)
+	VADDPS            Z7, Z5, Z5
+	ADDQ              $+64, BX
+	JMP               one8
 
 tail9:
-	CMPQ         BX, DX
-	JGE          done10
-	VMOVUPS.Z    (CX)(BX*1), K1, Z3
-	VSUBPS       Z0, Z3, Z3
-	VMAXPS       Z3, Z1, Z3
-	VMINPS       Z3, Z2, Z3
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z0
-	VRNDSCALEPS  $0x00, Z0, Z0
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z0, Z3
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z0, Z3
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z1
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
-	VSCALEFPS    Z0, Z1, Z1
-	VMOVUPS      Z1, K1, (AX)(BX*1)
-	VMOVAPS.Z    Z1, K1, Z1
-	VADDPS       Z1, Z5, Z5
+	CMPQ              BX, DX
+	JGE               done10
+	VMOVUPS.Z         (CX)(BX*1), K1, Z3
+	VSUBPS            Z0, Z3, Z3
+	VMAXPS            Z3, Z1, Z3
+	VMINPS            Z3, Z2, Z3
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z0
+	VRNDSCALEPS       $0x00, Z0, Z0
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z0, Z3
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z0, Z3
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z1
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
+	VSCALEFPS         Z0, Z1, Z1
+	VMOVUPS           Z1, K1, (AX)(BX*1)
+	VMOVAPS.Z         Z1, K1, Z1
+	VADDPS            Z1, Z5, Z5
 
 done10:
-	VADDPS     Z6, Z5, Z5
-	VSHUFF64X2 $0x4e, Z5, Z5, Z0
-	VADDPS     Z0, Z5, Z5
-	VSHUFF64X2 $0xb1, Z5, Z5, Z0
-	VADDPS     Z0, Z5, Z5
-	VPERMILPS  $0x4e, Z5, Z0
-	VADDPS     Z0, Z5, Z5
-	VPERMILPS  $0xb1, Z5, Z0
-	VADDPS     Z0, Z5, Z5
-	VMOVUPS    vectorAll3f8000003f800000<>+0(SB), Z0
-	VDIVPS     Z5, Z0, Z0
-	XORQ       CX, CX
+	VADDPS       Z6, Z5, Z5
+	VSHUFF64X2   $0x4e, Z5, Z5, Z0
+	VADDPS       Z0, Z5, Z5
+	VSHUFF64X2   $0xb1, Z5, Z5, Z0
+	VADDPS       Z0, Z5, Z5
+	VPERMILPS    $0x4e, Z5, Z0
+	VADDPS       Z0, Z5, Z5
+	VPERMILPS    $0xb1, Z5, Z0
+	VADDPS       Z0, Z5, Z5
+	VBROADCASTSS vectorAll3f8000003f800000<>+0(SB), Z0
+	VDIVPS       Z5, Z0, Z0
+	XORQ         CX, CX
 
 many15:
 	LEAQ    128(CX), BX
@@ -1916,25 +1864,25 @@ tail8:
 	VFMADD231PS Z6, Z6, Z7
 
 done9:
-	VADDPS     Z9, Z7, Z7
-	VADDPS     Z10, Z8, Z8
-	VADDPS     Z8, Z7, Z7
-	VSHUFF64X2 $0x4e, Z7, Z7, Z6
-	VADDPS     Z6, Z7, Z7
-	VSHUFF64X2 $0xb1, Z7, Z7, Z6
-	VADDPS     Z6, Z7, Z7
-	VPERMILPS  $0x4e, Z7, Z6
-	VADDPS     Z6, Z7, Z7
-	VPERMILPS  $0xb1, Z7, Z6
-	VADDPS     Z6, Z7, Z7
-	VDIVPS     Z0, Z7, Z7
-	VADDPS     Z1, Z7, Z7
-	VSQRTPS    Z7, Z7
-	VMOVUPS    vectorAll3f8000003f800000<>+0(SB), Z6
-	VDIVPS     Z7, Z6, Z6
-	TESTQ      SI, SI
-	JZ         without11
-	XORQ       R8, R8
+	VADDPS       Z9, Z7, Z7
+	VADDPS       Z10, Z8, Z8
+	VADDPS       Z8, Z7, Z7
+	VSHUFF64X2   $0x4e, Z7, Z7, Z6
+	VADDPS       Z6, Z7, Z7
+	VSHUFF64X2   $0xb1, Z7, Z7, Z6
+	VADDPS       Z6, Z7, Z7
+	VPERMILPS    $0x4e, Z7, Z6
+	VADDPS       Z6, Z7, Z7
+	VPERMILPS    $0xb1, Z7, Z6
+	VADDPS       Z6, Z7, Z7
+	VDIVPS       Z0, Z7, Z7
+	VADDPS       Z1, Z7, Z7
+	VSQRTPS      Z7, Z7
+	VBROADCASTSS vectorAll3f8000003f800000<>+0(SB), Z6
+	VDIVPS       Z7, Z6, Z6
+	TESTQ        SI, SI
+	JZ           without11
+	XORQ         R8, R8
 
 many16:
 	LEAQ        256(R8), R9
@@ -2082,40 +2030,40 @@ row1:
 	XORQ R10, R10
 
 many8:
-	LEAQ     256(R10), R11
-	CMPQ     R11, DI
-	JG       one5
-	VMOVUPS  (R8)(R10*1), Z2
-	VMOVUPS  64(R8)(R10*1), Z3
-	VPORD    Z3, Z2, Z2
-	VMOVUPS  128(R8)(R10*1), Z3
-	VPORD    Z3, Z2, Z2
-	VMOVUPS  192(R8)(R10*1), Z3
-	VPORD    Z3, Z2, Z2
-	VPTESTMD vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
-	KORTESTW K2, K2
-	JNZ      some3
-	ADDQ     $+256, R10
-	JMP      many8
+	LEAQ          256(R10), R11
+	CMPQ          R11, DI
+	JG            one5
+	VMOVUPS       (R8)(R10*1), Z2
+	VMOVUPS       64(R8)(R10*1), Z3
+	VPORD         Z3, Z2, Z2
+	VMOVUPS       128(R8)(R10*1), Z3
+	VPORD         Z3, Z2, Z2
+	VMOVUPS       192(R8)(R10*1), Z3
+	VPORD         Z3, Z2, Z2
+	VPTESTMD.BCST vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
+	KORTESTW      K2, K2
+	JNZ           some3
+	ADDQ          $+256, R10
+	JMP           many8
 
 one5:
-	LEAQ     64(R10), R11
-	CMPQ     R11, DI
-	JG       tail6
-	VMOVUPS  (R8)(R10*1), Z2
-	VPTESTMD vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
-	KORTESTW K2, K2
-	JNZ      some3
-	ADDQ     $+64, R10
-	JMP      one5
+	LEAQ          64(R10), R11
+	CMPQ          R11, DI
+	JG            tail6
+	VMOVUPS       (R8)(R10*1), Z2
+	VPTESTMD.BCST vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
+	KORTESTW      K2, K2
+	JNZ           some3
+	ADDQ          $+64, R10
+	JMP           one5
 
 tail6:
-	CMPQ      R10, DI
-	JGE       done7
-	VMOVUPS.Z (R8)(R10*1), K1, Z2
-	VPTESTMD  vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
-	KORTESTW  K2, K2
-	JNZ       some3
+	CMPQ          R10, DI
+	JGE           done7
+	VMOVUPS.Z     (R8)(R10*1), K1, Z2
+	VPTESTMD.BCST vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
+	KORTESTW      K2, K2
+	JNZ           some3
 
 done7:
 	XORQ R10, R10
@@ -2227,27 +2175,27 @@ tail17:
 	VFMADD231PS Z2, Z2, Z10
 
 done18:
-	VADDPS     Z12, Z10, Z10
-	VADDPS     Z13, Z11, Z11
-	VADDPS     Z11, Z10, Z10
-	VSHUFF64X2 $0x4e, Z10, Z10, Z2
-	VADDPS     Z2, Z10, Z10
-	VSHUFF64X2 $0xb1, Z10, Z10, Z2
-	VADDPS     Z2, Z10, Z10
-	VPERMILPS  $0x4e, Z10, Z2
-	VADDPS     Z2, Z10, Z10
-	VPERMILPS  $0xb1, Z10, Z2
-	VADDPS     Z2, Z10, Z10
-	VDIVPS     Z0, Z10, Z10
-	VADDPS     Z1, Z10, Z10
-	VSQRTPS    Z10, Z10
-	VMOVUPS    vectorAll3f8000003f800000<>+0(SB), Z2
-	VDIVPS     Z10, Z2, Z2
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	VPXORD     Z16, Z16, Z16
-	VPXORD     Z17, Z17, Z17
-	XORQ       R10, R10
+	VADDPS       Z12, Z10, Z10
+	VADDPS       Z13, Z11, Z11
+	VADDPS       Z11, Z10, Z10
+	VSHUFF64X2   $0x4e, Z10, Z10, Z2
+	VADDPS       Z2, Z10, Z10
+	VSHUFF64X2   $0xb1, Z10, Z10, Z2
+	VADDPS       Z2, Z10, Z10
+	VPERMILPS    $0x4e, Z10, Z2
+	VADDPS       Z2, Z10, Z10
+	VPERMILPS    $0xb1, Z10, Z2
+	VADDPS       Z2, Z10, Z10
+	VDIVPS       Z0, Z10, Z10
+	VADDPS       Z1, Z10, Z10
+	VSQRTPS      Z10, Z10
+	VBROADCASTSS vectorAll3f8000003f800000<>+0(SB), Z2
+	VDIVPS       Z10, Z2, Z2
+	VPXORD       Z14, Z14, Z14
+	VPXORD       Z15, Z15, Z15
+	VPXORD       Z16, Z16, Z16
+	VPXORD       Z17, Z17, Z17
+	XORQ         R10, R10
 
 many23:
 	LEAQ        128(R10), R11
@@ -2414,11 +2362,7 @@ DATA vectorAll7fffffff7fffffff<>+0(SB)/8, $0x7fffffff7fffffff
 DATA vectorAll7fffffff7fffffff<>+8(SB)/8, $0x7fffffff7fffffff
 DATA vectorAll7fffffff7fffffff<>+16(SB)/8, $0x7fffffff7fffffff
 DATA vectorAll7fffffff7fffffff<>+24(SB)/8, $0x7fffffff7fffffff
-DATA vectorAll7fffffff7fffffff<>+32(SB)/8, $0x7fffffff7fffffff
-DATA vectorAll7fffffff7fffffff<>+40(SB)/8, $0x7fffffff7fffffff
-DATA vectorAll7fffffff7fffffff<>+48(SB)/8, $0x7fffffff7fffffff
-DATA vectorAll7fffffff7fffffff<>+56(SB)/8, $0x7fffffff7fffffff
-GLOBL vectorAll7fffffff7fffffff<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll7fffffff7fffffff<>(SB), RODATA|NOPTR, $32
 
 // func vectorRmsNorm32AVX512(y []float32, x []float32, gamma []float32, width float32, eps float64, rows int)
 // Requires: AVX, AVX512F, BMI2
@@ -2554,11 +2498,7 @@ DATA vectorAll3ff0000000000000<>+0(SB)/8, $0x3ff0000000000000
 DATA vectorAll3ff0000000000000<>+8(SB)/8, $0x3ff0000000000000
 DATA vectorAll3ff0000000000000<>+16(SB)/8, $0x3ff0000000000000
 DATA vectorAll3ff0000000000000<>+24(SB)/8, $0x3ff0000000000000
-DATA vectorAll3ff0000000000000<>+32(SB)/8, $0x3ff0000000000000
-DATA vectorAll3ff0000000000000<>+40(SB)/8, $0x3ff0000000000000
-DATA vectorAll3ff0000000000000<>+48(SB)/8, $0x3ff0000000000000
-DATA vectorAll3ff0000000000000<>+56(SB)/8, $0x3ff0000000000000
-GLOBL vectorAll3ff0000000000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3ff0000000000000<>(SB), RODATA|NOPTR, $32
 
 // func vectorRmsNormGrad32AVX512(dx []float32, dgamma []float32, x []float32, gamma []float32, g []float32, width float32, eps float64, rows int)
 // Requires: AVX, AVX512F, BMI2
@@ -2585,40 +2525,40 @@ row1:
 	XORQ R9, R9
 
 many8:
-	LEAQ     256(R9), R10
-	CMPQ     R10, SI
-	JG       one5
-	VMOVUPS  (DI)(R9*1), Z2
-	VMOVUPS  64(DI)(R9*1), Z3
-	VPORD    Z3, Z2, Z2
-	VMOVUPS  128(DI)(R9*1), Z3
-	VPORD    Z3, Z2, Z2
-	VMOVUPS  192(DI)(R9*1), Z3
-	VPORD    Z3, Z2, Z2
-	VPTESTMD vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
-	KORTESTW K2, K2
-	JNZ      some3
-	ADDQ     $+256, R9
-	JMP      many8
+	LEAQ          256(R9), R10
+	CMPQ          R10, SI
+	JG            one5
+	VMOVUPS       (DI)(R9*1), Z2
+	VMOVUPS       64(DI)(R9*1), Z3
+	VPORD         Z3, Z2, Z2
+	VMOVUPS       128(DI)(R9*1), Z3
+	VPORD         Z3, Z2, Z2
+	VMOVUPS       192(DI)(R9*1), Z3
+	VPORD         Z3, Z2, Z2
+	VPTESTMD.BCST vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
+	KORTESTW      K2, K2
+	JNZ           some3
+	ADDQ          $+256, R9
+	JMP           many8
 
 one5:
-	LEAQ     64(R9), R10
-	CMPQ     R10, SI
-	JG       tail6
-	VMOVUPS  (DI)(R9*1), Z2
-	VPTESTMD vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
-	KORTESTW K2, K2
-	JNZ      some3
-	ADDQ     $+64, R9
-	JMP      one5
+	LEAQ          64(R9), R10
+	CMPQ          R10, SI
+	JG            tail6
+	VMOVUPS       (DI)(R9*1), Z2
+	VPTESTMD.BCST vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
+	KORTESTW      K2, K2
+	JNZ           some3
+	ADDQ          $+64, R9
+	JMP           one5
 
 tail6:
-	CMPQ      R9, SI
-	JGE       done7
-	VMOVUPS.Z (DI)(R9*1), K1, Z2
-	VPTESTMD  vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
-	KORTESTW  K2, K2
-	JNZ       some3
+	CMPQ          R9, SI
+	JGE           done7
+	VMOVUPS.Z     (DI)(R9*1), K1, Z2
+	VPTESTMD.BCST vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
+	KORTESTW      K2, K2
+	JNZ           some3
 
 done7:
 	XORQ R9, R9
@@ -2881,73 +2821,73 @@ done3:
 // func vectorSilu32AVX512(y []float32, x []float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorSilu32AVX512(SB), NOSPLIT, $0-48
-	MOVQ    y_base+0(FP), AX
-	MOVQ    y_len+8(FP), CX
-	MOVQ    x_base+24(FP), DX
-	MOVQ    CX, BX
-	ANDQ    $0x0f, BX
-	MOVQ    $-1, SI
-	BZHIQ   BX, SI, SI
-	KMOVW   SI, K1
-	SHLQ    $0x02, CX
-	VMOVUPS vectorAllc2d00000c2d00000<>+0(SB), Z0
-	VMOVUPS vectorAll42b2000042b20000<>+0(SB), Z1
-	XORQ    BX, BX
+	MOVQ         y_base+0(FP), AX
+	MOVQ         y_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	MOVQ         CX, BX
+	ANDQ         $0x0f, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	SHLQ         $0x02, CX
+	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z0
+	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z1
+	XORQ         BX, BX
 
 one1:
-	LEAQ         64(BX), SI
-	CMPQ         SI, CX
-	JG           tail2
-	VMOVUPS      (DX)(BX*1), Z2
-	VMOVUPS      vectorAll4228000042280000<>+0(SB), Z3
-	VMINPS       Z2, Z3, Z3
-	VMAXPS       Z3, Z0, Z3
-	VMINPS       Z3, Z1, Z3
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x00, Z4, Z4
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z4, Z3
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z5
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z5
-	VSCALEFPS    Z4, Z5, Z5
-	VADDPS       vectorAll3f8000003f800000<>+0(SB), Z5, Z3
-	VDIVPS       Z3, Z5, Z3
-	VMULPS       Z2, Z3, Z3
-	VMOVUPS      Z3, (AX)(BX*1)
-	ADDQ         $+64, BX
-	JMP          one1
+	LEAQ              64(BX), SI
+	CMPQ              SI, CX
+	JG                tail2
+	VMOVUPS           (DX)(BX*1), Z2
+	VBROADCASTSS      vectorAll4228000042280000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z3
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS       $0x00, Z4, Z4
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z4, Z3
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z5
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z5
+	VSCALEFPS         Z4, Z5, Z5
+	VADDPS.BCST       vectorAll3f8000003f800000<>+0(SB), Z5, Z3
+	VDIVPS            Z3, Z5, Z3
+	VMULPS            Z2, Z3, Z3
+	VMOVUPS           Z3, (AX)(BX*1)
+	ADDQ              $+64, BX
+	JMP               one1
 
 tail2:
-	CMPQ         BX, CX
-	JGE          done3
-	VMOVUPS.Z    (DX)(BX*1), K1, Z2
-	VMOVUPS      vectorAll4228000042280000<>+0(SB), Z3
-	VMINPS       Z2, Z3, Z3
-	VMAXPS       Z3, Z0, Z3
-	VMINPS       Z3, Z1, Z3
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z0
-	VRNDSCALEPS  $0x00, Z0, Z0
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z0, Z3
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z0, Z3
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z1
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
-	VSCALEFPS    Z0, Z1, Z1
-	VADDPS       vectorAll3f8000003f800000<>+0(SB), Z1, Z0
-	VDIVPS       Z0, Z1, Z0
-	VMULPS       Z2, Z0, Z0
-	VMOVUPS      Z0, K1, (AX)(BX*1)
+	CMPQ              BX, CX
+	JGE               done3
+	VMOVUPS.Z         (DX)(BX*1), K1, Z2
+	VBROADCASTSS      vectorAll4228000042280000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z3
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z0
+	VRNDSCALEPS       $0x00, Z0, Z0
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z0, Z3
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z0, Z3
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z1
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
+	VSCALEFPS         Z0, Z1, Z1
+	VADDPS.BCST       vectorAll3f8000003f800000<>+0(SB), Z1, Z0
+	VDIVPS            Z0, Z1, Z0
+	VMULPS            Z2, Z0, Z0
+	VMOVUPS           Z0, K1, (AX)(BX*1)
 
 done3:
 	VZEROUPPER
@@ -2957,103 +2897,99 @@ DATA vectorAll4228000042280000<>+0(SB)/8, $0x4228000042280000
 DATA vectorAll4228000042280000<>+8(SB)/8, $0x4228000042280000
 DATA vectorAll4228000042280000<>+16(SB)/8, $0x4228000042280000
 DATA vectorAll4228000042280000<>+24(SB)/8, $0x4228000042280000
-DATA vectorAll4228000042280000<>+32(SB)/8, $0x4228000042280000
-DATA vectorAll4228000042280000<>+40(SB)/8, $0x4228000042280000
-DATA vectorAll4228000042280000<>+48(SB)/8, $0x4228000042280000
-DATA vectorAll4228000042280000<>+56(SB)/8, $0x4228000042280000
-GLOBL vectorAll4228000042280000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll4228000042280000<>(SB), RODATA|NOPTR, $32
 
 // func vectorSiluGrad32AVX512(dx []float32, x []float32, g []float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorSiluGrad32AVX512(SB), NOSPLIT, $0-72
-	MOVQ    dx_base+0(FP), AX
-	MOVQ    dx_len+8(FP), CX
-	MOVQ    x_base+24(FP), DX
-	MOVQ    g_base+48(FP), BX
-	MOVQ    CX, SI
-	ANDQ    $0x0f, SI
-	MOVQ    $-1, DI
-	BZHIQ   SI, DI, DI
-	KMOVW   DI, K1
-	SHLQ    $0x02, CX
-	VMOVUPS vectorAllc2d00000c2d00000<>+0(SB), Z0
-	VMOVUPS vectorAll42b2000042b20000<>+0(SB), Z1
-	XORQ    SI, SI
+	MOVQ         dx_base+0(FP), AX
+	MOVQ         dx_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	MOVQ         g_base+48(FP), BX
+	MOVQ         CX, SI
+	ANDQ         $0x0f, SI
+	MOVQ         $-1, DI
+	BZHIQ        SI, DI, DI
+	KMOVW        DI, K1
+	SHLQ         $0x02, CX
+	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z0
+	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z1
+	XORQ         SI, SI
 
 one1:
-	LEAQ         64(SI), DI
-	CMPQ         DI, CX
-	JG           tail2
-	VMOVUPS      (DX)(SI*1), Z2
-	VMOVUPS      vectorAll4228000042280000<>+0(SB), Z3
-	VMINPS       Z2, Z3, Z2
-	VMOVUPS      vectorAll4228000042280000<>+0(SB), Z3
-	VMINPS       Z2, Z3, Z3
-	VMAXPS       Z3, Z0, Z3
-	VMINPS       Z3, Z1, Z3
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z6
-	VRNDSCALEPS  $0x00, Z6, Z6
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z6, Z3
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z6, Z3
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z7
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
-	VSCALEFPS    Z6, Z7, Z7
-	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Z3
-	VADDPS       Z3, Z7, Z6
-	VDIVPS       Z6, Z3, Z6
-	VMULPS       Z6, Z7, Z7
-	VFMADD213PS  Z3, Z6, Z2
-	VMULPS       Z2, Z7, Z7
-	VMOVUPS      (BX)(SI*1), Z2
-	VMULPS       Z2, Z7, Z7
-	VPXORD       Z4, Z4, Z4
-	VCMPPS       $0x04, Z4, Z2, K2
-	VMOVAPS.Z    Z7, K2, Z7
-	VMOVUPS      Z7, (AX)(SI*1)
-	ADDQ         $+64, SI
-	JMP          one1
+	LEAQ              64(SI), DI
+	CMPQ              DI, CX
+	JG                tail2
+	VMOVUPS           (DX)(SI*1), Z2
+	VBROADCASTSS      vectorAll4228000042280000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VBROADCASTSS      vectorAll4228000042280000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z3
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z6
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z6, Z3
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z6, Z3
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z7
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
+	VSCALEFPS         Z6, Z7, Z7
+	VBROADCASTSS      vectorAll3f8000003f800000<>+0(SB), Z3
+	VADDPS            Z3, Z7, Z6
+	VDIVPS            Z6, Z3, Z6
+	VMULPS            Z6, Z7, Z7
+	VFMADD213PS       Z3, Z6, Z2
+	VMULPS            Z2, Z7, Z7
+	VMOVUPS           (BX)(SI*1), Z2
+	VMULPS            Z2, Z7, Z7
+	VPXORD            Z4, Z4, Z4
+	VCMPPS            $0x04, Z4, Z2, K2
+	VMOVAPS.Z         Z7, K2, Z7
+	VMOVUPS           Z7, (AX)(SI*1)
+	ADDQ              $+64, SI
+	JMP               one1
 
 tail2:
-	CMPQ         SI, CX
-	JGE          done3
-	VMOVUPS.Z    (DX)(SI*1), K1, Z2
-	VMOVUPS      vectorAll4228000042280000<>+0(SB), Z3
-	VMINPS       Z2, Z3, Z2
-	VMOVUPS      vectorAll4228000042280000<>+0(SB), Z3
-	VMINPS       Z2, Z3, Z3
-	VMAXPS       Z3, Z0, Z3
-	VMINPS       Z3, Z1, Z3
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z0
-	VRNDSCALEPS  $0x00, Z0, Z0
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z0, Z3
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z0, Z3
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z1
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
-	VSCALEFPS    Z0, Z1, Z1
-	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Z0
-	VADDPS       Z0, Z1, Z3
-	VDIVPS       Z3, Z0, Z3
-	VMULPS       Z3, Z1, Z1
-	VFMADD213PS  Z0, Z3, Z2
-	VMULPS       Z2, Z1, Z1
-	VMOVUPS.Z    (BX)(SI*1), K1, Z0
-	VMULPS       Z0, Z1, Z1
-	VPXORD       Z5, Z5, Z5
-	VCMPPS       $0x04, Z5, Z0, K2
-	VMOVAPS.Z    Z1, K2, Z1
-	VMOVUPS      Z1, K1, (AX)(SI*1)
+	CMPQ              SI, CX
+	JGE               done3
+	VMOVUPS.Z         (DX)(SI*1), K1, Z2
+	VBROADCASTSS      vectorAll4228000042280000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VBROADCASTSS      vectorAll4228000042280000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z3
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z0
+	VRNDSCALEPS       $0x00, Z0, Z0
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z0, Z3
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z0, Z3
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z1
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
+	VSCALEFPS         Z0, Z1, Z1
+	VBROADCASTSS      vectorAll3f8000003f800000<>+0(SB), Z0
+	VADDPS            Z0, Z1, Z3
+	VDIVPS            Z3, Z0, Z3
+	VMULPS            Z3, Z1, Z1
+	VFMADD213PS       Z0, Z3, Z2
+	VMULPS            Z2, Z1, Z1
+	VMOVUPS.Z         (BX)(SI*1), K1, Z0
+	VMULPS            Z0, Z1, Z1
+	VPXORD            Z5, Z5, Z5
+	VCMPPS            $0x04, Z5, Z0, K2
+	VMOVAPS.Z         Z1, K2, Z1
+	VMOVUPS           Z1, K1, (AX)(SI*1)
 
 done3:
 	VZEROUPPER
@@ -3062,109 +2998,109 @@ done3:
 // func vectorGelu32AVX512(y []float32, x []float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorGelu32AVX512(SB), NOSPLIT, $0-48
-	MOVQ    y_base+0(FP), AX
-	MOVQ    y_len+8(FP), CX
-	MOVQ    x_base+24(FP), DX
-	MOVQ    CX, BX
-	ANDQ    $0x0f, BX
-	MOVQ    $-1, SI
-	BZHIQ   BX, SI, SI
-	KMOVW   SI, K1
-	SHLQ    $0x02, CX
-	VMOVUPS vectorAllc2d00000c2d00000<>+0(SB), Z0
-	VMOVUPS vectorAll42b2000042b20000<>+0(SB), Z1
-	XORQ    BX, BX
+	MOVQ         y_base+0(FP), AX
+	MOVQ         y_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	MOVQ         CX, BX
+	ANDQ         $0x0f, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	SHLQ         $0x02, CX
+	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z0
+	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z1
+	XORQ         BX, BX
 
 one1:
-	LEAQ         64(BX), SI
-	CMPQ         SI, CX
-	JG           tail2
-	VMOVUPS      (DX)(BX*1), Z2
-	VMULPS       vectorAllbf000000bf000000<>+0(SB), Z2, Z3
-	VMULPS       Z2, Z3, Z3
-	VMAXPS       Z3, Z0, Z3
-	VMINPS       Z3, Z1, Z3
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x00, Z4, Z4
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z4, Z3
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z5
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z5
-	VSCALEFPS    Z4, Z5, Z5
-	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Z4
-	VPANDD       vectorAll7fffffff7fffffff<>+0(SB), Z2, Z3
-	VMULPS       vectorAll3e99999a3e99999a<>+0(SB), Z3, Z3
-	VADDPS       Z4, Z3, Z3
-	VDIVPS       Z3, Z4, Z3
-	VMOVUPS      vectorAllbca8f289bca8f289<>+0(SB), Z6
-	VFMADD213PS  vectorAll3de6449f3de6449f<>+0(SB), Z3, Z6
-	VFMADD213PS  vectorAllbe69b0cdbe69b0cd<>+0(SB), Z3, Z6
-	VFMADD213PS  vectorAll3e4463223e446322<>+0(SB), Z3, Z6
-	VFMADD213PS  vectorAllbda2a8bbbda2a8bb<>+0(SB), Z3, Z6
-	VFMADD213PS  vectorAll3dc4edd83dc4edd8<>+0(SB), Z3, Z6
-	VFMADD213PS  vectorAll3da08ac33da08ac3<>+0(SB), Z3, Z6
-	VFMADD213PS  vectorAll3de1c31c3de1c31c<>+0(SB), Z3, Z6
-	VFMADD213PS  vectorAll3df4e2113df4e211<>+0(SB), Z3, Z6
-	VFMADD213PS  vectorAll3df51e4c3df51e4c<>+0(SB), Z3, Z6
-	VFMADD213PS  vectorAll0000000000000000<>+0(SB), Z3, Z6
-	VMULPS       Z5, Z6, Z6
-	VSUBPS       Z6, Z4, Z3
-	VPTESTMD     vectorAll8000000080000000<>+0(SB), Z2, K2
-	VBLENDMPS    Z6, Z3, K2, Z3
-	VMULPS       Z2, Z3, Z3
-	VMOVUPS      Z3, (AX)(BX*1)
-	ADDQ         $+64, BX
-	JMP          one1
+	LEAQ              64(BX), SI
+	CMPQ              SI, CX
+	JG                tail2
+	VMOVUPS           (DX)(BX*1), Z2
+	VMULPS.BCST       vectorAllbf000000bf000000<>+0(SB), Z2, Z3
+	VMULPS            Z2, Z3, Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z3
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS       $0x00, Z4, Z4
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z4, Z3
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z5
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z5
+	VSCALEFPS         Z4, Z5, Z5
+	VBROADCASTSS      vectorAll3f8000003f800000<>+0(SB), Z4
+	VPANDD.BCST       vectorAll7fffffff7fffffff<>+0(SB), Z2, Z3
+	VMULPS.BCST       vectorAll3e99999a3e99999a<>+0(SB), Z3, Z3
+	VADDPS            Z4, Z3, Z3
+	VDIVPS            Z3, Z4, Z3
+	VBROADCASTSS      vectorAllbca8f289bca8f289<>+0(SB), Z6
+	VFMADD213PS.BCST  vectorAll3de6449f3de6449f<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST  vectorAllbe69b0cdbe69b0cd<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST  vectorAll3e4463223e446322<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST  vectorAllbda2a8bbbda2a8bb<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST  vectorAll3dc4edd83dc4edd8<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST  vectorAll3da08ac33da08ac3<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST  vectorAll3de1c31c3de1c31c<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST  vectorAll3df4e2113df4e211<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST  vectorAll3df51e4c3df51e4c<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST  vectorAll0000000000000000<>+0(SB), Z3, Z6
+	VMULPS            Z5, Z6, Z6
+	VSUBPS            Z6, Z4, Z3
+	VPTESTMD.BCST     vectorAll8000000080000000<>+0(SB), Z2, K2
+	VBLENDMPS         Z6, Z3, K2, Z3
+	VMULPS            Z2, Z3, Z3
+	VMOVUPS           Z3, (AX)(BX*1)
+	ADDQ              $+64, BX
+	JMP               one1
 
 tail2:
-	CMPQ         BX, CX
-	JGE          done3
-	VMOVUPS.Z    (DX)(BX*1), K1, Z2
-	VMULPS       vectorAllbf000000bf000000<>+0(SB), Z2, Z3
-	VMULPS       Z2, Z3, Z3
-	VMAXPS       Z3, Z0, Z3
-	VMINPS       Z3, Z1, Z3
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z0
-	VRNDSCALEPS  $0x00, Z0, Z0
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z0, Z3
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z0, Z3
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z1
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
-	VSCALEFPS    Z0, Z1, Z1
-	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Z3
-	VPANDD       vectorAll7fffffff7fffffff<>+0(SB), Z2, Z0
-	VMULPS       vectorAll3e99999a3e99999a<>+0(SB), Z0, Z0
-	VADDPS       Z3, Z0, Z0
-	VDIVPS       Z0, Z3, Z0
-	VMOVUPS      vectorAllbca8f289bca8f289<>+0(SB), Z4
-	VFMADD213PS  vectorAll3de6449f3de6449f<>+0(SB), Z0, Z4
-	VFMADD213PS  vectorAllbe69b0cdbe69b0cd<>+0(SB), Z0, Z4
-	VFMADD213PS  vectorAll3e4463223e446322<>+0(SB), Z0, Z4
-	VFMADD213PS  vectorAllbda2a8bbbda2a8bb<>+0(SB), Z0, Z4
-	VFMADD213PS  vectorAll3dc4edd83dc4edd8<>+0(SB), Z0, Z4
-	VFMADD213PS  vectorAll3da08ac33da08ac3<>+0(SB), Z0, Z4
-	VFMADD213PS  vectorAll3de1c31c3de1c31c<>+0(SB), Z0, Z4
-	VFMADD213PS  vectorAll3df4e2113df4e211<>+0(SB), Z0, Z4
-	VFMADD213PS  vectorAll3df51e4c3df51e4c<>+0(SB), Z0, Z4
-	VFMADD213PS  vectorAll0000000000000000<>+0(SB), Z0, Z4
-	VMULPS       Z1, Z4, Z4
-	VSUBPS       Z4, Z3, Z0
-	VPTESTMD     vectorAll8000000080000000<>+0(SB), Z2, K2
-	VBLENDMPS    Z4, Z0, K2, Z0
-	VMULPS       Z2, Z0, Z0
-	VMOVUPS      Z0, K1, (AX)(BX*1)
+	CMPQ              BX, CX
+	JGE               done3
+	VMOVUPS.Z         (DX)(BX*1), K1, Z2
+	VMULPS.BCST       vectorAllbf000000bf000000<>+0(SB), Z2, Z3
+	VMULPS            Z2, Z3, Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z3
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z0
+	VRNDSCALEPS       $0x00, Z0, Z0
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z0, Z3
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z0, Z3
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z1
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
+	VSCALEFPS         Z0, Z1, Z1
+	VBROADCASTSS      vectorAll3f8000003f800000<>+0(SB), Z3
+	VPANDD.BCST       vectorAll7fffffff7fffffff<>+0(SB), Z2, Z0
+	VMULPS.BCST       vectorAll3e99999a3e99999a<>+0(SB), Z0, Z0
+	VADDPS            Z3, Z0, Z0
+	VDIVPS            Z0, Z3, Z0
+	VBROADCASTSS      vectorAllbca8f289bca8f289<>+0(SB), Z4
+	VFMADD213PS.BCST  vectorAll3de6449f3de6449f<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  vectorAllbe69b0cdbe69b0cd<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  vectorAll3e4463223e446322<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  vectorAllbda2a8bbbda2a8bb<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  vectorAll3dc4edd83dc4edd8<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  vectorAll3da08ac33da08ac3<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  vectorAll3de1c31c3de1c31c<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  vectorAll3df4e2113df4e211<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  vectorAll3df51e4c3df51e4c<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  vectorAll0000000000000000<>+0(SB), Z0, Z4
+	VMULPS            Z1, Z4, Z4
+	VSUBPS            Z4, Z3, Z0
+	VPTESTMD.BCST     vectorAll8000000080000000<>+0(SB), Z2, K2
+	VBLENDMPS         Z4, Z0, K2, Z0
+	VMULPS            Z2, Z0, Z0
+	VMOVUPS           Z0, K1, (AX)(BX*1)
 
 done3:
 	VZEROUPPER
@@ -3174,261 +3110,205 @@ DATA vectorAllbf000000bf000000<>+0(SB)/8, $0xbf000000bf000000
 DATA vectorAllbf000000bf000000<>+8(SB)/8, $0xbf000000bf000000
 DATA vectorAllbf000000bf000000<>+16(SB)/8, $0xbf000000bf000000
 DATA vectorAllbf000000bf000000<>+24(SB)/8, $0xbf000000bf000000
-DATA vectorAllbf000000bf000000<>+32(SB)/8, $0xbf000000bf000000
-DATA vectorAllbf000000bf000000<>+40(SB)/8, $0xbf000000bf000000
-DATA vectorAllbf000000bf000000<>+48(SB)/8, $0xbf000000bf000000
-DATA vectorAllbf000000bf000000<>+56(SB)/8, $0xbf000000bf000000
-GLOBL vectorAllbf000000bf000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAllbf000000bf000000<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3e99999a3e99999a<>+0(SB)/8, $0x3e99999a3e99999a
 DATA vectorAll3e99999a3e99999a<>+8(SB)/8, $0x3e99999a3e99999a
 DATA vectorAll3e99999a3e99999a<>+16(SB)/8, $0x3e99999a3e99999a
 DATA vectorAll3e99999a3e99999a<>+24(SB)/8, $0x3e99999a3e99999a
-DATA vectorAll3e99999a3e99999a<>+32(SB)/8, $0x3e99999a3e99999a
-DATA vectorAll3e99999a3e99999a<>+40(SB)/8, $0x3e99999a3e99999a
-DATA vectorAll3e99999a3e99999a<>+48(SB)/8, $0x3e99999a3e99999a
-DATA vectorAll3e99999a3e99999a<>+56(SB)/8, $0x3e99999a3e99999a
-GLOBL vectorAll3e99999a3e99999a<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3e99999a3e99999a<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAllbca8f289bca8f289<>+0(SB)/8, $0xbca8f289bca8f289
 DATA vectorAllbca8f289bca8f289<>+8(SB)/8, $0xbca8f289bca8f289
 DATA vectorAllbca8f289bca8f289<>+16(SB)/8, $0xbca8f289bca8f289
 DATA vectorAllbca8f289bca8f289<>+24(SB)/8, $0xbca8f289bca8f289
-DATA vectorAllbca8f289bca8f289<>+32(SB)/8, $0xbca8f289bca8f289
-DATA vectorAllbca8f289bca8f289<>+40(SB)/8, $0xbca8f289bca8f289
-DATA vectorAllbca8f289bca8f289<>+48(SB)/8, $0xbca8f289bca8f289
-DATA vectorAllbca8f289bca8f289<>+56(SB)/8, $0xbca8f289bca8f289
-GLOBL vectorAllbca8f289bca8f289<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAllbca8f289bca8f289<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3de6449f3de6449f<>+0(SB)/8, $0x3de6449f3de6449f
 DATA vectorAll3de6449f3de6449f<>+8(SB)/8, $0x3de6449f3de6449f
 DATA vectorAll3de6449f3de6449f<>+16(SB)/8, $0x3de6449f3de6449f
 DATA vectorAll3de6449f3de6449f<>+24(SB)/8, $0x3de6449f3de6449f
-DATA vectorAll3de6449f3de6449f<>+32(SB)/8, $0x3de6449f3de6449f
-DATA vectorAll3de6449f3de6449f<>+40(SB)/8, $0x3de6449f3de6449f
-DATA vectorAll3de6449f3de6449f<>+48(SB)/8, $0x3de6449f3de6449f
-DATA vectorAll3de6449f3de6449f<>+56(SB)/8, $0x3de6449f3de6449f
-GLOBL vectorAll3de6449f3de6449f<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3de6449f3de6449f<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAllbe69b0cdbe69b0cd<>+0(SB)/8, $0xbe69b0cdbe69b0cd
 DATA vectorAllbe69b0cdbe69b0cd<>+8(SB)/8, $0xbe69b0cdbe69b0cd
 DATA vectorAllbe69b0cdbe69b0cd<>+16(SB)/8, $0xbe69b0cdbe69b0cd
 DATA vectorAllbe69b0cdbe69b0cd<>+24(SB)/8, $0xbe69b0cdbe69b0cd
-DATA vectorAllbe69b0cdbe69b0cd<>+32(SB)/8, $0xbe69b0cdbe69b0cd
-DATA vectorAllbe69b0cdbe69b0cd<>+40(SB)/8, $0xbe69b0cdbe69b0cd
-DATA vectorAllbe69b0cdbe69b0cd<>+48(SB)/8, $0xbe69b0cdbe69b0cd
-DATA vectorAllbe69b0cdbe69b0cd<>+56(SB)/8, $0xbe69b0cdbe69b0cd
-GLOBL vectorAllbe69b0cdbe69b0cd<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAllbe69b0cdbe69b0cd<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3e4463223e446322<>+0(SB)/8, $0x3e4463223e446322
 DATA vectorAll3e4463223e446322<>+8(SB)/8, $0x3e4463223e446322
 DATA vectorAll3e4463223e446322<>+16(SB)/8, $0x3e4463223e446322
 DATA vectorAll3e4463223e446322<>+24(SB)/8, $0x3e4463223e446322
-DATA vectorAll3e4463223e446322<>+32(SB)/8, $0x3e4463223e446322
-DATA vectorAll3e4463223e446322<>+40(SB)/8, $0x3e4463223e446322
-DATA vectorAll3e4463223e446322<>+48(SB)/8, $0x3e4463223e446322
-DATA vectorAll3e4463223e446322<>+56(SB)/8, $0x3e4463223e446322
-GLOBL vectorAll3e4463223e446322<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3e4463223e446322<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAllbda2a8bbbda2a8bb<>+0(SB)/8, $0xbda2a8bbbda2a8bb
 DATA vectorAllbda2a8bbbda2a8bb<>+8(SB)/8, $0xbda2a8bbbda2a8bb
 DATA vectorAllbda2a8bbbda2a8bb<>+16(SB)/8, $0xbda2a8bbbda2a8bb
 DATA vectorAllbda2a8bbbda2a8bb<>+24(SB)/8, $0xbda2a8bbbda2a8bb
-DATA vectorAllbda2a8bbbda2a8bb<>+32(SB)/8, $0xbda2a8bbbda2a8bb
-DATA vectorAllbda2a8bbbda2a8bb<>+40(SB)/8, $0xbda2a8bbbda2a8bb
-DATA vectorAllbda2a8bbbda2a8bb<>+48(SB)/8, $0xbda2a8bbbda2a8bb
-DATA vectorAllbda2a8bbbda2a8bb<>+56(SB)/8, $0xbda2a8bbbda2a8bb
-GLOBL vectorAllbda2a8bbbda2a8bb<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAllbda2a8bbbda2a8bb<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3dc4edd83dc4edd8<>+0(SB)/8, $0x3dc4edd83dc4edd8
 DATA vectorAll3dc4edd83dc4edd8<>+8(SB)/8, $0x3dc4edd83dc4edd8
 DATA vectorAll3dc4edd83dc4edd8<>+16(SB)/8, $0x3dc4edd83dc4edd8
 DATA vectorAll3dc4edd83dc4edd8<>+24(SB)/8, $0x3dc4edd83dc4edd8
-DATA vectorAll3dc4edd83dc4edd8<>+32(SB)/8, $0x3dc4edd83dc4edd8
-DATA vectorAll3dc4edd83dc4edd8<>+40(SB)/8, $0x3dc4edd83dc4edd8
-DATA vectorAll3dc4edd83dc4edd8<>+48(SB)/8, $0x3dc4edd83dc4edd8
-DATA vectorAll3dc4edd83dc4edd8<>+56(SB)/8, $0x3dc4edd83dc4edd8
-GLOBL vectorAll3dc4edd83dc4edd8<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3dc4edd83dc4edd8<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3da08ac33da08ac3<>+0(SB)/8, $0x3da08ac33da08ac3
 DATA vectorAll3da08ac33da08ac3<>+8(SB)/8, $0x3da08ac33da08ac3
 DATA vectorAll3da08ac33da08ac3<>+16(SB)/8, $0x3da08ac33da08ac3
 DATA vectorAll3da08ac33da08ac3<>+24(SB)/8, $0x3da08ac33da08ac3
-DATA vectorAll3da08ac33da08ac3<>+32(SB)/8, $0x3da08ac33da08ac3
-DATA vectorAll3da08ac33da08ac3<>+40(SB)/8, $0x3da08ac33da08ac3
-DATA vectorAll3da08ac33da08ac3<>+48(SB)/8, $0x3da08ac33da08ac3
-DATA vectorAll3da08ac33da08ac3<>+56(SB)/8, $0x3da08ac33da08ac3
-GLOBL vectorAll3da08ac33da08ac3<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3da08ac33da08ac3<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3de1c31c3de1c31c<>+0(SB)/8, $0x3de1c31c3de1c31c
 DATA vectorAll3de1c31c3de1c31c<>+8(SB)/8, $0x3de1c31c3de1c31c
 DATA vectorAll3de1c31c3de1c31c<>+16(SB)/8, $0x3de1c31c3de1c31c
 DATA vectorAll3de1c31c3de1c31c<>+24(SB)/8, $0x3de1c31c3de1c31c
-DATA vectorAll3de1c31c3de1c31c<>+32(SB)/8, $0x3de1c31c3de1c31c
-DATA vectorAll3de1c31c3de1c31c<>+40(SB)/8, $0x3de1c31c3de1c31c
-DATA vectorAll3de1c31c3de1c31c<>+48(SB)/8, $0x3de1c31c3de1c31c
-DATA vectorAll3de1c31c3de1c31c<>+56(SB)/8, $0x3de1c31c3de1c31c
-GLOBL vectorAll3de1c31c3de1c31c<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3de1c31c3de1c31c<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3df4e2113df4e211<>+0(SB)/8, $0x3df4e2113df4e211
 DATA vectorAll3df4e2113df4e211<>+8(SB)/8, $0x3df4e2113df4e211
 DATA vectorAll3df4e2113df4e211<>+16(SB)/8, $0x3df4e2113df4e211
 DATA vectorAll3df4e2113df4e211<>+24(SB)/8, $0x3df4e2113df4e211
-DATA vectorAll3df4e2113df4e211<>+32(SB)/8, $0x3df4e2113df4e211
-DATA vectorAll3df4e2113df4e211<>+40(SB)/8, $0x3df4e2113df4e211
-DATA vectorAll3df4e2113df4e211<>+48(SB)/8, $0x3df4e2113df4e211
-DATA vectorAll3df4e2113df4e211<>+56(SB)/8, $0x3df4e2113df4e211
-GLOBL vectorAll3df4e2113df4e211<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3df4e2113df4e211<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3df51e4c3df51e4c<>+0(SB)/8, $0x3df51e4c3df51e4c
 DATA vectorAll3df51e4c3df51e4c<>+8(SB)/8, $0x3df51e4c3df51e4c
 DATA vectorAll3df51e4c3df51e4c<>+16(SB)/8, $0x3df51e4c3df51e4c
 DATA vectorAll3df51e4c3df51e4c<>+24(SB)/8, $0x3df51e4c3df51e4c
-DATA vectorAll3df51e4c3df51e4c<>+32(SB)/8, $0x3df51e4c3df51e4c
-DATA vectorAll3df51e4c3df51e4c<>+40(SB)/8, $0x3df51e4c3df51e4c
-DATA vectorAll3df51e4c3df51e4c<>+48(SB)/8, $0x3df51e4c3df51e4c
-DATA vectorAll3df51e4c3df51e4c<>+56(SB)/8, $0x3df51e4c3df51e4c
-GLOBL vectorAll3df51e4c3df51e4c<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3df51e4c3df51e4c<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll0000000000000000<>+0(SB)/8, $0x0000000000000000
 DATA vectorAll0000000000000000<>+8(SB)/8, $0x0000000000000000
 DATA vectorAll0000000000000000<>+16(SB)/8, $0x0000000000000000
 DATA vectorAll0000000000000000<>+24(SB)/8, $0x0000000000000000
-DATA vectorAll0000000000000000<>+32(SB)/8, $0x0000000000000000
-DATA vectorAll0000000000000000<>+40(SB)/8, $0x0000000000000000
-DATA vectorAll0000000000000000<>+48(SB)/8, $0x0000000000000000
-DATA vectorAll0000000000000000<>+56(SB)/8, $0x0000000000000000
-GLOBL vectorAll0000000000000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll0000000000000000<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll8000000080000000<>+0(SB)/8, $0x8000000080000000
 DATA vectorAll8000000080000000<>+8(SB)/8, $0x8000000080000000
 DATA vectorAll8000000080000000<>+16(SB)/8, $0x8000000080000000
 DATA vectorAll8000000080000000<>+24(SB)/8, $0x8000000080000000
-DATA vectorAll8000000080000000<>+32(SB)/8, $0x8000000080000000
-DATA vectorAll8000000080000000<>+40(SB)/8, $0x8000000080000000
-DATA vectorAll8000000080000000<>+48(SB)/8, $0x8000000080000000
-DATA vectorAll8000000080000000<>+56(SB)/8, $0x8000000080000000
-GLOBL vectorAll8000000080000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll8000000080000000<>(SB), RODATA|NOPTR, $32
 
 // func vectorGeluGrad32AVX512(dx []float32, x []float32, g []float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorGeluGrad32AVX512(SB), NOSPLIT, $0-72
-	MOVQ    dx_base+0(FP), AX
-	MOVQ    dx_len+8(FP), CX
-	MOVQ    x_base+24(FP), DX
-	MOVQ    g_base+48(FP), BX
-	MOVQ    CX, SI
-	ANDQ    $0x0f, SI
-	MOVQ    $-1, DI
-	BZHIQ   SI, DI, DI
-	KMOVW   DI, K1
-	SHLQ    $0x02, CX
-	VMOVUPS vectorAllc2d00000c2d00000<>+0(SB), Z0
-	VMOVUPS vectorAll42b2000042b20000<>+0(SB), Z1
-	XORQ    SI, SI
+	MOVQ         dx_base+0(FP), AX
+	MOVQ         dx_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	MOVQ         g_base+48(FP), BX
+	MOVQ         CX, SI
+	ANDQ         $0x0f, SI
+	MOVQ         $-1, DI
+	BZHIQ        SI, DI, DI
+	KMOVW        DI, K1
+	SHLQ         $0x02, CX
+	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z0
+	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z1
+	XORQ         SI, SI
 
 one1:
-	LEAQ         64(SI), DI
-	CMPQ         DI, CX
-	JG           tail2
-	VMOVUPS      (DX)(SI*1), Z2
-	VMULPS       vectorAllbf000000bf000000<>+0(SB), Z2, Z3
-	VMULPS       Z2, Z3, Z3
-	VMAXPS       Z3, Z0, Z3
-	VMINPS       Z3, Z1, Z3
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x00, Z4, Z4
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z4, Z3
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z5
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z5
-	VSCALEFPS    Z4, Z5, Z5
-	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Z4
-	VPANDD       vectorAll7fffffff7fffffff<>+0(SB), Z2, Z3
-	VMULPS       vectorAll3e99999a3e99999a<>+0(SB), Z3, Z3
-	VADDPS       Z4, Z3, Z3
-	VDIVPS       Z3, Z4, Z3
-	VMOVUPS      vectorAllbca8f289bca8f289<>+0(SB), Z8
-	VFMADD213PS  vectorAll3de6449f3de6449f<>+0(SB), Z3, Z8
-	VFMADD213PS  vectorAllbe69b0cdbe69b0cd<>+0(SB), Z3, Z8
-	VFMADD213PS  vectorAll3e4463223e446322<>+0(SB), Z3, Z8
-	VFMADD213PS  vectorAllbda2a8bbbda2a8bb<>+0(SB), Z3, Z8
-	VFMADD213PS  vectorAll3dc4edd83dc4edd8<>+0(SB), Z3, Z8
-	VFMADD213PS  vectorAll3da08ac33da08ac3<>+0(SB), Z3, Z8
-	VFMADD213PS  vectorAll3de1c31c3de1c31c<>+0(SB), Z3, Z8
-	VFMADD213PS  vectorAll3df4e2113df4e211<>+0(SB), Z3, Z8
-	VFMADD213PS  vectorAll3df51e4c3df51e4c<>+0(SB), Z3, Z8
-	VFMADD213PS  vectorAll0000000000000000<>+0(SB), Z3, Z8
-	VMULPS       Z5, Z8, Z8
-	VSUBPS       Z8, Z4, Z3
-	VPTESTMD     vectorAll8000000080000000<>+0(SB), Z2, K2
-	VBLENDMPS    Z8, Z3, K2, Z3
-	VMULPS       vectorAll3ecc422a3ecc422a<>+0(SB), Z5, Z5
-	VFMADD231PS  Z2, Z5, Z3
-	VMOVUPS      (BX)(SI*1), Z2
-	VMULPS       Z2, Z3, Z3
-	VPXORD       Z6, Z6, Z6
-	VCMPPS       $0x04, Z6, Z2, K2
-	VMOVAPS.Z    Z3, K2, Z3
-	VMOVUPS      Z3, (AX)(SI*1)
-	ADDQ         $+64, SI
-	JMP          one1
+	LEAQ              64(SI), DI
+	CMPQ              DI, CX
+	JG                tail2
+	VMOVUPS           (DX)(SI*1), Z2
+	VMULPS.BCST       vectorAllbf000000bf000000<>+0(SB), Z2, Z3
+	VMULPS            Z2, Z3, Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z3
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS       $0x00, Z4, Z4
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z4, Z3
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z5
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z5
+	VSCALEFPS         Z4, Z5, Z5
+	VBROADCASTSS      vectorAll3f8000003f800000<>+0(SB), Z4
+	VPANDD.BCST       vectorAll7fffffff7fffffff<>+0(SB), Z2, Z3
+	VMULPS.BCST       vectorAll3e99999a3e99999a<>+0(SB), Z3, Z3
+	VADDPS            Z4, Z3, Z3
+	VDIVPS            Z3, Z4, Z3
+	VBROADCASTSS      vectorAllbca8f289bca8f289<>+0(SB), Z8
+	VFMADD213PS.BCST  vectorAll3de6449f3de6449f<>+0(SB), Z3, Z8
+	VFMADD213PS.BCST  vectorAllbe69b0cdbe69b0cd<>+0(SB), Z3, Z8
+	VFMADD213PS.BCST  vectorAll3e4463223e446322<>+0(SB), Z3, Z8
+	VFMADD213PS.BCST  vectorAllbda2a8bbbda2a8bb<>+0(SB), Z3, Z8
+	VFMADD213PS.BCST  vectorAll3dc4edd83dc4edd8<>+0(SB), Z3, Z8
+	VFMADD213PS.BCST  vectorAll3da08ac33da08ac3<>+0(SB), Z3, Z8
+	VFMADD213PS.BCST  vectorAll3de1c31c3de1c31c<>+0(SB), Z3, Z8
+	VFMADD213PS.BCST  vectorAll3df4e2113df4e211<>+0(SB), Z3, Z8
+	VFMADD213PS.BCST  vectorAll3df51e4c3df51e4c<>+0(SB), Z3, Z8
+	VFMADD213PS.BCST  vectorAll0000000000000000<>+0(SB), Z3, Z8
+	VMULPS            Z5, Z8, Z8
+	VSUBPS            Z8, Z4, Z3
+	VPTESTMD.BCST     vectorAll8000000080000000<>+0(SB), Z2, K2
+	VBLENDMPS         Z8, Z3, K2, Z3
+	VMULPS.BCST       vectorAll3ecc422a3ecc422a<>+0(SB), Z5, Z5
+	VFMADD231PS       Z2, Z5, Z3
+	VMOVUPS           (BX)(SI*1), Z2
+	VMULPS            Z2, Z3, Z3
+	VPXORD            Z6, Z6, Z6
+	VCMPPS            $0x04, Z6, Z2, K2
+	VMOVAPS.Z         Z3, K2, Z3
+	VMOVUPS           Z3, (AX)(SI*1)
+	ADDQ              $+64, SI
+	JMP               one1
 
 tail2:
-	CMPQ         SI, CX
-	JGE          done3
-	VMOVUPS.Z    (DX)(SI*1), K1, Z2
-	VMULPS       vectorAllbf000000bf000000<>+0(SB), Z2, Z3
-	VMULPS       Z2, Z3, Z3
-	VMAXPS       Z3, Z0, Z3
-	VMINPS       Z3, Z1, Z3
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z0
-	VRNDSCALEPS  $0x00, Z0, Z0
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z0, Z3
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z0, Z3
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z1
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
-	VSCALEFPS    Z0, Z1, Z1
-	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Z3
-	VPANDD       vectorAll7fffffff7fffffff<>+0(SB), Z2, Z0
-	VMULPS       vectorAll3e99999a3e99999a<>+0(SB), Z0, Z0
-	VADDPS       Z3, Z0, Z0
-	VDIVPS       Z0, Z3, Z0
-	VMOVUPS      vectorAllbca8f289bca8f289<>+0(SB), Z4
-	VFMADD213PS  vectorAll3de6449f3de6449f<>+0(SB), Z0, Z4
-	VFMADD213PS  vectorAllbe69b0cdbe69b0cd<>+0(SB), Z0, Z4
-	VFMADD213PS  vectorAll3e4463223e446322<>+0(SB), Z0, Z4
-	VFMADD213PS  vectorAllbda2a8bbbda2a8bb<>+0(SB), Z0, Z4
-	VFMADD213PS  vectorAll3dc4edd83dc4edd8<>+0(SB), Z0, Z4
-	VFMADD213PS  vectorAll3da08ac33da08ac3<>+0(SB), Z0, Z4
-	VFMADD213PS  vectorAll3de1c31c3de1c31c<>+0(SB), Z0, Z4
-	VFMADD213PS  vectorAll3df4e2113df4e211<>+0(SB), Z0, Z4
-	VFMADD213PS  vectorAll3df51e4c3df51e4c<>+0(SB), Z0, Z4
-	VFMADD213PS  vectorAll0000000000000000<>+0(SB), Z0, Z4
-	VMULPS       Z1, Z4, Z4
-	VSUBPS       Z4, Z3, Z0
-	VPTESTMD     vectorAll8000000080000000<>+0(SB), Z2, K2
-	VBLENDMPS    Z4, Z0, K2, Z0
-	VMULPS       vectorAll3ecc422a3ecc422a<>+0(SB), Z1, Z1
-	VFMADD231PS  Z2, Z1, Z0
-	VMOVUPS.Z    (BX)(SI*1), K1, Z1
-	VMULPS       Z1, Z0, Z0
-	VPXORD       Z7, Z7, Z7
-	VCMPPS       $0x04, Z7, Z1, K2
-	VMOVAPS.Z    Z0, K2, Z0
-	VMOVUPS      Z0, K1, (AX)(SI*1)
+	CMPQ              SI, CX
+	JGE               done3
+	VMOVUPS.Z         (DX)(SI*1), K1, Z2
+	VMULPS.BCST       vectorAllbf000000bf000000<>+0(SB), Z2, Z3
+	VMULPS            Z2, Z3, Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z3
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z0
+	VRNDSCALEPS       $0x00, Z0, Z0
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z0, Z3
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z0, Z3
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z1
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
+	VSCALEFPS         Z0, Z1, Z1
+	VBROADCASTSS      vectorAll3f8000003f800000<>+0(SB), Z3
+	VPANDD.BCST       vectorAll7fffffff7fffffff<>+0(SB), Z2, Z0
+	VMULPS.BCST       vectorAll3e99999a3e99999a<>+0(SB), Z0, Z0
+	VADDPS            Z3, Z0, Z0
+	VDIVPS            Z0, Z3, Z0
+	VBROADCASTSS      vectorAllbca8f289bca8f289<>+0(SB), Z4
+	VFMADD213PS.BCST  vectorAll3de6449f3de6449f<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  vectorAllbe69b0cdbe69b0cd<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  vectorAll3e4463223e446322<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  vectorAllbda2a8bbbda2a8bb<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  vectorAll3dc4edd83dc4edd8<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  vectorAll3da08ac33da08ac3<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  vectorAll3de1c31c3de1c31c<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  vectorAll3df4e2113df4e211<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  vectorAll3df51e4c3df51e4c<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  vectorAll0000000000000000<>+0(SB), Z0, Z4
+	VMULPS            Z1, Z4, Z4
+	VSUBPS            Z4, Z3, Z0
+	VPTESTMD.BCST     vectorAll8000000080000000<>+0(SB), Z2, K2
+	VBLENDMPS         Z4, Z0, K2, Z0
+	VMULPS.BCST       vectorAll3ecc422a3ecc422a<>+0(SB), Z1, Z1
+	VFMADD231PS       Z2, Z1, Z0
+	VMOVUPS.Z         (BX)(SI*1), K1, Z1
+	VMULPS            Z1, Z0, Z0
+	VPXORD            Z7, Z7, Z7
+	VCMPPS            $0x04, Z7, Z1, K2
+	VMOVAPS.Z         Z0, K2, Z0
+	VMOVUPS           Z0, K1, (AX)(SI*1)
 
 done3:
 	VZEROUPPER
@@ -3438,88 +3318,84 @@ DATA vectorAll3ecc422a3ecc422a<>+0(SB)/8, $0x3ecc422a3ecc422a
 DATA vectorAll3ecc422a3ecc422a<>+8(SB)/8, $0x3ecc422a3ecc422a
 DATA vectorAll3ecc422a3ecc422a<>+16(SB)/8, $0x3ecc422a3ecc422a
 DATA vectorAll3ecc422a3ecc422a<>+24(SB)/8, $0x3ecc422a3ecc422a
-DATA vectorAll3ecc422a3ecc422a<>+32(SB)/8, $0x3ecc422a3ecc422a
-DATA vectorAll3ecc422a3ecc422a<>+40(SB)/8, $0x3ecc422a3ecc422a
-DATA vectorAll3ecc422a3ecc422a<>+48(SB)/8, $0x3ecc422a3ecc422a
-DATA vectorAll3ecc422a3ecc422a<>+56(SB)/8, $0x3ecc422a3ecc422a
-GLOBL vectorAll3ecc422a3ecc422a<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3ecc422a3ecc422a<>(SB), RODATA|NOPTR, $32
 
 // func vectorGeluTanh32AVX512(y []float32, x []float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorGeluTanh32AVX512(SB), NOSPLIT, $0-48
-	MOVQ    y_base+0(FP), AX
-	MOVQ    y_len+8(FP), CX
-	MOVQ    x_base+24(FP), DX
-	MOVQ    CX, BX
-	ANDQ    $0x0f, BX
-	MOVQ    $-1, SI
-	BZHIQ   BX, SI, SI
-	KMOVW   SI, K1
-	SHLQ    $0x02, CX
-	VMOVUPS vectorAllc2d00000c2d00000<>+0(SB), Z0
-	VMOVUPS vectorAll42b2000042b20000<>+0(SB), Z1
-	XORQ    BX, BX
+	MOVQ         y_base+0(FP), AX
+	MOVQ         y_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	MOVQ         CX, BX
+	ANDQ         $0x0f, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	SHLQ         $0x02, CX
+	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z0
+	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z1
+	XORQ         BX, BX
 
 one1:
-	LEAQ         64(BX), SI
-	CMPQ         SI, CX
-	JG           tail2
-	VMOVUPS      (DX)(BX*1), Z2
-	VMULPS       Z2, Z2, Z3
-	VMULPS       vectorAllbd922279bd922279<>+0(SB), Z3, Z3
-	VADDPS       vectorAllbfcc422abfcc422a<>+0(SB), Z3, Z3
-	VMULPS       Z2, Z3, Z3
-	VMAXPS       Z3, Z0, Z3
-	VMINPS       Z3, Z1, Z3
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x00, Z4, Z4
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z4, Z3
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z5
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z5
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z5
-	VSCALEFPS    Z4, Z5, Z5
-	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Z3
-	VADDPS       Z5, Z3, Z4
-	VDIVPS       Z4, Z3, Z4
-	VMULPS       Z2, Z4, Z4
-	VMOVUPS      Z4, (AX)(BX*1)
-	ADDQ         $+64, BX
-	JMP          one1
+	LEAQ              64(BX), SI
+	CMPQ              SI, CX
+	JG                tail2
+	VMOVUPS           (DX)(BX*1), Z2
+	VMULPS            Z2, Z2, Z3
+	VMULPS.BCST       vectorAllbd922279bd922279<>+0(SB), Z3, Z3
+	VADDPS.BCST       vectorAllbfcc422abfcc422a<>+0(SB), Z3, Z3
+	VMULPS            Z2, Z3, Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z3
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS       $0x00, Z4, Z4
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z4, Z3
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z5
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z5
+	VSCALEFPS         Z4, Z5, Z5
+	VBROADCASTSS      vectorAll3f8000003f800000<>+0(SB), Z3
+	VADDPS            Z5, Z3, Z4
+	VDIVPS            Z4, Z3, Z4
+	VMULPS            Z2, Z4, Z4
+	VMOVUPS           Z4, (AX)(BX*1)
+	ADDQ              $+64, BX
+	JMP               one1
 
 tail2:
-	CMPQ         BX, CX
-	JGE          done3
-	VMOVUPS.Z    (DX)(BX*1), K1, Z2
-	VMULPS       Z2, Z2, Z3
-	VMULPS       vectorAllbd922279bd922279<>+0(SB), Z3, Z3
-	VADDPS       vectorAllbfcc422abfcc422a<>+0(SB), Z3, Z3
-	VMULPS       Z2, Z3, Z3
-	VMAXPS       Z3, Z0, Z3
-	VMINPS       Z3, Z1, Z3
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z0
-	VRNDSCALEPS  $0x00, Z0, Z0
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z0, Z3
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z0, Z3
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z1
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
-	VSCALEFPS    Z0, Z1, Z1
-	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Z0
-	VADDPS       Z1, Z0, Z1
-	VDIVPS       Z1, Z0, Z1
-	VMULPS       Z2, Z1, Z1
-	VMOVUPS      Z1, K1, (AX)(BX*1)
+	CMPQ              BX, CX
+	JGE               done3
+	VMOVUPS.Z         (DX)(BX*1), K1, Z2
+	VMULPS            Z2, Z2, Z3
+	VMULPS.BCST       vectorAllbd922279bd922279<>+0(SB), Z3, Z3
+	VADDPS.BCST       vectorAllbfcc422abfcc422a<>+0(SB), Z3, Z3
+	VMULPS            Z2, Z3, Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z3
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z0
+	VRNDSCALEPS       $0x00, Z0, Z0
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z0, Z3
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z0, Z3
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z1
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
+	VSCALEFPS         Z0, Z1, Z1
+	VBROADCASTSS      vectorAll3f8000003f800000<>+0(SB), Z0
+	VADDPS            Z1, Z0, Z1
+	VDIVPS            Z1, Z0, Z1
+	VMULPS            Z2, Z1, Z1
+	VMOVUPS           Z1, K1, (AX)(BX*1)
 
 done3:
 	VZEROUPPER
@@ -3529,129 +3405,121 @@ DATA vectorAllbd922279bd922279<>+0(SB)/8, $0xbd922279bd922279
 DATA vectorAllbd922279bd922279<>+8(SB)/8, $0xbd922279bd922279
 DATA vectorAllbd922279bd922279<>+16(SB)/8, $0xbd922279bd922279
 DATA vectorAllbd922279bd922279<>+24(SB)/8, $0xbd922279bd922279
-DATA vectorAllbd922279bd922279<>+32(SB)/8, $0xbd922279bd922279
-DATA vectorAllbd922279bd922279<>+40(SB)/8, $0xbd922279bd922279
-DATA vectorAllbd922279bd922279<>+48(SB)/8, $0xbd922279bd922279
-DATA vectorAllbd922279bd922279<>+56(SB)/8, $0xbd922279bd922279
-GLOBL vectorAllbd922279bd922279<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAllbd922279bd922279<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAllbfcc422abfcc422a<>+0(SB)/8, $0xbfcc422abfcc422a
 DATA vectorAllbfcc422abfcc422a<>+8(SB)/8, $0xbfcc422abfcc422a
 DATA vectorAllbfcc422abfcc422a<>+16(SB)/8, $0xbfcc422abfcc422a
 DATA vectorAllbfcc422abfcc422a<>+24(SB)/8, $0xbfcc422abfcc422a
-DATA vectorAllbfcc422abfcc422a<>+32(SB)/8, $0xbfcc422abfcc422a
-DATA vectorAllbfcc422abfcc422a<>+40(SB)/8, $0xbfcc422abfcc422a
-DATA vectorAllbfcc422abfcc422a<>+48(SB)/8, $0xbfcc422abfcc422a
-DATA vectorAllbfcc422abfcc422a<>+56(SB)/8, $0xbfcc422abfcc422a
-GLOBL vectorAllbfcc422abfcc422a<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAllbfcc422abfcc422a<>(SB), RODATA|NOPTR, $32
 
 // func vectorGeluTanhGrad32AVX512(dx []float32, x []float32, g []float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorGeluTanhGrad32AVX512(SB), NOSPLIT, $0-72
-	MOVQ    dx_base+0(FP), AX
-	MOVQ    dx_len+8(FP), CX
-	MOVQ    x_base+24(FP), DX
-	MOVQ    g_base+48(FP), BX
-	MOVQ    CX, SI
-	ANDQ    $0x0f, SI
-	MOVQ    $-1, DI
-	BZHIQ   SI, DI, DI
-	KMOVW   DI, K1
-	SHLQ    $0x02, CX
-	VMOVUPS vectorAllc2d00000c2d00000<>+0(SB), Z0
-	VMOVUPS vectorAll42b2000042b20000<>+0(SB), Z1
-	XORQ    SI, SI
+	MOVQ         dx_base+0(FP), AX
+	MOVQ         dx_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	MOVQ         g_base+48(FP), BX
+	MOVQ         CX, SI
+	ANDQ         $0x0f, SI
+	MOVQ         $-1, DI
+	BZHIQ        SI, DI, DI
+	KMOVW        DI, K1
+	SHLQ         $0x02, CX
+	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z0
+	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z1
+	XORQ         SI, SI
 
 one1:
-	LEAQ         64(SI), DI
-	CMPQ         DI, CX
-	JG           tail2
-	VMOVUPS      (DX)(SI*1), Z2
-	VMOVUPS      vectorAllc1200000c1200000<>+0(SB), Z3
-	VMAXPS       Z2, Z3, Z2
-	VMOVUPS      vectorAll4120000041200000<>+0(SB), Z3
-	VMINPS       Z2, Z3, Z2
-	VMULPS       Z2, Z2, Z3
-	VMULPS       vectorAllbd922279bd922279<>+0(SB), Z3, Z3
-	VADDPS       vectorAllbfcc422abfcc422a<>+0(SB), Z3, Z3
-	VMULPS       Z2, Z3, Z3
-	VMAXPS       Z3, Z0, Z3
-	VMINPS       Z3, Z1, Z3
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z6
-	VRNDSCALEPS  $0x00, Z6, Z6
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z6, Z3
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z6, Z3
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z7
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
-	VSCALEFPS    Z6, Z7, Z7
-	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Z3
-	VADDPS       Z7, Z3, Z6
-	VDIVPS       Z6, Z3, Z6
-	VMULPS       Z2, Z2, Z3
-	VMULPS       vectorAll3e5b33b63e5b33b6<>+0(SB), Z3, Z3
-	VADDPS       vectorAll3fcc422a3fcc422a<>+0(SB), Z3, Z3
-	VMULPS       Z6, Z7, Z7
-	VMULPS       Z6, Z7, Z7
-	VMULPS       Z2, Z7, Z7
-	VFMADD231PS  Z3, Z7, Z6
-	VMOVUPS      (BX)(SI*1), Z2
-	VMULPS       Z2, Z6, Z6
-	VPXORD       Z4, Z4, Z4
-	VCMPPS       $0x04, Z4, Z2, K2
-	VMOVAPS.Z    Z6, K2, Z6
-	VMOVUPS      Z6, (AX)(SI*1)
-	ADDQ         $+64, SI
-	JMP          one1
+	LEAQ              64(SI), DI
+	CMPQ              DI, CX
+	JG                tail2
+	VMOVUPS           (DX)(SI*1), Z2
+	VBROADCASTSS      vectorAllc1200000c1200000<>+0(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VBROADCASTSS      vectorAll4120000041200000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VMULPS            Z2, Z2, Z3
+	VMULPS.BCST       vectorAllbd922279bd922279<>+0(SB), Z3, Z3
+	VADDPS.BCST       vectorAllbfcc422abfcc422a<>+0(SB), Z3, Z3
+	VMULPS            Z2, Z3, Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z3
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z6
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z6, Z3
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z6, Z3
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z7
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z7
+	VSCALEFPS         Z6, Z7, Z7
+	VBROADCASTSS      vectorAll3f8000003f800000<>+0(SB), Z3
+	VADDPS            Z7, Z3, Z6
+	VDIVPS            Z6, Z3, Z6
+	VMULPS            Z2, Z2, Z3
+	VMULPS.BCST       vectorAll3e5b33b63e5b33b6<>+0(SB), Z3, Z3
+	VADDPS.BCST       vectorAll3fcc422a3fcc422a<>+0(SB), Z3, Z3
+	VMULPS            Z6, Z7, Z7
+	VMULPS            Z6, Z7, Z7
+	VMULPS            Z2, Z7, Z7
+	VFMADD231PS       Z3, Z7, Z6
+	VMOVUPS           (BX)(SI*1), Z2
+	VMULPS            Z2, Z6, Z6
+	VPXORD            Z4, Z4, Z4
+	VCMPPS            $0x04, Z4, Z2, K2
+	VMOVAPS.Z         Z6, K2, Z6
+	VMOVUPS           Z6, (AX)(SI*1)
+	ADDQ              $+64, SI
+	JMP               one1
 
 tail2:
-	CMPQ         SI, CX
-	JGE          done3
-	VMOVUPS.Z    (DX)(SI*1), K1, Z2
-	VMOVUPS      vectorAllc1200000c1200000<>+0(SB), Z3
-	VMAXPS       Z2, Z3, Z2
-	VMOVUPS      vectorAll4120000041200000<>+0(SB), Z3
-	VMINPS       Z2, Z3, Z2
-	VMULPS       Z2, Z2, Z3
-	VMULPS       vectorAllbd922279bd922279<>+0(SB), Z3, Z3
-	VADDPS       vectorAllbfcc422abfcc422a<>+0(SB), Z3, Z3
-	VMULPS       Z2, Z3, Z3
-	VMAXPS       Z3, Z0, Z3
-	VMINPS       Z3, Z1, Z3
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z0
-	VRNDSCALEPS  $0x00, Z0, Z0
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z0, Z3
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z0, Z3
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z1
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
-	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
-	VSCALEFPS    Z0, Z1, Z1
-	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Z0
-	VADDPS       Z1, Z0, Z3
-	VDIVPS       Z3, Z0, Z3
-	VMULPS       Z2, Z2, Z0
-	VMULPS       vectorAll3e5b33b63e5b33b6<>+0(SB), Z0, Z0
-	VADDPS       vectorAll3fcc422a3fcc422a<>+0(SB), Z0, Z0
-	VMULPS       Z3, Z1, Z1
-	VMULPS       Z3, Z1, Z1
-	VMULPS       Z2, Z1, Z1
-	VFMADD231PS  Z0, Z1, Z3
-	VMOVUPS.Z    (BX)(SI*1), K1, Z0
-	VMULPS       Z0, Z3, Z3
-	VPXORD       Z5, Z5, Z5
-	VCMPPS       $0x04, Z5, Z0, K2
-	VMOVAPS.Z    Z3, K2, Z3
-	VMOVUPS      Z3, K1, (AX)(SI*1)
+	CMPQ              SI, CX
+	JGE               done3
+	VMOVUPS.Z         (DX)(SI*1), K1, Z2
+	VBROADCASTSS      vectorAllc1200000c1200000<>+0(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VBROADCASTSS      vectorAll4120000041200000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VMULPS            Z2, Z2, Z3
+	VMULPS.BCST       vectorAllbd922279bd922279<>+0(SB), Z3, Z3
+	VADDPS.BCST       vectorAllbfcc422abfcc422a<>+0(SB), Z3, Z3
+	VMULPS            Z2, Z3, Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z3
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z0
+	VRNDSCALEPS       $0x00, Z0, Z0
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z0, Z3
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z0, Z3
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z1
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
+	VFMADD213PS.BCST  vectorAll3f8000003f800000<>+0(SB), Z3, Z1
+	VSCALEFPS         Z0, Z1, Z1
+	VBROADCASTSS      vectorAll3f8000003f800000<>+0(SB), Z0
+	VADDPS            Z1, Z0, Z3
+	VDIVPS            Z3, Z0, Z3
+	VMULPS            Z2, Z2, Z0
+	VMULPS.BCST       vectorAll3e5b33b63e5b33b6<>+0(SB), Z0, Z0
+	VADDPS.BCST       vectorAll3fcc422a3fcc422a<>+0(SB), Z0, Z0
+	VMULPS            Z3, Z1, Z1
+	VMULPS            Z3, Z1, Z1
+	VMULPS            Z2, Z1, Z1
+	VFMADD231PS       Z0, Z1, Z3
+	VMOVUPS.Z         (BX)(SI*1), K1, Z0
+	VMULPS            Z0, Z3, Z3
+	VPXORD            Z5, Z5, Z5
+	VCMPPS            $0x04, Z5, Z0, K2
+	VMOVAPS.Z         Z3, K2, Z3
+	VMOVUPS           Z3, K1, (AX)(SI*1)
 
 done3:
 	VZEROUPPER
@@ -3661,41 +3529,25 @@ DATA vectorAllc1200000c1200000<>+0(SB)/8, $0xc1200000c1200000
 DATA vectorAllc1200000c1200000<>+8(SB)/8, $0xc1200000c1200000
 DATA vectorAllc1200000c1200000<>+16(SB)/8, $0xc1200000c1200000
 DATA vectorAllc1200000c1200000<>+24(SB)/8, $0xc1200000c1200000
-DATA vectorAllc1200000c1200000<>+32(SB)/8, $0xc1200000c1200000
-DATA vectorAllc1200000c1200000<>+40(SB)/8, $0xc1200000c1200000
-DATA vectorAllc1200000c1200000<>+48(SB)/8, $0xc1200000c1200000
-DATA vectorAllc1200000c1200000<>+56(SB)/8, $0xc1200000c1200000
-GLOBL vectorAllc1200000c1200000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAllc1200000c1200000<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll4120000041200000<>+0(SB)/8, $0x4120000041200000
 DATA vectorAll4120000041200000<>+8(SB)/8, $0x4120000041200000
 DATA vectorAll4120000041200000<>+16(SB)/8, $0x4120000041200000
 DATA vectorAll4120000041200000<>+24(SB)/8, $0x4120000041200000
-DATA vectorAll4120000041200000<>+32(SB)/8, $0x4120000041200000
-DATA vectorAll4120000041200000<>+40(SB)/8, $0x4120000041200000
-DATA vectorAll4120000041200000<>+48(SB)/8, $0x4120000041200000
-DATA vectorAll4120000041200000<>+56(SB)/8, $0x4120000041200000
-GLOBL vectorAll4120000041200000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll4120000041200000<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3e5b33b63e5b33b6<>+0(SB)/8, $0x3e5b33b63e5b33b6
 DATA vectorAll3e5b33b63e5b33b6<>+8(SB)/8, $0x3e5b33b63e5b33b6
 DATA vectorAll3e5b33b63e5b33b6<>+16(SB)/8, $0x3e5b33b63e5b33b6
 DATA vectorAll3e5b33b63e5b33b6<>+24(SB)/8, $0x3e5b33b63e5b33b6
-DATA vectorAll3e5b33b63e5b33b6<>+32(SB)/8, $0x3e5b33b63e5b33b6
-DATA vectorAll3e5b33b63e5b33b6<>+40(SB)/8, $0x3e5b33b63e5b33b6
-DATA vectorAll3e5b33b63e5b33b6<>+48(SB)/8, $0x3e5b33b63e5b33b6
-DATA vectorAll3e5b33b63e5b33b6<>+56(SB)/8, $0x3e5b33b63e5b33b6
-GLOBL vectorAll3e5b33b63e5b33b6<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3e5b33b63e5b33b6<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3fcc422a3fcc422a<>+0(SB)/8, $0x3fcc422a3fcc422a
 DATA vectorAll3fcc422a3fcc422a<>+8(SB)/8, $0x3fcc422a3fcc422a
 DATA vectorAll3fcc422a3fcc422a<>+16(SB)/8, $0x3fcc422a3fcc422a
 DATA vectorAll3fcc422a3fcc422a<>+24(SB)/8, $0x3fcc422a3fcc422a
-DATA vectorAll3fcc422a3fcc422a<>+32(SB)/8, $0x3fcc422a3fcc422a
-DATA vectorAll3fcc422a3fcc422a<>+40(SB)/8, $0x3fcc422a3fcc422a
-DATA vectorAll3fcc422a3fcc422a<>+48(SB)/8, $0x3fcc422a3fcc422a
-DATA vectorAll3fcc422a3fcc422a<>+56(SB)/8, $0x3fcc422a3fcc422a
-GLOBL vectorAll3fcc422a3fcc422a<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3fcc422a3fcc422a<>(SB), RODATA|NOPTR, $32
 
 // func vectorSoftcap32AVX512(y []float32, x []float32, c float32)
 // Requires: AVX, AVX512F, BMI2
@@ -3713,73 +3565,73 @@ TEXT ·vectorSoftcap32AVX512(SB), NOSPLIT, $0-52
 	XORQ         BX, BX
 
 one1:
-	LEAQ         64(BX), SI
-	CMPQ         SI, CX
-	JG           tail2
-	VMOVUPS      (DX)(BX*1), Z1
-	VDIVPS       Z0, Z1, Z1
-	VPANDD       vectorAll7fffffff7fffffff<>+0(SB), Z1, Z2
-	VMOVUPS      vectorAll4120000041200000<>+0(SB), Z3
-	VMINPS       Z2, Z3, Z2
-	VMULPS       vectorAllc0000000c0000000<>+0(SB), Z2, Z2
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z2, Z3
-	VRNDSCALEPS  $0x00, Z3, Z3
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z3, Z2
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z3, Z2
-	VMULPS       Z2, Z2, Z4
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z5
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z2, Z5
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z2, Z5
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z2, Z5
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z2, Z5
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z2, Z5
-	VFMADD231PS  Z5, Z4, Z2
-	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Z4
-	VSCALEFPS    Z3, Z4, Z3
-	VADDPS       vectorAllbf800000bf800000<>+0(SB), Z3, Z4
-	VFMADD231PS  Z2, Z3, Z4
-	VADDPS       vectorAll4000000040000000<>+0(SB), Z4, Z2
-	VDIVPS       Z2, Z4, Z4
-	VPANDD       vectorAll7fffffff7fffffff<>+0(SB), Z4, Z4
-	VPANDD       vectorAll8000000080000000<>+0(SB), Z1, Z1
-	VPORD        Z1, Z4, Z4
-	VMULPS       Z0, Z4, Z4
-	VMOVUPS      Z4, (AX)(BX*1)
-	ADDQ         $+64, BX
-	JMP          one1
+	LEAQ              64(BX), SI
+	CMPQ              SI, CX
+	JG                tail2
+	VMOVUPS           (DX)(BX*1), Z1
+	VDIVPS            Z0, Z1, Z1
+	VPANDD.BCST       vectorAll7fffffff7fffffff<>+0(SB), Z1, Z2
+	VBROADCASTSS      vectorAll4120000041200000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VMULPS.BCST       vectorAllc0000000c0000000<>+0(SB), Z2, Z2
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS       $0x00, Z3, Z3
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z3, Z2
+	VMULPS            Z2, Z2, Z4
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z5
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z2, Z5
+	VFMADD231PS       Z5, Z4, Z2
+	VBROADCASTSS      vectorAll3f8000003f800000<>+0(SB), Z4
+	VSCALEFPS         Z3, Z4, Z3
+	VADDPS.BCST       vectorAllbf800000bf800000<>+0(SB), Z3, Z4
+	VFMADD231PS       Z2, Z3, Z4
+	VADDPS.BCST       vectorAll4000000040000000<>+0(SB), Z4, Z2
+	VDIVPS            Z2, Z4, Z4
+	VPANDD.BCST       vectorAll7fffffff7fffffff<>+0(SB), Z4, Z4
+	VPANDD.BCST       vectorAll8000000080000000<>+0(SB), Z1, Z1
+	VPORD             Z1, Z4, Z4
+	VMULPS            Z0, Z4, Z4
+	VMOVUPS           Z4, (AX)(BX*1)
+	ADDQ              $+64, BX
+	JMP               one1
 
 tail2:
-	CMPQ         BX, CX
-	JGE          done3
-	VMOVUPS.Z    (DX)(BX*1), K1, Z1
-	VDIVPS       Z0, Z1, Z1
-	VPANDD       vectorAll7fffffff7fffffff<>+0(SB), Z1, Z2
-	VMOVUPS      vectorAll4120000041200000<>+0(SB), Z3
-	VMINPS       Z2, Z3, Z2
-	VMULPS       vectorAllc0000000c0000000<>+0(SB), Z2, Z2
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z2, Z3
-	VRNDSCALEPS  $0x00, Z3, Z3
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Z3, Z2
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Z3, Z2
-	VMULPS       Z2, Z2, Z4
-	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Z5
-	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Z2, Z5
-	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Z2, Z5
-	VFMADD213PS  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z2, Z5
-	VFMADD213PS  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z2, Z5
-	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Z2, Z5
-	VFMADD231PS  Z5, Z4, Z2
-	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Z4
-	VSCALEFPS    Z3, Z4, Z3
-	VADDPS       vectorAllbf800000bf800000<>+0(SB), Z3, Z4
-	VFMADD231PS  Z2, Z3, Z4
-	VADDPS       vectorAll4000000040000000<>+0(SB), Z4, Z2
-	VDIVPS       Z2, Z4, Z4
-	VPANDD       vectorAll7fffffff7fffffff<>+0(SB), Z4, Z4
-	VPANDD       vectorAll8000000080000000<>+0(SB), Z1, Z1
-	VPORD        Z1, Z4, Z4
-	VMULPS       Z0, Z4, Z4
-	VMOVUPS      Z4, K1, (AX)(BX*1)
+	CMPQ              BX, CX
+	JGE               done3
+	VMOVUPS.Z         (DX)(BX*1), K1, Z1
+	VDIVPS            Z0, Z1, Z1
+	VPANDD.BCST       vectorAll7fffffff7fffffff<>+0(SB), Z1, Z2
+	VBROADCASTSS      vectorAll4120000041200000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VMULPS.BCST       vectorAllc0000000c0000000<>+0(SB), Z2, Z2
+	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS       $0x00, Z3, Z3
+	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST vectorAllb102e308b102e308<>+0(SB), Z3, Z2
+	VMULPS            Z2, Z2, Z4
+	VBROADCASTSS      vectorAll39500d0139500d01<>+0(SB), Z5
+	VFMADD213PS.BCST  vectorAll3ab60b613ab60b61<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  vectorAll3c0888893c088889<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  vectorAll3d2aaaab3d2aaaab<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  vectorAll3e2aaaab3e2aaaab<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  vectorAll3f0000003f000000<>+0(SB), Z2, Z5
+	VFMADD231PS       Z5, Z4, Z2
+	VBROADCASTSS      vectorAll3f8000003f800000<>+0(SB), Z4
+	VSCALEFPS         Z3, Z4, Z3
+	VADDPS.BCST       vectorAllbf800000bf800000<>+0(SB), Z3, Z4
+	VFMADD231PS       Z2, Z3, Z4
+	VADDPS.BCST       vectorAll4000000040000000<>+0(SB), Z4, Z2
+	VDIVPS            Z2, Z4, Z4
+	VPANDD.BCST       vectorAll7fffffff7fffffff<>+0(SB), Z4, Z4
+	VPANDD.BCST       vectorAll8000000080000000<>+0(SB), Z1, Z1
+	VPORD             Z1, Z4, Z4
+	VMULPS            Z0, Z4, Z4
+	VMOVUPS           Z4, K1, (AX)(BX*1)
 
 done3:
 	VZEROUPPER
@@ -3789,31 +3641,19 @@ DATA vectorAllc0000000c0000000<>+0(SB)/8, $0xc0000000c0000000
 DATA vectorAllc0000000c0000000<>+8(SB)/8, $0xc0000000c0000000
 DATA vectorAllc0000000c0000000<>+16(SB)/8, $0xc0000000c0000000
 DATA vectorAllc0000000c0000000<>+24(SB)/8, $0xc0000000c0000000
-DATA vectorAllc0000000c0000000<>+32(SB)/8, $0xc0000000c0000000
-DATA vectorAllc0000000c0000000<>+40(SB)/8, $0xc0000000c0000000
-DATA vectorAllc0000000c0000000<>+48(SB)/8, $0xc0000000c0000000
-DATA vectorAllc0000000c0000000<>+56(SB)/8, $0xc0000000c0000000
-GLOBL vectorAllc0000000c0000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAllc0000000c0000000<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAllbf800000bf800000<>+0(SB)/8, $0xbf800000bf800000
 DATA vectorAllbf800000bf800000<>+8(SB)/8, $0xbf800000bf800000
 DATA vectorAllbf800000bf800000<>+16(SB)/8, $0xbf800000bf800000
 DATA vectorAllbf800000bf800000<>+24(SB)/8, $0xbf800000bf800000
-DATA vectorAllbf800000bf800000<>+32(SB)/8, $0xbf800000bf800000
-DATA vectorAllbf800000bf800000<>+40(SB)/8, $0xbf800000bf800000
-DATA vectorAllbf800000bf800000<>+48(SB)/8, $0xbf800000bf800000
-DATA vectorAllbf800000bf800000<>+56(SB)/8, $0xbf800000bf800000
-GLOBL vectorAllbf800000bf800000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAllbf800000bf800000<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll4000000040000000<>+0(SB)/8, $0x4000000040000000
 DATA vectorAll4000000040000000<>+8(SB)/8, $0x4000000040000000
 DATA vectorAll4000000040000000<>+16(SB)/8, $0x4000000040000000
 DATA vectorAll4000000040000000<>+24(SB)/8, $0x4000000040000000
-DATA vectorAll4000000040000000<>+32(SB)/8, $0x4000000040000000
-DATA vectorAll4000000040000000<>+40(SB)/8, $0x4000000040000000
-DATA vectorAll4000000040000000<>+48(SB)/8, $0x4000000040000000
-DATA vectorAll4000000040000000<>+56(SB)/8, $0x4000000040000000
-GLOBL vectorAll4000000040000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll4000000040000000<>(SB), RODATA|NOPTR, $32
 
 // func vectorSoftcapGrad32AVX512(dx []float32, y []float32, g []float32, c float32)
 // Requires: AVX, AVX512F, BMI2
@@ -3829,7 +3669,7 @@ TEXT ·vectorSoftcapGrad32AVX512(SB), NOSPLIT, $0-76
 	BZHIQ        SI, DI, DI
 	KMOVW        DI, K1
 	SHLQ         $0x02, CX
-	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Z1
+	VBROADCASTSS vectorAll3f8000003f800000<>+0(SB), Z1
 	VPXORD       Z2, Z2, Z2
 	XORQ         SI, SI
 
@@ -4020,7 +3860,7 @@ TEXT ·vectorAddSlope32AVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS slope+24(FP), Z0
 	VBROADCASTSS d+28(FP), Z1
 	VSUBPS       vectorCount32AVX512<>+0(SB), Z1, Z1
-	VMOVUPS      vectorAll4180000041800000<>+0(SB), Z2
+	VBROADCASTSS vectorAll4180000041800000<>+0(SB), Z2
 	MOVQ         CX, DX
 	ANDQ         $0x0f, DX
 	MOVQ         $-1, BX
@@ -4030,27 +3870,27 @@ TEXT ·vectorAddSlope32AVX512(SB), NOSPLIT, $0-32
 	XORQ         DX, DX
 
 one1:
-	LEAQ    64(DX), BX
-	CMPQ    BX, CX
-	JG      tail2
-	VMOVUPS (AX)(DX*1), Z3
-	VPANDD  vectorAll7fffffff7fffffff<>+0(SB), Z1, Z4
-	VSUBPS  Z2, Z1, Z1
-	VMULPS  Z0, Z4, Z4
-	VSUBPS  Z4, Z3, Z3
-	VMOVUPS Z3, (AX)(DX*1)
-	ADDQ    $+64, DX
-	JMP     one1
+	LEAQ        64(DX), BX
+	CMPQ        BX, CX
+	JG          tail2
+	VMOVUPS     (AX)(DX*1), Z3
+	VPANDD.BCST vectorAll7fffffff7fffffff<>+0(SB), Z1, Z4
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      Z0, Z4, Z4
+	VSUBPS      Z4, Z3, Z3
+	VMOVUPS     Z3, (AX)(DX*1)
+	ADDQ        $+64, DX
+	JMP         one1
 
 tail2:
-	CMPQ      DX, CX
-	JGE       done3
-	VMOVUPS.Z (AX)(DX*1), K1, Z3
-	VPANDD    vectorAll7fffffff7fffffff<>+0(SB), Z1, Z4
-	VSUBPS    Z2, Z1, Z1
-	VMULPS    Z0, Z4, Z4
-	VSUBPS    Z4, Z3, Z3
-	VMOVUPS   Z3, K1, (AX)(DX*1)
+	CMPQ        DX, CX
+	JGE         done3
+	VMOVUPS.Z   (AX)(DX*1), K1, Z3
+	VPANDD.BCST vectorAll7fffffff7fffffff<>+0(SB), Z1, Z4
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      Z0, Z4, Z4
+	VSUBPS      Z4, Z3, Z3
+	VMOVUPS     Z3, K1, (AX)(DX*1)
 
 done3:
 	VZEROUPPER
@@ -4078,26 +3918,22 @@ DATA vectorAll4180000041800000<>+0(SB)/8, $0x4180000041800000
 DATA vectorAll4180000041800000<>+8(SB)/8, $0x4180000041800000
 DATA vectorAll4180000041800000<>+16(SB)/8, $0x4180000041800000
 DATA vectorAll4180000041800000<>+24(SB)/8, $0x4180000041800000
-DATA vectorAll4180000041800000<>+32(SB)/8, $0x4180000041800000
-DATA vectorAll4180000041800000<>+40(SB)/8, $0x4180000041800000
-DATA vectorAll4180000041800000<>+48(SB)/8, $0x4180000041800000
-DATA vectorAll4180000041800000<>+56(SB)/8, $0x4180000041800000
-GLOBL vectorAll4180000041800000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll4180000041800000<>(SB), RODATA|NOPTR, $32
 
 // func vectorAddBias32AVX512(x []float32, bias []float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorAddBias32AVX512(SB), NOSPLIT, $0-48
-	MOVQ    x_base+0(FP), AX
-	MOVQ    x_len+8(FP), CX
-	MOVQ    bias_base+24(FP), DX
-	MOVQ    CX, BX
-	ANDQ    $0x0f, BX
-	MOVQ    $-1, SI
-	BZHIQ   BX, SI, SI
-	KMOVW   SI, K1
-	SHLQ    $0x02, CX
-	VMOVUPS vectorAllff800000ff800000<>+0(SB), Z0
-	XORQ    BX, BX
+	MOVQ         x_base+0(FP), AX
+	MOVQ         x_len+8(FP), CX
+	MOVQ         bias_base+24(FP), DX
+	MOVQ         CX, BX
+	ANDQ         $0x0f, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	SHLQ         $0x02, CX
+	VBROADCASTSS vectorAllff800000ff800000<>+0(SB), Z0
+	XORQ         BX, BX
 
 many4:
 	LEAQ    128(BX), SI
@@ -4148,18 +3984,18 @@ done3:
 // func vectorForbid32AVX512(x []float32, allow []bool)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorForbid32AVX512(SB), NOSPLIT, $0-48
-	MOVQ    x_base+0(FP), AX
-	MOVQ    x_len+8(FP), CX
-	MOVQ    allow_base+24(FP), DX
-	MOVQ    CX, BX
-	ANDQ    $0x0f, BX
-	MOVQ    $-1, SI
-	BZHIQ   BX, SI, SI
-	KMOVW   SI, K1
-	SHLQ    $0x02, CX
-	VMOVUPS vectorAllff800000ff800000<>+0(SB), Z0
-	VPXORD  Z1, Z1, Z1
-	XORQ    SI, SI
+	MOVQ         x_base+0(FP), AX
+	MOVQ         x_len+8(FP), CX
+	MOVQ         allow_base+24(FP), DX
+	MOVQ         CX, BX
+	ANDQ         $0x0f, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	SHLQ         $0x02, CX
+	VBROADCASTSS vectorAllff800000ff800000<>+0(SB), Z0
+	VPXORD       Z1, Z1, Z1
+	XORQ         SI, SI
 
 one1:
 	LEAQ      64(SI), BX
@@ -4347,7 +4183,7 @@ TEXT ·vectorDropout32AVX512(SB), NOSPLIT, $0-40
 	MOVL         threshold+32(FP), DX
 	VMOVD        DX, X3
 	VPBROADCASTD X3, Z3
-	VMOVUPS      vectorAlle3779b90e3779b90<>+0(SB), Z4
+	VBROADCASTSS vectorAlle3779b90e3779b90<>+0(SB), Z4
 	VPADDD       vectorGoldenAVX512<>+0(SB), Z1, Z1
 	MOVQ         CX, DX
 	ANDQ         $0x0f, DX
@@ -4358,43 +4194,43 @@ TEXT ·vectorDropout32AVX512(SB), NOSPLIT, $0-40
 	XORQ         DX, DX
 
 one1:
-	LEAQ      64(DX), BX
-	CMPQ      BX, CX
-	JG        tail2
-	VMOVUPS   Z1, Z5
-	VPADDD    Z4, Z1, Z1
-	VPSRLD    $0x10, Z5, Z6
-	VPXORD    Z6, Z5, Z5
-	VPMULLD   vectorAll21f0aaad21f0aaad<>+0(SB), Z5, Z5
-	VPXORD    Z2, Z5, Z5
-	VPSRLD    $0x0f, Z5, Z6
-	VPXORD    Z6, Z5, Z5
-	VPMULLD   vectorAlld35a2d97d35a2d97<>+0(SB), Z5, Z5
-	VPSRLD    $0x0f, Z5, Z6
-	VPXORD    Z6, Z5, Z5
-	VPCMPUD   $0x05, Z3, Z5, K2
-	VMOVAPS.Z Z0, K2, Z5
-	VMOVUPS   Z5, (AX)(DX*1)
-	ADDQ      $+64, DX
-	JMP       one1
+	LEAQ         64(DX), BX
+	CMPQ         BX, CX
+	JG           tail2
+	VMOVUPS      Z1, Z5
+	VPADDD       Z4, Z1, Z1
+	VPSRLD       $0x10, Z5, Z6
+	VPXORD       Z6, Z5, Z5
+	VPMULLD.BCST vectorAll21f0aaad21f0aaad<>+0(SB), Z5, Z5
+	VPXORD       Z2, Z5, Z5
+	VPSRLD       $0x0f, Z5, Z6
+	VPXORD       Z6, Z5, Z5
+	VPMULLD.BCST vectorAlld35a2d97d35a2d97<>+0(SB), Z5, Z5
+	VPSRLD       $0x0f, Z5, Z6
+	VPXORD       Z6, Z5, Z5
+	VPCMPUD      $0x05, Z3, Z5, K2
+	VMOVAPS.Z    Z0, K2, Z5
+	VMOVUPS      Z5, (AX)(DX*1)
+	ADDQ         $+64, DX
+	JMP          one1
 
 tail2:
-	CMPQ      DX, CX
-	JGE       done3
-	VMOVUPS   Z1, Z5
-	VPADDD    Z4, Z1, Z1
-	VPSRLD    $0x10, Z5, Z1
-	VPXORD    Z1, Z5, Z5
-	VPMULLD   vectorAll21f0aaad21f0aaad<>+0(SB), Z5, Z5
-	VPXORD    Z2, Z5, Z5
-	VPSRLD    $0x0f, Z5, Z1
-	VPXORD    Z1, Z5, Z5
-	VPMULLD   vectorAlld35a2d97d35a2d97<>+0(SB), Z5, Z5
-	VPSRLD    $0x0f, Z5, Z1
-	VPXORD    Z1, Z5, Z5
-	VPCMPUD   $0x05, Z3, Z5, K2
-	VMOVAPS.Z Z0, K2, Z0
-	VMOVUPS   Z0, K1, (AX)(DX*1)
+	CMPQ         DX, CX
+	JGE          done3
+	VMOVUPS      Z1, Z5
+	VPADDD       Z4, Z1, Z1
+	VPSRLD       $0x10, Z5, Z1
+	VPXORD       Z1, Z5, Z5
+	VPMULLD.BCST vectorAll21f0aaad21f0aaad<>+0(SB), Z5, Z5
+	VPXORD       Z2, Z5, Z5
+	VPSRLD       $0x0f, Z5, Z1
+	VPXORD       Z1, Z5, Z5
+	VPMULLD.BCST vectorAlld35a2d97d35a2d97<>+0(SB), Z5, Z5
+	VPSRLD       $0x0f, Z5, Z1
+	VPXORD       Z1, Z5, Z5
+	VPCMPUD      $0x05, Z3, Z5, K2
+	VMOVAPS.Z    Z0, K2, Z0
+	VMOVUPS      Z0, K1, (AX)(DX*1)
 
 done3:
 	VZEROUPPER
@@ -4422,31 +4258,19 @@ DATA vectorAlle3779b90e3779b90<>+0(SB)/8, $0xe3779b90e3779b90
 DATA vectorAlle3779b90e3779b90<>+8(SB)/8, $0xe3779b90e3779b90
 DATA vectorAlle3779b90e3779b90<>+16(SB)/8, $0xe3779b90e3779b90
 DATA vectorAlle3779b90e3779b90<>+24(SB)/8, $0xe3779b90e3779b90
-DATA vectorAlle3779b90e3779b90<>+32(SB)/8, $0xe3779b90e3779b90
-DATA vectorAlle3779b90e3779b90<>+40(SB)/8, $0xe3779b90e3779b90
-DATA vectorAlle3779b90e3779b90<>+48(SB)/8, $0xe3779b90e3779b90
-DATA vectorAlle3779b90e3779b90<>+56(SB)/8, $0xe3779b90e3779b90
-GLOBL vectorAlle3779b90e3779b90<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAlle3779b90e3779b90<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll21f0aaad21f0aaad<>+0(SB)/8, $0x21f0aaad21f0aaad
 DATA vectorAll21f0aaad21f0aaad<>+8(SB)/8, $0x21f0aaad21f0aaad
 DATA vectorAll21f0aaad21f0aaad<>+16(SB)/8, $0x21f0aaad21f0aaad
 DATA vectorAll21f0aaad21f0aaad<>+24(SB)/8, $0x21f0aaad21f0aaad
-DATA vectorAll21f0aaad21f0aaad<>+32(SB)/8, $0x21f0aaad21f0aaad
-DATA vectorAll21f0aaad21f0aaad<>+40(SB)/8, $0x21f0aaad21f0aaad
-DATA vectorAll21f0aaad21f0aaad<>+48(SB)/8, $0x21f0aaad21f0aaad
-DATA vectorAll21f0aaad21f0aaad<>+56(SB)/8, $0x21f0aaad21f0aaad
-GLOBL vectorAll21f0aaad21f0aaad<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll21f0aaad21f0aaad<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAlld35a2d97d35a2d97<>+0(SB)/8, $0xd35a2d97d35a2d97
 DATA vectorAlld35a2d97d35a2d97<>+8(SB)/8, $0xd35a2d97d35a2d97
 DATA vectorAlld35a2d97d35a2d97<>+16(SB)/8, $0xd35a2d97d35a2d97
 DATA vectorAlld35a2d97d35a2d97<>+24(SB)/8, $0xd35a2d97d35a2d97
-DATA vectorAlld35a2d97d35a2d97<>+32(SB)/8, $0xd35a2d97d35a2d97
-DATA vectorAlld35a2d97d35a2d97<>+40(SB)/8, $0xd35a2d97d35a2d97
-DATA vectorAlld35a2d97d35a2d97<>+48(SB)/8, $0xd35a2d97d35a2d97
-DATA vectorAlld35a2d97d35a2d97<>+56(SB)/8, $0xd35a2d97d35a2d97
-GLOBL vectorAlld35a2d97d35a2d97<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAlld35a2d97d35a2d97<>(SB), RODATA|NOPTR, $32
 
 // func vectorAdd32AVX2(out []float32, x []float32, y []float32)
 // Requires: AVX
@@ -5562,11 +5386,7 @@ DATA vectorAll0000007f0000007f<>+0(SB)/8, $0x0000007f0000007f
 DATA vectorAll0000007f0000007f<>+8(SB)/8, $0x0000007f0000007f
 DATA vectorAll0000007f0000007f<>+16(SB)/8, $0x0000007f0000007f
 DATA vectorAll0000007f0000007f<>+24(SB)/8, $0x0000007f0000007f
-DATA vectorAll0000007f0000007f<>+32(SB)/8, $0x0000007f0000007f
-DATA vectorAll0000007f0000007f<>+40(SB)/8, $0x0000007f0000007f
-DATA vectorAll0000007f0000007f<>+48(SB)/8, $0x0000007f0000007f
-DATA vectorAll0000007f0000007f<>+56(SB)/8, $0x0000007f0000007f
-GLOBL vectorAll0000007f0000007f<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll0000007f0000007f<>(SB), RODATA|NOPTR, $32
 
 // func vectorExpSum32AVX2(src []float32, shift float32) float32
 // Requires: AVX, AVX2, FMA3, SSE
@@ -8266,11 +8086,7 @@ DATA vectorAll4100000041000000<>+0(SB)/8, $0x4100000041000000
 DATA vectorAll4100000041000000<>+8(SB)/8, $0x4100000041000000
 DATA vectorAll4100000041000000<>+16(SB)/8, $0x4100000041000000
 DATA vectorAll4100000041000000<>+24(SB)/8, $0x4100000041000000
-DATA vectorAll4100000041000000<>+32(SB)/8, $0x4100000041000000
-DATA vectorAll4100000041000000<>+40(SB)/8, $0x4100000041000000
-DATA vectorAll4100000041000000<>+48(SB)/8, $0x4100000041000000
-DATA vectorAll4100000041000000<>+56(SB)/8, $0x4100000041000000
-GLOBL vectorAll4100000041000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll4100000041000000<>(SB), RODATA|NOPTR, $32
 
 // func vectorAddBias32AVX2(x []float32, bias []float32)
 // Requires: AVX
@@ -8613,11 +8429,7 @@ DATA vectorAllf1bbcdc8f1bbcdc8<>+0(SB)/8, $0xf1bbcdc8f1bbcdc8
 DATA vectorAllf1bbcdc8f1bbcdc8<>+8(SB)/8, $0xf1bbcdc8f1bbcdc8
 DATA vectorAllf1bbcdc8f1bbcdc8<>+16(SB)/8, $0xf1bbcdc8f1bbcdc8
 DATA vectorAllf1bbcdc8f1bbcdc8<>+24(SB)/8, $0xf1bbcdc8f1bbcdc8
-DATA vectorAllf1bbcdc8f1bbcdc8<>+32(SB)/8, $0xf1bbcdc8f1bbcdc8
-DATA vectorAllf1bbcdc8f1bbcdc8<>+40(SB)/8, $0xf1bbcdc8f1bbcdc8
-DATA vectorAllf1bbcdc8f1bbcdc8<>+48(SB)/8, $0xf1bbcdc8f1bbcdc8
-DATA vectorAllf1bbcdc8f1bbcdc8<>+56(SB)/8, $0xf1bbcdc8f1bbcdc8
-GLOBL vectorAllf1bbcdc8f1bbcdc8<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAllf1bbcdc8f1bbcdc8<>(SB), RODATA|NOPTR, $32
 
 // func vectorAdd64AVX512(out []float64, x []float64, y []float64)
 // Requires: AVX, AVX512F, BMI2
@@ -9072,19 +8884,19 @@ done3:
 // func vectorMaxOf64AVX512(x []float64) float64
 // Requires: AVX, AVX512F, BMI2, SSE2
 TEXT ·vectorMaxOf64AVX512(SB), NOSPLIT, $0-32
-	MOVQ    x_base+0(FP), AX
-	MOVQ    x_len+8(FP), CX
-	MOVQ    CX, DX
-	ANDQ    $0x07, DX
-	MOVQ    $-1, BX
-	BZHIQ   DX, BX, BX
-	KMOVW   BX, K1
-	SHLQ    $0x03, CX
-	VMOVUPD vectorAllfff0000000000000<>+0(SB), Z0
-	VMOVUPD vectorAllfff0000000000000<>+0(SB), Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	XORQ    DX, DX
+	MOVQ         x_base+0(FP), AX
+	MOVQ         x_len+8(FP), CX
+	MOVQ         CX, DX
+	ANDQ         $0x07, DX
+	MOVQ         $-1, BX
+	BZHIQ        DX, BX, BX
+	KMOVW        BX, K1
+	SHLQ         $0x03, CX
+	VBROADCASTSD vectorAllfff0000000000000<>+0(SB), Z0
+	VBROADCASTSD vectorAllfff0000000000000<>+0(SB), Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	XORQ         DX, DX
 
 many4:
 	LEAQ       128(DX), BX
@@ -9145,11 +8957,7 @@ DATA vectorAllfff0000000000000<>+0(SB)/8, $0xfff0000000000000
 DATA vectorAllfff0000000000000<>+8(SB)/8, $0xfff0000000000000
 DATA vectorAllfff0000000000000<>+16(SB)/8, $0xfff0000000000000
 DATA vectorAllfff0000000000000<>+24(SB)/8, $0xfff0000000000000
-DATA vectorAllfff0000000000000<>+32(SB)/8, $0xfff0000000000000
-DATA vectorAllfff0000000000000<>+40(SB)/8, $0xfff0000000000000
-DATA vectorAllfff0000000000000<>+48(SB)/8, $0xfff0000000000000
-DATA vectorAllfff0000000000000<>+56(SB)/8, $0xfff0000000000000
-GLOBL vectorAllfff0000000000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAllfff0000000000000<>(SB), RODATA|NOPTR, $32
 
 // func vectorDot64AVX512(x []float64, y []float64) float64
 // Requires: AVX, AVX512F, BMI2, SSE2
@@ -9586,128 +9394,128 @@ TEXT ·vectorExpShift64AVX512(SB), NOSPLIT, $0-64
 	SHLQ         $0x03, DX
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
-	VMOVUPD      vectorAllc087500000000000<>+0(SB), Z3
-	VMOVUPD      vectorAll4086300000000000<>+0(SB), Z4
+	VBROADCASTSD vectorAllc087500000000000<>+0(SB), Z3
+	VBROADCASTSD vectorAll4086300000000000<>+0(SB), Z4
 	XORQ         BX, BX
 
 many4:
-	LEAQ         128(BX), SI
-	CMPQ         SI, DX
-	JG           one1
-	VMOVUPD      (CX)(BX*1), Z5
-	VSUBPD       Z0, Z5, Z5
-	VMAXPD       Z5, Z3, Z5
-	VMINPD       Z5, Z4, Z5
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z5, Z6
-	VRNDSCALEPD  $0x00, Z6, Z6
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z6, Z5
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z6, Z5
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z7
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
-	VSCALEFPD    Z6, Z7, Z7
-	VMOVUPD      Z7, (AX)(BX*1)
-	VADDPD       Z7, Z1, Z1
-	VMOVUPD      64(CX)(BX*1), Z5
-	VSUBPD       Z0, Z5, Z5
-	VMAXPD       Z5, Z3, Z5
-	VMINPD       Z5, Z4, Z5
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z5, Z6
-	VRNDSCALEPD  $0x00, Z6, Z6
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z6, Z5
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z6, Z5
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z7
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
-	VSCALEFPD    Z6, Z7, Z7
-	VMOVUPD      Z7, 64(AX)(BX*1)
-	VADDPD       Z7, Z2, Z2
-	ADDQ         $+128, BX
-	JMP          many4
+	LEAQ              128(BX), SI
+	CMPQ              SI, DX
+	JG                one1
+	VMOVUPD           (CX)(BX*1), Z5
+	VSUBPD            Z0, Z5, Z5
+	VMAXPD            Z5, Z3, Z5
+	VMINPD            Z5, Z4, Z5
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z5, Z6
+	VRNDSCALEPD       $0x00, Z6, Z6
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z6, Z5
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z6, Z5
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z7
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
+	VSCALEFPD         Z6, Z7, Z7
+	VMOVUPD           Z7, (AX)(BX*1)
+	VADDPD            Z7, Z1, Z1
+	VMOVUPD           64(CX)(BX*1), Z5
+	VSUBPD            Z0, Z5, Z5
+	VMAXPD            Z5, Z3, Z5
+	VMINPD            Z5, Z4, Z5
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z5, Z6
+	VRNDSCALEPD       $0x00, Z6, Z6
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z6, Z5
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z6, Z5
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z7
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
+	VSCALEFPD         Z6, Z7, Z7
+	VMOVUPD           Z7, 64(AX)(BX*1)
+	VADDPD            Z7, Z2, Z2
+	ADDQ              $+128, BX
+	JMP               many4
 
 one1:
-	LEAQ         64(BX), SI
-	CMPQ         SI, DX
-	JG           tail2
-	VMOVUPD      (CX)(BX*1), Z5
-	VSUBPD       Z0, Z5, Z5
-	VMAXPD       Z5, Z3, Z5
-	VMINPD       Z5, Z4, Z5
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z5, Z6
-	VRNDSCALEPD  $0x00, Z6, Z6
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z6, Z5
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z6, Z5
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z7
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
-	VSCALEFPD    Z6, Z7, Z7
-	VMOVUPD      Z7, (AX)(BX*1)
-	VADDPD       Z7, Z1, Z1
-	ADDQ         $+64, BX
-	JMP          one1
+	LEAQ              64(BX), SI
+	CMPQ              SI, DX
+	JG                tail2
+	VMOVUPD           (CX)(BX*1), Z5
+	VSUBPD            Z0, Z5, Z5
+	VMAXPD            Z5, Z3, Z5
+	VMINPD            Z5, Z4, Z5
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z5, Z6
+	VRNDSCALEPD       $0x00, Z6, Z6
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z6, Z5
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z6, Z5
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z7
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
+	VSCALEFPD         Z6, Z7, Z7
+	VMOVUPD           Z7, (AX)(BX*1)
+	VADDPD            Z7, Z1, Z1
+	ADDQ              $+64, BX
+	JMP               one1
 
 tail2:
-	CMPQ         BX, DX
-	JGE          done3
-	VMOVUPD.Z    (CX)(BX*1), K1, Z5
-	VSUBPD       Z0, Z5, Z5
-	VMAXPD       Z5, Z3, Z5
-	VMINPD       Z5, Z4, Z5
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z5, Z0
-	VRNDSCALEPD  $0x00, Z0, Z0
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z0, Z5
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z0, Z5
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z3
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z5, Z3
-	VSCALEFPD    Z0, Z3, Z3
-	VMOVUPD      Z3, K1, (AX)(BX*1)
-	VMOVAPD.Z    Z3, K1, Z3
-	VADDPD       Z3, Z1, Z1
+	CMPQ              BX, DX
+	JGE               done3
+	VMOVUPD.Z         (CX)(BX*1), K1, Z5
+	VSUBPD            Z0, Z5, Z5
+	VMAXPD            Z5, Z3, Z5
+	VMINPD            Z5, Z4, Z5
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z5, Z0
+	VRNDSCALEPD       $0x00, Z0, Z0
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z0, Z5
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z0, Z5
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z3
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z5, Z3
+	VSCALEFPD         Z0, Z3, Z3
+	VMOVUPD           Z3, K1, (AX)(BX*1)
+	VMOVAPD.Z         Z3, K1, Z3
+	VADDPD            Z3, Z1, Z1
 
 done3:
 	VADDPD     Z2, Z1, Z1
@@ -9725,171 +9533,103 @@ DATA vectorAllc087500000000000<>+0(SB)/8, $0xc087500000000000
 DATA vectorAllc087500000000000<>+8(SB)/8, $0xc087500000000000
 DATA vectorAllc087500000000000<>+16(SB)/8, $0xc087500000000000
 DATA vectorAllc087500000000000<>+24(SB)/8, $0xc087500000000000
-DATA vectorAllc087500000000000<>+32(SB)/8, $0xc087500000000000
-DATA vectorAllc087500000000000<>+40(SB)/8, $0xc087500000000000
-DATA vectorAllc087500000000000<>+48(SB)/8, $0xc087500000000000
-DATA vectorAllc087500000000000<>+56(SB)/8, $0xc087500000000000
-GLOBL vectorAllc087500000000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAllc087500000000000<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll4086300000000000<>+0(SB)/8, $0x4086300000000000
 DATA vectorAll4086300000000000<>+8(SB)/8, $0x4086300000000000
 DATA vectorAll4086300000000000<>+16(SB)/8, $0x4086300000000000
 DATA vectorAll4086300000000000<>+24(SB)/8, $0x4086300000000000
-DATA vectorAll4086300000000000<>+32(SB)/8, $0x4086300000000000
-DATA vectorAll4086300000000000<>+40(SB)/8, $0x4086300000000000
-DATA vectorAll4086300000000000<>+48(SB)/8, $0x4086300000000000
-DATA vectorAll4086300000000000<>+56(SB)/8, $0x4086300000000000
-GLOBL vectorAll4086300000000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll4086300000000000<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3ff71547652b82fe<>+0(SB)/8, $0x3ff71547652b82fe
 DATA vectorAll3ff71547652b82fe<>+8(SB)/8, $0x3ff71547652b82fe
 DATA vectorAll3ff71547652b82fe<>+16(SB)/8, $0x3ff71547652b82fe
 DATA vectorAll3ff71547652b82fe<>+24(SB)/8, $0x3ff71547652b82fe
-DATA vectorAll3ff71547652b82fe<>+32(SB)/8, $0x3ff71547652b82fe
-DATA vectorAll3ff71547652b82fe<>+40(SB)/8, $0x3ff71547652b82fe
-DATA vectorAll3ff71547652b82fe<>+48(SB)/8, $0x3ff71547652b82fe
-DATA vectorAll3ff71547652b82fe<>+56(SB)/8, $0x3ff71547652b82fe
-GLOBL vectorAll3ff71547652b82fe<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3ff71547652b82fe<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3fe62e42fefa39ef<>+0(SB)/8, $0x3fe62e42fefa39ef
 DATA vectorAll3fe62e42fefa39ef<>+8(SB)/8, $0x3fe62e42fefa39ef
 DATA vectorAll3fe62e42fefa39ef<>+16(SB)/8, $0x3fe62e42fefa39ef
 DATA vectorAll3fe62e42fefa39ef<>+24(SB)/8, $0x3fe62e42fefa39ef
-DATA vectorAll3fe62e42fefa39ef<>+32(SB)/8, $0x3fe62e42fefa39ef
-DATA vectorAll3fe62e42fefa39ef<>+40(SB)/8, $0x3fe62e42fefa39ef
-DATA vectorAll3fe62e42fefa39ef<>+48(SB)/8, $0x3fe62e42fefa39ef
-DATA vectorAll3fe62e42fefa39ef<>+56(SB)/8, $0x3fe62e42fefa39ef
-GLOBL vectorAll3fe62e42fefa39ef<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3fe62e42fefa39ef<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3c7abc9e3b39803f<>+0(SB)/8, $0x3c7abc9e3b39803f
 DATA vectorAll3c7abc9e3b39803f<>+8(SB)/8, $0x3c7abc9e3b39803f
 DATA vectorAll3c7abc9e3b39803f<>+16(SB)/8, $0x3c7abc9e3b39803f
 DATA vectorAll3c7abc9e3b39803f<>+24(SB)/8, $0x3c7abc9e3b39803f
-DATA vectorAll3c7abc9e3b39803f<>+32(SB)/8, $0x3c7abc9e3b39803f
-DATA vectorAll3c7abc9e3b39803f<>+40(SB)/8, $0x3c7abc9e3b39803f
-DATA vectorAll3c7abc9e3b39803f<>+48(SB)/8, $0x3c7abc9e3b39803f
-DATA vectorAll3c7abc9e3b39803f<>+56(SB)/8, $0x3c7abc9e3b39803f
-GLOBL vectorAll3c7abc9e3b39803f<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3c7abc9e3b39803f<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3de6124613a86d0a<>+0(SB)/8, $0x3de6124613a86d0a
 DATA vectorAll3de6124613a86d0a<>+8(SB)/8, $0x3de6124613a86d0a
 DATA vectorAll3de6124613a86d0a<>+16(SB)/8, $0x3de6124613a86d0a
 DATA vectorAll3de6124613a86d0a<>+24(SB)/8, $0x3de6124613a86d0a
-DATA vectorAll3de6124613a86d0a<>+32(SB)/8, $0x3de6124613a86d0a
-DATA vectorAll3de6124613a86d0a<>+40(SB)/8, $0x3de6124613a86d0a
-DATA vectorAll3de6124613a86d0a<>+48(SB)/8, $0x3de6124613a86d0a
-DATA vectorAll3de6124613a86d0a<>+56(SB)/8, $0x3de6124613a86d0a
-GLOBL vectorAll3de6124613a86d0a<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3de6124613a86d0a<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3e21eed8eff8d898<>+0(SB)/8, $0x3e21eed8eff8d898
 DATA vectorAll3e21eed8eff8d898<>+8(SB)/8, $0x3e21eed8eff8d898
 DATA vectorAll3e21eed8eff8d898<>+16(SB)/8, $0x3e21eed8eff8d898
 DATA vectorAll3e21eed8eff8d898<>+24(SB)/8, $0x3e21eed8eff8d898
-DATA vectorAll3e21eed8eff8d898<>+32(SB)/8, $0x3e21eed8eff8d898
-DATA vectorAll3e21eed8eff8d898<>+40(SB)/8, $0x3e21eed8eff8d898
-DATA vectorAll3e21eed8eff8d898<>+48(SB)/8, $0x3e21eed8eff8d898
-DATA vectorAll3e21eed8eff8d898<>+56(SB)/8, $0x3e21eed8eff8d898
-GLOBL vectorAll3e21eed8eff8d898<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3e21eed8eff8d898<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3e5ae64567f544e4<>+0(SB)/8, $0x3e5ae64567f544e4
 DATA vectorAll3e5ae64567f544e4<>+8(SB)/8, $0x3e5ae64567f544e4
 DATA vectorAll3e5ae64567f544e4<>+16(SB)/8, $0x3e5ae64567f544e4
 DATA vectorAll3e5ae64567f544e4<>+24(SB)/8, $0x3e5ae64567f544e4
-DATA vectorAll3e5ae64567f544e4<>+32(SB)/8, $0x3e5ae64567f544e4
-DATA vectorAll3e5ae64567f544e4<>+40(SB)/8, $0x3e5ae64567f544e4
-DATA vectorAll3e5ae64567f544e4<>+48(SB)/8, $0x3e5ae64567f544e4
-DATA vectorAll3e5ae64567f544e4<>+56(SB)/8, $0x3e5ae64567f544e4
-GLOBL vectorAll3e5ae64567f544e4<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3e5ae64567f544e4<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3e927e4fb7789f5d<>+0(SB)/8, $0x3e927e4fb7789f5d
 DATA vectorAll3e927e4fb7789f5d<>+8(SB)/8, $0x3e927e4fb7789f5d
 DATA vectorAll3e927e4fb7789f5d<>+16(SB)/8, $0x3e927e4fb7789f5d
 DATA vectorAll3e927e4fb7789f5d<>+24(SB)/8, $0x3e927e4fb7789f5d
-DATA vectorAll3e927e4fb7789f5d<>+32(SB)/8, $0x3e927e4fb7789f5d
-DATA vectorAll3e927e4fb7789f5d<>+40(SB)/8, $0x3e927e4fb7789f5d
-DATA vectorAll3e927e4fb7789f5d<>+48(SB)/8, $0x3e927e4fb7789f5d
-DATA vectorAll3e927e4fb7789f5d<>+56(SB)/8, $0x3e927e4fb7789f5d
-GLOBL vectorAll3e927e4fb7789f5d<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3e927e4fb7789f5d<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3ec71de3a556c734<>+0(SB)/8, $0x3ec71de3a556c734
 DATA vectorAll3ec71de3a556c734<>+8(SB)/8, $0x3ec71de3a556c734
 DATA vectorAll3ec71de3a556c734<>+16(SB)/8, $0x3ec71de3a556c734
 DATA vectorAll3ec71de3a556c734<>+24(SB)/8, $0x3ec71de3a556c734
-DATA vectorAll3ec71de3a556c734<>+32(SB)/8, $0x3ec71de3a556c734
-DATA vectorAll3ec71de3a556c734<>+40(SB)/8, $0x3ec71de3a556c734
-DATA vectorAll3ec71de3a556c734<>+48(SB)/8, $0x3ec71de3a556c734
-DATA vectorAll3ec71de3a556c734<>+56(SB)/8, $0x3ec71de3a556c734
-GLOBL vectorAll3ec71de3a556c734<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3ec71de3a556c734<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3efa01a01a01a01a<>+0(SB)/8, $0x3efa01a01a01a01a
 DATA vectorAll3efa01a01a01a01a<>+8(SB)/8, $0x3efa01a01a01a01a
 DATA vectorAll3efa01a01a01a01a<>+16(SB)/8, $0x3efa01a01a01a01a
 DATA vectorAll3efa01a01a01a01a<>+24(SB)/8, $0x3efa01a01a01a01a
-DATA vectorAll3efa01a01a01a01a<>+32(SB)/8, $0x3efa01a01a01a01a
-DATA vectorAll3efa01a01a01a01a<>+40(SB)/8, $0x3efa01a01a01a01a
-DATA vectorAll3efa01a01a01a01a<>+48(SB)/8, $0x3efa01a01a01a01a
-DATA vectorAll3efa01a01a01a01a<>+56(SB)/8, $0x3efa01a01a01a01a
-GLOBL vectorAll3efa01a01a01a01a<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3efa01a01a01a01a<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3f2a01a01a01a01a<>+0(SB)/8, $0x3f2a01a01a01a01a
 DATA vectorAll3f2a01a01a01a01a<>+8(SB)/8, $0x3f2a01a01a01a01a
 DATA vectorAll3f2a01a01a01a01a<>+16(SB)/8, $0x3f2a01a01a01a01a
 DATA vectorAll3f2a01a01a01a01a<>+24(SB)/8, $0x3f2a01a01a01a01a
-DATA vectorAll3f2a01a01a01a01a<>+32(SB)/8, $0x3f2a01a01a01a01a
-DATA vectorAll3f2a01a01a01a01a<>+40(SB)/8, $0x3f2a01a01a01a01a
-DATA vectorAll3f2a01a01a01a01a<>+48(SB)/8, $0x3f2a01a01a01a01a
-DATA vectorAll3f2a01a01a01a01a<>+56(SB)/8, $0x3f2a01a01a01a01a
-GLOBL vectorAll3f2a01a01a01a01a<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3f2a01a01a01a01a<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3f56c16c16c16c17<>+0(SB)/8, $0x3f56c16c16c16c17
 DATA vectorAll3f56c16c16c16c17<>+8(SB)/8, $0x3f56c16c16c16c17
 DATA vectorAll3f56c16c16c16c17<>+16(SB)/8, $0x3f56c16c16c16c17
 DATA vectorAll3f56c16c16c16c17<>+24(SB)/8, $0x3f56c16c16c16c17
-DATA vectorAll3f56c16c16c16c17<>+32(SB)/8, $0x3f56c16c16c16c17
-DATA vectorAll3f56c16c16c16c17<>+40(SB)/8, $0x3f56c16c16c16c17
-DATA vectorAll3f56c16c16c16c17<>+48(SB)/8, $0x3f56c16c16c16c17
-DATA vectorAll3f56c16c16c16c17<>+56(SB)/8, $0x3f56c16c16c16c17
-GLOBL vectorAll3f56c16c16c16c17<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3f56c16c16c16c17<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3f81111111111111<>+0(SB)/8, $0x3f81111111111111
 DATA vectorAll3f81111111111111<>+8(SB)/8, $0x3f81111111111111
 DATA vectorAll3f81111111111111<>+16(SB)/8, $0x3f81111111111111
 DATA vectorAll3f81111111111111<>+24(SB)/8, $0x3f81111111111111
-DATA vectorAll3f81111111111111<>+32(SB)/8, $0x3f81111111111111
-DATA vectorAll3f81111111111111<>+40(SB)/8, $0x3f81111111111111
-DATA vectorAll3f81111111111111<>+48(SB)/8, $0x3f81111111111111
-DATA vectorAll3f81111111111111<>+56(SB)/8, $0x3f81111111111111
-GLOBL vectorAll3f81111111111111<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3f81111111111111<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3fa5555555555555<>+0(SB)/8, $0x3fa5555555555555
 DATA vectorAll3fa5555555555555<>+8(SB)/8, $0x3fa5555555555555
 DATA vectorAll3fa5555555555555<>+16(SB)/8, $0x3fa5555555555555
 DATA vectorAll3fa5555555555555<>+24(SB)/8, $0x3fa5555555555555
-DATA vectorAll3fa5555555555555<>+32(SB)/8, $0x3fa5555555555555
-DATA vectorAll3fa5555555555555<>+40(SB)/8, $0x3fa5555555555555
-DATA vectorAll3fa5555555555555<>+48(SB)/8, $0x3fa5555555555555
-DATA vectorAll3fa5555555555555<>+56(SB)/8, $0x3fa5555555555555
-GLOBL vectorAll3fa5555555555555<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3fa5555555555555<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3fc5555555555555<>+0(SB)/8, $0x3fc5555555555555
 DATA vectorAll3fc5555555555555<>+8(SB)/8, $0x3fc5555555555555
 DATA vectorAll3fc5555555555555<>+16(SB)/8, $0x3fc5555555555555
 DATA vectorAll3fc5555555555555<>+24(SB)/8, $0x3fc5555555555555
-DATA vectorAll3fc5555555555555<>+32(SB)/8, $0x3fc5555555555555
-DATA vectorAll3fc5555555555555<>+40(SB)/8, $0x3fc5555555555555
-DATA vectorAll3fc5555555555555<>+48(SB)/8, $0x3fc5555555555555
-DATA vectorAll3fc5555555555555<>+56(SB)/8, $0x3fc5555555555555
-GLOBL vectorAll3fc5555555555555<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3fc5555555555555<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll3fe0000000000000<>+0(SB)/8, $0x3fe0000000000000
 DATA vectorAll3fe0000000000000<>+8(SB)/8, $0x3fe0000000000000
 DATA vectorAll3fe0000000000000<>+16(SB)/8, $0x3fe0000000000000
 DATA vectorAll3fe0000000000000<>+24(SB)/8, $0x3fe0000000000000
-DATA vectorAll3fe0000000000000<>+32(SB)/8, $0x3fe0000000000000
-DATA vectorAll3fe0000000000000<>+40(SB)/8, $0x3fe0000000000000
-DATA vectorAll3fe0000000000000<>+48(SB)/8, $0x3fe0000000000000
-DATA vectorAll3fe0000000000000<>+56(SB)/8, $0x3fe0000000000000
-GLOBL vectorAll3fe0000000000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll3fe0000000000000<>(SB), RODATA|NOPTR, $32
 
 // func vectorExpSum64AVX512(src []float64, shift float64) float64
 // Requires: AVX, AVX512F, BMI2, SSE2
@@ -9905,124 +9645,124 @@ TEXT ·vectorExpSum64AVX512(SB), NOSPLIT, $0-40
 	SHLQ         $0x03, CX
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
-	VMOVUPD      vectorAllc087500000000000<>+0(SB), Z3
-	VMOVUPD      vectorAll4086300000000000<>+0(SB), Z4
+	VBROADCASTSD vectorAllc087500000000000<>+0(SB), Z3
+	VBROADCASTSD vectorAll4086300000000000<>+0(SB), Z4
 	XORQ         DX, DX
 
 many4:
-	LEAQ         128(DX), BX
-	CMPQ         BX, CX
-	JG           one1
-	VMOVUPD      (AX)(DX*1), Z5
-	VSUBPD       Z0, Z5, Z5
-	VMAXPD       Z5, Z3, Z5
-	VMINPD       Z5, Z4, Z5
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z5, Z6
-	VRNDSCALEPD  $0x00, Z6, Z6
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z6, Z5
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z6, Z5
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z7
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
-	VSCALEFPD    Z6, Z7, Z7
-	VADDPD       Z7, Z1, Z1
-	VMOVUPD      64(AX)(DX*1), Z5
-	VSUBPD       Z0, Z5, Z5
-	VMAXPD       Z5, Z3, Z5
-	VMINPD       Z5, Z4, Z5
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z5, Z6
-	VRNDSCALEPD  $0x00, Z6, Z6
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z6, Z5
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z6, Z5
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z7
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
-	VSCALEFPD    Z6, Z7, Z7
-	VADDPD       Z7, Z2, Z2
-	ADDQ         $+128, DX
-	JMP          many4
+	LEAQ              128(DX), BX
+	CMPQ              BX, CX
+	JG                one1
+	VMOVUPD           (AX)(DX*1), Z5
+	VSUBPD            Z0, Z5, Z5
+	VMAXPD            Z5, Z3, Z5
+	VMINPD            Z5, Z4, Z5
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z5, Z6
+	VRNDSCALEPD       $0x00, Z6, Z6
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z6, Z5
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z6, Z5
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z7
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
+	VSCALEFPD         Z6, Z7, Z7
+	VADDPD            Z7, Z1, Z1
+	VMOVUPD           64(AX)(DX*1), Z5
+	VSUBPD            Z0, Z5, Z5
+	VMAXPD            Z5, Z3, Z5
+	VMINPD            Z5, Z4, Z5
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z5, Z6
+	VRNDSCALEPD       $0x00, Z6, Z6
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z6, Z5
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z6, Z5
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z7
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
+	VSCALEFPD         Z6, Z7, Z7
+	VADDPD            Z7, Z2, Z2
+	ADDQ              $+128, DX
+	JMP               many4
 
 one1:
-	LEAQ         64(DX), BX
-	CMPQ         BX, CX
-	JG           tail2
-	VMOVUPD      (AX)(DX*1), Z5
-	VSUBPD       Z0, Z5, Z5
-	VMAXPD       Z5, Z3, Z5
-	VMINPD       Z5, Z4, Z5
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z5, Z6
-	VRNDSCALEPD  $0x00, Z6, Z6
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z6, Z5
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z6, Z5
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z7
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
-	VSCALEFPD    Z6, Z7, Z7
-	VADDPD       Z7, Z1, Z1
-	ADDQ         $+64, DX
-	JMP          one1
+	LEAQ              64(DX), BX
+	CMPQ              BX, CX
+	JG                tail2
+	VMOVUPD           (AX)(DX*1), Z5
+	VSUBPD            Z0, Z5, Z5
+	VMAXPD            Z5, Z3, Z5
+	VMINPD            Z5, Z4, Z5
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z5, Z6
+	VRNDSCALEPD       $0x00, Z6, Z6
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z6, Z5
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z6, Z5
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z7
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z5, Z7
+	VSCALEFPD         Z6, Z7, Z7
+	VADDPD            Z7, Z1, Z1
+	ADDQ              $+64, DX
+	JMP               one1
 
 tail2:
-	CMPQ         DX, CX
-	JGE          done3
-	VMOVUPD.Z    (AX)(DX*1), K1, Z5
-	VSUBPD       Z0, Z5, Z5
-	VMAXPD       Z5, Z3, Z5
-	VMINPD       Z5, Z4, Z5
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z5, Z0
-	VRNDSCALEPD  $0x00, Z0, Z0
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z0, Z5
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z0, Z5
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z3
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z5, Z3
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z5, Z3
-	VSCALEFPD    Z0, Z3, Z3
-	VMOVAPD.Z    Z3, K1, Z3
-	VADDPD       Z3, Z1, Z1
+	CMPQ              DX, CX
+	JGE               done3
+	VMOVUPD.Z         (AX)(DX*1), K1, Z5
+	VSUBPD            Z0, Z5, Z5
+	VMAXPD            Z5, Z3, Z5
+	VMINPD            Z5, Z4, Z5
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z5, Z0
+	VRNDSCALEPD       $0x00, Z0, Z0
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z0, Z5
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z0, Z5
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z3
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z5, Z3
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z5, Z3
+	VSCALEFPD         Z0, Z3, Z3
+	VMOVAPD.Z         Z3, K1, Z3
+	VADDPD            Z3, Z1, Z1
 
 done3:
 	VADDPD     Z2, Z1, Z1
@@ -10039,90 +9779,90 @@ done3:
 // func vectorSoftmax64AVX512(w []float64, scores []float64) float64
 // Requires: AVX, AVX512F, BMI2, SSE2
 TEXT ·vectorSoftmax64AVX512(SB), NOSPLIT, $0-56
-	MOVQ       w_base+0(FP), AX
-	MOVQ       scores_base+24(FP), CX
-	MOVQ       scores_len+32(FP), DX
-	MOVQ       DX, BX
-	ANDQ       $0x07, BX
-	MOVQ       $-1, SI
-	BZHIQ      BX, SI, SI
-	KMOVW      SI, K1
-	SHLQ       $0x03, DX
-	CMPQ       DX, $0x40
-	JGE        general1
-	XORQ       DX, DX
-	VMOVUPD    vectorAllfff0000000000000<>+0(SB), Z0
-	VPXORD     Z1, Z1, Z1
-	VMOVUPD.Z  (CX)(DX*1), K1, Z2
-	VCMPPD     $0x03, Z2, Z2, K2
-	VPTERNLOGQ $0xff, Z1, Z1, K2, Z1
-	VBLENDMPD  Z2, Z0, K1, Z2
-	VMAXPD     Z2, Z0, Z0
-	VSHUFF64X2 $0x4e, Z0, Z0, Z2
-	VMAXPD     Z2, Z0, Z0
-	VSHUFF64X2 $0xb1, Z0, Z0, Z2
-	VMAXPD     Z2, Z0, Z0
-	VPERMILPD  $0x55, Z0, Z2
-	VMAXPD     Z2, Z0, Z0
-	VSHUFF64X2 $0x4e, Z1, Z1, Z2
-	VADDPD     Z2, Z1, Z1
-	VSHUFF64X2 $0xb1, Z1, Z1, Z2
-	VADDPD     Z2, Z1, Z1
-	VPERMILPD  $0x55, Z1, Z2
-	VADDPD     Z2, Z1, Z1
-	VADDPD     Z1, Z0, Z0
-	MOVSD      X0, ret+48(FP)
-	VSUBPD     Z0, Z0, Z1
-	VUCOMISD   X1, X1
-	JPC        finite2
+	MOVQ         w_base+0(FP), AX
+	MOVQ         scores_base+24(FP), CX
+	MOVQ         scores_len+32(FP), DX
+	MOVQ         DX, BX
+	ANDQ         $0x07, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	SHLQ         $0x03, DX
+	CMPQ         DX, $0x40
+	JGE          general1
+	XORQ         DX, DX
+	VBROADCASTSD vectorAllfff0000000000000<>+0(SB), Z0
+	VPXORD       Z1, Z1, Z1
+	VMOVUPD.Z    (CX)(DX*1), K1, Z2
+	VCMPPD       $0x03, Z2, Z2, K2
+	VPTERNLOGQ   $0xff, Z1, Z1, K2, Z1
+	VBLENDMPD    Z2, Z0, K1, Z2
+	VMAXPD       Z2, Z0, Z0
+	VSHUFF64X2   $0x4e, Z0, Z0, Z2
+	VMAXPD       Z2, Z0, Z0
+	VSHUFF64X2   $0xb1, Z0, Z0, Z2
+	VMAXPD       Z2, Z0, Z0
+	VPERMILPD    $0x55, Z0, Z2
+	VMAXPD       Z2, Z0, Z0
+	VSHUFF64X2   $0x4e, Z1, Z1, Z2
+	VADDPD       Z2, Z1, Z1
+	VSHUFF64X2   $0xb1, Z1, Z1, Z2
+	VADDPD       Z2, Z1, Z1
+	VPERMILPD    $0x55, Z1, Z2
+	VADDPD       Z2, Z1, Z1
+	VADDPD       Z1, Z0, Z0
+	MOVSD        X0, ret+48(FP)
+	VSUBPD       Z0, Z0, Z1
+	VUCOMISD     X1, X1
+	JPC          finite2
 	VZEROUPPER
 	RET
 
 finite2:
-	VMOVUPD.Z    (CX)(DX*1), K1, Z1
-	VSUBPD       Z0, Z1, Z1
-	VMOVUPD      vectorAllc087500000000000<>+0(SB), Z0
-	VMOVUPD      vectorAll4086300000000000<>+0(SB), Z2
-	VMAXPD       Z1, Z0, Z1
-	VMINPD       Z1, Z2, Z1
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z1, Z0
-	VRNDSCALEPD  $0x00, Z0, Z0
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z0, Z1
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z0, Z1
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z2
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z1, Z2
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z1, Z2
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z1, Z2
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z1, Z2
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z1, Z2
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z1, Z2
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z1, Z2
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z1, Z2
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z1, Z2
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z1, Z2
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z1, Z2
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z1, Z2
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z1, Z2
-	VSCALEFPD    Z0, Z2, Z2
-	VMOVAPD.Z    Z2, K1, Z2
-	VMOVUPD      Z2, Z0
-	VSHUFF64X2   $0x4e, Z0, Z0, Z1
-	VADDPD       Z1, Z0, Z0
-	VSHUFF64X2   $0xb1, Z0, Z0, Z1
-	VADDPD       Z1, Z0, Z0
-	VPERMILPD    $0x55, Z0, Z1
-	VADDPD       Z1, Z0, Z0
-	VDIVPD       Z0, Z2, Z2
-	VMOVUPD      Z2, K1, (AX)(DX*1)
+	VMOVUPD.Z         (CX)(DX*1), K1, Z1
+	VSUBPD            Z0, Z1, Z1
+	VBROADCASTSD      vectorAllc087500000000000<>+0(SB), Z0
+	VBROADCASTSD      vectorAll4086300000000000<>+0(SB), Z2
+	VMAXPD            Z1, Z0, Z1
+	VMINPD            Z1, Z2, Z1
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z1, Z0
+	VRNDSCALEPD       $0x00, Z0, Z0
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z0, Z1
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z0, Z1
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z2
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z1, Z2
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z1, Z2
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z1, Z2
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z1, Z2
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z1, Z2
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z1, Z2
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z1, Z2
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z1, Z2
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z1, Z2
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z1, Z2
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z1, Z2
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z1, Z2
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z1, Z2
+	VSCALEFPD         Z0, Z2, Z2
+	VMOVAPD.Z         Z2, K1, Z2
+	VMOVUPD           Z2, Z0
+	VSHUFF64X2        $0x4e, Z0, Z0, Z1
+	VADDPD            Z1, Z0, Z0
+	VSHUFF64X2        $0xb1, Z0, Z0, Z1
+	VADDPD            Z1, Z0, Z0
+	VPERMILPD         $0x55, Z0, Z1
+	VADDPD            Z1, Z0, Z0
+	VDIVPD            Z0, Z2, Z2
+	VMOVUPD           Z2, K1, (AX)(DX*1)
 	VZEROUPPER
 	RET
 
 general1:
-	VMOVUPD vectorAllfff0000000000000<>+0(SB), Z0
-	VMOVUPD vectorAllfff0000000000000<>+0(SB), Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	XORQ    BX, BX
+	VBROADCASTSD vectorAllfff0000000000000<>+0(SB), Z0
+	VBROADCASTSD vectorAllfff0000000000000<>+0(SB), Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	XORQ         BX, BX
 
 many6:
 	LEAQ       128(BX), SI
@@ -10183,142 +9923,142 @@ done5:
 	RET
 
 finite7:
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VMOVUPD vectorAllc087500000000000<>+0(SB), Z1
-	VMOVUPD vectorAll4086300000000000<>+0(SB), Z2
-	XORQ    BX, BX
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
+	VBROADCASTSD vectorAllc087500000000000<>+0(SB), Z1
+	VBROADCASTSD vectorAll4086300000000000<>+0(SB), Z2
+	XORQ         BX, BX
 
 many11:
-	LEAQ         128(BX), SI
-	CMPQ         SI, DX
-	JG           one8
-	VMOVUPD      (CX)(BX*1), Z3
-	VSUBPD       Z0, Z3, Z3
-	VMAXPD       Z3, Z1, Z3
-	VMINPD       Z3, Z2, Z3
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z4
-	VRNDSCALEPD  $0x00, Z4, Z4
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z4, Z3
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z4, Z3
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z7
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z7
-	VSCALEFPD    Z4, Z7, Z7
-	VMOVUPD      Z7, (AX)(BX*1)
-	VADDPD       Z7, Z5, Z5
-	VMOVUPD      64(CX)(BX*1), Z3
-	VSUBPD       Z0, Z3, Z3
-	VMAXPD       Z3, Z1, Z3
-	VMINPD       Z3, Z2, Z3
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z4
-	VRNDSCALEPD  $0x00, Z4, Z4
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z4, Z3
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z4, Z3
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z7
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z7
-	VSCALEFPD    Z4, Z7, Z7
-	VMOVUPD      Z7, 64(AX)(BX*1)
-	VADDPD       Z7, Z6, Z6
-	ADDQ         $+128, BX
-	JMP          many11
+	LEAQ              128(BX), SI
+	CMPQ              SI, DX
+	JG                one8
+	VMOVUPD           (CX)(BX*1), Z3
+	VSUBPD            Z0, Z3, Z3
+	VMAXPD            Z3, Z1, Z3
+	VMINPD            Z3, Z2, Z3
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z4
+	VRNDSCALEPD       $0x00, Z4, Z4
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z4, Z3
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z4, Z3
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z7
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z3, Z7
+	VSCALEFPD         Z4, Z7, Z7
+	VMOVUPD           Z7, (AX)(BX*1)
+	VADDPD            Z7, Z5, Z5
+	VMOVUPD           64(CX)(BX*1), Z3
+	VSUBPD            Z0, Z3, Z3
+	VMAXPD            Z3, Z1, Z3
+	VMINPD            Z3, Z2, Z3
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z4
+	VRNDSCALEPD       $0x00, Z4, Z4
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z4, Z3
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z4, Z3
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z7
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z3, Z7
+	VSCALEFPD         Z4, Z7, Z7
+	VMOVUPD           Z7, 64(AX)(BX*1)
+	VADDPD            Z7, Z6, Z6
+	ADDQ              $+128, BX
+	JMP               many11
 
 one8:
-	LEAQ         64(BX), SI
-	CMPQ         SI, DX
-	JG           tail9
-	VMOVUPD      (CX)(BX*1), Z3
-	VSUBPD       Z0, Z3, Z3
-	VMAXPD       Z3, Z1, Z3
-	VMINPD       Z3, Z2, Z3
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z4
-	VRNDSCALEPD  $0x00, Z4, Z4
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z4, Z3
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z4, Z3
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z7
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z7
-	VSCALEFPD    Z4, Z7, Z7
-	VMOVUPD      Z7, (AX)(BX*1)
-	VADDPD       Z7, Z5, Z5
-	ADDQ         $+64, BX
-	JMP          one8
+	LEAQ              64(BX), SI
+	CMPQ              SI, DX
+	JG                tail9
+	VMOVUPD           (CX)(BX*1), Z3
+	VSUBPD            Z0, Z3, Z3
+	VMAXPD            Z3, Z1, Z3
+	VMINPD            Z3, Z2, Z3
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z4
+	VRNDSCALEPD       $0x00, Z4, Z4
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z4, Z3
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z4, Z3
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z7
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z3, Z7
+	VSCALEFPD         Z4, Z7, Z7
+	VMOVUPD           Z7, (AX)(BX*1)
+	VADDPD            Z7, Z5, Z5
+	ADDQ              $+64, BX
+	JMP               one8
 
 tail9:
-	CMPQ         BX, DX
-	JGE          done10
-	VMOVUPD.Z    (CX)(BX*1), K1, Z3
-	VSUBPD       Z0, Z3, Z3
-	VMAXPD       Z3, Z1, Z3
-	VMINPD       Z3, Z2, Z3
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z0
-	VRNDSCALEPD  $0x00, Z0, Z0
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z0, Z3
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z0, Z3
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z1
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z1
-	VSCALEFPD    Z0, Z1, Z1
-	VMOVUPD      Z1, K1, (AX)(BX*1)
-	VMOVAPD.Z    Z1, K1, Z1
-	VADDPD       Z1, Z5, Z5
+	CMPQ              BX, DX
+	JGE               done10
+	VMOVUPD.Z         (CX)(BX*1), K1, Z3
+	VSUBPD            Z0, Z3, Z3
+	VMAXPD            Z3, Z1, Z3
+	VMINPD            Z3, Z2, Z3
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z0
+	VRNDSCALEPD       $0x00, Z0, Z0
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z0, Z3
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z0, Z3
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z1
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z3, Z1
+	VSCALEFPD         Z0, Z1, Z1
+	VMOVUPD           Z1, K1, (AX)(BX*1)
+	VMOVAPD.Z         Z1, K1, Z1
+	VADDPD            Z1, Z5, Z5
 
 done10:
-	VADDPD     Z6, Z5, Z5
-	VSHUFF64X2 $0x4e, Z5, Z5, Z0
-	VADDPD     Z0, Z5, Z5
-	VSHUFF64X2 $0xb1, Z5, Z5, Z0
-	VADDPD     Z0, Z5, Z5
-	VPERMILPD  $0x55, Z5, Z0
-	VADDPD     Z0, Z5, Z5
-	VMOVUPD    vectorAll3ff0000000000000<>+0(SB), Z0
-	VDIVPD     Z5, Z0, Z0
-	XORQ       CX, CX
+	VADDPD       Z6, Z5, Z5
+	VSHUFF64X2   $0x4e, Z5, Z5, Z0
+	VADDPD       Z0, Z5, Z5
+	VSHUFF64X2   $0xb1, Z5, Z5, Z0
+	VADDPD       Z0, Z5, Z5
+	VPERMILPD    $0x55, Z5, Z0
+	VADDPD       Z0, Z5, Z5
+	VBROADCASTSD vectorAll3ff0000000000000<>+0(SB), Z0
+	VDIVPD       Z5, Z0, Z0
+	XORQ         CX, CX
 
 many15:
 	LEAQ    128(CX), BX
@@ -10609,23 +10349,23 @@ tail8:
 	VFMADD231PD Z6, Z6, Z7
 
 done9:
-	VADDPD     Z9, Z7, Z7
-	VADDPD     Z10, Z8, Z8
-	VADDPD     Z8, Z7, Z7
-	VSHUFF64X2 $0x4e, Z7, Z7, Z6
-	VADDPD     Z6, Z7, Z7
-	VSHUFF64X2 $0xb1, Z7, Z7, Z6
-	VADDPD     Z6, Z7, Z7
-	VPERMILPD  $0x55, Z7, Z6
-	VADDPD     Z6, Z7, Z7
-	VDIVPD     Z0, Z7, Z7
-	VADDPD     Z1, Z7, Z7
-	VSQRTPD    Z7, Z7
-	VMOVUPD    vectorAll3ff0000000000000<>+0(SB), Z6
-	VDIVPD     Z7, Z6, Z6
-	TESTQ      SI, SI
-	JZ         without11
-	XORQ       R8, R8
+	VADDPD       Z9, Z7, Z7
+	VADDPD       Z10, Z8, Z8
+	VADDPD       Z8, Z7, Z7
+	VSHUFF64X2   $0x4e, Z7, Z7, Z6
+	VADDPD       Z6, Z7, Z7
+	VSHUFF64X2   $0xb1, Z7, Z7, Z6
+	VADDPD       Z6, Z7, Z7
+	VPERMILPD    $0x55, Z7, Z6
+	VADDPD       Z6, Z7, Z7
+	VDIVPD       Z0, Z7, Z7
+	VADDPD       Z1, Z7, Z7
+	VSQRTPD      Z7, Z7
+	VBROADCASTSD vectorAll3ff0000000000000<>+0(SB), Z6
+	VDIVPD       Z7, Z6, Z6
+	TESTQ        SI, SI
+	JZ           without11
+	XORQ         R8, R8
 
 many16:
 	LEAQ        256(R8), R9
@@ -10773,40 +10513,40 @@ row1:
 	XORQ R10, R10
 
 many8:
-	LEAQ     256(R10), R11
-	CMPQ     R11, DI
-	JG       one5
-	VMOVUPD  (R8)(R10*1), Z2
-	VMOVUPD  64(R8)(R10*1), Z3
-	VPORD    Z3, Z2, Z2
-	VMOVUPD  128(R8)(R10*1), Z3
-	VPORD    Z3, Z2, Z2
-	VMOVUPD  192(R8)(R10*1), Z3
-	VPORD    Z3, Z2, Z2
-	VPTESTMQ vectorAll7fffffffffffffff<>+0(SB), Z2, K2
-	KORTESTW K2, K2
-	JNZ      some3
-	ADDQ     $+256, R10
-	JMP      many8
+	LEAQ          256(R10), R11
+	CMPQ          R11, DI
+	JG            one5
+	VMOVUPD       (R8)(R10*1), Z2
+	VMOVUPD       64(R8)(R10*1), Z3
+	VPORD         Z3, Z2, Z2
+	VMOVUPD       128(R8)(R10*1), Z3
+	VPORD         Z3, Z2, Z2
+	VMOVUPD       192(R8)(R10*1), Z3
+	VPORD         Z3, Z2, Z2
+	VPTESTMQ.BCST vectorAll7fffffffffffffff<>+0(SB), Z2, K2
+	KORTESTW      K2, K2
+	JNZ           some3
+	ADDQ          $+256, R10
+	JMP           many8
 
 one5:
-	LEAQ     64(R10), R11
-	CMPQ     R11, DI
-	JG       tail6
-	VMOVUPD  (R8)(R10*1), Z2
-	VPTESTMQ vectorAll7fffffffffffffff<>+0(SB), Z2, K2
-	KORTESTW K2, K2
-	JNZ      some3
-	ADDQ     $+64, R10
-	JMP      one5
+	LEAQ          64(R10), R11
+	CMPQ          R11, DI
+	JG            tail6
+	VMOVUPD       (R8)(R10*1), Z2
+	VPTESTMQ.BCST vectorAll7fffffffffffffff<>+0(SB), Z2, K2
+	KORTESTW      K2, K2
+	JNZ           some3
+	ADDQ          $+64, R10
+	JMP           one5
 
 tail6:
-	CMPQ      R10, DI
-	JGE       done7
-	VMOVUPD.Z (R8)(R10*1), K1, Z2
-	VPTESTMQ  vectorAll7fffffffffffffff<>+0(SB), Z2, K2
-	KORTESTW  K2, K2
-	JNZ       some3
+	CMPQ          R10, DI
+	JGE           done7
+	VMOVUPD.Z     (R8)(R10*1), K1, Z2
+	VPTESTMQ.BCST vectorAll7fffffffffffffff<>+0(SB), Z2, K2
+	KORTESTW      K2, K2
+	JNZ           some3
 
 done7:
 	XORQ R10, R10
@@ -10916,25 +10656,25 @@ tail17:
 	VFMADD231PD Z2, Z2, Z10
 
 done18:
-	VADDPD     Z12, Z10, Z10
-	VADDPD     Z13, Z11, Z11
-	VADDPD     Z11, Z10, Z10
-	VSHUFF64X2 $0x4e, Z10, Z10, Z2
-	VADDPD     Z2, Z10, Z10
-	VSHUFF64X2 $0xb1, Z10, Z10, Z2
-	VADDPD     Z2, Z10, Z10
-	VPERMILPD  $0x55, Z10, Z2
-	VADDPD     Z2, Z10, Z10
-	VDIVPD     Z0, Z10, Z10
-	VADDPD     Z1, Z10, Z10
-	VSQRTPD    Z10, Z10
-	VMOVUPD    vectorAll3ff0000000000000<>+0(SB), Z2
-	VDIVPD     Z10, Z2, Z2
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	VPXORD     Z16, Z16, Z16
-	VPXORD     Z17, Z17, Z17
-	XORQ       R10, R10
+	VADDPD       Z12, Z10, Z10
+	VADDPD       Z13, Z11, Z11
+	VADDPD       Z11, Z10, Z10
+	VSHUFF64X2   $0x4e, Z10, Z10, Z2
+	VADDPD       Z2, Z10, Z10
+	VSHUFF64X2   $0xb1, Z10, Z10, Z2
+	VADDPD       Z2, Z10, Z10
+	VPERMILPD    $0x55, Z10, Z2
+	VADDPD       Z2, Z10, Z10
+	VDIVPD       Z0, Z10, Z10
+	VADDPD       Z1, Z10, Z10
+	VSQRTPD      Z10, Z10
+	VBROADCASTSD vectorAll3ff0000000000000<>+0(SB), Z2
+	VDIVPD       Z10, Z2, Z2
+	VPXORD       Z14, Z14, Z14
+	VPXORD       Z15, Z15, Z15
+	VPXORD       Z16, Z16, Z16
+	VPXORD       Z17, Z17, Z17
+	XORQ         R10, R10
 
 many23:
 	LEAQ        128(R10), R11
@@ -11097,11 +10837,7 @@ DATA vectorAll7fffffffffffffff<>+0(SB)/8, $0x7fffffffffffffff
 DATA vectorAll7fffffffffffffff<>+8(SB)/8, $0x7fffffffffffffff
 DATA vectorAll7fffffffffffffff<>+16(SB)/8, $0x7fffffffffffffff
 DATA vectorAll7fffffffffffffff<>+24(SB)/8, $0x7fffffffffffffff
-DATA vectorAll7fffffffffffffff<>+32(SB)/8, $0x7fffffffffffffff
-DATA vectorAll7fffffffffffffff<>+40(SB)/8, $0x7fffffffffffffff
-DATA vectorAll7fffffffffffffff<>+48(SB)/8, $0x7fffffffffffffff
-DATA vectorAll7fffffffffffffff<>+56(SB)/8, $0x7fffffffffffffff
-GLOBL vectorAll7fffffffffffffff<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll7fffffffffffffff<>(SB), RODATA|NOPTR, $32
 
 // func vectorRmsNorm64AVX512(y []float64, x []float64, gamma []float64, width float64, eps float64, rows int)
 // Requires: AVX, AVX512F, BMI2
@@ -11254,40 +10990,40 @@ row1:
 	XORQ R9, R9
 
 many8:
-	LEAQ     256(R9), R10
-	CMPQ     R10, SI
-	JG       one5
-	VMOVUPD  (DI)(R9*1), Z2
-	VMOVUPD  64(DI)(R9*1), Z3
-	VPORD    Z3, Z2, Z2
-	VMOVUPD  128(DI)(R9*1), Z3
-	VPORD    Z3, Z2, Z2
-	VMOVUPD  192(DI)(R9*1), Z3
-	VPORD    Z3, Z2, Z2
-	VPTESTMQ vectorAll7fffffffffffffff<>+0(SB), Z2, K2
-	KORTESTW K2, K2
-	JNZ      some3
-	ADDQ     $+256, R9
-	JMP      many8
+	LEAQ          256(R9), R10
+	CMPQ          R10, SI
+	JG            one5
+	VMOVUPD       (DI)(R9*1), Z2
+	VMOVUPD       64(DI)(R9*1), Z3
+	VPORD         Z3, Z2, Z2
+	VMOVUPD       128(DI)(R9*1), Z3
+	VPORD         Z3, Z2, Z2
+	VMOVUPD       192(DI)(R9*1), Z3
+	VPORD         Z3, Z2, Z2
+	VPTESTMQ.BCST vectorAll7fffffffffffffff<>+0(SB), Z2, K2
+	KORTESTW      K2, K2
+	JNZ           some3
+	ADDQ          $+256, R9
+	JMP           many8
 
 one5:
-	LEAQ     64(R9), R10
-	CMPQ     R10, SI
-	JG       tail6
-	VMOVUPD  (DI)(R9*1), Z2
-	VPTESTMQ vectorAll7fffffffffffffff<>+0(SB), Z2, K2
-	KORTESTW K2, K2
-	JNZ      some3
-	ADDQ     $+64, R9
-	JMP      one5
+	LEAQ          64(R9), R10
+	CMPQ          R10, SI
+	JG            tail6
+	VMOVUPD       (DI)(R9*1), Z2
+	VPTESTMQ.BCST vectorAll7fffffffffffffff<>+0(SB), Z2, K2
+	KORTESTW      K2, K2
+	JNZ           some3
+	ADDQ          $+64, R9
+	JMP           one5
 
 tail6:
-	CMPQ      R9, SI
-	JGE       done7
-	VMOVUPD.Z (DI)(R9*1), K1, Z2
-	VPTESTMQ  vectorAll7fffffffffffffff<>+0(SB), Z2, K2
-	KORTESTW  K2, K2
-	JNZ       some3
+	CMPQ          R9, SI
+	JGE           done7
+	VMOVUPD.Z     (DI)(R9*1), K1, Z2
+	VPTESTMQ.BCST vectorAll7fffffffffffffff<>+0(SB), Z2, K2
+	KORTESTW      K2, K2
+	JNZ           some3
 
 done7:
 	XORQ R9, R9
@@ -11544,85 +11280,85 @@ done3:
 // func vectorSilu64AVX512(y []float64, x []float64)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorSilu64AVX512(SB), NOSPLIT, $0-48
-	MOVQ    y_base+0(FP), AX
-	MOVQ    y_len+8(FP), CX
-	MOVQ    x_base+24(FP), DX
-	MOVQ    CX, BX
-	ANDQ    $0x07, BX
-	MOVQ    $-1, SI
-	BZHIQ   BX, SI, SI
-	KMOVW   SI, K1
-	SHLQ    $0x03, CX
-	VMOVUPD vectorAllc087500000000000<>+0(SB), Z0
-	VMOVUPD vectorAll4086300000000000<>+0(SB), Z1
-	XORQ    BX, BX
+	MOVQ         y_base+0(FP), AX
+	MOVQ         y_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	MOVQ         CX, BX
+	ANDQ         $0x07, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	SHLQ         $0x03, CX
+	VBROADCASTSD vectorAllc087500000000000<>+0(SB), Z0
+	VBROADCASTSD vectorAll4086300000000000<>+0(SB), Z1
+	XORQ         BX, BX
 
 one1:
-	LEAQ         64(BX), SI
-	CMPQ         SI, CX
-	JG           tail2
-	VMOVUPD      (DX)(BX*1), Z2
-	VMOVUPD      vectorAll4045000000000000<>+0(SB), Z3
-	VMINPD       Z2, Z3, Z3
-	VMAXPD       Z3, Z0, Z3
-	VMINPD       Z3, Z1, Z3
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z4
-	VRNDSCALEPD  $0x00, Z4, Z4
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z4, Z3
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z4, Z3
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z5
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z5
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z5
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z5
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z5
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z5
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z5
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z5
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z3, Z5
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z3, Z5
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z3, Z5
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z3, Z5
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z5
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z5
-	VSCALEFPD    Z4, Z5, Z5
-	VADDPD       vectorAll3ff0000000000000<>+0(SB), Z5, Z3
-	VDIVPD       Z3, Z5, Z3
-	VMULPD       Z2, Z3, Z3
-	VMOVUPD      Z3, (AX)(BX*1)
-	ADDQ         $+64, BX
-	JMP          one1
+	LEAQ              64(BX), SI
+	CMPQ              SI, CX
+	JG                tail2
+	VMOVUPD           (DX)(BX*1), Z2
+	VBROADCASTSD      vectorAll4045000000000000<>+0(SB), Z3
+	VMINPD            Z2, Z3, Z3
+	VMAXPD            Z3, Z0, Z3
+	VMINPD            Z3, Z1, Z3
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z4
+	VRNDSCALEPD       $0x00, Z4, Z4
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z4, Z3
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z4, Z3
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z5
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z5
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z5
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z5
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z5
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z5
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z5
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z5
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z3, Z5
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z3, Z5
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z3, Z5
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z3, Z5
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z3, Z5
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z3, Z5
+	VSCALEFPD         Z4, Z5, Z5
+	VADDPD.BCST       vectorAll3ff0000000000000<>+0(SB), Z5, Z3
+	VDIVPD            Z3, Z5, Z3
+	VMULPD            Z2, Z3, Z3
+	VMOVUPD           Z3, (AX)(BX*1)
+	ADDQ              $+64, BX
+	JMP               one1
 
 tail2:
-	CMPQ         BX, CX
-	JGE          done3
-	VMOVUPD.Z    (DX)(BX*1), K1, Z2
-	VMOVUPD      vectorAll4045000000000000<>+0(SB), Z3
-	VMINPD       Z2, Z3, Z3
-	VMAXPD       Z3, Z0, Z3
-	VMINPD       Z3, Z1, Z3
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z0
-	VRNDSCALEPD  $0x00, Z0, Z0
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z0, Z3
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z0, Z3
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z1
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z1
-	VSCALEFPD    Z0, Z1, Z1
-	VADDPD       vectorAll3ff0000000000000<>+0(SB), Z1, Z0
-	VDIVPD       Z0, Z1, Z0
-	VMULPD       Z2, Z0, Z0
-	VMOVUPD      Z0, K1, (AX)(BX*1)
+	CMPQ              BX, CX
+	JGE               done3
+	VMOVUPD.Z         (DX)(BX*1), K1, Z2
+	VBROADCASTSD      vectorAll4045000000000000<>+0(SB), Z3
+	VMINPD            Z2, Z3, Z3
+	VMAXPD            Z3, Z0, Z3
+	VMINPD            Z3, Z1, Z3
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z0
+	VRNDSCALEPD       $0x00, Z0, Z0
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z0, Z3
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z0, Z3
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z1
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z3, Z1
+	VSCALEFPD         Z0, Z1, Z1
+	VADDPD.BCST       vectorAll3ff0000000000000<>+0(SB), Z1, Z0
+	VDIVPD            Z0, Z1, Z0
+	VMULPD            Z2, Z0, Z0
+	VMOVUPD           Z0, K1, (AX)(BX*1)
 
 done3:
 	VZEROUPPER
@@ -11632,115 +11368,111 @@ DATA vectorAll4045000000000000<>+0(SB)/8, $0x4045000000000000
 DATA vectorAll4045000000000000<>+8(SB)/8, $0x4045000000000000
 DATA vectorAll4045000000000000<>+16(SB)/8, $0x4045000000000000
 DATA vectorAll4045000000000000<>+24(SB)/8, $0x4045000000000000
-DATA vectorAll4045000000000000<>+32(SB)/8, $0x4045000000000000
-DATA vectorAll4045000000000000<>+40(SB)/8, $0x4045000000000000
-DATA vectorAll4045000000000000<>+48(SB)/8, $0x4045000000000000
-DATA vectorAll4045000000000000<>+56(SB)/8, $0x4045000000000000
-GLOBL vectorAll4045000000000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll4045000000000000<>(SB), RODATA|NOPTR, $32
 
 // func vectorSiluGrad64AVX512(dx []float64, x []float64, g []float64)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorSiluGrad64AVX512(SB), NOSPLIT, $0-72
-	MOVQ    dx_base+0(FP), AX
-	MOVQ    dx_len+8(FP), CX
-	MOVQ    x_base+24(FP), DX
-	MOVQ    g_base+48(FP), BX
-	MOVQ    CX, SI
-	ANDQ    $0x07, SI
-	MOVQ    $-1, DI
-	BZHIQ   SI, DI, DI
-	KMOVW   DI, K1
-	SHLQ    $0x03, CX
-	VMOVUPD vectorAllc087500000000000<>+0(SB), Z0
-	VMOVUPD vectorAll4086300000000000<>+0(SB), Z1
-	XORQ    SI, SI
+	MOVQ         dx_base+0(FP), AX
+	MOVQ         dx_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	MOVQ         g_base+48(FP), BX
+	MOVQ         CX, SI
+	ANDQ         $0x07, SI
+	MOVQ         $-1, DI
+	BZHIQ        SI, DI, DI
+	KMOVW        DI, K1
+	SHLQ         $0x03, CX
+	VBROADCASTSD vectorAllc087500000000000<>+0(SB), Z0
+	VBROADCASTSD vectorAll4086300000000000<>+0(SB), Z1
+	XORQ         SI, SI
 
 one1:
-	LEAQ         64(SI), DI
-	CMPQ         DI, CX
-	JG           tail2
-	VMOVUPD      (DX)(SI*1), Z2
-	VMOVUPD      vectorAll4045000000000000<>+0(SB), Z3
-	VMINPD       Z2, Z3, Z2
-	VMOVUPD      vectorAll4045000000000000<>+0(SB), Z3
-	VMINPD       Z2, Z3, Z3
-	VMAXPD       Z3, Z0, Z3
-	VMINPD       Z3, Z1, Z3
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z6
-	VRNDSCALEPD  $0x00, Z6, Z6
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z6, Z3
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z6, Z3
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z7
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z7
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z7
-	VSCALEFPD    Z6, Z7, Z7
-	VMOVUPD      vectorAll3ff0000000000000<>+0(SB), Z3
-	VADDPD       Z3, Z7, Z6
-	VDIVPD       Z6, Z3, Z6
-	VMULPD       Z6, Z7, Z7
-	VFMADD213PD  Z3, Z6, Z2
-	VMULPD       Z2, Z7, Z7
-	VMOVUPD      (BX)(SI*1), Z2
-	VMULPD       Z2, Z7, Z7
-	VPXORD       Z4, Z4, Z4
-	VCMPPD       $0x04, Z4, Z2, K2
-	VMOVAPD.Z    Z7, K2, Z7
-	VMOVUPD      Z7, (AX)(SI*1)
-	ADDQ         $+64, SI
-	JMP          one1
+	LEAQ              64(SI), DI
+	CMPQ              DI, CX
+	JG                tail2
+	VMOVUPD           (DX)(SI*1), Z2
+	VBROADCASTSD      vectorAll4045000000000000<>+0(SB), Z3
+	VMINPD            Z2, Z3, Z2
+	VBROADCASTSD      vectorAll4045000000000000<>+0(SB), Z3
+	VMINPD            Z2, Z3, Z3
+	VMAXPD            Z3, Z0, Z3
+	VMINPD            Z3, Z1, Z3
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z6
+	VRNDSCALEPD       $0x00, Z6, Z6
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z6, Z3
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z6, Z3
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z7
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z3, Z7
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z3, Z7
+	VSCALEFPD         Z6, Z7, Z7
+	VBROADCASTSD      vectorAll3ff0000000000000<>+0(SB), Z3
+	VADDPD            Z3, Z7, Z6
+	VDIVPD            Z6, Z3, Z6
+	VMULPD            Z6, Z7, Z7
+	VFMADD213PD       Z3, Z6, Z2
+	VMULPD            Z2, Z7, Z7
+	VMOVUPD           (BX)(SI*1), Z2
+	VMULPD            Z2, Z7, Z7
+	VPXORD            Z4, Z4, Z4
+	VCMPPD            $0x04, Z4, Z2, K2
+	VMOVAPD.Z         Z7, K2, Z7
+	VMOVUPD           Z7, (AX)(SI*1)
+	ADDQ              $+64, SI
+	JMP               one1
 
 tail2:
-	CMPQ         SI, CX
-	JGE          done3
-	VMOVUPD.Z    (DX)(SI*1), K1, Z2
-	VMOVUPD      vectorAll4045000000000000<>+0(SB), Z3
-	VMINPD       Z2, Z3, Z2
-	VMOVUPD      vectorAll4045000000000000<>+0(SB), Z3
-	VMINPD       Z2, Z3, Z3
-	VMAXPD       Z3, Z0, Z3
-	VMINPD       Z3, Z1, Z3
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z0
-	VRNDSCALEPD  $0x00, Z0, Z0
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z0, Z3
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z0, Z3
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z1
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z1
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Z3, Z1
-	VSCALEFPD    Z0, Z1, Z1
-	VMOVUPD      vectorAll3ff0000000000000<>+0(SB), Z0
-	VADDPD       Z0, Z1, Z3
-	VDIVPD       Z3, Z0, Z3
-	VMULPD       Z3, Z1, Z1
-	VFMADD213PD  Z0, Z3, Z2
-	VMULPD       Z2, Z1, Z1
-	VMOVUPD.Z    (BX)(SI*1), K1, Z0
-	VMULPD       Z0, Z1, Z1
-	VPXORD       Z5, Z5, Z5
-	VCMPPD       $0x04, Z5, Z0, K2
-	VMOVAPD.Z    Z1, K2, Z1
-	VMOVUPD      Z1, K1, (AX)(SI*1)
+	CMPQ              SI, CX
+	JGE               done3
+	VMOVUPD.Z         (DX)(SI*1), K1, Z2
+	VBROADCASTSD      vectorAll4045000000000000<>+0(SB), Z3
+	VMINPD            Z2, Z3, Z2
+	VBROADCASTSD      vectorAll4045000000000000<>+0(SB), Z3
+	VMINPD            Z2, Z3, Z3
+	VMAXPD            Z3, Z0, Z3
+	VMINPD            Z3, Z1, Z3
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z3, Z0
+	VRNDSCALEPD       $0x00, Z0, Z0
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z0, Z3
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z0, Z3
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z1
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z3, Z1
+	VFMADD213PD.BCST  vectorAll3ff0000000000000<>+0(SB), Z3, Z1
+	VSCALEFPD         Z0, Z1, Z1
+	VBROADCASTSD      vectorAll3ff0000000000000<>+0(SB), Z0
+	VADDPD            Z0, Z1, Z3
+	VDIVPD            Z3, Z0, Z3
+	VMULPD            Z3, Z1, Z1
+	VFMADD213PD       Z0, Z3, Z2
+	VMULPD            Z2, Z1, Z1
+	VMOVUPD.Z         (BX)(SI*1), K1, Z0
+	VMULPD            Z0, Z1, Z1
+	VPXORD            Z5, Z5, Z5
+	VCMPPD            $0x04, Z5, Z0, K2
+	VMOVAPD.Z         Z1, K2, Z1
+	VMOVUPD           Z1, K1, (AX)(SI*1)
 
 done3:
 	VZEROUPPER
@@ -11762,85 +11494,85 @@ TEXT ·vectorSoftcap64AVX512(SB), NOSPLIT, $0-56
 	XORQ         BX, BX
 
 one1:
-	LEAQ         64(BX), SI
-	CMPQ         SI, CX
-	JG           tail2
-	VMOVUPD      (DX)(BX*1), Z1
-	VDIVPD       Z0, Z1, Z1
-	VPANDD       vectorAll7fffffffffffffff<>+0(SB), Z1, Z2
-	VMOVUPD      vectorAll4034000000000000<>+0(SB), Z3
-	VMINPD       Z2, Z3, Z2
-	VMULPD       vectorAllc000000000000000<>+0(SB), Z2, Z2
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z2, Z3
-	VRNDSCALEPD  $0x00, Z3, Z3
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z3, Z2
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z3, Z2
-	VMULPD       Z2, Z2, Z4
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z5
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z2, Z5
-	VFMADD231PD  Z5, Z4, Z2
-	VMOVUPD      vectorAll3ff0000000000000<>+0(SB), Z4
-	VSCALEFPD    Z3, Z4, Z3
-	VADDPD       vectorAllbff0000000000000<>+0(SB), Z3, Z4
-	VFMADD231PD  Z2, Z3, Z4
-	VADDPD       vectorAll4000000000000000<>+0(SB), Z4, Z2
-	VDIVPD       Z2, Z4, Z4
-	VPANDD       vectorAll7fffffffffffffff<>+0(SB), Z4, Z4
-	VPANDD       vectorAll8000000000000000<>+0(SB), Z1, Z1
-	VPORD        Z1, Z4, Z4
-	VMULPD       Z0, Z4, Z4
-	VMOVUPD      Z4, (AX)(BX*1)
-	ADDQ         $+64, BX
-	JMP          one1
+	LEAQ              64(BX), SI
+	CMPQ              SI, CX
+	JG                tail2
+	VMOVUPD           (DX)(BX*1), Z1
+	VDIVPD            Z0, Z1, Z1
+	VPANDQ.BCST       vectorAll7fffffffffffffff<>+0(SB), Z1, Z2
+	VBROADCASTSD      vectorAll4034000000000000<>+0(SB), Z3
+	VMINPD            Z2, Z3, Z2
+	VMULPD.BCST       vectorAllc000000000000000<>+0(SB), Z2, Z2
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z2, Z3
+	VRNDSCALEPD       $0x00, Z3, Z3
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z3, Z2
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z3, Z2
+	VMULPD            Z2, Z2, Z4
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z5
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z2, Z5
+	VFMADD231PD       Z5, Z4, Z2
+	VBROADCASTSD      vectorAll3ff0000000000000<>+0(SB), Z4
+	VSCALEFPD         Z3, Z4, Z3
+	VADDPD.BCST       vectorAllbff0000000000000<>+0(SB), Z3, Z4
+	VFMADD231PD       Z2, Z3, Z4
+	VADDPD.BCST       vectorAll4000000000000000<>+0(SB), Z4, Z2
+	VDIVPD            Z2, Z4, Z4
+	VPANDQ.BCST       vectorAll7fffffffffffffff<>+0(SB), Z4, Z4
+	VPANDQ.BCST       vectorAll8000000000000000<>+0(SB), Z1, Z1
+	VPORD             Z1, Z4, Z4
+	VMULPD            Z0, Z4, Z4
+	VMOVUPD           Z4, (AX)(BX*1)
+	ADDQ              $+64, BX
+	JMP               one1
 
 tail2:
-	CMPQ         BX, CX
-	JGE          done3
-	VMOVUPD.Z    (DX)(BX*1), K1, Z1
-	VDIVPD       Z0, Z1, Z1
-	VPANDD       vectorAll7fffffffffffffff<>+0(SB), Z1, Z2
-	VMOVUPD      vectorAll4034000000000000<>+0(SB), Z3
-	VMINPD       Z2, Z3, Z2
-	VMULPD       vectorAllc000000000000000<>+0(SB), Z2, Z2
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Z2, Z3
-	VRNDSCALEPD  $0x00, Z3, Z3
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Z3, Z2
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Z3, Z2
-	VMULPD       Z2, Z2, Z4
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Z5
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Z2, Z5
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Z2, Z5
-	VFMADD231PD  Z5, Z4, Z2
-	VMOVUPD      vectorAll3ff0000000000000<>+0(SB), Z4
-	VSCALEFPD    Z3, Z4, Z3
-	VADDPD       vectorAllbff0000000000000<>+0(SB), Z3, Z4
-	VFMADD231PD  Z2, Z3, Z4
-	VADDPD       vectorAll4000000000000000<>+0(SB), Z4, Z2
-	VDIVPD       Z2, Z4, Z4
-	VPANDD       vectorAll7fffffffffffffff<>+0(SB), Z4, Z4
-	VPANDD       vectorAll8000000000000000<>+0(SB), Z1, Z1
-	VPORD        Z1, Z4, Z4
-	VMULPD       Z0, Z4, Z4
-	VMOVUPD      Z4, K1, (AX)(BX*1)
+	CMPQ              BX, CX
+	JGE               done3
+	VMOVUPD.Z         (DX)(BX*1), K1, Z1
+	VDIVPD            Z0, Z1, Z1
+	VPANDQ.BCST       vectorAll7fffffffffffffff<>+0(SB), Z1, Z2
+	VBROADCASTSD      vectorAll4034000000000000<>+0(SB), Z3
+	VMINPD            Z2, Z3, Z2
+	VMULPD.BCST       vectorAllc000000000000000<>+0(SB), Z2, Z2
+	VMULPD.BCST       vectorAll3ff71547652b82fe<>+0(SB), Z2, Z3
+	VRNDSCALEPD       $0x00, Z3, Z3
+	VFNMADD231PD.BCST vectorAll3fe62e42fefa39ef<>+0(SB), Z3, Z2
+	VFNMADD231PD.BCST vectorAll3c7abc9e3b39803f<>+0(SB), Z3, Z2
+	VMULPD            Z2, Z2, Z4
+	VBROADCASTSD      vectorAll3de6124613a86d0a<>+0(SB), Z5
+	VFMADD213PD.BCST  vectorAll3e21eed8eff8d898<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3e5ae64567f544e4<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3e927e4fb7789f5d<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3ec71de3a556c734<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3efa01a01a01a01a<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3f2a01a01a01a01a<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3f56c16c16c16c17<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3f81111111111111<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3fa5555555555555<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3fc5555555555555<>+0(SB), Z2, Z5
+	VFMADD213PD.BCST  vectorAll3fe0000000000000<>+0(SB), Z2, Z5
+	VFMADD231PD       Z5, Z4, Z2
+	VBROADCASTSD      vectorAll3ff0000000000000<>+0(SB), Z4
+	VSCALEFPD         Z3, Z4, Z3
+	VADDPD.BCST       vectorAllbff0000000000000<>+0(SB), Z3, Z4
+	VFMADD231PD       Z2, Z3, Z4
+	VADDPD.BCST       vectorAll4000000000000000<>+0(SB), Z4, Z2
+	VDIVPD            Z2, Z4, Z4
+	VPANDQ.BCST       vectorAll7fffffffffffffff<>+0(SB), Z4, Z4
+	VPANDQ.BCST       vectorAll8000000000000000<>+0(SB), Z1, Z1
+	VPORD             Z1, Z4, Z4
+	VMULPD            Z0, Z4, Z4
+	VMOVUPD           Z4, K1, (AX)(BX*1)
 
 done3:
 	VZEROUPPER
@@ -11850,51 +11582,31 @@ DATA vectorAll4034000000000000<>+0(SB)/8, $0x4034000000000000
 DATA vectorAll4034000000000000<>+8(SB)/8, $0x4034000000000000
 DATA vectorAll4034000000000000<>+16(SB)/8, $0x4034000000000000
 DATA vectorAll4034000000000000<>+24(SB)/8, $0x4034000000000000
-DATA vectorAll4034000000000000<>+32(SB)/8, $0x4034000000000000
-DATA vectorAll4034000000000000<>+40(SB)/8, $0x4034000000000000
-DATA vectorAll4034000000000000<>+48(SB)/8, $0x4034000000000000
-DATA vectorAll4034000000000000<>+56(SB)/8, $0x4034000000000000
-GLOBL vectorAll4034000000000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll4034000000000000<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAllc000000000000000<>+0(SB)/8, $0xc000000000000000
 DATA vectorAllc000000000000000<>+8(SB)/8, $0xc000000000000000
 DATA vectorAllc000000000000000<>+16(SB)/8, $0xc000000000000000
 DATA vectorAllc000000000000000<>+24(SB)/8, $0xc000000000000000
-DATA vectorAllc000000000000000<>+32(SB)/8, $0xc000000000000000
-DATA vectorAllc000000000000000<>+40(SB)/8, $0xc000000000000000
-DATA vectorAllc000000000000000<>+48(SB)/8, $0xc000000000000000
-DATA vectorAllc000000000000000<>+56(SB)/8, $0xc000000000000000
-GLOBL vectorAllc000000000000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAllc000000000000000<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAllbff0000000000000<>+0(SB)/8, $0xbff0000000000000
 DATA vectorAllbff0000000000000<>+8(SB)/8, $0xbff0000000000000
 DATA vectorAllbff0000000000000<>+16(SB)/8, $0xbff0000000000000
 DATA vectorAllbff0000000000000<>+24(SB)/8, $0xbff0000000000000
-DATA vectorAllbff0000000000000<>+32(SB)/8, $0xbff0000000000000
-DATA vectorAllbff0000000000000<>+40(SB)/8, $0xbff0000000000000
-DATA vectorAllbff0000000000000<>+48(SB)/8, $0xbff0000000000000
-DATA vectorAllbff0000000000000<>+56(SB)/8, $0xbff0000000000000
-GLOBL vectorAllbff0000000000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAllbff0000000000000<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll4000000000000000<>+0(SB)/8, $0x4000000000000000
 DATA vectorAll4000000000000000<>+8(SB)/8, $0x4000000000000000
 DATA vectorAll4000000000000000<>+16(SB)/8, $0x4000000000000000
 DATA vectorAll4000000000000000<>+24(SB)/8, $0x4000000000000000
-DATA vectorAll4000000000000000<>+32(SB)/8, $0x4000000000000000
-DATA vectorAll4000000000000000<>+40(SB)/8, $0x4000000000000000
-DATA vectorAll4000000000000000<>+48(SB)/8, $0x4000000000000000
-DATA vectorAll4000000000000000<>+56(SB)/8, $0x4000000000000000
-GLOBL vectorAll4000000000000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll4000000000000000<>(SB), RODATA|NOPTR, $32
 
 DATA vectorAll8000000000000000<>+0(SB)/8, $0x8000000000000000
 DATA vectorAll8000000000000000<>+8(SB)/8, $0x8000000000000000
 DATA vectorAll8000000000000000<>+16(SB)/8, $0x8000000000000000
 DATA vectorAll8000000000000000<>+24(SB)/8, $0x8000000000000000
-DATA vectorAll8000000000000000<>+32(SB)/8, $0x8000000000000000
-DATA vectorAll8000000000000000<>+40(SB)/8, $0x8000000000000000
-DATA vectorAll8000000000000000<>+48(SB)/8, $0x8000000000000000
-DATA vectorAll8000000000000000<>+56(SB)/8, $0x8000000000000000
-GLOBL vectorAll8000000000000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll8000000000000000<>(SB), RODATA|NOPTR, $32
 
 // func vectorSoftcapGrad64AVX512(dx []float64, y []float64, g []float64, c float64)
 // Requires: AVX, AVX512F, BMI2
@@ -11910,7 +11622,7 @@ TEXT ·vectorSoftcapGrad64AVX512(SB), NOSPLIT, $0-80
 	BZHIQ        SI, DI, DI
 	KMOVW        DI, K1
 	SHLQ         $0x03, CX
-	VMOVUPD      vectorAll3ff0000000000000<>+0(SB), Z1
+	VBROADCASTSD vectorAll3ff0000000000000<>+0(SB), Z1
 	VPXORD       Z2, Z2, Z2
 	XORQ         SI, SI
 
@@ -12101,7 +11813,7 @@ TEXT ·vectorAddSlope64AVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSD slope+24(FP), Z0
 	VBROADCASTSD d+32(FP), Z1
 	VSUBPD       vectorCount64AVX512<>+0(SB), Z1, Z1
-	VMOVUPD      vectorAll4020000000000000<>+0(SB), Z2
+	VBROADCASTSD vectorAll4020000000000000<>+0(SB), Z2
 	MOVQ         CX, DX
 	ANDQ         $0x07, DX
 	MOVQ         $-1, BX
@@ -12111,27 +11823,27 @@ TEXT ·vectorAddSlope64AVX512(SB), NOSPLIT, $0-40
 	XORQ         DX, DX
 
 one1:
-	LEAQ    64(DX), BX
-	CMPQ    BX, CX
-	JG      tail2
-	VMOVUPD (AX)(DX*1), Z3
-	VPANDD  vectorAll7fffffffffffffff<>+0(SB), Z1, Z4
-	VSUBPD  Z2, Z1, Z1
-	VMULPD  Z0, Z4, Z4
-	VSUBPD  Z4, Z3, Z3
-	VMOVUPD Z3, (AX)(DX*1)
-	ADDQ    $+64, DX
-	JMP     one1
+	LEAQ        64(DX), BX
+	CMPQ        BX, CX
+	JG          tail2
+	VMOVUPD     (AX)(DX*1), Z3
+	VPANDQ.BCST vectorAll7fffffffffffffff<>+0(SB), Z1, Z4
+	VSUBPD      Z2, Z1, Z1
+	VMULPD      Z0, Z4, Z4
+	VSUBPD      Z4, Z3, Z3
+	VMOVUPD     Z3, (AX)(DX*1)
+	ADDQ        $+64, DX
+	JMP         one1
 
 tail2:
-	CMPQ      DX, CX
-	JGE       done3
-	VMOVUPD.Z (AX)(DX*1), K1, Z3
-	VPANDD    vectorAll7fffffffffffffff<>+0(SB), Z1, Z4
-	VSUBPD    Z2, Z1, Z1
-	VMULPD    Z0, Z4, Z4
-	VSUBPD    Z4, Z3, Z3
-	VMOVUPD   Z3, K1, (AX)(DX*1)
+	CMPQ        DX, CX
+	JGE         done3
+	VMOVUPD.Z   (AX)(DX*1), K1, Z3
+	VPANDQ.BCST vectorAll7fffffffffffffff<>+0(SB), Z1, Z4
+	VSUBPD      Z2, Z1, Z1
+	VMULPD      Z0, Z4, Z4
+	VSUBPD      Z4, Z3, Z3
+	VMOVUPD     Z3, K1, (AX)(DX*1)
 
 done3:
 	VZEROUPPER
@@ -12151,26 +11863,22 @@ DATA vectorAll4020000000000000<>+0(SB)/8, $0x4020000000000000
 DATA vectorAll4020000000000000<>+8(SB)/8, $0x4020000000000000
 DATA vectorAll4020000000000000<>+16(SB)/8, $0x4020000000000000
 DATA vectorAll4020000000000000<>+24(SB)/8, $0x4020000000000000
-DATA vectorAll4020000000000000<>+32(SB)/8, $0x4020000000000000
-DATA vectorAll4020000000000000<>+40(SB)/8, $0x4020000000000000
-DATA vectorAll4020000000000000<>+48(SB)/8, $0x4020000000000000
-DATA vectorAll4020000000000000<>+56(SB)/8, $0x4020000000000000
-GLOBL vectorAll4020000000000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll4020000000000000<>(SB), RODATA|NOPTR, $32
 
 // func vectorAddBias64AVX512(x []float64, bias []float64)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorAddBias64AVX512(SB), NOSPLIT, $0-48
-	MOVQ    x_base+0(FP), AX
-	MOVQ    x_len+8(FP), CX
-	MOVQ    bias_base+24(FP), DX
-	MOVQ    CX, BX
-	ANDQ    $0x07, BX
-	MOVQ    $-1, SI
-	BZHIQ   BX, SI, SI
-	KMOVW   SI, K1
-	SHLQ    $0x03, CX
-	VMOVUPD vectorAllfff0000000000000<>+0(SB), Z0
-	XORQ    BX, BX
+	MOVQ         x_base+0(FP), AX
+	MOVQ         x_len+8(FP), CX
+	MOVQ         bias_base+24(FP), DX
+	MOVQ         CX, BX
+	ANDQ         $0x07, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	SHLQ         $0x03, CX
+	VBROADCASTSD vectorAllfff0000000000000<>+0(SB), Z0
+	XORQ         BX, BX
 
 many4:
 	LEAQ    128(BX), SI
@@ -12221,18 +11929,18 @@ done3:
 // func vectorForbid64AVX512(x []float64, allow []bool)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorForbid64AVX512(SB), NOSPLIT, $0-48
-	MOVQ    x_base+0(FP), AX
-	MOVQ    x_len+8(FP), CX
-	MOVQ    allow_base+24(FP), DX
-	MOVQ    CX, BX
-	ANDQ    $0x07, BX
-	MOVQ    $-1, SI
-	BZHIQ   BX, SI, SI
-	KMOVW   SI, K1
-	SHLQ    $0x03, CX
-	VMOVUPD vectorAllfff0000000000000<>+0(SB), Z0
-	VPXORD  Z1, Z1, Z1
-	XORQ    SI, SI
+	MOVQ         x_base+0(FP), AX
+	MOVQ         x_len+8(FP), CX
+	MOVQ         allow_base+24(FP), DX
+	MOVQ         CX, BX
+	ANDQ         $0x07, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	SHLQ         $0x03, CX
+	VBROADCASTSD vectorAllfff0000000000000<>+0(SB), Z0
+	VPXORD       Z1, Z1, Z1
+	XORQ         SI, SI
 
 one1:
 	LEAQ      64(SI), BX
@@ -13455,11 +13163,7 @@ DATA vectorAll00000000000003ff<>+0(SB)/8, $0x00000000000003ff
 DATA vectorAll00000000000003ff<>+8(SB)/8, $0x00000000000003ff
 DATA vectorAll00000000000003ff<>+16(SB)/8, $0x00000000000003ff
 DATA vectorAll00000000000003ff<>+24(SB)/8, $0x00000000000003ff
-DATA vectorAll00000000000003ff<>+32(SB)/8, $0x00000000000003ff
-DATA vectorAll00000000000003ff<>+40(SB)/8, $0x00000000000003ff
-DATA vectorAll00000000000003ff<>+48(SB)/8, $0x00000000000003ff
-DATA vectorAll00000000000003ff<>+56(SB)/8, $0x00000000000003ff
-GLOBL vectorAll00000000000003ff<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll00000000000003ff<>(SB), RODATA|NOPTR, $32
 
 // func vectorExpSum64AVX2(src []float64, shift float64) float64
 // Requires: AVX, AVX2, FMA3, SSE2
@@ -15747,11 +15451,7 @@ DATA vectorAll4010000000000000<>+0(SB)/8, $0x4010000000000000
 DATA vectorAll4010000000000000<>+8(SB)/8, $0x4010000000000000
 DATA vectorAll4010000000000000<>+16(SB)/8, $0x4010000000000000
 DATA vectorAll4010000000000000<>+24(SB)/8, $0x4010000000000000
-DATA vectorAll4010000000000000<>+32(SB)/8, $0x4010000000000000
-DATA vectorAll4010000000000000<>+40(SB)/8, $0x4010000000000000
-DATA vectorAll4010000000000000<>+48(SB)/8, $0x4010000000000000
-DATA vectorAll4010000000000000<>+56(SB)/8, $0x4010000000000000
-GLOBL vectorAll4010000000000000<>(SB), RODATA|NOPTR, $64
+GLOBL vectorAll4010000000000000<>(SB), RODATA|NOPTR, $32
 
 // func vectorAddBias64AVX2(x []float64, bias []float64)
 // Requires: AVX

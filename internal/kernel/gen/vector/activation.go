@@ -30,7 +30,7 @@ func (v *isa) normal(e exponential, x reg.VecVirtual) (cdf, bell reg.VecVirtual)
 	cdf = v.r()
 	v.sub(tail, one, cdf)
 	if v.wide() {
-		VPTESTMD(v.pattern(1<<31), x, reg.K2)
+		v.testAny(v.pattern(1<<31), x)
 		VBLENDMPS(tail, cdf, reg.K2, cdf)
 	} else {
 		VBLENDVPS(x, tail, cdf, cdf)
@@ -170,7 +170,11 @@ func (v *isa) dropout() {
 		VPSRLD(U8(shift), y, z)
 		v.xor(z, y)
 		if factor != 0 {
-			VPMULLD(v.pattern(factor), y, y)
+			if m := v.pattern(factor); v.wide() {
+				VPMULLD_BCST(m, y, y)
+			} else {
+				VPMULLD(m, y, y)
+			}
 		}
 	}
 	v.each(n, 1, func(s span) {

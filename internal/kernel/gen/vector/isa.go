@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -67,28 +68,58 @@ func (v *isa) do(ps, pd func(...Op), ops ...Op) {
 	}
 }
 
+// do2 is do for an instruction whose first operand may be a constant: psOne and pdOne are its forms for one that is read
+// as a single element and broadcast.
+func (v *isa) do2(ps, pd, psOne, pdOne func(...Op), ops ...Op) {
+	if v.isSingle(ops[0]) {
+		ps, pd = psOne, pdOne
+	}
+	v.do(ps, pd, ops...)
+}
+
+// isSingle reports whether an operand is a constant that is read as a single element. AVX-512 reads constants so, as Go's
+// linker aligns data to 32 bytes at most: every second vector of 64 lies across two lines of the cache, and each use of
+// it takes twice as long.
+func (v *isa) isSingle(x Op) bool {
+	m, ok := x.(Mem)
+	return ok && v.wide() && strings.HasPrefix(m.Symbol.Name, constantPrefix)
+}
+
 // Operands come in Go's order, the result last: sub(y, x, z) is z = x − y.
 
-func (v *isa) add(y, x, z Op)  { v.do(VADDPS, VADDPD, y, x, z) }
-func (v *isa) sub(y, x, z Op)  { v.do(VSUBPS, VSUBPD, y, x, z) }
-func (v *isa) mul(y, x, z Op)  { v.do(VMULPS, VMULPD, y, x, z) }
-func (v *isa) div(y, x, z Op)  { v.do(VDIVPS, VDIVPD, y, x, z) }
-func (v *isa) sqrt(x, z Op)    { v.do(VSQRTPS, VSQRTPD, x, z) }
-func (v *isa) fma(y, x, z Op)  { v.do(VFMADD231PS, VFMADD231PD, y, x, z) }   // z += x·y
-func (v *isa) fnma(y, x, z Op) { v.do(VFNMADD231PS, VFNMADD231PD, y, x, z) } // z −= x·y
-func (v *isa) mad(c, x, z Op)  { v.do(VFMADD213PS, VFMADD213PD, c, x, z) }   // z = x·z + c
-func (v *isa) move(x, z Op)    { v.do(VMOVUPS, VMOVUPD, x, z) }
+func (v *isa) add(y, x, z Op) { v.do2(VADDPS, VADDPD, VADDPS_BCST, VADDPD_BCST, y, x, z) }
+func (v *isa) sub(y, x, z Op) { v.do2(VSUBPS, VSUBPD, VSUBPS_BCST, VSUBPD_BCST, y, x, z) }
+func (v *isa) mul(y, x, z Op) { v.do2(VMULPS, VMULPD, VMULPS_BCST, VMULPD_BCST, y, x, z) }
+func (v *isa) div(y, x, z Op) { v.do2(VDIVPS, VDIVPD, VDIVPS_BCST, VDIVPD_BCST, y, x, z) }
+func (v *isa) sqrt(x, z Op)   { v.do(VSQRTPS, VSQRTPD, x, z) }
+
+// fma adds x·y to z.
+func (v *isa) fma(y, x, z Op) {
+	v.do2(VFMADD231PS, VFMADD231PD, VFMADD231PS_BCST, VFMADD231PD_BCST, y, x, z)
+}
+
+// fnma subtracts x·y from z.
+func (v *isa) fnma(y, x, z Op) {
+	v.do2(VFNMADD231PS, VFNMADD231PD, VFNMADD231PS_BCST, VFNMADD231PD_BCST, y, x, z)
+}
+
+// mad sets z to x·z + c.
+func (v *isa) mad(c, x, z Op) {
+	v.do2(VFMADD213PS, VFMADD213PD, VFMADD213PS_BCST, VFMADD213PD_BCST, c, x, z)
+}
+
+func (v *isa) move(x, z Op) { v.do2(VMOVUPS, VMOVUPD, VBROADCASTSS, VBROADCASTSD, x, z) }
 
 // max sets z to the larger of x and y; y if one is NaN.
-func (v *isa) max(y, x, z Op) { v.do(VMAXPS, VMAXPD, y, x, z) }
+func (v *isa) max(y, x, z Op) { v.do2(VMAXPS, VMAXPD, VMAXPS_BCST, VMAXPD_BCST, y, x, z) }
 
 // min sets z to the smaller of x and y; y if one is NaN.
-func (v *isa) min(y, x, z Op) { v.do(VMINPS, VMINPD, y, x, z) }
+func (v *isa) min(y, x, z Op) { v.do2(VMINPS, VMINPD, VMINPS_BCST, VMINPD_BCST, y, x, z) }
 
 // and sets z to the bits that x and y share.
 func (v *isa) and(y, x, z Op) {
 	if v.wide() {
-		VPANDD(y, x, z)
+		v.do2(VPANDD, VPANDQ, VPANDD_BCST, VPANDQ_BCST, y, x, z)
 	} else {
 		VANDPS(y, x, z)
 	}
@@ -100,6 +131,11 @@ func (v *isa) or(y, x, z Op) {
 	} else {
 		VORPS(y, x, z)
 	}
+}
+
+// testAny is AVX-512's: it sets K2 where x has any of the bits of a constant.
+func (v *isa) testAny(bits Mem, x reg.VecVirtual) {
+	v.do(VPTESTMD_BCST, VPTESTMQ_BCST, bits, x, reg.K2)
 }
 
 // blend is AVX2's choice: it sets z to y where m is all ones, and to x elsewhere.
@@ -153,9 +189,11 @@ func (v *isa) shift() U8 {
 	return 3
 }
 
+const constantPrefix = "vectorAll"
+
 var constants = map[string]Mem{}
 
-// constant is a vector in memory whose elements are all x.
+// constant returns a vector in memory whose elements are all x.
 func (v *isa) constant(x float64) Mem {
 	if v.bits == 32 {
 		return v.pattern(uint64(math.Float32bits(float32(x))))
@@ -163,16 +201,16 @@ func (v *isa) constant(x float64) Mem {
 	return v.pattern(math.Float64bits(x))
 }
 
-// pattern is a vector in memory whose elements all have the given bits.
+// pattern returns a vector in memory whose elements all have the given bits.
 func (v *isa) pattern(bits uint64) Mem {
 	if v.bits == 32 {
 		bits |= bits << 32
 	}
-	name := fmt.Sprintf("vectorAll%016x", bits)
+	name := fmt.Sprintf("%s%016x", constantPrefix, bits)
 	m, ok := constants[name]
 	if !ok {
 		m = GLOBL(name, RODATA|NOPTR)
-		for i := range 8 {
+		for i := range 4 { // a vector of AVX2
 			DATA(8*i, U64(bits))
 		}
 		constants[name] = m

@@ -252,11 +252,7 @@ func (v *isa) jumpIfAny(n, x reg.GPVirtual, label string) {
 			v.or(s.get(x, u), acc, acc)
 		}
 		if v.wide() {
-			if v.bits == 32 {
-				VPTESTMD(v.pattern(bits), acc, reg.K2)
-			} else {
-				VPTESTMQ(v.pattern(bits), acc, reg.K2)
-			}
+			v.testAny(v.pattern(bits), acc)
 			KORTESTW(reg.K2, reg.K2)
 		} else {
 			VPTEST(v.pattern(bits), acc)
