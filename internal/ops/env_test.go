@@ -1,0 +1,131 @@
+package ops
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// leaf is an input of shape (2) that holds two numbers.
+func leaf(g *G.ExprGraph, name string, a, b float64) *G.Node {
+	return G.NewVector(g, tensor.Float64, G.WithShape(2), G.WithName(name),
+		G.WithValue(tensor.New(tensor.WithShape(2), tensor.WithBacking([]float64{a, b}))))
+}
+
+// twins searches for two names of leaves whose hashes differ, but not those of what f makes of one and h of the other.
+func twins(t *testing.T, f, h func(leaf *G.Node) (*G.Node, error)) (a, b string) {
+	t.Helper()
+	first := map[uint32]string{}
+	const most = 300_000 // 2³² pairs are had with some 65,000 names
+	for i := range most {
+		name := fmt.Sprint("x", i)
+		n, err := f(leaf(G.NewGraph(), name, 1, 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first[n.Hashcode()] = name
+		if n, err = h(leaf(G.NewGraph(), "y"+name, 1, 2)); err != nil {
+			t.Fatal(err)
+		}
+		if a := first[n.Hashcode()]; a != "" {
+			return a, "y" + name
+		}
+	}
+	t.Fatalf("there is no collision among %d names", most)
+	return "", ""
+}
+
+func relu(x *G.Node) (*G.Node, error) { return Activate(&Env{}, x, ReLU) }
+
+// TestEqualHashes has nodes of Heed's whose hashes would be those of other nodes: none is taken for the other.
+func TestEqualHashes(t *testing.T) {
+	for name, first := range map[string]func(*G.Node) (*G.Node, error){
+		"of the same op":     relu,
+		"of Gorgonia's node": G.Neg,
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := twins(t, first, relu)
+			g := G.NewGraph()
+			e := &Env{}
+			x, y := leaf(g, a, 1, -2), leaf(g, b, -3, 4)
+			other, err := first(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "of the same op" {
+				if other, err = Activate(e, x, ReLU); err != nil {
+					t.Fatal(err)
+				}
+			}
+			n, err := Activate(e, y, ReLU)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n == other || n.Hashcode() == other.Hashcode() {
+				t.Fatal("Gorgonia would take one for the other")
+			}
+			if again, err := Activate(e, y, ReLU); err != nil || again != n {
+				t.Errorf("the same op of the same input is %v, want the node that there is, %v (%v)", again, n, err)
+			}
+			if err := Distinct(g); err != nil {
+				t.Error(err)
+			}
+			var v G.Value
+			G.Read(n, &v)
+			vm := G.NewTapeMachine(g)
+			defer vm.Close()
+			if err := vm.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			if got := v.Data().([]float64); got[0] != 0 || got[1] != 4 {
+				t.Errorf("relu of (-3, 4) is %v", got)
+			}
+		})
+	}
+}
+
+// TestEqualHashesOfLeaves has what can't be salted: it is found.
+func TestEqualHashesOfLeaves(t *testing.T) {
+	g := G.NewGraph()
+	var in G.Nodes
+	for _, name := range []string{"t77989", "t1101292"} {
+		in = append(in, G.NewMatrix(g, tensor.Float64, G.WithShape(2, 2), G.WithName(name), G.WithInit(G.Ones())))
+	}
+	var collision *CollisionError
+	if err := Distinct(g); !errors.As(err, &collision) || collision.A != in[0] || collision.B != in[1] {
+		t.Errorf("two inputs of one hash: %v", err)
+	}
+	if in[0].Hashcode() != in[1].Hashcode() {
+		t.Error("the inputs' hashes differ: the test tests nothing")
+	}
+}
+
+// TestNodeHash holds the hash that an op takes its node to have to Gorgonia's, for every kind of type and shape.
+func TestNodeHash(t *testing.T) {
+	g := G.NewGraph()
+	e := &Env{}
+	ints := G.NewMatrix(g, tensor.Int, G.WithShape(2, 3), G.WithName("ids"))
+	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+		for _, shape := range []tensor.Shape{{1}, {3}, {1, 1}, {3, 1}, {1, 3}, {2, 3}, {2, 1, 3}, {1, 1, 1, 1}, {2, 3, 4, 5}} {
+			x := G.NewTensor(g, dt, len(shape), G.WithShape(shape...), G.WithName(fmt.Sprint("x", shape, dt)))
+			for _, f := range []func() (*G.Node, error){
+				func() (*G.Node, error) { return Activate(e, x, GELU) },
+				func() (*G.Node, error) { return Add(e, x, x) },
+				func() (*G.Node, error) { return Sum(e, x) },
+				func() (*G.Node, error) { return Dropout(e, x, 0.5) },
+				func() (*G.Node, error) { return AddInt(e, ints, 1) },
+			} {
+				n, err := f()
+				if err != nil {
+					continue // of another rank
+				}
+				if o := n.Op().(*op); o.nodeHash() != n.Hashcode() {
+					t.Errorf("%v: hash %#x, Gorgonia's is %#x", n, o.nodeHash(), n.Hashcode())
+				}
+			}
+		}
+	}
+}
