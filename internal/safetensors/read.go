@@ -11,7 +11,7 @@ import (
 
 // ReadFile is Read on the file at path, which must be a regular one.
 func ReadFile(path string) ([]Tensor, map[string]string, error) {
-	info, err := os.Stat(path)
+	info, err := os.Stat(path) // before opening: to open a pipe would wait for its writer
 	if err != nil {
 		return nil, nil, err
 	}
@@ -23,6 +23,9 @@ func ReadFile(path string) ([]Tensor, map[string]string, error) {
 		return nil, nil, err
 	}
 	defer f.Close()
+	if info, err = f.Stat(); err != nil { // of this file: another may have taken its place since
+		return nil, nil, err
+	}
 	tensors, metadata, err := Read(f, info.Size())
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/heed-go/heed/internal/atomicfile"
 )
 
 // file is the bytes of a file with that header and those values.
@@ -224,6 +226,38 @@ func TestReadReturnsTheReadersError(t *testing.T) {
 		_, _, err := Read(r, int64(len(b)))
 		if !errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, ErrFormat) {
 			t.Errorf("after %d bytes: got error %v, want the reader's, and not %v", n, err, ErrFormat)
+		}
+	}
+}
+
+// TestReadFileWhileReplaced reads a file that is replaced all the time by one of another size: every read is of one of
+// them, whole.
+func TestReadFileWhileReplaced(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	write := func(n int) {
+		err := atomicfile.WriteFile(path, func(w io.Writer) error {
+			return Write(w, []Tensor{{Name: "x", Shape: []int{n}, Data: make([]float32, n)}}, nil)
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	write(1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 200 {
+			write(1 + i%2*1000)
+		}
+	}()
+	for {
+		if _, _, err := ReadFile(path); err != nil {
+			t.Error(err)
+		}
+		select {
+		case <-done:
+			return
+		default:
 		}
 	}
 }
