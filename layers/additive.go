@@ -58,7 +58,7 @@ func NewAdditiveAttention(p *Params, c AdditiveConfig) (*AdditiveAttention, erro
 	if c.NoProjections && (c.KeyInput != c.Dim || c.Hidden != c.Dim) {
 		return nil, fmt.Errorf("%s: NoProjections needs keys and a Hidden of the queries' width, %d, got a KeyInput of %d and a Hidden of %d", a.name, c.Dim, c.KeyInput, c.Hidden)
 	}
-	if err := checkRate(a.name, c.Dropout); err != nil {
+	if err := ops.CheckRate(a.name, c.Dropout); err != nil {
 		return nil, err
 	}
 	a.dim, a.keyInput = c.Dim, c.KeyInput
@@ -161,7 +161,7 @@ func (a *AdditiveAttention) attend(b *Build, query, key, value *G.Node, m ops.Ma
 	if weights, err = ops.Softmax(b.env(), scores, m); err != nil {
 		return nil, nil, err
 	}
-	if weights, err = b.dropout(weights, a.dropout); err != nil {
+	if weights, err = ops.Dropout(b.env(), weights, a.dropout); err != nil {
 		return nil, nil, err
 	}
 	if out, err = ops.MatMul(b.env(), weights, v, false, false, 1, true); err != nil { // (B, 1, T, S) x (B, 1, S, V) -> (B, 1, T, V)

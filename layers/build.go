@@ -120,27 +120,8 @@ func (b *Build) env() *ops.Env {
 	if b == nil {
 		return nil
 	}
-	b.ops.Cores, b.ops.Seed, b.ops.FirstRun = b.Cores, b.Seed, b.Runs
+	b.ops.Training, b.ops.Cores, b.ops.Seed, b.ops.FirstRun = b.Mode == Training, b.Cores, b.Seed, b.Runs
 	return &b.ops
-}
-
-// rate returns the probability that dropout drops an element with: 0 in an evaluation graph.
-func (b *Build) rate(p float64) float64 {
-	if b.Mode == Training {
-		return p
-	}
-	return 0
-}
-
-// dropout adds dropout to x in a training graph, and nothing in an evaluation graph.
-func (b *Build) dropout(x *G.Node, p float64) (*G.Node, error) {
-	if err := b.env().Enter(x.Graph()); err != nil {
-		return nil, err
-	}
-	if p = b.rate(p); p == 0 {
-		return x, nil
-	}
-	return ops.Dropout(b.env(), x, p)
 }
 
 // positions are those that the caller gives, or nil.

@@ -7,17 +7,6 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// checkFloat checks that a node is there and holds float32 or float64.
-func checkFloat(layer, what string, n *G.Node) error {
-	if n == nil {
-		return fmt.Errorf("%s: %s is nil", layer, what)
-	}
-	if dt := n.Dtype(); dt != tensor.Float32 && dt != tensor.Float64 {
-		return fmt.Errorf("%s: %s must be float32 or float64, got %v", layer, what, dt)
-	}
-	return nil
-}
-
 // checkInput checks that a layer's input has the dtype of its parameters and ends in an axis of the given width.
 func checkInput(layer, what string, n *G.Node, dtype tensor.Dtype, width int) error {
 	if n == nil {

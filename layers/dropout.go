@@ -1,9 +1,9 @@
 package layers
 
 import (
-	"fmt"
-
 	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/internal/ops"
 )
 
 // Dropout sets each element to zero with probability P and multiplies the others by 1/(1−P), in a training graph alone:
@@ -13,19 +13,4 @@ type Dropout struct {
 }
 
 // Forward adds dropout to x, of any shape, float32 or float64.
-func (d Dropout) Forward(b *Build, x *G.Node) (*G.Node, error) {
-	if err := checkRate("dropout", d.P); err != nil {
-		return nil, err
-	}
-	if err := checkFloat("dropout", "the input", x); err != nil {
-		return nil, err
-	}
-	return b.dropout(x, d.P)
-}
-
-func checkRate(layer string, p float64) error {
-	if !(p >= 0 && p < 1) {
-		return fmt.Errorf("%s: the dropout probability must be at least 0 and below 1, got %v", layer, p)
-	}
-	return nil
-}
+func (d Dropout) Forward(b *Build, x *G.Node) (*G.Node, error) { return ops.Dropout(b.env(), x, d.P) }

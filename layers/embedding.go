@@ -140,7 +140,7 @@ type SinusoidalPositions struct {
 // Forward adds the waves to x, of shape (T, D) or (B, T, D), float32 or float64.
 func (s SinusoidalPositions) Forward(b *Build, x, positions *G.Node) (*G.Node, error) {
 	const name = "sinusoidal positions"
-	if err := checkFloat(name, "the input", x); err != nil {
+	if err := ops.CheckFloat(name, "the input", x); err != nil {
 		return nil, err
 	}
 	if d := x.Dims(); d != 2 && d != 3 {

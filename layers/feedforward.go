@@ -34,7 +34,7 @@ func (a Activation) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no %v: use ReLU, GELU, GELUTanh or SiLU", a)
 	}
-	if err := checkFloat(a.String(), "the input", x); err != nil {
+	if err := ops.CheckFloat(a.String(), "the input", x); err != nil {
 		return nil, err
 	}
 	return ops.Activate(b.env(), x, op)
@@ -68,7 +68,7 @@ func NewFeedForward(p *Params, c FeedForwardConfig) (*FeedForward, error) {
 	if err := positive(name, size{"Dim", c.Dim}); err != nil {
 		return nil, err
 	}
-	if err := checkRate(name, c.Dropout); err != nil {
+	if err := ops.CheckRate(name, c.Dropout); err != nil {
 		return nil, err
 	}
 	if _, ok := activations[c.Activation]; !ok {

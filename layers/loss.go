@@ -35,7 +35,7 @@ type CrossEntropyOptions struct {
 // CrossEntropyWith is CrossEntropy with options.
 func CrossEntropyWith(b *Build, logits, targets *G.Node, o CrossEntropyOptions) (*G.Node, error) {
 	const name = "cross-entropy"
-	if err := checkFloat(name, "the logits", logits); err != nil {
+	if err := ops.CheckFloat(name, "the logits", logits); err != nil {
 		return nil, err
 	}
 	if targets == nil {

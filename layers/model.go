@@ -130,7 +130,7 @@ func (c ModelConfig) check(name string) error {
 	if err := positive(name, size{"Vocab", c.Vocab}, size{"Dim", c.Dim}, size{"Layers", c.Layers}); err != nil {
 		return err
 	}
-	if err := checkRate(name, c.Dropout); err != nil {
+	if err := ops.CheckRate(name, c.Dropout); err != nil {
 		return err
 	}
 	if c.Outputs < 0 {

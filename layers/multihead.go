@@ -101,7 +101,7 @@ func NewMultiHeadAttention(p *Params, c MultiHeadConfig) (*MultiHeadAttention, e
 	}
 	a.heads, a.groups = c.Heads, c.KeyValueHeads
 	a.options = AttentionOptions{Scale: c.Scale, Softcap: c.Softcap, Dropout: c.Dropout, Heads: c.Heads, KeyValueHeads: c.KeyValueHeads, layer: a.name}
-	if err := a.options.checkNumbers(a.name); err != nil {
+	if err := a.options.ops().Check(a.name); err != nil {
 		return nil, err
 	}
 	if c.Rotary != nil {
@@ -188,7 +188,7 @@ func (a *MultiHeadAttention) attend(b *Build, q, k, v *G.Node, m Mask) (*G.Node,
 	o.Mask = m
 	out, err := ScaledDotProduct(b, q, k, v, o) // (B, T, H·K), (B, S, G·K), (B, S, G·V) -> (B, T, H·V)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", a.name, err)
+		return nil, err
 	}
 	return a.output(b, out)
 }
@@ -199,7 +199,7 @@ func (a *MultiHeadAttention) stages(b *Build, q, k, v *G.Node, m Mask) (Stages, 
 	o.Mask = m
 	st, err := ScaledDotProductStages(b, q, k, v, o)
 	if err != nil {
-		return st, fmt.Errorf("%s: %w", a.name, err)
+		return st, err
 	}
 	if b.CaptureWeights {
 		b.captured = append(b.captured, Captured{Layer: a.scope, Weights: st.Dropped})
@@ -221,15 +221,8 @@ func (a *MultiHeadAttention) project(b *Build, query, key, value, positions *G.N
 	if q, err = a.projectQuery(b, query, positions); err != nil {
 		return nil, nil, nil, err
 	}
-	if k, v, err = a.projectKeys(b, key, value, positions); err != nil {
-		return nil, nil, nil, err
-	}
-	qs, ks, vs := query.Shape(), key.Shape(), value.Shape()
-	r := len(qs)
-	if len(ks) != r || len(vs) != r || r == 3 && (qs[0] != ks[0] || ks[0] != vs[0]) || ks[r-2] != vs[r-2] {
-		return nil, nil, nil, fmt.Errorf("%s: query (B, T, D), key (B, S, D) and value (B, S, D) must agree in B and S, got %v, %v and %v", a.name, qs, ks, vs)
-	}
-	return q, k, v, nil
+	k, v, err = a.projectKeys(b, key, value, positions)
+	return q, k, v, err
 }
 
 // projectQuery is the queries: (B, T, Dim) -> (B, T, H·K).

@@ -47,7 +47,7 @@ type Rotary struct {
 // axis. A position may be negative.
 func (r Rotary) Forward(b *Build, x *G.Node, heads int, positions *G.Node) (*G.Node, error) {
 	const name = "rotary positions"
-	if err := checkFloat(name, "the input", x); err != nil {
+	if err := ops.CheckFloat(name, "the input", x); err != nil {
 		return nil, err
 	}
 	s := x.Shape()

@@ -40,7 +40,7 @@ func Activate(e *Env, x *G.Node, a Activation) (*G.Node, error) {
 	if !a.known() {
 		return nil, fmt.Errorf("activation: there is no activation %d", int(a))
 	}
-	if err := floatNode(a.String(), "the input", x); err != nil {
+	if err := CheckFloat(a.String(), "the input", x); err != nil {
 		return nil, err
 	}
 	if x.Dtype() == tensor.Float32 {

@@ -11,7 +11,7 @@ import (
 
 // Add is x + y for two nodes of one shape.
 func Add(e *Env, x, y *G.Node) (*G.Node, error) {
-	if err := floatNode("add", "the first term", x); err != nil {
+	if err := CheckFloat("add", "the first term", x); err != nil {
 		return nil, err
 	}
 	if err := sameDtype("add", "the second term", y, "the first", x); err != nil {
@@ -45,7 +45,7 @@ func add[F kernel.Float](e *Env, x, y *G.Node) (*G.Node, error) {
 // M ≥ T. Rows past T have a gradient of zero.
 func AddRows(e *Env, x, table *G.Node) (*G.Node, error) {
 	const name = "add rows"
-	if err := floatNode(name, "the input", x); err != nil {
+	if err := CheckFloat(name, "the input", x); err != nil {
 		return nil, err
 	}
 	if err := sameDtype(name, "the table", table, "the input", x); err != nil {
@@ -95,7 +95,7 @@ func addRows[F kernel.Float](e *Env, x, table *G.Node) (*G.Node, error) {
 // AddConstantRows is AddRows for a table of T rows that isn't learned; label tells tables of one shape apart.
 func AddConstantRows(e *Env, x *G.Node, table []float64, label string) (*G.Node, error) {
 	const name = "add constant rows"
-	if err := floatNode(name, "the input", x); err != nil {
+	if err := CheckFloat(name, "the input", x); err != nil {
 		return nil, err
 	}
 	s := x.Shape()

@@ -18,7 +18,7 @@ import (
 // back, whatever its query and key hold.
 func AdditiveScores(e *Env, q, k, v *G.Node) (*G.Node, error) {
 	const name = "additive scores"
-	if err := floatNode(name, "the query", q); err != nil {
+	if err := CheckFloat(name, "the query", q); err != nil {
 		return nil, err
 	}
 	if err := sameDtype(name, "the key", k, "the query", q); err != nil {

@@ -13,7 +13,7 @@ import (
 // Append puts the vectors of x after those of past: (…, P, K) and (…, S, K) give (…, P+S, K).
 func Append(e *Env, past, x *G.Node) (*G.Node, error) {
 	const name = "append"
-	if err := floatNode(name, "the past", past); err != nil {
+	if err := CheckFloat(name, "the past", past); err != nil {
 		return nil, err
 	}
 	if err := sameDtype(name, "what is appended", x, "the past", past); err != nil {

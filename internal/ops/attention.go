@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"cmp"
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
@@ -10,97 +9,19 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// An AttentionConfig is what attention does besides softmax(Q·Kᵀ)·V.
-type AttentionConfig struct {
-	Heads   int     // heads that lie side by side on the last axis of the queries, H; 0 if they have an axis, or if there is one head
-	Groups  int     // of the keys and values likewise, G; H if 0, and 0 if Heads is
-	Scale   float64 // of the scores
-	Softcap float64 // c·tanh(s/c) is taken of the scores s, before the mask; 0 for none
-	Mask    Mask
-	Dropout float64 // probability of dropping a weight
-}
-
 // Attention is softmax(scale·Q·Kᵀ + M)·V in one op, which never holds anything of size T×S: forward it keeps the output
 // and a number for each query, and backward it computes the weights again, tile by tile (Dao et al., FlashAttention,
-// 2022). It means what MatMul, Softcap, Softmax, Dropout and MatMul mean, skipped zeros included.
-//
-// With Heads 0, queries of shape (T, K), (B, T, K) or (B, H, T, K), keys (…, S, K) and values (…, S, V) give (…, T, V);
-// keys and values may have G heads where the queries have H, a multiple: query head h reads head ⌊h·G/H⌋. Otherwise the
-// heads lie side by side: (B, T, H·K), (B, S, G·K) and (B, S, G·V) give (B, T, H·V), all without B if the queries have
-// none. The mask meets scores of shape (T, S), (B, T, S) or (B, H, T, S), the last if Heads isn't 0.
+// 2022). It means what MatMul, Softcap, Softmax, Dropout and MatMul of the same AttentionInputs mean, skipped zeros
+// included.
 func Attention(e *Env, q, k, v *G.Node, c AttentionConfig) (*G.Node, error) {
-	const name = "attention"
-	if err := floatNode(name, "the query", q); err != nil {
-		return nil, err
-	}
-	if err := sameDtype(name, "the key", k, "the query", q); err != nil {
-		return nil, err
-	}
-	if err := sameDtype(name, "the value", v, "the query", q); err != nil {
-		return nil, err
-	}
-	l, err := layoutOf(name, q.Shape(), k.Shape(), v.Shape(), c)
+	in, err := c.Inputs(e, q, k, v)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Mask.Check(name, l.scores, q); err != nil {
-		return nil, err
-	}
 	if q.Dtype() == tensor.Float32 {
-		return attention[float32](e, q, k, v, l, c)
+		return attention[float32](e, in)
 	}
-	return attention[float64](e, q, k, v, l, c)
-}
-
-// attentionLayout is how queries, keys and values lie.
-type attentionLayout struct {
-	side                        bool // heads side by side
-	heads, groups, width, value int
-	scores, out                 tensor.Shape
-}
-
-func layoutOf(name string, q, k, v tensor.Shape, c AttentionConfig) (l attentionLayout, err error) {
-	r := len(q)
-	bad := func(format string) (attentionLayout, error) {
-		return l, fmt.Errorf("%s: "+format+", got %v, %v and %v", name, q, k, v)
-	}
-	if c.Heads < 0 || c.Groups < 0 || c.Groups > 0 && (c.Heads == 0 || c.Heads%c.Groups != 0) {
-		return l, fmt.Errorf("%s: the number of heads must be at least 0, and a multiple of that of keys and values, got %d and %d", name, c.Heads, c.Groups)
-	}
-	if r < 2 || r > 4 || r == 4 && c.Heads > 0 || len(k) != r || len(v) != r {
-		return bad("query, key and value must all have shape (T, K), (B, T, K) or (B, H, T, K)")
-	}
-	if r > 2 && (q[0] != k[0] || q[0] != v[0]) || r == 4 && (k[1] != v[1] || q[1]%k[1] != 0) {
-		return bad("query, key and value must have the same batch axis, and the query's heads be a multiple of the others'")
-	}
-	if k[r-2] != v[r-2] {
-		return bad("key (…, S, K) and value (…, S, V) must agree in S")
-	}
-	l = attentionLayout{heads: 1, groups: 1, width: q[r-1], value: v[r-1]}
-	width := k[r-1]
-	l.scores = append(q[:r-1].Clone(), k[r-2])
-	switch {
-	case c.Heads > 0:
-		l.side, l.heads, l.groups = true, c.Heads, cmp.Or(c.Groups, c.Heads)
-		if l.width%l.heads != 0 || width%l.groups != 0 || l.value%l.groups != 0 {
-			return bad(fmt.Sprintf("the widths must be multiples of %d heads, and of %d of keys and values", l.heads, l.groups))
-		}
-		l.width, width, l.value = l.width/l.heads, width/l.groups, l.value/l.groups
-		l.scores = tensor.Shape{1, l.heads, q[r-2], k[r-2]}
-		if r == 3 {
-			l.scores[0] = q[0]
-		}
-		l.out = append(q[:r-1].Clone(), l.heads*l.value)
-	default:
-		if r == 4 {
-			l.heads, l.groups = q[1], k[1]
-		}
-		l.out = append(q[:r-1].Clone(), l.value)
-	}
-	if l.width != width {
-		return bad("query (…, T, K) and key (…, S, K) must agree in the width K of a head")
-	}
-	return l, nil
+	return attention[float64](e, in)
 }
 
 // attentionState is what the forward op leaves for the backward one.
@@ -110,13 +31,13 @@ type attentionState[F kernel.Float] struct {
 	run    uint64 // the next
 }
 
-func attention[F kernel.Float](e *Env, q, k, v *G.Node, l attentionLayout, c AttentionConfig) (*G.Node, error) {
-	m := c.Mask
+func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
+	q, k, v, l, m := c.Query, c.Key, c.Value, c.layout, c.Mask
 	mask := inputsOf[F](m, l.scores)
 	shape := mask.known.Shape
 	queries, keys := shape[2], shape[3]
 	rows := func(data []F, heads, length, width int) kernel.Rows[F] {
-		if l.side {
+		if c.Heads > 0 {
 			return kernel.SideRows(data, heads, length, width)
 		}
 		return kernel.HeadRows(data, heads, length, width)
@@ -135,7 +56,7 @@ func attention[F kernel.Float](e *Env, q, k, v *G.Node, l attentionLayout, c Att
 		Width: l.width, Value: l.value, Groups: l.groups, Scale: F(c.Scale), Softcap: F(c.Softcap),
 		Dropout: kernel.AttentionDropout{P: dropped.p, Seed: dropped.seed, Stream: dropped.stream},
 	}}
-	attrs := fmt.Sprintf("%v%v%v(%d,%d,%v,%v)%v", q.Shape(), k.Shape(), v.Shape(), c.Heads, c.Groups, c.Scale, c.Softcap, m)
+	attrs := fmt.Sprintf("%v%v%v(%d,%d,%v,%v)%v", q.Shape(), k.Shape(), v.Shape(), c.Heads, c.KeyValueHeads, c.Scale, c.Softcap, m)
 	if dropped.p > 0 {
 		attrs += fmt.Sprintf(" dropout%v", dropped)
 	}

@@ -18,7 +18,7 @@ import (
 // q = (1 − smoothing)·onehot(target) + smoothing/V (Szegedy et al., 2016). It is an error if smoothing isn't from 0 to 1.
 func CrossEntropy(e *Env, logits, targets *G.Node, smoothing float64) (*G.Node, error) {
 	const name = "cross-entropy"
-	if err := floatNode(name, "the logits", logits); err != nil {
+	if err := CheckFloat(name, "the logits", logits); err != nil {
 		return nil, err
 	}
 	if targets == nil {

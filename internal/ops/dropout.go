@@ -20,7 +20,7 @@ type drop struct {
 
 // drop returns what the graph's next dropout drops.
 func (e *Env) drop(p float64) drop {
-	if p == 0 || e == nil {
+	if p == 0 || !e.Training {
 		return drop{}
 	}
 	e.dropouts++
@@ -29,18 +29,26 @@ func (e *Env) drop(p float64) drop {
 
 // Dropout sets elements of x to zero, each with probability p, and multiplies the others by 1/(1−p) (Srivastava et al.,
 // 2014). Which ones is decided by the Env's seed, the place of this dropout among the graph's, and the number of the run.
+// It is x itself where p is 0 or the graph isn't for training.
 func Dropout(e *Env, x *G.Node, p float64) (*G.Node, error) {
 	const name = "dropout"
-	if err := floatNode(name, "the input", x); err != nil {
+	if err := CheckFloat(name, "the input", x); err != nil {
 		return nil, err
 	}
-	if !(p >= 0 && p < 1) {
-		return nil, fmt.Errorf("%s: the probability must be at least 0 and below 1, got %v", name, p)
+	if err := CheckRate(name, p); err != nil {
+		return nil, err
+	}
+	if err := e.Enter(x.Graph()); err != nil {
+		return nil, err
+	}
+	d := e.drop(p)
+	if d.p == 0 {
+		return x, nil
 	}
 	if x.Dtype() == tensor.Float32 {
-		return dropout[float32](e, x, e.drop(p))
+		return dropout[float32](e, x, d)
 	}
-	return dropout[float64](e, x, e.drop(p))
+	return dropout[float64](e, x, d)
 }
 
 func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {

@@ -13,7 +13,7 @@ import (
 // where an id is repeated. An id outside [0, V) is an error when the graph runs.
 func Embedding(e *Env, table, ids *G.Node) (*G.Node, error) {
 	const name = "embedding"
-	if err := floatNode(name, "the table", table); err != nil {
+	if err := CheckFloat(name, "the table", table); err != nil {
 		return nil, err
 	}
 	if ids == nil {

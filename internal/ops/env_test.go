@@ -106,7 +106,7 @@ func TestEqualHashesOfLeaves(t *testing.T) {
 // TestNodeHash holds the hash that an op takes its node to have to Gorgonia's, for every kind of type and shape.
 func TestNodeHash(t *testing.T) {
 	g := G.NewGraph()
-	e := &Env{}
+	e := &Env{Training: true}
 	ints := G.NewMatrix(g, tensor.Int, G.WithShape(2, 3), G.WithName("ids"))
 	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		for _, shape := range []tensor.Shape{{1}, {3}, {1, 1}, {3, 1}, {1, 3}, {2, 3}, {2, 1, 3}, {1, 1, 1, 1}, {2, 3, 4, 5}} {

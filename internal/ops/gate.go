@@ -12,7 +12,7 @@ import (
 // Gate is act(a)·b, element by element, for two nodes of one shape (Dauphin et al., 2016; Shazeer, 2020).
 func Gate(e *Env, a, b *G.Node, act Activation) (*G.Node, error) {
 	const name = "gate"
-	if err := floatNode(name, "the gate", a); err != nil {
+	if err := CheckFloat(name, "the gate", a); err != nil {
 		return nil, err
 	}
 	if err := sameDtype(name, "what it gates", b, "the gate", a); err != nil {

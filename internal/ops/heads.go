@@ -11,7 +11,7 @@ import (
 
 // SplitHeads turns (B, T, H·K) into (B, H, T, K), and (T, H·K) into (1, H, T, K).
 func SplitHeads(e *Env, x *G.Node, heads int) (*G.Node, error) {
-	if err := floatNode("split heads", "the input", x); err != nil {
+	if err := CheckFloat("split heads", "the input", x); err != nil {
 		return nil, err
 	}
 	s := x.Shape()
@@ -26,7 +26,7 @@ func SplitHeads(e *Env, x *G.Node, heads int) (*G.Node, error) {
 
 // MergeHeads turns (B, H, T, K) into (B, T, H·K) or, where the batch is of one and isn't to be kept, into (T, H·K).
 func MergeHeads(e *Env, x *G.Node, batch bool) (*G.Node, error) {
-	if err := floatNode("merge heads", "the input", x); err != nil {
+	if err := CheckFloat("merge heads", "the input", x); err != nil {
 		return nil, err
 	}
 	s := x.Shape()

@@ -13,7 +13,7 @@ import (
 // (…, O). Any number of leading axes will do. act is an Activation, or Identity.
 func Linear(e *Env, x, w, b *G.Node, act Activation) (*G.Node, error) {
 	const name = "linear"
-	if err := floatNode(name, "the input", x); err != nil {
+	if err := CheckFloat(name, "the input", x); err != nil {
 		return nil, err
 	}
 	if err := sameDtype(name, "the weight", w, "the input", x); err != nil {

@@ -259,7 +259,7 @@ func maskedOp[F kernel.Float](e *Env, name string, scores *G.Node, m Mask, forwa
 
 // scoresNode checks that a node holds scores.
 func scoresNode(name string, scores *G.Node) error {
-	if err := floatNode(name, "the scores", scores); err != nil {
+	if err := CheckFloat(name, "the scores", scores); err != nil {
 		return err
 	}
 	if s := scores.Shape(); len(s) < 2 || len(s) > 4 {

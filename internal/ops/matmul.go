@@ -17,7 +17,7 @@ import (
 // left operand holds exact zeros, such as the attention weights of masked keys.
 func MatMul(e *Env, a, b *G.Node, transA, transB bool, scale float64, skip bool) (*G.Node, error) {
 	const name = "matmul"
-	if err := floatNode(name, "the left operand", a); err != nil {
+	if err := CheckFloat(name, "the left operand", a); err != nil {
 		return nil, err
 	}
 	if err := sameDtype(name, "the right operand", b, "the left one", a); err != nil {

@@ -13,7 +13,7 @@ import (
 // then multiplies by gamma and adds beta, each of shape (D); beta may be nil (Ba, Kiros and Hinton, 2016).
 func LayerNorm(e *Env, x, gamma, beta *G.Node, eps float64) (*G.Node, error) {
 	const name = "layer norm"
-	if err := floatNode(name, "the input", x); err != nil {
+	if err := CheckFloat(name, "the input", x); err != nil {
 		return nil, err
 	}
 	if x.Dims() < 1 {

@@ -189,7 +189,7 @@ func TestAttributesTellNodesApart(t *testing.T) {
 		add(fmt.Sprint("norm ", eps), n, err)
 	}
 	for seed := range uint64(2) {
-		e := &ops.Env{Seed: seed}
+		e := &ops.Env{Training: true, Seed: seed}
 		for stream := range 2 {
 			for p := range 2 {
 				n, err := ops.Dropout(e, x, 0.1+0.1*float64(p))

@@ -116,11 +116,11 @@ func TestOptionsTellNodesApart(t *testing.T) {
 		{Heads: 2}, {Heads: 4}, {Heads: 4, Softcap: 1}, {Heads: 4, Softcap: 2}, {Heads: 4, Scale: 1},
 		{Heads: 4, Dropout: 0.1}, {Heads: 4, Dropout: 0.2},
 	} {
-		n, err := ops.Attention(&ops.Env{Seed: 1}, side, side, side, c)
+		n, err := ops.Attention(&ops.Env{Training: true, Seed: 1}, side, side, side, c)
 		add(fmt.Sprint("attention side by side ", i), n, err)
 	}
 	for i, seed := range []uint64{0, 2} {
-		e := &ops.Env{Seed: seed}
+		e := &ops.Env{Training: true, Seed: seed}
 		for j := range 2 { // the first and the second dropout of a graph
 			n, err := ops.Attention(e, side, side, side, ops.AttentionConfig{Heads: 4, Dropout: 0.1})
 			add(fmt.Sprint("attention with dropout ", i, j), n, err)
@@ -207,9 +207,9 @@ func TestOptionErrors(t *testing.T) {
 		"mask scores rank": {func() (*G.Node, error) { return ops.MaskScores(&ops.Env{}, g.in(3), ops.Mask{}) }, "got (3)"},
 		"groups": {func() (*G.Node, error) {
 			return ops.Attention(&ops.Env{}, x, g.in(2, 3, 3, 3), g.in(2, 3, 3, 3), ops.AttentionConfig{})
-		}, "multiple of the others'"},
+		}, "one number of heads"},
 		"groups of sides": {func() (*G.Node, error) {
-			return ops.Attention(&ops.Env{}, g.in(2, 3, 8), g.in(2, 3, 6), g.in(2, 3, 6), ops.AttentionConfig{Heads: 4, Groups: 3})
+			return ops.Attention(&ops.Env{}, g.in(2, 3, 8), g.in(2, 3, 6), g.in(2, 3, 6), ops.AttentionConfig{Heads: 4, KeyValueHeads: 3})
 		}, "got 4 and 3"},
 		"store width":  {func() (*G.Node, error) { return store.Append(&ops.Env{}, g.in(2, 1, 3), g.ints(2), g.ints(2)) }, "store of keys: the input must be float64 of shape (2, T, 4)"},
 		"store dtype":  {func() (*G.Node, error) { return store.Append(&ops.Env{}, g.in32(2, 1, 4), g.ints(2), g.ints(2)) }, "got float32"},

@@ -13,7 +13,7 @@ import (
 // values meet the heads of their queries (Ainslie et al., GQA, 2023).
 func RepeatHeads(e *Env, x *G.Node, times int) (*G.Node, error) {
 	const name = "repeat heads"
-	if err := floatNode(name, "the input", x); err != nil {
+	if err := CheckFloat(name, "the input", x); err != nil {
 		return nil, err
 	}
 	if s := x.Shape(); len(s) != 4 || times < 1 {

@@ -13,7 +13,7 @@ import (
 // (D) (Zhang and Sennrich, 2019). x has shape (…, D), or (…, H·D) for H rows side by side, each of which is normalised.
 func RMSNorm(e *Env, x, gamma *G.Node, eps float64) (*G.Node, error) {
 	const name = "rms norm"
-	if err := floatNode(name, "the input", x); err != nil {
+	if err := CheckFloat(name, "the input", x); err != nil {
 		return nil, err
 	}
 	if err := sameDtype(name, "gamma", gamma, "the input", x); err != nil {

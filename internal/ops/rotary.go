@@ -28,7 +28,7 @@ func (r Rotary) dim() int { return 2 * len(r.Frequencies) }
 // is the position of each sequence's first vector, in Offset's place; of shape (B, T), that of every vector.
 func Rotate(e *Env, x, positions *G.Node, r Rotary) (*G.Node, error) {
 	const name = "rotary"
-	if err := floatNode(name, "the input", x); err != nil {
+	if err := CheckFloat(name, "the input", x); err != nil {
 		return nil, err
 	}
 	s := x.Shape()

@@ -11,7 +11,7 @@ import (
 
 // Scale is x times a number, for x of rank 1 or more.
 func Scale(e *Env, x *G.Node, by float64) (*G.Node, error) {
-	if err := floatNode("scale", "the input", x); err != nil {
+	if err := CheckFloat("scale", "the input", x); err != nil {
 		return nil, err
 	}
 	if x.Dtype() == tensor.Float32 {

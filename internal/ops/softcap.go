@@ -13,7 +13,7 @@ import (
 // Softcap is c·tanh(x/c) of every element: nearly x where it is small, and never beyond ±c (Gemma 2, 2024).
 func Softcap(e *Env, x *G.Node, c float64) (*G.Node, error) {
 	const name = "softcap"
-	if err := floatNode(name, "the input", x); err != nil {
+	if err := CheckFloat(name, "the input", x); err != nil {
 		return nil, err
 	}
 	if !(c > 0) || math.IsInf(c, 1) {

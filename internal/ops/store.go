@@ -30,7 +30,7 @@ func NewStore(name string, dtype tensor.Dtype, batch, length, width int) *Store 
 // (Max, W). It has no gradient.
 func (s *Store) Append(e *Env, x, lengths, counts *G.Node) (*G.Node, error) {
 	name := "store of " + s.name
-	if err := floatNode(name, "the input", x); err != nil {
+	if err := CheckFloat(name, "the input", x); err != nil {
 		return nil, err
 	}
 	xs := x.Shape()

@@ -11,7 +11,7 @@ import (
 
 // Sum is the sum of all elements of x, of any rank: a scalar.
 func Sum(e *Env, x *G.Node) (*G.Node, error) {
-	if err := floatNode("sum", "the input", x); err != nil {
+	if err := CheckFloat("sum", "the input", x); err != nil {
 		return nil, err
 	}
 	if x.Dtype() == tensor.Float32 {

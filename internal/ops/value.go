@@ -85,8 +85,8 @@ func read3[F kernel.Float](in []G.Value, n0, n1, n2 int) (a, b, c []F, err error
 	return a, b, c, err
 }
 
-// floatNode checks that a node is there and holds float32 or float64.
-func floatNode(op, what string, n *G.Node) error {
+// CheckFloat checks that a node is there and holds float32 or float64.
+func CheckFloat(op, what string, n *G.Node) error {
 	if n == nil {
 		return fmt.Errorf("%s: %s is nil", op, what)
 	}
@@ -96,9 +96,17 @@ func floatNode(op, what string, n *G.Node) error {
 	return nil
 }
 
+// CheckRate checks a probability of dropout.
+func CheckRate(op string, p float64) error {
+	if !(p >= 0 && p < 1) {
+		return fmt.Errorf("%s: the dropout probability must be at least 0 and below 1, got %v", op, p)
+	}
+	return nil
+}
+
 // sameDtype checks that a node is there and has the dtype of another.
 func sameDtype(op, what string, n *G.Node, as string, ref *G.Node) error {
-	if err := floatNode(op, what, n); err != nil {
+	if err := CheckFloat(op, what, n); err != nil {
 		return err
 	}
 	if n.Dtype() != ref.Dtype() {
@@ -109,7 +117,7 @@ func sameDtype(op, what string, n *G.Node, as string, ref *G.Node) error {
 
 // sequencesOf checks that a node holds vectors of sequences, and returns its shape (B, T, D), with a B of 1 for (T, D).
 func sequencesOf(op string, x *G.Node) (tensor.Shape, error) {
-	if err := floatNode(op, "the input", x); err != nil {
+	if err := CheckFloat(op, "the input", x); err != nil {
 		return nil, err
 	}
 	s := x.Shape()

@@ -1,0 +1,209 @@
+package ops
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// An AttentionConfig is what attention does besides softmax(Q·Kᵀ)·V. Its errors call the operands and the fields by the
+// names that package layers has for them.
+type AttentionConfig struct {
+	Name          string  // what errors call the layer; "attention" if empty
+	Heads         int     // heads that lie side by side on the last axis of the queries, H; 0 if they have an axis
+	KeyValueHeads int     // of the keys and values likewise, G; H if 0, and 0 if Heads is
+	Scale         float64 // of the scores; 1/√K if 0
+	Softcap       float64 // c·tanh(s/c) is taken of the scores s, before the mask; 0 for none
+	Mask          Mask    // its Offset counts from the end of the past
+	Dropout       float64 // probability of dropping a weight
+
+	PastKey, PastValue *G.Node // (…, P, K) and (…, P, V), which come before the keys and values; nil for none
+}
+
+// AttentionInputs are the operands of attention, checked, with those of the past joined and the configuration complete.
+type AttentionInputs struct {
+	AttentionConfig
+	Query, Key, Value *G.Node
+
+	layout attentionLayout
+}
+
+// attentionLayout is how queries, keys and values lie.
+type attentionLayout struct {
+	heads, groups, width, value int // H, G, K and V
+	scores, out                 tensor.Shape
+}
+
+// Inputs checks what attention is given.
+//
+// With Heads 0, queries of shape (T, K), (B, T, K) or (B, H, T, K), keys (…, S, K) and values (…, S, V) give (…, T, V);
+// keys and values may have G heads where the queries have H, a multiple: query head h reads head ⌊h·G/H⌋. Otherwise the
+// heads lie side by side: (B, T, H·K), (B, S, G·K) and (B, S, G·V) give (B, T, H·V), all without B if the queries have
+// none. The mask meets scores of shape (T, S), (B, T, S) or (B, H, T, S), the last if Heads isn't 0.
+func (c AttentionConfig) Inputs(e *Env, q, k, v *G.Node) (a AttentionInputs, err error) {
+	c.Name = cmp.Or(c.Name, "attention")
+	c.Mask.Layer = c.Name
+	if e == nil {
+		return a, fmt.Errorf("%s: %w", c.Name, errNoEnv)
+	}
+	if err := c.checkNodes(q, k, v); err != nil {
+		return a, err
+	}
+	if err := c.Check(c.Name); err != nil {
+		return a, err
+	}
+	if err := c.checkNumbers(q.Dtype()); err != nil {
+		return a, err
+	}
+	if c.Heads > 0 && c.KeyValueHeads == 0 {
+		c.KeyValueHeads = c.Heads
+	}
+	if c.PastKey != nil {
+		if k, v, err = c.join(e, k, v); err != nil {
+			return a, fmt.Errorf("%s: %w", c.Name, err)
+		}
+	}
+	a = AttentionInputs{AttentionConfig: c, Query: q, Key: k, Value: v}
+	if a.layout, err = c.shapes(q.Shape(), k.Shape(), v.Shape()); err != nil {
+		return a, err
+	}
+	if c.Scale == 0 {
+		a.Scale = 1 / math.Sqrt(float64(a.layout.width))
+	}
+	return a, c.Mask.Check(c.Name, a.layout.scores, q)
+}
+
+// checkNodes checks that the operands are there, of one graph and of one dtype.
+func (c AttentionConfig) checkNodes(q, k, v *G.Node) error {
+	if err := CheckFloat(c.Name, "the query", q); err != nil {
+		return err
+	}
+	if (c.PastKey == nil) != (c.PastValue == nil) {
+		return fmt.Errorf("%s: PastKey and PastValue must be given together", c.Name)
+	}
+	for _, in := range []struct {
+		what     string
+		n        *G.Node
+		optional bool
+	}{{"the key", k, false}, {"the value", v, false}, {"PastKey", c.PastKey, true}, {"PastValue", c.PastValue, true}} {
+		if in.n == nil && in.optional {
+			continue
+		}
+		if err := sameDtype(c.Name, in.what, in.n, "the query", q); err != nil {
+			return err
+		}
+		if in.n.Graph() != q.Graph() {
+			return fmt.Errorf("%s: %s belongs to another graph than the query", c.Name, in.what)
+		}
+	}
+	return nil
+}
+
+// Check checks what can be checked before there are operands. Its errors begin with a name.
+func (c AttentionConfig) Check(name string) error {
+	if err := CheckRate(name, c.Dropout); err != nil {
+		return err
+	}
+	if math.IsNaN(c.Scale) || math.IsInf(c.Scale, 0) {
+		return fmt.Errorf("%s: Scale must be finite, or 0 for 1/√K, got %v", name, c.Scale)
+	}
+	if !(c.Softcap >= 0) || math.IsInf(c.Softcap, 1) {
+		return fmt.Errorf("%s: Softcap must be above 0 and finite, or 0 for none, got %v", name, c.Softcap)
+	}
+	if c.Heads < 0 || c.KeyValueHeads < 0 || c.Heads == 0 && c.KeyValueHeads > 0 {
+		return fmt.Errorf("%s: Heads must be at least 0, and KeyValueHeads 0 unless there are Heads, got %d and %d", name, c.Heads, c.KeyValueHeads)
+	}
+	if c.KeyValueHeads > 0 && c.Heads%c.KeyValueHeads != 0 {
+		return fmt.Errorf("%s: Heads must be a multiple of KeyValueHeads, got %d and %d", name, c.Heads, c.KeyValueHeads)
+	}
+	return nil
+}
+
+// checkNumbers checks numbers that have a range, before that of the past is added to the offset.
+func (c AttentionConfig) checkNumbers(dt tensor.Dtype) error {
+	if x := c.Mask.Offset; x != 0 && c.Mask.Offsets != nil {
+		return fmt.Errorf("%s: Mask.Offset must be 0 where there are Offsets, got %d", c.Name, x)
+	} else if x > math.MaxInt/8 || x < -math.MaxInt/8 {
+		return fmt.Errorf("%s: Mask.Offset is out of range: %d", c.Name, x)
+	}
+	if dt != tensor.Float32 {
+		return nil
+	}
+	for _, x := range []struct { // the kernels compute with these numbers in the dtype
+		what  string
+		value float64
+	}{{"Scale", c.Scale}, {"Softcap", c.Softcap}} {
+		if f := float32(x.value); math.IsInf(float64(f), 0) || f == 0 && x.value != 0 {
+			return fmt.Errorf("%s: %s must be a float32, as the query is, got %v", c.Name, x.what, x.value)
+		}
+	}
+	return nil
+}
+
+// join returns the keys and values with those of the past before them, and moves the mask's offset by their number.
+func (c *AttentionConfig) join(e *Env, k, v *G.Node) (key, value *G.Node, err error) {
+	pk, pv := c.PastKey.Shape(), c.PastValue.Shape()
+	if len(pk) < 2 || len(pv) != len(pk) || pk[len(pk)-2] != pv[len(pv)-2] {
+		return nil, nil, fmt.Errorf("PastKey (…, P, K) and PastValue (…, P, V) must agree in P, got %v and %v", pk, pv)
+	}
+	if key, err = Append(e, c.PastKey, k); err != nil {
+		return nil, nil, fmt.Errorf("PastKey: %w", err)
+	}
+	if value, err = Append(e, c.PastValue, v); err != nil {
+		return nil, nil, fmt.Errorf("PastValue: %w", err)
+	}
+	if c.Mask.Offset += pk[len(pk)-2]; c.Mask.Offsets != nil {
+		if c.Mask.Offsets, err = AddInt(e, c.Mask.Offsets, c.Mask.Offset); err != nil {
+			return nil, nil, fmt.Errorf("Mask.Offsets: %w", err)
+		}
+		c.Mask.Offset = 0
+	}
+	return key, value, nil
+}
+
+// shapes checks the shapes of the operands, past keys and values included.
+func (c AttentionConfig) shapes(q, k, v tensor.Shape) (l attentionLayout, err error) {
+	r := len(q)
+	bad := func(format string, args ...any) (attentionLayout, error) {
+		return l, fmt.Errorf("%s: %s, got %v, %v and %v", c.Name, fmt.Sprintf(format, args...), q, k, v)
+	}
+	if c.Heads > 0 && (r < 2 || r > 3 || len(k) != r || len(v) != r) {
+		return bad("with Heads, query, key and value must have shape (B, T, H·K), (B, S, G·K) and (B, S, G·V), or all without B")
+	}
+	if r < 2 || r > 4 || len(k) != r || len(v) != r {
+		return bad("query, key and value must all have shape (T, K), (B, T, K) or (B, H, T, K)")
+	}
+	if r > 2 && (q[0] != k[0] || q[0] != v[0]) {
+		return bad("query, key and value must have the same batch axis")
+	}
+	l = attentionLayout{heads: 1, groups: 1, width: q[r-1], value: v[r-1], scores: append(q[:r-1].Clone(), k[r-2])}
+	keyWidth := k[r-1]
+	switch {
+	case c.Heads > 0:
+		l.heads, l.groups = c.Heads, c.KeyValueHeads
+		if l.width%l.heads != 0 || keyWidth%l.groups != 0 || l.value%l.groups != 0 {
+			return bad("the widths of query, key and value must be multiples of H = %d, G = %d and G heads", l.heads, l.groups)
+		}
+		l.width, keyWidth, l.value = l.width/l.heads, keyWidth/l.groups, l.value/l.groups
+		l.scores = tensor.Shape{1, l.heads, q[r-2], k[r-2]}
+		if r == 3 {
+			l.scores[0] = q[0]
+		}
+	case r == 4:
+		l.heads, l.groups = q[1], k[1]
+		if k[1] != v[1] || k[1] == 0 || q[1]%k[1] != 0 {
+			return bad("key and value must have one number of heads, and the query a multiple of it")
+		}
+	}
+	if l.width != keyWidth || k[r-2] != v[r-2] {
+		return bad("query (…, T, K), key (…, S, K) and value (…, S, V) must agree in K and S, K being the width of a head")
+	}
+	l.out = append(q[:r-1].Clone(), l.value)
+	if c.Heads > 0 {
+		l.out[r-1] *= l.heads
+	}
+	return l, nil
+}
