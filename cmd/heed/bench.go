@@ -7,36 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/heed-go/heed/internal/bench"
 )
-
-// A benchmark is one thing that heed bench measures.
-type benchmark struct {
-	name string
-	form string // fused or composed; empty where there is one form
-
-	// prepare sets up and returns one step, the tokens that it handles (0 if there are none), and its arithmetic.
-	prepare func() (step func() error, tokens int, flops float64, err error)
-
-	steps int // counted steps, after a fifth as many that aren't
-}
-
-// measurement is what heed bench prints of a benchmark, a JSON object a line.
-type measurement struct {
-	Config       string  `json:"config"`
-	Form         string  `json:"form"`
-	MedianMS     float64 `json:"median_ms"`
-	MinMS        float64 `json:"min_ms"`
-	TokensPerS   float64 `json:"tokens_per_s"`
-	GFLOPS       float64 `json:"gflops"` // at the median
-	PeakRSSMB    float64 `json:"peak_rss_mb"`
-	AllocPerStep float64 `json:"alloc_bytes_per_step"`
-	SetupMS      float64 `json:"setup_ms"` // building graph and machine
-}
 
 func newBench() *cobra.Command {
 	var asJSON, here bool
@@ -67,7 +43,7 @@ The composed form keeps matrices of size T×T, so long has it for T 1,024 and 4,
 			}
 			out := cmd.OutOrStdout()
 			if here {
-				m, err := chosen[0].measure()
+				m, err := chosen[0].Measure()
 				if err != nil {
 					return err
 				}
@@ -77,11 +53,11 @@ The composed form keeps matrices of size T×T, so long has it for T 1,024 and 4,
 				fmt.Fprintf(out, "%-12s %-9s %10s %10s %12s %8s %9s %12s\n", "config", "form", "median ms", "min ms", "tokens/s", "GFLOP/s", "peak MB", "alloc B/step")
 			}
 			for _, b := range chosen {
-				m, err := b.measureApart(cmd, procs)
+				m, err := measureApart(b, cmd, procs)
 				if err != nil {
 					return err
 				}
-				if err := m.print(out, asJSON); err != nil {
+				if err := printMeasurement(out, m, asJSON); err != nil {
 					return err
 				}
 			}
@@ -96,16 +72,16 @@ The composed form keeps matrices of size T×T, so long has it for T 1,024 and 4,
 }
 
 // chooseBenchmarks are those whose name is an argument or begins with one; all without arguments.
-func chooseBenchmarks(args []string) ([]benchmark, error) {
-	all := benchmarks()
+func chooseBenchmarks(args []string) ([]bench.Benchmark, error) {
+	all := bench.All()
 	if len(args) == 0 {
 		return all, nil
 	}
-	var chosen []benchmark
+	var chosen []bench.Benchmark
 	for _, arg := range args {
 		found := false
 		for _, b := range all {
-			if arg == b.name || arg == b.id() || strings.HasPrefix(b.name, arg+"-") {
+			if arg == b.Name || arg == b.ID() || strings.HasPrefix(b.Name, arg+"-") {
 				chosen, found = append(chosen, b), true
 			}
 		}
@@ -116,72 +92,30 @@ func chooseBenchmarks(args []string) ([]benchmark, error) {
 	return chosen, nil
 }
 
-// id names a benchmark and its form.
-func (b benchmark) id() string {
-	if b.form == "" {
-		return b.name
-	}
-	return b.name + "/" + b.form
-}
-
 // measureApart measures in a new process, so that the peak of memory is this benchmark's.
-func (b benchmark) measureApart(cmd *cobra.Command, procs int) (measurement, error) {
+func measureApart(b bench.Benchmark, cmd *cobra.Command, procs int) (bench.Measurement, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return measurement{}, err
+		return bench.Measurement{}, err
 	}
-	child := exec.CommandContext(cmd.Context(), self, "bench", "--here", fmt.Sprintf("--procs=%d", procs), b.id())
+	child := exec.CommandContext(cmd.Context(), self, "bench", "--here", fmt.Sprintf("--procs=%d", procs), b.ID())
 	child.Stderr = cmd.ErrOrStderr()
 	line, err := child.Output()
 	if cmd.Context().Err() != nil {
-		return measurement{}, errInterrupted
+		return bench.Measurement{}, errInterrupted
 	}
 	if err != nil {
-		return measurement{}, fmt.Errorf("measuring %s: %w", b.id(), err)
+		return bench.Measurement{}, fmt.Errorf("measuring %s: %w", b.ID(), err)
 	}
-	var m measurement
+	var m bench.Measurement
 	if err := json.Unmarshal(line, &m); err != nil {
-		return m, fmt.Errorf("measuring %s: its result can't be read: %w", b.id(), err)
+		return m, fmt.Errorf("measuring %s: its result can't be read: %w", b.ID(), err)
 	}
 	return m, nil
 }
 
-// measure runs the benchmark in this process.
-func (b benchmark) measure() (measurement, error) {
-	start := time.Now()
-	step, tokens, flops, err := b.prepare()
-	if err != nil {
-		return measurement{}, err
-	}
-	m := measurement{Config: b.name, Form: b.form, SetupMS: ms(time.Since(start))}
-	for range max(1, b.steps/5) {
-		if err := step(); err != nil {
-			return m, err
-		}
-	}
-	times := make([]float64, b.steps)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for i := range times {
-		start := time.Now()
-		if err := step(); err != nil {
-			return m, err
-		}
-		times[i] = ms(time.Since(start))
-	}
-	runtime.ReadMemStats(&after)
-	slices.Sort(times)
-	m.MedianMS, m.MinMS = times[len(times)/2], times[0]
-	m.GFLOPS = flops / m.MedianMS / 1e6
-	m.TokensPerS = float64(tokens) / m.MedianMS * 1e3
-	m.AllocPerStep = float64(after.TotalAlloc-before.TotalAlloc) / float64(b.steps)
-	m.PeakRSSMB = peakRSS()
-	return m, nil
-}
-
-func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
-
-func (m measurement) print(w io.Writer, asJSON bool) error {
+// printMeasurement prints a line of the table, or of JSON.
+func printMeasurement(w io.Writer, m bench.Measurement, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(m)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/bench"
 	"github.com/spf13/pflag"
 )
 
@@ -309,7 +310,7 @@ func TestReaderThatGoesAway(t *testing.T) {
 
 func TestBench(t *testing.T) {
 	t.Setenv(asCommand, "1") // it measures in processes of its own
-	var m measurement
+	var m bench.Measurement
 	out := succeed(t, "bench", "--json", "gemm-64")
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()

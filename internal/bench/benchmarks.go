@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"fmt"
@@ -13,16 +13,15 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-func benchmarks() []benchmark {
-	var all []benchmark
+// All returns the benchmarks, those of models first.
+func All() []Benchmark {
+	var all []Benchmark
 	for _, c := range []gptConfig{
 		{"nanogpt", 12, 64, 128, 4, 4, 65},
 		{"tiny", 32, 16, 32, 2, 1, 12},
 	} {
 		for _, form := range []string{"fused", "composed"} {
-			all = append(all, benchmark{name: c.name, form: form, steps: 50, prepare: func() (func() error, int, float64, error) {
-				return c.prepare(form == "composed")
-			}})
+			all = append(all, Benchmark{Name: c.name, Form: form, steps: 50, Prepare: func() (Step, error) { return c.prepare(form == "composed") }})
 		}
 	}
 	for _, t := range []int{1024, 4096, 16384} {
@@ -31,15 +30,11 @@ func benchmarks() []benchmark {
 				continue
 			}
 			steps := max(3, 15*1024/t)
-			all = append(all, benchmark{name: fmt.Sprintf("long-%d", t), form: form, steps: steps, prepare: func() (func() error, int, float64, error) {
-				return prepareLong(t, form == "composed")
-			}})
+			all = append(all, Benchmark{Name: fmt.Sprintf("long-%d", t), Form: form, steps: steps, Prepare: func() (Step, error) { return prepareLong(t, form == "composed") }})
 		}
 	}
 	for _, n := range []int{64, 128, 256, 512, 1024} {
-		all = append(all, benchmark{name: fmt.Sprintf("gemm-%d", n), steps: max(50, 1<<31/(n*n*n)), prepare: func() (func() error, int, float64, error) {
-			return prepareGemm(n)
-		}})
+		all = append(all, Benchmark{Name: fmt.Sprintf("gemm-%d", n), steps: max(50, 1<<31/(n*n*n)), Prepare: func() (Step, error) { return prepareGemm(n), nil }})
 	}
 	return all
 }
@@ -51,16 +46,16 @@ type gptConfig struct {
 }
 
 // prepare builds a training step on random tokens: forward, backward, AdamW.
-func (c gptConfig) prepare(composed bool) (func() error, int, float64, error) {
+func (c gptConfig) prepare(composed bool) (Step, error) {
 	p, err := layers.NewParams(tensor.Float32, 1)
 	if err != nil {
-		return nil, 0, 0, err
+		return Step{}, err
 	}
 	model, err := layers.NewDecoder(p, layers.ModelConfig{
 		Vocab: c.vocab, MaxLen: c.length, Dim: c.dim, Heads: c.heads, Layers: c.blocks, Init: layers.Normal(0.02), EmbeddingInit: layers.Normal(0.02),
 	})
 	if err != nil {
-		return nil, 0, 0, err
+		return Step{}, err
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	tokens := func() *tensor.Dense {
@@ -76,15 +71,15 @@ func (c gptConfig) prepare(composed bool) (func() error, int, float64, error) {
 	y := G.NewMatrix(g, tensor.Int, G.WithShape(c.batch, c.length), G.WithName("y"), G.WithValue(tokens()))
 	logits, err := model.Forward(b, x, layers.Mask{})
 	if err != nil {
-		return nil, 0, 0, err
+		return Step{}, err
 	}
 	loss, err := layers.CrossEntropy(b, logits, y)
 	if err != nil {
-		return nil, 0, 0, err
+		return Step{}, err
 	}
 	grads, err := G.Grad(loss, b.Learnables()...)
 	if err != nil {
-		return nil, 0, 0, err
+		return Step{}, err
 	}
 	weights := train.Gradients(b.Learnables(), grads)
 	vm := G.NewTapeMachine(g)
@@ -102,11 +97,11 @@ func (c gptConfig) prepare(composed bool) (func() error, int, float64, error) {
 	// A product of n by m by k is 2·n·m·k operations, and its two gradients are as many each. A block has products of
 	// 12·dim² weights for each token, and scores and weighted sums of 2·length·dim, causal or not.
 	perToken := c.blocks*(12*c.dim*c.dim+2*c.length*c.dim) + c.dim*c.vocab
-	return step, c.batch * c.length, 6 * float64(c.batch*c.length) * float64(perToken), nil
+	return Step{step, c.batch * c.length, 6 * float64(c.batch*c.length) * float64(perToken)}, nil
 }
 
 // prepareLong builds causal attention on random queries, keys and values, of 4 heads of width 64, and its gradients.
-func prepareLong(length int, composed bool) (func() error, int, float64, error) {
+func prepareLong(length int, composed bool) (Step, error) {
 	const heads, width = 4, 64
 	rng := rand.New(rand.NewPCG(1, 1))
 	g := G.NewGraph()
@@ -122,14 +117,14 @@ func prepareLong(length int, composed bool) (func() error, int, float64, error) 
 	b := &layers.Build{Composed: composed}
 	out, err := layers.ScaledDotProduct(b, in[0], in[1], in[2], layers.AttentionOptions{Mask: layers.Mask{Causal: true}})
 	if err != nil {
-		return nil, 0, 0, err
+		return Step{}, err
 	}
 	cost, err := ops.Sum(&ops.Env{}, out)
 	if err != nil {
-		return nil, 0, 0, err
+		return Step{}, err
 	}
 	if _, err := G.Grad(cost, in...); err != nil {
-		return nil, 0, 0, err
+		return Step{}, err
 	}
 	vm := G.NewTapeMachine(g)
 	step := func() error {
@@ -137,10 +132,11 @@ func prepareLong(length int, composed bool) (func() error, int, float64, error) 
 		return vm.RunAll()
 	}
 	// Two products forward and four backward, of which causal attention needs half.
-	return step, length, 6 * 2 * heads * float64(length) * float64(length) * width / 2, nil
+	return Step{step, length, 6 * 2 * heads * float64(length) * float64(length) * width / 2}, nil
 }
 
-func prepareGemm(n int) (func() error, int, float64, error) {
+// prepareGemm is a product of two random n×n matrices.
+func prepareGemm(n int) Step {
 	rng := rand.New(rand.NewPCG(1, 1))
 	a, b, c := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n)
 	for i := range a {
@@ -150,5 +146,5 @@ func prepareGemm(n int) (func() error, int, float64, error) {
 		kernel.Gemm(false, false, n, n, n, 1, a, n, b, n, 0, c, n)
 		return nil
 	}
-	return step, 0, 2 * float64(n) * float64(n) * float64(n), nil
+	return Step{step, 0, 2 * float64(n) * float64(n) * float64(n)}
 }

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package main
+package bench
 
 // peakRSS isn't known here.
 func peakRSS() float64 { return 0 }

@@ -1,0 +1,24 @@
+package bench
+
+import "testing"
+
+// BenchmarkStep is a step of each of heed bench's configurations, for profiles:
+//
+//	go test -run '^$' -bench Step/nanogpt/fused -cpuprofile cpu.prof ./internal/bench
+func BenchmarkStep(b *testing.B) {
+	for _, c := range All() {
+		b.Run(c.ID(), func(b *testing.B) {
+			step, err := c.Prepare()
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := step.Run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(step.Flops*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+		})
+	}
+}
