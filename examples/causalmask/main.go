@@ -3,7 +3,8 @@
 //	Attention(Q, K, V) = softmax(Q·Kᵀ/√d_k + M)·V
 //
 // for a sentence of 4 words with queries, keys and values of width 8: what the scaling does to the variance of the
-// scores, what the mask M hides, the attention weights and the new values. M lets a word see itself and those before it.
+// scores, what the mask M hides, the attention weights and the new values. M lets a word see itself and those before
+// it.
 //
 // With a flag it draws inputs of its own: go run ./examples/causalmask --seed 2 --words 5 --dk 4 --dv 3
 package main

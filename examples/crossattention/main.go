@@ -1,10 +1,11 @@
-// Crossattention shows one sequence attending to another: the queries come from the first, keys and values from the second,
+// Crossattention shows one sequence attending to another: the queries come from the first, keys and values from the
+// second,
 //
 //	softmax((X·W_qᵀ)·(Y·W_kᵀ)ᵀ/√d)·(Y·W_vᵀ)
 //
-// as in the last part of the notebook "Self Attention Mechanism": 5 tokens ask 10 others. The weights have a row for every
-// query and a column for every key; the output has a row for every query. The notebook draws its inputs at random and prints
-// the shapes alone, so these numbers are this program's own, from a seed.
+// as in the last part of the notebook "Self Attention Mechanism": 5 tokens ask 10 others. The weights have a row for
+// every query and a column for every key; the output has a row for every query. The notebook draws its inputs at
+// random and prints the shapes alone, so these numbers are this program's own, from a seed.
 //
 // The seed and the sizes can be others: go run ./examples/crossattention --seed 2 --queries 3 --keys 4 --dim 2
 package main
@@ -48,11 +49,12 @@ func attend(seed uint64, T, S, D int) (*notebook.Stages, *layers.MultiHeadAttent
 	if err != nil {
 		return nil, nil, err
 	}
+	// Drawn by XavierUniform: at this width weights of variance 1, as the notebook's, leave each query nearly one key.
 	a, err := layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{
 		Dim:      D,
 		KeyInput: D, // could be another width than Dim
 		Heads:    1, NoBias: true, NoOutput: true,
-	}) // drawn by XavierUniform: at this width weights of variance 1, as the notebook's, leave each query nearly one key
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -61,7 +63,8 @@ func attend(seed uint64, T, S, D int) (*notebook.Stages, *layers.MultiHeadAttent
 	rng := notebook.Source(seed)
 	first := notebook.Input(g, "sequence 1", notebook.Randn(rng, T, D))
 	second := notebook.Input(g, "sequence 2", notebook.Randn(rng, S, D))
-	out, weights, err := a.ForwardWeights(&layers.Build{}, first, second, second, layers.Mask{}) // (T, D) and (1, 1, T, S)
+	// (T, D) and (1, 1, T, S)
+	out, weights, err := a.ForwardWeights(&layers.Build{}, first, second, second, layers.Mask{})
 	if err != nil {
 		return nil, nil, err
 	}

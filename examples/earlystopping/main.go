@@ -3,9 +3,9 @@
 //
 //	stop at the first epoch with best <= val in each of the last `patience` epochs
 //
-// and, before it, that notebook's attention tables, softmax(Q·Kᵀ/√d_k + M)·V. It prints neither its queries and keys nor
-// enough to find them, so that the variances that it prints of them, 0.990742029467248 and 0.9085049295453562, can't be
-// computed again. It does print their products, so these go in as the scores: Q·Kᵀ = (Q·Kᵀ)·I.
+// and, before it, that notebook's attention tables, softmax(Q·Kᵀ/√d_k + M)·V. It prints neither its queries and keys
+// nor enough to find them, so that the variances that it prints of them, 0.990742029467248 and 0.9085049295453562,
+// can't be computed again. It does print their products, so these go in as the scores: Q·Kᵀ = (Q·Kᵀ)·I.
 //
 // With a flag it draws inputs of its own, and losses as the notebook does:
 //

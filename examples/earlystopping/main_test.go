@@ -9,9 +9,9 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// What the rounding of the printed products to 8 decimals, so by 5e-9 at most, can move the results by: the scaling divides
-// it by √8, and a weight moves by half of what its scores do at most. A variance moves by 2|x|/16 times as much for each
-// number, but the signs cancel.
+// What the rounding of the printed products to 8 decimals, so by 5e-9 at most, can move the results by: the scaling
+// divides it by √8, and a weight moves by half of what its scores do at most. A variance moves by 2|x|/16 times as
+// much for each number, but the signs cancel.
 const (
 	movedScaled   = 5e-9 / 2.8
 	movedWeights  = movedScaled / 2
@@ -46,7 +46,7 @@ func TestRun(t *testing.T) {
 	if err := run(&b, nil); err != nil {
 		t.Fatal(err)
 	}
-	golden.Contains(t, b.String(), "V\n"+printedV, "Q·Kᵀ\n"+printedProduct, "mask\n"+printedMask, "Attention\n"+printedAttention, `
+	golden.Contains(t, b.String(), "var(Q) and var(K) can't be computed", "V\n"+printedV, "Q·Kᵀ\n"+printedProduct, "mask\n"+printedMask, "Attention\n"+printedAttention, `
 d_k: 8
 
 Epoch 0: Train=0.457, Val=0.300

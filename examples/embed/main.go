@@ -1,13 +1,15 @@
-// Embed shows attention inside a program that is Gorgonia's otherwise: its own graph, gorgonia.Grad, tape machine and solver.
+// Embed shows attention inside a program that is Gorgonia's otherwise: its own graph, gorgonia.Grad, tape machine and
+// solver.
 //
-// What it learns is to look something up. Six letters are stored at six positions; a query names a position, and the answer
-// is the letter there. The query asks, the letters with their positions answer,
+// What it learns is to look something up. Six letters are stored at six positions; a query names a position, and the
+// answer is the letter there. The query asks, the letters with their positions answer,
 //
 //	logits = MultiHeadAttention(query, letters + positions, letters)·W_outᵀ + b_out
 //
 // for which the attention has to find the position that was asked for. In the end the weights show that it does.
 //
-// What is stored in the end, seed and sizes can be others: go run ./examples/embed --stored headache --steps 600 --seed 2
+// What is stored in the end, seed and sizes can be others: go run ./examples/embed --stored headache --steps 600
+// --seed 2
 package main
 
 import (
@@ -127,8 +129,8 @@ func (m *model) fit(w io.Writer, seed uint64, steps int) ([]float64, error) {
 	return losses, nil
 }
 
-// lookUp asks for every position of one memory, in a graph of its own over the same parameters: another batch size, and for
-// evaluation. The weights are (S, S): a row for each question.
+// lookUp asks for every position of one memory, in a graph of its own over the same parameters: another batch size,
+// and for evaluation. The weights are (S, S): a row for each question.
 func (m *model) lookUp(stored []int) (predicted []int, weights []float64, err error) {
 	g := G.NewGraph()
 	in := m.newInputs(g, m.size)

@@ -55,7 +55,8 @@ func (m *model) newInputs(g *G.ExprGraph, batch int) inputs {
 	}
 }
 
-// forward adds the model to the graph of its inputs: logits of shape (B, 1, V), attention weights of shape (B, 1, 1, S).
+// forward adds the model to the graph of its inputs: logits of shape (B, 1, V), attention weights of shape (B, 1, 1,
+// S).
 func (m *model) forward(b *layers.Build, in inputs) (logits, weights *G.Node, err error) {
 	query, err := m.asked.Forward(b, in.asked) // (B, 1) -> (B, 1, D)
 	if err != nil {

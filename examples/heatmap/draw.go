@@ -10,8 +10,8 @@ import (
 	"github.com/heed-go/heed/internal/heatmap"
 )
 
-// draw writes a picture of the attention weights of every block, (1, H, T, T), among the first positions: those that have
-// letters, as the rest is padding. It makes the picture's folder if there is none.
+// draw writes a picture of the attention weights of every block, (1, H, T, T), among the first positions: those that
+// have letters, as the rest is padding. It makes the picture's folder if there is none.
 func draw(path string, letters []string, blocks []*tensor.Dense) error {
 	var figure heatmap.Figure
 	for i, block := range blocks {

@@ -17,8 +17,8 @@ func headWeights(seed uint64, n sizes) [3]*tensor.Dense {
 	return w
 }
 
-// severalHeads gives MultiHeadAttention the notebook's heads: its weight of shape (H·D, D) holds the heads' one below the
-// other, so that (H, D, D) fits in as it lies.
+// severalHeads gives MultiHeadAttention the notebook's heads: its weight of shape (H·D, D) holds the heads' one below
+// the other, so that (H, D, D) fits in as it lies.
 func severalHeads(seed uint64, n sizes) (*notebook.Stages, error) {
 	p, err := layers.NewParams(tensor.Float64, seed)
 	if err != nil {

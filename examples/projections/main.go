@@ -3,12 +3,12 @@
 //
 //	Q = X·W_qᵀ   K = X·W_kᵀ   V = X·W_vᵀ   weighted sum = softmax(Q·Kᵀ/√d)·V
 //
-// on the shapes of the notebook "Self Attention Mechanism": 10 tokens of width 16, the second the same as the first. The
-// notebook prints neither its embeddings nor its weights nor its values, so that its weighted sums and the queries of its
-// three heads can't be computed again: four rows of sums say too little about ten rows of values. What it prints of
-// numbers that follow from one another are the scores and their softmax, and the program turns the one into the other.
-// Everything else it computes for embeddings and weights of its own, drawn from a seed as the notebook draws them: the
-// shapes are the notebook's, and so is that weighted_sum[1] equals weighted_sum[0].
+// on the shapes of the notebook "Self Attention Mechanism": 10 tokens of width 16, the second the same as the first.
+// The notebook prints neither its embeddings nor its weights nor its values, so that its weighted sums and the
+// queries of its three heads can't be computed again: four rows of sums say too little about ten rows of values. What
+// it prints of numbers that follow from one another are the scores and their softmax, and the program turns the one
+// into the other. Everything else it computes for embeddings and weights of its own, drawn from a seed as the
+// notebook draws them: the shapes are the notebook's, and so is that weighted_sum[1] equals weighted_sum[0].
 //
 // The seed and the sizes can be others: go run ./examples/projections --seed 2 --tokens 4 --dim 6 --heads 2
 package main
@@ -81,13 +81,14 @@ func run(w io.Writer, args []string) error {
 		}
 		fmt.Fprintf(w, "%s Shape : %v\n", name, split.Shape())
 	}
-	fmt.Fprintf(w, "Attention Weights Shape : %v\n", several.Get("Attention Weights").Shape()[1:]) // without the batch of 1
+	weights := several.Get("Attention Weights").Shape()[1:] // without the batch of 1
+	fmt.Fprintf(w, "Attention Weights Shape : %v\n", weights)
 	fmt.Fprintf(w, "Weighted Sum Shape : %v, the heads side by side\n", several.Get("Weighted Sum").Shape())
 	return nil
 }
 
-// attendScores turns scores, (rows, T), into attention weights: they are the queries, the keys are I, and they are scaled
-// already.
+// attendScores turns scores, (rows, T), into attention weights: they are the queries, the keys are I, and they are
+// scaled already.
 func attendScores(scaled *tensor.Dense) (*notebook.Stages, error) {
 	g := G.NewGraph()
 	scores := notebook.Input(g, "scores", scaled)
@@ -101,7 +102,8 @@ func attendScores(scaled *tensor.Dense) (*notebook.Stages, error) {
 	return &s, s.Run()
 }
 
-// embed adds the embeddings of the tokens to a graph: (T, D), small numbers as a fresh embedding has. Token 1 is token 0.
+// embed adds the embeddings of the tokens to a graph: (T, D), small numbers as a fresh embedding has. Token 1 is
+// token 0.
 func embed(b *layers.Build, p *layers.Params, n sizes) (*G.Node, error) {
 	table, err := layers.NewEmbedding(p.Scope("embedding"), layers.EmbeddingConfig{
 		Vocab: n.tokens, Dim: n.dim, Init: layers.Uniform(0.05),
@@ -113,7 +115,8 @@ func embed(b *layers.Build, p *layers.Params, n sizes) (*G.Node, error) {
 	for i := 1; i < n.tokens; i++ {
 		ids[i] = i - 1
 	}
-	return table.Forward(b, notebook.Input(G.NewGraph(), "ids", tensor.New(tensor.WithShape(n.tokens), tensor.WithBacking(ids)))) // (T) -> (T, D)
+	in := notebook.Input(G.NewGraph(), "ids", tensor.New(tensor.WithShape(n.tokens), tensor.WithBacking(ids)))
+	return table.Forward(b, in) // (T) -> (T, D)
 }
 
 // oneHead projects and attends with a Linear for each of queries, keys and values.

@@ -31,7 +31,8 @@ func TestNotebook(t *testing.T) {
 // divided by what the eight have of it.
 func TestBrokenRow(t *testing.T) {
 	const keys = 8
-	scores := notebook.Printed(printedBrokenRow[:strings.LastIndex(printedBrokenRow, "\n")], 1, keys) // without the broken number
+	whole := printedBrokenRow[:strings.LastIndex(printedBrokenRow, "\n")] // without the number that breaks off
+	scores := notebook.Printed(whole, 1, keys)
 	printed, err := notebook.Numbers("0.09944609 0.09944609 0.10067809 0.09904394 0.1016224  0.10001574 0.09890862 0.09937421")
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +53,8 @@ func TestBrokenRow(t *testing.T) {
 	}
 }
 
-// In the notebook as here the second token is the first again: what it asks, what it is asked and what it gets are the same.
+// In the notebook as here the second token is the first again: what it asks, what it is asked and what it gets are
+// the same.
 func TestSameToken(t *testing.T) {
 	s, err := oneHead(1, defaults)
 	if err != nil {
@@ -131,6 +133,7 @@ func TestRun(t *testing.T) {
 	}
 	golden.Contains(t, b.String(),
 		"Attention Scores\n"+strings.TrimSuffix(printedScores, "]"), printedBrokenRow, "Attention Weights\n"+printedWeights,
+		"Its weighted sums and the queries of its heads follow from nothing that it prints.",
 		"embed_size: 16\n",
 		"w_q Shape : (16, 16)\n", "w_k Shape : (16, 16)\n", "w_v Shape : (16, 16)\n",
 		"Q Shape : (10, 16)\n", "K Shape : (10, 16)\n", "V Shape : (10, 16)\n",

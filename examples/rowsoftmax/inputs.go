@@ -27,8 +27,9 @@ const (
  [-1.71032029 -1.1453007  -0.91363038 -0.85842559 -1.24469381 -0.30221369
    1.13283269  0.7531194 ]]`
 
-	// The notebook's output breaks off after 14 numbers of V. The others are what they must be for its printed new_V, whose row i
-	// mixes rows 0 to i of V with weights that the printed Q and K decide. The fifteenth begins with 0.788 in print, too.
+	// The notebook's output breaks off after 14 numbers of V. The others are what they must be for its printed new_V,
+	// whose row i mixes rows 0 to i of V with weights that the printed Q and K decide. The fifteenth begins with
+	// 0.788 in print, too.
 	printedV = `[[ 1.07902494 -1.26877275  0.23930751 -0.35502214 -0.95741432  0.12459074
    0.76431504  1.23321664]
  [ 1.7843734  -2.08439949  0.436698    0.21342351  2.24085292 -0.47206793

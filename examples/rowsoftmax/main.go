@@ -2,14 +2,15 @@
 //
 //	a_ij = exp(s_ij) / Σ_j exp(s_ij)   and not   exp(s_ij) / Σ_i Σ_j exp(s_ij)
 //
-// on the numbers of the notebook "Self Attention in Transformers". Its first softmax divides by the sum of the whole matrix:
-// all weights together sum to 1, and those of a word to 0.08 up to 0.36. So each new value is shrunk by another factor, and
-// what one word attends to changes with the scores of every other word, a word after it included, mask or none. The
-// library has only the right softmax. The wrong one is, in its terms, a single query that attends to all pairs (i, j).
+// on the numbers of the notebook "Self Attention in Transformers". Its first softmax divides by the sum of the whole
+// matrix: all weights together sum to 1, and those of a word to 0.08 up to 0.36. So each new value is shrunk by
+// another factor, and what one word attends to changes with the scores of every other word, a word after it included,
+// mask or none. The library has only the right softmax. The wrong one is, in its terms, a single query that attends
+// to all pairs (i, j).
 //
-// The notebook's complete function, in its closing cell, has the softmax of each row, and is called on inputs of its own.
-// Its output breaks off before the new values and the weights: the weights follow from the printed queries and keys, but of
-// the new values only what the first word gets from the four printed numbers of its own value.
+// The notebook's complete function, in its closing cell, has the softmax of each row, and is called on inputs of its
+// own. Its output breaks off before the new values and the weights: the weights follow from the printed queries and
+// keys, but of the new values only what the first word gets from the four printed numbers of its own value.
 //
 // With a flag it draws inputs of its own: go run ./examples/rowsoftmax --seed 2 --words 5
 package main
@@ -114,7 +115,8 @@ func byRows(in inputs) (*notebook.Stages, error) {
 	return &s, s.Run()
 }
 
-// wholeMatrix is the notebook's first softmax: one query whose keys are the L·L pairs, with the masked scores as they are.
+// wholeMatrix is the notebook's first softmax: one query whose keys are the L·L pairs, with the masked scores as they
+// are.
 func wholeMatrix(masked, values *tensor.Dense) (*notebook.Stages, error) {
 	words := masked.Shape()[0]
 	g := G.NewGraph()

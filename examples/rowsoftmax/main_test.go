@@ -10,11 +10,11 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// What the rounding of the printed inputs to 8 decimals can move the results by. A sum of 8 products with both factors
-// 5e-9 off at most is 5e-9·Σ(|q|+|k|) off at most, which is 7e-8 for the largest rows here; such errors mostly cancel,
-// and a third of that is allowed. The scaling divides it by √8, a weight of the whole matrix, 0.18 at most, moves by 0.3 of
-// what the scores do at most, and the new values by that times the values, which reach 2.2. A variance is a mean over many
-// such errors, times twice the numbers.
+// What the rounding of the printed inputs to 8 decimals can move the results by. A sum of 8 products with both
+// factors 5e-9 off at most is 5e-9·Σ(|q|+|k|) off at most, which is 7e-8 for the largest rows here; such errors
+// mostly cancel, and a third of that is allowed. The scaling divides it by √8, a weight of the whole matrix, 0.18 at
+// most, moves by 0.3 of what the scores do at most, and the new values by that times the values, which reach 2.2. A
+// variance is a mean over many such errors, times twice the numbers.
 const (
 	movedProduct  = 2.5e-8
 	movedScaled   = movedProduct / 2.8
@@ -90,7 +90,7 @@ func TestRun(t *testing.T) {
 	if err := run(&b, nil); err != nil {
 		t.Fatal(err)
 	}
-	golden.Contains(t, b.String(), "Q\n"+printedQ, "K\n"+printedK, "V\n"+printedV, "mask\n"+printedZeroOne, "M\n"+printedMask,
+	golden.Contains(t, b.String(), "Q\n"+printedQ, "K\n"+printedK, "Of V the notebook prints 14 numbers.", "V\n"+printedV, "mask\n"+printedZeroOne, "M\n"+printedMask,
 		"wrong:\nWeights\n"+printedAttention, "right:\nWeights\n", "closing cell", "Q\n"+closingQ, "K\n"+closingK, closingV, closingV, "Weights\n")
 	golden.Holds(t, b.String(), "Q·Kᵀ", printedProduct, movedProduct)
 	golden.Holds(t, b.String(), "Q·Kᵀ/√d_k", printedScaled, movedScaled)

@@ -1,12 +1,12 @@
-// Sentence shows attention from words to a table of who attends to whom, on the sentence of the notebook "Self Attention in
-// Transformers", in its shapes:
+// Sentence shows attention from words to a table of who attends to whom, on the sentence of the notebook "Self
+// Attention in Transformers", in its shapes:
 //
 //	tokens (6) -> X (6, 512) -> Q, K, V (6, 64) -> softmax(Q·Kᵀ/√64) (6, 6) -> output (6, 64)
 //
-// first with embeddings and weights that nobody has trained, so that the table means nothing yet; then from the table of
-// scores that the notebook gives. The notebook's weights for "cat" (0.05, 0.15, 0.65, 0.03, 0.07, 0.05) are an
-// illustration: they are not the softmax of its scores, which divided by √64 are near each other and give 0.21 to "sat".
-// Both are shown, and what "cat" gets by either from the values of the untrained weights.
+// first with embeddings and weights that nobody has trained, so that the table means nothing yet; then from the table
+// of scores that the notebook gives. The notebook's weights for "cat" (0.05, 0.15, 0.65, 0.03, 0.07, 0.05) are an
+// illustration: they are not the softmax of its scores, which divided by √64 are near each other and give 0.21 to
+// "sat". Both are shown, and what "cat" gets by either from the values of the untrained weights.
 //
 // Sentence, seed and sizes can be others: go run ./examples/sentence --sentence "a rose is a rose" --word rose --seed 2
 package main
@@ -198,7 +198,9 @@ func attendScores() (*notebook.Stages, error) {
 		1.8, 1.0, 0.9, 1.2, 2.1, 0.8,
 		0.6, 2.1, 1.9, 2.8, 0.7, 2.5))
 	eye := notebook.Input(g, "I", notebook.Eye(6))
-	attention, err := layers.ScaledDotProductStages(&layers.Build{}, scores, eye, eye, layers.AttentionOptions{Scale: 1. / 8}) // 1/√64
+	attention, err := layers.ScaledDotProductStages(&layers.Build{}, scores, eye, eye, layers.AttentionOptions{
+		Scale: 1. / 8, // 1/√64
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -3,20 +3,20 @@
 //
 //	Q = X·W_qk   K = X·W_qk   V = X·W_v   X' = softmax(Q·Kᵀ/√d_k)·V
 //
-// for 3 tokens of width 4, queries and keys of width 6 and values of width 5. W_q = W_k is one Param in two places: it is
-// learned once, its gradient is the sum of both uses, and the scores are symmetric.
+// for 3 tokens of width 4, queries and keys of width 6 and values of width 5. W_q = W_k is one Param in two places:
+// it is learned once, its gradient is the sum of both uses, and the scores are symmetric.
 //
 // The notebook's cells were run out of order: inputs and projections are of its cells 10 to 13, but the scores, the
-// attention weights and the context vectors below them are of cells 8 and 9, which ran before on other tokens and weights.
-// So its numbers don't all agree with each other:
+// attention weights and the context vectors below them are of cells 8 and 9, which ran before on other tokens and
+// weights. So its numbers don't all agree with each other:
 //   - Q, K and V follow from the printed tokens and weights;
 //   - the printed scores don't follow from the printed Q and K: they begin with 5.068, where Q·Kᵀ begins with 5.993;
 //   - the printed attention weights do follow from the printed scores;
-//   - the printed context vectors follow from nothing else that is printed. Attention only averages, so that a column of X'
-//     lies between the least and the greatest value of that column of V; printed is 1.35 where V has 0.82 at most.
+//   - the printed context vectors follow from nothing else that is printed. Attention only averages, so that a column
+//     of X' lies between the least and the greatest value of that column of V; printed is 1.35 where V has 0.82 at most.
 //
-// This program prints each table of the notebook, and for the printed tokens the scores, weights and context vectors that
-// are right. With a flag it draws tokens and weights of its own:
+// This program prints each table of the notebook, and for the printed tokens the scores, weights and context vectors
+// that are right. With a flag it draws tokens and weights of its own:
 //
 //	go run ./examples/sharedprojection --seed 2 --tokens 4 --dim 3
 package main
@@ -67,8 +67,8 @@ func run(w io.Writer, args []string) error {
 		{"Context vectors", "context vectors"},
 	} {
 		s.Print(w, t[0])
-		shape := s.Get(t[0]).Shape()
-		fmt.Fprintf(w, "Shape of %s:  %v\n", t[1], shape[len(shape)-2:]) // weights are (1, 1, n, n): batch and heads in front
+		shape := s.Get(t[0]).Shape() // of the weights (1, 1, n, n): batch and heads in front
+		fmt.Fprintf(w, "Shape of %s:  %v\n", t[1], shape[len(shape)-2:])
 	}
 	if flags.Own() {
 		return nil
@@ -115,7 +115,8 @@ func attend(in inputs) (*notebook.Stages, []string, error) {
 		return nil, nil, err
 	}
 
-	// The stages inside, to look at: a weight that the graph has is bound once, so these are projections by the same nodes.
+	// The stages inside, to look at: a weight that the graph has is bound once, so these are projections by the same
+	// nodes.
 	var s notebook.Stages
 	s.Add("Input tokens", x)
 	var projected [3]*G.Node
@@ -134,7 +135,8 @@ func attend(in inputs) (*notebook.Stages, []string, error) {
 	s.Add("Query vectors", projected[0])
 	s.Add("Key vectors", projected[1])
 	s.Add("Value vectors", projected[2])
-	s.Add("Similarity scores", G.Must(G.Mul(projected[0], G.Must(G.Transpose(projected[1]))))) // (n, dK) x (n, dK)ᵀ -> (n, n)
+	product := G.Must(G.Mul(projected[0], G.Must(G.Transpose(projected[1])))) // (n, dK) x (n, dK)ᵀ -> (n, n)
+	s.Add("Similarity scores", product)
 	s.Add("Attention weights", weights)
 	s.Add("Context vectors", context)
 	var names []string
@@ -159,8 +161,8 @@ func attendScores(similarity *tensor.Dense, dK int) (*notebook.Stages, error) {
 	return &s, s.Run()
 }
 
-// setTransposed fills the weight of a Linear, which is (out, in) and is used as x·Wᵀ, with one of shape (in, out) that the
-// notebook uses as x·W.
+// setTransposed fills the weight of a Linear, which is (out, in) and is used as x·Wᵀ, with one of shape (in, out)
+// that the notebook uses as x·W.
 func setTransposed(p *layers.Param, w *tensor.Dense) error {
 	t, err := tensor.Transpose(w) // a copy: w stays as it is
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// What the rounding of the printed inputs to 8 decimals, so by 5e-9 at most, can move the results by. A sum of 4 products
-// x·w moves by 5e-9·Σ(|x|+|w|) at most, 2.7e-8 here, and by half of that as errors mostly cancel. A softmax weight moves by
-// half of what its scores do at most.
+// What the rounding of the printed inputs to 8 decimals, so by 5e-9 at most, can move the results by. A sum of 4
+// products x·w moves by 5e-9·Σ(|x|+|w|) at most, 2.7e-8 here, and by half of that as errors mostly cancel. A softmax
+// weight moves by half of what its scores do at most.
 const (
 	movedProjection = 1.3e-8
 	movedWeights    = 5e-9 / 2.4 / 2
@@ -23,7 +23,7 @@ func TestNotebook(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Check(t, "queries", right.Values("Query vectors"), printedQ, movedProjection)
-	golden.Check(t, "keys", right.Values("Key vectors"), printedQ, movedProjection) // the notebook prints the same again
+	golden.Check(t, "keys", right.Values("Key vectors"), printedQ, movedProjection) // the notebook prints them again
 	golden.Check(t, "values", right.Values("Value vectors"), printedV, movedProjection)
 
 	earlier, err := attendScores(notebook.Printed(printedScores, 3, 3), 6)
@@ -48,8 +48,8 @@ func TestNotebookDisagrees(t *testing.T) {
 			t.Errorf("score %d of the printed Q and K is %v, and was printed as %v, by another run", i, got, scores[i])
 		}
 	}
-	// A context vector is a mean of the values, so that each of its numbers lies between the least and the greatest of the
-	// column. The printed ones don't, in every row of columns 0, 2 and 3.
+	// A context vector is a mean of the values, so that each of its numbers lies between the least and the greatest
+	// of the column. The printed ones don't, in every row of columns 0, 2 and 3.
 	context, err := notebook.Numbers(printedContext)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestRun(t *testing.T) {
 		"Similarity scores\n", "Shape of similarity scores:  (3, 3)\n",
 		"Attention weights\n", "Shape of attention weights:  (3, 3)\n",
 		"Context vectors\n", "Shape of context vectors:  (3, 5)\n",
-		"Similarity scores\n"+printedScores, "Attention weights\n"+printedWeights, printedContext)
+		"Similarity scores\n"+printedScores, "Attention weights\n"+printedWeights, "which follow from nothing that it prints\n"+printedContext)
 	golden.Holds(t, b.String(), "Query vectors", printedQ, movedProjection)
 	golden.Holds(t, b.String(), "Key vectors", printedQ, movedProjection)
 	golden.Holds(t, b.String(), "Value vectors", printedV, movedProjection)

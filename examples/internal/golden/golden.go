@@ -45,7 +45,8 @@ func Check(t *testing.T, name string, got []float64, printed string, moved float
 	t.Logf("%s: %d numbers, %.1e off at most", name, len(want), worst)
 }
 
-// halfUnit returns half a unit of the last decimal printed, and reports whether the numbers are printed with powers of ten.
+// halfUnit returns half a unit of the last decimal printed, and reports whether the numbers are printed with powers
+// of ten.
 func halfUnit(printed string) (half float64, powers bool) {
 	most := 0
 	for _, f := range strings.FieldsFunc(printed, func(r rune) bool { return strings.ContainsRune("[](), \n\t", r) }) {
@@ -100,8 +101,9 @@ func Holds(t *testing.T, output, heading, printed string, moved float64) {
 	Check(t, heading, Table(t, output, heading), printed, moved+half)
 }
 
-// Calls fails the test unless an example takes the flags that are named, in a call of its own args: the same call prints
-// the same, with another seed it prints something else, and an unknown flag or an argument is an error that lists the flags.
+// Calls fails the test unless an example takes the flags that are named, in a call of its own args: the same call
+// prints the same, with another seed it prints something else, and an unknown flag or an argument is an error that
+// lists the flags.
 func Calls(t *testing.T, run func(io.Writer, []string) error, args []string, flags ...string) {
 	t.Helper()
 	outputs := map[string]string{}

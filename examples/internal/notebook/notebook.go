@@ -29,7 +29,8 @@ func Numbers(printed string) ([]float64, error) {
 	return values, nil
 }
 
-// Printed makes a tensor of the numbers that numpy printed. It is for constants: it panics if their count doesn't fit the shape.
+// Printed makes a tensor of the numbers that numpy printed. It is for constants: it panics if their count doesn't fit
+// the shape.
 func Printed(text string, shape ...int) *tensor.Dense {
 	values, err := Numbers(text)
 	if err == nil && len(values) != tensor.Shape(shape).TotalSize() {
@@ -63,7 +64,8 @@ func draw(next func() float64, shape tensor.Shape) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values))
 }
 
-// Causal returns an n×n matrix that tells the words that each word sees, itself and those before it, from those after it.
+// Causal returns an n×n matrix that tells the words that each word sees, itself and those before it, from those after
+// it.
 func Causal(n int, seen, hidden float64) *tensor.Dense {
 	values := make([]float64, n*n)
 	for i := range values {

@@ -65,8 +65,8 @@ func array(b *strings.Builder, cells []string, shape []int, depth int) {
 	b.WriteByte(']')
 }
 
-// cells formats every value to one width. As numpy does, it drops zeros that no number needs, and takes to powers of ten
-// where the largest number is 1000 times the smallest, or the smallest below 1/10000.
+// cells formats every value to one width. As numpy does, it drops zeros that no number needs, and takes to powers of
+// ten where the largest number is 1000 times the smallest, or the smallest below 1/10000.
 func cells(values []float64) []string {
 	least, most := math.Inf(1), 0.0
 	for _, v := range values {

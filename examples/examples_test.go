@@ -1,0 +1,85 @@
+package examples
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// names returns the examples: the folders that hold a program.
+func names(t *testing.T) []string {
+	t.Helper()
+	mains, err := filepath.Glob("*/main.go")
+	if err != nil || len(mains) == 0 {
+		t.Fatalf("found %v, %v", mains, err)
+	}
+	for i, path := range mains {
+		mains[i] = filepath.Dir(path)
+	}
+	return mains
+}
+
+// The README has a row for each example, and no other.
+func TestREADME(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for _, row := range regexp.MustCompile("(?m)^\\| \\[(\\w+)\\]\\((\\w+)/main\\.go\\) \\| .* \\| `go run \\./examples/(\\w+)` \\|$").FindAllStringSubmatch(string(text), -1) {
+		if row[1] != row[2] || row[1] != row[3] {
+			t.Errorf("one row names %q", row[1:])
+		}
+		rows = append(rows, row[1])
+	}
+	slices.Sort(rows)
+	if want := names(t); !slices.Equal(rows, want) {
+		t.Errorf("the README has rows for %q, want %q", rows, want)
+	}
+}
+
+// A wrong call ends with status 2, nothing on standard output and the list of flags; a call for help with status 0.
+func TestCommandLine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds every example")
+	}
+	bin := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "./...").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, name := range names(t) {
+		for _, c := range []struct {
+			arg    string
+			status int
+			wrong  string
+		}{
+			{"--nosuch", 2, "flag provided but not defined: -nosuch\n"},
+			{"more", 2, name + ` takes flags only, got the argument "more"`},
+			{"--seed=x", 2, `invalid value "x" for flag -seed`},
+			{"--help", 0, ""},
+		} {
+			cmd := exec.Command(filepath.Join(bin, name), c.arg)
+			cmd.Dir = t.TempDir()
+			var stdout, stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			var exit *exec.ExitError
+			if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+				t.Fatal(err)
+			}
+			used, other := &stderr, &stdout
+			if c.status == 0 {
+				used, other = &stdout, &stderr
+			}
+			if got := cmd.ProcessState.ExitCode(); got != c.status || other.Len() > 0 || !strings.HasPrefix(stderr.String(), c.wrong) ||
+				!strings.Contains(used.String(), "Flags of "+name+":\n") || !strings.Contains(used.String(), "\n  -seed N\n") {
+				t.Errorf("%s %s: status %d, want %d; standard output\n%s\nstandard error\n%s", name, c.arg, got, c.status, &stdout, &stderr)
+			}
+		}
+	}
+}

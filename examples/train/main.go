@@ -1,0 +1,154 @@
+// Train learns a sequence task by attention, from random weights to predictions: to read digits backwards.
+//
+//	logits = MultiHeadAttention(x, x, x)·Wᵀ + b,  x = embeddings of the digits + embeddings of their positions
+//
+// Where to look is nowhere in the program: W_q and W_k learn it, and the attention weights show what they learned. One
+// in ten answers to learn from is wrong. A model that goes on for long learns these by heart too, and grows worse for
+// sequences that it hasn't seen: Fit stops once their loss has stopped falling, and keeps the best weights.
+//
+//	go run ./examples/train --seed 2 --length 12
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/examples/internal/example"
+	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+)
+
+func main() { example.Main(run) }
+
+func run(w io.Writer, args []string) error {
+	flags, seed := example.New("train")
+	length := flags.Size("length", 8, 32, "digits of a sequence")
+	dim := flags.Size("dim", 32, 256, "width of the model")
+	patience := flags.Size("patience", 3, 100, "epochs to wait for a lower validation loss")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	params, err := layers.NewParams(tensor.Float64, *seed)
+	if err != nil {
+		return err
+	}
+	m, err := newModel(params, *length, *dim)
+	if err != nil {
+		return err
+	}
+
+	const size, steps = 64, 16
+	rng := notebook.Source(*seed)
+	batches := make([]train.Batch, steps)
+	for i := range batches {
+		batches[i] = draw(rng, size, *length, 0.1)
+	}
+	unseen := draw(rng, 500, *length, 0.1)
+	_, err = train.Fit(context.Background(), train.Problem{
+		Params: params, Loss: m.loss,
+		BatchSize: size, Steps: steps, Train: func(_, step int) (train.Batch, error) { return batches[step], nil },
+		ValidationSize: 500, ValidationSteps: 1, Validation: func(int) (train.Batch, error) { return unseen, nil },
+	}, train.Config{Patience: *patience, MaxEpochs: 200, Solver: train.NewAdamW(0.003), Log: w})
+	if err != nil {
+		return err
+	}
+	return m.show(w, draw(rng, 3, *length, 0).Values[0])
+}
+
+// draw makes a batch: random digits (B, T), and the same backwards, but for a share of them that is wrong.
+func draw(rng *rand.Rand, size, length int, wrong float64) train.Batch {
+	digits, answers := make([]int, size*length), make([]int, size*length)
+	for i := range digits {
+		digits[i] = rng.IntN(10)
+		answer := digits[i]
+		if rng.Float64() < wrong {
+			answer = (answer + 1 + rng.IntN(9)) % 10
+		}
+		answers[i-i%length+length-1-i%length] = answer
+	}
+	return train.Batch{Weight: float64(size), Values: []*tensor.Dense{
+		tensor.New(tensor.WithShape(size, length), tensor.WithBacking(digits)),
+		tensor.New(tensor.WithShape(size, length), tensor.WithBacking(answers)),
+	}}
+}
+
+// model is what is learned, for sequences of T digits.
+type model struct {
+	length    int // T
+	digits    *layers.Embedding
+	positions *layers.LearnedPositions
+	attention *layers.MultiHeadAttention // W_q, W_k, W_v, W_o
+	out       *layers.Linear
+}
+
+func newModel(p *layers.Params, length, dim int) (model, error) {
+	digits, err1 := layers.NewEmbedding(p.Scope("digits"), layers.EmbeddingConfig{Vocab: 10, Dim: dim})
+	positions, err2 := layers.NewLearnedPositions(p.Scope("positions"), layers.LearnedPositionsConfig{MaxLen: length, Dim: dim})
+	attention, err3 := layers.NewMultiHeadAttention(p.Scope("attention"), layers.MultiHeadConfig{Dim: dim})
+	out, err4 := layers.NewLinear(p.Scope("out"), layers.LinearConfig{In: dim, Out: 10})
+	return model{length, digits, positions, attention, out}, errors.Join(err1, err2, err3, err4)
+}
+
+// forward adds the model to a graph: (B, T) -> (B, T, 10).
+func (m model) forward(b *layers.Build, digits *G.Node) (*G.Node, error) {
+	x, err := m.digits.Forward(b, digits) // (B, T) -> (B, T, D)
+	if err != nil {
+		return nil, err
+	}
+	if x, err = m.positions.Forward(b, x, nil); err != nil { // (B, T, D)
+		return nil, err
+	}
+	if x, err = m.attention.Forward(b, x, x, x, layers.Mask{}); err != nil { // (B, T, D)
+		return nil, err
+	}
+	return m.out.Forward(b, x) // (B, T, D) x (10, D)ᵀ -> (B, T, 10)
+}
+
+// loss adds the mean loss of a batch to a graph.
+func (m model) loss(b *layers.Build, g *G.ExprGraph, size int) (*G.Node, G.Nodes, error) {
+	digits := G.NewMatrix(g, tensor.Int, G.WithShape(size, m.length), G.WithName("digits"))
+	answers := G.NewMatrix(g, tensor.Int, G.WithShape(size, m.length), G.WithName("answers"))
+	logits, err := m.forward(b, digits)
+	if err != nil {
+		return nil, nil, err
+	}
+	loss, err := layers.CrossEntropy(b, logits, answers)
+	return loss, G.Nodes{digits, answers}, err
+}
+
+// show prints sequences, (B, T), and their answers, and for the first what each digit of the answer attends to.
+func (m model) show(w io.Writer, sequences *tensor.Dense) error {
+	b := &layers.Build{CaptureWeights: true}
+	logits, err := m.forward(b, notebook.Input(G.NewGraph(), "digits", sequences))
+	if err != nil {
+		return err
+	}
+	var s notebook.Stages
+	s.Add("logits", logits)                   // (B, T, 10)
+	s.Add("weights", b.Captured()[0].Weights) // (B, 1, T, T)
+	if err := s.Run(); err != nil {
+		return err
+	}
+	best, err := s.Get("logits").Argmax(2) // (B, T)
+	if err != nil {
+		return err
+	}
+	text := func(t *tensor.Dense, i int) string {
+		return strings.Trim(strings.ReplaceAll(fmt.Sprint(t.Data().([]int)[i*m.length:][:m.length]), " ", ""), "[]")
+	}
+	for i := range sequences.Shape()[0] {
+		fmt.Fprintf(w, "%s -> %s\n", text(sequences, i), text(best, i))
+	}
+	fmt.Fprintln(w, "What each digit of the first answer attends to:")
+	rows, columns := strings.Split(text(best, 0), ""), strings.Split(text(sequences, 0), "")
+	notebook.Table(w, rows, columns, s.Values("weights")[:m.length*m.length], 2)
+	return nil
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heed-go/heed/examples/internal/golden"
+	"github.com/heed-go/heed/examples/internal/notebook"
+)
+
+// It learns from wrong answers too, stops by itself, and answers right: every digit of an answer attends to its own.
+func TestRun(t *testing.T) {
+	start := time.Now()
+	var b strings.Builder
+	if err := run(&b, nil); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(start); d > 30*time.Second {
+		t.Errorf("it took %v, want less than 30 s", d)
+	}
+	golden.Contains(t, b.String(), "Epoch 0: Train=2.", "Epoch 5: Train=0.", "\nEarly stopping at epoch ", " -> ", "What each digit of the first answer attends to:\n")
+	log, answers, _ := strings.Cut(b.String(), "Early stopping")
+	if epochs := strings.Count(log, "Epoch "); epochs >= 200 {
+		t.Errorf("it trained for all of %d epochs", epochs)
+	}
+	lines := strings.Split(answers, "\n")
+	for _, line := range lines[1:4] {
+		asked, answer, _ := strings.Cut(line, " -> ")
+		if len(asked) != 8 || answer != backwards(asked) {
+			t.Errorf("%s: want %s", line, backwards(asked))
+		}
+	}
+	for i, line := range lines[6:14] {
+		weights, err := notebook.Numbers(line)
+		if err != nil || weights[1:][7-i] < 0.8 { // the answer's digit is in front
+			t.Errorf("digit %d of the answer attends by %v, want 0.8 at least to digit %d (%v)", i, weights[1:], 7-i, err)
+		}
+	}
+}
+
+func backwards(s string) string {
+	var b strings.Builder
+	for i := len(s) - 1; i >= 0; i-- {
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// A tenth of the answers to learn from is wrong, and none of those to show.
+func TestDraw(t *testing.T) {
+	for _, c := range []struct{ share, least, most float64 }{{0.1, 0.08, 0.12}, {0, 0, 0}} {
+		const size, length = 500, 5
+		batch := draw(notebook.Source(1), size, length, c.share)
+		digits, answers := batch.Values[0].Data().([]int), batch.Values[1].Data().([]int)
+		wrong := 0.0
+		for i := range digits {
+			if answers[i-i%length+length-1-i%length] != digits[i] {
+				wrong++
+			}
+		}
+		if wrong /= size * length; wrong < c.least || wrong > c.most {
+			t.Errorf("%v of the answers are wrong, want %v", wrong, c.share)
+		}
+	}
+}
+
+func TestOwn(t *testing.T) {
+	golden.Calls(t, run, []string{"--length", "3", "--dim", "8", "--patience", "1"}, "-length", "-dim", "-patience")
+}
