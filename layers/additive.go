@@ -31,46 +31,42 @@ type AdditiveAttention struct {
 
 // AdditiveConfig describes an AdditiveAttention.
 type AdditiveConfig struct {
-	Dim      int // width of the queries that Forward is given
-	KeyInput int // width of the keys; Dim if 0
-	Hidden   int // width K that queries and keys are projected to; Dim if 0
+	KeyInput int `json:"key_input,omitzero"` // width of the keys; that of the queries if 0
+	Hidden   int `json:"hidden,omitzero"`    // width K that queries and keys are projected to; that of the queries if 0
 
-	NoProjections bool // leave out W_q and W_k: KeyInput and Hidden must then be Dim
-	NoScale       bool // leave out v, which then counts as ones
+	NoProjections bool `json:"no_projections,omitzero"` // leave out W_q and W_k: KeyInput and Hidden must then be the queries' width
+	NoScale       bool `json:"no_scale,omitzero"`       // leave out v, which then counts as ones
 
-	Dropout float64 // probability of dropping an attention weight, in training
-	Init    Init    // of W_q, W_k and v; XavierUniform if nil
+	Dropout float64 `json:"dropout,omitzero"` // probability of dropping an attention weight, in training
+	Init    Init    `json:"init,omitzero"`    // of W_q, W_k and v; see Init
 }
 
-// NewAdditiveAttention makes an AdditiveAttention with the parameters query.weight, key.weight and scale.weight, but for
-// those that the configuration leaves out. There are no biases, as in the paper.
-func NewAdditiveAttention(p *Params, c AdditiveConfig) (*AdditiveAttention, error) {
+// NewAdditiveAttention makes an AdditiveAttention for queries of width dim, with the parameters query.weight, key.weight
+// and scale.weight, but for those that the configuration leaves out. There are no biases, as in the paper.
+func NewAdditiveAttention(p *Params, dim int, c AdditiveConfig) (*AdditiveAttention, error) {
 	a := &AdditiveAttention{dtype: p.Dtype(), dropout: c.Dropout, name: p.scopeName("additive attention"), scope: p.scope()}
 	if c.KeyInput == 0 {
-		c.KeyInput = c.Dim
+		c.KeyInput = dim
 	}
 	if c.Hidden == 0 {
-		c.Hidden = c.Dim
+		c.Hidden = dim
 	}
-	if err := positive(a.name, size{"Dim", c.Dim}, size{"KeyInput", c.KeyInput}, size{"Hidden", c.Hidden}); err != nil {
+	if err := positive(a.name, size{"Dim", dim}, size{"KeyInput", c.KeyInput}, size{"Hidden", c.Hidden}); err != nil {
 		return nil, err
 	}
-	if c.NoProjections && (c.KeyInput != c.Dim || c.Hidden != c.Dim) {
-		return nil, fmt.Errorf("%s: NoProjections needs keys and a Hidden of the queries' width, %d, got a KeyInput of %d and a Hidden of %d", a.name, c.Dim, c.KeyInput, c.Hidden)
+	if c.NoProjections && (c.KeyInput != dim || c.Hidden != dim) {
+		return nil, fmt.Errorf("%s: NoProjections needs keys and a Hidden of the queries' width, %d, got a KeyInput of %d and a Hidden of %d", a.name, dim, c.KeyInput, c.Hidden)
 	}
 	if err := ops.CheckRate(a.name, c.Dropout); err != nil {
 		return nil, err
 	}
-	a.dim, a.keyInput = c.Dim, c.KeyInput
-	if c.Init == nil {
-		c.Init = XavierUniform
-	}
+	a.dim, a.keyInput = dim, c.KeyInput
 	var err error
 	if !c.NoProjections {
-		if a.Query, err = NewLinear(p.Scope("query"), LinearConfig{In: c.Dim, Out: c.Hidden, NoBias: true, WeightInit: c.Init}); err != nil {
+		if a.Query, err = NewLinear(p.Scope("query"), dim, c.Hidden, LinearConfig{NoBias: true, Init: c.Init}); err != nil {
 			return nil, err
 		}
-		if a.Key, err = NewLinear(p.Scope("key"), LinearConfig{In: c.KeyInput, Out: c.Hidden, NoBias: true, WeightInit: c.Init}); err != nil {
+		if a.Key, err = NewLinear(p.Scope("key"), c.KeyInput, c.Hidden, LinearConfig{NoBias: true, Init: c.Init}); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,7 @@
 package layers_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -17,9 +18,9 @@ import (
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
-func (c *bench) additive(config layers.AdditiveConfig) *layers.AdditiveAttention {
+func (c *bench) additive(dim int, config layers.AdditiveConfig) *layers.AdditiveAttention {
 	c.Helper()
-	return must[*layers.AdditiveAttention](c)(layers.NewAdditiveAttention(c.p, config))
+	return must[*layers.AdditiveAttention](c)(layers.NewAdditiveAttention(c.p, dim, config))
 }
 
 // TestAdditivePyTorch holds values and gradients to PyTorch's, as TestPyTorch does.
@@ -28,14 +29,14 @@ func TestAdditivePyTorch(t *testing.T) {
 		width := func(x array) int { return x.Shape[len(x.Shape)-1] }
 		scale, scaled := f.Params["scale.weight"]
 		query, projected := f.Params["query.weight"]
-		c := layers.AdditiveConfig{Dim: width(f.Inputs["query"]), KeyInput: width(f.Inputs["key"]), NoProjections: !projected, NoScale: !scaled}
+		c := layers.AdditiveConfig{KeyInput: width(f.Inputs["key"]), NoProjections: !projected, NoScale: !scaled}
 		switch {
 		case scaled:
 			c.Hidden = width(scale)
 		case projected:
 			c.Hidden = query.Shape[0]
 		}
-		a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, c))
+		a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, width(f.Inputs["query"]), c))
 		f.fill(t, p)
 		out, weights, err := a.ForwardWeights(b, in["query"], in["key"], in["value"], f.mask(in))
 		if err != nil {
@@ -55,7 +56,7 @@ func TestGradientsOfAdditiveAttention(t *testing.T) {
 	var cases []gradientCase
 	add := func(name string, config layers.AdditiveConfig, q, k, v []int, mask func(c *bench) layers.Mask) {
 		cases = append(cases, gradientCase{name, func(c *bench) *G.Node {
-			out, weights, err := c.additive(config).ForwardWeights(c.b, c.in("q", q...), c.in("k", k...), c.in("v", v...), mask(c))
+			out, weights, err := c.additive(4, config).ForwardWeights(c.b, c.in("q", q...), c.in("k", k...), c.in("v", v...), mask(c))
 			if err != nil {
 				c.Fatal(err)
 			}
@@ -64,16 +65,16 @@ func TestGradientsOfAdditiveAttention(t *testing.T) {
 		}})
 	}
 	for name, config := range map[string]layers.AdditiveConfig{
-		"the paper's":       {Dim: 4},
-		"hidden":            {Dim: 4, Hidden: 6},
-		"no scale":          {Dim: 4, Hidden: 3, NoScale: true},
-		"Keras's":           {Dim: 4, NoProjections: true},
-		"Keras's, no scale": {Dim: 4, NoProjections: true, NoScale: true},
+		"the paper's":       {},
+		"hidden":            {Hidden: 6},
+		"no scale":          {Hidden: 3, NoScale: true},
+		"Keras's":           {NoProjections: true},
+		"Keras's, no scale": {NoProjections: true, NoScale: true},
 	} {
 		add(name, config, []int{2, 3, 4}, []int{2, 5, 4}, []int{2, 5, 2}, none)
 		add(name+", no batch", config, []int{3, 4}, []int{5, 4}, []int{5, 2}, none)
 	}
-	add("widths", layers.AdditiveConfig{Dim: 4, KeyInput: 3, Hidden: 2}, []int{2, 3, 4}, []int{2, 5, 3}, []int{2, 5, 6}, none)
+	add("widths", layers.AdditiveConfig{KeyInput: 3, Hidden: 2}, []int{2, 3, 4}, []int{2, 5, 3}, []int{2, 5, 6}, none)
 	for name, mask := range map[string]func(c *bench) layers.Mask{
 		"causal":  func(*bench) layers.Mask { return layers.Mask{Causal: true} },
 		"lengths": func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.lengths(0, 3)} },
@@ -86,7 +87,7 @@ func TestGradientsOfAdditiveAttention(t *testing.T) {
 			}
 		},
 	} {
-		add(name, layers.AdditiveConfig{Dim: 4}, []int{2, 3, 4}, []int{2, 5, 4}, []int{2, 5, 2}, mask)
+		add(name, layers.AdditiveConfig{}, []int{2, 3, 4}, []int{2, 5, 4}, []int{2, 5, 2}, mask)
 	}
 	checkGradients(t, cases)
 }
@@ -95,10 +96,10 @@ func TestGradientsOfAdditiveAttention(t *testing.T) {
 func TestAdditiveSizesOfOne(t *testing.T) {
 	var cases []gradientCase
 	for _, shape := range [][]int{{1, 1}, {1, 1, 1}} {
-		for _, config := range []layers.AdditiveConfig{{Dim: 1}, {Dim: 1, NoProjections: true}, {Dim: 1, NoScale: true}, {Dim: 1, Hidden: 3}} {
+		for _, config := range []layers.AdditiveConfig{{}, {NoProjections: true}, {NoScale: true}, {Hidden: 3}} {
 			cases = append(cases, gradientCase{fmt.Sprintf("%v, %+v", tensor.Shape(shape), config), func(c *bench) *G.Node {
 				x := c.in("x", shape...)
-				return c.node(c.additive(config).Forward(c.b, x, x, x, layers.Mask{Bias: c.bias(1, 1)}))
+				return c.node(c.additive(1, config).Forward(c.b, x, x, x, layers.Mask{Bias: c.bias(1, 1)}))
 			}})
 		}
 	}
@@ -124,7 +125,7 @@ func TestAdditiveMasksMeanTheSame(t *testing.T) {
 			g := G.NewGraph()
 			b := &layers.Build{Mode: layers.Training}
 			p := must[*layers.Params](t)(layers.NewParams(dt, 1))
-			a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, layers.AdditiveConfig{Dim: width, NoProjections: true, Dropout: dropout}))
+			a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, width, layers.AdditiveConfig{NoProjections: true, Dropout: dropout}))
 			q, k, v := input(g, "q", as(dt, random(1, batch, queries, width))), input(g, "k", as(dt, random(2, batch, keys, width))), input(g, "v", as(dt, random(3, batch, keys, value)))
 			m, wrt := mask(g, dt)
 			var out *G.Node
@@ -163,9 +164,8 @@ func TestAdditiveHidesWhatIsMasked(t *testing.T) {
 	for name, config := range map[string]layers.AdditiveConfig{
 		"the paper's": {Hidden: 5}, "Keras's": {NoProjections: true}, "no scale": {NoProjections: true, NoScale: true}, "dropout": {Dropout: 0.3},
 	} {
-		config.Dim = 8
 		self := func(m func(c *bench) layers.Mask) func(c *bench, x *G.Node) *G.Node {
-			return func(c *bench, x *G.Node) *G.Node { return c.node(c.additive(config).Forward(c.b, x, x, x, m(c))) }
+			return func(c *bench, x *G.Node) *G.Node { return c.node(c.additive(8, config).Forward(c.b, x, x, x, m(c))) }
 		}
 		cases = append(cases, hidingCase{
 			name: "future, " + name, shape: []int{2, 7, 8}, hidden: from(4), build: self(func(*bench) layers.Mask { return layers.Mask{Causal: true} }),
@@ -194,7 +194,7 @@ func TestAdditiveHidesWhatIsMasked(t *testing.T) {
 						if part == "values" {
 							k, v = v, x
 						}
-						return c.node(c.additive(config).Forward(c.b, c.in("query", 2, 4, 8), k, v, m(c)))
+						return c.node(c.additive(8, config).Forward(c.b, c.in("query", 2, 4, 8), k, v, m(c)))
 					},
 				})
 			}
@@ -219,7 +219,7 @@ func TestAdditiveFullyMaskedRows(t *testing.T) {
 		for _, poison := range []float64{0.3, math.NaN(), inf} {
 			t.Run(fmt.Sprintf("%s, %v", name, poison), func(t *testing.T) {
 				c := newBench(t)
-				a := c.additive(layers.AdditiveConfig{Dim: 2, Hidden: 3})
+				a := c.additive(2, layers.AdditiveConfig{Hidden: 3})
 				q, k, v := c.in("q", 2, 3, 2), c.in("k", 2, 4, 2), c.in("v", 2, 4, 2)
 				for _, r := range tc.empty {
 					q.Value().Data().([]float64)[r*2] = poison
@@ -265,7 +265,7 @@ func TestAdditiveCapture(t *testing.T) {
 		c := newBench(t)
 		c.b.CaptureWeights = true
 		x, y := c.in("x", shape...), c.in("y", shape...)
-		a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(c.p.Scope("decoder").Scope("attention"), layers.AdditiveConfig{Dim: 4, Dropout: 0.5}))
+		a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(c.p.Scope("decoder").Scope("attention"), 4, layers.AdditiveConfig{Dropout: 0.5}))
 		out, weights, err := a.ForwardWeights(c.b, x, y, y, layers.Mask{})
 		if err != nil {
 			t.Fatal(err)
@@ -292,7 +292,7 @@ func TestAdditiveCapture(t *testing.T) {
 	// Without being asked to, it captures nothing.
 	c := newBench(t)
 	x := c.in("x", 3, 4)
-	c.node(c.additive(layers.AdditiveConfig{Dim: 4}).Forward(c.b, x, x, x, layers.Mask{}))
+	c.node(c.additive(4, layers.AdditiveConfig{}).Forward(c.b, x, x, x, layers.Mask{}))
 	if n := len(c.b.Captured()); n != 0 {
 		t.Errorf("captured %d", n)
 	}
@@ -301,7 +301,7 @@ func TestAdditiveCapture(t *testing.T) {
 // TestAdditiveKeepsNoHidden looks for nodes of more elements than inputs and scores have.
 func TestAdditiveKeepsNoHidden(t *testing.T) {
 	c := newBench(t)
-	y := c.node(c.additive(layers.AdditiveConfig{Dim: 8}).Forward(c.b, c.in("x", 2, 7, 8), c.in("y", 2, 11, 8), c.in("z", 2, 11, 8), layers.Mask{}))
+	y := c.node(c.additive(8, layers.AdditiveConfig{}).Forward(c.b, c.in("x", 2, 7, 8), c.in("y", 2, 11, 8), c.in("z", 2, 11, 8), layers.Mask{}))
 	gradients(t, weigh(t, y, input(c.g, "w", random(1, 2, 7, 8))), append(c.wrt, c.b.Learnables()...)...)
 	for _, n := range c.g.AllNodes() {
 		if n.Shape().TotalSize() > 2*11*8 {
@@ -319,7 +319,7 @@ func TestAdditiveSameBits(t *testing.T) {
 		g := G.NewGraph()
 		b := &layers.Build{Mode: layers.Training}
 		p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
-		a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, layers.AdditiveConfig{Dim: 40, Dropout: 0.1}))
+		a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, 40, layers.AdditiveConfig{Dropout: 0.1}))
 		x, y := input(g, "x", as(tensor.Float32, random(1, 3, 50, 40))), input(g, "y", as(tensor.Float32, random(2, 3, 60, 40)))
 		out := node(t)(a.Forward(b, x, y, y, layers.Mask{Causal: true}))
 		cost := weigh(t, out, input(g, "w", as(tensor.Float32, random(3, 3, 50, 40))))
@@ -338,78 +338,76 @@ func TestAdditiveErrors(t *testing.T) {
 	type config = layers.AdditiveConfig
 	type mask = layers.Mask
 	for name, tc := range map[string]struct {
-		config config // Dim is 4 if 0
+		dim    int // 4 if 0
+		config config
 		build  func(c *bench, a *layers.AdditiveAttention) (*G.Node, error)
 		want   []string
 	}{
-		"Dim below 0":               {config{Dim: -1}, nil, []string{"Dim", "at least 1", "-1"}},
-		"KeyInput below 0":          {config{KeyInput: -2}, nil, []string{"KeyInput", "at least 1", "-2"}},
-		"Hidden below 0":            {config{Hidden: -3}, nil, []string{"Hidden", "at least 1", "-3"}},
-		"dropout of 1":              {config{Dropout: 1}, nil, []string{"dropout", "below 1", "got 1"}},
-		"dropout NaN":               {config{Dropout: math.NaN()}, nil, []string{"dropout", "NaN"}},
-		"no projections, KeyInput":  {config{NoProjections: true, KeyInput: 5}, nil, []string{"NoProjections", "width, 4", "KeyInput of 5"}},
-		"no projections and Hidden": {config{NoProjections: true, Hidden: 6}, nil, []string{"NoProjections", "width, 4", "Hidden of 6"}},
+		"Dim below 0":               {-1, config{}, nil, []string{"Dim", "at least 1", "-1"}},
+		"KeyInput below 0":          {0, config{KeyInput: -2}, nil, []string{"KeyInput", "at least 1", "-2"}},
+		"Hidden below 0":            {0, config{Hidden: -3}, nil, []string{"Hidden", "at least 1", "-3"}},
+		"dropout of 1":              {0, config{Dropout: 1}, nil, []string{"dropout", "below 1", "got 1"}},
+		"dropout NaN":               {0, config{Dropout: math.NaN()}, nil, []string{"dropout", "NaN"}},
+		"no projections, KeyInput":  {0, config{NoProjections: true, KeyInput: 5}, nil, []string{"NoProjections", "width, 4", "KeyInput of 5"}},
+		"no projections and Hidden": {0, config{NoProjections: true, Hidden: 6}, nil, []string{"NoProjections", "width, 4", "Hidden of 6"}},
 
-		"no Build": {config{NoProjections: true, NoScale: true}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+		"no Build": {0, config{NoProjections: true, NoScale: true}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 			x := c.in("x", 3, 4)
 			return a.Forward(nil, x, x, x, mask{})
 		}, []string{"Build is nil"}},
-		"query nil": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+		"query nil": {0, config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 			x := c.in("x", 3, 4)
 			return a.Forward(c.b, nil, x, x, mask{})
 		}, []string{"query is nil"}},
-		"key nil": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+		"key nil": {0, config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 			x := c.in("x", 3, 4)
 			return a.Forward(c.b, x, nil, x, mask{})
 		}, []string{"key is nil"}},
-		"value nil": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+		"value nil": {0, config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 			x := c.in("x", 3, 4)
 			return a.Forward(c.b, x, x, nil, mask{})
 		}, []string{"value is nil"}},
-		"query's width":  {config{}, applied([]int{2, 3, 5}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"query", "(…, 4)", "(2, 3, 5)"}},
-		"key's width":    {config{KeyInput: 7}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"key", "(…, 7)", "(2, 6, 4)"}},
-		"query's rank":   {config{}, applied([]int{2, 1, 3, 4}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"query", "(T, 4) or (B, T, 4)", "(2, 1, 3, 4)"}},
-		"key's rank":     {config{}, applied([]int{2, 3, 4}, []int{6, 4}, []int{2, 6, 4}), []string{"agree in B and S", "(2, 3, 4), (6, 4) and (2, 6, 4)"}},
-		"value's rank":   {config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{6}), []string{"agree in B and S", "(2, 6, 4) and (6)"}},
-		"key's batch":    {config{}, applied([]int{2, 3, 4}, []int{1, 6, 4}, []int{2, 6, 4}), []string{"agree in B and S", "(1, 6, 4)"}},
-		"value's batch":  {config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{3, 6, 4}), []string{"agree in B and S", "(3, 6, 4)"}},
-		"value's length": {config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{2, 5, 4}), []string{"agree in B and S", "(2, 5, 4)"}},
-		"query's dtype": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+		"query's width":  {0, config{}, applied([]int{2, 3, 5}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"query", "(…, 4)", "(2, 3, 5)"}},
+		"key's width":    {0, config{KeyInput: 7}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"key", "(…, 7)", "(2, 6, 4)"}},
+		"query's rank":   {0, config{}, applied([]int{2, 1, 3, 4}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"query", "(T, 4) or (B, T, 4)", "(2, 1, 3, 4)"}},
+		"key's rank":     {0, config{}, applied([]int{2, 3, 4}, []int{6, 4}, []int{2, 6, 4}), []string{"agree in B and S", "(2, 3, 4), (6, 4) and (2, 6, 4)"}},
+		"value's rank":   {0, config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{6}), []string{"agree in B and S", "(2, 6, 4) and (6)"}},
+		"key's batch":    {0, config{}, applied([]int{2, 3, 4}, []int{1, 6, 4}, []int{2, 6, 4}), []string{"agree in B and S", "(1, 6, 4)"}},
+		"value's batch":  {0, config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{3, 6, 4}), []string{"agree in B and S", "(3, 6, 4)"}},
+		"value's length": {0, config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{2, 5, 4}), []string{"agree in B and S", "(2, 5, 4)"}},
+		"query's dtype": {0, config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 			return a.Forward(c.b, input(c.g, "f32", as(tensor.Float32, random(1, 3, 4))), c.in("k", 3, 4), c.in("v", 3, 4), mask{})
 		}, []string{"query", "float64", "float32"}},
-		"value's dtype": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+		"value's dtype": {0, config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 			return a.Forward(c.b, c.in("q", 3, 4), c.in("k", 3, 4), c.ints("v", make([]int, 12), 3, 4), mask{})
 		}, []string{"value", "float64", "int"}},
-		"another graph": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+		"another graph": {0, config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 			x := c.in("x", 3, 4)
 			return a.Forward(c.b, x, x, input(G.NewGraph(), "v", random(1, 3, 4)), mask{})
 		}, []string{"another graph"}},
-		"another graph's Build": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+		"another graph's Build": {0, config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 			x, y := c.in("x", 3, 4), input(G.NewGraph(), "y", random(1, 3, 4))
 			c.node(a.Forward(c.b, x, x, x, mask{}))
 			return a.Forward(c.b, y, y, y, mask{})
 		}, []string{"one Build for each graph"}},
-		"no keys": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+		"no keys": {0, config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 			none := G.NewTensor(c.g, tensor.Float64, 3, G.WithShape(2, 0, 4), G.WithName("none"))
 			return a.Forward(c.b, c.in("q", 2, 3, 4), none, none, mask{})
 		}, []string{"at least 1", "(2, 0, 4)"}},
 
-		"slopes of two heads": {config{}, selfMasked(func(*bench) mask { return mask{Slopes: []float64{1, 2}} }), []string{"Mask.Slopes", "1 heads", "got 2"}},
-		"window below −1":     {config{}, selfMasked(func(*bench) mask { return mask{Window: &layers.Window{Left: -2}} }), []string{"Mask.Window", "Left:-2"}},
-		"offset out of range": {config{}, selfMasked(func(*bench) mask { return mask{Offset: math.MinInt} }), []string{"Mask.Offset", fmt.Sprint(math.MinInt)}},
-		"offset and offsets":  {config{}, selfMasked(func(c *bench) mask { return mask{Offset: 1, Offsets: c.lengths(0, 0)} }), []string{"Mask.Offset must be 0", "got 1"}},
-		"lengths' batch":      {config{}, selfMasked(func(c *bench) mask { return mask{KeyLengths: c.lengths(1)} }), []string{"Mask.KeyLengths", "(2)", "(1)"}},
-		"allow of (B, T, S)":  {config{}, selfMasked(func(c *bench) mask { return mask{Allow: c.allow(nil, 2, 3, 3)} }), []string{"Mask.Allow", "(2, 1, 3, 3)", "(2, 3, 3)"}},
-		"bias of another dtype": {config{}, selfMasked(func(c *bench) mask {
+		"slopes of two heads": {0, config{}, selfMasked(func(*bench) mask { return mask{Slopes: []float64{1, 2}} }), []string{"Mask.Slopes", "1 heads", "got 2"}},
+		"window below −1":     {0, config{}, selfMasked(func(*bench) mask { return mask{Window: &layers.Window{Left: -2}} }), []string{"Mask.Window", "Left:-2"}},
+		"offset out of range": {0, config{}, selfMasked(func(*bench) mask { return mask{Offset: math.MinInt} }), []string{"Mask.Offset", fmt.Sprint(math.MinInt)}},
+		"offset and offsets":  {0, config{}, selfMasked(func(c *bench) mask { return mask{Offset: 1, Offsets: c.lengths(0, 0)} }), []string{"Mask.Offset must be 0", "got 1"}},
+		"lengths' batch":      {0, config{}, selfMasked(func(c *bench) mask { return mask{KeyLengths: c.lengths(1)} }), []string{"Mask.KeyLengths", "(2)", "(1)"}},
+		"allow of (B, T, S)":  {0, config{}, selfMasked(func(c *bench) mask { return mask{Allow: c.allow(nil, 2, 3, 3)} }), []string{"Mask.Allow", "(2, 1, 3, 3)", "(2, 3, 3)"}},
+		"bias of another dtype": {0, config{}, selfMasked(func(c *bench) mask {
 			return mask{Bias: input(c.g, "bias", as(tensor.Float32, random(1, 3, 3)))}
 		}), []string{"Mask.Bias", "float64", "float32"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newBench(t)
-			if tc.config.Dim == 0 {
-				tc.config.Dim = 4
-			}
-			a, err := layers.NewAdditiveAttention(c.p.Scope("align"), tc.config)
+			a, err := layers.NewAdditiveAttention(c.p.Scope("align"), cmp.Or(tc.dim, 4), tc.config)
 			if tc.build != nil {
 				if err != nil {
 					t.Fatal(err)
@@ -422,10 +420,10 @@ func TestAdditiveErrors(t *testing.T) {
 
 	// A name can't be given twice, and a length that can't be is found when the graph runs.
 	c := newBench(t)
-	a := c.additive(config{Dim: 4})
-	_, err := layers.NewAdditiveAttention(c.p, config{Dim: 4})
+	a := c.additive(4, config{})
+	_, err := layers.NewAdditiveAttention(c.p, 4, layers.AdditiveConfig{})
 	wantError(t, err, "two parameters", "query.weight")
-	_, err = layers.NewAdditiveAttention(c.p, config{Dim: 4, NoProjections: true})
+	_, err = layers.NewAdditiveAttention(c.p, 4, layers.AdditiveConfig{NoProjections: true})
 	wantError(t, err, "two parameters", "scale.weight")
 	x := c.in("x", 2, 3, 4)
 	_, err = tryRead(t, c.node(a.Forward(c.b, x, x, x, mask{KeyLengths: c.lengths(3, 4)})))
@@ -452,14 +450,14 @@ func TestAdditiveParameters(t *testing.T) {
 		config layers.AdditiveConfig
 		want   string
 	}{
-		{layers.AdditiveConfig{Dim: 4, KeyInput: 3, Hidden: 5}, "query.weight(5, 4) key.weight(5, 3) scale.weight(5)"},
-		{layers.AdditiveConfig{Dim: 4, NoScale: true}, "query.weight(4, 4) key.weight(4, 4)"},
-		{layers.AdditiveConfig{Dim: 4, NoProjections: true}, "scale.weight(4)"},
-		{layers.AdditiveConfig{Dim: 4, NoProjections: true, NoScale: true}, ""},
+		{layers.AdditiveConfig{KeyInput: 3, Hidden: 5}, "query.weight(5, 4) key.weight(5, 3) scale.weight(5)"},
+		{layers.AdditiveConfig{NoScale: true}, "query.weight(4, 4) key.weight(4, 4)"},
+		{layers.AdditiveConfig{NoProjections: true}, "scale.weight(4)"},
+		{layers.AdditiveConfig{NoProjections: true, NoScale: true}, ""},
 	} {
 		p := newParams(t)
-		tc.config.Init = layers.Ones
-		must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, tc.config))
+		tc.config.Init = layers.Ones()
+		must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, 4, tc.config))
 		var got []string
 		for _, q := range p.All() {
 			got = append(got, fmt.Sprint(q.Name, q.Value.Shape()))
@@ -478,7 +476,7 @@ func TestAdditiveParameters(t *testing.T) {
 func ExampleAdditiveAttention() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
-	attention, err := layers.NewAdditiveAttention(params.Scope("attention"), layers.AdditiveConfig{Dim: 2, KeyInput: 1, Hidden: 8})
+	attention, err := layers.NewAdditiveAttention(params.Scope("attention"), 2, layers.AdditiveConfig{KeyInput: 1, Hidden: 8})
 	check(err)
 
 	g := G.NewGraph()
@@ -515,7 +513,7 @@ func BenchmarkAdditiveAttention(b *testing.B) {
 			g := G.NewGraph()
 			build := &layers.Build{Mode: layers.Training}
 			p := must[*layers.Params](b)(layers.NewParams(tensor.Float32, 1))
-			a := must[*layers.AdditiveAttention](b)(layers.NewAdditiveAttention(p, layers.AdditiveConfig{Dim: 64, NoProjections: true}))
+			a := must[*layers.AdditiveAttention](b)(layers.NewAdditiveAttention(p, 64, layers.AdditiveConfig{NoProjections: true}))
 			x, y := input(g, "x", as(tensor.Float32, random(1, 512, 64))), input(g, "y", as(tensor.Float32, random(2, 512, 64)))
 			out := node(b)(a.Forward(build, x, y, y, layers.Mask{}))
 			if backward {

@@ -10,40 +10,23 @@ import (
 
 // BlockConfig describes an EncoderBlock or a DecoderBlock.
 type BlockConfig struct {
-	Dim        int // width of the model, D
-	Heads      int // number of heads, H; 1 if 0
-	Hidden     int // width of the feed-forward layer; 4·Dim if 0
-	Activation Activation
-	Gated      bool    // gates the feed-forward layer: see FeedForward
-	RMSNorm    bool    // normalises with RMSNorms in place of LayerNorms
-	NormEps    float64 // of every norm; 1e-5 if 0, and 1e-6 of RMSNorms
-	NoBias     bool    // leaves out every bias, those of LayerNorms too
+	// Attention is the self-attention, and the attention to an encoder's output. Its inputs and its output have the block's
+	// width.
+	Attention   AttentionConfig   `json:"attention"`
+	FeedForward FeedForwardConfig `json:"feed_forward"`
+	Norm        NormConfig        `json:"norm"` // of every sub-layer
 
 	// PostNorm normalises after each residual sum, as in Vaswani et al., 2017. Without it each sub-layer's input is
 	// normalised instead (Xiong et al., 2020), which trains without care, and needs a norm after the last block.
-	PostNorm bool
+	PostNorm bool `json:"post_norm,omitzero"`
 
-	// Dropout is the probability, in training, of dropping an attention weight, a hidden unit of the feed-forward layer
-	// or an element of a sub-layer's output.
-	Dropout float64
-
-	KeyValueHeads int     // see MultiHeadConfig; Heads if 0
-	HeadDim       int     // width of a head, K; Dim/Heads if 0
-	Scale         float64 // of the scores; 1/√K if 0
-	Softcap       float64 // bounds the scores of attention: see AttentionOptions; 0 for none
-	Rotary        *Rotary // turns the queries and keys of self-attention by their positions; nil for none
-	QKNorm        bool    // normalises queries and keys: see MultiHeadConfig
-
-	// Cross gives a DecoderBlock attention to an encoder's output.
-	Cross bool
-
-	Init Init // of every weight matrix; XavierUniform if nil
+	Dropout float64 `json:"dropout,omitzero"` // of the sub-layers' outputs, in training
 }
 
 // EncoderBlock is self-attention and a feed-forward layer, each with a residual connection and a norm: a LayerNorm, or an
 // RMSNorm if the configuration says so.
 type EncoderBlock struct {
-	Attention   *MultiHeadAttention
+	Attention   *MultiHeadAttention // its Positions may be set
 	FeedForward *FeedForward
 	Norm1       Norm // of the attention
 	Norm2       Norm // of the feed-forward layer
@@ -51,21 +34,40 @@ type EncoderBlock struct {
 	residual residual
 }
 
-// NewEncoderBlock makes an EncoderBlock with the scopes attention, feedforward, norm1 and norm2.
-func NewEncoderBlock(p *Params, c BlockConfig) (*EncoderBlock, error) {
+// NewEncoderBlock makes an EncoderBlock of width dim with the scopes attention, feedforward, norm1 and norm2.
+func NewEncoderBlock(p *Params, dim int, c BlockConfig) (*EncoderBlock, error) {
 	e := &EncoderBlock{residual: residual{c.PostNorm, Dropout{c.Dropout}}}
-	if c.Cross {
-		return nil, fmt.Errorf("%s: only a DecoderBlock can have cross-attention", p.scopeName("encoder block"))
-	}
 	var err error
-	if e.Attention, err = NewMultiHeadAttention(p.Scope("attention"), c.attention()); err != nil {
+	if e.Attention, err = newBlockAttention(p.Scope("attention"), dim, c.Attention); err != nil {
 		return nil, err
 	}
-	if e.FeedForward, err = NewFeedForward(p.Scope("feedforward"), c.feedForward()); err != nil {
+	if e.FeedForward, err = NewFeedForward(p.Scope("feedforward"), dim, c.FeedForward); err != nil {
 		return nil, err
 	}
-	err = newNorms(p, c, &e.Norm1, &e.Norm2)
-	return e, err
+	if e.Norm1, err = NewNorm(p.Scope("norm1"), dim, c.Norm); err != nil {
+		return nil, err
+	}
+	if e.Norm2, err = NewNorm(p.Scope("norm2"), dim, c.Norm); err != nil {
+		return nil, err
+	}
+	return e, ops.CheckRate(p.scopeName("encoder block"), c.Dropout)
+}
+
+// newBlockAttention makes attention whose inputs and output have one width.
+func newBlockAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAttention, error) {
+	a, err := NewMultiHeadAttention(p, dim, c)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range []size{{"KeyInput", c.KeyInput}, {"ValueInput", c.ValueInput}} {
+		if x.value != 0 && x.value != dim {
+			return nil, fmt.Errorf("%s: in a block, %s must be the block's width, %d, or 0 for that, got %d", a.name, x.name, dim, x.value)
+		}
+	}
+	if out := a.heads * (a.Value.Weight.Value.Shape()[0] / a.groups); c.NoOutput && out != dim {
+		return nil, fmt.Errorf("%s: in a block, NoOutput needs heads that are together as wide as the block, %d, got %d", a.name, dim, out)
+	}
+	return a, nil
 }
 
 // Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape; every position attends to those that the mask
@@ -80,10 +82,10 @@ func (e *EncoderBlock) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	return e.residual.add(b, x, e.Norm2, func(x *G.Node) (*G.Node, error) { return e.FeedForward.Forward(b, x) })
 }
 
-// DecoderBlock is causal self-attention, attention to an encoder's output if the configuration has Cross, and a
+// DecoderBlock is causal self-attention, attention to an encoder's output if it was made by NewCrossDecoderBlock, and a
 // feed-forward layer, each with a residual connection and a norm, as in an EncoderBlock.
 type DecoderBlock struct {
-	Attention   *MultiHeadAttention
+	Attention   *MultiHeadAttention // its Positions may be set
 	Cross       *MultiHeadAttention // nil without cross-attention
 	FeedForward *FeedForward
 	Norm1       Norm // of the self-attention
@@ -94,41 +96,53 @@ type DecoderBlock struct {
 	name     string
 }
 
-// NewDecoderBlock makes a DecoderBlock with the scopes attention, cross, feedforward, norm1, norm2 and normcross.
-func NewDecoderBlock(p *Params, c BlockConfig) (*DecoderBlock, error) {
+// NewDecoderBlock makes a DecoderBlock of width dim without cross-attention, with the scopes attention, feedforward, norm1
+// and norm2.
+func NewDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, error) {
 	d := &DecoderBlock{residual: residual{c.PostNorm, Dropout{c.Dropout}}, name: p.scopeName("decoder block")}
 	var err error
-	if d.Attention, err = NewMultiHeadAttention(p.Scope("attention"), c.attention()); err != nil {
+	if d.Attention, err = newBlockAttention(p.Scope("attention"), dim, c.Attention); err != nil {
 		return nil, err
 	}
-	if c.Cross {
-		if d.Cross, err = NewMultiHeadAttention(p.Scope("cross"), c.cross()); err != nil {
-			return nil, err
-		}
-		if d.NormCross, err = newNorm(p.Scope("normcross"), c); err != nil {
-			return nil, err
-		}
-	}
-	if d.FeedForward, err = NewFeedForward(p.Scope("feedforward"), c.feedForward()); err != nil {
+	if d.FeedForward, err = NewFeedForward(p.Scope("feedforward"), dim, c.FeedForward); err != nil {
 		return nil, err
 	}
-	err = newNorms(p, c, &d.Norm1, &d.Norm2)
+	if d.Norm1, err = NewNorm(p.Scope("norm1"), dim, c.Norm); err != nil {
+		return nil, err
+	}
+	if d.Norm2, err = NewNorm(p.Scope("norm2"), dim, c.Norm); err != nil {
+		return nil, err
+	}
+	return d, ops.CheckRate(d.name, c.Dropout)
+}
+
+// NewCrossDecoderBlock makes a DecoderBlock that attends to an encoder's output, of the block's width: it has the scopes
+// cross and normcross too.
+func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, error) {
+	d, err := NewDecoderBlock(p, dim, c)
+	if err != nil {
+		return nil, err
+	}
+	if d.Cross, err = newBlockAttention(p.Scope("cross"), dim, c.Attention); err != nil {
+		return nil, err
+	}
+	d.NormCross, err = NewNorm(p.Scope("normcross"), dim, c.Norm)
 	return d, err
 }
 
-// Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape. Self-attention is causal whatever self says, and
-// obeys the rest of self too, which must have no offset. memory, of shape (B, S, Dim), is what the cross-attention reads, under the mask cross; it
-// must be nil if the block has none.
+// Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape. Self-attention is always causal; self adds further
+// limits, and must have no offset. memory, of shape (B, S, Dim), is what the cross-attention reads, under the mask cross;
+// it must be nil if the block has none.
 //
 // With a Cache in the Build, the block continues the sequences that it holds: see MultiHeadAttention.ForwardCached, and
 // ForwardMemory, which says what a memory of nil means then.
 func (d *DecoderBlock) Forward(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
 	cached := b != nil && b.Cache != nil
 	if memory != nil && d.Cross == nil {
-		return nil, fmt.Errorf("%s: it was made without Cross, and can't attend to an encoder's output", d.name)
+		return nil, fmt.Errorf("%s: it was made without cross-attention, and can't attend to an encoder's output", d.name)
 	}
 	if memory == nil && d.Cross != nil && !cached {
-		return nil, fmt.Errorf("%s: it was made with Cross, and must be given an encoder's output (of an EncoderDecoder, use Decode)", d.name)
+		return nil, fmt.Errorf("%s: it was made with cross-attention, and must be given an encoder's output (of an EncoderDecoder, use Decode)", d.name)
 	}
 	if self.Offset != 0 || self.Offsets != nil {
 		return nil, fmt.Errorf("%s: the mask of self-attention can't have an offset, as queries and keys are the same tokens", d.name)
@@ -155,50 +169,6 @@ func (d *DecoderBlock) Forward(b *Build, x, memory *G.Node, self, cross Mask) (*
 		}
 	}
 	return d.residual.add(b, x, d.Norm2, func(x *G.Node) (*G.Node, error) { return d.FeedForward.Forward(b, x) })
-}
-
-func (c BlockConfig) attention() MultiHeadConfig {
-	return MultiHeadConfig{
-		Dim:           c.Dim,
-		Heads:         c.Heads,
-		KeyValueHeads: c.KeyValueHeads,
-		HeadDim:       c.HeadDim,
-		Rotary:        c.Rotary,
-		QKNorm:        c.QKNorm,
-		NormEps:       c.NormEps,
-		Scale:         c.Scale,
-		Softcap:       c.Softcap,
-		NoBias:        c.NoBias,
-		Dropout:       c.Dropout,
-		Init:          c.Init,
-	}
-}
-
-// cross is attention without Rotary, as positions of two sequences have no distance.
-func (c BlockConfig) cross() MultiHeadConfig {
-	m := c.attention()
-	m.Rotary = nil
-	return m
-}
-
-func (c BlockConfig) feedForward() FeedForwardConfig {
-	return FeedForwardConfig{
-		Dim:        c.Dim,
-		Hidden:     c.Hidden,
-		Activation: c.Activation,
-		Gated:      c.Gated,
-		NoBias:     c.NoBias,
-		Dropout:    c.Dropout,
-		Init:       c.Init,
-	}
-}
-
-func newNorms(p *Params, c BlockConfig, norm1, norm2 *Norm) (err error) {
-	if *norm1, err = newNorm(p.Scope("norm1"), c); err != nil {
-		return err
-	}
-	*norm2, err = newNorm(p.Scope("norm2"), c)
-	return err
 }
 
 // residual joins a sub-layer to the stream that runs past it.

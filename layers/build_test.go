@@ -14,7 +14,7 @@ import (
 
 func newDecoder(t testing.TB, p *layers.Params) *layers.Decoder {
 	t.Helper()
-	return must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 7, MaxLen: 6, Dim: 8, Heads: 2, Layers: 2, Activation: layers.GELU}))
+	return must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 6}, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU}}, Layers: 2}))
 }
 
 // TestOneModelInManyGraphs trains a model in one graph and finds it trained in graphs of other batch sizes and lengths,
@@ -157,7 +157,7 @@ func TestRunsRepeat(t *testing.T) {
 
 func TestBuildBinds(t *testing.T) {
 	p := newParams(t)
-	l := must[*layers.Linear](t)(layers.NewLinear(p.Scope("a"), layers.LinearConfig{In: 2, Out: 2}))
+	l := must[*layers.Linear](t)(layers.NewLinear(p.Scope("a"), 2, 2, layers.LinearConfig{}))
 	g := G.NewGraph()
 	x := input(g, "x", random(1, 3, 2))
 	b := &layers.Build{}
@@ -178,7 +178,7 @@ func TestBuildBinds(t *testing.T) {
 		}
 	})
 	t.Run("another parameter of that name", func(t *testing.T) {
-		twin := must[*layers.Linear](t)(layers.NewLinear(newParams(t).Scope("a"), layers.LinearConfig{In: 2, Out: 2}))
+		twin := must[*layers.Linear](t)(layers.NewLinear(newParams(t).Scope("a"), 2, 2, layers.LinearConfig{}))
 		_, err := twin.Forward(b, x)
 		wantError(t, err, `"a.weight"`, "(2, 2)")
 		_, err = twin.Forward(&layers.Build{}, x)
@@ -256,22 +256,22 @@ func TestParams(t *testing.T) {
 		t.Error("a layer's parameter isn't the set's")
 	}
 
-	_, err := layers.NewDecoder(p, layers.ModelConfig{Vocab: 7, MaxLen: 6, Dim: 8, Layers: 1})
+	_, err := layers.NewDecoder(p, layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 6}, Dim: 8, Layers: 1})
 	wantError(t, err, `"embedding.weight"`, "Scope")
 	_, err = layers.NewParams(tensor.Int, 1)
 	wantError(t, err, "float32 or float64", "int")
-	_, err = p.New("empty", layers.Zeros, 3, 0)
+	_, err = p.New("empty", layers.Zeros(), 3, 0)
 	wantError(t, err, `"empty"`, "(3, 0)")
 
 	// A value depends on seed and name, not on what else there is, nor on the dtype but for its precision.
 	alone := newParams(t)
-	w := must[*layers.Param](t)(alone.Scope("head").New("weight", layers.XavierUniform, 7, 8))
+	w := must[*layers.Param](t)(alone.Scope("head").New("weight", layers.XavierUniform(), 7, 8))
 	sameBits(t, "a parameter made on its own", w.Value.Float64s(), d.Head.Weight.Value.Float64s())
 	small := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
-	w32 := must[*layers.Param](t)(small.Scope("head").New("weight", layers.XavierUniform, 7, 8))
+	w32 := must[*layers.Param](t)(small.Scope("head").New("weight", layers.XavierUniform(), 7, 8))
 	near(t, "in float32", floats(t, w32.Value), w.Value.Float64s(), 1e-7)
 	other := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 2))
-	if v := must[*layers.Param](t)(other.Scope("head").New("weight", layers.XavierUniform, 7, 8)); slices.Equal(v.Value.Float64s(), w.Value.Float64s()) {
+	if v := must[*layers.Param](t)(other.Scope("head").New("weight", layers.XavierUniform(), 7, 8)); slices.Equal(v.Value.Float64s(), w.Value.Float64s()) {
 		t.Error("two seeds gave one weight")
 	}
 }

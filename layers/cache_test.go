@@ -64,34 +64,33 @@ const cacheVocab, cacheCapacity = 7, 12
 
 // cacheConfigs are decoders of every position scheme and more.
 func cacheConfigs() map[string]layers.ModelConfig {
-	base := layers.ModelConfig{Vocab: cacheVocab, Dim: 8, Heads: 4, Layers: 2, Hidden: 12}
+	base := layers.ModelConfig{Vocab: cacheVocab, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}, FeedForward: layers.FeedForwardConfig{Hidden: 12}}, Layers: 2}
 	with := func(change func(*layers.ModelConfig)) layers.ModelConfig {
 		c := base
 		change(&c)
 		return c
 	}
 	configs := map[string]layers.ModelConfig{
-		"learned":    with(func(c *layers.ModelConfig) { c.MaxLen = cacheCapacity }),
-		"sinusoidal": with(func(c *layers.ModelConfig) { c.Sinusoidal = true }),
-		"rotary":     with(func(c *layers.ModelConfig) { c.Rotary = &layers.Rotary{} }),
+		"learned":    with(func(c *layers.ModelConfig) { c.Positions = layers.Learned{MaxLen: cacheCapacity} }),
+		"sinusoidal": with(func(c *layers.ModelConfig) { c.Positions = layers.Sinusoidal{} }),
+		"rotary":     with(func(c *layers.ModelConfig) { c.Positions = layers.Rotary{} }),
 		"rotary interleaved": with(func(c *layers.ModelConfig) {
-			c.Rotary = &layers.Rotary{Interleaved: true, Base: 50}
+			c.Positions = layers.Rotary{Interleaved: true, Base: 50, Dim: 2}
 			c.Dim = 16
-			c.Rotary.Dim = 2
 		}),
-		"alibi":            with(func(c *layers.ModelConfig) { c.ALiBi = true }),
-		"no positions":     with(func(c *layers.ModelConfig) { c.NoPositions = true }),
-		"grouped heads":    with(func(c *layers.ModelConfig) { c.Rotary = &layers.Rotary{}; c.KeyValueHeads = 2 }),
-		"one head of keys": with(func(c *layers.ModelConfig) { c.ALiBi = true; c.KeyValueHeads = 1 }),
+		"alibi":            with(func(c *layers.ModelConfig) { c.Positions = layers.ALiBi{} }),
+		"no positions":     with(func(c *layers.ModelConfig) { c.Positions = layers.None{} }),
+		"grouped heads":    with(func(c *layers.ModelConfig) { c.Positions = layers.Rotary{}; c.Block.Attention.KeyValueHeads = 2 }),
+		"one head of keys": with(func(c *layers.ModelConfig) { c.Positions = layers.ALiBi{}; c.Block.Attention.KeyValueHeads = 1 }),
 		"everything": with(func(c *layers.ModelConfig) {
-			c.Rotary, c.KeyValueHeads, c.Softcap, c.QKNorm, c.RMSNorm, c.Gated, c.Tied, c.Activation = &layers.Rotary{}, 2, 1.5, true, true, true, true, layers.SiLU
+			c.Positions, c.Block.Attention.KeyValueHeads, c.Block.Attention.Softcap, c.Block.Attention.QKNorm, c.Block.Norm.Kind, c.Block.FeedForward.Gated, c.Tied, c.Block.FeedForward.Activation = layers.Rotary{}, 2, 1.5, true, layers.NormRMS, true, true, layers.SiLU
 		}),
 		"post-norm, tied": with(func(c *layers.ModelConfig) {
-			c.MaxLen, c.PostNorm, c.Tied, c.EmbeddingScale = cacheCapacity, true, true, 1
+			c.Positions, c.Block.PostNorm, c.Tied, c.EmbeddingScale = layers.Learned{MaxLen: cacheCapacity}, true, true, 1
 		}),
 	}
 	for _, s := range rotaryScalings {
-		configs["rotary, "+s.Kind] = with(func(c *layers.ModelConfig) { c.Dim, c.Rotary = 16, &layers.Rotary{Base: 9, Scaling: s} })
+		configs["rotary, "+s.Kind] = with(func(c *layers.ModelConfig) { c.Dim, c.Positions = 16, layers.Rotary{Base: 9, Scaling: s} })
 	}
 	return configs
 }
@@ -150,7 +149,7 @@ func TestCachedEncoderDecoder(t *testing.T) {
 			window = &layers.Window{Left: 1, Right: 0} // of the source, around a token's place in its target
 		}
 		m := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(newParams(t), layers.EncoderDecoderConfig{
-			ModelConfig: layers.ModelConfig{Vocab: cacheVocab, Dim: 8, Heads: 2, Layers: 2, ALiBi: true, KeyValueHeads: 1}, Shared: true,
+			Model: layers.ModelConfig{Vocab: cacheVocab, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, KeyValueHeads: 1}}, Layers: 2, Positions: layers.ALiBi{}}, Shared: true,
 		}))
 		source, target := []int{1, 2, 3, 4, 5, 6, 1, 0}, [][]int{{1, 4, 2, 6}, {3, 3, 0, 5}}
 		lengths := []int{4, 2}
@@ -191,7 +190,7 @@ func TestCachedEncoderDecoder(t *testing.T) {
 
 // TestCacheKeepsTheLastMemory has graphs that are given memories of two lengths, and ones that read what was kept.
 func TestCacheKeepsTheLastMemory(t *testing.T) {
-	a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(newParams(t), layers.MultiHeadConfig{Dim: 4, Heads: 2}))
+	a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(newParams(t), 4, layers.AttentionConfig{Heads: 2}))
 	cache := must[*layers.Cache](t)(layers.NewCache(1, 3))
 	build := func(memory *tensor.Dense) func() ([]float64, error) {
 		g := G.NewGraph()
@@ -275,7 +274,7 @@ func TestCacheReorder(t *testing.T) {
 func TestCacheHidesWhatIsNotItsOwn(t *testing.T) {
 	for _, composed := range []bool{false, true} {
 		p := newParams(t)
-		a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{Dim: 4, Heads: 2}))
+		a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{Heads: 2}))
 		run := func(poison float64) []float64 {
 			cache := must[*layers.Cache](t)(layers.NewCache(1, 6))
 			x := random(7, 1, 4, 4)
@@ -321,8 +320,8 @@ func TestCacheErrors(t *testing.T) {
 	}
 	c := newBench(t)
 	cache := must[*layers.Cache](t)(layers.NewCache(2, 3))
-	a := c.multiHead(layers.MultiHeadConfig{Dim: 4, Heads: 2})
-	cross := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(c.p.Scope("block"), layers.BlockConfig{Dim: 4, Heads: 2, Cross: true}))
+	a := c.multiHead(4, layers.AttentionConfig{Heads: 2})
+	cross := must[*layers.DecoderBlock](t)(layers.NewCrossDecoderBlock(c.p.Scope("block"), 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
 	with := func(x *G.Node, b *layers.Build, m layers.Mask) error {
 		_, err := a.ForwardCached(b, x, m)
 		return err
@@ -374,7 +373,7 @@ func TestCacheErrors(t *testing.T) {
 		cache := must[*layers.Cache](t)(layers.NewCache(2, 3))
 		for i, want := range []string{"", "another model"} {
 			c := newBench(t) // of the same seed and names
-			a := c.multiHead(layers.MultiHeadConfig{Dim: 4, Heads: 2})
+			a := c.multiHead(4, layers.AttentionConfig{Heads: 2})
 			_, err := a.ForwardCached(&layers.Build{Cache: cache}, c.in("x", 2, 1, 4), layers.Mask{})
 			if i == 0 && err != nil || i == 1 && (err == nil || !strings.Contains(err.Error(), want)) {
 				t.Errorf("model %d: %v", i, err)

@@ -32,7 +32,11 @@ func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 	if err != nil {
 		return fail(err)
 	}
-	q, k, v, err := a.project(b, x, x, x, positions)
+	q, err := a.projectQuery(b, x, positions)
+	if err != nil {
+		return nil, err
+	}
+	k, v, err := a.projectKeys(b, x, x, positions)
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +49,9 @@ func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 	m.Causal = true
 	if m.Offsets, err = b.Cache.lengthsNode(x.Graph()); err != nil {
 		return fail(err)
+	}
+	if m, err = a.mask(b, q, k, positions, m); err != nil {
+		return nil, err
 	}
 	return a.attend(b, q, k, v, m)
 }
@@ -61,6 +68,9 @@ func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Ma
 	}
 	if m.Offsets != nil {
 		return fail(errors.New("the mask of cached attention can't have Offsets: the cache decides where the tokens are"))
+	}
+	if a.Positions != nil {
+		return fail(errors.New("attention to a memory can't have Positions, which are those of one sequence"))
 	}
 	q, err := a.projectQuery(b, query, nil)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 func newClassifier(t testing.TB, p *layers.Params, first bool) *layers.SequenceClassifier {
 	t.Helper()
 	return must[*layers.SequenceClassifier](t)(layers.NewSequenceClassifier(p, layers.SequenceClassifierConfig{
-		ModelConfig: layers.ModelConfig{Vocab: 7, MaxLen: 5, Dim: 4, Heads: 2, Layers: 1, Hidden: 5, Outputs: 3}, First: first,
+		Model: layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 5}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}, Layers: 1, Outputs: 3}, First: first,
 	}))
 }
 
@@ -91,7 +91,7 @@ func TestSequenceClassifierPadding(t *testing.T) {
 func TestSequenceClassifierErrors(t *testing.T) {
 	type config = layers.SequenceClassifierConfig
 	make := func(change func(c *config)) error {
-		c := config{ModelConfig: layers.ModelConfig{Vocab: 7, MaxLen: 5, Dim: 4, Heads: 2, Layers: 1, Outputs: 3}}
+		c := config{Model: layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 5}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1, Outputs: 3}}
 		change(&c)
 		_, err := layers.NewSequenceClassifier(newParams(t).Scope("s"), c)
 		return err
@@ -105,8 +105,8 @@ func TestSequenceClassifierErrors(t *testing.T) {
 		err  error
 		want []string
 	}{
-		{"Outputs", make(func(c *config) { c.Outputs = 0 }), []string{"sequence classifier s", "Outputs", "at least 1"}},
-		{"Vocab", make(func(c *config) { c.Vocab = 0 }), []string{"encoder s.encoder", "Vocab"}},
+		{"Outputs", make(func(c *config) { c.Model.Outputs = 0 }), []string{"sequence classifier s", "Outputs", "at least 1"}},
+		{"Vocab", make(func(c *config) { c.Model.Vocab = -1 }), []string{"encoder s.encoder", "Vocab"}},
 		{"nil", err(s.Forward(c.b, nil, layers.Mask{})), []string{"encoder s.encoder", "nil"}},
 		{"too long", err(s.Forward(c.b, c.ints("long", []int{1, 2, 3, 4, 5, 6}, 1, 6), layers.Mask{})), []string{"s.encoder.positions", "at most 5"}},
 		{"lengths' shape", err(s.Forward(c.b, ids, layers.Mask{KeyLengths: c.ints("three", []int{1, 1, 1}, 3)})), []string{"Mask.KeyLengths", "(2)", "(3)"}},

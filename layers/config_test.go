@@ -1,50 +1,173 @@
-package layers
+package layers_test
 
 import (
+	"encoding/json"
+	"math/rand/v2"
 	"reflect"
-	"slices"
+	"strings"
 	"testing"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/layers"
 )
 
-// TestConfigsReachTheirParts sets each field that a model shares with its blocks, and a block with its layers, and finds
-// it there: one that isn't passed on would be ignored silently.
-func TestConfigsReachTheirParts(t *testing.T) {
-	passes := func(name string, from any, to func() []any, except ...string) {
-		v := reflect.ValueOf(from).Elem()
+// drawConfig draws a configuration: every field that is exported is set half the time, whether its values go together or
+// not.
+func drawConfig(r *rand.Rand, v reflect.Value) {
+	switch x := v.Addr().Interface().(type) {
+	case *layers.Init:
+		all := []layers.Init{{}, layers.Zeros(), layers.Normal(r.Float64()), layers.Uniform(r.Float64()), layers.XavierUniform(), layers.HeNormal()}
+		*x = all[r.IntN(len(all))]
+		return
+	case *layers.Activation:
+		*x = everyActivation[r.IntN(len(everyActivation))]
+		return
+	case *layers.NormKind:
+		*x = []layers.NormKind{"", layers.NormLayer, layers.NormRMS}[r.IntN(3)]
+		return
+	case *layers.PositionsConfig:
+		all := []layers.PositionsConfig{
+			nil, layers.None{}, layers.ALiBi{}, layers.Learned{MaxLen: r.IntN(9), Init: layers.Normal(r.Float64())}, layers.Sinusoidal{Base: r.Float64()},
+			layers.Rotary{}, layers.Rotary{Base: r.Float64(), Dim: r.IntN(9), Interleaved: true, Offset: -r.IntN(9), Scaling: rotaryScalings[r.IntN(len(rotaryScalings))]},
+		}
+		*x = all[r.IntN(len(all))]
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
 		for i := range v.NumField() {
-			field := v.Type().Field(i)
-			if !field.IsExported() || slices.Contains(except, field.Name) {
-				continue
+			drawConfig(r, v.Field(i))
+		}
+	case reflect.Int:
+		v.SetInt(int64(r.IntN(20) - 5))
+	case reflect.Float64:
+		v.SetFloat(r.NormFloat64() * float64(r.IntN(2)))
+	case reflect.Bool:
+		v.SetBool(r.IntN(2) == 0)
+	default:
+		panic(v.Type().String() + " has no drawing")
+	}
+}
+
+// TestConfigsGoToJSONAndBack draws configurations of every sort, and gets each back as it was.
+func TestConfigsGoToJSONAndBack(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 1))
+	for range 200 {
+		for _, there := range []any{
+			&layers.ModelConfig{}, &layers.EncoderDecoderConfig{}, &layers.SequenceClassifierConfig{}, &layers.BlockConfig{},
+			&layers.AdditiveConfig{}, &layers.LinearConfig{},
+		} {
+			drawConfig(r, reflect.ValueOf(there).Elem())
+			data, err := json.Marshal(there)
+			if err != nil {
+				t.Fatalf("seed %d: %+v: %v", seed, there, err)
 			}
-			v.SetZero()
-			switch f := v.Field(i); f.Kind() {
-			case reflect.Bool:
-				f.SetBool(true)
-			case reflect.Int:
-				f.SetInt(7)
-			case reflect.Float64:
-				f.SetFloat(0.7)
-			case reflect.Pointer:
-				f.Set(reflect.New(f.Type().Elem()))
-			case reflect.Func:
-				f.Set(reflect.ValueOf(Init(Ones)))
-			default:
-				t.Fatalf("%s.%s: a test for a %v is missing", name, field.Name, f.Kind())
+			back := reflect.New(reflect.TypeOf(there).Elem())
+			if err := json.Unmarshal(data, back.Interface()); err != nil {
+				t.Fatalf("seed %d: %s: %v", seed, data, err)
 			}
-			arrived := false
-			for _, part := range to() {
-				p := reflect.ValueOf(part).FieldByName(field.Name)
-				arrived = arrived || p.IsValid() && !p.IsZero()
-			}
-			if !arrived {
-				t.Errorf("%s.%s doesn't arrive", name, field.Name)
+			if !reflect.DeepEqual(back.Interface(), there) {
+				t.Fatalf("seed %d: %s: got %+v, want %+v", seed, data, back, there)
 			}
 		}
 	}
-	var model ModelConfig
-	passes("ModelConfig", &model, func() []any { return []any{model.block()} },
-		"Vocab", "MaxLen", "Layers", "Outputs", "FinalNorm", "Sinusoidal", "ALiBi", "NoPositions", "Tied", "EmbeddingScale", "EmbeddingInit") // the model's own
-	var block BlockConfig
-	passes("BlockConfig", &block, func() []any { return []any{block.attention(), block.feedForward()} },
-		"RMSNorm", "PostNorm", "Cross") // the block's own
+}
+
+// TestConfigJSON has the names that a file has, which must stay what they are.
+func TestConfigJSON(t *testing.T) {
+	c := layers.ModelConfig{
+		Vocab: 65, Dim: 32, Layers: 2, Dropout: 0.1, Init: layers.Normal(0.02),
+		Positions: layers.Rotary{Base: 50000, Scaling: layers.RotaryScaling{Kind: "linear", Factor: 2}},
+		Block: layers.BlockConfig{
+			Attention:   layers.AttentionConfig{Heads: 4, KeyValueHeads: 2},
+			FeedForward: layers.FeedForwardConfig{Activation: layers.SiLU, Gated: true},
+			Norm:        layers.NormConfig{Kind: layers.NormRMS},
+		},
+	}
+	const want = `{"vocab":65,"dim":32,"layers":2,"block":{"attention":{"heads":4,"key_value_heads":2},` +
+		`"feed_forward":{"activation":"silu","gated":true},"norm":{"kind":"rms"}},"dropout":0.1,"init":{"kind":"normal","scale":0.02},` +
+		`"positions":{"kind":"rotary","base":50000,"scaling":{"kind":"linear","factor":2}}}`
+	if got, err := json.Marshal(c); err != nil || string(got) != want {
+		t.Errorf("got %s (%v), want %s", got, err, want)
+	}
+	var back layers.ModelConfig
+	if err := json.Unmarshal([]byte(want), &back); err != nil {
+		t.Fatal(err)
+	}
+	must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), back))
+}
+
+func TestConfigJSONErrors(t *testing.T) {
+	for name, tc := range map[string]struct {
+		json string
+		want []string
+	}{
+		"unknown field":         {`{"dim": 4, "depth": 3}`, []string{"a model's configuration", `unknown field "depth"`}},
+		"unknown field within":  {`{"block": {"attention": {"head": 3}}}`, []string{`unknown field "head"`}},
+		"unknown positions":     {`{"positions": {"kind": "spiral"}}`, []string{`"spiral"`, "none, learned, sinusoidal, rotary, alibi"}},
+		"positions of no kind":  {`{"positions": {"base": 3}}`, []string{"positions must have a kind", "rotary"}},
+		"positions' kind":       {`{"positions": {"kind": 3}}`, []string{"positions must have a kind"}},
+		"positions as a name":   {`{"positions": "rotary"}`, []string{"positions: ", "string"}},
+		"field of another kind": {`{"positions": {"kind": "rotary", "max_len": 3}}`, []string{"positions of kind rotary", `unknown field "max_len"`}},
+		"unknown activation":    {`{"block": {"feed_forward": {"activation": "maxout"}}}`, []string{"no activation \"maxout\"", "relu, gelu, gelu tanh or silu"}},
+		"unknown norm":          {`{"block": {"norm": {"kind": "batch"}}}`, []string{"no norm of kind \"batch\"", "layer or rms"}},
+		"unknown initialiser":   {`{"init": {"kind": "orthogonal"}}`, []string{"no initialiser \"orthogonal\"", "he_uniform"}},
+		"a function":            {`{"init": {"func": {}}}`, []string{"func"}},
+		"what is after":         {`{"dim": 4} {}`, []string{"after top-level value"}},
+		"a fraction":            {`{"dim": 4.5}`, []string{"dim", "4.5"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := layers.ModelConfig{Dim: 7}
+			wantError(t, json.Unmarshal([]byte(tc.json), &c), tc.want...)
+			if c.Dim != 7 {
+				t.Error("the configuration has changed")
+			}
+		})
+	}
+	for name, c := range map[string]struct {
+		config any
+		want   string
+	}{
+		"a function": {layers.ModelConfig{Init: layers.Init{Func: func(*rand.Rand, []float64, []int) {}}}, "func"},
+		"one's own":  {layers.ModelConfig{Positions: backwards{}}, "positions of type layers_test.backwards can't go to JSON"},
+		"activation": {layers.FeedForwardConfig{Activation: 9}, "activation 9"},
+	} {
+		_, err := json.Marshal(c.config)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got the error %v, want %q in it", name, err, c.want)
+		}
+	}
+}
+
+// FuzzModelConfig reads configurations that anybody may have written: what is read goes to JSON and back.
+func FuzzModelConfig(f *testing.F) {
+	f.Add([]byte(`{"vocab": 3, "dim": 4, "layers": 1, "positions": {"kind": "learned", "max_len": 2, "init": {"kind": "normal", "scale": 1}}}`))
+	f.Add([]byte(`{"positions": {"kind": "rotary", "scaling": {"kind": "yarn", "factor": 2}}, "block": {"norm": {"kind": "rms"}}}`))
+	f.Add([]byte(`{"positions": null, "init": null}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var there, back layers.ModelConfig
+		if json.Unmarshal(data, &there) != nil {
+			return
+		}
+		again, err := json.Marshal(there)
+		if err != nil {
+			t.Fatalf("%+v: %v", there, err)
+		}
+		if err := json.Unmarshal(again, &back); err != nil || !reflect.DeepEqual(there, back) {
+			t.Fatalf("%s: got %+v (%v), want %+v", again, back, err, there)
+		}
+	})
+}
+
+// backwards is a user's own scheme: it turns every other element of queries and keys around by where they are.
+type backwards struct{ layers.None }
+
+func (backwards) New(*layers.Params, int, layers.AttentionConfig) (layers.Positions, error) {
+	return backwards{}, nil
+}
+
+func (backwards) Turn(b *layers.Build, x *G.Node, heads int, positions *G.Node) (*G.Node, error) {
+	return layers.Rotary{Base: 3}.Turn(b, x, heads, positions)
 }

@@ -18,32 +18,39 @@ type Decoder struct {
 
 // NewDecoder makes a Decoder with the scopes embedding, positions, blocks.0, blocks.1, …, norm and head.
 func NewDecoder(p *Params, c ModelConfig) (*Decoder, error) {
+	return newDecoder(p, c, nil, NewDecoderBlock)
+}
+
+// newDecoder is NewDecoder with a table of embeddings, if it isn't nil, and blocks of either kind.
+func newDecoder(p *Params, c ModelConfig, table *Param, newBlock func(*Params, int, BlockConfig) (*DecoderBlock, error)) (*Decoder, error) {
+	p = p.withInit(c.Init)
 	if c.Outputs == 0 && !c.Tied {
 		c.Outputs = c.Vocab
 	}
-	t, err := newTrunk(p, "decoder", c)
+	t, err := newTrunk(p, "decoder", c, table)
 	if err != nil {
 		return nil, err
 	}
 	d := &Decoder{Trunk: t}
 	for i := range c.Layers {
-		block, err := NewDecoderBlock(p.Scope("blocks").Scope(strconv.Itoa(i)), c.block())
+		block, err := newBlock(p.Scope("blocks").Scope(strconv.Itoa(i)), c.Dim, c.Block)
 		if err != nil {
 			return nil, err
 		}
+		block.Attention.Positions = t.Positions
 		d.Blocks = append(d.Blocks, block)
 	}
 	return d, nil
 }
 
 // Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, T, Vocab), and (T) to (T, Vocab). With
-// Outputs that is the last axis instead. Attention is causal whatever the mask says, which must have no offset.
-// Padding belongs after a sequence, where being causal already hides it: it needs no KeyLengths.
+// Outputs that is the last axis instead. In place of ids it takes embeddings, as an Encoder does. Attention is always
+// causal; the mask adds further limits, and must have no offset. Padding belongs after a sequence, where being causal already hides it: it needs no KeyLengths.
 //
 // With a Cache in the Build, the ids are the new tokens of the sequences that it holds, and the mask is what
 // MultiHeadAttention.ForwardCached takes.
-func (d *Decoder) Forward(b *Build, ids *G.Node, m Mask) (*G.Node, error) {
-	x, err := d.decode(b, ids, nil, m, Mask{})
+func (d *Decoder) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
+	x, err := d.decode(b, x, nil, m, Mask{})
 	if err != nil {
 		return nil, err
 	}
@@ -52,32 +59,31 @@ func (d *Decoder) Forward(b *Build, ids *G.Node, m Mask) (*G.Node, error) {
 
 // Next is Forward for the token that follows the last of every sequence alone: logits of shape (B, Vocab). The row of a
 // sequence that gets no new tokens means nothing. It needs a Cache in the Build.
-func (d *Decoder) Next(b *Build, ids *G.Node, m Mask) (*G.Node, error) {
-	x, err := d.decode(b, ids, nil, m, Mask{})
+func (d *Decoder) Next(b *Build, x *G.Node, m Mask) (*G.Node, error) {
+	x, err := d.decode(b, x, nil, m, Mask{})
 	if err != nil {
 		return nil, err
 	}
 	return d.next(b, x)
 }
 
-// decode maps ids, of shape (B, T), to the states after the blocks, (B, T, D). memory is an encoder's output, or nil if the
-// blocks don't attend to one or the Cache holds it.
-func (d *Decoder) decode(b *Build, ids, memory *G.Node, self, cross Mask) (*G.Node, error) {
-	positions := b.positions()
-	var err error
-	if b != nil && b.Cache != nil && ids != nil && ids.Dims() > 0 {
-		if positions != nil {
-			return nil, fmt.Errorf("%s: %w", d.name, errTwoPositions)
-		}
-		if positions, err = b.Cache.positions(b, ids.Graph(), ids.Shape()); err != nil {
-			return nil, fmt.Errorf("%s: %w", d.name, err)
-		}
-	}
-	x, err := d.embed(b, ids, positions)
+// decode maps an input, of ids (B, T) or of embeddings (B, T, D), to the states after the blocks, (B, T, D). memory is an
+// encoder's output, or nil if the blocks don't attend to one or the Cache holds it.
+func (d *Decoder) decode(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
+	tokens, _, err := d.tokens(x)
 	if err != nil {
 		return nil, err
 	}
-	if self, err = d.mask(self); err != nil {
+	positions := b.positions()
+	if b != nil && b.Cache != nil {
+		if positions != nil {
+			return nil, fmt.Errorf("%s: %w", d.name, errTwoPositions)
+		}
+		if positions, err = b.Cache.positions(b, x.Graph(), tokens); err != nil {
+			return nil, fmt.Errorf("%s: %w", d.name, err)
+		}
+	}
+	if x, err = d.embed(b, x, positions); err != nil {
 		return nil, err
 	}
 	for _, block := range d.Blocks {

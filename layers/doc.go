@@ -6,7 +6,7 @@
 // its nodes to the graph that its input belongs to:
 //
 //	params, err := layers.NewParams(tensor.Float32, seed)
-//	attention, err := layers.NewMultiHeadAttention(params.Scope("attention"), layers.MultiHeadConfig{Dim: 64, Heads: 4})
+//	attention, err := layers.NewMultiHeadAttention(params.Scope("attention"), 64, layers.AttentionConfig{Heads: 4})
 //	…
 //	b := &layers.Build{Mode: layers.Training}
 //	y, err := attention.Forward(b, x, x, x, layers.Mask{Causal: true})
@@ -35,9 +35,11 @@
 //
 // One family a file, from the parts to the whole:
 //
-//	linear.go, embedding.go       Linear; Embedding, LearnedPositions, SinusoidalPositions
-//	rotary.go, rotary_scaling.go, alibi.go
-//	                              positions that attention itself tells apart
+//	linear.go, embedding.go       Linear; Embedding
+//	positions.go                  Positions, the hooks of a scheme that tells positions apart; None
+//	learned.go, sinusoidal.go     schemes that add to embeddings
+//	rotary.go, rotary_scaling.go  one that turns queries and keys
+//	alibi.go                      one that adds to scores
 //	norm.go, dropout.go           LayerNorm, RMSNorm; Dropout
 //	feedforward.go                FeedForward with ReLU, GELU or SiLU, gated or not
 //	attention.go, mask.go         ScaledDotProduct, its options and its Mask
@@ -49,6 +51,7 @@
 //	cache.go, cached.go           Cache: keys and values of the tokens so far, for decoding (see package decode)
 //	loss.go                       CrossEntropy
 //	param.go, init.go, build.go   Params, initial values, Build
+//	kinds.go                      what goes to JSON as one of several kinds
 //	weights.go, pytorch.go        saving and loading, as safetensors and as PyTorch's state dicts
 //
 // # Attention

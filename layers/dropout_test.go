@@ -31,7 +31,7 @@ func TestOnlyTrainingGraphsHoldDropout(t *testing.T) {
 		want int // embedding, and in each of 2 blocks the weights, the hidden units and 2 sub-layers
 	}{{layers.Training, 0.1, 9}, {layers.Training, 0, 0}, {layers.Evaluation, 0.1, 0}} {
 		p := newParams(t)
-		d := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 5, MaxLen: 4, Dim: 4, Heads: 2, Layers: 2, Dropout: tc.p}))
+		d := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 4}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Dropout: tc.p}, Dropout: tc.p, FeedForward: layers.FeedForwardConfig{Dropout: tc.p}}, Layers: 2, Dropout: tc.p}))
 		g := G.NewGraph()
 		node(t)(d.Forward(&layers.Build{Mode: tc.mode}, input(g, "ids", dense([]int{1, 2, 3}, 3)), layers.Mask{}))
 		if n := dropoutNodes(g); n != tc.want {

@@ -14,7 +14,7 @@ import (
 
 // TestConfigurationErrors makes layers that can't be: the error names the layer, what it expected and what it got.
 func TestConfigurationErrors(t *testing.T) {
-	type multi = layers.MultiHeadConfig
+	type multi = layers.AttentionConfig
 	type block = layers.BlockConfig
 	type model = layers.ModelConfig
 	err := func(_ any, err error) error { return err }
@@ -24,47 +24,83 @@ func TestConfigurationErrors(t *testing.T) {
 		make func(p *layers.Params) error
 		want []string
 	}{
-		{"linear In", func(p *layers.Params) error { return err(layers.NewLinear(p, layers.LinearConfig{Out: 2})) }, []string{"linear s", "In", "at least 1", "0"}},
-		{"linear Out", func(p *layers.Params) error { return err(layers.NewLinear(p, layers.LinearConfig{In: 2, Out: -3})) }, []string{"linear s", "Out", "at least 1", "-3"}},
-		{"embedding", func(p *layers.Params) error { return err(layers.NewEmbedding(p, layers.EmbeddingConfig{Dim: 2})) }, []string{"embedding s", "Vocab", "at least 1"}},
+		{"linear In", func(p *layers.Params) error { return err(layers.NewLinear(p, 0, 2, layers.LinearConfig{})) }, []string{"linear s", "width of the input", "at least 1", "0"}},
+		{"linear Out", func(p *layers.Params) error { return err(layers.NewLinear(p, 2, -3, layers.LinearConfig{})) }, []string{"linear s", "width of the output", "at least 1", "-3"}},
+		{"embedding", func(p *layers.Params) error { return err(layers.NewEmbedding(p, 0, 2, layers.Init{})) }, []string{"embedding s", "Vocab", "at least 1"}},
 		{"positions", func(p *layers.Params) error {
-			return err(layers.NewLearnedPositions(p, layers.LearnedPositionsConfig{Dim: 2}))
+			return err(layers.Learned{}.New(p, 2, layers.AttentionConfig{}))
 		}, []string{"positions s", "MaxLen", "at least 1"}},
-		{"norm", func(p *layers.Params) error { return err(layers.NewLayerNorm(p, layers.LayerNormConfig{})) }, []string{"layer norm s", "Dim", "at least 1"}},
+		{"norm", func(p *layers.Params) error { return err(layers.NewLayerNorm(p, 0, layers.NormConfig{})) }, []string{"layer norm s", "Dim", "at least 1"}},
 		{"norm Eps", func(p *layers.Params) error {
-			return err(layers.NewLayerNorm(p, layers.LayerNormConfig{Dim: 2, Eps: -1}))
+			return err(layers.NewLayerNorm(p, 2, layers.NormConfig{Eps: -1}))
 		}, []string{"layer norm s", "Eps", "above 0", "-1"}},
 		{"norm Eps NaN", func(p *layers.Params) error {
-			return err(layers.NewLayerNorm(p, layers.LayerNormConfig{Dim: 2, Eps: nan}))
+			return err(layers.NewLayerNorm(p, 2, layers.NormConfig{Eps: nan}))
 		}, []string{"layer norm s", "Eps", "NaN"}},
 		{"feed-forward activation", func(p *layers.Params) error {
-			return err(layers.NewFeedForward(p, layers.FeedForwardConfig{Dim: 2, Activation: 7}))
+			return err(layers.NewFeedForward(p, 2, layers.FeedForwardConfig{Activation: 7}))
 		}, []string{"feed-forward s", "activation 7", "ReLU, GELU, GELUTanh or SiLU"}},
 		{"feed-forward Hidden", func(p *layers.Params) error {
-			return err(layers.NewFeedForward(p, layers.FeedForwardConfig{Dim: 2, Hidden: -1}))
+			return err(layers.NewFeedForward(p, 2, layers.FeedForwardConfig{Hidden: -1}))
 		}, []string{"feed-forward s", "Hidden", "-1"}},
 		{"feed-forward dropout", func(p *layers.Params) error {
-			return err(layers.NewFeedForward(p, layers.FeedForwardConfig{Dim: 2, Dropout: 1}))
+			return err(layers.NewFeedForward(p, 2, layers.FeedForwardConfig{Dropout: 1}))
 		}, []string{"feed-forward s", "below 1", "got 1"}},
-		{"attention heads don't divide", func(p *layers.Params) error { return err(layers.NewMultiHeadAttention(p, multi{Dim: 6, Heads: 4})) },
+		{"attention heads don't divide", func(p *layers.Params) error {
+			return err(layers.NewMultiHeadAttention(p, 6, layers.AttentionConfig{Heads: 4}))
+		},
 			[]string{"attention s", "multiple of Heads", "6", "4"}},
-		{"attention Dim", func(p *layers.Params) error { return err(layers.NewMultiHeadAttention(p, multi{Heads: 4})) }, []string{"attention s", "Dim", "at least 1"}},
-		{"attention Heads", func(p *layers.Params) error { return err(layers.NewMultiHeadAttention(p, multi{Dim: 4, Heads: -2})) }, []string{"attention s", "Heads", "-2"}},
-		{"attention HeadDim", func(p *layers.Params) error { return err(layers.NewMultiHeadAttention(p, multi{Dim: 4, HeadDim: -1})) }, []string{"attention s", "HeadDim", "-1"}},
-		{"attention KeyInput", func(p *layers.Params) error { return err(layers.NewMultiHeadAttention(p, multi{Dim: 4, KeyInput: -1})) }, []string{"attention s", "KeyInput", "-1"}},
-		{"attention dropout", func(p *layers.Params) error { return err(layers.NewMultiHeadAttention(p, multi{Dim: 4, Dropout: 1})) }, []string{"attention s", "below 1", "got 1"}},
-		{"attention dropout NaN", func(p *layers.Params) error { return err(layers.NewMultiHeadAttention(p, multi{Dim: 4, Dropout: nan})) }, []string{"attention s", "NaN"}},
-		{"encoder block with Cross", func(p *layers.Params) error { return err(layers.NewEncoderBlock(p, block{Dim: 4, Cross: true})) }, []string{"encoder block s", "DecoderBlock"}},
-		{"encoder block Dim", func(p *layers.Params) error { return err(layers.NewEncoderBlock(p, block{})) }, []string{" s", "Dim", "at least 1"}},
-		{"decoder block dropout", func(p *layers.Params) error { return err(layers.NewDecoderBlock(p, block{Dim: 4, Dropout: -0.1})) }, []string{" s", "at least 0", "-0.1"}},
-		{"encoder Vocab", func(p *layers.Params) error { return err(layers.NewEncoder(p, model{Dim: 4, Layers: 1, MaxLen: 2})) }, []string{"encoder s", "Vocab"}},
-		{"encoder Layers", func(p *layers.Params) error { return err(layers.NewEncoder(p, model{Vocab: 2, Dim: 4, MaxLen: 2})) }, []string{"encoder s", "Layers"}},
-		{"encoder MaxLen", func(p *layers.Params) error { return err(layers.NewEncoder(p, model{Vocab: 2, Dim: 4, Layers: 1})) }, []string{"s.positions", "MaxLen"}},
+		{"attention Dim", func(p *layers.Params) error {
+			return err(layers.NewMultiHeadAttention(p, 0, layers.AttentionConfig{Heads: 4}))
+		}, []string{"attention s", "Dim", "at least 1"}},
+		{"attention Heads", func(p *layers.Params) error {
+			return err(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{Heads: -2}))
+		}, []string{"attention s", "Heads", "-2"}},
+		{"attention HeadDim", func(p *layers.Params) error {
+			return err(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{HeadDim: -1}))
+		}, []string{"attention s", "HeadDim", "-1"}},
+		{"attention KeyInput", func(p *layers.Params) error {
+			return err(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{KeyInput: -1}))
+		}, []string{"attention s", "KeyInput", "-1"}},
+		{"attention dropout", func(p *layers.Params) error {
+			return err(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{Dropout: 1}))
+		}, []string{"attention s", "below 1", "got 1"}},
+		{"attention dropout NaN", func(p *layers.Params) error {
+			return err(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{Dropout: nan}))
+		}, []string{"attention s", "NaN"}},
+		{"block KeyInput", func(p *layers.Params) error {
+			return err(layers.NewEncoderBlock(p, 4, layers.BlockConfig{Attention: layers.AttentionConfig{KeyInput: 3}}))
+		}, []string{"attention s", "KeyInput", "width, 4", "3"}},
+		{"block ValueInput", func(p *layers.Params) error {
+			return err(layers.NewCrossDecoderBlock(p, 4, layers.BlockConfig{Attention: layers.AttentionConfig{ValueInput: 5}}))
+		}, []string{"attention s", "ValueInput", "width, 4", "5"}},
+		{"block NoOutput", func(p *layers.Params) error {
+			return err(layers.NewEncoderBlock(p, 4, layers.BlockConfig{Attention: layers.AttentionConfig{NoOutput: true, ValueDim: 3}}))
+		}, []string{"attention s", "NoOutput", "4", "3"}},
+		{"block Dropout", func(p *layers.Params) error {
+			return err(layers.NewEncoderBlock(p, 4, layers.BlockConfig{Dropout: -1}))
+		}, []string{"encoder block s", "dropout", "-1"}},
+		{"norm Kind", func(p *layers.Params) error {
+			return err(layers.NewEncoderBlock(p, 4, layers.BlockConfig{Norm: layers.NormConfig{Kind: "batch"}}))
+		}, []string{"norm s.norm1", "batch", "layer or rms"}},
+		{"encoder block Dim", func(p *layers.Params) error { return err(layers.NewEncoderBlock(p, 0, layers.BlockConfig{})) }, []string{" s", "Dim", "at least 1"}},
+		{"decoder block dropout", func(p *layers.Params) error {
+			return err(layers.NewDecoderBlock(p, 4, layers.BlockConfig{Dropout: -0.1, Attention: layers.AttentionConfig{Dropout: -0.1}, FeedForward: layers.FeedForwardConfig{Dropout: -0.1}}))
+		}, []string{" s", "at least 0", "-0.1"}},
+		{"encoder Vocab", func(p *layers.Params) error {
+			return err(layers.NewEncoder(p, model{Vocab: -1, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 2}}))
+		}, []string{"encoder s", "Vocab"}},
+		{"encoder Layers", func(p *layers.Params) error {
+			return err(layers.NewEncoder(p, model{Vocab: 2, Dim: 4, Positions: layers.Learned{MaxLen: 2}}))
+		}, []string{"encoder s", "Layers"}},
+		{"encoder MaxLen", func(p *layers.Params) error {
+			return err(layers.NewEncoder(p, model{Vocab: 2, Dim: 4, Layers: 1, Positions: layers.Learned{}}))
+		}, []string{"s.positions", "MaxLen"}},
 		{"encoder Outputs", func(p *layers.Params) error {
-			return err(layers.NewEncoder(p, model{Vocab: 2, Dim: 4, Layers: 1, MaxLen: 2, Outputs: -1}))
+			return err(layers.NewEncoder(p, model{Vocab: 2, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 2}, Outputs: -1}))
 		}, []string{"encoder s", "Outputs", "-1"}},
 		{"decoder heads", func(p *layers.Params) error {
-			return err(layers.NewDecoder(p, model{Vocab: 2, Dim: 4, Layers: 1, MaxLen: 2, Heads: 3}))
+			return err(layers.NewDecoder(p, model{Vocab: 2, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 2}, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 3}}}))
 		}, []string{"s.blocks.0.attention", "4", "3"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.make(newParams(t).Scope("s")), tc.want...) })
@@ -99,17 +135,17 @@ func TestForwardErrors(t *testing.T) {
 	}
 
 	p := c.p
-	linear := must[*layers.Linear](t)(layers.NewLinear(p.Scope("lin"), layers.LinearConfig{In: 4, Out: 2}))
-	norm := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p.Scope("ln"), layers.LayerNormConfig{Dim: 4}))
-	embedding := must[*layers.Embedding](t)(layers.NewEmbedding(p.Scope("emb"), layers.EmbeddingConfig{Vocab: 4, Dim: 4}))
-	positions := must[*layers.LearnedPositions](t)(layers.NewLearnedPositions(p.Scope("pos"), layers.LearnedPositionsConfig{MaxLen: 3, Dim: 4}))
-	feed := must[*layers.FeedForward](t)(layers.NewFeedForward(p.Scope("ff"), layers.FeedForwardConfig{Dim: 4}))
-	attn := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p.Scope("mha"), layers.MultiHeadConfig{Dim: 4, Heads: 2}))
-	enc := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p.Scope("enc"), layers.BlockConfig{Dim: 4}))
-	dec := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(p.Scope("dec"), layers.BlockConfig{Dim: 4}))
-	cross := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(p.Scope("cross"), layers.BlockConfig{Dim: 4, Cross: true, PostNorm: true}))
-	model := must[*layers.Encoder](t)(layers.NewEncoder(p.Scope("model"), layers.ModelConfig{Vocab: 3, Dim: 4, MaxLen: 3, Layers: 1}))
-	decoder := must[*layers.Decoder](t)(layers.NewDecoder(p.Scope("lm"), layers.ModelConfig{Vocab: 3, Dim: 4, MaxLen: 3, Layers: 1}))
+	linear := must[*layers.Linear](t)(layers.NewLinear(p.Scope("lin"), 4, 2, layers.LinearConfig{}))
+	norm := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p.Scope("ln"), 4, layers.NormConfig{}))
+	embedding := must[*layers.Embedding](t)(layers.NewEmbedding(p.Scope("emb"), 4, 4, layers.Init{}))
+	positions := must[layers.Positions](t)(layers.Learned{MaxLen: 3}.New(p.Scope("pos"), 4, layers.AttentionConfig{}))
+	feed := must[*layers.FeedForward](t)(layers.NewFeedForward(p.Scope("ff"), 4, layers.FeedForwardConfig{}))
+	attn := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p.Scope("mha"), 4, layers.AttentionConfig{Heads: 2}))
+	enc := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p.Scope("enc"), 4, layers.BlockConfig{}))
+	dec := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(p.Scope("dec"), 4, layers.BlockConfig{}))
+	cross := must[*layers.DecoderBlock](t)(layers.NewCrossDecoderBlock(p.Scope("cross"), 4, layers.BlockConfig{PostNorm: true}))
+	model := must[*layers.Encoder](t)(layers.NewEncoder(p.Scope("model"), layers.ModelConfig{Vocab: 3, Dim: 4, Positions: layers.Learned{MaxLen: 3}, Layers: 1}))
+	decoder := must[*layers.Decoder](t)(layers.NewDecoder(p.Scope("lm"), layers.ModelConfig{Vocab: 3, Dim: 4, Positions: layers.Learned{MaxLen: 3}, Layers: 1}))
 
 	core := func(q, k, v *G.Node, o layers.AttentionOptions) error {
 		_, _, err := layers.ScaledDotProductWeights(c.b, q, k, v, o)
@@ -145,13 +181,13 @@ func TestForwardErrors(t *testing.T) {
 		{"norm width", err(norm.Forward(c.b, in(3, 5))), []string{"layer norm ln", "(…, 4)", "(3, 5)"}},
 		{"embedding nil", err(embedding.Forward(c.b, nil)), []string{"embedding emb", "nil"}},
 		{"embedding of floats", err(embedding.Forward(c.b, in(3))), []string{"embedding emb", "int", "float64"}},
-		{"positions too long", err(positions.Forward(c.b, in(2, 5, 4), nil)), []string{"positions pos", "at most 3", "5"}},
-		{"positions rank", err(positions.Forward(c.b, in(4), nil)), []string{"positions pos", "(T, 4) or (B, T, 4)", "(4)"}},
-		{"positions nil", err(positions.Forward(c.b, nil, nil)), []string{"positions pos", "nil"}},
-		{"waves nil", err(layers.SinusoidalPositions{}.Forward(c.b, nil, nil)), []string{"sinusoidal", "nil"}},
-		{"waves rank", err(layers.SinusoidalPositions{}.Forward(c.b, in(4), nil)), []string{"sinusoidal", "(T, D) or (B, T, D)", "(4)"}},
-		{"waves base", err(layers.SinusoidalPositions{Base: -1}.Forward(c.b, in(3, 4), nil)), []string{"sinusoidal", "Base", "above 0", "-1"}},
-		{"waves of ints", err(layers.SinusoidalPositions{}.Forward(c.b, ints(3, 4), nil)), []string{"sinusoidal", "float32 or float64", "int"}},
+		{"positions too long", err(positions.Embed(c.b, in(2, 5, 4), nil)), []string{"positions pos", "at most 3", "5"}},
+		{"positions rank", err(positions.Embed(c.b, in(4), nil)), []string{"positions pos", "(T, 4) or (B, T, 4)", "(4)"}},
+		{"positions nil", err(positions.Embed(c.b, nil, nil)), []string{"positions pos", "nil"}},
+		{"waves nil", err(layers.Sinusoidal{}.Embed(c.b, nil, nil)), []string{"sinusoidal", "nil"}},
+		{"waves rank", err(layers.Sinusoidal{}.Embed(c.b, in(4), nil)), []string{"sinusoidal", "(T, D) or (B, T, D)", "(4)"}},
+		{"waves base", err(layers.Sinusoidal{Base: -1}.Embed(c.b, in(3, 4), nil)), []string{"sinusoidal", "Base", "above 0", "-1"}},
+		{"waves of ints", err(layers.Sinusoidal{}.Embed(c.b, ints(3, 4), nil)), []string{"sinusoidal", "float32 or float64", "int"}},
 		{"activation nil", err(layers.GELU.Forward(c.b, nil)), []string{"gelu", "nil"}},
 		{"activation of ints", err(layers.ReLU.Forward(c.b, ints(2))), []string{"relu", "int"}},
 		{"no such activation", err(layers.Activation(-1).Forward(c.b, in(2))), []string{"activation -1"}},
@@ -206,8 +242,8 @@ func TestForwardErrors(t *testing.T) {
 		{"block nil", err(enc.Forward(c.b, nil, layers.Mask{})), []string{"enc.", "nil"}},
 		{"block width", err(enc.Forward(c.b, in(2, 3, 5), layers.Mask{})), []string{"enc.", "(…, 4)", "(2, 3, 5)"}},
 		{"block rank", err(enc.Forward(c.b, in(4), layers.Mask{})), []string{"enc.attention", "(T, 4) or (B, T, 4)", "(4)"}},
-		{"decoder with a memory", err(dec.Forward(c.b, in(2, 3, 4), in(2, 3, 4), layers.Mask{}, layers.Mask{})), []string{"decoder block dec", "Cross"}},
-		{"decoder without a memory", err(cross.Forward(c.b, in(2, 3, 4), nil, layers.Mask{}, layers.Mask{})), []string{"decoder block cross", "Cross"}},
+		{"decoder with a memory", err(dec.Forward(c.b, in(2, 3, 4), in(2, 3, 4), layers.Mask{}, layers.Mask{})), []string{"decoder block dec", "without cross-attention"}},
+		{"decoder without a memory", err(cross.Forward(c.b, in(2, 3, 4), nil, layers.Mask{}, layers.Mask{})), []string{"decoder block cross", "with cross-attention"}},
 		{"decoder's memory", err(cross.Forward(c.b, in(2, 3, 4), in(3, 3, 4), layers.Mask{}, layers.Mask{})), []string{"attention cross.cross", "(3, 3, 4)"}},
 		{"post-norm nil", err(cross.Forward(c.b, nil, in(2, 3, 4), layers.Mask{}, layers.Mask{})), []string{"cross.attention", "nil"}},
 		{"model nil", err(model.Forward(c.b, nil, layers.Mask{})), []string{"encoder model", "nil"}},
@@ -245,7 +281,7 @@ func TestRunErrorsNameTheLayer(t *testing.T) {
 	for _, composed := range []bool{false, true} {
 		c := newBench(t)
 		c.b.Composed = composed
-		block := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(c.p.Scope("blocks").Scope("3"), layers.BlockConfig{Dim: 4, Heads: 2}))
+		block := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(c.p.Scope("blocks").Scope("3"), 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
 		c.node(block.Forward(c.b, c.in("x", 2, 3, 4), layers.Mask{KeyLengths: c.lengths(3, 4)}))
 		vm := G.NewTapeMachine(c.g)
 		defer vm.Close()

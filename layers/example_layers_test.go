@@ -32,7 +32,7 @@ func evaluate(n *G.Node) []float64 {
 func ExampleLinear() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
-	linear, err := layers.NewLinear(params.Scope("linear"), layers.LinearConfig{In: 3, Out: 2})
+	linear, err := layers.NewLinear(params.Scope("linear"), 3, 2, layers.LinearConfig{})
 	check(err)
 	copy(linear.Weight.Value.Float64s(), []float64{1, 10, 100, 1, 1, 1}) // (out, in)
 	copy(linear.Bias.Value.Float64s(), []float64{0.5, 0})
@@ -46,7 +46,7 @@ func ExampleLinear() {
 func ExampleEmbedding() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
-	embedding, err := layers.NewEmbedding(params.Scope("embedding"), layers.EmbeddingConfig{Vocab: 3, Dim: 2})
+	embedding, err := layers.NewEmbedding(params.Scope("embedding"), 3, 2, layers.Init{})
 	check(err)
 	copy(embedding.Weight.Value.Float64s(), []float64{0, 0.5, 1, 1.5, 2, 2.5})
 
@@ -56,27 +56,27 @@ func ExampleEmbedding() {
 }
 
 // Positions are counted from 0, or are given.
-func ExampleLearnedPositions() {
+func ExampleLearned() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
-	positions, err := layers.NewLearnedPositions(params.Scope("positions"), layers.LearnedPositionsConfig{MaxLen: 4, Dim: 1})
+	positions, err := layers.Learned{MaxLen: 4}.New(params.Scope("positions"), 1, layers.AttentionConfig{})
 	check(err)
-	copy(positions.Weight.Value.Float64s(), []float64{0, 10, 20, 30})
+	copy(params.Get("positions.weight").Value.Float64s(), []float64{0, 10, 20, 30})
 
 	g := G.NewGraph()
 	x := matrixOf(g, "x", 2, 1.0, 2) // (T, D)
 	b := &layers.Build{}
-	fmt.Println(evaluate(G.Must(positions.Forward(b, x, nil))))
-	fmt.Println(evaluate(G.Must(positions.Forward(b, x, vectorOf(g, "from", 2)))))
+	fmt.Println(evaluate(G.Must(positions.Embed(b, x, nil))))
+	fmt.Println(evaluate(G.Must(positions.Embed(b, x, vectorOf(g, "from", 2)))))
 	// Output:
 	// [1 12]
 	// [21 32]
 }
 
-func ExampleSinusoidalPositions() {
+func ExampleSinusoidal() {
 	g := G.NewGraph()
 	x := matrixOf(g, "x", 2, make([]float64, 8)...) // (T, D)
-	waves := G.Must(layers.SinusoidalPositions{}.Forward(&layers.Build{}, x, nil))
+	waves := G.Must(layers.Sinusoidal{}.Embed(&layers.Build{}, x, nil))
 	fmt.Printf("%.3f\n", evaluate(waves))
 	// Output: [0.000 1.000 0.000 1.000 0.841 0.540 0.010 1.000]
 }
@@ -85,7 +85,7 @@ func ExampleSinusoidalPositions() {
 func ExampleLayerNorm() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
-	norm, err := layers.NewLayerNorm(params.Scope("norm"), layers.LayerNormConfig{Dim: 4})
+	norm, err := layers.NewLayerNorm(params.Scope("norm"), 4, layers.NormConfig{})
 	check(err)
 	x := matrixOf(G.NewGraph(), "x", 2, 1.0, 2, 3, 4, 100, 200, 300, 400)
 	fmt.Printf("%.3f\n", evaluate(G.Must(norm.Forward(&layers.Build{}, x))))
@@ -107,10 +107,10 @@ func ExampleDropout() {
 func ExampleEncoderBlock() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
-	config := layers.BlockConfig{Dim: 4, Heads: 2}
-	encoder, err := layers.NewEncoderBlock(params.Scope("encoder"), config)
+	config := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}
+	encoder, err := layers.NewEncoderBlock(params.Scope("encoder"), 4, config)
 	check(err)
-	decoder, err := layers.NewDecoderBlock(params.Scope("decoder"), config)
+	decoder, err := layers.NewDecoderBlock(params.Scope("decoder"), 4, config)
 	check(err)
 
 	// first is what the blocks make of the first position, if the last one holds a value.
@@ -133,7 +133,7 @@ func ExampleEncoderBlock() {
 func ExampleDecoderBlock() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
-	block, err := layers.NewDecoderBlock(params.Scope("block"), layers.BlockConfig{Dim: 4, Heads: 2, KeyValueHeads: 1, Cross: true})
+	block, err := layers.NewCrossDecoderBlock(params.Scope("block"), 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, KeyValueHeads: 1}})
 	check(err)
 
 	g := G.NewGraph()
@@ -182,7 +182,7 @@ func ExampleScaledDotProductStages() {
 func ExampleCache() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
-	decoder, err := layers.NewDecoder(params, layers.ModelConfig{Vocab: 10, Dim: 8, Heads: 2, Layers: 1, Rotary: &layers.Rotary{}})
+	decoder, err := layers.NewDecoder(params, layers.ModelConfig{Vocab: 10, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1, Positions: layers.Rotary{}})
 	check(err)
 	tokens := []int{3, 1, 4, 1, 5}
 

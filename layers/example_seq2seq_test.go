@@ -23,7 +23,7 @@ func ExampleEncoderDecoder() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
 	model, err := layers.NewEncoderDecoder(params, layers.EncoderDecoderConfig{
-		ModelConfig: layers.ModelConfig{Vocab: 8, MaxLen: 8, Dim: 16, Heads: 2, Layers: 1},
+		Model: layers.ModelConfig{Vocab: 8, Positions: layers.Learned{MaxLen: 8}, Dim: 16, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1},
 	})
 	check(err)
 	source := []int{3, 1, 4, 5, 2}
@@ -80,7 +80,7 @@ func ExampleSequenceClassifier() {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	check(err)
 	classifier, err := layers.NewSequenceClassifier(params, layers.SequenceClassifierConfig{
-		ModelConfig: layers.ModelConfig{Vocab: 100, MaxLen: 16, Dim: 32, Heads: 4, Layers: 2, Outputs: 3},
+		Model: layers.ModelConfig{Vocab: 100, Positions: layers.Learned{MaxLen: 16}, Dim: 32, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}}, Layers: 2, Outputs: 3},
 	})
 	check(err)
 	g := G.NewGraph()
@@ -97,7 +97,7 @@ func ExampleParams_LoadPyTorch() {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	check(err)
 	_, err = layers.NewSequenceClassifier(params, layers.SequenceClassifierConfig{
-		ModelConfig: layers.ModelConfig{Vocab: 7, MaxLen: 5, Dim: 4, Heads: 2, Layers: 1, Hidden: 5, Outputs: 3},
+		Model: layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 5}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}, Layers: 1, Outputs: 3},
 	})
 	check(err)
 	rename := func(name string) string {

@@ -48,7 +48,7 @@ func ExampleScaledDotProduct() {
 func ExampleMultiHeadAttention() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
-	attention, err := layers.NewMultiHeadAttention(params, layers.MultiHeadConfig{Dim: 8, Heads: 2})
+	attention, err := layers.NewMultiHeadAttention(params, 8, layers.AttentionConfig{Heads: 2})
 	check(err)
 
 	g := G.NewGraph()
@@ -91,7 +91,7 @@ func ExampleEncoder() {
 		log.Fatal(err)
 	}
 	encoder, err := layers.NewEncoder(params, layers.ModelConfig{
-		Vocab: 100, MaxLen: 16, Dim: 32, Heads: 4, Layers: 2, Activation: layers.GELU, Outputs: 5,
+		Vocab: 100, Positions: layers.Learned{MaxLen: 16}, Dim: 32, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU}}, Layers: 2, Outputs: 5,
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -125,7 +125,7 @@ func ExampleDecoder() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	decoder, err := layers.NewDecoder(params, layers.ModelConfig{Vocab: 8, MaxLen: 8, Dim: 16, Heads: 2, Layers: 1})
+	decoder, err := layers.NewDecoder(params, layers.ModelConfig{Vocab: 8, Positions: layers.Learned{MaxLen: 8}, Dim: 16, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1})
 	if err != nil {
 		log.Fatal(err)
 	}

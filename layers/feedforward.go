@@ -20,6 +20,29 @@ const (
 
 var activations = map[Activation]ops.Activation{ReLU: ops.ReLU, GELU: ops.GELU, GELUTanh: ops.GELUTanh, SiLU: ops.SiLU}
 
+// MarshalText returns the activation's name; it is an error if there is no such activation.
+func (a Activation) MarshalText() ([]byte, error) {
+	if _, ok := activations[a]; !ok {
+		return nil, a.unknown()
+	}
+	return []byte(a.String()), nil
+}
+
+// UnmarshalText sets an activation to the one of a name. It is an error if there is none.
+func (a *Activation) UnmarshalText(text []byte) error {
+	for b, op := range activations {
+		if op.String() == string(text) {
+			*a = b
+			return nil
+		}
+	}
+	return fmt.Errorf("there is no activation %.100q: use relu, gelu, gelu tanh or silu", text)
+}
+
+func (a Activation) unknown() error {
+	return fmt.Errorf("there is no %v: use ReLU, GELU, GELUTanh or SiLU", a)
+}
+
 // String is the activation's name: relu, gelu, gelu tanh or silu.
 func (a Activation) String() string {
 	if op, ok := activations[a]; ok {
@@ -32,7 +55,7 @@ func (a Activation) String() string {
 func (a Activation) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	op, ok := activations[a]
 	if !ok {
-		return nil, fmt.Errorf("there is no %v: use ReLU, GELU, GELUTanh or SiLU", a)
+		return nil, a.unknown()
 	}
 	if err := ops.CheckFloat(a.String(), "the input", x); err != nil {
 		return nil, err
@@ -52,46 +75,45 @@ type FeedForward struct {
 
 // FeedForwardConfig describes a FeedForward.
 type FeedForwardConfig struct {
-	Dim        int // width of input and output
-	Hidden     int // width between; 4·Dim if 0
-	Activation Activation
-	Gated      bool    // a third layer, gate; Shazeer takes two thirds of Hidden then, for as many parameters
-	NoBias     bool    // leave out the biases, as Shazeer does
-	Dropout    float64 // of the hidden units, in training
-	Init       Init    // of every weight; XavierUniform if nil
+	Hidden     int        `json:"hidden,omitzero"` // width between input and output; 4 times theirs if 0
+	Activation Activation `json:"activation,omitzero"`
+	Gated      bool       `json:"gated,omitzero"`   // a third layer, gate; Shazeer takes two thirds of Hidden then, for as many parameters
+	NoBias     bool       `json:"no_bias,omitzero"` // leave out the biases, as Shazeer does
+	Dropout    float64    `json:"dropout,omitzero"` // of the hidden units, in training
+	Init       Init       `json:"init,omitzero"`    // of every weight; see Init
 }
 
-// NewFeedForward makes a FeedForward with the scopes gate (if Gated), up and down, each with the parameters weight and,
-// unless NoBias, bias.
-func NewFeedForward(p *Params, c FeedForwardConfig) (*FeedForward, error) {
+// NewFeedForward makes a FeedForward for vectors of width dim, with the scopes gate (if Gated), up and down, each with the
+// parameters weight and, unless NoBias, bias.
+func NewFeedForward(p *Params, dim int, c FeedForwardConfig) (*FeedForward, error) {
 	name := p.scopeName("feed-forward")
-	if err := positive(name, size{"Dim", c.Dim}); err != nil {
+	if err := positive(name, size{"Dim", dim}); err != nil {
 		return nil, err
 	}
 	if err := ops.CheckRate(name, c.Dropout); err != nil {
 		return nil, err
 	}
 	if _, ok := activations[c.Activation]; !ok {
-		return nil, fmt.Errorf("%s: there is no %v: use ReLU, GELU, GELUTanh or SiLU", name, c.Activation)
+		return nil, fmt.Errorf("%s: %w", name, c.Activation.unknown())
 	}
 	if c.Hidden == 0 {
-		c.Hidden = 4 * c.Dim
+		c.Hidden = 4 * dim
 	}
 	if err := positive(name, size{"Hidden", c.Hidden}); err != nil {
 		return nil, err
 	}
 	f := &FeedForward{Activation: c.Activation, Dropout: Dropout{c.Dropout}}
-	in := LinearConfig{In: c.Dim, Out: c.Hidden, NoBias: c.NoBias, WeightInit: c.Init}
+	linear := LinearConfig{NoBias: c.NoBias, Init: c.Init}
 	var err error
 	if c.Gated {
-		if f.Gate, err = NewLinear(p.Scope("gate"), in); err != nil {
+		if f.Gate, err = NewLinear(p.Scope("gate"), dim, c.Hidden, linear); err != nil {
 			return nil, err
 		}
 	}
-	if f.Up, err = NewLinear(p.Scope("up"), in); err != nil {
+	if f.Up, err = NewLinear(p.Scope("up"), dim, c.Hidden, linear); err != nil {
 		return nil, err
 	}
-	f.Down, err = NewLinear(p.Scope("down"), LinearConfig{In: c.Hidden, Out: c.Dim, NoBias: c.NoBias, WeightInit: c.Init})
+	f.Down, err = NewLinear(p.Scope("down"), c.Hidden, dim, linear)
 	return f, err
 }
 
@@ -99,7 +121,7 @@ func NewFeedForward(p *Params, c FeedForwardConfig) (*FeedForward, error) {
 func (f *FeedForward) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	op, ok := activations[f.Activation]
 	if !ok {
-		return nil, fmt.Errorf("there is no %v: use ReLU, GELU, GELUTanh or SiLU", f.Activation)
+		return nil, f.Activation.unknown()
 	}
 	if f.Gate == nil && b != nil && b.Composed {
 		return chain(b, x, f.Up, f.Activation, f.Dropout, f.Down)

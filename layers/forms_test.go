@@ -226,8 +226,9 @@ func TestFormsOfMultiHeadAttentionAgree(t *testing.T) {
 	for round := range rounds {
 		groups, batch, q, s := 1+r.IntN(3), 1+r.IntN(3), 1+r.IntN(20), 1+r.IntN(20)
 		heads := groups * (1 + r.IntN(3))
-		config := layers.MultiHeadConfig{
-			Dim: heads * (1 + r.IntN(5)), Heads: heads, KeyValueHeads: groups, Softcap: float64(r.IntN(2)), Dropout: 0.2 * float64(r.IntN(2)), KeyInput: 1 + r.IntN(5), ValueInput: 1 + r.IntN(5), ValueDim: 1 + r.IntN(5), NoBias: r.IntN(2) == 0,
+		dim := heads * (1 + r.IntN(5))
+		config := layers.AttentionConfig{
+			Heads: heads, KeyValueHeads: groups, Softcap: float64(r.IntN(2)), Dropout: 0.2 * float64(r.IntN(2)), KeyInput: 1 + r.IntN(5), ValueInput: 1 + r.IntN(5), ValueDim: 1 + r.IntN(5), NoBias: r.IntN(2) == 0,
 		}
 		shape := func(length, width int) []int { return []int{batch, length, width} }
 		if r.IntN(3) == 0 {
@@ -237,11 +238,11 @@ func TestFormsOfMultiHeadAttentionAgree(t *testing.T) {
 		var what string
 		mask := drawMask(r, []int{batch, heads, q, s}, batch, &what)
 		dt := []tensor.Dtype{tensor.Float64, tensor.Float32}[round%2]
-		what = fmt.Sprintf("%v, %+v, %v, S %d, %s", dt, config, tensor.Shape(shape(q, config.Dim)), s, what)
+		what = fmt.Sprintf("%v, %d wide, %+v, %v, S %d, %s", dt, dim, config, tensor.Shape(shape(q, dim)), s, what)
 		compareForms(t, what, dt, func(g *G.ExprGraph, b *layers.Build) (*G.Node, G.Nodes) {
 			p := must[*layers.Params](t)(layers.NewParams(dt, 5))
-			a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, config))
-			x := input(g, "x", as(dt, random(1, shape(q, config.Dim)...)))
+			a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, dim, config))
+			x := input(g, "x", as(dt, random(1, shape(q, dim)...)))
 			y, z := input(g, "y", as(dt, random(2, shape(s, config.KeyInput)...))), input(g, "z", as(dt, random(3, shape(s, config.ValueInput)...)))
 			m, wrt := mask(g, dt)
 			out := node(t)(a.Forward(b, x, y, z, m))
@@ -259,7 +260,7 @@ func TestFusedKeepsNoWeights(t *testing.T) {
 	for _, b := range []*layers.Build{{Mode: layers.Training}, {Mode: layers.Training, Composed: true}, {Mode: layers.Training, CaptureWeights: true}} {
 		c := newBench(t)
 		c.b = b
-		y := c.node(c.multiHead(layers.MultiHeadConfig{Dim: 6, Heads: 2}).Forward(b, c.in("x", 2, queries, 6), c.in("y", 2, keys, 6), c.in("z", 2, keys, 6), layers.Mask{}))
+		y := c.node(c.multiHead(6, layers.AttentionConfig{Heads: 2}).Forward(b, c.in("x", 2, queries, 6), c.in("y", 2, keys, 6), c.in("z", 2, keys, 6), layers.Mask{}))
 		gradients(t, weigh(t, y, input(c.g, "w", random(1, 2, queries, 6))), b.Learnables()...)
 		found := false
 		for _, n := range c.g.AllNodes() {

@@ -10,9 +10,9 @@ import (
 
 func TestGradientsOfMultiHeadAttention(t *testing.T) {
 	var cases []gradientCase
-	add := func(name string, config layers.MultiHeadConfig, forward func(c *bench, a *layers.MultiHeadAttention) *G.Node) {
+	add := func(name string, config layers.AttentionConfig, forward func(c *bench, a *layers.MultiHeadAttention) *G.Node) {
 		cases = append(cases, gradientCase{name, func(c *bench) *G.Node {
-			return forward(c, must[*layers.MultiHeadAttention](c)(layers.NewMultiHeadAttention(c.p, config)))
+			return forward(c, must[*layers.MultiHeadAttention](c)(layers.NewMultiHeadAttention(c.p, 4, config)))
 		}})
 	}
 	// self attends from a batch of 2 sequences of 3 to itself.
@@ -27,11 +27,11 @@ func TestGradientsOfMultiHeadAttention(t *testing.T) {
 		return c.node(a.Forward(c.b, c.in("query", 2, 3, 4), c.in("key", 2, 4, 5), c.in("value", 2, 4, 3), m))
 	}
 	none := func(*bench) layers.Mask { return layers.Mask{} }
-	two := layers.MultiHeadConfig{Dim: 4, Heads: 2}
+	two := layers.AttentionConfig{Heads: 2}
 
 	add("self", two, self(none))
-	add("one head by default", layers.MultiHeadConfig{Dim: 4}, self(none))
-	add("no bias", layers.MultiHeadConfig{Dim: 4, Heads: 4, NoBias: true}, self(none))
+	add("one head by default", layers.AttentionConfig{}, self(none))
+	add("no bias", layers.AttentionConfig{Heads: 4, NoBias: true}, self(none))
 	add("causal", two, self(func(*bench) layers.Mask { return layers.Mask{Causal: true} }))
 	add("lengths", two, self(func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.ints("lengths", []int{0, 2}, 2)} }))
 	add("allow with an empty row", two, self(func(c *bench) layers.Mask { return layers.Mask{Allow: c.allow([]int{2}, 2, 1, 3, 3)} }))
@@ -39,14 +39,14 @@ func TestGradientsOfMultiHeadAttention(t *testing.T) {
 	add("everything", two, self(func(c *bench) layers.Mask {
 		return layers.Mask{Causal: true, KeyLengths: c.ints("lengths", []int{3, 2}, 2), Allow: c.allow([]int{1}, 3, 3), Bias: c.bias(2, 2, 3, 3)}
 	}))
-	add("cross", layers.MultiHeadConfig{Dim: 4, Heads: 2, KeyInput: 5, ValueInput: 3}, cross)
-	add("head widths", layers.MultiHeadConfig{Dim: 4, Heads: 3, HeadDim: 2, ValueDim: 5, KeyInput: 5, ValueInput: 3}, cross)
-	add("no output projection", layers.MultiHeadConfig{Dim: 4, Heads: 2, ValueDim: 3, NoOutput: true, KeyInput: 5, ValueInput: 3}, cross)
+	add("cross", layers.AttentionConfig{Heads: 2, KeyInput: 5, ValueInput: 3}, cross)
+	add("head widths", layers.AttentionConfig{Heads: 3, HeadDim: 2, ValueDim: 5, KeyInput: 5, ValueInput: 3}, cross)
+	add("no output projection", layers.AttentionConfig{Heads: 2, ValueDim: 3, NoOutput: true, KeyInput: 5, ValueInput: 3}, cross)
 	add("without a batch axis", two, func(c *bench, a *layers.MultiHeadAttention) *G.Node {
 		q, kv := c.in("query", 2, 4), c.in("keys", 3, 4)
 		return c.node(a.Forward(c.b, q, kv, kv, layers.Mask{KeyLengths: c.ints("lengths", []int{2}, 1)}))
 	})
-	add("one weight for queries and keys", layers.MultiHeadConfig{Dim: 4, Heads: 2, TieQueryKey: true}, func(c *bench, a *layers.MultiHeadAttention) *G.Node {
+	add("one weight for queries and keys", layers.AttentionConfig{Heads: 2, TieQueryKey: true}, func(c *bench, a *layers.MultiHeadAttention) *G.Node {
 		x := c.in("x", 2, 3, 4)
 		y := c.node(a.Forward(c.b, x, x, x, layers.Mask{}))
 		if n := len(c.b.Learnables()); n != 6 {
@@ -65,21 +65,19 @@ func TestGradientsOfMultiHeadAttention(t *testing.T) {
 func TestGradientsOfBlocks(t *testing.T) {
 	var cases []gradientCase
 	for name, config := range map[string]layers.BlockConfig{
-		"pre-norm":  {Dim: 4, Heads: 2, Hidden: 5, Activation: layers.GELU},
-		"post-norm": {Dim: 4, Heads: 2, Hidden: 5, Activation: layers.GELUTanh, PostNorm: true},
-		"hidden":    {Dim: 4, Heads: 1},
+		"pre-norm":  {Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}},
+		"post-norm": {Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELUTanh}, PostNorm: true},
+		"hidden":    {Attention: layers.AttentionConfig{Heads: 1}},
 	} {
 		cases = append(cases, gradientCase{"encoder, " + name, func(c *bench) *G.Node {
-			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, config))
+			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, 4, config))
 			return c.node(e.Forward(c.b, c.in("x", 2, 3, 4), layers.Mask{KeyLengths: c.ints("lengths", []int{2, 3}, 2)}))
 		}}, gradientCase{"decoder, " + name, func(c *bench) *G.Node {
-			d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, config))
+			d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, 4, config))
 			return c.node(d.Forward(c.b, c.in("x", 2, 3, 4), nil, layers.Mask{Bias: c.bias(3, 3)}, layers.Mask{}))
 		}})
 		cases = append(cases, gradientCase{"decoder with cross-attention, " + name, func(c *bench) *G.Node {
-			config := config
-			config.Cross = true
-			d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, config))
+			d := must[*layers.DecoderBlock](c)(layers.NewCrossDecoderBlock(c.p, 4, config))
 			cross := layers.Mask{KeyLengths: c.ints("lengths", []int{0, 3}, 2)}
 			return c.node(d.Forward(c.b, c.in("x", 2, 3, 4), c.in("memory", 2, 4, 4), layers.Mask{}, cross))
 		}})
@@ -94,10 +92,10 @@ func TestGradientsOfModels(t *testing.T) {
 	}
 	var cases []gradientCase
 	for name, config := range map[string]layers.ModelConfig{
-		"pre-norm, learned positions": {Vocab: 5, MaxLen: 4, Dim: 4, Heads: 2, Layers: 2, Hidden: 5, Activation: layers.GELU, Outputs: 4},
-		"tied, alibi, grouped heads":  {Vocab: 5, Dim: 4, Heads: 2, KeyValueHeads: 1, Layers: 2, Hidden: 5, Tied: true, ALiBi: true, Softcap: 1, NoBias: true},
-		"tied, scaled, final norm":    {Vocab: 5, MaxLen: 3, Dim: 4, Heads: 2, Layers: 1, Hidden: 5, Tied: true, EmbeddingScale: 0.5, PostNorm: true, FinalNorm: true},
-		"post-norm, sinusoidal":       {Vocab: 5, Dim: 4, Heads: 2, Layers: 2, Hidden: 5, PostNorm: true, Sinusoidal: true, Outputs: 4},
+		"pre-norm, learned positions": {Vocab: 5, Positions: layers.Learned{MaxLen: 4}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}}, Layers: 2, Outputs: 4},
+		"tied, alibi, grouped heads":  {Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, KeyValueHeads: 1, Softcap: 1, NoBias: true}, FeedForward: layers.FeedForwardConfig{Hidden: 5, NoBias: true}, Norm: layers.NormConfig{NoBias: true}}, Layers: 2, Tied: true, Positions: layers.ALiBi{}, NoBias: true},
+		"tied, scaled, final norm":    {Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}, PostNorm: true}, Layers: 1, Tied: true, EmbeddingScale: 0.5, FinalNorm: true},
+		"post-norm, sinusoidal":       {Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}, PostNorm: true}, Layers: 2, Positions: layers.Sinusoidal{}, Outputs: 4},
 	} {
 		cases = append(cases, gradientCase{"encoder, " + name, func(c *bench) *G.Node {
 			e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
@@ -120,20 +118,20 @@ func TestSizesOfOne(t *testing.T) {
 	var cases []gradientCase
 	for name, shape := range map[string][]int{"(1)": {1}, "(1, 1)": {1, 1}, "(1, 1, 1)": {1, 1, 1}} {
 		cases = append(cases, gradientCase{"linear of " + name, func(c *bench) *G.Node {
-			l := must[*layers.Linear](c)(layers.NewLinear(c.p, layers.LinearConfig{In: 1, Out: 1}))
+			l := must[*layers.Linear](c)(layers.NewLinear(c.p, 1, 1, layers.LinearConfig{}))
 			return c.node(l.Forward(c.b, c.in("x", shape...)))
 		}}, gradientCase{"linear from " + name + " to 3", func(c *bench) *G.Node {
-			l := must[*layers.Linear](c)(layers.NewLinear(c.p, layers.LinearConfig{In: 1, Out: 3}))
+			l := must[*layers.Linear](c)(layers.NewLinear(c.p, 1, 3, layers.LinearConfig{}))
 			return c.node(l.Forward(c.b, c.in("x", shape...)))
 		}})
 		if len(shape) == 1 {
 			continue
 		}
 		cases = append(cases, gradientCase{"attention of " + name, func(c *bench) *G.Node {
-			a := must[*layers.MultiHeadAttention](c)(layers.NewMultiHeadAttention(c.p.Scope("a"), layers.MultiHeadConfig{Dim: 1}))
-			l := must[*layers.LearnedPositions](c)(layers.NewLearnedPositions(c.p.Scope("l"), layers.LearnedPositionsConfig{MaxLen: 1, Dim: 1}))
+			a := must[*layers.MultiHeadAttention](c)(layers.NewMultiHeadAttention(c.p.Scope("a"), 1, layers.AttentionConfig{}))
+			l := must[layers.Positions](c)(layers.Learned{MaxLen: 1}.New(c.p.Scope("l"), 1, layers.AttentionConfig{}))
 			x := c.in("x", shape...)
-			y := c.node(a.Forward(c.b, c.node(l.Forward(c.b, x, nil)), x, x, layers.Mask{
+			y := c.node(a.Forward(c.b, c.node(l.Embed(c.b, x, nil)), x, x, layers.Mask{
 				Causal: true, KeyLengths: c.ints("lengths", []int{1}, 1), Bias: c.bias(1), Allow: input(c.g, "allow", dense([]bool{true}, 1, 1)),
 			}))
 			return c.node(G.Add(y, x))
@@ -148,9 +146,9 @@ func TestSizesOfOne(t *testing.T) {
 			n *= d
 		}
 		for _, config := range []layers.ModelConfig{
-			{Vocab: 1, MaxLen: 2, Dim: 1, Heads: 1, Layers: 1, Hidden: 1, Activation: layers.GELU, Outputs: 2},
-			{Vocab: 2, MaxLen: 2, Dim: 2, Heads: 2, Layers: 1, Hidden: 1, Activation: layers.GELU, Outputs: 2},
-			{Vocab: 1, MaxLen: 2, Dim: 2, Heads: 1, Layers: 1, Hidden: 2, Activation: layers.GELU, Outputs: 1, PostNorm: true},
+			{Vocab: 1, Positions: layers.Learned{MaxLen: 2}, Dim: 1, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 1}, FeedForward: layers.FeedForwardConfig{Hidden: 1, Activation: layers.GELU}}, Layers: 1, Outputs: 2},
+			{Vocab: 2, Positions: layers.Learned{MaxLen: 2}, Dim: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 1, Activation: layers.GELU}}, Layers: 1, Outputs: 2},
+			{Vocab: 1, Positions: layers.Learned{MaxLen: 2}, Dim: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 1}, FeedForward: layers.FeedForwardConfig{Hidden: 2, Activation: layers.GELU}, PostNorm: true}, Layers: 1, Outputs: 1},
 		} {
 			cases = append(cases, gradientCase{"encoder of " + name, func(c *bench) *G.Node {
 				e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))

@@ -99,44 +99,44 @@ func TestGradientsOfLayers(t *testing.T) {
 	for _, shape := range [][]int{{4}, {3, 4}, {2, 3, 4}, {2, 1, 2, 4}} {
 		for _, noBias := range []bool{false, true} {
 			add(fmt.Sprintf("linear of %v, no bias %t", tensor.Shape(shape), noBias), func(c *bench) *G.Node {
-				l := must[*layers.Linear](c)(layers.NewLinear(c.p, layers.LinearConfig{In: 4, Out: 3, NoBias: noBias}))
+				l := must[*layers.Linear](c)(layers.NewLinear(c.p, 4, 3, layers.LinearConfig{NoBias: noBias}))
 				return c.node(l.Forward(c.b, c.in("x", shape...)))
 			})
 			add(fmt.Sprintf("layer norm of %v, no bias %t", tensor.Shape(shape), noBias), func(c *bench) *G.Node {
-				l := must[*layers.LayerNorm](c)(layers.NewLayerNorm(c.p, layers.LayerNormConfig{Dim: 4, NoBias: noBias}))
+				l := must[*layers.LayerNorm](c)(layers.NewLayerNorm(c.p, 4, layers.NormConfig{NoBias: noBias}))
 				return c.node(l.Forward(c.b, c.in("x", shape...)))
 			})
 		}
 	}
 	add("embedding of a sequence", func(c *bench) *G.Node {
-		e := must[*layers.Embedding](c)(layers.NewEmbedding(c.p, layers.EmbeddingConfig{Vocab: 5, Dim: 3}))
+		e := must[*layers.Embedding](c)(layers.NewEmbedding(c.p, 5, 3, layers.Init{}))
 		return c.node(e.Forward(c.b, c.ints("ids", []int{4, 0, 4, 4}, 4)))
 	})
 	add("embedding of a batch", func(c *bench) *G.Node {
-		e := must[*layers.Embedding](c)(layers.NewEmbedding(c.p, layers.EmbeddingConfig{Vocab: 5, Dim: 3}))
+		e := must[*layers.Embedding](c)(layers.NewEmbedding(c.p, 5, 3, layers.Init{}))
 		return c.node(e.Forward(c.b, c.ints("ids", []int{4, 0, 4, 1, 1, 2}, 2, 3)))
 	})
 	for _, shape := range [][]int{{3, 4}, {2, 3, 4}} {
 		for _, maxLen := range []int{3, 5} {
 			add(fmt.Sprintf("learned positions of %v out of %d", tensor.Shape(shape), maxLen), func(c *bench) *G.Node {
-				l := must[*layers.LearnedPositions](c)(layers.NewLearnedPositions(c.p, layers.LearnedPositionsConfig{MaxLen: maxLen, Dim: 4}))
-				return c.node(l.Forward(c.b, c.in("x", shape...), nil))
+				l := must[layers.Positions](c)(layers.Learned{MaxLen: maxLen}.New(c.p, 4, layers.AttentionConfig{}))
+				return c.node(l.Embed(c.b, c.in("x", shape...), nil))
 			})
 		}
 		add(fmt.Sprintf("learned positions of %v, given", tensor.Shape(shape)), func(c *bench) *G.Node {
-			l := must[*layers.LearnedPositions](c)(layers.NewLearnedPositions(c.p, layers.LearnedPositionsConfig{MaxLen: 6, Dim: 4}))
+			l := must[layers.Positions](c)(layers.Learned{MaxLen: 6}.New(c.p, 4, layers.AttentionConfig{}))
 			if len(shape) == 2 {
-				return c.node(l.Forward(c.b, c.in("x", shape...), c.ints("positions", []int{2}, 1)))
+				return c.node(l.Embed(c.b, c.in("x", shape...), c.ints("positions", []int{2}, 1)))
 			}
-			return c.node(l.Forward(c.b, c.in("x", shape...), c.ints("positions", []int{5, 0, 0, 3, 2, 3}, 2, 3))) // one twice
+			return c.node(l.Embed(c.b, c.in("x", shape...), c.ints("positions", []int{5, 0, 0, 3, 2, 3}, 2, 3))) // one twice
 		})
 		add(fmt.Sprintf("sinusoidal positions of %v", tensor.Shape(shape)), func(c *bench) *G.Node {
-			return c.node(layers.SinusoidalPositions{}.Forward(c.b, c.in("x", shape...), nil))
+			return c.node(layers.Sinusoidal{}.Embed(c.b, c.in("x", shape...), nil))
 		})
 	}
 	for _, a := range []layers.Activation{layers.ReLU, layers.GELU, layers.GELUTanh} {
 		add(fmt.Sprintf("feed-forward with %v", a), func(c *bench) *G.Node {
-			f := must[*layers.FeedForward](c)(layers.NewFeedForward(c.p, layers.FeedForwardConfig{Dim: 3, Hidden: 5, Activation: a}))
+			f := must[*layers.FeedForward](c)(layers.NewFeedForward(c.p, 3, layers.FeedForwardConfig{Hidden: 5, Activation: a}))
 			return c.node(f.Forward(c.b, c.in("x", 2, 2, 3)))
 		})
 	}

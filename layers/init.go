@@ -1,73 +1,135 @@
 package layers
 
 import (
+	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 )
 
-// An Init fills a new parameter's values, in row-major order, from a seeded source. For a weight of shape (O, I) the
-// fan-in is I and the fan-out O.
-type Init func(rng *rand.Rand, values []float64, shape []int)
+// An Init says how the values of a new parameter are drawn. For a weight of shape (O, I) the fan-in is I and the fan-out
+// O. The zero Init leaves it to what the parameter is part of: an Init that a configuration gives holds for all that is
+// made below it, unless that has an Init of its own, and XavierUniform holds for weights where none is given.
+//
+// Zeros, Ones, Normal, Uniform, XavierUniform, XavierNormal, HeUniform and HeNormal return one each. An Init with a Func
+// can't go to JSON; the others are plain data.
+type Init struct {
+	Kind  InitKind `json:"kind,omitzero"`  // zeros, ones, normal, uniform, xavier_uniform, xavier_normal, he_uniform or he_normal
+	Scale float64  `json:"scale,omitzero"` // the standard deviation of normal, or the limit of uniform; 0 for the others
+
+	// Func fills a parameter's values, in row-major order, from a seeded source, in place of a Kind.
+	Func func(rng *rand.Rand, values []float64, shape []int) `json:"func,omitzero"`
+}
+
+// An InitKind is the name of an initialiser of this package; see Init.
+type InitKind string
+
+// UnmarshalText sets an InitKind to a name. It is an error if no initialiser has it.
+func (k *InitKind) UnmarshalText(text []byte) error {
+	*k = InitKind(text)
+	if _, ok := inits[*k]; !ok {
+		return k.unknown()
+	}
+	return nil
+}
+
+func (k InitKind) unknown() error {
+	names := slices.Sorted(maps.Keys(inits))
+	list := make([]string, len(names))
+	for i, n := range names {
+		list[i] = string(n)
+	}
+	return fmt.Errorf("there is no initialiser %.100q: use one of %s", string(k), strings.Join(list, ", "))
+}
 
 // Zeros fills with 0.
-func Zeros(_ *rand.Rand, values []float64, _ []int) { clear(values) }
+func Zeros() Init { return Init{Kind: "zeros"} }
 
 // Ones fills with 1.
-func Ones(_ *rand.Rand, values []float64, _ []int) {
-	for i := range values {
-		values[i] = 1
-	}
-}
+func Ones() Init { return Init{Kind: "ones"} }
 
 // Normal draws from the normal distribution with mean 0 and the given standard deviation.
-func Normal(std float64) Init {
-	return func(rng *rand.Rand, values []float64, _ []int) {
-		for i := range values {
-			values[i] = rng.NormFloat64() * std
-		}
-	}
-}
+func Normal(std float64) Init { return Init{Kind: "normal", Scale: std} }
 
 // Uniform draws uniformly from [−limit, limit).
-func Uniform(limit float64) Init {
-	return func(rng *rand.Rand, values []float64, _ []int) {
-		for i := range values {
-			values[i] = (2*rng.Float64() - 1) * limit
-		}
-	}
-}
+func Uniform(limit float64) Init { return Init{Kind: "uniform", Scale: limit} }
 
-// XavierUniform draws from ±√(6/(fan-in + fan-out)) (Glorot and Bengio, 2010).
-func XavierUniform(rng *rand.Rand, values []float64, shape []int) {
-	in, out := fans(shape)
-	Uniform(math.Sqrt(6/float64(in+out)))(rng, values, shape)
-}
+// XavierUniform draws uniformly from ±√(6/(fan-in + fan-out)) (Glorot and Bengio, 2010).
+func XavierUniform() Init { return Init{Kind: "xavier_uniform"} }
 
 // XavierNormal draws from the normal distribution with variance 2/(fan-in + fan-out) (Glorot and Bengio, 2010).
-func XavierNormal(rng *rand.Rand, values []float64, shape []int) {
-	in, out := fans(shape)
-	Normal(math.Sqrt(2/float64(in+out)))(rng, values, shape)
-}
+func XavierNormal() Init { return Init{Kind: "xavier_normal"} }
 
-// HeUniform draws from ±√(6/fan-in), for layers that a ReLU follows (He et al., 2015).
-func HeUniform(rng *rand.Rand, values []float64, shape []int) {
-	in, _ := fans(shape)
-	Uniform(math.Sqrt(6/float64(in)))(rng, values, shape)
-}
+// HeUniform draws uniformly from ±√(6/fan-in), for layers that a ReLU follows (He et al., 2015).
+func HeUniform() Init { return Init{Kind: "he_uniform"} }
 
 // HeNormal draws from the normal distribution with variance 2/fan-in (He et al., 2015).
-func HeNormal(rng *rand.Rand, values []float64, shape []int) {
-	in, _ := fans(shape)
-	Normal(math.Sqrt(2/float64(in)))(rng, values, shape)
+func HeNormal() Init { return Init{Kind: "he_normal"} }
+
+// An initialiser is a distribution that values are drawn from, and the scale that a fan-in and a fan-out ask for.
+type initialiser struct {
+	draw  func(rng *rand.Rand, scale float64) float64
+	scale func(in, out float64) float64 // nil where an Init's Scale says it
 }
 
-// fans are the fan-in and fan-out of a weight: its last axis, and the product of the others.
-func fans(shape []int) (in, out int) {
+var inits = map[InitKind]initialiser{
+	"zeros":          {fixed, func(_, _ float64) float64 { return 0 }},
+	"ones":           {fixed, func(_, _ float64) float64 { return 1 }},
+	"normal":         {normal, nil},
+	"uniform":        {uniform, nil},
+	"xavier_uniform": {uniform, func(in, out float64) float64 { return math.Sqrt(6 / (in + out)) }},
+	"xavier_normal":  {normal, func(in, out float64) float64 { return math.Sqrt(2 / (in + out)) }},
+	"he_uniform":     {uniform, func(in, _ float64) float64 { return math.Sqrt(6 / in) }},
+	"he_normal":      {normal, func(in, _ float64) float64 { return math.Sqrt(2 / in) }},
+}
+
+func fixed(_ *rand.Rand, scale float64) float64     { return scale }
+func normal(rng *rand.Rand, scale float64) float64  { return rng.NormFloat64() * scale }
+func uniform(rng *rand.Rand, scale float64) float64 { return (2*rng.Float64() - 1) * scale }
+
+// or returns i, or what holds in its place if it is zero.
+func (i Init) or(other Init) Init {
+	if i.Kind == "" && i.Scale == 0 && i.Func == nil {
+		return other
+	}
+	return i
+}
+
+// fill fills the values of a parameter of a shape.
+func (i Init) fill(rng *rand.Rand, values []float64, shape []int) error {
+	if i.Func != nil {
+		if i.Kind != "" || i.Scale != 0 {
+			return fmt.Errorf("an Init has either a Func or a Kind, got both, or a Scale, %q and %v", i.Kind, i.Scale)
+		}
+		i.Func(rng, values, shape)
+		return nil
+	}
+	kind, ok := inits[i.Kind]
+	switch {
+	case !ok:
+		return i.Kind.unknown()
+	case kind.scale == nil && !(i.Scale >= 0 && i.Scale <= math.MaxFloat64):
+		return fmt.Errorf("the Scale of %s must be at least 0 and finite, got %v", i.Kind, i.Scale)
+	case kind.scale != nil && i.Scale != 0:
+		return fmt.Errorf("%s has no Scale, got %v", i.Kind, i.Scale)
+	case kind.scale != nil:
+		i.Scale = kind.scale(fans(shape))
+	}
+	for j := range values {
+		values[j] = kind.draw(rng, i.Scale)
+	}
+	return nil
+}
+
+// fans returns the fan-in and fan-out of a weight: its last axis, and the product of the others.
+func fans(shape []int) (in, out float64) {
 	in, out = 1, 1
 	if len(shape) > 0 {
-		in = shape[len(shape)-1]
+		in = float64(shape[len(shape)-1])
 		for _, d := range shape[:len(shape)-1] {
-			out *= d
+			out *= float64(d)
 		}
 	}
 	return in, out

@@ -18,14 +18,14 @@ func TestInitialisers(t *testing.T) {
 		mean, std float64
 		limit     float64 // 0 for none
 	}{
-		{"zeros", layers.Zeros, 0, 0, 0},
-		{"ones", layers.Ones, 1, 0, 0},
+		{"zeros", layers.Zeros(), 0, 0, 0},
+		{"ones", layers.Ones(), 1, 0, 0},
 		{"normal", layers.Normal(0.3), 0, 0.3, 0},
 		{"uniform", layers.Uniform(0.3), 0, 0.3 / math.Sqrt(3), 0.3},
-		{"xavier uniform", layers.XavierUniform, 0, math.Sqrt(2.0 / (in + out)), math.Sqrt(6.0 / (in + out))},
-		{"xavier normal", layers.XavierNormal, 0, math.Sqrt(2.0 / (in + out)), 0},
-		{"he uniform", layers.HeUniform, 0, math.Sqrt(2.0 / in), math.Sqrt(6.0 / in)},
-		{"he normal", layers.HeNormal, 0, math.Sqrt(2.0 / in), 0},
+		{"xavier uniform", layers.XavierUniform(), 0, math.Sqrt(2.0 / (in + out)), math.Sqrt(6.0 / (in + out))},
+		{"xavier normal", layers.XavierNormal(), 0, math.Sqrt(2.0 / (in + out)), 0},
+		{"he uniform", layers.HeUniform(), 0, math.Sqrt(2.0 / in), math.Sqrt(6.0 / in)},
+		{"he normal", layers.HeNormal(), 0, math.Sqrt(2.0 / in), 0},
 	} {
 		for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 			p := must[*layers.Params](t)(layers.NewParams(dt, 3))
@@ -55,8 +55,8 @@ func TestInitialisers(t *testing.T) {
 func TestSinusoidalPositions(t *testing.T) {
 	for _, dim := range []int{1, 6, 7} {
 		c := newBench(t)
-		y := c.node(layers.SinusoidalPositions{}.Forward(c.b, input(c.g, "x", dense(make([]float64, 2*5*dim), 2, 5, dim)), nil))
-		z := c.node(layers.SinusoidalPositions{Base: 50}.Forward(c.b, input(c.g, "x", dense(make([]float64, 2*5*dim), 2, 5, dim)), nil))
+		y := c.node(layers.Sinusoidal{}.Embed(c.b, input(c.g, "x", dense(make([]float64, 2*5*dim), 2, 5, dim)), nil))
+		z := c.node(layers.Sinusoidal{Base: 50}.Embed(c.b, input(c.g, "x", dense(make([]float64, 2*5*dim), 2, 5, dim)), nil))
 		for i, base := range []float64{10000, 50} {
 			want := make([]float64, 2*5*dim)
 			for k := range want {

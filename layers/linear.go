@@ -16,30 +16,24 @@ type Linear struct {
 
 // LinearConfig describes a Linear.
 type LinearConfig struct {
-	In, Out    int
-	NoBias     bool
-	WeightInit Init // XavierUniform if nil
-	BiasInit   Init // Zeros if nil
+	NoBias   bool `json:"no_bias,omitzero"`   // leave out b
+	Init     Init `json:"init,omitzero"`      // of W; see Init
+	BiasInit Init `json:"bias_init,omitzero"` // of b; Zeros if it is zero
 }
 
-// NewLinear makes a Linear with the parameters "weight" and, unless NoBias, "bias".
-func NewLinear(p *Params, c LinearConfig) (*Linear, error) {
+// NewLinear makes a Linear that maps vectors of width in to width out, with the parameters "weight" and, unless NoBias,
+// "bias".
+func NewLinear(p *Params, in, out int, c LinearConfig) (*Linear, error) {
 	l := &Linear{name: p.scopeName("linear")}
-	if err := positive(l.name, size{"In", c.In}, size{"Out", c.Out}); err != nil {
+	if err := positive(l.name, size{"the width of the input", in}, size{"the width of the output", out}); err != nil {
 		return nil, err
 	}
-	if c.WeightInit == nil {
-		c.WeightInit = XavierUniform
-	}
-	if c.BiasInit == nil {
-		c.BiasInit = Zeros
-	}
 	var err error
-	if l.Weight, err = p.New("weight", c.WeightInit, c.Out, c.In); err != nil {
+	if l.Weight, err = p.New("weight", c.Init, out, in); err != nil {
 		return nil, err
 	}
 	if !c.NoBias {
-		l.Bias, err = p.New("bias", c.BiasInit, c.Out)
+		l.Bias, err = p.New("bias", c.BiasInit.or(Zeros()), out)
 	}
 	return l, err
 }

@@ -139,7 +139,7 @@ func (c *bench) biasRows(values ...float64) *G.Node {
 
 // TestTokensThatCannotMatter changes padded and future ids of whole models.
 func TestTokensThatCannotMatter(t *testing.T) {
-	config := layers.ModelConfig{Vocab: 9, MaxLen: 8, Dim: 8, Heads: 2, Layers: 2, Activation: layers.GELU, Outputs: 9, Dropout: 0.2}
+	config := layers.ModelConfig{Vocab: 9, Positions: layers.Learned{MaxLen: 8}, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Dropout: 0.2}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU, Dropout: 0.2}, Dropout: 0.2}, Layers: 2, Outputs: 9, Dropout: 0.2}
 	lengths := []int{5, 3}
 	encoder := func(c *bench, ids *G.Node) *G.Node {
 		e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))

@@ -130,8 +130,8 @@ func (c *bench) biasBefore(s int, lengths ...int) *G.Node {
 	return n
 }
 
-func (c *bench) multiHead(config layers.MultiHeadConfig) *layers.MultiHeadAttention {
-	return must[*layers.MultiHeadAttention](c)(layers.NewMultiHeadAttention(c.p, config))
+func (c *bench) multiHead(dim int, config layers.AttentionConfig) *layers.MultiHeadAttention {
+	return must[*layers.MultiHeadAttention](c)(layers.NewMultiHeadAttention(c.p, dim, config))
 }
 
 // TestTheFutureCannotLeak changes what comes after a position, on every path that is causal.
@@ -141,7 +141,7 @@ func TestTheFutureCannotLeak(t *testing.T) {
 		return func(c *bench, x *G.Node) *G.Node {
 			m := m(c)
 			m.Causal = true
-			return c.node(c.multiHead(layers.MultiHeadConfig{Dim: 8, Heads: 2}).Forward(c.b, x, x, x, m))
+			return c.node(c.multiHead(8, layers.AttentionConfig{Heads: 2}).Forward(c.b, x, x, x, m))
 		}
 	}
 	for name, m := range map[string]func(c *bench) layers.Mask{
@@ -159,32 +159,36 @@ func TestTheFutureCannotLeak(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ahead  int
 		mask   func(c *bench) layers.Mask
-		config layers.MultiHeadConfig
+		config layers.AttentionConfig
 	}{
-		"window":          {0, func(*bench) layers.Mask { return layers.Mask{Window: &layers.Window{Left: 2, Right: -1}} }, layers.MultiHeadConfig{}},
-		"open window":     {0, func(*bench) layers.Mask { return layers.Mask{Window: &layers.Window{Left: -1, Right: 3}} }, layers.MultiHeadConfig{}},
-		"slopes":          {0, func(*bench) layers.Mask { return layers.Mask{Slopes: []float64{0.5, 0.25, 1, 2}} }, layers.MultiHeadConfig{}},
-		"offset":          {2, func(*bench) layers.Mask { return layers.Mask{Offset: 2} }, layers.MultiHeadConfig{}},
-		"negative offset": {-1, func(*bench) layers.Mask { return layers.Mask{Offset: -1} }, layers.MultiHeadConfig{}},
-		"offsets":         {1, func(c *bench) layers.Mask { return layers.Mask{Offsets: c.ints("offsets", []int{1, -2}, 2)} }, layers.MultiHeadConfig{}},
-		"grouped heads":   {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.MultiHeadConfig{KeyValueHeads: 2}},
-		"softcap":         {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.MultiHeadConfig{Softcap: 0.5}},
-		"dropout":         {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.MultiHeadConfig{Dropout: 0.3}},
+		"window":          {0, func(*bench) layers.Mask { return layers.Mask{Window: &layers.Window{Left: 2, Right: -1}} }, layers.AttentionConfig{}},
+		"open window":     {0, func(*bench) layers.Mask { return layers.Mask{Window: &layers.Window{Left: -1, Right: 3}} }, layers.AttentionConfig{}},
+		"slopes":          {0, func(*bench) layers.Mask { return layers.Mask{Slopes: []float64{0.5, 0.25, 1, 2}} }, layers.AttentionConfig{}},
+		"offset":          {2, func(*bench) layers.Mask { return layers.Mask{Offset: 2} }, layers.AttentionConfig{}},
+		"negative offset": {-1, func(*bench) layers.Mask { return layers.Mask{Offset: -1} }, layers.AttentionConfig{}},
+		"offsets":         {1, func(c *bench) layers.Mask { return layers.Mask{Offsets: c.ints("offsets", []int{1, -2}, 2)} }, layers.AttentionConfig{}},
+		"grouped heads":   {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{KeyValueHeads: 2}},
+		"softcap":         {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{Softcap: 0.5}},
+		"dropout":         {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{Dropout: 0.3}},
 		"all": {1, func(c *bench) layers.Mask {
 			return layers.Mask{
 				Window: &layers.Window{Left: 3, Right: 2}, Slopes: []float64{0.5, 0.25, 1, 2}, Offsets: c.ints("offsets", []int{1, 0}, 2),
 				KeyLengths: c.lengths(7, 6), Allow: c.allow([]int{1}, 7, 7), Bias: c.biasBefore(7, 7, 6),
 			}
-		}, layers.MultiHeadConfig{KeyValueHeads: 1, Softcap: 2, Dropout: 0.3, Rotary: &layers.Rotary{}, QKNorm: true}},
+		}, layers.AttentionConfig{KeyValueHeads: 1, Softcap: 2, Dropout: 0.3, QKNorm: true}},
 	} {
 		config := tc.config
-		config.Dim, config.Heads = 8, 4
+		config.Heads = 4
 		cases = append(cases, hidingCase{
 			name: "causal, " + name, shape: []int{2, 7, 8}, hidden: from(4), looked: func(_, i int) bool { return i < 4 && i+tc.ahead < 4 },
 			build: func(c *bench, x *G.Node) *G.Node {
 				m := tc.mask(c)
 				m.Causal = true
-				return c.node(c.multiHead(config).Forward(c.b, x, x, x, m))
+				a := c.multiHead(8, config)
+				if config.QKNorm {
+					a.Positions = layers.Rotary{}
+				}
+				return c.node(a.Forward(c.b, x, x, x, m))
 			},
 		})
 	}
@@ -195,19 +199,17 @@ func TestTheFutureCannotLeak(t *testing.T) {
 		},
 	})
 	for _, post := range []bool{false, true} {
-		config := layers.BlockConfig{Dim: 8, Heads: 2, Hidden: 12, Activation: layers.GELU, PostNorm: post}
+		config := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 12, Activation: layers.GELU}, PostNorm: post}
 		cases = append(cases, hidingCase{
 			name: fmt.Sprintf("decoder block, post-norm %t", post), shape: []int{2, 7, 8}, hidden: from(5),
 			build: func(c *bench, x *G.Node) *G.Node {
-				d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, config))
+				d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, 8, config))
 				return c.node(d.Forward(c.b, x, nil, layers.Mask{}, layers.Mask{}))
 			},
 		}, hidingCase{
 			name: fmt.Sprintf("decoder block with cross-attention, post-norm %t", post), shape: []int{2, 7, 8}, hidden: from(1),
 			build: func(c *bench, x *G.Node) *G.Node {
-				config := config
-				config.Cross = true
-				d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, config))
+				d := must[*layers.DecoderBlock](c)(layers.NewCrossDecoderBlock(c.p, 8, config))
 				memory := input(c.g, "memory", as(c.dt, random(3, 2, 3, 8)))
 				return c.node(d.Forward(c.b, x, memory, layers.Mask{}, layers.Mask{}))
 			},
@@ -215,7 +217,7 @@ func TestTheFutureCannotLeak(t *testing.T) {
 	}
 	cases = append(cases, hidingCase{
 		name: "large", shape: []int{2, 50, 32}, hidden: from(33), build: func(c *bench, x *G.Node) *G.Node {
-			d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, layers.BlockConfig{Dim: 32, Heads: 2}))
+			d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, 32, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
 			return c.node(d.Forward(c.b, x, nil, layers.Mask{}, layers.Mask{}))
 		},
 	})
@@ -232,36 +234,36 @@ func TestPaddingCannotMatter(t *testing.T) {
 	} {
 		cases = append(cases, hidingCase{
 			name: "self-attention, " + name, shape: []int{2, 6, 8}, hidden: past(5, 3), build: func(c *bench, x *G.Node) *G.Node {
-				return c.node(c.multiHead(layers.MultiHeadConfig{Dim: 8, Heads: 2}).Forward(c.b, x, x, x, m(c)))
+				return c.node(c.multiHead(8, layers.AttentionConfig{Heads: 2}).Forward(c.b, x, x, x, m(c)))
 			},
 		}, hidingCase{
 			name: "cross-attention, " + name, shape: []int{2, 6, 5}, hidden: past(5, 3), looked: everything, build: func(c *bench, x *G.Node) *G.Node {
 				query := input(c.g, "query", as(c.dt, random(3, 2, 4, 8)))
-				return c.node(c.multiHead(layers.MultiHeadConfig{Dim: 8, Heads: 2, KeyInput: 5}).Forward(c.b, query, x, x, m(c)))
+				return c.node(c.multiHead(8, layers.AttentionConfig{Heads: 2, KeyInput: 5}).Forward(c.b, query, x, x, m(c)))
 			},
 		}, hidingCase{
 			name: "encoder blocks, " + name, shape: []int{2, 6, 8}, hidden: past(5, 3), build: func(c *bench, x *G.Node) *G.Node {
 				mask := m(c)
 				for i, post := range []bool{false, true} {
-					config := layers.BlockConfig{Dim: 8, Heads: 2, Hidden: 12, Activation: layers.Activation(1 + i), PostNorm: post}
-					e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p.Scope(fmt.Sprint(i)), config))
+					config := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 12, Activation: layers.Activation(1 + i)}, PostNorm: post}
+					e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p.Scope(fmt.Sprint(i)), 8, config))
 					x = c.node(e.Forward(c.b, x, mask))
 				}
 				return x
 			},
 		})
 	}
-	for name, config := range map[string]layers.MultiHeadConfig{
+	for name, config := range map[string]layers.AttentionConfig{
 		"grouped heads": {KeyValueHeads: 2}, "softcap": {Softcap: 0.5}, "dropout": {Dropout: 0.3}, "all": {KeyValueHeads: 1, Softcap: 2, Dropout: 0.3},
 	} {
-		config.Dim, config.Heads = 8, 4
+		config.Heads = 4
 		cases = append(cases, hidingCase{
 			name: "self-attention, " + name, shape: []int{2, 6, 8}, hidden: past(5, 3), build: func(c *bench, x *G.Node) *G.Node {
 				m := layers.Mask{KeyLengths: c.lengths(5, 3)}
 				if name == "all" {
 					m.Window, m.Slopes, m.Offset = &layers.Window{Left: 2, Right: 2}, []float64{0.5, 0.25, 1, 2}, 1
 				}
-				return c.node(c.multiHead(config).Forward(c.b, x, x, x, m))
+				return c.node(c.multiHead(8, config).Forward(c.b, x, x, x, m))
 			},
 		})
 	}
@@ -274,18 +276,18 @@ func TestPaddingCannotMatter(t *testing.T) {
 		},
 	}, hidingCase{
 		name: "decoder's memory", shape: []int{2, 6, 8}, hidden: past(4, 0), looked: everything, build: func(c *bench, memory *G.Node) *G.Node {
-			d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, layers.BlockConfig{Dim: 8, Heads: 2, Cross: true}))
+			d := must[*layers.DecoderBlock](c)(layers.NewCrossDecoderBlock(c.p, 8, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
 			x := input(c.g, "query", as(c.dt, random(3, 2, 4, 8)))
 			return c.node(d.Forward(c.b, x, memory, layers.Mask{}, layers.Mask{KeyLengths: c.lengths(4, 0)}))
 		},
 	}, hidingCase{
 		name: "large", shape: []int{2, 70, 32}, hidden: past(70, 33), build: func(c *bench, x *G.Node) *G.Node {
-			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, layers.BlockConfig{Dim: 32, Heads: 2}))
+			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, 32, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
 			return c.node(e.Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(70, 33)}))
 		},
 	}, hidingCase{
 		name: "dropout", shape: []int{2, 6, 8}, hidden: past(5, 3), build: func(c *bench, x *G.Node) *G.Node {
-			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, layers.BlockConfig{Dim: 8, Heads: 2, Dropout: 0.3}))
+			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, 8, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Dropout: 0.3}, Dropout: 0.3, FeedForward: layers.FeedForwardConfig{Dropout: 0.3}}))
 			return c.node(e.Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(5, 3)}))
 		},
 	})

@@ -1,11 +1,10 @@
 package layers
 
 import (
-	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -14,76 +13,85 @@ import (
 )
 
 // ModelConfig describes an Encoder or a Decoder: token embeddings, positions, a stack of blocks, a norm after them (with
-// pre-norm blocks) and a linear head.
+// pre-norm blocks) and a linear head. It goes to JSON and back, unless it holds something of a user's own type or function:
+// an unknown field or kind is an error.
 type ModelConfig struct {
-	Vocab  int // number of different tokens, V
-	MaxLen int // longest sequence, where positions are learned: without Sinusoidal, Rotary, ALiBi and NoPositions
-	Dim    int // width of the model, D
-	Heads  int // number of heads, H; 1 if 0
-	Layers int // number of blocks
+	// Vocab is the number of different tokens, V. With 0 there is no vocabulary, and so no table of embeddings: Forward must
+	// be given embeddings.
+	Vocab  int `json:"vocab,omitzero"`
+	Dim    int `json:"dim"`    // width of the model, D
+	Layers int `json:"layers"` // number of blocks
 
-	KeyValueHeads int     // see MultiHeadConfig; Heads if 0
-	HeadDim       int     // see MultiHeadConfig; Dim/Heads if 0
-	Scale         float64 // see AttentionOptions; 1/√K if 0
-	Softcap       float64 // see AttentionOptions
+	// Positions tells positions apart: Learned, Sinusoidal, Rotary, ALiBi, None, or one's own.
+	Positions PositionsConfig `json:"positions,omitzero"`
 
-	Hidden     int // width of the feed-forward layers; 4·Dim if 0
-	Activation Activation
-	Gated      bool    // see BlockConfig
-	RMSNorm    bool    // see BlockConfig; of the norm after the blocks as well
-	NormEps    float64 // see BlockConfig
-	NoBias     bool    // see BlockConfig; of the head as well
-	PostNorm   bool    // see BlockConfig
-	FinalNorm  bool    // puts a norm after the last block with PostNorm too, as nn.Transformer does; it is there without
-	Dropout    float64 // see BlockConfig; of the embeddings as well
+	Block BlockConfig `json:"block"` // each of the blocks; its Norm is that after the blocks too
 
-	// Sinusoidal adds fixed waves for the positions, instead of rows that are learned.
-	Sinusoidal bool
+	// FinalNorm puts a norm after the last block with PostNorm too, as nn.Transformer does. Without PostNorm it is always
+	// there.
+	FinalNorm bool `json:"final_norm,omitzero"`
 
-	// Rotary turns queries and keys by their positions, instead of adding something for the positions.
-	Rotary *Rotary
+	// Outputs is the width of the head: the number of classes of each position. If it is 0, a Decoder's is Vocab. Without
+	// either there is no head, and Forward returns the states of the last block, after the norm.
+	Outputs int `json:"outputs,omitzero"`
 
-	QKNorm bool // see BlockConfig
-
-	// ALiBi lowers scores by distance, in self-attention, instead of adding something for the positions: see ALiBi.
-	ALiBi bool
-
-	// NoPositions adds nothing for the positions: it leaves telling them apart to the mask.
-	NoPositions bool
-
-	// Outputs is the width of the head: the number of classes of each position. An Encoder without a head, if it is 0,
-	// returns its states; a Decoder's is Vocab if 0.
-	Outputs int
+	NoBias bool `json:"no_bias,omitzero"` // leave out the bias of the head
 
 	// Tied makes the table of the embeddings the head's weight too, and leaves out the head's bias (Press and Wolf, 2016;
 	// Vaswani et al., 2017, section 3.4). Outputs must then be 0 or Vocab.
-	Tied bool
+	Tied bool `json:"tied,omitzero"`
 
 	// EmbeddingScale multiplies the token embeddings; if 0, by √Dim where they are Tied, and by nothing otherwise.
-	EmbeddingScale float64
+	EmbeddingScale float64 `json:"embedding_scale,omitzero"`
 
-	Init          Init // of every weight matrix; XavierUniform if nil
-	EmbeddingInit Init // of token embeddings and learned positions; Normal(1) if nil, but Normal(1/√Dim) for Tied embeddings
+	Dropout float64 `json:"dropout,omitzero"` // of the embeddings, in training
 
-	table *Param // embeds the tokens, if there is one already
-	cross bool   // a Decoder's blocks attend to an encoder's output
+	Init          Init `json:"init,omitzero"`           // of every weight matrix that has no Init of its own; see Init
+	EmbeddingInit Init `json:"embedding_init,omitzero"` // of token embeddings; if zero, Normal(1), but Normal(1/√Dim) where they are Tied
+}
+
+// MarshalJSON returns the configuration as JSON. It is an error if its Positions aren't one of this package's, or if it has
+// an Init with a Func.
+func (c ModelConfig) MarshalJSON() ([]byte, error) {
+	type plain ModelConfig
+	return json.Marshal(struct {
+		plain
+		Positions positionsJSON `json:"positions,omitzero"` // takes the place of plain's
+	}{plain(c), positionsJSON{c.Positions}})
+}
+
+// UnmarshalJSON sets the configuration to what JSON says. An unknown field or kind is an error.
+func (c *ModelConfig) UnmarshalJSON(data []byte) error {
+	type plain ModelConfig
+	var fields struct {
+		plain
+		Positions positionsJSON `json:"positions"`
+	}
+	if err := decodeStrict(data, &fields); err != nil {
+		return fmt.Errorf("a model's configuration: %w", err)
+	}
+	*c = ModelConfig(fields.plain)
+	c.Positions = fields.Positions.PositionsConfig
+	return nil
 }
 
 // A Trunk is what an Encoder and a Decoder have besides their blocks.
 type Trunk struct {
-	Embedding *Embedding
-	Positions Positions // nil with Rotary, ALiBi or NoPositions
-	Norm      Norm      // after the last block; nil with PostNorm alone
-	Head      *Linear   // nil without a head
+	Embedding *Embedding // nil without a vocabulary
+	Positions Positions
+	Norm      Norm    // after the last block; nil with PostNorm alone
+	Head      *Linear // nil without a head
 
-	scale   float64   // of the embeddings
-	slopes  []float64 // of ALiBi
+	dtype   tensor.Dtype
+	dim     int
+	scale   float64 // of the token embeddings
 	dropout Dropout
 	name    string
 }
 
-func newTrunk(p *Params, name string, c ModelConfig) (*Trunk, error) {
-	t := &Trunk{name: p.scopeName(name), dropout: Dropout{c.Dropout}, scale: c.EmbeddingScale}
+// newTrunk makes a Trunk. A table that isn't nil embeds the tokens.
+func newTrunk(p *Params, name string, c ModelConfig, table *Param) (*Trunk, error) {
+	t := &Trunk{name: p.scopeName(name), dtype: p.Dtype(), dim: c.Dim, dropout: Dropout{c.Dropout}, scale: c.EmbeddingScale}
 	if err := c.check(t.name); err != nil {
 		return nil, err
 	}
@@ -94,25 +102,18 @@ func newTrunk(p *Params, name string, c ModelConfig) (*Trunk, error) {
 		}
 	}
 	var err error
-	if c.table != nil {
-		t.Embedding = &Embedding{Weight: c.table, name: p.Scope("embedding").scopeName("embedding")}
-	} else if t.Embedding, err = NewEmbedding(p.Scope("embedding"), EmbeddingConfig{Vocab: c.Vocab, Dim: c.Dim, Init: c.tableInit()}); err != nil {
-		return nil, err
-	}
-	switch {
-	case c.Sinusoidal:
-		t.Positions = SinusoidalPositions{}
-	case c.ALiBi:
-		if t.slopes, err = (ALiBi{Heads: cmp.Or(c.Heads, 1)}).Slopes(); err != nil {
-			return nil, err
-		}
-	case !c.NoPositions && c.Rotary == nil:
-		if t.Positions, err = NewLearnedPositions(p.Scope("positions"), LearnedPositionsConfig{MaxLen: c.MaxLen, Dim: c.Dim, Init: c.EmbeddingInit}); err != nil {
+	if table != nil {
+		t.Embedding = &Embedding{Weight: table, name: p.Scope("embedding").scopeName("embedding")}
+	} else if c.Vocab > 0 {
+		if t.Embedding, err = NewEmbedding(p.Scope("embedding"), c.Vocab, c.Dim, c.tableInit()); err != nil {
 			return nil, err
 		}
 	}
-	if !c.PostNorm || c.FinalNorm {
-		if t.Norm, err = newNorm(p.Scope("norm"), c.block()); err != nil {
+	if t.Positions, err = c.Positions.New(p.Scope("positions"), c.Dim, c.Block.Attention); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.name, err)
+	}
+	if !c.Block.PostNorm || c.FinalNorm {
+		if t.Norm, err = NewNorm(p.Scope("norm"), c.Dim, c.Block.Norm); err != nil {
 			return nil, err
 		}
 	}
@@ -120,108 +121,84 @@ func newTrunk(p *Params, name string, c ModelConfig) (*Trunk, error) {
 	case c.Tied:
 		t.Head = &Linear{Weight: t.Embedding.Weight, name: p.Scope("head").scopeName("linear")}
 	case c.Outputs > 0:
-		t.Head, err = NewLinear(p.Scope("head"), LinearConfig{In: c.Dim, Out: c.Outputs, NoBias: c.NoBias, WeightInit: c.Init})
+		t.Head, err = NewLinear(p.Scope("head"), c.Dim, c.Outputs, LinearConfig{NoBias: c.NoBias})
 	}
 	return t, err
 }
 
 // check checks what is the trunk's own.
 func (c ModelConfig) check(name string) error {
-	if err := positive(name, size{"Vocab", c.Vocab}, size{"Dim", c.Dim}, size{"Layers", c.Layers}); err != nil {
+	if err := positive(name, size{"Dim", c.Dim}, size{"Layers", c.Layers}); err != nil {
 		return err
 	}
 	if err := ops.CheckRate(name, c.Dropout); err != nil {
 		return err
 	}
-	if c.Outputs < 0 {
+	switch x := c.EmbeddingScale; {
+	case c.Vocab < 0:
+		return fmt.Errorf("%s: Vocab must be at least 1, or 0 for a model of embeddings alone, got %d", name, c.Vocab)
+	case c.Positions == nil:
+		return fmt.Errorf("%s: Positions must be one of Learned, Sinusoidal, Rotary, ALiBi and None, or one's own, got nil", name)
+	case c.Outputs < 0:
 		return fmt.Errorf("%s: Outputs can't be negative, got %d", name, c.Outputs)
-	}
-	if c.Tied && c.Outputs != 0 && c.Outputs != c.Vocab {
+	case c.Vocab == 0 && (c.Tied || x != 0):
+		return fmt.Errorf("%s: Tied and EmbeddingScale are for token embeddings: they need a Vocab", name)
+	case c.Tied && c.Outputs != 0 && c.Outputs != c.Vocab:
 		return fmt.Errorf("%s: with Tied there are as many outputs as tokens: Outputs must be 0 or %d, got %d", name, c.Vocab, c.Outputs)
-	}
-	if math.IsNaN(c.EmbeddingScale) || math.IsInf(c.EmbeddingScale, 0) {
-		return fmt.Errorf("%s: EmbeddingScale must be finite, got %v", name, c.EmbeddingScale)
-	}
-	var schemes []string
-	for _, s := range []struct {
-		name string
-		on   bool
-	}{{"Sinusoidal", c.Sinusoidal}, {"Rotary", c.Rotary != nil}, {"ALiBi", c.ALiBi}, {"NoPositions", c.NoPositions}} {
-		if s.on {
-			schemes = append(schemes, s.name)
-		}
-	}
-	if len(schemes) > 1 {
-		return fmt.Errorf("%s: there can be one way to tell positions apart, got %s", name, strings.Join(schemes, " and "))
+	case math.IsNaN(x) || math.IsInf(x, 0):
+		return fmt.Errorf("%s: EmbeddingScale must be finite, got %v", name, x)
 	}
 	return nil
 }
 
-// tableInit is the initial embeddings.
+// tableInit returns the Init of the token embeddings.
 func (c ModelConfig) tableInit() Init {
-	if c.EmbeddingInit == nil && c.Tied {
-		return Normal(1 / math.Sqrt(float64(c.Dim)))
+	if c.Tied {
+		return c.EmbeddingInit.or(Normal(1 / math.Sqrt(float64(c.Dim))))
 	}
 	return c.EmbeddingInit
 }
 
-func (c ModelConfig) block() BlockConfig {
-	return BlockConfig{
-		Dim:           c.Dim,
-		Heads:         c.Heads,
-		Hidden:        c.Hidden,
-		Activation:    c.Activation,
-		Gated:         c.Gated,
-		RMSNorm:       c.RMSNorm,
-		NormEps:       c.NormEps,
-		NoBias:        c.NoBias,
-		PostNorm:      c.PostNorm,
-		Dropout:       c.Dropout,
-		KeyValueHeads: c.KeyValueHeads,
-		HeadDim:       c.HeadDim,
-		Scale:         c.Scale,
-		Softcap:       c.Softcap,
-		Rotary:        c.Rotary,
-		QKNorm:        c.QKNorm,
-		Cross:         c.cross,
-		Init:          c.Init,
+// tokens returns the shape of the tokens of an input, (B, T) or (T), and reports whether they are ids.
+func (t *Trunk) tokens(x *G.Node) (tokens tensor.Shape, ids bool, err error) {
+	if x == nil {
+		return nil, false, fmt.Errorf("%s: the input is nil", t.name)
 	}
+	s, d := x.Shape(), x.Dims()
+	if t.Embedding != nil && x.Dtype() == tensor.Int && (d == 1 || d == 2) {
+		return s, true, nil
+	}
+	if x.Dtype() == t.dtype && (d == 2 || d == 3) && s[d-1] == t.dim {
+		return s[:d-1], false, nil
+	}
+	want := fmt.Sprintf("embeddings, %v of shape (B, T, %d) or (T, %d)", t.dtype, t.dim, t.dim)
+	if t.Embedding != nil {
+		want = "ids, int of shape (B, T) or (T), or " + want
+	}
+	return nil, false, fmt.Errorf("%s: the input must be %s, got %v of shape %v", t.name, want, x.Dtype(), s)
 }
 
-// embed maps ids (B, T) to (B, T, D). positions are those of the tokens, as Positions takes them.
-func (t *Trunk) embed(b *Build, ids, positions *G.Node) (*G.Node, error) {
-	if ids == nil {
-		return nil, fmt.Errorf("%s: the ids are nil", t.name)
-	}
-	if d := ids.Dims(); ids.Dtype() != tensor.Int || d != 1 && d != 2 {
-		return nil, fmt.Errorf("%s: the ids must be int of shape (B, T) or (T), got %v of shape %v", t.name, ids.Dtype(), ids.Shape())
-	}
-	x, err := t.Embedding.Forward(b, ids)
+// embed maps an input, of ids (B, T) or of embeddings (B, T, D), to (B, T, D). positions are those of its tokens, as
+// Positions takes them.
+func (t *Trunk) embed(b *Build, x, positions *G.Node) (*G.Node, error) {
+	_, ids, err := t.tokens(x)
 	if err != nil {
 		return nil, err
 	}
-	if t.scale != 1 {
-		if x, err = ops.Scale(b.env(), x, t.scale); err != nil {
+	if ids {
+		if x, err = t.Embedding.Forward(b, x); err != nil {
 			return nil, err
+		}
+		if t.scale != 1 {
+			if x, err = ops.Scale(b.env(), x, t.scale); err != nil {
+				return nil, err
+			}
 		}
 	}
-	if t.Positions != nil {
-		if x, err = t.Positions.Forward(b, x, positions); err != nil {
-			return nil, err
-		}
+	if x, err = t.Positions.Embed(b, x, positions); err != nil {
+		return nil, err
 	}
 	return t.dropout.Forward(b, x)
-}
-
-// mask is a mask of self-attention, with the model's ALiBi.
-func (t *Trunk) mask(m Mask) (Mask, error) {
-	if t.slopes != nil {
-		if m.Slopes != nil {
-			return m, fmt.Errorf("%s: the mask can't have Slopes, as the model has its own, those of ALiBi", t.name)
-		}
-		m.Slopes = t.slopes
-	}
-	return m, nil
 }
 
 // finish applies what follows the blocks.
@@ -246,30 +223,34 @@ type Encoder struct {
 }
 
 // NewEncoder makes an Encoder with the scopes embedding, positions, blocks.0, blocks.1, …, norm and head.
-func NewEncoder(p *Params, c ModelConfig) (*Encoder, error) {
-	t, err := newTrunk(p, "encoder", c)
+func NewEncoder(p *Params, c ModelConfig) (*Encoder, error) { return newEncoder(p, c, nil) }
+
+// newEncoder is NewEncoder with a table of embeddings, if it isn't nil.
+func newEncoder(p *Params, c ModelConfig, table *Param) (*Encoder, error) {
+	p = p.withInit(c.Init)
+	t, err := newTrunk(p, "encoder", c, table)
 	if err != nil {
 		return nil, err
 	}
 	e := &Encoder{Trunk: t}
 	for i := range c.Layers {
-		block, err := NewEncoderBlock(p.Scope("blocks").Scope(strconv.Itoa(i)), c.block())
+		block, err := NewEncoderBlock(p.Scope("blocks").Scope(strconv.Itoa(i)), c.Dim, c.Block)
 		if err != nil {
 			return nil, err
 		}
+		block.Attention.Positions = t.Positions
 		e.Blocks = append(e.Blocks, block)
 	}
 	return e, nil
 }
 
 // Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, T, Outputs), or to states of shape
-// (B, T, Dim) without a head. Pass the lengths of padded sequences as the mask's KeyLengths.
-func (e *Encoder) Forward(b *Build, ids *G.Node, m Mask) (*G.Node, error) {
-	x, err := e.embed(b, ids, b.positions())
+// (B, T, Dim) without a head. In place of ids it takes embeddings of shape (B, T, Dim) and the parameters' dtype, such as
+// those of a time series or of an image's patches; gradients flow into them. A batch axis may be left out. Pass the lengths
+// of padded sequences as the mask's KeyLengths.
+func (e *Encoder) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
+	x, err := e.embed(b, x, b.positions())
 	if err != nil {
-		return nil, err
-	}
-	if m, err = e.mask(m); err != nil {
 		return nil, err
 	}
 	for _, block := range e.Blocks {

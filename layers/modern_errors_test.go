@@ -16,18 +16,15 @@ func TestModernErrors(t *testing.T) {
 	made := func(_ any, err error) error { return err }
 	err := func(_ *G.Node, err error) error { return err }
 	rotated := func(r layers.Rotary, heads int, shape ...int) error {
-		return err(r.Forward(c.b, c.in("x", shape...), heads, nil))
+		return err(r.Turn(c.b, c.in("x", shape...), heads, nil))
 	}
 	at := func(positions *G.Node) error {
-		return err(layers.Rotary{}.Forward(c.b, c.in("x", 2, 3, 4), 1, positions))
-	}
-	bias := func(a layers.ALiBi, dt tensor.Dtype, queries, keys int) error {
-		return err(a.Bias(c.g, dt, queries, keys))
+		return err(layers.Rotary{}.Turn(c.b, c.in("x", 2, 3, 4), 1, positions))
 	}
 	elsewhere := input(G.NewGraph(), "at", dense([]int{1, 2}, 2))
-	norm := must[*layers.RMSNorm](t)(layers.NewRMSNorm(c.p.Scope("rms"), layers.RMSNormConfig{Dim: 4}))
-	gated := must[*layers.FeedForward](t)(layers.NewFeedForward(c.p.Scope("ff"), layers.FeedForwardConfig{Dim: 4, Gated: true}))
-	block := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(c.p.Scope("enc"), layers.BlockConfig{Dim: 4, Gated: true, RMSNorm: true}))
+	norm := must[*layers.RMSNorm](t)(layers.NewRMSNorm(c.p.Scope("rms"), 4, layers.NormConfig{}))
+	gated := must[*layers.FeedForward](t)(layers.NewFeedForward(c.p.Scope("ff"), 4, layers.FeedForwardConfig{Gated: true}))
+	block := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(c.p.Scope("enc"), 4, layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Gated: true}, Norm: layers.NormConfig{Kind: layers.NormRMS}}))
 	s := c.p.Scope("s")
 
 	const rotary = "rotary positions"
@@ -36,9 +33,9 @@ func TestModernErrors(t *testing.T) {
 		err  error
 		want []string
 	}{
-		{"rms norm Dim", made(layers.NewRMSNorm(s, layers.RMSNormConfig{})), []string{"rms norm s", "Dim", "at least 1"}},
-		{"rms norm Eps", made(layers.NewRMSNorm(s, layers.RMSNormConfig{Dim: 2, Eps: -1})), []string{"rms norm s", "Eps", "above 0", "-1"}},
-		{"rms norm Eps NaN", made(layers.NewRMSNorm(s, layers.RMSNormConfig{Dim: 2, Eps: math.NaN()})), []string{"rms norm s", "Eps", "NaN"}},
+		{"rms norm Dim", made(layers.NewRMSNorm(s, 0, layers.NormConfig{})), []string{"rms norm s", "Dim", "at least 1"}},
+		{"rms norm Eps", made(layers.NewRMSNorm(s, 2, layers.NormConfig{Eps: -1})), []string{"rms norm s", "Eps", "above 0", "-1"}},
+		{"rms norm Eps NaN", made(layers.NewRMSNorm(s, 2, layers.NormConfig{Eps: math.NaN()})), []string{"rms norm s", "Eps", "NaN"}},
 		{"rms norm nil", err(norm.Forward(c.b, nil)), []string{"rms norm rms", "nil"}},
 		{"rms norm width", err(norm.Forward(c.b, c.in("x", 3, 8))), []string{"rms norm rms", "(…, 4)", "(3, 8)"}},
 		{"rms norm dtype", err(norm.Forward(c.b, input(c.g, "f32", as(tensor.Float32, random(1, 3, 4))))), []string{"rms norm rms", "float64", "float32"}},
@@ -50,12 +47,12 @@ func TestModernErrors(t *testing.T) {
 		{"silu nil", err(layers.SiLU.Forward(c.b, nil)), []string{"silu", "nil"}},
 		{"gated width", err(gated.Forward(c.b, c.in("x", 3, 5))), []string{"ff.gate", "(…, 4)", "(3, 5)"}},
 		{"gated nil", err(gated.Forward(c.b, nil)), []string{"ff.gate", "nil"}},
-		{"gated Hidden", made(layers.NewFeedForward(s, layers.FeedForwardConfig{Dim: 2, Hidden: -1, Gated: true})), []string{"feed-forward s", "Hidden", "-1"}},
-		{"gated activation", made(layers.NewFeedForward(s, layers.FeedForwardConfig{Dim: 2, Activation: 4, Gated: true})), []string{"feed-forward s", "activation 4", "SiLU"}},
-		{"two kinds of positions", made(layers.NewDecoder(s, layers.ModelConfig{Vocab: 2, Dim: 2, Layers: 1, Sinusoidal: true, NoPositions: true})), []string{"decoder s", "Sinusoidal", "NoPositions"}},
+		{"gated Hidden", made(layers.NewFeedForward(s, 2, layers.FeedForwardConfig{Hidden: -1, Gated: true})), []string{"feed-forward s", "Hidden", "-1"}},
+		{"gated activation", made(layers.NewFeedForward(s, 2, layers.FeedForwardConfig{Activation: 4, Gated: true})), []string{"feed-forward s", "activation 4", "SiLU"}},
+		{"no kind of positions", made(layers.NewDecoder(s, layers.ModelConfig{Vocab: 2, Dim: 2, Layers: 1})), []string{"decoder s", "Positions", "Learned", "None"}},
 
-		{"rotary nil", err(layers.Rotary{}.Forward(c.b, nil, 1, nil)), []string{rotary, "nil"}},
-		{"rotary of ints", err(layers.Rotary{}.Forward(c.b, c.ints("i", make([]int, 4), 2, 2), 1, nil)), []string{rotary, "float32 or float64", "int"}},
+		{"rotary nil", err(layers.Rotary{}.Turn(c.b, nil, 1, nil)), []string{rotary, "nil"}},
+		{"rotary of ints", err(layers.Rotary{}.Turn(c.b, c.ints("i", make([]int, 4), 2, 2), 1, nil)), []string{rotary, "float32 or float64", "int"}},
 		{"rotary rank", rotated(layers.Rotary{}, 1, 4), []string{rotary, "(T, H·K)", "(4)"}},
 		{"rotary rank of 5", rotated(layers.Rotary{}, 1, 1, 1, 1, 1, 4), []string{rotary, "(B, H, T, K)", "(1, 1, 1, 1, 4)"}},
 		{"rotary heads twice", rotated(layers.Rotary{}, 2, 2, 2, 3, 4), []string{rotary, "with 1 for the heads", "(2, 2, 3, 4)", "2 heads"}},
@@ -74,13 +71,9 @@ func TestModernErrors(t *testing.T) {
 		{"rotary positions' rank", at(c.ints("c", make([]int, 6), 2, 3, 1)), []string{rotary, "(2) or (2, 3)", "(2, 3, 1)"}},
 		{"rotary positions of a scalar", at(G.NewScalar(c.g, tensor.Int, G.WithName("scalar"))), []string{rotary, "(2) or (2, 3)", "()"}},
 		{"rotary positions of another graph", at(elsewhere), []string{rotary, "graph"}},
-		{"rotary of nothing", err(layers.Rotary{}.Forward(c.b, G.NewTensor(c.g, tensor.Float64, 2, G.WithShape(0, 4), G.WithName("e")), 1, nil)), []string{"rotary", "at least 1", "(0, 4)"}},
+		{"rotary of nothing", err(layers.Rotary{}.Turn(c.b, G.NewTensor(c.g, tensor.Float64, 2, G.WithShape(0, 4), G.WithName("e")), 1, nil)), []string{"rotary", "at least 1", "(0, 4)"}},
 
-		{"alibi heads", bias(layers.ALiBi{}, tensor.Float64, 2, 2), []string{"alibi", "Heads", "at least 1", "0"}},
-		{"alibi queries", bias(layers.ALiBi{Heads: 1}, tensor.Float64, 0, 2), []string{"alibi", "queries", "at least 1", "0"}},
-		{"alibi keys", bias(layers.ALiBi{Heads: 1}, tensor.Float64, 2, -1), []string{"alibi", "keys", "at least 1", "-1"}},
-		{"alibi dtype", bias(layers.ALiBi{Heads: 1}, tensor.Int, 2, 2), []string{"alibi", "float32 or float64", "int"}},
-		{"alibi without a graph", err(layers.ALiBi{Heads: 1}.Bias(nil, tensor.Float64, 2, 2)), []string{"alibi", "graph", "nil"}},
+		{"alibi heads", made(layers.ALiBi{}.Slopes(0)), []string{"alibi", "heads", "at least 1", "0"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
 	}

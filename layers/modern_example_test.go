@@ -13,7 +13,7 @@ import (
 func ExampleRMSNorm() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
-	norm, err := layers.NewRMSNorm(params.Scope("norm"), layers.RMSNormConfig{Dim: 2})
+	norm, err := layers.NewRMSNorm(params.Scope("norm"), 2, layers.NormConfig{})
 	check(err)
 
 	g := G.NewGraph()
@@ -44,11 +44,11 @@ func ExampleActivation() {
 func ExampleFeedForward() {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	check(err)
-	_, err = layers.NewFeedForward(params.Scope("plain"), layers.FeedForwardConfig{Dim: 6, Hidden: 24, NoBias: true})
+	_, err = layers.NewFeedForward(params.Scope("plain"), 6, layers.FeedForwardConfig{Hidden: 24, NoBias: true})
 	check(err)
 	plain := params.Count()
-	swiGLU, err := layers.NewFeedForward(params.Scope("gated"), layers.FeedForwardConfig{
-		Dim: 6, Hidden: 16, Activation: layers.SiLU, Gated: true, NoBias: true,
+	swiGLU, err := layers.NewFeedForward(params.Scope("gated"), 6, layers.FeedForwardConfig{
+		Hidden: 16, Activation: layers.SiLU, Gated: true, NoBias: true,
 	})
 	check(err)
 	fmt.Println(plain, "weights and", params.Count()-plain)
@@ -68,7 +68,7 @@ func ExampleRotary() {
 		g := G.NewGraph()
 		vector := func(name string, v []float64, at int) *G.Node {
 			n := G.NodeFromAny(g, tensor.New(tensor.WithShape(1, 4), tensor.WithBacking(v)), G.WithName(name)) // (T, K)
-			return G.Must(layers.Rotary{Offset: at}.Forward(&layers.Build{}, n, 1, nil))
+			return G.Must(layers.Rotary{Offset: at}.Turn(&layers.Build{}, n, 1, nil))
 		}
 		query := vector("query", []float64{1, 2, 3, 4}, queryAt)
 		key := vector("key", []float64{4, 3, 2, 1}, keyAt)
@@ -89,7 +89,11 @@ func ExampleRotary() {
 func ExampleALiBi() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
-	decoder, err := layers.NewDecoder(params, layers.ModelConfig{Vocab: 10, Dim: 8, Heads: 2, Layers: 1, ALiBi: true})
+	decoder, err := layers.NewDecoder(params, layers.ModelConfig{
+		Vocab: 10, Dim: 8, Layers: 1,
+		Positions: layers.ALiBi{},
+		Block:     layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}},
+	})
 	check(err)
 
 	for _, length := range []int{3, 300} {
@@ -99,7 +103,7 @@ func ExampleALiBi() {
 		check(err)
 		fmt.Println(logits.Shape())
 	}
-	slopes, err := layers.ALiBi{Heads: 2}.Slopes()
+	slopes, err := layers.ALiBi{}.Slopes(2)
 	check(err)
 	fmt.Println(slopes)
 	// Output:

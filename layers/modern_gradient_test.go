@@ -20,7 +20,7 @@ func TestGradientsOfModernLayers(t *testing.T) {
 	for _, shape := range [][]int{{4}, {3, 4}, {2, 3, 4}, {2, 1, 2, 4}} {
 		for heads := 1; heads <= 2; heads++ {
 			add(fmt.Sprintf("rms norm of %v, %d heads", tensor.Shape(shape), heads), func(c *bench) *G.Node {
-				l := must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, layers.RMSNormConfig{Dim: 4 / heads, Eps: 0.01}))
+				l := must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, 4/heads, layers.NormConfig{Eps: 0.01}))
 				return c.node(l.ForwardHeads(c.b, c.in("x", shape...), heads))
 			})
 		}
@@ -31,22 +31,22 @@ func TestGradientsOfModernLayers(t *testing.T) {
 	for _, a := range everyActivation {
 		for _, noBias := range []bool{false, true} {
 			add(fmt.Sprintf("gated feed-forward with %v, no bias %t", a, noBias), func(c *bench) *G.Node {
-				return c.node(c.feedForward(layers.FeedForwardConfig{Dim: 3, Hidden: 5, Activation: a, Gated: true, NoBias: noBias}).Forward(c.b, c.in("x", 2, 2, 3)))
+				return c.node(c.feedForward(3, layers.FeedForwardConfig{Hidden: 5, Activation: a, Gated: true, NoBias: noBias}).Forward(c.b, c.in("x", 2, 2, 3)))
 			})
 		}
 	}
 	add("feed-forward with silu", func(c *bench) *G.Node {
-		return c.node(c.feedForward(layers.FeedForwardConfig{Dim: 3, Hidden: 5, Activation: layers.SiLU}).Forward(c.b, c.in("x", 2, 2, 3)))
+		return c.node(c.feedForward(3, layers.FeedForwardConfig{Hidden: 5, Activation: layers.SiLU}).Forward(c.b, c.in("x", 2, 2, 3)))
 	})
 	add("feed-forward without biases", func(c *bench) *G.Node {
-		return c.node(c.feedForward(layers.FeedForwardConfig{Dim: 3, NoBias: true}).Forward(c.b, c.in("x", 2, 3)))
+		return c.node(c.feedForward(3, layers.FeedForwardConfig{NoBias: true}).Forward(c.b, c.in("x", 2, 3)))
 	})
 	checkGradients(t, cases)
 }
 
-func (c *bench) feedForward(config layers.FeedForwardConfig) *layers.FeedForward {
+func (c *bench) feedForward(dim int, config layers.FeedForwardConfig) *layers.FeedForward {
 	c.Helper()
-	return must[*layers.FeedForward](c)(layers.NewFeedForward(c.p, config))
+	return must[*layers.FeedForward](c)(layers.NewFeedForward(c.p, dim, config))
 }
 
 func TestGradientsOfRotary(t *testing.T) {
@@ -62,7 +62,7 @@ func TestGradientsOfRotary(t *testing.T) {
 				name := fmt.Sprintf("%v, %d heads, %+v, positions of rank %d", tensor.Shape(tc.shape), tc.heads, r, given)
 				cases = append(cases, gradientCase{name, func(c *bench) *G.Node {
 					x := c.in("x", tc.shape...)
-					return c.node(r.Forward(c.b, x, tc.heads, c.positions(x, given)))
+					return c.node(r.Turn(c.b, x, tc.heads, c.positions(x, given)))
 				}})
 			}
 		}
@@ -93,20 +93,18 @@ func (c *bench) positions(x *G.Node, rank int) *G.Node {
 func TestGradientsOfModernModels(t *testing.T) {
 	var cases []gradientCase
 	for _, postNorm := range []bool{false, true} {
-		block := layers.BlockConfig{Dim: 4, Heads: 2, Hidden: 5, Activation: layers.SiLU, Gated: true, RMSNorm: true, PostNorm: postNorm}
+		block := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.SiLU, Gated: true}, Norm: layers.NormConfig{Kind: layers.NormRMS}, PostNorm: postNorm}
 		cases = append(cases, gradientCase{fmt.Sprintf("encoder block, post-norm %t", postNorm), func(c *bench) *G.Node {
-			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, block))
+			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, 4, block))
 			return c.node(e.Forward(c.b, c.in("x", 2, 3, 4), layers.Mask{KeyLengths: c.ints("lengths", []int{2, 3}, 2)}))
 		}}, gradientCase{fmt.Sprintf("decoder block with cross-attention, post-norm %t", postNorm), func(c *bench) *G.Node {
-			block := block
-			block.Cross = true
-			d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, block))
+			d := must[*layers.DecoderBlock](c)(layers.NewCrossDecoderBlock(c.p, 4, block))
 			return c.node(d.Forward(c.b, c.in("x", 2, 3, 4), c.in("memory", 2, 4, 4), layers.Mask{}, layers.Mask{}))
 		}}, gradientCase{fmt.Sprintf("decoder with alibi, post-norm %t", postNorm), func(c *bench) *G.Node {
 			d := must[*layers.Decoder](c)(layers.NewDecoder(c.p, layers.ModelConfig{
-				Vocab: 5, Dim: 4, Heads: 2, Layers: 2, Hidden: 5, Activation: layers.GELU, Gated: true, RMSNorm: true, PostNorm: postNorm, NoPositions: true,
+				Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU, Gated: true}, Norm: layers.NormConfig{Kind: layers.NormRMS}, PostNorm: postNorm}, Layers: 2, Positions: layers.None{},
 			}))
-			bias := c.node(layers.ALiBi{Heads: 2}.Bias(c.g, tensor.Float64, 3, 3))
+			bias := input(c.g, "bias", alibiBias(c, 2, 0, 3, 3))
 			logits := c.node(d.Forward(c.b, c.ints("ids", []int{4, 1, 1, 0, 3, 4}, 2, 3), layers.Mask{Bias: bias}))
 			return c.node(layers.CrossEntropy(&layers.Build{}, logits, c.ints("targets", []int{1, 2, layers.Ignore, 0, 3, 1}, 2, 3)))
 		}})
@@ -119,10 +117,10 @@ func TestModernSizesOfOne(t *testing.T) {
 	var cases []gradientCase
 	for name, shape := range map[string][]int{"(1)": {1}, "(1, 1)": {1, 1}, "(1, 1, 1)": {1, 1, 1}, "(1, 1, 1, 1)": {1, 1, 1, 1}} {
 		cases = append(cases, gradientCase{"rms norm of " + name, func(c *bench) *G.Node {
-			l := must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, layers.RMSNormConfig{Dim: 1, Eps: 0.1}))
+			l := must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, 1, layers.NormConfig{Eps: 0.1}))
 			return c.node(l.Forward(c.b, c.in("x", shape...)))
 		}}, gradientCase{"gated feed-forward of " + name, func(c *bench) *G.Node {
-			f := c.feedForward(layers.FeedForwardConfig{Dim: 1, Hidden: 1, Activation: layers.SiLU, Gated: true})
+			f := c.feedForward(1, layers.FeedForwardConfig{Hidden: 1, Activation: layers.SiLU, Gated: true})
 			return c.node(f.Forward(c.b, c.in("x", shape...)))
 		}}, gradientCase{"silu of " + name, func(c *bench) *G.Node {
 			return c.node(layers.SiLU.Forward(c.b, c.in("x", shape...)))
@@ -133,14 +131,14 @@ func TestModernSizesOfOne(t *testing.T) {
 		for given := range 3 {
 			cases = append(cases, gradientCase{fmt.Sprintf("rotary of %s and 2, positions of rank %d", name, given), func(c *bench) *G.Node {
 				x := c.in("x", append(shape[:len(shape)-1:len(shape)-1], 2)...)
-				return c.node(layers.Rotary{Offset: 1}.Forward(c.b, x, 1, c.positions(x, given)))
+				return c.node(layers.Rotary{Offset: 1}.Turn(c.b, x, 1, c.positions(x, given)))
 			}})
 		}
 		if len(shape) < 4 {
 			cases = append(cases, gradientCase{"alibi of " + name, func(c *bench) *G.Node {
-				a := must[*layers.MultiHeadAttention](c)(layers.NewMultiHeadAttention(c.p, layers.MultiHeadConfig{Dim: 1}))
+				a := must[*layers.MultiHeadAttention](c)(layers.NewMultiHeadAttention(c.p, 1, layers.AttentionConfig{}))
 				x := c.in("x", shape...)
-				return c.node(a.Forward(c.b, x, x, x, layers.Mask{Bias: c.node(layers.ALiBi{Heads: 1, Offset: 2}.Bias(c.g, tensor.Float64, 1, 1))}))
+				return c.node(a.Forward(c.b, x, x, x, layers.Mask{Bias: input(c.g, "bias", alibiBias(c, 1, 2, 1, 1))}))
 			}})
 		}
 	}

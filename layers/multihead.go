@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
@@ -21,80 +22,77 @@ type MultiHeadAttention struct {
 
 	QueryNorm, KeyNorm *RMSNorm // (K); nil without QKNorm
 
+	// Positions turns queries and keys, and adds to their scores; nil for none. Queries and keys are then tokens of one
+	// sequence, at the Build's Positions if it has any. An Encoder's and a Decoder's blocks have those of the model.
+	Positions Positions
+
 	heads, groups int
 	options       AttentionOptions // but for the mask
 	name          string
 	scope         string
-	rotary        *Rotary
 }
 
-// MultiHeadConfig describes a MultiHeadAttention.
-type MultiHeadConfig struct {
-	Dim   int // width of the queries and of the output
-	Heads int // number of heads, H; 1 if 0
+// AttentionConfig describes a MultiHeadAttention.
+type AttentionConfig struct {
+	Heads int `json:"heads,omitzero"` // number of heads, H; 1 if 0
 
-	KeyValueHeads int // number of heads of keys and values, G, which Heads must be a multiple of; Heads if 0
+	// KeyValueHeads is the number of heads of keys and values, G, which Heads must be a multiple of; Heads if 0.
+	KeyValueHeads int `json:"key_value_heads,omitzero"`
 
-	HeadDim    int // width of a head's queries and keys, K; Dim/Heads if 0, which Heads must divide
-	ValueDim   int // width of a head's values, V; HeadDim if 0
-	KeyInput   int // width of the keys that Forward is given; Dim if 0
-	ValueInput int // width of the values that Forward is given; KeyInput if 0
-
-	// Rotary turns queries and keys by their positions, those of the Build if it has any; nil for none. It is copied.
-	Rotary *Rotary
+	HeadDim    int `json:"head_dim,omitzero"`    // width of a head's queries and keys, K; D/H if 0, which H must divide
+	ValueDim   int `json:"value_dim,omitzero"`   // width of a head's values, V; HeadDim if 0
+	KeyInput   int `json:"key_input,omitzero"`   // width of the keys that Forward is given; D if 0
+	ValueInput int `json:"value_input,omitzero"` // width of the values that Forward is given; KeyInput if 0
 
 	// QKNorm normalises every head's queries and keys with RMSNorms of their own, before they are turned (Henry et al.,
 	// 2020; Dehghani et al., 2023): the parameters querynorm.weight and keynorm.weight.
-	QKNorm  bool
-	NormEps float64 // of these RMSNorms; 1e-6 if 0
+	QKNorm  bool    `json:"qk_norm,omitzero"`
+	NormEps float64 `json:"norm_eps,omitzero"` // of these RMSNorms; 1e-6 if 0
 
-	TieQueryKey bool // W_k is W_q and b_k is b_q: Key is Query, one layer
+	TieQueryKey bool `json:"tie_query_key,omitzero"` // W_k is W_q and b_k is b_q: Key is Query, one layer
 
-	Scale   float64 // of the scores; 1/√K if 0
-	Softcap float64 // bounds the scores: see AttentionOptions; 0 for none
+	Scale   float64 `json:"scale,omitzero"`   // of the scores; 1/√K if 0
+	Softcap float64 `json:"softcap,omitzero"` // bounds the scores: see AttentionOptions; 0 for none
 
-	NoBias   bool    // leave out b_q, b_k, b_v and b_o
-	NoOutput bool    // leave out W_o: the output is the heads side by side, of width H·V
-	Dropout  float64 // probability of dropping an attention weight, in training
-	Init     Init    // of the four weights; XavierUniform if nil
+	NoBias   bool    `json:"no_bias,omitzero"`   // leave out b_q, b_k, b_v and b_o
+	NoOutput bool    `json:"no_output,omitzero"` // leave out W_o: the output is the heads side by side, of width H·V
+	Dropout  float64 `json:"dropout,omitzero"`   // probability of dropping an attention weight, in training
+	Init     Init    `json:"init,omitzero"`      // of the four weights; see Init
 }
 
-// NewMultiHeadAttention makes a MultiHeadAttention with the parameters query.weight, key.weight, value.weight,
-// output.weight and the biases beside them.
-func NewMultiHeadAttention(p *Params, c MultiHeadConfig) (*MultiHeadAttention, error) {
-	a := &MultiHeadAttention{name: p.scopeName("attention"), scope: p.scope()}
-	if c.Heads == 0 {
-		c.Heads = 1
-	}
-	if c.KeyValueHeads == 0 {
-		c.KeyValueHeads = c.Heads
-	}
-	if err := positive(a.name, size{"Dim", c.Dim}, size{"Heads", c.Heads}, size{"KeyValueHeads", c.KeyValueHeads}); err != nil {
-		return nil, err
+// withDefaults returns the configuration with each size that is 0 set to what it stands for, for queries of width dim.
+func (c AttentionConfig) withDefaults(layer string, dim int) (AttentionConfig, error) {
+	c.Heads = cmp.Or(c.Heads, 1)
+	c.KeyValueHeads = cmp.Or(c.KeyValueHeads, c.Heads)
+	if err := positive(layer, size{"Dim", dim}, size{"Heads", c.Heads}, size{"KeyValueHeads", c.KeyValueHeads}); err != nil {
+		return c, err
 	}
 	if c.Heads%c.KeyValueHeads != 0 {
-		return nil, fmt.Errorf("%s: Heads must be a multiple of KeyValueHeads, got %d and %d", a.name, c.Heads, c.KeyValueHeads)
+		return c, fmt.Errorf("%s: Heads must be a multiple of KeyValueHeads, got %d and %d", layer, c.Heads, c.KeyValueHeads)
 	}
 	if c.HeadDim == 0 {
-		if c.Dim%c.Heads != 0 {
-			return nil, fmt.Errorf("%s: Dim must be a multiple of Heads unless HeadDim is set, got a Dim of %d for %d heads", a.name, c.Dim, c.Heads)
+		if dim%c.Heads != 0 {
+			return c, fmt.Errorf("%s: Dim must be a multiple of Heads unless HeadDim is set, got a Dim of %d for %d heads", layer, dim, c.Heads)
 		}
-		c.HeadDim = c.Dim / c.Heads
+		c.HeadDim = dim / c.Heads
 	}
-	if c.ValueDim == 0 {
-		c.ValueDim = c.HeadDim
-	}
-	if c.KeyInput == 0 {
-		c.KeyInput = c.Dim
-	}
-	if c.ValueInput == 0 {
-		c.ValueInput = c.KeyInput
-	}
-	if err := positive(a.name, size{"HeadDim", c.HeadDim}, size{"ValueDim", c.ValueDim}, size{"KeyInput", c.KeyInput}, size{"ValueInput", c.ValueInput}); err != nil {
+	c.ValueDim = cmp.Or(c.ValueDim, c.HeadDim)
+	c.KeyInput = cmp.Or(c.KeyInput, dim)
+	c.ValueInput = cmp.Or(c.ValueInput, c.KeyInput)
+	err := positive(layer, size{"HeadDim", c.HeadDim}, size{"ValueDim", c.ValueDim}, size{"KeyInput", c.KeyInput}, size{"ValueInput", c.ValueInput})
+	return c, err
+}
+
+// NewMultiHeadAttention makes a MultiHeadAttention for queries of width dim, D, with the parameters query.weight,
+// key.weight, value.weight, output.weight and the biases beside them.
+func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAttention, error) {
+	a := &MultiHeadAttention{name: p.scopeName("attention"), scope: p.scope()}
+	c, err := c.withDefaults(a.name, dim)
+	if err != nil {
 		return nil, err
 	}
-	if c.TieQueryKey && c.KeyInput != c.Dim {
-		return nil, fmt.Errorf("%s: TieQueryKey needs keys of the queries' width, %d, got a KeyInput of %d", a.name, c.Dim, c.KeyInput)
+	if c.TieQueryKey && c.KeyInput != dim {
+		return nil, fmt.Errorf("%s: TieQueryKey needs keys of the queries' width, %d, got a KeyInput of %d", a.name, dim, c.KeyInput)
 	}
 	if c.TieQueryKey && c.KeyValueHeads != c.Heads {
 		return nil, fmt.Errorf("%s: TieQueryKey needs as many heads of keys as of queries, %d, got %d", a.name, c.Heads, c.KeyValueHeads)
@@ -104,23 +102,16 @@ func NewMultiHeadAttention(p *Params, c MultiHeadConfig) (*MultiHeadAttention, e
 	if err := a.options.ops().Check(a.name); err != nil {
 		return nil, err
 	}
-	if c.Rotary != nil {
-		if err := c.Rotary.check(a.name, c.HeadDim); err != nil {
-			return nil, err
-		}
-		r := *c.Rotary
-		a.rotary = &r
-	}
 
 	parts := []struct {
 		to      **Linear
 		name    string
 		in, out int
 	}{
-		{&a.Query, "query", c.Dim, c.Heads * c.HeadDim},
+		{&a.Query, "query", dim, c.Heads * c.HeadDim},
 		{&a.Key, "key", c.KeyInput, c.KeyValueHeads * c.HeadDim},
 		{&a.Value, "value", c.ValueInput, c.KeyValueHeads * c.ValueDim},
-		{&a.Output, "output", c.Heads * c.ValueDim, c.Dim},
+		{&a.Output, "output", c.Heads * c.ValueDim, dim},
 	}
 	if c.NoOutput {
 		parts = parts[:3]
@@ -130,20 +121,17 @@ func NewMultiHeadAttention(p *Params, c MultiHeadConfig) (*MultiHeadAttention, e
 			a.Key = a.Query
 			continue
 		}
-		l, err := NewLinear(p.Scope(part.name), LinearConfig{In: part.in, Out: part.out, NoBias: c.NoBias, WeightInit: c.Init})
-		if err != nil {
+		if *part.to, err = NewLinear(p.Scope(part.name), part.in, part.out, LinearConfig{NoBias: c.NoBias, Init: c.Init}); err != nil {
 			return nil, err
 		}
-		*part.to = l
 	}
 	if !c.QKNorm {
 		return a, nil
 	}
-	var err error
-	if a.QueryNorm, err = NewRMSNorm(p.Scope("querynorm"), RMSNormConfig{Dim: c.HeadDim, Eps: c.NormEps}); err != nil {
+	if a.QueryNorm, err = NewRMSNorm(p.Scope("querynorm"), c.HeadDim, NormConfig{Eps: c.NormEps}); err != nil {
 		return nil, err
 	}
-	a.KeyNorm, err = NewRMSNorm(p.Scope("keynorm"), RMSNormConfig{Dim: c.HeadDim, Eps: c.NormEps})
+	a.KeyNorm, err = NewRMSNorm(p.Scope("keynorm"), c.HeadDim, NormConfig{Eps: c.NormEps})
 	return a, err
 }
 
@@ -153,7 +141,7 @@ func NewMultiHeadAttention(p *Params, c MultiHeadConfig) (*MultiHeadAttention, e
 //
 // Attention is one op that keeps no weights, as in ScaledDotProduct, unless the Build captures them or says Composed.
 func (a *MultiHeadAttention) Forward(b *Build, query, key, value *G.Node, m Mask) (*G.Node, error) {
-	q, k, v, err := a.project(b, query, key, value, b.positions())
+	q, k, v, m, err := a.project(b, query, key, value, m)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +151,7 @@ func (a *MultiHeadAttention) Forward(b *Build, query, key, value *G.Node, m Mask
 // ForwardWeights is Forward by separate ops, and returns the attention weights, of shape (B, H, T, S), as well: in a
 // training graph with dropout, what dropout left of them, scaled. B is 1 without a batch axis.
 func (a *MultiHeadAttention) ForwardWeights(b *Build, query, key, value *G.Node, m Mask) (out, weights *G.Node, err error) {
-	q, k, v, err := a.project(b, query, key, value, b.positions())
+	q, k, v, m, err := a.project(b, query, key, value, m)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -215,14 +203,18 @@ func (a *MultiHeadAttention) output(b *Build, heads *G.Node) (*G.Node, error) {
 	return a.Output.Forward(b, heads)
 }
 
-// project applies the input projections, each giving the heads side by side: (B, T, D) -> (B, T, H·K). positions are those
-// of queries and keys, as Rotary takes them.
-func (a *MultiHeadAttention) project(b *Build, query, key, value, positions *G.Node) (q, k, v *G.Node, err error) {
+// project applies the input projections, each giving the heads side by side: (B, T, D) -> (B, T, H·K). The mask that it
+// returns has what the Positions add to the scores.
+func (a *MultiHeadAttention) project(b *Build, query, key, value *G.Node, m Mask) (q, k, v *G.Node, mask Mask, err error) {
+	positions := b.positions()
 	if q, err = a.projectQuery(b, query, positions); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, m, err
 	}
-	k, v, err = a.projectKeys(b, key, value, positions)
-	return q, k, v, err
+	if k, v, err = a.projectKeys(b, key, value, positions); err != nil {
+		return nil, nil, nil, m, err
+	}
+	m, err = a.mask(b, q, k, positions, m)
+	return q, k, v, m, err
 }
 
 // projectQuery is the queries: (B, T, Dim) -> (B, T, H·K).
@@ -262,8 +254,20 @@ func (a *MultiHeadAttention) place(b *Build, x *G.Node, norm *RMSNorm, heads int
 			return nil, err
 		}
 	}
-	if a.rotary != nil {
-		return a.rotary.Forward(b, x, heads, positions)
+	if a.Positions != nil {
+		return a.Positions.Turn(b, x, heads, positions)
 	}
 	return x, nil
+}
+
+// mask returns the mask with what the Positions add to the scores of queries, (B, T, H·K), and keys, (B, S, G·K).
+func (a *MultiHeadAttention) mask(b *Build, q, k, positions *G.Node, m Mask) (Mask, error) {
+	if a.Positions == nil {
+		return m, nil
+	}
+	m, err := a.Positions.Score(b, q, k, positions, m)
+	if err != nil {
+		return m, fmt.Errorf("%s: %w", a.name, err)
+	}
+	return m, nil
 }

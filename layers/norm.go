@@ -13,12 +13,48 @@ type Norm interface {
 	Forward(b *Build, x *G.Node) (*G.Node, error)
 }
 
-// newNorm makes an RMSNorm or a LayerNorm with its defaults.
-func newNorm(p *Params, c BlockConfig) (Norm, error) {
-	if c.RMSNorm {
-		return NewRMSNorm(p, RMSNormConfig{Dim: c.Dim, Eps: c.NormEps})
+// NormConfig describes a LayerNorm or an RMSNorm.
+type NormConfig struct {
+	Kind NormKind `json:"kind,omitzero"` // for NewNorm; a LayerNorm if empty
+
+	// Eps keeps what is constant from being divided by zero. If 0, it is 1e-5 of a LayerNorm, and 1e-6 of an RMSNorm, as in
+	// T5 and Llama. (PyTorch's nn.RMSNorm takes the dtype's machine epsilon unless told otherwise: 1.2e-7 for float32,
+	// 2.2e-16 for float64.)
+	Eps float64 `json:"eps,omitzero"`
+
+	NoBias bool `json:"no_bias,omitzero"` // leave out the β of a LayerNorm; an RMSNorm has none
+}
+
+// A NormKind is the name of a kind of norm.
+type NormKind string
+
+const (
+	NormLayer NormKind = "layer" // LayerNorm
+	NormRMS   NormKind = "rms"   // RMSNorm
+)
+
+// UnmarshalText sets a NormKind to a name. It is an error if no kind of norm has it.
+func (k *NormKind) UnmarshalText(text []byte) error {
+	*k = NormKind(text)
+	if *k != NormLayer && *k != NormRMS {
+		return k.unknown()
 	}
-	return NewLayerNorm(p, LayerNormConfig{Dim: c.Dim, Eps: c.NormEps, NoBias: c.NoBias})
+	return nil
+}
+
+func (k NormKind) unknown() error {
+	return fmt.Errorf("there is no norm of kind %.100q: use %s or %s", string(k), NormLayer, NormRMS)
+}
+
+// NewNorm makes the norm that the configuration's Kind names.
+func NewNorm(p *Params, dim int, c NormConfig) (Norm, error) {
+	switch c.Kind {
+	case "", NormLayer:
+		return NewLayerNorm(p, dim, c)
+	case NormRMS:
+		return NewRMSNorm(p, dim, c)
+	}
+	return nil, fmt.Errorf("%s: %w", p.scopeName("norm"), c.Kind.unknown())
 }
 
 // LayerNorm normalises the last axis to mean 0 and variance 1, then scales and shifts it by what it learns:
@@ -31,17 +67,11 @@ type LayerNorm struct {
 	name string
 }
 
-// LayerNormConfig describes a LayerNorm.
-type LayerNormConfig struct {
-	Dim    int
-	Eps    float64 // 1e-5 if 0
-	NoBias bool    // leave out β
-}
-
-// NewLayerNorm makes a LayerNorm with the parameters "weight", of ones, and, unless NoBias, "bias", of zeros.
-func NewLayerNorm(p *Params, c LayerNormConfig) (*LayerNorm, error) {
+// NewLayerNorm makes a LayerNorm of vectors of width dim, whatever the configuration's Kind, with the parameters "weight",
+// of ones, and, unless NoBias, "bias", of zeros.
+func NewLayerNorm(p *Params, dim int, c NormConfig) (*LayerNorm, error) {
 	l := &LayerNorm{eps: c.Eps, name: p.scopeName("layer norm")}
-	if err := positive(l.name, size{"Dim", c.Dim}); err != nil {
+	if err := positive(l.name, size{"Dim", dim}); err != nil {
 		return nil, err
 	}
 	if l.eps == 0 {
@@ -51,11 +81,11 @@ func NewLayerNorm(p *Params, c LayerNormConfig) (*LayerNorm, error) {
 		return nil, fmt.Errorf("%s: Eps must be above 0, got %v", l.name, c.Eps)
 	}
 	var err error
-	if l.Weight, err = p.New("weight", Ones, c.Dim); err != nil {
+	if l.Weight, err = p.New("weight", Ones(), dim); err != nil {
 		return nil, err
 	}
 	if !c.NoBias {
-		l.Bias, err = p.New("bias", Zeros, c.Dim)
+		l.Bias, err = p.New("bias", Zeros(), dim)
 	}
 	return l, err
 }
@@ -87,19 +117,11 @@ type RMSNorm struct {
 	name string
 }
 
-// RMSNormConfig describes an RMSNorm.
-type RMSNormConfig struct {
-	Dim int
-
-	// Eps keeps rows of zeros from being divided by zero; 1e-6 if 0, as in T5 and Llama. (PyTorch's nn.RMSNorm takes the
-	// dtype's machine epsilon unless told otherwise: 1.2e-7 for float32, 2.2e-16 for float64.)
-	Eps float64
-}
-
-// NewRMSNorm makes an RMSNorm with the parameter "weight", of ones.
-func NewRMSNorm(p *Params, c RMSNormConfig) (*RMSNorm, error) {
+// NewRMSNorm makes an RMSNorm of vectors of width dim, whatever the configuration's Kind, with the parameter "weight", of
+// ones.
+func NewRMSNorm(p *Params, dim int, c NormConfig) (*RMSNorm, error) {
 	l := &RMSNorm{eps: c.Eps, name: p.scopeName("rms norm")}
-	if err := positive(l.name, size{"Dim", c.Dim}); err != nil {
+	if err := positive(l.name, size{"Dim", dim}); err != nil {
 		return nil, err
 	}
 	if l.eps == 0 {
@@ -109,7 +131,7 @@ func NewRMSNorm(p *Params, c RMSNormConfig) (*RMSNorm, error) {
 		return nil, fmt.Errorf("%s: Eps must be above 0, got %v", l.name, c.Eps)
 	}
 	var err error
-	l.Weight, err = p.New("weight", Ones, c.Dim)
+	l.Weight, err = p.New("weight", Ones(), dim)
 	return l, err
 }
 

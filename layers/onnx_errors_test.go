@@ -168,7 +168,7 @@ func TestOptionRunErrors(t *testing.T) {
 
 // TestMultiHeadOptionErrors has the options of attention in the configuration of a layer, and in what it is given.
 func TestMultiHeadOptionErrors(t *testing.T) {
-	type config = layers.MultiHeadConfig
+	type config = layers.AttentionConfig
 	type mask = layers.Mask
 	for _, tc := range []struct {
 		name   string
@@ -190,8 +190,8 @@ func TestMultiHeadOptionErrors(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, composed %t", tc.name, composed), func(t *testing.T) {
 				c := newBench(t)
 				c.b.Composed = composed
-				tc.config.Dim, tc.config.Heads = 8, 4
-				a, err := layers.NewMultiHeadAttention(c.p.Scope("mha"), tc.config)
+				tc.config.Heads = 4
+				a, err := layers.NewMultiHeadAttention(c.p.Scope("mha"), 8, tc.config)
 				if err == nil {
 					x := c.in("x", 2, 3, 8)
 					_, err = a.Forward(c.b, x, x, x, tc.mask)

@@ -148,7 +148,7 @@ func TestFormsDropTheSame(t *testing.T) {
 				call.fill(5)
 				y = c.attend(call, onnxHeads)
 			} else {
-				a := c.multiHead(layers.MultiHeadConfig{Dim: 8, Heads: 4, KeyValueHeads: 2, Dropout: 0.3, Softcap: 2})
+				a := c.multiHead(8, layers.AttentionConfig{Heads: 4, KeyValueHeads: 2, Dropout: 0.3, Softcap: 2})
 				x := c.in("x", 2, 6, 8)
 				x1 := c.node(a.Forward(c.b, x, x, x, layers.Mask{Causal: true}))
 				y = c.node(a.Forward(c.b, x1, x1, x1, layers.Mask{})) // a second dropout, of the same sizes
@@ -188,7 +188,7 @@ func TestFormsDropTheSame(t *testing.T) {
 
 // TestGradientsOfMultiHeadOptions has the options of attention in a layer, its parameters included.
 func TestGradientsOfMultiHeadOptions(t *testing.T) {
-	type config = layers.MultiHeadConfig
+	type config = layers.AttentionConfig
 	none := func(*bench) layers.Mask { return layers.Mask{} }
 	var cases []gradientCase
 	for _, tc := range []struct {
@@ -198,13 +198,13 @@ func TestGradientsOfMultiHeadOptions(t *testing.T) {
 	}{
 		{"grouped heads", config{KeyValueHeads: 2}, none},
 		{"one head of keys and values", config{KeyValueHeads: 1, ValueDim: 3}, none},
-		{"grouped heads, normalised and turned", config{KeyValueHeads: 2, HeadDim: 4, QKNorm: true, Rotary: &layers.Rotary{}}, none},
+		{"grouped heads, normalised and turned", config{KeyValueHeads: 2, HeadDim: 4, QKNorm: true}, none},
 		{"softcap", config{Softcap: 0.4}, none},
 		{"scale", config{Scale: 1.7}, none},
 		{"window", config{}, func(*bench) layers.Mask { return layers.Mask{Window: &window{Left: 1, Right: 1}} }},
 		{"window, causal", config{}, func(*bench) layers.Mask { return layers.Mask{Causal: true, Window: &window{Left: 1, Right: -1}} }},
 		{"slopes", config{}, func(c *bench) layers.Mask {
-			return layers.Mask{Slopes: must[[]float64](c)(layers.ALiBi{Heads: 4}.Slopes())}
+			return layers.Mask{Slopes: must[[]float64](c)(layers.ALiBi{}.Slopes(4))}
 		}},
 		{"offsets", config{}, func(c *bench) layers.Mask {
 			return layers.Mask{Causal: true, Offsets: c.ints("offsets", []int{1, -1}, 2)}
@@ -216,9 +216,13 @@ func TestGradientsOfMultiHeadOptions(t *testing.T) {
 		for _, composed := range []bool{false, true} {
 			cases = append(cases, gradientCase{fmt.Sprintf("%s, composed %t", tc.name, composed), func(c *bench) *G.Node {
 				c.b.Composed = composed
-				tc.config.Dim, tc.config.Heads = 4, 4
+				tc.config.Heads = 4
 				x := c.in("x", 2, 3, 4)
-				return c.node(c.multiHead(tc.config).Forward(c.b, x, x, x, tc.mask(c)))
+				a := c.multiHead(4, tc.config)
+				if tc.config.QKNorm {
+					a.Positions = layers.Rotary{}
+				}
+				return c.node(a.Forward(c.b, x, x, x, tc.mask(c)))
 			}})
 		}
 	}

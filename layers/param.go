@@ -22,6 +22,7 @@ type Params struct {
 	dtype  tensor.Dtype
 	seed   uint64
 	prefix string
+	init   Init      // of weights made in this scope, unless they have one of their own
 	set    *paramSet // shared by all scopes
 }
 
@@ -46,6 +47,13 @@ func (p *Params) Scope(name string) *Params {
 	return &s
 }
 
+// withInit returns the same set with an Init for the weights made below, unless it is zero.
+func (p *Params) withInit(i Init) *Params {
+	s := *p
+	s.init = i.or(p.init)
+	return &s
+}
+
 // Dtype is the dtype of every parameter of the set.
 func (p *Params) Dtype() tensor.Dtype { return p.dtype }
 
@@ -64,7 +72,8 @@ func (p *Params) Count() int {
 	return n
 }
 
-// New makes a parameter of the given shape, named by the scope and name. It is an error if the set has that name.
+// New makes a parameter of the given shape, named by the scope and name. A zero init is that of the configuration that the
+// scope is part of, or XavierUniform. It is an error if the set has that name.
 func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 	full := p.prefix + name
 	if p.set.byName[full] != nil {
@@ -81,7 +90,9 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 	h := fnv.New64a()
 	h.Write([]byte(full))
 	values := make([]float64, tensor.Shape(shape).TotalSize())
-	init(rand.New(rand.NewPCG(p.seed, h.Sum64())), values, shape)
+	if err := init.or(p.init).or(XavierUniform()).fill(rand.New(rand.NewPCG(p.seed, h.Sum64())), values, shape); err != nil {
+		return nil, fmt.Errorf("parameter %q: %w", full, err)
+	}
 
 	q := &Param{Name: full}
 	if p.dtype == tensor.Float64 {

@@ -31,7 +31,7 @@ func TestPaddingInFront(t *testing.T) {
 				}
 				b := &layers.Build{Positions: input(g, "positions", dense(positions, 1, n))}
 				if form == "first" { // that of the padding would be negative, which learned positions don't have
-					if _, learned := model.Positions.(*layers.LearnedPositions); learned {
+					if model.Positions.MaxLen() > 0 {
 						t.Skip("learned positions have no negative ones")
 					}
 					b.Positions = input(g, "first", dense([]int{-len(padding)}, 1))
@@ -47,7 +47,7 @@ func TestPaddingInFront(t *testing.T) {
 // TestPackedSequences puts two sequences into one row, kept apart by a mask, each with positions of its own.
 func TestPackedSequences(t *testing.T) {
 	first, second := []int{3, 1, 4}, []int{2, 5}
-	model := must[*layers.Encoder](t)(layers.NewEncoder(newParams(t), layers.ModelConfig{Vocab: 7, MaxLen: 3, Dim: 8, Heads: 2, Layers: 2, Outputs: 4}))
+	model := must[*layers.Encoder](t)(layers.NewEncoder(newParams(t), layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 3}, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 2, Outputs: 4}))
 	var want []float64
 	for _, sequence := range [][]int{first, second} {
 		g := G.NewGraph()
@@ -65,9 +65,9 @@ func TestPackedSequences(t *testing.T) {
 
 func TestPositionsErrors(t *testing.T) {
 	p := newParams(t)
-	model := must[*layers.Decoder](t)(layers.NewDecoder(p.Scope("d"), layers.ModelConfig{Vocab: 5, MaxLen: 3, Dim: 4, Heads: 2, Layers: 1}))
+	model := must[*layers.Decoder](t)(layers.NewDecoder(p.Scope("d"), layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1}))
 	both := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p.Scope("ed"), layers.EncoderDecoderConfig{
-		ModelConfig: layers.ModelConfig{Vocab: 5, MaxLen: 3, Dim: 4, Heads: 2, Layers: 1},
+		Model: layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1},
 	}))
 	g := G.NewGraph()
 	ids := input(g, "ids", dense([]int{1, 2}, 1, 2))
@@ -101,7 +101,7 @@ func TestPositionsErrors(t *testing.T) {
 
 // TestDecodersRefuseOffsets which would let them see ahead.
 func TestDecodersRefuseOffsets(t *testing.T) {
-	model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), layers.ModelConfig{Vocab: 5, MaxLen: 3, Dim: 4, Heads: 2, Layers: 1}))
+	model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1}))
 	g := G.NewGraph()
 	ids := input(g, "ids", dense([]int{1, 2}, 1, 2))
 	for _, m := range []layers.Mask{{Offset: 1}, {Offset: -1}, {Offsets: input(g, "offsets", dense([]int{0}, 1))}} {

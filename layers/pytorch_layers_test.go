@@ -18,23 +18,23 @@ func (f fixture) mask(in map[string]*G.Node) layers.Mask {
 func one(y *G.Node) map[string]*G.Node { return map[string]*G.Node{"out": y} }
 
 func linearSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	l := must[*layers.Linear](t)(layers.NewLinear(p, layers.LinearConfig{In: 5, Out: 3, NoBias: !f.Config.Bias}))
+	l := must[*layers.Linear](t)(layers.NewLinear(p, 5, 3, layers.LinearConfig{NoBias: !f.Config.Bias}))
 	f.fill(t, p)
 	return one(node(t)(l.Forward(b, in["x"])))
 }
 
 func embeddingSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	e := must[*layers.Embedding](t)(layers.NewEmbedding(p, layers.EmbeddingConfig{Vocab: 7, Dim: 4}))
+	e := must[*layers.Embedding](t)(layers.NewEmbedding(p, 7, 4, layers.Init{}))
 	f.fill(t, p)
 	return one(node(t)(e.Forward(b, in["ids"])))
 }
 
 func normSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	c := layers.LayerNormConfig{Dim: 6, NoBias: f.Config.NoBias}
+	c := layers.NormConfig{NoBias: f.Config.NoBias}
 	if f.Config.Eps != 1e-5 { // the default is held to PyTorch's as well
 		c.Eps = f.Config.Eps
 	}
-	l := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p, c))
+	l := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p, 6, c))
 	f.fill(t, p)
 	return one(node(t)(l.Forward(b, in["x"])))
 }
@@ -58,8 +58,8 @@ func coreSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in 
 
 func (f fixture) multiHead(t *testing.T, p *layers.Params) *layers.MultiHeadAttention {
 	c := f.Config
-	a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{
-		Dim: c.Dim, Heads: c.Heads, KeyInput: c.Key, ValueInput: c.Value, NoBias: !c.Bias,
+	a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, c.Dim, layers.AttentionConfig{
+		Heads: c.Heads, KeyInput: c.Key, ValueInput: c.Value, NoBias: !c.Bias,
 	}))
 	f.fill(t, p)
 	return a
@@ -83,21 +83,26 @@ func maskedSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, i
 	return one(node(t)(f.multiHead(t, p).Forward(b, in["query"], in["key"], in["value"], f.mask(in))))
 }
 
-func (f fixture) block(cross bool) layers.BlockConfig {
-	return layers.BlockConfig{
-		Dim: 6, Heads: 2, Hidden: 8, Activation: activations[f.Config.Activation], PostNorm: f.Config.PostNorm, Cross: cross,
-		Gated: f.Config.Gated, RMSNorm: f.Config.RMSNorm,
+func (f fixture) block() layers.BlockConfig {
+	c := layers.BlockConfig{
+		Attention:   layers.AttentionConfig{Heads: 2},
+		FeedForward: layers.FeedForwardConfig{Hidden: 8, Activation: activations[f.Config.Activation], Gated: f.Config.Gated},
+		PostNorm:    f.Config.PostNorm,
 	}
+	if f.Config.RMSNorm {
+		c.Norm.Kind = layers.NormRMS
+	}
+	return c
 }
 
 func encoderSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	e := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p, f.block(false)))
+	e := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p, 6, f.block()))
 	f.fill(t, p)
 	return one(node(t)(e.Forward(b, in["x"], f.mask(in))))
 }
 
 func decoderSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	d := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(p, f.block(true)))
+	d := must[*layers.DecoderBlock](t)(layers.NewCrossDecoderBlock(p, 6, f.block()))
 	f.fill(t, p)
 	return one(node(t)(d.Forward(b, in["x"], in["memory"], layers.Mask{}, f.mask(in))))
 }

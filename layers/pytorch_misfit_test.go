@@ -19,10 +19,10 @@ func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
 	seq2seq := func(change func(c *layers.EncoderDecoderConfig)) func(t *testing.T, p *layers.Params) {
 		return func(t *testing.T, p *layers.Params) { newSeq2Seq(t, p, change) }
 	}
-	attention := func(c layers.MultiHeadConfig) func(t *testing.T, p *layers.Params) {
-		c.Dim, c.Heads = 6, 2
+	attention := func(c layers.AttentionConfig) func(t *testing.T, p *layers.Params) {
+		c.Heads = 2
 		return func(t *testing.T, p *layers.Params) {
-			must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, c))
+			must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 6, c))
 		}
 	}
 	for _, tc := range []struct {
@@ -31,25 +31,25 @@ func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
 		rename     func(name string) string
 		want       []string
 	}{
-		{"no norms after the stacks", "torch_transformer_post_norm", seq2seq(func(c *layers.EncoderDecoderConfig) { c.PostNorm = true }), transformerName,
+		{"no norms after the stacks", "torch_transformer_post_norm", seq2seq(func(c *layers.EncoderDecoderConfig) { c.Model.Block.PostNorm = true }), transformerName,
 			[]string{`unexpected: "transformer.decoder.norm.bias" of shape (4), "transformer.decoder.norm.weight" of shape (4), "transformer.encoder.norm.bias" of shape (4) and 1 more`}},
 		{"a layer more", "torch_transformer", seq2seq(func(c *layers.EncoderDecoderConfig) { c.DecoderLayers = 2 }), transformerName,
 			[]string{`missing: "transformer.decoder.layers.1.self_attn.in_proj_weight" of shape (12, 4)`, "and 15 more"}},
-		{"a layer less", "torch_transformer", seq2seq(func(c *layers.EncoderDecoderConfig) { c.Layers = 1 }), transformerName,
+		{"a layer less", "torch_transformer", seq2seq(func(c *layers.EncoderDecoderConfig) { c.Model.Layers = 1 }), transformerName,
 			[]string{`unexpected: "transformer.encoder.layers.1.linear1.bias" of shape (5)`, "and 9 more"}},
-		{"another vocabulary", "torch_transformer", seq2seq(func(c *layers.EncoderDecoderConfig) { c.Vocab = 8 }), transformerName,
+		{"another vocabulary", "torch_transformer", seq2seq(func(c *layers.EncoderDecoderConfig) { c.Model.Vocab = 8 }), transformerName,
 			[]string{`different: "src.weight" must have shape (8, 4), got (7, 4)`}},
 		{"names that nobody renamed", "torch_transformer", seq2seq(nil), nil,
 			[]string{`missing: "encoder.embedding.weight" of shape (7, 4)`, `unexpected: "generator.bias" of shape (6)`}},
-		{"one weight of three into three", "torch_attention_packed", attention(layers.MultiHeadConfig{KeyInput: 5}), nil,
+		{"one weight of three into three", "torch_attention_packed", attention(layers.AttentionConfig{KeyInput: 5}), nil,
 			[]string{`missing: "q_proj_weight" of shape (6, 6), "k_proj_weight" of shape (6, 5), "v_proj_weight" of shape (6, 5)`, `unexpected: "in_proj_weight" of shape (18, 6)`}},
-		{"three weights into one of three", "torch_attention_widths", attention(layers.MultiHeadConfig{}), nil,
+		{"three weights into one of three", "torch_attention_widths", attention(layers.AttentionConfig{}), nil,
 			[]string{`missing: "in_proj_weight" of shape (18, 6)`, `unexpected: "k_proj_weight" of shape (6, 5), "q_proj_weight" of shape (6, 6), "v_proj_weight" of shape (6, 4)`}},
-		{"biases into none", "torch_attention_packed", attention(layers.MultiHeadConfig{NoBias: true}), nil,
+		{"biases into none", "torch_attention_packed", attention(layers.AttentionConfig{NoBias: true}), nil,
 			[]string{`unexpected: "in_proj_bias" of shape (18), "out_proj.bias" of shape (6)`}},
-		{"no biases into some", "torch_attention_widths_no_bias", attention(layers.MultiHeadConfig{KeyInput: 5, ValueInput: 6}), nil,
+		{"no biases into some", "torch_attention_widths_no_bias", attention(layers.AttentionConfig{KeyInput: 5, ValueInput: 6}), nil,
 			[]string{`missing: "in_proj_bias" of shape (18), "out_proj.bias" of shape (6)`}},
-		{"keys and values of each other's widths", "torch_attention_widths", attention(layers.MultiHeadConfig{KeyInput: 4, ValueInput: 5}), nil,
+		{"keys and values of each other's widths", "torch_attention_widths", attention(layers.AttentionConfig{KeyInput: 4, ValueInput: 5}), nil,
 			[]string{`different: "k_proj_weight" must have shape (6, 4), got (6, 5), "v_proj_weight" must have shape (6, 5), got (6, 4)`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
 func TestLoadPyTorchOfACutFile(t *testing.T) {
 	file := must[[]byte](t)(os.ReadFile(stateDict("torch_attention_packed")))
 	p := newParams(t)
-	must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{Dim: 6, Heads: 2}))
+	must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 6, layers.AttentionConfig{Heads: 2}))
 	before := weightBits(p)
 	path := filepath.Join(t.TempDir(), "cut.safetensors")
 	for n := range len(file) {

@@ -9,11 +9,11 @@ import (
 )
 
 func rmsNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	c := layers.RMSNormConfig{Dim: f.Config.Dim}
+	c := layers.NormConfig{}
 	if f.Config.Eps != 1e-6 { // the default is held to it as well
 		c.Eps = f.Config.Eps
 	}
-	l := must[*layers.RMSNorm](t)(layers.NewRMSNorm(p, c))
+	l := must[*layers.RMSNorm](t)(layers.NewRMSNorm(p, f.Config.Dim, c))
 	f.fill(t, p)
 	if f.Config.Heads == 1 {
 		return one(node(t)(l.Forward(b, in["x"])))
@@ -22,8 +22,8 @@ func rmsNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, 
 }
 
 func gatedSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	l := must[*layers.FeedForward](t)(layers.NewFeedForward(p, layers.FeedForwardConfig{
-		Dim: 4, Hidden: 5, Activation: activations[f.Config.Activation], Gated: true, NoBias: !f.Config.Bias,
+	l := must[*layers.FeedForward](t)(layers.NewFeedForward(p, 4, layers.FeedForwardConfig{
+		Hidden: 5, Activation: activations[f.Config.Activation], Gated: true, NoBias: !f.Config.Bias,
 	}))
 	f.fill(t, p)
 	return one(node(t)(l.Forward(b, in["x"])))
@@ -35,14 +35,14 @@ func rotarySubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, i
 	if c.Base != 10000 { // the default is held to it as well
 		r.Base = c.Base
 	}
-	return one(node(t)(r.Forward(b, in["x"], c.Heads, in["positions"])))
+	return one(node(t)(r.Turn(b, in["x"], c.Heads, in["positions"])))
 }
 
 func alibiSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 	q := in["q"]
-	bias := node(t)(layers.ALiBi{Heads: f.Config.Heads, Offset: f.Config.Offset}.Bias(q.Graph(), q.Dtype(), q.Shape()[2], in["k"].Shape()[2]))
+	slopes := must[[]float64](t)(layers.ALiBi{}.Slopes(f.Config.Heads))
 	out, weights, err := layers.ScaledDotProductWeights(b, q, in["k"], in["v"], layers.AttentionOptions{
-		Mask: layers.Mask{Causal: f.Config.Causal, Bias: bias},
+		Mask: layers.Mask{Causal: f.Config.Causal, Offset: f.Config.Offset, Slopes: slopes},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func alibiSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in
 }
 
 func modernSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	d := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(p, f.block(false)))
+	d := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(p, 6, f.block()))
 	f.fill(t, p)
 	return one(node(t)(d.Forward(b, in["x"], nil, layers.Mask{}, layers.Mask{})))
 }

@@ -95,16 +95,16 @@ func classifierName(name string) string {
 // oneOfEachSubject has one of each layer that has PyTorch's names: see Layers in testdata/fixtures_torch.py.
 func oneOfEachSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 	const dim = 4
-	block := layers.BlockConfig{Dim: dim, Heads: 2, Hidden: 5}
-	embedding := must[*layers.Embedding](t)(layers.NewEmbedding(p.Scope("embedding"), layers.EmbeddingConfig{Vocab: 7, Dim: 3}))
-	linear := must[*layers.Linear](t)(layers.NewLinear(p.Scope("linear"), layers.LinearConfig{In: 3, Out: dim}))
-	norm := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p.Scope("norm"), layers.LayerNormConfig{Dim: dim}))
+	block := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}
+	embedding := must[*layers.Embedding](t)(layers.NewEmbedding(p.Scope("embedding"), 7, 3, layers.Init{}))
+	linear := must[*layers.Linear](t)(layers.NewLinear(p.Scope("linear"), 3, dim, layers.LinearConfig{}))
+	norm := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p.Scope("norm"), dim, layers.NormConfig{}))
 	block.PostNorm = true
-	encoder := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p.Scope("encoder_layer"), block))
-	scale := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p.Scope("scale"), layers.LayerNormConfig{Dim: dim, NoBias: true}))
-	block.PostNorm, block.Cross = false, true
-	decoder := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(p.Scope("decoder_layer"), block))
-	head := must[*layers.Linear](t)(layers.NewLinear(p.Scope("head"), layers.LinearConfig{In: dim, Out: 2, NoBias: true}))
+	encoder := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p.Scope("encoder_layer"), dim, block))
+	scale := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p.Scope("scale"), dim, layers.NormConfig{NoBias: true}))
+	block.PostNorm = false
+	decoder := must[*layers.DecoderBlock](t)(layers.NewCrossDecoderBlock(p.Scope("decoder_layer"), dim, block))
+	head := must[*layers.Linear](t)(layers.NewLinear(p.Scope("head"), dim, 2, layers.LinearConfig{NoBias: true}))
 	f.fill(t, p)
 
 	x := node(t)(embedding.Forward(b, in["ids"]))
@@ -119,7 +119,7 @@ func oneOfEachSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 // finalNormSubject is an nn.Transformer as PyTorch makes it by default: post-norm, with a norm after each stack all the
 // same.
 func finalNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	m := newSeq2Seq(t, p, func(c *layers.EncoderDecoderConfig) { c.PostNorm, c.FinalNorm = true, true })
+	m := newSeq2Seq(t, p, func(c *layers.EncoderDecoderConfig) { c.Model.Block.PostNorm, c.Model.FinalNorm = true, true })
 	f.fill(t, p)
 	return one(node(t)(m.Forward(b, in["source"], in["target"], f.mask(in))))
 }
@@ -190,46 +190,44 @@ func TestPyTorchNames(t *testing.T) {
 	const attention = " self_attn.in_proj_weight self_attn.in_proj_bias self_attn.out_proj.weight self_attn.out_proj.bias"
 	const rest = " linear1.weight linear1.bias linear2.weight linear2.bias norm1.weight norm1.bias norm2.weight norm2.bias"
 	cross := strings.ReplaceAll(attention, "self_attn", "multihead_attn") + " norm3.weight norm3.bias"
-	block := layers.BlockConfig{Dim: 4, Heads: 2}
-	multi := layers.MultiHeadConfig{Dim: 4, Heads: 2}
+	block := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}
+	multi := layers.AttentionConfig{Heads: 2}
 	for _, tc := range []struct {
 		name string
 		make func(p *layers.Params) error
 		want string
 	}{
-		{"nn.TransformerEncoderLayer", func(p *layers.Params) error { _, err := layers.NewEncoderBlock(p, block); return err }, attention + rest},
-		{"one without cross-attention", func(p *layers.Params) error { _, err := layers.NewDecoderBlock(p, block); return err }, attention + rest},
+		{"nn.TransformerEncoderLayer", func(p *layers.Params) error { _, err := layers.NewEncoderBlock(p, 4, block); return err }, attention + rest},
+		{"one without cross-attention", func(p *layers.Params) error { _, err := layers.NewDecoderBlock(p, 4, block); return err }, attention + rest},
 		{"nn.TransformerDecoderLayer", func(p *layers.Params) error {
-			block := block
-			block.Cross = true
-			_, err := layers.NewDecoderBlock(p, block)
+			_, err := layers.NewCrossDecoderBlock(p, 4, block)
 			return err
 		}, attention + cross + rest},
 		{"an nn.MultiheadAttention of any name", func(p *layers.Params) error {
-			_, err := layers.NewMultiHeadAttention(p.Scope("a.b"), multi)
+			_, err := layers.NewMultiHeadAttention(p.Scope("a.b"), 4, multi)
 			return err
 		},
 			strings.ReplaceAll(attention, "self_attn", "a.b")},
 		{"widths", func(p *layers.Params) error {
 			multi := multi
 			multi.KeyInput = 3
-			_, err := layers.NewMultiHeadAttention(p, multi)
+			_, err := layers.NewMultiHeadAttention(p, 4, multi)
 			return err
 		}, "q_proj_weight k_proj_weight v_proj_weight in_proj_bias out_proj.weight out_proj.bias"},
 		{"no output", func(p *layers.Params) error {
 			multi := multi
 			multi.NoOutput, multi.NoBias = true, true
-			_, err := layers.NewMultiHeadAttention(p, multi)
+			_, err := layers.NewMultiHeadAttention(p, 4, multi)
 			return err
 		}, "in_proj_weight"},
 		{"an nn.TransformerEncoder and more", func(p *layers.Params) error {
-			_, err := layers.NewEncoder(p.Scope("m"), layers.ModelConfig{Vocab: 2, MaxLen: 2, Dim: 4, Layers: 1, Outputs: 2})
+			_, err := layers.NewEncoder(p.Scope("m"), layers.ModelConfig{Vocab: 2, Positions: layers.Learned{MaxLen: 2}, Dim: 4, Layers: 1, Outputs: 2})
 			return err
 		}, "m.embedding.weight m.positions.weight m.norm.weight m.norm.bias m.head.weight m.head.bias" +
 			strings.ReplaceAll(attention+rest, " ", " m.layers.0.")},
 		{"names that only look like ours", func(p *layers.Params) error {
 			for _, scope := range []string{"attention", "cross", "blocks", "blocks.x", "feedforward", "norm2", "query", "feedforward.gate"} {
-				if _, err := layers.NewLayerNorm(p.Scope(scope), layers.LayerNormConfig{Dim: 2, NoBias: true}); err != nil {
+				if _, err := layers.NewLayerNorm(p.Scope(scope), 2, layers.NormConfig{NoBias: true}); err != nil {
 					return err
 				}
 			}
@@ -307,7 +305,7 @@ func TestFailedLoadPyTorchChangesNothing(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := newParams(t)
-			must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{Dim: 6, Heads: 2}))
+			must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 6, layers.AttentionConfig{Heads: 2}))
 			before := weightBits(p)
 			path := filepath.Join(t.TempDir(), "model.safetensors")
 			if err := os.WriteFile(path, tc.file, 0o644); err != nil {
@@ -335,7 +333,7 @@ func TestFailedSavePyTorch(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := newParams(t)
-			must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{Dim: 4}))
+			must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{}))
 			tc.spoil(p)
 			path := filepath.Join(t.TempDir(), "model.safetensors")
 			wantError(t, p.SavePyTorch(path, tc.rename, nil), tc.want)

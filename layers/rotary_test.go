@@ -25,7 +25,7 @@ func TestRotaryDependsOnDistanceAlone(t *testing.T) {
 				c := newBench(t)
 				turn := func(n *G.Node, at int) *G.Node {
 					r.Offset = at
-					return c.node(r.Forward(c.b, n, 1, nil))
+					return c.node(r.Turn(c.b, n, 1, nil))
 				}
 				q, k := turn(c.in("q", length, width), queryAt), turn(c.in("k", length, width), keyAt)
 				got := read(t, q, k)
@@ -66,10 +66,10 @@ func TestRotaryPositions(t *testing.T) {
 		at := r
 		at.Offset = 7
 		nodes := G.Nodes{
-			c.node(at.Forward(c.b, x, heads, nil)),
-			c.node(r.Forward(c.b, x, heads, c.ints("a", []int{7, 7}, 2))),
-			c.node(r.Forward(c.b, x, heads, c.ints("b", []int{7, 8, 9, 7, 8, 9}, 2, 3))),
-			c.node(at.Forward(c.b, x, heads, c.ints("c", []int{7, 7}, 2))), // in the offset's place
+			c.node(at.Turn(c.b, x, heads, nil)),
+			c.node(r.Turn(c.b, x, heads, c.ints("a", []int{7, 7}, 2))),
+			c.node(r.Turn(c.b, x, heads, c.ints("b", []int{7, 8, 9, 7, 8, 9}, 2, 3))),
+			c.node(at.Turn(c.b, x, heads, c.ints("c", []int{7, 7}, 2))), // in the offset's place
 		}
 		got := read(t, nodes...)
 		for i := range got[1:] {
@@ -80,14 +80,14 @@ func TestRotaryPositions(t *testing.T) {
 	// One token at a time, at its own position, is the whole sequence.
 	c := newBench(t)
 	x := random(1, batch, length, width)
-	whole := read(t, c.node(layers.Rotary{}.Forward(c.b, input(c.g, "x", x), 1, nil)))[0]
+	whole := read(t, c.node(layers.Rotary{}.Turn(c.b, input(c.g, "x", x), 1, nil)))[0]
 	for i := range length {
 		c := newBench(t)
 		var step []float64
 		for b := range batch {
 			step = append(step, x.Float64s()[(b*length+i)*width:][:width]...)
 		}
-		got := read(t, c.node(layers.Rotary{}.Forward(c.b, input(c.g, "x", dense(step, batch, 1, width)), 1, c.ints("at", []int{i, i}, batch))))[0]
+		got := read(t, c.node(layers.Rotary{}.Turn(c.b, input(c.g, "x", dense(step, batch, 1, width)), 1, c.ints("at", []int{i, i}, batch))))[0]
 		for b := range batch {
 			sameBits(t, fmt.Sprintf("token %d of %d", i, b), got[b*width:][:width], whole[(b*length+i)*width:][:width])
 		}
@@ -98,7 +98,7 @@ func TestRotaryPositions(t *testing.T) {
 func TestRotaryFollowsItsPositions(t *testing.T) {
 	c := newBench(t)
 	x, at := c.in("x", 2, 3, 4), c.ints("at", []int{0, 0}, 2)
-	y := c.node(layers.Rotary{}.Forward(c.b, x, 1, at))
+	y := c.node(layers.Rotary{}.Turn(c.b, x, 1, at))
 	w := input(c.g, "w", random(5, 2, 3, 4))
 	var out, grad G.Value
 	G.Read(y, &out)
@@ -114,7 +114,7 @@ func TestRotaryFollowsItsPositions(t *testing.T) {
 		}
 		fresh := newBench(t)
 		fx := fresh.in("x", 2, 3, 4)
-		fy := fresh.node(layers.Rotary{}.Forward(fresh.b, fx, 1, fresh.ints("at", offsets, 2)))
+		fy := fresh.node(layers.Rotary{}.Turn(fresh.b, fx, 1, fresh.ints("at", offsets, 2)))
 		want := read(t, fy, gradients(t, weigh(t, fy, input(fresh.g, "w", random(5, 2, 3, 4))), fx)[0])
 		sameBits(t, fmt.Sprint("output at ", offsets), floats(t, out), want[0])
 		sameBits(t, fmt.Sprint("gradient at ", offsets), floats(t, grad), want[1])
@@ -130,12 +130,12 @@ func TestRotarySharesAGraph(t *testing.T) {
 	var all G.Nodes
 	for _, r := range rotaries {
 		for heads := 1; heads <= 2; heads++ {
-			all = append(all, c.node(r.Forward(c.b, x, heads, nil)))
+			all = append(all, c.node(r.Turn(c.b, x, heads, nil)))
 		}
 	}
 	for i, got := range read(t, all...) {
 		alone := newBench(t)
-		want := read(t, alone.node(rotaries[i/2].Forward(alone.b, alone.in("x", 3, 8), 1+i%2, nil)))[0]
+		want := read(t, alone.node(rotaries[i/2].Turn(alone.b, alone.in("x", 3, 8), 1+i%2, nil)))[0]
 		sameBits(t, fmt.Sprintf("%+v, %d heads", rotaries[i/2], 1+i%2), got, want)
 	}
 }
@@ -144,24 +144,24 @@ func TestRotarySharesAGraph(t *testing.T) {
 func TestRotaryAndNormsHide(t *testing.T) {
 	hide(t, []hidingCase{
 		{name: "rotary attention", shape: []int{2, 4, 6}, hidden: past(3, 2), build: func(c *bench, x *G.Node) *G.Node {
-			n := must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, layers.RMSNormConfig{Dim: 6}))
-			q := c.node(layers.Rotary{}.Forward(c.b, c.node(n.Forward(c.b, x)), 1, c.ints("at", []int{3, 0}, 2)))
-			k := c.node(layers.Rotary{Interleaved: true, Dim: 4}.Forward(c.b, c.node(n.ForwardHeads(c.b, x, 1)), 1, nil))
+			n := must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, 6, layers.NormConfig{}))
+			q := c.node(layers.Rotary{}.Turn(c.b, c.node(n.Forward(c.b, x)), 1, c.ints("at", []int{3, 0}, 2)))
+			k := c.node(layers.Rotary{Interleaved: true, Dim: 4}.Turn(c.b, c.node(n.ForwardHeads(c.b, x, 1)), 1, nil))
 			y, err := layers.ScaledDotProduct(c.b, q, k, x, layers.AttentionOptions{Mask: layers.Mask{KeyLengths: c.lengths(3, 2)}})
 			return c.node(y, err)
 		}},
 		{name: "gated feed-forward", shape: []int{2, 3, 4}, hidden: from(1), build: func(c *bench, x *G.Node) *G.Node {
-			return c.node(c.feedForward(layers.FeedForwardConfig{Dim: 4, Activation: layers.SiLU, Gated: true}).Forward(c.b, x))
+			return c.node(c.feedForward(4, layers.FeedForwardConfig{Activation: layers.SiLU, Gated: true}).Forward(c.b, x))
 		}},
 		{name: "silu", shape: []int{2, 3, 4}, hidden: from(2), build: func(c *bench, x *G.Node) *G.Node {
 			return c.node(layers.SiLU.Forward(c.b, x))
 		}},
 		{name: "feed-forward with silu", shape: []int{2, 3, 4}, hidden: from(2), build: func(c *bench, x *G.Node) *G.Node {
-			return c.node(c.feedForward(layers.FeedForwardConfig{Dim: 4, Activation: layers.SiLU}).Forward(c.b, x))
+			return c.node(c.feedForward(4, layers.FeedForwardConfig{Activation: layers.SiLU}).Forward(c.b, x))
 		}},
 		{name: "modern encoder block", shape: []int{2, 4, 4}, hidden: past(3, 1), build: func(c *bench, x *G.Node) *G.Node {
-			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, layers.BlockConfig{Dim: 4, Heads: 2, Activation: layers.GELU, Gated: true, RMSNorm: true}))
-			bias := c.node(layers.ALiBi{Heads: 2}.Bias(c.g, x.Dtype(), 4, 4))
+			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU, Gated: true}, Norm: layers.NormConfig{Kind: layers.NormRMS}}))
+			bias := input(c.g, "alibi", as(x.Dtype(), alibiBias(c, 2, 0, 4, 4)))
 			return c.node(e.Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(3, 1), Bias: bias}))
 		}},
 	})
@@ -172,7 +172,7 @@ func TestRotaryOfFloat32StaysAccurateFarOut(t *testing.T) {
 	x := random(1, 2, 4)
 	turned := func(dt tensor.Dtype) []float64 {
 		g := G.NewGraph()
-		return read(t, node(t)(layers.Rotary{Offset: far}.Forward(&layers.Build{}, input(g, "x", as(dt, x)), 1, nil)))[0]
+		return read(t, node(t)(layers.Rotary{Offset: far}.Turn(&layers.Build{}, input(g, "x", as(dt, x)), 1, nil)))[0]
 	}
 	near(t, "float32", turned(tensor.Float32), turned(tensor.Float64), 1e-6)
 }

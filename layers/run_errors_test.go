@@ -16,7 +16,7 @@ func TestRunErrors(t *testing.T) {
 	attention := func(m func(c *bench) layers.Mask) func(c *bench) *G.Node {
 		return func(c *bench) *G.Node {
 			x := c.in("x", 2, 3, 4)
-			return c.node(c.multiHead(layers.MultiHeadConfig{Dim: 4, Heads: 2}).Forward(c.b, x, x, x, m(c)))
+			return c.node(c.multiHead(4, layers.AttentionConfig{Heads: 2}).Forward(c.b, x, x, x, m(c)))
 		}
 	}
 	lengths := func(lengths ...int) func(c *bench) *G.Node {
@@ -24,7 +24,7 @@ func TestRunErrors(t *testing.T) {
 	}
 	model := func(ids ...int) func(c *bench) *G.Node {
 		return func(c *bench) *G.Node {
-			e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, layers.ModelConfig{Vocab: 5, MaxLen: 4, Dim: 4, Layers: 1}))
+			e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 4}, Dim: 4, Layers: 1}))
 			return c.node(e.Forward(c.b, c.ints("ids", ids, 1, len(ids)), layers.Mask{}))
 		}
 	}
@@ -36,7 +36,7 @@ func TestRunErrors(t *testing.T) {
 	// bound is a linear layer whose input, of shape (2, 4), is made by WithValue of something else.
 	bound := func(opt ...G.NodeConsOpt) func(c *bench) *G.Node {
 		return func(c *bench) *G.Node {
-			l := must[*layers.Linear](c)(layers.NewLinear(c.p, layers.LinearConfig{In: 4, Out: 4}))
+			l := must[*layers.Linear](c)(layers.NewLinear(c.p, 4, 4, layers.LinearConfig{}))
 			x := G.NewTensor(c.g, tensor.Float64, 2, append([]G.NodeConsOpt{G.WithName("x"), G.WithShape(2, 4)}, opt...)...)
 			return c.node(l.Forward(c.b, x))
 		}

@@ -2,6 +2,7 @@ package layers
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 
@@ -18,51 +19,80 @@ type EncoderDecoder struct {
 	name string
 }
 
-// EncoderDecoderConfig describes an EncoderDecoder. Its ModelConfig is that of both stacks; what the target has of its own
-// comes after.
+// EncoderDecoderConfig describes an EncoderDecoder. Its Model is that of both stacks; what the target has of its own comes
+// after.
 type EncoderDecoderConfig struct {
-	ModelConfig // Vocab, MaxLen and Layers are those of the source; Outputs is that of the decoder, its Vocab if 0
+	Model ModelConfig `json:"model"` // Outputs is that of the decoder alone
 
-	TargetVocab   int // number of different target tokens, V; Vocab if 0
-	TargetMaxLen  int // longest target; MaxLen if 0
-	DecoderLayers int // number of decoder blocks; Layers if 0
+	TargetVocab   int `json:"target_vocab,omitzero"`   // number of different target tokens, V; Model.Vocab if 0
+	DecoderLayers int `json:"decoder_layers,omitzero"` // number of decoder blocks; Model.Layers if 0
+
+	TargetPositions PositionsConfig `json:"target_positions,omitzero"` // those of the target; Model.Positions if nil
 
 	// Shared makes one table embed source and target tokens, and Tied, which it implies, be the head's weight too (Vaswani
 	// et al., 2017, section 3.4). The two vocabularies must be one.
-	Shared bool
+	Shared bool `json:"shared,omitzero"`
+}
+
+// MarshalJSON returns the configuration as JSON, as ModelConfig has it.
+func (c EncoderDecoderConfig) MarshalJSON() ([]byte, error) {
+	type plain EncoderDecoderConfig
+	return json.Marshal(struct {
+		plain
+		TargetPositions positionsJSON `json:"target_positions,omitzero"` // takes the place of plain's
+	}{plain(c), positionsJSON{c.TargetPositions}})
+}
+
+// UnmarshalJSON sets the configuration to what JSON says. An unknown field or kind is an error.
+func (c *EncoderDecoderConfig) UnmarshalJSON(data []byte) error {
+	type plain EncoderDecoderConfig
+	var fields struct {
+		plain
+		TargetPositions positionsJSON `json:"target_positions"`
+	}
+	if err := decodeStrict(data, &fields); err != nil {
+		return fmt.Errorf("an encoder-decoder's configuration: %w", err)
+	}
+	*c = EncoderDecoderConfig(fields.plain)
+	c.TargetPositions = fields.TargetPositions.PositionsConfig
+	return nil
 }
 
 // NewEncoderDecoder makes an EncoderDecoder with the scopes encoder and decoder, in which the parameters have the names
 // of an Encoder's and a Decoder's; if Shared, the table is embedding.weight.
 func NewEncoderDecoder(p *Params, c EncoderDecoderConfig) (*EncoderDecoder, error) {
 	m := &EncoderDecoder{name: p.scopeName("encoder-decoder")}
-	c.Tied = c.Tied || c.Shared
-	source, target := c.ModelConfig, c.ModelConfig
+	source, target := c.Model, c.Model
 	source.Outputs, source.Tied = 0, false
-	target.Vocab = cmp.Or(c.TargetVocab, c.Vocab)
-	target.MaxLen = cmp.Or(c.TargetMaxLen, c.MaxLen)
-	target.Layers = cmp.Or(c.DecoderLayers, c.Layers)
-	target.cross = true
+	if source.Vocab == 0 { // the scale is that of the target's tokens alone
+		source.EmbeddingScale = 0
+	}
+	target.Tied = c.Model.Tied || c.Shared
+	target.Vocab = cmp.Or(c.TargetVocab, c.Model.Vocab)
+	target.Layers = cmp.Or(c.DecoderLayers, c.Model.Layers)
+	if c.TargetPositions != nil {
+		target.Positions = c.TargetPositions
+	}
+	var table *Param
 	var err error
 	if c.Shared {
-		if target.Vocab != c.Vocab || c.Outputs != 0 && c.Outputs != c.Vocab {
-			return nil, fmt.Errorf("%s: with Shared there is one vocabulary, but Vocab is %d, TargetVocab %d and Outputs %d", m.name, c.Vocab, target.Vocab, c.Outputs)
+		if vocab := c.Model.Vocab; target.Vocab != vocab || target.Outputs != 0 && target.Outputs != vocab {
+			return nil, fmt.Errorf("%s: with Shared there is one vocabulary, but Vocab is %d, TargetVocab %d and Outputs %d", m.name, vocab, target.Vocab, target.Outputs)
 		}
-		if err := positive(m.name, size{"Vocab", c.Vocab}, size{"Dim", c.Dim}); err != nil {
+		if err := positive(m.name, size{"Vocab", target.Vocab}, size{"Dim", target.Dim}); err != nil {
 			return nil, err
 		}
-		if source.table, err = p.Scope("embedding").New("weight", c.tableInit(), c.Vocab, c.Dim); err != nil {
+		if table, err = p.Scope("embedding").New("weight", target.tableInit(), target.Vocab, target.Dim); err != nil {
 			return nil, err
 		}
-		target.table = source.table
 		if source.EmbeddingScale == 0 {
-			source.EmbeddingScale = math.Sqrt(float64(c.Dim))
+			source.EmbeddingScale = math.Sqrt(float64(target.Dim))
 		}
 	}
-	if m.Encoder, err = NewEncoder(p.Scope("encoder"), source); err != nil {
+	if m.Encoder, err = newEncoder(p.Scope("encoder"), source, table); err != nil {
 		return nil, err
 	}
-	m.Decoder, err = NewDecoder(p.Scope("decoder"), target)
+	m.Decoder, err = newDecoder(p.Scope("decoder"), target, table, NewCrossDecoderBlock)
 	return m, err
 }
 

@@ -15,11 +15,18 @@ import (
 func newSeq2Seq(t testing.TB, p *layers.Params, change func(c *layers.EncoderDecoderConfig)) *layers.EncoderDecoder {
 	t.Helper()
 	c := layers.EncoderDecoderConfig{
-		ModelConfig: layers.ModelConfig{Vocab: 7, MaxLen: 5, Dim: 4, Heads: 2, Layers: 2, Hidden: 5},
-		TargetVocab: 6, TargetMaxLen: 4, DecoderLayers: 1,
+		Model: layers.ModelConfig{
+			Vocab: 7, Dim: 4, Layers: 2,
+			Positions: layers.Learned{MaxLen: 5},
+			Block:     layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}},
+		},
+		TargetVocab: 6, TargetPositions: layers.Learned{MaxLen: 4}, DecoderLayers: 1,
 	}
 	if change != nil {
 		change(&c)
+	}
+	if _, learned := c.Model.Positions.(layers.Learned); !learned {
+		c.TargetPositions = nil
 	}
 	return must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p, c))
 }
@@ -29,12 +36,14 @@ func shared(c *layers.EncoderDecoderConfig) { c.Shared, c.TargetVocab = true, 0 
 func TestGradientsOfEncoderDecoder(t *testing.T) {
 	var cases []gradientCase
 	for name, change := range map[string]func(c *layers.EncoderDecoderConfig){
-		"pre-norm":              func(c *layers.EncoderDecoderConfig) { c.Activation = layers.GELU },
-		"post-norm, sinusoidal": func(c *layers.EncoderDecoderConfig) { c.PostNorm, c.Sinusoidal = true, true },
-		"shared":                func(c *layers.EncoderDecoderConfig) { shared(c); c.Activation = layers.GELU },
+		"pre-norm": func(c *layers.EncoderDecoderConfig) { c.Model.Block.FeedForward.Activation = layers.GELU },
+		"post-norm, sinusoidal": func(c *layers.EncoderDecoderConfig) {
+			c.Model.Block.PostNorm, c.Model.Positions = true, layers.Sinusoidal{}
+		},
+		"shared": func(c *layers.EncoderDecoderConfig) { shared(c); c.Model.Block.FeedForward.Activation = layers.GELU },
 		"shared, gated, RMSNorm, no positions": func(c *layers.EncoderDecoderConfig) {
 			shared(c)
-			c.Activation, c.Gated, c.RMSNorm, c.NoPositions = layers.GELU, true, true, true
+			c.Model.Block.FeedForward.Activation, c.Model.Block.FeedForward.Gated, c.Model.Block.Norm.Kind, c.Model.Positions = layers.GELU, true, layers.NormRMS, layers.None{}
 		},
 	} {
 		cases = append(cases, gradientCase{name, func(c *bench) *G.Node {
@@ -57,7 +66,7 @@ func TestGradientsOfEncoderDecoder(t *testing.T) {
 
 func seq2seqSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 	m := newSeq2Seq(t, p, func(c *layers.EncoderDecoderConfig) {
-		if c.PostNorm = f.Config.PostNorm; f.Config.Shared {
+		if c.Model.Block.PostNorm = f.Config.PostNorm; f.Config.Shared {
 			shared(c)
 		}
 	})
@@ -99,7 +108,9 @@ func TestEncoderDecoderHides(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		for _, post := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v, post-norm %t", dt, post), func(t *testing.T) {
-				change := func(c *layers.EncoderDecoderConfig) { c.PostNorm, c.Dropout = post, 0.2 }
+				change := func(c *layers.EncoderDecoderConfig) {
+					c.Model.Block.PostNorm, c.Model.Dropout, c.Model.Block.Dropout, c.Model.Block.Attention.Dropout, c.Model.Block.FeedForward.Dropout = post, 0.2, 0.2, 0.2, 0.2
+				}
 				want := run(t, dt, change, 0, 1)
 				for _, value := range []float64{1, -3.25, 1e6, math.NaN(), inf, -inf} {
 					for i, got := range run(t, dt, change, poisoned, value) {
@@ -221,7 +232,7 @@ func TestEncoderDecoderParams(t *testing.T) {
 
 func TestEncoderDecoderErrors(t *testing.T) {
 	make := func(change func(c *layers.EncoderDecoderConfig)) error {
-		c := layers.EncoderDecoderConfig{ModelConfig: layers.ModelConfig{Vocab: 7, MaxLen: 5, Dim: 4, Heads: 2, Layers: 2}}
+		c := layers.EncoderDecoderConfig{Model: layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 5}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 2}}
 		change(&c)
 		_, err := layers.NewEncoderDecoder(newParams(t).Scope("s"), c)
 		return err
@@ -236,21 +247,23 @@ func TestEncoderDecoderErrors(t *testing.T) {
 		err  error
 		want []string
 	}{
-		{"Vocab", make(func(c *config) { c.Vocab = 0 }), []string{"encoder s.encoder", "Vocab", "at least 1"}},
+		{"Vocab", make(func(c *config) { c.Model.Vocab = -1 }), []string{"encoder s.encoder", "Vocab", "at least 1"}},
 		{"TargetVocab", make(func(c *config) { c.TargetVocab = -1 }), []string{"decoder s.decoder", "Vocab", "-1"}},
-		{"MaxLen", make(func(c *config) { c.MaxLen = 0 }), []string{"s.encoder.positions", "MaxLen"}},
-		{"TargetMaxLen", make(func(c *config) { c.TargetMaxLen = -1 }), []string{"s.decoder.positions", "MaxLen", "-1"}},
-		{"Layers", make(func(c *config) { c.Layers = 0 }), []string{"encoder s.encoder", "Layers"}},
+		{"MaxLen", make(func(c *config) { c.Model.Positions = layers.Learned{MaxLen: 0} }), []string{"s.encoder.positions", "MaxLen"}},
+		{"TargetMaxLen", make(func(c *config) { c.TargetPositions = layers.Learned{MaxLen: -1} }), []string{"s.decoder.positions", "MaxLen", "-1"}},
+		{"Layers", make(func(c *config) { c.Model.Layers = 0 }), []string{"encoder s.encoder", "Layers"}},
 		{"DecoderLayers", make(func(c *config) { c.DecoderLayers = -2 }), []string{"decoder s.decoder", "Layers", "-2"}},
-		{"heads", make(func(c *config) { c.Heads = 3 }), []string{"s.encoder.blocks.0.attention", "4", "3"}},
-		{"Outputs", make(func(c *config) { c.Outputs = -1 }), []string{"decoder s.decoder", "Outputs", "-1"}},
+		{"heads", make(func(c *config) { c.Model.Block.Attention.Heads = 3 }), []string{"s.encoder.blocks.0.attention", "4", "3"}},
+		{"Outputs", make(func(c *config) { c.Model.Outputs = -1 }), []string{"decoder s.decoder", "Outputs", "-1"}},
 		{"shared with two vocabularies", make(func(c *config) { c.Shared, c.TargetVocab = true, 6 }), []string{"encoder-decoder s", "one vocabulary", "Vocab is 7, TargetVocab 6"}},
-		{"shared with Outputs", make(func(c *config) { c.Shared, c.Outputs = true, 6 }), []string{"encoder-decoder s", "Outputs 6"}},
-		{"shared without a vocabulary", make(func(c *config) { c.Shared, c.Vocab = true, 0 }), []string{"encoder-decoder s", "Vocab", "at least 1"}},
-		{"shared dropout", make(func(c *config) { c.Shared, c.Dropout = true, 1 }), []string{"encoder s.encoder", "below 1"}},
+		{"shared with Outputs", make(func(c *config) { c.Shared, c.Model.Outputs = true, 6 }), []string{"encoder-decoder s", "Outputs 6"}},
+		{"shared without a vocabulary", make(func(c *config) { c.Shared, c.Model.Vocab = true, 0 }), []string{"encoder-decoder s", "Vocab", "at least 1"}},
+		{"shared dropout", make(func(c *config) {
+			c.Shared, c.Model.Dropout, c.Model.Block.Dropout, c.Model.Block.Attention.Dropout, c.Model.Block.FeedForward.Dropout = true, 1, 1, 1, 1
+		}), []string{"encoder s.encoder", "below 1"}},
 
-		{"nil source", err(m.Forward(c.b, nil, target, layers.Mask{})), []string{"encoder s.encoder", "ids are nil"}},
-		{"nil target", err(m.Forward(c.b, source, nil, layers.Mask{})), []string{"decoder s.decoder", "ids are nil"}},
+		{"nil source", err(m.Forward(c.b, nil, target, layers.Mask{})), []string{"encoder s.encoder", "input is nil"}},
+		{"nil target", err(m.Forward(c.b, source, nil, layers.Mask{})), []string{"decoder s.decoder", "input is nil"}},
 		{"nil memory", err(m.Decode(c.b, target, nil, layers.Mask{}, layers.Mask{})), []string{"encoder-decoder s", "output is nil"}},
 		{"causal source", err(m.Forward(c.b, source, target, layers.Mask{Causal: true})), []string{"encoder-decoder s", "can't be Causal"}},
 		{"batches", err(m.Forward(c.b, source, c.ints("one", []int{1, 2}, 1, 2), layers.Mask{})), []string{"s.decoder.blocks.0.cross", "(1, 2, 4)", "(2, 2, 4)"}},

@@ -96,12 +96,12 @@ func viewed(t *testing.T, bind func(g *G.ExprGraph) *G.Node) [][]float64 {
 	s := x.Shape()
 	c := &bench{T: t, g: g, p: newParams(t), b: &layers.Build{}}
 	dim := s[len(s)-1]
-	a := c.multiHead(layers.MultiHeadConfig{Dim: dim})
-	n := must[*layers.LayerNorm](t)(layers.NewLayerNorm(c.p, layers.LayerNormConfig{Dim: dim}))
+	a := c.multiHead(dim, layers.AttentionConfig{})
+	n := must[*layers.LayerNorm](t)(layers.NewLayerNorm(c.p, dim, layers.NormConfig{}))
 	y := c.node(a.Forward(c.b, x, x, x, layers.Mask{Causal: true}))
 	z := c.node(n.Forward(c.b, x))
 	act := c.node(layers.GELU.Forward(c.b, x))
-	positions := c.node(layers.SinusoidalPositions{}.Forward(c.b, x, nil))
+	positions := c.node(layers.Sinusoidal{}.Embed(c.b, x, nil))
 	core, _, err := layers.ScaledDotProductWeights(c.b, x, x, x, layers.AttentionOptions{})
 	core = c.node(core, err)
 	rows := s.TotalSize() / dim
@@ -123,7 +123,7 @@ func TestMasksIdsAndTargetsMayBeViews(t *testing.T) {
 
 	run := func(ids, allow, lengths *tensor.Dense) [][]float64 {
 		c := newBench(t)
-		e := must[*layers.Encoder](t)(layers.NewEncoder(c.p, layers.ModelConfig{Vocab: 4, MaxLen: 2, Dim: 4, Heads: 2, Layers: 1, Outputs: 4}))
+		e := must[*layers.Encoder](t)(layers.NewEncoder(c.p, layers.ModelConfig{Vocab: 4, Positions: layers.Learned{MaxLen: 2}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1, Outputs: 4}))
 		in := input(c.g, "ids", ids)
 		y := c.node(e.Forward(c.b, in, layers.Mask{Allow: input(c.g, "allow", allow), KeyLengths: input(c.g, "lengths", lengths)}))
 		loss := c.node(layers.CrossEntropy(&layers.Build{}, y, in))

@@ -118,7 +118,7 @@ func TestWeightsKeepNamesShapesAndDtype(t *testing.T) {
 func TestLoadChangesBoundGraphs(t *testing.T) {
 	build := func() (*layers.Params, *G.Node) {
 		p := newParams(t)
-		l := must[*layers.Linear](t)(layers.NewLinear(p, layers.LinearConfig{In: 3, Out: 2}))
+		l := must[*layers.Linear](t)(layers.NewLinear(p, 3, 2, layers.LinearConfig{}))
 		randomise(p)
 		g := G.NewGraph()
 		return p, node(t)(l.Forward(&layers.Build{}, input(g, "x", random(3, 4, 3))))
@@ -161,7 +161,7 @@ func TestLoadConverts(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			p := must[*layers.Params](t)(layers.NewParams(test.to, 1))
-			w := must[*layers.Param](t)(p.New("w", layers.Ones, 2))
+			w := must[*layers.Param](t)(p.New("w", layers.Ones(), 2))
 			must[map[string]string](t)(p.Decode(bytes.NewReader(test.file), int64(len(test.file))))
 			sameBits(t, "w", floats(t, w.Value), test.want)
 		})
@@ -245,7 +245,7 @@ func TestFailedLoadChangesNothing(t *testing.T) {
 func TestLoadNamesAFewOfMany(t *testing.T) {
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 	for i := range 10 {
-		must[*layers.Param](t)(p.New(fmt.Sprint("w", i), layers.Ones, 2))
+		must[*layers.Param](t)(p.New(fmt.Sprint("w", i), layers.Ones(), 2))
 	}
 	b := weightFile(t, "x", []float32{1, 2})
 	_, err := p.Decode(bytes.NewReader(b), int64(len(b)))

@@ -19,7 +19,7 @@ func ExampleFit() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	linear, err := layers.NewLinear(params, layers.LinearConfig{In: 2, Out: 2})
+	linear, err := layers.NewLinear(params, 2, 2, layers.LinearConfig{})
 	if err != nil {
 		log.Fatal(err)
 	}

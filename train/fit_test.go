@@ -26,7 +26,7 @@ func digits(t *testing.T, seed uint64) train.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ff, err := layers.NewFeedForward(p, layers.FeedForwardConfig{Dim: 4, Hidden: 16, Dropout: 0.1})
+	ff, err := layers.NewFeedForward(p, 4, layers.FeedForwardConfig{Hidden: 16, Dropout: 0.1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func TestFitFreesItsGraphs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := layers.NewLinear(p, layers.LinearConfig{In: 256, Out: 256})
+	l, err := layers.NewLinear(p, 256, 256, layers.LinearConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -190,8 +190,13 @@ const maxMemory = 8 << 30
 // say so than to be killed for it.
 func (c *config) model(vocab, maxLen, outputs int) (layers.ModelConfig, error) {
 	m := layers.ModelConfig{
-		Vocab: vocab, MaxLen: maxLen, Outputs: outputs,
-		Dim: c.Dim, Heads: c.Heads, Layers: c.Layers, Hidden: c.Hidden, Dropout: c.Dropout,
+		Vocab: vocab, Dim: c.Dim, Layers: c.Layers, Outputs: outputs, Dropout: c.Dropout,
+		Positions: layers.Learned{MaxLen: maxLen},
+		Block: layers.BlockConfig{
+			Attention:   layers.AttentionConfig{Heads: c.Heads, Dropout: c.Dropout},
+			FeedForward: layers.FeedForwardConfig{Hidden: c.Hidden, Dropout: c.Dropout},
+			Dropout:     c.Dropout,
+		},
 	}
 	// Numbers are floating-point here, as their products could overflow.
 	dim, hidden, blocks := float64(c.Dim), float64(c.Hidden), float64(c.Layers)

@@ -90,8 +90,8 @@ func (e *experiment) learnPairs(withData bool) error {
 	}
 	// Distances, not places: few sources are as long as the longest, and a row for each of the last positions would hardly be
 	// trained.
-	model.Rotary = &layers.Rotary{}
-	net, err := layers.NewEncoderDecoder(e.params, layers.EncoderDecoderConfig{ModelConfig: model})
+	model.Positions = layers.Rotary{}
+	net, err := layers.NewEncoderDecoder(e.params, layers.EncoderDecoderConfig{Model: model})
 	if err != nil {
 		return err
 	}

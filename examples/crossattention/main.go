@@ -50,9 +50,8 @@ func attend(seed uint64, T, S, D int) (*notebook.Stages, *layers.MultiHeadAttent
 		return nil, nil, err
 	}
 	// Drawn by XavierUniform: at this width weights of variance 1, as the notebook's, leave each query nearly one key.
-	a, err := layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{
-		Dim:      D,
-		KeyInput: D, // could be another width than Dim
+	a, err := layers.NewMultiHeadAttention(p, D, layers.AttentionConfig{
+		KeyInput: D, // could be another width than the queries'
 		Heads:    1, NoBias: true, NoOutput: true,
 	})
 	if err != nil {

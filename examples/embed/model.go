@@ -15,7 +15,7 @@ type model struct {
 
 	letters   *layers.Embedding          // a row for each letter
 	asked     *layers.Embedding          // a row for each position, as a query names it
-	positions *layers.LearnedPositions   // a row for each position, as it is stored
+	positions layers.Positions           // a row for each position, as it is stored
 	attention *layers.MultiHeadAttention // one head, so that there is one table to look at
 	out       *layers.Linear
 }
@@ -26,19 +26,19 @@ func newModel(seed uint64, S, D int) (*model, error) {
 		return nil, err
 	}
 	m := &model{size: S}
-	if m.letters, err = layers.NewEmbedding(p.Scope("letters"), layers.EmbeddingConfig{Vocab: len(letters), Dim: D}); err != nil {
+	if m.letters, err = layers.NewEmbedding(p.Scope("letters"), len(letters), D, layers.Init{}); err != nil {
 		return nil, err
 	}
-	if m.asked, err = layers.NewEmbedding(p.Scope("asked"), layers.EmbeddingConfig{Vocab: S, Dim: D}); err != nil {
+	if m.asked, err = layers.NewEmbedding(p.Scope("asked"), S, D, layers.Init{}); err != nil {
 		return nil, err
 	}
-	if m.positions, err = layers.NewLearnedPositions(p.Scope("positions"), layers.LearnedPositionsConfig{MaxLen: S, Dim: D}); err != nil {
+	if m.positions, err = (layers.Learned{MaxLen: S}).New(p.Scope("positions"), D, layers.AttentionConfig{}); err != nil {
 		return nil, err
 	}
-	if m.attention, err = layers.NewMultiHeadAttention(p.Scope("attention"), layers.MultiHeadConfig{Dim: D}); err != nil {
+	if m.attention, err = layers.NewMultiHeadAttention(p.Scope("attention"), D, layers.AttentionConfig{}); err != nil {
 		return nil, err
 	}
-	m.out, err = layers.NewLinear(p.Scope("out"), layers.LinearConfig{In: D, Out: len(letters)})
+	m.out, err = layers.NewLinear(p.Scope("out"), D, len(letters), layers.LinearConfig{})
 	return m, err
 }
 
@@ -66,7 +66,7 @@ func (m *model) forward(b *layers.Build, in inputs) (logits, weights *G.Node, er
 	if err != nil {
 		return nil, nil, err
 	}
-	keys, err := m.positions.Forward(b, values, nil) // (B, S, D)
+	keys, err := m.positions.Embed(b, values, nil) // (B, S, D)
 	if err != nil {
 		return nil, nil, err
 	}

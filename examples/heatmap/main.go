@@ -54,7 +54,9 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 	model, err := layers.NewEncoder(params, layers.ModelConfig{
-		Vocab: labeler.Tokens(), MaxLen: labeler.Len(), Dim: 8 * *heads, Heads: *heads, Layers: *blocks, Outputs: labeler.Labels(),
+		Vocab: labeler.Tokens(), Dim: 8 * *heads, Layers: *blocks, Outputs: labeler.Labels(),
+		Positions: layers.Learned{MaxLen: labeler.Len()},
+		Block:     layers.BlockConfig{Attention: layers.AttentionConfig{Heads: *heads}},
 	})
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ func severalHeads(seed uint64, n sizes) (*notebook.Stages, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{Dim: n.dim, Heads: n.heads, HeadDim: n.dim, NoBias: true, NoOutput: true})
+	a, err := layers.NewMultiHeadAttention(p, n.dim, layers.AttentionConfig{Heads: n.heads, HeadDim: n.dim, NoBias: true, NoOutput: true})
 	if err != nil {
 		return nil, err
 	}

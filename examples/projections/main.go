@@ -105,9 +105,7 @@ func attendScores(scaled *tensor.Dense) (*notebook.Stages, error) {
 // embed adds the embeddings of the tokens to a graph: (T, D), small numbers as a fresh embedding has. Token 1 is
 // token 0.
 func embed(b *layers.Build, p *layers.Params, n sizes) (*G.Node, error) {
-	table, err := layers.NewEmbedding(p.Scope("embedding"), layers.EmbeddingConfig{
-		Vocab: n.tokens, Dim: n.dim, Init: layers.Uniform(0.05),
-	})
+	table, err := layers.NewEmbedding(p.Scope("embedding"), n.tokens, n.dim, layers.Uniform(0.05))
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +132,7 @@ func oneHead(seed uint64, n sizes) (*notebook.Stages, error) {
 	var s notebook.Stages
 	var qkv [3]*G.Node
 	for i, name := range []string{"q", "k", "v"} {
-		l, err := layers.NewLinear(p.Scope(name), layers.LinearConfig{In: n.dim, Out: n.dim, NoBias: true, WeightInit: layers.Normal(1)})
+		l, err := layers.NewLinear(p.Scope(name), n.dim, n.dim, layers.LinearConfig{NoBias: true, Init: layers.Normal(1)})
 		if err != nil {
 			return nil, err
 		}

@@ -145,14 +145,12 @@ func attend(seed uint64, tokens []string, dim, dK int) (*notebook.Stages, error)
 	if err != nil {
 		return nil, err
 	}
-	embedding, err := layers.NewEmbedding(p.Scope("embedding"), layers.EmbeddingConfig{
-		Vocab: len(vocabulary), Dim: dim, Init: layers.Normal(1),
-	})
+	embedding, err := layers.NewEmbedding(p.Scope("embedding"), len(vocabulary), dim, layers.Normal(1))
 	if err != nil {
 		return nil, err
 	}
-	attention, err := layers.NewMultiHeadAttention(p.Scope("attention"), layers.MultiHeadConfig{
-		Dim: dim, HeadDim: dK, NoBias: true, NoOutput: true, // one head
+	attention, err := layers.NewMultiHeadAttention(p.Scope("attention"), dim, layers.AttentionConfig{
+		HeadDim: dK, NoBias: true, NoOutput: true, // one head
 	})
 	if err != nil {
 		return nil, err

@@ -93,8 +93,8 @@ func attend(in inputs) (*notebook.Stages, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := layers.NewMultiHeadAttention(p, layers.MultiHeadConfig{
-		Dim: in.x.Shape()[1], HeadDim: in.wQK.Shape()[1], ValueDim: in.wV.Shape()[1], Heads: 1, NoBias: true, NoOutput: true,
+	a, err := layers.NewMultiHeadAttention(p, in.x.Shape()[1], layers.AttentionConfig{
+		HeadDim: in.wQK.Shape()[1], ValueDim: in.wV.Shape()[1], Heads: 1, NoBias: true, NoOutput: true,
 		TieQueryKey: true, // one W for both
 	})
 	if err != nil {

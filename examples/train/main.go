@@ -84,16 +84,16 @@ func draw(rng *rand.Rand, size, length int, wrong float64) train.Batch {
 type model struct {
 	length    int // T
 	digits    *layers.Embedding
-	positions *layers.LearnedPositions
+	positions layers.Positions
 	attention *layers.MultiHeadAttention // W_q, W_k, W_v, W_o
 	out       *layers.Linear
 }
 
 func newModel(p *layers.Params, length, dim int) (model, error) {
-	digits, err1 := layers.NewEmbedding(p.Scope("digits"), layers.EmbeddingConfig{Vocab: 10, Dim: dim})
-	positions, err2 := layers.NewLearnedPositions(p.Scope("positions"), layers.LearnedPositionsConfig{MaxLen: length, Dim: dim})
-	attention, err3 := layers.NewMultiHeadAttention(p.Scope("attention"), layers.MultiHeadConfig{Dim: dim})
-	out, err4 := layers.NewLinear(p.Scope("out"), layers.LinearConfig{In: dim, Out: 10})
+	digits, err1 := layers.NewEmbedding(p.Scope("digits"), 10, dim, layers.Init{})
+	positions, err2 := layers.Learned{MaxLen: length}.New(p.Scope("positions"), dim, layers.AttentionConfig{})
+	attention, err3 := layers.NewMultiHeadAttention(p.Scope("attention"), dim, layers.AttentionConfig{})
+	out, err4 := layers.NewLinear(p.Scope("out"), dim, 10, layers.LinearConfig{})
 	return model{length, digits, positions, attention, out}, errors.Join(err1, err2, err3, err4)
 }
 
@@ -103,7 +103,7 @@ func (m model) forward(b *layers.Build, digits *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x, err = m.positions.Forward(b, x, nil); err != nil { // (B, T, D)
+	if x, err = m.positions.Embed(b, x, nil); err != nil { // (B, T, D)
 		return nil, err
 	}
 	if x, err = m.attention.Forward(b, x, x, x, layers.Mask{}); err != nil { // (B, T, D)

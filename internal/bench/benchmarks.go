@@ -52,7 +52,10 @@ func (c gptConfig) prepare(composed bool) (Step, error) {
 		return Step{}, err
 	}
 	model, err := layers.NewDecoder(p, layers.ModelConfig{
-		Vocab: c.vocab, MaxLen: c.length, Dim: c.dim, Heads: c.heads, Layers: c.blocks, Init: layers.Normal(0.02), EmbeddingInit: layers.Normal(0.02),
+		Vocab: c.vocab, Dim: c.dim, Layers: c.blocks,
+		Positions: layers.Learned{MaxLen: c.length, Init: layers.Normal(0.02)},
+		Block:     layers.BlockConfig{Attention: layers.AttentionConfig{Heads: c.heads}},
+		Init:      layers.Normal(0.02), EmbeddingInit: layers.Normal(0.02),
 	})
 	if err != nil {
 		return Step{}, err

@@ -14,7 +14,7 @@ import (
 
 // A step of a token each allocates what the machine needs for its nodes: nothing that grows with the model's sizes.
 func TestSessionAllocations(t *testing.T) {
-	s := newSession(t, newDecoder(t, tensor.Float32, layers.ModelConfig{Vocab: 5000, Dim: 64, Heads: 4, Layers: 2, Rotary: &layers.Rotary{}}), decode.Config{Batch: 3, Capacity: 300})
+	s := newSession(t, newDecoder(t, tensor.Float32, layers.ModelConfig{Vocab: 5000, Dim: 64, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}}, Layers: 2, Positions: layers.Rotary{}}), decode.Config{Batch: 3, Capacity: 300})
 	tokens := [][]int{{1}, {2}, {3}}
 	step := func() { must[[][]float64](t)(s.Step(tokens)) }
 	step()

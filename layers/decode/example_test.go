@@ -134,7 +134,7 @@ func ExampleBeam() {
 func ExampleSession() {
 	params, err := layers.NewParams(tensor.Float64, 3)
 	check(err)
-	model, err := layers.NewDecoder(params, layers.ModelConfig{Vocab: 10, MaxLen: 16, Dim: 8, Heads: 2, Layers: 2})
+	model, err := layers.NewDecoder(params, layers.ModelConfig{Vocab: 10, Positions: layers.Learned{MaxLen: 16}, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 2})
 	check(err)
 
 	session, err := decode.New(model, decode.Config{Batch: 2})
@@ -156,7 +156,7 @@ func ExampleSeq2Seq() {
 	params, err := layers.NewParams(tensor.Float64, 6)
 	check(err)
 	model, err := layers.NewEncoderDecoder(params, layers.EncoderDecoderConfig{
-		ModelConfig: layers.ModelConfig{Vocab: 6, MaxLen: 8, Dim: 8, Heads: 2, Layers: 1},
+		Model: layers.ModelConfig{Vocab: 6, Positions: layers.Learned{MaxLen: 8}, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1},
 	})
 	check(err)
 

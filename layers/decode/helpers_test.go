@@ -28,20 +28,22 @@ const sessionVocab, sessionCapacity = 7, 14
 
 // sessionConfigs are decoders of every way to tell positions apart.
 func sessionConfigs() map[string]layers.ModelConfig {
-	base := layers.ModelConfig{Vocab: sessionVocab, Dim: 8, Heads: 4, Layers: 2, Hidden: 12}
+	base := layers.ModelConfig{Vocab: sessionVocab, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}, FeedForward: layers.FeedForwardConfig{Hidden: 12}}, Layers: 2}
 	with := func(change func(*layers.ModelConfig)) layers.ModelConfig {
 		c := base
 		change(&c)
 		return c
 	}
 	return map[string]layers.ModelConfig{
-		"learned":       with(func(c *layers.ModelConfig) { c.MaxLen = sessionCapacity }),
-		"sinusoidal":    with(func(c *layers.ModelConfig) { c.Sinusoidal = true }),
-		"rotary":        with(func(c *layers.ModelConfig) { c.Rotary = &layers.Rotary{} }),
-		"ALiBi":         with(func(c *layers.ModelConfig) { c.ALiBi = true }),
-		"no positions":  with(func(c *layers.ModelConfig) { c.NoPositions = true }),
-		"grouped heads": with(func(c *layers.ModelConfig) { c.Rotary = &layers.Rotary{}; c.KeyValueHeads = 2 }),
-		"tied":          with(func(c *layers.ModelConfig) { c.ALiBi, c.Tied, c.KeyValueHeads = true, true, 1 }),
+		"learned":       with(func(c *layers.ModelConfig) { c.Positions = layers.Learned{MaxLen: sessionCapacity} }),
+		"sinusoidal":    with(func(c *layers.ModelConfig) { c.Positions = layers.Sinusoidal{} }),
+		"rotary":        with(func(c *layers.ModelConfig) { c.Positions = layers.Rotary{} }),
+		"ALiBi":         with(func(c *layers.ModelConfig) { c.Positions = layers.ALiBi{} }),
+		"no positions":  with(func(c *layers.ModelConfig) { c.Positions = layers.None{} }),
+		"grouped heads": with(func(c *layers.ModelConfig) { c.Positions = layers.Rotary{}; c.Block.Attention.KeyValueHeads = 2 }),
+		"tied": with(func(c *layers.ModelConfig) {
+			c.Positions, c.Tied, c.Block.Attention.KeyValueHeads = layers.ALiBi{}, true, 1
+		}),
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // TestGraphsAreFreed opens and closes sessions, and gives one so many lengths of prompt that it lets go of graphs: memory
 // stays where it was.
 func TestGraphsAreFreed(t *testing.T) {
-	d := newDecoder(t, tensor.Float32, layers.ModelConfig{Vocab: 20, Dim: 32, Heads: 2, Layers: 2, Rotary: &layers.Rotary{}})
+	d := newDecoder(t, tensor.Float32, layers.ModelConfig{Vocab: 20, Dim: 32, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 2, Positions: layers.Rotary{}})
 	const rounds, limit = 30, 2 << 20 // a graph holds some 300 kB
 	run := func(s *decode.Session, tokens int) {
 		if _, err := s.Step([][]int{make([]int, tokens)}); err != nil {
@@ -45,7 +45,7 @@ func TestGraphsAreFreed(t *testing.T) {
 // TestDecoderOfAnEncoderDecoder isn't for a Session.
 func TestDecoderOfAnEncoderDecoder(t *testing.T) {
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
-	m := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{ModelConfig: layers.ModelConfig{Vocab: 5, MaxLen: 4, Dim: 4, Heads: 2, Layers: 1}}))
+	m := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{Model: layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 4}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1}}))
 	if _, err := decode.New(m.Decoder, decode.Config{}); err == nil || !strings.Contains(err.Error(), "NewSeq2Seq") {
 		t.Errorf("got %v", err)
 	}

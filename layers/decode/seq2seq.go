@@ -16,8 +16,8 @@ type Seq2SeqConfig struct {
 	Sources int // how many sources are read at a time; 1 if 0
 	Width   int // how many sequences are written of each source, such as a beam's Width; 1 if 0
 
-	// SourceLen is how long a source can be, S, and Capacity how many tokens each target can have. Where the model learned
-	// a row for each position, they can't be more than those: 0 is that number, and a higher one is lowered to it.
+	// SourceLen is how long a source can be, S, and Capacity how many tokens each target can have. Where the
+	// model's positions have a limit, such as the rows that it learned, 0 is that limit, and a higher number is lowered to it.
 	SourceLen, Capacity int
 
 	// SourceMask is the mask that the model's Forward was given in training, but for the KeyLengths: each source has its
@@ -56,6 +56,9 @@ func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 	}
 	if m.Encoder == nil || m.Decoder == nil {
 		return nil, errors.New("decode: the encoder-decoder is empty: make it with layers.NewEncoderDecoder")
+	}
+	if m.Encoder.Trunk == nil || m.Decoder.Trunk == nil || m.Encoder.Embedding == nil || m.Decoder.Embedding == nil {
+		return nil, errors.New("decode: the source and the target must be of tokens: make the encoder-decoder with a Vocab")
 	}
 	if c.Sources < 0 || c.Width < 0 {
 		return nil, fmt.Errorf("decode: Sources and Width must be at least 1, or 0 for 1, got %d and %d", c.Sources, c.Width)

@@ -19,7 +19,7 @@ func newEncoderDecoder(t testing.TB, dt tensor.Dtype, c layers.ModelConfig) *lay
 	t.Helper()
 	target := c.Vocab
 	c.Vocab = sourceVocab
-	return must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(must[*layers.Params](t)(layers.NewParams(dt, 5)), layers.EncoderDecoderConfig{ModelConfig: c, TargetVocab: target}))
+	return must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(must[*layers.Params](t)(layers.NewParams(dt, 5)), layers.EncoderDecoderConfig{Model: c, TargetVocab: target}))
 }
 
 func newSeq2Seq(t testing.TB, m *layers.EncoderDecoder, c decode.Seq2SeqConfig) *decode.Seq2Seq {

@@ -14,8 +14,8 @@ import (
 type Config struct {
 	Batch int // number of sequences, B; 1 if 0
 
-	// Capacity is how many tokens each sequence can have. Where the model learned a row for each position, it can't have
-	// more than those: a Capacity of 0 is that number, and one above it is lowered to it.
+	// Capacity is how many tokens each sequence can have. Where the model's positions have a limit, such as the rows
+	// that it learned, a Capacity of 0 is that limit, and one above it is lowered to it.
 	Capacity int
 
 	// Mask is what the model's Forward was given in training, such as a Window. It can't hold nodes, which belong to one
@@ -57,6 +57,9 @@ func New(d *layers.Decoder, c Config) (*Session, error) {
 	}
 	if d.Trunk == nil {
 		return nil, errors.New("decode: the decoder is empty: make it with layers.NewDecoder")
+	}
+	if d.Embedding == nil {
+		return nil, errors.New("decode: the decoder has no vocabulary, and so no tokens to write: make it with a Vocab")
 	}
 	if len(d.Blocks) > 0 && d.Blocks[0].Cross != nil {
 		return nil, errors.New("decode: the decoder attends to an encoder's output: make a Seq2Seq of its EncoderDecoder, with NewSeq2Seq")
@@ -101,16 +104,15 @@ func (s *Session) open() (err error) {
 
 // longest is how many tokens sequences can have, where so many are asked for, or 0.
 func longest(option string, asked int, positions layers.Positions) (int, error) {
-	learned, ok := positions.(*layers.LearnedPositions)
-	if asked < 0 || asked == 0 && !ok {
+	most := 0 // no limit
+	if positions != nil {
+		most = positions.MaxLen()
+	}
+	if asked < 0 || asked == 0 && most == 0 {
 		return 0, fmt.Errorf("decode: %s must be at least 1, as the model has no learned positions that limit it, got %d", option, asked)
 	}
-	if !ok {
-		return asked, nil
-	}
-	most := learned.Weight.Value.Shape()[0]
-	if asked == 0 {
-		return most, nil
+	if asked == 0 || most == 0 {
+		return max(asked, most), nil
 	}
 	return min(asked, most), nil
 }

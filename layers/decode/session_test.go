@@ -212,7 +212,7 @@ func TestSessionStepFails(t *testing.T) {
 
 	// From here on the graphs look tokens up in a table that lacks the last ones.
 	whole := d.Embedding
-	d.Embedding = must[*layers.Embedding](t)(layers.NewEmbedding(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), layers.EmbeddingConfig{Vocab: 4, Dim: 8}))
+	d.Embedding = must[*layers.Embedding](t)(layers.NewEmbedding(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), 4, 8, layers.Init{}))
 	copy(d.Embedding.Weight.Value.Float64s(), whole.Weight.Value.Float64s())
 	if _, err := s.Step([][]int{{1, 2, 3, 1}, {6, 0}}); err == nil {
 		t.Fatal("a run with an unknown token must fail")
@@ -225,7 +225,7 @@ func TestSessionStepFails(t *testing.T) {
 	d.Embedding = whole
 	wantLogits(t, "after a failed run", got, must[[][]float64](t)(full.Step(next)), 1e-10)
 
-	d.Embedding = must[*layers.Embedding](t)(layers.NewEmbedding(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), layers.EmbeddingConfig{Vocab: 7, Dim: 4}))
+	d.Embedding = must[*layers.Embedding](t)(layers.NewEmbedding(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), 7, 4, layers.Init{}))
 	if _, err := s.Step([][]int{{1, 2}, nil}); err == nil {
 		t.Error("a graph of embeddings of another width can't be built")
 	}

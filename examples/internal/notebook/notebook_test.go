@@ -110,7 +110,7 @@ func TestSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := p.New("w", layers.Zeros, 2, 2)
+	w, err := p.New("w", layers.Zeros(), 2, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

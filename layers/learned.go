@@ -1,0 +1,63 @@
+package layers
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/internal/ops"
+)
+
+// Learned adds a learned row of a table to the embeddings of each position (Gehring et al., 2017; Devlin et al., 2018).
+type Learned struct {
+	MaxLen int  `json:"max_len"`       // the longest sequence: the number of rows
+	Init   Init `json:"init,omitzero"` // Normal(1) if it is zero
+}
+
+// New makes the table, the parameter "weight" of shape (MaxLen, dim). A position outside [0, MaxLen) is an error: of the
+// graph if it is counted from 0, and else when the graph runs.
+func (c Learned) New(p *Params, dim int, _ AttentionConfig) (Positions, error) {
+	l := &learned{name: p.scopeName("learned positions")}
+	if err := positive(l.name, size{"MaxLen", c.MaxLen}, size{"Dim", dim}); err != nil {
+		return nil, err
+	}
+	var err error
+	l.weight, err = p.New("weight", c.Init.or(Normal(1)), c.MaxLen, dim)
+	return l, err
+}
+
+type learned struct {
+	None
+	weight *Param // (MaxLen, D)
+	name   string
+}
+
+// MaxLen returns the number of rows.
+func (l *learned) MaxLen() int { return l.weight.Value.Shape()[0] }
+
+// Embed adds to each position of x its row of the table.
+func (l *learned) Embed(b *Build, x, positions *G.Node) (*G.Node, error) {
+	s := l.weight.Value.Shape()
+	if err := checkSequence(l.name, "the input", x, l.weight.Value.Dtype(), s[1]); err != nil {
+		return nil, err
+	}
+	w, err := b.Bind(x.Graph(), l.weight)
+	if err != nil {
+		return nil, err
+	}
+	if positions == nil {
+		if t := x.Shape()[x.Dims()-2]; t > s[0] {
+			return nil, fmt.Errorf("%s: a sequence may have at most %d positions, got %d", l.name, s[0], t)
+		}
+		return ops.AddRows(b.env(), x, w)
+	}
+	ids, err := positionIDs(b, l.name, x, positions, s[0])
+	if err != nil {
+		return nil, err
+	}
+	rows, err := ops.Embedding(b.env(), w, ids) // (B, T) -> (B, T, D)
+	if err != nil {
+		return nil, err
+	}
+	return ops.Add(b.env(), x, rows)
+}

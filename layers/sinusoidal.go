@@ -1,0 +1,67 @@
+package layers
+
+import (
+	"fmt"
+	"math"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/internal/ops"
+)
+
+// Sinusoidal adds fixed waves to the embeddings (Vaswani et al., 2017, section 3.5): position t of an even axis i gets
+// sin(t/Base^(i/D)), the axis after it the cosine of the same angle. It has no parameters and no longest sequence, and
+// serves as it is: New returns it.
+type Sinusoidal struct {
+	None
+
+	Base float64 `json:"base,omitzero"` // 10,000 if 0
+}
+
+// New returns s. It is an error if its Base is below 0, NaN or infinite.
+func (s Sinusoidal) New(*Params, int, AttentionConfig) (Positions, error) { return s, s.check() }
+
+const sinusoidalName = "sinusoidal positions"
+
+func (s Sinusoidal) check() error {
+	if !(s.Base >= 0) || math.IsInf(s.Base, 1) {
+		return fmt.Errorf("%s: Base must be above 0 and finite, or 0 for 10,000, got %v", sinusoidalName, s.Base)
+	}
+	return nil
+}
+
+// Embed adds the waves to x, of shape (T, D) or (B, T, D), float32 or float64.
+func (s Sinusoidal) Embed(b *Build, x, positions *G.Node) (*G.Node, error) {
+	if err := ops.CheckFloat(sinusoidalName, "the input", x); err != nil {
+		return nil, err
+	}
+	if d := x.Dims(); d != 2 && d != 3 {
+		return nil, fmt.Errorf("%s: the input must have shape (T, D) or (B, T, D), got %v", sinusoidalName, x.Shape())
+	}
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	if s.Base == 0 {
+		s.Base = 10000
+	}
+	if positions != nil {
+		ids, err := positionIDs(b, sinusoidalName, x, positions, 0)
+		if err != nil {
+			return nil, err
+		}
+		return ops.AddWaves(b.env(), x, ids, s.Base)
+	}
+	shape := x.Shape()
+	return ops.AddConstantRows(b.env(), x, s.table(shape[len(shape)-2], shape[len(shape)-1]), fmt.Sprintf("sinusoidal %v", s.Base))
+}
+
+// table returns the waves of n positions: (n, dim), row-major.
+func (s Sinusoidal) table(n, dim int) []float64 {
+	t := make([]float64, n*dim)
+	for pos := range n {
+		for i := range dim {
+			t[pos*dim+i] = ops.Wave(pos, i, dim, s.Base)
+		}
+	}
+	return t
+}
