@@ -8,9 +8,6 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-//go:generate go run -C gen ./gemm -out ../gemm_amd64.s
-//go:generate go run -C gen ./vector -out ../vector_amd64.s -table ../vector_table.go -tables ../vector_table_amd64.go
-
 // assembly returns the instruction sets that there is assembly for, best first.
 func assembly() []*instructionSet {
 	avx2 := cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasBMI2

@@ -4,3 +4,6 @@
 // Work that is worth it is spread over processors in pieces whose bounds depend on the work alone, so that results are
 // the same bits for every GOMAXPROCS.
 package kernel
+
+//go:generate go run -C gen ./gemm -out ../gemm_amd64.s
+//go:generate go run -C gen ./vector -out ../vector_amd64.s -table ../vector_table.go -tables ../vector_table_amd64.go
