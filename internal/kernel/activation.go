@@ -30,7 +30,7 @@ func reluGradPortable[F Float](dx, x, g []F) {
 	}
 }
 
-// geluCost is what an element of GELU costs, in cheap elements.
+// geluCost is the cost of an element of GELU, in cheap elements.
 const geluCost = 8
 
 // GELU sets y to x·Φ(x) = x·(1 + erf(x/√2))/2. In float32 the error is below 2⁻²⁰·|x|, and below 2⁻²⁰·|y| for x ≥ −1.
@@ -53,7 +53,7 @@ func GELUTanh[F Float](y, x []F) { runUnary(bodyOf[F]().geluTanh, geluCost, y, x
 // 2⁻²¹·|g|.
 func GELUTanhGrad[F Float](dx, x, g []F) { runBinary(bodyOf[F]().geluTanhGrad, geluCost, dx, x, g) }
 
-// normalCDF is Φ, the distribution function of the standard normal, and exp(−x²/2).
+// normalCDF returns Φ(x), the distribution function of the standard normal, and exp(−x²/2).
 func normalCDF[F Float](x F) (cdf, bell F) {
 	if is32[F]() {
 		c, b := normalCDF32(float32(x))
@@ -63,7 +63,7 @@ func normalCDF[F Float](x F) (cdf, bell F) {
 	return F((1 + math.Erf(v/math.Sqrt2)) / 2), F(math.Exp(-v * v / 2))
 }
 
-// normalTail are the coefficients of t, t², … in Φ(−x)·exp(x²/2) for 0 ≤ x ≤ 14.5 and t = 1/(1 + 0.3·x): the minimax
+// normalTail holds the coefficients of t, t², … in Φ(−x)·exp(x²/2) for 0 ≤ x ≤ 14.5 and t = 1/(1 + 0.3·x): the minimax
 // polynomial of its degree for the relative error, which is below 2⁻²⁸, found by Remez's algorithm. Further out the
 // exponential is 0.
 var normalTail = [10]float32{
@@ -105,7 +105,7 @@ func geluGradPortable[F Float](dx, x, g []F) {
 	}
 }
 
-// geluSigmoid is s = 1/(1 + e) and e = exp(−2·c·(x + a·x³)).
+// geluSigmoid returns s = 1/(1 + e) and e = exp(−2·c·(x + a·x³)).
 func geluSigmoid[F Float](x F) (s, e F) {
 	e = expOf(x * (-2*geluC - 2*geluC*geluA*(x*x)))
 	return 1 / (1 + e), e
@@ -132,15 +132,14 @@ func geluTanhGradPortable[F Float](dx, x, g []F) {
 	}
 }
 
-// siluCost is what an element of SiLU costs, in cheap elements.
+// siluCost is the cost of an element of SiLU, in cheap elements.
 const siluCost = 4
 
-// siluOne is from where on exp(−x)·x is nothing beside 1, in float64 too: σ(x) is 1 there, and exp(x) may be infinite
-// further on.
+// Above siluOne exp(−x)·x is too small to change 1, in float64 too: σ(x) is 1 there. Far above it exp(x) is infinite.
 const siluOne = 42
 
-// SiLU sets y to x·σ(x), for σ(x) = exp(x)/(1 + exp(x)). In float32 the error is below 2⁻²¹·|x|, and below
-// 2⁻²¹·|y| for x ≥ −1. y may be x.
+// SiLU sets y to x·σ(x), for σ(x) = exp(x)/(1 + exp(x)). In float32 the error is below 2⁻²¹·|x|, and below 2⁻²¹·|y| for
+// x ≥ −1. y may be x.
 func SiLU[F Float](y, x []F) { runUnary(bodyOf[F]().silu, siluCost, y, x) }
 
 func siluPortable[F Float](y, x []F) {

@@ -2,7 +2,7 @@ package kernel
 
 import "math"
 
-// AdamStep are the constants of one AdamW step.
+// AdamStep holds the constants of one AdamW step.
 type AdamStep struct {
 	Rate         float64 // learning rate
 	Beta1, Beta2 float64
@@ -28,7 +28,7 @@ func (adamLoop[F]) run(w *loopWork[F], lo, hi int) {
 	w.body.adamW(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi], w.z[lo:hi], &w.factors)
 }
 
-// adamFactors are the factors of an element's update, as the assembly expects them.
+// adamFactors returns the factors of an element's update, as the assembly expects them.
 func adamFactors[F Float](s AdamStep) [9]F {
 	return [9]F{
 		F(s.GradScale), F(s.Beta1), F(1 - s.Beta1), F(s.Beta2), F(1 - s.Beta2),

@@ -1,26 +1,26 @@
 package kernel
 
-// AdditiveShape is the sizes of what additive scores are made of: queries (Batch, Queries, Width), keys (Batch, Keys,
-// Width) and scores (Batch, Queries, Keys).
+// AdditiveShape holds the sizes of additive scores (Batch, Queries, Keys), and so those of their queries (Batch,
+// Queries, Width) and keys (Batch, Keys, Width).
 type AdditiveShape struct {
 	Batch, Queries, Keys, Width int
 }
 
-// cost is that of all scores, in cheap elements.
+// cost returns the cost of all scores, in cheap elements.
 func (s AdditiveShape) cost() int { return s.Batch * s.Queries * s.Keys * s.Width * softcapCost }
 
-// additiveTile is about how many elements tanh is taken of at a time: few enough for them to stay in the cache.
+// additiveTile is about the number of elements whose tanh is computed at a time: few enough to stay in the cache.
 const additiveTile = 4096
 
-// AdditiveScores sets the score of every query with every key of its batch element to Σ v[f]·tanh(q[f] + k[f]), over the
-// features f of the two. A nil v counts as ones.
+// AdditiveScores sets the score of every query with every key of its batch element to Σ v[f]·tanh(q[f] + k[f]), over
+// the features f of the two. A nil v counts as ones.
 func AdditiveScores[F Float](scores, q, k, v []F, s AdditiveShape) {
 	keys, width := s.Keys, s.Width
 	runRanges(s.Batch*s.Queries, rowsPerTask(keys*width, softcapCost), s.cost(), func(lo, hi int) {
 		body := bodyOf[F]()
 		scratch := take[additiveScratch[F]](&body.additive)
 		defer body.additive.Put(scratch)
-		tile := max(1, additiveTile/width) // keys of one
+		tile := max(1, additiveTile/width) // keys
 		scratch.fit(min(tile, keys)*width, width)
 		v := v
 		if v == nil {
@@ -44,13 +44,15 @@ func AdditiveScores[F Float](scores, q, k, v []F, s AdditiveShape) {
 	})
 }
 
-// AdditiveWork is how many elements of scratch AdditiveScoresGrad needs where there is a v.
+// AdditiveWork returns the number of elements of scratch that AdditiveScoresGrad needs where there is a v.
 func AdditiveWork(s AdditiveShape) int { return s.Batch * s.Width }
 
-// AdditiveScoresGrad sets dq, dk and dv to the gradients of AdditiveScores where g is that of the scores. Where v is nil,
-// dv and work may be. No tanh is kept from AdditiveScores: each is taken again. A score whose g is 0 adds nothing, whatever its query and key hold.
+// AdditiveScoresGrad sets dq, dk and dv to the gradients of AdditiveScores, where g is the gradient of the scores.
+// Where v is nil, dv and work may be nil too. No tanh is kept from AdditiveScores: each is computed again. A score
+// whose gradient is 0 adds nothing, whatever its query and key hold.
 //
-// A task takes features, each of which meets its own column of q and k alone: so every sum is one task's, in order.
+// Tasks divide the features. A feature meets only its own column of q and k, so that one task adds up each sum, in
+// order.
 func AdditiveScoresGrad[F Float](dq, dk, dv, q, k, v, g []F, s AdditiveShape, work []F) {
 	blocks := (s.Width + additiveFeatures - 1) / additiveFeatures // of a batch element
 	step := max(1, grain/max(s.Queries*s.Keys*additiveFeatures*softcapCost, 1))
@@ -74,10 +76,10 @@ func AdditiveScoresGrad[F Float](dq, dk, dv, q, k, v, g []F, s AdditiveShape, wo
 	}
 }
 
-// additiveFeatures is how many features, which lie side by side, are read and written together.
+// additiveFeatures is the number of features, side by side in memory, that are read and written together.
 const additiveFeatures = 8
 
-// additiveScratch is what a task needs of its own.
+// additiveScratch is the memory of one task.
 type additiveScratch[F Float] struct {
 	tanh, grad []F // of a tile
 	ones       []F
@@ -86,7 +88,7 @@ type additiveScratch[F Float] struct {
 	sum        []F // (keys)
 }
 
-// fit makes room for a tile, and for so many ones.
+// fit makes room for a tile, and for a vector of ones, of the given lengths.
 func (c *additiveScratch[F]) fit(tile, ones int) {
 	c.tanh = grown(c.tanh, tile)
 	for len(c.ones) < ones {
@@ -94,8 +96,8 @@ func (c *additiveScratch[F]) fit(tile, ones int) {
 	}
 }
 
-// gradient sets some features of the gradients of a batch element, from the slices' first elements on. A nil v counts as
-// ones, and has no dv.
+// gradient sets some features of the gradients of a batch element. Each slice begins at the first of these features. A
+// nil v counts as ones, and has no dv.
 func (c *additiveScratch[F]) gradient(dq, dk, dv, q, k, v, g []F, s AdditiveShape) {
 	c.key, c.dkey = grown(c.key, c.features*s.Keys), grown(c.dkey, c.features*s.Keys)
 	for j := range s.Keys {
@@ -119,11 +121,12 @@ func (c *additiveScratch[F]) gradient(dq, dk, dv, q, k, v, g []F, s AdditiveShap
 	}
 }
 
-// feature sets one feature of the gradients, and returns that of v if it is wanted. Elements of dq and q are Width apart.
-// With t = tanh(q + k) and d = g·(1 − t²): dq = v·Σ d over the keys, dk = v·Σ d over the queries, dv = Σ g·t over both.
+// feature sets one feature of the gradients, and returns the gradient of v if it is wanted. Elements of dq and q are
+// Width apart. With t = tanh(q + k) and d = g·(1 − t²): dq = v·Σ d over the keys, dk = v·Σ d over the queries and
+// dv = Σ g·t over both.
 func (c *additiveScratch[F]) feature(dq, dkey, q, key []F, v F, g []F, s AdditiveShape, wantV bool) (dv F) {
 	body, keys := bodyOf[F](), s.Keys
-	tile := min(max(1, additiveTile/keys), s.Queries) // queries of one
+	tile := min(max(1, additiveTile/keys), s.Queries) // queries
 	c.fit(tile*keys, tile*keys)
 	c.grad, c.sum = grown(c.grad, tile*keys), grown(c.sum, keys)
 	clear(dkey)

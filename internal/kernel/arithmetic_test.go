@@ -245,8 +245,8 @@ func testLayerNorm[F Float](t *testing.T, tol float64) {
 		LayerNormGrad(gotX, gotGamma, gotBeta, x, gamma, g, eps, work)
 		name := fmt.Sprint(size, ": ")
 		closeTo(t, name+"y", gotY, y, tol)
-		// In a row of one the terms of dx cancel. What a fused multiply-add, which arm64 has, leaves there is the rounding of
-		// a term, not exactly 0.
+		// In a row of one the terms of dx cancel. What a fused multiply-add, which arm64 has, leaves there is the
+		// rounding of a term, not exactly 0.
 		within(t, name+"dx", gotX, dx, tol*10*term)
 		closeTo(t, name+"dgamma", gotGamma, dgamma, tol*10)
 		closeTo(t, name+"dbeta", gotBeta, dbeta, tol*10)

@@ -5,15 +5,15 @@ import "sync/atomic"
 // This file and its neighbours are attention without its weights: softmax(scale·Q·Kᵀ + M)·V, computed by tiles of some
 // queries by some keys, so that nothing of size T×S is ever kept. Tiles that the mask hides are skipped.
 //
-// The softmax is online (Milakov and Gimelshein, 2018): a row's maximum and sum grow from tile to tile, and what has been
-// summed up under an old maximum is scaled to the new one. Its output needs linear memory (Rabe and Staats, 2021). The
-// gradients come from the tiles, computed again from each row's log-sum-exp (Dao et al., FlashAttention, 2022):
+// The softmax is online (Milakov and Gimelshein, 2018): a row's maximum and sum grow from tile to tile, and what has
+// been summed up under an old maximum is scaled to the new one. Its output needs linear memory (Rabe and Staats, 2021).
+// The gradients come from the tiles, computed again from each row's log-sum-exp (Dao et al., FlashAttention, 2022):
 //
 //	P = exp(scale·Q·Kᵀ + M − lse)     dV = Pᵀ·dO
 //	dS = P∘(dO·Vᵀ − rowsum(dO∘O))     dQ = scale·dS·K     dK = scale·dSᵀ·Q
 //
-// With dropout P becomes P∘D in O and in dV, and dO·Vᵀ becomes D∘(dO·Vᵀ), where D is made anew for each tile. A cap c on
-// the scores, s' = c·tanh(s/c) before M is added, gives dS a factor of 1 − (s'/c)² in dQ and dK.
+// With dropout P becomes P∘D in O and in dV, and dO·Vᵀ becomes D∘(dO·Vᵀ), where D is computed again for each tile. A
+// cap c on the scores, s' = c·tanh(s/c) before M is added, gives dS a factor of 1 − (s'/c)² in dQ and dK.
 //
 // Zero times anything is zero here as in SkipGemm: attention_redo.go sees to that.
 
@@ -25,27 +25,27 @@ const (
 	attentionRun     = 4 * attentionQueries // queries that share a packed tile of keys, going forward
 )
 
-// attentionTaskWork is the fewest products of a query and a key's elements worth a task of their own.
+// attentionTaskWork is the least number of multiplications worth a task.
 const attentionTaskWork = 1 << 18
 
 // Rows is a tensor of vectors, one for each batch element, head and position: vector (b, h, t) begins at element
-// b·Batch + h·Head + t·Row. So both (B, H, T, K) and (B, T, H·K) are read as they are.
+// b·Batch + h·Head + t·Row. Tensors of shape (B, H, T, K) and of shape (B, T, H·K) are both read as they are.
 type Rows[F Float] struct {
 	Data             []F
 	Batch, Head, Row int
 }
 
-// HeadRows is (B, H, T, width).
+// HeadRows returns the vectors of a tensor of shape (B, H, T, width).
 func HeadRows[F Float](data []F, heads, length, width int) Rows[F] {
 	return Rows[F]{data, heads * length * width, length * width, width}
 }
 
-// SideRows is (B, T, H·width): heads side by side.
+// SideRows returns the vectors of a tensor of shape (B, T, H·width), whose heads lie side by side.
 func SideRows[F Float](data []F, heads, length, width int) Rows[F] {
 	return Rows[F]{data, heads * length * width, width, heads * width}
 }
 
-// from is the elements from vector (b, h, t) on.
+// from returns the elements from vector (b, h, t) on.
 func (r Rows[F]) from(b, h, t int) []F { return r.Data[b*r.Batch+h*r.Head+t*r.Row:] }
 
 // Attention is attention of one shape, and the memory that it works in.
@@ -61,7 +61,7 @@ type Attention[F Float] struct {
 
 	attentionOperands[F]
 	choice dropoutChoice[F]
-	dead   []bool // queries that the backward pass passes over, if it has been found out
+	dead   []bool // queries that the backward pass leaves out, where redoBackward has found some
 	parts  int    // in which the backward pass divides the keys
 	shared int    // heads in a row that only one task may handle, as they share a gradient, of keys and values or of a bias
 	less   []F    // per query, rowsum(dO∘O)
@@ -76,13 +76,13 @@ type AttentionDropout struct {
 	Seed, Stream, Run uint64
 }
 
-// attentionOperands is what one call is given.
+// attentionOperands holds the operands of one call.
 type attentionOperands[F Float] struct {
 	q, k, v, out, dout, dq, dk, dv Rows[F]
 	lse, dbias                     []F
 }
 
-// heads is B·H.
+// heads returns the number of heads of the whole batch, B·H.
 func (a *Attention[F]) heads() int { return a.Mask.Shape[0] * a.Mask.Shape[1] }
 
 // split turns a number below B·H into a batch element and a head.
@@ -90,10 +90,10 @@ func (a *Attention[F]) split(head int) (b, h int) {
 	return head / a.Mask.Shape[1], head % a.Mask.Shape[1]
 }
 
-// row is the number of query (b, h, t) among all.
+// row returns the number of query (b, h, t) among all queries.
 func (a *Attention[F]) row(b, h, t int) int { return (b*a.Mask.Shape[1]+h)*a.Mask.Shape[2] + t }
 
-// perGroup is how many query heads share a head of keys and values.
+// perGroup returns the number of query heads that share a head of keys and values.
 func (a *Attention[F]) perGroup() int {
 	if a.Groups == 0 {
 		return 1
@@ -101,8 +101,8 @@ func (a *Attention[F]) perGroup() int {
 	return a.Mask.Shape[1] / a.Groups
 }
 
-// seen is the range of the keys from j0 to j1 that the queries of batch element b from t0 to t1 see, from rounded down to
-// a whole number of panels of cols keys. If they see none it is empty. The first key that they see at all is first.
+// seen returns the range of the keys j0 to j1 that queries t0 to t1 of batch element b may see, its start rounded down
+// to a whole number of panels of cols keys, and the first of all keys that they may see. The range may be empty.
 func (a *Attention[F]) seen(b, t0, t1, j0, j1, cols int) (first, from, to int) {
 	first, end := a.Mask.span(b, t0, t1)
 	from, to = max(first, j0), min(end, j1)
@@ -112,8 +112,8 @@ func (a *Attention[F]) seen(b, t0, t1, j0, j1, cols int) (first, from, to int) {
 	return first, from - (from-j0)%cols, to
 }
 
-// tileQueries is how many queries a tile has. Where there are few keys it is half the most: more of what a causal mask
-// hides is passed over.
+// tileQueries returns the number of queries in a tile. Where there are few keys it is half the largest: smaller tiles
+// leave out more of what a causal mask hides.
 func (a *Attention[F]) tileQueries() int {
 	if a.short() {
 		return attentionQueries / 2
@@ -121,22 +121,23 @@ func (a *Attention[F]) tileQueries() int {
 	return attentionQueries
 }
 
-// begin prepares the scratch for tiles of batch element b.
-func (s *attentionScratch[F]) begin(a *Attention[F], b int) {
+// prepare readies the scratch for tiles of batch element b.
+func (s *attentionScratch[F]) prepare(a *Attention[F], b int) {
 	s.reach, s.changes = a.Mask.reach(b), a.Softcap > 0 || a.Mask.scored()
 }
 
-// live caps and masks a row of a tile, of the scores of one query with the keys from j0 on, and returns the bounds of the
-// part that it sees, in which a masked score is −Inf. The rest is left alone. If capped isn't nil, it is set to the scores
-// between cap and mask.
-func (a *Attention[F]) live(scores, capped []F, b, h, t, j0 int) (from, to int) {
-	from, to = a.Mask.reach(b).of(t, j0, len(scores))
-	a.change(scores, capped, b, h, t, j0, from, to)
+// maskRow caps and masks the scores of one query with the keys from j0 on, and returns the bounds of the part that the
+// query may see, in which a masked score is −Inf. It leaves the rest alone. If capped isn't nil, it is set to the
+// scores after the cap and before the mask.
+func (a *Attention[F]) maskRow(scores, capped []F, b, h, t, j0 int) (from, to int) {
+	from, to = a.Mask.reach(b).bounds(t, j0, len(scores))
+	a.maskSeen(scores, capped, b, h, t, j0, from, to)
 	return from, to
 }
 
-// change is live for a row whose bounds are known. The tiles call it only where scores change: they have so many rows.
-func (a *Attention[F]) change(scores, capped []F, b, h, t, j0, from, to int) {
+// maskSeen does what maskRow does for a row whose bounds are known. Tiles have so many rows that they call it only
+// where scores change.
+func (a *Attention[F]) maskSeen(scores, capped []F, b, h, t, j0, from, to int) {
 	scores = scores[from:to]
 	if a.Softcap > 0 {
 		softcap(scores, scores, a.Softcap)
@@ -149,16 +150,16 @@ func (a *Attention[F]) change(scores, capped []F, b, h, t, j0, from, to int) {
 	}
 }
 
-// drops tells whether there is dropout.
+// drops reports whether there is dropout.
 func (a *Attention[F]) drops() bool { return a.Dropout.P > 0 }
 
-// kept sets keep to what dropout multiplies the weights of one query with the keys from j0 on by.
-func (a *Attention[F]) kept(body *body[F], keep []F, b, h, t, j0 int) {
+// fillDropout writes the dropout factors of one query's weights, from key j0 on.
+func (a *Attention[F]) fillDropout(body *body[F], keep []F, b, h, t, j0 int) {
 	a.choice.fill(body, keep, uint64(a.row(b, h, t))*uint64(a.Mask.Shape[3])+uint64(j0))
 }
 
-// gemm sets C, or adds to it, alpha·A·B for an A of m×k elements, each rsA from the row before and csA from the column
-// before. B is k×n, of rows ldb apart or, where panel isn't 0, of packed panels, panel apart.
+// gemm sets C to alpha·A·B, or adds that to C. A is m×k, its rows rsA and its columns csA elements apart. B is k×n, its
+// rows ldb elements apart or, where panel isn't 0, in packed panels that are panel elements apart.
 func (s *attentionScratch[F]) gemm(m, n, k int, alpha F, a []F, rsA, csA int, b []F, ldb, panel int, c []F, ldc int, add bool) {
 	t, g := &s.tile, &s.body.tiles
 	t.rsA, t.csA, t.ldc, t.k, t.alpha, t.beta, t.keep = rsA, csA, ldc, k, alpha, 1, 0
@@ -193,19 +194,19 @@ func (s *attentionScratch[F]) packed(to, rows []F, ld, n, k int) (panels []F, pa
 	return to, panel
 }
 
-// attentionScratch is what a task needs of its own.
+// attentionScratch is the memory of one task.
 type attentionScratch[F Float] struct {
 	body         *body[F]
 	tile         gemmTile[F]
-	edge         []F // a packed panel of a B whose last columns can't be read as they are
+	edge         []F // the last columns of a B, packed where they can't be read as they are
 	scores       []F // a tile of scores, then of weights
 	grads        []F // a tile of their gradients
-	keep         []F // a tile of what dropout multiplies the weights by
-	capped       []F // a tile of scores that have been capped, but not masked
+	keep         []F // a tile of the factors of dropout
+	capped       []F // a tile of scores after the cap and before the mask
 	keys, values []F // packed
 	most, sum    []F // of each query, so far
 
-	reach   maskReach // of the queries of the batch element at hand
+	reach   maskReach // of the queries of this batch element
 	changes bool      // there is a cap, or the mask changes scores that are seen
 }
 

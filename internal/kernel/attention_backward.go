@@ -12,7 +12,7 @@ func (a *Attention[F]) Backward(q, k, v, out, dout Rows[F], lse []F, dq, dk, dv 
 	a.attentionOperands = attentionOperands[F]{}
 }
 
-// backward tells whether there is a NaN in a gradient.
+// backward computes the gradients and reports whether there is a NaN in one.
 func (a *Attention[F]) backward() bool {
 	a.nan.Store(false)
 	a.choice = dropoutOf[F](a.Dropout.P, a.Dropout.Seed, a.Dropout.Stream, a.Dropout.Run)
@@ -33,9 +33,9 @@ func (a *Attention[F]) backward() bool {
 	return a.nan.Load() || anyNaN(a.dbias)
 }
 
-// divideBackward decides by the shape alone how the work is divided. Heads are independent, unless they share a gradient:
-// then one task adds them up, in order. Where there are few such sets of heads, the keys are dealt out to several parts,
-// each of which has a dQ of its own.
+// divideBackward divides the work, by its shape alone. Heads are independent, unless they share a gradient: then one
+// task adds up their parts of it, in order. Where there are few such sets of heads, the keys are divided into several
+// parts, each with its own dQ.
 func (a *Attention[F]) divideBackward() {
 	a.shared = a.perGroup()
 	if a.dbias != nil {
@@ -54,19 +54,19 @@ func (a *Attention[F]) divideBackward() {
 	}
 }
 
-// backwardSets is the number of sets of heads, and how many of them, or of their parts, make a task.
+// backwardSets returns the number of sets of heads, and how many sets, or parts of sets, make a task.
 func (a *Attention[F]) backwardSets() (sets, perTask int) {
 	work := a.shared * a.Mask.Shape[2] * a.Mask.Shape[3] * a.Width * 2
 	return a.heads() / a.shared, max(1, attentionTaskWork/max(1, work))
 }
 
-// setsOf is the range of a task among all sets, or parts of sets.
+// setsOf returns a task's range of the sets, or parts of sets.
 func (a *Attention[F]) setsOf(task, total int) (lo, hi int) {
 	_, perTask := a.backwardSets()
 	return task * perTask, min((task+1)*perTask, total)
 }
 
-// attentionRows is Attention as a task: what the tiles need of every query.
+// attentionRows is Attention as a task that sets shift and less of each query.
 type attentionRows[F Float] Attention[F]
 
 func (r *attentionRows[F]) run(task int) {
@@ -85,7 +85,7 @@ func (r *attentionRows[F]) run(task int) {
 	}
 }
 
-// passedOver tells whether a query has no part in the gradients: it has no key, or no loss looks at its output.
+// passedOver reports whether a query has no part in the gradients: it sees no key, or no loss uses its output.
 func (a *Attention[F]) passedOver(b, h, t int) bool {
 	row := a.row(b, h, t)
 	return a.lse[row] == F(math.Inf(-1)) || a.dead != nil && a.dead[row] || allZero(a.dout.from(b, h, t)[:a.Value])
@@ -100,7 +100,8 @@ func allZero[F Float](x []F) bool {
 	return true
 }
 
-// attentionBackward is Attention as a task: the gradients from one part of the keys, for a set of heads or some.
+// attentionBackward is Attention as a task that computes the gradients from one part of the keys, for some sets of
+// heads.
 type attentionBackward[F Float] Attention[F]
 
 func (f *attentionBackward[F]) run(task int) {
@@ -125,8 +126,8 @@ func (f *attentionBackward[F]) run(task int) {
 	attentionPut(s)
 }
 
-// backwardKeys computes dK and dV of the keys from j0 to j1 of one group, and adds their part to dQ of its query heads or,
-// if they come first, sets it.
+// backwardKeys computes dK and dV of the keys j0 to j1 of one group, and adds what they contribute to dQ of its query
+// heads. If they come first, it sets dQ instead.
 func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, group, j0, j1 int, first bool) {
 	queries, tile, perGroup := a.Mask.Shape[2], a.tileQueries(), a.perGroup()
 	t0, t1 := a.Mask.queries(b, j0, j1)
@@ -134,7 +135,7 @@ func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, group
 		t0, t1 = 0, queries
 	}
 	_, end := a.Mask.span(b, 0, queries)
-	s.begin(a, b)
+	s.prepare(a, b)
 	var keyPanel, valuePanel int
 	if most := min(j1, end) - j0; most > 0 && t0 < t1 {
 		s.keys, keyPanel = s.packed(s.keys, a.k.from(b, group, j0), a.k.Row, most, a.Width)
@@ -190,7 +191,7 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 	all := m * pitch // the gap between rows too
 	if a.drops() {
 		for i := range m {
-			a.kept(s.body, s.keep[i*pitch:][:n], b, h, i0+i, j0)
+			a.fillDropout(s.body, s.keep[i*pitch:][:n], b, h, i0+i, j0)
 		}
 		s.body.skipMul(s.grads[:all], s.grads[:all], s.keep[:all])
 	}
@@ -200,9 +201,9 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 			if a.passedOver(b, h, i0+i) {
 				clear(scores)
 			} else {
-				from, to := s.reach.of(i0+i, j0, n)
+				from, to := s.reach.bounds(i0+i, j0, n)
 				if s.changes {
-					a.change(scores, s.capped[i*pitch:], b, h, i0+i, j0, from, to)
+					a.maskSeen(scores, s.capped[i*pitch:], b, h, i0+i, j0, from, to)
 				}
 				s.softmax(scores, from, to) // 0 in the gap
 			}
@@ -230,7 +231,7 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 	}
 }
 
-// scoreRow is scoreGrads for one query whose keys are in several tiles, but for dropout, bias and cap.
+// scoreRow does what scoreGrads does for one query whose keys are in several tiles, without dropout, bias and cap.
 func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads, capped []F, b, h, t, j0 int) {
 	row := a.row(b, h, t)
 	shift, less := a.shift[row], a.less[row]
@@ -239,9 +240,9 @@ func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads, capped []
 		clear(grads)
 		return
 	}
-	from, to := s.reach.of(t, j0, len(scores))
+	from, to := s.reach.bounds(t, j0, len(scores))
 	if s.changes {
-		a.change(scores, capped, b, h, t, j0, from, to)
+		a.maskSeen(scores, capped, b, h, t, j0, from, to)
 	}
 	p, g := scores[from:to], grads[from:to]
 	s.body.expShift(p, p, shift)
@@ -254,8 +255,8 @@ func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads, capped []
 	clearOutside(grads, from, to)
 }
 
-// scoreGradPortable turns the gradients g of weights p, less being Σ p·g of the row, into those of the scores. Both are 0
-// where a weight is 0, whatever the gradient is, and where it is below tiny, unless the gradient isn't finite.
+// scoreGradPortable turns the gradients g of weights p, less being Σ p·g of the row, into those of the scores. Both are
+// 0 where a weight is 0, whatever the gradient is, and where it is below tiny, unless the gradient isn't finite.
 func scoreGradPortable[F Float](g, p []F, less, tiny F) {
 	p = p[:len(g)]
 	for i, w := range p {
@@ -267,7 +268,7 @@ func scoreGradPortable[F Float](g, p []F, less, tiny F) {
 	}
 }
 
-// attentionSum is Attention as a task: it adds up the parts of dQ, in order, and looks for NaN in the gradients.
+// attentionSum is Attention as a task that adds up the parts of dQ, in order, and looks for NaN in the gradients.
 type attentionSum[F Float] Attention[F]
 
 func (f *attentionSum[F]) run(task int) {

@@ -2,9 +2,9 @@ package kernel
 
 import "math"
 
-// Forward sets out to the attention of the queries q to the keys k and values v, which have Groups heads, and lse, of
-// B·H·T elements, to each query's log-sum-exp of its scores, or what else Backward needs: −Inf for a query that has no
-// key, whose output is 0.
+// Forward sets out to the attention of the queries q to the keys k and values v, which have Groups heads. It sets lse,
+// of B·H·T elements, to what Backward needs of each query: the log-sum-exp of its scores or, where one tile has all
+// keys, the largest score. A query without a key gets −Inf, and an output of 0.
 func (a *Attention[F]) Forward(q, k, v, out Rows[F], lse []F) {
 	a.attentionOperands = attentionOperands[F]{q: q, k: k, v: v, out: out, lse: lse}
 	if a.forward() {
@@ -13,7 +13,7 @@ func (a *Attention[F]) Forward(q, k, v, out Rows[F], lse []F) {
 	a.attentionOperands = attentionOperands[F]{}
 }
 
-// forward tells whether there is a NaN in the output.
+// forward computes the output and reports whether there is a NaN in it.
 func (a *Attention[F]) forward() bool {
 	a.nan.Store(false)
 	a.choice = dropoutOf[F](a.Dropout.P, a.Dropout.Seed, a.Dropout.Stream, a.Dropout.Run)
@@ -24,7 +24,7 @@ func (a *Attention[F]) forward() bool {
 	return a.nan.Load()
 }
 
-// forwardRuns is in how many runs of queries a head is divided, and how many such runs make a task.
+// forwardRuns returns the number of runs of queries that a head is divided into, and how many runs make a task.
 func (a *Attention[F]) forwardRuns() (runs, perTask int) {
 	queries := a.Mask.Shape[2]
 	runs = (queries + attentionRun - 1) / attentionRun
@@ -37,7 +37,7 @@ func (a *Attention[F]) forwardTasks() int {
 	return (a.heads()*runs + perTask - 1) / perTask
 }
 
-// attentionForward is Attention as a task: a run of queries, or some.
+// attentionForward is Attention as a task that computes the output of some runs of queries.
 type attentionForward[F Float] Attention[F]
 
 func (f *attentionForward[F]) run(task int) {
@@ -52,7 +52,7 @@ func (f *attentionForward[F]) run(task int) {
 	attentionPut(s)
 }
 
-// attentionPitch is the distance between rows of a tile.
+// attentionPitch returns the distance between rows of a tile.
 func attentionPitch(keys int) int { return min(keys, attentionKeys) + attentionGap }
 
 // forwardRun computes the output of the queries from t0 to t1 of one head.
@@ -65,7 +65,7 @@ func (a *Attention[F]) forwardRun(s *attentionScratch[F], b, h, t0, t1 int) {
 	pitch, cols, tile := attentionPitch(a.Mask.Shape[3]), s.body.tiles.cols, a.tileQueries()
 	group, single := h/a.perGroup(), t1-t0 == 1
 	first, end := a.Mask.span(b, t0, t1)
-	s.begin(a, b)
+	s.prepare(a, b)
 	for j0 := first; j0 < end; j0 += attentionKeys {
 		j1 := min(j0+attentionKeys, end)
 		var panel int
@@ -105,12 +105,12 @@ func (s *attentionScratch[F]) dots(out []F, alpha F, x, y []F, ld int) {
 	}
 }
 
-// forwardRow turns a row of scores, of query t with the keys from j0 on, into the weights that the values get. The query
-// is number i of its run.
+// forwardRow turns a row of scores, of query t with the keys from j0 on, into the weights that the values get. The
+// query is number i of its run.
 func (s *attentionScratch[F]) forwardRow(a *Attention[F], scores []F, b, h, t, j0, i int) {
-	from, to := s.reach.of(t, j0, len(scores))
+	from, to := s.reach.bounds(t, j0, len(scores))
 	if s.changes {
-		a.change(scores, nil, b, h, t, j0, from, to)
+		a.maskSeen(scores, nil, b, h, t, j0, from, to)
 	}
 	if a.short() {
 		a.lse[a.row(b, h, t)] = s.softmax(scores, from, to)
@@ -119,12 +119,12 @@ func (s *attentionScratch[F]) forwardRow(a *Attention[F], scores []F, b, h, t, j
 	}
 	if a.drops() {
 		keep := s.keep[:to-from]
-		a.kept(s.body, keep, b, h, t, j0+from)
+		a.fillDropout(s.body, keep, b, h, t, j0+from)
 		s.body.skipMul(scores[from:to], scores[from:to], keep)
 	}
 }
 
-// short tells whether one tile has all keys. Then its weights are those of the whole row, and lse holds no more than the
+// short reports whether one tile has all keys. Then its weights are those of the whole row, and lse holds only the
 // largest score.
 func (a *Attention[F]) short() bool { return a.Mask.Shape[3] <= attentionKeys }
 
@@ -150,8 +150,8 @@ func (s *attentionScratch[F]) softmax(scores []F, from, to int) (most F) {
 	return most
 }
 
-// onlineSoftmax does so with a row of one tile, of query i of a run: the weights are relative to the largest score of
-// the query that was seen so far, and the output of the tiles before is scaled to that.
+// onlineSoftmax does what softmax does with a row of one of several tiles, for query i of a run: the weights are
+// relative to the query's largest score so far, and the output of the earlier tiles is scaled to that.
 func (s *attentionScratch[F]) onlineSoftmax(scores []F, from, to int, out []F, i int) {
 	live := scores[from:to]
 	old := s.most[i]
@@ -172,7 +172,7 @@ func (s *attentionScratch[F]) onlineSoftmax(scores []F, from, to int, out []F, i
 	clearOutside(scores, from, to)
 }
 
-// clearOutside sets what comes before from, and what comes from to on, to 0: in most tiles nothing does.
+// clearOutside sets the elements before from, and those at to and after, to 0. In most tiles there are none.
 func clearOutside[F Float](x []F, from, to int) {
 	if to-from < len(x) {
 		clear(x[:from])
@@ -194,7 +194,7 @@ func (s *attentionScratch[F]) finish(a *Attention[F], b, h, t0, i0, i1 int) {
 	}
 }
 
-// attentionCheck is Attention as a task: it looks for NaN in the output.
+// attentionCheck is Attention as a task that looks for NaN in the output.
 type attentionCheck[F Float] Attention[F]
 
 func (f *attentionCheck[F]) run(task int) {
@@ -203,12 +203,13 @@ func (f *attentionCheck[F]) run(task int) {
 	}
 }
 
-// pieces is in how many pieces n elements are looked through; piece is one of them, empty past the last.
+// pieces returns the number of pieces in which n elements are searched for NaN.
 func pieces(n int) int { return (n + grain - 1) / grain }
 
+// piece returns piece i of x, which is empty past the last one.
 func piece[F Float](x []F, i int) []F { return x[min(i*grain, len(x)):min((i+1)*grain, len(x))] }
 
-// anyNaN tells whether there is a NaN in x: a sum of squares is NaN if, and only if, there is.
+// anyNaN reports whether there is a NaN in x: a sum of squares is NaN if, and only if, there is one.
 func anyNaN[F Float](x []F) bool {
 	d := dotOf(x, x)
 	return d != d

@@ -2,12 +2,12 @@ package kernel
 
 import "math"
 
-// What isn't finite takes this way. The tiles multiply whatever is there, so that a NaN or an infinity in a masked key, or
-// in a query that no gradient asks about, turns zeros into NaN. Where a result has a NaN, all is computed again with 0
-// for what isn't finite, and the queries for which it does count are then computed one by one, skipping zeros. So what
-// doesn't count leaves no trace, not even another order of summation.
+// This file handles operands that aren't finite. The tiles multiply whatever they read, so that a NaN or an infinity in
+// a masked key, or in a query whose output no loss uses, turns zeros into NaN. Where a result has a NaN, everything is
+// computed again with 0 in place of what isn't finite, and then the queries that do depend on it one by one, skipping
+// zeros. So what doesn't count leaves no trace, not even another order of summation.
 
-// redoForward is forward for operands that aren't finite.
+// redoForward does what forward does, for operands that aren't finite.
 func (a *Attention[F]) redoForward() {
 	q, k, v := a.q, a.k, a.v
 	touched := a.touched(false)
@@ -26,7 +26,7 @@ func (a *Attention[F]) redoForward() {
 	})
 }
 
-// redoBackward is backward for operands that aren't finite.
+// redoBackward does what backward does, for operands that aren't finite.
 func (a *Attention[F]) redoBackward() {
 	q, k, v, dout := a.q, a.k, a.v, a.dout
 	touched := a.touched(true)
@@ -70,7 +70,7 @@ func (a *Attention[F]) redoBackward() {
 	})
 }
 
-// keepAll is a row of what dropout multiplies by, for a query of which it drops nothing.
+// keepAll returns the dropout factors of a query of which nothing is dropped.
 func (a *Attention[F]) keepAll() []F {
 	keep := make([]F, a.Mask.Shape[3])
 	for j := range keep {
@@ -79,16 +79,16 @@ func (a *Attention[F]) keepAll() []F {
 	return keep
 }
 
-// keepRow sets keep to what dropout multiplies all weights of one query by. Without dropout it does nothing.
+// keepRow writes the dropout factors of all of one query's weights. Without dropout it does nothing.
 func (a *Attention[F]) keepRow(keep []F, b, h, t int) {
 	if a.drops() {
-		a.kept(bodyOf[F](), keep, b, h, t, 0)
+		a.fillDropout(bodyOf[F](), keep, b, h, t, 0)
 	}
 }
 
-// touched tells of every query whether something counts for it that isn't finite: itself, its head's slope, or a key,
-// value or bias that it sees, unless the value was dropped; going backward, its output's gradient or the sum of its
-// weights too.
+// touched reports for every query whether it depends on something that isn't finite: itself, its head's slope, or a
+// key, value or bias that it sees, unless dropout dropped the value. Going backward, the gradient of its output and the
+// sum of its weights count too.
 func (a *Attention[F]) touched(backward bool) []bool {
 	touched := make([]bool, a.heads()*a.Mask.Shape[2])
 	badKey, badValue := make([]bool, a.Mask.Shape[3]), make([]bool, a.Mask.Shape[3])
@@ -127,18 +127,18 @@ func (a *Attention[F]) touched(backward bool) []bool {
 	return touched
 }
 
-// eachTouched calls body for the queries that are touched, in order.
-func (a *Attention[F]) eachTouched(touched []bool, body func(b, h, t int)) {
+// eachTouched calls do for the queries that are touched, in order.
+func (a *Attention[F]) eachTouched(touched []bool, do func(b, h, t int)) {
 	for row, is := range touched {
 		if is {
 			b, h := a.split(row / a.Mask.Shape[2])
-			body(b, h, row%a.Mask.Shape[2])
+			do(b, h, row%a.Mask.Shape[2])
 		}
 	}
 }
 
-// weights sets w to the weights of one query, before dropout, and returns the log-sum-exp of its scores. If capped isn't
-// nil, it is set as live sets it.
+// weights sets w to the weights of one query, before dropout, and returns the log-sum-exp of its scores. If capped
+// isn't nil, it is set as maskRow sets it.
 func (a *Attention[F]) weights(w, capped []F, b, h, t int) F {
 	inf := F(math.Inf(-1))
 	q := a.q.from(b, h, t)[:a.Width]
@@ -147,7 +147,7 @@ func (a *Attention[F]) weights(w, capped []F, b, h, t int) F {
 	for j := start; j < end; j++ {
 		w[j] = a.Scale * dotPortable(q, a.k.from(b, h/a.perGroup(), j)[:a.Width])
 	}
-	from, to := a.live(w, capped, b, h, t, 0)
+	from, to := a.maskRow(w, capped, b, h, t, 0)
 	live := w[from:to]
 	most, sum := maxOfPortable(live), F(0)
 	if most == inf {
@@ -168,7 +168,7 @@ func (a *Attention[F]) weights(w, capped []F, b, h, t int) F {
 	return most + F(math.Log(float64(sum)))
 }
 
-// skipProduct is x·y, skipDot is Σ x·y, and skipAxpy adds a·x to y, where zero times anything is zero.
+// skipProduct returns x·y, where zero times anything is zero.
 func skipProduct[F Float](x, y F) F {
 	if x == 0 || y == 0 {
 		return 0
@@ -176,6 +176,7 @@ func skipProduct[F Float](x, y F) F {
 	return x * y
 }
 
+// skipDot returns Σ x·y, where zero times anything is zero.
 func skipDot[F Float](x, y []F) F {
 	var sum F
 	for i, v := range x {
@@ -186,6 +187,7 @@ func skipDot[F Float](x, y []F) F {
 	return sum
 }
 
+// skipAxpy adds a·x to y, where zero times anything is zero.
 func skipAxpy[F Float](y []F, a F, x []F) {
 	for i := range y {
 		if a != 0 && x[i] != 0 {

@@ -34,7 +34,7 @@ func TestAttentionReach(t *testing.T) {
 		n := r.IntN(a.Mask.Shape[3]-j0) + 1
 		start, end := a.Mask.Span(b, q)
 		start, end = min(max(0, start-j0), n), min(max(0, end-j0), n)
-		from, to := a.Mask.reach(b).of(q, j0, n)
+		from, to := a.Mask.reach(b).bounds(q, j0, n)
 		if from > to || to-from != end-start || to > from && from != start {
 			t.Fatalf("%s: query %d of element %d sees %d to %d of %d keys from %d on, want %d to %d", &a.Mask, q, b, from, to, n, j0, start, end)
 		}

@@ -39,8 +39,8 @@ var instructionSets = append(assembly(), &instructionSet{
 // inUse is the best instruction set that this processor has. Tests change it.
 var inUse = instructionSets[slices.IndexFunc(instructionSets, func(s *instructionSet) bool { return s.runs })]
 
-// bodyOf returns the body in use. Each conversion is from a type to itself: one that is checked takes longer than a short
-// row's work.
+// bodyOf returns the body in use. Each conversion is from a type to itself: one that is checked takes longer than a
+// short row's work.
 func bodyOf[F Float]() *body[F] {
 	if is32[F]() {
 		return (*body[F])(unsafe.Pointer(inUse.f32))

@@ -33,8 +33,8 @@ func eachBody(t *testing.T, test32, test64 func(t *testing.T)) {
 	})
 }
 
-// TestTables looks at the tables of every instruction set, whether this processor can run it or not: no row is empty, and
-// the assembly has a row of its own wherever it is meant to.
+// TestTables looks at the tables of every instruction set, whether this processor can run it or not: no row is empty,
+// and the assembly has a row of its own wherever it is meant to.
 func TestTables(t *testing.T) {
 	inGo := map[string]bool{ // in float64, which training doesn't need
 		"gelu": true, "geluGrad": true, "geluTanh": true, "geluTanhGrad": true, "rotatePairs": true, "dropout": true,

@@ -16,7 +16,7 @@ func (dropoutLoop[F]) run(w *loopWork[F], lo, hi int) {
 	w.body.dropout(w.out[lo:hi], uint32(key), uint32(key>>32), w.threshold, w.a)
 }
 
-// dropoutChoice is what DropoutMask chooses for tensors of any size, of which any part can be had.
+// dropoutChoice is the choice that DropoutMask makes for tensors of any size. Any part of it can be computed.
 type dropoutChoice[F Float] struct {
 	key       uint64
 	threshold uint32 // of 32 random bits
@@ -27,7 +27,7 @@ func dropoutOf[F Float](p float64, seed, stream, run uint64) dropoutChoice[F] {
 	return dropoutChoice[F]{mix64(mix64(mix64(seed)+stream) + run), uint32(p * (1 << 32)), F(1 / (1 - p))}
 }
 
-// fill sets keep to the elements from number at on. Each grain of elements has its own key.
+// fill sets keep to the elements of the choice that begin with number at. Each grain of elements has its own key.
 func (d *dropoutChoice[F]) fill(body *body[F], keep []F, at uint64) {
 	for len(keep) > 0 {
 		i := at % grain
@@ -48,11 +48,11 @@ func dropoutPortable[F Float](keep []F, key0, key1, threshold uint32, scale F) {
 	}
 }
 
-// dropoutStep is how far the counters of two neighbours are apart.
+// dropoutStep is the difference between the counters of two neighbours.
 const dropoutStep = 0x9e3779b9
 
-// dropoutBits are the random bits of element i: a counter, scattered by multiplications and shifts (Ettinger,
-// "hash-prospector", the mixer of lowest known bias), the second half of the key coming in between.
+// dropoutBits returns the random bits of element i: a counter, scattered by multiplications and shifts (Ettinger,
+// "hash-prospector", the mixer of lowest known bias), with the second half of the key mixed in between.
 func dropoutBits(i, key0, key1 uint32) uint32 {
 	x := i*dropoutStep + key0
 	x = (x ^ x>>16) * 0x21f0aaad

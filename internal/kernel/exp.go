@@ -2,9 +2,9 @@ package kernel
 
 import "math"
 
-// expOf is the exponential function, to within 1.5 ulp, subnormal results included: exp(x) = 2ⁿ·exp(r) with
-// r = x − n·ln 2, |r| ≤ ½·ln 2. exp(r) is Taylor's polynomial, of degree 7 in float32 and 13 in float64, whose remainder
-// is below r⁸/8!·√2 < 2⁻²⁷ or r¹⁴/14!·√2 < 2⁻⁵⁷.
+// expOf returns the exponential of x, to within 1.5 ulp, subnormal results included: exp(x) = 2ⁿ·exp(r) with
+// r = x − n·ln 2, |r| ≤ ½·ln 2. exp(r) is Taylor's polynomial, of degree 7 in float32 and 13 in float64, whose remainder is
+// below r⁸/8!·√2 < 2⁻²⁷ or r¹⁴/14!·√2 < 2⁻⁵⁷.
 func expOf[F Float](x F) F {
 	if is32[F]() {
 		return F(exp32(float32(x)))
@@ -36,7 +36,7 @@ func exp32(x float32) float32 {
 	return p * math.Float32frombits(uint32(half+127)<<23) * math.Float32frombits(uint32(int32(n)-half+127)<<23)
 }
 
-// exp64 is there because math.Exp gives +Inf for results from 2^1023.5 on, on amd64 (Go 1.26).
+// exp64 is used because math.Exp gives +Inf for results from 2^1023.5 on, on amd64 (Go 1.26).
 func exp64(x float64) float64 {
 	const (
 		round = 3 << 51

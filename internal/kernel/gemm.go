@@ -11,8 +11,8 @@ import (
 // rows of the matrices as they are stored. With beta 0, C is written without being read, so a NaN in it doesn't
 // survive. With alpha 0 or k 0, A and B aren't read. C must not overlap A or B.
 //
-// The result is the same bits for every GOMAXPROCS. An element of C is summed in an order that only k decides, except that
-// a C of one row, with B transposed, has an order of its own.
+// The result is the same bits for every GOMAXPROCS. An element of C is summed in an order that only k decides, except
+// that a C of one row, with B transposed, has an order of its own.
 //
 // Gemm panics if a dimension is negative, or a slice or a distance between rows is too short.
 func Gemm[F Float](transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, beta F, c []F, ldc int) {

@@ -1,13 +1,14 @@
 package kernel
 
-// SkipGemm is C = op(A)·op(B) as Gemm computes it, where zero times anything is zero: a NaN or an infinity in one operand
-// doesn't count where the other has 0. Attention's sums are such products: a masked key has a weight of exactly 0, and
-// an ignored position a gradient of exactly 0.
+// SkipGemm computes C = alpha·op(A)·op(B) as Gemm does, where zero times anything is zero: a NaN or an infinity in one
+// operand doesn't count where the other one has 0. Attention's sums are such products: a masked key has a weight of
+// exactly 0, and an ignored position a gradient of exactly 0.
 func SkipGemm[F Float](transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, c []F, ldc int) {
 	SkipGemmBatch(1, transA, transB, m, n, k, alpha, a, lda, 0, b, ldb, 0, c, ldc, 0)
 }
 
-// SkipGemmBatch does count products of SkipGemm, whose operands lie strideA, strideB and strideC elements apart.
+// SkipGemmBatch computes count products as SkipGemm does. Their operands lie strideA, strideB and strideC elements
+// apart.
 func SkipGemmBatch[F Float](count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, c []F, ldc, strideC int) {
 	GemmBatch(count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, 0, c, ldc, strideC)
 	// Finite operands need nothing more. What isn't finite shows in C as a NaN where it meets a zero, and C is smaller
@@ -20,7 +21,7 @@ func SkipGemmBatch[F Float](count int, transA, transB bool, m, n, k int, alpha F
 	}
 }
 
-// hasNaN says whether there is a NaN in an m×n matrix.
+// hasNaN reports whether there is a NaN in an m×n matrix.
 func hasNaN[F Float](c []F, m, n, ldc int) bool {
 	body := bodyOf[F]()
 	if ldc == n {
@@ -34,8 +35,8 @@ func hasNaN[F Float](c []F, m, n, ldc int) bool {
 	return false
 }
 
-// redo does the products again with 0 for what isn't finite, and then adds the terms of that which do count. So what
-// doesn't count leaves no trace, not even another order of summation.
+// redo computes the products again with 0 in place of what isn't finite, and then adds the terms of it whose other
+// factor isn't 0. So what doesn't count leaves no trace, not even another order of summation.
 func redo[F Float](count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, c []F, ldc, strideC int) {
 	GemmBatch(count, transA, transB, m, n, k, alpha, cleaned(a), lda, strideA, cleaned(b), ldb, strideB, 0, c, ldc, strideC)
 	rowA, colA := lda, 1
@@ -71,7 +72,7 @@ func redo[F Float](count int, transA, transB bool, m, n, k int, alpha F, a []F, 
 	}
 }
 
-// cleaned is a copy of x with 0 for what isn't finite.
+// cleaned returns a copy of x with 0 in place of what isn't finite.
 func cleaned[F Float](x []F) []F {
 	out := make([]F, len(x))
 	for i, v := range x {

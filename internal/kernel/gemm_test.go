@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// quick tells whether to try fewer sizes.
+// quick reports whether to try fewer sizes.
 func quick() bool { return testing.Short() || raceEnabled }
 
 // canary is what lies between the rows of C and before every slice.

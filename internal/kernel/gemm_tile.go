@@ -2,8 +2,8 @@ package kernel
 
 import "unsafe"
 
-// gemmTile is the work of tiles that follow one another downwards: C = alpha·A·B + beta·C for an A of tiles·rows×k, a B
-// of k×cols and a C of tiles·rows×cols. The assembly knows the fields by their offsets.
+// gemmTile holds the arguments of a function that computes tiles, one below the other: C = alpha·A·B + beta·C for an A
+// of tiles·rows×k, a B of k×cols and a C of tiles·rows×cols. The assembly knows the fields by their offsets.
 type gemmTile[F Float] struct {
 	a, b, c       []F
 	rsA, csA      int // from a row of A to the next, from a column to the next
@@ -14,7 +14,7 @@ type gemmTile[F Float] struct {
 	alpha, beta   F
 }
 
-// gemmTiles is how one instruction set computes a product: a function for tiles, and the sizes that suit it.
+// gemmTiles holds what one instruction set computes products with: a function for tiles, and the sizes that suit it.
 type gemmTiles[F Float] struct {
 	rows, cols int // largest tile
 	lanes      int // columns are read this many at a time

@@ -1,6 +1,6 @@
 package kernel
 
-// gemmProduct is the arguments of GemmBatch.
+// gemmProduct holds the arguments of GemmBatch.
 type gemmProduct[F Float] struct {
 	count, m, n, k            int
 	transA, transB            bool
@@ -11,8 +11,8 @@ type gemmProduct[F Float] struct {
 }
 
 // gemmWork is a product and its division into tasks. A task is a block of C, of one product or of some of a batch.
-// However it is divided, an element of C is the sum over k of its terms in turn, cut into the same
-// runs of depth terms: the division can follow the number of workers and doesn't change a bit.
+// However the work is divided, an element of C is the sum over k of its terms in turn, cut into the same runs of depth
+// terms: the division follows the number of workers, and the result doesn't depend on it.
 type gemmWork[F Float] struct {
 	gemmProduct[F]
 	body    *body[F]
@@ -27,7 +27,7 @@ const (
 	gemmWakeWork = 1 << 21 // fewest multiplications worth waking a helper that sleeps
 )
 
-// divide chooses the blocks: a few a worker, if there is work enough, so that none waits long for another.
+// divide chooses the blocks. If there is enough work each worker gets a few, so that none waits long for another one.
 func (w *gemmWork[F]) divide(workers int) {
 	b := &w.body.tiles
 	w.items = 1
@@ -93,7 +93,7 @@ func (w *gemmWork[F]) run(task int) {
 	w.body.blocks.Put(s)
 }
 
-// gemmScratch is what a task needs of its own.
+// gemmScratch is the memory of one task.
 type gemmScratch[F Float] struct {
 	tile gemmTile[F]
 	b    []F // panels of B: the columns of a tile, packed
@@ -149,8 +149,8 @@ func (s *gemmScratch[F]) panel(j, k int, keep bool, cols int) []F {
 	return s.b[from:]
 }
 
-// packs tells whether columns of B are packed for that many rows of C: if they have to be, and if they would come from
-// so many pages that it pays.
+// packs reports whether columns of B are packed for that many rows of C: because they have to be, or because they would
+// come from so many pages that it pays.
 func (w *gemmWork[F]) packs(rows, cols int) bool {
 	return w.transB || cols%w.body.tiles.lanes != 0 || rows >= 128 && w.depth*w.ldb >= 1<<17
 }
@@ -164,8 +164,8 @@ func (w *gemmWork[F]) pack(dst, b []F, p, j, cols, k int) {
 	}
 }
 
-// isRow reports whether C is one row of dot products with the rows of B as it is stored: a token's x·Wᵀ. To pack B, which
-// is read once, would cost more than the products do.
+// isRow reports whether C is one row of dot products with the rows of B as it is stored: a token's x·Wᵀ. To pack B,
+// which is read once, would cost more than the products do.
 func (w *gemmWork[F]) isRow() bool { return w.m == 1 && w.transB && !w.transA }
 
 // row computes columns j0 to j1 of a C of one row.

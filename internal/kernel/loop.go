@@ -59,7 +59,8 @@ func (w *loopWork[F]) run(task int) {
 	w.loop.run(w, task*w.step, min((task+1)*w.step, w.n))
 }
 
-// runUnary sets y to f(x), element by element, each of which costs as much as so many cheap ones. f is a row of the body.
+// runUnary sets y to f(x), element by element, each of which costs as much as so many cheap ones. f is a row of the
+// body.
 func runUnary[F Float](f func(y, x []F), cost int, y, x []F) {
 	runLoop[F](unaryLoop[F]{}, cost*len(y), &loopWork[F]{n: len(y), step: grain / cost, unary: f, out: y, x: x})
 }

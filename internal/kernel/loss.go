@@ -8,9 +8,9 @@ func CrossEntropy[F Float](losses []F, logSums []float64, logits []F, targets []
 	SmoothCrossEntropy(losses, logSums, logits, targets, vocab, 0)
 }
 
-// SmoothCrossEntropy is CrossEntropy with a share of every target, smoothing, spread evenly over the classes:
-// −Σ q·log softmax(logits) with q = (1 − smoothing)·onehot(target) + smoothing/vocab. With any smoothing but 0, a logit of
-// −Inf makes a loss infinite.
+// SmoothCrossEntropy does what CrossEntropy does with a share of every target, smoothing, spread evenly over the
+// classes: −Σ q·log softmax(logits) with q = (1 − smoothing)·onehot(target) + smoothing/vocab. With any smoothing but
+// 0, a logit of −Inf makes a loss infinite.
 func SmoothCrossEntropy[F Float](losses []F, logSums []float64, logits []F, targets []int, vocab int, smoothing F) {
 	runLoop[F](crossEntropyLoop[F]{}, 4*len(logits), &loopWork[F]{
 		n: len(targets), step: rowsPerTask(vocab, 4), out: losses, x: logits, width: vocab, a: smoothing, targets: targets, logSums: logSums,
@@ -40,7 +40,7 @@ func (crossEntropyLoop[F]) run(w *loopWork[F], lo, hi int) {
 	}
 }
 
-// meanBelow is the mean of most − x, of which none is negative: nothing cancels. Eight at a time are added up in F.
+// meanBelow returns the mean of most − x. No term is negative, so nothing cancels. Eight at a time are added up in F.
 func meanBelow[F Float](x []F, most F) float64 {
 	n := float64(len(x))
 	var s0, s1 float64
@@ -55,13 +55,13 @@ func meanBelow[F Float](x []F, most F) float64 {
 	return (s0 + s1) / n
 }
 
-// CrossEntropyGrad sets d to scale·(softmax(logits) − onehot(target)), row by row; a row whose target is below 0 gets 0,
-// and so does every row if scale is 0. logSums are those of CrossEntropy.
+// CrossEntropyGrad sets d to scale·(softmax(logits) − onehot(target)), row by row; a row whose target is below 0 gets
+// 0, and so does every row if scale is 0. logSums are those of CrossEntropy.
 func CrossEntropyGrad[F Float](d []F, logSums []float64, logits []F, targets []int, vocab int, scale F) {
 	SmoothCrossEntropyGrad(d, logSums, logits, targets, vocab, 0, scale)
 }
 
-// SmoothCrossEntropyGrad is CrossEntropyGrad for SmoothCrossEntropy: scale·(softmax(logits) − q).
+// SmoothCrossEntropyGrad does what CrossEntropyGrad does, for SmoothCrossEntropy: scale·(softmax(logits) − q).
 func SmoothCrossEntropyGrad[F Float](d []F, logSums []float64, logits []F, targets []int, vocab int, smoothing, scale F) {
 	if scale == 0 {
 		clear(d)

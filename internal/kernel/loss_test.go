@@ -29,8 +29,8 @@ func smoothedLoss[F Float](logits []F, target int, smoothing float64) (loss floa
 	return loss, grad
 }
 
-// TestSmoothCrossEntropy compares with the definition, for more rows than one task takes and for logits far from zero, by
-// every body.
+// TestSmoothCrossEntropy compares with the definition, for more rows than one task takes and for logits far from zero,
+// by every body.
 func TestSmoothCrossEntropy(t *testing.T) {
 	eachBody(t,
 		func(t *testing.T) { testSmoothCrossEntropy[float32](t, 2e-6) },
@@ -82,7 +82,8 @@ func TestCrossEntropyLeavesRowsOut(t *testing.T) {
 	}
 }
 
-// TestCrossEntropyOfMinusInfinity has classes that can't be: they cost nothing unless something of the target is theirs.
+// TestCrossEntropyOfMinusInfinity has classes that can't be: they cost nothing unless something of the target is
+// theirs.
 func TestCrossEntropyOfMinusInfinity(t *testing.T) {
 	inf := math.Inf(1)
 	logits := []float64{0, -inf, 0, 0, -inf, 0}

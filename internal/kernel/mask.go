@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// A Mask says which keys each query may attend to, for scores of shape (B, H, T, S), and what is added to the scores. Its
-// parts combine by intersection. A part that is absent (nil, false) allows everything.
+// A Mask says which keys each query may attend to, for scores of shape (B, H, T, S), and what is added to the scores.
+// Its parts combine by intersection. A part that is absent (nil, false) allows everything.
 //
 // Query t of batch element b is at position p = t + Offset, or t + Offsets[b] if there are Offsets; key j is at j.
 type Mask[F Float] struct {
@@ -25,11 +25,11 @@ type Mask[F Float] struct {
 	BiasShape [4]int // as AllowShape
 }
 
-// MaxOffset is the largest offset, and the largest side of a window, that can be told from a larger one: callers clamp
-// to it, so that no sum overflows.
+// MaxOffset is the largest offset, and the largest side of a window, that there is. Callers reduce larger ones to it,
+// which changes nothing, so that no sum overflows.
 const MaxOffset = math.MaxInt / 4
 
-// position is that of query t of batch element b.
+// position returns the position of query t of batch element b.
 func (m *Mask[F]) position(b, t int) int {
 	if m.Offsets != nil {
 		return t + m.Offsets[b]
@@ -37,11 +37,11 @@ func (m *Mask[F]) position(b, t int) int {
 	return t + m.Offset
 }
 
-// maskReach is what the queries of one batch element see, subject to Allow and Bias: query t the keys from t−back on, up to
-// t+ahead or, if that comes first, up to end.
+// maskReach says which keys the queries of one batch element may see, subject to Allow and Bias: query t those from
+// t−back to before t+ahead, and to before end.
 type maskReach struct{ back, ahead, end int }
 
-// reach is that of the queries of batch element b.
+// reach returns the reach of the queries of batch element b.
 func (m *Mask[F]) reach(b int) maskReach {
 	r := maskReach{MaxOffset, MaxOffset, m.Shape[3]} // every key
 	zero := m.position(b, 0)
@@ -66,41 +66,41 @@ func (m *Mask[F]) reach(b int) maskReach {
 	return r
 }
 
-// of is the bounds of what query t sees of the n keys from j0 on.
-func (r maskReach) of(t, j0, n int) (from, to int) {
+// bounds returns the part of keys [j0, j0+n) that query t may see, counted from j0.
+func (r maskReach) bounds(t, j0, n int) (from, to int) {
 	to = max(0, min(t+r.ahead, r.end, j0+n)-j0)
 	return min(max(0, t-r.back-j0), to), to
 }
 
-// Span is the range of keys that query t of batch element b may attend to, subject to Allow and Bias: 0 ≤ start ≤ end ≤ S.
+// Span returns the range of keys that query t of batch element b may attend to, subject to Allow and Bias, where
+// 0 ≤ start ≤ end ≤ S.
 func (m *Mask[F]) Span(b, t int) (start, end int) { return m.span(b, t, t+1) }
 
-// span is the range of keys that no query of batch element b from t0 to t1 sees a key outside of.
+// span returns the smallest range that contains every key that queries t0 to t1 of batch element b may see.
 func (m *Mask[F]) span(b, t0, t1 int) (start, end int) {
 	r := m.reach(b)
 	end = max(0, min(t1-1+r.ahead, r.end))
 	return min(max(0, t0-r.back), end), end
 }
 
-// queries is the range of queries of batch element b outside of which none sees a key from j0 to j1: the converse of
-// span.
+// queries returns the smallest range that contains every query of batch element b that may see a key from j0 to j1.
 func (m *Mask[F]) queries(b, j0, j1 int) (start, end int) {
 	r := m.reach(b)
 	end = max(0, min(m.Shape[2], j1+r.back))
 	return min(max(0, j0+1-r.ahead), end), end
 }
 
-// query is the batch element, the head and the number of query r among all.
+// query returns the batch element, the head and the number in its head of query r among all queries.
 func (m *Mask[F]) query(r int) (b, h, t int) {
 	heads, queries := m.Shape[1], m.Shape[2]
 	return r / (heads * queries), r / queries % heads, r % queries
 }
 
-// scored tells whether a score in a query's span may be changed by the mask.
+// scored reports whether the mask may change a score in a query's span.
 func (m *Mask[F]) scored() bool { return m.Allow != nil || m.Bias != nil || m.Slopes != nil }
 
-// apply adds to the scores of query (b, h, t) with the keys from j0 on, all in its span, what the mask adds, and sets
-// those of keys that it forbids to −Inf.
+// apply adds slope and bias to the scores of query (b, h, t) with the keys from j0 on, all in its span, and sets the
+// scores of forbidden keys to −Inf.
 func (m *Mask[F]) apply(scores []F, b, h, t, j0 int) {
 	if len(scores) == 0 {
 		return
@@ -164,7 +164,8 @@ func forbidPortable[F Float](x []F, allow []bool) {
 	}
 }
 
-// broadcastRow is where row (b, h, t) of a tensor of the given shape begins, an axis of 1 serving every index.
+// broadcastRow returns where row (b, h, t) begins in a tensor of the given shape, in which an axis of 1 serves every
+// index.
 func broadcastRow(shape [4]int, b, h, t int) int {
 	at := 0
 	for i, j := range [3]int{b, h, t} {

@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// normRows is how many rows of a width one task of a normalisation takes; it fixes the order in which the gradients of
-// gamma and beta are summed.
+// normRows returns how many rows of a width make a task of LayerNorm. It decides the order in which the gradients of
+// gamma and beta are added up.
 func normRows(width int) int { return max(16, rowsPerTask(width, 2)) }
 
 // LayerNorm normalises each row of x, of len(gamma) elements, to mean 0 and variance 1, multiplies it by gamma and adds
@@ -52,14 +52,14 @@ func moments[F Float](x []F, eps F) (mean, inv F) {
 	return mean, F(1 / math.Sqrt(float64(sq/F(len(x))+eps)))
 }
 
-// LayerNormWork is how many elements of scratch LayerNormGrad needs for n rows.
+// LayerNormWork returns the number of elements of scratch that LayerNormGrad needs for n rows.
 func LayerNormWork(n, width int) int {
 	rows := normRows(width)
 	return 2 * width * ((n + rows - 1) / rows)
 }
 
-// LayerNormGrad sets dx, dgamma and, if it isn't nil, dbeta to the gradients of LayerNorm where g is that of y. A row
-// whose g is all zero adds nothing, whatever x holds there.
+// LayerNormGrad sets dx, dgamma and, if it isn't nil, dbeta to the gradients of LayerNorm where g is the gradient of y.
+// A row whose g is all zero adds nothing, whatever x holds there.
 func LayerNormGrad[F Float](dx, dgamma, dbeta, x, gamma, g []F, eps F, work []F) {
 	width := len(gamma)
 	n := len(x) / width

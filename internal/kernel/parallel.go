@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Parallel calls body(i) for every i in [0, n), spread over up to GOMAXPROCS goroutines, and returns when all calls
-// have returned. The division into n tasks is the caller's, so results don't depend on the number of goroutines, as long
-// as no task reads what another one writes. It pays where there are some tens of microseconds of work or more.
+// Parallel calls body(i) for every i in [0, n), on up to GOMAXPROCS goroutines at once, and returns when all calls have
+// returned. The division into n tasks is the caller's, so results don't depend on the number of goroutines, as long as
+// no task reads what another one writes. It pays where there are some tens of microseconds of work or more.
 //
-// A body may call Parallel itself, and any number of goroutines may call it at once. A panic in body is passed on to the
-// caller once the other tasks are done.
+// A body may call Parallel itself, and any number of goroutines may call it at once. A panic in body is passed on to
+// the caller once the other tasks are done.
 func Parallel(n int, body func(i int)) {
 	parallelRun(n, parallelFunc(body), true)
 }
@@ -76,7 +76,7 @@ func (j *parallelJob) work() (last bool) {
 	return last
 }
 
-// take is work up to the first panic.
+// take takes parts up to the first panic.
 func (j *parallelJob) take() (last bool) {
 	taken := false
 	defer func() {
@@ -123,8 +123,8 @@ type parallelHelper struct {
 	wake   chan struct{}
 }
 
-// parallelAwake is how long a helper looks for a job before it sleeps: longer than a caller needs between one product
-// and the next, and about as long as it takes to wake.
+// parallelAwake is the time for which a helper looks for a job before it sleeps: longer than a caller needs between one
+// product and the next, and about as long as waking takes.
 const parallelAwake = 100 * time.Microsecond
 
 var (
@@ -189,8 +189,8 @@ func (h *parallelHelper) help() {
 	}
 }
 
-// await returns the next job. What it announces before it sleeps and what recruit does are in opposite orders, so one of
-// the two sees the other; where both do, one token too many wakes the helper later for nothing.
+// await returns the next job. What it announces before it sleeps and what recruit does are in opposite orders, so one
+// of the two sees the other; where both do, one token too many wakes the helper later for nothing.
 func (h *parallelHelper) await() *parallelJob {
 	for {
 		for start := time.Now(); time.Since(start) < parallelAwake; runtime.Gosched() {

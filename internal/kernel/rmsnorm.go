@@ -2,12 +2,12 @@ package kernel
 
 import "math"
 
-// rmsRows is how many rows of a width one task of RMSNorm takes; it fixes the order in which the gradient of gamma is
-// summed.
+// rmsRows returns how many rows of a width make a task of RMSNorm. It decides the order in which the gradient of gamma
+// is added up.
 func rmsRows(width int) int { return max(16, 8192/width) }
 
-// RMSNorm divides each row of x, of len(gamma) elements, by its root mean square, √(mean(x²) + eps), and multiplies it by
-// gamma.
+// RMSNorm divides each row of x, of len(gamma) elements, by its root mean square, √(mean(x²) + eps), and multiplies it
+// by gamma.
 func RMSNorm[F Float](y, x, gamma []F, eps float64) {
 	width := len(gamma)
 	runLoop[F](rmsNormLoop[F]{}, 2*len(x), &loopWork[F]{n: len(x) / width, step: rmsRows(width), out: y, x: x, y: gamma, width: width, eps: eps})
@@ -32,19 +32,19 @@ func rmsNormPortable[F Float](y, x, gamma []F, width F, eps float64, rows int) {
 	}
 }
 
-// invRMS is 1/√(mean(x²) + eps). In float64 eps may be smaller than any float32.
+// invRMS returns 1/√(mean(x²) + eps). In float64 eps may be smaller than any float32.
 func invRMS[F Float](x []F, width F, eps float64) F {
 	return F(1 / math.Sqrt(float64(dotPortable(x, x)/width)+eps))
 }
 
-// RMSNormWork is how many elements of scratch RMSNormGrad needs for n rows.
+// RMSNormWork returns the number of elements of scratch that RMSNormGrad needs for n rows.
 func RMSNormWork(n, width int) int {
 	rows := rmsRows(width)
 	return width * ((n + rows - 1) / rows)
 }
 
-// RMSNormGrad sets dx and dgamma to the gradients of RMSNorm where g is that of y. A row whose g is all zero adds nothing,
-// whatever x holds there.
+// RMSNormGrad sets dx and dgamma to the gradients of RMSNorm where g is the gradient of y. A row whose g is all zero
+// adds nothing, whatever x holds there.
 func RMSNormGrad[F Float](dx, dgamma, x, gamma, g []F, eps float64, work []F) {
 	width := len(gamma)
 	n := len(x) / width

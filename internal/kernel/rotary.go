@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// RotaryTable sets row p of cos and sin, each of an element a pair, to magnitude times the cosines and sines of the angles
-// by which rotary positions turn the pairs of position positions[p]: positions[p]·frequencies[i] for pair i.
+// RotaryTable sets row p of cos and sin, each of an element a pair, to magnitude times the cosines and sines of the
+// angles by which rotary positions turn the pairs of position positions[p]: positions[p]·frequencies[i] for pair i.
 func RotaryTable[F Float](cos, sin []F, positions []int, frequencies []float64, magnitude float64) {
 	half := len(frequencies)
 	runRanges(len(positions), max(1, 1024/half), len(positions)*half*16, func(lo, hi int) {

@@ -43,7 +43,7 @@ func MeanRows[F Float](out, x []F, counts []int, rows, width int) {
 	}
 }
 
-// MeanRowsGrad sets dx to the gradient of MeanRows where g is that of out. The rows that weren't read get zero.
+// MeanRowsGrad sets dx to the gradient of MeanRows where g is the gradient of out. Rows that weren't read get zero.
 func MeanRowsGrad[F Float](dx, g []F, counts []int, rows, width int) {
 	clear(dx)
 	for i, n := range counts {
@@ -57,7 +57,7 @@ func MeanRowsGrad[F Float](dx, g []F, counts []int, rows, width int) {
 	}
 }
 
-// Repeat sets y to x with every block of size elements repeated so many times in a row.
+// Repeat sets y to x with every block of size elements written times times in a row.
 func Repeat[F Float](y, x []F, size, times int) {
 	runRanges(len(x)/size, max(1, grain/(size*times)), len(y), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -68,7 +68,7 @@ func Repeat[F Float](y, x []F, size, times int) {
 	})
 }
 
-// SumRepeats is the gradient of Repeat: it sets x to the sum, in order, of the blocks of y that Repeat makes of its own.
+// SumRepeats computes the gradient of Repeat: it sets each block of x to the sum, in order, of its copies in y.
 func SumRepeats[F Float](x, y []F, size, times int) {
 	runRanges(len(x)/size, max(1, grain/(size*times)), len(y), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -124,14 +124,12 @@ func (swapLoop[F]) run(w *loopWork[F], lo, hi int) {
 	}
 }
 
-// addRowPortable adds row to each of so many rows of m.
 func addRowPortable[F Float](m, row []F, rows int) {
 	for r := range rows {
 		axpyPortable(m[r*len(row):], row, 1)
 	}
 }
 
-// sumRowsPortable sets sum to the sum of so many rows of m, stride elements apart.
 func sumRowsPortable[F Float](sum, m []F, rows, stride int) {
 	clear(sum)
 	for r := range rows {
@@ -139,7 +137,6 @@ func sumRowsPortable[F Float](sum, m []F, rows, stride int) {
 	}
 }
 
-// copyRowsPortable copies so many rows of a width, which lie dstStride and srcStride elements apart.
 func copyRowsPortable[F Float](dst, src []F, rows, width, dstStride, srcStride int) {
 	for r := range rows {
 		copy(dst[r*dstStride:][:width], src[r*srcStride:][:width])

@@ -2,11 +2,12 @@ package kernel
 
 import "math"
 
-// softcapCost is what an element of Softcap costs, in cheap elements.
+// softcapCost is the cost of an element of Softcap, in cheap elements.
 const softcapCost = 8
 
-// Softcap sets y to c·tanh(x/c), for a finite c above 0: x in the small, never more than c in size. An infinity gives c,
-// with its sign; NaN gives NaN. The error is within 4 ulp, unless x/c is below the smallest normal number. y may be x.
+// Softcap sets y to c·tanh(x/c), for a finite c above 0: nearly x where x is small, and never beyond ±c. An infinity
+// gives c with its sign, and NaN gives NaN. The error is within 4 ulp, unless x/c is below the smallest normal number.
+// y may be x.
 func Softcap[F Float](y, x []F, c F) {
 	runLoop[F](softcapLoop[F]{}, len(y)*softcapCost, &loopWork[F]{n: len(y), step: grain / softcapCost, out: y, x: x, a: c})
 }
@@ -17,7 +18,7 @@ func (softcapLoop[F]) run(w *loopWork[F], lo, hi int) {
 	w.body.softcap(w.out[lo:hi], w.x[lo:hi], w.a)
 }
 
-// SoftcapGrad sets dx to g·(1 − (y/c)²), from what Softcap gave in y, and to 0 where g is 0. dx may be g.
+// SoftcapGrad sets dx to g·(1 − (y/c)²), where y is the result of Softcap, and to 0 where g is 0. dx may be g.
 func SoftcapGrad[F Float](dx, y, g []F, c F) {
 	runLoop[F](softcapGradLoop[F]{}, 2*len(dx), &loopWork[F]{n: len(dx), step: grain / 2, out: dx, x: y, y: g, a: c})
 }
@@ -28,10 +29,10 @@ func (softcapGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 	w.body.softcapGrad(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi], w.a)
 }
 
-// softcap is Softcap on one goroutine.
+// softcap does what Softcap does, on one goroutine.
 func softcap[F Float](y, x []F, c F) { bodyOf[F]().softcap(y, x[:len(y)], c) }
 
-// softcapGrad is SoftcapGrad on one goroutine.
+// softcapGrad does what SoftcapGrad does, on one goroutine.
 func softcapGrad[F Float](dx, y, g []F, c F) {
 	bodyOf[F]().softcapGrad(dx, y[:len(dx)], g[:len(dx)], c)
 }
@@ -61,8 +62,8 @@ func softcapGradPortable[F Float](dx, y, g []F, c F) {
 	}
 }
 
-// tanh32 is tanh to within 3 ulp: −e/(2 + e) of |x|, for e = exp(−2·|x|) − 1 = 2ⁿ·(exp(r) − 1) + (2ⁿ − 1), with n and r
-// as in exp32. Nothing cancels there, near 0 either.
+// tanh32 returns tanh(x) to within 3 ulp: −e/(2 + e) of |x|, for e = exp(−2·|x|) − 1 = 2ⁿ·(exp(r) − 1) + (2ⁿ − 1), with
+// n and r as in exp32. Nothing cancels there, near 0 either.
 func tanh32(x float32) float32 {
 	const (
 		round = 3 << 22

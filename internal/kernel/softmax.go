@@ -45,8 +45,8 @@ func (m *Mask[F]) softmax(w, scores []F, b, h, t int) {
 	}
 }
 
-// softmaxPortable sets w to exp(scores − m)/Σ exp(scores − m) and returns m, the largest score. Where that isn't finite,
-// it leaves w alone.
+// softmaxPortable sets w to exp(scores − m)/Σ exp(scores − m) and returns m, the largest score. Where that isn't
+// finite, it leaves w alone.
 func softmaxPortable[F Float](w, scores []F) F {
 	most := maxOfPortable(scores)
 	if finite(most) {

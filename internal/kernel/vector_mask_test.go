@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// TestVectorMasks has every body do to scores what the portable one does, to the bit, for every length up to 100 and with
-// what isn't finite in the scores and the bias.
+// TestVectorMasks has every body do to scores what the portable one does, to the bit, for every length up to 100 and
+// with what isn't finite in the scores and the bias.
 func TestVectorMasks(t *testing.T) {
 	eachBody(t, testMasks[float32], testMasks[float64])
 }

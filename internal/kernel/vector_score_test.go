@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestVectorScoreGrad has every body do what the portable one does, to the bit, for every length up to 100, with weights
-// around the smallest one that counts and with what isn't finite.
+// TestVectorScoreGrad has every body do what the portable one does, to the bit, for every length up to 100, with
+// weights around the smallest one that counts and with what isn't finite.
 func TestVectorScoreGrad(t *testing.T) {
 	eachBody(t, testScoreGrad[float32], testScoreGrad[float64])
 }

@@ -34,7 +34,7 @@ type vectorTable[F Float] struct {
 	// dot returns Σ x·y.
 	dot func(x, y []F) F
 
-	// hasNaN tells whether an element is NaN.
+	// hasNaN reports whether an element is NaN.
 	hasNaN func(x []F) bool
 
 	// sumSquares returns Σ x², added up in float64.

@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// vec is a kind of vector: an instruction set and an element width.
+// vec is a kind of vector, by its instruction set and the width of an element.
 type vec struct {
 	isa   string
 	bits  int // of an element

@@ -8,7 +8,7 @@ import (
 
 // What follows is in Go in the package's activation.go and silu.go.
 
-// normalCoefs are those of normalTail there, from the highest degree down.
+// normalCoefs holds the coefficients of normalTail there, from the highest degree down.
 var normalCoefs = []float64{
 	-0.02062346147, 0.1124355721, -0.2282135038, 0.1917844076, -0.07942338682, 0.09615677753, 0.07838966811, 0.1102354209,
 	0.1195718143, 0.1196866898, 0,

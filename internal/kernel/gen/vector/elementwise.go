@@ -46,7 +46,7 @@ func (v *isa) keepWhere(how Op, y Op, x, z reg.VecVirtual) {
 	VANDPS(m, z, z)
 }
 
-// keep is AVX-512's: it sets z to zero in the lanes that k hasn't.
+// keep, for AVX-512 alone, sets z to zero in the lanes whose bit in k is 0.
 func (v *isa) keep(k reg.OpmaskPhysical, z reg.VecVirtual) {
 	if v.bits == 32 {
 		VMOVAPS_Z(z, k, z)

@@ -28,7 +28,7 @@ func (v *isa) newExp() exponential {
 	return e
 }
 
-// boundedExp is newExp without the bounds.
+// boundedExp returns an exponential for arguments within the bounds.
 func (v *isa) boundedExp() exponential {
 	e := exponential{isa: v}
 	degree := 7
@@ -104,8 +104,8 @@ func (e exponential) split(x reg.VecVirtual) (n reg.VecVirtual) {
 	return n
 }
 
-// lessOne returns exp(x) − 1, for an x from −40 to 0, as tanh32 in the package does: 2ⁿ·(exp(r) − 1) + (2ⁿ − 1), in which
-// nothing cancels. It uses x up.
+// lessOne returns exp(x) − 1, for an x from −40 to 0, as tanh32 in the package does: 2ⁿ·(exp(r) − 1) + (2ⁿ − 1), in
+// which nothing cancels. It uses x up.
 func (e exponential) lessOne(x reg.VecVirtual) reg.VecVirtual {
 	v := e.isa
 	n := e.split(x)

@@ -10,7 +10,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// isa is an instruction set and an element width, and what one function has of it.
+// isa is an instruction set and an element width, and the state of the function that is being written for them.
 type isa struct {
 	name  string
 	bits  int // of an element
@@ -21,12 +21,12 @@ type isa struct {
 	labels int
 }
 
-// wide tells whether vectors are of 512 bits.
+// wide reports whether vectors have 512 bits.
 func (v *isa) wide() bool { return v.bytes == 64 }
 
 // function starts a function, whose row in the table has the name and the signature given, F being the element's type.
 func (v *isa) function(name, args, doc string) {
-	f := written{name, v.name, v.bits, args, doc}
+	f := function{name, v.name, v.bits, args, doc}
 	functions = append(functions, f)
 	TEXT(f.symbol(), NOSPLIT, "func"+f.signature())
 	v.labels = 0
@@ -37,7 +37,7 @@ func (v *isa) label(what string) string {
 	return fmt.Sprintf("%s%d", what, v.labels)
 }
 
-// r is a new vector register.
+// r returns a new vector register.
 func (v *isa) r() reg.VecVirtual {
 	if v.wide() {
 		return ZMM()
@@ -68,8 +68,8 @@ func (v *isa) do(ps, pd func(...Op), ops ...Op) {
 	}
 }
 
-// do2 is do for an instruction whose first operand may be a constant: psOne and pdOne are its forms for one that is read
-// as a single element and broadcast.
+// do2 is do for an instruction whose first operand may be a constant: psOne and pdOne are its forms for one that is
+// read as a single element and broadcast.
 func (v *isa) do2(ps, pd, psOne, pdOne func(...Op), ops ...Op) {
 	if v.isSingle(ops[0]) {
 		ps, pd = psOne, pdOne
@@ -77,9 +77,9 @@ func (v *isa) do2(ps, pd, psOne, pdOne func(...Op), ops ...Op) {
 	v.do(ps, pd, ops...)
 }
 
-// isSingle reports whether an operand is a constant that is read as a single element. AVX-512 reads constants so, as Go's
-// linker aligns data to 32 bytes at most: every second vector of 64 lies across two lines of the cache, and each use of
-// it takes twice as long.
+// isSingle reports whether an operand is a constant that is read as a single element. AVX-512 reads constants so, as
+// Go's linker aligns data to 32 bytes at most: every second vector of 64 lies across two lines of the cache, and each
+// use of it takes twice as long.
 func (v *isa) isSingle(x Op) bool {
 	m, ok := x.(Mem)
 	return ok && v.wide() && strings.HasPrefix(m.Symbol.Name, constantPrefix)
@@ -133,12 +133,12 @@ func (v *isa) or(y, x, z Op) {
 	}
 }
 
-// testAny is AVX-512's: it sets K2 where x has any of the bits of a constant.
+// testAny, for AVX-512 alone, sets K2 in the lanes where x has any of the bits of a constant.
 func (v *isa) testAny(bits Mem, x reg.VecVirtual) {
 	v.do(VPTESTMD_BCST, VPTESTMQ_BCST, bits, x, reg.K2)
 }
 
-// blend is AVX2's choice: it sets z to y where m is all ones, and to x elsewhere.
+// blend, for AVX2 alone, sets z to y where m is all ones, and to x elsewhere.
 func (v *isa) blend(m, y, x, z Op) {
 	if v.bits == 32 {
 		VBLENDVPS(m, y, x, z)
@@ -181,7 +181,7 @@ func word(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPV
 // inBytes turns a number of elements into one of bytes.
 func (v *isa) inBytes(n reg.GPVirtual) { SHLQ(v.shift(), n) }
 
-// shift is the binary logarithm of an element's bytes.
+// shift returns the binary logarithm of an element's bytes.
 func (v *isa) shift() U8 {
 	if v.bits == 32 {
 		return 2
@@ -218,10 +218,10 @@ func (v *isa) pattern(bits uint64) Mem {
 	return m
 }
 
-// sign is the bit of an element that holds its sign.
+// sign returns the bit of an element that holds its sign.
 func (v *isa) sign() uint64 { return 1 << (v.bits - 1) }
 
-// count is a vector in memory whose elements are 0, 1, 2, …
+// count returns a vector in memory whose elements are 0, 1, 2, …
 func (v *isa) count() Mem {
 	m := GLOBL(fmt.Sprintf("vectorCount%d%s", v.bits, v.name), RODATA|NOPTR)
 	for i := range v.lanes {

@@ -42,7 +42,7 @@ func (v *isa) setMask(n reg.GPVirtual) {
 	VMOVUPS(Mem{Base: table, Index: left, Scale: uint8(v.bits / 8), Disp: 32}, v.mask)
 }
 
-// span is what the body of a loop works on: some vectors side by side, or the last, shorter one.
+// span is the part of the slices that one turn of a loop works on: some vectors side by side, or the last, shorter one.
 type span struct {
 	*isa
 	vecs int
@@ -75,7 +75,7 @@ func (v *isa) each(end reg.GPVirtual, many int, body func(s span)) {
 	Label(done)
 }
 
-// mem is vector u of the span.
+// mem returns the address of vector u of the span.
 func (s span) mem(base reg.GPVirtual, u int) Mem {
 	return Mem{Base: base, Index: s.at, Scale: 1, Disp: u * s.bytes}
 }

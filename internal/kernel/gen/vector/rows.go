@@ -187,7 +187,7 @@ func (v *isa) expLoop(n, src reg.GPVirtual, shift reg.VecVirtual, dst reg.GPVirt
 	return v.reduce(v.add, acc...)
 }
 
-// softmaxShort is the softmax of a row of less than a vector, which stays in registers, and returns.
+// softmaxShort writes the softmax of a row shorter than a vector, which stays in registers, and returns.
 func (v *isa) softmaxShort(scores, w reg.GPVirtual) {
 	at := GP64()
 	XORQ(at, at)

@@ -30,7 +30,7 @@ func (v *isa) sums() {
 	})
 	ret(v.reduce(v.add, acc...))
 
-	v.function("hasNaN", "x []F) bool", "tells whether an element is NaN.")
+	v.function("hasNaN", "x []F) bool", "reports whether an element is NaN.")
 	x, n = ptr("x"), size("x")
 	v.setMask(n)
 	v.inBytes(n)
@@ -51,7 +51,7 @@ func (v *isa) sums() {
 	v.sumSquares()
 }
 
-// lowest is −Inf.
+// lowest returns a vector of −Inf in memory.
 func (v *isa) lowest() Mem {
 	if v.bits == 32 {
 		return v.pattern(0xff800000)

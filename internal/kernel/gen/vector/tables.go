@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// A written is one function of the assembly.
-type written struct {
+// A function is one that is in the assembly.
+type function struct {
 	name string // in Go: what the table calls it
 	isa  string
 	bits int
@@ -19,18 +19,18 @@ type written struct {
 	doc  string
 }
 
-// symbol is the assembly's name.
-func (w written) symbol() string {
-	return fmt.Sprintf("vector%s%s%d%s", strings.ToUpper(w.name[:1]), w.name[1:], w.bits, w.isa)
+// symbol returns the function's name in the assembly.
+func (f function) symbol() string {
+	return fmt.Sprintf("vector%s%s%d%s", strings.ToUpper(f.name[:1]), f.name[1:], f.bits, f.isa)
 }
 
-var functions []written // in the order in which they were written
+var functions []function // in the order in which they were written
 
 var elementType = regexp.MustCompile(`\bF\b`)
 
-// signature is the function's type without the word func.
-func (w written) signature() string {
-	return "(" + elementType.ReplaceAllString(w.args, fmt.Sprintf("float%d", w.bits))
+// signature returns the function's type without the word func.
+func (f function) signature() string {
+	return "(" + elementType.ReplaceAllString(f.args, fmt.Sprintf("float%d", f.bits))
 }
 
 // writeTable writes the type of the table, with a row for each name, and the portable table.
@@ -61,8 +61,8 @@ func vectorPortable[F Float]() vectorTable[F] {
 `)
 }
 
-// writeAssemblyTables writes the declarations of the assembly and its tables: the portable one with what the assembly has
-// laid over it, so that no row is empty.
+// writeAssemblyTables writes the declarations of the assembly and its tables: the portable one with what the assembly
+// has laid over it, so that no row is empty.
 func writeAssemblyTables(path string) {
 	var tables, stubs bytes.Buffer
 	for i, f := range functions {
