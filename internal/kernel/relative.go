@@ -1,0 +1,46 @@
+package kernel
+
+// Relative says how scores of shape (B, H, T, S) lie, and how far each key is from each query. Key j is j − Positions[b·T+t]
+// away from query t of batch element b; Positions are from 0 to S−1, for B·T queries. Buckets are the rows of a table of
+// biases, of shape (rows, H), for the distances from −(S−1) to S−1.
+type Relative struct {
+	Heads, Keys        int
+	Positions, Buckets []int
+}
+
+// RelativeBias sets bias, of shape (B, H, T, S), to the elements of a table that belong to the distances. byDistance, of
+// shape (H, 2S−1), is overwritten.
+func RelativeBias[F Float](bias, table, byDistance []F, batch int, r Relative) {
+	distances, queries := len(r.Buckets), len(r.Positions)/batch
+	for h := range r.Heads {
+		for d, bucket := range r.Buckets {
+			byDistance[h*distances+d] = table[bucket*r.Heads+h]
+		}
+	}
+	runRanges(batch*r.Heads*queries, rowsPerTask(r.Keys, 1), len(bias), func(lo, hi int) {
+		for i := lo; i < hi; i++ { // a row (b, h, t)
+			t, h, b := i%queries, i/queries%r.Heads, i/queries/r.Heads
+			first := h*distances + r.Keys - 1 - r.Positions[b*queries+t]
+			copy(bias[i*r.Keys:][:r.Keys], byDistance[first:])
+		}
+	})
+}
+
+// RelativeBiasGrad sets dtable to the gradient of RelativeBias's table, where g is that of its bias.
+func RelativeBiasGrad[F Float](dtable, g, byDistance []F, batch int, r Relative) {
+	distances, queries := len(r.Buckets), len(r.Positions)/batch
+	clear(dtable)
+	clear(byDistance)
+	runRanges(r.Heads, 1, len(g), func(lo, hi int) {
+		for h := lo; h < hi; h++ {
+			sums := byDistance[h*distances:][:distances]
+			for i, p := range r.Positions {
+				b, t := i/queries, i%queries
+				axpy(sums[r.Keys-1-p:][:r.Keys], 1, g[((b*r.Heads+h)*queries+t)*r.Keys:][:r.Keys])
+			}
+			for d, bucket := range r.Buckets {
+				dtable[bucket*r.Heads+h] += sums[d]
+			}
+		}
+	})
+}

@@ -1,0 +1,151 @@
+package ops
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// Relative says how RelativeBias sorts distances into buckets.
+type Relative struct {
+	MaxDistance int  // from there on all distances share a bucket
+	OneWay      bool // keys after their query count as at it; otherwise the buckets' second half is theirs
+}
+
+// bucket returns the bucket of a key's position less its query's (Raffel et al., 2020, T5), one of a number: half of those
+// of a direction are for one distance each, the others for ranges that grow as a logarithm. It is computed in float32, as
+// where T5 was trained, which decides the ends of some ranges.
+func (r Relative) bucket(distance, buckets int) int {
+	first, back := 0, -distance
+	if !r.OneWay {
+		buckets /= 2
+		if distance > 0 {
+			first, back = buckets, distance
+		}
+	}
+	back = max(back, 0)
+	exact := buckets / 2
+	if back < exact {
+		return first + back
+	}
+	log := float32(math.Log(float64(float32(back)/float32(exact)))) / float32(math.Log(float64(r.MaxDistance)/float64(exact)))
+	return first + min(exact+int(log*float32(buckets-exact)), buckets-1)
+}
+
+// check checks a number of buckets.
+func (r Relative) check(name string, buckets int) error {
+	directions := 2
+	if r.OneWay {
+		directions = 1
+	}
+	if buckets < 2*directions || buckets%directions != 0 {
+		return fmt.Errorf("%s: there must be at least %d buckets, as many for one direction as for the other, got %d", name, 2*directions, buckets)
+	}
+	if exact := buckets / directions / 2; r.MaxDistance <= exact {
+		return fmt.Errorf("%s: MaxDistance must be above %d, as many distances of a direction have a bucket of their own, got %d", name, exact, r.MaxDistance)
+	}
+	return nil
+}
+
+// RelativeBias looks up the bias of every query and key in a table of shape (buckets, H), by the bucket of their distance:
+// the result, of shape (1, H, T, S), is to be added to scores. There are T queries and S keys, at 0, 1, … both, unless the
+// positions of the queries are given, of shape (B, T) or (T) and dtype int: the result then has shape (B, H, T, S). A
+// position outside [0, S) is an error when the graph runs.
+func RelativeBias(e *Env, table, positions *G.Node, queries, keys int, r Relative) (*G.Node, error) {
+	const name = "relative bias"
+	if err := CheckFloat(name, "the table", table); err != nil {
+		return nil, err
+	}
+	if table.Dims() != 2 {
+		return nil, fmt.Errorf("%s: the table must have shape (buckets, H), got %v", name, table.Shape())
+	}
+	if err := r.check(name, table.Shape()[0]); err != nil {
+		return nil, err
+	}
+	if queries < 1 || keys < 1 || positions == nil && queries > keys {
+		return nil, fmt.Errorf("%s: there must be at least 1 query and 1 key, and a key at the position of every query, got %d and %d", name, queries, keys)
+	}
+	batch := 1
+	if positions != nil {
+		ps := positions.Shape()
+		if positions.Dtype() != tensor.Int || len(ps) < 1 || len(ps) > 2 || ps[len(ps)-1] != queries {
+			return nil, fmt.Errorf("%s: the positions must be int of shape (B, %d) or (%d), got %v of shape %v", name, queries, queries, positions.Dtype(), ps)
+		}
+		batch, _ = rows(ps)
+	}
+	if table.Dtype() == tensor.Float32 {
+		return relativeBias[float32](e, table, positions, batch, queries, keys, r)
+	}
+	return relativeBias[float64](e, table, positions, batch, queries, keys, r)
+}
+
+func relativeBias[F kernel.Float](e *Env, table, positions *G.Node, batch, queries, keys int, r Relative) (*G.Node, error) {
+	buckets, heads := table.Shape()[0], table.Shape()[1]
+	shape := tensor.Shape{batch, heads, queries, keys}
+	in, diff := G.Nodes{table}, []bool{true}
+	k := kernel.Relative{Heads: heads, Keys: keys, Buckets: make([]int, 2*keys-1)}
+	for i := range k.Buckets {
+		k.Buckets[i] = r.bucket(i-(keys-1), buckets)
+	}
+	if positions == nil {
+		k.Positions = count(nil, 0, queries)
+	} else {
+		in, diff = append(in, positions), append(diff, false)
+	}
+	// read returns k with the positions, which are the input of that number, if any.
+	read := func(in []G.Value, at int) (_ kernel.Relative, err error) {
+		k := k
+		if positions == nil {
+			return k, nil
+		}
+		if k.Positions, err = elements[int](in[at], batch*queries); err != nil {
+			return k, err
+		}
+		if i := slices.IndexFunc(k.Positions, func(p int) bool { return p < 0 || p >= keys }); i >= 0 {
+			return k, fmt.Errorf("position %d of a query isn't one of the %d keys'", k.Positions[i], keys)
+		}
+		return k, nil
+	}
+	var byDistance []F
+	workspace := func() []F {
+		if byDistance == nil {
+			byDistance = make([]F, heads*len(k.Buckets))
+		}
+		return byDistance
+	}
+	o := newOp(fmt.Sprintf("relative bias%v%v%+v", table.Shape(), shape, r), shape, func(out []F, in []G.Value) error {
+		table, err := elements[F](in[0], buckets*heads)
+		if err != nil {
+			return err
+		}
+		k, err := read(in, 1)
+		if err != nil {
+			return err
+		}
+		kernel.RelativeBias(out, table, workspace(), batch, k)
+		return nil
+	})
+	o.diff = diff
+	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		dt := newOp(fmt.Sprintf("relative bias.dtable%v%v%+v", table.Shape(), shape, r), table.Shape(), func(dt []F, in []G.Value) error {
+			g, err := elements[F](in[0], shape.TotalSize())
+			if err != nil {
+				return err
+			}
+			k, err := read(in, 1)
+			if err != nil {
+				return err
+			}
+			kernel.RelativeBiasGrad(dt, g, workspace(), batch, k)
+			return nil
+		})
+		n, err := e.apply(dt, append(G.Nodes{g}, in[1:]...)...)
+		return append(G.Nodes{n}, make(G.Nodes, len(in)-1)...), err
+	}
+	return e.apply(o, in...)
+}

@@ -1,0 +1,182 @@
+package ops_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/layers/gradcheck"
+)
+
+// TestRelativeBuckets compares buckets with PyTorch's: see testdata/buckets.py. The bias of bucket i is i.
+func TestRelativeBuckets(t *testing.T) {
+	const far = 700
+	data, err := os.ReadFile("testdata/buckets.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Buckets     int
+		MaxDistance int  `json:"max_distance"`
+		OneWay      bool `json:"one_way"`
+		Starts      [][2]int
+	}
+	if err := json.Unmarshal(data, &cases); err != nil || len(cases) == 0 {
+		t.Fatalf("%d cases, %v", len(cases), err)
+	}
+	for _, tc := range cases {
+		t.Run(fmt.Sprintf("%d buckets up to %d, one way %t", tc.Buckets, tc.MaxDistance, tc.OneWay), func(t *testing.T) {
+			g := newGraph(t)
+			table := g.in(tc.Buckets, 1)
+			for i, values := 0, table.Value().Data().([]float64); i < len(values); i++ {
+				values[i] = float64(i)
+			}
+			r := ops.Relative{MaxDistance: tc.MaxDistance, OneWay: tc.OneWay}
+			got := g.read(g.node(ops.RelativeBias(&ops.Env{}, table, nil, far+1, far+1, r)))[0]
+			want := func(distance int) float64 {
+				i := slices.IndexFunc(tc.Starts, func(s [2]int) bool { return s[0] > distance })
+				if i < 0 {
+					i = len(tc.Starts)
+				}
+				return float64(tc.Starts[i-1][1])
+			}
+			for query := range far + 1 {
+				for key := range far + 1 {
+					if got, want := got[query*(far+1)+key], want(key-query); got != want {
+						t.Fatalf("a distance of %d has bucket %v, want %v", key-query, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// relativeCase is a RelativeBias of 4 queries and 6 keys.
+type relativeCase struct {
+	name      string
+	relative  ops.Relative
+	positions []int // nil, or of shape (T) or (B, T)
+	shape     []int
+}
+
+var relativeCases = []relativeCase{
+	{name: "from 0", relative: ops.Relative{MaxDistance: 4}},
+	{name: "one way", relative: ops.Relative{MaxDistance: 5, OneWay: true}},
+	{name: "positions of one sequence", relative: ops.Relative{MaxDistance: 4}, positions: []int{2, 3, 4, 5}, shape: []int{4}},
+	{name: "positions of each", relative: ops.Relative{MaxDistance: 5, OneWay: true}, positions: []int{0, 1, 2, 3, 5, 5, 0, 1}, shape: []int{2, 4}},
+}
+
+func (tc relativeCase) build(g *graph, table *G.Node) *G.Node {
+	var positions *G.Node
+	if tc.positions != nil {
+		positions = g.ints(tc.shape...)
+		copy(positions.Value().Data().([]int), tc.positions)
+	}
+	return g.node(ops.RelativeBias(&ops.Env{}, table, positions, 4, 6, tc.relative))
+}
+
+// TestRelativeBiasOfPositions compares biases for given positions with those counted from 0, and holds gradients to
+// differences.
+func TestRelativeBiasOfPositions(t *testing.T) {
+	for _, tc := range relativeCases {
+		t.Run(tc.name, func(t *testing.T) {
+			g := newGraph(t)
+			table := g.in(8, 3)
+			all := g.node(ops.RelativeBias(&ops.Env{}, table, nil, 6, 6, tc.relative)) // (1, 3, 6, 6)
+			y := tc.build(g, table)
+			at := tc.positions
+			if at == nil {
+				at = []int{0, 1, 2, 3}
+			}
+			if want := (tensor.Shape{len(at) / 4, 3, 4, 6}); !y.Shape().Eq(want) {
+				t.Fatalf("the bias has shape %v, want %v", y.Shape(), want)
+			}
+			read := g.read(all, y)
+			for i, got := range read[1] {
+				key, query, head, batch := i%6, i/6%4, i/24%3, i/72
+				if want := read[0][(head*6+at[batch*4+query])*6+key]; got != want {
+					t.Errorf("batch element %d, head %d, query %d, key %d: %v, want %v", batch, head, query, key, got, want)
+				}
+			}
+
+			g = newGraph(t)
+			table = g.in(8, 3)
+			if err := gradcheck.Expr(g.node(gradcheck.Project(tc.build(g, table), 1)), table); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestRelativeAttributesTellNodesApart has biases of one table in one graph: equal ones are one node, others aren't.
+func TestRelativeAttributesTellNodesApart(t *testing.T) {
+	g, e := newGraph(t), &ops.Env{}
+	table := g.in(8, 3)
+	seen := map[*G.Node]string{}
+	for _, r := range []ops.Relative{{MaxDistance: 9}, {MaxDistance: 10}, {MaxDistance: 9, OneWay: true}} {
+		for _, size := range [][2]int{{2, 2}, {2, 3}, {3, 3}} {
+			for _, positions := range []*G.Node{nil, g.ints(2, size[0]), g.ints(2, size[0])} {
+				n := g.node(ops.RelativeBias(e, table, positions, size[0], size[1], r))
+				name := fmt.Sprintf("%+v of %v, positions %p", r, size, positions)
+				if other, ok := seen[n]; ok {
+					t.Errorf("%s is one node with %s", name, other)
+				}
+				seen[n] = name
+				if again := g.node(ops.RelativeBias(e, table, positions, size[0], size[1], r)); again != n {
+					t.Errorf("%s is two nodes", name)
+				}
+			}
+		}
+	}
+}
+
+func TestRelativeErrors(t *testing.T) {
+	g := newGraph(t)
+	good := ops.Relative{MaxDistance: 9}
+	table := g.in(8, 2)
+	for name, tc := range map[string]struct {
+		table, positions *G.Node
+		queries, keys    int
+		r                ops.Relative
+		want             string
+	}{
+		"nil":                   {nil, nil, 2, 2, good, "table is nil"},
+		"table of one axis":     {g.in(8), nil, 2, 2, good, "(buckets, H), got (8)"},
+		"table of ints":         {g.ints(8, 2), nil, 2, 2, good, "float32 or float64, got int"},
+		"odd buckets":           {g.in(7, 2), nil, 2, 2, good, "as many for one direction as for the other, got 7"},
+		"few buckets":           {g.in(2, 2), nil, 2, 2, good, "at least 4 buckets, as many for one direction as for the other, got 2"},
+		"one bucket":            {g.in(1, 2), nil, 2, 2, ops.Relative{MaxDistance: 9, OneWay: true}, "at least 2 buckets"},
+		"distance":              {table, nil, 2, 2, ops.Relative{MaxDistance: 2}, "above 2"},
+		"distance one way":      {table, nil, 2, 2, ops.Relative{MaxDistance: 4, OneWay: true}, "above 4"},
+		"no queries":            {table, nil, 0, 2, good, "got 0 and 2"},
+		"more queries":          {table, nil, 3, 2, good, "got 3 and 2"},
+		"positions' length":     {table, g.ints(1, 3), 2, 2, good, "(B, 2) or (2), got int of shape (1, 3)"},
+		"positions of floats":   {table, g.in(2), 2, 2, good, "(B, 2) or (2), got float64 of shape (2)"},
+		"positions of 3 axes":   {table, g.ints(1, 1, 2), 2, 2, good, "got int of shape (1, 1, 2)"},
+		"positions of a scalar": {table, G.NewScalar(g.ExprGraph, tensor.Int, G.WithName("s")), 2, 2, good, "got int of shape ()"},
+	} {
+		_, err := ops.RelativeBias(&ops.Env{}, tc.table, tc.positions, tc.queries, tc.keys, tc.r)
+		if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "relative bias: ") {
+			t.Errorf("%s: got %v, want %q in it", name, err, tc.want)
+		}
+	}
+
+	for _, position := range []int{-1, 2} {
+		positions := g.ints(1, 2)
+		positions.Value().Data().([]int)[1] = position
+		y := g.node(ops.RelativeBias(&ops.Env{}, table, positions, 2, 2, good))
+		vm := G.NewTapeMachine(y.Graph().SubgraphRoots(y))
+		err := vm.RunAll()
+		vm.Close()
+		if want := fmt.Sprintf("position %d of a query isn't one of the 2 keys'", position); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
+}
