@@ -3,13 +3,13 @@ package layers
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/sizes"
 )
 
 // A Cache holds the keys and values that a decoder's attention layers computed for the tokens of a batch of sequences, so
@@ -30,12 +30,17 @@ type Cache struct {
 	batch, capacity int
 	lengths, counts []int
 	places          map[string]*place
+	bytes           int // of memory that the places take
 }
 
-// NewCache makes an empty Cache for so many sequences, each of at most capacity tokens.
+// NewCache makes an empty Cache for so many sequences, each of at most capacity tokens. It is an error if the machine hasn't
+// the memory for so many tokens, whatever the model. What a model's take is found out when a graph is built.
 func NewCache(batch, capacity int) (*Cache, error) {
 	if err := positive("cache", size{"the batch", batch}, size{"the capacity", capacity}); err != nil {
 		return nil, err
+	}
+	if err := sizes.Check(sizes.Product(batch, capacity, leastTokenBytes), sizes.Product(batch, 16)); err != nil {
+		return nil, fmt.Errorf("cache: %d sequences of %d tokens: %w", batch, capacity, err)
 	}
 	return &Cache{
 		batch: batch, capacity: capacity, lengths: make([]int, batch), counts: make([]int, batch),
@@ -43,8 +48,23 @@ func NewCache(batch, capacity int) (*Cache, error) {
 	}, nil
 }
 
-// Batch is the number of sequences, B, and Capacity how many tokens each can have.
-func (c *Cache) Batch() int    { return c.batch }
+// check returns an error for a Cache that NewCache didn't make.
+func (c *Cache) check() error {
+	if c == nil || c.batch == 0 {
+		return errors.New("cache: it is nil or empty: make it with NewCache")
+	}
+	return nil
+}
+
+// Batch returns the number of sequences, B: 0 of nil.
+func (c *Cache) Batch() int {
+	if c == nil {
+		return 0
+	}
+	return c.batch
+}
+
+// Capacity returns how many tokens each sequence can have.
 func (c *Cache) Capacity() int { return c.capacity }
 
 // Lengths is how many tokens of each sequence are held.
@@ -53,6 +73,9 @@ func (c *Cache) Lengths() []int { return slices.Clone(c.lengths) }
 // Extend says how many new tokens the next run brings each sequence, at most as many as its graph has positions: those
 // after are padding. It is an error if there is no room for them.
 func (c *Cache) Extend(counts ...int) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	if len(counts) != c.batch {
 		return fmt.Errorf("cache: there must be a count for each of %d sequences, got %d", c.batch, len(counts))
 	}
@@ -98,6 +121,9 @@ func (c *Cache) Reset() {
 
 // Truncate shortens each sequence to a length of at most what it has; the tokens after it are forgotten.
 func (c *Cache) Truncate(lengths ...int) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	if len(lengths) != c.batch {
 		return fmt.Errorf("cache: there must be a length for each of %d sequences, got %d", c.batch, len(lengths))
 	}
@@ -117,6 +143,9 @@ func (c *Cache) Truncate(lengths ...int) error {
 // cross-attention reads of the cache moves too; the nodes of a mask, such as the KeyLengths of sources, are the caller's
 // to reorder.
 func (c *Cache) Reorder(parents ...int) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	if len(parents) != c.batch {
 		return fmt.Errorf("cache: there must be a parent for each of %d sequences, got %d", c.batch, len(parents))
 	}
@@ -206,8 +235,8 @@ func (c *Cache) place(b *Build, name string, weight *Param) (*place, error) {
 	return p, nil
 }
 
-// maxCacheBytes is more than a layer's keys will take on any machine: what is above was a mistake, and Go panics for it.
-const maxCacheBytes = 1 << 40
+// leastTokenBytes is what any token takes: a key and a value of one float32.
+const leastTokenBytes = 8
 
 // append stores new keys or values, (B, T, W), and returns all that there are, (B, Max, W).
 func (c *Cache) append(b *Build, name string, weight *Param, x *G.Node) (*G.Node, error) {
@@ -218,9 +247,11 @@ func (c *Cache) append(b *Build, name string, weight *Param, x *G.Node) (*G.Node
 	if p.store == nil {
 		s := x.Shape()
 		width := s[len(s)-1]
-		if most := min(math.MaxInt, maxCacheBytes) / 8; c.capacity > most/width/c.batch {
-			return nil, fmt.Errorf("cache: %d sequences of %d tokens, of %d numbers each in every layer, are more than fits in memory", c.batch, c.capacity, width)
+		bytes := sizes.Product(c.batch, c.capacity, width, int(x.Dtype().Size()))
+		if err := sizes.Check(c.bytes, bytes); err != nil {
+			return nil, fmt.Errorf("cache: %s of %d sequences of %d tokens, of %d numbers each: %w", name, c.batch, c.capacity, width, err)
 		}
+		c.bytes += bytes
 		p.store = ops.NewStore(name, x.Dtype(), c.batch, c.capacity, width)
 	}
 	lengths, err := c.lengthsNode(x.Graph())

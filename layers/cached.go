@@ -117,7 +117,7 @@ func (b *Build) cached() error {
 	if b.Mode == Training {
 		return errCachedTraining
 	}
-	return nil
+	return b.Cache.check()
 }
 
 var (

@@ -1,12 +1,15 @@
 package layers
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"strings"
 
 	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/sizes"
 )
 
 // A Param is a learnable tensor with a name. It belongs to no graph: Build.Bind makes it a node of one, and of any
@@ -29,7 +32,12 @@ type Params struct {
 type paramSet struct {
 	list   []*Param
 	byName map[string]*Param
+	bytes  int // of memory that they take
 }
+
+// paramBytes is what a parameter takes beside its numbers, about: a model of countless small layers is as absurd as one of
+// few that are huge.
+const paramBytes = 1 << 10
 
 // NewParams is an empty set of parameters of a dtype, tensor.Float32 or tensor.Float64. The seed decides their initial
 // values: that of a parameter depends on the seed, its name, its shape and its initialiser, and on nothing else.
@@ -40,8 +48,20 @@ func NewParams(dtype tensor.Dtype, seed uint64) (*Params, error) {
 	return &Params{dtype: dtype, seed: seed, set: &paramSet{byName: map[string]*Param{}}}, nil
 }
 
+// check returns an error for Params that NewParams didn't make.
+func (p *Params) check() error {
+	if p == nil || p.set == nil {
+		return errors.New("the Params are nil or empty: make them with NewParams")
+	}
+	return nil
+}
+
 // Scope is the same set, seen from inside a part of the model: names of parameters made there begin with name and a dot.
+// That of nil is nil.
 func (p *Params) Scope(name string) *Params {
+	if p == nil {
+		return nil
+	}
 	s := *p
 	s.prefix += name + "."
 	return &s
@@ -49,32 +69,54 @@ func (p *Params) Scope(name string) *Params {
 
 // withInit returns the same set with an Init for the weights made below, unless it is zero.
 func (p *Params) withInit(i Init) *Params {
+	if p == nil {
+		return nil
+	}
 	s := *p
 	s.init = i.or(p.init)
 	return &s
 }
 
 // Dtype is the dtype of every parameter of the set.
-func (p *Params) Dtype() tensor.Dtype { return p.dtype }
+func (p *Params) Dtype() tensor.Dtype {
+	if p == nil {
+		return tensor.Dtype{}
+	}
+	return p.dtype
+}
 
-// All are the parameters of the whole set, whichever scope it is called on.
-func (p *Params) All() []*Param { return p.set.list }
+// All returns the parameters of the whole set, whichever scope it is called on.
+func (p *Params) All() []*Param {
+	if p.check() != nil {
+		return nil
+	}
+	return p.set.list
+}
 
-// Get is the parameter of that full name, or nil.
-func (p *Params) Get(name string) *Param { return p.set.byName[name] }
+// Get returns the parameter of that full name, or nil.
+func (p *Params) Get(name string) *Param {
+	if p.check() != nil {
+		return nil
+	}
+	return p.set.byName[name]
+}
 
 // Count is the number of learnable numbers in the whole set.
 func (p *Params) Count() int {
 	n := 0
-	for _, q := range p.set.list {
+	for _, q := range p.All() {
 		n += q.Value.Shape().TotalSize()
 	}
 	return n
 }
 
 // New makes a parameter of the given shape, named by the scope and name. A zero init is that of the configuration that the
-// scope is part of, or XavierUniform. It is an error if the set has that name.
+// scope is part of, or XavierUniform. It is an error if the set has that name, or if the machine hasn't the memory for the
+// parameters of the set with this one.
 func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
+	if err := p.check(); err != nil {
+		return nil, fmt.Errorf("parameter %q: %w", name, err)
+	}
 	full := p.prefix + name
 	if p.set.byName[full] != nil {
 		return nil, fmt.Errorf("there are two parameters named %q: give each layer a Scope of its own", full)
@@ -87,9 +129,14 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 			return nil, fmt.Errorf("parameter %q must have a shape of positive sizes, got %v", full, tensor.Shape(shape))
 		}
 	}
+	numbers := sizes.Product(shape...)
+	bytes := sizes.Product(numbers, int(p.dtype.Size()))
+	if err := sizes.Check(p.set.bytes, bytes, sizes.Product(numbers, 8)); err != nil { // the last for values
+		return nil, fmt.Errorf("parameter %q of shape %v: %w", full, tensor.Shape(shape), err)
+	}
 	h := fnv.New64a()
 	h.Write([]byte(full))
-	values := make([]float64, tensor.Shape(shape).TotalSize())
+	values := make([]float64, numbers)
 	if err := init.or(p.init).or(XavierUniform()).fill(rand.New(rand.NewPCG(p.seed, h.Sum64())), values, shape); err != nil {
 		return nil, fmt.Errorf("parameter %q: %w", full, err)
 	}
@@ -106,15 +153,21 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 	}
 	p.set.list = append(p.set.list, q)
 	p.set.byName[full] = q
+	p.set.bytes += bytes + paramBytes
 	return q, nil
 }
 
 // scope is the name of the part of the model that p is seen from; empty for the whole.
-func (p *Params) scope() string { return strings.TrimSuffix(p.prefix, ".") }
+func (p *Params) scope() string {
+	if p == nil {
+		return ""
+	}
+	return strings.TrimSuffix(p.prefix, ".")
+}
 
 // scopeName is a layer's name as errors give it: its kind and its scope, or one where they are the same.
 func (p *Params) scopeName(kind string) string {
-	if p.prefix == "" || p.scope() == kind {
+	if p == nil || p.prefix == "" || p.scope() == kind {
 		return kind
 	}
 	return kind + " " + p.scope()

@@ -39,6 +39,9 @@ import (
 // As with Load, the file must have all tensors and no other, values are converted to the parameters' dtype, and on an
 // error no parameter has changed. The error says what is missing, unexpected or of another shape by the file's names.
 func (p *Params) LoadPyTorch(path string, rename func(name string) string) (metadata map[string]string, err error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
 	tensors, metadata, err := safetensors.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -57,6 +60,9 @@ func (p *Params) LoadPyTorch(path string, rename func(name string) string) (meta
 // SavePyTorch is Save in the names and layouts of PyTorch: see LoadPyTorch. A module of the same parts takes the file by
 // load_state_dict(safetensors.torch.load_file(path)). It is an error if rename gives two tensors one name.
 func (p *Params) SavePyTorch(path string, rename func(name string) string, metadata map[string]string) error {
+	if err := p.check(); err != nil {
+		return err
+	}
 	var tensors []safetensors.Tensor
 	var err error
 	if p.dtype == tensor.Float32 {

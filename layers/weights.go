@@ -31,6 +31,9 @@ func (p *Params) Save(path string, metadata map[string]string) error {
 // BF16, F32 and F64 are converted, rounding to the nearest value. It is an error if a value is NaN, infinite or too
 // large for the parameters' dtype. On an error, no parameter has changed.
 func (p *Params) Load(path string) (metadata map[string]string, err error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
 	tensors, metadata, err := safetensors.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -43,6 +46,9 @@ func (p *Params) Load(path string) (metadata map[string]string, err error) {
 
 // Encode is Save to a writer. What was written when an error came is of no use.
 func (p *Params) Encode(w io.Writer, metadata map[string]string) error {
+	if err := p.check(); err != nil {
+		return err
+	}
 	var tensors []safetensors.Tensor
 	var err error
 	if p.dtype == tensor.Float32 {
@@ -58,6 +64,9 @@ func (p *Params) Encode(w io.Writer, metadata map[string]string) error {
 
 // Decode is Load from a reader of size bytes: for weights that are embedded in a program, for instance.
 func (p *Params) Decode(r io.Reader, size int64) (metadata map[string]string, err error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
 	tensors, metadata, err := safetensors.Read(r, size)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,46 @@
+// Package sizes tells sizes that fit in memory from those that don't, before they are asked for: Go ends a program that
+// asks for too much, and the system one that uses it.
+package sizes
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// unknown is taken for the memory of a machine that doesn't tell, in bytes: 256 GiB, or all that an int can say.
+const unknown = min(math.MaxInt-1, 1<<38)
+
+// Product returns the product of sizes, each at least 0, or math.MaxInt if it is more than that.
+func Product(sizes ...int) int {
+	product := uint(1)
+	for _, s := range sizes {
+		high, low := bits.Mul(product, uint(s))
+		if product = low; high > 0 || low > math.MaxInt {
+			product = math.MaxInt
+		}
+		if s == 0 {
+			return 0
+		}
+	}
+	return int(product)
+}
+
+// Check returns an error if so many bytes, all together, are more than the memory of the machine.
+func Check(bytes ...int) error {
+	most, sum := limit(), 0
+	for _, n := range bytes {
+		sum += min(n, math.MaxInt-sum)
+	}
+	if sum <= most {
+		return nil
+	}
+	return fmt.Errorf("this takes %s of memory, but the machine has %s: choose smaller sizes", gib(sum), gib(most))
+}
+
+func gib(bytes int) string {
+	if bytes == math.MaxInt {
+		return "an impossible number of bytes"
+	}
+	return fmt.Sprintf("%.3g GiB", float64(bytes)/(1<<30))
+}

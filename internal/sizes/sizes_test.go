@@ -1,0 +1,48 @@
+package sizes
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestProduct(t *testing.T) {
+	for _, tc := range []struct {
+		sizes []int
+		want  int
+	}{
+		{nil, 1},
+		{[]int{3, 5, 7}, 105},
+		{[]int{math.MaxInt, 1}, math.MaxInt},
+		{[]int{math.MaxInt/2 + 1, 2}, math.MaxInt},
+		{[]int{1 << (word / 2), 1 << (word / 2)}, math.MaxInt}, // 0, if it wrapped around
+		{[]int{1 << (word - 2), 4, 3}, math.MaxInt},
+		{[]int{math.MaxInt, math.MaxInt, math.MaxInt}, math.MaxInt},
+		{[]int{math.MaxInt, math.MaxInt, 0}, 0},
+		{[]int{0, math.MaxInt, math.MaxInt}, 0},
+	} {
+		if got := Product(tc.sizes...); got != tc.want {
+			t.Errorf("%v: %d, want %d", tc.sizes, got, tc.want)
+		}
+	}
+}
+
+const word = 32 << (^uint(0) >> 63)
+
+func TestCheck(t *testing.T) {
+	most := limit()
+	if most < 1<<26 {
+		t.Errorf("the machine has %d bytes", most)
+	}
+	for _, bytes := range [][]int{nil, {0}, {most}, {most / 2, most / 2}} {
+		if err := Check(bytes...); err != nil {
+			t.Errorf("%d: %v", bytes, err)
+		}
+	}
+	for _, bytes := range [][]int{{most + 1}, {most, 1}, {math.MaxInt}, {math.MaxInt, math.MaxInt}, {1, math.MaxInt, 1}} {
+		if err := Check(bytes...); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("the machine has %s:", gib(most))) {
+			t.Errorf("%d: %v", bytes, err)
+		}
+	}
+}
