@@ -79,7 +79,7 @@ type Result struct {
 // does with any error on the way. Arguments that can't be right are errors with no results: a prompt longer than there is
 // room for is a *RoomError. Logits that no token can be chosen from are a *LogitsError.
 func Generate(ctx context.Context, m Model, prompts [][]int, o Options) ([]Result, error) {
-	if err := checkModel(m, prompts, 1, o.MaxTokens, o.End); err != nil {
+	if err := checkModel(ctx, m, prompts, 1, o.MaxTokens, o.End); err != nil {
 		return nil, err
 	}
 	if err := o.Sampler.check(); err != nil {

@@ -27,10 +27,10 @@ func newGraph(cache *layers.Cache, tokens, vocab int, forward forward) (*graph, 
 	ids := intInput(G.NewGraph(), "tokens", g.ids, batch, tokens)
 	logits, err := forward(&layers.Build{Cache: cache}, ids)
 	if err != nil {
-		return nil, fmt.Errorf("decode: %w", err)
+		return nil, err
 	}
 	if !logits.Shape().Eq(tensor.Shape{batch, vocab}) {
-		return nil, fmt.Errorf("decode: the model must have an output for each of its %d tokens, (B, V) = (%d, %d), got logits of shape %v", vocab, batch, vocab, logits.Shape())
+		return nil, fmt.Errorf("the model must have an output for each of its %d tokens, (B, V) = (%d, %d), got logits of shape %v", vocab, batch, vocab, logits.Shape())
 	}
 	if err := g.compile(logits); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (g *graph) compile(out *G.Node) error {
 	g.out = new(G.Value)
 	G.Read(out, g.out)
 	if err := layers.CheckGraph(out.Graph()); err != nil {
-		return fmt.Errorf("decode: %w", err)
+		return err
 	}
 	g.vm = G.NewTapeMachine(out.Graph())
 	return nil

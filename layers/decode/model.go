@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -53,7 +54,10 @@ func (e *RoomError) Error() string {
 
 // checkModel checks what a search asks of a model: tokens to write at most, tokens that end a sequence, and sequences
 // for some prompts, width for each. A prompt is given to the first of its sequences.
-func checkModel(m Model, prompts [][]int, width, maxTokens int, end []int) error {
+func checkModel(ctx context.Context, m Model, prompts [][]int, width, maxTokens int, end []int) error {
+	if ctx == nil {
+		return errors.New("decode: the context is nil: pass context.Background()")
+	}
 	if m == nil {
 		return errors.New("decode: the model is nil")
 	}

@@ -1,6 +1,7 @@
 package decode_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -105,10 +106,11 @@ func logSoftmax(logits []float64) []float64 {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(1, math.Abs(a), math.Abs(b)) }
 
+// wantError checks an error of this package: each begins with the package's name.
 func wantError(t *testing.T, err error, want string) {
 	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got error %v, want one with %q", err, want)
+	if err == nil || !strings.HasPrefix(err.Error(), "decode: ") || !strings.Contains(err.Error(), want) {
+		t.Errorf("got error %v, want one of decode's with %q", err, want)
 	}
 }
 
@@ -138,6 +140,11 @@ var searches = map[string]func(t *testing.T, m decode.Model, prompts [][]int, ma
 func TestArguments(t *testing.T) {
 	full := newFake(4, 5)
 	full.capacity = 2
+	var noContext context.Context
+	_, err := decode.Generate(noContext, full, [][]int{{1}}, decode.Options{MaxTokens: 1})
+	wantError(t, err, "decode: the context is nil")
+	_, err = decode.Beam(noContext, full, [][]int{{1}}, decode.BeamOptions{MaxTokens: 1, Width: 1})
+	wantError(t, err, "decode: the context is nil")
 	tests := []struct {
 		name    string
 		model   decode.Model

@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/sizes"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -54,7 +55,7 @@ func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 	if m == nil {
 		return nil, errors.New("decode: the encoder-decoder is nil")
 	}
-	if m.Encoder == nil || m.Decoder == nil {
+	if m.Encoder == nil || m.Encoder.Trunk == nil || m.Encoder.Embedding == nil || m.Decoder == nil || m.Decoder.Trunk == nil || m.Decoder.Embedding == nil {
 		return nil, errors.New("decode: the encoder-decoder is empty: make it with layers.NewEncoderDecoder")
 	}
 	if m.Encoder.Trunk == nil || m.Decoder.Trunk == nil || m.Encoder.Embedding == nil || m.Decoder.Embedding == nil {
@@ -78,16 +79,20 @@ func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 		return nil, err
 	}
 	sources, width := cmp.Or(c.Sources, 1), cmp.Or(c.Width, 1)
+	batch, dim := sizes.Product(sources, width), m.Encoder.Embedding.Weight.Value.Shape()[1]
+	if err := sizes.Check(sizes.Product(sources, length, 8), sizes.Product(batch, length, dim, 8)); err != nil {
+		return nil, fmt.Errorf("decode: %d sources of %d tokens, for %d sequences each: %w", sources, length, width, err)
+	}
 	s := &Seq2Seq{
 		width: width, length: length, sourceVocab: m.Encoder.Embedding.Weight.Value.Shape()[0],
-		sources: make([]int, sources*length), lengths: make([]int, sources), served: make([]int, sources*width),
+		sources: make([]int, sources*length), lengths: make([]int, sources), served: make([]int, batch),
 	}
 	next := func(b *layers.Build, tokens, memory *G.Node) (*G.Node, error) {
 		mask := c.SourceMask
 		mask.KeyLengths = intInput(tokens.Graph(), "lengths", s.served, len(s.served))
 		return m.Next(b, tokens, memory, c.Mask, mask)
 	}
-	session, err := newSession(m.Decoder, sources*width, capacity, func(b *layers.Build, tokens *G.Node) (*G.Node, error) {
+	session, err := newSession(m.Decoder, batch, capacity, func(b *layers.Build, tokens *G.Node) (*G.Node, error) {
 		return next(b, tokens, nil)
 	})
 	if err != nil {
@@ -96,7 +101,7 @@ func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 	s.Session = *session
 	if err := s.open(m, c.SourceMask, next); err != nil {
 		s.Close()
-		return nil, err
+		return nil, fmt.Errorf("decode: %w", err)
 	}
 	return s, nil
 }
@@ -107,7 +112,7 @@ func (s *Seq2Seq) open(m *layers.EncoderDecoder, mask layers.Mask, next func(b *
 	mask.KeyLengths = intInput(g, "lengths", s.lengths, len(s.lengths))
 	encoded, err := m.Encode(&layers.Build{}, intInput(g, "sources", s.sources, len(s.lengths), s.length), mask) // (P, S, D)
 	if err != nil {
-		return fmt.Errorf("decode: %w", err)
+		return err
 	}
 	s.encoder = &graph{}
 	if err := s.encoder.compile(encoded); err != nil {
@@ -198,7 +203,7 @@ func repeatBlocks[F float32 | float64](to, from []F, size, times int) {
 // Step is that of a Session. It is an error before sources have been read.
 func (s *Seq2Seq) Step(tokens [][]int) ([][]float64, error) {
 	if s.single != nil && !s.hasRead {
-		return nil, errors.New("no sources have been read: call Read first")
+		return nil, errors.New("decode: no sources have been read: call Read first")
 	}
 	return s.Session.Step(tokens)
 }

@@ -251,6 +251,13 @@ func TestSeq2SeqErrors(t *testing.T) {
 		{"no capacity", m, decode.Seq2SeqConfig{SourceLen: 4}, "Capacity must be at least 1"},
 		{"negative sources", m, with(func(c *decode.Seq2SeqConfig) { c.Sources = -1 }), "got -1 and 0"},
 		{"negative width", m, with(func(c *decode.Seq2SeqConfig) { c.Width = -1 }), "got 0 and -1"},
+		{"sources of any number", m, with(func(c *decode.Seq2SeqConfig) { c.Sources = 1 << 62 }), "decode: 4611686018427387904 sources of 3 tokens, for 1 sequences each: this takes"},
+		{"sources of any length", m, with(func(c *decode.Seq2SeqConfig) { c.SourceLen = 1 << 62 }), "this takes an impossible number"},
+		{"a width of any size", m, with(func(c *decode.Seq2SeqConfig) { c.Sources, c.Width = 1<<32, 1<<32 }), "this takes an impossible number"},
+		{"a capacity of any size", m, with(func(c *decode.Seq2SeqConfig) { c.Capacity = 1 << 62 }), "decode: cache: 1 sequences of 4611686018427387904 tokens"},
+		{"an empty model", &layers.EncoderDecoder{}, both, "decode: the encoder-decoder is empty"},
+		{"an empty encoder", &layers.EncoderDecoder{Encoder: &layers.Encoder{}, Decoder: m.Decoder}, both, "decode: the encoder-decoder is empty"},
+		{"an empty decoder", &layers.EncoderDecoder{Encoder: m.Encoder, Decoder: &layers.Decoder{}}, both, "decode: the encoder-decoder is empty"},
 		{"a mask of nodes", m, with(func(c *decode.Seq2SeqConfig) { c.Mask.Allow = node }), "decode: Mask can't hold nodes"},
 		{"a source mask of nodes", m, with(func(c *decode.Seq2SeqConfig) { c.SourceMask.Allow = node }), "decode: SourceMask can't hold nodes"},
 		{"a causal source", m, with(func(c *decode.Seq2SeqConfig) { c.SourceMask.Causal = true }), "can't be Causal"},
@@ -268,7 +275,7 @@ func TestSeq2SeqErrors(t *testing.T) {
 
 	s := newSeq2Seq(t, m, with(func(c *decode.Seq2SeqConfig) { c.Sources = 2 }))
 	_, err = s.Step([][]int{{1}, {2}})
-	wantError(t, err, "call Read first")
+	wantError(t, err, "decode: no sources have been read: call Read first")
 	if err := s.Read([][]int{{1, 2}, {3}}); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/sizes"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -55,7 +56,7 @@ func New(d *layers.Decoder, c Config) (*Session, error) {
 	if d == nil {
 		return nil, errors.New("decode: the decoder is nil")
 	}
-	if d.Trunk == nil {
+	if d.Trunk == nil || d.Embedding == nil {
 		return nil, errors.New("decode: the decoder is empty: make it with layers.NewDecoder")
 	}
 	if d.Embedding == nil {
@@ -78,7 +79,7 @@ func New(d *layers.Decoder, c Config) (*Session, error) {
 		return nil, err
 	}
 	if err := s.open(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("decode: %w", err)
 	}
 	return s, nil
 }
@@ -90,6 +91,9 @@ func newSession(d *layers.Decoder, batch, capacity int, forward forward) (*Sessi
 		return nil, fmt.Errorf("decode: %w", err)
 	}
 	vocab := d.Embedding.Weight.Value.Shape()[0]
+	if err := sizes.Check(sizes.Product(batch, vocab, 8)); err != nil {
+		return nil, fmt.Errorf("decode: logits of %d sequences, each of %d tokens: %w", batch, vocab, err)
+	}
 	return &Session{
 		cache: cache, vocab: vocab, forward: forward,
 		counts: make([]int, batch), values: make([]float64, batch*vocab), logits: make([][]float64, batch),
@@ -146,6 +150,15 @@ func (s *Session) Room(sequence int) int {
 // sequence share a graph. Other steps are padded to their longest row, and a graph is built for its length, unless one of
 // the last few such steps had it too.
 func (s *Session) Step(tokens [][]int) ([][]float64, error) {
+	logits, err := s.step(tokens)
+	if err != nil {
+		return nil, fmt.Errorf("decode: %w", err)
+	}
+	return logits, nil
+}
+
+// step is Step. Its errors lack the name of the package.
+func (s *Session) step(tokens [][]int) ([][]float64, error) {
 	if s.single == nil {
 		return nil, errClosed
 	}
@@ -225,20 +238,32 @@ func (s *Session) graph(tokens int) (*graph, error) {
 }
 
 // Reorder makes sequence i go on as a copy of what sequence parents[i] was, as Model has it.
-func (s *Session) Reorder(parents []int) error { return s.cache.Reorder(parents...) }
+func (s *Session) Reorder(parents []int) error {
+	if err := s.cache.Reorder(parents...); err != nil {
+		return fmt.Errorf("decode: %w", err)
+	}
+	return nil
+}
 
 // Forget empties a sequence. It is an error if there is no such sequence.
 func (s *Session) Forget(sequence int) error {
 	if sequence < 0 || sequence >= s.Batch() {
-		return fmt.Errorf("a sequence must be from 0 to %d, got %d", s.Batch()-1, sequence)
+		return fmt.Errorf("decode: a sequence must be from 0 to %d, got %d", s.Batch()-1, sequence)
 	}
 	lengths := s.cache.Lengths()
 	lengths[sequence] = 0
-	return s.cache.Truncate(lengths...)
+	if err := s.cache.Truncate(lengths...); err != nil {
+		return fmt.Errorf("decode: %w", err)
+	}
+	return nil
 }
 
 // Reset empties all sequences.
-func (s *Session) Reset() { s.cache.Reset() }
+func (s *Session) Reset() {
+	if s.cache != nil {
+		s.cache.Reset()
+	}
+}
 
 // Close frees the session's graphs. Steps are errors from then on. It may be called again, and always returns nil.
 func (s *Session) Close() error {

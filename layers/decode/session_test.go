@@ -161,6 +161,12 @@ func TestSessionErrors(t *testing.T) {
 		{"no capacity", rotary, decode.Config{}, "Capacity must be at least 1, as the model has no learned positions that limit it, got 0"},
 		{"negative capacity", learned, decode.Config{Capacity: -1}, "got -1"},
 		{"negative batch", learned, decode.Config{Batch: -1}, "decode: cache: "},
+		{"a batch of any size", learned, decode.Config{Batch: 1 << 62}, "decode: cache: 4611686018427387904 sequences of 14 tokens: this takes"},
+		{"a batch and logits of any size", rotary, decode.Config{Batch: math.MaxInt, Capacity: 1}, "this takes an impossible number of bytes"},
+		{"a capacity of any size", rotary, decode.Config{Capacity: 1 << 62}, "decode: cache: 1 sequences of 4611686018427387904 tokens: this takes"},
+		{"sequences of any size", rotary, decode.Config{Batch: 1 << 40, Capacity: 1 << 40}, "this takes an impossible number of bytes"},
+		{"an empty decoder", &layers.Decoder{}, decode.Config{Capacity: 1}, "decode: the decoder is empty"},
+		{"a decoder of an empty trunk", &layers.Decoder{Trunk: &layers.Trunk{}}, decode.Config{Capacity: 1}, "decode: the decoder is empty"},
 		{"a mask of nodes", learned, decode.Config{Mask: layers.Mask{KeyLengths: lengths}}, "Mask can't hold nodes"},
 		{"an offset", learned, decode.Config{Mask: layers.Mask{Offset: 2}}, "can't have an Offset"},
 		{"a wrong window", learned, decode.Config{Mask: layers.Mask{Window: &layers.Window{Left: -2}}}, "Window"},
@@ -188,9 +194,9 @@ func TestSessionErrors(t *testing.T) {
 		_, err := s.Step(tc.tokens)
 		wantError(t, err, tc.want)
 	}
-	wantError(t, s.Reorder([]int{0}), "got 1")
+	wantError(t, s.Reorder([]int{0}), "decode: cache: there must be a parent for each of 2 sequences, got 1")
 	wantError(t, s.Reorder([]int{0, 2}), "got 2")
-	wantError(t, s.Forget(2), "from 0 to 1, got 2")
+	wantError(t, s.Forget(2), "decode: a sequence must be from 0 to 1, got 2")
 	wantError(t, s.Forget(-1), "got -1")
 	if s.Room(0) != sessionCapacity-2 || s.Room(1) != sessionCapacity-1 {
 		t.Errorf("after errors there is room for %d and %d", s.Room(0), s.Room(1))
@@ -232,6 +238,27 @@ func TestSessionStepFails(t *testing.T) {
 	d.Embedding = whole
 	next = [][]int{{6}, {5}}
 	wantLogits(t, "after a graph that can't be built", must[[][]float64](t)(s.Step(next)), must[[][]float64](t)(full.Step(next)), 1e-10)
+}
+
+// Sessions that New and NewSeq2Seq didn't make are closed.
+func TestZeroSessions(t *testing.T) {
+	for name, s := range map[string]interface {
+		decode.Forgetter
+		Reset()
+		Close() error
+	}{"Session": &decode.Session{}, "Seq2Seq": &decode.Seq2Seq{}} {
+		t.Run(name, func(t *testing.T) {
+			_, err := s.Step(nil)
+			wantError(t, err, "decode: the session is closed")
+			wantError(t, s.Forget(0), "decode: ")
+			wantError(t, s.Reorder(nil), "decode: ")
+			s.Reset()
+			if s.Batch() != 0 || s.Vocab() != 0 || s.Room(0) != 0 || s.Close() != nil {
+				t.Error("there are sequences")
+			}
+		})
+	}
+	wantError(t, (&decode.Seq2Seq{}).Read(nil), "decode: the session is closed")
 }
 
 func TestSessionClose(t *testing.T) {
