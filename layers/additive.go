@@ -81,23 +81,17 @@ func NewAdditiveAttention(p *Params, dim int, c AdditiveConfig) (*AdditiveAttent
 // dtype of the parameters, float32 or float64. The mask meets scores of shape (B, 1, T, S), as that of a
 // MultiHeadAttention with one head does, and means the same.
 func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask) (*G.Node, error) {
-	out, _, err := a.ForwardWeights(b, query, key, value, m)
-	return out, err
-}
-
-// ForwardWeights is Forward, and returns the attention weights, of shape (B, 1, T, S), as well: in a training graph with
-// dropout, what dropout left of them, scaled. B is 1 without a batch axis.
-func (a *AdditiveAttention) ForwardWeights(b *Build, query, key, value *G.Node, m Mask) (out, weights *G.Node, err error) {
 	if err := a.check(b, query, key, value, m); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if out, weights, err = a.attend(b, query, key, value, m.ops()); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", a.name, err)
+	out, weights, err := a.attend(b, query, key, value, m.ops())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.name, err)
 	}
 	if b.CaptureWeights {
 		b.captured = append(b.captured, Captured{Layer: a.scope, Weights: weights})
 	}
-	return out, weights, nil
+	return out, nil
 }
 
 // check checks what Forward is given.
@@ -128,7 +122,7 @@ func (a *AdditiveAttention) check(b *Build, query, key, value *G.Node, m Mask) e
 	return m.ops().Check(a.name, tensor.Shape{batchOf(qs, 2), 1, qs[r-2], ks[r-2]}, query)
 }
 
-// attend is ForwardWeights after its checks.
+// attend is Forward after its checks; it returns the weights, (B, 1, T, S), too.
 func (a *AdditiveAttention) attend(b *Build, query, key, value *G.Node, m ops.Mask) (out, weights *G.Node, err error) {
 	q, k, v := query, key, value
 	if a.Query != nil {

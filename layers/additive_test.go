@@ -38,7 +38,7 @@ func TestAdditivePyTorch(t *testing.T) {
 		}
 		a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, width(f.Inputs["query"]), c))
 		f.fill(t, p)
-		out, weights, err := a.ForwardWeights(b, in["query"], in["key"], in["value"], f.mask(in))
+		out, weights, err := forwardWeights(a, b, in["query"], in["key"], in["value"], f.mask(in))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func TestGradientsOfAdditiveAttention(t *testing.T) {
 	var cases []gradientCase
 	add := func(name string, config layers.AdditiveConfig, q, k, v []int, mask func(c *bench) layers.Mask) {
 		cases = append(cases, gradientCase{name, func(c *bench) *G.Node {
-			out, weights, err := c.additive(4, config).ForwardWeights(c.b, c.in("q", q...), c.in("k", k...), c.in("v", v...), mask(c))
+			out, weights, err := forwardWeights(c.additive(4, config), c.b, c.in("q", q...), c.in("k", k...), c.in("v", v...), mask(c))
 			if err != nil {
 				c.Fatal(err)
 			}
@@ -228,7 +228,7 @@ func TestAdditiveFullyMaskedRows(t *testing.T) {
 				if all { // nobody looks at any key
 					k.Value().Data().([]float64)[1], v.Value().Data().([]float64)[1] = poison, poison
 				}
-				out, weights, err := a.ForwardWeights(c.b, q, k, v, tc.mask(c))
+				out, weights, err := forwardWeights(a, c.b, q, k, v, tc.mask(c))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -266,7 +266,7 @@ func TestAdditiveCapture(t *testing.T) {
 		c.b.CaptureWeights = true
 		x, y := c.in("x", shape...), c.in("y", shape...)
 		a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(c.p.Scope("decoder").Scope("attention"), 4, layers.AdditiveConfig{Dropout: 0.5}))
-		out, weights, err := a.ForwardWeights(c.b, x, y, y, layers.Mask{})
+		out, weights, err := forwardWeights(a, c.b, x, y, y, layers.Mask{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -487,9 +487,10 @@ func ExampleAdditiveAttention() {
 	source := of("source", tensor.New(tensor.WithShape(2, 3, 1), tensor.WithBacking([]float64{5, 5, 5, 7, 0, 0}))) // (B, S, KeyInput)
 	lengths := of("lengths", tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{3, 1})))
 
-	b := &layers.Build{Mode: layers.Training}
-	context, weights, err := attention.ForwardWeights(b, state, source, source, layers.Mask{KeyLengths: lengths})
+	b := &layers.Build{Mode: layers.Training, CaptureWeights: true}
+	context, err := attention.Forward(b, state, source, source, layers.Mask{KeyLengths: lengths})
 	check(err)
+	weights := b.Captured()[0].Weights
 	_, err = G.Grad(G.Must(G.Sum(context)), b.Learnables()...) // W_q, W_k and v
 	check(err)
 	var contextValue, weightsValue G.Value

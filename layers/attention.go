@@ -21,7 +21,7 @@ type AttentionOptions struct {
 	Heads, KeyValueHeads int
 
 	// PastKey and PastValue come before the keys and values: of the same shapes but for a length of P. The weights are
-	// then for P+S keys. Append is what joins them.
+	// then for P+S keys.
 	PastKey, PastValue *G.Node
 
 	layer string // what errors call it when the graph runs
@@ -44,22 +44,11 @@ func ScaledDotProduct(b *Build, q, k, v *G.Node, o AttentionOptions) (*G.Node, e
 	if b == nil || !b.Composed {
 		return ops.Attention(b.env(), q, k, v, o.ops())
 	}
-	out, _, err := ScaledDotProductWeights(b, q, k, v, o)
-	return out, err
+	st, _, err := composed(b, q, k, v, o)
+	return st.Output, err
 }
 
-// ScaledDotProductWeights is the output and the weights of ScaledDotProductStages, of shape (…, T, S) or (B, H, T, S): read
-// them with gorgonia.Read. With dropout they are what dropout left.
-func ScaledDotProductWeights(b *Build, q, k, v *G.Node, o AttentionOptions) (out, weights *G.Node, err error) {
-	in, err := o.ops().Inputs(b.env(), q, k, v)
-	if err != nil {
-		return nil, nil, err
-	}
-	st, err := composed(b, in)
-	return st.Output, st.Dropped, err
-}
-
-// Stages are the nodes that attention is composed of, for a look at any of them. Scores have shape (…, T, S), or
+// Stages are the nodes that attention is composed of, for a look at any of them by gorgonia.Read. Scores have shape (…, T, S), or
 // (B, H, T, S) where heads lie side by side, S counting past keys. They are the ONNX operator's present_key,
 // present_value and, for its qk_matmul_output_mode 0 to 3, Scores, Capped, Masked and Weights.
 type Stages struct {
@@ -75,30 +64,31 @@ type Stages struct {
 
 // ScaledDotProductStages is ScaledDotProduct by separate ops, every stage a node of the graph.
 func ScaledDotProductStages(b *Build, q, k, v *G.Node, o AttentionOptions) (st Stages, err error) {
-	in, err := o.ops().Inputs(b.env(), q, k, v)
+	st, mask, err := composed(b, q, k, v, o)
 	if err != nil {
-		return st, err
-	}
-	if st, err = composed(b, in); err != nil {
 		return Stages{}, err
 	}
-	st.Masked, err = ops.MaskScores(b.env(), st.Capped, in.Mask)
+	st.Masked, err = ops.MaskScores(b.env(), st.Capped, mask)
 	return st, err
 }
 
-// Append joins keys or values to those before them: (…, P, K) and (…, S, K) give (…, P+S, K), float32 or float64. With
-// what it returns as the keys, and P as the mask's Offset, attention does what it does with PastKey.
-func Append(b *Build, past, x *G.Node) (*G.Node, error) { return ops.Append(b.env(), past, x) }
-
-// composed builds attention by separate ops.
+// composed builds attention by separate ops, and returns the mask that softmax took.
 //
 // Masked isn't among them: softmax masks by itself, and a node that nothing reads would be computed all the same.
-func composed(b *Build, in ops.AttentionInputs) (st Stages, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("%s: %w", in.Name, err)
-		}
-	}()
+func composed(b *Build, q, k, v *G.Node, o AttentionOptions) (Stages, ops.Mask, error) {
+	in, err := o.ops().Inputs(b.env(), q, k, v)
+	if err != nil {
+		return Stages{}, ops.Mask{}, err
+	}
+	st, err := compose(b, in)
+	if err != nil {
+		return Stages{}, ops.Mask{}, fmt.Errorf("%s: %w", in.Name, err)
+	}
+	return st, in.Mask, nil
+}
+
+// compose is composed from operands that have been checked.
+func compose(b *Build, in ops.AttentionInputs) (st Stages, err error) {
 	q, k, v := in.Query, in.Key, in.Value
 	st.Key, st.Value = k, v
 	batch := q.Dims() == 3

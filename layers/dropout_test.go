@@ -159,7 +159,7 @@ func TestAttentionDropsWeights(t *testing.T) {
 	g := G.NewGraph()
 	q, k, v := input(g, "q", random(1, 2, 3, 4)), input(g, "k", random(2, 2, 5, 4)), input(g, "v", random(3, 2, 5, 2))
 	build := func(mode layers.Mode) (out, weights *G.Node) {
-		out, weights, err := layers.ScaledDotProductWeights(&layers.Build{Mode: mode, Seed: 1}, q, k, v, layers.AttentionOptions{Dropout: 0.4})
+		out, weights, err := scaledDotProduct(&layers.Build{Mode: mode, Seed: 1}, q, k, v, layers.AttentionOptions{Dropout: 0.4})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -148,7 +148,7 @@ func TestForwardErrors(t *testing.T) {
 	decoder := must[*layers.Decoder](t)(layers.NewDecoder(p.Scope("lm"), layers.ModelConfig{Vocab: 3, Dim: 4, Positions: layers.Learned{MaxLen: 3}, Layers: 1}))
 
 	core := func(q, k, v *G.Node, o layers.AttentionOptions) error {
-		_, _, err := layers.ScaledDotProductWeights(c.b, q, k, v, o)
+		_, _, err := scaledDotProduct(c.b, q, k, v, o)
 		return err
 	}
 	masked := func(m layers.Mask) error { // scores of (2, 2, 3, 5)
@@ -210,7 +210,7 @@ func TestForwardErrors(t *testing.T) {
 		{"core dropout", core(in(3, 4), in(3, 4), in(3, 4), layers.AttentionOptions{Dropout: 2}), []string{sdp, "below 1", "2"}},
 		{"core of two graphs", core(in(2, 3, 4), elsewhere, elsewhere, layers.AttentionOptions{}), []string{sdp, "graph"}},
 		{"core without a Build", func() error {
-			_, _, err := layers.ScaledDotProductWeights(nil, in(3, 4), in(3, 4), in(3, 4), layers.AttentionOptions{})
+			_, _, err := scaledDotProduct(nil, in(3, 4), in(3, 4), in(3, 4), layers.AttentionOptions{})
 			return err
 		}(), []string{sdp, "Build"}},
 		{"core mask", maskedCore(layers.Mask{Allow: bools(4, 5)}), []string{sdp, "broadcast", "(2, 3, 5)", "(4, 5)"}},

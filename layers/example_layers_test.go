@@ -149,11 +149,11 @@ func ExampleDecoderBlock() {
 func ExampleWindow() {
 	g := G.NewGraph()
 	x := matrixOf(g, "x", 4, 0.0, 0, 0, 0)
-	_, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, x, x, x, layers.AttentionOptions{
+	stages, err := layers.ScaledDotProductStages(&layers.Build{}, x, x, x, layers.AttentionOptions{
 		Mask: layers.Mask{Causal: true, Window: &layers.Window{Left: 2, Right: 0}},
 	})
 	check(err)
-	all := evaluate(weights)
+	all := evaluate(stages.Weights)
 	for i := range 4 {
 		fmt.Printf("%.2f\n", all[4*i:][:4])
 	}

@@ -21,26 +21,22 @@ func ExampleScaledDotProduct() {
 	value := of("value", tensor.New(tensor.WithShape(3, 1), tensor.WithBacking([]float64{10, 20, 99})))
 	allow := of("allow", tensor.New(tensor.WithShape(3), tensor.WithBacking([]bool{true, true, false})))
 
-	out, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, query, key, value, layers.AttentionOptions{
+	out, err := layers.ScaledDotProduct(&layers.Build{}, query, key, value, layers.AttentionOptions{
 		Mask: layers.Mask{Allow: allow},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	var outValue, weightsValue G.Value
+	var outValue G.Value
 	G.Read(out, &outValue)
-	G.Read(weights, &weightsValue)
 
 	vm := G.NewTapeMachine(g)
 	defer vm.Close()
 	if err := vm.RunAll(); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("weights %.3f\n", weightsValue.Data())
-	fmt.Printf("output %.3f\n", outValue.Data())
-	// Output:
-	// weights [0.804 0.196 0.000]
-	// output [11.956]
+	fmt.Printf("output %.3f\n", outValue.Data()) // 0.804·10 + 0.196·20
+	// Output: output [11.956]
 }
 
 // Attention goes into a graph of your own, and trains with your own cost, machine and solver. Here each of eight tokens

@@ -164,7 +164,7 @@ func TestGradientsOfScaledDotProduct(t *testing.T) {
 	var cases []gradientCase
 	add := func(name string, s shapes, options func(c *bench) layers.AttentionOptions) {
 		cases = append(cases, gradientCase{name, func(c *bench) *G.Node {
-			out, weights, err := layers.ScaledDotProductWeights(c.b, c.in("q", s.q...), c.in("k", s.k...), c.in("v", s.v...), options(c))
+			out, weights, err := scaledDotProduct(c.b, c.in("q", s.q...), c.in("k", s.k...), c.in("v", s.v...), options(c))
 			if err != nil {
 				c.Fatal(err)
 			}

@@ -119,6 +119,26 @@ func tryRead(t testing.TB, nodes ...*G.Node) ([][]float64, error) {
 	return out, nil
 }
 
+// forwardWeights is an attention's Forward, and the weights that it captures.
+func forwardWeights(a attention, b *layers.Build, q, k, v *G.Node, m layers.Mask) (out, weights *G.Node, err error) {
+	b.CaptureWeights = true
+	if out, err = a.Forward(b, q, k, v, m); err != nil {
+		return nil, nil, err
+	}
+	captured := b.Captured()
+	return out, captured[len(captured)-1].Weights, nil
+}
+
+type attention interface {
+	Forward(b *layers.Build, query, key, value *G.Node, m layers.Mask) (*G.Node, error)
+}
+
+// scaledDotProduct is the output and the weights of ScaledDotProductStages, those that dropout left.
+func scaledDotProduct(b *layers.Build, q, k, v *G.Node, o layers.AttentionOptions) (out, weights *G.Node, err error) {
+	st, err := layers.ScaledDotProductStages(b, q, k, v, o)
+	return st.Output, st.Dropped, err
+}
+
 // gradients are the nodes of the gradients of cost.
 func gradients(t testing.TB, cost *G.Node, wrt ...*G.Node) G.Nodes {
 	t.Helper()

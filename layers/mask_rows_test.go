@@ -92,7 +92,7 @@ func TestFullyMaskedRows(t *testing.T) {
 				for _, r := range tc.empty {
 					q.Value().Data().([]float64)[r*2] = poison
 				}
-				out, weights, err := layers.ScaledDotProductWeights(c.b, q, k, v, layers.AttentionOptions{Mask: tc.mask(c)})
+				out, weights, err := scaledDotProduct(c.b, q, k, v, layers.AttentionOptions{Mask: tc.mask(c)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -208,7 +208,7 @@ func TestMaskIsWhatItSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := G.NewGraph()
 			q, k, v := input(g, "q", zero(2, 4)), input(g, "k", zero(3, 4)), input(g, "v", zero(3, 1))
-			_, weights, err := layers.ScaledDotProductWeights(&layers.Build{}, q, k, v, layers.AttentionOptions{Mask: tc.mask(g)})
+			_, weights, err := scaledDotProduct(&layers.Build{}, q, k, v, layers.AttentionOptions{Mask: tc.mask(g)})
 			if err != nil {
 				t.Fatal(err)
 			}

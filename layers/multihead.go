@@ -148,51 +148,23 @@ func (a *MultiHeadAttention) Forward(b *Build, query, key, value *G.Node, m Mask
 	return a.attend(b, q, k, v, m)
 }
 
-// ForwardWeights is Forward by separate ops, and returns the attention weights, of shape (B, H, T, S), as well: in a
-// training graph with dropout, what dropout left of them, scaled. B is 1 without a batch axis.
-func (a *MultiHeadAttention) ForwardWeights(b *Build, query, key, value *G.Node, m Mask) (out, weights *G.Node, err error) {
-	q, k, v, m, err := a.project(b, query, key, value, m)
-	if err != nil {
-		return nil, nil, err
-	}
-	st, err := a.stages(b, q, k, v, m)
-	if err != nil {
-		return nil, nil, err
-	}
-	out, err = a.output(b, st.Output)
-	return out, st.Dropped, err
-}
-
 // attend is Forward after the input projections.
 func (a *MultiHeadAttention) attend(b *Build, q, k, v *G.Node, m Mask) (*G.Node, error) {
+	o := a.options
+	o.Mask = m
 	if b.CaptureWeights {
-		st, err := a.stages(b, q, k, v, m)
+		st, _, err := composed(b, q, k, v, o)
 		if err != nil {
 			return nil, err
 		}
+		b.captured = append(b.captured, Captured{Layer: a.scope, Weights: st.Dropped})
 		return a.output(b, st.Output)
 	}
-	o := a.options
-	o.Mask = m
 	out, err := ScaledDotProduct(b, q, k, v, o) // (B, T, H·K), (B, S, G·K), (B, S, G·V) -> (B, T, H·V)
 	if err != nil {
 		return nil, err
 	}
 	return a.output(b, out)
-}
-
-// stages attends by separate ops.
-func (a *MultiHeadAttention) stages(b *Build, q, k, v *G.Node, m Mask) (Stages, error) {
-	o := a.options
-	o.Mask = m
-	st, err := ScaledDotProductStages(b, q, k, v, o)
-	if err != nil {
-		return st, err
-	}
-	if b.CaptureWeights {
-		b.captured = append(b.captured, Captured{Layer: a.scope, Weights: st.Dropped})
-	}
-	return st, nil
 }
 
 // output applies the output projection: (B, T, H·V) -> (B, T, Dim).

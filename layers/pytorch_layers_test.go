@@ -49,7 +49,7 @@ func lossSubject(t *testing.T, f fixture, _ *layers.Params, _ *layers.Build, in 
 }
 
 func coreSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	out, weights, err := layers.ScaledDotProductWeights(b, in["q"], in["k"], in["v"], layers.AttentionOptions{Mask: f.mask(in), Scale: f.Config.Scale})
+	out, weights, err := scaledDotProduct(b, in["q"], in["k"], in["v"], layers.AttentionOptions{Mask: f.mask(in), Scale: f.Config.Scale})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func multiHeadSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 	if key == nil {
 		key, value = query, query
 	}
-	out, weights, err := a.ForwardWeights(b, query, key, value, f.mask(in))
+	out, weights, err := forwardWeights(a, b, query, key, value, f.mask(in))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func rotarySubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, i
 func alibiSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 	q := in["q"]
 	slopes := must[[]float64](t)(layers.ALiBi{}.Slopes(f.Config.Heads))
-	out, weights, err := layers.ScaledDotProductWeights(b, q, in["k"], in["v"], layers.AttentionOptions{
+	out, weights, err := scaledDotProduct(b, q, in["k"], in["v"], layers.AttentionOptions{
 		Mask: layers.Mask{Causal: f.Config.Causal, Offset: f.Config.Offset, Slopes: slopes},
 	})
 	if err != nil {

@@ -102,7 +102,7 @@ func viewed(t *testing.T, bind func(g *G.ExprGraph) *G.Node) [][]float64 {
 	z := c.node(n.Forward(c.b, x))
 	act := c.node(layers.GELU.Forward(c.b, x))
 	positions := c.node(layers.Sinusoidal{}.Embed(c.b, x, nil))
-	core, _, err := layers.ScaledDotProductWeights(c.b, x, x, x, layers.AttentionOptions{})
+	core, _, err := scaledDotProduct(c.b, x, x, x, layers.AttentionOptions{})
 	core = c.node(core, err)
 	rows := s.TotalSize() / dim
 	loss := c.node(layers.CrossEntropy(&layers.Build{}, x, input(g, "targets", dense(make([]int, rows), s[:len(s)-1]...))))

@@ -25,24 +25,21 @@ type AdamW struct {
 	// Schedule multiplies the learning rate of each step, counted from 0. nil is 1 throughout.
 	Schedule func(step int) float64
 
-	state   AdamState
+	state   adamState
 	stepped []weightGradient // by the step under way; kept for its memory
 }
 
-// AdamState is what AdamW remembers between steps.
-type AdamState struct {
-	Steps  int
-	First  []*tensor.Dense // for each parameter, the running mean of its gradient
-	Second []*tensor.Dense // and of its gradient's square
+// adamState is what AdamW remembers between steps.
+type adamState struct {
+	steps  int
+	first  []*tensor.Dense // for each parameter, the running mean of its gradient
+	second []*tensor.Dense // and of its gradient's square
 }
 
 // NewAdamW is an AdamW with the usual constants: β₁ 0.9, β₂ 0.999, ε 1e-8, weight decay 0.01, no clipping.
 func NewAdamW(learningRate float64) *AdamW {
 	return &AdamW{LearningRate: learningRate, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, WeightDecay: 0.01}
 }
-
-// State is what the solver remembers, not a copy.
-func (a *AdamW) State() *AdamState { return &a.state }
 
 // Step updates every value by its gradient and sets the gradient to zero. Values and gradients must be float32 or
 // float64 tensors. A gradient that isn't finite is an error, and changes nothing.
@@ -57,10 +54,10 @@ func (a *AdamW) Step(model []G.ValueGrad) error {
 	}
 	rate := a.LearningRate
 	if a.Schedule != nil {
-		rate *= a.Schedule(a.state.Steps)
+		rate *= a.Schedule(a.state.steps)
 	}
-	a.state.Steps++
-	t := float64(a.state.Steps)
+	a.state.steps++
+	t := float64(a.state.steps)
 	step := kernel.AdamStep{
 		Rate:      rate,
 		Beta1:     a.Beta1,
@@ -76,7 +73,7 @@ func (a *AdamW) Step(model []G.ValueGrad) error {
 		if w.Dims() > 1 {
 			step.Decay = a.WeightDecay
 		}
-		first, second := a.state.First[i], a.state.Second[i]
+		first, second := a.state.first[i], a.state.second[i]
 		if w.Dtype() == tensor.Float32 {
 			kernel.AdamW(w.Float32s(), g.Float32s(), first.Float32s(), second.Float32s(), step)
 		} else {
@@ -99,17 +96,17 @@ func (a *AdamW) gather(model []G.ValueGrad) error {
 		}
 		a.stepped = append(a.stepped, pair)
 	}
-	if a.state.First == nil {
+	if a.state.first == nil {
 		for _, p := range a.stepped {
-			a.state.First = append(a.state.First, tensor.New(tensor.WithShape(p.weight.Shape()...), tensor.Of(p.weight.Dtype())))
-			a.state.Second = append(a.state.Second, tensor.New(tensor.WithShape(p.weight.Shape()...), tensor.Of(p.weight.Dtype())))
+			a.state.first = append(a.state.first, tensor.New(tensor.WithShape(p.weight.Shape()...), tensor.Of(p.weight.Dtype())))
+			a.state.second = append(a.state.second, tensor.New(tensor.WithShape(p.weight.Shape()...), tensor.Of(p.weight.Dtype())))
 		}
 	}
-	if len(model) != len(a.state.First) {
-		return fmt.Errorf("adamw: this solver has stepped %d parameters, got %d: make one solver for each model", len(a.state.First), len(model))
+	if len(model) != len(a.state.first) {
+		return fmt.Errorf("adamw: this solver has stepped %d parameters, got %d: make one solver for each model", len(a.state.first), len(model))
 	}
 	for i, p := range a.stepped {
-		if m, w := a.state.First[i], p.weight; m.Dtype() != w.Dtype() || m.DataSize() != w.DataSize() {
+		if m, w := a.state.first[i], p.weight; m.Dtype() != w.Dtype() || m.DataSize() != w.DataSize() {
 			return fmt.Errorf("adamw: parameter %d was %v of %v, got %v of %v: keep the parameters in one order", i, m.Shape(), m.Dtype(), w.Shape(), w.Dtype())
 		}
 	}

@@ -37,7 +37,7 @@ type checkpoint struct {
 
 // save writes the checkpoint.
 func (f *fit) save() error {
-	state, err := json.Marshal(checkpointState{Steps: f.adam.state.Steps, Stopping: f.stopping, History: f.history})
+	state, err := json.Marshal(checkpointState{Steps: f.adam.state.steps, Stopping: f.stopping, History: f.history})
 	if err != nil {
 		return fmt.Errorf("train: writing the checkpoint: %w", err)
 	}
@@ -50,8 +50,8 @@ func (f *fit) save() error {
 		add(bestPrefix+p.Name, f.best[i])
 	}
 	for i, n := range f.train.learnables {
-		add(firstPrefix+n.Name(), f.adam.state.First[i])
-		add(secondPrefix+n.Name(), f.adam.state.Second[i])
+		add(firstPrefix+n.Name(), f.adam.state.first[i])
+		add(secondPrefix+n.Name(), f.adam.state.second[i])
 	}
 	err = atomicfile.WriteFile(f.Checkpoint, func(w io.Writer) error {
 		return safetensors.Write(w, tensors, map[string]string{stateKey: string(state)})
@@ -110,7 +110,7 @@ func (f *fit) restore(c *checkpoint) error {
 			return err
 		}
 	}
-	state := AdamState{Steps: c.state.Steps}
+	state := adamState{steps: c.state.Steps}
 	for _, n := range f.train.learnables {
 		first := tensor.New(tensor.WithShape(n.Shape()...), tensor.Of(n.Dtype()))
 		second := first.Clone().(*tensor.Dense)
@@ -120,7 +120,7 @@ func (f *fit) restore(c *checkpoint) error {
 		if err := match(secondPrefix+n.Name(), second); err != nil {
 			return err
 		}
-		state.First, state.Second = append(state.First, first), append(state.Second, second)
+		state.first, state.second = append(state.first, first), append(state.second, second)
 	}
 	for _, p := range pairs {
 		switch to := p.to.Data().(type) {

@@ -62,15 +62,15 @@ func attend(seed uint64, T, S, D int) (*notebook.Stages, *layers.MultiHeadAttent
 	rng := notebook.Source(seed)
 	first := notebook.Input(g, "sequence 1", notebook.Randn(rng, T, D))
 	second := notebook.Input(g, "sequence 2", notebook.Randn(rng, S, D))
-	// (T, D) and (1, 1, T, S)
-	out, weights, err := a.ForwardWeights(&layers.Build{}, first, second, second, layers.Mask{})
+	b := &layers.Build{CaptureWeights: true}
+	out, err := a.Forward(b, first, second, second, layers.Mask{}) // (T, D)
 	if err != nil {
 		return nil, nil, err
 	}
 	var s notebook.Stages
 	s.Add("sequence 1", first)
 	s.Add("sequence 2", second)
-	s.Add("Attention Weights", weights)
+	s.Add("Attention Weights", b.Captured()[0].Weights) // (1, 1, T, S)
 	s.Add("Weighted Sum", out)
 	return &s, a, s.Run()
 }

@@ -86,7 +86,7 @@ func (m *model) fit(w io.Writer, seed uint64, steps int) ([]float64, error) {
 	targets := G.NewMatrix(g, tensor.Int, G.WithShape(batch, 1), G.WithName("targets"))
 
 	b := &layers.Build{Mode: layers.Training}
-	logits, _, err := m.forward(b, in) // (B, 1, V)
+	logits, err := m.forward(b, in) // (B, 1, V)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,8 @@ func (m *model) fit(w io.Writer, seed uint64, steps int) ([]float64, error) {
 func (m *model) lookUp(stored []int) (predicted []int, weights []float64, err error) {
 	g := G.NewGraph()
 	in := m.newInputs(g, m.size)
-	logits, attended, err := m.forward(&layers.Build{}, in)
+	b := &layers.Build{CaptureWeights: true}
+	logits, err := m.forward(b, in)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -149,7 +150,7 @@ func (m *model) lookUp(stored []int) (predicted []int, weights []float64, err er
 	}
 	var s notebook.Stages
 	s.Add("logits", logits)
-	s.Add("weights", attended) // (S, 1, 1, S)
+	s.Add("weights", b.Captured()[0].Weights) // (S, 1, 1, S)
 	if err := s.Run(); err != nil {
 		return nil, nil, err
 	}

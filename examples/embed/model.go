@@ -55,27 +55,25 @@ func (m *model) newInputs(g *G.ExprGraph, batch int) inputs {
 	}
 }
 
-// forward adds the model to the graph of its inputs: logits of shape (B, 1, V), attention weights of shape (B, 1, 1,
-// S).
-func (m *model) forward(b *layers.Build, in inputs) (logits, weights *G.Node, err error) {
+// forward adds the model to the graph of its inputs: logits of shape (B, 1, V).
+func (m *model) forward(b *layers.Build, in inputs) (*G.Node, error) {
 	query, err := m.asked.Forward(b, in.asked) // (B, 1) -> (B, 1, D)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	values, err := m.letters.Forward(b, in.stored) // (B, S) -> (B, S, D)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	keys, err := m.positions.Embed(b, values, nil) // (B, S, D)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	found, weights, err := m.attention.ForwardWeights(b, query, keys, values, layers.Mask{}) // (B, 1, D)
+	found, err := m.attention.Forward(b, query, keys, values, layers.Mask{}) // (B, 1, D)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	logits, err = m.out.Forward(b, found) // (B, 1, D) x (V, D)ᵀ -> (B, 1, V)
-	return logits, weights, err
+	return m.out.Forward(b, found) // (B, 1, D) x (V, D)ᵀ -> (B, 1, V)
 }
 
 // questions draws a batch: what is stored, what is asked, and the answers.

@@ -24,7 +24,7 @@ func severalHeads(seed uint64, n sizes) (*notebook.Stages, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &layers.Build{}
+	b := &layers.Build{CaptureWeights: true}
 	x, err := embed(b, p, n)
 	if err != nil {
 		return nil, err
@@ -33,14 +33,14 @@ func severalHeads(seed uint64, n sizes) (*notebook.Stages, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum, weights, err := a.ForwardWeights(b, x, x, x, layers.Mask{}) // (T, H·D) and (1, H, T, T)
+	sum, err := a.Forward(b, x, x, x, layers.Mask{}) // (T, D) -> (T, H·D)
 	if err != nil {
 		return nil, err
 	}
 
 	var s notebook.Stages
 	s.Add("embeddings", x)
-	s.Add("Attention Weights", weights)
+	s.Add("Attention Weights", b.Captured()[0].Weights) // (1, H, T, T)
 	s.Add("Weighted Sum", sum)
 	names := [3]string{"Queries", "Keys", "Values"}
 	for i, l := range []*layers.Linear{a.Query, a.Key, a.Value} {

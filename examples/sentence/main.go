@@ -156,20 +156,20 @@ func attend(seed uint64, tokens []string, dim, dK int) (*notebook.Stages, error)
 		return nil, err
 	}
 
-	b := &layers.Build{}
+	b := &layers.Build{CaptureWeights: true}
 	in := notebook.Input(G.NewGraph(), "ids", tensor.New(tensor.WithShape(len(ids)), tensor.WithBacking(ids)))
 	x, err := embedding.Forward(b, in) // (n) -> (n, dim)
 	if err != nil {
 		return nil, err
 	}
-	output, weights, err := attention.ForwardWeights(b, x, x, x, layers.Mask{}) // (n, dK) and (1, 1, n, n)
+	output, err := attention.Forward(b, x, x, x, layers.Mask{}) // (n, dim) -> (n, dK)
 	if err != nil {
 		return nil, err
 	}
 
 	var s notebook.Stages
 	s.Add("X", x)
-	s.Add("weights", weights)
+	s.Add("weights", b.Captured()[0].Weights) // (1, 1, n, n)
 	s.Add("output", output)
 	names := [3]string{"Q", "K", "V"}
 	for i, l := range []*layers.Linear{attention.Query, attention.Key, attention.Value} {

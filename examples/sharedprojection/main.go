@@ -107,13 +107,14 @@ func attend(in inputs) (*notebook.Stages, []string, error) {
 		return nil, nil, err
 	}
 
-	b := &layers.Build{}
+	b := &layers.Build{CaptureWeights: true}
 	g := G.NewGraph()
 	x := notebook.Input(g, "X", in.x)
-	context, weights, err := a.ForwardWeights(b, x, x, x, layers.Mask{}) // (n, dV) and (1, 1, n, n)
+	context, err := a.Forward(b, x, x, x, layers.Mask{}) // (n, d) -> (n, dV)
 	if err != nil {
 		return nil, nil, err
 	}
+	weights := b.Captured()[0].Weights // (1, 1, n, n)
 
 	// The stages inside, to look at: a weight that the graph has is bound once, so these are projections by the same
 	// nodes.
