@@ -13,7 +13,7 @@
 //   - the printed scores don't follow from the printed Q and K: they begin with 5.068, where Q·Kᵀ begins with 5.993;
 //   - the printed attention weights do follow from the printed scores;
 //   - the printed context vectors follow from nothing else that is printed. Attention only averages, so that a column
-//     of X' lies between the least and the greatest value of that column of V; printed is 1.35 where V has 0.82 at most.
+//     of X' lies between the least and the greatest value of that column of V: 1.35 is printed, and V has 0.82 at most.
 //
 // This program prints each table of the notebook, and for the printed tokens the scores, weights and context vectors
 // that are right. With a flag it draws tokens and weights of its own:

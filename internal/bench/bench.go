@@ -16,7 +16,7 @@ type Benchmark struct {
 	// Prepare sets up a step.
 	Prepare func() (Step, error)
 
-	steps int // counted steps, after a fifth as many that aren't
+	Steps int // counted steps, after a fifth as many that aren't
 }
 
 // A Step is what is timed.
@@ -55,12 +55,12 @@ func (b Benchmark) Measure() (Measurement, error) {
 		return Measurement{}, err
 	}
 	m := Measurement{Config: b.Name, Form: b.Form, SetupMS: ms(time.Since(start))}
-	for range max(1, b.steps/5) {
+	for range max(1, b.Steps/5) {
 		if err := step.Run(); err != nil {
 			return m, err
 		}
 	}
-	times := make([]float64, b.steps)
+	times := make([]float64, b.Steps)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for i := range times {
@@ -75,7 +75,7 @@ func (b Benchmark) Measure() (Measurement, error) {
 	m.MedianMS, m.MinMS = times[len(times)/2], times[0]
 	m.GFLOPS = step.Flops / m.MedianMS / 1e6
 	m.TokensPerS = float64(step.Tokens) / m.MedianMS * 1e3
-	m.AllocPerStep = float64(after.TotalAlloc-before.TotalAlloc) / float64(b.steps)
+	m.AllocPerStep = float64(after.TotalAlloc-before.TotalAlloc) / float64(b.Steps)
 	m.PeakRSSMB = peakRSS()
 	return m, nil
 }

@@ -21,7 +21,7 @@ func All() []Benchmark {
 		{"tiny", 32, 16, 32, 2, 1, 12},
 	} {
 		for _, form := range []string{"fused", "composed"} {
-			all = append(all, Benchmark{Name: c.name, Form: form, steps: 50, Prepare: func() (Step, error) { return c.prepare(form == "composed") }})
+			all = append(all, Benchmark{Name: c.name, Form: form, Steps: 50, Prepare: func() (Step, error) { return c.prepare(form == "composed") }})
 		}
 	}
 	for _, t := range []int{1024, 4096, 16384} {
@@ -30,11 +30,11 @@ func All() []Benchmark {
 				continue
 			}
 			steps := max(3, 15*1024/t)
-			all = append(all, Benchmark{Name: fmt.Sprintf("long-%d", t), Form: form, steps: steps, Prepare: func() (Step, error) { return prepareLong(t, form == "composed") }})
+			all = append(all, Benchmark{Name: fmt.Sprintf("long-%d", t), Form: form, Steps: steps, Prepare: func() (Step, error) { return prepareLong(t, form == "composed") }})
 		}
 	}
 	for _, n := range []int{64, 128, 256, 512, 1024} {
-		all = append(all, Benchmark{Name: fmt.Sprintf("gemm-%d", n), steps: max(50, 1<<31/(n*n*n)), Prepare: func() (Step, error) { return prepareGemm(n), nil }})
+		all = append(all, Benchmark{Name: fmt.Sprintf("gemm-%d", n), Steps: max(50, 1<<31/(n*n*n)), Prepare: func() (Step, error) { return prepareGemm(n), nil }})
 	}
 	return all
 }

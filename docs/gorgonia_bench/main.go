@@ -1,0 +1,142 @@
+// Gorgonia_bench measures one training step of a small GPT that is made of Gorgonia's own ops alone, with Gorgonia's
+// Adam: the README's column of that name. It measures as heed bench does, and prints a JSON object a line.
+//
+//	go run ./docs/gorgonia_bench [nanogpt|tiny ...]
+//
+// Some of Gorgonia's ops give wrong numbers where they aren't handled with care. Here:
+//   - Reshape gives its input's memory to its output; see reshape;
+//   - SoftMax and LogSoftMax subtract one number, the array's first, from every row: they are right as long as all are
+//     near it, as the scores and logits of a model are that has just begun to learn;
+//   - gradients add up over runs until the solver takes its step, and a second run without Reset does nothing.
+//
+// A test holds loss and gradients to those of Heed's model with the same weights. Each measurement also prints the loss
+// before and after.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/bench"
+)
+
+var configs = []config{
+	{"nanogpt", 12, 64, 128, 4, 4, 65},
+	{"tiny", 32, 16, 32, 2, 1, 12},
+}
+
+func main() {
+	chosen, err := choose(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gorgonia_bench:", err)
+		os.Exit(2)
+	}
+	for _, c := range chosen {
+		if err := measure(c); err != nil {
+			fmt.Fprintln(os.Stderr, "gorgonia_bench:", err)
+			os.Exit(1)
+		}
+	}
+}
+
+// choose returns the configurations of those names; nanogpt if there are none.
+func choose(names []string) ([]config, error) {
+	if len(names) == 0 {
+		names = []string{"nanogpt"}
+	}
+	var chosen []config
+	for _, name := range names {
+		found := false
+		for _, c := range configs {
+			if c.name == name {
+				chosen, found = append(chosen, c), true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("there is no configuration %q: want nanogpt or tiny", name)
+		}
+	}
+	return chosen, nil
+}
+
+// measure prints what a step takes, and the loss of the first and of the last.
+func measure(c config) error {
+	var losses []float32
+	m, err := bench.Benchmark{Name: c.name, Form: "gorgonia", Steps: 25, Prepare: func() (bench.Step, error) {
+		step, err := c.prepare()
+		return bench.Step{Tokens: c.batch * c.length, Flops: c.flops(), Run: func() error {
+			loss, err := step()
+			losses = append(losses, loss)
+			return err
+		}}, err
+	}}.Measure()
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(struct {
+		bench.Measurement
+		FirstLoss float32 `json:"first_loss"`
+		LastLoss  float32 `json:"last_loss"`
+	}{m, losses[0], losses[len(losses)-1]})
+}
+
+// prepare returns a training step, forward, backward and Adam, on one batch of random tokens. It returns the loss.
+func (c config) prepare() (step func() (float32, error), err error) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	ids, targets := make([]int, c.batch*c.length), make([]int, c.batch*c.length)
+	for i := range ids {
+		ids[i], targets[i] = rng.IntN(c.vocab), rng.IntN(c.vocab)
+	}
+	n, err := newNetwork(c, ids, targets, initial(rng))
+	if err != nil {
+		return nil, err
+	}
+	vm := G.NewTapeMachine(n.graph, G.BindDualValues(n.params...))
+	solver := G.NewAdamSolver(G.WithLearnRate(1e-3))
+	return func() (float32, error) {
+		if err := vm.RunAll(); err != nil {
+			return 0, err
+		}
+		loss := n.value.Data().(float32)
+		if math.IsNaN(float64(loss)) || math.IsInf(float64(loss), 0) {
+			return loss, fmt.Errorf("%s: the loss is %v", c.name, loss)
+		}
+		if err := solver.Step(G.NodesToValueGrads(n.params)); err != nil {
+			return loss, err
+		}
+		vm.Reset()
+		return loss, nil
+	}, nil
+}
+
+// flops is the arithmetic of a step's matrix products, forward and backward, as heed bench counts it.
+func (c config) flops() float64 {
+	perToken := c.blocks*(12*c.dim*c.dim+2*c.length*c.dim) + c.dim*c.vocab
+	return 6 * float64(c.batch*c.length) * float64(perToken)
+}
+
+// initial draws parameters: biases of 0, norms' weights of 1, and all else with a standard deviation of 0.02.
+// Gorgonia's own initialisers are seeded by the clock.
+func initial(rng *rand.Rand) func(name string, shape ...int) *tensor.Dense {
+	return func(name string, shape ...int) *tensor.Dense {
+		t := tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(shape...))
+		values := t.Data().([]float32)
+		for i := range values {
+			switch {
+			case strings.HasSuffix(name, "bias"):
+			case strings.Contains(name, "norm"):
+				values[i] = 1
+			default:
+				values[i] = float32(0.02 * rng.NormFloat64())
+			}
+		}
+		return t
+	}
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// small has no two sizes alike, so that no axis can be taken for another.
+var small = config{"small", 2, 5, 12, 3, 2, 7}
+
+var (
+	smallIDs     = []int{0, 3, 3, 6, 1, 2, 2, 5, 4, 0}
+	smallTargets = []int{6, 1, 0, 0, 2, 4, 5, 3, 3, 1}
+)
+
+// With Heed's weights the network has Heed's loss, and Heed's gradient for every parameter.
+func TestAgreesWithHeed(t *testing.T) {
+	p, err := layers.NewParams(tensor.Float32, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := layers.NewDecoder(p, layers.ModelConfig{
+		Vocab: small.vocab, Dim: small.dim, Layers: small.blocks, Positions: layers.Learned{MaxLen: small.length},
+		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: small.heads}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]*tensor.Dense{}
+	for _, q := range p.All() {
+		values[q.Name] = turn(t, q.Name, q.Value)
+	}
+	n, err := newNetwork(small, smallIDs, smallTargets, func(name string, shape ...int) *tensor.Dense {
+		v := values[name]
+		if v == nil {
+			t.Fatalf("Heed has no parameter %q", name)
+		}
+		if err := v.Reshape(shape...); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return v
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(n.params) != len(values) {
+		t.Errorf("the network has %d parameters, Heed's model %d", len(n.params), len(values))
+	}
+	vm := G.NewTapeMachine(n.graph, G.BindDualValues(n.params...))
+	defer vm.Close()
+	if err := vm.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+
+	loss, gradients := heed(t, model)
+	near(t, "loss", []float32{n.value.Data().(float32)}, []float32{loss})
+	for _, param := range n.params {
+		gradient, err := param.Grad()
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, param.Name(), gradient.Data().([]float32), gradients[param.Name()])
+	}
+
+	// Nothing was overwritten that another run needs.
+	vm.Reset()
+	if err := vm.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "loss of a second run", []float32{n.value.Data().(float32)}, []float32{loss})
+}
+
+// heed returns the loss of Heed's model, and its gradients by name.
+func heed(t *testing.T, model *layers.Decoder) (float32, map[string][]float32) {
+	t.Helper()
+	g := G.NewGraph()
+	input := func(name string, ids []int) *G.Node {
+		v := tensor.New(tensor.WithShape(small.batch, small.length), tensor.WithBacking(ids))
+		return G.NewMatrix(g, tensor.Int, G.WithShape(v.Shape()...), G.WithName(name), G.WithValue(v))
+	}
+	b := &layers.Build{Composed: true}
+	logits, err := model.Forward(b, input("ids", smallIDs), layers.Mask{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss, err := layers.CrossEntropy(b, logits, input("targets", smallTargets))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var value G.Value
+	G.Read(loss, &value)
+	if _, err := G.Grad(loss, b.Learnables()...); err != nil {
+		t.Fatal(err)
+	}
+	vm := G.NewTapeMachine(g, G.BindDualValues(b.Learnables()...))
+	defer vm.Close()
+	if err := vm.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	gradients := map[string][]float32{}
+	for _, node := range b.Learnables() {
+		gradient, err := node.Grad()
+		if err != nil {
+			t.Fatal(err)
+		}
+		gradients[node.Name()] = turn(t, node.Name(), gradient.(*tensor.Dense)).Data().([]float32)
+	}
+	return value.Data().(float32), gradients
+}
+
+// turn returns a copy of a parameter of Heed's or its gradient, as the network has it: a weight as (in, out), not
+// (out, in).
+func turn(t *testing.T, name string, x *tensor.Dense) *tensor.Dense {
+	t.Helper()
+	x = x.Clone().(*tensor.Dense)
+	if x.Dims() != 2 || strings.HasPrefix(name, "embedding.") || strings.HasPrefix(name, "positions.") {
+		return x
+	}
+	turned, err := tensor.Transpose(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return turned.(*tensor.Dense)
+}
+
+// near fails the test unless all numbers agree to float32's rounding.
+func near(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: got %d numbers, want %d", what, len(got), len(want))
+		return
+	}
+	for i := range want {
+		if math.Abs(float64(got[i]-want[i])) > 2e-6 {
+			t.Errorf("%s: number %d is %v, Heed has %v", what, i, got[i], want[i])
+			return
+		}
+	}
+}
+
+// The loss starts near that of guessing, and falls at every step.
+func TestLearns(t *testing.T) {
+	step, err := small.prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := math.Inf(1)
+	for i := range 30 {
+		loss, err := step()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if guess := math.Log(float64(small.vocab)); i == 0 && math.Abs(float64(loss)-guess) > 0.1 {
+			t.Errorf("the first loss is %v, that of guessing %v", loss, guess)
+		}
+		if float64(loss) >= last {
+			t.Errorf("the loss of step %d is %v, of the step before %v", i, loss, last)
+		}
+		last = float64(loss)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	if got, err := choose(nil); err != nil || len(got) != 1 || got[0].name != "nanogpt" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if got, err := choose([]string{"tiny", "nanogpt"}); err != nil || len(got) != 2 || got[0].name != "tiny" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := choose([]string{"huge"}); err == nil || !strings.Contains(err.Error(), `"huge": want nanogpt or tiny`) {
+		t.Errorf("got %v", err)
+	}
+}
