@@ -8,24 +8,23 @@ import (
 // Ignore is a target that doesn't count: a loss must leave its position out.
 const Ignore = -1
 
-// Batch is Size rows of Len token ids, row-major: that of row r at position i is Inputs[r*Len+i].
+// A Batch is Size rows of token ids, row-major: the input of row r at position i is Inputs[r*Len+i].
 //
-// A row's first Lengths[r] positions are valid, the rest padding: the key lengths of attention. A row beyond the
-// examples, in a short last batch, has length 0. Targets outside the valid positions are Ignore.
+// A row's first Lengths[r] inputs are valid, the rest padding: the key lengths of attention. A row beyond the examples, in a
+// short last batch, has length 0. Targets of padding are Ignore.
 type Batch struct {
 	Inputs  []int // (Size, Len)
-	Targets []int // (Size, Len): a label of each position, or Ignore
 	Lengths []int // (Size)
-	Size    int
-	Len     int
+	Before  []int // (Size, TargetLen): what comes before each target; nil but for KindPairs
+	Targets []int // (Size, TargetLen), or (Size) if TargetLen is 0: what a model is to choose, or Ignore
+
+	Size, Len, TargetLen int
 }
 
 // Counted is the number of targets that count, those that aren't Ignore: the weight of this batch in a mean over many.
-func (b *Batch) Counted() int { return counted(b.Targets) }
-
-func counted(targets []int) int {
+func (b *Batch) Counted() int {
 	n := 0
-	for _, target := range targets {
+	for _, target := range b.Targets {
 		if target != Ignore {
 			n++
 		}
@@ -34,17 +33,20 @@ func counted(targets []int) int {
 }
 
 // newBatch is a batch of padding alone.
-func newBatch(size, length, pad int) (Batch, error) {
-	if err := checkSize(size, length); err != nil {
+func newBatch(size int, l Layout) (Batch, error) {
+	if err := checkSize(size, max(l.Len, l.TargetLen)); err != nil {
 		return Batch{}, err
 	}
-	return Batch{
-		Inputs:  filled(size*length, pad),
-		Targets: filled(size*length, Ignore),
+	b := Batch{
+		Inputs:  filled(size*l.Len, l.Pad),
 		Lengths: make([]int, size),
-		Size:    size,
-		Len:     length,
-	}, nil
+		Targets: filled(size*max(l.TargetLen, 1), Ignore),
+		Size:    size, Len: l.Len, TargetLen: l.TargetLen,
+	}
+	if l.Start >= 0 {
+		b.Before = filled(size*l.TargetLen, l.Pad)
+	}
+	return b, nil
 }
 
 func checkSize(size, length int) error {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// isoDate is the answer to a source of the task dates: the date that it writes in one of dateFormats, as 2024-03-07.
+// isoDate is the answer to a source of datesRule: the date that it writes in one of dateFormats, as 2024-03-07.
 func isoDate(source string) (string, error) {
 	for _, format := range dateFormats {
 		if w, ok := readDate(format, lower(source)); ok {

@@ -45,19 +45,15 @@ var dateFormats = [...]string{
 
 const dateExamples = "March 7, 2024; Thu, 7 Mar 2024; the 7th of March, 2024; 7-Mar-24; 7.3.2024 (day first); 3/7/2024 (month first); 20240307"
 
-// datesTask makes the task of dates.
-func datesTask(maxLen int) (Task, error) {
-	if maxLen != 0 && maxLen != longestDate {
-		return Task{}, fmt.Errorf("the longest source has %d symbols, which can't be changed to %d", longestDate, maxLen)
-	}
-	return Task{
-		Alphabet: letters + "0123456789 ,./-", MaxLen: longestDate, MaxAnswer: len(time.DateOnly),
-		sample: func(rng *rand.Rand) string { return writeDate(rng, randomDate(rng)) },
-		answer: isoDate,
-		key:    isoDate,
-		fold:   lower,
-		longer: true,
-	}, nil
+// datesRule reads dates from firstYear to lastYear as people write them. After hyphens, dots and slashes a year may have two
+// digits: 50 to 99 are of the 1900s, 00 to 49 of the 2000s.
+var datesRule = Rule{
+	Name: "dates", About: "a date from 1950 to 2049, in ISO 8601", Kind: KindPairs,
+	Alphabet: letters + "0123456789 ,./-", MaxLen: longestDate, MaxAnswer: len(time.DateOnly), Example: "7 March 2024",
+	Sample:   func(rng *rand.Rand, _ int) string { return writeDate(rng, randomDate(rng)) },
+	Answer:   isoDate,
+	Spell:    func(source, answer string) (string, string) { return lower(source), answer },
+	ByAnswer: true,
 }
 
 // randomDate is any day of the years there are, each as likely as another.

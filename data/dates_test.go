@@ -49,7 +49,7 @@ func TestDates(t *testing.T) {
 		"22nd of may 1999":              "1999-05-22",
 		"Sun 2 Jan 2000":                "2000-01-02",
 	} {
-		if got, err := task.Answer(source); err != nil || got != want {
+		if got, err := solve(task, source); err != nil || got != want {
 			t.Errorf("%q is %q, %v; want %s", source, got, err, want)
 		}
 	}
@@ -101,7 +101,7 @@ func TestDatesErrors(t *testing.T) {
 		"\u212aMar":                              "symbol '\u212a'", // the Kelvin sign, whose small letter is a k
 		"Wednesday, September 30th, 2026, or so": "at most 29 symbols, got 38",
 	} {
-		_, err := task.Answer(source)
+		_, err := solve(task, source)
 		wantError(t, err, "task dates: ", want)
 	}
 	_, err := Named("dates", 10)
@@ -119,8 +119,8 @@ func TestSampleDates(t *testing.T) {
 	formats := make(map[string]int)
 	longest, samples := 0, 40_000
 	for range samples {
-		source := task.Sample(rng)
-		answer, err := task.Answer(source)
+		source := task.Sample(rng, task.MaxLen)
+		answer, err := solve(task, source)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,21 +176,21 @@ func TestSplitOfDates(t *testing.T) {
 	task := named(t, "dates", 0)
 	s := newSplit(t, "dates", 0, 1, 1000)
 	day := func(source string) string {
-		answer, err := task.Answer(source)
+		answer, err := solve(task, source)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return answer
 	}
 	validation := make(map[string]bool)
-	for _, source := range s.Validation() {
-		validation[day(source)] = true
+	for _, e := range s.Validation() {
+		validation[day(e.Source)] = true
 	}
 	if len(validation) != 1000 {
 		t.Errorf("%d validation days, want 1,000", len(validation))
 	}
 	for step := range 200 {
-		for _, source := range s.Train(0, step, 64) {
+		for _, source := range trainSources(t, s, 0, step, 64) {
 			if validation[day(source)] || s.HeldOut(source) || s.HeldOut(strings.ToUpper(source)) {
 				t.Fatalf("%q trains and validates", source)
 			}
@@ -225,12 +225,11 @@ func TestTooManyDates(t *testing.T) {
 	wantError(t, err, "6000 validation sources wanted, but found only 4")
 }
 
-func TestNoLabelerForDates(t *testing.T) {
-	_, err := NewLabeler(named(t, "dates", 0))
-	wantError(t, err, "task dates: a Labeler writes an answer over its source, but the answers of dates may be longer: use a Translator")
-	for _, name := range TaskNames() {
-		newLabeler(t, name, 0)
-	}
+func TestDatesAreNoTags(t *testing.T) {
+	rule := named(t, "dates", 0)
+	rule.Kind, rule.MaxAnswer = KindTags, 0
+	_, err := newCoderOf(t, rule).Batch(examplesOf(t, rule, "7.3.2024"), 1)
+	wantError(t, err, "task dates: a rule of kind tags writes an answer over its source", "kind pairs has answers of any length")
 }
 
 func FuzzDates(f *testing.F) {
@@ -239,7 +238,7 @@ func FuzzDates(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, source string) {
 		task := named(t, "dates", 0)
-		answer, err := task.Answer(source)
+		answer, err := solve(task, source)
 		if err != nil {
 			return
 		}
@@ -248,7 +247,7 @@ func FuzzDates(f *testing.F) {
 			t.Fatalf("%q is %q, %v", source, answer, err)
 		}
 		for _, same := range []string{strings.ToUpper(source), lower(source), answer} {
-			if got, err := task.Answer(same); got != answer || err != nil {
+			if got, err := solve(task, same); got != answer || err != nil {
 				t.Fatalf("%q is %s, but %q is %q, %v", source, answer, same, got, err)
 			}
 		}

@@ -11,35 +11,39 @@ import (
 	"github.com/heed-go/heed/data"
 )
 
-// A task, from its name to the batches of an epoch and its validation.
+// A rule, from its name to the batches of an epoch and its validation.
 func Example() {
-	task, err := data.Named("add", 0)
+	rule, err := data.Named("add", 0)
 	if err != nil {
 		log.Fatal(err)
 	}
-	labeler, err := data.NewLabeler(task)
+	coder, err := data.NewCoder(rule)
 	if err != nil {
 		log.Fatal(err)
 	}
-	split, err := data.NewSplit(task, 1, 1000)
+	split, err := data.NewSplit(rule, 1, 1000)
 	if err != nil {
 		log.Fatal(err)
 	}
 	for step := range 3 {
-		batch, err := labeler.Batch(split.Train(0, step, 64), 64)
+		examples, err := split.Train(0, step, 64)
+		if err != nil {
+			log.Fatal(err)
+		}
+		batch, err := coder.Batch(examples, 64)
 		if err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println("train on", batch.Size, "rows of", batch.Len)
 	}
 	rows := 0
-	for sources := range slices.Chunk(split.Validation(), 64) {
-		batch, err := labeler.Batch(sources, 64) // the last one is short: it is padded to 64 rows
+	for examples := range slices.Chunk(split.Validation(), 64) {
+		batch, err := coder.Batch(examples, 64) // the last one is short: it is padded to 64 rows
 		if err != nil {
 			log.Fatal(err)
 		}
 		if batch.Counted() > 0 {
-			rows += len(sources)
+			rows += len(examples)
 		}
 	}
 	fmt.Println("validate on", rows)
@@ -50,65 +54,55 @@ func Example() {
 	// validate on 1000
 }
 
-func ExampleTask_Answer() {
-	task, err := data.Named("reverse", 0)
+func ExampleNewCoder_tags() {
+	rule, err := data.Named("reverse", 4)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(task.Answer("attention"))
-	_, err = task.Answer("Attention")
-	fmt.Println(err)
-	// Output:
-	// noitnetta <nil>
-	// task reverse: source "Attention": symbol 'A' at position 0 (from 0) isn't one of the 26 known: "abcdefghijklmnopqrstuvwxyz"
-}
-
-func ExampleLabeler() {
-	task, err := data.Named("reverse", 4)
+	coder, err := data.NewCoder(rule)
 	if err != nil {
 		log.Fatal(err)
 	}
-	labeler, err := data.NewLabeler(task)
-	if err != nil {
-		log.Fatal(err)
-	}
-	batch, err := labeler.Batch([]string{"abcd", "ba"}, 2)
+	batch, err := coder.Batch([]data.Example{{"abcd", "dcba"}, {"ba", "ab"}}, 2)
 	if err != nil {
 		log.Fatal(err)
 	}
 	for r := range batch.Size {
 		row := r * batch.Len
 		target := batch.Targets[row : row+batch.Len]
-		answer, err := labeler.Answer(target[:batch.Lengths[r]])
+		answer, err := coder.Answer(target[:batch.Lengths[r]])
 		if err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println(batch.Inputs[row:row+batch.Len], target, answer)
 	}
+	_, err = coder.Batch([]data.Example{{Source: "Abc"}}, 1)
+	fmt.Println(err)
 	// Output:
 	// [0 1 2 3 26] [3 2 1 0 26] dcba
 	// [1 0 26 27 27] [0 1 26 -1 -1] ab
+	// task reverse: source "Abc": symbol 'A' at position 0 (from 0) isn't one of the 26 known: "abcdefghijklmnopqrstuvwxyz"
 }
 
-func ExampleTranslator() {
-	task, err := data.Named("dates", 0)
+func ExampleNewCoder_pairs() {
+	rule, err := data.Named("dates", 0)
 	if err != nil {
 		log.Fatal(err)
 	}
-	translator, err := data.NewTranslator(task)
+	coder, err := data.NewCoder(rule)
 	if err != nil {
 		log.Fatal(err)
 	}
-	pairs, err := translator.Batch([]string{"Thursday, March 7, 2024", "7.3.24"}, 2)
+	batch, err := coder.Batch([]data.Example{{"Thursday, March 7, 2024", "2024-03-07"}, {"7.3.24", "2024-03-07"}}, 2)
 	if err != nil {
 		log.Fatal(err)
 	}
-	for r := range pairs.Size {
-		source, err := translator.Answer(pairs.Sources[r*pairs.SourceLen:][:pairs.SourceLen])
+	for r := range batch.Size {
+		source, err := coder.Answer(batch.Inputs[r*batch.Len:][:batch.Len])
 		if err != nil {
 			log.Fatal(err)
 		}
-		answer, err := translator.Answer(pairs.Targets[r*pairs.TargetLen:][:pairs.TargetLen])
+		answer, err := coder.Answer(batch.Targets[r*batch.TargetLen:][:batch.TargetLen])
 		if err != nil {
 			log.Fatal(err)
 		}

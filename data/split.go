@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-// Split draws a task's sources for training and for validation. No source is ever drawn for both: one source in eight
-// is held out, chosen by a seeded hash of the source that is the same on every machine. Validation has only those,
-// training has only the others. Of dates it is one day in eight, in whichever format: no day is ever drawn for both.
+// Split draws a rule's examples for training and for validation. No source is ever drawn for both: one source in eight is
+// held out, chosen by a seeded hash of the source that is the same on every machine. Validation has only those, training
+// has only the others. Of a rule whose sources are kept apart ByAnswer, such as dates, it is one answer in eight: no day is
+// ever drawn for both, in whichever format.
 //
-// An eighth leaves room for 1,000 validation sources in the smallest default task: of the 10,000 sources of add, about
-// 1,250 are held out.
+// An eighth leaves room for 1,000 validation sources in the smallest of Heed's own rules: of the 10,000 sources of add,
+// about 1,250 are held out.
 type Split struct {
-	task       Task
+	rule       Rule
 	seed       uint64
-	validation []string
+	validation []Example
 }
 
 // How much NewSplit is willing to do. Finding all of n equally likely sources takes n·ln n draws: these find all of add
@@ -25,58 +26,71 @@ const (
 	drawsASource  = 64
 )
 
-// NewSplit is the split of a task that a seed decides, with so many distinct validation sources (of dates: sources of
-// distinct days), from 1 to 1,048,576. It is an error if a bounded number of draws finds fewer that are held out: the error says how many, which for short
-// sources is all there are.
-func NewSplit(task Task, seed uint64, validation int) (*Split, error) {
-	if task.vocab == nil {
-		return nil, fmt.Errorf("no task to split: make one with Named")
+// NewSplit is the split of a rule that a seed decides, with so many distinct validation sources (or answers, where the rule
+// keeps those apart), from 1 to 1,048,576. It is an error if a bounded number of draws finds fewer that are held out: the
+// error says how many, which for short sources is all there are.
+func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
+	if rule.Sample == nil || rule.Answer == nil {
+		return nil, fmt.Errorf("task %s: examples need the rule's Sample and Answer, got none: Named has Heed's own rules", rule.Name)
 	}
 	if validation < 1 || validation > maxValidation {
-		return nil, fmt.Errorf("task %s: validation needs 1 to %d sources, got %d", task.Name, maxValidation, validation)
+		return nil, fmt.Errorf("task %s: validation needs 1 to %d sources, got %d", rule.Name, maxValidation, validation)
 	}
-	s := &Split{task: task, seed: seed}
+	s := &Split{rule: rule, seed: seed}
 	rng := newRand(seed, forValidation, 0, 0)
 	seen := make(map[string]bool)
 	trains := false
 	for range extraDraws + drawsASource*validation {
-		source := task.Sample(rng)
-		switch key := task.keyOf(source); {
+		e, err := rule.draw(rng)
+		if err != nil {
+			return nil, err
+		}
+		switch key := rule.key(e); {
 		case !s.heldOut(key):
 			trains = true
 		case len(s.validation) < validation && !seen[key]:
 			seen[key] = true
-			s.validation = append(s.validation, source)
+			s.validation = append(s.validation, e)
 		}
 		if trains && len(s.validation) == validation {
 			return s, nil
 		}
 	}
 	if !trains {
-		return nil, fmt.Errorf("task %s: seed %d leaves no source to train on", task.Name, seed)
+		return nil, fmt.Errorf("task %s: seed %d leaves no source to train on", rule.Name, seed)
 	}
 	return nil, fmt.Errorf("task %s, sources of at most %d symbols: %d validation sources wanted, but found only %d that are held out: ask for fewer",
-		task.Name, task.MaxLen, validation, len(s.validation))
+		rule.Name, rule.MaxLen, validation, len(s.validation))
 }
 
-// HeldOut says whether a source is kept from training. Any string may be asked about.
-func (s *Split) HeldOut(source string) bool { return s.heldOut(s.task.keyOf(source)) }
+// HeldOut reports whether a source is kept from training. Any string may be asked about.
+func (s *Split) HeldOut(source string) bool {
+	if s.rule.ByAnswer {
+		if answer, err := s.rule.Answer(source); err == nil {
+			source = answer
+		}
+	}
+	return s.heldOut(source)
+}
 
 func (s *Split) heldOut(key string) bool { return hash(s.seed, key)>>61 == 0 }
 
-// Validation is the validation sources, distinct, in the order they were drawn in. The slice is the caller's.
-func (s *Split) Validation() []string { return slices.Clone(s.validation) }
+// Validation is the validation examples, distinct, in the order they were drawn in. The slice is the caller's.
+func (s *Split) Validation() []Example { return slices.Clone(s.validation) }
 
-// Train is the size sources of one training step, drawn afresh: they depend on the seed, the epoch and the step alone,
-// and may repeat. A smaller size takes the first of them; one below 1 takes none.
-func (s *Split) Train(epoch, step, size int) []string {
+// Train is the size examples of one training step, drawn afresh: they depend on the seed, the epoch and the step alone, and
+// may repeat. A smaller size takes the first of them; one below 1 takes none. A sample that has no answer is an error.
+func (s *Split) Train(epoch, step, size int) ([]Example, error) {
 	rng := newRand(s.seed, forTraining, epoch, step)
-	sources := make([]string, max(size, 0))
-	for i := range sources {
-		// This ends: NewSplit saw that some sources train.
-		for sources[i] = s.task.Sample(rng); s.HeldOut(sources[i]); {
-			sources[i] = s.task.Sample(rng)
+	examples := make([]Example, 0, max(size, 0))
+	for len(examples) < size { // This ends: NewSplit saw that some sources train.
+		e, err := s.rule.draw(rng)
+		if err != nil {
+			return nil, err
+		}
+		if !s.heldOut(s.rule.key(e)) {
+			examples = append(examples, e)
 		}
 	}
-	return sources
+	return examples, nil
 }

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -14,11 +15,11 @@ func TestSplitIsDisjoint(t *testing.T) {
 	if testing.Short() {
 		steps = 20
 	}
-	for _, name := range TaskNames() {
+	for _, name := range Names() {
 		for _, seed := range []uint64{0, 1, math.MaxUint64} {
 			s := newSplit(t, name, 0, seed, 1000)
 			validation := make(map[string]bool)
-			for _, source := range s.Validation() {
+			for _, source := range sources(s.Validation()) {
 				if !s.HeldOut(source) {
 					t.Fatalf("%s: %q validates, but isn't held out", name, source)
 				}
@@ -28,7 +29,7 @@ func TestSplitIsDisjoint(t *testing.T) {
 				t.Fatalf("%s: %d different validation sources", name, len(validation))
 			}
 			for step := range steps {
-				for _, source := range s.Train(step/50, step%50, 64) {
+				for _, source := range trainSources(t, s, step/50, step%50, 64) {
 					if validation[source] || s.HeldOut(source) {
 						t.Fatalf("%s, seed %d: %q trains and validates", name, seed, source)
 					}
@@ -43,19 +44,19 @@ func TestTrainIsRandomAccess(t *testing.T) {
 	s := newSplit(t, "reverse", 0, 7, 100)
 	var sequence [][]string
 	for step := range 60 {
-		sequence = append(sequence, s.Train(step/20, step%20, 16))
+		sequence = append(sequence, trainSources(t, s, step/20, step%20, 16))
 	}
 	again := newSplit(t, "reverse", 0, 7, 5)
 	var wg sync.WaitGroup
 	for step := range slices.Backward(sequence) {
 		wg.Go(func() {
-			if got := again.Train(step/20, step%20, 16); !slices.Equal(got, sequence[step]) {
+			if got := trainSources(t, again, step/20, step%20, 16); !slices.Equal(got, sequence[step]) {
 				t.Errorf("step %d: got %q, want %q", step, got, sequence[step])
 			}
 		})
 	}
 	wg.Wait()
-	if got := s.Train(0, 0, 4); !slices.Equal(got, sequence[0][:4]) {
+	if got := trainSources(t, s, 0, 0, 4); !slices.Equal(got, sequence[0][:4]) {
 		t.Errorf("a smaller batch is %q, not the start of %q", got, sequence[0])
 	}
 	for i, a := range sequence {
@@ -65,7 +66,7 @@ func TestTrainIsRandomAccess(t *testing.T) {
 			}
 		}
 	}
-	if other := newSplit(t, "reverse", 0, 8, 100); slices.Equal(other.Train(0, 0, 16), sequence[0]) || slices.Equal(other.Validation(), s.Validation()) {
+	if other := newSplit(t, "reverse", 0, 8, 100); slices.Equal(trainSources(t, other, 0, 0, 16), sequence[0]) || slices.Equal(other.Validation(), s.Validation()) {
 		t.Error("another seed draws the same")
 	}
 }
@@ -87,10 +88,10 @@ func TestSplitIsStable(t *testing.T) {
 		}
 	}
 	s := newSplit(t, "reverse", 0, 1, 3)
-	if got, want := fmt.Sprint(s.Validation()), "[thekbijnut cdezq ouuc]"; got != want {
+	if got, want := fmt.Sprint(sources(s.Validation())), "[thekbijnut cdezq ouuc]"; got != want {
 		t.Errorf("validation is %v, was %v", got, want)
 	}
-	if got, want := fmt.Sprint(s.Train(2, 3, 3)), "[lrscub jejll ozaw]"; got != want {
+	if got, want := fmt.Sprint(trainSources(t, s, 2, 3, 3)), "[lrscub jejll ozaw]"; got != want {
 		t.Errorf("training is %v, was %v", got, want)
 	}
 }
@@ -150,14 +151,43 @@ func TestNewSplitSizes(t *testing.T) {
 	}
 	s := newSplit(t, "copy", 0, 0, 1)
 	for _, size := range []int{0, -5} {
-		if got := s.Train(0, 0, size); len(got) != 0 {
+		if got := trainSources(t, s, 0, 0, size); len(got) != 0 {
 			t.Errorf("a size of %d gives %q", size, got)
 		}
 	}
-	s.Validation()[0] = "changed"
-	if s.Validation()[0] == "changed" {
+	s.Validation()[0].Source = "changed"
+	if s.Validation()[0].Source == "changed" {
 		t.Error("the caller's slice is the split's own")
 	}
+}
+
+// sources are those of examples.
+func sources(examples []Example) (sources []string) {
+	for _, e := range examples {
+		sources = append(sources, e.Source)
+	}
+	return sources
+}
+
+// trainSources are those of a training step.
+func trainSources(t testing.TB, s *Split, epoch, step, size int) []string {
+	t.Helper()
+	examples, err := s.Train(epoch, step, size)
+	if err != nil {
+		t.Error(err)
+	}
+	return sources(examples)
+}
+
+// A rule of one's own may be wrong about itself.
+func TestSplitOfWrongRules(t *testing.T) {
+	rule := named(t, "copy", 0)
+	rule.Answer = func(source string) (string, error) { return "", errors.New("none today") }
+	_, err := NewSplit(rule, 1, 10)
+	wantError(t, err, "task copy: its Sample", "has no answer: none today")
+	rule.Sample = nil
+	_, err = NewSplit(rule, 1, 10)
+	wantError(t, err, "task copy: examples need the rule's Sample and Answer")
 }
 
 func newSplit(t testing.TB, task string, maxLen int, seed uint64, validation int) *Split {
@@ -172,6 +202,6 @@ func newSplit(t testing.TB, task string, maxLen int, seed uint64, validation int
 func BenchmarkTrain(b *testing.B) {
 	s := newSplit(b, "reverse", 0, 1, 1000)
 	for step := 0; b.Loop(); step++ {
-		s.Train(0, step, 64)
+		trainSources(b, s, 0, step, 64)
 	}
 }

@@ -6,7 +6,7 @@ import "fmt"
 // tenths of the text. Inputs are the ids of a window's first length characters, and targets those of its last: the
 // character after each. The windows depend on the text and on the arguments alone.
 func (t *Text) TrainBatch(seed uint64, epoch, step, size, length int) (Batch, error) {
-	b, err := newBatch(size, length, 0)
+	b, err := newBatch(size, Layout{Len: length, TargetLen: length, Start: -1})
 	if err != nil {
 		return Batch{}, err
 	}
@@ -33,7 +33,7 @@ func (t *Text) ValidationBatch(i, size, length, limit int) (Batch, error) {
 	if err != nil {
 		return Batch{}, err
 	}
-	b, err := newBatch(size, length, 0)
+	b, err := newBatch(size, Layout{Len: length, TargetLen: length, Start: -1})
 	if err != nil {
 		return Batch{}, err
 	}

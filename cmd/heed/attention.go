@@ -9,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/heatmap"
+	"github.com/heed-go/heed/train/task"
 )
 
 // pngResolution is the dots an inch of a PNG: labels stay sharp on any screen.
@@ -46,15 +48,15 @@ Put -- before an input that begins with a dash.`,
 					return err
 				}
 			}
-			e, err := openRun(args[0], "", false)
+			m, err := openModel(args[0])
 			if err != nil {
 				return err
 			}
-			defer e.close()
-			figure, err := e.attention(args[1], layer)
+			a, err := m.Attention(args[1], layer)
 			if err != nil {
-				return err
+				return wrongInput(err)
 			}
+			figure := figureOf(a, m.Config.Task.Name)
 			if cmd.Context().Err() != nil {
 				return errInterrupted
 			}
@@ -80,6 +82,28 @@ Put -- before an input that begins with a dash.`,
 		return usagef("%w; put -- before an input that begins with a dash", flagError(cmd, err))
 	})
 	return cmd
+}
+
+// figureOf is what a model attended to, to be drawn.
+func figureOf(a *task.Attention, name string) heatmap.Figure {
+	f := heatmap.Figure{Title: fmt.Sprintf("%s: %s → %s", name, shortened(a.Input), shortened(a.Answer)), Key: a.Key}
+	for _, l := range a.Layers {
+		layer := heatmap.Layer{Heading: l.Name + ": " + l.Meaning, Rows: l.Rows, Columns: l.Columns}
+		for i, weights := range l.Heads {
+			layer.Heads = append(layer.Heads, heatmap.Head{Title: fmt.Sprintf("head %d", i), Weights: weights})
+		}
+		f.Layers = append(f.Layers, layer)
+	}
+	return f
+}
+
+// shortened is a text as a title has it: the end of a long one, quoted.
+func shortened(s string) string {
+	const most = 60
+	if n := utf8.RuneCountInString(s); n > most {
+		s = "…" + string([]rune(s)[n-most:])
+	}
+	return quoted(s)
 }
 
 // figureWriter is what writes a figure as the file's name says. It is an error if there is no place for such a file.

@@ -6,115 +6,42 @@ import (
 	"errors"
 	"image/png"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
-
-	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train/task"
 )
 
 // trained is the folder of a small run, and an input for it.
-func trained(t *testing.T, task string) (dir, input string) {
+func trained(t *testing.T, name string) (dir, input string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "run")
-	args := small("--task="+task, "--layers=2", "--out="+dir)
-	input = "abca"
-	switch task {
-	case "add":
-		input = "7+35"
-	case datesTask:
-		input = "Thu, 7 March 2024"
-	case textTask:
-		args = append(args, "--max-len=16", "--text="+foxText(t))
-		input = "quick fox"
+	args := small("--task="+name, "--layers=2", "--out="+dir)
+	if name == "text" {
+		succeed(t, append(args, "--max-len=16", "--text="+foxText(t))...)
+		return dir, "quick fox"
 	}
 	succeed(t, args...)
-	return dir, input
+	c, err := task.ReadConfig(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, c.Task.Example
 }
 
-// For every task: the maps of all layers, cross-attention first, with a label for every position and no padding, and
-// weights that sum to 1 in every row and never look ahead where the model can't.
+// For every task, the maps of all layers are printed, under the answer.
 func TestAttention(t *testing.T) {
-	for _, task := range taskNames() {
-		t.Run(task, func(t *testing.T) {
-			dir, input := trained(t, task)
-			e, err := openRun(dir, "", false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f, err := e.attention(input, "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			answer, err := e.predict(input)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want := task + ": " + input + " → " + shortened(answer); f.Title != want {
-				t.Errorf("the title is %q, want %q", f.Title, want)
-			}
-			names := []string{"blocks.0.attention", "blocks.1.attention"}
-			source := "abca■"
-			switch task {
-			case "add":
-				source = "07+35■" // as the model has it, in columns
-			case textTask:
-				source = "quick·fox"
-			case datesTask:
-				names = []string{"decoder.blocks.0.cross", "decoder.blocks.1.cross", "encoder.blocks.0.attention", "encoder.blocks.1.attention",
-					"decoder.blocks.0.attention", "decoder.blocks.1.attention"}
-				source = "thu,·7·march·2024"
-			}
-			if len(f.Layers) != len(names) {
-				t.Fatalf("there are %d layers, want %q", len(f.Layers), names)
-			}
-			for i, l := range f.Layers {
-				if !strings.HasPrefix(l.Heading, names[i]+": ") || len(l.Heads) != 2 || l.Heads[1].Title != "head 1" {
-					t.Errorf("layer %d has heading %q and %d heads, want %s and 2", i, l.Heading, len(l.Heads), names[i])
-				}
-				rows, columns := strings.Join(l.Rows, ""), strings.Join(l.Columns, "")
-				causal := task == textTask
-				if strings.HasPrefix(names[i], "decoder.") {
-					written := strings.TrimSuffix(rows, "■")
-					if !strings.HasPrefix(written, answer) || len(l.Rows) > 11 {
-						t.Errorf("%s has rows %q, want those of %q and what ended it", names[i], rows, answer)
-					}
-					rows = source
-					if strings.HasSuffix(names[i], ".attention") {
-						causal = true
-						if want := "►" + answer; columns != want && columns+written[len(written)-1:] != want {
-							t.Errorf("%s has columns %q, want %q", names[i], columns, want)
-						}
-						columns = source
-					}
-				}
-				if rows != source || columns != source {
-					t.Errorf("%s has rows %q and columns %q, want %q", names[i], rows, columns, source)
-				}
-				for _, h := range l.Heads {
-					for r := range l.Rows {
-						var sum float64
-						for c, weight := range h.Weights[r*len(l.Columns):][:len(l.Columns)] {
-							sum += float64(weight)
-							if causal && c > r && weight != 0 {
-								t.Errorf("%s, %s: position %d attends to %d, which comes later", names[i], h.Title, r, c)
-							}
-						}
-						if math.Abs(sum-1) > 1e-5 {
-							t.Errorf("%s, %s: the weights of row %d sum to %v", names[i], h.Title, r, sum)
-						}
-					}
-				}
-			}
+	for _, name := range task.Names() {
+		t.Run(name, func(t *testing.T) {
+			dir, input := trained(t, name)
 			out := succeed(t, "attention", dir, input)
-			for _, want := range append(names, f.Title, "head 0", "head 1", "█ from 75 %") {
+			answer := strings.TrimSuffix(succeed(t, "predict", dir, input), "\n")
+			if want := name + ": " + input + " → " + answer + "\n"; !strings.HasPrefix(out, want) {
+				t.Errorf("it prints\n%s\nwant it to begin with %q", out, want)
+			}
+			for _, want := range []string{"blocks.0.attention", "blocks.1.attention", "head 0", "head 1", "█ from 75 %"} {
 				if !strings.Contains(out, want) {
 					t.Errorf("it prints no %q:\n%s", want, out)
 				}
@@ -123,72 +50,8 @@ func TestAttention(t *testing.T) {
 	}
 }
 
-// The weights shown, of a graph without padding, are those of the graph that predicts, padding and all, and so are the
-// classes.
-func TestAttentionIsWhatPredicts(t *testing.T) {
-	for _, task := range []string{"reverse", "add", datesTask, textTask} {
-		t.Run(task, func(t *testing.T) {
-			dir, input := trained(t, task)
-			e, err := openRun(dir, "", false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			answer, err := e.predict(input)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := e.reading(input, answer)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, classes, err := e.capture(r, "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			label, err := e.labeler(r.inputs)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := label(r.ids...)
-			if err != nil || !slices.Equal(classes, want) {
-				t.Errorf("the classes are %v, but what predicts gives %v, %v", classes, want, err)
-			}
-
-			padded := *r
-			padded.inputs, padded.ids = e.inputs, nil
-			for i, in := range e.inputs {
-				ids := slices.Clone(r.ids[i])
-				for len(ids) < in.len {
-					ids = append(ids, 0)
-				}
-				padded.ids = append(padded.ids, ids)
-			}
-			whole, _, err := e.capture(&padded, "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, c := range got {
-				rows, columns := r.inputs[0].len, r.inputs[0].len
-				allRows, allColumns := e.inputs[0].len, e.inputs[0].len
-				if last := len(e.inputs) - 1; strings.HasPrefix(c.name, "decoder.") {
-					rows, allRows = r.inputs[last].len, e.inputs[last].len
-					if !strings.HasSuffix(c.name, ".cross") {
-						columns, allColumns = rows, allRows
-					}
-				}
-				for j, weight := range c.weights {
-					h, row, column := j/(rows*columns), j/columns%rows, j%columns
-					if w := whole[i].weights[(h*allRows+row)*allColumns+column]; math.Abs(float64(weight-w)) > 1e-6 {
-						t.Fatalf("%s, head %d: the weight (%d, %d) is %v, with padding %v", c.name, h, row, column, weight, w)
-					}
-				}
-			}
-		})
-	}
-}
-
 func TestAttentionFiles(t *testing.T) {
-	dir, input := trained(t, datesTask)
+	dir, input := trained(t, "dates")
 	base := t.TempDir()
 	for _, name := range []string{"a.png", "b.PNG", "c.svg", "d.html"} {
 		path := filepath.Join(base, name)
@@ -235,7 +98,7 @@ func isXML(t *testing.T, content string) {
 }
 
 func TestAttentionLayers(t *testing.T) {
-	dir, input := trained(t, datesTask)
+	dir, input := trained(t, "dates")
 	for part, want := range map[string]int{"cross": 2, "decoder.blocks.1": 2, "encoder.blocks.0.attention": 1, "": 6} {
 		out := succeed(t, "attention", dir, input, "--layer="+part)
 		if got := strings.Count(out, "(rows)"); got != want {
@@ -367,7 +230,7 @@ func TestAttentionOfHostileTexts(t *testing.T) {
 
 // Of a text longer than the context, the end counts, as it does for heed predict.
 func TestAttentionOfLongTexts(t *testing.T) {
-	dir, _ := trained(t, textTask)
+	dir, _ := trained(t, "text")
 	long := strings.Repeat("the lazy dog ", 10)
 	title := func(s string) (string, string) {
 		first, rest, _ := strings.Cut(s, "\n")
@@ -380,56 +243,6 @@ func TestAttentionOfLongTexts(t *testing.T) {
 	}
 	if !strings.HasPrefix(first, `text: "…`) || len(first) > 100 {
 		t.Errorf("the title is %q", first)
-	}
-}
-
-func TestChoose(t *testing.T) {
-	all := func(shapes ...[]int) []layers.Captured {
-		g := G.NewGraph()
-		var all []layers.Captured
-		for i, shape := range shapes {
-			name := []string{"decoder.blocks.0.attention", "decoder.blocks.0.cross"}[i]
-			all = append(all, layers.Captured{Layer: name, Weights: G.NewTensor(g, tensor.Float32, 4, G.WithShape(shape...), G.WithName(name))})
-		}
-		return all
-	}
-	got, err := choose(all([]int{1, 2, 3, 3}, []int{1, 2, 3, 5}), "")
-	if err != nil || len(got) != 2 || got[0].Layer != "decoder.blocks.0.cross" {
-		t.Errorf("got %v, %v; want cross-attention first", got, err)
-	}
-	large, small := []int{1, 4, 600, 600}, []int{1, 4, 3, 3}
-	_, err = choose(all(large, small), "")
-	var usage *usageError
-	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "1440036 attention weights to show") || !strings.Contains(err.Error(), "--layer") {
-		t.Errorf("too many to show: got %v", err)
-	}
-	if got, err := choose(all(large, small), "cross"); err != nil || len(got) != 1 {
-		t.Errorf("a small layer beside a large one: got %v, %v", got, err)
-	}
-	if _, err := choose(all([]int{1, 4, 6000, 6000}, small), "cross"); err == nil || !strings.Contains(err.Error(), "shorter input") {
-		t.Errorf("too many to compute: got %v", err)
-	}
-}
-
-func TestMarks(t *testing.T) {
-	for symbols, want := range map[string]string{
-		"a \n\té\u0301\x00": "a·¶→é◌\u0301¤",
-		"□\u20dd\x00":       "□◌\u20dd¤", // a circle around what is before it
-		"¤\x00":             "¤■",
-		"·¶→ \n\t":          "·¶→▫◊►",
-		"·▫ ":               "·▫▫", // every mark is a symbol
-	} {
-		vocab, err := data.NewVocab(symbols)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids, err := vocab.Encode(symbols)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(newMarks(vocab, nil).labels(ids), ""); got != want {
-			t.Errorf("the labels of %q are %q, want %q", symbols, got, want)
-		}
 	}
 }
 

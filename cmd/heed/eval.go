@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/train/task"
 )
 
 func newEval() *cobra.Command {
@@ -23,16 +25,19 @@ or the last tenth of the text. The loss is the mean cross-entropy in nats.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := openRun(args[0], text, true)
+			t, err := openTask(args[0], text)
 			if err != nil {
 				return err
 			}
-			defer e.close()
-			s, err := e.evaluate(cmd.Context())
-			if err != nil {
-				return err
+			defer t.Close()
+			if err := t.Load(args[0]); err != nil {
+				return withoutWeights(err, args[0])
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), s.text(e))
+			s, err := t.Evaluate(cmd.Context())
+			if err != nil {
+				return interrupted(err)
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), scoreText(s, t.Config))
 			return err
 		},
 	}
@@ -40,51 +45,57 @@ or the last tenth of the text. The loss is the mean cross-entropy in nats.`,
 	return cmd
 }
 
-// text is a score as it is printed.
-func (s score) text(e *experiment) string {
-	what := "characters predicted"
-	if e.sequences {
-		what = "sequences exactly right"
+// scoreText is a score as it is printed.
+func scoreText(s task.Score, c task.Config) string {
+	what := "sequences exactly right"
+	if c.Task.Kind == data.KindText {
+		what = "characters predicted"
 	}
-	return fmt.Sprintf("Val=%.6f, accuracy %.4f (%d of %d %s)", s.loss, s.accuracy(), s.right, s.total, what)
+	return fmt.Sprintf("Val=%.6f, accuracy %.4f (%d of %d %s)", s.Loss, s.Accuracy(), s.Right, s.Total, what)
 }
 
-// openRun opens a run folder's experiment with its saved weights and, if asked to, its data: those of text, unless that
-// is empty.
-func openRun(dir, text string, withData bool) (*experiment, error) {
-	c, err := readConfig(dir)
+// openTask opens a run folder's task, with its data but new weights. text, unless it is empty, is the text to take instead.
+func openTask(dir, text string) (*task.Task, error) {
+	if dir == "" {
+		return nil, errNoFolder
+	}
+	c, err := task.ReadConfig(dir)
 	if err != nil {
 		return nil, err
 	}
+	learnsText := c.Task.Kind == data.KindText
 	if text != "" {
-		if c.Task != textTask {
-			return nil, usagef("--text is for a text model; %s learned the task %s", dir, c.Task)
+		if !learnsText {
+			return nil, usagef("--text is for a text model; %s learned the task %s", dir, c.Task.Name)
 		}
-		c.Text, c.Sum = text, ""
+		c.Data.File, c.Data.SHA256 = text, ""
 	}
-	e, err := reopen(c, withData)
-	if err != nil {
-		if c.Task == textTask && text == "" && withData {
-			err = fmt.Errorf("%w; --text FILE names the text to take", err)
-		}
-		return nil, err
+	t, err := task.New(c)
+	var wrong *task.ConfigError
+	switch {
+	case errors.As(err, &wrong): // which isn't the call's fault
+		err = fmt.Errorf("%s: %w", filepath.Join(dir, task.ConfigFile), err)
+	case err != nil && learnsText && text == "":
+		err = fmt.Errorf("%w; --text FILE names the text to take", err)
 	}
-	if _, err := e.params.Load(filepath.Join(dir, weightsFile)); err != nil {
-		e.close()
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%s has no weights: the run ended before its first epoch did; heed train --resume %s goes on with it", dir, shell(dir))
-		}
-		return nil, err
-	}
-	return e, nil
+	return t, err
 }
 
-// reopen makes the experiment of a config.json. What is wrong there isn't the call's fault.
-func reopen(c config, withData bool) (*experiment, error) {
-	e, err := newExperiment(c, withData)
-	var usage *usageError
-	if errors.As(err, &usage) {
-		err = fmt.Errorf("%s: %w", c.file, usage.err)
+// openModel opens a run folder's model.
+func openModel(dir string) (*task.Model, error) {
+	if dir == "" {
+		return nil, errNoFolder
 	}
-	return e, err
+	m, err := task.Open(dir)
+	return m, withoutWeights(err, dir)
+}
+
+var errNoFolder = usagef("the run folder's name is empty")
+
+// withoutWeights says what to do if a run has no weights.
+func withoutWeights(err error, dir string) error {
+	if errors.Is(err, task.ErrNoWeights) {
+		return fmt.Errorf("%w; heed train --resume %s goes on with it", err, shell(dir))
+	}
+	return err
 }

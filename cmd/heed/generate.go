@@ -1,17 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/spf13/cobra"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
+	"github.com/heed-go/heed/train/task"
 )
 
 // generation is what the flags of heed generate say.
@@ -44,15 +42,27 @@ the model's context, it goes on from the last half of the context.`,
 			if err := o.check(); err != nil {
 				return err
 			}
-			e, err := openRun(args[0], "", false)
+			m, err := openModel(args[0])
 			if err != nil {
 				return err
 			}
-			defer e.close()
-			if e.generate == nil {
-				return usagef("%s learned the task %s, and only text models write on: heed predict %s INPUT... is for it", args[0], e.Task, shell(args[0]))
+			if t := m.Config.Task; t.Kind != data.KindText {
+				return usagef("%s learned the task %s, and only text models write on: heed predict %s INPUT... is for it", args[0], t.Name, shell(args[0]))
 			}
-			return e.generate(cmd.Context(), o, cmd.OutOrStdout())
+			stdout := cmd.OutOrStdout()
+			err = m.Generate(cmd.Context(), stdout, o.prompt, decode.Options{
+				Sampler:   decode.Sampler{Temperature: o.temperature, TopK: o.topK, TopP: o.topP},
+				Seed:      o.seed,
+				MaxTokens: o.tokens,
+			})
+			var wrong *task.InputError
+			if errors.As(err, &wrong) {
+				return usagef("--prompt: %w", wrong.Err)
+			}
+			if _, failed := fmt.Fprintln(stdout); err == nil { // also where it was interrupted
+				err = failed
+			}
+			return interrupted(err)
 		},
 	}
 	f := cmd.Flags()
@@ -80,47 +90,4 @@ func (o generation) check() error {
 		return usagef("--top-p must be above 0 and at most 1, got %v", o.topP)
 	}
 	return nil
-}
-
-// generateText prints a prompt and what a decoder of characters writes after it. It ends with a new line, also where it
-// is interrupted.
-func generateText(ctx context.Context, decoder *layers.Decoder, vocab *data.Vocab, o generation, w io.Writer) error {
-	prompt, err := vocab.Encode(o.prompt)
-	if err != nil {
-		return usagef("--prompt: %w", err)
-	}
-	session, err := decode.New(decoder, decode.Config{})
-	if err != nil {
-		return err
-	}
-	defer session.Close()
-	length := session.Room(0) // of the context
-
-	if _, err := io.WriteString(w, o.prompt); err != nil {
-		return err
-	}
-	var failed error // to write
-	_, err = decode.Generate(ctx, session, [][]int{prompt[max(0, len(prompt)-length):]}, decode.Options{
-		Sampler:   decode.Sampler{Temperature: o.temperature, TopK: o.topK, TopP: o.topP},
-		Seed:      o.seed,
-		MaxTokens: o.tokens,
-		Keep:      max(1, length/2),
-		OnToken: func(_, token int) bool {
-			var character string
-			if character, failed = vocab.Decode([]int{token}); failed == nil {
-				_, failed = io.WriteString(w, character)
-			}
-			return failed == nil
-		},
-	})
-	if failed != nil {
-		return failed
-	}
-	if _, failed = fmt.Fprintln(w); err == nil {
-		err = failed
-	}
-	if errors.Is(err, context.Canceled) {
-		return errInterrupted
-	}
-	return err
 }

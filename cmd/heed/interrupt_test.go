@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/train/task"
 )
 
 // countdown is a context that is cancelled once Err has been asked for so often: at the same place in every run.
@@ -62,7 +63,7 @@ func TestInterruptAndResume(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
 			c := heedContext(cancelled(t, steps), flags(dir)...)
 			fail(t, c, 1, "interrupted: heed train --resume "+shell(dir))
-			if _, err := os.Stat(filepath.Join(dir, summaryFile)); err == nil {
+			if _, err := os.Stat(filepath.Join(dir, task.SummaryFile)); err == nil {
 				t.Error("the interrupted run has a summary")
 			}
 			for steps := int64(1); ; steps += 5 { // again and again, a little further each time
@@ -120,13 +121,13 @@ func TestSignals(t *testing.T) {
 
 // whole checks that every file of a run folder is whole, where it is there.
 func whole(dir string) error {
-	for _, name := range []string{configFile, summaryFile} {
+	for _, name := range []string{task.ConfigFile, task.SummaryFile} {
 		b, err := os.ReadFile(filepath.Join(dir, name))
 		if err == nil && !json.Valid(b) {
 			return errors.New(name + " is half-written")
 		}
 	}
-	b, err := os.ReadFile(filepath.Join(dir, historyFile))
+	b, err := os.ReadFile(filepath.Join(dir, task.HistoryFile))
 	if err == nil {
 		d := json.NewDecoder(bytes.NewReader(b))
 		for err == nil {
@@ -134,10 +135,10 @@ func whole(dir string) error {
 			err = d.Decode(&v)
 		}
 		if err != io.EOF || !bytes.HasSuffix(b, []byte("}\n")) {
-			return errors.New(historyFile + " is half-written")
+			return errors.New(task.HistoryFile + " is half-written")
 		}
 	}
-	for _, name := range []string{weightsFile, checkpointFile} {
+	for _, name := range []string{task.WeightsFile, task.CheckpointFile} {
 		if _, _, err := safetensors.ReadFile(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -161,7 +162,7 @@ func TestKillAndResume(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for kill := 0; kill < kills; kill++ {
 		args := []string{"train", "--resume=" + dir}
-		if _, err := os.Stat(filepath.Join(dir, configFile)); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, task.ConfigFile)); err != nil {
 			args = flags(dir)
 		}
 		cmd := process(args...)
@@ -193,7 +194,7 @@ func TestKillAndResume(t *testing.T) {
 				break
 			}
 		}
-		if _, err := os.Stat(filepath.Join(dir, summaryFile)); err == nil { // done, or all but: once more from the start
+		if _, err := os.Stat(filepath.Join(dir, task.SummaryFile)); err == nil { // done, or all but: once more from the start
 			if c := heed("train", "--resume="+dir); c.code != 0 {
 				fail(t, c, 1, "finished")
 			}
@@ -226,7 +227,7 @@ func TestFilesThatCantBeWritten(t *testing.T) {
 	base := t.TempDir()
 	want := filepath.Join(base, "whole")
 	succeed(t, small("--task=copy", "--out="+want)...)
-	for _, file := range []string{checkpointFile, weightsFile, historyFile, summaryFile} {
+	for _, file := range []string{task.CheckpointFile, task.WeightsFile, task.HistoryFile, task.SummaryFile} {
 		for _, line := range []string{"Training", "Epoch 1"} {
 			t.Run(file+" from "+line, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "run")
@@ -260,18 +261,18 @@ func TestDamagedCheckpoints(t *testing.T) {
 	dir, other := filepath.Join(base, "run"), filepath.Join(base, "other")
 	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--out="+dir)...), 1, "interrupted")
 	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--dim=8", "--out="+other)...), 1, "interrupted")
-	path := filepath.Join(dir, checkpointFile)
+	path := filepath.Join(dir, task.CheckpointFile)
 	good := read(t, path)
 	for name, content := range map[string]string{
 		"empty":           "",
 		"half":            good[:len(good)/2],
 		"a byte short":    good[:len(good)-1],
-		"weights":         read(t, filepath.Join(dir, weightsFile)),
-		"another model's": read(t, filepath.Join(other, checkpointFile)),
+		"weights":         read(t, filepath.Join(dir, task.WeightsFile)),
+		"another model's": read(t, filepath.Join(other, task.CheckpointFile)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(t, path, content)
-			fail(t, heed("train", "--resume="+dir), 1, checkpointFile)
+			fail(t, heed("train", "--resume="+dir), 1, task.CheckpointFile)
 			if read(t, path) != content {
 				t.Error("it was overwritten")
 			}
@@ -300,7 +301,7 @@ func TestResumeWithoutWeights(t *testing.T) {
 		t.Fatalf("the summary is %+v, want an early stop", s)
 	}
 	fail(t, heedContext(cancelled(t, int64(12*(s.Epochs-1)+3)), flags(dir)...), 1, "interrupted") // in the last epoch
-	if err := os.Remove(filepath.Join(dir, weightsFile)); err != nil {
+	if err := os.Remove(filepath.Join(dir, task.WeightsFile)); err != nil {
 		t.Fatal(err)
 	}
 	succeed(t, "train", "--resume="+dir)

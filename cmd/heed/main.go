@@ -88,7 +88,7 @@ func newRoot() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newTrain(), newEval(), newPredict(), newGenerate(), newAttention(), newBench())
+	root.AddCommand(newTrain(), newEval(), newPredict(), newGenerate(), newAttention(), newBench(), newVersion())
 	return root
 }
 
@@ -131,6 +131,14 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // errInterrupted says that a signal ended the call.
 var errInterrupted = errors.New("interrupted")
+
+// interrupted is an error that says so if a signal ended the call.
+func interrupted(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return errInterrupted
+	}
+	return err
+}
 
 // A usageError says that the call was wrong, not that something failed.
 type usageError struct{ err error }

@@ -10,11 +10,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/internal/bench"
 	"github.com/spf13/pflag"
+
+	"github.com/heed-go/heed/internal/bench"
+	"github.com/heed-go/heed/train/task"
 )
 
 // asCommand, in the environment, makes the test binary be the command.
@@ -116,12 +120,12 @@ func sameRun(t *testing.T, got, want string) {
 	g, w := folder(t, got), folder(t, want)
 	for _, files := range []map[string]string{g, w} {
 		var s map[string]any
-		if err := json.Unmarshal([]byte(files[summaryFile]), &s); err != nil {
-			t.Fatalf("%s: %v", summaryFile, err)
+		if err := json.Unmarshal([]byte(files[task.SummaryFile]), &s); err != nil {
+			t.Fatalf("%s: %v", task.SummaryFile, err)
 		}
 		delete(s, "seconds")
 		b, _ := json.Marshal(s)
-		files[summaryFile] = string(b)
+		files[task.SummaryFile] = string(b)
 	}
 	if maps.Equal(g, w) {
 		return
@@ -151,7 +155,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --nope", "unknown flag: --nope: heed train --help lists"},
 		{"train extra", `takes no argument, got "extra"`},
 		{"train --dim", "needs an argument: --dim"},
-		{"train --task=nope", `--task must be one of reverse, copy, sort, add, dates, text, got "nope"`},
+		{"train --task=nope", "--task must be one of " + strings.Join(task.Names(), ", ") + `, got "nope"`},
 		{"train;--task=", `--task must be one of`},
 		{"train;--out=", "--out must be a folder's name"},
 		{"train;--resume=", "the run folder's name is empty"},
@@ -159,7 +163,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --resume=x --out=y", "give no other flag"},
 		{"train --task=text", "--task text must come with --text, the file"},
 		{"train --text=x.txt", "--task text must come with --text, the file"},
-		{"train --task=text --text=x.txt --max-len=0", "--max-len must be from 1"},
+		{"train --task=text --text=x.txt --max-len=-1", "--max-len must be from 0"},
 		{"train --heads=5", "--dim must be a multiple of --heads, got 32 and 5"},
 		{"train --patience=0", "set --patience or --epochs"},
 		{"train --task=add --max-len=4", "5 symbols"},
@@ -174,6 +178,7 @@ func TestWrongCalls(t *testing.T) {
 		{"predict;;abc", "name is empty"},
 		{"predict x -abc", "put -- before inputs that begin with a dash"},
 		{"predict x --abc", "put -- before inputs that begin with a dash"},
+		{"version more", `takes no argument, got "more"`},
 		{"bench nope", `there is no benchmark "nope"`},
 		{"bench --procs=-1", "--procs must be at least 1, or 0 for all, got -1"},
 		{"bench --procs=x", `--procs must be a whole number, got "x"`},
@@ -228,28 +233,16 @@ func TestNumbersOutOfRange(t *testing.T) {
 	}
 }
 
-func TestDefaultsAreRight(t *testing.T) {
-	for _, name := range taskNames() {
-		c := defaults(name)
-		if name == textTask {
-			c.Text = "x"
-		}
-		if err := c.check(); err != nil {
-			t.Errorf("the defaults of %s must be right: %v", name, err)
-		}
-	}
-}
-
 func TestHelp(t *testing.T) {
 	for _, test := range []struct {
 		args string
 		want []string
 	}{
-		{"", []string{"train", "eval", "predict", "generate", "attention", "bench"}},
-		{"--help", []string{"train", "eval", "predict", "generate", "attention", "bench"}},
-		{"help", []string{"train", "eval", "predict", "generate", "attention", "bench"}},
+		{"", []string{"train", "eval", "predict", "generate", "attention", "bench", "version"}},
+		{"--help", []string{"train", "eval", "predict", "generate", "attention", "bench", "version"}},
+		{"help", []string{"train", "eval", "predict", "generate", "attention", "bench", "version"}},
 		{"help train", []string{"--resume", "config.json, model.safetensors, history.jsonl and summary.json", "--help"}},
-		{"train --help", []string{"--task", "reverse, copy, sort, add, dates, text", "--seed", "(default 0.003)"}},
+		{"train --help", []string{"--task", strings.Join(task.Names(), ", "), "--seed", "(default 0.003)"}},
 		{"eval -h", []string{"heed eval DIR", "--text"}},
 		{"predict --help", []string{"heed predict DIR INPUT...", "--", "only the last\nmax_len characters"}},
 		{"generate --help", []string{"--prompt", "--tokens", "--temperature", "--top-k", "--top-p", "--seed"}},
@@ -326,6 +319,25 @@ func TestBench(t *testing.T) {
 	table := succeed(t, "bench", "--procs=1", "gemm-64")
 	if lines := strings.Split(strings.TrimSpace(table), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[0], "config") || !strings.HasPrefix(lines[1], "gemm-64") {
 		t.Errorf("bench prints %q, want a heading and a line", table)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if got := succeed(t, "version"); !strings.HasPrefix(got, "heed ") || !strings.Contains(got, " "+runtime.Version()) || strings.Count(got, "\n") != 1 {
+		t.Errorf("it prints %q, want a line with the version of Go, %s", got, runtime.Version())
+	}
+	for _, test := range []struct {
+		settings []debug.BuildSetting
+		want     string
+	}{
+		{nil, "heed v1.2.3 go1.26"},
+		{[]debug.BuildSetting{{Key: "vcs.revision", Value: "1a2b"}, {Key: "vcs.modified", Value: "false"}}, "heed v1.2.3 go1.26 1a2b"},
+		{[]debug.BuildSetting{{Key: "vcs.revision", Value: "1a2b"}, {Key: "vcs.modified", Value: "true"}}, "heed v1.2.3 go1.26 1a2b (changed since)"},
+	} {
+		info := &debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: "v1.2.3"}, Settings: test.settings}
+		if got := version(info); got != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
 	}
 }
 

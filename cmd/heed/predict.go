@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 )
@@ -23,7 +26,7 @@ max_len characters are read. Put -- before inputs that begin with a dash.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := openRun(args[0], "", false)
+			m, err := openModel(args[0])
 			if err != nil {
 				return err
 			}
@@ -33,9 +36,9 @@ max_len characters are read. Put -- before inputs that begin with a dash.`,
 				if cmd.Context().Err() != nil {
 					return errInterrupted
 				}
-				answer, err := e.predict(input)
+				answer, err := m.Predict(input)
 				if err != nil {
-					return fmt.Errorf("%q: %w", input, err)
+					return wrongInput(err)
 				}
 				answers = append(answers, answer)
 			}
@@ -51,4 +54,12 @@ max_len characters are read. Put -- before inputs that begin with a dash.`,
 		return usagef("%w; put -- before inputs that begin with a dash", flagError(cmd, err))
 	})
 	return cmd
+}
+
+// quoted is a text in quotes, where it couldn't be told without.
+func quoted(s string) string {
+	if strings.TrimSpace(s) != s || s == "" || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
 }

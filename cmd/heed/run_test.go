@@ -15,16 +15,17 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/task"
 )
 
 // readRun is a run's summary and history.
-func readRun(t *testing.T, dir string) (summary, []train.Epoch) {
+func readRun(t *testing.T, dir string) (task.Summary, []train.Epoch) {
 	t.Helper()
-	var s summary
-	d := json.NewDecoder(strings.NewReader(read(t, filepath.Join(dir, summaryFile))))
+	var s task.Summary
+	d := json.NewDecoder(strings.NewReader(read(t, filepath.Join(dir, task.SummaryFile))))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
-		t.Fatalf("%s: %v", summaryFile, err)
+		t.Fatalf("%s: %v", task.SummaryFile, err)
 	}
 	return s, readHistory(t, dir)
 }
@@ -32,10 +33,10 @@ func readRun(t *testing.T, dir string) (summary, []train.Epoch) {
 func readHistory(t *testing.T, dir string) []train.Epoch {
 	t.Helper()
 	var history []train.Epoch
-	for line := range strings.Lines(read(t, filepath.Join(dir, historyFile))) {
+	for line := range strings.Lines(read(t, filepath.Join(dir, task.HistoryFile))) {
 		var e train.Epoch
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatalf("%s: %q: %v", historyFile, line, err)
+			t.Fatalf("%s: %q: %v", task.HistoryFile, line, err)
 		}
 		history = append(history, e)
 	}
@@ -43,17 +44,17 @@ func readHistory(t *testing.T, dir string) []train.Epoch {
 }
 
 func TestTrainEvalPredict(t *testing.T) {
-	for _, task := range taskNames() {
-		t.Run(task, func(t *testing.T) {
+	for _, name := range task.Names() {
+		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
-			args := small("--task="+task, "--out="+dir, "--seed=18446744073709551615")
-			if task == textTask {
+			args := small("--task="+name, "--out="+dir, "--seed=18446744073709551615")
+			if name == "text" {
 				args = append(args, "--max-len=16", "--text="+foxText(t))
 			}
 			out := succeed(t, args...)
 
 			s, history := readRun(t, dir)
-			if s.Task != task || s.Seed != math.MaxUint64 || s.Epochs != 3 || len(history) != 3 || s.StoppedEarly || s.Params < 1000 {
+			if s.Task != name || s.Seed != math.MaxUint64 || s.Epochs != 3 || len(history) != 3 || s.StoppedEarly || s.Params < 1000 {
 				t.Errorf("the summary is %+v with %d epochs of history", s, len(history))
 			}
 			var lines string
@@ -71,7 +72,7 @@ func TestTrainEvalPredict(t *testing.T) {
 				t.Errorf("the summary is %+v, the best epoch %+v", s, best)
 			}
 			var raw map[string]any
-			if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, summaryFile))), &raw); err != nil {
+			if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, task.SummaryFile))), &raw); err != nil {
 				t.Fatal(err)
 			}
 			for _, name := range []string{"task", "seed", "epochs", "best_epoch", "stopped_early", "train_loss", "val_loss", "val_accuracy", "seconds", "params"} {
@@ -83,15 +84,6 @@ func TestTrainEvalPredict(t *testing.T) {
 				t.Errorf("the run folder holds %d files, want 4", len(files))
 			}
 
-			e, err := openRun(dir, "", true)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.close()
-			score, err := e.evaluate(t.Context())
-			if err != nil || score.loss != s.ValLoss || score.accuracy() != s.ValAccuracy {
-				t.Errorf("evaluation gives %+v, %v; the summary is %+v", score, err, s)
-			}
 			want := fmt.Sprintf("Val=%.6f, accuracy %.4f (", s.ValLoss, s.ValAccuracy)
 			if got := succeed(t, "eval", dir); !strings.HasPrefix(got, want) || !strings.Contains(out, "Best epoch "+fmt.Sprint(s.BestEpoch)+": "+got) {
 				t.Errorf("heed eval prints %q, want it to begin with %q, and heed train to have printed the same: %q", got, want, out)
@@ -103,7 +95,7 @@ func TestTrainEvalPredict(t *testing.T) {
 				t.Fatalf("heed train doesn't end with what to try: %q", out)
 			}
 			input := strings.Trim(try[2], "'")
-			if generates := try[3] != ""; generates != (e.generate != nil) {
+			if generates := try[3] != ""; generates != (name == "text") {
 				t.Errorf("heed train says to try %q", try[0])
 			} else if generates {
 				if got := succeed(t, "generate", try[1], "--prompt", input, "--tokens", "300"); !strings.HasPrefix(got, input) {
@@ -167,7 +159,7 @@ func TestSeedsDecide(t *testing.T) {
 		runtime.GOMAXPROCS(procs)
 	}
 	sameRun(t, filepath.Join(base, "b"), filepath.Join(base, "a"))
-	if read(t, filepath.Join(base, "a", weightsFile)) == read(t, filepath.Join(base, "c", weightsFile)) {
+	if read(t, filepath.Join(base, "a", task.WeightsFile)) == read(t, filepath.Join(base, "c", task.WeightsFile)) {
 		t.Error("another seed gives the same weights")
 	}
 }
@@ -215,7 +207,7 @@ func TestFoldersThatWontDo(t *testing.T) {
 	if err := os.CopyFS(half, os.DirFS(done)); err != nil {
 		t.Fatal(err)
 	}
-	os.Remove(filepath.Join(half, configFile))
+	os.Remove(filepath.Join(half, task.ConfigFile))
 	empty := filepath.Join(base, "empty")
 	os.Mkdir(empty, 0o777)
 
@@ -227,9 +219,9 @@ func TestFoldersThatWontDo(t *testing.T) {
 		{"a file in the way", small("--out=" + base + "/file"), []string{"file can't be made a run folder"}},
 		{"a file on the way", small("--out=" + base + "/file/sub"), []string{"sub can't be made a run folder"}},
 		{"a run", small("--out=" + done), []string{"holds a run already", "--out", "--resume " + shell(done)}},
-		{"a run without config.json", small("--out=" + half), []string{"holds a run already", weightsFile}},
+		{"a run without config.json", small("--out=" + half), []string{"holds a run already", task.WeightsFile}},
 		{"resume a finished run", []string{"train", "--resume=" + done}, []string{"finished", "nothing to resume"}},
-		{"resume an empty folder", []string{"train", "--resume=" + empty}, []string{"isn't a run folder", configFile}},
+		{"resume an empty folder", []string{"train", "--resume=" + empty}, []string{"isn't a run folder", task.ConfigFile}},
 		{"resume no folder", []string{"train", "--resume=" + base + "/none"}, []string{"isn't a run folder"}},
 		{"resume a file", []string{"train", "--resume=" + base + "/file"}, []string{"isn't a run folder"}},
 		{"eval an empty folder", []string{"eval", empty}, []string{"isn't a run folder", "heed train makes one"}},
@@ -310,7 +302,7 @@ func TestDamagedWeights(t *testing.T) {
 	dir, other := filepath.Join(base, "run"), filepath.Join(base, "other")
 	succeed(t, small("--task=copy", "--out="+dir)...)
 	succeed(t, small("--task=copy", "--dim=8", "--out="+other)...)
-	path := filepath.Join(dir, weightsFile)
+	path := filepath.Join(dir, task.WeightsFile)
 	good := read(t, path)
 
 	one := bytes.Clone([]byte(good))
@@ -322,15 +314,15 @@ func TestDamagedWeights(t *testing.T) {
 		"half":             good[:len(good)/2],
 		"a byte short":     good[:len(good)-1],
 		"a byte more":      good + "x",
-		"another model's":  read(t, filepath.Join(other, weightsFile)),
+		"another model's":  read(t, filepath.Join(other, task.WeightsFile)),
 		"an endless start": "\xff\xff\xff\xff\xff\xff\xff\x7f" + good[8:],
 		"not safetensors":  strings.Repeat("x", len(good)),
 		"NaN":              string(one),
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(t, path, content)
-			fail(t, heed("eval", dir), 1, weightsFile)
-			fail(t, heed("predict", dir, "abc"), 1, weightsFile)
+			fail(t, heed("eval", dir), 1, task.WeightsFile)
+			fail(t, heed("predict", dir, "abc"), 1, task.WeightsFile)
 		})
 	}
 	os.Remove(path)

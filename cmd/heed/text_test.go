@@ -39,7 +39,7 @@ func TestTextsThatWontDo(t *testing.T) {
 			}
 		})
 	}
-	fail(t, heed(small("--task=text", "--text="+foxText(t), "--max-len=3000")...), 1, "too few for windows of length 3000", "--max-len")
+	fail(t, heed(small("--task=text", "--text="+foxText(t), "--max-len=3000")...), 1, "too few for windows of length 3000", "(max-len)")
 }
 
 func TestTextThatChanges(t *testing.T) {

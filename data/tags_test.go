@@ -5,17 +5,16 @@ import (
 	"testing"
 )
 
-func TestLabelerIDs(t *testing.T) {
-	l := newLabeler(t, "add", 0)
-	if l.Vocab().Symbols() != "0123456789+" || l.End() != 11 || l.Pad() != 12 || l.Tokens() != 13 || l.Labels() != 12 || l.Len() != 6 {
-		t.Errorf("symbols %q, end %d, pad %d, %d tokens, %d labels, length %d",
-			l.Vocab().Symbols(), l.End(), l.Pad(), l.Tokens(), l.Labels(), l.Len())
+func TestTagsLayout(t *testing.T) {
+	want := Layout{Tokens: 13, Classes: 12, Len: 6, TargetLen: 6, Start: -1, End: 11, Pad: 12}
+	if got := newCoderOf(t, named(t, "add", 0)).Layout(); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
 func TestBatch(t *testing.T) {
-	l := newLabeler(t, "reverse", 4)
-	b, err := l.Batch([]string{"abcd", "ba", "c"}, 4)
+	rule := named(t, "reverse", 4)
+	b, err := newCoderOf(t, rule).Batch(examplesOf(t, rule, "abcd", "ba", "c"), 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +48,8 @@ func TestBatch(t *testing.T) {
 
 // Sums stand in columns, and their answers lose the zeros that fill them.
 func TestBatchOfSums(t *testing.T) {
-	l := newLabeler(t, "add", 0)
+	rule := named(t, "add", 0)
+	l := newCoderOf(t, rule)
 	const plus, end = 10, 11
 	for _, c := range []struct {
 		source string
@@ -62,7 +62,7 @@ func TestBatchOfSums(t *testing.T) {
 		{"99+1", []int{9, 9, plus, 0, 1, end}, []int{0, 0, 1, 0, 0, end}, "100"},
 		{"0+0", []int{0, 0, plus, 0, 0, end}, []int{0, 0, 0, 0, 0, end}, "0"},
 	} {
-		b, err := l.Batch([]string{c.source}, 1)
+		b, err := l.Batch(examplesOf(t, rule, c.source), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestBatchOfSums(t *testing.T) {
 }
 
 func TestBatchOfNone(t *testing.T) {
-	b, err := newLabeler(t, "copy", 3).Batch(nil, 2)
+	b, err := newCoderOf(t, named(t, "copy", 3)).Batch(nil, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,59 +90,30 @@ func TestBatchOfNone(t *testing.T) {
 
 func TestBatchErrors(t *testing.T) {
 	tests := []struct {
-		name    string
-		sources []string
-		size    int
-		want    string
+		name     string
+		examples []Example
+		size     int
+		want     string
 	}{
-		{"too many", []string{"a", "b", "c"}, 2, "2 rows has no room for 3 sources"},
+		{"too many", make([]Example, 3), 2, "2 rows has no room for 3 examples"},
 		{"no rows", nil, 0, "at least one row and one position, got a size of 0"},
 		{"negative", nil, -1, "-1"},
 		{"too large", nil, 1 << 30, "at most 2147483647 ids"},
-		{"a bad source", []string{"a", "B"}, 2, `source "B": symbol 'B' at position 0`},
+		{"a bad source", []Example{{"a", "a"}, {"B", "B"}}, 2, `task copy: source "B": symbol 'B' at position 0`},
+		{"a bad answer", []Example{{"a", "B"}}, 2, `task copy: answer "B": symbol 'B' at position 0`},
+		{"a long answer", []Example{{"a", "aa"}}, 2, `task copy: a rule of kind tags writes an answer over its source: the answer to "a" has at most 1 symbols, got "aa"; kind pairs has`},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := newLabeler(t, "copy", 0).Batch(tc.sources, tc.size)
+			_, err := newCoderOf(t, named(t, "copy", 0)).Batch(tc.examples, tc.size)
 			wantError(t, err, tc.want)
 		})
 	}
 }
 
-// The targets of every row spell the answer, and the counted ones are those of valid positions.
-func TestBatchSpellsAnswers(t *testing.T) {
-	for _, name := range TaskNames() {
-		l, s := newLabeler(t, name, 0), newSplit(t, name, 0, 5, 300)
-		for sources := range slices.Chunk(s.Validation(), 64) {
-			b, err := l.Batch(sources, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			counted := 0
-			for r, source := range sources {
-				row := b.Targets[r*b.Len:][:b.Lengths[r]]
-				counted += len(row)
-				want, err := l.task.Answer(source)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got, err := l.Answer(row); err != nil || got != want {
-					t.Errorf("%s: the targets of %q spell %q, %v; want %q", name, source, got, err, want)
-				}
-				if slices.Max(row) >= l.Labels() || slices.Max(b.Inputs) >= l.Tokens() {
-					t.Errorf("%s: ids of %q are out of range: %v", name, source, row)
-				}
-			}
-			if b.Counted() != counted {
-				t.Errorf("%s: %d targets count, want %d", name, b.Counted(), counted)
-			}
-		}
-	}
-}
-
-func TestLabelerAnswer(t *testing.T) {
-	l := newLabeler(t, "copy", 0)
-	end, pad := l.End(), l.Pad()
+func TestTagsAnswer(t *testing.T) {
+	l := newCoderOf(t, named(t, "copy", 0))
+	end, pad := l.Layout().End, l.Layout().Pad
 	tests := []struct {
 		name    string
 		labels  []int
@@ -153,7 +124,7 @@ func TestLabelerAnswer(t *testing.T) {
 		{"what follows it doesn't count", []int{0, end, 1}, "a", ""},
 		{"not even an id", []int{0, end, -7}, "a", ""},
 		{"without an end token", []int{0, 1, 2}, "abc", ""},
-		{"to padding", []int{0, pad, 1}, "a", ""},
+		{"padding", []int{0, pad, 1}, "", "id 27 at position 1"},
 		{"at once", []int{end}, "", ""},
 		{"nothing", nil, "", ""},
 		{"an ignored target", []int{0, Ignore}, "", "id -1 at position 1"},
@@ -171,13 +142,4 @@ func TestLabelerAnswer(t *testing.T) {
 			}
 		})
 	}
-}
-
-func newLabeler(t testing.TB, task string, maxLen int) *Labeler {
-	t.Helper()
-	l, err := NewLabeler(named(t, task, maxLen))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
 }

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Say which heed this is",
+		Long:  "Print the module's version, the version of Go that built it and, if it was built from a checkout, the commit.",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			info, ok := debug.ReadBuildInfo()
+			if !ok {
+				return errors.New("this program was built without modules and doesn't know its version")
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), version(info))
+			return err
+		},
+	}
+}
+
+// version is one line: heed (devel) go1.26 1a2b3c4d (changed since).
+func version(info *debug.BuildInfo) string {
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	line := fmt.Sprintf("heed %s %s", info.Main.Version, info.GoVersion)
+	if revision := settings["vcs.revision"]; revision != "" {
+		line += " " + revision
+	}
+	if settings["vcs.modified"] == "true" {
+		line += " (changed since)"
+	}
+	return line
+}

@@ -1,0 +1,56 @@
+package data
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+const longestSum = len("99+99")
+
+var addRule = Rule{
+	Name: "add", About: "the sum of two numbers from 0 to 99", Kind: KindTags,
+	Alphabet: "0123456789+", MaxLen: longestSum, Example: "27+35",
+	Sample: func(rng *rand.Rand, _ int) string {
+		return strconv.Itoa(rng.IntN(100)) + "+" + strconv.Itoa(rng.IntN(100))
+	},
+	Answer: sum,
+	Spell:  sumColumns,
+	Read: func(spelled string) string {
+		return strings.TrimLeft(spelled[:max(0, len(spelled)-1)], "0") + spelled[max(0, len(spelled)-1):]
+	},
+}
+
+// sumColumns fills a sum's numbers to two digits, and its answer to the same length as the sum.
+func sumColumns(source, answer string) (string, string) {
+	if _, err := sum(source); err != nil {
+		return source, answer
+	}
+	a, b, _ := strings.Cut(source, "+")
+	return zeros(a, 2) + "+" + zeros(b, 2), zeros(answer, longestSum)
+}
+
+// zeros puts zeros before digits, up to a length.
+func zeros(digits string, length int) string {
+	return strings.Repeat("0", max(0, length-len(digits))) + digits
+}
+
+func sum(source string) (string, error) {
+	a, b, _ := strings.Cut(source, "+")
+	x, okA := number(a)
+	y, okB := number(b)
+	if !okA || !okB {
+		return "", fmt.Errorf("want two numbers of one or two digits with a + between them, such as 12+34, got %q", source)
+	}
+	return strconv.Itoa(x + y), nil
+}
+
+// number is the value of one or two digits.
+func number(digits string) (int, bool) {
+	if len(digits) < 1 || len(digits) > 2 || strings.Contains(digits, "+") {
+		return 0, false
+	}
+	n, err := strconv.Atoi(digits)
+	return n, err == nil
+}

@@ -1,0 +1,43 @@
+package data
+
+import (
+	"errors"
+	"unicode/utf8"
+)
+
+// characters is the Coder of KindText: the target of each symbol is the one that follows. Of a source longer than MaxLen the
+// end counts. An answer is a symbol, the target of a source's last one; if it is left out, Ignore is.
+type characters struct{ coder }
+
+func newCharacters(c coder) *characters {
+	n := c.vocab.Len()
+	c.layout = Layout{Tokens: n, Classes: n, Len: c.rule.MaxLen, TargetLen: c.rule.MaxLen, Start: -1, End: -1}
+	return &characters{c}
+}
+
+func (c *characters) Batch(examples []Example, size int) (Batch, error) {
+	return c.batch(examples, size, func(b *Batch, row int, e Example) error {
+		source, err := c.vocab.Encode(e.Source)
+		if err != nil {
+			return err
+		}
+		if len(source) == 0 {
+			return errors.New("the input is empty: give the text that the next character should follow")
+		}
+		answer := []int{Ignore}
+		if e.Answer != "" {
+			if utf8.RuneCountInString(e.Answer) > 1 {
+				return errors.New("the answer must be the one symbol that follows")
+			}
+			if answer, err = c.vocab.Encode(e.Answer); err != nil {
+				return err
+			}
+		}
+		source = source[max(0, len(source)-b.Len):]
+		b.Lengths[row] = copy(b.Inputs[row*b.Len:], source)
+		copy(b.Targets[row*b.Len:], append(source[1:], answer...))
+		return nil
+	})
+}
+
+func (c *characters) Answer(targets []int) (string, error) { return c.read(targets) }

@@ -1,0 +1,158 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Coder turns examples into batches of token ids for a model, and what the model makes of them back into answers. Each
+// Kind has its own.
+type Coder interface {
+	// Batch is the batch of these examples, in size rows. Rows beyond the examples are padding throughout, of length 0. More
+	// examples than rows are an error, as is a source or an answer that the rule doesn't allow: an unknown symbol wraps an
+	// *UnknownSymbolError. An answer that is left out is the rule's; where the rule has no Answer it isn't known, and what
+	// depends on it isn't either.
+	Batch(examples []Example, size int) (Batch, error)
+
+	// Answer is the answer that the targets of one row spell, as a model chose them. An id that is no target's is an error.
+	Answer(targets []int) (string, error)
+
+	// Layout is what the ids stand for, and how many a row has.
+	Layout() Layout
+}
+
+// A Layout is what the token ids of a Coder stand for, and how many a row has. A symbol's id is its place in the rule's
+// Alphabet; special tokens come after the symbols, and are -1 where the kind has no such token.
+type Layout struct {
+	Tokens    int // ids of inputs are below it
+	Classes   int // ids of targets are below it
+	Len       int // positions of a row of inputs
+	TargetLen int // positions of a row of targets; 0 if a row has a single target
+	Start     int // the first of what comes before an answer's symbols
+	End       int // what follows a sequence
+	Pad       int // what fills inputs: of text, any symbol
+}
+
+// NewCoder is the Coder of a rule's kind. A rule that lacks something, or has what its kind can't use, is an error.
+func NewCoder(rule Rule) (Coder, error) {
+	c, err := newCoder(rule)
+	if err != nil {
+		return nil, fmt.Errorf("task %s: %w", rule.Name, err)
+	}
+	return c, nil
+}
+
+func newCoder(rule Rule) (Coder, error) {
+	if rule.Name == "" {
+		return nil, errors.New("a rule must have a Name, got none: Named has Heed's own rules")
+	}
+	if rule.MaxLen < 1 || rule.MaxAnswer < 0 {
+		return nil, fmt.Errorf("MaxLen must be at least 1 and MaxAnswer at least 0, got %d and %d", rule.MaxLen, rule.MaxAnswer)
+	}
+	if rule.Kind != KindLabels && rule.Classes != nil {
+		return nil, fmt.Errorf("only a rule of kind %s can have Classes, got those of one of kind %q", KindLabels, rule.Kind)
+	}
+	if rule.Kind != KindPairs && rule.MaxAnswer != 0 {
+		return nil, fmt.Errorf("only a rule of kind %s can have a MaxAnswer, got that of one of kind %q", KindPairs, rule.Kind)
+	}
+	vocab, err := NewVocab(rule.Alphabet)
+	if err != nil {
+		return nil, fmt.Errorf("its Alphabet: %w", err)
+	}
+	c := coder{rule: rule, vocab: vocab}
+	switch rule.Kind {
+	case KindTags:
+		return newTags(c), nil
+	case KindLabels:
+		return newLabels(c)
+	case KindPairs:
+		return newPairs(c), nil
+	case KindText:
+		return newCharacters(c), nil
+	}
+	return nil, fmt.Errorf("the kind must be %s, %s, %s or %s, got %q", KindTags, KindLabels, KindPairs, KindText, rule.Kind)
+}
+
+// coder is what the kinds have in common.
+type coder struct {
+	rule   Rule
+	vocab  *Vocab
+	layout Layout
+}
+
+func (c *coder) Layout() Layout { return c.layout }
+
+// batch makes a batch of padding and has fill write a row of it for each example.
+func (c *coder) batch(examples []Example, size int, fill func(b *Batch, row int, e Example) error) (Batch, error) {
+	if len(examples) > size {
+		return Batch{}, fmt.Errorf("a batch of %d rows has no room for %d examples", size, len(examples))
+	}
+	b, err := newBatch(size, c.layout)
+	if err != nil {
+		return Batch{}, err
+	}
+	for row, e := range examples {
+		if err := fill(&b, row, e); err != nil {
+			return Batch{}, err
+		}
+	}
+	return b, nil
+}
+
+// errorf is an error that names the task.
+func (c *coder) errorf(format string, args ...any) error {
+	return fmt.Errorf("task "+strings.ReplaceAll(c.rule.Name, "%", "%%")+": "+format, args...)
+}
+
+// encode is the ids of an example's source and of its answer, as the rule spells them.
+func (c *coder) encode(e Example) (source, answer []int, err error) {
+	if source, err = c.source(&e); err != nil {
+		return nil, nil, err
+	}
+	spelled := e.Answer
+	if c.rule.Spell != nil {
+		_, spelled = c.rule.Spell(e.Source, e.Answer)
+	}
+	if answer, err = c.vocab.Encode(spelled); err != nil {
+		return nil, nil, c.errorf("answer %q: %w", e.Answer, err)
+	}
+	return source, answer, nil
+}
+
+// source is the ids of an example's source. An answer that is left out becomes the rule's.
+func (c *coder) source(e *Example) ([]int, error) {
+	if e.Source == "" {
+		return nil, c.errorf("the source is empty, want 1 to %d symbols", c.rule.MaxLen)
+	}
+	if n := utf8.RuneCountInString(e.Source); n > c.rule.MaxLen {
+		return nil, c.errorf("a source has at most %d symbols, got %d", c.rule.MaxLen, n)
+	}
+	spelled := e.Source
+	if c.rule.Spell != nil {
+		spelled, _ = c.rule.Spell(e.Source, e.Answer)
+	}
+	ids, err := c.vocab.Encode(spelled)
+	if err != nil {
+		return nil, c.errorf("source %q: %w", e.Source, err)
+	}
+	if len(ids) < 1 || len(ids) > c.rule.MaxLen {
+		return nil, c.errorf("source %q: it is spelled %q, of %d symbols, and may have 1 to %d", e.Source, spelled, len(ids), c.rule.MaxLen)
+	}
+	if e.Answer == "" && c.rule.Answer != nil {
+		if e.Answer, err = c.rule.Answer(e.Source); err != nil {
+			return nil, c.errorf("%w", err)
+		}
+	}
+	return ids, nil
+}
+
+// read is the answer that ids of symbols spell.
+func (c *coder) read(ids []int) (string, error) {
+	spelled, err := c.vocab.Decode(ids)
+	if err != nil || c.rule.Read == nil {
+		return spelled, err
+	}
+	return c.rule.Read(spelled), nil
+}

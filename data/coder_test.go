@@ -1,0 +1,105 @@
+package data
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestNewCoderErrors(t *testing.T) {
+	tags := Rule{Name: "x", Kind: KindTags, Alphabet: "ab", MaxLen: 3}
+	for _, tc := range []struct {
+		name   string
+		change func(r *Rule)
+		want   string
+	}{
+		{"no name", func(r *Rule) { r.Name = "" }, "must have a Name"},
+		{"no kind", func(r *Rule) { r.Kind = "" }, `task x: the kind must be tags, labels, pairs or text, got ""`},
+		{"another kind", func(r *Rule) { r.Kind = "tag" }, `got "tag"`},
+		{"no alphabet", func(r *Rule) { r.Alphabet = "" }, "task x: its Alphabet: a vocabulary needs at least one symbol"},
+		{"a symbol twice", func(r *Rule) { r.Alphabet = "aba" }, "holds each symbol once"},
+		{"no length", func(r *Rule) { r.MaxLen = 0 }, "MaxLen must be at least 1 and MaxAnswer at least 0, got 0 and 0"},
+		{"a negative answer", func(r *Rule) { r.Kind, r.MaxAnswer = KindPairs, -1 }, "got 3 and -1"},
+		{"classes of tags", func(r *Rule) { r.Classes = []string{"y", "n"} }, `only a rule of kind labels can have Classes, got those of one of kind "tags"`},
+		{"an answer's length of tags", func(r *Rule) { r.MaxAnswer = 3 }, "only a rule of kind pairs can have a MaxAnswer"},
+		{"labels without classes", func(r *Rule) { r.Kind = KindLabels }, "needs at least 2 Classes to choose from, got 0"},
+		{"a class twice", func(r *Rule) { r.Kind, r.Classes = KindLabels, []string{"y", "y"} }, `Classes must differ and none may be empty, got "y" as number 1`},
+		{"an empty class", func(r *Rule) { r.Kind, r.Classes = KindLabels, []string{"y", ""} }, `got "" as number 1`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := tags
+			tc.change(&r)
+			_, err := NewCoder(r)
+			wantError(t, err, tc.want)
+		})
+	}
+}
+
+// A Spell that makes a source too long is an error, not a row that runs into the next.
+func TestSpellTooLong(t *testing.T) {
+	rule := named(t, "copy", 3)
+	rule.Spell = func(source, answer string) (string, string) { return source + source, answer }
+	_, err := newCoderOf(t, rule).Batch([]Example{{"ab", "ab"}}, 1)
+	wantError(t, err, `task copy: source "ab": it is spelled "abab", of 4 symbols, and may have 1 to 3`)
+}
+
+func TestLabels(t *testing.T) {
+	rule := named(t, "brackets", 4)
+	rule.Answer = nil
+	c := newCoderOf(t, rule)
+	if got, want := c.Layout(), (Layout{Tokens: 3, Classes: 2, Len: 4, Start: -1, End: -1, Pad: 2}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	b, err := c.Batch([]Example{{"()", "yes"}, {"())", "no"}, {"(", ""}}, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name      string
+		got, want []int
+	}{
+		{"inputs", b.Inputs, []int{0, 1, 2, 2, 0, 1, 1, 2, 0, 2, 2, 2, 2, 2, 2, 2}},
+		{"lengths", b.Lengths, []int{2, 3, 1, 0}},
+		{"targets", b.Targets, []int{0, 1, Ignore, Ignore}}, // what isn't known doesn't count
+	} {
+		if !slices.Equal(tc.got, tc.want) {
+			t.Errorf("%s\n%v, want\n%v", tc.name, tc.got, tc.want)
+		}
+	}
+	if b.TargetLen != 0 || b.Counted() != 2 || b.Before != nil {
+		t.Errorf("got %+v", b)
+	}
+	_, err = c.Batch([]Example{{"()", "maybe"}}, 1)
+	wantError(t, err, `task brackets: the answer to "()" must be one of ["yes" "no"], got "maybe"`)
+	for _, targets := range [][]int{nil, {2}, {-1}, {0, 1}} {
+		_, err = c.Answer(targets)
+		wantError(t, err, "a row has one class from 0 to 1, got")
+	}
+}
+
+func TestCharacters(t *testing.T) {
+	c := newCoderOf(t, Rule{Name: "text", Kind: KindText, Alphabet: "abcd", MaxLen: 3})
+	if got, want := c.Layout(), (Layout{Tokens: 4, Classes: 4, Len: 3, TargetLen: 3, Start: -1, End: -1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	b, err := c.Batch([]Example{{"abcd", "a"}, {"ba", ""}}, 2) // of a long source the end counts
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(b.Inputs, []int{1, 2, 3, 1, 0, 0}) || !slices.Equal(b.Lengths, []int{3, 2}) ||
+		!slices.Equal(b.Targets, []int{2, 3, 0, 0, Ignore, Ignore}) || b.Counted() != 4 {
+		t.Errorf("got %+v", b)
+	}
+	if got, err := c.Answer([]int{2}); got != "c" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for _, tc := range []struct {
+		e    Example
+		want string
+	}{
+		{Example{"", "a"}, "the input is empty"}, {Example{"aé", ""}, "symbol 'é' at position 1"},
+		{Example{"a", "ab"}, "one symbol that follows"}, {Example{"a", "x"}, "symbol 'x'"},
+	} {
+		_, err := c.Batch([]Example{tc.e}, 1)
+		wantError(t, err, tc.want)
+	}
+}

@@ -1,0 +1,46 @@
+package data
+
+import (
+	"fmt"
+	"slices"
+)
+
+// labels is the Coder of KindLabels. A row's inputs are the symbols of the source, then padding; its target is the class that
+// is the answer, or Ignore if that is not known.
+type labels struct{ coder }
+
+func newLabels(c coder) (*labels, error) {
+	for i, class := range c.rule.Classes {
+		if class == "" || slices.Contains(c.rule.Classes[:i], class) {
+			return nil, fmt.Errorf("its Classes must differ and none may be empty, got %q as number %d", class, i)
+		}
+	}
+	if len(c.rule.Classes) < 2 {
+		return nil, fmt.Errorf("a rule of kind %s needs at least 2 Classes to choose from, got %d", KindLabels, len(c.rule.Classes))
+	}
+	n := c.vocab.Len()
+	c.layout = Layout{Tokens: n + 1, Classes: len(c.rule.Classes), Len: c.rule.MaxLen, Start: -1, End: -1, Pad: n}
+	return &labels{c}, nil
+}
+
+func (l *labels) Batch(examples []Example, size int) (Batch, error) {
+	return l.batch(examples, size, func(b *Batch, row int, e Example) error {
+		source, err := l.source(&e)
+		if err != nil {
+			return err
+		}
+		b.Lengths[row] = copy(b.Inputs[row*b.Len:], source)
+		b.Targets[row] = slices.Index(l.rule.Classes, e.Answer)
+		if b.Targets[row] < 0 && e.Answer != "" {
+			return l.errorf("the answer to %q must be one of %q, got %q", e.Source, l.rule.Classes, e.Answer)
+		}
+		return nil
+	})
+}
+
+func (l *labels) Answer(targets []int) (string, error) {
+	if len(targets) != 1 || targets[0] < 0 || targets[0] >= len(l.rule.Classes) {
+		return "", fmt.Errorf("a row has one class from 0 to %d, got %d", len(l.rule.Classes)-1, targets)
+	}
+	return l.rule.Classes[targets[0]], nil
+}

@@ -1,0 +1,48 @@
+package data
+
+import (
+	"slices"
+)
+
+// pairs is the Coder of KindPairs: what an encoder and a decoder learn from. Given the source and the answer so far, which is
+// the batch's Before, the target is the next symbol.
+//
+//	source  7 . 3 . 2 4 · ·
+//	before  ⏵ 2 0 2 4 - 0 3 - 0 7
+//	target  2 0 2 4 - 0 3 - 0 7 ⏎
+//
+// Before needs no lengths: its padding comes last, where causal attention doesn't see it, and its targets are Ignore.
+type pairs struct{ coder }
+
+func newPairs(c coder) *pairs {
+	n := c.vocab.Len()
+	c.layout = Layout{Tokens: n + 3, Classes: n + 3, Len: c.rule.MaxLen, TargetLen: c.rule.MaxAnswer + 1, Start: n + 2, End: n, Pad: n + 1}
+	return &pairs{c}
+}
+
+func (p *pairs) Batch(examples []Example, size int) (Batch, error) {
+	return p.batch(examples, size, func(b *Batch, row int, e Example) error {
+		source, answer, err := p.encode(e)
+		if err != nil {
+			return err
+		}
+		if len(answer) > p.rule.MaxAnswer {
+			return p.errorf("an answer has at most %d symbols, got %q, the answer to %q", p.rule.MaxAnswer, e.Answer, e.Source)
+		}
+		b.Lengths[row] = copy(b.Inputs[row*b.Len:], source)
+		before := b.Before[row*b.TargetLen:]
+		before[0] = p.layout.Start
+		copy(before[1:], answer)
+		copy(b.Targets[row*b.TargetLen:], append(answer, p.layout.End))
+		return nil
+	})
+}
+
+// Answer takes the targets up to the first special token, or all of them if there is none.
+func (p *pairs) Answer(targets []int) (string, error) {
+	special := []int{p.layout.End, p.layout.Pad, p.layout.Start}
+	if i := slices.IndexFunc(targets, func(id int) bool { return slices.Contains(special, id) }); i >= 0 {
+		targets = targets[:i]
+	}
+	return p.read(targets)
+}

@@ -1,0 +1,143 @@
+package data
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestPairsLayout(t *testing.T) {
+	want := Layout{Tokens: 44, Classes: 44, Len: 29, TargetLen: 11, Start: 43, End: 41, Pad: 42}
+	if got := newCoderOf(t, named(t, "dates", 0)).Layout(); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// asPairs is a rule of kind tags as one of pairs.
+func asPairs(rule Rule) Rule {
+	rule.Kind, rule.MaxAnswer = KindPairs, rule.MaxLen
+	return rule
+}
+
+func TestPairs(t *testing.T) {
+	rule := asPairs(named(t, "reverse", 4))
+	b, err := newCoderOf(t, rule).Batch(examplesOf(t, rule, "abcd", "ba", "c"), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const end, pad, start, no = 26, 27, 28, Ignore
+	if b.Size != 4 || b.Len != 4 || b.TargetLen != 5 || b.Counted() != 5+3+2 {
+		t.Errorf("size %d, lengths %d and %d, %d targets count", b.Size, b.Len, b.TargetLen, b.Counted())
+	}
+	for _, c := range []struct {
+		name      string
+		got, want []int
+	}{
+		{"inputs", b.Inputs, []int{0, 1, 2, 3, 1, 0, pad, pad, 2, pad, pad, pad, pad, pad, pad, pad}},
+		{"lengths", b.Lengths, []int{4, 2, 1, 0}},
+		{"before", b.Before, []int{start, 3, 2, 1, 0, start, 0, 1, pad, pad, start, 2, pad, pad, pad, pad, pad, pad, pad, pad}},
+		{"targets", b.Targets, []int{3, 2, 1, 0, end, 0, 1, end, no, no, 2, end, no, no, no, no, no, no, no, no}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s\n%v, want\n%v", c.name, c.got, c.want)
+		}
+	}
+}
+
+// A model sees the same whether letters are capital or small.
+func TestPairsOfCapitals(t *testing.T) {
+	b, err := newCoderOf(t, named(t, "dates", 0)).Batch([]Example{{Source: "7 MAR 2024"}, {Source: "7 mar 2024"}}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(b.Inputs[:b.Len], b.Inputs[b.Len:]) {
+		t.Errorf("got\n%v\n%v", b.Inputs[:b.Len], b.Inputs[b.Len:])
+	}
+}
+
+func TestPairsErrors(t *testing.T) {
+	tests := []struct {
+		name     string
+		examples []Example
+		size     int
+		want     string
+	}{
+		{"too many", make([]Example, 2), 1, "1 rows has no room for 2 examples"},
+		{"no rows", nil, 0, "at least one row and one position, got a size of 0"},
+		{"too large", nil, 1 << 30, "at most 2147483647 ids"},
+		{"a bad symbol", []Example{{Source: "7:3:2024"}}, 2, `source "7:3:2024": symbol ':' at position 1`},
+		{"a long answer", []Example{{"7.3.2024", "2024-03-07-12"}}, 2, `task dates: an answer has at most 10 symbols, got "2024-03-07-12"`},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := newCoderOf(t, named(t, "dates", 0)).Batch(tc.examples, tc.size)
+			wantError(t, err, tc.want)
+		})
+	}
+}
+
+// What comes before the targets are the targets a position later, of rules of any kind as pairs.
+func TestPairsSpellAnswers(t *testing.T) {
+	for _, rule := range []Rule{named(t, "dates", 0), asPairs(named(t, "sort", 0)), asPairs(named(t, "reverse", 3))} {
+		c := newCoderOf(t, rule)
+		s, err := NewSplit(rule, 5, 300)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for examples := range slices.Chunk(s.Validation(), 64) {
+			b, err := c.Batch(examples, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			counted := 0
+			for r, e := range examples {
+				target, before := b.Targets[r*b.TargetLen:][:b.TargetLen], b.Before[r*b.TargetLen:][:b.TargetLen]
+				n := slices.Index(target, c.Layout().End)
+				if got, err := c.Answer(target); err != nil || got != e.Answer || len(got) != n {
+					t.Errorf("%s: the targets of %q spell %q, %v; want %q", rule.Name, e.Source, got, err, e.Answer)
+				}
+				if before[0] != c.Layout().Start || !slices.Equal(before[1:n+1], target[:n]) {
+					t.Errorf("%s: before is %v, targets %v", rule.Name, before, target)
+				}
+				if b.Lengths[r] != len(e.Source) {
+					t.Errorf("%s: length %d of %q", rule.Name, b.Lengths[r], e.Source)
+				}
+				counted += n + 1
+			}
+			if b.Counted() != counted {
+				t.Errorf("%s: %d targets count, want %d", rule.Name, b.Counted(), counted)
+			}
+		}
+	}
+}
+
+func TestPairsAnswer(t *testing.T) {
+	tr := newCoderOf(t, asPairs(named(t, "copy", 0)))
+	end, pad, start := tr.Layout().End, tr.Layout().Pad, tr.Layout().Start
+	tests := []struct {
+		name    string
+		ids     []int
+		want    string
+		wantErr string
+	}{
+		{"to the end token", []int{0, 1, end, 2}, "ab", ""},
+		{"what follows it doesn't count", []int{0, end, -7}, "a", ""},
+		{"without an end token", []int{0, 1, 2}, "abc", ""},
+		{"to padding", []int{0, pad, 1}, "a", ""},
+		{"to a start token", []int{0, start, 1}, "a", ""},
+		{"nothing", nil, "", ""},
+		{"an ignored target", []int{0, Ignore}, "", "id -1 at position 1"},
+		{"no token", []int{99}, "", "id 99 at position 0"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := tr.Answer(tc.ids)
+			if tc.wantErr != "" {
+				wantError(t, err, tc.wantErr)
+				return
+			}
+			if err != nil || got != tc.want {
+				t.Errorf("got %q, %v; want %q", got, err, tc.want)
+			}
+		})
+	}
+}

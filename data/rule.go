@@ -1,0 +1,117 @@
+package data
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// DefaultRule names the rule to learn when none is asked for.
+const DefaultRule = "reverse"
+
+// A Kind says what a model makes of a source.
+type Kind string
+
+const (
+	// KindTags labels every position of a source with a symbol of the answer, which is no longer than the source.
+	KindTags Kind = "tags"
+	// KindLabels chooses one of a few classes for a whole source.
+	KindLabels Kind = "labels"
+	// KindPairs writes an answer of any length.
+	KindPairs Kind = "pairs"
+	// KindText predicts the symbol that follows.
+	KindText Kind = "text"
+)
+
+// A Rule is what a model can learn: every source, which is a string, has one answer. Named has Heed's own rules; anybody's
+// is made by filling in the fields. Those that aren't functions go to JSON, and are all that a trained model needs.
+type Rule struct {
+	Name  string `json:"name"`
+	About string `json:"about,omitempty"` // what the answer is, in a few words
+	Kind  Kind   `json:"kind"`
+
+	Alphabet  string   `json:"alphabet"`             // every symbol that a model meets in a source or an answer, once
+	Classes   []string `json:"classes,omitempty"`    // every answer there is, of KindLabels alone: they need no Alphabet
+	MaxLen    int      `json:"max_len"`              // symbols of the longest source; of KindText, those that a model sees at once
+	MaxAnswer int      `json:"max_answer,omitempty"` // symbols of the longest answer, of KindPairs alone
+	Example   string   `json:"example,omitempty"`    // a source to try
+
+	// Sample is a random source of at most maxLen symbols, which is the rule's MaxLen. It takes all its random numbers from
+	// rng. Sample and Answer are called by several goroutines at once.
+	Sample func(rng *rand.Rand, maxLen int) string `json:"-"`
+
+	// Answer is the answer to a source that has 1 to MaxLen symbols of the Alphabet, or an error that says why it has none.
+	Answer func(source string) (string, error) `json:"-"`
+
+	// Spell is how a model meets a source and its answer, if not as they are: a source that has no answer is left as it is.
+	// Read is the answer that such a spelling stands for. Both may be nil.
+	Spell func(source, answer string) (string, string) `json:"-"`
+	Read  func(spelled string) string                  `json:"-"`
+
+	// ByAnswer makes a Split keep answers apart, where many sources have the same one, and not sources alone.
+	ByAnswer bool `json:"-"`
+
+	// Longest is what Named may be asked to set MaxLen to; 0 if it can't be changed.
+	Longest int `json:"-"`
+}
+
+// rules are all of Heed's own, DefaultRule first.
+var rules = [...]Rule{
+	reverseRule,
+	copyRule,
+	sortRule,
+	addRule,
+	datesRule,
+	bracketsRule,
+}
+
+// Names is the name of every rule that Named knows, DefaultRule first.
+func Names() []string {
+	var names []string
+	for _, r := range rules {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// Named is Heed's own rule of that name, for sources of at most maxLen symbols; 0 takes the rule's own MaxLen.
+func Named(name string, maxLen int) (Rule, error) {
+	i := slices.IndexFunc(rules[:], func(r Rule) bool { return r.Name == name })
+	if i < 0 {
+		return Rule{}, fmt.Errorf("unknown task %q: the tasks are %s", name, strings.Join(Names(), ", "))
+	}
+	r := rules[i]
+	switch {
+	case maxLen == 0 || maxLen == r.MaxLen:
+	case r.Longest == 0:
+		return Rule{}, fmt.Errorf("task %s: the longest source has %d symbols, which can't be changed to %d", name, r.MaxLen, maxLen)
+	case maxLen < 1 || maxLen > r.Longest:
+		return Rule{}, fmt.Errorf("task %s: the longest source may have 1 to %d symbols (0: the default, %d), got %d", name, r.Longest, r.MaxLen, maxLen)
+	default:
+		r.MaxLen = maxLen
+		r.Example = r.Example[:min(len(r.Example), maxLen)]
+	}
+	return r, nil
+}
+
+// An Example is a source with its answer, which may be left out.
+type Example struct{ Source, Answer string }
+
+// draw is a random example.
+func (r *Rule) draw(rng *rand.Rand) (Example, error) {
+	source := r.Sample(rng, r.MaxLen)
+	answer, err := r.Answer(source)
+	if err != nil {
+		return Example{}, fmt.Errorf("task %s: its Sample %q has no answer: %w", r.Name, source, err)
+	}
+	return Example{source, answer}, nil
+}
+
+// key is what a Split keeps apart.
+func (r *Rule) key(e Example) string {
+	if r.ByAnswer {
+		return e.Answer
+	}
+	return e.Source
+}

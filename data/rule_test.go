@@ -1,0 +1,291 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestNamed(t *testing.T) {
+	tests := []struct {
+		name    string
+		maxLen  int
+		want    int
+		wantErr string
+	}{
+		{DefaultRule, 0, 10, ""},
+		{"copy", 1, 1, ""},
+		{"sort", 64, 64, ""},
+		{"add", 0, 5, ""},
+		{"add", 5, 5, ""},
+		{"add", 10, 0, "task add: the longest source has 5 symbols, which can't be changed to 10"},
+		{"copy", 65, 0, "task copy: the longest source may have 1 to 64 symbols (0: the default, 10), got 65"},
+		{"copy", -1, 0, "got -1"},
+		{"shuffle", 0, 0, `unknown task "shuffle": the tasks are reverse, `},
+		{"", 0, 0, "the tasks are"},
+	}
+	for _, tc := range tests {
+		t.Run(fmt.Sprint(tc.name, tc.maxLen), func(t *testing.T) {
+			task, err := Named(tc.name, tc.maxLen)
+			if tc.wantErr != "" {
+				wantError(t, err, tc.wantErr)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if task.Name != tc.name || task.MaxLen != tc.want {
+				t.Errorf("got task %q of length %d", task.Name, task.MaxLen)
+			}
+		})
+	}
+	if Names()[0] != DefaultRule {
+		t.Errorf("the first of %v isn't the default", Names())
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	tests := []struct{ task, source, want, wantErr string }{
+		{"reverse", "lamp", "pmal", ""},
+		{"reverse", "z", "z", ""},
+		{"copy", "attention", "attention", ""},
+		{"sort", "attention", "aeinnottt", ""},
+		{"add", "12+34", "46", ""},
+		{"add", "99+99", "198", ""},
+		{"add", "0+0", "0", ""},
+		{"add", "05+7", "12", ""},
+		{"brackets", "(()())", "yes", ""},
+		{"brackets", "(()", "no", ""},
+		{"brackets", "())(", "no", ""},
+		{"reverse", "", "", "task reverse: the source is empty, want 1 to 10 symbols"},
+		{"copy", "abcdefghijk", "", "task copy: a source has at most 10 symbols, got 11"},
+		{"copy", "éééééééééé", "", "symbol 'é' at position 0"},
+		{"sort", "abC", "", `task sort: source "abC": symbol 'C' at position 2 (from 0) isn't one of the 26 known`},
+		{"reverse", "ab\xff", "", "not UTF-8: the byte at offset 2"},
+		{"add", "12", "", "such as 12+34, got \"12\""},
+		{"add", "+12", "", "two numbers"},
+		{"add", "12+", "", "two numbers"},
+		{"add", "+", "", "two numbers"},
+		{"add", "1+2+3", "", "two numbers"},
+		{"add", "1++2", "", "two numbers"},
+		{"add", "123+4", "", "two numbers"},
+		{"add", "1+234", "", "two numbers"},
+		{"add", "12-34", "", "symbol '-' at position 2"},
+		{"add", "12+345", "", "at most 5 symbols, got 6"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.task+" "+tc.source, func(t *testing.T) {
+			got, err := solve(named(t, tc.task, 0), tc.source)
+			if tc.wantErr != "" {
+				wantError(t, err, tc.wantErr)
+				return
+			}
+			if err != nil || got != tc.want {
+				t.Errorf("got %q, %v; want %q", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestAnswerUnknownSymbolIsTyped(t *testing.T) {
+	_, err := solve(named(t, "copy", 0), "a b")
+	var unknown *UnknownSymbolError
+	if !errors.As(err, &unknown) || unknown.Symbol != ' ' || unknown.Position != 1 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestZeroRule(t *testing.T) {
+	_, err := NewSplit(Rule{}, 0, 1)
+	wantError(t, err, "Named")
+	_, err = NewCoder(Rule{})
+	wantError(t, err, "Named")
+}
+
+// Every rule is described, its example has an answer, and so has every sample, however long. The answer fits: its coder takes
+// it, and has it back from the targets.
+func TestRules(t *testing.T) {
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			task := named(t, name, 0)
+			if task.Name != name || task.About == "" || task.Example == "" {
+				t.Errorf("the rule is %+v", task)
+			}
+			for _, maxLen := range []int{0, 1, 2, 3, task.Longest} {
+				task, err := Named(name, maxLen)
+				if err != nil && task.Longest == 0 {
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				coder := newCoderOf(t, task)
+				l := coder.Layout()
+				rng := rand.New(rand.NewPCG(1, 2))
+				for i := range 2000 {
+					source := task.Sample(rng, task.MaxLen)
+					if i == 0 {
+						source = task.Example
+					}
+					want, err := task.Answer(source)
+					if err != nil {
+						t.Fatalf("%q: %v", source, err)
+					}
+					b, err := coder.Batch([]Example{{source, want}}, 1)
+					if err != nil {
+						t.Fatal(err)
+					}
+					valid := b.Targets[:b.Counted()]
+					if got, err := coder.Answer(valid); err != nil || got != want {
+						t.Fatalf("the targets of %q spell %q, %v; want %q", source, got, err, want)
+					}
+					if slices.Max(b.Inputs) >= l.Tokens || slices.Max(b.Targets) >= l.Classes || slices.Min(b.Inputs) < 0 || slices.Min(valid) < 0 {
+						t.Fatalf("ids of %q are out of range: %+v", source, b)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Answers agree with other ways of computing them.
+func TestAnswerOfSamples(t *testing.T) {
+	for name, independent := range map[string]func(source string) string{
+		"reverse": func(source string) (answer string) {
+			for _, r := range source {
+				answer = string(r) + answer
+			}
+			return answer
+		},
+		"copy": func(source string) string { return source },
+		"sort": func(source string) (answer string) {
+			for r := 'a'; r <= 'z'; r++ {
+				answer += strings.Repeat(string(r), strings.Count(source, string(r)))
+			}
+			return answer
+		},
+		"add": func(source string) string {
+			var a, b int
+			if _, err := fmt.Sscanf(source, "%d+%d", &a, &b); err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprint(a + b)
+		},
+		"brackets": func(source string) string {
+			for strings.Contains(source, "()") {
+				source = strings.ReplaceAll(source, "()", "")
+			}
+			if source == "" {
+				return "yes"
+			}
+			return "no"
+		},
+	} {
+		task := named(t, name, 0)
+		rng := rand.New(rand.NewPCG(1, 2))
+		lengths, answers := make(map[int]int), make(map[string]int)
+		for range 5000 {
+			source := task.Sample(rng, task.MaxLen)
+			lengths[len(source)]++
+			got, err := solve(task, source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answers[got]++
+			if want := independent(source); got != want {
+				t.Fatalf("%s of %q is %q, want %q", name, source, got, want)
+			}
+		}
+		if task.Alphabet == letters { // words
+			for n := 1; n <= task.MaxLen; n++ {
+				if c := lengths[n]; c < 400 || c > 600 {
+					t.Errorf("%s: %d of 5000 samples have length %d", name, c, n)
+				}
+			}
+		}
+		for _, class := range task.Classes {
+			if answers[class] < 1000 {
+				t.Errorf("%s: %d of 5000 samples have the answer %s", name, answers[class], class)
+			}
+		}
+	}
+}
+
+// Every pair of numbers is a source of add, as likely as any other.
+func TestSampleAdd(t *testing.T) {
+	task := named(t, "add", 0)
+	rng := rand.New(rand.NewPCG(3, 4))
+	seen := make(map[string]bool)
+	for range 150_000 {
+		seen[task.Sample(rng, task.MaxLen)] = true
+	}
+	if len(seen) < 9_990 || len(seen) > 10_000 {
+		t.Errorf("%d different sources, want 10,000", len(seen))
+	}
+}
+
+func FuzzAnswer(f *testing.F) {
+	for _, s := range []string{"lamp", "", "12+34", "1+", "+", "é", "\xff", "0+00", "1++1", "(()", "7.3.24"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, source string) {
+		for _, name := range Names() {
+			task := named(t, name, 0)
+			got, err := solve(task, source)
+			if err != nil {
+				continue
+			}
+			if want, err := task.Answer(source); err != nil || got != want {
+				t.Fatalf("%s of %q is %q, %v; the targets spell %q", name, source, want, err, got)
+			}
+		}
+	})
+}
+
+// solve is the answer that a source's targets spell.
+func solve(rule Rule, source string) (string, error) {
+	coder, err := NewCoder(rule)
+	if err != nil {
+		return "", err
+	}
+	b, err := coder.Batch([]Example{{Source: source}}, 1)
+	if err != nil {
+		return "", err
+	}
+	return coder.Answer(b.Targets[:b.Counted()])
+}
+
+func named(t testing.TB, name string, maxLen int) Rule {
+	t.Helper()
+	rule, err := Named(name, maxLen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rule
+}
+
+func newCoderOf(t testing.TB, rule Rule) Coder {
+	t.Helper()
+	coder, err := NewCoder(rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return coder
+}
+
+// examplesOf are sources with their answers.
+func examplesOf(t testing.TB, rule Rule, sources ...string) []Example {
+	t.Helper()
+	var examples []Example
+	for _, source := range sources {
+		answer, err := rule.Answer(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples = append(examples, Example{source, answer})
+	}
+	return examples
+}

@@ -1,0 +1,54 @@
+package data
+
+import (
+	"slices"
+)
+
+// tags is the Coder of KindTags.
+//
+// A row's inputs are the symbols of the source, then the end token. Its targets are the symbols of the answer, then the end
+// token at every position left up to that of the inputs' end. What follows is padding, with targets Ignore:
+//
+//	input   l a m p ⏎ · ·
+//	target  p m a l ⏎
+//
+// Sums are spelled in columns, so that digits of one weight always stand in one place:
+//
+//	input   0 7 + 3 5 ⏎
+//	target  0 0 0 4 2 ⏎
+//
+// Padding is never a target.
+type tags struct{ coder }
+
+func newTags(c coder) *tags {
+	n := c.vocab.Len()
+	c.layout = Layout{Tokens: n + 2, Classes: n + 1, Len: c.rule.MaxLen + 1, TargetLen: c.rule.MaxLen + 1, Start: -1, End: n, Pad: n + 1}
+	return &tags{c}
+}
+
+func (t *tags) Batch(examples []Example, size int) (Batch, error) {
+	return t.batch(examples, size, func(b *Batch, row int, e Example) error {
+		source, answer, err := t.encode(e)
+		if err != nil {
+			return err
+		}
+		if len(answer) > len(source) {
+			return t.errorf("a rule of kind %s writes an answer over its source: the answer to %q has at most %d symbols, got %q; kind %s has answers of any length",
+				KindTags, e.Source, len(source), e.Answer, KindPairs)
+		}
+		b.Lengths[row] = copy(b.Inputs[row*b.Len:], append(source, t.layout.End))
+		targets := b.Targets[row*b.Len:][:b.Lengths[row]]
+		for i := copy(targets, answer); i < len(targets); i++ {
+			targets[i] = t.layout.End
+		}
+		return nil
+	})
+}
+
+// Answer takes the targets up to the first end token, or all of them if there is none.
+func (t *tags) Answer(targets []int) (string, error) {
+	if i := slices.Index(targets, t.layout.End); i >= 0 {
+		targets = targets[:i]
+	}
+	return t.read(targets)
+}

@@ -1,0 +1,45 @@
+package data
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+const letters = "abcdefghijklmnopqrstuvwxyz"
+
+var (
+	reverseRule = wordRule("reverse", "a word, from its end to its start", reversed)
+	copyRule    = wordRule("copy", "a word, as it is", strings.Clone)
+	sortRule    = wordRule("sort", "a word, its letters in order", sorted)
+)
+
+// wordRule makes rules over words of letters.
+func wordRule(name, about string, answer func(word string) string) Rule {
+	return Rule{
+		Name: name, About: about, Kind: KindTags, Alphabet: letters, MaxLen: 10, Longest: 64, Example: "gorgonia",
+		Sample: word,
+		Answer: func(source string) (string, error) { return answer(source), nil },
+	}
+}
+
+// word is a word of 1 to maxLen letters: every length is as likely as another, and so is every letter.
+func word(rng *rand.Rand, maxLen int) string {
+	w := make([]byte, 1+rng.IntN(maxLen))
+	for i := range w {
+		w[i] = letters[rng.IntN(len(letters))]
+	}
+	return string(w)
+}
+
+func reversed(word string) string {
+	w := []byte(word)
+	slices.Reverse(w)
+	return string(w)
+}
+
+func sorted(word string) string {
+	w := []byte(word)
+	slices.Sort(w)
+	return string(w)
+}

@@ -1,0 +1,184 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/layers"
+)
+
+// An Attention is what a model attended to while it answered an input.
+type Attention struct {
+	Input, Answer string
+	Layers        []AttentionLayer
+	Key           string // what the labels stand for that don't speak for themselves
+}
+
+// An AttentionLayer is the attention weights of one layer. Every row and every column is a token, and has its label.
+type AttentionLayer struct {
+	Name    string // such as blocks.0.attention
+	Meaning string // what the rows and the columns are
+	Rows    []string
+	Columns []string
+	Heads   [][]float32 // of each head: (rows, columns), row-major
+}
+
+// The most attention weights that are computed, and that are shown: a long input to a large model has more than memory
+// holds, or than anybody looks at.
+const (
+	maxComputed = 1 << 26
+	maxShown    = 1 << 20
+)
+
+// Attention is what the model attends to while it answers an input, in the layers whose name has part in it, those of
+// cross-attention first. It is an *InputError if the task doesn't allow the input, if there is no such layer, or if there
+// are too many weights.
+func (m *Model) Attention(input, part string) (*Attention, error) {
+	answer, err := m.Predict(input) // which checks the input
+	if err != nil {
+		return nil, err
+	}
+	r, err := m.reading(input, answer)
+	if err != nil {
+		return nil, err
+	}
+	weights, classes, err := m.capture(r.batch, part)
+	if err != nil {
+		return nil, &InputError{input, err}
+	}
+	if r.read != nil {
+		r.written = append(r.written, r.marks.label(classes[len(classes)-1]))
+	}
+	a := &Attention{Input: input, Answer: answer}
+	for _, w := range weights {
+		l := AttentionLayer{Name: w.layer, Meaning: r.self, Rows: r.source, Columns: r.source}
+		switch {
+		case strings.HasSuffix(w.layer, ".cross"):
+			l.Meaning = "what it writes (rows) attends to the source (columns)"
+			l.Rows = r.written
+		case r.read != nil && strings.HasPrefix(w.layer, "decoder."):
+			l.Meaning = "what it writes (rows) attends to what it has written before (columns)"
+			l.Rows, l.Columns = r.written, r.read
+		}
+		l.Heads = slices.Collect(slices.Chunk(w.values, len(l.Rows)*len(l.Columns)))
+		a.Layers = append(a.Layers, l)
+	}
+	a.Key = r.marks.key(a.Layers)
+	return a, nil
+}
+
+// A reading is one input as a model takes it, without padding, with the labels of its tokens.
+type reading struct {
+	batch data.Batch
+	marks *marks
+	self  string // says whom the source's positions attend to among themselves
+
+	source  []string // what the model reads
+	read    []string // what its decoder reads at each step, if it is an encoder–decoder: the start, then what it has written
+	written []string // what its decoder writes at each step, but the last, which the model has yet to tell
+}
+
+// reading makes a batch of an input that has been answered.
+func (m *Model) reading(input, answer string) (*reading, error) {
+	e := data.Example{Source: input}
+	if m.Config.Task.Kind == data.KindPairs {
+		symbols := []rune(answer)
+		e.Answer = string(symbols[:min(len(symbols), m.Config.Task.MaxAnswer)]) // the last token is never read
+	}
+	b, err := m.coder.Batch([]data.Example{e}, 1)
+	if err != nil {
+		return nil, err
+	}
+	written := b.Counted()
+	if answer == "" { // where the batch has the rule's own
+		written = 1
+	}
+	b.Len, b.Inputs = b.Lengths[0], b.Inputs[:b.Lengths[0]]
+	r := &reading{
+		marks: newMarks(m.Config.Task.Alphabet, m.layout),
+		self:  "each position (rows) attends to all of the source (columns)",
+	}
+	r.source = r.marks.labels(b.Inputs)
+	switch m.Config.Task.Kind {
+	case data.KindText:
+		r.self = "each character (rows) attends to itself and to those before it (columns)"
+	case data.KindPairs:
+		r.self = "each position of the source (rows) attends to all of it (columns)"
+		b.TargetLen, b.Before = written, b.Before[:written]
+		r.read, r.written = r.marks.labels(b.Before), r.marks.labels(b.Targets[:written-1])
+	}
+	r.batch = b
+	return r, nil
+}
+
+// captured is the attention weights of a layer, (1, H, T, S), row-major.
+type captured struct {
+	layer  string
+	values []float32
+}
+
+// capture runs the model on a batch of one. It returns the attention weights of the layers whose name has part in it, those
+// of cross-attention first, and the likeliest class of every position.
+func (m *Model) capture(batch data.Batch, part string) ([]captured, []int, error) {
+	g := G.NewGraph()
+	b := &layers.Build{CaptureWeights: true}
+	nodes, out, err := m.build(b, g, 1, data.Layout{Len: batch.Len, TargetLen: batch.TargetLen})
+	if err != nil {
+		return nil, nil, err
+	}
+	chosen, err := choose(b.Captured(), part)
+	if err != nil {
+		return nil, nil, err
+	}
+	var logits G.Value
+	G.Read(out, &logits)
+	values := make([]G.Value, len(chosen))
+	for i, c := range chosen {
+		G.Read(c.Weights, &values[i])
+	}
+	vm := G.NewTapeMachine(g)
+	defer vm.Close()
+	if err := run(vm, nodes, m.values(batch)); err != nil {
+		return nil, nil, err
+	}
+	weights := make([]captured, len(chosen))
+	for i, c := range chosen {
+		weights[i] = captured{c.Layer, slices.Clone(values[i].Data().([]float32))}
+	}
+	return weights, argmax(logits), nil
+}
+
+// choose is the layers whose name has part in it, those of cross-attention first. It is an error if there is none, or if
+// their weights are too many.
+func choose(all []layers.Captured, part string) ([]layers.Captured, error) {
+	var names []string
+	var cross, others []layers.Captured
+	computed, shown := 0, 0
+	for _, c := range all {
+		names = append(names, c.Layer)
+		size := c.Weights.Shape().TotalSize()
+		computed += size
+		if !strings.Contains(c.Layer, part) {
+			continue
+		}
+		shown += size
+		if strings.HasSuffix(c.Layer, ".cross") {
+			cross = append(cross, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	switch {
+	case shown == 0:
+		return nil, fmt.Errorf("part of a layer's name is wanted, got %q; the layers are %s", part, strings.Join(names, ", "))
+	case computed > maxComputed:
+		return nil, fmt.Errorf("the model has %d attention weights for this input, at most %d are computed: give a shorter input", computed, maxComputed)
+	case shown > maxShown:
+		return nil, fmt.Errorf("there are %d attention weights to show, at most %d are: give a shorter input, or choose a layer by part of its name", shown, maxShown)
+	}
+	return append(cross, others...), nil
+}

@@ -1,0 +1,205 @@
+package task
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/layers"
+)
+
+// The maps of all layers, cross-attention first, with a label for every position and no padding, and weights that sum to 1 in
+// every row and never look ahead where the model can't.
+func TestAttention(t *testing.T) {
+	self := []string{"blocks.0.attention", "blocks.1.attention"}
+	for _, test := range []struct {
+		name, input, source string // the source as its labels spell it
+		layers              []string
+	}{
+		{"reverse", "abca", "abca■", self},
+		{"add", "7+35", "07+35■", self}, // as the model has it, in columns
+		{"brackets", "(())", "(())", []string{"encoder.blocks.0.attention", "encoder.blocks.1.attention"}},
+		{"text", "quick fox", "quick·fox", self},
+		{"dates", "Thu, 7 March 2024", "thu,·7·march·2024", []string{"decoder.blocks.0.cross", "decoder.blocks.1.cross",
+			"encoder.blocks.0.attention", "encoder.blocks.1.attention", "decoder.blocks.0.attention", "decoder.blocks.1.attention"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			task := fitted(t, small(t, test.name))
+			a, err := task.Attention(test.input, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if answer, err := task.Predict(test.input); err != nil || a.Answer != answer || a.Input != test.input {
+				t.Errorf("it is of %q and %q, but Predict says %q, %v", a.Input, a.Answer, answer, err)
+			}
+			if len(a.Layers) != len(test.layers) {
+				t.Fatalf("there are %d layers, want %q", len(a.Layers), test.layers)
+			}
+			for i, l := range a.Layers {
+				if l.Name != test.layers[i] || l.Meaning == "" || len(l.Heads) != 2 {
+					t.Errorf("layer %d is %q (%q) with %d heads, want %s and 2", i, l.Name, l.Meaning, len(l.Heads), test.layers[i])
+				}
+				checkLabels(t, l, test.source, a.Answer)
+				causal := test.name == "text" || strings.HasPrefix(l.Name, "decoder.") && strings.HasSuffix(l.Name, ".attention")
+				checkWeights(t, l, causal)
+			}
+		})
+	}
+}
+
+func checkLabels(t *testing.T, l AttentionLayer, source, answer string) {
+	t.Helper()
+	rows, columns := strings.Join(l.Rows, ""), strings.Join(l.Columns, "")
+	if strings.HasPrefix(l.Name, "decoder.") {
+		written := strings.TrimSuffix(rows, "■")
+		if !strings.HasPrefix(written, answer) || len(l.Rows) > 11 {
+			t.Errorf("%s has rows %q, want those of %q and what ended it", l.Name, rows, answer)
+		}
+		rows = source
+		if strings.HasSuffix(l.Name, ".attention") {
+			if want := "►" + answer; columns != want && columns+written[len(written)-1:] != want {
+				t.Errorf("%s has columns %q, want %q", l.Name, columns, want)
+			}
+			columns = source
+		}
+	}
+	if rows != source || columns != source {
+		t.Errorf("%s has rows %q and columns %q, want %q", l.Name, rows, columns, source)
+	}
+}
+
+func checkWeights(t *testing.T, l AttentionLayer, causal bool) {
+	t.Helper()
+	for h, head := range l.Heads {
+		for r := range l.Rows {
+			var sum float64
+			for c, weight := range head[r*len(l.Columns):][:len(l.Columns)] {
+				sum += float64(weight)
+				if causal && c > r && weight != 0 {
+					t.Errorf("%s, head %d: position %d attends to %d, which comes later", l.Name, h, r, c)
+				}
+			}
+			if math.Abs(sum-1) > 1e-5 {
+				t.Errorf("%s, head %d: the weights of row %d sum to %v", l.Name, h, r, sum)
+			}
+		}
+	}
+}
+
+// The weights shown, of a graph without padding, are those of the graph that predicts, padding and all, and so are the
+// classes.
+func TestAttentionIsWhatPredicts(t *testing.T) {
+	for _, test := range []struct{ name, input string }{
+		{"reverse", "abca"}, {"add", "7+35"}, {"brackets", "(())"}, {"text", "quick fox"}, {"dates", "Thu, 7 March 2024"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			task := fitted(t, small(t, test.name))
+			answer, err := task.Predict(test.input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := task.reading(test.input, answer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, classes, err := task.capture(r.batch, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			padded := r.batch
+			padded.Inputs, padded.Len = pad(padded.Inputs, task.layout.Len), task.layout.Len
+			padded.TargetLen = task.layout.TargetLen
+			if padded.Before != nil {
+				padded.Before = pad(padded.Before, task.layout.TargetLen)
+			}
+			whole, all, err := task.capture(padded, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(classes, all[:len(classes)]) {
+				t.Errorf("the classes are %v, with padding %v", classes, all)
+			}
+			if task.Config.Task.Kind != data.KindPairs {
+				predict, err := task.newPredictor()
+				if err != nil {
+					t.Fatal(err)
+				}
+				encoded, err := task.encode(test.input)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want, err := predict(encoded); err != nil || !slices.Equal(classes[len(classes)-len(want):], want) {
+					t.Errorf("the classes are %v, but what predicts gives %v, %v", classes, want, err)
+				}
+			}
+			for i, c := range got {
+				rows, columns := r.batch.Len, r.batch.Len
+				allRows, allColumns := padded.Len, padded.Len
+				if strings.HasPrefix(c.layer, "decoder.") {
+					rows, allRows = r.batch.TargetLen, padded.TargetLen
+					if !strings.HasSuffix(c.layer, ".cross") {
+						columns, allColumns = rows, allRows
+					}
+				}
+				for j, weight := range c.values {
+					h, row, column := j/(rows*columns), j/columns%rows, j%columns
+					if w := whole[i].values[(h*allRows+row)*allColumns+column]; math.Abs(float64(weight-w)) > 1e-6 {
+						t.Fatalf("%s, head %d: the weight (%d, %d) is %v, with padding %v", c.layer, h, row, column, weight, w)
+					}
+				}
+			}
+		})
+	}
+}
+
+func pad(ids []int, n int) []int { return append(slices.Clone(ids), make([]int, n-len(ids))...) }
+
+func TestChoose(t *testing.T) {
+	all := func(shapes ...[]int) []layers.Captured {
+		g := G.NewGraph()
+		var all []layers.Captured
+		for i, shape := range shapes {
+			name := []string{"decoder.blocks.0.attention", "decoder.blocks.0.cross"}[i]
+			all = append(all, layers.Captured{Layer: name, Weights: G.NewTensor(g, tensor.Float32, 4, G.WithShape(shape...), G.WithName(name))})
+		}
+		return all
+	}
+	got, err := choose(all([]int{1, 2, 3, 3}, []int{1, 2, 3, 5}), "")
+	if err != nil || len(got) != 2 || got[0].Layer != "decoder.blocks.0.cross" {
+		t.Errorf("got %v, %v; want cross-attention first", got, err)
+	}
+	large, small := []int{1, 4, 600, 600}, []int{1, 4, 3, 3}
+	_, err = choose(all(large, small), "")
+	if err == nil || !strings.Contains(err.Error(), "1440036 attention weights to show") || !strings.Contains(err.Error(), "choose a layer") {
+		t.Errorf("too many to show: got %v", err)
+	}
+	if got, err := choose(all(large, small), "cross"); err != nil || len(got) != 1 {
+		t.Errorf("a small layer beside a large one: got %v, %v", got, err)
+	}
+	if _, err := choose(all([]int{1, 4, 6000, 6000}, small), "cross"); err == nil || !strings.Contains(err.Error(), "shorter input") {
+		t.Errorf("too many to compute: got %v", err)
+	}
+}
+
+func TestMarks(t *testing.T) {
+	for symbols, want := range map[string]string{
+		"a \n\té\u0301\x00": "a·¶→é◌\u0301¤",
+		"□\u20dd\x00":       "□◌\u20dd¤", // a circle around what is before it
+		"¤\x00":             "¤■",
+		"·¶→ \n\t":          "·¶→▫◊►",
+		"·▫ ":               "·▫▫", // every mark is a symbol
+	} {
+		ids := make([]int, 0, len(symbols))
+		for range symbols {
+			ids = append(ids, len(ids))
+		}
+		if got := strings.Join(newMarks(symbols, data.Layout{Start: -1, End: -1}).labels(ids), ""); got != want {
+			t.Errorf("the labels of %q are %q, want %q", symbols, got, want)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package task
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/layers"
+)
+
+// Format is the version of config.json that this package writes, and the only one that it reads.
+const Format = 2
+
+// A Config is all that decides a run.
+type Config struct {
+	Format int       `json:"format"` // that of this package
+	Task   data.Rule `json:"task"`   // what to learn; of text, New finds the Alphabet
+	Seed   uint64    `json:"seed"`   // of initial weights, data order and dropout
+
+	// Spelled says that the task has functions that its data alone don't tell: a Spell or a Read. New sets it.
+	Spelled bool `json:"spelled,omitempty"`
+
+	Data     Data        `json:"data"`
+	Model    ModelConfig `json:"model"`
+	Training Training    `json:"training"`
+}
+
+// Data says what is learned from.
+type Data struct {
+	File       string `json:"file,omitempty"`   // of text: the file to learn
+	SHA256     string `json:"sha256,omitempty"` // of the file, to tell if it changes; New finds it
+	Validation int    `json:"validation"`       // examples to validate on; of text, at most
+}
+
+// ModelConfig describes the model.
+type ModelConfig struct {
+	Dim     int     `json:"dim"`
+	Heads   int     `json:"heads"`
+	Layers  int     `json:"layers"`
+	Hidden  int     `json:"hidden"` // 4 times Dim if 0
+	Dropout float64 `json:"dropout"`
+}
+
+// Training says how to train, with AdamW.
+type Training struct {
+	Batch       int     `json:"batch"`         // examples in a batch
+	Steps       int     `json:"steps"`         // batches in an epoch
+	Rate        float64 `json:"learning_rate"` // the peak
+	WarmUp      int     `json:"warm_up"`       // steps until the peak
+	Decay       int     `json:"decay"`         // step at which the rate has fallen to the floor; 0 keeps it at its peak
+	Floor       float64 `json:"floor"`         // part of the rate that is left after the decay
+	WeightDecay float64 `json:"weight_decay"`
+	Clip        float64 `json:"clip"`     // largest norm of the gradient; 0 for any
+	Patience    int     `json:"patience"` // epochs without improvement to stop after; 0 for never
+	Epochs      int     `json:"epochs"`   // at most; 0 for no limit
+}
+
+// longest is the most symbols that a source or an answer may have.
+const longest = 1 << 16
+
+// textTask is the name of the task that learns a file's characters.
+const textTask = "text"
+
+// Names is the name of every task that Named knows, data.DefaultRule first.
+func Names() []string { return append(data.Names(), textTask) }
+
+// Named are the Defaults of a task of Heed's own: the rules that data.Named knows, and text, which needs a file. maxLen is
+// the longest source or, of text, how many characters a model sees at once; 0 takes the task's own.
+func Named(name string, maxLen int) (Config, error) {
+	if maxLen < 0 || maxLen > longest {
+		return Config{}, configErrorf("%s must be from 0 to %d, got %d", setting("task.max_len"), longest, maxLen)
+	}
+	if name == textTask {
+		if maxLen == 0 {
+			maxLen = 64
+		}
+		return Defaults(data.Rule{Name: textTask, About: "the next character of a file", Kind: data.KindText, MaxLen: maxLen}), nil
+	}
+	if !slices.Contains(data.Names(), name) {
+		return Config{}, configErrorf("%s must be one of %s, got %q", setting("task"), strings.Join(Names(), ", "), name)
+	}
+	rule, err := data.Named(name, maxLen)
+	if err != nil {
+		return Config{}, configErrorf("%w (%s)", err, setting("task.max_len"))
+	}
+	return Defaults(rule), nil
+}
+
+// Defaults are settings that a rule of this kind is learned well with.
+func Defaults(rule data.Rule) Config {
+	c := Config{
+		Format: Format, Task: rule, Seed: 1,
+		Data:  Data{Validation: 1000},
+		Model: ModelConfig{Dim: 32, Heads: 4, Layers: 2},
+		Training: Training{
+			Batch: 64, Steps: 100, Rate: 3e-3, WarmUp: 100, Decay: 800, Floor: 0.1, WeightDecay: 0.01, Clip: 1, Patience: 3,
+		},
+	}
+	switch rule.Kind {
+	case data.KindPairs:
+		c.Model.Dim = 64
+	case data.KindText:
+		c.Model.Dim, c.Training.Batch, c.Training.Steps, c.Training.Decay = 64, 16, 200, 3000
+	}
+	if tune := tuned[rule.Name]; tune != nil {
+		tune(&c)
+	}
+	return c
+}
+
+// tuned is what some rules are learned better or faster with than others of their kind.
+var tuned = map[string]func(c *Config){
+	"copy":  func(c *Config) { c.Training.Steps, c.Training.Decay = 50, 300 },
+	"sort":  func(c *Config) { c.Model.Dim, c.Training.Decay = 48, 1500 },
+	"add":   func(c *Config) { c.Training.Decay, c.Training.Patience = 2000, 6 },
+	"dates": func(c *Config) { c.Training.Epochs = 10 },
+}
+
+// A setting is where config.json has it, such as model.dim.
+type setting string
+
+// A ConfigError is a setting that can't be.
+type ConfigError struct {
+	format string
+	args   []any
+}
+
+func configErrorf(format string, args ...any) *ConfigError { return &ConfigError{format, args} }
+
+// Error names settings as config.json has them, such as model.dim.
+func (e *ConfigError) Error() string {
+	return e.Message(func(setting string) string { return setting })
+}
+
+// Message is the error's text with settings as name has them, which is given a setting such as model.dim.
+func (e *ConfigError) Message(name func(setting string) string) string {
+	args := slices.Clone(e.args)
+	for i, arg := range args {
+		if s, ok := arg.(setting); ok {
+			args[i] = name(string(s))
+		}
+	}
+	return fmt.Errorf(e.format, args...).Error()
+}
+
+// check checks the settings: those of a caller, and those of a config.json that anybody may have written.
+func (c *Config) check() error {
+	if c.Format != Format {
+		return configErrorf("%s must be %d, got %d", setting("format"), Format, c.Format)
+	}
+	if (c.Task.Kind == data.KindText) != (c.Data.File != "") {
+		return configErrorf("%s text must come with %s, the file to learn, and no other task may", setting("task"), setting("data.file"))
+	}
+	m, t := &c.Model, &c.Training
+	for _, n := range []struct {
+		name      setting
+		got       int
+		low, high int
+	}{
+		{"task.max_len", c.Task.MaxLen, 1, longest}, {"task.max_answer", c.Task.MaxAnswer, 0, longest},
+		{"data.validation", c.Data.Validation, 1, 1 << 24},
+		{"model.dim", m.Dim, 1, 1 << 14}, {"model.heads", m.Heads, 1, 1 << 10}, {"model.layers", m.Layers, 1, 128},
+		{"model.hidden", m.Hidden, 0, 1 << 16},
+		{"training.batch", t.Batch, 1, 1 << 16}, {"training.steps", t.Steps, 1, 1 << 30}, {"training.warm_up", t.WarmUp, 0, 1 << 30},
+		{"training.decay", t.Decay, 0, 1 << 30}, {"training.patience", t.Patience, 0, 1 << 30}, {"training.epochs", t.Epochs, 0, 1 << 30},
+	} {
+		if n.got < n.low || n.got > n.high {
+			return configErrorf("%s must be from %d to %d, got %d", n.name, n.low, n.high, n.got)
+		}
+	}
+	for _, x := range []struct {
+		name setting
+		got  float64
+		ok   bool
+		want string
+	}{
+		{"model.dropout", m.Dropout, m.Dropout >= 0 && m.Dropout < 1, "at least 0 and below 1"},
+		{"training.learning_rate", t.Rate, t.Rate > 0 && t.Rate <= 10, "above 0 and at most 10"},
+		{"training.floor", t.Floor, t.Floor >= 0 && t.Floor <= 1, "from 0 to 1"},
+		{"training.weight_decay", t.WeightDecay, t.WeightDecay >= 0 && t.WeightDecay <= 10, "from 0 to 10"},
+		{"training.clip", t.Clip, t.Clip >= 0 && t.Clip <= 1e30, "from 0 to 1e30"},
+	} {
+		if !x.ok {
+			return configErrorf("%s must be %s, got %v", x.name, x.want, x.got)
+		}
+	}
+	if m.Dim%m.Heads != 0 {
+		return configErrorf("%s must be a multiple of %s, got %d and %d", setting("model.dim"), setting("model.heads"), m.Dim, m.Heads)
+	}
+	if t.Patience == 0 && t.Epochs == 0 {
+		return configErrorf("training needs an end: set %s or %s above 0", setting("training.patience"), setting("training.epochs"))
+	}
+	return nil
+}
+
+// maxMemory is the most that training may need, in bytes: more is taken for a mistake.
+const maxMemory = 8 << 30
+
+// model is the configuration of the layers. It is an error if training them would need absurdly much memory: it is better to
+// say so than to be killed for it.
+func (c *Config) model(l data.Layout) (layers.ModelConfig, error) {
+	m := layers.ModelConfig{
+		Vocab: l.Tokens, Dim: c.Model.Dim, Layers: c.Model.Layers, Outputs: l.Classes, Dropout: c.Model.Dropout,
+		Positions: layers.Learned{MaxLen: l.Len},
+		Block: layers.BlockConfig{
+			Attention:   layers.AttentionConfig{Heads: c.Model.Heads, Dropout: c.Model.Dropout},
+			FeedForward: layers.FeedForwardConfig{Hidden: c.Model.Hidden, Dropout: c.Model.Dropout},
+			Dropout:     c.Model.Dropout,
+		},
+	}
+	if c.Task.Kind == data.KindPairs {
+		// Distances, not places: few sources are as long as the longest, and a row for each of the last positions would hardly be
+		// trained.
+		m.Positions, m.Outputs = layers.Rotary{}, 0
+	}
+	// Numbers are floating-point here, as their products could overflow.
+	dim, hidden, blocks := float64(c.Model.Dim), float64(c.Model.Hidden), float64(c.Model.Layers)
+	if hidden == 0 {
+		hidden = 4 * dim
+	}
+	classes, length := float64(max(l.Tokens, l.Classes)), float64(max(l.Len, l.TargetLen))
+	params := blocks*(4*dim*dim+2*dim*hidden) + (2*classes+length)*dim
+	perToken := blocks*(10*dim+2*hidden) + 2*classes
+	tokens := float64(2*c.Training.Batch+validationSize) * length // training keeps values and gradients, validation values
+	// Of a parameter there are the value, the best value, the gradient, AdamW's two means, and a copy in passing.
+	if need := 4 * (6*params + perToken*tokens); need > maxMemory {
+		return m, configErrorf("training would need about %.0f GiB of memory, for %.3g parameters and batches of %.3g tokens; at most %d GiB are allowed: choose a smaller %s, %s, %s, %s or %s",
+			math.Ceil(need/(1<<30)), params, tokens, maxMemory>>30,
+			setting("model.dim"), setting("model.hidden"), setting("model.layers"), setting("task.max_len"), setting("training.batch"))
+	}
+	return m, nil
+}

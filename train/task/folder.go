@@ -1,0 +1,177 @@
+package task
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heed-go/heed/internal/atomicfile"
+	"github.com/heed-go/heed/train"
+)
+
+// A run folder holds these files.
+const (
+	ConfigFile     = "config.json"
+	WeightsFile    = "model.safetensors"      // of the best epoch so far
+	HistoryFile    = "history.jsonl"          // a train.Epoch a line
+	SummaryFile    = "summary.json"           // once training is done
+	CheckpointFile = "checkpoint.safetensors" // until then
+)
+
+// Files are the names of all files of a run folder.
+func Files() []string {
+	return []string{ConfigFile, WeightsFile, HistoryFile, SummaryFile, CheckpointFile}
+}
+
+// A Summary is what summary.json holds.
+type Summary struct {
+	Task         string  `json:"task"`
+	Seed         uint64  `json:"seed"`
+	Epochs       int     `json:"epochs"`
+	BestEpoch    int     `json:"best_epoch"`
+	StoppedEarly bool    `json:"stopped_early"`
+	TrainLoss    float64 `json:"train_loss"`
+	ValLoss      float64 `json:"val_loss"`
+	ValAccuracy  float64 `json:"val_accuracy"`
+	Seconds      float64 `json:"seconds"`
+	Params       int     `json:"params"`
+
+	Score Score `json:"-"` // what ValLoss and ValAccuracy are of
+}
+
+// ErrNoWeights says that a run ended before its first epoch did.
+var ErrNoWeights = errors.New("has no weights: the run ended before its first epoch did")
+
+// Train trains the model and writes a run folder, which it makes if there is none. Where dir holds a run of the same Config that
+// was interrupted, Train goes on with it from its last whole epoch, and ends with the same bytes as if it had never been
+// interrupted; a finished run and one of another Config are errors. The weights that it keeps are those of the best epoch.
+//
+// log gets a line when training begins and one for every epoch; nil for none. onStep, which may be nil, is called after every step.
+func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func(epoch, step int, loss float64)) (*Summary, error) {
+	begun, err := t.begin(dir)
+	if err != nil {
+		return nil, err
+	}
+	if log != nil {
+		fmt.Fprintf(log, "Training %s: %d parameters, seed %d, folder %s\n", t.Config.Task.Name, t.Params.Count(), t.Config.Seed, dir)
+	}
+	start := time.Now()
+	save := func() error { return t.Params.Save(filepath.Join(dir, WeightsFile), nil) }
+	c := t.FitConfig()
+	c.Checkpoint, c.Resume = filepath.Join(dir, CheckpointFile), begun
+	c.Log, c.OnStep = log, onStep
+	c.OnEpoch = func(history []train.Epoch, best bool) error {
+		if best {
+			if err := save(); err != nil {
+				return err
+			}
+		}
+		return writeHistory(dir, history)
+	}
+	result, err := train.Fit(ctx, t.Problem(), c)
+	if err == nil && begun { // no epoch since may have been the best, and the file may be gone
+		err = save()
+	}
+	if err != nil {
+		return nil, err
+	}
+	score, err := t.Evaluate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &Summary{
+		Task: t.Config.Task.Name, Seed: t.Config.Seed,
+		Epochs: len(result.History), BestEpoch: result.Best.Epoch, StoppedEarly: result.StoppedEarly,
+		TrainLoss: result.Best.TrainLoss, ValLoss: score.Loss, ValAccuracy: score.Accuracy(),
+		Seconds: math.Round(time.Since(start).Seconds()*10) / 10, Params: t.Params.Count(), Score: score,
+	}
+	if err := writeJSON(dir, SummaryFile, s); err != nil {
+		return nil, err
+	}
+	return s, os.Remove(c.Checkpoint)
+}
+
+// begin makes a run folder, or finds an interrupted run of the same configuration there. begun says that it has a checkpoint.
+func (t *Task) begin(dir string) (begun bool, err error) {
+	has := func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil
+	}
+	switch i := slices.IndexFunc(Files(), has); {
+	case i < 0: // none
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return false, fmt.Errorf("%s can't be made a run folder: %w", dir, err)
+		}
+		return false, writeJSON(dir, ConfigFile, t.Config)
+	case i > 0: // no configuration, but what belongs to one
+		return false, fmt.Errorf("%s has a run's %s, but no %s: choose another folder", dir, Files()[i], ConfigFile)
+	}
+	there, err := ReadConfig(dir, t.Config.Task)
+	if err != nil {
+		return false, err
+	}
+	if !same(there, t.Config) {
+		return false, fmt.Errorf("%s holds a run of another configuration: choose another folder", dir)
+	}
+	begun = has(CheckpointFile)
+	if !begun && has(SummaryFile) && has(WeightsFile) {
+		return false, fmt.Errorf("the run in %s is finished: there is nothing to resume", dir)
+	}
+	return begun, tidy(dir)
+}
+
+// same reports whether two values are the same in JSON.
+func same(a, b any) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// tidy removes what a killed process left half-written.
+func tidy(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		for _, name := range Files() {
+			if strings.HasPrefix(e.Name(), "."+name+".tmp-") { // as atomicfile names it
+				if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// writeJSON writes a file of one indented JSON value.
+func writeJSON(dir, name string, v any) error {
+	return atomicfile.WriteFile(filepath.Join(dir, name), func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	})
+}
+
+// writeHistory writes history.jsonl.
+func writeHistory(dir string, history []train.Epoch) error {
+	return atomicfile.WriteFile(filepath.Join(dir, HistoryFile), func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		for _, epoch := range history {
+			if err := e.Encode(epoch); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

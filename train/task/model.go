@@ -1,0 +1,277 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// A Model answers inputs. Open has one of a run folder; a Task has the one that it trains.
+//
+// Its methods may be called by several goroutines at once, but not while something writes the parameters, such as Train or
+// Load. Each call that finds no graph free makes one, and leaves it for the next.
+type Model struct {
+	Config Config
+	Params *layers.Params
+
+	coder   data.Coder
+	layout  data.Layout
+	forward func(b *layers.Build, in inputs) (logits *G.Node, err error)
+
+	newPredictor func() (predictor, error)
+	predictors   sync.Pool
+	decoder      *layers.Decoder // of text
+}
+
+// inputs are the nodes that a model reads: ids (B, Len), lengths (B) and, of pairs, what comes before the targets
+// (B, TargetLen).
+type inputs struct{ ids, lengths, before *G.Node }
+
+// A predictor chooses the targets of a batch of one row. It is used by one goroutine at a time.
+type predictor func(b data.Batch) ([]int, error)
+
+// An InputError is an input that a model can't answer, which isn't the model's fault.
+type InputError struct {
+	Input string
+	Err   error
+}
+
+func (e *InputError) Error() string { return fmt.Sprintf("%q: %v", e.Input, e.Err) }
+func (e *InputError) Unwrap() error { return e.Err }
+
+// newModel makes the model that a configuration describes, with new weights.
+func newModel(c Config) (*Model, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	m := &Model{Config: c}
+	var err error
+	if m.coder, err = data.NewCoder(c.Task); err != nil {
+		return nil, err
+	}
+	m.layout = m.coder.Layout()
+	m.newPredictor = m.chooser
+	config, err := c.model(m.layout)
+	if err != nil {
+		return nil, err
+	}
+	if m.Params, err = layers.NewParams(tensor.Float32, c.Seed); err != nil {
+		return nil, err
+	}
+	switch c.Task.Kind {
+	case data.KindTags:
+		net, err := layers.NewEncoder(m.Params, config)
+		m.forward = func(b *layers.Build, in inputs) (*G.Node, error) {
+			return net.Forward(b, in.ids, layers.Mask{KeyLengths: in.lengths}) // (B, Len, Classes)
+		}
+		return m, err
+	case data.KindLabels:
+		net, err := layers.NewSequenceClassifier(m.Params, layers.SequenceClassifierConfig{Model: config})
+		m.forward = func(b *layers.Build, in inputs) (*G.Node, error) {
+			return net.Forward(b, in.ids, layers.Mask{KeyLengths: in.lengths}) // (B, Classes)
+		}
+		return m, err
+	case data.KindPairs:
+		net, err := layers.NewEncoderDecoder(m.Params, layers.EncoderDecoderConfig{Model: config})
+		m.forward = func(b *layers.Build, in inputs) (*G.Node, error) {
+			return net.Forward(b, in.ids, in.before, layers.Mask{KeyLengths: in.lengths}) // (B, TargetLen, Classes)
+		}
+		m.newPredictor = func() (predictor, error) { return m.writer(net) }
+		return m, err
+	}
+	m.decoder, err = layers.NewDecoder(m.Params, config)
+	m.forward = func(b *layers.Build, in inputs) (*G.Node, error) {
+		return m.decoder.Forward(b, in.ids, layers.Mask{}) // (B, Len, Classes)
+	}
+	return m, err
+}
+
+// build adds the model to a graph, for batches of a size. The nodes are what values gives the values of.
+func (m *Model) build(b *layers.Build, g *G.ExprGraph, size int, l data.Layout) (nodes G.Nodes, logits *G.Node, err error) {
+	in := inputs{ids: intNode(g, "ids", size, l.Len)}
+	nodes = G.Nodes{in.ids}
+	if m.Config.Task.Kind != data.KindText { // whose rows are whole, or end in what no position before it sees
+		in.lengths = intNode(g, "lengths", size, 0)
+		nodes = append(nodes, in.lengths)
+	}
+	if m.Config.Task.Kind == data.KindPairs {
+		in.before = intNode(g, "before", size, l.TargetLen)
+		nodes = append(nodes, in.before)
+	}
+	logits, err = m.forward(b, in)
+	return nodes, logits, err
+}
+
+// values are a batch as the nodes of build take it.
+func (m *Model) values(b data.Batch) []*tensor.Dense {
+	values := []*tensor.Dense{intTensor(b.Inputs, b.Size, b.Len)}
+	if m.Config.Task.Kind != data.KindText {
+		values = append(values, intTensor(b.Lengths, b.Size, 0))
+	}
+	if m.Config.Task.Kind == data.KindPairs {
+		values = append(values, intTensor(b.Before, b.Size, b.TargetLen))
+	}
+	return values
+}
+
+// shape is (size, length) or, if the length is 0, (size).
+func shape(size, length int) tensor.Shape {
+	if length == 0 {
+		return tensor.Shape{size}
+	}
+	return tensor.Shape{size, length}
+}
+
+func intNode(g *G.ExprGraph, name string, size, length int) *G.Node {
+	s := shape(size, length)
+	return G.NewTensor(g, tensor.Int, len(s), G.WithShape(s...), G.WithName(name))
+}
+
+func intTensor(ids []int, size, length int) *tensor.Dense {
+	return tensor.New(tensor.WithShape(shape(size, length)...), tensor.WithBacking(ids))
+}
+
+// run runs a graph on values of its inputs.
+func run(vm G.VM, nodes G.Nodes, values []*tensor.Dense) error {
+	for i, n := range nodes {
+		if err := G.Let(n, values[i]); err != nil {
+			return err
+		}
+	}
+	vm.Reset()
+	return vm.RunAll()
+}
+
+// argmax is the index of the largest element along the last axis.
+func argmax(logits G.Value) []int {
+	shape := logits.Shape()
+	width := shape[len(shape)-1]
+	values := logits.Data().([]float32)
+	out := make([]int, len(values)/width)
+	for i := range out {
+		row := values[i*width:][:width]
+		for j, v := range row {
+			if v > row[out[i]] {
+				out[i] = j
+			}
+		}
+	}
+	return out
+}
+
+// Predict answers an input: with the sequence that the model makes of it, the class that it chooses or, of text, the
+// character that it finds most likely to follow. An input that the task doesn't allow is an *InputError.
+func (m *Model) Predict(input string) (string, error) {
+	b, err := m.encode(input)
+	if err != nil {
+		return "", err
+	}
+	predict, ok := m.predictors.Get().(predictor)
+	if !ok {
+		if predict, err = m.newPredictor(); err != nil {
+			return "", err
+		}
+	}
+	targets, err := predict(b)
+	if err != nil {
+		return "", err
+	}
+	m.predictors.Put(predict)
+	return m.coder.Answer(targets)
+}
+
+// encode is an input as a batch of one.
+func (m *Model) encode(input string) (data.Batch, error) {
+	b, err := m.coder.Batch([]data.Example{{Source: input}}, 1)
+	if err != nil {
+		return b, &InputError{input, err}
+	}
+	return b, nil
+}
+
+// chooser chooses the likeliest classes of the valid positions; of text, that of the last.
+func (m *Model) chooser() (predictor, error) {
+	g := G.NewGraph()
+	nodes, out, err := m.build(&layers.Build{}, g, 1, m.layout)
+	if err != nil {
+		return nil, err
+	}
+	logits := new(G.Value)
+	G.Read(out, logits)
+	vm := G.NewTapeMachine(g)
+	return func(b data.Batch) ([]int, error) {
+		if err := run(vm, nodes, m.values(b)); err != nil {
+			return nil, err
+		}
+		targets, n := argmax(*logits), b.Lengths[0]
+		switch m.Config.Task.Kind {
+		case data.KindTags:
+			targets = targets[:n]
+		case data.KindText:
+			targets = targets[n-1 : n]
+		}
+		return targets, nil
+	}, nil
+}
+
+// writer writes an answer token by token.
+func (m *Model) writer(net *layers.EncoderDecoder) (predictor, error) {
+	session, err := decode.NewSeq2Seq(net, decode.Seq2SeqConfig{SourceLen: m.layout.Len, Capacity: m.layout.TargetLen})
+	if err != nil {
+		return nil, err
+	}
+	return func(b data.Batch) ([]int, error) {
+		if err := session.Read([][]int{b.Inputs[:b.Lengths[0]]}); err != nil {
+			return nil, err
+		}
+		written, err := decode.Generate(context.Background(), session, [][]int{{m.layout.Start}},
+			decode.Options{MaxTokens: m.layout.TargetLen, End: []int{m.layout.End}})
+		if err != nil {
+			return nil, err
+		}
+		return written[0].Tokens, nil
+	}, nil
+}
+
+// Generate writes a prompt and what a text model writes after it to w, each character as soon as it is chosen. Where the
+// text has outgrown the model's context, it goes on from the last half of the context. The options' End, Keep and OnToken
+// are Generate's own. A prompt that the model doesn't know is an *InputError, as is one to a model of another kind; after
+// any other error, and when ctx is cancelled, what was written stays.
+func (m *Model) Generate(ctx context.Context, w io.Writer, prompt string, o decode.Options) error {
+	if m.decoder == nil {
+		return &InputError{prompt, fmt.Errorf("the model learned the task %s, and only text models write on", m.Config.Task.Name)}
+	}
+	b, err := m.encode(prompt)
+	if err != nil {
+		return err
+	}
+	session, err := decode.New(m.decoder, decode.Config{Capacity: m.layout.Len})
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	if _, err := io.WriteString(w, prompt); err != nil {
+		return err
+	}
+	var failed error // to write
+	o.End, o.Keep = nil, max(1, m.layout.Len/2)
+	o.OnToken = func(_, token int) bool {
+		var character string
+		if character, failed = m.coder.Answer([]int{token}); failed == nil {
+			_, failed = io.WriteString(w, character)
+		}
+		return failed == nil
+	}
+	if _, err := decode.Generate(ctx, session, [][]int{b.Inputs[:b.Lengths[0]]}, o); err != nil {
+		return err
+	}
+	return failed
+}

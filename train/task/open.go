@@ -1,0 +1,153 @@
+package task
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/heed-go/heed/data"
+)
+
+// Open has the trained model of a run folder. The rule that it learned is one of Heed's own or of those given; another rule's
+// model answers as well, without its Answer to check inputs, but not if the rule had a Spell or a Read.
+//
+// A folder that someone else made is input like any other: what config.json says is judged before memory is spent on it.
+func Open(dir string, rules ...data.Rule) (*Model, error) { return open(os.DirFS(dir), dir, rules) }
+
+// OpenFS is Open of a run folder that is the root of a file system, such as an embedded one.
+func OpenFS(fsys fs.FS, rules ...data.Rule) (*Model, error) { return open(fsys, ".", rules) }
+
+func open(fsys fs.FS, dir string, rules []data.Rule) (*Model, error) {
+	c, err := readConfig(fsys, dir, rules)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newModel(c)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, ConfigFile), err)
+	}
+	return m, m.load(fsys, dir)
+}
+
+// Load sets the parameters to the weights of a run folder. A folder without weights is an error that wraps ErrNoWeights.
+func (m *Model) Load(dir string) error { return m.load(os.DirFS(dir), dir) }
+
+func (m *Model) load(fsys fs.FS, dir string) error {
+	f, size, err := openRegular(fsys, WeightsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s %w", dir, ErrNoWeights)
+	}
+	if err == nil {
+		defer f.Close()
+		_, err = m.Params.Decode(f, size)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", filepath.Join(dir, WeightsFile), err)
+	}
+	return nil
+}
+
+// openRegular opens a file that is no pipe, say, whose end would never come.
+func openRegular(fsys fs.FS, name string) (fs.File, int64, error) {
+	info, err := fs.Stat(fsys, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("it must be a regular file, got %v", info.Mode())
+	}
+	f, err := fsys.Open(name)
+	return f, info.Size(), err
+}
+
+// maxConfig is the most bytes that a config.json may have: every character that there is fits in.
+const maxConfig = 64 << 20
+
+// ReadConfig reads and checks a run folder's config.json. The functions of its rule are those of the rule of that name, which
+// is one of those given or of Heed's own; they are nil if there is none.
+func ReadConfig(dir string, rules ...data.Rule) (Config, error) {
+	return readConfig(os.DirFS(dir), dir, rules)
+}
+
+func readConfig(fsys fs.FS, dir string, rules []data.Rule) (Config, error) {
+	path := filepath.Join(dir, ConfigFile)
+	f, size, err := openRegular(fsys, ConfigFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Config{}, fmt.Errorf("%s isn't a run folder: it has no %s; heed train makes one", dir, ConfigFile)
+	}
+	if err != nil {
+		return Config{}, fmt.Errorf("%s isn't a run folder that can be read: %s: %w", dir, ConfigFile, err)
+	}
+	defer f.Close()
+	if size > maxConfig {
+		return Config{}, fmt.Errorf("%s has %d bytes, at most %d are read", path, size, maxConfig)
+	}
+	content, err := io.ReadAll(io.LimitReader(f, maxConfig))
+	if err != nil {
+		return Config{}, fmt.Errorf("%s can't be read: %w", path, err)
+	}
+	c, err := parseConfig(content)
+	if err == nil {
+		err = c.check()
+	}
+	if err == nil {
+		_, err = data.NewCoder(c.Task)
+	}
+	if err == nil {
+		err = c.complete(rules)
+	}
+	if err != nil {
+		return Config{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// parseConfig reads JSON.
+func parseConfig(content []byte) (c Config, err error) {
+	var version struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(content, &version); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			err = fmt.Errorf("it isn't whole JSON (%w): restore it, or train again", err)
+		}
+		return c, err
+	}
+	switch {
+	case version.Format < Format:
+		return c, fmt.Errorf("this run folder is of an older format, %d, and this package reads format %d: train it again", version.Format, Format)
+	case version.Format > Format:
+		return c, fmt.Errorf("this run folder is of a newer format, %d, and this package reads format %d: update it", version.Format, Format)
+	}
+	d := json.NewDecoder(bytes.NewReader(content))
+	d.DisallowUnknownFields()
+	return c, d.Decode(&c)
+}
+
+// complete gives the configuration the functions of its rule.
+func (c *Config) complete(rules []data.Rule) error {
+	rule := c.Task
+	if i := slices.IndexFunc(rules, func(r data.Rule) bool { return r.Name == rule.Name }); i >= 0 {
+		rule = rules[i]
+	} else if slices.Contains(data.Names(), rule.Name) {
+		var err error
+		if rule, err = data.Named(rule.Name, rule.MaxLen); err != nil {
+			return err
+		}
+	} else if c.Spelled {
+		return fmt.Errorf("the task %s isn't one of Heed's own, and its model needs the rule's Spell and Read: give the rule to Open", rule.Name)
+	}
+	rule.About, rule.Example = c.Task.About, c.Task.Example
+	if !same(rule, c.Task) {
+		return fmt.Errorf("the run learned another task %s than the one known by that name: give its rule to Open, or train it again", rule.Name)
+	}
+	c.Task = rule
+	return nil
+}

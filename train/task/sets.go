@@ -1,0 +1,146 @@
+package task
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+
+	"github.com/heed-go/heed/data"
+)
+
+// A ruleSet is examples of a rule, which never both train and validate.
+type ruleSet struct {
+	coder    data.Coder
+	split    *data.Split
+	examples []data.Example // to validate on
+}
+
+func openRule(c *Config) (set, error) {
+	coder, err := data.NewCoder(c.Task)
+	if err != nil {
+		return nil, err
+	}
+	split, err := data.NewSplit(c.Task, c.Seed, c.Data.Validation)
+	if err != nil {
+		return nil, configErrorf("%w (%s)", err, setting("data.validation"))
+	}
+	return &ruleSet{coder, split, split.Validation()}, nil
+}
+
+func (s *ruleSet) train(epoch, step, size int) (data.Batch, error) {
+	examples, err := s.split.Train(epoch, step, size)
+	if err != nil {
+		return data.Batch{}, err
+	}
+	return s.coder.Batch(examples, size)
+}
+
+func (s *ruleSet) validation(i, size int) (data.Batch, error) {
+	return s.coder.Batch(s.examples[i*size:min((i+1)*size, len(s.examples))], size)
+}
+
+func (s *ruleSet) len() int     { return len(s.examples) }
+func (s *ruleSet) close() error { return nil }
+
+// A textSet is windows of a text.
+type textSet struct {
+	*data.Text
+	windows      int // to validate on
+	seed         uint64
+	length, most int // of a window, and how many to validate on at most
+}
+
+// openText opens the text, the same one that a run began with.
+func openText(c *Config) (set, error) {
+	var text *data.Text
+	var err error
+	if c.Task.Alphabet == "" { // a new run
+		text, err = data.OpenText(c.Data.File)
+	} else {
+		var vocab *data.Vocab
+		if vocab, err = data.NewVocab(c.Task.Alphabet); err != nil {
+			return nil, err
+		}
+		text, err = data.OpenTextWith(c.Data.File, vocab)
+	}
+	var unknown *data.UnknownSymbolError
+	if errors.As(err, &unknown) && c.Data.SHA256 != "" {
+		err = fmt.Errorf("the text has changed since the run began: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &textSet{Text: text, seed: c.Seed, length: c.Task.MaxLen, most: c.Data.Validation}
+	if err := s.describe(c); err != nil {
+		text.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// describe completes the configuration, or checks that the text is still the one that it describes.
+func (s *textSet) describe(c *Config) error {
+	sum, err := fileSum(c.Data.File)
+	if err != nil {
+		return err
+	}
+	if c.Data.SHA256 != "" && c.Data.SHA256 != sum {
+		return fmt.Errorf("text %q: the text has changed since the run began", c.Data.File)
+	}
+	c.Data.SHA256, c.Task.Alphabet = sum, s.Vocab().Symbols()
+	if s.windows, err = s.ValidationWindows(s.length, s.most); err != nil {
+		return fmt.Errorf("%w (max-len)", err)
+	}
+	c.Task.Example, err = opening(s.Text)
+	return err
+}
+
+func (s *textSet) train(epoch, step, size int) (data.Batch, error) {
+	return s.TrainBatch(s.seed, epoch, step, size, s.length)
+}
+
+func (s *textSet) validation(i, size int) (data.Batch, error) {
+	return s.ValidationBatch(i, size, s.length, s.most)
+}
+
+func (s *textSet) len() int     { return s.windows }
+func (s *textSet) close() error { return s.Close() }
+
+// fileSum is the SHA-256 of a file, in hexadecimal.
+func fileSum(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// opening is what a text begins with, as far as it is easily typed.
+func opening(text *data.Text) (string, error) {
+	ids := make([]int, min(24, text.Len()))
+	if err := text.Window(ids, 0); err != nil {
+		return "", err
+	}
+	s, err := text.Vocab().Decode(ids)
+	if err != nil {
+		return "", err
+	}
+	s = strings.TrimLeftFunc(s, func(r rune) bool { return r == '-' || unicode.IsSpace(r) || !unicode.IsPrint(r) })
+	if i := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
+		s = s[:i]
+	}
+	if s == "" {
+		s = "TEXT"
+	}
+	return s, nil
+}
