@@ -81,12 +81,9 @@ func NewAdditiveAttention(p *Params, dim int, c AdditiveConfig) (*AdditiveAttent
 // dtype of the parameters, float32 or float64. The mask meets scores of shape (B, 1, T, S), as that of a
 // MultiHeadAttention with one head does, and means the same.
 func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask) (*G.Node, error) {
-	if err := a.check(b, query, key, value, m); err != nil {
-		return nil, err
-	}
-	out, weights, err := a.attend(b, query, key, value, m.ops())
+	out, weights, err := a.attend(b, query, key, value, m)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", a.name, err)
+		return nil, err
 	}
 	if b.CaptureWeights {
 		b.captured = append(b.captured, Captured{Layer: a.scope, Weights: weights})
@@ -94,45 +91,33 @@ func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask)
 	return out, nil
 }
 
-// check checks what Forward is given.
-func (a *AdditiveAttention) check(b *Build, query, key, value *G.Node, m Mask) error {
-	if b == nil {
-		return fmt.Errorf("%s: %w", a.name, errNoBuild)
-	}
+// attend is Forward, and returns the weights, of shape (B, 1, T, S), too.
+func (a *AdditiveAttention) attend(b *Build, query, key, value *G.Node, m Mask) (out, weights *G.Node, err error) {
 	if err := checkSequence(a.name, "the query", query, a.dtype, a.dim); err != nil {
-		return err
+		return nil, nil, err
 	}
 	if err := checkSequence(a.name, "the key", key, a.dtype, a.keyInput); err != nil {
-		return err
+		return nil, nil, err
 	}
-	if value == nil {
-		return fmt.Errorf("%s: the value is nil", a.name)
-	}
-	if dt := value.Dtype(); dt != a.dtype {
-		return fmt.Errorf("%s: the value must be %v, as the parameters are, got %v", a.name, a.dtype, dt)
-	}
-	if key.Graph() != query.Graph() || value.Graph() != query.Graph() {
-		return fmt.Errorf("%s: the key or the value belongs to another graph than the query", a.name)
-	}
-	qs, ks, vs := query.Shape(), key.Shape(), value.Shape()
-	r := len(qs)
-	if len(ks) != r || len(vs) != r || r == 3 && (qs[0] != ks[0] || ks[0] != vs[0]) || ks[r-2] != vs[r-2] {
-		return fmt.Errorf("%s: query (B, T, D), key (B, S, D) and value (B, S, V) must agree in B and S, got %v, %v and %v", a.name, qs, ks, vs)
-	}
-	return m.ops().Check(a.name, tensor.Shape{batchOf(qs, 2), 1, qs[r-2], ks[r-2]}, query)
-}
-
-// attend is Forward after its checks; it returns the weights, (B, 1, T, S), too.
-func (a *AdditiveAttention) attend(b *Build, query, key, value *G.Node, m ops.Mask) (out, weights *G.Node, err error) {
-	q, k, v := query, key, value
+	q, k := query, key
 	if a.Query != nil {
 		if q, err = a.Query.Forward(b, q); err != nil { // (B, T, Dim) -> (B, T, K)
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("%s: %w", a.name, err)
 		}
 		if k, err = a.Key.Forward(b, k); err != nil { // (B, S, KeyInput) -> (B, S, K)
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("%s: %w", a.name, err)
 		}
 	}
+	in, err := ops.AttentionConfig{Name: a.name, Heads: 1, Mask: m.ops(), Dropout: a.dropout}.Inputs(b.env(), q, k, value)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", a.name, err)
+		}
+	}()
+	q, k, v := in.Query, in.Key, in.Value
 	for _, x := range []**G.Node{&q, &k, &v} {
 		if *x, err = ops.SplitHeads(b.env(), *x, 1); err != nil { // (B, T, K) -> (B, 1, T, K)
 			return nil, nil, err
@@ -148,10 +133,10 @@ func (a *AdditiveAttention) attend(b *Build, query, key, value *G.Node, m ops.Ma
 	if err != nil {
 		return nil, nil, err
 	}
-	if weights, err = ops.Softmax(b.env(), scores, m); err != nil {
+	if weights, err = ops.Softmax(b.env(), scores, in.Mask); err != nil {
 		return nil, nil, err
 	}
-	if weights, err = ops.Dropout(b.env(), weights, a.dropout); err != nil {
+	if weights, err = ops.Dropout(b.env(), weights, in.Dropout); err != nil {
 		return nil, nil, err
 	}
 	if out, err = ops.MatMul(b.env(), weights, v, false, false, 1, true); err != nil { // (B, 1, T, S) x (B, 1, S, V) -> (B, 1, T, V)

@@ -370,11 +370,11 @@ func TestAdditiveErrors(t *testing.T) {
 		"query's width":  {0, config{}, applied([]int{2, 3, 5}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"query", "(…, 4)", "(2, 3, 5)"}},
 		"key's width":    {0, config{KeyInput: 7}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"key", "(…, 7)", "(2, 6, 4)"}},
 		"query's rank":   {0, config{}, applied([]int{2, 1, 3, 4}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"query", "(T, 4) or (B, T, 4)", "(2, 1, 3, 4)"}},
-		"key's rank":     {0, config{}, applied([]int{2, 3, 4}, []int{6, 4}, []int{2, 6, 4}), []string{"agree in B and S", "(2, 3, 4), (6, 4) and (2, 6, 4)"}},
-		"value's rank":   {0, config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{6}), []string{"agree in B and S", "(2, 6, 4) and (6)"}},
-		"key's batch":    {0, config{}, applied([]int{2, 3, 4}, []int{1, 6, 4}, []int{2, 6, 4}), []string{"agree in B and S", "(1, 6, 4)"}},
-		"value's batch":  {0, config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{3, 6, 4}), []string{"agree in B and S", "(3, 6, 4)"}},
-		"value's length": {0, config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{2, 5, 4}), []string{"agree in B and S", "(2, 5, 4)"}},
+		"key's rank":     {0, config{}, applied([]int{2, 3, 4}, []int{6, 4}, []int{2, 6, 4}), []string{"query, key and value", "(2, 3, 4), (6, 4) and (2, 6, 4)"}},
+		"value's rank":   {0, config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{6}), []string{"query, key and value", "(2, 6, 4) and (6)"}},
+		"key's batch":    {0, config{}, applied([]int{2, 3, 4}, []int{1, 6, 4}, []int{2, 6, 4}), []string{"batch axis", "(1, 6, 4)"}},
+		"value's batch":  {0, config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{3, 6, 4}), []string{"batch axis", "(3, 6, 4)"}},
+		"value's length": {0, config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{2, 5, 4}), []string{"agree in K and S", "(2, 5, 4)"}},
 		"query's dtype": {0, config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 			return a.Forward(c.b, input(c.g, "f32", as(tensor.Float32, random(1, 3, 4))), c.in("k", 3, 4), c.in("v", 3, 4), mask{})
 		}, []string{"query", "float64", "float32"}},

@@ -87,9 +87,5 @@ func positionIDs(b *Build, layer string, x, positions *G.Node, most int) (*G.Nod
 	if positions.Graph() != x.Graph() {
 		return nil, fmt.Errorf("%s: the positions belong to another graph than the input", layer)
 	}
-	ids, err := ops.PositionIDs(b.env(), positions, nil, x.Shape()[:x.Dims()-1], layer, most)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", layer, err)
-	}
-	return ids, nil
+	return ops.PositionIDs(b.env(), positions, nil, x.Shape()[:x.Dims()-1], layer, most)
 }

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/ops"
 )
@@ -59,38 +58,16 @@ const rotaryName = "rotary positions"
 // are cached; of shape (B, T), the position of every one, as where sequences are padded in front. B is 1 without a batch
 // axis. A position may be negative.
 func (r Rotary) Turn(b *Build, x *G.Node, heads int, positions *G.Node) (*G.Node, error) {
-	const name = rotaryName
-	if err := ops.CheckFloat(name, "the input", x); err != nil {
+	width, err := ops.HeadWidth(rotaryName, x, heads)
+	if err != nil {
 		return nil, err
 	}
-	s := x.Shape()
-	d := len(s)
-	if heads < 1 {
-		return nil, fmt.Errorf("%s: the number of heads side by side must be at least 1, got %d", name, heads)
-	}
-	if d < 2 || d > 4 || d == 4 && heads > 1 || s[d-1]%heads != 0 {
-		return nil, fmt.Errorf("%s: the input must have shape (T, H·K), (B, T, H·K) or, with 1 for the heads, (B, H, T, K), got %v for %d heads", name, s, heads)
-	}
-	width := s[d-1] / heads
-	if err := r.check(name, width); err != nil {
+	if err := r.check(rotaryName, width); err != nil {
 		return nil, err
-	}
-	if positions != nil {
-		batch := 1
-		if d > 2 {
-			batch = s[0]
-		}
-		if ps := positions.Shape(); positions.Dtype() != tensor.Int || !(len(ps) == 1 || len(ps) == 2 && ps[1] == s[d-2]) || ps[0] != batch {
-			return nil, fmt.Errorf("%s: the positions must be int of shape (%d) or (%d, %d), got %v of shape %v", name, batch, batch, s[d-2], positions.Dtype(), ps)
-		}
-		if positions.Graph() != x.Graph() {
-			return nil, fmt.Errorf("%s: the positions belong to another graph than the input", name)
-		}
-		r.Offset = 0
 	}
 	r = r.complete(width)
 	return ops.Rotate(b.env(), x, positions, ops.Rotary{
-		Heads: heads, Frequencies: r.Scaling.frequencies(r.Dim, r.Base), Magnitude: r.Scaling.magnitude(),
+		Name: rotaryName, Heads: heads, Frequencies: r.Scaling.frequencies(r.Dim, r.Base), Magnitude: r.Scaling.magnitude(),
 		Interleaved: r.Interleaved, Offset: r.Offset,
 	})
 }

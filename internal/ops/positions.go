@@ -3,6 +3,7 @@ package ops
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -19,10 +20,10 @@ func PositionIDs(e *Env, positions, counts *G.Node, like tensor.Shape, layer str
 	if len(like) == 2 {
 		batch = like[0]
 	}
-	ps := positions.Shape()
-	if positions.Dtype() != tensor.Int || !(len(ps) == 1 || len(ps) == 2 && ps[1] == length) || ps[0] != batch {
-		return nil, fmt.Errorf("the positions must be int of shape (%d) or (%d, %d), got %v of shape %v", batch, batch, length, positions.Dtype(), ps)
+	if err := checkPositions(layer, positions, batch, length); err != nil {
+		return nil, err
 	}
+	ps := positions.Shape()
 	shape := like.Clone()
 	ids := make([]int, batch*length)
 	out := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(ids))
@@ -61,6 +62,14 @@ func PositionIDs(e *Env, positions, counts *G.Node, like tensor.Shape, layer str
 		},
 	}
 	return e.apply(o, in...)
+}
+
+// checkPositions checks positions of dtype int: of shape (B), those of the first elements, or (B, T), those of all.
+func checkPositions(name string, positions *G.Node, batch, length int) error {
+	if s := positions.Shape(); positions.Dtype() != tensor.Int || !slices.Equal(s, []int{batch}) && !slices.Equal(s, []int{batch, length}) {
+		return fmt.Errorf("%s: the positions must be int of shape (%d) or (%d, %d), got %v of shape %v", name, batch, batch, length, positions.Dtype(), s)
+	}
+	return nil
 }
 
 // AddWaves adds to every vector of x, of shape (…, D), the waves of its position (Vaswani et al., 2017, section 3.5), an

@@ -12,11 +12,12 @@ import (
 
 // A Rotary says how Rotate turns vectors.
 type Rotary struct {
+	Name        string    // what errors call the layer
 	Heads       int       // vectors that lie side by side on the last axis; at least 1
 	Frequencies []float64 // the angle by which each pair of a vector's first elements turns a position
 	Magnitude   float64   // of what is turned: it is multiplied by that
 	Interleaved bool      // pairs (0, 1), (2, 3), …, not (0, n), (1, n + 1), … of n pairs
-	Offset      int       // position of the first vector of a sequence, where no positions are given
+	Offset      int       // position of the first vector of a sequence, unless positions are given
 	Inverse     bool      // turn the other way, as the gradient does
 }
 
@@ -27,19 +28,16 @@ func (r Rotary) dim() int { return 2 * len(r.Frequencies) }
 // a vector, (B, H, T, K). positions, of dtype int, may be nil: vector t of a sequence is at Offset + t. Of shape (B), it
 // is the position of each sequence's first vector, in Offset's place; of shape (B, T), that of every vector.
 func Rotate(e *Env, x, positions *G.Node, r Rotary) (*G.Node, error) {
-	const name = "rotary"
-	if err := CheckFloat(name, "the input", x); err != nil {
+	width, err := HeadWidth(r.Name, x, r.Heads)
+	if err != nil {
 		return nil, err
+	}
+	if r.dim() < 2 || r.dim() > width {
+		return nil, fmt.Errorf("%s: the width to turn must be at least 2 and at most the vectors' %d, got %d", r.Name, width, r.dim())
 	}
 	s := x.Shape()
 	d := len(s)
-	if d < 2 || d > 4 || r.Heads < 1 || d == 4 && r.Heads > 1 || s[d-1]%r.Heads != 0 {
-		return nil, fmt.Errorf("%s: the input must have shape (T, H·K), (B, T, H·K) or, with one head a vector, (B, H, T, K), got %v for %d heads", name, s, r.Heads)
-	}
-	if w := s[d-1] / r.Heads; r.dim() < 2 || r.dim() > w {
-		return nil, fmt.Errorf("%s: the width to turn must be at least 2 and at most the vectors' %d, got %d", name, w, r.dim())
-	}
-	layout := kernel.Rotary{Batch: 1, Outer: 1, Length: s[d-2], Inner: r.Heads, Width: s[d-1] / r.Heads, Dim: r.dim(), Interleaved: r.Interleaved}
+	layout := kernel.Rotary{Batch: 1, Outer: 1, Length: s[d-2], Inner: r.Heads, Width: width, Dim: r.dim(), Interleaved: r.Interleaved}
 	if d > 2 {
 		layout.Batch = s[0]
 	}
@@ -47,15 +45,32 @@ func Rotate(e *Env, x, positions *G.Node, r Rotary) (*G.Node, error) {
 		layout.Outer = s[1]
 	}
 	if positions != nil {
-		ps := positions.Shape()
-		if positions.Dtype() != tensor.Int || !slices.Equal(ps, []int{layout.Batch}) && !slices.Equal(ps, []int{layout.Batch, layout.Length}) {
-			return nil, fmt.Errorf("%s: the positions must be int of shape (%d) or (%d, %d), got %v of shape %v", name, layout.Batch, layout.Batch, layout.Length, positions.Dtype(), ps)
+		if err := checkPositions(r.Name, positions, layout.Batch, layout.Length); err != nil {
+			return nil, err
 		}
+		r.Offset = 0
 	}
 	if x.Dtype() == tensor.Float32 {
 		return rotateOf(e, x, positions, r, layout, &rotaryTable[float32]{})
 	}
 	return rotateOf(e, x, positions, r, layout, &rotaryTable[float64]{})
+}
+
+// HeadWidth returns the width of the vectors of x, so many of which lie side by side on the last axis: x must have shape
+// (T, H·K), (B, T, H·K) or, where heads is 1, (B, H, T, K), and be float32 or float64.
+func HeadWidth(name string, x *G.Node, heads int) (int, error) {
+	if err := CheckFloat(name, "the input", x); err != nil {
+		return 0, err
+	}
+	if heads < 1 {
+		return 0, fmt.Errorf("%s: the number of heads side by side must be at least 1, got %d", name, heads)
+	}
+	s := x.Shape()
+	d := len(s)
+	if d < 2 || d > 4 || d == 4 && heads > 1 || s[d-1]%heads != 0 {
+		return 0, fmt.Errorf("%s: the input must have shape (T, H·K), (B, T, H·K) or, with 1 for the heads, (B, H, T, K), got %v for %d heads", name, s, heads)
+	}
+	return s[d-1] / heads, nil
 }
 
 func rotateOf[F kernel.Float](e *Env, x, positions *G.Node, r Rotary, layout kernel.Rotary, table *rotaryTable[F]) (*G.Node, error) {
