@@ -1,0 +1,103 @@
+package layers_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
+	"github.com/heed-go/heed/layers/gradcheck"
+	"github.com/heed-go/heed/train"
+)
+
+// The hashes of two 2×2 inputs of these names are equal, in float64.
+const keyTwin, valueTwin = "t77989", "t1101292"
+
+// TestCollidingNames has two inputs that Gorgonia takes for one: each place that builds a machine refuses the graph.
+func TestCollidingNames(t *testing.T) {
+	square := func(g *G.ExprGraph, name string) *G.Node {
+		return input(g, name, dense([]float64{1, 2, 3, 4}, 2, 2))
+	}
+	weight := must[*layers.Param](t)(newParams(t).New("query", layers.Ones(), 2, 2))
+	attend := func(b *layers.Build, g *G.ExprGraph) (*G.Node, error) {
+		query := node(t)(b.Bind(g, weight))
+		out, err := layers.ScaledDotProduct(b, query, square(g, keyTwin), square(g, valueTwin), layers.AttentionOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return gradcheck.Project(out, 1)
+	}
+	for name, build := range map[string]func() error{
+		"check": func() error {
+			g := G.NewGraph()
+			node(t)(attend(&layers.Build{}, g))
+			return layers.CheckGraph(g)
+		},
+		"gradcheck": func() error {
+			g := G.NewGraph()
+			cost := node(t)(attend(&layers.Build{}, g))
+			return gradcheck.Expr(cost, g.ByName(keyTwin)...)
+		},
+		"decode": func() error {
+			p := newParams(t)
+			model := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 3, Positions: layers.Learned{MaxLen: 3}, Dim: 2, Layers: 1}))
+			p.Get("blocks.0.attention.key.weight").Name = keyTwin
+			p.Get("blocks.0.attention.value.weight").Name = valueTwin
+			session, err := decode.New(model, decode.Config{})
+			if err == nil {
+				defer session.Close()
+				_, err = decode.Generate(context.Background(), session, [][]int{{0}}, decode.Options{MaxTokens: 1})
+			}
+			return err
+		},
+		"train": func() error {
+			_, err := train.Fit(context.Background(), train.Problem{
+				Params: newParams(t),
+				Loss: func(b *layers.Build, g *G.ExprGraph, _ int) (*G.Node, G.Nodes, error) {
+					loss, err := attend(b, g)
+					return loss, nil, err
+				},
+				BatchSize: 1, Steps: 1, Train: func(int, int) (train.Batch, error) { return train.Batch{}, nil },
+				ValidationSize: 1, ValidationSteps: 1, Validation: func(int) (train.Batch, error) { return train.Batch{}, nil },
+			}, train.Config{MaxEpochs: 1})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := build()
+			wantError(t, err, keyTwin, valueTwin, "another name")
+			var collision *layers.CollisionError
+			if !errors.As(err, &collision) {
+				t.Errorf("%T isn't a CollisionError", err)
+			}
+		})
+	}
+}
+
+// TestManyBlocks trains a model of 300 blocks by a step: among its nodes, some thousands, no two have one hash.
+func TestManyBlocks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds to compile")
+	}
+	model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), layers.ModelConfig{
+		Vocab: 3, Positions: layers.Rotary{}, Dim: 2, Layers: 300, Block: layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Hidden: 2}},
+	}))
+	g := G.NewGraph()
+	b := &layers.Build{Mode: layers.Training}
+	logits := node(t)(model.Forward(b, input(g, "ids", dense([]int{0, 1, 2}, 1, 3)), layers.Mask{}))
+	loss := node(t)(layers.CrossEntropy(b, logits, input(g, "targets", dense([]int{1, 2, 0}, 1, 3))))
+	gradients(t, loss, b.Learnables()...)
+	if err := layers.CheckGraph(g); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(g.AllNodes()); n < 10_000 {
+		t.Errorf("the graph has %d nodes only", n)
+	}
+	if got := read(t, loss)[0][0]; math.IsNaN(got) || got < 0.1 || got > 10 {
+		t.Errorf("the loss is %v", got)
+	}
+}
