@@ -130,7 +130,7 @@ func TestConfigJSONErrors(t *testing.T) {
 		config any
 		want   string
 	}{
-		"a function": {layers.ModelConfig{Init: layers.Init{Func: func(*rand.Rand, []float64, []int) {}}}, "func"},
+		"a function": {layers.ModelConfig{Init: layers.Init{Func: func(*rand.Rand, []float64, []int) {}}}, "an Init with a Func"},
 		"one's own":  {layers.ModelConfig{Positions: backwards{}}, "positions of type layers_test.backwards can't go to JSON"},
 		"activation": {layers.FeedForwardConfig{Activation: 9}, "activation 9"},
 	} {

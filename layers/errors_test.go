@@ -14,8 +14,6 @@ import (
 
 // TestConfigurationErrors makes layers that can't be: the error names the layer, what it expected and what it got.
 func TestConfigurationErrors(t *testing.T) {
-	type multi = layers.AttentionConfig
-	type block = layers.BlockConfig
 	type model = layers.ModelConfig
 	err := func(_ any, err error) error { return err }
 	nan := math.NaN()

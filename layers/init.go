@@ -1,6 +1,8 @@
 package layers
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -20,7 +22,16 @@ type Init struct {
 	Scale float64  `json:"scale,omitzero"` // the standard deviation of normal, or the limit of uniform; 0 for the others
 
 	// Func fills a parameter's values, in row-major order, from a seeded source, in place of a Kind.
-	Func func(rng *rand.Rand, values []float64, shape []int) `json:"func,omitzero"`
+	Func func(rng *rand.Rand, values []float64, shape []int) `json:"-"`
+}
+
+// MarshalJSON returns the Init as JSON. It is an error if it has a Func.
+func (i Init) MarshalJSON() ([]byte, error) {
+	if i.Func != nil {
+		return nil, errors.New("an Init with a Func can't go to JSON: use one with a Kind")
+	}
+	type plain Init
+	return json.Marshal(plain(i))
 }
 
 // An InitKind is the name of an initialiser of this package; see Init.

@@ -2,6 +2,8 @@ package layers_test
 
 import (
 	"math"
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -48,6 +50,55 @@ func TestInitialisers(t *testing.T) {
 				t.Errorf("%s, %v: the largest is %v, want close below %v", tc.name, dt, most, tc.limit)
 			}
 		}
+	}
+}
+
+// TestInitHoldsForWhatIsBelow has a model's Init fill every weight matrix that has none of its own.
+func TestInitHoldsForWhatIsBelow(t *testing.T) {
+	number := func(x float64) layers.Init {
+		return layers.Init{Func: func(_ *rand.Rand, values []float64, _ []int) {
+			for i := range values {
+				values[i] = x
+			}
+		}}
+	}
+	p := newParams(t)
+	must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{Model: layers.ModelConfig{
+		Vocab: 3, Dim: 2, Layers: 1, Positions: layers.Learned{MaxLen: 2, Init: number(2)}, Init: number(3), EmbeddingInit: number(4),
+		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Init: number(5)}, Norm: layers.NormConfig{Kind: layers.NormRMS}},
+	}}))
+	for _, q := range p.All() {
+		want := 3.0
+		for part, x := range map[string]float64{
+			"bias": 0, "norm": 1, "positions": 2, "embedding": 4, "attention": 5, "cross": 5,
+		} {
+			if strings.Contains(q.Name, part) && (part == "bias" || !strings.HasSuffix(q.Name, "bias")) && !(part == "cross" && strings.Contains(q.Name, "norm")) {
+				want = x
+			}
+		}
+		if got := q.Value.Float64s()[0]; got != want {
+			t.Errorf("%s is %v, want %v", q.Name, got, want)
+		}
+	}
+}
+
+func TestInitErrors(t *testing.T) {
+	for name, tc := range map[string]struct {
+		init layers.Init
+		want []string
+	}{
+		"no such kind":     {layers.Init{Kind: "orthogonal"}, []string{"orthogonal", "he_normal", "zeros"}},
+		"a scale alone":    {layers.Init{Scale: 0.02}, []string{`""`, "normal"}},
+		"scale below 0":    {layers.Normal(-1), []string{"Scale of normal", "at least 0", "-1"}},
+		"scale NaN":        {layers.Uniform(math.NaN()), []string{"Scale of uniform", "NaN"}},
+		"scale infinite":   {layers.Normal(math.Inf(1)), []string{"finite", "Inf"}},
+		"scale of none":    {layers.Init{Kind: "he_uniform", Scale: 1}, []string{"he_uniform has no Scale", "1"}},
+		"a func of a kind": {layers.Init{Kind: "ones", Func: func(*rand.Rand, []float64, []int) {}}, []string{"either a Func or a Kind", "ones"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := newParams(t).New("w", tc.init, 2, 3)
+			wantError(t, err, append(tc.want, `parameter "w"`)...)
+		})
 	}
 }
 

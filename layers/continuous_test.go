@@ -1,0 +1,156 @@
+package layers_test
+
+import (
+	"fmt"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// continuous is a model of embeddings, without a vocabulary.
+func continuous(positions layers.PositionsConfig) layers.ModelConfig {
+	return layers.ModelConfig{
+		Dim: 4, Layers: 1, Outputs: 3, Positions: positions,
+		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}},
+	}
+}
+
+func everyPositions() []layers.PositionsConfig {
+	return []layers.PositionsConfig{layers.Learned{MaxLen: 7}, layers.Sinusoidal{}, layers.Rotary{}, layers.ALiBi{}, layers.None{}}
+}
+
+// TestGradientsOfEmbeddings has the gradients of what models are given in place of ids.
+func TestGradientsOfEmbeddings(t *testing.T) {
+	var cases []gradientCase
+	for _, positions := range everyPositions() {
+		for _, shape := range [][]int{{3, 4}, {2, 3, 4}} {
+			add := func(model string, build func(c *bench, x *G.Node) (*G.Node, error)) {
+				cases = append(cases, gradientCase{fmt.Sprintf("%s of %v, %+v", model, tensor.Shape(shape), positions), func(c *bench) *G.Node {
+					return c.node(build(c, c.in("x", shape...)))
+				}})
+			}
+			add("encoder", func(c *bench, x *G.Node) (*G.Node, error) {
+				return must[*layers.Encoder](c)(layers.NewEncoder(c.p, continuous(positions))).Forward(c.b, x, layers.Mask{})
+			})
+			add("decoder", func(c *bench, x *G.Node) (*G.Node, error) {
+				return must[*layers.Decoder](c)(layers.NewDecoder(c.p, continuous(positions))).Forward(c.b, x, layers.Mask{})
+			})
+			add("classifier", func(c *bench, x *G.Node) (*G.Node, error) {
+				config := layers.SequenceClassifierConfig{Model: continuous(positions)}
+				return must[*layers.SequenceClassifier](c)(layers.NewSequenceClassifier(c.p, config)).Forward(c.b, x, layers.Mask{})
+			})
+		}
+	}
+	cases = append(cases, gradientCase{"encoder-decoder, of embeddings to tokens", func(c *bench) *G.Node {
+		config := layers.EncoderDecoderConfig{Model: continuous(layers.Rotary{}), TargetVocab: 5}
+		config.Model.Outputs, config.Model.Tied, config.Model.EmbeddingScale = 0, true, 2
+		m := must[*layers.EncoderDecoder](c)(layers.NewEncoderDecoder(c.p, config))
+		return c.node(m.Forward(c.b, c.in("x", 2, 3, 4), c.ints("ids", []int{4, 0, 1, 1}, 2, 2), layers.Mask{KeyLengths: c.ints("lengths", []int{2, 3}, 2)}))
+	}})
+	checkGradients(t, cases)
+}
+
+// TestEmbeddingsInPlaceOfIDs gives a model the rows of its own table.
+func TestEmbeddingsInPlaceOfIDs(t *testing.T) {
+	for _, positions := range everyPositions() {
+		config := continuous(positions)
+		config.Vocab = 6
+		model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), config))
+		ids := dense([]int{5, 1, 0, 2, 2, 3}, 2, 3)
+		run := func(embed func(b *layers.Build, ids *G.Node) *G.Node) []float64 {
+			b := &layers.Build{}
+			return read(t, node(t)(model.Forward(b, embed(b, input(G.NewGraph(), "ids", ids)), layers.Mask{})))[0]
+		}
+		want := run(func(_ *layers.Build, ids *G.Node) *G.Node { return ids })
+		got := run(func(b *layers.Build, ids *G.Node) *G.Node { return node(t)(model.Embedding.Forward(b, ids)) })
+		sameBits(t, fmt.Sprintf("%+v", positions), got, want)
+	}
+}
+
+// TestEmbeddingsPaddingCannotMatter changes the embeddings of padding, NaN and infinities included.
+func TestEmbeddingsPaddingCannotMatter(t *testing.T) {
+	var cases []hidingCase
+	for _, positions := range everyPositions() {
+		config := continuous(positions)
+		config.Dim = 8
+		cases = append(cases, hidingCase{
+			name: fmt.Sprintf("encoder, %+v", positions), shape: []int{2, 6, 8}, hidden: past(5, 3), build: func(c *bench, x *G.Node) *G.Node {
+				config := config
+				config.Outputs = 8 // as wide as the input, which hide looks at
+				m := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
+				return c.node(m.Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(5, 3)}))
+			},
+		}, hidingCase{
+			name: fmt.Sprintf("decoder's future, %+v", positions), shape: []int{2, 6, 8}, hidden: from(3), build: func(c *bench, x *G.Node) *G.Node {
+				config := config
+				config.Outputs = 8
+				m := must[*layers.Decoder](c)(layers.NewDecoder(c.p, config))
+				return c.node(m.Forward(c.b, x, layers.Mask{}))
+			},
+		})
+	}
+	hide(t, cases)
+}
+
+// TestCachedEmbeddingsAreTheFullPass continues a series step by step.
+func TestCachedEmbeddingsAreTheFullPass(t *testing.T) {
+	const length = 5
+	for _, positions := range everyPositions() {
+		model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), continuous(positions)))
+		x := random(3, 1, length, 4)
+		want := read(t, node(t)(model.Forward(&layers.Build{}, input(G.NewGraph(), "x", x), layers.Mask{})))[0]
+		cache := must[*layers.Cache](t)(layers.NewCache(1, 7))
+		for i := range length {
+			step := dense(x.Float64s()[i*4:][:4], 1, 1, 4)
+			out := node(t)(model.Forward(&layers.Build{Cache: cache}, input(G.NewGraph(), "x", step), layers.Mask{}))
+			if err := cache.Extend(1); err != nil {
+				t.Fatal(err)
+			}
+			near(t, fmt.Sprintf("%+v, step %d", positions, i), read(t, out)[0], want[i*3:][:3], 1e-12)
+			cache.Commit()
+		}
+	}
+}
+
+func TestInputErrors(t *testing.T) {
+	c := newBench(t)
+	without := must[*layers.Encoder](t)(layers.NewEncoder(c.p.Scope("without"), continuous(layers.None{})))
+	config := continuous(layers.None{})
+	config.Vocab = 6
+	with := must[*layers.Decoder](t)(layers.NewDecoder(c.p.Scope("with"), config))
+	ids := c.ints("ids", []int{1, 2}, 1, 2)
+	either := "ids, int of shape (B, T) or (T), or embeddings, float64 of shape (B, T, 4) or (T, 4)"
+	for name, tc := range map[string]struct {
+		build func() (*G.Node, error)
+		want  []string
+	}{
+		"ids without a vocabulary": {func() (*G.Node, error) { return without.Forward(c.b, ids, layers.Mask{}) }, []string{"encoder without", "must be embeddings, float64", "got int of shape (1, 2)"}},
+		"nil":                      {func() (*G.Node, error) { return without.Forward(c.b, nil, layers.Mask{}) }, []string{"encoder without", "nil"}},
+		"width":                    {func() (*G.Node, error) { return with.Forward(c.b, c.in("w", 2, 5), layers.Mask{}) }, []string{"decoder with", either, "(2, 5)"}},
+		"rank":                     {func() (*G.Node, error) { return with.Forward(c.b, c.in("r", 1, 1, 2, 4), layers.Mask{}) }, []string{"decoder with", either, "(1, 1, 2, 4)"}},
+		"vector":                   {func() (*G.Node, error) { return with.Forward(c.b, c.in("v", 4), layers.Mask{}) }, []string{either, "(4)"}},
+		"dtype": {func() (*G.Node, error) {
+			return with.Forward(c.b, input(c.g, "f32", as(tensor.Float32, random(1, 3, 4))), layers.Mask{})
+		}, []string{either, "float32"}},
+		"rank of ids": {func() (*G.Node, error) {
+			return with.Forward(c.b, c.ints("three", make([]int, 8), 1, 2, 4), layers.Mask{})
+		}, []string{either, "int of shape (1, 2, 4)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := tc.build()
+			wantError(t, err, tc.want...)
+		})
+	}
+	for name, change := range map[string]func(*layers.ModelConfig){
+		"Tied":           func(c *layers.ModelConfig) { c.Outputs, c.Tied = 0, true },
+		"EmbeddingScale": func(c *layers.ModelConfig) { c.EmbeddingScale = 2 },
+	} {
+		config := continuous(layers.None{})
+		change(&config)
+		_, err := layers.NewEncoder(newParams(t), config)
+		wantError(t, err, "encoder", name, "need a Vocab")
+	}
+}

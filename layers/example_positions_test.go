@@ -1,0 +1,109 @@
+package layers_test
+
+import (
+	"encoding/json"
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// nearby is a scheme of one's own: each position sees itself and so many before it.
+type nearby struct {
+	layers.None // embeddings, queries and keys stay as they are
+	reach       int
+}
+
+func (n nearby) New(*layers.Params, int, layers.AttentionConfig) (layers.Positions, error) {
+	return n, nil
+}
+
+func (n nearby) Score(_ *layers.Build, _, _, _ *G.Node, m layers.Mask) (layers.Mask, error) {
+	m.Window = &layers.Window{Left: n.reach, Right: 0}
+	return m, nil
+}
+
+// A scheme of one's own needs the hooks that it acts in. It works with a Cache too.
+func ExamplePositions() {
+	params, err := layers.NewParams(tensor.Float64, 1)
+	check(err)
+	decoder, err := layers.NewDecoder(params, layers.ModelConfig{Vocab: 10, Dim: 8, Layers: 1, Positions: nearby{reach: 1}})
+	check(err)
+
+	// last is what the last of 4 positions predicts.
+	last := func(ids ...int) float64 {
+		logits, err := decoder.Forward(&layers.Build{}, vectorOf(G.NewGraph(), "ids", ids...), layers.Mask{})
+		check(err)
+		return evaluate(logits)[3*10]
+	}
+	fmt.Println("2 before:", last(1, 2, 3, 4) != last(1, 9, 3, 4), "1 before:", last(1, 2, 3, 4) != last(1, 2, 9, 4))
+	// Output: 2 before: false 1 before: true
+}
+
+// Attention that isn't part of a model can be given positions.
+func ExampleMultiHeadAttention_positions() {
+	params, err := layers.NewParams(tensor.Float64, 1)
+	check(err)
+	attention, err := layers.NewMultiHeadAttention(params, 4, layers.AttentionConfig{Heads: 2})
+	check(err)
+	forward := func(values ...float64) []float64 {
+		x := matrixOf(G.NewGraph(), "x", 3, values...) // (T, D)
+		return evaluate(G.Must(attention.Forward(&layers.Build{}, x, x, x, layers.Mask{})))
+	}
+	for _, positions := range []layers.Positions{nil, layers.Rotary{}} {
+		attention.Positions = positions
+		one := forward(1, 2, 3, 4, 0, 0, 0, 0, 4, 3, 2, 1)
+		swapped := forward(1, 2, 3, 4, 4, 3, 2, 1, 0, 0, 0, 0)
+		fmt.Printf("%T: %.3f %.3f\n", positions, one[0], swapped[0]) // of the first of the three
+	}
+	// Output:
+	// <nil>: 0.834 0.834
+	// layers.Rotary: 1.400 1.246
+}
+
+// What a file says is the model that is made.
+func ExampleModelConfig_json() {
+	var config layers.ModelConfig
+	check(json.Unmarshal([]byte(`{
+		"vocab": 65, "dim": 32, "layers": 2,
+		"positions": {"kind": "rotary", "base": 50000},
+		"block": {
+			"attention": {"heads": 4, "key_value_heads": 2},
+			"feed_forward": {"hidden": 88, "activation": "silu", "gated": true},
+			"norm": {"kind": "rms"}
+		},
+		"tied": true
+	}`), &config))
+	params, err := layers.NewParams(tensor.Float32, 1)
+	check(err)
+	_, err = layers.NewDecoder(params, config)
+	check(err)
+	fmt.Println(config.Positions.(layers.Rotary).Base, params.Count())
+	fmt.Println(json.Unmarshal([]byte(`{"positions": {"kind": "spiral"}}`), &config))
+	// Output:
+	// 50000 25888
+	// a model's configuration: there are no positions of kind "spiral": use none, learned, sinusoidal, rotary, alibi
+}
+
+// The patches of an image, or the readings of a time series, need no vocabulary: a linear layer makes embeddings of them.
+func ExampleEncoder_embeddings() {
+	params, err := layers.NewParams(tensor.Float32, 1)
+	check(err)
+	patches, err := layers.NewLinear(params.Scope("patches"), 16, 8, layers.LinearConfig{})
+	check(err)
+	classifier, err := layers.NewSequenceClassifier(params, layers.SequenceClassifierConfig{Model: layers.ModelConfig{
+		Dim: 8, Layers: 1, Outputs: 10, Positions: layers.Learned{MaxLen: 9},
+	}})
+	check(err)
+
+	images := G.NewTensor(G.NewGraph(), tensor.Float32, 3, G.WithName("images"), G.WithShape(2, 9, 16)) // 9 patches of 4×4
+	b := &layers.Build{Mode: layers.Training}
+	x, err := patches.Forward(b, images) // (B, T, 16) -> (B, T, D)
+	check(err)
+	logits, err := classifier.Forward(b, x, layers.Mask{})
+	check(err)
+	fmt.Println(logits.Shape())
+	// Output: (2, 10)
+}
