@@ -78,6 +78,9 @@ func cacheConfigs() map[string]layers.ModelConfig {
 			c.Positions = layers.Rotary{Interleaved: true, Base: 50, Dim: 2}
 			c.Dim = 16
 		}),
+		"relative bias": with(func(c *layers.ModelConfig) {
+			c.Positions = layers.RelativeBias{Buckets: 8, MaxDistance: 7, Init: layers.Normal(1)}
+		}),
 		"alibi":            with(func(c *layers.ModelConfig) { c.Positions = layers.ALiBi{} }),
 		"no positions":     with(func(c *layers.ModelConfig) { c.Positions = layers.None{} }),
 		"grouped heads":    with(func(c *layers.ModelConfig) { c.Positions = layers.Rotary{}; c.Block.Attention.KeyValueHeads = 2 }),

@@ -28,7 +28,7 @@ func drawConfig(r *rand.Rand, v reflect.Value) {
 		return
 	case *layers.PositionsConfig:
 		all := []layers.PositionsConfig{
-			nil, layers.None{}, layers.ALiBi{}, layers.Learned{MaxLen: r.IntN(9), Init: layers.Normal(r.Float64())}, layers.Sinusoidal{Base: r.Float64()},
+			nil, layers.None{}, layers.ALiBi{}, layers.RelativeBias{Buckets: r.IntN(9), MaxDistance: r.IntN(99), Init: layers.Normal(r.Float64())}, layers.Learned{MaxLen: r.IntN(9), Init: layers.Normal(r.Float64())}, layers.Sinusoidal{Base: r.Float64()},
 			layers.Rotary{}, layers.Rotary{Base: r.Float64(), Dim: r.IntN(9), Interleaved: true, Offset: -r.IntN(9), Scaling: rotaryScalings[r.IntN(len(rotaryScalings))]},
 		}
 		*x = all[r.IntN(len(all))]
@@ -106,7 +106,7 @@ func TestConfigJSONErrors(t *testing.T) {
 	}{
 		"unknown field":         {`{"dim": 4, "depth": 3}`, []string{"a model's configuration", `unknown field "depth"`}},
 		"unknown field within":  {`{"block": {"attention": {"head": 3}}}`, []string{`unknown field "head"`}},
-		"unknown positions":     {`{"positions": {"kind": "spiral"}}`, []string{`"spiral"`, "none, learned, sinusoidal, rotary, alibi"}},
+		"unknown positions":     {`{"positions": {"kind": "spiral"}}`, []string{`"spiral"`, "none, learned, sinusoidal, rotary, alibi, relative_bias"}},
 		"positions of no kind":  {`{"positions": {"base": 3}}`, []string{"positions must have a kind", "rotary"}},
 		"positions' kind":       {`{"positions": {"kind": 3}}`, []string{"positions must have a kind"}},
 		"positions as a name":   {`{"positions": "rotary"}`, []string{"positions: ", "string"}},

@@ -39,7 +39,7 @@
 //	positions.go                  Positions, the hooks of a scheme that tells positions apart; None
 //	learned.go, sinusoidal.go     schemes that add to embeddings
 //	rotary.go, rotary_scaling.go  one that turns queries and keys
-//	alibi.go                      one that adds to scores
+//	alibi.go, relative.go         schemes that add to scores
 //	norm.go, dropout.go           LayerNorm, RMSNorm; Dropout
 //	feedforward.go                FeedForward with ReLU, GELU or SiLU, gated or not
 //	attention.go, mask.go         ScaledDotProduct, its options and its Mask

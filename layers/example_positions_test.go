@@ -84,7 +84,7 @@ func ExampleModelConfig_json() {
 	fmt.Println(json.Unmarshal([]byte(`{"positions": {"kind": "spiral"}}`), &config))
 	// Output:
 	// 50000 25888
-	// a model's configuration: there are no positions of kind "spiral": use none, learned, sinusoidal, rotary, alibi
+	// a model's configuration: there are no positions of kind "spiral": use none, learned, sinusoidal, rotary, alibi, relative_bias
 }
 
 // The patches of an image, or the readings of a time series, need no vocabulary: a linear layer makes embeddings of them.

@@ -22,7 +22,7 @@ type ModelConfig struct {
 	Dim    int `json:"dim"`    // width of the model, D
 	Layers int `json:"layers"` // number of blocks
 
-	// Positions tells positions apart: Learned, Sinusoidal, Rotary, ALiBi, None, or one's own.
+	// Positions tells positions apart: Learned, Sinusoidal, Rotary, ALiBi, RelativeBias, None, or one's own.
 	Positions PositionsConfig `json:"positions,omitzero"`
 
 	Block BlockConfig `json:"block"` // each of the blocks; its Norm is that after the blocks too
@@ -138,7 +138,7 @@ func (c ModelConfig) check(name string) error {
 	case c.Vocab < 0:
 		return fmt.Errorf("%s: Vocab must be at least 1, or 0 for a model of embeddings alone, got %d", name, c.Vocab)
 	case c.Positions == nil:
-		return fmt.Errorf("%s: Positions must be one of Learned, Sinusoidal, Rotary, ALiBi and None, or one's own, got nil", name)
+		return fmt.Errorf("%s: Positions must be one of Learned, Sinusoidal, Rotary, ALiBi, RelativeBias and None, or one's own, got nil", name)
 	case c.Outputs < 0:
 		return fmt.Errorf("%s: Outputs can't be negative, got %d", name, c.Outputs)
 	case c.Vocab == 0 && (c.Tied || x != 0):

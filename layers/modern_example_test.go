@@ -1,6 +1,7 @@
 package layers_test
 
 import (
+	"encoding/json"
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
@@ -110,4 +111,33 @@ func ExampleALiBi() {
 	// (3, 10)
 	// (300, 10)
 	// [0.0625 0.00390625]
+}
+
+// Rotary positions of Llama 3.1: trained on 8,192 tokens, and slowed down to read sequences 8 times as long.
+func ExampleRotaryScaling() {
+	config := layers.ModelConfig{
+		Vocab: 10, Dim: 8, Layers: 1,
+		Positions: layers.Rotary{Base: 500_000, Scaling: layers.RotaryScaling{Kind: "llama3", Factor: 8, OriginalLen: 8192}},
+	}
+	data, err := json.Marshal(config.Positions)
+	check(err)
+	fmt.Println(string(data))
+	// Output:
+	// {"base":500000,"scaling":{"kind":"llama3","factor":8,"original_len":8192}}
+}
+
+// T5's positions: a learned number for each head and each of 32 ranges of distances, which all blocks share, and scores
+// that aren't scaled.
+func ExampleRelativeBias() {
+	params, err := layers.NewParams(tensor.Float32, 1)
+	check(err)
+	_, err = layers.NewEncoder(params, layers.ModelConfig{
+		Vocab: 10, Dim: 8, Layers: 6,
+		Positions: layers.RelativeBias{},
+		Block:     layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Scale: 1}},
+	})
+	check(err)
+	fmt.Println(params.Get("positions.weight").Value.Shape())
+	// Output:
+	// (32, 2)
 }

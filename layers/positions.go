@@ -35,8 +35,8 @@ type Positions interface {
 	MaxLen() int
 }
 
-// PositionsConfig describes Positions: Learned, Sinusoidal, Rotary, ALiBi or None. One of another type, a user's own, works
-// alike, but can't go to JSON.
+// PositionsConfig describes Positions: Learned, Sinusoidal, Rotary, ALiBi, RelativeBias or None. One of another type, a
+// user's own, works alike, but can't go to JSON.
 type PositionsConfig interface {
 	// New makes the Positions of a stack of blocks of width dim, whose self-attention is a.
 	New(p *Params, dim int, a AttentionConfig) (Positions, error)
@@ -49,6 +49,7 @@ var positionKinds = kinds[PositionsConfig]{
 	kindOf[Sinusoidal, PositionsConfig]("sinusoidal"),
 	kindOf[Rotary, PositionsConfig]("rotary"),
 	kindOf[ALiBi, PositionsConfig]("alibi"),
+	kindOf[RelativeBias, PositionsConfig]("relative_bias"),
 }
 
 // positionsJSON is a PositionsConfig that goes to JSON and back.

@@ -47,20 +47,41 @@ func TestPaddingInFront(t *testing.T) {
 // TestPackedSequences puts two sequences into one row, kept apart by a mask, each with positions of its own.
 func TestPackedSequences(t *testing.T) {
 	first, second := []int{3, 1, 4}, []int{2, 5}
-	model := must[*layers.Encoder](t)(layers.NewEncoder(newParams(t), layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 3}, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 2, Outputs: 4}))
-	var want []float64
-	for _, sequence := range [][]int{first, second} {
-		g := G.NewGraph()
-		want = append(want, read(t, node(t)(model.Forward(&layers.Build{}, input(g, "ids", dense(sequence, 1, len(sequence))), layers.Mask{})))[0]...)
+	for name, config := range cacheConfigs() {
+		t.Run(name, func(t *testing.T) {
+			model := must[*layers.Encoder](t)(layers.NewEncoder(newParams(t), config))
+			var want []float64
+			for _, sequence := range [][]int{first, second} {
+				g := G.NewGraph()
+				want = append(want, read(t, node(t)(model.Forward(&layers.Build{}, input(g, "ids", dense(sequence, 1, len(sequence))), layers.Mask{})))[0]...)
+			}
+			g := G.NewGraph()
+			allow := make([]bool, 25)
+			for i := range allow {
+				allow[i] = (i/5 < 3) == (i%5 < 3)
+			}
+			b := &layers.Build{Positions: input(g, "positions", dense([]int{0, 1, 2, 0, 1}, 1, 5))}
+			ids := input(g, "ids", dense(append(append([]int(nil), first...), second...), 1, 5))
+			got := read(t, node(t)(model.Forward(b, ids, layers.Mask{Allow: input(g, "allow", dense(allow, 5, 5))})))[0]
+			near(t, "states", got, want, 1e-12)
+		})
 	}
-	g := G.NewGraph()
-	allow := make([]bool, 25)
-	for i := range allow {
-		allow[i] = (i/5 < 3) == (i%5 < 3)
+}
+
+// TestPositionsHide puts every scheme between what must not matter, the future or padding, and a loss.
+func TestPositionsHide(t *testing.T) {
+	var cases []hidingCase
+	configs := cacheConfigs()
+	for _, name := range []string{"learned", "sinusoidal", "rotary", "rotary, yarn", "alibi", "relative bias", "no positions"} {
+		config := configs[name]
+		shape := []int{2, 7, config.Dim}
+		cases = append(cases, hidingCase{name: "the future of a decoder, " + name, shape: shape, hidden: from(4), build: func(c *bench, x *G.Node) *G.Node {
+			return c.node(must[*layers.Decoder](c)(layers.NewDecoder(c.p, config)).Forward(c.b, x, layers.Mask{}))
+		}}, hidingCase{name: "the padding of an encoder, " + name, shape: shape, hidden: past(7, 3), build: func(c *bench, x *G.Node) *G.Node {
+			return c.node(must[*layers.Encoder](c)(layers.NewEncoder(c.p, config)).Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(7, 3)}))
+		}})
 	}
-	b := &layers.Build{Positions: input(g, "positions", dense([]int{0, 1, 2, 0, 1}, 1, 5))}
-	got := read(t, node(t)(model.Forward(b, input(g, "ids", dense(append(first, second...), 1, 5)), layers.Mask{Allow: input(g, "allow", dense(allow, 5, 5))})))[0]
-	near(t, "logits", got, want, 1e-12)
+	hide(t, cases)
 }
 
 func TestPositionsErrors(t *testing.T) {

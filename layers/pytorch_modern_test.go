@@ -50,6 +50,20 @@ func alibiSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in
 	return map[string]*G.Node{"out": out, "weights": weights}
 }
 
+func relativeSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	x := in["x"]
+	dim := x.Shape()[x.Dims()-1]
+	config := layers.AttentionConfig{Heads: f.Config.Heads, NoBias: true, Scale: 1}
+	a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, dim, config))
+	relative := layers.RelativeBias{Buckets: f.Config.Buckets, MaxDistance: f.Config.MaxDistance}
+	if relative.Buckets == 32 { // the default is held to it as well
+		relative = layers.RelativeBias{}
+	}
+	a.Positions = must[layers.Positions](t)(relative.New(p.Scope("positions"), dim, config))
+	f.fill(t, p)
+	return one(node(t)(a.Forward(b, x, x, x, layers.Mask{Causal: f.Config.Causal})))
+}
+
 func modernSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 	d := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(p, 6, f.block()))
 	f.fill(t, p)

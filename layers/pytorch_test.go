@@ -26,6 +26,8 @@ type fixture struct {
 		Activation                  string
 		Dim, Heads, Key, Value      int
 		Rotary, Offset              int
+		Buckets                     int
+		MaxDistance                 int `json:"max_distance"`
 		Scaling                     layers.RotaryScaling
 	}
 	Inputs, Params, Outputs, Weighting, Grads map[string]array
@@ -93,6 +95,7 @@ func TestPyTorch(t *testing.T) {
 		{"gated", gatedSubject},
 		{"rotary", rotarySubject},
 		{"rotary_scaled", rotarySubject},
+		{"relative", relativeSubject},
 		{"alibi", alibiSubject},
 		{"modern", modernSubject},
 	} {
@@ -107,6 +110,7 @@ func TestPyTorchComposed(t *testing.T) {
 		{"decoder", decoderSubject},
 		{"masks", maskedSubject},
 		{"modern", modernSubject},
+		{"relative", relativeSubject},
 	} {
 		family.compare(t, true)
 	}

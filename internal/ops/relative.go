@@ -37,8 +37,8 @@ func (r Relative) bucket(distance, buckets int) int {
 	return first + min(exact+int(log*float32(buckets-exact)), buckets-1)
 }
 
-// check checks a number of buckets.
-func (r Relative) check(name string, buckets int) error {
+// Check returns an error for a number of buckets that distances can't be sorted into.
+func (r Relative) Check(name string, buckets int) error {
 	directions := 2
 	if r.OneWay {
 		directions = 1
@@ -64,7 +64,7 @@ func RelativeBias(e *Env, table, positions *G.Node, queries, keys int, r Relativ
 	if table.Dims() != 2 {
 		return nil, fmt.Errorf("%s: the table must have shape (buckets, H), got %v", name, table.Shape())
 	}
-	if err := r.check(name, table.Shape()[0]); err != nil {
+	if err := r.Check(name, table.Shape()[0]); err != nil {
 		return nil, err
 	}
 	if queries < 1 || keys < 1 || positions == nil && queries > keys {

@@ -38,6 +38,7 @@ func sessionConfigs() map[string]layers.ModelConfig {
 		"learned":       with(func(c *layers.ModelConfig) { c.Positions = layers.Learned{MaxLen: sessionCapacity} }),
 		"sinusoidal":    with(func(c *layers.ModelConfig) { c.Positions = layers.Sinusoidal{} }),
 		"rotary":        with(func(c *layers.ModelConfig) { c.Positions = layers.Rotary{} }),
+		"relative bias": with(func(c *layers.ModelConfig) { c.Positions = layers.RelativeBias{Buckets: 8, MaxDistance: 9} }),
 		"ALiBi":         with(func(c *layers.ModelConfig) { c.Positions = layers.ALiBi{} }),
 		"no positions":  with(func(c *layers.ModelConfig) { c.Positions = layers.None{} }),
 		"grouped heads": with(func(c *layers.ModelConfig) { c.Positions = layers.Rotary{}; c.Block.Attention.KeyValueHeads = 2 }),

@@ -10,7 +10,7 @@ import math
 
 import torch
 
-from fixtures import case, rand, write
+from fixtures import case, causal, rand, write
 
 # ---- rotary positions
 
@@ -108,7 +108,51 @@ def scaled_rotary_cases():
     )  # fmt: skip
 
 
+# ---- relative bias
+
+
+def bucket(distance, buckets, max_distance, both_ways):
+    """The bucket of a key's position less its query's (Raffel et al., 2020)."""
+    first, back = 0, max(-distance, 0)
+    if both_ways:
+        buckets //= 2
+        first, back = (buckets, distance) if distance > 0 else (0, -distance)
+    exact = buckets // 2
+    if back < exact:
+        return first + back
+    coarse = exact + int(math.log(back / exact) / math.log(max_distance / exact) * (buckets - exact))
+    return first + min(coarse, buckets - 1)
+
+
+def relative_case(name, shape, heads, is_causal, buckets, max_distance):
+    """Self-attention as T5 has it: without biases and without a scale."""
+    *_, length, dim = shape
+    x = rand(*shape)
+    weights = {part: rand(dim, dim) for part in ("query", "key", "value", "output")}
+    table = rand(buckets, heads)
+
+    def split(part):
+        y = x if x.dim() == 3 else x[None]
+        return (y @ weights[part].T).reshape(-1, length, heads, dim // heads).transpose(1, 2)
+
+    buckets_of = [[bucket(j - i, buckets, max_distance, not is_causal) for j in range(length)] for i in range(length)]
+    scores = split("query") @ split("key").transpose(-1, -2) + table[torch.tensor(buckets_of)].permute(2, 0, 1)
+    if is_causal:
+        scores = scores.masked_fill(causal(length, length), -math.inf)
+    out = (torch.softmax(scores, -1) @ split("value")).transpose(1, 2).reshape(shape) @ weights["output"].T
+    params = {part + ".weight": w for part, w in weights.items()}
+    return case(name, {"x": x}, {**params, "positions.weight": table}, {"out": out}, heads=heads, causal=is_causal, buckets=buckets, max_distance=max_distance)
+
+
+def relative_cases():
+    for is_causal in (False, True):
+        name = "causal" if is_causal else "both ways"
+        yield relative_case(name, (2, 7, 6), 2, is_causal, 8, 6)
+        yield relative_case(name + ", without a batch", (5, 4), 1, is_causal, 4, 3)
+        yield relative_case(name + ", T5's buckets", (1, 24, 4), 4, is_causal, 32, 128)
+
+
 if __name__ == "__main__":
-    for i, (name, cases) in enumerate({"rotary_scaled": scaled_rotary_cases}.items()):
+    for i, (name, cases) in enumerate({"rotary_scaled": scaled_rotary_cases, "relative": relative_cases}.items()):
         torch.manual_seed(60 + i)
         write(name, list(cases()))

@@ -1,0 +1,92 @@
+package layers_test
+
+import (
+	"math"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// relativeConfig is of a model of relative bias alone.
+func relativeConfig(r layers.RelativeBias) layers.ModelConfig {
+	return layers.ModelConfig{Vocab: 5, Dim: 8, Layers: 3, Positions: r, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}}
+}
+
+// TestRelativeBiasIsShared looks for the one table of a stack.
+func TestRelativeBiasIsShared(t *testing.T) {
+	p := newParams(t)
+	must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{Model: relativeConfig(layers.RelativeBias{})}))
+	for _, name := range []string{"encoder.positions.weight", "decoder.positions.weight"} {
+		w := p.Get(name)
+		if w == nil || !w.Value.Shape().Eq(tensor.Shape{32, 2}) {
+			t.Errorf("%s: %v", name, w)
+		}
+	}
+	b := &layers.Build{}
+	d := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), relativeConfig(layers.RelativeBias{})))
+	node(t)(d.Forward(b, input(G.NewGraph(), "ids", dense([]int{1, 2, 3}, 3)), layers.Mask{}))
+	tables := 0
+	for _, n := range b.Learnables() {
+		if n.Name() == "positions.weight" {
+			tables++
+		}
+	}
+	if tables != 1 {
+		t.Errorf("the graph has %d tables", tables)
+	}
+}
+
+// TestRelativeBiasReadsOn has a model read a sequence far longer than MaxDistance: where only the last token looks back at
+// all of them alike, what lies beyond MaxDistance counts in any order.
+func TestRelativeBiasReadsOn(t *testing.T) {
+	a := newBench(t)
+	attention := a.multiHead(4, layers.AttentionConfig{Heads: 2})
+	attention.Positions = must[layers.Positions](t)(layers.RelativeBias{Buckets: 4, MaxDistance: 5, Init: layers.Normal(1)}.New(a.p.Scope("positions"), 4, layers.AttentionConfig{Heads: 2}))
+	const length, far = 300, 290
+	last := func(swap bool) []float64 {
+		x := random(3, length, 4)
+		if rows := x.Float64s(); swap {
+			for i := range 4 {
+				rows[i], rows[far*4+i] = rows[far*4+i], rows[i]
+			}
+		}
+		n := input(G.NewGraph(), "x", x)
+		out := read(t, node(t)(attention.Forward(&layers.Build{}, n, n, n, layers.Mask{Causal: true})))[0]
+		return out[len(out)-4:]
+	}
+	near(t, "the last output", last(true), last(false), 1e-12)
+}
+
+func TestRelativeBiasErrors(t *testing.T) {
+	made := func(r layers.RelativeBias, dim, heads int) error {
+		_, err := r.New(newParams(t).Scope("p"), dim, layers.AttentionConfig{Heads: heads})
+		return err
+	}
+	wantError(t, made(layers.RelativeBias{Buckets: 7}, 4, 2), "relative bias p", "at least 4 buckets", "got 7")
+	wantError(t, made(layers.RelativeBias{Buckets: 2}, 4, 2), "relative bias p", "got 2")
+	wantError(t, made(layers.RelativeBias{Buckets: -4}, 4, 2), "relative bias p", "got -4")
+	wantError(t, made(layers.RelativeBias{MaxDistance: 16}, 4, 2), "relative bias p", "MaxDistance must be above 16", "got 16")
+	wantError(t, made(layers.RelativeBias{MaxDistance: -1}, 4, 2), "relative bias p", "MaxDistance", "got -1")
+	wantError(t, made(layers.RelativeBias{}, 0, 2), "relative bias p", "Dim", "got 0")
+	wantError(t, made(layers.RelativeBias{}, 4, -2), "relative bias p", "Heads", "got -2")
+	wantError(t, made(layers.RelativeBias{Init: layers.Normal(math.NaN())}, 4, 2), "p.weight", "NaN")
+	wantError(t, made(layers.RelativeBias{Buckets: 1 << 62, MaxDistance: math.MaxInt}, 4, 2), "p.weight", "(4611686018427387904, 2)", "memory")
+
+	e := must[*layers.Encoder](t)(layers.NewEncoder(newParams(t), relativeConfig(layers.RelativeBias{})))
+	g := G.NewGraph()
+	ids := input(g, "ids", dense([]int{1, 2}, 1, 2))
+	for _, tc := range []struct {
+		mask layers.Mask
+		want string
+	}{
+		{layers.Mask{Bias: input(g, "bias", random(1, 2, 2))}, "the mask can't have a Bias, as the model has its own"},
+		{layers.Mask{Offset: 1}, "can't have an offset"},
+		{layers.Mask{Offsets: input(g, "offsets", dense([]int{1}, 1))}, "can't have an offset"},
+	} {
+		_, err := e.Forward(&layers.Build{}, ids, tc.mask)
+		wantError(t, err, "attention blocks.0.attention", tc.want)
+	}
+}
