@@ -75,9 +75,9 @@ func (a *AdamW) Step(model []G.ValueGrad) error {
 		}
 		first, second := a.state.first[i], a.state.second[i]
 		if w.Dtype() == tensor.Float32 {
-			kernel.AdamW(w.Float32s(), g.Float32s(), first.Float32s(), second.Float32s(), step)
+			kernel.AdamW(0, w.Float32s(), g.Float32s(), first.Float32s(), second.Float32s(), step)
 		} else {
-			kernel.AdamW(w.Float64s(), g.Float64s(), first.Float64s(), second.Float64s(), step)
+			kernel.AdamW(0, w.Float64s(), g.Float64s(), first.Float64s(), second.Float64s(), step)
 		}
 	}
 	return nil

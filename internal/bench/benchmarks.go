@@ -146,7 +146,7 @@ func prepareGemm(n int) Step {
 		a[i], b[i] = float32(rng.NormFloat64()), float32(rng.NormFloat64())
 	}
 	step := func() error {
-		kernel.Gemm(false, false, n, n, n, 1, a, n, b, n, 0, c, n)
+		kernel.Gemm(0, false, false, n, n, n, 1, a, n, b, n, 0, c, n)
 		return nil
 	}
 	return Step{step, 0, 2 * float64(n) * float64(n) * float64(n)}

@@ -3,10 +3,10 @@ package kernel
 import "math"
 
 // ReLU sets y to max(0, x).
-func ReLU[F Float](y, x []F) { runUnary(bodyOf[F]().relu, 1, y, x) }
+func ReLU[F Float](cores int, y, x []F) { runUnary(cores, bodyOf[F]().relu, 1, y, x) }
 
 // ReLUGrad sets dx to g where x is above 0, and to 0 elsewhere.
-func ReLUGrad[F Float](dx, x, g []F) { runBinary(bodyOf[F]().reluGrad, 1, dx, x, g) }
+func ReLUGrad[F Float](cores int, dx, x, g []F) { runBinary(cores, bodyOf[F]().reluGrad, 1, dx, x, g) }
 
 func reluPortable[F Float](y, x []F) {
 	x = x[:len(y)]
@@ -34,10 +34,12 @@ func reluGradPortable[F Float](dx, x, g []F) {
 const geluCost = 8
 
 // GELU sets y to x·Φ(x) = x·(1 + erf(x/√2))/2. In float32 the error is below 2⁻²⁰·|x|, and below 2⁻²⁰·|y| for x ≥ −1.
-func GELU[F Float](y, x []F) { runUnary(bodyOf[F]().gelu, geluCost, y, x) }
+func GELU[F Float](cores int, y, x []F) { runUnary(cores, bodyOf[F]().gelu, geluCost, y, x) }
 
 // GELUGrad sets dx to g·(Φ(x) + x·φ(x)), and to 0 where g is 0. In float32 the error is below 2⁻²¹·|g|.
-func GELUGrad[F Float](dx, x, g []F) { runBinary(bodyOf[F]().geluGrad, geluCost, dx, x, g) }
+func GELUGrad[F Float](cores int, dx, x, g []F) {
+	runBinary(cores, bodyOf[F]().geluGrad, geluCost, dx, x, g)
+}
 
 // The tanh approximation of GELU: y = x/2·(1 + tanh(c·(x + a·x³))) = x/(1 + exp(−2·c·(x + a·x³))).
 const (
@@ -47,11 +49,13 @@ const (
 
 // GELUTanh sets y to the tanh approximation of x·Φ(x). In float32 the error is below 2⁻²⁰·|x|, and below 2⁻²⁰·|y| for
 // x ≥ −1.
-func GELUTanh[F Float](y, x []F) { runUnary(bodyOf[F]().geluTanh, geluCost, y, x) }
+func GELUTanh[F Float](cores int, y, x []F) { runUnary(cores, bodyOf[F]().geluTanh, geluCost, y, x) }
 
 // GELUTanhGrad sets dx to g times the derivative of GELUTanh, and to 0 where g is 0. In float32 the error is below
 // 2⁻²¹·|g|.
-func GELUTanhGrad[F Float](dx, x, g []F) { runBinary(bodyOf[F]().geluTanhGrad, geluCost, dx, x, g) }
+func GELUTanhGrad[F Float](cores int, dx, x, g []F) {
+	runBinary(cores, bodyOf[F]().geluTanhGrad, geluCost, dx, x, g)
+}
 
 // normalCDF returns Φ(x), the distribution function of the standard normal, and exp(−x²/2).
 func normalCDF[F Float](x F) (cdf, bell F) {
@@ -140,7 +144,7 @@ const siluOne = 42
 
 // SiLU sets y to x·σ(x), for σ(x) = exp(x)/(1 + exp(x)). In float32 the error is below 2⁻²¹·|x|, and below 2⁻²¹·|y| for
 // x ≥ −1. y may be x.
-func SiLU[F Float](y, x []F) { runUnary(bodyOf[F]().silu, siluCost, y, x) }
+func SiLU[F Float](cores int, y, x []F) { runUnary(cores, bodyOf[F]().silu, siluCost, y, x) }
 
 func siluPortable[F Float](y, x []F) {
 	x = x[:len(y)]
@@ -156,7 +160,9 @@ func siluPortable[F Float](y, x []F) {
 
 // SiLUGrad sets dx to g·σ(x)·(1 + x·(1 − σ(x))), and to 0 where g is 0. In float32 the error is below 2⁻²¹·|g|. dx may
 // be x or g.
-func SiLUGrad[F Float](dx, x, g []F) { runBinary(bodyOf[F]().siluGrad, siluCost, dx, x, g) }
+func SiLUGrad[F Float](cores int, dx, x, g []F) {
+	runBinary(cores, bodyOf[F]().siluGrad, siluCost, dx, x, g)
+}
 
 func siluGradPortable[F Float](dx, x, g []F) {
 	x, g = x[:len(dx)], g[:len(dx)]

@@ -23,8 +23,8 @@ func testSiLU[F Float](t *testing.T, tol float64) {
 		dx[i] = float64(g[i]) * (s + v*s*(1/(1+math.Exp(v))))
 	}
 	gotY, gotX := normals[F](3, n), normals[F](4, n)
-	SiLU(gotY, x)
-	SiLUGrad(gotX, x, g)
+	SiLU(0, gotY, x)
+	SiLUGrad(0, gotX, x, g)
 	for i := range x { // the relative error of each, far from 0 as well
 		if d := math.Abs(float64(gotY[i]) - y[i]); !(d <= tol*math.Abs(y[i])) {
 			t.Fatalf("silu of %v is %v, want %v", x[i], gotY[i], y[i])
@@ -40,12 +40,12 @@ func TestSiLUAtTheEdges(t *testing.T) {
 	x := []float32{-big, -1e10, -100, -88.7, 0, 40, 1e10, big, nan, float32(math.Inf(-1))}
 	g := []float32{1, 1, 1, 1, 1, 1, 1, 1, 0, 0}
 	y := make([]float32, len(x))
-	SiLU(y, x)
+	SiLU(0, y, x)
 	closeTo(t, "silu", y[:7], []float64{0, 0, 0, 0, 0, 40, 1e10}, 1e-6)
 	if y[7] != big {
 		t.Errorf("silu of the largest number is %v", y[7])
 	}
-	SiLUGrad(y, x, g)
+	SiLUGrad(0, y, x, g)
 	closeTo(t, "silu'", y, []float64{0, 0, 0, 0, 0.5, 1, 1, 1, 0, 0}, 1e-6)
 }
 
@@ -56,16 +56,16 @@ func TestActivationsAtTheEdges(t *testing.T) {
 	one := []float32{1, 1, 1, 1, 1, 1, 1}
 	y := make([]float32, len(x))
 	for name, f := range map[string]struct {
-		value func(y, x []float32)
-		grad  func(dx, x, g []float32)
+		value func(cores int, y, x []float32)
+		grad  func(cores int, dx, x, g []float32)
 		mid   float64 // the derivative at 0
 	}{"relu": {ReLU[float32], ReLUGrad[float32], 0}, "gelu": {GELU[float32], GELUGrad[float32], 0.5}, "gelu tanh": {GELUTanh[float32], GELUTanhGrad[float32], 0.5}} {
-		f.value(y, x)
+		f.value(0, y, x)
 		closeTo(t, name, y[:6], []float64{0, 0, 0, 0, 40, 1e10}, 1e-6)
 		if y[6] != x[6] {
 			t.Errorf("%s of the largest number is %v", name, y[6])
 		}
-		f.grad(y, x, one)
+		f.grad(0, y, x, one)
 		closeTo(t, name+"'", y, []float64{0, 0, 0, f.mid, 1, 1, 1}, 1e-6)
 	}
 }

@@ -15,9 +15,9 @@ type AdamStep struct {
 
 // AdamW updates weights w by their gradient g, with running means first and second, and sets g to zero (Loshchilov and
 // Hutter, 2017, algorithm 2).
-func AdamW[F Float](w, g, first, second []F, s AdamStep) {
+func AdamW[F Float](cores int, w, g, first, second []F, s AdamStep) {
 	const cost = 4
-	runLoop[F](adamLoop[F]{}, cost*len(w), &loopWork[F]{
+	runLoop[F](cores, adamLoop[F]{}, cost*len(w), &loopWork[F]{
 		n: len(w), step: grain / cost, out: w, x: g, y: first, z: second, factors: adamFactors[F](s),
 	})
 }

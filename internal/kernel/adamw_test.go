@@ -31,7 +31,7 @@ func testAdamW[F Float](t *testing.T, tol float64) {
 				w64[i] -= 0.1 * 0.1 * w64[i]
 				w64[i] -= 0.1 * first64[i] * s.Correct1 / (math.Sqrt(second64[i]*s.Correct2) + 1e-6)
 			}
-			AdamW(w, g, first, second, s)
+			AdamW(0, w, g, first, second, s)
 			closeTo(t, fmt.Sprintf("%d weights", n), w, w64, tol)
 			closeTo(t, "gradients", g, make([]float64, n), 0)
 		}

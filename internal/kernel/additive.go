@@ -14,9 +14,9 @@ const additiveTile = 4096
 
 // AdditiveScores sets the score of every query with every key of its batch element to Σ v[f]·tanh(q[f] + k[f]), over
 // the features f of the two. A nil v counts as ones.
-func AdditiveScores[F Float](scores, q, k, v []F, s AdditiveShape) {
+func AdditiveScores[F Float](cores int, scores, q, k, v []F, s AdditiveShape) {
 	keys, width := s.Keys, s.Width
-	runRanges(s.Batch*s.Queries, rowsPerTask(keys*width, softcapCost), s.cost(), func(lo, hi int) {
+	runRanges(cores, s.Batch*s.Queries, rowsPerTask(keys*width, softcapCost), s.cost(), func(lo, hi int) {
 		body := bodyOf[F]()
 		scratch := take[additiveScratch[F]](&body.additive)
 		defer body.additive.Put(scratch)
@@ -53,10 +53,10 @@ func AdditiveWork(s AdditiveShape) int { return s.Batch * s.Width }
 //
 // Tasks divide the features. A feature meets only its own column of q and k, so that one task adds up each sum, in
 // order.
-func AdditiveScoresGrad[F Float](dq, dk, dv, q, k, v, g []F, s AdditiveShape, work []F) {
+func AdditiveScoresGrad[F Float](cores int, dq, dk, dv, q, k, v, g []F, s AdditiveShape, work []F) {
 	blocks := (s.Width + additiveFeatures - 1) / additiveFeatures // of a batch element
 	step := max(1, grain/max(s.Queries*s.Keys*additiveFeatures*softcapCost, 1))
-	runRanges(s.Batch*blocks, step, 2*s.cost(), func(lo, hi int) {
+	runRanges(cores, s.Batch*blocks, step, 2*s.cost(), func(lo, hi int) {
 		body := bodyOf[F]()
 		scratch := take[additiveScratch[F]](&body.additive)
 		defer body.additive.Put(scratch)
@@ -122,8 +122,8 @@ func (c *additiveScratch[F]) gradient(dq, dk, dv, q, k, v, g []F, s AdditiveShap
 }
 
 // feature sets one feature of the gradients, and returns the gradient of v if it is wanted. Elements of dq and q are
-// Width apart. With t = tanh(q + k) and d = g·(1 − t²): dq = v·Σ d over the keys, dk = v·Σ d over the queries and
-// dv = Σ g·t over both.
+// Width apart. With t = tanh(q + k) and d = g·(1 − t²): dq = v·Σ d over the keys, dk = v·Σ d over the queries and dv =
+// Σ g·t over both.
 func (c *additiveScratch[F]) feature(dq, dkey, q, key []F, v F, g []F, s AdditiveShape, wantV bool) (dv F) {
 	body, keys := bodyOf[F](), s.Keys
 	tile := min(max(1, additiveTile/keys), s.Queries) // queries

@@ -43,14 +43,14 @@ func testAdditiveScores[F Float](t *testing.T, tol float64) {
 			}
 			// What the results hold beforehand doesn't matter.
 			scores, gotQ, gotK := normals[F](5, len(g)), normals[F](6, len(q)), normals[F](7, len(k))
-			AdditiveScores(scores, q, k, v, s)
+			AdditiveScores(0, scores, q, k, v, s)
 			closeTo(t, fmt.Sprintf("%+v, scale %t: scores", s, scaled), scores, want, tol)
 			if scaled {
 				gotV := normals[F](8, s.Width)
-				AdditiveScoresGrad(gotQ, gotK, gotV, q, k, v, g, s, normals[F](9, AdditiveWork(s)))
+				AdditiveScoresGrad(0, gotQ, gotK, gotV, q, k, v, g, s, normals[F](9, AdditiveWork(s)))
 				closeTo(t, fmt.Sprintf("%+v: dv", s), gotV, dv, tol*10)
 			} else {
-				AdditiveScoresGrad(gotQ, gotK, nil, q, k, nil, g, s, nil)
+				AdditiveScoresGrad(0, gotQ, gotK, nil, q, k, nil, g, s, nil)
 			}
 			closeTo(t, fmt.Sprintf("%+v, scale %t: dq", s, scaled), gotQ, dq, tol*10)
 			closeTo(t, fmt.Sprintf("%+v, scale %t: dk", s, scaled), gotK, dk, tol*10)
@@ -80,7 +80,7 @@ func testAdditiveScoresAtTheEdges[F Float](t *testing.T) {
 			}
 		}
 		dq, dk, dv = make([]F, len(q)), make([]F, len(k)), make([]F, len(v))
-		AdditiveScoresGrad(dq, dk, dv, q, k, v, g, s, make([]F, AdditiveWork(s)))
+		AdditiveScoresGrad(0, dq, dk, dv, q, k, v, g, s, make([]F, AdditiveWork(s)))
 		for b := range s.Batch {
 			for f := range s.Width {
 				if x, y := dq[(b*s.Queries+hiddenQuery)*s.Width+f], dk[(b*s.Keys+hiddenKey)*s.Width+f]; x != 0 || y != 0 {
@@ -106,14 +106,14 @@ func testAdditiveScoresAtTheEdges[F Float](t *testing.T) {
 	q, k := normals[F](1, s.Batch*s.Queries*s.Width), normals[F](2, s.Batch*s.Keys*s.Width)
 	q[0] = F(math.NaN())
 	scores := make([]F, len(g))
-	AdditiveScores(scores, q, k, v, s)
+	AdditiveScores(0, scores, q, k, v, s)
 	for i, x := range scores {
 		if (x != x) != (i < s.Keys) {
 			t.Errorf("with NaN in query 0, score %d is %v", i, x)
 		}
 	}
 	dq, dk, dv := make([]F, len(q)), make([]F, len(k)), make([]F, len(v))
-	AdditiveScoresGrad(dq, dk, dv, q, k, v, g, s, make([]F, AdditiveWork(s)))
+	AdditiveScoresGrad(0, dq, dk, dv, q, k, v, g, s, make([]F, AdditiveWork(s)))
 	for i, x := range dq {
 		if (x != x) != (i == 0) {
 			t.Errorf("with NaN in query 0, dq[%d] is %v", i, x)
@@ -131,14 +131,14 @@ func testAdditiveScoresAtTheEdges[F Float](t *testing.T) {
 	}
 }
 
-func TestAdditiveScoresOnAnyWorkers(t *testing.T) {
+func TestAdditiveScoresOnAnyCores(t *testing.T) {
 	eachBody(t, func(t *testing.T) {
-		sameOnAnyWorkers(t, func() []float32 {
+		sameOnAnyCores(t, func(cores int) []float32 {
 			s := AdditiveShape{Batch: 2, Queries: 60, Keys: 77, Width: 23}
 			q, k, v := normals[float32](1, s.Batch*s.Queries*s.Width), normals[float32](2, s.Batch*s.Keys*s.Width), normals[float32](3, s.Width)
 			scores, dq, dk, dv := normals[float32](4, s.Batch*s.Queries*s.Keys), make([]float32, len(q)), make([]float32, len(k)), make([]float32, len(v))
-			AdditiveScoresGrad(dq, dk, dv, q, k, v, scores, s, make([]float32, AdditiveWork(s)))
-			AdditiveScores(scores, q, k, v, s)
+			AdditiveScoresGrad(cores, dq, dk, dv, q, k, v, scores, s, make([]float32, AdditiveWork(s)))
+			AdditiveScores(cores, scores, q, k, v, s)
 			return append(append(append(scores, dq...), dk...), dv...)
 		})
 	}, func(*testing.T) {})
@@ -153,13 +153,13 @@ func BenchmarkAdditiveScores(b *testing.B) {
 			b.ReportAllocs()
 			out := make([]float32, len(scores))
 			for b.Loop() {
-				AdditiveScores(out, q, k, v, s)
+				AdditiveScores(0, out, q, k, v, s)
 			}
 		})
 		b.Run(fmt.Sprintf("%v/backward", s), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				AdditiveScoresGrad(dq, dk, dv, q, k, v, scores, s, work)
+				AdditiveScoresGrad(0, dq, dk, dv, q, k, v, scores, s, work)
 			}
 		})
 	}

@@ -78,6 +78,7 @@ type AttentionDropout struct {
 
 // attentionOperands holds the operands of one call.
 type attentionOperands[F Float] struct {
+	cores                          int
 	q, k, v, out, dout, dq, dk, dv Rows[F]
 	lse, dbias                     []F
 }

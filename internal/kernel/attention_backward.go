@@ -4,8 +4,8 @@ import "math"
 
 // Backward sets dq, dk and dv to the gradients of q, k and v, from dout, that of the output, and from what Forward left
 // in out and lse. Where dbias isn't nil it is set to the gradient of the mask's bias, of the bias's shape.
-func (a *Attention[F]) Backward(q, k, v, out, dout Rows[F], lse []F, dq, dk, dv Rows[F], dbias []F) {
-	a.attentionOperands = attentionOperands[F]{q: q, k: k, v: v, out: out, dout: dout, lse: lse, dq: dq, dk: dk, dv: dv, dbias: dbias}
+func (a *Attention[F]) Backward(cores int, q, k, v, out, dout Rows[F], lse []F, dq, dk, dv Rows[F], dbias []F) {
+	a.attentionOperands = attentionOperands[F]{cores: cores, q: q, k: k, v: v, out: out, dout: dout, lse: lse, dq: dq, dk: dk, dv: dv, dbias: dbias}
 	if a.backward() {
 		a.redoBackward()
 	}
@@ -26,10 +26,10 @@ func (a *Attention[F]) backward() bool {
 	wake := work >= gemmWakeWork
 	sets, perTask := a.backwardSets()
 	if !a.short() {
-		parallelRun((sets+perTask-1)/perTask, (*attentionRows[F])(a), wake)
+		parallelRun(a.cores, (sets+perTask-1)/perTask, (*attentionRows[F])(a), wake)
 	}
-	parallelRun((sets*a.parts+perTask-1)/perTask, (*attentionBackward[F])(a), wake)
-	parallelRun(pieces(max(len(a.dq.Data), len(a.dk.Data), len(a.dv.Data))), (*attentionSum[F])(a), wake)
+	parallelRun(a.cores, (sets*a.parts+perTask-1)/perTask, (*attentionBackward[F])(a), wake)
+	parallelRun(a.cores, pieces(max(len(a.dq.Data), len(a.dk.Data), len(a.dv.Data))), (*attentionSum[F])(a), wake)
 	return a.nan.Load() || anyNaN(a.dbias)
 }
 

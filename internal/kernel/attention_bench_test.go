@@ -22,12 +22,12 @@ func BenchmarkAttention(b *testing.B) {
 			c.a.Mask.Causal = true
 			b.Run(fmt.Sprintf("%s/forward/side=%t", tc.name, side), func(b *testing.B) {
 				for b.Loop() {
-					c.a.Forward(c.q, c.k, c.v, c.out, c.lse)
+					c.a.Forward(0, c.q, c.k, c.v, c.out, c.lse)
 				}
 			})
 			b.Run(fmt.Sprintf("%s/backward/side=%t", tc.name, side), func(b *testing.B) {
 				for b.Loop() {
-					c.a.Backward(c.q, c.k, c.v, c.out, c.dout, c.lse, c.dq, c.dk, c.dv, nil)
+					c.a.Backward(0, c.q, c.k, c.v, c.out, c.dout, c.lse, c.dq, c.dk, c.dv, nil)
 				}
 			})
 		}
@@ -59,7 +59,7 @@ func BenchmarkAttentionOptions(b *testing.B) {
 		tc.set(c.a)
 		b.Run(tc.name+"/forward", func(b *testing.B) {
 			for b.Loop() {
-				c.a.Forward(c.q, c.k, c.v, c.out, c.lse)
+				c.a.Forward(0, c.q, c.k, c.v, c.out, c.lse)
 			}
 		})
 		if tc.shape[2] < 1024 {
@@ -67,7 +67,7 @@ func BenchmarkAttentionOptions(b *testing.B) {
 		}
 		b.Run(tc.name+"/backward", func(b *testing.B) {
 			for b.Loop() {
-				c.a.Backward(c.q, c.k, c.v, c.out, c.dout, c.lse, c.dq, c.dk, c.dv, nil)
+				c.a.Backward(0, c.q, c.k, c.v, c.out, c.dout, c.lse, c.dq, c.dk, c.dv, nil)
 			}
 		})
 	}

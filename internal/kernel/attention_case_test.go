@@ -9,6 +9,7 @@ import (
 
 // attentionCase is operands and results of attention.
 type attentionCase[F Float] struct {
+	cores                          int
 	a                              *Attention[F]
 	q, k, v, out, dout, dq, dk, dv Rows[F]
 	lse, dbias                     []F
@@ -41,8 +42,8 @@ func newGroupedCase[F Float](seed uint64, shape [4]int, groups, width, value int
 }
 
 func (c *attentionCase[F]) run() {
-	c.a.Forward(c.q, c.k, c.v, c.out, c.lse)
-	c.a.Backward(c.q, c.k, c.v, c.out, c.dout, c.lse, c.dq, c.dk, c.dv, c.dbias)
+	c.a.Forward(c.cores, c.q, c.k, c.v, c.out, c.lse)
+	c.a.Backward(c.cores, c.q, c.k, c.v, c.out, c.dout, c.lse, c.dq, c.dk, c.dv, c.dbias)
 }
 
 func (c *attentionCase[F]) results() [][]F {
@@ -62,7 +63,7 @@ func (c *attentionCase[F]) naive() [][]F {
 		keep[i] = 1
 	}
 	if d.P > 0 {
-		DropoutMask(keep, d.P, d.Seed, d.Stream, d.Run)
+		DropoutMask(0, keep, d.P, d.Seed, d.Stream, d.Run)
 	}
 	for b := range shape[0] {
 		for h := range shape[1] {

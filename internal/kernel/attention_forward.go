@@ -5,8 +5,8 @@ import "math"
 // Forward sets out to the attention of the queries q to the keys k and values v, which have Groups heads. It sets lse,
 // of B·H·T elements, to what Backward needs of each query: the log-sum-exp of its scores or, where one tile has all
 // keys, the largest score. A query without a key gets −Inf, and an output of 0.
-func (a *Attention[F]) Forward(q, k, v, out Rows[F], lse []F) {
-	a.attentionOperands = attentionOperands[F]{q: q, k: k, v: v, out: out, lse: lse}
+func (a *Attention[F]) Forward(cores int, q, k, v, out Rows[F], lse []F) {
+	a.attentionOperands = attentionOperands[F]{cores: cores, q: q, k: k, v: v, out: out, lse: lse}
 	if a.forward() {
 		a.redoForward()
 	}
@@ -19,8 +19,8 @@ func (a *Attention[F]) forward() bool {
 	a.choice = dropoutOf[F](a.Dropout.P, a.Dropout.Seed, a.Dropout.Stream, a.Dropout.Run)
 	work := a.heads() * a.Mask.Shape[2] * a.Mask.Shape[3] * (a.Width + a.Value)
 	wake := work >= gemmWakeWork
-	parallelRun(a.forwardTasks(), (*attentionForward[F])(a), wake)
-	parallelRun(pieces(len(a.out.Data)), (*attentionCheck[F])(a), wake)
+	parallelRun(a.cores, a.forwardTasks(), (*attentionForward[F])(a), wake)
+	parallelRun(a.cores, pieces(len(a.out.Data)), (*attentionCheck[F])(a), wake)
 	return a.nan.Load()
 }
 

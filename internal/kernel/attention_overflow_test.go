@@ -59,11 +59,11 @@ func TestAttentionDropsNaN(t *testing.T) {
 		c := newAttentionCase[float32](3, [4]int{1, 1, queries, keys}, 4, 3, false)
 		c.a.Dropout = AttentionDropout{P: 0.5, Seed: 1}
 		keep := make([]float32, queries*keys)
-		DropoutMask(keep, 0.5, 1, 0, 0)
-		c.a.Forward(c.q, c.k, c.v, c.out, c.lse)
+		DropoutMask(0, keep, 0.5, 1, 0, 0)
+		c.a.Forward(0, c.q, c.k, c.v, c.out, c.lse)
 		want := append([]float32(nil), c.out.Data...)
 		c.v.from(0, 0, bad)[1] = float32(math.NaN())
-		c.a.Forward(c.q, c.k, c.v, c.out, c.lse)
+		c.a.Forward(0, c.q, c.k, c.v, c.out, c.lse)
 		for q := range queries {
 			for i, x := range c.out.from(0, 0, q)[:3] {
 				if dropped := keep[q*keys+bad] == 0; dropped && x != want[3*q+i] || !dropped && i == 1 && x == x {

@@ -159,7 +159,7 @@ func TestAttentionDecodes(t *testing.T) {
 					copy(c.q.from(b, h, 0)[:part*width], whole.q.from(b, h, at))
 				}
 			}
-			c.a.Forward(c.q, whole.k, whole.v, c.out, c.lse)
+			c.a.Forward(0, c.q, whole.k, whole.v, c.out, c.lse)
 			for b := range 2 {
 				for h := range heads {
 					for i, x := range c.out.from(b, h, 0)[:part*width] {

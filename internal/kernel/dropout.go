@@ -2,9 +2,9 @@ package kernel
 
 // DropoutMask sets each element of keep to 0 with probability p, and to 1/(1−p) otherwise. The choice is a function of
 // seed, stream and run alone.
-func DropoutMask[F Float](keep []F, p float64, seed, stream, run uint64) {
+func DropoutMask[F Float](cores int, keep []F, p float64, seed, stream, run uint64) {
 	d := dropoutOf[F](p, seed, stream, run)
-	runLoop[F](dropoutLoop[F]{}, len(keep), &loopWork[F]{
+	runLoop[F](cores, dropoutLoop[F]{}, len(keep), &loopWork[F]{
 		n: len(keep), step: grain, out: keep, a: d.scale, key: d.key, threshold: d.threshold,
 	})
 }

@@ -34,7 +34,7 @@ func TestDropoutFill(t *testing.T) {
 func testDropoutFill[F Float](t *testing.T) {
 	const p, seed, stream, run = 0.3, 5, 6, 7
 	whole := make([]F, 2*grain+1000)
-	DropoutMask(whole, p, seed, stream, run)
+	DropoutMask(0, whole, p, seed, stream, run)
 	d := dropoutOf[F](p, seed, stream, run)
 	check := func(from, to int) {
 		t.Helper()
@@ -59,7 +59,7 @@ func TestDropoutIsRandom(t *testing.T) {
 	const n = 1 << 18
 	make2 := func(seed, stream, run uint64) []float32 {
 		keep := make([]float32, n)
-		DropoutMask(keep, 0.5, seed, stream, run)
+		DropoutMask(0, keep, 0.5, seed, stream, run)
 		return keep
 	}
 	x := make2(1, 2, 3)
@@ -85,7 +85,7 @@ func TestDropoutIsRandom(t *testing.T) {
 func TestDropoutMask(t *testing.T) {
 	for _, p := range []float64{0, 1e-12, 0.25, 0.999999} {
 		keep := normals[float64](1, 50000)
-		DropoutMask(keep, p, 1, 2, 3)
+		DropoutMask(0, keep, p, 1, 2, 3)
 		zeros := 0.0
 		for _, v := range keep {
 			if v == 0 {

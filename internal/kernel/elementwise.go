@@ -1,10 +1,10 @@
 package kernel
 
 // Add sets out to x + y.
-func Add[F Float](out, x, y []F) { runBinary(bodyOf[F]().add, 1, out, x, y) }
+func Add[F Float](cores int, out, x, y []F) { runBinary(cores, bodyOf[F]().add, 1, out, x, y) }
 
 // SkipMul sets out to x·y, where zero in y gives zero whatever x is.
-func SkipMul[F Float](out, x, y []F) { runBinary(bodyOf[F]().skipMul, 1, out, x, y) }
+func SkipMul[F Float](cores int, out, x, y []F) { runBinary(cores, bodyOf[F]().skipMul, 1, out, x, y) }
 
 func addPortable[F Float](out, x, y []F) {
 	x, y = x[:len(out)], y[:len(out)]

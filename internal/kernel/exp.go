@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// expOf returns the exponential of x, to within 1.5 ulp, subnormal results included: exp(x) = 2ⁿ·exp(r) with
-// r = x − n·ln 2, |r| ≤ ½·ln 2. exp(r) is Taylor's polynomial, of degree 7 in float32 and 13 in float64, whose remainder is
+// expOf returns the exponential of x, to within 1.5 ulp, subnormal results included: exp(x) = 2ⁿ·exp(r) with r = x −
+// n·ln 2, |r| ≤ ½·ln 2. exp(r) is Taylor's polynomial, of degree 7 in float32 and 13 in float64, whose remainder is
 // below r⁸/8!·√2 < 2⁻²⁷ or r¹⁴/14!·√2 < 2⁻⁵⁷.
 func expOf[F Float](x F) F {
 	if is32[F]() {

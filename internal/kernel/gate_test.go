@@ -8,8 +8,8 @@ import (
 // TestGate compares with the two steps, and holds that where no gradient comes, none goes, whatever the operands are.
 func TestGate(t *testing.T) {
 	type activation struct {
-		forward  func(y, x []float64)
-		backward func(dx, x, g []float64)
+		forward  func(cores int, y, x []float64)
+		backward func(cores int, dx, x, g []float64)
 	}
 	for name, f := range map[string]activation{
 		"relu": {ReLU[float64], ReLUGrad[float64]}, "gelu": {GELU[float64], GELUGrad[float64]},
@@ -22,8 +22,8 @@ func TestGate(t *testing.T) {
 			b[10+i], g[10+i] = bad, 0
 		}
 		act, back := make([]float64, n), make([]float64, n)
-		f.forward(act, a)
-		f.backward(back, a, b)
+		f.forward(0, act, a)
+		f.backward(0, back, a, b)
 		y, da, db := make([]float64, n), make([]float64, n), make([]float64, n)
 		for i := range y {
 			y[i] = act[i] * b[i]
@@ -32,22 +32,22 @@ func TestGate(t *testing.T) {
 			}
 		}
 		gotY, gotA, gotB := normals[float64](4, n), normals[float64](5, n), normals[float64](6, n)
-		Gate(gotY, a, b, f.forward)
-		GateGrad(gotA, gotB, a, b, g, f.forward, f.backward)
+		Gate(0, gotY, a, b, f.forward)
+		GateGrad(0, gotA, gotB, a, b, g, f.forward, f.backward)
 		closeTo(t, name+": y", gotY[20:], y[20:], 1e-15)
 		closeTo(t, name+": da", gotA, da, 1e-14)
 		closeTo(t, name+": db", gotB, db, 1e-14)
 	}
 }
 
-func TestGateOnAnyWorkers(t *testing.T) {
-	sameOnAnyWorkers(t, func() []float32 {
+func TestGateOnAnyCores(t *testing.T) {
+	sameOnAnyCores(t, func(cores int) []float32 {
 		const n = 100001
 		a, b, g := normals[float32](1, n), normals[float32](2, n), normals[float32](3, n)
 		y, da, db, dx := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
-		Gate(y, a, b, SiLU[float32])
-		GateGrad(da, db, a, b, g, GELU[float32], GELUGrad[float32])
-		SiLUGrad(dx, a, g)
+		Gate(cores, y, a, b, SiLU[float32])
+		GateGrad(cores, da, db, a, b, g, GELU[float32], GELUGrad[float32])
+		SiLUGrad(cores, dx, a, g)
 		return append(append(append(y, da...), db...), dx...)
 	})
 }

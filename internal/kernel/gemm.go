@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"fmt"
-	"runtime"
-)
+import "fmt"
 
 // Gemm computes C = alpha·op(A)·op(B) + beta·C, where op(X) is X or, if its flag is set, its transpose.
 //
@@ -11,17 +8,17 @@ import (
 // rows of the matrices as they are stored. With beta 0, C is written without being read, so a NaN in it doesn't
 // survive. With alpha 0 or k 0, A and B aren't read. C must not overlap A or B.
 //
-// The result is the same bits for every GOMAXPROCS. An element of C is summed in an order that only k decides, except
+// The result is the same bits on any number of cores. An element of C is summed in an order that only k decides, except
 // that a C of one row, with B transposed, has an order of its own.
 //
 // Gemm panics if a dimension is negative, or a slice or a distance between rows is too short.
-func Gemm[F Float](transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, beta F, c []F, ldc int) {
-	GemmBatch(1, transA, transB, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0)
+func Gemm[F Float](cores int, transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, beta F, c []F, ldc int) {
+	GemmBatch(cores, 1, transA, transB, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0)
 }
 
 // GemmBatch computes count products as Gemm does. The operands of product i begin at a[i*strideA], b[i*strideB] and
 // c[i*strideC]. A stride of 0 shares A or B among the products; the results must not overlap one another.
-func GemmBatch[F Float](count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, beta F, c []F, ldc, strideC int) {
+func GemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, beta F, c []F, ldc, strideC int) {
 	if count < 0 || m < 0 || n < 0 || k < 0 {
 		panic(fmt.Sprintf("kernel: negative dimension in product of %d (%d, %d) x (%d, %d)", count, m, k, k, n))
 	}
@@ -58,8 +55,8 @@ func GemmBatch[F Float](count int, transA, transB bool, m, n, k int, alpha F, a 
 		count: count, transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha, beta: beta,
 		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc, strideA: strideA, strideB: strideB, strideC: strideC,
 	}
-	w.divide(runtime.GOMAXPROCS(0))
-	parallelRun(w.tasks(), w, w.work() >= gemmWakeWork)
+	w.divide(workers(cores))
+	parallelRun(cores, w.tasks(), w, w.work() >= gemmWakeWork)
 	*w = gemmWork[F]{}
 	body.products.Put(w)
 }

@@ -54,7 +54,7 @@ func benchmarkGemm[F Float](b *testing.B, s [4]int, transA, transB bool) {
 		ldb = k
 	}
 	for b.Loop() {
-		GemmBatch(count, transA, transB, m, n, k, 1, x, lda, m*k, y, ldb, k*n, 0, z, n, m*n)
+		GemmBatch(0, count, transA, transB, m, n, k, 1, x, lda, m*k, y, ldb, k*n, 0, z, n, m*n)
 	}
 	b.ReportMetric(2*float64(count*m*n*k)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 }

@@ -3,19 +3,19 @@ package kernel
 // SkipGemm computes C = alpha·op(A)·op(B) as Gemm does, where zero times anything is zero: a NaN or an infinity in one
 // operand doesn't count where the other one has 0. Attention's sums are such products: a masked key has a weight of
 // exactly 0, and an ignored position a gradient of exactly 0.
-func SkipGemm[F Float](transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, c []F, ldc int) {
-	SkipGemmBatch(1, transA, transB, m, n, k, alpha, a, lda, 0, b, ldb, 0, c, ldc, 0)
+func SkipGemm[F Float](cores int, transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, c []F, ldc int) {
+	SkipGemmBatch(cores, 1, transA, transB, m, n, k, alpha, a, lda, 0, b, ldb, 0, c, ldc, 0)
 }
 
 // SkipGemmBatch computes count products as SkipGemm does. Their operands lie strideA, strideB and strideC elements
 // apart.
-func SkipGemmBatch[F Float](count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, c []F, ldc, strideC int) {
-	GemmBatch(count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, 0, c, ldc, strideC)
+func SkipGemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, c []F, ldc, strideC int) {
+	GemmBatch(cores, count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, 0, c, ldc, strideC)
 	// Finite operands need nothing more. What isn't finite shows in C as a NaN where it meets a zero, and C is smaller
 	// than A and B together or as large as the work it took.
 	for i := range count {
 		if hasNaN(c[i*strideC:], m, n, ldc) {
-			redo(count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, c, ldc, strideC)
+			redo(cores, count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, c, ldc, strideC)
 			return
 		}
 	}
@@ -37,8 +37,8 @@ func hasNaN[F Float](c []F, m, n, ldc int) bool {
 
 // redo computes the products again with 0 in place of what isn't finite, and then adds the terms of it whose other
 // factor isn't 0. So what doesn't count leaves no trace, not even another order of summation.
-func redo[F Float](count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, c []F, ldc, strideC int) {
-	GemmBatch(count, transA, transB, m, n, k, alpha, cleaned(a), lda, strideA, cleaned(b), ldb, strideB, 0, c, ldc, strideC)
+func redo[F Float](cores, count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, c []F, ldc, strideC int) {
+	GemmBatch(cores, count, transA, transB, m, n, k, alpha, cleaned(a), lda, strideA, cleaned(b), ldb, strideB, 0, c, ldc, strideC)
 	rowA, colA := lda, 1
 	if transA {
 		rowA, colA = 1, lda

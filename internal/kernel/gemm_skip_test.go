@@ -26,7 +26,7 @@ func TestSkipGemm(t *testing.T) {
 			}
 			multiply := func() []float64 {
 				c := normals[float64](3, 2*m*n)
-				SkipGemmBatch(2, transA, transB, m, n, k, 0.5, a, lda, m*k, b, ldb, k*n, c, n, m*n)
+				SkipGemmBatch(0, 2, transA, transB, m, n, k, 0.5, a, lda, m*k, b, ldb, k*n, c, n, m*n)
 				return c
 			}
 			// Column 1 of A, and with it row 1 of B, is hidden; so is row 2 of B, by column 2 of A.
@@ -69,7 +69,7 @@ func TestSkipGemm(t *testing.T) {
 func TestSkipMul(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	out := make([]float32, 4)
-	SkipMul(out, []float32{nan, inf, 3, nan}, []float32{0, 0, 2, 2})
+	SkipMul(0, out, []float32{nan, inf, 3, nan}, []float32{0, 0, 2, 2})
 	if out[0] != 0 || out[1] != 0 || out[2] != 6 || out[3] == out[3] {
 		t.Errorf("got %v, want 0, 0, 6 and NaN", out)
 	}

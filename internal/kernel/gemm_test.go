@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand"
-	"runtime"
 	"slices"
 	"testing"
 )
@@ -48,6 +47,7 @@ type gemmChecker[F Float] struct {
 	a, b, c *arena[F]
 	rand    *rand.Rand
 	x, y, p []float64 // op(A), op(B) and their product
+	cores   int
 }
 
 func newGemmChecker[F Float](t *testing.T) *gemmChecker[F] {
@@ -112,9 +112,9 @@ func (g *gemmChecker[F]) check(t *testing.T, count int, transA, transB bool, m, 
 		a, b = nil, nil
 	}
 	if count == 1 {
-		Gemm(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+		Gemm(g.cores, transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 	} else {
-		GemmBatch(count, transA, transB, m, n, k, alpha, a, lda, sa, b, ldb, sb, beta, c, ldc, sc)
+		GemmBatch(g.cores, count, transA, transB, m, n, k, alpha, a, lda, sa, b, ldb, sb, beta, c, ldc, sc)
 	}
 	if !slices.Equal(c, want) || !g.a.intact() || !g.b.intact() || !g.c.intact() {
 		t.Fatalf("%d products (%d, %d) x (%d, %d), transposed %v %v, padded by %d, alpha %v, beta %v:\ngot  %v\nwant %v", count, m, k, k, n, transA, transB, pad, alpha, beta, c, want)
@@ -195,7 +195,6 @@ func TestGemmRandom(t *testing.T) {
 }
 
 func testGemmRandom[F Float](t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	g := newGemmChecker[F](t)
 	r := rand.New(rand.NewSource(2))
 	tries := 80
@@ -203,7 +202,7 @@ func testGemmRandom[F Float](t *testing.T) {
 		tries = 12
 	}
 	for try := range tries {
-		runtime.GOMAXPROCS(1 + try%3)
+		g.cores = 1 + try%3
 		transA, transB, alpha, beta := variant[F](try)
 		count, m, n, k := 1, 1+r.Intn(300), 1+r.Intn(150), 1+r.Intn(150)
 		switch try % 4 {
@@ -224,7 +223,7 @@ func testGemmRandom[F Float](t *testing.T) {
 func TestGemmBatchShares(t *testing.T) {
 	a, b := []float64{1, 2, 3, 4}, []float64{5, 6}
 	c := make([]float64, 4)
-	GemmBatch(2, false, false, 2, 1, 2, 1, a, 2, 0, b, 1, 0, 0, c, 1, 2)
+	GemmBatch(0, 2, false, false, 2, 1, 2, 1, a, 2, 0, b, 1, 0, 0, c, 1, 2)
 	if want := []float64{17, 39, 17, 39}; !slices.Equal(c, want) {
 		t.Errorf("got %v, want %v", c, want)
 	}
@@ -238,7 +237,7 @@ func TestGemmSpreadsNaN(t *testing.T) {
 func testGemmSpreadsNaN[F Float](t *testing.T) {
 	a, b, c := make([]F, 6), make([]F, 6), []F{F(math.NaN()), F(math.Inf(1)), 1, 1}
 	b[0] = F(math.Inf(1))
-	Gemm(false, false, 2, 2, 3, 1, a, 3, b, 2, 0, c, 2)
+	Gemm(0, false, false, 2, 2, 3, 1, a, 3, b, 2, 0, c, 2)
 	for i, x := range c {
 		if isNaN := x != x; isNaN != (i%2 == 0) {
 			t.Errorf("element %d is %v", i, x)
@@ -249,12 +248,12 @@ func testGemmSpreadsNaN[F Float](t *testing.T) {
 func TestGemmPanics(t *testing.T) {
 	x := make([]float32, 12)
 	for name, call := range map[string]func(){
-		"negative dimension": func() { Gemm(false, false, -1, 2, 3, 1, x, 3, x, 2, 0, x, 2) },
-		"short A":            func() { Gemm(false, false, 4, 1, 4, 1, x, 4, x, 1, 0, make([]float32, 4), 1) },
-		"short B":            func() { Gemm(false, true, 1, 4, 4, 1, x, 4, x, 4, 0, make([]float32, 4), 4) },
-		"short C":            func() { Gemm(false, false, 2, 7, 1, 1, x, 1, x, 7, 0, x, 7) },
-		"short row":          func() { Gemm(false, false, 2, 2, 3, 1, x, 2, x, 2, 0, make([]float32, 4), 2) },
-		"C shared":           func() { GemmBatch(2, false, false, 1, 1, 1, 1, x, 1, 1, x, 1, 1, 0, make([]float32, 2), 1, 0) },
+		"negative dimension": func() { Gemm(0, false, false, -1, 2, 3, 1, x, 3, x, 2, 0, x, 2) },
+		"short A":            func() { Gemm(0, false, false, 4, 1, 4, 1, x, 4, x, 1, 0, make([]float32, 4), 1) },
+		"short B":            func() { Gemm(0, false, true, 1, 4, 4, 1, x, 4, x, 4, 0, make([]float32, 4), 4) },
+		"short C":            func() { Gemm(0, false, false, 2, 7, 1, 1, x, 1, x, 7, 0, x, 7) },
+		"short row":          func() { Gemm(0, false, false, 2, 2, 3, 1, x, 2, x, 2, 0, make([]float32, 4), 2) },
+		"C shared":           func() { GemmBatch(0, 2, false, false, 1, 1, 1, 1, x, 1, 1, x, 1, 1, 0, make([]float32, 2), 1, 0) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -271,7 +270,7 @@ func ExampleGemm() {
 	x := []float32{1, 2, 3, 4, 5, 6} // (2, 3)
 	w := []float32{1, 0, 1, 0, 1, 0} // (2, 3)
 	y := make([]float32, 4)          // x·wᵀ: (2, 2)
-	Gemm(false, true, 2, 2, 3, 1, x, 3, w, 3, 0, y, 2)
+	Gemm(0, false, true, 2, 2, 3, 1, x, 3, w, 3, 0, y, 2)
 	fmt.Println(y)
 	// Output: [4 2 10 5]
 }

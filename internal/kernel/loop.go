@@ -40,7 +40,7 @@ func rowsPerTask(width, cost int) int { return max(1, grain/max(width*cost, 1)) 
 
 // runLoop runs a loop with a copy of its arguments. The whole costs as much as so many cheap elements. It allocates
 // nothing in the steady state, which is why a loop is a type and not a function.
-func runLoop[F Float](l loop[F], cost int, args *loopWork[F]) {
+func runLoop[F Float](cores int, l loop[F], cost int, args *loopWork[F]) {
 	body := bodyOf[F]()
 	w := take[loopWork[F]](&body.loops)
 	*w = *args
@@ -48,7 +48,7 @@ func runLoop[F Float](l loop[F], cost int, args *loopWork[F]) {
 	if w.n <= w.step {
 		l.run(w, 0, w.n)
 	} else {
-		parallelRun((w.n+w.step-1)/w.step, w, cost >= wakeWork)
+		parallelRun(cores, (w.n+w.step-1)/w.step, w, cost >= wakeWork)
 	}
 	*w = loopWork[F]{}
 	body.loops.Put(w)
@@ -61,8 +61,8 @@ func (w *loopWork[F]) run(task int) {
 
 // runUnary sets y to f(x), element by element, each of which costs as much as so many cheap ones. f is a row of the
 // body.
-func runUnary[F Float](f func(y, x []F), cost int, y, x []F) {
-	runLoop[F](unaryLoop[F]{}, cost*len(y), &loopWork[F]{n: len(y), step: grain / cost, unary: f, out: y, x: x})
+func runUnary[F Float](cores int, f func(y, x []F), cost int, y, x []F) {
+	runLoop[F](cores, unaryLoop[F]{}, cost*len(y), &loopWork[F]{n: len(y), step: grain / cost, unary: f, out: y, x: x})
 }
 
 type unaryLoop[F Float] struct{}
@@ -70,8 +70,8 @@ type unaryLoop[F Float] struct{}
 func (unaryLoop[F]) run(w *loopWork[F], lo, hi int) { w.unary(w.out[lo:hi], w.x[lo:hi]) }
 
 // runBinary sets out to f(x, y), as runUnary does.
-func runBinary[F Float](f func(out, x, y []F), cost int, out, x, y []F) {
-	runLoop[F](binaryLoop[F]{}, cost*len(out), &loopWork[F]{n: len(out), step: grain / cost, binary: f, out: out, x: x, y: y})
+func runBinary[F Float](cores int, f func(out, x, y []F), cost int, out, x, y []F) {
+	runLoop[F](cores, binaryLoop[F]{}, cost*len(out), &loopWork[F]{n: len(out), step: grain / cost, binary: f, out: out, x: x, y: y})
 }
 
 type binaryLoop[F Float] struct{}
@@ -80,11 +80,11 @@ func (binaryLoop[F]) run(w *loopWork[F], lo, hi int) { w.binary(w.out[lo:hi], w.
 
 // runRanges calls do for the ranges that [0, n) is divided into, each of size items, the last one shorter. The whole
 // costs as much as so many cheap elements. It allocates: it is for what has other operands than a loop's.
-func runRanges(n, size, cost int, do func(lo, hi int)) {
+func runRanges(cores, n, size, cost int, do func(lo, hi int)) {
 	if n <= size {
 		do(0, n)
 		return
 	}
 	task := parallelFunc(func(i int) { do(i*size, min((i+1)*size, n)) })
-	parallelRun((n+size-1)/size, task, cost >= wakeWork)
+	parallelRun(cores, (n+size-1)/size, task, cost >= wakeWork)
 }

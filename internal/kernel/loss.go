@@ -4,15 +4,15 @@ import "math"
 
 // CrossEntropy sets losses[i] to −log softmax(logits)[targets[i]] and logSums[i] to the logarithm of the sum of the
 // exponentials, for each row of vocab logits. A row whose target is below 0 has a loss of 0 and is not read.
-func CrossEntropy[F Float](losses []F, logSums []float64, logits []F, targets []int, vocab int) {
-	SmoothCrossEntropy(losses, logSums, logits, targets, vocab, 0)
+func CrossEntropy[F Float](cores int, losses []F, logSums []float64, logits []F, targets []int, vocab int) {
+	SmoothCrossEntropy(cores, losses, logSums, logits, targets, vocab, 0)
 }
 
 // SmoothCrossEntropy does what CrossEntropy does with a share of every target, smoothing, spread evenly over the
 // classes: −Σ q·log softmax(logits) with q = (1 − smoothing)·onehot(target) + smoothing/vocab. With any smoothing but
 // 0, a logit of −Inf makes a loss infinite.
-func SmoothCrossEntropy[F Float](losses []F, logSums []float64, logits []F, targets []int, vocab int, smoothing F) {
-	runLoop[F](crossEntropyLoop[F]{}, 4*len(logits), &loopWork[F]{
+func SmoothCrossEntropy[F Float](cores int, losses []F, logSums []float64, logits []F, targets []int, vocab int, smoothing F) {
+	runLoop[F](cores, crossEntropyLoop[F]{}, 4*len(logits), &loopWork[F]{
 		n: len(targets), step: rowsPerTask(vocab, 4), out: losses, x: logits, width: vocab, a: smoothing, targets: targets, logSums: logSums,
 	})
 }
@@ -57,17 +57,17 @@ func meanBelow[F Float](x []F, most F) float64 {
 
 // CrossEntropyGrad sets d to scale·(softmax(logits) − onehot(target)), row by row; a row whose target is below 0 gets
 // 0, and so does every row if scale is 0. logSums are those of CrossEntropy.
-func CrossEntropyGrad[F Float](d []F, logSums []float64, logits []F, targets []int, vocab int, scale F) {
-	SmoothCrossEntropyGrad(d, logSums, logits, targets, vocab, 0, scale)
+func CrossEntropyGrad[F Float](cores int, d []F, logSums []float64, logits []F, targets []int, vocab int, scale F) {
+	SmoothCrossEntropyGrad(cores, d, logSums, logits, targets, vocab, 0, scale)
 }
 
 // SmoothCrossEntropyGrad does what CrossEntropyGrad does, for SmoothCrossEntropy: scale·(softmax(logits) − q).
-func SmoothCrossEntropyGrad[F Float](d []F, logSums []float64, logits []F, targets []int, vocab int, smoothing, scale F) {
+func SmoothCrossEntropyGrad[F Float](cores int, d []F, logSums []float64, logits []F, targets []int, vocab int, smoothing, scale F) {
 	if scale == 0 {
 		clear(d)
 		return
 	}
-	runLoop[F](crossEntropyGradLoop[F]{}, 4*len(logits), &loopWork[F]{
+	runLoop[F](cores, crossEntropyGradLoop[F]{}, 4*len(logits), &loopWork[F]{
 		n: len(targets), step: rowsPerTask(vocab, 4), out: d, x: logits, width: vocab, a: scale, factors: [9]F{smoothing}, targets: targets, logSums: logSums,
 	})
 }

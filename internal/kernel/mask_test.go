@@ -219,7 +219,7 @@ func TestMaskedSoftmaxOptions(t *testing.T) {
 		m.random(r)
 		scores := normals[float64](r.Uint64(), product4(m.Shape))
 		w, want := make([]float64, len(scores)), make([]float64, len(scores))
-		MaskedSoftmax(w, scores, m)
+		MaskedSoftmax(0, w, scores, m)
 		for row := range len(scores) / m.Shape[3] {
 			b, h, q := row/m.Shape[2]/m.Shape[1], row/m.Shape[2]%m.Shape[1], row%m.Shape[2]
 			exps, sum := want[row*m.Shape[3]:][:m.Shape[3]], 0.0
@@ -242,7 +242,7 @@ func TestMaskScores(t *testing.T) {
 	m := Mask[float64]{Shape: [4]int{1, 1, 2, 4}, Causal: true, Offset: 1, Bias: []float64{0.5, negInf, 1, 1}, BiasShape: [4]int{1, 1, 1, 4}}
 	scores := []float64{1, 2, 3, 4, 5, 6, 7, 8}
 	got := make([]float64, len(scores))
-	MaskScores(got, scores, m)
+	MaskScores(0, got, scores, m)
 	if want := []float64{1.5, negInf, negInf, negInf, 5.5, negInf, 8, negInf}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -8,12 +8,12 @@ func normRows(width int) int { return max(16, rowsPerTask(width, 2)) }
 
 // LayerNorm normalises each row of x, of len(gamma) elements, to mean 0 and variance 1, multiplies it by gamma and adds
 // beta, if that isn't nil.
-func LayerNorm[F Float](y, x, gamma, beta []F, eps F) {
+func LayerNorm[F Float](cores int, y, x, gamma, beta []F, eps F) {
 	width := len(gamma)
 	if beta != nil {
 		beta = beta[:width]
 	}
-	runLoop[F](layerNormLoop[F]{}, 2*len(x), &loopWork[F]{n: len(x) / width, step: normRows(width), out: y, x: x, y: gamma, z: beta, width: width, a: eps})
+	runLoop[F](cores, layerNormLoop[F]{}, 2*len(x), &loopWork[F]{n: len(x) / width, step: normRows(width), out: y, x: x, y: gamma, z: beta, width: width, a: eps})
 }
 
 type layerNormLoop[F Float] struct{}
@@ -60,11 +60,11 @@ func LayerNormWork(n, width int) int {
 
 // LayerNormGrad sets dx, dgamma and, if it isn't nil, dbeta to the gradients of LayerNorm where g is the gradient of y.
 // A row whose g is all zero adds nothing, whatever x holds there.
-func LayerNormGrad[F Float](dx, dgamma, dbeta, x, gamma, g []F, eps F, work []F) {
+func LayerNormGrad[F Float](cores int, dx, dgamma, dbeta, x, gamma, g []F, eps F, work []F) {
 	width := len(gamma)
 	n := len(x) / width
 	work = work[:LayerNormWork(n, width)]
-	runLoop[F](layerNormGradLoop[F]{}, 4*len(x), &loopWork[F]{n: n, step: normRows(width), out: dx, x: x, y: gamma, z: g, sums: work, width: width, a: eps})
+	runLoop[F](cores, layerNormGradLoop[F]{}, 4*len(x), &loopWork[F]{n: n, step: normRows(width), out: dx, x: x, y: gamma, z: g, sums: work, width: width, a: eps})
 	body := bodyOf[F]()
 	tasks := len(work) / (2 * width)
 	if tasks == 0 {
@@ -95,8 +95,8 @@ func layerNormGradPortable[F Float](dx, dgamma, dbeta, x, gamma, g []F, width, e
 	}
 }
 
-// layerNormGradRow sets dx for one row and adds the row's part to dgamma and dbeta. With x̂ the normalised row and
-// d = g·gamma: dx = (d − mean(d) − x̂·mean(d·x̂))/σ.
+// layerNormGradRow sets dx for one row and adds the row's part to dgamma and dbeta. With x̂ the normalised row and d =
+// g·gamma: dx = (d − mean(d) − x̂·mean(d·x̂))/σ.
 func layerNormGradRow[F Float](dx, dgamma, dbeta, x, gamma, g []F, eps F) {
 	zero := true
 	for _, v := range g {

@@ -7,16 +7,6 @@ import (
 	"time"
 )
 
-// Parallel calls body(i) for every i in [0, n), on up to GOMAXPROCS goroutines at once, and returns when all calls have
-// returned. The division into n tasks is the caller's, so results don't depend on the number of goroutines, as long as
-// no task reads what another one writes. It pays where there are some tens of microseconds of work or more.
-//
-// A body may call Parallel itself, and any number of goroutines may call it at once. A panic in body is passed on to
-// the caller once the other tasks are done.
-func Parallel(n int, body func(i int)) {
-	parallelRun(n, parallelFunc(body), true)
-}
-
 // parallelTask is work in numbered parts.
 type parallelTask interface{ run(i int) }
 
@@ -24,10 +14,25 @@ type parallelFunc func(i int)
 
 func (f parallelFunc) run(i int) { f(i) }
 
-// parallelRun runs the n parts of t. Helpers that have gone to sleep are woken only if wake is set: it takes
-// microseconds, longer than a small task. Nothing is allocated in the steady state.
-func parallelRun(n int, t parallelTask, wake bool) {
-	procs := min(n, runtime.GOMAXPROCS(0))
+// workers returns how many goroutines a number of cores stands for: GOMAXPROCS if it is 0.
+func workers(cores int) int {
+	if cores < 1 {
+		return runtime.GOMAXPROCS(0)
+	}
+	return cores
+}
+
+// parallelRun runs the n parts of t, on at most the given number of cores at once, and returns when all are done. The
+// division into parts is the caller's, so that results don't depend on the number of cores, as long as no part reads
+// what another one writes. It pays where there are some tens of microseconds of work or more.
+//
+// A part may call parallelRun itself, and any number of goroutines may call it at once. A panic in a part is passed on
+// to the caller once the other parts are done.
+//
+// Helpers that have gone to sleep are woken only if wake is set: it takes microseconds, longer than a small task.
+// Nothing is allocated in the steady state.
+func parallelRun(cores, n int, t parallelTask, wake bool) {
+	procs := min(n, workers(cores))
 	if procs <= 1 {
 		for i := range n {
 			t.run(i)

@@ -1,23 +1,23 @@
 package kernel
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 )
 
+// parallelFor calls do for each of n parts, waking helpers.
+func parallelFor(cores, n int, do func(i int)) { parallelRun(cores, n, parallelFunc(do), true) }
+
 func TestParallel(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for _, procs := range []int{1, 2, 3, 8} {
-		runtime.GOMAXPROCS(procs)
+	for _, cores := range []int{1, 2, 3, 8} {
 		for _, n := range []int{0, 1, 2, 7, 1000} {
 			calls := make([]atomic.Int32, n)
-			Parallel(n, func(i int) { calls[i].Add(1) })
+			parallelFor(cores, n, func(i int) { calls[i].Add(1) })
 			for i := range calls {
 				if got := calls[i].Load(); got != 1 {
-					t.Errorf("GOMAXPROCS=%d: body(%d) of %d called %d times", procs, i, n, got)
+					t.Errorf("%d cores: part %d of %d was run %d times", cores, i, n, got)
 				}
 			}
 		}
@@ -26,15 +26,14 @@ func TestParallel(t *testing.T) {
 
 // TestParallelNested: calls within calls, from many goroutines, finish.
 func TestParallelNested(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	var total atomic.Int64
 	var wg sync.WaitGroup
 	for range 10 {
 		wg.Go(func() {
 			for range 20 {
-				Parallel(5, func(int) {
-					Parallel(6, func(int) {
-						Parallel(2, func(int) { total.Add(1) })
+				parallelFor(4, 5, func(int) {
+					parallelFor(4, 6, func(int) {
+						parallelFor(4, 2, func(int) { total.Add(1) })
 					})
 				})
 			}
@@ -48,12 +47,11 @@ func TestParallelNested(t *testing.T) {
 
 // TestParallelWakes: helpers that went to sleep help again.
 func TestParallelWakes(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	helped := false
 	for try := 0; try < 100 && !helped; try++ {
 		time.Sleep(time.Millisecond)
 		met := make(chan struct{})
-		Parallel(2, func(int) { // each waits a while for the other
+		parallelFor(4, 2, func(int) { // each waits a while for the other
 			select {
 			case met <- struct{}{}:
 			case <-met:
@@ -68,7 +66,6 @@ func TestParallelWakes(t *testing.T) {
 }
 
 func TestParallelPanics(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	var calls atomic.Int32
 	func() {
 		defer func() {
@@ -76,7 +73,7 @@ func TestParallelPanics(t *testing.T) {
 				t.Errorf("recovered %v", got)
 			}
 		}()
-		Parallel(20, func(i int) {
+		parallelFor(4, 20, func(i int) {
 			calls.Add(1)
 			if i == 5 {
 				panic("five")
@@ -86,5 +83,5 @@ func TestParallelPanics(t *testing.T) {
 	if got := calls.Load(); got != 20 {
 		t.Errorf("%d calls, want 20", got)
 	}
-	Parallel(4, func(int) {}) // still works
+	parallelFor(4, 4, func(int) {}) // still works
 }

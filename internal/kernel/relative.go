@@ -10,14 +10,14 @@ type Relative struct {
 
 // RelativeBias sets bias, of shape (B, H, T, S), to the elements of a table that belong to the distances. byDistance, of
 // shape (H, 2S−1), is overwritten.
-func RelativeBias[F Float](bias, table, byDistance []F, batch int, r Relative) {
+func RelativeBias[F Float](cores int, bias, table, byDistance []F, batch int, r Relative) {
 	distances, queries := len(r.Buckets), len(r.Positions)/batch
 	for h := range r.Heads {
 		for d, bucket := range r.Buckets {
 			byDistance[h*distances+d] = table[bucket*r.Heads+h]
 		}
 	}
-	runRanges(batch*r.Heads*queries, rowsPerTask(r.Keys, 1), len(bias), func(lo, hi int) {
+	runRanges(cores, batch*r.Heads*queries, rowsPerTask(r.Keys, 1), len(bias), func(lo, hi int) {
 		for i := lo; i < hi; i++ { // a row (b, h, t)
 			t, h, b := i%queries, i/queries%r.Heads, i/queries/r.Heads
 			first := h*distances + r.Keys - 1 - r.Positions[b*queries+t]
@@ -27,11 +27,11 @@ func RelativeBias[F Float](bias, table, byDistance []F, batch int, r Relative) {
 }
 
 // RelativeBiasGrad sets dtable to the gradient of RelativeBias's table, where g is that of its bias.
-func RelativeBiasGrad[F Float](dtable, g, byDistance []F, batch int, r Relative) {
+func RelativeBiasGrad[F Float](cores int, dtable, g, byDistance []F, batch int, r Relative) {
 	distances, queries := len(r.Buckets), len(r.Positions)/batch
 	clear(dtable)
 	clear(byDistance)
-	runRanges(r.Heads, 1, len(g), func(lo, hi int) {
+	runRanges(cores, r.Heads, 1, len(g), func(lo, hi int) {
 		for h := lo; h < hi; h++ {
 			sums := byDistance[h*distances:][:distances]
 			for i, p := range r.Positions {

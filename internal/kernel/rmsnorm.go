@@ -8,9 +8,9 @@ func rmsRows(width int) int { return max(16, 8192/width) }
 
 // RMSNorm divides each row of x, of len(gamma) elements, by its root mean square, √(mean(x²) + eps), and multiplies it
 // by gamma.
-func RMSNorm[F Float](y, x, gamma []F, eps float64) {
+func RMSNorm[F Float](cores int, y, x, gamma []F, eps float64) {
 	width := len(gamma)
-	runLoop[F](rmsNormLoop[F]{}, 2*len(x), &loopWork[F]{n: len(x) / width, step: rmsRows(width), out: y, x: x, y: gamma, width: width, eps: eps})
+	runLoop[F](cores, rmsNormLoop[F]{}, 2*len(x), &loopWork[F]{n: len(x) / width, step: rmsRows(width), out: y, x: x, y: gamma, width: width, eps: eps})
 }
 
 type rmsNormLoop[F Float] struct{}
@@ -45,11 +45,11 @@ func RMSNormWork(n, width int) int {
 
 // RMSNormGrad sets dx and dgamma to the gradients of RMSNorm where g is the gradient of y. A row whose g is all zero
 // adds nothing, whatever x holds there.
-func RMSNormGrad[F Float](dx, dgamma, x, gamma, g []F, eps float64, work []F) {
+func RMSNormGrad[F Float](cores int, dx, dgamma, x, gamma, g []F, eps float64, work []F) {
 	width := len(gamma)
 	n := len(x) / width
 	work = work[:RMSNormWork(n, width)]
-	runLoop[F](rmsNormGradLoop[F]{}, 4*len(x), &loopWork[F]{n: n, step: rmsRows(width), out: dx, x: x, y: gamma, z: g, sums: work, width: width, eps: eps})
+	runLoop[F](cores, rmsNormGradLoop[F]{}, 4*len(x), &loopWork[F]{n: n, step: rmsRows(width), out: dx, x: x, y: gamma, z: g, sums: work, width: width, eps: eps})
 	bodyOf[F]().sumRows(dgamma[:width], work, len(work)/width, width)
 }
 

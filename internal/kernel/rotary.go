@@ -4,9 +4,9 @@ import "math"
 
 // RotaryTable sets row p of cos and sin, each of an element a pair, to magnitude times the cosines and sines of the
 // angles by which rotary positions turn the pairs of position positions[p]: positions[p]·frequencies[i] for pair i.
-func RotaryTable[F Float](cos, sin []F, positions []int, frequencies []float64, magnitude float64) {
+func RotaryTable[F Float](cores int, cos, sin []F, positions []int, frequencies []float64, magnitude float64) {
 	half := len(frequencies)
-	runRanges(len(positions), max(1, 1024/half), len(positions)*half*16, func(lo, hi int) {
+	runRanges(cores, len(positions), max(1, 1024/half), len(positions)*half*16, func(lo, hi int) {
 		for p := lo; p < hi; p++ {
 			for i, f := range frequencies {
 				s, c := math.Sincos(float64(positions[p]) * f)
@@ -29,7 +29,7 @@ type Rotary struct {
 
 // Rotate sets y to x, turned: each pair (u, v) becomes (u·cos − v·sin, v·cos + u·sin). The tables have Length rows, or
 // Batch times as many where each batch element has its own positions.
-func Rotate[F Float](y, x, cos, sin []F, r Rotary) {
+func Rotate[F Float](cores int, y, x, cos, sin []F, r Rotary) {
 	half := r.Dim / 2
 	perBatch := len(cos) > r.Length*half
 	row := r.Inner * r.Width
@@ -41,7 +41,7 @@ func Rotate[F Float](y, x, cos, sin []F, r Rotary) {
 	if r.Inverse {
 		sign = -1
 	}
-	runRanges(r.Batch*r.Outer*r.Length, max(1, grain/(2*row)), 2*len(x), func(lo, hi int) {
+	runRanges(cores, r.Batch*r.Outer*r.Length, max(1, grain/(2*row)), 2*len(x), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			p := i % r.Length
 			if perBatch {

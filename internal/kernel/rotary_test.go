@@ -36,7 +36,7 @@ func testRotate[F Float](t *testing.T, tol float64) {
 			for i := range frequencies {
 				frequencies[i] = math.Pow(base, -2*float64(i)/float64(r.Dim))
 			}
-			RotaryTable(cos, sin, positions, frequencies, 1)
+			RotaryTable(0, cos, sin, positions, frequencies, 1)
 
 			x := normals[F](1, r.Batch*r.Outer*r.Length*r.Inner*r.Width)
 			want := make([]float64, len(x))
@@ -63,7 +63,7 @@ func testRotate[F Float](t *testing.T, tol float64) {
 				want[i] = float64(x[i])*math.Cos(angle) + sign*float64(x[other])*math.Sin(angle)
 			}
 			y, back := normals[F](2, len(x)), normals[F](3, len(x))
-			Rotate(y, x, cos, sin, r)
+			Rotate(0, y, x, cos, sin, r)
 			name := fmt.Sprintf("%+v, own positions %t", r, perBatch)
 			closeTo(t, name, y, want, tol*10)
 			for i, v := range x {
@@ -71,14 +71,14 @@ func testRotate[F Float](t *testing.T, tol float64) {
 			}
 			inverse := r
 			inverse.Inverse = true
-			Rotate(back, y, cos, sin, inverse)
+			Rotate(0, back, y, cos, sin, inverse)
 			closeTo(t, name+", and back", back, want, tol)
 		}
 	}
 }
 
-func TestRotateOnAnyWorkers(t *testing.T) {
-	sameOnAnyWorkers(t, func() []float32 {
+func TestRotateOnAnyCores(t *testing.T) {
+	sameOnAnyCores(t, func(cores int) []float32 {
 		r := Rotary{Batch: 2, Outer: 2, Length: 400, Inner: 3, Width: 40, Dim: 36}
 		cos, sin := make([]float32, 400*18), make([]float32, 400*18)
 		frequencies := make([]float64, 18)
@@ -89,10 +89,10 @@ func TestRotateOnAnyWorkers(t *testing.T) {
 		for i := range positions {
 			positions[i] = i
 		}
-		RotaryTable(cos, sin, positions, frequencies, 1.5)
+		RotaryTable(cores, cos, sin, positions, frequencies, 1.5)
 		x := normals[float32](1, 2*2*400*3*40)
 		y := make([]float32, len(x))
-		Rotate(y, x, cos, sin, r)
+		Rotate(cores, y, x, cos, sin, r)
 		return append(append(y, cos...), sin...)
 	})
 }

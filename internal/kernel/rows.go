@@ -1,9 +1,9 @@
 package kernel
 
 // AddRow adds row to every row of m, which has len(m)/len(row) of them.
-func AddRow[F Float](m, row []F) {
+func AddRow[F Float](cores int, m, row []F) {
 	width := len(row)
-	runLoop[F](addRowLoop[F]{}, len(m), &loopWork[F]{n: len(m) / width, step: rowsPerTask(width, 1), out: m, x: row, width: width})
+	runLoop[F](cores, addRowLoop[F]{}, len(m), &loopWork[F]{n: len(m) / width, step: rowsPerTask(width, 1), out: m, x: row, width: width})
 }
 
 type addRowLoop[F Float] struct{}
@@ -13,12 +13,12 @@ func (addRowLoop[F]) run(w *loopWork[F], lo, hi int) {
 }
 
 // SumRows sets sum to the sum of the rows of m, each of len(sum) elements.
-func SumRows[F Float](sum, m []F) {
+func SumRows[F Float](cores int, sum, m []F) {
 	// A task takes columns, as many whole cache lines of them as make it worth while.
 	width := len(sum)
 	rows := len(m) / width
 	step := (rowsPerTask(rows, 1) + 127) / 128 * 128
-	runLoop[F](sumRowsLoop[F]{}, len(m), &loopWork[F]{n: width, step: step, out: sum, x: m[:rows*width], width: width})
+	runLoop[F](cores, sumRowsLoop[F]{}, len(m), &loopWork[F]{n: width, step: step, out: sum, x: m[:rows*width], width: width})
 }
 
 type sumRowsLoop[F Float] struct{}
@@ -33,10 +33,10 @@ func (sumRowsLoop[F]) run(w *loopWork[F], lo, hi int) {
 
 // MeanRows sets row i of out to the mean of the first counts[i] rows of matrix i of x, each of rows rows of width
 // elements. The rows after them are not read. A count of 0 gives a row of zeros.
-func MeanRows[F Float](out, x []F, counts []int, rows, width int) {
+func MeanRows[F Float](cores int, out, x []F, counts []int, rows, width int) {
 	for i, n := range counts {
 		out, x := out[i*width:][:width], x[i*rows*width:]
-		SumRows(out, x[:n*width])
+		SumRows(cores, out, x[:n*width])
 		for j := range out {
 			out[j] /= F(max(n, 1))
 		}
@@ -58,8 +58,8 @@ func MeanRowsGrad[F Float](dx, g []F, counts []int, rows, width int) {
 }
 
 // Repeat sets y to x with every block of size elements written times times in a row.
-func Repeat[F Float](y, x []F, size, times int) {
-	runRanges(len(x)/size, max(1, grain/(size*times)), len(y), func(lo, hi int) {
+func Repeat[F Float](cores int, y, x []F, size, times int) {
+	runRanges(cores, len(x)/size, max(1, grain/(size*times)), len(y), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			for j := range times {
 				copy(y[(i*times+j)*size:], x[i*size:][:size])
@@ -69,8 +69,8 @@ func Repeat[F Float](y, x []F, size, times int) {
 }
 
 // SumRepeats computes the gradient of Repeat: it sets each block of x to the sum, in order, of its copies in y.
-func SumRepeats[F Float](x, y []F, size, times int) {
-	runRanges(len(x)/size, max(1, grain/(size*times)), len(y), func(lo, hi int) {
+func SumRepeats[F Float](cores int, x, y []F, size, times int) {
+	runRanges(cores, len(x)/size, max(1, grain/(size*times)), len(y), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			sum := x[i*size:][:size]
 			copy(sum, y[i*times*size:])
@@ -97,12 +97,12 @@ func ScatterAdd[F Float](dt, g []F, ids []int, width int) {
 }
 
 // SwapAxes copies src, read as (n, a, b, width), to dst as (n, b, a, width).
-func SwapAxes[F Float](dst, src []F, n, a, b, width int) {
+func SwapAxes[F Float](cores int, dst, src []F, n, a, b, width int) {
 	size := a * b * width
 	if size == 0 {
 		return
 	}
-	runLoop[F](swapLoop[F]{}, n*size, &loopWork[F]{n: n, step: rowsPerTask(size, 1), out: dst, x: src, width: width, axes: [2]int{a, b}})
+	runLoop[F](cores, swapLoop[F]{}, n*size, &loopWork[F]{n: n, step: rowsPerTask(size, 1), out: dst, x: src, width: width, axes: [2]int{a, b}})
 }
 
 type swapLoop[F Float] struct{}

@@ -15,7 +15,7 @@ func TestMeanRows(t *testing.T) {
 	}
 	counts := []int{2, 0, 3}
 	out := []float32{nan, nan, nan, nan, nan, nan}
-	MeanRows(out, x, counts, 3, 2)
+	MeanRows(0, out, x, counts, 3, 2)
 	if want := []float32{2, 4, 0, 0, 3, 6}; !slices.Equal(out, want) {
 		t.Errorf("got %v, want %v", out, want)
 	}
@@ -29,7 +29,7 @@ func TestMeanRows(t *testing.T) {
 func TestRepeat(t *testing.T) {
 	x := []float64{1, 2, 3, 4, 5, 6}
 	y := make([]float64, 18)
-	Repeat(y, x, 2, 3)
+	Repeat(0, y, x, 2, 3)
 	if want := []float64{1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4, 5, 6, 5, 6, 5, 6}; !slices.Equal(y, want) {
 		t.Errorf("got %v, want %v", y, want)
 	}
@@ -37,7 +37,7 @@ func TestRepeat(t *testing.T) {
 		y[i] += float64(i % 6)
 	}
 	sum := make([]float64, 6)
-	SumRepeats(sum, y, 2, 3)
+	SumRepeats(0, sum, y, 2, 3)
 	if want := []float64{9, 15, 15, 21, 21, 27}; !slices.Equal(sum, want) {
 		t.Errorf("sums are %v, want %v", sum, want)
 	}

@@ -8,8 +8,8 @@ const softcapCost = 8
 // Softcap sets y to c·tanh(x/c), for a finite c above 0: nearly x where x is small, and never beyond ±c. An infinity
 // gives c with its sign, and NaN gives NaN. The error is within 4 ulp, unless x/c is below the smallest normal number.
 // y may be x.
-func Softcap[F Float](y, x []F, c F) {
-	runLoop[F](softcapLoop[F]{}, len(y)*softcapCost, &loopWork[F]{n: len(y), step: grain / softcapCost, out: y, x: x, a: c})
+func Softcap[F Float](cores int, y, x []F, c F) {
+	runLoop[F](cores, softcapLoop[F]{}, len(y)*softcapCost, &loopWork[F]{n: len(y), step: grain / softcapCost, out: y, x: x, a: c})
 }
 
 type softcapLoop[F Float] struct{}
@@ -19,8 +19,8 @@ func (softcapLoop[F]) run(w *loopWork[F], lo, hi int) {
 }
 
 // SoftcapGrad sets dx to g·(1 − (y/c)²), where y is the result of Softcap, and to 0 where g is 0. dx may be g.
-func SoftcapGrad[F Float](dx, y, g []F, c F) {
-	runLoop[F](softcapGradLoop[F]{}, 2*len(dx), &loopWork[F]{n: len(dx), step: grain / 2, out: dx, x: y, y: g, a: c})
+func SoftcapGrad[F Float](cores int, dx, y, g []F, c F) {
+	runLoop[F](cores, softcapGradLoop[F]{}, 2*len(dx), &loopWork[F]{n: len(dx), step: grain / 2, out: dx, x: y, y: g, a: c})
 }
 
 type softcapGradLoop[F Float] struct{}

@@ -27,8 +27,8 @@ func testSoftcap[F Float](t *testing.T, tol float64) {
 		}
 	}
 	y, dx := make([]F, n), make([]F, n)
-	Softcap(y, x, c)
-	SoftcapGrad(dx, y, g, c)
+	Softcap(0, y, x, c)
+	SoftcapGrad(0, dx, y, g, c)
 	for i := range x {
 		if want := c * math.Tanh(float64(x[i])/c); !(math.Abs(float64(y[i])-want) <= tol*math.Abs(want)) {
 			t.Fatalf("softcap of %v is %v, want %v", x[i], y[i], want)
@@ -38,8 +38,8 @@ func testSoftcap[F Float](t *testing.T, tol float64) {
 			t.Fatalf("softcap' of %v is %v, want %v", x[i], dx[i], want)
 		}
 	}
-	Softcap(x, x, c)
-	SoftcapGrad(g, y, g, c)
+	Softcap(0, x, x, c)
+	SoftcapGrad(0, g, y, g, c)
 	for i := range x {
 		if x[i] != y[i] || g[i] != dx[i] {
 			t.Fatalf("in place: %v, %v, want %v, %v", x[i], g[i], y[i], dx[i])
@@ -57,7 +57,7 @@ func testSoftcapAtTheEdges[F Float](t *testing.T) {
 	inf, nan := F(math.Inf(1)), F(math.NaN())
 	x := []F{inf, -inf, 1e30, -1e30, 0, F(math.Copysign(0, -1)), nan, nan}
 	y, dx := make([]F, len(x)), make([]F, len(x))
-	Softcap(y, x, 5)
+	Softcap(0, y, x, 5)
 	for i, want := range []F{5, -5, 5, -5, 0, 0} {
 		if y[i] != want || math.Signbit(float64(y[i])) != math.Signbit(float64(x[i])) {
 			t.Errorf("softcap of %v is %v, want %v", x[i], y[i], want)
@@ -66,7 +66,7 @@ func testSoftcapAtTheEdges[F Float](t *testing.T) {
 	if y[6] == y[6] {
 		t.Errorf("softcap of NaN is %v", y[6])
 	}
-	SoftcapGrad(dx, y, []F{1, 1, 1, 1, 1, 1, 1, 0}, 5)
+	SoftcapGrad(0, dx, y, []F{1, 1, 1, 1, 1, 1, 1, 0}, 5)
 	for i, want := range []F{0, 0, 0, 0, 1, 1} {
 		if dx[i] != want {
 			t.Errorf("softcap' of %v is %v, want %v", x[i], dx[i], want)
@@ -77,13 +77,13 @@ func testSoftcapAtTheEdges[F Float](t *testing.T) {
 	}
 }
 
-func TestSoftcapOnAnyWorkers(t *testing.T) {
-	sameOnAnyWorkers(t, func() []float32 {
+func TestSoftcapOnAnyCores(t *testing.T) {
+	sameOnAnyCores(t, func(cores int) []float32 {
 		const n = 100001
 		x, g := normals[float32](1, n), normals[float32](2, n)
 		y, dx := make([]float32, n), make([]float32, n)
-		Softcap(y, x, 2)
-		SoftcapGrad(dx, y, g, 2)
+		Softcap(cores, y, x, 2)
+		SoftcapGrad(cores, dx, y, g, 2)
 		return append(y, dx...)
 	})
 }

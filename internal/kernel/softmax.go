@@ -4,10 +4,10 @@ import "math"
 
 // MaskedSoftmax sets w to the softmax of the scores over the keys that the mask allows, for every query. A masked score
 // is not read: its weight is 0. A query without keys has weights of 0.
-func MaskedSoftmax[F Float](w, scores []F, m Mask[F]) {
+func MaskedSoftmax[F Float](cores int, w, scores []F, m Mask[F]) {
 	keys := m.Shape[3]
 	rows := m.Shape[0] * m.Shape[1] * m.Shape[2]
-	runLoop[F](softmaxLoop[F]{}, 4*rows*keys, &loopWork[F]{n: rows, step: rowsPerTask(keys, 2), out: w, x: scores, mask: m})
+	runLoop[F](cores, softmaxLoop[F]{}, 4*rows*keys, &loopWork[F]{n: rows, step: rowsPerTask(keys, 2), out: w, x: scores, mask: m})
 }
 
 type softmaxLoop[F Float] struct{}
@@ -57,8 +57,8 @@ func softmaxPortable[F Float](w, scores []F) F {
 
 // SoftmaxGrad sets ds to w·(g − Σ w·g), row by row of the given width: the gradient of the scores from the weights and
 // their gradient. A weight of 0 gives 0, whatever its gradient.
-func SoftmaxGrad[F Float](ds, w, g []F, width int) {
-	runLoop[F](softmaxGradLoop[F]{}, 2*len(ds), &loopWork[F]{n: len(ds) / width, step: rowsPerTask(width, 2), out: ds, x: w, y: g, width: width})
+func SoftmaxGrad[F Float](cores int, ds, w, g []F, width int) {
+	runLoop[F](cores, softmaxGradLoop[F]{}, 2*len(ds), &loopWork[F]{n: len(ds) / width, step: rowsPerTask(width, 2), out: ds, x: w, y: g, width: width})
 }
 
 type softmaxGradLoop[F Float] struct{}
@@ -87,10 +87,10 @@ func softmaxGradPortable[F Float](ds, w, g []F, width int) {
 }
 
 // MaskScores sets out to the scores and what the mask adds to them, and to −Inf where it forbids.
-func MaskScores[F Float](out, scores []F, m Mask[F]) {
+func MaskScores[F Float](cores int, out, scores []F, m Mask[F]) {
 	keys := m.Shape[3]
 	rows := m.Shape[0] * m.Shape[1] * m.Shape[2]
-	runLoop[F](maskLoop[F]{}, 2*rows*keys, &loopWork[F]{n: rows, step: rowsPerTask(keys, 1), out: out, x: scores, mask: m})
+	runLoop[F](cores, maskLoop[F]{}, 2*rows*keys, &loopWork[F]{n: rows, step: rowsPerTask(keys, 1), out: out, x: scores, mask: m})
 }
 
 type maskLoop[F Float] struct{}

@@ -29,7 +29,7 @@ func BenchmarkVector(b *testing.B) {
 		allowed := Mask[float32]{Shape: shape, Allow: make([]bool, m.time*m.time), AllowShape: shared}
 		mask := Mask[float32]{Shape: [4]int{m.batch, m.heads, m.time, m.time}, Causal: true}
 		w := make([]float32, square)
-		MaskedSoftmax(w, x[:square], mask)
+		MaskedSoftmax(0, w, x[:square], mask)
 		ids, targets := make([]int, rows), make([]int, rows)
 		for i := range ids {
 			ids[i], targets[i] = i%m.vocab, i*7%m.vocab
@@ -44,48 +44,48 @@ func BenchmarkVector(b *testing.B) {
 			elements int
 			run      func()
 		}{
-			{"softmax", square, func() { MaskedSoftmax(out[:square], x, mask) }},
+			{"softmax", square, func() { MaskedSoftmax(0, out[:square], x, mask) }},
 			{"score_grad", square, func() { bodyOf[float32]().scoreGrad(out[:square], w, 0.1, 0x1p-100) }},
-			{"softmax_grad", square, func() { SoftmaxGrad(out[:square], w, y[:square], m.time) }},
-			{"layernorm", n, func() { LayerNorm(out[:n], x[:n], g[:m.width], beta[:m.width], 1e-5) }},
+			{"softmax_grad", square, func() { SoftmaxGrad(0, out[:square], w, y[:square], m.time) }},
+			{"layernorm", n, func() { LayerNorm(0, out[:n], x[:n], g[:m.width], beta[:m.width], 1e-5) }},
 			{"layernorm_grad", n, func() {
-				LayerNormGrad(out[:n], dg[:m.width], db[:m.width], x[:n], g[:m.width], y[:n], 1e-5, work)
+				LayerNormGrad(0, out[:n], dg[:m.width], db[:m.width], x[:n], g[:m.width], y[:n], 1e-5, work)
 			}},
-			{"addrow", n, func() { AddRow(out[:n], g[:m.width]) }},
-			{"addrow_wide", wide, func() { AddRow(out[:wide], g) }},
-			{"sumrows", n, func() { SumRows(dg[:m.width], x[:n]) }},
-			{"sumrows_wide", wide, func() { SumRows(dg, x[:wide]) }},
-			{"relu", wide, func() { ReLU(out, x) }},
-			{"relu_grad", wide, func() { ReLUGrad(out, x, y) }},
-			{"gelu", wide, func() { GELU(out, x) }},
-			{"gelu_grad", wide, func() { GELUGrad(out, x, y) }},
-			{"gelutanh", wide, func() { GELUTanh(out, x) }},
-			{"gelutanh_grad", wide, func() { GELUTanhGrad(out, x, y) }},
-			{"silu", wide, func() { SiLU(out, x) }},
-			{"silu_grad", wide, func() { SiLUGrad(out, x, y) }},
-			{"swiglu", wide, func() { Gate(out, x, y, SiLU[float32]) }},
-			{"swiglu_grad", wide, func() { GateGrad(out, out2, x, y, y, SiLU[float32], SiLUGrad[float32]) }},
-			{"softcap", wide, func() { Softcap(out, x, 5) }},
-			{"softcap_grad", wide, func() { SoftcapGrad(out, x, y, 5) }},
-			{"rmsnorm", n, func() { RMSNorm(out[:n], x[:n], g[:m.width], 1e-5) }},
-			{"rmsnorm_grad", n, func() { RMSNormGrad(out[:n], dg[:m.width], x[:n], g[:m.width], y[:n], 1e-5, work) }},
-			{"rotate", n, func() { Rotate(out[:n], x[:n], angles, angles, turn) }},
-			{"rotate_pairs", n, func() { Rotate(out[:n], x[:n], angles, angles, pairs) }},
+			{"addrow", n, func() { AddRow(0, out[:n], g[:m.width]) }},
+			{"addrow_wide", wide, func() { AddRow(0, out[:wide], g) }},
+			{"sumrows", n, func() { SumRows(0, dg[:m.width], x[:n]) }},
+			{"sumrows_wide", wide, func() { SumRows(0, dg, x[:wide]) }},
+			{"relu", wide, func() { ReLU(0, out, x) }},
+			{"relu_grad", wide, func() { ReLUGrad(0, out, x, y) }},
+			{"gelu", wide, func() { GELU(0, out, x) }},
+			{"gelu_grad", wide, func() { GELUGrad(0, out, x, y) }},
+			{"gelutanh", wide, func() { GELUTanh(0, out, x) }},
+			{"gelutanh_grad", wide, func() { GELUTanhGrad(0, out, x, y) }},
+			{"silu", wide, func() { SiLU(0, out, x) }},
+			{"silu_grad", wide, func() { SiLUGrad(0, out, x, y) }},
+			{"swiglu", wide, func() { Gate(0, out, x, y, SiLU[float32]) }},
+			{"swiglu_grad", wide, func() { GateGrad(0, out, out2, x, y, y, SiLU[float32], SiLUGrad[float32]) }},
+			{"softcap", wide, func() { Softcap(0, out, x, 5) }},
+			{"softcap_grad", wide, func() { SoftcapGrad(0, out, x, y, 5) }},
+			{"rmsnorm", n, func() { RMSNorm(0, out[:n], x[:n], g[:m.width], 1e-5) }},
+			{"rmsnorm_grad", n, func() { RMSNormGrad(0, out[:n], dg[:m.width], x[:n], g[:m.width], y[:n], 1e-5, work) }},
+			{"rotate", n, func() { Rotate(0, out[:n], x[:n], angles, angles, turn) }},
+			{"rotate_pairs", n, func() { Rotate(0, out[:n], x[:n], angles, angles, pairs) }},
 			{"slopes", square, func() { sloped.applyAll(out[:square]) }},
 			{"bias", square, func() { biased.applyAll(out[:square]) }},
 			{"allow", square, func() { allowed.applyAll(out[:square]) }},
-			{"add", n, func() { Add(out[:n], x[:n], y[:n]) }},
-			{"skipmul", n, func() { SkipMul(out[:n], x[:n], y[:n]) }},
-			{"crossentropy", rows * m.vocab, func() { CrossEntropy(losses, logSums, x, targets, m.vocab) }},
-			{"crossentropy_grad", rows * m.vocab, func() { CrossEntropyGrad(out, logSums, x, targets, m.vocab, 0.5) }},
-			{"adamw", m.most, func() { AdamW(out[:m.most], y[:m.most], first, second, adam) }},
+			{"add", n, func() { Add(0, out[:n], x[:n], y[:n]) }},
+			{"skipmul", n, func() { SkipMul(0, out[:n], x[:n], y[:n]) }},
+			{"crossentropy", rows * m.vocab, func() { CrossEntropy(0, losses, logSums, x, targets, m.vocab) }},
+			{"crossentropy_grad", rows * m.vocab, func() { CrossEntropyGrad(0, out, logSums, x, targets, m.vocab, 0.5) }},
+			{"adamw", m.most, func() { AdamW(0, out[:m.most], y[:m.most], first, second, adam) }},
 			{"sumsquares", m.most, func() { SumSquares(x[:m.most]) }},
 			{"gather", n, func() { Gather(out[:n], x, ids, m.width) }},
 			{"scatter", n, func() { ScatterAdd(out[:n], x, ids, m.width) }},
-			{"swapaxes", n, func() { SwapAxes(out[:n], x[:n], m.batch, m.time, m.heads, m.width/m.heads) }},
-			{"swapaxes_back", n, func() { SwapAxes(out[:n], x[:n], m.batch, m.heads, m.time, m.width/m.heads) }},
+			{"swapaxes", n, func() { SwapAxes(0, out[:n], x[:n], m.batch, m.time, m.heads, m.width/m.heads) }},
+			{"swapaxes_back", n, func() { SwapAxes(0, out[:n], x[:n], m.batch, m.heads, m.time, m.width/m.heads) }},
 			{"hasnan", n, func() { hasNaN(x, rows, m.width, m.width) }},
-			{"dropout", n, func() { DropoutMask(out[:n], 0.1, 1, 2, 3) }},
+			{"dropout", n, func() { DropoutMask(0, out[:n], 0.1, 1, 2, 3) }},
 		} {
 			b.Run(fmt.Sprintf("%s/%s", m.name, k.name), func(b *testing.B) {
 				b.ReportAllocs()

@@ -27,7 +27,7 @@ func testSpecials[F Float](t *testing.T) {
 			{nan, nan, nan}, {inf, nan, 0}, {-inf, 0, 1.0 / 39},
 		} {
 			w := row(7, 7)
-			MaskedSoftmax(w, row(2, c.score), Mask[F]{Shape: [4]int{1, 1, 1, 40}})
+			MaskedSoftmax(0, w, row(2, c.score), Mask[F]{Shape: [4]int{1, 1, 1, 40}})
 			for i, v := range w {
 				want := c.others
 				if i == at {
@@ -40,26 +40,26 @@ func testSpecials[F Float](t *testing.T) {
 		}
 		x, zero, one := row(1, nan), row(2, 0), row(1, 1)
 		out := row(0, 0)
-		ReLU(out, x)
+		ReLU(0, out, x)
 		if !same(out[at], nan) || out[(at+1)%40] != 1 {
 			t.Fatalf("ReLU gives %v", out)
 		}
-		for name, f := range map[string]func(out, x, y []F){"SkipMul": SkipMul[F], "GELUGrad": GELUGrad[F], "GELUTanhGrad": GELUTanhGrad[F],
-			"SiLUGrad": SiLUGrad[F], "SoftcapGrad": func(dx, y, g []F) { SoftcapGrad(dx, y, g, 3) }} {
-			if f(out, x, zero); out[at] != 0 || out[(at+1)%40] == 0 {
+		for name, f := range map[string]func(cores int, out, x, y []F){"SkipMul": SkipMul[F], "GELUGrad": GELUGrad[F], "GELUTanhGrad": GELUTanhGrad[F],
+			"SiLUGrad": SiLUGrad[F], "SoftcapGrad": func(cores int, dx, y, g []F) { SoftcapGrad(cores, dx, y, g, 3) }} {
+			if f(0, out, x, zero); out[at] != 0 || out[(at+1)%40] == 0 {
 				t.Fatalf("%s of NaN and 0 gives %v", name, out)
 			}
-			if f(out, x, one); !same(out[at], nan) || out[(at+1)%40] != out[(at+2)%40] {
+			if f(0, out, x, one); !same(out[at], nan) || out[(at+1)%40] != out[(at+2)%40] {
 				t.Fatalf("%s of NaN and 1 gives %v", name, out)
 			}
 		}
-		if ReLUGrad(out, x, one); out[at] != 0 {
+		if ReLUGrad(0, out, x, one); out[at] != 0 {
 			t.Fatalf("ReLUGrad gives %v", out)
 		}
-		if ReLUGrad(out, one, x); !same(out[at], nan) {
+		if ReLUGrad(0, out, one, x); !same(out[at], nan) {
 			t.Fatalf("ReLUGrad gives %v", out)
 		}
-		SoftmaxGrad(out, zero, x, 40) // a weight of 0 meets a gradient of NaN
+		SoftmaxGrad(0, out, zero, x, 40) // a weight of 0 meets a gradient of NaN
 		for i, v := range out {
 			if v != v || i == at && v != 0 {
 				t.Fatalf("SoftmaxGrad gives %v", out)
@@ -82,34 +82,34 @@ func TestVectorAllocates(t *testing.T) {
 		m := rows * w
 		allocs := testing.AllocsPerRun(20, func() {
 			x, g, out := x[:m], g[:m], out[:m]
-			Add(out, x, g)
-			AddRow(out, row)
-			SumRows(sums, x)
-			SkipMul(out, x, g)
-			SwapAxes(out, x, 1, rows, 8, w/8)
-			ReLU(out, x)
-			ReLUGrad(out, x, g)
-			GELU(out, x)
-			GELUGrad(out, x, g)
-			GELUTanh(out, x)
-			GELUTanhGrad(out, x, g)
-			SiLU(out, x)
-			SiLUGrad(out, x, g)
-			Softcap(out, x, 5)
-			SoftcapGrad(out, x, g, 5)
-			RMSNorm(out, x, row, 1e-5)
-			RMSNormGrad(out, sums, x, row, g, 1e-5, work)
-			MaskedSoftmax(out, x, Mask[float32]{Shape: [4]int{1, 1, rows, w}, Causal: true})
-			SoftmaxGrad(out, x, g, w)
-			LayerNorm(out, x, row, row, 1e-5)
-			LayerNormGrad(out, sums, sums2, x, row, g, 1e-5, work)
-			CrossEntropy(losses[:rows], logSums, x, targets[:rows], w)
-			CrossEntropyGrad(out, logSums, x, targets[:rows], w, 1)
-			DropoutMask(out, 0.5, 1, 2, 3)
+			Add(0, out, x, g)
+			AddRow(0, out, row)
+			SumRows(0, sums, x)
+			SkipMul(0, out, x, g)
+			SwapAxes(0, out, x, 1, rows, 8, w/8)
+			ReLU(0, out, x)
+			ReLUGrad(0, out, x, g)
+			GELU(0, out, x)
+			GELUGrad(0, out, x, g)
+			GELUTanh(0, out, x)
+			GELUTanhGrad(0, out, x, g)
+			SiLU(0, out, x)
+			SiLUGrad(0, out, x, g)
+			Softcap(0, out, x, 5)
+			SoftcapGrad(0, out, x, g, 5)
+			RMSNorm(0, out, x, row, 1e-5)
+			RMSNormGrad(0, out, sums, x, row, g, 1e-5, work)
+			MaskedSoftmax(0, out, x, Mask[float32]{Shape: [4]int{1, 1, rows, w}, Causal: true})
+			SoftmaxGrad(0, out, x, g, w)
+			LayerNorm(0, out, x, row, row, 1e-5)
+			LayerNormGrad(0, out, sums, sums2, x, row, g, 1e-5, work)
+			CrossEntropy(0, losses[:rows], logSums, x, targets[:rows], w)
+			CrossEntropyGrad(0, out, logSums, x, targets[:rows], w, 1)
+			DropoutMask(0, out, 0.5, 1, 2, 3)
 			ScatterAdd(out, x, targets[:rows], w)
-			AdamW(out, g, x, x, AdamStep{})
+			AdamW(0, out, g, x, x, AdamStep{})
 			SumSquares(x)
-			SkipGemm(false, false, 8, 8, 8, 1, x, 8, x, 8, out, 8)
+			SkipGemm(0, false, false, 8, 8, 8, 1, x, 8, x, 8, out, 8)
 		})
 		if allocs >= 1 {
 			t.Errorf("%d rows: %v allocations", rows, allocs)

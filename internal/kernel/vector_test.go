@@ -13,12 +13,12 @@ func TestArithmeticOfEachBody(t *testing.T) {
 		for name, test := range map[string]func(*testing.T){
 			"masked softmax": TestMaskedSoftmax, "softmax is stable": TestSoftmaxIsStable, "softmax's gradient": TestSoftmaxGrad,
 			"sum broadcast": TestSumBroadcast, "cross-entropy": TestCrossEntropyIsStable, "layer norm": TestLayerNorm,
-			"bits": TestBitsDoNotDependOnWorkers, "edges": TestActivationsAtTheEdges, "dropout": TestDropoutMask,
+			"bits": TestBitsDoNotDependOnCores, "edges": TestActivationsAtTheEdges, "dropout": TestDropoutMask,
 			"skip product": TestSkipGemm, "skip": TestSkipMul, "softcap": TestSoftcap, "softcap's edges": TestSoftcapAtTheEdges,
 			"silu": TestSiLU, "silu's edges": TestSiLUAtTheEdges, "gate": TestGate, "rms norm": TestRMSNorm,
 			"rms norm's edges": TestRMSNormAtTheEdges, "rotate": TestRotate, "mask": TestMaskedSoftmaxOptions,
-			"bits of softcap": TestSoftcapOnAnyWorkers, "bits of gates": TestGateOnAnyWorkers,
-			"bits of rms norm": TestRMSNormOnAnyWorkers, "bits of rotate": TestRotateOnAnyWorkers,
+			"bits of softcap": TestSoftcapOnAnyCores, "bits of gates": TestGateOnAnyCores,
+			"bits of rms norm": TestRMSNormOnAnyCores, "bits of rotate": TestRotateOnAnyCores,
 		} {
 			t.Run(name, test)
 		}

@@ -57,7 +57,7 @@ func activate[F kernel.Float](e *Env, x *G.Node, a Activation) (*G.Node, error) 
 		if err != nil {
 			return err
 		}
-		forward(y, x)
+		forward(e.Cores, y, x)
 		return nil
 	})
 	o.diff = []bool{true}
@@ -67,7 +67,7 @@ func activate[F kernel.Float](e *Env, x *G.Node, a Activation) (*G.Node, error) 
 			if err != nil {
 				return err
 			}
-			backward(dx, x, g)
+			backward(e.Cores, dx, x, g)
 			return nil
 		})
 		n, err := e.apply(dx, in[0], g)
@@ -77,7 +77,7 @@ func activate[F kernel.Float](e *Env, x *G.Node, a Activation) (*G.Node, error) 
 }
 
 // activationKernels are the functions y = f(x) and dx = g·f'(x) of an activation.
-func activationKernels[F kernel.Float](a Activation) (forward func(y, x []F), backward func(dx, x, g []F)) {
+func activationKernels[F kernel.Float](a Activation) (forward func(cores int, y, x []F), backward func(cores int, dx, x, g []F)) {
 	switch a {
 	case GELU:
 		return kernel.GELU[F], kernel.GELUGrad[F]

@@ -33,7 +33,7 @@ func add[F kernel.Float](e *Env, x, y *G.Node) (*G.Node, error) {
 		if err != nil {
 			return err
 		}
-		kernel.Add(out, x, y)
+		kernel.Add(e.Cores, out, x, y)
 		return nil
 	})
 	o.diff = []bool{true, true}
@@ -73,7 +73,7 @@ func addRows[F kernel.Float](e *Env, x, table *G.Node) (*G.Node, error) {
 			return err
 		}
 		copy(out, x)
-		kernel.AddRow(out, table[:used])
+		kernel.AddRow(e.Cores, out, table[:used])
 		return nil
 	})
 	o.diff = []bool{true, true}
@@ -83,7 +83,7 @@ func addRows[F kernel.Float](e *Env, x, table *G.Node) (*G.Node, error) {
 			if err != nil {
 				return err
 			}
-			kernel.SumRows(dt[:used], g)
+			kernel.SumRows(e.Cores, dt[:used], g)
 			return nil
 		})
 		nt, err := e.apply(dt, g)
@@ -119,7 +119,7 @@ func addConstantRows[F kernel.Float](e *Env, x *G.Node, table []float64, label s
 			return err
 		}
 		copy(out, x)
-		kernel.AddRow(out, rows)
+		kernel.AddRow(e.Cores, out, rows)
 		return nil
 	})
 	o.diff = []bool{true}

@@ -70,7 +70,7 @@ func additiveScores[F kernel.Float](e *Env, name string, q, k, v *G.Node) (*G.No
 		if err != nil {
 			return err
 		}
-		kernel.AdditiveScores(scores, q, k, v, s)
+		kernel.AdditiveScores(e.Cores, scores, q, k, v, s)
 		return nil
 	})
 	o.diff = slices.Repeat([]bool{true}, len(in))
@@ -87,9 +87,9 @@ func additiveScores[F kernel.Float](e *Env, name string, q, k, v *G.Node) (*G.No
 				return err
 			}
 			if v == nil {
-				kernel.AdditiveScoresGrad(d[0], d[1], nil, q, k, nil, g, s, nil)
+				kernel.AdditiveScoresGrad(e.Cores, d[0], d[1], nil, q, k, nil, g, s, nil)
 			} else {
-				kernel.AdditiveScoresGrad(d[0], d[1], d[2], q, k, v, g, s, work.slice())
+				kernel.AdditiveScoresGrad(e.Cores, d[0], d[1], d[2], q, k, v, g, s, work.slice())
 			}
 			return nil
 		})

@@ -70,7 +70,7 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 		}
 		state.kernel.Dropout.Run = state.run
 		state.run++
-		state.kernel.Forward(q, k, v, rows(out, l.heads, queries, l.value), state.lse)
+		state.kernel.Forward(e.Cores, q, k, v, rows(out, l.heads, queries, l.value), state.lse)
 		return nil
 	})
 	o.shared, o.layer = state, m.Layer
@@ -101,7 +101,7 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 			if m.Bias != nil {
 				dbias = grads[3]
 			}
-			state.kernel.Backward(q, k, v, rows(out, l.heads, queries, l.value), rows(g, l.heads, queries, l.value), state.lse,
+			state.kernel.Backward(e.Cores, q, k, v, rows(out, l.heads, queries, l.value), rows(g, l.heads, queries, l.value), state.lse,
 				rows(grads[0], l.heads, queries, l.width), rows(grads[1], l.groups, keys, l.width), rows(grads[2], l.groups, keys, l.value), dbias)
 			return nil
 		})

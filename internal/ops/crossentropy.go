@@ -68,7 +68,7 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, smoothing flo
 					counted++
 				}
 			}
-			kernel.SmoothCrossEntropy(losses, logSums, logits, targets, vocab, F(smoothing))
+			kernel.SmoothCrossEntropy(e.Cores, losses, logSums, logits, targets, vocab, F(smoothing))
 			var sum float64
 			for _, l := range losses {
 				sum += float64(l)
@@ -94,7 +94,7 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, smoothing flo
 			if err != nil {
 				return err
 			}
-			kernel.SmoothCrossEntropyGrad(d, logSums, logits, targets, vocab, F(smoothing), g[0]/F(max(counted, 1)))
+			kernel.SmoothCrossEntropyGrad(e.Cores, d, logSums, logits, targets, vocab, F(smoothing), g[0]/F(max(counted, 1)))
 			return nil
 		})
 		// The loss is an input so that it has run: logSums and counted are its.

@@ -61,9 +61,9 @@ func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {
 		if err != nil {
 			return err
 		}
-		kernel.DropoutMask(keep, d.p, d.seed, d.stream, run)
+		kernel.DropoutMask(e.Cores, keep, d.p, d.seed, d.stream, run)
 		run++
-		kernel.SkipMul(y, x, keep)
+		kernel.SkipMul(e.Cores, y, x, keep)
 		return nil
 	})
 	o.diff = []bool{true}
@@ -73,7 +73,7 @@ func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {
 			if err != nil {
 				return err
 			}
-			kernel.SkipMul(dx, g, keep)
+			kernel.SkipMul(e.Cores, dx, g, keep)
 			return nil
 		})
 		// The output is an input so that the mask is this run's.

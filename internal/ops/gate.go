@@ -40,7 +40,7 @@ func gate[F kernel.Float](e *Env, a, b *G.Node, act Activation) (*G.Node, error)
 		if err != nil {
 			return err
 		}
-		kernel.Gate(y, a, b, forward)
+		kernel.Gate(e.Cores, y, a, b, forward)
 		return nil
 	})
 	o.diff = []bool{true, true}
@@ -50,7 +50,7 @@ func gate[F kernel.Float](e *Env, a, b *G.Node, act Activation) (*G.Node, error)
 			if err != nil {
 				return err
 			}
-			kernel.GateGrad(out[0], out[1], a, b, g, forward, backward)
+			kernel.GateGrad(e.Cores, out[0], out[1], a, b, g, forward, backward)
 			return nil
 		})
 	}

@@ -54,7 +54,7 @@ func swapAxesOf[F kernel.Float](e *Env, x *G.Node, shape tensor.Shape, n, a, b, 
 		if err != nil {
 			return err
 		}
-		kernel.SwapAxes(y, x, n, a, b, width)
+		kernel.SwapAxes(e.Cores, y, x, n, a, b, width)
 		return nil
 	})
 	o.diff = []bool{true}

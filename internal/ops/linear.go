@@ -61,17 +61,17 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 		if act.needsInput() {
 			z = before.slice()
 		}
-		kernel.Gemm(false, true, n, out, width, 1, x, width, w, width, 0, z, out) // (n, I) x (O, I)ᵀ -> (n, O)
+		kernel.Gemm(e.Cores, false, true, n, out, width, 1, x, width, w, width, 0, z, out) // (n, I) x (O, I)ᵀ -> (n, O)
 		if len(in) == 3 {
 			bias, err := elements[F](in[2], out)
 			if err != nil {
 				return err
 			}
-			kernel.AddRow(z, bias)
+			kernel.AddRow(e.Cores, z, bias)
 		}
 		if act != Identity {
 			forward, _ := activationKernels[F](act)
-			forward(y, z)
+			forward(e.Cores, y, z)
 		}
 		return nil
 	})
@@ -94,13 +94,13 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 					z = before.slice()
 				}
 				_, backward := activationKernels[F](act)
-				backward(inner.slice(), z, g)
+				backward(e.Cores, inner.slice(), z, g)
 				g = inner.slice()
 			}
-			kernel.Gemm(false, false, n, width, out, 1, g, out, w, width, 0, d[0], width) // (n, O) x (O, I) -> (n, I)
-			kernel.SkipGemm(true, false, out, width, n, 1, g, out, x, width, d[1], width) // (n, O)ᵀ x (n, I) -> (O, I)
+			kernel.Gemm(e.Cores, false, false, n, width, out, 1, g, out, w, width, 0, d[0], width) // (n, O) x (O, I) -> (n, I)
+			kernel.SkipGemm(e.Cores, true, false, out, width, n, 1, g, out, x, width, d[1], width) // (n, O)ᵀ x (n, I) -> (O, I)
 			if len(d) == 3 {
-				kernel.SumRows(d[2], g)
+				kernel.SumRows(e.Cores, d[2], g)
 			}
 			return nil
 		})

@@ -212,7 +212,7 @@ func MaskScores(e *Env, scores *G.Node, m Mask) (*G.Node, error) {
 	return maskedOp(e, name, scores, m, kernel.MaskScores[float64], maskScoresGrad[float64])
 }
 
-func maskScoresGrad[F kernel.Float](ds, out, g []F, _ int) {
+func maskScoresGrad[F kernel.Float](_ int, ds, out, g []F, _ int) {
 	for i, x := range out {
 		if ds[i] = g[i]; math.IsInf(float64(x), -1) {
 			ds[i] = 0
@@ -222,7 +222,7 @@ func maskScoresGrad[F kernel.Float](ds, out, g []F, _ int) {
 
 // maskedOp is an op of scores and a mask, both checked, whose output has the scores' shape. backward sets the gradient of
 // the scores, row by row of a width, from the output and its gradient: that of the mask's bias is the sum of it.
-func maskedOp[F kernel.Float](e *Env, name string, scores *G.Node, m Mask, forward func(out, scores []F, m kernel.Mask[F]), backward func(ds, out, g []F, width int)) (*G.Node, error) {
+func maskedOp[F kernel.Float](e *Env, name string, scores *G.Node, m Mask, forward func(cores int, out, scores []F, m kernel.Mask[F]), backward func(cores int, ds, out, g []F, width int)) (*G.Node, error) {
 	shape := scores.Shape()
 	mask := inputsOf[F](m, shape)
 	o := newOp(fmt.Sprintf("%s%v%v", name, shape, m), shape, func(out []F, in []G.Value) error {
@@ -234,7 +234,7 @@ func maskedOp[F kernel.Float](e *Env, name string, scores *G.Node, m Mask, forwa
 		if err != nil {
 			return err
 		}
-		forward(out, scores, k)
+		forward(e.Cores, out, scores, k)
 		return nil
 	})
 	in := append(G.Nodes{scores}, mask.nodes...)
@@ -245,7 +245,7 @@ func maskedOp[F kernel.Float](e *Env, name string, scores *G.Node, m Mask, forwa
 			if err != nil {
 				return err
 			}
-			backward(ds, out, g, shape[len(shape)-1])
+			backward(e.Cores, ds, out, g, shape[len(shape)-1])
 			return nil
 		})
 		n, err := e.apply(ds, out, g)

@@ -72,9 +72,9 @@ func matMul[F kernel.Float](e *Env, a, b *G.Node, p product) (*G.Node, error) {
 			return err
 		}
 		if p.skip {
-			kernel.SkipGemmBatch(p.count, p.transA, p.transB, p.m, p.n, p.k, F(p.scale), a, lda, p.m*p.k, b, ldb, p.k*p.n, c, p.n, p.m*p.n)
+			kernel.SkipGemmBatch(e.Cores, p.count, p.transA, p.transB, p.m, p.n, p.k, F(p.scale), a, lda, p.m*p.k, b, ldb, p.k*p.n, c, p.n, p.m*p.n)
 		} else {
-			kernel.GemmBatch(p.count, p.transA, p.transB, p.m, p.n, p.k, F(p.scale), a, lda, p.m*p.k, b, ldb, p.k*p.n, 0, c, p.n, p.m*p.n)
+			kernel.GemmBatch(e.Cores, p.count, p.transA, p.transB, p.m, p.n, p.k, F(p.scale), a, lda, p.m*p.k, b, ldb, p.k*p.n, 0, c, p.n, p.m*p.n)
 		}
 		return nil
 	})

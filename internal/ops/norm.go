@@ -59,7 +59,7 @@ func layerNorm[F kernel.Float](e *Env, x, gamma, beta *G.Node, eps float64) (*G.
 				return err
 			}
 		}
-		kernel.LayerNorm(y, x, gamma, beta, F(eps))
+		kernel.LayerNorm(e.Cores, y, x, gamma, beta, F(eps))
 		return nil
 	})
 	o.diff = diff
@@ -78,7 +78,7 @@ func layerNorm[F kernel.Float](e *Env, x, gamma, beta *G.Node, eps float64) (*G.
 			if len(out) == 3 {
 				dbeta = out[2]
 			}
-			kernel.LayerNormGrad(out[0], out[1], dbeta, x, gamma, g, F(eps), work)
+			kernel.LayerNormGrad(e.Cores, out[0], out[1], dbeta, x, gamma, g, F(eps), work)
 			return nil
 		})
 	}

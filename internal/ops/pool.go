@@ -71,7 +71,7 @@ func pool[F kernel.Float](e *Env, x, lengths *G.Node, s tensor.Shape, most int) 
 		if err := count(in); err != nil {
 			return err
 		}
-		kernel.MeanRows(out, x, counts, rows, width)
+		kernel.MeanRows(e.Cores, out, x, counts, rows, width)
 		return nil
 	})
 	o.diff = make([]bool, len(in))

@@ -127,7 +127,7 @@ func relativeBias[F kernel.Float](e *Env, table, positions *G.Node, batch, queri
 		if err != nil {
 			return err
 		}
-		kernel.RelativeBias(out, table, workspace(), batch, k)
+		kernel.RelativeBias(e.Cores, out, table, workspace(), batch, k)
 		return nil
 	})
 	o.diff = diff
@@ -141,7 +141,7 @@ func relativeBias[F kernel.Float](e *Env, table, positions *G.Node, batch, queri
 			if err != nil {
 				return err
 			}
-			kernel.RelativeBiasGrad(dt, g, workspace(), batch, k)
+			kernel.RelativeBiasGrad(e.Cores, dt, g, workspace(), batch, k)
 			return nil
 		})
 		n, err := e.apply(dt, append(G.Nodes{g}, in[1:]...)...)

@@ -39,7 +39,7 @@ func repeatHeads[F kernel.Float](e *Env, x *G.Node, times int) (*G.Node, error) 
 		if err != nil {
 			return err
 		}
-		kernel.Repeat(y, x, block, times)
+		kernel.Repeat(e.Cores, y, x, block, times)
 		return nil
 	})
 	o.diff = []bool{true}
@@ -49,7 +49,7 @@ func repeatHeads[F kernel.Float](e *Env, x *G.Node, times int) (*G.Node, error) 
 			if err != nil {
 				return err
 			}
-			kernel.SumRepeats(dx, g, block, times)
+			kernel.SumRepeats(e.Cores, dx, g, block, times)
 			return nil
 		})
 		n, err := e.apply(dx, g)

@@ -38,7 +38,7 @@ func rmsNorm[F kernel.Float](e *Env, x, gamma *G.Node, eps float64) (*G.Node, er
 		if err != nil {
 			return err
 		}
-		kernel.RMSNorm(y, x, gamma, eps)
+		kernel.RMSNorm(e.Cores, y, x, gamma, eps)
 		return nil
 	})
 	o.diff = []bool{true, true}
@@ -49,7 +49,7 @@ func rmsNorm[F kernel.Float](e *Env, x, gamma *G.Node, eps float64) (*G.Node, er
 			if err != nil {
 				return err
 			}
-			kernel.RMSNormGrad(out[0], out[1], x, gamma, g, eps, work)
+			kernel.RMSNormGrad(e.Cores, out[0], out[1], x, gamma, g, eps, work)
 			return nil
 		})
 	}

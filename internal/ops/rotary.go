@@ -91,8 +91,8 @@ func rotateOf[F kernel.Float](e *Env, x, positions *G.Node, r Rotary, layout ker
 				return err
 			}
 		}
-		table.fill(at, r, layout)
-		kernel.Rotate(y, x, table.cos, table.sin, layout)
+		table.fill(e.Cores, at, r, layout)
+		kernel.Rotate(e.Cores, y, x, table.cos, table.sin, layout)
 		return nil
 	})
 	o.diff = diff
@@ -113,7 +113,7 @@ type rotaryTable[F kernel.Float] struct {
 
 // fill makes the table that of the given positions, offsets if there are fewer than vectors. It works only where they
 // have changed.
-func (t *rotaryTable[F]) fill(given []int, r Rotary, l kernel.Rotary) {
+func (t *rotaryTable[F]) fill(cores int, given []int, r Rotary, l kernel.Rotary) {
 	t.want = t.want[:0]
 	switch {
 	case given == nil:
@@ -131,7 +131,7 @@ func (t *rotaryTable[F]) fill(given []int, r Rotary, l kernel.Rotary) {
 	if t.cos == nil {
 		t.cos, t.sin = make([]F, len(t.want)*len(r.Frequencies)), make([]F, len(t.want)*len(r.Frequencies))
 	}
-	kernel.RotaryTable(t.cos, t.sin, t.want, r.Frequencies, r.Magnitude)
+	kernel.RotaryTable(cores, t.cos, t.sin, t.want, r.Frequencies, r.Magnitude)
 	t.positions = append(t.positions[:0], t.want...)
 }
 

@@ -33,7 +33,7 @@ func softcap[F kernel.Float](e *Env, x *G.Node, c float64) (*G.Node, error) {
 		if err != nil {
 			return err
 		}
-		kernel.Softcap(y, x, F(c))
+		kernel.Softcap(e.Cores, y, x, F(c))
 		return nil
 	})
 	o.diff = []bool{true}
@@ -43,7 +43,7 @@ func softcap[F kernel.Float](e *Env, x *G.Node, c float64) (*G.Node, error) {
 			if err != nil {
 				return err
 			}
-			kernel.SoftcapGrad(dx, y, g, F(c))
+			kernel.SoftcapGrad(e.Cores, dx, y, g, F(c))
 			return nil
 		})
 		n, err := e.apply(dx, y, g)
