@@ -13,14 +13,15 @@ import (
 // settings are what the flags of heed train say.
 type settings struct {
 	task.Config
-	name   string
-	maxLen int
+	name    string
+	maxLen  int
+	dropout float64
 }
 
 // defaults are the settings of a task.
 func defaults(name string, maxLen int) (settings, error) {
 	c, err := task.Named(name, maxLen)
-	return settings{c, name, maxLen}, err
+	return settings{Config: c, name: name, maxLen: maxLen}, err
 }
 
 // bind declares a flag for every setting, whose default is what s holds.
@@ -30,13 +31,13 @@ func (s *settings) bind(f *pflag.FlagSet) {
 	f.Uint64Var(&s.Seed, "seed", s.Seed, "decides initial weights, data order and dropout")
 	f.IntVar(&s.Data.Validation, "validation", s.Data.Validation, "held-out sequences to validate on")
 
-	m := &s.Model
+	m, b := &s.Model, &s.Model.Block
 	f.IntVar(&s.maxLen, "max-len", s.maxLen, "longest sequence, 0 for the task's own; of text, the context")
 	f.IntVar(&m.Dim, "dim", m.Dim, "width of the model")
-	f.IntVar(&m.Heads, "heads", m.Heads, "attention heads")
+	f.IntVar(&b.Attention.Heads, "heads", b.Attention.Heads, "attention heads")
 	f.IntVar(&m.Layers, "layers", m.Layers, "blocks")
-	f.IntVar(&m.Hidden, "hidden", m.Hidden, "width of the feed-forward layers; 0 for 4 times dim")
-	f.Float64Var(&m.Dropout, "dropout", m.Dropout, "probability of dropping, in training")
+	f.IntVar(&b.FeedForward.Hidden, "hidden", b.FeedForward.Hidden, "width of the feed-forward layers; 0 for 4 times dim")
+	f.Float64Var(&s.dropout, "dropout", s.dropout, "probability of dropping, in training")
 
 	t := &s.Training
 	f.IntVar(&t.Batch, "batch", t.Batch, "sequences in a batch")
@@ -64,6 +65,9 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 			err = errors.Join(err, f.Set(flag.Name, flag.Value.String()))
 		}
 	})
+	for _, rate := range []*float64{&c.Model.Dropout, &c.Model.Block.Dropout, &c.Model.Block.Attention.Dropout, &c.Model.Block.FeedForward.Dropout} {
+		*rate = c.dropout
+	}
 	return c.Config, err
 }
 

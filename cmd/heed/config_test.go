@@ -26,11 +26,11 @@ func TestHostileConfigs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := 0; i < len(pairs); i += 2 {
-			in, name := config, pairs[i]
-			if part, rest, ok := strings.Cut(name, "."); ok {
-				in, name = config[part].(map[string]any), rest
+			in, path := config, strings.Split(pairs[i], ".")
+			for _, part := range path[:len(path)-1] {
+				in = in[part].(map[string]any)
 			}
-			in[name] = json.RawMessage(pairs[i+1])
+			in[path[len(path)-1]] = json.RawMessage(pairs[i+1])
 		}
 		b, err := json.Marshal(config)
 		if err != nil {
@@ -68,8 +68,8 @@ func TestHostileConfigs(t *testing.T) {
 		{"text without one", with("task.kind", `"text"`), "task text must come with data.file"},
 		{"text without symbols", asText(`""`), "Alphabet"},
 		{"symbols twice", asText(`"aa"`), path + ": task text: its Alphabet: "},
-		{"terabytes", with("model.dim", "16384", "model.layers", "128"), "choose a smaller model.dim, model.hidden, model.layers, task.max_len or training.batch"},
-		{"a wide layer", with("model.dim", "16384", "model.hidden", "65536"), "GiB"},
+		{"terabytes", with("model.dim", "16384", "model.layers", "128"), "choose a smaller model.dim, model.block.feed_forward.hidden, model.layers, task.max_len or training.batch"},
+		{"a wide layer", with("model.dim", "16384", "model.block.feed_forward.hidden", "65536"), "GiB"},
 		{"a huge batch", with("training.batch", "65536", "model.dim", "4096"), "GiB"},
 		{"dim beyond bounds", with("model.dim", "1000000000000"), "dim must be from 1 to 16384"},
 		{"dim beyond 64 bits", with("model.dim", "1e30"), "dim"},
@@ -77,10 +77,17 @@ func TestHostileConfigs(t *testing.T) {
 		{"dim negative", with("model.dim", "-16"), "dim must be"},
 		{"dim a string", with("model.dim", `"16"`), "dim"},
 		{"dim a fraction", with("model.dim", "16.5"), "dim"},
-		{"heads that don't divide", with("model.heads", "5"), ": model.dim must be a multiple of model.heads"},
-		{"heads zero", with("model.heads", "0"), "heads must be"},
+		{"heads that don't divide", with("model.block.attention.heads", "5"), ": model.dim must be a multiple of model.block.attention.heads"},
+		{"heads zero", with("model.block.attention.heads", "0"), "heads must be"},
 		{"layers beyond bounds", with("model.layers", "1000000"), "layers must be"},
-		{"hidden negative", with("model.hidden", "-1"), "hidden must be"},
+		{"hidden negative", with("model.block.feed_forward.hidden", "-1"), "hidden must be"},
+		{"another vocabulary", with("model.vocab", "1000000000"), ": model.vocab must be 28"},
+		{"no such positions", with("model.positions", `{"kind": "nope"}`), `"nope"`},
+		{"endless positions", with("model.positions.max_len", "1000000000000"), "model.positions.max_len must be"},
+		{"wide heads", with("model.block.attention.head_dim", "1000000000000"), "head_dim must be"},
+		{"grouped heads that don't divide", with("model.block.attention.key_value_heads", "3"), "KeyValueHeads"},
+		{"no such activation", with("model.block.feed_forward.activation", `"nope"`), "nope"},
+		{"unknown field of the model", with("model.block.evil", "1"), "evil"},
 		{"dropout 1", with("model.dropout", "1"), "dropout must be"},
 		{"dropout beyond float64", with("model.dropout", "1e999"), "dropout"},
 		{"batch zero", with("training.batch", "0"), "batch must be"},

@@ -34,7 +34,7 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 	config.Seed = *seed
-	config.Model.Layers, config.Model.Heads, config.Model.Dim = *blocks, *heads, 8**heads
+	config.Model.Layers, config.Model.Block.Attention.Heads, config.Model.Dim = *blocks, *heads, 8**heads
 	config.Training.Epochs, config.Training.Decay = *epochs, 100**epochs
 	t, err := task.New(config)
 	if err != nil {

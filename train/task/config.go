@@ -1,6 +1,8 @@
 package task
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -22,9 +24,13 @@ type Config struct {
 	// Spelled says that the task has functions that its data alone don't tell: a Spell or a Read. New sets it.
 	Spelled bool `json:"spelled,omitempty"`
 
-	Data     Data        `json:"data"`
-	Model    ModelConfig `json:"model"`
-	Training Training    `json:"training"`
+	Data Data `json:"data"`
+
+	// Model is that of the layers: of an Encoder, a SequenceClassifier, an EncoderDecoder or a Decoder, by the task's kind. New
+	// sets what the data decide where it is zero: Vocab, Outputs, and Positions, which are Learned, but Rotary for pairs.
+	Model layers.ModelConfig `json:"model"`
+
+	Training Training `json:"training"`
 }
 
 // Data says what is learned from.
@@ -32,15 +38,6 @@ type Data struct {
 	File       string `json:"file,omitempty"`   // of text: the file to learn
 	SHA256     string `json:"sha256,omitempty"` // of the file, to tell if it changes; New finds it
 	Validation int    `json:"validation"`       // examples to validate on; of text, at most
-}
-
-// ModelConfig describes the model.
-type ModelConfig struct {
-	Dim     int     `json:"dim"`
-	Heads   int     `json:"heads"`
-	Layers  int     `json:"layers"`
-	Hidden  int     `json:"hidden"` // 4 times Dim if 0
-	Dropout float64 `json:"dropout"`
 }
 
 // Training says how to train, with AdamW.
@@ -93,7 +90,7 @@ func Defaults(rule data.Rule) Config {
 	c := Config{
 		Format: Format, Task: rule, Seed: 1,
 		Data:  Data{Validation: 1000},
-		Model: ModelConfig{Dim: 32, Heads: 4, Layers: 2},
+		Model: layers.ModelConfig{Dim: 32, Layers: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}}},
 		Training: Training{
 			Batch: 64, Steps: 100, Rate: 3e-3, WarmUp: 100, Decay: 800, Floor: 0.1, WeightDecay: 0.01, Clip: 1, Patience: 3,
 		},
@@ -129,6 +126,15 @@ type ConfigError struct {
 
 func configErrorf(format string, args ...any) *ConfigError { return &ConfigError{format, args} }
 
+// asConfigError is what a constructor says of a configuration.
+func asConfigError(err error) *ConfigError {
+	var already *ConfigError
+	if errors.As(err, &already) {
+		return already
+	}
+	return configErrorf("%w", err)
+}
+
 // Error names settings as config.json has them, such as model.dim.
 func (e *ConfigError) Error() string {
 	return e.Message(func(setting string) string { return setting })
@@ -154,6 +160,7 @@ func (c *Config) check() error {
 		return configErrorf("%s text must come with %s, the file to learn, and no other task may", setting("task"), setting("data.file"))
 	}
 	m, t := &c.Model, &c.Training
+	a, f := &m.Block.Attention, &m.Block.FeedForward
 	for _, n := range []struct {
 		name      setting
 		got       int
@@ -161,13 +168,25 @@ func (c *Config) check() error {
 	}{
 		{"task.max_len", c.Task.MaxLen, 1, longest}, {"task.max_answer", c.Task.MaxAnswer, 0, longest},
 		{"data.validation", c.Data.Validation, 1, 1 << 24},
-		{"model.dim", m.Dim, 1, 1 << 14}, {"model.heads", m.Heads, 1, 1 << 10}, {"model.layers", m.Layers, 1, 128},
-		{"model.hidden", m.Hidden, 0, 1 << 16},
+		{"model.dim", m.Dim, 1, 1 << 14}, {"model.layers", m.Layers, 1, 128}, {"model.block.feed_forward.hidden", f.Hidden, 0, 1 << 16},
+		{"model.block.attention.heads", a.Heads, 1, 1 << 10}, {"model.block.attention.key_value_heads", a.KeyValueHeads, 0, 1 << 10},
+		{"model.block.attention.head_dim", a.HeadDim, 0, 1 << 14}, {"model.block.attention.value_dim", a.ValueDim, 0, 1 << 14},
 		{"training.batch", t.Batch, 1, 1 << 16}, {"training.steps", t.Steps, 1, 1 << 30}, {"training.warm_up", t.WarmUp, 0, 1 << 30},
 		{"training.decay", t.Decay, 0, 1 << 30}, {"training.patience", t.Patience, 0, 1 << 30}, {"training.epochs", t.Epochs, 0, 1 << 30},
 	} {
 		if n.got < n.low || n.got > n.high {
 			return configErrorf("%s must be from %d to %d, got %d", n.name, n.low, n.high, n.got)
+		}
+	}
+	for _, rate := range []struct {
+		name setting
+		got  float64
+	}{
+		{"model.dropout", m.Dropout}, {"model.block.dropout", m.Block.Dropout},
+		{"model.block.attention.dropout", a.Dropout}, {"model.block.feed_forward.dropout", f.Dropout},
+	} {
+		if !(rate.got >= 0 && rate.got < 1) {
+			return configErrorf("%s must be at least 0 and below 1, got %v", rate.name, rate.got)
 		}
 	}
 	for _, x := range []struct {
@@ -176,7 +195,6 @@ func (c *Config) check() error {
 		ok   bool
 		want string
 	}{
-		{"model.dropout", m.Dropout, m.Dropout >= 0 && m.Dropout < 1, "at least 0 and below 1"},
 		{"training.learning_rate", t.Rate, t.Rate > 0 && t.Rate <= 10, "above 0 and at most 10"},
 		{"training.floor", t.Floor, t.Floor >= 0 && t.Floor <= 1, "from 0 to 1"},
 		{"training.weight_decay", t.WeightDecay, t.WeightDecay >= 0 && t.WeightDecay <= 10, "from 0 to 10"},
@@ -186,8 +204,8 @@ func (c *Config) check() error {
 			return configErrorf("%s must be %s, got %v", x.name, x.want, x.got)
 		}
 	}
-	if m.Dim%m.Heads != 0 {
-		return configErrorf("%s must be a multiple of %s, got %d and %d", setting("model.dim"), setting("model.heads"), m.Dim, m.Heads)
+	if a.HeadDim == 0 && m.Dim%a.Heads != 0 {
+		return configErrorf("%s must be a multiple of %s, got %d and %d", setting("model.dim"), setting("model.block.attention.heads"), m.Dim, a.Heads)
 	}
 	if t.Patience == 0 && t.Epochs == 0 {
 		return configErrorf("training needs an end: set %s or %s above 0", setting("training.patience"), setting("training.epochs"))
@@ -195,40 +213,51 @@ func (c *Config) check() error {
 	return nil
 }
 
+// decide sets what the data decide of the model's configuration. It is an error if that says otherwise, or if training would
+// need absurdly much memory: it is better to say so than to be killed for it.
+func (c *Config) decide(l data.Layout) error {
+	m, length := &c.Model, max(l.Len, l.TargetLen)
+	for _, n := range []struct {
+		name  setting
+		field *int
+		want  int
+	}{{"model.vocab", &m.Vocab, l.Tokens}, {"model.outputs", &m.Outputs, l.Classes}} {
+		if *n.field = cmp.Or(*n.field, n.want); *n.field != n.want {
+			return configErrorf("%s must be %d, as the task has it, or 0 for that, got %d", n.name, n.want, *n.field)
+		}
+	}
+	if m.Positions == nil {
+		m.Positions = layers.Learned{MaxLen: length}
+		if c.Task.Kind == data.KindPairs {
+			// Distances, not places: few sources are as long as the longest, and a row for each of the last positions would
+			// hardly be trained.
+			m.Positions = layers.Rotary{}
+		}
+	}
+	if p, ok := m.Positions.(layers.Learned); ok && (p.MaxLen < length || p.MaxLen > 2*longest) {
+		return configErrorf("%s must be from %d, the length of the task's sequences, to %d, got %d", setting("model.positions.max_len"), length, 2*longest, p.MaxLen)
+	}
+	return c.checkMemory(max(l.Tokens, l.Classes), length)
+}
+
 // maxMemory is the most that training may need, in bytes: more is taken for a mistake.
 const maxMemory = 8 << 30
 
-// model is the configuration of the layers. It is an error if training them would need absurdly much memory: it is better to
-// say so than to be killed for it.
-func (c *Config) model(l data.Layout) (layers.ModelConfig, error) {
-	m := layers.ModelConfig{
-		Vocab: l.Tokens, Dim: c.Model.Dim, Layers: c.Model.Layers, Outputs: l.Classes, Dropout: c.Model.Dropout,
-		Positions: layers.Learned{MaxLen: l.Len},
-		Block: layers.BlockConfig{
-			Attention:   layers.AttentionConfig{Heads: c.Model.Heads, Dropout: c.Model.Dropout},
-			FeedForward: layers.FeedForwardConfig{Hidden: c.Model.Hidden, Dropout: c.Model.Dropout},
-			Dropout:     c.Model.Dropout,
-		},
-	}
-	if c.Task.Kind == data.KindPairs {
-		// Distances, not places: few sources are as long as the longest, and a row for each of the last positions would hardly be
-		// trained.
-		m.Positions, m.Outputs = layers.Rotary{}, 0
-	}
+// checkMemory checks what training needs, roughly.
+func (c *Config) checkMemory(tokens, maxLen int) error {
 	// Numbers are floating-point here, as their products could overflow.
-	dim, hidden, blocks := float64(c.Model.Dim), float64(c.Model.Hidden), float64(c.Model.Layers)
-	if hidden == 0 {
-		hidden = 4 * dim
-	}
-	classes, length := float64(max(l.Tokens, l.Classes)), float64(max(l.Len, l.TargetLen))
-	params := blocks*(4*dim*dim+2*dim*hidden) + (2*classes+length)*dim
-	perToken := blocks*(10*dim+2*hidden) + 2*classes
-	tokens := float64(2*c.Training.Batch+validationSize) * length // training keeps values and gradients, validation values
+	a, f := c.Model.Block.Attention, c.Model.Block.FeedForward
+	dim, blocks, classes, length := float64(c.Model.Dim), float64(c.Model.Layers), float64(tokens), float64(maxLen)
+	hidden := float64(cmp.Or(f.Hidden, 4*c.Model.Dim))
+	heads := float64(a.Heads) * float64(max(cmp.Or(a.HeadDim, c.Model.Dim/a.Heads), a.ValueDim)) // their width together
+	params := blocks*(4*dim*heads+2*dim*hidden) + (2*classes+length)*dim
+	perToken := blocks*(4*dim+6*heads+2*hidden) + 2*classes
+	batches := float64(2*c.Training.Batch+validationSize) * length // training keeps values and gradients, validation values
 	// Of a parameter there are the value, the best value, the gradient, AdamW's two means, and a copy in passing.
-	if need := 4 * (6*params + perToken*tokens); need > maxMemory {
-		return m, configErrorf("training would need about %.0f GiB of memory, for %.3g parameters and batches of %.3g tokens; at most %d GiB are allowed: choose a smaller %s, %s, %s, %s or %s",
-			math.Ceil(need/(1<<30)), params, tokens, maxMemory>>30,
-			setting("model.dim"), setting("model.hidden"), setting("model.layers"), setting("task.max_len"), setting("training.batch"))
+	if need := 4 * (6*params + perToken*batches); need > maxMemory {
+		return configErrorf("training would need about %.0f GiB of memory, for %.3g parameters and batches of %.3g tokens; at most %d GiB are allowed: choose a smaller %s, %s, %s, %s or %s",
+			math.Ceil(need/(1<<30)), params, batches, maxMemory>>30,
+			setting("model.dim"), setting("model.block.feed_forward.hidden"), setting("model.layers"), setting("task.max_len"), setting("training.batch"))
 	}
-	return m, nil
+	return nil
 }

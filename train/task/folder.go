@@ -108,6 +108,9 @@ func (t *Task) begin(dir string) (begun bool, err error) {
 	}
 	switch i := slices.IndexFunc(Files(), has); {
 	case i < 0: // none
+		if _, err := json.Marshal(t.Config); err != nil {
+			return false, fmt.Errorf("the configuration can't be saved: %w", err)
+		}
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return false, fmt.Errorf("%s can't be made a run folder: %w", dir, err)
 		}
@@ -119,7 +122,7 @@ func (t *Task) begin(dir string) (begun bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if !same(there, t.Config) {
+	if err := there.decide(t.layout); err != nil || !same(there, t.Config) {
 		return false, fmt.Errorf("%s holds a run of another configuration: choose another folder", dir)
 	}
 	begun = has(CheckpointFile)

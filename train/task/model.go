@@ -47,51 +47,60 @@ type InputError struct {
 func (e *InputError) Error() string { return fmt.Sprintf("%q: %v", e.Input, e.Err) }
 func (e *InputError) Unwrap() error { return e.Err }
 
-// newModel makes the model that a configuration describes, with new weights.
+// newModel makes the model that a configuration describes, with new weights. What is wrong with that is a *ConfigError.
 func newModel(c Config) (*Model, error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
 	m := &Model{Config: c}
-	var err error
-	if m.coder, err = data.NewCoder(c.Task); err != nil {
-		return nil, err
+	err := m.Config.check()
+	if err == nil {
+		m.coder, err = data.NewCoder(c.Task)
 	}
-	m.layout = m.coder.Layout()
-	m.newPredictor = m.chooser
-	config, err := c.model(m.layout)
+	if err == nil {
+		m.layout = m.coder.Layout()
+		err = m.Config.decide(m.layout)
+	}
+	if err == nil {
+		m.Params, err = layers.NewParams(tensor.Float32, c.Seed)
+	}
+	if err == nil {
+		err = m.makeLayers()
+	}
 	if err != nil {
-		return nil, err
+		return nil, asConfigError(err)
 	}
-	if m.Params, err = layers.NewParams(tensor.Float32, c.Seed); err != nil {
-		return nil, err
-	}
-	switch c.Task.Kind {
+	return m, nil
+}
+
+// makeLayers makes the layers, and what predicts with them.
+func (m *Model) makeLayers() error {
+	config := m.Config.Model
+	m.newPredictor = m.chooser
+	switch m.Config.Task.Kind {
 	case data.KindTags:
 		net, err := layers.NewEncoder(m.Params, config)
 		m.forward = func(b *layers.Build, in inputs) (*G.Node, error) {
 			return net.Forward(b, in.ids, layers.Mask{KeyLengths: in.lengths}) // (B, Len, Classes)
 		}
-		return m, err
+		return err
 	case data.KindLabels:
 		net, err := layers.NewSequenceClassifier(m.Params, layers.SequenceClassifierConfig{Model: config})
 		m.forward = func(b *layers.Build, in inputs) (*G.Node, error) {
 			return net.Forward(b, in.ids, layers.Mask{KeyLengths: in.lengths}) // (B, Classes)
 		}
-		return m, err
+		return err
 	case data.KindPairs:
 		net, err := layers.NewEncoderDecoder(m.Params, layers.EncoderDecoderConfig{Model: config})
 		m.forward = func(b *layers.Build, in inputs) (*G.Node, error) {
 			return net.Forward(b, in.ids, in.before, layers.Mask{KeyLengths: in.lengths}) // (B, TargetLen, Classes)
 		}
 		m.newPredictor = func() (predictor, error) { return m.writer(net) }
-		return m, err
+		return err
 	}
+	var err error
 	m.decoder, err = layers.NewDecoder(m.Params, config)
 	m.forward = func(b *layers.Build, in inputs) (*G.Node, error) {
 		return m.decoder.Forward(b, in.ids, layers.Mask{}) // (B, Len, Classes)
 	}
-	return m, err
+	return err
 }
 
 // build adds the model to a graph, for batches of a size. The nodes are what values gives the values of.

@@ -23,7 +23,7 @@ type ruleSet struct {
 func openRule(c *Config) (set, error) {
 	coder, err := data.NewCoder(c.Task)
 	if err != nil {
-		return nil, err
+		return nil, asConfigError(err)
 	}
 	split, err := data.NewSplit(c.Task, c.Seed, c.Data.Validation)
 	if err != nil {

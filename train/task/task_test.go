@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train"
 )
@@ -29,7 +30,7 @@ func small(t testing.TB, name string) Config {
 
 func smaller(t testing.TB, c Config) Config {
 	t.Helper()
-	c.Model.Dim, c.Model.Heads = 16, 2
+	c.Model.Dim, c.Model.Block.Attention.Heads = 16, 2
 	c.Training.Batch, c.Training.Steps, c.Training.Epochs, c.Data.Validation = 16, 10, 2, 300
 	if c.Task.Kind == data.KindText {
 		c.Data.File = filepath.Join(t.TempDir(), "fox.txt")
@@ -111,6 +112,12 @@ func configs(t testing.TB) map[string]Config {
 	all := map[string]Config{"own rule": smaller(t, Defaults(ownRule()))}
 	for _, name := range Names() {
 		all[name] = small(t, name)
+	}
+	for _, name := range []string{"brackets", "text"} { // of another sort
+		c := small(t, name)
+		c.Model.Positions, c.Model.Block.Norm.Kind, c.Model.Block.FeedForward.Gated = layers.Rotary{}, layers.NormRMS, true
+		c.Model.Block.Attention.KeyValueHeads = 1
+		all["modern "+name] = c
 	}
 	return all
 }
@@ -262,6 +269,12 @@ func TestNewErrors(t *testing.T) {
 		{"no kind", func(c *Config) { c.Task.Kind = "" }, "the kind must be"},
 		{"a file", func(c *Config) { c.Data.File = "x" }, "task text must come with data.file"},
 		{"too many to validate on", func(c *Config) { c.Data.Validation = 1 << 20; c.Task.MaxLen = 1 }, "found only"},
+		{"another vocabulary", func(c *Config) { c.Model.Vocab = 29 }, "model.vocab must be 28, as the task has it, or 0 for that, got 29"},
+		{"other classes", func(c *Config) { c.Model.Outputs = -1 }, "model.outputs must be 27"},
+		{"few positions", func(c *Config) { c.Model.Positions = layers.Learned{MaxLen: 10} }, "model.positions.max_len must be from 11"},
+		{"absurdly many", func(c *Config) { c.Model.Positions = layers.Learned{MaxLen: 1 << 40} }, "model.positions.max_len must be"},
+		{"wide heads", func(c *Config) { c.Model.Block.Attention.HeadDim, c.Model.Block.Attention.Heads = 1<<14, 1<<10 }, "GiB"},
+		{"dropout of all", func(c *Config) { c.Model.Block.FeedForward.Dropout = 1 }, "model.block.feed_forward.dropout must be at least 0 and below 1, got 1"},
 		{"absurd", func(c *Config) { c.Model.Dim, c.Model.Layers = 1<<14, 128 }, "GiB"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -270,19 +283,19 @@ func TestNewErrors(t *testing.T) {
 			_, err := New(c)
 			wantError(t, err, test.want)
 			var wrong *ConfigError
-			if test.name != "no kind" && !errors.As(err, &wrong) {
+			if !errors.As(err, &wrong) {
 				t.Errorf("%v must be a *ConfigError, got %T", err, err)
 			}
 		})
 	}
 	var wrong *ConfigError
 	c := small(t, "copy")
-	c.Model.Heads = 5
+	c.Model.Block.Attention.Heads = 5
 	_, err := New(c)
 	if !errors.As(err, &wrong) {
 		t.Fatal(err)
 	}
-	if got := wrong.Message(func(s string) string { return "<" + s + ">" }); got != "<model.dim> must be a multiple of <model.heads>, got 16 and 5" {
+	if got := wrong.Message(func(s string) string { return "<" + s + ">" }); got != "<model.dim> must be a multiple of <model.block.attention.heads>, got 16 and 5" {
 		t.Errorf("the message is %q", got)
 	}
 }
@@ -312,6 +325,9 @@ func TestOpenNeedsTheRule(t *testing.T) {
 	}
 }
 
+// ownPositions are a scheme that JSON has no name for.
+type ownPositions struct{ layers.None }
+
 // A run goes on in its folder, and no other does.
 func TestTrainFolders(t *testing.T) {
 	task, dir := trained(t, small(t, "copy"))
@@ -326,6 +342,15 @@ func TestTrainFolders(t *testing.T) {
 	}
 	_, err = task.Train(t.Context(), dir, nil, nil)
 	wantError(t, err, "has a run's model.safetensors, but no config.json")
+
+	own := small(t, "copy")
+	own.Model.Positions = ownPositions{}
+	unsaved := filepath.Join(t.TempDir(), "own")
+	_, err = made(t, own).Train(t.Context(), unsaved, nil, nil)
+	wantError(t, err, "the configuration can't be saved")
+	if _, err := os.Stat(unsaved); err == nil {
+		t.Error("there is a run folder all the same")
+	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	c := small(t, "copy")
@@ -400,6 +425,6 @@ func FuzzReadConfig(f *testing.F) {
 		if _, err := data.NewCoder(c.Task); err != nil {
 			t.Errorf("it was read, but: %v", err)
 		}
-		c.model(data.Layout{Tokens: 100, Classes: 100, Len: 100}) // must not panic
+		c.decide(data.Layout{Tokens: 100, Classes: 100, Len: 100}) // must not panic
 	})
 }
