@@ -106,7 +106,7 @@ func TestConfigJSONErrors(t *testing.T) {
 	}{
 		"unknown field":         {`{"dim": 4, "depth": 3}`, []string{"a model's configuration", `unknown field "depth"`}},
 		"unknown field within":  {`{"block": {"attention": {"head": 3}}}`, []string{`unknown field "head"`}},
-		"unknown positions":     {`{"positions": {"kind": "spiral"}}`, []string{`"spiral"`, "none, learned, sinusoidal, rotary, alibi, relative_bias"}},
+		"unknown positions":     {`{"positions": {"kind": "spiral"}}`, []string{`"spiral"`, "use none, learned"}},
 		"positions of no kind":  {`{"positions": {"base": 3}}`, []string{"positions must have a kind", "rotary"}},
 		"positions' kind":       {`{"positions": {"kind": 3}}`, []string{"positions must have a kind"}},
 		"positions as a name":   {`{"positions": "rotary"}`, []string{"positions: ", "string"}},

@@ -46,9 +46,12 @@
 //	multihead.go                  MultiHeadAttention: attention with learned projections
 //	additive.go                   AdditiveAttention: keys scored by a small network
 //	block.go                      EncoderBlock, DecoderBlock
-//	model.go, decoder.go          Encoder; Decoder
-//	seq2seq.go, classifier.go     EncoderDecoder; SequenceClassifier
-//	cache.go, cached.go           Cache: keys and values of the tokens so far, for decoding (see package decode)
+//	model.go                      ModelConfig, and what an encoder and a decoder have in common
+//	encoder.go, decoder.go        Encoder; Decoder
+//	encoder_decoder.go            EncoderDecoder
+//	classifier.go                 SequenceClassifier
+//	cache.go                      Cache: keys and values of the tokens so far, for decoding (see package decode)
+//	multihead_cached.go           attention that continues what a Cache holds
 //	loss.go                       CrossEntropy
 //	param.go, init.go, build.go   Params, initial values, Build
 //	kinds.go                      what goes to JSON as one of several kinds

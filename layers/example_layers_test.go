@@ -55,32 +55,6 @@ func ExampleEmbedding() {
 	// Output: [2 2.5 0 0.5 2 2.5]
 }
 
-// Positions are counted from 0, or are given.
-func ExampleLearned() {
-	params, err := layers.NewParams(tensor.Float64, 1)
-	check(err)
-	positions, err := layers.Learned{MaxLen: 4}.New(params.Scope("positions"), 1, layers.AttentionConfig{})
-	check(err)
-	copy(params.Get("positions.weight").Value.Float64s(), []float64{0, 10, 20, 30})
-
-	g := G.NewGraph()
-	x := matrixOf(g, "x", 2, 1.0, 2) // (T, D)
-	b := &layers.Build{}
-	fmt.Println(evaluate(G.Must(positions.Embed(b, x, nil))))
-	fmt.Println(evaluate(G.Must(positions.Embed(b, x, vectorOf(g, "from", 2)))))
-	// Output:
-	// [1 12]
-	// [21 32]
-}
-
-func ExampleSinusoidal() {
-	g := G.NewGraph()
-	x := matrixOf(g, "x", 2, make([]float64, 8)...) // (T, D)
-	waves := G.Must(layers.Sinusoidal{}.Embed(&layers.Build{}, x, nil))
-	fmt.Printf("%.3f\n", evaluate(waves))
-	// Output: [0.000 1.000 0.000 1.000 0.841 0.540 0.010 1.000]
-}
-
 // A row is brought to a mean of 0 and a variance of 1.
 func ExampleLayerNorm() {
 	params, err := layers.NewParams(tensor.Float64, 1)
@@ -209,4 +183,57 @@ func ExampleCache() {
 	// Output:
 	// [-0.766 -0.194 1.314 -0.922 -0.450]
 	// [-0.766 -0.194 1.314 -0.922 -0.450]
+}
+
+// A row is divided by its root mean square: that of 3 and 4 is √12.5.
+func ExampleRMSNorm() {
+	params, err := layers.NewParams(tensor.Float64, 1)
+	check(err)
+	norm, err := layers.NewRMSNorm(params.Scope("norm"), 2, layers.NormConfig{})
+	check(err)
+
+	g := G.NewGraph()
+	x := G.NodeFromAny(g, tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]float64{3, 4, -30, -40})), G.WithName("x"))
+	y := G.Must(norm.Forward(&layers.Build{}, x))
+
+	vm := G.NewTapeMachine(g)
+	defer vm.Close()
+	check(vm.RunAll())
+	fmt.Printf("%.3f\n", y.Value().Data())
+	// Output: [0.849 1.131 -0.849 -1.131]
+}
+
+func ExampleActivation() {
+	g := G.NewGraph()
+	x := G.NodeFromAny(g, tensor.New(tensor.WithBacking([]float64{-100, -1, 0, 1, 100})), G.WithName("x"))
+	y := G.Must(layers.SiLU.Forward(&layers.Build{}, x))
+
+	vm := G.NewTapeMachine(g)
+	defer vm.Close()
+	check(vm.RunAll())
+	fmt.Printf("%v %.3f\n", layers.SiLU, y.Value().Data())
+	// Output: silu [-0.000 -0.269 0.000 0.731 100.000]
+}
+
+// SwiGLU is a gated feed-forward layer with SiLU. Two thirds of the width between give it as many weights as a layer
+// without a gate.
+func ExampleFeedForward() {
+	params, err := layers.NewParams(tensor.Float32, 1)
+	check(err)
+	_, err = layers.NewFeedForward(params.Scope("plain"), 6, layers.FeedForwardConfig{Hidden: 24, NoBias: true})
+	check(err)
+	plain := params.Count()
+	swiGLU, err := layers.NewFeedForward(params.Scope("gated"), 6, layers.FeedForwardConfig{
+		Hidden: 16, Activation: layers.SiLU, Gated: true, NoBias: true,
+	})
+	check(err)
+	fmt.Println(plain, "weights and", params.Count()-plain)
+
+	x := G.NewMatrix(G.NewGraph(), tensor.Float32, G.WithName("x"), G.WithShape(3, 6))
+	y, err := swiGLU.Forward(&layers.Build{}, x)
+	check(err)
+	fmt.Println(x.Shape(), "to", y.Shape())
+	// Output:
+	// 288 weights and 288
+	// (3, 6) to (3, 6)
 }

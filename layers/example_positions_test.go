@@ -81,10 +81,10 @@ func ExampleModelConfig_json() {
 	_, err = layers.NewDecoder(params, config)
 	check(err)
 	fmt.Println(config.Positions.(layers.Rotary).Base, params.Count())
-	fmt.Println(json.Unmarshal([]byte(`{"positions": {"kind": "spiral"}}`), &config))
+	fmt.Println(json.Unmarshal([]byte(`{"positions": {"kind": "rotary", "bass": 3}}`), &config))
 	// Output:
 	// 50000 25888
-	// a model's configuration: there are no positions of kind "spiral": use none, learned, sinusoidal, rotary, alibi, relative_bias
+	// a model's configuration: positions of kind rotary: json: unknown field "bass"
 }
 
 // The patches of an image, or the readings of a time series, need no vocabulary: a linear layer makes embeddings of them.
@@ -106,4 +106,109 @@ func ExampleEncoder_embeddings() {
 	check(err)
 	fmt.Println(logits.Shape())
 	// Output: (2, 10)
+}
+
+// Where a query and a key stand doesn't matter to their product, only how far they are apart.
+func ExampleRotary() {
+	product := func(queryAt, keyAt int) float64 {
+		g := G.NewGraph()
+		vector := func(name string, v []float64, at int) *G.Node {
+			n := G.NodeFromAny(g, tensor.New(tensor.WithShape(1, 4), tensor.WithBacking(v)), G.WithName(name)) // (T, K)
+			return G.Must(layers.Rotary{Offset: at}.Turn(&layers.Build{}, n, 1, nil))
+		}
+		query := vector("query", []float64{1, 2, 3, 4}, queryAt)
+		key := vector("key", []float64{4, 3, 2, 1}, keyAt)
+		dot := G.Must(G.Sum(G.Must(G.HadamardProd(query, key))))
+		vm := G.NewTapeMachine(g)
+		defer vm.Close()
+		check(vm.RunAll())
+		return dot.Value().Data().(float64)
+	}
+	fmt.Printf("3 apart: %.6f %.6f\n", product(3, 0), product(1003, 1000))
+	fmt.Printf("4 apart: %.6f\n", product(4, 0))
+	// Output:
+	// 3 apart: -1.615580 -1.615580
+	// 4 apart: 10.623696
+}
+
+// A model that tells positions apart by ALiBi alone reads sequences of any length.
+func ExampleALiBi() {
+	params, err := layers.NewParams(tensor.Float64, 1)
+	check(err)
+	decoder, err := layers.NewDecoder(params, layers.ModelConfig{
+		Vocab: 10, Dim: 8, Layers: 1,
+		Positions: layers.ALiBi{},
+		Block:     layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}},
+	})
+	check(err)
+
+	for _, length := range []int{3, 300} {
+		g := G.NewGraph()
+		ids := G.NewVector(g, tensor.Int, G.WithName("ids"), G.WithShape(length))
+		logits, err := decoder.Forward(&layers.Build{}, ids, layers.Mask{})
+		check(err)
+		fmt.Println(logits.Shape())
+	}
+	slopes, err := layers.ALiBi{}.Slopes(2)
+	check(err)
+	fmt.Println(slopes)
+	// Output:
+	// (3, 10)
+	// (300, 10)
+	// [0.0625 0.00390625]
+}
+
+// Positions are counted from 0, or are given.
+func ExampleLearned() {
+	params, err := layers.NewParams(tensor.Float64, 1)
+	check(err)
+	positions, err := layers.Learned{MaxLen: 4}.New(params.Scope("positions"), 1, layers.AttentionConfig{})
+	check(err)
+	copy(params.Get("positions.weight").Value.Float64s(), []float64{0, 10, 20, 30})
+
+	g := G.NewGraph()
+	x := matrixOf(g, "x", 2, 1.0, 2) // (T, D)
+	b := &layers.Build{}
+	fmt.Println(evaluate(G.Must(positions.Embed(b, x, nil))))
+	fmt.Println(evaluate(G.Must(positions.Embed(b, x, vectorOf(g, "from", 2)))))
+	// Output:
+	// [1 12]
+	// [21 32]
+}
+
+func ExampleSinusoidal() {
+	g := G.NewGraph()
+	x := matrixOf(g, "x", 2, make([]float64, 8)...) // (T, D)
+	waves := G.Must(layers.Sinusoidal{}.Embed(&layers.Build{}, x, nil))
+	fmt.Printf("%.3f\n", evaluate(waves))
+	// Output: [0.000 1.000 0.000 1.000 0.841 0.540 0.010 1.000]
+}
+
+// Rotary positions of Llama 3.1: trained on 8,192 tokens, and slowed down to read sequences 8 times as long.
+func ExampleRotaryScaling() {
+	config := layers.ModelConfig{
+		Vocab: 10, Dim: 8, Layers: 1,
+		Positions: layers.Rotary{Base: 500_000, Scaling: layers.RotaryScaling{Kind: "llama3", Factor: 8, OriginalLen: 8192}},
+	}
+	data, err := json.Marshal(config.Positions)
+	check(err)
+	fmt.Println(string(data))
+	// Output:
+	// {"base":500000,"scaling":{"kind":"llama3","factor":8,"original_len":8192}}
+}
+
+// T5's positions: a learned number for each head and each of 32 ranges of distances, which all blocks share, and scores
+// that aren't scaled.
+func ExampleRelativeBias() {
+	params, err := layers.NewParams(tensor.Float32, 1)
+	check(err)
+	_, err = layers.NewEncoder(params, layers.ModelConfig{
+		Vocab: 10, Dim: 8, Layers: 6,
+		Positions: layers.RelativeBias{},
+		Block:     layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Scale: 1}},
+	})
+	check(err)
+	fmt.Println(params.Get("positions.weight").Value.Shape())
+	// Output:
+	// (32, 2)
 }

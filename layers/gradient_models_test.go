@@ -1,6 +1,7 @@
 package layers_test
 
 import (
+	"fmt"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -159,6 +160,61 @@ func TestSizesOfOne(t *testing.T) {
 				d := must[*layers.Decoder](c)(layers.NewDecoder(c.p, config))
 				y := c.node(d.Forward(c.b, c.ints("ids", make([]int, n), seq...), layers.Mask{}))
 				return c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", make([]int, n), seq...)))
+			}})
+		}
+	}
+	checkGradients(t, cases, mayVanish)
+}
+
+func TestGradientsOfGatedModels(t *testing.T) {
+	var cases []gradientCase
+	for _, postNorm := range []bool{false, true} {
+		block := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.SiLU, Gated: true}, Norm: layers.NormConfig{Kind: layers.NormRMS}, PostNorm: postNorm}
+		cases = append(cases, gradientCase{fmt.Sprintf("encoder block, post-norm %t", postNorm), func(c *bench) *G.Node {
+			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, 4, block))
+			return c.node(e.Forward(c.b, c.in("x", 2, 3, 4), layers.Mask{KeyLengths: c.ints("lengths", []int{2, 3}, 2)}))
+		}}, gradientCase{fmt.Sprintf("decoder block with cross-attention, post-norm %t", postNorm), func(c *bench) *G.Node {
+			d := must[*layers.DecoderBlock](c)(layers.NewCrossDecoderBlock(c.p, 4, block))
+			return c.node(d.Forward(c.b, c.in("x", 2, 3, 4), c.in("memory", 2, 4, 4), layers.Mask{}, layers.Mask{}))
+		}}, gradientCase{fmt.Sprintf("decoder with alibi, post-norm %t", postNorm), func(c *bench) *G.Node {
+			d := must[*layers.Decoder](c)(layers.NewDecoder(c.p, layers.ModelConfig{
+				Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU, Gated: true}, Norm: layers.NormConfig{Kind: layers.NormRMS}, PostNorm: postNorm}, Layers: 2, Positions: layers.None{},
+			}))
+			bias := input(c.g, "bias", alibiBias(c, 2, 0, 3, 3))
+			logits := c.node(d.Forward(c.b, c.ints("ids", []int{4, 1, 1, 0, 3, 4}, 2, 3), layers.Mask{Bias: bias}))
+			return c.node(layers.CrossEntropy(&layers.Build{}, logits, c.ints("targets", []int{1, 2, layers.Ignore, 0, 3, 1}, 2, 3)))
+		}})
+	}
+	checkGradients(t, cases)
+}
+
+// TestSizesOfOneOfGatedAndRotary runs and checks what Gorgonia may take for scalars or vectors.
+func TestSizesOfOneOfGatedAndRotary(t *testing.T) {
+	var cases []gradientCase
+	for name, shape := range map[string][]int{"(1)": {1}, "(1, 1)": {1, 1}, "(1, 1, 1)": {1, 1, 1}, "(1, 1, 1, 1)": {1, 1, 1, 1}} {
+		cases = append(cases, gradientCase{"rms norm of " + name, func(c *bench) *G.Node {
+			l := must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, 1, layers.NormConfig{Eps: 0.1}))
+			return c.node(l.Forward(c.b, c.in("x", shape...)))
+		}}, gradientCase{"gated feed-forward of " + name, func(c *bench) *G.Node {
+			f := c.feedForward(1, layers.FeedForwardConfig{Hidden: 1, Activation: layers.SiLU, Gated: true})
+			return c.node(f.Forward(c.b, c.in("x", shape...)))
+		}}, gradientCase{"silu of " + name, func(c *bench) *G.Node {
+			return c.node(layers.SiLU.Forward(c.b, c.in("x", shape...)))
+		}})
+		if len(shape) == 1 {
+			continue
+		}
+		for given := range 3 {
+			cases = append(cases, gradientCase{fmt.Sprintf("rotary of %s and 2, positions of rank %d", name, given), func(c *bench) *G.Node {
+				x := c.in("x", append(shape[:len(shape)-1:len(shape)-1], 2)...)
+				return c.node(layers.Rotary{Offset: 1}.Turn(c.b, x, 1, c.positions(x, given)))
+			}})
+		}
+		if len(shape) < 4 {
+			cases = append(cases, gradientCase{"alibi of " + name, func(c *bench) *G.Node {
+				a := must[*layers.MultiHeadAttention](c)(layers.NewMultiHeadAttention(c.p, 1, layers.AttentionConfig{}))
+				x := c.in("x", shape...)
+				return c.node(a.Forward(c.b, x, x, x, layers.Mask{Bias: input(c.g, "bias", alibiBias(c, 1, 2, 1, 1))}))
 			}})
 		}
 	}

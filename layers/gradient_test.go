@@ -246,3 +246,42 @@ func TestGradientsBesideMinusInfinity(t *testing.T) {
 		}
 	}
 }
+
+// everyActivation is every one there is.
+var everyActivation = []layers.Activation{layers.ReLU, layers.GELU, layers.GELUTanh, layers.SiLU}
+
+func TestGradientsOfNormsAndFeedForwards(t *testing.T) {
+	var cases []gradientCase
+	add := func(name string, build func(c *bench) *G.Node) { cases = append(cases, gradientCase{name, build}) }
+
+	for _, shape := range [][]int{{4}, {3, 4}, {2, 3, 4}, {2, 1, 2, 4}} {
+		for heads := 1; heads <= 2; heads++ {
+			add(fmt.Sprintf("rms norm of %v, %d heads", tensor.Shape(shape), heads), func(c *bench) *G.Node {
+				l := must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, 4/heads, layers.NormConfig{Eps: 0.01}))
+				return c.node(l.ForwardHeads(c.b, c.in("x", shape...), heads))
+			})
+		}
+		add(fmt.Sprintf("silu of %v", tensor.Shape(shape)), func(c *bench) *G.Node {
+			return c.node(layers.SiLU.Forward(c.b, c.in("x", shape...)))
+		})
+	}
+	for _, a := range everyActivation {
+		for _, noBias := range []bool{false, true} {
+			add(fmt.Sprintf("gated feed-forward with %v, no bias %t", a, noBias), func(c *bench) *G.Node {
+				return c.node(c.feedForward(3, layers.FeedForwardConfig{Hidden: 5, Activation: a, Gated: true, NoBias: noBias}).Forward(c.b, c.in("x", 2, 2, 3)))
+			})
+		}
+	}
+	add("feed-forward with silu", func(c *bench) *G.Node {
+		return c.node(c.feedForward(3, layers.FeedForwardConfig{Hidden: 5, Activation: layers.SiLU}).Forward(c.b, c.in("x", 2, 2, 3)))
+	})
+	add("feed-forward without biases", func(c *bench) *G.Node {
+		return c.node(c.feedForward(3, layers.FeedForwardConfig{NoBias: true}).Forward(c.b, c.in("x", 2, 3)))
+	})
+	checkGradients(t, cases)
+}
+
+func (c *bench) feedForward(dim int, config layers.FeedForwardConfig) *layers.FeedForward {
+	c.Helper()
+	return must[*layers.FeedForward](c)(layers.NewFeedForward(c.p, dim, config))
+}

@@ -101,24 +101,3 @@ func TestInitErrors(t *testing.T) {
 		})
 	}
 }
-
-// TestSinusoidalPositions compares with the formula of the paper.
-func TestSinusoidalPositions(t *testing.T) {
-	for _, dim := range []int{1, 6, 7} {
-		c := newBench(t)
-		y := c.node(layers.Sinusoidal{}.Embed(c.b, input(c.g, "x", dense(make([]float64, 2*5*dim), 2, 5, dim)), nil))
-		z := c.node(layers.Sinusoidal{Base: 50}.Embed(c.b, input(c.g, "x", dense(make([]float64, 2*5*dim), 2, 5, dim)), nil))
-		for i, base := range []float64{10000, 50} {
-			want := make([]float64, 2*5*dim)
-			for k := range want {
-				pos, axis := k/dim%5, k%dim
-				angle := float64(pos) / math.Pow(base, float64(2*(axis/2))/float64(dim))
-				want[k] = math.Sin(angle)
-				if axis%2 == 1 {
-					want[k] = math.Cos(angle)
-				}
-			}
-			near(t, "waves", read(t, y, z)[i], want, 1e-14)
-		}
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strconv"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -22,7 +21,7 @@ type ModelConfig struct {
 	Dim    int `json:"dim"`    // width of the model, D
 	Layers int `json:"layers"` // number of blocks
 
-	// Positions tells positions apart: Learned, Sinusoidal, Rotary, ALiBi, RelativeBias, None, or one's own.
+	// Positions is how tokens are told apart by where they are: Learned, Rotary, None and so on, or one's own.
 	Positions PositionsConfig `json:"positions,omitzero"`
 
 	Block BlockConfig `json:"block"` // each of the blocks; its Norm is that after the blocks too
@@ -138,7 +137,7 @@ func (c ModelConfig) check(name string) error {
 	case c.Vocab < 0:
 		return fmt.Errorf("%s: Vocab must be at least 1, or 0 for a model of embeddings alone, got %d", name, c.Vocab)
 	case c.Positions == nil:
-		return fmt.Errorf("%s: Positions must be one of Learned, Sinusoidal, Rotary, ALiBi, RelativeBias and None, or one's own, got nil", name)
+		return fmt.Errorf("%s: Positions are nil: choose a way to tell positions apart, such as Learned, Rotary or None", name)
 	case c.Outputs < 0:
 		return fmt.Errorf("%s: Outputs can't be negative, got %d", name, c.Outputs)
 	case c.Vocab == 0 && (c.Tied || x != 0):
@@ -213,50 +212,4 @@ func (t *Trunk) finish(b *Build, x *G.Node) (*G.Node, error) {
 		return t.Head.Forward(b, x)
 	}
 	return x, nil
-}
-
-// Encoder is a transformer in which every position attends to the whole sequence (Vaswani et al., 2017; the head labels
-// each position, as in Devlin et al., 2018).
-type Encoder struct {
-	*Trunk
-	Blocks []*EncoderBlock
-}
-
-// NewEncoder makes an Encoder with the scopes embedding, positions, blocks.0, blocks.1, …, norm and head.
-func NewEncoder(p *Params, c ModelConfig) (*Encoder, error) { return newEncoder(p, c, nil) }
-
-// newEncoder is NewEncoder with a table of embeddings, if it isn't nil.
-func newEncoder(p *Params, c ModelConfig, table *Param) (*Encoder, error) {
-	p = p.withInit(c.Init)
-	t, err := newTrunk(p, "encoder", c, table)
-	if err != nil {
-		return nil, err
-	}
-	e := &Encoder{Trunk: t}
-	for i := range c.Layers {
-		block, err := NewEncoderBlock(p.Scope("blocks").Scope(strconv.Itoa(i)), c.Dim, c.Block)
-		if err != nil {
-			return nil, err
-		}
-		block.Attention.Positions = t.Positions
-		e.Blocks = append(e.Blocks, block)
-	}
-	return e, nil
-}
-
-// Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, T, Outputs), or to states of shape
-// (B, T, Dim) without a head. In place of ids it takes embeddings of shape (B, T, Dim) and the parameters' dtype, such as
-// those of a time series or of an image's patches; gradients flow into them. A batch axis may be left out. Pass the lengths
-// of padded sequences as the mask's KeyLengths.
-func (e *Encoder) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
-	x, err := e.embed(b, x, b.positions())
-	if err != nil {
-		return nil, err
-	}
-	for _, block := range e.Blocks {
-		if x, err = block.Forward(b, x, m); err != nil {
-			return nil, err
-		}
-	}
-	return e.finish(b, x)
 }

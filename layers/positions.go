@@ -35,8 +35,8 @@ type Positions interface {
 	MaxLen() int
 }
 
-// PositionsConfig describes Positions: Learned, Sinusoidal, Rotary, ALiBi, RelativeBias or None. One of another type, a
-// user's own, works alike, but can't go to JSON.
+// PositionsConfig describes Positions, such as Learned, Rotary or None. A user's own type works as well as this package's,
+// but can't go to JSON.
 type PositionsConfig interface {
 	// New makes the Positions of a stack of blocks of width dim, whose self-attention is a.
 	New(p *Params, dim int, a AttentionConfig) (Positions, error)

@@ -97,7 +97,7 @@ func TestPyTorch(t *testing.T) {
 		{"rotary_scaled", rotarySubject},
 		{"relative", relativeSubject},
 		{"alibi", alibiSubject},
-		{"modern", modernSubject},
+		{"gated_block", gatedBlockSubject},
 	} {
 		family.compare(t, false)
 	}
@@ -109,7 +109,7 @@ func TestPyTorchComposed(t *testing.T) {
 		{"encoder", encoderSubject},
 		{"decoder", decoderSubject},
 		{"masks", maskedSubject},
-		{"modern", modernSubject},
+		{"gated_block", gatedBlockSubject},
 		{"relative", relativeSubject},
 	} {
 		family.compare(t, true)

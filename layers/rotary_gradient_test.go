@@ -60,3 +60,44 @@ func TestRotaryAttentionErrors(t *testing.T) {
 	_, err = layers.NewDecoder(p.Scope("d"), layers.ModelConfig{Vocab: 2, Dim: 8, Layers: 1, Positions: layers.Rotary{Dim: 6}, Block: layers.BlockConfig{Attention: two}})
 	wantError(t, err, "decoder d", "rotary positions", "Dim", "4", "6")
 }
+
+func TestGradientsOfRotary(t *testing.T) {
+	var cases []gradientCase
+	for _, tc := range []struct {
+		shape []int
+		heads int
+	}{
+		{[]int{3, 4}, 1}, {[]int{3, 8}, 2}, {[]int{2, 3, 4}, 1}, {[]int{2, 3, 12}, 3}, {[]int{2, 3, 2, 4}, 1}, {[]int{1, 1, 1, 4}, 1},
+	} {
+		for _, r := range []layers.Rotary{{}, {Interleaved: true}, {Dim: 2, Base: 7}, {Dim: 2, Interleaved: true, Offset: 5}} {
+			for given := range 3 {
+				name := fmt.Sprintf("%v, %d heads, %+v, positions of rank %d", tensor.Shape(tc.shape), tc.heads, r, given)
+				cases = append(cases, gradientCase{name, func(c *bench) *G.Node {
+					x := c.in("x", tc.shape...)
+					return c.node(r.Turn(c.b, x, tc.heads, c.positions(x, given)))
+				}})
+			}
+		}
+	}
+	checkGradients(t, cases)
+}
+
+// positions are none, or those of a batch's first elements, or those of all elements, by rank.
+func (c *bench) positions(x *G.Node, rank int) *G.Node {
+	s := x.Shape()
+	batch, length := 1, s[len(s)-2]
+	if len(s) > 2 {
+		batch = s[0]
+	}
+	switch rank {
+	case 1:
+		return c.ints("positions", []int{4, -9}[:batch], batch)
+	case 2:
+		values := make([]int, batch*length)
+		for i := range values {
+			values[i] = 3*i%7 - 1
+		}
+		return c.ints("positions", values, batch, length)
+	}
+	return nil
+}

@@ -2,6 +2,7 @@ package layers_test
 
 import (
 	"fmt"
+	"log"
 	"strings"
 
 	G "gorgonia.org/gorgonia"
@@ -119,4 +120,86 @@ func ExampleParams_LoadPyTorch() {
 	// Output:
 	// [-0.273 -0.541 0.666]
 	// testdata/torch_classifier.safetensors: the weights don't fit the model: missing: "encoder.embedding.weight" of shape (7, 4), "encoder.positions.weight" of shape (5, 4)
+}
+
+// An encoder labels each token of two sequences, one of them padded.
+func ExampleEncoder() {
+	params, err := layers.NewParams(tensor.Float32, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	encoder, err := layers.NewEncoder(params, layers.ModelConfig{
+		Vocab: 100, Positions: layers.Learned{MaxLen: 16}, Dim: 32, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU}}, Layers: 2, Outputs: 5,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	g := G.NewGraph()
+	ids := G.NewMatrix(g, tensor.Int, G.WithName("ids"), G.WithShape(2, 4), G.WithValue(
+		tensor.New(tensor.WithShape(2, 4), tensor.WithBacking([]int{11, 12, 13, 14, 21, 22, 0, 0}))))
+	lengths := G.NewVector(g, tensor.Int, G.WithName("lengths"), G.WithShape(2), G.WithValue(
+		tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{4, 2}))))
+
+	b := &layers.Build{CaptureWeights: true}
+	logits, err := encoder.Forward(b, ids, layers.Mask{KeyLengths: lengths})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(params.Count(), "parameters")
+	fmt.Println("logits", logits.Shape())
+	for _, c := range b.Captured() {
+		fmt.Println(c.Layer, c.Weights.Shape())
+	}
+	// Output:
+	// 29349 parameters
+	// logits (2, 4, 5)
+	// blocks.0.attention (2, 4, 4, 4)
+	// blocks.1.attention (2, 4, 4, 4)
+}
+
+// A language model learns to say what it has been told, and then speaks one token at a time, in a graph of another size.
+func ExampleDecoder() {
+	params, err := layers.NewParams(tensor.Float64, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	decoder, err := layers.NewDecoder(params, layers.ModelConfig{Vocab: 8, Positions: layers.Learned{MaxLen: 8}, Dim: 16, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	sentence := []int{3, 1, 4, 1, 5, 2, 6}
+
+	g := G.NewGraph()
+	vector := func(name string, v []int) *G.Node {
+		return G.NewVector(g, tensor.Int, G.WithName(name), G.WithShape(len(v)), G.WithValue(tensor.New(tensor.WithBacking(v))))
+	}
+	ids, next := vector("ids", sentence[:6]), vector("next", sentence[1:])
+	b := &layers.Build{Mode: layers.Training}
+	logits, err := decoder.Forward(b, ids, layers.Mask{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	loss := G.Must(layers.CrossEntropy(b, logits, next))
+	if _, err := G.Grad(loss, b.Learnables()...); err != nil {
+		log.Fatal(err)
+	}
+	vm := G.NewTapeMachine(g, G.BindDualValues(b.Learnables()...))
+	defer vm.Close()
+	solver := G.NewAdamSolver(G.WithLearnRate(0.01))
+	for range 60 {
+		if err := vm.RunAll(); err != nil {
+			log.Fatal(err)
+		}
+		if err := solver.Step(G.NodesToValueGrads(b.Learnables())); err != nil {
+			log.Fatal(err)
+		}
+		vm.Reset()
+	}
+
+	said := []int{3}
+	for len(said) < len(sentence) {
+		said = append(said, likeliest(decoder, said))
+	}
+	fmt.Println(said)
+	// Output: [3 1 4 1 5 2 6]
 }

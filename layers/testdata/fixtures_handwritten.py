@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes more fixtures, as fixtures.py does: of RMSNorm, gated feed-forward layers, rotary positions and ALiBi.
 
-    python3 fixtures_modern.py
+    python3 fixtures_handwritten.py
 
 PyTorch 1.13 has none of these: they are written out here from the papers and from the models that made them known.
 """
@@ -136,7 +136,7 @@ def alibi_cases():
 # ---- a block
 
 
-class ModernLayer(nn.Module):
+class GatedBlock(nn.Module):
     """A pre-norm layer with RMSNorm and a gated feed-forward layer, as Llama's but for its positions."""
 
     def __init__(self, activation):
@@ -150,18 +150,18 @@ class ModernLayer(nn.Module):
         return x + self.feedforward(self.norm2(x))
 
 
-def modern_params(l):
+def gated_block_params(l):
     names = scoped("attention", multihead_params(l.self_attn))
     for part in ("feedforward", "norm1", "norm2"):
         names.update(scoped(part, dict(getattr(l, part).named_parameters())))
     return names
 
 
-def modern_cases():
+def gated_block_cases():
     for name, activation in (("silu", F.silu), ("gelu", F.gelu)):
-        l, x = randomise(ModernLayer(activation)), rand(2, 3, 6)
+        l, x = randomise(GatedBlock(activation)), rand(2, 3, 6)
         c = case(name, {"x": x}, {}, {"out": l(x, causal(3, 3))}, activation=name, gated=True, rmsnorm=True)
-        yield add_params(c, l, modern_params)
+        yield add_params(c, l, gated_block_params)
 
 
 if __name__ == "__main__":
@@ -171,7 +171,7 @@ if __name__ == "__main__":
             "gated": gated_cases,
             "rotary": rotary_cases,
             "alibi": alibi_cases,
-            "modern": modern_cases,
+            "gated_block": gated_block_cases,
         }.items()
     ):
         torch.manual_seed(40 + i)
