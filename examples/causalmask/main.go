@@ -3,10 +3,12 @@
 //	Attention(Q, K, V) = softmax(Q·Kᵀ/√d_k + M)·V
 //
 // for a sentence of 4 words with queries, keys and values of width 8: what the scaling does to the variance of the
-// scores, what the mask M hides, the attention weights and the new values. M lets a word see itself and those before
-// it.
+// scores, what the mask M hides, the attention weights and the new values. M lets a word see itself and the words
+// before it.
 //
-// With a flag it draws inputs of its own: go run ./examples/causalmask --seed 2 --words 5 --dk 4 --dv 3
+// With a flag it draws inputs of its own:
+//
+//	go run ./examples/causalmask --seed 2 --words 5 --dk 4 --dv 3
 package main
 
 import (
@@ -62,7 +64,7 @@ func attend(queries, keys, values *tensor.Dense) (*notebook.Stages, error) {
 	k := notebook.Input(g, "K", keys)    // (L, dK)
 	v := notebook.Input(g, "V", values)  // (L, dV)
 
-	// Being causal says what M says, without a matrix. Mask{Bias: m} would add m as it stands.
+	// Causal masks as M does, without a matrix. Mask{Bias: m} would add M itself.
 	attention, err := layers.ScaledDotProductStages(&layers.Build{}, q, k, v, layers.AttentionOptions{
 		Mask: layers.Mask{Causal: true}, // the scale is 1/√dK unless Scale says otherwise
 	})

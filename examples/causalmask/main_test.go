@@ -13,11 +13,10 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// What the rounding of the printed inputs to 8 decimals can move the results by. A sum of 8 products with both
-// factors 5e-9 off at most is 5e-9·Σ(|q|+|k|) off at most, which is 7e-8 for the largest rows here; such errors
-// mostly cancel, and a third of that is allowed. The scaling divides it by √8, a weight moves by half of what its
-// scores do at most, and the new values by that times the values, which reach 2.8. A variance is a mean over many
-// such errors.
+// The printed inputs are rounded to 8 decimals, so they are 5e-9 off at most. These bounds say how far that moves the
+// results. A sum of 8 products moves by 5e-9·Σ(|q|+|k|) at most, which is 7e-8 for the largest rows here; such errors
+// mostly cancel, and a third of that is allowed. The scaling divides it by √8. A weight moves at most half as far as
+// its scores, and a new value by that times the values, which reach 2.8. A variance is a mean over many such errors.
 const (
 	movedProduct  = 2.5e-8
 	movedScaled   = movedProduct / 2.8

@@ -1,13 +1,15 @@
-// Crossattention shows one sequence attending to another: the queries come from the first, keys and values from the
-// second,
+// Crossattention shows one sequence attending to another: the queries come from the first, X, and keys and values from
+// the second, Y:
 //
 //	softmax((X·W_qᵀ)·(Y·W_kᵀ)ᵀ/√d)·(Y·W_vᵀ)
 //
-// as in the last part of the notebook "Self Attention Mechanism": 5 tokens ask 10 others. The weights have a row for
-// every query and a column for every key; the output has a row for every query. The notebook draws its inputs at
-// random and prints the shapes alone, so these numbers are this program's own, from a seed.
+// In the last part of the notebook "Self Attention Mechanism" 5 tokens ask 10 others. The weights have a row for every
+// query and a column for every key; the output has a row for every query. The notebook draws its inputs at random and
+// prints only shapes, so the numbers are this program's own, drawn from a seed.
 //
-// The seed and the sizes can be others: go run ./examples/crossattention --seed 2 --queries 3 --keys 4 --dim 2
+// Flags change the seed and the sizes:
+//
+//	go run ./examples/crossattention --seed 2 --queries 3 --keys 4 --dim 2
 package main
 
 import (

@@ -1,11 +1,13 @@
-// Earlystopping shows when to stop training, on the losses of the notebook "SELF-ATTENTION": once no epoch of the last
-// `patience` ones has brought a validation loss below the best before,
+// Earlystopping shows when to stop training, on the losses of the notebook "SELF-ATTENTION":
 //
 //	stop at the first epoch with best <= val in each of the last `patience` epochs
 //
-// and, before it, that notebook's attention tables, softmax(Q·Kᵀ/√d_k + M)·V. It prints neither its queries and keys
-// nor enough to find them, so that the variances that it prints of them, 0.990742029467248 and 0.9085049295453562,
-// can't be computed again. It does print their products, so these go in as the scores: Q·Kᵀ = (Q·Kᵀ)·I.
+// where best is the lowest validation loss before them: an equal loss is no improvement.
+//
+// Before that it shows the notebook's attention tables, softmax(Q·Kᵀ/√d_k + M)·V. The notebook prints neither its
+// queries and keys nor enough to find them, so the variances that it prints of them, 0.990742029467248 and
+// 0.9085049295453562, can't be computed again. It does print their products, so these go in as the scores:
+// Q·Kᵀ = (Q·Kᵀ)·I.
 //
 // With a flag it draws inputs of its own, and losses as the notebook does:
 //
@@ -65,7 +67,7 @@ func run(w io.Writer, args []string) error {
 	return nil
 }
 
-// losses are those of one epoch.
+// losses are the mean losses of one epoch.
 type losses struct{ train, val float64 }
 
 // stopEarly goes through the epochs that a training run would compute, and stops where it should.
@@ -111,7 +113,7 @@ func attend(products, values *tensor.Dense, dK int) (*notebook.Stages, error) {
 	v := notebook.Input(g, "V", values) // (L, dV)
 	attention, err := layers.ScaledDotProductStages(&layers.Build{}, product, eye, v, layers.AttentionOptions{
 		Mask:  layers.Mask{Causal: true},
-		Scale: 1 / math.Sqrt(float64(dK)), // to be said: the width of the keys that it sees is L
+		Scale: 1 / math.Sqrt(float64(dK)), // it must be given: the keys here, I, have width L
 	})
 	if err != nil {
 		return nil, err

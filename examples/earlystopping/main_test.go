@@ -9,9 +9,9 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// What the rounding of the printed products to 8 decimals, so by 5e-9 at most, can move the results by: the scaling
-// divides it by √8, and a weight moves by half of what its scores do at most. A variance moves by 2|x|/16 times as
-// much for each number, but the signs cancel.
+// The printed products are rounded to 8 decimals, so they are 5e-9 off at most. These bounds say how far that moves the
+// results. The scaling divides it by √8, and a weight moves at most half as far as its scores. A variance moves by
+// 2|x|/16 times as much for each number, but the signs cancel.
 const (
 	movedScaled   = 5e-9 / 2.8
 	movedWeights  = movedScaled / 2

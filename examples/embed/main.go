@@ -1,15 +1,16 @@
-// Embed shows attention inside a program that is Gorgonia's otherwise: its own graph, gorgonia.Grad, tape machine and
-// solver.
+// Embed shows attention inside an ordinary Gorgonia program, with a graph of its own, gorgonia.Grad, a tape machine and
+// a solver.
 //
-// What it learns is to look something up. Six letters are stored at six positions; a query names a position, and the
-// answer is the letter there. The query asks, the letters with their positions answer,
+// The model learns to look something up. Six letters are stored at six positions; a query names a position, and the
+// answer is the letter there. The keys are the letters with their positions, and the values are the letters:
 //
 //	logits = MultiHeadAttention(query, letters + positions, letters)·W_outᵀ + b_out
 //
-// for which the attention has to find the position that was asked for. In the end the weights show that it does.
+// So the attention has to find the position that was asked for. The weights, printed at the end, show that it does.
 //
-// What is stored in the end, seed and sizes can be others: go run ./examples/embed --stored headache --steps 600
-// --seed 2
+// Flags change the letters, the seed and the sizes:
+//
+//	go run ./examples/embed --stored headache --steps 600 --seed 2
 package main
 
 import (
@@ -66,7 +67,7 @@ func run(w io.Writer, args []string) error {
 	return nil
 }
 
-// parse returns the numbers of letters.
+// parse returns the index of each letter of a word.
 func parse(word string) ([]int, error) {
 	if len(word) < 1 || len(word) > 32 || strings.Trim(word, letters) != "" {
 		return nil, fmt.Errorf("want 1 to 32 letters from a to h, got %q", word)

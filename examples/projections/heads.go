@@ -56,7 +56,7 @@ func severalHeads(seed uint64, n sizes) (*notebook.Stages, error) {
 	return &s, s.Run()
 }
 
-// splitHeads lays out as the notebook does what the layer has side by side: (T, H·D) -> (H, T, D).
+// splitHeads turns the layer's layout, heads side by side, into the notebook's: (T, H·D) -> (H, T, D).
 func splitHeads(x *tensor.Dense, heads int) (*tensor.Dense, error) {
 	x = x.Clone().(*tensor.Dense)
 	if err := x.Reshape(x.Shape()[0], heads, x.Shape()[1]/heads); err != nil {

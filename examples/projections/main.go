@@ -4,13 +4,15 @@
 //	Q = X·W_qᵀ   K = X·W_kᵀ   V = X·W_vᵀ   weighted sum = softmax(Q·Kᵀ/√d)·V
 //
 // on the shapes of the notebook "Self Attention Mechanism": 10 tokens of width 16, the second the same as the first.
-// The notebook prints neither its embeddings nor its weights nor its values, so that its weighted sums and the
-// queries of its three heads can't be computed again: four rows of sums say too little about ten rows of values. What
-// it prints of numbers that follow from one another are the scores and their softmax, and the program turns the one
-// into the other. Everything else it computes for embeddings and weights of its own, drawn from a seed as the
-// notebook draws them: the shapes are the notebook's, and so is that weighted_sum[1] equals weighted_sum[0].
+// The notebook prints neither its embeddings nor its weights nor its values, so its weighted sums and the queries of
+// its three heads can't be computed again: four rows of sums say too little about ten rows of values. It does print
+// scores and their softmax, and the program computes the softmax of the five rows of scores that are whole.
+// Everything else it computes for embeddings and weights of its own, drawn from a seed as the notebook draws them.
+// The shapes are the notebook's, and weighted_sum[1] equals weighted_sum[0] as it does there.
 //
-// The seed and the sizes can be others: go run ./examples/projections --seed 2 --tokens 4 --dim 6 --heads 2
+// Flags change the seed and the sizes:
+//
+//	go run ./examples/projections --seed 2 --tokens 4 --dim 6 --heads 2
 package main
 
 import (
@@ -46,7 +48,7 @@ func run(w io.Writer, args []string) error {
 		fmt.Fprintln(w, "The notebook's scores, as far as it prints them, and the softmax of the rows that it prints in full:")
 		fmt.Fprintf(w, "Attention Scores\n%s\n%s...\n", printedScores[:len(printedScores)-1], printedBrokenRow)
 		printed.Print(w, "Attention Weights")
-		fmt.Fprintln(w, "\nIts weighted sums and the queries of its heads follow from nothing that it prints. Numbers drawn here:")
+		fmt.Fprintln(w, "\nIts other weights, its weighted sums and the queries of its heads follow from nothing that it prints. Numbers drawn here:")
 	}
 	n := sizes{*tokens, *dim, *heads}
 	one, err := oneHead(*seed, n)
@@ -87,8 +89,8 @@ func run(w io.Writer, args []string) error {
 	return nil
 }
 
-// attendScores turns scores, (rows, T), into attention weights: they are the queries, the keys are I, and they are
-// scaled already.
+// attendScores turns scores, (rows, T), into attention weights. The scores, scaled already, are the queries, and the
+// keys are I.
 func attendScores(scaled *tensor.Dense) (*notebook.Stages, error) {
 	g := G.NewGraph()
 	scores := notebook.Input(g, "scores", scaled)
@@ -102,8 +104,8 @@ func attendScores(scaled *tensor.Dense) (*notebook.Stages, error) {
 	return &s, s.Run()
 }
 
-// embed adds the embeddings of the tokens to a graph: (T, D), small numbers as a fresh embedding has. Token 1 is
-// token 0.
+// embed adds the embeddings of the tokens to a graph: (T, D), small numbers as a new embedding has. The second token is
+// the first again.
 func embed(b *layers.Build, p *layers.Params, n sizes) (*G.Node, error) {
 	table, err := layers.NewEmbedding(p.Scope("embedding"), n.tokens, n.dim, layers.Uniform(0.05))
 	if err != nil {
@@ -117,7 +119,7 @@ func embed(b *layers.Build, p *layers.Params, n sizes) (*G.Node, error) {
 	return table.Forward(b, in) // (T) -> (T, D)
 }
 
-// oneHead projects and attends with a Linear for each of queries, keys and values.
+// oneHead projects with a Linear for each of queries, keys and values, and attends.
 func oneHead(seed uint64, n sizes) (*notebook.Stages, error) {
 	p, err := layers.NewParams(tensor.Float64, seed)
 	if err != nil {

@@ -27,8 +27,8 @@ func TestNotebook(t *testing.T) {
 	golden.Check(t, "attention weights", s.Values("Attention Weights"), printedWeights, movedWeights)
 }
 
-// Of the sixth row eight scores are printed, and all weights. The softmax over eight of the keys is that over all ten,
-// divided by what the eight have of it.
+// Of the sixth row eight scores are printed, and all weights. The softmax over eight of the keys is the softmax over
+// all ten, divided by the sum of its eight weights.
 func TestBrokenRow(t *testing.T) {
 	const keys = 8
 	whole := printedBrokenRow[:strings.LastIndex(printedBrokenRow, "\n")] // without the number that breaks off
@@ -53,8 +53,7 @@ func TestBrokenRow(t *testing.T) {
 	}
 }
 
-// In the notebook as here the second token is the first again: what it asks, what it is asked and what it gets are
-// the same.
+// The second token is the first again, in the notebook as here: all of its rows are the first token's.
 func TestSameToken(t *testing.T) {
 	s, err := oneHead(1, defaults)
 	if err != nil {
@@ -74,7 +73,7 @@ func TestSameToken(t *testing.T) {
 	}
 }
 
-// Each of the three heads does what one head does that has its weights.
+// Each of the three heads computes what a single head with its weights computes.
 func TestHeads(t *testing.T) {
 	s, err := severalHeads(1, defaults)
 	if err != nil {
@@ -133,7 +132,7 @@ func TestRun(t *testing.T) {
 	}
 	golden.Contains(t, b.String(),
 		"Attention Scores\n"+strings.TrimSuffix(printedScores, "]"), printedBrokenRow, "Attention Weights\n"+printedWeights,
-		"Its weighted sums and the queries of its heads follow from nothing that it prints.",
+		"Its other weights, its weighted sums and the queries of its heads follow from nothing that it prints.",
 		"embed_size: 16\n",
 		"w_q Shape : (16, 16)\n", "w_k Shape : (16, 16)\n", "w_v Shape : (16, 16)\n",
 		"Q Shape : (10, 16)\n", "K Shape : (10, 16)\n", "V Shape : (10, 16)\n",

@@ -3,16 +3,18 @@
 //	a_ij = exp(s_ij) / Σ_j exp(s_ij)   and not   exp(s_ij) / Σ_i Σ_j exp(s_ij)
 //
 // on the numbers of the notebook "Self Attention in Transformers". Its first softmax divides by the sum of the whole
-// matrix: all weights together sum to 1, and those of a word to 0.08 up to 0.36. So each new value is shrunk by
-// another factor, and what one word attends to changes with the scores of every other word, a word after it included,
-// mask or none. The library has only the right softmax. The wrong one is, in its terms, a single query that attends
-// to all pairs (i, j).
+// matrix: all weights together sum to 1, and those of one word to between 0.08 and 0.36. So each new value is shrunk by
+// another factor, and the weights of one word change with the scores of every other word, even of those that the mask
+// hides from it. The library has only the right softmax. The wrong one is, in its terms, a single query that attends to
+// all pairs (i, j).
 //
-// The notebook's complete function, in its closing cell, has the softmax of each row, and is called on inputs of its
-// own. Its output breaks off before the new values and the weights: the weights follow from the printed queries and
-// keys, but of the new values only what the first word gets from the four printed numbers of its own value.
+// The notebook's closing cell takes the softmax of each row, on inputs of its own. Its output breaks off before the new
+// values and the weights. The weights follow from the printed queries and keys; of the new values only four numbers
+// follow, those that the first word gets from the four printed numbers of its own value.
 //
-// With a flag it draws inputs of its own: go run ./examples/rowsoftmax --seed 2 --words 5
+// With a flag it draws inputs of its own:
+//
+//	go run ./examples/rowsoftmax --seed 2 --words 5
 package main
 
 import (
@@ -76,8 +78,8 @@ func run(w io.Writer, args []string) error {
 	return nil
 }
 
-// firstRow returns the closing cell's values, (L, 4), as far as they are printed. What isn't is NaN, and so is all that
-// would follow from it.
+// firstRow returns the closing cell's values, (L, 4), as far as they are printed. The others are NaN, and so is every
+// result that depends on them.
 func firstRow(words int) *tensor.Dense {
 	v := notebook.Causal(words, math.NaN(), math.NaN())
 	copy(v.Data().([]float64), notebook.Printed(closingV, 1, 4).Data().([]float64))
@@ -87,7 +89,7 @@ func firstRow(words int) *tensor.Dense {
 // inputs are queries, keys (L, dK) and values (L, dV).
 type inputs struct{ q, k, v *tensor.Dense }
 
-// byRows is attention.
+// byRows runs attention, whose softmax is taken row by row.
 func byRows(in inputs) (*notebook.Stages, error) {
 	words := in.q.Shape()[0] // L
 	g := G.NewGraph()
@@ -115,12 +117,11 @@ func byRows(in inputs) (*notebook.Stages, error) {
 	return &s, s.Run()
 }
 
-// wholeMatrix is the notebook's first softmax: one query whose keys are the L·L pairs, with the masked scores as they
-// are.
+// wholeMatrix runs the notebook's first softmax: one query whose keys are the L·L pairs, with the masked scores.
 func wholeMatrix(masked, values *tensor.Dense) (*notebook.Stages, error) {
 	words := masked.Shape()[0]
 	g := G.NewGraph()
-	none := notebook.Input(g, "0", notebook.Matrix(1, 1, 0)) // the query: all of its scores come from the mask
+	none := notebook.Input(g, "0", notebook.Matrix(1, 1, 0)) // the query, whose scores all come from the mask
 	keys := notebook.Input(g, "keys", notebook.Matrix(words*words, 1, make([]float64, words*words)...))
 	bias := notebook.Input(g, "masked scores", notebook.Matrix(1, words*words, masked.Data().([]float64)...))
 	attention, err := layers.ScaledDotProductStages(&layers.Build{}, none, keys, keys, layers.AttentionOptions{Mask: layers.Mask{Bias: bias}})
@@ -140,7 +141,7 @@ func wholeMatrix(masked, values *tensor.Dense) (*notebook.Stages, error) {
 	return &s, s.Run()
 }
 
-// mix adds the weights, what each row of them sums to, and the new values.
+// mix adds the weights, the sum of each of their rows, and the new values.
 func mix(s *notebook.Stages, weights, newV *G.Node) {
 	s.Add("Weights", weights)
 	s.Add("Row sums", G.Must(G.Sum(weights, 1)))

@@ -10,11 +10,11 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// What the rounding of the printed inputs to 8 decimals can move the results by. A sum of 8 products with both
-// factors 5e-9 off at most is 5e-9·Σ(|q|+|k|) off at most, which is 7e-8 for the largest rows here; such errors
-// mostly cancel, and a third of that is allowed. The scaling divides it by √8, a weight of the whole matrix, 0.18 at
-// most, moves by 0.3 of what the scores do at most, and the new values by that times the values, which reach 2.2. A
-// variance is a mean over many such errors, times twice the numbers.
+// The printed inputs are rounded to 8 decimals, so they are 5e-9 off at most. These bounds say how far that moves the
+// results. A sum of 8 products moves by 5e-9·Σ(|q|+|k|) at most, which is 7e-8 for the largest rows here; such errors
+// mostly cancel, and a third of that is allowed. The scaling divides it by √8. A weight of the whole matrix, 0.18 at
+// most, moves at most 0.3 times as far as the scores, and a new value by that times the values, which reach 2.2. A
+// variance is a mean over many such errors, each times twice a number.
 const (
 	movedProduct  = 2.5e-8
 	movedScaled   = movedProduct / 2.8
@@ -97,7 +97,7 @@ func TestRun(t *testing.T) {
 	golden.Holds(t, b.String(), "Q·Kᵀ/√d_k + M", printedMasked, movedScaled)
 	golden.Holds(t, b.String(), "New V", printedWhole, movedNewV)
 
-	// The weights of the closing cell were computed by themselves, with plain sums.
+	// The weights of the closing cell were computed separately, with plain sums.
 	_, closing, _ := strings.Cut(b.String(), "closing cell")
 	golden.Holds(t, closing, "Weights", `[[1.00000000 0 0 0]
  [0.55456921 0.44543079 0 0]
@@ -105,7 +105,7 @@ func TestRun(t *testing.T) {
  [0.23025927 0.25128354 0.27856753 0.23988965]]`, 0)
 }
 
-// With inputs of one's own both softmaxes give a word's only key the weight that they must.
+// With inputs of one's own both softmaxes are what plain sums give.
 func TestOwn(t *testing.T) {
 	var b strings.Builder
 	if err := run(&b, []string{"--words", "2", "--dk", "1", "--dv", "3"}); err != nil {

@@ -3,12 +3,15 @@
 //
 //	tokens (6) -> X (6, 512) -> Q, K, V (6, 64) -> softmax(Q·Kᵀ/√64) (6, 6) -> output (6, 64)
 //
-// first with embeddings and weights that nobody has trained, so that the table means nothing yet; then from the table
-// of scores that the notebook gives. The notebook's weights for "cat" (0.05, 0.15, 0.65, 0.03, 0.07, 0.05) are an
-// illustration: they are not the softmax of its scores, which divided by √64 are near each other and give 0.21 to
-// "sat". Both are shown, and what "cat" gets by either from the values of the untrained weights.
+// First it uses embeddings and weights that nobody has trained, so that the table means nothing yet; then it starts
+// from the table of scores that the notebook gives. The notebook's weights for "cat" (0.05, 0.15, 0.65, 0.03, 0.07,
+// 0.05) are an illustration. They aren't the softmax of its scores: divided by √64 these are near each other, and "sat"
+// gets 0.21. The program shows both, and takes the output of "cat" apart by both, over the values of the untrained
+// weights.
 //
-// Sentence, seed and sizes can be others: go run ./examples/sentence --sentence "a rose is a rose" --word rose --seed 2
+// Flags change the sentence, the seed and the sizes:
+//
+//	go run ./examples/sentence --sentence "a rose is a rose" --word rose --seed 2
 package main
 
 import (
@@ -75,7 +78,7 @@ func run(w io.Writer, args []string) error {
 	return nil
 }
 
-// printSteps prints what becomes of the tokens.
+// printSteps prints the tokens, the shape of each stage, and the attention weights.
 func printSteps(w io.Writer, tokens []string, s *notebook.Stages) {
 	quoted := make([]string, len(tokens))
 	for i, token := range tokens {
@@ -83,12 +86,16 @@ func printSteps(w io.Writer, tokens []string, s *notebook.Stages) {
 	}
 	fmt.Fprintf(w, "Input sentence: %q\n", strings.Join(tokens, " "))
 	fmt.Fprintf(w, "Tokens: [%s]\nToken positions: [%s]\n", strings.Join(quoted, ", "), strings.Join(count(len(tokens)), ", "))
+	x, dim := s.Values("X"), s.Get("X").Shape()[1]
+	for i, token := range quoted {
+		fmt.Fprintf(w, "%s → [%.1f, ..., %.1f]  (d_model = %d dimensions)\n", token, x[i*dim], x[(i+1)*dim-1], dim)
+	}
 	for _, name := range []string{"X", "Q", "K", "V"} {
 		fmt.Fprintf(w, "%s has shape %v\n", name, s.Get(name).Shape())
 	}
 	fmt.Fprintln(w, "| Token | Original Embedding | Query Vector | Key Vector | Value Vector |")
 	for _, token := range quoted {
-		fmt.Fprintf(w, "| %s | [%d dims] → |", token, s.Get("X").Shape()[1])
+		fmt.Fprintf(w, "| %s | [%d dims] → |", token, dim)
 		for _, name := range []string{"Q", "K", "V"} {
 			fmt.Fprintf(w, " [%d dims] |", s.Get(name).Shape()[1])
 		}
@@ -108,8 +115,8 @@ func count(n int) []string {
 	return numbers
 }
 
-// decompose prints the attention weights of one token, and its output as the sum of what each value brings to it: the
-// first numbers of every term.
+// decompose prints the attention weights of one token, and its output as a sum of weighted values: the first numbers of
+// every term, and of the sum.
 func decompose(w io.Writer, tokens []string, row int, weights []float64, v *tensor.Dense) {
 	dK := v.Shape()[1]
 	shown := min(dK, 6)

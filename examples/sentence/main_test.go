@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/examples/internal/golden"
 )
 
-// The notebook gives scores but not their softmax: these rows were computed by themselves, with plain sums.
+// The notebook gives scores but not their softmax: these rows were computed separately, with plain sums.
 func TestScores(t *testing.T) {
 	s, err := attendScores()
 	if err != nil {
@@ -70,6 +70,7 @@ func TestRun(t *testing.T) {
 	golden.Contains(t, b.String(), `Input sentence: "The cat sat on the mat"
 Tokens: ["The", "cat", "sat", "on", "the", "mat"]
 Token positions: [0, 1, 2, 3, 4, 5]
+`, `"cat" → [`, "]  (d_model = 512 dimensions)\n", `
 X has shape (6, 512)
 Q has shape (6, 64)
 K has shape (6, 64)
@@ -104,7 +105,7 @@ Sum = 1.00
 cat_output`, `0.05 * V_"The"  `, `0.15 * V_"cat"  `, `0.65 * V_"sat"  `, `0.03 * V_"on"  `, `0.07 * V_"the"  `, `0.05 * V_"mat"  `, "cat_output  ")
 }
 
-// What a word gets is what attention gives it: the last line of its decomposition is its output.
+// The last line of a word's decomposition is the output that attention gives it.
 func TestDecompose(t *testing.T) {
 	tokens := strings.Fields("the end of the line")
 	s, err := attend(3, tokens, 8, 4)

@@ -6,8 +6,8 @@
 // for 3 tokens of width 4, queries and keys of width 6 and values of width 5. W_q = W_k is one Param in two places:
 // it is learned once, its gradient is the sum of both uses, and the scores are symmetric.
 //
-// The notebook's cells were run out of order: inputs and projections are of its cells 10 to 13, but the scores, the
-// attention weights and the context vectors below them are of cells 8 and 9, which ran before on other tokens and
+// The notebook's cells were run out of order: cells 10 to 13 print the inputs and projections, but the scores,
+// attention weights and context vectors below them come from cells 8 and 9, which ran before on other tokens and
 // weights. So its numbers don't all agree with each other:
 //   - Q, K and V follow from the printed tokens and weights;
 //   - the printed scores don't follow from the printed Q and K: they begin with 5.068, where Q·Kᵀ begins with 5.993;
@@ -116,8 +116,7 @@ func attend(in inputs) (*notebook.Stages, []string, error) {
 	}
 	weights := b.Captured()[0].Weights // (1, 1, n, n)
 
-	// The stages inside, to look at: a weight that the graph has is bound once, so these are projections by the same
-	// nodes.
+	// The stages inside, to look at. A graph binds each weight once, so these projections use the same nodes.
 	var s notebook.Stages
 	s.Add("Input tokens", x)
 	var projected [3]*G.Node

@@ -9,9 +9,9 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// What the rounding of the printed inputs to 8 decimals, so by 5e-9 at most, can move the results by. A sum of 4
-// products x·w moves by 5e-9·Σ(|x|+|w|) at most, 2.7e-8 here, and by half of that as errors mostly cancel. A softmax
-// weight moves by half of what its scores do at most.
+// The printed inputs are rounded to 8 decimals, so they are 5e-9 off at most. These bounds say how far that moves the
+// results. A sum of 4 products x·w moves by 5e-9·Σ(|x|+|w|) at most, 2.7e-8 here, and by half of that as errors mostly
+// cancel. A softmax weight moves at most half as far as its scores.
 const (
 	movedProjection = 1.3e-8
 	movedWeights    = 5e-9 / 2.4 / 2
@@ -69,7 +69,7 @@ func TestNotebookDisagrees(t *testing.T) {
 	}
 }
 
-// What is right for the printed tokens, computed by itself with plain sums in double precision.
+// The right numbers for the printed tokens were computed separately, with plain sums in double precision.
 func TestRight(t *testing.T) {
 	right, learned, err := attend(printedInputs())
 	if err != nil {

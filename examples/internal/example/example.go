@@ -72,7 +72,7 @@ func (f Flags) Parse(args []string) error {
 	return nil
 }
 
-// Wrong makes an error one of the call.
+// Wrong returns err as a *CallError: for a value that a flag takes but the example can't use.
 func (f Flags) Wrong(err error) error {
 	var list bytes.Buffer
 	fmt.Fprintf(&list, "Flags of %s:\n", f.Name())

@@ -42,7 +42,7 @@ func Printed(text string, shape ...int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values))
 }
 
-// Matrix makes a matrix of its rows.
+// Matrix returns a matrix with the given values, row by row.
 func Matrix(rows, columns int, values ...float64) *tensor.Dense {
 	return tensor.New(tensor.WithShape(rows, columns), tensor.WithBacking(values))
 }
@@ -64,8 +64,8 @@ func draw(next func() float64, shape tensor.Shape) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values))
 }
 
-// Causal returns an n×n matrix that tells the words that each word sees, itself and those before it, from those after
-// it.
+// Causal returns an n×n matrix with a row for each word: seen for that word and those before it, hidden for those
+// after.
 func Causal(n int, seen, hidden float64) *tensor.Dense {
 	values := make([]float64, n*n)
 	for i := range values {
@@ -76,8 +76,8 @@ func Causal(n int, seen, hidden float64) *tensor.Dense {
 	return Matrix(n, n, values...)
 }
 
-// Eye is the n×n identity. With K = I and a scale of 1 attention takes the query for its scores; with V = I it returns
-// its weights.
+// Eye returns the n×n identity. With K = I and a scale of 1 attention takes the query for its scores; with V = I it
+// returns its weights.
 func Eye(n int) *tensor.Dense { return tensor.I(tensor.Float64, n, n, 0) }
 
 // Set copies values into a parameter, in row-major order: (H, K, D) fills a weight of shape (H·K, D), head by head.
@@ -141,7 +141,7 @@ func (s *Stages) Run() error {
 // Get returns the value of a stage, once Run has run. It panics if there is no stage of that name.
 func (s *Stages) Get(name string) *tensor.Dense { return s.values[slices.Index(s.names, name)] }
 
-// Values are the numbers of a stage, in row-major order.
+// Values returns the numbers of a stage, in row-major order.
 func (s *Stages) Values(name string) []float64 {
 	t := s.Get(name)
 	if t.IsScalar() {
@@ -150,7 +150,7 @@ func (s *Stages) Values(name string) []float64 {
 	return t.Data().([]float64)
 }
 
-// Print writes stages, each under its name: those named, or all.
+// Print writes the named stages, each under its name; all of them if no name is given.
 func (s *Stages) Print(w io.Writer, names ...string) {
 	if len(names) == 0 {
 		names = s.names
