@@ -62,11 +62,11 @@ func run(w io.Writer, args []string) error {
 
 // draw writes a picture of the attention weights of every block. It makes the picture's folder if there is none.
 func draw(path string, attention *task.Attention) error {
-	figure := heatmap.Figure{Key: attention.Key}
-	for i, l := range attention.Layers {
-		layer := heatmap.Layer{Rows: l.Rows, Columns: l.Columns}
+	figure := heatmap.Figure{Title: attention.Input + " → " + attention.Answer, Key: attention.Key}
+	for _, l := range attention.Layers {
+		layer := heatmap.Layer{Heading: l.Name + ": " + l.Meaning, Rows: l.Rows, Columns: l.Columns}
 		for h, weights := range l.Heads {
-			layer.Heads = append(layer.Heads, heatmap.Head{Title: fmt.Sprintf("block %d, head %d", i, h), Weights: weights})
+			layer.Heads = append(layer.Heads, heatmap.Head{Title: fmt.Sprintf("head %d", h), Weights: weights})
 		}
 		figure.Layers = append(figure.Layers, layer)
 	}

@@ -43,11 +43,11 @@ func TestOwn(t *testing.T) {
 	args := []string{"--word", "abc", "--out", path, "--epochs", "1", "--heads", "1", "--blocks", "1"}
 	golden.Calls(t, run, args, "-epochs", "-blocks", "-heads")
 	width, height := size(t, path)
-	if err := run(io.Discard, append(args[:len(args)-3], "2", "--blocks", "2")); err != nil {
+	if err := run(io.Discard, append(args[:len(args)-3], "4", "--blocks", "2")); err != nil {
 		t.Fatal(err)
 	}
 	if w, h := size(t, path); w <= width || h <= height {
-		t.Errorf("two blocks of two heads make a picture of %d x %d, one of one made %d x %d", w, h, width, height)
+		t.Errorf("two blocks of four heads make a picture of %d x %d, one of one made %d x %d", w, h, width, height)
 	}
 }
 
