@@ -9,16 +9,17 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// AdditiveAttention scores keys by a small network in place of a product (Bahdanau, Cho and Bengio, 2014, appendix A.1.2):
+// AdditiveAttention scores keys by a small network in place of a product (Bahdanau, Cho and Bengio, 2014, appendix
+// A.1.2):
 //
 //	e_ij = vᵀ·tanh(W_q·q_i + W_k·k_j)
 //	output_i = Σ_j softmax(e_i + M)_j·v_j
 //
-// It has one head, and neither the values nor the output are projected. With NoProjections, e_ij = vᵀ·tanh(q_i + k_j) as
-// in Keras's AdditiveAttention, whose use_scale=False NoScale is.
+// It has one head, and neither the values nor the output are projected. With NoProjections, e_ij = vᵀ·tanh(q_i + k_j)
+// as in Keras's AdditiveAttention, whose use_scale=False NoScale is.
 //
-// The scores are one op that keeps nothing of size T×S×K: backward, it takes each tanh again. Scores and weights, of size
-// T×S, are kept.
+// The scores are one op that keeps nothing of size T×S×K: backward, it takes each tanh again. Scores and weights, of
+// size T×S, are kept.
 type AdditiveAttention struct {
 	Query, Key *Linear // W_q (K, Dim), W_k (K, KeyInput); nil with NoProjections
 	Scale      *Param  // v (K); nil with NoScale
@@ -41,8 +42,8 @@ type AdditiveConfig struct {
 	Init    Init    `json:"init,omitzero"`    // of W_q, W_k and v; see Init
 }
 
-// NewAdditiveAttention makes an AdditiveAttention for queries of width dim, with the parameters query.weight, key.weight
-// and scale.weight, but for those that the configuration leaves out. There are no biases, as in the paper.
+// NewAdditiveAttention makes an AdditiveAttention for queries of width dim, with the parameters query.weight,
+// key.weight and scale.weight, but for those that the configuration leaves out. There are no biases, as in the paper.
 func NewAdditiveAttention(p *Params, dim int, c AdditiveConfig) (*AdditiveAttention, error) {
 	a := &AdditiveAttention{dtype: p.Dtype(), dropout: c.Dropout, name: p.scopeName("additive attention"), scope: p.scope()}
 	if c.KeyInput == 0 {

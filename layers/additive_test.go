@@ -106,8 +106,8 @@ func TestAdditiveSizesOfOne(t *testing.T) {
 	checkGradients(t, cases, mayVanish)
 }
 
-// TestAdditiveMasksMeanTheSame draws masks of every kind, and dropout, and compares with the dot product of the same scores and unit
-// vectors, in one op: so what they mean there they mean here.
+// TestAdditiveMasksMeanTheSame draws masks of every kind, and dropout, and compares with the dot product of the same
+// scores and unit vectors, in one op: so what they mean there they mean here.
 func TestAdditiveMasksMeanTheSame(t *testing.T) {
 	rounds := 150
 	if testing.Short() {
@@ -158,7 +158,8 @@ func TestAdditiveMasksMeanTheSame(t *testing.T) {
 	}
 }
 
-// TestAdditiveHidesWhatIsMasked changes the future, padding, and masked keys and values alone, NaN and infinities included.
+// TestAdditiveHidesWhatIsMasked changes the future, padding, and masked keys and values alone, NaN and infinities
+// included.
 func TestAdditiveHidesWhatIsMasked(t *testing.T) {
 	var cases []hidingCase
 	for name, config := range map[string]layers.AdditiveConfig{
@@ -333,7 +334,8 @@ func TestAdditiveSameBits(t *testing.T) {
 	}
 }
 
-// TestAdditiveErrors makes and applies layers that can't be: the error names the layer, what it expected and what it got.
+// TestAdditiveErrors makes and applies layers that can't be: the error names the layer, what it expected and what it
+// got.
 func TestAdditiveErrors(t *testing.T) {
 	type config = layers.AdditiveConfig
 	type mask = layers.Mask

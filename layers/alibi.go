@@ -13,19 +13,21 @@ import (
 //
 //	bias = −m_h·|p − j|
 //
-// for a query at place p, key j and the slope m_h of head h. In causal attention, where no key comes after its query, that
-// is the paper's bias; otherwise it looks as far ahead as it looks back. Places are those of the mask: they are counted
-// along the row, whatever the Build's Positions. It has no parameters and no longest sequence, takes no memory, and models
-// trained with it read longer sequences than they were trained on.
+// for a query at place p, key j and the slope m_h of head h. In causal attention, where no key comes after its query,
+// that is the paper's bias; otherwise it looks as far ahead as it looks back. Places are those of the mask: they are
+// counted along the row, whatever the Build's Positions. It has no parameters and no longest sequence, takes no memory,
+// and models trained with it read longer sequences than they were trained on.
 type ALiBi struct{}
 
-// New returns Positions that set the Slopes of masks to those of a's heads. A mask that has Slopes of its own is an error.
+// New returns Positions that set the Slopes of masks to those of a's heads. A mask that has Slopes of its own is an
+// error.
 func (c ALiBi) New(_ *Params, _ int, a AttentionConfig) (Positions, error) {
 	slopes, err := c.Slopes(max(a.Heads, 1))
 	return &alibi{slopes: slopes}, err
 }
 
-// Slopes returns the slopes of so many heads, for a Mask, steepest first where their number is a power of two: 2^(−8/H),
+// Slopes returns the slopes of so many heads, for a Mask, steepest first where their number is a power of two:
+// 2^(−8/H),
 // 2^(−16/H), …, 2^−8. Otherwise they are, as in the paper's code, those of the largest power of two below, and then every
 // other one of the power of two above. It is an error if there is no head.
 func (ALiBi) Slopes(heads int) ([]float64, error) {

@@ -27,18 +27,18 @@ type AttentionOptions struct {
 	layer string // what errors call it when the graph runs
 }
 
-// ScaledDotProduct is attention without parameters (Vaswani et al., 2017, section 3.2.1),
+// ScaledDotProduct computes attention without parameters (Vaswani et al., 2017, section 3.2.1),
 //
 //	softmax(softcap(Q·Kᵀ·scale) + M)·V
 //
 // for queries of shape (T, K), keys (S, K) and values (S, V), each with the same batch axis or batch and head axes in
-// front: (B, T, K) or (B, H, T, K). The output has shape (…, T, V). There may be fewer heads of keys and values, G, if H
-// is a multiple: query head h reads head ⌊h·G/H⌋ of them (Shazeer, 2019, with G = 1; Ainslie et al., GQA, 2023). With
+// front: (B, T, K) or (B, H, T, K). The output has shape (…, T, V). There may be fewer heads of keys and values, G, if
+// H is a multiple: query head h reads head ⌊h·G/H⌋ of them (Shazeer, 2019, with G = 1; Ainslie et al., GQA, 2023). With
 // Heads set, the heads lie side by side: (B, T, H·K), (B, S, G·K) and (B, S, G·V) give (B, T, H·V), or all without B,
 // which then counts as a batch of 1; the mask meets scores of shape (B, H, T, S).
 //
-// It is one op, tiled, that keeps nothing of size T×S, forward or backward (Dao et al., FlashAttention, 2022): memory is
-// linear in T and S, and keys outside a window cost nothing. Where the Build says Composed, it is built as
+// It is one op, tiled, that keeps nothing of size T×S, forward or backward (Dao et al., FlashAttention, 2022): memory
+// is linear in T and S, and keys outside a window cost nothing. Where the Build says Composed, it is built as
 // ScaledDotProductStages builds it. The two have one meaning.
 func ScaledDotProduct(b *Build, q, k, v *G.Node, o AttentionOptions) (*G.Node, error) {
 	if b == nil || !b.Composed {
@@ -48,9 +48,9 @@ func ScaledDotProduct(b *Build, q, k, v *G.Node, o AttentionOptions) (*G.Node, e
 	return st.Output, err
 }
 
-// Stages are the nodes that attention is composed of, for a look at any of them by gorgonia.Read. Scores have shape (…, T, S), or
-// (B, H, T, S) where heads lie side by side, S counting past keys. They are the ONNX operator's present_key,
-// present_value and, for its qk_matmul_output_mode 0 to 3, Scores, Capped, Masked and Weights.
+// Stages are the nodes that attention is composed of, for a look at any of them by gorgonia.Read. Scores have shape
+// (…, T, S), or (B, H, T, S) where heads lie side by side, S counting past keys. They are the ONNX operator's
+// present_key, present_value and, for its qk_matmul_output_mode 0 to 3, Scores, Capped, Masked and Weights.
 type Stages struct {
 	Key, Value *G.Node // as given, past ones included
 
@@ -62,7 +62,7 @@ type Stages struct {
 	Output  *G.Node // (…, T, V), or (B, T, H·V) where heads lie side by side
 }
 
-// ScaledDotProductStages is ScaledDotProduct by separate ops, every stage a node of the graph.
+// ScaledDotProductStages builds what ScaledDotProduct computes from separate ops, and returns every stage.
 func ScaledDotProductStages(b *Build, q, k, v *G.Node, o AttentionOptions) (st Stages, err error) {
 	st, mask, err := composed(b, q, k, v, o)
 	if err != nil {
@@ -87,7 +87,7 @@ func composed(b *Build, q, k, v *G.Node, o AttentionOptions) (Stages, ops.Mask, 
 	return st, in.Mask, nil
 }
 
-// compose is composed from operands that have been checked.
+// compose builds attention by separate ops from operands that have been checked.
 func compose(b *Build, in ops.AttentionInputs) (st Stages, err error) {
 	q, k, v := in.Query, in.Key, in.Value
 	st.Key, st.Value = k, v

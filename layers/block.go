@@ -10,8 +10,8 @@ import (
 
 // BlockConfig describes an EncoderBlock or a DecoderBlock.
 type BlockConfig struct {
-	// Attention is the self-attention, and the attention to an encoder's output. Its inputs and its output have the block's
-	// width.
+	// Attention is the self-attention, and the attention to an encoder's output. Its inputs and its output have the
+	// block's width.
 	Attention   AttentionConfig   `json:"attention"`
 	FeedForward FeedForwardConfig `json:"feed_forward"`
 	Norm        NormConfig        `json:"norm"` // of every sub-layer
@@ -23,8 +23,8 @@ type BlockConfig struct {
 	Dropout float64 `json:"dropout,omitzero"` // of the sub-layers' outputs, in training
 }
 
-// EncoderBlock is self-attention and a feed-forward layer, each with a residual connection and a norm: a LayerNorm, or an
-// RMSNorm if the configuration says so.
+// EncoderBlock is self-attention and a feed-forward layer, each with a residual connection and a norm: a LayerNorm, or
+// an RMSNorm if the configuration says so.
 type EncoderBlock struct {
 	Attention   *MultiHeadAttention // its Positions may be set
 	FeedForward *FeedForward
@@ -96,8 +96,8 @@ type DecoderBlock struct {
 	name     string
 }
 
-// NewDecoderBlock makes a DecoderBlock of width dim without cross-attention, with the scopes attention, feedforward, norm1
-// and norm2.
+// NewDecoderBlock makes a DecoderBlock of width dim without cross-attention, with the scopes attention, feedforward,
+// norm1 and norm2.
 func NewDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, error) {
 	d := &DecoderBlock{residual: residual{c.PostNorm, Dropout{c.Dropout}}, name: p.scopeName("decoder block")}
 	var err error
@@ -116,8 +116,8 @@ func NewDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, error) {
 	return d, ops.CheckRate(d.name, c.Dropout)
 }
 
-// NewCrossDecoderBlock makes a DecoderBlock that attends to an encoder's output, of the block's width: it has the scopes
-// cross and normcross too.
+// NewCrossDecoderBlock makes a DecoderBlock that attends to an encoder's output, of the block's width: it has the
+// scopes cross and normcross too.
 func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, error) {
 	d, err := NewDecoderBlock(p, dim, c)
 	if err != nil {
@@ -131,8 +131,8 @@ func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, err
 }
 
 // Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape. Self-attention is always causal; self adds further
-// limits, and must have no offset. memory, of shape (B, S, Dim), is what the cross-attention reads, under the mask cross;
-// it must be nil if the block has none.
+// limits, and must have no offset. memory, of shape (B, S, Dim), is what the cross-attention reads, under the mask
+// cross; it must be nil if the block has none.
 //
 // With a Cache in the Build, the block continues the sequences that it holds: see MultiHeadAttention.ForwardCached, and
 // ForwardMemory, which says what a memory of nil means then.
@@ -177,7 +177,7 @@ type residual struct {
 	dropout  Dropout
 }
 
-// add is x + dropout(sub(norm(x))) or, with postNorm, norm(x + dropout(sub(x))).
+// add returns x + dropout(sub(norm(x))) or, with postNorm, norm(x + dropout(sub(x))).
 func (r residual) add(b *Build, x *G.Node, norm Norm, sub func(*G.Node) (*G.Node, error)) (*G.Node, error) {
 	in := x
 	var err error

@@ -31,25 +31,25 @@ type Build struct {
 	// that is resumed.
 	Runs uint64
 
-	// Cores is the most processors that the work of an op is spread over; all that Go may use (GOMAXPROCS) if 0. It never
-	// changes a result.
+	// Cores is the most processors that the work of an op is spread over; all that Go may use (GOMAXPROCS) if 0. It
+	// never changes a result.
 	Cores int
 
 	// CaptureWeights keeps the attention weights of every layer: see Captured.
 	CaptureWeights bool
 
-	// Composed builds attention from separate ops, every stage a node to look at, also where one op would do. The results
-	// are the same but for rounding; it takes more time, and memory of the size of the weights.
+	// Composed builds attention from separate ops, every stage a node to look at, also where one op would do. The
+	// results are the same but for rounding; it takes more time, and memory of the size of the weights.
 	Composed bool
 
-	// Cache makes the self-attention of decoders continue the sequences that it holds, in a graph for evaluation; nil for
-	// sequences from their start.
+	// Cache makes the self-attention of decoders continue the sequences that it holds, in a graph for evaluation; nil
+	// for sequences from their start.
 	Cache *Cache
 
-	// Positions are those of the tokens of a model's input, where they aren't counted from 0: as where sequences are padded
-	// in front, or several share a row. It is a node of dtype tensor.Int that takes the form that a Positions layer takes,
-	// for that layer and for Rotary. A mask's positions are still places in the row. nil counts from 0, or on from
-	// what the Cache holds.
+	// Positions are those of the tokens of a model's input, where they aren't counted from 0: as where sequences are
+	// padded in front, or several share a row. It is a node of dtype tensor.Int that takes the form that a Positions
+	// layer takes, for that layer and for Rotary. A mask's positions are still places in the row. nil counts from 0, or
+	// on from what the Cache holds.
 	Positions *G.Node
 
 	ops      ops.Env
@@ -67,12 +67,12 @@ type Captured struct {
 	Weights *G.Node // (B, H, T, S), with a B of 1 where there is no batch axis, and with a Cache an S of its capacity
 }
 
-// Captured lists the weights of every attention layer that Forward added with CaptureWeights set, in order. Make a
+// Captured returns the weights of every attention layer that Forward added with CaptureWeights set, in order. Make a
 // gorgonia.Read of a node before the VM, and copy what it reads: a node's own Value may be overwritten.
 func (b *Build) Captured() []Captured { return b.captured }
 
-// Learnables are the nodes of every parameter that Forward has bound so far, in order: what to hand to gorgonia.Grad,
-// gorgonia.BindDualValues and, by gorgonia.NodesToValueGrads, to a solver.
+// Learnables returns the nodes of every parameter that Forward has bound so far, in order: what to hand to
+// gorgonia.Grad, gorgonia.BindDualValues and, by gorgonia.NodesToValueGrads, to a solver.
 func (b *Build) Learnables() G.Nodes { return b.params }
 
 // Bind makes a parameter a node of a graph, over the parameter's own memory: a solver that steps the node trains the
@@ -100,7 +100,7 @@ func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
 	return n, nil
 }
 
-// named is the graph's input node of that name over that tensor: the one it has, or a new one.
+// named returns the graph's input node of that name over that tensor: the one it has, or a new one.
 func named(g *G.ExprGraph, name string, value *tensor.Dense) (*G.Node, error) {
 	if nodes := g.ByName(name); len(nodes) > 0 {
 		n := nodes[0]
@@ -109,8 +109,8 @@ func named(g *G.ExprGraph, name string, value *tensor.Dense) (*G.Node, error) {
 		}
 		return nil, fmt.Errorf("the graph has another node named %q, of shape %v: two of one name would be merged, so rename one", name, n.Shape())
 	}
-	// A tensor of its own over the same memory: a VM writes its engine into every tensor that its graph holds, which would
-	// be a data race between graphs.
+	// A tensor of its own over the same memory: a VM writes its engine into every tensor that its graph holds, which
+	// would be a data race between graphs.
 	own := value.ShallowClone()
 	return G.NewTensor(g, own.Dtype(), own.Dims(), G.WithShape(own.Shape()...), G.WithName(name), G.WithValue(own)), nil
 }
@@ -124,7 +124,7 @@ func (b *Build) env() *ops.Env {
 	return &b.ops
 }
 
-// positions are those that the caller gives, or nil.
+// positions returns the positions that the caller gives, or nil.
 func (b *Build) positions() *G.Node {
 	if b == nil {
 		return nil

@@ -12,12 +12,12 @@ import (
 	"github.com/heed-go/heed/internal/sizes"
 )
 
-// A Cache holds the keys and values that a decoder's attention layers computed for the tokens of a batch of sequences, so
-// that a graph which continues them computes those of its new tokens alone. Its memory outlives graphs: one for a prompt
-// may fill it, and one for a token at a time go on from there.
+// A Cache holds the keys and values that a decoder's attention layers computed for the tokens of a batch of sequences,
+// so that a graph which continues them computes those of its new tokens alone. Its memory outlives graphs: one for a
+// prompt may fill it, and one for a token at a time go on from there.
 //
-// The graph of a Decoder, an EncoderDecoder's Decode, a DecoderBlock or ForwardCached uses the Cache of its Build. A run is a
-// step of four:
+// The graph of a Decoder, an EncoderDecoder's Decode, a DecoderBlock or ForwardCached uses the Cache of its Build. A
+// run is a step of four:
 //
 //	err := cache.Extend(counts...) // how many new tokens each sequence gets; the ids after are padding
 //	err = vm.RunAll()              // stores their keys and values
@@ -33,8 +33,8 @@ type Cache struct {
 	bytes           int // of memory that the places take
 }
 
-// NewCache makes an empty Cache for so many sequences, each of at most capacity tokens. It is an error if the machine hasn't
-// the memory for so many tokens, whatever the model. What a model's take is found out when a graph is built.
+// NewCache makes an empty Cache for so many sequences, each of at most capacity tokens. It is an error if the machine
+// hasn't the memory for so many tokens, whatever the model. What a model's take is found out when a graph is built.
 func NewCache(batch, capacity int) (*Cache, error) {
 	if err := positive("cache", size{"the batch", batch}, size{"the capacity", capacity}); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (c *Cache) Batch() int {
 // Capacity returns how many tokens each sequence can have.
 func (c *Cache) Capacity() int { return c.capacity }
 
-// Lengths is how many tokens of each sequence are held.
+// Lengths returns how many tokens of each sequence are held.
 func (c *Cache) Lengths() []int { return slices.Clone(c.lengths) }
 
 // Extend says how many new tokens the next run brings each sequence, at most as many as its graph has positions: those
@@ -97,7 +97,7 @@ func (c *Cache) Extend(counts ...int) error {
 // Cancel takes back what Extend said, after a run that failed or that isn't to count.
 func (c *Cache) Cancel() { clear(c.counts) }
 
-// settled tells whether there is nothing that Extend said and Commit didn't.
+// settled returns an error if there are tokens that Extend announced and Commit hasn't added.
 func (c *Cache) settled() error {
 	if slices.Max(c.counts) > 0 {
 		return errors.New("cache: there are tokens that Extend announced: Commit or Cancel them first")
@@ -140,8 +140,8 @@ func (c *Cache) Truncate(lengths ...int) error {
 }
 
 // Reorder makes sequence b continue as a copy of what sequence parents[b] is: as a beam search needs it. What
-// cross-attention reads of the cache moves too; the nodes of a mask, such as the KeyLengths of sources, are the caller's
-// to reorder.
+// cross-attention reads of the cache moves too; the nodes of a mask, such as the KeyLengths of sources, are the
+// caller's to reorder.
 func (c *Cache) Reorder(parents ...int) error {
 	if err := c.check(); err != nil {
 		return err
@@ -187,7 +187,7 @@ func cacheNode(g *G.ExprGraph, name string, x []int) (*G.Node, error) {
 	return n, nil
 }
 
-// positions are those of new tokens, whose shape is (B, T) or (T): of shape (B, T).
+// positions returns the positions of new tokens of shape (B, T) or (T): a node of shape (B, T).
 func (c *Cache) positions(b *Build, g *G.ExprGraph, tokens tensor.Shape) (*G.Node, error) {
 	batch, length := batchOf(tokens, 1), tokens[len(tokens)-1]
 	if batch != c.batch {
@@ -214,8 +214,8 @@ type place struct {
 	memory *ops.Memory // of cross-attention, in place of the store
 }
 
-// place returns a layer's place, for keys or values that a weight makes. It is an error if another weight did so before, or
-// if the graph has used the place already.
+// place returns a layer's place, for keys or values that a weight makes. It is an error if another weight did so
+// before, or if the graph has used the place already.
 func (c *Cache) place(b *Build, name string, weight *Param) (*place, error) {
 	p := c.places[name]
 	if p == nil {
@@ -280,7 +280,7 @@ func (c *Cache) keep(b *Build, name string, weight *Param, x *G.Node) (*G.Node, 
 	return p.memory.Keep(b.env(), x)
 }
 
-// kept is what keep stored last, as a node of a graph, of so many axes.
+// kept returns what keep stored last, as a node of a graph, of so many axes.
 func (c *Cache) kept(b *Build, name string, weight *Param, g *G.ExprGraph, dims int) (*G.Node, error) {
 	p, err := c.place(b, name, weight)
 	if err != nil {
@@ -296,7 +296,7 @@ func (c *Cache) kept(b *Build, name string, weight *Param, g *G.ExprGraph, dims 
 	return p.memory.Read(b.env(), lengths, weight.Value.Dtype(), dims)
 }
 
-// batchOf is the size of the batch axis of a shape, if it has one in front of so many others, or else 1.
+// batchOf returns the size of the batch axis of a shape, if it has one in front of so many others, or else 1.
 func batchOf(s tensor.Shape, others int) int {
 	if len(s) > others {
 		return s[0]

@@ -63,9 +63,10 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 	return s, err
 }
 
-// Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, Outputs); without a batch axis, (T) gives
-// (1, Outputs). In place of ids it takes embeddings, as an Encoder does. Pass the lengths of padded sequences as the mask's KeyLengths: positions past them count nowhere. The
-// rest of the mask limits attention alone. A sequence of length 0 has the head's bias for logits.
+// Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, Outputs); without a batch axis, (T)
+// gives (1, Outputs). In place of ids it takes embeddings, as an Encoder does. Pass the lengths of padded sequences as
+// the mask's KeyLengths: positions past them count nowhere. The rest of the mask limits attention alone. A sequence of
+// length 0 has the head's bias for logits.
 func (s *SequenceClassifier) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	x, err := s.Encoder.Forward(b, x, m) // (B, T) or (B, T, D) -> (B, T, D)
 	if err != nil {

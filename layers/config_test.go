@@ -12,8 +12,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// drawConfig draws a configuration: every field that is exported is set half the time, whether its values go together or
-// not.
+// drawConfig draws a configuration: every field that is exported is set half the time, whether its values go together
+// or not.
 func drawConfig(r *rand.Rand, v reflect.Value) {
 	switch x := v.Addr().Interface().(type) {
 	case *layers.Init:

@@ -21,7 +21,7 @@ func NewDecoder(p *Params, c ModelConfig) (*Decoder, error) {
 	return newDecoder(p, c, nil, NewDecoderBlock)
 }
 
-// newDecoder is NewDecoder with a table of embeddings, if it isn't nil, and blocks of either kind.
+// newDecoder makes a Decoder with a table of embeddings, if it isn't nil, and blocks of either kind.
 func newDecoder(p *Params, c ModelConfig, table *Param, newBlock func(*Params, int, BlockConfig) (*DecoderBlock, error)) (*Decoder, error) {
 	p = p.withInit(c.Init)
 	if c.Outputs == 0 && !c.Tied {
@@ -45,7 +45,8 @@ func newDecoder(p *Params, c ModelConfig, table *Param, newBlock func(*Params, i
 
 // Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, T, Vocab), and (T) to (T, Vocab). With
 // Outputs that is the last axis instead. In place of ids it takes embeddings, as an Encoder does. Attention is always
-// causal; the mask adds further limits, and must have no offset. Padding belongs after a sequence, where being causal already hides it: it needs no KeyLengths.
+// causal; the mask adds further limits, and must have no offset. Padding belongs after a sequence, where being causal
+// already hides it: it needs no KeyLengths.
 //
 // With a Cache in the Build, the ids are the new tokens of the sequences that it holds, and the mask is what
 // MultiHeadAttention.ForwardCached takes.
@@ -57,8 +58,9 @@ func (d *Decoder) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	return d.finish(b, x)
 }
 
-// Next is Forward for the token that follows the last of every sequence alone: logits of shape (B, Vocab). The row of a
-// sequence that gets no new tokens means nothing. It needs a Cache in the Build.
+// Next does what Forward does for the last token of every sequence alone, and returns the logits of the token that
+// follows it, of shape (B, Vocab). The row of a sequence that gets no new tokens means nothing. It needs a Cache in the
+// Build.
 func (d *Decoder) Next(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	x, err := d.decode(b, x, nil, m, Mask{})
 	if err != nil {
@@ -67,8 +69,8 @@ func (d *Decoder) Next(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	return d.next(b, x)
 }
 
-// decode maps an input, of ids (B, T) or of embeddings (B, T, D), to the states after the blocks, (B, T, D). memory is an
-// encoder's output, or nil if the blocks don't attend to one or the Cache holds it.
+// decode maps an input, of ids (B, T) or of embeddings (B, T, D), to the states after the blocks, (B, T, D). memory is
+// an encoder's output, or nil if the blocks don't attend to one or the Cache holds it.
 func (d *Decoder) decode(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
 	tokens, _, err := d.tokens(x)
 	if err != nil {

@@ -2,8 +2,8 @@
 //
 // # Parameters live outside graphs
 //
-// A [Params] makes, names and initialises what a model learns. Layers are made from it, and each has a Forward that adds
-// its nodes to the graph that its input belongs to:
+// A [Params] makes, names and initialises what a model learns. Layers are made from it, and each has a Forward that
+// adds its nodes to the graph that its input belongs to:
 //
 //	params, err := layers.NewParams(tensor.Float32, seed)
 //	attention, err := layers.NewMultiHeadAttention(params.Scope("attention"), 64, layers.AttentionConfig{Heads: 4})
@@ -20,16 +20,16 @@
 //
 // # A Build for each graph
 //
-// What Forward needs to know travels in a [Build]: whether the graph is for training, the seed of its dropout, whether to
-// keep attention weights. Afterwards the Build lists the graph's learnable nodes. The graph of an evaluation holds no
-// dropout node at all.
+// What Forward needs to know travels in a [Build]: whether the graph is for training, the seed of its dropout, whether
+// to keep attention weights. Afterwards the Build lists the graph's learnable nodes. The graph of an evaluation holds
+// no dropout node at all.
 //
 // # Shapes and names
 //
 // B is the batch, T the length of queries, S that of keys, D the width of the model, H the number of heads, G that of
-// keys and values, K the width of a head (D/H unless said otherwise), V the vocabulary. Layers over sequences take (B, T, D), or (T, D) for a single one. Token ids, targets
-// and lengths are nodes of dtype [gorgonia.org/tensor.Int]. Weights have shape (out, in), as in PyTorch, and are named by
-// their place: blocks.0.attention.query.weight.
+// keys and values, K the width of a head (D/H unless said otherwise), V the vocabulary. Layers over sequences take
+// (B, T, D), or (T, D) for a single one. Token ids, targets and lengths are nodes of dtype [gorgonia.org/tensor.Int].
+// Weights have shape (out, in), as in PyTorch, and are named by their place: blocks.0.attention.query.weight.
 //
 // # What there is
 //
@@ -59,14 +59,14 @@
 //
 // # Attention
 //
-// [ScaledDotProduct] is one op, tiled, with nothing of size T×S: the fused form. [ScaledDotProductStages] composes the same
-// of separate ops, every stage a node to look at: scores, weights, output. Each option means the same in both, and
-// options combine: a scale, softcap, heads of keys and values that several heads of queries share, past keys and values,
-// dropout of the weights, and the [Mask].
+// [ScaledDotProduct] is one op, tiled, with nothing of size T×S: the fused form. [ScaledDotProductStages] composes the
+// same of separate ops, every stage a node to look at: scores, weights, output. Each option means the same in both, and
+// options combine: a scale, softcap, heads of keys and values that several heads of queries share, past keys and
+// values, dropout of the weights, and the [Mask].
 //
-// In a Mask, true means attend, everywhere. It can be causal, a window, key lengths, booleans, numbers to add, or slopes by
-// distance, all at once. What it hides reaches neither an output nor a gradient, NaN included, and a query that sees
-// nothing gets zeros.
+// In a Mask, true means attend, everywhere. It can be causal, a window, key lengths, booleans, numbers to add, or
+// slopes by distance, all at once. What it hides reaches neither an output nor a gradient, NaN included, and a query
+// that sees nothing gets zeros.
 //
 // # Machines
 //

@@ -106,8 +106,8 @@ func kept(t *testing.T, b layers.Build, n, dropouts, runs int) [][][]float64 {
 	return out
 }
 
-// TestDropoutMasksDiffer looks for masks that agree with each other too often, or too seldom: those of layers, of steps, of
-// seeds, and of the parts of one mask.
+// TestDropoutMasksDiffer looks for masks that agree with each other too often, or too seldom: those of layers, of
+// steps, of seeds, and of the parts of one mask.
 func TestDropoutMasksDiffer(t *testing.T) {
 	const part, parts = 4096, 5 // more than one task's elements
 	var masks [][]float64

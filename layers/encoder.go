@@ -16,7 +16,7 @@ type Encoder struct {
 // NewEncoder makes an Encoder with the scopes embedding, positions, blocks.0, blocks.1, …, norm and head.
 func NewEncoder(p *Params, c ModelConfig) (*Encoder, error) { return newEncoder(p, c, nil) }
 
-// newEncoder is NewEncoder with a table of embeddings, if it isn't nil.
+// newEncoder makes an Encoder with a table of embeddings, if it isn't nil.
 func newEncoder(p *Params, c ModelConfig, table *Param) (*Encoder, error) {
 	p = p.withInit(c.Init)
 	t, err := newTrunk(p, "encoder", c, table)
@@ -36,9 +36,9 @@ func newEncoder(p *Params, c ModelConfig, table *Param) (*Encoder, error) {
 }
 
 // Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, T, Outputs), or to states of shape
-// (B, T, Dim) without a head. In place of ids it takes embeddings of shape (B, T, Dim) and the parameters' dtype, such as
-// those of a time series or of an image's patches; gradients flow into them. A batch axis may be left out. Pass the lengths
-// of padded sequences as the mask's KeyLengths.
+// (B, T, Dim) without a head. In place of ids it takes embeddings of shape (B, T, Dim) and the parameters' dtype, such
+// as those of a time series or of an image's patches; gradients flow into them. A batch axis may be left out. Pass the
+// lengths of padded sequences as the mask's KeyLengths.
 func (e *Encoder) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	x, err := e.embed(b, x, b.positions())
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// EncoderDecoder reads one sequence and writes another (Vaswani et al., 2017): an encoder, in which every position of the
-// source attends to the whole source, and a decoder, in which every position of the target attends to itself, to those
-// before it and to the encoder's output, and predicts the token that follows.
+// EncoderDecoder reads one sequence and writes another (Vaswani et al., 2017): an encoder, in which every position of
+// the source attends to the whole source, and a decoder, in which every position of the target attends to itself, to
+// those before it and to the encoder's output, and predicts the token that follows.
 type EncoderDecoder struct {
 	Encoder *Encoder // without a head
 	Decoder *Decoder // its blocks attend to the encoder's output: apply it by Decode
@@ -19,8 +19,8 @@ type EncoderDecoder struct {
 	name string
 }
 
-// EncoderDecoderConfig describes an EncoderDecoder. Its Model is that of both stacks; what the target has of its own comes
-// after.
+// EncoderDecoderConfig describes an EncoderDecoder. Its Model is that of both stacks; what the target has of its own
+// comes after.
 type EncoderDecoderConfig struct {
 	Model ModelConfig `json:"model"` // Outputs is that of the decoder alone
 
@@ -29,8 +29,8 @@ type EncoderDecoderConfig struct {
 
 	TargetPositions PositionsConfig `json:"target_positions,omitzero"` // those of the target; Model.Positions if nil
 
-	// Shared makes one table embed source and target tokens, and Tied, which it implies, be the head's weight too (Vaswani
-	// et al., 2017, section 3.4). The two vocabularies must be one.
+	// Shared makes one table embed source and target tokens, and Tied, which it implies, be the head's weight too
+	// (Vaswani et al., 2017, section 3.4). The two vocabularies must be one.
 	Shared bool `json:"shared,omitzero"`
 }
 
@@ -115,9 +115,9 @@ func (m *EncoderDecoder) Forward(b *Build, source, target *G.Node, mask Mask) (*
 	return m.Decode(b, target, memory, Mask{}, mask)
 }
 
-// Encode is the first half of Forward: source ids of shape (B, S) to the encoder's output, (B, S, Dim). To write many
-// tokens of a target, encode its source once, and give what a run of that graph returned to the graph of Decode, as the
-// value of an input node.
+// Encode does the first half of Forward: it maps source ids of shape (B, S) to the encoder's output, (B, S, Dim). To
+// write many tokens of a target, encode its source once, and give what a run of that graph returned to the graph of
+// Decode, as the value of an input node.
 func (m *EncoderDecoder) Encode(b *Build, source *G.Node, mask Mask) (memory *G.Node, err error) {
 	if err := m.noPositions(b); err != nil {
 		return nil, err
@@ -125,9 +125,9 @@ func (m *EncoderDecoder) Encode(b *Build, source *G.Node, mask Mask) (memory *G.
 	return m.Encoder.Forward(b, source, mask)
 }
 
-// Decode is the second half of Forward: target ids of shape (B, T) and the encoder's output, of shape (B, S, Dim) and the
-// parameters' dtype, to logits of shape (B, T, V). self masks the target's attention to itself, which is causal whatever
-// it says, and source says which positions of the source a target may attend to.
+// Decode does the second half of Forward: it maps target ids of shape (B, T) and the encoder's output, of shape
+// (B, S, Dim) and the parameters' dtype, to logits of shape (B, T, V). self masks the target's attention to itself,
+// which is causal whatever it says, and source says which positions of the source a target may attend to.
 //
 // With a Cache in the Build, the ids are the new tokens of the targets that it holds. Its first graph must be given the
 // memory; in those after, memory may be nil: the Cache holds the keys and values that the blocks made of it.
@@ -139,7 +139,8 @@ func (m *EncoderDecoder) Decode(b *Build, target, memory *G.Node, self, source M
 	return m.Decoder.finish(b, x)
 }
 
-// Next is Decode for the token that follows the last of every target alone: logits of shape (B, V). The row of a target
+// Next does what Decode does for the last token of every target alone, and returns the logits of the token that follows
+// it, of shape (B, V). The row of a target
 // that gets no new tokens means nothing. It needs a Cache in the Build.
 func (m *EncoderDecoder) Next(b *Build, target, memory *G.Node, self, source Mask) (*G.Node, error) {
 	x, err := m.decode(b, target, memory, self, source)

@@ -82,8 +82,8 @@ func TestEncoderDecoderPyTorch(t *testing.T) {
 	}
 }
 
-// TestEncoderDecoderHides changes the tokens that must not matter, source padding and the target's future, to others and
-// to one whose embedding is NaN or infinite: no logit that is looked at and no gradient may change by a bit.
+// TestEncoderDecoderHides changes the tokens that must not matter, source padding and the target's future, to others
+// and to one whose embedding is NaN or infinite: no logit that is looked at and no gradient may change by a bit.
 func TestEncoderDecoderHides(t *testing.T) {
 	const poisoned = 3 // neither a source nor a target has it elsewhere
 	lengths := []int{5, 2}
@@ -152,8 +152,8 @@ func TestDecodersMemoryPaddingCannotMatter(t *testing.T) {
 	hide(t, cases)
 }
 
-// TestEncodeOnce decodes longer and longer targets in graphs of their own, on what one encoding graph put out: logits are
-// those of Forward, to the bit.
+// TestEncodeOnce decodes longer and longer targets in graphs of their own, on what one encoding graph put out: logits
+// are those of Forward, to the bit.
 func TestEncodeOnce(t *testing.T) {
 	for name, change := range map[string]func(c *layers.EncoderDecoderConfig){"own tables": nil, "shared": shared} {
 		t.Run(name, func(t *testing.T) {

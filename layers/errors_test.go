@@ -289,8 +289,8 @@ func TestRunErrorsNameTheLayer(t *testing.T) {
 	}
 }
 
-// TestNormAndFeedForwardErrors makes and applies layers that can't be: the error names the layer, what it expected and what
-// it got.
+// TestNormAndFeedForwardErrors makes and applies layers that can't be: the error names the layer, what it expected and
+// what it got.
 func TestNormAndFeedForwardErrors(t *testing.T) {
 	c := newBench(t)
 	made := func(_ any, err error) error { return err }

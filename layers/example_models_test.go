@@ -157,7 +157,8 @@ func ExampleEncoder() {
 	// blocks.1.attention (2, 4, 4, 4)
 }
 
-// A language model learns to say what it has been told, and then speaks one token at a time, in a graph of another size.
+// A language model learns to say what it has been told, and then speaks one token at a time, in a graph of another
+// size.
 func ExampleDecoder() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	if err != nil {

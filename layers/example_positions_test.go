@@ -87,7 +87,8 @@ func ExampleModelConfig_json() {
 	// a model's configuration: positions of kind rotary: json: unknown field "bass"
 }
 
-// The patches of an image, or the readings of a time series, need no vocabulary: a linear layer makes embeddings of them.
+// The patches of an image, or the readings of a time series, need no vocabulary: a linear layer makes embeddings of
+// them.
 func ExampleEncoder_embeddings() {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	check(err)

@@ -43,7 +43,7 @@ func (a Activation) unknown() error {
 	return fmt.Errorf("there is no %v: use ReLU, GELU, GELUTanh or SiLU", a)
 }
 
-// String is the activation's name: relu, gelu, gelu tanh or silu.
+// String returns the activation's name: relu, gelu, gelu tanh or silu.
 func (a Activation) String() string {
 	if op, ok := activations[a]; ok {
 		return op.String()
@@ -64,8 +64,8 @@ func (a Activation) Forward(b *Build, x *G.Node) (*G.Node, error) {
 }
 
 // FeedForward is two linear layers with an activation between them, the same for every position (Vaswani et al., 2017,
-// section 3.3): down(activation(up(x))). Gated, it is down(activation(gate(x))∘up(x)), which is known as SwiGLU with SiLU,
-// as GEGLU with GELU and as ReGLU with ReLU (Shazeer, 2020).
+// section 3.3): down(activation(up(x))). Gated, it is down(activation(gate(x))∘up(x)), which is known as SwiGLU with
+// SiLU, as GEGLU with GELU and as ReGLU with ReLU (Shazeer, 2020).
 type FeedForward struct {
 	Gate       *Linear // nil unless gated
 	Up, Down   *Linear
@@ -83,8 +83,8 @@ type FeedForwardConfig struct {
 	Init       Init       `json:"init,omitzero"`    // of every weight; see Init
 }
 
-// NewFeedForward makes a FeedForward for vectors of width dim, with the scopes gate (if Gated), up and down, each with the
-// parameters weight and, unless NoBias, bias.
+// NewFeedForward makes a FeedForward for vectors of width dim, with the scopes gate (if Gated), up and down, each with
+// the parameters weight and, unless NoBias, bias.
 func NewFeedForward(p *Params, dim int, c FeedForwardConfig) (*FeedForward, error) {
 	name := p.scopeName("feed-forward")
 	if err := positive(name, size{"Dim", dim}); err != nil {

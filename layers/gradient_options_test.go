@@ -21,8 +21,8 @@ func (c *bench) attend(call *onnxCall, l onnxLayout) *G.Node {
 	return c.node(layers.ScaledDotProduct(c.b, q, k, v, o))
 }
 
-// TestGradientsOfOptions holds the gradients of every option, in both forms, to finite differences: those of queries, keys
-// and values, of past ones, and of the bias.
+// TestGradientsOfOptions holds the gradients of every option, in both forms, to finite differences: those of queries,
+// keys and values, of past ones, and of the bias.
 func TestGradientsOfOptions(t *testing.T) {
 	type mask = layers.Mask
 	options := func(m mask) layers.AttentionOptions { return layers.AttentionOptions{Mask: m} }

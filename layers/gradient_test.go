@@ -67,8 +67,8 @@ type gradientCase struct {
 // mayVanish tells checkGradients that a weight's gradient may be zero, as where there is one key, or one class.
 const mayVanish = true
 
-// checkGradients holds every gradient, of every float input and every parameter, to finite differences, and insists that
-// those of weights aren't all zero.
+// checkGradients holds every gradient, of every float input and every parameter, to finite differences, and insists
+// that those of weights aren't all zero.
 func checkGradients(t *testing.T, cases []gradientCase, vanish ...bool) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {

@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// An Init says how the values of a new parameter are drawn. For a weight of shape (O, I) the fan-in is I and the fan-out
-// O. The zero Init leaves it to what the parameter is part of: an Init that a configuration gives holds for all that is
-// made below it, unless that has an Init of its own, and XavierUniform holds for weights where none is given.
+// An Init says how the values of a new parameter are drawn. For a weight of shape (O, I) the fan-in is I and the
+// fan-out O. The zero Init leaves it to what the parameter is part of: an Init that a configuration gives holds for all
+// that is made below it, unless that has an Init of its own, and XavierUniform holds for weights where none is given.
 //
-// Zeros, Ones, Normal, Uniform, XavierUniform, XavierNormal, HeUniform and HeNormal return one each. An Init with a Func
-// can't go to JSON; the others are plain data.
+// Zeros, Ones, Normal, Uniform, XavierUniform, XavierNormal, HeUniform and HeNormal return one each. An Init with a
+// Func can't go to JSON; the others are plain data.
 type Init struct {
 	Kind  InitKind `json:"kind,omitzero"`  // zeros, ones, normal, uniform, xavier_uniform, xavier_normal, he_uniform or he_normal
 	Scale float64  `json:"scale,omitzero"` // the standard deviation of normal, or the limit of uniform; 0 for the others

@@ -19,7 +19,7 @@ type kind[T any] struct {
 	read func(data []byte) (T, error)
 }
 
-// kindOf is the kind of values of type C, which must be a T.
+// kindOf returns the kind of values of type C, which must be a T.
 func kindOf[C, T any](name string) kind[T] {
 	return kind[T]{
 		name: name,
@@ -51,7 +51,7 @@ func (ks kinds[T]) marshal(what string, v T) ([]byte, error) {
 	return nil, fmt.Errorf("%s of type %T can't go to JSON: only %s can", what, v, ks.names())
 }
 
-// unmarshal is the value that marshal wrote.
+// unmarshal returns the value that marshal wrote.
 func (ks kinds[T]) unmarshal(what string, data []byte) (v T, err error) {
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(data, &fields); err != nil {

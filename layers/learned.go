@@ -14,8 +14,8 @@ type Learned struct {
 	Init   Init `json:"init,omitzero"` // Normal(1) if it is zero
 }
 
-// New makes the table, the parameter "weight" of shape (MaxLen, dim). A position outside [0, MaxLen) is an error: of the
-// graph if it is counted from 0, and else when the graph runs.
+// New makes the table, the parameter "weight" of shape (MaxLen, dim). A position outside [0, MaxLen) is an error: of
+// the graph if it is counted from 0, and else when the graph runs.
 func (c Learned) New(p *Params, dim int, _ AttentionConfig) (Positions, error) {
 	l := &learned{name: p.scopeName("learned positions")}
 	if err := positive(l.name, size{"MaxLen", c.MaxLen}, size{"Dim", dim}); err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// Linear is y = x·Wᵀ + b, with W of shape (Out, In) and b of shape (Out), as in PyTorch.
+// Linear computes y = x·Wᵀ + b, with W of shape (Out, In) and b of shape (Out), as in PyTorch.
 type Linear struct {
 	Weight *Param
 	Bias   *Param // nil for none
@@ -43,7 +43,7 @@ func (l *Linear) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	return l.forward(b, x, ops.Identity)
 }
 
-// forward is Forward with an activation after it, in one op.
+// forward does what Forward does and applies an activation, in one op.
 func (l *Linear) forward(b *Build, x *G.Node, act ops.Activation) (*G.Node, error) {
 	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[1]); err != nil {
 		return nil, err

@@ -103,8 +103,8 @@ func TestIgnoredLogitsCannotMatter(t *testing.T) {
 	}
 }
 
-// TestCrossEntropyOfImpossibleClasses has logits of −Inf: as in PyTorch, they cost nothing where no share of the target is
-// theirs and everything where some is. Gradients are finite.
+// TestCrossEntropyOfImpossibleClasses has logits of −Inf: as in PyTorch, they cost nothing where no share of the target
+// is theirs and everything where some is. Gradients are finite.
 func TestCrossEntropyOfImpossibleClasses(t *testing.T) {
 	logits := []float64{0, -inf, 0}
 	for _, tc := range []struct {

@@ -11,14 +11,15 @@ import (
 // included, reaches neither the output nor a gradient. A query with no key to attend to gets an output of zero and
 // passes back gradients of zero.
 //
-// Causal, Window and Slopes compare positions: key j is at position j, and query i at p = P + Offset + i, where P is the
-// number of past keys that the options give (0 if they give none). So queries and keys are counted from the first of
-// each, also where T ≠ S, unless there are keys from before the queries.
+// Causal, Window and Slopes compare positions: key j is at position j, and query i at p = P + Offset + i, where P is
+// the number of past keys that the options give (0 if they give none). So queries and keys are counted from the first
+// of each, also where T ≠ S, unless there are keys from before the queries.
 //
 // Allow and Bias broadcast, right-aligned, to the shape of the scores: (B, H, T, S), or (B, T, S) and (T, S) where the
 // queries have no head or batch axis; S counts past keys too. Where their last axis is shorter than S, the keys past it
 // are masked, also where it is 1: that axis doesn't broadcast. A row for each batch element, (B, S) as PyTorch's
-// key_padding_mask has it, is (B, 1, 1, S) here. The meaning of all is that of the ONNX operator Attention (opsets 23 to
+// key_padding_mask has it, is (B, 1, 1, S) here. The meaning of all is that of the ONNX operator Attention (opsets 23
+// to
 // 25).
 type Mask struct {
 	// Causal lets query i see key j only where j ≤ p.
@@ -33,8 +34,8 @@ type Mask struct {
 	// Offsets, of shape (B) and dtype tensor.Int, is an Offset for each batch element; nil for none.
 	Offsets *G.Node
 
-	// KeyLengths, of shape (B) and dtype tensor.Int, is how many keys of each batch element are valid, past ones counted:
-	// the rest is padding. A length outside [0, S] is an error when the graph runs.
+	// KeyLengths, of shape (B) and dtype tensor.Int, is how many keys of each batch element are valid, past ones
+	// counted: the rest is padding. A length outside [0, S] is an error when the graph runs.
 	KeyLengths *G.Node
 
 	// Allow, of dtype tensor.Bool, is true where a query may attend to a key.
@@ -54,7 +55,7 @@ type Window struct {
 	Left, Right int
 }
 
-// ops is the mask as the ops take it.
+// ops returns the mask as the ops take it.
 func (m Mask) ops() ops.Mask {
 	o := ops.Mask{Causal: m.Causal, Offset: m.Offset, Offsets: m.Offsets, Lengths: m.KeyLengths, Allow: m.Allow, Bias: m.Bias, Slopes: m.Slopes}
 	if m.Window != nil {

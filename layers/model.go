@@ -11,12 +11,12 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// ModelConfig describes an Encoder or a Decoder: token embeddings, positions, a stack of blocks, a norm after them (with
-// pre-norm blocks) and a linear head. It goes to JSON and back, unless it holds something of a user's own type or function:
-// an unknown field or kind is an error.
+// ModelConfig describes an Encoder or a Decoder: token embeddings, positions, a stack of blocks, a norm after them
+// (with pre-norm blocks) and a linear head. It goes to JSON and back, unless it holds something of a user's own type or
+// function: an unknown field or kind is an error.
 type ModelConfig struct {
-	// Vocab is the number of different tokens, V. With 0 there is no vocabulary, and so no table of embeddings: Forward must
-	// be given embeddings.
+	// Vocab is the number of different tokens, V. With 0 there is no vocabulary, and so no table of embeddings: Forward
+	// must be given embeddings.
 	Vocab  int `json:"vocab,omitzero"`
 	Dim    int `json:"dim"`    // width of the model, D
 	Layers int `json:"layers"` // number of blocks
@@ -26,8 +26,8 @@ type ModelConfig struct {
 
 	Block BlockConfig `json:"block"` // each of the blocks; its Norm is that after the blocks too
 
-	// FinalNorm puts a norm after the last block with PostNorm too, as nn.Transformer does. Without PostNorm it is always
-	// there.
+	// FinalNorm puts a norm after the last block with PostNorm too, as nn.Transformer does. Without PostNorm it is
+	// always there.
 	FinalNorm bool `json:"final_norm,omitzero"`
 
 	// Outputs is the width of the head: the number of classes of each position. If it is 0, a Decoder's is Vocab. Without
@@ -36,8 +36,8 @@ type ModelConfig struct {
 
 	NoBias bool `json:"no_bias,omitzero"` // leave out the bias of the head
 
-	// Tied makes the table of the embeddings the head's weight too, and leaves out the head's bias (Press and Wolf, 2016;
-	// Vaswani et al., 2017, section 3.4). Outputs must then be 0 or Vocab.
+	// Tied makes the table of the embeddings the head's weight too, and leaves out the head's bias (Press and Wolf,
+	// 2016; Vaswani et al., 2017, section 3.4). Outputs must then be 0 or Vocab.
 	Tied bool `json:"tied,omitzero"`
 
 	// EmbeddingScale multiplies the token embeddings; if 0, by √Dim where they are Tied, and by nothing otherwise.
@@ -49,8 +49,8 @@ type ModelConfig struct {
 	EmbeddingInit Init `json:"embedding_init,omitzero"` // of token embeddings; if zero, Normal(1), but Normal(1/√Dim) where they are Tied
 }
 
-// MarshalJSON returns the configuration as JSON. It is an error if its Positions aren't one of this package's, or if it has
-// an Init with a Func.
+// MarshalJSON returns the configuration as JSON. It is an error if its Positions aren't one of this package's, or if it
+// has an Init with a Func.
 func (c ModelConfig) MarshalJSON() ([]byte, error) {
 	type plain ModelConfig
 	return json.Marshal(struct {

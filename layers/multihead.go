@@ -14,8 +14,8 @@ import (
 //	output = concat(head_1, …, head_H)·W_oᵀ + b_o
 //
 // Given one sequence three times it is self-attention; with keys and values from another one, cross-attention. The four
-// weights are parameters of their own, so that each has its gradient. Several heads of queries may share one of keys and
-// values (Shazeer, 2019; Ainslie et al., GQA, 2023): there are then G heads of these, G·K and G·V wide.
+// weights are parameters of their own, so that each has its gradient. Several heads of queries may share one of keys
+// and values (Shazeer, 2019; Ainslie et al., GQA, 2023): there are then G heads of these, G·K and G·V wide.
 type MultiHeadAttention struct {
 	Query, Key, Value *Linear // W_q (H·K, Dim), W_k (G·K, KeyInput), W_v (G·V, ValueInput)
 	Output            *Linear // W_o (Dim, H·V); nil with NoOutput
@@ -135,9 +135,9 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 	return a, err
 }
 
-// Forward attends from query, of shape (B, T, Dim), to key, (B, S, KeyInput), and value, (B, S, ValueInput), and returns
-// (B, T, Dim), or (B, T, H·V) with NoOutput. Without a batch axis, (T, Dim) gives (T, Dim), and counts as a batch of 1
-// to the mask. The mask meets scores of shape (B, H, T, S).
+// Forward attends from query, of shape (B, T, Dim), to key, (B, S, KeyInput), and value, (B, S, ValueInput), and
+// returns (B, T, Dim), or (B, T, H·V) with NoOutput. Without a batch axis, (T, Dim) gives (T, Dim), and counts as a
+// batch of 1 to the mask. The mask meets scores of shape (B, H, T, S).
 //
 // Attention is one op that keeps no weights, as in ScaledDotProduct, unless the Build captures them or says Composed.
 func (a *MultiHeadAttention) Forward(b *Build, query, key, value *G.Node, m Mask) (*G.Node, error) {
@@ -148,7 +148,7 @@ func (a *MultiHeadAttention) Forward(b *Build, query, key, value *G.Node, m Mask
 	return a.attend(b, q, k, v, m)
 }
 
-// attend is Forward after the input projections.
+// attend does what Forward does after the input projections.
 func (a *MultiHeadAttention) attend(b *Build, q, k, v *G.Node, m Mask) (*G.Node, error) {
 	o := a.options
 	o.Mask = m
@@ -189,7 +189,7 @@ func (a *MultiHeadAttention) project(b *Build, query, key, value *G.Node, m Mask
 	return q, k, v, m, err
 }
 
-// projectQuery is the queries: (B, T, Dim) -> (B, T, H·K).
+// projectQuery returns the queries: (B, T, Dim) -> (B, T, H·K).
 func (a *MultiHeadAttention) projectQuery(b *Build, query, positions *G.Node) (*G.Node, error) {
 	q, err := a.linear(b, a.Query, "the query", query)
 	if err != nil {
@@ -198,7 +198,7 @@ func (a *MultiHeadAttention) projectQuery(b *Build, query, positions *G.Node) (*
 	return a.place(b, q, a.QueryNorm, a.heads, positions)
 }
 
-// projectKeys is the keys and values: (B, S, KeyInput) -> (B, S, G·K) and (B, S, ValueInput) -> (B, S, G·V).
+// projectKeys returns the keys and values: (B, S, KeyInput) -> (B, S, G·K) and (B, S, ValueInput) -> (B, S, G·V).
 func (a *MultiHeadAttention) projectKeys(b *Build, key, value, positions *G.Node) (k, v *G.Node, err error) {
 	if k, err = a.linear(b, a.Key, "the key", key); err != nil {
 		return nil, nil, err

@@ -9,11 +9,12 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// ForwardCached is self-attention of new tokens, x of shape (B, T, Dim), to themselves and to those that the Build's Cache
-// holds of their sequences, whose keys and values it holds too: the output is what Forward would return for these tokens
-// if it were given the whole sequences. Positions, those of the mask included, count from the start of a sequence, and
-// the keys are the Cache's: the mask meets scores of shape (B, H, T, Capacity). Attention is causal whatever the mask
-// says, and the mask must have no offset. Without a batch axis, x counts as a batch of 1. It has no gradient.
+// ForwardCached lets new tokens, x of shape (B, T, Dim), attend to themselves and to those that the Build's Cache
+// holds of their sequences, whose keys and values it holds too: the output is what Forward would return for these
+// tokens if it were given the whole sequences. Positions, those of the mask included, count from the start of a
+// sequence, and the keys are the Cache's: the mask meets scores of shape (B, H, T, Capacity). Attention is causal
+// whatever the mask says, and the mask must have no offset. Without a batch axis, x counts as a batch of 1. It has no
+// gradient.
 func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	fail := func(err error) (*G.Node, error) { return nil, fmt.Errorf("%s: %w", a.name, err) }
 	if err := b.cached(); err != nil {
@@ -56,11 +57,11 @@ func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 	return a.attend(b, q, k, v, m)
 }
 
-// ForwardMemory is cross-attention to memory, of shape (B, S, KeyInput), such as an encoder's output, whose keys and values
-// are kept in the Build's Cache. In a graph in which memory is nil, those that were kept last are attended to: a graph that
-// is given a memory of that length must have been built before, and run before this one runs. The mask's positions are
-// those of the queries in their sequences, and of the keys in the memory, an Offset between the two added; it must have
-// no Offsets. It has no gradient.
+// ForwardMemory attends to memory, of shape (B, S, KeyInput), such as an encoder's output, whose keys and values
+// are kept in the Build's Cache. In a graph in which memory is nil, those that were kept last are attended to: a graph
+// that is given a memory of that length must have been built before, and run before this one runs. The mask's positions
+// are those of the queries in their sequences, and of the keys in the memory, an Offset between the two added; it must
+// have no Offsets. It has no gradient.
 func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Mask) (*G.Node, error) {
 	fail := func(err error) (*G.Node, error) { return nil, fmt.Errorf("%s: %w", a.name, err) }
 	if err := b.cached(); err != nil {

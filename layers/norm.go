@@ -17,8 +17,9 @@ type Norm interface {
 type NormConfig struct {
 	Kind NormKind `json:"kind,omitzero"` // for NewNorm; a LayerNorm if empty
 
-	// Eps keeps what is constant from being divided by zero. If 0, it is 1e-5 of a LayerNorm, and 1e-6 of an RMSNorm, as in
-	// T5 and Llama. (PyTorch's nn.RMSNorm takes the dtype's machine epsilon unless told otherwise: 1.2e-7 for float32,
+	// Eps keeps what is constant from being divided by zero. If 0, it is 1e-5 of a LayerNorm, and 1e-6 of an RMSNorm,
+	// as in T5 and Llama. (PyTorch's nn.RMSNorm takes the dtype's machine epsilon unless told otherwise: 1.2e-7 for
+	// float32,
 	// 2.2e-16 for float64.)
 	Eps float64 `json:"eps,omitzero"`
 
@@ -67,8 +68,8 @@ type LayerNorm struct {
 	name string
 }
 
-// NewLayerNorm makes a LayerNorm of vectors of width dim, whatever the configuration's Kind, with the parameters "weight",
-// of ones, and, unless NoBias, "bias", of zeros.
+// NewLayerNorm makes a LayerNorm of vectors of width dim, whatever the configuration's Kind, with the parameters
+// "weight", of ones, and, unless NoBias, "bias", of zeros.
 func NewLayerNorm(p *Params, dim int, c NormConfig) (*LayerNorm, error) {
 	l := &LayerNorm{eps: c.Eps, name: p.scopeName("layer norm")}
 	if err := positive(l.name, size{"Dim", dim}); err != nil {
@@ -117,8 +118,8 @@ type RMSNorm struct {
 	name string
 }
 
-// NewRMSNorm makes an RMSNorm of vectors of width dim, whatever the configuration's Kind, with the parameter "weight", of
-// ones.
+// NewRMSNorm makes an RMSNorm of vectors of width dim, whatever the configuration's Kind, with the parameter "weight",
+// of ones.
 func NewRMSNorm(p *Params, dim int, c NormConfig) (*RMSNorm, error) {
 	l := &RMSNorm{eps: c.Eps, name: p.scopeName("rms norm")}
 	if err := positive(l.name, size{"Dim", dim}); err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestOptionErrors has options that can't be, in both forms: the error names the layer, what it expected and what it got.
+// TestOptionErrors has options that can't be, in both forms: the error names the layer, what it expected and what it
+// got.
 func TestOptionErrors(t *testing.T) {
 	type options = layers.AttentionOptions
 	type mask = layers.Mask

@@ -129,8 +129,8 @@ func TestOnnxRandomly(t *testing.T) {
 	})
 }
 
-// TestOnnxDropout finds out which weights one run of the composed form drops, and holds the outputs and gradients of both
-// forms' runs of that number to what follows from these.
+// TestOnnxDropout finds out which weights one run of the composed form drops, and holds the outputs and gradients of
+// both forms' runs of that number to what follows from these.
 func TestOnnxDropout(t *testing.T) {
 	drawRounds(t, 60, 15, func(r *rand.Rand, what string) {
 		c, l := drawCall(r, 150)
@@ -158,8 +158,8 @@ func TestOnnxDropout(t *testing.T) {
 	})
 }
 
-// TestOnnxNotFinite puts NaN or an infinity where it may count, and has both forms make the same of it: what is finite in
-// one is in the other, in outputs and gradients.
+// TestOnnxNotFinite puts NaN or an infinity where it may count, and has both forms make the same of it: what is finite
+// in one is in the other, in outputs and gradients.
 func TestOnnxNotFinite(t *testing.T) {
 	drawRounds(t, 150, 30, func(r *rand.Rand, what string) {
 		c, l := drawCall(r, 150)

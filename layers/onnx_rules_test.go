@@ -16,8 +16,8 @@ type onnxRule struct {
 	rule string
 	call onnxCall
 
-	// sees has a mark for each key, x for one that is seen, and a word for each query; | is between batch elements or, in
-	// one of these, heads. One that is alone is that of all.
+	// sees has a mark for each key, x for one that is seen, and a word for each query; | is between batch elements or,
+	// in one of these, heads. One that is alone is that of all.
 	sees string
 }
 

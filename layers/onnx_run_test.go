@@ -262,8 +262,8 @@ func (c *onnxCall) with(fill float64, hidden map[string][]bool) *onnxCall {
 	return &p
 }
 
-// check holds a call in one layout to what is expected: all values and gradients; zeros, exactly, for what is hidden; and
-// the same bits whatever that holds.
+// check holds a call in one layout to what is expected: all values and gradients; zeros, exactly, for what is hidden;
+// and the same bits whatever that holds.
 func (c *onnxCall) check(t *testing.T, what string, l onnxLayout, dt tensor.Dtype, fills ...float64) {
 	t.Helper()
 	g, hidden := c.gradient(), c.hidden()

@@ -33,8 +33,8 @@ type onnxCall struct {
 	keep []float64 // what dropout multiplies each weight by; nil for none
 }
 
-// onnxSizes are the sizes of a call: of the batch, heads of queries, of keys and values, queries, keys, past keys, and the
-// widths of keys and values.
+// onnxSizes are the sizes of a call: of the batch, heads of queries, of keys and values, queries, keys, past keys, and
+// the widths of keys and values.
 type onnxSizes struct{ B, H, G, T, S, P, K, V int }
 
 // whole fills in sizes of 0: 1, as many heads of keys as of queries, and no past.
@@ -107,8 +107,8 @@ func (c *onnxCall) sees(b, h, t, j int) bool {
 	return true
 }
 
-// onnxEntry is which entry of a mask counts at (b, h, t, j): axes are aligned on the right, and one of size 1 serves every
-// index, except that the last axis doesn't broadcast: past its end there is no entry, and −1.
+// onnxEntry is which entry of a mask counts at (b, h, t, j): axes are aligned on the right, and one of size 1 serves
+// every index, except that the last axis doesn't broadcast: past its end there is no entry, and −1.
 func onnxEntry(shape tensor.Shape, at ...int) int {
 	entry := 0
 	for axis, n := range shape {

@@ -99,7 +99,8 @@ func TestOnnxValues(t *testing.T) {
 	}
 }
 
-// TestOnnxStages reads every output of the operator: present_key, present_value, and qk_matmul_output in its modes 0 to 3.
+// TestOnnxStages reads every output of the operator: present_key, present_value, and qk_matmul_output in its modes 0 to
+// 3.
 func TestOnnxStages(t *testing.T) {
 	type n = onnxSizes
 	type f = []float64
@@ -143,8 +144,8 @@ func TestOnnxStages(t *testing.T) {
 	}
 }
 
-// TestOnnxMaskedPassesNothingBack takes the gradient of what qk_matmul_output is in mode 2, where it isn't −Inf and where
-// it is.
+// TestOnnxMaskedPassesNothingBack takes the gradient of what qk_matmul_output is in mode 2, where it isn't −Inf and
+// where it is.
 func TestOnnxMaskedPassesNothingBack(t *testing.T) {
 	c := onnxCall{onnxSizes: onnxSizes{H: 2, T: 2, S: 3, K: 2}, options: causal(), bias: holes("x.x .xx", 2, 3)}
 	c.onnxSizes = c.whole()

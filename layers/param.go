@@ -35,12 +35,13 @@ type paramSet struct {
 	bytes  int // of memory that they take
 }
 
-// paramBytes is what a parameter takes beside its numbers, about: a model of countless small layers is as absurd as one of
-// few that are huge.
+// paramBytes is what a parameter takes beside its numbers, about: a model of countless small layers is as absurd as one
+// of few that are huge.
 const paramBytes = 1 << 10
 
-// NewParams is an empty set of parameters of a dtype, tensor.Float32 or tensor.Float64. The seed decides their initial
-// values: that of a parameter depends on the seed, its name, its shape and its initialiser, and on nothing else.
+// NewParams returns an empty set of parameters of a dtype, tensor.Float32 or tensor.Float64. The seed decides their
+// initial values: that of a parameter depends on the seed, its name, its shape and its initialiser, and on nothing
+// else.
 func NewParams(dtype tensor.Dtype, seed uint64) (*Params, error) {
 	if dtype != tensor.Float32 && dtype != tensor.Float64 {
 		return nil, fmt.Errorf("parameters must be float32 or float64, got %v", dtype)
@@ -56,8 +57,8 @@ func (p *Params) check() error {
 	return nil
 }
 
-// Scope is the same set, seen from inside a part of the model: names of parameters made there begin with name and a dot.
-// That of nil is nil.
+// Scope returns the same set, seen from inside a part of the model: names of parameters made there begin with name and
+// a dot. It returns nil for nil.
 func (p *Params) Scope(name string) *Params {
 	if p == nil {
 		return nil
@@ -77,7 +78,7 @@ func (p *Params) withInit(i Init) *Params {
 	return &s
 }
 
-// Dtype is the dtype of every parameter of the set.
+// Dtype returns the dtype of every parameter of the set.
 func (p *Params) Dtype() tensor.Dtype {
 	if p == nil {
 		return tensor.Dtype{}
@@ -101,7 +102,7 @@ func (p *Params) Get(name string) *Param {
 	return p.set.byName[name]
 }
 
-// Count is the number of learnable numbers in the whole set.
+// Count returns the number of learnable numbers in the whole set.
 func (p *Params) Count() int {
 	n := 0
 	for _, q := range p.All() {
@@ -110,9 +111,9 @@ func (p *Params) Count() int {
 	return n
 }
 
-// New makes a parameter of the given shape, named by the scope and name. A zero init is that of the configuration that the
-// scope is part of, or XavierUniform. It is an error if the set has that name, or if the machine hasn't the memory for the
-// parameters of the set with this one.
+// New makes a parameter of the given shape, named by the scope and name. A zero init is that of the configuration that
+// the scope is part of, or XavierUniform. It is an error if the set has that name, or if the machine hasn't the memory
+// for the parameters of the set with this one.
 func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("parameter %q: %w", name, err)
@@ -157,7 +158,7 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 	return q, nil
 }
 
-// scope is the name of the part of the model that p is seen from; empty for the whole.
+// scope returns the name of the part of the model that p is seen from; empty for the whole.
 func (p *Params) scope() string {
 	if p == nil {
 		return ""
@@ -165,7 +166,7 @@ func (p *Params) scope() string {
 	return strings.TrimSuffix(p.prefix, ".")
 }
 
-// scopeName is a layer's name as errors give it: its kind and its scope, or one where they are the same.
+// scopeName returns a layer's name as errors give it: its kind and its scope, or one where they are the same.
 func (p *Params) scopeName(kind string) string {
 	if p == nil || p.prefix == "" || p.scope() == kind {
 		return kind

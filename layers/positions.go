@@ -8,35 +8,36 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// Positions are a way to tell the tokens of a sequence apart. A scheme acts where its paper has it act: on the embeddings,
-// on queries and keys, or on the scores of self-attention. It embeds None for the hooks that it has no use for. A model
-// calls the first hook, and its blocks' self-attention the other two; a model made by hand can do the same, or give a
-// MultiHeadAttention its Positions.
+// Positions are a way to tell the tokens of a sequence apart. A scheme acts where its paper has it act: on the
+// embeddings, on queries and keys, or on the scores of self-attention. It embeds None for the hooks that it has no use
+// for. A model calls the first hook, and its blocks' self-attention the other two; a model made by hand can do the
+// same, or give a MultiHeadAttention its Positions.
 //
-// Each hook is told where the tokens are by positions. If nil, element t of a sequence is at position t. Otherwise it is
-// a node of dtype tensor.Int: of shape (B), it is the position of each batch element's first element, as where a sequence
-// is continued; of shape (B, T), the position of every one, as where sequences are padded in front or a Cache holds what
-// came before. B is 1 without a batch axis.
+// Each hook is told where the tokens are by positions. If nil, element t of a sequence is at position t. Otherwise it
+// is a node of dtype tensor.Int: of shape (B), it is the position of each batch element's first element, as where a
+// sequence is continued; of shape (B, T), the position of every one, as where sequences are padded in front or a Cache
+// holds what came before. B is 1 without a batch axis.
 type Positions interface {
 	// Embed adds positions to embeddings of shape (T, D) or (B, T, D), float32 or float64, and returns the same shape.
 	Embed(b *Build, x, positions *G.Node) (*G.Node, error)
 
-	// Turn gives positions to queries or keys of shape (T, H·K) or (B, T, H·K), so many heads side by side, and returns the
-	// same shape.
+	// Turn gives positions to queries or keys of shape (T, H·K) or (B, T, H·K), so many heads side by side, and returns
+	// the same shape.
 	Turn(b *Build, x *G.Node, heads int, positions *G.Node) (*G.Node, error)
 
-	// Score returns the mask of self-attention with what the scheme adds to the scores: in its Bias or its Slopes, or by
-	// narrowing what it allows. The queries q, of shape (T, H·K) or (B, T, H·K), and the keys k, (S, G·K) or (B, S, G·K),
-	// have been turned. positions are those of the queries. The keys have the same ones, but for a Build with a Cache: there
-	// key j of S = Capacity is at position j, and the mask's Offsets are the positions of the first queries.
+	// Score returns the mask of self-attention with what the scheme adds to the scores: in its Bias or its Slopes, or
+	// by narrowing what it allows. The queries q, of shape (T, H·K) or (B, T, H·K), and the keys k, (S, G·K) or
+	// (B, S, G·K), have been turned. positions are those of the queries. The keys have the same ones, but for a Build
+	// with a Cache: there key j of S = Capacity is at position j, and the mask's Offsets are the positions of the first
+	// queries.
 	Score(b *Build, q, k, positions *G.Node, m Mask) (Mask, error)
 
 	// MaxLen returns the length of the longest sequence, or 0 if there is no limit.
 	MaxLen() int
 }
 
-// PositionsConfig describes Positions, such as Learned, Rotary or None. A user's own type works as well as this package's,
-// but can't go to JSON.
+// PositionsConfig describes Positions, such as Learned, Rotary or None. A user's own type works as well as this
+// package's, but can't go to JSON.
 type PositionsConfig interface {
 	// New makes the Positions of a stack of blocks of width dim, whose self-attention is a.
 	New(p *Params, dim int, a AttentionConfig) (Positions, error)
@@ -82,8 +83,8 @@ func (None) Score(_ *Build, _, _, _ *G.Node, m Mask) (Mask, error) { return m, n
 // MaxLen returns 0: there is no limit.
 func (None) MaxLen() int { return 0 }
 
-// positionIDs returns the position of each vector of x, (B, T, D) or (T, D): of shape (B, T) or (T). Where most isn't 0,
-// it is an error for one to be outside [0, most), when the graph runs.
+// positionIDs returns the position of each vector of x, (B, T, D) or (T, D): of shape (B, T) or (T). Where most isn't
+// 0, it is an error for one to be outside [0, most), when the graph runs.
 func positionIDs(b *Build, layer string, x, positions *G.Node, most int) (*G.Node, error) {
 	if positions.Graph() != x.Graph() {
 		return nil, fmt.Errorf("%s: the positions belong to another graph than the input", layer)

@@ -12,8 +12,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestPaddingInFront has a model read a sequence as it is, and with padding before it that a mask hides and that takes no
-// positions: the logits are the same.
+// TestPaddingInFront has a model read a sequence as it is, and with padding before it that a mask hides and that takes
+// no positions: the logits are the same.
 func TestPaddingInFront(t *testing.T) {
 	sequence, padding := []int{3, 1, 4, 2}, []int{6, 6}
 	n := len(padding) + len(sequence)

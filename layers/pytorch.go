@@ -10,9 +10,9 @@ import (
 	"github.com/heed-go/heed/internal/safetensors"
 )
 
-// LoadPyTorch is Load from a file with the names and layouts of PyTorch: the state dict of a module, saved by
-// safetensors.torch.save_file. A model and the module must be of the same parts. Names go over by this rule, in every
-// scope, and are otherwise the same:
+// LoadPyTorch does what Load does for a file with the names and layouts of PyTorch: the state dict of a module, saved
+// by safetensors.torch.save_file. A model and the module must be of the same parts. Names go over by this rule, in
+// every scope, and are otherwise the same:
 //
 //	of a MultiHeadAttention            of nn.MultiheadAttention
 //	  query, key, value .weight          in_proj_weight, one below the other; where their shapes differ
@@ -57,8 +57,9 @@ func (p *Params) LoadPyTorch(path string, rename func(name string) string) (meta
 	return metadata, nil
 }
 
-// SavePyTorch is Save in the names and layouts of PyTorch: see LoadPyTorch. A module of the same parts takes the file by
-// load_state_dict(safetensors.torch.load_file(path)). It is an error if rename gives two tensors one name.
+// SavePyTorch does what Save does in the names and layouts of PyTorch: see LoadPyTorch. A module of the same parts
+// takes the file by load_state_dict(safetensors.torch.load_file(path)). It is an error if rename gives two tensors one
+// name.
 func (p *Params) SavePyTorch(path string, rename func(name string) string, metadata map[string]string) error {
 	if err := p.check(); err != nil {
 		return err
@@ -118,7 +119,7 @@ func split[T float32 | float64](p packed, values []T) []safetensors.Tensor {
 	return tensors
 }
 
-// toPyTorch are the parameters as PyTorch's tensors.
+// toPyTorch returns the parameters as PyTorch's tensors.
 func toPyTorch[T float32 | float64](s *paramSet, rename func(string) string) ([]safetensors.Tensor, error) {
 	ours, err := export[T](s.list)
 	if err != nil {

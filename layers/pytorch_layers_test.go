@@ -78,7 +78,8 @@ func multiHeadSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 	return map[string]*G.Node{"out": out, "weights": weights}
 }
 
-// maskedSubject is multiHeadSubject by Forward, whose output alone is compared: as one op, or composed if the Build says so.
+// maskedSubject is multiHeadSubject by Forward, whose output alone is compared: as one op, or composed if the Build
+// says so.
 func maskedSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 	return one(node(t)(f.multiHead(t, p).Forward(b, in["query"], in["key"], in["value"], f.mask(in))))
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestLoadPyTorchIntoAnotherModel loads state dicts into models of other parts: nothing changes, and the error names what
-// is missing, unexpected or different as the file has it.
+// TestLoadPyTorchIntoAnotherModel loads state dicts into models of other parts: nothing changes, and the error names
+// what is missing, unexpected or different as the file has it.
 func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
 	seq2seq := func(change func(c *layers.EncoderDecoderConfig)) func(t *testing.T, p *layers.Params) {
 		return func(t *testing.T, p *layers.Params) { newSeq2Seq(t, p, change) }

@@ -23,7 +23,7 @@ func (p packed) shape() tensor.Shape {
 	return shape
 }
 
-// pyTorch is the set as PyTorch has it, by the rule of LoadPyTorch. It is an error if two tensors have one name.
+// pyTorch returns the set as PyTorch has it, by the rule of LoadPyTorch. It is an error if two tensors have one name.
 func (s *paramSet) pyTorch(rename func(name string) string) ([]packed, error) {
 	var all []packed
 	first := map[string]string{}
@@ -45,7 +45,8 @@ func (s *paramSet) pyTorch(rename func(name string) string) ([]packed, error) {
 	return all, nil
 }
 
-// pyTorchTensor is the tensor of PyTorch's that begins with a parameter; without parts if one begins with another.
+// pyTorchTensor returns the tensor of PyTorch's that begins with a parameter; it has no parts if the parameter lies
+// inside another tensor.
 func (s *paramSet) pyTorchTensor(q *Param) (name string, parts []*Param) {
 	path := strings.Split(q.Name, ".")
 	if len(path) < 2 || !s.isAttention(path[:len(path)-2]) {
@@ -72,7 +73,7 @@ func (s *paramSet) pyTorchTensor(q *Param) (name string, parts []*Param) {
 	return "", nil
 }
 
-// isAttention says whether a scope is that of a MultiHeadAttention.
+// isAttention reports whether a scope is that of a MultiHeadAttention.
 func (s *paramSet) isAttention(scope []string) bool {
 	for _, part := range []string{"query", "key", "value"} {
 		if s.byName[join(join(scope...), part, "weight")] == nil {
@@ -82,7 +83,7 @@ func (s *paramSet) isAttention(scope []string) bool {
 	return true
 }
 
-// pyTorchName is the name of a parameter, or of a scope, as PyTorch has it.
+// pyTorchName returns the name of a parameter, or of a scope, as PyTorch has it.
 func (s *paramSet) pyTorchName(path []string) string {
 	var theirs []string
 	for i := 0; i < len(path); i++ {

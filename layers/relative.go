@@ -11,13 +11,14 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// RelativeBias adds a learned number to every score of self-attention, by how far the key is from the query (Raffel et al.,
+// RelativeBias adds a learned number to every score of self-attention, by how far the key is from the query (Raffel et
+// al.,
 // 2020, T5): near distances have a number each, farther ones share the number of their bucket, and all from MaxDistance on
 // share one. Each head has numbers of its own, and all blocks of a stack share them.
 //
-// In causal attention all buckets are for keys before the query; elsewhere half of them are for the keys after it. Places
-// are counted along the row, whatever the Build's Positions. It has no longest sequence. A mask that has a Bias or, without
-// a Cache, an offset is an error. T5 doesn't scale its scores: that is AttentionConfig.Scale, 1 for T5.
+// In causal attention all buckets are for keys before the query; elsewhere half of them are for the keys after it.
+// Places are counted along the row, whatever the Build's Positions. It has no longest sequence. A mask that has a Bias
+// or, without a Cache, an offset is an error. T5 doesn't scale its scores: that is AttentionConfig.Scale, 1 for T5.
 type RelativeBias struct {
 	Buckets     int  `json:"buckets,omitzero"`      // how many numbers a head has; 32 if 0
 	MaxDistance int  `json:"max_distance,omitzero"` // 128 if 0

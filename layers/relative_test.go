@@ -39,8 +39,8 @@ func TestRelativeBiasIsShared(t *testing.T) {
 	}
 }
 
-// TestRelativeBiasReadsOn has a model read a sequence far longer than MaxDistance: where only the last token looks back at
-// all of them alike, what lies beyond MaxDistance counts in any order.
+// TestRelativeBiasReadsOn has a model read a sequence far longer than MaxDistance: where only the last token looks back
+// at all of them alike, what lies beyond MaxDistance counts in any order.
 func TestRelativeBiasReadsOn(t *testing.T) {
 	a := newBench(t)
 	attention := a.multiHead(4, layers.AttentionConfig{Heads: 2})

@@ -16,7 +16,8 @@ import (
 //	(u, v) -> (u·cos a − v·sin a, v·cos a + u·sin a)
 //
 // so that the product of a query and a key depends on how far they are apart alone. It has no parameters and no longest
-// sequence. Its meaning is that of the ONNX operator RotaryEmbedding. The zero Rotary turns whole vectors, from position
+// sequence. Its meaning is that of the ONNX operator RotaryEmbedding. The zero Rotary turns whole vectors, from
+// position
 // 0 on. It serves as it is: New returns it.
 type Rotary struct {
 	None
@@ -24,8 +25,8 @@ type Rotary struct {
 	// Base decides how slowly the later pairs turn; 10,000 if 0.
 	Base float64 `json:"base,omitzero"`
 
-	// Dim is how many elements of a head are turned, the first of them: an even number. The others stay as they are. All
-	// are turned if it is 0.
+	// Dim is how many elements of a head are turned, the first of them: an even number. The others stay as they are.
+	// All are turned if it is 0.
 	Dim int `json:"dim,omitzero"`
 
 	// Interleaved makes pairs of neighbours, (0, 1), (2, 3), …, as GPT-J has them, instead of halves, (0, Dim/2),
@@ -53,10 +54,10 @@ const rotaryName = "rotary positions"
 // Turn turns queries or keys of shape (B, T, H·K) or (T, H·K), whose heads lie side by side, or (B, H, T, K), (B, T, K)
 // or (T, K), where heads is 1: float32 or float64. The output has the same shape.
 //
-// positions may be nil: element t of a sequence is then at position Offset + t. Otherwise it is a node of dtype tensor.Int
-// that takes Offset's place. Of shape (B), it is the position of each batch element's first query or key, as where keys
-// are cached; of shape (B, T), the position of every one, as where sequences are padded in front. B is 1 without a batch
-// axis. A position may be negative.
+// positions may be nil: element t of a sequence is then at position Offset + t. Otherwise it is a node of dtype
+// tensor.Int that takes Offset's place. Of shape (B), it is the position of each batch element's first query or key, as
+// where keys are cached; of shape (B, T), the position of every one, as where sequences are padded in front. B is 1
+// without a batch axis. A position may be negative.
 func (r Rotary) Turn(b *Build, x *G.Node, heads int, positions *G.Node) (*G.Node, error) {
 	width, err := ops.HeadWidth(rotaryName, x, heads)
 	if err != nil {

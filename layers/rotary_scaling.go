@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// RotaryScaling slows a Rotary down, so that a model reads sequences Factor times as long as those it was trained on. Its
-// meaning is that of rope_scaling in a configuration file of Hugging Face's. With f_i = Base^(−2i/Dim) for the angle that
-// pair i turns a position, and f_i/Factor for a pair that is slowed, the kinds are
+// RotaryScaling slows a Rotary down, so that a model reads sequences Factor times as long as those it was trained on.
+// Its meaning is that of rope_scaling in a configuration file of Hugging Face's. With f_i = Base^(−2i/Dim) for the
+// angle that pair i turns a position, and f_i/Factor for a pair that is slowed, the kinds are
 //
 //   - "linear": every pair is slowed (Chen et al., 2023, Position Interpolation);
 //   - "ntk": Base becomes Base·Factor^(Dim/(Dim−2)), which slows the last pair by Factor and the first one by nothing
@@ -28,7 +28,8 @@ type RotaryScaling struct {
 	High        float64 `json:"high,omitempty"`         // 32 for "yarn" and 4 for "llama3" if 0; beta_fast or high_freq_factor elsewhere
 
 	// Magnitude multiplies turned queries and keys, and so their scores by its square: 0.1·ln(Factor) + 1 if 0. It is
-	// attention_factor elsewhere or, with k and m for mscale and mscale_all_dim, (0.1·k·ln(Factor) + 1)/(0.1·m·ln(Factor) + 1).
+	// attention_factor elsewhere or, with k and m for mscale and mscale_all_dim, (0.1·k·ln(Factor) +
+	// 1)/(0.1·m·ln(Factor) + 1).
 	Magnitude float64 `json:"magnitude,omitempty"`
 
 	// Unrounded lets the mixtures of "yarn" begin and end between two pairs, as truncate: false does elsewhere.

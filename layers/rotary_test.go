@@ -140,7 +140,8 @@ func TestRotarySharesAGraph(t *testing.T) {
 	}
 }
 
-// TestRotaryAndNormsHide puts rotary positions, RMSNorm of queries and keys and gated layers between padding and a loss.
+// TestRotaryAndNormsHide puts rotary positions, RMSNorm of queries and keys and gated layers between padding and a
+// loss.
 func TestRotaryAndNormsHide(t *testing.T) {
 	hide(t, []hidingCase{
 		{name: "rotary attention", shape: []int{2, 4, 6}, hidden: past(3, 2), build: func(c *bench, x *G.Node) *G.Node {

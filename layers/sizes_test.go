@@ -47,7 +47,8 @@ func TestNilParams(t *testing.T) {
 	}
 }
 
-// TestCacheRefusesWhatDoesNotFit asks for caches that no machine has memory for, and uses ones that NewCache didn't make.
+// TestCacheRefusesWhatDoesNotFit asks for caches that no machine has memory for, and uses ones that NewCache didn't
+// make.
 func TestCacheRefusesWhatDoesNotFit(t *testing.T) {
 	for _, size := range [][2]int{{1, 1 << 62}, {1 << 62, 1}, {1 << 40, 1 << 40}, {1 << 32, 1 << 32}, {1, 1 << 40}, {math.MaxInt, math.MaxInt}} {
 		_, err := layers.NewCache(size[0], size[1])

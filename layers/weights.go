@@ -14,8 +14,8 @@ import (
 	"github.com/heed-go/heed/internal/safetensors"
 )
 
-// Save writes the whole set, whichever scope it is called on, and metadata, which may be nil, to a safetensors file. Its
-// tensors have the parameters' names, shapes and dtype, F32 or F64. The same values give the same bytes.
+// Save writes the whole set, whichever scope it is called on, and metadata, which may be nil, to a safetensors file.
+// Its tensors have the parameters' names, shapes and dtype, F32 or F64. The same values give the same bytes.
 //
 // The file is written whole or not at all: on an error, the one that was at path still is. A parameter that is NaN or
 // infinite is an error that names it, as no good model has such a weight and Load would refuse it.
@@ -44,7 +44,7 @@ func (p *Params) Load(path string) (metadata map[string]string, err error) {
 	return metadata, nil
 }
 
-// Encode is Save to a writer. What was written when an error came is of no use.
+// Encode does what Save does, to a writer. What was written when an error came is of no use.
 func (p *Params) Encode(w io.Writer, metadata map[string]string) error {
 	if err := p.check(); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (p *Params) Encode(w io.Writer, metadata map[string]string) error {
 	return safetensors.Write(w, tensors, metadata)
 }
 
-// Decode is Load from a reader of size bytes: for weights that are embedded in a program, for instance.
+// Decode does what Load does, from a reader of size bytes: for weights that are embedded in a program, for instance.
 func (p *Params) Decode(r io.Reader, size int64) (metadata map[string]string, err error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (p *Params) Decode(r io.Reader, size int64) (metadata map[string]string, er
 	return metadata, nil
 }
 
-// export are parameters as tensors over the same memory.
+// export returns parameters as tensors over the same memory.
 func export[T float32 | float64](params []*Param) ([]safetensors.Tensor, error) {
 	tensors := make([]safetensors.Tensor, len(params))
 	for i, q := range params {
@@ -179,7 +179,7 @@ func match(slots []slot, tensors []safetensors.Tensor) (map[string]safetensors.T
 	return byName, nil
 }
 
-// few are the first of a list, and how many more there are.
+// few returns the first of a list, and how many more there are.
 func few(list []string) string {
 	const most = 3
 	if len(list) <= most {
@@ -188,7 +188,7 @@ func few(list []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
 }
 
-// memory are a parameter's own values, in row-major order: to write to them is to change the parameter.
+// memory returns a parameter's own values, in row-major order: to write to them is to change the parameter.
 func memory[T float32 | float64](q *Param) ([]T, error) {
 	var all any
 	switch v := q.Value; {
@@ -205,7 +205,7 @@ func memory[T float32 | float64](q *Param) ([]T, error) {
 	return values, nil
 }
 
-// convert is a parameter's values in another type: the same slice if it is the same type. All must be finite.
+// convert returns a parameter's values in another type: the same slice if it is the same type. All must be finite.
 func convert[T, S float32 | float64](name string, values []S) ([]T, error) {
 	converted, same := any(values).([]T)
 	if !same {

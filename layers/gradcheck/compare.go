@@ -10,7 +10,8 @@ import (
 )
 
 // A MismatchError says that a gradient is not what the cost's differences make it. It describes the entry that is
-// furthest off, measured in tolerances; an entry that is NaN or infinite comes before all others. Find it with errors.As.
+// furthest off, measured in tolerances; an entry that is NaN or infinite comes before all others. Find it with
+// errors.As.
 type MismatchError struct {
 	Input      string   // the name of the input
 	Index      []int    // the entry's index in it: empty for a scalar, nil for a directional check

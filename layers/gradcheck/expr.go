@@ -11,8 +11,8 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// An expression is a cost, its inputs and their gradients, ready to run. Two programs run it: one for the cost alone, as
-// differences need it, and one for the cost and the gradients.
+// An expression is a cost, its inputs and their gradients, ready to run. Two programs run it: one for the cost alone,
+// as differences need it, and one for the cost and the gradients.
 type expression struct {
 	inputs []*cells
 	before []snapshot // of all that the cost reads

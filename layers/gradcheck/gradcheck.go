@@ -76,18 +76,19 @@ func Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), inputs ...In
 	return Config{}.Check(build, inputs...)
 }
 
-// Check compares the gradients that gorgonia.Grad finds for a scalar expression with central differences. It calls build
-// once, with a fresh graph and one node in it for each input, in order; build returns the cost, a float64 scalar in that
-// graph.
+// Check compares the gradients that gorgonia.Grad finds for a scalar expression with central differences. It calls
+// build once, with a fresh graph and one node in it for each input, in order; build returns the cost, a float64 scalar
+// in that graph.
 //
 // It returns nil where all gradients agree, and an error that wraps a [MismatchError] naming the worst entry where one
 // does not, or is NaN or infinite. An input that the cost does not depend on, or only through something that is not
 // differentiated, counts as having a gradient of zero, and is checked like any other.
 //
-// What prevents the check is an error of another type: an input that is not float64 or shares a name, a cost that is not
-// a float64 scalar, NaN or infinite, an expression that fails to build or to run, that isn't deterministic (see
-// [ErrNondeterministic]), or whose ops write over their inputs. Panics in build, and Gorgonia's own at build and compile
-// time, are returned as errors. A panic in an op's Do cannot be: the TapeMachine runs ops on a goroutine of its own.
+// What prevents the check is an error of another type: an input that is not float64 or shares a name, a cost that is
+// not a float64 scalar, NaN or infinite, an expression that fails to build or to run, that isn't deterministic (see
+// [ErrNondeterministic]), or whose ops write over their inputs. Panics in build, and Gorgonia's own at build and
+// compile time, are returned as errors. A panic in an op's Do cannot be: the TapeMachine runs ops on a goroutine of its
+// own.
 func (c Config) Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), inputs ...Input) (err error) {
 	defer recoverTo(&err)
 	if c, err = c.withDefaults(); err != nil {
@@ -120,17 +121,17 @@ func Expr(cost *G.Node, wrt ...*G.Node) error {
 }
 
 // Expr compares the gradients of cost, a float64 scalar, with central differences at the values that its graph's inputs
-// are bound to. wrt are the inputs to check, each a float64 input of the graph; what else the cost reads stays fixed. Its
-// errors are those of [Config.Check].
+// are bound to. wrt are the inputs to check, each a float64 input of the graph; what else the cost reads stays fixed.
+// Its errors are those of [Config.Check].
 //
-// If the gradient of cost has been taken, for all of wrt, it is that gradient which is checked; else Expr takes it, and the
-// graph keeps its nodes. Take none, or all, beforehand: Gorgonia cannot add to a gradient, nor differentiate a graph for
-// a second cost.
+// If the gradient of cost has been taken, for all of wrt, it is that gradient which is checked; else Expr takes it, and
+// the graph keeps its nodes. Take none, or all, beforehand: Gorgonia cannot add to a gradient, nor differentiate a
+// graph for a second cost.
 //
-// The values of wrt are changed in place and are as before, bit for bit, when Expr returns, on an error too. Nothing else
-// may use the graph or its values meanwhile. Gradients bound to nodes (gorgonia.BindDualValues) and variables that the
-// graph's own Reads fill are left alone. Values of intermediate nodes are not, and ops that tell training from evaluation
-// are left in training, as by any new TapeMachine.
+// The values of wrt are changed in place and are as before, bit for bit, when Expr returns, on an error too. Nothing
+// else may use the graph or its values meanwhile. Gradients bound to nodes (gorgonia.BindDualValues) and variables that
+// the graph's own Reads fill are left alone. Values of intermediate nodes are not, and ops that tell training from
+// evaluation are left in training, as by any new TapeMachine.
 func (c Config) Expr(cost *G.Node, wrt ...*G.Node) (err error) {
 	defer recoverTo(&err)
 	if c, err = c.withDefaults(); err != nil {

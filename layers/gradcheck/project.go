@@ -14,9 +14,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Project reduces y, a float64 node of any shape, to the scalar Σ wᵢyᵢ, so that an expression which isn't a scalar can be
-// checked. The weights are fixed by the seed; each has a random sign and a size in [0.5, 1.5), so every entry of y counts
-// and none hides another, as in a plain sum, where the gradients of a softmax are all zero.
+// Project reduces y, a float64 node of any shape, to the scalar Σ wᵢyᵢ, so that an expression which isn't a scalar can
+// be checked. The weights are fixed by the seed; each has a random sign and a size in [0.5, 1.5), so every entry of y
+// counts and none hides another, as in a plain sum, where the gradients of a softmax are all zero.
 //
 // It is an op of its own, with its derivative, rather than gorgonia.Sum, which is wrong on 4-D tensors.
 func Project(y *G.Node, seed uint64) (*G.Node, error) {
