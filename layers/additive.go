@@ -94,6 +94,9 @@ func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask)
 
 // attend is Forward, and returns the weights, of shape (B, 1, T, S), too.
 func (a *AdditiveAttention) attend(b *Build, query, key, value *G.Node, m Mask) (out, weights *G.Node, err error) {
+	if a == nil || a.dim == 0 {
+		return nil, nil, notMade("additive attention", "NewAdditiveAttention")
+	}
 	if err := checkSequence(a.name, "the query", query, a.dtype, a.dim); err != nil {
 		return nil, nil, err
 	}

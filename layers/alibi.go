@@ -2,10 +2,13 @@ package layers
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/bits"
 
 	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/internal/sizes"
 )
 
 // ALiBi lowers the scores of self-attention by distance (Press et al., 2021, Attention with Linear Biases): the further
@@ -33,6 +36,9 @@ func (c ALiBi) New(_ *Params, _ int, a AttentionConfig) (Positions, error) {
 func (ALiBi) Slopes(heads int) ([]float64, error) {
 	if err := positive("alibi", size{"the number of heads", heads}); err != nil {
 		return nil, err
+	}
+	if err := sizes.Check(sizes.Product(heads, 8)); err != nil {
+		return nil, fmt.Errorf("alibi: slopes of %d heads: %w", heads, err)
 	}
 	below := 1 << (bits.Len(uint(heads)) - 1)
 	slopes := make([]float64, heads)

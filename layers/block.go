@@ -6,6 +6,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/sizes"
 )
 
 // BlockConfig describes an EncoderBlock or a DecoderBlock.
@@ -64,7 +65,7 @@ func newBlockAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAttenti
 			return nil, fmt.Errorf("%s: in a block, %s must be the block's width, %d, or 0 for that, got %d", a.name, x.name, dim, x.value)
 		}
 	}
-	if out := a.heads * (a.Value.Weight.Value.Shape()[0] / a.groups); c.NoOutput && out != dim {
+	if out := sizes.Product(a.heads, a.Value.Weight.Value.Shape()[0]/a.groups); c.NoOutput && out != dim {
 		return nil, fmt.Errorf("%s: in a block, NoOutput needs heads that are together as wide as the block, %d, got %d", a.name, dim, out)
 	}
 	return a, nil
@@ -73,6 +74,9 @@ func newBlockAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAttenti
 // Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape; every position attends to those that the mask
 // allows.
 func (e *EncoderBlock) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
+	if e == nil || e.Norm1 == nil || e.Norm2 == nil {
+		return nil, notMade("encoder block", "NewEncoderBlock")
+	}
 	x, err := e.residual.add(b, x, e.Norm1, func(x *G.Node) (*G.Node, error) {
 		return e.Attention.Forward(b, x, x, x, m)
 	})
@@ -137,6 +141,9 @@ func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, err
 // With a Cache in the Build, the block continues the sequences that it holds: see MultiHeadAttention.ForwardCached, and
 // ForwardMemory, which says what a memory of nil means then.
 func (d *DecoderBlock) Forward(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
+	if d == nil || d.Norm1 == nil || d.Norm2 == nil || d.Cross != nil && d.NormCross == nil {
+		return nil, notMade("decoder block", "NewDecoderBlock or NewCrossDecoderBlock")
+	}
 	cached := b != nil && b.Cache != nil
 	if memory != nil && d.Cross == nil {
 		return nil, fmt.Errorf("%s: it was made without cross-attention, and can't attend to an encoder's output", d.name)

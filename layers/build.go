@@ -82,6 +82,9 @@ func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
 	if b == nil {
 		return nil, errNoBuild
 	}
+	if p == nil || p.Value == nil {
+		return nil, errors.New("the parameter is nil or empty: make it with Params.New")
+	}
 	if n := b.bound[p]; n != nil && n.Graph() == g {
 		return n, nil
 	}

@@ -7,6 +7,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// notMade is the error of a layer of a kind that is nil or empty.
+func notMade(kind, constructor string) error {
+	return fmt.Errorf("%s: it is nil or empty: make it with %s", kind, constructor)
+}
+
 // checkInput checks that a layer's input has the dtype of its parameters and ends in an axis of the given width.
 func checkInput(layer, what string, n *G.Node, dtype tensor.Dtype, width int) error {
 	if n == nil {

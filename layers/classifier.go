@@ -68,6 +68,9 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 // the mask's KeyLengths: positions past them count nowhere. The rest of the mask limits attention alone. A sequence of
 // length 0 has the head's bias for logits.
 func (s *SequenceClassifier) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
+	if s == nil {
+		return nil, notMade("sequence classifier", "NewSequenceClassifier")
+	}
 	x, err := s.Encoder.Forward(b, x, m) // (B, T) or (B, T, D) -> (B, T, D)
 	if err != nil {
 		return nil, err

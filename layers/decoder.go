@@ -2,7 +2,6 @@ package layers
 
 import (
 	"fmt"
-	"strconv"
 
 	G "gorgonia.org/gorgonia"
 
@@ -32,15 +31,14 @@ func newDecoder(p *Params, c ModelConfig, table *Param, newBlock func(*Params, i
 		return nil, err
 	}
 	d := &Decoder{Trunk: t}
-	for i := range c.Layers {
-		block, err := newBlock(p.Scope("blocks").Scope(strconv.Itoa(i)), c.Dim, c.Block)
-		if err != nil {
-			return nil, err
+	d.Blocks, err = newBlocks(p, t.name, c.Layers, func(p *Params) (*DecoderBlock, error) {
+		block, err := newBlock(p, c.Dim, c.Block)
+		if err == nil {
+			block.Attention.Positions = t.Positions
 		}
-		block.Attention.Positions = t.Positions
-		d.Blocks = append(d.Blocks, block)
-	}
-	return d, nil
+		return block, err
+	})
+	return d, err
 }
 
 // Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, T, Vocab), and (T) to (T, Vocab). With
@@ -72,6 +70,9 @@ func (d *Decoder) Next(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 // decode maps an input, of ids (B, T) or of embeddings (B, T, D), to the states after the blocks, (B, T, D). memory is
 // an encoder's output, or nil if the blocks don't attend to one or the Cache holds it.
 func (d *Decoder) decode(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
+	if d == nil || d.empty() {
+		return nil, notMade("decoder", "NewDecoder")
+	}
 	tokens, _, err := d.tokens(x)
 	if err != nil {
 		return nil, err

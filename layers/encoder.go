@@ -1,10 +1,6 @@
 package layers
 
-import (
-	"strconv"
-
-	G "gorgonia.org/gorgonia"
-)
+import G "gorgonia.org/gorgonia"
 
 // Encoder is a transformer in which every position attends to the whole sequence (Vaswani et al., 2017; the head labels
 // each position, as in Devlin et al., 2018).
@@ -24,15 +20,14 @@ func newEncoder(p *Params, c ModelConfig, table *Param) (*Encoder, error) {
 		return nil, err
 	}
 	e := &Encoder{Trunk: t}
-	for i := range c.Layers {
-		block, err := NewEncoderBlock(p.Scope("blocks").Scope(strconv.Itoa(i)), c.Dim, c.Block)
-		if err != nil {
-			return nil, err
+	e.Blocks, err = newBlocks(p, t.name, c.Layers, func(p *Params) (*EncoderBlock, error) {
+		block, err := NewEncoderBlock(p, c.Dim, c.Block)
+		if err == nil {
+			block.Attention.Positions = t.Positions
 		}
-		block.Attention.Positions = t.Positions
-		e.Blocks = append(e.Blocks, block)
-	}
-	return e, nil
+		return block, err
+	})
+	return e, err
 }
 
 // Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, T, Outputs), or to states of shape
@@ -40,6 +35,9 @@ func newEncoder(p *Params, c ModelConfig, table *Param) (*Encoder, error) {
 // as those of a time series or of an image's patches; gradients flow into them. A batch axis may be left out. Pass the
 // lengths of padded sequences as the mask's KeyLengths.
 func (e *Encoder) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
+	if e == nil || e.empty() {
+		return nil, notMade("encoder", "NewEncoder")
+	}
 	x, err := e.embed(b, x, b.positions())
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/sizes"
 )
 
 // An Activation is a function applied to every element.
@@ -97,7 +98,7 @@ func NewFeedForward(p *Params, dim int, c FeedForwardConfig) (*FeedForward, erro
 		return nil, fmt.Errorf("%s: %w", name, c.Activation.unknown())
 	}
 	if c.Hidden == 0 {
-		c.Hidden = 4 * dim
+		c.Hidden = sizes.Product(4, dim)
 	}
 	if err := positive(name, size{"Hidden", c.Hidden}); err != nil {
 		return nil, err
@@ -119,6 +120,9 @@ func NewFeedForward(p *Params, dim int, c FeedForwardConfig) (*FeedForward, erro
 
 // Forward maps x of shape (…, Dim) to the same shape.
 func (f *FeedForward) Forward(b *Build, x *G.Node) (*G.Node, error) {
+	if f == nil {
+		return nil, notMade("feed-forward", "NewFeedForward")
+	}
 	op, ok := activations[f.Activation]
 	if !ok {
 		return nil, f.Activation.unknown()

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/sizes"
 )
 
 // ModelConfig describes an Encoder or a Decoder: token embeddings, positions, a stack of blocks, a norm after them
@@ -91,6 +93,9 @@ type Trunk struct {
 // newTrunk makes a Trunk. A table that isn't nil embeds the tokens.
 func newTrunk(p *Params, name string, c ModelConfig, table *Param) (*Trunk, error) {
 	t := &Trunk{name: p.scopeName(name), dtype: p.Dtype(), dim: c.Dim, dropout: Dropout{c.Dropout}, scale: c.EmbeddingScale}
+	if err := p.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.name, err)
+	}
 	if err := c.check(t.name); err != nil {
 		return nil, err
 	}
@@ -158,6 +163,9 @@ func (c ModelConfig) tableInit() Init {
 	return c.EmbeddingInit
 }
 
+// empty reports whether a Trunk is one that no constructor made.
+func (t *Trunk) empty() bool { return t == nil || t.dim == 0 || t.Positions == nil }
+
 // tokens returns the shape of the tokens of an input, (B, T) or (T), and reports whether they are ids.
 func (t *Trunk) tokens(x *G.Node) (tokens tensor.Shape, ids bool, err error) {
 	if x == nil {
@@ -212,4 +220,24 @@ func (t *Trunk) finish(b *Build, x *G.Node) (*G.Node, error) {
 		return t.Head.Forward(b, x)
 	}
 	return x, nil
+}
+
+// newBlocks makes n blocks of a model in the scopes blocks.0, blocks.1, …. They all take as much memory as the first one:
+// it is an error if that is too much.
+func newBlocks[B any](p *Params, model string, n int, newBlock func(p *Params) (B, error)) ([]B, error) {
+	var blocks []B
+	before := p.set.bytes
+	for i := range n {
+		block, err := newBlock(p.Scope("blocks").Scope(strconv.Itoa(i)))
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			if err := sizes.Check(p.set.bytes, sizes.Product(n-1, p.set.bytes-before)); err != nil {
+				return nil, fmt.Errorf("%s: %d blocks: %w", model, n, err)
+			}
+		}
+		blocks = append(blocks, block)
+	}
+	return blocks, nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/internal/sizes"
 )
 
 // MultiHeadAttention projects queries, keys and values with learned weights, lets every head attend on its own, and
@@ -108,10 +110,10 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 		name    string
 		in, out int
 	}{
-		{&a.Query, "query", dim, c.Heads * c.HeadDim},
-		{&a.Key, "key", c.KeyInput, c.KeyValueHeads * c.HeadDim},
-		{&a.Value, "value", c.ValueInput, c.KeyValueHeads * c.ValueDim},
-		{&a.Output, "output", c.Heads * c.ValueDim, dim},
+		{&a.Query, "query", dim, sizes.Product(c.Heads, c.HeadDim)},
+		{&a.Key, "key", c.KeyInput, sizes.Product(c.KeyValueHeads, c.HeadDim)},
+		{&a.Value, "value", c.ValueInput, sizes.Product(c.KeyValueHeads, c.ValueDim)},
+		{&a.Output, "output", sizes.Product(c.Heads, c.ValueDim), dim},
 	}
 	if c.NoOutput {
 		parts = parts[:3]
@@ -175,9 +177,20 @@ func (a *MultiHeadAttention) output(b *Build, heads *G.Node) (*G.Node, error) {
 	return a.Output.Forward(b, heads)
 }
 
+// check returns an error for a MultiHeadAttention that NewMultiHeadAttention didn't make.
+func (a *MultiHeadAttention) check() error {
+	if a == nil || a.heads == 0 || a.Query == nil || a.Key == nil || a.Value == nil {
+		return notMade("attention", "NewMultiHeadAttention")
+	}
+	return nil
+}
+
 // project applies the input projections, each giving the heads side by side: (B, T, D) -> (B, T, H·K). The mask that it
 // returns has what the Positions add to the scores.
 func (a *MultiHeadAttention) project(b *Build, query, key, value *G.Node, m Mask) (q, k, v *G.Node, mask Mask, err error) {
+	if err := a.check(); err != nil {
+		return nil, nil, nil, m, err
+	}
 	positions := b.positions()
 	if q, err = a.projectQuery(b, query, positions); err != nil {
 		return nil, nil, nil, m, err
