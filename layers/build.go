@@ -85,6 +85,9 @@ func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
 	if p == nil || p.Value == nil {
 		return nil, errors.New("the parameter is nil or empty: make it with Params.New")
 	}
+	if g == nil {
+		return nil, fmt.Errorf("parameter %q: the graph is nil", p.Name)
+	}
 	if n := b.bound[p]; n != nil && n.Graph() == g {
 		return n, nil
 	}

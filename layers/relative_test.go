@@ -75,6 +75,10 @@ func TestRelativeBiasErrors(t *testing.T) {
 	wantError(t, made(layers.RelativeBias{Init: layers.Normal(math.NaN())}, 4, 2), "p.weight", "NaN")
 	wantError(t, made(layers.RelativeBias{Buckets: 1 << 62, MaxDistance: math.MaxInt}, 4, 2), "p.weight", "(4611686018427387904, 2)", "memory")
 
+	r := must[layers.Positions](t)(layers.RelativeBias{}.New(newParams(t).Scope("p"), 4, layers.AttentionConfig{}))
+	_, err := r.Score(&layers.Build{}, nil, nil, nil, layers.Mask{})
+	wantError(t, err, "relative bias p", "queries", "keys")
+
 	e := must[*layers.Encoder](t)(layers.NewEncoder(newParams(t), relativeConfig(layers.RelativeBias{})))
 	g := G.NewGraph()
 	ids := input(g, "ids", dense([]int{1, 2}, 1, 2))

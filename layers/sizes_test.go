@@ -174,6 +174,10 @@ var constructors = map[string]map[string]func(p *layers.Params, n int) error{
 
 func made(_ any, err error) error { return err }
 
+func newParam(t *testing.T) *layers.Param {
+	return must[*layers.Param](t)(newParams(t).New("w", layers.Zeros(), 1))
+}
+
 func attentionOf(p *layers.Params, dim int, c layers.AttentionConfig) error {
 	return made(layers.NewMultiHeadAttention(p, dim, c))
 }
@@ -318,6 +322,10 @@ func TestZeroLayers(t *testing.T) {
 	wantError(t, err, "parameter", "nil or empty", "Params.New")
 	_, err = b.Bind(g, &layers.Param{})
 	wantError(t, err, "parameter", "nil or empty", "Params.New")
+
+	_, err = b.Bind(nil, newParam(t))
+	wantError(t, err, "graph", "nil")
+	wantError(t, layers.CheckGraph(nil), "graph", "nil")
 
 	// These are of use as they are: given nothing, they say so.
 	for name, err := range map[string]error{

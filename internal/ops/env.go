@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -46,17 +47,18 @@ func (e *Env) Enter(g *G.ExprGraph) error {
 // added. The node that has it is returned if it is the same op of the same inputs; otherwise the op takes a salt, which
 // gives it another hash.
 func (e *Env) apply(o *op, in ...*G.Node) (*G.Node, error) {
+	name := cmp.Or(o.layer, o.name)
 	for _, n := range in {
 		if n.Graph() != in[0].Graph() {
-			return nil, fmt.Errorf("%s: an input of shape %v belongs to another graph than the first one", o.name, n.Shape())
+			return nil, fmt.Errorf("%s: an input of shape %v belongs to another graph than the first one", name, n.Shape())
 		}
 		if s := n.Shape(); slices.Contains(s, 0) {
-			return nil, fmt.Errorf("%s: every axis of an input must have a size of at least 1, got %v", o.name, s)
+			return nil, fmt.Errorf("%s: every axis of an input must have a size of at least 1, got %v", name, s)
 		}
 		o.shapes = append(o.shapes, n.Shape())
 	}
 	if err := e.Enter(in[0].Graph()); err != nil {
-		return nil, fmt.Errorf("%s: %w", o.name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	o.inputs = in
 	e.learn()
@@ -109,6 +111,9 @@ func (e *CollisionError) Error() string {
 // Distinct reports, as a *CollisionError, two nodes of a graph that share a hash: compiling would take one for the other.
 // It can't see nodes that gorgonia's AddNode has merged, as only one of them is left.
 func Distinct(g *G.ExprGraph) error {
+	if g == nil {
+		return errors.New("the graph is nil")
+	}
 	seen := map[uint32]*G.Node{}
 	for _, n := range g.AllNodes() {
 		if other := seen[n.Hashcode()]; other != nil && other != n {

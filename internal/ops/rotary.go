@@ -95,7 +95,7 @@ func rotateOf[F kernel.Float](e *Env, x, positions *G.Node, r Rotary, layout ker
 		kernel.Rotate(e.Cores, y, x, table.cos, table.sin, layout)
 		return nil
 	})
-	o.diff = diff
+	o.diff, o.layer = diff, r.Name
 	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		back := r
 		back.Inverse = !r.Inverse
