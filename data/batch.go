@@ -10,8 +10,8 @@ const Ignore = -1
 
 // A Batch is Size rows of token ids, row-major: the input of row r at position i is Inputs[r*Len+i].
 //
-// A row's first Lengths[r] inputs are valid, the rest padding: the key lengths of attention. A row beyond the examples, in a
-// short last batch, has length 0. Targets of padding are Ignore.
+// A row's first Lengths[r] inputs are valid, the rest padding: the key lengths of attention. A row beyond the examples,
+// in a short last batch, has length 0. Targets of padding are Ignore.
 type Batch struct {
 	Inputs  []int // (Size, Len)
 	Lengths []int // (Size)
@@ -21,7 +21,8 @@ type Batch struct {
 	Size, Len, TargetLen int
 }
 
-// Counted is the number of targets that count, those that aren't Ignore: the weight of this batch in a mean over many.
+// Counted returns the number of targets that count, those that aren't Ignore: the weight of this batch in a mean over
+// many.
 func (b *Batch) Counted() int {
 	n := 0
 	for _, target := range b.Targets {
@@ -32,7 +33,7 @@ func (b *Batch) Counted() int {
 	return n
 }
 
-// newBatch is a batch of padding alone.
+// newBatch returns a batch of padding alone.
 func newBatch(size int, l Layout) (Batch, error) {
 	if err := checkSize(size, max(l.Len, l.TargetLen)); err != nil {
 		return Batch{}, err

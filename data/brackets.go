@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 )
 
-// bracketsRule tells whether every bracket has its partner. Half of its samples are made of pairs; of the others, one bracket
-// is turned around or two change places, so that a model has to look at all of them.
+// bracketsRule tells whether every bracket has its partner. Half of its samples are made of pairs; of the others, one
+// bracket is turned around or two change places, so that a model has to look at all of them.
 var bracketsRule = Rule{
 	Name: "brackets", About: "whether every bracket is closed", Kind: KindLabels,
 	Alphabet: "()", Classes: []string{"yes", "no"}, MaxLen: 20, Longest: 64, Example: "(()())",

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// characters is the Coder of KindText: the target of each symbol is the one that follows. Of a source longer than MaxLen the
-// end counts. An answer is a symbol, the target of a source's last one; if it is left out, Ignore is.
+// characters is the Coder of KindText: the target of each symbol is the one that follows. Of a source longer than
+// MaxLen the end counts. An answer is a symbol, the target of a source's last one; if it is left out, Ignore is.
 type characters struct{ coder }
 
 func newCharacters(c coder) *characters {

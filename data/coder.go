@@ -7,19 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// A Coder turns examples into batches of token ids for a model, and what the model makes of them back into answers. Each
-// Kind has its own.
+// A Coder turns examples into batches of token ids for a model, and what the model makes of them back into answers.
+// Each Kind has its own.
 type Coder interface {
-	// Batch is the batch of these examples, in size rows. Rows beyond the examples are padding throughout, of length 0. More
-	// examples than rows are an error, as is a source or an answer that the rule doesn't allow: an unknown symbol wraps an
-	// *UnknownSymbolError. An answer that is left out is the rule's; where the rule has no Answer it isn't known, and what
-	// depends on it isn't either.
+	// Batch returns the batch of these examples, in size rows. Rows beyond the examples are padding throughout, of
+	// length 0. More examples than rows are an error, as is a source or an answer that the rule doesn't allow: an
+	// unknown symbol wraps an *UnknownSymbolError. An answer that is left out is the rule's; where the rule has no
+	// Answer it isn't known, and what depends on it isn't either.
 	Batch(examples []Example, size int) (Batch, error)
 
-	// Answer is the answer that the targets of one row spell, as a model chose them. An id that is no target's is an error.
+	// Answer returns the answer that the targets of one row spell, as a model chose them. An id that is no target's is
+	// an error.
 	Answer(targets []int) (string, error)
 
-	// Layout is what the ids stand for, and how many a row has.
+	// Layout returns what the ids stand for, and how many a row has.
 	Layout() Layout
 }
 
@@ -35,7 +36,8 @@ type Layout struct {
 	Pad       int // what fills inputs: of text, any symbol
 }
 
-// NewCoder is the Coder of a rule's kind. A rule that lacks something, or has what its kind can't use, is an error.
+// NewCoder returns the Coder of a rule's kind. A rule that lacks something, or has what its kind can't use, is an
+// error.
 func NewCoder(rule Rule) (Coder, error) {
 	c, err := newCoder(rule)
 	if err != nil {
@@ -101,12 +103,12 @@ func (c *coder) batch(examples []Example, size int, fill func(b *Batch, row int,
 	return b, nil
 }
 
-// errorf is an error that names the task.
+// errorf returns an error that names the task.
 func (c *coder) errorf(format string, args ...any) error {
 	return fmt.Errorf("task "+strings.ReplaceAll(c.rule.Name, "%", "%%")+": "+format, args...)
 }
 
-// encode is the ids of an example's source and of its answer, as the rule spells them.
+// encode returns the ids of an example's source and of its answer, as the rule spells them.
 func (c *coder) encode(e Example) (source, answer []int, err error) {
 	if source, err = c.source(&e); err != nil {
 		return nil, nil, err
@@ -121,7 +123,7 @@ func (c *coder) encode(e Example) (source, answer []int, err error) {
 	return source, answer, nil
 }
 
-// source is the ids of an example's source. An answer that is left out becomes the rule's.
+// source returns the ids of an example's source. An answer that is left out becomes the rule's.
 func (c *coder) source(e *Example) ([]int, error) {
 	if e.Source == "" {
 		return nil, c.errorf("the source is empty, want 1 to %d symbols", c.rule.MaxLen)
@@ -148,7 +150,7 @@ func (c *coder) source(e *Example) ([]int, error) {
 	return ids, nil
 }
 
-// read is the answer that ids of symbols spell.
+// read returns the answer that ids of symbols spell.
 func (c *coder) read(ids []int) (string, error) {
 	spelled, err := c.vocab.Decode(ids)
 	if err != nil || c.rule.Read == nil {

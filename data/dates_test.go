@@ -264,7 +264,8 @@ func FuzzDates(f *testing.F) {
 	})
 }
 
-// writtenAs is whether a source is one of those written, but for what its parts have of leading zeros and abbreviations.
+// writtenAs is whether a source is one of those written, but for what its parts have of leading zeros and
+// abbreviations.
 func writtenAs(source string, written []string) bool {
 	short := func(s string) string {
 		var out []string

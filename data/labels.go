@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// labels is the Coder of KindLabels. A row's inputs are the symbols of the source, then padding; its target is the class that
-// is the answer, or Ignore if that is not known.
+// labels is the Coder of KindLabels. A row's inputs are the symbols of the source, then padding; its target is the
+// class that is the answer, or Ignore if that is not known.
 type labels struct{ coder }
 
 func newLabels(c coder) (*labels, error) {

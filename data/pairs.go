@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// pairs is the Coder of KindPairs: what an encoder and a decoder learn from. Given the source and the answer so far, which is
-// the batch's Before, the target is the next symbol.
+// pairs is the Coder of KindPairs: what an encoder and a decoder learn from. Given the source and the answer so far,
+// which is the batch's Before, the target is the next symbol.
 //
 //	source  7 . 3 . 2 4 · ·
 //	before  ⏵ 2 0 2 4 - 0 3 - 0 7

@@ -15,7 +15,8 @@ func newRand(seed, use uint64, epoch, step int) *rand.Rand {
 }
 
 // hash is a seeded hash of a string: FNV-1a over the seed's bytes, least significant first, and the string's, then
-// mixed, since FNV's high bits alone are poor on short strings. It is the same everywhere, for ever: splits depend on it.
+// mixed, since FNV's high bits alone are poor on short strings. It is the same everywhere, for ever: splits depend on
+// it.
 func hash(seed uint64, s string) uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	h := uint64(offset)

@@ -24,28 +24,30 @@ const (
 	KindText Kind = "text"
 )
 
-// A Rule is what a model can learn: every source, which is a string, has one answer. Named has Heed's own rules; anybody's
-// is made by filling in the fields. Those that aren't functions go to JSON, and are all that a trained model needs.
+// A Rule is what a model can learn: every source, which is a string, has one answer. Named has Heed's own rules;
+// anybody's is made by filling in the fields. Those that aren't functions go to JSON, and are all that a trained model
+// needs.
 type Rule struct {
 	Name  string `json:"name"`
 	About string `json:"about,omitempty"` // what the answer is, in a few words
 	Kind  Kind   `json:"kind"`
 
 	Alphabet  string   `json:"alphabet"`             // every symbol that a model meets in a source or an answer, once
-	Classes   []string `json:"classes,omitempty"`    // every answer there is, of KindLabels alone: they need no Alphabet
-	MaxLen    int      `json:"max_len"`              // symbols of the longest source; of KindText, those that a model sees at once
+	Classes   []string `json:"classes,omitempty"`    // of KindLabels alone: every answer there is
+	MaxLen    int      `json:"max_len"`              // symbols of the longest source; of KindText, of a context
 	MaxAnswer int      `json:"max_answer,omitempty"` // symbols of the longest answer, of KindPairs alone
 	Example   string   `json:"example,omitempty"`    // a source to try
 
-	// Sample is a random source of at most maxLen symbols, which is the rule's MaxLen. It takes all its random numbers from
-	// rng. Sample and Answer are called by several goroutines at once.
+	// Sample returns a random source of at most maxLen symbols, which is the rule's MaxLen. It takes all its random
+	// numbers from rng. Sample and Answer are called by several goroutines at once.
 	Sample func(rng *rand.Rand, maxLen int) string `json:"-"`
 
-	// Answer is the answer to a source that has 1 to MaxLen symbols of the Alphabet, or an error that says why it has none.
+	// Answer returns the answer to a source that has 1 to MaxLen symbols of the Alphabet, or an error that says why it
+	// has none.
 	Answer func(source string) (string, error) `json:"-"`
 
-	// Spell is how a model meets a source and its answer, if not as they are: a source that has no answer is left as it is.
-	// Read is the answer that such a spelling stands for. Both may be nil.
+	// Spell returns a source and its answer as a model meets them, if not as they are; it leaves a source that has no
+	// answer as it is. Read returns the answer that such a spelling stands for. Both may be nil.
 	Spell func(source, answer string) (string, string) `json:"-"`
 	Read  func(spelled string) string                  `json:"-"`
 
@@ -66,7 +68,7 @@ var rules = [...]Rule{
 	bracketsRule,
 }
 
-// Names is the name of every rule that Named knows, DefaultRule first.
+// Names returns the name of every rule that Named knows, DefaultRule first.
 func Names() []string {
 	var names []string
 	for _, r := range rules {
@@ -75,7 +77,8 @@ func Names() []string {
 	return names
 }
 
-// Named is Heed's own rule of that name, for sources of at most maxLen symbols; 0 takes the rule's own MaxLen.
+// Named returns Heed's own rule of that name, for sources of at most maxLen symbols; 0 takes the rule's own MaxLen. An
+// unknown name is an error, and so is a maxLen that the rule can't have.
 func Named(name string, maxLen int) (Rule, error) {
 	i := slices.IndexFunc(rules[:], func(r Rule) bool { return r.Name == name })
 	if i < 0 {
@@ -98,7 +101,7 @@ func Named(name string, maxLen int) (Rule, error) {
 // An Example is a source with its answer, which may be left out.
 type Example struct{ Source, Answer string }
 
-// draw is a random example.
+// draw returns a random example.
 func (r *Rule) draw(rng *rand.Rand) (Example, error) {
 	source := r.Sample(rng, r.MaxLen)
 	answer, err := r.Answer(source)
@@ -108,7 +111,7 @@ func (r *Rule) draw(rng *rand.Rand) (Example, error) {
 	return Example{source, answer}, nil
 }
 
-// key is what a Split keeps apart.
+// key returns what a Split keeps apart.
 func (r *Rule) key(e Example) string {
 	if r.ByAnswer {
 		return e.Answer

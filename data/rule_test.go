@@ -105,8 +105,8 @@ func TestZeroRule(t *testing.T) {
 	wantError(t, err, "Named")
 }
 
-// Every rule is described, its example has an answer, and so has every sample, however long. The answer fits: its coder takes
-// it, and has it back from the targets.
+// Every rule is described, its example has an answer, and so has every sample, however long. The answer fits: its coder
+// takes it, and has it back from the targets.
 func TestRules(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Split draws a rule's examples for training and for validation. No source is ever drawn for both: one source in eight is
-// held out, chosen by a seeded hash of the source that is the same on every machine. Validation has only those, training
-// has only the others. Of a rule whose sources are kept apart ByAnswer, such as dates, it is one answer in eight: no day is
-// ever drawn for both, in whichever format.
+// Split draws a rule's examples for training and for validation. No source is ever drawn for both: one source in eight
+// is held out, chosen by a seeded hash of the source that is the same on every machine. Validation has only those,
+// training has only the others. Of a rule whose sources are kept apart ByAnswer, such as dates, it is one answer in
+// eight: no day is ever drawn for both, in whichever format.
 //
 // An eighth leaves room for 1,000 validation sources in the smallest of Heed's own rules: of the 10,000 sources of add,
 // about 1,250 are held out.
@@ -26,9 +26,9 @@ const (
 	drawsASource  = 64
 )
 
-// NewSplit is the split of a rule that a seed decides, with so many distinct validation sources (or answers, where the rule
-// keeps those apart), from 1 to 1,048,576. It is an error if a bounded number of draws finds fewer that are held out: the
-// error says how many, which for short sources is all there are.
+// NewSplit returns the split of a rule that a seed decides, with so many distinct validation sources (or answers, where
+// the rule keeps those apart), from 1 to 1,048,576. It is an error if a bounded number of draws finds fewer that are
+// held out: the error says how many, which for short sources is all there are.
 func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 	if rule.Sample == nil || rule.Answer == nil {
 		return nil, fmt.Errorf("task %s: examples need the rule's Sample and Answer, got none: Named has Heed's own rules", rule.Name)
@@ -75,11 +75,12 @@ func (s *Split) HeldOut(source string) bool {
 
 func (s *Split) heldOut(key string) bool { return hash(s.seed, key)>>61 == 0 }
 
-// Validation is the validation examples, distinct, in the order they were drawn in. The slice is the caller's.
+// Validation returns the validation examples, distinct, in the order they were drawn in. The slice is the caller's.
 func (s *Split) Validation() []Example { return slices.Clone(s.validation) }
 
-// Train is the size examples of one training step, drawn afresh: they depend on the seed, the epoch and the step alone, and
-// may repeat. A smaller size takes the first of them; one below 1 takes none. A sample that has no answer is an error.
+// Train returns the size examples of one training step, drawn afresh: they depend on the seed, the epoch and the step
+// alone, and may repeat. A smaller size takes the first of them; one below 1 takes none. A sample that has no answer is
+// an error.
 func (s *Split) Train(epoch, step, size int) ([]Example, error) {
 	rng := newRand(s.seed, forTraining, epoch, step)
 	examples := make([]Example, 0, max(size, 0))

@@ -6,8 +6,8 @@ import (
 
 // tags is the Coder of KindTags.
 //
-// A row's inputs are the symbols of the source, then the end token. Its targets are the symbols of the answer, then the end
-// token at every position left up to that of the inputs' end. What follows is padding, with targets Ignore:
+// A row's inputs are the symbols of the source, then the end token. Its targets are the symbols of the answer, then the
+// end token at every position left up to that of the inputs' end. What follows is padding, with targets Ignore:
 //
 //	input   l a m p ⏎ · ·
 //	target  p m a l ⏎

@@ -26,8 +26,8 @@ func (t *Text) TrainBatch(seed uint64, epoch, step, size, length int) (Batch, er
 
 // ValidationBatch is batch i of the validation windows: those from i·size on, of the ValidationWindows(length, limit)
 // that there are. Windows are as in TrainBatch, spread evenly over the last tenth of the text, without a character in
-// common. In a short last batch the rows left over have length 0, inputs 0 and targets Ignore. An i that has no window is
-// an error.
+// common. In a short last batch the rows left over have length 0, inputs 0 and targets Ignore. An i that has no window
+// is an error.
 func (t *Text) ValidationBatch(i, size, length, limit int) (Batch, error) {
 	windows, err := t.ValidationWindows(length, limit)
 	if err != nil {

@@ -19,7 +19,8 @@ func TestHostileConfigs(t *testing.T) {
 	path := filepath.Join(dir, task.ConfigFile)
 	good := read(t, path)
 
-	// with is the good one with some members that are other JSON values: pairs of a member, such as model.dim, and its value.
+	// with is the good one with some members that are other JSON values: pairs of a member, such as model.dim, and its
+	// value.
 	with := func(pairs ...string) string {
 		var config map[string]any
 		if err := json.Unmarshal([]byte(good), &config); err != nil {

@@ -54,7 +54,8 @@ func scoreText(s task.Score, c task.Config) string {
 	return fmt.Sprintf("Val=%.6f, accuracy %.4f (%d of %d %s)", s.Loss, s.Accuracy(), s.Right, s.Total, what)
 }
 
-// openTask opens a run folder's task, with its data but new weights. text, unless it is empty, is the text to take instead.
+// openTask opens a run folder's task, with its data but new weights. text, unless it is empty, is the text to take
+// instead.
 func openTask(dir, text string) (*task.Task, error) {
 	if dir == "" {
 		return nil, errNoFolder

@@ -1,5 +1,5 @@
-// Command heed trains transformers on sequence tasks and text, evaluates them, predicts and writes with them, and shows what
-// they attended to.
+// Command heed trains transformers on sequence tasks and text, evaluates them, predicts and writes with them, and shows
+// what they attended to.
 //
 //	heed train                      # the default task, reverse, to the end
 //	heed eval runs/reverse

@@ -34,9 +34,9 @@ const (
 	maxShown    = 1 << 20
 )
 
-// Attention is what the model attends to while it answers an input, in the layers whose name has part in it, those of
-// cross-attention first. It is an *InputError if the task doesn't allow the input, if there is no such layer, or if there
-// are too many weights.
+// Attention returns what the model attends to while it answers an input, in the layers whose name has part in it, those
+// of cross-attention first. It is an *InputError if the task doesn't allow the input, if there is no such layer, or if
+// there are too many weights.
 func (m *Model) Attention(input, part string) (*Attention, error) {
 	answer, err := m.Predict(input) // which checks the input
 	if err != nil {
@@ -78,7 +78,7 @@ type reading struct {
 	self  string // says whom the source's positions attend to among themselves
 
 	source  []string // what the model reads
-	read    []string // what its decoder reads at each step, if it is an encoder–decoder: the start, then what it has written
+	read    []string // of pairs: what its decoder reads at each step, the start, then what it has written
 	written []string // what its decoder writes at each step, but the last, which the model has yet to tell
 }
 
@@ -121,8 +121,8 @@ type captured struct {
 	values []float32
 }
 
-// capture runs the model on a batch of one. It returns the attention weights of the layers whose name has part in it, those
-// of cross-attention first, and the likeliest class of every position.
+// capture runs the model on a batch of one. It returns the attention weights of the layers whose name has part in it,
+// those of cross-attention first, and the likeliest class of every position.
 func (m *Model) capture(batch data.Batch, part string) ([]captured, []int, error) {
 	g := G.NewGraph()
 	b := &layers.Build{CaptureWeights: true}
@@ -152,8 +152,8 @@ func (m *Model) capture(batch data.Batch, part string) ([]captured, []int, error
 	return weights, argmax(logits), nil
 }
 
-// choose is the layers whose name has part in it, those of cross-attention first. It is an error if there is none, or if
-// their weights are too many.
+// choose returns the layers whose name has part in it, those of cross-attention first. It is an error if there is none,
+// or if their weights are too many.
 func choose(all []layers.Captured, part string) ([]layers.Captured, error) {
 	var names []string
 	var cross, others []layers.Captured

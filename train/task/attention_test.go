@@ -13,8 +13,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// The maps of all layers, cross-attention first, with a label for every position and no padding, and weights that sum to 1 in
-// every row and never look ahead where the model can't.
+// The maps of all layers, cross-attention first, with a label for every position and no padding, and weights that sum
+// to 1 in every row and never look ahead where the model can't.
 func TestAttention(t *testing.T) {
 	self := []string{"blocks.0.attention", "blocks.1.attention"}
 	for _, test := range []struct {

@@ -26,8 +26,9 @@ type Config struct {
 
 	Data Data `json:"data"`
 
-	// Model is that of the layers: of an Encoder, a SequenceClassifier, an EncoderDecoder or a Decoder, by the task's kind. New
-	// sets what the data decide where it is zero: Vocab, Outputs, and Positions, which are Learned, but Rotary for pairs.
+	// Model is that of the layers: of an Encoder, a SequenceClassifier, an EncoderDecoder or a Decoder, by the task's
+	// kind. New sets what the data decide where it is zero: Vocab, Outputs, and Positions, which are Learned, but
+	// Rotary for pairs.
 	Model layers.ModelConfig `json:"model"`
 
 	Training Training `json:"training"`
@@ -60,11 +61,11 @@ const longest = 1 << 16
 // textTask is the name of the task that learns a file's characters.
 const textTask = "text"
 
-// Names is the name of every task that Named knows, data.DefaultRule first.
+// Names returns the name of every task that Named knows, data.DefaultRule first.
 func Names() []string { return append(data.Names(), textTask) }
 
-// Named are the Defaults of a task of Heed's own: the rules that data.Named knows, and text, which needs a file. maxLen is
-// the longest source or, of text, how many characters a model sees at once; 0 takes the task's own.
+// Named returns the Defaults of a task of Heed's own: the rules that data.Named knows, and text, which needs a file.
+// maxLen is the longest source or, of text, how many characters a model sees at once; 0 takes the task's own.
 func Named(name string, maxLen int) (Config, error) {
 	if maxLen < 0 || maxLen > longest {
 		return Config{}, configErrorf("%s must be from 0 to %d, got %d", setting("task.max_len"), longest, maxLen)
@@ -85,7 +86,7 @@ func Named(name string, maxLen int) (Config, error) {
 	return Defaults(rule), nil
 }
 
-// Defaults are settings that a rule of this kind is learned well with.
+// Defaults returns settings that a rule of this kind is learned well with.
 func Defaults(rule data.Rule) Config {
 	c := Config{
 		Format: Format, Task: rule, Seed: 1,
@@ -126,7 +127,7 @@ type ConfigError struct {
 
 func configErrorf(format string, args ...any) *ConfigError { return &ConfigError{format, args} }
 
-// asConfigError is what a constructor says of a configuration.
+// asConfigError returns what a constructor says of a configuration as a *ConfigError.
 func asConfigError(err error) *ConfigError {
 	var already *ConfigError
 	if errors.As(err, &already) {
@@ -140,7 +141,7 @@ func (e *ConfigError) Error() string {
 	return e.Message(func(setting string) string { return setting })
 }
 
-// Message is the error's text with settings as name has them, which is given a setting such as model.dim.
+// Message returns the error's text with settings as name has them, which is given a setting such as model.dim.
 func (e *ConfigError) Message(name func(setting string) string) string {
 	args := slices.Clone(e.args)
 	for i, arg := range args {
@@ -213,8 +214,8 @@ func (c *Config) check() error {
 	return nil
 }
 
-// decide sets what the data decide of the model's configuration. It is an error if that says otherwise, or if training would
-// need absurdly much memory: it is better to say so than to be killed for it.
+// decide sets what the data decide of the model's configuration. It is an error if that says otherwise, or if training
+// would need absurdly much memory: it is better to say so than to be killed for it.
 func (c *Config) decide(l data.Layout) error {
 	m, length := &c.Model, max(l.Len, l.TargetLen)
 	for _, n := range []struct {
@@ -229,8 +230,8 @@ func (c *Config) decide(l data.Layout) error {
 	if m.Positions == nil {
 		m.Positions = layers.Learned{MaxLen: length}
 		if c.Task.Kind == data.KindPairs {
-			// Distances, not places: few sources are as long as the longest, and a row for each of the last positions would
-			// hardly be trained.
+			// Distances, not places: few sources are as long as the longest, and a row for each of the last positions
+			// would hardly be trained.
 			m.Positions = layers.Rotary{}
 		}
 	}
@@ -252,7 +253,8 @@ func (c *Config) checkMemory(tokens, maxLen int) error {
 	heads := float64(a.Heads) * float64(max(cmp.Or(a.HeadDim, c.Model.Dim/a.Heads), a.ValueDim)) // their width together
 	params := blocks*(4*dim*heads+2*dim*hidden) + (2*classes+length)*dim
 	perToken := blocks*(4*dim+6*heads+2*hidden) + 2*classes
-	batches := float64(2*c.Training.Batch+validationSize) * length // training keeps values and gradients, validation values
+	// Training keeps values and gradients, validation values alone.
+	batches := float64(2*c.Training.Batch+validationSize) * length
 	// Of a parameter there are the value, the best value, the gradient, AdamW's two means, and a copy in passing.
 	if need := 4 * (6*params + perToken*batches); need > maxMemory {
 		return configErrorf("training would need about %.0f GiB of memory, for %.3g parameters and batches of %.3g tokens; at most %d GiB are allowed: choose a smaller %s, %s, %s, %s or %s",

@@ -33,7 +33,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	summary, err := t.Train(context.Background(), dir, nil, nil) // or train.Fit(ctx, t.Problem(), t.FitConfig()), without a folder
+	summary, err := t.Train(context.Background(), dir, nil, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -27,7 +27,7 @@ const (
 	CheckpointFile = "checkpoint.safetensors" // until then
 )
 
-// Files are the names of all files of a run folder.
+// Files returns the names of all files of a run folder.
 func Files() []string {
 	return []string{ConfigFile, WeightsFile, HistoryFile, SummaryFile, CheckpointFile}
 }
@@ -51,11 +51,13 @@ type Summary struct {
 // ErrNoWeights says that a run ended before its first epoch did.
 var ErrNoWeights = errors.New("has no weights: the run ended before its first epoch did")
 
-// Train trains the model and writes a run folder, which it makes if there is none. Where dir holds a run of the same Config that
-// was interrupted, Train goes on with it from its last whole epoch, and ends with the same bytes as if it had never been
-// interrupted; a finished run and one of another Config are errors. The weights that it keeps are those of the best epoch.
+// Train trains the model and writes a run folder, which it makes if there is none. Where dir holds a run of the same
+// Config that was interrupted, Train goes on with it from its last whole epoch, and ends with the same bytes as if it
+// had never been interrupted; a finished run and one of another Config are errors. The weights that it keeps are those
+// of the best epoch.
 //
-// log gets a line when training begins and one for every epoch; nil for none. onStep, which may be nil, is called after every step.
+// log gets a line when training begins and one for every epoch; nil for none. onStep, which may be nil, is called after
+// every step.
 func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func(epoch, step int, loss float64)) (*Summary, error) {
 	begun, err := t.begin(dir)
 	if err != nil {
@@ -100,7 +102,8 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	return s, os.Remove(c.Checkpoint)
 }
 
-// begin makes a run folder, or finds an interrupted run of the same configuration there. begun says that it has a checkpoint.
+// begin makes a run folder, or finds an interrupted run of the same configuration there. begun says that it has a
+// checkpoint.
 func (t *Task) begin(dir string) (begun bool, err error) {
 	has := func(name string) bool {
 		_, err := os.Lstat(filepath.Join(dir, name))

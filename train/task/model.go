@@ -16,8 +16,8 @@ import (
 
 // A Model answers inputs. Open has one of a run folder; a Task has the one that it trains.
 //
-// Its methods may be called by several goroutines at once, but not while something writes the parameters, such as Train or
-// Load. Each call that finds no graph free makes one, and leaves it for the next.
+// Its methods may be called by several goroutines at once, but not while something writes the parameters, such as Train
+// or Load. Each call that finds no graph free makes one, and leaves it for the next.
 type Model struct {
 	Config Config
 	Params *layers.Params
@@ -250,10 +250,10 @@ func (m *Model) writer(net *layers.EncoderDecoder) (predictor, error) {
 	}, nil
 }
 
-// Generate writes a prompt and what a text model writes after it to w, each character as soon as it is chosen. Where the
-// text has outgrown the model's context, it goes on from the last half of the context. The options' End, Keep and OnToken
-// are Generate's own. A prompt that the model doesn't know is an *InputError, as is one to a model of another kind; after
-// any other error, and when ctx is cancelled, what was written stays.
+// Generate writes a prompt and what a text model writes after it to w, each character as soon as it is chosen. Where
+// the text has outgrown the model's context, it goes on from the last half of the context. The options' End, Keep and
+// OnToken are Generate's own. A prompt that the model doesn't know is an *InputError, as is one to a model of another
+// kind; after any other error, and when ctx is cancelled, what was written stays.
 func (m *Model) Generate(ctx context.Context, w io.Writer, prompt string, o decode.Options) error {
 	if m.decoder == nil {
 		return &InputError{prompt, fmt.Errorf("the model learned the task %s, and only text models write on", m.Config.Task.Name)}

@@ -14,10 +14,11 @@ import (
 	"github.com/heed-go/heed/data"
 )
 
-// Open has the trained model of a run folder. The rule that it learned is one of Heed's own or of those given; another rule's
-// model answers as well, without its Answer to check inputs, but not if the rule had a Spell or a Read.
+// Open returns the trained model of a run folder. The rule that it learned is one of Heed's own or of those given;
+// another rule's model answers as well, without its Answer to check inputs, but not if the rule had a Spell or a Read.
 //
-// A folder that someone else made is input like any other: what config.json says is judged before memory is spent on it.
+// A folder that someone else made is input like any other: what config.json says is judged before memory is spent on
+// it.
 func Open(dir string, rules ...data.Rule) (*Model, error) { return open(os.DirFS(dir), dir, rules) }
 
 // OpenFS is Open of a run folder that is the root of a file system, such as an embedded one.
@@ -32,10 +33,14 @@ func open(fsys fs.FS, dir string, rules []data.Rule) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, ConfigFile), err)
 	}
-	return m, m.load(fsys, dir)
+	if err := m.load(fsys, dir); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
-// Load sets the parameters to the weights of a run folder. A folder without weights is an error that wraps ErrNoWeights.
+// Load sets the parameters to the weights of a run folder. A folder without weights is an error that wraps
+// ErrNoWeights.
 func (m *Model) Load(dir string) error { return m.load(os.DirFS(dir), dir) }
 
 func (m *Model) load(fsys fs.FS, dir string) error {
@@ -69,8 +74,8 @@ func openRegular(fsys fs.FS, name string) (fs.File, int64, error) {
 // maxConfig is the most bytes that a config.json may have: every character that there is fits in.
 const maxConfig = 64 << 20
 
-// ReadConfig reads and checks a run folder's config.json. The functions of its rule are those of the rule of that name, which
-// is one of those given or of Heed's own; they are nil if there is none.
+// ReadConfig reads and checks a run folder's config.json. The functions of its rule are those of the rule of that name,
+// which is one of those given or of Heed's own; they are nil if there is none.
 func ReadConfig(dir string, rules ...data.Rule) (Config, error) {
 	return readConfig(os.DirFS(dir), dir, rules)
 }

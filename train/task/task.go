@@ -28,8 +28,8 @@ type set interface {
 // validationSize is how many examples a validation batch has.
 const validationSize = 250
 
-// New makes the task that a configuration describes: with its data, and a model of new weights, which the seed decides. A
-// setting that can't be is a *ConfigError. The rule must have its Sample and Answer or, of text, the Config its File.
+// New makes the task that a configuration describes: with its data, and a model of new weights, which the seed decides.
+// A setting that can't be is a *ConfigError. The rule must have its Sample and Answer or, of text, the Config its File.
 //
 // The task's Config is c with what New finds of the data: see Config and Data.
 func New(c Config) (*Task, error) {
@@ -56,7 +56,7 @@ func New(c Config) (*Task, error) {
 // Close closes the file that is learned from, if there is one. The model stays of use.
 func (t *Task) Close() error { return t.set.close() }
 
-// Problem is the task as train.Fit takes it.
+// Problem returns the task as train.Fit takes it.
 func (t *Task) Problem() train.Problem {
 	feed := func(b data.Batch, err error) (train.Batch, error) {
 		if err != nil {
@@ -82,7 +82,7 @@ func (t *Task) Problem() train.Problem {
 
 func (t *Task) validationSteps() int { return (t.set.len() + validationSize - 1) / validationSize }
 
-// FitConfig is how train.Fit is to train it: with AdamW, and the Patience, the epochs and the seed of the Config.
+// FitConfig returns how train.Fit is to train it: with AdamW, and the Patience, the epochs and the seed of the Config.
 func (t *Task) FitConfig() train.Config {
 	c := t.Config.Training
 	solver := train.NewAdamW(c.Rate)
@@ -117,7 +117,7 @@ type Score struct {
 	Right, Total int     // examples that come out right in full; of text, characters
 }
 
-// Accuracy is the share that is right.
+// Accuracy returns the share that is right.
 func (s Score) Accuracy() float64 { return float64(s.Right) / float64(max(s.Total, 1)) }
 
 // Evaluate scores the model as it is.

@@ -1,0 +1,230 @@
+package task
+
+import (
+	"errors"
+	"go/build"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/heap"
+)
+
+// Of every task: what is opened answers as what was trained, and evaluates as the summary says.
+func TestOpen(t *testing.T) {
+	for name, c := range configs(t) {
+		t.Run(name, func(t *testing.T) {
+			task := made(t, c)
+			dir := filepath.Join(t.TempDir(), "run")
+			var log strings.Builder
+			s, err := task.Train(t.Context(), dir, &log, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Epochs != 2 || s.Params != task.Params.Count() || s.Score.Total == 0 || s.ValAccuracy != s.Score.Accuracy() || !strings.Contains(log.String(), "Epoch 1: ") {
+				t.Errorf("the summary is %+v, the log %q", s, log.String())
+			}
+			again := made(t, task.Config)
+			if err := again.Load(dir); err != nil {
+				t.Fatal(err)
+			}
+			if score, err := again.Evaluate(t.Context()); err != nil || score != s.Score {
+				t.Errorf("evaluation gives %+v, %v; want %+v", score, err, s.Score)
+			}
+			fromFS, err := OpenFS(os.DirFS(dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			model, err := Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, input := range inputsOf(t, task) {
+				want, err := task.Predict(input)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, m := range []*Model{model, fromFS} {
+					if got, err := m.Predict(input); err != nil || got != want {
+						t.Errorf("of %q, what was opened makes %q, %v; what was trained made %q", input, got, err, want)
+					}
+				}
+			}
+			_, err = model.Predict("\xff")
+			var wrong *InputError
+			if !errors.As(err, &wrong) || wrong.Input != "\xff" {
+				t.Errorf("an input that isn't text: got %v", err)
+			}
+		})
+	}
+}
+
+// inputsOf are some inputs of a task.
+func inputsOf(t testing.TB, task *Task) []string {
+	if task.Config.Task.Kind == data.KindText {
+		return []string{"The", "quick brown fox jumps", "z", "\n"}
+	}
+	var inputs []string
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 4 {
+		inputs = append(inputs, task.Config.Task.Sample(rng, task.Config.Task.MaxLen))
+	}
+	return inputs
+}
+
+// A model answers any number of goroutines at once as it answers one.
+func TestConcurrentPredict(t *testing.T) {
+	for name, c := range configs(t) {
+		t.Run(name, func(t *testing.T) {
+			task, dir := trained(t, c)
+			model, err := Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			inputs := inputsOf(t, task)
+			want := map[string]string{}
+			for _, input := range inputs {
+				if want[input], err = task.Predict(input); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var wg sync.WaitGroup
+			for g := range 8 {
+				wg.Go(func() {
+					for i := range 8 {
+						input := inputs[(g+i)%len(inputs)]
+						if got, err := model.Predict(input); err != nil || got != want[input] {
+							t.Errorf("of %q it makes %q, %v; want %q", input, got, err, want[input])
+						}
+					}
+					if _, err := model.Attention(inputs[g%len(inputs)], ""); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
+}
+
+// A program that predicts is spared what only drawing and serving need.
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Skipf("there is no go command: %v", err)
+	}
+	for _, path := range strings.Fields(string(out)) {
+		if path == "net/http" || strings.HasPrefix(path, "gonum.org/v1/plot") || strings.HasPrefix(path, "github.com/spf13") {
+			t.Errorf("it depends on %s", path)
+		}
+	}
+	if p, err := build.ImportDir("../../data", 0); err != nil {
+		t.Error(err)
+	} else {
+		for _, path := range p.Imports {
+			if strings.Contains(path, ".") {
+				t.Errorf("data depends on %s, want the standard library alone", path)
+			}
+		}
+	}
+}
+
+// A rule whose spelling only its functions know can't be opened without them, nor another rule of its name.
+func TestOpenNeedsTheRule(t *testing.T) {
+	rule := ownRule()
+	rule.Spell = func(source, answer string) (string, string) { return strings.ToLower(source), answer }
+	rule.Answer = func(source string) (string, error) { return ownRule().Answer(strings.ToLower(source)) }
+	_, dir := trained(t, smaller(t, Defaults(rule)))
+	_, err := Open(dir)
+	wantError(t, err, filepath.Join(dir, ConfigFile), "the task own-rule isn't one of Heed's own", "give the rule to Open")
+	other := rule
+	other.Alphabet = "abc"
+	_, err = Open(dir, other)
+	wantError(t, err, "another task own-rule than the one known by that name")
+	model, err := Open(dir, rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	small, err := model.Predict("bad")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if large, err := model.Predict("BAD"); err != nil || large != small {
+		t.Errorf("of capital letters it makes %q, %v; of small ones %q", large, err, small)
+	}
+}
+
+// What answers and then isn't kept is freed, graphs and all.
+func TestModelsFreeTheirGraphs(t *testing.T) {
+	for _, name := range []string{"copy", "dates"} {
+		t.Run(name, func(t *testing.T) {
+			task := made(t, small(t, name))
+			round := func() {
+				predict, err := task.newPredictor()
+				if err != nil {
+					t.Fatal(err)
+				}
+				b, err := task.encode(task.Config.Task.Example)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := predict(b); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := task.Attention(task.Config.Task.Example, ""); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := task.Evaluate(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			round()
+			before := heap.InUse()
+			const rounds = 10
+			for range rounds {
+				round()
+			}
+			if grown := heap.InUse() - before; grown > rounds<<14 {
+				t.Errorf("%d rounds left %d bytes", rounds, grown)
+			}
+		})
+	}
+}
+
+// Whatever is in a config.json, reading it gives settings that pass the checks, or an error.
+func FuzzReadConfig(f *testing.F) {
+	for _, name := range Names() {
+		dir := f.TempDir()
+		if err := writeJSON(dir, ConfigFile, small(f, name)); err != nil {
+			f.Fatal(err)
+		}
+		good, err := os.ReadFile(filepath.Join(dir, ConfigFile))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(good)
+	}
+	f.Add([]byte(`{"format": 2, "task": {"name": "text", "kind": "text", "alphabet": "ab"}, "data": {"file": "x"}, "model": {"dim": 1e3}}`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, ConfigFile), content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		c, err := ReadConfig(dir)
+		if err != nil {
+			return
+		}
+		if err := c.check(); err != nil {
+			t.Errorf("it was read, but: %v", err)
+		}
+		if _, err := data.NewCoder(c.Task); err != nil {
+			t.Errorf("it was read, but: %v", err)
+		}
+		c.decide(data.Layout{Tokens: 100, Classes: 100, Len: 100}) // must not panic
+	})
+}
