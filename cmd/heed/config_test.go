@@ -55,7 +55,7 @@ func TestHostileConfigs(t *testing.T) {
 		{"NUL bytes", strings.Repeat("\x00", 4096), task.ConfigFile},
 		{"deep", strings.Repeat("[", 100_000), task.ConfigFile},
 		{"unknown field", with("evil", "1"), "evil"},
-		{"format 1", `{"format": 1, "task": "copy", "dim": 16}`, "this run folder is of an older format, 1, and this package reads format 2: train it again"},
+		{"format 1", `{"format": 1, "task": "copy", "dim": 16}`, "this run folder is of an older format, 1, and heed reads format 2: train it again"},
 		{"format 3", with("format", "3"), "of a newer format, 3"},
 		{"format of another type", with("format", `"1"`), "format"},
 		{"a name of another task", with("task.name", `"sort2"`, "spelled", "true"), "the task sort2 isn't one of Heed's own"},

@@ -127,9 +127,9 @@ func parseConfig(content []byte) (c Config, err error) {
 	}
 	switch {
 	case version.Format < Format:
-		return c, fmt.Errorf("this run folder is of an older format, %d, and this package reads format %d: train it again", version.Format, Format)
+		return c, fmt.Errorf("this run folder is of an older format, %d, and heed reads format %d: train it again", version.Format, Format)
 	case version.Format > Format:
-		return c, fmt.Errorf("this run folder is of a newer format, %d, and this package reads format %d: update it", version.Format, Format)
+		return c, fmt.Errorf("this run folder is of a newer format, %d, and heed reads format %d: update it", version.Format, Format)
 	}
 	d := json.NewDecoder(bytes.NewReader(content))
 	d.DisallowUnknownFields()
