@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -112,6 +113,9 @@ func (e *NonFiniteError) Error() string {
 //
 // A loss that isn't finite ends training with a *NonFiniteError.
 func Fit(ctx context.Context, p Problem, c Config) (*Result, error) {
+	if ctx == nil {
+		return nil, errors.New("train: the context is nil: pass context.Background()")
+	}
 	f, err := newFit(p, c)
 	if err != nil {
 		return nil, err

@@ -311,6 +311,10 @@ func TestFitNotFinite(t *testing.T) {
 }
 
 func TestFitErrors(t *testing.T) {
+	var noContext context.Context
+	if _, err := train.Fit(noContext, digits(t, 1), train.Config{MaxEpochs: 1}); err == nil || !strings.Contains(err.Error(), "the context is nil") {
+		t.Errorf("got %v", err)
+	}
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
 		change func(*train.Problem, *train.Config)

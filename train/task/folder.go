@@ -59,6 +59,9 @@ var ErrNoWeights = errors.New("has no weights: the run ended before its first ep
 // log gets a line when training begins and one for every epoch; nil for none. onStep, which may be nil, is called after
 // every step.
 func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func(epoch, step int, loss float64)) (*Summary, error) {
+	if ctx == nil { // before anything is written
+		return nil, errNoContext
+	}
 	begun, err := t.begin(dir)
 	if err != nil {
 		return nil, err

@@ -255,6 +255,9 @@ func (m *Model) writer(net *layers.EncoderDecoder) (predictor, error) {
 // OnToken are Generate's own. A prompt that the model doesn't know is an *InputError, as is one to a model of another
 // kind; after any other error, and when ctx is cancelled, what was written stays.
 func (m *Model) Generate(ctx context.Context, w io.Writer, prompt string, o decode.Options) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	if m.decoder == nil {
 		return &InputError{prompt, fmt.Errorf("the model learned the task %s, and only text models write on", m.Config.Task.Name)}
 	}

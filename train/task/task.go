@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"errors"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -120,8 +121,13 @@ type Score struct {
 // Accuracy returns the share that is right.
 func (s Score) Accuracy() float64 { return float64(s.Right) / float64(max(s.Total, 1)) }
 
+var errNoContext = errors.New("the context is nil: pass context.Background()")
+
 // Evaluate scores the model as it is.
 func (t *Task) Evaluate(ctx context.Context) (Score, error) {
+	if ctx == nil {
+		return Score{}, errNoContext
+	}
 	g := G.NewGraph()
 	nodes, logits, loss, err := t.build(&layers.Build{}, g, validationSize)
 	if err != nil {

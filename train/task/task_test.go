@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -134,6 +135,24 @@ func TestDefaultsAreRight(t *testing.T) {
 	}
 	_, err := Named("nope", 0)
 	wantError(t, err, `task must be one of reverse, `, `got "nope"`)
+}
+
+func TestNoContext(t *testing.T) {
+	task, err := New(small(t, "copy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer task.Close()
+	var none context.Context
+	dir := filepath.Join(t.TempDir(), "run")
+	_, err = task.Train(none, dir, nil, nil)
+	wantError(t, err, "the context is nil")
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("there is a folder")
+	}
+	_, err = task.Evaluate(none)
+	wantError(t, err, "the context is nil")
+	wantError(t, task.Generate(none, io.Discard, "x", decode.Options{}), "the context is nil")
 }
 
 func TestNewErrors(t *testing.T) {
