@@ -14,6 +14,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/gradcheck"
 )
@@ -113,7 +114,7 @@ func TestAdditiveMasksMeanTheSame(t *testing.T) {
 	if testing.Short() {
 		rounds = 30
 	}
-	seed := rand.Uint64()
+	seed := testseed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 4))
 	for round := range rounds {
 		batch, queries, keys, width, value := 1+r.IntN(3), 1+r.IntN(9), 1+r.IntN(9), 1+r.IntN(6), 1+r.IntN(4)

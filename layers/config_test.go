@@ -9,6 +9,7 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -52,7 +53,7 @@ func drawConfig(r *rand.Rand, v reflect.Value) {
 
 // TestConfigsGoToJSONAndBack draws configurations of every sort, and gets each back as it was.
 func TestConfigsGoToJSONAndBack(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testseed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	for range 200 {
 		for _, there := range []any{

@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -185,7 +186,7 @@ func TestFormsAgree(t *testing.T) {
 	if testing.Short() {
 		rounds = 60
 	}
-	seed := rand.Uint64()
+	seed := testseed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 2))
 	for round := range rounds {
 		c := drawForm(r)
@@ -221,7 +222,7 @@ func TestFormsOfMultiHeadAttentionAgree(t *testing.T) {
 	if testing.Short() {
 		rounds = 15
 	}
-	seed := rand.Uint64()
+	seed := testseed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 3))
 	for round := range rounds {
 		groups, batch, q, s := 1+r.IntN(3), 1+r.IntN(3), 1+r.IntN(20), 1+r.IntN(20)

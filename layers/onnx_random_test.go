@@ -9,6 +9,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -111,7 +112,7 @@ func drawRounds(t *testing.T, rounds, short int, test func(r *rand.Rand, what st
 	if testing.Short() {
 		rounds = short
 	}
-	seed := rand.Uint64()
+	seed := testseed.Of(t)
 	for round := range uint64(rounds) {
 		test(rand.New(rand.NewPCG(seed, round)), fmt.Sprintf("rand.NewPCG(%d, %d)", seed, round))
 		if t.Failed() {

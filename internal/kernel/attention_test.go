@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // TestAttention draws shapes and options, and some operands that aren't finite.
@@ -26,7 +28,7 @@ func TestAttentionOfEachBody(t *testing.T) {
 
 // TestAttentionReach compares the bounds of a row of a tile with the mask's span.
 func TestAttentionReach(t *testing.T) {
-	r := rand.New(rand.NewPCG(11, 12))
+	r := rand.New(rand.NewPCG(testseed.Of(t), 12))
 	for range 1000 {
 		a := Attention[float32]{Mask: Mask[float32]{Shape: [4]int{1 + r.IntN(3), 1, 1 + r.IntN(20), 1 + r.IntN(20)}}}
 		a.Mask.random(r)
@@ -42,7 +44,7 @@ func TestAttentionReach(t *testing.T) {
 }
 
 func attentionRounds(t *testing.T, rounds int) {
-	seed := rand.Uint64()
+	seed := testseed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	size := func(small, large int) int {
 		if r.IntN(3) == 0 {

@@ -6,6 +6,8 @@ import (
 	"math/rand"
 	"slices"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // quick reports whether to try fewer sizes.
@@ -196,7 +198,7 @@ func TestGemmRandom(t *testing.T) {
 
 func testGemmRandom[F Float](t *testing.T) {
 	g := newGemmChecker[F](t)
-	r := rand.New(rand.NewSource(2))
+	r := rand.New(rand.NewSource(int64(testseed.Of(t))))
 	tries := 80
 	if quick() {
 		tries = 12

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // random sets some options.
@@ -166,7 +168,7 @@ func TestMaskSpan(t *testing.T) {
 // TestMaskRanges compares what the mask says of single queries, of ranges of queries and of ranges of keys with what it
 // says of each pair.
 func TestMaskRanges(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
+	r := rand.New(rand.NewPCG(testseed.Of(t), 6))
 	for range 300 {
 		m := Mask[float64]{Shape: [4]int{1 + r.IntN(2), 1, 1 + r.IntN(8), 1 + r.IntN(8)}}
 		m.random(r)
@@ -213,7 +215,7 @@ func TestMaskRanges(t *testing.T) {
 
 // TestMaskedSoftmaxOptions compares with a softmax over what the mask's definitions allow.
 func TestMaskedSoftmaxOptions(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 8))
+	r := rand.New(rand.NewPCG(testseed.Of(t), 8))
 	for range 200 {
 		m := Mask[float64]{Shape: [4]int{1 + r.IntN(3), 1 + r.IntN(3), 1 + r.IntN(8), 1 + r.IntN(20)}}
 		m.random(r)

@@ -1,0 +1,21 @@
+// Package testseed gives tests that draw random cases their seed. Importing it defines the flag -seed of the test binary.
+package testseed
+
+import (
+	"flag"
+	"math/rand/v2"
+	"testing"
+)
+
+var seed = flag.Uint64("seed", 1, "`number` that random cases follow from; 0 draws a new one for each test")
+
+// Of returns the seed of a test's random cases, and logs how to have the same cases again.
+func Of(t testing.TB) uint64 {
+	t.Helper()
+	s := *seed
+	for s == 0 {
+		s = rand.Uint64()
+	}
+	t.Logf("replay with: go test -run '^%s$' . -seed %d", t.Name(), s)
+	return s
+}
