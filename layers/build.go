@@ -47,9 +47,9 @@ type Build struct {
 	Cache *Cache
 
 	// Positions are those of the tokens of a model's input, where they aren't counted from 0: as where sequences are
-	// padded in front, or several share a row. It is a node of dtype tensor.Int that takes the form that a Positions
-	// layer takes, for that layer and for Rotary. A mask's positions are still places in the row. nil counts from 0, or
-	// on from what the Cache holds.
+	// padded in front, or several share a row. It is a node of dtype tensor.Int, of a shape that the hooks of a model's
+	// Positions take. A mask's positions are still places in the row. nil counts from 0, or on from what the Cache
+	// holds.
 	Positions *G.Node
 
 	ops      ops.Env

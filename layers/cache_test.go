@@ -74,6 +74,7 @@ func cacheConfigs() map[string]layers.ModelConfig {
 		"learned":    with(func(c *layers.ModelConfig) { c.Positions = layers.Learned{MaxLen: cacheCapacity} }),
 		"sinusoidal": with(func(c *layers.ModelConfig) { c.Positions = layers.Sinusoidal{} }),
 		"rotary":     with(func(c *layers.ModelConfig) { c.Positions = layers.Rotary{} }),
+		"one's own":  with(func(c *layers.ModelConfig) { c.Positions = nearby{reach: 3} }),
 		"rotary interleaved": with(func(c *layers.ModelConfig) {
 			c.Positions = layers.Rotary{Interleaved: true, Base: 50, Dim: 2}
 			c.Dim = 16

@@ -146,18 +146,22 @@ func TestConfigJSONErrors(t *testing.T) {
 func FuzzModelConfig(f *testing.F) {
 	f.Add([]byte(`{"vocab": 3, "dim": 4, "layers": 1, "positions": {"kind": "learned", "max_len": 2, "init": {"kind": "normal", "scale": 1}}}`))
 	f.Add([]byte(`{"positions": {"kind": "rotary", "scaling": {"kind": "yarn", "factor": 2}}, "block": {"norm": {"kind": "rms"}}}`))
+	f.Add([]byte(`{"model": {"dim": 4}, "target_positions": {"kind": "relative_bias"}, "target_vocab": 3}`))
+	f.Add([]byte(`{"model": {"outputs": 4}, "first": true}`))
 	f.Add([]byte(`{"positions": null, "init": null}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var there, back layers.ModelConfig
-		if json.Unmarshal(data, &there) != nil {
-			return
-		}
-		again, err := json.Marshal(there)
-		if err != nil {
-			t.Fatalf("%+v: %v", there, err)
-		}
-		if err := json.Unmarshal(again, &back); err != nil || !reflect.DeepEqual(there, back) {
-			t.Fatalf("%s: got %+v (%v), want %+v", again, back, err, there)
+		for _, kind := range []any{layers.ModelConfig{}, layers.EncoderDecoderConfig{}, layers.SequenceClassifierConfig{}} {
+			there, back := reflect.New(reflect.TypeOf(kind)), reflect.New(reflect.TypeOf(kind))
+			if json.Unmarshal(data, there.Interface()) != nil {
+				continue
+			}
+			again, err := json.Marshal(there.Interface())
+			if err != nil {
+				t.Fatalf("%+v: %v", there, err)
+			}
+			if err := json.Unmarshal(again, back.Interface()); err != nil || !reflect.DeepEqual(there.Interface(), back.Interface()) {
+				t.Fatalf("%s: got %+v (%v), want %+v", again, back, err, there)
+			}
 		}
 	})
 }

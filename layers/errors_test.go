@@ -66,6 +66,9 @@ func TestConfigurationErrors(t *testing.T) {
 		{"attention dropout NaN", func(p *layers.Params) error {
 			return err(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{Dropout: nan}))
 		}, []string{"attention s", "NaN"}},
+		{"attention NormEps", func(p *layers.Params) error {
+			return err(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{NormEps: 1e-3}))
+		}, []string{"attention s", "NormEps", "QKNorm", "0.001"}},
 		{"block KeyInput", func(p *layers.Params) error {
 			return err(layers.NewEncoderBlock(p, 4, layers.BlockConfig{Attention: layers.AttentionConfig{KeyInput: 3}}))
 		}, []string{"attention s", "KeyInput", "width, 4", "3"}},

@@ -93,6 +93,9 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 	if err != nil {
 		return nil, err
 	}
+	if c.NormEps != 0 && !c.QKNorm {
+		return nil, fmt.Errorf("%s: NormEps is that of QKNorm's norms, which the configuration hasn't: got %v", a.name, c.NormEps)
+	}
 	if c.TieQueryKey && c.KeyInput != dim {
 		return nil, fmt.Errorf("%s: TieQueryKey needs keys of the queries' width, %d, got a KeyInput of %d", a.name, dim, c.KeyInput)
 	}

@@ -55,11 +55,11 @@ func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 	if m == nil {
 		return nil, errors.New("decode: the encoder-decoder is nil")
 	}
-	if m.Encoder == nil || m.Encoder.Trunk == nil || m.Encoder.Embedding == nil || m.Decoder == nil || m.Decoder.Trunk == nil || m.Decoder.Embedding == nil {
+	if m.Encoder == nil || m.Encoder.Trunk == nil || m.Encoder.Positions == nil || m.Decoder == nil || m.Decoder.Trunk == nil || m.Decoder.Positions == nil {
 		return nil, errors.New("decode: the encoder-decoder is empty: make it with layers.NewEncoderDecoder")
 	}
-	if m.Encoder.Trunk == nil || m.Decoder.Trunk == nil || m.Encoder.Embedding == nil || m.Decoder.Embedding == nil {
-		return nil, errors.New("decode: the source and the target must be of tokens: make the encoder-decoder with a Vocab")
+	if m.Encoder.Embedding == nil || m.Decoder.Embedding == nil {
+		return nil, errors.New("decode: the source and the target must be of tokens, but one has no vocabulary: make the encoder-decoder with a Vocab")
 	}
 	if c.Sources < 0 || c.Width < 0 {
 		return nil, fmt.Errorf("decode: Sources and Width must be at least 1, or 0 for 1, got %d and %d", c.Sources, c.Width)

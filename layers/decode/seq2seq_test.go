@@ -240,6 +240,9 @@ func TestSeq2SeqErrors(t *testing.T) {
 		return c
 	}
 	node := G.NewTensor(G.NewGraph(), tensor.Bool, 1, G.WithShape(1), G.WithName("allow"))
+	series := sessionConfigs()["rotary"]
+	series.Vocab = 0
+	spoken := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 5)), layers.EncoderDecoderConfig{Model: series, TargetVocab: sessionVocab}))
 	for _, tc := range []struct {
 		name   string
 		model  *layers.EncoderDecoder
@@ -258,6 +261,7 @@ func TestSeq2SeqErrors(t *testing.T) {
 		{"an empty model", &layers.EncoderDecoder{}, both, "decode: the encoder-decoder is empty"},
 		{"an empty encoder", &layers.EncoderDecoder{Encoder: &layers.Encoder{}, Decoder: m.Decoder}, both, "decode: the encoder-decoder is empty"},
 		{"an empty decoder", &layers.EncoderDecoder{Encoder: m.Encoder, Decoder: &layers.Decoder{}}, both, "decode: the encoder-decoder is empty"},
+		{"a source of embeddings", spoken, both, "decode: the source and the target must be of tokens"},
 		{"a mask of nodes", m, with(func(c *decode.Seq2SeqConfig) { c.Mask.Allow = node }), "decode: Mask can't hold nodes"},
 		{"a source mask of nodes", m, with(func(c *decode.Seq2SeqConfig) { c.SourceMask.Allow = node }), "decode: SourceMask can't hold nodes"},
 		{"a causal source", m, with(func(c *decode.Seq2SeqConfig) { c.SourceMask.Causal = true }), "can't be Causal"},

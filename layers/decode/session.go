@@ -56,7 +56,7 @@ func New(d *layers.Decoder, c Config) (*Session, error) {
 	if d == nil {
 		return nil, errors.New("decode: the decoder is nil")
 	}
-	if d.Trunk == nil || d.Embedding == nil {
+	if d.Trunk == nil || d.Positions == nil {
 		return nil, errors.New("decode: the decoder is empty: make it with layers.NewDecoder")
 	}
 	if d.Embedding == nil {

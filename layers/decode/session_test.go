@@ -147,8 +147,8 @@ func TestSessionCapacity(t *testing.T) {
 func TestSessionErrors(t *testing.T) {
 	configs := sessionConfigs()
 	learned, rotary := newDecoder(t, tensor.Float64, configs["learned"]), newDecoder(t, tensor.Float64, configs["rotary"])
-	labels := configs["learned"]
-	labels.Outputs = 3
+	labels, series := configs["learned"], configs["rotary"]
+	labels.Outputs, series.Vocab, series.Outputs = 3, 0, sessionVocab
 	g := G.NewGraph()
 	lengths := G.NewTensor(g, tensor.Int, 1, G.WithShape(1), G.WithName("lengths"))
 	for _, tc := range []struct {
@@ -167,6 +167,7 @@ func TestSessionErrors(t *testing.T) {
 		{"sequences of any size", rotary, decode.Config{Batch: 1 << 40, Capacity: 1 << 40}, "this takes an impossible number of bytes"},
 		{"an empty decoder", &layers.Decoder{}, decode.Config{Capacity: 1}, "decode: the decoder is empty"},
 		{"a decoder of an empty trunk", &layers.Decoder{Trunk: &layers.Trunk{}}, decode.Config{Capacity: 1}, "decode: the decoder is empty"},
+		{"a decoder of embeddings", newDecoder(t, tensor.Float64, series), decode.Config{Capacity: 1}, "decode: the decoder has no vocabulary"},
 		{"a mask of nodes", learned, decode.Config{Mask: layers.Mask{KeyLengths: lengths}}, "Mask can't hold nodes"},
 		{"an offset", learned, decode.Config{Mask: layers.Mask{Offset: 2}}, "can't have an Offset"},
 		{"a wrong window", learned, decode.Config{Mask: layers.Mask{Window: &layers.Window{Left: -2}}}, "Window"},
