@@ -1,9 +1,9 @@
 package data
 
 import (
-	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -36,19 +36,23 @@ type Layout struct {
 	Pad       int // what fills inputs: of text, any symbol
 }
 
+// maxName is the most bytes that a rule's Name may have, which messages and folders show.
+const maxName = 64
+
 // NewCoder returns the Coder of a rule's kind. A rule that lacks something, or has what its kind can't use, is an
 // error.
 func NewCoder(rule Rule) (Coder, error) {
 	c, err := newCoder(rule)
 	if err != nil {
-		return nil, fmt.Errorf("task %s: %w", rule.Name, err)
+		return nil, fmt.Errorf("task %.100q: %w", rule.Name, err)
 	}
 	return c, nil
 }
 
 func newCoder(rule Rule) (Coder, error) {
-	if rule.Name == "" {
-		return nil, errors.New("a rule must have a Name, got none: Named has Heed's own rules")
+	plain := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' }
+	if rule.Name == "" || len(rule.Name) > maxName || strings.TrimFunc(rule.Name, plain) != "" {
+		return nil, fmt.Errorf("a rule's Name must be of letters, digits, - and _, at most %d bytes, got %.100q: Named has Heed's own rules", maxName, rule.Name)
 	}
 	if rule.MaxLen < 1 || rule.MaxAnswer < 0 {
 		return nil, fmt.Errorf("MaxLen must be at least 1 and MaxAnswer at least 0, got %d and %d", rule.MaxLen, rule.MaxAnswer)

@@ -2,6 +2,7 @@ package data
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -12,10 +13,13 @@ func TestNewCoderErrors(t *testing.T) {
 		change func(r *Rule)
 		want   string
 	}{
-		{"no name", func(r *Rule) { r.Name = "" }, "must have a Name"},
-		{"no kind", func(r *Rule) { r.Kind = "" }, `task x: the kind must be tags, labels, pairs or text, got ""`},
+		{"no name", func(r *Rule) { r.Name = "" }, `a rule's Name must be of letters, digits, - and _, at most 64 bytes, got ""`},
+		{"a name that leaves its folder", func(r *Rule) { r.Name = "../x" }, `got "../x"`},
+		{"a name that rings", func(r *Rule) { r.Name = "x\a" }, `got "x\a"`},
+		{"a long name", func(r *Rule) { r.Name = strings.Repeat("x", 65) }, "at most 64 bytes"},
+		{"no kind", func(r *Rule) { r.Kind = "" }, `task "x": the kind must be tags, labels, pairs or text, got ""`},
 		{"another kind", func(r *Rule) { r.Kind = "tag" }, `got "tag"`},
-		{"no alphabet", func(r *Rule) { r.Alphabet = "" }, "task x: its Alphabet: a vocabulary needs at least one symbol"},
+		{"no alphabet", func(r *Rule) { r.Alphabet = "" }, `task "x": its Alphabet: a vocabulary needs at least one symbol`},
 		{"a symbol twice", func(r *Rule) { r.Alphabet = "aba" }, "holds each symbol once"},
 		{"no length", func(r *Rule) { r.MaxLen = 0 }, "MaxLen must be at least 1 and MaxAnswer at least 0, got 0 and 0"},
 		{"a negative answer", func(r *Rule) { r.Kind, r.MaxAnswer = KindPairs, -1 }, "got 3 and -1"},

@@ -10,10 +10,12 @@ import (
 type labels struct{ coder }
 
 func newLabels(c coder) (*labels, error) {
+	seen := map[string]bool{"": true}
 	for i, class := range c.rule.Classes {
-		if class == "" || slices.Contains(c.rule.Classes[:i], class) {
-			return nil, fmt.Errorf("its Classes must differ and none may be empty, got %q as number %d", class, i)
+		if seen[class] {
+			return nil, fmt.Errorf("its Classes must differ and none may be empty, got %.100q as number %d", class, i)
 		}
+		seen[class] = true
 	}
 	if len(c.rule.Classes) < 2 {
 		return nil, fmt.Errorf("a rule of kind %s needs at least 2 Classes to choose from, got %d", KindLabels, len(c.rule.Classes))

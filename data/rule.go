@@ -28,7 +28,7 @@ const (
 // anybody's is made by filling in the fields. Those that aren't functions go to JSON, and are all that a trained model
 // needs.
 type Rule struct {
-	Name  string `json:"name"`
+	Name  string `json:"name"`            // of letters, digits, - and _
 	About string `json:"about,omitempty"` // what the answer is, in a few words
 	Kind  Kind   `json:"kind"`
 

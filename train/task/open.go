@@ -149,7 +149,7 @@ func (c *Config) complete(rules []data.Rule) error {
 	} else if c.Spelled {
 		return fmt.Errorf("the task %s isn't one of Heed's own, and its model needs the rule's Spell and Read: give the rule to Open", rule.Name)
 	}
-	rule.About, rule.Example = c.Task.About, c.Task.Example
+	c.Task.About, c.Task.Example = rule.About, rule.Example
 	if !same(rule, c.Task) {
 		return fmt.Errorf("the run learned another task %s than the one known by that name: give its rule to Open, or train it again", rule.Name)
 	}

@@ -29,7 +29,11 @@ func openRule(c *Config) (set, error) {
 	if err != nil {
 		return nil, configErrorf("%w (%s)", err, setting("data.validation"))
 	}
-	return &ruleSet{coder, split, split.Validation()}, nil
+	s := &ruleSet{coder, split, split.Validation()}
+	if _, err := s.validation(0, validationSize); err != nil { // before anything is made for a rule that is wrong about itself
+		return nil, asConfigError(err)
+	}
+	return s, nil
 }
 
 func (s *ruleSet) train(epoch, step, size int) (data.Batch, error) {

@@ -164,6 +164,10 @@ func TestNewErrors(t *testing.T) {
 		{"nothing", func(c *Config) { *c = Config{} }, "format must be 2, got 0"},
 		{"no samples", func(c *Config) { c.Task.Sample = nil }, "examples need the rule's Sample and Answer"},
 		{"no kind", func(c *Config) { c.Task.Kind = "" }, "the kind must be"},
+		{"a rule with long samples", func(c *Config) {
+			sample := c.Task.Sample
+			c.Task.Sample = func(rng *rand.Rand, maxLen int) string { return sample(rng, maxLen) + "abcdefghij" }
+		}, "a source has at most 10 symbols"},
 		{"a file", func(c *Config) { c.Data.File = "x" }, "task text must come with data.file"},
 		{"too many to validate on", func(c *Config) { c.Data.Validation = 1 << 20; c.Task.MaxLen = 1 }, "found only"},
 		{"another vocabulary", func(c *Config) { c.Model.Vocab = 29 }, "model.vocab must be 28, as the task has it, or 0 for that, got 29"},
