@@ -24,6 +24,14 @@
 // to keep attention weights. Afterwards the Build lists the graph's learnable nodes. The graph of an evaluation holds
 // no dropout node at all.
 //
+// # Configuration
+//
+// Configurations are nested as models are: a [ModelConfig] holds a [PositionsConfig] and a [BlockConfig], which holds
+// an [AttentionConfig], a [FeedForwardConfig] and a [NormConfig]. Widths are arguments of the constructors, which hand
+// them down. An [Init] holds for all that is made below it, unless something there has one of its own. Configurations
+// are plain data, which goes to JSON and back; a scheme of positions of one's own works in Go alone. What can't be
+// combined is an error of the constructor.
+//
 // # Shapes and names
 //
 // B is the batch, T the length of queries, S that of keys, D the width of the model, H the number of heads, G that of

@@ -222,8 +222,8 @@ func (t *Trunk) finish(b *Build, x *G.Node) (*G.Node, error) {
 	return x, nil
 }
 
-// newBlocks makes n blocks of a model in the scopes blocks.0, blocks.1, …. They all take as much memory as the first one:
-// it is an error if that is too much.
+// newBlocks makes n blocks of a model in the scopes blocks.0, blocks.1, …. They all take as much memory as the first
+// one: it is an error if that is too much.
 func newBlocks[B any](p *Params, model string, n int, newBlock func(p *Params) (B, error)) ([]B, error) {
 	var blocks []B
 	before := p.set.bytes
