@@ -1,0 +1,124 @@
+// Package floors holds the house to its plan, ARCHITECTURE.md: which package may import which.
+package floors
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	root   = "../.."
+	module = "github.com/heed-go/heed/"
+)
+
+// floors are the packages from the top of the house to its ground: each imports from lower floors alone, but for the
+// programs at the top, which share what is theirs. A name that ends in a slash stands for all below it.
+var floors = [][]string{
+	{"cmd/", "examples/", "docs/"},
+	{"train/task", "internal/bench"},
+	{"train", "layers/decode"},
+	{"layers", "layers/gradcheck"},
+	{"internal/ops"},
+	{"internal/kernel"},
+	{"data", "internal/atomicfile", "internal/heap", "internal/heatmap", "internal/safetensors", "internal/sizes", "internal/testseed"},
+}
+
+// floorOf is the floor of a package, or -1 if it has none.
+func floorOf(pkg string) int {
+	best, longest := -1, 0
+	for i, names := range floors {
+		for _, name := range names {
+			if (pkg == name || strings.HasSuffix(name, "/") && strings.HasPrefix(pkg, name)) && len(name) > longest {
+				best, longest = i, len(name)
+			}
+		}
+	}
+	return best
+}
+
+func TestImportsRunDownwards(t *testing.T) {
+	seen := 0
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if _, err := os.Stat(filepath.Join(file, "go.mod")); err == nil && file != root { // another module
+				return filepath.SkipDir
+			}
+			if strings.HasPrefix(d.Name(), ".") && file != root || d.Name() == "testdata" {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		in, err := filepath.Rel(root, filepath.Dir(file))
+		if err != nil {
+			return err
+		}
+		pkg := filepath.ToSlash(in)
+		from := floorOf(pkg)
+		if from < 0 {
+			t.Errorf("package %s has no floor: give it one in this test and in ARCHITECTURE.md", pkg)
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range parsed.Imports {
+			name, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			of, ours := strings.CutPrefix(name, module)
+			if !ours {
+				continue
+			}
+			seen++
+			if to := floorOf(of); to <= from && !(to == from && from == 0) {
+				t.Errorf("%s imports %s, which isn't on a lower floor", path.Join(pkg, filepath.Base(file)), of)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen < 50 {
+		t.Errorf("%d imports seen: the test looks in the wrong place", seen)
+	}
+}
+
+// TestDocumentsNameFilesThatExist looks up every path that the documents for developers put in backquotes.
+func TestDocumentsNameFilesThatExist(t *testing.T) {
+	paths := regexp.MustCompile("`([a-z.]+(?:/[A-Za-z0-9_.]+)+)`")
+	for _, document := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"} {
+		content, err := os.ReadFile(filepath.Join(root, document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := paths.FindAllStringSubmatch(string(content), -1)
+		if len(found) == 0 && document != "README.md" {
+			t.Errorf("%s names no path", document)
+		}
+		for _, match := range found {
+			if strings.HasPrefix(match[1], "runs/") || strings.HasPrefix(match[1], "gorgonia.org/") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(root, match[1])); err != nil {
+				t.Errorf("%s names %s, which isn't there", document, match[1])
+			}
+		}
+	}
+}
