@@ -1,0 +1,36 @@
+package layers_test
+
+import (
+	"slices"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// TestCoresChangeNoBit trains a block that is large enough to be divided, with dropout, on several numbers of cores.
+func TestCoresChangeNoBit(t *testing.T) {
+	run := func(cores int) [][]float64 {
+		p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+		block := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p, 48, layers.BlockConfig{
+			Attention:   layers.AttentionConfig{Heads: 3, Dropout: 0.1},
+			FeedForward: layers.FeedForwardConfig{Hidden: 200, Activation: layers.SiLU, Gated: true},
+			Dropout:     0.1,
+		}))
+		b := &layers.Build{Mode: layers.Training, Seed: 3, Cores: cores}
+		x := input(G.NewGraph(), "x", as(tensor.Float32, random(1, 6, 150, 48)))
+		out := node(t)(block.Forward(b, x, layers.Mask{Causal: true}))
+		cost := weigh(t, out, input(x.Graph(), "w", as(tensor.Float32, random(2, 6, 150, 48))))
+		return read(t, append(G.Nodes{out}, gradients(t, cost, append(b.Learnables(), x)...)...)...)
+	}
+	want := run(1)
+	for _, cores := range []int{2, 3, 7, 0} {
+		for i, got := range run(cores) {
+			if !slices.Equal(got, want[i]) {
+				t.Errorf("on %d cores, result %d isn't the same bits as on one", cores, i)
+			}
+		}
+	}
+}
