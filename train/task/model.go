@@ -92,11 +92,12 @@ func (m *Model) makeLayers() error {
 		m.forward = func(b *layers.Build, in inputs) (*G.Node, error) {
 			return net.Forward(b, in.ids, in.before, layers.Mask{KeyLengths: in.lengths}) // (B, TargetLen, Classes)
 		}
-		m.newPredictor = func() (predictor, error) { return m.writer(net) }
+		m.newPredictor = func() (predictor, error) { return m.translator(net) }
 		return err
 	}
 	var err error
 	m.decoder, err = layers.NewDecoder(m.Params, config)
+	m.newPredictor = m.continuer
 	m.forward = func(b *layers.Build, in inputs) (*G.Node, error) {
 		return m.decoder.Forward(b, in.ids, layers.Mask{}) // (B, Len, Classes)
 	}
@@ -206,7 +207,7 @@ func (m *Model) encode(input string) (data.Batch, error) {
 	return b, nil
 }
 
-// chooser chooses the likeliest classes of the valid positions; of text, that of the last.
+// chooser chooses the likeliest classes of the valid positions.
 func (m *Model) chooser() (predictor, error) {
 	g := G.NewGraph()
 	nodes, out, err := m.build(&layers.Build{}, g, 1, m.layout)
@@ -220,34 +221,47 @@ func (m *Model) chooser() (predictor, error) {
 		if err := run(vm, nodes, m.values(b)); err != nil {
 			return nil, err
 		}
-		targets, n := argmax(*logits), b.Lengths[0]
-		switch m.Config.Task.Kind {
-		case data.KindTags:
-			targets = targets[:n]
-		case data.KindText:
-			targets = targets[n-1 : n]
-		}
-		return targets, nil
+		targets := argmax(*logits)
+		return targets[:min(len(targets), b.Lengths[0])], nil
 	}, nil
 }
 
-// writer writes an answer token by token.
-func (m *Model) writer(net *layers.EncoderDecoder) (predictor, error) {
-	session, err := decode.NewSeq2Seq(net, decode.Seq2SeqConfig{SourceLen: m.layout.Len, Capacity: m.layout.TargetLen})
-	if err != nil {
-		return nil, err
-	}
+// writer returns what writes an answer token by token: begin has the session read a batch, and returns the first tokens.
+func writer(session decode.Model, begin func(b data.Batch) ([]int, error), o decode.Options) predictor {
 	return func(b data.Batch) ([]int, error) {
-		if err := session.Read([][]int{b.Inputs[:b.Lengths[0]]}); err != nil {
+		first, err := begin(b)
+		if err != nil {
 			return nil, err
 		}
-		written, err := decode.Generate(context.Background(), session, [][]int{{m.layout.Start}},
-			decode.Options{MaxTokens: m.layout.TargetLen, End: []int{m.layout.End}})
+		written, err := decode.Generate(context.Background(), session, [][]int{first}, o)
 		if err != nil {
 			return nil, err
 		}
 		return written[0].Tokens, nil
-	}, nil
+	}
+}
+
+// translator writes an answer to a source.
+func (m *Model) translator(net *layers.EncoderDecoder) (predictor, error) {
+	session, err := decode.NewSeq2Seq(net, decode.Seq2SeqConfig{SourceLen: m.layout.Len, Capacity: m.layout.TargetLen})
+	if err != nil {
+		return nil, err
+	}
+	return writer(session, func(b data.Batch) ([]int, error) {
+		return []int{m.layout.Start}, session.Read([][]int{b.Inputs[:b.Lengths[0]]})
+	}, decode.Options{MaxTokens: m.layout.TargetLen, End: []int{m.layout.End}}), nil
+}
+
+// continuer writes the one token that follows.
+func (m *Model) continuer() (predictor, error) {
+	session, err := decode.New(m.decoder, decode.Config{Capacity: m.layout.Len})
+	if err != nil {
+		return nil, err
+	}
+	return writer(session, func(b data.Batch) ([]int, error) {
+		session.Reset()
+		return b.Inputs[:b.Lengths[0]], nil
+	}, decode.Options{MaxTokens: 1}), nil
 }
 
 // Generate writes a prompt and what a text model writes after it to w, each character as soon as it is chosen. Where

@@ -161,7 +161,7 @@ func TestOpenNeedsTheRule(t *testing.T) {
 
 // What answers and then isn't kept is freed, graphs and all.
 func TestModelsFreeTheirGraphs(t *testing.T) {
-	for _, name := range []string{"copy", "dates"} {
+	for _, name := range []string{"copy", "dates", "text"} {
 		t.Run(name, func(t *testing.T) {
 			task := made(t, small(t, name))
 			round := func() {
