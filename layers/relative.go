@@ -12,9 +12,8 @@ import (
 )
 
 // RelativeBias adds a learned number to every score of self-attention, by how far the key is from the query (Raffel et
-// al.,
-// 2020, T5): near distances have a number each, farther ones share the number of their bucket, and all from MaxDistance on
-// share one. Each head has numbers of its own, and all blocks of a stack share them.
+// al., 2020, T5): near distances have a number each, farther ones share the number of their bucket, and all from
+// MaxDistance on share one. Each head has numbers of its own, and all blocks of a stack share them.
 //
 // In causal attention all buckets are for keys before the query; elsewhere half of them are for the keys after it.
 // Places are counted along the row, whatever the Build's Positions. It has no longest sequence. A mask that has a Bias

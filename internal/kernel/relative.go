@@ -1,15 +1,15 @@
 package kernel
 
-// Relative says how scores of shape (B, H, T, S) lie, and how far each key is from each query. Key j is j − Positions[b·T+t]
-// away from query t of batch element b; Positions are from 0 to S−1, for B·T queries. Buckets are the rows of a table of
-// biases, of shape (rows, H), for the distances from −(S−1) to S−1.
+// Relative says how scores of shape (B, H, T, S) lie, and how far each key is from each query. Key j is j −
+// Positions[b·T+t] away from query t of batch element b; Positions are from 0 to S−1, for B·T queries. Buckets are the
+// rows of a table of biases, of shape (rows, H), for the distances from −(S−1) to S−1.
 type Relative struct {
 	Heads, Keys        int
 	Positions, Buckets []int
 }
 
-// RelativeBias sets bias, of shape (B, H, T, S), to the elements of a table that belong to the distances. byDistance, of
-// shape (H, 2S−1), is overwritten.
+// RelativeBias sets bias, of shape (B, H, T, S), to the elements of a table that belong to the distances. byDistance,
+// of shape (H, 2S−1), is overwritten.
 func RelativeBias[F Float](cores int, bias, table, byDistance []F, batch int, r Relative) {
 	distances, queries := len(r.Buckets), len(r.Positions)/batch
 	for h := range r.Heads {

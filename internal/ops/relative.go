@@ -17,9 +17,9 @@ type Relative struct {
 	OneWay      bool // keys after their query count as at it; otherwise the buckets' second half is theirs
 }
 
-// bucket returns the bucket of a key's position less its query's (Raffel et al., 2020, T5), one of a number: half of those
-// of a direction are for one distance each, the others for ranges that grow as a logarithm. It is computed in float32, as
-// where T5 was trained, which decides the ends of some ranges.
+// bucket returns the bucket of a key's position less its query's (Raffel et al., 2020, T5), one of a number: half of
+// those of a direction are for one distance each, the others for ranges that grow as a logarithm. It is computed in
+// float32, as where T5 was trained, which decides the ends of some ranges.
 func (r Relative) bucket(distance, buckets int) int {
 	first, back := 0, -distance
 	if !r.OneWay {
@@ -52,10 +52,10 @@ func (r Relative) Check(name string, buckets int) error {
 	return nil
 }
 
-// RelativeBias looks up the bias of every query and key in a table of shape (buckets, H), by the bucket of their distance:
-// the result, of shape (1, H, T, S), is to be added to scores. There are T queries and S keys, at 0, 1, … both, unless the
-// positions of the queries are given, of shape (B, T) or (T) and dtype int: the result then has shape (B, H, T, S). A
-// position outside [0, S) is an error when the graph runs.
+// RelativeBias looks up the bias of every query and key in a table of shape (buckets, H), by the bucket of their
+// distance: the result, of shape (1, H, T, S), is to be added to scores. There are T queries and S keys, at 0, 1, …
+// both, unless the positions of the queries are given, of shape (B, T) or (T) and dtype int: the result then has shape
+// (B, H, T, S). A position outside [0, S) is an error when the graph runs.
 func RelativeBias(e *Env, table, positions *G.Node, queries, keys int, r Relative) (*G.Node, error) {
 	const name = "relative bias"
 	if err := CheckFloat(name, "the table", table); err != nil {

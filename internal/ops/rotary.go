@@ -24,9 +24,9 @@ type Rotary struct {
 // dim returns how many elements of a vector are turned.
 func (r Rotary) dim() int { return 2 * len(r.Frequencies) }
 
-// Rotate turns the vectors of x by their positions (Su et al., 2021): x has shape (T, H·K), (B, T, H·K) or, with one head
-// a vector, (B, H, T, K). positions, of dtype int, may be nil: vector t of a sequence is at Offset + t. Of shape (B), it
-// is the position of each sequence's first vector, in Offset's place; of shape (B, T), that of every vector.
+// Rotate turns the vectors of x by their positions (Su et al., 2021): x has shape (T, H·K), (B, T, H·K) or, with one
+// head a vector, (B, H, T, K). positions, of dtype int, may be nil: vector t of a sequence is at Offset + t. Of shape
+// (B), it is the position of each sequence's first vector, in Offset's place; of shape (B, T), that of every vector.
 func Rotate(e *Env, x, positions *G.Node, r Rotary) (*G.Node, error) {
 	width, err := HeadWidth(r.Name, x, r.Heads)
 	if err != nil {
@@ -56,8 +56,8 @@ func Rotate(e *Env, x, positions *G.Node, r Rotary) (*G.Node, error) {
 	return rotateOf(e, x, positions, r, layout, &rotaryTable[float64]{})
 }
 
-// HeadWidth returns the width of the vectors of x, so many of which lie side by side on the last axis: x must have shape
-// (T, H·K), (B, T, H·K) or, where heads is 1, (B, H, T, K), and be float32 or float64.
+// HeadWidth returns the width of the vectors of x, so many of which lie side by side on the last axis: x must have
+// shape (T, H·K), (B, T, H·K) or, where heads is 1, (B, H, T, K), and be float32 or float64.
 func HeadWidth(name string, x *G.Node, heads int) (int, error) {
 	if err := CheckFloat(name, "the input", x); err != nil {
 		return 0, err

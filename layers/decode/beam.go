@@ -10,50 +10,54 @@ import (
 
 // BeamOptions say how Beam searches.
 type BeamOptions struct {
-	// Width is how many hypotheses are followed at a time, and how many are found, for each prompt. It must be at least 1.
+	// Width is how many hypotheses of each prompt are followed at a time, and how many are returned. It must be at
+	// least 1.
 	Width int
 
-	// MaxTokens cuts a hypothesis off after so many new tokens, its end token among them. It must be at least 1.
+	// MaxTokens is how many new tokens a hypothesis gets at most, its end token included. It must be at least 1.
 	MaxTokens int
 
-	// End are the tokens that end a hypothesis, and are no part of it.
+	// End are the tokens that end a hypothesis. They are no part of it.
 	End []int
 
-	// LengthPenalty is α of the Score by which hypotheses of different lengths are compared. 0 compares log probabilities,
-	// which favours short ones; 1 compares means of a token. It must be finite and at least 0.
+	// LengthPenalty is the α of the Score that hypotheses are compared by. 0 compares log probabilities, which favours
+	// short hypotheses; 1 compares their means over the tokens. It must be finite and at least 0.
 	LengthPenalty float64
 }
 
 // A Hypothesis is one continuation of a prompt.
 type Hypothesis struct {
 	Tokens  []int   // without the prompt, and without the end token
-	LogProb float64 // the sum of the tokens' log probabilities, the end token's among them: a natural logarithm
+	LogProb float64 // the sum of the tokens' log probabilities, the end token's included: a natural logarithm
 
-	// Score is LogProb divided by n^α, where n is the number of tokens, the end token among them, and α the LengthPenalty.
-	// (Wu et al., 2016, equation 14, divide by ((5+n)/6)^α.)
+	// Score is LogProb divided by n^α, where n is the number of tokens, the end token included, and α the
+	// LengthPenalty. (Wu et al., 2016, equation 14, divide by ((5+n)/6)^α.)
 	Score float64
 
-	// Finished tells an end token from a hypothesis that was cut off, by MaxTokens or because the model had no more room.
+	// Finished reports whether an end token came. Otherwise the hypothesis was cut off, by MaxTokens or because the
+	// model had no more room.
 	Finished bool
 }
 
-// Beam searches for the continuations of prompts that have the highest scores: of each it follows the Width likeliest
-// hypotheses of one length, and extends them by every token. The result has for each prompt up to Width hypotheses, best
-// first. Hypotheses that are cut off compete with the finished ones. Of equal ones, the first that was found comes first.
+// Beam searches for the continuations of prompts that have the highest scores. For each prompt it follows the Width
+// likeliest hypotheses of one length, and extends each by every token. It returns up to Width hypotheses for each
+// prompt, best first. Hypotheses that are cut off compete with finished ones. Of equal ones, the one that was found
+// first comes first.
 //
-// A hypothesis finishes where its end token makes it one of the Width likeliest. The search of a prompt is over once it
-// has Width hypotheses and those still followed can't beat the last of them, even if all their tokens up to the longest
-// possible length were certain: with a LengthPenalty, a lower MaxTokens ends the search sooner. A Width of 1 without
-// LengthPenalty is greedy. With a vocabulary of V, a Width of V^(MaxTokens−1) finds the best that there are.
+// A hypothesis is finished if it is one of the Width likeliest with its end token. The search of a prompt is over once
+// it has Width hypotheses and those still followed can't beat the last of these, even if all their tokens up to the
+// longest possible length were certain. With a LengthPenalty, a lower MaxTokens therefore ends the search sooner. A
+// Width of 1 without LengthPenalty is greedy. With a vocabulary of V, a Width of V^(MaxTokens−1) finds the best that
+// there are.
 //
-// The model must have at least len(prompts)·Width sequences. prompts[p] is appended to sequence p·Width, whatever that
-// holds already; the Width sequences from there become its hypotheses, and are of no use afterwards. A prompt is at least
-// one token.
+// The model must have at least len(prompts)·Width sequences. A prompt has at least one token. Beam appends prompts[p]
+// to sequence p·Width, whatever that holds already. The Width sequences from there on hold hypotheses; afterwards they
+// are of no use.
 //
-// Beam looks at ctx before every step. If ctx is done, it returns ctx.Err() and the best that it has, with the hypotheses
-// that it was still following cut off there, as it does with any error on the way. Arguments that can't be right are
-// errors with no result: a prompt longer than there is room for is a *RoomError. Logits that no token can be chosen from
-// are a *LogitsError.
+// Beam looks at ctx before every step. If ctx is done, it returns ctx.Err() and the best that it has found, with the
+// hypotheses that it was following cut off there. It does so with any error on the way. Arguments that can't be right
+// are errors without a result: a prompt that there is no room for is a *RoomError. Logits that no token can be chosen
+// from are a *LogitsError.
 func Beam(ctx context.Context, m Model, prompts [][]int, o BeamOptions) ([][]Hypothesis, error) {
 	if o.Width < 1 {
 		return nil, fmt.Errorf("decode: a beam's Width must be at least 1, got %d", o.Width)
@@ -87,7 +91,7 @@ type search struct {
 }
 
 func (s *search) run(ctx context.Context, prompts [][]int) error {
-	tokens := make([][]int, s.model.Batch()) // what to give the model next
+	tokens := make([][]int, s.model.Batch()) // the model's next step
 	for p, prompt := range prompts {
 		tokens[s.beams[p].first] = prompt
 	}
@@ -113,7 +117,8 @@ func (s *search) run(ctx context.Context, prompts [][]int) error {
 	}
 }
 
-// arrange gives every hypothesis a sequence of the model that holds all but its last token, and sets tokens to that.
+// arrange gives every hypothesis a sequence of the model that holds all its tokens but the last, and sets tokens to
+// those last ones.
 func (s *search) arrange(tokens [][]int) error {
 	parents := make([]int, len(tokens))
 	for i := range parents {
@@ -141,17 +146,17 @@ func (s *search) arrange(tokens [][]int) error {
 // beam is the search after one prompt.
 type beam struct {
 	BeamOptions
-	first   int          // of the model's sequences that are this beam's
+	first   int          // the first of the model's sequences that this beam has
 	longest int          // how many tokens a hypothesis can have
-	live    []hypothesis // those followed, all of one length, likeliest first; empty when the search is over
-	best    []Hypothesis // the Width best that aren't followed any more, best first
+	live    []hypothesis // those that are followed, all of one length, likeliest first; empty when the search is over
+	best    []Hypothesis // the Width best of those that aren't followed any more, best first
 }
 
-// hypothesis is one that is being followed. It has had no end token.
+// hypothesis is a continuation that is followed. It has had no end token.
 type hypothesis struct {
 	tokens   []int
 	logProb  float64
-	sequence int // of the model; it holds all of the tokens, or after extend all but the last
+	sequence int // the model's sequence that holds its tokens; after extend, all but the last
 }
 
 func newBeam(o BeamOptions, first, room int) *beam {
@@ -162,14 +167,14 @@ func newBeam(o BeamOptions, first, room int) *beam {
 	return &beam{BeamOptions: o, first: first, longest: longest, live: []hypothesis{{sequence: first}}}
 }
 
-// candidate is a hypothesis with a token more.
+// candidate is a hypothesis and a token to extend it by.
 type candidate struct {
 	hypothesis
 	token int
 }
 
-// extend makes every hypothesis longer by a token, of those that result follows the likeliest, and ends the search where
-// it can. The logits are those of the model's sequences. After an error the beam is as it was before.
+// extend extends every hypothesis by every token and follows the likeliest results. It ends the search where it can.
+// The logits are those of the model's sequences. After an error the beam is as it was before.
 func (b *beam) extend(logits [][]float64) error {
 	candidates, err := b.candidates(logits)
 	if err != nil {
@@ -182,7 +187,7 @@ func (b *beam) extend(logits [][]float64) error {
 				b.complete(c.hypothesis, true)
 			}
 		} else if len(b.live) < b.Width {
-			c.tokens = append(slices.Clip(c.tokens), c.token) // a copy: several may extend one hypothesis
+			c.tokens = append(slices.Clip(c.tokens), c.token) // a copy, as several candidates may extend one hypothesis
 			b.live = append(b.live, c.hypothesis)
 		}
 	}
@@ -199,8 +204,8 @@ func (b *beam) extend(logits [][]float64) error {
 	return nil
 }
 
-// candidates lists the extended hypotheses, likeliest first: of each hypothesis no more than could matter, as of Width
-// and all end tokens at most Width aren't end tokens.
+// candidates returns the extended hypotheses, likeliest first. Of each hypothesis it takes the Width + len(End)
+// likeliest: at least Width of these aren't end tokens, and no more than Width hypotheses are followed.
 func (b *beam) candidates(logits [][]float64) ([]candidate, error) {
 	var list []candidate
 	for _, h := range b.live {
@@ -224,7 +229,7 @@ func (b *beam) candidates(logits [][]float64) ([]candidate, error) {
 	return list, nil
 }
 
-// complete puts a hypothesis among the best, if it is one of them.
+// complete adds a hypothesis to the best, if it is one of the Width best.
 func (b *beam) complete(h hypothesis, finished bool) {
 	length := len(h.tokens)
 	if finished {
@@ -239,8 +244,8 @@ func (b *beam) complete(h hypothesis, finished bool) {
 	b.best = b.best[:min(len(b.best), b.Width)]
 }
 
-// score is that of a log probability of so many tokens. As log probabilities don't rise, that of a longer hypothesis is
-// at most the score of its beginning's log probability at the longest length.
+// score returns the Score of a log probability of so many tokens. A hypothesis that is extended doesn't become
+// likelier: its Score is at most that of its present log probability at the longest length.
 func (b *beam) score(logProb float64, length int) float64 {
 	return logProb / math.Pow(float64(max(length, 1)), b.LengthPenalty)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// BenchmarkStep is the time that the next token takes after so many: with a Session, and by applying the model to all of
-// them once more.
+// BenchmarkStep is the time that the next token takes after so many: with a Session, and by applying the model to all
+// of them once more.
 func BenchmarkStep(b *testing.B) {
 	d := newDecoder(b, tensor.Float32, layers.ModelConfig{Vocab: 65, Dim: 128, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}}, Layers: 4, Positions: layers.Rotary{}})
 	for _, length := range []int{16, 256, 1024} {

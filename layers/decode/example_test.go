@@ -129,8 +129,8 @@ func ExampleBeam() {
 	// 0.27 the cat sleeps
 }
 
-// A language model, here one that has learned nothing, writes on from two prompts. Each step computes what its new tokens
-// add, as the Session keeps the keys and values of those before.
+// A language model, here one that has learned nothing, writes on from two prompts. Each step computes what its new
+// tokens add, as the Session keeps the keys and values of those before.
 func ExampleSession() {
 	params, err := layers.NewParams(tensor.Float64, 3)
 	check(err)

@@ -12,36 +12,37 @@ import (
 type Options struct {
 	Sampler Sampler
 
-	// Seed decides every random choice. Each sequence has random numbers of its own, which depend on Seed and on the place
-	// of its prompt among the prompts, and on nothing else. Its logits may still differ in their last bits with the size of
-	// the batch, and with the lengths of the other rows of a step, so that once in many thousands another token is drawn:
-	// it is runs with the same prompts, batch and options that write the same.
+	// Seed decides every random choice. The random numbers of a sequence depend on Seed and on the place of its prompt
+	// among the prompts, and on nothing else. Its logits may differ in their last bits with the size of the batch and
+	// with the lengths of the other rows of a step, so that once in many thousands of tokens another one is drawn. Runs
+	// with the same prompts, batch and options write the same.
 	Seed uint64
 
-	// MaxTokens ends a sequence that has so many new tokens. It must be at least 1.
+	// MaxTokens is how many new tokens a sequence gets at most. It must be at least 1.
 	MaxTokens int
 
-	// End are the tokens that end a sequence, and are no part of it.
+	// End are the tokens that end a sequence. They are no part of it.
 	End []int
 
-	// Keep, if above 0, lets a sequence go on where the model has no more room for it: the model, which must be a
-	// Forgetter, forgets the sequence and is given the last Keep tokens of its prompt and of what was written, or as many
-	// as there is room for. What is written from there on depends on these alone. It is best well below the room, such as
-	// half of it, as the sequence begins anew each time that the rest is used up. If 0, the sequence ends.
+	// Keep says what happens where the model has no more room for a sequence. If it is 0, the sequence ends. Otherwise
+	// the model, which must be a Forgetter, forgets the sequence and is given the last Keep tokens of its prompt and of
+	// what was written, or as many as there is room for. What is written from there on depends on these alone. This
+	// happens again each time that the room is used up, so that Keep is best well below it, such as half of it.
 	Keep int
 
-	// OnToken, if set, is called with each new token as soon as it is chosen: step by step, and within a step in the order
-	// of the sequences, which are numbered as the prompts are. If it returns false, its sequence ends with that token.
+	// OnToken, if it isn't nil, is called with each new token as soon as it is chosen: step by step, and within a step
+	// in the order of the sequences, which have the numbers of the prompts. If it returns false, the sequence ends with
+	// that token.
 	OnToken func(sequence, token int) bool
 }
 
 // A Stop says why a sequence ended.
 type Stop int
 
-// The reasons why a sequence ended. Where several apply, it is the first of them.
+// The reasons why a sequence ended. If several apply, Result.Stop is the first of them.
 const (
 	StopNone      Stop = iota // it hadn't ended when Generate returned an error
-	StopEnd                   // one of Options.End followed
+	StopEnd                   // the next token was one of Options.End
 	StopCaller                // Options.OnToken returned false
 	StopMaxTokens             // it had Options.MaxTokens new tokens
 	StopRoom                  // the model has no room to go on, and Options.Keep is 0
@@ -49,7 +50,7 @@ const (
 
 var stopNames = [...]string{"not ended", "end token", "ended by the caller", "MaxTokens reached", "no more room in the model"}
 
-// String says it in words.
+// String returns the reason in words.
 func (s Stop) String() string {
 	if s < 0 || int(s) >= len(stopNames) {
 		return "Stop(" + strconv.Itoa(int(s)) + ")"
@@ -60,24 +61,25 @@ func (s Stop) String() string {
 // A Result is what was written after one prompt.
 type Result struct {
 	Tokens   []int     // without the prompt, and without the end token
-	LogProbs []float64 // of each of Tokens: natural logarithms
-	LogProb  float64   // the sum of LogProbs and, where Stop is StopEnd, the end token's
+	LogProbs []float64 // the log probability of each of Tokens, a natural logarithm
+	LogProb  float64   // the sum of LogProbs and, where Stop is StopEnd, the end token's log probability
 	Stop     Stop
 }
 
-// Generate writes on from prompts, of any lengths, each of at least one token. prompts[i] is appended to the model's
-// sequence i, whatever that holds already; a model may have more sequences than there are prompts: the others stay as
-// they are. A sequence that ends doesn't hold up the others.
+// Generate writes what follows each of the prompts, which have at least one token. It appends prompts[i] to the model's
+// sequence i, whatever that holds already. A model may have more sequences than there are prompts: the others stay as
+// they are. A sequence that has ended doesn't hold up the others.
 //
 // Log probabilities are the model's own: before Temperature, TopK and TopP.
 //
-// As the last token is chosen without being given back to the model, a sequence can get one token more than the model has
-// room for after its prompt. Afterwards the model holds the prompts and all that was written after them but end tokens and, where Stop
-// isn't StopEnd, the last token; of sequences that began anew by Options.Keep, it holds what came since.
+// The last token of a sequence isn't given to the model, so that a sequence can get one token more than the model has
+// room for. Afterwards the model holds each prompt and what was written after it, without the end token or, where Stop
+// isn't StopEnd, without the last token. Of a sequence that was forgotten because of Options.Keep, it holds what came
+// since.
 //
-// Generate looks at ctx before every step. If ctx is done, it returns ctx.Err() and what was written until then, as it
-// does with any error on the way. Arguments that can't be right are errors with no results: a prompt longer than there is
-// room for is a *RoomError. Logits that no token can be chosen from are a *LogitsError.
+// Generate looks at ctx before every step. If ctx is done, it returns ctx.Err() and what was written until then. It
+// does so with any error on the way. Arguments that can't be right are errors without results: a prompt that there is
+// no room for is a *RoomError. Logits that no token can be chosen from are a *LogitsError.
 func Generate(ctx context.Context, m Model, prompts [][]int, o Options) ([]Result, error) {
 	if err := checkModel(ctx, m, prompts, 1, o.MaxTokens, o.End); err != nil {
 		return nil, err
@@ -102,11 +104,11 @@ type generation struct {
 	model   Model
 	prompts [][]int
 	results []Result
-	random  []*rand.Rand // of each result
+	random  []*rand.Rand // one for each result
 }
 
 func (g *generation) run(ctx context.Context) error {
-	tokens := make([][]int, g.model.Batch()) // what to give the model next; nothing to a sequence that has ended
+	tokens := make([][]int, g.model.Batch()) // the model's next step; nil for a sequence that has ended
 	copy(tokens, g.prompts)
 	for live := len(g.prompts); live > 0; {
 		if err := ctx.Err(); err != nil {
@@ -137,7 +139,7 @@ func (g *generation) run(ctx context.Context) error {
 	return nil
 }
 
-// makeRoom begins the sequences anew that the model has no room for, if they are to be kept.
+// makeRoom has the model forget the sequences that it has no room for, and sets their tokens to those to keep.
 func (g *generation) makeRoom(tokens [][]int) error {
 	if g.Keep == 0 {
 		return nil
@@ -163,7 +165,7 @@ func (g *generation) makeRoom(tokens [][]int) error {
 	return nil
 }
 
-// extend chooses the next token of sequence i, and finds out whether the sequence ends with it.
+// extend chooses the next token of sequence i, and sets Stop if the sequence ends with it.
 func (g *generation) extend(i int, logits []float64) (token int, err error) {
 	token, logProb, err := g.Sampler.sample(logits, g.random[i])
 	if err != nil {

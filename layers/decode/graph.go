@@ -9,15 +9,18 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// forward adds a model to a graph: new tokens, of shape (B, T), to the logits of what follows them, (B, V).
+// forward adds a model to a graph. It maps new tokens, of shape (B, T), to the logits of what follows them, (B, V).
 type forward func(b *layers.Build, tokens *G.Node) (*G.Node, error)
 
 // graph is a model in a graph for steps of up to T tokens a sequence, with the machine that runs it.
 type graph struct {
-	tokens int      // T
-	ids    []int    // its input (B, T): what to run it for
-	out    *G.Value // of the last run; a cell of its own, as in a cycle through a machine, which has a finalizer, nothing is ever freed
-	vm     G.VM
+	tokens int   // T
+	ids    []int // the values of its input, (B, T)
+
+	// out is the output of the last run. It is allocated separately: a pointer cycle through the machine, which has a
+	// finalizer, is never freed.
+	out *G.Value
+	vm  G.VM
 }
 
 // newGraph builds a graph that continues what a cache holds.
@@ -38,7 +41,7 @@ func newGraph(cache *layers.Cache, tokens, vocab int, forward forward) (*graph, 
 	return g, nil
 }
 
-// compile makes the machine, which reads out.
+// compile makes the machine, which reads its output into g.out.
 func (g *graph) compile(out *G.Node) error {
 	g.out = new(G.Value)
 	G.Read(out, g.out)
@@ -49,9 +52,9 @@ func (g *graph) compile(out *G.Node) error {
 	return nil
 }
 
-// run runs the graph and hands its output to use, which mustn't keep it.
+// run runs the graph and calls use with its output, which use mustn't keep.
 func (g *graph) run(use func(out G.Value) error) error {
-	// However the run ends, the next one starts at the beginning.
+	// However this run ends, the next one must start at the beginning.
 	defer g.vm.Reset()
 	if err := g.vm.RunAll(); err != nil {
 		return err
@@ -61,14 +64,15 @@ func (g *graph) run(use func(out G.Value) error) error {
 
 func (g *graph) close() { g.vm.Close() }
 
-// intInput is an input node over ids: what they are when the graph runs.
+// intInput returns an input node over ids. A run reads what they are at that time.
 func intInput(g *G.ExprGraph, name string, ids []int, shape ...int) *G.Node {
-	// A tensor of its own over the same memory: a machine writes its engine into those of its graph.
+	// The node has a tensor of its own over the same memory, as a machine writes its engine into the tensors of its
+	// graph.
 	value := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(ids))
 	return G.NewTensor(g, tensor.Int, len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(value))
 }
 
-// toFloat64 copies the elements of a value.
+// toFloat64 copies the elements of a value, as float64.
 func toFloat64(to []float64, v G.Value) error {
 	switch from := v.Data().(type) {
 	case []float64:

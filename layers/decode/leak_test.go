@@ -11,8 +11,8 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// TestGraphsAreFreed opens and closes sessions, and gives one so many lengths of prompt that it lets go of graphs: memory
-// stays where it was.
+// TestGraphsAreFreed opens and closes sessions, and gives one so many lengths of prompt that it lets go of graphs:
+// memory stays where it was.
 func TestGraphsAreFreed(t *testing.T) {
 	d := newDecoder(t, tensor.Float32, layers.ModelConfig{Vocab: 20, Dim: 32, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 2, Positions: layers.Rotary{}})
 	const rounds, limit = 30, 2 << 20 // a graph holds some 300 kB

@@ -7,11 +7,11 @@ import (
 
 // A LogitsError reports logits that no token can be chosen from.
 type LogitsError struct {
-	Token int     // the first whose logit is NaN or +Inf; −1 if there is none, and no token is possible
-	Logit float64 // of that token; −Inf if there is none
+	Token int     // the first token whose logit is NaN or +Inf; −1 if there is none, as every logit is −Inf
+	Logit float64 // the logit of that token; −Inf if there is none
 }
 
-// Error names the token and its logit.
+// Error returns a text that names the token and its logit.
 func (e *LogitsError) Error() string {
 	if e.Token < 0 {
 		return "every logit is -Inf, so that no token is possible: leave at least one logit finite"
@@ -19,8 +19,8 @@ func (e *LogitsError) Error() string {
 	return fmt.Sprintf("a logit must be finite, or -Inf for a token that is never chosen, got %v for token %d: look for such numbers in the model's weights", e.Logit, e.Token)
 }
 
-// likeliest is the token with the highest logit, of several the one with the lowest id. NaN, +Inf and nothing but −Inf
-// are a *LogitsError.
+// likeliest returns the token with the highest logit; of several, the one with the lowest id. A logit that is NaN or
+// +Inf is a *LogitsError, as are logits that are all −Inf.
 func likeliest(logits []float64) (int, error) {
 	best, high := -1, math.Inf(-1)
 	for id, x := range logits {
@@ -37,14 +37,14 @@ func likeliest(logits []float64) (int, error) {
 	return best, nil
 }
 
-// logProbs is the softmax's logarithm, one token at a time. Nothing overflows, and no result is above 0.
+// logProbs computes the logarithm of a softmax for one token at a time. Nothing overflows, and no result is above 0.
 type logProbs struct {
 	logits []float64
 	high   float64 // the highest logit
-	logSum float64 // of exp(logit − high): at least 0
+	logSum float64 // the logarithm of the sum of exp(logit − high), which is at least 0
 }
 
-// newLogProbs is for logits of which best is the likeliest.
+// newLogProbs makes the logProbs of logits whose likeliest token is best.
 func newLogProbs(logits []float64, best int) logProbs {
 	high, sum := logits[best], 0.0
 	for _, x := range logits {
@@ -55,11 +55,11 @@ func newLogProbs(logits []float64, best int) logProbs {
 
 func (l logProbs) of(id int) float64 { return l.logits[id] - l.high - l.logSum }
 
-// ranking gives tokens one by one from the highest logit down, of equal ones the lowest id first, without those whose
-// logit is −Inf. It is a heap, as a rule few of the tokens are asked for.
+// ranking returns tokens one by one, from the highest logit down; of equal logits, the lowest id comes first. Tokens
+// whose logit is −Inf are left out. It is a heap, as only a few of the tokens are asked for as a rule.
 type ranking struct {
 	logits []float64
-	heap   []int // ids; each comes before the two at twice its place
+	heap   []int // ids; the one at place i ranks above those at 2i+1 and 2i+2
 }
 
 func rank(logits []float64) *ranking {
@@ -75,7 +75,7 @@ func rank(logits []float64) *ranking {
 	return r
 }
 
-// next is the next token, if there is one.
+// next returns the next token, and reports whether there is one.
 func (r *ranking) next() (id int, ok bool) {
 	if len(r.heap) == 0 {
 		return 0, false

@@ -7,53 +7,54 @@ import (
 	"slices"
 )
 
-// A Model holds Batch sequences, numbered from 0, that are written side by side, and predicts the next token of each. It
-// is for one goroutine at a time.
+// A Model holds Batch sequences, numbered from 0, and predicts the next token of each. One goroutine at a time may use
+// it.
 type Model interface {
-	// Batch is the number of sequences, B.
+	// Batch returns the number of sequences, B.
 	Batch() int
 
-	// Vocab is the number of different tokens, V. Tokens are from 0 to V−1.
+	// Vocab returns the number of different tokens, V. Tokens are from 0 to V−1.
 	Vocab() int
 
-	// Room is how many more tokens a sequence can take; math.MaxInt if there is no limit.
+	// Room returns how many more tokens a sequence can take; math.MaxInt if there is no limit.
 	Room(sequence int) int
 
-	// Step appends tokens[i] to sequence i, for B sequences, and returns for each the V logits of the token that follows
-	// its last. Rows may differ in length. A sequence whose row is empty stays as it is, and its logits are nil.
+	// Step appends tokens[i] to sequence i, for each of B sequences, and returns B rows of V logits, which predict the
+	// token that follows. The rows of tokens may differ in length. A sequence whose row is empty stays as it is, and
+	// its logits are nil.
 	//
-	// The logits are valid until the next call of Step, and Step doesn't keep the tokens. It returns a *RoomError for more
+	// The logits are valid until the next call of Step. Step doesn't keep the tokens. It returns a *RoomError for more
 	// tokens than there is room for. After any error the sequences are as they were before.
 	Step(tokens [][]int) ([][]float64, error)
 
-	// Reorder makes sequence i go on as a copy of what sequence parents[i] was before the call, for B parents; several may
-	// have one parent. After an error the sequences are as they were before.
+	// Reorder makes sequence i a copy of what sequence parents[i] was before the call. There must be B parents; several
+	// sequences may have one parent. After an error the sequences are as they were before.
 	Reorder(parents []int) error
 }
 
-// A Forgetter is a Model that can begin a sequence anew: see Options.Keep. A Session is one.
+// A Forgetter is a Model that can empty a sequence: see Options.Keep. A Session is a Forgetter.
 type Forgetter interface {
 	Model
 
-	// Forget empties a sequence, which then has all the room that there is. After an error the sequences are as they were
-	// before.
+	// Forget empties a sequence, which then has the most room that it can have. After an error the sequences are as
+	// they were before.
 	Forget(sequence int) error
 }
 
 // A RoomError reports tokens that a Model has no room for.
 type RoomError struct {
 	Sequence int
-	Tokens   int // given to the sequence
+	Tokens   int // how many the sequence was given
 	Room     int // how many it could have taken
 }
 
-// Error names the sequence and both numbers.
+// Error returns a text that names the sequence and both numbers.
 func (e *RoomError) Error() string {
 	return fmt.Sprintf("sequence %d has room for %d more tokens, got %d: give it fewer, or make a model that holds longer sequences", e.Sequence, e.Room, e.Tokens)
 }
 
-// checkModel checks what a search asks of a model: tokens to write at most, tokens that end a sequence, and sequences
-// for some prompts, width for each. A prompt is given to the first of its sequences.
+// checkModel checks the arguments of Generate and Beam, which need width sequences of the model for each prompt. The
+// first of these gets the prompt.
 func checkModel(ctx context.Context, m Model, prompts [][]int, width, maxTokens int, end []int) error {
 	if ctx == nil {
 		return errors.New("decode: the context is nil: pass context.Background()")
@@ -107,7 +108,7 @@ func checkTokens(tokens []int, vocab int) error {
 	return nil
 }
 
-// step gives tokens to a model, and checks the shape of what comes back.
+// step calls the model's Step and checks the shape of the logits.
 func step(m Model, tokens [][]int) ([][]float64, error) {
 	logits, err := m.Step(tokens)
 	if err != nil {

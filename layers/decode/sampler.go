@@ -7,23 +7,23 @@ import (
 	"math/rand/v2"
 )
 
-// A Sampler says how a token is chosen from logits, of which −Inf stands for a token that is never chosen. The zero
-// Sampler is greedy: it takes the likeliest token, of several the one with the lowest id. Otherwise the token is random,
-// and what it is drawn from is made in this order:
+// A Sampler says how a token is chosen from logits. A token whose logit is −Inf is never chosen. The zero Sampler is
+// greedy: it takes the likeliest token; of several, the one with the lowest id. With a Temperature above 0 the token is
+// drawn at random, from probabilities that are made in these steps:
 //
-//  1. the logits are divided by Temperature, and become probabilities by a softmax;
-//  2. the TopK likeliest tokens are kept, and their probabilities divided by their sum;
-//  3. of these, the likeliest are kept as long as those before them sum up to less than TopP, and again their
-//     probabilities are divided by their sum (nucleus sampling: Holtzman et al., 2019).
+//  1. the logits are divided by Temperature, and a softmax makes them probabilities;
+//  2. the TopK likeliest tokens are kept, and their probabilities are divided by their sum;
+//  3. of these, from the likeliest down, each is kept as long as those before it add up to less than TopP, and their
+//     probabilities are again divided by their sum (nucleus sampling: Holtzman et al., 2019).
 //
-// Tokens with equal logits are kept lowest id first.
+// Of tokens with equal logits, the one with the lowest id is kept first.
 type Sampler struct {
-	Temperature float64 // 0 for the likeliest token, whatever TopK and TopP; 1 for the model's own probabilities
+	Temperature float64 // 0 for the likeliest token, whatever TopK and TopP are; 1 for the model's own probabilities
 	TopK        int     // how many tokens to choose from; 0 for all
-	TopP        float64 // the probability to choose from, of 1 in all; 0 or 1 for all
+	TopP        float64 // how much probability to choose from, up to 1; 0 or 1 for all
 }
 
-// Sample chooses a token. It takes one number from rng, which may be nil where Temperature is 0: then it takes none.
+// Sample chooses a token. It takes one number from rng or, if Temperature is 0, none: rng may then be nil.
 //
 // A logit that is NaN or +Inf is a *LogitsError, as are logits that are all −Inf.
 func (s Sampler) Sample(logits []float64, rng *rand.Rand) (token int, err error) {
@@ -36,8 +36,8 @@ func (s Sampler) Sample(logits []float64, rng *rand.Rand) (token int, err error)
 	return token, nil
 }
 
-// Probs is the probability of each token to be chosen by Sample. They sum up to 1, but for rounding. Its errors are those
-// of Sample.
+// Probs returns the probability with which Sample chooses each token. They add up to 1, but for rounding. Its errors
+// are those of Sample.
 func (s Sampler) Probs(logits []float64) ([]float64, error) {
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("decode: %w", err)
@@ -70,7 +70,7 @@ func (s Sampler) check() error {
 	return nil
 }
 
-// sample chooses a token, and gives its log probability as the model has it: before Temperature, TopK and TopP.
+// sample chooses a token, and returns the model's own log probability of it: before Temperature, TopK and TopP.
 func (s Sampler) sample(logits []float64, rng *rand.Rand) (token int, logProb float64, err error) {
 	best, err := likeliest(logits)
 	if err != nil {
@@ -87,8 +87,8 @@ func (s Sampler) sample(logits []float64, rng *rand.Rand) (token int, logProb fl
 	return token, newLogProbs(logits, best).of(token), nil
 }
 
-// weigh sets weights, each 0, to what the probabilities to draw are proportional to, the highest to 1, and returns their
-// sum.
+// weigh sets weights, which must all be 0, to numbers that the probabilities are proportional to, the highest to 1, and
+// returns their sum.
 func (s Sampler) weigh(weights, logits []float64, best int) (total float64) {
 	weight := func(id int) float64 { return math.Exp((logits[id] - logits[best]) / s.Temperature) }
 	if s.all(len(logits)) {
@@ -103,12 +103,12 @@ func (s Sampler) weigh(weights, logits []float64, best int) (total float64) {
 	return sum(weights)
 }
 
-// all says whether TopK and TopP keep every one of so many tokens.
+// all reports whether TopK and TopP keep every one of so many tokens.
 func (s Sampler) all(tokens int) bool {
 	return (s.TopK == 0 || s.TopK >= tokens) && (s.TopP == 0 || s.TopP == 1)
 }
 
-// keep lists the tokens that TopK and TopP keep, likeliest first.
+// keep returns the tokens that TopK and TopP keep, likeliest first.
 func (s Sampler) keep(logits []float64, weight func(id int) float64) (kept []int) {
 	limit := len(logits)
 	if s.TopK > 0 {
@@ -130,7 +130,7 @@ func (s Sampler) keep(logits []float64, weight func(id int) float64) (kept []int
 	return kept
 }
 
-// massOf is the sum of the weights of the n likeliest tokens.
+// massOf returns the sum of the weights of the n likeliest tokens.
 func massOf(logits []float64, n int, weight func(id int) float64) (mass float64) {
 	if n == len(logits) { // no need to rank them
 		for id := range logits {
@@ -149,7 +149,7 @@ func massOf(logits []float64, n int, weight func(id int) float64) (mass float64)
 	return mass
 }
 
-// pick is the first token up to which the weights sum up to more than x.
+// pick returns the first token up to which the weights add up to more than x.
 func pick(weights []float64, x float64) int {
 	token, up := 0, 0.0
 	for id, w := range weights {

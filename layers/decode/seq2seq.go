@@ -15,23 +15,23 @@ import (
 // A Seq2SeqConfig describes a Seq2Seq.
 type Seq2SeqConfig struct {
 	Sources int // how many sources are read at a time; 1 if 0
-	Width   int // how many sequences are written of each source, such as a beam's Width; 1 if 0
+	Width   int // how many sequences are written for each source, such as a beam's Width; 1 if 0
 
-	// SourceLen is how long a source can be, S, and Capacity how many tokens each target can have. Where the
-	// model's positions have a limit, such as the rows that it learned, 0 is that limit, and a higher number is lowered to it.
+	// SourceLen is how long a source can be, S, and Capacity how many tokens each target can have. If the model's
+	// positions have a limit, as learned ones do, 0 means that limit, and a higher number is lowered to it.
 	SourceLen, Capacity int
 
-	// SourceMask is the mask that the model's Forward was given in training, but for the KeyLengths: each source has its
-	// own length. Mask is that of the targets' attention to themselves, of which Forward has none. Neither can hold nodes
-	// or an Offset.
+	// SourceMask is the mask that the model's Forward was given in training, without its KeyLengths: each source has a
+	// length of its own. Mask limits the attention of targets to themselves; in training there is no such mask. Neither
+	// can hold nodes or have an Offset.
 	SourceMask, Mask layers.Mask
 }
 
-// A Seq2Seq is a Session whose sequences are the targets of a layers.EncoderDecoder. Source p is what the sequences from
-// p·Width to p·Width+Width−1 are written of, as Beam numbers those of prompt p.
+// A Seq2Seq is a Session whose sequences are the targets of a layers.EncoderDecoder. The sequences from p·Width to
+// p·Width+Width−1 are written for source p: Beam numbers those of prompt p in the same way.
 //
-// Each source is encoded once, by Read, which comes before the first step. A sequence that Reorder makes a copy of
-// another one takes over its source as well; Reset and Forget leave the sources as they are.
+// Read encodes the sources, each once, before the first step. A sequence that Reorder makes a copy of another one has
+// that one's source too. Reset and Forget leave the sources as they are.
 type Seq2Seq struct {
 	Session
 	width, length int
@@ -42,13 +42,14 @@ type Seq2Seq struct {
 	encoder *graph
 
 	memory  *tensor.Dense // the encoder's output for every sequence, (B, S, D)
-	served  []int         // length of each sequence's source, (B)
-	keeper  *graph        // keeps the keys and values that the decoder makes of the memory
+	served  []int         // the length of each sequence's source, (B)
+	keeper  *graph        // makes the keys and values of the memory, and keeps them in the cache
 	hasRead bool
 }
 
-// NewSeq2Seq makes a Seq2Seq that hasn't read a source. It is an error if a length isn't known or a number negative, if the
-// model doesn't predict its own tokens, or if it can't be applied under the masks.
+// NewSeq2Seq makes a Seq2Seq that has read no source. It is an error if a number is negative, or a length 0 for a model
+// whose positions have no limit; if the machine hasn't the memory; if the model doesn't predict its own tokens; or if
+// it can't be applied under the masks.
 //
 // Close the Seq2Seq to free its graphs.
 func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
@@ -106,7 +107,7 @@ func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 	return s, nil
 }
 
-// open builds the graphs that the Seq2Seq has as long as it is open.
+// open builds the graphs that the Seq2Seq has until it is closed.
 func (s *Seq2Seq) open(m *layers.EncoderDecoder, mask layers.Mask, next func(b *layers.Build, tokens, memory *G.Node) (*G.Node, error)) error {
 	g := G.NewGraph()
 	mask.KeyLengths = intInput(g, "lengths", s.lengths, len(s.lengths))
@@ -126,13 +127,13 @@ func (s *Seq2Seq) open(m *layers.EncoderDecoder, mask layers.Mask, next func(b *
 	if err != nil {
 		return err
 	}
-	// After the keeper: it has made the memory of the Cache.
+	// This comes after the keeper, which makes the cache's memory for the sources.
 	return s.Session.open()
 }
 
-// Read encodes sources, of any lengths up to SourceLen, and begins an empty target of each. There may be fewer sources than
-// Sources: the others are empty, as a source may be. A source that is too long, or holds what isn't one of the source's
-// tokens, is an error, after which everything is as it was before.
+// Read encodes sources, of any lengths up to SourceLen, and makes the target of each empty. A source may be empty. If
+// there are fewer sources than Sources, the others are empty. A source that is too long, or that has an unknown token,
+// is an error, after which everything is as it was before.
 func (s *Seq2Seq) Read(sources [][]int) error {
 	if s.single == nil {
 		return fmt.Errorf("decode: %w", errClosed)
@@ -161,7 +162,7 @@ func (s *Seq2Seq) Read(sources [][]int) error {
 	return nil
 }
 
-// keep encodes the sources and makes the keys and values of every sequence.
+// keep encodes the sources and keeps the keys and values that the decoder makes of them, for every sequence.
 func (s *Seq2Seq) keep() error {
 	if err := s.encoder.run(func(encoded G.Value) error { return repeat(s.memory, encoded, s.width) }); err != nil {
 		return err
@@ -169,8 +170,8 @@ func (s *Seq2Seq) keep() error {
 	for i := range s.served {
 		s.served[i] = s.lengths[i/s.width]
 	}
-	// The keeper makes the logits of a token too, which isn't committed. So it leaves no trace but the keys and values of
-	// the memory.
+	// The keeper computes the logits of a token as well. As that token isn't committed, the keys and values of the
+	// memory are all that stays.
 	s.Reset()
 	clear(s.counts)
 	s.counts[0] = 1
@@ -181,7 +182,7 @@ func (s *Seq2Seq) keep() error {
 	return s.keeper.run(func(G.Value) error { return nil })
 }
 
-// repeat fills to, (B, S, D), with the batch elements of a value, (P, S, D), each so many times.
+// repeat sets to, of shape (B, S, D), to the batch elements of a value of shape (P, S, D), each repeated so many times.
 func repeat(to *tensor.Dense, from G.Value, times int) error {
 	switch from := from.Data().(type) {
 	case []float64:
@@ -200,7 +201,7 @@ func repeatBlocks[F float32 | float64](to, from []F, size, times int) {
 	}
 }
 
-// Step is that of a Session. It is an error before sources have been read.
+// Step is the Session's Step. Before Read it is an error.
 func (s *Seq2Seq) Step(tokens [][]int) ([][]float64, error) {
 	if s.single != nil && !s.hasRead {
 		return nil, errors.New("decode: no sources have been read: call Read first")
@@ -208,7 +209,7 @@ func (s *Seq2Seq) Step(tokens [][]int) ([][]float64, error) {
 	return s.Session.Step(tokens)
 }
 
-// Reorder makes sequence i go on as a copy of what sequence parents[i] was, its source included.
+// Reorder makes sequence i a copy of what sequence parents[i] was, its source included.
 func (s *Seq2Seq) Reorder(parents []int) error {
 	if err := s.Session.Reorder(parents); err != nil {
 		return err

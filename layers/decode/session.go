@@ -15,41 +15,42 @@ import (
 type Config struct {
 	Batch int // number of sequences, B; 1 if 0
 
-	// Capacity is how many tokens each sequence can have. Where the model's positions have a limit, such as the rows
-	// that it learned, a Capacity of 0 is that limit, and one above it is lowered to it.
+	// Capacity is how many tokens each sequence can have. If the model's positions have a limit, as learned ones do, a
+	// Capacity of 0 means that limit, and a Capacity above it is lowered to it.
 	Capacity int
 
-	// Mask is what the model's Forward was given in training, such as a Window. It can't hold nodes, which belong to one
-	// graph, nor an Offset.
+	// Mask is the mask that the model's Forward was given in training, such as a Window. It can't hold nodes, as these
+	// belong to one graph, and it can't have an Offset.
 	Mask layers.Mask
 }
 
-// A Session is a Model whose logits are those of a layers.Decoder. It keeps the keys and values of its sequences' tokens, so
-// that a step computes what its new tokens add, and nothing of those before them again.
+// A Session is a Model whose logits are those of a layers.Decoder. It keeps the keys and values of its sequences'
+// tokens, so that a step computes those of its new tokens alone.
 //
-// A Session has graphs of its own over the model's weights, which it only reads: any number of sessions may run at the
-// same time over one model, each in a goroutine, but none while something writes the weights, such as a solver. What it
-// keeps was made with the weights as they were: Reset it after they change.
+// A Session has graphs of its own over the model's weights, which it only reads. Any number of sessions over one model
+// may run at the same time, each in its own goroutine, but not while the weights are written, as a solver does. The
+// keys and values that a Session keeps were made with the weights of that time: Reset it after the weights change.
 type Session struct {
 	cache   *layers.Cache
 	vocab   int
 	forward forward
 
 	single  *graph   // for steps of one token a sequence; nil once the session is closed
-	prompts []*graph // for steps of more, by their longest row; the one used last comes first
+	prompts []*graph // for longer steps, one for each length of the longest row; the one used last comes first
 
-	counts []int // tokens of each sequence in a step
+	counts []int // how many tokens each sequence gets in a step
 	values []float64
 	logits [][]float64 // what Step returns: rows of values
 }
 
-// maxPrompts is how many graphs for steps of several tokens are kept: they take time to build, and memory.
+// maxPrompts is how many graphs for steps of several tokens are kept. Building one takes time, and keeping it memory.
 const maxPrompts = 3
 
 var errClosed = errors.New("the session is closed: make another one")
 
-// New makes a Session of empty sequences. It is an error if the Capacity isn't known or negative, if the model
-// doesn't predict its own tokens, or if it can't be applied under the Mask.
+// New makes a Session of empty sequences. It is an error if the Capacity is negative, or 0 for a model whose positions
+// have no limit; if the machine hasn't the memory; if the model doesn't predict its own tokens; or if it can't be
+// applied under the Mask.
 //
 // Close the Session to free its graphs.
 func New(d *layers.Decoder, c Config) (*Session, error) {
@@ -100,13 +101,13 @@ func newSession(d *layers.Decoder, batch, capacity int, forward forward) (*Sessi
 	}, nil
 }
 
-// open builds the graph that the session has as long as it is open.
+// open builds the graph for steps of one token, which the session has until it is closed.
 func (s *Session) open() (err error) {
 	s.single, err = newGraph(s.cache, 1, s.vocab, s.forward)
 	return err
 }
 
-// longest is how many tokens sequences can have, where so many are asked for, or 0.
+// longest returns how many tokens a sequence can have if the option asks for so many, or for 0.
 func longest(option string, asked int, positions layers.Positions) (int, error) {
 	most := 0 // no limit
 	if positions != nil {
@@ -121,7 +122,7 @@ func longest(option string, asked int, positions layers.Positions) (int, error) 
 	return min(asked, most), nil
 }
 
-// checkMask checks that a mask can be that of many graphs.
+// checkMask checks that a mask can be used in many graphs.
 func checkMask(option string, m layers.Mask) error {
 	if m.Offsets != nil || m.KeyLengths != nil || m.Allow != nil || m.Bias != nil {
 		return fmt.Errorf("decode: %s can't hold nodes, as they belong to one graph: leave Offsets, KeyLengths, Allow and Bias nil", option)
@@ -132,13 +133,13 @@ func checkMask(option string, m layers.Mask) error {
 	return nil
 }
 
-// Batch is the number of sequences, B.
+// Batch returns the number of sequences, B.
 func (s *Session) Batch() int { return s.cache.Batch() }
 
-// Vocab is the number of different tokens, V.
+// Vocab returns the number of different tokens, V.
 func (s *Session) Vocab() int { return s.vocab }
 
-// Room is how many more tokens a sequence can take: none if there is no such sequence.
+// Room returns how many more tokens a sequence can take: 0 if there is no such sequence.
 func (s *Session) Room(sequence int) int {
 	if sequence < 0 || sequence >= s.Batch() {
 		return 0
@@ -146,9 +147,9 @@ func (s *Session) Room(sequence int) int {
 	return s.cache.Capacity() - s.cache.Lengths()[sequence]
 }
 
-// Step appends tokens to the sequences and returns the logits of what follows, as Model has it. Steps of one token a
-// sequence share a graph. Other steps are padded to their longest row, and a graph is built for its length, unless one of
-// the last few such steps had it too.
+// Step appends tokens to the sequences and returns the logits of what follows: see Model. Steps of one token a sequence
+// share a graph. Other steps are padded to their longest row. A graph is built for the length of that row, unless one
+// of the last few such steps had the same length.
 func (s *Session) Step(tokens [][]int) ([][]float64, error) {
 	logits, err := s.step(tokens)
 	if err != nil {
@@ -157,7 +158,7 @@ func (s *Session) Step(tokens [][]int) ([][]float64, error) {
 	return logits, nil
 }
 
-// step is Step. Its errors lack the name of the package.
+// step is Step without the package's name in front of its errors.
 func (s *Session) step(tokens [][]int) ([][]float64, error) {
 	if s.single == nil {
 		return nil, errClosed
@@ -194,7 +195,7 @@ func (s *Session) step(tokens [][]int) ([][]float64, error) {
 	return s.logits, nil
 }
 
-// count checks the tokens of a step, notes how many each sequence gets, and returns the most.
+// count checks the tokens of a step and sets counts. It returns the length of the longest row.
 func (s *Session) count(tokens [][]int) (longest int, err error) {
 	if len(tokens) != s.Batch() {
 		return 0, fmt.Errorf("there must be a row of tokens for each of %d sequences, got %d", s.Batch(), len(tokens))
@@ -213,7 +214,7 @@ func (s *Session) count(tokens [][]int) (longest int, err error) {
 	return longest, nil
 }
 
-// graph is one for steps of so many tokens.
+// graph returns the graph for steps of so many tokens.
 func (s *Session) graph(tokens int) (*graph, error) {
 	if tokens == 1 {
 		return s.single, nil
@@ -237,7 +238,7 @@ func (s *Session) graph(tokens int) (*graph, error) {
 	return g, nil
 }
 
-// Reorder makes sequence i go on as a copy of what sequence parents[i] was, as Model has it.
+// Reorder makes sequence i a copy of what sequence parents[i] was: see Model.
 func (s *Session) Reorder(parents []int) error {
 	if err := s.cache.Reorder(parents...); err != nil {
 		return fmt.Errorf("decode: %w", err)

@@ -9,20 +9,20 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// A MismatchError says that a gradient is not what the cost's differences make it. It describes the entry that is
-// furthest off, measured in tolerances; an entry that is NaN or infinite comes before all others. Find it with
+// A MismatchError reports a gradient that doesn't agree with the differences of the cost. It describes the entry that
+// is furthest off, measured in tolerances; an entry that is NaN or infinite comes before all others. Find it with
 // errors.As.
 type MismatchError struct {
 	Input      string   // the name of the input
 	Index      []int    // the entry's index in it: empty for a scalar, nil for a directional check
-	Analytic   float64  // what gorgonia.Grad's expression computes
-	Numerical  float64  // what the difference of costs gives
-	Tolerance  float64  // what they may differ by: atol + rtol·|Numerical|
-	Off, Total int      // how many of the numbers compared are off, over all inputs, and how many there are
-	Also       []string // the other inputs in which one is off
+	Analytic   float64  // the value of gorgonia.Grad's expression
+	Numerical  float64  // the value of the difference of costs
+	Tolerance  float64  // how much they may differ: atol + rtol·|Numerical|
+	Off, Total int      // how many numbers are off, in all inputs, and how many were compared
+	Also       []string // the names of the other inputs with a number that is off
 }
 
-// Error gives the entry, both values, and how much else is off.
+// Error returns a text that names the entry, both values, and how much else is off.
 func (e *MismatchError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "gradient of %s", e.Input)
@@ -49,7 +49,7 @@ func (e *MismatchError) Error() string {
 	return b.String()
 }
 
-// check is what Check and Expr both come to.
+// check compares the gradients of an expression, for Check and Expr.
 func (c Config) check(cost *G.Node, wrt G.Nodes) (err error) {
 	x, err := newExpression(cost, wrt)
 	if err != nil {
@@ -101,7 +101,7 @@ func (c Config) entries(x *expression, grads [][]float64) error {
 	return t.err()
 }
 
-// directions compares the derivative along one direction for each input.
+// directions compares one number for each input: the derivative along a random direction.
 func (c Config) directions(x *expression, grads [][]float64) error {
 	var t tally
 	r := rand.New(rand.NewPCG(c.Seed, 0x9e3779b97f4a7c15))
@@ -155,10 +155,10 @@ func unit(r *rand.Rand, n int) []float64 {
 	return d
 }
 
-// A tally keeps the worst of the comparisons made.
+// A tally counts the comparisons, and keeps the worst of them.
 type tally struct {
 	worst      MismatchError
-	badness    float64 // of worst: how many tolerances it is off by
+	badness    float64 // how many tolerances worst is off by
 	off, total int
 	names      []string // of the inputs with an entry that is off
 }
@@ -183,7 +183,7 @@ func (t *tally) add(c Config, m MismatchError) {
 	}
 }
 
-// err is the worst mismatch, or nil if there is none.
+// err returns the worst mismatch, or nil if there is none.
 func (t *tally) err() error {
 	if t.off == 0 {
 		return nil

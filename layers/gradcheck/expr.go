@@ -11,18 +11,18 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// An expression is a cost, its inputs and their gradients, ready to run. Two programs run it: one for the cost alone,
-// as differences need it, and one for the cost and the gradients.
+// An expression is a cost, its inputs and their gradients, ready to run. It has two programs: one for the cost alone,
+// which the differences need, and one for the cost and the gradients.
 type expression struct {
 	inputs []*cells
 	before []snapshot // of all that the cost reads
 
 	costRun, gradRun G.VM
-	alone, together  G.Value   // the cost, as each of the two finds it
-	grads            []G.Value // by input; what is not differentiated stays nil
+	alone, together  G.Value   // the cost that each of the two programs computes
+	grads            []G.Value // one for each input; nil where nothing is differentiated
 
 	graph *G.ExprGraph
-	reads G.Nodes // added to the graph, to be removed again
+	reads G.Nodes // the nodes that were added to the graph, to be removed again
 }
 
 // newExpression takes the gradient of cost if it hasn't been taken yet, and compiles the two programs.
@@ -33,7 +33,7 @@ func newExpression(cost *G.Node, wrt G.Nodes) (*expression, error) {
 	x := &expression{graph: cost.Graph(), grads: make([]G.Value, len(wrt))}
 	compiled := false
 	defer func() {
-		if !compiled { // an error, or a panic of Gorgonia's
+		if !compiled { // there was an error, or a panic of Gorgonia's
 			x.removeReads()
 		}
 	}()
@@ -59,7 +59,7 @@ func newExpression(cost *G.Node, wrt G.Nodes) (*expression, error) {
 			roots = append(roots, x.read(n, &x.grads[i]))
 		}
 	}
-	// Compiled is what these roots need, and no more: other costs of the graph and its own Reads stay out of it.
+	// Only what these roots need is compiled: other costs of the graph and its own Reads are left out.
 	whole := x.graph.ExactSubgraphRoots(roots...)
 	if err := ops.Distinct(whole); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func newExpression(cost *G.Node, wrt G.Nodes) (*expression, error) {
 
 var errNoInput = errors.New("there is no input to differentiate")
 
-// validate says what is wrong with the arguments, before anything is changed.
+// validate checks the arguments, before anything is changed.
 func validate(cost *G.Node, wrt G.Nodes) error {
 	switch {
 	case cost == nil:
@@ -101,8 +101,8 @@ func validate(cost *G.Node, wrt G.Nodes) error {
 	return nil
 }
 
-// snapshot copies the values of all inputs, wrt and what else the cost reads. It insists that no two of them share
-// memory with one of wrt, for a step in one would then be a step in both.
+// snapshot copies the values of all inputs: wrt, and what else the cost reads. It is an error for one of wrt to share
+// memory with another input, as a step in one would then be a step in both.
 func (x *expression) snapshot(wrt G.Nodes, below []*G.Node) error {
 	reads := slices.Clone(wrt)
 	for _, n := range below {
@@ -138,7 +138,7 @@ func (x *expression) unchanged() error {
 	return nil
 }
 
-// read adds a Read of n to the graph. Values of nodes can't be trusted: the registers behind them are reused.
+// read adds a Read of n to the graph. The Values of nodes can't be trusted, as the registers behind them are reused.
 func (x *expression) read(n *G.Node, into *G.Value) *G.Node {
 	r := G.Read(n, into)
 	x.reads = append(x.reads, r)
@@ -152,7 +152,7 @@ func (x *expression) removeReads() {
 	x.reads = nil
 }
 
-// close leaves everything as it was found, and reports an input that had changed.
+// close restores everything as it was found, and reports an input that had changed.
 func (x *expression) close() error {
 	err := x.unchanged()
 	for _, s := range x.before {
@@ -160,21 +160,22 @@ func (x *expression) close() error {
 	}
 	x.removeReads()
 	err = errors.Join(err, x.costRun.Close(), x.gradRun.Close())
-	// Machines have finalizers, and read into x: as long as x points to them too, neither is ever freed.
+	// Machines have finalizers, and they point to x, which they read into: as long as x points to them, neither is
+	// freed.
 	x.costRun, x.gradRun = nil, nil
 	return err
 }
 
-// cost is the cost at the present values of the inputs.
+// cost returns the cost at the present values of the inputs.
 func (x *expression) cost() (float64, error) {
-	x.alone = nil // else Read copies into it
+	x.alone = nil // otherwise Read copies into it
 	if err := run(x.costRun); err != nil {
 		return 0, err
 	}
 	return scalar(x.alone)
 }
 
-// gradients returns the gradient for each input, its entries in order, and tests on the way that runs agree.
+// gradients returns the gradient of each input, its entries in order. It is an error if two runs don't agree.
 func (x *expression) gradients() ([][]float64, error) {
 	cost, grads, err := x.both()
 	if err != nil {
@@ -195,7 +196,7 @@ func (x *expression) gradients() ([][]float64, error) {
 			return nil, fmt.Errorf("%w: the gradient of %s differs between two runs", ErrNondeterministic, in.name)
 		}
 	}
-	for range 2 { // the second time without a gradient before it
+	for range 2 { // the second time, no gradient was computed just before
 		alone, err := x.cost()
 		if err != nil {
 			return nil, err
@@ -225,7 +226,7 @@ func (x *expression) both() (cost float64, grads [][]float64, err error) {
 		return 0, nil, err
 	}
 	for k, in := range x.inputs {
-		if x.grads[k] == nil { // nothing of it is differentiated
+		if x.grads[k] == nil { // this input isn't differentiated
 			grads = append(grads, make([]float64, in.len()))
 			continue
 		}
@@ -241,7 +242,7 @@ func (x *expression) both() (cost float64, grads [][]float64, err error) {
 	return cost, grads, nil
 }
 
-// scalar is the number that a cost's value holds.
+// scalar returns the number that a cost's value holds.
 func scalar(v G.Value) (float64, error) {
 	c, err := newCells("the cost", v)
 	if err != nil {
@@ -253,7 +254,7 @@ func scalar(v G.Value) (float64, error) {
 	return *c.at(0), nil
 }
 
-// run runs vm once. Without a Reset the next run would do nothing, silently.
+// run runs vm once, and resets it: without a Reset the next run would silently do nothing.
 func run(vm G.VM) error {
 	defer vm.Reset()
 	if err := vm.RunAll(); err != nil {

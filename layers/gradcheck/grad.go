@@ -38,8 +38,8 @@ func related(it graph.Nodes) []*G.Node {
 	return nodes
 }
 
-// gradNodes returns the gradient of cost for each of wrt; nil where nothing differentiable leads to it, for which
-// gorgonia.Grad would be an error.
+// gradNodes returns the gradient of cost for each of wrt. It is nil where nothing differentiable leads to the input,
+// which is an error of gorgonia.Grad's.
 func gradNodes(cost *G.Node, wrt, below []*G.Node) (G.Nodes, error) {
 	reached, err := differentiable(cost)
 	if err != nil {
@@ -49,7 +49,7 @@ func gradNodes(cost *G.Node, wrt, below []*G.Node) (G.Nodes, error) {
 		return nil, err
 	}
 	grads := make(G.Nodes, len(wrt))
-	var open G.Nodes // those to be differentiated
+	var open G.Nodes // the inputs to differentiate for
 	for _, n := range wrt {
 		if reached[n] {
 			open = append(open, n)
@@ -99,8 +99,8 @@ func differentiable(cost *G.Node) (map[*G.Node]bool, error) {
 	return reached, nil
 }
 
-// oneCost rejects a graph that has been differentiated for another cost. A node keeps one derivative, so the gradients
-// found there are that cost's, and gorgonia.Grad would mix them into ours.
+// oneCost returns an error for a graph that has been differentiated for another cost. A node keeps one derivative, so
+// that the gradients in the graph are those of that cost, and gorgonia.Grad would mix them into ours.
 func oneCost(cost *G.Node, below []*G.Node) error {
 	other := errors.New("the graph has been differentiated for another cost: build it anew to check this one")
 	if cost.Deriv() != nil {

@@ -43,12 +43,12 @@ const (
 // A Config says how to check. The zero Config is ready to use: a check of every entry with the default tolerances.
 type Config struct {
 	Eps  float64 // half the distance between the two points of a difference; 0 means DefaultEps
-	Atol float64 // what an entry may be off by; 0 means DefaultAtol
-	Rtol float64 // what it may be off by in addition, as a fraction of the numerical value; 0 means DefaultRtol
+	Atol float64 // how far an entry may be off; 0 means DefaultAtol
+	Rtol float64 // how far in addition, as a fraction of the numerical value; 0 means DefaultRtol
 
-	// Directional compares one number for each input: the derivative along a random direction of unit length. It costs
-	// two runs an input however large the input is. A mistake in one entry of n is seen through a component of that
-	// direction, about 1/√n of its size, so a small one in a large input can pass.
+	// Directional compares one number for each input: the derivative along a random direction of unit length. It takes
+	// two runs for an input of any size. A mistake in one of n entries changes that number by about 1/√n of the
+	// mistake, so that a small mistake in a large input can pass.
 	Directional bool
 	// Seed chooses the directions. One seed always gives the same ones.
 	Seed uint64
@@ -66,8 +66,8 @@ type Input struct {
 	Fixed bool
 }
 
-// ErrNondeterministic is in the chain of the error for an expression whose cost or gradient differs between two runs at
-// the same point: it is random, or keeps state, or one of its ops writes over what another reads.
+// ErrNondeterministic is wrapped by the error for an expression whose cost or gradient differs between two runs at the
+// same point: the expression is random, or keeps state, or one of its ops writes over what another one reads.
 var ErrNondeterministic = errors.New("the expression is not deterministic")
 
 // Check compares the gradients that gorgonia.Grad finds for a scalar expression with central differences, with the
@@ -80,15 +80,15 @@ func Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), inputs ...In
 // build once, with a fresh graph and one node in it for each input, in order; build returns the cost, a float64 scalar
 // in that graph.
 //
-// It returns nil where all gradients agree, and an error that wraps a [MismatchError] naming the worst entry where one
-// does not, or is NaN or infinite. An input that the cost does not depend on, or only through something that is not
-// differentiated, counts as having a gradient of zero, and is checked like any other.
+// It returns nil if all gradients agree. If one doesn't, or is NaN or infinite, the error wraps a [MismatchError] that
+// names the worst entry. An input that the cost doesn't depend on, or only through something that isn't differentiated,
+// counts as having a gradient of zero, and is checked like any other.
 //
-// What prevents the check is an error of another type: an input that is not float64 or shares a name, a cost that is
-// not a float64 scalar, NaN or infinite, an expression that fails to build or to run, that isn't deterministic (see
-// [ErrNondeterministic]), or whose ops write over their inputs. Panics in build, and Gorgonia's own at build and
-// compile time, are returned as errors. A panic in an op's Do cannot be: the TapeMachine runs ops on a goroutine of its
-// own.
+// If the check can't be made, the error is of another type: for an input that isn't float64 or shares a name; for a
+// cost that isn't a float64 scalar, or is NaN or infinite; for an expression that fails to build or to run, that isn't
+// deterministic (see [ErrNondeterministic]), or whose ops write over their inputs. Panics in build, and Gorgonia's own
+// at build and compile time, are returned as errors. A panic in an op's Do can't be: the TapeMachine runs ops on a
+// goroutine of its own.
 func (c Config) Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), inputs ...Input) (err error) {
 	defer recoverTo(&err)
 	if c, err = c.withDefaults(); err != nil {
@@ -124,9 +124,9 @@ func Expr(cost *G.Node, wrt ...*G.Node) error {
 // are bound to. wrt are the inputs to check, each a float64 input of the graph; what else the cost reads stays fixed.
 // Its errors are those of [Config.Check].
 //
-// If the gradient of cost has been taken, for all of wrt, it is that gradient which is checked; else Expr takes it, and
-// the graph keeps its nodes. Take none, or all, beforehand: Gorgonia cannot add to a gradient, nor differentiate a
-// graph for a second cost.
+// If the gradient of cost has been taken, for all of wrt, that gradient is checked. Otherwise Expr takes it, and its
+// nodes stay in the graph. Take the gradients of all of wrt beforehand, or of none: Gorgonia can't add to a gradient,
+// nor differentiate a graph for a second cost.
 //
 // The values of wrt are changed in place and are as before, bit for bit, when Expr returns, on an error too. Nothing
 // else may use the graph or its values meanwhile. Gradients bound to nodes (gorgonia.BindDualValues) and variables that
@@ -140,7 +140,7 @@ func (c Config) Expr(cost *G.Node, wrt ...*G.Node) (err error) {
 	return wrap(c.check(cost, wrt))
 }
 
-// withDefaults fills in what is zero and rejects what makes no sense.
+// withDefaults returns the Config with defaults in place of zeros. A number that makes no sense is an error.
 func (c Config) withDefaults() (Config, error) {
 	for _, o := range []struct {
 		name  string
@@ -157,7 +157,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// inputNodes makes a node for each input, over a copy of its value, and says which of them are to be differentiated.
+// inputNodes makes a node for each input, over a copy of its value. It returns all of them, and those to differentiate.
 func inputNodes(g *G.ExprGraph, inputs []Input) (all, wrt G.Nodes, err error) {
 	taken := make(map[string]bool, len(inputs))
 	for i, in := range inputs {
@@ -193,7 +193,7 @@ func inputNode(g *G.ExprGraph, name string, v *tensor.Dense) *G.Node {
 	return G.NewTensor(g, v.Dtype(), v.Dims(), G.WithName(name), G.WithShape(v.Shape()...), G.WithValue(own))
 }
 
-// wrap says where an error comes from.
+// wrap adds to an error where it comes from.
 func wrap(err error) error {
 	if err == nil {
 		return nil

@@ -19,7 +19,7 @@ type cells struct {
 	offset []int     // where in it each entry is; nil if they lie in order
 }
 
-// newCells looks into v, which is a Gorgonia scalar or a dense tensor, views and transposes included.
+// newCells returns the cells of v, which is a Gorgonia scalar or a dense tensor, views and transposes included.
 func newCells(name string, v G.Value) (*cells, error) {
 	switch v := v.(type) {
 	case *G.F64:
@@ -73,7 +73,7 @@ func (c *cells) locate(strides []int) error {
 
 func (c *cells) len() int { return size(c.shape) }
 
-// size is the number of entries, which is 1 for a scalar.
+// size returns the number of entries: 1 for a scalar.
 func size(s tensor.Shape) int {
 	n := 1
 	for _, d := range s {
@@ -82,7 +82,7 @@ func size(s tensor.Shape) int {
 	return n
 }
 
-// at points to entry i.
+// at returns a pointer to entry i.
 func (c *cells) at(i int) *float64 {
 	switch {
 	case c.scalar != nil:
@@ -94,7 +94,7 @@ func (c *cells) at(i int) *float64 {
 	}
 }
 
-// index is where entry i is in the tensor; it is empty, not nil, for a scalar.
+// index returns the index of entry i in the tensor: empty, not nil, for a scalar.
 func (c *cells) index(i int) []int {
 	index := make([]int, len(c.shape))
 	for axis := len(index) - 1; axis >= 0; axis-- {
@@ -113,10 +113,10 @@ func (c *cells) copy() []float64 {
 	return values
 }
 
-// A snapshot is what the value of an input was.
+// A snapshot holds a copy of the value of an input.
 type snapshot struct {
 	name    string
-	same    func() bool // whether it still is, bit for bit
+	same    func() bool // reports whether the value is still that, bit for bit
 	restore func()
 }
 
@@ -166,7 +166,7 @@ func sameSlice(a, b any) bool {
 	}
 }
 
-// sameBits tells NaNs apart and −0 from 0.
+// sameBits compares the bits of two numbers: it tells NaNs apart, and −0 from 0.
 func sameBits(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
 }
