@@ -112,7 +112,7 @@ func TestConfigJSONErrors(t *testing.T) {
 		"positions' kind":       {`{"positions": {"kind": 3}}`, []string{"positions must have a kind"}},
 		"positions as a name":   {`{"positions": "rotary"}`, []string{"positions: ", "string"}},
 		"field of another kind": {`{"positions": {"kind": "rotary", "max_len": 3}}`, []string{"positions of kind rotary", `unknown field "max_len"`}},
-		"unknown activation":    {`{"block": {"feed_forward": {"activation": "maxout"}}}`, []string{"no activation \"maxout\"", "relu, gelu, gelu tanh or silu"}},
+		"unknown activation":    {`{"block": {"feed_forward": {"activation": "maxout"}}}`, []string{"no activation \"maxout\"", "use one of relu, gelu"}},
 		"unknown norm":          {`{"block": {"norm": {"kind": "batch"}}}`, []string{"no norm of kind \"batch\"", "layer or rms"}},
 		"unknown initialiser":   {`{"init": {"kind": "orthogonal"}}`, []string{"no initialiser \"orthogonal\"", "he_uniform"}},
 		"a function":            {`{"init": {"func": {}}}`, []string{"func"}},

@@ -37,7 +37,7 @@ func TestConfigurationErrors(t *testing.T) {
 		}, []string{"layer norm s", "Eps", "NaN"}},
 		{"feed-forward activation", func(p *layers.Params) error {
 			return err(layers.NewFeedForward(p, 2, layers.FeedForwardConfig{Activation: 7}))
-		}, []string{"feed-forward s", "activation 7", "ReLU, GELU, GELUTanh or SiLU"}},
+		}, []string{"feed-forward s", "activation 7", "use one of relu, gelu"}},
 		{"feed-forward Hidden", func(p *layers.Params) error {
 			return err(layers.NewFeedForward(p, 2, layers.FeedForwardConfig{Hidden: -1}))
 		}, []string{"feed-forward s", "Hidden", "-1"}},
@@ -322,7 +322,7 @@ func TestNormAndFeedForwardErrors(t *testing.T) {
 		{"gated width", err(gated.Forward(c.b, c.in("x", 3, 5))), []string{"ff.gate", "(…, 4)", "(3, 5)"}},
 		{"gated nil", err(gated.Forward(c.b, nil)), []string{"ff.gate", "nil"}},
 		{"gated Hidden", made(layers.NewFeedForward(s, 2, layers.FeedForwardConfig{Hidden: -1, Gated: true})), []string{"feed-forward s", "Hidden", "-1"}},
-		{"gated activation", made(layers.NewFeedForward(s, 2, layers.FeedForwardConfig{Activation: 4, Gated: true})), []string{"feed-forward s", "activation 4", "SiLU"}},
+		{"gated activation", made(layers.NewFeedForward(s, 2, layers.FeedForwardConfig{Activation: 4, Gated: true})), []string{"feed-forward s", "activation 4", "silu"}},
 		{"no kind of positions", made(layers.NewDecoder(s, layers.ModelConfig{Vocab: 2, Dim: 2, Layers: 1})), []string{"decoder s", "Positions", "Learned", "None"}},
 		{"alibi heads", made(layers.ALiBi{}.Slopes(0)), []string{"alibi", "heads", "at least 1", "0"}},
 	} {

@@ -9,61 +9,6 @@ import (
 	"github.com/heed-go/heed/internal/sizes"
 )
 
-// An Activation is a function applied to every element.
-type Activation int
-
-const (
-	ReLU     Activation = iota // max(0, x)
-	GELU                       // x·Φ(x), exact (Hendrycks and Gimpel, 2016)
-	GELUTanh                   // GELU by its tanh approximation
-	SiLU                       // x·σ(x) = x/(1 + exp(−x)), also called Swish (Elfwing et al., 2017)
-)
-
-var activations = map[Activation]ops.Activation{ReLU: ops.ReLU, GELU: ops.GELU, GELUTanh: ops.GELUTanh, SiLU: ops.SiLU}
-
-// MarshalText returns the activation's name; it is an error if there is no such activation.
-func (a Activation) MarshalText() ([]byte, error) {
-	if _, ok := activations[a]; !ok {
-		return nil, a.unknown()
-	}
-	return []byte(a.String()), nil
-}
-
-// UnmarshalText sets an activation to the one of a name. It is an error if there is none.
-func (a *Activation) UnmarshalText(text []byte) error {
-	for b, op := range activations {
-		if op.String() == string(text) {
-			*a = b
-			return nil
-		}
-	}
-	return fmt.Errorf("there is no activation %.100q: use relu, gelu, gelu tanh or silu", text)
-}
-
-func (a Activation) unknown() error {
-	return fmt.Errorf("there is no %v: use ReLU, GELU, GELUTanh or SiLU", a)
-}
-
-// String returns the activation's name: relu, gelu, gelu tanh or silu.
-func (a Activation) String() string {
-	if op, ok := activations[a]; ok {
-		return op.String()
-	}
-	return fmt.Sprintf("activation %d", int(a))
-}
-
-// Forward applies the activation to x, of any shape, float32 or float64.
-func (a Activation) Forward(b *Build, x *G.Node) (*G.Node, error) {
-	op, ok := activations[a]
-	if !ok {
-		return nil, a.unknown()
-	}
-	if err := ops.CheckFloat(a.String(), "the input", x); err != nil {
-		return nil, err
-	}
-	return ops.Activate(b.env(), x, op)
-}
-
 // FeedForward is two linear layers with an activation between them, the same for every position (Vaswani et al., 2017,
 // section 3.3): down(activation(up(x))). Gated, it is down(activation(gate(x))∘up(x)), which is known as SwiGLU with
 // SiLU, as GEGLU with GELU and as ReGLU with ReLU (Shazeer, 2020).
@@ -94,8 +39,8 @@ func NewFeedForward(p *Params, dim int, c FeedForwardConfig) (*FeedForward, erro
 	if err := ops.CheckRate(name, c.Dropout); err != nil {
 		return nil, err
 	}
-	if _, ok := activations[c.Activation]; !ok {
-		return nil, fmt.Errorf("%s: %w", name, c.Activation.unknown())
+	if err := c.Activation.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if c.Hidden == 0 {
 		c.Hidden = sizes.Product(4, dim)
@@ -123,10 +68,10 @@ func (f *FeedForward) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	if f == nil {
 		return nil, notMade("feed-forward", "NewFeedForward")
 	}
-	op, ok := activations[f.Activation]
-	if !ok {
-		return nil, f.Activation.unknown()
+	if err := f.Activation.check(); err != nil {
+		return nil, err
 	}
+	op := ops.Activation(f.Activation)
 	if f.Gate == nil && b != nil && b.Composed {
 		return chain(b, x, f.Up, f.Activation, f.Dropout, f.Down)
 	}

@@ -21,23 +21,24 @@ const (
 	Identity Activation = -1 // x, for a Linear without activation
 )
 
-var activationNames = [...]string{"relu", "gelu", "gelu tanh", "silu"}
+var activationNames = [...]string{ReLU: "relu", GELU: "gelu", GELUTanh: "gelu tanh", SiLU: "silu"}
 
 func (a Activation) String() string {
-	if a.known() {
+	if a.Known() {
 		return activationNames[a]
 	}
 	return "identity"
 }
 
-func (a Activation) known() bool { return a >= 0 && int(a) < len(activationNames) }
+// Known reports whether there is such an activation. They are numbered from 0.
+func (a Activation) Known() bool { return a >= 0 && int(a) < len(activationNames) }
 
 // needsInput says whether the derivative is told by the activation's input alone; ReLU's by its output too.
-func (a Activation) needsInput() bool { return a != ReLU && a.known() }
+func (a Activation) needsInput() bool { return a != ReLU && a.Known() }
 
 // Activate applies an activation to every element of x.
 func Activate(e *Env, x *G.Node, a Activation) (*G.Node, error) {
-	if !a.known() {
+	if !a.Known() {
 		return nil, fmt.Errorf("activation: there is no activation %d", int(a))
 	}
 	if err := CheckFloat(a.String(), "the input", x); err != nil {

@@ -21,7 +21,7 @@ func Gate(e *Env, a, b *G.Node, act Activation) (*G.Node, error) {
 	if err := hasShape(name, "what it gates", b, a.Shape()...); err != nil {
 		return nil, err
 	}
-	if !act.known() {
+	if !act.Known() {
 		return nil, fmt.Errorf("%s: there is no activation %d", name, int(act))
 	}
 	if a.Dtype() == tensor.Float32 {

@@ -30,7 +30,7 @@ func Linear(e *Env, x, w, b *G.Node, act Activation) (*G.Node, error) {
 			return nil, err
 		}
 	}
-	if act != Identity && !act.known() {
+	if act != Identity && !act.Known() {
 		return nil, fmt.Errorf("%s: there is no activation %d", name, int(act))
 	}
 	if x.Dtype() == tensor.Float32 {

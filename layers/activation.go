@@ -1,0 +1,66 @@
+package layers
+
+import (
+	"fmt"
+	"strings"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/internal/ops"
+)
+
+// An Activation is a function applied to every element.
+type Activation int
+
+const (
+	ReLU     = Activation(ops.ReLU)     // max(0, x)
+	GELU     = Activation(ops.GELU)     // x·Φ(x), exact (Hendrycks and Gimpel, 2016)
+	GELUTanh = Activation(ops.GELUTanh) // GELU by its tanh approximation
+	SiLU     = Activation(ops.SiLU)     // x·σ(x) = x/(1 + exp(−x)), also called Swish (Elfwing et al., 2017)
+)
+
+// String returns the activation's name: relu, gelu, gelu tanh or silu.
+func (a Activation) String() string {
+	if op := ops.Activation(a); op.Known() {
+		return op.String()
+	}
+	return fmt.Sprintf("activation %d", int(a))
+}
+
+// check reports an activation that there isn't.
+func (a Activation) check() error {
+	if ops.Activation(a).Known() {
+		return nil
+	}
+	return fmt.Errorf("there is no %v: use one of %s", a, activationNames())
+}
+
+func activationNames() string {
+	var names []string
+	for op := ops.Activation(0); op.Known(); op++ {
+		names = append(names, op.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+// MarshalText returns the activation's name; it is an error if there is no such activation.
+func (a Activation) MarshalText() ([]byte, error) { return []byte(a.String()), a.check() }
+
+// UnmarshalText sets an activation to the one of a name. It is an error if there is none.
+func (a *Activation) UnmarshalText(text []byte) error {
+	for op := ops.Activation(0); op.Known(); op++ {
+		if op.String() == string(text) {
+			*a = Activation(op)
+			return nil
+		}
+	}
+	return fmt.Errorf("there is no activation %.100q: use one of %s", text, activationNames())
+}
+
+// Forward applies the activation to x, of any shape, float32 or float64.
+func (a Activation) Forward(b *Build, x *G.Node) (*G.Node, error) {
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	return ops.Activate(b.env(), x, ops.Activation(a))
+}
