@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers/decode"
 )
 
@@ -52,6 +53,7 @@ func wantHypotheses(t *testing.T, got, want []decode.Hypothesis) {
 
 // With V^(n−1) hypotheses nothing is ever left out: all of those returned are the best there are.
 func TestBeamIsExact(t *testing.T) {
+	seed := testseed.Of(t)
 	for _, alpha := range []float64{0, 0.6, 1, 3} {
 		for _, end := range [][]int{nil, {0}, {1, 2}, {0, 1, 2}} {
 			t.Run(fmt.Sprintf("alpha %v, end %v", alpha, end), func(t *testing.T) {
@@ -60,7 +62,7 @@ func TestBeamIsExact(t *testing.T) {
 				prompts := [][]int{{0}, {1, 2, 0}}
 				m := newFake(2*width+1, vocab)
 				m.logits = func(sequence []int) []float64 {
-					row := hashed(sequence, vocab)
+					row := hashedFrom(seed, sequence, vocab)
 					if len(sequence)%3 == 2 {
 						row[sequence[0]] = -inf
 					}
@@ -118,20 +120,23 @@ func plainBeam(m *fake, prompt []int, o decode.BeamOptions) (best []decode.Hypot
 
 // Ending a search early loses nothing, and the model's sequences are those of the hypotheses.
 func TestBeamFollowsDefinition(t *testing.T) {
-	early := false
+	early, seed := false, testseed.Of(t)
 	for _, alpha := range []float64{0, 0.5, 2} {
 		for _, width := range []int{1, 2, 3, 5} {
 			t.Run(fmt.Sprintf("alpha %v, width %d", alpha, width), func(t *testing.T) {
 				o := decode.BeamOptions{Width: width, MaxTokens: 9, End: []int{2, 6}, LengthPenalty: alpha}
-				m := newFake(len(prompts)*width, 7)
-				got, err := decode.Beam(t.Context(), m, prompts, o)
-				if err != nil {
-					t.Fatal(err)
+				for trial := range uint64(6) {
+					m := newFake(len(prompts)*width, 7)
+					m.logits = func(sequence []int) []float64 { return hashedFrom(seed*6+trial, sequence, 7) }
+					got, err := decode.Beam(t.Context(), m, prompts, o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for p := range prompts {
+						wantHypotheses(t, got[p], plainBeam(m, prompts[p], o))
+					}
+					early = early || m.steps < 9
 				}
-				for p := range prompts {
-					wantHypotheses(t, got[p], plainBeam(m, prompts[p], o))
-				}
-				early = early || m.steps < 9
 			})
 		}
 	}
@@ -141,11 +146,12 @@ func TestBeamFollowsDefinition(t *testing.T) {
 }
 
 func TestBeamOfOneIsGreedy(t *testing.T) {
+	seed := testseed.Of(t)
 	for vocab := 1; vocab <= 8; vocab++ {
 		m := newFake(1, vocab)
 		// Whole numbers, so that many are equal.
 		m.logits = func(sequence []int) []float64 {
-			row := hashed(sequence, vocab)
+			row := hashedFrom(seed, sequence, vocab)
 			for i := range row {
 				row[i] = math.Round(row[i])
 			}

@@ -34,13 +34,16 @@ func newFake(batch, vocab int) *fake {
 	return m
 }
 
-// hashed is logits between −3 and 3.
-func hashed(sequence []int, vocab int) []float64 {
+// hashed returns logits between −3 and 3.
+func hashed(sequence []int, vocab int) []float64 { return hashedFrom(0, sequence, vocab) }
+
+// hashedFrom is hashed for a seed.
+func hashedFrom(seed uint64, sequence []int, vocab int) []float64 {
 	row := make([]float64, vocab)
 	for i := range row {
 		h := fnv.New64a()
 		fmt.Fprint(h, sequence, i)
-		row[i] = 6*rand.New(rand.NewPCG(h.Sum64(), 0)).Float64() - 3
+		row[i] = 6*rand.New(rand.NewPCG(h.Sum64(), seed)).Float64() - 3
 	}
 	return row
 }
