@@ -35,15 +35,15 @@ const grain = 16384
 // wakeWork is the least work, in cheap elements, that is worth waking a sleeping helper for.
 const wakeWork = 1 << 17
 
-// rowsPerTask returns how many rows of a width make a task, where an element costs as much as so many cheap ones.
+// rowsPerTask returns how many rows of a width make a task, where an element costs as much as cost cheap ones.
 func rowsPerTask(width, cost int) int { return max(1, grain/max(width*cost, 1)) }
 
-// runLoop runs a loop with a copy of its arguments. The whole costs as much as so many cheap elements. It allocates
+// runLoop runs a loop with a copy of its operands. The whole costs as much as cost cheap elements. It allocates
 // nothing in the steady state, which is why a loop is a type and not a function.
-func runLoop[F Float](cores int, l loop[F], cost int, args *loopWork[F]) {
+func runLoop[F Float](cores int, l loop[F], cost int, operands *loopWork[F]) {
 	body := bodyOf[F]()
 	w := take[loopWork[F]](&body.loops)
-	*w = *args
+	*w = *operands
 	w.loop, w.body = l, body
 	if w.n <= w.step {
 		l.run(w, 0, w.n)
@@ -59,8 +59,7 @@ func (w *loopWork[F]) run(task int) {
 	w.loop.run(w, task*w.step, min((task+1)*w.step, w.n))
 }
 
-// runUnary sets y to f(x), element by element, each of which costs as much as so many cheap ones. f is a row of the
-// body.
+// runUnary sets y to f(x), where an element costs as much as cost cheap ones. f is a function of the body.
 func runUnary[F Float](cores int, f func(y, x []F), cost int, y, x []F) {
 	runLoop[F](cores, unaryLoop[F]{}, cost*len(y), &loopWork[F]{n: len(y), step: grain / cost, unary: f, out: y, x: x})
 }
@@ -79,7 +78,7 @@ type binaryLoop[F Float] struct{}
 func (binaryLoop[F]) run(w *loopWork[F], lo, hi int) { w.binary(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi]) }
 
 // runRanges calls do for the ranges that [0, n) is divided into, each of size items, the last one shorter. The whole
-// costs as much as so many cheap elements. It allocates: it is for what has other operands than a loop's.
+// costs as much as cost cheap elements. It allocates: it is for work whose operands don't fit into a loopWork.
 func runRanges(cores, n, size, cost int, do func(lo, hi int)) {
 	if n <= size {
 		do(0, n)

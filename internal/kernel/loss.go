@@ -56,7 +56,7 @@ func meanBelow[F Float](x []F, most F) float64 {
 }
 
 // CrossEntropyGrad sets d to scale·(softmax(logits) − onehot(target)), row by row; a row whose target is below 0 gets
-// 0, and so does every row if scale is 0. logSums are those of CrossEntropy.
+// 0, and so does every row if scale is 0. logSums are what CrossEntropy set them to.
 func CrossEntropyGrad[F Float](cores int, d []F, logSums []float64, logits []F, targets []int, vocab int, scale F) {
 	SmoothCrossEntropyGrad(cores, d, logSums, logits, targets, vocab, 0, scale)
 }

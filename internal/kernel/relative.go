@@ -26,7 +26,7 @@ func RelativeBias[F Float](cores int, bias, table, byDistance []F, batch int, r 
 	})
 }
 
-// RelativeBiasGrad sets dtable to the gradient of RelativeBias's table, where g is that of its bias.
+// RelativeBiasGrad sets dtable to the gradient of RelativeBias's table, where g is the gradient of its bias.
 func RelativeBiasGrad[F Float](cores int, dtable, g, byDistance []F, batch int, r Relative) {
 	distances, queries := len(r.Buckets), len(r.Positions)/batch
 	clear(dtable)
