@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
 )
@@ -122,6 +124,35 @@ func TestLearnsToCopy(t *testing.T) {
 	if s, _ := readRun(t, dir); s.ValAccuracy < 0.9 {
 		t.Errorf("accuracy %v, want at least 0.9", s.ValAccuracy)
 	}
+}
+
+// The command answers with what a Go program trained of a rule of its own, which alone can tell what it learned from.
+func TestOwnRule(t *testing.T) {
+	rule := data.Rule{
+		Name: "flip", Kind: data.KindTags, Alphabet: "01", MaxLen: 12, Example: "0110",
+		Sample: func(rng *rand.Rand, maxLen int) string { return fmt.Sprintf("%0*b", maxLen, rng.IntN(1<<maxLen)) },
+		Answer: func(source string) (string, error) {
+			return strings.NewReplacer("0", "1", "1", "0").Replace(source), nil
+		},
+	}
+	c := task.Defaults(rule)
+	c.Model.Dim, c.Training.Epochs, c.Data.Validation = 16, 2, 100
+	own, err := task.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	if _, err := own.Train(t.Context(), dir, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := succeed(t, "predict", dir, "010011000111"); got != "101100111000\n" {
+		t.Errorf("it predicts %q", got)
+	}
+	if got := succeed(t, "attention", dir, "0110"); !strings.HasPrefix(got, "flip: 0110 → ") {
+		t.Errorf("it prints %q", got)
+	}
+	fail(t, heed("predict", dir, "012"), 2, "symbol '2'")
+	fail(t, heed("eval", dir), 1, filepath.Join(dir, task.ConfigFile), `the task "flip" has no Sample and no Answer`)
 }
 
 func TestStopsEarly(t *testing.T) {

@@ -21,6 +21,10 @@ type ruleSet struct {
 }
 
 func openRule(c *Config) (set, error) {
+	if c.Task.Sample == nil || c.Task.Answer == nil {
+		return nil, configErrorf("the task %.100q has no Sample and no Answer, so that there is nothing to learn from: a Go program that knows the rule can give it",
+			c.Task.Name)
+	}
 	coder, err := data.NewCoder(c.Task)
 	if err != nil {
 		return nil, asConfigError(err)

@@ -162,7 +162,7 @@ func TestNewErrors(t *testing.T) {
 		want   string
 	}{
 		{"nothing", func(c *Config) { *c = Config{} }, "format must be 2, got 0"},
-		{"no samples", func(c *Config) { c.Task.Sample = nil }, "examples need the rule's Sample and Answer"},
+		{"no samples", func(c *Config) { c.Task.Sample = nil }, `the task "copy" has no Sample and no Answer`},
 		{"no kind", func(c *Config) { c.Task.Kind = "" }, "the kind must be"},
 		{"a rule with long samples", func(c *Config) {
 			sample := c.Task.Sample
