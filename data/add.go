@@ -46,7 +46,7 @@ func sum(source string) (string, error) {
 	return strconv.Itoa(x + y), nil
 }
 
-// number is the value of one or two digits.
+// number returns the value of one or two digits.
 func number(digits string) (int, bool) {
 	if len(digits) < 1 || len(digits) > 2 || strings.Contains(digits, "+") {
 		return 0, false

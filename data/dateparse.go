@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// isoDate is the answer to a source of datesRule: the date that it writes in one of dateFormats, as 2024-03-07.
+// isoDate returns the answer to a source of datesRule: the date that it writes in one of dateFormats, as 2024-03-07.
 func isoDate(source string) (string, error) {
 	for _, format := range dateFormats {
 		if w, ok := readDate(format, lower(source)); ok {
@@ -92,7 +92,7 @@ func (w *writtenDate) read(field byte, source string) int {
 	return digits(&w.year, 4, 4)
 }
 
-// date is the date, if there is one.
+// date returns the date, if there is one.
 func (w writtenDate) date() (none time.Time, err error) {
 	year, month := w.year, w.month
 	if w.shortYear {
@@ -131,7 +131,8 @@ func (w writtenDate) date() (none time.Time, err error) {
 	return date, nil
 }
 
-// nameIndex is which of the names 1 to n a word in small letters is, or the first three letters of; 0 if it is none.
+// nameIndex returns which of the names 1 to n a word in small letters is, or the first three letters of; 0 if it is
+// none.
 func nameIndex(word string, n int, name func(i int) string) int {
 	for i := 1; i <= n; i++ {
 		if s := lower(name(i)); word == s || word == s[:3] {
@@ -141,7 +142,7 @@ func nameIndex(word string, n int, name func(i int) string) int {
 	return 0
 }
 
-// prefix is how many bytes at the start of s, at most most, are of a kind.
+// prefix returns how many bytes at the start of s, at most most, are of a kind.
 func prefix(s string, most int, kind func(c byte) bool) int {
 	n := 0
 	for n < len(s) && n < most && kind(s[n]) {
@@ -153,7 +154,7 @@ func prefix(s string, most int, kind func(c byte) bool) int {
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' }
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 
-// lower is s with the letters A to Z as small ones, and all else as it is.
+// lower returns s with the letters A to Z as small ones, and all else as it is.
 func lower(s string) string {
 	b := []byte(s)
 	for i, c := range b {

@@ -56,7 +56,7 @@ var datesRule = Rule{
 	ByAnswer: true,
 }
 
-// randomDate is any day of the years there are, each as likely as another.
+// randomDate returns any day of the years there are, each as likely as another.
 func randomDate(rng *rand.Rand) time.Time {
 	first := time.Date(firstYear, time.January, 1, 0, 0, 0, 0, time.UTC)
 	end := time.Date(lastYear+1, time.January, 1, 0, 0, 0, 0, time.UTC)
@@ -124,7 +124,7 @@ func formatField(field byte, date time.Time, short, padded bool) string {
 	return fmt.Sprint(date.Year())
 }
 
-// ordinal is what follows a number from 1 to 31 where it counts.
+// ordinal returns what follows a number from 1 to 31 where it counts.
 func ordinal(n int) string {
 	if n < 11 || n > 13 {
 		switch n % 10 {

@@ -9,12 +9,12 @@ const (
 	forText
 )
 
-// newRand is a source of random numbers that depends on all of its arguments.
+// newRand returns a source of random numbers that depends on all of its arguments.
 func newRand(seed, use uint64, epoch, step int) *rand.Rand {
 	return rand.New(rand.NewPCG(mix(seed)+use, mix(mix(uint64(epoch))+uint64(step))))
 }
 
-// hash is a seeded hash of a string: FNV-1a over the seed's bytes, least significant first, and the string's, then
+// hash returns a seeded hash of a string: FNV-1a over the seed's bytes, least significant first, and the string's, then
 // mixed, since FNV's high bits alone are poor on short strings. It is the same everywhere, for ever: splits depend on
 // it.
 func hash(seed uint64, s string) uint64 {

@@ -82,7 +82,7 @@ func fileError(path string, err error) error {
 	return fmt.Errorf("text %q: %w: give a UTF-8 text file that can be read", path, err)
 }
 
-// newText is the text of the first size bytes of source.
+// newText returns the text of the first size bytes of source.
 func newText(name string, source io.ReaderAt, size int64, vocab *Vocab) (*Text, error) {
 	if size == 0 {
 		return nil, fmt.Errorf("text %q is empty: give a UTF-8 text file with something in it", name)
@@ -136,7 +136,7 @@ type runeSet [utf8.MaxRune/64 + 1]uint64
 
 func (s *runeSet) add(r rune) { s[r/64] |= 1 << (r % 64) }
 
-// String is the characters in the set, in the order of code points.
+// String returns the characters in the set, in the order of code points.
 func (s *runeSet) String() string {
 	var runes []rune
 	for i, word := range s {
@@ -150,10 +150,10 @@ func (s *runeSet) String() string {
 // Close closes the file. Windows read afterwards are errors.
 func (t *Text) Close() error { return t.close() }
 
-// Len is the number of characters.
+// Len returns the number of characters.
 func (t *Text) Len() int { return t.chars }
 
-// Vocab is the vocabulary of the text, or the one that it was opened with.
+// Vocab returns the vocabulary of the text, or the one that it was opened with.
 func (t *Text) Vocab() *Vocab { return t.vocab }
 
 // Window fills ids with the ids of the len(ids) characters from character start on. It is an error if they aren't all

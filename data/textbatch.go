@@ -2,8 +2,8 @@ package data
 
 import "fmt"
 
-// TrainBatch is the batch of one training step: size windows of length+1 characters, each uniform over the first nine
-// tenths of the text. Inputs are the ids of a window's first length characters, and targets those of its last: the
+// TrainBatch returns the batch of one training step: size windows of length+1 characters, each uniform over the first
+// nine tenths of the text. Inputs are the ids of a window's first length characters, and targets those of its last: the
 // character after each. The windows depend on the text and on the arguments alone.
 func (t *Text) TrainBatch(seed uint64, epoch, step, size, length int) (Batch, error) {
 	b, err := newBatch(size, Layout{Len: length, TargetLen: length, Start: -1})
@@ -24,10 +24,10 @@ func (t *Text) TrainBatch(seed uint64, epoch, step, size, length int) (Batch, er
 	return b, nil
 }
 
-// ValidationBatch is batch i of the validation windows: those from i·size on, of the ValidationWindows(length, limit)
-// that there are. Windows are as in TrainBatch, spread evenly over the last tenth of the text, without a character in
-// common. In a short last batch the rows left over have length 0, inputs 0 and targets Ignore. An i that has no window
-// is an error.
+// ValidationBatch returns batch i of the validation windows: those from i·size on, of the
+// ValidationWindows(length, limit) that there are. Windows are as in TrainBatch, spread evenly over the last tenth of
+// the text, without a character in common. In a short last batch the rows left over have length 0, inputs 0 and targets
+// Ignore. An i that has no window is an error.
 func (t *Text) ValidationBatch(i, size, length, limit int) (Batch, error) {
 	windows, err := t.ValidationWindows(length, limit)
 	if err != nil {
@@ -50,9 +50,9 @@ func (t *Text) ValidationBatch(i, size, length, limit int) (Batch, error) {
 	return b, nil
 }
 
-// ValidationWindows is the number of validation windows of length+1 characters: as many as the last tenth of the text
-// holds side by side, but at most limit, where 0 sets no limit. It is an error, which says what is needed, if the text
-// is too short for one; no error means that it is long enough to train with that length, too.
+// ValidationWindows returns the number of validation windows of length+1 characters: as many as the last tenth of the
+// text holds side by side, but at most limit, where 0 sets no limit. It is an error, which says what is needed, if the
+// text is too short for one; no error means that it is long enough to train with that length, too.
 func (t *Text) ValidationWindows(length, limit int) (int, error) {
 	if length < 1 || limit < 0 {
 		return 0, fmt.Errorf("validation windows need a length of 1 or more and a limit of 0 or more, got %d and %d", length, limit)
@@ -68,7 +68,7 @@ func (t *Text) ValidationWindows(length, limit int) (int, error) {
 	return windows, nil
 }
 
-// trainLen is the number of characters that train, from the start of the text: nine tenths, rounded down.
+// trainLen returns the number of characters that train, from the start of the text: nine tenths, rounded down.
 func (t *Text) trainLen() int { return t.chars - t.chars/10 - min(t.chars%10, 1) }
 
 func (t *Text) short(length int) error {

@@ -13,8 +13,8 @@ type Vocab struct {
 	others  map[rune]int       // ids of the rest
 }
 
-// NewVocab is the vocabulary of the characters of a string, in their order. The string must be valid UTF-8, hold at
-// least one character and none twice. NewVocab(v.Symbols()) is v again.
+// NewVocab returns the vocabulary of the characters of a string, in their order. The string must be valid UTF-8, hold
+// at least one character and none twice. NewVocab(v.Symbols()) is v again.
 func NewVocab(symbols string) (*Vocab, error) {
 	if symbols == "" {
 		return nil, fmt.Errorf("a vocabulary needs at least one symbol, got none")
@@ -38,14 +38,14 @@ func NewVocab(symbols string) (*Vocab, error) {
 	return v, nil
 }
 
-// Len is the number of symbols. Ids are below it.
+// Len returns the number of symbols. Ids are below it.
 func (v *Vocab) Len() int { return len(v.symbols) }
 
-// Symbols is every symbol, in the order of the ids: what to save, for NewVocab to restore.
+// Symbols returns every symbol, in the order of the ids: what to save, for NewVocab to restore.
 func (v *Vocab) Symbols() string { return string(v.symbols) }
 
-// Encode is the id of each character of s. A character that isn't a symbol is an *UnknownSymbolError, and a byte that
-// isn't UTF-8 an *InvalidUTF8Error.
+// Encode returns the id of each character of s. A character that isn't a symbol is an *UnknownSymbolError, and a byte
+// that isn't UTF-8 an *InvalidUTF8Error.
 func (v *Vocab) Encode(s string) ([]int, error) {
 	ids := make([]int, 0, len(s))
 	for i, r := range s {
@@ -61,7 +61,7 @@ func (v *Vocab) Encode(s string) ([]int, error) {
 	return ids, nil
 }
 
-// Decode is the string of the symbols with these ids. An id that is no symbol's is an error.
+// Decode returns the string of the symbols with these ids. An id that is no symbol's is an error.
 func (v *Vocab) Decode(ids []int) (string, error) {
 	var s strings.Builder
 	for i, id := range ids {

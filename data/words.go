@@ -23,7 +23,7 @@ func wordRule(name, about string, answer func(word string) string) Rule {
 	}
 }
 
-// word is a word of 1 to maxLen letters: every length is as likely as another, and so is every letter.
+// word returns a word of 1 to maxLen letters: every length is as likely as another, and so is every letter.
 func word(rng *rand.Rand, maxLen int) string {
 	w := make([]byte, 1+rng.IntN(maxLen))
 	for i := range w {

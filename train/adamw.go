@@ -36,7 +36,7 @@ type adamState struct {
 	second []*tensor.Dense // and of its gradient's square
 }
 
-// NewAdamW is an AdamW with the usual constants: β₁ 0.9, β₂ 0.999, ε 1e-8, weight decay 0.01, no clipping.
+// NewAdamW returns an AdamW with the usual constants: β₁ 0.9, β₂ 0.999, ε 1e-8, weight decay 0.01, no clipping.
 func NewAdamW(learningRate float64) *AdamW {
 	return &AdamW{LearningRate: learningRate, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, WeightDecay: 0.01}
 }

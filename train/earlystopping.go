@@ -14,7 +14,7 @@ type EarlyStopping struct {
 	Improved  bool    // whether any epoch has improved: false until the first loss that isn't NaN
 }
 
-// NewEarlyStopping is an EarlyStopping with that patience.
+// NewEarlyStopping returns an EarlyStopping with that patience.
 func NewEarlyStopping(patience int) *EarlyStopping { return &EarlyStopping{Patience: patience} }
 
 // Observe takes the validation loss of the next epoch. It says whether that is the best so far, in which case the

@@ -55,8 +55,8 @@ type Config struct {
 
 	Seed uint64 // of dropout
 
-	// Checkpoint is a file to keep all that training needs to go on, written whole after every epoch; empty for none. It
-	// needs a Solver that is an *AdamW.
+	// Checkpoint is a file to keep all that training needs to go on, written whole after every epoch; empty for none.
+	// It needs a Solver that is an *AdamW.
 	Checkpoint string
 
 	// Resume goes on from the Checkpoint: the run's bytes are those of one that was never interrupted.
@@ -69,7 +69,8 @@ type Config struct {
 	OnStep func(epoch, step int, loss float64)
 
 	// OnEpoch, if set, is called after every epoch, and on resuming for the last epoch before: the history so far, and
-	// whether the last epoch is the best. The parameters are then those at the end of the epoch. An error ends training.
+	// whether the last epoch is the best. The parameters are then those at the end of the epoch. An error ends
+	// training.
 	OnEpoch func(history []Epoch, best bool) error
 }
 
@@ -80,7 +81,7 @@ type Epoch struct {
 	ValLoss   float64 `json:"val_loss"`
 }
 
-// String is the epoch's line in a log.
+// String returns the epoch's line in a log.
 func (e Epoch) String() string {
 	return fmt.Sprintf("Epoch %d: Train=%.3f, Val=%.3f", e.Epoch, e.TrainLoss, e.ValLoss)
 }

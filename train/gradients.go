@@ -14,8 +14,8 @@ import (
 //	…
 //	err = solver.Step(model) // after each run
 //
-// It stands for gorgonia.BindDualValues with gorgonia.NodesToValueGrads, and saves the copy of every gradient that those
-// add up: here each run's gradient stands for itself, so step after every run.
+// It stands for gorgonia.BindDualValues with gorgonia.NodesToValueGrads, and saves the copy of every gradient that
+// those add up: here each run's gradient stands for itself, so step after every run.
 func Gradients(learnables, grads G.Nodes) []G.ValueGrad {
 	uses := map[*G.Node]int{}
 	for _, g := range grads {

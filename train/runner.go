@@ -16,8 +16,8 @@ type runner struct {
 	model      []G.ValueGrad // the same, for a solver
 	vm         G.VM
 
-	// loss is read by the machine. It is a cell of its own: Gorgonia's machines have finalizers, and a cycle of pointers
-	// through what has one is never freed.
+	// loss is read by the machine. It is a cell of its own: Gorgonia's machines have finalizers, and a cycle of
+	// pointers through what has one is never freed.
 	loss *G.Value
 }
 

@@ -84,7 +84,7 @@ Put -- before an input that begins with a dash.`,
 	return cmd
 }
 
-// figureOf is what a model attended to, to be drawn.
+// figureOf returns what a model attended to, to be drawn.
 func figureOf(a *task.Attention, name string) heatmap.Figure {
 	f := heatmap.Figure{Title: fmt.Sprintf("%s: %s → %s", name, shortened(a.Input), shortened(a.Answer)), Key: a.Key}
 	for _, l := range a.Layers {
@@ -97,7 +97,7 @@ func figureOf(a *task.Attention, name string) heatmap.Figure {
 	return f
 }
 
-// shortened is a text as a title has it: the end of a long one, quoted.
+// shortened returns a text as a title has it: the end of a long one, quoted.
 func shortened(s string) string {
 	const most = 60
 	if n := utf8.RuneCountInString(s); n > most {
@@ -106,7 +106,8 @@ func shortened(s string) string {
 	return quoted(s)
 }
 
-// figureWriter is what writes a figure as the file's name says. It is an error if there is no place for such a file.
+// figureWriter returns what writes a figure as the file's name says. It is an error if there is no place for such a
+// file.
 func figureWriter(path string) (func(io.Writer, heatmap.Figure) error, error) {
 	var write func(io.Writer, heatmap.Figure) error
 	switch strings.ToLower(filepath.Ext(path)) {
@@ -141,7 +142,7 @@ func drawn(path string, f heatmap.Figure) string {
 	return s
 }
 
-// widthOf is how many columns a line may have: those of the terminal, or 80 where there is none.
+// widthOf returns how many columns a line may have: those of the terminal, or 80 where there is none.
 func widthOf(w io.Writer) int {
 	if o, ok := w.(*output); ok {
 		w = o.Writer

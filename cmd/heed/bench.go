@@ -71,7 +71,7 @@ The composed form keeps matrices of size T×T, so long has it for T 1,024 and 4,
 	return cmd
 }
 
-// chooseBenchmarks are those whose name is an argument or begins with one; all without arguments.
+// chooseBenchmarks returns those whose name is an argument or begins with one; all without arguments.
 func chooseBenchmarks(args []string) ([]bench.Benchmark, error) {
 	all := bench.All()
 	if len(args) == 0 {

@@ -18,7 +18,7 @@ type settings struct {
 	dropout float64
 }
 
-// defaults are the settings of a task.
+// defaults returns the settings of a task.
 func defaults(name string, maxLen int) (settings, error) {
 	c, err := task.Named(name, maxLen)
 	return settings{Config: c, name: name, maxLen: maxLen}, err
@@ -52,7 +52,7 @@ func (s *settings) bind(f *pflag.FlagSet) {
 	f.IntVar(&t.Epochs, "epochs", t.Epochs, "epochs at most; 0 for no limit")
 }
 
-// fromFlags are the settings of a call: the defaults of its task, changed by the flags that it gives.
+// fromFlags returns the settings of a call: the defaults of its task, changed by the flags that it gives.
 func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 	c, err := defaults(s.name, s.maxLen)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 	return c.Config, err
 }
 
-// wrongFlag is an error that names flags where a setting that they gave can't be.
+// wrongFlag returns an error that names flags where a setting that they gave can't be.
 func wrongFlag(err error) error {
 	var wrong *task.ConfigError
 	if !errors.As(err, &wrong) {
@@ -85,7 +85,7 @@ func wrongFlag(err error) error {
 	}))
 }
 
-// wrongInput is an error that the call is wrong where an input is.
+// wrongInput returns an error that the call is wrong where an input is.
 func wrongInput(err error) error {
 	var wrong *task.InputError
 	if errors.As(err, &wrong) {

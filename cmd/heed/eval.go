@@ -45,7 +45,7 @@ or the last tenth of the text. The loss is the mean cross-entropy in nats.`,
 	return cmd
 }
 
-// scoreText is a score as it is printed.
+// scoreText returns a score as it is printed.
 func scoreText(s task.Score, c task.Config) string {
 	what := "sequences exactly right"
 	if c.Task.Kind == data.KindText {

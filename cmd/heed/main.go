@@ -132,7 +132,7 @@ func flagError(cmd *cobra.Command, err error) error {
 // errInterrupted says that a signal ended the call.
 var errInterrupted = errors.New("interrupted")
 
-// interrupted is an error that says so if a signal ended the call.
+// interrupted returns an error that says so if a signal ended the call.
 func interrupted(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return errInterrupted
@@ -148,7 +148,7 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// shell is s as a shell takes it for one word.
+// shell returns s as a shell takes it for one word.
 func shell(s string) string {
 	plain := func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("./_-+=:,@%"+string(os.PathSeparator), r)
@@ -159,5 +159,5 @@ func shell(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// oneLine is an error's text on one line.
+// oneLine returns an error's text on one line.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -56,7 +56,7 @@ max_len characters are read. Put -- before inputs that begin with a dash.`,
 	return cmd
 }
 
-// quoted is a text in quotes, where it couldn't be told without.
+// quoted returns a text in quotes, where it couldn't be told without.
 func quoted(s string) string {
 	if strings.TrimSpace(s) != s || s == "" || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(s)

@@ -47,7 +47,7 @@ func (p *progress) clear() {
 	}
 }
 
-// over is w, where the bar makes room for every line.
+// over returns w, where the bar makes room for every line.
 func (p *progress) over(w io.Writer) io.Writer {
 	return writerFunc(func(b []byte) (int, error) {
 		p.clear()

@@ -25,7 +25,7 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// version is one line: heed (devel) go1.26 1a2b3c4d (changed since).
+// version returns one line: heed (devel) go1.26 1a2b3c4d (changed since).
 func version(info *debug.BuildInfo) string {
 	settings := map[string]string{}
 	for _, s := range info.Settings {

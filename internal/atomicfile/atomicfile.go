@@ -22,9 +22,9 @@ import (
 //
 // On an error, that of write among them, path is as it was and the temporary file is gone. The one exception is an
 // error that says the folder couldn't be synced: path has its new content then, but might lose it if the machine stops.
-// An error that write ignores on its writer is returned all the same. A process that is killed leaves its temporary file
-// behind: for a path ending in model.safetensors, it is named .model.safetensors.tmp- and a number. Of a long name, only
-// the beginning is taken. Errors name path, never the temporary file.
+// An error that write ignores on its writer is returned all the same. A process that is killed leaves its temporary
+// file behind: for a path ending in model.safetensors, it is named .model.safetensors.tmp- and a number. Of a long
+// name, only the beginning is taken. Errors name path, never the temporary file.
 func WriteFile(path string, write func(w io.Writer) error) error {
 	return writeFile(path, write, createTemp)
 }
@@ -74,7 +74,7 @@ func (n nameless) Write(b []byte) (int, error) {
 	return written, reason(err)
 }
 
-// reason is what went wrong, without the name of the file that it went wrong with.
+// reason returns what went wrong, without the name of the file that it went wrong with.
 func reason(err error) error {
 	switch e := err.(type) {
 	case *fs.PathError:
@@ -87,8 +87,8 @@ func reason(err error) error {
 
 var errFolder = errors.New("the path names a folder, not a file")
 
-// longestName is how many bytes of a file's name its temporary file has: a file system takes the name of any file, but not
-// a much longer one.
+// longestName is how many bytes of a file's name its temporary file has: a file system takes the name of any file, but
+// not a much longer one.
 const longestName = 100
 
 // createTemp creates a temporary file beside path. Unlike os.CreateTemp it gives it the permissions of any new file.

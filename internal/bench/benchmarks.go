@@ -138,7 +138,7 @@ func prepareLong(length int, composed bool) (Step, error) {
 	return Step{step, length, 6 * 2 * heads * float64(length) * float64(length) * width / 2}, nil
 }
 
-// prepareGemm is a product of two random n×n matrices.
+// prepareGemm returns a product of two random n×n matrices.
 func prepareGemm(n int) Step {
 	rng := rand.New(rand.NewPCG(1, 1))
 	a, b, c := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peakRSS is the largest memory that this process has had resident, in MB.
+// peakRSS returns the largest memory that this process has had resident, in MB.
 func peakRSS() float64 {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {

@@ -3,8 +3,8 @@ package heap
 
 import "runtime"
 
-// InUse is the bytes of the heap in use, once finalizers have run and what they held on to is gone: that takes more than
-// one collection.
+// InUse returns the bytes of the heap in use, once finalizers have run and what they held on to is gone: that takes
+// more than one collection.
 func InUse() int {
 	for range 4 {
 		runtime.GC()

@@ -14,7 +14,7 @@ const (
 	boxKey = "□ a character that this font lacks"
 )
 
-// Boxes is the characters of the figure for which □ stands in a PNG: each once, in order.
+// Boxes returns the characters of the figure for which □ stands in a PNG: each once, in order.
 func (f Figure) Boxes() string {
 	var missing []rune
 	f.mapped(func(r rune) rune {
@@ -27,7 +27,7 @@ func (f Figure) Boxes() string {
 	return string(missing)
 }
 
-// boxed is the figure as a PNG shows it.
+// boxed returns the figure as a PNG shows it.
 func (f Figure) boxed() Figure {
 	boxed := f.mapped(func(r rune) rune {
 		if lacks(r) {
@@ -50,7 +50,7 @@ func lacks(r rune) bool {
 	return err != nil || i == 0
 }
 
-// mapped is the figure with every character of its texts changed.
+// mapped returns the figure with every character of its texts changed.
 func (f Figure) mapped(change func(r rune) rune) Figure {
 	text := func(s string) string { return strings.Map(change, s) }
 	texts := func(list []string) []string {

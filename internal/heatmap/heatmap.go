@@ -1,5 +1,5 @@
-// Package heatmap shows attention weights: as a picture (PNG, SVG), as a page (HTML) and as lines for a terminal. A cell
-// is a weight, a row of cells is a query, a column is a key, and every row and every column has its label.
+// Package heatmap shows attention weights: as a picture (PNG, SVG), as a page (HTML) and as lines for a terminal. A
+// cell is a weight, a row of cells is a query, a column is a key, and every row and every column has its label.
 package heatmap
 
 import "fmt"

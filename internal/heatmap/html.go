@@ -12,8 +12,8 @@ var pageText string
 
 var page = template.Must(template.New("page").Parse(pageText))
 
-// WriteHTML writes the figure as a page that needs nothing else: a table for each map, whose cells tell their weight under
-// the pointer.
+// WriteHTML writes the figure as a page that needs nothing else: a table for each map, whose cells tell their weight
+// under the pointer.
 func (f Figure) WriteHTML(w io.Writer) error {
 	if err := f.check(); err != nil {
 		return err
@@ -36,7 +36,7 @@ type row struct {
 	Cells []cell
 }
 
-// Table is a head's weights, row by row.
+// Table returns a head's weights, row by row.
 func (l Layer) Table(h Head) []row {
 	rows := make([]row, len(l.Rows))
 	for i, label := range l.Rows {

@@ -18,8 +18,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Sizes in a picture. A tile holds a map with its title and its labels; it is as large as its cells need, but not smaller
-// than this, unless the figure has a title.
+// Sizes in a picture. A tile holds a map with its title and its labels; it is as large as its cells need, but not
+// smaller than this, unless the figure has a title.
 const (
 	tileWidth   = 41.25 * vg.Millimeter
 	tileHeight  = 41.5 * vg.Millimeter
@@ -54,7 +54,7 @@ func (f Figure) WritePNG(w io.Writer, dpi int) error {
 	return err
 }
 
-// resolution is dpi, halved until the picture has no more pixels than a PNG may have.
+// resolution returns dpi, halved until the picture has no more pixels than a PNG may have.
 func (p picture) resolution(dpi int) (int, error) {
 	inches := (p.width / vg.Inch).Points() * (p.height / vg.Inch).Points() // square ones
 	pixels := func() float64 { return inches * float64(dpi) * float64(dpi) }
@@ -67,8 +67,8 @@ func (p picture) resolution(dpi int) (int, error) {
 	return dpi, nil
 }
 
-// WriteSVG draws the figure as an SVG. Its letters are those of the viewer's fonts: of Liberation Serif, where there is that
-// one, or of another with serifs, whose lines may be longer.
+// WriteSVG draws the figure as an SVG. Its letters are those of the viewer's fonts: of Liberation Serif, where there is
+// that one, or of another with serifs, whose lines may be longer.
 func (f Figure) WriteSVG(w io.Writer) error {
 	p, err := f.picture()
 	if err != nil {
@@ -86,7 +86,7 @@ func (f Figure) WriteSVG(w io.Writer) error {
 	return err
 }
 
-// Colours is the key of a picture or a page.
+// Colours returns the key of a picture or a page.
 func (f Figure) Colours() string {
 	if f.Key == "" {
 		return coloursKey
@@ -147,7 +147,7 @@ func (f Figure) picture() (picture, error) {
 	return p, nil
 }
 
-// strip is heads of a layer as tiles of one size.
+// strip returns the heads of a layer as tiles of one size.
 func (p *picture) strip(l Layer, heads []Head) strip {
 	var s strip
 	for _, h := range heads {
@@ -174,7 +174,7 @@ func (p *picture) strip(l Layer, heads []Head) strip {
 	return s
 }
 
-// plot is one map.
+// plot returns the plot of one map.
 func (l Layer) plot(h Head) *plot.Plot {
 	p := plot.New()
 	p.Title.Text = h.Title
@@ -220,7 +220,7 @@ func (p picture) draw(c draw.Canvas) {
 	line(lineStyle(false), p.key)
 }
 
-// lineStyle is how the lines of a picture are written.
+// lineStyle returns how the lines of a picture are written.
 func lineStyle(title bool) text.Style {
 	size := font.Points(10)
 	if title {
@@ -239,7 +239,7 @@ func (g grid) Dims() (c, r int) { return g.columns, g.rows }
 func (g grid) X(c int) float64  { return float64(c) }
 func (g grid) Y(r int) float64  { return float64(r) }
 
-// Z is a weight. Rounding may have made it more than 1, which has no colour; what would be white isn't drawn.
+// Z returns a cell's weight. Rounding may have made it more than 1, which has no colour; what would be white isn't drawn.
 func (g grid) Z(c, r int) float64 {
 	weight := float64(g.weights[(g.rows-1-r)*g.columns+c])
 	if weight < 0.5/(colours-1) {

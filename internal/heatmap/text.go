@@ -35,8 +35,8 @@ func shade(weight float32) string {
 // between is what stands between maps side by side.
 const between = "   "
 
-// WriteText writes the figure in lines of at most width columns of a terminal, the maps of a layer side by side as far as
-// they fit. A map that doesn't fit by itself is cut into bands of columns, one below the other. Titles aren't cut.
+// WriteText writes the figure in lines of at most width columns of a terminal, the maps of a layer side by side as far
+// as they fit. A map that doesn't fit by itself is cut into bands of columns, one below the other. Titles aren't cut.
 func (f Figure) WriteText(w io.Writer, width int) error {
 	if err := f.check(); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (f Figure) WriteText(w io.Writer, width int) error {
 	return out.Flush()
 }
 
-// lines is a layer's maps as lines of at most width columns, if that is at all possible.
+// lines returns a layer's maps as lines of at most width columns, if that is at all possible.
 func (l Layer) lines(width int) []string {
 	label := widest(l.Rows)
 	room := width - label - 1 // for cells
@@ -89,8 +89,8 @@ func (l Layer) lines(width int) []string {
 	return lines
 }
 
-// band is the columns from and up to to of some heads, side by side, each in so wide a space: a line of titles, one of
-// column labels, and one for each row.
+// band returns the columns from and up to to of some heads, side by side, each in so wide a space: a line of titles,
+// one of column labels, and one for each row.
 func (l Layer) band(heads []Head, from, to, label, cell, width int) []string {
 	lines := make([]string, 2+len(l.Rows))
 	indent := strings.Repeat(" ", label+1)
@@ -118,7 +118,7 @@ func (l Layer) band(heads []Head, from, to, label, cell, width int) []string {
 	return lines
 }
 
-// widest is how many columns of a terminal the widest of some strings takes.
+// widest returns how many columns of a terminal the widest of some strings takes.
 func widest(s []string) int {
 	most := 0
 	for _, s := range s {
@@ -127,7 +127,7 @@ func widest(s []string) int {
 	return most
 }
 
-// pad is s with spaces to that width.
+// pad returns s with spaces to that width.
 func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-uniseg.StringWidth(s)))
 }

@@ -77,7 +77,7 @@ func activate[F kernel.Float](e *Env, x *G.Node, a Activation) (*G.Node, error) 
 	return e.apply(o, x)
 }
 
-// activationKernels are the functions y = f(x) and dx = g·f'(x) of an activation.
+// activationKernels returns the functions y = f(x) and dx = g·f'(x) of an activation.
 func activationKernels[F kernel.Float](a Activation) (forward func(cores int, y, x []F), backward func(cores int, dx, x, g []F)) {
 	switch a {
 	case GELU:

@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// AddInt is x + n for an x of dtype int: the offsets of queries after n past keys.
+// AddInt returns x + n for an x of dtype int: the offsets of queries after n past keys.
 func AddInt(e *Env, x *G.Node, n int) (*G.Node, error) {
 	if x == nil {
 		return nil, fmt.Errorf("add int: the input is nil")

@@ -10,12 +10,12 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// AdditiveScores is Σ v·tanh(q_i + k_j), over the K features of query i and key j (Bahdanau, Cho and Bengio, 2014): q of
-// shape (…, T, K) and k of shape (…, S, K), with the same leading axes, give (…, T, S). v has shape (K); nil counts as
-// ones.
+// AdditiveScores returns Σ v·tanh(q_i + k_j), over the K features of query i and key j (Bahdanau, Cho and Bengio,
+// 2014): q of shape (…, T, K) and k of shape (…, S, K), with the same leading axes, give (…, T, S). v has shape (K);
+// nil counts as ones.
 //
-// It keeps nothing of size T×S×K: backward, it takes each tanh again. A score whose gradient is exactly 0 passes nothing
-// back, whatever its query and key hold.
+// It keeps nothing of size T×S×K: backward, it takes each tanh again. A score whose gradient is exactly 0 passes
+// nothing back, whatever its query and key hold.
 func AdditiveScores(e *Env, q, k, v *G.Node) (*G.Node, error) {
 	const name = "additive scores"
 	if err := CheckFloat(name, "the query", q); err != nil {

@@ -77,7 +77,8 @@ func TestEqualAdditiveScoresAreOne(t *testing.T) {
 	}
 }
 
-// TestAdditiveAttributesTellNodesApart has scores of one query that differ in one thing each, and gradients of them all.
+// TestAdditiveAttributesTellNodesApart has scores of one query that differ in one thing each, and gradients of them
+// all.
 func TestAdditiveAttributesTellNodesApart(t *testing.T) {
 	g := newGraph(t)
 	x, y, v, w := g.in(4, 4), g.in(4, 4), g.in(4), g.in(4)

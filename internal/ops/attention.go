@@ -9,8 +9,9 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Attention is softmax(scale·Q·Kᵀ + M)·V in one op, which never holds anything of size T×S: forward it keeps the output
-// and a number for each query, and backward it computes the weights again, tile by tile (Dao et al., FlashAttention,
+// Attention returns softmax(scale·Q·Kᵀ + M)·V in one op, which never holds anything of size T×S: forward it keeps the
+// output and a number for each query, and backward it computes the weights again, tile by tile (Dao et al.,
+// FlashAttention,
 // 2022). It means what MatMul, Softcap, Softmax, Dropout and MatMul of the same AttentionInputs mean, skipped zeros
 // included.
 func Attention(e *Env, q, k, v *G.Node, c AttentionConfig) (*G.Node, error) {

@@ -10,12 +10,13 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// CrossEntropy is the mean over positions of −log softmax(logits)[target], in nats: logits have shape (…, V), targets
-// the same without the last axis and dtype int. A target below 0 is ignored: it counts neither in the sum nor in the
-// mean, and its logits are not read. With every target ignored the loss is 0.
+// CrossEntropy returns the mean over positions of −log softmax(logits)[target], in nats: logits have shape (…, V),
+// targets the same without the last axis and dtype int. A target below 0 is ignored: it counts neither in the sum nor
+// in the mean, and its logits are not read. With every target ignored the loss is 0.
 //
 // A share of every target, smoothing, is spread evenly over the V classes: the mean is of −Σ q·log softmax(logits) with
-// q = (1 − smoothing)·onehot(target) + smoothing/V (Szegedy et al., 2016). It is an error if smoothing isn't from 0 to 1.
+// q = (1 − smoothing)·onehot(target) + smoothing/V (Szegedy et al., 2016). It is an error if smoothing isn't from 0 to
+// 1.
 func CrossEntropy(e *Env, logits, targets *G.Node, smoothing float64) (*G.Node, error) {
 	const name = "cross-entropy"
 	if err := CheckFloat(name, "the logits", logits); err != nil {
@@ -104,7 +105,7 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, smoothing flo
 	return e.apply(o, logits, targets)
 }
 
-// scalar is a Gorgonia scalar of dtype F.
+// scalar returns a Gorgonia scalar of dtype F.
 func scalar[F kernel.Float](x F) G.Value {
 	if x32, ok := any(x).(float32); ok {
 		return G.NewF32(x32)

@@ -11,8 +11,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// An Env is what ops know of the graph that they are added to, beside their inputs. One Env serves one graph. It travels
-// from a layers.Build to the ops, and from there to the kernels. The zero Env is ready to use.
+// An Env is what ops know of the graph that they are added to, beside their inputs. One Env serves one graph. It
+// travels from a layers.Build to the ops, and from there to the kernels. The zero Env is ready to use.
 type Env struct {
 	Training bool   // dropout is active
 	Cores    int    // the most processors that an op's work is spread over; GOMAXPROCS if 0
@@ -42,10 +42,10 @@ func (e *Env) Enter(g *G.ExprGraph) error {
 
 // apply adds an op to its inputs' graph.
 //
-// Gorgonia takes two nodes for one where their 32-bit hashes are equal: AddNode if they have equal ops as well, whatever
-// their inputs are, and every machine that is compiled without a second look. So the hash is computed before the node is
-// added. The node that has it is returned if it is the same op of the same inputs; otherwise the op takes a salt, which
-// gives it another hash.
+// Gorgonia takes two nodes for one where their 32-bit hashes are equal: AddNode if they have equal ops as well,
+// whatever their inputs are, and every machine that is compiled without a second look. So the hash is computed before
+// the node is added. The node that has it is returned if it is the same op of the same inputs; otherwise the op takes a
+// salt, which gives it another hash.
 func (e *Env) apply(o *op, in ...*G.Node) (*G.Node, error) {
 	name := cmp.Or(o.layer, o.name)
 	for _, n := range in {
@@ -108,8 +108,8 @@ func (e *CollisionError) Error() string {
 	return fmt.Sprintf("Gorgonia can't tell node %v from node %v, whose hashes are equal, and would compute one of them alone: give a parameter or an input that they depend on another name", e.A, e.B)
 }
 
-// Distinct reports, as a *CollisionError, two nodes of a graph that share a hash: compiling would take one for the other.
-// It can't see nodes that gorgonia's AddNode has merged, as only one of them is left.
+// Distinct reports, as a *CollisionError, two nodes of a graph that share a hash: compiling would take one for the
+// other. It can't see nodes that gorgonia's AddNode has merged, as only one of them is left.
 func Distinct(g *G.ExprGraph) error {
 	if g == nil {
 		return errors.New("the graph is nil")

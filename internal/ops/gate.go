@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Gate is act(a)·b, element by element, for two nodes of one shape (Dauphin et al., 2016; Shazeer, 2020).
+// Gate returns act(a)·b, element by element, for two nodes of one shape (Dauphin et al., 2016; Shazeer, 2020).
 func Gate(e *Env, a, b *G.Node, act Activation) (*G.Node, error) {
 	const name = "gate"
 	if err := CheckFloat(name, "the gate", a); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Last is the last vector that counts of every sequence: x of shape (B, T, D) or (T, D) gives (B, D) or (1, D), vector
-// counts[b]−1 of sequence b, and zeros where counts[b] is 0. It has no gradient.
+// Last returns the last vector that counts of every sequence: x of shape (B, T, D) or (T, D) gives (B, D) or (1, D),
+// vector counts[b]−1 of sequence b, and zeros where counts[b] is 0. It has no gradient.
 func Last(e *Env, x, counts *G.Node) (*G.Node, error) {
 	const name = "last"
 	s, err := sequencesOf(name, x)

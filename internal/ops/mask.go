@@ -88,13 +88,13 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 	return nil
 }
 
-// String is all that there is but the nodes and the layer, and which nodes there are: for the names of ops.
+// String returns all that there is but the nodes and the layer, and which nodes there are: for the names of ops.
 func (m Mask) String() string {
 	return fmt.Sprintf("(%t,%t,%t,%t,%d,%t,%t,%d,%d,%v)",
 		m.Causal, m.Lengths != nil, m.Allow != nil, m.Bias != nil, m.Offset, m.Offsets != nil, m.Window, m.Left, m.Right, m.Slopes)
 }
 
-// full is the shape of scores with batch and head axes of 1 where it has none.
+// full returns the shape of scores with batch and head axes of 1 where it has none.
 func full(s tensor.Shape) [4]int {
 	switch len(s) {
 	case 2:
@@ -105,8 +105,8 @@ func full(s tensor.Shape) [4]int {
 	return [4]int{s[0], s[1], s[2], s[3]}
 }
 
-// fullMask is the shape of a mask for scores of the given rank, with axes of 1 in front: right-aligned, but where the
-// scores have no head axis neither has the mask. ok tells whether it broadcasts to them.
+// fullMask returns the shape of a mask for scores of the given rank, with axes of 1 in front: right-aligned, but where
+// the scores have no head axis neither has the mask. ok tells whether it broadcasts to them.
 func fullMask(mask, scores tensor.Shape) (out [4]int, ok bool) {
 	out = [4]int{1, 1, 1, 1}
 	if len(mask) < 1 || len(mask) > len(scores) {
@@ -132,7 +132,7 @@ type maskInputs[F kernel.Float] struct {
 	nodes G.Nodes
 }
 
-// inputsOf is a mask that has been checked for scores of the given shape.
+// inputsOf returns a mask, which has been checked for scores of the given shape, as an op takes it.
 func inputsOf[F kernel.Float](m Mask, scores tensor.Shape) maskInputs[F] {
 	in := maskInputs[F]{Mask: m, known: kernel.Mask[F]{
 		Shape: full(scores), Causal: m.Causal, Offset: m.Offset,
@@ -157,7 +157,7 @@ func inputsOf[F kernel.Float](m Mask, scores tensor.Shape) maskInputs[F] {
 
 func clampOffset(x int) int { return min(max(x, -kernel.MaxOffset), kernel.MaxOffset) }
 
-// read is the mask with the values of its nodes.
+// read returns the mask with the values of its nodes.
 func (m *maskInputs[F]) read(in []G.Value) (k kernel.Mask[F], err error) {
 	k = m.known
 	if m.Lengths != nil {
@@ -196,8 +196,8 @@ func (m *maskInputs[F]) read(in []G.Value) (k kernel.Mask[F], err error) {
 
 func size(s [4]int) int { return s[0] * s[1] * s[2] * s[3] }
 
-// MaskScores is the scores, of shape (T, S), (B, T, S) or (B, H, T, S), with what a mask adds to them, and −Inf where it
-// forbids: what Softmax takes the softmax of. What is −Inf passes back a gradient of zero.
+// MaskScores returns the scores, of shape (T, S), (B, T, S) or (B, H, T, S), with what a mask adds to them, and −Inf
+// where it forbids: what Softmax takes the softmax of. What is −Inf passes back a gradient of zero.
 func MaskScores(e *Env, scores *G.Node, m Mask) (*G.Node, error) {
 	const name = "mask scores"
 	if err := scoresNode(name, scores); err != nil {
@@ -220,8 +220,9 @@ func maskScoresGrad[F kernel.Float](_ int, ds, out, g []F, _ int) {
 	}
 }
 
-// maskedOp is an op of scores and a mask, both checked, whose output has the scores' shape. backward sets the gradient of
-// the scores, row by row of a width, from the output and its gradient: that of the mask's bias is the sum of it.
+// maskedOp returns an op of scores and a mask, both checked, whose output has the scores' shape. backward sets the
+// gradient of the scores, row by row of a width, from the output and its gradient: that of the mask's bias is the sum
+// of it.
 func maskedOp[F kernel.Float](e *Env, name string, scores *G.Node, m Mask, forward func(cores int, out, scores []F, m kernel.Mask[F]), backward func(cores int, ds, out, g []F, width int)) (*G.Node, error) {
 	shape := scores.Shape()
 	mask := inputsOf[F](m, shape)
@@ -278,7 +279,7 @@ func (m *maskInputs[F]) diff() []bool {
 	return diff
 }
 
-// grads are the gradients of these inputs, from that of the scores as they are with the bias added.
+// grads returns the gradients of these inputs, from that of the scores as they are with the bias added.
 func (m *maskInputs[F]) grads(e *Env, ds *G.Node) (G.Nodes, error) {
 	grads := make(G.Nodes, 1+len(m.nodes))
 	grads[0] = ds

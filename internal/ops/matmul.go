@@ -10,8 +10,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// MatMul is scale·op(a)·op(b), matrix by matrix, for a of shape (…, M, K) and b of shape (…, K, N) with the same leading
-// axes; transA and transB say that an operand is stored with its last two axes swapped.
+// MatMul returns scale·op(a)·op(b), matrix by matrix, for a of shape (…, M, K) and b of shape (…, K, N) with the same
+// leading axes; transA and transB say that an operand is stored with its last two axes swapped.
 //
 // Zero times anything is zero in it where a sum runs over positions of a sequence: skip says so, for a product whose
 // left operand holds exact zeros, such as the attention weights of masked keys.

@@ -11,8 +11,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// A Memory keeps vectors that one graph made, of shape (B, S, W), for graphs that run after it: the keys, or the values,
-// of what cross-attention attends to. It holds what was kept last.
+// A Memory keeps vectors that one graph made, of shape (B, S, W), for graphs that run after it: the keys, or the
+// values, of what cross-attention attends to. It holds what was kept last.
 type Memory struct {
 	name  string
 	built tensor.Shape // of what the last graph built will keep; nil if there is none
@@ -55,9 +55,9 @@ func keep[F kernel.Float](e *Env, m *Memory, x *G.Node, s tensor.Shape) (*G.Node
 	return e.apply(o, x)
 }
 
-// Read adds an op that returns what is kept, of the shape that the last graph to keep something was built for. after is a
-// node of the graph that it is added to; dims is 3, or 2 for a batch of one without its axis. It is an error, when the
-// graph runs, if nothing has been kept, or something of another shape. It has no gradient.
+// Read adds an op that returns what is kept, of the shape that the last graph to keep something was built for. after is
+// a node of the graph that it is added to; dims is 3, or 2 for a batch of one without its axis. It is an error, when
+// the graph runs, if nothing has been kept, or something of another shape. It has no gradient.
 func (m *Memory) Read(e *Env, after *G.Node, dtype tensor.Dtype, dims int) (*G.Node, error) {
 	if m.built == nil {
 		return nil, fmt.Errorf("memory of %s: there is no graph yet that makes it: build one that is given the encoder's output first", m.name)

@@ -106,7 +106,7 @@ func (o *op) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	return o.grad(in, out, grad)
 }
 
-// typeOf is the Gorgonia type of a tensor.
+// typeOf returns the Gorgonia type of a tensor.
 func typeOf(dt tensor.Dtype, shape tensor.Shape) hm.Type {
 	if len(shape) == 0 {
 		return dt
@@ -114,7 +114,7 @@ func typeOf(dt tensor.Dtype, shape tensor.Shape) hm.Type {
 	return G.TensorType{Dims: len(shape), Of: dt}
 }
 
-// dtypeOf is the tensor dtype of F.
+// dtypeOf returns the tensor dtype of F.
 func dtypeOf[F kernel.Float]() tensor.Dtype {
 	if _, ok := any(F(0)).(float32); ok {
 		return tensor.Float32
@@ -122,8 +122,8 @@ func dtypeOf[F kernel.Float]() tensor.Dtype {
 	return tensor.Float64
 }
 
-// newOp is an op that fills one tensor of dtype F and the given shape. fill is handed the output's elements, which hold
-// whatever the last run left there.
+// newOp returns an op that fills one tensor of dtype F and the given shape. fill is handed the output's elements, which
+// hold whatever the last run left there.
 func newOp[F kernel.Float](name string, shape tensor.Shape, fill func(out []F, in []G.Value) error) *op {
 	buf := buffer[F]{shape: shape}
 	return &op{

@@ -123,8 +123,8 @@ func TestMatMul(t *testing.T) {
 	}
 }
 
-// TestEqualNodesAreOne builds expressions twice in one graph: Gorgonia merges them, and the ops that keep state, or share
-// the work of several outputs, must stand that.
+// TestEqualNodesAreOne builds expressions twice in one graph: Gorgonia merges them, and the ops that keep state, or
+// share the work of several outputs, must stand that.
 func TestEqualNodesAreOne(t *testing.T) {
 	for name, build := range map[string]func(g *graph, x, w *G.Node) (*G.Node, error){
 		"layer norm": func(_ *graph, x, w *G.Node) (*G.Node, error) { return ops.LayerNorm(&ops.Env{}, x, w, w, 1e-5) },
@@ -157,7 +157,8 @@ func TestEqualNodesAreOne(t *testing.T) {
 	})
 }
 
-// TestAttributesTellNodesApart has ops of one kind on one input, which are one node if anything is left out of the hash.
+// TestAttributesTellNodesApart has ops of one kind on one input, which are one node if anything is left out of the
+// hash.
 func TestAttributesTellNodesApart(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(4, 4)

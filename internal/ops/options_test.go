@@ -13,8 +13,8 @@ import (
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
-// TestGradientsOfOptions checks the ops that attention's options are composed of. Each is built twice, as one node of the
-// graph serves both.
+// TestGradientsOfOptions checks the ops that attention's options are composed of. Each is built twice, as one node of
+// the graph serves both.
 func TestGradientsOfOptions(t *testing.T) {
 	for name, build := range map[string]func(g *graph) (*G.Node, G.Nodes, error){
 		"softcap": func(g *graph) (*G.Node, G.Nodes, error) {

@@ -9,9 +9,9 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Pool is the mean of the first positions of every sequence: x of shape (B, T, D) or (T, D) gives (B, D) or (1, D).
-// Sequence b has lengths[b] valid positions, or T if lengths is nil; of those the first count, at most most of them.
-// Positions that don't count may hold anything, and get a gradient of zero; a sequence of length 0 gives zeros.
+// Pool returns the mean of the first positions of every sequence: x of shape (B, T, D) or (T, D) gives (B, D) or
+// (1, D). Sequence b has lengths[b] valid positions, or T if lengths is nil; of those the first count, at most most of
+// them. Positions that don't count may hold anything, and get a gradient of zero; a sequence of length 0 gives zeros.
 func Pool(e *Env, x, lengths *G.Node, most int) (*G.Node, error) {
 	const name = "pool"
 	s, err := sequencesOf(name, x)

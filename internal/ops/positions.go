@@ -11,10 +11,11 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// PositionIDs is the position of each of T elements of every sequence, of shape like, which is (B, T) or, for a batch of
-// one, (T). positions, of dtype int, has shape (B) for those of the first elements or (B, T) for all. counts may be nil;
-// of shape (B) otherwise, it says how many elements of each sequence count: those after have the position of the last
-// that does. Where most isn't 0, a position outside [0, most) is an error when the graph runs, which names the layer.
+// PositionIDs returns the position of each of T elements of every sequence, of shape like, which is (B, T) or, for a
+// batch of one, (T). positions, of dtype int, has shape (B) for those of the first elements or (B, T) for all. counts
+// may be nil; of shape (B) otherwise, it says how many elements of each sequence count: those after have the position
+// of the last that does. Where most isn't 0, a position outside [0, most) is an error when the graph runs, which names
+// the layer.
 func PositionIDs(e *Env, positions, counts *G.Node, like tensor.Shape, layer string, most int) (*G.Node, error) {
 	batch, length := 1, like[len(like)-1]
 	if len(like) == 2 {
@@ -72,8 +73,9 @@ func checkPositions(name string, positions *G.Node, batch, length int) error {
 	return nil
 }
 
-// AddWaves adds to every vector of x, of shape (…, D), the waves of its position (Vaswani et al., 2017, section 3.5), an
-// element of ids, of shape (…): an even axis i gets sin(p/base^(i/D)), the axis after it the cosine of the same angle.
+// AddWaves adds to every vector of x, of shape (…, D), the waves of its position (Vaswani et al., 2017, section 3.5),
+// an element of ids, of shape (…): an even axis i gets sin(p/base^(i/D)), the axis after it the cosine of the same
+// angle.
 func AddWaves(e *Env, x, ids *G.Node, base float64) (*G.Node, error) {
 	if x.Dtype() == tensor.Float32 {
 		return addWaves[float32](e, x, ids, base)
@@ -106,7 +108,7 @@ func addWaves[F kernel.Float](e *Env, x, ids *G.Node, base float64) (*G.Node, er
 	return e.apply(o, x, ids)
 }
 
-// Wave is what AddWaves adds to axis i of dim at a position.
+// Wave returns what AddWaves adds to axis i of dim at a position.
 func Wave(position, i, dim int, base float64) float64 {
 	angle := float64(position) / math.Pow(base, float64(i-i%2)/float64(dim))
 	if i%2 == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Softmax turns scores of shape (T, S), (B, T, S) or (B, H, T, S) into attention weights: the softmax over the keys that
-// the mask allows. A masked key has weight zero, whatever its score, and a query with no key has weights of zero.
+// Softmax turns scores of shape (T, S), (B, T, S) or (B, H, T, S) into attention weights: the softmax over the keys
+// that the mask allows. A masked key has weight zero, whatever its score, and a query with no key has weights of zero.
 func Softmax(e *Env, scores *G.Node, m Mask) (*G.Node, error) {
 	const name = "softmax"
 	if err := scoresNode(name, scores); err != nil {

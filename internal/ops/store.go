@@ -11,8 +11,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// A Store is memory for the vectors of a batch of sequences that outlives graphs: the keys of a layer, or its values. It
-// has room for Max vectors of width W for each of B sequences, which Append adds.
+// A Store is memory for the vectors of a batch of sequences that outlives graphs: the keys of a layer, or its values.
+// It has room for Max vectors of width W for each of B sequences, which Append adds.
 type Store struct {
 	name  string
 	shape tensor.Shape // (B, Max, W)
@@ -81,7 +81,7 @@ func storeAppend[F kernel.Float](e *Env, s *Store, x, lengths, counts *G.Node) (
 	return e.apply(o, x, lengths, counts)
 }
 
-// value is the store's memory as a tensor of so many axes: 3, or 2 for one sequence without its batch axis.
+// value returns the store's memory as a tensor of so many axes: 3, or 2 for one sequence without its batch axis.
 func (s *Store) value(dims int) *tensor.Dense {
 	shape := s.shape
 	if dims == 2 {

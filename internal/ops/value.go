@@ -38,7 +38,8 @@ func elements[T any](v G.Value, want int) ([]T, error) {
 	return out, nil
 }
 
-// elementsOf is a tensor's elements, by the accessor of each dtype, as Dense.Data allocates: nil if T isn't its dtype.
+// elementsOf returns a tensor's elements, by the accessor of each dtype, as Dense.Data allocates: nil if T isn't its
+// dtype.
 func elementsOf[T any](d *tensor.Dense) []T {
 	var out []T
 	switch p := any(&out).(type) {

@@ -6,8 +6,8 @@ import (
 )
 
 // Gorgonia's package has constants that it shares among graphs, such as the 1 that a gradient begins with, and computes
-// their hashes when a graph first gets them: a data race where two graphs are built side by side, in users' own code too.
-// So every one of them is put into a graph once, before anything else runs. A failure would show there again.
+// their hashes when a graph first gets them: a data race where two graphs are built side by side, in users' own code
+// too. So every one of them is put into a graph once, before anything else runs. A failure would show there again.
 func init() {
 	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		x := G.NewVector(G.NewGraph(), dt, G.WithShape(2), G.WithName("x"))

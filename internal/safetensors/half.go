@@ -2,7 +2,7 @@ package safetensors
 
 import "math"
 
-// halfToFloat is the value of an IEEE 754 binary16: a sign bit, 5 bits of exponent with bias 15, 10 of fraction.
+// halfToFloat returns the value of an IEEE 754 binary16: a sign bit, 5 bits of exponent with bias 15, 10 of fraction.
 func halfToFloat(h uint16) float32 {
 	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10&0x1f), uint32(h&0x3ff)
 	switch exponent {
@@ -14,5 +14,5 @@ func halfToFloat(h uint16) float32 {
 	return math.Float32frombits(sign | (exponent-15+127)<<23 | fraction<<13)
 }
 
-// brainToFloat is the value of a bfloat16: the upper half of a float32.
+// brainToFloat returns the value of a bfloat16: the upper half of a float32.
 func brainToFloat(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }

@@ -37,10 +37,10 @@ func ReadFile(path string) ([]Tensor, map[string]string, error) {
 // if the file has none.
 //
 // Whatever the format's description doesn't allow is an error that wraps ErrFormat and says which part is wrong, what
-// was expected there and what came: a header that is longer than 100 MB or the file, malformed JSON, a name or key given
-// twice, metadata other than strings, an unknown dtype, a shape that overflows or disagrees with its offsets, values
-// that overlap, leave holes, or aren't exactly the rest of the file. So are fields that the description doesn't know,
-// dtypes other than F16, BF16, F32, F64 and I64, and more than 64 axes. Values may be NaN or infinite. What Read
+// was expected there and what came: a header that is longer than 100 MB or the file, malformed JSON, a name or key
+// given twice, metadata other than strings, an unknown dtype, a shape that overflows or disagrees with its offsets,
+// values that overlap, leave holes, or aren't exactly the rest of the file. So are fields that the description doesn't
+// know, dtypes other than F16, BF16, F32, F64 and I64, and more than 64 axes. Values may be NaN or infinite. What Read
 // allocates is in proportion to size, whatever the header claims.
 func Read(r io.Reader, size int64) ([]Tensor, map[string]string, error) {
 	var prefix [8]byte

@@ -34,7 +34,7 @@ type Tensor struct {
 	Data  any
 }
 
-// Dtype is the format's name for the type of t.Data: F32, F64 or I64, or empty if t can't be written.
+// Dtype returns the format's name for the type of t.Data: F32, F64 or I64, or empty if t can't be written.
 func (t Tensor) Dtype() string {
 	switch t.Data.(type) {
 	case []float32:
@@ -62,8 +62,8 @@ func (t Tensor) len() int {
 // widths are the bytes that a value takes, of the dtypes that Read knows.
 var widths = map[string]int64{"F16": 2, "BF16": 2, "F32": 4, "F64": 8, "I64": 8}
 
-// byteSize is how many bytes a tensor takes in a file, and an error if no slice can be that large. Sizes of 0 don't excuse
-// the others: their product must fit too.
+// byteSize returns how many bytes a tensor takes in a file, and an error if no slice can be that large. Sizes of 0
+// don't excuse the others: their product must fit too.
 func byteSize(shape []int, width int64) (int64, error) {
 	if len(shape) > maxRank {
 		return 0, fmt.Errorf("a shape may have %d axes, got %d", maxRank, len(shape))
@@ -87,7 +87,7 @@ func byteSize(shape []int, width int64) (int64, error) {
 	return size, nil
 }
 
-// quote is a name for an error, cut short if it is long: it may be a stranger's.
+// quote returns a name for an error, cut short if it is long: it may be a stranger's.
 func quote(name string) string {
 	const most = 100
 	if len(name) > most {

@@ -49,7 +49,7 @@ func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	return nil
 }
 
-// rank is the place of a tensor's dtype in the reference implementation's order.
+// rank returns the place of a tensor's dtype in the reference implementation's order.
 func rank(t Tensor) int { return slices.Index([]string{"I64", "F64", "F32"}, t.Dtype()) }
 
 // chunk is how many values are converted at a time.
@@ -69,7 +69,7 @@ func writeValues[T float32 | float64 | int64](w io.Writer, values []T) error {
 	return nil
 }
 
-// makeHeader is the header of tensors in the order in which they will be written, padded to a multiple of 8 bytes.
+// makeHeader returns the header of tensors in the order in which they will be written, padded to a multiple of 8 bytes.
 func makeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')

@@ -1,4 +1,5 @@
-// Package testseed gives tests that draw random cases their seed. Importing it defines the flag -seed of the test binary.
+// Package testseed gives tests that draw random cases their seed. Importing it defines the flag -seed of the test
+// binary.
 package testseed
 
 import (

@@ -57,7 +57,7 @@ func (m *marks) label(id int) string {
 	return mark.mark
 }
 
-// unlikeSymbols is a mark: the first of some characters that is no symbol itself, or else the last.
+// unlikeSymbols returns a mark: the first of some characters that is no symbol itself, or else the last.
 func (m *marks) unlikeSymbols(characters, meaning string) mark {
 	var c rune
 	for _, c = range characters {

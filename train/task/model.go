@@ -120,7 +120,7 @@ func (m *Model) build(b *layers.Build, g *G.ExprGraph, size int, l data.Layout) 
 	return nodes, logits, err
 }
 
-// values are a batch as the nodes of build take it.
+// values returns a batch as the nodes of build take it.
 func (m *Model) values(b data.Batch) []*tensor.Dense {
 	values := []*tensor.Dense{intTensor(b.Inputs, b.Size, b.Len)}
 	if m.Config.Task.Kind != data.KindText {
@@ -132,7 +132,7 @@ func (m *Model) values(b data.Batch) []*tensor.Dense {
 	return values
 }
 
-// shape is (size, length) or, if the length is 0, (size).
+// shape returns (size, length) or, if the length is 0, (size).
 func shape(size, length int) tensor.Shape {
 	if length == 0 {
 		return tensor.Shape{size}
@@ -160,7 +160,7 @@ func run(vm G.VM, nodes G.Nodes, values []*tensor.Dense) error {
 	return vm.RunAll()
 }
 
-// argmax is the index of the largest element along the last axis.
+// argmax returns the index of the largest element along the last axis.
 func argmax(logits G.Value) []int {
 	shape := logits.Shape()
 	width := shape[len(shape)-1]
@@ -198,7 +198,7 @@ func (m *Model) Predict(input string) (string, error) {
 	return m.coder.Answer(targets)
 }
 
-// encode is an input as a batch of one.
+// encode returns an input as a batch of one.
 func (m *Model) encode(input string) (data.Batch, error) {
 	b, err := m.coder.Batch([]data.Example{{Source: input}}, 1)
 	if err != nil {
@@ -226,7 +226,8 @@ func (m *Model) chooser() (predictor, error) {
 	}, nil
 }
 
-// writer returns what writes an answer token by token: begin has the session read a batch, and returns the first tokens.
+// writer returns what writes an answer token by token: begin has the session read a batch, and returns the first
+// tokens.
 func writer(session decode.Model, begin func(b data.Batch) ([]int, error), o decode.Options) predictor {
 	return func(b data.Batch) ([]int, error) {
 		first, err := begin(b)

@@ -119,7 +119,7 @@ func (s *textSet) validation(i, size int) (data.Batch, error) {
 func (s *textSet) len() int     { return s.windows }
 func (s *textSet) close() error { return s.Close() }
 
-// fileSum is the SHA-256 of a file, in hexadecimal.
+// fileSum returns the SHA-256 of a file, in hexadecimal.
 func fileSum(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -133,7 +133,7 @@ func fileSum(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// opening is what a text begins with, as far as it is easily typed.
+// opening returns what a text begins with, as far as it is easily typed.
 func opening(text *data.Text) (string, error) {
 	ids := make([]int, min(24, text.Len()))
 	if err := text.Window(ids, 0); err != nil {

@@ -107,7 +107,7 @@ func (t *Task) build(b *layers.Build, g *G.ExprGraph, size int) (nodes G.Nodes, 
 	return append(nodes, targets), logits, loss, err
 }
 
-// values are a batch as the nodes of build take it.
+// values returns a batch as the nodes of build take it.
 func (t *Task) values(b data.Batch) []*tensor.Dense {
 	return append(t.Model.values(b), intTensor(b.Targets, b.Size, b.TargetLen))
 }
