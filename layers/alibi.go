@@ -30,9 +30,8 @@ func (c ALiBi) New(_ *Params, _ int, a AttentionConfig) (Positions, error) {
 }
 
 // Slopes returns the slopes of so many heads, for a Mask, steepest first where their number is a power of two:
-// 2^(−8/H),
-// 2^(−16/H), …, 2^−8. Otherwise they are, as in the paper's code, those of the largest power of two below, and then every
-// other one of the power of two above. It is an error if there is no head.
+// 2^(−8/H), 2^(−16/H), …, 2^−8. Otherwise they are, as in the paper's code, those of the largest power of two below,
+// and then every other one of the power of two above. It is an error if there is no head.
 func (ALiBi) Slopes(heads int) ([]float64, error) {
 	if err := positive("alibi", size{"the number of heads", heads}); err != nil {
 		return nil, err

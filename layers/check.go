@@ -7,7 +7,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// notMade returns the error of a layer of a kind that is nil or empty.
+// notMade returns the error for a layer that is nil or empty.
 func notMade(kind, constructor string) error {
 	return fmt.Errorf("%s: it is nil or empty: make it with %s", kind, constructor)
 }

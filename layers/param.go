@@ -35,8 +35,8 @@ type paramSet struct {
 	bytes  int // of memory that they take
 }
 
-// paramBytes is what a parameter takes beside its numbers, about: a model of countless small layers is as absurd as one
-// of few that are huge.
+// paramBytes is about how much memory a parameter takes besides its numbers. A model of countless small layers is as
+// absurd as one of few huge layers.
 const paramBytes = 1 << 10
 
 // NewParams returns an empty set of parameters of a dtype, tensor.Float32 or tensor.Float64. The seed decides their

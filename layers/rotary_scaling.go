@@ -6,34 +6,35 @@ import (
 )
 
 // RotaryScaling slows a Rotary down, so that a model reads sequences Factor times as long as those it was trained on.
-// Its meaning is that of rope_scaling in a configuration file of Hugging Face's. With f_i = Base^(−2i/Dim) for the
-// angle that pair i turns a position, and f_i/Factor for a pair that is slowed, the kinds are
+// It means what rope_scaling means in a configuration file of Hugging Face's. Pair i turns by f_i = Base^(−2i/Dim) a
+// position, and a pair that is slowed by f_i/Factor. The kinds are
 //
 //   - "linear": every pair is slowed (Chen et al., 2023, Position Interpolation);
-//   - "ntk": Base becomes Base·Factor^(Dim/(Dim−2)), which slows the last pair by Factor and the first one by nothing
-//     (bloc97, 2023, NTK-aware scaling). "dynamic" scaling by s for sequences of length L is that with a Factor of
+//   - "ntk": Base becomes Base·Factor^(Dim/(Dim−2)), which slows the last pair by Factor and leaves the first one as it
+//     is (bloc97, 2023, NTK-aware scaling). "dynamic" scaling by s, for sequences of length L, is "ntk" with a Factor of
 //     s·L/OriginalLen − (s − 1);
-//   - "yarn": pairs that turn at least High times over OriginalLen positions stay, those that turn at most Low times are
-//     slowed, and the pairs between are mixtures, by their numbers; what is turned is multiplied by Magnitude (Peng et
-//     al., 2023, YaRN);
-//   - "llama3": as "yarn", but mixed by how often the pairs turn, and without a Magnitude (Llama 3.1, 2024).
+//   - "yarn": pairs that turn at least High times over OriginalLen positions stay as they are, and those that turn at
+//     most Low times are slowed. The pairs between turn by a mixture of both, which depends on their number. Turned
+//     queries and keys are multiplied by Magnitude (Peng et al., 2023, YaRN);
+//   - "llama3": as "yarn", but the mixture depends on how often the pairs turn, and there is no Magnitude (Llama 3.1,
+//     2024).
 //
 // The zero RotaryScaling leaves a Rotary as it is. It is an error to set what a kind doesn't use.
 type RotaryScaling struct {
 	Kind   string  `json:"kind"`
 	Factor float64 `json:"factor"` // at least 1
 
-	OriginalLen int     `json:"original_len,omitempty"` // longest sequence that the model was trained on, for "yarn" and "llama3"
-	Low         float64 `json:"low,omitempty"`          // 1 if 0; beta_slow or low_freq_factor elsewhere
-	High        float64 `json:"high,omitempty"`         // 32 for "yarn" and 4 for "llama3" if 0; beta_fast or high_freq_factor elsewhere
+	OriginalLen int     `json:"original_len,omitzero"` // longest sequence that the model was trained on, for "yarn" and "llama3"
+	Low         float64 `json:"low,omitzero"`          // 1 if 0; beta_slow or low_freq_factor elsewhere
+	High        float64 `json:"high,omitzero"`         // 32 for "yarn" and 4 for "llama3" if 0; beta_fast or high_freq_factor elsewhere
 
 	// Magnitude multiplies turned queries and keys, and so their scores by its square: 0.1·ln(Factor) + 1 if 0. It is
 	// attention_factor elsewhere or, with k and m for mscale and mscale_all_dim, (0.1·k·ln(Factor) +
 	// 1)/(0.1·m·ln(Factor) + 1).
-	Magnitude float64 `json:"magnitude,omitempty"`
+	Magnitude float64 `json:"magnitude,omitzero"`
 
 	// Unrounded lets the mixtures of "yarn" begin and end between two pairs, as truncate: false does elsewhere.
-	Unrounded bool `json:"unrounded,omitempty"`
+	Unrounded bool `json:"unrounded,omitzero"`
 }
 
 // check checks the scaling of a Rotary that turns dim elements.
@@ -85,7 +86,7 @@ func (s RotaryScaling) check(layer string, dim int, base float64) error {
 	return nil
 }
 
-// bounds returns Low and High, completed.
+// bounds returns Low and High, or what a 0 stands for.
 func (s RotaryScaling) bounds() (low, high float64) {
 	low, high = s.Low, s.High
 	if low == 0 {
