@@ -26,7 +26,7 @@ func Product(sizes ...int) int {
 	return int(product)
 }
 
-// Check returns an error if so many bytes, all together, are more than the memory of the machine.
+// Check returns an error if so many bytes, all together, are more than there is memory.
 func Check(bytes ...int) error {
 	most, sum := limit(), 0
 	for _, n := range bytes {
@@ -35,7 +35,7 @@ func Check(bytes ...int) error {
 	if sum <= most {
 		return nil
 	}
-	return fmt.Errorf("this takes %s of memory, but the machine has %s: choose smaller sizes", gib(sum), gib(most))
+	return fmt.Errorf("this takes %s of memory, of which there is %s: choose smaller sizes", gib(sum), gib(most))
 }
 
 func gib(bytes int) string {
