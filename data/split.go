@@ -33,6 +33,9 @@ func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 	if rule.Sample == nil || rule.Answer == nil {
 		return nil, fmt.Errorf("task %s: examples need the rule's Sample and Answer, got none: Named has Heed's own rules", rule.Name)
 	}
+	if rule.MaxLen < 1 {
+		return nil, fmt.Errorf("task %s: MaxLen must be at least 1, got %d", rule.Name, rule.MaxLen)
+	}
 	if validation < 1 || validation > maxValidation {
 		return nil, fmt.Errorf("task %s: validation needs 1 to %d sources, got %d", rule.Name, maxValidation, validation)
 	}
