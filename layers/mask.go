@@ -19,8 +19,7 @@ import (
 // queries have no head or batch axis; S counts past keys too. Where their last axis is shorter than S, the keys past it
 // are masked, also where it is 1: that axis doesn't broadcast. A row for each batch element, (B, S) as PyTorch's
 // key_padding_mask has it, is (B, 1, 1, S) here. The meaning of all is that of the ONNX operator Attention (opsets 23
-// to
-// 25).
+// to 25).
 type Mask struct {
 	// Causal lets query i see key j only where j ≤ p.
 	Causal bool

@@ -32,8 +32,8 @@ type ModelConfig struct {
 	// always there.
 	FinalNorm bool `json:"final_norm,omitzero"`
 
-	// Outputs is the width of the head: the number of classes of each position. If it is 0, a Decoder's is Vocab. Without
-	// either there is no head, and Forward returns the states of the last block, after the norm.
+	// Outputs is the width of the head: the number of classes of each position. If it is 0, a Decoder's is Vocab.
+	// Without either there is no head, and Forward returns the states of the last block, after the norm.
 	Outputs int `json:"outputs,omitzero"`
 
 	NoBias bool `json:"no_bias,omitzero"` // leave out the bias of the head

@@ -11,8 +11,8 @@ import (
 //
 //   - "linear": every pair is slowed (Chen et al., 2023, Position Interpolation);
 //   - "ntk": Base becomes Base·Factor^(Dim/(Dim−2)), which slows the last pair by Factor and leaves the first one as it
-//     is (bloc97, 2023, NTK-aware scaling). "dynamic" scaling by s, for sequences of length L, is "ntk" with a Factor of
-//     s·L/OriginalLen − (s − 1);
+//     is (bloc97, 2023, NTK-aware scaling). "dynamic" scaling by s, for sequences of length L, is "ntk" with a Factor
+//     of s·L/OriginalLen − (s − 1);
 //   - "yarn": pairs that turn at least High times over OriginalLen positions stay as they are, and those that turn at
 //     most Low times are slowed. The pairs between turn by a mixture of both, which depends on their number. Turned
 //     queries and keys are multiplied by Magnitude (Peng et al., 2023, YaRN);

@@ -1,4 +1,5 @@
-// Package floors holds the house to its plan, ARCHITECTURE.md: which package may import which.
+// Package floors holds the house to its plan: which package may import which, as ARCHITECTURE.md says, and what else
+// can be checked of every file.
 package floors
 
 import (
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 const (
@@ -44,22 +46,34 @@ func floorOf(pkg string) int {
 	return best
 }
 
-func TestImportsRunDownwards(t *testing.T) {
-	seen := 0
+// sources calls do for every Go file of the module.
+func sources(t *testing.T, do func(file string) error) {
+	t.Helper()
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if d.IsDir() {
-			if _, err := os.Stat(filepath.Join(file, "go.mod")); err == nil && file != root { // another module
-				return filepath.SkipDir
-			}
-			if strings.HasPrefix(d.Name(), ".") && file != root || d.Name() == "testdata" {
+			_, noModule := os.Stat(filepath.Join(file, "go.mod"))
+			if file != root && (noModule == nil || strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
 				return filepath.SkipDir
 			}
 			return nil
 		}
-		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+		if !strings.HasSuffix(file, ".go") {
+			return nil
+		}
+		return do(file)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestImportsRunDownwards(t *testing.T) {
+	seen := 0
+	sources(t, func(file string) error {
+		if strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
 		in, err := filepath.Rel(root, filepath.Dir(file))
@@ -92,12 +106,30 @@ func TestImportsRunDownwards(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if seen < 50 {
 		t.Errorf("%d imports seen: the test looks in the wrong place", seen)
 	}
+}
+
+// TestCommentsFit finds lines of comment that are over 120 columns wide, where a tab takes four. Generated files and
+// the output of examples may be as wide as they are.
+func TestCommentsFit(t *testing.T) {
+	sources(t, func(file string) error {
+		content, err := os.ReadFile(file)
+		if err != nil || strings.HasPrefix(string(content), "// Code generated") {
+			return err
+		}
+		output := false
+		for i, line := range strings.Split(string(content), "\n") {
+			line = strings.ReplaceAll(line, "\t", "    ")
+			comment := strings.HasPrefix(strings.TrimSpace(line), "//")
+			output = comment && (output || strings.Contains(line, "// Output:"))
+			if n := utf8.RuneCountInString(line); comment && !output && n > 120 && !strings.HasPrefix(line, "//go:") {
+				t.Errorf("%s:%d: a comment of %d columns, want at most 120", file, i+1, n)
+			}
+		}
+		return nil
+	})
 }
 
 // TestDocumentsNameFilesThatExist looks up every path that the documents for developers put in backquotes.

@@ -239,7 +239,8 @@ func (g grid) Dims() (c, r int) { return g.columns, g.rows }
 func (g grid) X(c int) float64  { return float64(c) }
 func (g grid) Y(r int) float64  { return float64(r) }
 
-// Z returns a cell's weight. Rounding may have made it more than 1, which has no colour; what would be white isn't drawn.
+// Z returns a cell's weight. Rounding may have made it more than 1, which has no colour; what would be white isn't
+// drawn.
 func (g grid) Z(c, r int) float64 {
 	weight := float64(g.weights[(g.rows-1-r)*g.columns+c])
 	if weight < 0.5/(colours-1) {

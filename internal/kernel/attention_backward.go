@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// Backward sets dq, dk and dv to the gradients of q, k and v, from dout, the gradient of the output, and from what Forward left
-// in out and lse. Where dbias isn't nil it is set to the gradient of the mask's bias, of the bias's shape.
+// Backward sets dq, dk and dv to the gradients of q, k and v, from dout, the gradient of the output, and from what
+// Forward left in out and lse. Where dbias isn't nil it is set to the gradient of the mask's bias, of the bias's shape.
 func (a *Attention[F]) Backward(cores int, q, k, v, out, dout Rows[F], lse []F, dq, dk, dv Rows[F], dbias []F) {
 	a.attentionOperands = attentionOperands[F]{cores: cores, q: q, k: k, v: v, out: out, dout: dout, lse: lse, dq: dq, dk: dk, dv: dv, dbias: dbias}
 	if a.backward() {
@@ -255,7 +255,8 @@ func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads, capped []
 	clearOutside(grads, from, to)
 }
 
-// scoreGradPortable turns the gradients g of weights p, less being Σ p·g of the row, into the gradients of the scores. Both are
+// scoreGradPortable turns the gradients g of weights p, less being Σ p·g of the row, into the gradients of the scores.
+// Both are
 // 0 where a weight is 0, whatever the gradient is, and where it is below tiny, unless the gradient isn't finite.
 func scoreGradPortable[F Float](g, p []F, less, tiny F) {
 	p = p[:len(g)]

@@ -8,7 +8,7 @@
 //
 // Take [GELU] of a slice, or any other loop over elements or rows:
 //
-//	activation.go            GELU names the work: a function of the body, and what an element costs; below is its formula
+//	activation.go            GELU names a function of the body, and what an element costs; below is its formula
 //	loop.go                  divides a loop into tasks, by its length alone, and keeps its operands
 //	parallel.go              runs tasks on the cores that there are
 //	body.go                  chooses the body: the functions of the best instruction set that this processor has

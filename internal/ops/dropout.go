@@ -28,8 +28,8 @@ func (e *Env) drop(p float64) drop {
 }
 
 // Dropout sets elements of x to zero, each with probability p, and multiplies the others by 1/(1−p) (Srivastava et al.,
-// 2014). Which ones is decided by the Env's seed, the place of this dropout among the graph's, and the number of the run.
-// It is x itself where p is 0 or the graph isn't for training.
+// 2014). Which ones is decided by the Env's seed, the place of this dropout among the graph's, and the number of the
+// run. It is x itself where p is 0 or the graph isn't for training.
 func Dropout(e *Env, x *G.Node, p float64) (*G.Node, error) {
 	const name = "dropout"
 	if err := CheckFloat(name, "the input", x); err != nil {
