@@ -2,7 +2,6 @@ package layers
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 
@@ -16,7 +15,8 @@ import (
 // MaxDistance on share one. Each head has numbers of its own, and all blocks of a stack share them.
 //
 // In causal attention all buckets are for keys before the query; elsewhere half of them are for the keys after it.
-// Places are counted along the row, whatever the Build's Positions. It has no longest sequence. A mask that has a Bias
+// Places are counted along the row, whatever the Build's Positions. It has no longest sequence, but takes
+// memory for a number of every head, query and key. A mask that has a Bias
 // or, without a Cache, an offset is an error. T5 doesn't scale its scores: that is AttentionConfig.Scale, 1 for T5.
 type RelativeBias struct {
 	Buckets     int  `json:"buckets,omitzero"`      // how many numbers a head has; 32 if 0
@@ -56,9 +56,9 @@ func (r *relativeBias) Score(b *Build, q, k, positions *G.Node, m Mask) (Mask, e
 	if m.Bias != nil {
 		return m, fmt.Errorf("%s: the mask can't have a Bias, as the model has its own", r.name)
 	}
-	if b == nil || b.Cache == nil {
+	if cached := b != nil && b.Cache != nil && positions != nil && m.Offsets != nil; !cached {
 		if m.Offset != 0 || m.Offsets != nil {
-			return m, errors.New("the mask can't have an offset, as queries and keys are tokens of one row")
+			return m, fmt.Errorf("%s: the mask can't have an offset, as queries and keys are tokens of one row", r.name)
 		}
 		positions = nil
 	}

@@ -94,3 +94,44 @@ func TestRelativeBiasErrors(t *testing.T) {
 		wantError(t, err, "attention blocks.0.attention", tc.want)
 	}
 }
+
+// TestRelativeBiasBesideACache has attention that doesn't continue a Cache in a Build that has one: it means what it
+// means without.
+func TestRelativeBiasBesideACache(t *testing.T) {
+	p := newParams(t)
+	encoder := must[*layers.Encoder](t)(layers.NewEncoder(p, relativeConfig(layers.RelativeBias{Init: layers.Normal(3)})))
+	encode := func(cache *layers.Cache) []float64 {
+		g := G.NewGraph()
+		b := &layers.Build{Cache: cache, Positions: input(g, "positions", dense([]int{3, 2, 1, 0}, 1, 4))}
+		return read(t, node(t)(encoder.Forward(b, input(g, "ids", dense([]int{1, 2, 3, 4}, 1, 4)), layers.Mask{})))[0]
+	}
+	cache := must[*layers.Cache](t)(layers.NewCache(1, 8))
+	sameBits(t, "states beside a Cache", encode(cache), encode(nil))
+
+	attention := encoder.Blocks[0].Attention
+	for _, b := range []*layers.Build{{}, {Cache: cache}} {
+		x := input(G.NewGraph(), "x", random(1, 1, 3, 8))
+		_, err := attention.Forward(b, x, x, x, layers.Mask{Offset: 2})
+		wantError(t, err, "offset")
+	}
+}
+
+// TestRelativeBiasOfTooLong has a bias that doesn't fit in memory: an error where the graph is built.
+func TestRelativeBiasOfTooLong(t *testing.T) {
+	positions := must[layers.Positions](t)(layers.RelativeBias{}.New(newParams(t), 4, layers.AttentionConfig{}))
+	x := G.NewMatrix(G.NewGraph(), tensor.Float64, G.WithShape(1<<30, 4), G.WithName("x"))
+	_, err := positions.Score(&layers.Build{}, x, x, nil, layers.Mask{})
+	wantError(t, err, "relative bias", "1073741824", "memory")
+}
+
+// nowhere is a scheme whose New forgets to make one.
+type nowhere struct{}
+
+func (nowhere) New(*layers.Params, int, layers.AttentionConfig) (layers.Positions, error) {
+	return nil, nil
+}
+
+func TestPositionsOfNil(t *testing.T) {
+	_, err := layers.NewEncoder(newParams(t), layers.ModelConfig{Vocab: 3, Dim: 4, Layers: 1, Positions: nowhere{}})
+	wantError(t, err, "encoder", "nowhere", "returned nil")
+}

@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
+	"github.com/heed-go/heed/internal/sizes"
 )
 
 // Relative says how RelativeBias sorts distances into buckets.
@@ -77,6 +78,9 @@ func RelativeBias(e *Env, table, positions *G.Node, queries, keys int, r Relativ
 			return nil, fmt.Errorf("%s: the positions must be int of shape (B, %d) or (%d), got %v of shape %v", name, queries, queries, positions.Dtype(), ps)
 		}
 		batch, _ = rows(ps)
+	}
+	if err := sizes.Check(sizes.Product(batch, table.Shape()[1], queries, keys, int(table.Dtype().Size()))); err != nil {
+		return nil, fmt.Errorf("%s: of %d queries and %d keys: %w", name, queries, keys, err)
 	}
 	if table.Dtype() == tensor.Float32 {
 		return relativeBias[float32](e, table, positions, batch, queries, keys, r)
