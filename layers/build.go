@@ -69,11 +69,21 @@ type Captured struct {
 
 // Captured returns the weights of every attention layer that Forward added with CaptureWeights set, in order. Make a
 // gorgonia.Read of a node before the VM, and copy what it reads: a node's own Value may be overwritten.
-func (b *Build) Captured() []Captured { return b.captured }
+func (b *Build) Captured() []Captured {
+	if b == nil {
+		return nil
+	}
+	return b.captured
+}
 
 // Learnables returns the nodes of every parameter that Forward has bound so far, in order: what to hand to
 // gorgonia.Grad, gorgonia.BindDualValues and, by gorgonia.NodesToValueGrads, to a solver.
-func (b *Build) Learnables() G.Nodes { return b.params }
+func (b *Build) Learnables() G.Nodes {
+	if b == nil {
+		return nil
+	}
+	return b.params
+}
 
 // Bind makes a parameter a node of a graph, over the parameter's own memory: a solver that steps the node trains the
 // parameter, and every other graph that it is bound into sees that. A parameter that the graph already has gives the
@@ -82,7 +92,7 @@ func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
 	if b == nil {
 		return nil, errNoBuild
 	}
-	if p == nil || p.Value == nil {
+	if !p.made() {
 		return nil, errors.New("the parameter is nil or empty: make it with Params.New")
 	}
 	if g == nil {

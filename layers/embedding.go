@@ -31,7 +31,7 @@ func NewEmbedding(p *Params, vocab, dim int, init Init) (*Embedding, error) {
 // Forward maps ids of shape (…), of dtype tensor.Int, to (…, Dim). An id outside [0, Vocab) is an error when the graph
 // runs.
 func (e *Embedding) Forward(b *Build, ids *G.Node) (*G.Node, error) {
-	if e == nil || e.Weight == nil {
+	if e == nil || !e.Weight.made() {
 		return nil, notMade("embedding", "NewEmbedding")
 	}
 	if ids == nil {

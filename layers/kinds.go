@@ -48,7 +48,7 @@ func (ks kinds[T]) marshal(what string, v T) ([]byte, error) {
 		}
 		return append([]byte(head+","), fields[1:]...), nil
 	}
-	return nil, fmt.Errorf("%s of type %T can't go to JSON: only %s can", what, v, ks.names())
+	return nil, fmt.Errorf("%s of type %T can't go to JSON: only %s can, and not as pointers", what, v, ks.names())
 }
 
 // unmarshal returns the value that marshal wrote.

@@ -45,7 +45,7 @@ func (l *Linear) Forward(b *Build, x *G.Node) (*G.Node, error) {
 
 // forward does what Forward does and applies an activation, in one op.
 func (l *Linear) forward(b *Build, x *G.Node, act ops.Activation) (*G.Node, error) {
-	if l == nil || l.Weight == nil {
+	if l == nil || !l.Weight.made() {
 		return nil, notMade("linear", "NewLinear")
 	}
 	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[1]); err != nil {

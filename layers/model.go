@@ -116,6 +116,9 @@ func newTrunk(p *Params, name string, c ModelConfig, table *Param) (*Trunk, erro
 	if t.Positions, err = c.Positions.New(p.Scope("positions"), c.Dim, c.Block.Attention); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.name, err)
 	}
+	if t.Positions == nil {
+		return nil, fmt.Errorf("%s: the New of its Positions, a %T, returned nil: return None{} for none", t.name, c.Positions)
+	}
 	if !c.Block.PostNorm || c.FinalNorm {
 		if t.Norm, err = NewNorm(p.Scope("norm"), c.Dim, c.Block.Norm); err != nil {
 			return nil, err

@@ -93,7 +93,7 @@ func NewLayerNorm(p *Params, dim int, c NormConfig) (*LayerNorm, error) {
 
 // Forward normalises x of shape (…, Dim).
 func (l *LayerNorm) Forward(b *Build, x *G.Node) (*G.Node, error) {
-	if l == nil || l.Weight == nil {
+	if l == nil || !l.Weight.made() {
 		return nil, notMade("layer norm", "NewLayerNorm")
 	}
 	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[0]); err != nil {
@@ -145,7 +145,7 @@ func (l *RMSNorm) Forward(b *Build, x *G.Node) (*G.Node, error) { return l.Forwa
 // ForwardHeads normalises each head of x, of shape (…, heads·Dim) with the heads side by side, on its own and with the
 // same weight: as in attention that normalises its queries and keys (Henry et al., 2020; Dehghani et al., 2023).
 func (l *RMSNorm) ForwardHeads(b *Build, x *G.Node, heads int) (*G.Node, error) {
-	if l == nil || l.Weight == nil {
+	if l == nil || !l.Weight.made() {
 		return nil, notMade("rms norm", "NewRMSNorm")
 	}
 	if err := positive(l.name, size{"the number of heads", heads}); err != nil {

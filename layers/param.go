@@ -19,6 +19,9 @@ type Param struct {
 	Value *tensor.Dense
 }
 
+// made reports whether a Param has a tensor: Params.New makes one.
+func (p *Param) made() bool { return p != nil && p.Value != nil }
+
 // Params are the parameters of a model, in the order in which its layers were made. Layers are made from a Params:
 // it names, initialises and collects what they learn.
 type Params struct {

@@ -284,6 +284,7 @@ func TestZeroLayers(t *testing.T) {
 	// The errors of a layer that is nil and of one that is zero.
 	tried := map[string][]error{
 		"Linear.Forward":             {made((*layers.Linear)(nil).Forward(b, x)), made((&layers.Linear{}).Forward(b, x))},
+		"Linear of an empty Param":   {made((&layers.Linear{Weight: &layers.Param{}}).Forward(b, x)), made((&layers.LayerNorm{Weight: &layers.Param{}}).Forward(b, x))},
 		"LayerNorm.Forward":          {made((*layers.LayerNorm)(nil).Forward(b, x)), made((&layers.LayerNorm{}).Forward(b, x))},
 		"RMSNorm.Forward":            {made((*layers.RMSNorm)(nil).Forward(b, x)), made((&layers.RMSNorm{}).Forward(b, x))},
 		"RMSNorm.ForwardHeads":       {made((*layers.RMSNorm)(nil).ForwardHeads(b, x, 2)), made((&layers.RMSNorm{}).ForwardHeads(b, x, 2))},

@@ -135,7 +135,7 @@ func (s *Seq2Seq) open(m *layers.EncoderDecoder, mask layers.Mask, next func(b *
 // there are fewer sources than Sources, the others are empty. A source that is too long, or that has an unknown token,
 // is an error, after which everything is as it was before.
 func (s *Seq2Seq) Read(sources [][]int) error {
-	if s.single == nil {
+	if s == nil || s.single == nil {
 		return fmt.Errorf("decode: %w", errClosed)
 	}
 	if len(sources) > len(s.lengths) {
@@ -203,6 +203,9 @@ func repeatBlocks[F float32 | float64](to, from []F, size, times int) {
 
 // Step is the Session's Step. Before Read it is an error.
 func (s *Seq2Seq) Step(tokens [][]int) ([][]float64, error) {
+	if s == nil {
+		return nil, fmt.Errorf("decode: %w", errClosed)
+	}
 	if s.single != nil && !s.hasRead {
 		return nil, errors.New("decode: no sources have been read: call Read first")
 	}
@@ -211,6 +214,9 @@ func (s *Seq2Seq) Step(tokens [][]int) ([][]float64, error) {
 
 // Reorder makes sequence i a copy of what sequence parents[i] was, its source included.
 func (s *Seq2Seq) Reorder(parents []int) error {
+	if s == nil {
+		return fmt.Errorf("decode: %w", errClosed)
+	}
 	if err := s.Session.Reorder(parents); err != nil {
 		return err
 	}
@@ -223,6 +229,9 @@ func (s *Seq2Seq) Reorder(parents []int) error {
 
 // Close frees the graphs. Steps and Read are errors from then on. It may be called again, and always returns nil.
 func (s *Seq2Seq) Close() error {
+	if s == nil {
+		return nil
+	}
 	for _, g := range []*graph{s.encoder, s.keeper} {
 		if g != nil {
 			g.close()

@@ -160,7 +160,7 @@ func (s *Session) Step(tokens [][]int) ([][]float64, error) {
 
 // step is Step without the package's name in front of its errors.
 func (s *Session) step(tokens [][]int) ([][]float64, error) {
-	if s.single == nil {
+	if s == nil || s.single == nil {
 		return nil, errClosed
 	}
 	longest, err := s.count(tokens)
@@ -240,6 +240,9 @@ func (s *Session) graph(tokens int) (*graph, error) {
 
 // Reorder makes sequence i a copy of what sequence parents[i] was: see Model.
 func (s *Session) Reorder(parents []int) error {
+	if s == nil {
+		return fmt.Errorf("decode: %w", errClosed)
+	}
 	if err := s.cache.Reorder(parents...); err != nil {
 		return fmt.Errorf("decode: %w", err)
 	}
@@ -248,6 +251,9 @@ func (s *Session) Reorder(parents []int) error {
 
 // Forget empties a sequence. It is an error if there is no such sequence.
 func (s *Session) Forget(sequence int) error {
+	if s == nil {
+		return fmt.Errorf("decode: %w", errClosed)
+	}
 	if sequence < 0 || sequence >= s.Batch() {
 		return fmt.Errorf("decode: a sequence must be from 0 to %d, got %d", s.Batch()-1, sequence)
 	}
@@ -268,6 +274,9 @@ func (s *Session) Reset() {
 
 // Close frees the session's graphs. Steps are errors from then on. It may be called again, and always returns nil.
 func (s *Session) Close() error {
+	if s == nil {
+		return nil
+	}
 	if s.single != nil {
 		s.single.close()
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -318,5 +319,23 @@ func TestSessionsInParallel(t *testing.T) {
 		if !slices.Equal(results[i][0].Tokens, results[i+2][0].Tokens) {
 			t.Errorf("sessions wrote %v and %v", results[i][0].Tokens, results[i+2][0].Tokens)
 		}
+	}
+}
+
+// A session that is nil is a closed one.
+func TestNilSessions(t *testing.T) {
+	var s *decode.Session
+	var q *decode.Seq2Seq
+	step := func(_ [][]float64, err error) error { return err }
+	for name, err := range map[string]error{
+		"step": step(s.Step(nil)), "reorder": s.Reorder(nil), "forget": s.Forget(0),
+		"step of two": step(q.Step(nil)), "reorder of two": q.Reorder(nil), "read": q.Read(nil),
+	} {
+		if err == nil || !strings.HasPrefix(err.Error(), "decode: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := errors.Join(s.Close(), q.Close()); err != nil {
+		t.Error(err)
 	}
 }
