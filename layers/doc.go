@@ -49,7 +49,8 @@
 //	rotary.go, rotary_scaling.go  one that turns queries and keys
 //	alibi.go, relative.go         schemes that add to scores
 //	norm.go, dropout.go           LayerNorm, RMSNorm; Dropout
-//	feedforward.go                FeedForward with ReLU, GELU or SiLU, gated or not
+//	activation.go                 ReLU, GELU, SiLU
+//	feedforward.go                FeedForward, gated or not
 //	attention.go, mask.go         ScaledDotProduct, its options and its Mask
 //	multihead.go                  MultiHeadAttention: attention with learned projections
 //	additive.go                   AdditiveAttention: keys scored by a small network
@@ -62,6 +63,7 @@
 //	multihead_cached.go           attention that continues what a Cache holds
 //	loss.go                       CrossEntropy
 //	param.go, init.go, build.go   Params, initial values, Build
+//	graph.go                      CheckGraph, for machines of one's own
 //	kinds.go                      what goes to JSON as one of several kinds
 //	weights.go, pytorch.go        saving and loading, as safetensors and as PyTorch's state dicts
 //
@@ -82,4 +84,7 @@
 // parallel inference, build a graph for each goroutine; they may share their parameters as long as none trains. An
 // intermediate node's Value may be overwritten: make a gorgonia.Read of what you want before the machine, and copy what
 // you keep.
+//
+// Models may be built, differentiated and run side by side, each in a graph of its own. Of Gorgonia's own operations
+// gorgonia.Rectify is the exception: it counts its calls in a variable that all graphs share, so use [ReLU] instead.
 package layers

@@ -1,5 +1,5 @@
-// Package bench holds what heed bench measures. It is the one package beside layers that reaches ops and kernel, so
-// that a matrix product can be timed alone.
+// Package bench holds what heed bench measures. It reaches kernel, so that a matrix product can be timed
+// alone.
 package bench
 
 import (

@@ -115,7 +115,7 @@ func (a *Attention[F]) touched(backward bool) []bool {
 			if bias != nil {
 				bias = bias[broadcastRow(a.Mask.BiasShape, b, h, t):]
 			}
-			start, end := a.Mask.Span(b, t)
+			start, end := a.Mask.span(b, t, t+1)
 			for j := start; j < end && !is; j++ {
 				if (allow == nil || allow[j]) && (bias == nil || bias[j] != inf) {
 					is = badKey[j] || badValue[j] && keep[j] != 0 || bias != nil && !finite(bias[j])
@@ -143,7 +143,7 @@ func (a *Attention[F]) weights(w, capped []F, b, h, t int) F {
 	inf := F(math.Inf(-1))
 	q := a.q.from(b, h, t)[:a.Width]
 	clear(w)
-	start, end := a.Mask.Span(b, t)
+	start, end := a.Mask.span(b, t, t+1)
 	for j := start; j < end; j++ {
 		w[j] = a.Scale * dotPortable(q, a.k.from(b, h/a.perGroup(), j)[:a.Width])
 	}

@@ -34,7 +34,7 @@ func TestAttentionReach(t *testing.T) {
 		a.Mask.random(r)
 		b, q, j0 := r.IntN(a.Mask.Shape[0]), r.IntN(a.Mask.Shape[2]), r.IntN(a.Mask.Shape[3])
 		n := r.IntN(a.Mask.Shape[3]-j0) + 1
-		start, end := a.Mask.Span(b, q)
+		start, end := a.Mask.span(b, q, q+1)
 		start, end = min(max(0, start-j0), n), min(max(0, end-j0), n)
 		from, to := a.Mask.reach(b).bounds(q, j0, n)
 		if from > to || to-from != end-start || to > from && from != start {

@@ -55,13 +55,8 @@ func meanBelow[F Float](x []F, most F) float64 {
 	return (s0 + s1) / n
 }
 
-// CrossEntropyGrad sets d to scale·(softmax(logits) − onehot(target)), row by row; a row whose target is below 0 gets
-// 0, and so does every row if scale is 0. logSums are what CrossEntropy set them to.
-func CrossEntropyGrad[F Float](cores int, d []F, logSums []float64, logits []F, targets []int, vocab int, scale F) {
-	SmoothCrossEntropyGrad(cores, d, logSums, logits, targets, vocab, 0, scale)
-}
-
-// SmoothCrossEntropyGrad does what CrossEntropyGrad does, for SmoothCrossEntropy: scale·(softmax(logits) − q).
+// SmoothCrossEntropyGrad sets d to scale·(softmax(logits) − q), row by row, q being that of SmoothCrossEntropy; a row
+// whose target is below 0 gets 0, and so does every row if scale is 0. logSums are what SmoothCrossEntropy set them to.
 func SmoothCrossEntropyGrad[F Float](cores int, d []F, logSums []float64, logits []F, targets []int, vocab int, smoothing, scale F) {
 	if scale == 0 {
 		clear(d)

@@ -72,11 +72,8 @@ func (r maskReach) bounds(t, j0, n int) (from, to int) {
 	return min(max(0, t-r.back-j0), to), to
 }
 
-// Span returns the range of keys that query t of batch element b may attend to, subject to Allow and Bias, where 0 ≤
-// start ≤ end ≤ S.
-func (m *Mask[F]) Span(b, t int) (start, end int) { return m.span(b, t, t+1) }
-
-// span returns the smallest range that contains every key that queries t0 to t1 of batch element b may see.
+// span returns the smallest range that contains every key that queries t0 to t1 of batch element b may see, subject to
+// Allow and Bias: 0 ≤ start ≤ end ≤ S.
 func (m *Mask[F]) span(b, t0, t1 int) (start, end int) {
 	r := m.reach(b)
 	end = max(0, min(t1-1+r.ahead, r.end))

@@ -158,7 +158,7 @@ func TestMaskSpan(t *testing.T) {
 	} {
 		c.mask.Shape = shape
 		for _, s := range c.spans {
-			if start, end := c.mask.Span(s.b, s.t); start != s.start || end != s.end {
+			if start, end := c.mask.span(s.b, s.t, s.t+1); start != s.start || end != s.end {
 				t.Errorf("%s: query %d of element %d sees keys %d to %d, want %d to %d", name, s.t, s.b, start, end, s.start, s.end)
 			}
 		}
@@ -181,7 +181,7 @@ func TestMaskRanges(t *testing.T) {
 		b, queries, keys := r.IntN(m.Shape[0]), m.Shape[2], m.Shape[3]
 		sees := func(t, j int) bool { return m.naive(0, b, 0, t, j) == 0 }
 		for q := range queries {
-			start, end := m.Span(b, q)
+			start, end := m.span(b, q, q+1)
 			for j := range keys {
 				if sees(q, j) != (start <= j && j < end) {
 					t.Fatalf("%s: query %d of element %d sees keys %d to %d, and key %d: %t", &m, q, b, start, end, j, sees(q, j))

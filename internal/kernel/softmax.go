@@ -22,7 +22,7 @@ func (softmaxLoop[F]) run(w *loopWork[F], lo, hi int) {
 
 // softmax sets w to the softmax of one query's scores over the keys that it may attend to, and to 0 elsewhere.
 func (m *Mask[F]) softmax(w, scores []F, b, h, t int) {
-	start, end := m.Span(b, t)
+	start, end := m.span(b, t, t+1)
 	clear(w[:start])
 	clear(w[end:])
 	w, scores = w[start:end], scores[start:end]
@@ -100,7 +100,7 @@ func (maskLoop[F]) run(w *loopWork[F], lo, hi int) {
 	inf := F(math.Inf(-1))
 	for r := lo; r < hi; r++ {
 		b, h, t := w.mask.query(r)
-		start, end := w.mask.Span(b, t)
+		start, end := w.mask.span(b, t, t+1)
 		row := w.out[r*keys:][:keys]
 		for j := range row {
 			row[j] = inf

@@ -77,7 +77,7 @@ func BenchmarkVector(b *testing.B) {
 			{"add", n, func() { Add(0, out[:n], x[:n], y[:n]) }},
 			{"skipmul", n, func() { SkipMul(0, out[:n], x[:n], y[:n]) }},
 			{"crossentropy", rows * m.vocab, func() { CrossEntropy(0, losses, logSums, x, targets, m.vocab) }},
-			{"crossentropy_grad", rows * m.vocab, func() { CrossEntropyGrad(0, out, logSums, x, targets, m.vocab, 0.5) }},
+			{"crossentropy_grad", rows * m.vocab, func() { SmoothCrossEntropyGrad(0, out, logSums, x, targets, m.vocab, 0, 0.5) }},
 			{"adamw", m.most, func() { AdamW(0, out[:m.most], y[:m.most], first, second, adam) }},
 			{"sumsquares", m.most, func() { SumSquares(x[:m.most]) }},
 			{"gather", n, func() { Gather(out[:n], x, ids, m.width) }},

@@ -104,7 +104,7 @@ func TestVectorAllocates(t *testing.T) {
 			LayerNorm(0, out, x, row, row, 1e-5)
 			LayerNormGrad(0, out, sums, sums2, x, row, g, 1e-5, work)
 			CrossEntropy(0, losses[:rows], logSums, x, targets[:rows], w)
-			CrossEntropyGrad(0, out, logSums, x, targets[:rows], w, 1)
+			SmoothCrossEntropyGrad(0, out, logSums, x, targets[:rows], w, 0, 1)
 			DropoutMask(0, out, 0.5, 1, 2, 3)
 			ScatterAdd(out, x, targets[:rows], w)
 			AdamW(0, out, g, x, x, AdamStep{})
