@@ -13,10 +13,10 @@ import (
 type Activation int
 
 const (
-	ReLU     = Activation(ops.ReLU)     // max(0, x)
-	GELU     = Activation(ops.GELU)     // x·Φ(x), exact (Hendrycks and Gimpel, 2016)
-	GELUTanh = Activation(ops.GELUTanh) // GELU by its tanh approximation
-	SiLU     = Activation(ops.SiLU)     // x·σ(x) = x/(1 + exp(−x)), also called Swish (Elfwing et al., 2017)
+	ReLU     Activation = Activation(ops.ReLU)     // max(0, x)
+	GELU     Activation = Activation(ops.GELU)     // x·Φ(x), exact (Hendrycks and Gimpel, 2016)
+	GELUTanh Activation = Activation(ops.GELUTanh) // GELU by its tanh approximation
+	SiLU     Activation = Activation(ops.SiLU)     // x·σ(x) = x/(1 + exp(−x)), also called Swish (Elfwing et al., 2017)
 )
 
 // String returns the activation's name: relu, gelu, gelu tanh or silu.
