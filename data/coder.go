@@ -39,6 +39,9 @@ type Layout struct {
 // maxName is the most bytes that a rule's Name may have, which messages and folders show.
 const maxName = 64
 
+// longest is the most that a rule's MaxLen and MaxAnswer may be.
+const longest = 1 << 24
+
 // NewCoder returns the Coder of a rule's kind. A rule that lacks something, or has what its kind can't use, is an
 // error.
 func NewCoder(rule Rule) (Coder, error) {
@@ -56,6 +59,9 @@ func newCoder(rule Rule) (Coder, error) {
 	}
 	if rule.MaxLen < 1 || rule.MaxAnswer < 0 {
 		return nil, fmt.Errorf("MaxLen must be at least 1 and MaxAnswer at least 0, got %d and %d", rule.MaxLen, rule.MaxAnswer)
+	}
+	if max(rule.MaxLen, rule.MaxAnswer) > longest {
+		return nil, fmt.Errorf("MaxLen and MaxAnswer may be at most %d, got %d and %d", longest, rule.MaxLen, rule.MaxAnswer)
 	}
 	if rule.Kind != KindLabels && rule.Classes != nil {
 		return nil, fmt.Errorf("only a rule of kind %s can have Classes, got those of one of kind %q", KindLabels, rule.Kind)
@@ -114,12 +120,9 @@ func (c *coder) errorf(format string, args ...any) error {
 
 // encode returns the ids of an example's source and of its answer, as the rule spells them.
 func (c *coder) encode(e Example) (source, answer []int, err error) {
-	if source, err = c.source(&e); err != nil {
+	source, spelled, err := c.spell(&e)
+	if err != nil {
 		return nil, nil, err
-	}
-	spelled := e.Answer
-	if c.rule.Spell != nil {
-		_, spelled = c.rule.Spell(e.Source, e.Answer)
 	}
 	if answer, err = c.vocab.Encode(spelled); err != nil {
 		return nil, nil, c.errorf("answer %q: %w", e.Answer, err)
@@ -127,31 +130,41 @@ func (c *coder) encode(e Example) (source, answer []int, err error) {
 	return source, answer, nil
 }
 
-// source returns the ids of an example's source. An answer that is left out becomes the rule's.
-func (c *coder) source(e *Example) ([]int, error) {
+// spell returns the ids of an example's source and how its answer is spelled. An answer that is left out becomes the
+// rule's.
+func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
 	if e.Source == "" {
-		return nil, c.errorf("the source is empty, want 1 to %d symbols", c.rule.MaxLen)
+		return nil, "", c.errorf("the source is empty, want 1 to %d symbols", c.rule.MaxLen)
 	}
 	if n := utf8.RuneCountInString(e.Source); n > c.rule.MaxLen {
-		return nil, c.errorf("a source has at most %d symbols, got %d", c.rule.MaxLen, n)
+		return nil, "", c.errorf("a source has at most %d symbols, got %d", c.rule.MaxLen, n)
 	}
-	spelled := e.Source
-	if c.rule.Spell != nil {
-		spelled, _ = c.rule.Spell(e.Source, e.Answer)
-	}
-	ids, err := c.vocab.Encode(spelled)
-	if err != nil {
-		return nil, c.errorf("source %q: %w", e.Source, err)
-	}
-	if len(ids) < 1 || len(ids) > c.rule.MaxLen {
-		return nil, c.errorf("source %q: it is spelled %q, of %d symbols, and may have 1 to %d", e.Source, spelled, len(ids), c.rule.MaxLen)
-	}
-	if e.Answer == "" && c.rule.Answer != nil {
-		if e.Answer, err = c.rule.Answer(e.Source); err != nil {
-			return nil, c.errorf("%w", err)
+	source := e.Source
+	if c.rule.Spell == nil { // else the symbols of a source are up to the rule
+		if ids, err = c.vocab.Encode(source); err != nil {
+			return nil, "", c.errorf("source %q: %w", e.Source, err)
 		}
 	}
-	return ids, nil
+	var none error // why the source has no answer
+	if e.Answer == "" && c.rule.Answer != nil {
+		if e.Answer, none = c.rule.Answer(e.Source); none != nil {
+			e.Answer = ""
+		}
+	}
+	answer = e.Answer
+	if c.rule.Spell != nil {
+		source, answer = c.rule.Spell(e.Source, e.Answer)
+		if ids, err = c.vocab.Encode(source); err != nil {
+			return nil, "", c.errorf("source %q: %w", e.Source, err)
+		}
+	}
+	if len(ids) < 1 || len(ids) > c.rule.MaxLen {
+		return nil, "", c.errorf("source %q: it is spelled %q, of %d symbols, and may have 1 to %d", e.Source, source, len(ids), c.rule.MaxLen)
+	}
+	if none != nil {
+		return nil, "", c.errorf("%w", none)
+	}
+	return ids, answer, nil
 }
 
 // read returns the answer that ids of symbols spell.

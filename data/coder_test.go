@@ -1,6 +1,8 @@
 package data
 
 import (
+	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +24,8 @@ func TestNewCoderErrors(t *testing.T) {
 		{"no alphabet", func(r *Rule) { r.Alphabet = "" }, `task "x": its Alphabet: a vocabulary needs at least one symbol`},
 		{"a symbol twice", func(r *Rule) { r.Alphabet = "aba" }, "holds each symbol once"},
 		{"no length", func(r *Rule) { r.MaxLen = 0 }, "MaxLen must be at least 1 and MaxAnswer at least 0, got 0 and 0"},
+		{"a length beyond all", func(r *Rule) { r.MaxLen = math.MaxInt }, "MaxLen and MaxAnswer may be at most 16777216, got 9223372036854775807 and 0"},
+		{"an answer beyond all", func(r *Rule) { r.Kind, r.MaxAnswer = KindPairs, math.MaxInt }, "got 3 and 9223372036854775807"},
 		{"a negative answer", func(r *Rule) { r.Kind, r.MaxAnswer = KindPairs, -1 }, "got 3 and -1"},
 		{"classes of tags", func(r *Rule) { r.Classes = []string{"y", "n"} }, `only a rule of kind labels can have Classes, got those of one of kind "tags"`},
 		{"an answer's length of tags", func(r *Rule) { r.MaxAnswer = 3 }, "only a rule of kind pairs can have a MaxAnswer"},
@@ -44,6 +48,54 @@ func TestSpellTooLong(t *testing.T) {
 	rule.Spell = func(source, answer string) (string, string) { return source + source, answer }
 	_, err := newCoderOf(t, rule).Batch([]Example{{"ab", "ab"}}, 1)
 	wantError(t, err, `task copy: source "ab": it is spelled "abab", of 4 symbols, and may have 1 to 3`)
+}
+
+// A Spell is given the rule's answer where an example leaves it out, and no answer where there is none.
+func TestSpellIsGivenTheAnswer(t *testing.T) {
+	var given []Example
+	rule := Rule{Name: "x", Kind: KindPairs, Alphabet: "abc", MaxLen: 3, MaxAnswer: 3,
+		Answer: func(source string) (string, error) {
+			if source == "c" {
+				return "ignored", errors.New("c has none")
+			}
+			return "<" + source + ">", nil
+		},
+		Spell: func(source, answer string) (string, string) {
+			given = append(given, Example{source, answer})
+			return source, strings.Trim(answer, "<>")
+		},
+	}
+	b, err := newCoderOf(t, rule).Batch([]Example{{Source: "ab"}, {"ba", "<a>"}}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []Example{{"ab", "<ab>"}, {"ba", "<a>"}}; !slices.Equal(given, want) {
+		t.Errorf("Spell is given %q, want %q", given, want)
+	}
+	if want := []int{0, 1, 3, Ignore, 0, 3, Ignore, Ignore}; !slices.Equal(b.Targets, want) {
+		t.Errorf("the targets are %v, want %v", b.Targets, want)
+	}
+	given = nil
+	_, err = newCoderOf(t, rule).Batch([]Example{{Source: "c"}}, 1)
+	wantError(t, err, "task x: c has none")
+	rule.Answer = nil
+	if _, err = newCoderOf(t, rule).Batch([]Example{{Source: "a"}}, 1); err != nil {
+		t.Error(err)
+	}
+	if want := []Example{{"c", ""}, {"a", ""}}; !slices.Equal(given, want) {
+		t.Errorf("Spell is given %q, want %q", given, want)
+	}
+}
+
+// Without a Spell, an Answer is asked about symbols of the Alphabet alone.
+func TestAnswerIsAskedOfItsSymbols(t *testing.T) {
+	rule := named(t, "copy", 3)
+	rule.Answer = func(source string) (string, error) {
+		t.Errorf("it is asked about %q", source)
+		return "", nil
+	}
+	_, err := newCoderOf(t, rule).Batch([]Example{{Source: "A"}}, 1)
+	wantError(t, err, `task copy: source "A": symbol 'A' at position 0`)
 }
 
 func TestLabels(t *testing.T) {
@@ -78,6 +130,9 @@ func TestLabels(t *testing.T) {
 		_, err = c.Answer(targets)
 		wantError(t, err, "a row has one class from 0 to 1, got")
 	}
+	rule.Answer = func(string) (string, error) { return "", nil } // which is no class
+	_, err = newCoderOf(t, rule).Batch([]Example{{Source: "()"}}, 1)
+	wantError(t, err, `the answer to "()" must be one of ["yes" "no"], got ""`)
 }
 
 func TestCharacters(t *testing.T) {

@@ -27,13 +27,13 @@ func newLabels(c coder) (*labels, error) {
 
 func (l *labels) Batch(examples []Example, size int) (Batch, error) {
 	return l.batch(examples, size, func(b *Batch, row int, e Example) error {
-		source, err := l.source(&e)
+		source, _, err := l.spell(&e)
 		if err != nil {
 			return err
 		}
 		b.Lengths[row] = copy(b.Inputs[row*b.Len:], source)
 		b.Targets[row] = slices.Index(l.rule.Classes, e.Answer)
-		if b.Targets[row] < 0 && e.Answer != "" {
+		if b.Targets[row] < 0 && (e.Answer != "" || l.rule.Answer != nil) {
 			return l.errorf("the answer to %q must be one of %q, got %q", e.Source, l.rule.Classes, e.Answer)
 		}
 		return nil

@@ -47,7 +47,8 @@ type Rule struct {
 	Answer func(source string) (string, error) `json:"-"`
 
 	// Spell returns a source and its answer as a model meets them, if not as they are; it leaves a source that has no
-	// answer as it is. Read returns the answer that such a spelling stands for. Both may be nil.
+	// answer as it is. The answer is "" where there is none, or no Answer to ask. Read returns the answer that such a
+	// spelling stands for. Both may be nil.
 	Spell func(source, answer string) (string, string) `json:"-"`
 	Read  func(spelled string) string                  `json:"-"`
 
