@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -60,7 +61,7 @@ func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 		}
 	}
 	if !trains {
-		return nil, fmt.Errorf("task %s: seed %d leaves no source to train on", rule.Name, seed)
+		return nil, fmt.Errorf("task %s: %w", rule.Name, fmt.Errorf("seed %d leaves no source to train on", seed))
 	}
 	return nil, fmt.Errorf("task %s, sources of at most %d symbols: %d validation sources wanted, but found only %d that are held out: ask for fewer",
 		rule.Name, rule.MaxLen, validation, len(s.validation))
@@ -85,6 +86,9 @@ func (s *Split) Validation() []Example { return slices.Clone(s.validation) }
 // alone, and may repeat. A smaller size takes the first of them; one below 1 takes none. A sample that has no answer is
 // an error.
 func (s *Split) Train(epoch, step, size int) ([]Example, error) {
+	if s.rule.Sample == nil {
+		return nil, errors.New("the split is of no rule: NewSplit makes one")
+	}
 	rng := newRand(s.seed, forTraining, epoch, step)
 	examples := make([]Example, 0, max(size, 0))
 	for len(examples) < size { // This ends: NewSplit saw that some sources train.

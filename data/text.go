@@ -87,7 +87,7 @@ func newText(name string, source io.ReaderAt, size int64, vocab *Vocab) (*Text, 
 	if size == 0 {
 		return nil, fmt.Errorf("text %q is empty: give a UTF-8 text file with something in it", name)
 	}
-	t := &Text{name: name, source: source, size: size, vocab: vocab, close: func() error { return nil }}
+	t := &Text{name: name, source: source, size: size, vocab: vocab}
 	t.readers.New = func() any { return bufio.NewReader(nil) }
 	if err := t.scan(); err != nil {
 		return nil, fmt.Errorf("text %q: %w", name, err)
@@ -148,7 +148,12 @@ func (s *runeSet) String() string {
 }
 
 // Close closes the file. Windows read afterwards are errors.
-func (t *Text) Close() error { return t.close() }
+func (t *Text) Close() error {
+	if t.close == nil { // as no file was opened
+		return nil
+	}
+	return t.close()
+}
 
 // Len returns the number of characters.
 func (t *Text) Len() int { return t.chars }
