@@ -16,6 +16,8 @@ import (
 
 // Open returns the trained model of a run folder. The rule that it learned is one of Heed's own or of those given;
 // another rule's model answers as well, without its Answer to check inputs, but not if the rule had a Spell or a Read.
+// A rule of the same name must be the one that was learned, which Open sees by all but the functions, and by whether it
+// has a Spell or a Read: what these do, and Answer, it can't see.
 //
 // A folder that someone else made is input like any other: what config.json says is judged before memory is spent on
 // it.
@@ -136,6 +138,9 @@ func parseConfig(content []byte) (c Config, err error) {
 	return c, d.Decode(&c)
 }
 
+// spells reports whether a rule has functions that its data alone don't tell.
+func spells(r data.Rule) bool { return r.Spell != nil || r.Read != nil }
+
 // complete gives the configuration the functions of its rule.
 func (c *Config) complete(rules []data.Rule) error {
 	rule := c.Task
@@ -150,7 +155,7 @@ func (c *Config) complete(rules []data.Rule) error {
 		return fmt.Errorf("the task %s isn't one of Heed's own, and its model needs the rule's Spell and Read: give the rule to Open", rule.Name)
 	}
 	c.Task.About, c.Task.Example = rule.About, rule.Example
-	if !same(rule, c.Task) {
+	if !same(rule, c.Task) || c.Spelled != spells(rule) {
 		return fmt.Errorf("the run learned another task %s than the one known by that name: give its rule to Open, or train it again", rule.Name)
 	}
 	c.Task = rule

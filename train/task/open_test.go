@@ -159,6 +159,38 @@ func TestOpenNeedsTheRule(t *testing.T) {
 	}
 }
 
+// A rule of one of Heed's own names, or one that is given, isn't taken for another that spells.
+func TestOpenKnowsWhatSpells(t *testing.T) {
+	plain, err := data.Named("copy", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := plain
+	mine.Name = "mine"
+	for _, rule := range []data.Rule{plain, mine} {
+		spelled := rule
+		spelled.Spell = func(source, answer string) (string, string) { return strings.ToUpper(source), answer }
+		spelled.Alphabet += "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		rule.Alphabet = spelled.Alphabet
+		_, dir := trained(t, smaller(t, Defaults(spelled)))
+		_, err := Open(dir, rule)
+		wantError(t, err, "learned another task "+rule.Name)
+		if _, err := Open(dir, spelled); err != nil {
+			t.Error(err)
+		}
+		_, dir = trained(t, smaller(t, Defaults(rule)))
+		_, err = Open(dir, spelled)
+		wantError(t, err, "learned another task "+rule.Name)
+		if _, err := Open(dir, rule); err != nil {
+			t.Error(err)
+		}
+	}
+	plain.Read = func(spelled string) string { return spelled }
+	_, dir := trained(t, smaller(t, Defaults(plain)))
+	_, err = Open(dir) // with Heed's own
+	wantError(t, err, "learned another task copy than the one known by that name")
+}
+
 // What answers and then isn't kept is freed, graphs and all.
 func TestModelsFreeTheirGraphs(t *testing.T) {
 	for _, name := range []string{"copy", "dates", "text"} {

@@ -41,7 +41,7 @@ func New(c Config) (*Task, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	c.Spelled = c.Task.Spell != nil || c.Task.Read != nil
+	c.Spelled = spells(c.Task)
 	s, err := open(&c)
 	if err != nil {
 		return nil, err
