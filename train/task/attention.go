@@ -38,14 +38,19 @@ const (
 // of cross-attention first. It is an *InputError if the task doesn't allow the input, if there is no such layer, or if
 // there are too many weights.
 func (m *Model) Attention(input, part string) (*Attention, error) {
-	answer, err := m.Predict(input) // which checks the input
+	b, err := m.encode(input)
 	if err != nil {
 		return nil, err
 	}
-	r, err := m.reading(input, answer)
+	targets, err := m.targets(b)
 	if err != nil {
 		return nil, err
 	}
+	answer, err := m.coder.Answer(targets)
+	if err != nil {
+		return nil, err
+	}
+	r := m.reading(b, targets)
 	weights, classes, err := m.capture(r.batch, part)
 	if err != nil {
 		return nil, &InputError{input, err}
@@ -82,21 +87,8 @@ type reading struct {
 	written []string // what its decoder writes at each step, but the last, which the model has yet to tell
 }
 
-// reading makes a batch of an input that has been answered.
-func (m *Model) reading(input, answer string) (*reading, error) {
-	e := data.Example{Source: input}
-	if m.Config.Task.Kind == data.KindPairs {
-		symbols := []rune(answer)
-		e.Answer = string(symbols[:min(len(symbols), m.Config.Task.MaxAnswer)]) // the last token is never read
-	}
-	b, err := m.coder.Batch([]data.Example{e}, 1)
-	if err != nil {
-		return nil, err
-	}
-	written := b.Counted()
-	if answer == "" { // where the batch has the rule's own
-		written = 1
-	}
+// reading is of a batch of one row and the targets that the model chose for it.
+func (m *Model) reading(b data.Batch, targets []int) *reading {
 	b.Len, b.Inputs = b.Lengths[0], b.Inputs[:b.Lengths[0]]
 	r := &reading{
 		marks: newMarks(m.Config.Task.Alphabet, m.layout),
@@ -108,11 +100,12 @@ func (m *Model) reading(input, answer string) (*reading, error) {
 		r.self = "each character (rows) attends to itself and to those before it (columns)"
 	case data.KindPairs:
 		r.self = "each position of the source (rows) attends to all of it (columns)"
-		b.TargetLen, b.Before = written, b.Before[:written]
-		r.read, r.written = r.marks.labels(b.Before), r.marks.labels(b.Targets[:written-1])
+		b.Before = append([]int{m.layout.Start}, targets...)
+		b.TargetLen = len(b.Before)
+		r.read, r.written = r.marks.labels(b.Before), r.marks.labels(targets)
 	}
 	r.batch = b
-	return r, nil
+	return r
 }
 
 // captured is the attention weights of a layer, (1, H, T, S), row-major.

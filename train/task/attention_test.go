@@ -11,6 +11,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
 )
 
 // The maps of all layers, cross-attention first, with a label for every position and no padding, and weights that sum
@@ -99,14 +100,15 @@ func TestAttentionIsWhatPredicts(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			task := fitted(t, small(t, test.name))
-			answer, err := task.Predict(test.input)
+			encoded, err := task.encode(test.input)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := task.reading(test.input, answer)
+			targets, err := task.targets(encoded)
 			if err != nil {
 				t.Fatal(err)
 			}
+			r := task.reading(encoded, targets)
 			got, classes, err := task.capture(r.batch, "")
 			if err != nil {
 				t.Fatal(err)
@@ -124,17 +126,13 @@ func TestAttentionIsWhatPredicts(t *testing.T) {
 			if !slices.Equal(classes, all[:len(classes)]) {
 				t.Errorf("the classes are %v, with padding %v", classes, all)
 			}
-			if task.Config.Task.Kind != data.KindPairs {
-				predict, err := task.newPredictor()
-				if err != nil {
-					t.Fatal(err)
+			if task.Config.Task.Kind == data.KindPairs {
+				if !slices.Equal(classes[:len(targets)], targets) {
+					t.Errorf("the classes are %v, but what predicts gives %v", classes, targets)
 				}
-				encoded, err := task.encode(test.input)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if want, err := predict(encoded); err != nil || !slices.Equal(classes[len(classes)-len(want):], want) {
-					t.Errorf("the classes are %v, but what predicts gives %v, %v", classes, want, err)
+			} else {
+				if !slices.Equal(classes[len(classes)-len(targets):], targets) {
+					t.Errorf("the classes are %v, but what predicts gives %v", classes, targets)
 				}
 			}
 			for i, c := range got {
@@ -151,6 +149,77 @@ func TestAttentionIsWhatPredicts(t *testing.T) {
 					if w := whole[i].values[(h*allRows+row)*allColumns+column]; math.Abs(float64(weight-w)) > 1e-6 {
 						t.Fatalf("%s, head %d: the weight (%d, %d) is %v, with padding %v", c.layer, h, row, column, weight, w)
 					}
+				}
+			}
+		})
+	}
+}
+
+// What the decoder's rows and columns say is what the model wrote, spelled as it wrote it, whatever the rule's answer
+// would be. It is no longer than an answer may be, also of a model that never ends one.
+func TestAttentionOfAnswers(t *testing.T) {
+	tripled := func(s string) string {
+		var triple strings.Builder
+		for _, c := range s {
+			triple.WriteString(strings.Repeat(string(c), 3))
+		}
+		return triple.String()
+	}
+	for _, test := range []struct {
+		name      string
+		maxAnswer int
+		spelled   bool
+		steps     int
+	}{
+		{"trained", 5, false, 20}, {"untrained", 5, false, 0}, {"empty answers", 0, false, 0}, {"short answers", 1, false, 0},
+		{"spelled", 5, true, 20}, {"spelled, untrained", 5, true, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rule := ownRule()
+			rule.Kind, rule.MaxAnswer = data.KindPairs, test.maxAnswer
+			rule.Answer = func(source string) (string, error) { return source[:min(len(source), test.maxAnswer)], nil }
+			size := 1 // of a symbol in an answer
+			if test.spelled {
+				size = 3
+				rule.Answer = func(source string) (string, error) { return tripled(source), nil }
+				rule.Spell = func(source, answer string) (string, string) {
+					var s strings.Builder
+					for i := 0; i < len(answer); i += 3 {
+						s.WriteString(answer[i : i+1])
+					}
+					return source, s.String()
+				}
+				rule.Read = tripled
+			}
+			task := made(t, smaller(t, Defaults(rule)))
+			if test.steps > 0 {
+				task.Config.Training.Steps = test.steps
+				if _, err := train.Fit(t.Context(), task.Problem(), task.FitConfig()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, input := range []string{"a", "bad", "fade", "jjjjj", "hij"} {
+				a, err := task.Attention(input, "decoder")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want, err := task.Predict(input); err != nil || a.Answer != want || len(want) > size*test.maxAnswer {
+					t.Errorf("of %s, the answer is %q, %v, that of the weights %q", input, want, err, a.Answer)
+				}
+				written := ""
+				for i := 0; i < len(a.Answer); i += size {
+					written += a.Answer[i : i+1]
+				}
+				cross, self := a.Layers[0], a.Layers[2]
+				rows := strings.Join(cross.Rows, "")
+				if !strings.HasPrefix(rows, written) || len(cross.Rows) != len(written)+1 || strings.Join(self.Rows, "") != rows {
+					t.Errorf("of %s, the rows are %q and %q, want %q and what ended it", input, cross.Rows, self.Rows, written)
+				}
+				if columns := strings.Join(self.Columns, ""); columns != "►"+written {
+					t.Errorf("of %s, the columns are %q, want %q", input, columns, "►"+written)
+				}
+				for _, l := range a.Layers {
+					checkWeights(t, l, strings.HasSuffix(l.Name, ".attention"))
 				}
 			}
 		})

@@ -184,18 +184,27 @@ func (m *Model) Predict(input string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	targets, err := m.targets(b)
+	if err != nil {
+		return "", err
+	}
+	return m.coder.Answer(targets)
+}
+
+// targets returns the targets that the model chooses for a batch of one row.
+func (m *Model) targets(b data.Batch) (_ []int, err error) {
 	predict, ok := m.predictors.Get().(predictor)
 	if !ok {
 		if predict, err = m.newPredictor(); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
 	targets, err := predict(b)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	m.predictors.Put(predict)
-	return m.coder.Answer(targets)
+	return targets, nil
 }
 
 // encode returns an input as a batch of one.
@@ -242,15 +251,19 @@ func writer(session decode.Model, begin func(b data.Batch) ([]int, error), o dec
 	}
 }
 
-// translator writes an answer to a source.
+// translator writes an answer to a source: the symbols up to a special token, but no more than an answer may have.
 func (m *Model) translator(net *layers.EncoderDecoder) (predictor, error) {
 	session, err := decode.NewSeq2Seq(net, decode.Seq2SeqConfig{SourceLen: m.layout.Len, Capacity: m.layout.TargetLen})
 	if err != nil {
 		return nil, err
 	}
-	return writer(session, func(b data.Batch) ([]int, error) {
+	write := writer(session, func(b data.Batch) ([]int, error) {
 		return []int{m.layout.Start}, session.Read([][]int{b.Inputs[:b.Lengths[0]]})
-	}, decode.Options{MaxTokens: m.layout.TargetLen, End: []int{m.layout.End}}), nil
+	}, decode.Options{MaxTokens: m.layout.TargetLen, End: []int{m.layout.End, m.layout.Pad, m.layout.Start}})
+	return func(b data.Batch) ([]int, error) {
+		answer, err := write(b)
+		return answer[:min(len(answer), m.Config.Task.MaxAnswer)], err
+	}, nil
 }
 
 // continuer writes the one token that follows.
