@@ -85,6 +85,9 @@ func (c gptConfig) prepare(composed bool) (Step, error) {
 		return Step{}, err
 	}
 	weights := train.Gradients(b.Learnables(), grads)
+	if err := layers.CheckGraph(g); err != nil {
+		return Step{}, err
+	}
 	vm := G.NewTapeMachine(g)
 	solver := train.NewAdamW(1e-3)
 	step := func() error {
@@ -127,6 +130,9 @@ func prepareLong(length int, composed bool) (Step, error) {
 		return Step{}, err
 	}
 	if _, err := G.Grad(cost, in...); err != nil {
+		return Step{}, err
+	}
+	if err := layers.CheckGraph(g); err != nil {
 		return Step{}, err
 	}
 	vm := G.NewTapeMachine(g)

@@ -133,7 +133,10 @@ func (m *Model) capture(batch data.Batch, part string) ([]captured, []int, error
 	for i, c := range chosen {
 		G.Read(c.Weights, &values[i])
 	}
-	vm := G.NewTapeMachine(g)
+	vm, err := machine(g)
+	if err != nil {
+		return nil, nil, err
+	}
 	defer vm.Close()
 	if err := run(vm, nodes, m.values(batch)); err != nil {
 		return nil, nil, err

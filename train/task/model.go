@@ -149,6 +149,14 @@ func intTensor(ids []int, size, length int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape(size, length)...), tensor.WithBacking(ids))
 }
 
+// machine returns a machine that runs a finished graph, once that is checked.
+func machine(g *G.ExprGraph) (G.VM, error) {
+	if err := layers.CheckGraph(g); err != nil {
+		return nil, err
+	}
+	return G.NewTapeMachine(g), nil
+}
+
 // run runs a graph on values of its inputs.
 func run(vm G.VM, nodes G.Nodes, values []*tensor.Dense) error {
 	for i, n := range nodes {
@@ -225,7 +233,10 @@ func (m *Model) chooser() (predictor, error) {
 	}
 	logits := new(G.Value)
 	G.Read(out, logits)
-	vm := G.NewTapeMachine(g)
+	vm, err := machine(g)
+	if err != nil {
+		return nil, err
+	}
 	return func(b data.Batch) ([]int, error) {
 		if err := run(vm, nodes, m.values(b)); err != nil {
 			return nil, err

@@ -136,7 +136,10 @@ func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 	var logitsValue, lossValue G.Value
 	G.Read(logits, &logitsValue)
 	G.Read(loss, &lossValue)
-	vm := G.NewTapeMachine(g)
+	vm, err := machine(g)
+	if err != nil {
+		return Score{}, err
+	}
 	defer vm.Close()
 
 	var s Score

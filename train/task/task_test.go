@@ -249,6 +249,27 @@ func TestTrainFolders(t *testing.T) {
 	}
 }
 
+// Two weights that a graph would take for one are an error of all that runs it, not another answer.
+func TestCollisionsAreFound(t *testing.T) {
+	task := made(t, Defaults(small(t, "copy").Task))
+	for name, colliding := range map[string]string{"query": "t522789", "key": "t739192"} { // as their shape has it
+		task.Params.Get("blocks.0.attention." + name + ".weight").Name = colliding
+	}
+	_, evaluating := task.Evaluate(t.Context())
+	_, predicting := task.Predict("gorgonia")
+	b, err := task.encode("gorgonia")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, capturing := task.capture(b, "")
+	for name, err := range map[string]error{"Evaluate": evaluating, "Predict": predicting, "capture": capturing} {
+		var collision *layers.CollisionError
+		if !errors.As(err, &collision) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
 func TestGenerate(t *testing.T) {
 	task := fitted(t, small(t, "text"))
 	var s strings.Builder
