@@ -137,15 +137,14 @@ func asConfigError(err error) *ConfigError {
 }
 
 // Error names settings as config.json has them, such as model.dim.
-func (e *ConfigError) Error() string {
-	return e.Message(func(setting string) string { return setting })
-}
+func (e *ConfigError) Error() string { return e.Message(nil) }
 
-// Message returns the error's text with settings as name has them, which is given a setting such as model.dim.
+// Message returns the error's text with settings as name has them, which is given a setting such as model.dim; nil
+// leaves them.
 func (e *ConfigError) Message(name func(setting string) string) string {
 	args := slices.Clone(e.args)
 	for i, arg := range args {
-		if s, ok := arg.(setting); ok {
+		if s, ok := arg.(setting); ok && name != nil {
 			args[i] = name(string(s))
 		}
 	}

@@ -62,6 +62,9 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	if ctx == nil { // before anything is written
 		return nil, errNoContext
 	}
+	if err := t.check(); err != nil {
+		return nil, err
+	}
 	begun, err := t.begin(dir)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -46,6 +47,14 @@ type InputError struct {
 
 func (e *InputError) Error() string { return fmt.Sprintf("%q: %v", e.Input, e.Err) }
 func (e *InputError) Unwrap() error { return e.Err }
+
+// check finds a model that is nil or zero.
+func (m *Model) check() error {
+	if m == nil || m.coder == nil {
+		return errors.New("the model is nil or zero: Open or New makes one")
+	}
+	return nil
+}
 
 // newModel makes the model that a configuration describes, with new weights. What is wrong with that is a *ConfigError.
 func newModel(c Config) (*Model, error) {
@@ -217,6 +226,9 @@ func (m *Model) targets(b data.Batch) (_ []int, err error) {
 
 // encode returns an input as a batch of one.
 func (m *Model) encode(input string) (data.Batch, error) {
+	if err := m.check(); err != nil {
+		return data.Batch{}, err
+	}
 	b, err := m.coder.Batch([]data.Example{{Source: input}}, 1)
 	if err != nil {
 		return b, &InputError{input, err}
@@ -296,6 +308,9 @@ func (m *Model) continuer() (predictor, error) {
 func (m *Model) Generate(ctx context.Context, w io.Writer, prompt string, o decode.Options) error {
 	if ctx == nil {
 		return errNoContext
+	}
+	if err := m.check(); err != nil {
+		return err
 	}
 	if m.decoder == nil {
 		return &InputError{prompt, fmt.Errorf("the model learned the task %s, and only text models write on", m.Config.Task.Name)}

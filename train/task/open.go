@@ -27,6 +27,9 @@ func Open(dir string, rules ...data.Rule) (*Model, error) { return open(os.DirFS
 func OpenFS(fsys fs.FS, rules ...data.Rule) (*Model, error) { return open(fsys, ".", rules) }
 
 func open(fsys fs.FS, dir string, rules []data.Rule) (*Model, error) {
+	if fsys == nil {
+		return nil, errors.New("the file system is nil: give that of a run folder, such as os.DirFS(dir)")
+	}
 	c, err := readConfig(fsys, dir, rules)
 	if err != nil {
 		return nil, err
@@ -46,6 +49,9 @@ func open(fsys fs.FS, dir string, rules []data.Rule) (*Model, error) {
 func (m *Model) Load(dir string) error { return m.load(os.DirFS(dir), dir) }
 
 func (m *Model) load(fsys fs.FS, dir string) error {
+	if err := m.check(); err != nil {
+		return err
+	}
 	f, size, err := openRegular(fsys, WeightsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s %w", dir, ErrNoWeights)

@@ -55,10 +55,26 @@ func New(c Config) (*Task, error) {
 }
 
 // Close closes the file that is learned from, if there is one. The model stays of use.
-func (t *Task) Close() error { return t.set.close() }
+func (t *Task) Close() error {
+	if t.check() != nil {
+		return nil
+	}
+	return t.set.close()
+}
 
-// Problem returns the task as train.Fit takes it.
+// check finds a task that is nil or zero.
+func (t *Task) check() error {
+	if t == nil || t.set == nil || t.Model.check() != nil {
+		return errors.New("the task is nil or zero: New makes one")
+	}
+	return nil
+}
+
+// Problem returns the task as train.Fit takes it, which has an error for that of a zero Task.
 func (t *Task) Problem() train.Problem {
+	if t.check() != nil {
+		return train.Problem{}
+	}
 	feed := func(b data.Batch, err error) (train.Batch, error) {
 		if err != nil {
 			return train.Batch{}, err
@@ -85,6 +101,9 @@ func (t *Task) validationSteps() int { return (t.set.len() + validationSize - 1)
 
 // FitConfig returns how train.Fit is to train it: with AdamW, and the Patience, the epochs and the seed of the Config.
 func (t *Task) FitConfig() train.Config {
+	if t.check() != nil {
+		return train.Config{}
+	}
 	c := t.Config.Training
 	solver := train.NewAdamW(c.Rate)
 	solver.WeightDecay = c.WeightDecay
@@ -127,6 +146,9 @@ var errNoContext = errors.New("the context is nil: pass context.Background()")
 func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 	if ctx == nil {
 		return Score{}, errNoContext
+	}
+	if err := t.check(); err != nil {
+		return Score{}, err
 	}
 	g := G.NewGraph()
 	nodes, logits, loss, err := t.build(&layers.Build{}, g, validationSize)

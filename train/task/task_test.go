@@ -155,6 +155,35 @@ func TestNoContext(t *testing.T) {
 	wantError(t, task.Generate(none, io.Discard, "x", decode.Options{}), "the context is nil")
 }
 
+// What wasn't made by New, Open or OpenFS is an error, and leaves no folder.
+func TestZeroValues(t *testing.T) {
+	_, err := OpenFS(nil)
+	wantError(t, err, "the file system is nil")
+	dir := filepath.Join(t.TempDir(), "run")
+	for _, m := range []*Model{nil, {}} {
+		_, err := m.Predict("a")
+		wantError(t, err, "the model is nil or zero: Open or New makes one")
+		_, err = m.Attention("a", "")
+		wantError(t, err, "the model is nil or zero")
+		wantError(t, m.Generate(t.Context(), io.Discard, "a", decode.Options{}), "the model is nil or zero")
+		wantError(t, m.Load(dir), "the model is nil or zero")
+	}
+	for _, task := range []*Task{nil, {}, {Model: &Model{}}} {
+		_, err := task.Evaluate(t.Context())
+		wantError(t, err, "the task is nil or zero: New makes one")
+		_, err = task.Train(t.Context(), dir, nil, nil)
+		wantError(t, err, "the task is nil or zero")
+		_, err = train.Fit(t.Context(), task.Problem(), task.FitConfig())
+		wantError(t, err, "a Problem needs Params")
+		if err := task.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("there is a folder")
+	}
+}
+
 func TestNewErrors(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -195,6 +224,9 @@ func TestNewErrors(t *testing.T) {
 	_, err := New(c)
 	if !errors.As(err, &wrong) {
 		t.Fatal(err)
+	}
+	if got := wrong.Message(nil); got != wrong.Error() {
+		t.Errorf("the message is %q, the error %q", got, wrong)
 	}
 	if got := wrong.Message(func(s string) string { return "<" + s + ">" }); got != "<model.dim> must be a multiple of <model.block.attention.heads>, got 16 and 5" {
 		t.Errorf("the message is %q", got)
