@@ -254,10 +254,20 @@ func (c *Config) checkMemory(tokens, maxLen int) error {
 	perToken := blocks*(4*dim+6*heads+2*hidden) + 2*classes
 	// Training keeps values and gradients, validation values alone.
 	batches := float64(2*c.Training.Batch+validationSize) * length
+	what := fmt.Sprintf("%.3g parameters and batches of %.3g tokens", params, batches)
+	biases := 0.0
+	if _, ok := c.Model.Positions.(layers.RelativeBias); ok {
+		// Of every score, of all heads: to train and to validate, and each block has their gradients.
+		biases = (blocks + 2) * float64(a.Heads) * length * length
+		if c.Task.Kind == data.KindPairs { // an encoder's and a decoder's
+			biases *= 2
+		}
+		what += fmt.Sprintf(", with a bias for each of %.3g scores", biases)
+	}
 	// Of a parameter there are the value, the best value, the gradient, AdamW's two means, and a copy in passing.
-	if need := 4 * (6*params + perToken*batches); need > maxMemory {
-		return configErrorf("training would need about %.0f GiB of memory, for %.3g parameters and batches of %.3g tokens; at most %d GiB are allowed: choose a smaller %s, %s, %s, %s or %s",
-			math.Ceil(need/(1<<30)), params, batches, maxMemory>>30,
+	if need := 4 * (6*params + perToken*batches + biases); need > maxMemory {
+		return configErrorf("training would need about %.0f GiB of memory, for %s; at most %d GiB are allowed: choose a smaller %s, %s, %s, %s or %s",
+			math.Ceil(need/(1<<30)), what, maxMemory>>30,
 			setting("model.dim"), setting("model.block.feed_forward.hidden"), setting("model.layers"), setting("task.max_len"), setting("training.batch"))
 	}
 	return nil

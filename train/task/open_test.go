@@ -13,6 +13,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/heap"
+	"github.com/heed-go/heed/layers"
 )
 
 // Of every task: what is opened answers as what was trained, and evaluates as the summary says.
@@ -189,6 +190,24 @@ func TestOpenKnowsWhatSpells(t *testing.T) {
 	_, dir := trained(t, smaller(t, Defaults(plain)))
 	_, err = Open(dir) // with Heed's own
 	wantError(t, err, "learned another task copy than the one known by that name")
+}
+
+// A config.json whose model would need absurdly much memory to answer at all is refused.
+func TestOpenRefusesRelativeBiases(t *testing.T) {
+	c := smaller(t, Defaults(ownRule()))
+	c.Model.Positions = layers.RelativeBias{}
+	_, dir := trained(t, c)
+	path := filepath.Join(dir, ConfigFile)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Replace(string(content), `"max_len": 5`, `"max_len": 65535`, 1)
+	if err := os.WriteFile(path, []byte(long), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(dir)
+	wantError(t, err, path, "with a bias for each of", "scores; at most 8 GiB are allowed")
 }
 
 // What answers and then isn't kept is freed, graphs and all.

@@ -205,6 +205,10 @@ func TestNewErrors(t *testing.T) {
 		{"absurdly many", func(c *Config) { c.Model.Positions = layers.Learned{MaxLen: 1 << 40} }, "model.positions.max_len must be"},
 		{"wide heads", func(c *Config) { c.Model.Block.Attention.HeadDim, c.Model.Block.Attention.Heads = 1<<14, 1<<10 }, "GiB"},
 		{"dropout of all", func(c *Config) { c.Model.Block.FeedForward.Dropout = 1 }, "model.block.feed_forward.dropout must be at least 0 and below 1, got 1"},
+		{"a bias for every distance", func(c *Config) {
+			c.Task.MaxLen, c.Training.Batch, c.Model.Positions = 1<<16-1, 1, layers.RelativeBias{}
+			c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 4, 1, 1
+		}, "GiB of memory, for 2.63e+05 parameters and batches of 1.65e+07 tokens, with a bias for each of 1.29e+10 scores"},
 		{"absurd", func(c *Config) { c.Model.Dim, c.Model.Layers = 1<<14, 128 }, "GiB"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
