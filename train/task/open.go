@@ -2,6 +2,7 @@ package task
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,9 +10,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/layers"
 )
 
 // Open returns the trained model of a run folder. The rule that it learned is one of Heed's own or of those given;
@@ -131,7 +135,7 @@ func parseConfig(content []byte) (c Config, err error) {
 		if errors.As(err, &syntax) {
 			err = fmt.Errorf("it isn't whole JSON (%w): restore it, or train again", err)
 		}
-		return c, err
+		return c, readable(err)
 	}
 	switch {
 	case version.Format < Format:
@@ -141,7 +145,33 @@ func parseConfig(content []byte) (c Config, err error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(content))
 	d.DisallowUnknownFields()
-	return c, d.Decode(&c)
+	return c, readable(d.Decode(&c))
+}
+
+// readable returns an error of decoding JSON that says what a setting must be without Go's types.
+func readable(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	want := "an object"
+	switch kind := wrong.Type.Kind(); {
+	case kind == reflect.String || wrong.Type == reflect.TypeFor[layers.Activation]():
+		want = "a string"
+	case kind == reflect.Int:
+		want = "a whole number of at most 64 bits"
+	case kind == reflect.Uint64:
+		want = "a whole number of at most 64 bits, not negative"
+	case kind == reflect.Float64:
+		want = "a number that 64 bits hold"
+	case kind == reflect.Bool:
+		want = "true or false"
+	case kind == reflect.Slice:
+		want = "an array"
+	}
+	where := cmp.Or(strings.TrimPrefix(wrong.Field, "plain."), "it") // plain is the package layers' own
+	text := fmt.Sprintf("%s must be %s, got %s", where, want, wrong.Value)
+	return errors.New(strings.Replace(err.Error(), wrong.Error(), text, 1))
 }
 
 // spells reports whether a rule has functions that its data alone don't tell.

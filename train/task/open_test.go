@@ -247,6 +247,29 @@ func TestModelsFreeTheirGraphs(t *testing.T) {
 	}
 }
 
+// What JSON has of another type is named as in config.json, not as in Go.
+func TestConfigOfOtherTypes(t *testing.T) {
+	for content, want := range map[string]string{
+		`[]`:                                                  "it must be an object, got array",
+		`{"format": "2"}`:                                     "format must be a whole number of at most 64 bits, got string",
+		`{"format": 2, "task": 7}`:                            "task must be an object, got number",
+		`{"format": 2, "seed": -1}`:                           "seed must be a whole number of at most 64 bits, not negative, got number -1",
+		`{"format": 2, "spelled": 1}`:                         "spelled must be true or false, got number",
+		`{"format": 2, "model": []}`:                          "a model's configuration: it must be an object, got array",
+		`{"format": 2, "model": {"dim": 1e30}}`:               "a model's configuration: dim must be a whole number of at most 64 bits, got number 1e30",
+		`{"format": 2, "task": {"classes": "x"}}`:             "task.classes must be an array, got string",
+		`{"format": 2, "training": {"learning_rate": 1e999}}`: "training.learning_rate must be a number that 64 bits hold, got number 1e999",
+		`{"format": 2, "model": {"block": {"attention": {"heads": "x"}}}}`:           "a model's configuration: block.attention.heads must be a whole number of at most 64 bits, got string",
+		`{"format": 2, "model": {"block": {"feed_forward": {"activation": 1}}}}`:     "a model's configuration: block.feed_forward.activation must be a string, got number",
+		`{"format": 2, "model": {"positions": {"kind": "learned", "max_len": "x"}}}`: "a model's configuration: positions of kind learned: max_len must be a whole number of at most 64 bits, got string",
+		`{"format": 2, "model": {"positions": 1}}`:                                   "a model's configuration: positions: it must be an object, got number",
+	} {
+		if _, err := parseConfig([]byte(content)); err == nil || err.Error() != want {
+			t.Errorf("of %s, the error is\n%v, want\n%s", content, err, want)
+		}
+	}
+}
+
 // Whatever is in a config.json, reading it gives settings that pass the checks, or an error.
 func FuzzReadConfig(f *testing.F) {
 	for _, name := range Names() {
