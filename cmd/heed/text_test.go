@@ -22,24 +22,28 @@ func TestTextsThatWontDo(t *testing.T) {
 		write(t, path, content)
 		return path
 	}
-	for _, test := range []struct{ name, path, want string }{
-		{"missing", filepath.Join(base, "none"), "give a UTF-8 text file that can be read"},
-		{"directory", base, "is a directory"},
-		{"empty", file("empty", ""), "is empty"},
-		{"no UTF-8", file("latin1", strings.Repeat("gr\xf6\xdfer ", 1000)), "not UTF-8: the byte at offset 2"},
-		{"cut in a character", file("cut", strings.Repeat("a", 5000)+"\xe2\x82"), "offset 5000"},
-		{"short", file("short", "To be, or not to be"), "19 characters"},
-		{"a character", file("one", "x"), "1 characters"},
+	for _, test := range []struct {
+		name, path string
+		status     int
+		want       string
+	}{
+		{"missing", filepath.Join(base, "none"), 1, "give a UTF-8 text file that can be read"},
+		{"directory", base, 1, "is a directory"},
+		{"empty", file("empty", ""), 1, "is empty"},
+		{"no UTF-8", file("latin1", strings.Repeat("gr\xf6\xdfer ", 1000)), 1, "not UTF-8: the byte at offset 2"},
+		{"cut in a character", file("cut", strings.Repeat("a", 5000)+"\xe2\x82"), 1, "offset 5000"},
+		{"short", file("short", "To be, or not to be"), 2, "19 characters"},
+		{"a character", file("one", "x"), 2, "1 characters"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			out := filepath.Join(base, "out")
-			fail(t, heed(small("--task=text", "--text="+test.path, "--out="+out)...), 1, test.want)
+			fail(t, heed(small("--task=text", "--text="+test.path, "--out="+out)...), test.status, test.want)
 			if _, err := os.Stat(out); err == nil {
 				t.Error("there is a run folder all the same")
 			}
 		})
 	}
-	fail(t, heed(small("--task=text", "--text="+foxText(t), "--max-len=3000")...), 1, "too few for windows of length 3000", "(max-len)")
+	fail(t, heed(small("--task=text", "--text="+foxText(t), "--max-len=3000")...), 2, "too few for windows of length 3000", "(--max-len)")
 }
 
 func TestTextThatChanges(t *testing.T) {

@@ -30,6 +30,9 @@ func openRule(c *Config) (set, error) {
 		return nil, asConfigError(err)
 	}
 	split, err := data.NewSplit(c.Task, c.Seed, c.Data.Validation)
+	if errors.Unwrap(err) != nil { // what is wrong with the rule
+		return nil, asConfigError(err)
+	}
 	if err != nil {
 		return nil, configErrorf("%w (%s)", err, setting("data.validation"))
 	}
@@ -102,7 +105,7 @@ func (s *textSet) describe(c *Config) error {
 	}
 	c.Data.SHA256, c.Task.Alphabet = sum, s.Vocab().Symbols()
 	if s.windows, err = s.ValidationWindows(s.length, s.most); err != nil {
-		return fmt.Errorf("%w (max-len)", err)
+		return configErrorf("%w (%s)", err, setting("task.max_len"))
 	}
 	c.Task.Example, err = opening(s.Text)
 	return err

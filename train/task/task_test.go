@@ -237,6 +237,32 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
+// What is wrong with a rule isn't put down to the number to validate on.
+func TestSplitErrors(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(c *Config)
+		want   string
+	}{
+		{"no answers", func(c *Config) {
+			c.Task.Answer = func(string) (string, error) { return "", errors.New("none today") }
+			c.Task.Sample = func(*rand.Rand, int) string { return "a" }
+		}, `task copy: its Sample "a" has no answer: none today`},
+		{"one source, held out", func(c *Config) {
+			c.Task.Sample = func(*rand.Rand, int) string { return "a" }
+			c.Seed = 17
+		}, "task copy: seed 17 leaves no source to train on"},
+		{"too many", func(c *Config) { c.Data.Validation = 1<<20 + 1 },
+			"task copy: validation needs 1 to 1048576 sources, got 1048577 (data.validation)"},
+	} {
+		c := small(t, "copy")
+		test.change(&c)
+		if _, err := New(c); err == nil || err.Error() != test.want {
+			t.Errorf("%s: the error is\n%v, want\n%s", test.name, err, test.want)
+		}
+	}
+}
+
 // ownPositions are a scheme that JSON has no name for.
 type ownPositions struct{ layers.None }
 
