@@ -135,7 +135,7 @@ func figureWriter(path string) (func(io.Writer, heatmap.Figure) error, error) {
 
 // drawn says what has been drawn where.
 func drawn(path string, f heatmap.Figure) string {
-	s := fmt.Sprintf("%s, drawn in %s", f.Title, path)
+	s := fmt.Sprintf("%s, drawn in %s", f.Title, printable(path))
 	if boxes := f.Boxes(); boxes != "" && strings.EqualFold(filepath.Ext(path), ".png") {
 		s += fmt.Sprintf(", where □ stands for %q: an .svg or .html shows them", boxes)
 	}

@@ -22,6 +22,7 @@ import (
 	"strings"
 	"syscall"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -148,8 +149,23 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// shell returns s as a shell takes it for one word.
+// shell returns s as a shell takes it for one word. What a terminal shouldn't get is written as bash and zsh read it.
 func shell(s string) string {
+	if printable(s) != s {
+		var word strings.Builder
+		for i := range len(s) {
+			switch b := s[i]; {
+			case b < ' ' || b > '~':
+				fmt.Fprintf(&word, `\x%02x`, b)
+			case b == '\'' || b == '\\':
+				word.WriteByte('\\')
+				fallthrough
+			default:
+				word.WriteByte(b)
+			}
+		}
+		return "$'" + word.String() + "'"
+	}
 	plain := func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("./_-+=:,@%"+string(os.PathSeparator), r)
 	}
@@ -160,4 +176,19 @@ func shell(s string) string {
 }
 
 // oneLine returns an error's text on one line.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+func oneLine(err error) string { return printable(strings.Join(strings.Fields(err.Error()), " ")) }
+
+// printable returns a text with escapes, as Go has them, for what isn't printable: names and paths may hold anything,
+// and a terminal obeys some of it. Ends of lines stay.
+func printable(s string) string {
+	var escaped strings.Builder
+	for i, r := range s {
+		_, size := utf8.DecodeRuneInString(s[i:])
+		if part := s[i : i+size]; r == '\n' || unicode.IsPrint(r) && (r != utf8.RuneError || size > 1) {
+			escaped.WriteString(part)
+		} else {
+			escaped.WriteString(strings.Trim(strconv.Quote(part), `"`))
+		}
+	}
+	return escaped.String()
+}

@@ -341,9 +341,49 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// Whatever a name has in it, a terminal gets nothing to obey.
+func TestNamesAreMadePrintable(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a file's name has no control characters there")
+	}
+	dir := filepath.Join(t.TempDir(), "no\x1b[31m\u202edir")
+	for _, args := range [][]string{
+		{"predict", dir, "x"}, {"eval", dir}, {"train", "--resume=" + dir}, {"train", "--task=text", "--text=" + dir},
+		{"attention", dir, "x"}, {"\x1b"}, {"help", "\x1b"}, {"eval", "--\x1b"}, {"train", "--dim=\x1b"},
+	} {
+		c := heed(args...)
+		if c.code == 0 || printable(c.stderr) != c.stderr || !strings.Contains(c.stderr, `\x1b`) {
+			t.Errorf("heed %q: status %d, standard error %q", args, c.code, c.stderr)
+		}
+	}
+	out := succeed(t, small("--task=copy", "--out="+dir)...)
+	if printable(out) != out || strings.Count(out, "no\\x1b[31m") != 2 {
+		t.Errorf("heed train prints %q", out)
+	}
+	fail(t, heed(small("--task=copy", "--out="+dir)...), 1, `no\x1b[31m\u202edir holds a run already`, "--resume $'")
+	if out := succeed(t, "predict", dir, "abc"); out == "" {
+		t.Error("it predicts nothing")
+	}
+	figure := filepath.Join(dir, "figure.svg")
+	if out := succeed(t, "attention", dir, "abc", "--out="+figure); printable(out) != out {
+		t.Errorf("heed attention prints %q", out)
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	for s, want := range map[string]string{
+		"": "", "größer \\ \"x\" �\n": "größer \\ \"x\" �\n", "\x1b[2J\a\x7f": `\x1b[2J\a\x7f`, "\xff\u202e\u009b": `\xff\u202e\u009b`,
+	} {
+		if got := printable(s); got != want {
+			t.Errorf("printable(%q) is %q, want %q", s, got, want)
+		}
+	}
+}
+
 func TestShell(t *testing.T) {
 	for s, want := range map[string]string{
 		"runs/copy-2": "runs/copy-2", "": "''", "a b": "'a b'", "c'd": `'c'\''d'`, "27+35": "27+35", "$x": "'$x'", "~": "'~'", "größer": "größer", "a\nb": "'a\nb'",
+		"no\x1b[31m dir": `$'no\x1b[31m dir'`, "c'd\\\ré\n": `$'c\'d\\\x0d\xc3\xa9\x0a'`, "\xff": `$'\xff'`,
 	} {
 		if got := shell(s); got != want {
 			t.Errorf("shell(%q) is %s, want %s", s, got, want)

@@ -47,14 +47,17 @@ func (p *progress) clear() {
 	}
 }
 
-// over returns w, where the bar makes room for every line.
+// over returns w, where the bar makes room for every line. The lines are made printable.
 func (p *progress) over(w io.Writer) io.Writer {
 	return writerFunc(func(b []byte) (int, error) {
 		p.clear()
 		if p.bar != nil {
 			p.bar.Reset()
 		}
-		return w.Write(b)
+		if _, err := io.WriteString(w, printable(string(b))); err != nil {
+			return 0, err
+		}
+		return len(b), nil
 	})
 }
 
