@@ -63,6 +63,7 @@
 //	multihead_cached.go           attention that continues what a Cache holds
 //	loss.go                       CrossEntropy
 //	param.go, init.go, build.go   Params, initial values, Build
+//	function.go                   Function: a graph to evaluate, with its machine
 //	graph.go                      CheckGraph, for machines of one's own
 //	kinds.go                      what goes to JSON as one of several kinds
 //	weights.go, pytorch.go        saving and loading, as safetensors and as PyTorch's state dicts
@@ -80,10 +81,12 @@
 //
 // # Machines
 //
-// Use gorgonia.NewTapeMachine, one live machine for each graph: the operations keep their memory between runs. For
-// parallel inference, build a graph for each goroutine; they may share their parameters as long as none trains. An
-// intermediate node's Value may be overwritten: make a gorgonia.Read of what you want before the machine, and copy what
-// you keep.
+// A [Function] is a graph to evaluate with its machine: values in, copies out, from any number of goroutines. It
+// suffices to predict with.
+//
+// Otherwise use gorgonia.NewTapeMachine, one live machine for each graph: the operations keep their memory between
+// runs. Graphs may share their parameters and run side by side as long as none trains. An intermediate node's Value may
+// be overwritten: make a gorgonia.Read of what you want before the machine, and copy what you keep.
 //
 // Models may be built, differentiated and run side by side, each in a graph of its own. Of Gorgonia's own operations
 // gorgonia.Rectify is the exception: it counts its calls in a variable that all graphs share, so use [ReLU] instead.

@@ -82,21 +82,15 @@ func check(err error) {
 
 // likeliest is the token that a decoder finds most probable after others.
 func likeliest(decoder *layers.Decoder, tokens []int) int {
-	g := G.NewGraph()
-	ids := G.NewVector(g, tensor.Int, G.WithName("ids"), G.WithShape(len(tokens)), G.WithValue(
-		tensor.New(tensor.WithShape(len(tokens)), tensor.WithBacking(tokens))))
-	logits, err := decoder.Forward(&layers.Build{}, ids, layers.Mask{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	var value G.Value
-	G.Read(logits, &value)
-	vm := G.NewTapeMachine(g)
-	defer vm.Close()
-	if err := vm.RunAll(); err != nil {
-		log.Fatal(err)
-	}
-	all := value.Data().([]float64)
+	logits, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+		ids := G.NewVector(g, tensor.Int, G.WithName("ids"), G.WithShape(len(tokens)))
+		logits, err := decoder.Forward(b, ids, layers.Mask{})
+		return G.Nodes{ids}, G.Nodes{logits}, err
+	})
+	check(err)
+	out, err := logits.Call(tensor.New(tensor.WithBacking(tokens)))
+	check(err)
+	all := out[0].Float64s()
 	last := all[len(all)-8:]
 	best := 0
 	for i, v := range last {

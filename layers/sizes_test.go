@@ -168,8 +168,9 @@ var constructors = map[string]map[string]func(p *layers.Params, n int) error{
 	}),
 
 	// These don't take Params.
-	"NewParams": {},
-	"NewCache":  {},
+	"NewParams":   {},
+	"NewCache":    {},
+	"NewFunction": {},
 }
 
 func made(_ any, err error) error { return err }
