@@ -117,35 +117,32 @@ type captured struct {
 // capture runs the model on a batch of one. It returns the attention weights of the layers whose name has part in it,
 // those of cross-attention first, and the likeliest class of every position.
 func (m *Model) capture(batch data.Batch, part string) ([]captured, []int, error) {
-	g := G.NewGraph()
-	b := &layers.Build{CaptureWeights: true}
-	nodes, out, err := m.build(b, g, 1, data.Layout{Len: batch.Len, TargetLen: batch.TargetLen})
+	var chosen []layers.Captured
+	model, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+		b.CaptureWeights = true
+		in, logits, err := m.build(b, g, 1, data.Layout{Len: batch.Len, TargetLen: batch.TargetLen})
+		if err != nil {
+			return nil, nil, err
+		}
+		out = G.Nodes{logits}
+		chosen, err = choose(b.Captured(), part)
+		for _, c := range chosen {
+			out = append(out, c.Weights)
+		}
+		return in, out, err
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	chosen, err := choose(b.Captured(), part)
+	out, err := model.Call(m.values(batch)...)
 	if err != nil {
-		return nil, nil, err
-	}
-	var logits G.Value
-	G.Read(out, &logits)
-	values := make([]G.Value, len(chosen))
-	for i, c := range chosen {
-		G.Read(c.Weights, &values[i])
-	}
-	vm, err := machine(g)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer vm.Close()
-	if err := run(vm, nodes, m.values(batch)); err != nil {
 		return nil, nil, err
 	}
 	weights := make([]captured, len(chosen))
 	for i, c := range chosen {
-		weights[i] = captured{c.Layer, slices.Clone(values[i].Data().([]float32))}
+		weights[i] = captured{c.Layer, out[1+i].Float32s()}
 	}
-	return weights, argmax(logits), nil
+	return weights, argmax(out[0]), nil
 }
 
 // choose returns the layers whose name has part in it, those of cross-attention first. It is an error if there is none,

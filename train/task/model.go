@@ -158,30 +158,11 @@ func intTensor(ids []int, size, length int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape(size, length)...), tensor.WithBacking(ids))
 }
 
-// machine returns a machine that runs a finished graph, once that is checked.
-func machine(g *G.ExprGraph) (G.VM, error) {
-	if err := layers.CheckGraph(g); err != nil {
-		return nil, err
-	}
-	return G.NewTapeMachine(g), nil
-}
-
-// run runs a graph on values of its inputs.
-func run(vm G.VM, nodes G.Nodes, values []*tensor.Dense) error {
-	for i, n := range nodes {
-		if err := G.Let(n, values[i]); err != nil {
-			return err
-		}
-	}
-	vm.Reset()
-	return vm.RunAll()
-}
-
 // argmax returns the index of the largest element along the last axis.
-func argmax(logits G.Value) []int {
+func argmax(logits *tensor.Dense) []int {
 	shape := logits.Shape()
 	width := shape[len(shape)-1]
-	values := logits.Data().([]float32)
+	values := logits.Float32s()
 	out := make([]int, len(values)/width)
 	for i := range out {
 		row := values[i*width:][:width]
@@ -238,22 +219,19 @@ func (m *Model) encode(input string) (data.Batch, error) {
 
 // chooser chooses the likeliest classes of the valid positions.
 func (m *Model) chooser() (predictor, error) {
-	g := G.NewGraph()
-	nodes, out, err := m.build(&layers.Build{}, g, 1, m.layout)
-	if err != nil {
-		return nil, err
-	}
-	logits := new(G.Value)
-	G.Read(out, logits)
-	vm, err := machine(g)
+	logits, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+		nodes, logits, err := m.build(b, g, 1, m.layout)
+		return nodes, G.Nodes{logits}, err
+	})
 	if err != nil {
 		return nil, err
 	}
 	return func(b data.Batch) ([]int, error) {
-		if err := run(vm, nodes, m.values(b)); err != nil {
+		out, err := logits.Call(m.values(b)...)
+		if err != nil {
 			return nil, err
 		}
-		targets := argmax(*logits)
+		targets := argmax(out[0])
 		return targets[:min(len(targets), b.Lengths[0])], nil
 	}, nil
 }

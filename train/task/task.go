@@ -150,20 +150,13 @@ func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 	if err := t.check(); err != nil {
 		return Score{}, err
 	}
-	g := G.NewGraph()
-	nodes, logits, loss, err := t.build(&layers.Build{}, g, validationSize)
+	evaluate, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+		nodes, logits, loss, err := t.build(b, g, validationSize)
+		return nodes, G.Nodes{logits, loss}, err
+	})
 	if err != nil {
 		return Score{}, err
 	}
-	var logitsValue, lossValue G.Value
-	G.Read(logits, &logitsValue)
-	G.Read(loss, &lossValue)
-	vm, err := machine(g)
-	if err != nil {
-		return Score{}, err
-	}
-	defer vm.Close()
-
 	var s Score
 	var sum, weight float64
 	for i := range t.validationSteps() {
@@ -174,13 +167,14 @@ func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 		if err != nil {
 			return Score{}, err
 		}
-		if err := run(vm, nodes, t.values(b)); err != nil {
+		out, err := evaluate.Call(t.values(b)...)
+		if err != nil {
 			return Score{}, err
 		}
 		counted := float64(b.Counted())
-		sum += float64(lossValue.Data().(float32)) * counted
+		sum += float64(out[1].Data().(float32)) * counted
 		weight += counted
-		t.count(&s, b, argmax(logitsValue))
+		t.count(&s, b, argmax(out[0]))
 	}
 	s.Loss = sum / max(weight, 1)
 	return s, nil
