@@ -133,10 +133,15 @@ func (m *model) fit(w io.Writer, seed uint64, steps int) ([]float64, error) {
 // lookUp asks for every position of one memory, in a graph of its own over the same parameters: another batch size,
 // and for evaluation. The weights are (S, S): a row for each question.
 func (m *model) lookUp(stored []int) (predicted []int, weights []float64, err error) {
-	g := G.NewGraph()
-	in := m.newInputs(g, m.size)
-	b := &layers.Build{CaptureWeights: true}
-	logits, err := m.forward(b, in)
+	answer, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
+		b.CaptureWeights = true
+		in := m.newInputs(g, m.size)
+		logits, err := m.forward(b, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		return G.Nodes{in.stored, in.asked}, G.Nodes{logits, b.Captured()[0].Weights}, nil // (S, 1, V), (S, 1, 1, S)
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -144,20 +149,15 @@ func (m *model) lookUp(stored []int) (predicted []int, weights []float64, err er
 	for i := range m.size {
 		repeated, asked = append(repeated, stored...), append(asked, i)
 	}
-	for node, ids := range map[*G.Node][]int{in.stored: repeated, in.asked: asked} {
-		if err := G.Let(node, tensor.New(tensor.WithShape(node.Shape()...), tensor.WithBacking(ids))); err != nil {
-			return nil, nil, err
-		}
-	}
-	var s notebook.Stages
-	s.Add("logits", logits)
-	s.Add("weights", b.Captured()[0].Weights) // (S, 1, 1, S)
-	if err := s.Run(); err != nil {
-		return nil, nil, err
-	}
-	best, err := s.Get("logits").Argmax(2)
+	out, err := answer.Call(
+		tensor.New(tensor.WithShape(m.size, m.size), tensor.WithBacking(repeated)),
+		tensor.New(tensor.WithShape(m.size, 1), tensor.WithBacking(asked)))
 	if err != nil {
 		return nil, nil, err
 	}
-	return best.Data().([]int), s.Values("weights"), nil
+	best, err := out[0].Argmax(2)
+	if err != nil {
+		return nil, nil, err
+	}
+	return best.Data().([]int), out[1].Float64s(), nil
 }
