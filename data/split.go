@@ -27,9 +27,14 @@ const (
 	drawsASource  = 64
 )
 
+// A ValidationError says that a Split can't have as many validation sources as NewSplit is asked for.
+type ValidationError struct{ text string }
+
+func (e *ValidationError) Error() string { return e.text }
+
 // NewSplit returns the split of a rule that a seed decides, with so many distinct validation sources (or answers, where
-// the rule keeps those apart), from 1 to 1,048,576. It is an error if a bounded number of draws finds fewer that are
-// held out: the error says how many, which for short sources is all there are.
+// the rule keeps those apart), from 1 to 1,048,576. It is a *ValidationError if a bounded number of draws finds fewer
+// that are held out: the error says how many, which for short sources is all there are.
 func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 	if rule.Sample == nil || rule.Answer == nil {
 		return nil, fmt.Errorf("task %s: examples need the rule's Sample and Answer, got none: Named has Heed's own rules", rule.Name)
@@ -38,7 +43,7 @@ func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 		return nil, fmt.Errorf("task %s: MaxLen must be at least 1, got %d", rule.Name, rule.MaxLen)
 	}
 	if validation < 1 || validation > maxValidation {
-		return nil, fmt.Errorf("task %s: validation needs 1 to %d sources, got %d", rule.Name, maxValidation, validation)
+		return nil, &ValidationError{fmt.Sprintf("task %s: validation needs 1 to %d sources, got %d", rule.Name, maxValidation, validation)}
 	}
 	s := &Split{rule: rule, seed: seed}
 	rng := newRand(seed, forValidation, 0, 0)
@@ -61,10 +66,10 @@ func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 		}
 	}
 	if !trains {
-		return nil, fmt.Errorf("task %s: %w", rule.Name, fmt.Errorf("seed %d leaves no source to train on", seed))
+		return nil, fmt.Errorf("task %s: seed %d leaves no source to train on", rule.Name, seed)
 	}
-	return nil, fmt.Errorf("task %s, sources of at most %d symbols: %d validation sources wanted, but found only %d that are held out: ask for fewer",
-		rule.Name, rule.MaxLen, validation, len(s.validation))
+	return nil, &ValidationError{fmt.Sprintf("task %s, sources of at most %d symbols: %d validation sources wanted, but found only %d that are held out: ask for fewer",
+		rule.Name, rule.MaxLen, validation, len(s.validation))}
 }
 
 // HeldOut reports whether a source is kept from training. Any string may be asked about.

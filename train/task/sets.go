@@ -30,11 +30,12 @@ func openRule(c *Config) (set, error) {
 		return nil, asConfigError(err)
 	}
 	split, err := data.NewSplit(c.Task, c.Seed, c.Data.Validation)
-	if errors.Unwrap(err) != nil { // what is wrong with the rule
-		return nil, asConfigError(err)
+	var wrongNumber *data.ValidationError
+	if errors.As(err, &wrongNumber) {
+		return nil, configErrorf("%w (%s)", err, setting("data.validation"))
 	}
 	if err != nil {
-		return nil, configErrorf("%w (%s)", err, setting("data.validation"))
+		return nil, asConfigError(err)
 	}
 	s := &ruleSet{coder, split, split.Validation()}
 	if _, err := s.validation(0, validationSize); err != nil { // before anything is made for a rule that is wrong about itself
