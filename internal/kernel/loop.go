@@ -22,6 +22,7 @@ type loopWork[F Float] struct {
 	factors      [9]F
 	mask         Mask[F]
 	targets      []int
+	distance     Distance
 	logSums      []float64
 	axes         [2]int
 	key          uint64

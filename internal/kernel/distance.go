@@ -1,0 +1,156 @@
+package kernel
+
+import "math"
+
+// A Distance is a loss of a single number x, given its target t.
+type Distance int
+
+const (
+	SquaredError       Distance = iota // (x − t)²
+	AbsoluteError                      // |x − t|
+	HuberError                         // (x − t)²/2 up to |x − t| = δ, and from there on δ·(|x − t| − δ/2)
+	BinaryCrossEntropy                 // −t·log σ(x) − (1 − t)·log(1 − σ(x))
+)
+
+// distanceCost is the cost of an element of a Distance, in cheap elements.
+const distanceCost = 8
+
+const distanceStep = grain / distanceCost
+
+// DistanceTasks returns how many partial sums SumDistances needs for n numbers.
+func DistanceTasks(n int) int { return (n + distanceStep - 1) / distanceStep }
+
+// SumDistances returns the sum of the distances of x from t, each times its weight: weights[p] is that of the numbers
+// from p·width on. What has a weight of 0 is not read. delta is δ of HuberError. Everything is computed in float64.
+// sums is room for the partial sums, which are added up in their order: the result doesn't depend on the number of
+// cores.
+func SumDistances[F Float](cores int, sums []float64, d Distance, delta float64, x, t, weights []F, width int) float64 {
+	runLoop[F](cores, distanceLoop[F]{}, distanceCost*len(x), &loopWork[F]{
+		n: len(x), step: distanceStep, distance: d, eps: delta, x: x, y: t, z: weights, width: width, logSums: sums,
+	})
+	var sum float64
+	for _, s := range sums {
+		sum += s
+	}
+	return sum
+}
+
+type distanceLoop[F Float] struct{}
+
+func (distanceLoop[F]) run(w *loopWork[F], lo, hi int) {
+	var sum float64
+	for i := lo; i < hi; {
+		p := i / w.width
+		end := min(hi, (p+1)*w.width)
+		if weight := float64(w.z[p]); weight != 0 {
+			sum += weight * sumDistance(w.distance, w.eps, w.x[i:end], w.y[i:end])
+		}
+		i = end
+	}
+	w.logSums[lo/w.step] = sum
+}
+
+func sumDistance[F Float](d Distance, delta float64, x, t []F) float64 {
+	t = t[:len(x)]
+	var sum float64
+	switch d {
+	case SquaredError:
+		for i := range x {
+			by := float64(x[i]) - float64(t[i])
+			sum += by * by
+		}
+	case AbsoluteError:
+		for i := range x {
+			sum += math.Abs(float64(x[i]) - float64(t[i]))
+		}
+	case HuberError:
+		for i := range x {
+			by := math.Abs(float64(x[i]) - float64(t[i]))
+			if by <= delta {
+				sum += by * by / 2
+			} else {
+				sum += delta * (by - delta/2)
+			}
+		}
+	case BinaryCrossEntropy:
+		for i := range x {
+			sum += binaryCrossEntropy(float64(x[i]), float64(t[i]))
+		}
+	}
+	return sum
+}
+
+// binaryCrossEntropy adds up terms that are 0 or more, so that nothing cancels. An infinite x costs nothing if t is its
+// side.
+func binaryCrossEntropy(x, t float64) float64 {
+	loss := math.Log1p(math.Exp(-math.Abs(x)))
+	switch {
+	case x < 0 && t > 0:
+		loss -= t * x
+	case x > 0 && t < 1:
+		loss += (1 - t) * x
+	}
+	return loss
+}
+
+// DistanceGrad sets dx to the derivatives of the distances by x, each times its scale: scales[p] is that of the numbers
+// from p·width on. Where a scale is 0, dx is 0 and nothing is read.
+func DistanceGrad[F Float](cores int, dx []F, d Distance, delta float64, x, t, scales []F, width int) {
+	runLoop[F](cores, distanceGradLoop[F]{}, distanceCost*len(x), &loopWork[F]{
+		n: len(x), step: distanceStep, distance: d, eps: delta, out: dx, x: x, y: t, z: scales, width: width,
+	})
+}
+
+type distanceGradLoop[F Float] struct{}
+
+func (distanceGradLoop[F]) run(w *loopWork[F], lo, hi int) {
+	for i := lo; i < hi; {
+		p := i / w.width
+		end := min(hi, (p+1)*w.width)
+		if scale := float64(w.z[p]); scale == 0 {
+			clear(w.out[i:end])
+		} else {
+			distanceGrad(w.out[i:end], w.distance, w.eps, w.x[i:end], w.y[i:end], scale)
+		}
+		i = end
+	}
+}
+
+func distanceGrad[F Float](dx []F, d Distance, delta float64, x, t []F, scale float64) {
+	x, t = x[:len(dx)], t[:len(dx)]
+	switch d {
+	case SquaredError:
+		for i := range dx {
+			dx[i] = F(2 * scale * (float64(x[i]) - float64(t[i])))
+		}
+	case AbsoluteError:
+		for i := range dx {
+			by := float64(x[i]) - float64(t[i])
+			switch {
+			case by > 0:
+				by = 1
+			case by < 0:
+				by = -1
+			}
+			dx[i] = F(scale * by)
+		}
+	case HuberError:
+		for i := range dx {
+			by := float64(x[i]) - float64(t[i])
+			dx[i] = F(scale * max(-delta, min(by, delta)))
+		}
+	case BinaryCrossEntropy:
+		for i := range dx {
+			dx[i] = F(scale * binaryCrossEntropyGrad(float64(x[i]), float64(t[i])))
+		}
+	}
+}
+
+// binaryCrossEntropyGrad returns σ(x) − t. Where t is 0 or 1, nothing cancels.
+func binaryCrossEntropyGrad(x, t float64) float64 {
+	e := math.Exp(-math.Abs(x))
+	if x < 0 {
+		return e/(1+e) - t
+	}
+	return (1 - t) - e/(1+e)
+}
