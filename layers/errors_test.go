@@ -174,7 +174,7 @@ func TestForwardErrors(t *testing.T) {
 		{"attention of no positions", err(attn.Forward(c.b, empty(tensor.Float64, 2, 0, 4), in(2, 3, 4), in(2, 3, 4), layers.Mask{})), []string{"at least 1", "(2, 0, 4)"}},
 		{"attention to nothing", core(in(3, 4), empty(tensor.Float64, 0, 4), empty(tensor.Float64, 0, 4), layers.AttentionOptions{}), []string{sdp, "at least 1", "(0, 4)"}},
 		{"embedding of nothing", err(embedding.Forward(c.b, empty(tensor.Int, 2, 0))), []string{"embedding", "at least 1", "(2, 0)"}},
-		{"loss of nothing", err(layers.CrossEntropy(&layers.Build{}, empty(tensor.Float64, 0, 4), empty(tensor.Int, 0))), []string{"cross-entropy", "at least 1", "(0, 4)"}},
+		{"loss of nothing", err(layers.CrossEntropy(&layers.Build{}, empty(tensor.Float64, 0, 4), empty(tensor.Int, 0), layers.CrossEntropyOptions{})), []string{"cross-entropy", "at least 1", "(0, 4)"}},
 		{"norm of nothing", err(norm.Forward(c.b, empty(tensor.Float64, 0, 4))), []string{"norm", "at least 1", "(0, 4)"}},
 		{"empty mask", masked(layers.Mask{Bias: empty(tensor.Float64, 3, 0)}), []string{"attention mha", "(3, 0)"}},
 
@@ -253,12 +253,12 @@ func TestForwardErrors(t *testing.T) {
 		{"model too long", err(model.Forward(c.b, ints(2, 4), layers.Mask{})), []string{"model.positions", "at most 3", "4"}},
 		{"decoder model nil", err(decoder.Forward(c.b, nil, layers.Mask{})), []string{"decoder lm", "nil"}},
 
-		{"loss nil logits", err(layers.CrossEntropy(&layers.Build{}, nil, ints(3))), []string{"cross-entropy", "logits", "nil"}},
-		{"loss nil targets", err(layers.CrossEntropy(&layers.Build{}, in(3, 4), nil)), []string{"cross-entropy", "targets", "nil"}},
-		{"loss targets' shape", err(layers.CrossEntropy(&layers.Build{}, in(2, 3, 4), ints(6))), []string{"cross-entropy", "(2, 3)", "(6)"}},
-		{"loss targets' dtype", err(layers.CrossEntropy(&layers.Build{}, in(3, 4), in(3))), []string{"cross-entropy", "int", "float64"}},
-		{"loss logits' rank", err(layers.CrossEntropy(&layers.Build{}, in(4), ints(1))), []string{"cross-entropy", "(…, V)", "(4)"}},
-		{"loss of two graphs", err(layers.CrossEntropy(&layers.Build{}, elsewhere, ints(2, 3))), []string{"cross-entropy", "graph"}},
+		{"loss nil logits", err(layers.CrossEntropy(&layers.Build{}, nil, ints(3), layers.CrossEntropyOptions{})), []string{"cross-entropy", "logits", "nil"}},
+		{"loss nil targets", err(layers.CrossEntropy(&layers.Build{}, in(3, 4), nil, layers.CrossEntropyOptions{})), []string{"cross-entropy", "targets", "nil"}},
+		{"loss targets' shape", err(layers.CrossEntropy(&layers.Build{}, in(2, 3, 4), ints(6), layers.CrossEntropyOptions{})), []string{"cross-entropy", "(2, 3)", "(6)"}},
+		{"loss targets' dtype", err(layers.CrossEntropy(&layers.Build{}, in(3, 4), in(3), layers.CrossEntropyOptions{})), []string{"cross-entropy", "int", "float64"}},
+		{"loss logits' rank", err(layers.CrossEntropy(&layers.Build{}, in(4), ints(1), layers.CrossEntropyOptions{})), []string{"cross-entropy", "(…, V)", "(4)"}},
+		{"loss of two graphs", err(layers.CrossEntropy(&layers.Build{}, elsewhere, ints(2, 3), layers.CrossEntropyOptions{})), []string{"cross-entropy", "graph"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
 	}

@@ -33,7 +33,7 @@ func ExampleEncoderDecoder() {
 	b := &layers.Build{Mode: layers.Training}
 	logits, err := model.Forward(b, vectorOf(g, "source", source...), vectorOf(g, "target", start, 2, 5, 4, 1, 3), layers.Mask{})
 	check(err)
-	loss, err := layers.CrossEntropy(b, logits, vectorOf(g, "next", 2, 5, 4, 1, 3, end))
+	loss, err := layers.CrossEntropy(b, logits, vectorOf(g, "next", 2, 5, 4, 1, 3, end), layers.CrossEntropyOptions{})
 	check(err)
 	_, err = G.Grad(loss, b.Learnables()...)
 	check(err)
@@ -180,7 +180,7 @@ func ExampleDecoder() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	loss := G.Must(layers.CrossEntropy(b, logits, next))
+	loss := G.Must(layers.CrossEntropy(b, logits, next, layers.CrossEntropyOptions{}))
 	if _, err := G.Grad(loss, b.Learnables()...); err != nil {
 		log.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func ExampleCrossEntropy() {
 		tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{0, 0, 5, -5, 0, 0}))))
 	targets := G.NewVector(g, tensor.Int, G.WithName("targets"), G.WithShape(3), G.WithValue(
 		tensor.New(tensor.WithShape(3), tensor.WithBacking([]int{0, layers.Ignore, 1}))))
-	loss, err := layers.CrossEntropy(&layers.Build{}, logits, targets)
+	loss, err := layers.CrossEntropy(&layers.Build{}, logits, targets, layers.CrossEntropyOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func TestGradientsOfBlocks(t *testing.T) {
 func TestGradientsOfModels(t *testing.T) {
 	ids := func(c *bench) *G.Node { return c.ints("ids", []int{4, 1, 1, 0, 3, 4}, 2, 3) }
 	loss := func(c *bench, logits *G.Node) *G.Node {
-		return c.node(layers.CrossEntropy(&layers.Build{}, logits, c.ints("targets", []int{1, 2, layers.Ignore, 0, 3, layers.Ignore}, 2, 3)))
+		return c.node(layers.CrossEntropy(&layers.Build{}, logits, c.ints("targets", []int{1, 2, layers.Ignore, 0, 3, layers.Ignore}, 2, 3), layers.CrossEntropyOptions{}))
 	}
 	var cases []gradientCase
 	for name, config := range map[string]layers.ModelConfig{
@@ -155,11 +155,11 @@ func TestSizesOfOne(t *testing.T) {
 			cases = append(cases, gradientCase{"encoder of " + name, func(c *bench) *G.Node {
 				e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
 				y := c.node(e.Forward(c.b, c.ints("ids", make([]int, n), seq...), layers.Mask{}))
-				return c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", make([]int, n), seq...)))
+				return c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", make([]int, n), seq...), layers.CrossEntropyOptions{}))
 			}}, gradientCase{"decoder of " + name, func(c *bench) *G.Node {
 				d := must[*layers.Decoder](c)(layers.NewDecoder(c.p, config))
 				y := c.node(d.Forward(c.b, c.ints("ids", make([]int, n), seq...), layers.Mask{}))
-				return c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", make([]int, n), seq...)))
+				return c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", make([]int, n), seq...), layers.CrossEntropyOptions{}))
 			}})
 		}
 	}
@@ -182,7 +182,7 @@ func TestGradientsOfGatedModels(t *testing.T) {
 			}))
 			bias := input(c.g, "bias", alibiBias(c, 2, 0, 3, 3))
 			logits := c.node(d.Forward(c.b, c.ints("ids", []int{4, 1, 1, 0, 3, 4}, 2, 3), layers.Mask{Bias: bias}))
-			return c.node(layers.CrossEntropy(&layers.Build{}, logits, c.ints("targets", []int{1, 2, layers.Ignore, 0, 3, 1}, 2, 3)))
+			return c.node(layers.CrossEntropy(&layers.Build{}, logits, c.ints("targets", []int{1, 2, layers.Ignore, 0, 3, 1}, 2, 3), layers.CrossEntropyOptions{}))
 		}})
 	}
 	checkGradients(t, cases)

@@ -141,16 +141,16 @@ func TestGradientsOfLayers(t *testing.T) {
 		})
 	}
 	add("cross-entropy of a sequence", func(c *bench) *G.Node {
-		return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 3, 4), c.ints("targets", []int{3, 0, 2}, 3)))
+		return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 3, 4), c.ints("targets", []int{3, 0, 2}, 3), layers.CrossEntropyOptions{}))
 	})
 	add("cross-entropy of a batch, some ignored", func(c *bench) *G.Node {
-		return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 3, 4), c.ints("targets", []int{3, layers.Ignore, 2, -7, 0, 0}, 2, 3)))
+		return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 3, 4), c.ints("targets", []int{3, layers.Ignore, 2, -7, 0, 0}, 2, 3), layers.CrossEntropyOptions{}))
 	})
 	add("cross-entropy, squared", func(c *bench) *G.Node {
-		return c.node(G.Square(c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 4), c.ints("targets", []int{1, 3}, 2)))))
+		return c.node(G.Square(c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 4), c.ints("targets", []int{1, 3}, 2), layers.CrossEntropyOptions{}))))
 	})
 	add("cross-entropy, all ignored", func(c *bench) *G.Node {
-		return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 4), c.ints("targets", []int{-1, -1}, 2)))
+		return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 4), c.ints("targets", []int{-1, -1}, 2), layers.CrossEntropyOptions{}))
 	})
 	checkGradients(t, cases)
 }

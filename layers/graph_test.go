@@ -89,7 +89,7 @@ func TestManyBlocks(t *testing.T) {
 	g := G.NewGraph()
 	b := &layers.Build{Mode: layers.Training}
 	logits := node(t)(model.Forward(b, input(g, "ids", dense([]int{0, 1, 2}, 1, 3)), layers.Mask{}))
-	loss := node(t)(layers.CrossEntropy(b, logits, input(g, "targets", dense([]int{1, 2, 0}, 1, 3))))
+	loss := node(t)(layers.CrossEntropy(b, logits, input(g, "targets", dense([]int{1, 2, 0}, 1, 3)), layers.CrossEntropyOptions{}))
 	gradients(t, loss, b.Learnables()...)
 	if err := layers.CheckGraph(g); err != nil {
 		t.Fatal(err)

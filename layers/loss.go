@@ -1,11 +1,7 @@
 package layers
 
 import (
-	"fmt"
-	"slices"
-
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/ops"
 )
@@ -13,16 +9,18 @@ import (
 // Ignore marks a target that CrossEntropy leaves out. Any negative target is left out.
 const Ignore = -1
 
-// CrossEntropy returns the mean over positions of −log softmax(logits)[target], in nats: a scalar. The logits have
-// shape (…, V), the targets the same without V and dtype tensor.Int. A negative target, such as Ignore, counts neither
-// in the sum nor in the mean, and nothing at its position has a gradient; with every target ignored the loss is 0. A
-// target of V or more is an error when the graph runs.
-func CrossEntropy(b *Build, logits, targets *G.Node) (*G.Node, error) {
-	return CrossEntropyWith(b, logits, targets, CrossEntropyOptions{})
-}
-
-// CrossEntropyOptions change what CrossEntropyWith computes; the zero value is CrossEntropy.
+// CrossEntropyOptions change what CrossEntropy computes. The zero value changes nothing.
 type CrossEntropyOptions struct {
+	// Weights is how much each position counts: of the targets' shape and the logits' dtype. nil stands for 1 each.
+	Weights *G.Node
+
+	// ClassWeights is how much a position with a target of each class counts: V numbers, finite as a float32 and at
+	// least 0. It multiplies Weights. nil stands for 1 each.
+	//
+	// Without LabelSmoothing it is the weight of torch.nn.CrossEntropyLoss. With it, PyTorch weighs every class's share
+	// of a target by itself; here the whole loss of a position has the weight of its target's class.
+	ClassWeights []float64
+
 	// LabelSmoothing, from 0 to 1, is the share ε of every target that is spread evenly over the V classes, the
 	// target's own among them, so that a model gains nothing by being ever more certain (Szegedy et al., 2016, section
 	// 7). The loss of a position is then −Σ q·log softmax(logits), with q = (1 − ε)·onehot(target) + ε/V.
@@ -32,24 +30,15 @@ type CrossEntropyOptions struct {
 	LabelSmoothing float64
 }
 
-// CrossEntropyWith computes CrossEntropy with options.
-func CrossEntropyWith(b *Build, logits, targets *G.Node, o CrossEntropyOptions) (*G.Node, error) {
-	const name = "cross-entropy"
-	if err := ops.CheckFloat(name, "the logits", logits); err != nil {
-		return nil, err
-	}
-	if targets == nil {
-		return nil, fmt.Errorf("%s: the targets are nil", name)
-	}
-	s := logits.Shape()
-	if len(s) < 2 {
-		return nil, fmt.Errorf("%s: the logits must have shape (…, V), a row for every target, got %v", name, s)
-	}
-	if targets.Dtype() != tensor.Int || !slices.Equal(targets.Shape(), s[:len(s)-1]) {
-		return nil, fmt.Errorf("%s: the targets must be int of shape %v, got %v of shape %v", name, s[:len(s)-1], targets.Dtype(), targets.Shape())
-	}
-	if e := o.LabelSmoothing; !(e >= 0 && e <= 1) {
-		return nil, fmt.Errorf("%s: LabelSmoothing must be from 0 to 1, got %v", name, e)
-	}
-	return ops.CrossEntropy(b.env(), logits, targets, o.LabelSmoothing)
+// CrossEntropy returns the weighted mean over positions of −log softmax(logits)[target], in nats: a scalar. The logits
+// have shape (…, V), the targets the same without V and dtype tensor.Int. With wᵢ the weight of a position times that
+// of its target's class, the loss is Σ wᵢ·lossᵢ / Σ wᵢ.
+//
+// A negative target, such as Ignore, has a weight of 0. A position whose weight is 0 counts nowhere: its logits may be
+// NaN and its target no class, and its gradient is 0. If all weights are 0, so is the loss. When the graph runs, it is
+// an error if a weight is negative, infinite or NaN, or if a target that counts is V or more.
+//
+// The gradient reaches the logits. Weights have none: they are taken as given.
+func CrossEntropy(b *Build, logits, targets *G.Node, o CrossEntropyOptions) (*G.Node, error) {
+	return ops.CrossEntropy(b.env(), logits, targets, ops.CrossEntropyOptions(o))
 }

@@ -16,33 +16,76 @@ func smoothed(e float64) layers.CrossEntropyOptions {
 	return layers.CrossEntropyOptions{LabelSmoothing: e}
 }
 
-func TestGradientsOfCrossEntropyWith(t *testing.T) {
+func TestGradientsOfCrossEntropy(t *testing.T) {
 	var cases []gradientCase
 	for _, e := range []float64{0, 0.1, 1} {
 		add := func(name string, build func(c *bench) *G.Node) {
 			cases = append(cases, gradientCase{fmt.Sprintf("%s, smoothed by %v", name, e), build})
 		}
 		add("a sequence", func(c *bench) *G.Node {
-			return c.node(layers.CrossEntropyWith(&layers.Build{}, c.in("logits", 3, 4), c.ints("targets", []int{3, 0, 2}, 3), smoothed(e)))
+			return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 3, 4), c.ints("targets", []int{3, 0, 2}, 3), smoothed(e)))
 		})
 		add("a batch, some ignored", func(c *bench) *G.Node {
 			targets := c.ints("targets", []int{3, layers.Ignore, 2, -7, 0, 0}, 2, 3)
-			return c.node(layers.CrossEntropyWith(&layers.Build{}, c.in("logits", 2, 3, 4), targets, smoothed(e)))
+			return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 3, 4), targets, smoothed(e)))
 		})
 		add("squared", func(c *bench) *G.Node {
-			return c.node(G.Square(c.node(layers.CrossEntropyWith(&layers.Build{}, c.in("logits", 2, 4), c.ints("targets", []int{1, 3}, 2), smoothed(e)))))
+			return c.node(G.Square(c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 4), c.ints("targets", []int{1, 3}, 2), smoothed(e)))))
 		})
 		add("all ignored", func(c *bench) *G.Node {
-			return c.node(layers.CrossEntropyWith(&layers.Build{}, c.in("logits", 2, 4), c.ints("targets", []int{-1, -1}, 2), smoothed(e)))
+			return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 4), c.ints("targets", []int{-1, -1}, 2), smoothed(e)))
 		})
 		add("one class", func(c *bench) *G.Node {
-			return c.node(layers.CrossEntropyWith(&layers.Build{}, c.in("logits", 2, 1), c.ints("targets", []int{0, 0}, 2), smoothed(e)))
+			return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 1), c.ints("targets", []int{0, 0}, 2), smoothed(e)))
 		})
 	}
 	// Two losses of one input, which are one node if the smoothing is left out of an op's hash.
 	cases = append(cases, gradientCase{"two of them", func(c *bench) *G.Node {
 		logits, targets := c.in("logits", 2, 4), c.ints("targets", []int{1, 3}, 2)
-		a, b := c.node(layers.CrossEntropy(&layers.Build{}, logits, targets)), c.node(layers.CrossEntropyWith(&layers.Build{}, logits, targets, smoothed(0.3)))
+		a, b := c.node(layers.CrossEntropy(&layers.Build{}, logits, targets, layers.CrossEntropyOptions{})), c.node(layers.CrossEntropy(&layers.Build{}, logits, targets, smoothed(0.3)))
+		if a == b {
+			c.Error("the two are one node")
+		}
+		return c.node(G.Add(a, c.node(G.Square(b))))
+	}})
+	checkGradients(t, cases)
+}
+
+// chances is a tensor of numbers between 0 and 1.
+func chances(seed uint64, shape ...int) *tensor.Dense {
+	v := random(seed, shape...)
+	for i, x := range v.Float64s() {
+		v.Float64s()[i] = 1 / (1 + math.Exp(-x))
+	}
+	return v
+}
+
+// anyWeights is a tensor of weights, the first of which is 0.
+func anyWeights(seed uint64, shape ...int) *tensor.Dense {
+	v := chances(seed, shape...)
+	v.Float64s()[0] = 0
+	return v
+}
+
+func TestGradientsOfWeightedCrossEntropy(t *testing.T) {
+	var cases []gradientCase
+	for _, smoothing := range []float64{0, 0.1} {
+		for _, classes := range [][]float64{nil, {0.5, 2, 1, 0}} {
+			for _, weighted := range []bool{false, true} {
+				cases = append(cases, gradientCase{fmt.Sprintf("classes %v, positions %t, smoothed by %v", classes, weighted, smoothing), func(c *bench) *G.Node {
+					o := layers.CrossEntropyOptions{ClassWeights: classes, LabelSmoothing: smoothing}
+					if weighted {
+						o.Weights = input(c.g, "weights", anyWeights(6, 2, 3))
+					}
+					return c.node(G.Square(c.node(layers.CrossEntropy(c.b, c.in("logits", 2, 3, 4), c.ints("targets", []int{3, 1, 2, -1, 0, 1}, 2, 3), o))))
+				}})
+			}
+		}
+	}
+	cases = append(cases, gradientCase{"two of them", func(c *bench) *G.Node {
+		logits, targets := c.in("logits", 2, 2), c.ints("targets", []int{1, 0}, 2)
+		a := c.node(layers.CrossEntropy(c.b, logits, targets, layers.CrossEntropyOptions{ClassWeights: []float64{1, 2}}))
+		b := c.node(layers.CrossEntropy(c.b, logits, targets, layers.CrossEntropyOptions{ClassWeights: []float64{2, 1}}))
 		if a == b {
 			c.Error("the two are one node")
 		}
@@ -56,19 +99,8 @@ func lossOf(t *testing.T, dt tensor.Dtype, logits []float64, targets []int, o la
 	t.Helper()
 	g := G.NewGraph()
 	x := input(g, "logits", as(dt, dense(append([]float64(nil), logits...), len(targets), len(logits)/len(targets))))
-	loss := node(t)(layers.CrossEntropyWith(&layers.Build{}, x, input(g, "targets", dense(targets, len(targets))), o))
+	loss := node(t)(layers.CrossEntropy(&layers.Build{}, x, input(g, "targets", dense(targets, len(targets))), o))
 	return read(t, append(G.Nodes{loss}, gradients(t, loss, x)...)...)
-}
-
-// TestCrossEntropyWithoutOptions is CrossEntropy, to the bit.
-func TestCrossEntropyWithoutOptions(t *testing.T) {
-	g := G.NewGraph()
-	x, targets := input(g, "logits", random(1, 3, 5)), input(g, "targets", dense([]int{4, -1, 2}, 3))
-	loss := node(t)(layers.CrossEntropy(&layers.Build{}, x, targets))
-	want := read(t, append(G.Nodes{loss}, gradients(t, loss, x)...)...)
-	for i, got := range lossOf(t, tensor.Float64, random(1, 3, 5).Float64s(), []int{4, -1, 2}, layers.CrossEntropyOptions{}) {
-		sameBits(t, fmt.Sprint("value ", i), got, want[i])
-	}
 }
 
 // TestIgnoredLogitsCannotMatter changes the logits of ignored positions, to NaN and infinity among others: neither the
@@ -126,30 +158,54 @@ func TestCrossEntropyOfImpossibleClasses(t *testing.T) {
 	}
 }
 
-func TestCrossEntropyWithErrors(t *testing.T) {
+func TestCrossEntropyErrors(t *testing.T) {
 	g := G.NewGraph()
 	logits, targets := input(g, "logits", random(1, 2, 3)), input(g, "targets", dense([]int{0, 1}, 2))
 	for _, e := range []float64{-0.1, 1.5, math.NaN(), inf, -inf} {
-		_, err := layers.CrossEntropyWith(&layers.Build{}, logits, targets, smoothed(e))
+		_, err := layers.CrossEntropy(&layers.Build{}, logits, targets, smoothed(e))
 		wantError(t, err, "cross-entropy", "LabelSmoothing", "from 0 to 1", fmt.Sprint("got ", e))
 	}
-	_, err := layers.CrossEntropyWith(&layers.Build{}, nil, targets, smoothed(0.1))
+	_, err := layers.CrossEntropy(&layers.Build{}, nil, targets, smoothed(0.1))
 	wantError(t, err, "cross-entropy", "logits", "nil")
 
-	loss := node(t)(layers.CrossEntropyWith(&layers.Build{}, logits, input(g, "wrong targets", dense([]int{0, 3}, 2)), smoothed(0.1)))
+	loss := node(t)(layers.CrossEntropy(&layers.Build{}, logits, input(g, "wrong targets", dense([]int{0, 3}, 2)), smoothed(0.1)))
 	_, err = tryRead(t, loss)
 	wantError(t, err, "cross-entropy", "target 3", "position 1", "3 classes")
 }
 
+func TestCrossEntropyWeightErrors(t *testing.T) {
+	g := G.NewGraph()
+	logits, targets := input(g, "logits", random(1, 2, 3)), input(g, "targets", dense([]int{0, 1}, 2))
+	for _, tc := range []struct {
+		name string
+		o    layers.CrossEntropyOptions
+		want []string
+	}{
+		{"too few classes", layers.CrossEntropyOptions{ClassWeights: []float64{1, 2}}, []string{"ClassWeights", "3 classes", "got 2"}},
+		{"no classes", layers.CrossEntropyOptions{ClassWeights: []float64{}}, []string{"ClassWeights", "3 classes", "got 0"}},
+		{"negative", layers.CrossEntropyOptions{ClassWeights: []float64{1, -2, 1}}, []string{"class 1", "-2", "at least 0"}},
+		{"NaN", layers.CrossEntropyOptions{ClassWeights: []float64{1, 2, math.NaN()}}, []string{"class 2", "NaN"}},
+		{"too large", layers.CrossEntropyOptions{ClassWeights: []float64{1e300, 2, 1}}, []string{"class 0", "1e+300", "finite"}},
+		{"weights' dtype", layers.CrossEntropyOptions{Weights: targets}, []string{"weights", "float", "int"}},
+		{"weights' shape", layers.CrossEntropyOptions{Weights: input(g, "w", random(1, 2, 3))}, []string{"weights", "(2)", "(2, 3)"}},
+		{"another graph", layers.CrossEntropyOptions{Weights: input(G.NewGraph(), "w", random(1, 2))}, []string{"another graph"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := layers.CrossEntropy(&layers.Build{}, logits, targets, tc.o)
+			wantError(t, err, append(tc.want, "cross-entropy")...)
+		})
+	}
+}
+
 // A tenth of every target is spread over both classes, so that being sure and right still costs something. The second
 // target is left out.
-func ExampleCrossEntropyWith() {
+func ExampleCrossEntropy_labelSmoothing() {
 	g := G.NewGraph()
 	logits := G.NewMatrix(g, tensor.Float64, G.WithName("logits"), G.WithShape(2, 2), G.WithValue(
 		tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]float64{9, 0, 0, 0}))))
 	targets := G.NewVector(g, tensor.Int, G.WithName("targets"), G.WithShape(2), G.WithValue(
 		tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{0, layers.Ignore}))))
-	loss, err := layers.CrossEntropyWith(&layers.Build{}, logits, targets, layers.CrossEntropyOptions{LabelSmoothing: 0.1})
+	loss, err := layers.CrossEntropy(&layers.Build{}, logits, targets, layers.CrossEntropyOptions{LabelSmoothing: 0.1})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -161,7 +161,7 @@ func TestTokensThatCannotMatter(t *testing.T) {
 					}
 				})
 				y := model(c, c.ints("ids", ids, 2, 6))
-				loss := c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", targets, 2, 6)))
+				loss := c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", targets, 2, 6), layers.CrossEntropyOptions{}))
 				got := read(t, append(G.Nodes{y, loss}, gradients(t, loss, c.b.Learnables()...)...)...)
 				eachRow([]int{2, 6}, func(r, b, i int) {
 					if i >= lengths[b] {

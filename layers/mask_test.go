@@ -75,7 +75,7 @@ func (tc hidingCase) run(t *testing.T, dt tensor.Dtype, build layers.Build, fill
 			targets[r] = layers.Ignore
 		}
 	})
-	loss := c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", targets, ys[0], ys[1])))
+	loss := c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", targets, ys[0], ys[1]), layers.CrossEntropyOptions{}))
 	wrt := append(G.Nodes{x}, append(c.wrt, c.b.Learnables()...)...)
 	got := read(t, append(G.Nodes{y, loss}, gradients(t, loss, wrt...)...)...)
 

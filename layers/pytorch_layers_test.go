@@ -43,9 +43,10 @@ func activationSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Buil
 	return one(node(t)(activations[f.Config.Activation].Forward(b, in["x"])))
 }
 
-func lossSubject(t *testing.T, f fixture, _ *layers.Params, _ *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	loss := node(t)(layers.CrossEntropyWith(&layers.Build{}, in["logits"], in["targets"], layers.CrossEntropyOptions{LabelSmoothing: f.Config.Smoothing}))
-	return map[string]*G.Node{"loss": loss}
+func lossSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	return map[string]*G.Node{"loss": node(t)(layers.CrossEntropy(b, in["logits"], in["targets"], layers.CrossEntropyOptions{
+		Weights: in["weights"], ClassWeights: f.Config.Classes, LabelSmoothing: f.Config.Smoothing,
+	}))}
 }
 
 func coreSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {

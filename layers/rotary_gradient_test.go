@@ -31,7 +31,7 @@ func TestGradientsOfRotaryAttention(t *testing.T) {
 			Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, QKNorm: true}, FeedForward: layers.FeedForwardConfig{Activation: layers.SiLU, Gated: true}, Norm: layers.NormConfig{Kind: layers.NormRMS}}, Layers: 2, Positions: layers.Rotary{},
 		}))
 		logits := c.node(d.Forward(c.b, c.ints("ids", []int{4, 1, 1, 0, 3, 4}, 2, 3), layers.Mask{}))
-		return c.node(layers.CrossEntropy(&layers.Build{}, logits, c.ints("targets", []int{1, 2, layers.Ignore, 0, 3, 1}, 2, 3)))
+		return c.node(layers.CrossEntropy(&layers.Build{}, logits, c.ints("targets", []int{1, 2, layers.Ignore, 0, 3, 1}, 2, 3), layers.CrossEntropyOptions{}))
 	}}, gradientCase{"decoder block with cross-attention", func(c *bench) *G.Node {
 		d := must[*layers.DecoderBlock](c)(layers.NewCrossDecoderBlock(c.p, 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, QKNorm: true}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU}}))
 		d.Attention.Positions = layers.Rotary{}

@@ -30,7 +30,7 @@ func TestRunErrors(t *testing.T) {
 	}
 	loss := func(targets ...int) func(c *bench) *G.Node {
 		return func(c *bench) *G.Node {
-			return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", len(targets), 3), c.ints("targets", targets, len(targets))))
+			return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", len(targets), 3), c.ints("targets", targets, len(targets)), layers.CrossEntropyOptions{}))
 		}
 	}
 	// bound is a linear layer whose input, of shape (2, 4), is made by WithValue of something else.

@@ -46,7 +46,7 @@ func ExampleFit() {
 			if err != nil {
 				return nil, nil, err
 			}
-			loss, err := layers.CrossEntropy(b, logits, y)
+			loss, err := layers.CrossEntropy(b, logits, y, layers.CrossEntropyOptions{})
 			return loss, G.Nodes{x, y}, err
 		},
 		BatchSize: 32, Steps: 50,

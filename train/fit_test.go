@@ -54,7 +54,7 @@ func digits(t *testing.T, seed uint64) train.Problem {
 			if err != nil {
 				return nil, nil, err
 			}
-			loss, err := layers.CrossEntropy(b, logits, y)
+			loss, err := layers.CrossEntropy(b, logits, y, layers.CrossEntropyOptions{})
 			return loss, G.Nodes{x, y}, err
 		},
 		BatchSize: 16, Steps: 20,

@@ -37,7 +37,7 @@ func TestFitFreesItsGraphs(t *testing.T) {
 			if err != nil {
 				return nil, nil, err
 			}
-			loss, err := layers.CrossEntropy(b, logits, y)
+			loss, err := layers.CrossEntropy(b, logits, y, layers.CrossEntropyOptions{})
 			return loss, G.Nodes{x, y}, err
 		},
 		BatchSize: 2, Steps: 1, Train: batch,

@@ -89,7 +89,7 @@ func heed(t *testing.T, model *layers.Decoder) (float32, map[string][]float32) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loss, err := layers.CrossEntropy(b, logits, input("targets", smallTargets))
+	loss, err := layers.CrossEntropy(b, logits, input("targets", smallTargets), layers.CrossEntropyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

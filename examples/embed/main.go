@@ -91,7 +91,7 @@ func (m *model) fit(w io.Writer, seed uint64, steps int) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	loss, err := layers.CrossEntropy(b, logits, targets)
+	loss, err := layers.CrossEntropy(b, logits, targets, layers.CrossEntropyOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ func (m model) loss(b *layers.Build, g *G.ExprGraph, size int) (*G.Node, G.Nodes
 	if err != nil {
 		return nil, nil, err
 	}
-	loss, err := layers.CrossEntropy(b, logits, answers)
+	loss, err := layers.CrossEntropy(b, logits, answers, layers.CrossEntropyOptions{})
 	return loss, G.Nodes{digits, answers}, err
 }
 

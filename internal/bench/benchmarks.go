@@ -76,7 +76,7 @@ func (c gptConfig) prepare(composed bool) (Step, error) {
 	if err != nil {
 		return Step{}, err
 	}
-	loss, err := layers.CrossEntropy(b, logits, y)
+	loss, err := layers.CrossEntropy(b, logits, y, layers.CrossEntropyOptions{})
 	if err != nil {
 		return Step{}, err
 	}

@@ -55,39 +55,35 @@ func meanBelow[F Float](x []F, most F) float64 {
 	return (s0 + s1) / n
 }
 
-// SmoothCrossEntropyGrad sets d to scale·(softmax(logits) − q), row by row, q being that of SmoothCrossEntropy; a row
-// whose target is below 0 gets 0, and so does every row if scale is 0. logSums are what SmoothCrossEntropy set them to.
-func SmoothCrossEntropyGrad[F Float](cores int, d []F, logSums []float64, logits []F, targets []int, vocab int, smoothing, scale F) {
-	if scale == 0 {
-		clear(d)
-		return
-	}
+// SmoothCrossEntropyGrad sets each row of d to its scale times softmax(logits) − q, q being that of SmoothCrossEntropy.
+// A row whose scale is 0 gets 0 and is not read. logSums are what SmoothCrossEntropy set them to.
+func SmoothCrossEntropyGrad[F Float](cores int, d []F, logSums []float64, logits []F, targets []int, vocab int, smoothing F, scales []F) {
 	runLoop[F](cores, crossEntropyGradLoop[F]{}, 4*len(logits), &loopWork[F]{
-		n: len(targets), step: rowsPerTask(vocab, 4), out: d, x: logits, width: vocab, a: scale, factors: [9]F{smoothing}, targets: targets, logSums: logSums,
+		n: len(targets), step: rowsPerTask(vocab, 4), out: d, x: logits, z: scales, width: vocab, a: smoothing, targets: targets, logSums: logSums,
 	})
 }
 
 type crossEntropyGradLoop[F Float] struct{}
 
 func (crossEntropyGradLoop[F]) run(w *loopWork[F], lo, hi int) {
-	smoothing := w.factors[0]
+	smoothing := w.a
 	for i := lo; i < hi; i++ {
 		d := w.out[i*w.width:][:w.width]
-		target := w.targets[i]
-		if target < 0 {
+		scale := w.z[i]
+		if scale == 0 {
 			clear(d)
 			continue
 		}
 		// exp(x − s) = exp(x − shift)·exp(shift − s): what F can't hold of s goes into the second factor.
 		shift := F(w.logSums[i])
 		w.body.expShift(d, w.x[i*w.width:][:w.width], shift)
-		w.body.scale(d, F(float64(w.a)*math.Exp(float64(shift)-w.logSums[i])))
+		w.body.scale(d, F(float64(scale)*math.Exp(float64(shift)-w.logSums[i])))
 		if smoothing > 0 {
-			each := w.a * smoothing / F(w.width)
+			each := scale * smoothing / F(w.width)
 			for j := range d {
 				d[j] -= each
 			}
 		}
-		d[target] -= w.a * (1 - smoothing)
+		d[w.targets[i]] -= scale * (1 - smoothing)
 	}
 }

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -35,6 +36,7 @@ func BenchmarkVector(b *testing.B) {
 			ids[i], targets[i] = i%m.vocab, i*7%m.vocab
 		}
 		losses, logSums := make([]float32, rows), make([]float64, rows)
+		scales := slices.Repeat([]float32{0.5}, rows)
 		work := make([]float32, LayerNormWork(rows, m.width))
 		// Means that don't decay: after thousands of steps with a gradient of 0 they would be subnormal, which is slow.
 		adam := AdamStep{Rate: 1e-4, Beta1: 1, Beta2: 1, Eps: 1e-8, Decay: 0.01, GradScale: 1, Correct1: 1, Correct2: 1}
@@ -77,7 +79,7 @@ func BenchmarkVector(b *testing.B) {
 			{"add", n, func() { Add(0, out[:n], x[:n], y[:n]) }},
 			{"skipmul", n, func() { SkipMul(0, out[:n], x[:n], y[:n]) }},
 			{"crossentropy", rows * m.vocab, func() { CrossEntropy(0, losses, logSums, x, targets, m.vocab) }},
-			{"crossentropy_grad", rows * m.vocab, func() { SmoothCrossEntropyGrad(0, out, logSums, x, targets, m.vocab, 0, 0.5) }},
+			{"crossentropy_grad", rows * m.vocab, func() { SmoothCrossEntropyGrad(0, out, logSums, x, targets, m.vocab, 0, scales) }},
 			{"adamw", m.most, func() { AdamW(0, out[:m.most], y[:m.most], first, second, adam) }},
 			{"sumsquares", m.most, func() { SumSquares(x[:m.most]) }},
 			{"gather", n, func() { Gather(out[:n], x, ids, m.width) }},

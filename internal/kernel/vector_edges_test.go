@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -76,7 +77,7 @@ func TestVectorAllocates(t *testing.T) {
 	const n, w = 128, 256
 	x, g, row := normals[float32](1, n*w), normals[float32](2, n*w), normals[float32](3, w)
 	out, sums, sums2 := make([]float32, n*w), make([]float32, w), make([]float32, w)
-	targets, losses, logSums := make([]int, n), make([]float32, n), make([]float64, n)
+	targets, losses, logSums, scales := make([]int, n), make([]float32, n), make([]float64, n), slices.Repeat([]float32{1}, n)
 	work := make([]float32, LayerNormWork(n, w))
 	for _, rows := range []int{1, n} {
 		m := rows * w
@@ -104,7 +105,7 @@ func TestVectorAllocates(t *testing.T) {
 			LayerNorm(0, out, x, row, row, 1e-5)
 			LayerNormGrad(0, out, sums, sums2, x, row, g, 1e-5, work)
 			CrossEntropy(0, losses[:rows], logSums, x, targets[:rows], w)
-			SmoothCrossEntropyGrad(0, out, logSums, x, targets[:rows], w, 0, 1)
+			SmoothCrossEntropyGrad(0, out, logSums, x, targets[:rows], w, 0, scales)
 			DropoutMask(0, out, 0.5, 1, 2, 3)
 			ScatterAdd(out, x, targets[:rows], w)
 			AdamW(0, out, g, x, x, AdamStep{})

@@ -1,7 +1,9 @@
 package ops
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"math"
 	"slices"
 
 	G "gorgonia.org/gorgonia"
@@ -10,47 +12,83 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// CrossEntropy returns the mean over positions of −log softmax(logits)[target], in nats: logits have shape (…, V),
-// targets the same without the last axis and dtype int. A target below 0 is ignored: it counts neither in the sum nor
-// in the mean, and its logits are not read. With every target ignored the loss is 0.
+// CrossEntropyOptions are what CrossEntropy knows beside logits and targets. The zero value weighs all positions alike.
+type CrossEntropyOptions struct {
+	Weights        *G.Node   // of the targets' shape and the logits' dtype; nil for 1 each
+	ClassWeights   []float64 // of the V classes; nil for 1 each
+	LabelSmoothing float64   // share of every target that is spread evenly over the classes, from 0 to 1
+}
+
+// CrossEntropy returns the weighted mean over positions of −log softmax(logits)[target], in nats: logits have shape (…,
+// V), targets the same without the last axis and dtype int. A position's weight is its own times that of its target's
+// class. A target below 0 is ignored: its weight is 0. A position whose weight is 0 is not read, and with all of them 0
+// the loss is 0. A weight that is negative, infinite or NaN is an error, when the graph runs if it is a position's.
 //
-// A share of every target, smoothing, is spread evenly over the V classes: the mean is of −Σ q·log softmax(logits) with
-// q = (1 − smoothing)·onehot(target) + smoothing/V (Szegedy et al., 2016). It is an error if smoothing isn't from 0 to
-// 1.
-func CrossEntropy(e *Env, logits, targets *G.Node, smoothing float64) (*G.Node, error) {
+// With label smoothing of ε, the mean is of −Σ q·log softmax(logits) with q = (1 − ε)·onehot(target) + ε/V (Szegedy et
+// al., 2016).
+func CrossEntropy(e *Env, logits, targets *G.Node, c CrossEntropyOptions) (*G.Node, error) {
 	const name = "cross-entropy"
 	if err := CheckFloat(name, "the logits", logits); err != nil {
 		return nil, err
 	}
 	if targets == nil {
-		return nil, fmt.Errorf("%s: targets is nil", name)
+		return nil, fmt.Errorf("%s: the targets are nil", name)
 	}
 	s := logits.Shape()
-	if len(s) < 2 || targets.Dtype() != tensor.Int || !slices.Equal(s[:len(s)-1], targets.Shape()) {
-		return nil, fmt.Errorf("%s: the targets must be int, one for each row of the logits of shape %v, got %v of %v", name, s, targets.Shape(), targets.Dtype())
+	if len(s) < 2 {
+		return nil, fmt.Errorf("%s: the logits must have shape (…, V), a row for every target, got %v", name, s)
 	}
-	if !(smoothing >= 0 && smoothing <= 1) {
-		return nil, fmt.Errorf("%s: the label smoothing must be from 0 to 1, got %v", name, smoothing)
+	if targets.Dtype() != tensor.Int || !slices.Equal(targets.Shape(), s[:len(s)-1]) {
+		return nil, fmt.Errorf("%s: the targets must be int of shape %v, got %v of shape %v", name, s[:len(s)-1], targets.Dtype(), targets.Shape())
+	}
+	if !(c.LabelSmoothing >= 0 && c.LabelSmoothing <= 1) {
+		return nil, fmt.Errorf("%s: LabelSmoothing must be from 0 to 1, got %v", name, c.LabelSmoothing)
+	}
+	if vocab := s[len(s)-1]; c.ClassWeights != nil && len(c.ClassWeights) != vocab {
+		return nil, fmt.Errorf("%s: ClassWeights must have a weight for each of the %d classes, got %d", name, vocab, len(c.ClassWeights))
+	}
+	for i, w := range c.ClassWeights {
+		if !(w >= 0 && w <= math.MaxFloat32) {
+			return nil, fmt.Errorf("%s: the weight of class %d is %v: a weight must be at least 0, and finite as a float32", name, i, w)
+		}
+	}
+	if c.Weights != nil {
+		if err := sameDtype(name, "the weights", c.Weights, "the logits", logits); err != nil {
+			return nil, err
+		}
+		if err := hasShape(name, "the weights", c.Weights, targets.Shape()...); err != nil {
+			return nil, err
+		}
 	}
 	if logits.Dtype() == tensor.Float32 {
-		return crossEntropy[float32](e, logits, targets, smoothing)
+		return crossEntropy[float32](e, logits, targets, c)
 	}
-	return crossEntropy[float64](e, logits, targets, smoothing)
+	return crossEntropy[float64](e, logits, targets, c)
 }
 
-func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, smoothing float64) (*G.Node, error) {
+func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntropyOptions) (*G.Node, error) {
+	const name = "cross-entropy"
 	shape := logits.Shape()
 	n, vocab := rows(shape)
 	losses := make([]F, n) // of each position
 	logSums := make([]float64, n)
-	counted := 0 // positions with a target
+	classes := make([]int, n) // the targets, −1 where the weight is 0
+	w := newWeighting[F](n)
+	classWeights := slices.Clone(c.ClassWeights)
 
 	attrs := fmt.Sprint(shape)
-	if smoothing > 0 {
-		attrs += fmt.Sprintf(" smoothed by %v", smoothing)
+	if c.LabelSmoothing > 0 {
+		attrs += fmt.Sprintf(" smoothed by %v", c.LabelSmoothing)
+	}
+	if classWeights != nil { // there may be many
+		attrs += fmt.Sprintf(" of classes weighted %x", sha256.Sum256(fmt.Append(nil, classWeights)))
+	}
+	inputs, diff := G.Nodes{logits, targets}, []bool{true, false}
+	if c.Weights != nil {
+		inputs, diff = append(inputs, c.Weights), append(diff, false)
 	}
 	o := &op{
-		name: "cross-entropy" + attrs, shape: tensor.ScalarShape(), out: dtypeOf[F](),
+		name: name + attrs, layer: name, shape: tensor.ScalarShape(), out: dtypeOf[F](), diff: diff,
 		run: func(in []G.Value) (G.Value, error) {
 			logits, err := elements[F](in[0], n*vocab)
 			if err != nil {
@@ -60,49 +98,63 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, smoothing flo
 			if err != nil {
 				return nil, err
 			}
-			counted = 0
-			for i, t := range targets {
-				if t >= vocab {
-					return nil, fmt.Errorf("target %d at position %d isn't one of %d classes (a target below 0 is ignored)", t, i, vocab)
-				}
-				if t >= 0 {
-					counted++
-				}
+			if err := w.read(optional(in, 2)); err != nil {
+				return nil, err
 			}
-			kernel.SmoothCrossEntropy(e.Cores, losses, logSums, logits, targets, vocab, F(smoothing))
+			if err := weighClasses(w, classes, targets, classWeights, vocab); err != nil {
+				return nil, err
+			}
+			kernel.SmoothCrossEntropy(e.Cores, losses, logSums, logits, classes, vocab, F(c.LabelSmoothing))
 			var sum float64
-			for _, l := range losses {
-				sum += float64(l)
+			for i, l := range losses {
+				sum += float64(w.of[i]) * float64(l)
 			}
-			if counted > 0 {
-				sum /= float64(counted)
-			}
-			return scalar(F(sum)), nil
+			return scalar(F(w.mean(sum, 1))), nil
 		},
-		diff: []bool{true, false},
 	}
 	o.grad = func(in G.Nodes, out, g *G.Node) (G.Nodes, error) {
-		d := newOp("cross-entropy.dlogits"+attrs, shape, func(d []F, in []G.Value) error {
-			logits, err := elements[F](in[0], n*vocab)
+		d := newOp(name+".dlogits"+attrs, shape, func(d []F, in []G.Value) error {
+			logits, g, err := read2[F](in, n*vocab, 1)
 			if err != nil {
 				return err
 			}
-			targets, err := elements[int](in[1], n)
-			if err != nil {
-				return err
-			}
-			g, err := elements[F](in[2], 1)
-			if err != nil {
-				return err
-			}
-			kernel.SmoothCrossEntropyGrad(e.Cores, d, logSums, logits, targets, vocab, F(smoothing), g[0]/F(max(counted, 1)))
+			kernel.SmoothCrossEntropyGrad(e.Cores, d, logSums, logits, classes, vocab, F(c.LabelSmoothing), w.gradient(g[0]))
 			return nil
 		})
-		// The loss is an input so that it has run: logSums and counted are its.
-		nd, err := e.apply(d, in[0], in[1], g, out)
-		return G.Nodes{nd, nil}, err
+		// The loss is an input so that it has run: logSums, classes and w are its.
+		grads := make(G.Nodes, len(in))
+		var err error
+		grads[0], err = e.apply(d, in[0], g, out)
+		return grads, err
 	}
-	return e.apply(o, logits, targets)
+	return e.apply(o, inputs...)
+}
+
+// weighClasses multiplies each position's weight by that of its target's class, and sets classes to the targets, to −1
+// where the weight is 0. A target below 0 has a weight of 0.
+func weighClasses[F kernel.Float](w *weighting[F], classes, targets []int, classWeights []float64, vocab int) error {
+	for i, t := range targets {
+		switch {
+		case t < 0 || w.of[i] == 0:
+			w.of[i] = 0
+		case t >= vocab:
+			return fmt.Errorf("target %d at position %d isn't one of %d classes (a target below 0 is ignored)", t, i, vocab)
+		case classWeights != nil:
+			w.of[i] *= F(classWeights[t])
+		}
+		if classes[i] = t; w.of[i] == 0 {
+			classes[i] = -1
+		}
+	}
+	return nil
+}
+
+// optional returns input i, nil if there is none.
+func optional(in []G.Value, i int) G.Value {
+	if i < len(in) {
+		return in[i]
+	}
+	return nil
 }
 
 // scalar returns a Gorgonia scalar of dtype F.

@@ -150,7 +150,7 @@ func TestEqualNodesAreOne(t *testing.T) {
 	t.Run("cross-entropy", func(t *testing.T) {
 		g := newGraph(t)
 		x, targets := g.in(2, 3), g.ints(2)
-		a, b := g.node(ops.CrossEntropy(&ops.Env{}, x, targets, 0)), g.node(ops.CrossEntropy(&ops.Env{}, x, targets, 0))
+		a, b := g.node(ops.CrossEntropy(&ops.Env{}, x, targets, ops.CrossEntropyOptions{})), g.node(ops.CrossEntropy(&ops.Env{}, x, targets, ops.CrossEntropyOptions{}))
 		if err := gradcheck.Expr(G.Must(G.Add(a, b)), x); err != nil {
 			t.Error(err)
 		}
@@ -276,17 +276,21 @@ func TestErrors(t *testing.T) {
 		make func() (*G.Node, error)
 		want string
 	}{
-		"activation nil":      {func() (*G.Node, error) { return ops.Activate(&ops.Env{}, nil, ops.ReLU) }, "nil"},
-		"activation unknown":  {func() (*G.Node, error) { return ops.Activate(&ops.Env{}, g.in(2), 9) }, "activation 9"},
-		"add shapes":          {func() (*G.Node, error) { return ops.Add(&ops.Env{}, g.in(2, 3), g.in(3, 2)) }, "(2, 3), got (3, 2)"},
-		"add nil":             {func() (*G.Node, error) { return ops.Add(&ops.Env{}, nil, nil) }, "nil"},
-		"add nil second":      {func() (*G.Node, error) { return ops.Add(&ops.Env{}, g.in(2), nil) }, "second term is nil"},
-		"add dtypes":          {func() (*G.Node, error) { return ops.Add(&ops.Env{}, g.in(2), g.in32(2)) }, "float64, got float32"},
-		"rows shapes":         {func() (*G.Node, error) { return ops.AddRows(&ops.Env{}, g.in(3, 4), g.in(3, 5)) }, "(3, 4) and (3, 5)"},
-		"rows too few":        {func() (*G.Node, error) { return ops.AddRows(&ops.Env{}, g.in(3, 4), g.in(2, 4)) }, "3 positions is longer than the table of 2"},
-		"constant rows":       {func() (*G.Node, error) { return ops.AddConstantRows(&ops.Env{}, g.in(3, 4), nil, "") }, "0 elements for (3, 4)"},
-		"cross-entropy":       {func() (*G.Node, error) { return ops.CrossEntropy(&ops.Env{}, g.in(3, 4), g.ints(4), 0) }, "(3, 4), got (4)"},
-		"cross-entropy nil":   {func() (*G.Node, error) { return ops.CrossEntropy(&ops.Env{}, g.in(3, 4), nil, 0) }, "targets is nil"},
+		"activation nil":     {func() (*G.Node, error) { return ops.Activate(&ops.Env{}, nil, ops.ReLU) }, "nil"},
+		"activation unknown": {func() (*G.Node, error) { return ops.Activate(&ops.Env{}, g.in(2), 9) }, "activation 9"},
+		"add shapes":         {func() (*G.Node, error) { return ops.Add(&ops.Env{}, g.in(2, 3), g.in(3, 2)) }, "(2, 3), got (3, 2)"},
+		"add nil":            {func() (*G.Node, error) { return ops.Add(&ops.Env{}, nil, nil) }, "nil"},
+		"add nil second":     {func() (*G.Node, error) { return ops.Add(&ops.Env{}, g.in(2), nil) }, "second term is nil"},
+		"add dtypes":         {func() (*G.Node, error) { return ops.Add(&ops.Env{}, g.in(2), g.in32(2)) }, "float64, got float32"},
+		"rows shapes":        {func() (*G.Node, error) { return ops.AddRows(&ops.Env{}, g.in(3, 4), g.in(3, 5)) }, "(3, 4) and (3, 5)"},
+		"rows too few":       {func() (*G.Node, error) { return ops.AddRows(&ops.Env{}, g.in(3, 4), g.in(2, 4)) }, "3 positions is longer than the table of 2"},
+		"constant rows":      {func() (*G.Node, error) { return ops.AddConstantRows(&ops.Env{}, g.in(3, 4), nil, "") }, "0 elements for (3, 4)"},
+		"cross-entropy": {func() (*G.Node, error) {
+			return ops.CrossEntropy(&ops.Env{}, g.in(3, 4), g.ints(4), ops.CrossEntropyOptions{})
+		}, "shape (3), got int of shape (4)"},
+		"cross-entropy nil": {func() (*G.Node, error) {
+			return ops.CrossEntropy(&ops.Env{}, g.in(3, 4), nil, ops.CrossEntropyOptions{})
+		}, "targets are nil"},
 		"dropout":             {func() (*G.Node, error) { return ops.Dropout(&ops.Env{}, g.in(3), 1) }, "below 1, got 1"},
 		"embedding":           {func() (*G.Node, error) { return ops.Embedding(&ops.Env{}, g.in(3), g.ints(4)) }, "(V, D)"},
 		"embedding of floats": {func() (*G.Node, error) { return ops.Embedding(&ops.Env{}, g.in(3, 2), g.in(4)) }, "got (3, 2) and (4) of float64"},

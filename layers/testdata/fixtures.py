@@ -132,6 +132,28 @@ def loss_cases():
         ignored = min(-1, targets.min().item())
         loss = F.cross_entropy(logits.reshape(-1, shape[-1]), targets.reshape(-1), ignore_index=ignored, label_smoothing=smoothing)
         yield case(name, {"logits": logits, "targets": targets}, {}, {"loss": loss}, smoothing=smoothing)
+    for name, shape, targets, classes, smoothing, weigh in (
+        ("classes weighted", (2, 3, 4), [[0, -1, 3], [1, 2, 2]], [0.5, 2, 1, 0.25], 0.0, False),
+        ("a class left out", (4, 3), [0, 1, 2, 1], [1, 0, 3], 0.0, False),
+        ("positions weighted", (2, 3, 4), [[0, 1, 3], [1, 2, 2]], None, 0.0, True),
+        ("positions weighted, smoothed", (2, 3, 4), [[0, 1, 3], [1, -1, 2]], None, 0.2, True),
+        ("positions and classes weighted, smoothed", (2, 3, 4), [[0, 1, 3], [1, -1, 2]], [0.5, 2, 1, 0.25], 0.2, True),
+    ):
+        logits, targets = rand(*shape, scale=3), torch.tensor(targets)
+        flat, inputs, config = (logits.reshape(-1, shape[-1]), targets.reshape(-1)), {"logits": logits, "targets": targets}, {}
+        if classes:
+            config["classes"] = classes
+            classes = torch.tensor(classes, dtype=torch.float64)
+        if not weigh:
+            loss = F.cross_entropy(*flat, ignore_index=-1, weight=classes)
+        else:
+            w = inputs["weights"] = torch.rand(targets.shape) + 0.5
+            w = w.reshape(-1) * (flat[1] >= 0)
+            if classes is not None:
+                w = w * classes[flat[1].clamp(min=0)]
+            losses = F.cross_entropy(*flat, ignore_index=-1, label_smoothing=smoothing, reduction="none")
+            loss = (w * losses).sum() / w.sum()
+        yield case(name, inputs, {}, {"loss": loss}, smoothing=smoothing, **config)
 
 
 # ---- attention

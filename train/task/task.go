@@ -122,7 +122,7 @@ func (t *Task) build(b *layers.Build, g *G.ExprGraph, size int) (nodes G.Nodes, 
 		return nil, nil, nil, err
 	}
 	targets := intNode(g, "targets", size, t.layout.TargetLen)
-	loss, err = layers.CrossEntropy(b, logits, targets)
+	loss, err = layers.CrossEntropy(b, logits, targets, layers.CrossEntropyOptions{})
 	return append(nodes, targets), logits, loss, err
 }
 
