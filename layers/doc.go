@@ -61,7 +61,7 @@
 //	classifier.go                 SequenceClassifier
 //	cache.go                      Cache: keys and values of the tokens so far, for decoding (see package decode)
 //	multihead_cached.go           attention that continues what a Cache holds
-//	loss.go                       CrossEntropy
+//	loss.go                       CrossEntropy, BinaryCrossEntropy; squared, absolute and Huber error
 //	param.go, init.go, build.go   Params, initial values, Build
 //	function.go                   Function: a graph to evaluate, with its machine
 //	graph.go                      CheckGraph, for machines of one's own

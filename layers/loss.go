@@ -1,8 +1,12 @@
 package layers
 
 import (
+	"fmt"
+	"math"
+
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/ops"
 )
 
@@ -41,4 +45,42 @@ type CrossEntropyOptions struct {
 // The gradient reaches the logits. Weights have none: they are taken as given.
 func CrossEntropy(b *Build, logits, targets *G.Node, o CrossEntropyOptions) (*G.Node, error) {
 	return ops.CrossEntropy(b.env(), logits, targets, ops.CrossEntropyOptions(o))
+}
+
+// BinaryCrossEntropy returns the weighted mean of −t·log σ(x) − (1 − t)·log(1 − σ(x)), in nats, over logits x and
+// targets t: a scalar. Both have one shape, of one axis or more, and one dtype. Each number is a question of its own,
+// whose target is the chance that the answer is yes, mostly 0 or 1. It is computed from the logits, so that none is too
+// large: a gradient is σ(x) − t times the number's part in the mean.
+//
+// Weights, if not nil, have the logits' dtype and their shape or its first axes: of logits (B, T, D) they weigh every
+// number, or have shape (B, T) and weigh positions, or (B) and weigh examples. The loss is Σ w·loss / Σ w over all
+// numbers. What has a weight of 0 counts nowhere: it may be NaN, and its gradient is 0. If all weights are 0, so is the
+// loss. When the graph runs, it is an error if a weight is negative, infinite or NaN, or if a target that counts isn't
+// from 0 to 1.
+//
+// The gradient reaches the logits. Targets and weights have none: they are taken as given.
+func BinaryCrossEntropy(b *Build, logits, targets, weights *G.Node) (*G.Node, error) {
+	return ops.MeanDistance(b.env(), kernel.BinaryCrossEntropy, 0, logits, targets, weights)
+}
+
+// MeanSquaredError returns the weighted mean of (x − t)², over outputs x and targets t: a scalar. Shapes, dtypes and
+// weights are those of BinaryCrossEntropy; targets may be any number, and the gradient reaches them too.
+func MeanSquaredError(b *Build, outputs, targets, weights *G.Node) (*G.Node, error) {
+	return ops.MeanDistance(b.env(), kernel.SquaredError, 0, outputs, targets, weights)
+}
+
+// MeanAbsoluteError returns the weighted mean of |x − t|, whose derivative at x = t is 0. Otherwise it is like
+// MeanSquaredError.
+func MeanAbsoluteError(b *Build, outputs, targets, weights *G.Node) (*G.Node, error) {
+	return ops.MeanDistance(b.env(), kernel.AbsoluteError, 0, outputs, targets, weights)
+}
+
+// HuberError returns the weighted mean of (x − t)²/2 where |x − t| ≤ δ, and of δ·(|x − t| − δ/2) elsewhere (Huber,
+// 1964, Robust estimation of a location parameter): an outlier pulls no harder than something at a distance of delta.
+// delta must be above 0 and finite. Otherwise it is like MeanSquaredError.
+func HuberError(b *Build, outputs, targets, weights *G.Node, delta float64) (*G.Node, error) {
+	if !(delta > 0 && !math.IsInf(delta, 1)) {
+		return nil, fmt.Errorf("huber error: delta must be above 0 and finite, got %v; 1 is usual for targets of about unit size", delta)
+	}
+	return ops.MeanDistance(b.env(), kernel.HuberError, delta, outputs, targets, weights)
 }

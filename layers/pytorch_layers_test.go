@@ -49,6 +49,11 @@ func lossSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in 
 	}))}
 }
 
+func elementwiseLossSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+	loss := elementwiseLosses(f.Config.Delta)[f.Config.Loss]
+	return map[string]*G.Node{"loss": node(t)(loss(b, in["outputs"], in["targets"], in["weights"]))}
+}
+
 func coreSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 	out, weights, err := scaledDotProduct(b, in["q"], in["k"], in["v"], layers.AttentionOptions{Mask: f.mask(in), Scale: f.Config.Scale})
 	if err != nil {

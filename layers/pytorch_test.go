@@ -23,7 +23,8 @@ type fixture struct {
 		Gated, RMSNorm, Interleaved bool
 		Shared, First, NoBias       bool
 		Eps, Scale, Base, Smoothing float64
-		Activation                  string
+		Activation, Loss            string
+		Delta                       float64
 		Classes                     []float64
 		Dim, Heads, Key, Value      int
 		Rotary, Offset              int
@@ -83,6 +84,7 @@ func TestPyTorch(t *testing.T) {
 		{"norm", normSubject},
 		{"activation", activationSubject},
 		{"loss", lossSubject},
+		{"elementwise_loss", elementwiseLossSubject},
 		{"core", coreSubject},
 		{"self_attention", multiHeadSubject},
 		{"cross_attention", multiHeadSubject},

@@ -156,6 +156,28 @@ def loss_cases():
         yield case(name, inputs, {}, {"loss": loss}, smoothing=smoothing, **config)
 
 
+def elementwise_loss_cases():
+    f = {"squared": F.mse_loss, "absolute": F.l1_loss, "huber": F.huber_loss, "binary": F.binary_cross_entropy_with_logits}
+    for name in f:
+        for shape, weighted in (((5,), None), ((2, 3, 4), None), ((2, 3, 4), 3), ((2, 3, 4), 2), ((2, 3, 4), 1)):
+            outputs, targets, config = rand(*shape, scale=2), rand(*shape, scale=2), {"loss": name}
+            if name == "binary":
+                targets = torch.rand(shape)
+                targets[..., 0], targets[..., 1] = 0, 1
+            options = {}
+            if name == "huber":
+                options = {"delta": 0.75}
+            inputs = {"outputs": outputs, "targets": targets}
+            if weighted is None:
+                loss = f[name](outputs, targets, **options)
+            else:
+                w = inputs["weights"] = torch.rand(shape[:weighted])
+                w.view(-1)[0] = 0
+                w = w.reshape(w.shape + (1,) * (len(shape) - weighted)).expand(shape)
+                loss = (w * f[name](outputs, targets, reduction="none", **options)).sum() / w.sum()
+            yield case(f"{name} {shape} {weighted}", inputs, {}, {"loss": loss}, **config, **options)
+
+
 # ---- attention
 
 
@@ -403,6 +425,7 @@ if __name__ == "__main__":
             "encoder": encoder_cases,
             "decoder": decoder_cases,
             "masks": mask_cases,
+            "elementwise_loss": elementwise_loss_cases,
         }.items()
     ):
         torch.manual_seed(20 + i)

@@ -1,0 +1,318 @@
+package layers_test
+
+import (
+	"fmt"
+	"log"
+	"math"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// An elementwiseLoss is a loss over numbers.
+type elementwiseLoss func(b *layers.Build, outputs, targets, weights *G.Node) (*G.Node, error)
+
+// elementwiseLosses are all there are, the Huber error with a delta.
+func elementwiseLosses(delta float64) map[string]elementwiseLoss {
+	return map[string]elementwiseLoss{
+		"squared": layers.MeanSquaredError, "absolute": layers.MeanAbsoluteError, "binary": layers.BinaryCrossEntropy,
+		"huber": func(b *layers.Build, outputs, targets, weights *G.Node) (*G.Node, error) {
+			return layers.HuberError(b, outputs, targets, weights, delta)
+		},
+	}
+}
+
+func TestGradientsOfElementwiseLosses(t *testing.T) {
+	var cases []gradientCase
+	for name, loss := range elementwiseLosses(0.3) {
+		for _, shapes := range [][2][]int{
+			{{5}, nil}, {{2, 3, 4}, nil}, {{1}, nil}, {{1, 1}, {1}}, {{5}, {5}}, {{2, 3, 4}, {2}}, {{2, 3, 4}, {2, 3}}, {{2, 1, 3, 2}, {2, 1, 3, 2}},
+		} {
+			build := func(c *bench) *G.Node {
+				x := c.in("outputs", shapes[0]...)
+				var targets, weights *G.Node
+				if name == "binary" {
+					targets = input(c.g, "targets", chances(5, shapes[0]...))
+				} else {
+					targets = c.in("targets", shapes[0]...)
+				}
+				if shapes[1] != nil {
+					weights = input(c.g, "weights", anyWeights(6, shapes[1]...))
+				}
+				return c.node(loss(c.b, x, targets, weights))
+			}
+			cases = append(cases, gradientCase{fmt.Sprint(name, " of ", shapes[0], " weighted by ", shapes[1]), build})
+			cases = append(cases, gradientCase{fmt.Sprint(name, " of ", shapes[0], " weighted by ", shapes[1], ", squared"), func(c *bench) *G.Node {
+				return c.node(G.Square(build(c)))
+			}})
+		}
+	}
+	// Two losses of the same inputs, which mustn't be one node.
+	cases = append(cases, gradientCase{"two of them", func(c *bench) *G.Node {
+		x, y := c.in("outputs", 2, 3), c.in("targets", 2, 3)
+		sum := c.node(layers.MeanSquaredError(c.b, x, y, nil))
+		for _, loss := range []elementwiseLoss{layers.MeanAbsoluteError, elementwiseLosses(0.1)["huber"], elementwiseLosses(0.2)["huber"]} {
+			sum = c.node(G.Add(sum, c.node(loss(c.b, x, y, nil))))
+		}
+		return sum
+	}})
+	checkGradients(t, cases)
+}
+
+// A weightedLoss is a loss over 4 positions of 3 numbers each, for the tests that hold for all of them.
+type weightedLoss func(b *layers.Build, g *G.ExprGraph, x, weights *G.Node) (*G.Node, error)
+
+func weightedLosses() map[string]weightedLoss {
+	all := map[string]weightedLoss{}
+	for _, o := range []layers.CrossEntropyOptions{{}, {LabelSmoothing: 0.1}, {ClassWeights: []float64{2, 1, 0.5}}} {
+		all[fmt.Sprintf("cross-entropy %v", o)] = func(b *layers.Build, g *G.ExprGraph, x, weights *G.Node) (*G.Node, error) {
+			o.Weights = weights
+			return layers.CrossEntropy(b, x, input(g, "targets", dense([]int{2, 0, 1, 1}, 4)), o)
+		}
+	}
+	for name, loss := range elementwiseLosses(0.5) {
+		all[name] = func(b *layers.Build, g *G.ExprGraph, x, weights *G.Node) (*G.Node, error) {
+			return loss(b, x, input(g, "targets", as(x.Dtype(), chances(9, 4, 3))), weights)
+		}
+	}
+	return all
+}
+
+// run returns the loss and its gradient.
+func (loss weightedLoss) run(t *testing.T, dt tensor.Dtype, x []float64, weights []float64) [][]float64 {
+	t.Helper()
+	g := G.NewGraph()
+	in := input(g, "x", as(dt, dense(append([]float64(nil), x...), 4, 3)))
+	var w *G.Node
+	if weights != nil {
+		w = input(g, "weights", as(dt, dense(weights, 4)))
+	}
+	l := node(t)(loss(&layers.Build{}, g, in, w))
+	return read(t, append(G.Nodes{l}, gradients(t, l, in)...)...)
+}
+
+var bothDtypes = []tensor.Dtype{tensor.Float64, tensor.Float32}
+
+// TestLossesWithoutWeights are those with weights of 1 each, and of 4 each.
+func TestLossesWithoutWeights(t *testing.T) {
+	x := random(1, 4, 3).Float64s()
+	for name, loss := range weightedLosses() {
+		want := loss.run(t, tensor.Float64, x, nil)
+		for _, w := range []float64{1, 4} {
+			for i, got := range loss.run(t, tensor.Float64, x, []float64{w, w, w, w}) {
+				near(t, fmt.Sprintf("%s with weights of %v: value %d", name, w, i), got, want[i], 1e-15)
+			}
+		}
+	}
+}
+
+// TestWhatWeighsNothingCannotMatter changes the numbers of positions whose weight is 0, to NaN and infinity among
+// others: neither the loss nor a gradient may change by a bit. The loss is that of the other positions.
+func TestWhatWeighsNothingCannotMatter(t *testing.T) {
+	weights := []float64{0.5, 0, 2, 0}
+	for name, loss := range weightedLosses() {
+		for _, dt := range bothDtypes {
+			run := func(value float64) [][]float64 {
+				x := random(1, 4, 3).Float64s()
+				for i := range x {
+					if weights[i/3] == 0 {
+						x[i] = value
+					}
+				}
+				return loss.run(t, dt, x, weights)
+			}
+			want := run(0)
+			if d := want[1]; !allZero(d[3:6]) || !allZero(d[9:]) || allZero(d[:3]) || allZero(d[6:9]) {
+				t.Errorf("%s of %v: the gradient is %v", name, dt, d)
+			}
+			for _, value := range []float64{1, 1e30, math.NaN(), inf, -inf} {
+				for i, got := range run(value) {
+					sameBits(t, fmt.Sprintf("%s of %v with %v: value %d", name, dt, value, i), got, want[i])
+				}
+			}
+		}
+	}
+}
+
+// TestLossesOfNothing have weights of 0 alone, and numbers that are NaN.
+func TestLossesOfNothing(t *testing.T) {
+	x := make([]float64, 12)
+	for i := range x {
+		x[i] = math.NaN()
+	}
+	for name, loss := range weightedLosses() {
+		for _, dt := range bothDtypes {
+			for i, got := range loss.run(t, dt, x, make([]float64, 4)) {
+				if !allZero(got) {
+					t.Errorf("%s of %v: value %d is %v, want 0", name, dt, i, got)
+				}
+			}
+		}
+	}
+}
+
+// TestUnusedLossesHaveNoGradient multiplies losses of NaN by 0.
+func TestUnusedLossesHaveNoGradient(t *testing.T) {
+	for name, loss := range weightedLosses() {
+		g := G.NewGraph()
+		x := input(g, "x", dense([]float64{math.NaN(), 1, 2, inf, -inf, 0, 1, 2, 3, 4, 5, 6}, 4, 3))
+		l := node(t)(loss(&layers.Build{}, g, x, nil))
+		nothing := G.NewScalar(g, tensor.Float64, G.WithName("nothing"), G.WithValue(0.0))
+		if d := read(t, gradients(t, node(t)(G.Mul(l, nothing)), x)...)[0]; !allZero(d) {
+			t.Errorf("%s: the gradient is %v, want 0", name, d)
+		}
+	}
+}
+
+// TestWeightsThatCannotBe are errors when the graph runs.
+func TestWeightsThatCannotBe(t *testing.T) {
+	for name, loss := range weightedLosses() {
+		for _, bad := range []float64{-1, math.NaN(), inf, -inf} {
+			g := G.NewGraph()
+			l := node(t)(loss(&layers.Build{}, g, input(g, "x", random(1, 4, 3)), input(g, "weights", dense([]float64{1, 0, bad, 1}, 4))))
+			_, err := tryRead(t, l)
+			wantError(t, err, map[bool]string{true: "error", false: "cross-entropy"}[name == "squared" || name == "absolute" || name == "huber"],
+				"weight of position 2", fmt.Sprint(bad), "at least 0")
+		}
+	}
+}
+
+// TestPositionsLeftOutNeedNoTarget has targets that are no class, and no chance, where the weight is 0.
+func TestPositionsLeftOutNeedNoTarget(t *testing.T) {
+	g := G.NewGraph()
+	w := input(g, "weights", dense([]float64{1, 0}, 2))
+	loss := node(t)(layers.CrossEntropy(&layers.Build{}, input(g, "x", dense([]float64{0, 0, 1, 2}, 2, 2)),
+		input(g, "classes", dense([]int{1, 7}, 2)), layers.CrossEntropyOptions{Weights: w}))
+	binary := node(t)(layers.BinaryCrossEntropy(&layers.Build{}, input(g, "y", dense([]float64{0, 0, 1, 2}, 2, 2)),
+		input(g, "chances", dense([]float64{1, 0.5, 7, math.NaN()}, 2, 2)), w))
+	for i, got := range read(t, loss, binary) {
+		near(t, fmt.Sprint("loss ", i), got, []float64{math.Ln2}, 1e-15)
+	}
+}
+
+// TestElementwiseLosses computes losses and gradients that are known, at logits that no exponential holds too.
+func TestElementwiseLosses(t *testing.T) {
+	for _, tc := range []struct {
+		loss                   string
+		x, target, want, dx    float64
+		tolerance, tolerance32 float64
+	}{
+		{"squared", 3, 1, 4, 4, 0, 0},
+		{"squared", -1000, 1000, 4e6, -4000, 0, 0},
+		{"absolute", 3, 1, 2, 1, 0, 0},
+		{"absolute", 1, 3, 2, -1, 0, 0},
+		{"absolute", 3, 3, 0, 0, 0, 0},
+		{"huber", 3, 3, 0, 0, 0, 0},
+		{"huber", 3.25, 3, 0.03125, 0.25, 0, 0},
+		{"huber", 2.5, 3, 0.125, -0.5, 0, 0},
+		{"huber", 5, 3, 0.875, 0.5, 0, 0},
+		{"huber", -inf, 3, inf, -0.5, 0, 0},
+		{"binary", 0, 1, math.Ln2, -0.5, 1e-16, 1e-7},
+		{"binary", 0, 0, math.Ln2, 0.5, 1e-16, 1e-7},
+		{"binary", 0, 0.25, math.Ln2, 0.25, 1e-16, 1e-7},
+		{"binary", 2, 1, math.Log1p(math.Exp(-2)), -1 / (1 + math.Exp(2)), 1e-16, 1e-7},
+		{"binary", 1000, 1, 0, 0, 0, 0},
+		{"binary", -1000, 0, 0, 0, 0, 0},
+		{"binary", 1000, 0, 1000, 1, 0, 0},
+		{"binary", -1000, 1, 1000, -1, 0, 0},
+		{"binary", 1000, 0.25, 750, 0.75, 0, 0},
+		{"binary", 40, 1, math.Exp(-40), -math.Exp(-40), 1e-30, 1e-23}, // PyTorch: 0 and 0 in float32
+		{"binary", inf, 1, 0, 0, 0, 0},
+		{"binary", -inf, 0, 0, 0, 0, 0},
+		{"binary", inf, 0, inf, 1, 0, 0},
+		{"binary", -inf, 1, inf, -1, 0, 0},
+	} {
+		for _, dt := range bothDtypes {
+			g := G.NewGraph()
+			x, target := input(g, "x", as(dt, dense([]float64{tc.x}, 1))), input(g, "t", as(dt, dense([]float64{tc.target}, 1)))
+			loss := node(t)(elementwiseLosses(0.5)[tc.loss](&layers.Build{}, x, target, nil))
+			got := read(t, append(G.Nodes{loss}, gradients(t, loss, x)...)...)
+			tol := tc.tolerance
+			if dt == tensor.Float32 {
+				tol = tc.tolerance32
+			}
+			for i, want := range []float64{tc.want, tc.dx} {
+				if v := got[i][0]; v != want && !(math.Abs(v-want) <= tol) {
+					t.Errorf("%s of %v and %v, %v: value %d is %v, want %v", tc.loss, tc.x, tc.target, dt, i, v, want)
+				}
+			}
+		}
+	}
+}
+
+func TestElementwiseLossErrors(t *testing.T) {
+	g := G.NewGraph()
+	n := 0
+	in := func(dt tensor.Dtype, shape ...int) *G.Node {
+		n++
+		return input(g, fmt.Sprint("in ", n), as(dt, chances(1, shape...)))
+	}
+	const f32, f64 = 32, 64
+	of := func(bits int, shape ...int) *G.Node {
+		return in(map[int]tensor.Dtype{f32: tensor.Float32, f64: tensor.Float64}[bits], shape...)
+	}
+	scalar := G.NewScalar(g, tensor.Float64, G.WithName("scalar"), G.WithValue(1.0))
+	for name, loss := range elementwiseLosses(1) {
+		for _, tc := range []struct {
+			name                      string
+			outputs, targets, weights *G.Node
+			want                      []string
+		}{
+			{"nil outputs", nil, of(f64, 2), nil, []string{"outputs", "nil"}},
+			{"nil targets", of(f64, 2), nil, nil, []string{"targets", "nil"}},
+			{"int outputs", input(g, name+" ints", dense([]int{1, 2}, 2)), of(f64, 2), nil, []string{"outputs", "float32 or float64", "int"}},
+			{"targets' dtype", of(f64, 2), of(f32, 2), nil, []string{"targets", "float64", "float32"}},
+			{"targets' shape", of(f64, 2, 3), of(f64, 3, 2), nil, []string{"targets", "(2, 3)", "(3, 2)"}},
+			{"targets' rank", of(f64, 2, 3), of(f64, 6), nil, []string{"targets", "(2, 3)", "(6)"}},
+			{"scalars", scalar, scalar, nil, []string{"outputs", "at least one axis", "scalar"}},
+			{"weights' dtype", of(f64, 2), of(f64, 2), of(f32, 2), []string{"weights", "float64", "float32"}},
+			{"weights' shape", of(f64, 2, 3), of(f64, 2, 3), of(f64, 3), []string{"weights", "(2, 3)", "first axes", "(3)"}},
+			{"weights' rank", of(f64, 2), of(f64, 2), of(f64, 2, 1), []string{"weights", "(2)", "(2, 1)"}},
+			{"a scalar weight", of(f64, 2), of(f64, 2), scalar, []string{"weights", "(2)", "()"}},
+			{"another graph", of(f64, 2), of(f64, 2), input(G.NewGraph(), "w", random(1, 2)), []string{"another graph"}},
+		} {
+			t.Run(name+" "+tc.name, func(t *testing.T) {
+				_, err := loss(&layers.Build{}, tc.outputs, tc.targets, tc.weights)
+				wantError(t, err, tc.want...)
+			})
+		}
+		_, err := loss(nil, of(f64, 2), of(f64, 2), nil)
+		wantError(t, err, "Build")
+	}
+	for _, delta := range []float64{0, -1, math.NaN(), inf} {
+		_, err := layers.HuberError(&layers.Build{}, of(f64, 2), of(f64, 2), nil, delta)
+		wantError(t, err, "huber error", "delta", "above 0", fmt.Sprint(delta))
+	}
+	for _, bad := range []float64{-0.1, 1.1, math.NaN()} {
+		g := G.NewGraph()
+		loss := node(t)(layers.BinaryCrossEntropy(&layers.Build{}, input(g, "x", random(1, 2)), input(g, "t", dense([]float64{1, bad}, 2)), nil))
+		_, err := tryRead(t, loss)
+		wantError(t, err, "binary cross-entropy", "target 1", fmt.Sprint(bad), "from 0 to 1")
+	}
+}
+
+// Sequences of different lengths are padded to the longest; the padding has a weight of 0, and may hold anything.
+func ExampleHuberError() {
+	g := G.NewGraph()
+	matrix := func(name string, values ...float64) *G.Node { // (B, T) = (2, 3)
+		return G.NewMatrix(g, tensor.Float64, G.WithName(name), G.WithShape(2, 3), G.WithValue(
+			tensor.New(tensor.WithShape(2, 3), tensor.WithBacking(values))))
+	}
+	forecast := matrix("forecast", 1, 2, 3, 5, 7, 0)
+	truth := matrix("truth", 1, 2.5, 13, 5, math.NaN(), math.NaN())
+	weights := matrix("weights", 1, 1, 1, 1, 0, 0)
+	loss, err := layers.HuberError(&layers.Build{}, forecast, truth, weights, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	vm := G.NewTapeMachine(g)
+	defer vm.Close()
+	if err := vm.RunAll(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("(0 + 0.5²/2 + (10 − 0.5) + 0) / 4 = %v\n", loss.Value().Data())
+	// Output: (0 + 0.5²/2 + (10 − 0.5) + 0) / 4 = 2.40625
+}
