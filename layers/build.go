@@ -27,8 +27,9 @@ type Build struct {
 	// Seed decides which elements dropout drops.
 	Seed uint64
 
-	// Runs is how often the graph that this one continues has run: dropout goes on from there. It is 0 but for training
-	// that is resumed.
+	// Runs is the number of the graph's next run, which decides, with the Seed, what dropout drops. Runs count on from
+	// it by themselves. Changed between two runs it numbers the next one: as where training is resumed, or where
+	// several graphs take a step's parts in turn.
 	Runs uint64
 
 	// Cores is the most processors that the work of an op is spread over; all that Go may use (GOMAXPROCS) if 0. It
@@ -136,7 +137,7 @@ func (b *Build) env() *ops.Env {
 	if b == nil {
 		return nil
 	}
-	b.ops.Training, b.ops.Cores, b.ops.Seed, b.ops.FirstRun = b.Mode == Training, b.Cores, b.Seed, b.Runs
+	b.ops.Training, b.ops.Cores, b.ops.Seed, b.ops.Runs = b.Mode == Training, b.Cores, b.Seed, &b.Runs
 	return &b.ops
 }
 

@@ -78,6 +78,12 @@ func TestDropoutAndItsGradient(t *testing.T) {
 // kept reads which of n ones each of several dropouts in one graph keeps, over several runs: [run][dropout][element].
 func kept(t *testing.T, b layers.Build, n, dropouts, runs int) [][][]float64 {
 	t.Helper()
+	return keptBy(t, &b, n, dropouts, runs, func(int) {})
+}
+
+// keptBy is kept with something to do before each run.
+func keptBy(t *testing.T, b *layers.Build, n, dropouts, runs int, before func(run int)) [][][]float64 {
+	t.Helper()
 	g := G.NewGraph()
 	ones := make([]float64, n)
 	for i := range ones {
@@ -87,12 +93,13 @@ func kept(t *testing.T, b layers.Build, n, dropouts, runs int) [][][]float64 {
 	values := make([]G.Value, dropouts)
 	b.Mode = layers.Training
 	for i := range values {
-		G.Read(node(t)(layers.Dropout{P: 0.5}.Forward(&b, x)), &values[i])
+		G.Read(node(t)(layers.Dropout{P: 0.5}.Forward(b, x)), &values[i])
 	}
 	vm := G.NewTapeMachine(g)
 	defer vm.Close()
 	var out [][][]float64
-	for range runs {
+	for i := range runs {
+		before(i)
 		if err := vm.RunAll(); err != nil {
 			t.Fatal(err)
 		}
@@ -147,6 +154,14 @@ func TestDropoutIsDecidedBySeedAndRun(t *testing.T) {
 	for i, run := range kept(t, layers.Build{Seed: 7, Runs: 2}, 1000, 2, 2) {
 		for d := range run {
 			sameBits(t, "training that is resumed", run[d], want[2+i][d])
+		}
+	}
+	b := layers.Build{Seed: 7}
+	numbers := []uint64{3, 0, 1, 2, 2} // the second 2 isn't a change: that run counts on, and is number 3
+	for i, run := range keptBy(t, &b, 1000, 2, len(numbers), func(i int) { b.Runs = numbers[i] }) {
+		n := min(numbers[i]+uint64(max(i-3, 0)), 3)
+		for d := range run {
+			sameBits(t, "a run that is given its number", run[d], want[n][d])
 		}
 	}
 	if other := kept(t, layers.Build{Seed: 8}, 1000, 1, 1); slices.Equal(other[0][0], want[0][0]) {

@@ -28,8 +28,8 @@ func Attention(e *Env, q, k, v *G.Node, c AttentionConfig) (*G.Node, error) {
 // attentionState is what the forward op leaves for the backward one.
 type attentionState[F kernel.Float] struct {
 	kernel kernel.Attention[F]
-	lse    []F    // of each query
-	run    uint64 // the next
+	lse    []F // of each query
+	runs   runs
 }
 
 func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
@@ -53,7 +53,7 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 	}
 
 	dropped := e.drop(c.Dropout)
-	state := &attentionState[F]{run: dropped.firstRun, kernel: kernel.Attention[F]{
+	state := &attentionState[F]{kernel: kernel.Attention[F]{
 		Width: l.width, Value: l.value, Groups: l.groups, Scale: F(c.Scale), Softcap: F(c.Softcap),
 		Dropout: kernel.AttentionDropout{P: dropped.p, Seed: dropped.seed, Stream: dropped.stream},
 	}}
@@ -69,8 +69,7 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 		if state.lse == nil {
 			state.lse = make([]F, shape[0]*shape[1]*queries)
 		}
-		state.kernel.Dropout.Run = state.run
-		state.run++
+		state.kernel.Dropout.Run = state.runs.next(e)
 		state.kernel.Forward(e.Cores, q, k, v, rows(out, l.heads, queries, l.value), state.lse)
 		return nil
 	})

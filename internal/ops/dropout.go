@@ -12,10 +12,25 @@ import (
 // drop says what dropout drops: each element with a probability. Which elements those are is decided by the seed, the
 // stream and the number of the run. The zero drop drops nothing.
 type drop struct {
-	p        float64 // probability
-	seed     uint64
-	stream   uint64 // tells a graph's dropouts apart
-	firstRun uint64 // runs are counted from here
+	p      float64 // probability
+	seed   uint64
+	stream uint64 // tells a graph's dropouts apart
+}
+
+// runs numbers the runs of an op.
+type runs struct{ from, since uint64 }
+
+// next returns the number of the run that begins: the Env's, if that has changed, or one more than the last time.
+func (r *runs) next(e *Env) uint64 {
+	var from uint64
+	if e.Runs != nil {
+		from = *e.Runs
+	}
+	if from != r.from {
+		*r = runs{from: from}
+	}
+	r.since++
+	return r.from + r.since - 1
 }
 
 // drop returns what the graph's next dropout drops.
@@ -24,7 +39,7 @@ func (e *Env) drop(p float64) drop {
 		return drop{}
 	}
 	e.dropouts++
-	return drop{p, e.Seed, e.dropouts, e.FirstRun}
+	return drop{p, e.Seed, e.dropouts}
 }
 
 // Dropout sets elements of x to zero, each with probability p, and multiplies the others by 1/(1−p) (Srivastava et al.,
@@ -54,15 +69,14 @@ func Dropout(e *Env, x *G.Node, p float64) (*G.Node, error) {
 func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {
 	shape := x.Shape()
 	keep := make([]F, shape.TotalSize()) // of the current run: 0 or 1/(1−p)
-	run := d.firstRun
+	var run runs
 	attrs := fmt.Sprintf("%v%v", shape, d)
 	o := newOp("dropout"+attrs, shape, func(y []F, in []G.Value) error {
 		x, err := elements[F](in[0], len(y))
 		if err != nil {
 			return err
 		}
-		kernel.DropoutMask(e.Cores, keep, d.p, d.seed, d.stream, run)
-		run++
+		kernel.DropoutMask(e.Cores, keep, d.p, d.seed, d.stream, run.next(e))
 		kernel.SkipMul(e.Cores, y, x, keep)
 		return nil
 	})

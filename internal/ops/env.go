@@ -14,10 +14,10 @@ import (
 // An Env is what ops know of the graph that they are added to, beside their inputs. One Env serves one graph. It
 // travels from a layers.Build to the ops, and from there to the kernels. The zero Env is ready to use.
 type Env struct {
-	Training bool   // dropout is active
-	Cores    int    // the most processors that an op's work is spread over; GOMAXPROCS if 0
-	Seed     uint64 // decides what dropout drops
-	FirstRun uint64 // the number of the graph's first run, which dropout goes on from
+	Training bool    // dropout is active
+	Cores    int     // the most processors that an op's work is spread over; GOMAXPROCS if 0
+	Seed     uint64  // decides what dropout drops
+	Runs     *uint64 // the number of the run that follows its last change, from which ops count; 0 if nil
 
 	graph    *G.ExprGraph
 	dropouts uint64             // numbers them, lest two drop the same elements
