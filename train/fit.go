@@ -17,6 +17,10 @@ import (
 type Batch struct {
 	Values []*tensor.Dense // one for each input node that the Problem's Loss returned, in that order
 	Weight float64         // what its mean loss counts for in an epoch's: as a rule, the number of targets
+
+	// Weights are what each of a training batch's examples contributes to the Weight, for a step of several
+	// micro-batches: as a rule, its number of targets. With nil they all count for the same.
+	Weights []float64
 }
 
 // A Problem is what Fit fits: parameters, a loss and batches. It may be anything that a Gorgonia graph can express.
@@ -24,12 +28,20 @@ type Problem struct {
 	Params *layers.Params
 
 	// Loss adds the mean loss of a batch of size examples to g, and returns that scalar and the input nodes that a
-	// batch's values are bound to. It is called for the training graph and for the validation graph, each with a Build
-	// of its own.
+	// batch's values are bound to. It is called for the validation graph and for each worker's training graph, each
+	// with a Build of its own.
 	Loss func(b *layers.Build, g *G.ExprGraph, size int) (loss *G.Node, inputs G.Nodes, err error)
 
 	BatchSize int // examples in a training batch
 	Steps     int // training batches in an epoch
+
+	// MicroBatches is how many micro-batches a step takes, each of BatchSize/MicroBatches examples: 0 is 1. Values of a
+	// batch are cut along their first axis; one of the shape of its input in a micro-batch's graph goes to each as it
+	// is. The gradient and the loss of a step are the means of theirs, weighted by the batch's Weights. That bounds
+	// memory, and Workers take micro-batches side by side.
+	//
+	// Two numbers of micro-batches give results that differ by rounding and, with dropout, in what is dropped.
+	MicroBatches int
 
 	// Train is the batch of a step of an epoch, both counted from 0. The same arguments must give the same batch: that
 	// makes a run repeatable, and lets it resume. The next call may overwrite the values.
@@ -54,6 +66,10 @@ type Config struct {
 	Solver G.Solver
 
 	Seed uint64 // of dropout
+
+	// Workers is how many graphs take the micro-batches of a step side by side, each with its share of the cores and
+	// memory of its own; 0 is for one a core. More than MicroBatches are as many. It never changes a result.
+	Workers int
 
 	// Checkpoint is a file to keep all that training needs to go on, written whole after every epoch; empty for none.
 	// It needs a Solver that is an *AdamW.
@@ -135,7 +151,8 @@ type fit struct {
 	Config
 	adam *AdamW // the solver, if it is one
 
-	train, validation *runner
+	train      *trainer
+	validation *runner
 
 	stopping EarlyStopping
 	history  []Epoch
@@ -148,6 +165,10 @@ func newFit(p Problem, c Config) (*fit, error) {
 		return nil, fmt.Errorf("train: a Problem needs Params, Loss, Train and Validation")
 	case p.BatchSize < 1 || p.Steps < 1 || p.ValidationSize < 1 || p.ValidationSteps < 1:
 		return nil, fmt.Errorf("train: batch sizes and steps must be at least 1, got BatchSize %d, Steps %d, ValidationSize %d, ValidationSteps %d", p.BatchSize, p.Steps, p.ValidationSize, p.ValidationSteps)
+	case p.MicroBatches < 0 || p.MicroBatches > 1 && p.BatchSize%p.MicroBatches != 0:
+		return nil, fmt.Errorf("train: MicroBatches must divide BatchSize, got %d and %d", p.MicroBatches, p.BatchSize)
+	case c.Workers < 0:
+		return nil, fmt.Errorf("train: Workers must be at least 1, or 0 for one a core, got %d", c.Workers)
 	case c.Patience < 0 || c.MaxEpochs < 0 || c.Patience+c.MaxEpochs == 0:
 		return nil, fmt.Errorf("train: set Patience or MaxEpochs above 0, or training has no end; got %d and %d", c.Patience, c.MaxEpochs)
 	case c.Resume && c.Checkpoint == "":
@@ -166,14 +187,12 @@ func newFit(p Problem, c Config) (*fit, error) {
 	}
 	var resumed *checkpoint
 	var err error
-	build := &layers.Build{Mode: layers.Training, Seed: c.Seed}
 	if c.Resume {
 		if resumed, err = readCheckpoint(c.Checkpoint); err != nil {
 			return nil, err
 		}
-		build.Runs = uint64(resumed.state.Steps)
 	}
-	if f.train, err = newRunner(p, build, p.BatchSize); err != nil {
+	if f.train, err = newTrainer(p, c); err != nil {
 		return nil, err
 	}
 	if f.validation, err = newRunner(p, &layers.Build{}, p.ValidationSize); err != nil {
@@ -243,7 +262,7 @@ func (f *fit) trainEpoch(ctx context.Context, epoch int) (float64, error) {
 		if err != nil {
 			return 0, fmt.Errorf("train: batch of epoch %d, step %d: %w", epoch, step, err)
 		}
-		loss, err := f.train.run(batch)
+		loss, err := f.train.run(epoch*f.Steps+step, batch)
 		if err != nil {
 			return 0, fmt.Errorf("train: epoch %d, step %d: %w", epoch, step, err)
 		}
@@ -271,7 +290,7 @@ func (f *fit) validate(ctx context.Context, epoch int) (float64, error) {
 		if err != nil {
 			return 0, fmt.Errorf("train: validation batch %d: %w", i, err)
 		}
-		loss, err := f.validation.run(batch)
+		loss, err := f.validation.run(0, batch)
 		if err != nil {
 			return 0, fmt.Errorf("train: validation batch %d of epoch %d: %w", i, epoch, err)
 		}

@@ -20,13 +20,16 @@ import (
 
 // digits is a small problem: to label vectors of 4 numbers by the largest, with dropout, so that everything that makes
 // a run repeatable is in play.
-func digits(t *testing.T, seed uint64) train.Problem {
+func digits(t *testing.T, seed uint64) train.Problem { return digitsWith(t, seed, 0.1) }
+
+// digitsWith is digits with another dropout.
+func digitsWith(t *testing.T, seed uint64, dropout float64) train.Problem {
 	t.Helper()
 	p, err := layers.NewParams(tensor.Float32, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ff, err := layers.NewFeedForward(p, 4, layers.FeedForwardConfig{Hidden: 16, Dropout: 0.1})
+	ff, err := layers.NewFeedForward(p, 4, layers.FeedForwardConfig{Hidden: 16, Dropout: dropout})
 	if err != nil {
 		t.Fatal(err)
 	}

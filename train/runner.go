@@ -11,9 +11,11 @@ import (
 
 // runner is a graph of a Problem's loss, with its machine.
 type runner struct {
+	build      *layers.Build
 	inputs     G.Nodes
 	learnables G.Nodes       // the parameters, in a training graph
 	model      []G.ValueGrad // the same, for a solver
+	share      *G.Node       // what the gradients are multiplied by: a micro-batch's share of the step; nil if there is one
 	vm         G.VM
 
 	// loss is read by the machine. It is a cell of its own: Gorgonia's machines have finalizers, and a cycle of
@@ -36,14 +38,14 @@ func newRunner(p Problem, b *layers.Build, size int) (r *runner, err error) {
 	if loss == nil || !loss.IsScalar() {
 		return nil, fmt.Errorf("train: the loss must be a scalar node, got %v", loss)
 	}
-	r = &runner{inputs: inputs, loss: new(G.Value)}
+	r = &runner{build: b, inputs: inputs, loss: new(G.Value)}
 	G.Read(loss, r.loss)
 	if b.Mode == layers.Training {
 		r.learnables = b.Learnables()
 		if len(r.learnables) == 0 {
 			return nil, fmt.Errorf("train: the loss depends on no parameter: bind them with the Build that Loss is given")
 		}
-		grads, err := G.Grad(loss, r.learnables...)
+		grads, err := r.differentiate(loss, size < p.BatchSize)
 		if err != nil {
 			return nil, fmt.Errorf("train: taking the gradient: %w", err)
 		}
@@ -56,8 +58,23 @@ func newRunner(p Problem, b *layers.Build, size int) (r *runner, err error) {
 	return r, nil
 }
 
-// run feeds the graph a batch and returns the loss.
-func (r *runner) run(batch Batch) (float64, error) {
+// shareName is that of the input node of a micro-batch's share.
+const shareName = "share of the step"
+
+// differentiate adds the gradients of the loss by the parameters, multiplied by the share if there is to be one.
+func (r *runner) differentiate(loss *G.Node, share bool) (G.Nodes, error) {
+	if !share {
+		return G.Grad(loss, r.learnables...)
+	}
+	if len(loss.Graph().ByName(shareName)) > 0 {
+		return nil, fmt.Errorf("the graph has a node named %q, which training adds: give it another name", shareName)
+	}
+	r.share = G.NewScalar(loss.Graph(), loss.Dtype(), G.WithName(shareName))
+	return G.Backpropagate(G.Nodes{loss}, G.Nodes{r.share}, r.learnables)
+}
+
+// run feeds the graph a batch and returns the loss. The number is the run's, which decides what dropout drops.
+func (r *runner) run(number uint64, batch Batch) (float64, error) {
 	if len(batch.Values) != len(r.inputs) {
 		return 0, fmt.Errorf("the graph has %d inputs, the batch %d values", len(r.inputs), len(batch.Values))
 	}
@@ -70,6 +87,12 @@ func (r *runner) run(batch Batch) (float64, error) {
 			return 0, err
 		}
 	}
+	if r.share != nil {
+		if err := G.Let(r.share, scalar(r.share.Dtype(), batch.Weight)); err != nil {
+			return 0, err
+		}
+	}
+	r.build.Runs = number
 	r.vm.Reset()
 	if err := r.vm.RunAll(); err != nil {
 		return 0, err
@@ -81,6 +104,31 @@ func (r *runner) run(batch Batch) (float64, error) {
 		return x, nil
 	}
 	return 0, fmt.Errorf("the loss must be a float32 or float64, got %T", (*r.loss).Data())
+}
+
+// gradients returns the gradient that the last run left of each parameter. They may be written to.
+func (r *runner) gradients() ([]*tensor.Dense, error) {
+	grads := make([]*tensor.Dense, len(r.model))
+	for i, p := range r.model {
+		g, err := p.Grad()
+		if err != nil {
+			return nil, err
+		}
+		d, ok := g.(*tensor.Dense)
+		if !ok || d.Dtype() != tensor.Float32 && d.Dtype() != tensor.Float64 {
+			return nil, fmt.Errorf("the gradient of %s must be a float32 or float64 tensor to be added up over micro-batches, got %T of %v", r.learnables[i].Name(), g, g.Dtype())
+		}
+		grads[i] = d
+	}
+	return grads, nil
+}
+
+// scalar returns a number of a dtype.
+func scalar(dt tensor.Dtype, x float64) any {
+	if dt == tensor.Float32 {
+		return float32(x)
+	}
+	return x
 }
 
 func describe(v *tensor.Dense) string {
