@@ -41,6 +41,7 @@ func (s *settings) bind(f *pflag.FlagSet) {
 
 	t := &s.Training
 	f.IntVar(&t.Batch, "batch", t.Batch, "sequences in a batch")
+	f.IntVar(&t.MicroBatches, "micro-batches", t.MicroBatches, "parts that a batch is taken in, side by side or one after the other, which bounds memory")
 	f.IntVar(&t.Steps, "steps", t.Steps, "batches in an epoch")
 	f.Float64Var(&t.Rate, "learning-rate", t.Rate, "peak learning rate of AdamW")
 	f.IntVar(&t.WarmUp, "warm-up", t.WarmUp, "steps until the learning rate peaks")

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -40,6 +41,27 @@ func cancelled(t *testing.T, steps int64) context.Context {
 	c := &countdown{Context: t.Context()}
 	c.left.Store(steps)
 	return c
+}
+
+// The number of workers changes no byte, nor does a change of it when a run is resumed.
+func TestWorkers(t *testing.T) {
+	for _, name := range []string{"copy", "dates"} {
+		base := t.TempDir()
+		flags := func(dir string, workers int) []string {
+			return small("--task="+name, "--dropout=0.1", "--micro-batches=4", fmt.Sprint("--workers=", workers), "--out="+dir)
+		}
+		want := filepath.Join(base, "1")
+		succeed(t, flags(want, 1)...)
+		for _, workers := range []int{0, 2, 4} {
+			dir := filepath.Join(base, fmt.Sprint("workers", workers))
+			succeed(t, flags(dir, workers)...)
+			sameRun(t, dir, want)
+		}
+		dir := filepath.Join(base, "resumed")
+		fail(t, heedContext(cancelled(t, 17), flags(dir, 4)...), 1, "interrupted")
+		succeed(t, "train", "--resume="+dir, "--workers=2")
+		sameRun(t, dir, want)
+	}
 }
 
 func TestInterruptAndResume(t *testing.T) {

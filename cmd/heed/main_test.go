@@ -161,6 +161,10 @@ func TestWrongCalls(t *testing.T) {
 		{"train;--resume=", "the run folder's name is empty"},
 		{"train --resume=x --dim=8", "give no other flag"},
 		{"train --resume=x --out=y", "give no other flag"},
+		{"train --resume=x --out=y --workers=2", "give no other flag"},
+		{"train --workers=-1", "--workers must be at least 1, or 0"},
+		{"train --micro-batches=5", "--batch must be a multiple of --micro-batches, got 64 and 5"},
+		{"train --micro-batches=-1", "--micro-batches must be from 0 to 64, got -1"},
 		{"train --task=text", "--task text must come with --text, the file"},
 		{"train --text=x.txt", "--task text must come with --text, the file"},
 		{"train --task=text --text=x.txt --max-len=-1", "--max-len must be from 0"},
@@ -211,6 +215,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"epochs": {"-1", "1073741825"}, "validation": {"0", "-1", "16777217"}, "seed": {"-1", "18446744073709551616"},
 		"dropout": {"1", "-0.1", "2"}, "learning-rate": {"0", "-1", "11"}, "floor": {"-0.1", "1.1"},
 		"weight-decay": {"-1", "11"}, "clip": {"-1", "1e31"},
+		"micro-batches": {"-1", "65"}, "workers": {"-1"},
 	}
 	reals := []string{"dropout", "learning-rate", "floor", "weight-decay", "clip"}
 	for _, flag := range reals {

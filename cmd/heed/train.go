@@ -18,6 +18,7 @@ import (
 
 func newTrain() *cobra.Command {
 	var out, resume string
+	var workers int
 	s, _ := defaults(data.DefaultRule, 0)
 	cmd := &cobra.Command{
 		Use:   "train",
@@ -29,15 +30,18 @@ The tasks, by what the answer is:
 ` + aboutTasks() + `
 The flags' defaults are shown for the task reverse; every task has its own. The run folder gets
 config.json, model.safetensors, history.jsonl and summary.json. An interrupted run goes on with
---resume and ends with the same bytes.`,
+--resume and ends with the same bytes, on any number of --workers.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags := cmd.Flags()
+			if workers < 0 {
+				return usagef("--workers must be at least 1, or 0 for one a core, got %d", workers)
+			}
 			if flags.Changed("resume") {
-				if flags.NFlag() > 1 {
-					return usagef("--resume goes on with the settings of the run's config.json: give no other flag")
+				if flags.NFlag() > 1 && !(flags.NFlag() == 2 && flags.Changed("workers")) {
+					return usagef("--resume goes on with the settings of the run's config.json: give no other flag than --workers")
 				}
-				return resumeRun(cmd, resume)
+				return resumeRun(cmd, resume, workers)
 			}
 			if flags.Changed("out") && out == "" {
 				return usagef("--out must be a folder's name, got none")
@@ -46,11 +50,12 @@ config.json, model.safetensors, history.jsonl and summary.json. An interrupted r
 			if err != nil {
 				return err
 			}
-			return newRun(cmd, c, out)
+			return newRun(cmd, c, out, workers)
 		},
 	}
 	s.bind(cmd.Flags())
 	cmd.Flags().StringVar(&out, "out", "", "folder for the run (default runs/TASK, or the first free runs/TASK-2, -3, …)")
+	cmd.Flags().IntVar(&workers, "workers", 0, "micro-batches to take at once, which changes no result; 0 for one a core")
 	cmd.Flags().StringVar(&resume, "resume", "", "go on with the interrupted run in this folder")
 	return cmd
 }
@@ -63,12 +68,13 @@ func noArgs(cmd *cobra.Command, args []string) error {
 }
 
 // newRun starts a run. Everything that can be wrong with a call is found before the folder is made.
-func newRun(cmd *cobra.Command, c task.Config, out string) error {
+func newRun(cmd *cobra.Command, c task.Config, out string, workers int) error {
 	t, err := task.New(c)
 	if err != nil {
 		return wrongFlag(err)
 	}
 	defer t.Close()
+	t.Workers = workers
 	dir, err := newFolder(out, c.Task.Name)
 	if err != nil {
 		return err
@@ -77,12 +83,13 @@ func newRun(cmd *cobra.Command, c task.Config, out string) error {
 }
 
 // resumeRun goes on with a run from its last checkpoint, or from the start if it had none yet.
-func resumeRun(cmd *cobra.Command, dir string) error {
+func resumeRun(cmd *cobra.Command, dir string, workers int) error {
 	t, err := openTask(dir, "")
 	if err != nil {
 		return err
 	}
 	defer t.Close()
+	t.Workers = workers
 	return fit(cmd, t, dir)
 }
 

@@ -43,16 +43,17 @@ type Data struct {
 
 // Training says how to train, with AdamW.
 type Training struct {
-	Batch       int     `json:"batch"`         // examples in a batch
-	Steps       int     `json:"steps"`         // batches in an epoch
-	Rate        float64 `json:"learning_rate"` // the peak
-	WarmUp      int     `json:"warm_up"`       // steps until the peak
-	Decay       int     `json:"decay"`         // step at which the rate has fallen to the floor; 0 keeps it at its peak
-	Floor       float64 `json:"floor"`         // part of the rate that is left after the decay
-	WeightDecay float64 `json:"weight_decay"`
-	Clip        float64 `json:"clip"`     // largest norm of the gradient; 0 for any
-	Patience    int     `json:"patience"` // epochs without improvement to stop after; 0 for never
-	Epochs      int     `json:"epochs"`   // at most; 0 for no limit
+	Batch        int     `json:"batch"`         // examples in a batch
+	MicroBatches int     `json:"micro_batches"` // parts that each batch is taken in: a divisor of Batch, or 0 for 1
+	Steps        int     `json:"steps"`         // batches in an epoch
+	Rate         float64 `json:"learning_rate"` // the peak
+	WarmUp       int     `json:"warm_up"`       // steps until the peak
+	Decay        int     `json:"decay"`         // step at which the rate has fallen to the floor; 0 keeps it at its peak
+	Floor        float64 `json:"floor"`         // part of the rate that is left after the decay
+	WeightDecay  float64 `json:"weight_decay"`
+	Clip         float64 `json:"clip"`     // largest norm of the gradient; 0 for any
+	Patience     int     `json:"patience"` // epochs without improvement to stop after; 0 for never
+	Epochs       int     `json:"epochs"`   // at most; 0 for no limit
 }
 
 // longest is the most symbols that a source or an answer may have.
@@ -93,7 +94,7 @@ func Defaults(rule data.Rule) Config {
 		Data:  Data{Validation: 1000},
 		Model: layers.ModelConfig{Dim: 32, Layers: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}}},
 		Training: Training{
-			Batch: 64, Steps: 100, Rate: 3e-3, WarmUp: 100, Decay: 800, Floor: 0.1, WeightDecay: 0.01, Clip: 1, Patience: 3,
+			Batch: 64, MicroBatches: 1, Steps: 100, Rate: 3e-3, WarmUp: 100, Decay: 800, Floor: 0.1, WeightDecay: 0.01, Clip: 1, Patience: 3,
 		},
 	}
 	switch rule.Kind {
@@ -171,7 +172,8 @@ func (c *Config) check() error {
 		{"model.dim", m.Dim, 1, 1 << 14}, {"model.layers", m.Layers, 1, 128}, {"model.block.feed_forward.hidden", f.Hidden, 0, 1 << 16},
 		{"model.block.attention.heads", a.Heads, 1, 1 << 10}, {"model.block.attention.key_value_heads", a.KeyValueHeads, 0, 1 << 10},
 		{"model.block.attention.head_dim", a.HeadDim, 0, 1 << 14}, {"model.block.attention.value_dim", a.ValueDim, 0, 1 << 14},
-		{"training.batch", t.Batch, 1, 1 << 16}, {"training.steps", t.Steps, 1, 1 << 30}, {"training.warm_up", t.WarmUp, 0, 1 << 30},
+		{"training.batch", t.Batch, 1, 1 << 16}, {"training.micro_batches", t.MicroBatches, 0, t.Batch},
+		{"training.steps", t.Steps, 1, 1 << 30}, {"training.warm_up", t.WarmUp, 0, 1 << 30},
 		{"training.decay", t.Decay, 0, 1 << 30}, {"training.patience", t.Patience, 0, 1 << 30}, {"training.epochs", t.Epochs, 0, 1 << 30},
 	} {
 		if n.got < n.low || n.got > n.high {
@@ -206,6 +208,9 @@ func (c *Config) check() error {
 	}
 	if a.HeadDim == 0 && m.Dim%a.Heads != 0 {
 		return configErrorf("%s must be a multiple of %s, got %d and %d", setting("model.dim"), setting("model.block.attention.heads"), m.Dim, a.Heads)
+	}
+	if t.MicroBatches > 1 && t.Batch%t.MicroBatches != 0 {
+		return configErrorf("%s must be a multiple of %s, got %d and %d", setting("training.batch"), setting("training.micro_batches"), t.Batch, t.MicroBatches)
 	}
 	if t.Patience == 0 && t.Epochs == 0 {
 		return configErrorf("training needs an end: set %s or %s above 0", setting("training.patience"), setting("training.epochs"))
@@ -252,8 +257,8 @@ func (c *Config) checkMemory(tokens, maxLen int) error {
 	heads := float64(a.Heads) * float64(max(cmp.Or(a.HeadDim, c.Model.Dim/a.Heads), a.ValueDim)) // their width together
 	params := blocks*(4*dim*heads+2*dim*hidden) + (2*classes+length)*dim
 	perToken := blocks*(4*dim+6*heads+2*hidden) + 2*classes
-	// Training keeps values and gradients, validation values alone.
-	batches := float64(2*c.Training.Batch+validationSize) * length
+	// Training keeps values and gradients, of one micro-batch if there is one worker; validation values alone.
+	batches := float64(2*c.Training.Batch/max(c.Training.MicroBatches, 1)+validationSize) * length
 	what := fmt.Sprintf("%.3g parameters and batches of %.3g tokens", params, batches)
 	biases := 0.0
 	if _, ok := c.Model.Positions.(layers.RelativeBias); ok {
@@ -266,9 +271,9 @@ func (c *Config) checkMemory(tokens, maxLen int) error {
 	}
 	// Of a parameter there are the value, the best value, the gradient, AdamW's two means, and a copy in passing.
 	if need := 4 * (6*params + perToken*batches + biases); need > maxMemory {
-		return configErrorf("training would need about %.0f GiB of memory, for %s; at most %d GiB are allowed: choose a smaller %s, %s, %s, %s or %s",
+		return configErrorf("training would need about %.0f GiB of memory, for %s; at most %d GiB are allowed: choose a smaller %s, %s, %s, %s or %s, or more %s",
 			math.Ceil(need/(1<<30)), what, maxMemory>>30,
-			setting("model.dim"), setting("model.block.feed_forward.hidden"), setting("model.layers"), setting("task.max_len"), setting("training.batch"))
+			setting("model.dim"), setting("model.block.feed_forward.hidden"), setting("model.layers"), setting("task.max_len"), setting("training.batch"), setting("training.micro_batches"))
 	}
 	return nil
 }

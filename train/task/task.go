@@ -15,6 +15,11 @@ import (
 // A Task is a model with the data that it learns from. Close it after use.
 type Task struct {
 	*Model
+
+	// Workers is how many graphs take the micro-batches of a step side by side, as train.Config has it: 0 is for one a
+	// core. It changes no result.
+	Workers int
+
 	set set
 }
 
@@ -51,7 +56,7 @@ func New(c Config) (*Task, error) {
 		s.close()
 		return nil, err
 	}
-	return &Task{m, s}, nil
+	return &Task{Model: m, set: s}, nil
 }
 
 // Close closes the file that is learned from, if there is one. The model stays of use.
@@ -79,7 +84,13 @@ func (t *Task) Problem() train.Problem {
 		if err != nil {
 			return train.Batch{}, err
 		}
-		return train.Batch{Values: t.values(b), Weight: float64(b.Counted())}, nil
+		weights := make([]float64, b.Size)
+		for i, target := range b.Targets {
+			if target != data.Ignore {
+				weights[i/max(b.TargetLen, 1)]++
+			}
+		}
+		return train.Batch{Values: t.values(b), Weight: float64(b.Counted()), Weights: weights}, nil
 	}
 	return train.Problem{
 		Params: t.Params,
@@ -87,7 +98,7 @@ func (t *Task) Problem() train.Problem {
 			nodes, _, loss, err := t.build(b, g, size)
 			return loss, nodes, err
 		},
-		BatchSize: t.Config.Training.Batch, Steps: t.Config.Training.Steps,
+		BatchSize: t.Config.Training.Batch, Steps: t.Config.Training.Steps, MicroBatches: t.Config.Training.MicroBatches,
 		Train: func(epoch, step int) (train.Batch, error) {
 			return feed(t.set.train(epoch, step, t.Config.Training.Batch))
 		},
@@ -99,7 +110,8 @@ func (t *Task) Problem() train.Problem {
 
 func (t *Task) validationSteps() int { return (t.set.len() + validationSize - 1) / validationSize }
 
-// FitConfig returns how train.Fit is to train it: with AdamW, and the Patience, the epochs and the seed of the Config.
+// FitConfig returns how train.Fit is to train it: with AdamW, and the Patience, the epochs and the seed of the Config,
+// and the task's Workers.
 func (t *Task) FitConfig() train.Config {
 	if t.check() != nil {
 		return train.Config{}
@@ -113,7 +125,7 @@ func (t *Task) FitConfig() train.Config {
 	if c.Decay > 0 {
 		solver.Schedule = train.WarmUpCosine(c.WarmUp, c.Decay, c.Floor)
 	}
-	return train.Config{Patience: c.Patience, MaxEpochs: c.Epochs, Solver: solver, Seed: t.Config.Seed}
+	return train.Config{Patience: c.Patience, MaxEpochs: c.Epochs, Solver: solver, Seed: t.Config.Seed, Workers: t.Workers}
 }
 
 // build adds the model and its loss to a graph, for batches of a size. The nodes' last is the targets.
