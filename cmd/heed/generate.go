@@ -88,6 +88,8 @@ func (o generation) check() error {
 		return usagef("--top-k must be at least 1, or 0 for all characters, got %d", o.topK)
 	case !(o.topP > 0 && o.topP <= 1):
 		return usagef("--top-p must be above 0 and at most 1, got %v", o.topP)
+	case o.temperature == 0 && (o.topK > 0 || o.topP < 1):
+		return usagef("--temperature 0 always takes the likeliest character, so that there is nothing to draw: leave out --top-k and --top-p, or give another temperature")
 	}
 	return nil
 }

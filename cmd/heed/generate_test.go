@@ -98,6 +98,8 @@ func TestGenerateWrongCalls(t *testing.T) {
 		{[]string{dir, "--prompt=T", "--tokens=3", "--top-p=1.1"}, "--top-p must be above 0 and at most 1, got 1.1"},
 		{[]string{dir, "--prompt=T", "--tokens=3", "--top-p=0"}, "--top-p must be above 0 and at most 1, got 0"},
 		{[]string{dir, "--prompt=T", "--tokens=3", "--top-p=NaN"}, "got NaN"},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--temperature=0", "--top-p=0.9"}, "--temperature 0 always takes the likeliest character"},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--temperature=0", "--top-k=3"}, "leave out --top-k and --top-p"},
 		{[]string{dir, "--prompt=T", "--tokens=3", "--seed=-1"}, "--seed must be a whole number, not negative"},
 		{[]string{dir, "--prompt=T", "--tokens=3", "--nope"}, "heed generate --help lists the flags"},
 		{[]string{dir, "--prompt=Th§", "--tokens=3"}, "--prompt: symbol '§' at position 2"},

@@ -18,9 +18,9 @@ import (
 //
 // Of tokens with equal logits, the one with the lowest id is kept first.
 type Sampler struct {
-	Temperature float64 // 0 for the likeliest token, whatever TopK and TopP are; 1 for the model's own probabilities
-	TopK        int     // how many tokens to choose from; 0 for all
-	TopP        float64 // how much probability to choose from, up to 1; 0 or 1 for all
+	Temperature float64 // 0 for the likeliest token; 1 for the model's own probabilities
+	TopK        int     // how many tokens to draw from; 0 for all. It needs a Temperature
+	TopP        float64 // how much probability to draw from, up to 1; 0 or 1 for all. Less needs a Temperature
 }
 
 // Sample chooses a token. It takes one number from rng or, if Temperature is 0, none: rng may then be nil.
@@ -66,6 +66,8 @@ func (s Sampler) check() error {
 		return fmt.Errorf("TopK must be at least 1, or 0 for all tokens, got %d", s.TopK)
 	case !(s.TopP >= 0 && s.TopP <= 1):
 		return fmt.Errorf("TopP must be from 0 to 1, got %v", s.TopP)
+	case s.Temperature == 0 && (s.TopK > 0 || s.TopP > 0 && s.TopP < 1):
+		return fmt.Errorf("TopK and TopP say what to draw from, got %d and %v, but a Temperature of 0 draws nothing and takes the likeliest token: set a Temperature, such as 1, or neither of them", s.TopK, s.TopP)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func TestProbs(t *testing.T) {
 	}{
 		{"greedy", decode.Sampler{}, []float64{1, 3, 2}, []float64{0, 1, 0}},
 		{"greedy takes the lowest of equal ones", decode.Sampler{}, []float64{1, 3, 3}, []float64{0, 1, 0}},
-		{"greedy whatever TopK and TopP", decode.Sampler{TopK: 2, TopP: 0.9}, []float64{3, 3, 2}, []float64{1, 0, 0}},
+		{"greedy of all", decode.Sampler{TopP: 1}, []float64{3, 3, 2}, []float64{1, 0, 0}},
 		{"greedy with -Inf", decode.Sampler{}, []float64{-inf, -5, -inf}, []float64{0, 1, 0}},
 
 		{"temperature 1", decode.Sampler{Temperature: 1}, logs(.5, .3, .2), []float64{.5, .3, .2}},
@@ -98,6 +98,8 @@ func TestSamplerErrors(t *testing.T) {
 		{"negative TopP", decode.Sampler{TopP: -.1}, []float64{1}, "TopP must be from 0 to 1, got -0.1"},
 		{"TopP above 1", decode.Sampler{TopP: 1.5}, []float64{1}, "got 1.5"},
 		{"NaN TopP", decode.Sampler{TopP: nan}, []float64{1}, "got NaN"},
+		{"TopP without a Temperature", decode.Sampler{TopP: .9}, []float64{1}, "got 0 and 0.9, but a Temperature of 0"},
+		{"TopK without a Temperature", decode.Sampler{TopK: 40}, []float64{1}, "got 40 and 0, but a Temperature of 0"},
 		{"NaN", decode.Sampler{}, []float64{1, nan, inf}, "got NaN for token 1"},
 		{"+Inf", decode.Sampler{Temperature: 1}, []float64{1, -inf, inf}, "got +Inf for token 2"},
 		{"no possible token", decode.Sampler{Temperature: 1}, []float64{-inf, -inf}, "every logit is -Inf"},
