@@ -28,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -84,8 +85,9 @@ func Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), inputs ...In
 // names the worst entry. An input that the cost doesn't depend on, or only through something that isn't differentiated,
 // counts as having a gradient of zero, and is checked like any other.
 //
-// If the check can't be made, the error is of another type: for an input that isn't float64 or shares a name; for a
-// cost that isn't a float64 scalar, or is NaN or infinite; for an expression that fails to build or to run, that isn't
+// If the check can't be made, the error is of another type: for an input that isn't float64 or shares a name; for
+// numbers that build binds itself, as weights, which are for [Config.Expr] to check; for a cost that isn't a float64
+// scalar, or is NaN or infinite; for an expression that fails to build or to run, that isn't
 // deterministic (see [ErrNondeterministic]), or whose ops write over their inputs. Panics in build, and Gorgonia's own
 // at build and compile time, are returned as errors. A panic in an op's Do can't be: the TapeMachine runs ops on a
 // goroutine of its own.
@@ -109,10 +111,29 @@ func (c Config) Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), i
 	if err != nil {
 		return wrap(fmt.Errorf("building the expression: %w", err))
 	}
-	if cost != nil && cost.Graph() != g {
-		return wrap(errors.New("the cost is not in the graph that build was given"))
+	if cost != nil {
+		if cost.Graph() != g {
+			return wrap(errors.New("the cost is not in the graph that build was given"))
+		}
+		if err := onlyInputs(cost, nodes); err != nil {
+			return wrap(err)
+		}
 	}
 	return wrap(c.check(cost, wrt))
+}
+
+// onlyInputs checks that a cost reads no numbers but those of the inputs: others, such as weights that build bound,
+// would go unchecked.
+func onlyInputs(cost *G.Node, inputs G.Nodes) error {
+	for _, n := range descendants(cost) {
+		dt := n.Dtype()
+		if n.IsVar() && n.Value() != nil && (dt == tensor.Float32 || dt == tensor.Float64) && !slices.Contains(inputs, n) {
+			return fmt.Errorf("the expression reads %s, which isn't among the inputs and would go unchecked: give it as an Input, "+
+				"Fixed if it is not to be differentiated, or build the graph and give Expr its cost with the nodes to check, "+
+				"such as the Learnables of a Build", n.Name())
+		}
+	}
+	return nil
 }
 
 // Expr checks an expression that is already in a graph, with the default Config. See [Config.Expr].

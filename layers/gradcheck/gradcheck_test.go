@@ -62,9 +62,8 @@ func TestRightGradients(t *testing.T) {
 			}},
 		{"unused input", []gradcheck.Input{{Name: "x", Value: wave(3)}, {Name: "unused", Value: wave(2, 2)}},
 			func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return G.Sum(must(G.Square(in[0]))) }},
-		{"no input used", []gradcheck.Input{{Name: "x", Value: wave(3)}}, func(g *G.ExprGraph, _ G.Nodes) (*G.Node, error) {
-			return G.Square(G.NewScalar(g, G.Float64, G.WithName("other"), G.WithValue(2.0)))
-		}},
+		{"no input used", []gradcheck.Input{{Name: "x", Value: wave(3)}, {Name: "other", Value: tensor.New(tensor.FromScalar(2.0)), Fixed: true}},
+			func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return G.Square(in[1]) }},
 		{"transposed", []gradcheck.Input{{Name: "x", Value: transposed}}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
 			return gradcheck.Project(must(G.Square(in[0])), 1)
 		}},
@@ -257,6 +256,10 @@ func TestErrors(t *testing.T) {
 			y := G.NewVector(g, G.Float64, G.WithName("y"), G.WithShape(3))
 			return G.Sum(must(G.Add(in[0], y)))
 		}, []gradcheck.Input{x}, "y has no value"},
+		{"a weight that is bound", gradcheck.Config{}, func(g *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+			w := G.NewVector(g, G.Float64, G.WithName("w"), G.WithShape(3), G.WithValue(wave(3)))
+			return G.Sum(must(G.HadamardProd(in[0], w)))
+		}, []gradcheck.Input{x}, "reads w, which isn't among the inputs and would go unchecked: give it as an Input, Fixed if it is not to be differentiated, or build the graph and give Expr"},
 		{"no derivative", gradcheck.Config{}, apply(noDiff{cube()}), []gradcheck.Input{x}, "cube has no derivative"},
 		{"op fails", gradcheck.Config{}, apply(failing{cube()}), []gradcheck.Input{x}, "out of order"},
 		{"shape of the gradient", gradcheck.Config{}, apply(flat{cube()}), []gradcheck.Input{x},
