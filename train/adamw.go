@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -42,7 +43,7 @@ func NewAdamW(learningRate float64) *AdamW {
 }
 
 // Step updates every value by its gradient and sets the gradient to zero. Values and gradients must be float32 or
-// float64 tensors. A gradient that isn't finite is an error, and changes nothing.
+// float64 tensors, a pair of one shape. A gradient that isn't finite is an error, and changes nothing.
 func (a *AdamW) Step(model []G.ValueGrad) error {
 	if err := a.gather(model); err != nil {
 		return err
@@ -83,7 +84,7 @@ func (a *AdamW) Step(model []G.ValueGrad) error {
 	return nil
 }
 
-// weightGradient is a parameter's value and gradient, of one dtype and size.
+// weightGradient is a parameter's value and gradient, of one dtype and shape.
 type weightGradient struct{ weight, grad *tensor.Dense }
 
 // gather asks the model for its values and gradients, and checks them against the state, which the first step makes.
@@ -106,7 +107,7 @@ func (a *AdamW) gather(model []G.ValueGrad) error {
 		return fmt.Errorf("adamw: this solver has stepped %d parameters, got %d: make one solver for each model", len(a.state.first), len(model))
 	}
 	for i, p := range a.stepped {
-		if m, w := a.state.first[i], p.weight; m.Dtype() != w.Dtype() || m.DataSize() != w.DataSize() {
+		if m, w := a.state.first[i], p.weight; m.Dtype() != w.Dtype() || !slices.Equal(m.Shape(), w.Shape()) {
 			return fmt.Errorf("adamw: parameter %d was %v of %v, got %v of %v: keep the parameters in one order", i, m.Shape(), m.Dtype(), w.Shape(), w.Dtype())
 		}
 	}
@@ -149,8 +150,8 @@ func weightGrad(p G.ValueGrad) (weightGradient, error) {
 	}
 	w, ok := p.Value().(*tensor.Dense)
 	g, ok2 := grad.(*tensor.Dense)
-	if !ok || !ok2 || w.Dims() == 0 || w.Dtype() != g.Dtype() || w.DataSize() != g.DataSize() || (w.Dtype() != tensor.Float32 && w.Dtype() != tensor.Float64) {
-		return weightGradient{}, fmt.Errorf("adamw: value and gradient%s must be float32 or float64 tensors of one shape, got %v and %v", nameOf(p), p.Value().Shape(), grad.Shape())
+	if !ok || !ok2 || w.Dims() == 0 || w.Dtype() != g.Dtype() || !slices.Equal(w.Shape(), g.Shape()) || (w.Dtype() != tensor.Float32 && w.Dtype() != tensor.Float64) {
+		return weightGradient{}, fmt.Errorf("adamw: value and gradient%s must be float32 or float64 tensors of one shape, got %v of %v and %v of %v", nameOf(p), p.Value().Dtype(), p.Value().Shape(), grad.Dtype(), grad.Shape())
 	}
 	return weightGradient{w, g}, nil
 }

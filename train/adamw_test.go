@@ -125,6 +125,7 @@ func TestAdamWErrors(t *testing.T) {
 		"infinite gradient": {[]G.ValueGrad{valueGrad{dense(tensor.Float32, []float64{1, 2}, 2), inf}}, "isn't finite"},
 		"other dtype":       {[]G.ValueGrad{valueGrad{w(), dense(tensor.Float32, []float64{1, 1}, 2)}}, "tensors of one shape"},
 		"other size":        {[]G.ValueGrad{valueGrad{w(), dense(tensor.Float64, []float64{1, 1, 1}, 3)}}, "tensors of one shape"},
+		"other shape":       {[]G.ValueGrad{valueGrad{dense(tensor.Float64, []float64{1, 2}, 2, 1), dense(tensor.Float64, []float64{1, 1}, 1, 2)}}, "got float64 of (2, 1) and float64 of (1, 2)"},
 		"ints":              {[]G.ValueGrad{valueGrad{tensor.New(tensor.WithShape(2), tensor.Of(tensor.Int)), g()}}, "float32 or float64"},
 		"no gradient":       {[]G.ValueGrad{failing{}}, "no gradient"},
 	} {
@@ -147,6 +148,9 @@ func TestAdamWErrors(t *testing.T) {
 	}
 	if err := solver.Step([]G.ValueGrad{valueGrad{dense(tensor.Float64, []float64{1}, 1), dense(tensor.Float64, []float64{1}, 1)}}); err == nil || !strings.Contains(err.Error(), "in one order") {
 		t.Errorf("another size: %v", err)
+	}
+	if err := solver.Step([]G.ValueGrad{valueGrad{dense(tensor.Float64, []float64{1, 2}, 2, 1), dense(tensor.Float64, []float64{1, 1}, 2, 1)}}); err == nil || !strings.Contains(err.Error(), "in one order") {
+		t.Errorf("another shape of that size: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 )
@@ -45,6 +46,9 @@ func (p *paramGrad) Value() G.Value { return p.param.Value() }
 func (p *paramGrad) Grad() (G.Value, error) {
 	if p.grad == nil || p.grad.Value() == nil {
 		return nil, fmt.Errorf("%s has no gradient: pass the nodes that gorgonia.Grad returned, and run the machine first", p.param.Name())
+	}
+	if of, is := p.param.Value().Shape(), p.grad.Value().Shape(); !slices.Equal(of, is) {
+		return nil, fmt.Errorf("%s has shape %v, but its gradient shape %v: pass the learnables in the order in which gorgonia.Grad was given them", p.param.Name(), of, is)
 	}
 	if p.shared {
 		return G.CloneValue(p.grad.Value())

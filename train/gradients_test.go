@@ -1,6 +1,7 @@
 package train_test
 
 import (
+	"strings"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -75,5 +76,30 @@ func TestGradientsMissing(t *testing.T) {
 	x := G.NewVector(g, tensor.Float64, G.WithShape(2), G.WithName("x"), G.WithInit(G.Zeroes()))
 	if err := train.NewAdamW(1).Step(train.Gradients(G.Nodes{x}, nil)); err == nil {
 		t.Error("a parameter without gradient was stepped")
+	}
+}
+
+// Gradients in another order than the parameters are told by their shapes, to any solver.
+func TestGradientsOfAnotherShape(t *testing.T) {
+	g := G.NewGraph()
+	matrix := func(name string, rows, columns int) *G.Node {
+		v := tensor.New(tensor.WithShape(rows, columns), tensor.WithBacking([]float64{1, 2, 3, 4, 5, 6}))
+		return G.NewMatrix(g, tensor.Float64, G.WithShape(rows, columns), G.WithName(name), G.WithValue(v))
+	}
+	a, b := matrix("a", 2, 3), matrix("b", 3, 2)
+	grads, err := G.Grad(G.Must(G.Sum(G.Must(G.Mul(a, b)))), a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := train.Gradients(G.Nodes{b, a}, grads)
+	vm := G.NewTapeMachine(g)
+	defer vm.Close()
+	if err := vm.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	for _, solver := range []G.Solver{train.NewAdamW(1), G.NewVanillaSolver()} {
+		if err := solver.Step(model); err == nil || !strings.Contains(err.Error(), "b has shape (3, 2), but its gradient shape (2, 3)") {
+			t.Errorf("%T: %v", solver, err)
+		}
 	}
 }
