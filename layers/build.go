@@ -87,8 +87,9 @@ func (b *Build) Learnables() G.Nodes {
 }
 
 // Bind makes a parameter a node of a graph, over the parameter's own memory: a solver that steps the node trains the
-// parameter, and every other graph that it is bound into sees that. A parameter that the graph already has gives the
-// node it has; another node of the same name is an error.
+// parameter, and every other graph that it is bound into sees that. A parameter that the Build has bound gives
+// that node again. It is an error if the graph has another node of that name, or if another Build has bound the
+// parameter into it.
 func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
 	if b == nil {
 		return nil, errNoBuild
@@ -105,9 +106,12 @@ func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
 	if err := b.env().Enter(g); err != nil {
 		return nil, err
 	}
-	n, err := named(g, p.Name, p.Value)
+	n, old, err := named(g, p.Name, p.Value)
 	if err != nil {
 		return nil, err
+	}
+	if old {
+		return nil, fmt.Errorf("parameter %q: another Build has bound it into this graph: make one Build for each graph", p.Name)
 	}
 	if b.bound == nil {
 		b.bound = map[*Param]*G.Node{}
@@ -117,19 +121,19 @@ func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
 	return n, nil
 }
 
-// named returns the graph's input node of that name over that tensor: the one it has, or a new one.
-func named(g *G.ExprGraph, name string, value *tensor.Dense) (*G.Node, error) {
+// named returns the graph's input node of that name over that tensor: the old one, or else a new one.
+func named(g *G.ExprGraph, name string, value *tensor.Dense) (n *G.Node, old bool, err error) {
 	if nodes := g.ByName(name); len(nodes) > 0 {
 		n := nodes[0]
 		if v := n.Value(); v != nil && v.Uintptr() == value.Uintptr() {
-			return n, nil
+			return n, true, nil
 		}
-		return nil, fmt.Errorf("the graph has another node named %q, of shape %v: two of one name would be merged, so rename one", name, n.Shape())
+		return nil, false, fmt.Errorf("the graph has another node named %q, of shape %v: two of one name would be merged, so rename one", name, n.Shape())
 	}
 	// A tensor of its own over the same memory: a VM writes its engine into every tensor that its graph holds, which
 	// would be a data race between graphs.
 	own := value.ShallowClone()
-	return G.NewTensor(g, own.Dtype(), own.Dims(), G.WithShape(own.Shape()...), G.WithName(name), G.WithValue(own)), nil
+	return G.NewTensor(g, own.Dtype(), own.Dims(), G.WithShape(own.Shape()...), G.WithName(name), G.WithValue(own)), false, nil
 }
 
 // env returns what ops know of the graph, or nil of a nil Build, which they refuse.

@@ -180,7 +180,7 @@ func (c *Cache) countsNode(g *G.ExprGraph) (*G.Node, error) {
 }
 
 func cacheNode(g *G.ExprGraph, name string, x []int) (*G.Node, error) {
-	n, err := named(g, name, tensor.New(tensor.WithShape(len(x)), tensor.WithBacking(x)))
+	n, _, err := named(g, name, tensor.New(tensor.WithShape(len(x)), tensor.WithBacking(x)))
 	if err != nil {
 		return nil, errors.New("cache: the graph belongs to another Cache: a graph can have one")
 	}

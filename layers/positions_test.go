@@ -93,8 +93,10 @@ func TestPositionsErrors(t *testing.T) {
 	}))
 	g := G.NewGraph()
 	ids := input(g, "ids", dense([]int{1, 2}, 1, 2))
+	b := &layers.Build{}
 	positions := func(shape ...int) *layers.Build {
-		return &layers.Build{Positions: input(g, fmt.Sprint("positions", shape), tensor.New(tensor.WithShape(shape...), tensor.Of(tensor.Int)))}
+		b.Positions = input(g, fmt.Sprint("positions", shape), tensor.New(tensor.WithShape(shape...), tensor.Of(tensor.Int)))
+		return b
 	}
 	wrong := func(err error, want ...string) {
 		t.Helper()
@@ -106,14 +108,15 @@ func TestPositionsErrors(t *testing.T) {
 	}
 	_, err := model.Forward(positions(2), ids, layers.Mask{})
 	wrong(err, "d.positions", "shape (1) or (1, 2)", "(2)")
-	b := positions(1)
 	b.Cache = must[*layers.Cache](t)(layers.NewCache(1, 3))
-	_, err = model.Forward(b, ids, layers.Mask{})
+	_, err = model.Forward(positions(1), ids, layers.Mask{})
 	wrong(err, "decoder d", "Positions", "Cache")
+	b.Cache = nil
 	_, err = both.Forward(positions(1), ids, ids, layers.Mask{})
 	wrong(err, "encoder-decoder ed", "two sequences")
 
-	out := node(t)(model.Forward(&layers.Build{Positions: input(g, "far", dense([]int{2}, 1))}, ids, layers.Mask{}))
+	b.Positions = input(g, "far", dense([]int{2}, 1))
+	out := node(t)(model.Forward(b, ids, layers.Mask{}))
 	var v G.Value
 	G.Read(out, &v)
 	vm := G.NewTapeMachine(g)
@@ -126,8 +129,9 @@ func TestDecodersRefuseOffsets(t *testing.T) {
 	model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1}))
 	g := G.NewGraph()
 	ids := input(g, "ids", dense([]int{1, 2}, 1, 2))
+	b := &layers.Build{}
 	for _, m := range []layers.Mask{{Offset: 1}, {Offset: -1}, {Offsets: input(g, "offsets", dense([]int{0}, 1))}} {
-		if _, err := model.Forward(&layers.Build{}, ids, m); err == nil || !strings.Contains(err.Error(), "can't have an offset") {
+		if _, err := model.Forward(b, ids, m); err == nil || !strings.Contains(err.Error(), "can't have an offset") {
 			t.Errorf("%+v: %v", m, err)
 		}
 	}

@@ -82,6 +82,7 @@ func TestRelativeBiasErrors(t *testing.T) {
 	e := must[*layers.Encoder](t)(layers.NewEncoder(newParams(t), relativeConfig(layers.RelativeBias{})))
 	g := G.NewGraph()
 	ids := input(g, "ids", dense([]int{1, 2}, 1, 2))
+	b := &layers.Build{}
 	for _, tc := range []struct {
 		mask layers.Mask
 		want string
@@ -90,7 +91,7 @@ func TestRelativeBiasErrors(t *testing.T) {
 		{layers.Mask{Offset: 1}, "can't have an offset"},
 		{layers.Mask{Offsets: input(g, "offsets", dense([]int{1}, 1))}, "can't have an offset"},
 	} {
-		_, err := e.Forward(&layers.Build{}, ids, tc.mask)
+		_, err := e.Forward(b, ids, tc.mask)
 		wantError(t, err, "attention blocks.0.attention", tc.want)
 	}
 }
