@@ -16,7 +16,10 @@ import (
 // A Batch is what one run of a graph is fed.
 type Batch struct {
 	Values []*tensor.Dense // one for each input node that the Problem's Loss returned, in that order
-	Weight float64         // what its mean loss counts for in an epoch's: as a rule, the number of targets
+
+	// Weight is what its mean loss counts for in an epoch's: as a rule, the number of targets. That of a training batch
+	// must be above 0. That of a validation batch may be 0, where nothing in it counts, if another's isn't.
+	Weight float64
 
 	// Weights are what each of a training batch's examples contributes to the Weight, for a step of several
 	// micro-batches: as a rule, its number of targets. With nil they all count for the same.
@@ -262,6 +265,9 @@ func (f *fit) trainEpoch(ctx context.Context, epoch int) (float64, error) {
 		if err != nil {
 			return 0, fmt.Errorf("train: batch of epoch %d, step %d: %w", epoch, step, err)
 		}
+		if !(batch.Weight > 0) || math.IsInf(batch.Weight, 1) {
+			return 0, fmt.Errorf("train: batch of epoch %d, step %d: its Weight must be above 0, got %v: set it to how many targets count", epoch, step, batch.Weight)
+		}
 		loss, err := f.train.run(epoch*f.Steps+step, batch)
 		if err != nil {
 			return 0, fmt.Errorf("train: epoch %d, step %d: %w", epoch, step, err)
@@ -290,6 +296,9 @@ func (f *fit) validate(ctx context.Context, epoch int) (float64, error) {
 		if err != nil {
 			return 0, fmt.Errorf("train: validation batch %d: %w", i, err)
 		}
+		if !(batch.Weight >= 0) || math.IsInf(batch.Weight, 1) {
+			return 0, fmt.Errorf("train: validation batch %d: its Weight must be 0 or more, got %v: set it to how many targets count", i, batch.Weight)
+		}
 		loss, err := f.validation.run(0, batch)
 		if err != nil {
 			return 0, fmt.Errorf("train: validation batch %d of epoch %d: %w", i, epoch, err)
@@ -298,6 +307,9 @@ func (f *fit) validate(ctx context.Context, epoch int) (float64, error) {
 			return 0, &NonFiniteError{Epoch: epoch, Step: i, Validation: true, Loss: loss}
 		}
 		mean.add(loss, batch.Weight)
+	}
+	if mean.weight == 0 {
+		return 0, errors.New("train: every validation batch has a Weight of 0: set it to how many targets count")
 	}
 	return mean.value(), nil
 }
@@ -322,9 +334,4 @@ func (m *weightedMean) add(x, weight float64) {
 	m.weight += weight
 }
 
-func (m *weightedMean) value() float64 {
-	if m.weight == 0 {
-		return 0
-	}
-	return m.sum / m.weight
-}
+func (m *weightedMean) value() float64 { return m.sum / m.weight }

@@ -313,6 +313,47 @@ func TestFitNotFinite(t *testing.T) {
 	})
 }
 
+// TestFitWithoutWeightInABatch validates on two batches, of which one counts for nothing.
+func TestFitWithoutWeightInABatch(t *testing.T) {
+	loss := func(change func(*train.Problem, *train.Config)) float64 {
+		p, c := digits(t, 1), train.Config{MaxEpochs: 1}
+		change(&p, &c)
+		r, err := train.Fit(context.Background(), p, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Best.ValLoss
+	}
+	one := loss(func(p *train.Problem, _ *train.Config) { p.ValidationSteps = 1 })
+	if got := loss(validationWeights(7, 0)); got != one || one == 0 {
+		t.Errorf("the loss is %v, want that of the first batch alone, %v", got, one)
+	}
+}
+
+// trainWeight gives every training batch a weight.
+func trainWeight(weight float64) func(*train.Problem, *train.Config) {
+	return func(p *train.Problem, _ *train.Config) {
+		of := p.Train
+		p.Train = func(epoch, step int) (train.Batch, error) {
+			b, err := of(epoch, step)
+			b.Weight = weight
+			return b, err
+		}
+	}
+}
+
+// validationWeights gives the validation batches weights.
+func validationWeights(weights ...float64) func(*train.Problem, *train.Config) {
+	return func(p *train.Problem, _ *train.Config) {
+		of := p.Validation
+		p.Validation = func(i int) (train.Batch, error) {
+			b, err := of(i)
+			b.Weight = weights[i]
+			return b, err
+		}
+	}
+}
+
 func TestFitErrors(t *testing.T) {
 	var noContext context.Context
 	if _, err := train.Fit(noContext, digits(t, 1), train.Config{MaxEpochs: 1}); err == nil || !strings.Contains(err.Error(), "the context is nil") {
@@ -334,7 +375,7 @@ func TestFitErrors(t *testing.T) {
 			p.Train = func(int, int) (train.Batch, error) { return train.Batch{}, broken }
 		}, "broken"},
 		"too few values": {func(p *train.Problem, _ *train.Config) {
-			p.Train = func(int, int) (train.Batch, error) { return train.Batch{}, nil }
+			p.Train = func(int, int) (train.Batch, error) { return train.Batch{Weight: 1}, nil }
 		}, "2 inputs, the batch 0 values"},
 		"wrong shape": {func(p *train.Problem, _ *train.Config) {
 			p.Validation = func(int) (train.Batch, error) {
@@ -342,6 +383,14 @@ func TestFitErrors(t *testing.T) {
 				return train.Batch{Values: []*tensor.Dense{x, x}}, nil
 			}
 		}, `input "x" must be float32 of shape (50, 4), got float32 of shape (3, 4)`},
+		"a weight that was never set":      {trainWeight(0), "batch of epoch 0, step 0: its Weight must be above 0, got 0: set it"},
+		"a negative weight":                {trainWeight(-1), "above 0, got -1"},
+		"a weight that is NaN":             {trainWeight(math.NaN()), "above 0, got NaN"},
+		"an infinite weight":               {trainWeight(math.Inf(1)), "above 0, got +Inf"},
+		"a negative validation weight":     {validationWeights(3, -1), "validation batch 1: its Weight must be 0 or more, got -1"},
+		"a validation weight that is NaN":  {validationWeights(math.NaN(), 1), "validation batch 0: its Weight must be 0 or more, got NaN"},
+		"an infinite validation weight":    {validationWeights(math.Inf(1), 1), "0 or more, got +Inf"},
+		"validation weights all never set": {validationWeights(0, 0), "every validation batch has a Weight of 0"},
 		"callback fails": {func(_ *train.Problem, c *train.Config) {
 			c.OnEpoch = func([]train.Epoch, bool) error { return broken }
 		}, "broken"},
