@@ -126,8 +126,10 @@ func (c Config) Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), i
 // would go unchecked.
 func onlyInputs(cost *G.Node, inputs G.Nodes) error {
 	for _, n := range descendants(cost) {
-		dt := n.Dtype()
-		if n.IsVar() && n.Value() != nil && (dt == tensor.Float32 || dt == tensor.Float64) && !slices.Contains(inputs, n) {
+		if !n.IsVar() || n.Value() == nil || slices.Contains(inputs, n) {
+			continue
+		}
+		if dt := n.Dtype(); dt == tensor.Float32 || dt == tensor.Float64 {
 			return fmt.Errorf("the expression reads %s, which isn't among the inputs and would go unchecked: give it as an Input, "+
 				"Fixed if it is not to be differentiated, or build the graph and give Expr its cost with the nodes to check, "+
 				"such as the Learnables of a Build", n.Name())
