@@ -53,6 +53,10 @@ type Build struct {
 	// holds.
 	Positions *G.Node
 
+	// Fixed are input nodes that hold numbers which are neither fed nor learned, as a table of one's own or parameters
+	// that are to stay as they are. Package train steps none of them, and refuses any that isn't declared here.
+	Fixed G.Nodes
+
 	ops      ops.Env
 	params   G.Nodes
 	bound    map[*Param]*G.Node

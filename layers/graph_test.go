@@ -22,7 +22,8 @@ func TestCollidingNames(t *testing.T) {
 	square := func(g *G.ExprGraph, name string) *G.Node {
 		return input(g, name, dense([]float64{1, 2, 3, 4}, 2, 2))
 	}
-	weight := must[*layers.Param](t)(newParams(t).New("query", layers.Ones(), 2, 2))
+	params := newParams(t)
+	weight := must[*layers.Param](t)(params.New("query", layers.Ones(), 2, 2))
 	attend := func(b *layers.Build, g *G.ExprGraph) (*G.Node, error) {
 		query := node(t)(b.Bind(g, weight))
 		out, err := layers.ScaledDotProduct(b, query, square(g, keyTwin), square(g, valueTwin), layers.AttentionOptions{})
@@ -56,9 +57,10 @@ func TestCollidingNames(t *testing.T) {
 		},
 		"train": func() error {
 			_, err := train.Fit(context.Background(), train.Problem{
-				Params: newParams(t),
+				Params: params,
 				Loss: func(b *layers.Build, g *G.ExprGraph, _ int) (*G.Node, G.Nodes, error) {
 					loss, err := attend(b, g)
+					b.Fixed = append(g.ByName(keyTwin), g.ByName(valueTwin)...)
 					return loss, nil, err
 				},
 				BatchSize: 1, Steps: 1, Train: func(int, int) (train.Batch, error) { return train.Batch{}, nil },

@@ -31,8 +31,9 @@ type Problem struct {
 	Params *layers.Params
 
 	// Loss adds the mean loss of a batch of size examples to g, and returns that scalar and the input nodes that a
-	// batch's values are bound to. It is called for the validation graph and for each worker's training graph, each
-	// with a Build of its own.
+	// batch's values are bound to. Other floats that the graph's inputs hold must be those of Params, bound with b, or
+	// be declared in b.Fixed. Loss is called for the validation graph and for each worker's training graph, each with a
+	// Build of its own.
 	Loss func(b *layers.Build, g *G.ExprGraph, size int) (loss *G.Node, inputs G.Nodes, err error)
 
 	BatchSize int // examples in a training batch

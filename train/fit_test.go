@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -327,6 +328,66 @@ func TestFitWithoutWeightInABatch(t *testing.T) {
 	one := loss(func(p *train.Problem, _ *train.Config) { p.ValidationSteps = 1 })
 	if got := loss(validationWeights(7, 0)); got != one || one == 0 {
 		t.Errorf("the loss is %v, want that of the first batch alone, %v", got, one)
+	}
+}
+
+// TestFitNumbersOfItsOwn adds to the loss the mean square of numbers that no batch has.
+func TestFitNumbersOfItsOwn(t *testing.T) {
+	start := []float32{1, 2, 3, 4}
+	other, err := layers.NewParams(tensor.Float32, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name    string
+		params  func(p train.Problem) *layers.Params // where the numbers are from; nil for a plain node
+		fixed   bool
+		want    string // error
+		trained bool
+	}{
+		{"a parameter", func(p train.Problem) *layers.Params { return p.Params }, false, "", true},
+		{"a parameter that is fixed", func(p train.Problem) *layers.Params { return p.Params }, true, "", false},
+		{"a parameter of other Params", func(train.Problem) *layers.Params { return other }, false, `"numbers", which is neither an input that Loss returns nor a parameter`, false},
+		{"one that is fixed", func(train.Problem) *layers.Params { return other.Scope("fixed") }, true, "", false},
+		{"a node", nil, false, `"numbers", which is neither`, false},
+		{"a node that is fixed", nil, true, "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := digits(t, 1)
+			numbers := &layers.Param{Name: "numbers", Value: tensor.New(tensor.WithShape(4), tensor.Of(tensor.Float32))}
+			if c.params != nil {
+				var err error
+				if numbers, err = c.params(p).New("numbers", layers.Init{}, 4); err != nil {
+					t.Fatal(err)
+				}
+			}
+			copy(numbers.Value.Float32s(), start)
+			plain := p.Loss
+			p.Loss = func(b *layers.Build, g *G.ExprGraph, size int) (*G.Node, G.Nodes, error) {
+				loss, in, err := plain(b, g, size)
+				if err != nil {
+					return nil, nil, err
+				}
+				var n *G.Node
+				if c.params == nil {
+					n = G.NewVector(g, tensor.Float32, G.WithName("numbers"), G.WithShape(4), G.WithValue(numbers.Value))
+				} else if n, err = b.Bind(g, numbers); err != nil {
+					return nil, nil, err
+				}
+				if c.fixed {
+					b.Fixed = append(b.Fixed, n)
+				}
+				loss, err = G.Add(loss, G.Must(G.Mean(G.Must(G.Square(n)))))
+				return loss, in, err
+			}
+			_, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 2})
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Fatalf("got %v, want %q", err, c.want)
+			}
+			if trained := !slices.Equal(numbers.Value.Float32s(), start); trained != c.trained {
+				t.Errorf("the numbers are %v", numbers.Value)
+			}
+		})
 	}
 }
 

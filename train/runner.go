@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -38,10 +39,17 @@ func newRunner(p Problem, b *layers.Build, size int) (r *runner, err error) {
 	if loss == nil || !loss.IsScalar() {
 		return nil, fmt.Errorf("train: the loss must be a scalar node, got %v", loss)
 	}
+	if err := p.checkInputs(b, g, inputs); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
 	r = &runner{build: b, inputs: inputs, loss: new(G.Value)}
 	G.Read(loss, r.loss)
 	if b.Mode == layers.Training {
-		r.learnables = b.Learnables()
+		for _, n := range b.Learnables() {
+			if !slices.Contains(b.Fixed, n) {
+				r.learnables = append(r.learnables, n)
+			}
+		}
 		if len(r.learnables) == 0 {
 			return nil, fmt.Errorf("train: the loss depends on no parameter: bind them with the Build that Loss is given")
 		}
@@ -56,6 +64,27 @@ func newRunner(p Problem, b *layers.Build, size int) (r *runner, err error) {
 	}
 	r.vm = G.NewTapeMachine(g)
 	return r, nil
+}
+
+// checkInputs checks that what numbers a graph holds are fed, learned or declared fixed: others would be neither
+// trained nor saved, in silence.
+func (p Problem) checkInputs(b *layers.Build, g *G.ExprGraph, inputs G.Nodes) error {
+	known := slices.Concat(inputs, b.Fixed)
+	for _, n := range b.Learnables() {
+		if q := p.Params.Get(n.Name()); q != nil && q.Value.Uintptr() == n.Value().Uintptr() {
+			known = append(known, n)
+		}
+	}
+	for _, n := range g.AllNodes() {
+		if !n.IsVar() || n.Value() == nil || slices.Contains(known, n) {
+			continue
+		}
+		if dt := n.Dtype(); dt == tensor.Float32 || dt == tensor.Float64 {
+			return fmt.Errorf("the loss reads numbers of %q, which is neither an input that Loss returns nor a parameter of the Problem's Params: "+
+				"make it with Params.New and Build.Bind if it is to be learned; add it to the Build's Fixed if not", n.Name())
+		}
+	}
+	return nil
 }
 
 // shareName is that of the input node of a micro-batch's share.
