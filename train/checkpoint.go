@@ -86,6 +86,11 @@ func readCheckpoint(path string) (*checkpoint, error) {
 
 // restore takes over a checkpoint, all of it or, on an error, nothing.
 func (f *fit) restore(c *checkpoint) error {
+	if saved := c.state.Stopping; saved.KeepLast != f.KeepLast {
+		return fmt.Errorf("train: the checkpoint %s is of a run with KeepLast %t: resume with that", f.Checkpoint, saved.KeepLast)
+	} else if saved.monitor() != f.monitor() || saved.sign() != f.sign() {
+		return fmt.Errorf("train: the checkpoint %s is of a run that monitored %s, in the mode %q, not %s, in the mode %q: resume with the former", f.Checkpoint, saved.monitor(), saved.Mode, f.monitor(), f.Mode)
+	}
 	type pair struct {
 		from safetensors.Tensor
 		to   *tensor.Dense
@@ -133,6 +138,6 @@ func (f *fit) restore(c *checkpoint) error {
 	f.adam.state = state
 	f.history = c.state.History
 	f.stopping = c.state.Stopping
-	f.stopping.Patience = f.Patience
+	f.stopping.Stopping = f.Stopping
 	return nil
 }

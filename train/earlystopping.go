@@ -1,34 +1,210 @@
 package train
 
-// EarlyStopping decides when to stop: once the validation loss has failed to improve Patience times in a row. Only a
-// loss below the best so far is an improvement; an equal one isn't, nor is NaN. Lower is better.
-//
-// Its fields can be saved and restored. Make one with NewEarlyStopping, or set Patience: the zero value never stops.
-type EarlyStopping struct {
-	Patience int // how many epochs without improvement to stop at; 0 never stops
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
 
-	Epochs    int     // how many losses it has observed
-	BestEpoch int     // the epoch, counted from 0, of the lowest loss; meaningless before one improved
-	Best      float64 // the lowest loss
-	Waited    int     // epochs since then
-	Improved  bool    // whether any epoch has improved: false until the first loss that isn't NaN
+// Stopping says when training ends by itself, and which parameters it leaves. It is plain data, and goes to JSON and
+// back. The zero value stops at nothing but a value that isn't finite.
+//
+// A check is one look at the monitored value: a call of Observe; in Fit, the end of an epoch.
+type Stopping struct {
+	// Monitor is the name of the value to look at: val_loss, which is also what the empty string means, or train_loss.
+	Monitor string `json:"monitor,omitempty"`
+
+	// Mode is "min" if lower values are better and "max" if higher ones are. It may be left empty for a loss, whose
+	// name ends in "loss", which means "min". Nothing is guessed for another name: an empty Mode is an error there.
+	Mode string `json:"mode,omitempty"`
+
+	// Patience is how many checks in a row without improvement to stop at; 0 never stops for that.
+	Patience int `json:"patience"`
+
+	// MinDelta is by how much more than nothing a value must be better than the best one to be an improvement. With
+	// RelativeDelta, it is a part of the best one's size: 0.01 asks for more than one percent.
+	MinDelta      float64 `json:"min_delta,omitempty"`
+	RelativeDelta bool    `json:"relative_delta,omitempty"`
+
+	// Baseline is a value to improve on by MinDelta as well, or patience goes on running out: without an improvement on
+	// it, training ends after Patience checks. The best parameters are kept whatever the Baseline is.
+	Baseline *float64 `json:"baseline,omitempty"`
+
+	// FirstEpoch is the first check that counts, from 0. Those before it are neither an improvement nor a reason to
+	// stop.
+	FirstEpoch int `json:"first_epoch,omitempty"`
+
+	// KeepLast leaves the parameters of the last epoch. Otherwise they are those of the best one, whether or not
+	// patience ran out.
+	KeepLast bool `json:"keep_last,omitempty"`
+
+	// AllowNonFinite goes on at a monitored value that is NaN or infinite. NaN is no improvement.
+	AllowNonFinite bool `json:"allow_non_finite,omitempty"`
+
+	StoppingThreshold   *float64 `json:"stopping_threshold,omitempty"`   // stop at a value as good as this, or better
+	DivergenceThreshold *float64 `json:"divergence_threshold,omitempty"` // stop at a value worse than this
 }
 
-// NewEarlyStopping returns an EarlyStopping with that patience.
-func NewEarlyStopping(patience int) *EarlyStopping { return &EarlyStopping{Patience: patience} }
+// check returns an error if the options can't be.
+func (s Stopping) check() error {
+	switch {
+	case s.Mode != "" && s.Mode != "min" && s.Mode != "max":
+		return fmt.Errorf("train: Mode must be min or max, or empty for a loss, got %q", s.Mode)
+	case s.Mode == "" && !strings.HasSuffix(s.monitor(), "loss"):
+		return fmt.Errorf("train: set Mode to min or max: whether lower values of %q are better isn't guessed", s.Monitor)
+	case s.Patience < 0 || s.FirstEpoch < 0:
+		return fmt.Errorf("train: Patience and FirstEpoch must be at least 0, got %d and %d", s.Patience, s.FirstEpoch)
+	case !(s.MinDelta >= 0) || math.IsInf(s.MinDelta, 1):
+		return fmt.Errorf("train: MinDelta must be at least 0 and finite, got %v", s.MinDelta)
+	}
+	for _, x := range []*float64{s.Baseline, s.StoppingThreshold, s.DivergenceThreshold} {
+		if x != nil && !finite(*x) {
+			return fmt.Errorf("train: Baseline, StoppingThreshold and DivergenceThreshold must be finite or nil, got %v", *x)
+		}
+	}
+	return nil
+}
 
-// Observe takes the validation loss of the next epoch. It says whether that is the best so far, in which case the
-// parameters are worth keeping, and whether to stop.
-func (e *EarlyStopping) Observe(loss float64) (improved, stop bool) {
+// monitor returns the name of the monitored value.
+func (s Stopping) monitor() string {
+	if s.Monitor == "" {
+		return "val_loss"
+	}
+	return s.Monitor
+}
+
+// sign is what values are multiplied by so that lower ones are better.
+func (s Stopping) sign() float64 {
+	if s.Mode == "max" {
+		return -1
+	}
+	return 1
+}
+
+// beats reports whether a value is an improvement on a finite other one.
+func (s Stopping) beats(value, other float64) bool {
+	delta := s.MinDelta
+	if s.RelativeDelta {
+		delta *= math.Abs(other)
+	}
+	return s.sign()*value+delta < s.sign()*other
+}
+
+// EarlyStopping decides when to stop, value by value. Equal values are no improvement, nor is NaN, nor the infinity
+// that is worse than all.
+//
+// Its fields can be saved and restored, as JSON too. Make one with NewEarlyStopping, or set the Stopping.
+type EarlyStopping struct {
+	Stopping
+
+	Epochs    int     // how many values it has observed
+	BestEpoch int     // the epoch, counted from 0, of the best value; meaningless before one improved
+	Best      float64 // the best value
+	Waited    int     // checks since the last improvement, on the Baseline too if there is one
+	Improved  bool    // whether any value has been an improvement
+	Last      float64 // the last value
+}
+
+// NewEarlyStopping returns an EarlyStopping on a loss with that patience; 0 never stops. A loss that isn't finite
+// doesn't stop it.
+func NewEarlyStopping(patience int) *EarlyStopping {
+	return &EarlyStopping{Stopping: Stopping{Patience: patience, AllowNonFinite: true}}
+}
+
+// Observe takes the monitored value of the next epoch. It says whether that is the best so far, in which case the
+// parameters are worth keeping, and whether to stop. Options that can't be, such as no Mode where one is needed, stop
+// at once, and Because says what is wrong with them.
+func (e *EarlyStopping) Observe(value float64) (improved, stop bool) {
 	epoch := e.Epochs
 	e.Epochs++
-	if loss == loss && (!e.Improved || loss < e.Best) {
-		e.Best, e.BestEpoch, e.Waited, e.Improved = loss, epoch, 0, true
-		return true, false
+	e.Last = value
+	if epoch < e.FirstEpoch || e.check() != nil {
+		return false, e.Stopped()
+	}
+	improved = e.sign()*value < math.Inf(1)
+	if e.Improved {
+		improved = e.beats(value, e.Best)
 	}
 	e.Waited++
-	return false, e.Stopped()
+	if improved {
+		e.Best, e.BestEpoch, e.Improved = value, epoch, true
+		if e.Baseline == nil || e.beats(value, *e.Baseline) {
+			e.Waited = 0
+		}
+	}
+	return improved, e.Stopped()
 }
 
 // Stopped says whether the last Observe said to stop.
-func (e *EarlyStopping) Stopped() bool { return e.Patience > 0 && e.Waited >= e.Patience }
+func (e *EarlyStopping) Stopped() bool { return e.Because() != "" }
+
+// Because says in words why to stop. It is empty where there is no reason to.
+func (e *EarlyStopping) Because() string {
+	if err := e.check(); err != nil {
+		return err.Error()
+	}
+	if e.Epochs == 0 || e.Epochs <= e.FirstEpoch {
+		return ""
+	}
+	name, sign := e.monitor(), e.sign()
+	switch reach, diverge := e.StoppingThreshold, e.DivergenceThreshold; {
+	case !e.AllowNonFinite && !finite(e.Last):
+		return fmt.Sprintf("%s is %v", name, e.Last)
+	case reach != nil && sign*e.Last <= sign**reach:
+		return fmt.Sprintf("%s is %.4g and has reached the stopping threshold, %.4g", name, e.Last, *reach)
+	case diverge != nil && sign*e.Last > sign**diverge:
+		return fmt.Sprintf("%s is %.4g, worse than the divergence threshold, %.4g", name, e.Last, *diverge)
+	case e.Patience == 0 || e.Waited < e.Patience:
+		return ""
+	}
+	waited := epochs(e.Waited)
+	switch {
+	case !e.Improved:
+		return fmt.Sprintf("%s was nothing to improve on for %s: it is %v", name, waited, e.Last)
+	case e.Baseline != nil && !e.beats(e.Best, *e.Baseline):
+		return fmt.Sprintf("%s has not improved on the baseline, %.4g, for %s: the best is %.4g, of epoch %d", name, *e.Baseline, waited, e.Best, e.BestEpoch)
+	}
+	return fmt.Sprintf("%s has not improved for %s: the best is %.4g, of epoch %d", name, waited, e.Best, e.BestEpoch)
+}
+
+// kept returns the epoch whose parameters are to be kept so far: the last one where none was an improvement yet.
+func (e *EarlyStopping) kept() int {
+	if e.KeepLast || !e.Improved {
+		return e.Epochs - 1
+	}
+	return e.BestEpoch
+}
+
+// result returns how training went, to epochs of which there is one at least.
+func (e *EarlyStopping) result(history []Epoch, err error) *Result {
+	r := &Result{History: history, Best: history[e.kept()], StoppedBecause: e.Because()}
+	r.StoppedEarly = r.StoppedBecause != ""
+	switch {
+	case r.StoppedEarly:
+	case err != nil:
+		r.StoppedBecause = err.Error()
+	default:
+		r.StoppedBecause = fmt.Sprintf("it was to take %s at most", epochs(len(history)))
+	}
+	return r
+}
+
+// epochs is a number of them in words.
+func epochs(n int) string {
+	if n == 1 {
+		return "1 epoch"
+	}
+	return fmt.Sprintf("%d epochs", n)
+}
+
+// logEpoch writes the line of an epoch that s has observed, and one if that is where to stop. w may be nil.
+func logEpoch(w io.Writer, e Epoch, s *EarlyStopping) {
+	if w == nil {
+		return
+	}
+	fmt.Fprintln(w, e)
+	if s.Stopped() {
+		fmt.Fprintf(w, "Early stopping at epoch %d\n", e.Epoch)
+	}
+}

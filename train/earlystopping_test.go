@@ -1,15 +1,17 @@
 package train_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/heed-go/heed/train"
 )
 
 func TestEarlyStopping(t *testing.T) {
-	nan := math.NaN()
+
 	for _, c := range []struct {
 		name     string
 		patience int
@@ -56,6 +58,78 @@ func TestEarlyStoppingSaved(t *testing.T) {
 	saved := *e
 	if _, stop := saved.Observe(3); !stop || saved.Epochs != 3 {
 		t.Errorf("the copy forgot: %+v", saved)
+	}
+}
+
+// Saving and restoring as JSON loses nothing, numbers that JSON hasn't included.
+func TestEarlyStoppingJSON(t *testing.T) {
+	inf := math.Inf(1)
+	for _, losses := range [][]float64{{}, {1, 2}, {1, math.NaN()}, {inf}, {-inf, 3}} {
+		e := train.NewEarlyStopping(2)
+		e.Baseline = new(0.5)
+		for _, l := range losses {
+			e.Observe(l)
+		}
+		text, err := json.Marshal(e)
+		if err != nil {
+			t.Fatalf("%v: %v", losses, err)
+		}
+		var got train.EarlyStopping
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		again, err := json.Marshal(got)
+		if err != nil || string(again) != string(text) || got.Best != e.Best || got.Patience != 2 || *got.Baseline != 0.5 {
+			t.Errorf("%s became %s (%v)", text, again, err)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"epoch":1,"train_loss":0.5,"val_loss":"NaN"}`: "Epoch 1: Train=0.500, Val=NaN",
+		`{"epoch":2,"train_loss":"-Inf","val_loss":3}`:  "Epoch 2: Train=-Inf, Val=3.000",
+	} {
+		var e train.Epoch
+		err := json.Unmarshal([]byte(text), &e)
+		if again, _ := json.Marshal(e); err != nil || e.String() != want || string(again) != text {
+			t.Errorf("%s became %q, %s (%v)", text, e, again, err)
+		}
+	}
+	if err := json.Unmarshal([]byte(`{"val_loss": "much"}`), new(train.Epoch)); err == nil {
+		t.Error("a loss of much is none")
+	}
+}
+
+func TestEarlyStoppingWrongOptions(t *testing.T) {
+
+	for _, c := range []struct {
+		name string
+		s    train.Stopping
+		want string
+	}{
+		{"a metric without a mode", train.Stopping{Monitor: "val_accuracy"}, `set Mode to min or max: whether lower values of "val_accuracy" are better isn't guessed`},
+		{"no such mode", train.Stopping{Mode: "auto"}, `Mode must be min or max, or empty for a loss, got "auto"`},
+		{"negative patience", train.Stopping{Patience: -1}, "must be at least 0, got -1 and 0"},
+		{"negative epoch", train.Stopping{FirstEpoch: -1}, "must be at least 0, got 0 and -1"},
+		{"negative delta", train.Stopping{MinDelta: -1}, "MinDelta must be at least 0"},
+		{"delta that is no number", train.Stopping{MinDelta: nan}, "MinDelta must be at least 0"},
+		{"baseline", train.Stopping{Baseline: &nan}, "finite or nil"},
+		{"stopping threshold", train.Stopping{StoppingThreshold: &nan}, "finite or nil"},
+		{"divergence threshold", train.Stopping{DivergenceThreshold: &nan}, "finite or nil"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := train.EarlyStopping{Stopping: c.s}
+			if improved, stop := e.Observe(1); improved || !stop || !strings.Contains(e.Because(), c.want) {
+				t.Errorf("Observe says %t and %t, because %q, want a stop that says %q", improved, stop, e.Because(), c.want)
+			}
+			config := train.Config{MaxEpochs: 1, Stopping: c.s}
+			if c.s.Monitor != "" {
+				c.want = `Monitor must be val_loss or train_loss, got "val_accuracy"`
+			} else if c.s.Patience < 0 {
+				c.want = "set Patience or MaxEpochs above 0"
+			}
+			if _, err := train.Fit(t.Context(), digits(t, 1), config); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("Fit says %v, want %q", err, c.want)
+			}
+		})
 	}
 }
 

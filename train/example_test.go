@@ -53,7 +53,7 @@ func ExampleFit() {
 		Train:          func(epoch, step int) (train.Batch, error) { return batch(uint64(100+epoch*50+step), 32) },
 		ValidationSize: 200, ValidationSteps: 1,
 		Validation: func(i int) (train.Batch, error) { return batch(uint64(i), 200) },
-	}, train.Config{Patience: 2, MaxEpochs: 20, Solver: train.NewAdamW(0.1)})
+	}, train.Config{Stopping: train.Stopping{Patience: 2}, MaxEpochs: 20, Solver: train.NewAdamW(0.1)})
 	if err != nil {
 		log.Fatal(err)
 	}

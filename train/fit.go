@@ -60,8 +60,9 @@ type Problem struct {
 
 // Config says how to fit.
 type Config struct {
-	// Patience is how many epochs without a lower validation loss to stop at; 0 trains for MaxEpochs.
-	Patience int
+	// Stopping says when training stops by itself; with a Patience of 0 it is for MaxEpochs, as a rule. A check is the
+	// end of an epoch.
+	Stopping
 
 	// MaxEpochs ends training that hasn't stopped by itself; 0 sets no end, and needs a Patience.
 	MaxEpochs int
@@ -89,8 +90,8 @@ type Config struct {
 	OnStep func(epoch, step int, loss float64)
 
 	// OnEpoch, if set, is called after every epoch, and on resuming for the last epoch before: the history so far, and
-	// whether the last epoch is the best. The parameters are then those at the end of the epoch. An error ends
-	// training.
+	// whether the last epoch is the best, or else the one to be kept so far: with KeepLast, and where none has been an
+	// improvement. The parameters are then those at the end of the epoch. An error ends training.
 	OnEpoch func(history []Epoch, best bool) error
 }
 
@@ -106,11 +107,23 @@ func (e Epoch) String() string {
 	return fmt.Sprintf("Epoch %d: Train=%.3f, Val=%.3f", e.Epoch, e.TrainLoss, e.ValLoss)
 }
 
+// value returns the value that a name stands for in Stopping.Monitor. ok is false if there is none.
+func (e Epoch) value(name string) (value float64, ok bool) {
+	switch name {
+	case "val_loss":
+		return e.ValLoss, true
+	case "train_loss":
+		return e.TrainLoss, true
+	}
+	return 0, false
+}
+
 // A Result is how training went.
 type Result struct {
-	History      []Epoch
-	Best         Epoch // the epoch whose parameters were kept
-	StoppedEarly bool  // patience ran out
+	History        []Epoch
+	Best           Epoch  // the epoch whose parameters were kept: the last one where Stopping says so, or none improved
+	StoppedEarly   bool   // Stopping ended training
+	StoppedBecause string // why training ended, in words
 }
 
 // A NonFiniteError is a loss that is NaN or infinite.
@@ -128,11 +141,12 @@ func (e *NonFiniteError) Error() string {
 	return fmt.Sprintf("the %s loss is %v at epoch %d, step %d: look for such numbers in the data, or try a lower learning rate", what, e.Loss, e.Epoch, e.Step)
 }
 
-// Fit trains until the validation loss hasn't improved for Patience epochs, or for MaxEpochs. Then, and also when it
-// returns an error or ctx is cancelled, the parameters are those of the best epoch so far, whether or not patience ran
-// out; before the first epoch's end they are as far as they got. The result is nil if nothing was trained.
+// Fit trains until Stopping says so, or for MaxEpochs. Then, and also when it returns an error or ctx is cancelled, the
+// parameters are those of the best epoch so far, whether or not patience ran out, or those of the last whole one with
+// KeepLast; before the first epoch's end they are as far as they got. The result is nil if nothing was trained.
 //
-// A loss that isn't finite ends training with a *NonFiniteError.
+// A loss that isn't finite ends training with a *NonFiniteError. With AllowNonFinite a validation loss doesn't, unless
+// it is that of the parameters that are kept in the end.
 func Fit(ctx context.Context, p Problem, c Config) (*Result, error) {
 	if ctx == nil {
 		return nil, errors.New("train: the context is nil: pass context.Background()")
@@ -146,7 +160,11 @@ func Fit(ctx context.Context, p Problem, c Config) (*Result, error) {
 	if len(f.history) == 0 {
 		return nil, err
 	}
-	return &Result{History: f.history, Best: f.history[f.stopping.BestEpoch], StoppedEarly: f.stopping.Stopped()}, err
+	r := f.stopping.result(f.history, err)
+	if err == nil && !finite(r.Best.ValLoss) {
+		err = &NonFiniteError{Epoch: r.Best.Epoch, Step: f.ValidationSteps - 1, Validation: true, Loss: r.Best.ValLoss}
+	}
+	return r, err
 }
 
 // fit is the state of one call of Fit.
@@ -160,7 +178,7 @@ type fit struct {
 
 	stopping EarlyStopping
 	history  []Epoch
-	best     []*tensor.Dense // the best epoch's values, one for each of Params.All()
+	best     []*tensor.Dense // the values of the epoch to be kept, one for each of Params.All()
 }
 
 func newFit(p Problem, c Config) (*fit, error) {
@@ -178,10 +196,16 @@ func newFit(p Problem, c Config) (*fit, error) {
 	case c.Resume && c.Checkpoint == "":
 		return nil, fmt.Errorf("train: to resume, name the Checkpoint to resume from")
 	}
+	if _, ok := (Epoch{}).value(c.monitor()); !ok {
+		return nil, fmt.Errorf("train: Monitor must be val_loss or train_loss, got %q", c.Monitor)
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
 	if c.Solver == nil {
 		c.Solver = NewAdamW(1e-3)
 	}
-	f := &fit{Problem: p, Config: c, stopping: EarlyStopping{Patience: c.Patience}}
+	f := &fit{Problem: p, Config: c, stopping: EarlyStopping{Stopping: c.Stopping}}
 	f.adam, _ = c.Solver.(*AdamW)
 	if c.Checkpoint != "" && f.adam == nil {
 		return nil, fmt.Errorf("train: a Checkpoint needs an *AdamW, whose state can be saved, got a solver of type %T", c.Solver)
@@ -210,7 +234,7 @@ func newFit(p Problem, c Config) (*fit, error) {
 
 func (f *fit) run(ctx context.Context) error {
 	if len(f.history) > 0 && f.OnEpoch != nil { // resumed
-		if err := f.OnEpoch(f.history, f.stopping.Waited == 0); err != nil {
+		if err := f.OnEpoch(f.history, f.stopping.kept() == len(f.history)-1); err != nil {
 			return err
 		}
 	}
@@ -224,8 +248,10 @@ func (f *fit) run(ctx context.Context) error {
 			return err
 		}
 		f.history = append(f.history, e)
-		improved, stop := f.stopping.Observe(e.ValLoss)
-		if improved {
+		value, _ := e.value(f.monitor())
+		f.stopping.Observe(value)
+		keep := f.stopping.kept() == e.Epoch
+		if keep {
 			for i, param := range f.Params.All() {
 				if err := tensor.Copy(f.best[i], param.Value); err != nil {
 					return fmt.Errorf("train: keeping the best parameters: %w", err)
@@ -237,23 +263,14 @@ func (f *fit) run(ctx context.Context) error {
 				return err
 			}
 		}
-		f.logf("%v\n", e)
-		if stop {
-			f.logf("Early stopping at epoch %d\n", e.Epoch)
-		}
+		logEpoch(f.Log, e, &f.stopping)
 		if f.OnEpoch != nil {
-			if err := f.OnEpoch(f.history, improved); err != nil {
+			if err := f.OnEpoch(f.history, keep); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func (f *fit) logf(format string, args ...any) {
-	if f.Log != nil {
-		fmt.Fprintf(f.Log, format, args...)
-	}
 }
 
 func (f *fit) trainEpoch(ctx context.Context, epoch int) (float64, error) {
@@ -304,7 +321,7 @@ func (f *fit) validate(ctx context.Context, epoch int) (float64, error) {
 		if err != nil {
 			return 0, fmt.Errorf("train: validation batch %d of epoch %d: %w", i, epoch, err)
 		}
-		if !finite(loss) {
+		if !finite(loss) && !f.AllowNonFinite {
 			return 0, &NonFiniteError{Epoch: epoch, Step: i, Validation: true, Loss: loss}
 		}
 		mean.add(loss, batch.Weight)
@@ -315,9 +332,9 @@ func (f *fit) validate(ctx context.Context, epoch int) (float64, error) {
 	return mean.value(), nil
 }
 
-// restoreBest puts the best epoch's values back into the parameters.
+// restoreBest puts the values of the epoch that is kept back into the parameters.
 func (f *fit) restoreBest() {
-	if !f.stopping.Improved {
+	if len(f.history) == 0 {
 		return
 	}
 	for i, param := range f.Params.All() {

@@ -97,7 +97,7 @@ func TestFitLearnsAndKeepsTheBest(t *testing.T) {
 	var log bytes.Buffer
 	var kept [][]float32
 	r, err := train.Fit(context.Background(), p, train.Config{
-		Patience: 3, MaxEpochs: 200, Solver: train.NewAdamW(0.02), Seed: 1, Log: &log,
+		Stopping: train.Stopping{Patience: 3}, MaxEpochs: 200, Solver: train.NewAdamW(0.02), Seed: 1, Log: &log,
 		OnEpoch: func(history []train.Epoch, best bool) error {
 			if best {
 				kept = values(p.Params)

@@ -44,7 +44,7 @@ func TestFitFreesItsGraphs(t *testing.T) {
 		ValidationSize: 2, ValidationSteps: 1, Validation: func(i int) (train.Batch, error) { return batch(0, i) },
 	}
 	fit := func() {
-		if _, err := train.Fit(context.Background(), problem, train.Config{Patience: 1, MaxEpochs: 1, Solver: train.NewAdamW(1e-3)}); err != nil {
+		if _, err := train.Fit(context.Background(), problem, train.Config{Stopping: train.Stopping{Patience: 1}, MaxEpochs: 1, Solver: train.NewAdamW(1e-3)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -56,7 +56,7 @@ func run(w io.Writer, args []string) error {
 		Params: params, Loss: m.loss,
 		BatchSize: size, Steps: steps, Train: func(_, step int) (train.Batch, error) { return batches[step], nil },
 		ValidationSize: 500, ValidationSteps: 1, Validation: func(int) (train.Batch, error) { return unseen, nil },
-	}, train.Config{Patience: *patience, MaxEpochs: 200, Solver: train.NewAdamW(0.003), Log: w})
+	}, train.Config{Stopping: train.Stopping{Patience: *patience}, MaxEpochs: 200, Solver: train.NewAdamW(0.003), Log: w})
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func (t *Task) FitConfig() train.Config {
 	if c.Decay > 0 {
 		solver.Schedule = train.WarmUpCosine(c.WarmUp, c.Decay, c.Floor)
 	}
-	return train.Config{Patience: c.Patience, MaxEpochs: c.Epochs, Solver: solver, Seed: t.Config.Seed, Workers: t.Workers}
+	return train.Config{Stopping: train.Stopping{Patience: c.Patience}, MaxEpochs: c.Epochs, Solver: solver, Seed: t.Config.Seed, Workers: t.Workers}
 }
 
 // build adds the model and its loss to a graph, for batches of a size. The nodes' last is the targets.

@@ -1,0 +1,69 @@
+package train
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// number is a float64 that goes to JSON and back also where it isn't finite: as a string, "NaN", "+Inf" or "-Inf".
+type number float64
+
+func (x number) MarshalJSON() ([]byte, error) {
+	if !finite(float64(x)) {
+		return json.Marshal(strconv.FormatFloat(float64(x), 'g', -1, 64))
+	}
+	return json.Marshal(float64(x))
+}
+
+func (x *number) UnmarshalJSON(b []byte) error {
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil { // no string
+		return json.Unmarshal(b, (*float64)(x))
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	*x = number(f)
+	return err
+}
+
+// The types below are those of their names without methods. Fields beside an embedded one take its fields' place.
+type (
+	plainEpoch   Epoch
+	plainState   EarlyStopping
+	numericEpoch struct {
+		plainEpoch
+		TrainLoss number `json:"train_loss"`
+		ValLoss   number `json:"val_loss"`
+	}
+	numericState struct {
+		plainState
+		Best, Last number
+	}
+)
+
+// MarshalJSON has a loss that isn't finite as a string, "NaN", "+Inf" or "-Inf".
+func (e Epoch) MarshalJSON() ([]byte, error) {
+	return json.Marshal(numericEpoch{plainEpoch(e), number(e.TrainLoss), number(e.ValLoss)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (e *Epoch) UnmarshalJSON(b []byte) error {
+	var n numericEpoch
+	err := json.Unmarshal(b, &n)
+	*e = Epoch(n.plainEpoch)
+	e.TrainLoss, e.ValLoss = float64(n.TrainLoss), float64(n.ValLoss)
+	return err
+}
+
+// MarshalJSON has a value that isn't finite as a string, "NaN", "+Inf" or "-Inf".
+func (e EarlyStopping) MarshalJSON() ([]byte, error) {
+	return json.Marshal(numericState{plainState(e), number(e.Best), number(e.Last)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (e *EarlyStopping) UnmarshalJSON(b []byte) error {
+	var n numericState
+	err := json.Unmarshal(b, &n)
+	*e = EarlyStopping(n.plainState)
+	e.Best, e.Last = float64(n.Best), float64(n.Last)
+	return err
+}
