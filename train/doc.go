@@ -2,5 +2,5 @@
 //
 // Fit is the loop: it runs epochs of batches, validates after each in a graph of its own, stops when the validation
 // loss no longer improves, and leaves the parameters as they were after the best epoch. EarlyStopping and AdamW are
-// values of their own, for anybody's loop.
+// values of their own, for anybody's loop; StopEarly is the loop for two functions of one's own.
 package train

@@ -63,28 +63,23 @@ func run(w io.Writer, args []string) error {
 	}
 	s.Print(w)
 	fmt.Fprintf(w, "d_k: %d\n\n", *dK)
-	stopEarly(w, epochLosses, *patience)
-	return nil
+	return stopEarly(w, epochLosses, *patience)
 }
 
 // losses are the mean losses of one epoch.
 type losses struct{ train, val float64 }
 
 // stopEarly goes through the epochs that a training run would compute, and stops where it should.
-func stopEarly(w io.Writer, epochs []losses, patience int) {
-	stopping := train.NewEarlyStopping(patience)
-	for epoch, l := range epochs {
-		fmt.Fprintf(w, "Epoch %d: Train=%.3f, Val=%.3f\n", epoch, l.train, l.val)
-		improved, stop := stopping.Observe(l.val)
-		if improved {
-			continue // a training run keeps a copy of its parameters here
-		}
-		if stop {
-			fmt.Fprintf(w, "Early stopping at epoch %d\n", epoch)
-			break
-		}
+func stopEarly(w io.Writer, epochs []losses, patience int) error {
+	epoch := -1
+	trainOn := func() (float64, error) { epoch++; return epochs[epoch].train, nil }
+	validate := func() (float64, error) { return epochs[epoch].val, nil }
+	r, err := train.StopEarly(trainOn, validate, patience, train.LoopConfig{MaxEpochs: len(epochs), Log: w})
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(w, "The best was epoch %d, with Val=%.3f\n", stopping.BestEpoch, stopping.Best)
+	fmt.Fprintf(w, "The best was epoch %d, with Val=%.3f\n", r.Best.Epoch, r.Best.ValLoss)
+	return nil
 }
 
 // multiply prints queries and keys, and returns their products, (L, L).
