@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -24,14 +25,33 @@ func defaults(name string, maxLen int) (settings, error) {
 	return settings{Config: c, name: name, maxLen: maxLen}, err
 }
 
-// bind declares a flag for every setting, whose default is what s holds.
-func (s *settings) bind(f *pflag.FlagSet) {
+// A flagGroup is flags under a title in the help.
+type flagGroup struct {
+	title string
+	*pflag.FlagSet
+}
+
+// flags declares a flag for every setting, whose default is what s holds. The groups are in the order of the help, the
+// common flags first.
+func (s *settings) flags() []flagGroup {
+	var groups []flagGroup
+	group := func(title string) *pflag.FlagSet {
+		f := pflag.NewFlagSet(title, pflag.ContinueOnError)
+		f.SortFlags = false
+		groups = append(groups, flagGroup{title, f})
+		return f
+	}
+	m, b, t := &s.Model, &s.Model.Block, &s.Training
+
+	f := group("Common flags")
 	f.StringVar(&s.name, "task", s.name, "what to learn: "+strings.Join(task.Names(), ", "))
 	f.StringVar(&s.Data.File, "text", s.Data.File, "the file to learn, for --task text")
 	f.Uint64Var(&s.Seed, "seed", s.Seed, "decides initial weights, data order and dropout")
-	f.IntVar(&s.Data.Validation, "validation", s.Data.Validation, "held-out sequences to validate on")
+	f.IntVar(&t.Epochs, "epochs", t.Epochs, "epochs at most; 0 for no limit")
+	f.IntVar(&t.Patience, "patience", t.Patience, "epochs without improvement to stop after; 0 for never")
 
-	m, b := &s.Model, &s.Model.Block
+	f = group("Data and model")
+	f.IntVar(&s.Data.Validation, "validation", s.Data.Validation, "held-out sequences to validate on")
 	f.IntVar(&s.maxLen, "max-len", s.maxLen, "longest sequence, 0 for the task's own; of text, the context")
 	f.IntVar(&m.Dim, "dim", m.Dim, "width of the model")
 	f.IntVar(&b.Attention.Heads, "heads", b.Attention.Heads, "attention heads")
@@ -39,7 +59,7 @@ func (s *settings) bind(f *pflag.FlagSet) {
 	f.IntVar(&b.FeedForward.Hidden, "hidden", b.FeedForward.Hidden, "width of the feed-forward layers; 0 for 4 times dim")
 	f.Float64Var(&s.dropout, "dropout", s.dropout, "probability of dropping, in training")
 
-	t := &s.Training
+	f = group("Training")
 	f.IntVar(&t.Batch, "batch", t.Batch, "sequences in a batch")
 	f.IntVar(&t.MicroBatches, "micro-batches", t.MicroBatches, "parts that a batch is taken in, side by side or one after the other, which bounds memory")
 	f.IntVar(&t.Steps, "steps", t.Steps, "batches in an epoch")
@@ -49,8 +69,37 @@ func (s *settings) bind(f *pflag.FlagSet) {
 	f.Float64Var(&t.Floor, "floor", t.Floor, "part of the learning rate that is left after decay")
 	f.Float64Var(&t.WeightDecay, "weight-decay", t.WeightDecay, "AdamW's weight decay")
 	f.Float64Var(&t.Clip, "clip", t.Clip, "largest norm of the gradient; 0 for any")
-	f.IntVar(&t.Patience, "patience", t.Patience, "epochs without improvement to stop after; 0 for never")
-	f.IntVar(&t.Epochs, "epochs", t.Epochs, "epochs at most; 0 for no limit")
+
+	f = group("Early stopping")
+	f.Float64Var(&t.MinDelta, "min-delta", t.MinDelta, "an improvement is more than this")
+	f.BoolVar(&t.RelativeDelta, "relative-delta", t.RelativeDelta, "--min-delta is a part of the best value")
+	f.StringVar(&t.Monitor, "monitor", t.Monitor, "what to look at: val_loss or train_loss (default val_loss)")
+	f.StringVar(&t.Mode, "mode", t.Mode, "what is better: min or max (default min, of a loss)")
+	f.BoolVar(&t.KeepLast, "keep-last", t.KeepLast, "keep the last epoch's weights, not the best one's")
+	f.IntVar(&t.FirstEpoch, "first-epoch", t.FirstEpoch, "first epoch that counts, from 0")
+	f.Var(optional{&t.Baseline}, "baseline", "patience runs out without an improvement on this value")
+	f.Var(optional{&t.StoppingThreshold}, "stopping-threshold", "stop at a value as good as this")
+	f.Var(optional{&t.DivergenceThreshold}, "divergence-threshold", "stop at a value worse than this")
+	f.BoolVar(&t.AllowNonFinite, "allow-non-finite", t.AllowNonFinite, "go on where the validation loss is NaN or infinite")
+	return groups
+}
+
+// optional is a flag of a number that there may be.
+type optional struct{ to **float64 }
+
+func (o optional) Type() string { return "float64" }
+
+func (o optional) String() string {
+	if o.to == nil || *o.to == nil {
+		return ""
+	}
+	return strconv.FormatFloat(**o.to, 'g', -1, 64)
+}
+
+func (o optional) Set(text string) error {
+	x, err := strconv.ParseFloat(text, 64)
+	*o.to = &x
+	return err
 }
 
 // fromFlags returns the settings of a call: the defaults of its task, changed by the flags that it gives.
@@ -60,7 +109,9 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 		return task.Config{}, wrongFlag(err)
 	}
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	c.bind(f)
+	for _, g := range c.flags() {
+		f.AddFlagSet(g.FlagSet)
+	}
 	given.Visit(func(flag *pflag.Flag) {
 		if f.Lookup(flag.Name) != nil {
 			err = errors.Join(err, f.Set(flag.Name, flag.Value.String()))

@@ -170,6 +170,8 @@ func TestWrongCalls(t *testing.T) {
 		{"train --task=text --text=x.txt --max-len=-1", "--max-len must be from 0"},
 		{"train --heads=5", "--dim must be a multiple of --heads, got 32 and 5"},
 		{"train --patience=0", "set --patience or --epochs"},
+		{"train --monitor=val_accuracy", `--monitor must be val_loss or train_loss, got "val_accuracy"`},
+		{"train --mode=auto", `--mode must be min or max, got "auto"`},
 		{"train --task=add --max-len=4", "5 symbols"},
 		{"train --max-len=65", "1 to 64"},
 		{"train --task=add --validation=5000", "found only"},
@@ -214,10 +216,12 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"warm-up": {"-1", "1073741825"}, "decay": {"-1", "1073741825"}, "patience": {"-1", "1073741825"},
 		"epochs": {"-1", "1073741825"}, "validation": {"0", "-1", "16777217"}, "seed": {"-1", "18446744073709551616"},
 		"dropout": {"1", "-0.1", "2"}, "learning-rate": {"0", "-1", "11"}, "floor": {"-0.1", "1.1"},
-		"weight-decay": {"-1", "11"}, "clip": {"-1", "1e31"},
+		"weight-decay": {"-1", "11"}, "clip": {"-1", "1e31"}, "min-delta": {"-0.1", "1e31"}, "first-epoch": {"-1", "1073741825"},
+		"relative-delta": {"maybe"}, "keep-last": {"maybe"}, "allow-non-finite": {"maybe"},
+		"baseline": {"1e31", "-1e31"}, "stopping-threshold": {"1e31"}, "divergence-threshold": {"1e31"},
 		"micro-batches": {"-1", "65"}, "workers": {"-1"},
 	}
-	reals := []string{"dropout", "learning-rate", "floor", "weight-decay", "clip"}
+	reals := []string{"dropout", "learning-rate", "floor", "weight-decay", "clip", "min-delta", "baseline", "stopping-threshold", "divergence-threshold"}
 	for _, flag := range reals {
 		wrong[flag] = append(wrong[flag], "NaN", "Inf", "-Inf", "1e999")
 	}
@@ -247,7 +251,7 @@ func TestHelp(t *testing.T) {
 		{"--help", []string{"train", "eval", "predict", "generate", "attention", "bench", "version"}},
 		{"help", []string{"train", "eval", "predict", "generate", "attention", "bench", "version"}},
 		{"help train", []string{"--resume", "config.json, model.safetensors, history.jsonl and summary.json", "--help"}},
-		{"train --help", []string{"--task", strings.Join(task.Names(), ", "), "--seed", "(default 0.003)"}},
+		{"train --help", []string{"--task", strings.Join(task.Names(), ", "), "--seed", "(default 0.003)", "Common flags:", "Early stopping:", "--min-delta"}},
 		{"eval -h", []string{"heed eval DIR", "--text"}},
 		{"predict --help", []string{"heed predict DIR INPUT...", "--", "only the last\nmax_len characters"}},
 		{"generate --help", []string{"--prompt", "--tokens", "--temperature", "--top-k", "--top-p", "--seed"}},

@@ -77,7 +77,7 @@ func TestTrainEvalPredict(t *testing.T) {
 			if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, task.SummaryFile))), &raw); err != nil {
 				t.Fatal(err)
 			}
-			for _, name := range []string{"task", "seed", "epochs", "best_epoch", "stopped_early", "train_loss", "val_loss", "val_accuracy", "seconds", "params"} {
+			for _, name := range []string{"task", "seed", "epochs", "best_epoch", "stopped_early", "stopped_because", "train_loss", "val_loss", "val_accuracy", "seconds", "params"} {
 				if _, ok := raw[name]; !ok {
 					t.Errorf("summary.json has no %s", name)
 				}
@@ -166,12 +166,63 @@ func TestStopsEarly(t *testing.T) {
 	if want := fmt.Sprintf("Early stopping at epoch %d\n", s.Epochs-1); !strings.Contains(out, want) {
 		t.Errorf("heed train printed %q, want %q in it", out, want)
 	}
+	if want := fmt.Sprintf("val_loss has not improved for 2 epochs: the best is %.4g, of epoch %d", s.ValLoss, s.BestEpoch); s.Because != want {
+		t.Errorf("it stopped because %q, want %q", s.Because, want)
+	}
+	if want := "Stopped because " + s.Because + "\n"; !strings.Contains(out, want) {
+		t.Errorf("heed train printed %q, want %q in it", out, want)
+	}
 	if s.ValLoss != history[s.BestEpoch].ValLoss {
 		t.Errorf("the summary has loss %v, the best epoch %v", s.ValLoss, history[s.BestEpoch].ValLoss)
 	}
 	want := fmt.Sprintf("Val=%.6f, ", s.ValLoss)
 	if got := succeed(t, "eval", dir); !strings.HasPrefix(got, want) {
 		t.Errorf("heed eval prints %q, want the best epoch's %q", got, want)
+	}
+}
+
+// Every flag of early stopping does what it says, and an interrupted run of it goes on to the same bytes.
+func TestStoppingFlags(t *testing.T) {
+	for _, c := range []struct {
+		flags   string
+		epochs  int
+		best    int
+		because string
+	}{
+		{"--patience=2", 3, 2, "it was to take 3 epochs at most"},
+		{"--keep-last --mode=max", 3, 2, "it was to take 3 epochs at most"},
+		{"--mode=max --patience=1", 2, 0, "val_loss has not improved for 1 epoch: the best is "},
+		{"--min-delta=100 --patience=1", 2, 0, "val_loss has not improved for 1 epoch"},
+		{"--min-delta=0.9 --relative-delta --patience=1", 2, 0, "val_loss has not improved for 1 epoch"},
+		{"--baseline=0 --patience=2", 2, 1, "val_loss has not improved on the baseline, 0, for 2 epochs"},
+		{"--first-epoch=2 --mode=max --patience=1", 3, 2, "it was to take 3 epochs at most"},
+		{"--stopping-threshold=100", 1, 0, "val_loss is "},
+		{"--divergence-threshold=0", 1, 0, "val_loss is "},
+		{"--monitor=train_loss --divergence-threshold=0", 1, 0, "train_loss is "},
+		{"--allow-non-finite", 3, 2, "it was to take 3 epochs at most"},
+	} {
+		t.Run(c.flags, func(t *testing.T) {
+			base := t.TempDir()
+			args := func(dir string) []string {
+				return small(append(strings.Fields(c.flags), "--task=copy", "--out="+filepath.Join(base, dir))...)
+			}
+			out := succeed(t, args("whole")...)
+			s, history := readRun(t, filepath.Join(base, "whole"))
+			if s.Epochs != c.epochs || s.BestEpoch != c.best || !strings.HasPrefix(s.Because, c.because) || s.StoppedEarly != (c.epochs < 3) {
+				t.Errorf("the summary is %+v, want %d epochs, the best %d, because %q", s, c.epochs, c.best, c.because)
+			}
+			if s.ValLoss != history[c.best].ValLoss {
+				t.Errorf("the weights have loss %v, epoch %d had %v", s.ValLoss, c.best, history[c.best].ValLoss)
+			}
+			if last := strings.Contains(out, "Last epoch"); last != strings.Contains(c.flags, "keep-last") {
+				t.Errorf("it printed %q", out)
+			}
+			if c.epochs > 1 {
+				fail(t, heedContext(cancelled(t, 15), args("resumed")...), 1, "interrupted") // in the second epoch
+				succeed(t, "train", "--resume="+filepath.Join(base, "resumed"))
+				sameRun(t, filepath.Join(base, "resumed"), filepath.Join(base, "whole"))
+			}
+		})
 	}
 }
 

@@ -53,10 +53,24 @@ config.json, model.safetensors, history.jsonl and summary.json. An interrupted r
 			return newRun(cmd, c, out, workers)
 		},
 	}
-	s.bind(cmd.Flags())
-	cmd.Flags().StringVar(&out, "out", "", "folder for the run (default runs/TASK, or the first free runs/TASK-2, -3, …)")
-	cmd.Flags().IntVar(&workers, "workers", 0, "micro-batches to take at once, which changes no result; 0 for one a core")
-	cmd.Flags().StringVar(&resume, "resume", "", "go on with the interrupted run in this folder")
+	groups := s.flags()
+	common := groups[0].FlagSet
+	common.StringVar(&out, "out", "", "folder for the run (default runs/TASK, or the first free runs/TASK-2, -3, …)")
+	common.StringVar(&resume, "resume", "", "go on with the interrupted run in this folder")
+	common.IntVar(&workers, "workers", 0, "micro-batches to take at once, which changes no result; 0 for one a core")
+	for _, g := range groups {
+		cmd.Flags().AddFlagSet(g.FlagSet)
+	}
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
+		if help := cmd.Flags().Lookup("help"); help != nil && common.Lookup(help.Name) == nil {
+			common.AddFlag(help)
+		}
+		fmt.Fprintf(cmd.OutOrStderr(), "Usage:\n  %s\n", cmd.UseLine())
+		for _, g := range groups {
+			fmt.Fprintf(cmd.OutOrStderr(), "\n%s:\n%s", g.title, g.FlagUsages())
+		}
+		return nil
+	})
 	return cmd
 }
 
@@ -106,7 +120,12 @@ func fit(cmd *cobra.Command, t *task.Task, dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "Best epoch %d: %s\n", s.BestEpoch, scoreText(s.Score, t.Config))
+	fmt.Fprintf(stdout, "Stopped because %s\n", s.Because)
+	which := "Best"
+	if t.Config.Training.KeepLast {
+		which = "Last"
+	}
+	fmt.Fprintf(stdout, "%s epoch %d: %s\n", which, s.BestEpoch, scoreText(s.Score, t.Config))
 	try := fmt.Sprintf("predict %s %s", shell(dir), shell(t.Config.Task.Example))
 	if t.Config.Task.Kind == data.KindText {
 		try = fmt.Sprintf("generate %s --prompt %s --tokens 300", shell(dir), shell(t.Config.Task.Example))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
 )
 
 // Format is the version of config.json that this package writes, and the only one that it reads.
@@ -51,9 +52,9 @@ type Training struct {
 	Decay        int     `json:"decay"`         // step at which the rate has fallen to the floor; 0 keeps it at its peak
 	Floor        float64 `json:"floor"`         // part of the rate that is left after the decay
 	WeightDecay  float64 `json:"weight_decay"`
-	Clip         float64 `json:"clip"`     // largest norm of the gradient; 0 for any
-	Patience     int     `json:"patience"` // epochs without improvement to stop after; 0 for never
-	Epochs       int     `json:"epochs"`   // at most; 0 for no limit
+	Clip         float64 `json:"clip"` // largest norm of the gradient; 0 for any
+	train.Stopping
+	Epochs int `json:"epochs"` // at most; 0 for no limit
 }
 
 // longest is the most symbols that a source or an answer may have.
@@ -94,7 +95,8 @@ func Defaults(rule data.Rule) Config {
 		Data:  Data{Validation: 1000},
 		Model: layers.ModelConfig{Dim: 32, Layers: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}}},
 		Training: Training{
-			Batch: 64, MicroBatches: 1, Steps: 100, Rate: 3e-3, WarmUp: 100, Decay: 800, Floor: 0.1, WeightDecay: 0.01, Clip: 1, Patience: 3,
+			Batch: 64, MicroBatches: 1, Steps: 100, Rate: 3e-3, WarmUp: 100, Decay: 800, Floor: 0.1, WeightDecay: 0.01, Clip: 1,
+			Stopping: train.Stopping{Patience: 3},
 		},
 	}
 	switch rule.Kind {
@@ -175,6 +177,7 @@ func (c *Config) check() error {
 		{"training.batch", t.Batch, 1, 1 << 16}, {"training.micro_batches", t.MicroBatches, 0, t.Batch},
 		{"training.steps", t.Steps, 1, 1 << 30}, {"training.warm_up", t.WarmUp, 0, 1 << 30},
 		{"training.decay", t.Decay, 0, 1 << 30}, {"training.patience", t.Patience, 0, 1 << 30}, {"training.epochs", t.Epochs, 0, 1 << 30},
+		{"training.first_epoch", t.FirstEpoch, 0, 1 << 30},
 	} {
 		if n.got < n.low || n.got > n.high {
 			return configErrorf("%s must be from %d to %d, got %d", n.name, n.low, n.high, n.got)
@@ -201,10 +204,27 @@ func (c *Config) check() error {
 		{"training.floor", t.Floor, t.Floor >= 0 && t.Floor <= 1, "from 0 to 1"},
 		{"training.weight_decay", t.WeightDecay, t.WeightDecay >= 0 && t.WeightDecay <= 10, "from 0 to 10"},
 		{"training.clip", t.Clip, t.Clip >= 0 && t.Clip <= 1e30, "from 0 to 1e30"},
+		{"training.min_delta", t.MinDelta, t.MinDelta >= 0 && t.MinDelta <= 1e30, "from 0 to 1e30"},
 	} {
 		if !x.ok {
 			return configErrorf("%s must be %s, got %v", x.name, x.want, x.got)
 		}
+	}
+	for _, x := range []struct {
+		name setting
+		got  *float64
+	}{
+		{"training.baseline", t.Baseline}, {"training.stopping_threshold", t.StoppingThreshold}, {"training.divergence_threshold", t.DivergenceThreshold},
+	} {
+		if x.got != nil && !(math.Abs(*x.got) <= 1e30) {
+			return configErrorf("%s must be from -1e30 to 1e30, got %v", x.name, *x.got)
+		}
+	}
+	if !slices.Contains([]string{"", "val_loss", "train_loss"}, t.Monitor) {
+		return configErrorf("%s must be val_loss or train_loss, got %q", setting("training.monitor"), t.Monitor)
+	}
+	if !slices.Contains([]string{"", "min", "max"}, t.Mode) {
+		return configErrorf("%s must be min or max, got %q", setting("training.mode"), t.Mode)
 	}
 	if a.HeadDim == 0 && m.Dim%a.Heads != 0 {
 		return configErrorf("%s must be a multiple of %s, got %d and %d", setting("model.dim"), setting("model.block.attention.heads"), m.Dim, a.Heads)

@@ -21,7 +21,7 @@ import (
 // A run folder holds these files.
 const (
 	ConfigFile     = "config.json"
-	WeightsFile    = "model.safetensors"      // of the best epoch so far
+	WeightsFile    = "model.safetensors"      // of the epoch to be kept so far
 	HistoryFile    = "history.jsonl"          // a train.Epoch a line
 	SummaryFile    = "summary.json"           // once training is done
 	CheckpointFile = "checkpoint.safetensors" // until then
@@ -37,8 +37,9 @@ type Summary struct {
 	Task         string  `json:"task"`
 	Seed         uint64  `json:"seed"`
 	Epochs       int     `json:"epochs"`
-	BestEpoch    int     `json:"best_epoch"`
+	BestEpoch    int     `json:"best_epoch"` // the one whose weights are kept
 	StoppedEarly bool    `json:"stopped_early"`
+	Because      string  `json:"stopped_because"` // why training ended, in words
 	TrainLoss    float64 `json:"train_loss"`
 	ValLoss      float64 `json:"val_loss"`
 	ValAccuracy  float64 `json:"val_accuracy"`
@@ -54,7 +55,7 @@ var ErrNoWeights = errors.New("has no weights: the run ended before its first ep
 // Train trains the model and writes a run folder, which it makes if there is none. Where dir holds a run of the same
 // Config that was interrupted, Train goes on with it from its last whole epoch, and ends with the same bytes as if it
 // had never been interrupted; a finished run and one of another Config are errors. The weights that it keeps are those
-// of the best epoch.
+// of the best epoch, or of the last one if the Config says KeepLast.
 //
 // log gets a line when training begins and one for every epoch; nil for none. onStep, which may be nil, is called after
 // every step.
@@ -98,7 +99,7 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	}
 	s := &Summary{
 		Task: t.Config.Task.Name, Seed: t.Config.Seed,
-		Epochs: len(result.History), BestEpoch: result.Best.Epoch, StoppedEarly: result.StoppedEarly,
+		Epochs: len(result.History), BestEpoch: result.Best.Epoch, StoppedEarly: result.StoppedEarly, Because: result.StoppedBecause,
 		TrainLoss: result.Best.TrainLoss, ValLoss: score.Loss, ValAccuracy: score.Accuracy(),
 		Seconds: math.Round(time.Since(start).Seconds()*10) / 10, Params: t.Params.Count(), Score: score,
 	}

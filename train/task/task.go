@@ -110,7 +110,7 @@ func (t *Task) Problem() train.Problem {
 
 func (t *Task) validationSteps() int { return (t.set.len() + validationSize - 1) / validationSize }
 
-// FitConfig returns how train.Fit is to train it: with AdamW, and the Patience, the epochs and the seed of the Config,
+// FitConfig returns how train.Fit is to train it: with AdamW, and the Stopping, the epochs and the seed of the Config,
 // and the task's Workers.
 func (t *Task) FitConfig() train.Config {
 	if t.check() != nil {
@@ -125,7 +125,7 @@ func (t *Task) FitConfig() train.Config {
 	if c.Decay > 0 {
 		solver.Schedule = train.WarmUpCosine(c.WarmUp, c.Decay, c.Floor)
 	}
-	return train.Config{Stopping: train.Stopping{Patience: c.Patience}, MaxEpochs: c.Epochs, Solver: solver, Seed: t.Config.Seed, Workers: t.Workers}
+	return train.Config{Stopping: c.Stopping, MaxEpochs: c.Epochs, Solver: solver, Seed: t.Config.Seed, Workers: t.Workers}
 }
 
 // build adds the model and its loss to a graph, for batches of a size. The nodes' last is the targets.
