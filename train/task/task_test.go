@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -352,5 +353,31 @@ func TestGenerate(t *testing.T) {
 		if !errors.As(err, &wrong) || s.Len() > 0 {
 			t.Errorf("%q: got %v, and %q written", test.prompt, err, s.String())
 		}
+	}
+}
+
+// Micro-batches of sequences of any length make the step of the whole batch: padding counts in none of them.
+func TestMicroBatches(t *testing.T) {
+	for _, name := range []string{"reverse", "brackets", "dates", textTask} {
+		t.Run(name, func(t *testing.T) {
+			losses := func(micro int) (losses []float64) {
+				c := small(t, name)
+				c.Training.MicroBatches, c.Training.Epochs = micro, 1
+				task := made(t, c)
+				task.Workers = 2
+				if _, err := task.Train(t.Context(), t.TempDir(), nil, func(_, _ int, loss float64) { losses = append(losses, loss) }); err != nil {
+					t.Fatal(err)
+				}
+				return losses
+			}
+			want := losses(1)
+			for _, micro := range []int{0, 2, 8} {
+				for i, loss := range losses(micro) {
+					if math.Abs(loss-want[i]) > 1e-4*want[i] {
+						t.Errorf("the loss of step %d is %v with %d micro-batches, %v with one", i, loss, micro, want[i])
+					}
+				}
+			}
+		})
 	}
 }
