@@ -24,9 +24,10 @@ const (
 
 // checkpointState is what a checkpoint holds beside tensors.
 type checkpointState struct {
-	Steps    int           `json:"steps"` // of the solver
-	Stopping EarlyStopping `json:"stopping"`
-	History  []Epoch       `json:"history"`
+	Steps        int           `json:"steps"` // of the solver
+	MicroBatches int           `json:"micro_batches"`
+	Stopping     EarlyStopping `json:"stopping"`
+	History      []Epoch       `json:"history"`
 }
 
 // checkpoint is a checkpoint as it was read.
@@ -37,7 +38,7 @@ type checkpoint struct {
 
 // save writes the checkpoint.
 func (f *fit) save() error {
-	state, err := json.Marshal(checkpointState{Steps: f.adam.state.steps, Stopping: f.stopping, History: f.history})
+	state, err := json.Marshal(checkpointState{Steps: f.adam.state.steps, MicroBatches: f.train.micro, Stopping: f.stopping, History: f.history})
 	if err != nil {
 		return fmt.Errorf("train: writing the checkpoint: %w", err)
 	}
@@ -86,6 +87,9 @@ func readCheckpoint(path string) (*checkpoint, error) {
 
 // restore takes over a checkpoint, all of it or, on an error, nothing.
 func (f *fit) restore(c *checkpoint) error {
+	if m := c.state.MicroBatches; m != f.train.micro {
+		return fmt.Errorf("train: the checkpoint %s is of a run whose steps take %d micro-batches, not %d: resume with the former", f.Checkpoint, m, f.train.micro)
+	}
 	if saved := c.state.Stopping; saved.KeepLast != f.KeepLast {
 		return fmt.Errorf("train: the checkpoint %s is of a run with KeepLast %t: resume with that", f.Checkpoint, saved.KeepLast)
 	} else if saved.monitor() != f.monitor() || saved.sign() != f.sign() {

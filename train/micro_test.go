@@ -167,6 +167,26 @@ func TestMicroBatchesResume(t *testing.T) {
 	}
 }
 
+// A step of another number of micro-batches rounds and drops differently: a run goes on with the number that it began
+// with.
+func TestMicroBatchesResumeChanged(t *testing.T) {
+	c := train.Config{MaxEpochs: 1, Checkpoint: filepath.Join(t.TempDir(), "c")}
+	p := digits(t, 1)
+	p.MicroBatches = 2
+	if _, err := train.Fit(t.Context(), p, c); err != nil {
+		t.Fatal(err)
+	}
+	c.Resume, c.MaxEpochs = true, 2
+	for _, m := range []int{0, 1, 4} {
+		p := digits(t, 1)
+		p.MicroBatches = m
+		_, err := train.Fit(t.Context(), p, c)
+		if want := fmt.Sprintf("take 2 micro-batches, not %d", max(m, 1)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d micro-batches: %v, want %q in it", m, err, want)
+		}
+	}
+}
+
 func TestMicroBatchErrors(t *testing.T) {
 	weights := func(change func(b *train.Batch)) func(p *train.Problem) {
 		return func(p *train.Problem) {
