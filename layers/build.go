@@ -64,8 +64,6 @@ type Build struct {
 	placed   map[string]bool // what of the Cache the graph uses
 }
 
-var errNoBuild = errors.New("the Build is nil: pass &Build{} for evaluation")
-
 // Captured are the attention weights of one layer: in a training graph with dropout, what dropout left of them, scaled.
 type Captured struct {
 	Layer   string  // the layer's scope, such as "blocks.0.attention"
@@ -95,20 +93,17 @@ func (b *Build) Learnables() G.Nodes {
 // that node again. It is an error if the graph has another node of that name, or if another Build has bound the
 // parameter into it.
 func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
-	if b == nil {
-		return nil, errNoBuild
-	}
 	if !p.made() {
 		return nil, errors.New("the parameter is nil or empty: make it with Params.New")
 	}
 	if g == nil {
 		return nil, fmt.Errorf("parameter %q: the graph is nil", p.Name)
 	}
-	if n := b.bound[p]; n != nil && n.Graph() == g {
-		return n, nil
-	}
 	if err := b.env().Enter(g); err != nil {
 		return nil, err
+	}
+	if n := b.bound[p]; n != nil {
+		return n, nil
 	}
 	n, old, err := named(g, p.Name, p.Value)
 	if err != nil {

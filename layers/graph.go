@@ -10,7 +10,7 @@ import (
 type CollisionError = ops.CollisionError
 
 // CheckGraph checks that Gorgonia can tell the nodes of a finished graph apart, and returns a *CollisionError if it
-// can't. Call it before gorgonia.NewTapeMachine; package train, package decode and package gradcheck do.
+// can't. Call it before gorgonia.NewTapeMachine; a Function, train, decode and gradcheck do.
 //
 // A machine takes two nodes for one if their hashes, of 32 bits, are equal: among 1,000 nodes that happens once in some
 // 10,000 graphs. The layers of this package give their own nodes other hashes then. Inputs, parameters and Gorgonia's

@@ -36,7 +36,7 @@ type Model struct {
 // (B, TargetLen).
 type inputs struct{ ids, lengths, before *G.Node }
 
-// A predictor chooses the targets of a batch of one row. It is used by one goroutine at a time.
+// A predictor chooses the targets of a batch of one row. One that has a session serves one goroutine at a time.
 type predictor func(b data.Batch) ([]int, error)
 
 // An InputError is an input that a model can't answer, which isn't the model's fault.
@@ -82,7 +82,7 @@ func newModel(c Config) (*Model, error) {
 // makeLayers makes the layers, and what predicts with them.
 func (m *Model) makeLayers() error {
 	config := m.Config.Model
-	m.newPredictor = m.chooser
+	m.newPredictor = sync.OnceValues(m.chooser) // its Function serves all goroutines
 	switch m.Config.Task.Kind {
 	case data.KindTags:
 		net, err := layers.NewEncoder(m.Params, config)
