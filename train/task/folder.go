@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/heed-go/heed/internal/atomicfile"
+	"github.com/heed-go/heed/internal/folderlock"
 	"github.com/heed-go/heed/train"
 )
 
@@ -54,7 +55,8 @@ var ErrNoWeights = errors.New("has no weights: the run ended before its first ep
 
 // Train trains the model and writes a run folder, which it makes if there is none. Where dir holds a run of the same
 // Config that was interrupted, Train goes on with it from its last whole epoch, and ends with the same bytes as if it
-// had never been interrupted; a finished run and one of another Config are errors. The weights that it keeps are those
+// had never been interrupted; a finished run and one of another Config are errors. So is a folder that another training
+// is writing to, which stays as it is. The weights that it keeps are those
 // of the best epoch, or of the last one if the Config says KeepLast.
 //
 // log gets a line when training begins and one for every epoch; nil for none. onStep, which may be nil, is called after
@@ -66,6 +68,11 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	if err := t.check(); err != nil {
 		return nil, err
 	}
+	release, err := t.lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	begun, err := t.begin(dir)
 	if err != nil {
 		return nil, err
@@ -109,8 +116,23 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	return s, os.Remove(c.Checkpoint)
 }
 
-// begin makes a run folder, or finds an interrupted run of the same configuration there. begun says that it has a
-// checkpoint.
+// lock keeps other trainings out of a folder, which it makes if there is none.
+func (t *Task) lock(dir string) (release func(), err error) {
+	if _, err := json.Marshal(t.Config); err != nil { // before anything is made
+		return nil, fmt.Errorf("the configuration can't be saved: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("%s can't be made a run folder: %w", dir, err)
+	}
+	release, err = folderlock.Take(dir)
+	if errors.Is(err, folderlock.ErrHeld) {
+		return nil, fmt.Errorf("another training is writing to %s: wait for its end, or choose another folder", dir)
+	}
+	return release, err
+}
+
+// begin begins a run in an empty folder, or finds an interrupted run of the same configuration there. begun says that
+// it has a checkpoint.
 func (t *Task) begin(dir string) (begun bool, err error) {
 	has := func(name string) bool {
 		_, err := os.Lstat(filepath.Join(dir, name))
@@ -118,12 +140,6 @@ func (t *Task) begin(dir string) (begun bool, err error) {
 	}
 	switch i := slices.IndexFunc(Files(), has); {
 	case i < 0: // none
-		if _, err := json.Marshal(t.Config); err != nil {
-			return false, fmt.Errorf("the configuration can't be saved: %w", err)
-		}
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			return false, fmt.Errorf("%s can't be made a run folder: %w", dir, err)
-		}
 		return false, writeJSON(dir, ConfigFile, t.Config)
 	case i > 0: // no configuration, but what belongs to one
 		return false, fmt.Errorf("%s has a run's %s, but no %s: choose another folder", dir, Files()[i], ConfigFile)

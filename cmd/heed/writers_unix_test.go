@@ -1,0 +1,122 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/heed-go/heed/internal/folderlock"
+	"github.com/heed-go/heed/train/task"
+)
+
+// A second training into a folder is told so and changes nothing; one that is killed keeps nobody out.
+func TestOneWriter(t *testing.T) {
+	base := t.TempDir()
+	flags := func(dir string) []string {
+		return small("--task=copy", "--dropout=0.1", "--epochs=40", "--patience=0", "--out="+dir)
+	}
+	want, dir := filepath.Join(base, "whole"), filepath.Join(base, "run")
+	succeed(t, flags(want)...)
+
+	cmd := process(flags(dir)...)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "Epoch 1:") {
+	}
+	var status syscall.WaitStatus
+	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("it isn't stopped, but %v: %v", status, err)
+	}
+	before := folder(t, dir)
+	if _, ok := before[folderlock.Name]; !ok {
+		t.Fatalf("the training that was stopped has no lock: the folder holds %d files", len(before))
+	}
+	var stderr bytes.Buffer
+	second := process("train", "--resume="+dir)
+	second.Stderr = &stderr
+	second.Run() // ends with a status
+	fail(t, called{second.ProcessState.ExitCode(), "", stderr.String()}, 1, "another training is writing to "+dir+": wait for its end, or choose another folder")
+	fail(t, heed(flags(dir)...), 1, "holds a run already")
+	if !maps.Equal(folder(t, dir), before) {
+		t.Error("the second training changed the folder")
+	}
+	if got := succeed(t, "predict", dir, "abc"); got == "" {
+		t.Error("nothing is predicted with a model that is being trained")
+	}
+
+	cmd.Process.Kill()
+	cmd.Wait()
+	succeed(t, "train", "--resume="+dir)
+	sameRun(t, dir, want)
+}
+
+// Of two trainings into one folder at once, new ones or resumed ones, the folder holds one as if it had been alone.
+func TestPairsOfWriters(t *testing.T) {
+	pairs := 12
+	if testing.Short() {
+		pairs = 3
+	}
+	base := t.TempDir()
+	flags := func(dir string, seed int) []string {
+		return small("--task=copy", "--dropout=0.1", fmt.Sprint("--seed=", seed), "--out="+dir)
+	}
+	var wants []string
+	for seed := range 2 {
+		wants = append(wants, filepath.Join(base, fmt.Sprint("whole", seed)))
+		succeed(t, flags(wants[seed], seed)...)
+	}
+	for pair := range pairs {
+		dir := filepath.Join(base, fmt.Sprint(pair))
+		calls := [][]string{flags(dir, 0), flags(dir, 1)}
+		switch pair % 3 {
+		case 1: // the same, twice
+			calls[1] = calls[0]
+		case 2:
+			fail(t, heedContext(cancelled(t, 15), calls[1]...), 1, "interrupted")
+			calls[0], calls[1] = []string{"train", "--resume=" + dir}, []string{"train", "--resume=" + dir}
+		}
+		var stderr [2]bytes.Buffer
+		first, second := process(calls[0]...), process(calls[1]...)
+		first.Stderr, second.Stderr = &stderr[0], &stderr[1]
+		if err := first.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if err := second.Start(); err != nil {
+			t.Fatal(err)
+		}
+		first.Wait() // they end with a status
+		second.Wait()
+		winner, loser := first, called{second.ProcessState.ExitCode(), "", stderr[1].String()}
+		if loser.code == 0 {
+			winner, loser = second, called{first.ProcessState.ExitCode(), "", stderr[0].String()}
+		}
+		if code := winner.ProcessState.ExitCode(); code != 0 {
+			t.Fatalf("pair %d: neither trained: %q, %q", pair, stderr[0].String(), stderr[1].String())
+		}
+		// The last two are of a loser that came when all was done.
+		if fail(t, loser, 1); !strings.Contains(loser.stderr, "another training is writing") && !strings.Contains(loser.stderr, "holds a run") && !strings.Contains(loser.stderr, "finished") {
+			t.Errorf("pair %d: the loser says %q", pair, loser.stderr)
+		}
+		s, _ := readRun(t, dir)
+		sameRun(t, dir, wants[s.Seed])
+		if files := folder(t, dir); len(files) != len(task.Files())-1 {
+			t.Errorf("pair %d: the folder holds %d files, want those of a finished run", pair, len(files))
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package folderlock
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// holder, in the environment, makes the test binary a process that takes the lock of a folder and keeps it.
+const holder = "FOLDERLOCK_TEST_HOLDER"
+
+func TestMain(m *testing.M) {
+	dir := os.Getenv(holder)
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	if _, err := Take(dir); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println("held")
+	time.Sleep(time.Minute)
+	os.Exit(1)
+}
+
+func TestTake(t *testing.T) {
+	dir := t.TempDir()
+	for round := range 3 {
+		release, err := Take(dir)
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		if _, err := Take(dir); err != ErrHeld {
+			t.Errorf("round %d: of a lock that is held, the error is %v, want %v", round, err, ErrHeld)
+		}
+		release()
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("round %d: the folder holds %v, %v; want nothing", round, left, err)
+		}
+	}
+	if _, err := Take(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of no folder, the error is %v", err)
+	}
+}
+
+// A lock dies with its process.
+func TestKilledHolder(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), holder+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := make([]byte, 5)
+	if _, err := out.Read(said); err != nil || string(said) != "held\n" {
+		t.Fatalf("the holder said %q, %v", said, err)
+	}
+	if _, err := Take(dir); err != ErrHeld {
+		t.Errorf("of another process's lock, the error is %v, want %v", err, ErrHeld)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	release, err := Take(dir)
+	if err != nil {
+		t.Fatalf("the holder is dead, but: %v", err)
+	}
+	release()
+}
+
+// Of many at once, one holds the lock, also while locks are released and their file is removed.
+func TestOneAtATime(t *testing.T) {
+	dir := t.TempDir()
+	var holders atomic.Int32
+	var taken atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 500 {
+				release, err := Take(dir)
+				if err == ErrHeld {
+					runtime.Gosched()
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				taken.Add(1)
+				if n := holders.Add(1); n != 1 {
+					t.Errorf("%d hold the lock", n)
+				}
+				runtime.Gosched()
+				holders.Add(-1)
+				release()
+			}
+		})
+	}
+	wg.Wait()
+	if taken.Load() < 100 {
+		t.Errorf("the lock was taken %d times", taken.Load())
+	}
+}
+
+// What is in the lock's place and no file of ours is neither followed nor removed.
+func TestNoFile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need rights there")
+	}
+	dir := t.TempDir()
+	mine := filepath.Join(t.TempDir(), "mine")
+	if err := os.Symlink(mine, filepath.Join(dir, Name)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Take(dir); err == nil {
+		t.Error("a link was taken for a lock")
+	}
+	if _, err := os.Lstat(mine); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the link was followed: %v", err)
+	}
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, Name), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Take(folder); err == nil {
+		t.Error("a folder was taken for a lock")
+	}
+}

@@ -1,0 +1,26 @@
+package folderlock
+
+import (
+	"errors"
+	"io/fs"
+
+	"golang.org/x/sys/windows"
+)
+
+// take opens the file at path for itself alone. Windows removes it when it is closed, by the end of the process too.
+func take(path string) (release func(), err error) {
+	name, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return nil, err
+	}
+	const alone = 0
+	file, err := windows.CreateFile(name, windows.GENERIC_READ|windows.GENERIC_WRITE|windows.DELETE, alone, nil,
+		windows.OPEN_ALWAYS, windows.FILE_ATTRIBUTE_NORMAL|windows.FILE_FLAG_DELETE_ON_CLOSE, 0)
+	if errors.Is(err, windows.ERROR_SHARING_VIOLATION) {
+		return nil, ErrHeld
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
+	}
+	return func() { windows.CloseHandle(file) }, nil
+}
