@@ -30,7 +30,7 @@ var floors = [][]string{
 	{"layers", "layers/gradcheck"},
 	{"internal/ops"},
 	{"internal/kernel"},
-	{"data", "internal/atomicfile", "internal/folderlock", "internal/heap", "internal/heatmap", "internal/safetensors", "internal/sizes", "internal/testseed"},
+	{"data", "internal/atomicfile", "internal/folderlock", "internal/heap", "internal/heatmap", "internal/jsonkeys", "internal/safetensors", "internal/sizes", "internal/testseed"},
 }
 
 // floorOf is the floor of a package, or -1 if it has none.

@@ -118,7 +118,7 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 
 // lock keeps other trainings out of a folder, which it makes if there is none.
 func (t *Task) lock(dir string) (release func(), err error) {
-	if _, err := json.Marshal(t.Config); err != nil { // before anything is made
+	if err := checkSize(t.Config); err != nil { // before anything is made
 		return nil, fmt.Errorf("the configuration can't be saved: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -181,6 +181,15 @@ func tidy(dir string) error {
 		}
 	}
 	return nil
+}
+
+// checkSize returns an error for a configuration that ReadConfig wouldn't read, as its file were too large.
+func checkSize(c Config) error {
+	content, err := json.MarshalIndent(c, "", "  ")
+	if err == nil && len(content) >= maxConfig {
+		err = fmt.Errorf("it takes %d bytes, at most %d are read: its task has too many symbols, classes or words", len(content), maxConfig)
+	}
+	return err
 }
 
 // writeJSON writes a file of one indented JSON value.

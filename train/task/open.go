@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -83,8 +84,8 @@ func openRegular(fsys fs.FS, name string) (fs.File, int64, error) {
 	return f, info.Size(), err
 }
 
-// maxConfig is the most bytes that a config.json may have: every character that there is fits in.
-const maxConfig = 64 << 20
+// maxConfig is the most bytes that a config.json may have: an alphabet of every character that has a meaning fits in.
+const maxConfig = 1_000_000
 
 // ReadConfig reads and checks a run folder's config.json. The functions of its rule are those of the rule of that name,
 // which is one of those given or of Heed's own; they are nil if there is none.
@@ -125,14 +126,18 @@ func readConfig(fsys fs.FS, dir string, rules []data.Rule) (Config, error) {
 	return c, nil
 }
 
-// parseConfig reads JSON.
+// parseConfig reads JSON, in which every key must be one of a Config, in its case, and none may come twice.
 func parseConfig(content []byte) (c Config, err error) {
+	lower := func(key string) bool { return strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" }
+	err = jsonkeys.Check(content, lower)
 	var version struct {
 		Format int `json:"format"`
 	}
-	if err := json.Unmarshal(content, &version); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+	if err == nil {
+		err = json.Unmarshal(content, &version)
+	}
+	if err != nil {
+		if errors.As(err, new(*json.SyntaxError)) {
 			err = fmt.Errorf("it isn't whole JSON (%w): restore it, or train again", err)
 		}
 		return c, readable(err)
@@ -152,6 +157,9 @@ func parseConfig(content []byte) (c Config, err error) {
 func readable(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
+		if err != nil && strings.Contains(err.Error(), "json: unknown field ") { // of which there is no type
+			err = errors.New(strings.Replace(err.Error(), "json: unknown field ", "unknown key ", 1))
+		}
 		return err
 	}
 	want := "an object"

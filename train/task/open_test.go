@@ -250,6 +250,8 @@ func TestModelsFreeTheirGraphs(t *testing.T) {
 // What JSON has of another type is named as in config.json, not as in Go.
 func TestConfigOfOtherTypes(t *testing.T) {
 	for content, want := range map[string]string{
+		`{"format": 2, "training": {"batches": 1}}`:   `unknown key "batches"`,
+		`{"format": 2, "model": {"block": {"x": 1}}}`: `a model's configuration: unknown key "x"`,
 		`[]`:                                                  "it must be an object, got array",
 		`{"format": "2"}`:                                     "format must be a whole number of at most 64 bits, got string",
 		`{"format": 2, "task": 7}`:                            "task must be an object, got number",
@@ -267,6 +269,18 @@ func TestConfigOfOtherTypes(t *testing.T) {
 		if _, err := parseConfig([]byte(content)); err == nil || err.Error() != want {
 			t.Errorf("of %s, the error is\n%v, want\n%s", content, err, want)
 		}
+	}
+}
+
+// A configuration that couldn't be read again is refused before anything is made for it.
+func TestTrainRefusesLargeConfigs(t *testing.T) {
+	c := smaller(t, Defaults(ownRule()))
+	c.Task.About = strings.Repeat("a", maxConfig-400) // with the rest, too much
+	dir := filepath.Join(t.TempDir(), "run")
+	_, err := made(t, c).Train(t.Context(), dir, nil, nil)
+	wantError(t, err, "the configuration can't be saved: it takes 1", "bytes, at most 1000000 are read")
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("it made a folder")
 	}
 }
 

@@ -1,0 +1,89 @@
+// Package jsonkeys finds what encoding/json reads without a word: a key that an object has twice, of which it takes the
+// last, a key in another case than the field's, and bytes that aren't UTF-8.
+package jsonkeys
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Check returns an error for content that isn't one JSON value in UTF-8, that has an object with a repeated key, or one
+// with a key that allowed, if it isn't nil, doesn't allow. The error names the key and the object that it is in. What
+// isn't JSON at all is a *json.SyntaxError.
+func Check(content []byte, allowed func(key string) bool) error {
+	if err := json.Unmarshal(content, new(json.RawMessage)); err != nil { // all of its syntax, and how deep it nests
+		return err
+	}
+	if !utf8.Valid(content) {
+		return errors.New("it must be text in UTF-8, got other bytes")
+	}
+	c := checker{dec: json.NewDecoder(bytes.NewReader(content)), allowed: allowed}
+	c.dec.UseNumber()
+	return c.value()
+}
+
+// A checker walks through JSON whose syntax is known to be right.
+type checker struct {
+	dec     *json.Decoder
+	allowed func(key string) bool
+	path    []string // the keys that lead to the value
+}
+
+// value checks the next value.
+func (c *checker) value() error {
+	open, err := c.dec.Token()
+	if err != nil {
+		return err
+	}
+	switch open {
+	case json.Delim('{'):
+		err = c.members()
+	case json.Delim('['):
+		for err == nil && c.dec.More() {
+			err = c.value()
+		}
+	default:
+		return nil
+	}
+	if err == nil {
+		_, err = c.dec.Token() // the end
+	}
+	return err
+}
+
+// members checks the keys and values of an object.
+func (c *checker) members() error {
+	seen := map[string]bool{}
+	for c.dec.More() {
+		token, err := c.dec.Token()
+		if err != nil {
+			return err
+		}
+		key := token.(string)
+		switch {
+		case seen[key]:
+			return fmt.Errorf("%s is given twice: leave one", c.name(key))
+		case c.allowed != nil && !c.allowed(key):
+			return fmt.Errorf("unknown key %s", c.name(key))
+		}
+		seen[key] = true
+		c.path = append(c.path, key)
+		if err := c.value(); err != nil {
+			return err
+		}
+		c.path = c.path[:len(c.path)-1]
+	}
+	return nil
+}
+
+// name returns a key for an error, with the object that it is in.
+func (c *checker) name(key string) string {
+	if len(c.path) == 0 {
+		return fmt.Sprintf("%.100q", key)
+	}
+	return fmt.Sprintf("%.100q in %.100q", key, strings.Join(c.path, "."))
+}
