@@ -2,7 +2,7 @@ package kernel
 
 import "math"
 
-// A Distance is a loss of a single number x, given its target t.
+// A Distance is a loss of a single number x, given its target t; RightSide is a measure alone, without a derivative.
 type Distance int
 
 const (
@@ -10,6 +10,7 @@ const (
 	AbsoluteError                      // |x − t|
 	HuberError                         // (x − t)²/2 up to |x − t| = δ, and from there on δ·(|x − t| − δ/2)
 	BinaryCrossEntropy                 // −t·log σ(x) − (1 − t)·log(1 − σ(x))
+	RightSide                          // 1 where both x > 0 and t > 1/2, or neither, and 0 elsewhere and where x is NaN
 )
 
 // distanceCost is the cost of an element of a Distance, in cheap elements.
@@ -75,6 +76,12 @@ func sumDistance[F Float](d Distance, delta float64, x, t []F) float64 {
 	case BinaryCrossEntropy:
 		for i := range x {
 			sum += binaryCrossEntropy(float64(x[i]), float64(t[i]))
+		}
+	case RightSide:
+		for i := range x {
+			if x[i] == x[i] && (x[i] > 0) == (t[i] > 0.5) {
+				sum++
+			}
 		}
 	}
 	return sum

@@ -28,19 +28,10 @@ type CrossEntropyOptions struct {
 // al., 2016).
 func CrossEntropy(e *Env, logits, targets *G.Node, c CrossEntropyOptions) (*G.Node, error) {
 	const name = "cross-entropy"
-	if err := CheckFloat(name, "the logits", logits); err != nil {
+	if err := checkTargets(name, logits, targets); err != nil {
 		return nil, err
 	}
-	if targets == nil {
-		return nil, fmt.Errorf("%s: the targets are nil", name)
-	}
 	s := logits.Shape()
-	if len(s) < 2 {
-		return nil, fmt.Errorf("%s: the logits must have shape (…, V), a row for every target, got %v", name, s)
-	}
-	if targets.Dtype() != tensor.Int || !slices.Equal(targets.Shape(), s[:len(s)-1]) {
-		return nil, fmt.Errorf("%s: the targets must be int of shape %v, got %v of shape %v", name, s[:len(s)-1], targets.Dtype(), targets.Shape())
-	}
 	if !(c.LabelSmoothing >= 0 && c.LabelSmoothing <= 1) {
 		return nil, fmt.Errorf("%s: LabelSmoothing must be from 0 to 1, got %v", name, c.LabelSmoothing)
 	}
@@ -64,6 +55,24 @@ func CrossEntropy(e *Env, logits, targets *G.Node, c CrossEntropyOptions) (*G.No
 		return crossEntropy[float32](e, logits, targets, c)
 	}
 	return crossEntropy[float64](e, logits, targets, c)
+}
+
+// checkTargets checks that logits have shape (…, V), and targets the same without V and dtype int.
+func checkTargets(name string, logits, targets *G.Node) error {
+	if err := CheckFloat(name, "the logits", logits); err != nil {
+		return err
+	}
+	if targets == nil {
+		return fmt.Errorf("%s: the targets are nil", name)
+	}
+	s := logits.Shape()
+	if len(s) < 2 {
+		return fmt.Errorf("%s: the logits must have shape (…, V), a row for every target, got %v", name, s)
+	}
+	if targets.Dtype() != tensor.Int || !slices.Equal(targets.Shape(), s[:len(s)-1]) {
+		return fmt.Errorf("%s: the targets must be int of shape %v, got %v of shape %v", name, s[:len(s)-1], targets.Dtype(), targets.Shape())
+	}
+	return nil
 }
 
 func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntropyOptions) (*G.Node, error) {
@@ -138,7 +147,7 @@ func weighClasses[F kernel.Float](w *weighting[F], classes, targets []int, class
 		case t < 0 || w.of[i] == 0:
 			w.of[i] = 0
 		case t >= vocab:
-			return fmt.Errorf("target %d at position %d isn't one of %d classes (a target below 0 is ignored)", t, i, vocab)
+			return noClass(t, i, vocab)
 		case classWeights != nil:
 			w.of[i] *= F(classWeights[t])
 		}
@@ -147,6 +156,10 @@ func weighClasses[F kernel.Float](w *weighting[F], classes, targets []int, class
 		}
 	}
 	return nil
+}
+
+func noClass(target, position, vocab int) error {
+	return fmt.Errorf("target %d at position %d isn't one of %d classes (a target below 0 is ignored)", target, position, vocab)
 }
 
 // optional returns input i, nil if there is none.

@@ -12,7 +12,7 @@ import (
 
 var distanceNames = map[kernel.Distance]string{
 	kernel.SquaredError: "mean squared error", kernel.AbsoluteError: "mean absolute error", kernel.HuberError: "huber error",
-	kernel.BinaryCrossEntropy: "binary cross-entropy",
+	kernel.BinaryCrossEntropy: "binary cross-entropy", kernel.RightSide: "binary accuracy",
 }
 
 // MeanDistance returns the weighted mean of the distances of outputs from targets: a scalar. Both have one shape, of
@@ -24,27 +24,8 @@ var distanceNames = map[kernel.Distance]string{
 // Outputs have a gradient, and so have the targets of errors. Weights have none, and neither have the targets of binary
 // cross-entropy.
 func MeanDistance(e *Env, d kernel.Distance, delta float64, outputs, targets, weights *G.Node) (*G.Node, error) {
-	name := distanceNames[d]
-	if err := CheckFloat(name, "the outputs", outputs); err != nil {
+	if err := checkDistance(distanceNames[d], outputs, targets, weights); err != nil {
 		return nil, err
-	}
-	if err := sameDtype(name, "the targets", targets, "the outputs", outputs); err != nil {
-		return nil, err
-	}
-	s := outputs.Shape()
-	if len(s) < 1 {
-		return nil, fmt.Errorf("%s: the outputs must have at least one axis, got a scalar", name)
-	}
-	if err := hasShape(name, "the targets", targets, s...); err != nil {
-		return nil, err
-	}
-	if weights != nil {
-		if err := sameDtype(name, "the weights", weights, "the outputs", outputs); err != nil {
-			return nil, err
-		}
-		if ws := weights.Shape(); len(ws) < 1 || len(ws) > len(s) || !slices.Equal(ws, s[:len(ws)]) {
-			return nil, fmt.Errorf("%s: the weights must have the shape of the outputs, %v, or its first axes, got %v", name, s, ws)
-		}
 	}
 	if outputs.Dtype() == tensor.Float32 {
 		return meanDistance[float32](e, d, delta, outputs, targets, weights)
@@ -52,21 +33,101 @@ func MeanDistance(e *Env, d kernel.Distance, delta float64, outputs, targets, we
 	return meanDistance[float64](e, d, delta, outputs, targets, weights)
 }
 
-func meanDistance[F kernel.Float](e *Env, d kernel.Distance, delta float64, outputs, targets, weights *G.Node) (*G.Node, error) {
-	shape := outputs.Shape()
-	n, positions := shape.TotalSize(), 1
-	inputs := G.Nodes{outputs, targets}
-	diff := []bool{true, d != kernel.BinaryCrossEntropy}
+// SumDistance returns the weighted sum of the distances and the sum of the weights over all numbers, whose quotient is
+// the mean that MeanDistance returns: two scalars of dtype float64, which have no gradient. d is not HuberError.
+func SumDistance(e *Env, d kernel.Distance, outputs, targets, weights *G.Node) (sum, weight *G.Node, err error) {
+	if err := checkDistance(distanceNames[d], outputs, targets, weights); err != nil {
+		return nil, nil, err
+	}
+	if outputs.Dtype() == tensor.Float32 {
+		return sumDistance[float32](e, d, outputs, targets, weights)
+	}
+	return sumDistance[float64](e, d, outputs, targets, weights)
+}
+
+func checkDistance(name string, outputs, targets, weights *G.Node) error {
+	if err := CheckFloat(name, "the outputs", outputs); err != nil {
+		return err
+	}
+	if err := sameDtype(name, "the targets", targets, "the outputs", outputs); err != nil {
+		return err
+	}
+	s := outputs.Shape()
+	if len(s) < 1 {
+		return fmt.Errorf("%s: the outputs must have at least one axis, got a scalar", name)
+	}
+	if err := hasShape(name, "the targets", targets, s...); err != nil {
+		return err
+	}
+	if weights == nil {
+		return nil
+	}
+	if err := sameDtype(name, "the weights", weights, "the outputs", outputs); err != nil {
+		return err
+	}
+	if ws := weights.Shape(); len(ws) < 1 || len(ws) > len(s) || !slices.Equal(ws, s[:len(ws)]) {
+		return fmt.Errorf("%s: the weights must have the shape of the outputs, %v, or its first axes, got %v", name, s, ws)
+	}
+	return nil
+}
+
+// A distanceSum adds up the distances of n numbers, in positions of width numbers each.
+type distanceSum[F kernel.Float] struct {
+	d        kernel.Distance
+	delta    float64
+	n, width int
+	w        *weighting[F]
+	parts    []float64
+}
+
+func newDistanceSum[F kernel.Float](d kernel.Distance, delta float64, outputs, weights *G.Node) *distanceSum[F] {
+	n, positions := outputs.Shape().TotalSize(), 1
 	if weights != nil {
 		positions = weights.Shape().TotalSize()
-		inputs, diff = append(inputs, weights), append(diff, false)
 	}
 	if n == 0 || positions == 0 { // apply returns the error
 		positions = 1
 	}
-	width := n / positions
-	w := newWeighting[F](positions)
-	sums := make([]float64, kernel.DistanceTasks(n))
+	return &distanceSum[F]{d: d, delta: delta, n: n, width: n / positions, w: newWeighting[F](positions), parts: make([]float64, kernel.DistanceTasks(n))}
+}
+
+// read returns the weighted sum over the inputs: outputs, targets and, if there are, weights.
+func (s *distanceSum[F]) read(cores int, in []G.Value) (float64, error) {
+	x, t, err := read2[F](in, s.n, s.n)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.w.read(optional(in, 2)); err != nil {
+		return 0, err
+	}
+	if s.d == kernel.BinaryCrossEntropy || s.d == kernel.RightSide {
+		if err := checkChances(t, s.w.of, s.width); err != nil {
+			return 0, err
+		}
+	}
+	return kernel.SumDistances(cores, s.parts, s.d, s.delta, x, t, s.w.of, s.width), nil
+}
+
+func sumDistance[F kernel.Float](e *Env, d kernel.Distance, outputs, targets, weights *G.Node) (sum, weight *G.Node, err error) {
+	inputs := G.Nodes{outputs, targets}
+	if weights != nil {
+		inputs = append(inputs, weights)
+	}
+	s := newDistanceSum[F](d, 0, outputs, weights)
+	return pair(e, fmt.Sprintf("%s sums%v", distanceNames[d], outputs.Shape()), inputs, func(in []G.Value) (sum, weight float64, err error) {
+		sum, err = s.read(e.Cores, in)
+		return sum, s.w.total(s.width), err
+	})
+}
+
+func meanDistance[F kernel.Float](e *Env, d kernel.Distance, delta float64, outputs, targets, weights *G.Node) (*G.Node, error) {
+	shape := outputs.Shape()
+	inputs := G.Nodes{outputs, targets}
+	diff := []bool{true, d != kernel.BinaryCrossEntropy}
+	if weights != nil {
+		inputs, diff = append(inputs, weights), append(diff, false)
+	}
+	s := newDistanceSum[F](d, delta, outputs, weights)
 
 	attrs := fmt.Sprint(shape)
 	if d == kernel.HuberError {
@@ -75,34 +136,25 @@ func meanDistance[F kernel.Float](e *Env, d kernel.Distance, delta float64, outp
 	o := &op{
 		name: distanceNames[d] + attrs, shape: tensor.ScalarShape(), out: dtypeOf[F](), diff: diff,
 		run: func(in []G.Value) (G.Value, error) {
-			x, t, err := read2[F](in, n, n)
+			sum, err := s.read(e.Cores, in)
 			if err != nil {
 				return nil, err
 			}
-			if err := w.read(optional(in, 2)); err != nil {
-				return nil, err
-			}
-			if d == kernel.BinaryCrossEntropy {
-				if err := checkChances(t, w.of, width); err != nil {
-					return nil, err
-				}
-			}
-			sum := kernel.SumDistances(e.Cores, sums, d, delta, x, t, w.of, width)
-			return scalar(F(w.mean(sum, width))), nil
+			return scalar(F(s.w.mean(sum, s.width))), nil
 		},
 	}
 	o.grad = func(in G.Nodes, out, g *G.Node) (G.Nodes, error) {
 		// by returns the derivative by the first of two inputs. An error is the same with the two exchanged.
 		by := func(what string, x, t *G.Node) (*G.Node, error) {
 			o := newOp(distanceNames[d]+what+attrs, shape, func(dx []F, in []G.Value) error {
-				x, t, g, err := read3[F](in, n, n, 1)
+				x, t, g, err := read3[F](in, s.n, s.n, 1)
 				if err != nil {
 					return err
 				}
-				kernel.DistanceGrad(e.Cores, dx, d, delta, x, t, w.gradient(g[0]), width)
+				kernel.DistanceGrad(e.Cores, dx, d, delta, x, t, s.w.gradient(g[0]), s.width)
 				return nil
 			})
-			return e.apply(o, x, t, g, out) // the loss is an input so that it has run: w is its
+			return e.apply(o, x, t, g, out) // the loss is an input so that it has run: s is its
 		}
 		grads := make(G.Nodes, len(in))
 		var err error

@@ -41,14 +41,19 @@ func (w *weighting[F]) read(in G.Value) error {
 	return nil
 }
 
-// mean returns the weighted mean from the weighted sum over positions of width numbers each: 0 where all weights are 0.
-func (w *weighting[F]) mean(sum float64, width int) float64 {
+// total returns the sum of the weights over positions of width numbers each.
+func (w *weighting[F]) total(width int) float64 {
 	w.sum = 0
 	for _, v := range w.of {
 		w.sum += float64(v)
 	}
 	w.sum *= float64(width)
-	if w.sum == 0 {
+	return w.sum
+}
+
+// mean returns the weighted mean from the weighted sum over positions of width numbers each: 0 where all weights are 0.
+func (w *weighting[F]) mean(sum float64, width int) float64 {
+	if w.total(width) == 0 {
 		return 0
 	}
 	return sum / w.sum

@@ -1,0 +1,79 @@
+package ops
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// CountRight returns how many targets are right and how many count, two scalars of dtype float64, which have no
+// gradient. Logits have shape (…, V), targets the same without the last axis and dtype int. A target is right if its
+// class has the largest of its V logits, the first of them if there are several, and none of them is NaN. A target
+// below 0 is ignored, and its logits are not read. One of V or more is an error when the graph runs.
+//
+// With whole, the targets of each row, along the first axis, count as one, which is right if all that aren't ignored
+// are. A row of ignored targets doesn't count.
+func CountRight(e *Env, logits, targets *G.Node, whole bool) (right, counted *G.Node, err error) {
+	name := "accuracy"
+	if whole {
+		name = "exact match"
+	}
+	if err := checkTargets(name, logits, targets); err != nil {
+		return nil, nil, err
+	}
+	size := 1 // of what is right as a whole
+	if whole {
+		size = tensor.Shape(targets.Shape()[1:]).TotalSize()
+	}
+	if logits.Dtype() == tensor.Float32 {
+		return countRight[float32](e, name, logits, targets, size)
+	}
+	return countRight[float64](e, name, logits, targets, size)
+}
+
+func countRight[F kernel.Float](e *Env, name string, logits, targets *G.Node, size int) (right, counted *G.Node, err error) {
+	n, vocab := rows(logits.Shape())
+	marks := make([]F, n)
+	return pair(e, name+fmt.Sprint(logits.Shape()), G.Nodes{logits, targets}, func(in []G.Value) (right, counted float64, err error) {
+		logits, err := elements[F](in[0], n*vocab)
+		if err != nil {
+			return 0, 0, err
+		}
+		targets, err := elements[int](in[1], n)
+		if err != nil {
+			return 0, 0, err
+		}
+		for i, t := range targets {
+			if t >= vocab {
+				return 0, 0, noClass(t, i, vocab)
+			}
+		}
+		kernel.Right(e.Cores, marks, logits, targets, vocab)
+		for lo := 0; lo < n; lo += size {
+			all, any := 1.0, 0.0
+			for i, t := range targets[lo : lo+size] {
+				if t >= 0 {
+					all, any = all*float64(marks[lo+i]), 1
+				}
+			}
+			right += all * any
+			counted += any
+		}
+		return right, counted, nil
+	})
+}
+
+// pair adds an op that computes two scalars of dtype float64, without a gradient.
+func pair(e *Env, name string, in G.Nodes, compute func(in []G.Value) (first, second float64, err error)) (first, second *G.Node, err error) {
+	nodes, err := joint(e, name, []tensor.Shape{tensor.ScalarShape(), tensor.ScalarShape()}, in, func(out [][]float64, in []G.Value) (err error) {
+		out[0][0], out[1][0], err = compute(in)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return nodes[0], nodes[1], nil
+}

@@ -1,0 +1,454 @@
+package train_test
+
+import (
+	"fmt"
+	"log"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+)
+
+// A metricGraph is a graph for metrics, with inputs numbered from 0.
+type metricGraph struct {
+	*testing.T
+	*G.ExprGraph
+	dt     tensor.Dtype
+	inputs int
+}
+
+func newMetricGraph(t *testing.T, dt tensor.Dtype) *metricGraph {
+	return &metricGraph{T: t, ExprGraph: G.NewGraph(), dt: dt}
+}
+
+func (g *metricGraph) in(v any, shape []int) *G.Node {
+	g.inputs++
+	d := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
+	return G.NewTensor(g.ExprGraph, d.Dtype(), d.Dims(), G.WithShape(shape...), G.WithName(fmt.Sprint("in", g.inputs)), G.WithValue(d))
+}
+
+func (g *metricGraph) floats(v []float64, shape ...int) *G.Node {
+	if g.dt == tensor.Float64 {
+		return g.in(slices.Clone(v), shape)
+	}
+	v32 := make([]float32, len(v))
+	for i, x := range v {
+		v32[i] = float32(x)
+	}
+	return g.in(v32, shape)
+}
+
+func (g *metricGraph) ints(v []int, shape ...int) *G.Node { return g.in(slices.Clone(v), shape) }
+
+func (g *metricGraph) metric(m train.Metric, err error) train.Metric {
+	g.Helper()
+	if err != nil {
+		g.Fatal(err)
+	}
+	return m
+}
+
+// run runs the graph once, and returns the elements of nodes.
+func (g *metricGraph) run(nodes ...*G.Node) (values [][]float64, err error) {
+	read := make([]G.Value, len(nodes))
+	for i, n := range nodes {
+		G.Read(n, &read[i])
+	}
+	vm := G.NewTapeMachine(g.ExprGraph)
+	defer vm.Close()
+	if err := vm.RunAll(); err != nil {
+		return nil, err
+	}
+	for _, v := range read {
+		switch x := v.Data().(type) {
+		case float64:
+			values = append(values, []float64{x})
+		case float32:
+			values = append(values, []float64{float64(x)})
+		case []float64:
+			values = append(values, x)
+		case []float32:
+			wide := make([]float64, len(x))
+			for i := range x {
+				wide[i] = float64(x[i])
+			}
+			values = append(values, wide)
+		}
+	}
+	return values, nil
+}
+
+// sums runs the graph once, and returns the sum and the count of a metric.
+func (g *metricGraph) sums(m train.Metric) (sum, count float64) {
+	g.Helper()
+	values, err := g.run(m.Sum, m.Count)
+	if err != nil {
+		g.Fatal(err)
+	}
+	return values[0][0], values[1][0]
+}
+
+var metricDtypes = []tensor.Dtype{tensor.Float64, tensor.Float32}
+
+func TestAccuracyAndExactMatch(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, tc := range []struct {
+		name    string
+		logits  []float64 // of 2 classes
+		targets []int
+		shape   []int // of the targets
+		want    [4]float64
+	}{
+		{"both rows right", []float64{1, 0, 0, 1}, []int{0, 1}, []int{2}, [4]float64{2, 2, 2, 2}},
+		{"one of two", []float64{1, 0, 1, 0}, []int{0, 1}, []int{2}, [4]float64{1, 2, 1, 2}},
+		{"a tie goes to the first class", []float64{3, 3, 3, 3}, []int{0, 1}, []int{2}, [4]float64{1, 2, 1, 2}},
+		{"NaN is never right", []float64{nan, 0, nan, 0, 0, nan, nan, nan}, []int{0, 1, 0, 0}, []int{4}, [4]float64{0, 4, 0, 4}},
+		{"infinities are numbers", []float64{inf, 0, -inf, 0, -inf, -inf, 0, -inf}, []int{0, 1, 0, 1}, []int{4}, [4]float64{3, 4, 3, 4}},
+		{"a row with a mistake", []float64{1, 0, 1, 0, 1, 0, 1, 0}, []int{0, 0, 0, 1}, []int{2, 2}, [4]float64{3, 4, 1, 2}},
+		{"a mistake that is ignored", []float64{1, 0, nan, nan, 1, 0, 1, 0}, []int{0, -1, 0, 0}, []int{2, 2}, [4]float64{3, 3, 2, 2}},
+		{"an ignored row doesn't count", []float64{1, 0, 1, 0, nan, nan, nan, nan}, []int{0, 0, -1, -9}, []int{2, 2}, [4]float64{2, 2, 1, 1}},
+		{"nothing counts", []float64{nan, nan}, []int{-1}, []int{1}, [4]float64{0, 0, 0, 0}},
+		{"rows of several axes", []float64{1, 0, 1, 0, 1, 0, 0, 1}, []int{0, 0, 0, 0}, []int{1, 2, 2}, [4]float64{3, 4, 0, 1}},
+		{"a first axis of rows", []float64{1, 0, 1, 0, 1, 0, 0, 1}, []int{0, 0, 0, 0}, []int{2, 2, 1}, [4]float64{3, 4, 1, 2}},
+	} {
+		for _, dt := range metricDtypes {
+			g := newMetricGraph(t, dt)
+			logits, targets := g.floats(tc.logits, append(slices.Clone(tc.shape), 2)...), g.ints(tc.targets, tc.shape...)
+			b := &layers.Build{}
+			accuracy, exact := g.metric(train.Accuracy(b, logits, targets)), g.metric(train.ExactMatch(b, logits, targets))
+			values, err := g.run(accuracy.Sum, accuracy.Count, exact.Sum, exact.Count)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := [4]float64(slices.Concat(values...)); got != tc.want {
+				t.Errorf("%s, %v: got %v, want %v", tc.name, dt, got, tc.want)
+			}
+			if accuracy.Name != "accuracy" || exact.Name != "exact_match" {
+				t.Errorf("names %q and %q", accuracy.Name, exact.Name)
+			}
+		}
+	}
+}
+
+// TestAccuracyOfRandomShapes compares with a plain loop over the definition. Ignored rows hold NaN.
+func TestAccuracyOfRandomShapes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 60 {
+		shape := make([]int, 1+rng.IntN(3))
+		for i := range shape {
+			shape[i] = 1 + rng.IntN(12)
+		}
+		vocab := 1 + rng.IntN(70)
+		n := tensor.Shape(shape).TotalSize()
+		logits, targets := make([]float64, n*vocab), make([]int, n)
+		var right, counted, rowsRight, rowsCounted float64
+		for lo := 0; lo < n; lo += n / shape[0] {
+			all, any := true, false
+			for i := lo; i < lo+n/shape[0]; i++ {
+				row, best := logits[i*vocab:][:vocab], 0
+				for j := range row {
+					row[j] = float64(rng.IntN(9)) // so that some are equal
+					if row[j] > row[best] {
+						best = j
+					}
+				}
+				switch rng.IntN(4) {
+				case 0:
+					targets[i] = -1 - rng.IntN(3)
+					row[rng.IntN(vocab)] = math.NaN()
+					continue
+				case 1:
+					targets[i] = rng.IntN(vocab)
+				default:
+					targets[i] = best
+				}
+				any = true
+				counted++
+				if targets[i] == best {
+					right++
+				} else {
+					all = false
+				}
+			}
+			if any {
+				rowsCounted++
+				if all {
+					rowsRight++
+				}
+			}
+		}
+		for _, dt := range metricDtypes {
+			g := newMetricGraph(t, dt)
+			x, y := g.floats(logits, append(slices.Clone(shape), vocab)...), g.ints(targets, shape...)
+			b := &layers.Build{Cores: 1 + rng.IntN(3)}
+			a, e := g.metric(train.Accuracy(b, x, y)), g.metric(train.ExactMatch(b, x, y))
+			values, err := g.run(a.Sum, a.Count, e.Sum, e.Count)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := slices.Concat(values...), []float64{right, counted, rowsRight, rowsCounted}; !slices.Equal(got, want) {
+				t.Errorf("%v with %d classes, %v: got %v, want %v", shape, vocab, dt, got, want)
+			}
+		}
+	}
+}
+
+func TestBinaryAccuracy(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, tc := range []struct {
+		name                    string
+		logits, targets, weight []float64
+		sum, count              float64
+	}{
+		{"yes and no", []float64{2, -1, 3, -4}, []float64{1, 0, 0, 1}, nil, 2, 4},
+		{"a logit of 0 is a no", []float64{0, 0}, []float64{0, 1}, nil, 1, 2},
+		{"a target of 1/2 is a no", []float64{1, -1, 1}, []float64{0.5, 0.5, 0.6}, nil, 2, 3},
+		{"NaN is never right", []float64{nan, nan}, []float64{0, 1}, nil, 0, 2},
+		{"infinities", []float64{inf, -inf, inf}, []float64{1, 0, 0}, nil, 2, 3},
+		{"weighted", []float64{1, 1, -1}, []float64{1, 0, 0}, []float64{2, 3, 0.5}, 2.5, 5.5},
+		{"what weighs 0 isn't read", []float64{1, nan, 1}, []float64{1, nan, 7}, []float64{2, 0, 0}, 2, 2},
+	} {
+		for _, dt := range metricDtypes {
+			g := newMetricGraph(t, dt)
+			x, y := g.floats(tc.logits, len(tc.logits)), g.floats(tc.targets, len(tc.targets))
+			var w *G.Node
+			if tc.weight != nil {
+				w = g.floats(tc.weight, len(tc.weight))
+			}
+			m := g.metric(train.BinaryAccuracy(&layers.Build{}, x, y, w))
+			if sum, count := g.sums(m); sum != tc.sum || count != tc.count || m.Name != "accuracy" {
+				t.Errorf("%s, %v: %s of %v and %v, want %v and %v", tc.name, dt, m.Name, sum, count, tc.sum, tc.count)
+			}
+		}
+	}
+}
+
+// TestMetricsOfNumbers compares with a plain loop, over shapes and shapes of weights; what weighs 0 is NaN.
+func TestMetricsOfNumbers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, tc := range []struct{ shape, weights []int }{
+		{[]int{1}, nil}, {[]int{7}, []int{7}}, {[]int{3, 4, 5}, nil}, {[]int{3, 4, 5}, []int{3}}, {[]int{3, 4, 5}, []int{3, 4}},
+		{[]int{2, 3}, []int{2, 3}}, {[]int{9000}, []int{9000}}, {[]int{3, 5000}, []int{3}},
+	} {
+		n := tensor.Shape(tc.shape).TotalSize()
+		x, y, w := make([]float64, n), make([]float64, n), []float64{1}
+		if tc.weights != nil {
+			w = make([]float64, tensor.Shape(tc.weights).TotalSize())
+			for i := range w {
+				w[i] = float64(rng.IntN(4)) / 2
+			}
+		}
+		var distance, right, count float64
+		for i := range n {
+			x[i], y[i] = float64(float32(rng.NormFloat64())), float64(rng.IntN(5))/4
+			weight := w[i/(n/len(w))]
+			if weight == 0 {
+				x[i], y[i] = math.NaN(), math.NaN()
+				continue
+			}
+			count += weight
+			distance += weight * math.Abs(x[i]-y[i])
+			if (x[i] > 0) == (y[i] > 0.5) {
+				right += weight
+			}
+		}
+		for _, dt := range metricDtypes {
+			g := newMetricGraph(t, dt)
+			xs, ys := g.floats(x, tc.shape...), g.floats(y, tc.shape...)
+			var ws *G.Node
+			if tc.weights != nil {
+				ws = g.floats(w, tc.weights...)
+			}
+			b := &layers.Build{}
+			absolute, binary := g.metric(train.MeanAbsoluteError(b, xs, ys, ws)), g.metric(train.BinaryAccuracy(b, xs, ys, ws))
+			values, err := g.run(absolute.Sum, absolute.Count, binary.Sum, binary.Count)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := slices.Concat(values...)
+			if math.Abs(got[0]-distance) > 1e-12*distance || got[1] != count || got[2] != right || got[3] != count {
+				t.Errorf("%v weighted by %v, %v: got %v, want %v, %v, %v", tc.shape, tc.weights, dt, got, distance, count, right)
+			}
+			if absolute.Name != "mean_absolute_error" {
+				t.Errorf("name %q", absolute.Name)
+			}
+		}
+	}
+}
+
+// TestMetricsOfMeans are those that only turn a mean into a value.
+func TestMetricsOfMeans(t *testing.T) {
+	g := newMetricGraph(t, tensor.Float64)
+	loss := g.floats([]float64{1}, 1)
+	perplexity := train.Perplexity(loss)
+	if perplexity.Sum != loss || perplexity.Count != nil || perplexity.Name != "perplexity" || math.Abs(perplexity.Of(math.Log(65))-65) > 1e-12 {
+		t.Errorf("%+v, %v of the logarithm of 65", perplexity, perplexity.Of(math.Log(65)))
+	}
+	rate := train.ErrorRate(train.Metric{Name: "accuracy", Sum: loss, Count: loss})
+	if rate.Sum != loss || rate.Count != loss || rate.Name != "error_rate" || rate.Of(0.75) != 0.25 {
+		t.Errorf("%+v, %v of 0.75", rate, rate.Of(0.75))
+	}
+	if again := train.ErrorRate(rate); again.Of(0.75) != 0.75 {
+		t.Errorf("what isn't wrong is %v of 0.75", again.Of(0.75))
+	}
+}
+
+// TestMetricsLeaveTheGradientAlone: to the bit, in graphs with and without metrics.
+func TestMetricsLeaveTheGradientAlone(t *testing.T) {
+	x := make([]float64, 2*3*4)
+	for i := range x {
+		x[i] = math.Sin(float64(5 * i))
+	}
+	for _, dt := range metricDtypes {
+		run := func(metrics bool) []float64 {
+			g := newMetricGraph(t, dt)
+			b := &layers.Build{Mode: layers.Training}
+			logits, targets := g.floats(x, 2, 3, 4), g.ints([]int{0, 3, -1, 1, 1, 2}, 2, 3)
+			add := func() {
+				if metrics {
+					g.metric(train.Accuracy(b, logits, targets))
+					g.metric(train.ExactMatch(b, logits, targets))
+					g.metric(train.MeanAbsoluteError(b, logits, g.floats(x, 2, 3, 4), nil))
+				}
+			}
+			add()
+			loss, err := layers.CrossEntropy(b, logits, targets, layers.CrossEntropyOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			add() // the same nodes again, but for the last
+			grads, err := G.Grad(loss, logits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := layers.CheckGraph(g.ExprGraph); err != nil {
+				t.Fatal(err)
+			}
+			values, err := g.run(loss, grads[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return slices.Concat(values...)
+		}
+		if got, want := run(true), run(false); !slices.Equal(got, want) {
+			t.Errorf("%v: with metrics %v, without %v", dt, got, want)
+		}
+	}
+}
+
+// TestMetricsRunAgain changes inputs between runs: nothing is kept from the run before.
+func TestMetricsRunAgain(t *testing.T) {
+	g := newMetricGraph(t, tensor.Float64)
+	b := &layers.Build{}
+	x, y := g.floats([]float64{1, 0, 1, 0}, 2, 2), g.ints([]int{0, 0}, 2)
+	first, second := g.metric(train.Accuracy(b, x, y)), g.metric(train.Accuracy(b, x, y))
+	if first.Sum != second.Sum || first.Count != second.Count {
+		t.Error("two accuracies of the same inputs are different nodes")
+	}
+	var sum, count G.Value
+	G.Read(first.Sum, &sum)
+	G.Read(first.Count, &count)
+	vm := G.NewTapeMachine(g.ExprGraph)
+	defer vm.Close()
+	for _, tc := range []struct {
+		targets    []int
+		sum, count float64
+	}{{[]int{0, 0}, 2, 2}, {[]int{1, -1}, 0, 1}, {[]int{-1, -1}, 0, 0}, {[]int{0, 1}, 1, 2}} {
+		if err := G.Let(y, tensor.New(tensor.WithBacking(tc.targets))); err != nil {
+			t.Fatal(err)
+		}
+		vm.Reset()
+		if err := vm.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		if sum.Data() != tc.sum || count.Data() != tc.count {
+			t.Errorf("%v: got %v and %v, want %v and %v", tc.targets, sum, count, tc.sum, tc.count)
+		}
+	}
+}
+
+func TestMetricErrors(t *testing.T) {
+	g := newMetricGraph(t, tensor.Float64)
+	b := &layers.Build{}
+	x, y := g.floats(make([]float64, 6), 2, 3), g.ints(make([]int, 2), 2)
+	f32 := newMetricGraph(t, tensor.Float32)
+	for _, tc := range []struct {
+		name string
+		add  func() (train.Metric, error)
+		says string
+	}{
+		{"no Build", func() (train.Metric, error) { return train.Accuracy(nil, x, y) }, "the Build is nil: pass &layers.Build{}"},
+		{"no Build of numbers", func() (train.Metric, error) { return train.MeanAbsoluteError(nil, x, x, nil) }, "the Build is nil"},
+		{"no logits", func() (train.Metric, error) { return train.Accuracy(b, nil, y) }, "accuracy: the logits is nil"},
+		{"no targets", func() (train.Metric, error) { return train.ExactMatch(b, x, nil) }, "exact match: the targets are nil"},
+		{"one axis", func() (train.Metric, error) { return train.Accuracy(b, g.floats(make([]float64, 3), 3), y) }, "(…, V)"},
+		{"another shape", func() (train.Metric, error) { return train.Accuracy(b, x, g.ints(make([]int, 3), 3)) }, "must be int of shape (2), got int of shape (3)"},
+		{"float targets", func() (train.Metric, error) { return train.Accuracy(b, x, g.floats(make([]float64, 2), 2)) }, "must be int"},
+		{"another graph", func() (train.Metric, error) { return train.Accuracy(b, x, f32.ints(make([]int, 2), 2)) }, "another graph"},
+		{"targets of another shape", func() (train.Metric, error) { return train.BinaryAccuracy(b, x, g.floats(make([]float64, 3), 3), nil) }, "binary accuracy: the targets must have shape (2, 3)"},
+		{"weights of another shape", func() (train.Metric, error) {
+			return train.MeanAbsoluteError(b, x, x, g.floats(make([]float64, 3), 3))
+		}, "mean absolute error: the weights must have the shape"},
+	} {
+		_, err := tc.add()
+		if err == nil || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %v, want an error that says %q", tc.name, err, tc.says)
+		}
+	}
+}
+
+// TestMetricErrorsOfARun are those of the values.
+func TestMetricErrorsOfARun(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		add  func(g *metricGraph, b *layers.Build) (train.Metric, error)
+		says string
+	}{
+		{"no class", func(g *metricGraph, b *layers.Build) (train.Metric, error) {
+			return train.Accuracy(b, g.floats(make([]float64, 6), 2, 3), g.ints([]int{2, 3}, 2))
+		}, "target 3 at position 1 isn't one of 3 classes"},
+		{"no chance", func(g *metricGraph, b *layers.Build) (train.Metric, error) {
+			return train.BinaryAccuracy(b, g.floats(make([]float64, 2), 2), g.floats([]float64{0, 2}, 2), nil)
+		}, "target 1 is 2"},
+		{"a weight below 0", func(g *metricGraph, b *layers.Build) (train.Metric, error) {
+			return train.MeanAbsoluteError(b, g.floats(make([]float64, 2), 2), g.floats(make([]float64, 2), 2), g.floats([]float64{1, -1}, 2))
+		}, "the weight of position 1 is -1"},
+	} {
+		g := newMetricGraph(t, tensor.Float64)
+		m := g.metric(tc.add(g, &layers.Build{}))
+		if _, err := g.run(m.Sum, m.Count); err == nil || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %v, want an error that says %q", tc.name, err, tc.says)
+		}
+	}
+}
+
+// An accuracy is a sum and a count of each batch.
+func ExampleAccuracy() {
+	g := G.NewGraph()
+	logits := G.NewMatrix(g, tensor.Float64, G.WithName("logits"), G.WithShape(3, 2),
+		G.WithValue(tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{0.9, 0.1, 0.2, 0.8, 0.7, 0.3}))))
+	targets := G.NewVector(g, tensor.Int, G.WithName("targets"), G.WithShape(3),
+		G.WithValue(tensor.New(tensor.WithBacking([]int{0, 0, layers.Ignore}))))
+	accuracy, err := train.Accuracy(&layers.Build{}, logits, targets)
+	if err != nil {
+		log.Fatal(err)
+	}
+	var right, counted G.Value
+	G.Read(accuracy.Sum, &right)
+	G.Read(accuracy.Count, &counted)
+	vm := G.NewTapeMachine(g)
+	defer vm.Close()
+	if err := vm.RunAll(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(accuracy.Name, right, "of", counted)
+	// Output:
+	// accuracy 1 of 2
+}
