@@ -21,6 +21,33 @@ type Batch struct {
 	Size, Len, TargetLen int
 }
 
+// Pad returns a batch of rows of token ids, each followed by pads up to a width. A width of 0 stands for that of the
+// longest row, and at least 1. A row that is longer than the width is an error. The ids are the batch's Inputs; its
+// Targets are the caller's to set: to a class for each row, say, or to the Inputs of another Pad, of rows of targets
+// and with Ignore for pads.
+//
+// Where Lengths leave the pads out, as attention's masks do, a pad may be any id that a model has.
+func Pad(rows [][]int, width, pad int) (Batch, error) {
+	if width == 0 {
+		width = 1
+		for _, ids := range rows {
+			width = max(width, len(ids))
+		}
+	}
+	b, err := newBatch(len(rows), Layout{Len: width, Start: -1, Pad: pad})
+	if err != nil {
+		return Batch{}, err
+	}
+	b.Targets = nil
+	for r, ids := range rows {
+		if len(ids) > width {
+			return Batch{}, fmt.Errorf("row %d has %d ids, more than the width of %d: cut the row, or pad to a greater width", r, len(ids), width)
+		}
+		b.Lengths[r] = copy(b.Inputs[r*width:], ids)
+	}
+	return b, nil
+}
+
 // Counted returns the number of targets that count, those that aren't Ignore: the weight of this batch in a mean over
 // many.
 func (b *Batch) Counted() int {

@@ -1,6 +1,7 @@
 package data_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -164,4 +165,37 @@ func ExampleText() {
 	// Output:
 	// 51 characters, 28 symbols
 	// "o o" → " ot"
+}
+
+// Texts of one's own, as rows of word ids.
+func ExampleCollectWords() {
+	texts := []string{"A fine film, a fine cast!", "Not a fine film."}
+	vocab, err := data.CollectWords(texts, 4, 2) // at most 4 words, those that occur twice or more
+	if err != nil {
+		log.Fatal(err)
+	}
+	saved, err := json.Marshal(vocab.Words()) // data.NewWordVocab restores it
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(saved))
+	var rows [][]int
+	for _, text := range texts {
+		ids, err := vocab.Encode(text)
+		if err != nil {
+			log.Fatal(err)
+		}
+		rows = append(rows, ids)
+	}
+	batch, err := data.Pad(rows, 0, vocab.Unknown())
+	if err != nil {
+		log.Fatal(err)
+	}
+	for r := range batch.Size {
+		fmt.Println(batch.Inputs[r*batch.Len:][:batch.Len], batch.Lengths[r])
+	}
+	// Output:
+	// ["a","fine","film"]
+	// [0 1 2 3 0 1 3 3] 8
+	// [3 0 1 2 3 3 3 3] 5
 }

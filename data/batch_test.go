@@ -1,0 +1,53 @@
+package data
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestPad(t *testing.T) {
+	for _, tc := range []struct {
+		name       string
+		rows       [][]int
+		width, pad int
+		want       []int
+		lengths    []int
+		wantErr    string
+	}{
+		{"to the longest", [][]int{{1}, {2, 3, 4}, {}}, 0, 9, []int{1, 9, 9, 2, 3, 4, 9, 9, 9}, []int{1, 3, 0}, ""},
+		{"to a width", [][]int{{1}, {2, 3}}, 3, Ignore, []int{1, -1, -1, 2, 3, -1}, []int{1, 2}, ""},
+		{"to the width that there is", [][]int{{1, 2}}, 2, 0, []int{1, 2}, []int{2}, ""},
+		{"empty rows", [][]int{{}, nil}, 0, 7, []int{7, 7}, []int{0, 0}, ""},
+		{"too long a row", [][]int{{1}, {1, 2, 3}}, 2, 0, nil, nil, "row 1 has 3 ids, more than the width of 2"},
+		{"no rows", nil, 0, 0, nil, nil, "at least one row"},
+		{"no rows of a width", [][]int{}, 3, 0, nil, nil, "at least one row"},
+		{"a width below 0", [][]int{{}}, -1, 0, nil, nil, "at least one row and one position"},
+		{"too large", [][]int{{}, {}}, math.MaxInt, 0, nil, nil, "at most"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b, err := Pad(tc.rows, tc.width, tc.pad)
+			if tc.wantErr != "" {
+				wantError(t, err, tc.wantErr)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(b.Inputs, tc.want) || !slices.Equal(b.Lengths, tc.lengths) || b.Size != len(tc.rows) || b.Size*b.Len != len(tc.want) {
+				t.Errorf("got %+v, want ids %v and lengths %v", b, tc.want, tc.lengths)
+			}
+			if b.Targets != nil || b.Before != nil || b.TargetLen != 0 {
+				t.Errorf("targets were set: %+v", b)
+			}
+		})
+	}
+	rows := [][]int{{1}}
+	b, err := Pad(rows, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Inputs[0] = 2; rows[0][0] != 1 {
+		t.Error("the batch shares the rows' memory")
+	}
+}
