@@ -25,6 +25,9 @@ type WordVocab struct {
 // and in the order of their bytes those that are equally common. If there are more than most, only the first most are
 // in it; 0 sets no limit. Text that isn't UTF-8 is an error that wraps an *InvalidUTF8Error, and having no word left is
 // one, too.
+//
+// Leave some words of the training texts out, as with an atLeast of 2: a model learns from them what to make of unknown
+// words, whose id it never meets otherwise.
 func CollectWords(texts []string, most, atLeast int) (*WordVocab, error) {
 	if most < 0 || atLeast < 0 {
 		return nil, fmt.Errorf("most, where 0 sets no limit, and atLeast must be 0 or more, got %d and %d", most, atLeast)
