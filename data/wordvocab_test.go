@@ -47,7 +47,11 @@ func TestWordsOfText(t *testing.T) {
 
 // TestEachCharacterIsItsWord: what text becomes stays as it is when it becomes words again.
 func TestEachCharacterIsItsWord(t *testing.T) {
-	for r := range rune(unicode.MaxRune + 1) {
+	end := rune(unicode.MaxRune + 1)
+	if testing.Short() {
+		end = 0x20000 // what comes then are Han characters, mostly
+	}
+	for r := range end {
 		if !utf8.ValidRune(r) {
 			continue
 		}
