@@ -60,6 +60,20 @@ func (b *Batch) Counted() int {
 	return n
 }
 
+// Rows returns the batch of the rows from one up to another, over the same memory.
+func (b *Batch) Rows(from, to int) Batch {
+	part := Batch{
+		Inputs: b.Inputs[from*b.Len : to*b.Len], Lengths: b.Lengths[from:to],
+		Size: to - from, Len: b.Len, TargetLen: b.TargetLen,
+	}
+	if b.Before != nil {
+		part.Before = b.Before[from*b.TargetLen : to*b.TargetLen]
+	}
+	width := max(b.TargetLen, 1)
+	part.Targets = b.Targets[from*width : to*width]
+	return part
+}
+
 // newBatch returns a batch of padding alone.
 func newBatch(size int, l Layout) (Batch, error) {
 	if err := checkSize(size, max(l.Len, l.TargetLen)); err != nil {

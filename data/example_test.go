@@ -149,7 +149,7 @@ func ExampleText() {
 	defer text.Close()
 	fmt.Println(text.Len(), "characters,", text.Vocab().Len(), "symbols")
 
-	batch, err := text.ValidationBatch(0, 1, 3, 0)
+	batch, err := text.ValidationBatch([]int{0}, 3, 0)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -164,7 +164,7 @@ func TestFileChanges(t *testing.T) {
 	for _, start := range []int{5000, 9000} {
 		wantError(t, text.Window(ids, start), path, "the file changed while it was open")
 	}
-	_, err = text.ValidationBatch(0, 2, 10, 0)
+	_, err = text.ValidationBatch([]int{0, 1}, 10, 0)
 	wantError(t, err, "the file changed")
 
 	for _, other := range []string{strings.Repeat("ac", 5000), strings.Repeat("\xff", 10_000), ""} {

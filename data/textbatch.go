@@ -24,26 +24,25 @@ func (t *Text) TrainBatch(seed uint64, epoch, step, size, length int) (Batch, er
 	return b, nil
 }
 
-// ValidationBatch returns batch i of the validation windows: those from i·size on, of the
-// ValidationWindows(length, limit) that there are. Windows are as in TrainBatch, spread evenly over the last tenth of
-// the text, without a character in common. In a short last batch the rows left over have length 0, inputs 0 and targets
-// Ignore. An i that has no window is an error.
-func (t *Text) ValidationBatch(i, size, length, limit int) (Batch, error) {
+// ValidationBatch returns the batch of some of the ValidationWindows(length, limit), by their numbers from 0. Windows
+// are as in TrainBatch, spread evenly over the last tenth of the text, without a character in common. A number that has
+// no window is an error.
+func (t *Text) ValidationBatch(numbers []int, length, limit int) (Batch, error) {
 	windows, err := t.ValidationWindows(length, limit)
 	if err != nil {
 		return Batch{}, err
 	}
-	b, err := newBatch(size, Layout{Len: length, TargetLen: length, Start: -1})
+	b, err := newBatch(len(numbers), Layout{Len: length, TargetLen: length, Start: -1})
 	if err != nil {
 		return Batch{}, err
 	}
-	if batches := (windows-1)/size + 1; i < 0 || i >= batches {
-		return Batch{}, fmt.Errorf("text %q has %d validation batches of %d windows of length %d, so no batch %d", t.name, batches, size, length, i)
-	}
 	start := spread(windows, length+1, t.chars-t.trainLen())
 	window := make([]int, length+1)
-	for row := range min(size, windows-i*size) {
-		if err := t.fill(&b, row, t.trainLen()+start(i*size+row), window); err != nil {
+	for row, n := range numbers {
+		if n < 0 || n >= windows {
+			return Batch{}, fmt.Errorf("text %q has %d validation windows of length %d, so no window %d", t.name, windows, length, n)
+		}
+		if err := t.fill(&b, row, t.trainLen()+start(n), window); err != nil {
 			return Batch{}, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
@@ -58,13 +59,16 @@ func TestCollidingNames(t *testing.T) {
 		"train": func() error {
 			_, err := train.Fit(context.Background(), train.Problem{
 				Params: params,
-				Loss: func(b *layers.Build, g *G.ExprGraph, _ int) (*G.Node, G.Nodes, error) {
+				Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+					g := in[0].Graph()
 					loss, err := attend(b, g)
 					b.Fixed = append(g.ByName(keyTwin), g.ByName(valueTwin)...)
 					return loss, nil, err
 				},
-				BatchSize: 1, Steps: 1, Train: func(int, int) (train.Batch, error) { return train.Batch{}, nil },
-				ValidationSize: 1, ValidationSteps: 1, Validation: func(int) (train.Batch, error) { return train.Batch{}, nil },
+				BatchSize: 1,
+				Train: train.Dataset{Len: 1, Batch: func([]int) (train.Batch, error) {
+					return train.Batch{Values: []*tensor.Dense{tensor.New(tensor.FromScalar(float32(1)))}, Weight: 1}, nil
+				}},
 			}, train.Config{MaxEpochs: 1})
 			return err
 		},

@@ -24,10 +24,28 @@ const (
 
 // checkpointState is what a checkpoint holds beside tensors.
 type checkpointState struct {
-	Steps        int           `json:"steps"` // of the solver
-	MicroBatches int           `json:"micro_batches"`
-	Stopping     EarlyStopping `json:"stopping"`
-	History      []Epoch       `json:"history"`
+	Run      runState      `json:"run"`
+	Step     int           `json:"step"`  // how many have been taken
+	Steps    int           `json:"steps"` // of the solver
+	Since    sums          `json:"since"` // the last check
+	Stopping EarlyStopping `json:"stopping"`
+	History  []Check       `json:"history"`
+}
+
+// runState is what must not change from one part of a run to the next, as it says which batches steps take.
+type runState struct {
+	Examples     int `json:"examples"`
+	BatchSize    int `json:"batch_size"`
+	MicroBatches int `json:"micro_batches"`
+	CheckEvery   int `json:"check_every"`
+}
+
+func (r runState) String() string {
+	return fmt.Sprintf("%d examples, a BatchSize of %d, %d MicroBatches and a CheckEvery of %d", r.Examples, r.BatchSize, r.MicroBatches, r.CheckEvery)
+}
+
+func (f *fit) runState() runState {
+	return runState{f.Train.Len, f.BatchSize, f.train.micro, f.CheckEvery}
 }
 
 // checkpoint is a checkpoint as it was read.
@@ -38,7 +56,7 @@ type checkpoint struct {
 
 // save writes the checkpoint.
 func (f *fit) save() error {
-	state, err := json.Marshal(checkpointState{Steps: f.adam.state.steps, MicroBatches: f.train.micro, Stopping: f.stopping, History: f.history})
+	state, err := json.Marshal(checkpointState{f.runState(), f.step, f.adam.state.steps, f.since, f.stopping, f.history})
 	if err != nil {
 		return fmt.Errorf("train: writing the checkpoint: %w", err)
 	}
@@ -79,16 +97,26 @@ func readCheckpoint(path string) (*checkpoint, error) {
 	if err := json.Unmarshal([]byte(text), &c.state); err != nil {
 		return nil, fmt.Errorf("train: the checkpoint %s has a state that can't be read: %w", path, err)
 	}
-	if s := c.state; len(s.History) == 0 || s.Stopping.Epochs != len(s.History) || s.Stopping.BestEpoch < 0 || s.Stopping.BestEpoch >= len(s.History) || s.Steps < 1 {
-		return nil, fmt.Errorf("train: the checkpoint %s has a state that contradicts itself: %d epochs of history, %d observed, best %d, %d steps", path, len(s.History), s.Stopping.Epochs, s.Stopping.BestEpoch, s.Steps)
+	s := c.state
+	last := Check{}
+	if n := len(s.History); n > 0 {
+		last = s.History[n-1]
+	}
+	if s.Stopping.Checks != len(s.History) || s.Stopping.BestCheck < 0 || s.Stopping.BestCheck > 0 && s.Stopping.BestCheck >= len(s.History) ||
+		s.Step < 1 || s.Steps < 1 || last.Step < 0 || last.Step > s.Step {
+		return nil, fmt.Errorf("train: the checkpoint %s has a state that contradicts itself: %d checks of history, the last after %d steps, %d observed, best %d, %d steps, %d of the solver",
+			path, len(s.History), last.Step, s.Stopping.Checks, s.Stopping.BestCheck, s.Step, s.Steps)
 	}
 	return c, nil
 }
 
 // restore takes over a checkpoint, all of it or, on an error, nothing.
 func (f *fit) restore(c *checkpoint) error {
-	if m := c.state.MicroBatches; m != f.train.micro {
-		return fmt.Errorf("train: the checkpoint %s is of a run whose steps take %d micro-batches, not %d: resume with the former", f.Checkpoint, m, f.train.micro)
+	if saved, now := c.state.Run, f.runState(); saved != now {
+		return fmt.Errorf("train: the checkpoint %s is of a run of %v, not of %v: resume with the former", f.Checkpoint, saved, now)
+	}
+	if n := len(c.state.Since.Metrics); n > 0 && n != len(f.train.workers[0].first.metrics) {
+		return fmt.Errorf("train: the checkpoint %s is of a run with %d metrics, not %d: resume with the former", f.Checkpoint, n, len(f.train.workers[0].first.metrics))
 	}
 	if saved := c.state.Stopping; saved.KeepLast != f.KeepLast {
 		return fmt.Errorf("train: the checkpoint %s is of a run with KeepLast %t: resume with that", f.Checkpoint, saved.KeepLast)
@@ -140,8 +168,8 @@ func (f *fit) restore(c *checkpoint) error {
 		}
 	}
 	f.adam.state = state
-	f.history = c.state.History
+	f.step, f.since, f.history = c.state.Step, c.state.Since, c.state.History
 	f.stopping = c.state.Stopping
-	f.stopping.Stopping = f.Stopping
+	f.stopping.Stopping, f.stopping.steps = f.Stopping, f.CheckEvery > 0
 	return nil
 }

@@ -2,7 +2,6 @@ package train
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strings"
 )
@@ -10,9 +9,11 @@ import (
 // Stopping says when training ends by itself, and which parameters it leaves. It is plain data, and goes to JSON and
 // back. The zero value stops at nothing but a value that isn't finite.
 //
-// A check is one look at the monitored value: a call of Observe; in Fit, the end of an epoch.
+// A check is one look at the monitored value: a call of Observe; in Fit, the end of an epoch or, with CheckEvery, of so
+// many steps.
 type Stopping struct {
-	// Monitor is the name of the value to look at: val_loss, which is also what the empty string means, or train_loss.
+	// Monitor is the name of the value to look at: train_loss, val_loss or a metric of either, as val_accuracy. One
+	// that isn't there is an error. The empty string stands for val_loss or, without validation, for train_loss.
 	Monitor string `json:"monitor,omitempty"`
 
 	// Mode is "min" if lower values are better and "max" if higher ones are. It may be left empty for a loss, whose
@@ -35,7 +36,7 @@ type Stopping struct {
 	// stop.
 	FirstEpoch int `json:"first_epoch,omitempty"`
 
-	// KeepLast leaves the parameters of the last epoch. Otherwise they are those of the best one, whether or not
+	// KeepLast leaves the parameters of the last check. Otherwise they are those of the best one, whether or not
 	// patience ran out.
 	KeepLast bool `json:"keep_last,omitempty"`
 
@@ -98,12 +99,14 @@ func (s Stopping) beats(value, other float64) bool {
 type EarlyStopping struct {
 	Stopping
 
-	Epochs    int     // how many values it has observed
-	BestEpoch int     // the epoch, counted from 0, of the best value; meaningless before one improved
+	Checks    int     // how many values it has observed
+	BestCheck int     // the check, counted from 0, of the best value; meaningless before one improved
 	Best      float64 // the best value
 	Waited    int     // checks since the last improvement, on the Baseline too if there is one
 	Improved  bool    // whether any value has been an improvement
 	Last      float64 // the last value
+
+	steps bool // a check is of so many steps, not of an epoch
 }
 
 // NewEarlyStopping returns an EarlyStopping on a loss with that patience; 0 never stops. A loss that isn't finite
@@ -112,14 +115,14 @@ func NewEarlyStopping(patience int) *EarlyStopping {
 	return &EarlyStopping{Stopping: Stopping{Patience: patience, AllowNonFinite: true}}
 }
 
-// Observe takes the monitored value of the next epoch. It says whether that is the best so far, in which case the
+// Observe takes the monitored value of the next check. It says whether that is the best so far, in which case the
 // parameters are worth keeping, and whether to stop. Options that can't be, such as no Mode where one is needed, stop
 // at once, and Because says what is wrong with them.
 func (e *EarlyStopping) Observe(value float64) (improved, stop bool) {
-	epoch := e.Epochs
-	e.Epochs++
+	check := e.Checks
+	e.Checks++
 	e.Last = value
-	if epoch < e.FirstEpoch || e.check() != nil {
+	if check < e.FirstEpoch || e.check() != nil {
 		return false, e.Stopped()
 	}
 	improved = e.sign()*value < math.Inf(1)
@@ -128,7 +131,7 @@ func (e *EarlyStopping) Observe(value float64) (improved, stop bool) {
 	}
 	e.Waited++
 	if improved {
-		e.Best, e.BestEpoch, e.Improved = value, epoch, true
+		e.Best, e.BestCheck, e.Improved = value, check, true
 		if e.Baseline == nil || e.beats(value, *e.Baseline) {
 			e.Waited = 0
 		}
@@ -144,7 +147,7 @@ func (e *EarlyStopping) Because() string {
 	if err := e.check(); err != nil {
 		return err.Error()
 	}
-	if e.Epochs == 0 || e.Epochs <= e.FirstEpoch {
+	if e.Checks == 0 || e.Checks <= e.FirstEpoch {
 		return ""
 	}
 	name, sign := e.monitor(), e.sign()
@@ -158,53 +161,58 @@ func (e *EarlyStopping) Because() string {
 	case e.Patience == 0 || e.Waited < e.Patience:
 		return ""
 	}
-	waited := epochs(e.Waited)
+	waited, what := e.checks(e.Waited), e.unit()
 	switch {
 	case !e.Improved:
 		return fmt.Sprintf("%s was nothing to improve on for %s: it is %v", name, waited, e.Last)
 	case e.Baseline != nil && !e.beats(e.Best, *e.Baseline):
-		return fmt.Sprintf("%s has not improved on the baseline, %.4g, for %s: the best is %.4g, of epoch %d", name, *e.Baseline, waited, e.Best, e.BestEpoch)
+		return fmt.Sprintf("%s has not improved on the baseline, %.4g, for %s: the best is %.4g, of %s %d", name, *e.Baseline, waited, e.Best, what, e.BestCheck)
 	}
-	return fmt.Sprintf("%s has not improved for %s: the best is %.4g, of epoch %d", name, waited, e.Best, e.BestEpoch)
+	return fmt.Sprintf("%s has not improved for %s: the best is %.4g, of %s %d", name, waited, e.Best, what, e.BestCheck)
 }
 
-// kept returns the epoch whose parameters are to be kept so far: the last one where none was an improvement yet.
+// kept returns the check whose parameters are to be kept so far: the last one where none was an improvement yet.
 func (e *EarlyStopping) kept() int {
 	if e.KeepLast || !e.Improved {
-		return e.Epochs - 1
+		return e.Checks - 1
 	}
-	return e.BestEpoch
+	return e.BestCheck
 }
 
-// result returns how training went, to epochs of which there is one at least.
-func (e *EarlyStopping) result(history []Epoch, err error) *Result {
-	r := &Result{History: history, Best: history[e.kept()], StoppedBecause: e.Because()}
+// result returns how training went. There may be no check yet where it ended at an error or a limit.
+func (e *EarlyStopping) result(history []Check, err error) *Result {
+	r := &Result{History: history, StoppedBecause: e.Because()}
+	if len(history) > 0 {
+		r.Best = history[e.kept()]
+	}
 	r.StoppedEarly = r.StoppedBecause != ""
 	switch {
 	case r.StoppedEarly:
 	case err != nil:
 		r.StoppedBecause = err.Error()
+	case e.steps:
+		r.StoppedBecause = fmt.Sprintf("it was to take %s at most", count(history[len(history)-1].Step, "step"))
 	default:
-		r.StoppedBecause = fmt.Sprintf("it was to take %s at most", epochs(len(history)))
+		r.StoppedBecause = fmt.Sprintf("it was to take %s at most", e.checks(len(history)))
 	}
 	return r
 }
 
-// epochs is a number of them in words.
-func epochs(n int) string {
-	if n == 1 {
-		return "1 epoch"
+// unit is what a check is of.
+func (e *EarlyStopping) unit() string {
+	if e.steps {
+		return "check"
 	}
-	return fmt.Sprintf("%d epochs", n)
+	return "epoch"
 }
 
-// logEpoch writes the line of an epoch that s has observed, and one if that is where to stop. w may be nil.
-func logEpoch(w io.Writer, e Epoch, s *EarlyStopping) {
-	if w == nil {
-		return
+// checks is a number of checks in words.
+func (e *EarlyStopping) checks(n int) string { return count(n, e.unit()) }
+
+// count is a number of things in words.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
 	}
-	fmt.Fprintln(w, e)
-	if s.Stopped() {
-		fmt.Fprintf(w, "Early stopping at epoch %d\n", e.Epoch)
-	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

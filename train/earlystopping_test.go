@@ -40,7 +40,7 @@ func TestEarlyStopping(t *testing.T) {
 			stopped := -1
 			for i, loss := range c.losses {
 				improved, stop := e.Observe(loss)
-				if improved != (e.Waited == 0 && e.BestEpoch == i) {
+				if improved != (e.Waited == 0 && e.BestCheck == i) {
 					t.Errorf("epoch %d: improved is %t, but the state is %+v", i, improved, *e)
 				}
 				if stop {
@@ -48,8 +48,8 @@ func TestEarlyStopping(t *testing.T) {
 					break
 				}
 			}
-			if stopped != c.stop || e.BestEpoch != c.best || e.Best != c.losses[c.best] {
-				t.Errorf("stopped at %d with best epoch %d (%v), want %d and %d (%v)", stopped, e.BestEpoch, e.Best, c.stop, c.best, c.losses[c.best])
+			if stopped != c.stop || e.BestCheck != c.best || e.Best != c.losses[c.best] {
+				t.Errorf("stopped at %d with best epoch %d (%v), want %d and %d (%v)", stopped, e.BestCheck, e.Best, c.stop, c.best, c.losses[c.best])
 			}
 		})
 	}
@@ -61,7 +61,7 @@ func TestEarlyStoppingSaved(t *testing.T) {
 	e.Observe(1)
 	e.Observe(2)
 	saved := *e
-	if _, stop := saved.Observe(3); !stop || saved.Epochs != 3 {
+	if _, stop := saved.Observe(3); !stop || saved.Checks != 3 {
 		t.Errorf("the copy forgot: %+v", saved)
 	}
 }
@@ -89,16 +89,18 @@ func TestEarlyStoppingJSON(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"epoch":1,"train_loss":0.5,"val_loss":"NaN"}`: "Epoch 1: Train=0.500, Val=NaN",
-		`{"epoch":2,"train_loss":"-Inf","val_loss":3}`:  "Epoch 2: Train=-Inf, Val=3.000",
+		`{"epoch":1,"step":20,"train_loss":0.5,"val_loss":"NaN"}`:                                        "Epoch 1: Train=0.500, Val=NaN",
+		`{"epoch":2,"step":30,"train_loss":"-Inf","val_loss":3}`:                                         "Epoch 2: Train=-Inf, Val=3.000",
+		`{"epoch":3,"step":40,"train_loss":0.25}`:                                                        "Epoch 3: Train=0.250",
+		`{"epoch":4,"step":50,"train_accuracy":0.5,"train_loss":0.25,"val_accuracy":"NaN","val_loss":1}`: "Epoch 4: Train=0.250, Val=1.000, train_accuracy=0.500, val_accuracy=NaN",
 	} {
-		var e train.Epoch
+		var e train.Check
 		err := json.Unmarshal([]byte(text), &e)
 		if again, _ := json.Marshal(e); err != nil || e.String() != want || string(again) != text {
 			t.Errorf("%s became %q, %s (%v)", text, e, again, err)
 		}
 	}
-	if err := json.Unmarshal([]byte(`{"val_loss": "much"}`), new(train.Epoch)); err == nil {
+	if err := json.Unmarshal([]byte(`{"val_loss": "much"}`), new(train.Check)); err == nil {
 		t.Error("a loss of much is none")
 	}
 }
@@ -127,9 +129,7 @@ func TestEarlyStoppingWrongOptions(t *testing.T) {
 			}
 			config := train.Config{MaxEpochs: 1, Stopping: c.s}
 			if c.s.Monitor != "" {
-				c.want = `Monitor must be val_loss or train_loss, got "val_accuracy"`
-			} else if c.s.Patience < 0 {
-				c.want = "set Patience or MaxEpochs above 0"
+				c.want = "set Mode to min or max"
 			}
 			if _, err := train.Fit(t.Context(), digits(t, 1), config); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("Fit says %v, want %q", err, c.want)
@@ -238,7 +238,7 @@ func TestStopEarly(t *testing.T) {
 	}
 
 	var kept []int
-	onEpoch := func(history []train.Epoch, best bool) error {
+	onEpoch := func(history []train.Check, best bool) error {
 		if best {
 			kept = append(kept, len(history)-1)
 		}
@@ -308,7 +308,7 @@ func ExampleEarlyStopping() {
 			break
 		}
 	}
-	fmt.Println("Best epoch:", stopping.BestEpoch)
+	fmt.Println("Best epoch:", stopping.BestCheck)
 	// Output:
 	// Epoch 0: Train=0.457, Val=0.300
 	//   worth keeping

@@ -23,36 +23,32 @@ func ExampleFit() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	batch := func(seed uint64, size int) (train.Batch, error) {
-		rng := rand.New(rand.NewPCG(1, seed))
-		x, y := make([]float32, 2*size), make([]int, size)
-		for i := range size {
+	rng := rand.New(rand.NewPCG(1, 1))
+	pairs := func(n int) train.Dataset {
+		x, y := make([]float32, 2*n), make([]int, n)
+		for i := range n {
 			x[2*i], x[2*i+1] = rng.Float32(), rng.Float32()
 			if x[2*i+1] > x[2*i] {
 				y[i] = 1
 			}
 		}
-		return train.Batch{Values: []*tensor.Dense{
-			tensor.New(tensor.WithShape(size, 2), tensor.WithBacking(x)),
-			tensor.New(tensor.WithShape(size), tensor.WithBacking(y)),
-		}, Weight: float64(size)}, nil
+		d, err := train.Tensors(tensor.New(tensor.WithShape(n, 2), tensor.WithBacking(x)), tensor.New(tensor.WithShape(n), tensor.WithBacking(y)))
+		if err != nil {
+			log.Fatal(err)
+		}
+		return d
 	}
 	result, err := train.Fit(context.Background(), train.Problem{
 		Params: params,
-		Loss: func(b *layers.Build, g *G.ExprGraph, size int) (*G.Node, G.Nodes, error) {
-			x := G.NewMatrix(g, tensor.Float32, G.WithShape(size, 2), G.WithName("x"))
-			y := G.NewVector(g, tensor.Int, G.WithShape(size), G.WithName("y"))
-			logits, err := linear.Forward(b, x)
+		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+			logits, err := linear.Forward(b, in[0]) // (B, 2) -> (B, 2)
 			if err != nil {
 				return nil, nil, err
 			}
-			loss, err := layers.CrossEntropy(b, logits, y, layers.CrossEntropyOptions{})
-			return loss, G.Nodes{x, y}, err
+			loss, err := layers.CrossEntropy(b, logits, in[1], layers.CrossEntropyOptions{})
+			return loss, nil, err
 		},
-		BatchSize: 32, Steps: 50,
-		Train:          func(epoch, step int) (train.Batch, error) { return batch(uint64(100+epoch*50+step), 32) },
-		ValidationSize: 200, ValidationSteps: 1,
-		Validation: func(i int) (train.Batch, error) { return batch(uint64(i), 200) },
+		Train: pairs(1000), Validation: pairs(200), BatchSize: 32,
 	}, train.Config{Stopping: train.Stopping{Patience: 2}, MaxEpochs: 20, Solver: train.NewAdamW(0.1)})
 	if err != nil {
 		log.Fatal(err)

@@ -1,11 +1,16 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -13,117 +18,88 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A Batch is what one run of a graph is fed.
-type Batch struct {
-	Values []*tensor.Dense // one for each input node that the Problem's Loss returned, in that order
-
-	// Weight is what its mean loss counts for in an epoch's: as a rule, the number of targets. That of a training batch
-	// must be above 0. That of a validation batch may be 0, where nothing in it counts, if another's isn't.
-	Weight float64
-
-	// Weights are what each of a training batch's examples contributes to the Weight, for a step of several
-	// micro-batches: as a rule, its number of targets. With nil they all count for the same.
-	Weights []float64
-}
-
-// A Problem is what Fit fits: parameters, a loss and batches. It may be anything that a Gorgonia graph can express.
+// A Problem is what Fit fits: parameters, a loss and data. It may be anything that a Gorgonia graph can express.
 type Problem struct {
 	Params *layers.Params
 
-	// Loss adds the mean loss of a batch of size examples to g, and returns that scalar and the input nodes that a
-	// batch's values are bound to. Other floats that the graph's inputs hold must be those of Params, bound with b, or
-	// be declared in b.Fixed. Loss is called for the validation graph and for each worker's training graph, each with a
-	// Build of its own.
-	Loss func(b *layers.Build, g *G.ExprGraph, size int) (loss *G.Node, inputs G.Nodes, err error)
+	// Loss returns the mean loss of a batch, a scalar node, and metrics, of which there may be none. The inputs are
+	// nodes of the dtypes and shapes of the batch's Values, in their order. Other floats that the graph's inputs hold
+	// must be those of Params, bound with b, or be declared in b.Fixed.
+	//
+	// Loss is called for every list of shapes that batches have, for training and for validation, and once for each
+	// worker, then perhaps by several goroutines at once, with a Build and a graph of its own each time. It must do the
+	// same every time.
+	Loss func(b *layers.Build, inputs G.Nodes) (loss *G.Node, metrics []Metric, err error)
 
-	BatchSize int // examples in a training batch
-	Steps     int // training batches in an epoch
+	// Train is what to learn from. Validation, whose Len may be 0 for none, is what to judge the parameters by.
+	Train, Validation Dataset
 
-	// MicroBatches is how many micro-batches a step takes, each of BatchSize/MicroBatches examples: 0 is 1. Values of a
-	// batch are cut along their first axis; one of the shape of its input in a micro-batch's graph goes to each as it
-	// is. The gradient and the loss of a step are the means of theirs, weighted by the batch's Weights. That bounds
-	// memory, and Workers take micro-batches side by side.
+	BatchSize int // examples in a step; fewer in the last of an epoch, or of a bucket, if they don't divide
+
+	// MicroBatches is how many micro-batches a step takes, each of BatchSize/MicroBatches examples: 0 is 1. The
+	// gradient and the loss of a step are the means of theirs, weighted by their Weights. That bounds memory, and
+	// Workers take micro-batches side by side.
 	//
 	// Two numbers of micro-batches give results that differ by rounding and, with dropout, in what is dropped.
 	MicroBatches int
 
-	// Train is the batch of a step of an epoch, both counted from 0. The same arguments must give the same batch: that
-	// makes a run repeatable, and lets it resume. The next call may overwrite the values.
-	Train func(epoch, step int) (Batch, error)
-
-	ValidationSize  int // examples in a validation batch
-	ValidationSteps int // validation batches
-
-	// Validation is the i-th validation batch, the same in every epoch. The next call may overwrite the values.
-	Validation func(i int) (Batch, error)
+	ValidationSize int // examples in a validation batch; 0 for BatchSize
 }
 
 // Config says how to fit.
 type Config struct {
-	// Stopping says when training stops by itself; with a Patience of 0 it is for MaxEpochs, as a rule. A check is the
-	// end of an epoch.
+	// Stopping says when training stops by itself; with a Patience of 0 it is for MaxEpochs, as a rule.
 	Stopping
 
-	// MaxEpochs ends training that hasn't stopped by itself; 0 sets no end, and needs a Patience.
+	// CheckEvery is how many steps there are from one check to the next, counted over all epochs; at a check the
+	// parameters are validated and Stopping looks. The end of training is always one. 0 is for one at the end of every
+	// epoch.
+	CheckEvery int
+
+	// MaxEpochs ends training that hasn't stopped by itself; 0 sets no end, and needs a Patience or a limit.
 	MaxEpochs int
+
+	// MaxSteps and MaxTime are limits, of the steps of all epochs and of the time that Fit takes; 0 for none. What they
+	// end is as resumable as what ctx ends: a Checkpoint is written at that step, and training with Resume and another
+	// limit goes on from there.
+	MaxSteps int
+	MaxTime  time.Duration
 
 	// Solver updates the parameters; NewAdamW(1e-3) if nil.
 	Solver G.Solver
 
-	Seed uint64 // of dropout
+	Seed uint64 // of dropout, and of the order of the examples
 
 	// Workers is how many graphs take the micro-batches of a step side by side, each with its share of the cores and
 	// memory of its own; 0 is for one a core. More than MicroBatches are as many. It never changes a result.
 	Workers int
 
-	// Checkpoint is a file to keep all that training needs to go on, written whole after every epoch; empty for none.
-	// It needs a Solver that is an *AdamW.
+	// Checkpoint is a file to keep all that training needs to go on, written whole at every check, and where ctx or a
+	// limit ends training; empty for none. It needs a Solver that is an *AdamW.
 	Checkpoint string
 
 	// Resume goes on from the Checkpoint: the run's bytes are those of one that was never interrupted.
 	Resume bool
 
-	// Log gets a line for every epoch, and one when training stops early; nil for none.
+	// Log gets a line for every check, and one when training stops early; nil for none.
 	Log io.Writer
 
-	// OnStep, if set, is called after every training step with its loss.
+	// OnStep, if set, is called after every training step, counted from 0 in each epoch, with its loss.
 	OnStep func(epoch, step int, loss float64)
 
-	// OnEpoch, if set, is called after every epoch, and on resuming for the last epoch before: the history so far, and
-	// whether the last epoch is the best, or else the one to be kept so far: with KeepLast, and where none has been an
-	// improvement. The parameters are then those at the end of the epoch. An error ends training.
-	OnEpoch func(history []Epoch, best bool) error
-}
-
-// An Epoch is a line of the history: mean losses, weighted by their batches' weights.
-type Epoch struct {
-	Epoch     int     `json:"epoch"` // counted from 0
-	TrainLoss float64 `json:"train_loss"`
-	ValLoss   float64 `json:"val_loss"`
-}
-
-// String returns the epoch's line in a log.
-func (e Epoch) String() string {
-	return fmt.Sprintf("Epoch %d: Train=%.3f, Val=%.3f", e.Epoch, e.TrainLoss, e.ValLoss)
-}
-
-// value returns the value that a name stands for in Stopping.Monitor. ok is false if there is none.
-func (e Epoch) value(name string) (value float64, ok bool) {
-	switch name {
-	case "val_loss":
-		return e.ValLoss, true
-	case "train_loss":
-		return e.TrainLoss, true
-	}
-	return 0, false
+	// OnCheck, if set, is called after every check, and on resuming for the last one before: the history so far, and
+	// whether the last check is the best, or else the one to be kept so far: with KeepLast, and where none has been an
+	// improvement. The parameters are then those of the check. An error ends training.
+	OnCheck func(history []Check, best bool) error
 }
 
 // A Result is how training went.
 type Result struct {
-	History        []Epoch
-	Best           Epoch  // the epoch whose parameters were kept: the last one where Stopping says so, or none improved
+	History        []Check
+	Best           Check  // the one whose parameters were kept: the last where Stopping says so, or none improved
 	StoppedEarly   bool   // Stopping ended training
 	StoppedBecause string // why training ended, in words
+	Unfinished     bool   // a limit of steps or of time ended it: with Resume it goes on
 }
 
 // A NonFiniteError is a loss that is NaN or infinite.
@@ -141,9 +117,10 @@ func (e *NonFiniteError) Error() string {
 	return fmt.Sprintf("the %s loss is %v at epoch %d, step %d: look for such numbers in the data, or try a lower learning rate", what, e.Loss, e.Epoch, e.Step)
 }
 
-// Fit trains until Stopping says so, or for MaxEpochs. Then, and also when it returns an error or ctx is cancelled, the
-// parameters are those of the best epoch so far, whether or not patience ran out, or those of the last whole one with
-// KeepLast; before the first epoch's end they are as far as they got. The result is nil if nothing was trained.
+// Fit trains until Stopping says so, or for MaxEpochs. Then, and also when it returns an error, ctx is cancelled or a
+// limit is reached, the parameters are those of the best check so far, whether or not patience ran out, or those of the
+// last one with KeepLast; before the first check they are as far as they got. The result is nil if there was an error
+// before the first check.
 //
 // A loss that isn't finite ends training with a *NonFiniteError. With AllowNonFinite a validation loss doesn't, unless
 // it is that of the parameters that are kept in the end.
@@ -151,21 +128,44 @@ func Fit(ctx context.Context, p Problem, c Config) (*Result, error) {
 	if ctx == nil {
 		return nil, errors.New("train: the context is nil: pass context.Background()")
 	}
+	start := time.Now()
 	f, err := newFit(p, c)
 	if err != nil {
 		return nil, err
 	}
-	err = f.run(ctx)
+	limit := func() error {
+		switch taken := time.Since(start); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case c.MaxSteps > 0 && f.step >= c.MaxSteps:
+			return fmt.Errorf("%w of %s is reached", errLimit, count(c.MaxSteps, "step"))
+		case c.MaxTime > 0 && taken >= c.MaxTime:
+			return fmt.Errorf("%w of %v is reached, after %s", errLimit, c.MaxTime, count(f.step, "step"))
+		}
+		return nil
+	}
+	began := f.step
+	err = f.run(ctx, limit)
+	if f.Checkpoint != "" && f.step > began && (errors.Is(err, errLimit) || ctx.Err() != nil && errors.Is(err, ctx.Err())) {
+		if failed := f.save(); failed != nil {
+			err = failed
+		}
+	}
 	f.restoreBest()
+	r := f.stopping.result(f.history, err)
+	if r.Unfinished = errors.Is(err, errLimit); r.Unfinished {
+		return r, nil
+	}
 	if len(f.history) == 0 {
 		return nil, err
 	}
-	r := f.stopping.result(f.history, err)
-	if err == nil && !finite(r.Best.ValLoss) {
-		err = &NonFiniteError{Epoch: r.Best.Epoch, Step: f.ValidationSteps - 1, Validation: true, Loss: r.Best.ValLoss}
+	if err == nil && r.Best.Validated && !finite(r.Best.ValLoss) {
+		err = &NonFiniteError{Epoch: r.Best.Epoch, Step: f.validation.plan.steps - 1, Validation: true, Loss: r.Best.ValLoss}
 	}
 	return r, err
 }
+
+var errLimit = errors.New("the limit")
 
 // fit is the state of one call of Fit.
 type fit struct {
@@ -173,39 +173,42 @@ type fit struct {
 	Config
 	adam *AdamW // the solver, if it is one
 
+	plan       *plan
 	train      *trainer
-	validation *runner
+	validation *validation // nil for none
 
+	step     int  // how many have been taken
+	since    sums // of the batches since the last check
 	stopping EarlyStopping
-	history  []Epoch
-	best     []*tensor.Dense // the values of the epoch to be kept, one for each of Params.All()
+	history  []Check
+	best     []*tensor.Dense // the values of the check to be kept, one for each of Params.All()
 }
 
 func newFit(p Problem, c Config) (*fit, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
 	switch {
-	case p.Params == nil || p.Loss == nil || p.Train == nil || p.Validation == nil:
-		return nil, fmt.Errorf("train: a Problem needs Params, Loss, Train and Validation")
-	case p.BatchSize < 1 || p.Steps < 1 || p.ValidationSize < 1 || p.ValidationSteps < 1:
-		return nil, fmt.Errorf("train: batch sizes and steps must be at least 1, got BatchSize %d, Steps %d, ValidationSize %d, ValidationSteps %d", p.BatchSize, p.Steps, p.ValidationSize, p.ValidationSteps)
-	case p.MicroBatches < 0 || p.MicroBatches > 1 && p.BatchSize%p.MicroBatches != 0:
-		return nil, fmt.Errorf("train: MicroBatches must divide BatchSize, got %d and %d", p.MicroBatches, p.BatchSize)
 	case c.Workers < 0:
 		return nil, fmt.Errorf("train: Workers must be at least 1, or 0 for one a core, got %d", c.Workers)
-	case c.Patience < 0 || c.MaxEpochs < 0 || c.Patience+c.MaxEpochs == 0:
-		return nil, fmt.Errorf("train: set Patience or MaxEpochs above 0, or training has no end; got %d and %d", c.Patience, c.MaxEpochs)
+	case c.MaxEpochs < 0 || c.MaxSteps < 0 || c.MaxTime < 0 || c.CheckEvery < 0:
+		return nil, fmt.Errorf("train: MaxEpochs, MaxSteps, MaxTime and CheckEvery must be at least 0, got %d, %d, %v and %d", c.MaxEpochs, c.MaxSteps, c.MaxTime, c.CheckEvery)
+	case c.Patience == 0 && c.MaxEpochs == 0 && c.MaxSteps == 0 && c.MaxTime == 0:
+		return nil, fmt.Errorf("train: set Patience, MaxEpochs, MaxSteps or MaxTime above 0, or training has no end")
 	case c.Resume && c.Checkpoint == "":
 		return nil, fmt.Errorf("train: to resume, name the Checkpoint to resume from")
 	}
-	if _, ok := (Epoch{}).value(c.monitor()); !ok {
-		return nil, fmt.Errorf("train: Monitor must be val_loss or train_loss, got %q", c.Monitor)
+	if c.Monitor == "" && p.Validation.Len == 0 {
+		c.Monitor = "train_loss"
 	}
-	if err := c.check(); err != nil {
+	if err := c.Stopping.check(); err != nil {
 		return nil, err
 	}
 	if c.Solver == nil {
 		c.Solver = NewAdamW(1e-3)
 	}
-	f := &fit{Problem: p, Config: c, stopping: EarlyStopping{Stopping: c.Stopping}}
+	making := new(sync.Mutex)
+	f := &fit{Problem: p, Config: c, stopping: EarlyStopping{Stopping: c.Stopping, steps: c.CheckEvery > 0}, plan: newPlan(p.Train, p.BatchSize, c.Seed, making)}
 	f.adam, _ = c.Solver.(*AdamW)
 	if c.Checkpoint != "" && f.adam == nil {
 		return nil, fmt.Errorf("train: a Checkpoint needs an *AdamW, whose state can be saved, got a solver of type %T", c.Solver)
@@ -220,10 +223,10 @@ func newFit(p Problem, c Config) (*fit, error) {
 			return nil, err
 		}
 	}
-	if f.train, err = newTrainer(p, c); err != nil {
+	if err := f.build(making); err != nil {
 		return nil, err
 	}
-	if f.validation, err = newRunner(p, &layers.Build{}, p.ValidationSize); err != nil {
+	if err := f.checkMonitor(); err != nil {
 		return nil, err
 	}
 	if resumed != nil {
@@ -232,107 +235,175 @@ func newFit(p Problem, c Config) (*fit, error) {
 	return f, err
 }
 
-func (f *fit) run(ctx context.Context) error {
-	if len(f.history) > 0 && f.OnEpoch != nil { // resumed
-		if err := f.OnEpoch(f.history, f.stopping.kept() == len(f.history)-1); err != nil {
+// check checks what is wrong with a Problem before it is tried.
+func (p Problem) check() error {
+	if p.Params == nil || p.Loss == nil {
+		return fmt.Errorf("train: a Problem needs Params and a Loss")
+	}
+	if err := p.Train.check("Train"); err != nil {
+		return err
+	}
+	if p.Validation.Len != 0 {
+		if err := p.Validation.check("Validation"); err != nil {
 			return err
 		}
 	}
-	for !f.stopping.Stopped() && (f.MaxEpochs == 0 || len(f.history) < f.MaxEpochs) {
-		e := Epoch{Epoch: len(f.history)}
-		var err error
-		if e.TrainLoss, err = f.trainEpoch(ctx, e.Epoch); err != nil {
-			return err
-		}
-		if e.ValLoss, err = f.validate(ctx, e.Epoch); err != nil {
-			return err
-		}
-		f.history = append(f.history, e)
-		value, _ := e.value(f.monitor())
-		f.stopping.Observe(value)
-		keep := f.stopping.kept() == e.Epoch
-		if keep {
-			for i, param := range f.Params.All() {
-				if err := tensor.Copy(f.best[i], param.Value); err != nil {
-					return fmt.Errorf("train: keeping the best parameters: %w", err)
-				}
-			}
-		}
-		if f.Checkpoint != "" {
-			if err := f.save(); err != nil {
-				return err
-			}
-		}
-		logEpoch(f.Log, e, &f.stopping)
-		if f.OnEpoch != nil {
-			if err := f.OnEpoch(f.history, keep); err != nil {
-				return err
-			}
-		}
+	switch {
+	case p.BatchSize < 1 || p.ValidationSize < 0:
+		return fmt.Errorf("train: BatchSize must be at least 1, and ValidationSize too or 0 for the same, got %d and %d", p.BatchSize, p.ValidationSize)
+	case p.MicroBatches < 0 || p.MicroBatches > 1 && p.BatchSize%p.MicroBatches != 0:
+		return fmt.Errorf("train: MicroBatches must divide BatchSize, got %d and %d", p.MicroBatches, p.BatchSize)
 	}
 	return nil
 }
 
-func (f *fit) trainEpoch(ctx context.Context, epoch int) (float64, error) {
-	var mean weightedMean
-	for step := range f.Steps {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		batch, err := f.Train(epoch, step)
-		if err != nil {
-			return 0, fmt.Errorf("train: batch of epoch %d, step %d: %w", epoch, step, err)
-		}
-		if !(batch.Weight > 0) || math.IsInf(batch.Weight, 1) {
-			return 0, fmt.Errorf("train: batch of epoch %d, step %d: its Weight must be above 0, got %v: set it to how many targets count", epoch, step, batch.Weight)
-		}
-		loss, err := f.train.run(epoch*f.Steps+step, batch)
-		if err != nil {
-			return 0, fmt.Errorf("train: epoch %d, step %d: %w", epoch, step, err)
-		}
-		if !finite(loss) {
-			return 0, &NonFiniteError{Epoch: epoch, Step: step, Loss: loss}
-		}
-		if err := f.Solver.Step(f.train.model); err != nil {
-			return 0, fmt.Errorf("train: epoch %d, step %d: %w", epoch, step, err)
-		}
-		mean.add(loss, batch.Weight)
-		if f.OnStep != nil {
-			f.OnStep(epoch, step, loss)
-		}
+// build makes what trains and what validates, with a graph of either, so that what is wrong with them is found at once.
+func (f *fit) build(making *sync.Mutex) error {
+	examples := f.plan.epoch(0)[0]
+	batches, err := f.plan.batches(examples[:min(f.microSize(), len(examples))], f.microSize())
+	if err != nil {
+		return fmt.Errorf("train: batch of epoch 0, step 0: %w", err)
 	}
-	return mean.value(), nil
+	if f.train, err = newTrainer(f.Problem, f.Config, batches[0]); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	if f.Validation.Len > 0 {
+		f.validation, err = newValidation(f.Problem, f.train.workers[0].first, making)
+	}
+	return err
 }
 
-func (f *fit) validate(ctx context.Context, epoch int) (float64, error) {
-	var mean weightedMean
-	for i := range f.ValidationSteps {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		batch, err := f.Validation(i)
-		if err != nil {
-			return 0, fmt.Errorf("train: validation batch %d: %w", i, err)
-		}
-		if !(batch.Weight >= 0) || math.IsInf(batch.Weight, 1) {
-			return 0, fmt.Errorf("train: validation batch %d: its Weight must be 0 or more, got %v: set it to how many targets count", i, batch.Weight)
-		}
-		loss, err := f.validation.run(0, batch)
-		if err != nil {
-			return 0, fmt.Errorf("train: validation batch %d of epoch %d: %w", i, epoch, err)
-		}
-		if !finite(loss) && !f.AllowNonFinite {
-			return 0, &NonFiniteError{Epoch: epoch, Step: i, Validation: true, Loss: loss}
-		}
-		mean.add(loss, batch.Weight)
+// microSize returns the examples in a micro-batch.
+func (f *fit) microSize() int { return f.BatchSize / max(f.MicroBatches, 1) }
+
+// checkMonitor checks that what is monitored is there.
+func (f *fit) checkMonitor() error {
+	names := []string{"train_loss"}
+	if f.validation != nil {
+		names = append(names, "val_loss")
 	}
-	if mean.weight == 0 {
-		return 0, errors.New("train: every validation batch has a Weight of 0: set it to how many targets count")
+	for _, m := range f.train.workers[0].first.metrics {
+		names = append(names, "train_"+m.Name)
+		if f.validation != nil {
+			names = append(names, "val_"+m.Name)
+		}
 	}
-	return mean.value(), nil
+	if !slices.Contains(names, f.monitor()) {
+		return fmt.Errorf("train: Monitor must be one of %s, got %q", strings.Join(names, ", "), f.monitor())
+	}
+	return nil
 }
 
-// restoreBest puts the values of the epoch that is kept back into the parameters.
+// run trains until there is a reason not to. limit returns an error where training is to end and to be resumable.
+func (f *fit) run(ctx context.Context, limit func() error) error {
+	if len(f.history) > 0 && f.OnCheck != nil { // resumed
+		if err := f.OnCheck(f.history, f.stopping.kept() == len(f.history)-1); err != nil {
+			return err
+		}
+	}
+	to := f.MaxEpochs * f.plan.steps
+	if f.MaxSteps > 0 && (to == 0 || f.MaxSteps < to) {
+		to = f.MaxSteps
+	}
+	batches := newFeed(f.plan.between(f.step, to), func(examples []int) ([]Batch, error) { return f.plan.batches(examples, f.microSize()) })
+	defer batches.stop()
+	for {
+		if f.due() {
+			if err := f.check(ctx); err != nil {
+				return err
+			}
+		}
+		if f.stopping.Stopped() || f.done() {
+			return nil
+		}
+		if err := limit(); err != nil {
+			return err
+		}
+		if err := f.takeStep(batches); err != nil {
+			return err
+		}
+	}
+}
+
+// done reports whether the last step of the last epoch has been taken.
+func (f *fit) done() bool { return f.MaxEpochs > 0 && f.step >= f.MaxEpochs*f.plan.steps }
+
+// due reports whether a check is to be made now.
+func (f *fit) due() bool {
+	every := cmp.Or(f.CheckEvery, f.plan.steps)
+	checked := len(f.history) > 0 && f.history[len(f.history)-1].Step == f.step
+	return f.step > 0 && !checked && (f.step%every == 0 || f.done())
+}
+
+// takeStep takes a training step.
+func (f *fit) takeStep(feed *feed) error {
+	epoch, step := f.step/f.plan.steps, f.step%f.plan.steps
+	batches, err := feed.next()
+	if err != nil {
+		return fmt.Errorf("train: batch of epoch %d, step %d: %w", epoch, step, err)
+	}
+	if !slices.ContainsFunc(batches, func(b Batch) bool { return b.Weight > 0 }) {
+		return fmt.Errorf("train: batch of epoch %d, step %d: its Weight must be above 0, got 0: set it to how many targets count", epoch, step)
+	}
+	s, err := f.train.run(f.step, batches)
+	if err != nil {
+		return fmt.Errorf("train: epoch %d, step %d: %w", epoch, step, err)
+	}
+	loss := s.loss()
+	if !finite(loss) {
+		return &NonFiniteError{Epoch: epoch, Step: step, Loss: loss}
+	}
+	if err := f.Solver.Step(f.train.model); err != nil {
+		return fmt.Errorf("train: epoch %d, step %d: %w", epoch, step, err)
+	}
+	f.since.add(s)
+	f.step++
+	if f.OnStep != nil {
+		f.OnStep(epoch, step, loss)
+	}
+	return nil
+}
+
+// check judges the parameters, and keeps and saves what is to be.
+func (f *fit) check(ctx context.Context) error {
+	metrics := f.train.workers[0].first.metrics
+	c := Check{Epoch: (f.step - 1) / f.plan.steps, Step: f.step, TrainLoss: f.since.loss()}
+	if len(metrics) > 0 {
+		c.Metrics = map[string]float64{}
+	}
+	f.since.note(c.Metrics, "train_", metrics)
+	if f.validation != nil {
+		s, err := f.validation.run(ctx, c.Epoch, f.AllowNonFinite)
+		if err != nil {
+			return err
+		}
+		c.Validated, c.ValLoss = true, s.loss()
+		s.note(c.Metrics, "val_", metrics)
+	}
+	f.since = sums{}
+	f.history = append(f.history, c)
+	f.stopping.Observe(c.named()[f.monitor()])
+	keep := f.stopping.kept() == len(f.history)-1
+	if keep {
+		for i, param := range f.Params.All() {
+			if err := tensor.Copy(f.best[i], param.Value); err != nil {
+				return fmt.Errorf("train: keeping the best parameters: %w", err)
+			}
+		}
+	}
+	if f.Checkpoint != "" {
+		if err := f.save(); err != nil {
+			return err
+		}
+	}
+	logCheck(f.Log, c, &f.stopping)
+	if f.OnCheck != nil {
+		return f.OnCheck(f.history, keep)
+	}
+	return nil
+}
+
+// restoreBest puts the values of the check that is kept back into the parameters.
 func (f *fit) restoreBest() {
 	if len(f.history) == 0 {
 		return
@@ -343,13 +414,3 @@ func (f *fit) restoreBest() {
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-
-// weightedMean adds up means of different weights.
-type weightedMean struct{ sum, weight float64 }
-
-func (m *weightedMean) add(x, weight float64) {
-	m.sum += x * weight
-	m.weight += weight
-}
-
-func (m *weightedMean) value() float64 { return m.sum / m.weight }

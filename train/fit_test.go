@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -34,42 +35,50 @@ func digitsWith(t *testing.T, seed uint64, dropout float64) train.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	batch := func(n int, rng *rand.Rand) train.Batch {
-		x, y := make([]float32, n*4), make([]int, n)
-		for i := range n {
+	return train.Problem{
+		Params: p,
+		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+			logits, err := ff.Forward(b, in[0])
+			if err != nil {
+				return nil, nil, err
+			}
+			loss, err := layers.CrossEntropy(b, logits, in[1], layers.CrossEntropyOptions{})
+			return loss, nil, err
+		},
+		Train: drawn(320, seed), Validation: drawn(100, 99),
+		BatchSize: 16, ValidationSize: 50,
+	}
+}
+
+// drawn are examples of digits, others in every epoch.
+func drawn(n int, seed uint64) train.Dataset {
+	return train.Dataset{Len: n, Order: train.Fresh, Batch: func(examples []int) (train.Batch, error) {
+		x, y := make([]float32, 0, 4*len(examples)), make([]int, len(examples))
+		for i, e := range examples {
+			rng := rand.New(rand.NewPCG(seed, uint64(e)))
 			for j := range 4 {
-				x[i*4+j] = float32(rng.NormFloat64())
+				x = append(x, float32(rng.NormFloat64()))
 				if x[i*4+j] > x[i*4+y[i]] {
 					y[i] = j
 				}
 			}
 		}
 		return train.Batch{
-			Values: []*tensor.Dense{tensor.New(tensor.WithShape(n, 4), tensor.WithBacking(x)), tensor.New(tensor.WithShape(n), tensor.WithBacking(y))},
-			Weight: float64(n),
-		}
+			Values: []*tensor.Dense{tensor.New(tensor.WithShape(len(y), 4), tensor.WithBacking(x)), tensor.New(tensor.WithShape(len(y)), tensor.WithBacking(y))},
+			Weight: float64(len(y)),
+		}, nil
+	}}
+}
+
+// changed is a Dataset whose batches are changed.
+func changed(d train.Dataset, change func(examples []int, b *train.Batch)) train.Dataset {
+	of := d.Batch
+	d.Batch = func(examples []int) (train.Batch, error) {
+		b, err := of(examples)
+		change(examples, &b)
+		return b, err
 	}
-	return train.Problem{
-		Params: p,
-		Loss: func(b *layers.Build, g *G.ExprGraph, size int) (*G.Node, G.Nodes, error) {
-			x := G.NewMatrix(g, tensor.Float32, G.WithShape(size, 4), G.WithName("x"))
-			y := G.NewVector(g, tensor.Int, G.WithShape(size), G.WithName("y"))
-			logits, err := ff.Forward(b, x)
-			if err != nil {
-				return nil, nil, err
-			}
-			loss, err := layers.CrossEntropy(b, logits, y, layers.CrossEntropyOptions{})
-			return loss, G.Nodes{x, y}, err
-		},
-		BatchSize: 16, Steps: 20,
-		Train: func(epoch, step int) (train.Batch, error) {
-			return batch(16, rand.New(rand.NewPCG(seed, uint64(epoch*1000+step)))), nil
-		},
-		ValidationSize: 50, ValidationSteps: 2,
-		Validation: func(i int) (train.Batch, error) {
-			return batch(50, rand.New(rand.NewPCG(99, uint64(i)))), nil
-		},
-	}
+	return d
 }
 
 // values are copies of all parameters' values.
@@ -98,7 +107,7 @@ func TestFitLearnsAndKeepsTheBest(t *testing.T) {
 	var kept [][]float32
 	r, err := train.Fit(context.Background(), p, train.Config{
 		Stopping: train.Stopping{Patience: 3}, MaxEpochs: 200, Solver: train.NewAdamW(0.02), Seed: 1, Log: &log,
-		OnEpoch: func(history []train.Epoch, best bool) error {
+		OnCheck: func(history []train.Check, best bool) error {
 			if best {
 				kept = values(p.Params)
 			}
@@ -135,7 +144,7 @@ func TestFitRestoresWithoutPatience(t *testing.T) {
 	var kept [][]float32
 	r, err := train.Fit(context.Background(), p, train.Config{
 		MaxEpochs: 6, Solver: solver,
-		OnEpoch: func(history []train.Epoch, best bool) error {
+		OnCheck: func(history []train.Check, best bool) error {
 			if best {
 				kept = values(p.Params)
 			}
@@ -157,7 +166,7 @@ func TestFitRestoresWithoutPatience(t *testing.T) {
 }
 
 func TestFitRepeats(t *testing.T) {
-	run := func() ([]train.Epoch, [][]float32) {
+	run := func() ([]train.Check, [][]float32) {
 		p := digits(t, 3)
 		r, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 4, Seed: 5})
 		if err != nil {
@@ -168,7 +177,7 @@ func TestFitRepeats(t *testing.T) {
 	h1, v1 := run()
 	h2, v2 := run()
 	for i := range h1 {
-		if h1[i] != h2[i] {
+		if !reflect.DeepEqual(h1[i], h2[i]) {
 			t.Errorf("epoch %d: %+v and %+v", i, h1[i], h2[i])
 		}
 	}
@@ -204,11 +213,11 @@ func TestFitResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range want.History {
-		if want.History[i] != got.History[i] {
+		if !reflect.DeepEqual(want.History[i], got.History[i]) {
 			t.Errorf("epoch %d: %+v, want %+v", i, got.History[i], want.History[i])
 		}
 	}
-	if got.Best != want.Best || !same(values(p.Params), values(whole.Params)) {
+	if !reflect.DeepEqual(got.Best, want.Best) || !same(values(p.Params), values(whole.Params)) {
 		t.Error("the resumed run left other parameters")
 	}
 }
@@ -272,14 +281,11 @@ func TestFitNotFinite(t *testing.T) {
 	nan := float32(math.NaN())
 	t.Run("training", func(t *testing.T) {
 		p := digits(t, 1)
-		good := p.Train
-		p.Train = func(epoch, step int) (train.Batch, error) {
-			b, err := good(epoch, step)
-			if epoch == 1 && step == 7 {
+		p.Train = changed(p.Train, func(examples []int, b *train.Batch) {
+			if examples[0] == 320+7*16 {
 				b.Values[0].Data().([]float32)[5] = nan
 			}
-			return b, err
-		}
+		})
 		r, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 3})
 		var e *train.NonFiniteError
 		if !errors.As(err, &e) || e.Epoch != 1 || e.Step != 7 || e.Validation {
@@ -298,14 +304,11 @@ func TestFitNotFinite(t *testing.T) {
 	})
 	t.Run("validation", func(t *testing.T) {
 		p := digits(t, 1)
-		good := p.Validation
-		p.Validation = func(i int) (train.Batch, error) {
-			b, err := good(i)
-			if i == 1 {
+		p.Validation = changed(p.Validation, func(examples []int, b *train.Batch) {
+			if examples[0] == 50 {
 				b.Values[0].Data().([]float32)[5] = float32(math.Inf(1))
 			}
-			return b, err
-		}
+		})
 		_, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 3})
 		var e *train.NonFiniteError
 		if !errors.As(err, &e) || e.Epoch != 0 || e.Step != 1 || !e.Validation {
@@ -325,7 +328,7 @@ func TestFitWithoutWeightInABatch(t *testing.T) {
 		}
 		return r.Best.ValLoss
 	}
-	one := loss(func(p *train.Problem, _ *train.Config) { p.ValidationSteps = 1 })
+	one := loss(func(p *train.Problem, _ *train.Config) { p.Validation.Len = 50 })
 	if got := loss(validationWeights(7, 0)); got != one || one == 0 {
 		t.Errorf("the loss is %v, want that of the first batch alone, %v", got, one)
 	}
@@ -347,7 +350,7 @@ func TestFitNumbersOfItsOwn(t *testing.T) {
 	}{
 		{"a parameter", func(p train.Problem) *layers.Params { return p.Params }, false, "", true},
 		{"a parameter that is fixed", func(p train.Problem) *layers.Params { return p.Params }, true, "", false},
-		{"a parameter of other Params", func(train.Problem) *layers.Params { return other }, false, `"numbers", which is neither an input that Loss returns nor a parameter`, false},
+		{"a parameter of other Params", func(train.Problem) *layers.Params { return other }, false, `"numbers", which is neither an input that Loss is given nor a parameter`, false},
 		{"one that is fixed", func(train.Problem) *layers.Params { return other.Scope("fixed") }, true, "", false},
 		{"a node", nil, false, `"numbers", which is neither`, false},
 		{"a node that is fixed", nil, true, "", false},
@@ -363,11 +366,12 @@ func TestFitNumbersOfItsOwn(t *testing.T) {
 			}
 			copy(numbers.Value.Float32s(), start)
 			plain := p.Loss
-			p.Loss = func(b *layers.Build, g *G.ExprGraph, size int) (*G.Node, G.Nodes, error) {
-				loss, in, err := plain(b, g, size)
+			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+				loss, _, err := plain(b, in)
 				if err != nil {
 					return nil, nil, err
 				}
+				g := loss.Graph()
 				var n *G.Node
 				if c.params == nil {
 					n = G.NewVector(g, tensor.Float32, G.WithName("numbers"), G.WithShape(4), G.WithValue(numbers.Value))
@@ -378,7 +382,7 @@ func TestFitNumbersOfItsOwn(t *testing.T) {
 					b.Fixed = append(b.Fixed, n)
 				}
 				loss, err = G.Add(loss, G.Must(G.Mean(G.Must(G.Square(n)))))
-				return loss, in, err
+				return loss, nil, err
 			}
 			_, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 2})
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -394,24 +398,14 @@ func TestFitNumbersOfItsOwn(t *testing.T) {
 // trainWeight gives every training batch a weight.
 func trainWeight(weight float64) func(*train.Problem, *train.Config) {
 	return func(p *train.Problem, _ *train.Config) {
-		of := p.Train
-		p.Train = func(epoch, step int) (train.Batch, error) {
-			b, err := of(epoch, step)
-			b.Weight = weight
-			return b, err
-		}
+		p.Train = changed(p.Train, func(_ []int, b *train.Batch) { b.Weight = weight })
 	}
 }
 
 // validationWeights gives the validation batches weights.
 func validationWeights(weights ...float64) func(*train.Problem, *train.Config) {
 	return func(p *train.Problem, _ *train.Config) {
-		of := p.Validation
-		p.Validation = func(i int) (train.Batch, error) {
-			b, err := of(i)
-			b.Weight = weights[i]
-			return b, err
-		}
+		p.Validation = changed(p.Validation, func(examples []int, b *train.Batch) { b.Weight = weights[examples[0]/50] })
 	}
 }
 
@@ -425,43 +419,45 @@ func TestFitErrors(t *testing.T) {
 		change func(*train.Problem, *train.Config)
 		want   string
 	}{
-		"no end":         {func(_ *train.Problem, c *train.Config) { c.MaxEpochs = 0 }, "no end"},
-		"no steps":       {func(p *train.Problem, _ *train.Config) { p.Steps = 0 }, "Steps 0"},
-		"no loss":        {func(p *train.Problem, _ *train.Config) { p.Loss = nil }, "needs Params, Loss"},
-		"resume nothing": {func(_ *train.Problem, c *train.Config) { c.Resume = true }, "Checkpoint"},
+		"no end":              {func(_ *train.Problem, c *train.Config) { c.MaxEpochs = 0 }, "no end"},
+		"nothing to train on": {func(p *train.Problem, _ *train.Config) { p.Train.Len = 0 }, "Train needs a Len of 1 example or more, got 0"},
+		"no loss":             {func(p *train.Problem, _ *train.Config) { p.Loss = nil }, "needs Params and a Loss"},
+		"resume nothing":      {func(_ *train.Problem, c *train.Config) { c.Resume = true }, "Checkpoint"},
 		"checkpoint of another solver": {func(_ *train.Problem, c *train.Config) {
 			c.Checkpoint, c.Solver = "x", G.NewVanillaSolver()
 		}, "*AdamW"},
 		"batch fails": {func(p *train.Problem, _ *train.Config) {
-			p.Train = func(int, int) (train.Batch, error) { return train.Batch{}, broken }
+			p.Train.Batch = func([]int) (train.Batch, error) { return train.Batch{}, broken }
 		}, "broken"},
 		"too few values": {func(p *train.Problem, _ *train.Config) {
-			p.Train = func(int, int) (train.Batch, error) { return train.Batch{Weight: 1}, nil }
-		}, "2 inputs, the batch 0 values"},
+			p.Train.Batch = func([]int) (train.Batch, error) { return train.Batch{Weight: 1}, nil }
+		}, "it must have Values"},
+		"a value is nil": {func(p *train.Problem, _ *train.Config) {
+			p.Train = changed(p.Train, func(_ []int, b *train.Batch) { b.Values[1] = nil })
+		}, "batch of epoch 0, step 0: it must have Values, none of them nil"},
 		"wrong shape": {func(p *train.Problem, _ *train.Config) {
-			p.Validation = func(int) (train.Batch, error) {
-				x := tensor.New(tensor.WithShape(3, 4), tensor.Of(tensor.Float32))
-				return train.Batch{Values: []*tensor.Dense{x, x}}, nil
-			}
-		}, `input "x" must be float32 of shape (50, 4), got float32 of shape (3, 4)`},
+			p.Validation = changed(p.Validation, func(_ []int, b *train.Batch) {
+				b.Values[0] = tensor.New(tensor.WithShape(3, 5), tensor.Of(tensor.Float32))
+			})
+		}, "(3, 5)"},
 		"a weight that was never set":      {trainWeight(0), "batch of epoch 0, step 0: its Weight must be above 0, got 0: set it"},
-		"a negative weight":                {trainWeight(-1), "above 0, got -1"},
-		"a weight that is NaN":             {trainWeight(math.NaN()), "above 0, got NaN"},
-		"an infinite weight":               {trainWeight(math.Inf(1)), "above 0, got +Inf"},
-		"a negative validation weight":     {validationWeights(3, -1), "validation batch 1: its Weight must be 0 or more, got -1"},
-		"a validation weight that is NaN":  {validationWeights(math.NaN(), 1), "validation batch 0: its Weight must be 0 or more, got NaN"},
-		"an infinite validation weight":    {validationWeights(math.Inf(1), 1), "0 or more, got +Inf"},
+		"a negative weight":                {trainWeight(-1), "at least 0 and finite, got -1"},
+		"a weight that is NaN":             {trainWeight(math.NaN()), "at least 0 and finite, got NaN"},
+		"an infinite weight":               {trainWeight(math.Inf(1)), "at least 0 and finite, got +Inf"},
+		"a negative validation weight":     {validationWeights(3, -1), "validation batch 1: its Weight must be at least 0 and finite, got -1"},
+		"a validation weight that is NaN":  {validationWeights(math.NaN(), 1), "validation batch 0: its Weight must be at least 0 and finite, got NaN"},
+		"an infinite validation weight":    {validationWeights(math.Inf(1), 1), "finite, got +Inf"},
 		"validation weights all never set": {validationWeights(0, 0), "every validation batch has a Weight of 0"},
 		"callback fails": {func(_ *train.Problem, c *train.Config) {
-			c.OnEpoch = func([]train.Epoch, bool) error { return broken }
+			c.OnCheck = func([]train.Check, bool) error { return broken }
 		}, "broken"},
 		"folder missing": {func(_ *train.Problem, c *train.Config) {
 			c.Checkpoint = filepath.Join(t.TempDir(), "missing", "c")
 		}, "missing"},
 		"a loss of no parameters": {func(p *train.Problem, _ *train.Config) {
-			p.Loss = func(_ *layers.Build, g *G.ExprGraph, _ int) (*G.Node, G.Nodes, error) {
-				x := G.NewScalar(g, tensor.Float32, G.WithName("x"))
-				return x, G.Nodes{x}, nil
+			p.Loss = func(_ *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+				loss, err := G.Sum(in[0])
+				return loss, nil, err
 			}
 		}, "no parameter"},
 	} {

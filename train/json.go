@@ -25,34 +25,14 @@ func (x *number) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// The types below are those of their names without methods. Fields beside an embedded one take its fields' place.
+// plainState is an EarlyStopping without methods. numericState's fields take the place of its own.
 type (
-	plainEpoch   Epoch
 	plainState   EarlyStopping
-	numericEpoch struct {
-		plainEpoch
-		TrainLoss number `json:"train_loss"`
-		ValLoss   number `json:"val_loss"`
-	}
 	numericState struct {
 		plainState
 		Best, Last number
 	}
 )
-
-// MarshalJSON has a loss that isn't finite as a string, "NaN", "+Inf" or "-Inf".
-func (e Epoch) MarshalJSON() ([]byte, error) {
-	return json.Marshal(numericEpoch{plainEpoch(e), number(e.TrainLoss), number(e.ValLoss)})
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (e *Epoch) UnmarshalJSON(b []byte) error {
-	var n numericEpoch
-	err := json.Unmarshal(b, &n)
-	*e = Epoch(n.plainEpoch)
-	e.TrainLoss, e.ValLoss = float64(n.TrainLoss), float64(n.ValLoss)
-	return err
-}
 
 // MarshalJSON has a value that isn't finite as a string, "NaN", "+Inf" or "-Inf".
 func (e EarlyStopping) MarshalJSON() ([]byte, error) {

@@ -22,26 +22,21 @@ func TestFitFreesItsGraphs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	batch := func(int, int) (train.Batch, error) {
-		return train.Batch{
-			Values: []*tensor.Dense{tensor.New(tensor.WithShape(2, 256), tensor.Of(tensor.Float32)), tensor.New(tensor.WithShape(2), tensor.Of(tensor.Int))},
-			Weight: 2,
-		}, nil
+	data, err := train.Tensors(tensor.New(tensor.WithShape(2, 256), tensor.Of(tensor.Float32)), tensor.New(tensor.WithShape(2), tensor.Of(tensor.Int)))
+	if err != nil {
+		t.Fatal(err)
 	}
 	problem := train.Problem{
 		Params: p,
-		Loss: func(b *layers.Build, g *G.ExprGraph, size int) (*G.Node, G.Nodes, error) {
-			x := G.NewMatrix(g, tensor.Float32, G.WithShape(size, 256), G.WithName("x"))
-			y := G.NewVector(g, tensor.Int, G.WithShape(size), G.WithName("y"))
-			logits, err := l.Forward(b, x)
+		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+			logits, err := l.Forward(b, in[0])
 			if err != nil {
 				return nil, nil, err
 			}
-			loss, err := layers.CrossEntropy(b, logits, y, layers.CrossEntropyOptions{})
-			return loss, G.Nodes{x, y}, err
+			loss, err := layers.CrossEntropy(b, logits, in[1], layers.CrossEntropyOptions{})
+			return loss, nil, err
 		},
-		BatchSize: 2, Steps: 1, Train: batch,
-		ValidationSize: 2, ValidationSteps: 1, Validation: func(i int) (train.Batch, error) { return batch(0, i) },
+		Train: data, Validation: data, BatchSize: 2,
 	}
 	fit := func() {
 		if _, err := train.Fit(context.Background(), problem, train.Config{Stopping: train.Stopping{Patience: 1}, MaxEpochs: 1, Solver: train.NewAdamW(1e-3)}); err != nil {

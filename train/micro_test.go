@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,21 +26,17 @@ func unevenDigits(t *testing.T, micro int, dropout float64) train.Problem {
 	t.Helper()
 	p := digitsWith(t, 1, dropout)
 	p.MicroBatches = micro
-	whole := p.Train
-	p.Train = func(epoch, step int) (train.Batch, error) {
-		b, err := whole(epoch, step)
-		b.Weight, b.Weights = 0, make([]float64, p.BatchSize)
+	p.Train = changed(p.Train, func(examples []int, b *train.Batch) {
+		b.Weight = 0
 		targets := b.Values[1].Data().([]int)
-		for i := range targets {
-			if i < 2 || (i+step)%3 == 0 {
+		for i, e := range examples {
+			if e%16 < 2 || e%16+e/16%3 == 0 {
 				targets[i] = layers.Ignore
 				continue
 			}
-			b.Weights[i] = 1
 			b.Weight++
 		}
-		return b, err
-	}
+	})
 	return p
 }
 
@@ -49,7 +46,7 @@ func TestWorkersChangeNoBit(t *testing.T) {
 		func() G.Solver { return G.NewAdamSolver(G.WithLearnRate(0.02)) },
 	} {
 		for _, micro := range []int{1, 2, 4, 8, 16} {
-			fit := func(workers, procs int) ([]train.Epoch, [][]float32) {
+			fit := func(workers, procs int) ([]train.Check, [][]float32) {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 				p := unevenDigits(t, micro, 0.1)
 				r, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 2, Seed: 5, Solver: solver(), Workers: workers})
@@ -61,7 +58,7 @@ func TestWorkersChangeNoBit(t *testing.T) {
 			wantHistory, want := fit(1, 1)
 			for _, c := range []struct{ workers, procs int }{{1, 2}, {2, 1}, {2, 2}, {3, 2}, {4, 2}, {4, 5}, {8, 2}, {16, 2}, {100, 2}, {0, 1}, {0, 2}, {0, 3}} {
 				history, got := fit(c.workers, c.procs)
-				if !same(got, want) || history[1] != wantHistory[1] {
+				if !same(got, want) || !reflect.DeepEqual(history, wantHistory) {
 					t.Errorf("%T, %d micro-batches: %d workers on %d processors leave other parameters than one on one", solver(), micro, c.workers, c.procs)
 				}
 			}
@@ -75,19 +72,7 @@ func TestMicroBatchesOfAnyNumber(t *testing.T) {
 		var want [][]float32
 		for workers := 1; workers <= micro; workers++ {
 			p := digits(t, 1)
-			p.BatchSize, p.MicroBatches, p.Steps = 2*micro, micro, 5
-			whole := p.Train
-			p.Train = func(epoch, step int) (train.Batch, error) {
-				b, err := whole(epoch, step)
-				for i, v := range b.Values {
-					part, err := v.Slice(tensor.S(0, 2*micro))
-					if err != nil {
-						return b, err
-					}
-					b.Values[i] = part.(*tensor.Dense)
-				}
-				return b, err
-			}
+			p.BatchSize, p.MicroBatches, p.Train.Len = 2*micro, micro, 11*micro // the last step is short, and its last micro-batch too
 			if _, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 1, Workers: workers}); err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +87,7 @@ func TestMicroBatchesOfAnyNumber(t *testing.T) {
 
 // Without dropout the number of micro-batches changes the rounding alone.
 func TestMicroBatchesAreTheirMean(t *testing.T) {
-	fit := func(micro int) ([][]float32, train.Epoch) {
+	fit := func(micro int) ([][]float32, train.Check) {
 		p := unevenDigits(t, micro, 0)
 		r, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 1, Solver: train.NewAdamW(0.01)})
 		if err != nil {
@@ -162,7 +147,7 @@ func TestMicroBatchesResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Best != want.Best || !same(values(p.Params), values(whole.Params)) {
+	if !reflect.DeepEqual(got.Best, want.Best) || !same(values(p.Params), values(whole.Params)) {
 		t.Error("the resumed run left other parameters")
 	}
 }
@@ -181,21 +166,20 @@ func TestMicroBatchesResumeChanged(t *testing.T) {
 		p := digits(t, 1)
 		p.MicroBatches = m
 		_, err := train.Fit(t.Context(), p, c)
-		if want := fmt.Sprintf("take 2 micro-batches, not %d", max(m, 1)); err == nil || !strings.Contains(err.Error(), want) {
+		if want := fmt.Sprintf("2 MicroBatches and a CheckEvery of 0, not of 320 examples, a BatchSize of 16, %d MicroBatches", max(m, 1)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%d micro-batches: %v, want %q in it", m, err, want)
 		}
 	}
 }
 
 func TestMicroBatchErrors(t *testing.T) {
-	weights := func(change func(b *train.Batch)) func(p *train.Problem) {
+	second := func(change func(b *train.Batch)) func(p *train.Problem) { // micro-batch
 		return func(p *train.Problem) {
-			whole := p.Train
-			p.Train = func(epoch, step int) (train.Batch, error) {
-				b, err := whole(epoch, step)
-				change(&b)
-				return b, err
-			}
+			p.Train = changed(p.Train, func(examples []int, b *train.Batch) {
+				if examples[0]%16 == 4 {
+					change(b)
+				}
+			})
 		}
 	}
 	for _, c := range []struct {
@@ -206,29 +190,25 @@ func TestMicroBatchErrors(t *testing.T) {
 		{"no divisor", func(p *train.Problem) { p.MicroBatches = 5 }, "MicroBatches must divide BatchSize, got 5 and 16"},
 		{"more than examples", func(p *train.Problem) { p.MicroBatches = 32 }, "MicroBatches must divide BatchSize"},
 		{"below 0", func(p *train.Problem) { p.MicroBatches = -1 }, "MicroBatches must divide BatchSize"},
-		{"too few weights", weights(func(b *train.Batch) { b.Weights = b.Weights[1:] }), "each of its 16 examples, got 15"},
-		{"a negative weight", weights(func(b *train.Batch) { b.Weights[3] = -1 }), "got -1 for example 3"},
-		{"a weight that is no number", weights(func(b *train.Batch) { b.Weights[4] = math.NaN() }), "got NaN for example 4"},
-		{"weights that are another sum", weights(func(b *train.Batch) { b.Weight++ }), "add up to its Weight"},
-		{"nothing counts", weights(func(b *train.Batch) { b.Weight, b.Weights = 0, make([]float64, 16) }), "above 0"},
-		{"too few values", weights(func(b *train.Batch) { b.Values = b.Values[1:] }), "2 inputs, the batch 1 values"},
-		{"a value of another size", weights(func(b *train.Batch) {
-			b.Values[0] = tensor.New(tensor.WithShape(15, 4), tensor.Of(tensor.Float32))
-		}), `input "x" must be float32 of shape (16, 4), cut for 4 micro-batches, or (4, 4), the same for each; got float32 of shape (15, 4)`},
-		{"a value of another dtype", weights(func(b *train.Batch) { b.Values[0] = b.Values[1] }), "got int of shape (16)"},
-		{"a target of the second worker that is none", weights(func(b *train.Batch) { b.Values[1].Data().([]int)[7] = 4 }), "epoch 0, step 0: micro-batch 1: "},
-		{"a loss that isn't finite", weights(func(b *train.Batch) { b.Values[0].Data().([]float32)[59] = float32(math.NaN()) }), "the training loss is NaN at epoch 0, step 0"},
+		{"a negative weight", second(func(b *train.Batch) { b.Weight = -1 }), "finite, got -1"},
+		{"nothing counts", func(p *train.Problem) {
+			p.Train = changed(p.Train, func(_ []int, b *train.Batch) { b.Weight = 0 })
+		}, "above 0"},
+		{"a value of another dtype", second(func(b *train.Batch) { b.Values[0] = b.Values[1] }), "epoch 0, step 0: micro-batch 1: "},
+		{"a target of the second worker that is none", second(func(b *train.Batch) { b.Values[1].Data().([]int)[3] = 4 }), "epoch 0, step 0: micro-batch 1: "},
+		{"a loss that isn't finite", second(func(b *train.Batch) { b.Values[0].Data().([]float32)[11] = float32(math.NaN()) }), "the training loss is NaN at epoch 0, step 0"},
 		{"other parameters each time", func(p *train.Problem) {
 			loss, calls := p.Loss, 0
-			p.Loss = func(b *layers.Build, g *G.ExprGraph, size int) (*G.Node, G.Nodes, error) {
+			p.Validation.Len = 0
+			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 				if calls++; calls == 2 {
 					for _, q := range slices.Backward(p.Params.All()) {
-						if _, err := b.Bind(g, q); err != nil {
+						if _, err := b.Bind(in[0].Graph(), q); err != nil {
 							return nil, nil, err
 						}
 					}
 				}
-				return loss(b, g, size)
+				return loss(b, in)
 			}
 		}, "the same parameters in the same order"},
 	} {
@@ -247,39 +227,6 @@ func TestMicroBatchErrors(t *testing.T) {
 	}
 	if _, err := train.Fit(context.Background(), digits(t, 1), train.Config{MaxEpochs: 1, Workers: -1}); err == nil || !strings.Contains(err.Error(), "Workers") {
 		t.Errorf("Workers -1: got %v", err)
-	}
-}
-
-// A value of the shape that its input has in a micro-batch's graph goes to every micro-batch.
-func TestMicroBatchesShareValues(t *testing.T) {
-	fit := func(micro int) float64 {
-		p := digitsWith(t, 1, 0)
-		p.MicroBatches = micro
-		loss := p.Loss
-		p.Loss = func(b *layers.Build, g *G.ExprGraph, size int) (*G.Node, G.Nodes, error) {
-			l, inputs, err := loss(b, g, size)
-			if err != nil {
-				return nil, nil, err
-			}
-			add := G.NewVector(g, tensor.Float32, G.WithShape(3), G.WithName("add"))
-			l, err = G.Add(l, G.Must(G.Sum(add)))
-			return l, append(inputs, add), err
-		}
-		added := func(b train.Batch, err error) (train.Batch, error) {
-			b.Values = append(b.Values, tensor.New(tensor.WithBacking([]float32{1, 2, 3})))
-			return b, err
-		}
-		batch, validation := p.Train, p.Validation
-		p.Train = func(epoch, step int) (train.Batch, error) { return added(batch(epoch, step)) }
-		p.Validation = func(i int) (train.Batch, error) { return added(validation(i)) }
-		r, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r.Best.TrainLoss
-	}
-	if one, four := fit(1), fit(4); one < 6 || math.Abs(one-four) > 1e-5 {
-		t.Errorf("the loss is %v with one micro-batch, %v with four", one, four)
 	}
 }
 
@@ -324,24 +271,21 @@ func gpt(tb testing.TB, batch, micro, dim, blocks int) train.Problem {
 		}
 		return tensor.New(tensor.WithShape(size, length), tensor.WithBacking(ids))
 	}
-	step := train.Batch{Values: []*tensor.Dense{tokens(batch, 1), tokens(batch, 2)}, Weight: float64(batch)}
-	one := train.Batch{Values: []*tensor.Dense{tokens(1, 1), tokens(1, 2)}, Weight: 1}
 	return train.Problem{
 		Params: params,
-		Loss: func(b *layers.Build, g *G.ExprGraph, size int) (*G.Node, G.Nodes, error) {
-			x := G.NewMatrix(g, tensor.Int, G.WithShape(size, length), G.WithName("x"))
-			y := G.NewMatrix(g, tensor.Int, G.WithShape(size, length), G.WithName("y"))
-			logits, err := model.Forward(b, x, layers.Mask{})
+		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+			logits, err := model.Forward(b, in[0], layers.Mask{})
 			if err != nil {
 				return nil, nil, err
 			}
-			loss, err := layers.CrossEntropy(b, logits, y, layers.CrossEntropyOptions{})
-			return loss, G.Nodes{x, y}, err
+			loss, err := layers.CrossEntropy(b, logits, in[1], layers.CrossEntropyOptions{})
+			return loss, nil, err
 		},
-		BatchSize: batch, Steps: 2, MicroBatches: micro,
-		Train:          func(int, int) (train.Batch, error) { return step, nil },
-		ValidationSize: 1, ValidationSteps: 1,
-		Validation: func(int) (train.Batch, error) { return one, nil },
+		BatchSize: batch, MicroBatches: micro,
+		Train: train.Dataset{Len: 2 * batch, Batch: func(examples []int) (train.Batch, error) {
+			n := len(examples)
+			return train.Batch{Values: []*tensor.Dense{tokens(n, 1), tokens(n, 2)}, Weight: float64(n)}, nil
+		}},
 	}
 }
 
@@ -371,7 +315,7 @@ func BenchmarkStep(b *testing.B) {
 	for _, c := range []struct{ batch, micro, workers int }{{12, 1, 1}, {12, 2, 1}, {12, 2, 2}, {48, 4, 1}, {48, 4, 2}} {
 		b.Run(fmt.Sprintf("batch=%d/micro=%d/workers=%d", c.batch, c.micro, c.workers), func(b *testing.B) {
 			p := gpt(b, c.batch, c.micro, 128, 4)
-			p.Steps = b.N + 1
+			p.Train.Len = (b.N + 1) * c.batch
 			_, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 1, Workers: c.workers, OnStep: func(_, step int, _ float64) {
 				if step == 0 {
 					b.ResetTimer()

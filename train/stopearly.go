@@ -12,7 +12,7 @@ type LoopConfig struct {
 
 	// OnEpoch, if set, is called after every epoch with the history so far and whether the last epoch is the best: the
 	// parameters are worth keeping then. An error ends training.
-	OnEpoch func(history []Epoch, best bool) error
+	OnEpoch func(history []Check, best bool) error
 }
 
 // StopEarly calls train and then validate, which return the losses of an epoch, until the validation loss has failed to
@@ -30,10 +30,10 @@ func StopEarly(train, validate func() (float64, error), patience int, c LoopConf
 		c.MaxEpochs = 20
 	}
 	stopping := NewEarlyStopping(max(patience, 1))
-	var history []Epoch
+	var history []Check
 	var err error
 	for err == nil && len(history) < c.MaxEpochs && !stopping.Stopped() {
-		e := Epoch{Epoch: len(history)}
+		e := Check{Epoch: len(history), Validated: true}
 		if e.TrainLoss, err = train(); err != nil {
 			break
 		}
@@ -42,7 +42,7 @@ func StopEarly(train, validate func() (float64, error), patience int, c LoopConf
 		}
 		history = append(history, e)
 		best, _ := stopping.Observe(e.ValLoss)
-		logEpoch(c.Log, e, stopping)
+		logCheck(c.Log, e, stopping)
 		if c.OnEpoch != nil {
 			err = c.OnEpoch(history, best)
 		}

@@ -18,6 +18,11 @@ import (
 // scripted is a problem whose losses are given: those of training and of validation, an epoch each. Its one parameter
 // loses its learning rate with every epoch, so that it tells which epoch it is of.
 func scripted(t *testing.T, trainLosses, valLosses []float64) (train.Problem, *layers.Param) {
+	return scriptedFrom(t, 0, trainLosses, valLosses)
+}
+
+// scriptedFrom is scripted for a run that begins with an epoch.
+func scriptedFrom(t *testing.T, epoch int, trainLosses, valLosses []float64) (train.Problem, *layers.Param) {
 	t.Helper()
 	p, err := layers.NewParams(tensor.Float64, 1)
 	if err != nil {
@@ -32,34 +37,34 @@ func scripted(t *testing.T, trainLosses, valLosses []float64) (train.Problem, *l
 			tensor.New(tensor.WithShape(1, 1), tensor.WithBacking([]float64{x})), tensor.New(tensor.WithShape(1, 1), tensor.WithBacking([]float64{y})),
 		}, Weight: 1}, nil
 	}
-	epoch := 0
+	validated := epoch - 1 // as the first batch is to build the graph with
 	return train.Problem{
 		Params: p,
-		Loss: func(b *layers.Build, g *G.ExprGraph, size int) (*G.Node, G.Nodes, error) {
-			x := G.NewMatrix(g, tensor.Float64, G.WithShape(1, 1), G.WithName("x"))
-			y := G.NewMatrix(g, tensor.Float64, G.WithShape(1, 1), G.WithName("y"))
-			node, err := b.Bind(g, w)
+		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+			node, err := b.Bind(in[0].Graph(), w)
 			if err != nil {
 				return nil, nil, err
 			}
-			xw, err := G.Mul(x, node) // (1, 1) x (1, 1) -> (1, 1)
+			xw, err := G.Mul(in[0], node) // (1, 1) x (1, 1) -> (1, 1)
 			if err != nil {
 				return nil, nil, err
 			}
-			terms, err := G.Add(xw, y)
+			terms, err := G.Add(xw, in[1])
 			if err != nil {
 				return nil, nil, err
 			}
 			loss, err := G.Sum(terms) // (1, 1) -> ()
-			return loss, G.Nodes{x, y}, err
+			return loss, nil, err
 		},
-		BatchSize: 1, Steps: 1,
-		Train: func(e, _ int) (train.Batch, error) {
-			epoch = e
+		BatchSize: 1,
+		Train: train.Dataset{Len: 1, Order: train.Fresh, Batch: func(examples []int) (train.Batch, error) {
+			e := min(examples[0], len(trainLosses)-1)
 			return batch(1, trainLosses[e]+float64(e)) // w is -e where the learning rate is 1
-		},
-		ValidationSize: 1, ValidationSteps: 1,
-		Validation: func(int) (train.Batch, error) { return batch(0, valLosses[epoch]) },
+		}},
+		Validation: train.Dataset{Len: 1, Batch: func([]int) (train.Batch, error) {
+			defer func() { validated++ }()
+			return batch(0, valLosses[max(validated, 0)])
+		}},
 	}, w
 }
 
@@ -146,7 +151,7 @@ func losses(s train.Stopping, values []float64) (trainLosses, valLosses []float6
 func TestStoppingAsThePeers(t *testing.T) {
 	for _, c := range peers {
 		t.Run(c.name, func(t *testing.T) {
-			p, w := problemOf(t, c.options, c.values)
+			p, w := problemOf(t, 0, c.options, c.values)
 			var log strings.Builder
 			r, err := train.Fit(t.Context(), p, train.Config{
 				Stopping: c.options, MaxEpochs: len(c.values), Solver: G.NewVanillaSolver(G.WithLearnRate(1)), Log: &log,
@@ -181,10 +186,10 @@ func TestStoppingAsThePeers(t *testing.T) {
 	}
 }
 
-// problemOf is the scripted problem of a case.
-func problemOf(t *testing.T, s train.Stopping, values []float64) (train.Problem, *layers.Param) {
+// problemOf is the scripted problem of a case, for a run that begins with an epoch.
+func problemOf(t *testing.T, from int, s train.Stopping, values []float64) (train.Problem, *layers.Param) {
 	trainLosses, valLosses := losses(s, values)
-	return scripted(t, trainLosses, valLosses)
+	return scriptedFrom(t, from, trainLosses, valLosses)
 }
 
 // A run that is interrupted after any epoch and resumed ends as the run that never was.
@@ -196,11 +201,11 @@ func TestStoppingResumes(t *testing.T) {
 	broken := errors.New("broken")
 	for _, c := range peers {
 		t.Run(c.name, func(t *testing.T) {
-			fit := func(checkpoint string, resume bool, until int) (end, error) {
-				p, w := problemOf(t, c.options, c.values)
+			fit := func(checkpoint string, from, until int) (end, error) {
+				p, w := problemOf(t, from, c.options, c.values)
 				r, err := train.Fit(t.Context(), p, train.Config{
-					Stopping: c.options, MaxEpochs: len(c.values), Solver: train.NewAdamW(0.1), Checkpoint: checkpoint, Resume: resume,
-					OnEpoch: func(history []train.Epoch, _ bool) error {
+					Stopping: c.options, MaxEpochs: len(c.values), Solver: train.NewAdamW(0.1), Checkpoint: checkpoint, Resume: from > 0,
+					OnCheck: func(history []train.Check, _ bool) error {
 						if len(history) == until {
 							return broken
 						}
@@ -209,7 +214,7 @@ func TestStoppingResumes(t *testing.T) {
 				})
 				return end{fmt.Sprintf("%+v", r), w.Value.Data().([]float64)[0]}, err
 			}
-			want, err := fit(filepath.Join(t.TempDir(), "c"), false, -1)
+			want, err := fit(filepath.Join(t.TempDir(), "c"), 0, -1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -218,10 +223,10 @@ func TestStoppingResumes(t *testing.T) {
 					continue
 				}
 				checkpoint := filepath.Join(t.TempDir(), "c")
-				if _, err := fit(checkpoint, false, until); !errors.Is(err, broken) {
+				if _, err := fit(checkpoint, 0, until); !errors.Is(err, broken) {
 					t.Fatal(err)
 				}
-				if got, err := fit(checkpoint, true, -1); err != nil || got != want {
+				if got, err := fit(checkpoint, until, -1); err != nil || got != want {
 					t.Errorf("interrupted after %d epochs: %+v (%v), want %+v", until, got, err, want)
 				}
 			}
@@ -234,7 +239,11 @@ func TestStoppingResumesChanged(t *testing.T) {
 	values := []float64{3, 1, 2, 4, 5, 6}
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	fit := func(s train.Stopping, resume bool) (*train.Result, error) {
-		p, _ := problemOf(t, s, values)
+		from := 0
+		if resume {
+			from = 4
+		}
+		p, _ := problemOf(t, from, s, values)
 		return train.Fit(t.Context(), p, train.Config{Stopping: s, MaxEpochs: 6, Solver: train.NewAdamW(0.1), Checkpoint: checkpoint, Resume: resume})
 	}
 	if r, err := fit(train.Stopping{Patience: 2}, false); err != nil || len(r.History) != 4 {

@@ -21,7 +21,7 @@ import (
 )
 
 // readRun is a run's summary and history.
-func readRun(t *testing.T, dir string) (task.Summary, []train.Epoch) {
+func readRun(t *testing.T, dir string) (task.Summary, []train.Check) {
 	t.Helper()
 	var s task.Summary
 	d := json.NewDecoder(strings.NewReader(read(t, filepath.Join(dir, task.SummaryFile))))
@@ -32,11 +32,11 @@ func readRun(t *testing.T, dir string) (task.Summary, []train.Epoch) {
 	return s, readHistory(t, dir)
 }
 
-func readHistory(t *testing.T, dir string) []train.Epoch {
+func readHistory(t *testing.T, dir string) []train.Check {
 	t.Helper()
-	var history []train.Epoch
+	var history []train.Check
 	for line := range strings.Lines(read(t, filepath.Join(dir, task.HistoryFile))) {
-		var e train.Epoch
+		var e train.Check
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("%s: %q: %v", task.HistoryFile, line, err)
 		}
@@ -425,7 +425,7 @@ func TestDivergence(t *testing.T) {
 		t.Fatalf("it diverged in its first epoch: %q", c.stdout)
 	}
 	history := readHistory(t, dir)
-	best := slices.MinFunc(history, func(a, b train.Epoch) int { return cmp.Compare(a.ValLoss, b.ValLoss) })
+	best := slices.MinFunc(history, func(a, b train.Check) int { return cmp.Compare(a.ValLoss, b.ValLoss) })
 	if got, want := succeed(t, "eval", dir), fmt.Sprintf("Val=%.6f,", best.ValLoss); !strings.HasPrefix(got, want) {
 		t.Errorf("the weights kept give %q, want the best epoch's %s", got, want)
 	}

@@ -45,26 +45,24 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 
-	const size, steps = 64, 16
 	rng := notebook.Source(*seed)
-	batches := make([]train.Batch, steps)
-	for i := range batches {
-		batches[i] = draw(rng, size, *length, 0.1)
+	known, err1 := train.Tensors(draw(rng, 1024, *length, 0.1))
+	unseen, err2 := train.Tensors(draw(rng, 500, *length, 0.1))
+	if err := errors.Join(err1, err2); err != nil {
+		return err
 	}
-	unseen := draw(rng, 500, *length, 0.1)
 	_, err = train.Fit(context.Background(), train.Problem{
-		Params: params, Loss: m.loss,
-		BatchSize: size, Steps: steps, Train: func(_, step int) (train.Batch, error) { return batches[step], nil },
-		ValidationSize: 500, ValidationSteps: 1, Validation: func(int) (train.Batch, error) { return unseen, nil },
+		Params: params, Loss: m.loss, Train: known, Validation: unseen, BatchSize: 64, ValidationSize: 500,
 	}, train.Config{Stopping: train.Stopping{Patience: *patience}, MaxEpochs: 200, Solver: train.NewAdamW(0.003), Log: w})
 	if err != nil {
 		return err
 	}
-	return m.show(w, draw(rng, 3, *length, 0).Values[0])
+	sequences, _ := draw(rng, 3, *length, 0)
+	return m.show(w, sequences)
 }
 
-// draw makes a batch: random digits (B, T), and the same backwards, but for a share of them that is wrong.
-func draw(rng *rand.Rand, size, length int, wrong float64) train.Batch {
+// draw makes examples: random digits (N, T), and the same backwards, but for a share of them that is wrong.
+func draw(rng *rand.Rand, size, length int, wrong float64) (sequences, backwards *tensor.Dense) {
 	digits, answers := make([]int, size*length), make([]int, size*length)
 	for i := range digits {
 		digits[i] = rng.IntN(10)
@@ -74,10 +72,7 @@ func draw(rng *rand.Rand, size, length int, wrong float64) train.Batch {
 		}
 		answers[i-i%length+length-1-i%length] = answer
 	}
-	return train.Batch{Weight: float64(size), Values: []*tensor.Dense{
-		tensor.New(tensor.WithShape(size, length), tensor.WithBacking(digits)),
-		tensor.New(tensor.WithShape(size, length), tensor.WithBacking(answers)),
-	}}
+	return tensor.New(tensor.WithShape(size, length), tensor.WithBacking(digits)), tensor.New(tensor.WithShape(size, length), tensor.WithBacking(answers))
 }
 
 // model is what is learned, for sequences of T digits.
@@ -112,16 +107,14 @@ func (m model) forward(b *layers.Build, digits *G.Node) (*G.Node, error) {
 	return m.out.Forward(b, x) // (B, T, D) x (10, D)ᵀ -> (B, T, 10)
 }
 
-// loss adds the mean loss of a batch to a graph.
-func (m model) loss(b *layers.Build, g *G.ExprGraph, size int) (*G.Node, G.Nodes, error) {
-	digits := G.NewMatrix(g, tensor.Int, G.WithShape(size, m.length), G.WithName("digits"))
-	answers := G.NewMatrix(g, tensor.Int, G.WithShape(size, m.length), G.WithName("answers"))
-	logits, err := m.forward(b, digits)
+// loss adds the mean loss of a batch of digits and answers to a graph.
+func (m model) loss(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+	logits, err := m.forward(b, inputs[0])
 	if err != nil {
 		return nil, nil, err
 	}
-	loss, err := layers.CrossEntropy(b, logits, answers, layers.CrossEntropyOptions{})
-	return loss, G.Nodes{digits, answers}, err
+	loss, err := layers.CrossEntropy(b, logits, inputs[1], layers.CrossEntropyOptions{})
+	return loss, nil, err
 }
 
 // show prints sequences, (B, T), and their answers, and for the first what each digit of the answer attends to.

@@ -51,8 +51,8 @@ func backwards(s string) string {
 func TestDraw(t *testing.T) {
 	for _, c := range []struct{ share, least, most float64 }{{0.1, 0.08, 0.12}, {0, 0, 0}} {
 		const size, length = 500, 5
-		batch := draw(notebook.Source(1), size, length, c.share)
-		digits, answers := batch.Values[0].Data().([]int), batch.Values[1].Data().([]int)
+		sequences, backwards := draw(notebook.Source(1), size, length, c.share)
+		digits, answers := sequences.Data().([]int), backwards.Data().([]int)
 		wrong := 0.0
 		for i := range digits {
 			if answers[i-i%length+length-1-i%length] != digits[i] {

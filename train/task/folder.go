@@ -23,7 +23,7 @@ import (
 const (
 	ConfigFile     = "config.json"
 	WeightsFile    = "model.safetensors"      // of the epoch to be kept so far
-	HistoryFile    = "history.jsonl"          // a train.Epoch a line
+	HistoryFile    = "history.jsonl"          // a train.Check a line
 	SummaryFile    = "summary.json"           // once training is done
 	CheckpointFile = "checkpoint.safetensors" // until then
 )
@@ -85,7 +85,7 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	c := t.FitConfig()
 	c.Checkpoint, c.Resume = filepath.Join(dir, CheckpointFile), begun
 	c.Log, c.OnStep = log, onStep
-	c.OnEpoch = func(history []train.Epoch, best bool) error {
+	c.OnCheck = func(history []train.Check, best bool) error {
 		if best {
 			if err := save(); err != nil {
 				return err
@@ -202,7 +202,7 @@ func writeJSON(dir, name string, v any) error {
 }
 
 // writeHistory writes history.jsonl.
-func writeHistory(dir string, history []train.Epoch) error {
+func writeHistory(dir string, history []train.Check) error {
 	return atomicfile.WriteFile(filepath.Join(dir, HistoryFile), func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		for _, epoch := range history {

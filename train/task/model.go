@@ -115,18 +115,27 @@ func (m *Model) makeLayers() error {
 
 // build adds the model to a graph, for batches of a size. The nodes are what values gives the values of.
 func (m *Model) build(b *layers.Build, g *G.ExprGraph, size int, l data.Layout) (nodes G.Nodes, logits *G.Node, err error) {
-	in := inputs{ids: intNode(g, "ids", size, l.Len)}
-	nodes = G.Nodes{in.ids}
+	nodes = G.Nodes{intNode(g, "ids", size, l.Len)}
 	if m.Config.Task.Kind != data.KindText { // whose rows are whole, or end in what no position before it sees
-		in.lengths = intNode(g, "lengths", size, 0)
-		nodes = append(nodes, in.lengths)
+		nodes = append(nodes, intNode(g, "lengths", size, 0))
 	}
 	if m.Config.Task.Kind == data.KindPairs {
-		in.before = intNode(g, "before", size, l.TargetLen)
-		nodes = append(nodes, in.before)
+		nodes = append(nodes, intNode(g, "before", size, l.TargetLen))
 	}
-	logits, err = m.forward(b, in)
+	logits, err = m.apply(b, nodes)
 	return nodes, logits, err
+}
+
+// apply adds the model to the graph of the nodes that it reads, in the order of build's.
+func (m *Model) apply(b *layers.Build, nodes G.Nodes) (logits *G.Node, err error) {
+	in := inputs{ids: nodes[0]}
+	if len(nodes) > 1 {
+		in.lengths = nodes[1]
+	}
+	if len(nodes) > 2 {
+		in.before = nodes[2]
+	}
+	return m.forward(b, in)
 }
 
 // values returns a batch as the nodes of build take it.

@@ -38,7 +38,7 @@ func openRule(c *Config) (set, error) {
 		return nil, asConfigError(err)
 	}
 	s := &ruleSet{coder, split, split.Validation()}
-	if _, err := s.validation(0, validationSize); err != nil { // before anything is made for a rule that is wrong about itself
+	if _, err := s.coder.Batch(s.examples[:1], 1); err != nil { // before anything is made for a rule that is wrong about itself
 		return nil, asConfigError(err)
 	}
 	return s, nil
@@ -52,8 +52,12 @@ func (s *ruleSet) train(epoch, step, size int) (data.Batch, error) {
 	return s.coder.Batch(examples, size)
 }
 
-func (s *ruleSet) validation(i, size int) (data.Batch, error) {
-	return s.coder.Batch(s.examples[i*size:min((i+1)*size, len(s.examples))], size)
+func (s *ruleSet) validation(numbers []int) (data.Batch, error) {
+	examples := make([]data.Example, len(numbers))
+	for i, n := range numbers {
+		examples[i] = s.examples[n]
+	}
+	return s.coder.Batch(examples, len(examples))
 }
 
 func (s *ruleSet) len() int     { return len(s.examples) }
@@ -116,8 +120,8 @@ func (s *textSet) train(epoch, step, size int) (data.Batch, error) {
 	return s.TrainBatch(s.seed, epoch, step, size, s.length)
 }
 
-func (s *textSet) validation(i, size int) (data.Batch, error) {
-	return s.ValidationBatch(i, size, s.length, s.most)
+func (s *textSet) validation(numbers []int) (data.Batch, error) {
+	return s.ValidationBatch(numbers, s.length, s.most)
 }
 
 func (s *textSet) len() int     { return s.windows }

@@ -26,7 +26,7 @@ type Task struct {
 // A set is what a model learns from.
 type set interface {
 	train(epoch, step, size int) (data.Batch, error)
-	validation(i, size int) (data.Batch, error)
+	validation(numbers []int) (data.Batch, error)
 	len() int // examples to validate on
 	close() error
 }
@@ -80,35 +80,47 @@ func (t *Task) Problem() train.Problem {
 	if t.check() != nil {
 		return train.Problem{}
 	}
-	feed := func(b data.Batch, err error) (train.Batch, error) {
-		if err != nil {
-			return train.Batch{}, err
-		}
-		weights := make([]float64, b.Size)
-		for i, target := range b.Targets {
-			if target != data.Ignore {
-				weights[i/max(b.TargetLen, 1)]++
+	dataset := func(n int, draw func(examples []int) (data.Batch, error)) train.Dataset {
+		return train.Dataset{Len: n, Order: train.Fresh, Batch: func(examples []int) (train.Batch, error) {
+			b, err := draw(examples)
+			if err != nil {
+				return train.Batch{}, err
 			}
-		}
-		return train.Batch{Values: t.values(b), Weight: float64(b.Counted()), Weights: weights}, nil
+			return train.Batch{Values: t.values(b), Weight: float64(b.Counted())}, nil
+		}}
 	}
+	c := t.Config.Training
 	return train.Problem{
 		Params: t.Params,
-		Loss: func(b *layers.Build, g *G.ExprGraph, size int) (*G.Node, G.Nodes, error) {
-			nodes, _, loss, err := t.build(b, g, size)
-			return loss, nodes, err
+		Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+			_, loss, err := t.judge(b, inputs)
+			return loss, nil, err
 		},
-		BatchSize: t.Config.Training.Batch, Steps: t.Config.Training.Steps, MicroBatches: t.Config.Training.MicroBatches,
-		Train: func(epoch, step int) (train.Batch, error) {
-			return feed(t.set.train(epoch, step, t.Config.Training.Batch))
-		},
-		ValidationSize:  validationSize,
-		ValidationSteps: t.validationSteps(),
-		Validation:      func(i int) (train.Batch, error) { return feed(t.set.validation(i, validationSize)) },
+		Train:          dataset(c.Batch*c.Steps, t.drawn()),
+		Validation:     dataset(t.set.len(), t.set.validation),
+		BatchSize:      c.Batch,
+		MicroBatches:   c.MicroBatches,
+		ValidationSize: validationSize,
 	}
 }
 
-func (t *Task) validationSteps() int { return (t.set.len() + validationSize - 1) / validationSize }
+// drawn returns a function for the batches of some training examples, counted on over all steps. The examples of a step
+// are drawn at once.
+func (t *Task) drawn() func(examples []int) (data.Batch, error) {
+	batch, steps, at := t.Config.Training.Batch, t.Config.Training.Steps, -1
+	var step data.Batch
+	return func(examples []int) (data.Batch, error) {
+		if i := examples[0] / batch; i != at {
+			var err error
+			if step, err = t.set.train(i/steps, i%steps, batch); err != nil {
+				return step, err
+			}
+			at = i
+		}
+		from := examples[0] % batch
+		return step.Rows(from, from+len(examples)), nil
+	}
+}
 
 // FitConfig returns how train.Fit is to train it: with AdamW, and the Stopping, the epochs and the seed of the Config,
 // and the task's Workers.
@@ -128,17 +140,17 @@ func (t *Task) FitConfig() train.Config {
 	return train.Config{Stopping: c.Stopping, MaxEpochs: c.Epochs, Solver: solver, Seed: t.Config.Seed, Workers: t.Workers}
 }
 
-// build adds the model and its loss to a graph, for batches of a size. The nodes' last is the targets.
-func (t *Task) build(b *layers.Build, g *G.ExprGraph, size int) (nodes G.Nodes, logits, loss *G.Node, err error) {
-	if nodes, logits, err = t.Model.build(b, g, size, t.layout); err != nil {
-		return nil, nil, nil, err
+// judge adds the model and its loss to the graph of the nodes that values gives the values of.
+func (t *Task) judge(b *layers.Build, nodes G.Nodes) (logits, loss *G.Node, err error) {
+	last := len(nodes) - 1
+	if logits, err = t.apply(b, nodes[:last]); err != nil {
+		return nil, nil, err
 	}
-	targets := intNode(g, "targets", size, t.layout.TargetLen)
-	loss, err = layers.CrossEntropy(b, logits, targets, layers.CrossEntropyOptions{})
-	return append(nodes, targets), logits, loss, err
+	loss, err = layers.CrossEntropy(b, logits, nodes[last], layers.CrossEntropyOptions{})
+	return logits, loss, err
 }
 
-// values returns a batch as the nodes of build take it.
+// values returns a batch with its targets, as the nodes of judge take it.
 func (t *Task) values(b data.Batch) []*tensor.Dense {
 	return append(t.Model.values(b), intTensor(b.Targets, b.Size, b.TargetLen))
 }
@@ -162,24 +174,38 @@ func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 	if err := t.check(); err != nil {
 		return Score{}, err
 	}
-	evaluate, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
-		nodes, logits, loss, err := t.build(b, g, validationSize)
-		return nodes, G.Nodes{logits, loss}, err
-	})
-	if err != nil {
-		return Score{}, err
-	}
+	evaluate := map[int]*layers.Function{} // by the size of a batch
 	var s Score
 	var sum, weight float64
-	for i := range t.validationSteps() {
+	for first := 0; first < t.set.len(); first += validationSize {
 		if err := ctx.Err(); err != nil {
 			return Score{}, err
 		}
-		b, err := t.set.validation(i, validationSize)
+		var examples []int
+		for i := first; i < min(first+validationSize, t.set.len()); i++ {
+			examples = append(examples, i)
+		}
+		b, err := t.set.validation(examples)
 		if err != nil {
 			return Score{}, err
 		}
-		out, err := evaluate.Call(t.values(b)...)
+		f := evaluate[b.Size]
+		if f == nil {
+			f, err = layers.NewFunction(func(build *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+				nodes, _, err := t.Model.build(build, g, b.Size, t.layout)
+				if err != nil {
+					return nil, nil, err
+				}
+				nodes = append(nodes, intNode(g, "targets", b.Size, t.layout.TargetLen))
+				logits, loss, err := t.judge(build, nodes)
+				return nodes, G.Nodes{logits, loss}, err
+			})
+			if err != nil {
+				return Score{}, err
+			}
+			evaluate[b.Size] = f
+		}
+		out, err := f.Call(t.values(b)...)
 		if err != nil {
 			return Score{}, err
 		}

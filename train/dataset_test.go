@@ -1,0 +1,411 @@
+package train_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+)
+
+// noted is a Dataset that notes the examples of each batch that it makes.
+func noted(d train.Dataset, to *[][]int) train.Dataset {
+	return changed(d, func(examples []int, _ *train.Batch) { *to = append(*to, slices.Clone(examples)) })
+}
+
+// once checks that each of n examples, numbered from first on, is in one batch.
+func once(t *testing.T, batches [][]int, first, n int) {
+	t.Helper()
+	all := slices.Sorted(slices.Values(slices.Concat(batches...)))
+	for i, e := range all {
+		if e != first+i {
+			break
+		}
+		if i == n-1 && len(all) == n {
+			return
+		}
+	}
+	t.Errorf("the examples are %v, want each of %d from %d on once", all, n, first)
+}
+
+// An epoch takes each example once, also where they don't divide into batches and micro-batches.
+func TestEveryExampleOnce(t *testing.T) {
+	for _, c := range []struct{ n, batch, micro, validation, size int }{{23, 5, 1, 7, 3}, {23, 6, 3, 7, 0}, {24, 8, 4, 8, 8}, {3, 8, 2, 1, 4}, {1, 1, 1, 1, 1}} {
+		for _, order := range []train.Order{train.Shuffled, train.InOrder, train.Fresh} {
+			var trained, validated [][]int
+			p := digits(t, 1)
+			p.Train, p.Validation = noted(drawn(c.n, 1), &trained), noted(drawn(c.validation, 2), &validated)
+			p.Train.Order = order
+			p.BatchSize, p.MicroBatches, p.ValidationSize = c.batch, c.micro, c.size
+			if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 2}); err != nil {
+				t.Fatal(err)
+			}
+			trained, validated = trained[1:], validated[1:] // those that the graphs are built by
+			each := (c.n-1)/(c.batch/c.micro) + 1
+			if c.n > c.batch && c.n%c.batch == 0 {
+				each = c.n / (c.batch / c.micro)
+			}
+			if len(trained) != 2*each {
+				t.Fatalf("%+v: %d batches, want %d", c, len(trained), 2*each)
+			}
+			second := 0
+			if order == train.Fresh {
+				second = c.n
+			}
+			once(t, trained[:each], 0, c.n)
+			once(t, trained[each:], second, c.n)
+			once(t, validated[:len(validated)/2], 0, c.validation)
+			for _, b := range trained {
+				if order != train.Shuffled && !slices.IsSorted(b) || len(b) > c.batch/c.micro {
+					t.Errorf("%+v: a batch of %v", c, b)
+				}
+			}
+		}
+	}
+}
+
+func TestOrder(t *testing.T) {
+	run := func(seed uint64) [][]int {
+		var batches [][]int
+		p := digits(t, 1)
+		p.Train, p.Validation.Len = noted(drawn(64, 1), &batches), 0
+		p.Train.Order = train.Shuffled
+		if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 2, Seed: seed}); err != nil {
+			t.Fatal(err)
+		}
+		return batches[1:]
+	}
+	one := run(1)
+	if !reflect.DeepEqual(one, run(1)) {
+		t.Error("two runs of one seed have their examples in two orders")
+	}
+	if reflect.DeepEqual(one[:4], one[4:]) || reflect.DeepEqual(one, run(2)) || slices.IsSorted(slices.Concat(one[:4]...)) {
+		t.Errorf("neither epochs nor seeds may have one order: %v", one)
+	}
+}
+
+// Batches are of one bucket, and each example is in one.
+func TestBuckets(t *testing.T) {
+	var trained, validated [][]int
+	p := digits(t, 1)
+	p.Train, p.Validation = noted(drawn(50, 1), &trained), noted(drawn(20, 2), &validated)
+	p.Train.Order = train.Shuffled
+	p.Train.Bucket = func(e int) int { return e % 3 }
+	p.Validation.Order, p.Validation.Bucket = train.InOrder, func(e int) int { return e * e % 5 }
+	p.BatchSize, p.MicroBatches, p.ValidationSize = 8, 2, 7
+	if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1}); err != nil {
+		t.Fatal(err)
+	}
+	once(t, trained[1:], 0, 50)
+	once(t, validated[1:], 0, 20)
+	var order []int
+	for _, b := range trained[1:] {
+		order = append(order, b[0]%3)
+		for _, e := range b {
+			if e%3 != b[0]%3 {
+				t.Errorf("a batch of two buckets: %v", b)
+			}
+		}
+	}
+	if slices.IsSorted(order) {
+		t.Errorf("the buckets follow one another: %v", order)
+	}
+	for _, b := range validated {
+		for _, e := range b {
+			if e*e%5 != b[0]*b[0]%5 {
+				t.Errorf("a validation batch of two buckets: %v", b)
+			}
+		}
+	}
+}
+
+// However the examples are divided, the means are those of all of them at once.
+func TestMeansOfAnyDivision(t *testing.T) {
+	fit := func(batch, micro, validation int) train.Check {
+		p := digitsWith(t, 1, 0)
+		p.Train, p.Validation = drawn(30, 1), drawn(11, 2)
+		p.BatchSize, p.MicroBatches, p.ValidationSize = batch, micro, validation
+		r, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, Solver: G.NewVanillaSolver(G.WithLearnRate(0)), Workers: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Best
+	}
+	want := fit(30, 1, 11)
+	for _, c := range [][3]int{{7, 1, 2}, {8, 4, 3}, {12, 3, 11}, {64, 4, 100}} {
+		got := fit(c[0], c[1], c[2])
+		if math.Abs(got.TrainLoss-want.TrainLoss) > 1e-6 || math.Abs(got.ValLoss-want.ValLoss) > 1e-6 {
+			t.Errorf("%v: %+v, want %+v", c, got, want)
+		}
+	}
+}
+
+func TestWithoutValidation(t *testing.T) {
+	p := digits(t, 1)
+	p.Validation = train.Dataset{}
+	var log strings.Builder
+	r, err := train.Fit(t.Context(), p, train.Config{Stopping: train.Stopping{Patience: 1}, MaxEpochs: 3, Log: &log, Solver: train.NewAdamW(0.02)})
+	if err != nil || len(r.History) != 3 || r.Best.Validated || r.Best.TrainLoss > r.History[0].TrainLoss {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if want := fmt.Sprintf("Epoch 2: Train=%.3f\n", r.History[2].TrainLoss); !strings.HasSuffix(log.String(), want) {
+		t.Errorf("the log is %q", log.String())
+	}
+	_, err = train.Fit(t.Context(), p, train.Config{Stopping: train.Stopping{Patience: 1, Monitor: "val_loss"}})
+	if err == nil || !strings.Contains(err.Error(), `Monitor must be one of train_loss, got "val_loss"`) {
+		t.Errorf("val_loss without validation: %v", err)
+	}
+}
+
+func TestCheckEvery(t *testing.T) {
+	var log strings.Builder
+	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{CheckEvery: 7, MaxEpochs: 2, Log: &log, Solver: train.NewAdamW(0.02)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps, epochs []int
+	for _, c := range r.History {
+		steps, epochs = append(steps, c.Step), append(epochs, c.Epoch)
+	}
+	if !slices.Equal(steps, []int{7, 14, 21, 28, 35, 40}) || !slices.Equal(epochs, []int{0, 0, 1, 1, 1, 1}) || r.StoppedBecause != "it was to take 40 steps at most" {
+		t.Errorf("checks after steps %v, in epochs %v, %s", steps, epochs, r.StoppedBecause)
+	}
+	if !strings.HasPrefix(log.String(), fmt.Sprintf("Step 7: Train=%.3f, Val=%.3f\nStep 14: ", r.History[0].TrainLoss, r.History[0].ValLoss)) {
+		t.Errorf("the log is %q", log.String())
+	}
+	log.Reset()
+	r, err = train.Fit(t.Context(), digits(t, 1), train.Config{CheckEvery: 3, Stopping: train.Stopping{Patience: 2}, Log: &log, Solver: G.NewVanillaSolver(G.WithLearnRate(0))})
+	if err != nil || len(r.History) != 3 || !strings.HasSuffix(r.StoppedBecause, "has not improved for 2 checks: the best is "+fmt.Sprintf("%.4g", r.Best.ValLoss)+", of check 0") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if !strings.HasSuffix(log.String(), "Early stopping at step 9\n") {
+		t.Errorf("the log is %q", log.String())
+	}
+}
+
+// What a limit ends after any step goes on as if it had not.
+func TestLimits(t *testing.T) {
+	for _, every := range []int{0, 7} {
+		fit := func(checkpoint string, resume bool, most int) (*train.Result, [][]float32) {
+			p := digits(t, 1)
+			p.Train.Len, p.MicroBatches = 90, 2 // 6 steps, the last of them short
+			p.Train.Order = train.Shuffled
+			r, err := train.Fit(t.Context(), p, train.Config{
+				Stopping: train.Stopping{Patience: 9}, MaxEpochs: 3, CheckEvery: every, MaxSteps: most, Seed: 3, Checkpoint: checkpoint, Resume: resume, Solver: train.NewAdamW(0.01),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r, values(p.Params)
+		}
+		want, weights := fit(filepath.Join(t.TempDir(), "c"), false, 0)
+		if want.Unfinished || len(want.History) != 3 {
+			t.Fatalf("%+v", want)
+		}
+		for most := 1; most < 18; most++ {
+			checkpoint := filepath.Join(t.TempDir(), "c")
+			r, _ := fit(checkpoint, false, most)
+			if because := fmt.Sprintf("the limit of %d step", most); !r.Unfinished || r.StoppedEarly || !strings.HasPrefix(r.StoppedBecause, because) {
+				t.Fatalf("after %d steps: %+v", most, r)
+			}
+			if again, _ := fit(checkpoint, true, most); !again.Unfinished || len(again.History) != len(r.History) {
+				t.Errorf("with the limit that it reached: %+v", again)
+			}
+			if most%3 == 0 {
+				fit(checkpoint, true, most+2)
+			}
+			got, end := fit(checkpoint, true, 0)
+			if !reflect.DeepEqual(got, want) || !same(end, weights) {
+				t.Errorf("interrupted after %d steps: %+v, want %+v", most, got, want)
+			}
+		}
+	}
+	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{MaxTime: time.Nanosecond})
+	if err != nil || !r.Unfinished || len(r.History) != 0 || !strings.HasPrefix(r.StoppedBecause, "the limit of 1ns is reached, after 0 steps") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Batches are made one at a time, and none when Fit has returned.
+func TestBatchesInTheBackground(t *testing.T) {
+	var making, most, calls atomic.Int32
+	watch := func(d train.Dataset) train.Dataset {
+		of := d.Batch
+		d.Batch = func(examples []int) (train.Batch, error) {
+			most.Store(max(most.Load(), making.Add(1)))
+			defer making.Add(-1)
+			calls.Add(1)
+			time.Sleep(50 * time.Microsecond)
+			return of(examples)
+		}
+		return d
+	}
+	broken := errors.New("broken")
+	for _, end := range []int{0, 1} {
+		p := digits(t, 1)
+		p.Train, p.Validation = watch(p.Train), watch(p.Validation)
+		_, err := train.Fit(t.Context(), p, train.Config{CheckEvery: 1, MaxEpochs: 1, OnCheck: func(history []train.Check, _ bool) error {
+			if len(history) == end {
+				return broken
+			}
+			return nil
+		}})
+		if (end > 0) != errors.Is(err, broken) {
+			t.Fatal(err)
+		}
+		before := calls.Load()
+		time.Sleep(5 * time.Millisecond)
+		if most.Load() != 1 || calls.Load() != before {
+			t.Errorf("%d batches were made at once, %d after the end", most.Load(), calls.Load()-before)
+		}
+	}
+}
+
+func TestEvaluate(t *testing.T) {
+	p := digits(t, 1)
+	p.Validation.Len, p.ValidationSize = 77, 20
+	r, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := train.Evaluate(t.Context(), p)
+	if err != nil || len(got) != 1 || got["val_loss"] != r.Best.ValLoss {
+		t.Errorf("%v, %v; Fit says %v", got, err, r.Best.ValLoss)
+	}
+	p.Validation = train.Dataset{}
+	if _, err := train.Evaluate(t.Context(), p); err == nil || !strings.Contains(err.Error(), "no Validation") {
+		t.Errorf("without validation: %v", err)
+	}
+	if _, err := train.Evaluate(t.Context(), train.Problem{}); err == nil {
+		t.Error("the zero Problem was evaluated")
+	}
+}
+
+// metered is digits with metrics: the mean of the inputs, by batches' weights and by counts of its own.
+func metered(t *testing.T, metrics func(loss, mean, count *G.Node) []train.Metric) train.Problem {
+	p := digitsWith(t, 1, 0)
+	of := p.Loss
+	p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+		loss, _, err := of(b, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		mean := G.Must(G.Mean(in[0]))
+		count := G.NewScalar(in[0].Graph(), tensor.Float32, G.WithName("count"), G.WithValue(float32(2)))
+		b.Fixed = append(b.Fixed, count)
+		return loss, metrics(loss, mean, count), nil
+	}
+	return p
+}
+
+func TestMetrics(t *testing.T) {
+	p := metered(t, func(loss, mean, count *G.Node) []train.Metric {
+		return []train.Metric{{Name: "mean", Sum: mean}, {Name: "half", Sum: mean, Count: count}, {Name: "perplexity", Sum: loss, Of: math.Exp}}
+	})
+	p.Train.Len, p.Validation.Len = 40, 70 // the last batches are short
+	var want [2]float64
+	for i, d := range []train.Dataset{p.Train, p.Validation} {
+		var examples []int
+		for e := range d.Len {
+			examples = append(examples, e)
+		}
+		b, err := d.Batch(examples)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range b.Values[0].Float32s() {
+			want[i] += float64(x) / float64(4*d.Len)
+		}
+	}
+	for _, micro := range []int{1, 4} {
+		p.MicroBatches = micro
+		var log strings.Builder
+		r, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, Log: &log, Stopping: train.Stopping{Monitor: "val_perplexity", Mode: "min"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := r.Best.Metrics
+		if len(m) != 6 || math.Abs(m["train_mean"]-want[0]) > 1e-6 || math.Abs(m["val_mean"]-want[1]) > 1e-6 {
+			t.Errorf("%d micro-batches: %v, want means of %v", micro, m, want)
+		}
+		if m["train_perplexity"] != math.Exp(r.Best.TrainLoss) || m["val_perplexity"] != math.Exp(r.Best.ValLoss) || m["val_half"] == m["val_mean"] {
+			t.Errorf("%d micro-batches: %v", micro, m)
+		}
+		if want := fmt.Sprintf("val_half=%.3f, val_mean=%.3f", m["val_half"], m["val_mean"]); !strings.Contains(log.String(), want) {
+			t.Errorf("the log is %q", log.String())
+		}
+		values, err := train.Evaluate(t.Context(), p)
+		if err != nil || len(values) != 4 || values["val_mean"] != m["val_mean"] || values["val_perplexity"] != m["val_perplexity"] {
+			t.Errorf("Evaluate has %v (%v), Fit %v", values, err, m)
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		metrics func(loss, mean, count *G.Node) []train.Metric
+		want    string
+	}{
+		{"two of one name", func(loss, mean, _ *G.Node) []train.Metric {
+			return []train.Metric{{Name: "x", Sum: mean}, {Name: "x", Sum: loss}}
+		}, `a name of its own, other than loss, got "x"`},
+		{"no name", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Sum: mean}} }, `got ""`},
+		{"loss", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "loss", Sum: mean}} }, `got "loss"`},
+		{"no sum", func(_, _, count *G.Node) []train.Metric { return []train.Metric{{Name: "x", Count: count}} }, "metric x must have a Sum"},
+		{"no scalar", func(loss, _, _ *G.Node) []train.Metric {
+			return []train.Metric{{Name: "x", Sum: loss.Graph().ByName("input 0")[0]}}
+		}, "scalar nodes"},
+		{"none of that name", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "y", Sum: mean}} }, `one of train_loss, val_loss, train_y, val_y, got "val_x"`},
+	} {
+		_, err := train.Fit(t.Context(), metered(t, c.metrics), train.Config{MaxEpochs: 1, Stopping: train.Stopping{Monitor: "val_x", Mode: "max"}})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want it to say %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestTensors(t *testing.T) {
+	x := tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{1, 2, 3, 4, 5, 6}))
+	d, err := train.Tensors(x, tensor.New(tensor.WithShape(3), tensor.WithBacking([]bool{true, false, true})), tensor.New(tensor.WithShape(3, 1), tensor.WithBacking([]int{7, 8, 9})),
+		tensor.New(tensor.WithShape(3), tensor.WithBacking([]float32{7, 8, 9})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := d.Batch([]int{2, 0})
+	if err != nil || b.Weight != 2 || d.Len != 3 {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	for i, want := range []struct {
+		data  any
+		shape tensor.Shape
+	}{{[]float64{5, 6, 1, 2}, tensor.Shape{2, 2}}, {[]bool{true, true}, tensor.Shape{2}}, {[]int{9, 7}, tensor.Shape{2, 1}}, {[]float32{9, 7}, tensor.Shape{2}}} {
+		if v := b.Values[i]; !reflect.DeepEqual(v.Data(), want.data) || !slices.Equal(v.Shape(), want.shape) {
+			t.Errorf("value %d is %v of shape %v, want %+v", i, v, v.Shape(), want)
+		}
+	}
+	view, err := x.Slice(nil, tensor.S(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range map[string][]*tensor.Dense{
+		"nil":        {x, nil},
+		"a scalar":   {tensor.New(tensor.FromScalar(1.0))},
+		"fewer rows": {x, tensor.New(tensor.WithShape(2), tensor.Of(tensor.Int))},
+		"a dtype":    {tensor.New(tensor.WithShape(2), tensor.Of(tensor.Byte))},
+		"a view":     {view.(*tensor.Dense)},
+		"by columns": {tensor.New(tensor.WithShape(2, 2), tensor.Of(tensor.Float64), tensor.AsFortran([]float64{1, 2, 3, 4}))},
+	} {
+		if _, err := train.Tensors(values...); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

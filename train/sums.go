@@ -1,0 +1,60 @@
+package train
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+)
+
+// sums are what batches count for in means: the loss and each metric, with what they are divided by.
+type sums struct {
+	Loss    number      `json:"loss"`
+	Weight  number      `json:"weight"`
+	Metrics [][2]number `json:"metrics,omitempty"` // sum and count of each
+}
+
+func (s *sums) add(o sums) {
+	s.Loss += o.Loss
+	s.Weight += o.Weight
+	if s.Metrics == nil {
+		s.Metrics = make([][2]number, len(o.Metrics))
+	}
+	for i, m := range o.Metrics {
+		s.Metrics[i][0] += m[0]
+		s.Metrics[i][1] += m[1]
+	}
+}
+
+// loss returns the mean loss.
+func (s *sums) loss() float64 { return float64(s.Loss / s.Weight) }
+
+// note notes the metrics' means in a map, each under its name after a prefix.
+func (s *sums) note(to map[string]float64, prefix string, metrics []Metric) {
+	for i, m := range metrics {
+		mean := float64(s.Metrics[i][0] / s.Metrics[i][1])
+		if m.Of != nil {
+			mean = m.Of(mean)
+		}
+		to[prefix+m.Name] = mean
+	}
+}
+
+// checkMetrics checks the metrics of a graph.
+func checkMetrics(metrics []Metric, g *G.ExprGraph) error {
+	seen := map[string]bool{"": true, "loss": true}
+	for _, m := range metrics {
+		if seen[m.Name] {
+			return fmt.Errorf("each metric needs a name of its own, other than loss, got %q", m.Name)
+		}
+		seen[m.Name] = true
+		for _, n := range []*G.Node{m.Sum, m.Count} {
+			if n == nil && m.Sum != nil {
+				continue // no Count
+			}
+			if n == nil || !n.IsScalar() || n.Graph() != g {
+				return fmt.Errorf("the metric %s must have a Sum, and may have a Count, that are scalar nodes of the inputs' graph, got %v", m.Name, n)
+			}
+		}
+	}
+	return nil
+}
