@@ -26,7 +26,7 @@ type body[F Float] struct {
 	vectorTable[F]
 	tiles gemmTiles[F]
 
-	loops, products, blocks, attention, additive sync.Pool
+	loops, products, blocks, attention, additive, muon sync.Pool
 }
 
 // instructionSets lists the assembly that there is for this GOARCH, best first, and then Go.

@@ -39,7 +39,7 @@
 // The rest are loops, one family a file, each formula in Go beside its exported function:
 //
 //	activation.go, gate.go, softcap.go, elementwise.go, rows.go, sums.go, exp.go, softmax.go, norm.go, rmsnorm.go,
-//	loss.go, distance.go, right.go, rotary.go, relative.go, additive.go, adamw.go
+//	loss.go, distance.go, right.go, rotary.go, relative.go, additive.go, adamw.go, solvers.go, muon.go
 //
 // README.md says how to add a kernel.
 package kernel

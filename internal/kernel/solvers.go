@@ -1,0 +1,113 @@
+package kernel
+
+import "math"
+
+// Spread calls do for each of n items, on the cores at once where that pays: all of them cost as much as cost cheap
+// elements. An item may divide its own work. It allocates.
+func Spread(cores, n, cost int, do func(i int)) {
+	runRanges(cores, n, 1, cost, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			do(i)
+		}
+	})
+}
+
+// SGDStep holds the constants of one step of gradient descent.
+type SGDStep struct {
+	Rate, Momentum, Decay float64
+	GradScale             float64 // what gradients are multiplied by first
+	Nesterov              bool
+}
+
+// SGD updates weights w by their gradient g and sets g to zero. With momentum, velocity is the decaying sum of
+// gradients (Sutskever et al., 2013, in PyTorch's form, where the learning rate multiplies the velocity and weight
+// decay is part of the gradient). Without it, velocity isn't looked at.
+func SGD[F Float](cores int, w, g, velocity []F, s SGDStep) {
+	const cost = 4
+	b := bodyOf[F]()
+	runRanges(cores, len(w), grain/cost, cost*len(w), func(lo, hi int) {
+		w, g := w[lo:hi], g[lo:hi]
+		step := g
+		if s.GradScale != 1 {
+			b.scale(g, F(s.GradScale))
+		}
+		if s.Decay != 0 {
+			b.axpy(g, w, F(s.Decay))
+		}
+		if s.Momentum != 0 {
+			v := velocity[lo:hi]
+			b.scale(v, F(s.Momentum))
+			b.add(v, v, g)
+			if s.Nesterov {
+				b.axpy(g, v, F(s.Momentum))
+			} else {
+				step = v
+			}
+		}
+		b.axpy(w, step, F(-s.Rate))
+		clear(g)
+	})
+}
+
+// Adam is AdamW with weight decay as a part of the gradient, so that the running means take it in (Kingma and Ba,
+// 2015).
+func Adam[F Float](cores int, w, g, first, second []F, s AdamStep) {
+	if s.Decay != 0 {
+		const cost = 2
+		b := bodyOf[F]()
+		runRanges(cores, len(w), grain/cost, cost*len(w), func(lo, hi int) {
+			b.scale(g[lo:hi], F(s.GradScale))
+			b.axpy(g[lo:hi], w[lo:hi], F(s.Decay))
+		})
+		s.GradScale, s.Decay = 1, 0
+	}
+	AdamW(cores, w, g, first, second, s)
+}
+
+// LionStep holds the constants of one step of Lion.
+type LionStep struct {
+	Rate, Beta1, Beta2, Decay float64
+	GradScale                 float64 // what gradients are multiplied by first
+}
+
+// Lion updates weights w by their gradient g, with a running mean, and sets g to zero (Chen et al., 2023, algorithm 2).
+func Lion[F Float](cores int, w, g, mean []F, s LionStep) {
+	const cost = 4
+	scale, b1, c1, b2, c2 := F(s.GradScale), F(s.Beta1), F(1-s.Beta1), F(s.Beta2), F(1-s.Beta2)
+	keep, rate := F(1-s.Rate*s.Decay), float64(F(s.Rate))
+	runRanges(cores, len(w), grain/cost, cost*len(w), func(lo, hi int) {
+		w, g, mean := w[lo:hi], g[lo:hi], mean[lo:hi]
+		for i, d := range g {
+			d *= scale
+			var step F
+			if towards := b1*mean[i] + c1*d; towards != 0 {
+				step = F(math.Copysign(rate, float64(towards)))
+			}
+			w[i] = keep*w[i] - step
+			mean[i] = b2*mean[i] + c2*d
+			g[i] = 0
+		}
+	})
+}
+
+// Approach moves y towards x by the share a of the distance: y = (1 − a)·y + a·x.
+func Approach[F Float](cores int, y, x []F, a float64) {
+	const cost = 2
+	b := bodyOf[F]()
+	runRanges(cores, len(y), grain/cost, cost*len(y), func(lo, hi int) { approach(b, y[lo:hi], x[lo:hi], a) })
+}
+
+func approach[F Float](b *body[F], y, x []F, a float64) {
+	b.scale(y, F(1-a))
+	b.axpy(y, x, F(a))
+}
+
+// Clamp limits the elements of x to [−most, most].
+func Clamp[F Float](cores int, x []F, most float64) {
+	m := F(most)
+	runRanges(cores, len(x), grain, len(x), func(lo, hi int) {
+		for i, v := range x[lo:hi] {
+			x[lo+i] = min(max(v, -m), m)
+		}
+	})
+}
