@@ -28,7 +28,7 @@ var floors = [][]string{
 	{"train/task", "internal/bench"},
 	{"train", "layers/decode"},
 	{"layers", "layers/gradcheck"},
-	{"internal/ops"},
+	{"internal/ops", "train/optim"},
 	{"internal/kernel"},
 	{"data", "internal/atomicfile", "internal/folderlock", "internal/heap", "internal/heatmap", "internal/jsonkeys", "internal/safetensors", "internal/sizes", "internal/testseed"},
 }

@@ -1,0 +1,198 @@
+package optim_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/train/optim"
+)
+
+func named(want string) func(string, int) bool {
+	return func(name string, _ int) bool { return name == want }
+}
+
+func TestGroups(t *testing.T) {
+	params := newModel(tensor.Float64)
+	params = append(params, newModel(tensor.Float64)...)
+	params[2].name, params[3].name = "rate", "frozen"
+	for _, p := range params {
+		p.grad = dense(tensor.Float64, make([]float64, p.value.DataSize()), p.value.Shape()...)
+		p.grad.Memset(1.0)
+	}
+	params[3].grad.Memset(math.NaN()) // of no consequence: the group is frozen
+	solver := &optim.Solver{Rule: optim.SGD{}, LearningRate: 0.1, WeightDecay: 0.5, Groups: []optim.Group{
+		{Match: named("vector"), WeightDecay: 1},
+		{Match: named("rate"), LearningRate: 0.2},
+		{Match: func(name string, rank int) bool { return rank == 1 }, Frozen: true}, // not the vector: that is the first group's
+	}}
+	want := make([][]float64, 4)
+	for i, p := range params {
+		rate, decay := [4]float64{0.1, 0.1, 0.2, 0}[i], [4]float64{0.5, 1, 0, 0}[i]
+		for _, w := range numbers(p.value) {
+			want[i] = append(want[i], w-rate*(1+decay*w))
+		}
+	}
+	if err := solver.Step(valueGrads(params)); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range params {
+		near(t, p.name, p.value, want[i], 1e-15)
+		near(t, "gradient of "+p.name, p.grad, make([]float64, p.grad.DataSize()), 0)
+	}
+	if norm := math.Sqrt(6 + 4 + 6); solver.Norm() != norm {
+		t.Errorf("a norm of %v, want %v: without what is frozen", solver.Norm(), norm)
+	}
+}
+
+// TestErrors has steps that must fail, and change nothing.
+func TestErrors(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	grad := func(values ...float64) func([]*parameter) {
+		return func(p []*parameter) { p[1].grad = dense(tensor.Float64, values, len(values)) }
+	}
+	for name, c := range map[string]struct {
+		solver optim.Solver
+		change func(p []*parameter)
+		want   string
+	}{
+		"NaN gradient":       {optim.Solver{}, grad(1, 2, nan, 4), "gradient of parameter 1 (vector) isn't finite"},
+		"infinite gradient":  {optim.Solver{ClipValue: 1}, grad(1, 2, inf, 4), "isn't finite"},
+		"other size":         {optim.Solver{}, grad(1, 2, 3), "parameter 1 (vector) must be float32 or float64 tensors of one shape, got float64 of (4) and float64 of (3)"},
+		"other dtype":        {optim.Solver{}, func(p []*parameter) { p[1].grad = dense(tensor.Float32, line(0, 1, 4), 4) }, "tensors of one shape"},
+		"other shape":        {optim.Solver{}, func(p []*parameter) { p[0].grad = dense(tensor.Float64, line(0, 1, 6), 3, 2) }, "got float64 of (2, 3) and float64 of (3, 2)"},
+		"ints":               {optim.Solver{}, func(p []*parameter) { p[1].value = tensor.New(tensor.WithShape(4), tensor.Of(tensor.Int)) }, "float32 or float64"},
+		"nil value":          {optim.Solver{}, func(p []*parameter) { p[1].grad = nil }, "and nil"},
+		"rate below 0":       {optim.Solver{LearningRate: -1}, nil, "LearningRate must be a finite number of 0 or more, got -1"},
+		"decay NaN":          {optim.Solver{WeightDecay: nan}, nil, "WeightDecay must be"},
+		"clip below 0":       {optim.Solver{ClipNorm: -1}, nil, "ClipNorm must be"},
+		"clip infinite":      {optim.Solver{ClipValue: inf}, nil, "ClipValue must be"},
+		"schedule NaN":       {optim.Solver{Schedule: optim.Constant(nan)}, nil, "finite numbers of 0 or more, got NaN for step 0"},
+		"schedule below 0":   {optim.Solver{Schedule: optim.Constant(-1)}, nil, "got -1 for step 0"},
+		"no such group":      {optim.Solver{Groups: []optim.Group{{Match: named("matrix")}, {Match: named("matrx")}}}, nil, "no parameter belongs to Groups[1]"},
+		"shadowed group":     {optim.Solver{Groups: []optim.Group{{Match: named("matrix")}, {Match: named("matrix")}}}, nil, "no parameter belongs to Groups[1]"},
+		"group without rule": {optim.Solver{Groups: []optim.Group{{Frozen: true}}}, nil, "Groups[0] has no Match"},
+		"group's rate":       {optim.Solver{Groups: []optim.Group{{Match: named("matrix"), LearningRate: -2}}}, nil, "Groups[0].LearningRate must be"},
+		"group's decay":      {optim.Solver{Groups: []optim.Group{{Match: named("matrix"), WeightDecay: nan}}}, nil, "Groups[0].WeightDecay must be"},
+		"all frozen":         {optim.Solver{Groups: []optim.Group{{Match: func(string, int) bool { return true }, Frozen: true}}}, nil, "all 2 parameters are frozen"},
+		"Muon of a vector":   {optim.Solver{Rule: optim.Muon{}}, nil, "parameter 1 (vector): a rule of Muon steps matrices, got a tensor of rank 1: give it another rule"},
+		"Muon's iterations":  {optim.Solver{Groups: []optim.Group{{Match: named("matrix"), Rule: optim.Muon{Iterations: -1}}}}, nil, "Iterations"},
+		"momentum of 1":      {optim.Solver{Rule: optim.SGD{Momentum: 1}}, nil, "the decays of SGD must be from 0 to below 1, got 1"},
+		"Nesterov alone":     {optim.Solver{Rule: optim.SGD{Nesterov: true}}, nil, "needs a Momentum"},
+		"Adam's beta":        {optim.Solver{Rule: optim.Adam{Beta2: 2}}, nil, "the decays of Adam and AdamW"},
+		"AdamW's epsilon":    {optim.Solver{Rule: optim.AdamW{Eps: -1}}, nil, "Eps"},
+		"Lion's beta":        {optim.Solver{Rule: optim.Lion{Beta1: nan}}, nil, "the decays of Lion"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			params := newModel(tensor.Float64)
+			differentiate(params, 0)
+			if c.change != nil {
+				c.change(params)
+			}
+			matrix, g := numbers(params[0].value), numbers(params[0].grad)
+			err := c.solver.Step(valueGrads(params))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("got %v, want %q in it", err, c.want)
+			}
+			near(t, "a value after a failed step", params[0].value, matrix, 0)
+			near(t, "a gradient after a failed step", params[0].grad, g, 0)
+			if c.solver.Steps != 0 {
+				t.Error("a failed step was counted")
+			}
+		})
+	}
+}
+
+// TestNaNChangesNoMemory has the same steps with and without failed ones between them.
+func TestNaNChangesNoMemory(t *testing.T) {
+	for rule := range everyRule {
+		one, other := newSolver(rule), newSolver(rule)
+		params, tried := layersOf(tensor.Float32), layersOf(tensor.Float32)
+		for number := range 3 {
+			differentiate(tried, number)
+			tried[5].grad.Float32s()[7] = float32(math.NaN())
+			if err := other.Step(valueGrads(tried)); err == nil {
+				t.Fatalf("%s: a NaN was no error", rule)
+			}
+			step(t, one, params, number)
+			step(t, other, tried, number)
+			same(t, rule, tried, params)
+		}
+	}
+}
+
+func TestModelsMustStay(t *testing.T) {
+	solver := optim.NewAdamW(0.1)
+	params := newModel(tensor.Float64)
+	step(t, solver, params, 0)
+	fail := func(want string, params []*parameter) {
+		t.Helper()
+		if err := solver.Step(valueGrads(params)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
+	differentiate(params, 1)
+	fail("one solver for each model", params[:1])
+	fail("keep the parameters in one order", []*parameter{params[1], params[0]})
+	other := newModel(tensor.Float64)
+	other[0].value.Reshape(3, 2)
+	differentiate(other, 1)
+	fail("parameter 0 was (2, 3) of float64, got (3, 2) of float64", other)
+	solver.Rule = optim.Lion{}
+	fail("make a new Solver", params)
+	solver.Rule = nil // AdamW
+	step(t, solver, params, 1)
+
+	thawed := &optim.Solver{LearningRate: 0.1, Groups: []optim.Group{{Match: named("vector"), Frozen: true}}}
+	step(t, thawed, params, 0)
+	thawed.Groups = nil
+	differentiate(params, 1)
+	if err := thawed.Step(valueGrads(params)); err == nil || !strings.Contains(err.Error(), "to thaw it") {
+		t.Errorf("a thawed parameter: %v", err)
+	}
+}
+
+func TestPartErrors(t *testing.T) {
+	params := newModel(tensor.Float64)
+	differentiate(params, 0)
+	model := valueGrads(params)
+	for _, part := range [][]int{{2}, {-1}, {0, 1, 0}} {
+		if _, err := optim.NewAdamW(1).SumSquares(model, part); err == nil || !strings.Contains(err.Error(), "each once") {
+			t.Errorf("part %v: %v", part, err)
+		}
+		if err := optim.NewAdamW(1).StepPart(model, part, []float64{1, 1}); err == nil || !strings.Contains(err.Error(), "each once") {
+			t.Errorf("part %v: %v", part, err)
+		}
+	}
+	if err := optim.NewAdamW(1).StepPart(model, []int{0}, []float64{1}); err == nil || !strings.Contains(err.Error(), "each of the model's 2 parameters, got 1") {
+		t.Errorf("too few sums: %v", err)
+	}
+	if err := optim.NewAdamW(1).StepPart(model, []int{0}, []float64{1, math.NaN()}); err == nil || !strings.Contains(err.Error(), "parameter 1 (vector) isn't finite") {
+		t.Errorf("another part's NaN: %v", err)
+	}
+	if _, err := optim.NewAdamW(1).State(model, 2); err == nil {
+		t.Error("the state of parameter 2 of 2")
+	}
+}
+
+// failing has neither value nor gradient.
+type failing struct{}
+
+func (failing) Value() G.Value         { return nil }
+func (failing) Grad() (G.Value, error) { return nil, errors.New("none") }
+
+func TestNothingThere(t *testing.T) {
+	if err := optim.NewAdamW(1).Step([]G.ValueGrad{failing{}}); err == nil || !strings.Contains(err.Error(), "no gradient of parameter 0: ") {
+		t.Errorf("no gradient: %v", err)
+	}
+	if _, err := optim.NewAdamW(1).State([]G.ValueGrad{failing{}}, 0); err == nil || !strings.Contains(err.Error(), "got nil") {
+		t.Errorf("no value: %v", err)
+	}
+	if err := optim.NewAdamW(1).Step(nil); err != nil {
+		t.Errorf("no parameters: %v", err)
+	}
+}
