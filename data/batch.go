@@ -16,7 +16,7 @@ type Batch struct {
 	Inputs  []int // (Size, Len)
 	Lengths []int // (Size)
 	Before  []int // (Size, TargetLen): what comes before each target; nil but for KindPairs
-	Targets []int // (Size, TargetLen), or (Size) if TargetLen is 0: what a model is to choose, or Ignore
+	Targets []int // (Size, TargetLen), or (Size) if TargetLen is 0: what a model is to choose, or Ignore; nil from Pad
 
 	Size, Len, TargetLen int
 }
@@ -69,8 +69,10 @@ func (b *Batch) Rows(from, to int) Batch {
 	if b.Before != nil {
 		part.Before = b.Before[from*b.TargetLen : to*b.TargetLen]
 	}
-	width := max(b.TargetLen, 1)
-	part.Targets = b.Targets[from*width : to*width]
+	if b.Targets != nil { // Pad leaves them out
+		width := max(b.TargetLen, 1)
+		part.Targets = b.Targets[from*width : to*width]
+	}
 	return part
 }
 

@@ -51,3 +51,22 @@ func TestPad(t *testing.T) {
 		t.Error("the batch shares the rows' memory")
 	}
 }
+
+func TestRows(t *testing.T) {
+	whole, err := Pad([][]int{{1}, {2, 3}, {4, 5}}, 0, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := whole.Rows(1, 3)
+	if !slices.Equal(part.Inputs, []int{2, 3, 4, 5}) || !slices.Equal(part.Lengths, []int{2, 2}) || part.Size != 2 || part.Len != 2 || part.Targets != nil {
+		t.Errorf("without targets: %+v", part)
+	}
+	whole.Targets = []int{0, 1, 0}
+	if part := whole.Rows(1, 2); !slices.Equal(part.Targets, []int{1}) {
+		t.Errorf("one target a row: %+v", part)
+	}
+	whole.Targets, whole.Before, whole.TargetLen = []int{0, 1, 2, 3, 4, 5}, []int{9, 0, 9, 2, 9, 4}, 2
+	if part := whole.Rows(0, 2); !slices.Equal(part.Targets, []int{0, 1, 2, 3}) || !slices.Equal(part.Before, []int{9, 0, 9, 2}) {
+		t.Errorf("targets and what comes before them: %+v", part)
+	}
+}
