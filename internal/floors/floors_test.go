@@ -30,7 +30,8 @@ var floors = [][]string{
 	{"layers", "layers/gradcheck"},
 	{"internal/ops", "train/optim"},
 	{"internal/kernel"},
-	{"data", "internal/atomicfile", "internal/folderlock", "internal/heap", "internal/heatmap", "internal/jsonkeys", "internal/safetensors", "internal/sizes", "internal/testseed"},
+	{"data", "internal/atomicfile", "internal/folderlock", "internal/heap", "internal/heatmap", "internal/jsonkeys", "internal/safetensors", "internal/testseed"},
+	{"internal/sizes"},
 }
 
 // floorOf is the floor of a package, or -1 if it has none.

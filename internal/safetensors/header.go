@@ -13,17 +13,18 @@ import (
 	"unicode/utf8"
 )
 
-// An entry is what a header says of one tensor.
-type entry struct {
-	name       string
-	dtype      string
-	shape      []int
+// An Entry is what a header says of one tensor.
+type Entry struct {
+	Name  string
+	Dtype string // F16, BF16, F32, F64 or I64
+	Shape []int
+
 	begin, end int64 // counted from the end of the header
 }
 
 // parseHeader reads a header, returns its entries in the order of their values, and has checked that these values are
 // exactly the dataSize bytes that follow it.
-func parseHeader(header []byte, dataSize int64) ([]entry, map[string]string, error) {
+func parseHeader(header []byte, dataSize int64) ([]Entry, map[string]string, error) {
 	if len(header) == 0 || header[0] != '{' {
 		return nil, nil, fmt.Errorf("expected a JSON object, which begins with {, got %s", quote(string(header[:min(len(header), 20)])))
 	}
@@ -39,23 +40,23 @@ func parseHeader(header []byte, dataSize int64) ([]entry, map[string]string, err
 	if err != nil {
 		return nil, nil, err
 	}
-	slices.SortStableFunc(entries, func(a, b entry) int {
+	slices.SortStableFunc(entries, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end))
 	})
 	return entries, metadata, checkLayout(entries, dataSize)
 }
 
 // checkLayout checks that entries cover dataSize bytes, each byte once.
-func checkLayout(entries []entry, dataSize int64) error {
+func checkLayout(entries []Entry, dataSize int64) error {
 	covered := int64(0)
 	for i, e := range entries {
 		switch {
 		case e.begin < covered:
 			return fmt.Errorf("tensor %s: data_offsets [%d, %d] overlap those of tensor %s, which end at %d",
-				quote(e.name), e.begin, e.end, quote(entries[i-1].name), covered)
+				quote(e.Name), e.begin, e.end, quote(entries[i-1].Name), covered)
 		case e.begin > covered:
 			return fmt.Errorf("tensor %s: data_offsets [%d, %d] leave a hole: expected them to begin at %d",
-				quote(e.name), e.begin, e.end, covered)
+				quote(e.Name), e.begin, e.end, covered)
 		}
 		covered = e.end
 	}
@@ -73,7 +74,7 @@ type parser struct {
 	dec *json.Decoder
 }
 
-func (p parser) header() (entries []entry, metadata map[string]string, err error) {
+func (p parser) header() (entries []Entry, metadata map[string]string, err error) {
 	err = p.object("the header", func(key string) error {
 		if key == metadataKey {
 			metadata, err = p.metadata()
@@ -95,21 +96,21 @@ func (p parser) metadata() (map[string]string, error) {
 	return metadata, err
 }
 
-func (p parser) entry(name string) (entry, error) {
-	e := entry{name: name}
+func (p parser) entry(name string) (Entry, error) {
+	e := Entry{Name: name}
 	var offsets []int64
 	given := 0
 	err := p.object("the entry", func(key string) (err error) {
 		given++
 		switch key {
 		case "dtype":
-			e.dtype, err = p.string("dtype")
+			e.Dtype, err = p.string("dtype")
 		case "shape":
 			var sizes []int64
 			sizes, err = p.integers("shape", math.MaxInt, maxRank)
-			e.shape = make([]int, len(sizes))
+			e.Shape = make([]int, len(sizes))
 			for i, d := range sizes {
-				e.shape[i] = int(d)
+				e.Shape[i] = int(d)
 			}
 		case "data_offsets":
 			offsets, err = p.integers("data_offsets", math.MaxInt64, 2)
@@ -135,12 +136,12 @@ func (p parser) entry(name string) (entry, error) {
 }
 
 // check checks that an entry's dtype is known, and that its shape and its offsets agree.
-func (e entry) check() error {
-	width, ok := widths[e.dtype]
+func (e Entry) check() error {
+	width, ok := widths[e.Dtype]
 	if !ok {
-		return fmt.Errorf("dtype: expected F16, BF16, F32, F64 or I64, got %s", quote(e.dtype))
+		return fmt.Errorf("dtype: expected F16, BF16, F32, F64 or I64, got %s", quote(e.Dtype))
 	}
-	size, err := byteSize(e.shape, width)
+	size, err := byteSize(e.Shape, width)
 	if err != nil {
 		return err
 	}
@@ -149,7 +150,7 @@ func (e entry) check() error {
 	}
 	if e.end-e.begin != size {
 		return fmt.Errorf("expected %d bytes, as shape %v of %s takes, got %d by data_offsets [%d, %d]",
-			size, e.shape, e.dtype, e.end-e.begin, e.begin, e.end)
+			size, e.Shape, e.Dtype, e.end-e.begin, e.begin, e.end)
 	}
 	return nil
 }

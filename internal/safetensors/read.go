@@ -1,79 +1,203 @@
 package safetensors
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/internal/sizes"
 )
 
 // ReadFile is Read on the file at path, which must be a regular one.
 func ReadFile(path string) ([]Tensor, map[string]string, error) {
-	info, err := os.Stat(path) // before opening: to open a pipe would wait for its writer
-	if err != nil {
-		return nil, nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%s: %w: expected a regular file, got %v", path, ErrFormat, info.Mode())
-	}
-	f, err := os.Open(path)
+	f, err := Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	if info, err = f.Stat(); err != nil { // of this file: another may have taken its place since
-		return nil, nil, err
-	}
-	tensors, metadata, err := Read(f, info.Size())
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return tensors, metadata, nil
+	tensors, err := f.Tensors(nil)
+	return tensors, f.Metadata, err
 }
 
-// Read reads a file of size bytes from r. The tensors are in the order of their values in the file. The metadata is nil
+// Read reads all of a file of size bytes from r: see NewFile and File.Tensors for what is an error. The metadata is nil
 // if the file has none.
+func Read(r io.Reader, size int64) ([]Tensor, map[string]string, error) {
+	f, err := NewFile(r, size)
+	if err != nil {
+		return nil, nil, err
+	}
+	tensors, err := f.Tensors(nil)
+	return tensors, f.Metadata, err
+}
+
+// A File is a file whose header has been read. Close it if it was made by Open.
+type File struct {
+	Entries  []Entry           // in the order of their values in the file
+	Metadata map[string]string // nil if the file has none
+
+	path   string // empty if it isn't known
+	closer io.Closer
+	r      io.Reader // stands at the first value
+	digest string    // what the file says; empty for nothing
+	hash   hash.Hash // of what has been read
+}
+
+// Open reads the header of the file at path, which must be a regular one: see NewFile.
+func Open(path string) (*File, error) {
+	info, err := os.Stat(path) // before opening: to open a pipe would wait for its writer
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: %w: expected a regular file, got %v", path, ErrFormat, info.Mode())
+	}
+	opened, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	var f *File
+	if info, err = opened.Stat(); err == nil { // of this file: another may have taken its place since
+		f, err = NewFile(opened, info.Size())
+		err = at(path, err)
+	}
+	if err != nil {
+		opened.Close()
+		return nil, err
+	}
+	f.path, f.closer = path, opened
+	return f, nil
+}
+
+// Close closes what Open opened.
+func (f *File) Close() error {
+	if f.closer == nil {
+		return nil
+	}
+	return f.closer.Close()
+}
+
+// at returns an error with the path, if that is known, of the file that it is about.
+func at(path string, err error) error {
+	if err == nil || path == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// NewFile reads the header of a file of size bytes from r.
 //
 // Whatever the format's description doesn't allow is an error that wraps ErrFormat and says which part is wrong, what
 // was expected there and what came: a header that is longer than 100 MB or the file, malformed JSON, a name or key
 // given twice, metadata other than strings, an unknown dtype, a shape that overflows or disagrees with its offsets,
 // values that overlap, leave holes, or aren't exactly the rest of the file. So are fields that the description doesn't
-// know, dtypes other than F16, BF16, F32, F64 and I64, and more than 64 axes. Values may be NaN or infinite. What Read
-// allocates is in proportion to size, whatever the header claims.
-func Read(r io.Reader, size int64) ([]Tensor, map[string]string, error) {
+// know, dtypes other than F16, BF16, F32, F64 and I64, and more than 64 axes. What NewFile allocates is in proportion
+// to size, whatever the header claims. Files of other formats that often stand in for weights are named.
+func NewFile(r io.Reader, size int64) (*File, error) {
 	var prefix [8]byte
 	if size < int64(len(prefix)) {
-		return nil, nil, formatError("header length", fmt.Errorf("expected 8 bytes, got a file of %d", size))
+		return nil, formatError("header length", fmt.Errorf("expected 8 bytes, got a file of %d", size))
 	}
 	if err := fill(r, prefix[:]); err != nil {
-		return nil, nil, formatError("header length", err)
+		return nil, formatError("header length", err)
 	}
 	n, rest := binary.LittleEndian.Uint64(prefix[:]), size-int64(len(prefix))
+	if n > maxHeader || int64(n) > rest {
+		if what := otherFormat(prefix); what != "" {
+			return nil, fmt.Errorf("%w: it is %s", ErrFormat, what)
+		}
+	}
 	if n > maxHeader {
-		return nil, nil, formatError("header length", fmt.Errorf("expected at most %d bytes, got %d", maxHeader, n))
+		return nil, formatError("header length", fmt.Errorf("expected at most %d bytes, got %d", maxHeader, n))
 	}
 	if int64(n) > rest {
-		return nil, nil, formatError("header length", fmt.Errorf("expected at most the %d bytes that follow it, got %d", rest, n))
+		return nil, formatError("header length", fmt.Errorf("expected at most the %d bytes that follow it, got %d", rest, n))
 	}
 	header := make([]byte, n)
 	if err := fill(r, header); err != nil {
-		return nil, nil, formatError("header", err)
+		return nil, formatError("header", err)
 	}
-	entries, metadata, err := parseHeader(header, rest-int64(n))
-	if err != nil {
-		return nil, nil, formatError("header", err)
+	f := &File{r: r}
+	var err error
+	if f.Entries, f.Metadata, err = parseHeader(header, rest-int64(n)); err != nil {
+		return nil, formatError("header", err)
 	}
-	tensors := make([]Tensor, len(entries))
-	for i, e := range entries {
-		data, err := readValues(r, e)
-		if err != nil {
-			return nil, nil, formatError("values of tensor "+quote(e.name), err)
+	if digest, ok := f.Metadata[digestKey]; ok {
+		before, after, found := bytes.Cut(header, []byte(digest))
+		if len(digest) != len(noDigest) || !found {
+			return nil, formatError("header", fmt.Errorf("%s: expected a SHA-256 in %d hexadecimal digits, got %s", digestKey, len(noDigest), quote(digest)))
 		}
-		tensors[i] = Tensor{Name: e.name, Shape: e.shape, Data: data}
+		if delete(f.Metadata, digestKey); len(f.Metadata) == 0 {
+			f.Metadata = nil
+		}
+		f.digest, f.hash = digest, sha256.New()
+		f.r = io.TeeReader(r, f.hash)
+		for _, part := range [][]byte{prefix[:], before, []byte(noDigest), after} {
+			f.hash.Write(part)
+		}
 	}
-	return tensors, metadata, nil
+	return f, nil
+}
+
+// otherFormat says what a file that begins so is, if it is known.
+func otherFormat(begin [8]byte) string {
+	for prefix, what := range map[string]string{
+		"PK\x03\x04": "a zip archive, as torch.save writes: save the weights in PyTorch with safetensors.torch.save_file",
+		"\x80\x02":   "a pickle of Python, as torch.save wrote before PyTorch 1.6: save the weights in PyTorch with safetensors.torch.save_file",
+		"version ":   "a pointer of Git LFS, and not the file itself: git lfs pull gets that",
+	} {
+		if strings.HasPrefix(string(begin[:]), prefix) {
+			return what
+		}
+	}
+	return ""
+}
+
+// Tensors reads the values of those tensors that are wanted, nil for all of them, and returns them in the order of
+// Entries. Values may be NaN or infinite. It may be called once.
+//
+// It is an error if they are more than there is memory, which Tensors finds before it allocates any, or if the file has
+// a checksum and isn't what that was taken of: the latter wraps ErrFormat.
+func (f *File) Tensors(want func(name string) bool) ([]Tensor, error) {
+	wanted := slices.Clone(f.Entries)
+	if want != nil {
+		wanted = slices.DeleteFunc(wanted, func(e Entry) bool { return !want(e.Name) })
+	}
+	var bytes []int
+	for _, e := range wanted {
+		width := int(max(widths[e.Dtype], 4)) // half precision is widened
+		bytes = append(bytes, sizes.Product(append(slices.Clone(e.Shape), width)...))
+	}
+	if err := sizes.Check(bytes...); err != nil {
+		return nil, at(f.path, err)
+	}
+	var tensors []Tensor
+	position := int64(0)
+	for _, e := range wanted {
+		t, err := f.tensor(e, e.begin-position)
+		if err != nil {
+			return nil, at(f.path, formatError("values of tensor "+quote(e.Name), err))
+		}
+		tensors = append(tensors, t)
+		position = e.end
+	}
+	if f.digest == "" {
+		return tensors, nil
+	}
+	if _, err := io.Copy(io.Discard, f.r); err != nil {
+		return nil, at(f.path, formatError("values", readError{err}))
+	}
+	if got := hex.EncodeToString(f.hash.Sum(nil)); got != f.digest {
+		return nil, at(f.path, fmt.Errorf("%w: it isn't what was written: by its checksum its SHA-256 is %s, and it is %s: restore the file", ErrFormat, f.digest, got))
+	}
+	return tensors, nil
 }
 
 // A readError is a fault of the reader, not of the file.
@@ -101,11 +225,22 @@ func fill(r io.Reader, buf []byte) error {
 	return readError{err}
 }
 
+// tensor reads a tensor that begins after skip bytes.
+func (f *File) tensor(e Entry, skip int64) (Tensor, error) {
+	if _, err := io.CopyN(io.Discard, f.r, skip); err == io.EOF {
+		return Tensor{}, errors.New("expected them in the file, got its end: the file is shorter than it was said to be")
+	} else if err != nil {
+		return Tensor{}, readError{err}
+	}
+	data, err := readValues(f.r, e)
+	return Tensor{Name: e.Name, Shape: e.Shape, Data: data}, err
+}
+
 // readValues reads the values of the tensor that r stands at.
-func readValues(r io.Reader, e entry) (any, error) {
-	width := int(widths[e.dtype])
+func readValues(r io.Reader, e Entry) (any, error) {
+	width := int(widths[e.Dtype])
 	n := int(e.end-e.begin) / width
-	switch e.dtype {
+	switch e.Dtype {
 	case "F64":
 		values := make([]float64, n)
 		return values, decode(r, width, values)
@@ -117,7 +252,7 @@ func readValues(r io.Reader, e entry) (any, error) {
 		return values, decode(r, width, values)
 	}
 	widen := halfToFloat
-	if e.dtype == "BF16" {
+	if e.Dtype == "BF16" {
 		widen = brainToFloat
 	}
 	small := make([]uint16, n)

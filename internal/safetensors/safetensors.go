@@ -5,15 +5,21 @@
 //
 // padded with spaces; then the tensors' values, little-endian, row-major, one tensor after the other without gaps.
 //
-// Read takes files from strangers: it checks all that a header claims against the size of the file before it believes
-// or allocates anything.
+// Files come from strangers: all that a header claims is checked against the size of the file before anything is
+// believed or allocated, and what the values would take against the machine's memory.
+//
+// What Write writes has a checksum in its metadata, which readers check and keep to themselves: under heed.sha256 the
+// SHA-256 of the whole file as it is with 64 zeros in the checksum's place. Files without one are read as they are.
 package safetensors
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // ErrFormat is what every error wraps that is the file's fault: bytes that are no safetensors file, or are one with
@@ -24,7 +30,11 @@ const (
 	maxHeader   = 100_000_000 // bytes, as in the reference implementation
 	maxRank     = 64
 	metadataKey = "__metadata__"
+	digestKey   = "heed.sha256" // in the metadata
 )
+
+// noDigest stands in a file for the checksum while that is taken.
+var noDigest = strings.Repeat("0", hex.EncodedLen(sha256.Size))
 
 // A Tensor is a named array, row-major. A Shape of length 0 is a scalar's; sizes may be 0. Data is a []float32, a
 // []float64 or a []int64. Half-precision files (F16, BF16) are read as []float32, which holds their values exactly.

@@ -3,6 +3,7 @@ package safetensors
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -63,22 +64,150 @@ func same(a, b []Tensor) bool {
 	})
 }
 
-// The bytes of this file were put together by hand, from the format's description.
+// The bytes of these files were put together by hand, from the format's description.
 func TestGolden(t *testing.T) {
-	golden := "\x58\x00\x00\x00\x00\x00\x00\x00" + // the header's length, 88
-		`{"__metadata__":{"k":"v"},"w":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}` + // 81 bytes
-		"       " + // padding to 88
-		"\x00\x00\x80\x3f" + // 1, which is 0x3f800000
+	values := "\x00\x00\x80\x3f" + // 1, which is 0x3f800000
 		"\x00\x00\x20\xc0" // -2.5, which is 0xc0200000
+	of := func(n string, metadata, padding string) string {
+		return n + "\x00\x00\x00\x00\x00\x00\x00" + `{"__metadata__":{` + metadata + `"k":"v"},"w":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}` + padding + values
+	}
+	others := of("\x58", "", "       ")                                               // 81 bytes of header, padded to 88
+	ours := of("\xa8", `"heed.sha256":"`+noDigest+`",`, "      ")                     // 162 bytes, padded to 168
+	const digest = "3ccafaedfc5524cc79585923b17e983bfed68383ef0167b33192357e5f9316d0" // by Python's hashlib
+	ours = strings.Replace(ours, noDigest, digest, 1)
+
 	tensors := []Tensor{{Name: "w", Shape: []int{1, 2}, Data: []float32{1, -2.5}}}
 	metadata := map[string]string{"k": "v"}
-
-	if got := write(t, tensors, metadata); string(got) != golden {
-		t.Errorf("got  %q\nwant %q", got, golden)
+	if got := write(t, tensors, metadata); string(got) != ours {
+		t.Errorf("got  %q\nwant %q", got, ours)
 	}
-	gotTensors, gotMetadata, err := read([]byte(golden))
-	if err != nil || !same(gotTensors, tensors) || !maps.Equal(gotMetadata, metadata) {
-		t.Errorf("got %v, %v, %v, want %v, %v", gotTensors, gotMetadata, err, tensors, metadata)
+	for _, golden := range []string{others, ours} {
+		gotTensors, gotMetadata, err := read([]byte(golden))
+		if err != nil || !same(gotTensors, tensors) || !maps.Equal(gotMetadata, metadata) {
+			t.Errorf("got %v, %v, %v, want %v, %v", gotTensors, gotMetadata, err, tensors, metadata)
+		}
+	}
+}
+
+// A flipped bit is an error, or changes nothing that is read.
+func TestFlippedBits(t *testing.T) {
+	tensors := []Tensor{{"a", []int{2}, []float32{1, 2}}, {"b", []int{1, 1}, []int64{3}}, {"c", []int{1}, []float32{0}}}
+	metadata := map[string]string{"heed.state": `{"steps":7}`, "a": noDigest}
+	good := write(t, tensors, metadata)
+	unseen := 0
+	for i := range good {
+		for bit := range 8 {
+			b := slices.Clone(good)
+			b[i] ^= 1 << bit
+			got, gotMetadata, err := read(b)
+			switch {
+			case err != nil && !errors.Is(err, ErrFormat):
+				t.Errorf("bit %d of byte %d: got error %v, want %v", bit, i, err, ErrFormat)
+			case err == nil:
+				unseen++ // of the checksum's own key: there is none to check then
+				if !same(got, tensors) || len(gotMetadata) != 3 || gotMetadata["heed.state"] != metadata["heed.state"] {
+					t.Errorf("bit %d of byte %d: got %v, %q and no error", bit, i, got, gotMetadata)
+				}
+			}
+		}
+	}
+	if most := 8 * len(digestKey); unseen > most {
+		t.Errorf("%d flips went unseen, want at most the %d of the checksum's key", unseen, most)
+	}
+}
+
+// A checksum is checked of all that the file has, also where little of it is wanted, and is none of the caller's.
+func TestChecksum(t *testing.T) {
+	good := write(t, samples(), map[string]string{digestKey: "mine"})
+	_, metadata, err := read(good)
+	if err != nil || metadata != nil {
+		t.Errorf("got metadata %q, %v, want none", metadata, err)
+	}
+	for name, change := range map[string]func(b []byte) []byte{
+		"the last value":  func(b []byte) []byte { b[len(b)-1] ^= 1; return b },
+		"a name":          func(b []byte) []byte { return bytes.Replace(b, []byte(`"scalar"`), []byte(`"Scalar"`), 1) },
+		"the checksum":    func(b []byte) []byte { i := bytes.Index(b, []byte(digestKey)); b[i+len(digestKey)+3] ^= 1; return b },
+		"no hexadecimals": func(b []byte) []byte { i := bytes.Index(b, []byte(digestKey)); b[i+len(digestKey)+3] = 'x'; return b },
+		"a short one": func(b []byte) []byte {
+			return file(`{"__metadata__":{"heed.sha256":"00"}}`)
+		},
+		"one in escapes": func(b []byte) []byte {
+			return file(`{"__metadata__":{"heed.sha256":"` + strings.Repeat("\\u0030", 64) + `"}}`)
+		},
+	} {
+		b := change(slices.Clone(good))
+		_, _, err := read(b)
+		if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "SHA-256") {
+			t.Errorf("%s: got error %v, want one of the SHA-256", name, err)
+		}
+		if f, err := NewFile(bytes.NewReader(b), int64(len(b))); err == nil {
+			if _, err := f.Tensors(func(name string) bool { return name == "steps" }); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "SHA-256") {
+				t.Errorf("%s, of one tensor: got error %v, want one of the SHA-256", name, err)
+			}
+		}
+	}
+}
+
+// What isn't wanted is read over.
+func TestSomeTensors(t *testing.T) {
+	want := map[string]bool{"scalar": true, "z": true, "empty": true}
+	good := write(t, samples(), nil)
+	all, _, err := read(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := slices.DeleteFunc(slices.Clone(all), func(x Tensor) bool { return !want[x.Name] })
+	for name, b := range map[string][]byte{"ours": good, "another's": bytes.Replace(good, []byte(digestKey), []byte("hood.sha256"), 1)} {
+		f, err := NewFile(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, e := range f.Entries {
+			names = append(names, e.Name)
+		}
+		if len(names) != len(all) {
+			t.Errorf("%s: the entries are %q", name, names)
+		}
+		if got, err := f.Tensors(func(name string) bool { return want[name] }); err != nil || !same(got, wanted) {
+			t.Errorf("%s: got %v, %v, want %v", name, got, err, wanted)
+		}
+		f, err = NewFile(bytes.NewReader(b[:len(b)-40]), int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Tensors(func(name string) bool { return name == "z" }); !errors.Is(err, ErrFormat) {
+			t.Errorf("%s, cut short: got error %v, want %v", name, err, ErrFormat)
+		}
+	}
+}
+
+// Values for which there isn't the memory are refused by the header alone.
+func TestTooLargeForMemory(t *testing.T) {
+	const values = 1 << 50
+	for _, dtype := range []string{"F32", "F16"} {
+		header := fmt.Sprintf(`{"a":{"dtype":%q,"shape":[%d],"data_offsets":[0,%d]}}`, dtype, values, values*widths[dtype])
+		b := file(header)
+		f, err := NewFile(bytes.NewReader(b), int64(len(b))+values*widths[dtype])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Tensors(nil); err == nil || !strings.Contains(err.Error(), "this takes 4.19e+06 GiB of memory, of which there is ") {
+			t.Errorf("%s: got error %v, want one of memory", dtype, err)
+		}
+	}
+}
+
+// What people have in place of safetensors is named.
+func TestOtherFormats(t *testing.T) {
+	for want, begin := range map[string]string{
+		"a zip archive, as torch.save writes":    "PK\x03\x04\x00\x00\x08\x08\x00\x00\x00\x00model/data.pkl",
+		"as torch.save wrote before":             "\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.",
+		"a pointer of Git LFS, and not the file": "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n",
+	} {
+		if _, _, err := read([]byte(begin)); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got error %v, want %q in it", begin, err, want)
+		}
 	}
 }
 

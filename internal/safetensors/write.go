@@ -3,7 +3,9 @@ package safetensors
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,7 +16,7 @@ import (
 
 // Write writes tensors and metadata to w. The same tensors give the same bytes in whichever order they come: those of
 // larger values are first, so that every value is aligned, then they go by name; metadata goes by key. The reference
-// implementation does the same.
+// implementation does the same. The file gets a checksum, in the place of one in the metadata.
 //
 // It is an error if two tensors share a name, a name or metadata isn't UTF-8, a tensor is named "__metadata__", a Shape
 // doesn't fit its Data, or Data is of another type. Nothing is written then.
@@ -23,10 +25,24 @@ func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	slices.SortFunc(tensors, func(a, b Tensor) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Name, b.Name))
 	})
-	header, err := makeHeader(tensors, metadata)
+	withDigest := map[string]string{}
+	maps.Copy(withDigest, metadata)
+	withDigest[digestKey] = noDigest
+	header, err := makeHeader(tensors, withDigest)
 	if err != nil {
 		return err
 	}
+	hash := sha256.New()
+	if err := writeFile(hash, header, tensors); err != nil {
+		return err
+	}
+	place := []byte(`"` + digestKey + `":"` + noDigest + `"`) // the first: metadata is in front, and quotes in strings are escaped
+	digest := []byte(`"` + digestKey + `":"` + hex.EncodeToString(hash.Sum(nil)) + `"`)
+	return writeFile(w, bytes.Replace(header, place, digest, 1), tensors)
+}
+
+// writeFile writes a header and the values that follow it.
+func writeFile(w io.Writer, header []byte, tensors []Tensor) (err error) {
 	if _, err := w.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))); err != nil {
 		return err
 	}
