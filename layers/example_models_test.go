@@ -94,7 +94,7 @@ func ExampleSequenceClassifier() {
 }
 
 // The weights of a PyTorch module, which keeps its embeddings beside an nn.TransformerEncoder.
-func ExampleParams_LoadPyTorch() {
+func ExampleParams_Load_pyTorch() {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	check(err)
 	_, err = layers.NewSequenceClassifier(params, layers.SequenceClassifierConfig{
@@ -110,11 +110,11 @@ func ExampleParams_LoadPyTorch() {
 		}
 		return name // such as encoder.layers.0.self_attn.in_proj_weight
 	}
-	_, err = params.LoadPyTorch("testdata/torch_classifier.safetensors", rename)
+	_, err = params.Load("testdata/torch_classifier.safetensors", layers.LoadOptions{PyTorch: true, Rename: rename})
 	check(err)
 	fmt.Printf("%.3f\n", params.Get("head.bias").Value.Float32s())
 
-	_, err = params.LoadPyTorch("testdata/torch_classifier.safetensors", nil)
+	_, err = params.Load("testdata/torch_classifier.safetensors", layers.LoadOptions{PyTorch: true})
 	problem, _, _ := strings.Cut(err.Error(), ";")
 	fmt.Println(problem)
 	// Output:

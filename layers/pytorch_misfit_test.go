@@ -56,7 +56,7 @@ func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
 			p := newParams(t)
 			tc.model(t, p)
 			before := weightBits(p)
-			_, err := p.LoadPyTorch(stateDict(tc.file), tc.rename)
+			_, err := p.Load(stateDict(tc.file), layers.LoadOptions{PyTorch: true, Rename: tc.rename})
 			wantError(t, err, append(tc.want, stateDict(tc.file), "don't fit the model")...)
 			if !sameWeights(weightBits(p), before) {
 				t.Error("values have changed")
@@ -76,7 +76,7 @@ func TestLoadPyTorchOfACutFile(t *testing.T) {
 		if err := os.WriteFile(path, file[:n], 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.LoadPyTorch(path, nil); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := p.Load(path, layers.LoadOptions{PyTorch: true}); err == nil || !strings.Contains(err.Error(), path) {
 			t.Fatalf("%d of %d bytes: got the error %v, want one that names the file", n, len(file), err)
 		}
 	}
@@ -103,7 +103,7 @@ func TestPyTorchFloat32(t *testing.T) {
 			}
 			for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 				p, _ := d.apply(t, dt)
-				must[map[string]string](t)(p.LoadPyTorch(path, d.rename))
+				must[layers.Loaded](t)(p.Load(path, layers.LoadOptions{PyTorch: true, Rename: d.rename}))
 				again := filepath.Join(t.TempDir(), "again.safetensors")
 				if err := p.SavePyTorch(again, d.rename, nil); err != nil {
 					t.Fatal(err)
@@ -113,7 +113,7 @@ func TestPyTorchFloat32(t *testing.T) {
 					continue
 				}
 				q, _ := d.apply(t, tensor.Float32) // float64 holds the same values
-				must[map[string]string](t)(q.LoadPyTorch(again, d.rename))
+				must[layers.Loaded](t)(q.Load(again, layers.LoadOptions{PyTorch: true, Rename: d.rename}))
 				for _, r := range q.All() {
 					if !slices.Equal(floats(t, r.Value), floats(t, p.Get(r.Name).Value)) {
 						t.Errorf("%s has changed on its way through float64", r.Name)

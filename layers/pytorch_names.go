@@ -1,49 +1,10 @@
 package layers
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-
-	"gorgonia.org/tensor"
 )
-
-// packed is a tensor of PyTorch's: one parameter, or several one after the other along the first axis.
-type packed struct {
-	name  string
-	parts []*Param
-}
-
-func (p packed) shape() tensor.Shape {
-	shape := p.parts[0].Value.Shape().Clone()
-	for _, q := range p.parts[1:] {
-		shape[0] += q.Value.Shape()[0]
-	}
-	return shape
-}
-
-// pyTorch returns the set as PyTorch has it, by the rule of LoadPyTorch. It is an error if two tensors have one name.
-func (s *paramSet) pyTorch(rename func(name string) string) ([]packed, error) {
-	var all []packed
-	first := map[string]string{}
-	for _, q := range s.list {
-		name, parts := s.pyTorchTensor(q)
-		if len(parts) == 0 {
-			continue
-		}
-		theirs := name
-		if rename != nil {
-			theirs = rename(name)
-		}
-		if other, ok := first[theirs]; ok {
-			return nil, fmt.Errorf("tensors %q and %q would both be named %q: rename must tell them apart", other, name, theirs)
-		}
-		first[theirs] = name
-		all = append(all, packed{theirs, parts})
-	}
-	return all, nil
-}
 
 // pyTorchTensor returns the tensor of PyTorch's that begins with a parameter; it has no parts if the parameter lies
 // inside another tensor.

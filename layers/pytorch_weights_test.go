@@ -133,7 +133,7 @@ func TestLoadPyTorch(t *testing.T) {
 		for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 			t.Run(fmt.Sprintf("%s/%v", d.file, dt), func(t *testing.T) {
 				p, outs := d.apply(t, dt)
-				if metadata := must[map[string]string](t)(p.LoadPyTorch(stateDict(d.file), d.rename)); metadata != nil {
+				if metadata := must[layers.Loaded](t)(p.Load(stateDict(d.file), layers.LoadOptions{PyTorch: true, Rename: d.rename})).Metadata; metadata != nil {
 					t.Errorf("metadata %v", metadata)
 				}
 				tolerance := map[tensor.Dtype]float64{tensor.Float64: 1e-12, tensor.Float32: 1e-5}[dt]
@@ -152,7 +152,7 @@ func TestLoadPyTorch(t *testing.T) {
 					t.Fatal(err)
 				}
 				sameTensors(t, path, stateDict(d.file))
-				if metadata := must[map[string]string](t)(p.LoadPyTorch(path, d.rename)); !reflect.DeepEqual(metadata, want) {
+				if metadata := must[layers.Loaded](t)(p.Load(path, layers.LoadOptions{PyTorch: true, Rename: d.rename})).Metadata; !reflect.DeepEqual(metadata, want) {
 					t.Errorf("metadata %v, want %v", metadata, want)
 				}
 			})
@@ -259,7 +259,7 @@ func TestPyTorchNames(t *testing.T) {
 			}
 			before := weightBits(p)
 			randomise(p)
-			must[map[string]string](t)(p.LoadPyTorch(path, nil))
+			must[layers.Loaded](t)(p.Load(path, layers.LoadOptions{PyTorch: true}))
 			if !sameWeights(weightBits(p), before) {
 				t.Error("what was saved isn't what was loaded")
 			}
@@ -311,7 +311,7 @@ func TestFailedLoadPyTorchChangesNothing(t *testing.T) {
 			if err := os.WriteFile(path, tc.file, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			_, err := p.LoadPyTorch(path, tc.rename)
+			_, err := p.Load(path, layers.LoadOptions{PyTorch: true, Rename: tc.rename})
 			wantError(t, err, tc.want, path)
 			if !sameWeights(weightBits(p), before) {
 				t.Error("values have changed")
@@ -341,7 +341,7 @@ func TestFailedSavePyTorch(t *testing.T) {
 				t.Error("there is a file")
 			}
 			if tc.name == "no tensor" {
-				_, err := p.LoadPyTorch(stateDict("torch_attention_packed"), nil)
+				_, err := p.Load(stateDict("torch_attention_packed"), layers.LoadOptions{PyTorch: true})
 				wantError(t, err, tc.want)
 			}
 		})

@@ -37,9 +37,9 @@ func TestNilParams(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := t.TempDir() + "/weights"
 			_, made := p.Scope("a").New("w", layers.Zeros(), 2)
-			_, loaded := p.Load(path)
-			_, decoded := p.Decode(bytes.NewReader(nil), 0)
-			_, fromPyTorch := p.LoadPyTorch(path, nil)
+			_, loaded := p.Load(path, layers.LoadOptions{})
+			_, decoded := p.Decode(bytes.NewReader(nil), 0, layers.LoadOptions{})
+			_, fromPyTorch := p.Load(path, layers.LoadOptions{PyTorch: true})
 			for what, err := range map[string]error{
 				"New": made, "Save": p.Save(path, nil), "Load": loaded, "Encode": p.Encode(&bytes.Buffer{}, nil), "Decode": decoded,
 				"LoadPyTorch": fromPyTorch, "SavePyTorch": p.SavePyTorch(path, nil, nil),

@@ -66,7 +66,7 @@ func TestWeightsRoundTrip(t *testing.T) {
 				if err := p.Save(path, want); err != nil {
 					t.Fatal(err)
 				}
-				got := must[map[string]string](t)(q.Scope("part").Load(path))
+				got := must[layers.Loaded](t)(q.Scope("part").Load(path, layers.LoadOptions{})).Metadata
 				if !maps.Equal(got, want) {
 					t.Errorf("got metadata %v, want %v", got, want)
 				}
@@ -134,7 +134,7 @@ func TestLoadChangesBoundGraphs(t *testing.T) {
 	}
 	value := q.Get("weight").Value
 	first := unsafe.SliceData(value.Float64s())
-	must[map[string]string](t)(q.Load(path))
+	must[layers.Loaded](t)(q.Load(path, layers.LoadOptions{}))
 	if q.Get("weight").Value != value || unsafe.SliceData(value.Float64s()) != first {
 		t.Error("the parameter has another tensor or other memory")
 	}
@@ -162,7 +162,7 @@ func TestLoadConverts(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p := must[*layers.Params](t)(layers.NewParams(test.to, 1))
 			w := must[*layers.Param](t)(p.New("w", layers.Ones(), 2))
-			must[map[string]string](t)(p.Decode(bytes.NewReader(test.file), int64(len(test.file))))
+			must[layers.Loaded](t)(p.Decode(bytes.NewReader(test.file), int64(len(test.file)), layers.LoadOptions{}))
 			sameBits(t, "w", floats(t, w.Value), test.want)
 		})
 	}
@@ -223,11 +223,11 @@ func TestFailedLoadChangesNothing(t *testing.T) {
 			if err := os.WriteFile(path, test.file, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			_, err := p.Load(path)
+			_, err := p.Load(path, layers.LoadOptions{})
 			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("got error %v, want one with %q and the path", err, test.want)
 			}
-			if _, err := p.Decode(bytes.NewReader(test.file), int64(len(test.file))); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := p.Decode(bytes.NewReader(test.file), int64(len(test.file)), layers.LoadOptions{}); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("decoding: got error %v, want one with %q", err, test.want)
 			}
 			if !sameWeights(weightBits(p), before) {
@@ -236,7 +236,7 @@ func TestFailedLoadChangesNothing(t *testing.T) {
 		})
 	}
 	t.Run("no file", func(t *testing.T) {
-		if _, err := newWeights(t, tensor.Float32, 1).Load(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := newWeights(t, tensor.Float32, 1).Load(filepath.Join(t.TempDir(), "none"), layers.LoadOptions{}); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("got error %v, want %v", err, fs.ErrNotExist)
 		}
 	})
@@ -248,7 +248,7 @@ func TestLoadNamesAFewOfMany(t *testing.T) {
 		must[*layers.Param](t)(p.New(fmt.Sprint("w", i), layers.Ones(), 2))
 	}
 	b := weightFile(t, "x", []float32{1, 2})
-	_, err := p.Decode(bytes.NewReader(b), int64(len(b)))
+	_, err := p.Decode(bytes.NewReader(b), int64(len(b)), layers.LoadOptions{})
 	want := `the weights don't fit the model: missing: "w0" of shape (2), "w1" of shape (2), "w2" of shape (2) and 7 more; unexpected: "x" of shape (2)`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %v", err, want)
@@ -282,11 +282,11 @@ func TestFailedSaveLeavesTheOldFile(t *testing.T) {
 			if err := p.Save(path, test.metadata); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got error %v, want one with %q", err, test.want)
 			}
-			if _, err := p.Load(path); strings.Contains(test.want, "must be") && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			if _, err := p.Load(path, layers.LoadOptions{}); strings.Contains(test.want, "must be") && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("loading: got error %v, want one with %q", err, test.want)
 			}
 			q := newWeights(t, tensor.Float32, 2)
-			must[map[string]string](t)(q.Load(path))
+			must[layers.Loaded](t)(q.Load(path, layers.LoadOptions{}))
 			if !sameWeights(weightBits(q), weightBits(newWeights(t, tensor.Float32, 1))) {
 				t.Error("the old file has changed")
 			}

@@ -24,7 +24,10 @@ func ReadFile(path string) ([]Tensor, map[string]string, error) {
 	}
 	defer f.Close()
 	tensors, err := f.Tensors(nil)
-	return tensors, f.Metadata, err
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return tensors, f.Metadata, nil
 }
 
 // Read reads all of a file of size bytes from r: see NewFile and File.Tensors for what is an error. The metadata is nil
@@ -43,14 +46,13 @@ type File struct {
 	Entries  []Entry           // in the order of their values in the file
 	Metadata map[string]string // nil if the file has none
 
-	path   string // empty if it isn't known
 	closer io.Closer
 	r      io.Reader // stands at the first value
 	digest string    // what the file says; empty for nothing
 	hash   hash.Hash // of what has been read
 }
 
-// Open reads the header of the file at path, which must be a regular one: see NewFile.
+// Open reads the header of the file at path, which must be a regular one: see NewFile. Its errors name the path.
 func Open(path string) (*File, error) {
 	info, err := os.Stat(path) // before opening: to open a pipe would wait for its writer
 	if err != nil {
@@ -66,13 +68,12 @@ func Open(path string) (*File, error) {
 	var f *File
 	if info, err = opened.Stat(); err == nil { // of this file: another may have taken its place since
 		f, err = NewFile(opened, info.Size())
-		err = at(path, err)
 	}
 	if err != nil {
 		opened.Close()
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	f.path, f.closer = path, opened
+	f.closer = opened
 	return f, nil
 }
 
@@ -82,14 +83,6 @@ func (f *File) Close() error {
 		return nil
 	}
 	return f.closer.Close()
-}
-
-// at returns an error with the path, if that is known, of the file that it is about.
-func at(path string, err error) error {
-	if err == nil || path == "" {
-		return err
-	}
-	return fmt.Errorf("%s: %w", path, err)
 }
 
 // NewFile reads the header of a file of size bytes from r.
@@ -176,14 +169,14 @@ func (f *File) Tensors(want func(name string) bool) ([]Tensor, error) {
 		bytes = append(bytes, sizes.Product(append(slices.Clone(e.Shape), width)...))
 	}
 	if err := sizes.Check(bytes...); err != nil {
-		return nil, at(f.path, err)
+		return nil, err
 	}
 	var tensors []Tensor
 	position := int64(0)
 	for _, e := range wanted {
 		t, err := f.tensor(e, e.begin-position)
 		if err != nil {
-			return nil, at(f.path, formatError("values of tensor "+quote(e.Name), err))
+			return nil, formatError("values of tensor "+quote(e.Name), err)
 		}
 		tensors = append(tensors, t)
 		position = e.end
@@ -192,10 +185,10 @@ func (f *File) Tensors(want func(name string) bool) ([]Tensor, error) {
 		return tensors, nil
 	}
 	if _, err := io.Copy(io.Discard, f.r); err != nil {
-		return nil, at(f.path, formatError("values", readError{err}))
+		return nil, formatError("values", readError{err})
 	}
 	if got := hex.EncodeToString(f.hash.Sum(nil)); got != f.digest {
-		return nil, at(f.path, fmt.Errorf("%w: it isn't what was written: by its checksum its SHA-256 is %s, and it is %s: restore the file", ErrFormat, f.digest, got))
+		return nil, fmt.Errorf("%w: it isn't what was written: by its checksum its SHA-256 is %s, and it is %s: restore the file", ErrFormat, f.digest, got)
 	}
 	return tensors, nil
 }

@@ -63,7 +63,7 @@ func (m *Model) load(fsys fs.FS, dir string) error {
 	}
 	if err == nil {
 		defer f.Close()
-		_, err = m.Params.Decode(f, size)
+		_, err = m.Params.Decode(f, size, layers.LoadOptions{})
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(dir, WeightsFile), err)

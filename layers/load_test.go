@@ -1,0 +1,132 @@
+package layers_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/layers"
+)
+
+// What the options leave out stays as it is, and is told.
+func TestLoadOptions(t *testing.T) {
+	of := func(name string, values ...float32) safetensors.Tensor {
+		return safetensors.Tensor{Name: name, Shape: []int{len(values)}, Data: values}
+	}
+	others := func(name string) string { return strings.Replace(name, "b.", "body.", 1) }
+	isHead := func(name string) bool { return strings.HasPrefix(name, "head") }
+	all := []safetensors.Tensor{of("a", 1, 2), of("b.c", 3, 4), of("head", 5, 6)}
+	for _, test := range []struct {
+		name    string
+		file    []safetensors.Tensor
+		options layers.LoadOptions
+		want    map[string]float64 // the first value of what is loaded
+		kept    []string
+		unused  []string
+		err     string
+	}{
+		{"none", all, layers.LoadOptions{}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, nil, ""},
+		{"missing", all[:2], layers.LoadOptions{Ignore: true}, nil, nil, nil, `missing: "head" of shape (2)`},
+		{"partial", all[:2], layers.LoadOptions{Partial: true}, map[string]float64{"a": 1, "b.c": 3}, []string{"head"}, nil, ""},
+		{"unexpected", append(all, of("x", 1), of("y", 1)), layers.LoadOptions{Partial: true}, nil, nil, nil, `unexpected: "x" of shape (1), "y" of shape (1)`},
+		{"ignored", append(all, of("x", 1), of("b", 1)), layers.LoadOptions{Ignore: true}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, []string{"b", "x"}, ""},
+		{"integers ignored", append(all, safetensors.Tensor{Name: "x", Shape: []int{1}, Data: []int64{1}}), layers.LoadOptions{Ignore: true}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, []string{"x"}, ""},
+		{"renamed", []safetensors.Tensor{of("a", 1, 2), of("body.c", 3, 4), of("head", 5, 6)}, layers.LoadOptions{Rename: others}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, nil, ""},
+		{"renamed, but not there", all, layers.LoadOptions{Rename: others}, nil, nil, nil, `missing: "body.c" of shape (2); unexpected: "b.c" of shape (2)`},
+		{"of one name", all, layers.LoadOptions{Rename: func(string) string { return "a" }}, nil, nil, nil, `tensors "a" and "b.c" would both be named "a"`},
+		{"another shape, partial", []safetensors.Tensor{all[0], all[1], of("head", 1, 2, 3)}, layers.LoadOptions{Partial: true, Ignore: true}, nil, nil, nil, `different: "head" must have shape (2), got (3)`},
+		{"another shape, dropped", []safetensors.Tensor{all[0], all[1], of("head", 1, 2, 3)}, layers.LoadOptions{Partial: true, Drop: isHead}, map[string]float64{"a": 1, "b.c": 3}, []string{"head"}, []string{"head"}, ""},
+		{"dropped, but needed", all, layers.LoadOptions{Ignore: true, Drop: isHead}, nil, nil, nil, `missing: "head" of shape (2)`},
+		{"dropped, of one that isn't there", append(all, of("head.bias", 7)), layers.LoadOptions{Partial: true, Drop: isHead}, map[string]float64{"a": 1, "b.c": 3}, []string{"head"}, []string{"head", "head.bias"}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1))
+			for _, name := range []string{"a", "b.c", "head"} {
+				must[*layers.Param](t)(p.New(name, layers.Normal(1), 2))
+			}
+			before := weightBits(p)
+			file := weightFileOf(t, test.file...)
+			l, err := p.Decode(bytes.NewReader(file), int64(len(file)), test.options)
+			if test.err != "" {
+				wantError(t, err, test.err)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(l.Kept, test.kept) || !slices.Equal(l.Unused, test.unused) {
+				t.Errorf("it kept %q and didn't use %q; want %q and %q", l.Kept, l.Unused, test.kept, test.unused)
+			}
+			after := weightBits(p)
+			for _, q := range p.All() {
+				want, loaded := test.want[q.Name]
+				if loaded && q.Value.Float64s()[0] != want {
+					t.Errorf("%s is %v, want it to begin with %v", q.Name, q.Value.Float64s(), want)
+				}
+				if !loaded && !slices.Equal(after[q.Name], before[q.Name]) {
+					t.Errorf("%s has changed", q.Name)
+				}
+			}
+		})
+	}
+}
+
+// Where a tensor of PyTorch's is missing, all parameters that are its parts keep their values.
+func TestLoadPartOfPyTorch(t *testing.T) {
+	p := newParams(t)
+	must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 6, layers.AttentionConfig{Heads: 2}))
+	before := weightBits(p)
+	l := must[layers.Loaded](t)(p.Load(stateDict("torch_attention_packed"), layers.LoadOptions{
+		PyTorch: true, Partial: true, Drop: func(name string) bool { return name == "in_proj_weight" },
+	}))
+	if want := []string{"query.weight", "key.weight", "value.weight"}; !slices.Equal(l.Kept, want) || !slices.Equal(l.Unused, []string{"in_proj_weight"}) {
+		t.Errorf("it kept %q and didn't use %q; want %q", l.Kept, l.Unused, want)
+	}
+	for name, bits := range weightBits(p) {
+		if kept := slices.Equal(bits, before[name]); kept != slices.Contains(l.Kept, name) {
+			t.Errorf("%s: it is %t that it has its old values", name, kept)
+		}
+	}
+}
+
+// A flipped bit is an error that says so, and one of another's file can't be told. What isn't weights is named.
+func TestLoadDamagedFiles(t *testing.T) {
+	p := newWeights(t, tensor.Float32, 1)
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	if err := p.Save(path, map[string]string{"epoch": "7"}); err != nil {
+		t.Fatal(err)
+	}
+	good := must[[]byte](t)(os.ReadFile(path))
+	flipped := slices.Clone(good)
+	flipped[len(flipped)-3] ^= 1
+	for want, content := range map[string][]byte{
+		"it isn't what was written: by its checksum":     flipped,
+		"it isn't what was written: by its checksum its": bytes.Replace(good, []byte(`"7"`), []byte(`"8"`), 1),
+		"a zip archive, as torch.save writes":            []byte("PK\x03\x04\x00\x00\x08\x08 and so on"),
+		"a pointer of Git LFS, and not the file itself":  []byte("version https://git-lfs.github.com/spec/v1\n"),
+	} {
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		q := newWeights(t, tensor.Float32, 2)
+		before := weightBits(q)
+		_, err := q.Load(path, layers.LoadOptions{})
+		wantError(t, err, path, want)
+		if !sameWeights(weightBits(q), before) {
+			t.Error("values have changed")
+		}
+	}
+}
+
+// A file that doesn't fit is refused by its header: that there would be no memory for it isn't even met.
+func TestLoadJudgesTheHeader(t *testing.T) {
+	header := `{"w":{"dtype":"F32","shape":[1125899906842624],"data_offsets":[0,4503599627370496]}}`
+	file := append([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}, header...)
+	p := newWeights(t, tensor.Float32, 1)
+	_, err := p.Decode(bytes.NewReader(file), int64(len(file))+4503599627370496, layers.LoadOptions{})
+	wantError(t, err, "don't fit the model", `unexpected: "w" of shape (1125899906842624)`)
+}
