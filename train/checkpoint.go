@@ -12,13 +12,12 @@ import (
 	"github.com/heed-go/heed/internal/safetensors"
 )
 
-// A checkpoint is a safetensors file. It holds the current and the best value of each parameter and, of each that the
-// solver steps, the solver's two running means, under these prefixes; the rest is JSON in the metadata.
+// A checkpoint is a safetensors file. It holds the current and the best value of each parameter under these prefixes
+// and, of each that the solver steps, what the solver remembers, under the names that it has for that; the rest is JSON
+// in the metadata.
 const (
 	currentPrefix = "param."
 	bestPrefix    = "best."
-	firstPrefix   = "adamw.first."
-	secondPrefix  = "adamw.second."
 	stateKey      = "heed.state"
 )
 
@@ -56,7 +55,7 @@ type checkpoint struct {
 
 // save writes the checkpoint.
 func (f *fit) save() error {
-	state, err := json.Marshal(checkpointState{f.runState(), f.step, f.adam.state.steps, f.since, f.stopping, f.history})
+	state, err := json.Marshal(checkpointState{f.runState(), f.step, f.solver.Steps, f.since, f.stopping, f.history})
 	if err != nil {
 		return fmt.Errorf("train: writing the checkpoint: %w", err)
 	}
@@ -69,8 +68,13 @@ func (f *fit) save() error {
 		add(bestPrefix+p.Name, f.best[i])
 	}
 	for i, n := range f.train.learnables {
-		add(firstPrefix+n.Name(), f.adam.state.first[i])
-		add(secondPrefix+n.Name(), f.adam.state.second[i])
+		memory, err := f.solver.State(f.train.model, i)
+		if err != nil {
+			return fmt.Errorf("train: writing the checkpoint: %w", err)
+		}
+		for _, m := range memory {
+			add(m.Name+"."+n.Name(), m.Value)
+		}
 	}
 	err = atomicfile.WriteFile(f.Checkpoint, func(w io.Writer) error {
 		return safetensors.Write(w, tensors, map[string]string{stateKey: string(state)})
@@ -131,7 +135,7 @@ func (f *fit) restore(c *checkpoint) error {
 	match := func(name string, to *tensor.Dense) error {
 		from, ok := c.tensors[name]
 		if !ok {
-			return fmt.Errorf("train: the checkpoint %s is of another model: it has no %q", f.Checkpoint, name)
+			return fmt.Errorf("train: the checkpoint %s is of another model or solver: it has no %q", f.Checkpoint, name)
 		}
 		if !slices.Equal(from.Shape, []int(to.Shape())) || fmt.Sprintf("%T", from.Data) != fmt.Sprintf("%T", to.Data()) {
 			return fmt.Errorf("train: the checkpoint %s is of another model: %q must be %T of shape %v, got %T of %v", f.Checkpoint, name, to.Data(), to.Shape(), from.Data, tensor.Shape(from.Shape))
@@ -147,17 +151,16 @@ func (f *fit) restore(c *checkpoint) error {
 			return err
 		}
 	}
-	state := adamState{steps: c.state.Steps}
-	for _, n := range f.train.learnables {
-		first := tensor.New(tensor.WithShape(n.Shape()...), tensor.Of(n.Dtype()))
-		second := first.Clone().(*tensor.Dense)
-		if err := match(firstPrefix+n.Name(), first); err != nil {
-			return err
+	for i, n := range f.train.learnables {
+		memory, err := f.solver.State(f.train.model, i)
+		if err != nil {
+			return fmt.Errorf("train: resuming from %s: %w", f.Checkpoint, err)
 		}
-		if err := match(secondPrefix+n.Name(), second); err != nil {
-			return err
+		for _, m := range memory {
+			if err := match(m.Name+"."+n.Name(), m.Value); err != nil {
+				return err
+			}
 		}
-		state.first, state.second = append(state.first, first), append(state.second, second)
 	}
 	for _, p := range pairs {
 		switch to := p.to.Data().(type) {
@@ -167,7 +170,7 @@ func (f *fit) restore(c *checkpoint) error {
 			copy(to, p.from.Data.([]float64))
 		}
 	}
-	f.adam.state = state
+	f.solver.Steps = c.state.Steps
 	f.step, f.since, f.history = c.state.Step, c.state.Since, c.state.History
 	f.stopping = c.state.Stopping
 	f.stopping.Stopping, f.stopping.steps = f.Stopping, f.CheckEvery > 0

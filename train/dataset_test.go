@@ -17,6 +17,7 @@ import (
 
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
 )
 
 // noted is a Dataset that notes the examples of each batch that it makes.
@@ -155,7 +156,7 @@ func TestWithoutValidation(t *testing.T) {
 	p := digits(t, 1)
 	p.Validation = train.Dataset{}
 	var log strings.Builder
-	r, err := train.Fit(t.Context(), p, train.Config{Stopping: train.Stopping{Patience: 1}, MaxEpochs: 3, Log: &log, Solver: train.NewAdamW(0.02)})
+	r, err := train.Fit(t.Context(), p, train.Config{Stopping: train.Stopping{Patience: 1}, MaxEpochs: 3, Log: &log, Solver: optim.NewAdamW(0.02)})
 	if err != nil || len(r.History) != 3 || r.Best.Validated || r.Best.TrainLoss > r.History[0].TrainLoss {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -170,7 +171,7 @@ func TestWithoutValidation(t *testing.T) {
 
 func TestCheckEvery(t *testing.T) {
 	var log strings.Builder
-	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{CheckEvery: 7, MaxEpochs: 2, Log: &log, Solver: train.NewAdamW(0.02)})
+	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{CheckEvery: 7, MaxEpochs: 2, Log: &log, Solver: optim.NewAdamW(0.02)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,7 @@ func TestLimits(t *testing.T) {
 			p.Train.Len, p.MicroBatches = 90, 2 // 6 steps, the last of them short
 			p.Train.Order = train.Shuffled
 			r, err := train.Fit(t.Context(), p, train.Config{
-				Stopping: train.Stopping{Patience: 9}, MaxEpochs: 3, CheckEvery: every, MaxSteps: most, Seed: 3, Checkpoint: checkpoint, Resume: resume, Solver: train.NewAdamW(0.01),
+				Stopping: train.Stopping{Patience: 9}, MaxEpochs: 3, CheckEvery: every, MaxSteps: most, Seed: 3, Checkpoint: checkpoint, Resume: resume, Solver: optim.NewAdamW(0.01),
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
 )
 
 // Fit takes anything that builds a loss: here a linear layer that is to tell which of two numbers is the larger.
@@ -49,7 +50,7 @@ func ExampleFit() {
 			return loss, nil, err
 		},
 		Train: pairs(1000), Validation: pairs(200), BatchSize: 32,
-	}, train.Config{Stopping: train.Stopping{Patience: 2}, MaxEpochs: 20, Solver: train.NewAdamW(0.1)})
+	}, train.Config{Stopping: train.Stopping{Patience: 2}, MaxEpochs: 20, Solver: optim.NewAdamW(0.1)})
 	if err != nil {
 		log.Fatal(err)
 	}

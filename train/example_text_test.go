@@ -11,6 +11,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
 )
 
 var (
@@ -79,7 +80,7 @@ func ExampleFit_text() {
 	}
 	result, err := train.Fit(context.Background(), train.Problem{
 		Params: params, Loss: loss, Train: dataset(messages, topics), Validation: dataset(newMessages, newTopics), BatchSize: 4,
-	}, train.Config{Stopping: train.Stopping{Patience: 5}, MaxEpochs: 50, Solver: train.NewAdamW(0.01)})
+	}, train.Config{Stopping: train.Stopping{Patience: 5}, MaxEpochs: 50, Solver: optim.NewAdamW(0.01)})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train/optim"
 )
 
 // A Problem is what Fit fits: parameters, a loss and data. It may be anything that a Gorgonia graph can express.
@@ -65,7 +66,7 @@ type Config struct {
 	MaxSteps int
 	MaxTime  time.Duration
 
-	// Solver updates the parameters; NewAdamW(1e-3) if nil.
+	// Solver updates the parameters; optim.NewAdamW(1e-3) if nil.
 	Solver G.Solver
 
 	Seed uint64 // of dropout, and of the order of the examples
@@ -75,7 +76,7 @@ type Config struct {
 	Workers int
 
 	// Checkpoint is a file to keep all that training needs to go on, written whole at every check, and where ctx or a
-	// limit ends training; empty for none. It needs a Solver that is an *AdamW.
+	// limit ends training; empty for none. It needs a Solver that is an *optim.Solver.
 	Checkpoint string
 
 	// Resume goes on from the Checkpoint: the run's bytes are those of one that was never interrupted.
@@ -171,7 +172,7 @@ var errLimit = errors.New("the limit")
 type fit struct {
 	Problem
 	Config
-	adam *AdamW // the solver, if it is one
+	solver *optim.Solver // whose state can be saved; nil if it is another's
 
 	plan       *plan
 	train      *trainer
@@ -205,13 +206,13 @@ func newFit(p Problem, c Config) (*fit, error) {
 		return nil, err
 	}
 	if c.Solver == nil {
-		c.Solver = NewAdamW(1e-3)
+		c.Solver = optim.NewAdamW(1e-3)
 	}
 	making := new(sync.Mutex)
 	f := &fit{Problem: p, Config: c, stopping: EarlyStopping{Stopping: c.Stopping, steps: c.CheckEvery > 0}, plan: newPlan(p.Train, p.BatchSize, c.Seed, making)}
-	f.adam, _ = c.Solver.(*AdamW)
-	if c.Checkpoint != "" && f.adam == nil {
-		return nil, fmt.Errorf("train: a Checkpoint needs an *AdamW, whose state can be saved, got a solver of type %T", c.Solver)
+	f.solver, _ = c.Solver.(*optim.Solver)
+	if c.Checkpoint != "" && f.solver == nil {
+		return nil, fmt.Errorf("train: a Checkpoint needs an *optim.Solver, whose state can be saved, got a solver of type %T", c.Solver)
 	}
 	for _, param := range p.Params.All() {
 		f.best = append(f.best, param.Value.Clone().(*tensor.Dense))

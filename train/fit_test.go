@@ -18,6 +18,7 @@ import (
 
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
 )
 
 // digits is a small problem: to label vectors of 4 numbers by the largest, with dropout, so that everything that makes
@@ -106,7 +107,7 @@ func TestFitLearnsAndKeepsTheBest(t *testing.T) {
 	var log bytes.Buffer
 	var kept [][]float32
 	r, err := train.Fit(context.Background(), p, train.Config{
-		Stopping: train.Stopping{Patience: 3}, MaxEpochs: 200, Solver: train.NewAdamW(0.02), Seed: 1, Log: &log,
+		Stopping: train.Stopping{Patience: 3}, MaxEpochs: 200, Solver: optim.NewAdamW(0.02), Seed: 1, Log: &log,
 		OnCheck: func(history []train.Check, best bool) error {
 			if best {
 				kept = values(p.Params)
@@ -140,7 +141,7 @@ func TestFitLearnsAndKeepsTheBest(t *testing.T) {
 // The best parameters come back also when patience never fired.
 func TestFitRestoresWithoutPatience(t *testing.T) {
 	p := digits(t, 2)
-	solver := train.NewAdamW(0.02)
+	solver := optim.NewAdamW(0.02)
 	var kept [][]float32
 	r, err := train.Fit(context.Background(), p, train.Config{
 		MaxEpochs: 6, Solver: solver,
@@ -425,7 +426,7 @@ func TestFitErrors(t *testing.T) {
 		"resume nothing":      {func(_ *train.Problem, c *train.Config) { c.Resume = true }, "Checkpoint"},
 		"checkpoint of another solver": {func(_ *train.Problem, c *train.Config) {
 			c.Checkpoint, c.Solver = "x", G.NewVanillaSolver()
-		}, "*AdamW"},
+		}, "*optim.Solver"},
 		"batch fails": {func(p *train.Problem, _ *train.Config) {
 			p.Train.Batch = func([]int) (train.Batch, error) { return train.Batch{}, broken }
 		}, "broken"},

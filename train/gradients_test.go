@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
 )
 
 // step builds (a + b)·c over vectors, whose a and b share a gradient node, steps it a few times and returns the values.
@@ -51,7 +52,7 @@ func step(t *testing.T, dual bool, solver G.Solver) [][]float64 {
 // Gradient nodes stand for dual values, with our solver and with Gorgonia's, also where two parameters share a node.
 func TestGradients(t *testing.T) {
 	for name, solver := range map[string]func() G.Solver{
-		"AdamW":   func() G.Solver { return train.NewAdamW(0.1) },
+		"AdamW":   func() G.Solver { return optim.NewAdamW(0.1) },
 		"Adam":    func() G.Solver { return G.NewAdamSolver(G.WithLearnRate(0.1)) },
 		"vanilla": func() G.Solver { return G.NewVanillaSolver(G.WithLearnRate(0.1)) },
 	} {
@@ -74,7 +75,7 @@ func TestGradients(t *testing.T) {
 func TestGradientsMissing(t *testing.T) {
 	g := G.NewGraph()
 	x := G.NewVector(g, tensor.Float64, G.WithShape(2), G.WithName("x"), G.WithInit(G.Zeroes()))
-	if err := train.NewAdamW(1).Step(train.Gradients(G.Nodes{x}, nil)); err == nil {
+	if err := optim.NewAdamW(1).Step(train.Gradients(G.Nodes{x}, nil)); err == nil {
 		t.Error("a parameter without gradient was stepped")
 	}
 }
@@ -97,7 +98,7 @@ func TestGradientsOfAnotherShape(t *testing.T) {
 	if err := vm.RunAll(); err != nil {
 		t.Fatal(err)
 	}
-	for _, solver := range []G.Solver{train.NewAdamW(1), G.NewVanillaSolver()} {
+	for _, solver := range []G.Solver{optim.NewAdamW(1), G.NewVanillaSolver()} {
 		if err := solver.Step(model); err == nil || !strings.Contains(err.Error(), "b has shape (3, 2), but its gradient shape (2, 3)") {
 			t.Errorf("%T: %v", solver, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/heed-go/heed/internal/heap"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
 )
 
 // TestFitFreesItsGraphs fits again and again: memory stays where it was.
@@ -39,7 +40,7 @@ func TestFitFreesItsGraphs(t *testing.T) {
 		Train: data, Validation: data, BatchSize: 2,
 	}
 	fit := func() {
-		if _, err := train.Fit(context.Background(), problem, train.Config{Stopping: train.Stopping{Patience: 1}, MaxEpochs: 1, Solver: train.NewAdamW(1e-3)}); err != nil {
+		if _, err := train.Fit(context.Background(), problem, train.Config{Stopping: train.Stopping{Patience: 1}, MaxEpochs: 1, Solver: optim.NewAdamW(1e-3)}); err != nil {
 			t.Fatal(err)
 		}
 	}

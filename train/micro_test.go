@@ -19,6 +19,7 @@ import (
 	"github.com/heed-go/heed/internal/heap"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
 )
 
 // unevenDigits is digits in micro-batches, with examples that don't count: of the first of 8, none does.
@@ -42,7 +43,7 @@ func unevenDigits(t *testing.T, micro int, dropout float64) train.Problem {
 
 func TestWorkersChangeNoBit(t *testing.T) {
 	for _, solver := range []func() G.Solver{
-		func() G.Solver { return train.NewAdamW(0.02) },
+		func() G.Solver { return optim.NewAdamW(0.02) },
 		func() G.Solver { return G.NewAdamSolver(G.WithLearnRate(0.02)) },
 	} {
 		for _, micro := range []int{1, 2, 4, 8, 16} {
@@ -89,7 +90,7 @@ func TestMicroBatchesOfAnyNumber(t *testing.T) {
 func TestMicroBatchesAreTheirMean(t *testing.T) {
 	fit := func(micro int) ([][]float32, train.Check) {
 		p := unevenDigits(t, micro, 0)
-		r, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 1, Solver: train.NewAdamW(0.01)})
+		r, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 1, Solver: optim.NewAdamW(0.01)})
 		if err != nil {
 			t.Fatal(err)
 		}

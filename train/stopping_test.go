@@ -13,6 +13,7 @@ import (
 
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
 )
 
 // scripted is a problem whose losses are given: those of training and of validation, an epoch each. Its one parameter
@@ -204,7 +205,7 @@ func TestStoppingResumes(t *testing.T) {
 			fit := func(checkpoint string, from, until int) (end, error) {
 				p, w := problemOf(t, from, c.options, c.values)
 				r, err := train.Fit(t.Context(), p, train.Config{
-					Stopping: c.options, MaxEpochs: len(c.values), Solver: train.NewAdamW(0.1), Checkpoint: checkpoint, Resume: from > 0,
+					Stopping: c.options, MaxEpochs: len(c.values), Solver: optim.NewAdamW(0.1), Checkpoint: checkpoint, Resume: from > 0,
 					OnCheck: func(history []train.Check, _ bool) error {
 						if len(history) == until {
 							return broken
@@ -244,7 +245,7 @@ func TestStoppingResumesChanged(t *testing.T) {
 			from = 4
 		}
 		p, _ := problemOf(t, from, s, values)
-		return train.Fit(t.Context(), p, train.Config{Stopping: s, MaxEpochs: 6, Solver: train.NewAdamW(0.1), Checkpoint: checkpoint, Resume: resume})
+		return train.Fit(t.Context(), p, train.Config{Stopping: s, MaxEpochs: 6, Solver: optim.NewAdamW(0.1), Checkpoint: checkpoint, Resume: resume})
 	}
 	if r, err := fit(train.Stopping{Patience: 2}, false); err != nil || len(r.History) != 4 {
 		t.Fatalf("%+v, %v", r, err)

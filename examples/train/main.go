@@ -24,6 +24,7 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
 )
 
 func main() { example.Main(run) }
@@ -53,7 +54,7 @@ func run(w io.Writer, args []string) error {
 	}
 	_, err = train.Fit(context.Background(), train.Problem{
 		Params: params, Loss: m.loss, Train: known, Validation: unseen, BatchSize: 64, ValidationSize: 500,
-	}, train.Config{Stopping: train.Stopping{Patience: *patience}, MaxEpochs: 200, Solver: train.NewAdamW(0.003), Log: w})
+	}, train.Config{Stopping: train.Stopping{Patience: *patience}, MaxEpochs: 200, Solver: optim.NewAdamW(0.003), Log: w})
 	if err != nil {
 		return err
 	}

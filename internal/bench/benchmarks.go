@@ -11,6 +11,7 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
 )
 
 // All returns the benchmarks, those of models first.
@@ -89,7 +90,7 @@ func (c gptConfig) prepare(composed bool) (Step, error) {
 		return Step{}, err
 	}
 	vm := G.NewTapeMachine(g)
-	solver := train.NewAdamW(1e-3)
+	solver := optim.NewAdamW(1e-3)
 	step := func() error {
 		if err := vm.RunAll(); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
 )
 
 // A Task is a model with the data that it learns from. Close it after use.
@@ -129,13 +130,13 @@ func (t *Task) FitConfig() train.Config {
 		return train.Config{}
 	}
 	c := t.Config.Training
-	solver := train.NewAdamW(c.Rate)
+	solver := optim.NewAdamW(c.Rate)
+	solver.Rule = optim.AdamW{Beta2: 0.98}
 	solver.WeightDecay = c.WeightDecay
-	solver.Beta2 = 0.98
 	solver.ClipNorm = c.Clip
-	solver.Schedule = train.WarmUp(c.WarmUp)
+	solver.Schedule = optim.WarmUp(c.WarmUp)
 	if c.Decay > 0 {
-		solver.Schedule = train.WarmUpCosine(c.WarmUp, c.Decay, c.Floor)
+		solver.Schedule = optim.WarmUpCosine(c.WarmUp, c.Decay, c.Floor)
 	}
 	return train.Config{Stopping: c.Stopping, MaxEpochs: c.Epochs, Solver: solver, Seed: t.Config.Seed, Workers: t.Workers}
 }

@@ -1,0 +1,50 @@
+package train_test
+
+import (
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
+)
+
+// Whatever the solver keeps of a parameter is in the checkpoint.
+func TestSolversResume(t *testing.T) {
+	solvers := map[string]func() *optim.Solver{
+		"SGD":      func() *optim.Solver { return &optim.Solver{Rule: optim.SGD{}} },
+		"momentum": func() *optim.Solver { return &optim.Solver{Rule: optim.SGD{Momentum: 0.9}} },
+		"Lion":     func() *optim.Solver { return &optim.Solver{Rule: optim.Lion{}} },
+		"Muon": func() *optim.Solver {
+			return &optim.Solver{Groups: []optim.Group{
+				{Match: func(_ string, rank int) bool { return rank == 2 }, Rule: optim.Muon{}},
+				{Match: func(name string, _ int) bool { return strings.HasPrefix(name, "up") }, Frozen: true},
+			}}
+		},
+	}
+	fit := func(solver *optim.Solver, checkpoint string, resume bool, steps int) (*train.Result, [][]float32, error) {
+		p := digits(t, 1)
+		solver.LearningRate, solver.ClipNorm, solver.Schedule = 0.01, 0.1, optim.WarmUp(9)
+		r, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, MaxSteps: steps, CheckEvery: 6, Solver: solver, Checkpoint: checkpoint, Resume: resume})
+		return r, values(p.Params), err
+	}
+	for name, solver := range solvers {
+		want, weights, err := fit(solver(), filepath.Join(t.TempDir(), "c"), false, 12)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		checkpoint := filepath.Join(t.TempDir(), "c")
+		if _, _, err := fit(solver(), checkpoint, false, 5); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got, end, err := fit(solver(), checkpoint, true, 12)
+		if err != nil || !reflect.DeepEqual(got, want) || !same(end, weights) {
+			t.Errorf("%s: resumed to %+v, %v, want %+v", name, got, err, want)
+		}
+		_, untouched, err := fit(optim.NewAdamW(0.01), checkpoint, true, 12)
+		if err == nil || !strings.Contains(err.Error(), `of another model or solver: it has no "adamw.first.`) || !same(untouched, values(digits(t, 1).Params)) {
+			t.Errorf("%s: resumed with AdamW: %v", name, err)
+		}
+	}
+}
