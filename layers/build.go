@@ -54,7 +54,8 @@ type Build struct {
 	Positions *G.Node
 
 	// Fixed are input nodes that hold numbers which are neither fed nor learned, as a table of one's own or parameters
-	// that are to stay as they are. Package train steps none of them, and refuses any that isn't declared here.
+	// that are to stay as they are. Package train steps none of them, and refuses any that isn't declared here. Bind
+	// adds parameters that are Frozen.
 	Fixed G.Nodes
 
 	ops      ops.Env
@@ -79,8 +80,8 @@ func (b *Build) Captured() []Captured {
 	return b.captured
 }
 
-// Learnables returns the nodes of every parameter that Forward has bound so far, in order: what to hand to
-// gorgonia.Grad, gorgonia.BindDualValues and, by gorgonia.NodesToValueGrads, to a solver.
+// Learnables returns the nodes of every parameter that Forward has bound so far, in order, but for frozen ones: what to
+// hand to gorgonia.Grad, gorgonia.BindDualValues and, by gorgonia.NodesToValueGrads, to a solver.
 func (b *Build) Learnables() G.Nodes {
 	if b == nil {
 		return nil
@@ -116,7 +117,11 @@ func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
 		b.bound = map[*Param]*G.Node{}
 	}
 	b.bound[p] = n
-	b.params = append(b.params, n)
+	if p.Frozen {
+		b.Fixed = append(b.Fixed, n)
+	} else {
+		b.params = append(b.params, n)
+	}
 	return n, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"strings"
+	"text/tabwriter"
 
 	"gorgonia.org/tensor"
 
@@ -17,6 +18,10 @@ import (
 type Param struct {
 	Name  string
 	Value *tensor.Dense
+
+	// Frozen keeps the parameter as it is: Bind then adds its node to the Build's Fixed, and not to the Learnables. It
+	// holds for graphs that are built from then on. Params.Freeze sets it by name.
+	Frozen bool
 }
 
 // made reports whether a Param has a tensor: Params.New makes one.
@@ -112,6 +117,101 @@ func (p *Params) Count() int {
 		n += q.Value.Shape().TotalSize()
 	}
 	return n
+}
+
+// Freeze sets Frozen of the parameters of these full names, and of all in the scopes of these names: "blocks.0" is the
+// first block. It is an error if there is no parameter and no scope of a name; none is frozen then.
+func (p *Params) Freeze(names ...string) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	var frozen []*Param
+	for _, name := range names {
+		before := len(frozen)
+		for _, q := range p.All() {
+			if q.Name == name || strings.HasPrefix(q.Name, name+".") {
+				frozen = append(frozen, q)
+			}
+		}
+		if len(frozen) == before {
+			return fmt.Errorf("there is no parameter and no scope named %q to freeze: see Params.Summary for the names", name)
+		}
+	}
+	for _, q := range frozen {
+		q.Frozen = true
+	}
+	return nil
+}
+
+// Summary returns a table of the parameters of the whole set: their names, shapes and counts of numbers, which of them
+// are frozen, and the sum.
+func (p *Params) Summary() string {
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	frozen := 0
+	for _, q := range p.All() {
+		n, note := q.Value.Shape().TotalSize(), ""
+		if q.Frozen {
+			frozen, note = frozen+n, "\tfrozen"
+		}
+		fmt.Fprintf(w, "%s\t%v\t%d%s\n", q.Name, q.Value.Shape(), n, note)
+	}
+	fmt.Fprintf(w, "all\t%v\t%d", p.Dtype(), p.Count())
+	if frozen > 0 {
+		fmt.Fprintf(w, "\t%d frozen", frozen)
+	}
+	fmt.Fprintln(w)
+	w.Flush()
+	return table.String()
+}
+
+// Snapshot returns copies of the values of the whole set, in the order of All, for Restore.
+func (p *Params) Snapshot() []*tensor.Dense {
+	var values []*tensor.Dense
+	for _, q := range p.All() {
+		var value *tensor.Dense // nil, which Restore refuses, of what is no parameter any more
+		if q.made() {
+			value = q.Value.Clone().(*tensor.Dense)
+		}
+		values = append(values, value)
+	}
+	return values
+}
+
+// Restore sets the whole set to the values of a Snapshot. As with Load, the parameters keep their tensors and memory.
+// It is an error if there aren't as many values as parameters, or one has another shape or dtype than its parameter; no
+// parameter has changed then.
+func (p *Params) Restore(snapshot []*tensor.Dense) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	if p.dtype == tensor.Float32 {
+		return restore[float32](p.All(), snapshot)
+	}
+	return restore[float64](p.All(), snapshot)
+}
+
+func restore[T float32 | float64](params []*Param, snapshot []*tensor.Dense) error {
+	if len(snapshot) != len(params) {
+		return fmt.Errorf("a snapshot of these parameters must have %d values, got %d", len(params), len(snapshot))
+	}
+	to, from := make([][]T, len(params)), make([][]T, len(params))
+	for i, q := range params {
+		var err error
+		if to[i], err = memory[T](q); err != nil {
+			return err
+		}
+		if from[i], err = memory[T](&Param{Name: q.Name, Value: snapshot[i]}); err != nil {
+			return fmt.Errorf("the snapshot: %w", err)
+		}
+		if s := snapshot[i].Shape(); !s.Eq(q.Value.Shape()) {
+			return fmt.Errorf("the snapshot: parameter %q must have shape %v, got %v", q.Name, q.Value.Shape(), s)
+		}
+	}
+	for i := range to {
+		copy(to[i], from[i])
+	}
+	return nil
 }
 
 // New makes a parameter of the given shape, named by the scope and name. A zero init is that of the configuration that

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -379,5 +380,29 @@ func TestMicroBatches(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Frozen parameters keep their values to the bit; the others learn.
+func TestTrainFrozen(t *testing.T) {
+	task := made(t, smaller(t, Defaults(ownRule())))
+	if err := task.Params.Freeze("embedding", "blocks.0.attention"); err != nil {
+		t.Fatal(err)
+	}
+	before := task.Params.Snapshot()
+	if _, err := task.Train(t.Context(), filepath.Join(t.TempDir(), "run"), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	frozen := 0
+	for i, q := range task.Params.All() {
+		if q.Frozen {
+			frozen++
+		}
+		if same := slices.Equal(q.Value.Float32s(), before[i].Float32s()); same != q.Frozen {
+			t.Errorf("%s: frozen %t, but it is %t that it is the same", q.Name, q.Frozen, same)
+		}
+	}
+	if frozen < 9 {
+		t.Errorf("%d parameters are frozen, want the embedding and those of the attention", frozen)
 	}
 }

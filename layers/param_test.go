@@ -1,0 +1,147 @@
+package layers_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// The first block of a pretrained encoder stays as it is; the rest learns.
+func ExampleParams_Freeze() {
+	params, err := layers.NewParams(tensor.Float32, 1)
+	check(err)
+	_, err = layers.NewEncoder(params, layers.ModelConfig{
+		Vocab: 10, Dim: 4, Layers: 2, Outputs: 3, Positions: layers.Rotary{},
+		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, NoBias: true}, FeedForward: layers.FeedForwardConfig{Hidden: 6, NoBias: true}},
+	})
+	check(err)
+	check(params.Freeze("embedding", "blocks.0"))
+	fmt.Print(params.Summary())
+	// Output:
+	// embedding.weight                  (10, 4)  40  frozen
+	// norm.weight                       (4)      4
+	// norm.bias                         (4)      4
+	// head.weight                       (3, 4)   12
+	// head.bias                         (3)      3
+	// blocks.0.attention.query.weight   (4, 4)   16  frozen
+	// blocks.0.attention.key.weight     (4, 4)   16  frozen
+	// blocks.0.attention.value.weight   (4, 4)   16  frozen
+	// blocks.0.attention.output.weight  (4, 4)   16  frozen
+	// blocks.0.feedforward.up.weight    (6, 4)   24  frozen
+	// blocks.0.feedforward.down.weight  (4, 6)   24  frozen
+	// blocks.0.norm1.weight             (4)      4   frozen
+	// blocks.0.norm1.bias               (4)      4   frozen
+	// blocks.0.norm2.weight             (4)      4   frozen
+	// blocks.0.norm2.bias               (4)      4   frozen
+	// blocks.1.attention.query.weight   (4, 4)   16
+	// blocks.1.attention.key.weight     (4, 4)   16
+	// blocks.1.attention.value.weight   (4, 4)   16
+	// blocks.1.attention.output.weight  (4, 4)   16
+	// blocks.1.feedforward.up.weight    (6, 4)   24
+	// blocks.1.feedforward.down.weight  (4, 6)   24
+	// blocks.1.norm1.weight             (4)      4
+	// blocks.1.norm1.bias               (4)      4
+	// blocks.1.norm2.weight             (4)      4
+	// blocks.1.norm2.bias               (4)      4
+	// all                               float32  319  168 frozen
+}
+
+// A snapshot is what the values were, whatever becomes of them; restoring keeps the parameters' memory.
+func TestSnapshot(t *testing.T) {
+	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+		p := newWeights(t, dtype, 1)
+		before, memory := weightBits(p), p.Get("part.cube").Value.Uintptr()
+		snapshot := p.Scope("part").Snapshot()
+		for _, q := range p.All() {
+			q.Value.Zero()
+		}
+		if err := p.Restore(snapshot); err != nil {
+			t.Fatal(err)
+		}
+		if !sameWeights(weightBits(p), before) || p.Get("part.cube").Value.Uintptr() != memory {
+			t.Errorf("%v: the values aren't those of the snapshot, or are elsewhere", dtype)
+		}
+		p.All()[0].Value.Zero()
+		if err := p.Restore(snapshot); err != nil || !sameWeights(weightBits(p), before) {
+			t.Errorf("%v: restored a second time the values differ: %v", dtype, err)
+		}
+	}
+}
+
+// What isn't a snapshot of the parameters is refused, and changes none.
+func TestRestoreRefuses(t *testing.T) {
+	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+	for _, name := range []string{"a", "b"} {
+		must[*layers.Param](t)(p.New(name, layers.Normal(1), 2, 3))
+	}
+	before := weightBits(p)
+	with := func(b *tensor.Dense) []*tensor.Dense { return []*tensor.Dense{dense(make([]float32, 6), 2, 3), b} }
+	transposed := dense(make([]float32, 6), 3, 2)
+	if err := transposed.T(); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		snapshot []*tensor.Dense
+		want     string
+	}{
+		{nil, "must have 2 values, got 0"},
+		{append(with(nil), nil), "must have 2 values, got 3"},
+		{with(nil), `the snapshot: parameter "b" must be a row-major tensor of float32`},
+		{with(dense(make([]float64, 6), 2, 3)), `the snapshot: parameter "b" must be a row-major tensor of float32`},
+		{with(transposed), `the snapshot: parameter "b" must be a row-major tensor of float32`},
+		{with(dense(make([]float32, 6), 3, 2)), `the snapshot: parameter "b" must have shape (2, 3), got (3, 2)`},
+		{with(dense(make([]float32, 6), 6)), `the snapshot: parameter "b" must have shape (2, 3), got (6)`},
+	} {
+		wantError(t, p.Restore(test.snapshot), test.want)
+		if !sameWeights(weightBits(p), before) {
+			t.Errorf("%s: values have changed", test.want)
+		}
+	}
+	wantError(t, (*layers.Params)(nil).Restore(nil), "make them with NewParams")
+}
+
+// Freezing goes by whole names of parameters and scopes; a frozen parameter is bound as a fixed input.
+func TestFreeze(t *testing.T) {
+	for _, test := range []struct {
+		names []string
+		want  []string
+		err   string
+	}{
+		{nil, nil, ""},
+		{[]string{"l1"}, []string{"l1.weight", "l1.bias"}, ""},
+		{[]string{"l1.bias", "l"}, []string{"l1.bias", "l.weight", "l.bias"}, ""},
+		{[]string{"l1", "l1.bias"}, []string{"l1.weight", "l1.bias"}, ""},
+		{[]string{"l1", "l2"}, nil, `no scope named "l2" to freeze`},
+		{[]string{""}, nil, `named ""`},
+		{[]string{"l1.b"}, nil, `named "l1.b"`},
+	} {
+		t.Run(fmt.Sprint(test.names), func(t *testing.T) {
+			p := newParams(t)
+			l := must[*layers.Linear](t)(layers.NewLinear(p.Scope("l"), 3, 3, layers.LinearConfig{}))
+			l1 := must[*layers.Linear](t)(layers.NewLinear(p.Scope("l1"), 3, 3, layers.LinearConfig{}))
+			err := p.Freeze(test.names...)
+			if test.err != "" {
+				wantError(t, err, test.err)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			var b layers.Build
+			g := G.NewGraph()
+			x := node(t)(l.Forward(&b, input(g, "x", random(3, 4, 3))))
+			node(t)(l1.Forward(&b, x))
+			for _, q := range p.All() {
+				frozen := slices.Contains(test.want, q.Name)
+				named := func(n *G.Node) bool { return n.Name() == q.Name }
+				if q.Frozen != frozen || slices.ContainsFunc(b.Fixed, named) != frozen || slices.ContainsFunc(b.Learnables(), named) == frozen {
+					t.Errorf("%s: frozen %t, fixed %v, learnables %v", q.Name, q.Frozen, b.Fixed, b.Learnables())
+				}
+			}
+		})
+	}
+	wantError(t, (&layers.Params{}).Freeze("x"), "make them with NewParams")
+}
