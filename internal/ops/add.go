@@ -84,6 +84,7 @@ func addRows[F kernel.Float](e *Env, x, table *G.Node) (*G.Node, error) {
 				return err
 			}
 			kernel.SumRows(e.Cores, dt[:used], g)
+			clear(dt[used:])
 			return nil
 		})
 		nt, err := e.apply(dt, g)

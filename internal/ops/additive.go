@@ -76,8 +76,11 @@ func additiveScores[F kernel.Float](e *Env, name string, q, k, v *G.Node) (*G.No
 	o.diff = slices.Repeat([]bool{true}, len(in))
 	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		at := len(in)
-		work := buffer[F]{shape: tensor.Shape{kernel.AdditiveWork(s)}}
-		return joint(e, name+".grad"+attrs, shapes, append(in[:at:at], g), func(d [][]F, in []G.Value) error {
+		var work *buffer[F]
+		if v != nil {
+			work = newBuffer[F](tensor.Shape{kernel.AdditiveWork(s)})
+		}
+		return joint(e, name+".grad"+attrs, shapes, append(in[:at:at], g), work, nil, func(d [][]F, in []G.Value) error {
 			q, k, v, err := operands(in)
 			if err != nil {
 				return err

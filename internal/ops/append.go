@@ -53,7 +53,7 @@ func appendOf[F kernel.Float](e *Env, past, x *G.Node) (*G.Node, error) {
 	})
 	o.diff = []bool{true, true}
 	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		return joint(e, "append.grad"+attrs, []tensor.Shape{ps, xs}, []*G.Node{g}, func(grads [][]F, in []G.Value) error {
+		return joint(e, "append.grad"+attrs, []tensor.Shape{ps, xs}, []*G.Node{g}, nil, nil, func(grads [][]F, in []G.Value) error {
 			g, err := elements[F](in[0], n*(before+after))
 			if err != nil {
 				return err

@@ -88,7 +88,7 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 			state = owner.shared.(*attentionState[F])
 		}
 		at := len(in)
-		parts, err := joint(e, "attention.grad"+attrs, shapes, append(in[:at:at], out, g), func(grads [][]F, in []G.Value) error {
+		parts, err := joint(e, "attention.grad"+attrs, shapes, append(in[:at:at], out, g), nil, nil, func(grads [][]F, in []G.Value) error {
 			q, k, v, err := operands(&state.kernel, in)
 			if err != nil {
 				return err

@@ -68,7 +68,7 @@ func Dropout(e *Env, x *G.Node, p float64) (*G.Node, error) {
 
 func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {
 	shape := x.Shape()
-	keep := make([]F, shape.TotalSize()) // of the current run: 0 or 1/(1−p)
+	keep := newBuffer[F](shape) // of the current run: 0 or 1/(1−p)
 	var run runs
 	attrs := fmt.Sprintf("%v%v", shape, d)
 	o := newOp("dropout"+attrs, shape, func(y []F, in []G.Value) error {
@@ -76,10 +76,12 @@ func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {
 		if err != nil {
 			return err
 		}
+		keep := keep.slice()
 		kernel.DropoutMask(e.Cores, keep, d.p, d.seed, d.stream, run.next(e))
 		kernel.SkipMul(e.Cores, y, x, keep)
 		return nil
 	})
+	o.fills = append(o.fills, &keep.lease)
 	o.diff = []bool{true}
 	o.grad = func(_ G.Nodes, out, g *G.Node) (G.Nodes, error) {
 		dx := newOp("dropout.dx"+attrs, shape, func(dx []F, in []G.Value) error {
@@ -87,9 +89,10 @@ func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {
 			if err != nil {
 				return err
 			}
-			kernel.SkipMul(e.Cores, dx, g, keep)
+			kernel.SkipMul(e.Cores, dx, g, keep.data)
 			return nil
 		})
+		dx.saved = []*lease{&keep.lease}
 		// The output is an input so that the mask is this run's.
 		n, err := e.apply(dx, g, out)
 		return G.Nodes{n}, err

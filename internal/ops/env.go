@@ -14,15 +14,17 @@ import (
 // An Env is what ops know of the graph that they are added to, beside their inputs. One Env serves one graph. It
 // travels from a layers.Build to the ops, and from there to the kernels. The zero Env is ready to use.
 type Env struct {
-	Training bool    // dropout is active
-	Cores    int     // the most processors that an op's work is spread over; GOMAXPROCS if 0
-	Seed     uint64  // decides what dropout drops
-	Runs     *uint64 // the number of the run that follows its last change, from which ops count; 0 if nil
+	Training bool     // dropout is active
+	Cores    int      // the most processors that an op's work is spread over; GOMAXPROCS if 0
+	Seed     uint64   // decides what dropout drops
+	Runs     *uint64  // the number of the run that follows its last change, from which ops count; 0 if nil
+	Buffers  *Buffers // what ops have their memory from; nil if each has its own
 
 	graph    *G.ExprGraph
 	dropouts uint64             // numbers them, lest two drop the same elements
 	nodes    map[uint32]*G.Node // those of the graph, by hash
 	known    int                // how many of the graph's nodes are in nodes
+	planned  int                // how many it had when memory was planned for it
 }
 
 var errNoEnv = errors.New("the Build is nil: pass &layers.Build{} for evaluation")
@@ -60,7 +62,7 @@ func (e *Env) apply(o *op, in ...*G.Node) (*G.Node, error) {
 	if err := e.Enter(in[0].Graph()); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	o.inputs = in
+	o.inputs, o.env = in, e
 	e.learn()
 	for other := e.nodes[o.nodeHash()]; other != nil; other = e.nodes[o.nodeHash()] {
 		if twin, ok := other.Op().(*op); ok && twin.name == o.name && slices.Equal(twin.inputs, o.inputs) {

@@ -45,7 +45,7 @@ func gate[F kernel.Float](e *Env, a, b *G.Node, act Activation) (*G.Node, error)
 	})
 	o.diff = []bool{true, true}
 	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		return joint(e, "gate.grad"+attrs, []tensor.Shape{shape, shape}, []*G.Node{in[0], in[1], g}, func(out [][]F, in []G.Value) error {
+		return joint(e, "gate.grad"+attrs, []tensor.Shape{shape, shape}, []*G.Node{in[0], in[1], g}, nil, nil, func(out [][]F, in []G.Value) error {
 			a, b, g, err := read3[F](in, n, n, n)
 			if err != nil {
 				return err

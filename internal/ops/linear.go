@@ -51,7 +51,7 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 		in, diff = append(in, b), append(diff, true)
 	}
 	attrs := fmt.Sprintf("%v%v(%v,%t)", shape, w.Shape(), act, b != nil)
-	before := buffer[F]{shape: shape} // x·Wᵀ + b, where the activation's derivative needs it
+	before := newBuffer[F](shape) // x·Wᵀ + b, where the activation's derivative needs it
 	o := newOp("linear"+attrs, shape, func(y []F, in []G.Value) error {
 		x, w, err := read2[F](in, n*width, out*width)
 		if err != nil {
@@ -75,11 +75,20 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 		}
 		return nil
 	})
+	if act.needsInput() {
+		o.fills = append(o.fills, &before.lease)
+	}
 	o.diff = diff
 	o.grad = func(in G.Nodes, y, g *G.Node) (G.Nodes, error) {
 		shapes := []tensor.Shape{x.Shape(), w.Shape(), {out}}[:len(in)]
-		inner := buffer[F]{shape: shape} // the gradient of x·Wᵀ + b
-		return joint(e, "linear.grad"+attrs, shapes, []*G.Node{in[0], in[1], y, g}, func(d [][]F, in []G.Value) error {
+		var inner, saved *buffer[F]
+		if act != Identity {
+			inner = newBuffer[F](shape) // the gradient of x·Wᵀ + b
+		}
+		if act.needsInput() {
+			saved = before
+		}
+		return joint(e, "linear.grad"+attrs, shapes, []*G.Node{in[0], in[1], y, g}, inner, saved, func(d [][]F, in []G.Value) error {
 			x, w, err := read2[F](in, n*width, out*width)
 			if err != nil {
 				return err
@@ -91,7 +100,7 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 			if act != Identity {
 				z := y // ReLU's derivative is told by its output as well
 				if act.needsInput() {
-					z = before.slice()
+					z = before.data
 				}
 				_, backward := activationKernels[F](act)
 				backward(e.Cores, inner.slice(), z, g)

@@ -69,7 +69,7 @@ func layerNorm[F kernel.Float](e *Env, x, gamma, beta *G.Node, eps float64) (*G.
 			shapes = append(shapes, tensor.Shape{width})
 		}
 		work := make([]F, kernel.LayerNormWork(n, width))
-		return joint(e, "layer norm.grad"+attrs, shapes, []*G.Node{in[0], in[1], g}, func(out [][]F, in []G.Value) error {
+		return joint(e, "layer norm.grad"+attrs, shapes, []*G.Node{in[0], in[1], g}, nil, nil, func(out [][]F, in []G.Value) error {
 			x, gamma, g, err := read3[F](in, n*width, width, n*width)
 			if err != nil {
 				return err

@@ -2,9 +2,9 @@
 // its symbolic derivative beside it.
 //
 // Every op owns the tensor that it returns and fills it anew on every run, so that running a graph allocates next to
-// nothing. That state is why a graph with these ops may have one live VM at a time. Ops never write to their inputs,
-// and they return errors rather than panic: the TapeMachine runs them on a goroutine of its own, where a panic would
-// end the process.
+// nothing. That state is why a graph with these ops may have one live VM at a time. With Buffers, the tensor's memory
+// is another op's as soon as all that read it have run. Ops never write to their inputs, and they return errors rather
+// than panic: the TapeMachine runs them on a goroutine of its own, where a panic would end the process.
 //
 // Gradients follow one rule throughout: zero times anything is zero, NaN and infinity included. A position that nothing
 // attends to, and that no loss looks at, can hold any value without it reaching a gradient.
@@ -16,6 +16,7 @@ import (
 	"hash"
 	"hash/fnv"
 	"io"
+	"unsafe"
 
 	"github.com/chewxy/hm"
 	G "gorgonia.org/gorgonia"
@@ -37,6 +38,13 @@ type op struct {
 
 	run  func(in []G.Value) (G.Value, error)
 	grad func(in G.Nodes, out, grad *G.Node) (G.Nodes, error)
+
+	env    *Env     // that of its graph
+	output *lease   // the output's memory; nil if the op owns it for good
+	fills  []*lease // what run fills, the output's among them
+	saved  []*lease // what run reads that the op of one of its inputs filled, beside the output
+	reads  []*lease // all that run reads, set by Buffers
+	ran    uint64   // the last run of the Buffers that it was in
 
 	shared any    // what a joint op's parts have in common
 	layer  string // what an error calls the op, if that isn't its name; two ops that differ in it alone are one
@@ -67,10 +75,14 @@ func (o *op) Do(in ...G.Value) (v G.Value, err error) {
 			return nil, fmt.Errorf("%s: the graph was built for an input of shape %v, got %v", o.name, o.shapes[i], v.Shape())
 		}
 	}
-	v, err = o.run(in)
+	b := o.env.Buffers
+	if err = b.begin(o.env, o); err == nil {
+		v, err = o.run(in)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cmp.Or(o.layer, o.name), err)
 	}
+	b.end(o)
 	return v, nil
 }
 
@@ -123,11 +135,11 @@ func dtypeOf[F kernel.Float]() tensor.Dtype {
 }
 
 // newOp returns an op that fills one tensor of dtype F and the given shape. fill is handed the output's elements, which
-// hold whatever the last run left there.
+// may hold anything.
 func newOp[F kernel.Float](name string, shape tensor.Shape, fill func(out []F, in []G.Value) error) *op {
-	buf := buffer[F]{shape: shape}
+	buf := newBuffer[F](shape)
 	return &op{
-		name: name, shape: shape, out: typeOf(dtypeOf[F](), shape),
+		name: name, shape: shape, out: typeOf(dtypeOf[F](), shape), output: &buf.lease, fills: []*lease{&buf.lease},
 		run: func(in []G.Value) (G.Value, error) {
 			out := buf.slice()
 			if err := fill(out, in); err != nil {
@@ -138,32 +150,54 @@ func newOp[F kernel.Float](name string, shape tensor.Shape, fill func(out []F, i
 	}
 }
 
-// buffer is a tensor owned by an op, made when it is first needed.
+// buffer is a tensor that an op fills, made when it is first needed.
 type buffer[F kernel.Float] struct {
+	lease
 	shape tensor.Shape
+	over  *slab
 	data  []F
 	dense *tensor.Dense
 }
 
-// slice returns the buffer's elements.
+func newBuffer[F kernel.Float](shape tensor.Shape) *buffer[F] {
+	return &buffer[F]{lease: lease{bytes: shape.TotalSize() * int(unsafe.Sizeof(F(0)))}, shape: shape}
+}
+
+// slice returns the buffer's elements: in the memory that the op has taken, or else in memory of its own.
 func (b *buffer[F]) slice() []F {
-	if b.dense == nil {
-		b.data = make([]F, b.shape.TotalSize())
-		b.dense = tensor.New(tensor.WithShape(b.shape...), tensor.WithBacking(b.data))
+	if b.slab == nil {
+		b.slab = &slab{}
+	}
+	if b.over != b.slab {
+		b.slab.memory(b.bytes)
+		b.over = b.slab
+		b.bind()
+		b.slab.views = append(b.slab.views, b)
 	}
 	return b.data
 }
 
+// bind makes the tensor one over the memory that there is now. It stays where it is, as nodes point to it.
+func (b *buffer[F]) bind() {
+	b.data = floats[F](b.over.words, b.shape.TotalSize())
+	dense := tensor.New(tensor.WithShape(b.shape...), tensor.WithBacking(b.data))
+	if b.dense == nil {
+		b.dense = dense
+	}
+	*b.dense = *dense
+}
+
 // joint adds ops that compute several tensors of dtype F in one go, such as the gradients of an op's inputs: the first
-// node does the work, and each of the others depends on it and hands out its part.
-func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, in []*G.Node, fill func(out [][]F, in []G.Value) error) (G.Nodes, error) {
+// node does the work, and each of the others depends on it and hands out its part. Of the buffers that fill has beside
+// the outputs, work are for that run of it alone, and saved were filled by an input's op; nil counts as none.
+func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, in []*G.Node, work, saved *buffer[F], fill func(out [][]F, in []G.Value) error) (G.Nodes, error) {
 	bufs := make([]*buffer[F], len(shapes))
 	for i, s := range shapes {
-		bufs[i] = &buffer[F]{shape: s}
+		bufs[i] = newBuffer[F](s)
 	}
 	out := make([][]F, len(bufs))
 	o := &op{
-		name: name, shape: shapes[0], out: typeOf(dtypeOf[F](), shapes[0]), shared: bufs,
+		name: name, shape: shapes[0], out: typeOf(dtypeOf[F](), shapes[0]), output: &bufs[0].lease, shared: bufs,
 		run: func(in []G.Value) (G.Value, error) {
 			for i, b := range bufs {
 				out[i] = b.slice()
@@ -173,6 +207,15 @@ func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, in []*G.N
 			}
 			return bufs[0].dense, nil
 		},
+	}
+	for _, b := range bufs {
+		o.fills = append(o.fills, &b.lease)
+	}
+	if work != nil {
+		o.fills = append(o.fills, &work.lease)
+	}
+	if saved != nil {
+		o.saved = append(o.saved, &saved.lease)
 	}
 	first, err := e.apply(o, in...)
 	if err != nil {
@@ -186,7 +229,7 @@ func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, in []*G.N
 	for i := 1; i < len(shapes); i++ {
 		b := bufs[i]
 		part := &op{
-			name: fmt.Sprintf("%s.%d", name, i), shape: b.shape, out: typeOf(dtypeOf[F](), b.shape),
+			name: fmt.Sprintf("%s.%d", name, i), shape: b.shape, out: typeOf(dtypeOf[F](), b.shape), output: &b.lease,
 			run: func([]G.Value) (G.Value, error) { return b.dense, nil },
 		}
 		n, err := e.apply(part, first)

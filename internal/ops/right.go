@@ -68,7 +68,7 @@ func countRight[F kernel.Float](e *Env, name string, logits, targets *G.Node, si
 
 // pair adds an op that computes two scalars of dtype float64, without a gradient.
 func pair(e *Env, name string, in G.Nodes, compute func(in []G.Value) (first, second float64, err error)) (first, second *G.Node, err error) {
-	nodes, err := joint(e, name, []tensor.Shape{tensor.ScalarShape(), tensor.ScalarShape()}, in, func(out [][]float64, in []G.Value) (err error) {
+	nodes, err := joint(e, name, []tensor.Shape{tensor.ScalarShape(), tensor.ScalarShape()}, in, nil, nil, func(out [][]float64, in []G.Value) (err error) {
 		out[0][0], out[1][0], err = compute(in)
 		return err
 	})

@@ -1,0 +1,282 @@
+package ops
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"unsafe"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// Buffers are memory that the ops of one or several graphs share. The graphs run in turn, never two at once, and each
+// has an Env of its own. An op takes memory when it runs, and gives it back once all that read its output have run.
+// The results of a run stay until one of the graphs runs again: see count.
+type Buffers struct {
+	// Freed is handed memory that nothing will read before it is written again. Tests spoil it.
+	Freed func(words []uint64)
+
+	slabs []*slab
+	env   *Env   // whose graph runs, or ran last
+	run   uint64 // its number, over all graphs
+}
+
+// slab is memory for one lease at a time.
+type slab struct {
+	bytes int      // what it is to have
+	words []uint64 // made when it is first needed
+	taken bool
+	views []interface{ bind() } // the buffers that are over it
+}
+
+// lease is a need for memory in a part of a run, from the op that fills it to the last that reads it.
+type lease struct {
+	bytes   int
+	readers int  // how often it is read after it is filled
+	kept    bool // until the next run, also when all have read it
+
+	slab *slab  // what it has, or had last
+	run  uint64 // when that was
+	left int    // readers that haven't run since
+}
+
+// memory returns memory for so many bytes, which may hold anything.
+func (s *slab) memory(bytes int) []uint64 {
+	if len(s.words)*8 < bytes {
+		s.words = make([]uint64, (max(s.bytes, bytes)+7)/8)
+		for _, v := range s.views { // lest they hold the old memory
+			v.bind()
+		}
+	}
+	return s.words
+}
+
+// begin has an op take the memory that it fills. An op that runs again begins a run, and so does one of another graph
+// than the last.
+func (b *Buffers) begin(e *Env, o *op) error {
+	if b == nil {
+		return nil
+	}
+	if b.env != e || o.ran == b.run {
+		if err := b.start(e); err != nil {
+			b.env = nil
+			return err
+		}
+	}
+	o.ran = b.run
+	for _, l := range o.reads {
+		if l.run != b.run || l.left == 0 && !l.kept {
+			return errors.New("an input isn't of this run: a graph with Buffers must be run from its start, by one machine")
+		}
+	}
+	for _, l := range o.fills {
+		if l.slab == nil || l.slab.taken || l.slab.bytes < l.bytes {
+			l.slab = b.find(l.bytes)
+		}
+		l.slab.taken, l.run, l.left = true, b.run, l.readers
+	}
+	return nil
+}
+
+// end gives back what is no longer needed when an op has run.
+func (b *Buffers) end(o *op) {
+	if b == nil {
+		return
+	}
+	for _, l := range o.reads {
+		l.left--
+		b.release(l)
+	}
+	for _, l := range o.fills {
+		b.release(l)
+	}
+}
+
+func (b *Buffers) release(l *lease) {
+	if l.left > 0 || l.kept {
+		return
+	}
+	l.slab.taken = false
+	if b.Freed != nil {
+		b.Freed(l.slab.words)
+	}
+}
+
+// start begins a run: all slabs are free.
+func (b *Buffers) start(e *Env) error {
+	if n := len(e.graph.AllNodes()); n != e.planned {
+		if err := b.plan(e); err != nil {
+			return err
+		}
+		e.planned = n
+	}
+	b.env = e
+	b.run++
+	for _, s := range b.slabs {
+		s.taken = false
+		if b.Freed != nil {
+			b.Freed(s.words)
+		}
+	}
+	return nil
+}
+
+// find returns a free slab for so many bytes: the smallest that is large enough, or else the largest, which grows.
+func (b *Buffers) find(bytes int) *slab {
+	var fit, largest *slab
+	for _, s := range b.slabs {
+		switch {
+		case s.taken:
+		case s.bytes >= bytes:
+			if fit == nil || s.bytes < fit.bytes {
+				fit = s
+			}
+		case largest == nil || s.bytes > largest.bytes:
+			largest = s
+		}
+	}
+	if fit != nil {
+		return fit
+	}
+	if largest == nil {
+		largest = &slab{}
+		b.slabs = append(b.slabs, largest)
+	}
+	largest.bytes = bytes
+	return largest
+}
+
+// plan gives every lease of a complete graph a slab. It goes through a run with slabs that have no memory, and then
+// takes the largest of the real ones for the largest of those, the second largest for the second, and so on: so the
+// slabs are those of the graph that needs most, whichever runs first. Were a machine to run the nodes in another order
+// than Gorgonia's do, begin would find slabs taken and look for others.
+func (b *Buffers) plan(e *Env) error {
+	if err := Distinct(e.graph); err != nil { // a machine would have more nodes read the one than are counted
+		return err
+	}
+	order, err := G.Sort(e.graph)
+	if err != nil {
+		return err
+	}
+	slices.Reverse(order)
+	if err := e.count(order); err != nil {
+		return err
+	}
+	b.run++ // lest begin take this for the run before
+	dry := &Buffers{env: e, run: b.run}
+	for _, n := range order {
+		if o := e.op(n); o != nil {
+			if err := dry.begin(e, o); err != nil {
+				return err
+			}
+			dry.end(o)
+		}
+	}
+	bySize := func(a, b *slab) int { return cmp.Compare(b.bytes, a.bytes) }
+	slices.SortStableFunc(dry.slabs, bySize)
+	slices.SortStableFunc(b.slabs, bySize)
+	stands := map[*slab]*slab{} // for what of the dry run which
+	for i, s := range dry.slabs {
+		if i == len(b.slabs) {
+			b.slabs = append(b.slabs, &slab{})
+		}
+		b.slabs[i].bytes = max(b.slabs[i].bytes, s.bytes)
+		stands[s] = b.slabs[i]
+	}
+	for _, n := range order {
+		if o := e.op(n); o != nil {
+			for _, l := range o.fills {
+				l.slab = stands[l.slab]
+			}
+		}
+	}
+	return nil
+}
+
+// count counts the readers of every lease. Kept are the graph's results: what nothing reads, as most gradients, what
+// gorgonia.Read reads, and those gradients of inputs that are read.
+//
+// Gorgonia's own ops may return views of their inputs, or write to them. So what they read is held until all that
+// reads what they return, in any number of steps, has run. Ops of another Env are taken for such.
+func (e *Env) count(order G.Nodes) error {
+	read := map[*G.Node]bool{}
+	for _, n := range order {
+		o := e.op(n)
+		if o == nil || !o.part() {
+			for _, in := range e.children(n) {
+				read[in] = true
+			}
+		}
+		if o != nil {
+			for _, l := range o.fills {
+				l.readers, l.kept = 0, false
+			}
+		} else if o, ok := n.Op().(*op); ok && o.env.Buffers == e.Buffers {
+			return errors.New("two Builds that added to the graph have the same Buffers: have one Build make all of it")
+		}
+	}
+	for _, n := range order {
+		o := e.op(n)
+		if !read[n] || slices.ContainsFunc(n.DerivOf(), (*G.Node).IsVar) {
+			for _, l := range e.behind(nil, map[*G.Node]bool{}, n) {
+				l.kept = true
+			}
+		}
+		if o == nil {
+			continue
+		}
+		o.reads = append(o.reads[:0], o.saved...)
+		if !o.part() {
+			o.reads = e.behind(o.reads, map[*G.Node]bool{}, o.inputs...)
+		}
+		for _, l := range o.reads {
+			l.readers++
+		}
+	}
+	return nil
+}
+
+// part reports whether an op hands out what the op of its input filled, and reads nothing.
+func (o *op) part() bool { return o.output != nil && len(o.fills) == 0 }
+
+// behind appends the outputs that nodes are, or may be views of.
+func (e *Env) behind(to []*lease, seen map[*G.Node]bool, nodes ...*G.Node) []*lease {
+	for _, n := range nodes {
+		if seen[n] {
+			continue
+		}
+		seen[n] = true
+		if o := e.op(n); o == nil {
+			to = e.behind(to, seen, e.children(n)...)
+		} else if o.output != nil {
+			to = append(to, o.output)
+		}
+	}
+	return to
+}
+
+// op returns the op of a node if it is of this Env, or else nil.
+func (e *Env) op(n *G.Node) *op {
+	if o, ok := n.Op().(*op); ok && o.env == e {
+		return o
+	}
+	return nil
+}
+
+// children returns what a node is computed from.
+func (e *Env) children(n *G.Node) (in G.Nodes) {
+	if o, ok := n.Op().(*op); ok {
+		return o.inputs
+	}
+	for it := e.graph.From(n.ID()); it.Next(); {
+		in = append(in, it.Node().(*G.Node))
+	}
+	return in
+}
+
+// floats returns the first elements of memory.
+func floats[F kernel.Float](words []uint64, n int) []F {
+	return unsafe.Slice((*F)(unsafe.Pointer(unsafe.SliceData(words))), n)
+}

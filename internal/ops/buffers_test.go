@@ -1,0 +1,282 @@
+package ops
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// spoiling are Buffers that make whatever is given back NaN.
+func spoiling() *Buffers {
+	return &Buffers{Freed: func(words []uint64) {
+		for i := range words {
+			words[i] = ^uint64(0)
+		}
+	}}
+}
+
+// matrix is an input of small numbers.
+func matrix(g *G.ExprGraph, name string, rows, columns int) *G.Node {
+	x := make([]float64, rows*columns)
+	for i := range x {
+		x[i] = float64(i%7) - 3
+	}
+	return G.NewMatrix(g, tensor.Float64, G.WithShape(rows, columns), G.WithName(name),
+		G.WithValue(tensor.New(tensor.WithShape(rows, columns), tensor.WithBacking(x))))
+}
+
+// act adds an op.
+func act(t *testing.T, e *Env, x *G.Node) *G.Node { return made(t)(Activate(e, x, GELU)) }
+
+func made(t *testing.T) func(*G.Node, error) *G.Node {
+	return func(n *G.Node, err error) *G.Node {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+}
+
+// TestBuffersHoldWhatMayBeRead has graphs whose values are read in ways that the edges between ops don't tell. The
+// nodes that are returned are looked at after the run, as a solver looks at gradients.
+func TestBuffersHoldWhatMayBeRead(t *testing.T) {
+	grad := func(t *testing.T, cost *G.Node, wrt ...*G.Node) G.Nodes {
+		t.Helper()
+		grads, err := G.Grad(cost, wrt...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return grads
+	}
+	for _, c := range []struct {
+		name  string
+		build func(t *testing.T, e *Env, x, p *G.Node) G.Nodes
+	}{
+		{"Gorgonia's views", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
+			y := act(t, e, x)
+			view := made(t)(G.Reshape(made(t)(G.Reshape(y, tensor.Shape{24})), tensor.Shape{4, 6}))
+			for range 5 { // ops that would take y's memory
+				x = act(t, e, x)
+			}
+			return G.Nodes{made(t)(Add(e, made(t)(G.Reshape(view, tensor.Shape{6, 4})), x))}
+		}},
+		{"Gorgonia's ops, which may write to what they read", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
+			sum := made(t)(G.Add(act(t, e, x), act(t, e, p)))
+			for range 5 {
+				x = act(t, e, x)
+			}
+			return G.Nodes{made(t)(Add(e, made(t)(G.Neg(sum)), x))}
+		}},
+		{"a result of Gorgonia's", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
+			y := made(t)(G.Reshape(act(t, e, x), tensor.Shape{24}))
+			for range 5 {
+				x = act(t, e, x)
+			}
+			return G.Nodes{y, x}
+		}},
+		{"a gradient of an input, which others read as well", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
+			y := act(t, e, act(t, e, made(t)(Add(e, act(t, e, act(t, e, x)), p))))
+			return grad(t, made(t)(Sum(e, y)), p, x)
+		}},
+		{"several results of an op", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
+			classes := G.NewVector(x.Graph(), tensor.Int, G.WithShape(6), G.WithName("classes"),
+				G.WithValue(tensor.New(tensor.WithShape(6), tensor.WithBacking([]int{0, 1, 2, 3, 0, -1}))))
+			right, counted, err := CountRight(e, act(t, e, x), classes, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return G.Nodes{right, counted}
+		}},
+		{"what an op keeps for its gradient", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
+			y := made(t)(Linear(e, x, p, nil, GELU))
+			for range 3 {
+				y = made(t)(Dropout(e, act(t, e, y), 0.5))
+			}
+			return grad(t, made(t)(Sum(e, y)), p, x)
+		}},
+		{"an op of another Env", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
+			y := act(t, &Env{}, act(t, e, x))
+			for range 3 {
+				x = act(t, e, x)
+			}
+			return G.Nodes{made(t)(Add(e, y, x))}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run := func(b *Buffers, runs int) (out []float64) {
+				g := G.NewGraph()
+				nodes := c.build(t, &Env{Buffers: b, Training: true}, matrix(g, "x", 6, 4), matrix(g, "p", 6, 4))
+				vm := G.NewTapeMachine(g)
+				defer vm.Close()
+				for range runs {
+					out = out[:0]
+					vm.Reset()
+					if err := vm.RunAll(); err != nil {
+						t.Fatal(err)
+					}
+					for _, n := range nodes {
+						x, err := elements[float64](n.Value(), n.Shape().TotalSize())
+						if err != nil {
+							t.Fatal(err)
+						}
+						out = append(out, x...)
+					}
+				}
+				return out
+			}
+			for runs := range 3 {
+				if got, want := run(spoiling(), runs+1), run(nil, runs+1); !slices.Equal(got, want) {
+					t.Errorf("after %d runs: %v, want %v", runs+1, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestBuffersReuse looks at how much memory a chain of ops takes: that of two outputs, whatever its length.
+func TestBuffersReuse(t *testing.T) {
+	b := &Buffers{}
+	words := func() (n int) {
+		for _, s := range b.slabs {
+			n += len(s.words)
+		}
+		return n
+	}
+	for i, c := range []struct{ ops, size, want int }{{5, 6, 12}, {3, 4, 12}, {4, 10, 20}, {2, 6, 20}, {1, 30, 40}} {
+		g := G.NewGraph()
+		e := &Env{Buffers: b}
+		x := matrix(g, "x", c.size, 1)
+		for range c.ops {
+			x = act(t, e, x)
+		}
+		vm := G.NewTapeMachine(g)
+		defer vm.Close()
+		for range 2 {
+			vm.Reset()
+			if err := vm.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := words(); got != c.want {
+			t.Errorf("graph %d, of %d ops of %d numbers: there is memory for %d, want %d", i, c.ops, c.size, got, c.want)
+		}
+	}
+}
+
+// TestBuffersErrors has graphs that can't be run with Buffers, and one that can be run again after an error.
+func TestBuffersErrors(t *testing.T) {
+	run := func(vm G.VM) error { vm.Reset(); return vm.RunAll() }
+	t.Run("two Envs of a graph", func(t *testing.T) {
+		b, g := &Buffers{}, G.NewGraph()
+		act(t, &Env{Buffers: b}, act(t, &Env{Buffers: b}, matrix(g, "x", 2, 3)))
+		vm := G.NewTapeMachine(g)
+		defer vm.Close()
+		for range 2 {
+			if err := run(vm); err == nil || !strings.Contains(err.Error(), "two Builds") {
+				t.Errorf("got the error %v", err)
+			}
+		}
+	})
+	t.Run("a run that fails", func(t *testing.T) {
+		b, g := spoiling(), G.NewGraph()
+		e := &Env{Buffers: b}
+		ids := []int{0, 5}
+		x := act(t, e, matrix(g, "x", 2, 3))
+		rows := made(t)(Embedding(e, x, G.NewVector(g, tensor.Int, G.WithShape(2), G.WithName("ids"),
+			G.WithValue(tensor.New(tensor.WithShape(2), tensor.WithBacking(ids))))))
+		y := act(t, e, act(t, e, made(t)(Add(e, rows, x))))
+		vm := G.NewTapeMachine(g)
+		defer vm.Close()
+		if err := run(vm); err == nil {
+			t.Fatal("an id that there isn't is no error")
+		}
+		ids[1] = 1
+		var first string
+		for i := range 3 {
+			if err := run(vm); err != nil {
+				t.Fatal(err)
+			}
+			got := fmt.Sprint(y.Value())
+			if first = max(first, got); got != first || strings.Contains(got, "NaN") {
+				t.Errorf("run %d: %v, the first was %v", i, got, first)
+			}
+		}
+	})
+	t.Run("a node that was added after a run", func(t *testing.T) {
+		b, g := spoiling(), G.NewGraph()
+		e := &Env{Buffers: b}
+		x := matrix(g, "x", 2, 3)
+		y := act(t, e, x)
+		z := act(t, e, act(t, e, act(t, e, y)))
+		if err := run(G.NewTapeMachine(g)); err != nil {
+			t.Fatal(err)
+		}
+		late := made(t)(Add(e, y, z))
+		if err := run(G.NewTapeMachine(g)); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(fmt.Sprint(late.Value()), "NaN") {
+			t.Errorf("got %v", late.Value())
+		}
+	})
+}
+
+// TestBuffersInAnyOrder runs graphs of random edges in random orders, another one each time, which no plan foresees.
+func TestBuffersInAnyOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	b := spoiling()
+	for range 50 {
+		g := G.NewGraph()
+		e := &Env{Buffers: b}
+		nodes := G.Nodes{matrix(g, "x", 1+r.IntN(20), 1)}
+		some := func() *G.Node { return nodes[max(0, len(nodes)-1-r.IntN(8))] }
+		for range 30 {
+			x, y := some(), some()
+			switch r.IntN(3) {
+			case 0:
+				nodes = append(nodes, act(t, e, x))
+			case 1:
+				square := made(t)(MatMul(e, x, y, false, true, 1e-3, false))
+				nodes = append(nodes, made(t)(MatMul(e, square, y, false, false, 1e-3, false)))
+			default:
+				nodes = append(nodes, made(t)(Add(e, x, y)))
+			}
+		}
+		var want []float64
+		for range 4 {
+			values := map[*G.Node]G.Value{nodes[0]: nodes[0].Value()}
+			run := func(n *G.Node) {
+				var in []G.Value
+				for _, child := range n.Op().(*op).inputs {
+					if values[child] == nil {
+						return
+					}
+					in = append(in, values[child])
+				}
+				var err error
+				if values[n], err = n.Op().Do(in...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for len(values) < len(g.AllNodes()) {
+				if n := g.AllNodes()[r.IntN(len(g.AllNodes()))]; values[n] == nil {
+					run(n)
+				}
+			}
+			got := values[nodes[len(nodes)-1]].Data().([]float64)
+			if want == nil {
+				want = slices.Clone(got)
+			}
+			if !slices.Equal(got, want) || math.IsNaN(got[0]) {
+				t.Fatalf("got %v, the first run %v", got, want)
+			}
+		}
+	}
+}
