@@ -58,12 +58,27 @@ type Build struct {
 	// adds parameters that are Frozen.
 	Fixed G.Nodes
 
+	// Buffers, if set, is memory that the graph's nodes of this package share, among them and with other graphs: see
+	// Buffers. nil gives each node memory of its own. It is to be set before the Build is used.
+	Buffers *Buffers
+
 	ops      ops.Env
 	params   G.Nodes
 	bound    map[*Param]*G.Node
 	captured []Captured
 	placed   map[string]bool // what of the Cache the graph uses
 }
+
+// Buffers are memory for graphs that run in turn, never two at once, as those of one loss for several lengths: together
+// they hold about what the largest holds alone. Each has a Build of its own. Within a run, memory is used again as soon
+// as what it holds has been read.
+//
+// So when a graph has run, only its results are there: what was read with gorgonia.Read, nodes that no other node
+// reads, and the gradients of inputs and parameters. The values of other nodes may have been written over. When any
+// graph over the same Buffers runs next, the results are gone as well, but for what gorgonia.Read has copied.
+//
+// The zero Buffers are ready to use. They grow when a graph needs more, and are freed with the last graph over them.
+type Buffers struct{ memory ops.Buffers }
 
 // Captured are the attention weights of one layer: in a training graph with dropout, what dropout left of them, scaled.
 type Captured struct {
@@ -146,6 +161,9 @@ func (b *Build) env() *ops.Env {
 		return nil
 	}
 	b.ops.Training, b.ops.Cores, b.ops.Seed, b.ops.Runs = b.Mode == Training, b.Cores, b.Seed, &b.Runs
+	if b.Buffers != nil {
+		b.ops.Buffers = &b.Buffers.memory
+	}
 	return &b.ops
 }
 

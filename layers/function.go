@@ -14,7 +14,8 @@ import (
 
 // A Function is a graph to evaluate, built once and called often: values in, copies out. Any number of goroutines may
 // call it at once, but not while something writes the parameters, as training does. A call that finds no graph free
-// builds one, and leaves it for the next; all of them share the parameters. What they hold is freed with the Function.
+// builds one, and leaves it for the next; all of them share the parameters. A graph has Buffers, and so holds little
+// more than the largest of its values. What they hold is freed with the Function.
 type Function struct {
 	build func(b *Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error)
 
@@ -98,7 +99,7 @@ func newProgram(build func(b *Build, g *G.ExprGraph) (inputs, outputs G.Nodes, e
 	}()
 	g := G.NewGraph()
 	p = &program{}
-	if p.inputs, p.outputs, err = build(&Build{}, g); err != nil {
+	if p.inputs, p.outputs, err = build(&Build{Buffers: &Buffers{}}, g); err != nil {
 		return nil, err
 	}
 	if err := p.check(g); err != nil {

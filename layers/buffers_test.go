@@ -1,0 +1,203 @@
+package layers_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/heap"
+	"github.com/heed-go/heed/layers"
+)
+
+// lossGraph is a graph of a model's loss over sequences of some length, with its machine.
+type lossGraph struct {
+	b     *layers.Build
+	grads G.Nodes // of the parameters, in a training graph
+	read  []G.Value
+	vm    G.VM
+}
+
+// newLossGraph builds a graph. The ids are the same for the same length.
+func newLossGraph(t testing.TB, b *layers.Build, batch, length, vocab int, logits func(b *layers.Build, ids, targets *G.Node) (*G.Node, error)) *lossGraph {
+	t.Helper()
+	r := rand.New(rand.NewPCG(uint64(length), 1))
+	g := G.NewGraph()
+	ints := func(name string) *G.Node {
+		x := make([]int, batch*length)
+		for i := range x {
+			x[i] = r.IntN(vocab)
+		}
+		return input(g, name, dense(x, batch, length))
+	}
+	ids, targets := ints("ids"), ints("targets")
+	y := node(t)(logits(b, ids, targets))
+	if s := y.Shape(); len(s) == 2 { // a class for each sequence
+		targets = input(g, "classes", dense(make([]int, batch), batch))
+	}
+	loss := node(t)(layers.CrossEntropy(b, y, targets, layers.CrossEntropyOptions{}))
+	l := &lossGraph{b: b, read: make([]G.Value, 2)}
+	if b.Mode == layers.Training {
+		l.grads = gradients(t, loss, b.Learnables()...)
+	}
+	G.Read(loss, &l.read[0])
+	G.Read(y, &l.read[1])
+	l.vm = G.NewTapeMachine(g)
+	t.Cleanup(func() { l.vm.Close() })
+	return l
+}
+
+// run returns the loss, the logits and the gradients of a run of that number.
+func (l *lossGraph) run(t testing.TB, number int) (out [][]float64) {
+	t.Helper()
+	l.b.Runs = uint64(number)
+	l.vm.Reset()
+	if err := l.vm.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range l.read {
+		out = append(out, floats(t, v))
+	}
+	for _, n := range l.grads {
+		out = append(out, floats(t, n.Value()))
+	}
+	return out
+}
+
+// logitsOf are the models of the tests of Buffers, with positions for 12 tokens of 13 kinds.
+func logitsOf(t testing.TB, p *layers.Params, block layers.BlockConfig, positions layers.PositionsConfig) map[string]func(b *layers.Build, ids, targets *G.Node) (*G.Node, error) {
+	t.Helper()
+	model := layers.ModelConfig{Vocab: 13, Dim: 8, Layers: 2, Positions: positions, Block: block, Dropout: block.Dropout}
+	tagger := model
+	tagger.Outputs = 13
+	encoder := must[*layers.Encoder](t)(layers.NewEncoder(p.Scope("tagger"), tagger))
+	decoder := must[*layers.Decoder](t)(layers.NewDecoder(p.Scope("text"), model))
+	classifier := must[*layers.SequenceClassifier](t)(layers.NewSequenceClassifier(p.Scope("labels"), layers.SequenceClassifierConfig{Model: tagger}))
+	pairs := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p.Scope("pairs"), layers.EncoderDecoderConfig{Model: model, Shared: true}))
+	lengths := func(ids *G.Node) layers.Mask {
+		s := ids.Shape()
+		return layers.Mask{KeyLengths: input(ids.Graph(), "lengths", dense([]int{s[1] - 1, s[1]}, 2))}
+	}
+	return map[string]func(b *layers.Build, ids, targets *G.Node) (*G.Node, error){
+		"encoder": func(b *layers.Build, ids, _ *G.Node) (*G.Node, error) { return encoder.Forward(b, ids, lengths(ids)) },
+		"decoder": func(b *layers.Build, ids, _ *G.Node) (*G.Node, error) { return decoder.Forward(b, ids, layers.Mask{}) },
+		"sequence classifier": func(b *layers.Build, ids, _ *G.Node) (*G.Node, error) {
+			return classifier.Forward(b, ids, lengths(ids))
+		},
+		"encoder-decoder": func(b *layers.Build, ids, targets *G.Node) (*G.Node, error) {
+			return pairs.Forward(b, ids, targets, lengths(ids))
+		},
+	}
+}
+
+// TestBuffersChangeNoBit runs graphs of five lengths, for training and evaluation, in random order over the same
+// Buffers, in which all that is given back is spoiled. Each returns what it returns with memory of its own.
+func TestBuffersChangeNoBit(t *testing.T) {
+	attention := layers.AttentionConfig{Heads: 2, Dropout: 0.2}
+	blocks := map[string]layers.BlockConfig{
+		"gelu":            {Attention: attention, Dropout: 0.1, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU, Dropout: 0.1}},
+		"relu, post-norm": {Attention: attention, Dropout: 0.1, PostNorm: true},
+		"gated, rms norm, grouped heads": {
+			Attention:   layers.AttentionConfig{Heads: 2, KeyValueHeads: 1, Softcap: 5},
+			FeedForward: layers.FeedForwardConfig{Activation: layers.SiLU, Gated: true}, Norm: layers.NormConfig{Kind: layers.NormRMS},
+		},
+	}
+	positions := map[string]layers.PositionsConfig{"gelu": layers.Learned{MaxLen: 12}, "relu, post-norm": layers.RelativeBias{Buckets: 4, MaxDistance: 3}, "gated, rms norm, grouped heads": layers.Rotary{}}
+	for name, block := range blocks {
+		for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+			for _, composed := range []bool{false, true} {
+				p := must[*layers.Params](t)(layers.NewParams(dt, 1))
+				for model, logits := range logitsOf(t, p, block, positions[name]) {
+					t.Run(fmt.Sprintf("%s/%s/%v/composed %t", model, name, dt, composed), func(t *testing.T) {
+						buffers := &layers.Buffers{}
+						buffers.Spoil()
+						var own, shared []*lossGraph
+						for _, length := range []int{7, 3, 12, 5, 9} {
+							for _, mode := range []layers.Mode{layers.Training, layers.Evaluation} {
+								own = append(own, newLossGraph(t, &layers.Build{Mode: mode, Seed: 5, Composed: composed}, 2, length, 13, logits))
+								shared = append(shared, newLossGraph(t, &layers.Build{Mode: mode, Seed: 5, Composed: composed, Buffers: buffers}, 2, length, 13, logits))
+							}
+						}
+						r := rand.New(rand.NewPCG(2, 3))
+						for number := range 30 {
+							i := r.IntN(len(own))
+							want, got := own[i].run(t, number), shared[i].run(t, number)
+							for j := range want {
+								sameBits(t, fmt.Sprintf("run %d of graph %d: result %d", number, i, j), got[j], want[j])
+							}
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestBuffersHoldWhatTheLongestNeeds measures graphs of five lengths, whichever is built and run first.
+func TestBuffersHoldWhatTheLongestNeeds(t *testing.T) {
+	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+	block := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU}, Dropout: 0.1}
+	m := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 64, Layers: 2, Positions: layers.None{}, Block: block}))
+	logits := func(b *layers.Build, ids, _ *G.Node) (*G.Node, error) { return m.Forward(b, ids, layers.Mask{}) }
+	// held returns the bytes that graphs hold when each has run twice.
+	held := func(b layers.Build, lengths ...int) float64 {
+		before := heap.InUse()
+		var graphs []*lossGraph
+		for _, length := range lengths {
+			b := b
+			graphs = append(graphs, newLossGraph(t, &b, 32, length, 13, logits))
+		}
+		for range 2 {
+			for i, l := range graphs {
+				l.run(t, i)
+			}
+		}
+		bytes := heap.InUse() - before
+		for _, l := range graphs {
+			*l = lossGraph{vm: l.vm}
+		}
+		return float64(bytes)
+	}
+	alone := held(layers.Build{Mode: layers.Training, Buffers: &layers.Buffers{}}, 50)
+	for _, lengths := range [][]int{{10, 20, 30, 40, 50}, {50, 40, 30, 20, 10}, {30, 50, 10, 40, 20}} {
+		// What isn't Buffers', as the graphs themselves and what ops keep a number a row of, is some 2 % a graph.
+		if all := held(layers.Build{Mode: layers.Training, Buffers: &layers.Buffers{}}, lengths...); all > 1.1*alone {
+			t.Errorf("graphs of lengths %v hold %.1f MB, the longest alone %.1f", lengths, all/1e6, alone/1e6)
+		}
+	}
+	if own := held(layers.Build{Mode: layers.Training}, 50); alone > 0.75*own {
+		t.Errorf("a training graph holds %.1f MB with Buffers, %.1f without", alone/1e6, own/1e6)
+	}
+	if with, own := held(layers.Build{Buffers: &layers.Buffers{}}, 50), held(layers.Build{}, 50); with > 0.4*own {
+		t.Errorf("a graph for evaluation holds %.2f MB with Buffers, %.2f without", with/1e6, own/1e6)
+	}
+}
+
+// TestBuffersAllocateNothing compares the allocations of graphs that take turns, which Gorgonia and goroutines make:
+// with Buffers there are no more. One an op would be some 400.
+func TestBuffersAllocateNothing(t *testing.T) {
+	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+	m := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 8, Layers: 2, Positions: layers.None{}, Dropout: 0.1}))
+	logits := func(b *layers.Build, ids, _ *G.Node) (*G.Node, error) { return m.Forward(b, ids, layers.Mask{}) }
+	allocations := func(b layers.Build) float64 {
+		var graphs []*lossGraph
+		for _, length := range []int{5, 7} {
+			b := b
+			graphs = append(graphs, newLossGraph(t, &b, 2, length, 13, logits))
+		}
+		return testing.AllocsPerRun(20, func() {
+			for _, l := range graphs {
+				l.vm.Reset()
+				if err := l.vm.RunAll(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+	own := allocations(layers.Build{Mode: layers.Training})
+	if with := allocations(layers.Build{Mode: layers.Training, Buffers: &layers.Buffers{}}); with > 1.05*own {
+		t.Errorf("a round allocates %v times with Buffers, %v times without", with, own)
+	}
+}
