@@ -41,7 +41,7 @@ type Memory struct {
 // be filled with what was saved, and zero before the first step. With them and Steps, a Solver of the same settings
 // goes on as if it had never stopped. Fill before setting Steps: after the first step no memory begins.
 func (s *Solver) State(model []G.ValueGrad, i int) ([]Memory, error) {
-	settings, err := s.settings(model, []int{i})
+	settings, err := s.resolve(model, []int{i})
 	if err != nil {
 		return nil, err
 	}
@@ -59,18 +59,19 @@ func (s *Solver) State(model []G.ValueGrad, i int) ([]Memory, error) {
 // gather asks some of the model's parameters for their values and gradients, checks everything that can be wrong with
 // them, and adds settings and memory.
 func (s *Solver) gather(model []G.ValueGrad, part []int) ([]param, error) {
-	settings, err := s.settings(model, part)
+	settings, err := s.resolve(model, part)
 	if err != nil {
 		return nil, err
 	}
-	params := make([]param, len(part))
-	for at, i := range part {
-		p := &params[at]
-		p.setting = settings[i]
-		if p.weight, p.grad, err = weightGrad(model, i); err != nil {
+	params := s.params[:0]
+	for _, i := range part {
+		w, g, err := weightGrad(model, i)
+		if err != nil {
 			return nil, err
 		}
+		params = append(params, param{setting: settings[i], weight: w, grad: g})
 	}
+	s.params = params
 	for at, i := range part {
 		if err := s.know(model, i, &params[at]); err != nil {
 			return nil, err
@@ -79,8 +80,8 @@ func (s *Solver) gather(model []G.ValueGrad, part []int) ([]param, error) {
 	return params, nil
 }
 
-// settings returns how each of the model's parameters is stepped.
-func (s *Solver) settings(model []G.ValueGrad, part []int) ([]setting, error) {
+// resolve returns how each of the model's parameters is stepped.
+func (s *Solver) resolve(model []G.ValueGrad, part []int) ([]setting, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func (s *Solver) settings(model []G.ValueGrad, part []int) ([]setting, error) {
 		}
 		listed[i] = true
 	}
-	settings := make([]setting, len(model))
+	settings := s.settings[:0]
 	found := make([]bool, len(s.Groups))
 	frozen := 0
 	for i, p := range model {
@@ -123,8 +124,9 @@ func (s *Solver) settings(model []G.ValueGrad, part []int) ([]setting, error) {
 		} else if err := set.rule.check(rank); err != nil {
 			return nil, fmt.Errorf("optim: parameter %s: %w", label(model, i), err)
 		}
-		settings[i] = set
+		settings = append(settings, set)
 	}
+	s.settings = settings
 	if at := slices.Index(found, false); at >= 0 {
 		return nil, fmt.Errorf("optim: no parameter belongs to Groups[%d]: Match has to look for the names that the model's nodes have, and an earlier group goes first", at)
 	}
@@ -136,6 +138,9 @@ func (s *Solver) settings(model []G.ValueGrad, part []int) ([]setting, error) {
 
 // check checks the solver's numbers.
 func (s *Solver) check() error {
+	if s.Steps < 0 {
+		return fmt.Errorf("optim: Steps must be at least 0, got %d", s.Steps)
+	}
 	numbers := []struct {
 		name  string
 		value float64

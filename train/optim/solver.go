@@ -36,6 +36,9 @@ type Solver struct {
 
 	places     []place // what it knows of each parameter
 	norm, rate float64
+
+	settings []setting // of the step under way, as params; kept for their memory
+	params   []param
 }
 
 // A Group is some of the parameters, with settings of their own.
@@ -66,6 +69,7 @@ func (s *Solver) Step(model []G.ValueGrad) error {
 	if err != nil {
 		return err
 	}
+	defer clear(params)
 	return s.step(model, params, sumSquares(params))
 }
 
@@ -78,6 +82,7 @@ func (s *Solver) SumSquares(model []G.ValueGrad, part []int) ([]float64, error) 
 	if err != nil {
 		return nil, err
 	}
+	defer clear(params)
 	return sumSquares(params), nil
 }
 
@@ -91,6 +96,7 @@ func (s *Solver) StepPart(model []G.ValueGrad, part []int, squares []float64) er
 	if err != nil {
 		return err
 	}
+	defer clear(params)
 	return s.step(model, params, squares)
 }
 
