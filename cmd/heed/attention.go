@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/heatmap"
@@ -140,17 +139,4 @@ func drawn(path string, f heatmap.Figure) string {
 		s += fmt.Sprintf(", where □ stands for %q: an .svg or .html shows them", boxes)
 	}
 	return s
-}
-
-// widthOf returns how many columns a line may have: those of the terminal, or 80 where there is none.
-func widthOf(w io.Writer) int {
-	if o, ok := w.(*output); ok {
-		w = o.Writer
-	}
-	if f, ok := w.(*os.File); ok {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			return width
-		}
-	}
-	return 80
 }

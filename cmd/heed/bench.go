@@ -31,8 +31,8 @@ minimum of the counted steps.
 Each but gemm runs in both forms: fused, where attention is one operation, and composed, where it is one for each stage.
 The composed form keeps matrices of size T×T, so long has it for T 1,024 and 4,096 alone.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if procs < 0 {
-				return usagef("--procs must be at least 1, or 0 for all, got %d", procs)
+			if most := runtime.NumCPU(); procs < 0 || procs > most {
+				return usagef("--procs must be from 1 to %d, the processors that there are, or 0 for all, got %d", most, procs)
 			}
 			if procs > 0 {
 				runtime.GOMAXPROCS(procs)

@@ -31,7 +31,8 @@ func newGenerate() *cobra.Command {
 
 Each character is drawn from the model's probabilities, changed by the temperature, of the top-k likeliest
 ones, and of these the likeliest up to top-p. One seed always writes the same. Where the text has outgrown
-the model's context, it goes on from the last half of the context.`,
+the model's context, it goes on from the last half of the context. What a terminal would obey is shown as
+an escape, such as \x1b.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("heed generate takes one run folder, got %d arguments: put a prompt of several words in quotes", len(args))
@@ -50,7 +51,7 @@ the model's context, it goes on from the last half of the context.`,
 				return usagef("%s learned the task %s, and only text models write on: heed predict %s INPUT... is for it", args[0], t.Name, shell(args[0]))
 			}
 			stdout := cmd.OutOrStdout()
-			err = m.Generate(cmd.Context(), stdout, o.prompt, decode.Options{
+			err = m.Generate(cmd.Context(), visible(stdout), o.prompt, decode.Options{
 				Sampler:   decode.Sampler{Temperature: o.temperature, TopK: o.topK, TopP: o.topP},
 				Seed:      o.seed,
 				MaxTokens: o.tokens,

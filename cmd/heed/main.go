@@ -22,7 +22,6 @@ import (
 	"strings"
 	"syscall"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -173,22 +172,4 @@ func shell(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-// oneLine returns an error's text on one line.
-func oneLine(err error) string { return printable(strings.Join(strings.Fields(err.Error()), " ")) }
-
-// printable returns a text with escapes, as Go has them, for what isn't printable: names and paths may hold anything,
-// and a terminal obeys some of it. Ends of lines stay.
-func printable(s string) string {
-	var escaped strings.Builder
-	for i, r := range s {
-		_, size := utf8.DecodeRuneInString(s[i:])
-		if part := s[i : i+size]; r == '\n' || unicode.IsPrint(r) && (r != utf8.RuneError || size > 1) {
-			escaped.WriteString(part)
-		} else {
-			escaped.WriteString(strings.Trim(strconv.Quote(part), `"`))
-		}
-	}
-	return escaped.String()
 }

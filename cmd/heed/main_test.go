@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -186,7 +187,9 @@ func TestWrongCalls(t *testing.T) {
 		{"predict x --abc", "put -- before inputs that begin with a dash"},
 		{"version more", `takes no argument, got "more"`},
 		{"bench nope", `there is no benchmark "nope"`},
-		{"bench --procs=-1", "--procs must be at least 1, or 0 for all, got -1"},
+		{"bench --procs=-1", fmt.Sprintf("--procs must be from 1 to %d, the processors that there are, or 0 for all, got -1", runtime.NumCPU())},
+		{fmt.Sprint("bench --procs=", runtime.NumCPU()+1), "--procs must be from 1 to "},
+		{"bench --procs=1000000000", "--procs must be from 1 to "},
 		{"bench --procs=x", `--procs must be a whole number, got "x"`},
 		{"bench --json=x", `--json must be true or false, got "x"`},
 		{"bench --here nope", `there is no benchmark "nope"`},
@@ -381,7 +384,7 @@ func TestNamesAreMadePrintable(t *testing.T) {
 
 func TestPrintable(t *testing.T) {
 	for s, want := range map[string]string{
-		"": "", "größer \\ \"x\" �\n": "größer \\ \"x\" �\n", "\x1b[2J\a\x7f": `\x1b[2J\a\x7f`, "\xff\u202e\u009b": `\xff\u202e\u009b`,
+		"": "", "größer \\ \"x\" �\n": "größer \\ \"x\" �\n", "\x1b[2J\a\x7f": `\x1b[2J\a\x7f`, "\xff\u202e\u009b": `\xff\u202e\u009b`, "\u00a0\u3000\t\u0085\u2028": "\u00a0\u3000\\t\\u0085\\u2028",
 	} {
 		if got := printable(s); got != want {
 			t.Errorf("printable(%q) is %q, want %q", s, got, want)
@@ -397,5 +400,23 @@ func TestShell(t *testing.T) {
 		if got := shell(s); got != want {
 			t.Errorf("shell(%q) is %s, want %s", s, got, want)
 		}
+	}
+}
+
+// An error stays a line of a bearable length, whatever a call has in it.
+func TestLongArgumentsAreCut(t *testing.T) {
+	long := strings.Repeat("ä\x1b", 50_000)
+	for _, args := range [][]string{
+		{long}, {"help", long}, {"train", "--task=" + long}, {"train", "--dim=" + long}, {"train", "--" + long}, {"train", long},
+		{"train", "--resume=" + long}, {"train", "--task=text", "--text=" + long}, {"eval", long}, {"predict", long, "x"},
+		{"generate", long, "--prompt=x", "--tokens=1"}, {"attention", "x", "y", "--out=" + long}, {"bench", long},
+	} {
+		c := heed(args...)
+		if fail(t, c, c.code, "…"); c.code == 0 || len(c.stderr) > 2500 {
+			t.Errorf("heed %.20q: status %d, and the error has %d bytes", args, c.code, len(c.stderr))
+		}
+	}
+	if c := heed("bench", long); !strings.HasSuffix(c.stderr, ": heed bench --help lists them\n") {
+		t.Errorf("the end of the error is cut: %q", c.stderr)
 	}
 }

@@ -6,16 +6,15 @@ import (
 	"runtime"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
-// progress is a bar for the steps of an epoch, if there is a terminal to draw it on.
+// progress is a bar for the steps of an epoch, if there is a terminal that it can be drawn on. It has no colours.
 type progress struct {
 	bar *progressbar.ProgressBar // nil for none
 }
 
 func newProgress(w io.Writer, steps int) *progress {
-	if f, ok := w.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+	if terminal(w) == nil || os.Getenv("TERM") == "dumb" {
 		return &progress{}
 	}
 	return &progress{newBar(w, steps)}
@@ -60,7 +59,3 @@ func (p *progress) over(w io.Writer) io.Writer {
 		return len(b), nil
 	})
 }
-
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(b []byte) (int, error) { return f(b) }

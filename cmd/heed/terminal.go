@@ -1,0 +1,80 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// terminal returns the terminal that is written to, or nil.
+func terminal(w io.Writer) *os.File {
+	if o, ok := w.(*output); ok {
+		w = o.Writer
+	}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
+}
+
+// widthOf returns how many columns a line may have: those of the terminal, or 80 where there is none.
+func widthOf(w io.Writer) int {
+	if f := terminal(w); f != nil {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return 80
+}
+
+// visible returns w, or what makes a model's text printable first where it is written to a terminal.
+func visible(w io.Writer) io.Writer {
+	if terminal(w) == nil {
+		return w
+	}
+	return writerFunc(func(b []byte) (int, error) {
+		if _, err := io.WriteString(w, escaped(string(b), "\n\t")); err != nil {
+			return 0, err
+		}
+		return len(b), nil
+	})
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// oneLine returns an error's text on one line, of which the middle is cut where it is very long: what is in it may be a
+// user's argument.
+func oneLine(err error) string {
+	const head, tail = 800, 300
+	s := printable(strings.Join(strings.Fields(err.Error()), " "))
+	if r := []rune(s); len(r) > head+tail {
+		s = string(r[:head]) + " … " + string(r[len(r)-tail:])
+	}
+	return s
+}
+
+// printable returns a text with escapes, as Go has them, for what isn't printable: names and paths may hold anything,
+// and a terminal obeys some of it. Ends of lines stay.
+func printable(s string) string { return escaped(s, "\n") }
+
+// escaped is printable where some control characters stay. Spaces of every kind stay.
+func escaped(s, stay string) string {
+	var escaped strings.Builder
+	for i, r := range s {
+		_, size := utf8.DecodeRuneInString(s[i:])
+		part := s[i : i+size]
+		if strings.ContainsRune(stay, r) || (unicode.IsPrint(r) || unicode.Is(unicode.Zs, r)) && (r != utf8.RuneError || size > 1) {
+			escaped.WriteString(part)
+		} else {
+			escaped.WriteString(strings.Trim(strconv.Quote(part), `"`))
+		}
+	}
+	return escaped.String()
+}

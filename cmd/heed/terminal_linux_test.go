@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// onTerminal makes a call in a process of its own that has a terminal for its output and its errors, and returns what
+// the terminal gets.
+func onTerminal(t *testing.T, env string, args ...string) string {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("there are no terminals to be had: %v", err)
+	}
+	defer master.Close()
+	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	slave, err := os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("there are no terminals to be had: %v", err)
+	}
+	cmd := process(args...)
+	cmd.Env = append(cmd.Env, env)
+	cmd.Stdout, cmd.Stderr = slave, slave
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	slave.Close()
+	got, _ := io.ReadAll(master) // ends with an error when the terminal has no user any more
+	cmd.Wait()
+	return strings.ReplaceAll(string(got), "\r\n", "\n") // as a terminal gets the end of a line
+}
+
+// What a terminal would obey is escaped where a model writes to it, and nowhere else.
+func TestGenerateOnATerminal(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "escapes.txt")
+	write(t, text, strings.Repeat("a\x1b[31mb\tc\x07\u009b\u202e d\u3000\n", 300))
+	dir := filepath.Join(t.TempDir(), "run")
+	succeed(t, small("--task=text", "--max-len=16", "--text="+text, "--steps=60", "--out="+dir)...)
+	args := []string{"generate", dir, "--prompt=a\x1b[", "--tokens=200", "--temperature=0.5"}
+	plain := succeed(t, args...)
+	if strings.Count(plain, "\x1b") < 2 {
+		t.Fatalf("the model writes no escape: %q", plain)
+	}
+	got := onTerminal(t, "TERM=xterm", args...)
+	if want := escaped(plain, "\n\t"); got != want || strings.ContainsAny(got, "\x1b\x07\u009b\u202e") {
+		t.Errorf("a terminal gets\n%q, want\n%q", got, want)
+	}
+}
+
+// A dumb terminal gets no bar, and none gets colours.
+func TestTrainOnATerminal(t *testing.T) {
+	colour := regexp.MustCompile("\x1b\\[[0-9;]*m")
+	call := func(env, dir string) string {
+		return onTerminal(t, env, small("--task=copy", "--steps=600", "--out="+filepath.Join(t.TempDir(), dir))...)
+	}
+	if got := call("TERM=dumb", "dumb"); strings.ContainsAny(got, "\r\x1b") || !strings.Contains(got, "Epoch 2: ") {
+		t.Errorf("a dumb terminal gets %q", got)
+	}
+	got := call("TERM=xterm", "capable")
+	if !strings.Contains(got, "\x1b[2K") || !strings.Contains(got, "Epoch 2: ") {
+		t.Errorf("another terminal gets %q, want a bar", got)
+	}
+	if colour.MatchString(got) {
+		t.Errorf("there are colours: %q", got)
+	}
+}
