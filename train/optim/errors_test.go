@@ -65,6 +65,8 @@ func TestErrors(t *testing.T) {
 		"other size":         {optim.Solver{}, grad(1, 2, 3), "parameter 1 (vector) must be float32 or float64 tensors of one shape, got float64 of (4) and float64 of (3)"},
 		"other dtype":        {optim.Solver{}, func(p []*parameter) { p[1].grad = dense(tensor.Float32, line(0, 1, 4), 4) }, "tensors of one shape"},
 		"other shape":        {optim.Solver{}, func(p []*parameter) { p[0].grad = dense(tensor.Float64, line(0, 1, 6), 3, 2) }, "got float64 of (2, 3) and float64 of (3, 2)"},
+		"listed twice":       {optim.Solver{}, func(p []*parameter) { p[1].value, p[1].grad = p[0].value, p[0].grad.Clone().(*tensor.Dense) }, "parameters 0 (matrix) and 1 (vector) share a tensor"},
+		"one gradient":       {optim.Solver{}, func(p []*parameter) { p[1].value, p[1].grad = p[0].value.Clone().(*tensor.Dense), p[0].grad }, "give each a gradient of its own"},
 		"ints":               {optim.Solver{}, func(p []*parameter) { p[1].value = tensor.New(tensor.WithShape(4), tensor.Of(tensor.Int)) }, "float32 or float64"},
 		"nil value":          {optim.Solver{}, func(p []*parameter) { p[1].grad = nil }, "and nil"},
 		"rate below 0":       {optim.Solver{LearningRate: -1}, nil, "LearningRate must be a finite number of 0 or more, got -1"},

@@ -72,6 +72,9 @@ func (s *Solver) gather(model []G.ValueGrad, part []int) ([]param, error) {
 		params = append(params, param{setting: settings[i], weight: w, grad: g})
 	}
 	s.params = params
+	if err := s.distinct(model, part); err != nil {
+		return nil, err
+	}
 	for at, i := range part {
 		if err := s.know(model, i, &params[at]); err != nil {
 			return nil, err
@@ -194,6 +197,23 @@ func (s *Solver) know(model []G.ValueGrad, i int, p *param) error {
 		return fmt.Errorf("optim: parameter %s has no memory as its rule %T has it, after %d steps: make a new Solver to thaw it or to change its rule", label(model, i), p.rule, s.Steps)
 	}
 	p.memory = at.memory
+	return nil
+}
+
+// distinct checks before the first step that no two parameters share a tensor, as they are stepped side by side.
+func (s *Solver) distinct(model []G.ValueGrad, part []int) error {
+	if s.Steps > 0 {
+		return nil
+	}
+	of := map[uintptr]int{}
+	for at, p := range s.params {
+		for _, t := range []*tensor.Dense{p.weight, p.grad} {
+			if other, ok := of[t.Uintptr()]; ok {
+				return fmt.Errorf("optim: parameters %s and %s share a tensor: list a parameter once, and give each a gradient of its own", label(model, other), label(model, part[at]))
+			}
+			of[t.Uintptr()] = part[at]
+		}
+	}
 	return nil
 }
 
