@@ -33,7 +33,7 @@ type ValidationError struct{ text string }
 func (e *ValidationError) Error() string { return e.text }
 
 // NewSplit returns the split of a rule that a seed decides, with so many distinct validation sources (or answers, where
-// the rule keeps those apart), from 1 to 1,048,576. It is a *ValidationError if a bounded number of draws finds fewer
+// the rule keeps those apart), from 0 to 1,048,576. It is a *ValidationError if a bounded number of draws finds fewer
 // that are held out: the error says how many, which for short sources is all there are.
 func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 	if rule.Sample == nil || rule.Answer == nil {
@@ -42,8 +42,8 @@ func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 	if rule.MaxLen < 1 {
 		return nil, fmt.Errorf("task %s: MaxLen must be at least 1, got %d", rule.Name, rule.MaxLen)
 	}
-	if validation < 1 || validation > maxValidation {
-		return nil, &ValidationError{fmt.Sprintf("task %s: validation needs 1 to %d sources, got %d", rule.Name, maxValidation, validation)}
+	if validation < 0 || validation > maxValidation {
+		return nil, &ValidationError{fmt.Sprintf("task %s: validation takes 0 to %d sources, got %d", rule.Name, maxValidation, validation)}
 	}
 	s := &Split{rule: rule, seed: seed}
 	rng := newRand(seed, forValidation, 0, 0)

@@ -145,15 +145,18 @@ func TestNewSplitTooMany(t *testing.T) {
 }
 
 func TestNewSplitSizes(t *testing.T) {
-	for _, validation := range []int{0, -1, math.MinInt, math.MaxInt} {
+	for _, validation := range []int{-1, math.MinInt, math.MaxInt} {
 		_, err := NewSplit(named(t, "copy", 0), 0, validation)
-		wantError(t, err, "validation needs 1 to 1048576 sources", fmt.Sprint(validation))
+		wantError(t, err, "validation takes 0 to 1048576 sources", fmt.Sprint(validation))
 	}
 	s := newSplit(t, "copy", 0, 0, 1)
 	for _, size := range []int{0, -5} {
 		if got := trainSources(t, s, 0, 0, size); len(got) != 0 {
 			t.Errorf("a size of %d gives %q", size, got)
 		}
+	}
+	if none := newSplit(t, "copy", 0, 0, 0); len(none.Validation()) != 0 || len(trainSources(t, none, 0, 0, 3)) != 3 {
+		t.Error("without validation sources it doesn't train, or has some")
 	}
 	s.Validation()[0].Source = "changed"
 	if s.Validation()[0].Source == "changed" {

@@ -24,20 +24,26 @@ type Check struct {
 	Metrics map[string]float64
 }
 
-// String returns the line of an epoch in a log.
+// String returns the line of an epoch in a log: the losses, then each metric.
 func (c Check) String() string { return fmt.Sprintf("Epoch %d: %s", c.Epoch, c.values()) }
 
 // values returns the check's values as a log has them.
 func (c Check) values() string {
-	var s strings.Builder
-	fmt.Fprintf(&s, "Train=%.3f", c.TrainLoss)
-	if c.Validated {
-		fmt.Fprintf(&s, ", Val=%.3f", c.ValLoss)
-	}
+	s := c.both(c.TrainLoss, c.ValLoss)
 	for _, name := range slices.Sorted(maps.Keys(c.Metrics)) {
-		fmt.Fprintf(&s, ", %s=%.3f", name, c.Metrics[name])
+		if metric, ok := strings.CutPrefix(name, "train_"); ok {
+			s += fmt.Sprintf("; %s: %s", metric, c.both(c.Metrics[name], c.Metrics["val_"+metric]))
+		}
 	}
-	return s.String()
+	return s
+}
+
+// both returns what a value is for training and, if there is validation, for that.
+func (c Check) both(training, validation float64) string {
+	if !c.Validated {
+		return fmt.Sprintf("Train=%.3f", training)
+	}
+	return fmt.Sprintf("Train=%.3f, Val=%.3f", training, validation)
 }
 
 // named returns the check's values by their names.

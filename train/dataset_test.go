@@ -343,7 +343,7 @@ func TestMetrics(t *testing.T) {
 		if m["train_perplexity"] != math.Exp(r.Best.TrainLoss) || m["val_perplexity"] != math.Exp(r.Best.ValLoss) || m["val_half"] == m["val_mean"] {
 			t.Errorf("%d micro-batches: %v", micro, m)
 		}
-		if want := fmt.Sprintf("val_half=%.3f, val_mean=%.3f", m["val_half"], m["val_mean"]); !strings.Contains(log.String(), want) {
+		if want := fmt.Sprintf("; half: Train=%.3f, Val=%.3f; mean: Train=%.3f, Val=", m["train_half"], m["val_half"], m["train_mean"]); !strings.Contains(log.String(), want) {
 			t.Errorf("the log is %q", log.String())
 		}
 		values, err := train.Evaluate(t.Context(), p)

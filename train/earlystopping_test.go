@@ -92,7 +92,7 @@ func TestEarlyStoppingJSON(t *testing.T) {
 		`{"epoch":1,"step":20,"train_loss":0.5,"val_loss":"NaN"}`:                                        "Epoch 1: Train=0.500, Val=NaN",
 		`{"epoch":2,"step":30,"train_loss":"-Inf","val_loss":3}`:                                         "Epoch 2: Train=-Inf, Val=3.000",
 		`{"epoch":3,"step":40,"train_loss":0.25}`:                                                        "Epoch 3: Train=0.250",
-		`{"epoch":4,"step":50,"train_accuracy":0.5,"train_loss":0.25,"val_accuracy":"NaN","val_loss":1}`: "Epoch 4: Train=0.250, Val=1.000, train_accuracy=0.500, val_accuracy=NaN",
+		`{"epoch":4,"step":50,"train_accuracy":0.5,"train_loss":0.25,"val_accuracy":"NaN","val_loss":1}`: "Epoch 4: Train=0.250, Val=1.000; accuracy: Train=0.500, Val=NaN",
 	} {
 		var e train.Check
 		err := json.Unmarshal([]byte(text), &e)

@@ -107,8 +107,12 @@ func (r *graph) reads(n *G.Node) {
 // trained nor saved, in silence.
 func (p Problem) checkInputs(b *layers.Build, g *G.ExprGraph, inputs G.Nodes) error {
 	known := slices.Concat(inputs, b.Fixed)
+	own := map[uintptr]bool{}
+	for _, q := range p.Params.All() {
+		own[q.Value.Uintptr()] = true
+	}
 	for _, n := range b.Learnables() {
-		if q := p.Params.Get(n.Name()); q != nil && q.Value.Uintptr() == n.Value().Uintptr() {
+		if own[n.Value().Uintptr()] {
 			known = append(known, n)
 		}
 	}

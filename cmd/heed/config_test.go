@@ -108,7 +108,7 @@ func TestHostileConfigs(t *testing.T) {
 		{"max_len beyond the task's", with("task.max_len", "65"), "1 to 64"},
 		{"max_answer beyond bounds", with("task.max_answer", "65537"), "max_answer must be"},
 		{"seed negative", with("seed", "-1"), "seed"},
-		{"no such monitor", with("training.monitor", `"val_accuracy"`), `: training.monitor must be val_loss or train_loss, got "val_accuracy"`},
+		{"no such monitor", with("training.monitor", `"val_acc"`), `: training.monitor must be one of train_loss, train_accuracy, val_loss, val_accuracy, got "val_acc"`},
 		{"no such mode", with("training.mode", `"auto"`), ": training.mode must be min or max"},
 		{"delta negative", with("training.min_delta", "-1"), ": training.min_delta must be"},
 		{"an endless threshold", with("training.divergence_threshold", "1e300"), ": training.divergence_threshold must be"},

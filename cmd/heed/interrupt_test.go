@@ -70,7 +70,7 @@ func TestInterruptAndResume(t *testing.T) {
 	want := filepath.Join(base, "whole")
 	succeed(t, flags(want)...)
 
-	// An epoch of these runs has 10 steps and 2 validation batches; 2 more batches come after the third.
+	// An epoch of these runs has 10 steps and 2 validation batches.
 	for name, steps := range map[string]int64{
 		"before the first step":  0,
 		"in the first epoch":     5,
@@ -79,7 +79,7 @@ func TestInterruptAndResume(t *testing.T) {
 		"in the second epoch":    17,
 		"in its validation too":  23,
 		"in the third epoch":     30,
-		"in the last evaluation": 37,
+		"in the last validation": 35,
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
@@ -88,7 +88,7 @@ func TestInterruptAndResume(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(dir, task.SummaryFile)); err == nil {
 				t.Error("the interrupted run has a summary")
 			}
-			for steps := int64(1); ; steps += 5 { // again and again, a little further each time
+			for steps := int64(1); steps < 200; steps += 5 { // again and again, a little further each time
 				if c = heedContext(cancelled(t, steps), "train", "--resume="+dir); c.code == 0 {
 					break
 				}

@@ -171,7 +171,10 @@ func TestWrongCalls(t *testing.T) {
 		{"train --task=text --text=x.txt --max-len=-1", "--max-len must be from 0"},
 		{"train --heads=5", "--dim must be a multiple of --heads, got 32 and 5"},
 		{"train --patience=0", "set --patience or --epochs"},
-		{"train --monitor=val_accuracy", `--monitor must be val_loss or train_loss, got "val_accuracy"`},
+		{"train --monitor=val_acc", `--monitor must be one of train_loss, train_accuracy, val_loss, val_accuracy, got "val_acc"`},
+		{"train --monitor=val_loss --validation=0", `--monitor must be one of train_loss, train_accuracy, got "val_loss"`},
+		{"train --monitor=val_accuracy", "--mode must be max, if more of val_accuracy is better, or min"},
+		{"train --resume=x --max-steps=2 --epochs=4", "give no other flag than --workers, --max-steps and --max-time, got --epochs"},
 		{"train --mode=auto", `--mode must be min or max, got "auto"`},
 		{"train --task=add --max-len=4", "5 symbols"},
 		{"train --max-len=65", "1 to 64"},
@@ -217,12 +220,13 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"dim": {"0", "-1", "16385"}, "heads": {"0", "-4", "1025"}, "layers": {"0", "-1", "129"}, "hidden": {"-1", "65537"},
 		"max-len": {"-1", "65537"}, "batch": {"0", "-1", "65537"}, "steps": {"0", "-1", "1073741825"},
 		"warm-up": {"-1", "1073741825"}, "decay": {"-1", "1073741825"}, "patience": {"-1", "1073741825"},
-		"epochs": {"-1", "1073741825"}, "validation": {"0", "-1", "16777217"}, "seed": {"-1", "18446744073709551616"},
+		"epochs": {"-1", "1073741825"}, "validation": {"-1", "16777217"}, "seed": {"-1", "18446744073709551616"},
 		"dropout": {"1", "-0.1", "2"}, "learning-rate": {"0", "-1", "11"}, "floor": {"-0.1", "1.1"},
 		"weight-decay": {"-1", "11"}, "clip": {"-1", "1e31"}, "min-delta": {"-0.1", "1e31"}, "first-epoch": {"-1", "1073741825"},
 		"relative-delta": {"maybe"}, "keep-last": {"maybe"}, "allow-non-finite": {"maybe"},
 		"baseline": {"1e31", "-1e31"}, "stopping-threshold": {"1e31"}, "divergence-threshold": {"1e31"},
-		"micro-batches": {"-1", "65"}, "workers": {"-1"},
+		"micro-batches": {"-1", "65"}, "workers": {"-1"}, "check-every": {"-1", "1073741825"},
+		"max-steps": {"-1"}, "max-time": {"-1s", "1"},
 	}
 	reals := []string{"dropout", "learning-rate", "floor", "weight-decay", "clip", "min-delta", "baseline", "stopping-threshold", "divergence-threshold"}
 	for _, flag := range reals {

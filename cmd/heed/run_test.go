@@ -62,7 +62,7 @@ func TestTrainEvalPredict(t *testing.T) {
 			var lines string
 			best := history[0]
 			for i, e := range history {
-				lines += fmt.Sprintf("Epoch %d: Train=%.3f, Val=%.3f\n", i, e.TrainLoss, e.ValLoss)
+				lines += fmt.Sprintf("Epoch %d: Train=%.3f, Val=%.3f; accuracy: Train=%.3f, Val=%.3f\n", i, e.TrainLoss, e.ValLoss, e.Metrics["train_accuracy"], e.Metrics["val_accuracy"])
 				if e.ValLoss < best.ValLoss {
 					best = e
 				}
@@ -70,7 +70,7 @@ func TestTrainEvalPredict(t *testing.T) {
 			if !strings.Contains(out, lines) {
 				t.Errorf("heed train printed %q, want %q in it", out, lines)
 			}
-			if s.BestEpoch != best.Epoch || s.ValLoss != best.ValLoss || s.TrainLoss != best.TrainLoss {
+			if s.BestEpoch != best.Epoch || *s.ValLoss != best.ValLoss || s.TrainLoss != best.TrainLoss {
 				t.Errorf("the summary is %+v, the best epoch %+v", s, best)
 			}
 			var raw map[string]any
@@ -86,7 +86,7 @@ func TestTrainEvalPredict(t *testing.T) {
 				t.Errorf("the run folder holds %d files, want 4", len(files))
 			}
 
-			want := fmt.Sprintf("Val=%.6f, accuracy %.4f (", s.ValLoss, s.ValAccuracy)
+			want := fmt.Sprintf("Val=%.6f, accuracy %.4f (", *s.ValLoss, *s.ValAccuracy)
 			if got := succeed(t, "eval", dir); !strings.HasPrefix(got, want) || !strings.Contains(out, "Best epoch "+fmt.Sprint(s.BestEpoch)+": "+got) {
 				t.Errorf("heed eval prints %q, want it to begin with %q, and heed train to have printed the same: %q", got, want, out)
 			}
@@ -121,8 +121,8 @@ func TestLearnsToCopy(t *testing.T) {
 	if got := succeed(t, "predict", dir, "gorgonia", "a", "zyxwvutsrq"); got != "gorgonia\na\nzyxwvutsrq\n" {
 		t.Errorf("it predicts %q, want a copy", got)
 	}
-	if s, _ := readRun(t, dir); s.ValAccuracy < 0.9 {
-		t.Errorf("accuracy %v, want at least 0.9", s.ValAccuracy)
+	if s, _ := readRun(t, dir); *s.ValAccuracy < 0.9 {
+		t.Errorf("accuracy %v, want at least 0.9", *s.ValAccuracy)
 	}
 }
 
@@ -166,16 +166,16 @@ func TestStopsEarly(t *testing.T) {
 	if want := fmt.Sprintf("Early stopping at epoch %d\n", s.Epochs-1); !strings.Contains(out, want) {
 		t.Errorf("heed train printed %q, want %q in it", out, want)
 	}
-	if want := fmt.Sprintf("val_loss has not improved for 2 epochs: the best is %.4g, of epoch %d", s.ValLoss, s.BestEpoch); s.Because != want {
+	if want := fmt.Sprintf("val_loss has not improved for 2 epochs: the best is %.4g, of epoch %d", *s.ValLoss, s.BestEpoch); s.Because != want {
 		t.Errorf("it stopped because %q, want %q", s.Because, want)
 	}
 	if want := "Stopped because " + s.Because + "\n"; !strings.Contains(out, want) {
 		t.Errorf("heed train printed %q, want %q in it", out, want)
 	}
-	if s.ValLoss != history[s.BestEpoch].ValLoss {
-		t.Errorf("the summary has loss %v, the best epoch %v", s.ValLoss, history[s.BestEpoch].ValLoss)
+	if *s.ValLoss != history[s.BestEpoch].ValLoss {
+		t.Errorf("the summary has loss %v, the best epoch %v", *s.ValLoss, history[s.BestEpoch].ValLoss)
 	}
-	want := fmt.Sprintf("Val=%.6f, ", s.ValLoss)
+	want := fmt.Sprintf("Val=%.6f, ", *s.ValLoss)
 	if got := succeed(t, "eval", dir); !strings.HasPrefix(got, want) {
 		t.Errorf("heed eval prints %q, want the best epoch's %q", got, want)
 	}
@@ -200,6 +200,8 @@ func TestStoppingFlags(t *testing.T) {
 		{"--divergence-threshold=0", 1, 0, "val_loss is "},
 		{"--monitor=train_loss --divergence-threshold=0", 1, 0, "train_loss is "},
 		{"--allow-non-finite", 3, 2, "it was to take 3 epochs at most"},
+		{"--monitor=val_accuracy --mode=min --stopping-threshold=1", 1, 0, "val_accuracy is "},
+		{"--monitor=train_accuracy --mode=max --divergence-threshold=1", 1, 0, "train_accuracy is "},
 	} {
 		t.Run(c.flags, func(t *testing.T) {
 			base := t.TempDir()
@@ -211,8 +213,8 @@ func TestStoppingFlags(t *testing.T) {
 			if s.Epochs != c.epochs || s.BestEpoch != c.best || !strings.HasPrefix(s.Because, c.because) || s.StoppedEarly != (c.epochs < 3) {
 				t.Errorf("the summary is %+v, want %d epochs, the best %d, because %q", s, c.epochs, c.best, c.because)
 			}
-			if s.ValLoss != history[c.best].ValLoss {
-				t.Errorf("the weights have loss %v, epoch %d had %v", s.ValLoss, c.best, history[c.best].ValLoss)
+			if *s.ValLoss != history[c.best].ValLoss {
+				t.Errorf("the weights have loss %v, epoch %d had %v", *s.ValLoss, c.best, history[c.best].ValLoss)
 			}
 			if last := strings.Contains(out, "Last epoch"); last != strings.Contains(c.flags, "keep-last") {
 				t.Errorf("it printed %q", out)
@@ -224,6 +226,56 @@ func TestStoppingFlags(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Training without validation says so, keeps the best weights by the training loss, and resumes.
+func TestWithoutValidation(t *testing.T) {
+	base := t.TempDir()
+	for name, flags := range map[string][]string{"sort": {"--task=sort"}, "text": {"--task=text", "--max-len=16", "--text=" + foxText(t)}} {
+		args := func(dir string) []string { return small(append(flags, "--validation=0", "--out="+dir)...) }
+		whole, resumed := filepath.Join(base, name), filepath.Join(base, name+"-resumed")
+		out := succeed(t, args(whole)...)
+		s, history := readRun(t, whole)
+		want := fmt.Sprintf("Best epoch %d: Train=%.6f\n", s.BestEpoch, history[s.BestEpoch].TrainLoss)
+		if s.ValLoss != nil || s.ValAccuracy != nil || history[0].Validated || len(history) != 3 || !strings.Contains(out, ", without validation\n") || !strings.Contains(out, want) {
+			t.Errorf("the summary is %+v, the output %q, want %q in it", s, out, want)
+		}
+		if best := slices.MinFunc(history, func(a, b train.Check) int { return cmp.Compare(a.TrainLoss, b.TrainLoss) }); best.Epoch != s.BestEpoch {
+			t.Errorf("the best epoch is %d, want %d", s.BestEpoch, best.Epoch)
+		}
+		fail(t, heed("eval", whole), 1, "nothing to evaluate by")
+		succeed(t, append(args(resumed), "--max-steps=14")...)
+		succeed(t, "train", "--resume="+resumed)
+		sameRun(t, resumed, whole)
+	}
+}
+
+// A limit ends a run with success, and it goes on to the same bytes.
+func TestLimits(t *testing.T) {
+	base := t.TempDir()
+	args := func(dir string, more ...string) []string {
+		return small(append(more, "--task=copy", "--dropout=0.1", "--check-every=7", "--out="+filepath.Join(base, dir))...)
+	}
+	out := succeed(t, args("whole")...)
+	s, history := readRun(t, filepath.Join(base, "whole"))
+	if len(history) != 5 || history[3].Step != 28 || history[4].Step != 30 || s.Epochs != 3 || !strings.Contains(out, "\nStep 28: Train=") || !strings.Contains(out, fmt.Sprintf("\nBest step %d: Val=", 30)) {
+		t.Errorf("%+v, history %+v, output %q", s, history, out)
+	}
+	dir := filepath.Join(base, "limited")
+	want := "Stopped because the limit of 5 steps is reached: heed train --resume " + shell(dir) + " goes on from there\n"
+	if got := succeed(t, args("limited", "--max-steps=5")...); !strings.HasSuffix(got, want) {
+		t.Errorf("it printed %q, want it to end in %q", got, want)
+	}
+	if got := succeed(t, "train", "--resume="+dir, "--max-time=1ns"); !strings.Contains(got, "Stopped because the limit of 1ns is reached, after 5 steps: ") {
+		t.Errorf("it printed %q", got)
+	}
+	fail(t, heed("predict", dir, "abc"), 1, "no weights")
+	succeed(t, "train", "--resume="+dir, "--max-steps=23", "--workers=1")
+	if got := succeed(t, "predict", dir, "abc"); got == "" {
+		t.Error("what was kept at the last check doesn't predict")
+	}
+	succeed(t, "train", "--resume="+dir)
+	sameRun(t, dir, filepath.Join(base, "whole"))
 }
 
 func TestSeedsDecide(t *testing.T) {

@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/train/task"
@@ -18,7 +20,7 @@ import (
 
 func newTrain() *cobra.Command {
 	var out, resume string
-	var workers int
+	var how task.Task // but for the task itself
 	s, _ := defaults(data.DefaultRule, 0)
 	cmd := &cobra.Command{
 		Use:   "train",
@@ -34,14 +36,25 @@ config.json, model.safetensors, history.jsonl and summary.json. An interrupted r
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags := cmd.Flags()
-			if workers < 0 {
-				return usagef("--workers must be at least 1, or 0 for one a core, got %d", workers)
+			switch {
+			case how.Workers < 0:
+				return usagef("--workers must be at least 1, or 0 for one a core, got %d", how.Workers)
+			case how.MaxSteps < 0:
+				return usagef("--max-steps must be at least 1, or 0 for no limit, got %d", how.MaxSteps)
+			case how.MaxTime < 0:
+				return usagef("--max-time must be above 0, or 0 for no limit, got %v", how.MaxTime)
 			}
 			if flags.Changed("resume") {
-				if flags.NFlag() > 1 && !(flags.NFlag() == 2 && flags.Changed("workers")) {
-					return usagef("--resume goes on with the settings of the run's config.json: give no other flag than --workers")
+				var other error
+				flags.Visit(func(f *pflag.Flag) {
+					if !slices.Contains([]string{"resume", "workers", "max-steps", "max-time"}, f.Name) {
+						other = usagef("--resume goes on with the settings of the run's config.json: give no other flag than --workers, --max-steps and --max-time, got --%s", f.Name)
+					}
+				})
+				if other != nil {
+					return other
 				}
-				return resumeRun(cmd, resume, workers)
+				return resumeRun(cmd, resume, how)
 			}
 			if flags.Changed("out") && out == "" {
 				return usagef("--out must be a folder's name, got none")
@@ -50,14 +63,16 @@ config.json, model.safetensors, history.jsonl and summary.json. An interrupted r
 			if err != nil {
 				return err
 			}
-			return newRun(cmd, c, out, workers)
+			return newRun(cmd, c, out, how)
 		},
 	}
 	groups := s.flags()
 	common := groups[0].FlagSet
 	common.StringVar(&out, "out", "", "folder for the run (default runs/TASK, or the first free runs/TASK-2, -3, …)")
 	common.StringVar(&resume, "resume", "", "go on with the interrupted run in this folder")
-	common.IntVar(&workers, "workers", 0, "micro-batches to take at once, which changes no result; 0 for one a core")
+	common.IntVar(&how.Workers, "workers", 0, "micro-batches to take at once, which changes no result; 0 for one a core")
+	common.IntVar(&how.MaxSteps, "max-steps", 0, "steps after which to stop until --resume; 0 for no limit")
+	common.DurationVar(&how.MaxTime, "max-time", 0, "time after which to stop until --resume, such as 90s or 1h30m; 0 for no limit")
 	for _, g := range groups {
 		cmd.Flags().AddFlagSet(g.FlagSet)
 	}
@@ -82,13 +97,13 @@ func noArgs(cmd *cobra.Command, args []string) error {
 }
 
 // newRun starts a run. Everything that can be wrong with a call is found before the folder is made.
-func newRun(cmd *cobra.Command, c task.Config, out string, workers int) error {
+func newRun(cmd *cobra.Command, c task.Config, out string, how task.Task) error {
 	t, err := task.New(c)
 	if err != nil {
 		return wrongFlag(err)
 	}
 	defer t.Close()
-	t.Workers = workers
+	t.Workers, t.MaxSteps, t.MaxTime = how.Workers, how.MaxSteps, how.MaxTime
 	dir, err := newFolder(out, c.Task.Name)
 	if err != nil {
 		return err
@@ -96,14 +111,14 @@ func newRun(cmd *cobra.Command, c task.Config, out string, workers int) error {
 	return fit(cmd, t, dir)
 }
 
-// resumeRun goes on with a run from its last checkpoint, or from the start if it had none yet.
-func resumeRun(cmd *cobra.Command, dir string, workers int) error {
+// resumeRun goes on with a run where it was interrupted, or from the start if it has no checkpoint yet.
+func resumeRun(cmd *cobra.Command, dir string, how task.Task) error {
 	t, err := openTask(dir, "")
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	t.Workers = workers
+	t.Workers, t.MaxSteps, t.MaxTime = how.Workers, how.MaxSteps, how.MaxTime
 	return fit(cmd, t, dir)
 }
 
@@ -115,17 +130,28 @@ func fit(cmd *cobra.Command, t *task.Task, dir string) error {
 	s, err := t.Train(cmd.Context(), dir, progress.over(stdout), progress.step)
 	progress.clear()
 	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%w: heed train --resume %s goes on from the last whole epoch", errInterrupted, shell(dir))
+		return fmt.Errorf("%w: heed train --resume %s goes on from there", errInterrupted, shell(dir))
 	}
 	if err != nil {
 		return err
+	}
+	if s.Unfinished {
+		fmt.Fprintf(stdout, "Stopped because %s: heed train --resume %s goes on from there\n", s.Because, shell(dir))
+		return nil
 	}
 	fmt.Fprintf(stdout, "Stopped because %s\n", s.Because)
 	which := "Best"
 	if t.Config.Training.KeepLast {
 		which = "Last"
 	}
-	fmt.Fprintf(stdout, "%s epoch %d: %s\n", which, s.BestEpoch, scoreText(s.Score, t.Config))
+	at, score := fmt.Sprintf("epoch %d", s.BestEpoch), fmt.Sprintf("Train=%.6f", s.TrainLoss)
+	if t.Config.Training.CheckEvery > 0 {
+		at = fmt.Sprintf("step %d", s.Best.Step)
+	}
+	if s.Best.Validated {
+		score = scoreText(s.Score, t.Config)
+	}
+	fmt.Fprintf(stdout, "%s %s: %s\n", which, at, score)
 	try := fmt.Sprintf("predict %s %s", shell(dir), shell(t.Config.Task.Example))
 	if t.Config.Task.Kind == data.KindText {
 		try = fmt.Sprintf("generate %s --prompt %s --tokens 300", shell(dir), shell(t.Config.Task.Example))

@@ -39,7 +39,7 @@ type Config struct {
 type Data struct {
 	File       string `json:"file,omitempty"`   // of text: the file to learn
 	SHA256     string `json:"sha256,omitempty"` // of the file, to tell if it changes; New finds it
-	Validation int    `json:"validation"`       // examples to validate on; of text, at most
+	Validation int    `json:"validation"`       // examples to validate on, 0 for none; of text, at most
 }
 
 // Training says how to train, with AdamW.
@@ -52,7 +52,8 @@ type Training struct {
 	Decay        int     `json:"decay"`         // step at which the rate has fallen to the floor; 0 keeps it at its peak
 	Floor        float64 `json:"floor"`         // part of the rate that is left after the decay
 	WeightDecay  float64 `json:"weight_decay"`
-	Clip         float64 `json:"clip"` // largest norm of the gradient; 0 for any
+	Clip         float64 `json:"clip"`                  // largest norm of the gradient; 0 for any
+	CheckEvery   int     `json:"check_every,omitempty"` // steps from one check to the next; 0 checks at the end of every epoch
 	train.Stopping
 	Epochs int `json:"epochs"` // at most; 0 for no limit
 }
@@ -170,14 +171,14 @@ func (c *Config) check() error {
 		low, high int
 	}{
 		{"task.max_len", c.Task.MaxLen, 1, longest}, {"task.max_answer", c.Task.MaxAnswer, 0, longest},
-		{"data.validation", c.Data.Validation, 1, 1 << 24},
+		{"data.validation", c.Data.Validation, 0, 1 << 24},
 		{"model.dim", m.Dim, 1, 1 << 14}, {"model.layers", m.Layers, 1, 128}, {"model.block.feed_forward.hidden", f.Hidden, 0, 1 << 16},
 		{"model.block.attention.heads", a.Heads, 1, 1 << 10}, {"model.block.attention.key_value_heads", a.KeyValueHeads, 0, 1 << 10},
 		{"model.block.attention.head_dim", a.HeadDim, 0, 1 << 14}, {"model.block.attention.value_dim", a.ValueDim, 0, 1 << 14},
 		{"training.batch", t.Batch, 1, 1 << 16}, {"training.micro_batches", t.MicroBatches, 0, t.Batch},
 		{"training.steps", t.Steps, 1, 1 << 30}, {"training.warm_up", t.WarmUp, 0, 1 << 30},
 		{"training.decay", t.Decay, 0, 1 << 30}, {"training.patience", t.Patience, 0, 1 << 30}, {"training.epochs", t.Epochs, 0, 1 << 30},
-		{"training.first_epoch", t.FirstEpoch, 0, 1 << 30},
+		{"training.first_epoch", t.FirstEpoch, 0, 1 << 30}, {"training.check_every", t.CheckEvery, 0, 1 << 30},
 	} {
 		if n.got < n.low || n.got > n.high {
 			return configErrorf("%s must be from %d to %d, got %d", n.name, n.low, n.high, n.got)
@@ -220,8 +221,15 @@ func (c *Config) check() error {
 			return configErrorf("%s must be from -1e30 to 1e30, got %v", x.name, *x.got)
 		}
 	}
-	if !slices.Contains([]string{"", "val_loss", "train_loss"}, t.Monitor) {
-		return configErrorf("%s must be val_loss or train_loss, got %q", setting("training.monitor"), t.Monitor)
+	monitors := []string{"train_loss", "train_accuracy", "val_loss", "val_accuracy"}
+	if c.Data.Validation == 0 {
+		monitors = monitors[:2]
+	}
+	if t.Monitor != "" && !slices.Contains(monitors, t.Monitor) {
+		return configErrorf("%s must be one of %s, got %q", setting("training.monitor"), strings.Join(monitors, ", "), t.Monitor)
+	}
+	if t.Mode == "" && strings.HasSuffix(t.Monitor, "accuracy") {
+		return configErrorf("%s must be max, if more of %s is better, or min", setting("training.mode"), t.Monitor)
 	}
 	if !slices.Contains([]string{"", "min", "max"}, t.Mode) {
 		return configErrorf("%s must be min or max, got %q", setting("training.mode"), t.Mode)

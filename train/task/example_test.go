@@ -37,7 +37,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%d epochs, %.0f %% right\n", summary.Epochs, 100*summary.ValAccuracy)
+	fmt.Printf("%d epochs, %.0f %% right\n", summary.Epochs, 100**summary.ValAccuracy)
 
 	model, err := task.Open(dir) // in another program, say
 	if err != nil {

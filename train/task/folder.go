@@ -42,19 +42,23 @@ type Summary struct {
 	StoppedEarly bool    `json:"stopped_early"`
 	Because      string  `json:"stopped_because"` // why training ended, in words
 	TrainLoss    float64 `json:"train_loss"`
-	ValLoss      float64 `json:"val_loss"`
-	ValAccuracy  float64 `json:"val_accuracy"`
 	Seconds      float64 `json:"seconds"`
 	Params       int     `json:"params"`
 
-	Score Score `json:"-"` // what ValLoss and ValAccuracy are of
+	// ValLoss and ValAccuracy are nil, and not in the file, if there was no validation.
+	ValLoss     *float64 `json:"val_loss,omitempty"`
+	ValAccuracy *float64 `json:"val_accuracy,omitempty"`
+
+	Best       train.Check `json:"-"` // whose weights are kept
+	Score      Score       `json:"-"` // what ValLoss and ValAccuracy are of
+	Unfinished bool        `json:"-"` // a limit ended training, which goes on when it is called again: no file has this
 }
 
 // ErrNoWeights says that a run ended before its first epoch did.
 var ErrNoWeights = errors.New("has no weights: the run ended before its first epoch did")
 
 // Train trains the model and writes a run folder, which it makes if there is none. Where dir holds a run of the same
-// Config that was interrupted, Train goes on with it from its last whole epoch, and ends with the same bytes as if it
+// Config that was interrupted or met a limit, Train goes on with it from there, and ends with the same bytes as if it
 // had never been interrupted; a finished run and one of another Config are errors. So is a folder that another training
 // is writing to, which stays as it is. The weights that it keeps are those
 // of the best epoch, or of the last one if the Config says KeepLast.
@@ -78,7 +82,11 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 		return nil, err
 	}
 	if log != nil {
-		fmt.Fprintf(log, "Training %s: %d parameters, seed %d, folder %s\n", t.Config.Task.Name, t.Params.Count(), t.Config.Seed, dir)
+		without := ""
+		if t.set.len() == 0 {
+			without = ", without validation"
+		}
+		fmt.Fprintf(log, "Training %s: %d parameters, seed %d, folder %s%s\n", t.Config.Task.Name, t.Params.Count(), t.Config.Seed, dir, without)
 	}
 	start := time.Now()
 	save := func() error { return t.Params.Save(filepath.Join(dir, WeightsFile), nil) }
@@ -94,26 +102,37 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 		return writeHistory(dir, history)
 	}
 	result, err := train.Fit(ctx, t.Problem(), c)
-	if err == nil && begun { // no epoch since may have been the best, and the file may be gone
+	if err == nil && begun && len(result.History) > 0 { // no check since may have been the best, and the file may be gone
 		err = save()
 	}
 	if err != nil {
 		return nil, err
 	}
-	score, err := t.Evaluate(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s := &Summary{
-		Task: t.Config.Task.Name, Seed: t.Config.Seed,
-		Epochs: len(result.History), BestEpoch: result.Best.Epoch, StoppedEarly: result.StoppedEarly, Because: result.StoppedBecause,
-		TrainLoss: result.Best.TrainLoss, ValLoss: score.Loss, ValAccuracy: score.Accuracy(),
-		Seconds: math.Round(time.Since(start).Seconds()*10) / 10, Params: t.Params.Count(), Score: score,
+	s := t.summary(result)
+	s.Seconds = math.Round(time.Since(start).Seconds()*10) / 10
+	if s.Unfinished {
+		return s, nil
 	}
 	if err := writeJSON(dir, SummaryFile, s); err != nil {
 		return nil, err
 	}
 	return s, os.Remove(c.Checkpoint)
+}
+
+// summary returns what there is to say of a training but for its seconds.
+func (t *Task) summary(r *train.Result) *Summary {
+	s := &Summary{
+		Task: t.Config.Task.Name, Seed: t.Config.Seed, BestEpoch: r.Best.Epoch, StoppedEarly: r.StoppedEarly, Because: r.StoppedBecause,
+		TrainLoss: r.Best.TrainLoss, Params: t.Params.Count(), Best: r.Best, Unfinished: r.Unfinished,
+	}
+	if n := len(r.History); n > 0 {
+		s.Epochs = r.History[n-1].Epoch + 1
+	}
+	if r.Best.Validated {
+		s.Score = t.score(r.Best.ValLoss, r.Best.Metrics["val_accuracy"])
+		s.ValLoss, s.ValAccuracy = &r.Best.ValLoss, new(s.Score.Accuracy())
+	}
+	return s
 }
 
 // lock keeps other trainings out of a folder, which it makes if there is none.

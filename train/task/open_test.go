@@ -27,7 +27,7 @@ func TestOpen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.Epochs != 2 || s.Params != task.Params.Count() || s.Score.Total == 0 || s.ValAccuracy != s.Score.Accuracy() || !strings.Contains(log.String(), "Epoch 1: ") {
+			if s.Epochs != 2 || s.Params != task.Params.Count() || s.Score.Total == 0 || *s.ValAccuracy != s.Score.Accuracy() || !strings.Contains(log.String(), "Epoch 1: ") {
 				t.Errorf("the summary is %+v, the log %q", s, log.String())
 			}
 			again := made(t, task.Config)

@@ -38,7 +38,12 @@ func openRule(c *Config) (set, error) {
 		return nil, asConfigError(err)
 	}
 	s := &ruleSet{coder, split, split.Validation()}
-	if _, err := s.coder.Batch(s.examples[:1], 1); err != nil { // before anything is made for a rule that is wrong about itself
+	examples, err := split.Train(0, 0, 1)
+	if err == nil { // before anything is made for a rule that is wrong about itself
+		examples = append(examples, s.examples[:min(validationSize, len(s.examples))]...)
+		_, err = coder.Batch(examples, len(examples))
+	}
+	if err != nil {
 		return nil, asConfigError(err)
 	}
 	return s, nil
@@ -68,7 +73,7 @@ type textSet struct {
 	*data.Text
 	windows      int // to validate on
 	seed         uint64
-	length, most int // of a window, and how many to validate on at most
+	length, most int // of a window, and how many to validate on at most; 0 for none
 }
 
 // openText opens the text, the same one that a run began with.
@@ -111,6 +116,9 @@ func (s *textSet) describe(c *Config) error {
 	c.Data.SHA256, c.Task.Alphabet = sum, s.Vocab().Symbols()
 	if s.windows, err = s.ValidationWindows(s.length, s.most); err != nil {
 		return configErrorf("%w (%s)", err, setting("task.max_len"))
+	}
+	if s.most == 0 {
+		s.windows = 0
 	}
 	c.Task.Example, err = opening(s.Text)
 	return err

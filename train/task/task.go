@@ -3,6 +3,8 @@ package task
 import (
 	"context"
 	"errors"
+	"math"
+	"time"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -21,6 +23,11 @@ type Task struct {
 	// core. It changes no result.
 	Workers int
 
+	// MaxSteps and MaxTime are limits of the steps of all epochs and of the time of one training, as train.Config has
+	// them; 0 for none. What they end is unfinished, and goes on when Train is called again.
+	MaxSteps int
+	MaxTime  time.Duration
+
 	set set
 }
 
@@ -28,7 +35,7 @@ type Task struct {
 type set interface {
 	train(epoch, step, size int) (data.Batch, error)
 	validation(numbers []int) (data.Batch, error)
-	len() int // examples to validate on
+	len() int // examples to validate on; 0 for none
 	close() error
 }
 
@@ -92,11 +99,8 @@ func (t *Task) Problem() train.Problem {
 	}
 	c := t.Config.Training
 	return train.Problem{
-		Params: t.Params,
-		Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
-			_, loss, err := t.judge(b, inputs)
-			return loss, nil, err
-		},
+		Params:         t.Params,
+		Loss:           t.loss,
 		Train:          dataset(c.Batch*c.Steps, t.drawn()),
 		Validation:     dataset(t.set.len(), t.set.validation),
 		BatchSize:      c.Batch,
@@ -123,8 +127,8 @@ func (t *Task) drawn() func(examples []int) (data.Batch, error) {
 	}
 }
 
-// FitConfig returns how train.Fit is to train it: with AdamW, and the Stopping, the epochs and the seed of the Config,
-// and the task's Workers.
+// FitConfig returns how train.Fit is to train it: with AdamW, and the Stopping, the checks, the epochs and the seed of
+// the Config, and the task's Workers and limits.
 func (t *Task) FitConfig() train.Config {
 	if t.check() != nil {
 		return train.Config{}
@@ -138,20 +142,32 @@ func (t *Task) FitConfig() train.Config {
 	if c.Decay > 0 {
 		solver.Schedule = optim.WarmUpCosine(c.WarmUp, c.Decay, c.Floor)
 	}
-	return train.Config{Stopping: c.Stopping, MaxEpochs: c.Epochs, Solver: solver, Seed: t.Config.Seed, Workers: t.Workers}
+	return train.Config{
+		Stopping: c.Stopping, CheckEvery: c.CheckEvery, MaxEpochs: c.Epochs, MaxSteps: t.MaxSteps, MaxTime: t.MaxTime,
+		Solver: solver, Seed: t.Config.Seed, Workers: t.Workers,
+	}
 }
 
-// judge adds the model and its loss to the graph of the nodes that values gives the values of.
-func (t *Task) judge(b *layers.Build, nodes G.Nodes) (logits, loss *G.Node, err error) {
+// loss adds the model, its loss and its accuracy to the graph of the nodes that values gives the values of.
+func (t *Task) loss(b *layers.Build, nodes G.Nodes) (loss *G.Node, metrics []train.Metric, err error) {
 	last := len(nodes) - 1
-	if logits, err = t.apply(b, nodes[:last]); err != nil {
+	logits, err := t.apply(b, nodes[:last])
+	if err != nil {
 		return nil, nil, err
 	}
-	loss, err = layers.CrossEntropy(b, logits, nodes[last], layers.CrossEntropyOptions{})
-	return logits, loss, err
+	if loss, err = layers.CrossEntropy(b, logits, nodes[last], layers.CrossEntropyOptions{}); err != nil {
+		return nil, nil, err
+	}
+	judge := train.ExactMatch
+	if t.Config.Task.Kind == data.KindText {
+		judge = train.Accuracy
+	}
+	accuracy, err := judge(b, logits, nodes[last])
+	accuracy.Name = "accuracy"
+	return loss, []train.Metric{accuracy}, err
 }
 
-// values returns a batch with its targets, as the nodes of judge take it.
+// values returns a batch with its targets, as the nodes of loss take it.
 func (t *Task) values(b data.Batch) []*tensor.Dense {
 	return append(t.Model.values(b), intTensor(b.Targets, b.Size, b.TargetLen))
 }
@@ -175,73 +191,17 @@ func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 	if err := t.check(); err != nil {
 		return Score{}, err
 	}
-	evaluate := map[int]*layers.Function{} // by the size of a batch
-	var s Score
-	var sum, weight float64
-	for first := 0; first < t.set.len(); first += validationSize {
-		if err := ctx.Err(); err != nil {
-			return Score{}, err
-		}
-		var examples []int
-		for i := first; i < min(first+validationSize, t.set.len()); i++ {
-			examples = append(examples, i)
-		}
-		b, err := t.set.validation(examples)
-		if err != nil {
-			return Score{}, err
-		}
-		f := evaluate[b.Size]
-		if f == nil {
-			f, err = layers.NewFunction(func(build *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
-				nodes, _, err := t.Model.build(build, g, b.Size, t.layout)
-				if err != nil {
-					return nil, nil, err
-				}
-				nodes = append(nodes, intNode(g, "targets", b.Size, t.layout.TargetLen))
-				logits, loss, err := t.judge(build, nodes)
-				return nodes, G.Nodes{logits, loss}, err
-			})
-			if err != nil {
-				return Score{}, err
-			}
-			evaluate[b.Size] = f
-		}
-		out, err := f.Call(t.values(b)...)
-		if err != nil {
-			return Score{}, err
-		}
-		counted := float64(b.Counted())
-		sum += float64(out[1].Data().(float32)) * counted
-		weight += counted
-		t.count(&s, b, argmax(out[0]))
+	values, err := train.Evaluate(ctx, t.Problem())
+	if err != nil {
+		return Score{}, err
 	}
-	s.Loss = sum / max(weight, 1)
-	return s, nil
+	return t.score(values["val_loss"], values["val_accuracy"]), nil
 }
 
-// count adds a batch's right and wrong predictions to a score.
-func (t *Task) count(s *Score, b data.Batch, predicted []int) {
-	width := max(b.TargetLen, 1)
-	for row := range b.Size {
-		right, counted := 0, 0
-		for i := row * width; i < (row+1)*width; i++ {
-			if b.Targets[i] == data.Ignore {
-				continue
-			}
-			counted++
-			if predicted[i] == b.Targets[i] {
-				right++
-			}
-		}
-		switch {
-		case t.Config.Task.Kind == data.KindText:
-			s.Right += right
-			s.Total += counted
-		case counted > 0:
-			s.Total++
-			if right == counted {
-				s.Right++
-			}
-		}
+func (t *Task) score(loss, accuracy float64) Score {
+	total := t.set.len()
+	if t.Config.Task.Kind == data.KindText {
+		total *= t.layout.Len
 	}
+	return Score{Loss: loss, Right: int(math.Round(accuracy * float64(total))), Total: total}
 }
