@@ -2,7 +2,7 @@ package kernel
 
 import "math"
 
-// ReLU sets y to max(0, x).
+// ReLU sets y to max(0, x). Of this and the other activations, y may be x itself.
 func ReLU[F Float](cores int, y, x []F) { runUnary(cores, bodyOf[F]().relu, 1, y, x) }
 
 // ReLUGrad sets dx to g where x is above 0, and to 0 elsewhere.

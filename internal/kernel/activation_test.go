@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -31,6 +32,21 @@ func testSiLU[F Float](t *testing.T, tol float64) {
 		}
 	}
 	closeTo(t, "dx", gotX, dx, tol)
+}
+
+// TestActivationsInPlace writes over what is read, at every length of a vector's remainder.
+func TestActivationsInPlace(t *testing.T) { eachBody(t, testInPlace[float32], testInPlace[float64]) }
+
+func testInPlace[F Float](t *testing.T) {
+	for name, f := range map[string]func(cores int, y, x []F){"ReLU": ReLU[F], "GELU": GELU[F], "GELUTanh": GELUTanh[F], "SiLU": SiLU[F]} {
+		for n := range 70 {
+			x, want := normals[F](uint64(n), n), make([]F, n)
+			f(0, want, x)
+			if f(0, x, x); !slices.Equal(x, want) {
+				t.Errorf("%s of %d elements in place is %v, want %v", name, n, x, want)
+			}
+		}
+	}
 }
 
 // TestSiLUAtTheEdges has arguments whose exponential is infinite, and gradients of 0.

@@ -51,14 +51,14 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 		in, diff = append(in, b), append(diff, true)
 	}
 	attrs := fmt.Sprintf("%v%v(%v,%t)", shape, w.Shape(), act, b != nil)
-	before := newBuffer[F](shape) // x·Wᵀ + b, where the activation's derivative needs it
+	var before *buffer[F] // x·Wᵀ + b, if there is a derivative that needs it
 	o := newOp("linear"+attrs, shape, func(y []F, in []G.Value) error {
 		x, w, err := read2[F](in, n*width, out*width)
 		if err != nil {
 			return err
 		}
 		z := y
-		if act.needsInput() {
+		if before != nil {
 			z = before.slice()
 		}
 		kernel.Gemm(e.Cores, false, true, n, out, width, 1, x, width, w, width, 0, z, out) // (n, I) x (O, I)ᵀ -> (n, O)
@@ -75,20 +75,18 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 		}
 		return nil
 	})
-	if act.needsInput() {
-		o.fills = append(o.fills, &before.lease)
-	}
 	o.diff = diff
 	o.grad = func(in G.Nodes, y, g *G.Node) (G.Nodes, error) {
 		shapes := []tensor.Shape{x.Shape(), w.Shape(), {out}}[:len(in)]
-		var inner, saved *buffer[F]
+		var inner *buffer[F] // the gradient of x·Wᵀ + b
 		if act != Identity {
-			inner = newBuffer[F](shape) // the gradient of x·Wᵀ + b
+			inner = newBuffer[F](shape)
 		}
-		if act.needsInput() {
-			saved = before
+		if act.needsInput() && before == nil {
+			before = newBuffer[F](shape)
+			o.fills = append(o.fills, &before.lease)
 		}
-		return joint(e, "linear.grad"+attrs, shapes, []*G.Node{in[0], in[1], y, g}, inner, saved, func(d [][]F, in []G.Value) error {
+		return joint(e, "linear.grad"+attrs, shapes, []*G.Node{in[0], in[1], y, g}, inner, before, func(d [][]F, in []G.Value) error {
 			x, w, err := read2[F](in, n*width, out*width)
 			if err != nil {
 				return err
@@ -99,7 +97,7 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 			}
 			if act != Identity {
 				z := y // ReLU's derivative is told by its output as well
-				if act.needsInput() {
+				if before != nil {
 					z = before.data
 				}
 				_, backward := activationKernels[F](act)
