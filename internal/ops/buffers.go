@@ -33,9 +33,10 @@ type slab struct {
 
 // lease is a need for memory in a part of a run, from the op that fills it to the last that reads it.
 type lease struct {
-	bytes   int
-	readers int  // how often it is read after it is filled
-	kept    bool // until the next run, also when all have read it
+	bytes    int
+	readers  int  // how often it is read after it is filled
+	kept     bool // until the next run, also when all have read it
+	from, to int  // where it begins and ends in Gorgonia's order
 
 	slab *slab  // what it has, or had last
 	run  uint64 // when that was
@@ -72,7 +73,7 @@ func (b *Buffers) begin(e *Env, o *op) error {
 		}
 	}
 	for _, l := range o.fills {
-		if l.slab == nil || l.slab.taken || l.slab.bytes < l.bytes {
+		if l.slab == nil || l.slab.taken {
 			l.slab = b.find(l.bytes)
 		}
 		l.slab.taken, l.run, l.left = true, b.run, l.readers
@@ -123,35 +124,25 @@ func (b *Buffers) start(e *Env) error {
 	return nil
 }
 
-// find returns a free slab for so many bytes: the smallest that is large enough, or else the largest, which grows.
+// find returns a free slab for so many bytes, the smallest that is large enough.
 func (b *Buffers) find(bytes int) *slab {
-	var fit, largest *slab
+	var fit *slab
 	for _, s := range b.slabs {
-		switch {
-		case s.taken:
-		case s.bytes >= bytes:
-			if fit == nil || s.bytes < fit.bytes {
-				fit = s
-			}
-		case largest == nil || s.bytes > largest.bytes:
-			largest = s
+		if !s.taken && s.bytes >= bytes && (fit == nil || s.bytes < fit.bytes) {
+			fit = s
 		}
 	}
-	if fit != nil {
-		return fit
+	if fit == nil {
+		fit = &slab{bytes: bytes}
+		b.slabs = append(b.slabs, fit)
 	}
-	if largest == nil {
-		largest = &slab{}
-		b.slabs = append(b.slabs, largest)
-	}
-	largest.bytes = bytes
-	return largest
+	return fit
 }
 
-// plan gives every lease of a complete graph a slab. It goes through a run with slabs that have no memory, and then
-// takes the largest of the real ones for the largest of those, the second largest for the second, and so on: so the
-// slabs are those of the graph that needs most, whichever runs first. Were a machine to run the nodes in another order
-// than Gorgonia's do, begin would find slabs taken and look for others.
+// plan gives every lease of a complete graph a slab, for a run in Gorgonia's order: the largest first, each the
+// smallest slab that no lease has at the same time, or one of its own. The largest of them is the largest that there
+// is, the second the second, and so on, so that the slabs are those of the graph that needs most, whichever runs first.
+// Were a machine to take another order, begin would find slabs taken and look for others.
 func (b *Buffers) plan(e *Env) error {
 	if err := Distinct(e.graph); err != nil { // a machine would have more nodes read the one than are counted
 		return err
@@ -164,33 +155,37 @@ func (b *Buffers) plan(e *Env) error {
 	if err := e.count(order); err != nil {
 		return err
 	}
-	b.run++ // lest begin take this for the run before
-	dry := &Buffers{env: e, run: b.run}
-	for _, n := range order {
+	var leases []*lease
+	for step, n := range order {
 		if o := e.op(n); o != nil {
-			if err := dry.begin(e, o); err != nil {
-				return err
+			for _, l := range o.fills {
+				if l.from, l.to = step, step; l.kept {
+					l.to = len(order)
+				}
 			}
-			dry.end(o)
+			for _, l := range o.reads {
+				l.to = max(l.to, step)
+			}
+			leases = append(leases, o.fills...)
 		}
 	}
-	bySize := func(a, b *slab) int { return cmp.Compare(b.bytes, a.bytes) }
-	slices.SortStableFunc(dry.slabs, bySize)
-	slices.SortStableFunc(b.slabs, bySize)
-	stands := map[*slab]*slab{} // for what of the dry run which
-	for i, s := range dry.slabs {
+	slices.SortStableFunc(leases, func(a, b *lease) int { return cmp.Compare(b.bytes, a.bytes) })
+	slices.SortStableFunc(b.slabs, func(a, b *slab) int { return cmp.Compare(b.bytes, a.bytes) })
+	var tenants [][]*lease // of each slab
+	for _, l := range leases {
+		i := len(tenants) - 1
+		for i >= 0 && slices.ContainsFunc(tenants[i], func(m *lease) bool { return l.from <= m.to && m.from <= l.to }) {
+			i--
+		}
+		if i < 0 {
+			i, tenants = len(tenants), append(tenants, nil)
+		}
+		tenants[i] = append(tenants[i], l)
 		if i == len(b.slabs) {
 			b.slabs = append(b.slabs, &slab{})
 		}
-		b.slabs[i].bytes = max(b.slabs[i].bytes, s.bytes)
-		stands[s] = b.slabs[i]
-	}
-	for _, n := range order {
-		if o := e.op(n); o != nil {
-			for _, l := range o.fills {
-				l.slab = stands[l.slab]
-			}
-		}
+		l.slab = b.slabs[i]
+		l.slab.bytes = max(l.slab.bytes, l.bytes)
 	}
 	return nil
 }

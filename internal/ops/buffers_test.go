@@ -228,6 +228,36 @@ func TestBuffersErrors(t *testing.T) {
 	})
 }
 
+// TestLinearWithoutDerivative has activations computed in place, as no derivative needs what they are of: the output is
+// the same bits.
+func TestLinearWithoutDerivative(t *testing.T) {
+	for _, act := range []Activation{ReLU, GELU, GELUTanh, SiLU} {
+		var outputs [][]float64
+		for _, derive := range []bool{false, true} {
+			g := G.NewGraph()
+			e, p := &Env{}, matrix(g, "p", 6, 4)
+			y := made(t)(Linear(e, matrix(g, "x", 5, 4), p, nil, act))
+			if derive {
+				if _, err := G.Grad(made(t)(Sum(e, y)), p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			vm := G.NewTapeMachine(g)
+			defer vm.Close()
+			if err := vm.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			outputs = append(outputs, y.Value().Data().([]float64))
+			if kept := len(y.Op().(*op).fills) > 1; kept != (derive && act != ReLU) {
+				t.Errorf("%v, with a derivative %t: that it keeps its input is %t", act, derive, kept)
+			}
+		}
+		if !slices.Equal(outputs[0], outputs[1]) {
+			t.Errorf("%v gives %v, with a derivative %v", act, outputs[0], outputs[1])
+		}
+	}
+}
+
 // TestBuffersInAnyOrder runs graphs of random edges in random orders, another one each time, which no plan foresees.
 func TestBuffersInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
