@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/atomicfile"
+	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/internal/safetensors"
 )
 
@@ -23,6 +24,7 @@ const (
 
 // checkpointState is what a checkpoint holds beside tensors.
 type checkpointState struct {
+	Of       string        `json:"of,omitempty"` // Config's Run
 	Run      runState      `json:"run"`
 	Step     int           `json:"step"`  // how many have been taken
 	Steps    int           `json:"steps"` // of the solver
@@ -55,7 +57,7 @@ type checkpoint struct {
 
 // save writes the checkpoint.
 func (f *fit) save() error {
-	state, err := json.Marshal(checkpointState{f.runState(), f.step, f.solver.Steps, f.since, f.stopping, f.history})
+	state, err := json.Marshal(checkpointState{f.Config.Run, f.runState(), f.step, f.solver.Steps, f.since, f.stopping, f.history})
 	if err != nil {
 		return fmt.Errorf("train: writing the checkpoint: %w", err)
 	}
@@ -98,7 +100,10 @@ func readCheckpoint(path string) (*checkpoint, error) {
 	if !ok {
 		return nil, fmt.Errorf("train: %s is no checkpoint: its metadata has no %q", path, stateKey)
 	}
-	if err := json.Unmarshal([]byte(text), &c.state); err != nil {
+	if err = jsonkeys.Check([]byte(text), nil); err == nil {
+		err = json.Unmarshal([]byte(text), &c.state)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("train: the checkpoint %s has a state that can't be read: %w", path, err)
 	}
 	s := c.state
@@ -116,6 +121,9 @@ func readCheckpoint(path string) (*checkpoint, error) {
 
 // restore takes over a checkpoint, all of it or, on an error, nothing.
 func (f *fit) restore(c *checkpoint) error {
+	if saved, now := c.state.Of, f.Config.Run; saved != now {
+		return fmt.Errorf("train: the checkpoint %s belongs to another run: to %.100q, not to %.100q: one of them was changed or swapped, restore it", f.Checkpoint, saved, now)
+	}
 	if saved, now := c.state.Run, f.runState(); saved != now {
 		return fmt.Errorf("train: the checkpoint %s is of a run of %v, not of %v: resume with the former", f.Checkpoint, saved, now)
 	}

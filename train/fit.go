@@ -79,6 +79,9 @@ type Config struct {
 	// limit ends training; empty for none. It needs a Solver that is an *optim.Solver.
 	Checkpoint string
 
+	// Run says what is trained, in words: a Checkpoint of another Run isn't resumed.
+	Run string
+
 	// Resume goes on from the Checkpoint: the run's bytes are those of one that was never interrupted.
 	Resume bool
 

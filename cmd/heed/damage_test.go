@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -9,8 +10,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// A bit that flips in the weights or in the checkpoint is an error that says so, or changes nothing that is printed or
-// written.
+// A bit that flips in a file of a run is an error that names it, or changes nothing that is printed or written.
 func TestFlippedBits(t *testing.T) {
 	flips := 300
 	if testing.Short() {
@@ -24,7 +24,7 @@ func TestFlippedBits(t *testing.T) {
 	good := folder(t, dir)
 	predicted := succeed(t, "predict", dir, "abc", "gorgonia")
 	rng := rand.New(rand.NewPCG(1, 1))
-	for _, file := range []string{task.WeightsFile, task.CheckpointFile} {
+	for _, file := range []string{task.ConfigFile, task.WeightsFile, task.CheckpointFile} {
 		path, seen := filepath.Join(dir, file), 0
 		for range flips {
 			b := []byte(good[file])
@@ -37,9 +37,9 @@ func TestFlippedBits(t *testing.T) {
 			}
 			switch c := heed(call...); {
 			case c.code != 0:
-				fail(t, c, 1, file)
+				fail(t, c, c.code, file) // 2 where an input is none of what is an alphabet now
 				seen++
-			case file == task.WeightsFile:
+			case file != task.CheckpointFile:
 				if c.stdout != predicted {
 					t.Errorf("with byte %d of %s flipped it predicts %q, want %q", i, file, c.stdout, predicted)
 				}
@@ -57,4 +57,36 @@ func TestFlippedBits(t *testing.T) {
 		}
 		write(t, path, good[file])
 	}
+}
+
+// What is of another run isn't taken for this one's: the error names the two files that don't fit, and nothing changes.
+func TestSwappedFiles(t *testing.T) {
+	base := t.TempDir()
+	flags := func(dir string, seed string) []string { return small("--task=copy", "--seed="+seed, "--out="+dir) }
+	dir, other := filepath.Join(base, "run"), filepath.Join(base, "other")
+	fail(t, heedContext(cancelled(t, 15), flags(dir, "1")...), 1, "interrupted")
+	fail(t, heedContext(cancelled(t, 15), flags(other, "2")...), 1, "interrupted")
+	good, bad := folder(t, dir), folder(t, other)
+	for _, file := range []string{task.ConfigFile, task.WeightsFile, task.CheckpointFile} {
+		write(t, filepath.Join(dir, file), bad[file])
+		before := folder(t, dir)
+		if file != task.CheckpointFile {
+			fail(t, heed("eval", dir), 1, task.ConfigFile, task.WeightsFile, "changed or swapped")
+			fail(t, heed("predict", dir, "abc"), 1, task.ConfigFile, task.WeightsFile, "changed or swapped")
+		}
+		if file != task.WeightsFile { // which the checkpoint's take the place of
+			fail(t, heed("train", "--resume="+dir), 1, task.ConfigFile, task.CheckpointFile, "changed or swapped")
+		}
+		if !maps.Equal(folder(t, dir), before) {
+			t.Errorf("with another %s, the folder has changed", file)
+		}
+		write(t, filepath.Join(dir, file), good[file])
+	}
+
+	// How long a run goes on may be changed.
+	want := filepath.Join(base, "longer")
+	succeed(t, append(flags(want, "1"), "--epochs=5", "--patience=4")...)
+	write(t, filepath.Join(dir, task.ConfigFile), read(t, filepath.Join(want, task.ConfigFile)))
+	succeed(t, "train", "--resume="+dir)
+	sameRun(t, dir, want)
 }

@@ -60,8 +60,8 @@ var ErrNoWeights = errors.New("has no weights: the run ended before its first ep
 // Train trains the model and writes a run folder, which it makes if there is none. Where dir holds a run of the same
 // Config that was interrupted or met a limit, Train goes on with it from there, and ends with the same bytes as if it
 // had never been interrupted; a finished run and one of another Config are errors. So is a folder that another training
-// is writing to, which stays as it is. The weights that it keeps are those
-// of the best epoch, or of the last one if the Config says KeepLast.
+// is writing to, which stays as it is. The weights that it keeps are those of the best epoch, or of the last one if the
+// Config says KeepLast.
 //
 // log gets a line when training begins and one for every epoch; nil for none. onStep, which may be nil, is called after
 // every step.
@@ -89,8 +89,10 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 		fmt.Fprintf(log, "Training %s: %d parameters, seed %d, folder %s%s\n", t.Config.Task.Name, t.Params.Count(), t.Config.Seed, dir, without)
 	}
 	start := time.Now()
-	save := func() error { return t.Params.Save(filepath.Join(dir, WeightsFile), nil) }
+	of := map[string]string{runKey: t.Config.id()}
+	save := func() error { return t.Params.Save(filepath.Join(dir, WeightsFile), of) }
 	c := t.FitConfig()
+	c.Run = of[runKey]
 	c.Checkpoint, c.Resume = filepath.Join(dir, CheckpointFile), begun
 	c.Log, c.OnStep = log, onStep
 	c.OnCheck = func(history []train.Check, best bool) error {

@@ -3,6 +3,7 @@ package task
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/jsonkeys"
+	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -43,30 +45,62 @@ func open(fsys fs.FS, dir string, rules []data.Rule) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, ConfigFile), err)
 	}
-	if err := m.load(fsys, dir); err != nil {
+	if err := m.load(fsys, dir, c); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
 // Load sets the parameters to the weights of a run folder. A folder without weights is an error that wraps
-// ErrNoWeights.
-func (m *Model) Load(dir string) error { return m.load(os.DirFS(dir), dir) }
-
-func (m *Model) load(fsys fs.FS, dir string) error {
+// ErrNoWeights; weights that aren't of the folder's config.json are one too.
+func (m *Model) Load(dir string) error {
 	if err := m.check(); err != nil {
 		return err
 	}
-	f, size, err := openRegular(fsys, WeightsFile)
+	fsys := os.DirFS(dir)
+	c, err := parseFile(fsys, dir)
+	if err != nil {
+		return err
+	}
+	return m.load(fsys, dir, c)
+}
+
+// runKey is what the weights of a run have in their metadata: the id of its Config.
+const runKey = "heed.run"
+
+// load sets the parameters to the weights of a folder of that config.json.
+func (m *Model) load(fsys fs.FS, dir string, c Config) error {
+	err := weightsOf(fsys, c)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s %w", dir, ErrNoWeights)
 	}
 	if err == nil {
-		defer f.Close()
-		_, err = m.Params.Decode(f, size, layers.LoadOptions{})
+		var f fs.File
+		var size int64
+		if f, size, err = openRegular(fsys, WeightsFile); err == nil {
+			defer f.Close()
+			_, err = m.Params.Decode(f, size, layers.LoadOptions{})
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(dir, WeightsFile), err)
+	}
+	return nil
+}
+
+// weightsOf returns an error for weights that say that they are of another config.json.
+func weightsOf(fsys fs.FS, c Config) error {
+	f, size, err := openRegular(fsys, WeightsFile)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	header, err := safetensors.NewFile(f, size)
+	if err != nil {
+		return err
+	}
+	if of, ok := header.Metadata[runKey]; ok && of != c.id() {
+		return fmt.Errorf("they are the weights of another run: of %.24q…, and the folder has %.24q…: one of them was changed or swapped, restore it", of, c.id())
 	}
 	return nil
 }
@@ -94,6 +128,24 @@ func ReadConfig(dir string, rules ...data.Rule) (Config, error) {
 }
 
 func readConfig(fsys fs.FS, dir string, rules []data.Rule) (Config, error) {
+	c, err := parseFile(fsys, dir)
+	if err != nil {
+		return Config{}, err
+	}
+	if err = c.check(); err == nil {
+		_, err = data.NewCoder(c.Task)
+	}
+	if err == nil {
+		err = c.complete(rules)
+	}
+	if err != nil {
+		return Config{}, fmt.Errorf("%s: %w", filepath.Join(dir, ConfigFile), err)
+	}
+	return c, nil
+}
+
+// parseFile reads a folder's config.json, and doesn't check what it says.
+func parseFile(fsys fs.FS, dir string) (Config, error) {
 	path := filepath.Join(dir, ConfigFile)
 	f, size, err := openRegular(fsys, ConfigFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,15 +163,6 @@ func readConfig(fsys fs.FS, dir string, rules []data.Rule) (Config, error) {
 		return Config{}, fmt.Errorf("%s can't be read: %w", path, err)
 	}
 	c, err := parseConfig(content)
-	if err == nil {
-		err = c.check()
-	}
-	if err == nil {
-		_, err = data.NewCoder(c.Task)
-	}
-	if err == nil {
-		err = c.complete(rules)
-	}
 	if err != nil {
 		return Config{}, fmt.Errorf("%s: %w", path, err)
 	}
@@ -180,6 +223,19 @@ func readable(err error) error {
 	where := cmp.Or(strings.TrimPrefix(wrong.Field, "plain."), "it") // plain is the package layers' own
 	text := fmt.Sprintf("%s must be %s, got %s", where, want, wrong.Value)
 	return errors.New(strings.Replace(err.Error(), wrong.Error(), text, 1))
+}
+
+// id returns a name for all that decides a run, by which its files know each other. A text may be moved, and training
+// may be told to go on for longer: neither is part of it.
+func (c Config) id() string {
+	c.Data.File = ""
+	c.Training.Epochs, c.Training.Patience = 0, 0
+	c.Task.About, c.Task.Example = "", ""
+	content, err := json.Marshal(c)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %x", ConfigFile, sha256.Sum256(content))
 }
 
 // spells reports whether a rule has functions that its data alone don't tell.
