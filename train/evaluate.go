@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/heed-go/heed/layers"
 )
 
 // Evaluate judges a Problem's parameters by its Validation: it returns the mean loss, as val_loss, and the metrics, as
@@ -20,7 +22,7 @@ func Evaluate(ctx context.Context, p Problem) (map[string]float64, error) {
 	if p.Validation.Len == 0 {
 		return nil, errors.New("train: there is nothing to evaluate by: the Problem has no Validation")
 	}
-	v, err := newValidation(p, nil, new(sync.Mutex))
+	v, err := newValidation(p, &worker{build: layers.Build{Buffers: &layers.Buffers{}}}, new(sync.Mutex))
 	if err != nil {
 		return nil, err
 	}
@@ -39,13 +41,14 @@ type validation struct {
 	worker *worker
 }
 
-// newValidation builds a graph for the first batch. It must be like first, if there is one.
-func newValidation(p Problem, first *graph, making *sync.Mutex) (*validation, error) {
+// newValidation builds a graph for the first batch. It must be like the first of a worker, if that has one, and has its
+// memory, so that it must not run while the worker does.
+func newValidation(p Problem, of *worker, making *sync.Mutex) (*validation, error) {
 	d := p.Validation
 	d.Order = InOrder
 	v := &validation{
 		plan:   newPlan(d, cmp.Or(p.ValidationSize, p.BatchSize), 0, making),
-		worker: &worker{problem: p, first: first},
+		worker: &worker{problem: p, build: layers.Build{Buffers: of.build.Buffers}, first: of.first},
 	}
 	batches, err := v.plan.batches(v.plan.epoch(0)[0], v.plan.size)
 	if err != nil {

@@ -272,7 +272,7 @@ func (f *fit) build(making *sync.Mutex) error {
 		return fmt.Errorf("train: %w", err)
 	}
 	if f.Validation.Len > 0 {
-		f.validation, err = newValidation(f.Problem, f.train.workers[0].first, making)
+		f.validation, err = newValidation(f.Problem, f.train.workers[0], making)
 	}
 	return err
 }

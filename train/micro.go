@@ -56,7 +56,7 @@ func newTrainer(p Problem, c Config, like Batch) (*trainer, error) {
 	}
 	workers = min(workers, t.micro)
 	for i := range workers {
-		b := layers.Build{Mode: layers.Training, Seed: c.Seed}
+		b := layers.Build{Mode: layers.Training, Seed: c.Seed, Buffers: &layers.Buffers{}}
 		if workers > 1 {
 			b.Cores = max(1, (i+1)*cores/workers-i*cores/workers)
 		}
@@ -194,7 +194,8 @@ func (t *trainer) release(s partial) {
 	}
 }
 
-// A worker runs batches, one at a time, each on the graph of its shapes, which is built when it is first met.
+// A worker runs batches, one at a time, each on the graph of its shapes, which is built when it is first met. Its
+// graphs share their memory.
 type worker struct {
 	problem Problem
 	build   layers.Build // what a graph's Build begins as

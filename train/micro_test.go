@@ -250,22 +250,25 @@ func TestMicroBatchesSideBySide(t *testing.T) {
 	}
 }
 
-// gpt is a small decoder on random tokens.
-func gpt(tb testing.TB, batch, micro, dim, blocks int) train.Problem {
+// gpt is a small decoder on random tokens, in sequences of 64 or of those lengths in turn.
+func gpt(tb testing.TB, batch, micro, dim, blocks int, lengths ...int) train.Problem {
 	tb.Helper()
-	const length, vocab = 64, 65
+	const vocab = 65
+	if lengths == nil {
+		lengths = []int{64}
+	}
 	params, err := layers.NewParams(tensor.Float32, 1)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	model, err := layers.NewDecoder(params, layers.ModelConfig{
-		Vocab: vocab, Dim: dim, Layers: blocks, Positions: layers.Learned{MaxLen: length},
+		Vocab: vocab, Dim: dim, Layers: blocks, Positions: layers.Rotary{},
 		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}},
 	})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tokens := func(size, from int) *tensor.Dense {
+	tokens := func(size, length, from int) *tensor.Dense {
 		ids := make([]int, size*length)
 		for i := range ids {
 			ids[i] = (i*i + from*i) % vocab
@@ -283,33 +286,52 @@ func gpt(tb testing.TB, batch, micro, dim, blocks int) train.Problem {
 			return loss, nil, err
 		},
 		BatchSize: batch, MicroBatches: micro,
-		Train: train.Dataset{Len: 2 * batch, Batch: func(examples []int) (train.Batch, error) {
-			n := len(examples)
-			return train.Batch{Values: []*tensor.Dense{tokens(n, 1), tokens(n, 2)}, Weight: float64(n)}, nil
-		}},
+		Train: train.Dataset{
+			Len: 2 * len(lengths) * batch,
+			Batch: func(examples []int) (train.Batch, error) {
+				n, length := len(examples), lengths[examples[0]%len(lengths)]
+				return train.Batch{Values: []*tensor.Dense{tokens(n, length, 1), tokens(n, length, 2)}, Weight: float64(n)}, nil
+			},
+			Bucket: func(example int) int { return example % len(lengths) },
+		},
 	}
 }
 
 // One worker needs for four micro-batches hardly more memory than for one.
 func TestMicroBatchesBoundMemory(t *testing.T) {
-	held := func(batch, micro int) float64 {
-		p := gpt(t, batch, micro, 64, 2)
-		before := heap.InUse()
-		var during uint64
-		_, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 1, Workers: 1, OnStep: func(_, step int, _ float64) {
-			if step == 1 {
-				during = uint64(heap.InUse())
-			}
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return float64(during) - float64(before)
-	}
-	held(12, 1)
-	if one, four := held(12, 1), held(48, 4); four > 1.1*one {
+	held(t, gpt(t, 12, 1, 64, 2))
+	if one, four := held(t, gpt(t, 12, 1, 64, 2)), held(t, gpt(t, 48, 4, 64, 2)); four > 1.1*one {
 		t.Errorf("a step of 4 micro-batches holds %.3g bytes, one of a single one %.3g", four, one)
 	}
+}
+
+// Graphs of several lengths share their memory: the longest sets its size. So do those that validate.
+func TestLengthsShareMemory(t *testing.T) {
+	longest := held(t, gpt(t, 24, 1, 64, 2, 64))
+	if all := held(t, gpt(t, 24, 1, 64, 2, 16, 32, 64, 48, 24)); all > 1.6*longest {
+		t.Errorf("five lengths hold %.3g bytes, the longest alone %.3g", all, longest)
+	}
+	p := gpt(t, 24, 1, 64, 2, 64)
+	p.Validation = p.Train
+	if both := held(t, p); both > 1.15*longest {
+		t.Errorf("with validation it holds %.3g bytes, without %.3g", both, longest)
+	}
+}
+
+// held returns the bytes that training holds after its last step.
+func held(t *testing.T, p train.Problem) float64 {
+	t.Helper()
+	before := heap.InUse()
+	var after, steps int
+	_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, Workers: 1, OnStep: func(int, int, float64) {
+		if steps++; steps*p.BatchSize == p.Train.Len {
+			after = heap.InUse()
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return float64(after - before)
 }
 
 func BenchmarkStep(b *testing.B) {
