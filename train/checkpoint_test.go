@@ -3,6 +3,7 @@ package train_test
 import (
 	"io"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -42,4 +43,37 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 	if err := fit("a", true); err == nil || !strings.Contains(err.Error(), `"step" is given twice`) {
 		t.Errorf("resumed from a state that says it twice: %v", err)
 	}
+}
+
+// Whatever state a checkpoint has, training goes on from it or says why not.
+func FuzzCheckpoint(f *testing.F) {
+	checkpoint := filepath.Join(f.TempDir(), "good")
+	fit := func(tb testing.TB, checkpoint string, resume bool, steps int) error {
+		_, err := train.Fit(tb.Context(), digits(tb, 1), train.Config{MaxEpochs: 2, MaxSteps: steps, CheckEvery: 2, Checkpoint: checkpoint, Resume: resume})
+		return err
+	}
+	if err := fit(f, checkpoint, false, 5); err != nil {
+		f.Fatal(err)
+	}
+	tensors, metadata, err := safetensors.ReadFile(checkpoint)
+	if err != nil {
+		f.Fatal(err)
+	}
+	state := metadata["heed.state"]
+	f.Add(state)
+	for _, at := range regexp.MustCompile(`[-+.e0-9]+[,}\]]`).FindAllStringIndex(state, -1) {
+		for _, number := range []string{"-1", "0", "1", "9223372036854775807", "1e308", "null", `"NaN"`} {
+			f.Add(state[:at[0]] + number + state[at[1]-1:])
+		}
+	}
+	f.Fuzz(func(t *testing.T, state string) {
+		path := filepath.Join(t.TempDir(), "c")
+		err := atomicfile.WriteFile(path, func(w io.Writer) error {
+			return safetensors.Write(w, tensors, map[string]string{"heed.state": state})
+		})
+		if err != nil {
+			return // it isn't UTF-8
+		}
+		fit(t, path, true, 7) // ends, and doesn't panic
+	})
 }

@@ -23,10 +23,10 @@ import (
 
 // digits is a small problem: to label vectors of 4 numbers by the largest, with dropout, so that everything that makes
 // a run repeatable is in play.
-func digits(t *testing.T, seed uint64) train.Problem { return digitsWith(t, seed, 0.1) }
+func digits(t testing.TB, seed uint64) train.Problem { return digitsWith(t, seed, 0.1) }
 
 // digitsWith is digits with another dropout.
-func digitsWith(t *testing.T, seed uint64, dropout float64) train.Problem {
+func digitsWith(t testing.TB, seed uint64, dropout float64) train.Problem {
 	t.Helper()
 	p, err := layers.NewParams(tensor.Float32, seed)
 	if err != nil {
