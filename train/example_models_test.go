@@ -1,0 +1,119 @@
+package train_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"math"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
+)
+
+// A perceptron of Gorgonia's own ops, which learns exclusive or. Its weights are parameters, so that Fit trains them,
+// keeps the best and could save them; nothing else is Heed's.
+func ExampleFit_perceptron() {
+	params, err := layers.NewParams(tensor.Float64, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	hidden, err1 := params.New("hidden", layers.Init{}, 3, 8)
+	out, err2 := params.New("out", layers.Init{}, 8, 1)
+	if err := errors.Join(err1, err2); err != nil {
+		log.Fatal(err)
+	}
+	questions := tensor.New(tensor.WithShape(4, 3), tensor.WithBacking([]float64{0, 0, 1, 0, 1, 1, 1, 0, 1, 1, 1, 1})) // the last is 1, for a bias
+	answers := tensor.New(tensor.WithShape(4, 1), tensor.WithBacking([]float64{0, 1, 1, 0}))
+	known, err := train.Tensors(questions, answers)
+	if err != nil {
+		log.Fatal(err)
+	}
+	result, err := train.Fit(context.Background(), train.Problem{
+		Params: params, Train: known, BatchSize: 4,
+		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+			w1, err := b.Bind(in[0].Graph(), hidden)
+			if err != nil {
+				return nil, nil, err
+			}
+			w2, err := b.Bind(in[0].Graph(), out)
+			if err != nil {
+				return nil, nil, err
+			}
+			h := G.Must(G.Tanh(G.Must(G.Mul(in[0], w1)))) // (B, 3) x (3, 8) -> (B, 8)
+			y := G.Must(G.Mul(h, w2))                     // (B, 8) x (8, 1) -> (B, 1)
+			loss, err := G.Mean(G.Must(G.Square(G.Must(G.Sub(y, in[1])))))
+			return loss, nil, err
+		},
+	}, train.Config{MaxEpochs: 2000, Solver: optim.NewAdamW(0.02), Stopping: train.Stopping{StoppingThreshold: new(0.001)}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("stopped early:", result.StoppedEarly)
+	// Output:
+	// stopped early: true
+}
+
+// A forecaster: attention over the last 16 values of a series says the next. It learns by the squared error, and stops
+// when the mean absolute error of what comes later, which it hasn't seen, no longer falls.
+func ExampleFit_forecaster() {
+	params, err := layers.NewParams(tensor.Float32, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	embed, err1 := layers.NewLinear(params.Scope("embed"), 1, 16, layers.LinearConfig{})
+	model, err2 := layers.NewSequenceClassifier(params, layers.SequenceClassifierConfig{
+		Model: layers.ModelConfig{Dim: 16, Layers: 1, Outputs: 1, Positions: layers.Learned{MaxLen: 16}},
+	})
+	if err := errors.Join(err1, err2); err != nil {
+		log.Fatal(err)
+	}
+	series := func(from, n int) train.Dataset { // two waves that drift apart
+		x, y := make([]float32, 0, 16*n), make([]float32, n)
+		at := func(t int) float32 { return float32(math.Sin(0.3*float64(t)) + 0.5*math.Sin(0.71*float64(t))) }
+		for i := range n {
+			for t := range 16 {
+				x = append(x, at(from+i+t))
+			}
+			y[i] = at(from + i + 16)
+		}
+		d, err := train.Tensors(tensor.New(tensor.WithShape(n, 16, 1), tensor.WithBacking(x)), tensor.New(tensor.WithShape(n, 1), tensor.WithBacking(y)))
+		if err != nil {
+			log.Fatal(err)
+		}
+		return d
+	}
+	result, err := train.Fit(context.Background(), train.Problem{
+		Params: params, Train: series(0, 500), Validation: series(600, 100), BatchSize: 50,
+		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+			x, err := embed.Forward(b, in[0]) // (B, 16, 1) -> (B, 16, 16)
+			if err != nil {
+				return nil, nil, err
+			}
+			y, err := model.Forward(b, x, layers.Mask{}) // (B, 16, 16) -> (B, 1)
+			if err != nil {
+				return nil, nil, err
+			}
+			absolute, err := train.MeanAbsoluteError(b, y, in[1], nil)
+			if err != nil {
+				return nil, nil, err
+			}
+			loss, err := layers.MeanSquaredError(b, y, in[1], nil)
+			return loss, []train.Metric{absolute}, err
+		},
+	}, train.Config{
+		Stopping:  train.Stopping{Monitor: "val_mean_absolute_error", Mode: "min", Patience: 5},
+		MaxEpochs: 100, Solver: optim.NewAdamW(0.005),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	off := result.Best.Metrics["val_mean_absolute_error"]
+	fmt.Printf("stopped early: %t; off by less than 0.03: %t\n", result.StoppedEarly, off < 0.03)
+	// Output:
+	// stopped early: true; off by less than 0.03: true
+}
