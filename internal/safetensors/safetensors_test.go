@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -184,7 +185,10 @@ func TestSomeTensors(t *testing.T) {
 
 // Values for which there isn't the memory are refused by the header alone.
 func TestTooLargeForMemory(t *testing.T) {
-	const values = 1 << 50
+	if strconv.IntSize < 64 {
+		t.Skip("such a shape is refused earlier")
+	}
+	const values = int64(1 << 50)
 	for _, dtype := range []string{"F32", "F16"} {
 		header := fmt.Sprintf(`{"a":{"dtype":%q,"shape":[%d],"data_offsets":[0,%d]}}`, dtype, values, values*widths[dtype])
 		b := file(header)
