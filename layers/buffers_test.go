@@ -3,6 +3,7 @@ package layers_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -173,6 +174,34 @@ func TestBuffersHoldWhatTheLongestNeeds(t *testing.T) {
 	if with, own := held(layers.Build{Buffers: &layers.Buffers{}}, 50), held(layers.Build{}, 50); with > 0.35*own {
 		t.Errorf("a graph for evaluation holds %.2f MB with Buffers, %.2f without", with/1e6, own/1e6)
 	}
+}
+
+// TestBuffersLetGraphsGo builds graphs over the same Buffers, and keeps none: memory stays where it was.
+func TestBuffersLetGraphsGo(t *testing.T) {
+	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+	m := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 32, Layers: 2, Positions: layers.None{}}))
+	buffers := &layers.Buffers{}
+	run := func(length int) {
+		g := G.NewGraph()
+		logits := node(t)(m.Forward(&layers.Build{Buffers: buffers}, input(g, "ids", dense(make([]int, 8*length), 8, length)), layers.Mask{}))
+		var v G.Value
+		G.Read(logits, &v)
+		vm := G.NewTapeMachine(g)
+		defer vm.Close()
+		if err := vm.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(70)
+	const rounds, limit = 40, 1 << 20 // a graph holds some 200 kB without its memory, which is some 1 MB
+	before := heap.InUse()
+	for i := range rounds {
+		run(i + 1)
+	}
+	if grown := heap.InUse() - before; grown > limit {
+		t.Errorf("%d graphs left %d bytes", rounds, grown)
+	}
+	runtime.KeepAlive(buffers)
 }
 
 // TestBuffersAllocateNothing compares the allocations of graphs that take turns, which Gorgonia and goroutines make:

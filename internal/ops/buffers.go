@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"unsafe"
+	"weak"
 
 	G "gorgonia.org/gorgonia"
-
-	"github.com/heed-go/heed/internal/kernel"
 )
 
 // Buffers are memory that the ops of one or several graphs share. The graphs run in turn, never two at once, and each
@@ -18,18 +16,21 @@ type Buffers struct {
 	// Freed is handed memory that nothing will read before it is written again. Tests spoil it.
 	Freed func(words []uint64)
 
-	slabs []*slab
-	env   *Env   // whose graph runs, or ran last
-	run   uint64 // its number, over all graphs
+	slabs  []*slab
+	graphs []weak.Pointer[Env] // those that memory was planned for, as long as others keep them
+	env    *Env                // whose graph runs, or ran last
+	run    uint64              // its number, over all graphs
 }
 
 // slab is memory for one lease at a time.
 type slab struct {
-	bytes int      // what it is to have
-	words []uint64 // made when it is first needed
+	words []uint64
 	taken bool
-	views []interface{ bind() } // the buffers that are over it
 }
+
+func newSlab(bytes int) *slab { return &slab{words: make([]uint64, (bytes+7)/8)} }
+
+func (s *slab) bytes() int { return len(s.words) * 8 }
 
 // lease is a need for memory in a part of a run, from the op that fills it to the last that reads it.
 type lease struct {
@@ -39,19 +40,11 @@ type lease struct {
 	from, to int  // where it begins and ends in Gorgonia's order
 
 	slab *slab  // what it has, or had last
+	over *slab  // what its tensor is over, if it has been made
 	run  uint64 // when that was
 	left int    // readers that haven't run since
-}
 
-// memory returns memory for so many bytes, which may hold anything.
-func (s *slab) memory(bytes int) []uint64 {
-	if len(s.words)*8 < bytes {
-		s.words = make([]uint64, (max(s.bytes, bytes)+7)/8)
-		for _, v := range s.views { // lest they hold the old memory
-			v.bind()
-		}
-	}
-	return s.words
+	bind func(words []uint64) // has its tensor be over memory, or over none
 }
 
 // begin has an op take the memory that it fills. An op that runs again begins a run, and so does one of another graph
@@ -128,12 +121,12 @@ func (b *Buffers) start(e *Env) error {
 func (b *Buffers) find(bytes int) *slab {
 	var fit *slab
 	for _, s := range b.slabs {
-		if !s.taken && s.bytes >= bytes && (fit == nil || s.bytes < fit.bytes) {
+		if !s.taken && s.bytes() >= bytes && (fit == nil || s.bytes() < fit.bytes()) {
 			fit = s
 		}
 	}
 	if fit == nil {
-		fit = &slab{bytes: bytes}
+		fit = newSlab(bytes)
 		b.slabs = append(b.slabs, fit)
 	}
 	return fit
@@ -155,7 +148,7 @@ func (b *Buffers) plan(e *Env) error {
 	if err := e.count(order); err != nil {
 		return err
 	}
-	var leases []*lease
+	e.leases = e.leases[:0]
 	for step, n := range order {
 		if o := e.op(n); o != nil {
 			for _, l := range o.fills {
@@ -166,13 +159,13 @@ func (b *Buffers) plan(e *Env) error {
 			for _, l := range o.reads {
 				l.to = max(l.to, step)
 			}
-			leases = append(leases, o.fills...)
+			e.leases = append(e.leases, o.fills...)
 		}
 	}
-	slices.SortStableFunc(leases, func(a, b *lease) int { return cmp.Compare(b.bytes, a.bytes) })
-	slices.SortStableFunc(b.slabs, func(a, b *slab) int { return cmp.Compare(b.bytes, a.bytes) })
+	slices.SortStableFunc(e.leases, func(a, b *lease) int { return cmp.Compare(b.bytes, a.bytes) })
+	slices.SortStableFunc(b.slabs, func(a, b *slab) int { return cmp.Compare(b.bytes(), a.bytes()) })
 	var tenants [][]*lease // of each slab
-	for _, l := range leases {
+	for _, l := range e.leases {
 		i := len(tenants) - 1
 		for i >= 0 && slices.ContainsFunc(tenants[i], func(m *lease) bool { return l.from <= m.to && m.from <= l.to }) {
 			i--
@@ -185,9 +178,36 @@ func (b *Buffers) plan(e *Env) error {
 			b.slabs = append(b.slabs, &slab{})
 		}
 		l.slab = b.slabs[i]
-		l.slab.bytes = max(l.slab.bytes, l.bytes)
+	}
+	b.graphs = slices.DeleteFunc(b.graphs, func(p weak.Pointer[Env]) bool { return p.Value() == nil || p.Value() == e })
+	b.graphs = append(b.graphs, weak.Make(e))
+	for i, t := range tenants {
+		if b.slabs[i].bytes() < t[0].bytes {
+			b.grow(b.slabs[i], t[0].bytes)
+		}
 	}
 	return nil
+}
+
+// grow gives a slab more memory, and has all tensors that are over it let go of the old before that is made.
+func (b *Buffers) grow(s *slab, bytes int) {
+	s.words = nil
+	b.rebind(s)
+	s.words = newSlab(bytes).words
+	b.rebind(s)
+}
+
+// rebind has the tensors over a slab be over the memory that it has now.
+func (b *Buffers) rebind(s *slab) {
+	for _, p := range b.graphs {
+		if e := p.Value(); e != nil {
+			for _, l := range e.leases {
+				if l.over == s {
+					l.bind(s.words)
+				}
+			}
+		}
+	}
 }
 
 // count counts the readers of every lease. Kept are the graph's results: what nothing reads, as most gradients, what
@@ -269,9 +289,4 @@ func (e *Env) children(n *G.Node) (in G.Nodes) {
 		in = append(in, it.Node().(*G.Node))
 	}
 	return in
-}
-
-// floats returns the first elements of memory.
-func floats[F kernel.Float](words []uint64, n int) []F {
-	return unsafe.Slice((*F)(unsafe.Pointer(unsafe.SliceData(words))), n)
 }

@@ -25,6 +25,7 @@ type Env struct {
 	nodes    map[uint32]*G.Node // those of the graph, by hash
 	known    int                // how many of the graph's nodes are in nodes
 	planned  int                // how many it had when memory was planned for it
+	leases   []*lease           // what memory was planned for
 }
 
 var errNoEnv = errors.New("the Build is nil: pass &layers.Build{} for evaluation")

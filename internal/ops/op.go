@@ -154,37 +154,32 @@ func newOp[F kernel.Float](name string, shape tensor.Shape, fill func(out []F, i
 type buffer[F kernel.Float] struct {
 	lease
 	shape tensor.Shape
-	over  *slab
 	data  []F
 	dense *tensor.Dense
 }
 
 func newBuffer[F kernel.Float](shape tensor.Shape) *buffer[F] {
-	return &buffer[F]{lease: lease{bytes: shape.TotalSize() * int(unsafe.Sizeof(F(0)))}, shape: shape}
+	b := &buffer[F]{lease: lease{bytes: shape.TotalSize() * int(unsafe.Sizeof(F(0)))}, shape: shape, dense: &tensor.Dense{}}
+	b.bind = func(words []uint64) { // the tensor stays where it is, as nodes point to it
+		b.data, *b.dense = nil, tensor.Dense{}
+		if words != nil {
+			b.data = unsafe.Slice((*F)(unsafe.Pointer(unsafe.SliceData(words))), shape.TotalSize())
+			*b.dense = *tensor.New(tensor.WithShape(shape...), tensor.WithBacking(b.data))
+		}
+	}
+	return b
 }
 
 // slice returns the buffer's elements: in the memory that the op has taken, or else in memory of its own.
 func (b *buffer[F]) slice() []F {
 	if b.slab == nil {
-		b.slab = &slab{}
+		b.slab = newSlab(b.bytes)
 	}
 	if b.over != b.slab {
-		b.slab.memory(b.bytes)
 		b.over = b.slab
-		b.bind()
-		b.slab.views = append(b.slab.views, b)
+		b.bind(b.over.words)
 	}
 	return b.data
-}
-
-// bind makes the tensor one over the memory that there is now. It stays where it is, as nodes point to it.
-func (b *buffer[F]) bind() {
-	b.data = floats[F](b.over.words, b.shape.TotalSize())
-	dense := tensor.New(tensor.WithShape(b.shape...), tensor.WithBacking(b.data))
-	if b.dense == nil {
-		b.dense = dense
-	}
-	*b.dense = *dense
 }
 
 // joint adds ops that compute several tensors of dtype F in one go, such as the gradients of an op's inputs: the first
