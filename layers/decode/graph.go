@@ -24,11 +24,11 @@ type graph struct {
 }
 
 // newGraph builds a graph that continues what a cache holds.
-func newGraph(cache *layers.Cache, tokens, vocab int, forward forward) (*graph, error) {
+func newGraph(cache *layers.Cache, buffers *layers.Buffers, tokens, vocab int, forward forward) (*graph, error) {
 	batch := cache.Batch()
 	g := &graph{tokens: tokens, ids: make([]int, batch*tokens)}
 	ids := intInput(G.NewGraph(), "tokens", g.ids, batch, tokens)
-	logits, err := forward(&layers.Build{Cache: cache}, ids)
+	logits, err := forward(&layers.Build{Cache: cache, Buffers: buffers}, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 func (s *Seq2Seq) open(m *layers.EncoderDecoder, mask layers.Mask, next func(b *layers.Build, tokens, memory *G.Node) (*G.Node, error)) error {
 	g := G.NewGraph()
 	mask.KeyLengths = intInput(g, "lengths", s.lengths, len(s.lengths))
-	encoded, err := m.Encode(&layers.Build{}, intInput(g, "sources", s.sources, len(s.lengths), s.length), mask) // (P, S, D)
+	encoded, err := m.Encode(&layers.Build{Buffers: s.buffers}, intInput(g, "sources", s.sources, len(s.lengths), s.length), mask) // (P, S, D)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (s *Seq2Seq) open(m *layers.EncoderDecoder, mask layers.Mask, next func(b *
 		return err
 	}
 	s.memory = tensor.New(tensor.Of(encoded.Dtype()), tensor.WithShape(s.Batch(), s.length, encoded.Shape()[2]))
-	s.keeper, err = newGraph(s.cache, 1, s.vocab, func(b *layers.Build, tokens *G.Node) (*G.Node, error) {
+	s.keeper, err = newGraph(s.cache, s.buffers, 1, s.vocab, func(b *layers.Build, tokens *G.Node) (*G.Node, error) {
 		memory := G.NewTensor(tokens.Graph(), s.memory.Dtype(), 3, G.WithShape(s.memory.Shape()...), G.WithName("memory"), G.WithValue(s.memory))
 		return next(b, tokens, memory)
 	})

@@ -32,6 +32,7 @@ type Config struct {
 // keys and values that a Session keeps were made with the weights of that time: Reset it after the weights change.
 type Session struct {
 	cache   *layers.Cache
+	buffers *layers.Buffers // of all graphs, which run in turn
 	vocab   int
 	forward forward
 
@@ -96,14 +97,14 @@ func newSession(d *layers.Decoder, batch, capacity int, forward forward) (*Sessi
 		return nil, fmt.Errorf("decode: logits of %d sequences, each of %d tokens: %w", batch, vocab, err)
 	}
 	return &Session{
-		cache: cache, vocab: vocab, forward: forward,
+		cache: cache, buffers: &layers.Buffers{}, vocab: vocab, forward: forward,
 		counts: make([]int, batch), values: make([]float64, batch*vocab), logits: make([][]float64, batch),
 	}, nil
 }
 
 // open builds the graph for steps of one token, which the session has until it is closed.
 func (s *Session) open() (err error) {
-	s.single, err = newGraph(s.cache, 1, s.vocab, s.forward)
+	s.single, err = newGraph(s.cache, s.buffers, 1, s.vocab, s.forward)
 	return err
 }
 
@@ -226,7 +227,7 @@ func (s *Session) graph(tokens int) (*graph, error) {
 			return g, nil
 		}
 	}
-	g, err := newGraph(s.cache, tokens, s.vocab, s.forward)
+	g, err := newGraph(s.cache, s.buffers, tokens, s.vocab, s.forward)
 	if err != nil {
 		return nil, err
 	}
@@ -283,6 +284,6 @@ func (s *Session) Close() error {
 	for _, g := range s.prompts {
 		g.close()
 	}
-	s.single, s.prompts = nil, nil
+	s.single, s.prompts, s.buffers = nil, nil, nil
 	return nil
 }
