@@ -10,8 +10,8 @@ const Ignore = -1
 
 // A Batch is Size rows of token ids, row-major: the input of row r at position i is Inputs[r*Len+i].
 //
-// A row's first Lengths[r] inputs are valid, the rest padding: the key lengths of attention. A row beyond the examples,
-// in a short last batch, has length 0. Targets of padding are Ignore.
+// A row's first Lengths[r] inputs are valid, the rest padding: the key lengths of attention. Targets of padding are
+// Ignore.
 type Batch struct {
 	Inputs  []int // (Size, Len)
 	Lengths []int // (Size)

@@ -15,8 +15,8 @@ func newCharacters(c coder) *characters {
 	return &characters{c}
 }
 
-func (c *characters) Batch(examples []Example, size int) (Batch, error) {
-	return c.batch(examples, size, func(b *Batch, row int, e Example) error {
+func (c *characters) Batch(examples []Example) (Batch, error) {
+	return c.batch(examples, func(b *Batch, row int, e Example) error {
 		source, err := c.vocab.Encode(e.Source)
 		if err != nil {
 			return err

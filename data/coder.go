@@ -10,11 +10,10 @@ import (
 // A Coder turns examples into batches of token ids for a model, and what the model makes of them back into answers.
 // Each Kind has its own.
 type Coder interface {
-	// Batch returns the batch of these examples, in size rows. Rows beyond the examples are padding throughout, of
-	// length 0. More examples than rows are an error, as is a source or an answer that the rule doesn't allow: an
-	// unknown symbol wraps an *UnknownSymbolError. An answer that is left out is the rule's; where the rule has no
-	// Answer it isn't known, and what depends on it isn't either.
-	Batch(examples []Example, size int) (Batch, error)
+	// Batch returns the batch of these examples, a row each, of which there must be one at least. It is an error if the
+	// rule doesn't allow a source or an answer: an unknown symbol wraps an *UnknownSymbolError. An answer that is left
+	// out is the rule's; where the rule has no Answer it isn't known, and what depends on it isn't either.
+	Batch(examples []Example) (Batch, error)
 
 	// Answer returns the answer that the targets of one row spell, as a model chose them. An id that is no target's is
 	// an error.
@@ -97,11 +96,8 @@ type coder struct {
 func (c *coder) Layout() Layout { return c.layout }
 
 // batch makes a batch of padding and has fill write a row of it for each example.
-func (c *coder) batch(examples []Example, size int, fill func(b *Batch, row int, e Example) error) (Batch, error) {
-	if len(examples) > size {
-		return Batch{}, fmt.Errorf("a batch of %d rows has no room for %d examples", size, len(examples))
-	}
-	b, err := newBatch(size, c.layout)
+func (c *coder) batch(examples []Example, fill func(b *Batch, row int, e Example) error) (Batch, error) {
+	b, err := newBatch(len(examples), c.layout)
 	if err != nil {
 		return Batch{}, err
 	}

@@ -46,7 +46,7 @@ func TestNewCoderErrors(t *testing.T) {
 func TestSpellTooLong(t *testing.T) {
 	rule := named(t, "copy", 3)
 	rule.Spell = func(source, answer string) (string, string) { return source + source, answer }
-	_, err := newCoderOf(t, rule).Batch([]Example{{"ab", "ab"}}, 1)
+	_, err := newCoderOf(t, rule).Batch([]Example{{"ab", "ab"}})
 	wantError(t, err, `task copy: source "ab": it is spelled "abab", of 4 symbols, and may have 1 to 3`)
 }
 
@@ -65,7 +65,7 @@ func TestSpellIsGivenTheAnswer(t *testing.T) {
 			return source, strings.Trim(answer, "<>")
 		},
 	}
-	b, err := newCoderOf(t, rule).Batch([]Example{{Source: "ab"}, {"ba", "<a>"}}, 2)
+	b, err := newCoderOf(t, rule).Batch([]Example{{Source: "ab"}, {"ba", "<a>"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,10 +76,10 @@ func TestSpellIsGivenTheAnswer(t *testing.T) {
 		t.Errorf("the targets are %v, want %v", b.Targets, want)
 	}
 	given = nil
-	_, err = newCoderOf(t, rule).Batch([]Example{{Source: "c"}}, 1)
+	_, err = newCoderOf(t, rule).Batch([]Example{{Source: "c"}})
 	wantError(t, err, "task x: c has none")
 	rule.Answer = nil
-	if _, err = newCoderOf(t, rule).Batch([]Example{{Source: "a"}}, 1); err != nil {
+	if _, err = newCoderOf(t, rule).Batch([]Example{{Source: "a"}}); err != nil {
 		t.Error(err)
 	}
 	if want := []Example{{"c", ""}, {"a", ""}}; !slices.Equal(given, want) {
@@ -94,7 +94,7 @@ func TestAnswerIsAskedOfItsSymbols(t *testing.T) {
 		t.Errorf("it is asked about %q", source)
 		return "", nil
 	}
-	_, err := newCoderOf(t, rule).Batch([]Example{{Source: "A"}}, 1)
+	_, err := newCoderOf(t, rule).Batch([]Example{{Source: "A"}})
 	wantError(t, err, `task copy: source "A": symbol 'A' at position 0`)
 }
 
@@ -105,7 +105,7 @@ func TestLabels(t *testing.T) {
 	if got, want := c.Layout(), (Layout{Tokens: 3, Classes: 2, Len: 4, Start: -1, End: -1, Pad: 2}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	b, err := c.Batch([]Example{{"()", "yes"}, {"())", "no"}, {"(", ""}}, 4)
+	b, err := c.Batch([]Example{{"()", "yes"}, {"())", "no"}, {"(", ""}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,9 +113,9 @@ func TestLabels(t *testing.T) {
 		name      string
 		got, want []int
 	}{
-		{"inputs", b.Inputs, []int{0, 1, 2, 2, 0, 1, 1, 2, 0, 2, 2, 2, 2, 2, 2, 2}},
-		{"lengths", b.Lengths, []int{2, 3, 1, 0}},
-		{"targets", b.Targets, []int{0, 1, Ignore, Ignore}}, // what isn't known doesn't count
+		{"inputs", b.Inputs, []int{0, 1, 2, 2, 0, 1, 1, 2, 0, 2, 2, 2}},
+		{"lengths", b.Lengths, []int{2, 3, 1}},
+		{"targets", b.Targets, []int{0, 1, Ignore}}, // what isn't known doesn't count
 	} {
 		if !slices.Equal(tc.got, tc.want) {
 			t.Errorf("%s\n%v, want\n%v", tc.name, tc.got, tc.want)
@@ -124,14 +124,14 @@ func TestLabels(t *testing.T) {
 	if b.TargetLen != 0 || b.Counted() != 2 || b.Before != nil {
 		t.Errorf("got %+v", b)
 	}
-	_, err = c.Batch([]Example{{"()", "maybe"}}, 1)
+	_, err = c.Batch([]Example{{"()", "maybe"}})
 	wantError(t, err, `task brackets: the answer to "()" must be one of ["yes" "no"], got "maybe"`)
 	for _, targets := range [][]int{nil, {2}, {-1}, {0, 1}} {
 		_, err = c.Answer(targets)
 		wantError(t, err, "a row has one class from 0 to 1, got")
 	}
 	rule.Answer = func(string) (string, error) { return "", nil } // which is no class
-	_, err = newCoderOf(t, rule).Batch([]Example{{Source: "()"}}, 1)
+	_, err = newCoderOf(t, rule).Batch([]Example{{Source: "()"}})
 	wantError(t, err, `the answer to "()" must be one of ["yes" "no"], got ""`)
 }
 
@@ -140,7 +140,7 @@ func TestCharacters(t *testing.T) {
 	if got, want := c.Layout(), (Layout{Tokens: 4, Classes: 4, Len: 3, TargetLen: 3, Start: -1, End: -1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	b, err := c.Batch([]Example{{"abcd", "a"}, {"ba", ""}}, 2) // of a long source the end counts
+	b, err := c.Batch([]Example{{"abcd", "a"}, {"ba", ""}}) // of a long source the end counts
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestCharacters(t *testing.T) {
 		{Example{"", "a"}, "the input is empty"}, {Example{"aé", ""}, "symbol 'é' at position 1"},
 		{Example{"a", "ab"}, "one symbol that follows"}, {Example{"a", "x"}, "symbol 'x'"},
 	} {
-		_, err := c.Batch([]Example{tc.e}, 1)
+		_, err := c.Batch([]Example{tc.e})
 		wantError(t, err, tc.want)
 	}
 }

@@ -31,7 +31,7 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		batch, err := coder.Batch(examples, 64)
+		batch, err := coder.Batch(examples)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func Example() {
 	}
 	rows := 0
 	for examples := range slices.Chunk(split.Validation(), 64) {
-		batch, err := coder.Batch(examples, 64) // the last one is short: it is padded to 64 rows
+		batch, err := coder.Batch(examples) // the last one is short
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func ExampleNewCoder_tags() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	batch, err := coder.Batch([]data.Example{{"abcd", "dcba"}, {"ba", "ab"}}, 2)
+	batch, err := coder.Batch([]data.Example{{"abcd", "dcba"}, {"ba", "ab"}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func ExampleNewCoder_tags() {
 		}
 		fmt.Println(batch.Inputs[row:row+batch.Len], target, answer)
 	}
-	_, err = coder.Batch([]data.Example{{Source: "Abc"}}, 1)
+	_, err = coder.Batch([]data.Example{{Source: "Abc"}})
 	fmt.Println(err)
 	// Output:
 	// [0 1 2 3 26] [3 2 1 0 26] dcba
@@ -94,7 +94,7 @@ func ExampleNewCoder_pairs() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	batch, err := coder.Batch([]data.Example{{"Thursday, March 7, 2024", "2024-03-07"}, {"7.3.24", "2024-03-07"}}, 2)
+	batch, err := coder.Batch([]data.Example{{"Thursday, March 7, 2024", "2024-03-07"}, {"7.3.24", "2024-03-07"}})
 	if err != nil {
 		log.Fatal(err)
 	}

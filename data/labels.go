@@ -25,8 +25,8 @@ func newLabels(c coder) (*labels, error) {
 	return &labels{c}, nil
 }
 
-func (l *labels) Batch(examples []Example, size int) (Batch, error) {
-	return l.batch(examples, size, func(b *Batch, row int, e Example) error {
+func (l *labels) Batch(examples []Example) (Batch, error) {
+	return l.batch(examples, func(b *Batch, row int, e Example) error {
 		source, _, err := l.spell(&e)
 		if err != nil {
 			return err

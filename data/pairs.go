@@ -20,8 +20,8 @@ func newPairs(c coder) *pairs {
 	return &pairs{c}
 }
 
-func (p *pairs) Batch(examples []Example, size int) (Batch, error) {
-	return p.batch(examples, size, func(b *Batch, row int, e Example) error {
+func (p *pairs) Batch(examples []Example) (Batch, error) {
+	return p.batch(examples, func(b *Batch, row int, e Example) error {
 		source, answer, err := p.encode(e)
 		if err != nil {
 			return err

@@ -20,22 +20,22 @@ func asPairs(rule Rule) Rule {
 
 func TestPairs(t *testing.T) {
 	rule := asPairs(named(t, "reverse", 4))
-	b, err := newCoderOf(t, rule).Batch(examplesOf(t, rule, "abcd", "ba", "c"), 4)
+	b, err := newCoderOf(t, rule).Batch(examplesOf(t, rule, "abcd", "ba", "c"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	const end, pad, start, no = 26, 27, 28, Ignore
-	if b.Size != 4 || b.Len != 4 || b.TargetLen != 5 || b.Counted() != 5+3+2 {
+	if b.Size != 3 || b.Len != 4 || b.TargetLen != 5 || b.Counted() != 5+3+2 {
 		t.Errorf("size %d, lengths %d and %d, %d targets count", b.Size, b.Len, b.TargetLen, b.Counted())
 	}
 	for _, c := range []struct {
 		name      string
 		got, want []int
 	}{
-		{"inputs", b.Inputs, []int{0, 1, 2, 3, 1, 0, pad, pad, 2, pad, pad, pad, pad, pad, pad, pad}},
-		{"lengths", b.Lengths, []int{4, 2, 1, 0}},
-		{"before", b.Before, []int{start, 3, 2, 1, 0, start, 0, 1, pad, pad, start, 2, pad, pad, pad, pad, pad, pad, pad, pad}},
-		{"targets", b.Targets, []int{3, 2, 1, 0, end, 0, 1, end, no, no, 2, end, no, no, no, no, no, no, no, no}},
+		{"inputs", b.Inputs, []int{0, 1, 2, 3, 1, 0, pad, pad, 2, pad, pad, pad}},
+		{"lengths", b.Lengths, []int{4, 2, 1}},
+		{"before", b.Before, []int{start, 3, 2, 1, 0, start, 0, 1, pad, pad, start, 2, pad, pad, pad}},
+		{"targets", b.Targets, []int{3, 2, 1, 0, end, 0, 1, end, no, no, 2, end, no, no, no}},
 	} {
 		if !slices.Equal(c.got, c.want) {
 			t.Errorf("%s\n%v, want\n%v", c.name, c.got, c.want)
@@ -45,7 +45,7 @@ func TestPairs(t *testing.T) {
 
 // A model sees the same whether letters are capital or small.
 func TestPairsOfCapitals(t *testing.T) {
-	b, err := newCoderOf(t, named(t, "dates", 0)).Batch([]Example{{Source: "7 MAR 2024"}, {Source: "7 mar 2024"}}, 2)
+	b, err := newCoderOf(t, named(t, "dates", 0)).Batch([]Example{{Source: "7 MAR 2024"}, {Source: "7 mar 2024"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,18 +58,15 @@ func TestPairsErrors(t *testing.T) {
 	tests := []struct {
 		name     string
 		examples []Example
-		size     int
 		want     string
 	}{
-		{"too many", make([]Example, 2), 1, "1 rows has no room for 2 examples"},
-		{"no rows", nil, 0, "at least one row and one position, got a size of 0"},
-		{"too large", nil, 1 << 30, "at most 2147483647 ids"},
-		{"a bad symbol", []Example{{Source: "7:3:2024"}}, 2, `source "7:3:2024": symbol ':' at position 1`},
-		{"a long answer", []Example{{"7.3.2024", "2024-03-07-12"}}, 2, `task dates: an answer has at most 10 symbols, got "2024-03-07-12"`},
+		{"none", nil, "at least one row and one position, got a size of 0"},
+		{"a bad symbol", []Example{{Source: "7:3:2024"}}, `source "7:3:2024": symbol ':' at position 1`},
+		{"a long answer", []Example{{"7.3.2024", "2024-03-07-12"}}, `task dates: an answer has at most 10 symbols, got "2024-03-07-12"`},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := newCoderOf(t, named(t, "dates", 0)).Batch(tc.examples, tc.size)
+			_, err := newCoderOf(t, named(t, "dates", 0)).Batch(tc.examples)
 			wantError(t, err, tc.want)
 		})
 	}
@@ -84,7 +81,7 @@ func TestPairsSpellAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 		for examples := range slices.Chunk(s.Validation(), 64) {
-			b, err := c.Batch(examples, 64)
+			b, err := c.Batch(examples)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -134,7 +134,7 @@ func TestRules(t *testing.T) {
 					if err != nil {
 						t.Fatalf("%q: %v", source, err)
 					}
-					b, err := coder.Batch([]Example{{source, want}}, 1)
+					b, err := coder.Batch([]Example{{source, want}})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -251,7 +251,7 @@ func solve(rule Rule, source string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b, err := coder.Batch([]Example{{Source: source}}, 1)
+	b, err := coder.Batch([]Example{{Source: source}})
 	if err != nil {
 		return "", err
 	}

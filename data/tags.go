@@ -26,8 +26,8 @@ func newTags(c coder) *tags {
 	return &tags{c}
 }
 
-func (t *tags) Batch(examples []Example, size int) (Batch, error) {
-	return t.batch(examples, size, func(b *Batch, row int, e Example) error {
+func (t *tags) Batch(examples []Example) (Batch, error) {
+	return t.batch(examples, func(b *Batch, row int, e Example) error {
 		source, answer, err := t.encode(e)
 		if err != nil {
 			return err

@@ -14,22 +14,21 @@ func TestTagsLayout(t *testing.T) {
 
 func TestBatch(t *testing.T) {
 	rule := named(t, "reverse", 4)
-	b, err := newCoderOf(t, rule).Batch(examplesOf(t, rule, "abcd", "ba", "c"), 4)
+	b, err := newCoderOf(t, rule).Batch(examplesOf(t, rule, "abcd", "ba", "c"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	const end, pad = 26, 27
-	if b.Size != 4 || b.Len != 5 {
+	if b.Size != 3 || b.Len != 5 {
 		t.Errorf("size %d, length %d", b.Size, b.Len)
 	}
-	if want := []int{5, 3, 2, 0}; !slices.Equal(b.Lengths, want) {
+	if want := []int{5, 3, 2}; !slices.Equal(b.Lengths, want) {
 		t.Errorf("lengths %v, want %v", b.Lengths, want)
 	}
 	if want := []int{
 		0, 1, 2, 3, end,
 		1, 0, end, pad, pad,
 		2, end, pad, pad, pad,
-		pad, pad, pad, pad, pad,
 	}; !slices.Equal(b.Inputs, want) {
 		t.Errorf("inputs\n%v, want\n%v", b.Inputs, want)
 	}
@@ -37,7 +36,6 @@ func TestBatch(t *testing.T) {
 		3, 2, 1, 0, end,
 		0, 1, end, Ignore, Ignore,
 		2, end, Ignore, Ignore, Ignore,
-		Ignore, Ignore, Ignore, Ignore, Ignore,
 	}; !slices.Equal(b.Targets, want) {
 		t.Errorf("targets\n%v, want\n%v", b.Targets, want)
 	}
@@ -62,7 +60,7 @@ func TestBatchOfSums(t *testing.T) {
 		{"99+1", []int{9, 9, plus, 0, 1, end}, []int{0, 0, 1, 0, 0, end}, "100"},
 		{"0+0", []int{0, 0, plus, 0, 0, end}, []int{0, 0, 0, 0, 0, end}, "0"},
 	} {
-		b, err := l.Batch(examplesOf(t, rule, c.source), 1)
+		b, err := l.Batch(examplesOf(t, rule, c.source))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,34 +76,20 @@ func TestBatchOfSums(t *testing.T) {
 	}
 }
 
-func TestBatchOfNone(t *testing.T) {
-	b, err := newCoderOf(t, named(t, "copy", 3)).Batch(nil, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.Counted() != 0 || !slices.Equal(b.Lengths, []int{0, 0}) || len(b.Inputs) != 8 {
-		t.Errorf("got %+v", b)
-	}
-}
-
 func TestBatchErrors(t *testing.T) {
 	tests := []struct {
 		name     string
 		examples []Example
-		size     int
 		want     string
 	}{
-		{"too many", make([]Example, 3), 2, "2 rows has no room for 3 examples"},
-		{"no rows", nil, 0, "at least one row and one position, got a size of 0"},
-		{"negative", nil, -1, "-1"},
-		{"too large", nil, 1 << 30, "at most 2147483647 ids"},
-		{"a bad source", []Example{{"a", "a"}, {"B", "B"}}, 2, `task copy: source "B": symbol 'B' at position 0`},
-		{"a bad answer", []Example{{"a", "B"}}, 2, `task copy: answer "B": symbol 'B' at position 0`},
-		{"a long answer", []Example{{"a", "aa"}}, 2, `task copy: a rule of kind tags writes an answer over its source: the answer to "a" has at most 1 symbols, got "aa"; kind pairs has`},
+		{"none", nil, "at least one row and one position, got a size of 0"},
+		{"a bad source", []Example{{"a", "a"}, {"B", "B"}}, `task copy: source "B": symbol 'B' at position 0`},
+		{"a bad answer", []Example{{"a", "B"}}, `task copy: answer "B": symbol 'B' at position 0`},
+		{"a long answer", []Example{{"a", "aa"}}, `task copy: a rule of kind tags writes an answer over its source: the answer to "a" has at most 1 symbols, got "aa"; kind pairs has`},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := newCoderOf(t, named(t, "copy", 0)).Batch(tc.examples, tc.size)
+			_, err := newCoderOf(t, named(t, "copy", 0)).Batch(tc.examples)
 			wantError(t, err, tc.want)
 		})
 	}

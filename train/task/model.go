@@ -219,7 +219,7 @@ func (m *Model) encode(input string) (data.Batch, error) {
 	if err := m.check(); err != nil {
 		return data.Batch{}, err
 	}
-	b, err := m.coder.Batch([]data.Example{{Source: input}}, 1)
+	b, err := m.coder.Batch([]data.Example{{Source: input}})
 	if err != nil {
 		return b, &InputError{input, err}
 	}

@@ -41,7 +41,7 @@ func openRule(c *Config) (set, error) {
 	examples, err := split.Train(0, 0, 1)
 	if err == nil { // before anything is made for a rule that is wrong about itself
 		examples = append(examples, s.examples[:min(validationSize, len(s.examples))]...)
-		_, err = coder.Batch(examples, len(examples))
+		_, err = coder.Batch(examples)
 	}
 	if err != nil {
 		return nil, asConfigError(err)
@@ -54,7 +54,7 @@ func (s *ruleSet) train(epoch, step, size int) (data.Batch, error) {
 	if err != nil {
 		return data.Batch{}, err
 	}
-	return s.coder.Batch(examples, size)
+	return s.coder.Batch(examples)
 }
 
 func (s *ruleSet) validation(numbers []int) (data.Batch, error) {
@@ -62,7 +62,7 @@ func (s *ruleSet) validation(numbers []int) (data.Batch, error) {
 	for i, n := range numbers {
 		examples[i] = s.examples[n]
 	}
-	return s.coder.Batch(examples, len(examples))
+	return s.coder.Batch(examples)
 }
 
 func (s *ruleSet) len() int     { return len(s.examples) }
