@@ -61,7 +61,7 @@ func (s *settings) flags() []flagGroup {
 
 	f = group("Training")
 	f.IntVar(&t.Batch, "batch", t.Batch, "sequences in a batch")
-	f.IntVar(&t.MicroBatches, "micro-batches", t.MicroBatches, "parts that a batch is taken in, side by side or one after the other, which bounds memory")
+	f.IntVar(&t.MicroBatches, "micro-batches", t.MicroBatches, "parts that a batch is taken in, side by side or one after the other, which bounds memory; 0 for 4, or 2 or 1 if 4 doesn't divide it")
 	f.IntVar(&t.Steps, "steps", t.Steps, "batches in an epoch")
 	f.Float64Var(&t.Rate, "learning-rate", t.Rate, "peak learning rate of AdamW")
 	f.IntVar(&t.WarmUp, "warm-up", t.WarmUp, "steps until the learning rate peaks")

@@ -45,7 +45,7 @@ type Data struct {
 // Training says how to train, with AdamW.
 type Training struct {
 	Batch        int     `json:"batch"`         // examples in a batch
-	MicroBatches int     `json:"micro_batches"` // parts that each batch is taken in: a divisor of Batch, or 0 for 1
+	MicroBatches int     `json:"micro_batches"` // parts that each batch is taken in: a divisor of Batch; New makes 0 the first of 4, 2 and 1 that divides it
 	Steps        int     `json:"steps"`         // batches in an epoch
 	Rate         float64 `json:"learning_rate"` // the peak
 	WarmUp       int     `json:"warm_up"`       // steps until the peak
@@ -96,7 +96,7 @@ func Defaults(rule data.Rule) Config {
 		Data:  Data{Validation: 1000},
 		Model: layers.ModelConfig{Dim: 32, Layers: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}}},
 		Training: Training{
-			Batch: 64, MicroBatches: 1, Steps: 100, Rate: 3e-3, WarmUp: 100, Decay: 800, Floor: 0.1, WeightDecay: 0.01, Clip: 1,
+			Batch: 64, Steps: 100, Rate: 3e-3, WarmUp: 100, Decay: 800, Floor: 0.1, WeightDecay: 0.01, Clip: 1,
 			Stopping: train.Stopping{Patience: 3},
 		},
 	}
@@ -270,6 +270,10 @@ func (c *Config) decide(l data.Layout) error {
 	if p, ok := m.Positions.(layers.Learned); ok && (p.MaxLen < length || p.MaxLen > 2*longest) {
 		return configErrorf("%s must be from %d, the length of the task's sequences, to %d, got %d", setting("model.positions.max_len"), length, 2*longest, p.MaxLen)
 	}
+	if t := &c.Training; t.MicroBatches == 0 {
+		for t.MicroBatches = 4; t.Batch%t.MicroBatches != 0; t.MicroBatches /= 2 {
+		}
+	}
 	return c.checkMemory(max(l.Tokens, l.Classes), length)
 }
 
@@ -286,7 +290,7 @@ func (c *Config) checkMemory(tokens, maxLen int) error {
 	params := blocks*(4*dim*heads+2*dim*hidden) + (2*classes+length)*dim
 	perToken := blocks*(4*dim+6*heads+2*hidden) + 2*classes
 	// Training keeps values and gradients, of one micro-batch if there is one worker; validation values alone.
-	batches := float64(2*c.Training.Batch/max(c.Training.MicroBatches, 1)+validationSize) * length
+	batches := float64(2*c.Training.Batch/c.Training.MicroBatches+validationSize) * length
 	what := fmt.Sprintf("%.3g parameters and batches of %.3g tokens", params, batches)
 	biases := 0.0
 	if _, ok := c.Model.Positions.(layers.RelativeBias); ok {

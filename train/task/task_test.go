@@ -357,6 +357,17 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
+// Without a number of its own, a batch is taken in as many parts as divide it, four at most.
+func TestMicroBatchesByDefault(t *testing.T) {
+	for batch, want := range map[int]int{64: 4, 12: 4, 6: 2, 5: 1, 1: 1} {
+		c := small(t, "copy")
+		c.Training.Batch = batch
+		if got := made(t, c).Config.Training.MicroBatches; got != want {
+			t.Errorf("a batch of %d is taken in %d parts, want %d", batch, got, want)
+		}
+	}
+}
+
 // Micro-batches of sequences of any length make the step of the whole batch: padding counts in none of them.
 func TestMicroBatches(t *testing.T) {
 	for _, name := range []string{"reverse", "brackets", "dates", textTask} {
