@@ -115,7 +115,7 @@ func Defaults(rule data.Rule) Config {
 // tuned is what some rules are learned better or faster with than others of their kind.
 var tuned = map[string]func(c *Config){
 	"copy":  func(c *Config) { c.Training.Steps, c.Training.Decay = 50, 300 },
-	"sort":  func(c *Config) { c.Model.Dim, c.Training.Decay = 48, 1500 },
+	"sort":  func(c *Config) { c.Model.Dim, c.Training.Decay = 48, 1400 },
 	"add":   func(c *Config) { c.Training.Decay, c.Training.Patience = 2000, 6 },
 	"dates": func(c *Config) { c.Training.Epochs = 10 },
 }
