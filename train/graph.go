@@ -226,8 +226,9 @@ func (r *graph) number(n *G.Node) (float64, error) {
 	return 0, fmt.Errorf("a loss or metric must be a float32 or float64, got %T", (*r.read[n]).Data())
 }
 
-// gradients returns the gradient that the last run left of each parameter. They may be written to.
-func (r *graph) gradients() ([]*tensor.Dense, error) {
+// gradients returns the gradient that the last run left of each parameter, or zeros if nothing counts in its batch: a
+// mean over nothing may be NaN, which a share of 0 doesn't make 0. They may be written to.
+func (r *graph) gradients(counts bool) ([]*tensor.Dense, error) {
 	grads := make([]*tensor.Dense, len(r.model))
 	for i, p := range r.model {
 		g, err := p.Grad()
@@ -237,6 +238,9 @@ func (r *graph) gradients() ([]*tensor.Dense, error) {
 		d, ok := g.(*tensor.Dense)
 		if !ok || d.Dtype() != tensor.Float32 && d.Dtype() != tensor.Float64 {
 			return nil, fmt.Errorf("the gradient of %s must be a float32 or float64 tensor to be added up over micro-batches, got %T of %v", r.learnables[i].Name(), g, g.Dtype())
+		}
+		if !counts {
+			d.Zero()
 		}
 		grads[i] = d
 	}

@@ -121,7 +121,7 @@ func (t *trainer) round(number, first int, batches []Batch, weight float64) erro
 		work := func() {
 			var g *graph
 			if g, got[i].sums, errs[i] = t.workers[i].run(uint64(number+first+i), b, b.Weight/weight); errs[i] == nil {
-				got[i].grads, errs[i] = g.gradients()
+				got[i].grads, errs[i] = g.gradients(b.Weight > 0)
 			}
 		}
 		if i == len(batches)-1 {

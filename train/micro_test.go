@@ -67,6 +67,53 @@ func TestWorkersChangeNoBit(t *testing.T) {
 	}
 }
 
+// A mean over nothing is NaN, and so is its gradient: where a micro-batch counts for nothing, neither is looked at.
+func TestMicroBatchOfNothing(t *testing.T) {
+	p := unevenDigits(t, 4, 0)
+	of := p.Loss
+	p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+		loss, metrics, err := of(b, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		scale := in[2]
+		return G.Must(G.Mul(loss, scale)), metrics, nil
+	}
+	var nothing int
+	fed := func(scale float32) func(examples []int, b *train.Batch) {
+		return func(examples []int, b *train.Batch) {
+			x := float32(1)
+			if examples[0]%16 == 4 {
+				nothing++
+				b.Weight, x = 0, scale
+			}
+			b.Values = append(b.Values, tensor.New(tensor.FromScalar(x)))
+		}
+	}
+	p.Validation.Len = 0
+	data := p.Train
+	var want [][]float32
+	for _, scale := range []float32{0, float32(math.NaN()), float32(math.Inf(1))} {
+		for _, workers := range []int{1, 2, 4} {
+			for _, q := range p.Params.All() {
+				q.Value.Memset(float32(0.1))
+			}
+			p.Train = changed(data, fed(scale))
+			if _, err := train.Fit(t.Context(), p, train.Config{MaxSteps: 3, Workers: workers, Solver: G.NewVanillaSolver(G.WithLearnRate(0.1))}); err != nil {
+				t.Fatalf("%v, %d workers: %v", scale, workers, err)
+			}
+			if got := values(p.Params); want == nil {
+				want = got
+			} else if !same(got, want) {
+				t.Errorf("%v, %d workers: %v, want %v", scale, workers, got, want)
+			}
+		}
+	}
+	if nothing == 0 {
+		t.Error("no micro-batch counted for nothing")
+	}
+}
+
 // A number that is no power of two is divided, too.
 func TestMicroBatchesOfAnyNumber(t *testing.T) {
 	for _, micro := range []int{3, 5, 6, 7} {
