@@ -14,7 +14,9 @@ import (
 
 // A Batch is what a graph of the loss is fed at once.
 type Batch struct {
-	Values []*tensor.Dense // one for each input of the loss, in rows of any shape; they are neither copied nor written to
+	// Values has one tensor for each input of the loss, of any shape but stored by rows. They aren't copied: they must
+	// stay as they are until training ends, and may be shared by batches.
+	Values []*tensor.Dense
 
 	// Weight is what its mean loss counts for in an epoch's and, of several micro-batches, in a step's: as a rule, the
 	// number of targets. It may be 0, where nothing in a batch counts, if something in its step does, or in all of the
@@ -28,7 +30,8 @@ type Dataset struct {
 
 	// Batch makes a batch of some examples. The same ones must give the same batch, whenever it is asked for: that
 	// makes a run repeatable, and lets it resume. It is called in the background, ahead of the step that needs the
-	// batch, but never by two goroutines at once, also where it is that of training and validation both.
+	// batch, but by one call of Fit or Evaluate never by two goroutines at once, also where it is that of training and
+	// validation both. A call that is under way when training ends is waited for.
 	//
 	// A graph is built for each list of shapes that batches have. So what is padded should be padded to few lengths.
 	Batch func(examples []int) (Batch, error)
@@ -57,7 +60,7 @@ func Tensors(values ...*tensor.Dense) (Dataset, error) {
 	var n int
 	for i, v := range values {
 		switch {
-		case v == nil || v.Dims() == 0 || v.RequiresIterator() || v.DataOrder().IsColMajor():
+		case v == nil || v.Dims() == 0 || !byRows(v):
 			return Dataset{}, fmt.Errorf("train: tensor %d must have an axis of examples and be stored by rows, got %v", i, describe(v))
 		case i > 0 && v.Shape()[0] != n:
 			return Dataset{}, fmt.Errorf("train: tensors must have a row for each example, got %d rows in the first and %d in tensor %d", n, v.Shape()[0], i)
@@ -79,6 +82,9 @@ func Tensors(values ...*tensor.Dense) (Dataset, error) {
 		return b, nil
 	}}, nil
 }
+
+// byRows reports whether a tensor's numbers lie row after row, with none between, as graphs read them.
+func byRows(v *tensor.Dense) bool { return !v.RequiresIterator() && !v.DataOrder().IsColMajor() }
 
 // gather returns a copy of some rows of a tensor; nil if there are none.
 func gather(v *tensor.Dense, rows []int) (*tensor.Dense, error) {
@@ -211,15 +217,33 @@ func (p *plan) batches(examples []int, size int) ([]Batch, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(b.Values) == 0 || slices.Contains(b.Values, nil) {
-			return nil, errors.New("it must have Values, none of them nil")
-		}
-		if !(b.Weight >= 0) || math.IsInf(b.Weight, 1) {
-			return nil, fmt.Errorf("its Weight must be at least 0 and finite, got %v: set it to how many targets count", b.Weight)
+		if err := b.check(); err != nil {
+			return nil, err
 		}
 		batches = append(batches, b)
 	}
 	return batches, nil
+}
+
+// check checks what Dataset's Batch returned.
+func (b Batch) check() error {
+	if len(b.Values) == 0 {
+		return errors.New("it must have Values")
+	}
+	for i, v := range b.Values {
+		switch {
+		case v == nil || v.Dtype().Type == nil:
+			return fmt.Errorf("value %d is nil or an empty tensor: there must be one for each input of the loss", i)
+		case slices.Contains(v.Shape(), 0):
+			return fmt.Errorf("value %d: every axis must have a size of at least 1, got %v", i, v.Shape())
+		case !byRows(v):
+			return fmt.Errorf("value %d must be stored by rows, got a view or a tensor stored by columns, of shape %v: copy its numbers into a new tensor", i, v.Shape())
+		}
+	}
+	if !(b.Weight >= 0) || math.IsInf(b.Weight, 1) {
+		return fmt.Errorf("its Weight must be at least 0 and finite, got %v: set it to how many targets count", b.Weight)
+	}
+	return nil
 }
 
 // A feed is batches that are made in the background, a few steps ahead.

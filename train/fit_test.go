@@ -422,8 +422,12 @@ func TestFitErrors(t *testing.T) {
 	}{
 		"no end":              {func(_ *train.Problem, c *train.Config) { c.MaxEpochs = 0 }, "no end"},
 		"nothing to train on": {func(p *train.Problem, _ *train.Config) { p.Train.Len = 0 }, "Train needs a Len of 1 example or more, got 0"},
-		"no loss":             {func(p *train.Problem, _ *train.Config) { p.Loss = nil }, "needs Params and a Loss"},
-		"resume nothing":      {func(_ *train.Problem, c *train.Config) { c.Resume = true }, "Checkpoint"},
+		"no order":            {func(p *train.Problem, _ *train.Config) { p.Train.Order = 3 }, "Order of Shuffled, InOrder or Fresh, got 3"},
+		"buckets that are fresh": {func(p *train.Problem, _ *train.Config) {
+			p.Train.Order, p.Train.Bucket = train.Fresh, func(int) int { return 0 }
+		}, "Train can't have a Bucket"},
+		"no loss":        {func(p *train.Problem, _ *train.Config) { p.Loss = nil }, "needs Params and a Loss"},
+		"resume nothing": {func(_ *train.Problem, c *train.Config) { c.Resume = true }, "Checkpoint"},
 		"checkpoint of another solver": {func(_ *train.Problem, c *train.Config) {
 			c.Checkpoint, c.Solver = "x", G.NewVanillaSolver()
 		}, "*optim.Solver"},
@@ -435,7 +439,7 @@ func TestFitErrors(t *testing.T) {
 		}, "it must have Values"},
 		"a value is nil": {func(p *train.Problem, _ *train.Config) {
 			p.Train = changed(p.Train, func(_ []int, b *train.Batch) { b.Values[1] = nil })
-		}, "batch of epoch 0, step 0: it must have Values, none of them nil"},
+		}, "batch of epoch 0, step 0: value 1 is nil or an empty tensor"},
 		"wrong shape": {func(p *train.Problem, _ *train.Config) {
 			p.Validation = changed(p.Validation, func(_ []int, b *train.Batch) {
 				b.Values[0] = tensor.New(tensor.WithShape(3, 5), tensor.Of(tensor.Float32))

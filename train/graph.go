@@ -38,13 +38,9 @@ func newGraph(p Problem, b *layers.Build, like Batch, micro bool) (r *graph, err
 	g := G.NewGraph()
 	r = &graph{build: b, read: map[*G.Node]*G.Value{}}
 	for i, v := range like.Values {
-		n, err := input(g, fmt.Sprintf("input %d", i), v)
-		if err != nil {
-			return nil, err
-		}
-		r.inputs = append(r.inputs, n)
+		r.inputs = append(r.inputs, input(g, fmt.Sprintf("input %d", i), v))
 	}
-	if r.loss, r.metrics, err = p.Loss(b, r.inputs); err != nil {
+	if r.loss, r.metrics, err = p.Loss(b, slices.Clone(r.inputs)); err != nil {
 		return nil, fmt.Errorf("building the graph: %w", err)
 	}
 	if r.loss == nil || !r.loss.IsScalar() || r.loss.Graph() != g {
@@ -72,7 +68,7 @@ func newGraph(p Problem, b *layers.Build, like Batch, micro bool) (r *graph, err
 		}
 		grads, err := r.differentiate(micro)
 		if err != nil {
-			return nil, fmt.Errorf("taking the gradient: %w", err)
+			return nil, fmt.Errorf("taking the gradient: the loss must depend on every parameter that it binds and that isn't Frozen, by ops that have derivatives: %w", err)
 		}
 		r.model = Gradients(r.learnables, grads)
 	}
@@ -84,15 +80,12 @@ func newGraph(p Problem, b *layers.Build, like Batch, micro bool) (r *graph, err
 }
 
 // input adds an input node of a value's dtype and shape.
-func input(g *G.ExprGraph, name string, v *tensor.Dense) (*G.Node, error) {
+func input(g *G.ExprGraph, name string, v *tensor.Dense) *G.Node {
 	s := v.Shape()
-	if slices.Contains(s, 0) {
-		return nil, fmt.Errorf("%s: every axis of a value must have a size of at least 1, got %v", name, s)
-	}
 	if s.IsScalar() {
-		return G.NewScalar(g, v.Dtype(), G.WithName(name)), nil
+		return G.NewScalar(g, v.Dtype(), G.WithName(name))
 	}
-	return G.NewTensor(g, v.Dtype(), s.Dims(), G.WithShape(s...), G.WithName(name)), nil
+	return G.NewTensor(g, v.Dtype(), s.Dims(), G.WithShape(s...), G.WithName(name))
 }
 
 // reads has the machine read a node, which may be nil.
