@@ -1,11 +1,14 @@
 package train_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -122,6 +125,14 @@ func TestBuckets(t *testing.T) {
 	if slices.IsSorted(order) {
 		t.Errorf("the buckets follow one another: %v", order)
 	}
+	trained = nil
+	p.Train.Order = train.InOrder
+	if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if all := slices.Concat(trained[1:]...); !slices.IsSortedFunc(all, func(a, b int) int { return cmp.Or(a%3-b%3, a-b) }) {
+		t.Errorf("in order, the examples are %v, want bucket after bucket", all)
+	}
 	for _, b := range validated {
 		for _, e := range b {
 			if e*e%5 != b[0]*b[0]%5 {
@@ -232,9 +243,138 @@ func TestLimits(t *testing.T) {
 			}
 		}
 	}
-	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{MaxTime: time.Nanosecond})
+	checkpoint := filepath.Join(t.TempDir(), "c")
+	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{MaxTime: time.Nanosecond, Checkpoint: checkpoint})
 	if err != nil || !r.Unfinished || len(r.History) != 0 || !strings.HasPrefix(r.StoppedBecause, "the limit of 1ns is reached, after 0 steps") {
 		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := os.Stat(checkpoint); err == nil {
+		t.Error("a checkpoint of no step was written, which can't be resumed")
+	}
+	var batches [][]int
+	p := digits(t, 1)
+	p.Train = noted(p.Train, &batches)
+	if _, err := train.Fit(t.Context(), p, train.Config{MaxSteps: 2}); err != nil || len(batches) != 3 {
+		t.Errorf("%v: %d batches were made for 2 steps, want one for each and the one that the graph is built by", err, len(batches))
+	}
+}
+
+// The greatest number of epochs is as good as no end.
+func TestAnyNumberOfEpochs(t *testing.T) {
+	for _, every := range []int{0, 2} {
+		r, err := train.Fit(t.Context(), digits(t, 1), train.Config{MaxEpochs: math.MaxInt, MaxSteps: 50, CheckEvery: every})
+		if err != nil || !r.Unfinished || len(r.History) != 50/cmp.Or(every, 20) {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+}
+
+// No batch is asked for after one that failed.
+func TestBatchFails(t *testing.T) {
+	p := digits(t, 1)
+	broken := errors.New("broken")
+	var failed, after atomic.Int32
+	of := p.Train.Batch
+	p.Train.Batch = func(examples []int) (train.Batch, error) {
+		after.Add(failed.Load())
+		if examples[0] == 48 {
+			failed.Store(1)
+			return train.Batch{}, broken
+		}
+		return of(examples)
+	}
+	_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1})
+	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "batch of epoch 0, step 3: broken") || after.Load() > 0 {
+		t.Errorf("%v, and %d batches after it", err, after.Load())
+	}
+}
+
+// A fit leaves no goroutine, whatever ended it.
+func TestFitEndsItsGoroutines(t *testing.T) {
+	ends := map[string]func(p *train.Problem, c *train.Config){
+		"the last epoch": func(p *train.Problem, c *train.Config) {},
+		"a limit":        func(p *train.Problem, c *train.Config) { c.MaxSteps = 3 },
+		"a batch": func(p *train.Problem, c *train.Config) {
+			p.Validation = changed(p.Validation, func(examples []int, b *train.Batch) {
+				if examples[0] > 0 {
+					b.Weight = -1
+				}
+			})
+		},
+		"OnCheck": func(p *train.Problem, c *train.Config) {
+			c.OnCheck = func([]train.Check, bool) error { return errors.New("enough") }
+		},
+	}
+	fit := func(end func(p *train.Problem, c *train.Config)) {
+		p, c := digits(t, 1), train.Config{MaxEpochs: 1, CheckEvery: 5, Workers: 2}
+		p.MicroBatches, p.ValidationSize = 2, 10
+		end(&p, &c)
+		train.Fit(t.Context(), p, c)
+	}
+	fit(ends["a limit"]) // the kernels' helpers stay
+	before := runtime.NumGoroutine()
+	for name, end := range ends {
+		for range 5 {
+			fit(end)
+		}
+		for range 100 { // machines' goroutines may take a moment
+			if runtime.NumGoroutine() <= before {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if after := runtime.NumGoroutine(); after > before {
+			t.Errorf("%s: %d goroutines, %d before", name, after, before)
+		}
+	}
+}
+
+// The memory of a value must be what its shape says, as ops read it without asking.
+func TestBatchValues(t *testing.T) {
+	x := tensor.New(tensor.WithShape(16, 8), tensor.Of(tensor.Float32))
+	view, err := x.Slice(nil, tensor.S(2, 6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	turned := tensor.New(tensor.WithShape(4, 16), tensor.Of(tensor.Float32))
+	if err := turned.T(); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := tensor.New(tensor.WithShape(20, 4), tensor.Of(tensor.Float32)).Slice(tensor.S(2, 18))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		value *tensor.Dense
+		want  string
+	}{
+		"rows of a tensor": {rows.(*tensor.Dense), ""},
+		"columns of one":   {view.(*tensor.Dense), "value 0 must be stored by rows"},
+		"transposed":       {turned, "value 0 must be stored by rows"},
+		"by columns":       {tensor.New(tensor.WithShape(16, 4), tensor.AsFortran(make([]float32, 64))), "value 0 must be stored by rows"},
+		"no rows":          {tensor.New(tensor.WithShape(0, 4), tensor.Of(tensor.Float32)), "value 0: every axis must have a size of at least 1, got (0, 4)"},
+		"empty":            {new(tensor.Dense), "value 0 is nil or an empty tensor"},
+	} {
+		p := digits(t, 1)
+		p.Train.Len, p.Validation.Len = 16, 0
+		p.Train = changed(p.Train, func(_ []int, b *train.Batch) { b.Values[0] = c.value })
+		_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1})
+		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want it to say %q", name, err, c.want)
+		}
+	}
+}
+
+// The list of inputs is Loss's own to write to.
+func TestLossMayReplaceInputs(t *testing.T) {
+	p := digits(t, 1)
+	of := p.Loss
+	p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+		in[0] = G.Must(G.Neg(in[0]))
+		return of(b, in)
+	}
+	if _, err := train.Fit(t.Context(), p, train.Config{MaxSteps: 1}); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -247,7 +387,7 @@ func TestBatchesInTheBackground(t *testing.T) {
 			most.Store(max(most.Load(), making.Add(1)))
 			defer making.Add(-1)
 			calls.Add(1)
-			time.Sleep(50 * time.Microsecond)
+			time.Sleep(time.Millisecond)
 			return of(examples)
 		}
 		return d
@@ -256,6 +396,9 @@ func TestBatchesInTheBackground(t *testing.T) {
 	for _, end := range []int{0, 1} {
 		p := digits(t, 1)
 		p.Train, p.Validation = watch(p.Train), watch(p.Validation)
+		if end > 0 { // validation would let the next batches be made before the end
+			p.Validation.Len = 0
+		}
 		_, err := train.Fit(t.Context(), p, train.Config{CheckEvery: 1, MaxEpochs: 1, OnCheck: func(history []train.Check, _ bool) error {
 			if len(history) == end {
 				return broken
@@ -265,10 +408,10 @@ func TestBatchesInTheBackground(t *testing.T) {
 		if (end > 0) != errors.Is(err, broken) {
 			t.Fatal(err)
 		}
-		before := calls.Load()
+		under, before := making.Load(), calls.Load()
 		time.Sleep(5 * time.Millisecond)
-		if most.Load() != 1 || calls.Load() != before {
-			t.Errorf("%d batches were made at once, %d after the end", most.Load(), calls.Load()-before)
+		if under != 0 || most.Load() != 1 || calls.Load() != before {
+			t.Errorf("%d batches were made at once, %d after the end, and %d at it", most.Load(), calls.Load()-before, under)
 		}
 	}
 }
@@ -283,6 +426,10 @@ func TestEvaluate(t *testing.T) {
 	got, err := train.Evaluate(t.Context(), p)
 	if err != nil || len(got) != 1 || got["val_loss"] != r.Best.ValLoss {
 		t.Errorf("%v, %v; Fit says %v", got, err, r.Best.ValLoss)
+	}
+	p.Train, p.BatchSize = train.Dataset{}, 0
+	if alone, err := train.Evaluate(t.Context(), p); err != nil || alone["val_loss"] != got["val_loss"] {
+		t.Errorf("without data to train on: %v, %v, want %v", alone, err, got)
 	}
 	p.Validation = train.Dataset{}
 	if _, err := train.Evaluate(t.Context(), p); err == nil || !strings.Contains(err.Error(), "no Validation") {

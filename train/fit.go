@@ -192,6 +192,9 @@ func newFit(p Problem, c Config) (*fit, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
+	if err := p.Train.check("Train"); err != nil {
+		return nil, err
+	}
 	switch {
 	case c.Workers < 0:
 		return nil, fmt.Errorf("train: Workers must be at least 1, or 0 for one a core, got %d", c.Workers)
@@ -213,6 +216,7 @@ func newFit(p Problem, c Config) (*fit, error) {
 	}
 	making := new(sync.Mutex)
 	f := &fit{Problem: p, Config: c, stopping: EarlyStopping{Stopping: c.Stopping, steps: c.CheckEvery > 0}, plan: newPlan(p.Train, p.BatchSize, c.Seed, making)}
+	f.MaxEpochs = min(f.MaxEpochs, math.MaxInt/f.plan.steps) // whose product is the last step
 	f.solver, _ = c.Solver.(*optim.Solver)
 	if c.Checkpoint != "" && f.solver == nil {
 		return nil, fmt.Errorf("train: a Checkpoint needs an *optim.Solver, whose state can be saved, got a solver of type %T", c.Solver)
@@ -239,13 +243,10 @@ func newFit(p Problem, c Config) (*fit, error) {
 	return f, err
 }
 
-// check checks what is wrong with a Problem before it is tried.
+// check checks what is wrong with a Problem, but for what it trains on, before it is tried.
 func (p Problem) check() error {
 	if p.Params == nil || p.Loss == nil {
 		return fmt.Errorf("train: a Problem needs Params and a Loss")
-	}
-	if err := p.Train.check("Train"); err != nil {
-		return err
 	}
 	if p.Validation.Len != 0 {
 		if err := p.Validation.check("Validation"); err != nil {
