@@ -70,7 +70,7 @@ func (c gptConfig) prepare(composed bool) (Step, error) {
 		return tensor.New(tensor.WithShape(c.batch, c.length), tensor.WithBacking(ids))
 	}
 	g := G.NewGraph()
-	b := &layers.Build{Mode: layers.Training, Composed: composed}
+	b := &layers.Build{Mode: layers.Training, Composed: composed, Buffers: &layers.Buffers{}}
 	x := G.NewMatrix(g, tensor.Int, G.WithShape(c.batch, c.length), G.WithName("x"), G.WithValue(tokens()))
 	y := G.NewMatrix(g, tensor.Int, G.WithShape(c.batch, c.length), G.WithName("y"), G.WithValue(tokens()))
 	logits, err := model.Forward(b, x, layers.Mask{})
