@@ -11,6 +11,7 @@ import (
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/train/optim"
 )
 
 // A checkpoint is a safetensors file. It holds the current and the best value of each parameter under these prefixes
@@ -55,11 +56,26 @@ type checkpoint struct {
 	tensors map[string]safetensors.Tensor
 }
 
-// save writes the checkpoint.
+// save has the first process write the checkpoint.
 func (f *fit) save() error {
+	memories, err := f.memories()
+	if err == nil {
+		if f.team.rank == 0 {
+			err = f.write(memories)
+		}
+		_, err = f.team.agree(nil, err)
+	}
+	if err != nil {
+		err = fmt.Errorf("train: writing the checkpoint: %w", err)
+	}
+	return err
+}
+
+// write writes the checkpoint, with what the solver remembers of each learnable.
+func (f *fit) write(memories [][]optim.Memory) error {
 	state, err := json.Marshal(checkpointState{f.Config.Run, f.runState(), f.step, f.solver.Steps, f.since, f.stopping, f.history})
 	if err != nil {
-		return fmt.Errorf("train: writing the checkpoint: %w", err)
+		return err
 	}
 	var tensors []safetensors.Tensor
 	add := func(name string, t *tensor.Dense) {
@@ -70,25 +86,26 @@ func (f *fit) save() error {
 		add(bestPrefix+p.Name, f.best[i])
 	}
 	for i, n := range f.train.learnables {
-		memory, err := f.solver.State(f.train.model, i)
-		if err != nil {
-			return fmt.Errorf("train: writing the checkpoint: %w", err)
-		}
-		for _, m := range memory {
+		for _, m := range memories[i] {
 			add(m.Name+"."+n.Name(), m.Value)
 		}
 	}
-	err = atomicfile.WriteFile(f.Checkpoint, func(w io.Writer) error {
+	return atomicfile.WriteFile(f.Checkpoint, func(w io.Writer) error {
 		return safetensors.Write(w, tensors, map[string]string{stateKey: string(state)})
 	})
-	if err != nil {
-		return fmt.Errorf("train: writing the checkpoint: %w", err)
-	}
-	return nil
 }
 
-func readCheckpoint(path string) (*checkpoint, error) {
-	tensors, metadata, err := safetensors.ReadFile(path)
+// resume has all processes take over the checkpoint that the first one reads.
+func (f *fit) resume() error {
+	c, err := readCheckpoint(f.Checkpoint, f.team)
+	if err == nil {
+		_, err = f.team.agree(nil, f.restore(c))
+	}
+	return err
+}
+
+func readCheckpoint(path string, team *team) (*checkpoint, error) {
+	tensors, metadata, err := team.readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("train: reading the checkpoint %s: %w", path, err)
 	}
@@ -159,7 +176,8 @@ func (f *fit) restore(c *checkpoint) error {
 			return err
 		}
 	}
-	for i, n := range f.train.learnables {
+	for _, i := range f.train.part() {
+		n := f.train.learnables[i]
 		memory, err := f.solver.State(f.train.model, i)
 		if err != nil {
 			return fmt.Errorf("train: resuming from %s: %w", f.Checkpoint, err)

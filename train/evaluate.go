@@ -24,7 +24,7 @@ func Evaluate(ctx context.Context, p Problem) (map[string]float64, error) {
 	if p.Validation.Len == 0 {
 		return nil, errors.New("train: there is nothing to evaluate by: the Problem has no Validation")
 	}
-	v, err := newValidation(p, &worker{build: layers.Build{Buffers: &layers.Buffers{}}}, new(sync.Mutex))
+	v, err := newValidation(p, &team{size: 1, ctx: ctx}, &worker{build: layers.Build{Buffers: &layers.Buffers{}}}, new(sync.Mutex))
 	if err != nil {
 		return nil, err
 	}
@@ -39,16 +39,18 @@ func Evaluate(ctx context.Context, p Problem) (map[string]float64, error) {
 
 // validation judges parameters by a Dataset.
 type validation struct {
+	team   *team
 	plan   *plan
 	worker *worker
 }
 
 // newValidation builds a graph for the first batch. It must be like the first of a worker, if that has one, and has its
 // memory, so that it must not run while the worker does.
-func newValidation(p Problem, of *worker, making *sync.Mutex) (*validation, error) {
+func newValidation(p Problem, team *team, of *worker, making *sync.Mutex) (*validation, error) {
 	d := p.Validation
 	d.Order = InOrder
 	v := &validation{
+		team:   team,
 		plan:   newPlan(d, cmp.Or(p.ValidationSize, p.BatchSize), 0, making),
 		worker: &worker{problem: p, build: layers.Build{Buffers: of.build.Buffers}, first: of.first},
 	}
@@ -62,24 +64,22 @@ func newValidation(p Problem, of *worker, making *sync.Mutex) (*validation, erro
 	return v, nil
 }
 
-// run returns the sums of all batches. The epoch is for errors.
+// run returns the sums of all batches, which the processes take in turn. The epoch is for errors.
 func (v *validation) run(ctx context.Context, epoch int, allowNonFinite bool) (sums, error) {
-	batches := newFeed(v.plan.between(0, v.plan.steps), func(examples []int) ([]Batch, error) { return v.plan.batches(examples, v.plan.size) })
-	defer batches.stop()
+	own, err := v.own(ctx, epoch, allowNonFinite)
+	each := 2 + 2*len(v.worker.graphs[0].metrics)
+	numbers := make([]float64, 0, ((v.plan.steps-1)/v.team.size+1)*each)
+	for _, s := range own {
+		numbers = s.append(numbers)
+	}
+	all, err := v.team.agree(numbers[:cap(numbers)], err)
+	if err != nil {
+		return sums{}, err
+	}
 	var total sums
-	for i := range v.plan.steps {
-		if err := ctx.Err(); err != nil {
-			return sums{}, err
-		}
-		b, err := batches.next()
-		if err != nil {
-			return sums{}, fmt.Errorf("train: validation batch %d: %w", i, err)
-		}
-		_, s, err := v.worker.run(0, b[0], 1)
-		if err != nil {
-			return sums{}, fmt.Errorf("train: validation batch %d of epoch %d: %w", i, epoch, err)
-		}
-		if b[0].Weight > 0 && !finite(s.loss()) && !allowNonFinite {
+	for i := range v.plan.steps { // in their order, whoever took them
+		s := sumsOf(all[i%v.team.size*cap(numbers)+i/v.team.size*each:][:each])
+		if s.diverged() && !allowNonFinite {
 			return sums{}, &NonFiniteError{Epoch: epoch, Step: i, Validation: true, Loss: s.loss()}
 		}
 		total.add(s)
@@ -88,4 +88,39 @@ func (v *validation) run(ctx context.Context, epoch int, allowNonFinite bool) (s
 		return sums{}, errors.New("train: every validation batch has a Weight of 0: set it to how many targets count")
 	}
 	return total, nil
+}
+
+// own returns the sums of each of this process's batches, up to the first whose loss isn't finite where that isn't
+// allowed.
+func (v *validation) own(ctx context.Context, epoch int, allowNonFinite bool) ([]sums, error) {
+	steps := func(yield func([]int) bool) {
+		i := 0
+		for examples := range v.plan.between(0, v.plan.steps) {
+			if i%v.team.size == v.team.rank && !yield(examples) {
+				return
+			}
+			i++
+		}
+	}
+	batches := newFeed(steps, func(examples []int) ([]Batch, error) { return v.plan.batches(examples, v.plan.size) })
+	defer batches.stop()
+	var own []sums
+	for i := v.team.rank; i < v.plan.steps; i += v.team.size {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		b, err := batches.next()
+		if err != nil {
+			return nil, fmt.Errorf("train: validation batch %d: %w", i, err)
+		}
+		_, s, err := v.worker.run(0, b[0], 1)
+		if err != nil {
+			return nil, fmt.Errorf("train: validation batch %d of epoch %d: %w", i, epoch, err)
+		}
+		own = append(own, s)
+		if s.diverged() && !allowNonFinite {
+			break
+		}
+	}
+	return own, nil
 }

@@ -72,8 +72,17 @@ type Config struct {
 	Seed uint64 // of dropout, and of the order of the examples
 
 	// Workers is how many graphs take the micro-batches of a step side by side, each with its share of the cores and
-	// memory of its own; 0 is for one a core. More than MicroBatches are as many. It never changes a result.
+	// memory of its own; 0 is for one a core. More than there are micro-batches are as many. It never changes a result.
 	Workers int
+
+	// Group is the processes that fit the Problem together; nil for this one alone. Each makes and runs its share of
+	// the micro-batches, of every step and of the validation, and steps its part of the parameters, with a memory of
+	// the Solver's for that alone: it must be an *optim.Solver. The number of processes must divide MicroBatches, into
+	// shares that are a power of two. It changes no result: not a Checkpoint either, from which any number may go on.
+	//
+	// The first process alone writes the Checkpoint and the Log. OnStep and OnCheck are called in all. What ends
+	// training in one, as an error, ctx or a limit, ends it in all at the same step.
+	Group Group
 
 	// Checkpoint is a file to keep all that training needs to go on, written whole at every check, and where ctx or a
 	// limit ends training; empty for none. It needs a Solver that is an *optim.Solver.
@@ -133,7 +142,14 @@ func Fit(ctx context.Context, p Problem, c Config) (*Result, error) {
 		return nil, errors.New("train: the context is nil: pass context.Background()")
 	}
 	start := time.Now()
-	f, err := newFit(p, c)
+	team, err := newTeam(ctx, c.Group)
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFit(p, c, team)
+	if err = team.begin(f, err); err == nil && c.Resume {
+		err = f.resume()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +166,7 @@ func Fit(ctx context.Context, p Problem, c Config) (*Result, error) {
 	}
 	began := f.step
 	err = f.run(ctx, limit)
-	if f.Checkpoint != "" && f.step > began && (errors.Is(err, errLimit) || ctx.Err() != nil && errors.Is(err, ctx.Err())) {
+	if f.Checkpoint != "" && f.step > began && team.interrupted(err) {
 		if failed := f.save(); failed != nil {
 			err = failed
 		}
@@ -177,6 +193,7 @@ type fit struct {
 	Config
 	solver *optim.Solver // whose state can be saved; nil if it is another's
 
+	team       *team
 	plan       *plan
 	train      *trainer
 	validation *validation // nil for none
@@ -188,7 +205,7 @@ type fit struct {
 	best     []*tensor.Dense // the values of the check to be kept, one for each of Params.All()
 }
 
-func newFit(p Problem, c Config) (*fit, error) {
+func newFit(p Problem, c Config, team *team) (*fit, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -215,32 +232,25 @@ func newFit(p Problem, c Config) (*fit, error) {
 		c.Solver = optim.NewAdamW(1e-3)
 	}
 	making := new(sync.Mutex)
-	f := &fit{Problem: p, Config: c, stopping: EarlyStopping{Stopping: c.Stopping, steps: c.CheckEvery > 0}, plan: newPlan(p.Train, p.BatchSize, c.Seed, making)}
+	f := &fit{Problem: p, Config: c, team: team, stopping: EarlyStopping{Stopping: c.Stopping, steps: c.CheckEvery > 0}, plan: newPlan(p.Train, p.BatchSize, c.Seed, making)}
 	f.MaxEpochs = min(f.MaxEpochs, math.MaxInt/f.plan.steps) // whose product is the last step
 	f.solver, _ = c.Solver.(*optim.Solver)
 	if c.Checkpoint != "" && f.solver == nil {
 		return nil, fmt.Errorf("train: a Checkpoint needs an *optim.Solver, whose state can be saved, got a solver of type %T", c.Solver)
 	}
+	if err := team.check(p, f.solver); err != nil {
+		return nil, err
+	}
+	if team.rank > 0 {
+		f.Log = nil
+	}
 	for _, param := range p.Params.All() {
 		f.best = append(f.best, param.Value.Clone().(*tensor.Dense))
-	}
-	var resumed *checkpoint
-	var err error
-	if c.Resume {
-		if resumed, err = readCheckpoint(c.Checkpoint); err != nil {
-			return nil, err
-		}
 	}
 	if err := f.build(making); err != nil {
 		return nil, err
 	}
-	if err := f.checkMonitor(); err != nil {
-		return nil, err
-	}
-	if resumed != nil {
-		err = f.restore(resumed)
-	}
-	return f, err
+	return f, f.checkMonitor()
 }
 
 // check checks what is wrong with a Problem, but for what it trains on, before it is tried.
@@ -269,11 +279,11 @@ func (f *fit) build(making *sync.Mutex) error {
 	if err != nil {
 		return fmt.Errorf("train: batch of epoch 0, step 0: %w", err)
 	}
-	if f.train, err = newTrainer(f.Problem, f.Config, batches[0]); err != nil {
+	if f.train, err = newTrainer(f.Problem, f.Config, f.team, batches[0]); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	if f.Validation.Len > 0 {
-		f.validation, err = newValidation(f.Problem, f.train.workers[0], making)
+		f.validation, err = newValidation(f.Problem, f.team, f.train.workers[0], making)
 	}
 	return err
 }
@@ -301,8 +311,8 @@ func (f *fit) checkMonitor() error {
 
 // run trains until there is a reason not to. limit returns an error where training is to end and to be resumable.
 func (f *fit) run(ctx context.Context, limit func() error) error {
-	if len(f.history) > 0 && f.OnCheck != nil { // resumed
-		if err := f.OnCheck(f.history, f.stopping.kept() == len(f.history)-1); err != nil {
+	if len(f.history) > 0 { // resumed
+		if err := f.onCheck(f.stopping.kept() == len(f.history)-1); err != nil {
 			return err
 		}
 	}
@@ -310,7 +320,9 @@ func (f *fit) run(ctx context.Context, limit func() error) error {
 	if f.MaxSteps > 0 && (to == 0 || f.MaxSteps < to) {
 		to = f.MaxSteps
 	}
-	batches := newFeed(f.plan.between(f.step, to), func(examples []int) ([]Batch, error) { return f.plan.batches(examples, f.microSize()) })
+	batches := newFeed(f.plan.between(f.step, to), func(examples []int) ([]Batch, error) {
+		return f.plan.batches(f.train.own(examples, f.microSize()), f.microSize())
+	})
 	defer batches.stop()
 	for {
 		if f.due() {
@@ -321,10 +333,7 @@ func (f *fit) run(ctx context.Context, limit func() error) error {
 		if f.stopping.Stopped() || f.done() {
 			return nil
 		}
-		if err := limit(); err != nil {
-			return err
-		}
-		if err := f.takeStep(batches); err != nil {
+		if err := f.takeStep(batches, limit()); err != nil {
 			return err
 		}
 	}
@@ -340,17 +349,23 @@ func (f *fit) due() bool {
 	return f.step > 0 && !checked && (f.step%every == 0 || f.done())
 }
 
-// takeStep takes a training step.
-func (f *fit) takeStep(feed *feed) error {
+// takeStep takes a training step, unless there is an error before it.
+func (f *fit) takeStep(feed *feed, err error) error {
 	epoch, step := f.step/f.plan.steps, f.step%f.plan.steps
-	batches, err := feed.next()
-	if err != nil {
-		return fmt.Errorf("train: batch of epoch %d, step %d: %w", epoch, step, err)
+	var batches []Batch
+	if err == nil {
+		if batches, err = feed.next(); err != nil {
+			err = fmt.Errorf("train: batch of epoch %d, step %d: %w", epoch, step, err)
+		}
 	}
-	if !slices.ContainsFunc(batches, func(b Batch) bool { return b.Weight > 0 }) {
+	weight, processes, err := f.train.weigh(batches, err)
+	if err != nil {
+		return err
+	}
+	if weight == 0 {
 		return fmt.Errorf("train: batch of epoch %d, step %d: its Weight must be above 0, got 0: set it to how many targets count", epoch, step)
 	}
-	s, err := f.train.run(f.step, batches)
+	s, err := f.train.run(f.step, batches, weight, processes)
 	if err != nil {
 		return fmt.Errorf("train: epoch %d, step %d: %w", epoch, step, err)
 	}
@@ -358,7 +373,7 @@ func (f *fit) takeStep(feed *feed) error {
 	if !finite(loss) {
 		return &NonFiniteError{Epoch: epoch, Step: step, Loss: loss}
 	}
-	if err := f.Solver.Step(f.train.model); err != nil {
+	if err := f.train.solve(f.Solver); err != nil {
 		return fmt.Errorf("train: epoch %d, step %d: %w", epoch, step, err)
 	}
 	f.since.add(s)
@@ -402,10 +417,16 @@ func (f *fit) check(ctx context.Context) error {
 		}
 	}
 	logCheck(f.Log, c, &f.stopping)
+	return f.onCheck(keep)
+}
+
+// onCheck calls the Config's OnCheck.
+func (f *fit) onCheck(best bool) (err error) {
 	if f.OnCheck != nil {
-		return f.OnCheck(f.history, keep)
+		err = f.OnCheck(f.history, best)
 	}
-	return nil
+	_, err = f.team.agree(nil, err)
+	return err
 }
 
 // restoreBest puts the values of the check that is kept back into the parameters.

@@ -19,12 +19,18 @@ type trainer struct {
 	learnables G.Nodes       // the parameters, in the order in which the first graph bound them
 	model      []G.ValueGrad // the same with the gradient of the last step, for a solver
 
+	team  *team
+	parts [][]int // the parameters that each process steps, by their places in model
+
 	micro   int       // micro-batches in a step, at most
+	share   int       // those of one process
 	workers []*worker // each takes one micro-batch at a time
 
 	sums []partial         // of the step under way: neighbours, the first of them first
 	free [][]*tensor.Dense // buffers for gradients
 	mean []*meanGradient   // what model holds, if there are several micro-batches
+
+	received [][]*tensor.Dense // what other processes send: each the gradients of this one's part
 }
 
 // partial is the sum of some neighbouring micro-batches.
@@ -47,14 +53,15 @@ func (m *meanGradient) Grad() (G.Value, error) { return m.grad, nil }
 
 // newTrainer makes the workers, of which the first builds a graph for a batch. A worker has its share of the cores, of
 // which one alone has all.
-func newTrainer(p Problem, c Config, like Batch) (*trainer, error) {
-	t := &trainer{micro: max(p.MicroBatches, 1)}
+func newTrainer(p Problem, c Config, team *team, like Batch) (*trainer, error) {
+	t := &trainer{team: team, micro: max(p.MicroBatches, 1)}
+	t.share = t.micro / team.size
 	cores := runtime.GOMAXPROCS(0)
 	workers := c.Workers
 	if workers == 0 {
 		workers = cores
 	}
-	workers = min(workers, t.micro)
+	workers = min(workers, t.share)
 	for i := range workers {
 		b := layers.Build{Mode: layers.Training, Seed: c.Seed, Buffers: &layers.Buffers{}}
 		if workers > 1 {
@@ -74,11 +81,13 @@ func newTrainer(p Problem, c Config, like Batch) (*trainer, error) {
 		m := &meanGradient{param: n}
 		t.mean, t.model = append(t.mean, m), append(t.model, m)
 	}
+	t.parts = parts(t.learnables, team.size)
 	return t, nil
 }
 
-// run computes the gradient of a step, counted from 0 over all epochs, and returns what its batches count for.
-func (t *trainer) run(step int, batches []Batch) (sums, error) {
+// run computes the gradient of a step, counted from 0 over all epochs, and returns what its batches count for. The
+// batches are this process's; weight is that of the step, in which so many processes have batches.
+func (t *trainer) run(step int, batches []Batch, weight float64, processes int) (sums, error) {
 	if t.micro == 1 {
 		g, s, err := t.workers[0].run(uint64(step), batches[0], 1)
 		if err == nil {
@@ -90,25 +99,17 @@ func (t *trainer) run(step int, batches []Batch) (sums, error) {
 		t.release(s)
 	}
 	t.sums = t.sums[:0]
-	var weight float64
-	for _, b := range batches {
-		weight += b.Weight
-	}
-	for first := 0; first < len(batches); first += len(t.workers) {
+	var err error
+	for first := 0; first < len(batches) && err == nil; first += len(t.workers) {
 		if first > 0 {
 			t.keep()
 		}
-		if err := t.round(step*t.micro, first, batches, weight); err != nil {
-			return sums{}, err
-		}
+		err = t.round(step*t.micro+t.team.rank*t.share, first, batches, weight)
 	}
-	for len(t.sums) > 1 {
+	for len(t.sums) > 1 && err == nil {
 		t.merge()
 	}
-	for i, g := range t.sums[0].grads {
-		t.mean[i].grad = g
-	}
-	return t.sums[0].sums, nil
+	return t.reduce(processes, err)
 }
 
 // round runs a worker on each of some micro-batches, from the first on, and adds up what they return in the order of
@@ -133,7 +134,7 @@ func (t *trainer) round(number, first int, batches []Batch, weight float64) erro
 	wg.Wait()
 	for i, s := range got {
 		if errs[i] != nil {
-			return fmt.Errorf("micro-batch %d: %w", first+i, errs[i])
+			return fmt.Errorf("micro-batch %d: %w", (number+first+i)%t.micro, errs[i])
 		}
 		s.micro = 1
 		t.sums = append(t.sums, s)
@@ -148,17 +149,22 @@ func (t *trainer) round(number, first int, batches []Batch, weight float64) erro
 func (t *trainer) merge() {
 	n := len(t.sums)
 	a, b := &t.sums[n-2], t.sums[n-1]
-	for i, g := range a.grads {
-		if g.Dtype() == tensor.Float32 {
-			kernel.Add(0, g.Float32s(), g.Float32s(), b.grads[i].Float32s())
-		} else {
-			kernel.Add(0, g.Float64s(), g.Float64s(), b.grads[i].Float64s())
-		}
-	}
+	add(a.grads, b.grads)
 	a.micro += b.micro
 	a.sums.add(b.sums)
 	t.release(b)
 	t.sums = t.sums[:n-1]
+}
+
+// add adds tensors b to tensors a.
+func add(a, b []*tensor.Dense) {
+	for i, g := range a {
+		if g.Dtype() == tensor.Float32 {
+			kernel.Add(0, g.Float32s(), g.Float32s(), b[i].Float32s())
+		} else {
+			kernel.Add(0, g.Float64s(), g.Float64s(), b[i].Float64s())
+		}
+	}
 }
 
 // keep copies what graphs own, which the next round overwrites.

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 )
@@ -27,6 +28,27 @@ func (s *sums) add(o sums) {
 
 // loss returns the mean loss.
 func (s *sums) loss() float64 { return float64(s.Loss / s.Weight) }
+
+// diverged reports whether the mean loss isn't finite.
+func (s *sums) diverged() bool { return s.Weight > 0 && !finite(s.loss()) }
+
+// append appends the numbers of s: two, and two for each metric.
+func (s *sums) append(to []float64) []float64 {
+	to = append(to, float64(s.Loss), float64(s.Weight))
+	for _, m := range s.Metrics {
+		to = append(to, float64(m[0]), float64(m[1]))
+	}
+	return to
+}
+
+// sumsOf returns the sums that append has appended.
+func sumsOf(numbers []float64) sums {
+	s := sums{Loss: number(numbers[0]), Weight: number(numbers[1])}
+	for m := range slices.Chunk(numbers[2:], 2) {
+		s.Metrics = append(s.Metrics, [2]number{number(m[0]), number(m[1])})
+	}
+	return s
+}
 
 // note notes the metrics' means in a map, each under its name after a prefix.
 func (s *sums) note(to map[string]float64, prefix string, metrics []Metric) {

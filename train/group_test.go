@@ -1,0 +1,532 @@
+package train_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
+)
+
+// local is a train.Group of goroutines: what one sends, the other copies.
+type local struct {
+	rank  int
+	pipes [][]chan [][]byte // by sender and receiver
+	done  [][]chan [][]byte // the same, when it has been copied
+
+	calls  *atomic.Int64   // of all processes
+	failAt int64           // the call that fails, from 1
+	ended  []chan struct{} // by process, closed when it ends
+}
+
+var errBroken = errors.New("the line is broken")
+
+func newLocal(size int, failAt int64) []*local {
+	table := func() [][]chan [][]byte {
+		chans := make([][]chan [][]byte, size)
+		for i := range size {
+			for range size {
+				chans[i] = append(chans[i], make(chan [][]byte, 1))
+			}
+		}
+		return chans
+	}
+	first := local{0, table(), table(), new(atomic.Int64), failAt, nil}
+	for range size {
+		first.ended = append(first.ended, make(chan struct{}))
+	}
+	var group []*local
+	for rank := range size {
+		l := first
+		l.rank = rank
+		group = append(group, &l)
+	}
+	return group
+}
+
+func (l *local) Rank() int { return l.rank }
+func (l *local) Size() int { return len(l.pipes) }
+
+func (l *local) Gather(mine, all []byte) error {
+	if len(all) != len(mine)*l.Size() {
+		return fmt.Errorf("gathering %d bytes of %d processes into %d", len(mine), l.Size(), len(all))
+	}
+	var peers []int
+	var receive [][][]byte
+	for peer := range l.Size() {
+		peers, receive = append(peers, peer), append(receive, [][]byte{all[peer*len(mine):][:len(mine)]})
+	}
+	return l.exchange(peers, [][]byte{mine}, receive)
+}
+
+func (l *local) Swap(peer int, send, receive [][]byte) error {
+	return l.exchange([]int{peer}, send, [][][]byte{receive})
+}
+
+func (l *local) exchange(peers []int, send [][]byte, receive [][][]byte) error {
+	if l.calls.Add(1) == l.failAt {
+		return errBroken
+	}
+	for _, peer := range peers {
+		l.pipes[l.rank][peer] <- send // has room: the last one has been taken
+	}
+	for i, peer := range peers {
+		sent, err := l.wait(peer, l.pipes)
+		if err != nil {
+			return err
+		}
+		if len(sent) != len(receive[i]) {
+			return fmt.Errorf("process %d sends %d slices to process %d, which expects %d", peer, len(sent), l.rank, len(receive[i]))
+		}
+		for k, to := range receive[i] {
+			if copy(to, sent[k]) != len(sent[k]) || len(to) != len(sent[k]) {
+				return fmt.Errorf("process %d sends %d bytes to process %d, which expects %d", peer, len(sent[k]), l.rank, len(to))
+			}
+		}
+		l.done[l.rank][peer] <- nil
+	}
+	for _, peer := range peers {
+		if _, err := l.wait(peer, l.done); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wait returns what comes from a peer before that ends.
+func (l *local) wait(peer int, from [][]chan [][]byte) ([][]byte, error) {
+	c := from[peer][l.rank]
+	select {
+	case sent := <-c:
+		return sent, nil
+	case <-l.ended[peer]:
+		select {
+		case sent := <-c:
+			return sent, nil
+		default:
+			return nil, errBroken
+		}
+	}
+}
+
+// process is what one process of a group is given.
+type process struct {
+	ctx     context.Context // t.Context() if nil
+	problem train.Problem
+	config  train.Config
+}
+
+// outcome is what one process of a group has in the end.
+type outcome struct {
+	result *train.Result
+	err    error
+	values [][]float32
+	log    string
+}
+
+// fitAll fits in every process of a group.
+func fitAll(t *testing.T, group []*local, processes func(rank int) process) []outcome {
+	t.Helper()
+	outcomes := make([]outcome, len(group))
+	var wg sync.WaitGroup
+	for rank, l := range group {
+		p, log := processes(rank), new(bytes.Buffer)
+		c := p.config
+		c.Log = log
+		if c.Solver == nil {
+			c.Solver = &optim.Solver{LearningRate: 0.02, WeightDecay: 0.1, ClipNorm: 0.5, Schedule: optim.WarmUp(9)}
+		}
+		if len(group) > 1 {
+			c.Group = l
+		}
+		if p.ctx == nil {
+			p.ctx = t.Context()
+		}
+		wg.Go(func() {
+			defer close(l.ended[rank])
+			r, err := train.Fit(p.ctx, p.problem, c)
+			outcomes[rank] = outcome{r, err, values(p.problem.Params), log.String()}
+		})
+	}
+	ended := make(chan struct{})
+	go func() { wg.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("the processes wait for each other")
+	}
+	return outcomes
+}
+
+// grouped is unevenDigits with metrics, examples of two buckets, and a short last step in each: of 1 and of 11
+// micro-batches of 16.
+func grouped(t *testing.T) train.Problem {
+	p := unevenDigits(t, 16, 0.1)
+	loss := p.Loss
+	p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+		l, _, err := loss(b, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		double, err := G.Add(l, l)
+		return l, []train.Metric{{Name: "double", Sum: double}, {Name: "half", Sum: l, Count: double}}, err
+	}
+	p.Train.Order, p.Train.Len = train.Shuffled, 5*32+2+11*2
+	p.Train.Bucket = func(example int) int { return min(example/(3*32+2), 1) }
+	p.BatchSize, p.ValidationSize = 32, 15 // 7 batches, the last one of 10
+	return p
+}
+
+// stopped is a run of grouped that stops early. Only the first process sees its checkpoint.
+func stopped(t *testing.T, size, workers, epochs int, checkpoint string, resume bool) []outcome {
+	t.Helper()
+	return fitAll(t, newLocal(size, 0), func(rank int) process {
+		c := train.Config{
+			Stopping:  train.Stopping{Monitor: "val_double", Mode: "min", Patience: 2, MinDelta: 0.05},
+			MaxEpochs: epochs, Seed: 5, Workers: workers, Checkpoint: checkpoint, Resume: resume,
+		}
+		if rank > 0 {
+			c.Checkpoint = filepath.Join(checkpoint, "not here")
+		}
+		return process{nil, grouped(t), c}
+	})
+}
+
+func TestGroupChangesNoBit(t *testing.T) {
+	checkpoint := filepath.Join(t.TempDir(), "c")
+	want := stopped(t, 1, 1, 0, checkpoint, false)[0]
+	if want.err != nil || !want.result.StoppedEarly || len(want.result.History) < 4 {
+		t.Fatalf("the run alone is no example: %+v, %v", want.result, want.err)
+	}
+	wantFile, err := os.ReadFile(checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(t *testing.T, got []outcome, checkpoint string) {
+		t.Helper()
+		for rank, o := range got {
+			if o.err != nil {
+				t.Fatalf("process %d: %v", rank, o.err)
+			}
+			if !reflect.DeepEqual(o.result, want.result) {
+				t.Errorf("process %d: the result is %+v, want %+v", rank, o.result, want.result)
+			}
+			if !same(o.values, want.values) {
+				t.Errorf("process %d: other parameters", rank)
+			}
+			if rank > 0 && o.log != "" {
+				t.Errorf("process %d wrote %q to the log", rank, o.log)
+			}
+		}
+		if file, err := os.ReadFile(checkpoint); err != nil || !bytes.Equal(file, wantFile) {
+			t.Errorf("another checkpoint: %v", err)
+		}
+	}
+	for _, size := range []int{2, 4, 8, 16} {
+		for _, workers := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%d processes of %d", size, workers), func(t *testing.T) {
+				checkpoint := filepath.Join(t.TempDir(), "c")
+				got := stopped(t, size, workers, 0, checkpoint, false)
+				check(t, got, checkpoint)
+				if got[0].log != want.log {
+					t.Errorf("the log is %q, want %q", got[0].log, want.log)
+				}
+			})
+		}
+	}
+	for _, sizes := range [][2]int{{4, 1}, {1, 2}, {2, 8}} {
+		t.Run(fmt.Sprintf("%d processes, then %d", sizes[0], sizes[1]), func(t *testing.T) {
+			checkpoint := filepath.Join(t.TempDir(), "c")
+			for rank, o := range stopped(t, sizes[0], 1, 2, checkpoint, false) {
+				if o.err != nil {
+					t.Fatalf("process %d: %v", rank, o.err)
+				}
+			}
+			check(t, stopped(t, sizes[1], 1, 0, checkpoint, true), checkpoint)
+		})
+	}
+}
+
+// Every rule of the solver, and float64, and a number of processes that is no power of two.
+func TestGroupOfThree(t *testing.T) {
+	for name, solver := range map[string]func() *optim.Solver{
+		"SGD":   func() *optim.Solver { return &optim.Solver{Rule: optim.SGD{Momentum: 0.9}, LearningRate: 0.1} },
+		"AdamW": func() *optim.Solver { return optim.NewAdamW(0.02) },
+		"Muon": func() *optim.Solver {
+			return &optim.Solver{LearningRate: 0.02, ClipNorm: 0.1, Groups: []optim.Group{
+				{Match: func(_ string, rank int) bool { return rank == 2 }, Rule: optim.Muon{}},
+				{Match: func(name string, _ int) bool { return strings.HasSuffix(name, "bias") }, Frozen: true},
+			}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var want []outcome
+			var wantFile []byte
+			for _, size := range []int{1, 3} {
+				checkpoint := filepath.Join(t.TempDir(), "c")
+				got := fitAll(t, newLocal(size, 0), func(int) process {
+					p := digits(t, 1)
+					p.BatchSize, p.MicroBatches = 12, 6
+					return process{nil, p, train.Config{MaxEpochs: 2, Solver: solver(), Checkpoint: checkpoint}}
+				})
+				file, err := os.ReadFile(checkpoint)
+				if want == nil {
+					want, wantFile = got, file
+				}
+				for rank, o := range got {
+					if o.err != nil || err != nil || !same(o.values, want[0].values) || !reflect.DeepEqual(o.result, want[0].result) || !bytes.Equal(file, wantFile) {
+						t.Errorf("process %d of %d ends with something else: %v, %v", rank, size, o.err, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Whatever ends one process's training ends that of all, at the same step, with an error that says whose it is.
+func TestGroupEndsTogether(t *testing.T) {
+	fails := func(d *train.Dataset, from int) { // the batch that begins with an example
+		batch := d.Batch
+		d.Batch = func(examples []int) (train.Batch, error) {
+			if examples[0] == from {
+				return train.Batch{}, errors.New("no such file")
+			}
+			return batch(examples)
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(p *process) // process 2
+		want   string           // what the others say
+	}{
+		{"no batch", func(p *process) { fails(&p.problem.Train, 320+3*16+8) }, "train: process 2 of the Group: batch of epoch 1, step 3: no such file"},
+		{"a graph that fails", func(p *process) {
+			p.problem.Train = changed(p.problem.Train, func(examples []int, b *train.Batch) {
+				if examples[0] == 16+9 {
+					b.Values[1].Data().([]int)[0] = 99
+				}
+			})
+		}, "train: epoch 0, step 1: process 2 of the Group: micro-batch 9: "},
+		{"a loss that isn't finite", func(p *process) {
+			p.problem.Train = changed(p.problem.Train, func(examples []int, b *train.Batch) {
+				if examples[0] == 16+9 {
+					b.Values[0].Data().([]float32)[0] = float32(math.NaN())
+				}
+			})
+		}, "the training loss is NaN at epoch 0, step 1"},
+		{"validation that fails", func(p *process) { fails(&p.problem.Validation, 50) }, "train: process 2 of the Group: validation batch 2: no such file"},
+		{"validation that isn't finite", func(p *process) {
+			p.problem.Validation = changed(p.problem.Validation, func(examples []int, b *train.Batch) {
+				if examples[0] == 50 {
+					b.Values[0].Data().([]float32)[0] = float32(math.NaN())
+				}
+			})
+		}, "the validation loss is NaN at epoch 0, step 2"},
+		{"a check", func(p *process) {
+			p.config.OnCheck = func([]train.Check, bool) error { return errors.New("no room") }
+		}, "process 2 of the Group: no room"},
+		{"a wrong setting", func(p *process) { p.config.Workers = -1 }, "train: process 2 of the Group: Workers must be at least 1"},
+		{"another solver", func(p *process) { p.config.Solver, p.config.Checkpoint = G.NewAdamSolver(), "" }, "train: process 2 of the Group: a Group needs an *optim.Solver"},
+		{"another seed", func(p *process) { p.config.Seed++ }, "train: process 2 of the Group has other settings or data than process 0"},
+		{"more data", func(p *process) { p.problem.Train.Len += 16 }, "train: process 2 of the Group has other settings or data than process 0"},
+		{"another learning rate", func(p *process) { p.config.Solver = optim.NewAdamW(0.03) }, "train: process 2 of the Group has other settings or data than process 0"},
+		{"other parameters", func(p *process) { p.problem.Params.All()[1].Value.Float32s()[0]++ }, "train: process 2 of the Group has other parameters than process 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			outcomes := fitAll(t, newLocal(4, 0), func(rank int) process {
+				p := digits(t, 1)
+				p.MicroBatches, p.ValidationSize = 16, 25
+				process := process{nil, p, train.Config{MaxEpochs: 3, Seed: 3, Solver: optim.NewAdamW(0.02), Checkpoint: filepath.Join(t.TempDir(), "c")}}
+				if rank == 2 {
+					c.change(&process)
+				}
+				return process
+			})
+			for rank, o := range outcomes {
+				if o.err == nil || rank != 2 && !strings.HasPrefix(o.err.Error(), c.want) {
+					t.Errorf("process %d ends with %v, want %q", rank, o.err, c.want)
+				}
+				if c.name != "other parameters" && !same(o.values, outcomes[0].values) {
+					t.Errorf("process %d has other parameters than process 0", rank)
+				}
+			}
+		})
+	}
+}
+
+// The first process's disk is everyone's.
+func TestGroupWithoutCheckpoint(t *testing.T) {
+	for _, resume := range []bool{false, true} {
+		outcomes := stopped(t, 2, 1, 0, filepath.Join(t.TempDir(), "no", "such", "folder"), resume)
+		want := map[bool]string{false: "train: writing the checkpoint: process 0 of the Group: ", true: "train: process 0 of the Group: reading "}[resume]
+		if err := outcomes[1].err; err == nil || !strings.Contains(err.Error(), "process 0 of the Group: ") {
+			t.Errorf("process 1 ends with %v, want %q", err, want)
+		}
+		if err := outcomes[0].err; !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("process 0 ends with %v", err)
+		}
+	}
+}
+
+// What interrupts one process interrupts all at the same step, and another number of them goes on from there.
+func TestGroupInterrupted(t *testing.T) {
+	run := func(size int, checkpoint string, resume bool, change func(p *process, rank int)) []outcome {
+		return fitAll(t, newLocal(size, 0), func(rank int) process {
+			p := process{nil, grouped(t), train.Config{MaxEpochs: 2, Checkpoint: checkpoint, Resume: resume}}
+			change(&p, rank)
+			return p
+		})
+	}
+	want := run(1, "", false, func(*process, int) {})[0]
+	for _, c := range []struct {
+		name  string
+		after int // steps: there are 6 in an epoch
+		is    error
+		limit func(p *process) // what it is by
+	}{
+		{"steps", 3, nil, func(p *process) { p.config.MaxSteps = 3 }},
+		{"one's time", 4, nil, func(p *process) {
+			p.config.MaxTime = time.Second
+			p.config.OnStep = func(_, step int, _ float64) {
+				if step == 3 {
+					time.Sleep(time.Second)
+				}
+			}
+		}},
+		{"one's context", 2, context.Canceled, func(p *process) {
+			ctx, cancel := context.WithCancel(t.Context())
+			p.ctx = ctx
+			p.config.OnStep = func(_, step int, _ float64) {
+				if step == 1 {
+					cancel()
+				}
+			}
+		}},
+		{"one's context, in validation", 6, context.Canceled, func(p *process) {
+			ctx, cancel := context.WithCancel(t.Context())
+			p.ctx = ctx
+			p.config.OnStep = func(_, step int, _ float64) {
+				if step == 5 {
+					cancel()
+				}
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			checkpoint := filepath.Join(t.TempDir(), "c")
+			steps := make([]int, 4)
+			got := run(4, checkpoint, false, func(p *process, rank int) {
+				if rank == 2 || p.config.MaxSteps > 0 || c.name == "steps" {
+					c.limit(p)
+				}
+				of := p.config.OnStep
+				p.config.OnStep = func(epoch, step int, loss float64) {
+					steps[rank]++
+					if of != nil {
+						of(epoch, step, loss)
+					}
+				}
+			})
+			for rank, o := range got {
+				if steps[rank] != c.after || !errors.Is(o.err, c.is) || c.is == nil && !o.result.Unfinished {
+					t.Errorf("process %d ends after %d steps with %v, want %d and %v", rank, steps[rank], o.err, c.after, c.is)
+				}
+			}
+			for rank, o := range run(2, checkpoint, true, func(*process, int) {}) {
+				if o.err != nil || !same(o.values, want.values) || !reflect.DeepEqual(o.result, want.result) {
+					t.Errorf("process %d goes on to something else: %v", rank, o.err)
+				}
+			}
+		})
+	}
+}
+
+// Any call of any process may fail: all end with an error, and none waits.
+func TestGroupBreaks(t *testing.T) {
+	run := func(failAt int64) (*local, []outcome) {
+		group := newLocal(4, failAt)
+		checkpoint := filepath.Join(t.TempDir(), "c")
+		return group[0], fitAll(t, group, func(int) process {
+			p := digits(t, 1)
+			p.MicroBatches, p.Train.Len = 4, 24
+			return process{nil, p, train.Config{MaxEpochs: 2, Checkpoint: checkpoint}}
+		})
+	}
+	whole, outcomes := run(0)
+	if outcomes[0].err != nil {
+		t.Fatal(outcomes[0].err)
+	}
+	calls := whole.calls.Load()
+	if calls < 100 {
+		t.Fatalf("%d calls", calls)
+	}
+	step := int64(1)
+	if testing.Short() {
+		step = 7
+	}
+	for failAt := int64(1); failAt <= calls; failAt += step {
+		_, outcomes := run(failAt)
+		var failed int
+		for rank, o := range outcomes {
+			if o.err != nil {
+				failed++
+				if !errors.Is(o.err, errBroken) {
+					t.Errorf("call %d of %d fails: process %d ends with %v", failAt, calls, rank, o.err)
+				}
+			}
+		}
+		// One that has done its last call doesn't hear of others'.
+		if failed == 0 || failed < len(outcomes) && failAt <= calls-int64(len(outcomes)) {
+			t.Errorf("call %d of %d fails, and %d processes do", failAt, calls, failed)
+		}
+	}
+}
+
+func TestGroupErrors(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		rank, size int
+		micro      int
+		want       string
+	}{
+		{"one that isn't in it", 2, 2, 16, "a Group has processes from 0 on, got number 2 of 2"},
+		{"none", 0, 0, 16, "got number 0 of 0"},
+		{"no divisor", 0, 3, 16, "got 3 processes for 16"},
+		{"shares of three", 0, 2, 6, "into shares that are a power of two, got 2 processes for 6"},
+		{"more processes than micro-batches", 1, 4, 2, "got 4 processes for 2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := digits(t, 1)
+			p.BatchSize, p.MicroBatches = 3*c.micro, c.micro
+			_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, Group: deaf{c.rank, c.size}})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want it to say %q", err, c.want)
+			}
+		})
+	}
+}
+
+// deaf is a Group whose other processes say nothing but zeros.
+type deaf struct{ rank, size int }
+
+func (d deaf) Rank() int { return d.rank }
+func (d deaf) Size() int { return d.size }
+func (d deaf) Gather(mine, all []byte) error {
+	copy(all[d.rank*len(mine):], mine)
+	return nil
+}
+func (d deaf) Swap(int, [][]byte, [][]byte) error { return nil }
