@@ -62,5 +62,5 @@ func (a Activation) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	if err := a.check(); err != nil {
 		return nil, err
 	}
-	return ops.Activate(b.env(), x, ops.Activation(a))
+	return ops.Activate(b.Env(), x, ops.Activation(a))
 }

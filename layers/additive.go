@@ -112,7 +112,7 @@ func (a *AdditiveAttention) attend(b *Build, query, key, value *G.Node, m Mask) 
 			return nil, nil, fmt.Errorf("%s: %w", a.name, err)
 		}
 	}
-	in, err := ops.AttentionConfig{Name: a.name, Heads: 1, Mask: m.ops(), Dropout: a.dropout}.Inputs(b.env(), q, k, value)
+	in, err := ops.AttentionConfig{Name: a.name, Heads: 1, Mask: m.ops(), Dropout: a.dropout}.Inputs(b.Env(), q, k, value)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -123,7 +123,7 @@ func (a *AdditiveAttention) attend(b *Build, query, key, value *G.Node, m Mask) 
 	}()
 	q, k, v := in.Query, in.Key, in.Value
 	for _, x := range []**G.Node{&q, &k, &v} {
-		if *x, err = ops.SplitHeads(b.env(), *x, 1); err != nil { // (B, T, K) -> (B, 1, T, K)
+		if *x, err = ops.SplitHeads(b.Env(), *x, 1); err != nil { // (B, T, K) -> (B, 1, T, K)
 			return nil, nil, err
 		}
 	}
@@ -133,19 +133,19 @@ func (a *AdditiveAttention) attend(b *Build, query, key, value *G.Node, m Mask) 
 			return nil, nil, err
 		}
 	}
-	scores, err := ops.AdditiveScores(b.env(), q, k, scale) // (B, 1, T, K) and (B, 1, S, K) -> (B, 1, T, S)
+	scores, err := ops.AdditiveScores(b.Env(), q, k, scale) // (B, 1, T, K) and (B, 1, S, K) -> (B, 1, T, S)
 	if err != nil {
 		return nil, nil, err
 	}
-	if weights, err = ops.Softmax(b.env(), scores, in.Mask); err != nil {
+	if weights, err = ops.Softmax(b.Env(), scores, in.Mask); err != nil {
 		return nil, nil, err
 	}
-	if weights, err = ops.Dropout(b.env(), weights, in.Dropout); err != nil {
+	if weights, err = ops.Dropout(b.Env(), weights, in.Dropout); err != nil {
 		return nil, nil, err
 	}
-	if out, err = ops.MatMul(b.env(), weights, v, false, false, 1, true); err != nil { // (B, 1, T, S) x (B, 1, S, V) -> (B, 1, T, V)
+	if out, err = ops.MatMul(b.Env(), weights, v, false, false, 1, true); err != nil { // (B, 1, T, S) x (B, 1, S, V) -> (B, 1, T, V)
 		return nil, nil, err
 	}
-	out, err = ops.MergeHeads(b.env(), out, query.Dims() == 3) // (B, 1, T, V) -> (B, T, V)
+	out, err = ops.MergeHeads(b.Env(), out, query.Dims() == 3) // (B, 1, T, V) -> (B, T, V)
 	return out, weights, err
 }

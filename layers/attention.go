@@ -42,7 +42,7 @@ type AttentionOptions struct {
 // ScaledDotProductStages builds it. The two have one meaning.
 func ScaledDotProduct(b *Build, q, k, v *G.Node, o AttentionOptions) (*G.Node, error) {
 	if b == nil || !b.Composed {
-		return ops.Attention(b.env(), q, k, v, o.ops())
+		return ops.Attention(b.Env(), q, k, v, o.ops())
 	}
 	st, _, err := composed(b, q, k, v, o)
 	return st.Output, err
@@ -68,7 +68,7 @@ func ScaledDotProductStages(b *Build, q, k, v *G.Node, o AttentionOptions) (st S
 	if err != nil {
 		return Stages{}, err
 	}
-	st.Masked, err = ops.MaskScores(b.env(), st.Capped, mask)
+	st.Masked, err = ops.MaskScores(b.Env(), st.Capped, mask)
 	return st, err
 }
 
@@ -76,7 +76,7 @@ func ScaledDotProductStages(b *Build, q, k, v *G.Node, o AttentionOptions) (st S
 //
 // Masked isn't among them: softmax masks by itself, and a node that nothing reads would be computed all the same.
 func composed(b *Build, q, k, v *G.Node, o AttentionOptions) (Stages, ops.Mask, error) {
-	in, err := o.ops().Inputs(b.env(), q, k, v)
+	in, err := o.ops().Inputs(b.Env(), q, k, v)
 	if err != nil {
 		return Stages{}, ops.Mask{}, err
 	}
@@ -97,40 +97,40 @@ func compose(b *Build, in ops.AttentionInputs) (st Stages, err error) {
 			x     **G.Node
 			heads int
 		}{{&q, in.Heads}, {&k, in.KeyValueHeads}, {&v, in.KeyValueHeads}} {
-			if *p.x, err = ops.SplitHeads(b.env(), *p.x, p.heads); err != nil { // (B, T, H·K) -> (B, H, T, K)
+			if *p.x, err = ops.SplitHeads(b.Env(), *p.x, p.heads); err != nil { // (B, T, H·K) -> (B, H, T, K)
 				return st, err
 			}
 		}
 	}
 	if q.Dims() == 4 {
 		times := q.Shape()[1] / k.Shape()[1]
-		if k, err = ops.RepeatHeads(b.env(), k, times); err != nil { // (B, G, S, K) -> (B, H, S, K)
+		if k, err = ops.RepeatHeads(b.Env(), k, times); err != nil { // (B, G, S, K) -> (B, H, S, K)
 			return st, err
 		}
-		if v, err = ops.RepeatHeads(b.env(), v, times); err != nil {
+		if v, err = ops.RepeatHeads(b.Env(), v, times); err != nil {
 			return st, err
 		}
 	}
-	if st.Scores, err = ops.MatMul(b.env(), q, k, false, true, in.Scale, false); err != nil { // (…, T, K) x (…, S, K)ᵀ -> (…, T, S)
+	if st.Scores, err = ops.MatMul(b.Env(), q, k, false, true, in.Scale, false); err != nil { // (…, T, K) x (…, S, K)ᵀ -> (…, T, S)
 		return st, err
 	}
 	st.Capped = st.Scores
 	if in.Softcap > 0 {
-		if st.Capped, err = ops.Softcap(b.env(), st.Scores, in.Softcap); err != nil {
+		if st.Capped, err = ops.Softcap(b.Env(), st.Scores, in.Softcap); err != nil {
 			return st, err
 		}
 	}
-	if st.Weights, err = ops.Softmax(b.env(), st.Capped, in.Mask); err != nil {
+	if st.Weights, err = ops.Softmax(b.Env(), st.Capped, in.Mask); err != nil {
 		return st, err
 	}
-	if st.Dropped, err = ops.Dropout(b.env(), st.Weights, in.Dropout); err != nil {
+	if st.Dropped, err = ops.Dropout(b.Env(), st.Weights, in.Dropout); err != nil {
 		return st, err
 	}
-	if st.Output, err = ops.MatMul(b.env(), st.Dropped, v, false, false, 1, true); err != nil { // (…, T, S) x (…, S, V) -> (…, T, V)
+	if st.Output, err = ops.MatMul(b.Env(), st.Dropped, v, false, false, 1, true); err != nil { // (…, T, S) x (…, S, V) -> (…, T, V)
 		return st, err
 	}
 	if in.Heads > 0 {
-		st.Output, err = ops.MergeHeads(b.env(), st.Output, batch) // (B, H, T, V) -> (B, T, H·V)
+		st.Output, err = ops.MergeHeads(b.Env(), st.Output, batch) // (B, H, T, V) -> (B, T, H·V)
 	}
 	return st, err
 }

@@ -200,7 +200,7 @@ func (r residual) add(b *Build, x *G.Node, norm Norm, sub func(*G.Node) (*G.Node
 	if y, err = r.dropout.Forward(b, y); err != nil {
 		return nil, err
 	}
-	if y, err = ops.Add(b.env(), x, y); err != nil || !r.postNorm {
+	if y, err = ops.Add(b.Env(), x, y); err != nil || !r.postNorm {
 		return y, err
 	}
 	return norm.Forward(b, y)

@@ -115,7 +115,7 @@ func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
 	if g == nil {
 		return nil, fmt.Errorf("parameter %q: the graph is nil", p.Name)
 	}
-	if err := b.env().Enter(g); err != nil {
+	if err := b.Env().Enter(g); err != nil {
 		return nil, err
 	}
 	if n := b.bound[p]; n != nil {
@@ -155,8 +155,8 @@ func named(g *G.ExprGraph, name string, value *tensor.Dense) (n *G.Node, old boo
 	return G.NewTensor(g, own.Dtype(), own.Dims(), G.WithShape(own.Shape()...), G.WithName(name), G.WithValue(own)), false, nil
 }
 
-// env returns what ops know of the graph, or nil of a nil Build, which they refuse.
-func (b *Build) env() *ops.Env {
+// Env returns what Heed's own ops, which are internal, know of the graph; nil of a nil Build, which they refuse.
+func (b *Build) Env() *ops.Env {
 	if b == nil {
 		return nil
 	}

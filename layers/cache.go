@@ -204,7 +204,7 @@ func (c *Cache) positions(b *Build, g *G.ExprGraph, tokens tensor.Shape) (*G.Nod
 	if err != nil {
 		return nil, err
 	}
-	return ops.PositionIDs(b.env(), lengths, counts, tensor.Shape{batch, length}, "cache", 0)
+	return ops.PositionIDs(b.Env(), lengths, counts, tensor.Shape{batch, length}, "cache", 0)
 }
 
 // place is the memory of one layer for its keys or its values.
@@ -262,7 +262,7 @@ func (c *Cache) append(b *Build, name string, weight *Param, x *G.Node) (*G.Node
 	if err != nil {
 		return nil, err
 	}
-	return p.store.Append(b.env(), x, lengths, counts)
+	return p.store.Append(b.Env(), x, lengths, counts)
 }
 
 // keep stores what cross-attention reads, (B, S, W), and returns it.
@@ -277,7 +277,7 @@ func (c *Cache) keep(b *Build, name string, weight *Param, x *G.Node) (*G.Node, 
 	if p.memory == nil {
 		p.memory = ops.NewMemory(name)
 	}
-	return p.memory.Keep(b.env(), x)
+	return p.memory.Keep(b.Env(), x)
 }
 
 // kept returns what keep stored last, as a node of a graph, of so many axes.
@@ -293,7 +293,7 @@ func (c *Cache) kept(b *Build, name string, weight *Param, g *G.ExprGraph, dims 
 	if err != nil {
 		return nil, err
 	}
-	return p.memory.Read(b.env(), lengths, weight.Value.Dtype(), dims)
+	return p.memory.Read(b.Env(), lengths, weight.Value.Dtype(), dims)
 }
 
 // batchOf returns the size of the batch axis of a shape, if it has one in front of so many others, or else 1.

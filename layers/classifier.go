@@ -75,7 +75,7 @@ func (s *SequenceClassifier) Forward(b *Build, x *G.Node, m Mask) (*G.Node, erro
 	if err != nil {
 		return nil, err
 	}
-	if x, err = ops.Pool(b.env(), x, m.KeyLengths, s.positions); err != nil { // -> (B, D)
+	if x, err = ops.Pool(b.Env(), x, m.KeyLengths, s.positions); err != nil { // -> (B, D)
 		return nil, err
 	}
 	return s.Head.Forward(b, x)

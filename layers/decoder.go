@@ -106,7 +106,7 @@ func (d *Decoder) next(b *Build, x *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x, err = ops.Last(b.env(), x, counts); err != nil { // (B, T, D) -> (B, D)
+	if x, err = ops.Last(b.Env(), x, counts); err != nil { // (B, T, D) -> (B, D)
 		return nil, err
 	}
 	return d.finish(b, x)

@@ -13,4 +13,4 @@ type Dropout struct {
 }
 
 // Forward adds dropout to x, of any shape, float32 or float64.
-func (d Dropout) Forward(b *Build, x *G.Node) (*G.Node, error) { return ops.Dropout(b.env(), x, d.P) }
+func (d Dropout) Forward(b *Build, x *G.Node) (*G.Node, error) { return ops.Dropout(b.Env(), x, d.P) }

@@ -44,5 +44,5 @@ func (e *Embedding) Forward(b *Build, ids *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ops.Embedding(b.env(), w, ids)
+	return ops.Embedding(b.Env(), w, ids)
 }

@@ -90,7 +90,7 @@ func (f *FeedForward) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	hidden, err := ops.Gate(b.env(), gate, up, op)
+	hidden, err := ops.Gate(b.Env(), gate, up, op)
 	if err != nil {
 		return nil, err
 	}

@@ -49,15 +49,15 @@ func (l *learned) Embed(b *Build, x, positions *G.Node) (*G.Node, error) {
 		if t := x.Shape()[x.Dims()-2]; t > s[0] {
 			return nil, fmt.Errorf("%s: a sequence may have at most %d positions, got %d", l.name, s[0], t)
 		}
-		return ops.AddRows(b.env(), x, w)
+		return ops.AddRows(b.Env(), x, w)
 	}
 	ids, err := positionIDs(b, l.name, x, positions, s[0])
 	if err != nil {
 		return nil, err
 	}
-	rows, err := ops.Embedding(b.env(), w, ids) // (B, T) -> (B, T, D)
+	rows, err := ops.Embedding(b.Env(), w, ids) // (B, T) -> (B, T, D)
 	if err != nil {
 		return nil, err
 	}
-	return ops.Add(b.env(), x, rows)
+	return ops.Add(b.Env(), x, rows)
 }

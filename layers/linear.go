@@ -61,5 +61,5 @@ func (l *Linear) forward(b *Build, x *G.Node, act ops.Activation) (*G.Node, erro
 			return nil, err
 		}
 	}
-	return ops.Linear(b.env(), x, w, bias, act)
+	return ops.Linear(b.Env(), x, w, bias, act)
 }

@@ -44,7 +44,7 @@ type CrossEntropyOptions struct {
 //
 // The gradient reaches the logits. Weights have none: they are taken as given.
 func CrossEntropy(b *Build, logits, targets *G.Node, o CrossEntropyOptions) (*G.Node, error) {
-	return ops.CrossEntropy(b.env(), logits, targets, ops.CrossEntropyOptions(o))
+	return ops.CrossEntropy(b.Env(), logits, targets, ops.CrossEntropyOptions(o))
 }
 
 // BinaryCrossEntropy returns the weighted mean of −t·log σ(x) − (1 − t)·log(1 − σ(x)), in nats, over logits x and
@@ -60,19 +60,19 @@ func CrossEntropy(b *Build, logits, targets *G.Node, o CrossEntropyOptions) (*G.
 //
 // The gradient reaches the logits. Targets and weights have none: they are taken as given.
 func BinaryCrossEntropy(b *Build, logits, targets, weights *G.Node) (*G.Node, error) {
-	return ops.MeanDistance(b.env(), kernel.BinaryCrossEntropy, 0, logits, targets, weights)
+	return ops.MeanDistance(b.Env(), kernel.BinaryCrossEntropy, 0, logits, targets, weights)
 }
 
 // MeanSquaredError returns the weighted mean of (x − t)², over outputs x and targets t: a scalar. Shapes, dtypes and
 // weights are those of BinaryCrossEntropy; targets may be any number, and the gradient reaches them too.
 func MeanSquaredError(b *Build, outputs, targets, weights *G.Node) (*G.Node, error) {
-	return ops.MeanDistance(b.env(), kernel.SquaredError, 0, outputs, targets, weights)
+	return ops.MeanDistance(b.Env(), kernel.SquaredError, 0, outputs, targets, weights)
 }
 
 // MeanAbsoluteError returns the weighted mean of |x − t|, whose derivative at x = t is 0. Otherwise it is like
 // MeanSquaredError.
 func MeanAbsoluteError(b *Build, outputs, targets, weights *G.Node) (*G.Node, error) {
-	return ops.MeanDistance(b.env(), kernel.AbsoluteError, 0, outputs, targets, weights)
+	return ops.MeanDistance(b.Env(), kernel.AbsoluteError, 0, outputs, targets, weights)
 }
 
 // HuberError returns the weighted mean of (x − t)²/2 where |x − t| ≤ δ, and of δ·(|x − t| − δ/2) elsewhere (Huber,
@@ -82,5 +82,5 @@ func HuberError(b *Build, outputs, targets, weights *G.Node, delta float64) (*G.
 	if !(delta > 0 && !math.IsInf(delta, 1)) {
 		return nil, fmt.Errorf("huber error: delta must be above 0 and finite, got %v; 1 is usual for targets of about unit size", delta)
 	}
-	return ops.MeanDistance(b.env(), kernel.HuberError, delta, outputs, targets, weights)
+	return ops.MeanDistance(b.Env(), kernel.HuberError, delta, outputs, targets, weights)
 }

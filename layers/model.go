@@ -200,7 +200,7 @@ func (t *Trunk) embed(b *Build, x, positions *G.Node) (*G.Node, error) {
 			return nil, err
 		}
 		if t.scale != 1 {
-			if x, err = ops.Scale(b.env(), x, t.scale); err != nil {
+			if x, err = ops.Scale(b.Env(), x, t.scale); err != nil {
 				return nil, err
 			}
 		}

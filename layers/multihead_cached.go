@@ -88,7 +88,7 @@ func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Ma
 		if err != nil {
 			return fail(err)
 		}
-		if m.Offsets, err = ops.AddInt(b.env(), lengths, m.Offset); err != nil {
+		if m.Offsets, err = ops.AddInt(b.Env(), lengths, m.Offset); err != nil {
 			return fail(err)
 		}
 		m.Offset = 0

@@ -109,7 +109,7 @@ func (l *LayerNorm) Forward(b *Build, x *G.Node) (*G.Node, error) {
 			return nil, err
 		}
 	}
-	return ops.LayerNorm(b.env(), x, gamma, beta, l.eps)
+	return ops.LayerNorm(b.Env(), x, gamma, beta, l.eps)
 }
 
 // RMSNorm divides the last axis by its root mean square, then scales it by what it learns: y = x/√(mean(x²) + Eps)·γ
@@ -158,5 +158,5 @@ func (l *RMSNorm) ForwardHeads(b *Build, x *G.Node, heads int) (*G.Node, error) 
 	if err != nil {
 		return nil, err
 	}
-	return ops.RMSNorm(b.env(), x, gamma, l.eps)
+	return ops.RMSNorm(b.Env(), x, gamma, l.eps)
 }

@@ -89,5 +89,5 @@ func positionIDs(b *Build, layer string, x, positions *G.Node, most int) (*G.Nod
 	if positions.Graph() != x.Graph() {
 		return nil, fmt.Errorf("%s: the positions belong to another graph than the input", layer)
 	}
-	return ops.PositionIDs(b.env(), positions, nil, x.Shape()[:x.Dims()-1], layer, most)
+	return ops.PositionIDs(b.Env(), positions, nil, x.Shape()[:x.Dims()-1], layer, most)
 }

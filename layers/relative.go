@@ -67,7 +67,7 @@ func (r *relativeBias) Score(b *Build, q, k, positions *G.Node, m Mask) (Mask, e
 		return m, err
 	}
 	queries, keys := q.Shape()[q.Dims()-2], k.Shape()[k.Dims()-2]
-	m.Bias, err = ops.RelativeBias(b.env(), w, positions, queries, keys, ops.Relative{MaxDistance: r.maxDistance, OneWay: m.Causal})
+	m.Bias, err = ops.RelativeBias(b.Env(), w, positions, queries, keys, ops.Relative{MaxDistance: r.maxDistance, OneWay: m.Causal})
 	if err != nil {
 		return m, fmt.Errorf("%s: %w", r.name, err)
 	}

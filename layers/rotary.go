@@ -67,7 +67,7 @@ func (r Rotary) Turn(b *Build, x *G.Node, heads int, positions *G.Node) (*G.Node
 		return nil, err
 	}
 	r = r.complete(width)
-	return ops.Rotate(b.env(), x, positions, ops.Rotary{
+	return ops.Rotate(b.Env(), x, positions, ops.Rotary{
 		Name: rotaryName, Heads: heads, Frequencies: r.Scaling.frequencies(r.Dim, r.Base), Magnitude: r.Scaling.magnitude(),
 		Interleaved: r.Interleaved, Offset: r.Offset,
 	})

@@ -49,10 +49,10 @@ func (s Sinusoidal) Embed(b *Build, x, positions *G.Node) (*G.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		return ops.AddWaves(b.env(), x, ids, s.Base)
+		return ops.AddWaves(b.Env(), x, ids, s.Base)
 	}
 	shape := x.Shape()
-	return ops.AddConstantRows(b.env(), x, s.table(shape[len(shape)-2], shape[len(shape)-1]), fmt.Sprintf("sinusoidal %v", s.Base))
+	return ops.AddConstantRows(b.Env(), x, s.table(shape[len(shape)-2], shape[len(shape)-1]), fmt.Sprintf("sinusoidal %v", s.Base))
 }
 
 // table returns the waves of n positions: (n, dim), row-major.

@@ -46,7 +46,7 @@ func ExactMatch(b *layers.Build, logits, targets *G.Node) (Metric, error) {
 }
 
 func share(name string, b *layers.Build, logits, targets *G.Node, whole bool) (Metric, error) {
-	right, counted, err := ops.CountRight(env(b), logits, targets, whole)
+	right, counted, err := ops.CountRight(b.Env(), logits, targets, whole)
 	return Metric{Name: name, Sum: right, Count: counted}, err
 }
 
@@ -54,14 +54,14 @@ func share(name string, b *layers.Build, logits, targets *G.Node, whole bool) (M
 // above 0, and target t if it is above 1/2. A logit that is NaN is never right. Shapes, dtypes and weights are those of
 // layers.BinaryCrossEntropy.
 func BinaryAccuracy(b *layers.Build, logits, targets, weights *G.Node) (Metric, error) {
-	right, count, err := ops.SumDistance(env(b), kernel.RightSide, logits, targets, weights)
+	right, count, err := ops.SumDistance(b.Env(), kernel.RightSide, logits, targets, weights)
 	return Metric{Name: "accuracy", Sum: right, Count: count}, err
 }
 
 // MeanAbsoluteError returns the weighted mean of |x − t|, over outputs x and targets t, named "mean_absolute_error".
 // Shapes, dtypes and weights are those of layers.MeanAbsoluteError.
 func MeanAbsoluteError(b *layers.Build, outputs, targets, weights *G.Node) (Metric, error) {
-	sum, count, err := ops.SumDistance(env(b), kernel.AbsoluteError, outputs, targets, weights)
+	sum, count, err := ops.SumDistance(b.Env(), kernel.AbsoluteError, outputs, targets, weights)
 	return Metric{Name: "mean_absolute_error", Sum: sum, Count: count}, err
 }
 
@@ -82,12 +82,4 @@ func ErrorRate(m Metric) Metric {
 		}
 		return 1 - mean
 	}}
-}
-
-// env returns what ops need to know of a Build to count; a nil Build has none, and they return the error.
-func env(b *layers.Build) *ops.Env {
-	if b == nil {
-		return nil
-	}
-	return &ops.Env{Cores: b.Cores}
 }

@@ -385,6 +385,13 @@ func TestMetricErrors(t *testing.T) {
 		says string
 	}{
 		{"no Build", func() (train.Metric, error) { return train.Accuracy(nil, x, y) }, "the Build is nil: pass &layers.Build{}"},
+		{"a Build of another graph", func() (train.Metric, error) {
+			other := &layers.Build{}
+			if err := other.Env().Enter(G.NewGraph()); err != nil {
+				return train.Metric{}, err
+			}
+			return train.Accuracy(other, x, y)
+		}, "used for another graph"},
 		{"no Build of numbers", func() (train.Metric, error) { return train.MeanAbsoluteError(nil, x, x, nil) }, "the Build is nil"},
 		{"no logits", func() (train.Metric, error) { return train.Accuracy(b, nil, y) }, "accuracy: the logits is nil"},
 		{"no targets", func() (train.Metric, error) { return train.ExactMatch(b, x, nil) }, "exact match: the targets are nil"},
