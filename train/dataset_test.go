@@ -2,6 +2,7 @@ package train_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -106,13 +107,18 @@ func TestBuckets(t *testing.T) {
 	p.Train, p.Validation = noted(drawn(50, 1), &trained), noted(drawn(20, 2), &validated)
 	p.Train.Order = train.Shuffled
 	p.Train.Bucket = func(e int) int { return e % 3 }
-	p.Validation.Order, p.Validation.Bucket = train.InOrder, func(e int) int { return e * e % 5 }
+	p.Validation.Order, p.Validation.Bucket = train.Shuffled, func(e int) int { return e * e % 5 }
 	p.BatchSize, p.MicroBatches, p.ValidationSize = 8, 2, 7
 	if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1}); err != nil {
 		t.Fatal(err)
 	}
 	once(t, trained[1:], 0, 50)
 	once(t, validated[1:], 0, 20)
+	for _, b := range validated {
+		if !slices.IsSorted(b) {
+			t.Errorf("validation takes %v, not by their numbers", b)
+		}
+	}
 	var order []int
 	for _, b := range trained[1:] {
 		order = append(order, b[0]%3)
@@ -430,6 +436,15 @@ func TestEvaluate(t *testing.T) {
 	p.Train, p.BatchSize = train.Dataset{}, 0
 	if alone, err := train.Evaluate(t.Context(), p); err != nil || alone["val_loss"] != got["val_loss"] {
 		t.Errorf("without data to train on: %v, %v, want %v", alone, err, got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	p.Validation = changed(p.Validation, func(examples []int, _ *train.Batch) {
+		if examples[0] > 0 {
+			cancel()
+		}
+	})
+	if _, err := train.Evaluate(ctx, p); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled on the way: %v", err)
 	}
 	p.Validation = train.Dataset{}
 	if _, err := train.Evaluate(t.Context(), p); err == nil || !strings.Contains(err.Error(), "no Validation") {

@@ -465,6 +465,30 @@ func TestFitErrors(t *testing.T) {
 				return loss, nil, err
 			}
 		}, "no parameter"},
+		"a loss of another graph": {func(p *train.Problem, _ *train.Config) {
+			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+				return G.NewScalar(G.NewGraph(), tensor.Float32), nil, nil
+			}
+		}, "a scalar node of the inputs' graph"},
+		"an input of one's own": {func(p *train.Problem, _ *train.Config) {
+			loss := p.Loss
+			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+				return loss(b, G.Nodes{G.NewMatrix(in[0].Graph(), tensor.Float32, G.WithShape(in[0].Shape()...), G.WithName("mine")), in[1]})
+			}
+		}, `the loss reads "mine", which has no value: use the inputs`},
+		"a parameter that is bound and not used": {func(p *train.Problem, _ *train.Config) {
+			loss := p.Loss
+			w, err := p.Params.New("w", layers.Zeros(), 1)
+			if err != nil {
+				panic(err)
+			}
+			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+				if _, err := b.Bind(in[0].Graph(), w); err != nil {
+					return nil, nil, err
+				}
+				return loss(b, in)
+			}
+		}, "the loss must depend on every parameter that it binds"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, config := digits(t, 1), train.Config{MaxEpochs: 1}

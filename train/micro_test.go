@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -67,6 +68,68 @@ func TestWorkersChangeNoBit(t *testing.T) {
 	}
 }
 
+// The gradients of a step are added up as a binary tree, which splits n micro-batches at the largest power of two below
+// n: the bits are those that several processes would get, each with its part of the tree.
+func TestGradientsAreATree(t *testing.T) {
+	const width = 100
+	var tree func(parts [][]float32) []float32
+	tree = func(parts [][]float32) []float32 {
+		if len(parts) == 1 {
+			return parts[0]
+		}
+		half := 1
+		for 2*half < len(parts) {
+			half *= 2
+		}
+		a, b := tree(parts[:half]), tree(parts[half:])
+		sum := make([]float32, width)
+		for i := range sum {
+			sum[i] = a[i] + b[i]
+		}
+		return sum
+	}
+	for micro := 2; micro <= 9; micro++ {
+		x, parts := make([]float32, micro*width), make([][]float32, micro)
+		rng := rand.New(rand.NewPCG(1, uint64(micro)))
+		for i := range x {
+			x[i] = float32(rng.NormFloat64())
+			parts[i/width] = append(parts[i/width], x[i]*float32(1/float64(micro)))
+		}
+		want := tree(parts)
+		for workers := 1; workers <= micro; workers++ {
+			data, err := train.Tensors(tensor.New(tensor.WithShape(micro, width), tensor.WithBacking(x)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			data.Order = train.InOrder
+			params, err := layers.NewParams(tensor.Float32, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := params.New("w", layers.Zeros(), 1, width)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := train.Problem{Params: params, Train: data, BatchSize: micro, MicroBatches: micro, Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+				n, err := b.Bind(in[0].Graph(), w)
+				if err != nil {
+					return nil, nil, err
+				}
+				return G.Must(G.Sum(G.Must(G.HadamardProd(n, in[0])))), nil, nil // whose gradient is the input
+			}}
+			solver := &optim.Solver{Rule: optim.SGD{}, LearningRate: 1}
+			if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, Workers: workers, Solver: solver}); err != nil {
+				t.Fatal(err)
+			}
+			for i, got := range w.Value.Float32s() {
+				if got != -want[i] {
+					t.Fatalf("%d micro-batches, %d workers: the gradient is %v at %d, want %v", micro, workers, -got, i, want[i])
+				}
+			}
+		}
+	}
+}
+
 // A mean over nothing is NaN, and so is its gradient: where a micro-batch counts for nothing, neither is looked at.
 func TestMicroBatchOfNothing(t *testing.T) {
 	p := unevenDigits(t, 4, 0)
@@ -76,8 +139,8 @@ func TestMicroBatchOfNothing(t *testing.T) {
 		if err != nil {
 			return nil, nil, err
 		}
-		scale := in[2]
-		return G.Must(G.Mul(loss, scale)), metrics, nil
+		loss = G.Must(G.Mul(loss, in[2]))
+		return loss, append(metrics, train.Perplexity(loss)), nil
 	}
 	var nothing int
 	fed := func(scale float32) func(examples []int, b *train.Batch) {
@@ -99,8 +162,12 @@ func TestMicroBatchOfNothing(t *testing.T) {
 				q.Value.Memset(float32(0.1))
 			}
 			p.Train = changed(data, fed(scale))
-			if _, err := train.Fit(t.Context(), p, train.Config{MaxSteps: 3, Workers: workers, Solver: G.NewVanillaSolver(G.WithLearnRate(0.1))}); err != nil {
+			r, err := train.Fit(t.Context(), p, train.Config{MaxSteps: 3, CheckEvery: 3, Workers: workers, Solver: G.NewVanillaSolver(G.WithLearnRate(0.1))})
+			if err != nil {
 				t.Fatalf("%v, %d workers: %v", scale, workers, err)
+			}
+			if c := r.Best; c.Metrics["train_perplexity"] != math.Exp(c.TrainLoss) {
+				t.Errorf("%v, %d workers: the metrics of %v", scale, workers, c)
 			}
 			if got := values(p.Params); want == nil {
 				want = got
@@ -230,6 +297,15 @@ func TestMicroBatchErrors(t *testing.T) {
 			})
 		}
 	}
+	metrics := func(of func(b *layers.Build, loss *G.Node) []train.Metric) func(p *train.Problem) {
+		return func(p *train.Problem) {
+			build := p.Loss
+			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+				loss, _, err := build(b, in)
+				return loss, of(b, loss), err
+			}
+		}
+	}
 	for _, c := range []struct {
 		name   string
 		change func(p *train.Problem)
@@ -259,6 +335,26 @@ func TestMicroBatchErrors(t *testing.T) {
 				return loss(b, in)
 			}
 		}, "the same parameters in the same order"},
+		{"another metric in validation", metrics(func(b *layers.Build, loss *G.Node) []train.Metric {
+			return []train.Metric{{Name: fmt.Sprint("m", b.Mode), Sum: loss}}
+		}), "the same metrics in the same order"},
+		{"no metric in validation", metrics(func(b *layers.Build, loss *G.Node) []train.Metric {
+			return []train.Metric{train.Perplexity(loss)}[:b.Mode]
+		}), "the same metrics in the same order"},
+		{"a metric of another scale in validation", metrics(func(b *layers.Build, loss *G.Node) []train.Metric {
+			m := train.Metric{Name: "m", Sum: loss}
+			if b.Mode == layers.Evaluation {
+				m.Of = math.Sqrt
+			}
+			return []train.Metric{m}
+		}), "the same metrics in the same order"},
+		{"a node of the share's name", func(p *train.Problem) {
+			loss := p.Loss
+			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+				b.Fixed = append(b.Fixed, G.NewScalar(in[0].Graph(), tensor.Float32, G.WithName("share of the step"), G.WithValue(float32(1))))
+				return loss(b, in)
+			}
+		}, `the graph has a node named "share of the step", which training adds`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := unevenDigits(t, 4, 0.1)
