@@ -437,6 +437,13 @@ func TestEvaluate(t *testing.T) {
 	if alone, err := train.Evaluate(t.Context(), p); err != nil || alone["val_loss"] != got["val_loss"] {
 		t.Errorf("without data to train on: %v, %v, want %v", alone, err, got)
 	}
+	weights := p.Params.All()[0].Value.Float32s()
+	weight := weights[0]
+	weights[0] = float32(math.NaN())
+	if got, err := train.Evaluate(t.Context(), p); err != nil || !math.IsNaN(got["val_loss"]) {
+		t.Errorf("a loss that is NaN: %v, %v", got, err)
+	}
+	weights[0] = weight
 	ctx, cancel := context.WithCancel(t.Context())
 	p.Validation = changed(p.Validation, func(examples []int, _ *train.Batch) {
 		if examples[0] > 0 {
@@ -527,6 +534,9 @@ func TestMetrics(t *testing.T) {
 		{"no scalar", func(loss, _, _ *G.Node) []train.Metric {
 			return []train.Metric{{Name: "x", Sum: loss.Graph().ByName("input 0")[0]}}
 		}, "scalar nodes"},
+		{"of another graph", func(_, _, _ *G.Node) []train.Metric {
+			return []train.Metric{{Name: "x", Sum: G.NewScalar(G.NewGraph(), tensor.Float32)}}
+		}, "of the inputs' graph"},
 		{"none of that name", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "y", Sum: mean}} }, `one of train_loss, val_loss, train_y, val_y, got "val_x"`},
 	} {
 		_, err := train.Fit(t.Context(), metered(t, c.metrics), train.Config{MaxEpochs: 1, Stopping: train.Stopping{Monitor: "val_x", Mode: "max"}})

@@ -461,15 +461,14 @@ func TestLengthsShareMemory(t *testing.T) {
 	}
 }
 
-// held returns the bytes that training holds after its last step.
+// held returns the bytes that training holds after its second epoch and the validation of it.
 func held(t *testing.T, p train.Problem) float64 {
 	t.Helper()
 	before := heap.InUse()
-	var after, steps int
-	_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 2, Workers: 1, OnStep: func(int, int, float64) {
-		if steps++; steps*p.BatchSize == 2*p.Train.Len {
-			after = heap.InUse()
-		}
+	var after int
+	_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 2, Workers: 1, OnCheck: func([]train.Check, bool) error {
+		after = heap.InUse()
+		return nil
 	}})
 	if err != nil {
 		t.Fatal(err)
