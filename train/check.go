@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
@@ -20,6 +21,10 @@ type Check struct {
 	ValLoss   float64 // 0 where there is no validation
 	Validated bool    // there is validation
 
+	// Of an *optim.Solver, and 0 otherwise: the learning rate of the last step, and the mean norm of the gradients since
+	// the last check, before clipping.
+	LearningRate, GradientNorm float64
+
 	// Metrics are the means of the Problem's metrics, of training and validation: as train_accuracy and val_accuracy.
 	Metrics map[string]float64
 }
@@ -29,21 +34,32 @@ func (c Check) String() string { return fmt.Sprintf("Epoch %d: %s", c.Epoch, c.v
 
 // values returns the check's values as a log has them.
 func (c Check) values() string {
-	s := c.both(c.TrainLoss, c.ValLoss)
+	s := c.both(c.TrainLoss, c.ValLoss, decimals)
 	for _, name := range slices.Sorted(maps.Keys(c.Metrics)) {
 		if metric, ok := strings.CutPrefix(name, "train_"); ok {
-			s += fmt.Sprintf("; %s: %s", metric, c.both(c.Metrics[name], c.Metrics["val_"+metric]))
+			s += fmt.Sprintf("; %s: %s", metric, c.both(c.Metrics[name], c.Metrics["val_"+metric], func(x float64) string { return fmt.Sprintf("%.3f", x) }))
 		}
 	}
 	return s
 }
 
 // both returns what a value is for training and, if there is validation, for that.
-func (c Check) both(training, validation float64) string {
+func (c Check) both(training, validation float64, text func(float64) string) string {
 	if !c.Validated {
-		return fmt.Sprintf("Train=%.3f", training)
+		return "Train=" + text(training)
 	}
-	return fmt.Sprintf("Train=%.3f, Val=%.3f", training, validation)
+	return fmt.Sprintf("Train=%s, Val=%s", text(training), text(validation))
+}
+
+// decimals returns a loss with 3 decimals, or more where 3 significant digits need them: 0.457, 0.000457.
+func decimals(x float64) string {
+	if size := math.Abs(x); size > 0 && size < 0.1 {
+		if size < 1e-9 {
+			return fmt.Sprintf("%.2e", x)
+		}
+		return fmt.Sprintf("%.*f", 2-int(math.Floor(math.Log10(size))), x)
+	}
+	return fmt.Sprintf("%.3f", x)
 }
 
 // named returns the check's values by their names.
@@ -56,10 +72,15 @@ func (c Check) named() map[string]float64 {
 	return values
 }
 
-// MarshalJSON makes one object of epoch, step, train_loss, val_loss if there is validation, and the metrics, each under
-// its name. A number that isn't finite is a string, "NaN", "+Inf" or "-Inf".
+// MarshalJSON makes one object of epoch, step, learning_rate and gradient_norm unless they are 0, train_loss, val_loss
+// if there is validation, and the metrics, each under its name. A number that isn't finite is a string, "NaN", "+Inf" or "-Inf".
 func (c Check) MarshalJSON() ([]byte, error) {
 	values := map[string]number{"epoch": number(c.Epoch), "step": number(c.Step)}
+	for name, x := range map[string]float64{"learning_rate": c.LearningRate, "gradient_norm": c.GradientNorm} {
+		if x != 0 {
+			values[name] = number(x)
+		}
+	}
 	for name, x := range c.named() {
 		values[name] = number(x)
 	}
@@ -79,6 +100,10 @@ func (c *Check) UnmarshalJSON(b []byte) error {
 			c.Epoch = int(x)
 		case "step":
 			c.Step = int(x)
+		case "learning_rate":
+			c.LearningRate = x
+		case "gradient_norm":
+			c.GradientNorm = x
 		case "train_loss":
 			c.TrainLoss = x
 		case "val_loss":

@@ -2,9 +2,14 @@ package train
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"reflect"
 	"slices"
+	"time"
 
 	"gorgonia.org/tensor"
 
@@ -15,11 +20,12 @@ import (
 )
 
 // A checkpoint is a safetensors file. It holds the current and the best value of each parameter under these prefixes
-// and, of each that the solver steps, what the solver remembers, under the names that it has for that; the rest is JSON
-// in the metadata.
+// and, of each that the solver steps, its average, if there is one, and what the solver remembers, under the names that
+// it has for that; the rest is JSON in the metadata.
 const (
 	currentPrefix = "param."
 	bestPrefix    = "best."
+	averagePrefix = "average."
 	stateKey      = "heed.state"
 )
 
@@ -29,9 +35,11 @@ type checkpointState struct {
 	Run      runState      `json:"run"`
 	Step     int           `json:"step"`  // how many have been taken
 	Steps    int           `json:"steps"` // of the solver
-	Since    sums          `json:"since"` // the last check
+	Since    window        `json:"since"` // the last check
 	Stopping EarlyStopping `json:"stopping"`
 	History  []Check       `json:"history"`
+
+	Plateau *optim.Plateau `json:"plateau,omitempty"`
 }
 
 // runState is what must not change from one part of a run to the next, as it says which batches steps take.
@@ -40,14 +48,31 @@ type runState struct {
 	BatchSize    int `json:"batch_size"`
 	MicroBatches int `json:"micro_batches"`
 	CheckEvery   int `json:"check_every"`
+
+	Average float64       `json:"average,omitempty"` // the Decay of one; 0 for none
+	Plateau optim.Plateau `json:"plateau,omitzero"`  // its settings
 }
 
 func (r runState) String() string {
-	return fmt.Sprintf("%d examples, a BatchSize of %d, %d MicroBatches and a CheckEvery of %d", r.Examples, r.BatchSize, r.MicroBatches, r.CheckEvery)
+	s := fmt.Sprintf("%d examples, a BatchSize of %d, %d MicroBatches and a CheckEvery of %d", r.Examples, r.BatchSize, r.MicroBatches, r.CheckEvery)
+	if r.Average != 0 {
+		s += fmt.Sprintf(", an Average with Decay %v", r.Average)
+	}
+	if p := r.Plateau; p != (optim.Plateau{}) {
+		s += fmt.Sprintf(", a Plateau with Factor %v, Patience %d, Threshold %v, Higher %t, Cooldown %d, Floor %v", p.Factor, p.Patience, p.Threshold, p.Higher, p.Cooldown, p.Floor)
+	}
+	return s
 }
 
 func (f *fit) runState() runState {
-	return runState{f.Train.Len, f.BatchSize, f.train.micro, f.CheckEvery}
+	r := runState{Examples: f.Train.Len, BatchSize: f.BatchSize, MicroBatches: f.train.micro, CheckEvery: f.CheckEvery}
+	if f.Average != nil {
+		r.Average = f.Average.Decay
+	}
+	if p := f.Plateau; p != nil {
+		r.Plateau = optim.Plateau{Factor: p.Factor, Patience: p.Patience, Threshold: p.Threshold, Higher: p.Higher, Cooldown: p.Cooldown, Floor: p.Floor}
+	}
+	return r
 }
 
 // checkpoint is a checkpoint as it was read.
@@ -56,8 +81,11 @@ type checkpoint struct {
 	tensors map[string]safetensors.Tensor
 }
 
-// save has the first process write the checkpoint.
+// save has the first process write the checkpoint, if there is to be one.
 func (f *fit) save() error {
+	if f.Checkpoint == "" {
+		return nil
+	}
 	memories, err := f.memories()
 	if err == nil {
 		if f.team.rank == 0 {
@@ -66,14 +94,18 @@ func (f *fit) save() error {
 		_, err = f.team.agree(nil, err)
 	}
 	if err != nil {
-		err = fmt.Errorf("train: writing the checkpoint: %w", err)
+		return fmt.Errorf("train: writing the checkpoint: %w", err)
 	}
-	return err
+	f.unsaved, f.savedAt = false, time.Now()
+	return nil
 }
 
 // write writes the checkpoint, with what the solver remembers of each learnable.
 func (f *fit) write(memories [][]optim.Memory) error {
-	state, err := json.Marshal(checkpointState{f.Config.Run, f.runState(), f.step, f.solver.Steps, f.since, f.stopping, f.history})
+	state, err := json.Marshal(checkpointState{
+		Of: f.Config.Run, Run: f.runState(), Step: f.step, Steps: f.solver.Steps,
+		Since: f.since, Stopping: f.stopping, History: f.history, Plateau: f.Plateau,
+	})
 	if err != nil {
 		return err
 	}
@@ -86,6 +118,9 @@ func (f *fit) write(memories [][]optim.Memory) error {
 		add(bestPrefix+p.Name, f.best[i])
 	}
 	for i, n := range f.train.learnables {
+		if f.Average != nil {
+			add(averagePrefix+n.Name(), f.Average.Values[i])
+		}
 		for _, m := range memories[i] {
 			add(m.Name+"."+n.Name(), m.Value)
 		}
@@ -95,11 +130,22 @@ func (f *fit) write(memories [][]optim.Memory) error {
 	})
 }
 
-// resume has all processes take over the checkpoint that the first one reads.
+// resume has all processes take over the checkpoint that the first one reads, if there is one.
 func (f *fit) resume() error {
+	there := []float64{1}
+	if _, err := os.Stat(f.Checkpoint); f.team.rank == 0 && errors.Is(err, fs.ErrNotExist) {
+		there[0] = 0
+	}
+	there, err := f.team.agree(there, nil)
+	if err != nil || there[0] == 0 {
+		return err
+	}
 	c, err := readCheckpoint(f.Checkpoint, f.team)
 	if err == nil {
 		_, err = f.team.agree(nil, f.restore(c))
+	}
+	if err == nil && f.unsaved { // what follows may end training at once
+		err = f.save()
 	}
 	return err
 }
@@ -123,17 +169,35 @@ func readCheckpoint(path string, team *team) (*checkpoint, error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: the checkpoint %s has a state that can't be read: %w", path, err)
 	}
-	s := c.state
-	last := Check{}
-	if n := len(s.History); n > 0 {
-		last = s.History[n-1]
-	}
-	if s.Stopping.Checks != len(s.History) || s.Stopping.BestCheck < 0 || s.Stopping.BestCheck > 0 && s.Stopping.BestCheck >= len(s.History) ||
-		s.Step < 1 || s.Steps < 1 || last.Step < 0 || last.Step > s.Step {
-		return nil, fmt.Errorf("train: the checkpoint %s has a state that contradicts itself: %d checks of history, the last after %d steps, %d observed, best %d, %d steps, %d of the solver",
-			path, len(s.History), last.Step, s.Stopping.Checks, s.Stopping.BestCheck, s.Step, s.Steps)
+	if two := c.state.contradiction(); two != "" {
+		return nil, fmt.Errorf("train: the checkpoint %s has a state that contradicts itself: %s", path, two)
 	}
 	return c, nil
+}
+
+// contradiction returns two things of the state that can't both be, in words; nothing if all fits.
+func (s checkpointState) contradiction() string {
+	best, checks, since := s.Stopping.BestCheck, len(s.History), s.Since.Steps
+	last := 0
+	for i, c := range s.History {
+		if c.Step <= last {
+			return fmt.Sprintf("check %d of its history is after %d steps, the one before after %d", i, c.Step, last)
+		}
+		last = c.Step
+	}
+	switch {
+	case s.Step < 1:
+		return fmt.Sprintf("it was written after a step, but says that %d have been taken", s.Step)
+	case s.Steps < s.Step:
+		return fmt.Sprintf("%d steps have been taken, but %d by its solver", s.Step, s.Steps)
+	case s.Stopping.Checks != checks:
+		return fmt.Sprintf("its history has %d checks, but %d have been observed to stop by", checks, s.Stopping.Checks)
+	case best < 0 || best > 0 && best >= checks:
+		return fmt.Sprintf("the best check is number %d, but its history has %d", best, checks)
+	case last > s.Step || since != s.Step-last:
+		return fmt.Sprintf("%d steps have been taken, but the last check was after %d and %d since then", s.Step, last, since)
+	}
+	return ""
 }
 
 // restore takes over a checkpoint, all of it or, on an error, nothing.
@@ -143,6 +207,14 @@ func (f *fit) restore(c *checkpoint) error {
 	}
 	if saved, now := c.state.Run, f.runState(); saved != now {
 		return fmt.Errorf("train: the checkpoint %s is of a run of %v, not of %v: resume with the former", f.Checkpoint, saved, now)
+	}
+	if saved := c.state.Plateau != nil; saved != (f.Plateau != nil) {
+		return fmt.Errorf("train: the checkpoint %s is of a run with a Plateau (%t), and this one has one (%t): resume with the former", f.Checkpoint, saved, !saved)
+	}
+	for i, check := range c.state.History {
+		if epoch := (check.Step - 1) / f.plan.steps; check.Epoch != epoch {
+			return fmt.Errorf("train: the checkpoint %s contradicts the data: check %d of its history, after %d steps, is of epoch %d, but with %d steps in an epoch it is of epoch %d", f.Checkpoint, i, check.Step, check.Epoch, f.plan.steps, epoch)
+		}
 	}
 	if n := len(c.state.Since.Metrics); n > 0 && n != len(f.train.workers[0].first.metrics) {
 		return fmt.Errorf("train: the checkpoint %s is of a run with %d metrics, not %d: resume with the former", f.Checkpoint, n, len(f.train.workers[0].first.metrics))
@@ -165,8 +237,16 @@ func (f *fit) restore(c *checkpoint) error {
 		if !slices.Equal(from.Shape, []int(to.Shape())) || fmt.Sprintf("%T", from.Data) != fmt.Sprintf("%T", to.Data()) {
 			return fmt.Errorf("train: the checkpoint %s is of another model: %q must be %T of shape %v, got %T of %v", f.Checkpoint, name, to.Data(), to.Shape(), from.Data, tensor.Shape(from.Shape))
 		}
+		if i := notFinite(from); i >= 0 {
+			return fmt.Errorf("train: the checkpoint %s goes on from finite numbers, but %q isn't finite at element %d: restore it, or train again", f.Checkpoint, name, i)
+		}
 		pairs = append(pairs, pair{from, to})
 		return nil
+	}
+	if f.Average != nil && f.Average.Values == nil {
+		if err := f.Average.Update(f.train.model); err != nil { // which makes them
+			return fmt.Errorf("train: resuming from %s: %w", f.Checkpoint, err)
+		}
 	}
 	for i, p := range f.Params.All() {
 		if err := match(currentPrefix+p.Name, p.Value); err != nil {
@@ -174,6 +254,13 @@ func (f *fit) restore(c *checkpoint) error {
 		}
 		if err := match(bestPrefix+p.Name, f.best[i]); err != nil {
 			return err
+		}
+	}
+	if f.Average != nil {
+		for i, n := range f.train.learnables {
+			if err := match(averagePrefix+n.Name(), f.Average.Values[i]); err != nil {
+				return err
+			}
 		}
 	}
 	for _, i := range f.train.part() {
@@ -198,7 +285,22 @@ func (f *fit) restore(c *checkpoint) error {
 	}
 	f.solver.Steps = c.state.Steps
 	f.step, f.since, f.history = c.state.Step, c.state.Since, c.state.History
+	f.unsaved = !reflect.DeepEqual(c.state.Stopping.Stopping, f.Stopping)
 	f.stopping = c.state.Stopping
 	f.stopping.Stopping, f.stopping.steps = f.Stopping, f.CheckEvery > 0
+	if f.Plateau != nil {
+		*f.Plateau = *c.state.Plateau
+	}
 	return nil
+}
+
+// notFinite returns the place of the first number that is NaN or infinite, or -1.
+func notFinite(t safetensors.Tensor) int {
+	switch values := t.Data.(type) {
+	case []float32:
+		return slices.IndexFunc(values, func(x float32) bool { return x-x != 0 })
+	case []float64:
+		return slices.IndexFunc(values, func(x float64) bool { return x-x != 0 })
+	}
+	return -1
 }

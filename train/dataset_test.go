@@ -308,7 +308,7 @@ func TestFitEndsItsGoroutines(t *testing.T) {
 			})
 		},
 		"OnCheck": func(p *train.Problem, c *train.Config) {
-			c.OnCheck = func([]train.Check, bool) error { return errors.New("enough") }
+			c.OnCheck = func([]train.Check, bool) (bool, error) { return false, errors.New("enough") }
 		},
 	}
 	fit := func(end func(p *train.Problem, c *train.Config)) {
@@ -405,11 +405,11 @@ func TestBatchesInTheBackground(t *testing.T) {
 		if end > 0 { // validation would let the next batches be made before the end
 			p.Validation.Len = 0
 		}
-		_, err := train.Fit(t.Context(), p, train.Config{CheckEvery: 1, MaxEpochs: 1, OnCheck: func(history []train.Check, _ bool) error {
+		_, err := train.Fit(t.Context(), p, train.Config{CheckEvery: 1, MaxEpochs: 1, OnCheck: func(history []train.Check, _ bool) (bool, error) {
 			if len(history) == end {
-				return broken
+				return false, broken
 			}
-			return nil
+			return false, nil
 		}})
 		if (end > 0) != errors.Is(err, broken) {
 			t.Fatal(err)

@@ -5,130 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/optim"
 )
-
-// A Problem is what Fit fits: parameters, a loss and data. It may be anything that a Gorgonia graph can express.
-type Problem struct {
-	Params *layers.Params
-
-	// Loss returns the mean loss of a batch, a scalar node, and metrics, of which there may be none. The inputs are
-	// nodes of the dtypes and shapes of the batch's Values, in their order. Other floats that the graph's inputs hold
-	// must be those of Params, bound with b, or be declared in b.Fixed.
-	//
-	// Loss is called for every list of shapes that batches have, for training and for validation, and once for each
-	// worker, then perhaps by several goroutines at once, with a Build and a graph of its own each time. It must do the
-	// same every time.
-	Loss func(b *layers.Build, inputs G.Nodes) (loss *G.Node, metrics []Metric, err error)
-
-	// Train is what to learn from. Validation, whose Len may be 0 for none, is what to judge the parameters by.
-	Train, Validation Dataset
-
-	BatchSize int // examples in a step; fewer in the last of an epoch, or of a bucket, if they don't divide
-
-	// MicroBatches is how many micro-batches a step takes, each of BatchSize/MicroBatches examples: 0 is 1. The
-	// gradient and the loss of a step are the means of theirs, weighted by their Weights. That bounds memory, and
-	// Workers take micro-batches side by side.
-	//
-	// Two numbers of micro-batches give results that differ by rounding and, with dropout, in what is dropped.
-	MicroBatches int
-
-	ValidationSize int // examples in a validation batch; 0 for BatchSize
-}
-
-// Config says how to fit.
-type Config struct {
-	// Stopping says when training stops by itself; with a Patience of 0 it is for MaxEpochs, as a rule.
-	Stopping
-
-	// CheckEvery is how many steps there are from one check to the next, counted over all epochs; at a check the
-	// parameters are validated and Stopping looks. The end of training is always one. 0 is for one at the end of every
-	// epoch.
-	CheckEvery int
-
-	// MaxEpochs ends training that hasn't stopped by itself; 0 sets no end, and needs a Patience or a limit.
-	MaxEpochs int
-
-	// MaxSteps and MaxTime are limits, of the steps of all epochs and of the time that Fit takes; 0 for none. What they
-	// end is as resumable as what ctx ends: a Checkpoint is written at that step, and training with Resume and another
-	// limit goes on from there.
-	MaxSteps int
-	MaxTime  time.Duration
-
-	// Solver updates the parameters; optim.NewAdamW(1e-3) if nil.
-	Solver G.Solver
-
-	Seed uint64 // of dropout, and of the order of the examples
-
-	// Workers is how many graphs take the micro-batches of a step side by side, each with its share of the cores and
-	// memory of its own; 0 is for one a core. More than there are micro-batches are as many. It never changes a result.
-	Workers int
-
-	// Group is the processes that fit the Problem together; nil for this one alone. Each makes and runs its share of
-	// the micro-batches, of every step and of the validation, and steps its part of the parameters, with a memory of
-	// the Solver's for that alone: it must be an *optim.Solver. The number of processes must divide MicroBatches, into
-	// shares that are a power of two. It changes no result: not a Checkpoint either, from which any number may go on.
-	//
-	// The first process alone writes the Checkpoint and the Log. OnStep and OnCheck are called in all. What ends
-	// training in one, as an error, ctx or a limit, ends it in all at the same step.
-	Group Group
-
-	// Checkpoint is a file to keep all that training needs to go on, written whole at every check, and where ctx or a
-	// limit ends training; empty for none. It needs a Solver that is an *optim.Solver.
-	Checkpoint string
-
-	// Run says what is trained, in words: a Checkpoint of another Run isn't resumed.
-	Run string
-
-	// Resume goes on from the Checkpoint: the run's bytes are those of one that was never interrupted.
-	Resume bool
-
-	// Log gets a line for every check, and one when training stops early; nil for none.
-	Log io.Writer
-
-	// OnStep, if set, is called after every training step, counted from 0 in each epoch, with its loss.
-	OnStep func(epoch, step int, loss float64)
-
-	// OnCheck, if set, is called after every check, and on resuming for the last one before: the history so far, and
-	// whether the last check is the best, or else the one to be kept so far: with KeepLast, and where none has been an
-	// improvement. The parameters are then those of the check. An error ends training.
-	OnCheck func(history []Check, best bool) error
-}
-
-// A Result is how training went.
-type Result struct {
-	History        []Check
-	Best           Check  // the one whose parameters were kept: the last where Stopping says so, or none improved
-	StoppedEarly   bool   // Stopping ended training
-	StoppedBecause string // why training ended, in words
-	Unfinished     bool   // a limit of steps or of time ended it: with Resume it goes on
-}
-
-// A NonFiniteError is a loss that is NaN or infinite.
-type NonFiniteError struct {
-	Epoch, Step int // counted from 0; Step is the validation batch's where Validation is set
-	Validation  bool
-	Loss        float64
-}
-
-func (e *NonFiniteError) Error() string {
-	what := "training"
-	if e.Validation {
-		what = "validation"
-	}
-	return fmt.Sprintf("the %s loss is %v at epoch %d, step %d: look for such numbers in the data, or try a lower learning rate", what, e.Loss, e.Epoch, e.Step)
-}
 
 // Fit trains until Stopping says so, or for MaxEpochs. Then, and also when it returns an error, ctx is cancelled or a
 // limit is reached, the parameters are those of the best check so far, whether or not patience ran out, or those of the
@@ -158,22 +45,22 @@ func Fit(ctx context.Context, p Problem, c Config) (*Result, error) {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case c.MaxSteps > 0 && f.step >= c.MaxSteps:
-			return fmt.Errorf("%w of %s is reached", errLimit, count(c.MaxSteps, "step"))
+			return pause(fmt.Sprintf("the limit of %s is reached", count(c.MaxSteps, "step")))
 		case c.MaxTime > 0 && taken >= c.MaxTime:
-			return fmt.Errorf("%w of %v is reached, after %s", errLimit, c.MaxTime, count(f.step, "step"))
+			return pause(fmt.Sprintf("the limit of %v is reached, after %s", c.MaxTime, count(f.step, "step")))
 		}
 		return nil
 	}
-	began := f.step
 	err = f.run(ctx, limit)
-	if f.Checkpoint != "" && f.step > began && team.interrupted(err) {
+	unfinished := errors.Is(err, errLimit)
+	if f.unsaved && team.interrupted(err) {
 		if failed := f.save(); failed != nil {
-			err = failed
+			err, unfinished = failed, false
 		}
 	}
 	f.restoreBest()
 	r := f.stopping.result(f.history, err)
-	if r.Unfinished = errors.Is(err, errLimit); r.Unfinished {
+	if r.Unfinished = unfinished; unfinished {
 		return r, nil
 	}
 	if len(f.history) == 0 {
@@ -185,7 +72,14 @@ func Fit(ctx context.Context, p Problem, c Config) (*Result, error) {
 	return r, err
 }
 
-var errLimit = errors.New("the limit")
+// errLimit is what every pause is.
+var errLimit = errors.New("a limit")
+
+// A pause is an error that says why training ends where it can go on.
+type pause string
+
+func (p pause) Error() string        { return string(p) }
+func (p pause) Is(target error) bool { return target == errLimit }
 
 // fit is the state of one call of Fit.
 type fit struct {
@@ -198,11 +92,15 @@ type fit struct {
 	train      *trainer
 	validation *validation // nil for none
 
-	step     int  // how many have been taken
-	since    sums // of the batches since the last check
+	step     int    // how many have been taken
+	since    window // the steps since the last check
 	stopping EarlyStopping
 	history  []Check
 	best     []*tensor.Dense // the values of the check to be kept, one for each of Params.All()
+
+	asked   error     // by a callback of this process: a pause
+	unsaved bool      // the checkpoint is behind
+	savedAt time.Time // or when training began
 }
 
 func newFit(p Problem, c Config, team *team) (*fit, error) {
@@ -212,27 +110,21 @@ func newFit(p Problem, c Config, team *team) (*fit, error) {
 	if err := p.Train.check("Train"); err != nil {
 		return nil, err
 	}
-	switch {
-	case c.Workers < 0:
-		return nil, fmt.Errorf("train: Workers must be at least 1, or 0 for one a core, got %d", c.Workers)
-	case c.MaxEpochs < 0 || c.MaxSteps < 0 || c.MaxTime < 0 || c.CheckEvery < 0:
-		return nil, fmt.Errorf("train: MaxEpochs, MaxSteps, MaxTime and CheckEvery must be at least 0, got %d, %d, %v and %d", c.MaxEpochs, c.MaxSteps, c.MaxTime, c.CheckEvery)
-	case c.Patience == 0 && c.MaxEpochs == 0 && c.MaxSteps == 0 && c.MaxTime == 0:
-		return nil, fmt.Errorf("train: set Patience, MaxEpochs, MaxSteps or MaxTime above 0, or training has no end")
-	case c.Resume && c.Checkpoint == "":
-		return nil, fmt.Errorf("train: to resume, name the Checkpoint to resume from")
-	}
 	if c.Monitor == "" && p.Validation.Len == 0 {
 		c.Monitor = "train_loss"
 	}
-	if err := c.Stopping.check(); err != nil {
+	if err := c.check(); err != nil {
 		return nil, err
 	}
 	if c.Solver == nil {
 		c.Solver = optim.NewAdamW(1e-3)
 	}
 	making := new(sync.Mutex)
-	f := &fit{Problem: p, Config: c, team: team, stopping: EarlyStopping{Stopping: c.Stopping, steps: c.CheckEvery > 0}, plan: newPlan(p.Train, p.BatchSize, c.Seed, making)}
+	f := &fit{
+		Problem: p, Config: c, team: team, savedAt: time.Now(),
+		stopping: EarlyStopping{Stopping: c.Stopping, steps: c.CheckEvery > 0},
+		plan:     newPlan(p.Train, p.BatchSize, c.Seed, making),
+	}
 	f.MaxEpochs = min(f.MaxEpochs, math.MaxInt/f.plan.steps) // whose product is the last step
 	f.solver, _ = c.Solver.(*optim.Solver)
 	if c.Checkpoint != "" && f.solver == nil {
@@ -251,25 +143,6 @@ func newFit(p Problem, c Config, team *team) (*fit, error) {
 		return nil, err
 	}
 	return f, f.checkMonitor()
-}
-
-// check checks what is wrong with a Problem, but for what it trains on, before it is tried.
-func (p Problem) check() error {
-	if p.Params == nil || p.Loss == nil {
-		return fmt.Errorf("train: a Problem needs Params and a Loss")
-	}
-	if p.Validation.Len != 0 {
-		if err := p.Validation.check("Validation"); err != nil {
-			return err
-		}
-	}
-	switch {
-	case p.BatchSize < 1 || p.ValidationSize < 0:
-		return fmt.Errorf("train: BatchSize must be at least 1, and ValidationSize too or 0 for the same, got %d and %d", p.BatchSize, p.ValidationSize)
-	case p.MicroBatches < 0 || p.MicroBatches > 1 && p.BatchSize%p.MicroBatches != 0:
-		return fmt.Errorf("train: MicroBatches must divide BatchSize, got %d and %d", p.MicroBatches, p.BatchSize)
-	}
-	return nil
 }
 
 // build makes what trains and what validates, with a graph of either, so that what is wrong with them is found at once.
@@ -311,10 +184,8 @@ func (f *fit) checkMonitor() error {
 
 // run trains until there is a reason not to. limit returns an error where training is to end and to be resumable.
 func (f *fit) run(ctx context.Context, limit func() error) error {
-	if len(f.history) > 0 { // resumed
-		if err := f.onCheck(f.stopping.kept() == len(f.history)-1); err != nil {
-			return err
-		}
+	if err := f.tellResumed(); err != nil {
+		return err
 	}
 	to := f.MaxEpochs * f.plan.steps
 	if f.MaxSteps > 0 && (to == 0 || f.MaxSteps < to) {
@@ -333,23 +204,25 @@ func (f *fit) run(ctx context.Context, limit func() error) error {
 		if f.stopping.Stopped() || f.done() {
 			return nil
 		}
-		if err := f.takeStep(batches, limit()); err != nil {
+		if err := f.takeStep(batches, cmp.Or(f.asked, limit())); err != nil {
 			return err
 		}
 	}
 }
+
+// every returns how many steps there are from one check to the next.
+func (f *fit) every() int { return cmp.Or(f.CheckEvery, f.plan.steps) }
 
 // done reports whether the last step of the last epoch has been taken.
 func (f *fit) done() bool { return f.MaxEpochs > 0 && f.step >= f.MaxEpochs*f.plan.steps }
 
 // due reports whether a check is to be made now.
 func (f *fit) due() bool {
-	every := cmp.Or(f.CheckEvery, f.plan.steps)
 	checked := len(f.history) > 0 && f.history[len(f.history)-1].Step == f.step
-	return f.step > 0 && !checked && (f.step%every == 0 || f.done())
+	return f.step > 0 && !checked && (f.step%f.every() == 0 || f.done())
 }
 
-// takeStep takes a training step, unless there is an error before it.
+// takeStep takes a training step, unless there is an error before it, and saves where that is due.
 func (f *fit) takeStep(feed *feed, err error) error {
 	epoch, step := f.step/f.plan.steps, f.step%f.plan.steps
 	var batches []Batch
@@ -373,21 +246,78 @@ func (f *fit) takeStep(feed *feed, err error) error {
 	if !finite(loss) {
 		return &NonFiniteError{Epoch: epoch, Step: step, Loss: loss}
 	}
-	if err := f.train.solve(f.Solver); err != nil {
+	if err = f.train.solve(f.Solver); err == nil && f.Average != nil {
+		err = f.Average.Update(f.train.model)
+	}
+	if err != nil {
 		return fmt.Errorf("train: epoch %d, step %d: %w", epoch, step, err)
 	}
-	f.since.add(s)
+	f.since.add(s, f.solver)
 	f.step++
-	if f.OnStep != nil {
-		f.OnStep(epoch, step, loss)
+	f.unsaved = true
+	if f.OnStep != nil && f.OnStep(epoch, step, loss) {
+		f.asked = pause("OnStep asked for it")
 	}
-	return nil
+	if f.due() { // a check saves too
+		return nil
+	}
+	return f.saveBetween()
+}
+
+// saveBetween saves where that is due between checks. The first process's clock decides.
+func (f *fit) saveBetween() error {
+	due := f.CheckpointSteps > 0 && f.step%f.CheckpointSteps == 0
+	if f.CheckpointTime > 0 {
+		since, err := f.team.agree([]float64{float64(time.Since(f.savedAt))}, nil)
+		if err != nil {
+			return err
+		}
+		due = due || since[0] >= float64(f.CheckpointTime)
+	}
+	if !due {
+		return nil
+	}
+	return f.save()
 }
 
 // check judges the parameters, and keeps and saves what is to be.
 func (f *fit) check(ctx context.Context) error {
+	scheduled := f.step%f.every() == 0
+	if !scheduled { // It is due as training ends here: with more epochs it is to go on as if there had been no check.
+		if err := f.save(); err != nil {
+			return err
+		}
+	}
+	if err := f.averaged(func() error { return f.judge(ctx) }); err != nil {
+		return err
+	}
+	if scheduled {
+		if err := f.save(); err != nil {
+			return err
+		}
+	}
+	logCheck(f.Log, f.history[len(f.history)-1], &f.stopping)
+	return f.averaged(func() error { return f.onCheck(f.stopping.kept() == len(f.history)-1) })
+}
+
+// averaged calls do while the parameters are the Average, if there is one.
+func (f *fit) averaged(do func() error) error {
+	if f.Average == nil {
+		return do()
+	}
+	if err := f.Average.Swap(f.train.model); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return cmp.Or(do(), f.Average.Swap(f.train.model))
+}
+
+// judge adds a check of the parameters to the history, and keeps them if they are to be.
+func (f *fit) judge(ctx context.Context) error {
 	metrics := f.train.workers[0].first.metrics
 	c := Check{Epoch: (f.step - 1) / f.plan.steps, Step: f.step, TrainLoss: f.since.loss()}
+	if f.solver != nil {
+		c.LearningRate, c.GradientNorm = float64(f.since.Rate), float64(f.since.Norm)/float64(f.since.Steps)
+	}
 	if len(metrics) > 0 {
 		c.Metrics = map[string]float64{}
 	}
@@ -400,42 +330,64 @@ func (f *fit) check(ctx context.Context) error {
 		c.Validated, c.ValLoss = true, s.loss()
 		s.note(c.Metrics, "val_", metrics)
 	}
-	f.since = sums{}
+	f.since = window{}
 	f.history = append(f.history, c)
 	f.stopping.Observe(c.named()[f.monitor()])
-	keep := f.stopping.kept() == len(f.history)-1
-	if keep {
+	if f.Plateau != nil {
+		f.Plateau.Observe(f.stopping.Last)
+	}
+	if f.stopping.kept() == len(f.history)-1 {
 		for i, param := range f.Params.All() {
 			if err := tensor.Copy(f.best[i], param.Value); err != nil {
 				return fmt.Errorf("train: keeping the best parameters: %w", err)
 			}
 		}
 	}
-	if f.Checkpoint != "" {
-		if err := f.save(); err != nil {
-			return err
-		}
-	}
-	logCheck(f.Log, c, &f.stopping)
-	return f.onCheck(keep)
+	return nil
 }
 
-// onCheck calls the Config's OnCheck.
+// onCheck calls the Config's OnCheck with a copy of the history.
 func (f *fit) onCheck(best bool) (err error) {
 	if f.OnCheck != nil {
-		err = f.OnCheck(f.history, best)
+		history := slices.Clone(f.history)
+		for i := range history {
+			history[i].Metrics = maps.Clone(history[i].Metrics)
+		}
+		var stop bool
+		if stop, err = f.OnCheck(history, best); stop {
+			f.asked = pause("OnCheck asked for it")
+		}
 	}
 	_, err = f.team.agree(nil, err)
 	return err
 }
 
+// tellResumed calls OnCheck for the checks before, while the parameters are those to be kept.
+func (f *fit) tellResumed() error {
+	if len(f.history) == 0 {
+		return nil
+	}
+	var current []*tensor.Dense
+	for _, param := range f.Params.All() {
+		current = append(current, param.Value.Clone().(*tensor.Dense))
+	}
+	f.restoreBest()
+	err := f.onCheck(true)
+	f.set(current)
+	return err
+}
+
 // restoreBest puts the values of the check that is kept back into the parameters.
 func (f *fit) restoreBest() {
-	if len(f.history) == 0 {
-		return
+	if len(f.history) > 0 {
+		f.set(f.best)
 	}
+}
+
+// set sets the parameters to values, whose shapes and dtypes are theirs.
+func (f *fit) set(values []*tensor.Dense) {
 	for i, param := range f.Params.All() {
-		tensor.Copy(param.Value, f.best[i]) // it was copied from there: shapes and dtypes agree
+		tensor.Copy(param.Value, values[i])
 	}
 }
 

@@ -337,7 +337,7 @@ func TestGroupEndsTogether(t *testing.T) {
 			})
 		}, "the validation loss is NaN at epoch 0, step 2"},
 		{"a check", func(p *process) {
-			p.config.OnCheck = func([]train.Check, bool) error { return errors.New("no room") }
+			p.config.OnCheck = func([]train.Check, bool) (bool, error) { return false, errors.New("no room") }
 		}, "process 2 of the Group: no room"},
 		{"a wrong setting", func(p *process) { p.config.Workers = -1 }, "train: process 2 of the Group: Workers must be at least 1"},
 		{"another solver", func(p *process) { p.config.Solver, p.config.Checkpoint = G.NewAdamSolver(), "" }, "train: process 2 of the Group: a Group needs an *optim.Solver"},
@@ -387,6 +387,10 @@ func TestGroupInterrupted(t *testing.T) {
 	run := func(size int, checkpoint string, resume bool, change func(p *process, rank int)) []outcome {
 		return fitAll(t, newLocal(size, 0), func(rank int) process {
 			p := process{nil, grouped(t), train.Config{MaxEpochs: 2, Checkpoint: checkpoint, Resume: resume}}
+			p.config.Average = &optim.Average{Decay: 0.9}
+			if checkpoint != "" {
+				p.config.CheckpointTime = time.Nanosecond
+			}
 			change(&p, rank)
 			return p
 		})
@@ -401,28 +405,34 @@ func TestGroupInterrupted(t *testing.T) {
 		{"steps", 3, nil, func(p *process) { p.config.MaxSteps = 3 }},
 		{"one's time", 4, nil, func(p *process) {
 			p.config.MaxTime = time.Second
-			p.config.OnStep = func(_, step int, _ float64) {
+			p.config.OnStep = func(_, step int, _ float64) bool {
 				if step == 3 {
 					time.Sleep(time.Second)
 				}
+				return false
 			}
+		}},
+		{"one's OnStep", 2, nil, func(p *process) {
+			p.config.OnStep = func(_, step int, _ float64) bool { return step == 1 }
 		}},
 		{"one's context", 2, context.Canceled, func(p *process) {
 			ctx, cancel := context.WithCancel(t.Context())
 			p.ctx = ctx
-			p.config.OnStep = func(_, step int, _ float64) {
+			p.config.OnStep = func(_, step int, _ float64) bool {
 				if step == 1 {
 					cancel()
 				}
+				return false
 			}
 		}},
 		{"one's context, in validation", 6, context.Canceled, func(p *process) {
 			ctx, cancel := context.WithCancel(t.Context())
 			p.ctx = ctx
-			p.config.OnStep = func(_, step int, _ float64) {
+			p.config.OnStep = func(_, step int, _ float64) bool {
 				if step == 5 {
 					cancel()
 				}
+				return false
 			}
 		}},
 	} {
@@ -434,11 +444,9 @@ func TestGroupInterrupted(t *testing.T) {
 					c.limit(p)
 				}
 				of := p.config.OnStep
-				p.config.OnStep = func(epoch, step int, loss float64) {
+				p.config.OnStep = func(epoch, step int, loss float64) bool {
 					steps[rank]++
-					if of != nil {
-						of(epoch, step, loss)
-					}
+					return of != nil && of(epoch, step, loss)
 				}
 			})
 			for rank, o := range got {

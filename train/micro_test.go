@@ -248,10 +248,11 @@ func TestMicroBatchesResume(t *testing.T) {
 	}
 	c := train.Config{MaxEpochs: 4, Seed: 7, Checkpoint: filepath.Join(t.TempDir(), "c"), Workers: 1}
 	ctx, cancel := context.WithCancel(context.Background())
-	c.OnStep = func(epoch, step int, _ float64) {
+	c.OnStep = func(epoch, step int, _ float64) bool {
 		if epoch == 2 && step == 11 {
 			cancel()
 		}
+		return false
 	}
 	if _, err := train.Fit(ctx, unevenDigits(t, 4, 0.1), c); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
@@ -466,9 +467,9 @@ func held(t *testing.T, p train.Problem) float64 {
 	t.Helper()
 	before := heap.InUse()
 	var after int
-	_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 2, Workers: 1, OnCheck: func([]train.Check, bool) error {
+	_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 2, Workers: 1, OnCheck: func([]train.Check, bool) (bool, error) {
 		after = heap.InUse()
-		return nil
+		return false, nil
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -481,10 +482,11 @@ func BenchmarkStep(b *testing.B) {
 		b.Run(fmt.Sprintf("batch=%d/micro=%d/workers=%d", c.batch, c.micro, c.workers), func(b *testing.B) {
 			p := gpt(b, c.batch, c.micro, 128, 4)
 			p.Train.Len = (b.N + 1) * c.batch
-			_, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 1, Workers: c.workers, OnStep: func(_, step int, _ float64) {
+			_, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 1, Workers: c.workers, OnStep: func(_, step int, _ float64) bool {
 				if step == 0 {
 					b.ResetTimer()
 				}
+				return false
 			}})
 			if err != nil {
 				b.Fatal(err)

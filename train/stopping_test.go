@@ -206,11 +206,11 @@ func TestStoppingResumes(t *testing.T) {
 				p, w := problemOf(t, from, c.options, c.values)
 				r, err := train.Fit(t.Context(), p, train.Config{
 					Stopping: c.options, MaxEpochs: len(c.values), Solver: optim.NewAdamW(0.1), Checkpoint: checkpoint, Resume: from > 0,
-					OnCheck: func(history []train.Check, _ bool) error {
+					OnCheck: func(history []train.Check, _ bool) (bool, error) {
 						if len(history) == until {
-							return broken
+							return false, broken
 						}
-						return nil
+						return false, nil
 					},
 				})
 				return end{fmt.Sprintf("%+v", r), w.Value.Data().([]float64)[0]}, err

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/train/optim"
 )
 
 // sums are what batches count for in means: the loss and each metric, with what they are divided by.
@@ -23,6 +25,24 @@ func (s *sums) add(o sums) {
 	for i, m := range o.Metrics {
 		s.Metrics[i][0] += m[0]
 		s.Metrics[i][1] += m[1]
+	}
+}
+
+// A window is some steps, one after the other.
+type window struct {
+	sums
+	Steps int    `json:"steps"`
+	Norm  number `json:"norm"` // sum of the norms of their gradients
+	Rate  number `json:"rate"` // the learning rate of the last
+}
+
+// add adds a step, which a solver has taken; the solver may be nil.
+func (w *window) add(s sums, solver *optim.Solver) {
+	w.sums.add(s)
+	w.Steps++
+	if solver != nil {
+		w.Norm += number(solver.Norm())
+		w.Rate = number(solver.Rate())
 	}
 }
 

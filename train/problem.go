@@ -1,0 +1,176 @@
+package train
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train/optim"
+)
+
+// A Problem is what Fit fits: parameters, a loss and data. It may be anything that a Gorgonia graph can express.
+type Problem struct {
+	Params *layers.Params
+
+	// Loss returns the mean loss of a batch, a scalar node, and metrics, of which there may be none. The inputs are
+	// nodes of the dtypes and shapes of the batch's Values, in their order. Other floats that the graph's inputs hold
+	// must be those of Params, bound with b, or be declared in b.Fixed.
+	//
+	// Loss is called for every list of shapes that batches have, for training and for validation, and once for each
+	// worker, then perhaps by several goroutines at once, with a Build and a graph of its own each time. It must do the
+	// same every time.
+	Loss func(b *layers.Build, inputs G.Nodes) (loss *G.Node, metrics []Metric, err error)
+
+	// Train is what to learn from. Validation, whose Len may be 0 for none, is what to judge the parameters by.
+	Train, Validation Dataset
+
+	BatchSize int // examples in a step; fewer in the last of an epoch, or of a bucket, if they don't divide
+
+	// MicroBatches is how many micro-batches a step takes, each of BatchSize/MicroBatches examples: 0 is 1. The
+	// gradient and the loss of a step are the means of theirs, weighted by their Weights. That bounds memory, and
+	// Workers take micro-batches side by side.
+	//
+	// Two numbers of micro-batches give results that differ by rounding and, with dropout, in what is dropped.
+	MicroBatches int
+
+	ValidationSize int // examples in a validation batch; 0 for BatchSize
+}
+
+// Config says how to fit.
+type Config struct {
+	// Stopping says when training stops by itself; with a Patience of 0 it is for MaxEpochs, as a rule.
+	Stopping
+
+	// CheckEvery is how many steps there are from one check to the next, counted over all epochs; at a check the
+	// parameters are validated and Stopping looks. The end of training is always one. 0 is for one at the end of every
+	// epoch.
+	CheckEvery int
+
+	// MaxEpochs ends training that hasn't stopped by itself; 0 sets no end, and needs a Patience or a limit.
+	MaxEpochs int
+
+	// MaxSteps and MaxTime are limits, of the steps of all epochs and of the time that Fit takes; 0 for none. What they
+	// end is as resumable as what ctx or a callback ends: a Checkpoint is written at that step, and training with Resume
+	// and another limit goes on from there.
+	MaxSteps int
+	MaxTime  time.Duration
+
+	// Solver updates the parameters; optim.NewAdamW(1e-3) if nil.
+	Solver G.Solver
+
+	// Average, if set, is updated after every step, and takes the place of the parameters wherever they are judged,
+	// kept and handed out: in validation, in OnCheck and in the end.
+	Average *optim.Average
+
+	// Plateau, if set, observes the monitored value at every check; its Higher must be what Stopping's Mode says. It
+	// does nothing unless the Solver's Schedule is its own, or has it for a factor.
+	Plateau *optim.Plateau
+
+	Seed uint64 // of dropout, and of the order of the examples
+
+	// Workers is how many graphs take the micro-batches of a step side by side, each with its share of the cores and
+	// memory of its own; 0 is for one a core. More than there are micro-batches are as many. It never changes a result.
+	Workers int
+
+	// Group is the processes that fit the Problem together; nil for this one alone. Each makes and runs its share of
+	// the micro-batches, of every step and of the validation, and steps its part of the parameters, with a memory of
+	// the Solver's for that alone: it must be an *optim.Solver. The number of processes must divide MicroBatches, into
+	// shares that are a power of two. It changes no result: not a Checkpoint either, from which any number may go on.
+	//
+	// The first process alone writes the Checkpoint and the Log. OnStep and OnCheck are called in all. What ends
+	// training in one, as an error, ctx or a limit, ends it in all at the same step.
+	Group Group
+
+	// Checkpoint is a file to keep all that training needs to go on, the last parameters and the best ones among it,
+	// written whole at every check, and where ctx, a limit or a callback ends training; empty for none. It needs a Solver
+	// that is an *optim.Solver.
+	Checkpoint string
+
+	// CheckpointSteps and CheckpointTime have the Checkpoint written between checks too: every so many steps, counted
+	// over all epochs, and when so much time has passed since the last one. 0 is for neither.
+	CheckpointSteps int
+	CheckpointTime  time.Duration
+
+	// Run says what is trained, in words: a Checkpoint of another Run isn't resumed.
+	Run string
+
+	// Resume goes on from the Checkpoint if there is one: the run's bytes are those of one that was never interrupted.
+	// MaxEpochs, Patience and the limits may be raised: training ends with the bytes of one that had them from the start.
+	Resume bool
+
+	// Log gets a line for every check, and one when training stops early; nil for none.
+	Log io.Writer
+
+	// OnStep, if set, is called after every training step, counted from 0 in each epoch, with its loss. If it returns
+	// true, training ends as at a limit.
+	OnStep func(epoch, step int, loss float64) (stop bool)
+
+	// OnCheck, if set, is called after every check with a copy of the history so far, and whether the last check is the
+	// best, or else the one to be kept so far: with KeepLast, and where none has been an improvement. The parameters are
+	// then those of the check. On resuming it is called once if there have been checks: best is true then, and the
+	// parameters are those to be kept so far. If it returns true, training ends as at a limit; an error ends it too.
+	OnCheck func(history []Check, best bool) (stop bool, err error)
+}
+
+// A Result is how training went.
+type Result struct {
+	History        []Check
+	Best           Check  // the one whose parameters were kept: the last where Stopping says so, or none improved
+	StoppedEarly   bool   // Stopping ended training
+	StoppedBecause string // why training ended, in words
+	Unfinished     bool   // a limit of steps or of time or a callback ended it: with Resume it goes on
+}
+
+// A NonFiniteError is a loss that is NaN or infinite.
+type NonFiniteError struct {
+	Epoch, Step int // counted from 0; Step is the validation batch's where Validation is set
+	Validation  bool
+	Loss        float64
+}
+
+func (e *NonFiniteError) Error() string {
+	what := "training"
+	if e.Validation {
+		what = "validation"
+	}
+	return fmt.Sprintf("the %s loss is %v at epoch %d, step %d: look for such numbers in the data, or try a lower learning rate", what, e.Loss, e.Epoch, e.Step)
+}
+
+// check checks what is wrong with a Problem, but for what it trains on, before it is tried.
+func (p Problem) check() error {
+	if p.Params == nil || p.Loss == nil {
+		return fmt.Errorf("train: a Problem needs Params and a Loss")
+	}
+	if p.Validation.Len != 0 {
+		if err := p.Validation.check("Validation"); err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.BatchSize < 1 || p.ValidationSize < 0:
+		return fmt.Errorf("train: BatchSize must be at least 1, and ValidationSize too or 0 for the same, got %d and %d", p.BatchSize, p.ValidationSize)
+	case p.MicroBatches < 0 || p.MicroBatches > 1 && p.BatchSize%p.MicroBatches != 0:
+		return fmt.Errorf("train: MicroBatches must divide BatchSize, got %d and %d", p.MicroBatches, p.BatchSize)
+	}
+	return nil
+}
+
+// check checks what is wrong with a Config before it is tried.
+func (c Config) check() error {
+	switch {
+	case c.Workers < 0:
+		return fmt.Errorf("train: Workers must be at least 1, or 0 for one a core, got %d", c.Workers)
+	case c.MaxEpochs < 0 || c.MaxSteps < 0 || c.MaxTime < 0 || c.CheckEvery < 0:
+		return fmt.Errorf("train: MaxEpochs, MaxSteps, MaxTime and CheckEvery must be at least 0, got %d, %d, %v and %d", c.MaxEpochs, c.MaxSteps, c.MaxTime, c.CheckEvery)
+	case c.CheckpointSteps < 0 || c.CheckpointTime < 0:
+		return fmt.Errorf("train: CheckpointSteps and CheckpointTime must be at least 0, got %d and %v", c.CheckpointSteps, c.CheckpointTime)
+	case c.Patience == 0 && c.MaxEpochs == 0 && c.MaxSteps == 0 && c.MaxTime == 0:
+		return fmt.Errorf("train: set Patience, MaxEpochs, MaxSteps or MaxTime above 0, or training has no end")
+	case c.Checkpoint == "" && (c.Resume || c.CheckpointSteps > 0 || c.CheckpointTime > 0):
+		return fmt.Errorf("train: name the Checkpoint to resume from or to write")
+	}
+	return c.Stopping.check()
+}
