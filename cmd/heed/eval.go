@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -25,7 +26,7 @@ or the last tenth of the text. The loss is the mean cross-entropy in nats.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := openTask(args[0], text)
+			t, err := openTask(cmd.Context(), args[0], text, nil)
 			if err != nil {
 				return err
 			}
@@ -35,7 +36,7 @@ or the last tenth of the text. The loss is the mean cross-entropy in nats.`,
 			}
 			s, err := t.Evaluate(cmd.Context())
 			if err != nil {
-				return interrupted(err)
+				return err
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), scoreText(s, t.Config))
 			return err
@@ -55,8 +56,8 @@ func scoreText(s task.Score, c task.Config) string {
 }
 
 // openTask opens a run folder's task, with its data but new weights. text, unless it is empty, is the text to take
-// instead.
-func openTask(dir, text string) (*task.Task, error) {
+// instead. change, unless it is nil, changes the configuration as flags say.
+func openTask(ctx context.Context, dir, text string, change func(c *task.Config)) (*task.Task, error) {
 	if dir == "" {
 		return nil, errNoFolder
 	}
@@ -71,15 +72,37 @@ func openTask(dir, text string) (*task.Task, error) {
 		}
 		c.Data.File, c.Data.SHA256 = text, ""
 	}
-	t, err := task.New(c)
+	if change != nil {
+		change(&c)
+	}
+	t, err := newTask(ctx, c)
 	var wrong *task.ConfigError
 	switch {
+	case errors.Is(err, context.Canceled):
+	case errors.As(err, &wrong) && change != nil:
+		err = wrongFlag(err)
 	case errors.As(err, &wrong): // which isn't the call's fault
 		err = fmt.Errorf("%s: %w", filepath.Join(dir, task.ConfigFile), err)
 	case err != nil && learnsText && text == "":
 		err = fmt.Errorf("%w; --text FILE names the text to take", err)
 	}
 	return t, err
+}
+
+// newTask is task.New, and returns at once when ctx ends: scanning a text and splitting data may take a while, and end
+// with the process.
+func newTask(ctx context.Context, c task.Config) (*task.Task, error) {
+	made := make(chan func() (*task.Task, error), 1)
+	go func() {
+		t, err := task.New(c)
+		made <- func() (*task.Task, error) { return t, err }
+	}()
+	select {
+	case got := <-made:
+		return got()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // openModel opens a run folder's model.

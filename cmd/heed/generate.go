@@ -63,7 +63,7 @@ an escape, such as \x1b.`,
 			if _, failed := fmt.Fprintln(stdout); err == nil { // also where it was interrupted
 				err = failed
 			}
-			return interrupted(err)
+			return err
 		},
 	}
 	f := cmd.Flags()

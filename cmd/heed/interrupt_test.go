@@ -111,8 +111,12 @@ func TestSignals(t *testing.T) {
 	flags := func(dir string) []string { return small("--task=copy", "--steps=150", "--out="+dir) }
 	want := filepath.Join(base, "whole")
 	succeed(t, flags(want)...)
-	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+	for i, signal := range append([]os.Signal{os.Interrupt, syscall.SIGTERM}, notice...) {
 		t.Run(signal.String(), func(t *testing.T) {
+			status, words := 1, "interrupted"
+			if i == 2 {
+				status, words = 3, "ended on notice, by SIGUSR1"
+			}
 			dir := filepath.Join(t.TempDir(), "run")
 			cmd := process(flags(dir)...)
 			var stderr bytes.Buffer
@@ -133,7 +137,7 @@ func TestSignals(t *testing.T) {
 			}
 			cmd.Wait()
 			if code := cmd.ProcessState.ExitCode(); code != 0 { // 0: it was done before
-				fail(t, called{code, "", stderr.String()}, 1, "interrupted: heed train --resume "+shell(dir))
+				fail(t, called{code, "", stderr.String()}, status, words+": heed train --resume "+shell(dir))
 				succeed(t, "train", "--resume="+dir)
 			}
 			sameRun(t, dir, want)
@@ -305,8 +309,8 @@ func TestDamagedCheckpoints(t *testing.T) {
 	write(t, filepath.Join(dir, "notes.txt"), "mine")
 	succeed(t, "train", "--resume="+dir)
 	files := folder(t, dir)
-	if _, ok := files[".model.safetensors.tmp-123"]; ok || files["notes.txt"] != "mine" || len(files) != 5 {
-		t.Errorf("the folder holds %d files, want the run's four and notes.txt", len(files))
+	if _, ok := files[".model.safetensors.tmp-123"]; ok || files["notes.txt"] != "mine" || len(files) != 6 {
+		t.Errorf("the folder holds %d files, want the run's five and notes.txt", len(files))
 	}
 }
 

@@ -7,8 +7,8 @@
 //	heed generate runs/text --prompt "To be" --tokens 300
 //	heed attention runs/reverse gorgonia --out attention.png
 //
-// It exits with status 0 when it is done, 1 when something failed and 2 when the call was wrong. Progress goes to
-// standard error, and only to a terminal.
+// It exits with status 0 when it is done, 1 when something failed, 2 when the call was wrong and 3 when SIGUSR1 ended a
+// training that can go on. Progress goes to standard error, and only to a terminal.
 package main
 
 import (
@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,11 +29,31 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	os.Exit(run(listen(context.Background()), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// listen returns a context that the first signal ends, with errInterrupted or errNoticed for a cause. A second one ends
+// the process at once, unless it is notice again.
+func listen(parent context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, append(notice, os.Interrupt, syscall.SIGTERM)...)
+	go func() {
+		got := <-signals
+		signal.Stop(signals)
+		if len(notice) > 0 { // no signal would be all
+			signal.Ignore(notice...)
+		}
+		cause := errInterrupted
+		if slices.Contains(notice, got) {
+			cause = errNoticed
+		}
+		cancel(cause)
+		if terminal(os.Stderr) != nil {
+			fmt.Fprintf(os.Stderr, "\nheed: %v: ending what is under way\n", cause)
+		}
+	}()
+	return ctx
 }
 
 // run carries out one call and returns its exit status.
@@ -42,7 +63,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := &output{Writer: stdout}
 	root.SetOut(out)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := interrupted(ctx, root.ExecuteContext(ctx))
 	if err == nil && out.err != nil { // what printed it went on all the same
 		err = fmt.Errorf("all is done, but not all of it could be printed: %w", out.err)
 	}
@@ -50,9 +71,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	fmt.Fprintln(stderr, "heed:", oneLine(err))
-	var usage *usageError
-	if errors.As(err, &usage) {
+	switch {
+	case errors.As(err, new(*usageError)):
 		return 2
+	case errors.Is(err, errNoticed):
+		return 3
 	}
 	return 1
 }
@@ -125,19 +148,27 @@ func flagError(cmd *cobra.Command, err error) error {
 		want = "a number"
 	case t == "bool":
 		want = "true or false"
+	case t == often{}.Type():
+		want = "steps, as 500, or a time, as 10m"
 	}
 	return usagef("--%s must be %s, got %q", invalid.GetFlag().Name, want, invalid.GetValue())
 }
 
-// errInterrupted says that a signal ended the call.
-var errInterrupted = errors.New("interrupted")
+// errInterrupted and errNoticed say that a signal ended the call.
+var (
+	errInterrupted = errors.New("interrupted")
+	errNoticed     = errors.New("ended on notice, by SIGUSR1")
+)
 
 // interrupted returns an error that says so if a signal ended the call.
-func interrupted(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return errInterrupted
+func interrupted(ctx context.Context, err error) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
 	}
-	return err
+	if errors.Is(context.Cause(ctx), errNoticed) {
+		return errNoticed
+	}
+	return errInterrupted
 }
 
 // A usageError says that the call was wrong, not that something failed.

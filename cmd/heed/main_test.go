@@ -174,7 +174,11 @@ func TestWrongCalls(t *testing.T) {
 		{"train --monitor=val_acc", `--monitor must be one of train_loss, train_accuracy, val_loss, val_accuracy, got "val_acc"`},
 		{"train --monitor=val_loss --validation=0", `--monitor must be one of train_loss, train_accuracy, got "val_loss"`},
 		{"train --monitor=val_accuracy", "--mode must be max, if more of val_accuracy is better, or min"},
-		{"train --resume=x --max-steps=2 --epochs=4", "give no other flag than --workers, --max-steps and --max-time, got --epochs"},
+		{"train --resume=x --max-steps=2 --epochs=4 --seed=2", "give no other flag than --epochs, --patience, --workers, --max-steps, --max-time and --checkpoint-every, got --seed"},
+		{"train --auto-resume", "--out must be a folder's name, got none"},
+		{"train --resume=x --auto-resume", "got --auto-resume"},
+		{"train --checkpoint-every=0", "--checkpoint-every must be steps, as 500, or a time, as 10m, got \"0\""},
+		{"train --checkpoint-every=-1h", "--checkpoint-every must be steps"},
 		{"train --mode=auto", `--mode must be min or max, got "auto"`},
 		{"train --task=add --max-len=4", "5 symbols"},
 		{"train --max-len=65", "1 to 64"},
@@ -226,7 +230,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"relative-delta": {"maybe"}, "keep-last": {"maybe"}, "allow-non-finite": {"maybe"},
 		"baseline": {"1e31", "-1e31"}, "stopping-threshold": {"1e31"}, "divergence-threshold": {"1e31"},
 		"micro-batches": {"-1", "65"}, "workers": {"-1"}, "check-every": {"-1", "1073741825"},
-		"max-steps": {"-1"}, "max-time": {"-1s", "1"},
+		"max-steps": {"-1"}, "max-time": {"-1s", "1"}, "checkpoint-every": {"0", "-1", "-1s", "0s"}, "auto-resume": {"maybe"},
 	}
 	reals := []string{"dropout", "learning-rate", "floor", "weight-decay", "clip", "min-delta", "baseline", "stopping-threshold", "divergence-threshold"}
 	for _, flag := range reals {

@@ -34,10 +34,11 @@ func newBar(w io.Writer, steps int) *progressbar.ProgressBar {
 }
 
 // step is train.Config's OnStep.
-func (p *progress) step(_, step int, _ float64) {
+func (p *progress) step(_, step int, _ float64) (stop bool) {
 	if p.bar != nil {
 		p.bar.Set(step + 1)
 	}
+	return false
 }
 
 func (p *progress) clear() {

@@ -82,8 +82,8 @@ func TestTrainEvalPredict(t *testing.T) {
 					t.Errorf("summary.json has no %s", name)
 				}
 			}
-			if files := folder(t, dir); len(files) != 4 {
-				t.Errorf("the run folder holds %d files, want 4", len(files))
+			if files := folder(t, dir); len(files) != 5 {
+				t.Errorf("the run folder holds %d files, want 5", len(files))
 			}
 
 			want := fmt.Sprintf("Val=%.6f, accuracy %.4f (", *s.ValLoss, *s.ValAccuracy)

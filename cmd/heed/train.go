@@ -9,7 +9,9 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,6 +22,7 @@ import (
 
 func newTrain() *cobra.Command {
 	var out, resume string
+	var auto bool
 	var how task.Task // but for the task itself
 	s, _ := defaults(data.DefaultRule, 0)
 	cmd := &cobra.Command{
@@ -31,8 +34,13 @@ The tasks, by what the answer is:
 
 ` + aboutTasks() + `
 The flags' defaults are shown for the task reverse; every task has its own. The run folder gets
-config.json, model.safetensors, history.jsonl and summary.json. An interrupted run goes on with
---resume and ends with the same bytes, on any number of --workers.`,
+config.json, model.safetensors, history.jsonl and summary.json, and checkpoint.safetensors to go on
+from. An interrupted run goes on with --resume and ends with the same bytes, on any number of
+--workers; a finished one goes on with more --epochs or --patience.
+
+SIGINT and SIGTERM write a checkpoint and end the call with status 1; SIGUSR1, which schedulers
+send as notice, does so with status 3. With --auto-resume the same call begins a run, goes on with
+it and finds it finished.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags := cmd.Flags()
@@ -47,29 +55,42 @@ config.json, model.safetensors, history.jsonl and summary.json. An interrupted r
 			if flags.Changed("resume") {
 				var other error
 				flags.Visit(func(f *pflag.Flag) {
-					if !slices.Contains([]string{"resume", "workers", "max-steps", "max-time"}, f.Name) {
-						other = usagef("--resume goes on with the settings of the run's config.json: give no other flag than --workers, --max-steps and --max-time, got --%s", f.Name)
+					if !slices.Contains([]string{"resume", "epochs", "patience", "workers", "max-steps", "max-time", "checkpoint-every"}, f.Name) {
+						other = usagef("--resume goes on with the settings of the run's config.json: give no other flag than --epochs, --patience, --workers, --max-steps, --max-time and --checkpoint-every, got --%s", f.Name)
 					}
 				})
 				if other != nil {
 					return other
 				}
-				return resumeRun(cmd, resume, how)
+				var raise func(c *task.Config)
+				if flags.Changed("epochs") || flags.Changed("patience") {
+					raise = func(c *task.Config) {
+						if flags.Changed("epochs") {
+							c.Training.Epochs = s.Training.Epochs
+						}
+						if flags.Changed("patience") {
+							c.Training.Patience = s.Training.Patience
+						}
+					}
+				}
+				return resumeRun(cmd, resume, raise, how)
 			}
-			if flags.Changed("out") && out == "" {
+			if out == "" && (auto || flags.Changed("out")) {
 				return usagef("--out must be a folder's name, got none")
 			}
 			c, err := s.fromFlags(flags)
 			if err != nil {
 				return err
 			}
-			return newRun(cmd, c, out, how)
+			return newRun(cmd, c, out, auto, how)
 		},
 	}
 	groups := s.flags()
 	common := groups[0].FlagSet
 	common.StringVar(&out, "out", "", "folder for the run (default runs/TASK, or the first free runs/TASK-2, -3, …)")
-	common.StringVar(&resume, "resume", "", "go on with the interrupted run in this folder")
+	common.StringVar(&resume, "resume", "", "go on with the run in this folder: an interrupted one, or any with more --epochs or --patience")
+	common.BoolVar(&auto, "auto-resume", false, "go on with the run in --out if there is one, and be done if it is finished")
+	common.Var(often{&how}, "checkpoint-every", "steps, as 500, or time, as 10m, from one checkpoint to the next; there is one at every check anyway")
 	common.IntVar(&how.Workers, "workers", 0, "micro-batches to take at once, which changes no result; 0 for one a core")
 	common.IntVar(&how.MaxSteps, "max-steps", 0, "steps after which to stop until --resume; 0 for no limit")
 	common.DurationVar(&how.MaxTime, "max-time", 0, "time after which to stop until --resume, such as 90s or 1h30m; 0 for no limit")
@@ -96,44 +117,73 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// newRun starts a run. Everything that can be wrong with a call is found before the folder is made.
-func newRun(cmd *cobra.Command, c task.Config, out string, how task.Task) error {
-	t, err := task.New(c)
+// often is a flag for how often there are checkpoints: a number of steps or a time.
+type often struct{ *task.Task }
+
+func (o often) Type() string { return "steps or time" }
+
+func (o often) String() string { return "" }
+
+func (o often) Set(text string) error {
+	steps, err := strconv.Atoi(text)
+	if err == nil && steps > 0 {
+		o.CheckpointSteps, o.CheckpointTime = steps, 0
+		return nil
+	}
+	time, err := time.ParseDuration(text)
+	if err != nil || time <= 0 {
+		return errors.New("it must be above 0")
+	}
+	o.CheckpointSteps, o.CheckpointTime = 0, time
+	return nil
+}
+
+// newRun starts a run or, if it is to, goes on with that of its folder. Everything that can be wrong with a call is
+// found before the folder is made.
+func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how task.Task) error {
+	t, err := newTask(cmd.Context(), c)
 	if err != nil {
 		return wrongFlag(err)
 	}
 	defer t.Close()
-	t.Workers, t.MaxSteps, t.MaxTime = how.Workers, how.MaxSteps, how.MaxTime
-	dir, err := newFolder(out, c.Task.Name)
-	if err != nil {
-		return err
+	dir := out
+	if !auto {
+		if dir, err = newFolder(out, c.Task.Name); err != nil {
+			return err
+		}
 	}
-	return fit(cmd, t, dir)
+	err = fit(cmd, t, dir, how)
+	if auto && errors.Is(err, task.ErrFinished) {
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "The run in %s is finished\n", dir)
+	}
+	return err
 }
 
-// resumeRun goes on with a run where it was interrupted, or from the start if it has no checkpoint yet.
-func resumeRun(cmd *cobra.Command, dir string, how task.Task) error {
-	t, err := openTask(dir, "")
+// resumeRun goes on with a run where it was interrupted, or from the start if it has no checkpoint yet. raise changes
+// what flags raise; nil for nothing.
+func resumeRun(cmd *cobra.Command, dir string, raise func(c *task.Config), how task.Task) error {
+	t, err := openTask(cmd.Context(), dir, "", raise)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	t.Workers, t.MaxSteps, t.MaxTime = how.Workers, how.MaxSteps, how.MaxTime
-	return fit(cmd, t, dir)
+	return fit(cmd, t, dir, how)
 }
 
 // fit trains and says what to try then.
-func fit(cmd *cobra.Command, t *task.Task, dir string) error {
+func fit(cmd *cobra.Command, t *task.Task, dir string, how task.Task) error {
+	t.Workers, t.MaxSteps, t.MaxTime = how.Workers, how.MaxSteps, how.MaxTime
+	t.CheckpointSteps, t.CheckpointTime = how.CheckpointSteps, how.CheckpointTime
 	stdout := cmd.OutOrStdout()
 	signal.Ignore(syscall.SIGPIPE) // the run is to be whole, also where nobody reads its lines to the end
 	progress := newProgress(cmd.ErrOrStderr(), t.Config.Training.Steps)
 	s, err := t.Train(cmd.Context(), dir, progress.over(stdout), progress.step)
 	progress.clear()
 	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%w: heed train --resume %s goes on from there", errInterrupted, shell(dir))
+		return fmt.Errorf("%w: heed train --resume %s goes on from there", interrupted(cmd.Context(), err), shell(dir))
 	}
 	if err != nil {
-		return err
+		return wrongFlag(err)
 	}
 	if s.Unfinished {
 		fmt.Fprintf(stdout, "Stopped because %s: heed train --resume %s goes on from there\n", s.Because, shell(dir))

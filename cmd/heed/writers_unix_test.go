@@ -115,7 +115,7 @@ func TestPairsOfWriters(t *testing.T) {
 		}
 		s, _ := readRun(t, dir)
 		sameRun(t, dir, wants[s.Seed])
-		if files := folder(t, dir); len(files) != len(task.Files())-1 {
+		if files := folder(t, dir); len(files) != len(task.Files()) {
 			t.Errorf("pair %d: the folder holds %d files, want those of a finished run", pair, len(files))
 		}
 	}

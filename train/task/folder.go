@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -25,7 +26,7 @@ const (
 	WeightsFile    = "model.safetensors"      // of the epoch to be kept so far
 	HistoryFile    = "history.jsonl"          // a train.Check a line
 	SummaryFile    = "summary.json"           // once training is done
-	CheckpointFile = "checkpoint.safetensors" // until then
+	CheckpointFile = "checkpoint.safetensors" // what training needs to go on, be it done
 )
 
 // Files returns the names of all files of a run folder.
@@ -51,21 +52,25 @@ type Summary struct {
 
 	Best       train.Check `json:"-"` // whose weights are kept
 	Score      Score       `json:"-"` // what ValLoss and ValAccuracy are of
-	Unfinished bool        `json:"-"` // a limit ended training, which goes on when it is called again: no file has this
+	Unfinished bool        `json:"-"` // a limit or onStep ended training, which goes on when it is called again: no file has this
 }
 
 // ErrNoWeights says that a run ended before its first epoch did.
 var ErrNoWeights = errors.New("has no weights: the run ended before its first epoch did")
 
+// ErrFinished says that a folder's run is done.
+var ErrFinished = errors.New("is finished: there is nothing to resume, unless its epochs or its patience are raised")
+
 // Train trains the model and writes a run folder, which it makes if there is none. Where dir holds a run of the same
 // Config that was interrupted or met a limit, Train goes on with it from there, and ends with the same bytes as if it
-// had never been interrupted; a finished run and one of another Config are errors. So is a folder that another training
-// is writing to, which stays as it is. The weights that it keeps are those of the best epoch, or of the last one if the
-// Config says KeepLast.
+// had never been interrupted. Epochs and Patience may be higher than there, also where the run is finished: it ends with
+// the bytes of one that had them from the start. Otherwise a finished run is an error that wraps ErrFinished. A run of
+// another Config is an error, and so is a folder that another training is writing to, which stays as it is. The weights
+// that it keeps are those of the best epoch, or of the last one if the Config says KeepLast.
 //
 // log gets a line when training begins and one for every epoch; nil for none. onStep, which may be nil, is called after
-// every step.
-func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func(epoch, step int, loss float64)) (*Summary, error) {
+// every step; if it returns true, training ends as at a limit.
+func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func(epoch, step int, loss float64) (stop bool)) (*Summary, error) {
 	if ctx == nil { // before anything is written
 		return nil, errNoContext
 	}
@@ -77,8 +82,7 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 		return nil, err
 	}
 	defer release()
-	begun, err := t.begin(dir)
-	if err != nil {
+	if err := t.begin(dir); err != nil {
 		return nil, err
 	}
 	if log != nil {
@@ -90,23 +94,20 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	}
 	start := time.Now()
 	of := map[string]string{runKey: t.Config.id()}
-	save := func() error { return t.Params.Save(filepath.Join(dir, WeightsFile), of) }
 	c := t.FitConfig()
+	c.Checkpoint, c.Resume = filepath.Join(dir, CheckpointFile), true
+	c.CheckpointSteps, c.CheckpointTime = t.CheckpointSteps, t.CheckpointTime
 	c.Run = of[runKey]
-	c.Checkpoint, c.Resume = filepath.Join(dir, CheckpointFile), begun
 	c.Log, c.OnStep = log, onStep
-	c.OnCheck = func(history []train.Check, best bool) error {
+	c.OnCheck = func(history []train.Check, best bool) (bool, error) {
 		if best {
-			if err := save(); err != nil {
-				return err
+			if err := t.Params.Save(filepath.Join(dir, WeightsFile), of); err != nil {
+				return false, err
 			}
 		}
-		return writeHistory(dir, history)
+		return false, writeHistory(dir, history)
 	}
 	result, err := train.Fit(ctx, t.Problem(), c)
-	if err == nil && begun && len(result.History) > 0 { // no check since may have been the best, and the file may be gone
-		err = save()
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -115,10 +116,7 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	if s.Unfinished {
 		return s, nil
 	}
-	if err := writeJSON(dir, SummaryFile, s); err != nil {
-		return nil, err
-	}
-	return s, os.Remove(c.Checkpoint)
+	return s, writeJSON(dir, SummaryFile, s)
 }
 
 // summary returns what there is to say of a training but for its seconds.
@@ -152,31 +150,67 @@ func (t *Task) lock(dir string) (release func(), err error) {
 	return release, err
 }
 
-// begin begins a run in an empty folder, or finds an interrupted run of the same configuration there. begun says that
-// it has a checkpoint.
-func (t *Task) begin(dir string) (begun bool, err error) {
+// begin begins a run in an empty folder, or finds a run of the same configuration there that can go on, and raises what
+// may be raised.
+func (t *Task) begin(dir string) error {
 	has := func(name string) bool {
 		_, err := os.Lstat(filepath.Join(dir, name))
 		return err == nil
 	}
 	switch i := slices.IndexFunc(Files(), has); {
 	case i < 0: // none
-		return false, writeJSON(dir, ConfigFile, t.Config)
+		return writeJSON(dir, ConfigFile, t.Config)
 	case i > 0: // no configuration, but what belongs to one
-		return false, fmt.Errorf("%s has a run's %s, but no %s: choose another folder", dir, Files()[i], ConfigFile)
+		return fmt.Errorf("%s has a run's %s, but no %s: choose another folder", dir, Files()[i], ConfigFile)
 	}
 	there, err := ReadConfig(dir, t.Config.Task)
 	if err != nil {
-		return false, err
+		return err
 	}
-	if err := there.decide(t.layout); err != nil || !same(there, t.Config) {
-		return false, fmt.Errorf("%s holds a run of another configuration: choose another folder", dir)
+	raised := there
+	raised.Training.Epochs, raised.Training.Patience = t.Config.Training.Epochs, t.Config.Training.Patience
+	if err := there.decide(t.layout); err != nil || !same(raised, t.Config) {
+		return fmt.Errorf("%s holds a run of another configuration: choose another folder", dir)
 	}
-	begun = has(CheckpointFile)
-	if !begun && has(SummaryFile) && has(WeightsFile) {
-		return false, fmt.Errorf("the run in %s is finished: there is nothing to resume", dir)
+	finished := has(SummaryFile) && has(WeightsFile)
+	if same(there, t.Config) {
+		if finished {
+			return fmt.Errorf("the run in %s %w", dir, ErrFinished)
+		}
+		return tidy(dir)
 	}
-	return begun, tidy(dir)
+	if err := there.raisedTo(t.Config); err != nil {
+		return err
+	}
+	if finished && !has(CheckpointFile) {
+		return fmt.Errorf("the run in %s has no %s any more, and can't go on for longer", dir, CheckpointFile)
+	}
+	if err := os.Remove(filepath.Join(dir, SummaryFile)); err != nil && !errors.Is(err, fs.ErrNotExist) { // it isn't finished now
+		return err
+	}
+	if err := writeJSON(dir, ConfigFile, t.Config); err != nil {
+		return err
+	}
+	return tidy(dir)
+}
+
+// raisedTo returns an error if what may be raised in a run is lower in another Config; 0 is no limit.
+func (c Config) raisedTo(other Config) error {
+	for _, n := range []struct {
+		name    setting
+		was, is int
+	}{
+		{"training.epochs", c.Training.Epochs, other.Training.Epochs}, {"training.patience", c.Training.Patience, other.Training.Patience},
+	} {
+		if n.is != 0 && (n.was == 0 || n.is < n.was) {
+			was := fmt.Sprint(n.was)
+			if n.was == 0 {
+				was = "0, which is no limit"
+			}
+			return configErrorf("%s may be raised when a run goes on, but not lowered: it was %s, got %d", n.name, was, n.is)
+		}
+	}
+	return nil
 }
 
 // same reports whether two values are the same in JSON.

@@ -28,6 +28,10 @@ type Task struct {
 	MaxSteps int
 	MaxTime  time.Duration
 
+	// CheckpointSteps and CheckpointTime have checkpoints written between checks too, as train.Config has them.
+	CheckpointSteps int
+	CheckpointTime  time.Duration
+
 	set set
 }
 

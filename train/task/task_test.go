@@ -295,10 +295,11 @@ func TestTrainFolders(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := small(t, "copy")
 	half := filepath.Join(t.TempDir(), "half")
-	_, err = made(t, c).Train(ctx, half, nil, func(epoch, step int, _ float64) {
+	_, err = made(t, c).Train(ctx, half, nil, func(epoch, step int, _ float64) bool {
 		if epoch == 1 {
 			cancel()
 		}
+		return false
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want that it was cancelled", err)
@@ -377,7 +378,10 @@ func TestMicroBatches(t *testing.T) {
 				c.Training.MicroBatches, c.Training.Epochs = micro, 1
 				task := made(t, c)
 				task.Workers = 2
-				if _, err := task.Train(t.Context(), t.TempDir(), nil, func(_, _ int, loss float64) { losses = append(losses, loss) }); err != nil {
+				if _, err := task.Train(t.Context(), t.TempDir(), nil, func(_, _ int, loss float64) bool {
+					losses = append(losses, loss)
+					return false
+				}); err != nil {
 					t.Fatal(err)
 				}
 				return losses

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/train/task"
+)
+
+// A run, finished or not, goes on with more epochs or more patience to the bytes of one that had them from the start.
+func TestRaise(t *testing.T) {
+	base := t.TempDir()
+	const text = "--task=text --max-len=16 --epochs=%d --patience=%d"
+	for _, test := range []struct {
+		name, flags string // with epochs and patience
+		from, to    [2]int
+		raise       string
+		steps       int64 // after which the first part is interrupted; 0 for none
+	}{
+		{"more epochs", "--task=copy --epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--epochs=4", 0},
+		{"of an interrupted run", "--task=copy --epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--epochs=4", 15},
+		{"before its first check", "--task=copy --epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--epochs=4", 3},
+		{"more patience", "--task=copy --epochs=%d --patience=%d --learning-rate=3 --warm-up=0 --clip=0", [2]int{9, 1}, [2]int{9, 3}, "--patience=3", 0},
+		{"no epoch with more patience", "--task=copy --epochs=%d --patience=%d", [2]int{2, 5}, [2]int{2, 6}, "--patience=6", 0},
+		{"both", "--task=copy --epochs=%d --patience=%d", [2]int{1, 2}, [2]int{3, 0}, "--patience=0 --epochs=3", 0},
+		{"where the end was no check of its own", "--task=copy --check-every=7 --epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--epochs=4", 0},
+		{"where there was no check yet", "--task=copy --check-every=13 --epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--epochs=2", 0},
+		{"of text", text, [2]int{1, 0}, [2]int{3, 0}, "--epochs=3", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			fox := foxText(t)
+			flags := func(dir string, numbers [2]int) []string {
+				more := strings.Fields(fmt.Sprintf(test.flags, numbers[0], numbers[1]))
+				if strings.HasPrefix(test.flags, "--task=text") {
+					more = append(more, "--text="+fox)
+				}
+				return small(append(more, "--dropout=0.1", "--out="+dir)...)
+			}
+			dir, want := filepath.Join(base, test.name), filepath.Join(base, test.name+" whole")
+			succeed(t, flags(want, test.to)...)
+			if test.steps > 0 {
+				fail(t, heedContext(cancelled(t, test.steps), flags(dir, test.from)...), 1, "interrupted")
+			} else {
+				succeed(t, flags(dir, test.from)...)
+				fail(t, heed("train", "--resume="+dir), 1, "is finished: there is nothing to resume, unless its epochs or its patience are raised")
+			}
+			raise := append([]string{"train", "--resume=" + dir}, strings.Fields(test.raise)...)
+			// Interrupted before it goes on, then within, then not at all; where no step is left it is done at once.
+			for _, call := range []called{
+				heedContext(cancelled(t, 0), append(raise, "--checkpoint-every=2")...),
+				heedContext(cancelled(t, 5), "train", "--resume="+dir),
+				heed(raise...),
+			} {
+				if call.code != 0 && !strings.Contains(call.stderr, "is finished") {
+					fail(t, call, 1, "interrupted")
+				}
+			}
+			sameRun(t, dir, want)
+		})
+	}
+	dir := filepath.Join(base, "more epochs")
+	before := folder(t, dir)
+	fail(t, heed("train", "--resume="+dir, "--epochs=3"), 2, "--epochs may be raised when a run goes on, but not lowered: it was 4, got 3")
+	fail(t, heed("train", "--resume="+dir, "--patience=2"), 2, "--patience may be raised when a run goes on, but not lowered: it was 0, which is no limit, got 2")
+	os.Remove(filepath.Join(dir, task.CheckpointFile))
+	fail(t, heed("train", "--resume="+dir, "--epochs=9"), 1, "has no checkpoint.safetensors any more")
+	delete(before, task.CheckpointFile)
+	if !maps.Equal(folder(t, dir), before) {
+		t.Error("what can't be raised has changed the folder")
+	}
+}
+
+// One command begins a run, goes on with it and finds it finished.
+func TestAutoResume(t *testing.T) {
+	base := t.TempDir()
+	want, dir := filepath.Join(base, "whole"), filepath.Join(base, "run")
+	succeed(t, small("--task=copy", "--out="+want)...)
+	call := small("--task=copy", "--auto-resume", "--out="+dir)
+	fail(t, heedContext(cancelled(t, 5), call...), 1, "interrupted")
+	if out := succeed(t, append(call, "--max-steps=17")...); !strings.Contains(out, "the limit of 17 steps is reached") {
+		t.Errorf("with a limit it prints %q", out)
+	}
+	succeed(t, call...)
+	sameRun(t, dir, want)
+	if out := succeed(t, call...); out != "The run in "+dir+" is finished\n" {
+		t.Errorf("of a finished run it prints %q", out)
+	}
+	sameRun(t, dir, want)
+	fail(t, heed(append(call, "--seed=2")...), 1, "holds a run of another configuration")
+	longer := filepath.Join(base, "longer")
+	succeed(t, small("--task=copy", "--epochs=5", "--out="+longer)...)
+	succeed(t, append(call, "--epochs=5")...)
+	sameRun(t, dir, longer)
+}
