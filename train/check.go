@@ -21,8 +21,8 @@ type Check struct {
 	ValLoss   float64 // 0 where there is no validation
 	Validated bool    // there is validation
 
-	// Of an *optim.Solver, and 0 otherwise: the learning rate of the last step, and the mean norm of the gradients since
-	// the last check, before clipping.
+	// Of an *optim.Solver, and 0 otherwise: the learning rate of the last step, and the mean norm of the gradients
+	// since the last check, before clipping.
 	LearningRate, GradientNorm float64
 
 	// Metrics are the means of the Problem's metrics, of training and validation: as train_accuracy and val_accuracy.
@@ -73,7 +73,8 @@ func (c Check) named() map[string]float64 {
 }
 
 // MarshalJSON makes one object of epoch, step, learning_rate and gradient_norm unless they are 0, train_loss, val_loss
-// if there is validation, and the metrics, each under its name. A number that isn't finite is a string, "NaN", "+Inf" or "-Inf".
+// if there is validation, and the metrics, each under its name. A number that isn't finite is a string, "NaN", "+Inf"
+// or "-Inf".
 func (c Check) MarshalJSON() ([]byte, error) {
 	values := map[string]number{"epoch": number(c.Epoch), "step": number(c.Step)}
 	for name, x := range map[string]float64{"learning_rate": c.LearningRate, "gradient_norm": c.GradientNorm} {

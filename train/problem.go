@@ -53,8 +53,8 @@ type Config struct {
 	MaxEpochs int
 
 	// MaxSteps and MaxTime are limits, of the steps of all epochs and of the time that Fit takes; 0 for none. What they
-	// end is as resumable as what ctx or a callback ends: a Checkpoint is written at that step, and training with Resume
-	// and another limit goes on from there.
+	// end is as resumable as what ctx or a callback ends: a Checkpoint is written at that step, and training with
+	// Resume and another limit goes on from there.
 	MaxSteps int
 	MaxTime  time.Duration
 
@@ -85,8 +85,8 @@ type Config struct {
 	Group Group
 
 	// Checkpoint is a file to keep all that training needs to go on, the last parameters and the best ones among it,
-	// written whole at every check, and where ctx, a limit or a callback ends training; empty for none. It needs a Solver
-	// that is an *optim.Solver.
+	// written whole at every check, and where ctx, a limit or a callback ends training; empty for none. It needs a
+	// Solver that is an *optim.Solver.
 	Checkpoint string
 
 	// CheckpointSteps and CheckpointTime have the Checkpoint written between checks too: every so many steps, counted
@@ -98,7 +98,8 @@ type Config struct {
 	Run string
 
 	// Resume goes on from the Checkpoint if there is one: the run's bytes are those of one that was never interrupted.
-	// MaxEpochs, Patience and the limits may be raised: training ends with the bytes of one that had them from the start.
+	// MaxEpochs, Patience and the limits may be raised: training ends with the bytes of one that had them from the
+	// start.
 	Resume bool
 
 	// Log gets a line for every check, and one when training stops early; nil for none.
@@ -109,8 +110,8 @@ type Config struct {
 	OnStep func(epoch, step int, loss float64) (stop bool)
 
 	// OnCheck, if set, is called after every check with a copy of the history so far, and whether the last check is the
-	// best, or else the one to be kept so far: with KeepLast, and where none has been an improvement. The parameters are
-	// then those of the check. On resuming it is called once if there have been checks: best is true then, and the
+	// best, or else the one to be kept so far: with KeepLast, and where none has been an improvement. The parameters
+	// are then those of the check. On resuming it is called once if there have been checks: best is true then, and the
 	// parameters are those to be kept so far. If it returns true, training ends as at a limit; an error ends it too.
 	OnCheck func(history []Check, best bool) (stop bool, err error)
 }
