@@ -28,6 +28,9 @@ type Batch struct {
 //
 // Where Lengths leave the pads out, as attention's masks do, a pad may be any id that a model has.
 func Pad(rows [][]int, width, pad int) (Batch, error) {
+	if width < 0 {
+		return Batch{}, fmt.Errorf("a width must be at least 1, or 0 for that of the longest row, got %d", width)
+	}
 	if width == 0 {
 		width = 1
 		for _, ids := range rows {

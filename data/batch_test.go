@@ -22,7 +22,7 @@ func TestPad(t *testing.T) {
 		{"too long a row", [][]int{{1}, {1, 2, 3}}, 2, 0, nil, nil, "row 1 has 3 ids, more than the width of 2"},
 		{"no rows", nil, 0, 0, nil, nil, "at least one row"},
 		{"no rows of a width", [][]int{}, 3, 0, nil, nil, "at least one row"},
-		{"a width below 0", [][]int{{}}, -1, 0, nil, nil, "at least one row and one position"},
+		{"a width below 0", [][]int{{}}, -1, 0, nil, nil, "a width must be at least 1, or 0 for that of the longest row, got -1"},
 		{"too large", [][]int{{}, {}}, math.MaxInt, 0, nil, nil, "at most"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
