@@ -307,6 +307,9 @@ func TestFitEndsItsGoroutines(t *testing.T) {
 				}
 			})
 		},
+		"a validation loss": func(p *train.Problem, c *train.Config) {
+			p.Validation = changed(p.Validation, func(_ []int, b *train.Batch) { b.Values[0].Float32s()[0] = float32(math.NaN()) })
+		},
 		"OnCheck": func(p *train.Problem, c *train.Config) {
 			c.OnCheck = func([]train.Check, bool) (bool, error) { return false, errors.New("enough") }
 		},
