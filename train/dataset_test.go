@@ -374,6 +374,25 @@ func TestBatchValues(t *testing.T) {
 	}
 }
 
+// Loss may turn dropout off, and trains all the same.
+func TestLossMaySetTheMode(t *testing.T) {
+	fit := func(dropout float64, mode layers.Mode) [][]float32 {
+		p := digitsWith(t, 1, dropout)
+		of := p.Loss
+		p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+			b.Mode = mode
+			return of(b, in)
+		}
+		if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1}); err != nil {
+			t.Fatal(err)
+		}
+		return values(p.Params)
+	}
+	if got := fit(0.1, layers.Evaluation); !same(got, fit(0, layers.Training)) || same(got, values(digits(t, 1).Params)) {
+		t.Error("without dropout by its Mode it learns something else than without any")
+	}
+}
+
 // The list of inputs is Loss's own to write to.
 func TestLossMayReplaceInputs(t *testing.T) {
 	p := digits(t, 1)

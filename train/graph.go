@@ -35,6 +35,7 @@ func newGraph(p Problem, b *layers.Build, like Batch, micro bool) (r *graph, err
 			err = fmt.Errorf("building the graph: %v", x)
 		}
 	}()
+	training := b.Mode == layers.Training // Loss may change it, as for no dropout
 	g := G.NewGraph()
 	r = &graph{build: b, read: map[*G.Node]*G.Value{}}
 	for i, v := range like.Values {
@@ -57,7 +58,7 @@ func newGraph(p Problem, b *layers.Build, like Batch, micro bool) (r *graph, err
 		r.reads(m.Sum)
 		r.reads(m.Count)
 	}
-	if b.Mode == layers.Training {
+	if training {
 		for _, n := range b.Learnables() {
 			if !slices.Contains(b.Fixed, n) {
 				r.learnables = append(r.learnables, n)
@@ -118,7 +119,7 @@ func (p Problem) checkInputs(b *layers.Build, g *G.ExprGraph, inputs G.Nodes) er
 		}
 		if dt := n.Dtype(); dt == tensor.Float32 || dt == tensor.Float64 {
 			return fmt.Errorf("the loss reads numbers of %q, which is neither an input that Loss is given nor a parameter of the Problem's Params: "+
-				"make it with Params.New and Build.Bind if it is to be learned; add it to the Build's Fixed if not", n.Name())
+				"make it with Params.New and bind it with the Build that Loss is given if it is to be learned; add it to that Build's Fixed if not", n.Name())
 		}
 	}
 	return nil
