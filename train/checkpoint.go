@@ -49,12 +49,16 @@ type runState struct {
 	MicroBatches int `json:"micro_batches"`
 	CheckEvery   int `json:"check_every"`
 
+	Seed  uint64 `json:"seed"`
+	Order Order  `json:"order"`
+	Epoch int    `json:"epoch"` // steps in one, which buckets decide too
+
 	Average float64       `json:"average,omitempty"` // the Decay of one; 0 for none
 	Plateau optim.Plateau `json:"plateau,omitzero"`  // its settings
 }
 
 func (r runState) String() string {
-	s := fmt.Sprintf("%d examples, a BatchSize of %d, %d MicroBatches and a CheckEvery of %d", r.Examples, r.BatchSize, r.MicroBatches, r.CheckEvery)
+	s := fmt.Sprintf("%d examples, a BatchSize of %d, %d MicroBatches and a CheckEvery of %d, with Seed %d, Order %d and %d steps in an epoch", r.Examples, r.BatchSize, r.MicroBatches, r.CheckEvery, r.Seed, r.Order, r.Epoch)
 	if r.Average != 0 {
 		s += fmt.Sprintf(", an Average with Decay %v", r.Average)
 	}
@@ -65,7 +69,7 @@ func (r runState) String() string {
 }
 
 func (f *fit) runState() runState {
-	r := runState{Examples: f.Train.Len, BatchSize: f.BatchSize, MicroBatches: f.train.micro, CheckEvery: f.CheckEvery}
+	r := runState{Examples: f.Train.Len, BatchSize: f.BatchSize, MicroBatches: f.train.micro, CheckEvery: f.CheckEvery, Seed: f.Seed, Order: f.Train.Order, Epoch: f.plan.steps}
 	if f.Average != nil {
 		r.Average = f.Average.Decay
 	}

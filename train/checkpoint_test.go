@@ -45,6 +45,34 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 	}
 }
 
+// What decides which examples a step takes may not change.
+func TestResumeWithOtherExamples(t *testing.T) {
+	c := train.Config{MaxEpochs: 2, MaxSteps: 3, Seed: 1, Checkpoint: filepath.Join(t.TempDir(), "c")}
+	run := func(change func(p *train.Problem, c *train.Config)) error {
+		p, c := digits(t, 1), c
+		p.Train.Order = train.Shuffled
+		change(&p, &c)
+		_, err := train.Fit(t.Context(), p, c)
+		return err
+	}
+	if err := run(func(*train.Problem, *train.Config) {}); err != nil {
+		t.Fatal(err)
+	}
+	c.Resume, c.MaxSteps = true, 0
+	for want, change := range map[string]func(p *train.Problem, c *train.Config){
+		"with Seed 1, Order 0 and 20 steps in an epoch, not of 320 examples, a BatchSize of 16, 1 MicroBatches and a CheckEvery of 0, with Seed 2,": func(_ *train.Problem, c *train.Config) { c.Seed = 2 },
+		", with Seed 1, Order 1 and 20 steps in an epoch: resume with the former":                                                                   func(p *train.Problem, _ *train.Config) { p.Train.Order = train.InOrder },
+		", with Seed 1, Order 0 and 21 steps in an epoch: resume with the former":                                                                   func(p *train.Problem, _ *train.Config) { p.Train.Bucket = func(e int) int { return e % 3 } },
+	} {
+		if err := run(change); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want it to say %q", err, want)
+		}
+	}
+	if err := run(func(*train.Problem, *train.Config) {}); err != nil {
+		t.Error(err)
+	}
+}
+
 // Whatever state a checkpoint has, training goes on from it or says why not.
 func FuzzCheckpoint(f *testing.F) {
 	checkpoint := filepath.Join(f.TempDir(), "good")
