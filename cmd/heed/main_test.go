@@ -175,6 +175,14 @@ func TestWrongCalls(t *testing.T) {
 		{"train --monitor=val_loss --validation=0", `--monitor must be one of train_loss, train_accuracy, got "val_loss"`},
 		{"train --monitor=val_accuracy", "--mode must be max, if more of val_accuracy is better, or min"},
 		{"train --resume=x --max-steps=2 --epochs=4 --seed=2", "give no other flag than --epochs, --patience, --workers, --max-steps, --max-time and --checkpoint-every, got --seed"},
+		{"train --solver=rmsprop", `--solver must be one of adamw, adam, sgd, lion, muon, got "rmsprop"`},
+		{"train --schedule=exponential", `--schedule must be one of cosine, constant, linear, restarts, staircase, inverse-square-root, one-cycle, got "exponential"`},
+		{"train --momentum=0.9", `--momentum is for --solver sgd alone, got "adamw"`},
+		{"train --solver=sgd --nesterov", "--nesterov needs a --momentum, as 0.9"},
+		{"train --muon-rate=0.1", `--muon-rate is for --solver muon alone, got "adamw"`},
+		{"train --plateau-factor=0.5", "--plateau-factor needs a --plateau, as 2"},
+		{"train --schedule=linear --decay=0", "--decay must be above 0 for --schedule linear, got 0"},
+		{"train --schedule=one-cycle --decay=100", "--decay must be above --warm-up for --schedule one-cycle, got 100 and 100"},
 		{"train --auto-resume", "--out must be a folder's name, got none"},
 		{"train --resume=x --auto-resume", "got --auto-resume"},
 		{"train --checkpoint-every=0", "--checkpoint-every must be steps, as 500, or a time, as 10m, got \"0\""},
@@ -231,8 +239,10 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"baseline": {"1e31", "-1e31"}, "stopping-threshold": {"1e31"}, "divergence-threshold": {"1e31"},
 		"micro-batches": {"-1", "65"}, "workers": {"-1"}, "check-every": {"-1", "1073741825"},
 		"max-steps": {"-1"}, "max-time": {"-1s", "1"}, "checkpoint-every": {"0", "-1", "-1s", "0s"}, "auto-resume": {"maybe"},
+		"average": {"1", "-0.1"}, "clip-value": {"-1", "1e31"}, "momentum": {"1", "-0.1"}, "muon-rate": {"-1", "11"}, "nesterov": {"maybe"},
+		"plateau": {"-1", "1073741825"}, "plateau-factor": {"1", "-0.1"},
 	}
-	reals := []string{"dropout", "learning-rate", "floor", "weight-decay", "clip", "min-delta", "baseline", "stopping-threshold", "divergence-threshold"}
+	reals := []string{"average", "clip-value", "momentum", "muon-rate", "plateau-factor", "dropout", "learning-rate", "floor", "weight-decay", "clip", "min-delta", "baseline", "stopping-threshold", "divergence-threshold"}
 	for _, flag := range reals {
 		wrong[flag] = append(wrong[flag], "NaN", "Inf", "-Inf", "1e999")
 	}
@@ -262,7 +272,7 @@ func TestHelp(t *testing.T) {
 		{"--help", []string{"train", "eval", "predict", "generate", "attention", "bench", "version"}},
 		{"help", []string{"train", "eval", "predict", "generate", "attention", "bench", "version"}},
 		{"help train", []string{"--resume", "config.json, model.safetensors, history.jsonl and summary.json", "--help"}},
-		{"train --help", []string{"--task", strings.Join(task.Names(), ", "), "--seed", "(default 0.003)", "Common flags:", "Early stopping:", "--min-delta"}},
+		{"train --help", []string{"--task", strings.Join(task.Names(), ", "), "--seed", "(default 0.003)", "Common flags:", "Solver:", "Learning rate over time:", "Early stopping:", "--min-delta"}},
 		{"eval -h", []string{"heed eval DIR", "--text"}},
 		{"predict --help", []string{"heed predict DIR INPUT...", "--", "only the last\nmax_len characters"}},
 		{"generate --help", []string{"--prompt", "--tokens", "--temperature", "--top-k", "--top-p", "--seed"}},

@@ -29,6 +29,8 @@ func TestRaise(t *testing.T) {
 		{"both", "--task=copy --epochs=%d --patience=%d", [2]int{1, 2}, [2]int{3, 0}, "--patience=0 --epochs=3", 0},
 		{"where the end was no check of its own", "--task=copy --check-every=7 --epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--epochs=4", 0},
 		{"where there was no check yet", "--task=copy --check-every=13 --epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--epochs=2", 0},
+		{"with a plateau and an average", "--task=copy --solver=muon --schedule=restarts --warm-up=3 --decay=8 --plateau=1 --average=0.9 --check-every=4 --epochs=%d --patience=%d", [2]int{1, 0}, [2]int{3, 0}, "--epochs=3", 7},
+		{"with momentum", "--task=copy --solver=sgd --momentum=0.9 --learning-rate=0.1 --epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--epochs=2", 0},
 		{"of text", text, [2]int{1, 0}, [2]int{3, 0}, "--epochs=3", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ type MuonStep struct {
 	Rate, Momentum, Decay float64
 	GradScale             float64 // what gradients are multiplied by first
 	Iterations            int     // of Newton and Schulz
+	OutIn                 bool    // the matrix is an (out, in) one, of out rows
 }
 
 // muonWork is memory for a step of Muon.
@@ -29,6 +30,9 @@ func Muon[F Float](cores int, w, g, mean []F, in, out int, s MuonStep) {
 		approach(b, x, g, 1-s.Momentum)
 	})
 	x = work.orthogonalize(cores, in, out, s.Iterations)
+	if s.OutIn {
+		in, out = out, in
+	}
 	rate := s.Rate * math.Sqrt(max(1, float64(out)/float64(in)))
 	runRanges(cores, len(w), grain/cost, cost*len(w), func(lo, hi int) {
 		b.scale(w[lo:hi], F(1-s.Rate*s.Decay))

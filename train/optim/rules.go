@@ -134,11 +134,13 @@ func (r Lion) update(u update) {
 
 // Muon steps a matrix by its running mean made nearly orthogonal, so that all directions of it move alike (Jordan et
 // al., 2024, https://kellerjordan.github.io/posts/muon/). It is for the matrices inside a network, of shape (in, out):
-// the step is multiplied by max(1, out/in)^½. Embeddings, heads, biases and gains are better off with AdamW, in a Group
-// or as the Solver's Rule with a Group for the matrices. Weight decay is decoupled as AdamW's.
+// the step is multiplied by max(1, out/in)^½; OutIn is for those of shape (out, in). Embeddings, heads, biases and
+// gains are better off with AdamW, in a Group or as the Solver's Rule with a Group for the matrices. Weight decay is
+// decoupled as AdamW's.
 type Muon struct {
 	Momentum   float64 // decay of the running mean: 0.95
 	Iterations int     // of Newton and Schulz, which make it orthogonal: 5
+	OutIn      bool    // matrices are of shape (out, in), as those of package layers are
 }
 
 func (r Muon) memory() memoryNames { return memoryNames{"muon.mean"} }
@@ -154,7 +156,7 @@ func (r Muon) check(rank int) error {
 }
 
 func (r Muon) update(u update) {
-	step := kernel.MuonStep{Rate: u.rate, Momentum: cmp.Or(r.Momentum, 0.95), Decay: u.decay, GradScale: u.scale, Iterations: cmp.Or(r.Iterations, 5)}
+	step := kernel.MuonStep{Rate: u.rate, Momentum: cmp.Or(r.Momentum, 0.95), Decay: u.decay, GradScale: u.scale, Iterations: cmp.Or(r.Iterations, 5), OutIn: r.OutIn}
 	in, out := u.weight.Shape()[0], u.weight.Shape()[1]
 	if u.weight.Dtype() == tensor.Float32 {
 		kernel.Muon(0, u.weight.Float32s(), u.grad.Float32s(), u.memory[0].Value.Float32s(), in, out, step)

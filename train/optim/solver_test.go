@@ -184,18 +184,23 @@ func TestLion(t *testing.T) {
 }
 
 // TestMuon compares 100 steps of Jordan's Muon, as he publishes it for matrices of shape (out, in), with those of a
-// solver, whose matrices are (in, out), and whose vector AdamW steps.
+// solver, whose matrices are (in, out) or with OutIn the other way round, and whose vector AdamW steps.
 func TestMuon(t *testing.T) {
 	const rate, momentum, decay = 0.02, 0.95, 0.1
-	for _, shape := range [][2]int{{2, 3}, {3, 2}, {3, 3}, {1, 6}} {
+	for i, shape := range [][2]int{{2, 3}, {3, 2}, {3, 3}, {1, 6}, {2, 3}, {3, 2}, {6, 1}} {
+		outIn := i > 3
 		in, out := shape[0], shape[1]
+		growth := float64(out) / float64(in)
+		if outIn {
+			growth = float64(in) / float64(out)
+		}
 		w := line(-1, 1, in*out)
 		mean := make([]float64, len(w))
 		params := newModel(tensor.Float64)
 		params[0].value = dense(tensor.Float64, w, in, out)
 		solver := &optim.Solver{LearningRate: 0.1, Groups: []optim.Group{{
 			Match: func(_ string, rank int) bool { return rank == 2 },
-			Rule:  optim.Muon{}, LearningRate: rate, WeightDecay: decay,
+			Rule:  optim.Muon{OutIn: outIn}, LearningRate: rate, WeightDecay: decay,
 		}}}
 		alone := &optim.Solver{Rule: optim.AdamW{}, LearningRate: 0.1}
 		vector := newModel(tensor.Float64)[1:]
@@ -217,7 +222,7 @@ func TestMuon(t *testing.T) {
 			update = transposed(newtonSchulz(transposed(update, in, out), out, in), out, in)
 			for i := range w {
 				w[i] *= 1 - rate*decay
-				w[i] -= rate * math.Sqrt(max(1, float64(out)/float64(in))) * update[i]
+				w[i] -= rate * math.Sqrt(max(1, growth)) * update[i]
 			}
 			near(t, "matrix", params[0].value, w, 1e-9)
 			near(t, "vector", params[1].value, numbers(vector[0].value), 0)

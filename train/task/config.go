@@ -42,7 +42,7 @@ type Data struct {
 	Validation int    `json:"validation"`       // examples to validate on, 0 for none; of text, at most
 }
 
-// Training says how to train, with AdamW.
+// Training says how to train.
 type Training struct {
 	Batch        int     `json:"batch"`         // examples in a batch
 	MicroBatches int     `json:"micro_batches"` // parts that each batch is taken in: a divisor of Batch; New makes 0 the first of 4, 2 and 1 that divides it
@@ -54,6 +54,7 @@ type Training struct {
 	WeightDecay  float64 `json:"weight_decay"`
 	Clip         float64 `json:"clip"`                  // largest norm of the gradient; 0 for any
 	CheckEvery   int     `json:"check_every,omitempty"` // steps from one check to the next; 0 checks at the end of every epoch
+	Solving
 	train.Stopping
 	Epochs int `json:"epochs"` // at most; 0 for no limit
 }
@@ -179,6 +180,7 @@ func (c *Config) check() error {
 		{"training.steps", t.Steps, 1, 1 << 30}, {"training.warm_up", t.WarmUp, 0, 1 << 30},
 		{"training.decay", t.Decay, 0, 1 << 30}, {"training.patience", t.Patience, 0, 1 << 30}, {"training.epochs", t.Epochs, 0, 1 << 30},
 		{"training.first_epoch", t.FirstEpoch, 0, 1 << 30}, {"training.check_every", t.CheckEvery, 0, 1 << 30},
+		{"training.plateau", t.Plateau, 0, 1 << 30},
 	} {
 		if n.got < n.low || n.got > n.high {
 			return configErrorf("%s must be from %d to %d, got %d", n.name, n.low, n.high, n.got)
@@ -205,6 +207,11 @@ func (c *Config) check() error {
 		{"training.floor", t.Floor, t.Floor >= 0 && t.Floor <= 1, "from 0 to 1"},
 		{"training.weight_decay", t.WeightDecay, t.WeightDecay >= 0 && t.WeightDecay <= 10, "from 0 to 10"},
 		{"training.clip", t.Clip, t.Clip >= 0 && t.Clip <= 1e30, "from 0 to 1e30"},
+		{"training.momentum", t.Momentum, t.Momentum >= 0 && t.Momentum < 1, "at least 0 and below 1"},
+		{"training.muon_rate", t.MuonRate, t.MuonRate >= 0 && t.MuonRate <= 10, "from 0 to 10"},
+		{"training.clip_value", t.ClipValue, t.ClipValue >= 0 && t.ClipValue <= 1e30, "from 0 to 1e30"},
+		{"training.plateau_factor", t.PlateauFactor, t.PlateauFactor >= 0 && t.PlateauFactor < 1, "at least 0 and below 1"},
+		{"training.average", t.Average, t.Average >= 0 && t.Average < 1, "at least 0 and below 1"},
 		{"training.min_delta", t.MinDelta, t.MinDelta >= 0 && t.MinDelta <= 1e30, "from 0 to 1e30"},
 	} {
 		if !x.ok {
@@ -233,6 +240,9 @@ func (c *Config) check() error {
 	}
 	if !slices.Contains([]string{"", "min", "max"}, t.Mode) {
 		return configErrorf("%s must be min or max, got %q", setting("training.mode"), t.Mode)
+	}
+	if err := t.checkSolving(); err != nil {
+		return err
 	}
 	if a.HeadDim == 0 && m.Dim%a.Heads != 0 {
 		return configErrorf("%s must be a multiple of %s, got %d and %d", setting("model.dim"), setting("model.block.attention.heads"), m.Dim, a.Heads)

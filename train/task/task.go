@@ -12,7 +12,6 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
-	"github.com/heed-go/heed/train/optim"
 )
 
 // A Task is a model with the data that it learns from. Close it after use.
@@ -131,25 +130,19 @@ func (t *Task) drawn() func(examples []int) (data.Batch, error) {
 	}
 }
 
-// FitConfig returns how train.Fit is to train it: with AdamW, and the Stopping, the checks, the epochs and the seed of
+// FitConfig returns how train.Fit is to train it: with the solver, the Stopping, the checks, the epochs and the seed of
 // the Config, and the task's Workers and limits.
 func (t *Task) FitConfig() train.Config {
 	if t.check() != nil {
 		return train.Config{}
 	}
-	c := t.Config.Training
-	solver := optim.NewAdamW(c.Rate)
-	solver.Rule = optim.AdamW{Beta2: 0.98}
-	solver.WeightDecay = c.WeightDecay
-	solver.ClipNorm = c.Clip
-	solver.Schedule = optim.WarmUp(c.WarmUp)
-	if c.Decay > 0 {
-		solver.Schedule = optim.WarmUpCosine(c.WarmUp, c.Decay, c.Floor)
+	of := t.Config.Training
+	c := train.Config{
+		Stopping: of.Stopping, CheckEvery: of.CheckEvery, MaxEpochs: of.Epochs, MaxSteps: t.MaxSteps, MaxTime: t.MaxTime,
+		Seed: t.Config.Seed, Workers: t.Workers,
 	}
-	return train.Config{
-		Stopping: c.Stopping, CheckEvery: c.CheckEvery, MaxEpochs: c.Epochs, MaxSteps: t.MaxSteps, MaxTime: t.MaxTime,
-		Solver: solver, Seed: t.Config.Seed, Workers: t.Workers,
-	}
+	of.solve(&c)
+	return c
 }
 
 // loss adds the model, its loss and its accuracy to the graph of the nodes that values gives the values of.
