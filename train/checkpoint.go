@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"gorgonia.org/tensor"
@@ -49,6 +51,9 @@ type runState struct {
 	MicroBatches int `json:"micro_batches"`
 	CheckEvery   int `json:"check_every"`
 
+	Validation int    `json:"validation"` // examples
+	Rule       string `json:"rule"`       // of the solver
+
 	Seed  uint64 `json:"seed"`
 	Order Order  `json:"order"`
 	Epoch int    `json:"epoch"` // steps in one, which buckets decide too
@@ -57,19 +62,30 @@ type runState struct {
 	Plateau optim.Plateau `json:"plateau,omitzero"`  // its settings
 }
 
-func (r runState) String() string {
-	s := fmt.Sprintf("%d examples, a BatchSize of %d, %d MicroBatches and a CheckEvery of %d, with Seed %d, Order %d and %d steps in an epoch", r.Examples, r.BatchSize, r.MicroBatches, r.CheckEvery, r.Seed, r.Order, r.Epoch)
-	if r.Average != 0 {
-		s += fmt.Sprintf(", an Average with Decay %v", r.Average)
+// unlike says what differs from another one, or nothing.
+func (r runState) unlike(other runState) string {
+	var differ []string
+	for _, f := range []struct {
+		name       string
+		mine, that any
+	}{
+		{"Train.Len", r.Examples, other.Examples}, {"BatchSize", r.BatchSize, other.BatchSize}, {"MicroBatches", r.MicroBatches, other.MicroBatches},
+		{"CheckEvery", r.CheckEvery, other.CheckEvery}, {"Validation.Len", r.Validation, other.Validation}, {"rule", r.Rule, other.Rule},
+		{"Seed", r.Seed, other.Seed}, {"Order", r.Order, other.Order}, {"steps in an epoch", r.Epoch, other.Epoch},
+		{"Average.Decay", r.Average, other.Average}, {"Plateau", r.Plateau, other.Plateau},
+	} {
+		if f.mine != f.that {
+			differ = append(differ, fmt.Sprintf("%s %+v, not %+v", f.name, f.mine, f.that))
+		}
 	}
-	if p := r.Plateau; p != (optim.Plateau{}) {
-		s += fmt.Sprintf(", a Plateau with Factor %v, Patience %d, Threshold %v, Higher %t, Cooldown %d, Floor %v", p.Factor, p.Patience, p.Threshold, p.Higher, p.Cooldown, p.Floor)
-	}
-	return s
+	return strings.Join(differ, "; ")
 }
 
 func (f *fit) runState() runState {
-	r := runState{Examples: f.Train.Len, BatchSize: f.BatchSize, MicroBatches: f.train.micro, CheckEvery: f.CheckEvery, Seed: f.Seed, Order: f.Train.Order, Epoch: f.plan.steps}
+	r := runState{Examples: f.Train.Len, BatchSize: f.BatchSize, MicroBatches: f.train.micro, CheckEvery: f.CheckEvery, Seed: f.Seed, Order: f.Train.Order, Epoch: f.plan.steps, Validation: f.Validation.Len}
+	if f.solver != nil {
+		r.Rule = fmt.Sprintf("%T", cmp.Or(f.solver.Rule, optim.Rule(optim.AdamW{})))
+	}
 	if f.Average != nil {
 		r.Average = f.Average.Decay
 	}
@@ -209,8 +225,8 @@ func (f *fit) restore(c *checkpoint) error {
 	if saved, now := c.state.Of, f.Config.Run; saved != now {
 		return fmt.Errorf("train: the checkpoint %s belongs to another run: to %.100q, not to %.100q: one of them was changed or swapped, restore it", f.Checkpoint, saved, now)
 	}
-	if saved, now := c.state.Run, f.runState(); saved != now {
-		return fmt.Errorf("train: the checkpoint %s is of a run of %v, not of %v: resume with the former", f.Checkpoint, saved, now)
+	if differ := c.state.Run.unlike(f.runState()); differ != "" {
+		return fmt.Errorf("train: the checkpoint %s is of a run with other settings: %s: resume with the former", f.Checkpoint, differ)
 	}
 	if saved := c.state.Plateau != nil; saved != (f.Plateau != nil) {
 		return fmt.Errorf("train: the checkpoint %s is of a run with a Plateau (%t), and this one has one (%t): resume with the former", f.Checkpoint, saved, !saved)

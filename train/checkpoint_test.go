@@ -10,6 +10,7 @@ import (
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
 )
 
 // A checkpoint of another run, or whose state says a thing twice, isn't resumed.
@@ -60,9 +61,14 @@ func TestResumeWithOtherExamples(t *testing.T) {
 	}
 	c.Resume, c.MaxSteps = true, 0
 	for want, change := range map[string]func(p *train.Problem, c *train.Config){
-		"with Seed 1, Order 0 and 20 steps in an epoch, not of 320 examples, a BatchSize of 16, 1 MicroBatches and a CheckEvery of 0, with Seed 2,": func(_ *train.Problem, c *train.Config) { c.Seed = 2 },
-		", with Seed 1, Order 1 and 20 steps in an epoch: resume with the former":                                                                   func(p *train.Problem, _ *train.Config) { p.Train.Order = train.InOrder },
-		", with Seed 1, Order 0 and 21 steps in an epoch: resume with the former":                                                                   func(p *train.Problem, _ *train.Config) { p.Train.Bucket = func(e int) int { return e % 3 } },
+		"with other settings: Seed 1, not 2: resume with the former":  func(_ *train.Problem, c *train.Config) { c.Seed = 2 },
+		": Order 0, not 1: resume":                                    func(p *train.Problem, _ *train.Config) { p.Train.Order = train.InOrder },
+		": steps in an epoch 20, not 21: resume":                      func(p *train.Problem, _ *train.Config) { p.Train.Bucket = func(e int) int { return e % 3 } },
+		": Validation.Len 100, not 99: resume":                        func(p *train.Problem, _ *train.Config) { p.Validation.Len = 99 },
+		": BatchSize 16, not 8; steps in an epoch 20, not 40: resume": func(p *train.Problem, _ *train.Config) { p.BatchSize = 8 },
+		": rule optim.AdamW, not optim.SGD: resume": func(_ *train.Problem, c *train.Config) {
+			c.Solver = &optim.Solver{Rule: optim.SGD{}, LearningRate: 0.1}
+		},
 	} {
 		if err := run(change); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want it to say %q", err, want)

@@ -222,8 +222,8 @@ func TestCheckpointContradictions(t *testing.T) {
 		{"observed", `"Checks":2`, `"Checks":3`, "its history has 2 checks, but 3 have been observed to stop by"},
 		{"order", `"step":15`, `"step":30`, "check 1 of its history is after 30 steps, the one before after 30"},
 		{"epoch", `"epoch":1`, `"epoch":2`, "check 1 of its history, after 30 steps, is of epoch 2, but with 20 steps in an epoch it is of epoch 1"},
-		{"average", `"average":0.9`, `"average":0.8`, "an Average with Decay 0.8"},
-		{"plateau", `"Threshold":0.2`, `"Threshold":0.3`, "a Plateau with Factor 0.5, Patience 0, Threshold 0.3"},
+		{"average", `"average":0.9`, `"average":0.8`, "Average.Decay 0.8, not 0.9"},
+		{"plateau", `"Threshold":0.2`, `"Threshold":0.3`, "Plateau {Factor:0.5 Patience:0 Threshold:0.3"},
 		{"moments", "", "", "isn't finite at element 3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -30,7 +30,7 @@ func TestSolversResume(t *testing.T) {
 		return r, values(p.Params), err
 	}
 	for name, solver := range solvers {
-		want, weights, err := fit(solver(), filepath.Join(t.TempDir(), "c"), false, 12)
+		whole, weights, err := fit(solver(), filepath.Join(t.TempDir(), "c"), false, 12)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -39,11 +39,15 @@ func TestSolversResume(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		got, end, err := fit(solver(), checkpoint, true, 12)
-		if err != nil || !reflect.DeepEqual(got, want) || !same(end, weights) {
-			t.Errorf("%s: resumed to %+v, %v, want %+v", name, got, err, want)
+		if err != nil || !reflect.DeepEqual(got, whole) || !same(end, weights) {
+			t.Errorf("%s: resumed to %+v, %v, want %+v", name, got, err, whole)
 		}
 		_, untouched, err := fit(optim.NewAdamW(0.01), checkpoint, true, 12)
-		if err == nil || !strings.Contains(err.Error(), `of another model or solver: it has no "adamw.first.`) || !same(untouched, values(digits(t, 1).Params)) {
+		want := ", not optim.AdamW: resume"
+		if name == "Muon" { // which is a group's, beside AdamW
+			want = `of another model or solver: it has no "adamw.first.`
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || !same(untouched, values(digits(t, 1).Params)) {
 			t.Errorf("%s: resumed with AdamW: %v", name, err)
 		}
 	}
