@@ -227,7 +227,7 @@ func (f *fit) digests() (digests [2]float64) {
 	for _, m := range f.train.workers[0].first.metrics {
 		names = append(names, m.Name)
 	}
-	settings := fmt.Sprintf("%v %d %d %d %d %d %q %t %t %q %s", f.runState(), f.Train.Order, f.plan.steps, f.MaxEpochs, f.MaxSteps, f.Seed, f.Run, f.Checkpoint != "", f.Resume, names, stopping)
+	settings := fmt.Sprintf("%v %d %d %d %d %d %v %q %t %t %q %s", f.runState(), f.Train.Order, f.plan.steps, f.MaxEpochs, f.MaxSteps, f.CheckpointSteps, f.CheckpointTime, f.Run, f.Checkpoint != "", f.Resume, names, stopping)
 	settings += fmt.Sprintf(" %T%+v %v %v %v %v %d %d", s.Rule, s.Rule, s.LearningRate, s.WeightDecay, s.ClipNorm, s.ClipValue, len(s.Groups), s.Steps)
 	if f.validation != nil {
 		settings += fmt.Sprintf(" %d %d %d", f.Validation.Len, f.validation.plan.size, f.validation.plan.steps)
@@ -256,28 +256,46 @@ func (t *team) readFile(path string) (tensors []safetensors.Tensor, metadata map
 			err = safetensors.Write(&file, tensors, metadata)
 		}
 	}
-	size, err := t.agree([]float64{float64(file.Len())}, err)
+	data, err := t.share(file.Bytes(), err)
 	if err != nil || t.size == 1 {
 		return tensors, metadata, err
-	}
-	data := file.Bytes()
-	if t.rank > 0 {
-		data = make([]byte, int(size[0]))
-	}
-	whole := tensor.New(tensor.WithShape(len(data)), tensor.WithBacking(data))
-	fromFirst := func(from int) []*tensor.Dense {
-		if from > 0 {
-			return nil
-		}
-		return []*tensor.Dense{whole}
-	}
-	err = t.swap(func(int) []*tensor.Dense { return fromFirst(t.rank) }, fromFirst)
-	if err != nil {
-		return nil, nil, err
 	}
 	if t.rank > 0 {
 		tensors, metadata, err = safetensors.Read(bytes.NewReader(data), int64(len(data)))
 	}
 	_, err = t.agree(nil, err)
 	return tensors, metadata, err
+}
+
+// Share returns in every process of a group what the first one gives: what others give is left alone. If one of them
+// has an error, they all get that. Without a group it returns what it is given.
+//
+// It is for what comes before Fit, as reading files that only the first process sees.
+func Share(g Group, data []byte, err error) ([]byte, error) {
+	t, wrong := newTeam(context.Background(), g)
+	if wrong != nil {
+		return nil, wrong
+	}
+	return t.share(data, err)
+}
+
+func (t *team) share(data []byte, err error) ([]byte, error) {
+	sizes, err := t.agree([]float64{float64(len(data))}, err)
+	if err != nil || t.size == 1 {
+		return data, err
+	}
+	if sizes[0] == 0 {
+		return nil, nil
+	}
+	if t.rank > 0 {
+		data = make([]byte, int(sizes[0]))
+	}
+	whole := []*tensor.Dense{tensor.New(tensor.WithShape(len(data)), tensor.WithBacking(data))}
+	fromFirst := func(from int) []*tensor.Dense {
+		if from > 0 {
+			return nil
+		}
+		return whole
+	}
+	return data, t.swap(func(int) []*tensor.Dense { return fromFirst(t.rank) }, fromFirst)
 }

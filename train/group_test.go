@@ -504,6 +504,47 @@ func TestGroupBreaks(t *testing.T) {
 	}
 }
 
+func TestShare(t *testing.T) {
+	errOurs := errors.New("no such file")
+	for _, c := range []struct {
+		name       string
+		data       string // of the first process
+		err, wrong error  // of the first and of the last process
+	}{
+		{"data", "what it has read", nil, nil},
+		{"nothing", "", nil, nil},
+		{"an error of the first", "data", errOurs, nil},
+		{"an error of another", "data", nil, errOurs},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var wg sync.WaitGroup
+			for rank, l := range newLocal(3, 0) {
+				data, err := []byte(c.data), c.err
+				switch rank {
+				case 1:
+					data, err = nil, nil
+				case 2:
+					data, err = []byte("something else that is longer"), c.wrong
+				}
+				wg.Go(func() {
+					defer close(l.ended[rank])
+					got, gotErr := train.Share(l, data, err)
+					if (gotErr != nil) != (c.err != nil || c.wrong != nil) || gotErr == nil && string(got) != c.data {
+						t.Errorf("process %d gets %q, %v", rank, got, gotErr)
+					}
+					if gotErr != nil && !strings.Contains(gotErr.Error(), "no such file") {
+						t.Errorf("process %d gets the error %v", rank, gotErr)
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
+	if got, err := train.Share(nil, []byte("alone"), errOurs); string(got) != "alone" || err != errOurs {
+		t.Errorf("alone: got %q, %v", got, err)
+	}
+}
+
 func TestGroupErrors(t *testing.T) {
 	for _, c := range []struct {
 		name       string

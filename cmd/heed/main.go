@@ -12,6 +12,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,14 +23,56 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/mpi"
 )
 
 func main() {
-	os.Exit(run(listen(context.Background()), os.Args[1:], os.Stdout, os.Stderr))
+	ctx := listen(context.Background())
+	if mpi.Rank() > 0 {
+		os.Exit(follow(ctx, os.Args[1:]))
+	}
+	os.Exit(launched(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// launched is run, where an MPI launcher may have started several processes, of which a training takes all.
+func launched(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 || args[0] != "train" {
+		return run(ctx, args, stdout, stderr)
+	}
+	group, leave, err := mpi.Join()
+	if err != nil {
+		return failed(stderr, err)
+	}
+	code := runIn(ctx, group, args, stdout, stderr)
+	if code == 0 { // or else the launcher ends the others
+		leave()
+	}
+	return code
+}
+
+// follow is launched in a process that isn't the first, which speaks for all. What it has to say itself it says where
+// the first one hasn't ended the job for the same reason.
+func follow(ctx context.Context, args []string) int {
+	var said bytes.Buffer
+	code := launched(ctx, args, io.Discard, &said)
+	if code == 0 {
+		return 0
+	}
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGTERM)
+	select {
+	case <-ended:
+	case <-time.After(3 * time.Second):
+		os.Stderr.Write(said.Bytes())
+	}
+	return code
 }
 
 // listen returns a context that the first signal ends, with errInterrupted or errNoticed for a cause. A second one ends
@@ -58,7 +101,12 @@ func listen(parent context.Context) context.Context {
 
 // run carries out one call and returns its exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := newRoot()
+	return runIn(ctx, nil, args, stdout, stderr)
+}
+
+// runIn is run in one process of a group.
+func runIn(ctx context.Context, group train.Group, args []string, stdout, stderr io.Writer) int {
+	root := newRoot(group)
 	root.SetArgs(args)
 	out := &output{Writer: stdout}
 	root.SetOut(out)
@@ -70,6 +118,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
+	return failed(stderr, err)
+}
+
+// failed says what went wrong and returns the exit status.
+func failed(stderr io.Writer, err error) int {
 	fmt.Fprintln(stderr, "heed:", oneLine(err))
 	switch {
 	case errors.As(err, new(*usageError)):
@@ -94,7 +147,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func newRoot() *cobra.Command {
+func newRoot(group train.Group) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "heed",
 		Short:         "Train transformers on sequence tasks and text, in pure Go",
@@ -111,7 +164,7 @@ func newRoot() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newTrain(), newEval(), newPredict(), newGenerate(), newAttention(), newBench(), newVersion())
+	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newAttention(), newBench(), newVersion())
 	return root
 }
 

@@ -253,7 +253,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 			})
 		}
 	}
-	newTrain().Flags().VisitAll(func(f *pflag.Flag) {
+	newTrain(nil).Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Value.Type() != "string" && wrong[f.Name] == nil {
 			t.Errorf("--%s isn't tested", f.Name)
 		}

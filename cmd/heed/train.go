@@ -17,13 +17,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
 )
 
-func newTrain() *cobra.Command {
+func newTrain(group train.Group) *cobra.Command {
 	var out, resume string
 	var auto bool
-	var how task.Task // but for the task itself
+	how := task.Task{Group: group} // but for the task itself
 	s, _ := defaults(data.DefaultRule, 0)
 	cmd := &cobra.Command{
 		Use:   "train",
@@ -37,6 +38,9 @@ The flags' defaults are shown for the task reverse; every task has its own. The 
 config.json, model.safetensors, history.jsonl and summary.json, and checkpoint.safetensors to go on
 from. An interrupted run goes on with --resume and ends with the same bytes, on any number of
 --workers; a finished one goes on with more --epochs or --patience.
+
+Where mpirun starts several processes, and heed was built with -tags mpi, they train together, with
+the same bytes: they must divide --micro-batches. Only the first one sees the run folder.
 
 SIGINT and SIGTERM write a checkpoint and end the call with status 1; SIGUSR1, which schedulers
 send as notice, does so with status 3. With --auto-resume the same call begins a run, goes on with
@@ -142,17 +146,11 @@ func (o often) Set(text string) error {
 // found before the folder is made.
 func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how task.Task) error {
 	t, err := newTask(cmd.Context(), c)
-	if err != nil {
-		return wrongFlag(err)
-	}
-	defer t.Close()
 	dir := out
-	if !auto {
-		if dir, err = newFolder(out, c.Task.Name); err != nil {
-			return err
-		}
+	if err = wrongFlag(err); err == nil && !auto && first(how.Group) {
+		dir, err = newFolder(out, c.Task.Name)
 	}
-	err = fit(cmd, t, dir, how)
+	err = fit(cmd, t, dir, how, err)
 	if auto && errors.Is(err, task.ErrFinished) {
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "The run in %s is finished\n", dir)
 	}
@@ -162,21 +160,45 @@ func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how task.T
 // resumeRun goes on with a run where it was interrupted, or from the start if it has no checkpoint yet. raise changes
 // what flags raise; nil for nothing.
 func resumeRun(cmd *cobra.Command, dir string, raise func(c *task.Config), how task.Task) error {
-	t, err := openTask(cmd.Context(), dir, "", raise)
-	if err != nil {
-		return err
+	var t *task.Task
+	var config []byte
+	var err error
+	if first(how.Group) {
+		if t, err = openTask(cmd.Context(), dir, "", raise); err == nil && how.Group != nil {
+			config, err = os.ReadFile(filepath.Join(dir, task.ConfigFile))
+		}
 	}
-	defer t.Close()
-	return fit(cmd, t, dir, how)
+	config, err = train.Share(how.Group, config, err)
+	if err == nil && !first(how.Group) { // where the folder needn't be
+		if dir, err = os.MkdirTemp("", "heed-"); err == nil {
+			defer os.RemoveAll(dir)
+			if err = os.WriteFile(filepath.Join(dir, task.ConfigFile), config, 0o666); err == nil {
+				t, err = openTask(cmd.Context(), dir, "", raise)
+			}
+		}
+	}
+	return fit(cmd, t, dir, how, err)
 }
 
-// fit trains and says what to try then.
-func fit(cmd *cobra.Command, t *task.Task, dir string, how task.Task) error {
-	t.Workers, t.MaxSteps, t.MaxTime = how.Workers, how.MaxSteps, how.MaxTime
+// first reports whether this process is the first of a group, or alone.
+func first(g train.Group) bool { return g == nil || g.Rank() == 0 }
+
+// fit trains and says what to try then, unless a process comes with an error.
+func fit(cmd *cobra.Command, t *task.Task, dir string, how task.Task, err error) error {
+	if t != nil {
+		defer t.Close()
+	}
+	if _, err := train.Share(how.Group, nil, err); err != nil {
+		return err
+	}
+	t.Group, t.Workers, t.MaxSteps, t.MaxTime = how.Group, how.Workers, how.MaxSteps, how.MaxTime
 	t.CheckpointSteps, t.CheckpointTime = how.CheckpointSteps, how.CheckpointTime
 	stdout := cmd.OutOrStdout()
 	signal.Ignore(syscall.SIGPIPE) // the run is to be whole, also where nobody reads its lines to the end
-	progress := newProgress(cmd.ErrOrStderr(), t.Config.Training.Steps)
+	progress := &progress{}
+	if how.Group == nil { // mpirun gives its processes a terminal that isn't one
+		progress = newProgress(cmd.ErrOrStderr(), t.Config.Training.Steps)
+	}
 	s, err := t.Train(cmd.Context(), dir, progress.over(stdout), progress.step)
 	progress.clear()
 	if errors.Is(err, context.Canceled) {

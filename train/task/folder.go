@@ -68,6 +68,9 @@ var ErrFinished = errors.New("is finished: there is nothing to resume, unless it
 // run of another Config is an error, and so is a folder that another training is writing to, which stays as it is. The
 // weights that it keeps are those of the best epoch, or of the last one if the Config says KeepLast.
 //
+// In a Group every process makes the same Task and calls Train. Only the first one locks, reads and writes the folder,
+// which others needn't see, and writes to its log.
+//
 // log gets a line when training begins and one for every epoch; nil for none. onStep, which may be nil, is called after
 // every step; if it returns true, training ends as at a limit.
 func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func(epoch, step int, loss float64) (stop bool)) (*Summary, error) {
@@ -77,15 +80,13 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	release, err := t.lock(dir)
+	first := t.Group == nil || t.Group.Rank() == 0
+	release, err := t.take(dir, first)
+	defer release()
 	if err != nil {
 		return nil, err
 	}
-	defer release()
-	if err := t.begin(dir); err != nil {
-		return nil, err
-	}
-	if log != nil {
+	if log != nil && first {
 		without := ""
 		if t.set.len() == 0 {
 			without = ", without validation"
@@ -100,6 +101,9 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	c.Run = of[runKey]
 	c.Log, c.OnStep = log, onStep
 	c.OnCheck = func(history []train.Check, best bool) (bool, error) {
+		if !first {
+			return false, nil
+		}
 		if best {
 			if err := t.Params.Save(filepath.Join(dir, WeightsFile), of); err != nil {
 				return false, err
@@ -113,7 +117,7 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	}
 	s := t.summary(result)
 	s.Seconds = math.Round(time.Since(start).Seconds()*10) / 10
-	if s.Unfinished {
+	if s.Unfinished || !first {
 		return s, nil
 	}
 	return s, writeJSON(dir, SummaryFile, s)
@@ -133,6 +137,26 @@ func (t *Task) summary(r *train.Result) *Summary {
 		s.ValLoss, s.ValAccuracy = &r.Best.ValLoss, new(s.Score.Accuracy())
 	}
 	return s
+}
+
+// take has the first process lock the folder and begin a run there, or go on with one.
+func (t *Task) take(dir string, first bool) (release func(), err error) {
+	release = func() {}
+	var finished []byte // something, if the run is
+	if first {
+		var unlock func()
+		if unlock, err = t.lock(dir); err == nil {
+			release, err = unlock, t.begin(dir)
+		}
+		if errors.Is(err, ErrFinished) { // in all processes
+			finished, err = []byte{1}, nil
+		}
+	}
+	finished, err = train.Share(t.Group, finished, err)
+	if err == nil && len(finished) > 0 {
+		err = fmt.Errorf("the run in %s %w", dir, ErrFinished)
+	}
+	return release, err
 }
 
 // lock keeps other trainings out of a folder, which it makes if there is none.
@@ -175,7 +199,7 @@ func (t *Task) begin(dir string) error {
 	finished := has(SummaryFile) && has(WeightsFile)
 	if same(there, t.Config) {
 		if finished {
-			return fmt.Errorf("the run in %s %w", dir, ErrFinished)
+			return ErrFinished
 		}
 		return tidy(dir)
 	}

@@ -31,6 +31,10 @@ type Task struct {
 	CheckpointSteps int
 	CheckpointTime  time.Duration
 
+	// Group is the processes that train together, as train.Config has it; nil for this one alone. The first one alone
+	// sees the run folder.
+	Group train.Group
+
 	set set
 }
 
@@ -139,7 +143,7 @@ func (t *Task) FitConfig() train.Config {
 	of := t.Config.Training
 	c := train.Config{
 		Stopping: of.Stopping, CheckEvery: of.CheckEvery, MaxEpochs: of.Epochs, MaxSteps: t.MaxSteps, MaxTime: t.MaxTime,
-		Seed: t.Config.Seed, Workers: t.Workers,
+		Seed: t.Config.Seed, Workers: t.Workers, Group: t.Group,
 	}
 	of.solve(&c)
 	return c

@@ -1,0 +1,31 @@
+//go:build !mpi || !cgo
+
+package main
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+)
+
+// A launcher's processes of a command without MPI would each make a run of its own: the first one says so.
+func TestLauncherWithoutMPI(t *testing.T) {
+	for _, variable := range []string{"OMPI_COMM_WORLD_RANK=0", "PMIX_RANK=0"} {
+		cmd := process(small("--out=" + filepath.Join(t.TempDir(), "run"))...)
+		cmd.Env = append(cmd.Env, variable)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		cmd.Run()
+		fail(t, called{cmd.ProcessState.ExitCode(), "", stderr.String()}, 1, "built without MPI", "go build -tags mpi")
+	}
+	cmd := process("version") // trains nothing
+	cmd.Env = append(cmd.Env, "PMIX_RANK=0", "SLURM_NTASKS=4")
+	if err := cmd.Run(); err != nil {
+		t.Error(err)
+	}
+	cmd = process(small("--epochs=1", "--out="+filepath.Join(t.TempDir(), "run"))...)
+	cmd.Env = append(cmd.Env, "SLURM_NTASKS=4", "SLURM_PROCID=0") // as a batch script has it
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -1,0 +1,176 @@
+//go:build mpi && cgo && linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// job is a call in some processes that mpirun starts, more than there are processors if need be, and also as root.
+func job(processes int, args ...string) *exec.Cmd {
+	cmd := process(args...)
+	cmd.Args = append([]string{"mpirun", "--oversubscribe", "-n", strconv.Itoa(processes), cmd.Path}, args...)
+	cmd.Path, cmd.Err = exec.LookPath("mpirun")
+	cmd.Env = append(cmd.Env, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	return cmd
+}
+
+// Any number of processes makes the run of one, dropout included.
+func TestJobChangesNoByte(t *testing.T) {
+	base := t.TempDir()
+	text := filepath.Join(base, "numbers.txt")
+	var numbers strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&numbers, "and %d is a number\n", i)
+	}
+	if err := os.WriteFile(text, []byte(numbers.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []string{"reverse", "dates", "text"} {
+		t.Run(of, func(t *testing.T) {
+			flags := func(dir string) []string {
+				flags := small("--task="+of, "--dropout=0.1", "--micro-batches=4", "--out="+dir)
+				if of == "text" {
+					flags = append(flags, "--text="+text, "--max-len=32")
+				}
+				return flags
+			}
+			want := filepath.Join(t.TempDir(), "alone")
+			lines := succeed(t, flags(want)...)
+			for _, n := range []int{1, 2, 4} {
+				dir := filepath.Join(t.TempDir(), "run")
+				out, err := job(n, flags(dir)...).CombinedOutput()
+				if err != nil {
+					t.Fatalf("%d processes: %v\n%s", n, err, out)
+				}
+				sameRun(t, dir, want)
+				if strings.Count(string(out), "\n") != strings.Count(lines, "\n") {
+					t.Errorf("%d processes print %q, one alone %q", n, out, lines)
+				}
+			}
+		})
+	}
+}
+
+// A job of which a process is killed, or the launcher, ends at once, and another number of processes goes on with it.
+func TestJobKilled(t *testing.T) {
+	base := t.TempDir()
+	flags := func(dir string) []string {
+		return []string{"train", "--task=copy", "--dim=32", "--batch=8", "--steps=40", "--epochs=40", "--validation=50", "--patience=0", "--micro-batches=4", "--dropout=0.1", "--out=" + dir}
+	}
+	want := filepath.Join(base, "whole")
+	succeed(t, flags(want)...)
+	for i, victim := range []string{"launcher", "first", "last", "interrupted"} {
+		t.Run(victim, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "run")
+			cmd := job(4, flags(dir)...)
+			var out bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			pid := cmd.Process.Pid
+			for { // into the run
+				if _, err := os.Stat(filepath.Join(dir, "checkpoint.safetensors")); err == nil {
+					break
+				}
+				time.Sleep(time.Millisecond)
+			}
+			children := children(t, pid)
+			if len(children) != 4 {
+				t.Fatalf("mpirun has the processes %v", children)
+			}
+			time.Sleep(time.Duration(i) * 3 * time.Millisecond)
+			switch victim {
+			case "launcher":
+				syscall.Kill(pid, syscall.SIGKILL)
+			case "first":
+				syscall.Kill(children[0], syscall.SIGKILL)
+			case "last":
+				syscall.Kill(children[3], syscall.SIGKILL)
+			case "interrupted":
+				syscall.Kill(pid, syscall.SIGINT)
+			}
+			killed := time.Now()
+			if err := cmd.Wait(); err == nil {
+				t.Fatal("it was done before: give it more to do")
+			}
+			for _, child := range children {
+				for running(child) {
+					if time.Since(killed) > 10*time.Second {
+						t.Fatalf("process %d is left", child)
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+			}
+			if victim == "interrupted" && !strings.Contains(out.String(), "heed: interrupted: heed train --resume") {
+				t.Errorf("it says %q", out.String())
+			}
+			if i%2 == 0 {
+				succeed(t, "train", "--resume="+dir)
+			} else if out, err := job(2, "train", "--resume="+dir).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			sameRun(t, dir, want)
+		})
+	}
+}
+
+// children returns a process's children.
+func children(t *testing.T, pid int) (children []int) {
+	t.Helper()
+	for _, f := range strings.Fields(read(t, fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))) {
+		child, err := strconv.Atoi(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		children = append(children, child)
+	}
+	return children
+}
+
+// running reports whether a process has not ended.
+func running(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	return fields[0] != "Z" && fields[0] != "X"
+}
+
+// What is wrong with a call is said once.
+func TestJobErrors(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	succeed(t, small("--task=copy", "--epochs=1", "--out="+dir)...)
+	for _, c := range []struct {
+		name      string
+		processes int
+		args      []string
+		want      string
+	}{
+		{"a wrong flag", 2, []string{"train", "--dim=-1"}, "--dim must be"},
+		{"no task", 2, []string{"train", "--task=nothing"}, "--task must be"},
+		{"no divisor", 3, small("--out=" + filepath.Join(t.TempDir(), "run")), "got 3 processes for 4"},
+		{"a folder with a run", 2, small("--out=" + dir), "holds a run already"},
+		{"a run that is finished", 2, []string{"train", "--resume=" + dir}, "is finished"},
+		{"no folder", 2, []string{"train", "--resume=" + filepath.Join(dir, "nothing")}, "isn't a run folder"},
+		{"no text", 2, small("--task=text", "--text="+filepath.Join(dir, "nothing")), "no such file"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, err := job(c.processes, c.args...).CombinedOutput()
+			if err == nil || strings.Count(string(out), "heed: ") != 1 || !strings.Contains(string(out), c.want) {
+				t.Errorf("%v: it says %q, want one line with %q", err, out, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,35 @@
+// Package mpi makes the processes of an MPI job the Group of a train.Config. It is built with Open MPI:
+//
+//	apt-get install -y openmpi-bin libopenmpi-dev
+//	go build -tags mpi ./cmd/heed
+//	mpirun -n 2 ./heed train
+//
+// Without the tag, or without cgo, it has the same API and no MPI: a program that was started alone is one process as
+// ever, and one that a launcher has started is told how to build it.
+package mpi
+
+import (
+	"os"
+	"strconv"
+)
+
+// rankVariables are what launchers have in a process's environment. SLURM's own aren't among them: plain batch scripts
+// have them, too.
+var rankVariables = []string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK"}
+
+// Rank returns the number of this process among those that a launcher such as mpirun has started, and 0 in a program
+// that was started alone. It needs no MPI.
+func Rank() int {
+	rank, _ := launched()
+	return rank
+}
+
+// launched returns the number of this process and whether an MPI launcher has started it.
+func launched() (rank int, is bool) {
+	for _, name := range rankVariables {
+		if rank, err := strconv.Atoi(os.Getenv(name)); err == nil && rank >= 0 {
+			return rank, true
+		}
+	}
+	return 0, false
+}

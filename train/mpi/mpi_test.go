@@ -1,0 +1,102 @@
+//go:build mpi && cgo
+
+package mpi_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/heed-go/heed/train/mpi"
+)
+
+// asMember, in the environment, makes the test binary one process of a job.
+const asMember = "HEED_TEST_AS_MEMBER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asMember) == "" {
+		os.Exit(m.Run())
+	}
+	if err := member(); err != nil {
+		fmt.Println("failed:", err)
+		os.Exit(1)
+	}
+}
+
+// member exchanges with the others what all know.
+func member() error {
+	group, leave, err := mpi.Join()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	rank, size := group.Rank(), group.Size()
+	if rank != mpi.Rank() {
+		return fmt.Errorf("MPI counts process %d, the launcher %d", rank, mpi.Rank())
+	}
+	// What one process sends to another: no slice, or some, empty ones among them.
+	message := func(from, to int) (slices [][]byte) {
+		for i := range 4 * from {
+			slices = append(slices, bytes.Repeat([]byte{byte(16*from + 4*to + i)}, (i%4)*(i%4)*(i%4)*(to+1)*9001))
+		}
+		return slices
+	}
+	for range 3 {
+		mine := bytes.Repeat([]byte{byte(rank)}, 100)
+		all := make([]byte, size*len(mine))
+		if err := group.Gather(mine, all); err != nil {
+			return err
+		}
+		for i, b := range all {
+			if int(b) != i/len(mine) {
+				return fmt.Errorf("gathered %d at %d", b, i)
+			}
+		}
+		if err := group.Gather(nil, nil); err != nil {
+			return err
+		}
+		for round := range size {
+			peer := (round - rank + size) % size
+			if peer == rank {
+				continue
+			}
+			want := message(peer, rank)
+			var got [][]byte
+			for _, s := range want {
+				got = append(got, make([]byte, len(s)))
+			}
+			if err := group.Swap(peer, message(rank, peer), got); err != nil {
+				return err
+			}
+			for i := range want {
+				if !bytes.Equal(got[i], want[i]) {
+					return fmt.Errorf("slice %d of process %d isn't what it sent", i, peer)
+				}
+			}
+		}
+	}
+	fmt.Println("done")
+	return nil
+}
+
+func TestExchange(t *testing.T) {
+	for _, n := range []string{"1", "2", "3", "4"} {
+		cmd := exec.Command("mpirun", "--oversubscribe", "-n", n, os.Args[0])
+		cmd.Env = append(os.Environ(), asMember+"=1", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil || fmt.Sprint(bytes.Count(out, []byte("done"))) != n {
+			t.Errorf("%s processes: %v\n%s", n, err, out)
+		}
+	}
+}
+
+// Without a launcher there is one process, and MPI isn't begun.
+func TestAlone(t *testing.T) {
+	group, leave, err := mpi.Join()
+	if group != nil || err != nil || mpi.Rank() != 0 {
+		t.Errorf("got %v, %v and rank %d", group, err, mpi.Rank())
+	}
+	leave()
+}
