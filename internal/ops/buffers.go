@@ -24,13 +24,18 @@ type Buffers struct {
 
 // slab is memory for one lease at a time.
 type slab struct {
-	words []uint64
+	bytes int
+	words []uint64 // nil until they are first needed
 	taken bool
 }
 
-func newSlab(bytes int) *slab { return &slab{words: make([]uint64, (bytes+7)/8)} }
-
-func (s *slab) bytes() int { return len(s.words) * 8 }
+// memory returns the slab's words.
+func (s *slab) memory() []uint64 {
+	if s.words == nil {
+		s.words = make([]uint64, (s.bytes+7)/8)
+	}
+	return s.words
+}
 
 // lease is a need for memory in a part of a run, from the op that fills it to the last that reads it.
 type lease struct {
@@ -100,11 +105,8 @@ func (b *Buffers) release(l *lease) {
 
 // start begins a run: all slabs are free.
 func (b *Buffers) start(e *Env) error {
-	if n := len(e.graph.AllNodes()); n != e.planned {
-		if err := b.plan(e); err != nil {
-			return err
-		}
-		e.planned = n
+	if err := b.plan(e); err != nil {
+		return err
 	}
 	b.env = e
 	b.run++
@@ -121,12 +123,12 @@ func (b *Buffers) start(e *Env) error {
 func (b *Buffers) find(bytes int) *slab {
 	var fit *slab
 	for _, s := range b.slabs {
-		if !s.taken && s.bytes() >= bytes && (fit == nil || s.bytes() < fit.bytes()) {
+		if !s.taken && s.bytes >= bytes && (fit == nil || s.bytes < fit.bytes) {
 			fit = s
 		}
 	}
 	if fit == nil {
-		fit = newSlab(bytes)
+		fit = &slab{bytes: bytes}
 		b.slabs = append(b.slabs, fit)
 	}
 	return fit
@@ -137,6 +139,10 @@ func (b *Buffers) find(bytes int) *slab {
 // is, the second the second, and so on, so that the slabs are those of the graph that needs most, whichever runs first.
 // Were a machine to take another order, begin would find slabs taken and look for others.
 func (b *Buffers) plan(e *Env) error {
+	nodes := len(e.graph.AllNodes())
+	if nodes == e.planned {
+		return nil
+	}
 	if err := Distinct(e.graph); err != nil { // a machine would have more nodes read the one than are counted
 		return err
 	}
@@ -163,7 +169,7 @@ func (b *Buffers) plan(e *Env) error {
 		}
 	}
 	slices.SortStableFunc(e.leases, func(a, b *lease) int { return cmp.Compare(b.bytes, a.bytes) })
-	slices.SortStableFunc(b.slabs, func(a, b *slab) int { return cmp.Compare(b.bytes(), a.bytes()) })
+	slices.SortStableFunc(b.slabs, func(a, b *slab) int { return cmp.Compare(b.bytes, a.bytes) })
 	var tenants [][]*lease // of each slab
 	for _, l := range e.leases {
 		i := len(tenants) - 1
@@ -182,19 +188,67 @@ func (b *Buffers) plan(e *Env) error {
 	b.graphs = slices.DeleteFunc(b.graphs, func(p weak.Pointer[Env]) bool { return p.Value() == nil || p.Value() == e })
 	b.graphs = append(b.graphs, weak.Make(e))
 	for i, t := range tenants {
-		if b.slabs[i].bytes() < t[0].bytes {
+		if b.slabs[i].bytes < t[0].bytes {
 			b.grow(b.slabs[i], t[0].bytes)
 		}
 	}
+	e.planned = nodes
 	return nil
 }
 
 // grow gives a slab more memory, and has all tensors that are over it let go of the old before that is made.
 func (b *Buffers) grow(s *slab, bytes int) {
-	s.words = nil
-	b.rebind(s)
-	s.words = newSlab(bytes).words
-	b.rebind(s)
+	s.bytes = bytes
+	if s.words != nil {
+		s.words = nil
+		b.rebind(s)
+		s.memory()
+		b.rebind(s)
+	}
+}
+
+// Plan returns about how many bytes a complete graph will take when it runs. shared are those of its Buffers, for all
+// graphs that they know, of which this is now one; what they hold more than before is mostly made when it is first
+// needed. own are those of what ops without Buffers return, and Gorgonia's where they don't write to an output of ours.
+func Plan(g *G.ExprGraph) (shared, own int, err error) {
+	var b *Buffers
+	for _, n := range g.AllNodes() {
+		switch o := n.Op().(type) {
+		case nil:
+		case *op:
+			if o.env.Buffers == nil {
+				for _, l := range o.fills {
+					own += l.bytes
+				}
+			} else if b = o.env.Buffers; err == nil {
+				err = b.plan(o.env)
+			}
+		default:
+			inPlace := false
+			for it := g.From(n.ID()); it.Next(); {
+				in := it.Node().(*G.Node)
+				_, ours := in.Op().(*op)
+				inPlace = inPlace || ours && o.OverwritesInput() >= 0 && bytesOf(in) >= bytesOf(n)
+			}
+			if !inPlace {
+				own += bytesOf(n)
+			}
+		}
+	}
+	if b != nil {
+		for _, s := range b.slabs {
+			shared += s.bytes
+		}
+	}
+	return shared, own, err
+}
+
+// bytesOf returns the bytes of a node's value, if it has one.
+func bytesOf(n *G.Node) int {
+	if n.Type() == nil { // as gorgonia.Read's
+		return 0
+	}
+	return n.Shape().TotalSize() * int(n.Dtype().Size())
 }
 
 // rebind has the tensors over a slab be over the memory that it has now.

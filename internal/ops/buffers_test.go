@@ -156,6 +156,12 @@ func TestBuffersReuse(t *testing.T) {
 		for range c.ops {
 			x = act(t, e, x)
 		}
+		if shared, own, err := Plan(g); shared != 8*c.want || own != 0 || err != nil {
+			t.Errorf("graph %d is planned to take %d bytes and %d of its own, %v, want %d", i, shared, own, err, 8*c.want)
+		}
+		if got := words(); i == 0 && got != 0 {
+			t.Errorf("there is memory for %d numbers before the first run", got)
+		}
 		vm := G.NewTapeMachine(g)
 		defer vm.Close()
 		for range 2 {
@@ -167,6 +173,21 @@ func TestBuffersReuse(t *testing.T) {
 		if got := words(); got != c.want {
 			t.Errorf("graph %d, of %d ops of %d numbers: there is memory for %d, want %d", i, c.ops, c.size, got, c.want)
 		}
+	}
+}
+
+// TestPlanWithoutBuffers has ops that own what they return: ours, and Gorgonia's where they don't write to ours.
+func TestPlanWithoutBuffers(t *testing.T) {
+	g := G.NewGraph()
+	e := &Env{}
+	x := act(t, e, act(t, e, matrix(g, "x", 3, 5))) // 30 numbers
+	x = made(t)(G.Mul(x, matrix(g, "w", 5, 4)))     // 12
+	x = made(t)(G.Tanh(x))                          // 12
+	x = made(t)(G.Tanh(act(t, e, x)))               // 12
+	var read G.Value
+	G.Read(x, &read)
+	if shared, own, err := Plan(g); shared != 0 || own != 8*66 || err != nil {
+		t.Errorf("%d bytes and %d of its own, %v, want 0 and %d", shared, own, err, 8*66)
 	}
 }
 

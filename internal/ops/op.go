@@ -173,11 +173,11 @@ func newBuffer[F kernel.Float](shape tensor.Shape) *buffer[F] {
 // slice returns the buffer's elements: in the memory that the op has taken, or else in memory of its own.
 func (b *buffer[F]) slice() []F {
 	if b.slab == nil {
-		b.slab = newSlab(b.bytes)
+		b.slab = &slab{bytes: b.bytes}
 	}
 	if b.over != b.slab {
 		b.over = b.slab
-		b.bind(b.over.words)
+		b.bind(b.over.memory())
 	}
 	return b.data
 }
