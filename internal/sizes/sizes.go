@@ -26,6 +26,9 @@ func Product(sizes ...int) int {
 	return int(product)
 }
 
+// Memory returns the bytes of memory that the machine has or, if it has less, that its container may use.
+func Memory() int { return limit() }
+
 // Check returns an error if so many bytes, all together, are more than there is memory.
 func Check(bytes ...int) error {
 	most, sum := limit(), 0
@@ -35,12 +38,16 @@ func Check(bytes ...int) error {
 	if sum <= most {
 		return nil
 	}
-	return fmt.Errorf("this takes %s of memory, of which there is %s: choose smaller sizes", gib(sum), gib(most))
+	return fmt.Errorf("this takes %s of memory, of which there is %s: choose smaller sizes", Text(sum), Text(most))
 }
 
-func gib(bytes int) string {
-	if bytes == math.MaxInt {
+// Text returns a number of bytes in words: in MB below 1 GiB, with two or three digits.
+func Text(bytes int) string {
+	switch {
+	case bytes == math.MaxInt:
 		return "an impossible number of bytes"
+	case bytes < 1<<30:
+		return fmt.Sprintf("%.0f MB", float64(bytes)/(1<<20))
 	}
 	return fmt.Sprintf("%.3g GiB", float64(bytes)/(1<<30))
 }

@@ -41,7 +41,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	for _, bytes := range [][]int{{most + 1}, {most, 1}, {math.MaxInt}, {math.MaxInt, math.MaxInt}, {1, math.MaxInt, 1}} {
-		if err := Check(bytes...); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("of which there is %s:", gib(most))) {
+		if err := Check(bytes...); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("of which there is %s:", Text(most))) {
 			t.Errorf("%d: %v", bytes, err)
 		}
 	}
