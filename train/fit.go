@@ -142,7 +142,10 @@ func newFit(p Problem, c Config, team *team) (*fit, error) {
 	if err := f.build(making); err != nil {
 		return nil, err
 	}
-	return f, f.checkMonitor()
+	if err := f.checkMonitor(); err != nil {
+		return nil, err
+	}
+	return f, f.checkMemory()
 }
 
 // build makes what trains and what validates, with a graph of either, so that what is wrong with them is found at once.

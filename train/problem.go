@@ -105,6 +105,11 @@ type Config struct {
 	// Log gets a line for every check, and one when training stops early; nil for none.
 	Log io.Writer
 
+	// OnMemory, if set, is called before the first step, with about how many bytes of memory the process will have
+	// resident when that is most: what it has, and what training is still to take. More than the machine has, or its
+	// container may use, is an error, and then nothing of it has been taken.
+	OnMemory func(bytes int)
+
 	// OnStep, if set, is called after every training step, counted from 0 in each epoch, with its loss. If it returns
 	// true, training ends as at a limit.
 	OnStep func(epoch, step int, loss float64) (stop bool)

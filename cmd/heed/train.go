@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"syscall"
@@ -194,6 +195,9 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how task.Task, err error)
 	t.Group, t.Workers, t.MaxSteps, t.MaxTime = how.Group, how.Workers, how.MaxSteps, how.MaxTime
 	t.CheckpointSteps, t.CheckpointTime = how.CheckpointSteps, how.CheckpointTime
 	stdout := cmd.OutOrStdout()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50) // training makes little garbage: it takes a quarter less memory so, and no more time
+	}
 	signal.Ignore(syscall.SIGPIPE) // the run is to be whole, also where nobody reads its lines to the end
 	progress := &progress{}
 	if how.Group == nil { // mpirun gives its processes a terminal that isn't one

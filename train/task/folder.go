@@ -17,6 +17,7 @@ import (
 
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/folderlock"
+	"github.com/heed-go/heed/internal/sizes"
 	"github.com/heed-go/heed/train"
 )
 
@@ -71,8 +72,8 @@ var ErrFinished = errors.New("is finished: there is nothing to resume, unless it
 // In a Group every process makes the same Task and calls Train. Only the first one locks, reads and writes the folder,
 // which others needn't see, and writes to its log.
 //
-// log gets a line when training begins and one for every epoch; nil for none. onStep, which may be nil, is called after
-// every step; if it returns true, training ends as at a limit.
+// log gets a line when training begins, one that says about how much memory it takes, and one for every epoch; nil for
+// none. onStep, which may be nil, is called after every step; if it returns true, training ends as at a limit.
 func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func(epoch, step int, loss float64) (stop bool)) (*Summary, error) {
 	if ctx == nil { // before anything is written
 		return nil, errNoContext
@@ -100,6 +101,11 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	c.CheckpointSteps, c.CheckpointTime = t.CheckpointSteps, t.CheckpointTime
 	c.Run = of[runKey]
 	c.Log, c.OnStep = log, onStep
+	c.OnMemory = func(bytes int) {
+		if log != nil && first {
+			fmt.Fprintf(log, "Memory: about %s\n", sizes.Text(bytes))
+		}
+	}
 	c.OnCheck = func(history []train.Check, best bool) (bool, error) {
 		if !first {
 			return false, nil

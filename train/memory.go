@@ -1,0 +1,104 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"runtime"
+	"runtime/metrics"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/sizes"
+)
+
+const (
+	programBytes = 25 << 20 // about what a program takes beside its heap: code, stacks, what the runtime has of its own
+	nodeBytes    = 2 << 10  // about what a node takes beside its value, with its part of a machine
+)
+
+// checkMemory tells OnMemory what training takes. It is an error if there isn't that much.
+func (f *fit) checkMemory() error {
+	bytes, err := f.memory()
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	if most := sizes.Memory(); bytes > most {
+		return fmt.Errorf("train: this takes about %s of memory, of which there is %s: choose smaller batches, more MicroBatches, fewer Workers or a smaller model", sizes.Text(bytes), sizes.Text(most))
+	}
+	if f.OnMemory != nil {
+		f.OnMemory(bytes)
+	}
+	return nil
+}
+
+// memory returns about how many bytes the process will have resident at most. What is there already is measured: the
+// program's data, parameters and their best values, what the solver remembers, a graph to train and one to validate.
+// What is to come follows from the graphs.
+func (f *fit) memory() (int, error) {
+	t := f.train
+	if f.solver != nil {
+		for _, i := range t.part() {
+			if _, err := f.solver.State(t.model, i); err != nil {
+				return 0, err
+			}
+		}
+	}
+	g := t.workers[0].first
+	shared, own, err := ops.Plan(g.loss.Graph())
+	if err != nil {
+		return 0, err
+	}
+	need := len(t.workers)*(shared+own) + (len(t.workers)-1)*nodeBytes*len(g.loss.Graph().AllNodes()) + t.gradientBytes()
+	if f.Average != nil && f.Average.Values == nil {
+		need += valueBytes(t.learnables)
+	}
+	batches := t.share * valueBytes(g.inputs)
+	if f.validation != nil {
+		g := f.validation.worker.graphs[0]
+		both, own, err := ops.Plan(g.loss.Graph())
+		if err != nil {
+			return 0, err
+		}
+		need += both - shared + own
+		batches += valueBytes(g.inputs)
+	}
+	need += 3 * batches // one under way, one made and one in the making: see feed
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	need += int(m.HeapAlloc)
+	return programBytes + need + int(float64(need)*garbage()), nil
+}
+
+// valueBytes returns the bytes of the nodes' values.
+func valueBytes(nodes G.Nodes) (bytes int) {
+	for _, n := range nodes {
+		bytes += n.Shape().TotalSize() * int(n.Dtype().Size())
+	}
+	return bytes
+}
+
+// gradientBytes returns the bytes of gradients beside those of graphs, in a step of as many micro-batches as there can
+// be: partial sums, of which there are, after n micro-batches, as many as n has bits that are set; and what other
+// processes send.
+func (t *trainer) gradientBytes() int {
+	buffers := 0
+	for n := len(t.workers); n < t.share; n += len(t.workers) {
+		buffers = max(buffers, bits.OnesCount(uint(n)))
+	}
+	all := valueBytes(t.learnables)
+	return buffers*all + all*(t.team.size-1)/t.team.size
+}
+
+// garbage returns how much garbage the heap holds as a part of the rest: half of what GOGC allows, which is the most in
+// long trainings, while short ones hardly have any.
+func garbage() float64 {
+	s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(s)
+	if percent := s[0].Value; percent.Kind() == metrics.KindUint64 && percent.Uint64() < math.MaxUint64 {
+		return min(float64(percent.Uint64()), 100) / 200
+	}
+	return 0
+}
