@@ -1,6 +1,7 @@
 package task
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/heap"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train"
@@ -210,7 +212,7 @@ func TestNewErrors(t *testing.T) {
 		{"a bias for every distance", func(c *Config) {
 			c.Task.MaxLen, c.Training.Batch, c.Model.Positions = 1<<16-1, 1, layers.RelativeBias{}
 			c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 4, 1, 1
-		}, "GiB of memory, for 2.63e+05 parameters and batches of 1.65e+07 tokens, with a bias for each of 1.29e+10 scores"},
+		}, "GiB of memory, for 2.63e+05 parameters and batches of 1.64e+07 tokens, with a bias for each of 4.29e+09 scores"},
 		{"absurd", func(c *Config) { c.Model.Dim, c.Model.Layers = 1<<14, 128 }, "GiB"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -419,5 +421,50 @@ func TestTrainFrozen(t *testing.T) {
 	}
 	if frozen < 9 {
 		t.Errorf("%d parameters are frozen, want the embedding and those of the attention", frozen)
+	}
+}
+
+// What a configuration is judged by before anything is made agrees, within 2 times, with what training says it takes.
+func TestMemoryBound(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		task   string
+		change func(c *Config)
+	}{
+		{"copy", "copy", func(c *Config) {}},
+		{"dates", "dates", func(c *Config) { c.Model.Dim, c.Training.Batch = 64, 256 }},
+		{"text", "text", func(c *Config) { c.Model.Dim, c.Model.Layers, c.Training.Batch, c.Task.MaxLen = 128, 4, 48, 64 }},
+		{"a large batch", "text", func(c *Config) {
+			c.Model.Dim, c.Model.Layers, c.Training.Batch, c.Training.MicroBatches, c.Task.MaxLen = 128, 4, 96, 1, 64
+		}},
+		{"wide", "text", func(c *Config) { c.Model.Dim, c.Model.Layers, c.Data.Validation = 384, 4, 20 }},
+		{"long", "text", func(c *Config) { c.Model.Dim, c.Training.Batch, c.Task.MaxLen, c.Data.Validation = 64, 8, 512, 20 }},
+		{"all biases", "text", func(c *Config) {
+			c.Training.Batch, c.Task.MaxLen, c.Data.Validation, c.Model.Positions = 8, 512, 20, layers.RelativeBias{}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := small(t, test.task)
+			if test.change(&c); c.Data.File != "" {
+				if err := os.WriteFile(c.Data.File, bytes.Repeat([]byte("The quick brown fox jumps over the lazy dog\n"), 2000), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			heap.InUse() // what other tests have left is gone
+			task := made(t, c)
+			ctx, cancel := context.WithCancel(t.Context())
+			fit := task.FitConfig()
+			fit.Workers = 1
+			var takes float64
+			fit.OnMemory = func(n int) { takes = float64(n); cancel() }
+			if _, err := train.Fit(ctx, task.Problem(), fit); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			bound, _ := task.Config.memory(task.layout)
+			t.Logf("%.0f MB, %.0f to begin with", takes/(1<<20), bound/(1<<20))
+			if bound > 2*takes || takes > 2*bound {
+				t.Errorf("it takes %.0f MB, but %.0f are thought of to begin with", takes/(1<<20), bound/(1<<20))
+			}
+		})
 	}
 }
