@@ -35,7 +35,7 @@ func All() []Benchmark {
 		}
 	}
 	for _, n := range []int{64, 128, 256, 512, 1024} {
-		all = append(all, Benchmark{Name: fmt.Sprintf("gemm-%d", n), Steps: max(50, 1<<31/(n*n*n)), Prepare: func() (Step, error) { return prepareGemm(n), nil }})
+		all = append(all, Benchmark{Name: fmt.Sprintf("gemm-%d", n), Steps: max(50, 2*(1<<30/(n*n*n))), Prepare: func() (Step, error) { return prepareGemm(n), nil }})
 	}
 	return all
 }
