@@ -175,6 +175,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --monitor=val_loss --validation=0", `--monitor must be one of train_loss, train_accuracy, got "val_loss"`},
 		{"train --monitor=val_accuracy", "--mode must be max, if more of val_accuracy is better, or min"},
 		{"train --resume=x --max-steps=2 --epochs=4 --seed=2", "give no other flag than --epochs, --patience, --workers, --max-steps, --max-time and --checkpoint-every, got --seed"},
+		{"train --find-rate=curve.jpg", `--find-rate must be a file's name that ends in .png, got "curve.jpg"`},
 		{"train --solver=rmsprop", `--solver must be one of adamw, adam, sgd, lion, muon, got "rmsprop"`},
 		{"train --schedule=exponential", `--schedule must be one of cosine, constant, linear, restarts, staircase, inverse-square-root, one-cycle, got "exponential"`},
 		{"train --momentum=0.9", `--momentum is for --solver sgd alone, got "adamw"`},

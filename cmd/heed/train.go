@@ -25,6 +25,7 @@ import (
 func newTrain(group train.Group) *cobra.Command {
 	var out, resume string
 	var auto bool
+	var find string
 	how := task.Task{Group: group} // but for the task itself
 	s, _ := defaults(data.DefaultRule, 0)
 	cmd := &cobra.Command{
@@ -80,6 +81,13 @@ it and finds it finished.`,
 				}
 				return resumeRun(cmd, resume, raise, how)
 			}
+			if find != "" {
+				c, err := s.fromFlags(flags)
+				if err != nil {
+					return err
+				}
+				return findRate(cmd, c, find, how)
+			}
 			if out == "" && (auto || flags.Changed("out")) {
 				return usagef("--out must be a folder's name, got none")
 			}
@@ -95,6 +103,8 @@ it and finds it finished.`,
 	common.StringVar(&out, "out", "", "folder for the run (default runs/TASK, or the first free runs/TASK-2, -3, …)")
 	common.StringVar(&resume, "resume", "", "go on with the run in this folder: an interrupted one, or any with more --epochs or --patience")
 	common.BoolVar(&auto, "auto-resume", false, "go on with the run in --out if there is one, and be done if it is finished")
+	common.StringVar(&find, "find-rate", "", "train for 200 steps at rising learning rates, draw the losses in this PNG, name a rate, and be done, without a run folder")
+	common.Lookup("find-rate").NoOptDefVal = "learning-rate.png"
 	common.Var(often{&how}, "checkpoint-every", "steps, as 500, or time, as 10m, from one checkpoint to the next; there is one at every check anyway")
 	common.IntVar(&how.Workers, "workers", 0, "micro-batches to take at once, which changes no result; 0 for one a core")
 	common.IntVar(&how.MaxSteps, "max-steps", 0, "steps after which to stop until --resume; 0 for no limit")

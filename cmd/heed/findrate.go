@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heed-go/heed/internal/atomicfile"
+	"github.com/heed-go/heed/internal/curve"
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/task"
+)
+
+// findRate looks for a learning rate, and draws what it goes by.
+func findRate(cmd *cobra.Command, c task.Config, out string, how task.Task) error {
+	if !strings.EqualFold(filepath.Ext(out), ".png") {
+		return usagef("--find-rate must be a file's name that ends in .png, got %q", out)
+	}
+	t, err := newTask(cmd.Context(), c)
+	if err != nil {
+		return wrongFlag(err)
+	}
+	defer t.Close()
+	t.Workers, t.Group = how.Workers, how.Group
+	const steps = 200
+	progress := newProgress(cmd.ErrOrStderr(), steps)
+	config, taken := t.FitConfig(), 0
+	config.OnStep = func(_, _ int, loss float64) bool {
+		taken++
+		return progress.step(0, taken-1, loss)
+	}
+	losses, rate, err := train.FindRate(cmd.Context(), t.Problem(), config, 1e-6, 10, steps)
+	progress.clear()
+	if err != nil || t.Group != nil && t.Group.Rank() > 0 { // the first process draws
+		return err
+	}
+	f := curve.Figure{
+		Title: "Loss of " + c.Task.Name + " while the learning rate rises", X: "learning rate", Y: "training loss, smoothed",
+		Mark: rate, Note: fmt.Sprintf("steepest at %.2g", rate),
+	}
+	for _, l := range losses {
+		f.Points = append(f.Points, [2]float64{l.Rate, l.Loss})
+	}
+	if err := atomicfile.WriteFile(out, func(w io.Writer) error { return f.WritePNG(w) }); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The loss falls most steeply at --learning-rate %.2g, as %s shows\n", rate, printable(out))
+	return err
+}

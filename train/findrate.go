@@ -1,0 +1,78 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/heed-go/heed/train/optim"
+)
+
+// A RateLoss is a learning rate with the loss of training at it.
+type RateLoss struct{ Rate, Loss float64 }
+
+// FindRate looks for a learning rate (Smith, 2015): it trains for some steps, each at a rate that is higher by one
+// factor than that of the step before, from low to high, or until the loss is four times the least. It returns the
+// losses, smoothed, and the rate at which they fall most steeply, which is a good peak to train with.
+//
+// The Config's Solver must be new, and FindRate uses it up. Rates of its groups rise by the same factor, and it takes
+// no notice of a schedule. Nor is there validation, a checkpoint or an average, and of the Config's callbacks OnStep is
+// called alone. The parameters are as they were afterwards. It is an error if the loss falls nowhere.
+func FindRate(ctx context.Context, p Problem, c Config, low, high float64, steps int) (curve []RateLoss, rate float64, err error) {
+	if !(low > 0 && low < high) || math.IsInf(high, 1) || steps < 10 {
+		return nil, 0, fmt.Errorf("train: rates must rise from above 0 to a finite one in at least 10 steps, got %v, %v and %d", low, high, steps)
+	}
+	if c.Solver == nil {
+		c.Solver = optim.NewAdamW(low)
+	}
+	solver, ok := c.Solver.(*optim.Solver)
+	if !ok || solver.Steps > 0 || !(solver.LearningRate > 0) {
+		return nil, 0, fmt.Errorf("train: FindRate needs an *optim.Solver that has taken no step, with a LearningRate above 0, got one of type %T", c.Solver)
+	}
+	if p.Params != nil { // or Fit says so
+		before := p.Params.Snapshot()
+		defer func() { err = errors.Join(err, p.Params.Restore(before)) }()
+	}
+	rateOf := func(step int) float64 { return low * math.Pow(high/low, float64(step)/float64(steps-1)) }
+	solver.Schedule = func(step int) float64 { return rateOf(step) / solver.LearningRate }
+	p.Validation = Dataset{}
+	least, sum, weight := math.Inf(1), 0.0, 0.0
+	_, err = Fit(ctx, p, Config{
+		MaxSteps: steps, CheckEvery: steps + 1, Solver: solver, Seed: c.Seed, Workers: c.Workers, Group: c.Group,
+		OnStep: func(epoch, step int, loss float64) bool {
+			sum, weight = 0.9*sum+0.1*loss, 0.9*weight+0.1
+			curve = append(curve, RateLoss{rateOf(len(curve)), sum / weight})
+			least = min(least, sum/weight)
+			asked := c.OnStep != nil && c.OnStep(epoch, step, loss)
+			return asked || sum/weight > 4*least
+		},
+	})
+	if err != nil && !errors.As(err, new(*NonFiniteError)) {
+		return nil, 0, err
+	}
+	if rate = steepest(curve); rate == 0 {
+		return curve, 0, fmt.Errorf("train: at no learning rate from %v to %v does the loss fall in %d steps: try more steps, or other data", low, high, len(curve))
+	}
+	return curve, rate, nil
+}
+
+// steepest returns the rate at which a curve falls most, over its logarithm and a fifth of the steps: 0 if nowhere.
+// Only rates from a hundredth of that of the least loss up to that count: losses may fall before, as a head learns how
+// often each class is, but that says little of what the rest can take.
+func steepest(curve []RateLoss) (rate float64) {
+	half := max(len(curve)/10, 1)
+	last := 0
+	for i, c := range curve {
+		if c.Loss < curve[last].Loss {
+			last = i
+		}
+	}
+	most := 0.0
+	for i := half; i+half <= last; i++ {
+		if fall := curve[i-half].Loss - curve[i+half].Loss; fall > most && curve[i].Rate >= curve[last].Rate/100 {
+			rate, most = curve[i].Rate, fall
+		}
+	}
+	return rate
+}
