@@ -26,7 +26,10 @@ func findRate(cmd *cobra.Command, c task.Config, out string, how task.Task) erro
 	defer t.Close()
 	t.Workers, t.Group = how.Workers, how.Group
 	const steps = 200
-	progress := newProgress(cmd.ErrOrStderr(), steps)
+	progress := &progress{}
+	if first(how.Group) {
+		progress = newProgress(cmd.ErrOrStderr(), steps, 1)
+	}
 	config, taken := t.FitConfig(), 0
 	config.OnStep = func(_, _ int, loss float64) bool {
 		taken++
@@ -34,7 +37,7 @@ func findRate(cmd *cobra.Command, c task.Config, out string, how task.Task) erro
 	}
 	losses, rate, err := train.FindRate(cmd.Context(), t.Problem(), config, 1e-6, 10, steps)
 	progress.clear()
-	if err != nil || t.Group != nil && t.Group.Rank() > 0 { // the first process draws
+	if err != nil || !first(how.Group) { // which draws
 		return err
 	}
 	f := curve.Figure{

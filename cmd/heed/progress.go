@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -8,16 +9,19 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// progress is a bar for the steps of an epoch, if there is a terminal that it can be drawn on. It has no colours.
+// progress is a bar for the steps of an epoch, if there is a terminal that it can be drawn on: it has their rate, the
+// time since the epoch began, and the time that is left of it. It has no colours.
 type progress struct {
-	bar *progressbar.ProgressBar // nil for none
+	bar    *progressbar.ProgressBar // nil for none
+	epochs int                      // at most; 0 for no limit
+	epoch  int                      // the one that the bar is of, from 1; 0 before the first
 }
 
-func newProgress(w io.Writer, steps int) *progress {
+func newProgress(w io.Writer, steps, epochs int) *progress {
 	if terminal(w) == nil || os.Getenv("TERM") == "dumb" {
 		return &progress{}
 	}
-	return &progress{newBar(w, steps)}
+	return &progress{bar: newBar(w, steps), epochs: epochs}
 }
 
 func newBar(w io.Writer, steps int) *progressbar.ProgressBar {
@@ -26,7 +30,7 @@ func newBar(w io.Writer, steps int) *progressbar.ProgressBar {
 		progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(),
 		progressbar.OptionSetItsString("steps"),
-		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetPredictTime(true),
 		progressbar.OptionThrottle(100e6), // nanoseconds
 		progressbar.OptionClearOnFinish(), // Clear leaves a bar that is full
 		progressbar.OptionUseANSICodes(runtime.GOOS != "windows"),
@@ -34,10 +38,19 @@ func newBar(w io.Writer, steps int) *progressbar.ProgressBar {
 }
 
 // step is train.Config's OnStep.
-func (p *progress) step(_, step int, _ float64) (stop bool) {
-	if p.bar != nil {
-		p.bar.Set(step + 1)
+func (p *progress) step(epoch, step int, _ float64) (stop bool) {
+	if p.bar == nil {
+		return false
 	}
+	if p.epoch != epoch+1 {
+		p.epoch = epoch + 1
+		of := ""
+		if p.epochs > 0 {
+			of = fmt.Sprintf(", %d in all", p.epochs)
+		}
+		p.bar.Describe(fmt.Sprintf("Epoch %d%s", epoch, of))
+	}
+	p.bar.Set(step + 1)
 	return false
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -45,7 +46,7 @@ func TestProgress(t *testing.T) {
 		t.Skip("the bar is overwritten there, not erased")
 	}
 	var terminal bytes.Buffer
-	p := &progress{newBar(&terminal, 4)}
+	p := &progress{bar: newBar(&terminal, 4), epochs: 7}
 	out := p.over(&terminal)
 	var want []string
 	for epoch := range 6 {
@@ -62,8 +63,8 @@ func TestProgress(t *testing.T) {
 			t.Fatalf("the screen shows\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	if !strings.Contains(terminal.String(), "/4, ") {
-		t.Errorf("no bar was ever drawn: %q", terminal.String())
+	if drawn := regexp.MustCompile(`Epoch 1, 7 in all .*\(\d/4, \d+ steps/s\) \[\d+s:\d+s\]`); !drawn.MatchString(terminal.String()) {
+		t.Errorf("no bar was ever drawn with its epoch, its rate and the time that is left: %q", terminal.String())
 	}
 	time.Sleep(150 * time.Millisecond)
 	p.step(6, 1, 1)
@@ -79,7 +80,7 @@ func TestProgressOnlyToATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if newProgress(f, 4).bar != nil || newProgress(new(bytes.Buffer), 4).bar != nil {
+	if newProgress(f, 4, 0).bar != nil || newProgress(new(bytes.Buffer), 4, 0).bar != nil {
 		t.Error("there is a bar, though there is no terminal")
 	}
 }

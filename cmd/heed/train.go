@@ -211,7 +211,7 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how task.Task, err error)
 	signal.Ignore(syscall.SIGPIPE) // the run is to be whole, also where nobody reads its lines to the end
 	progress := &progress{}
 	if how.Group == nil { // mpirun gives its processes a terminal that isn't one
-		progress = newProgress(cmd.ErrOrStderr(), t.Config.Training.Steps)
+		progress = newProgress(cmd.ErrOrStderr(), t.Config.Training.Steps, t.Config.Training.Epochs)
 	}
 	s, err := t.Train(cmd.Context(), dir, progress.over(stdout), progress.step)
 	progress.clear()
