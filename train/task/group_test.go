@@ -1,0 +1,99 @@
+package task
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// half is one of two goroutines that are a train.Group.
+type half struct {
+	rank     int
+	out, in  chan [][]byte
+	did, has chan struct{} // taken what came, and so has the other
+}
+
+func halves() [2]half {
+	there, back := make(chan [][]byte, 1), make(chan [][]byte, 1)
+	did, has := make(chan struct{}, 1), make(chan struct{}, 1)
+	return [2]half{{0, there, back, did, has}, {1, back, there, has, did}}
+}
+
+func (h half) Rank() int { return h.rank }
+func (h half) Size() int { return 2 }
+
+func (h half) Gather(mine, all []byte) error {
+	copy(all[h.rank*len(mine):], mine)
+	return h.Swap(1-h.rank, [][]byte{mine}, [][]byte{all[(1-h.rank)*len(mine):][:len(mine)]})
+}
+
+func (h half) Swap(_ int, send, receive [][]byte) error {
+	h.out <- send
+	for i, s := range <-h.in {
+		copy(receive[i], s)
+	}
+	h.did <- struct{}{}
+	<-h.has
+	return nil
+}
+
+// Two processes write the folder of one, which the second doesn't see. What is wrong with it, both are told.
+func TestTrainInAGroup(t *testing.T) {
+	c := small(t, "copy")
+	c.Training.MicroBatches, c.Training.Epochs = 2, 2
+	alone, dir := filepath.Join(t.TempDir(), "alone"), filepath.Join(t.TempDir(), "run")
+	if _, err := made(t, c).Train(t.Context(), alone, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	train := func(t *testing.T, c Config, steps int) (summaries [2]*Summary, errs [2]error) {
+		var wg sync.WaitGroup
+		for i, h := range halves() {
+			task := made(t, c)
+			task.Group, task.MaxSteps = h, steps
+			to, log := dir, new(bytes.Buffer)
+			if h.rank == 1 {
+				to = filepath.Join(dir, ConfigFile, "not here")
+			}
+			wg.Go(func() {
+				summaries[i], errs[i] = task.Train(t.Context(), to, log, nil)
+				if h.rank == 1 && log.Len() > 0 {
+					t.Errorf("the second process writes %q", log)
+				}
+			})
+		}
+		wg.Wait()
+		return summaries, errs
+	}
+	for _, steps := range []int{3, 0} { // interrupted, and gone on with
+		summaries, errs := train(t, c, steps)
+		for i, err := range errs {
+			if err != nil || summaries[i].Unfinished != (steps > 0) || summaries[i].Because != summaries[0].Because {
+				t.Fatalf("process %d after %d steps: %+v, %v", i, steps, summaries[i], err)
+			}
+		}
+	}
+	for _, name := range []string{ConfigFile, WeightsFile, HistoryFile, CheckpointFile} {
+		got, errGot := os.ReadFile(filepath.Join(dir, name))
+		want, errWant := os.ReadFile(filepath.Join(alone, name))
+		if errGot != nil || errWant != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s differs: %v, %v", name, errGot, errWant)
+		}
+	}
+	_, errs := train(t, c, 0)
+	for i, err := range errs {
+		if !errors.Is(err, ErrFinished) {
+			t.Errorf("process %d: %v, want that it is finished", i, err)
+		}
+	}
+	c.Seed++
+	_, errs = train(t, c, 0)
+	for i, err := range errs {
+		if err == nil || !strings.Contains(err.Error(), "holds a run of another configuration") {
+			t.Errorf("process %d: %v", i, err)
+		}
+	}
+}
