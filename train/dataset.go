@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -192,6 +193,18 @@ func (p *plan) epoch(epoch int) [][]int {
 		rng.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
 	}
 	return steps
+}
+
+// largest returns the longest step of the first epoch that takes examples of the bucket of the largest number.
+func (p *plan) largest() (step int, examples []int) {
+	steps := p.epoch(0)
+	for i := 1; i < len(steps) && p.Bucket != nil; i++ {
+		c := cmp.Compare(p.Bucket(steps[i][0]), p.Bucket(steps[step][0]))
+		if c > 0 || c == 0 && len(steps[i]) > len(steps[step]) {
+			step = i
+		}
+	}
+	return step, steps[step]
 }
 
 // between returns the examples of each step from one on, counted over all epochs, up to another one; 0 is for no end.

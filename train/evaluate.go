@@ -54,9 +54,10 @@ func newValidation(p Problem, team *team, of *worker, making *sync.Mutex) (*vali
 		plan:   newPlan(d, cmp.Or(p.ValidationSize, p.BatchSize), 0, making),
 		worker: &worker{problem: p, build: layers.Build{Buffers: of.build.Buffers}, first: of.first},
 	}
-	batches, err := v.plan.batches(v.plan.epoch(0)[0], v.plan.size)
+	step, examples := v.plan.largest()
+	batches, err := v.plan.batches(examples, v.plan.size)
 	if err != nil {
-		return nil, fmt.Errorf("train: validation batch 0: %w", err)
+		return nil, fmt.Errorf("train: validation batch %d: %w", step, err)
 	}
 	if _, err := v.worker.graph(batches[0]); err != nil {
 		return nil, fmt.Errorf("train: validation: %w", err)

@@ -150,10 +150,10 @@ func newFit(p Problem, c Config, team *team) (*fit, error) {
 
 // build makes what trains and what validates, with a graph of either, so that what is wrong with them is found at once.
 func (f *fit) build(making *sync.Mutex) error {
-	examples := f.plan.epoch(0)[0]
+	step, examples := f.plan.largest()
 	batches, err := f.plan.batches(examples[:min(f.microSize(), len(examples))], f.microSize())
 	if err != nil {
-		return fmt.Errorf("train: batch of epoch 0, step 0: %w", err)
+		return fmt.Errorf("train: batch of epoch 0, step %d: %w", step, err)
 	}
 	if f.train, err = newTrainer(f.Problem, f.Config, f.team, batches[0]); err != nil {
 		return fmt.Errorf("train: %w", err)

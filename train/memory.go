@@ -50,7 +50,7 @@ func (f *fit) memory() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	need := len(t.workers)*(shared+own) + (len(t.workers)-1)*nodeBytes*len(g.loss.Graph().AllNodes()) + t.gradientBytes()
+	need := len(t.workers)*(shared+own) + (len(t.workers)*len(f.plan.buckets)-1)*nodeBytes*len(g.loss.Graph().AllNodes()) + t.gradientBytes()
 	if f.Average != nil && f.Average.Values == nil {
 		need += valueBytes(t.learnables)
 	}
@@ -61,7 +61,7 @@ func (f *fit) memory() (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		need += both - shared + own
+		need += both - shared + own + (len(f.validation.plan.buckets)-1)*nodeBytes*len(g.loss.Graph().AllNodes())
 		batches += valueBytes(g.inputs)
 	}
 	need += 3 * batches // one under way, one made and one in the making: see feed

@@ -80,7 +80,7 @@ type Config struct {
 	// the Solver's for that alone: it must be an *optim.Solver. The number of processes must divide MicroBatches, into
 	// shares that are a power of two. It changes no result: not a Checkpoint either, from which any number may go on.
 	//
-	// The first process alone writes the Checkpoint and the Log. OnStep and OnCheck are called in all. What ends
+	// The first process alone writes the Checkpoint and the Log; callbacks are called in all. What ends
 	// training in one, as an error, ctx or a limit, ends it in all at the same step.
 	Group Group
 
