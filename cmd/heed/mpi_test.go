@@ -138,8 +138,11 @@ func children(t *testing.T, pid int) (children []int) {
 	return children
 }
 
-// running reports whether a process has not ended.
+// running reports whether a process has not ended, with all of its threads: until then it holds its locks.
 func running(pid int) bool {
+	if threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid)); err == nil && len(threads) > 1 {
+		return true
+	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return false
