@@ -88,7 +88,29 @@ func TestSwappedFiles(t *testing.T) {
 		write(t, filepath.Join(dir, file), good[file])
 	}
 
+	// A summary says of which files it is.
+	finished := filepath.Join(base, "finished")
+	succeed(t, flags(finished, "1")...)
+	good = folder(t, finished)
+	for _, file := range []string{task.WeightsFile, task.HistoryFile, task.CheckpointFile} {
+		for _, changed := range []string{bad[file], good[file][:len(good[file])-1]} {
+			write(t, filepath.Join(finished, file), changed)
+			before := folder(t, finished)
+			fail(t, heed("train", "--resume="+finished), 1, task.SummaryFile+" and "+file, "don't belong together: one of them was changed or swapped")
+			fail(t, heed("train", "--resume="+finished, "--epochs=5"), 1, task.SummaryFile+" and "+file)
+			if !maps.Equal(folder(t, finished), before) {
+				t.Errorf("with another %s, the folder has changed", file)
+			}
+		}
+		write(t, filepath.Join(finished, file), good[file])
+	}
+	write(t, filepath.Join(finished, task.SummaryFile), "{")
+	fail(t, heed("train", "--resume="+finished), 1, task.SummaryFile, "remove it, and --resume writes it anew")
+	os.Remove(filepath.Join(finished, task.SummaryFile))
+	succeed(t, "train", "--resume="+finished)
+
 	// How long a run goes on may be changed.
+	good = folder(t, dir)
 	want := filepath.Join(base, "longer")
 	succeed(t, append(flags(want, "1"), "--epochs=5", "--patience=4")...)
 	write(t, filepath.Join(dir, task.ConfigFile), read(t, filepath.Join(want, task.ConfigFile)))

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -97,4 +101,30 @@ func TestAutoResume(t *testing.T) {
 	succeed(t, small("--task=copy", "--epochs=5", "--out="+longer)...)
 	succeed(t, append(call, "--epochs=5")...)
 	sameRun(t, dir, longer)
+}
+
+// A signal ends what goes before training too: here a split of data whose end never comes.
+func TestInterruptedSplit(t *testing.T) {
+	begun, end := make(chan bool, 1), make(chan bool)
+	defer close(end)
+	rule := data.Rule{
+		Name: "slow", Kind: data.KindTags, Alphabet: "01", MaxLen: 12, Example: "0110",
+		Sample: func(rng *rand.Rand, maxLen int) string {
+			select {
+			case begun <- true:
+			default:
+			}
+			<-end
+			return fmt.Sprintf("%0*b", maxLen, rng.IntN(1<<maxLen))
+		},
+		Answer: func(source string) (string, error) { return source, nil },
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-begun
+		cancel()
+	}()
+	if _, err := newTask(ctx, task.Defaults(rule)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that it was cancelled", err)
+	}
 }

@@ -51,6 +51,8 @@ type Summary struct {
 	ValLoss     *float64 `json:"val_loss,omitempty"`
 	ValAccuracy *float64 `json:"val_accuracy,omitempty"`
 
+	SHA256 map[string]string `json:"sha256"` // of the run's other files, by their names
+
 	Best       train.Check `json:"-"` // whose weights are kept
 	Score      Score       `json:"-"` // what ValLoss and ValAccuracy are of
 	Unfinished bool        `json:"-"` // a limit or onStep ended training, which goes on when it is called again: no file has this
@@ -125,6 +127,9 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	s.Seconds = math.Round(time.Since(start).Seconds()*10) / 10
 	if s.Unfinished || !first {
 		return s, nil
+	}
+	if s.SHA256, err = sums(dir); err != nil {
+		return nil, err
 	}
 	return s, writeJSON(dir, SummaryFile, s)
 }
@@ -203,6 +208,11 @@ func (t *Task) begin(dir string) error {
 		return fmt.Errorf("%s holds a run of another configuration: choose another folder", dir)
 	}
 	finished := has(SummaryFile) && has(WeightsFile)
+	if finished {
+		if err := checkSums(dir); err != nil {
+			return err
+		}
+	}
 	if same(there, t.Config) {
 		if finished {
 			return ErrFinished
