@@ -18,6 +18,13 @@ func TestLauncherWithoutMPI(t *testing.T) {
 		cmd.Run()
 		fail(t, called{cmd.ProcessState.ExitCode(), "", stderr.String()}, 1, "built without MPI", "go build -tags mpi")
 	}
+	for _, size := range []string{"OMPI_COMM_WORLD_SIZE=1", "SLURM_STEP_NUM_TASKS=1"} { // it is alone
+		cmd := process(small("--epochs=1", "--out="+filepath.Join(t.TempDir(), "run"))...)
+		cmd.Env = append(cmd.Env, "PMIX_RANK=0", size)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", size, err, out)
+		}
+	}
 	cmd := process("version") // trains nothing
 	cmd.Env = append(cmd.Env, "PMIX_RANK=0", "SLURM_NTASKS=4")
 	if err := cmd.Run(); err != nil {

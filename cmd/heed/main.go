@@ -50,11 +50,25 @@ func launched(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	if err != nil {
 		return failed(stderr, err)
 	}
+	if err := alike(group, args); err != nil {
+		return failed(stderr, err)
+	}
 	code := runIn(ctx, group, args, stdout, stderr)
 	if code == 0 { // or else the launcher ends the others
 		leave()
 	}
 	return code
+}
+
+// alike checks that all processes of a group are called alike.
+func alike(group train.Group, args []string) error {
+	mine := fmt.Sprintf("%q", args)
+	firsts, err := train.Share(group, []byte(mine), nil)
+	if err == nil && string(firsts) != mine {
+		err = usagef("it is called with other arguments than process 0, %s: give all the same", mine)
+	}
+	_, err = train.Share(group, nil, err)
+	return err
 }
 
 // follow is launched in a process that isn't the first, which speaks for all. What it has to say itself it says where

@@ -8,11 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/heed-go/heed/internal/kernel"
 )
 
 // job is a call in some processes that mpirun starts, more than there are processors if need be, and also as root.
@@ -175,5 +178,58 @@ func TestJobErrors(t *testing.T) {
 				t.Errorf("%v: it says %q, want one line with %q", err, out, c.want)
 			}
 		})
+	}
+}
+
+// Processes that would make different runs are refused. In each case the second one differs from the first.
+func TestJobUnlike(t *testing.T) {
+	other := filepath.Join(t.TempDir(), "heed")
+	program, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(other, append(program, 0), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	args := small("--out=" + filepath.Join(t.TempDir(), "run"))
+	for _, c := range []struct {
+		name   string
+		second []string
+		want   string
+		needs  string // the instructions that the first one needs; empty for any
+	}{
+		{"builds", append([]string{other}, args...), "process 1 is another build than process 0", ""},
+		{"settings", append(append([]string{os.Args[0]}, args...), "--seed=2"), "is called with other arguments than process 0", ""},
+		{"calls", []string{os.Args[0], "train", "--resume=nothing"}, "is called with other arguments than process 0", ""},
+		{"kernels", append([]string{"-x", "GODEBUG=cpu.avx512f=off", os.Args[0]}, args...), "process 1 computes with avx2 and process 0 with avx512", "avx512"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.needs != "" && kernel.Instructions() != c.needs {
+				t.Skipf("this processor has no %s", c.needs)
+			}
+			cmd := job(1, args...)
+			cmd.Args = append(append(cmd.Args, ":", "-n", "1"), c.second...)
+			out, err := cmd.CombinedOutput()
+			if err == nil || strings.Count(string(out), "heed: ") != 1 || !strings.Contains(string(out), c.want) {
+				t.Errorf("%v: it says %q, want one line with %q", err, out, c.want)
+			}
+		})
+	}
+}
+
+// The folder of a run, and what is read to go on with it, is only where the first process is.
+func TestJobFolderOfFirst(t *testing.T) {
+	first, second := t.TempDir(), t.TempDir()
+	for _, args := range [][]string{small("--out=a/run", "--max-steps=5"), {"train", "--resume=a/run"}} {
+		cmd := job(1, args...)
+		cmd.Args = slices.Insert(cmd.Args, 2, "--wdir", first)
+		cmd.Args = append(append(cmd.Args, ":", "-n", "1", "--wdir", second, os.Args[0]), args...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", args, err, out)
+		}
+	}
+	read(t, filepath.Join(first, "a", "run", "summary.json"))
+	if files, err := os.ReadDir(second); err != nil || len(files) > 0 {
+		t.Errorf("the second process has written %v: %v", files, err)
 	}
 }

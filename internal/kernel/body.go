@@ -39,6 +39,10 @@ var instructionSets = append(assembly(), &instructionSet{
 // inUse is the best instruction set that this processor has. Tests change it.
 var inUse = instructionSets[slices.IndexFunc(instructionSets, func(s *instructionSet) bool { return s.runs })]
 
+// Instructions returns the name of the instruction set that everything is computed with: avx512, avx2 or portable.
+// Results of different ones differ in their last bits.
+func Instructions() string { return inUse.name }
+
 // bodyOf returns the body in use. Each conversion is from a type to itself: one that is checked takes longer than a
 // short row's work.
 func bodyOf[F Float]() *body[F] {

@@ -5,10 +5,13 @@
 //	mpirun -n 2 ./heed train
 //
 // Without the tag, or without cgo, it has the same API and no MPI: a program that was started alone is one process as
-// ever, and one that a launcher has started is told how to build it.
+// ever, and one of several that a launcher has started is told how to build it.
+//
+// Join refuses processes of different builds, and processors on which the last bits would differ.
 package mpi
 
 import (
+	"cmp"
 	"os"
 	"strconv"
 )
@@ -32,4 +35,9 @@ func launched() (rank int, is bool) {
 		}
 	}
 	return 0, false
+}
+
+// started returns how many processes a launcher has started, where it says so: srun does for its step.
+func started() string {
+	return cmp.Or(os.Getenv("OMPI_COMM_WORLD_SIZE"), os.Getenv("SLURM_STEP_NUM_TASKS"))
 }

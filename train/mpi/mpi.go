@@ -3,12 +3,16 @@
 package mpi
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 
 	"cogentcore.org/lab/base/mpi"
 
+	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/train"
 )
 
@@ -49,11 +53,54 @@ func (g *group) begin() (err error) {
 		return err
 	}
 	g.rank, g.size = g.comm.Rank(), g.comm.Size()
-	if size := os.Getenv("OMPI_COMM_WORLD_SIZE"); size != "" && size != fmt.Sprint(g.size) {
+	if size := started(); size != "" && size != fmt.Sprint(g.size) {
 		return fmt.Errorf("the launcher has started %s processes, and MPI counts %d: this program was built for another MPI than the launcher's; "+
 			"go clean -cache, then go build -tags mpi", size, g.size)
 	}
+	return g.alike()
+}
+
+// alike checks that all processes are the same build and compute with the same instructions: others' results would
+// differ, or what they exchange.
+func (g *group) alike() error {
+	const name = 16 // bytes for that of the instructions
+	mine := append([]byte(kernel.Instructions()), make([]byte, name)...)[:name]
+	sum, err := checksum()
+	if err != nil {
+		return fmt.Errorf("the checksum of this program can't be had: %w", err)
+	}
+	mine = append(mine, sum...)
+	all := make([]byte, g.size*len(mine))
+	if err := g.comm.AllGatherU8(all, mine); err != nil {
+		return err
+	}
+	instructions := func(rank int) string { return string(bytes.TrimRight(all[rank*len(mine):][:name], "\x00")) }
+	for rank := range g.size {
+		switch of := all[rank*len(mine):][:len(mine)]; {
+		case !bytes.Equal(of[name:], all[name:len(mine)]):
+			return fmt.Errorf("process %d is another build than process 0: copy the same file to all machines", rank)
+		case !bytes.Equal(of, all[:len(mine)]):
+			return fmt.Errorf("process %d computes with %s and process 0 with %s, whose last bits differ: "+
+				"give all the environment variable GODEBUG=cpu.avx512f=off, or cpu.avx2=off", rank, instructions(rank), instructions(0))
+		}
+	}
 	return nil
+}
+
+// checksum returns that of the file that this process runs.
+func checksum() ([]byte, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return h.Sum(nil), err
 }
 
 // do makes a call on MPI's thread.
