@@ -110,7 +110,6 @@ func TestSwappedFiles(t *testing.T) {
 	succeed(t, "train", "--resume="+finished)
 
 	// How long a run goes on may be changed.
-	good = folder(t, dir)
 	want := filepath.Join(base, "longer")
 	succeed(t, append(flags(want, "1"), "--epochs=5", "--patience=4")...)
 	write(t, filepath.Join(dir, task.ConfigFile), read(t, filepath.Join(want, task.ConfigFile)))
