@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +14,13 @@ import (
 // onTerminal makes a call in a process of its own that has a terminal for its output and its errors, and returns what
 // the terminal gets.
 func onTerminal(t *testing.T, env string, args ...string) string {
+	t.Helper()
+	return interruptedOnTerminal(t, "", env, args...)
+}
+
+// interruptedOnTerminal is onTerminal of a call that is sent SIGINT when the terminal first gets a text, unless that is
+// empty.
+func interruptedOnTerminal(t *testing.T, at, env string, args ...string) string {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -39,7 +45,18 @@ func onTerminal(t *testing.T, env string, args ...string) string {
 		t.Fatal(err)
 	}
 	slave.Close()
-	got, _ := io.ReadAll(master) // ends with an error when the terminal has no user any more
+	var got []byte
+	for b := make([]byte, 1<<12); ; { // ends with an error when the terminal has no user any more
+		n, err := master.Read(b)
+		got = append(got, b[:n]...)
+		if err != nil {
+			break
+		}
+		if at != "" && strings.Contains(string(got), at) {
+			cmd.Process.Signal(os.Interrupt)
+			at = ""
+		}
+	}
 	cmd.Wait()
 	return strings.ReplaceAll(string(got), "\r\n", "\n") // as a terminal gets the end of a line
 }
@@ -76,5 +93,14 @@ func TestTrainOnATerminal(t *testing.T) {
 	}
 	if colour.MatchString(got) {
 		t.Errorf("there are colours: %q", got)
+	}
+}
+
+// A terminal is told at once that a signal has been heard.
+func TestInterruptedOnATerminal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	got := interruptedOnTerminal(t, "Epoch 0: ", "TERM=xterm", "train", "--task=copy", "--patience=0", "--epochs=1000", "--out="+dir)
+	if want := "\nheed: interrupted: ending what is under way\nheed: interrupted: heed train --resume " + shell(dir) + " goes on from there\n"; !strings.HasSuffix(regexp.MustCompile("\x1b\\[[0-9]*K|\r").ReplaceAllString(got, ""), want) {
+		t.Errorf("the terminal gets %q, want it to end with %q", got, want)
 	}
 }
