@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train/optim"
 )
 
 // A graph is a Problem's loss, and its metrics, for batches of one list of shapes, with its machine.
@@ -71,7 +72,7 @@ func newGraph(p Problem, b *layers.Build, like Batch, micro bool) (r *graph, err
 		if err != nil {
 			return nil, fmt.Errorf("taking the gradient: the loss must depend on every parameter that it binds and that isn't Frozen, by ops that have derivatives: %w", err)
 		}
-		r.model = Gradients(r.learnables, grads)
+		r.model = optim.Gradients(r.learnables, grads)
 	}
 	if err := layers.CheckGraph(g); err != nil {
 		return nil, err

@@ -10,7 +10,6 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
-	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -85,7 +84,7 @@ func (c gptConfig) prepare(composed bool) (Step, error) {
 	if err != nil {
 		return Step{}, err
 	}
-	weights := train.Gradients(b.Learnables(), grads)
+	weights := optim.Gradients(b.Learnables(), grads)
 	if err := layers.CheckGraph(g); err != nil {
 		return Step{}, err
 	}

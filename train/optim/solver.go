@@ -50,7 +50,10 @@ type Group struct {
 	Rule         Rule    // the Solver's if nil
 	LearningRate float64 // the Solver's if 0
 	WeightDecay  float64 // of all its parameters, whatever their rank: the Solver's isn't theirs
-	Frozen       bool    // leave its parameters as they are; their gradients don't count for ClipNorm
+
+	// Frozen leaves its parameters as they are, and their gradients don't count for ClipNorm. Those of package layers
+	// are better frozen by Params.Freeze, which also saves taking their gradients.
+	Frozen bool
 }
 
 // NewAdamW returns a Solver with the rule AdamW, its usual constants, and a weight decay of 0.01.

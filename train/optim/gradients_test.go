@@ -1,4 +1,4 @@
-package train_test
+package optim_test
 
 import (
 	"strings"
@@ -7,12 +7,12 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
 )
 
-// step builds (a + b)·c over vectors, whose a and b share a gradient node, steps it a few times and returns the values.
-func step(t *testing.T, dual bool, solver G.Solver) [][]float64 {
+// fivefold builds (a + b)·c over vectors, whose a and b share a gradient node, and returns the values after five
+// steps.
+func fivefold(t *testing.T, dual bool, solver G.Solver) [][]float64 {
 	t.Helper()
 	g := G.NewGraph()
 	var wrt G.Nodes
@@ -25,7 +25,7 @@ func step(t *testing.T, dual bool, solver G.Solver) [][]float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := train.Gradients(wrt, grads)
+	model := optim.Gradients(wrt, grads)
 	var opts []G.VMOpt
 	if dual {
 		model = G.NodesToValueGrads(wrt)
@@ -57,7 +57,7 @@ func TestGradients(t *testing.T) {
 		"vanilla": func() G.Solver { return G.NewVanillaSolver(G.WithLearnRate(0.1)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			want, got := step(t, true, solver()), step(t, false, solver())
+			want, got := fivefold(t, true, solver()), fivefold(t, false, solver())
 			for i := range want {
 				for j := range want[i] {
 					if want[i][j] != got[i][j] {
@@ -75,7 +75,7 @@ func TestGradients(t *testing.T) {
 func TestGradientsMissing(t *testing.T) {
 	g := G.NewGraph()
 	x := G.NewVector(g, tensor.Float64, G.WithShape(2), G.WithName("x"), G.WithInit(G.Zeroes()))
-	if err := optim.NewAdamW(1).Step(train.Gradients(G.Nodes{x}, nil)); err == nil {
+	if err := optim.NewAdamW(1).Step(optim.Gradients(G.Nodes{x}, nil)); err == nil {
 		t.Error("a parameter without gradient was stepped")
 	}
 }
@@ -92,7 +92,7 @@ func TestGradientsOfAnotherShape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := train.Gradients(G.Nodes{b, a}, grads)
+	model := optim.Gradients(G.Nodes{b, a}, grads)
 	vm := G.NewTapeMachine(g)
 	defer vm.Close()
 	if err := vm.RunAll(); err != nil {

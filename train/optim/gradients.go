@@ -1,4 +1,4 @@
-package train
+package optim
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 // Gradients pairs parameters with their gradient nodes, as gorgonia.Grad returned them, for a solver to step:
 //
 //	grads, err := gorgonia.Grad(cost, learnables...)
-//	model := train.Gradients(learnables, grads)
+//	model := optim.Gradients(learnables, grads)
 //	vm := gorgonia.NewTapeMachine(g) // BindDualValues isn't needed
 //	…
 //	err = solver.Step(model) // after each run
