@@ -58,7 +58,9 @@ func Fit(ctx context.Context, p Problem, c Config) (*Result, error) {
 			err, unfinished = failed, false
 		}
 	}
-	f.restoreBest()
+	if failed := f.restoreBest(); failed != nil {
+		err, unfinished = failed, false
+	}
 	r := f.stopping.result(f.history, err)
 	if r.Unfinished = unfinished; unfinished {
 		return r, nil
@@ -96,7 +98,7 @@ type fit struct {
 	since    window // the steps since the last check
 	stopping EarlyStopping
 	history  []Check
-	best     []*tensor.Dense // the values of the check to be kept, one for each of Params.All()
+	best     []*tensor.Dense // a Snapshot of the check to be kept
 
 	asked   error     // by a callback of this process: a pause
 	unsaved bool      // the checkpoint is behind
@@ -136,9 +138,7 @@ func newFit(p Problem, c Config, team *team) (*fit, error) {
 	if team.rank > 0 {
 		f.Log = nil
 	}
-	for _, param := range p.Params.All() {
-		f.best = append(f.best, param.Value.Clone().(*tensor.Dense))
-	}
+	f.best = p.Params.Snapshot()
 	if err := f.build(making); err != nil {
 		return nil, err
 	}
@@ -370,28 +370,22 @@ func (f *fit) tellResumed() error {
 	if len(f.history) == 0 {
 		return nil
 	}
-	var current []*tensor.Dense
-	for _, param := range f.Params.All() {
-		current = append(current, param.Value.Clone().(*tensor.Dense))
+	current := f.Params.Snapshot()
+	if err := f.restoreBest(); err != nil {
+		return err
 	}
-	f.restoreBest()
-	err := f.onCheck(true)
-	f.set(current)
-	return err
+	return cmp.Or(f.onCheck(true), f.Params.Restore(current))
 }
 
 // restoreBest puts the values of the check that is kept back into the parameters.
-func (f *fit) restoreBest() {
-	if len(f.history) > 0 {
-		f.set(f.best)
+func (f *fit) restoreBest() error {
+	if len(f.history) == 0 {
+		return nil
 	}
-}
-
-// set sets the parameters to values, whose shapes and dtypes are theirs.
-func (f *fit) set(values []*tensor.Dense) {
-	for i, param := range f.Params.All() {
-		tensor.Copy(param.Value, values[i])
+	if err := f.Params.Restore(f.best); err != nil {
+		return fmt.Errorf("train: going back to the parameters that are kept: %w", err)
 	}
+	return nil
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

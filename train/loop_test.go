@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"gorgonia.org/tensor"
+
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/train"
@@ -147,6 +149,18 @@ func TestCallbacksAndHistory(t *testing.T) {
 	r, err = train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, OnCheck: func([]train.Check, bool) (bool, error) { return true, nil }})
 	if err != nil || r.Unfinished {
 		t.Errorf("a stop where training ends: %v, %+v", err, r)
+	}
+}
+
+// A parameter whose tensor a callback replaced can't get back the values that are kept.
+func TestCallbackReplacesAParameter(t *testing.T) {
+	p := digits(t, 1)
+	_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, OnCheck: func([]train.Check, bool) (bool, error) {
+		p.Params.All()[0].Value = tensor.New(tensor.WithShape(1), tensor.Of(p.Params.Dtype()))
+		return false, nil
+	}})
+	if err == nil || !strings.Contains(err.Error(), "going back to the parameters that are kept") {
+		t.Errorf("got %v", err)
 	}
 }
 
