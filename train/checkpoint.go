@@ -222,80 +222,14 @@ func (s checkpointState) contradiction() string {
 
 // restore takes over a checkpoint, all of it or, on an error, nothing.
 func (f *fit) restore(c *checkpoint) error {
-	if saved, now := c.state.Of, f.Config.Run; saved != now {
-		return fmt.Errorf("train: the checkpoint %s belongs to another run: to %.100q, not to %.100q: one of them was changed or swapped, restore it", f.Checkpoint, saved, now)
+	if err := f.suits(c.state); err != nil {
+		return fmt.Errorf("train: the checkpoint %s %w", f.Checkpoint, err)
 	}
-	if differ := c.state.Run.unlike(f.runState()); differ != "" {
-		return fmt.Errorf("train: the checkpoint %s is of a run with other settings: %s: resume with the former", f.Checkpoint, differ)
+	copies, err := f.copies(c.tensors)
+	if err != nil {
+		return fmt.Errorf("train: the checkpoint %s %w", f.Checkpoint, err)
 	}
-	if saved := c.state.Plateau != nil; saved != (f.Plateau != nil) {
-		return fmt.Errorf("train: the checkpoint %s is of a run with a Plateau (%t), and this one has one (%t): resume with the former", f.Checkpoint, saved, !saved)
-	}
-	for i, check := range c.state.History {
-		if epoch := (check.Step - 1) / f.plan.steps; check.Epoch != epoch {
-			return fmt.Errorf("train: the checkpoint %s contradicts the data: check %d of its history, after %d steps, is of epoch %d, but with %d steps in an epoch it is of epoch %d", f.Checkpoint, i, check.Step, check.Epoch, f.plan.steps, epoch)
-		}
-	}
-	if n := len(c.state.Since.Metrics); n > 0 && n != len(f.train.workers[0].first.metrics) {
-		return fmt.Errorf("train: the checkpoint %s is of a run with %d metrics, not %d: resume with the former", f.Checkpoint, n, len(f.train.workers[0].first.metrics))
-	}
-	if saved := c.state.Stopping; saved.KeepLast != f.KeepLast {
-		return fmt.Errorf("train: the checkpoint %s is of a run with KeepLast %t: resume with that", f.Checkpoint, saved.KeepLast)
-	} else if saved.monitor() != f.monitor() || saved.sign() != f.sign() {
-		return fmt.Errorf("train: the checkpoint %s is of a run that monitored %s, in the mode %q, not %s, in the mode %q: resume with the former", f.Checkpoint, saved.monitor(), saved.Mode, f.monitor(), f.Mode)
-	}
-	type pair struct {
-		from safetensors.Tensor
-		to   *tensor.Dense
-	}
-	var pairs []pair
-	match := func(name string, to *tensor.Dense) error {
-		from, ok := c.tensors[name]
-		if !ok {
-			return fmt.Errorf("train: the checkpoint %s is of another model or solver: it has no %q", f.Checkpoint, name)
-		}
-		if !slices.Equal(from.Shape, []int(to.Shape())) || fmt.Sprintf("%T", from.Data) != fmt.Sprintf("%T", to.Data()) {
-			return fmt.Errorf("train: the checkpoint %s is of another model: %q must be %T of shape %v, got %T of %v", f.Checkpoint, name, to.Data(), to.Shape(), from.Data, tensor.Shape(from.Shape))
-		}
-		if i := notFinite(from); i >= 0 {
-			return fmt.Errorf("train: the checkpoint %s goes on from finite numbers, but %q isn't finite at element %d: restore it, or train again", f.Checkpoint, name, i)
-		}
-		pairs = append(pairs, pair{from, to})
-		return nil
-	}
-	if f.Average != nil && f.Average.Values == nil {
-		if err := f.Average.Update(f.train.model); err != nil { // which makes them
-			return fmt.Errorf("train: resuming from %s: %w", f.Checkpoint, err)
-		}
-	}
-	for i, p := range f.Params.All() {
-		if err := match(currentPrefix+p.Name, p.Value); err != nil {
-			return err
-		}
-		if err := match(bestPrefix+p.Name, f.best[i]); err != nil {
-			return err
-		}
-	}
-	if f.Average != nil {
-		for i, n := range f.train.learnables {
-			if err := match(averagePrefix+n.Name(), f.Average.Values[i]); err != nil {
-				return err
-			}
-		}
-	}
-	for _, i := range f.train.part() {
-		n := f.train.learnables[i]
-		memory, err := f.solver.State(f.train.model, i)
-		if err != nil {
-			return fmt.Errorf("train: resuming from %s: %w", f.Checkpoint, err)
-		}
-		for _, m := range memory {
-			if err := match(m.Name+"."+n.Name(), m.Value); err != nil {
-				return err
-			}
-		}
-	}
-	for _, p := range pairs {
+	for _, p := range copies {
 		switch to := p.to.Data().(type) {
 		case []float32:
 			copy(to, p.from.Data.([]float32))
@@ -312,6 +246,85 @@ func (f *fit) restore(c *checkpoint) error {
 		*f.Plateau = *c.state.Plateau
 	}
 	return nil
+}
+
+// suits returns an error, which goes on from the checkpoint's name, if the state of one isn't of this run.
+func (f *fit) suits(s checkpointState) error {
+	if s.Of != f.Config.Run {
+		return fmt.Errorf("belongs to another run: to %.100q, not to %.100q: one of them was changed or swapped, restore it", s.Of, f.Config.Run)
+	}
+	if differ := s.Run.unlike(f.runState()); differ != "" {
+		return fmt.Errorf("is of a run with other settings: %s: resume with the former", differ)
+	}
+	if saved := s.Plateau != nil; saved != (f.Plateau != nil) {
+		return fmt.Errorf("is of a run with a Plateau (%t), and this one has one (%t): resume with the former", saved, !saved)
+	}
+	for i, check := range s.History {
+		if epoch := (check.Step - 1) / f.plan.steps; check.Epoch != epoch {
+			return fmt.Errorf("contradicts the data: check %d of its history, after %d steps, is of epoch %d, but with %d steps in an epoch it is of epoch %d", i, check.Step, check.Epoch, f.plan.steps, epoch)
+		}
+	}
+	if n, now := len(s.Since.Metrics), len(f.train.workers[0].first.metrics); n > 0 && n != now {
+		return fmt.Errorf("is of a run with %d metrics, not %d: resume with the former", n, now)
+	}
+	if s.Stopping.KeepLast != f.KeepLast {
+		return fmt.Errorf("is of a run with KeepLast %t: resume with that", s.Stopping.KeepLast)
+	}
+	if s.Stopping.monitor() != f.monitor() || s.Stopping.sign() != f.sign() {
+		return fmt.Errorf("is of a run that monitored %s, in the mode %q, not %s, in the mode %q: resume with the former", s.Stopping.monitor(), s.Stopping.Mode, f.monitor(), f.Mode)
+	}
+	return nil
+}
+
+// savedCopy is a tensor of a checkpoint with the tensor that is to have its numbers.
+type savedCopy struct {
+	from safetensors.Tensor
+	to   *tensor.Dense
+}
+
+// copies returns where the tensors of a checkpoint belong: as the parameters, their best values and averages, and what
+// the solver remembers. Its error goes on from the checkpoint's name.
+func (f *fit) copies(saved map[string]safetensors.Tensor) ([]savedCopy, error) {
+	var copies []savedCopy
+	var err error
+	match := func(name string, to *tensor.Dense) {
+		from, ok := saved[name]
+		switch {
+		case err != nil:
+		case !ok:
+			err = fmt.Errorf("is of another model or solver: it has no %q", name)
+		case !slices.Equal(from.Shape, []int(to.Shape())) || fmt.Sprintf("%T", from.Data) != fmt.Sprintf("%T", to.Data()):
+			err = fmt.Errorf("is of another model: %q must be %T of shape %v, got %T of %v", name, to.Data(), to.Shape(), from.Data, tensor.Shape(from.Shape))
+		case notFinite(from) >= 0:
+			err = fmt.Errorf("goes on from finite numbers, but %q isn't finite at element %d: restore it, or train again", name, notFinite(from))
+		}
+		copies = append(copies, savedCopy{from, to})
+	}
+	for i, p := range f.Params.All() {
+		match(currentPrefix+p.Name, p.Value)
+		match(bestPrefix+p.Name, f.best[i])
+	}
+	if f.Average != nil {
+		if f.Average.Values == nil {
+			if err := f.Average.Update(f.train.model); err != nil { // which makes them
+				return nil, fmt.Errorf("can't be resumed: %w", err)
+			}
+		}
+		for i, n := range f.train.learnables {
+			match(averagePrefix+n.Name(), f.Average.Values[i])
+		}
+	}
+	for _, i := range f.train.part() {
+		memory, err := f.solver.State(f.train.model, i)
+		if err != nil {
+			return nil, fmt.Errorf("can't be resumed: %w", err)
+		}
+		n := f.train.learnables[i]
+		for _, m := range memory {
+			match(m.Name+"."+n.Name(), m.Value)
+		}
+	}
+	return copies, err
 }
 
 // notFinite returns the place of the first number that is NaN or infinite, or -1.
