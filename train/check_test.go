@@ -36,3 +36,14 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+func TestDecimals(t *testing.T) {
+	for x, want := range map[float64]string{
+		0.457: "0.457", 0.000457: "0.000457", 0.0457: "0.0457", 12.3456: "12.346", 0: "0.000", -0.00123: "-0.00123", 1: "1.000",
+		0.1: "0.100", 0.09996: "0.1000", 4.5e-12: "4.50e-12",
+	} {
+		if got := (train.Check{TrainLoss: x}).String(); got != "Epoch 0: Train="+want {
+			t.Errorf("%v is printed as %q, want %q", x, got, want)
+		}
+	}
+}

@@ -1,11 +1,19 @@
 package train_test
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"io"
+	"math"
+	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/safetensors"
@@ -110,4 +118,252 @@ func FuzzCheckpoint(f *testing.F) {
 		}
 		fit(t, path, true, 7) // ends, and doesn't panic
 	})
+}
+
+// everything is a Config in which all that a checkpoint holds is in play. An epoch of digits has 20 steps.
+func everything(checkpoint string) train.Config {
+	plateau := &optim.Plateau{Threshold: 0.2, Factor: 0.5}
+	solver := optim.NewAdamW(0.02)
+	solver.Schedule = optim.WarmUp(30).Times(plateau.Schedule)
+	solver.ClipNorm = 0.5
+	return train.Config{
+		MaxEpochs: 4, CheckEvery: 15, Seed: 7, Solver: solver, Checkpoint: checkpoint, CheckpointSteps: 4,
+		Average: &optim.Average{Decay: 0.9}, Plateau: plateau,
+	}
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Wherever a run ends, be it in the middle of an epoch, it goes on to the same history, parameters and checkpoint.
+func TestResumeAnywhere(t *testing.T) {
+	dir := t.TempDir()
+	p := digits(t, 4)
+	want, err := train.Fit(t.Context(), p, everything(filepath.Join(dir, "whole")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := want.History[len(want.History)-1]; last.Step != 80 || last.LearningRate >= 0.02 {
+		t.Fatalf("the end is no check of its own, or the plateau has lowered no rate: %+v", last)
+	}
+	crash := errors.New("crash")
+	for how, end := range map[string]func(p *train.Problem, c *train.Config, step int){
+		"a limit": func(_ *train.Problem, c *train.Config, step int) { c.MaxSteps = step },
+		"OnStep": func(_ *train.Problem, c *train.Config, step int) {
+			c.OnStep = func(epoch, i int, _ float64) bool { return epoch*20+i+1 == step }
+		},
+		"a crash": func(p *train.Problem, _ *train.Config, step int) { // loses what is since the last checkpoint
+			of := p.Train.Batch
+			p.Train.Batch = func(examples []int) (train.Batch, error) {
+				if examples[0] == step*16 {
+					return train.Batch{}, crash
+				}
+				return of(examples)
+			}
+		},
+		"fewer epochs": func(_ *train.Problem, c *train.Config, step int) { c.MaxEpochs = (step + 19) / 20 },
+	} {
+		for _, step := range []int{1, 3, 15, 16, 30, 59, 60, 62, 79} {
+			t.Run(fmt.Sprintf("%s at step %d", how, step), func(t *testing.T) {
+				checkpoint := filepath.Join(dir, "c")
+				os.Remove(checkpoint)
+				first, c := digits(t, 4), everything(checkpoint)
+				end(&first, &c, step)
+				if r, err := train.Fit(t.Context(), first, c); err != nil && !errors.Is(err, crash) || how != "fewer epochs" && r != nil && err == nil && !r.Unfinished {
+					t.Fatalf("the first part ended with %v, %+v", err, r)
+				}
+				second, c := digits(t, 4), everything(checkpoint)
+				c.Resume = true
+				got, err := train.Fit(t.Context(), second, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("it ended with\n%+v, want\n%+v", got, want)
+				}
+				if !same(values(second.Params), values(p.Params)) {
+					t.Error("the parameters aren't those of the run that never ended early")
+				}
+				if content(t, checkpoint) != content(t, filepath.Join(dir, "whole")) {
+					t.Error("the checkpoint isn't that of the run that never ended early")
+				}
+			})
+		}
+	}
+}
+
+func TestCheckpointTime(t *testing.T) {
+	checkpoint := filepath.Join(t.TempDir(), "c")
+	written := 0
+	_, err := train.Fit(t.Context(), digits(t, 1), train.Config{
+		MaxEpochs: 1, Checkpoint: checkpoint, CheckpointTime: time.Nanosecond,
+		OnStep: func(epoch, step int, _ float64) bool {
+			if _, err := os.Stat(checkpoint); err == nil {
+				written++
+				os.Remove(checkpoint)
+			}
+			return false
+		},
+	})
+	if err != nil || written != 19 { // the last is at the check
+		t.Errorf("%d checkpoints were written between checks, want 19: %v", written, err)
+	}
+}
+
+// A checkpoint whose parts don't fit is an error that names them.
+func TestCheckpointContradictions(t *testing.T) {
+	dir := t.TempDir()
+	checkpoint := filepath.Join(dir, "c")
+	c := everything(checkpoint)
+	c.MaxSteps = 34
+	if _, err := train.Fit(t.Context(), digits(t, 4), c); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name     string
+		from, to string // in the state
+		want     string
+	}{
+		{"fewer steps", `"step":34`, `"step":33`, "33 steps have been taken, but the last check was after 30 and 4 since then"},
+		{"solver", `"steps":34`, `"steps":33`, "34 steps have been taken, but 33 by its solver"},
+		{"observed", `"Checks":2`, `"Checks":3`, "its history has 2 checks, but 3 have been observed to stop by"},
+		{"order", `"step":15`, `"step":30`, "check 1 of its history is after 30 steps, the one before after 30"},
+		{"epoch", `"epoch":1`, `"epoch":2`, "check 1 of its history, after 30 steps, is of epoch 2, but with 20 steps in an epoch it is of epoch 1"},
+		{"average", `"average":0.9`, `"average":0.8`, "Average.Decay 0.8, not 0.9"},
+		{"plateau", `"Threshold":0.2`, `"Threshold":0.3`, "Plateau {Factor:0.5 Patience:0 Threshold:0.3"},
+		{"moments", "", "", "isn't finite at element 3"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			tensors, metadata, err := safetensors.ReadFile(checkpoint)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range tensors {
+				if test.name == "moments" && strings.HasPrefix(m.Name, "adamw.second.") {
+					m.Data.([]float32)[3] = float32(math.NaN())
+				}
+			}
+			if !strings.Contains(metadata["heed.state"], test.from) {
+				t.Fatalf("there is no %s in %s", test.from, metadata["heed.state"])
+			}
+			metadata["heed.state"] = strings.Replace(metadata["heed.state"], test.from, test.to, 1)
+			changed := filepath.Join(dir, test.name)
+			err = atomicfile.WriteFile(changed, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, c := digits(t, 4), everything(changed)
+			before := values(p.Params)
+			c.Resume = true
+			if _, err = train.Fit(t.Context(), p, c); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), changed) {
+				t.Errorf("got  %v\nwant … %s …", err, test.want)
+			}
+			if !same(before, values(p.Params)) {
+				t.Error("it changed the parameters")
+			}
+		})
+	}
+	c = everything(checkpoint)
+	c.Resume, c.Plateau = true, nil
+	if _, err := train.Fit(t.Context(), digits(t, 4), c); err == nil || !strings.Contains(err.Error(), "Plateau") {
+		t.Errorf("resumed without the plateau: %v", err)
+	}
+}
+
+// A run that is interrupted in the middle of an epoch, and resumed, is the run that never was.
+func TestFitResumes(t *testing.T) {
+	whole := digits(t, 4)
+	want, err := train.Fit(context.Background(), whole, train.Config{MaxEpochs: 6, Seed: 7, Checkpoint: filepath.Join(t.TempDir(), "c")})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	checkpoint := filepath.Join(t.TempDir(), "c")
+	ctx, cancel := context.WithCancel(context.Background())
+	p := digits(t, 4)
+	r, err := train.Fit(ctx, p, train.Config{MaxEpochs: 6, Seed: 7, Checkpoint: checkpoint, OnStep: func(epoch, step int, _ float64) bool {
+		if epoch == 3 && step == 11 {
+			cancel()
+		}
+		return false
+	}})
+	if !errors.Is(err, context.Canceled) || len(r.History) != 3 {
+		t.Fatalf("after cancelling: %v, %+v", err, r)
+	}
+
+	p = digits(t, 8) // other initial values, which the checkpoint replaces
+	p.Train = whole.Train
+	got, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 6, Seed: 7, Checkpoint: checkpoint, Resume: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want.History {
+		if !reflect.DeepEqual(want.History[i], got.History[i]) {
+			t.Errorf("epoch %d: %+v, want %+v", i, got.History[i], want.History[i])
+		}
+	}
+	if !reflect.DeepEqual(got.Best, want.Best) || !same(values(p.Params), values(whole.Params)) {
+		t.Error("the resumed run left other parameters")
+	}
+}
+
+func TestFitFinished(t *testing.T) {
+	checkpoint := filepath.Join(t.TempDir(), "c")
+	c := train.Config{MaxEpochs: 2, Checkpoint: checkpoint}
+	p := digits(t, 4)
+	if _, err := train.Fit(context.Background(), p, c); err != nil {
+		t.Fatal(err)
+	}
+	want := values(p.Params)
+	c.Resume = true
+	p = digits(t, 4)
+	r, err := train.Fit(context.Background(), p, c)
+	if err != nil || len(r.History) != 2 || !same(want, values(p.Params)) {
+		t.Errorf("resuming a run that was done: %v, %+v", err, r)
+	}
+}
+
+func TestFitDamagedCheckpoint(t *testing.T) {
+	checkpoint := filepath.Join(t.TempDir(), "c")
+	c := train.Config{MaxEpochs: 1, Checkpoint: checkpoint}
+	if _, err := train.Fit(context.Background(), digits(t, 4), c); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Resume = true
+	for name, content := range map[string][]byte{
+		"empty":     nil,
+		"cut short": whole[:len(whole)/2],
+		"one byte":  whole[:len(whole)-1],
+		"no state":  bytes.Replace(whole, []byte("heed.state"), []byte("heed.stale"), 1),
+		"garbage":   bytes.Repeat([]byte{0xff}, 100),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(checkpoint, content, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			p := digits(t, 4)
+			before := values(p.Params)
+			_, err := train.Fit(context.Background(), p, c)
+			if err == nil || !strings.Contains(err.Error(), checkpoint) {
+				t.Errorf("the error should name the file: %v", err)
+			}
+			if !same(before, values(p.Params)) {
+				t.Error("a checkpoint that can't be read changed the parameters")
+			}
+		})
+	}
+	os.Remove(checkpoint)
+	if r, err := train.Fit(context.Background(), digits(t, 4), c); err != nil || len(r.History) != 1 {
+		t.Errorf("with nothing to resume from: %v", err)
+	}
 }

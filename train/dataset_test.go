@@ -2,14 +2,9 @@ package train_test
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -21,7 +16,6 @@ import (
 
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
-	"github.com/heed-go/heed/train/optim"
 )
 
 // noted is a Dataset that notes the examples of each batch that it makes.
@@ -169,112 +163,6 @@ func TestMeansOfAnyDivision(t *testing.T) {
 	}
 }
 
-func TestWithoutValidation(t *testing.T) {
-	p := digits(t, 1)
-	p.Validation = train.Dataset{}
-	var log strings.Builder
-	r, err := train.Fit(t.Context(), p, train.Config{Stopping: train.Stopping{Patience: 1}, MaxEpochs: 3, Log: &log, Solver: optim.NewAdamW(0.02)})
-	if err != nil || len(r.History) != 3 || r.Best.Validated || r.Best.TrainLoss > r.History[0].TrainLoss {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	if want := fmt.Sprintf("Epoch 2: Train=%.3f\n", r.History[2].TrainLoss); !strings.HasSuffix(log.String(), want) {
-		t.Errorf("the log is %q", log.String())
-	}
-	_, err = train.Fit(t.Context(), p, train.Config{Stopping: train.Stopping{Patience: 1, Monitor: "val_loss"}})
-	if err == nil || !strings.Contains(err.Error(), `Monitor must be one of train_loss, got "val_loss"`) {
-		t.Errorf("val_loss without validation: %v", err)
-	}
-}
-
-func TestCheckEvery(t *testing.T) {
-	var log strings.Builder
-	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{CheckEvery: 7, MaxEpochs: 2, Log: &log, Solver: optim.NewAdamW(0.02)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var steps, epochs []int
-	for _, c := range r.History {
-		steps, epochs = append(steps, c.Step), append(epochs, c.Epoch)
-	}
-	if !slices.Equal(steps, []int{7, 14, 21, 28, 35, 40}) || !slices.Equal(epochs, []int{0, 0, 1, 1, 1, 1}) || r.StoppedBecause != "it was to take 40 steps at most" {
-		t.Errorf("checks after steps %v, in epochs %v, %s", steps, epochs, r.StoppedBecause)
-	}
-	if !strings.HasPrefix(log.String(), fmt.Sprintf("Step 7: Train=%.3f, Val=%.3f\nStep 14: ", r.History[0].TrainLoss, r.History[0].ValLoss)) {
-		t.Errorf("the log is %q", log.String())
-	}
-	log.Reset()
-	r, err = train.Fit(t.Context(), digits(t, 1), train.Config{CheckEvery: 3, Stopping: train.Stopping{Patience: 2}, Log: &log, Solver: G.NewVanillaSolver(G.WithLearnRate(0))})
-	if err != nil || len(r.History) != 3 || !strings.HasSuffix(r.StoppedBecause, "has not improved for 2 checks: the best is "+fmt.Sprintf("%.4g", r.Best.ValLoss)+", of check 0") {
-		t.Errorf("%+v, %v", r, err)
-	}
-	if !strings.HasSuffix(log.String(), "Early stopping at step 9\n") {
-		t.Errorf("the log is %q", log.String())
-	}
-}
-
-// What a limit ends after any step goes on as if it had not.
-func TestLimits(t *testing.T) {
-	for _, every := range []int{0, 7} {
-		fit := func(checkpoint string, resume bool, most int) (*train.Result, [][]float32) {
-			p := digits(t, 1)
-			p.Train.Len, p.MicroBatches = 90, 2 // 6 steps, the last of them short
-			p.Train.Order = train.Shuffled
-			r, err := train.Fit(t.Context(), p, train.Config{
-				Stopping: train.Stopping{Patience: 9}, MaxEpochs: 3, CheckEvery: every, MaxSteps: most, Seed: 3, Checkpoint: checkpoint, Resume: resume, Solver: optim.NewAdamW(0.01),
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return r, values(p.Params)
-		}
-		want, weights := fit(filepath.Join(t.TempDir(), "c"), false, 0)
-		if want.Unfinished || len(want.History) != 3 {
-			t.Fatalf("%+v", want)
-		}
-		for most := 1; most < 18; most++ {
-			checkpoint := filepath.Join(t.TempDir(), "c")
-			r, _ := fit(checkpoint, false, most)
-			if because := fmt.Sprintf("the limit of %d step", most); !r.Unfinished || r.StoppedEarly || !strings.HasPrefix(r.StoppedBecause, because) {
-				t.Fatalf("after %d steps: %+v", most, r)
-			}
-			if again, _ := fit(checkpoint, true, most); !again.Unfinished || len(again.History) != len(r.History) {
-				t.Errorf("with the limit that it reached: %+v", again)
-			}
-			if most%3 == 0 {
-				fit(checkpoint, true, most+2)
-			}
-			got, end := fit(checkpoint, true, 0)
-			if !reflect.DeepEqual(got, want) || !same(end, weights) {
-				t.Errorf("interrupted after %d steps: %+v, want %+v", most, got, want)
-			}
-		}
-	}
-	checkpoint := filepath.Join(t.TempDir(), "c")
-	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{MaxTime: time.Nanosecond, Checkpoint: checkpoint})
-	if err != nil || !r.Unfinished || len(r.History) != 0 || !strings.HasPrefix(r.StoppedBecause, "the limit of 1ns is reached, after 0 steps") {
-		t.Errorf("%+v, %v", r, err)
-	}
-	if _, err := os.Stat(checkpoint); err == nil {
-		t.Error("a checkpoint of no step was written, which can't be resumed")
-	}
-	var batches [][]int
-	p := digits(t, 1)
-	p.Train = noted(p.Train, &batches)
-	if _, err := train.Fit(t.Context(), p, train.Config{MaxSteps: 2}); err != nil || len(batches) != 3 {
-		t.Errorf("%v: %d batches were made for 2 steps, want one for each and the one that the graph is built by", err, len(batches))
-	}
-}
-
-// The greatest number of epochs is as good as no end.
-func TestAnyNumberOfEpochs(t *testing.T) {
-	for _, every := range []int{0, 2} {
-		r, err := train.Fit(t.Context(), digits(t, 1), train.Config{MaxEpochs: math.MaxInt, MaxSteps: 50, CheckEvery: every})
-		if err != nil || !r.Unfinished || len(r.History) != 50/cmp.Or(every, 20) {
-			t.Errorf("%+v, %v", r, err)
-		}
-	}
-}
-
 // No batch is asked for after one that failed.
 func TestBatchFails(t *testing.T) {
 	p := digits(t, 1)
@@ -292,49 +180,6 @@ func TestBatchFails(t *testing.T) {
 	_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1})
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "batch of epoch 0, step 3: broken") || after.Load() > 0 {
 		t.Errorf("%v, and %d batches after it", err, after.Load())
-	}
-}
-
-// A fit leaves no goroutine, whatever ended it.
-func TestFitEndsItsGoroutines(t *testing.T) {
-	ends := map[string]func(p *train.Problem, c *train.Config){
-		"the last epoch": func(p *train.Problem, c *train.Config) {},
-		"a limit":        func(p *train.Problem, c *train.Config) { c.MaxSteps = 3 },
-		"a batch": func(p *train.Problem, c *train.Config) {
-			p.Validation = changed(p.Validation, func(examples []int, b *train.Batch) {
-				if examples[0] > 0 {
-					b.Weight = -1
-				}
-			})
-		},
-		"a validation loss": func(p *train.Problem, c *train.Config) {
-			p.Validation = changed(p.Validation, func(_ []int, b *train.Batch) { b.Values[0].Float32s()[0] = float32(math.NaN()) })
-		},
-		"OnCheck": func(p *train.Problem, c *train.Config) {
-			c.OnCheck = func([]train.Check, bool) (bool, error) { return false, errors.New("enough") }
-		},
-	}
-	fit := func(end func(p *train.Problem, c *train.Config)) {
-		p, c := digits(t, 1), train.Config{MaxEpochs: 1, CheckEvery: 5, Workers: 2}
-		p.MicroBatches, p.ValidationSize = 2, 10
-		end(&p, &c)
-		train.Fit(t.Context(), p, c)
-	}
-	fit(ends["a limit"]) // the kernels' helpers stay
-	before := runtime.NumGoroutine()
-	for name, end := range ends {
-		for range 5 {
-			fit(end)
-		}
-		for range 100 { // machines' goroutines may take a moment
-			if runtime.NumGoroutine() <= before {
-				break
-			}
-			time.Sleep(time.Millisecond)
-		}
-		if after := runtime.NumGoroutine(); after > before {
-			t.Errorf("%s: %d goroutines, %d before", name, after, before)
-		}
 	}
 }
 
@@ -444,46 +289,6 @@ func TestBatchesInTheBackground(t *testing.T) {
 	}
 }
 
-func TestEvaluate(t *testing.T) {
-	p := digits(t, 1)
-	p.Validation.Len, p.ValidationSize = 77, 20
-	r, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := train.Evaluate(t.Context(), p)
-	if err != nil || len(got) != 1 || got["val_loss"] != r.Best.ValLoss {
-		t.Errorf("%v, %v; Fit says %v", got, err, r.Best.ValLoss)
-	}
-	p.Train, p.BatchSize = train.Dataset{}, 0
-	if alone, err := train.Evaluate(t.Context(), p); err != nil || alone["val_loss"] != got["val_loss"] {
-		t.Errorf("without data to train on: %v, %v, want %v", alone, err, got)
-	}
-	weights := p.Params.All()[0].Value.Float32s()
-	weight := weights[0]
-	weights[0] = float32(math.NaN())
-	if got, err := train.Evaluate(t.Context(), p); err != nil || !math.IsNaN(got["val_loss"]) {
-		t.Errorf("a loss that is NaN: %v, %v", got, err)
-	}
-	weights[0] = weight
-	ctx, cancel := context.WithCancel(t.Context())
-	p.Validation = changed(p.Validation, func(examples []int, _ *train.Batch) {
-		if examples[0] > 0 {
-			cancel()
-		}
-	})
-	if _, err := train.Evaluate(ctx, p); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled on the way: %v", err)
-	}
-	p.Validation = train.Dataset{}
-	if _, err := train.Evaluate(t.Context(), p); err == nil || !strings.Contains(err.Error(), "no Validation") {
-		t.Errorf("without validation: %v", err)
-	}
-	if _, err := train.Evaluate(t.Context(), train.Problem{}); err == nil {
-		t.Error("the zero Problem was evaluated")
-	}
-}
-
 // metered is digits with metrics: the mean of the inputs, by batches' weights and by counts of its own.
 func metered(t *testing.T, metrics func(loss, mean, count *G.Node) []train.Metric) train.Problem {
 	p := digitsWith(t, 1, 0)
@@ -499,73 +304,6 @@ func metered(t *testing.T, metrics func(loss, mean, count *G.Node) []train.Metri
 		return loss, metrics(loss, mean, count), nil
 	}
 	return p
-}
-
-func TestMetrics(t *testing.T) {
-	p := metered(t, func(loss, mean, count *G.Node) []train.Metric {
-		return []train.Metric{{Name: "mean", Sum: mean}, {Name: "half", Sum: mean, Count: count}, {Name: "perplexity", Sum: loss, Of: math.Exp}}
-	})
-	p.Train.Len, p.Validation.Len = 40, 70 // the last batches are short
-	var want [2]float64
-	for i, d := range []train.Dataset{p.Train, p.Validation} {
-		var examples []int
-		for e := range d.Len {
-			examples = append(examples, e)
-		}
-		b, err := d.Batch(examples)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, x := range b.Values[0].Float32s() {
-			want[i] += float64(x) / float64(4*d.Len)
-		}
-	}
-	for _, micro := range []int{1, 4} {
-		p.MicroBatches = micro
-		var log strings.Builder
-		r, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, Log: &log, Stopping: train.Stopping{Monitor: "val_perplexity", Mode: "min"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := r.Best.Metrics
-		if len(m) != 6 || math.Abs(m["train_mean"]-want[0]) > 1e-6 || math.Abs(m["val_mean"]-want[1]) > 1e-6 {
-			t.Errorf("%d micro-batches: %v, want means of %v", micro, m, want)
-		}
-		if m["train_perplexity"] != math.Exp(r.Best.TrainLoss) || m["val_perplexity"] != math.Exp(r.Best.ValLoss) || m["val_half"] == m["val_mean"] {
-			t.Errorf("%d micro-batches: %v", micro, m)
-		}
-		if want := fmt.Sprintf("; half: Train=%.3f, Val=%.3f; mean: Train=%.3f, Val=", m["train_half"], m["val_half"], m["train_mean"]); !strings.Contains(log.String(), want) {
-			t.Errorf("the log is %q", log.String())
-		}
-		values, err := train.Evaluate(t.Context(), p)
-		if err != nil || len(values) != 4 || values["val_mean"] != m["val_mean"] || values["val_perplexity"] != m["val_perplexity"] {
-			t.Errorf("Evaluate has %v (%v), Fit %v", values, err, m)
-		}
-	}
-	for _, c := range []struct {
-		name    string
-		metrics func(loss, mean, count *G.Node) []train.Metric
-		want    string
-	}{
-		{"two of one name", func(loss, mean, _ *G.Node) []train.Metric {
-			return []train.Metric{{Name: "x", Sum: mean}, {Name: "x", Sum: loss}}
-		}, `a name of its own, other than loss, got "x"`},
-		{"no name", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Sum: mean}} }, `got ""`},
-		{"loss", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "loss", Sum: mean}} }, `got "loss"`},
-		{"no sum", func(_, _, count *G.Node) []train.Metric { return []train.Metric{{Name: "x", Count: count}} }, "metric x must have a Sum"},
-		{"no scalar", func(loss, _, _ *G.Node) []train.Metric {
-			return []train.Metric{{Name: "x", Sum: loss.Graph().ByName("input 0")[0]}}
-		}, "scalar nodes"},
-		{"of another graph", func(_, _, _ *G.Node) []train.Metric {
-			return []train.Metric{{Name: "x", Sum: G.NewScalar(G.NewGraph(), tensor.Float32)}}
-		}, "of the inputs' graph"},
-		{"none of that name", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "y", Sum: mean}} }, `one of train_loss, val_loss, train_y, val_y, got "val_x"`},
-	} {
-		_, err := train.Fit(t.Context(), metered(t, c.metrics), train.Config{MaxEpochs: 1, Stopping: train.Stopping{Monitor: "val_x", Mode: "max"}})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want it to say %q", c.name, err, c.want)
-		}
-	}
 }
 
 func TestTensors(t *testing.T) {

@@ -6,10 +6,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -187,98 +184,6 @@ func TestFitRepeats(t *testing.T) {
 	}
 }
 
-// A run that is interrupted in the middle of an epoch, and resumed, is the run that never was.
-func TestFitResumes(t *testing.T) {
-	whole := digits(t, 4)
-	want, err := train.Fit(context.Background(), whole, train.Config{MaxEpochs: 6, Seed: 7, Checkpoint: filepath.Join(t.TempDir(), "c")})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	checkpoint := filepath.Join(t.TempDir(), "c")
-	ctx, cancel := context.WithCancel(context.Background())
-	p := digits(t, 4)
-	r, err := train.Fit(ctx, p, train.Config{MaxEpochs: 6, Seed: 7, Checkpoint: checkpoint, OnStep: func(epoch, step int, _ float64) bool {
-		if epoch == 3 && step == 11 {
-			cancel()
-		}
-		return false
-	}})
-	if !errors.Is(err, context.Canceled) || len(r.History) != 3 {
-		t.Fatalf("after cancelling: %v, %+v", err, r)
-	}
-
-	p = digits(t, 8) // other initial values, which the checkpoint replaces
-	p.Train = whole.Train
-	got, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 6, Seed: 7, Checkpoint: checkpoint, Resume: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range want.History {
-		if !reflect.DeepEqual(want.History[i], got.History[i]) {
-			t.Errorf("epoch %d: %+v, want %+v", i, got.History[i], want.History[i])
-		}
-	}
-	if !reflect.DeepEqual(got.Best, want.Best) || !same(values(p.Params), values(whole.Params)) {
-		t.Error("the resumed run left other parameters")
-	}
-}
-
-func TestFitFinished(t *testing.T) {
-	checkpoint := filepath.Join(t.TempDir(), "c")
-	c := train.Config{MaxEpochs: 2, Checkpoint: checkpoint}
-	p := digits(t, 4)
-	if _, err := train.Fit(context.Background(), p, c); err != nil {
-		t.Fatal(err)
-	}
-	want := values(p.Params)
-	c.Resume = true
-	p = digits(t, 4)
-	r, err := train.Fit(context.Background(), p, c)
-	if err != nil || len(r.History) != 2 || !same(want, values(p.Params)) {
-		t.Errorf("resuming a run that was done: %v, %+v", err, r)
-	}
-}
-
-func TestFitDamagedCheckpoint(t *testing.T) {
-	checkpoint := filepath.Join(t.TempDir(), "c")
-	c := train.Config{MaxEpochs: 1, Checkpoint: checkpoint}
-	if _, err := train.Fit(context.Background(), digits(t, 4), c); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := os.ReadFile(checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Resume = true
-	for name, content := range map[string][]byte{
-		"empty":     nil,
-		"cut short": whole[:len(whole)/2],
-		"one byte":  whole[:len(whole)-1],
-		"no state":  bytes.Replace(whole, []byte("heed.state"), []byte("heed.stale"), 1),
-		"garbage":   bytes.Repeat([]byte{0xff}, 100),
-	} {
-		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(checkpoint, content, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			p := digits(t, 4)
-			before := values(p.Params)
-			_, err := train.Fit(context.Background(), p, c)
-			if err == nil || !strings.Contains(err.Error(), checkpoint) {
-				t.Errorf("the error should name the file: %v", err)
-			}
-			if !same(before, values(p.Params)) {
-				t.Error("a checkpoint that can't be read changed the parameters")
-			}
-		})
-	}
-	os.Remove(checkpoint)
-	if r, err := train.Fit(context.Background(), digits(t, 4), c); err != nil || len(r.History) != 1 {
-		t.Errorf("with nothing to resume from: %v", err)
-	}
-}
-
 func TestFitNotFinite(t *testing.T) {
 	nan := float32(math.NaN())
 	t.Run("training", func(t *testing.T) {
@@ -336,67 +241,6 @@ func TestFitWithoutWeightInABatch(t *testing.T) {
 	}
 }
 
-// TestFitNumbersOfItsOwn adds to the loss the mean square of numbers that no batch has.
-func TestFitNumbersOfItsOwn(t *testing.T) {
-	start := []float32{1, 2, 3, 4}
-	other, err := layers.NewParams(tensor.Float32, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		name    string
-		params  func(p train.Problem) *layers.Params // where the numbers are from; nil for a plain node
-		fixed   bool
-		want    string // error
-		trained bool
-	}{
-		{"a parameter", func(p train.Problem) *layers.Params { return p.Params }, false, "", true},
-		{"a parameter that is fixed", func(p train.Problem) *layers.Params { return p.Params }, true, "", false},
-		{"a parameter of other Params", func(train.Problem) *layers.Params { return other }, false, `"numbers", which is neither an input that Loss is given nor a parameter`, false},
-		{"one that is fixed", func(train.Problem) *layers.Params { return other.Scope("fixed") }, true, "", false},
-		{"a node", nil, false, `"numbers", which is neither`, false},
-		{"a node that is fixed", nil, true, "", false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			p := digits(t, 1)
-			numbers := &layers.Param{Name: "numbers", Value: tensor.New(tensor.WithShape(4), tensor.Of(tensor.Float32))}
-			if c.params != nil {
-				var err error
-				if numbers, err = c.params(p).New("numbers", layers.Init{}, 4); err != nil {
-					t.Fatal(err)
-				}
-			}
-			copy(numbers.Value.Float32s(), start)
-			plain := p.Loss
-			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-				loss, _, err := plain(b, in)
-				if err != nil {
-					return nil, nil, err
-				}
-				g := loss.Graph()
-				var n *G.Node
-				if c.params == nil {
-					n = G.NewVector(g, tensor.Float32, G.WithName("numbers"), G.WithShape(4), G.WithValue(numbers.Value))
-				} else if n, err = b.Bind(g, numbers); err != nil {
-					return nil, nil, err
-				}
-				if c.fixed {
-					b.Fixed = append(b.Fixed, n)
-				}
-				loss, err = G.Add(loss, G.Must(G.Mean(G.Must(G.Square(n)))))
-				return loss, nil, err
-			}
-			_, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 2})
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-				t.Fatalf("got %v, want %q", err, c.want)
-			}
-			if trained := !slices.Equal(numbers.Value.Float32s(), start); trained != c.trained {
-				t.Errorf("the numbers are %v", numbers.Value)
-			}
-		})
-	}
-}
-
 // trainWeight gives every training batch a weight.
 func trainWeight(weight float64) func(*train.Problem, *train.Config) {
 	return func(p *train.Problem, _ *train.Config) {
@@ -408,97 +252,6 @@ func trainWeight(weight float64) func(*train.Problem, *train.Config) {
 func validationWeights(weights ...float64) func(*train.Problem, *train.Config) {
 	return func(p *train.Problem, _ *train.Config) {
 		p.Validation = changed(p.Validation, func(examples []int, b *train.Batch) { b.Weight = weights[examples[0]/50] })
-	}
-}
-
-func TestFitErrors(t *testing.T) {
-	var noContext context.Context
-	if _, err := train.Fit(noContext, digits(t, 1), train.Config{MaxEpochs: 1}); err == nil || !strings.Contains(err.Error(), "the context is nil") {
-		t.Errorf("got %v", err)
-	}
-	broken := errors.New("broken")
-	for name, c := range map[string]struct {
-		change func(*train.Problem, *train.Config)
-		want   string
-	}{
-		"no end":              {func(_ *train.Problem, c *train.Config) { c.MaxEpochs = 0 }, "no end"},
-		"nothing to train on": {func(p *train.Problem, _ *train.Config) { p.Train.Len = 0 }, "Train needs a Len of 1 example or more, got 0"},
-		"no order":            {func(p *train.Problem, _ *train.Config) { p.Train.Order = 3 }, "Order of Shuffled, InOrder or Fresh, got 3"},
-		"buckets that are fresh": {func(p *train.Problem, _ *train.Config) {
-			p.Train.Order, p.Train.Bucket = train.Fresh, func(int) int { return 0 }
-		}, "Train can't have a Bucket"},
-		"no loss":        {func(p *train.Problem, _ *train.Config) { p.Loss = nil }, "needs Params and a Loss"},
-		"resume nothing": {func(_ *train.Problem, c *train.Config) { c.Resume = true }, "Checkpoint"},
-		"checkpoint of another solver": {func(_ *train.Problem, c *train.Config) {
-			c.Checkpoint, c.Solver = "x", G.NewVanillaSolver()
-		}, "*optim.Solver"},
-		"batch fails": {func(p *train.Problem, _ *train.Config) {
-			p.Train.Batch = func([]int) (train.Batch, error) { return train.Batch{}, broken }
-		}, "broken"},
-		"too few values": {func(p *train.Problem, _ *train.Config) {
-			p.Train.Batch = func([]int) (train.Batch, error) { return train.Batch{Weight: 1}, nil }
-		}, "it must have Values"},
-		"a value is nil": {func(p *train.Problem, _ *train.Config) {
-			p.Train = changed(p.Train, func(_ []int, b *train.Batch) { b.Values[1] = nil })
-		}, "batch of epoch 0, step 0: value 1 is nil or an empty tensor"},
-		"wrong shape": {func(p *train.Problem, _ *train.Config) {
-			p.Validation = changed(p.Validation, func(_ []int, b *train.Batch) {
-				b.Values[0] = tensor.New(tensor.WithShape(3, 5), tensor.Of(tensor.Float32))
-			})
-		}, "(3, 5)"},
-		"a weight that was never set":      {trainWeight(0), "batch of epoch 0, step 0: its Weight must be above 0, got 0: set it"},
-		"a negative weight":                {trainWeight(-1), "at least 0 and finite, got -1"},
-		"a weight that is NaN":             {trainWeight(math.NaN()), "at least 0 and finite, got NaN"},
-		"an infinite weight":               {trainWeight(math.Inf(1)), "at least 0 and finite, got +Inf"},
-		"a negative validation weight":     {validationWeights(3, -1), "validation batch 1: its Weight must be at least 0 and finite, got -1"},
-		"a validation weight that is NaN":  {validationWeights(math.NaN(), 1), "validation batch 0: its Weight must be at least 0 and finite, got NaN"},
-		"an infinite validation weight":    {validationWeights(math.Inf(1), 1), "finite, got +Inf"},
-		"validation weights all never set": {validationWeights(0, 0), "every validation batch has a Weight of 0"},
-		"callback fails": {func(_ *train.Problem, c *train.Config) {
-			c.OnCheck = func([]train.Check, bool) (bool, error) { return false, broken }
-		}, "broken"},
-		"folder missing": {func(_ *train.Problem, c *train.Config) {
-			c.Checkpoint = filepath.Join(t.TempDir(), "missing", "c")
-		}, "missing"},
-		"a loss of no parameters": {func(p *train.Problem, _ *train.Config) {
-			p.Loss = func(_ *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-				loss, err := G.Sum(in[0])
-				return loss, nil, err
-			}
-		}, "no parameter"},
-		"a loss of another graph": {func(p *train.Problem, _ *train.Config) {
-			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-				return G.NewScalar(G.NewGraph(), tensor.Float32), nil, nil
-			}
-		}, "a scalar node of the inputs' graph"},
-		"an input of one's own": {func(p *train.Problem, _ *train.Config) {
-			loss := p.Loss
-			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-				return loss(b, G.Nodes{G.NewMatrix(in[0].Graph(), tensor.Float32, G.WithShape(in[0].Shape()...), G.WithName("mine")), in[1]})
-			}
-		}, `the loss reads "mine", which has no value: use the inputs`},
-		"a parameter that is bound and not used": {func(p *train.Problem, _ *train.Config) {
-			loss := p.Loss
-			w, err := p.Params.New("w", layers.Zeros(), 1)
-			if err != nil {
-				panic(err)
-			}
-			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-				if _, err := b.Bind(in[0].Graph(), w); err != nil {
-					return nil, nil, err
-				}
-				return loss(b, in)
-			}
-		}, "the loss must depend on every parameter that it binds"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p, config := digits(t, 1), train.Config{MaxEpochs: 1}
-			c.change(&p, &config)
-			_, err := train.Fit(context.Background(), p, config)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want it to say %q", err, c.want)
-			}
-		})
 	}
 }
 

@@ -1,102 +1,25 @@
 package train_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"github.com/heed-go/heed/internal/atomicfile"
-	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
 )
-
-// everything is a Config in which all that a checkpoint holds is in play. An epoch of digits has 20 steps.
-func everything(checkpoint string) train.Config {
-	plateau := &optim.Plateau{Threshold: 0.2, Factor: 0.5}
-	solver := optim.NewAdamW(0.02)
-	solver.Schedule = optim.WarmUp(30).Times(plateau.Schedule)
-	solver.ClipNorm = 0.5
-	return train.Config{
-		MaxEpochs: 4, CheckEvery: 15, Seed: 7, Solver: solver, Checkpoint: checkpoint, CheckpointSteps: 4,
-		Average: &optim.Average{Decay: 0.9}, Plateau: plateau,
-	}
-}
-
-func content(t *testing.T, path string) string {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-// Wherever a run ends, be it in the middle of an epoch, it goes on to the same history, parameters and checkpoint.
-func TestResumeAnywhere(t *testing.T) {
-	dir := t.TempDir()
-	p := digits(t, 4)
-	want, err := train.Fit(t.Context(), p, everything(filepath.Join(dir, "whole")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if last := want.History[len(want.History)-1]; last.Step != 80 || last.LearningRate >= 0.02 {
-		t.Fatalf("the end is no check of its own, or the plateau has lowered no rate: %+v", last)
-	}
-	crash := errors.New("crash")
-	for how, end := range map[string]func(p *train.Problem, c *train.Config, step int){
-		"a limit": func(_ *train.Problem, c *train.Config, step int) { c.MaxSteps = step },
-		"OnStep": func(_ *train.Problem, c *train.Config, step int) {
-			c.OnStep = func(epoch, i int, _ float64) bool { return epoch*20+i+1 == step }
-		},
-		"a crash": func(p *train.Problem, _ *train.Config, step int) { // loses what is since the last checkpoint
-			of := p.Train.Batch
-			p.Train.Batch = func(examples []int) (train.Batch, error) {
-				if examples[0] == step*16 {
-					return train.Batch{}, crash
-				}
-				return of(examples)
-			}
-		},
-		"fewer epochs": func(_ *train.Problem, c *train.Config, step int) { c.MaxEpochs = (step + 19) / 20 },
-	} {
-		for _, step := range []int{1, 3, 15, 16, 30, 59, 60, 62, 79} {
-			t.Run(fmt.Sprintf("%s at step %d", how, step), func(t *testing.T) {
-				checkpoint := filepath.Join(dir, "c")
-				os.Remove(checkpoint)
-				first, c := digits(t, 4), everything(checkpoint)
-				end(&first, &c, step)
-				if r, err := train.Fit(t.Context(), first, c); err != nil && !errors.Is(err, crash) || how != "fewer epochs" && r != nil && err == nil && !r.Unfinished {
-					t.Fatalf("the first part ended with %v, %+v", err, r)
-				}
-				second, c := digits(t, 4), everything(checkpoint)
-				c.Resume = true
-				got, err := train.Fit(t.Context(), second, c)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !reflect.DeepEqual(got, want) {
-					t.Errorf("it ended with\n%+v, want\n%+v", got, want)
-				}
-				if !same(values(second.Params), values(p.Params)) {
-					t.Error("the parameters aren't those of the run that never ended early")
-				}
-				if content(t, checkpoint) != content(t, filepath.Join(dir, "whole")) {
-					t.Error("the checkpoint isn't that of the run that never ended early")
-				}
-			})
-		}
-	}
-}
 
 // The parameters that are validated and kept are the average, which no step begins from.
 func TestFitAverages(t *testing.T) {
@@ -188,91 +111,218 @@ func TestHistoryOfTheSolver(t *testing.T) {
 	}
 }
 
-func TestCheckpointTime(t *testing.T) {
-	checkpoint := filepath.Join(t.TempDir(), "c")
-	written := 0
-	_, err := train.Fit(t.Context(), digits(t, 1), train.Config{
-		MaxEpochs: 1, Checkpoint: checkpoint, CheckpointTime: time.Nanosecond,
-		OnStep: func(epoch, step int, _ float64) bool {
-			if _, err := os.Stat(checkpoint); err == nil {
-				written++
-				os.Remove(checkpoint)
-			}
-			return false
-		},
-	})
-	if err != nil || written != 19 { // the last is at the check
-		t.Errorf("%d checkpoints were written between checks, want 19: %v", written, err)
+func TestWithoutValidation(t *testing.T) {
+	p := digits(t, 1)
+	p.Validation = train.Dataset{}
+	var log strings.Builder
+	r, err := train.Fit(t.Context(), p, train.Config{Stopping: train.Stopping{Patience: 1}, MaxEpochs: 3, Log: &log, Solver: optim.NewAdamW(0.02)})
+	if err != nil || len(r.History) != 3 || r.Best.Validated || r.Best.TrainLoss > r.History[0].TrainLoss {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if want := fmt.Sprintf("Epoch 2: Train=%.3f\n", r.History[2].TrainLoss); !strings.HasSuffix(log.String(), want) {
+		t.Errorf("the log is %q", log.String())
+	}
+	_, err = train.Fit(t.Context(), p, train.Config{Stopping: train.Stopping{Patience: 1, Monitor: "val_loss"}})
+	if err == nil || !strings.Contains(err.Error(), `Monitor must be one of train_loss, got "val_loss"`) {
+		t.Errorf("val_loss without validation: %v", err)
 	}
 }
 
-func TestDecimals(t *testing.T) {
-	for x, want := range map[float64]string{
-		0.457: "0.457", 0.000457: "0.000457", 0.0457: "0.0457", 12.3456: "12.346", 0: "0.000", -0.00123: "-0.00123", 1: "1.000",
-		0.1: "0.100", 0.09996: "0.1000", 4.5e-12: "4.50e-12",
-	} {
-		if got := (train.Check{TrainLoss: x}).String(); got != "Epoch 0: Train="+want {
-			t.Errorf("%v is printed as %q, want %q", x, got, want)
+func TestCheckEvery(t *testing.T) {
+	var log strings.Builder
+	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{CheckEvery: 7, MaxEpochs: 2, Log: &log, Solver: optim.NewAdamW(0.02)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps, epochs []int
+	for _, c := range r.History {
+		steps, epochs = append(steps, c.Step), append(epochs, c.Epoch)
+	}
+	if !slices.Equal(steps, []int{7, 14, 21, 28, 35, 40}) || !slices.Equal(epochs, []int{0, 0, 1, 1, 1, 1}) || r.StoppedBecause != "it was to take 40 steps at most" {
+		t.Errorf("checks after steps %v, in epochs %v, %s", steps, epochs, r.StoppedBecause)
+	}
+	if !strings.HasPrefix(log.String(), fmt.Sprintf("Step 7: Train=%.3f, Val=%.3f\nStep 14: ", r.History[0].TrainLoss, r.History[0].ValLoss)) {
+		t.Errorf("the log is %q", log.String())
+	}
+	log.Reset()
+	r, err = train.Fit(t.Context(), digits(t, 1), train.Config{CheckEvery: 3, Stopping: train.Stopping{Patience: 2}, Log: &log, Solver: G.NewVanillaSolver(G.WithLearnRate(0))})
+	if err != nil || len(r.History) != 3 || !strings.HasSuffix(r.StoppedBecause, "has not improved for 2 checks: the best is "+fmt.Sprintf("%.4g", r.Best.ValLoss)+", of check 0") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if !strings.HasSuffix(log.String(), "Early stopping at step 9\n") {
+		t.Errorf("the log is %q", log.String())
+	}
+}
+
+// What a limit ends after any step goes on as if it had not.
+func TestLimits(t *testing.T) {
+	for _, every := range []int{0, 7} {
+		fit := func(checkpoint string, resume bool, most int) (*train.Result, [][]float32) {
+			p := digits(t, 1)
+			p.Train.Len, p.MicroBatches = 90, 2 // 6 steps, the last of them short
+			p.Train.Order = train.Shuffled
+			r, err := train.Fit(t.Context(), p, train.Config{
+				Stopping: train.Stopping{Patience: 9}, MaxEpochs: 3, CheckEvery: every, MaxSteps: most, Seed: 3, Checkpoint: checkpoint, Resume: resume, Solver: optim.NewAdamW(0.01),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r, values(p.Params)
+		}
+		want, weights := fit(filepath.Join(t.TempDir(), "c"), false, 0)
+		if want.Unfinished || len(want.History) != 3 {
+			t.Fatalf("%+v", want)
+		}
+		for most := 1; most < 18; most++ {
+			checkpoint := filepath.Join(t.TempDir(), "c")
+			r, _ := fit(checkpoint, false, most)
+			if because := fmt.Sprintf("the limit of %d step", most); !r.Unfinished || r.StoppedEarly || !strings.HasPrefix(r.StoppedBecause, because) {
+				t.Fatalf("after %d steps: %+v", most, r)
+			}
+			if again, _ := fit(checkpoint, true, most); !again.Unfinished || len(again.History) != len(r.History) {
+				t.Errorf("with the limit that it reached: %+v", again)
+			}
+			if most%3 == 0 {
+				fit(checkpoint, true, most+2)
+			}
+			got, end := fit(checkpoint, true, 0)
+			if !reflect.DeepEqual(got, want) || !same(end, weights) {
+				t.Errorf("interrupted after %d steps: %+v, want %+v", most, got, want)
+			}
+		}
+	}
+	checkpoint := filepath.Join(t.TempDir(), "c")
+	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{MaxTime: time.Nanosecond, Checkpoint: checkpoint})
+	if err != nil || !r.Unfinished || len(r.History) != 0 || !strings.HasPrefix(r.StoppedBecause, "the limit of 1ns is reached, after 0 steps") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := os.Stat(checkpoint); err == nil {
+		t.Error("a checkpoint of no step was written, which can't be resumed")
+	}
+	var batches [][]int
+	p := digits(t, 1)
+	p.Train = noted(p.Train, &batches)
+	if _, err := train.Fit(t.Context(), p, train.Config{MaxSteps: 2}); err != nil || len(batches) != 3 {
+		t.Errorf("%v: %d batches were made for 2 steps, want one for each and the one that the graph is built by", err, len(batches))
+	}
+}
+
+// The greatest number of epochs is as good as no end.
+func TestAnyNumberOfEpochs(t *testing.T) {
+	for _, every := range []int{0, 2} {
+		r, err := train.Fit(t.Context(), digits(t, 1), train.Config{MaxEpochs: math.MaxInt, MaxSteps: 50, CheckEvery: every})
+		if err != nil || !r.Unfinished || len(r.History) != 50/cmp.Or(every, 20) {
+			t.Errorf("%+v, %v", r, err)
 		}
 	}
 }
 
-// A checkpoint whose parts don't fit is an error that names them.
-func TestCheckpointContradictions(t *testing.T) {
-	dir := t.TempDir()
-	checkpoint := filepath.Join(dir, "c")
-	c := everything(checkpoint)
-	c.MaxSteps = 34
-	if _, err := train.Fit(t.Context(), digits(t, 4), c); err != nil {
-		t.Fatal(err)
-	}
-	for _, test := range []struct {
-		name     string
-		from, to string // in the state
-		want     string
-	}{
-		{"fewer steps", `"step":34`, `"step":33`, "33 steps have been taken, but the last check was after 30 and 4 since then"},
-		{"solver", `"steps":34`, `"steps":33`, "34 steps have been taken, but 33 by its solver"},
-		{"observed", `"Checks":2`, `"Checks":3`, "its history has 2 checks, but 3 have been observed to stop by"},
-		{"order", `"step":15`, `"step":30`, "check 1 of its history is after 30 steps, the one before after 30"},
-		{"epoch", `"epoch":1`, `"epoch":2`, "check 1 of its history, after 30 steps, is of epoch 2, but with 20 steps in an epoch it is of epoch 1"},
-		{"average", `"average":0.9`, `"average":0.8`, "Average.Decay 0.8, not 0.9"},
-		{"plateau", `"Threshold":0.2`, `"Threshold":0.3`, "Plateau {Factor:0.5 Patience:0 Threshold:0.3"},
-		{"moments", "", "", "isn't finite at element 3"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			tensors, metadata, err := safetensors.ReadFile(checkpoint)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range tensors {
-				if test.name == "moments" && strings.HasPrefix(m.Name, "adamw.second.") {
-					m.Data.([]float32)[3] = float32(math.NaN())
+// A fit leaves no goroutine, whatever ended it.
+func TestFitEndsItsGoroutines(t *testing.T) {
+	ends := map[string]func(p *train.Problem, c *train.Config){
+		"the last epoch": func(p *train.Problem, c *train.Config) {},
+		"a limit":        func(p *train.Problem, c *train.Config) { c.MaxSteps = 3 },
+		"a batch": func(p *train.Problem, c *train.Config) {
+			p.Validation = changed(p.Validation, func(examples []int, b *train.Batch) {
+				if examples[0] > 0 {
+					b.Weight = -1
 				}
-			}
-			if !strings.Contains(metadata["heed.state"], test.from) {
-				t.Fatalf("there is no %s in %s", test.from, metadata["heed.state"])
-			}
-			metadata["heed.state"] = strings.Replace(metadata["heed.state"], test.from, test.to, 1)
-			changed := filepath.Join(dir, test.name)
-			err = atomicfile.WriteFile(changed, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) })
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, c := digits(t, 4), everything(changed)
-			before := values(p.Params)
-			c.Resume = true
-			if _, err = train.Fit(t.Context(), p, c); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), changed) {
-				t.Errorf("got  %v\nwant … %s …", err, test.want)
-			}
-			if !same(before, values(p.Params)) {
-				t.Error("it changed the parameters")
-			}
-		})
+			})
+		},
+		"a validation loss": func(p *train.Problem, c *train.Config) {
+			p.Validation = changed(p.Validation, func(_ []int, b *train.Batch) { b.Values[0].Float32s()[0] = float32(math.NaN()) })
+		},
+		"OnCheck": func(p *train.Problem, c *train.Config) {
+			c.OnCheck = func([]train.Check, bool) (bool, error) { return false, errors.New("enough") }
+		},
 	}
-	c = everything(checkpoint)
-	c.Resume, c.Plateau = true, nil
-	if _, err := train.Fit(t.Context(), digits(t, 4), c); err == nil || !strings.Contains(err.Error(), "Plateau") {
-		t.Errorf("resumed without the plateau: %v", err)
+	fit := func(end func(p *train.Problem, c *train.Config)) {
+		p, c := digits(t, 1), train.Config{MaxEpochs: 1, CheckEvery: 5, Workers: 2}
+		p.MicroBatches, p.ValidationSize = 2, 10
+		end(&p, &c)
+		train.Fit(t.Context(), p, c)
+	}
+	fit(ends["a limit"]) // the kernels' helpers stay
+	before := runtime.NumGoroutine()
+	for name, end := range ends {
+		for range 5 {
+			fit(end)
+		}
+		for range 100 { // machines' goroutines may take a moment
+			if runtime.NumGoroutine() <= before {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if after := runtime.NumGoroutine(); after > before {
+			t.Errorf("%s: %d goroutines, %d before", name, after, before)
+		}
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	p := metered(t, func(loss, mean, count *G.Node) []train.Metric {
+		return []train.Metric{{Name: "mean", Sum: mean}, {Name: "half", Sum: mean, Count: count}, {Name: "perplexity", Sum: loss, Of: math.Exp}}
+	})
+	p.Train.Len, p.Validation.Len = 40, 70 // the last batches are short
+	var want [2]float64
+	for i, d := range []train.Dataset{p.Train, p.Validation} {
+		var examples []int
+		for e := range d.Len {
+			examples = append(examples, e)
+		}
+		b, err := d.Batch(examples)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range b.Values[0].Float32s() {
+			want[i] += float64(x) / float64(4*d.Len)
+		}
+	}
+	for _, micro := range []int{1, 4} {
+		p.MicroBatches = micro
+		var log strings.Builder
+		r, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, Log: &log, Stopping: train.Stopping{Monitor: "val_perplexity", Mode: "min"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := r.Best.Metrics
+		if len(m) != 6 || math.Abs(m["train_mean"]-want[0]) > 1e-6 || math.Abs(m["val_mean"]-want[1]) > 1e-6 {
+			t.Errorf("%d micro-batches: %v, want means of %v", micro, m, want)
+		}
+		if m["train_perplexity"] != math.Exp(r.Best.TrainLoss) || m["val_perplexity"] != math.Exp(r.Best.ValLoss) || m["val_half"] == m["val_mean"] {
+			t.Errorf("%d micro-batches: %v", micro, m)
+		}
+		if want := fmt.Sprintf("; half: Train=%.3f, Val=%.3f; mean: Train=%.3f, Val=", m["train_half"], m["val_half"], m["train_mean"]); !strings.Contains(log.String(), want) {
+			t.Errorf("the log is %q", log.String())
+		}
+		values, err := train.Evaluate(t.Context(), p)
+		if err != nil || len(values) != 4 || values["val_mean"] != m["val_mean"] || values["val_perplexity"] != m["val_perplexity"] {
+			t.Errorf("Evaluate has %v (%v), Fit %v", values, err, m)
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		metrics func(loss, mean, count *G.Node) []train.Metric
+		want    string
+	}{
+		{"two of one name", func(loss, mean, _ *G.Node) []train.Metric {
+			return []train.Metric{{Name: "x", Sum: mean}, {Name: "x", Sum: loss}}
+		}, `a name of its own, other than loss, got "x"`},
+		{"no name", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Sum: mean}} }, `got ""`},
+		{"loss", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "loss", Sum: mean}} }, `got "loss"`},
+		{"no sum", func(_, _, count *G.Node) []train.Metric { return []train.Metric{{Name: "x", Count: count}} }, "metric x must have a Sum"},
+		{"no scalar", func(loss, _, _ *G.Node) []train.Metric {
+			return []train.Metric{{Name: "x", Sum: loss.Graph().ByName("input 0")[0]}}
+		}, "scalar nodes"},
+		{"of another graph", func(_, _, _ *G.Node) []train.Metric {
+			return []train.Metric{{Name: "x", Sum: G.NewScalar(G.NewGraph(), tensor.Float32)}}
+		}, "of the inputs' graph"},
+		{"none of that name", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "y", Sum: mean}} }, `one of train_loss, val_loss, train_y, val_y, got "val_x"`},
+	} {
+		_, err := train.Fit(t.Context(), metered(t, c.metrics), train.Config{MaxEpochs: 1, Stopping: train.Stopping{Monitor: "val_x", Mode: "max"}})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want it to say %q", c.name, err, c.want)
+		}
 	}
 }

@@ -1,0 +1,51 @@
+package train_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/train"
+)
+
+func TestEvaluate(t *testing.T) {
+	p := digits(t, 1)
+	p.Validation.Len, p.ValidationSize = 77, 20
+	r, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := train.Evaluate(t.Context(), p)
+	if err != nil || len(got) != 1 || got["val_loss"] != r.Best.ValLoss {
+		t.Errorf("%v, %v; Fit says %v", got, err, r.Best.ValLoss)
+	}
+	p.Train, p.BatchSize = train.Dataset{}, 0
+	if alone, err := train.Evaluate(t.Context(), p); err != nil || alone["val_loss"] != got["val_loss"] {
+		t.Errorf("without data to train on: %v, %v, want %v", alone, err, got)
+	}
+	weights := p.Params.All()[0].Value.Float32s()
+	weight := weights[0]
+	weights[0] = float32(math.NaN())
+	if got, err := train.Evaluate(t.Context(), p); err != nil || !math.IsNaN(got["val_loss"]) {
+		t.Errorf("a loss that is NaN: %v, %v", got, err)
+	}
+	weights[0] = weight
+	ctx, cancel := context.WithCancel(t.Context())
+	p.Validation = changed(p.Validation, func(examples []int, _ *train.Batch) {
+		if examples[0] > 0 {
+			cancel()
+		}
+	})
+	if _, err := train.Evaluate(ctx, p); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled on the way: %v", err)
+	}
+	p.Validation = train.Dataset{}
+	if _, err := train.Evaluate(t.Context(), p); err == nil || !strings.Contains(err.Error(), "no Validation") {
+		t.Errorf("without validation: %v", err)
+	}
+	if _, err := train.Evaluate(t.Context(), train.Problem{}); err == nil {
+		t.Error("the zero Problem was evaluated")
+	}
+}
