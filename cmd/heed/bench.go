@@ -12,9 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heed-go/heed/internal/bench"
+	"github.com/heed-go/heed/train"
 )
 
-func newBench() *cobra.Command {
+func newBench(group train.Group) *cobra.Command {
 	var asJSON, here bool
 	var procs int
 	cmd := &cobra.Command{
@@ -29,7 +30,9 @@ minimum of the counted steps.
   gemm     square matrix products: 64 to 1,024
 
 Each but gemm runs in both forms: fused, where attention is one operation, and composed, where it is one for each stage.
-The composed form keeps matrices of size T×T, so long has it for T 1,024 and 4,096 alone.`,
+The composed form keeps matrices of size T×T, so long has it for T 1,024 and 4,096 alone.
+
+heed bench dist measures training in several workers and processes.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if most := runtime.NumCPU(); procs < 0 || procs > most {
 				return usagef("--procs must be from 1 to %d, the processors that there are, or 0 for all, got %d", most, procs)
@@ -68,6 +71,7 @@ The composed form keeps matrices of size T×T, so long has it for T 1,024 and 4,
 	cmd.Flags().IntVar(&procs, "procs", 0, "processors to use; 0 for all")
 	cmd.Flags().BoolVar(&here, "here", false, "measure the first chosen in this process")
 	cmd.Flags().MarkHidden("here")
+	cmd.AddCommand(newBenchDist(group))
 	return cmd
 }
 

@@ -41,9 +41,10 @@ func main() {
 	os.Exit(launched(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// launched is run, where an MPI launcher may have started several processes, of which a training takes all.
+// launched is run, where an MPI launcher may have started several processes, of which a training takes all, as does its
+// measurement.
 func launched(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if len(args) == 0 || args[0] != "train" {
+	if !(len(args) > 0 && args[0] == "train" || len(args) > 1 && args[0] == "bench" && args[1] == "dist") {
 		return run(ctx, args, stdout, stderr)
 	}
 	group, leave, err := mpi.Join()
@@ -178,7 +179,7 @@ func newRoot(group train.Group) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newAttention(), newBench(), newVersion())
+	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newAttention(), newBench(group), newVersion())
 	return root
 }
 

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heed-go/heed/internal/bench"
 	"github.com/heed-go/heed/internal/kernel"
 )
 
@@ -231,5 +233,25 @@ func TestJobFolderOfFirst(t *testing.T) {
 	read(t, filepath.Join(first, "a", "run", "summary.json"))
 	if files, err := os.ReadDir(second); err != nil || len(files) > 0 {
 		t.Errorf("the second process has written %v: %v", files, err)
+	}
+}
+
+// A measurement of two processes is printed once.
+func TestJobBench(t *testing.T) {
+	cmd := job(2, "bench", "dist", "--steps=2", "--json")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s bench.Scaling
+	if err := json.NewDecoder(bytes.NewReader(out)).Decode(&s); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if s.Processes != 2 || !(s.AgreeMS > 0 && s.SwapMS > 0 && s.ModelMS > 0 && s.Share > 0 && s.Share < 1) {
+		t.Errorf("got %+v", s)
+	}
+	if n := bytes.Count(out, []byte(`"workers":1,`)); n != 1 {
+		t.Errorf("printed %d times: %s", n, out)
 	}
 }

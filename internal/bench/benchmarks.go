@@ -17,7 +17,7 @@ import (
 func All() []Benchmark {
 	var all []Benchmark
 	for _, c := range []gptConfig{
-		{"nanogpt", 12, 64, 128, 4, 4, 65},
+		nanogpt,
 		{"tiny", 32, 16, 32, 2, 1, 12},
 	} {
 		for _, form := range []string{"fused", "composed"} {
@@ -45,33 +45,70 @@ type gptConfig struct {
 	batch, length, dim, heads, blocks, vocab int
 }
 
+var nanogpt = gptConfig{"nanogpt", 12, 64, 128, 4, 4, 65}
+
+func (c gptConfig) model(p *layers.Params) (*layers.Decoder, error) {
+	return layers.NewDecoder(p, layers.ModelConfig{
+		Vocab: c.vocab, Dim: c.dim, Layers: c.blocks,
+		Positions: layers.Learned{MaxLen: c.length, Init: layers.Normal(0.02)},
+		Block:     layers.BlockConfig{Attention: layers.AttentionConfig{Heads: c.heads}},
+		Init:      layers.Normal(0.02), EmbeddingInit: layers.Normal(0.02),
+		Tied: c.tied(),
+	})
+}
+
+// tied reports whether the head has the weights of the embeddings, as in models whose vocabulary would take much.
+func (c gptConfig) tied() bool { return c.vocab > 1000 }
+
+// sizes returns the elements of each of the model's tensors.
+func (c gptConfig) sizes() []int {
+	d := c.dim
+	sizes := []int{c.vocab * d, c.length * d, d, d} // embeddings, positions, the last norm
+	if !c.tied() {
+		sizes = append(sizes, d*c.vocab, c.vocab)
+	}
+	for range c.blocks {
+		sizes = append(sizes, d, d, d, d) // two norms
+		for range 4 {
+			sizes = append(sizes, d*d, d)
+		}
+		sizes = append(sizes, 4*d*d, 4*d, 4*d*d, d)
+	}
+	return sizes
+}
+
+// tokens returns random sequences of ids.
+func (c gptConfig) tokens(rng *rand.Rand, sequences int) *tensor.Dense {
+	ids := make([]int, sequences*c.length)
+	for i := range ids {
+		ids[i] = rng.IntN(c.vocab)
+	}
+	return tensor.New(tensor.WithShape(sequences, c.length), tensor.WithBacking(ids))
+}
+
+// flops returns the arithmetic of a step. A product of n by m by k is 2·n·m·k operations, and its two gradients are as
+// many each. A block has products of 12·dim² weights for each token, and scores and weighted sums of 2·length·dim,
+// causal or not.
+func (c gptConfig) flops() float64 {
+	perToken := c.blocks*(12*c.dim*c.dim+2*c.length*c.dim) + c.dim*c.vocab
+	return 6 * float64(c.batch*c.length) * float64(perToken)
+}
+
 // prepare builds a training step on random tokens: forward, backward, AdamW.
 func (c gptConfig) prepare(composed bool) (Step, error) {
 	p, err := layers.NewParams(tensor.Float32, 1)
 	if err != nil {
 		return Step{}, err
 	}
-	model, err := layers.NewDecoder(p, layers.ModelConfig{
-		Vocab: c.vocab, Dim: c.dim, Layers: c.blocks,
-		Positions: layers.Learned{MaxLen: c.length, Init: layers.Normal(0.02)},
-		Block:     layers.BlockConfig{Attention: layers.AttentionConfig{Heads: c.heads}},
-		Init:      layers.Normal(0.02), EmbeddingInit: layers.Normal(0.02),
-	})
+	model, err := c.model(p)
 	if err != nil {
 		return Step{}, err
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
-	tokens := func() *tensor.Dense {
-		ids := make([]int, c.batch*c.length)
-		for i := range ids {
-			ids[i] = rng.IntN(c.vocab)
-		}
-		return tensor.New(tensor.WithShape(c.batch, c.length), tensor.WithBacking(ids))
-	}
 	g := G.NewGraph()
 	b := &layers.Build{Mode: layers.Training, Composed: composed, Buffers: &layers.Buffers{}}
-	x := G.NewMatrix(g, tensor.Int, G.WithShape(c.batch, c.length), G.WithName("x"), G.WithValue(tokens()))
-	y := G.NewMatrix(g, tensor.Int, G.WithShape(c.batch, c.length), G.WithName("y"), G.WithValue(tokens()))
+	x := G.NewMatrix(g, tensor.Int, G.WithShape(c.batch, c.length), G.WithName("x"), G.WithValue(c.tokens(rng, c.batch)))
+	y := G.NewMatrix(g, tensor.Int, G.WithShape(c.batch, c.length), G.WithName("y"), G.WithValue(c.tokens(rng, c.batch)))
 	logits, err := model.Forward(b, x, layers.Mask{})
 	if err != nil {
 		return Step{}, err
@@ -100,10 +137,7 @@ func (c gptConfig) prepare(composed bool) (Step, error) {
 		vm.Reset()
 		return nil
 	}
-	// A product of n by m by k is 2·n·m·k operations, and its two gradients are as many each. A block has products of
-	// 12·dim² weights for each token, and scores and weighted sums of 2·length·dim, causal or not.
-	perToken := c.blocks*(12*c.dim*c.dim+2*c.length*c.dim) + c.dim*c.vocab
-	return Step{step, c.batch * c.length, 6 * float64(c.batch*c.length) * float64(perToken)}, nil
+	return Step{step, c.batch * c.length, c.flops()}, nil
 }
 
 // prepareLong builds causal attention on random queries, keys and values, of 4 heads of width 64, and its gradients.

@@ -1,0 +1,245 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"time"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
+)
+
+// A Scaling is what steps of training took: nanogpt's, with its batch for each process. All but MinMS are medians.
+type Scaling struct {
+	Processes  int              `json:"processes"`
+	Workers    int              `json:"workers"` // of each process
+	MedianMS   float64          `json:"median_ms"`
+	MinMS      float64          `json:"min_ms"`
+	TokensPerS float64          `json:"tokens_per_s"` // of all processes
+	AgreeMS    float64          `json:"agree_ms"`     // in short exchanges, most of it waiting for the slowest process
+	SwapMS     float64          `json:"swap_ms"`      // in exchanges of gradients and parameters
+	Share      float64          `json:"share"`        // of the time that both take
+	ModelMS    float64          `json:"model_ms"`     // what exchange calculates for both, on that Network
+	Network    `json:"network"` // between the processes, measured; zero for one
+}
+
+// timed is a group that notes how long its exchanges take.
+type timed struct {
+	train.Group
+	agree, swap time.Duration
+}
+
+func (t *timed) Gather(mine, all []byte) error {
+	defer func(start time.Time) { t.agree += time.Since(start) }(time.Now())
+	return t.Group.Gather(mine, all)
+}
+
+func (t *timed) Swap(peer int, send, receive [][]byte) error {
+	defer func(start time.Time) { t.swap += time.Since(start) }(time.Now())
+	return t.Group.Swap(peer, send, receive)
+}
+
+// Scale calls each with what training takes with 1, 2 and 4 workers, as far as the first process has the cores. The
+// processes of a group, nil for this one alone, call it together, and all get the same workers.
+func Scale(ctx context.Context, group train.Group, steps int, each func(Scaling) error) error {
+	cores, err := train.Share(group, []byte{byte(min(runtime.GOMAXPROCS(0), 4))}, nil)
+	if err != nil {
+		return err
+	}
+	net, err := measureNetwork(group)
+	if err != nil {
+		return err
+	}
+	for w := 1; w <= int(cores[0]); w *= 2 {
+		s, err := measureScaling(ctx, group, w, steps)
+		if err != nil {
+			return err
+		}
+		s.Network = net
+		s.ModelMS = 1e3 * exchange(nanogpt.sizes(), s.Processes, net)
+		if err := each(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func measureScaling(ctx context.Context, group train.Group, workers, steps int) (Scaling, error) {
+	s := Scaling{Processes: 1, Workers: workers}
+	p, err := layers.NewParams(tensor.Float32, 1)
+	if err != nil {
+		return s, err
+	}
+	model, err := nanogpt.model(p)
+	if err != nil {
+		return s, err
+	}
+	config := train.Config{Seed: 1, Workers: workers, Solver: optim.NewAdamW(1e-3), CheckEvery: 1 << 30}
+	t := &timed{Group: group}
+	if group != nil {
+		s.Processes, config.Group = group.Size(), t
+	}
+	examples := s.Processes * nanogpt.batch
+	tokens := nanogpt.tokens(rand.New(rand.NewPCG(1, 1)), examples)
+	problem := train.Problem{Params: p, BatchSize: examples, MicroBatches: s.Processes * workers}
+	if problem.Train, err = train.Tensors(tokens, tokens); err != nil {
+		return s, err
+	}
+	problem.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+		logits, err := model.Forward(b, in[0], layers.Mask{})
+		if err != nil {
+			return nil, nil, err
+		}
+		loss, err := layers.CrossEntropy(b, logits, in[1], layers.CrossEntropyOptions{})
+		return loss, nil, err
+	}
+	warm := max(1, steps/5)
+	config.MaxSteps = warm + steps
+	var times, agree, swap, share []float64
+	last := time.Now()
+	config.OnStep = func(int, int, float64) bool {
+		now := time.Now()
+		if warm--; warm < 0 {
+			step := now.Sub(last)
+			times, share = append(times, ms(step)), append(share, float64(t.agree+t.swap)/float64(step))
+			agree, swap = append(agree, ms(t.agree)), append(swap, ms(t.swap))
+		}
+		last, t.agree, t.swap = now, 0, 0
+		return false
+	}
+	if _, err := train.Fit(ctx, problem, config); err != nil {
+		return s, err
+	}
+	s.MedianMS, s.MinMS = median(times), slices.Min(times)
+	s.AgreeMS, s.SwapMS, s.Share = median(agree), median(swap), median(share)
+	s.TokensPerS = float64(examples*nanogpt.length) / s.MedianMS * 1e3
+	return s, nil
+}
+
+func median(x []float64) float64 {
+	slices.Sort(x)
+	return x[len(x)/2]
+}
+
+// A Network is what lies between processes: the seconds that a message takes, however short, and the bytes a second.
+type Network struct {
+	Latency   float64 `json:"latency"`
+	Bandwidth float64 `json:"bandwidth"`
+}
+
+// measureNetwork measures what lies between the processes of a group, which call it together.
+func measureNetwork(group train.Group) (Network, error) {
+	if group == nil || group.Size() == 1 {
+		return Network{}, nil
+	}
+	size, rank := group.Size(), group.Rank()
+	least := func(bytes int) (seconds float64, err error) {
+		send, receive := make([]byte, bytes), make([]byte, bytes)
+		best := time.Hour
+		for range 50 {
+			for round := range size {
+				peer := (round - rank + size) % size
+				if peer == rank {
+					continue
+				}
+				start := time.Now()
+				if err := group.Swap(peer, [][]byte{send}, [][]byte{receive}); err != nil {
+					return 0, err
+				}
+				best = min(best, time.Since(start))
+			}
+		}
+		return best.Seconds() / 2, nil // one way, then the other
+	}
+	const large = 1 << 20
+	short, err := least(8)
+	if err != nil {
+		return Network{}, err
+	}
+	long, err := least(large)
+	return Network{short, large / long}, err
+}
+
+// exchange returns how many seconds a step's exchanges take between n processes that have a machine each, for a model
+// whose tensors have so many elements of 4 bytes. It is what the process with the largest part takes, as each pair of
+// them sends one way and then the other: for the gradients it sends all but its own part, a part to each, and gets its
+// own from each; for the parameters it is the other way round. Before, between and after they agree, four times.
+func exchange(sizes []int, n int, net Network) float64 {
+	if n == 1 {
+		return 0
+	}
+	all := 0
+	for _, size := range sizes {
+		all += size
+	}
+	part, tensors := largestPart(sizes, n)
+	bytes := 4 * float64(all-part+(n-1)*part)
+	messages := float64(len(sizes) - tensors + (n-1)*tensors)
+	agree := 0.0
+	for reached := 1; reached < n; reached *= 2 { // twice as many know with every message
+		agree += net.Latency
+	}
+	numbers := 8 * float64(n*len(sizes)) // a norm for each tensor
+	return 2*(bytes/net.Bandwidth+messages*net.Latency) + 4*agree + numbers/net.Bandwidth
+}
+
+// largestPart returns the elements of the largest of n parts of tensors, and how many tensors it has, as train divides
+// them: the largest first, each to who has least.
+func largestPart(sizes []int, n int) (elements, tensors int) {
+	elementsOf, tensorsOf := make([]int, n), make([]int, n)
+	for _, size := range slices.Backward(slices.Sorted(slices.Values(sizes))) {
+		to := slices.Index(elementsOf, slices.Min(elementsOf))
+		elementsOf[to] += size
+		tensorsOf[to]++
+	}
+	most := slices.Index(elementsOf, slices.Max(elementsOf))
+	return elementsOf[most], tensorsOf[most]
+}
+
+// A Forecast is what steps of a model would take in processes with a machine each, by calculation.
+type Forecast struct {
+	Model      string  `json:"model"`
+	Parameters int     `json:"parameters"`
+	Processes  int     `json:"processes"`
+	StepMS     float64 `json:"step_ms"`
+	Share      float64 `json:"share"`    // of the time that exchanges take
+	Speedup    float64 `json:"speedup"`  // in tokens a second, over one process
+	StateMB    float64 `json:"state_mb"` // that AdamW keeps, in the process with the largest part
+}
+
+// Forecasts returns what 1, 8, 64 and 512 processes would take for models of three sizes, with 12 sequences for each
+// process, at the floating-point operations a second that one of them does.
+func Forecasts(flops float64, net Network) (all []Forecast) {
+	for _, c := range []gptConfig{nanogpt, {"10m", 12, 256, 384, 6, 6, 65}, {"124m", 12, 1024, 768, 12, 12, 50257}} {
+		sizes := c.sizes()
+		parameters := 0
+		for _, size := range sizes {
+			parameters += size
+		}
+		compute := c.flops() / flops
+		for _, n := range []int{1, 8, 64, 512} {
+			exchange := exchange(sizes, n, net)
+			part, _ := largestPart(sizes, n)
+			all = append(all, Forecast{c.name, parameters, n, 1e3 * (compute + exchange), exchange / (compute + exchange),
+				float64(n) * compute / (compute + exchange), 8 * float64(part) / 1e6})
+		}
+	}
+	return all
+}
+
+// Flops returns the floating-point operations a second of one process's share of a step.
+func (s Scaling) Flops() float64 {
+	return nanogpt.flops() / (s.MedianMS / 1e3 * (1 - s.Share))
+}
+
+// String says what a network is.
+func (n Network) String() string {
+	return fmt.Sprintf("%.3g Gbit/s and %.3g µs a message", 8*n.Bandwidth/1e9, 1e6*n.Latency)
+}

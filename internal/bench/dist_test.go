@@ -1,0 +1,102 @@
+package bench
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// What is calculated for a model is calculated from its own tensors, with the head's own weights or without them.
+func TestSizes(t *testing.T) {
+	tied := nanogpt
+	tied.vocab = 1001
+	for _, c := range []gptConfig{nanogpt, tied} {
+		p, err := layers.NewParams(tensor.Float32, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.model(p); err != nil {
+			t.Fatal(err)
+		}
+		var want []int
+		for _, param := range p.All() {
+			want = append(want, param.Value.Shape().TotalSize())
+		}
+		got := c.sizes()
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("a vocabulary of %d: sizes %v, want %v", c.vocab, got, want)
+		}
+	}
+}
+
+func TestLargestPart(t *testing.T) {
+	for _, c := range []struct {
+		name              string
+		sizes             []int
+		n                 int
+		elements, tensors int
+	}{
+		{"one process", []int{1, 2, 3}, 1, 6, 3},
+		{"halves", []int{1, 2, 3}, 2, 3, 1},
+		{"the largest tensor is more than a half", []int{1, 5, 2}, 2, 5, 1},
+		{"more processes than tensors", []int{4, 2}, 8, 4, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if elements, tensors := largestPart(c.sizes, c.n); elements != c.elements || tensors != c.tensors {
+				t.Errorf("got %d elements and %d tensors, want %d and %d", elements, tensors, c.elements, c.tensors)
+			}
+		})
+	}
+}
+
+func TestExchange(t *testing.T) {
+	net := Network{Latency: 0.5, Bandwidth: 8}
+	for _, c := range []struct {
+		n    int
+		want float64
+	}{
+		{1, 0},
+		// Each way 6 elements of 4 bytes in 3 messages, four times a word about, and 6 norms of 8 bytes.
+		{2, 2*(24./8+3*0.5) + 4*0.5 + 6},
+		// The largest part is one tensor of 3: two messages sent, 12 bytes in all, and 3 received of 12 bytes.
+		{4, 2*((12+36)/8.+5*0.5) + 4*2*0.5 + 12},
+	} {
+		if got := exchange([]int{1, 2, 3}, c.n, net); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%d processes: %v s, want %v", c.n, got, c.want)
+		}
+	}
+}
+
+// More processes spend more on exchanges, and larger models a smaller share.
+func TestForecasts(t *testing.T) {
+	all := Forecasts(1e11, Network{50e-6, 1e9})
+	for i, f := range all {
+		if f.Processes == 1 {
+			if f.Share != 0 || f.Speedup != 1 {
+				t.Errorf("one process: %+v", f)
+			}
+		} else if f.Share <= all[i-1].Share || f.Speedup > float64(f.Processes) || f.Speedup <= 1 {
+			t.Errorf("after %+v there is %+v", all[i-1], f)
+		}
+	}
+}
+
+func TestScaleAlone(t *testing.T) {
+	workers := 1
+	err := Scale(t.Context(), nil, 2, func(s Scaling) error {
+		if s.Workers != workers || s.Processes != 1 || s.Share != 0 || !(s.MinMS > 0) || s.MedianMS < s.MinMS || !(s.Flops() > 0) {
+			t.Errorf("%d workers: %+v", workers, s)
+		}
+		workers *= 2
+		return nil
+	})
+	if err != nil || workers == 1 {
+		t.Errorf("%v after %d workers", err, workers)
+	}
+}
