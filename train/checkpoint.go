@@ -33,19 +33,19 @@ const (
 
 // checkpointState is what a checkpoint holds beside tensors.
 type checkpointState struct {
-	Of       string        `json:"of,omitempty"` // Config's Run
-	Run      runState      `json:"run"`
-	Step     int           `json:"step"`  // how many have been taken
-	Steps    int           `json:"steps"` // of the solver
-	Since    window        `json:"since"` // the last check
-	Stopping EarlyStopping `json:"stopping"`
-	History  []Check       `json:"history"`
+	Run         string        `json:"of,omitempty"` // the Config's
+	Settings    settings      `json:"run"`
+	Step        int           `json:"step"`  // how many have been taken
+	SolverSteps int           `json:"steps"` // its own count
+	Since       window        `json:"since"` // the last check
+	Stopping    EarlyStopping `json:"stopping"`
+	History     []Check       `json:"history"`
 
 	Plateau *optim.Plateau `json:"plateau,omitempty"`
 }
 
-// runState is what must not change from one part of a run to the next, as it says which batches steps take.
-type runState struct {
+// settings are what must not change from one part of a run to the next: which batches steps take follows from them.
+type settings struct {
 	Examples     int `json:"examples"`
 	BatchSize    int `json:"batch_size"`
 	MicroBatches int `json:"micro_batches"`
@@ -56,14 +56,14 @@ type runState struct {
 
 	Seed  uint64 `json:"seed"`
 	Order Order  `json:"order"`
-	Epoch int    `json:"epoch"` // steps in one, which buckets decide too
+	Steps int    `json:"epoch"` // in an epoch, which buckets decide too
 
 	Average float64       `json:"average,omitempty"` // the Decay of one; 0 for none
 	Plateau optim.Plateau `json:"plateau,omitzero"`  // its settings
 }
 
 // unlike says what differs from another one, or nothing.
-func (r runState) unlike(other runState) string {
+func (r settings) unlike(other settings) string {
 	var differ []string
 	for _, f := range []struct {
 		name       string
@@ -71,7 +71,7 @@ func (r runState) unlike(other runState) string {
 	}{
 		{"Train.Len", r.Examples, other.Examples}, {"BatchSize", r.BatchSize, other.BatchSize}, {"MicroBatches", r.MicroBatches, other.MicroBatches},
 		{"CheckEvery", r.CheckEvery, other.CheckEvery}, {"Validation.Len", r.Validation, other.Validation}, {"rule", r.Rule, other.Rule},
-		{"Seed", r.Seed, other.Seed}, {"Order", r.Order, other.Order}, {"steps in an epoch", r.Epoch, other.Epoch},
+		{"Seed", r.Seed, other.Seed}, {"Order", r.Order, other.Order}, {"steps in an epoch", r.Steps, other.Steps},
 		{"Average.Decay", r.Average, other.Average}, {"Plateau", r.Plateau, other.Plateau},
 	} {
 		if f.mine != f.that {
@@ -81,8 +81,11 @@ func (r runState) unlike(other runState) string {
 	return strings.Join(differ, "; ")
 }
 
-func (f *fit) runState() runState {
-	r := runState{Examples: f.Train.Len, BatchSize: f.BatchSize, MicroBatches: f.train.micro, CheckEvery: f.CheckEvery, Seed: f.Seed, Order: f.Train.Order, Epoch: f.plan.steps, Validation: f.Validation.Len}
+func (f *fit) settings() settings {
+	r := settings{
+		Examples: f.Train.Len, BatchSize: f.BatchSize, MicroBatches: f.train.micro, CheckEvery: f.CheckEvery,
+		Validation: f.Validation.Len, Seed: f.Seed, Order: f.Train.Order, Steps: f.plan.steps,
+	}
 	if f.solver != nil {
 		r.Rule = fmt.Sprintf("%T", cmp.Or(f.solver.Rule, optim.Rule(optim.AdamW{})))
 	}
@@ -123,7 +126,7 @@ func (f *fit) save() error {
 // write writes the checkpoint, with what the solver remembers of each learnable.
 func (f *fit) write(memories [][]optim.Memory) error {
 	state, err := json.Marshal(checkpointState{
-		Of: f.Config.Run, Run: f.runState(), Step: f.step, Steps: f.solver.Steps,
+		Run: f.Run, Settings: f.settings(), Step: f.step, SolverSteps: f.solver.Steps,
 		Since: f.since, Stopping: f.stopping, History: f.history, Plateau: f.Plateau,
 	})
 	if err != nil {
@@ -208,8 +211,8 @@ func (s checkpointState) contradiction() string {
 	switch {
 	case s.Step < 1:
 		return fmt.Sprintf("it was written after a step, but says that %d have been taken", s.Step)
-	case s.Steps < s.Step:
-		return fmt.Sprintf("%d steps have been taken, but %d by its solver", s.Step, s.Steps)
+	case s.SolverSteps < s.Step:
+		return fmt.Sprintf("%d steps have been taken, but %d by its solver", s.Step, s.SolverSteps)
 	case s.Stopping.Checks != checks:
 		return fmt.Sprintf("its history has %d checks, but %d have been observed to stop by", checks, s.Stopping.Checks)
 	case best < 0 || best > 0 && best >= checks:
@@ -237,7 +240,7 @@ func (f *fit) restore(c *checkpoint) error {
 			copy(to, p.from.Data.([]float64))
 		}
 	}
-	f.solver.Steps = c.state.Steps
+	f.solver.Steps = c.state.SolverSteps
 	f.step, f.since, f.history = c.state.Step, c.state.Since, c.state.History
 	f.unsaved = !reflect.DeepEqual(c.state.Stopping.Stopping, f.Stopping)
 	f.stopping = c.state.Stopping
@@ -250,10 +253,10 @@ func (f *fit) restore(c *checkpoint) error {
 
 // suits returns an error, which goes on from the checkpoint's name, if the state of one isn't of this run.
 func (f *fit) suits(s checkpointState) error {
-	if s.Of != f.Config.Run {
-		return fmt.Errorf("belongs to another run: to %.100q, not to %.100q: one of them was changed or swapped, restore it", s.Of, f.Config.Run)
+	if s.Run != f.Run {
+		return fmt.Errorf("belongs to another run: to %.100q, not to %.100q: one of them was changed or swapped, restore it", s.Run, f.Run)
 	}
-	if differ := s.Run.unlike(f.runState()); differ != "" {
+	if differ := s.Settings.unlike(f.settings()); differ != "" {
 		return fmt.Errorf("is of a run with other settings: %s: resume with the former", differ)
 	}
 	if saved := s.Plateau != nil; saved != (f.Plateau != nil) {

@@ -227,16 +227,16 @@ func (f *fit) digests() (digests [2]float64) {
 	for _, m := range f.train.workers[0].first.metrics {
 		names = append(names, m.Name)
 	}
-	settings := fmt.Sprintf("%v %d %d %d %d %d %v %q %t %t %q %s", f.runState(), f.Train.Order, f.plan.steps, f.MaxEpochs, f.MaxSteps, f.CheckpointSteps, f.CheckpointTime, f.Run, f.Checkpoint != "", f.Resume, names, stopping)
-	settings += fmt.Sprintf(" %T%+v %v %v %v %v %d %d", s.Rule, s.Rule, s.LearningRate, s.WeightDecay, s.ClipNorm, s.ClipValue, len(s.Groups), s.Steps)
+	all := fmt.Sprintf("%v %d %d %d %v %q %t %t %q %s", f.settings(), f.MaxEpochs, f.MaxSteps, f.CheckpointSteps, f.CheckpointTime, f.Run, f.Checkpoint != "", f.Resume, names, stopping)
+	all += fmt.Sprintf(" %T%+v %v %v %v %v %d %d", s.Rule, s.Rule, s.LearningRate, s.WeightDecay, s.ClipNorm, s.ClipValue, len(s.Groups), s.Steps)
 	if f.validation != nil {
-		settings += fmt.Sprintf(" %d %d %d", f.Validation.Len, f.validation.plan.size, f.validation.plan.steps)
+		all += fmt.Sprintf(" %d %d", f.validation.plan.size, f.validation.plan.steps)
 	}
 	for _, n := range f.train.learnables {
-		settings += fmt.Sprintf(" %q %v %v", n.Name(), n.Dtype(), n.Shape())
+		all += fmt.Sprintf(" %q %v %v", n.Name(), n.Dtype(), n.Shape())
 	}
 	h := fnv.New64a()
-	h.Write([]byte(settings))
+	h.Write([]byte(all))
 	digests[0] = float64(h.Sum64() >> 11) // 53 bits, which a float64 holds
 	h.Reset()
 	for _, p := range f.Params.All() {
