@@ -88,8 +88,11 @@ it and finds it finished.`,
 				}
 				return findRate(cmd, c, find, how)
 			}
-			if out == "" && (auto || flags.Changed("out")) {
+			switch {
+			case out == "" && flags.Changed("out"):
 				return usagef("--out must be a folder's name, got none")
+			case out == "" && auto:
+				return usagef("--auto-resume needs an --out, the folder to go on in or to begin in")
 			}
 			c, err := s.fromFlags(flags)
 			if err != nil {
@@ -126,6 +129,9 @@ it and finds it finished.`,
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 && cmd.Flags().Changed("find-rate") {
+		return usagef("--find-rate has its file behind an =, as --find-rate=FILE.png, got %q on its own", args[0])
+	}
 	if len(args) > 0 {
 		return usagef("%s takes no argument, got %q", cmd.CommandPath(), args[0])
 	}
