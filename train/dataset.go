@@ -19,9 +19,9 @@ type Batch struct {
 	// stay as they are until training ends, and may be shared by batches.
 	Values []*tensor.Dense
 
-	// Weight is what its mean loss counts for in an epoch's and, of several micro-batches, in a step's: as a rule, the
-	// number of targets. It may be 0, where nothing in a batch counts, if something in its step does, or in all of the
-	// validation data.
+	// Weight is that of the batch's mean loss in the mean of an epoch and, where a step has several micro-batches, in
+	// the mean of the step: as a rule, the number of targets. It may be 0, where nothing in the batch counts, as long
+	// as something in its step does or, of a validation batch, something in the validation data.
 	Weight float64
 }
 
@@ -31,10 +31,10 @@ type Dataset struct {
 
 	// Batch makes a batch of some examples. The same ones must give the same batch, whenever it is asked for: that
 	// makes a run repeatable, and lets it resume. It is called in the background, ahead of the step that needs the
-	// batch, but by one call of Fit or Evaluate never by two goroutines at once, also where it is that of training and
-	// validation both. A call that is under way when training ends is waited for.
+	// batch. One call of Fit or Evaluate never calls it from two goroutines at once, also where Train and Validation
+	// share it. A call that is under way when training ends is waited for.
 	//
-	// A graph is built for each list of shapes that batches have. So what is padded should be padded to few lengths.
+	// A graph is built for each list of shapes that batches have. So pad to few lengths.
 	Batch func(examples []int) (Batch, error)
 
 	// Order is that of training. Validation takes every example once, by their numbers.

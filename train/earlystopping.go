@@ -23,8 +23,8 @@ type Stopping struct {
 	// Patience is how many checks in a row without improvement to stop at; 0 never stops for that.
 	Patience int `json:"patience"`
 
-	// MinDelta is by how much more than nothing a value must be better than the best one to be an improvement. With
-	// RelativeDelta, it is a part of the best one's size: 0.01 asks for more than one percent.
+	// An improvement is better than the best value by more than MinDelta. With RelativeDelta, MinDelta is a part of the
+	// best value's size: 0.01 asks for more than one percent.
 	MinDelta      float64 `json:"min_delta,omitempty"`
 	RelativeDelta bool    `json:"relative_delta,omitempty"`
 
@@ -115,7 +115,7 @@ func NewEarlyStopping(patience int) *EarlyStopping {
 	return &EarlyStopping{Stopping: Stopping{Patience: patience, AllowNonFinite: true}}
 }
 
-// Observe takes the monitored value of the next check. It says whether that is the best so far, in which case the
+// Observe takes the monitored value of the next check. It reports whether that is the best so far, in which case the
 // parameters are worth keeping, and whether to stop. Options that can't be, such as no Mode where one is needed, stop
 // at once, and Because says what is wrong with them.
 func (e *EarlyStopping) Observe(value float64) (improved, stop bool) {
@@ -139,10 +139,10 @@ func (e *EarlyStopping) Observe(value float64) (improved, stop bool) {
 	return improved, e.Stopped()
 }
 
-// Stopped says whether the last Observe said to stop.
+// Stopped reports whether the last Observe said to stop.
 func (e *EarlyStopping) Stopped() bool { return e.Because() != "" }
 
-// Because says in words why to stop. It is empty where there is no reason to.
+// Because returns why to stop, in words, or the empty string where there is no reason to.
 func (e *EarlyStopping) Because() string {
 	if err := e.check(); err != nil {
 		return err.Error()

@@ -18,7 +18,7 @@ type RateLoss struct{ Rate, Loss float64 }
 //
 // The Config's Solver must be new, and FindRate uses it up. Rates of its groups rise by the same factor, and it takes
 // no notice of a schedule. Nor is there validation, a checkpoint or an average, and of the Config's callbacks OnStep is
-// called alone. The parameters are as they were afterwards. It is an error if the loss falls nowhere.
+// called alone. Afterwards the parameters are as they were before. It is an error if the loss falls nowhere.
 func FindRate(ctx context.Context, p Problem, c Config, low, high float64, steps int) (curve []RateLoss, rate float64, err error) {
 	if !(low > 0 && low < high) || math.IsInf(high, 1) || steps < 10 {
 		return nil, 0, fmt.Errorf("train: rates must rise from above 0 to a finite one in at least 10 steps, got %v, %v and %d", low, high, steps)

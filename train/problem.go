@@ -27,11 +27,11 @@ type Problem struct {
 	// Train is what to learn from. Validation, whose Len may be 0 for none, is what to judge the parameters by.
 	Train, Validation Dataset
 
-	BatchSize int // examples in a step; fewer in the last of an epoch, or of a bucket, if they don't divide
+	BatchSize int // examples in a step; the last step of an epoch, or of a bucket, may have fewer
 
 	// MicroBatches is how many micro-batches a step takes, each of BatchSize/MicroBatches examples: 0 is 1. The
-	// gradient and the loss of a step are the means of theirs, weighted by their Weights. That bounds memory, and
-	// Workers take micro-batches side by side.
+	// gradient and the loss of a step are the means over its micro-batches, weighted by their Weights. A step of
+	// several takes less memory, and Workers take them side by side.
 	//
 	// Two numbers of micro-batches give results that differ by rounding and, with dropout, in what is dropped.
 	MicroBatches int
@@ -76,9 +76,10 @@ type Config struct {
 	Workers int
 
 	// Group is the processes that fit the Problem together; nil for this one alone. Each makes and runs its share of
-	// the micro-batches, of every step and of the validation, and steps its part of the parameters, with a memory of
-	// the Solver's for that alone: it must be an *optim.Solver. The number of processes must divide MicroBatches, into
-	// shares that are a power of two. It changes no result: not a Checkpoint either, from which any number may go on.
+	// every step's micro-batches and of the validation, and steps its part of the parameters. The Solver, which
+	// remembers that part alone, must be an *optim.Solver. The number of processes must divide MicroBatches into
+	// shares that are a power of two. It changes no result and no Checkpoint, from which any number of processes may go
+	// on.
 	//
 	// The first process alone writes the Checkpoint and the Log; callbacks are called in all. What ends
 	// training in one, as an error, ctx or a limit, ends it in all at the same step.
@@ -94,7 +95,7 @@ type Config struct {
 	CheckpointSteps int
 	CheckpointTime  time.Duration
 
-	// Run says what is trained, in words: a Checkpoint of another Run isn't resumed.
+	// Run names what is trained. A Checkpoint of another Run isn't resumed.
 	Run string
 
 	// Resume goes on from the Checkpoint if there is one: the run's bytes are those of one that was never interrupted.
@@ -105,19 +106,20 @@ type Config struct {
 	// Log gets a line for every check, and one when training stops early; nil for none.
 	Log io.Writer
 
-	// OnMemory, if set, is called before the first step, with about how many bytes of memory the process will have
-	// resident when that is most: what it has, and what training is still to take. More than the machine has, or its
-	// container may use, is an error, and then nothing of it has been taken.
+	// OnMemory, if set, is called before the first step with an estimate, in bytes, of the most memory that the process
+	// will have resident: what it has, and what training is still to take. If that is more than the machine has, or its
+	// container may use, Fit returns an error instead, before it takes that memory.
 	OnMemory func(bytes int)
 
 	// OnStep, if set, is called after every training step, counted from 0 in each epoch, with its loss. If it returns
 	// true, training ends as at a limit.
 	OnStep func(epoch, step int, loss float64) (stop bool)
 
-	// OnCheck, if set, is called after every check with a copy of the history so far, and whether the last check is the
-	// best, or else the one to be kept so far: with KeepLast, and where none has been an improvement. The parameters
-	// are then those of the check. On resuming it is called once if there have been checks: best is true then, and the
-	// parameters are those to be kept so far. If it returns true, training ends as at a limit; an error ends it too.
+	// OnCheck, if set, is called after every check, with a copy of the history so far. The parameters are those of the
+	// check. best says whether Fit would keep them if it ended now: the check is the best one so far, or it is the last
+	// one where KeepLast is set or no check has been an improvement. If training resumes after some checks, OnCheck is
+	// called once before the first step: with the parameters that Fit would keep, and best is true. If it returns true,
+	// training ends as at a limit; an error ends it too.
 	OnCheck func(history []Check, best bool) (stop bool, err error)
 }
 

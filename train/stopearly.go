@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// LoopConfig is what StopEarly can do without.
+// LoopConfig has the options of StopEarly. The zero LoopConfig will do.
 type LoopConfig struct {
 	MaxEpochs int       // epochs at most; 0 for 20
 	Log       io.Writer // gets a line for every epoch, and one when training stops early; nil for none

@@ -39,7 +39,8 @@ type Memory struct {
 
 // State returns what the solver remembers of the parameter at place i of the model: its own tensors, to be saved or to
 // be filled with what was saved, and zero before the first step. With them and Steps, a Solver of the same settings
-// goes on as if it had never stopped. Fill before setting Steps: after the first step no memory begins.
+// goes on as if it had never stopped. Fill them before setting Steps: a Solver that has taken steps makes no new
+// memory.
 func (s *Solver) State(model []G.ValueGrad, i int) ([]Memory, error) {
 	settings, err := s.resolve(model, []int{i})
 	if err != nil {

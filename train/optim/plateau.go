@@ -16,7 +16,7 @@ import (
 // All of its fields go to JSON and back: with them it goes on as if it had never stopped.
 type Plateau struct {
 	Factor    float64 // what a reduction multiplies the rate by: 0 is 0.1
-	Patience  int     // observations in a row without improvement that it takes: the next one reduces
+	Patience  int     // observations in a row without improvement that pass, as in PyTorch: the next one reduces
 	Threshold float64 // the share of the best's magnitude by which a better one has to be better: 0 is 1e-4; below 0, none
 	Higher    bool    // higher is better, as of accuracies
 	Cooldown  int     // observations after a reduction that aren't counted

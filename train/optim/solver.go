@@ -49,7 +49,7 @@ type Group struct {
 
 	Rule         Rule    // the Solver's if nil
 	LearningRate float64 // the Solver's if 0
-	WeightDecay  float64 // of all its parameters, whatever their rank: the Solver's isn't theirs
+	WeightDecay  float64 // of all its parameters, whatever their rank; the Solver's doesn't hold for them
 
 	// Frozen leaves its parameters as they are, and their gradients don't count for ClipNorm. Those of package layers
 	// are better frozen by Params.Freeze, which also saves taking their gradients.
@@ -76,10 +76,10 @@ func (s *Solver) Step(model []G.ValueGrad) error {
 	return s.step(model, params, sumSquares(params))
 }
 
-// SumSquares and StepPart are Step for those who share it out: each has a Solver of its own and steps some of the
-// parameters, with memory for these alone; together they step all, with the same bits. A part lists places in the
-// model, each once. SumSquares returns the sum of the squares of each gradient of the part, 0 for a frozen parameter.
-// It reads no gradients of others.
+// SumSquares and StepPart share a Step out among several Solvers, as of several processes: each steps a part of the
+// parameters, with memory for that part alone, and together they step all, with the bits of one. A part lists places in
+// the model, each once. SumSquares returns the sum of the squares of each gradient of the part, 0 for a frozen
+// parameter. It reads no other gradients.
 func (s *Solver) SumSquares(model []G.ValueGrad, part []int) ([]float64, error) {
 	params, err := s.gather(model, part)
 	if err != nil {
