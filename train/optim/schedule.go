@@ -52,7 +52,11 @@ func CosineRestarts(steps, growth int, floor float64) Schedule {
 		if growth > 1 {
 			for step >= length {
 				step -= length
-				length *= growth
+				if length > math.MaxInt/growth {
+					length = math.MaxInt // a fall that no run sees the end of
+				} else {
+					length *= growth
+				}
 			}
 		}
 		return Cosine(length, floor)(step % length)
@@ -68,7 +72,7 @@ func Staircase(every int, factor float64) Schedule {
 // than 1 are 1.
 func InverseSquareRoot(steps int) Schedule {
 	return func(step int) float64 {
-		at, peak := float64(step+1), float64(max(steps, 1))
+		at, peak := float64(step)+1, float64(max(steps, 1))
 		return min(at/peak, math.Sqrt(peak/at))
 	}
 }
