@@ -67,6 +67,8 @@ func TestErrors(t *testing.T) {
 		"other shape":        {optim.Solver{}, func(p []*parameter) { p[0].grad = dense(tensor.Float64, line(0, 1, 6), 3, 2) }, "got float64 of (2, 3) and float64 of (3, 2)"},
 		"listed twice":       {optim.Solver{}, func(p []*parameter) { p[1].value, p[1].grad = p[0].value, p[0].grad.Clone().(*tensor.Dense) }, "parameters 0 (matrix) and 1 (vector) share a tensor"},
 		"one gradient":       {optim.Solver{}, func(p []*parameter) { p[1].value, p[1].grad = p[0].value.Clone().(*tensor.Dense), p[0].grad }, "give each a gradient of its own"},
+		"transposed":         {optim.Solver{}, transpose, "got float64 of (2, 3) and float64 of (2, 3) that isn't row-major without gaps"},
+		"part of a tensor":   {optim.Solver{}, func(p []*parameter) { p[1].value = column(p[1].value) }, "got float64 of (4) that isn't row-major without gaps and float64 of (4)"},
 		"ints":               {optim.Solver{}, func(p []*parameter) { p[1].value = tensor.New(tensor.WithShape(4), tensor.Of(tensor.Int)) }, "float32 or float64"},
 		"nil value":          {optim.Solver{}, func(p []*parameter) { p[1].grad = nil }, "and nil"},
 		"rate below 0":       {optim.Solver{LearningRate: -1}, nil, "LearningRate must be a finite number of 0 or more, got -1"},
@@ -108,6 +110,26 @@ func TestErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// transpose gives the first parameter a gradient of its shape whose numbers lie by columns in memory.
+func transpose(params []*parameter) {
+	rows, columns := params[0].grad.Shape()[0], params[0].grad.Shape()[1]
+	params[0].grad = dense(tensor.Float64, line(0, 1, rows*columns), columns, rows)
+	if err := params[0].grad.T(); err != nil {
+		panic(err)
+	}
+}
+
+// column returns a tensor of that length with gaps between its numbers.
+func column(like *tensor.Dense) *tensor.Dense {
+	n := like.Shape()[0]
+	all := dense(tensor.Float64, line(0, 1, 2*n), n, 2)
+	view, err := all.Slice(nil, G.S(0))
+	if err != nil {
+		panic(err)
+	}
+	return view.(*tensor.Dense)
 }
 
 // TestNaNChangesNoMemory has the same steps with and without failed ones between them.

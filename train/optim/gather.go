@@ -235,14 +235,21 @@ func weightGrad(model []G.ValueGrad, i int) (weight, grad *tensor.Dense, err err
 
 // floats reports whether a tensor is one that can be stepped.
 func floats(t *tensor.Dense) bool {
-	return t != nil && t.Dims() > 0 && (t.Dtype() == tensor.Float32 || t.Dtype() == tensor.Float64)
+	return t != nil && t.Dims() > 0 && (t.Dtype() == tensor.Float32 || t.Dtype() == tensor.Float64) && inRows(t)
 }
+
+// inRows reports whether a tensor's numbers are in memory row by row, one after the other: a transposed one's aren't.
+func inRows(t *tensor.Dense) bool { return !t.RequiresIterator() && !t.DataOrder().IsColMajor() }
 
 func describe(v G.Value) string {
 	if d, is := v.(*tensor.Dense); v == nil || is && d == nil {
 		return "nil"
 	}
-	return fmt.Sprintf("%v of %v", v.Dtype(), v.Shape())
+	order := ""
+	if d, is := v.(*tensor.Dense); is && !inRows(d) {
+		order = " that isn't row-major without gaps"
+	}
+	return fmt.Sprintf("%v of %v%s", v.Dtype(), v.Shape(), order)
 }
 
 // nameOf returns the name of a parameter, or nothing where it has none.

@@ -62,7 +62,8 @@ func NewAdamW(learningRate float64) *Solver {
 }
 
 // Step updates every value by its gradient and sets the gradient to zero. Values and gradients must be float32 or
-// float64 tensors, a pair of one shape. A gradient that isn't finite is an error. An error changes nothing.
+// float64 tensors, row-major without gaps, a pair of one shape. A gradient that isn't finite is an error. An error
+// changes nothing.
 func (s *Solver) Step(model []G.ValueGrad) error {
 	part := make([]int, len(model))
 	for i := range part {
