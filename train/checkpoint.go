@@ -125,6 +125,11 @@ func (f *fit) save() error {
 
 // write writes the checkpoint, with what the solver remembers of each learnable.
 func (f *fit) write(memories [][]optim.Memory) error {
+	if f.BeforeSave != nil {
+		if err := f.BeforeSave(); err != nil {
+			return err
+		}
+	}
 	state, err := json.Marshal(checkpointState{
 		Run: f.Run, Settings: f.settings(), Step: f.step, SolverSteps: f.solver.Steps,
 		Since: f.since, Stopping: f.stopping, History: f.history, Plateau: f.Plateau,

@@ -216,6 +216,30 @@ func TestCheckpointTime(t *testing.T) {
 	}
 }
 
+// BeforeSave comes before every checkpoint, and its error leaves the one that is there as it is.
+func TestBeforeSave(t *testing.T) {
+	checkpoint := filepath.Join(t.TempDir(), "c")
+	wanted := errors.New("wanted")
+	var content []byte
+	calls := 0
+	_, err := train.Fit(t.Context(), digits(t, 1), train.Config{
+		MaxEpochs: 2, Checkpoint: checkpoint, CheckpointSteps: 5,
+		BeforeSave: func() (err error) {
+			if calls++; calls == 3 {
+				content, _ = os.ReadFile(checkpoint)
+				return wanted
+			}
+			return nil
+		},
+	})
+	if !errors.Is(err, wanted) || calls != 3 {
+		t.Errorf("after %d calls, of which the third failed: %v", calls, err)
+	}
+	if got, err := os.ReadFile(checkpoint); err != nil || len(got) == 0 || !bytes.Equal(got, content) {
+		t.Errorf("the checkpoint was written all the same, or there was none: %v", err)
+	}
+}
+
 // A checkpoint whose parts don't fit is an error that names them.
 func TestCheckpointContradictions(t *testing.T) {
 	dir := t.TempDir()

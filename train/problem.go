@@ -95,6 +95,9 @@ type Config struct {
 	CheckpointSteps int
 	CheckpointTime  time.Duration
 
+	// BeforeSave, if set, is called before the Checkpoint is written. An error ends training, without it.
+	BeforeSave func() error
+
 	// Run names what is trained. A Checkpoint of another Run isn't resumed.
 	Run string
 

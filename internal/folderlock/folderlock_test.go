@@ -34,14 +34,14 @@ func TestMain(m *testing.M) {
 func TestTake(t *testing.T) {
 	dir := t.TempDir()
 	for round := range 3 {
-		release, err := Take(dir)
+		lock, err := Take(dir)
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
 		if _, err := Take(dir); err != ErrHeld {
 			t.Errorf("round %d: of a lock that is held, the error is %v, want %v", round, err, ErrHeld)
 		}
-		release()
+		lock.Release()
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 			t.Errorf("round %d: the folder holds %v, %v; want nothing", round, left, err)
 		}
@@ -49,6 +49,40 @@ func TestTake(t *testing.T) {
 	if _, err := Take(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of no folder, the error is %v", err)
 	}
+}
+
+// A folder that was moved and replaced is another's, and its lock stays.
+func TestMovedFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	take := func() *Lock {
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		lock, err := Take(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Check(); err != nil {
+			t.Errorf("a lock that is held: %v", err)
+		}
+		return lock
+	}
+	old := take()
+	if err := os.Rename(dir, dir+"-2"); err != nil {
+		t.Skipf("a locked folder can't be moved here: %v", err)
+	}
+	if err := old.Check(); err != ErrLost {
+		t.Errorf("the folder was moved: got %v, want %v", err, ErrLost)
+	}
+	lock := take()
+	if err := old.Check(); err != ErrLost {
+		t.Errorf("the folder was replaced: got %v, want %v", err, ErrLost)
+	}
+	old.Release()
+	if err := lock.Check(); err != nil {
+		t.Errorf("another's lock was released with that of the folder before: %v", err)
+	}
+	lock.Release()
 }
 
 // A lock dies with its process.
@@ -72,11 +106,11 @@ func TestKilledHolder(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	release, err := Take(dir)
+	lock, err := Take(dir)
 	if err != nil {
 		t.Fatalf("the holder is dead, but: %v", err)
 	}
-	release()
+	lock.Release()
 }
 
 // Of many at once, one holds the lock, also while locks are released and their file is removed.
@@ -88,7 +122,7 @@ func TestOneAtATime(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 500 {
-				release, err := Take(dir)
+				lock, err := Take(dir)
 				if err == ErrHeld {
 					runtime.Gosched()
 					continue
@@ -103,7 +137,7 @@ func TestOneAtATime(t *testing.T) {
 				}
 				runtime.Gosched()
 				holders.Add(-1)
-				release()
+				lock.Release()
 			}
 		})
 	}

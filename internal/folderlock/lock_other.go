@@ -3,4 +3,6 @@
 package folderlock
 
 // take keeps nobody out: there are no locks here that die with their process.
-func take(string) (release func(), err error) { return func() {}, nil }
+func take(string) (*Lock, error) {
+	return &Lock{func() bool { return true }, func() {}}, nil
+}

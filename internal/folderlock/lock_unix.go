@@ -5,33 +5,32 @@ package folderlock
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"syscall"
 )
 
 // take locks the file at path, and none that was there before: a lock on a removed file keeps nobody out.
-func take(path string) (release func(), err error) {
+func take(path string) (*Lock, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
 		if err != nil {
 			return nil, err
 		}
-		err = lock(f)
-		if err == nil {
-			var opened, there fs.FileInfo
-			if opened, err = f.Stat(); err == nil {
-				there, err = os.Lstat(path)
-			}
-			if err == nil && os.SameFile(opened, there) {
-				return func() {
+		held := func() bool {
+			opened, err := f.Stat()
+			there, other := os.Lstat(path)
+			return err == nil && other == nil && os.SameFile(opened, there)
+		}
+		if err = lock(f); err == nil && held() {
+			return &Lock{held, func() {
+				if held() { // and not the lock of a folder in this one's place
 					os.Remove(path) // before others can have it; a file that stays does no harm
-					f.Close()
-				}, nil
-			}
+				}
+				f.Close()
+			}}, nil
 		}
 		f.Close()
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // take opens the file at path for itself alone. Windows removes it when it is closed, by the end of the process too.
-func take(path string) (release func(), err error) {
+func take(path string) (*Lock, error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {
 		return nil, err
@@ -22,5 +22,6 @@ func take(path string) (release func(), err error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
 	}
-	return func() { windows.CloseHandle(file) }, nil
+	// Nobody moves or removes a folder with a file that is open so.
+	return &Lock{func() bool { return true }, func() { windows.CloseHandle(file) }}, nil
 }

@@ -84,8 +84,10 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 		return nil, err
 	}
 	first := t.Group == nil || t.Group.Rank() == 0
-	release, err := t.take(dir, first)
-	defer release()
+	lock, err := t.take(dir, first)
+	if lock != nil {
+		defer lock.Release()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +105,7 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	c.CheckpointSteps, c.CheckpointTime = t.CheckpointSteps, t.CheckpointTime
 	c.Run = of[runKey]
 	c.Log, c.OnStep = log, onStep
+	c.BeforeSave = func() error { return heldFolder(dir, lock) }
 	c.OnMemory = func(bytes int) {
 		if log != nil && first {
 			fmt.Fprintf(log, "Memory: about %s\n", sizes.Text(bytes))
@@ -128,6 +131,9 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	if s.Unfinished || !first {
 		return s, nil
 	}
+	if err := heldFolder(dir, lock); err != nil {
+		return nil, err
+	}
 	if s.SHA256, err = sums(dir); err != nil {
 		return nil, err
 	}
@@ -151,13 +157,11 @@ func (t *Task) summary(r *train.Result) *Summary {
 }
 
 // take has the first process lock the folder and begin a run there, or go on with one.
-func (t *Task) take(dir string, first bool) (release func(), err error) {
-	release = func() {}
+func (t *Task) take(dir string, first bool) (lock *folderlock.Lock, err error) {
 	var finished []byte // something, if the run is
 	if first {
-		var unlock func()
-		if unlock, err = t.lock(dir); err == nil {
-			release, err = unlock, t.begin(dir)
+		if lock, err = t.lock(dir); err == nil {
+			err = t.begin(dir)
 		}
 		if errors.Is(err, ErrFinished) { // in all processes
 			finished, err = []byte{1}, nil
@@ -167,22 +171,30 @@ func (t *Task) take(dir string, first bool) (release func(), err error) {
 	if err == nil && len(finished) > 0 {
 		err = fmt.Errorf("the run in %s %w", dir, ErrFinished)
 	}
-	return release, err
+	return lock, err
 }
 
 // lock keeps other trainings out of a folder, which it makes if there is none.
-func (t *Task) lock(dir string) (release func(), err error) {
+func (t *Task) lock(dir string) (*folderlock.Lock, error) {
 	if err := checkSize(t.Config); err != nil { // before anything is made
 		return nil, fmt.Errorf("the configuration can't be saved: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("%s can't be made a run folder: %w", dir, err)
 	}
-	release, err = folderlock.Take(dir)
+	lock, err := folderlock.Take(dir)
 	if errors.Is(err, folderlock.ErrHeld) {
 		return nil, fmt.Errorf("another training is writing to %s: wait for its end, or choose another folder", dir)
 	}
-	return release, err
+	return lock, err
+}
+
+// heldFolder returns an error for a folder that another training may have by now.
+func heldFolder(dir string, lock *folderlock.Lock) error {
+	if err := lock.Check(); err != nil {
+		return fmt.Errorf("%s isn't this training's folder any more: %w: resume it where its files are now", dir, err)
+	}
+	return nil
 }
 
 // begin begins a run in an empty folder, or finds a run of the same configuration there that can go on, and raises what

@@ -316,6 +316,39 @@ func TestTrainFolders(t *testing.T) {
 	}
 }
 
+// A training whose folder was moved writes nothing to the one that has its name now, and goes on in its own.
+func TestTrainMovedFolder(t *testing.T) {
+	c := small(t, "copy")
+	_, want := trained(t, c)
+	dir := filepath.Join(t.TempDir(), "run")
+	moved := dir + "-2"
+	_, err := made(t, c).Train(t.Context(), dir, nil, func(epoch, step int, _ float64) bool {
+		if epoch == 1 && step == 3 {
+			if err := os.Rename(dir, moved); err != nil {
+				t.Skipf("the folder of a training can't be moved here: %v", err)
+			}
+			if err := os.Mkdir(dir, 0o777); err != nil {
+				t.Error(err)
+			}
+		}
+		return false
+	})
+	wantError(t, err, dir+" isn't this training's folder any more")
+	if there, err := os.ReadDir(dir); err != nil || len(there) > 0 {
+		t.Errorf("the new folder holds %v, %v; want nothing", there, err)
+	}
+	if _, err := made(t, c).Train(t.Context(), moved, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{ConfigFile, WeightsFile, HistoryFile, CheckpointFile} {
+		got, err := os.ReadFile(filepath.Join(moved, name))
+		whole, errWhole := os.ReadFile(filepath.Join(want, name))
+		if err != nil || errWhole != nil || !bytes.Equal(got, whole) {
+			t.Errorf("%s isn't that of a training whose folder stayed: %v, %v", name, err, errWhole)
+		}
+	}
+}
+
 // Two weights that a graph would take for one are an error of all that runs it, not another answer.
 func TestCollisionsAreFound(t *testing.T) {
 	task := made(t, Defaults(small(t, "copy").Task))
