@@ -5,62 +5,125 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/heed-go/heed/train/task"
 )
 
-// A bit that flips in a file of a run is an error that names it, or changes nothing that is printed or written.
-func TestFlippedBits(t *testing.T) {
+// A byte that changes in a file of a run, finished or interrupted, is an error that names the file and changes nothing,
+// or it changes nothing that is printed or written.
+func TestFlippedBytes(t *testing.T) {
 	flips := 300
 	if testing.Short() {
-		flips = 60
+		flips = 10
 	}
 	base := t.TempDir()
-	dir, want := filepath.Join(base, "run"), filepath.Join(base, "whole")
-	flags := func(dir string) []string { return small("--task=copy", "--out="+dir) }
-	succeed(t, flags(want)...)
-	fail(t, heedContext(cancelled(t, 15), flags(dir)...), 1, "interrupted")
-	good := folder(t, dir)
-	predicted := succeed(t, "predict", dir, "abc", "gorgonia")
-	rng := rand.New(rand.NewPCG(1, 1))
 	for _, test := range []struct {
-		file  string
-		flips int
-		call  []string
+		name, state string
+		flips       int
+		flags, read []string // what trains and, but for the folder, what only reads
 	}{
-		{task.ConfigFile, flips, []string{"predict", dir, "abc", "gorgonia"}},
-		{task.WeightsFile, flips, []string{"predict", dir, "abc", "gorgonia"}},
-		{task.CheckpointFile, flips, []string{"train", "--resume=" + dir}},
-		{task.HistoryFile, flips / 10, []string{"train", "--resume=" + dir}}, // each trains to the end
+		{"copy", "interrupted", flips, []string{"--task=copy"}, []string{"eval", "predict abc gorgonia"}},
+		{"copy", "finished", flips, []string{"--task=copy"}, []string{"eval", "predict abc gorgonia"}},
+		{"text", "interrupted", flips / 10, []string{"--task=text", "--max-len=16", "--text=" + foxText(t)}, []string{"eval", "predict fox", "generate --prompt=The --tokens=20"}},
+		{"text", "finished", flips / 10, []string{"--task=text", "--max-len=16", "--text=" + foxText(t)}, []string{"eval", "predict fox", "generate --prompt=The --tokens=20"}},
 	} {
-		file, path, seen := test.file, filepath.Join(dir, test.file), 0
-		for range test.flips {
-			b := []byte(good[file])
-			i := rng.IntN(len(b))
-			b[i] ^= 1 << rng.IntN(8)
-			write(t, path, string(b))
-			switch c := heed(test.call...); {
-			case c.code != 0:
-				fail(t, c, c.code, file) // 2 where an input is none of what is an alphabet now
-				seen++
-			case test.call[0] == "predict":
-				if c.stdout != predicted {
-					t.Errorf("with byte %d of %s flipped it predicts %q, want %q", i, file, c.stdout, predicted)
-				}
-			default: // it has trained to the end
-				sameRun(t, dir, want)
+		t.Run(test.state+" "+test.name, func(t *testing.T) {
+			at := func(name string) string { return filepath.Join(base, test.state+test.name+name) }
+			dir, whole, longer := at(""), at("whole"), at("longer")
+			flags := func(dir string) []string { return small(append(test.flags, "--out="+dir)...) }
+			succeed(t, flags(whole)...)
+			succeed(t, append(flags(longer), "--epochs=4")...)
+			if test.state == "finished" {
+				succeed(t, flags(dir)...)
+			} else {
+				fail(t, heedContext(cancelled(t, 15), flags(dir)...), 1, "interrupted")
+			}
+			good := folder(t, dir)
+			restore := func() {
 				os.RemoveAll(dir)
 				os.Mkdir(dir, 0o777)
 				for name, content := range good {
 					write(t, filepath.Join(dir, name), content)
 				}
 			}
-		}
-		if seen < flips*9/10 && file != task.HistoryFile { // which the checkpoint's takes the place of
-			t.Errorf("of %d flips in %s, %d were seen", flips, file, seen)
-		}
-		write(t, path, good[file])
+			var reads [][]string
+			var printed []string
+			for _, call := range test.read {
+				words := strings.Fields(call)
+				reads = append(reads, slices.Insert(words, 1, dir))
+				printed = append(printed, succeed(t, reads[len(reads)-1]...))
+			}
+			rng := rand.New(rand.NewPCG(1, 1))
+			for _, file := range slices.Sorted(maps.Keys(good)) {
+				seen, ends := 0, 0
+				for n := range test.flips {
+					b := []byte(good[file])
+					i := rng.IntN(len(b))
+					if n%2 == 0 {
+						b[i] ^= 1 << rng.IntN(8)
+					} else {
+						b[i] ^= byte(1 + rng.IntN(255))
+					}
+					write(t, filepath.Join(dir, file), string(b))
+					refused := false
+					for k, call := range reads {
+						if k == 0 && n%5 > 0 { // eval makes data
+							continue
+						}
+						if c := heed(call...); c.code != 0 {
+							fail(t, c, c.code, file)
+							refused = true
+						} else if c.stdout != printed[k] {
+							t.Errorf("with byte %d of %s now %q, %v prints %q, want %q", i, file, b[i], call, c.stdout, printed[k])
+						}
+					}
+					for _, more := range []string{"", "--epochs=4"} {
+						if ends > test.flips/10 || more != "" && n%5 > 0 { // each takes as long as a run
+							continue
+						}
+						call, want := []string{"train", "--resume=" + dir}, whole
+						if more != "" {
+							call, want = append(call, more), longer
+						}
+						before := folder(t, dir)
+						c := heed(call...)
+						switch {
+						case c.code == 0:
+							sameRun(t, dir, want)
+							ends++
+						case strings.Contains(c.stderr, "is finished: there is nothing to resume"):
+							fail(t, c, 1)
+						default:
+							fail(t, c, c.code, file)
+							refused = true
+						}
+						after := folder(t, dir)
+						if more != "" { // which config.json says before the checkpoint is read
+							delete(before, task.ConfigFile)
+							delete(after, task.ConfigFile)
+						}
+						if c.code != 0 && !maps.Equal(after, before) {
+							t.Errorf("with byte %d of %s now %q, %v is refused and has changed the folder", i, file, b[i], call)
+						}
+						if c.code == 0 || more != "" {
+							restore()
+							write(t, filepath.Join(dir, file), string(b))
+						}
+					}
+					if refused {
+						seen++
+					}
+				}
+				t.Logf("%s: of %d changes, %d were refused", file, test.flips, seen)
+				if most := test.flips * 9 / 10; seen < most && (file != task.HistoryFile || test.state == "finished") { // where the checkpoint's takes its place
+					t.Errorf("of %d changes in %s, %d were refused, want at least %d", test.flips, file, seen, most)
+				}
+				restore()
+			}
+		})
 	}
 }
 

@@ -1,13 +1,20 @@
 package task
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"strings"
+
+	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
 // sums returns the SHA-256 of the files of a run folder that are there, but for its summary.
@@ -38,17 +45,74 @@ func checkSums(dir string) error {
 		return err
 	}
 	var s Summary
-	if err := json.Unmarshal(content, &s); err != nil {
-		return fmt.Errorf("%s can't be read: %w: remove it, and --resume writes it anew", path, err)
+	if err = jsonkeys.Check(content, nil); err == nil {
+		d := json.NewDecoder(bytes.NewReader(content))
+		d.DisallowUnknownFields()
+		err = d.Decode(&s)
+	}
+	if err == nil && s.SHA256[SummaryFile] != s.sum() {
+		err = fmt.Errorf("it isn't what its sha256 of %s is of", SummaryFile)
+	}
+	if err != nil {
+		return fmt.Errorf("%s can't be read, or was changed: %w: remove it, and --resume writes it anew", path, err)
 	}
 	is, err := sums(dir)
 	if err != nil {
 		return err
 	}
+	is[SummaryFile] = s.SHA256[SummaryFile]
 	for name, sum := range s.SHA256 {
 		if is[name] != sum && (is[name] != "" || name != CheckpointFile) {
 			return fmt.Errorf("%s and %s in %s don't belong together: one of them was changed or swapped, restore it", SummaryFile, name, dir)
 		}
+	}
+	return nil
+}
+
+// sum returns the SHA-256 of what a summary says, but for its Seconds, which no two runs share.
+func (s Summary) sum() string {
+	s.Seconds, s.SHA256 = 0, maps.Clone(s.SHA256)
+	delete(s.SHA256, SummaryFile)
+	return jsonSum(s)
+}
+
+// jsonSum returns the SHA-256 of a value's JSON, or nothing if it has none.
+func jsonSum(v any) string {
+	content, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return hexSum(content)
+}
+
+func hexSum(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }
+
+// configFile is what config.json holds.
+type configFile struct {
+	Config
+	SHA256 string `json:"sha256,omitempty"` // of the file's bytes, with noSum in its place
+}
+
+var noSum = strings.Repeat("0", hex.EncodedLen(sha256.Size))
+
+// configBytes returns the bytes of a config.json.
+func configBytes(c Config) ([]byte, error) {
+	content, err := json.MarshalIndent(configFile{c, noSum}, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	content = append(content, '\n')
+	copy(content[bytes.LastIndex(content, []byte(noSum)):], hexSum(content))
+	return content, nil
+}
+
+// check returns an error for a config.json of these bytes that was changed since it was written, if it has a sum.
+func (f configFile) check(content []byte) error {
+	if f.SHA256 == "" {
+		return nil
+	}
+	if len(f.SHA256) != len(noSum) || hexSum(bytes.ReplaceAll(content, []byte(f.SHA256), []byte(noSum))) != f.SHA256 {
+		return errors.New("it and its sha256 don't fit: it was changed after heed wrote it: restore it")
 	}
 	return nil
 }

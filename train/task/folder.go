@@ -51,7 +51,7 @@ type Summary struct {
 	ValLoss     *float64 `json:"val_loss,omitempty"`
 	ValAccuracy *float64 `json:"val_accuracy,omitempty"`
 
-	SHA256 map[string]string `json:"sha256"` // of the run's other files, by their names
+	SHA256 map[string]string `json:"sha256"` // of the run's files, by their names; summary.json's is of the rest but Seconds
 
 	Best       train.Check `json:"-"` // whose weights are kept
 	Score      Score       `json:"-"` // what ValLoss and ValAccuracy are of
@@ -137,6 +137,7 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	if s.SHA256, err = sums(dir); err != nil {
 		return nil, err
 	}
+	s.SHA256[SummaryFile] = s.sum()
 	return s, writeJSON(dir, SummaryFile, s)
 }
 
@@ -206,7 +207,7 @@ func (t *Task) begin(dir string) error {
 	}
 	switch i := slices.IndexFunc(Files(), has); {
 	case i < 0: // none
-		return writeJSON(dir, ConfigFile, t.Config)
+		return writeConfig(dir, t.Config)
 	case i > 0: // no configuration, but what belongs to one
 		return fmt.Errorf("%s has a run's %s, but no %s: choose another folder", dir, Files()[i], ConfigFile)
 	}
@@ -240,7 +241,7 @@ func (t *Task) begin(dir string) error {
 	if err := os.Remove(filepath.Join(dir, SummaryFile)); err != nil && !errors.Is(err, fs.ErrNotExist) { // it isn't finished now
 		return err
 	}
-	if err := writeJSON(dir, ConfigFile, t.Config); err != nil {
+	if err := writeConfig(dir, t.Config); err != nil {
 		return err
 	}
 	return tidy(dir)
@@ -292,11 +293,23 @@ func tidy(dir string) error {
 
 // checkSize returns an error for a configuration that ReadConfig wouldn't read, as its file were too large.
 func checkSize(c Config) error {
-	content, err := json.MarshalIndent(c, "", "  ")
+	content, err := configBytes(c)
 	if err == nil && len(content) >= maxConfig {
 		err = fmt.Errorf("it takes %d bytes, at most %d are read: its task has too many symbols, classes or words", len(content), maxConfig)
 	}
 	return err
+}
+
+// writeConfig writes config.json.
+func writeConfig(dir string, c Config) error {
+	content, err := configBytes(c)
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(filepath.Join(dir, ConfigFile), func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
 }
 
 // writeJSON writes a file of one indented JSON value.

@@ -3,7 +3,6 @@ package task
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -193,7 +192,11 @@ func parseConfig(content []byte) (c Config, err error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(content))
 	d.DisallowUnknownFields()
-	return c, readable(d.Decode(&c))
+	var file configFile
+	if err := d.Decode(&file); err != nil {
+		return c, readable(err)
+	}
+	return file.Config, file.check(content)
 }
 
 // readable returns an error of decoding JSON that says what a setting must be without Go's types.
@@ -220,7 +223,7 @@ func readable(err error) error {
 	case kind == reflect.Slice:
 		want = "an array"
 	}
-	where := cmp.Or(strings.TrimPrefix(wrong.Field, "plain."), "it") // plain is the package layers' own
+	where := cmp.Or(strings.TrimPrefix(strings.TrimPrefix(wrong.Field, "Config."), "plain."), "it") // plain is the package layers' own
 	text := fmt.Sprintf("%s must be %s, got %s", where, want, wrong.Value)
 	return errors.New(strings.Replace(err.Error(), wrong.Error(), text, 1))
 }
@@ -231,11 +234,7 @@ func (c Config) id() string {
 	c.Data.File = ""
 	c.Training.Epochs, c.Training.Patience = 0, 0
 	c.Task.About, c.Task.Example = "", ""
-	content, err := json.Marshal(c)
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("%s %x", ConfigFile, sha256.Sum256(content))
+	return ConfigFile + " " + jsonSum(c)
 }
 
 // spells reports whether a rule has functions that its data alone don't tell.

@@ -202,7 +202,9 @@ func TestOpenRefusesRelativeBiases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	long := strings.Replace(string(content), `"max_len": 5`, `"max_len": 65535`, 1)
+	content = content[:strings.LastIndex(string(content), `,
+  "sha256"`)]
+	long := strings.Replace(string(content)+"}", `"max_len": 5`, `"max_len": 65535`, 1)
 	if err := os.WriteFile(path, []byte(long), 0o666); err != nil {
 		t.Fatal(err)
 	}
