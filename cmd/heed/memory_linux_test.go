@@ -42,6 +42,8 @@ func TestMemoryEstimate(t *testing.T) {
 		{"nanogpt, long", nanogpt + "--batch=12 --steps=100 --epochs=5", true},
 		{"width 512", wide + "--micro-batches=1", true},
 		{"width 512, four workers", wide + "--micro-batches=4 --workers=4", true},
+		{"width 512, Muon and an average", wide + "--micro-batches=1 --solver=muon --average=0.9", true},
+		{"width 512, SGD", wide + "--micro-batches=1 --solver=sgd", true},
 		{"a long context", "--task=text --text=" + text + " --max-len=2048 --batch=4 --steps=2 --validation=20", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
