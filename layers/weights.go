@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/atomicfile"
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/internal/safetensors"
 )
 
@@ -58,7 +59,7 @@ func export[T float32 | float64](params []*Param) ([]safetensors.Tensor, error) 
 func memory[T float32 | float64](q *Param) ([]T, error) {
 	var all any
 	switch v := q.Value; {
-	case v == nil || v.RequiresIterator() || v.DataOrder().IsColMajor():
+	case v == nil || !ops.InRows(v):
 	case v.Dtype() == tensor.Float32:
 		all = v.Float32s()
 	case v.Dtype() == tensor.Float64:

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/ops"
 )
 
 // A Batch is what a graph of the loss is fed at once.
@@ -61,7 +63,7 @@ func Tensors(values ...*tensor.Dense) (Dataset, error) {
 	var n int
 	for i, v := range values {
 		switch {
-		case v == nil || v.Dims() == 0 || !byRows(v):
+		case v == nil || v.Dims() == 0 || !ops.InRows(v):
 			return Dataset{}, fmt.Errorf("train: tensor %d must have an axis of examples and be stored by rows, got %v", i, describe(v))
 		case i > 0 && v.Shape()[0] != n:
 			return Dataset{}, fmt.Errorf("train: tensors must have a row for each example, got %d rows in the first and %d in tensor %d", n, v.Shape()[0], i)
@@ -83,9 +85,6 @@ func Tensors(values ...*tensor.Dense) (Dataset, error) {
 		return b, nil
 	}}, nil
 }
-
-// byRows reports whether a tensor's numbers lie row after row, with none between, as graphs read them.
-func byRows(v *tensor.Dense) bool { return !v.RequiresIterator() && !v.DataOrder().IsColMajor() }
 
 // gather returns a copy of some rows of a tensor; nil if there are none.
 func gather(v *tensor.Dense, rows []int) (*tensor.Dense, error) {
@@ -249,7 +248,7 @@ func (b Batch) check() error {
 			return fmt.Errorf("value %d is nil or an empty tensor: there must be one for each input of the loss", i)
 		case slices.Contains(v.Shape(), 0):
 			return fmt.Errorf("value %d: every axis must have a size of at least 1, got %v", i, v.Shape())
-		case !byRows(v):
+		case !ops.InRows(v):
 			return fmt.Errorf("value %d must be stored by rows, got a view or a tensor stored by columns, of shape %v: copy its numbers into a new tensor", i, v.Shape())
 		}
 	}

@@ -24,7 +24,7 @@ func elements[T any](v G.Value, want int) ([]T, error) {
 		}
 		return []T{x}, nil
 	}
-	if d.RequiresIterator() || d.DataOrder().IsColMajor() {
+	if !InRows(d) {
 		c, ok := d.Materialize().(*tensor.Dense)
 		if !ok || c.DataOrder().IsColMajor() {
 			return nil, fmt.Errorf("an input of shape %v isn't laid out in rows: pass a copy that is", d.Shape())
@@ -37,6 +37,9 @@ func elements[T any](v G.Value, want int) ([]T, error) {
 	}
 	return out, nil
 }
+
+// InRows reports whether a tensor's elements lie in memory row after row, with none between: a transposed one's don't.
+func InRows(d *tensor.Dense) bool { return !d.RequiresIterator() && !d.DataOrder().IsColMajor() }
 
 // elementsOf returns a tensor's elements, by the accessor of each dtype, as Dense.Data allocates: nil if T isn't its
 // dtype.
