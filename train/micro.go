@@ -183,11 +183,7 @@ func (t *trainer) keep() {
 			}
 		}
 		for i, g := range s.grads {
-			if g.Dtype() == tensor.Float32 {
-				copy(to[i].Float32s(), g.Float32s())
-			} else {
-				copy(to[i].Float64s(), g.Float64s())
-			}
+			copy(to[i].Raw, g.Raw) // of one dtype
 		}
 		s.grads, s.buffer = to, true
 	}
