@@ -88,10 +88,10 @@ func (a *Average) weights(model []G.ValueGrad) ([]*tensor.Dense, error) {
 		return nil, fmt.Errorf("optim: this Average is of %d parameters, got %d: make one for each model", len(a.Values), len(model))
 	}
 	weights := make([]*tensor.Dense, len(model))
-	for i, p := range model {
-		w, ok := p.Value().(*tensor.Dense)
-		if !ok || !floats(w) {
-			return nil, fmt.Errorf("optim: the value of parameter %s must be a float32 or float64 tensor, got %s", label(model, i), describe(p.Value()))
+	for i := range model {
+		w, err := weight(model, i)
+		if err != nil {
+			return nil, err
 		}
 		if a.Values != nil {
 			if v := a.Values[i]; v == nil || v.Dtype() != w.Dtype() || !slices.Equal(v.Shape(), w.Shape()) {

@@ -46,9 +46,9 @@ func (s *Solver) State(model []G.ValueGrad, i int) ([]Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, ok := model[i].Value().(*tensor.Dense)
-	if !ok || !floats(w) {
-		return nil, fmt.Errorf("optim: the value of parameter %s must be a float32 or float64 tensor, got %s", label(model, i), describe(model[i].Value()))
+	w, err := weight(model, i)
+	if err != nil {
+		return nil, err
 	}
 	p := param{setting: settings[i], weight: w}
 	if err := s.know(model, i, &p); err != nil {
@@ -145,18 +145,16 @@ func (s *Solver) check() error {
 	if s.Steps < 0 {
 		return fmt.Errorf("optim: Steps must be at least 0, got %d", s.Steps)
 	}
-	numbers := []struct {
+	type number struct {
 		name  string
 		value float64
-	}{{"LearningRate", s.LearningRate}, {"WeightDecay", s.WeightDecay}, {"ClipNorm", s.ClipNorm}, {"ClipValue", s.ClipValue}}
+	}
+	numbers := []number{{"LearningRate", s.LearningRate}, {"WeightDecay", s.WeightDecay}, {"ClipNorm", s.ClipNorm}, {"ClipValue", s.ClipValue}}
 	for i, g := range s.Groups {
 		if g.Match == nil {
 			return fmt.Errorf("optim: Groups[%d] has no Match: give it a function of a name and a rank", i)
 		}
-		numbers = append(numbers, []struct {
-			name  string
-			value float64
-		}{{fmt.Sprintf("Groups[%d].LearningRate", i), g.LearningRate}, {fmt.Sprintf("Groups[%d].WeightDecay", i), g.WeightDecay}}...)
+		numbers = append(numbers, number{fmt.Sprintf("Groups[%d].LearningRate", i), g.LearningRate}, number{fmt.Sprintf("Groups[%d].WeightDecay", i), g.WeightDecay})
 	}
 	for _, n := range numbers {
 		if !(n.value >= 0) || math.IsInf(n.value, 1) {
@@ -216,6 +214,16 @@ func (s *Solver) distinct(model []G.ValueGrad, part []int) error {
 		}
 	}
 	return nil
+}
+
+// weight asks a parameter for its value.
+func weight(model []G.ValueGrad, i int) (*tensor.Dense, error) {
+	value := model[i].Value()
+	w, ok := value.(*tensor.Dense)
+	if !ok || !floats(w) {
+		return nil, fmt.Errorf("optim: the value of parameter %s must be a float32 or float64 tensor, got %s", label(model, i), describe(value))
+	}
+	return w, nil
 }
 
 // weightGrad asks a parameter for its value and gradient.
