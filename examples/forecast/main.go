@@ -1,0 +1,161 @@
+// Forecast learns to continue a series of numbers: carbon dioxide in the air over Mauna Loa, month by month, two years
+// ahead. It shows how continuous inputs go into a transformer, which needs no vocabulary for them:
+//
+//	change = Decoder(growth·Wᵀ + b),  growth = what each month is above the one before
+//
+// A linear layer stands where a table of embeddings would, and the head has an output for each of the months ahead: how
+// far it will be above or below now. The decoder is causal, so every month of a window is an example. The model sees
+// changes, not levels: by the end, levels are higher than all that it learned from.
+//
+// It learns from 1958 to 1981, and 1982 to 1991 say when to stop. Then it forecasts from every month between December
+// 1991 and December 1999, as do three rules of thumb, and the mean absolute errors are printed, in parts per million.
+// Some of the forecasts are drawn in runs/forecast.png.
+//
+//	go run ./examples/forecast --seed 2 --window 48
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/examples/internal/example"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
+)
+
+const (
+	ahead   = 24            // months to forecast
+	learned = 24*12 - 2     // March 1958 to December 1981: to learn from
+	known   = learned + 120 // to December 1991: the rest is to forecast
+)
+
+func main() { example.Main(run) }
+
+func run(w io.Writer, args []string) error {
+	flags, seed := example.New("forecast")
+	window := flags.Size("window", 36, 90, "months that the model sees")
+	heads := flags.Size("heads", 4, 16, "heads of a block, each 8 wide")
+	epochs := flags.Size("epochs", 100, 1000, "epochs at most")
+	out := flags.String("out", filepath.Join("runs", "forecast.png"), "the picture to write, a `FILE`")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	series, err := read(record)
+	if err != nil {
+		return err
+	}
+	params, err := layers.NewParams(tensor.Float32, *seed)
+	if err != nil {
+		return err
+	}
+	m, err := newModel(params, *heads)
+	if err != nil {
+		return err
+	}
+	examples, err1 := train.Tensors(windows(series[:learned], *window))
+	unseen, err2 := train.Tensors(windows(series[learned:known], *window))
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	_, err = train.Fit(context.Background(), train.Problem{
+		Params: params, Loss: m.loss, Train: examples, Validation: unseen, BatchSize: 16,
+	}, train.Config{Stopping: train.Stopping{Patience: 10}, MaxEpochs: *epochs, Solver: optim.NewAdamW(0.005), Seed: *seed, Log: w})
+	if err != nil {
+		return err
+	}
+	forecasts, err := m.forecast(series, *window)
+	if err != nil {
+		return err
+	}
+	decoder := rule{"the decoder", func(now, h int) float32 { return forecasts[now-known+1][h-1] }}
+	rules := append(thumb(series), decoder)
+	show(w, series, rules)
+	if err := draw(*out, series, rules[1], decoder); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "Forecasts of two years, and what came: %s\n", *out)
+	return nil
+}
+
+// windows returns every stretch of T months of a series that has a month before it and enough after it: how much each
+// month is above the one before, (N, T, 1), and how much the months ahead are above it, (N, T, 24).
+func windows(series []float32, length int) (growth, change *tensor.Dense) {
+	n := len(series) - length - ahead
+	var in, out []float32
+	for first := 1; first <= n; first++ {
+		for now := first; now < first+length; now++ {
+			in = append(in, series[now]-series[now-1])
+			for h := 1; h <= ahead; h++ {
+				out = append(out, series[now+h]-series[now])
+			}
+		}
+	}
+	return tensor.New(tensor.WithShape(n, length, 1), tensor.WithBacking(in)), tensor.New(tensor.WithShape(n, length, ahead), tensor.WithBacking(out))
+}
+
+// model is what is learned.
+type model struct {
+	embed   *layers.Linear
+	decoder *layers.Decoder
+}
+
+func newModel(p *layers.Params, heads int) (model, error) {
+	dim := 8 * heads
+	embed, err1 := layers.NewLinear(p.Scope("embed"), 1, dim, layers.LinearConfig{})
+	decoder, err2 := layers.NewDecoder(p.Scope("decoder"), layers.ModelConfig{
+		Dim: dim, Layers: 2, Outputs: ahead, Positions: layers.Rotary{},
+		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: heads}, Dropout: 0.2},
+	})
+	return model{embed, decoder}, errors.Join(err1, err2)
+}
+
+// forward adds the model to a graph: (B, T, 1) -> (B, T, 24).
+func (m model) forward(b *layers.Build, growth *G.Node) (*G.Node, error) {
+	x, err := m.embed.Forward(b, growth) // (B, T, 1) -> (B, T, D)
+	if err != nil {
+		return nil, err
+	}
+	return m.decoder.Forward(b, x, layers.Mask{}) // (B, T, D) -> (B, T, 24)
+}
+
+// loss adds the mean absolute error of a batch to a graph.
+func (m model) loss(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+	change, err := m.forward(b, inputs[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	loss, err := layers.MeanAbsoluteError(b, change, inputs[1], nil)
+	return loss, nil, err
+}
+
+// forecast returns the months ahead of every month that is to forecast from, the last known one first.
+func (m model) forecast(series []float32, length int) ([][ahead]float32, error) {
+	growth, _ := windows(series[known-length-1:], length) // (N, T, 1)
+	f, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
+		x := G.NewTensor(g, tensor.Float32, 3, G.WithShape(growth.Shape()...), G.WithName("growth"))
+		y, err := m.forward(b, x)
+		return G.Nodes{x}, G.Nodes{y}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	values, err := f.Call(growth)
+	if err != nil {
+		return nil, err
+	}
+	change := values[0].Data().([]float32) // (N, T, 24), of which the last month of each window counts
+	forecasts := make([][ahead]float32, growth.Shape()[0])
+	for i := range forecasts {
+		for h := range ahead {
+			forecasts[i][h] = series[known-1+i] + change[(i*length+length-1)*ahead+h]
+		}
+	}
+	return forecasts, nil
+}

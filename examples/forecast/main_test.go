@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/examples/internal/golden"
+	"github.com/heed-go/heed/examples/internal/notebook"
+)
+
+// Its forecasts are nearer than those of the rules of thumb, after a few epochs than those of the naive ones, and it
+// draws them.
+func TestRun(t *testing.T) {
+	picture := filepath.Join(t.TempDir(), "deep", "er", "picture.png")
+	args, best := []string{"--out", picture}, "seasonal naive, with trend"
+	if testing.Short() {
+		args, best = append(args, "--epochs", "5"), "seasonal naive"
+	}
+	var b strings.Builder
+	if err := run(&b, args); err != nil {
+		t.Fatal(err)
+	}
+	golden.Contains(t, b.String(), "Epoch 0: Train=", "of 97 forecasts\n", picture+"\n")
+	errors := map[string][]float64{} // of months 1 to 12, 13 to 24, and all
+	for _, name := range []string{"naive", "seasonal naive", "seasonal naive, with trend", "the decoder"} {
+		_, row, ok := strings.Cut(b.String(), fmt.Sprintf("\n%-26s ", name))
+		row, _, _ = strings.Cut(row, "\n")
+		numbers, err := notebook.Numbers(row)
+		if !ok || err != nil || len(numbers) != 3 {
+			t.Fatalf("no row of %s (%v):\n%s", name, err, &b)
+		}
+		errors[name] = numbers
+	}
+	for i, off := range errors["the decoder"] {
+		if off >= 0.95*errors[best][i] {
+			t.Errorf("the decoder is off by %v, %s by %v", errors["the decoder"], best, errors[best])
+			break
+		}
+	}
+	f, err := os.Open(picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if img, err := png.Decode(f); err != nil || img.Bounds().Dx() < 500 || img.Bounds().Dy() < 250 {
+		t.Errorf("the picture can't be seen (%v)", err)
+	}
+}
+
+// The rules of thumb, on a series that is easily continued: each is right where it should be.
+func TestThumb(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		at   func(month int) float32
+		off  [3]float32 // 14 months ahead
+	}{
+		{"constant", func(int) float32 { return 350 }, [3]float32{}},
+		{"seasons", func(month int) float32 { return float32(month % 12) }, [3]float32{-2, 0, 0}},
+		{"a trend", func(month int) float32 { return float32(month) }, [3]float32{-14, -24, 0}},
+		{"both", func(month int) float32 { return float32(month + month%12) }, [3]float32{-16, -24, 0}},
+	} {
+		series := make([]float32, known+ahead)
+		for i := range series {
+			series[i] = c.at(i)
+		}
+		now := known - 10 // the start of a year
+		for i, r := range thumb(series) {
+			if got := r.forecast(now, 14) - series[now+14]; got != c.off[i] {
+				t.Errorf("%s: %s is off by %v, want %v", c.name, r.name, got, c.off[i])
+			}
+		}
+	}
+	// Every step ahead is from what is known.
+	series := make([]float32, known+ahead)
+	for i := known; i < len(series); i++ {
+		series[i] = float32(math.NaN())
+	}
+	for _, r := range thumb(series) {
+		for h := 1; h <= ahead; h++ {
+			if x := r.forecast(known-1, h); x != 0 {
+				t.Errorf("%s: %d months ahead it says %v", r.name, h, x)
+			}
+		}
+	}
+}
+
+// Windows have what each month is above the one before, and all that the months ahead are above it.
+func TestWindows(t *testing.T) {
+	series := make([]float32, 3+2+ahead)
+	for i := range series {
+		series[i] = float32(i * i)
+	}
+	growth, change := windows(series, 3)
+	if got := fmt.Sprint(growth.Shape(), change.Shape(), growth.Data()); got != "(2, 3, 1) (2, 3, 24) [1 3 5 3 5 7]" {
+		t.Errorf("got %s", got)
+	}
+	for i, x := range change.Data().([]float32) {
+		now := 1 + i/(3*ahead) + i/ahead%3
+		if h := 1 + i%ahead; x != float32((now+h)*(now+h)-now*now) {
+			t.Errorf("%d months after month %d: %v", h, now, x)
+		}
+	}
+}
+
+// The record is every month from March 1958 to December 2001, and the parts of it are what they are said to be.
+func TestRecord(t *testing.T) {
+	series, err := read(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(record, "\n")[1:]
+	for i, x := range series {
+		if month := fmt.Sprintf("%d-%02d,", 1958+(i+2)/12, 1+(i+2)%12); !strings.HasPrefix(lines[i], month) || x < 310 || x > 380 {
+			t.Errorf("line %d is %s", i+2, lines[i])
+		}
+	}
+	if ends := []string{lines[learned-1][:7], lines[known-1][:7], lines[len(series)-1][:7]}; !slices.Equal(ends, []string{"1981-12", "1991-12", "2001-12"}) {
+		t.Errorf("the parts end at %v", ends)
+	}
+	for _, text := range []string{"month,co2\n1958-03", "month,co2\n1958-03,\n", "month,co2\n1958-03,316.1\nx,y\n"} {
+		if _, err := read(text); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("line %d", strings.Count(strings.TrimSpace(text), "\n")+1)) {
+			t.Errorf("%q: got %v", text, err)
+		}
+	}
+}
+
+func TestOwn(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "picture.png")
+	golden.Calls(t, run, []string{"--window", "12", "--heads", "1", "--epochs", "1", "--out", out}, "-window", "-heads", "-epochs")
+}
