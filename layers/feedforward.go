@@ -23,10 +23,11 @@ type FeedForward struct {
 type FeedForwardConfig struct {
 	Hidden     int        `json:"hidden,omitzero"` // width between input and output; 4 times theirs if 0
 	Activation Activation `json:"activation,omitzero"`
-	Gated      bool       `json:"gated,omitzero"`   // a third layer, gate; Shazeer takes two thirds of Hidden then, for as many parameters
-	NoBias     bool       `json:"no_bias,omitzero"` // leave out the biases, as Shazeer does
-	Dropout    float64    `json:"dropout,omitzero"` // of the hidden units, in training
-	Init       Init       `json:"init,omitzero"`    // of every weight; see Init
+	Gated      bool       `json:"gated,omitzero"`       // a third layer, gate; Shazeer takes two thirds of Hidden then, for as many parameters
+	NoBias     bool       `json:"no_bias,omitzero"`     // leave out the biases, as Shazeer does
+	Dropout    float64    `json:"dropout,omitzero"`     // of the hidden units, in training
+	Init       Init       `json:"init,omitzero"`        // of every weight; see Init
+	OutputInit Init       `json:"output_init,omitzero"` // of the weight of down; Init if it is zero
 }
 
 // NewFeedForward makes a FeedForward for vectors of width dim, with the scopes gate (if Gated), up and down, each with
@@ -59,6 +60,7 @@ func NewFeedForward(p *Params, dim int, c FeedForwardConfig) (*FeedForward, erro
 	if f.Up, err = NewLinear(p.Scope("up"), dim, c.Hidden, linear); err != nil {
 		return nil, err
 	}
+	linear.Init = c.OutputInit.or(c.Init)
 	f.Down, err = NewLinear(p.Scope("down"), c.Hidden, dim, linear)
 	return f, err
 }

@@ -65,15 +65,19 @@ func TestInitHoldsForWhatIsBelow(t *testing.T) {
 	p := newParams(t)
 	must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{Model: layers.ModelConfig{
 		Vocab: 3, Dim: 2, Layers: 1, Positions: layers.Learned{MaxLen: 2, Init: number(2)}, Init: number(3), EmbeddingInit: number(4),
-		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Init: number(5)}, Norm: layers.NormConfig{Kind: layers.NormRMS}},
+		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Init: number(5), OutputInit: number(6)}, FeedForward: layers.FeedForwardConfig{OutputInit: number(7)}, Norm: layers.NormConfig{Kind: layers.NormRMS}},
 	}}))
 	for _, q := range p.All() {
 		want := 3.0
-		for part, x := range map[string]float64{
-			"bias": 0, "norm": 1, "positions": 2, "embedding": 4, "attention": 5, "cross": 5,
+		for _, of := range []struct {
+			part string
+			want float64
+		}{ // the first that a name has
+			{"bias", 0}, {"norm", 1}, {"positions", 2}, {"embedding", 4}, {"output", 6}, {"down", 7}, {"attention", 5}, {"cross", 5},
 		} {
-			if strings.Contains(q.Name, part) && (part == "bias" || !strings.HasSuffix(q.Name, "bias")) && !(part == "cross" && strings.Contains(q.Name, "norm")) {
-				want = x
+			if strings.Contains(q.Name, of.part) {
+				want = of.want
+				break
 			}
 		}
 		if got := q.Value.Float64s()[0]; got != want {

@@ -60,6 +60,10 @@ type AttentionConfig struct {
 	NoOutput bool    `json:"no_output,omitzero"` // leave out W_o: the output is the heads side by side, of width H·V
 	Dropout  float64 `json:"dropout,omitzero"`   // probability of dropping an attention weight, in training
 	Init     Init    `json:"init,omitzero"`      // of the four weights; see Init
+
+	// OutputInit is of W_o; Init if it is zero. GPT-2 draws the weights that add to the residual stream, which are this
+	// one and FeedForwardConfig's, by 1/√(2·Layers) smaller than the others.
+	OutputInit Init `json:"output_init,omitzero"`
 }
 
 // withDefaults returns the configuration with each size that is 0 set to what it stands for, for queries of width dim.
@@ -112,11 +116,12 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 		to      **Linear
 		name    string
 		in, out int
+		init    Init
 	}{
-		{&a.Query, "query", dim, sizes.Product(c.Heads, c.HeadDim)},
-		{&a.Key, "key", c.KeyInput, sizes.Product(c.KeyValueHeads, c.HeadDim)},
-		{&a.Value, "value", c.ValueInput, sizes.Product(c.KeyValueHeads, c.ValueDim)},
-		{&a.Output, "output", sizes.Product(c.Heads, c.ValueDim), dim},
+		{&a.Query, "query", dim, sizes.Product(c.Heads, c.HeadDim), c.Init},
+		{&a.Key, "key", c.KeyInput, sizes.Product(c.KeyValueHeads, c.HeadDim), c.Init},
+		{&a.Value, "value", c.ValueInput, sizes.Product(c.KeyValueHeads, c.ValueDim), c.Init},
+		{&a.Output, "output", sizes.Product(c.Heads, c.ValueDim), dim, c.OutputInit.or(c.Init)},
 	}
 	if c.NoOutput {
 		parts = parts[:3]
@@ -126,7 +131,7 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 			a.Key = a.Query
 			continue
 		}
-		if *part.to, err = NewLinear(p.Scope(part.name), part.in, part.out, LinearConfig{NoBias: c.NoBias, Init: c.Init}); err != nil {
+		if *part.to, err = NewLinear(p.Scope(part.name), part.in, part.out, LinearConfig{NoBias: c.NoBias, Init: part.init}); err != nil {
 			return nil, err
 		}
 	}
