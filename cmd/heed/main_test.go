@@ -175,6 +175,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --monitor=val_loss --validation=0", `--monitor must be one of train_loss, train_accuracy, got "val_loss"`},
 		{"train --monitor=val_accuracy", "--mode must be max, if more of val_accuracy is better, or min"},
 		{"train --resume=x --max-steps=2 --epochs=4 --seed=2", "give no other flag than --epochs, --patience, --workers, --max-steps, --max-time and --checkpoint-every, got --seed"},
+		{"train --solver=sgd --beta2=0.9", "--solver sgd has no --beta1 and --beta2, got 0 and 0.9"},
 		{"train --find-rate curve.png", `as --find-rate=FILE.png, got "curve.png" on its own`},
 		{"train --find-rate=curve.jpg", `--find-rate must be a file's name that ends in .png, got "curve.jpg"`},
 		{"train --solver=rmsprop", `--solver must be one of adamw, adam, sgd, lion, muon, got "rmsprop"`},
@@ -241,10 +242,10 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"baseline": {"1e31", "-1e31"}, "stopping-threshold": {"1e31"}, "divergence-threshold": {"1e31"},
 		"micro-batches": {"-1", "65"}, "workers": {"-1"}, "check-every": {"-1", "1073741825"},
 		"max-steps": {"-1"}, "max-time": {"-1s", "1"}, "checkpoint-every": {"0", "-1", "-1s", "0s"}, "auto-resume": {"maybe"},
-		"average": {"1", "-0.1"}, "clip-value": {"-1", "1e31"}, "momentum": {"1", "-0.1"}, "muon-rate": {"-1", "11"}, "nesterov": {"maybe"},
+		"average": {"1", "-0.1"}, "clip-value": {"-1", "1e31"}, "momentum": {"1", "-0.1"}, "muon-rate": {"-1", "11"}, "beta1": {"1", "-0.1"}, "beta2": {"1", "-0.1"}, "nesterov": {"maybe"},
 		"plateau": {"-1", "1073741825"}, "plateau-factor": {"1", "-0.1"},
 	}
-	reals := []string{"average", "clip-value", "momentum", "muon-rate", "plateau-factor", "dropout", "learning-rate", "floor", "weight-decay", "clip", "min-delta", "baseline", "stopping-threshold", "divergence-threshold"}
+	reals := []string{"average", "beta1", "beta2", "clip-value", "momentum", "muon-rate", "plateau-factor", "dropout", "learning-rate", "floor", "weight-decay", "clip", "min-delta", "baseline", "stopping-threshold", "divergence-threshold"}
 	for _, flag := range reals {
 		wrong[flag] = append(wrong[flag], "NaN", "Inf", "-Inf", "1e999")
 	}

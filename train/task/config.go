@@ -207,6 +207,8 @@ func (c *Config) check() error {
 		{"training.floor", t.Floor, t.Floor >= 0 && t.Floor <= 1, "from 0 to 1"},
 		{"training.weight_decay", t.WeightDecay, t.WeightDecay >= 0 && t.WeightDecay <= 10, "from 0 to 10"},
 		{"training.clip", t.Clip, t.Clip >= 0 && t.Clip <= 1e30, "from 0 to 1e30"},
+		{"training.beta1", t.Beta1, t.Beta1 >= 0 && t.Beta1 < 1, "at least 0 and below 1"},
+		{"training.beta2", t.Beta2, t.Beta2 >= 0 && t.Beta2 < 1, "at least 0 and below 1"},
 		{"training.momentum", t.Momentum, t.Momentum >= 0 && t.Momentum < 1, "at least 0 and below 1"},
 		{"training.muon_rate", t.MuonRate, t.MuonRate >= 0 && t.MuonRate <= 10, "from 0 to 10"},
 		{"training.clip_value", t.ClipValue, t.ClipValue >= 0 && t.ClipValue <= 1e30, "from 0 to 1e30"},

@@ -13,6 +13,8 @@ import (
 // that Training has, and a rate that rises and then falls along a cosine.
 type Solving struct {
 	Solver    string  `json:"solver,omitempty"`     // adamw, also where it is empty, adam, sgd, lion or muon
+	Beta1     float64 `json:"beta1,omitempty"`      // of adamw, adam and lion: decay of the running mean of the gradient; 0 is 0.9
+	Beta2     float64 `json:"beta2,omitempty"`      // of adamw and adam: decay of that of its square, and of lion's mean; 0 is 0.98, of lion 0.99
 	Momentum  float64 `json:"momentum,omitempty"`   // of sgd
 	Nesterov  bool    `json:"nesterov,omitempty"`   // of sgd
 	MuonRate  float64 `json:"muon_rate,omitempty"`  // peak learning rate of the blocks' matrices, which muon steps; 0 is 0.02. AdamW steps the rest
@@ -45,6 +47,8 @@ func (t *Training) checkSolving() error {
 		return configErrorf("%s must be one of %s, got %q", setting("training.schedule"), strings.Join(schedules, ", "), t.Schedule)
 	}
 	switch {
+	case (t.Beta1 > 0 || t.Beta2 > 0) && t.Solver == "sgd":
+		return configErrorf("%s sgd has no %s and %s, got %v and %v", setting("training.solver"), setting("training.beta1"), setting("training.beta2"), t.Beta1, t.Beta2)
 	case t.Momentum > 0 && t.Solver != "sgd":
 		return configErrorf("%s is for %s sgd alone, got %q", setting("training.momentum"), setting("training.solver"), cmp.Or(t.Solver, solvers[0]))
 	case t.Nesterov && t.Momentum == 0:
@@ -85,16 +89,16 @@ func (t *Training) schedule() optim.Schedule {
 // solve gives a train.Config what steps the parameters.
 func (t *Training) solve(c *train.Config) {
 	s := &optim.Solver{
-		Rule: optim.AdamW{Beta2: 0.98}, LearningRate: t.Rate, WeightDecay: t.WeightDecay,
+		Rule: optim.AdamW{Beta1: t.Beta1, Beta2: cmp.Or(t.Beta2, 0.98)}, LearningRate: t.Rate, WeightDecay: t.WeightDecay,
 		ClipNorm: t.Clip, ClipValue: t.ClipValue, Schedule: t.schedule(),
 	}
 	switch t.Solver {
 	case "adam":
-		s.Rule = optim.Adam{Beta2: 0.98}
+		s.Rule = optim.Adam{Beta1: t.Beta1, Beta2: cmp.Or(t.Beta2, 0.98)}
 	case "sgd":
 		s.Rule = optim.SGD{Momentum: t.Momentum, Nesterov: t.Nesterov}
 	case "lion":
-		s.Rule = optim.Lion{}
+		s.Rule = optim.Lion{Beta1: t.Beta1, Beta2: t.Beta2}
 	case "muon":
 		s.Groups = []optim.Group{{
 			Match: func(name string, rank int) bool { return rank == 2 && strings.Contains(name, "blocks.") },

@@ -17,7 +17,7 @@ func TestSolvingByDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"solver", "momentum", "nesterov", "muon_rate", "clip_value", "schedule", "plateau", "plateau_factor", "average"} {
+	for _, key := range []string{"solver", "beta1", "beta2", "momentum", "nesterov", "muon_rate", "clip_value", "schedule", "plateau", "plateau_factor", "average"} {
 		if strings.Contains(string(content), fmt.Sprintf("%q:", key)) {
 			t.Errorf("the configuration has %q: %s", key, content)
 		}
@@ -79,6 +79,8 @@ func TestSolving(t *testing.T) {
 	plain, _ := run(t, func(*Training) {})
 	for name, change := range map[string]func(c *Training){
 		"adam":             func(c *Training) { c.Solver, c.WeightDecay = "adam", 0.1 },
+		"beta1":            func(c *Training) { c.Beta1 = 0.5 },
+		"beta2":            func(c *Training) { c.Solver, c.Beta2 = "adam", 0.5 },
 		"sgd":              func(c *Training) { c.Solver, c.Rate = "sgd", 0.1 },
 		"sgd and momentum": func(c *Training) { c.Solver, c.Rate, c.Momentum, c.Nesterov = "sgd", 0.1, 0.9, true },
 		"lion":             func(c *Training) { c.Solver, c.Rate = "lion", 1e-3 },
