@@ -15,6 +15,7 @@ import (
 type settings struct {
 	task.Config
 	name    string
+	preset  string
 	maxLen  int
 	dropout float64
 }
@@ -46,6 +47,7 @@ func (s *settings) flags() []flagGroup {
 	f := group("Common flags")
 	f.StringVar(&s.name, "task", s.name, "what to learn: "+strings.Join(task.Names(), ", "))
 	f.StringVar(&s.Data.File, "text", s.Data.File, "the file to learn, for --task text")
+	f.StringVar(&s.preset, "preset", s.preset, "settings of this name, which other flags change; see above")
 	f.Uint64Var(&s.Seed, "seed", s.Seed, "decides initial weights, data order and dropout")
 	f.IntVar(&t.Epochs, "epochs", t.Epochs, "epochs at most; 0 for no limit")
 	f.IntVar(&t.Patience, "patience", t.Patience, "checks without improvement to stop after; 0 for never")
@@ -118,11 +120,17 @@ func (o optional) Set(text string) error {
 	return err
 }
 
-// fromFlags returns the settings of a call: the defaults of its task, changed by the flags that it gives.
+// fromFlags returns the settings of a call: the defaults of its task, changed by its preset and then by the flags that
+// it gives.
 func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 	c, err := defaults(s.name, s.maxLen)
 	if err != nil {
 		return task.Config{}, wrongFlag(err)
+	}
+	if given.Changed("preset") {
+		if err := c.Apply(s.preset); err != nil {
+			return task.Config{}, wrongFlag(err)
+		}
 	}
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	for _, g := range c.flags() {
@@ -133,8 +141,10 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 			err = errors.Join(err, f.Set(flag.Name, flag.Value.String()))
 		}
 	})
-	for _, rate := range []*float64{&c.Model.Dropout, &c.Model.Block.Dropout, &c.Model.Block.Attention.Dropout, &c.Model.Block.FeedForward.Dropout} {
-		*rate = c.dropout
+	if given.Changed("dropout") { // else a preset has its own
+		for _, rate := range []*float64{&c.Model.Dropout, &c.Model.Block.Dropout, &c.Model.Block.Attention.Dropout, &c.Model.Block.FeedForward.Dropout} {
+			*rate = c.dropout
+		}
 	}
 	return c.Config, err
 }
@@ -160,6 +170,15 @@ func wrongInput(err error) error {
 		return &usageError{err}
 	}
 	return err
+}
+
+// aboutPresets lists the presets, a line each, with the kind of task that each is for.
+func aboutPresets() string {
+	var s strings.Builder
+	for _, p := range task.Presets() {
+		fmt.Fprintf(&s, "  %-11s %s: %s\n", p.Name, p.Kind, p.About)
+	}
+	return s.String()
 }
 
 // aboutTasks lists the tasks, a line each.

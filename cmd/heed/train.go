@@ -36,6 +36,9 @@ func newTrain(group train.Group) *cobra.Command {
 The tasks, by what the answer is:
 
 ` + aboutTasks() + `
+The presets, by what they are for:
+
+` + aboutPresets() + `
 The flags' defaults are shown for the task reverse; every task has its own. The run folder gets
 config.json, model.safetensors, history.jsonl and summary.json, and checkpoint.safetensors to go on
 from. An interrupted run goes on with --resume and ends with the same bytes, on any number of

@@ -59,8 +59,10 @@ type Training struct {
 	Epochs int `json:"epochs"` // at most; 0 for no limit
 }
 
-// longest is the most symbols that a source or an answer may have.
-const longest = 1 << 16
+const (
+	longest        = 1 << 16 // the most symbols that a source or an answer may have
+	mostValidation = 1 << 24 // the most examples to validate on
+)
 
 // textTask is the name of the task that learns a file's characters.
 const textTask = "text"
@@ -172,7 +174,7 @@ func (c *Config) check() error {
 		low, high int
 	}{
 		{"task.max_len", c.Task.MaxLen, 1, longest}, {"task.max_answer", c.Task.MaxAnswer, 0, longest},
-		{"data.validation", c.Data.Validation, 0, 1 << 24},
+		{"data.validation", c.Data.Validation, 0, mostValidation},
 		{"model.dim", m.Dim, 1, 1 << 14}, {"model.layers", m.Layers, 1, 128}, {"model.block.feed_forward.hidden", f.Hidden, 0, 1 << 16},
 		{"model.block.attention.heads", a.Heads, 1, 1 << 10}, {"model.block.attention.key_value_heads", a.KeyValueHeads, 0, 1 << 10},
 		{"model.block.attention.head_dim", a.HeadDim, 0, 1 << 14}, {"model.block.attention.value_dim", a.ValueDim, 0, 1 << 14},

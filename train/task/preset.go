@@ -1,0 +1,68 @@
+package task
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/layers"
+)
+
+// A Preset is settings of a name, for tasks of a kind.
+type Preset struct {
+	Name  string
+	Kind  data.Kind
+	About string
+
+	apply func(c *Config)
+}
+
+// presets have different names where they are for the same kind.
+var presets = []Preset{
+	{"nanogpt", data.KindText, "nanoGPT's documented run on a CPU: a GPT-2 of 0.8 million parameters, 2,000 steps", nanoGPT},
+}
+
+// Presets returns all that there are.
+func Presets() []Preset { return slices.Clone(presets) }
+
+// Apply sets what the preset of a name sets, and leaves the rest. A name that there is none of for the Task's kind is a
+// *ConfigError.
+func (c *Config) Apply(preset string) error {
+	var names []string
+	for _, p := range presets {
+		if p.Kind != c.Task.Kind {
+			continue
+		}
+		if p.Name == preset {
+			p.apply(c)
+			return nil
+		}
+		names = append(names, p.Name)
+	}
+	if names == nil {
+		return configErrorf("%s: there are none for the task %s, got %q", setting("preset"), c.Task.Name, preset)
+	}
+	return configErrorf("%s must be one of %s for the task %s, got %q", setting("preset"), strings.Join(names, ", "), c.Task.Name, preset)
+}
+
+// nanoGPT is what https://github.com/karpathy/nanoGPT's README trains on a CPU, with the settings that its
+// config/train_shakespeare_char.py and train.py add, but for the evaluation, which is of the whole validation split.
+func nanoGPT(c *Config) {
+	init := layers.Normal(0.02)
+	residual := layers.Normal(0.02 / math.Sqrt(2*4)) // by the number of layers, 4
+	c.Model = layers.ModelConfig{
+		Dim: 128, Layers: 4, Init: init, EmbeddingInit: init, Tied: true, EmbeddingScale: 1,
+		Positions: layers.Learned{MaxLen: c.Task.MaxLen, Init: init},
+		Block: layers.BlockConfig{
+			Attention:   layers.AttentionConfig{Heads: 4, NoBias: true, OutputInit: residual},
+			FeedForward: layers.FeedForwardConfig{Activation: layers.GELU, NoBias: true, OutputInit: residual},
+			Norm:        layers.NormConfig{NoBias: true},
+		},
+	}
+	c.Data.Validation = mostValidation
+	c.Training = Training{
+		Batch: 12, Steps: 250, Epochs: 8, Rate: 1e-3, WarmUp: 100, Decay: 2000, Floor: 0.1, WeightDecay: 0.1, Clip: 1,
+		Solving: Solving{Beta1: 0.9, Beta2: 0.99},
+	}
+}

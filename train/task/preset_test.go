@@ -1,0 +1,84 @@
+package task
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/train"
+)
+
+// Every preset makes a task of its kind that can be trained, and goes to JSON and back.
+func TestPresets(t *testing.T) {
+	tasks := map[data.Kind]string{data.KindText: "text"}
+	for _, p := range Presets() {
+		t.Run(p.Name, func(t *testing.T) {
+			c := small(t, tasks[p.Kind])
+			if err := c.Apply(p.Name); err != nil {
+				t.Fatal(err)
+			}
+			content, err := json.Marshal(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if back, err := parseConfig(content); err != nil || !same(back, c) {
+				t.Errorf("from JSON it is %+v, want %+v: %v", back, c, err)
+			}
+			c.Training.Steps, c.Training.Epochs = 10, 2
+			task := made(t, c)
+			if r, err := train.Fit(t.Context(), task.Problem(), task.FitConfig()); err != nil || !(r.History[1].TrainLoss < r.History[0].TrainLoss) {
+				t.Errorf("it doesn't learn: %+v, %v", r.History, err)
+			}
+		})
+	}
+	for _, test := range []struct{ task, preset, want string }{
+		{"text", "small", `preset must be one of nanogpt for the task text, got "small"`},
+		{"copy", "nanogpt", `preset: there are none for the task copy, got "nanogpt"`},
+	} {
+		c := small(t, test.task)
+		before := c
+		err := c.Apply(test.preset)
+		var wrong *ConfigError
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), test.want) || !same(c, before) {
+			t.Errorf("%s for %s: %v, want %q", test.preset, test.task, err, test.want)
+		}
+	}
+}
+
+// nanoGPT's model has the parameters and the initial weights that its own code gives it.
+func TestNanoGPT(t *testing.T) {
+	c := small(t, "text")
+	c.Task.MaxLen = 64
+	if err := c.Apply("nanogpt"); err != nil {
+		t.Fatal(err)
+	}
+	m := made(t, c)
+	total := 0
+	for _, p := range m.Params.All() {
+		values := p.Value.Float32s()
+		total += len(values)
+		want := 0.02
+		switch {
+		case strings.HasSuffix(p.Name, "bias"):
+			t.Errorf("there is a %s", p.Name)
+		case strings.Contains(p.Name, "norm"):
+			want = 1
+		case strings.Contains(p.Name, "output") || strings.Contains(p.Name, "down"):
+			want = 0.02 / math.Sqrt(8)
+		}
+		squares := 0.0
+		for _, x := range values {
+			squares += float64(x) * float64(x)
+		}
+		if got := math.Sqrt(squares / float64(len(values))); math.Abs(got-want) > 0.05*want {
+			t.Errorf("%s has a root mean square of %v, want %v", p.Name, got, want)
+		}
+	}
+	vocab := len(m.Config.Task.Alphabet)
+	if want := (vocab+64)*128 + 4*(12*128*128+2*128) + 128; total != want {
+		t.Errorf("it has %d parameters, want %d", total, want)
+	}
+}
