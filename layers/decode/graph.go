@@ -23,12 +23,12 @@ type graph struct {
 	vm  G.VM
 }
 
-// newGraph builds a graph that continues what a cache holds.
-func newGraph(cache *layers.Cache, buffers *layers.Buffers, tokens, vocab int, forward forward) (*graph, error) {
-	batch := cache.Batch()
+// newGraph builds a graph that continues what the cache holds.
+func (s *Session) newGraph(tokens int, forward forward) (*graph, error) {
+	batch, vocab := s.Batch(), s.vocab
 	g := &graph{tokens: tokens, ids: make([]int, batch*tokens)}
 	ids := intInput(G.NewGraph(), "tokens", g.ids, batch, tokens)
-	logits, err := forward(&layers.Build{Cache: cache, Buffers: buffers}, ids)
+	logits, err := forward(&layers.Build{Cache: s.cache, Buffers: s.buffers, Cores: s.cores}, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,8 @@ type Seq2SeqConfig struct {
 	// length of its own. Mask limits the attention of targets to themselves; in training there is no such mask. Neither
 	// can hold nodes or have an Offset.
 	SourceMask, Mask layers.Mask
+
+	Cores int // the most processors that an op's work is spread over, as layers.Build has it; all if 0
 }
 
 // A Seq2Seq is a Session whose sequences are the targets of a layers.EncoderDecoder. The sequences from p·Width to
@@ -93,7 +95,7 @@ func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 		mask.KeyLengths = intInput(tokens.Graph(), "lengths", s.served, len(s.served))
 		return m.Next(b, tokens, memory, c.Mask, mask)
 	}
-	session, err := newSession(m.Decoder, batch, capacity, func(b *layers.Build, tokens *G.Node) (*G.Node, error) {
+	session, err := newSession(m.Decoder, batch, capacity, c.Cores, func(b *layers.Build, tokens *G.Node) (*G.Node, error) {
 		return next(b, tokens, nil)
 	})
 	if err != nil {
@@ -111,7 +113,7 @@ func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 func (s *Seq2Seq) open(m *layers.EncoderDecoder, mask layers.Mask, next func(b *layers.Build, tokens, memory *G.Node) (*G.Node, error)) error {
 	g := G.NewGraph()
 	mask.KeyLengths = intInput(g, "lengths", s.lengths, len(s.lengths))
-	encoded, err := m.Encode(&layers.Build{Buffers: s.buffers}, intInput(g, "sources", s.sources, len(s.lengths), s.length), mask) // (P, S, D)
+	encoded, err := m.Encode(&layers.Build{Buffers: s.buffers, Cores: s.cores}, intInput(g, "sources", s.sources, len(s.lengths), s.length), mask) // (P, S, D)
 	if err != nil {
 		return err
 	}
@@ -120,7 +122,7 @@ func (s *Seq2Seq) open(m *layers.EncoderDecoder, mask layers.Mask, next func(b *
 		return err
 	}
 	s.memory = tensor.New(tensor.Of(encoded.Dtype()), tensor.WithShape(s.Batch(), s.length, encoded.Shape()[2]))
-	s.keeper, err = newGraph(s.cache, s.buffers, 1, s.vocab, func(b *layers.Build, tokens *G.Node) (*G.Node, error) {
+	s.keeper, err = s.newGraph(1, func(b *layers.Build, tokens *G.Node) (*G.Node, error) {
 		memory := G.NewTensor(tokens.Graph(), s.memory.Dtype(), 3, G.WithShape(s.memory.Shape()...), G.WithName("memory"), G.WithValue(s.memory))
 		return next(b, tokens, memory)
 	})

@@ -22,6 +22,8 @@ type Config struct {
 	// Mask is the mask that the model's Forward was given in training, such as a Window. It can't hold nodes, as these
 	// belong to one graph, and it can't have an Offset.
 	Mask layers.Mask
+
+	Cores int // the most processors that an op's work is spread over, as layers.Build has it; all if 0
 }
 
 // A Session is a Model whose logits are those of a layers.Decoder. It keeps the keys and values of its sequences'
@@ -33,6 +35,7 @@ type Config struct {
 type Session struct {
 	cache   *layers.Cache
 	buffers *layers.Buffers // of all graphs, which run in turn
+	cores   int
 	vocab   int
 	forward forward
 
@@ -74,7 +77,7 @@ func New(d *layers.Decoder, c Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSession(d, cmp.Or(c.Batch, 1), capacity, func(b *layers.Build, tokens *G.Node) (*G.Node, error) {
+	s, err := newSession(d, cmp.Or(c.Batch, 1), capacity, c.Cores, func(b *layers.Build, tokens *G.Node) (*G.Node, error) {
 		return d.Next(b, tokens, c.Mask)
 	})
 	if err != nil {
@@ -87,7 +90,7 @@ func New(d *layers.Decoder, c Config) (*Session, error) {
 }
 
 // newSession makes a Session that has no graphs yet.
-func newSession(d *layers.Decoder, batch, capacity int, forward forward) (*Session, error) {
+func newSession(d *layers.Decoder, batch, capacity, cores int, forward forward) (*Session, error) {
 	cache, err := layers.NewCache(batch, capacity)
 	if err != nil {
 		return nil, fmt.Errorf("decode: %w", err)
@@ -97,14 +100,14 @@ func newSession(d *layers.Decoder, batch, capacity int, forward forward) (*Sessi
 		return nil, fmt.Errorf("decode: logits of %d sequences, each of %d tokens: %w", batch, vocab, err)
 	}
 	return &Session{
-		cache: cache, buffers: &layers.Buffers{}, vocab: vocab, forward: forward,
+		cache: cache, buffers: &layers.Buffers{}, cores: cores, vocab: vocab, forward: forward,
 		counts: make([]int, batch), values: make([]float64, batch*vocab), logits: make([][]float64, batch),
 	}, nil
 }
 
 // open builds the graph for steps of one token, which the session has until it is closed.
 func (s *Session) open() (err error) {
-	s.single, err = newGraph(s.cache, s.buffers, 1, s.vocab, s.forward)
+	s.single, err = s.newGraph(1, s.forward)
 	return err
 }
 
@@ -227,7 +230,7 @@ func (s *Session) graph(tokens int) (*graph, error) {
 			return g, nil
 		}
 	}
-	g, err := newGraph(s.cache, s.buffers, tokens, s.vocab, s.forward)
+	g, err := s.newGraph(tokens, s.forward)
 	if err != nil {
 		return nil, err
 	}

@@ -339,3 +339,30 @@ func TestNilSessions(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// coresSeen are Positions that note the cores of every graph.
+type coresSeen struct {
+	layers.None
+	seen *[]int
+}
+
+func (c coresSeen) New(*layers.Params, int, layers.AttentionConfig) (layers.Positions, error) {
+	return c, nil
+}
+
+func (c coresSeen) Embed(b *layers.Build, x, _ *G.Node) (*G.Node, error) {
+	*c.seen = append(*c.seen, b.Cores)
+	return x, nil
+}
+
+// Every graph has the cores that a session is given.
+func TestCores(t *testing.T) {
+	var seen []int
+	c := layers.ModelConfig{Vocab: sessionVocab, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1, Positions: coresSeen{seen: &seen}}
+	d := newDecoder(t, tensor.Float32, c)
+	must[[][]float64](t)(newSession(t, d, decode.Config{Capacity: 5, Cores: 3}).Step([][]int{{1, 2}}))
+	newSeq2Seq(t, newEncoderDecoder(t, tensor.Float32, c), decode.Seq2SeqConfig{SourceLen: 3, Capacity: 5, Cores: 3})
+	if want := []int{3, 3, 3, 3, 3}; !slices.Equal(seen, want) { // single and prompt; encoder, keeper and single
+		t.Errorf("the graphs have the cores %v, want %v", seen, want)
+	}
+}
