@@ -27,26 +27,14 @@ type Model struct {
 	layout  data.Layout
 	forward func(b *layers.Build, in inputs) (logits *G.Node, err error)
 
-	newPredictor func() (predictor, error)
-	predictors   sync.Pool
+	newPredictor func(s batchShape) (predictor, error)
+	predictors   sync.Map        // free ones, a sync.Pool for each batchShape
 	decoder      *layers.Decoder // of text
 }
 
 // inputs are the nodes that a model reads: ids (B, Len), lengths (B) and, of pairs, what comes before the targets
 // (B, TargetLen).
 type inputs struct{ ids, lengths, before *G.Node }
-
-// A predictor chooses the targets of a batch of one row. One that has a session serves one goroutine at a time.
-type predictor func(b data.Batch) ([]int, error)
-
-// An InputError is an input that a model can't answer, which isn't the model's fault.
-type InputError struct {
-	Input string
-	Err   error
-}
-
-func (e *InputError) Error() string { return fmt.Sprintf("%q: %v", e.Input, e.Err) }
-func (e *InputError) Unwrap() error { return e.Err }
 
 // check finds a model that is nil or zero.
 func (m *Model) check() error {
@@ -82,7 +70,7 @@ func newModel(c Config) (*Model, error) {
 // makeLayers makes the layers, and what predicts with them.
 func (m *Model) makeLayers() error {
 	config := m.Config.Model
-	m.newPredictor = sync.OnceValues(m.chooser) // its Function serves all goroutines
+	m.newPredictor = m.chooser
 	switch m.Config.Task.Kind {
 	case data.KindTags:
 		net, err := layers.NewEncoder(m.Params, config)
@@ -101,12 +89,11 @@ func (m *Model) makeLayers() error {
 		m.forward = func(b *layers.Build, in inputs) (*G.Node, error) {
 			return net.Forward(b, in.ids, in.before, layers.Mask{KeyLengths: in.lengths}) // (B, TargetLen, Classes)
 		}
-		m.newPredictor = func() (predictor, error) { return m.translator(net) }
+		m.newPredictor = func(s batchShape) (predictor, error) { return m.translator(net, s) }
 		return err
 	}
 	var err error
 	m.decoder, err = layers.NewDecoder(m.Params, config)
-	m.newPredictor = m.continuer
 	m.forward = func(b *layers.Build, in inputs) (*G.Node, error) {
 		return m.decoder.Forward(b, in.ids, layers.Mask{}) // (B, Len, Classes)
 	}
@@ -184,36 +171,6 @@ func argmax(logits *tensor.Dense) []int {
 	return out
 }
 
-// Predict answers an input: with the sequence that the model makes of it, the class that it chooses or, of text, the
-// character that it finds most likely to follow. An input that the task doesn't allow is an *InputError.
-func (m *Model) Predict(input string) (string, error) {
-	b, err := m.encode(input)
-	if err != nil {
-		return "", err
-	}
-	targets, err := m.targets(b)
-	if err != nil {
-		return "", err
-	}
-	return m.coder.Answer(targets)
-}
-
-// targets returns the targets that the model chooses for a batch of one row.
-func (m *Model) targets(b data.Batch) (_ []int, err error) {
-	predict, ok := m.predictors.Get().(predictor)
-	if !ok {
-		if predict, err = m.newPredictor(); err != nil {
-			return nil, err
-		}
-	}
-	targets, err := predict(b)
-	if err != nil {
-		return nil, err
-	}
-	m.predictors.Put(predict)
-	return targets, nil
-}
-
 // encode returns an input as a batch of one.
 func (m *Model) encode(input string) (data.Batch, error) {
 	if err := m.check(); err != nil {
@@ -224,68 +181,6 @@ func (m *Model) encode(input string) (data.Batch, error) {
 		return b, &InputError{input, err}
 	}
 	return b, nil
-}
-
-// chooser chooses the likeliest classes of the valid positions.
-func (m *Model) chooser() (predictor, error) {
-	logits, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
-		nodes, logits, err := m.build(b, g, 1, m.layout)
-		return nodes, G.Nodes{logits}, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return func(b data.Batch) ([]int, error) {
-		out, err := logits.Call(m.values(b)...)
-		if err != nil {
-			return nil, err
-		}
-		targets := argmax(out[0])
-		return targets[:min(len(targets), b.Lengths[0])], nil
-	}, nil
-}
-
-// writer returns what writes an answer token by token: begin has the session read a batch, and returns the first
-// tokens.
-func writer(session decode.Model, begin func(b data.Batch) ([]int, error), o decode.Options) predictor {
-	return func(b data.Batch) ([]int, error) {
-		first, err := begin(b)
-		if err != nil {
-			return nil, err
-		}
-		written, err := decode.Generate(context.Background(), session, [][]int{first}, o)
-		if err != nil {
-			return nil, err
-		}
-		return written[0].Tokens, nil
-	}
-}
-
-// translator writes an answer to a source: the symbols up to a special token, but no more than an answer may have.
-func (m *Model) translator(net *layers.EncoderDecoder) (predictor, error) {
-	session, err := decode.NewSeq2Seq(net, decode.Seq2SeqConfig{SourceLen: m.layout.Len, Capacity: m.layout.TargetLen})
-	if err != nil {
-		return nil, err
-	}
-	write := writer(session, func(b data.Batch) ([]int, error) {
-		return []int{m.layout.Start}, session.Read([][]int{b.Inputs[:b.Lengths[0]]})
-	}, decode.Options{MaxTokens: m.layout.TargetLen, End: []int{m.layout.End, m.layout.Pad, m.layout.Start}})
-	return func(b data.Batch) ([]int, error) {
-		answer, err := write(b)
-		return answer[:min(len(answer), m.Config.Task.MaxAnswer)], err
-	}, nil
-}
-
-// continuer writes the one token that follows.
-func (m *Model) continuer() (predictor, error) {
-	session, err := decode.New(m.decoder, decode.Config{Capacity: m.layout.Len})
-	if err != nil {
-		return nil, err
-	}
-	return writer(session, func(b data.Batch) ([]int, error) {
-		session.Reset()
-		return b.Inputs[:b.Lengths[0]], nil
-	}, decode.Options{MaxTokens: 1}), nil
 }
 
 // Generate writes a prompt and what a text model writes after it to w, each character as soon as it is chosen. Where

@@ -218,15 +218,16 @@ func TestModelsFreeTheirGraphs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			task := made(t, small(t, name))
 			round := func() {
-				predict, err := task.newPredictor()
-				if err != nil {
-					t.Fatal(err)
-				}
 				b, err := task.encode(task.Config.Task.Example)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := predict(b); err != nil {
+				rows := []query{{ids: b.Inputs[:b.Lengths[0]]}}
+				predict, err := task.newPredictor(task.shapeOf(rows, 1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := predict(t.Context(), rows); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := task.Attention(task.Config.Task.Example, ""); err != nil {

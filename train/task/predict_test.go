@@ -1,0 +1,220 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/layers"
+)
+
+// manyInputs are inputs of all lengths, enough for several batches.
+func manyInputs(t testing.TB, task *Task) []string {
+	if task.Config.Task.Kind != data.KindText {
+		var inputs []string
+		rng := rand.New(rand.NewPCG(3, 1))
+		for range 300 {
+			inputs = append(inputs, task.Config.Task.Sample(rng, task.Config.Task.MaxLen))
+		}
+		return inputs
+	}
+	const fox = "The quick brown fox jumps over the lazy dog"
+	var inputs []string
+	for from := range fox {
+		for to := from + 1; to <= len(fox); to += 3 {
+			inputs = append(inputs, fox[from:to])
+		}
+	}
+	return inputs
+}
+
+// Inputs are answered together as each is alone but for rounding, and in any order and on any number of processors to
+// the bit. Those that the task doesn't allow are errors of their own.
+func TestPredictAll(t *testing.T) {
+	for name, c := range configs(t) {
+		t.Run(name, func(t *testing.T) {
+			task := fitted(t, c)
+			inputs := manyInputs(t, task)
+			inputs[7] = "\xff"
+			o := PredictOptions{}
+			if c.Task.Kind == data.KindPairs {
+				o.Beam = 3
+			}
+			answers, err := task.PredictAll(t.Context(), inputs, o)
+			if err != nil || len(answers) != len(inputs) {
+				t.Fatalf("got %d answers, %v", len(answers), err)
+			}
+			var wrong *InputError
+			if a := answers[7]; !errors.As(a.Err, &wrong) || wrong.Input != "\xff" || a.Text != "" || a.LogProb != 0 {
+				t.Errorf("an input that isn't text: got %+v", a)
+			}
+			for i := 0; i < len(inputs); i += 5 {
+				alone, err := task.PredictAll(t.Context(), inputs[i:i+1], o)
+				if err != nil || alone[0].Err != nil {
+					t.Fatalf("%q: %+v, %v", inputs[i], alone, err)
+				}
+				if got, want := alone[0].LogProb, answers[i].LogProb; alone[0].Text != answers[i].Text || !(math.Abs(got-want) < 1e-5*-want) {
+					t.Fatalf("%q: alone %+v, %v, with others %+v", inputs[i], alone, err, answers[i])
+				}
+			}
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+			order := rand.New(rand.NewPCG(5, 5)).Perm(len(inputs))
+			mixed := make([]string, len(inputs))
+			for i, j := range order {
+				mixed[i] = inputs[j]
+			}
+			again, err := task.PredictAll(t.Context(), mixed, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, j := range order {
+				if j != 7 && again[i] != answers[j] {
+					t.Fatalf("%q: got %+v, in another order and on 3 processors %+v", inputs[j], answers[j], again[i])
+				}
+			}
+		})
+	}
+}
+
+// The log probability of an answer is what the loss of training has of it.
+func TestPredictLogProb(t *testing.T) {
+	for name, c := range configs(t) {
+		t.Run(name, func(t *testing.T) {
+			task := fitted(t, c)
+			var rows []query
+			var batches []data.Batch
+			for i, input := range manyInputs(t, task)[:20] {
+				b, err := task.encode(input)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rows, batches = append(rows, query{ids: b.Inputs[:b.Lengths[0]], place: i}), append(batches, b)
+			}
+			if err := task.choose(t.Context(), rows, 1); err != nil {
+				t.Fatal(err)
+			}
+			for _, q := range rows {
+				b := batches[q.place]
+				for i := range b.Targets {
+					b.Targets[i] = data.Ignore
+				}
+				switch c.Task.Kind {
+				case data.KindPairs:
+					if len(q.targets) == b.TargetLen-1 { // it was cut
+						continue
+					}
+					copy(b.Before, append([]int{task.layout.Start}, q.targets...))
+					copy(b.Targets, append(slices.Clone(q.targets), task.layout.End))
+				case data.KindText:
+					b.Targets[b.Lengths[0]-1] = q.targets[0]
+				default:
+					copy(b.Targets, q.targets)
+				}
+				loss, err := layers.NewFunction(func(build *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+					in, logits, err := task.build(build, g, 1, task.layout)
+					if err != nil {
+						return nil, nil, err
+					}
+					in = append(in, intNode(g, "targets", 1, b.TargetLen))
+					loss, err := layers.CrossEntropy(build, logits, in[len(in)-1], layers.CrossEntropyOptions{})
+					return in, G.Nodes{loss}, err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				mean, err := loss.Call(task.values(b)...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := -float64(mean[0].Data().(float32)) * float64(b.Counted())
+				if math.Abs(q.logProb-want) > 1e-4*(1+math.Abs(want)) {
+					t.Errorf("%v: the log probability is %v, the loss says %v", q.targets, q.logProb, want)
+				}
+			}
+		})
+	}
+}
+
+// A beam finds answers that are likelier than those of the likeliest symbols.
+func TestPredictBeam(t *testing.T) {
+	task := fitted(t, small(t, "dates"))
+	inputs := manyInputs(t, task)[:60]
+	sums := map[int]float64{}
+	for _, beam := range []int{0, 1, 4} {
+		answers, err := task.PredictAll(t.Context(), inputs, PredictOptions{Beam: beam})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, a := range answers {
+			sums[beam] += a.LogProb
+			if text, err := task.Predict(inputs[i]); beam < 2 && (err != nil || a.Text != text) {
+				t.Errorf("%q: with a beam of %d %q, but Predict says %q, %v", inputs[i], beam, a.Text, text, err)
+			}
+		}
+	}
+	if sums[0] != sums[1] || !(sums[4] > sums[1]+0.1) {
+		t.Errorf("the log probabilities add up to %v", sums)
+	}
+}
+
+func TestPredictAllErrors(t *testing.T) {
+	labels, pairs := made(t, small(t, "brackets")), made(t, small(t, "dates"))
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, test := range map[string]struct {
+		ctx  context.Context
+		m    *Model
+		o    PredictOptions
+		want string
+	}{
+		"no context":      {nil, pairs.Model, PredictOptions{}, "the context is nil"},
+		"cancelled":       {done, pairs.Model, PredictOptions{}, context.Canceled.Error()},
+		"zero":            {t.Context(), &Model{}, PredictOptions{}, "Open or New makes one"},
+		"negative beam":   {t.Context(), pairs.Model, PredictOptions{Beam: -1}, "a Beam must be from 1 to 1024, or 0 for 1, got -1"},
+		"wide beam":       {t.Context(), pairs.Model, PredictOptions{Beam: 1025}, "a Beam must be from 1 to 1024"},
+		"beam for labels": {t.Context(), labels.Model, PredictOptions{Beam: 2}, "the task brackets is of kind labels"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answers, err := test.m.PredictAll(test.ctx, []string{"()"}, test.o)
+			wantError(t, err, test.want)
+			if answers != nil {
+				t.Errorf("got answers, %v", answers)
+			}
+		})
+	}
+	if answers, err := pairs.PredictAll(t.Context(), nil, PredictOptions{}); err != nil || len(answers) != 0 {
+		t.Errorf("of no inputs, got %v, %v", answers, err)
+	}
+}
+
+// A context that ends on the way ends the answers.
+func TestPredictAllIsCancelled(t *testing.T) {
+	task := made(t, small(t, "dates"))
+	ctx, cancel := context.WithCancel(t.Context())
+	ends := endsAfter{ctx, cancel, new(atomic.Int32)}
+	if answers, err := task.PredictAll(ends, manyInputs(t, task), PredictOptions{}); !errors.Is(err, context.Canceled) || answers != nil {
+		t.Errorf("got %d answers, %v", len(answers), err)
+	}
+}
+
+// endsAfter is a context that ends when it has been asked about all inputs.
+type endsAfter struct {
+	context.Context
+	cancel context.CancelFunc
+	asked  *atomic.Int32
+}
+
+func (e endsAfter) Err() error {
+	if e.asked.Add(1) == 300 {
+		e.cancel()
+	}
+	return e.Context.Err()
+}
