@@ -1,7 +1,7 @@
 package data_test
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"fmt"
 	"log"
@@ -167,35 +167,53 @@ func ExampleText() {
 	// "o o" → " ot"
 }
 
-// Texts of one's own, as rows of word ids.
-func ExampleCollectWords() {
-	texts := []string{"A fine film, a fine cast!", "Not a fine film."}
-	vocab, err := data.CollectWords(texts, 4, 2) // at most 4 words, those that occur twice or more
+// Texts of one's own, as rows of the ids of their tokens.
+func ExampleNewTokenizer() {
+	texts := []string{"a fine film , a fine cast !", "not a fine film ."}
+	tokenizer, err := data.NewTokenizer(data.Tokens, slices.Values(texts), 4) // the 3 commonest, and an id for all others
 	if err != nil {
 		log.Fatal(err)
 	}
-	saved, err := json.Marshal(vocab.Words()) // data.NewWordVocab restores it
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(string(saved))
 	var rows [][]int
 	for _, text := range texts {
-		ids, err := vocab.Encode(text)
+		ids, err := tokenizer.Encode(text)
 		if err != nil {
 			log.Fatal(err)
 		}
 		rows = append(rows, ids)
 	}
-	batch, err := data.Pad(rows, 0, vocab.Unknown())
+	batch, err := data.Pad(rows, 0, tokenizer.Unknown())
 	if err != nil {
 		log.Fatal(err)
 	}
 	for r := range batch.Size {
-		fmt.Println(batch.Inputs[r*batch.Len:][:batch.Len], batch.Lengths[r])
+		ids := batch.Inputs[r*batch.Len:][:batch.Len]
+		text, err := tokenizer.Decode(ids[:batch.Lengths[r]])
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(ids, text)
 	}
 	// Output:
-	// ["a","fine","film"]
-	// [0 1 2 3 0 1 3 3] 8
-	// [3 0 1 2 3 3 3 3] 5
+	// [0 1 2 3 0 1 3 3] a fine film � a fine � �
+	// [3 0 1 2 3 3 3 3] � a fine film �
+}
+
+// A tokenizer is saved with its model, as a tokenizer.json.
+func ExampleWriteTokenizer() {
+	tokenizer, err := data.NewTokenizer(data.Characters, slices.Values([]string{"heed"}), 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := data.WriteTokenizer(&file, tokenizer); err != nil {
+		log.Fatal(err)
+	}
+	again, err := data.ReadTokenizer(&file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(again.Encode("need"))
+	// Output:
+	// [3 1 1 0] <nil>
 }

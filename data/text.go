@@ -113,7 +113,7 @@ func (t *Text) scan() error {
 		if t.vocab == nil {
 			seen.add(r)
 		} else if _, ok := t.vocab.id(r); !ok {
-			return t.vocab.unknown(r, t.chars)
+			return t.vocab.unknownError(r, t.chars)
 		}
 		if t.chars == math.MaxInt {
 			return fmt.Errorf("more than %d characters", math.MaxInt)

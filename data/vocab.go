@@ -7,8 +7,10 @@ import (
 )
 
 // Vocab gives each of its symbols, which are characters, an id: its place among the symbols, from 0. It doesn't change.
+// It is a Tokenizer. One that NewTokenizer has made has one id more, the last, for every other character.
 type Vocab struct {
 	symbols []rune
+	unknown bool
 	ascii   [utf8.RuneSelf]int // id+1 of a symbol below RuneSelf, 0 where there is none
 	others  map[rune]int       // ids of the rest
 }
@@ -38,14 +40,27 @@ func NewVocab(symbols string) (*Vocab, error) {
 	return v, nil
 }
 
-// Len returns the number of symbols. Ids are below it.
-func (v *Vocab) Len() int { return len(v.symbols) }
+// Len returns the number of ids: of symbols, and one more if there is an unknown one. Ids are below it.
+func (v *Vocab) Len() int {
+	if v.unknown {
+		return len(v.symbols) + 1
+	}
+	return len(v.symbols)
+}
 
-// Symbols returns every symbol, in the order of the ids: what to save, for NewVocab to restore.
+// Unknown returns the id of every character that isn't a symbol, or -1 if there is none.
+func (v *Vocab) Unknown() int {
+	if v.unknown {
+		return len(v.symbols)
+	}
+	return -1
+}
+
+// Symbols returns every symbol, in the order of the ids. NewVocab restores a vocabulary without an unknown id.
 func (v *Vocab) Symbols() string { return string(v.symbols) }
 
-// Encode returns the id of each character of s. A character that isn't a symbol is an *UnknownSymbolError, and a byte
-// that isn't UTF-8 an *InvalidUTF8Error.
+// Encode returns the id of each character of s. A character that isn't a symbol has the unknown id, or is an
+// *UnknownSymbolError if there is none. A byte that isn't UTF-8 is an *InvalidUTF8Error.
 func (v *Vocab) Encode(s string) ([]int, error) {
 	ids := make([]int, 0, len(s))
 	for i, r := range s {
@@ -54,21 +69,25 @@ func (v *Vocab) Encode(s string) ([]int, error) {
 		}
 		id, ok := v.id(r)
 		if !ok {
-			return nil, v.unknown(r, len(ids))
+			return nil, v.unknownError(r, len(ids))
 		}
 		ids = append(ids, id)
 	}
 	return ids, nil
 }
 
-// Decode returns the string of the symbols with these ids. An id that is no symbol's is an error.
+// Decode returns the string of the symbols with these ids, with U+FFFD (�) for the unknown one. Another id is an error.
 func (v *Vocab) Decode(ids []int) (string, error) {
 	var s strings.Builder
 	for i, id := range ids {
-		if id < 0 || id >= len(v.symbols) {
-			return "", fmt.Errorf("id %d at position %d isn't one of %d symbols", id, i, len(v.symbols))
+		switch {
+		case id >= 0 && id < len(v.symbols):
+			s.WriteRune(v.symbols[id])
+		case v.unknown && id == len(v.symbols):
+			s.WriteString(unknownToken)
+		default:
+			return "", fmt.Errorf("id %d at position %d isn't one of %d symbols", id, i, v.Len())
 		}
-		s.WriteRune(v.symbols[id])
 	}
 	return s.String(), nil
 }
@@ -76,13 +95,17 @@ func (v *Vocab) Decode(ids []int) (string, error) {
 func (v *Vocab) id(r rune) (id int, ok bool) {
 	if r < utf8.RuneSelf {
 		id = v.ascii[r] - 1
-		return id, id >= 0
+		ok = id >= 0
+	} else {
+		id, ok = v.others[r]
 	}
-	id, ok = v.others[r]
+	if !ok && v.unknown {
+		return len(v.symbols), true
+	}
 	return id, ok
 }
 
-func (v *Vocab) unknown(r rune, position int) error {
+func (v *Vocab) unknownError(r rune, position int) error {
 	return &UnknownSymbolError{Symbol: r, Position: position, Known: v.Symbols()}
 }
 

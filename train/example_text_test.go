@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -30,7 +31,7 @@ var (
 // A classifier of texts of one's own. Words become ids, and the rows of a batch are padded to one length. Bucket puts
 // texts of about one length together, so that there is little padding, and few lengths, each of which is a graph.
 func ExampleFit_text() {
-	vocab, err := data.CollectWords(messages, 0, 2) // a word that is there once stands for unknown ones
+	vocab, err := data.NewTokenizer(data.Tokens, slices.Values(messages), 30) // the commonest; others are unknown
 	if err != nil {
 		log.Fatal(err)
 	}

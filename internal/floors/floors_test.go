@@ -30,8 +30,8 @@ var floors = [][]string{
 	{"layers", "layers/gradcheck"},
 	{"internal/ops", "train/optim"},
 	{"internal/kernel"},
-	{"data", "internal/atomicfile", "internal/curve", "internal/folderlock", "internal/heap", "internal/heatmap", "internal/jsonkeys", "internal/safetensors", "internal/testseed"},
-	{"internal/sizes"},
+	{"data", "internal/atomicfile", "internal/curve", "internal/folderlock", "internal/heap", "internal/heatmap", "internal/safetensors", "internal/testseed"},
+	{"internal/jsonkeys", "internal/sizes"},
 }
 
 // floorOf is the floor of a package, or -1 if it has none.

@@ -1,0 +1,196 @@
+package data
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A Tokenizer gives the pieces of a text ids, and makes text of ids. NewTokenizer and ReadTokenizer have Heed's own.
+type Tokenizer interface {
+	// Len returns the number of ids. Ids are below it.
+	Len() int
+
+	// Encode returns the ids of a text. A byte that isn't UTF-8 is an *InvalidUTF8Error, and a character that the
+	// tokenizer doesn't have an *UnknownSymbolError if it has no id for unknown ones.
+	Encode(text string) ([]int, error)
+
+	// Decode returns the text of ids, with U+FFFD (�) for what is unknown. An id that isn't one is an error.
+	Decode(ids []int) (string, error)
+
+	// Unknown returns the id of everything that the tokenizer doesn't have, or -1 if there is none.
+	Unknown() int
+}
+
+// Units are what a Tokenizer takes text apart into.
+type Units string
+
+const (
+	// Characters makes each character a unit.
+	Characters Units = "characters"
+	// Tokens are split at white space, which is dropped: Decode puts one space between any two.
+	Tokens Units = "tokens"
+)
+
+// unknownToken is what an unknown id becomes as text, and its token in a file.
+const unknownToken = string(utf8.RuneError)
+
+// NewTokenizer returns the tokenizer of these units that has learned from texts. It has at most so many ids, one of
+// which is for all that isn't in it; a size of 0 sets no limit. What the texts have most of goes in first, and of what
+// is equally common what comes first by code points. Characters have their ids in the order of code points, tokens the
+// commonest first; the last id is the unknown one. U+FFFD counts as unknown wherever it is met.
+//
+// It is an error, which wraps an *InvalidUTF8Error, if a text isn't UTF-8, and one if the texts have nothing in them.
+func NewTokenizer(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
+	if size < 0 || size == 1 {
+		return nil, fmt.Errorf("the most ids of a tokenizer must be 0, which sets no limit, or at least 2, got %d", size)
+	}
+	var collect func(iter.Seq[string], int) (Tokenizer, error)
+	switch units {
+	case Characters:
+		collect = collectCharacters
+	case Tokens:
+		collect = collectTokens
+	default:
+		return nil, fmt.Errorf("units must be %s or %s, got %q", Characters, Tokens, units)
+	}
+	n := 0
+	var invalid error
+	t, err := collect(func(yield func(string) bool) {
+		for text := range texts {
+			if err := checkUTF8(text); err != nil {
+				invalid = fmt.Errorf("text %d (from 0): %w", n, err)
+				return
+			}
+			if n++; !yield(text) {
+				return
+			}
+		}
+	}, size)
+	if invalid != nil {
+		return nil, invalid
+	}
+	if err != nil {
+		return nil, fmt.Errorf("a tokenizer of %s can't be made of %d texts: %w", units, n, err)
+	}
+	return t, nil
+}
+
+func collectCharacters(texts iter.Seq[string], size int) (Tokenizer, error) {
+	counts := map[rune]int{}
+	for text := range texts {
+		for _, r := range text {
+			counts[r]++
+		}
+	}
+	delete(counts, utf8.RuneError)
+	symbols := slices.SortedFunc(maps.Keys(counts), func(a, b rune) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	if size > 0 {
+		symbols = symbols[:min(size-1, len(symbols))]
+	}
+	slices.Sort(symbols)
+	v, err := NewVocab(string(symbols))
+	if err != nil {
+		return nil, err
+	}
+	v.unknown = true
+	return v, nil
+}
+
+func collectTokens(texts iter.Seq[string], size int) (Tokenizer, error) {
+	counts := map[string]*int{} // by pointer: an assignment would make the latest text's memory the key
+	for text := range texts {
+		for token := range strings.FieldsSeq(text) {
+			n := counts[token]
+			if n == nil {
+				n = new(int)
+				counts[strings.Clone(token)] = n
+			}
+			*n++
+		}
+	}
+	delete(counts, unknownToken)
+	words := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(*counts[b], *counts[a]), cmp.Compare(a, b))
+	})
+	if size > 0 {
+		words = slices.Clone(words[:min(size-1, len(words))])
+	}
+	return newTokens(words)
+}
+
+// checkUTF8 returns an *InvalidUTF8Error if a text isn't UTF-8.
+func checkUTF8(text string) error {
+	if utf8.ValidString(text) {
+		return nil
+	}
+	for i, r := range text {
+		if invalidAt(text, i, r) {
+			return &InvalidUTF8Error{Offset: int64(i)}
+		}
+	}
+	return nil
+}
+
+// spaced is the Tokenizer of Tokens. The last id is the unknown one.
+type spaced struct {
+	tokens []string
+	ids    map[string]int
+}
+
+func newTokens(tokens []string) (*spaced, error) {
+	if len(tokens) == 0 {
+		return nil, fmt.Errorf("a vocabulary needs at least one token, got none")
+	}
+	s := &spaced{tokens: tokens, ids: make(map[string]int, len(tokens))}
+	for id, token := range tokens {
+		if token == "" || token == unknownToken || strings.ContainsFunc(token, unicode.IsSpace) {
+			return nil, fmt.Errorf("token %d of a vocabulary is %.100q: it must have something in it, no white space, and not be %s", id, token, unknownToken)
+		}
+		s.ids[token] = id
+	}
+	return s, nil
+}
+
+func (s *spaced) Len() int     { return len(s.tokens) + 1 }
+func (s *spaced) Unknown() int { return len(s.tokens) }
+
+func (s *spaced) Encode(text string) ([]int, error) {
+	if err := checkUTF8(text); err != nil {
+		return nil, err
+	}
+	ids := []int{}
+	for token := range strings.FieldsSeq(text) {
+		id, ok := s.ids[token]
+		if !ok {
+			id = s.Unknown()
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+func (s *spaced) Decode(ids []int) (string, error) {
+	var text strings.Builder
+	for i, id := range ids {
+		if id < 0 || id > len(s.tokens) {
+			return "", fmt.Errorf("id %d at position %d isn't one of %d tokens, nor that of unknown ones, %d", id, i, len(s.tokens), s.Unknown())
+		}
+		if i > 0 {
+			text.WriteByte(' ')
+		}
+		if id == s.Unknown() {
+			text.WriteString(unknownToken)
+		} else {
+			text.WriteString(s.tokens[id])
+		}
+	}
+	return text.String(), nil
+}

@@ -1,0 +1,141 @@
+package data
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestNewTokenizer(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		units   Units
+		texts   []string
+		size    int
+		want    string // every id, decoded on its own
+		wantErr string
+	}{
+		{"characters by code point", Characters, []string{"世bé", "", "a\nb"}, 0, "\n a b é 世 �", ""},
+		{"the commonest characters", Characters, []string{"caabbb", "cz"}, 4, "a b c �", ""},
+		{"equally common characters", Characters, []string{"zyx"}, 3, "x y �", ""},
+		{"more room than characters", Characters, []string{"ba"}, 9, "a b �", ""},
+		{"unreadable characters are unknown", Characters, []string{"a\ufffd\ufffd"}, 2, "a �", ""},
+		{"tokens by count", Tokens, []string{"b a c", " b\tc\u00a0\u3000b ", "", "é"}, 0, "b c a é �", ""},
+		{"the commonest tokens", Tokens, []string{"b a c c"}, 3, "c a �", ""},
+		{"tokens as they are", Tokens, []string{"It's it's, \u200b x\u0000"}, 0, "It's it's, x\u0000 \u200b �", ""},
+		{"unreadable tokens are unknown", Tokens, []string{"a \ufffd \ufffd b\ufffd"}, 0, "a b\ufffd �", ""},
+		{"no texts", Characters, nil, 0, "", "characters can't be made of 0 texts: a vocabulary needs at least one symbol"},
+		{"nothing but unknown", Characters, []string{"\ufffd", ""}, 0, "", "of 2 texts"},
+		{"no tokens", Tokens, []string{" \n"}, 0, "", "tokens can't be made of 1 texts: a vocabulary needs at least one token"},
+		{"not UTF-8", Tokens, []string{"a", "ab\xff", "b"}, 0, "", "text 1 (from 0): not UTF-8: the byte at offset 2"},
+		{"units that there aren't", "words", nil, 0, "", `must be characters or tokens, got "words"`},
+		{"room for the unknown alone", Tokens, []string{"a"}, 1, "", "at least 2, got 1"},
+		{"a size below 0", Tokens, []string{"a"}, -1, "", "got -1"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tok, err := NewTokenizer(tc.units, slices.Values(tc.texts), tc.size)
+			if tc.wantErr != "" {
+				wantError(t, err, tc.wantErr)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for id := range tok.Len() {
+				s, err := tok.Decode([]int{id})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, s)
+			}
+			if want := strings.Split(tc.want, " "); !slices.Equal(got, want) || tok.Unknown() != len(want)-1 {
+				t.Errorf("got %q, unknown %d; want %q", got, tok.Unknown(), want)
+			}
+		})
+	}
+}
+
+func TestTokenizerEncode(t *testing.T) {
+	characters, err := NewTokenizer(Characters, slices.Values([]string{"aé世"}), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := NewTokenizer(Tokens, slices.Values([]string{"B AH0 B"}), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		tok  Tokenizer
+		text string
+		ids  []int
+		back string
+	}{
+		{characters, "", []int{}, ""},
+		{characters, "世 aé", []int{2, 3, 0, 1}, "世�aé"},
+		{characters, "\x00\ufffd😀", []int{3, 3, 3}, "���"},
+		{tokens, " \n", []int{}, ""},
+		{tokens, "  AH0 B\tB\u2028b", []int{1, 0, 0, 2}, "AH0 B B �"},
+		{tokens, "\ufffd AH0\ufeff", []int{2, 2}, "� �"}, // a byte-order mark is no white space
+		{tokens, "B\u0085B", []int{0, 0}, "B B"},         // but the next line is
+	} {
+		ids, err := tc.tok.Encode(tc.text)
+		if err != nil || !slices.Equal(ids, tc.ids) || ids == nil {
+			t.Errorf("Encode(%q) = %v, %v; want %v", tc.text, ids, err, tc.ids)
+		}
+		if back, err := tc.tok.Decode(ids); err != nil || back != tc.back {
+			t.Errorf("Decode(%v) = %q, %v; want %q", ids, back, err, tc.back)
+		}
+	}
+	for _, tok := range []Tokenizer{characters, tokens} {
+		_, err := tok.Encode("a\xff")
+		var invalid *InvalidUTF8Error
+		if !errors.As(err, &invalid) || invalid.Offset != 1 {
+			t.Errorf("got %v", err)
+		}
+		for _, id := range []int{-1, tok.Len(), math.MaxInt} {
+			_, err := tok.Decode([]int{0, id})
+			wantError(t, err, "at position 1 isn't one of")
+		}
+	}
+}
+
+func FuzzTokenizer(f *testing.F) {
+	f.Add("Well, it's a b.", "A b it")
+	f.Add("e\u0301 ❤\ufe0f\u200d \x85", "\u0085\u0301e \ufffd")
+	f.Add("\ufffd", "")
+	f.Add("\xff", "\xe4\xb8")
+	f.Fuzz(func(t *testing.T, text, other string) {
+		for _, units := range []Units{Characters, Tokens} {
+			tok, err := NewTokenizer(units, slices.Values([]string{text}), 0)
+			if err != nil {
+				var invalid *InvalidUTF8Error
+				if errors.As(err, &invalid) == utf8.ValidString(text) || len(strings.Trim(text, "\ufffd \x00")) > 0 && utf8.ValidString(text) && strings.TrimSpace(strings.ReplaceAll(text, "\ufffd", "")) != "" {
+					t.Fatalf("%s of %q: %v", units, text, err)
+				}
+				continue
+			}
+			ids, err := tok.Encode(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, err := tok.Decode(ids)
+			want := text
+			if units == Tokens {
+				want = strings.Join(strings.Fields(text), " ")
+			}
+			if err != nil || back != want {
+				t.Fatalf("%s: %q became %v, and that %q, %v", units, text, ids, back, err)
+			}
+			if ids, err = tok.Encode(other); (err == nil) != utf8.ValidString(other) {
+				t.Fatalf("Encode(%q): %v", other, err)
+			}
+			if len(ids) > 0 && (slices.Min(ids) < 0 || slices.Max(ids) >= tok.Len()) {
+				t.Fatalf("%q has ids %v of %d", other, ids, tok.Len())
+			}
+		}
+	})
+}

@@ -1,0 +1,242 @@
+package data
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/internal/jsonkeys"
+)
+
+// maxTokenizerFile is the most bytes that a tokenizer's file may have.
+const maxTokenizerFile = 64 << 20
+
+// tokenizerForms has what is in the files of tokenizers beside the vocabulary.
+var tokenizerForms = map[Units]tokenizerForm{
+	Characters: {
+		Pre:     map[string]any{"type": "Split", "pattern": map[string]any{"String": ""}, "behavior": "Isolated", "invert": false},
+		Decoder: map[string]any{"type": "Fuse"},
+	},
+	Tokens: {
+		Pre: map[string]any{"type": "WhitespaceSplit"},
+	},
+}
+
+type tokenizerForm struct{ Pre, Decoder any }
+
+// WriteTokenizer writes a tokenizer of this package in the form of a tokenizer.json, which Hugging Face's libraries
+// read, too: characters and tokens as the model WordLevel. The same tokenizer is always the same bytes.
+func WriteTokenizer(w io.Writer, t Tokenizer) error {
+	var units Units
+	var model any
+	switch t := t.(type) {
+	case *Vocab:
+		units, model = Characters, wordLevel(strings.Split(t.Symbols(), ""), t.Unknown())
+	case *spaced:
+		units, model = Tokens, wordLevel(t.tokens, t.Unknown())
+	default:
+		return fmt.Errorf("a tokenizer of type %T has no form as a file: only those of package data have", t)
+	}
+	form := tokenizerForms[units]
+	var file bytes.Buffer
+	enc := json.NewEncoder(&file)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(tokenizerJSON{Version: "1.0", AddedTokens: []any{}, PreTokenizer: form.Pre, Decoder: form.Decoder, Model: model})
+	if err != nil {
+		return err
+	}
+	if file.Len() > maxTokenizerFile {
+		return fmt.Errorf("a tokenizer with %d ids makes a file of %d bytes, and may make one of at most %d: give it a smaller size", t.Len(), file.Len(), maxTokenizerFile)
+	}
+	_, err = w.Write(file.Bytes())
+	return err
+}
+
+// tokenizerJSON is a tokenizer.json: every key is there, in this order.
+type tokenizerJSON struct {
+	Version       string `json:"version"`
+	Truncation    any    `json:"truncation"`
+	Padding       any    `json:"padding"`
+	AddedTokens   []any  `json:"added_tokens"`
+	Normalizer    any    `json:"normalizer"`
+	PreTokenizer  any    `json:"pre_tokenizer"`
+	PostProcessor any    `json:"post_processor"`
+	Decoder       any    `json:"decoder"`
+	Model         any    `json:"model"`
+}
+
+type wordLevelJSON struct {
+	Type         string    `json:"type"`
+	Vocab        vocabJSON `json:"vocab"`
+	UnknownToken string    `json:"unk_token"`
+}
+
+// wordLevel returns the model of tokens, whose last id may be the unknown one. Without one, the unknown token is one
+// that isn't in the vocabulary, which makes unknown text an error in other libraries, too.
+func wordLevel(tokens []string, unknown int) wordLevelJSON {
+	if unknown < 0 {
+		return wordLevelJSON{"WordLevel", tokens, ""}
+	}
+	return wordLevelJSON{"WordLevel", append(slices.Clone(tokens), unknownToken), unknownToken}
+}
+
+// vocabJSON is tokens by their ids: in JSON an object that has the id of each.
+type vocabJSON []string
+
+func (v vocabJSON) MarshalJSON() ([]byte, error) {
+	object := bytes.NewBufferString("{")
+	enc := json.NewEncoder(object)
+	enc.SetEscapeHTML(false)
+	for id, token := range v {
+		if id > 0 {
+			object.WriteByte(',')
+		}
+		if err := enc.Encode(token); err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(object, ":%d", id)
+	}
+	object.WriteByte('}')
+	return object.Bytes(), nil
+}
+
+func (v *vocabJSON) UnmarshalJSON(object []byte) error {
+	var ids map[string]*int
+	if err := json.Unmarshal(object, &ids); err != nil {
+		return err
+	}
+	tokens := make([]string, len(ids))
+	taken := make([]bool, len(ids))
+	for _, token := range slices.Sorted(maps.Keys(ids)) { // for the same error each time
+		id := ids[token]
+		if id == nil || *id < 0 || *id >= len(ids) || taken[*id] {
+			return fmt.Errorf("the vocab must give its %d tokens the ids from 0 to %d, each once, which token %.100q doesn't have", len(ids), len(ids)-1, token)
+		}
+		tokens[*id], taken[*id] = token, true
+	}
+	*v = tokens
+	return nil
+}
+
+// ReadTokenizer reads a tokenizer.json of the forms that WriteTokenizer writes. Anything else in it is an error that
+// says what isn't supported: what is read means the same here as in other libraries.
+func ReadTokenizer(r io.Reader) (Tokenizer, error) {
+	content, err := io.ReadAll(io.LimitReader(r, maxTokenizerFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(content) > maxTokenizerFile {
+		return nil, fmt.Errorf("a tokenizer's file may have at most %d bytes", maxTokenizerFile)
+	}
+	if err := jsonkeys.Check(content, nil); err != nil {
+		return nil, fmt.Errorf("a tokenizer's file must be a tokenizer.json: %w", err)
+	}
+	t, err := parseTokenizer(content)
+	if err != nil {
+		return nil, fmt.Errorf("a tokenizer.json: %w", err)
+	}
+	return t, nil
+}
+
+func parseTokenizer(content []byte) (Tokenizer, error) {
+	file, err := object(content, "version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(file.isOneOf("version", "1.0"), file.isOneOf("truncation", nil), file.isOneOf("padding", nil),
+		file.isOneOf("added_tokens", nil, []any{}), file.isOneOf("normalizer", nil), file.isOneOf("post_processor", nil))
+	if err != nil {
+		return nil, err
+	}
+	model, err := object(file["model"], "type", "vocab", "unk_token")
+	if err == nil {
+		err = model.isOneOf("type", "WordLevel")
+	}
+	var level wordLevelJSON
+	if err == nil {
+		err = json.Unmarshal(file["model"], &level)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("its model: %w", err)
+	}
+	return parseWordLevel(file, level)
+}
+
+func parseWordLevel(file members, level wordLevelJSON) (Tokenizer, error) {
+	units := Tokens
+	if file.isOneOf("pre_tokenizer", tokenizerForms[Characters].Pre) == nil {
+		units = Characters
+	}
+	form := tokenizerForms[units]
+	if err := errors.Join(file.isOneOf("pre_tokenizer", form.Pre), file.isOneOf("decoder", form.Decoder)); err != nil {
+		return nil, err
+	}
+	tokens, last := level.Vocab, len(level.Vocab)-1
+	unknown := last >= 0 && tokens[last] == unknownToken && level.UnknownToken == unknownToken
+	if unknown {
+		tokens = tokens[:last]
+	} else if units == Tokens || level.UnknownToken != "" {
+		return nil, fmt.Errorf("its unk_token must be %q, the last token of the vocab, got %.100q", unknownToken, level.UnknownToken)
+	}
+	if units == Tokens {
+		return newTokens(tokens)
+	}
+	for id, token := range tokens {
+		if len([]rune(token)) != 1 {
+			return nil, fmt.Errorf("token %d of a vocabulary of characters must be one character, got %.100q", id, token)
+		}
+	}
+	v, err := NewVocab(strings.Join(tokens, ""))
+	if err == nil {
+		v.unknown = unknown
+	}
+	return v, err
+}
+
+// members is the values of a JSON object by their keys.
+type members map[string]json.RawMessage
+
+// object returns the members of a JSON object that may have these keys alone.
+func object(content []byte, keys ...string) (members, error) {
+	var m members
+	if err := json.Unmarshal(content, &m); err != nil || m == nil {
+		return nil, fmt.Errorf("expected an object with the keys %s", strings.Join(keys, ", "))
+	}
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if !slices.Contains(keys, key) {
+			return nil, fmt.Errorf("%.100q isn't supported", key)
+		}
+	}
+	return m, nil
+}
+
+// isOneOf returns an error if the value of a key is none of these. A missing one is null.
+func (m members) isOneOf(key string, values ...any) error {
+	value := m[key]
+	if value == nil {
+		value = json.RawMessage("null")
+	}
+	var got any
+	if err := json.Unmarshal(value, &got); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(values, func(want any) bool { return reflect.DeepEqual(got, want) }) {
+		return nil
+	}
+	var wants []string
+	for _, want := range values {
+		text, err := json.Marshal(want)
+		if err != nil {
+			return err
+		}
+		wants = append(wants, string(text))
+	}
+	return fmt.Errorf("its %s must be %s, got %.200s", key, strings.Join(wants, " or "), value)
+}
