@@ -9,10 +9,13 @@
 // A Text is the characters of a UTF-8 file, which stays on disk: its first nine tenths train, the rest validates, in
 // windows where each character is the target of the one before.
 //
+// ReadTable reads the columns of a file of TSV or CSV, and ReadParallel those of files that belong together line by
+// line; HeldOut splits what they hold. Records reads such a file row by row, and writes it back.
+//
 // A Tokenizer gives the units of a text ids: NewTokenizer learns one from texts of one's own, of characters or tokens,
 // ReadTokenizer reads it from a file, and Pad makes a Batch of rows of ids of any lengths. A Vocab is the Tokenizer of
 // the symbols of a Rule or a Text.
 //
 // Everything random is a pure function of a seed and of the place asked for, such as an epoch and a step, so that
-// training can resume anywhere. All types are safe for concurrent use.
+// training can resume anywhere. All types but Records and RecordWriter are safe for concurrent use.
 package data

@@ -37,3 +37,10 @@ func mix(x uint64) uint64 {
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
+
+// HeldOut reports whether a key, such as a source, is kept from training for validation. The share of all keys that is
+// held out, from 0 to 1, is chosen by a seeded hash of the key alone, the same on every machine: all rows of a key are
+// on one side, and a larger share holds out more keys beside those of a smaller one.
+func HeldOut(seed uint64, key string, share float64) bool {
+	return float64(hash(seed, key)>>11) < share*(1<<53)
+}

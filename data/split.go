@@ -82,7 +82,7 @@ func (s *Split) HeldOut(source string) bool {
 	return s.heldOut(source)
 }
 
-func (s *Split) heldOut(key string) bool { return hash(s.seed, key)>>61 == 0 }
+func (s *Split) heldOut(key string) bool { return HeldOut(s.seed, key, 1.0/8) }
 
 // Validation returns the validation examples, distinct, in the order they were drawn in. The slice is the caller's.
 func (s *Split) Validation() []Example { return slices.Clone(s.validation) }

@@ -1,0 +1,222 @@
+package data
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+)
+
+// copyRows writes every row of a file back, with a field more.
+func copyRows(t testing.TB, path string, o TableOptions) (string, []error) {
+	t.Helper()
+	r, err := OpenRecords(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var out bytes.Buffer
+	w, err := r.NewWriter(&out, "answer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bad []error
+	for {
+		fields, _, err := r.Read()
+		var row *RowError
+		switch {
+		case err == io.EOF:
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return out.String(), bad
+		case errors.As(err, &row):
+			bad = append(bad, err)
+			fields = append(row.Fields, "none")
+		case err != nil:
+			t.Fatal(err)
+		default:
+			fields = append(fields, "of "+fields[r.Columns()[0]])
+		}
+		if err := w.Write(fields); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRecordsAreWrittenBack(t *testing.T) {
+	known := TableOptions{Known: pairNames[:1]}
+	for _, test := range []struct {
+		name, file, content, want string
+		o                         TableOptions
+		bad                       int
+	}{
+		{name: "TSV", file: "a.tsv", o: known, content: "5\" a\tb\nc\n", want: "5\" a\tb\tof 5\" a\nc\tof c\n"},
+		{name: "lines", file: "a.txt", o: known, content: "a, b\nc", want: "a, b\tof a, b\nc\tof c\n"},
+		{name: "TSV of Windows", file: "a.tsv", o: known, content: mark + "a\tb\r\n", want: mark + "a\tb\tof a\r\n"},
+		{name: "header", file: "a.tsv", o: known, content: "id\tText\n1\tb\n", want: "id\tText\tanswer\n1\tb\tof b\n"},
+		{name: "CSV", file: "a.csv", o: known, content: "\"a\nb\",\"\"\"c\"\"\"\n", want: "\"a\nb\",\"\"\"c\"\"\",\"of a\nb\"\n"},
+		{name: "CSV of Windows", file: "a.csv", o: known, content: mark + "\"a;\nb\";c\r\n", want: mark + "\"a;\r\nb\";c;\"of a;\r\nb\"\r\n"},
+		{name: "UTF-16 LE", file: "a.csv", o: known, content: inUTF16(binary.LittleEndian, "a,ä\r\n"), want: inUTF16(binary.LittleEndian, "a,ä,of a\r\n")},
+		{name: "UTF-16 BE", file: "a.tsv", o: known, content: inUTF16(binary.BigEndian, "ä\tb\n"), want: inUTF16(binary.BigEndian, "ä\tb\tof ä\n")},
+		{name: "empty and short rows", file: "a.csv", o: TableOptions{Columns: []string{"2"}}, content: "a,b\nc,\nd\n", want: "a,b,of b\nc,,none\nd,none\n", bad: 2},
+		{name: "what isn't wanted stays as it is", file: "a.tsv", o: known, content: "a\t\xff\x00\n", want: "a\t\xff\x00\tof a\n"},
+		{name: "not CSV", file: "a.csv", o: known, content: "a,b\nc\"d\ne,f\n", want: "a,b,of a\nnone\ne,f,of e\n", bad: 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if strings.HasPrefix(test.content, "a\t\xff\x00") { // not in the first look, where it makes the file binary
+				rest := strings.Repeat("a\n", look)
+				test.content, test.want = rest+test.content, strings.Repeat("a\tof a\n", look)+test.want
+			}
+			got, bad := copyRows(t, writeFile(t, test.file, test.content), test.o)
+			if got != test.want || len(bad) != test.bad {
+				t.Errorf("got %.200q\nwant %.200q; bad rows %v, want %d", got, test.want, bad, test.bad)
+			}
+		})
+	}
+}
+
+func TestRecordWriterRefusesTabs(t *testing.T) {
+	r, err := OpenRecords(writeFile(t, "a.tsv", "a\n"), TableOptions{Columns: []string{"1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var out bytes.Buffer
+	w, err := r.NewWriter(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write([]string{"a", "b\tc"}); err == nil || !strings.Contains(err.Error(), "field 2 of row 1 has a tab") {
+		t.Errorf("a field with a tab: error %v", err)
+	}
+	if err := w.Close(); err != nil || out.Len() > 0 {
+		t.Errorf("error %v, and %q was written", err, &out)
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, os.ErrPermission }
+
+func TestRecordWriterErrors(t *testing.T) {
+	for _, name := range []string{"a.tsv", "a.csv"} {
+		r, err := OpenRecords(writeFile(t, name, "a\n"), TableOptions{Columns: []string{"1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		w, err := r.NewWriter(fullDisk{})
+		if err == nil {
+			w.Write([]string{"a"})
+			err = w.Close()
+		}
+		if !errors.Is(err, os.ErrPermission) {
+			t.Errorf("%s: error %v, want that of the writer below", name, err)
+		}
+	}
+}
+
+// FuzzRecords reads whatever there is, and writes it back: what is read then is the same.
+func FuzzRecords(f *testing.F) {
+	for _, s := range []string{"a\tb\nc\td\n", "text,label\r\n\"a\"\"\n\",b\r\n", "\"a", mark + "\"a\";b", "\xff\xfea\x00\t\x00b\x00", "\n\na\"b,c\nd,e\n", "\x1f\x8b"} {
+		for i := range 3 {
+			f.Add([]byte(s), i)
+		}
+	}
+	endings := []string{".tsv", ".csv", ""}
+	read := func(t *testing.T, ending string, content []byte) (*Records, [][]string) {
+		file, err := newTableFile(ending, bytes.NewReader(content))
+		if err != nil {
+			return nil, nil
+		}
+		r, err := newRecords(file.rows(), file.form, TableOptions{Known: pairNames})
+		if err != nil {
+			return nil, nil
+		}
+		rows := [][]string{}
+		last := 0
+		for {
+			fields, line, err := r.Read()
+			if err == io.EOF {
+				return r, rows
+			}
+			if bad := new(RowError); errors.As(err, &bad) {
+				if bad.Line <= last {
+					t.Fatalf("line %d after line %d", bad.Line, last)
+				}
+				last = bad.Line
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if line <= last {
+				t.Fatalf("line %d after line %d", line, last)
+			}
+			last = line
+			rows = append(rows, append([]string{}, fields...))
+		}
+	}
+	f.Fuzz(func(t *testing.T, content []byte, ending int) {
+		if ending < 0 || ending >= len(endings) || len(content) > 1<<15 {
+			return
+		}
+		r, rows := read(t, endings[ending], content)
+		if r == nil {
+			return
+		}
+		var out bytes.Buffer
+		w, err := r.NewWriter(&out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			if err := w.Write(row); err != nil {
+				return // a carriage return inside a row of TSV
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again := newLike(t, r, &out)
+		for _, row := range rows {
+			fields, _, err := again.Read()
+			if got, want := plain(fields), plain(row); err != nil || got != want {
+				t.Fatalf("%s, error %v; want %s", got, err, want)
+			}
+		}
+		if _, _, err := again.Read(); err != io.EOF {
+			t.Fatalf("a row too many, or %v", err)
+		}
+	})
+}
+
+// newLike reads what was written in the form of r.
+func newLike(t *testing.T, r *Records, written io.Reader) *Records {
+	file := &tableFile{form: r.form, in: bufio.NewReader(written)}
+	if r.form.utf16 != nil {
+		file.in = bufio.NewReader(&utf16Reader{in: file.in, order: r.form.utf16})
+	}
+	if r.form.mark {
+		file.in.Discard(len(mark))
+	}
+	again := &Records{rows: file.rows(), form: r.form, columns: r.columns}
+	if r.header != nil {
+		if _, err := again.rows.next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return again
+}
+
+// plain shows fields without the carriage returns that CSV loses before line feeds, and with U+FFFD for what isn't a
+// character, as UTF-16 has it.
+func plain(fields []string) string {
+	return fmt.Sprintf("%q", []rune(strings.ReplaceAll(strings.Join(fields, "\x00"), "\r", "")))
+}

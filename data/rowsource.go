@@ -1,0 +1,173 @@
+package data
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// row is what a rowSource hands out: fields, which the next row overwrites, and the line that they start on, from 1.
+type row struct {
+	fields []string
+	line   int
+}
+
+// rowSource reads rows, until io.EOF. Empty lines are no rows. An error that is a *RowError is of that row alone.
+type rowSource interface{ next() (row, error) }
+
+// rows returns the reader of the file's rows.
+func (t *tableFile) rows() rowSource {
+	if !t.form.quotes() {
+		return &lineRows{files: []*lineReader{{in: t.in}}, tabs: true}
+	}
+	c := &csvRows{in: capped{in: t.in}}
+	c.csv = csv.NewReader(&c.in)
+	c.csv.Comma, c.csv.FieldsPerRecord, c.csv.ReuseRecord = t.form.separator, -1, true
+	return c
+}
+
+// maxRow is the most bytes of a row, so that a quote that is never closed, or a file that is no table, takes no more
+// memory than that.
+const maxRow = 4 << 20
+
+var errTooLong = fmt.Errorf("the row that starts here has more than %d MiB: is it a table, and are all quotes closed?", maxRow>>20)
+
+// csvRows reads CSV.
+type csvRows struct {
+	in   capped
+	csv  *csv.Reader
+	line int // the last one of the last row
+}
+
+// capped reads so much and no more.
+type capped struct {
+	in   io.Reader
+	left int
+}
+
+func (c *capped) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := c.in.Read(p)
+	c.left -= n
+	return n, err
+}
+
+func (c *csvRows) next() (row, error) {
+	c.in.left = maxRow
+	fields, err := c.csv.Read()
+	var bad *csv.ParseError
+	switch {
+	case errors.As(err, &bad):
+		// A quote left open has taken the lines up to the next quote, and more than one row with them.
+		c.line = bad.Line
+		return row{}, &RowError{Line: bad.StartLine, Err: fmt.Errorf("not CSV: %w", bad.Err), rows: bad.Line - bad.StartLine + 1}
+	case errors.Is(err, errTooLong):
+		return row{}, fmt.Errorf("line %d: %w", c.line+1, err)
+	case err != nil:
+		return row{}, err
+	}
+	first, _ := c.csv.FieldPos(0)
+	last := len(fields) - 1
+	c.line, _ = c.csv.FieldPos(last)
+	c.line += strings.Count(fields[last], "\n")
+	return row{fields, first}, nil
+}
+
+// lineRows reads files whose rows are lines: one file, with tabs between fields, or several side by side, a field each.
+type lineRows struct {
+	files  []*lineReader
+	tabs   bool
+	fields []string
+}
+
+func (l *lineRows) next() (row, error) {
+	for {
+		l.fields = l.fields[:0]
+		ended, size := 0, 0
+		for _, f := range l.files {
+			line, err := f.next()
+			if err == io.EOF {
+				ended++
+			} else if err != nil {
+				return row{}, err
+			}
+			size += len(line)
+			l.fields = append(l.fields, string(line))
+		}
+		switch {
+		case ended == len(l.files):
+			return row{}, io.EOF
+		case ended > 0:
+			return row{}, l.uneven()
+		case size > 0:
+			if l.tabs {
+				l.split()
+			}
+			return row{l.fields, l.files[0].lines}, nil
+		}
+	}
+}
+
+// split divides the one field at its tabs.
+func (l *lineRows) split() {
+	line := l.fields[0]
+	l.fields = l.fields[:0]
+	for more := true; more; {
+		var field string
+		field, line, more = strings.Cut(line, "\t")
+		l.fields = append(l.fields, field)
+	}
+}
+
+// uneven returns the error of files that haven't as many lines as each other.
+func (l *lineRows) uneven() error {
+	var counts []string
+	for _, f := range l.files {
+		for {
+			if _, err := f.next(); err == io.EOF {
+				break
+			} else if err != nil {
+				return err
+			}
+		}
+		counts = append(counts, fmt.Sprintf("%q has %d", f.name, f.lines))
+	}
+	return fmt.Errorf("the files must have the same number of lines, as line by line they belong together: %s", strings.Join(counts, ", "))
+}
+
+// lineReader reads lines without their ends.
+type lineReader struct {
+	name  string
+	in    *bufio.Reader
+	lines int // read so far
+	long  []byte
+}
+
+// next returns a line, which the following one overwrites, or io.EOF.
+func (l *lineReader) next() ([]byte, error) {
+	line, err := l.in.ReadSlice('\n')
+	if err == bufio.ErrBufferFull {
+		l.long = l.long[:0]
+		for err == bufio.ErrBufferFull && len(l.long) <= maxRow {
+			l.long = append(l.long, line...)
+			line, err = l.in.ReadSlice('\n')
+		}
+		l.long = append(l.long, line...)
+		line = l.long
+	}
+	if len(line) > maxRow {
+		return nil, fmt.Errorf("line %d: %w", l.lines+1, errTooLong)
+	}
+	if err != nil && (err != io.EOF || len(line) == 0) {
+		return nil, err
+	}
+	l.lines++
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	return bytes.TrimSuffix(line, []byte("\r")), nil
+}

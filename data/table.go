@@ -1,0 +1,182 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
+
+// Table holds the wanted columns of all good rows of a file, one after the other in one block of memory, which takes
+// four bytes a field and four a row beside the text.
+type Table struct {
+	Header  []string    // the names of all columns of the file; nil if it has no header
+	Columns []int       // the places of the wanted columns among them, from 0
+	SHA256  []string    // of the bytes of each file that was read, in hexadecimal
+	Bad     []*RowError // the first bad rows, without their Fields
+	LeftOut int         // how many bad rows there are
+
+	text  string
+	ends  []uint32 // of each field in text, row by row; a field starts where the one before it ends
+	lines []uint32
+}
+
+// maxBad is how many bad rows a Table and a BadRowsError have.
+const maxBad = 5
+
+// A BadRowsError says that more than one row in a hundred is bad.
+type BadRowsError struct {
+	Bad     []*RowError // the first ones, without their Fields
+	LeftOut int         // how many there are
+	Rows    int         // of all, without a header
+}
+
+func (e *BadRowsError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %d rows are bad, and more than one in a hundred is too many: ", e.LeftOut, e.Rows)
+	for i, bad := range e.Bad {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(bad.Error())
+	}
+	if e.LeftOut > len(e.Bad) {
+		b.WriteString("; …")
+	}
+	return b.String()
+}
+
+// Unwrap returns the first bad rows.
+func (e *BadRowsError) Unwrap() []error {
+	var all []error
+	for _, bad := range e.Bad {
+		all = append(all, bad)
+	}
+	return all
+}
+
+// ReadTable reads the wanted columns of a file of TSV or CSV.
+//
+// TSV has no quoting: between tabs, every character stands for itself. CSV is as RFC 4180 has it: a field in quotes may
+// have separators, ends of lines and doubled quotes. It is separated by commas or by semicolons, whichever the first
+// row has more of. The ending of the name says which it is, .tsv, .tab and .txt the one and .csv the other. Under other
+// names a tab in the first line makes it TSV, and else a comma or a semicolon CSV. Lines end in \n or \r\n, and empty
+// ones are no rows. The encoding is UTF-8, with or without a byte-order mark, or UTF-16 with one.
+//
+// Bad rows, which RowError tells of, are left out and counted. More than one in a hundred is an error that wraps a
+// *BadRowsError; a column that isn't there is a *ColumnError. A row of more than 4 MiB, a file without rows, and one
+// that is no such file, such as a directory, a pipe or a compressed file, are errors. All of them name the file.
+func ReadTable(path string, o TableOptions) (*Table, error) {
+	f, err := openTable(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	r, err := newRecords(f.rows(), f.form, o)
+	if err != nil {
+		return nil, tableError(path, err)
+	}
+	t, err := r.table(f.size)
+	if err != nil {
+		return nil, tableError(path, err)
+	}
+	t.SHA256 = []string{f.sum()}
+	return t, nil
+}
+
+// ReadParallel reads files line by line: line n of each file is a column of row n. Files are text as ReadTable has it,
+// whose lines are whole fields, tabs, commas and quotes included; check is as in TableOptions. It is an error if one
+// file has more lines than another.
+func ReadParallel(paths []string, check func(fields []string) error) (*Table, error) {
+	lines := &lineRows{}
+	var files []*tableFile
+	var columns []string
+	var size int64
+	for i, path := range paths {
+		f, err := openTable(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.close()
+		lines.files = append(lines.files, &lineReader{name: path, in: f.in})
+		columns = append(columns, fmt.Sprint(i+1))
+		files = append(files, f)
+		size += f.size
+	}
+	name := strings.Join(paths, ", ")
+	r, err := newRecords(lines, form{}, TableOptions{Columns: columns, Check: check})
+	if err != nil {
+		return nil, tableError(name, err)
+	}
+	t, err := r.table(size)
+	if err != nil {
+		return nil, tableError(name, err)
+	}
+	for _, f := range files {
+		t.SHA256 = append(t.SHA256, f.sum())
+	}
+	return t, nil
+}
+
+// table reads all rows of files of so many bytes.
+func (r *Records) table(size int64) (*Table, error) {
+	t := &Table{Header: r.header, Columns: r.columns}
+	var text strings.Builder
+	text.Grow(int(min(size, math.MaxUint32)))
+	for {
+		next, err := r.next()
+		var bad *RowError
+		switch {
+		case err == io.EOF:
+			return t.finish(text.String(), text.Cap())
+		case errors.As(err, &bad):
+			if bad.Fields = nil; len(t.Bad) < maxBad {
+				t.Bad = append(t.Bad, bad)
+			}
+			t.LeftOut += bad.rows
+			continue
+		case err != nil:
+			return nil, err
+		}
+		for _, field := range r.wanted {
+			if text.Len()+len(field) > math.MaxUint32 || next.line > math.MaxUint32 {
+				return nil, fmt.Errorf("line %d: up to here it has more than 4 GiB: give a smaller file", next.line)
+			}
+			text.WriteString(field)
+			t.ends = append(t.ends, uint32(text.Len()))
+		}
+		t.lines = append(t.lines, uint32(next.line))
+	}
+}
+
+// finish takes the text of all fields, unless too many rows are bad.
+func (t *Table) finish(text string, room int) (*Table, error) {
+	rows := len(t.lines) + t.LeftOut
+	if rows == 0 {
+		return nil, errors.New("it has a header and no rows: give a file with some")
+	}
+	if 100*t.LeftOut > rows {
+		return nil, &BadRowsError{Bad: t.Bad, LeftOut: t.LeftOut, Rows: rows}
+	}
+	if t.text = text; room > len(text)+len(text)/4 { // as other columns were longer
+		t.text = strings.Clone(text)
+	}
+	return t, nil
+}
+
+// Len returns the number of good rows.
+func (t *Table) Len() int { return len(t.lines) }
+
+// Field returns a wanted column, counted from 0, of a row, counted from 0. It is a part of the Table's memory.
+func (t *Table) Field(row, column int) string {
+	i := row*len(t.Columns) + column
+	start := uint32(0)
+	if i > 0 {
+		start = t.ends[i-1]
+	}
+	return t.text[start:t.ends[i]]
+}
+
+// Line returns the line of the file, from 1, that a row, counted from 0, starts on.
+func (t *Table) Line(row int) int { return int(t.lines[row]) }

@@ -1,0 +1,330 @@
+package data
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode/utf16"
+)
+
+// pairNames are the known names of a table of pairs.
+var pairNames = [][]string{{"source", "text"}, {"target", "label"}}
+
+func writeFile(t testing.TB, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// contents returns the rows of a table, and their lines.
+func contents(t *Table) (rows [][]string, lines []int) {
+	for r := range t.Len() {
+		var fields []string
+		for c := range t.Columns {
+			fields = append(fields, t.Field(r, c))
+		}
+		rows, lines = append(rows, fields), append(lines, t.Line(r))
+	}
+	return rows, lines
+}
+
+// inUTF16 returns s in UTF-16, with a mark.
+func inUTF16(order binary.AppendByteOrder, s string) string {
+	var b []byte
+	for _, unit := range utf16.Encode([]rune(mark + s)) {
+		b = order.AppendUint16(b, unit)
+	}
+	return string(b)
+}
+
+func TestReadTable(t *testing.T) {
+	many := strings.Repeat("x\ty\n", 200)
+	for _, test := range []struct {
+		name, file, content string
+		columns             []string
+		want                string // rows as fmt prints them
+		lines               string
+		header              string
+		leftOut             int
+	}{
+		{name: "TSV", file: "a.tsv", content: "a\tb\nc\td\n", want: `[["a" "b"] ["c" "d"]]`, lines: "[1 2]"},
+		{name: "no end of the last line", file: "a.tsv", content: "a\tb\nc\td", want: `[["a" "b"] ["c" "d"]]`},
+		{name: "one row", file: "a.tsv", content: "a\tb", want: `[["a" "b"]]`},
+		{name: "quote in TSV", file: "a.tsv", content: "5\" disk\tb\n\"c\td\n", want: `[["5\" disk" "b"] ["\"c" "d"]]`},
+		{name: "Windows line ends", file: "a.tsv", content: "a\tb\r\nc\td\r\n", want: `[["a" "b"] ["c" "d"]]`},
+		{name: "empty lines", file: "a.tsv", content: "\r\n\na\tb\n\nc\td\n\n", want: `[["a" "b"] ["c" "d"]]`, lines: "[3 5]"},
+		{name: "more columns than wanted", file: "a.tsv", content: "a\tb\t\t\xff\n", want: `[["a" "b"]]`},
+		{name: "spaces stay", file: "a.tsv", content: " a \tb\n", want: `[[" a " "b"]]`},
+		{name: ".tab", file: "a.TAB", content: "a,b\tb\n", want: `[["a,b" "b"]]`},
+		{name: ".txt", file: "a.txt", content: "a,b\tb\n", want: `[["a,b" "b"]]`},
+		{name: "another ending, a tab", file: "a.dat", content: "a,5\"\tb\n", want: `[["a,5\"" "b"]]`},
+		{name: "another ending, a comma", file: "a", content: "\"a;;\",b\n", want: `[["a;;" "b"]]`},
+		{name: "another ending, a semicolon", file: "a.data", content: "a;b\n", want: `[["a" "b"]]`},
+
+		{name: "CSV", file: "a.csv", content: "a,b\nc,d\n", want: `[["a" "b"] ["c" "d"]]`, lines: "[1 2]"},
+		{name: "quotes, commas and newlines", file: "a.csv", content: "\"a \"\"b\"\",\nc\",d\r\n\"\n\ne\",f\n", want: `[["a \"b\",\nc" "d"] ["\n\ne" "f"]]`, lines: "[1 3]"},
+		{name: "semicolons", file: "a.csv", content: "\"a,b,c\";b\nc,d;e\n", want: `[["a,b,c" "b"] ["c,d" "e"]]`},
+		{name: "quoted newlines before the separator", file: "a.csv", content: "\"a,\nb,\nc\";b\n", want: `[["a,\nb,\nc" "b"]]`},
+		{name: "tabs in CSV", file: "a.csv", content: "a\tb,c\n", want: `[["a\tb" "c"]]`},
+		{name: "fields not as many everywhere", file: "a.csv", content: "a,b\nc,d,e\n", want: `[["a" "b"] ["c" "d"]]`},
+
+		{name: "mark", file: "a.tsv", content: mark + "a\tb\n", want: `[["a" "b"]]`},
+		{name: "mark before a quote", file: "a.csv", content: mark + "\"a,\",b\n", want: `[["a," "b"]]`},
+		{name: "mark before a header", file: "a.csv", content: mark + "label,text\r\nb,a\r\n", want: `[["a" "b"]]`, header: "[label text]"},
+		{name: "UTF-16 LE", file: "a.tsv", content: inUTF16(binary.LittleEndian, "ä\t𝄞\r\nc\td"), want: `[["ä" "𝄞"] ["c" "d"]]`},
+		{name: "UTF-16 BE", file: "a.csv", content: inUTF16(binary.BigEndian, "\"ä\";𝄞\n"), want: `[["ä" "𝄞"]]`},
+
+		{name: "known header", file: "a.csv", content: "id, Label ,TEXT\n1,b,a\n", want: `[["a" "b"]]`, lines: "[2]", header: "[id  Label  TEXT]"},
+		{name: "the likelier name", file: "a.csv", content: "text,source,label\n1,a,b\n", want: `[["a" "b"]]`, header: "[text source label]"},
+		{name: "half a known header is a row", file: "a.csv", content: "text,kind\na,b\n", want: `[["text" "kind"] ["a" "b"]]`},
+		{name: "half a known header, twice", file: "a.csv", content: "text,text\na,b\n", want: `[["text" "text"] ["a" "b"]]`},
+		{name: "by number", file: "a.csv", content: "1,b,a\n", columns: []string{"3", "2"}, want: `[["a" "b"]]`},
+		{name: "by number under a known header", file: "a.csv", content: "id,label,text\n1,b,a\n", columns: []string{"3", "2"}, want: `[["a" "b"]]`, header: "[id label text]"},
+		{name: "by number under an unknown header", file: "a.csv", content: "id,kind,text\n1,b,a\n", columns: []string{"3", "2"}, want: `[["text" "kind"] ["a" "b"]]`},
+		{name: "by name", file: "a.csv", content: "Id,kind,text\n1,b,a\n", columns: []string{"kind", "ID"}, want: `[["b" "1"]]`, header: "[Id kind text]"},
+		{name: "by name and number", file: "a.csv", content: "id,kind\n1,b\n", columns: []string{"kind", "1"}, want: `[["b" "1"]]`, header: "[id kind]"},
+
+		{name: "bad rows under 1 %", file: "a.tsv", content: many + "only one\n\tempty\n" + many, leftOut: 2},
+		{name: "invalid UTF-8 in a row", file: "a.tsv", content: many + "caf\xe9\tb\n", leftOut: 1},
+		{name: "NUL in a late row", file: "a.tsv", content: strings.Repeat(many, 100) + "a\x00\tb\n", leftOut: 1},
+		{name: "half a character in UTF-16", file: "a.tsv", content: inUTF16(binary.LittleEndian, many) + "\x00\xd8\t\x00b\x00", leftOut: 1},
+		{name: "half a unit in UTF-16", file: "a.tsv", content: inUTF16(binary.LittleEndian, many+"a\t") + "b", leftOut: 1},
+		{name: "bare quote", file: "a.csv", content: strings.ReplaceAll(many, "\t", ",") + "5\" disk,b\n", leftOut: 1},
+		{name: "text after a quote", file: "a.csv", content: strings.ReplaceAll(many, "\t", ",") + "\"a\"b,c\n", leftOut: 1},
+		{name: "open quote at the end", file: "a.csv", content: strings.ReplaceAll(many, "\t", ",") + "\"a,b\nc,d", leftOut: 2},
+		{name: "bad first row", file: "a.csv", content: "\"a\"b,c\n" + strings.ReplaceAll(many, "\t", ","), leftOut: 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := writeFile(t, test.file, test.content)
+			table, err := ReadTable(path, TableOptions{Columns: test.columns, Known: pairNames})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, lines := contents(table)
+			if got := fmt.Sprintf("%q", rows); test.want != "" && got != test.want {
+				t.Errorf("rows %s, want %s", got, test.want)
+			}
+			if got := fmt.Sprint(lines); test.lines != "" && got != test.lines {
+				t.Errorf("lines %s, want %s", got, test.lines)
+			}
+			if got := fmt.Sprint(table.Header); got != "["+strings.Trim(test.header, "[]")+"]" {
+				t.Errorf("header %s, want %s", got, test.header)
+			}
+			if table.LeftOut != test.leftOut || (len(table.Bad) > 0) != (test.leftOut > 0) {
+				t.Errorf("%d rows left out (%v), want %d", table.LeftOut, table.Bad, test.leftOut)
+			}
+			if test.leftOut > 0 && table.Len()%200 != 0 {
+				t.Errorf("%d good rows, want all that there are", table.Len())
+			}
+			if want := fmt.Sprintf("%x", sha256.Sum256([]byte(test.content))); len(table.SHA256) != 1 || table.SHA256[0] != want {
+				t.Errorf("SHA-256 %s, want %s", table.SHA256, want)
+			}
+		})
+	}
+}
+
+func TestReadTableErrors(t *testing.T) {
+	many := strings.Repeat("a,b\n", 100)
+	for _, test := range []struct {
+		name, file, content string
+		columns             []string
+		known               [][]string
+		want                string
+	}{
+		{name: "empty", file: "a.tsv", want: "it is empty: give a file"},
+		{name: "only a mark", file: "a.tsv", content: mark, want: "only empty lines"},
+		{name: "only empty lines", file: "a.csv", content: "\n\r\n", want: "only empty lines"},
+		{name: "only a header", file: "a.csv", content: "text,label\n", want: "a header and no rows"},
+		{name: "gzip", file: "a.tsv.gz", content: "\x1f\x8b\x08\x00", want: "gunzip it first"},
+		{name: "gzip by another name", file: "a.csv", content: "\x1f\x8b\x08\x00", want: "gunzip it first"},
+		{name: "xlsx", file: "a.csv", content: "PK\x03\x04\x00", want: "save the sheet as CSV"},
+		{name: "JSON", file: "a.jsonl", content: `{"text": "a", "label": "b"}`, want: "it is JSON"},
+		{name: "binary", file: "a.csv", content: "\x7fELF\x02\x01\x01\x00", want: "it has NUL bytes"},
+		{name: "UTF-16 without a mark", file: "a.csv", content: "a\x00,\x00b\x00\n\x00", want: "UTF-16 without a byte-order mark"},
+		{name: "UTF-32", file: "a.csv", content: "\xff\xfe\x00\x00a\x00\x00\x00", want: "it has NUL bytes"},
+		{name: "Latin-1", file: "a.csv", content: "text,label\ncaf\xe9,b\n", want: "1 of 1 rows are bad, and more than one in a hundred is too many: line 2: column 1 is not UTF-8: the byte at offset 3 (from 0) is no part of a character; save the file as UTF-8"},
+		{name: "old Mac", file: "a.csv", content: "a,b\rc,d\r", want: `its lines end in \r alone`},
+		{name: "one column", file: "a.csv", content: "abc\n", want: `line 1: column 2 is wanted, and the row has 1 (fields between ',')`},
+		{name: "one column of TSV", file: "a.tsv", content: "a,bc\n", want: `line 1: column 2 is wanted, and the row has 1 (fields between tabs)`},
+		{name: "one empty label of 100", file: "a.csv", content: many[4:] + "a,\n" + "b, ", want: "2 of 101 rows are bad, and more than one in a hundred is too many: line 100: column 2 is empty; line 101: column 2 is empty"},
+		{name: "more than are named", file: "a.csv", content: many + strings.Repeat("a,\n", 90), want: "; line 105: column 2 is empty; …"},
+		{name: "open quote", file: "a.csv", content: "\"" + many, want: `100 of 100 rows are bad, and more than one in a hundred is too many: line 1: not CSV: extraneous or missing "`},
+		{name: "open quote and rows after", file: "a.csv", content: "\"" + many + "\"c\",d\n" + many, want: `101 of 201 rows are bad`},
+		{name: "long line", file: "a.tsv", content: "a\tb\n" + strings.Repeat("a", maxRow+1) + "\tb\n", want: "line 2: the row that starts here has more than 4 MiB"},
+		{name: "long row", file: "a.csv", content: "a,b\n\"c\nd\",\"e\n\"\n\"" + strings.Repeat(many, maxRow/len(many)+20), want: "line 5: the row that starts here has more than 4 MiB"},
+		{name: "no such column", file: "a.csv", content: "id,text\na,b\n", columns: []string{"text", "label"}, want: `column "label" isn't in the header, which has ["id" "text"]`},
+		{name: "column twice", file: "a.csv", content: "text,Text\na,b\n", columns: []string{"1", "text"}, want: `column "text" is in the header twice: give its number; the header, which has ["text" "Text"]`},
+		{name: "known column twice", file: "a.csv", content: "text,Text,label\na,b,c\n", want: `column "text" is in the header twice`},
+		{name: "wide header", file: "a.csv", content: strings.Repeat("a,", 30) + "b\n", columns: []string{"c", "d"}, want: `"a"] and 11 more`},
+		{name: "names and a bad first row", file: "a.csv", content: "\"a\"b,c\nd,e\n", columns: []string{"a", "b"}, want: "line 1: not CSV"},
+		{name: "column 0", file: "a.csv", content: many, columns: []string{"0", "1"}, want: "counted from 1, got 0"},
+		{name: "wrong number of columns", file: "a.csv", content: many, columns: []string{"1", "2", "3"}, want: "columns: 2 are wanted, got 3: 1, 2, 3"},
+		{name: "no column", file: "a.csv", content: many, columns: []string{}, want: "columns: 2 are wanted, got 0"},
+		{name: "nothing wanted", file: "a.csv", content: many, known: [][]string{}, want: "TableOptions needs Columns or Known"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := writeFile(t, test.file, test.content)
+			known := pairNames
+			if test.known != nil {
+				known = test.known
+			}
+			_, err := ReadTable(path, TableOptions{Columns: test.columns, Known: known})
+			checkError(t, err, path, test.want)
+		})
+	}
+	dir := t.TempDir()
+	_, err := ReadTable(dir, TableOptions{Known: pairNames})
+	checkError(t, err, dir, "it is a directory")
+	_, err = ReadTable(filepath.Join(dir, "none.csv"), TableOptions{Known: pairNames})
+	checkError(t, err, "none.csv", "no such file")
+	_, err = OpenRecords(os.DevNull, TableOptions{Known: pairNames})
+	checkError(t, err, os.DevNull, "isn't a regular file")
+}
+
+// checkError wants an error of one line that names the file and says what is wrong.
+func checkError(t *testing.T, err error, file, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v\nwant one line with %s and %s", err, file, want)
+	}
+}
+
+func TestReadTableErrorTypes(t *testing.T) {
+	path := writeFile(t, "a.csv", "text,kind\na,b\nc,\n")
+	_, err := ReadTable(path, TableOptions{Columns: []string{"text", "label"}})
+	var column *ColumnError
+	if !errors.As(err, &column) || column.Column != "label" || !reflect.DeepEqual(column.Header, []string{"text", "kind"}) {
+		t.Errorf("error %v, want a ColumnError of label and the header", err)
+	}
+	_, err = ReadTable(path, TableOptions{Columns: []string{"text", "kind"}})
+	var rows *BadRowsError
+	var row *RowError
+	if !errors.As(err, &rows) || rows.LeftOut != 1 || rows.Rows != 2 || !errors.As(err, &row) || row.Line != 3 {
+		t.Errorf("error %v, want a BadRowsError of 1 row of 2, with the RowError of line 3", err)
+	}
+	_, err = ReadTable(writeFile(t, "a.csv", "\xff,b\n"), TableOptions{Known: pairNames})
+	if !errors.As(err, new(*InvalidUTF8Error)) {
+		t.Errorf("error %v, want an InvalidUTF8Error", err)
+	}
+	_, err = ReadTable(filepath.Join(t.TempDir(), "none"), TableOptions{Known: pairNames})
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v, want os.ErrNotExist", err)
+	}
+}
+
+func TestReadTableCheck(t *testing.T) {
+	path := writeFile(t, "a.csv", "label,text\n"+strings.Repeat("good,b\n", 100)+"bad,c\n")
+	wrong := errors.New("no such label")
+	o := TableOptions{Known: pairNames, Check: func(fields []string) error {
+		if fields[1] == "bad" {
+			return wrong
+		}
+		return nil
+	}}
+	table, err := ReadTable(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if table.Len() != 100 || table.LeftOut != 1 || table.Bad[0].Line != 102 || !errors.Is(table.Bad[0], wrong) {
+		t.Errorf("%d rows, left out %v; want 100 and line 102", table.Len(), table.Bad)
+	}
+}
+
+func TestReadParallel(t *testing.T) {
+	source := writeFile(t, "a.txt", mark+"a, \"b\tc\r\nd;e\r\n")
+	target := writeFile(t, "b.txt", "one\ntwo")
+	table, err := ReadParallel([]string{source, target}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, lines := contents(table)
+	if got, want := fmt.Sprintf("%q %v", rows, lines), `[["a, \"b\tc" "one"] ["d;e" "two"]] [1 2]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if want := fmt.Sprintf("%x", sha256.Sum256([]byte("one\ntwo"))); len(table.SHA256) != 2 || table.SHA256[1] != want {
+		t.Errorf("SHA-256 %s, want that of the target second: %s", table.SHA256, want)
+	}
+	for _, test := range []struct{ name, target, want string }{
+		{"a line more", "one\ntwo\n\nfour\n", fmt.Sprintf("%q has 2, ", source)},
+		{"a line less", "one", "b.txt\" has 1"},
+		{"an empty line", "one\n\n", "line 2: column 2 is empty"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := ReadParallel([]string{source, writeFile(t, "b.txt", test.target)}, nil)
+			checkError(t, err, source, test.want)
+		})
+	}
+	_, err = ReadParallel([]string{source, filepath.Dir(source)}, nil)
+	checkError(t, err, filepath.Dir(source), "it is a directory")
+	_, err = ReadParallel(nil, nil)
+	if err == nil {
+		t.Error("no files: no error")
+	}
+}
+
+// TestTableMemory holds a table to less than 50 bytes a row beside its text: 100 MB for two million rows.
+func TestTableMemory(t *testing.T) {
+	const rows = 100_000
+	var content bytes.Buffer
+	text := 0
+	for i := range rows {
+		source, target := fmt.Sprintf("word %d", i), fmt.Sprint(i%10)
+		text += len(source) + len(target)
+		fmt.Fprintf(&content, "an id that nobody wants and which is long,\"%s\",%s\n", source, target)
+	}
+	path := writeFile(t, "a.csv", content.String())
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	table, err := ReadTable(path, TableOptions{Columns: []string{"2", "3"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if got := float64(after.HeapAlloc) - float64(before.HeapAlloc) - float64(text); got > 50*rows || table.Len() != rows {
+		t.Errorf("%.0f bytes beside the text for %d rows, want at most 50 a row", got, table.Len())
+	}
+	if got := table.Field(rows-1, 0); got != "word 99999" {
+		t.Errorf("the last row is %q", got)
+	}
+	runtime.KeepAlive(content)
+}
+
+func TestHeldOut(t *testing.T) {
+	const keys = 20_000
+	eighth, tenth := 0, 0
+	for i := range keys {
+		key := fmt.Sprint("source ", i)
+		in8, in10 := HeldOut(3, key, 1.0/8), HeldOut(3, key, 0.1)
+		if in10 && !in8 {
+			t.Errorf("%q is held out by the smaller share alone", key)
+		}
+		if want := hash(3, key)>>61 == 0; in8 != want {
+			t.Errorf("%q: held out %v, want as Split has it, %v", key, in8, want)
+		}
+		if HeldOut(3, key, 0) || !HeldOut(3, key, 1) {
+			t.Errorf("%q: a share of 0 holds out none, of 1 all", key)
+		}
+		if in8 {
+			eighth++
+		}
+		if in10 {
+			tenth++
+		}
+	}
+	if eighth < keys/8-300 || eighth > keys/8+300 || tenth < keys/10-300 || tenth > keys/10+300 {
+		t.Errorf("held out %d and %d of %d, want about an eighth and a tenth", eighth, tenth, keys)
+	}
+}
