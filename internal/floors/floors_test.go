@@ -30,7 +30,7 @@ var floors = [][]string{
 	{"layers", "layers/gradcheck"},
 	{"internal/ops", "train/optim"},
 	{"internal/kernel"},
-	{"data", "internal/atomicfile", "internal/curve", "internal/folderlock", "internal/heap", "internal/heatmap", "internal/safetensors", "internal/testseed"},
+	{"data", "internal/atomicfile", "internal/curve", "internal/folderlock", "internal/heap", "internal/heatmap", "internal/safetensors", "internal/testseed", "train/score"},
 	{"internal/jsonkeys", "internal/sizes"},
 }
 

@@ -1,0 +1,70 @@
+package score_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/heed-go/heed/train/score"
+)
+
+func ExampleExact() {
+	var exact score.Exact
+	exact.Add("colour", "color", "colour") // either is right
+	exact.Add("grey", "gray")
+	fmt.Printf("%d of %d, %.0f %%\n", exact.Right, exact.All, 100*exact.Value())
+	// Output:
+	// 1 of 2, 50 %
+}
+
+func ExampleEditDistance() {
+	fmt.Println(score.EditDistance([]rune("kitten"), []rune("sitting")))
+	// Output:
+	// 3
+}
+
+// Phonemes of words, of which some are said in two ways.
+func ExampleErrorRate() {
+	var errors score.ErrorRate[string]
+	errors.Add(strings.Fields("T AH M EY T OW"), strings.Fields("T AH M AA T OW"), strings.Fields("T AH M EY T OW"))
+	errors.Add(strings.Fields("K AE T S"), strings.Fields("K AE T"))
+	fmt.Printf("%d edits of %d phonemes, %.1f %%\n", errors.Edits, errors.Units, 100*errors.Value())
+	// Output:
+	// 1 edits of 9 phonemes, 11.1 %
+}
+
+func ExampleCHRF() {
+	var chrf score.CHRF
+	chrf.Add("The dog bit the man.", "The dog bit the man.", "The dog had bit the man.")
+	chrf.Add("It wasn't surprising.", "It was not unexpected.", "No one was surprised.")
+	chrf.Add("The man had just bitten him.", "The man bit him first.", "The man had bitten the dog.")
+	fmt.Printf("chrF2 = %.2f\n", chrf.Value())
+	// Output:
+	// chrF2 = 59.73
+}
+
+func ExampleBLEU() {
+	var bleu score.BLEU
+	bleu.Add("The dog bit the man.", "The dog bit the man.", "The dog had bit the man.")
+	bleu.Add("It wasn't surprising.", "It was not unexpected.", "No one was surprised.")
+	bleu.Add("The man had just bitten him.", "The man bit him first.", "The man had bitten the dog.")
+	fmt.Printf("BLEU = %.2f\n", bleu.Value())
+	// Output:
+	// BLEU = 48.53
+}
+
+func ExampleConfusion() {
+	var c score.Confusion
+	for _, row := range [][2]string{{"good", "good"}, {"good", "good"}, {"good", "bad"}, {"bad", "bad"}, {"bad", "fair"}} {
+		c.Add(row[0], row[1])
+	}
+	for _, s := range append(c.Classes(), c.Macro()) {
+		fmt.Printf("%-5s precision %.2f, recall %.2f, F1 %.2f\n", s.Class, s.Precision, s.Recall, s.F1)
+	}
+	fmt.Printf("accuracy %.2f; good for bad: %d\n", c.Accuracy(), c.Count("good", "bad"))
+	// Output:
+	// bad   precision 0.50, recall 0.50, F1 0.50
+	// fair  precision 0.00, recall 0.00, F1 0.00
+	// good  precision 0.67, recall 1.00, F1 0.80
+	//       precision 0.39, recall 0.50, F1 0.43
+	// accuracy 0.60; good for bad: 1
+}
