@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unicode"
@@ -35,7 +36,7 @@ import (
 
 func main() {
 	ctx := listen(context.Background())
-	if mpi.Rank() > 0 {
+	if rank, _ := mpi.Rank(); rank > 0 {
 		os.Exit(follow(ctx, os.Args[1:]))
 	}
 	os.Exit(launched(ctx, os.Args[1:], os.Stdout, os.Stderr))
@@ -46,6 +47,9 @@ func main() {
 func launched(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if !(len(args) > 0 && args[0] == "train" || len(args) > 1 && args[0] == "bench" && args[1] == "dist") {
 		return run(ctx, args, stdout, stderr)
+	}
+	if rank, launcher := mpi.Rank(); launcher && rank == 0 {
+		stderr = lastWords(ctx, stderr)
 	}
 	group, leave, err := mpi.Join()
 	if err != nil {
@@ -88,6 +92,32 @@ func follow(ctx context.Context, args []string) int {
 		os.Stderr.Write(said.Bytes())
 	}
 	return code
+}
+
+// lastWords returns standard error for the first process of a job, which says in one line why it ends. If a signal has
+// ended ctx and that line hasn't come soon, it is written here: once a process has ended, the others may wait for it
+// for good, and mpirun tells them to end and kills them a second later.
+func lastWords(ctx context.Context, stderr io.Writer) io.Writer {
+	line := &oneWrite{Writer: stderr}
+	context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), errInterrupted) {
+			time.Sleep(500 * time.Millisecond)
+			fmt.Fprintln(line, "heed: interrupted, or another process of the job has ended: heed train --resume goes on from the last checkpoint")
+		}
+	})
+	return line
+}
+
+// oneWrite passes on the first Write of all.
+type oneWrite struct {
+	io.Writer
+	once sync.Once
+}
+
+func (o *oneWrite) Write(b []byte) (n int, err error) {
+	n = len(b)
+	o.once.Do(func() { n, err = o.Writer.Write(b) })
+	return n, err
 }
 
 // listen returns a context that the first signal ends, with errInterrupted or errNoticed for a cause. A second one ends

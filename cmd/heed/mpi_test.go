@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/heed-go/heed/internal/bench"
 	"github.com/heed-go/heed/internal/kernel"
 )
@@ -66,7 +68,8 @@ func TestJobChangesNoByte(t *testing.T) {
 	}
 }
 
-// A job of which a process is killed, or the launcher, ends at once, and another number of processes goes on with it.
+// A job of which a process is killed, or the launcher, or whose disk is full, ends at once, with a line from the first
+// process where that can have one, and another number of processes goes on with it.
 func TestJobKilled(t *testing.T) {
 	base := t.TempDir()
 	flags := func(dir string) []string {
@@ -74,8 +77,15 @@ func TestJobKilled(t *testing.T) {
 	}
 	want := filepath.Join(base, "whole")
 	succeed(t, flags(want)...)
-	for i, victim := range []string{"launcher", "first", "last", "interrupted"} {
-		t.Run(victim, func(t *testing.T) {
+	for i, c := range []struct {
+		victim, line string
+	}{
+		{"launcher", ""}, {"first", ""}, // of which there is nobody to hear and nobody to speak
+		{"last", "heed: interrupted, or another process of the job has ended: heed train --resume goes on"},
+		{"interrupted", "heed: interrupted"}, // or as the last, where it takes longer than mpirun waits
+		{"disk", ".safetensors: file too large"},
+	} {
+		t.Run(c.victim, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
 			cmd := job(4, flags(dir)...)
 			var out bytes.Buffer
@@ -95,7 +105,7 @@ func TestJobKilled(t *testing.T) {
 				t.Fatalf("mpirun has the processes %v", children)
 			}
 			time.Sleep(time.Duration(i) * 3 * time.Millisecond)
-			switch victim {
+			switch c.victim {
 			case "launcher":
 				syscall.Kill(pid, syscall.SIGKILL)
 			case "first":
@@ -104,6 +114,10 @@ func TestJobKilled(t *testing.T) {
 				syscall.Kill(children[3], syscall.SIGKILL)
 			case "interrupted":
 				syscall.Kill(pid, syscall.SIGINT)
+			case "disk": // is full for files above a size
+				if err := unix.Prlimit(children[0], unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 2000, Max: 2000}, nil); err != nil {
+					t.Fatal(err)
+				}
 			}
 			killed := time.Now()
 			if err := cmd.Wait(); err == nil {
@@ -117,8 +131,9 @@ func TestJobKilled(t *testing.T) {
 					time.Sleep(10 * time.Millisecond)
 				}
 			}
-			if victim == "interrupted" && !strings.Contains(out.String(), "heed: interrupted: heed train --resume") {
-				t.Errorf("it says %q", out.String())
+			said := strings.Count(out.String(), "heed: ")
+			if c.line == "" && said > 0 || c.line != "" && (said != 1 || !strings.Contains(out.String(), c.line)) {
+				t.Errorf("it says %q, want one line with %q", out.String(), c.line)
 			}
 			if i%2 == 0 {
 				succeed(t, "train", "--resume="+dir)

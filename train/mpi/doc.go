@@ -20,15 +20,9 @@ import (
 // have them, too.
 var rankVariables = []string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK"}
 
-// Rank returns the number of this process among those that a launcher such as mpirun has started, and 0 in a program
-// that was started alone. It needs no MPI.
-func Rank() int {
-	rank, _ := launched()
-	return rank
-}
-
-// launched returns the number of this process and whether an MPI launcher has started it.
-func launched() (rank int, is bool) {
+// Rank returns the number of this process among those that a launcher such as mpirun has started, and 0 and false in a
+// program that was started alone. It needs no MPI.
+func Rank() (rank int, launched bool) {
 	for _, name := range rankVariables {
 		if rank, err := strconv.Atoi(os.Getenv(name)); err == nil && rank >= 0 {
 			return rank, true

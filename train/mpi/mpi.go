@@ -28,7 +28,7 @@ type group struct {
 // Join returns the Group of the processes that an MPI launcher has started with this one, and what to call at the end
 // of the program: it waits for the others. In a program that was started alone, the Group is nil. Call it once.
 func Join() (train.Group, func(), error) {
-	if _, is := launched(); !is {
+	if _, is := Rank(); !is {
 		return nil, func() {}, nil
 	}
 	g := &group{calls: make(chan func() error), errs: make(chan error)}

@@ -33,8 +33,8 @@ func member() error {
 	}
 	defer leave()
 	rank, size := group.Rank(), group.Size()
-	if rank != mpi.Rank() {
-		return fmt.Errorf("MPI counts process %d, the launcher %d", rank, mpi.Rank())
+	if launchers, launched := mpi.Rank(); rank != launchers || !launched {
+		return fmt.Errorf("MPI counts process %d, the launcher %d (%t)", rank, launchers, launched)
 	}
 	// What one process sends to another: no slice, or some, empty ones among them.
 	message := func(from, to int) (slices [][]byte) {
@@ -95,8 +95,8 @@ func TestExchange(t *testing.T) {
 // Without a launcher there is one process, and MPI isn't begun.
 func TestAlone(t *testing.T) {
 	group, leave, err := mpi.Join()
-	if group != nil || err != nil || mpi.Rank() != 0 {
-		t.Errorf("got %v, %v and rank %d", group, err, mpi.Rank())
+	if rank, launched := mpi.Rank(); group != nil || err != nil || rank != 0 || launched {
+		t.Errorf("got %v, %v, rank %d and %t", group, err, rank, launched)
 	}
 	leave()
 }
