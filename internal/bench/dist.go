@@ -156,7 +156,7 @@ func measureNetwork(group train.Group) (Network, error) {
 				best = min(best, time.Since(start))
 			}
 		}
-		return best.Seconds() / 2, nil // one way, then the other
+		return best.Seconds(), nil
 	}
 	const large = 1 << 20
 	short, err := least(8)
@@ -164,23 +164,20 @@ func measureNetwork(group train.Group) (Network, error) {
 		return Network{}, err
 	}
 	long, err := least(large)
-	return Network{short, large / long}, err
+	return Network{short / 2, large / long}, err // a message each way, and bytes both ways at once
 }
 
 // exchange returns how many seconds a step's exchanges take between n processes that have a machine each, for a model
 // whose tensors have so many elements of 4 bytes. It is what the process with the largest part takes, as each pair of
-// them sends one way and then the other: for the gradients it sends all but its own part, a part to each, and gets its
-// own from each; for the parameters it is the other way round. Before, between and after they agree, four times.
+// them sends both ways at once, and each message takes its time: for the gradients it gets its own part from each, and
+// sends each a part that is no larger; for the parameters it is the other way round. Before, between and after they
+// agree, four times.
 func exchange(sizes []int, n int, net Network) float64 {
 	if n == 1 {
 		return 0
 	}
-	all := 0
-	for _, size := range sizes {
-		all += size
-	}
 	part, tensors := largestPart(sizes, n)
-	bytes := 4 * float64(all-part+(n-1)*part)
+	bytes := 4 * float64((n-1)*part)
 	messages := float64(len(sizes) - tensors + (n-1)*tensors)
 	agree := 0.0
 	for reached := 1; reached < n; reached *= 2 { // twice as many know with every message

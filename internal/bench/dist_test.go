@@ -62,10 +62,10 @@ func TestExchange(t *testing.T) {
 		want float64
 	}{
 		{1, 0},
-		// Each way 6 elements of 4 bytes in 3 messages, four times a word about, and 6 norms of 8 bytes.
-		{2, 2*(24./8+3*0.5) + 4*0.5 + 6},
-		// The largest part is one tensor of 3: two messages sent, 12 bytes in all, and 3 received of 12 bytes.
-		{4, 2*((12+36)/8.+5*0.5) + 4*2*0.5 + 12},
+		// Both times 3 elements of 4 bytes each way, in 3 messages; four times a word about, and 6 norms of 8 bytes.
+		{2, 2*(12./8+3*0.5) + 4*0.5 + 6},
+		// The largest part is one tensor of 3: two messages are sent, and 3 of 12 bytes received.
+		{4, 2*(36/8.+5*0.5) + 4*2*0.5 + 12},
 	} {
 		if got := exchange([]int{1, 2, 3}, c.n, net); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%d processes: %v s, want %v", c.n, got, c.want)

@@ -120,18 +120,7 @@ func (g *group) Gather(mine, all []byte) error {
 }
 
 func (g *group) Swap(peer int, send, receive [][]byte) error {
-	return g.do(func() error {
-		give := func() error { return pieces(send, func(b []byte) error { return g.comm.SendU8(peer, 0, b) }) }
-		take := func() error { return pieces(receive, func(b []byte) error { return g.comm.RecvU8(peer, 0, b) }) }
-		first, then := give, take
-		if g.rank > peer { // one has to listen
-			first, then = take, give
-		}
-		if err := first(); err != nil {
-			return err
-		}
-		return then()
-	})
+	return g.do(func() error { return swap(peer, send, receive) })
 }
 
 // most is how many bytes a message may have: MPI counts them in 32 bits.
