@@ -38,10 +38,15 @@ func (f *fit) checkMemory() error {
 // What is to come follows from the graphs.
 func (f *fit) memory() (int, error) {
 	t := f.train
+	state := 0
 	if f.solver != nil {
 		for _, i := range t.part() {
-			if _, err := f.solver.State(t.model, i); err != nil {
+			memories, err := f.solver.State(t.model, i)
+			if err != nil {
 				return 0, err
+			}
+			for _, m := range memories {
+				state += len(m.Value.Raw)
 			}
 		}
 	}
@@ -51,6 +56,9 @@ func (f *fit) memory() (int, error) {
 		return 0, err
 	}
 	need := len(t.workers)*(shared+own) + (len(t.workers)*len(f.plan.buckets)-1)*nodeBytes*len(g.loss.Graph().AllNodes()) + t.gradientBytes()
+	if f.Checkpoint != "" && t.team.rank == 0 { // it gathers as much from each of the others
+		need += (t.team.size - 1) * state
+	}
 	if f.Average != nil && f.Average.Values == nil {
 		need += valueBytes(t.learnables)
 	}

@@ -251,6 +251,57 @@ func TestJobFolderOfFirst(t *testing.T) {
 	}
 }
 
+// Four processes have a quarter of the solver's memory each, though the first one gathers it for a checkpoint: so much
+// it says that it takes, at least. AdamW's memory is what it takes more than SGD.
+func TestJobMemory(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "text.txt")
+	if err := os.WriteFile(text, bytes.Repeat([]byte("and so on and so forth\n"), 500), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	peaks := func(solver string, processes int) (all []float64) {
+		cmd := job(processes, "train", "--task=text", "--text="+text, "--dim=512", "--heads=8", "--layers=6", "--max-len=16", "--micro-batches=4", "--batch=4",
+			"--workers=1", "--steps=3", "--epochs=1", "--validation=4", "--patience=0", "--solver="+solver, "--out="+filepath.Join(t.TempDir(), "run"))
+		var stdout strings.Builder
+		cmd.Stdout, cmd.Stderr = &stdout, os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		of := map[int]float64{}
+		var pids []int
+		for tick := time.Tick(2 * time.Millisecond); ; {
+			select {
+			case err := <-ended:
+				found := saidMemory.FindStringSubmatch(stdout.String())
+				if err != nil || found == nil || len(pids) != processes {
+					t.Fatalf("%v, of the processes %v; it printed %q", err, pids, stdout.String())
+				}
+				for _, pid := range pids {
+					all = append(all, of[pid])
+				}
+				said, _ := strconv.ParseFloat(found[1], 64)
+				t.Logf("%s in %d processes: said %.0f MB, took %.0f", solver, processes, said, all)
+				if ratio := said / all[0]; ratio > 1.3 || ratio < 0.97 {
+					t.Errorf("%s in %d processes: it says that it takes %.0f MB, but took %.0f", solver, processes, said, all[0])
+				}
+				return all
+			case <-tick:
+				if len(pids) < processes {
+					pids = children(t, cmd.Process.Pid)
+				}
+				for _, pid := range pids {
+					of[pid] = max(of[pid], highWater(pid))
+				}
+			}
+		}
+	}
+	one, four := peaks("adamw", 1)[0]-peaks("sgd", 1)[0], peaks("adamw", 4)[3]-peaks("sgd", 4)[3]
+	if ratio := four / one; ratio < 0.2 || ratio > 0.3 {
+		t.Errorf("AdamW's memory takes %.0f MB in one process, %.0f in the last of four", one, four)
+	}
+}
+
 // A measurement of two processes is printed once.
 func TestJobBench(t *testing.T) {
 	cmd := job(2, "bench", "dist", "--steps=2", "--json")
