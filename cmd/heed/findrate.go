@@ -24,6 +24,9 @@ func findRate(cmd *cobra.Command, c task.Config, out string, how task.Task) erro
 		return wrongFlag(err)
 	}
 	defer t.Close()
+	if err := divided(how.Group, t, nil); err != nil {
+		return err
+	}
 	t.Workers, t.Group = how.Workers, how.Group
 	const steps = 200
 	progress := &progress{}

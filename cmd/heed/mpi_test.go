@@ -173,7 +173,8 @@ func running(pid int) bool {
 
 // What is wrong with a call is said once.
 func TestJobErrors(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
+	base := t.TempDir()
+	dir, fresh := filepath.Join(base, "run"), filepath.Join(base, "fresh")
 	succeed(t, small("--task=copy", "--epochs=1", "--out="+dir)...)
 	for _, c := range []struct {
 		name      string
@@ -183,7 +184,9 @@ func TestJobErrors(t *testing.T) {
 	}{
 		{"a wrong flag", 2, []string{"train", "--dim=-1"}, "--dim must be"},
 		{"no task", 2, []string{"train", "--task=nothing"}, "--task must be"},
-		{"no divisor", 3, small("--out=" + filepath.Join(t.TempDir(), "run")), "got 3 processes for 4"},
+		{"no divisor", 3, small("--out=" + fresh), "--micro-batches must be the number of processes or 2, 4, 8 times that and so on, got 4 for 3 processes"},
+		{"no divisor of a run's", 3, []string{"train", "--resume=" + dir}, "got 4 for 3 processes"},
+		{"no divisor for a rate", 3, small("--find-rate=" + fresh + ".png"), "got 4 for 3 processes"},
 		{"a folder with a run", 2, small("--out=" + dir), "holds a run already"},
 		{"a run that is finished", 2, []string{"train", "--resume=" + dir}, "is finished"},
 		{"no folder", 2, []string{"train", "--resume=" + filepath.Join(dir, "nothing")}, "isn't a run folder"},
@@ -195,6 +198,9 @@ func TestJobErrors(t *testing.T) {
 				t.Errorf("%v: it says %q, want one line with %q", err, out, c.want)
 			}
 		})
+	}
+	if files, err := os.ReadDir(base); err != nil || len(files) != 1 {
+		t.Errorf("they have written %v: %v", files, err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/bits"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -167,7 +168,7 @@ func (o often) Set(text string) error {
 func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how task.Task) error {
 	t, err := newTask(cmd.Context(), c)
 	dir := out
-	if err = wrongFlag(err); err == nil && !auto && first(how.Group) {
+	if err = divided(how.Group, t, wrongFlag(err)); err == nil && !auto && first(how.Group) {
 		dir, err = newFolder(out, c.Task.Name)
 	}
 	err = fit(cmd, t, dir, how, err)
@@ -197,7 +198,19 @@ func resumeRun(cmd *cobra.Command, dir string, raise func(c *task.Config), how t
 			}
 		}
 	}
-	return fit(cmd, t, dir, how, err)
+	return fit(cmd, t, dir, how, divided(how.Group, t, err))
+}
+
+// divided returns an error, if there is none yet, where the processes of a group can't share a task's micro-batches.
+func divided(g train.Group, t *task.Task, err error) error {
+	if g == nil || err != nil {
+		return err
+	}
+	processes, micro := g.Size(), t.Config.Training.MicroBatches
+	if micro%processes != 0 || bits.OnesCount(uint(micro/processes)) != 1 {
+		return usagef("--micro-batches must be the number of processes or 2, 4, 8 times that and so on, got %d for %d processes: for a run that goes on, choose another number of processes", micro, processes)
+	}
+	return nil
 }
 
 // first reports whether this process is the first of a group, or alone.
