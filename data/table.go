@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Table holds the wanted columns of all good rows of a file, one after the other in one block of memory, which takes
-// four bytes a field and four a row beside the text.
+// Table holds the wanted columns of all good rows of a file, one after the other in large blocks of memory, with four
+// bytes a field and four a row beside the text.
 type Table struct {
 	Header  []string    // the names of all columns of the file; nil if it has no header
 	Columns []int       // the places of the wanted columns among them, from 0
@@ -17,10 +17,14 @@ type Table struct {
 	Bad     []*RowError // the first bad rows, without their Fields
 	LeftOut int         // how many bad rows there are
 
-	text  string
-	ends  []uint32 // of each field in text, row by row; a field starts where the one before it ends
-	lines []uint32
+	blocks []string // of at most blockSize, at multiples of which they start
+	ends   []uint32 // of each field, row by row; a field starts where the one before it ends, or its block starts
+	lines  []uint32
 }
+
+// blockSize is room for several of the longest rows. A block grows into no other, so that nothing is copied, and what
+// the garbage collector takes for the heap is what there is.
+const blockSize = 1 << 24
 
 // maxBad is how many bad rows a Table and a BadRowsError have.
 const maxBad = 5
@@ -122,14 +126,14 @@ func ReadParallel(paths []string, check func(fields []string) error) (*Table, er
 // table reads all rows of files of so many bytes.
 func (r *Records) table(size int64) (*Table, error) {
 	t := &Table{Header: r.header, Columns: r.columns}
-	var text strings.Builder
-	text.Grow(int(min(size, math.MaxUint32)))
+	var block strings.Builder
+	block.Grow(int(min(size, blockSize)))
 	for {
 		next, err := r.next()
 		var bad *RowError
 		switch {
 		case err == io.EOF:
-			return t.finish(text.String(), text.Cap())
+			return t.finish(&block)
 		case errors.As(err, &bad):
 			if bad.Fields = nil; len(t.Bad) < maxBad {
 				t.Bad = append(t.Bad, bad)
@@ -140,18 +144,24 @@ func (r *Records) table(size int64) (*Table, error) {
 			return nil, err
 		}
 		for _, field := range r.wanted {
-			if text.Len()+len(field) > math.MaxUint32 || next.line > math.MaxUint32 {
+			if block.Len()+len(field) > blockSize {
+				t.blocks = append(t.blocks, block.String())
+				block = strings.Builder{}
+				block.Grow(blockSize)
+			}
+			block.WriteString(field)
+			end := blockSize*uint64(len(t.blocks)) + uint64(block.Len())
+			if end > math.MaxUint32 || uint64(next.line) > math.MaxUint32 {
 				return nil, fmt.Errorf("line %d: up to here it has more than 4 GiB: give a smaller file", next.line)
 			}
-			text.WriteString(field)
-			t.ends = append(t.ends, uint32(text.Len()))
+			t.ends = append(t.ends, uint32(end))
 		}
 		t.lines = append(t.lines, uint32(next.line))
 	}
 }
 
-// finish takes the text of all fields, unless too many rows are bad.
-func (t *Table) finish(text string, room int) (*Table, error) {
+// finish takes the last block, unless too many rows are bad.
+func (t *Table) finish(block *strings.Builder) (*Table, error) {
 	rows := len(t.lines) + t.LeftOut
 	if rows == 0 {
 		return nil, errors.New("it has a header and no rows: give a file with some")
@@ -159,9 +169,7 @@ func (t *Table) finish(text string, room int) (*Table, error) {
 	if 100*t.LeftOut > rows {
 		return nil, &BadRowsError{Bad: t.Bad, LeftOut: t.LeftOut, Rows: rows}
 	}
-	if t.text = text; room > len(text)+len(text)/4 { // as other columns were longer
-		t.text = strings.Clone(text)
-	}
+	t.blocks = append(t.blocks, strings.Clone(block.String())) // without room for more
 	return t, nil
 }
 
@@ -171,11 +179,13 @@ func (t *Table) Len() int { return len(t.lines) }
 // Field returns a wanted column, counted from 0, of a row, counted from 0. It is a part of the Table's memory.
 func (t *Table) Field(row, column int) string {
 	i := row*len(t.Columns) + column
-	start := uint32(0)
+	end := t.ends[i] - 1 // no field is empty
+	block := t.blocks[end/blockSize]
+	start := end / blockSize * blockSize
 	if i > 0 {
-		start = t.ends[i-1]
+		start = max(start, t.ends[i-1])
 	}
-	return t.text[start:t.ends[i]]
+	return block[start%blockSize : end%blockSize+1]
 }
 
 // Line returns the line of the file, from 1, that a row, counted from 0, starts on.

@@ -302,6 +302,28 @@ func TestTableMemory(t *testing.T) {
 	runtime.KeepAlive(content)
 }
 
+// TestTableBlocks has fields on both sides of where blocks end.
+func TestTableBlocks(t *testing.T) {
+	var content strings.Builder
+	var want [][]string
+	large := [2]int{maxRow / 2, maxRow/2 - 2}
+	for i, sizes := range [][2]int{large, large, large, large, {4, 4}, large, large, large, large, {7, 2}, {1, 1}} {
+		row := []string{strings.Repeat(string(rune('a'+i)), sizes[0]), strings.Repeat(string(rune('A'+i)), sizes[1])}
+		want = append(want, row)
+		content.WriteString(strings.Join(row, "\t") + "\n")
+	}
+	table, err := ReadTable(writeFile(t, "a.tsv", content.String()), TableOptions{Known: pairNames})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows, _ := contents(table); !reflect.DeepEqual(rows, want) {
+		t.Error("the fields aren't those of the file")
+	}
+	if len(table.blocks) != 3 || len(table.blocks[0]) != blockSize || len(table.blocks[1]) != blockSize-1 {
+		t.Errorf("%d blocks, the first of %d bytes: want three, the first full, the second not", len(table.blocks), len(table.blocks[0]))
+	}
+}
+
 func TestHeldOut(t *testing.T) {
 	const keys = 20_000
 	eighth, tenth := 0, 0
