@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Ignore is a target that doesn't count: a loss must leave its position out.
@@ -79,6 +80,38 @@ func (b *Batch) Rows(from, to int) Batch {
 	return part
 }
 
+// Resize returns a copy of the batch, as a Coder of that Layout makes it, with another size. What it has less is
+// padding, or it is an error; what it has more is padding, and rows that have one symbol of that and no target that
+// counts.
+func (b *Batch) Resize(l Layout, size, length, targetLen int) (Batch, error) {
+	l.Len, l.TargetLen = length, targetLen
+	to, err := newBatch(size, l)
+	if err != nil {
+		return to, err
+	}
+	if size < b.Size || (targetLen == 0) != (b.TargetLen == 0) {
+		return Batch{}, fmt.Errorf("a batch of %d rows with targets of width %d can't have %d and %d", b.Size, b.TargetLen, size, targetLen)
+	}
+	for row := range size {
+		if row >= b.Size {
+			to.Lengths[row] = 1
+			continue
+		}
+		if to.Lengths[row] = b.Lengths[row]; b.Lengths[row] > length {
+			return Batch{}, fmt.Errorf("row %d has %d symbols, more than the width of %d", row, b.Lengths[row], length)
+		}
+		copy(to.Inputs[row*length:][:length], b.Inputs[row*b.Len:][:b.Lengths[row]])
+		targets, width := b.Targets[row*max(b.TargetLen, 1):][:max(b.TargetLen, 1)], max(targetLen, 1)
+		if n := copy(to.Targets[row*width:][:width], targets); slices.ContainsFunc(targets[n:], func(id int) bool { return id != Ignore }) {
+			return Batch{}, fmt.Errorf("row %d has more than %d targets", row, width)
+		}
+		if b.Before != nil {
+			copy(to.Before[row*width:][:width], b.Before[row*b.TargetLen:][:b.TargetLen])
+		}
+	}
+	return to, nil
+}
+
 // newBatch returns a batch of padding alone.
 func newBatch(size int, l Layout) (Batch, error) {
 	if err := checkSize(size, max(l.Len, l.TargetLen)); err != nil {
@@ -91,7 +124,7 @@ func newBatch(size int, l Layout) (Batch, error) {
 		Size:    size, Len: l.Len, TargetLen: l.TargetLen,
 	}
 	if l.Start >= 0 {
-		b.Before = filled(size*l.TargetLen, l.Pad)
+		b.Before = filled(size*l.TargetLen, l.TargetPad)
 	}
 	return b, nil
 }

@@ -10,14 +10,14 @@ import (
 type characters struct{ coder }
 
 func newCharacters(c coder) *characters {
-	n := c.vocab.Len()
+	n := c.source.Len()
 	c.layout = Layout{Tokens: n, Classes: n, Len: c.rule.MaxLen, TargetLen: c.rule.MaxLen, Start: -1, End: -1}
 	return &characters{c}
 }
 
 func (c *characters) Batch(examples []Example) (Batch, error) {
 	return c.batch(examples, func(b *Batch, row int, e Example) error {
-		source, err := c.vocab.Encode(e.Source)
+		source, err := c.source.Encode(e.Source)
 		if err != nil {
 			return err
 		}
@@ -29,7 +29,7 @@ func (c *characters) Batch(examples []Example) (Batch, error) {
 			if utf8.RuneCountInString(e.Answer) > 1 {
 				return errors.New("the answer must be the one symbol that follows")
 			}
-			if answer, err = c.vocab.Encode(e.Answer); err != nil {
+			if answer, err = c.source.Encode(e.Answer); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -21,18 +22,24 @@ type Coder interface {
 
 	// Layout returns what the ids stand for, and how many a row has.
 	Layout() Layout
+
+	// Tokenizers returns what makes ids of sources and of answers: the rule's, or of its Alphabet.
+	Tokenizers() (source, target Tokenizer)
 }
 
 // A Layout is what the token ids of a Coder stand for, and how many a row has. A symbol's id is its place in the rule's
-// Alphabet; special tokens come after the symbols, and are -1 where the kind has no such token.
+// Alphabet, or what a Tokenizer makes of it; special tokens come after the symbols, and are -1 where the kind has no
+// such token.
 type Layout struct {
-	Tokens    int // ids of inputs are below it
-	Classes   int // ids of targets are below it
-	Len       int // positions of a row of inputs
-	TargetLen int // positions of a row of targets; 0 if a row has a single target
-	Start     int // the first of what comes before an answer's symbols
-	End       int // what follows a sequence
-	Pad       int // what fills inputs: of text, any symbol
+	Tokens       int // ids of inputs are below it
+	TargetTokens int // ids of what comes before targets are below it; 0 but for KindPairs
+	Classes      int // ids of targets are below it
+	Len          int // positions of a row of inputs
+	TargetLen    int // positions of a row of targets; 0 if a row has a single target
+	Start        int // the first of what comes before an answer's symbols
+	End          int // what follows a sequence
+	Pad          int // what fills inputs: of text, any symbol
+	TargetPad    int // what fills Before
 }
 
 // maxName is the most bytes that a rule's Name may have, which messages and folders show.
@@ -68,11 +75,10 @@ func newCoder(rule Rule) (Coder, error) {
 	if rule.Kind != KindPairs && rule.MaxAnswer != 0 {
 		return nil, fmt.Errorf("only a rule of kind %s can have a MaxAnswer, got that of one of kind %q", KindPairs, rule.Kind)
 	}
-	vocab, err := NewVocab(rule.Alphabet)
+	c, err := tokenized(rule)
 	if err != nil {
-		return nil, fmt.Errorf("its Alphabet: %w", err)
+		return nil, err
 	}
-	c := coder{rule: rule, vocab: vocab}
 	switch rule.Kind {
 	case KindTags:
 		return newTags(c), nil
@@ -88,12 +94,41 @@ func newCoder(rule Rule) (Coder, error) {
 
 // coder is what the kinds have in common.
 type coder struct {
-	rule   Rule
-	vocab  *Vocab
-	layout Layout
+	rule           Rule
+	source, target Tokenizer
+	layout         Layout
+}
+
+// tokenized returns a coder with what makes ids of sources and of answers.
+func tokenized(rule Rule) (coder, error) {
+	c := coder{rule: rule, source: rule.Source, target: rule.Target}
+	switch {
+	case rule.Source == nil && rule.Target != nil:
+		return c, errors.New("a Target needs a Source beside it")
+	case rule.Source == nil:
+		vocab, err := NewVocab(rule.Alphabet)
+		if err != nil {
+			return c, fmt.Errorf("its Alphabet: %w", err)
+		}
+		c.source, c.target = vocab, vocab
+	case rule.Alphabet != "" || rule.Spell != nil || rule.Read != nil:
+		return c, errors.New("a rule with a Source has no Alphabet, Spell or Read")
+	case rule.Kind == KindTags && rule.Target == nil:
+		return c, fmt.Errorf("a rule of kind %s with a Source needs a Target, of the tags", KindTags)
+	case rule.Kind != KindTags && rule.Kind != KindPairs && rule.Target != nil:
+		return c, fmt.Errorf("a rule of kind %q has no Target", rule.Kind)
+	case rule.Target == nil:
+		c.target = rule.Source
+	}
+	if n := max(c.source.Len(), c.target.Len()); n < 1 || n > longest {
+		return c, fmt.Errorf("a tokenizer must have 1 to %d ids, got %d and %d", longest, c.source.Len(), c.target.Len())
+	}
+	return c, nil
 }
 
 func (c *coder) Layout() Layout { return c.layout }
+
+func (c *coder) Tokenizers() (source, target Tokenizer) { return c.source, c.target }
 
 // batch makes a batch of padding and has fill write a row of it for each example.
 func (c *coder) batch(examples []Example, fill func(b *Batch, row int, e Example) error) (Batch, error) {
@@ -120,7 +155,7 @@ func (c *coder) encode(e Example) (source, answer []int, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if answer, err = c.vocab.Encode(spelled); err != nil {
+	if answer, err = c.target.Encode(spelled); err != nil {
 		return nil, nil, c.errorf("answer %q: %w", e.Answer, err)
 	}
 	return source, answer, nil
@@ -132,12 +167,12 @@ func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
 	if e.Source == "" {
 		return nil, "", c.errorf("the source is empty, want 1 to %d symbols", c.rule.MaxLen)
 	}
-	if n := utf8.RuneCountInString(e.Source); n > c.rule.MaxLen {
+	if n := utf8.RuneCountInString(e.Source); c.rule.Source == nil && n > c.rule.MaxLen {
 		return nil, "", c.errorf("a source has at most %d symbols, got %d", c.rule.MaxLen, n)
 	}
 	source := e.Source
 	if c.rule.Spell == nil { // else the symbols of a source are up to the rule
-		if ids, err = c.vocab.Encode(source); err != nil {
+		if ids, err = c.source.Encode(source); err != nil {
 			return nil, "", c.errorf("source %q: %w", e.Source, err)
 		}
 	}
@@ -150,12 +185,15 @@ func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
 	answer = e.Answer
 	if c.rule.Spell != nil {
 		source, answer = c.rule.Spell(e.Source, e.Answer)
-		if ids, err = c.vocab.Encode(source); err != nil {
+		if ids, err = c.source.Encode(source); err != nil {
 			return nil, "", c.errorf("source %q: %w", e.Source, err)
 		}
 	}
+	if c.rule.Source != nil && c.rule.Kind == KindLabels {
+		ids = ids[:min(len(ids), c.rule.MaxLen)]
+	}
 	if len(ids) < 1 || len(ids) > c.rule.MaxLen {
-		return nil, "", c.errorf("source %q: it is spelled %q, of %d symbols, and may have 1 to %d", e.Source, source, len(ids), c.rule.MaxLen)
+		return nil, "", c.errorf("source %.100q: it is spelled %.100q, of %d symbols, and may have 1 to %d", e.Source, source, len(ids), c.rule.MaxLen)
 	}
 	if none != nil {
 		return nil, "", c.errorf("%w", none)
@@ -165,7 +203,7 @@ func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
 
 // read returns the answer that ids of symbols spell.
 func (c *coder) read(ids []int) (string, error) {
-	spelled, err := c.vocab.Decode(ids)
+	spelled, err := c.target.Decode(ids)
 	if err != nil || c.rule.Read == nil {
 		return spelled, err
 	}

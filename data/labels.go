@@ -20,7 +20,7 @@ func newLabels(c coder) (*labels, error) {
 	if len(c.rule.Classes) < 2 {
 		return nil, fmt.Errorf("a rule of kind %s needs at least 2 Classes to choose from, got %d", KindLabels, len(c.rule.Classes))
 	}
-	n := c.vocab.Len()
+	n := c.source.Len()
 	c.layout = Layout{Tokens: n + 1, Classes: len(c.rule.Classes), Len: c.rule.MaxLen, Start: -1, End: -1, Pad: n}
 	return &labels{c}, nil
 }

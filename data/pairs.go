@@ -11,12 +11,20 @@ import (
 //	before  ⏵ 2 0 2 4 - 0 3 - 0 7
 //	target  2 0 2 4 - 0 3 - 0 7 ⏎
 //
+// A rule with a Target has ids of their own for either, where a padding of Before isn't one of the source.
+//
 // Before needs no lengths: its padding comes last, where causal attention doesn't see it, and its targets are Ignore.
 type pairs struct{ coder }
 
 func newPairs(c coder) *pairs {
-	n := c.vocab.Len()
-	c.layout = Layout{Tokens: n + 3, Classes: n + 3, Len: c.rule.MaxLen, TargetLen: c.rule.MaxAnswer + 1, Start: n + 2, End: n, Pad: n + 1}
+	n, source := c.target.Len(), c.source.Len()
+	c.layout = Layout{
+		Tokens: n + 3, TargetTokens: n + 3, Classes: n + 3, Len: c.rule.MaxLen, TargetLen: c.rule.MaxAnswer + 1,
+		Start: n + 2, End: n, Pad: n + 1, TargetPad: n + 1,
+	}
+	if c.rule.Target != nil { // each side has its own ids
+		c.layout.Tokens, c.layout.Pad = source+1, source
+	}
 	return &pairs{c}
 }
 
@@ -27,7 +35,7 @@ func (p *pairs) Batch(examples []Example) (Batch, error) {
 			return err
 		}
 		if len(answer) > p.rule.MaxAnswer {
-			return p.errorf("an answer has at most %d symbols, got %q, the answer to %q", p.rule.MaxAnswer, e.Answer, e.Source)
+			return p.errorf("an answer has at most %d symbols, got %.100q, the answer to %.100q", p.rule.MaxAnswer, e.Answer, e.Source)
 		}
 		b.Lengths[row] = copy(b.Inputs[row*b.Len:], source)
 		before := b.Before[row*b.TargetLen:]
@@ -40,7 +48,7 @@ func (p *pairs) Batch(examples []Example) (Batch, error) {
 
 // Answer takes the targets up to the first special token, or all of them if there is none.
 func (p *pairs) Answer(targets []int) (string, error) {
-	special := []int{p.layout.End, p.layout.Pad, p.layout.Start}
+	special := []int{p.layout.End, p.layout.TargetPad, p.layout.Start}
 	if i := slices.IndexFunc(targets, func(id int) bool { return slices.Contains(special, id) }); i >= 0 {
 		targets = targets[:i]
 	}

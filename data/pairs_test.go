@@ -6,7 +6,7 @@ import (
 )
 
 func TestPairsLayout(t *testing.T) {
-	want := Layout{Tokens: 44, Classes: 44, Len: 29, TargetLen: 11, Start: 43, End: 41, Pad: 42}
+	want := Layout{Tokens: 44, TargetTokens: 44, Classes: 44, Len: 29, TargetLen: 11, Start: 43, End: 41, Pad: 42, TargetPad: 42}
 	if got := newCoderOf(t, named(t, "dates", 0)).Layout(); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

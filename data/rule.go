@@ -32,11 +32,17 @@ type Rule struct {
 	About string `json:"about,omitempty"` // what the answer is, in a few words
 	Kind  Kind   `json:"kind"`
 
-	Alphabet  string   `json:"alphabet"`             // every symbol that a model meets in a source or an answer, once
+	Alphabet  string   `json:"alphabet,omitempty"`   // every symbol that a model meets in a source or an answer, once
 	Classes   []string `json:"classes,omitempty"`    // of KindLabels alone: every answer there is
 	MaxLen    int      `json:"max_len"`              // symbols of the longest source; of KindText, of a context
 	MaxAnswer int      `json:"max_answer,omitempty"` // symbols of the longest answer, of KindPairs alone
 	Example   string   `json:"example,omitempty"`    // a source to try
+
+	// Source makes ids of sources and Target of answers, where there is no Alphabet: MaxLen and MaxAnswer count their
+	// ids. A rule of KindPairs without a Target has one vocabulary for both. One of KindTags has a Target that gives
+	// each symbol of a source its tag; a Source of KindLabels is cut where it is too long. Other kinds have neither.
+	Source Tokenizer `json:"-"`
+	Target Tokenizer `json:"-"`
 
 	// Sample returns a random source of at most maxLen symbols, which is the rule's MaxLen. It takes all its random
 	// numbers from rng. Sample and Answer are called by several goroutines at once.

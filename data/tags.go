@@ -18,10 +18,19 @@ import (
 //	target  0 0 0 4 2 ⏎
 //
 // Padding is never a target.
+//
+// Where a rule has a Target, each symbol of the source has a tag of its own, and there is no end token:
+//
+//	input   the dog  runs ·
+//	target  DET NOUN VERB
 type tags struct{ coder }
 
 func newTags(c coder) *tags {
-	n := c.vocab.Len()
+	n := c.source.Len()
+	if c.rule.Target != nil {
+		c.layout = Layout{Tokens: n + 1, Classes: c.target.Len(), Len: c.rule.MaxLen, TargetLen: c.rule.MaxLen, Start: -1, End: -1, Pad: n}
+		return &tags{c}
+	}
 	c.layout = Layout{Tokens: n + 2, Classes: n + 1, Len: c.rule.MaxLen + 1, TargetLen: c.rule.MaxLen + 1, Start: -1, End: n, Pad: n + 1}
 	return &tags{c}
 }
@@ -31,6 +40,14 @@ func (t *tags) Batch(examples []Example) (Batch, error) {
 		source, answer, err := t.encode(e)
 		if err != nil {
 			return err
+		}
+		if t.rule.Target != nil {
+			if len(answer) != len(source) && e.Answer != "" {
+				return t.errorf("each symbol of a source has a tag, but %.100q has %d and its tags %.100q are %d", e.Source, len(source), e.Answer, len(answer))
+			}
+			b.Lengths[row] = copy(b.Inputs[row*b.Len:], source)
+			copy(b.Targets[row*b.TargetLen:], answer)
+			return nil
 		}
 		if len(answer) > len(source) {
 			return t.errorf("a rule of kind %s writes an answer over its source: the answer to %q has at most %d symbols, got %q; kind %s has answers of any length",

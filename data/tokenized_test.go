@@ -1,0 +1,162 @@
+package data
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// tokenizer is one of some texts.
+func tokenizer(t testing.TB, units Units, texts ...string) Tokenizer {
+	t.Helper()
+	tok, err := NewTokenizer(units, slices.Values(texts), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok
+}
+
+// A rule with tokenizers has ids of their own on either side, and what they don't know is their unknown id.
+func TestTokenizedPairs(t *testing.T) {
+	c := newCoderOf(t, Rule{
+		Name: "pairs", Kind: KindPairs, MaxLen: 4, MaxAnswer: 3,
+		Source: tokenizer(t, Characters, "abc"), Target: tokenizer(t, Tokens, "X Y X"),
+	})
+	// Sources are a, b, c and unknown, then padding; answers X, Y and unknown, then the end, padding and the start.
+	want := Layout{Tokens: 5, TargetTokens: 6, Classes: 6, Len: 4, TargetLen: 4, Start: 5, End: 3, Pad: 4, TargetPad: 4}
+	if got := c.Layout(); got != want {
+		t.Fatalf("got %+v, want %+v", got, want)
+	}
+	b, err := c.Batch([]Example{{"abz", "Y X"}, {"c", "Q"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const no = Ignore
+	for _, tc := range []struct {
+		name      string
+		got, want []int
+	}{
+		{"inputs", b.Inputs, []int{0, 1, 3, 4, 2, 4, 4, 4}},
+		{"before", b.Before, []int{5, 1, 0, 4, 5, 2, 4, 4}},
+		{"targets", b.Targets, []int{1, 0, 3, no, 2, 3, no, no}},
+	} {
+		if !slices.Equal(tc.got, tc.want) {
+			t.Errorf("%s: %v, want %v", tc.name, tc.got, tc.want)
+		}
+	}
+	for _, targets := range [][]int{{1, 0, 3, 0}, {1, 0}, {1, 0, 4, 0}, {1, 0, 5}} {
+		if got, err := c.Answer(targets); err != nil || got != "Y X" {
+			t.Errorf("%v spell %q, %v; want Y X", targets, got, err)
+		}
+	}
+	for source, want := range map[string]string{
+		"abcab": `task pairs: source "abcab": it is spelled "abcab", of 5 symbols, and may have 1 to 4`,
+		"":      "the source is empty",
+	} {
+		_, err := c.Batch([]Example{{Source: source}})
+		wantError(t, err, want)
+	}
+	_, err = c.Batch([]Example{{"a", "X X X X"}})
+	wantError(t, err, "an answer has at most 3 symbols")
+	// Without a Target, one vocabulary has both.
+	both := tokenizer(t, Characters, "ab")
+	c = newCoderOf(t, Rule{Name: "pairs", Kind: KindPairs, MaxLen: 4, MaxAnswer: 3, Source: both})
+	want = Layout{Tokens: 6, TargetTokens: 6, Classes: 6, Len: 4, TargetLen: 4, Start: 5, End: 3, Pad: 4, TargetPad: 4}
+	if got := c.Layout(); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if s, a := c.Tokenizers(); s != both || a != both {
+		t.Error("both sides must have the one tokenizer")
+	}
+}
+
+// A text that is too long for a label is cut.
+func TestTokenizedLabels(t *testing.T) {
+	c := newCoderOf(t, Rule{Name: "labels", Kind: KindLabels, MaxLen: 2, Classes: []string{"x", "y"}, Source: tokenizer(t, Tokens, "one two")})
+	b, err := c.Batch([]Example{{"two one two", "y"}, {"one", "x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{1, 0, 0, 3}; !slices.Equal(b.Inputs, want) || !slices.Equal(b.Targets, []int{1, 0}) || b.Lengths[0] != 2 {
+		t.Errorf("got %+v, want the inputs %v", b, want)
+	}
+}
+
+// Each token has one tag, without an end token.
+func TestTokenizedTags(t *testing.T) {
+	c := newCoderOf(t, Rule{Name: "tags", Kind: KindTags, MaxLen: 3, Source: tokenizer(t, Tokens, "the the dog"), Target: tokenizer(t, Tokens, "D D N")})
+	b, err := c.Batch([]Example{{"dog", "N"}, {"the cat the", "D N D"}, {"the", ""}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const no = Ignore
+	if want := []int{1, no, no, 0, 1, 0, no, no, no}; !slices.Equal(b.Targets, want) {
+		t.Errorf("the targets are %v, want %v", b.Targets, want)
+	}
+	if want := []int{1, 3, 3, 0, 2, 0, 0, 3, 3}; !slices.Equal(b.Inputs, want) || !slices.Equal(b.Lengths, []int{1, 3, 1}) {
+		t.Errorf("the inputs are %v of lengths %v, want %v", b.Inputs, b.Lengths, want)
+	}
+	if got, err := c.Answer([]int{0, 1}); err != nil || got != "D N" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	_, err = c.Batch([]Example{{"the dog", "D"}})
+	wantError(t, err, `each symbol of a source has a tag, but "the dog" has 2 and its tags "D" are 1`)
+}
+
+func TestTokenizedErrors(t *testing.T) {
+	tok := tokenizer(t, Tokens, "a b")
+	for _, tc := range []struct {
+		name   string
+		change func(r *Rule)
+		want   string
+	}{
+		{"an alphabet", func(r *Rule) { r.Alphabet = "ab" }, "a rule with a Source has no Alphabet, Spell or Read"},
+		{"a spelling", func(r *Rule) { r.Read = strings.ToUpper }, "has no Alphabet, Spell or Read"},
+		{"no source", func(r *Rule) { r.Source = nil }, "a Target needs a Source beside it"},
+		{"tags without tags", func(r *Rule) { r.Kind, r.MaxAnswer, r.Target = KindTags, 0, nil }, "needs a Target, of the tags"},
+		{"labels with a target", func(r *Rule) { r.Kind, r.MaxAnswer, r.Classes = KindLabels, 0, []string{"a", "b"} }, `a rule of kind "labels" has no Target`},
+	} {
+		r := Rule{Name: "own", Kind: KindPairs, MaxLen: 4, MaxAnswer: 4, Source: tok, Target: tok}
+		tc.change(&r)
+		_, err := NewCoder(r)
+		wantError(t, err, tc.want)
+	}
+}
+
+// Resize cuts padding and adds padding, and nothing else.
+func TestResize(t *testing.T) {
+	c := newCoderOf(t, Rule{
+		Name: "pairs", Kind: KindPairs, MaxLen: 5, MaxAnswer: 4,
+		Source: tokenizer(t, Characters, "ab"), Target: tokenizer(t, Tokens, "X Y"),
+	})
+	few, err := c.Batch([]Example{{"ab", "X"}, {"b", "Y"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := few.Resize(c.Layout(), 3, 2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const no = Ignore
+	for _, tc := range []struct {
+		name      string
+		got, want []int
+	}{
+		{"inputs", b.Inputs, []int{0, 1, 1, 3, 3, 3}},
+		{"lengths", b.Lengths, []int{2, 1, 1}},
+		{"before", b.Before, []int{5, 0, 5, 1, 4, 4}},
+		{"targets", b.Targets, []int{0, 3, 1, 3, no, no}},
+	} {
+		if !slices.Equal(tc.got, tc.want) {
+			t.Errorf("%s: %v, want %v", tc.name, tc.got, tc.want)
+		}
+	}
+	if wide, err := b.Resize(c.Layout(), 3, 5, 5); err != nil || wide.Counted() != few.Counted() || !slices.Equal(wide.Inputs[:10], few.Inputs) {
+		t.Errorf("made wide again: %+v, %v", wide, err)
+	}
+	for _, size := range [][3]int{{1, 2, 2}, {2, 1, 2}, {2, 2, 1}, {2, 2, 0}, {0, 2, 2}} {
+		if _, err := few.Resize(c.Layout(), size[0], size[1], size[2]); err == nil {
+			t.Errorf("to %v: there must be an error", size)
+		}
+	}
+}
