@@ -18,12 +18,10 @@ import (
 func trained(t *testing.T, name string) (dir, input string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "run")
-	args := small("--task="+name, "--layers=2", "--out="+dir)
+	succeed(t, small(append(dataFlags(t, name), "--task="+name, "--layers=2", "--out="+dir)...)...)
 	if name == "text" {
-		succeed(t, append(args, "--max-len=16", "--text="+foxText(t))...)
 		return dir, "quick fox"
 	}
-	succeed(t, args...)
 	c, err := task.ReadConfig(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +197,7 @@ func TestAttentionOfHostileTexts(t *testing.T) {
 	line := "<b onload=\"x('1')\">&amp;</script>\t文 e\u0301 \x01\u200d·\n"
 	write(t, path, strings.Repeat(line, 80))
 	dir := filepath.Join(base, "run")
-	succeed(t, small("--task=text", "--steps=2", "--max-len=64", "--text="+path, "--out="+dir)...)
+	succeed(t, small("--task=text", "--steps=2", "--max-len=64", "--data="+path, "--out="+dir)...)
 	for _, name := range []string{"x.html", "x.svg", "x.png"} {
 		out := succeed(t, "attention", dir, line, "--out="+filepath.Join(base, name))
 		if boxes := strings.Contains(out, `□ stands for "文"`); boxes != (name == "x.png") || strings.Count(out, "\n") != 1 {

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -18,12 +21,15 @@ type settings struct {
 	preset  string
 	maxLen  int
 	dropout float64
+
+	data, validationData []string // each one file, or two parallel ones
+	units                string
 }
 
 // defaults returns the settings of a task.
 func defaults(name string, maxLen int) (settings, error) {
 	c, err := task.Named(name, maxLen)
-	return settings{Config: c, name: name, maxLen: maxLen}, err
+	return settings{Config: c, name: name, maxLen: maxLen, dropout: c.Model.Dropout}, err
 }
 
 // A flagGroup is flags under a title in the help.
@@ -46,15 +52,24 @@ func (s *settings) flags() []flagGroup {
 
 	f := group("Common flags")
 	f.StringVar(&s.name, "task", s.name, "what to learn: "+strings.Join(task.Names(), ", "))
-	f.StringVar(&s.Data.File, "text", s.Data.File, "the file to learn, for --task text")
+	f.StringArrayVar(&s.data, "data", s.data, "the file to learn, for the tasks pairs, labels, tags and text; given twice, for pairs and tags, the lines of sources and those of answers")
 	f.StringVar(&s.preset, "preset", s.preset, "settings of this name, which other flags change; see above")
 	f.Uint64Var(&s.Seed, "seed", s.Seed, "decides initial weights, data order and dropout")
 	f.IntVar(&t.Epochs, "epochs", t.Epochs, "epochs at most; 0 for no limit")
 	f.IntVar(&t.Patience, "patience", t.Patience, "checks without improvement to stop after; 0 for never")
 
+	f = group("A file of pairs, labels or tags")
+	f.StringArrayVar(&s.validationData, "validation-data", s.validationData, "the file to validate on; without it, rows of --data are held out")
+	f.StringSliceVar(&s.Data.Columns, "columns", s.Data.Columns, "the columns of sources and answers, as text,label or 3,1: by the names of a header, or by their numbers")
+	f.StringVar(&s.units, "units", s.units, "what sources and answers are made of: characters, or tokens between spaces; guessed")
+	f.StringVar((*string)(&s.Data.SourceUnits), "source-units", string(s.Data.SourceUnits), "what sources are made of")
+	f.StringVar((*string)(&s.Data.TargetUnits), "target-units", string(s.Data.TargetUnits), "what answers are made of")
+	f.IntVar(&s.Task.MaxAnswer, "max-answer", s.Task.MaxAnswer, "longest answer of pairs; 0 for what the file needs")
+	f.StringVar(&t.ClassWeights, "class-weights", t.ClassWeights, "balanced has all labels, or tags, count for the same")
+
 	f = group("Data and model")
 	f.IntVar(&s.Data.Validation, "validation", s.Data.Validation, "held-out sequences to validate on; 0 for none")
-	f.IntVar(&s.maxLen, "max-len", s.maxLen, "longest sequence, 0 for the task's own; of text, the context")
+	f.IntVar(&s.maxLen, "max-len", s.maxLen, "longest sequence, 0 for the task's own or what the file needs; of text, the context")
 	f.IntVar(&m.Dim, "dim", m.Dim, "width of the model")
 	f.IntVar(&b.Attention.Heads, "heads", b.Attention.Heads, "attention heads")
 	f.IntVar(&m.Layers, "layers", m.Layers, "blocks")
@@ -64,7 +79,8 @@ func (s *settings) flags() []flagGroup {
 	f = group("Training")
 	f.IntVar(&t.Batch, "batch", t.Batch, "sequences in a batch")
 	f.IntVar(&t.MicroBatches, "micro-batches", t.MicroBatches, "parts that a batch is taken in, side by side or one after the other, which bounds memory; 0 for 4, or 2 or 1 if 4 doesn't divide it")
-	f.IntVar(&t.Steps, "steps", t.Steps, "batches in an epoch")
+	f.IntVar(&t.Steps, "steps", t.Steps, "batches in an epoch; of a file's rows, an epoch is a pass over them")
+	f.Float64Var(&t.LabelSmoothing, "label-smoothing", t.LabelSmoothing, "share of every target that is spread over all, in training")
 	f.Float64Var(&t.Average, "average", t.Average, "decay, as 0.999, of an average of the weights, to be validated and saved in their place; 0 for none")
 
 	f = group("Solver")
@@ -137,16 +153,41 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 		f.AddFlagSet(g.FlagSet)
 	}
 	given.Visit(func(flag *pflag.Flag) {
-		if f.Lookup(flag.Name) != nil {
+		to := f.Lookup(flag.Name)
+		if to == nil {
+			return
+		}
+		if many, ok := flag.Value.(pflag.SliceValue); ok {
+			err = errors.Join(err, to.Value.(pflag.SliceValue).Replace(many.GetSlice()))
+		} else {
 			err = errors.Join(err, f.Set(flag.Name, flag.Value.String()))
 		}
 	})
+	if given.Changed("units") {
+		c.Data.SourceUnits = cmp.Or(c.Data.SourceUnits, data.Units(c.units))
+		if c.Task.Kind != data.KindLabels {
+			c.Data.TargetUnits = cmp.Or(c.Data.TargetUnits, data.Units(c.units))
+		}
+	}
+	err = errors.Join(err, named("data", c.data, &c.Data.File, &c.Data.TargetFile),
+		named("validation-data", c.validationData, &c.Data.ValidationFile, &c.Data.ValidationTargetFile))
 	if given.Changed("dropout") { // else a preset has its own
 		for _, rate := range []*float64{&c.Model.Dropout, &c.Model.Block.Dropout, &c.Model.Block.Attention.Dropout, &c.Model.Block.FeedForward.Dropout} {
 			*rate = c.dropout
 		}
 	}
 	return c.Config, err
+}
+
+// named sets the names of a file, or of two parallel ones, that a flag gives, if it does.
+func named(flag string, names []string, file, other *string) error {
+	if len(names) > 2 || slices.Contains(names, "") {
+		return usagef("--%s names a file, and a second one where sources and answers are lines of two, got %q", flag, names)
+	}
+	for i, name := range names {
+		*[]*string{file, other}[i] = name
+	}
+	return nil
 }
 
 // wrongFlag returns an error that names flags where a setting that they gave can't be.
@@ -156,8 +197,13 @@ func wrongFlag(err error) error {
 		return err
 	}
 	return usagef("%s", wrong.Message(func(setting string) string {
-		if setting == "data.file" {
-			return "--text"
+		switch setting {
+		case "data.file":
+			return "--data"
+		case "data.validation_file":
+			return "--validation-data"
+		case "data.target_file":
+			return "a second --data"
 		}
 		return "--" + strings.ReplaceAll(setting[strings.LastIndex(setting, ".")+1:], "_", "-")
 	}))

@@ -76,8 +76,8 @@ func TestHostileConfigs(t *testing.T) {
 		{"no name", with("task.name", `""`), "a rule's Name must be"},
 		{"a name with an escape", with("task.name", `"x\u001b[2J"`), `got "x\x1b[2J"`},
 		{"classes for copy", with("task.classes", `["a", "b"]`), "Classes"},
-		{"a file for copy", with("data.file", `"x.txt"`), "task text must come with data.file"},
-		{"text without one", with("task.kind", `"text"`), "task text must come with data.file"},
+		{"a file for copy", with("data.file", `"x.txt"`), "data.tokenizers_sha256 must have"},
+		{"text without one", with("task.kind", `"text"`), "task copy must come with data.file, the file to learn"},
 		{"text without symbols", asText(`""`), "Alphabet"},
 		{"symbols twice", asText(`"aa"`), path + `: task "text": its Alphabet: `},
 		{"terabytes", with("model.dim", "16384", "model.layers", "128"), "choose a smaller model.dim, model.block.feed_forward.hidden, model.layers, task.max_len or training.batch"},
@@ -153,7 +153,7 @@ func TestAbsurdModels(t *testing.T) {
 		{"--dim=16384", "--layers=128"},
 		{"--dim=16384", "--hidden=65536"},
 		{"--dim=4096", "--batch=65536"},
-		{"--task=text", "--text=text", "--max-len=65536", "--batch=65536"},
+		{"--task=text", "--data=text", "--max-len=65536", "--batch=65536"},
 	} {
 		fail(t, heed(append([]string{"train"}, args...)...), 2, "GiB", "choose a smaller --dim")
 	}

@@ -13,12 +13,12 @@ import (
 )
 
 func newEval() *cobra.Command {
-	var text string
+	var files []string
 	cmd := &cobra.Command{
 		Use:   "eval DIR",
 		Short: "Score a trained model on its validation set",
 		Long: `Score a run's saved weights on its validation set: the sequences that the seed held out of training,
-or the last tenth of the text. The loss is the mean cross-entropy in nats.`,
+the rows of the file to validate on, or the last tenth of the text. The loss is the mean cross-entropy in nats.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("heed eval takes one run folder, got %d arguments", len(args))
@@ -26,7 +26,7 @@ or the last tenth of the text. The loss is the mean cross-entropy in nats.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := openTask(cmd.Context(), args[0], text, nil)
+			t, err := openTask(cmd.Context(), args[0], files, nil, true, nil)
 			if err != nil {
 				return err
 			}
@@ -42,22 +42,31 @@ or the last tenth of the text. The loss is the mean cross-entropy in nats.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&text, "text", "", "the text, if it is elsewhere now, or another of the same characters")
+	cmd.Flags().StringArrayVar(&files, "data", nil, "the file that was learned, if it is elsewhere now; of text, or another one of the same characters")
 	return cmd
 }
 
 // scoreText returns a score as it is printed.
 func scoreText(s task.Score, c task.Config) string {
 	what := "sequences exactly right"
-	if c.Task.Kind == data.KindText {
+	switch {
+	case c.Task.Kind == data.KindText:
 		what = "characters predicted"
+	case c.Data.File == "":
+	case c.Task.Kind == data.KindTags:
+		what = "tags right"
+	case c.Task.Kind == data.KindLabels:
+		what = "labels right"
+	default:
+		what = "rows exactly right"
 	}
 	return fmt.Sprintf("Val=%.6f, accuracy %.4f (%d of %d %s)", s.Loss, s.Accuracy(), s.Right, s.Total, what)
 }
 
-// openTask opens a run folder's task, with its data but new weights. text, unless it is empty, is the text to take
-// instead. change, unless it is nil, changes the configuration as flags say.
-func openTask(ctx context.Context, dir, text string, change func(c *task.Config)) (*task.Task, error) {
+// openTask opens a run folder's task, with its data but new weights. files and validation, unless they are empty, are
+// where the data are now; where others will do, a text may be another one. change, unless it is nil, changes the
+// configuration as flags say.
+func openTask(ctx context.Context, dir string, files, validation []string, others bool, change func(c *task.Config)) (*task.Task, error) {
 	if dir == "" {
 		return nil, errNoFolder
 	}
@@ -65,12 +74,17 @@ func openTask(ctx context.Context, dir, text string, change func(c *task.Config)
 	if err != nil {
 		return nil, err
 	}
-	learnsText := c.Task.Kind == data.KindText
-	if text != "" {
-		if !learnsText {
-			return nil, usagef("--text is for a text model; %s learned the task %s", dir, c.Task.Name)
-		}
-		c.Data.File, c.Data.SHA256 = text, ""
+	if c.Data.File == "" && len(files)+len(validation) > 0 {
+		return nil, usagef("--data is for models of a file; %s learned the task %s", dir, c.Task.Name)
+	}
+	if err := named("data", files, &c.Data.File, &c.Data.TargetFile); err != nil {
+		return nil, err
+	}
+	if err := named("validation-data", validation, &c.Data.ValidationFile, &c.Data.ValidationTargetFile); err != nil {
+		return nil, err
+	}
+	if others && len(files) > 0 && c.Task.Kind == data.KindText {
+		c.Data.SHA256 = ""
 	}
 	if change != nil {
 		change(&c)
@@ -83,8 +97,10 @@ func openTask(ctx context.Context, dir, text string, change func(c *task.Config)
 		err = wrongFlag(err)
 	case errors.As(err, &wrong): // which isn't the call's fault
 		err = fmt.Errorf("%s: %w", filepath.Join(dir, task.ConfigFile), err)
-	case err != nil && learnsText && text == "":
-		err = fmt.Errorf("%w; --text FILE names the text to take", err)
+	case err != nil && c.Data.ValidationFile != "" && len(files)+len(validation) == 0:
+		err = fmt.Errorf("%w; --data FILE and --validation-data FILE name the files as they were, if they are elsewhere now", err)
+	case err != nil && c.Data.File != "" && len(files) == 0:
+		err = fmt.Errorf("%w; --data FILE names the file as it was, if it is elsewhere now", err)
 	}
 	return t, err
 }

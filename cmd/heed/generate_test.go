@@ -15,7 +15,7 @@ import (
 func foxRun(t *testing.T, more ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	succeed(t, small(append([]string{"--task=text", "--max-len=16", "--text=" + foxText(t), "--out=" + dir}, more...)...)...)
+	succeed(t, small(append([]string{"--task=text", "--max-len=16", "--data=" + foxText(t), "--out=" + dir}, more...)...)...)
 	return dir
 }
 

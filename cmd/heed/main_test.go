@@ -166,17 +166,27 @@ func TestWrongCalls(t *testing.T) {
 		{"train --workers=-1", "--workers must be at least 1, or 0"},
 		{"train --micro-batches=5", "--batch must be a multiple of --micro-batches, got 64 and 5"},
 		{"train --micro-batches=-1", "--micro-batches must be from 0 to 64, got -1"},
-		{"train --task=text", "--task text must come with --text, the file"},
-		{"train --text=x.txt", "--task text must come with --text, the file"},
-		{"train --task=text --text=x.txt --max-len=-1", "--max-len must be from 0"},
+		{"train --task=text", "--task text must come with --data, the file"},
+		{"train --task=pairs", "--task pairs must come with --data, the file"},
+		{"train --data=x.txt", "--task reverse draws its own examples, and can't come with --data: pairs, labels, tags and text learn a file"},
+		{"train --task=pairs --data=x --data=y --data=z", `--data names a file, and a second one where sources and answers are lines of two, got ["x" "y" "z"]`},
+		{"train --task=pairs --data=x --data=y --columns=1,2", "--columns are of one file, and a second --data is a second one"},
+		{"train --task=pairs --data=x --validation-data=y --validation=0", "--validation-data needs a --validation above 0"},
+		{"train --task=pairs --data=x --data=y --validation-data=z", "--validation-data needs as many files as --data"},
+		{"train --task=pairs --data=x --units=words", `--source-units must be characters or tokens, got "words"`},
+		{"train --task=pairs --data=x --class-weights=balanced", "--class-weights are for the tasks labels and tags, got them for pairs"},
+		{"train --task=labels --data=x --class-weights=some", `--class-weights must be balanced, or empty for none, got "some"`},
+		{"train --task=labels --data=x --target-units=tokens", "--task labels has no --target-units: a label is a whole"},
+		{"train --task=text --data=x --columns=1,2", "--task text has no rows: only pairs, labels and tags can have --validation-data, --columns, --source-units"},
+		{"train --task=text --data=x.txt --max-len=-1", "--max-len must be from 0"},
 		{"train --heads=5", "--dim must be a multiple of --heads, got 32 and 5"},
 		{"train --patience=0", "set --patience or --epochs"},
 		{"train --monitor=val_acc", `--monitor must be one of train_loss, train_accuracy, val_loss, val_accuracy, got "val_acc"`},
 		{"train --monitor=val_loss --validation=0", `--monitor must be one of train_loss, train_accuracy, got "val_loss"`},
 		{"train --monitor=val_accuracy", "--mode must be max, if more of val_accuracy is better, or min"},
-		{"train --resume=x --max-steps=2 --epochs=4 --seed=2", "give no other flag than --epochs, --patience, --workers, --max-steps, --max-time and --checkpoint-every, got --seed"},
-		{"train --task=text --text=x.txt --preset=small", `--preset must be one of nanogpt for the task text, got "small"`},
-		{"train;--task=text;--text=x.txt;--preset=", `--preset must be one of nanogpt for the task text, got ""`},
+		{"train --resume=x --max-steps=2 --epochs=4 --seed=2", "give no other flag than --epochs, --patience, --workers, --max-steps, --max-time, --checkpoint-every, --data and --validation-data, got --seed"},
+		{"train --task=text --data=x.txt --preset=small", `--preset must be one of nanogpt for the task text, got "small"`},
+		{"train;--task=text;--data=x.txt;--preset=", `--preset must be one of nanogpt for the task text, got ""`},
 		{"train --task=brackets --preset=nanogpt", `--preset: there are none for the task brackets, got "nanogpt"`},
 		{"train --solver=sgd --beta2=0.9", "--solver sgd has no --beta1 and --beta2, got 0 and 0.9"},
 		{"train --find-rate curve.png", `as --find-rate=FILE.png, got "curve.png" on its own`},
@@ -246,9 +256,9 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"micro-batches": {"-1", "65"}, "workers": {"-1"}, "check-every": {"-1", "1073741825"},
 		"max-steps": {"-1"}, "max-time": {"-1s", "1"}, "checkpoint-every": {"0", "-1", "-1s", "0s"}, "auto-resume": {"maybe"},
 		"average": {"1", "-0.1"}, "clip-value": {"-1", "1e31"}, "momentum": {"1", "-0.1"}, "muon-rate": {"-1", "11"}, "beta1": {"1", "-0.1"}, "beta2": {"1", "-0.1"}, "nesterov": {"maybe"},
-		"plateau": {"-1", "1073741825"}, "plateau-factor": {"1", "-0.1"},
+		"plateau": {"-1", "1073741825"}, "plateau-factor": {"1", "-0.1"}, "max-answer": {"-1", "65537"}, "label-smoothing": {"1", "-0.1"},
 	}
-	reals := []string{"average", "beta1", "beta2", "clip-value", "momentum", "muon-rate", "plateau-factor", "dropout", "learning-rate", "floor", "weight-decay", "clip", "min-delta", "baseline", "stopping-threshold", "divergence-threshold"}
+	reals := []string{"average", "beta1", "beta2", "label-smoothing", "clip-value", "momentum", "muon-rate", "plateau-factor", "dropout", "learning-rate", "floor", "weight-decay", "clip", "min-delta", "baseline", "stopping-threshold", "divergence-threshold"}
 	for _, flag := range reals {
 		wrong[flag] = append(wrong[flag], "NaN", "Inf", "-Inf", "1e999")
 	}
@@ -260,7 +270,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 		}
 	}
 	newTrain(nil).Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Value.Type() != "string" && wrong[f.Name] == nil {
+		if _, texts := f.Value.(pflag.SliceValue); f.Value.Type() != "string" && !texts && wrong[f.Name] == nil {
 			t.Errorf("--%s isn't tested", f.Name)
 		}
 	})
@@ -279,7 +289,7 @@ func TestHelp(t *testing.T) {
 		{"help", []string{"train", "eval", "predict", "generate", "attention", "bench", "version"}},
 		{"help train", []string{"--resume", "config.json, model.safetensors, history.jsonl and summary.json", "--help"}},
 		{"train --help", []string{"--task", strings.Join(task.Names(), ", "), "--seed", "(default 0.003)", "Common flags:", "Solver:", "Learning rate over time:", "Early stopping:", "--min-delta"}},
-		{"eval -h", []string{"heed eval DIR", "--text"}},
+		{"eval -h", []string{"heed eval DIR", "--data"}},
 		{"predict --help", []string{"heed predict DIR INPUT...", "--", "only the last\nmax_len characters"}},
 		{"generate --help", []string{"--prompt", "--tokens", "--temperature", "--top-k", "--top-p", "--seed"}},
 		{"attention --help", []string{"--out", ".png", ".svg", ".html"}},
@@ -384,7 +394,7 @@ func TestNamesAreMadePrintable(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "no\x1b[31m\u202edir")
 	for _, args := range [][]string{
-		{"predict", dir, "x"}, {"eval", dir}, {"train", "--resume=" + dir}, {"train", "--task=text", "--text=" + dir},
+		{"predict", dir, "x"}, {"eval", dir}, {"train", "--resume=" + dir}, {"train", "--task=text", "--data=" + dir},
 		{"attention", dir, "x"}, {"\x1b"}, {"help", "\x1b"}, {"eval", "--\x1b"}, {"train", "--dim=\x1b"},
 	} {
 		c := heed(args...)
@@ -432,7 +442,7 @@ func TestLongArgumentsAreCut(t *testing.T) {
 	long := strings.Repeat("ä\x1b", 50_000)
 	for _, args := range [][]string{
 		{long}, {"help", long}, {"train", "--task=" + long}, {"train", "--dim=" + long}, {"train", "--" + long}, {"train", long},
-		{"train", "--resume=" + long}, {"train", "--task=text", "--text=" + long}, {"eval", long}, {"predict", long, "x"},
+		{"train", "--resume=" + long}, {"train", "--task=text", "--data=" + long}, {"eval", long}, {"predict", long, "x"},
 		{"generate", long, "--prompt=x", "--tokens=1"}, {"attention", "x", "y", "--out=" + long}, {"bench", long},
 	} {
 		c := heed(args...)

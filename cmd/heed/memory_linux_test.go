@@ -23,8 +23,8 @@ func TestMemoryEstimate(t *testing.T) {
 	if err := os.WriteFile(text, []byte(strings.Repeat("The quick brown fox jumps over the lazy dog; 0123456789!\n", 1<<13)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	nanogpt := "--task=text --text=" + text + " --max-len=64 --dim=128 --layers=4 "
-	wide := "--task=text --text=" + text + " --max-len=64 --dim=512 --heads=8 --layers=6 --batch=8 --steps=3 --validation=50 "
+	nanogpt := "--task=text --data=" + text + " --max-len=64 --dim=128 --layers=4 "
+	wide := "--task=text --data=" + text + " --max-len=64 --dim=512 --heads=8 --layers=6 --batch=8 --steps=3 --validation=50 "
 	for _, test := range []struct {
 		name, flags string
 		large       bool
@@ -34,7 +34,7 @@ func TestMemoryEstimate(t *testing.T) {
 		{"reverse, long", "--task=reverse --epochs=8", true},
 		{"brackets, on one worker", "--task=brackets --steps=20 --workers=1", false},
 		{"dates", "--task=dates --steps=10 --validation=250", false},
-		{"text", "--task=text --steps=10 --text=" + text, false},
+		{"text", "--task=text --steps=10 --data=" + text, false},
 		{"nanogpt", nanogpt + "--batch=12 --steps=10 --micro-batches=1", false},
 		{"nanogpt, a large batch", nanogpt + "--batch=96 --steps=3 --micro-batches=1", true},
 		{"nanogpt, a large batch in parts, one worker", nanogpt + "--batch=96 --steps=3 --micro-batches=4 --workers=1", true},
@@ -44,7 +44,7 @@ func TestMemoryEstimate(t *testing.T) {
 		{"width 512, four workers", wide + "--micro-batches=4 --workers=4", true},
 		{"width 512, Muon and an average", wide + "--micro-batches=1 --solver=muon --average=0.9", true},
 		{"width 512, SGD", wide + "--micro-batches=1 --solver=sgd", true},
-		{"a long context", "--task=text --text=" + text + " --max-len=2048 --batch=4 --steps=2 --validation=20", true},
+		{"a long context", "--task=text --data=" + text + " --max-len=2048 --batch=4 --steps=2 --validation=20", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.large && testing.Short() {

@@ -47,7 +47,7 @@ func TestJobChangesNoByte(t *testing.T) {
 			flags := func(dir string) []string {
 				flags := small("--task="+of, "--dropout=0.1", "--micro-batches=4", "--out="+dir)
 				if of == "text" {
-					flags = append(flags, "--text="+text, "--max-len=32")
+					flags = append(flags, "--data="+text, "--max-len=32")
 				}
 				return flags
 			}
@@ -190,7 +190,7 @@ func TestJobErrors(t *testing.T) {
 		{"a folder with a run", 2, small("--out=" + dir), "holds a run already"},
 		{"a run that is finished", 2, []string{"train", "--resume=" + dir}, "is finished"},
 		{"no folder", 2, []string{"train", "--resume=" + filepath.Join(dir, "nothing")}, "isn't a run folder"},
-		{"no text", 2, small("--task=text", "--text="+filepath.Join(dir, "nothing")), "no such file"},
+		{"no text", 2, small("--task=text", "--data="+filepath.Join(dir, "nothing")), "no such file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, err := job(c.processes, c.args...).CombinedOutput()

@@ -18,7 +18,7 @@ import (
 // A run, finished or not, goes on with more epochs or more patience to the bytes of one that had them from the start.
 func TestRaise(t *testing.T) {
 	base := t.TempDir()
-	const text = "--task=text --max-len=16 --epochs=%d --patience=%d"
+	const text = "--task=text --epochs=%d --patience=%d"
 	for _, test := range []struct {
 		name, flags string // with epochs and patience
 		from, to    [2]int
@@ -36,15 +36,16 @@ func TestRaise(t *testing.T) {
 		{"with a plateau and an average", "--task=copy --solver=muon --schedule=restarts --warm-up=3 --decay=8 --plateau=1 --average=0.9 --check-every=4 --epochs=%d --patience=%d", [2]int{1, 0}, [2]int{3, 0}, "--epochs=3", 7},
 		{"with momentum", "--task=copy --solver=sgd --momentum=0.9 --learning-rate=0.1 --epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--epochs=2", 0},
 		{"of text", text, [2]int{1, 0}, [2]int{3, 0}, "--epochs=3", 0},
+		{"of pairs", "--task=pairs --decay=40 --warm-up=3 --epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--epochs=2", 0},
+		{"of labels", "--task=labels --decay=40 --warm-up=3 --class-weights=balanced --epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--epochs=2", 7},
+		{"of tags", "--task=tags --decay=40 --warm-up=3 --epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--epochs=2", 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			fox := foxText(t)
+			name, _, _ := strings.Cut(strings.TrimPrefix(test.flags, "--task="), " ")
+			file := dataFlags(t, name)
 			flags := func(dir string, numbers [2]int) []string {
 				more := strings.Fields(fmt.Sprintf(test.flags, numbers[0], numbers[1]))
-				if strings.HasPrefix(test.flags, "--task=text") {
-					more = append(more, "--text="+fox)
-				}
-				return small(append(more, "--dropout=0.1", "--out="+dir)...)
+				return small(append(append(more, "--dropout=0.1", "--out="+dir), file...)...)
 			}
 			dir, want := filepath.Join(base, test.name), filepath.Join(base, test.name+" whole")
 			succeed(t, flags(want, test.to)...)

@@ -45,15 +45,52 @@ func readHistory(t *testing.T, dir string) []train.Check {
 	return history
 }
 
+// dataFlags are the flags of what a task learns from, for one that needs a file.
+func dataFlags(t *testing.T, name string) []string {
+	t.Helper()
+	switch name {
+	case "text":
+		return []string{"--max-len=16", "--data=" + foxText(t)}
+	case "pairs", "labels", "tags":
+		return []string{"--steps=0", "--validation=20", "--data=" + rowsFile(t, name)}
+	}
+	return nil
+}
+
+// rowsFile is a file of 200 rows of a task.
+func rowsFile(t *testing.T, name string) string {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(5, 5))
+	words := []string{"cat", "dog", "a", "the", "elephant", "sees"}
+	var s strings.Builder
+	s.WriteString(map[string]string{"pairs": "source,target\n", "labels": "id,text,label\n", "tags": "tokens,tags\n"}[name])
+	for i := range 200 {
+		some := make([]string, 1+rng.IntN(5))
+		tags := make([]string, len(some))
+		for i := range some {
+			some[i] = words[rng.IntN(len(words))]
+			tags[i] = some[i][:1]
+		}
+		text := strings.Join(some, " ")
+		switch name {
+		case "pairs":
+			fmt.Fprintf(&s, "%s,%s\n", text, strings.ToUpper(strings.Join(tags, " ")))
+		case "labels":
+			fmt.Fprintf(&s, "%d,%s,%t\n", i, text, slices.Contains(some, "cat"))
+		case "tags":
+			fmt.Fprintf(&s, "%s,%s\n", text, strings.Join(tags, " "))
+		}
+	}
+	path := filepath.Join(t.TempDir(), name+".csv")
+	write(t, path, s.String())
+	return path
+}
+
 func TestTrainEvalPredict(t *testing.T) {
 	for _, name := range task.Names() {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
-			args := small("--task="+name, "--out="+dir, "--seed=18446744073709551615")
-			if name == "text" {
-				args = append(args, "--max-len=16", "--text="+foxText(t))
-			}
-			out := succeed(t, args...)
+			out := succeed(t, small(slices.Concat([]string{"--task=" + name, "--out=" + dir, "--seed=18446744073709551615"}, dataFlags(t, name))...)...)
 
 			s, history := readRun(t, dir)
 			if s.Task != name || s.Seed != math.MaxUint64 || s.Epochs != 3 || len(history) != 3 || s.StoppedEarly || s.Params < 1000 {
@@ -82,8 +119,9 @@ func TestTrainEvalPredict(t *testing.T) {
 					t.Errorf("summary.json has no %s", name)
 				}
 			}
-			if files := folder(t, dir); len(files) != 5 {
-				t.Errorf("the run folder holds %d files, want 5", len(files))
+			wantFiles := map[string]int{"labels": 6, "pairs": 7, "tags": 7} // with tokenizers
+			if files := folder(t, dir); len(files) != cmp.Or(wantFiles[name], 5) {
+				t.Errorf("the run folder holds %d files, want %d", len(files), cmp.Or(wantFiles[name], 5))
 			}
 
 			want := fmt.Sprintf("Val=%.6f, accuracy %.4f (", *s.ValLoss, *s.ValAccuracy)
@@ -231,7 +269,7 @@ func TestStoppingFlags(t *testing.T) {
 // Training without validation says so, keeps the best weights by the training loss, and resumes.
 func TestWithoutValidation(t *testing.T) {
 	base := t.TempDir()
-	for name, flags := range map[string][]string{"sort": {"--task=sort"}, "text": {"--task=text", "--max-len=16", "--text=" + foxText(t)}} {
+	for name, flags := range map[string][]string{"sort": {"--task=sort"}, "text": {"--task=text", "--max-len=16", "--data=" + foxText(t)}} {
 		args := func(dir string) []string { return small(append(flags, "--validation=0", "--out="+dir)...) }
 		whole, resumed := filepath.Join(base, name), filepath.Join(base, name+"-resumed")
 		out := succeed(t, args(whole)...)
@@ -365,7 +403,7 @@ func TestFoldersThatWontDo(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) { fail(t, heed(test.args...), 1, test.want...) })
 	}
-	fail(t, heed("eval", done, "--text=x"), 2, "--text is for a text model")
+	fail(t, heed("eval", done, "--data=x"), 2, "--data is for models of a file")
 	if after := folder(t, done); fmt.Sprint(after) != fmt.Sprint(before) {
 		t.Error("the finished run has changed")
 	}

@@ -66,7 +66,7 @@ func TestGenerateOnATerminal(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "escapes.txt")
 	write(t, text, strings.Repeat("a\x1b[31mb\tc\x07\u009b\u202e d\u3000\n", 300))
 	dir := filepath.Join(t.TempDir(), "run")
-	succeed(t, small("--task=text", "--max-len=16", "--text="+text, "--steps=60", "--out="+dir)...)
+	succeed(t, small("--task=text", "--max-len=16", "--data="+text, "--steps=60", "--out="+dir)...)
 	args := []string{"generate", dir, "--prompt=a\x1b[", "--tokens=200", "--temperature=0.5"}
 	plain := succeed(t, args...)
 	if strings.Count(plain, "\x1b") < 2 {

@@ -37,19 +37,19 @@ func TestTextsThatWontDo(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			out := filepath.Join(base, "out")
-			fail(t, heed(small("--task=text", "--text="+test.path, "--out="+out)...), test.status, test.want)
+			fail(t, heed(small("--task=text", "--data="+test.path, "--out="+out)...), test.status, test.want)
 			if _, err := os.Stat(out); err == nil {
 				t.Error("there is a run folder all the same")
 			}
 		})
 	}
-	fail(t, heed(small("--task=text", "--text="+foxText(t), "--max-len=3000")...), 2, "too few for windows of length 3000", "(--max-len)")
+	fail(t, heed(small("--task=text", "--data="+foxText(t), "--max-len=3000")...), 2, "too few for windows of length 3000", "(--max-len)")
 }
 
 func TestTextThatChanges(t *testing.T) {
 	path := foxText(t)
 	dir := filepath.Join(t.TempDir(), "run")
-	succeed(t, small("--task=text", "--max-len=16", "--text="+path, "--out="+dir)...)
+	succeed(t, small("--task=text", "--max-len=16", "--data="+path, "--out="+dir)...)
 	score, answer := succeed(t, "eval", dir), succeed(t, "predict", dir, "The quick")
 	text := read(t, path)
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere.txt")
@@ -58,20 +58,20 @@ func TestTextThatChanges(t *testing.T) {
 	// One more line, then another letter in place of one, then a character that the model doesn't know.
 	for _, changed := range []string{text + "The dog.\n", text[:len(text)-2] + "x\n", text + "§\n"} {
 		write(t, path, changed)
-		fail(t, heed("eval", dir), 1, "has changed since the run began", "--text")
+		fail(t, heed("eval", dir), 1, "has changed since the run began", "--data")
 	}
-	fail(t, heed("eval", dir, "--text="+path), 1, "symbol '§'")
-	if got := succeed(t, "eval", dir, "--text="+elsewhere); got != score {
+	fail(t, heed("eval", dir, "--data="+path), 1, "symbol '§'")
+	if got := succeed(t, "eval", dir, "--data="+elsewhere); got != score {
 		t.Errorf("of the text elsewhere, heed eval prints %q, want %q", got, score)
 	}
 	write(t, path, strings.ToLower(text[1:])+text)
-	if got := succeed(t, "eval", dir, "--text="+path); got == score {
+	if got := succeed(t, "eval", dir, "--data="+path); got == score {
 		t.Errorf("of another text, heed eval prints the same: %q", got)
 	}
 
 	os.Remove(path)
-	fail(t, heed("eval", dir), 1, "that can be read", "--text FILE")
-	fail(t, heed("eval", dir, "--text="+path), 1, "that can be read")
+	fail(t, heed("eval", dir), 1, "that can be read", "--data FILE")
+	fail(t, heed("eval", dir, "--data="+path), 1, "that can be read")
 	if got := succeed(t, "predict", dir, "The quick"); got != answer {
 		t.Errorf("without the text, heed predict prints %q, want %q", got, answer)
 	}
@@ -81,7 +81,7 @@ func TestTextThatChanges(t *testing.T) {
 func TestResumeWithAnotherText(t *testing.T) {
 	path := foxText(t)
 	dir := filepath.Join(t.TempDir(), "run")
-	c := heedContext(cancelled(t, 15), small("--task=text", "--max-len=16", "--text="+path, "--out="+dir)...)
+	c := heedContext(cancelled(t, 15), small("--task=text", "--max-len=16", "--data="+path, "--out="+dir)...)
 	fail(t, c, 1, "interrupted")
 	text := read(t, path)
 	write(t, path, text+"The fox.\n")
@@ -92,7 +92,7 @@ func TestResumeWithAnotherText(t *testing.T) {
 
 func TestTextInputs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	succeed(t, small("--task=text", "--max-len=8", "--steps=2", "--text="+foxText(t), "--out="+dir)...)
+	succeed(t, small("--task=text", "--max-len=8", "--steps=2", "--data="+foxText(t), "--out="+dir)...)
 	fail(t, heed("predict", dir, ""), 2, "the input is empty")
 	fail(t, heed("predict", dir, "fox", "f§x"), 2, "symbol '§' at position 1")
 	fail(t, heed("predict", dir, "f\xffx"), 2, "UTF-8")
@@ -108,7 +108,7 @@ func TestTextAnswersAreLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lines.txt")
 	write(t, path, strings.Repeat("\n", 2000)+"x\ty")
 	dir := filepath.Join(t.TempDir(), "run")
-	out := succeed(t, small("--task=text", "--max-len=8", "--steps=40", "--learning-rate=0.03", "--text="+path, "--out="+dir)...)
+	out := succeed(t, small("--task=text", "--max-len=8", "--steps=40", "--learning-rate=0.03", "--data="+path, "--out="+dir)...)
 	if !strings.HasSuffix(out, " TEXT --tokens 300\n") {
 		t.Errorf("heed train printed %q, want an example of what can be typed", out)
 	}

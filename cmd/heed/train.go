@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -40,13 +42,19 @@ The tasks, by what the answer is:
 The presets, by what they are for:
 
 ` + aboutPresets() + `
-The flags' defaults are shown for the task reverse; every task has its own. The run folder gets
+Pairs, labels and tags learn the rows of --data, a file of TSV or CSV whose first two columns, or those
+that a header calls source and target, text and label or tokens and tags, are learned: several rows of
+one source are several right answers. Rows of a tenth of the sources, --validation at most, are held out
+to validate on.
+
+The flags' defaults are shown for the task reverse; every task has its own, and those of pairs, labels
+and tags go by the file. The run folder gets
 config.json, model.safetensors, history.jsonl and summary.json, and checkpoint.safetensors to go on
 from. An interrupted run goes on with --resume and ends with the same bytes, on any number of
 --workers; a finished one goes on with more --epochs or --patience.
 
 Where mpirun starts several processes, and heed was built with -tags mpi, they train together, with
-the same bytes: they must divide --micro-batches. Only the first one sees the run folder.
+the same bytes: they must divide --micro-batches. Only the first one sees the run folder; --data is read by all.
 
 SIGINT and SIGTERM write a checkpoint and end the call with status 1; SIGUSR1, which schedulers
 send as notice, does so with status 3. With --auto-resume the same call begins a run, goes on with
@@ -63,27 +71,10 @@ it and finds it finished.`,
 				return usagef("--max-time must be above 0, or 0 for no limit, got %v", how.MaxTime)
 			}
 			if flags.Changed("resume") {
-				var other error
-				flags.Visit(func(f *pflag.Flag) {
-					if !slices.Contains([]string{"resume", "epochs", "patience", "workers", "max-steps", "max-time", "checkpoint-every"}, f.Name) {
-						other = usagef("--resume goes on with the settings of the run's config.json: give no other flag than --epochs, --patience, --workers, --max-steps, --max-time and --checkpoint-every, got --%s", f.Name)
-					}
-				})
-				if other != nil {
-					return other
+				if err := onlyWithResume(flags); err != nil {
+					return err
 				}
-				var raise func(c *task.Config)
-				if flags.Changed("epochs") || flags.Changed("patience") {
-					raise = func(c *task.Config) {
-						if flags.Changed("epochs") {
-							c.Training.Epochs = s.Training.Epochs
-						}
-						if flags.Changed("patience") {
-							c.Training.Patience = s.Training.Patience
-						}
-					}
-				}
-				return resumeRun(cmd, resume, raise, how)
+				return resumeRun(cmd, resume, &s, how)
 			}
 			if find != "" {
 				c, err := s.fromFlags(flags)
@@ -178,23 +169,52 @@ func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how task.T
 	return err
 }
 
-// resumeRun goes on with a run where it was interrupted, or from the start if it has no checkpoint yet. raise changes
-// what flags raise; nil for nothing.
-func resumeRun(cmd *cobra.Command, dir string, raise func(c *task.Config), how task.Task) error {
-	var t *task.Task
-	var config []byte
-	var err error
-	if first(how.Group) {
-		if t, err = openTask(cmd.Context(), dir, "", raise); err == nil && how.Group != nil {
-			config, err = os.ReadFile(filepath.Join(dir, task.ConfigFile))
+// withResume are the flags that --resume may have beside it.
+var withResume = []string{"epochs", "patience", "workers", "max-steps", "max-time", "checkpoint-every", "data", "validation-data"}
+
+// onlyWithResume returns an error for any other flag.
+func onlyWithResume(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if f.Name != "resume" && !slices.Contains(withResume, f.Name) {
+			err = usagef("--resume goes on with the settings of the run's config.json: give no other flag than --%s and --%s, got --%s",
+				strings.Join(withResume[:len(withResume)-1], ", --"), withResume[len(withResume)-1], f.Name)
+		}
+	})
+	return err
+}
+
+// resumeRun goes on with a run where it was interrupted, or from the start if it has no checkpoint yet, with what flags
+// raise in it.
+func resumeRun(cmd *cobra.Command, dir string, s *settings, how task.Task) error {
+	flags := cmd.Flags()
+	var raise func(c *task.Config)
+	if flags.Changed("epochs") || flags.Changed("patience") {
+		raise = func(c *task.Config) {
+			if flags.Changed("epochs") {
+				c.Training.Epochs = s.Training.Epochs
+			}
+			if flags.Changed("patience") {
+				c.Training.Patience = s.Training.Patience
+			}
 		}
 	}
-	config, err = train.Share(how.Group, config, err)
+	open := func(dir string) (*task.Task, error) {
+		return openTask(cmd.Context(), dir, s.data, s.validationData, false, raise)
+	}
+	var t *task.Task
+	var shared []byte
+	var err error
+	if first(how.Group) {
+		if t, err = open(dir); err == nil && how.Group != nil {
+			shared, err = folderStart(dir)
+		}
+	}
+	shared, err = train.Share(how.Group, shared, err)
 	if err == nil && !first(how.Group) { // where the folder needn't be
 		if dir, err = os.MkdirTemp("", "heed-"); err == nil {
 			defer os.RemoveAll(dir)
-			if err = os.WriteFile(filepath.Join(dir, task.ConfigFile), config, 0o666); err == nil {
-				t, err = openTask(cmd.Context(), dir, "", raise)
+			if err = writeStart(dir, shared); err == nil {
+				t, err = open(dir)
 			}
 		}
 	}
@@ -209,6 +229,39 @@ func divided(g train.Group, t *task.Task, err error) error {
 	processes, micro := g.Size(), t.Config.Training.MicroBatches
 	if micro%processes != 0 || bits.OnesCount(uint(micro/processes)) != 1 {
 		return usagef("--micro-batches must be the number of processes or 2, 4, 8 times that and so on, got %d for %d processes: for a run that goes on, choose another number of processes", micro, processes)
+	}
+	return nil
+}
+
+// started are the files of a folder that a run is begun with.
+var started = []string{task.ConfigFile, task.TokenizerFile, task.SourceTokenizerFile, task.TargetTokenizerFile}
+
+// folderStart returns the files that a folder's run was begun with, for writeStart.
+func folderStart(dir string) ([]byte, error) {
+	files := map[string][]byte{}
+	for _, name := range started {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil {
+			files[name] = content
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return json.Marshal(files)
+}
+
+// writeStart writes what folderStart has returned.
+func writeStart(dir string, shared []byte) error {
+	var files map[string][]byte
+	if err := json.Unmarshal(shared, &files); err != nil {
+		return err
+	}
+	for _, name := range started {
+		if content, ok := files[name]; ok {
+			if err := os.WriteFile(filepath.Join(dir, name), content, 0o666); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -231,6 +284,11 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how task.Task, err error)
 		debug.SetGCPercent(50) // training makes little garbage: it takes a quarter less memory so, and no more time
 	}
 	signal.Ignore(syscall.SIGPIPE) // the run is to be whole, also where nobody reads its lines to the end
+	if look := t.Look(); look != nil && first(how.Group) {
+		m, of := t.Config.Model, t.Config.Training
+		fmt.Fprintf(stdout, "%s  model: width %d, %d blocks, %d heads; batches of %d, %d steps an epoch, %s\n", printable(look.String()),
+			m.Dim, m.Layers, m.Block.Attention.Heads, of.Batch, of.Steps, atMost(of.Epochs))
+	}
 	progress := &progress{}
 	if how.Group == nil { // mpirun gives its processes a terminal that isn't one
 		progress = newProgress(cmd.ErrOrStderr(), t.Config.Training.Steps, t.Config.Training.Epochs)
@@ -266,6 +324,14 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how task.Task, err error)
 	}
 	fmt.Fprintf(stdout, "Done in %.1f s. Try: heed %s\n", s.Seconds, try)
 	return nil
+}
+
+// atMost says how many epochs there may be.
+func atMost(epochs int) string {
+	if epochs == 0 {
+		return "as many epochs as it takes"
+	}
+	return fmt.Sprintf("%d epochs at most", epochs)
 }
 
 // newFolder makes the folder of a new run: the given one, which must not hold a run already, or one under runs/ that

@@ -56,7 +56,7 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 		return nil, &InputError{input, err}
 	}
 	if r.read != nil {
-		r.written = append(r.written, r.marks.label(classes[len(classes)-1]))
+		r.written = append(r.written, r.answers.label(classes[len(classes)-1]))
 	}
 	a := &Attention{Input: input, Answer: answer}
 	for _, w := range weights {
@@ -72,15 +72,15 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 		l.Heads = slices.Collect(slices.Chunk(w.values, len(l.Rows)*len(l.Columns)))
 		a.Layers = append(a.Layers, l)
 	}
-	a.Key = r.marks.key(a.Layers)
+	a.Key = key(slices.Concat(r.sources.used, r.answers.used), a.Layers)
 	return a, nil
 }
 
 // A reading is one input as a model takes it, without padding, with the labels of its tokens.
 type reading struct {
-	batch data.Batch
-	marks *marks
-	self  string // says whom the source's positions attend to among themselves
+	batch            data.Batch
+	sources, answers *marks
+	self             string // says whom the source's positions attend to among themselves
 
 	source  []string // what the model reads
 	read    []string // of pairs: what its decoder reads at each step, the start, then what it has written
@@ -91,10 +91,10 @@ type reading struct {
 func (m *Model) reading(b data.Batch, targets []int) *reading {
 	b.Len, b.Inputs = b.Lengths[0], b.Inputs[:b.Lengths[0]]
 	r := &reading{
-		marks: newMarks(m.Config.Task.Alphabet, m.layout),
-		self:  "each position (rows) attends to all of the source (columns)",
+		self: "each position (rows) attends to all of the source (columns)",
 	}
-	r.source = r.marks.labels(b.Inputs)
+	r.sources, r.answers = newMarks(m.coder, m.Config.Task.Target == nil)
+	r.source = r.sources.labels(b.Inputs)
 	switch m.Config.Task.Kind {
 	case data.KindText:
 		r.self = "each character (rows) attends to itself and to those before it (columns)"
@@ -102,7 +102,7 @@ func (m *Model) reading(b data.Batch, targets []int) *reading {
 		r.self = "each position of the source (rows) attends to all of it (columns)"
 		b.Before = append([]int{m.layout.Start}, targets...)
 		b.TargetLen = len(b.Before)
-		r.read, r.written = r.marks.labels(b.Before), r.marks.labels(targets)
+		r.read, r.written = r.answers.labels(b.Before), r.answers.labels(targets)
 	}
 	r.batch = b
 	return r

@@ -267,7 +267,11 @@ func TestMarks(t *testing.T) {
 		for range symbols {
 			ids = append(ids, len(ids))
 		}
-		if got := strings.Join(newMarks(symbols, data.Layout{Start: -1, End: -1}).labels(ids), ""); got != want {
+		vocab, err := data.NewVocab(symbols)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join((&marks{symbols: vocab}).labels(ids), ""); got != want {
 			t.Errorf("the labels of %q are %q, want %q", symbols, got, want)
 		}
 	}

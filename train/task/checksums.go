@@ -7,11 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/heed-go/heed/internal/jsonkeys"
@@ -20,7 +20,7 @@ import (
 // sums returns the SHA-256 of the files of a run folder that are there, but for its summary.
 func sums(dir string) (map[string]string, error) {
 	sums := map[string]string{}
-	for _, name := range []string{ConfigFile, WeightsFile, HistoryFile, CheckpointFile} {
+	for _, name := range slices.DeleteFunc(Files(), func(name string) bool { return name == SummaryFile }) {
 		sum, err := fileSum(filepath.Join(dir, name))
 		if err == nil {
 			sums[name] = sum
@@ -35,14 +35,9 @@ func sums(dir string) (map[string]string, error) {
 // but a raise needs, may be gone.
 func checkSums(dir string) error {
 	path := filepath.Join(dir, SummaryFile)
-	f, _, err := openRegular(os.DirFS(dir), SummaryFile)
+	content, err := readRegular(os.DirFS(dir), SummaryFile, maxConfig)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxConfig))
-	if err != nil {
-		return err
 	}
 	var s Summary
 	if err = jsonkeys.Check(content, nil); err == nil {

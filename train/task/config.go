@@ -29,20 +29,43 @@ type Config struct {
 
 	// Model is that of the layers: of an Encoder, a SequenceClassifier, an EncoderDecoder or a Decoder, by the task's
 	// kind. New sets what the data decide where it is zero: Vocab, Outputs, and Positions, which are Learned, but
-	// Rotary for pairs.
+	// Rotary for pairs and for the rows of a file; of these also Dim, Layers and Heads.
 	Model layers.ModelConfig `json:"model"`
 
 	Training Training `json:"training"`
 }
 
-// Data says what is learned from.
+// Data says what is learned from. A task with a File of rows, each of a source and an answer, is one of pairs, labels
+// or tags; data.ReadTable says what such files are. Several rows of one source are several right answers.
 type Data struct {
-	File       string `json:"file,omitempty"`   // of text: the file to learn
-	SHA256     string `json:"sha256,omitempty"` // of the file, to tell if it changes; New finds it
-	Validation int    `json:"validation"`       // examples to validate on, 0 for none; of text, at most
+	File   string `json:"file,omitempty"`   // to learn: text, or rows
+	SHA256 string `json:"sha256,omitempty"` // of the file, to tell if it changes; New finds it
+
+	// TargetFile has the answers where File has sources alone: line n of either is a row, as data.ReadParallel has it.
+	TargetFile string `json:"target_file,omitempty"`
+
+	// ValidationFile has the rows to validate on, and ValidationTargetFile their answers where there is a TargetFile.
+	// Without them, rows of File validate: all those of one source in ten at most, chosen by a hash that Seed decides.
+	ValidationFile       string `json:"validation_file,omitempty"`
+	ValidationTargetFile string `json:"validation_target_file,omitempty"`
+	ValidationSHA256     string `json:"validation_sha256,omitempty"`
+
+	Columns []string `json:"columns,omitempty"` // of sources and of answers, as data.TableOptions has them
+
+	// SourceUnits and TargetUnits are what sources and answers are made of; New guesses what is empty. Of labels there
+	// are SourceUnits alone.
+	SourceUnits data.Units `json:"source_units,omitempty"`
+	TargetUnits data.Units `json:"target_units,omitempty"`
+
+	// Tokenizers has the SHA-256 of the run folder's tokenizer, or of that of sources and that of answers; New finds
+	// it.
+	Tokenizers []string `json:"tokenizers_sha256,omitempty"`
+
+	Validation int `json:"validation"` // examples to validate on, 0 for none; of text and of a ValidationFile, at most; of held-out rows, about so many sources
 }
 
-// Training says how to train.
+// Training says how to train. Of the rows of a file, an epoch is a pass over them, and New decides by how many there
+// are what is 0 of Batch and Steps and what is below 0 of WarmUp, Decay and Epochs.
 type Training struct {
 	Batch        int     `json:"batch"`         // examples in a batch
 	MicroBatches int     `json:"micro_batches"` // parts that each batch is taken in: a divisor of Batch; New makes 0 the first of 4, 2 and 1 that divides it
@@ -57,6 +80,9 @@ type Training struct {
 	Solving
 	train.Stopping
 	Epochs int `json:"epochs"` // at most; 0 for no limit
+
+	LabelSmoothing float64 `json:"label_smoothing,omitempty"` // as layers.CrossEntropyOptions has it, in training alone
+	ClassWeights   string  `json:"class_weights,omitempty"`   // of labels and tags of a file: balanced has all of them count for the same; else empty
 }
 
 const (
@@ -67,11 +93,25 @@ const (
 // textTask is the name of the task that learns a file's characters.
 const textTask = "text"
 
-// Names returns the name of every task that Named knows, data.DefaultRule first.
-func Names() []string { return append(data.Names(), textTask) }
+// fileTasks learn the rows of a file.
+var fileTasks = []data.Rule{
+	{Name: "pairs", Kind: data.KindPairs, About: "the answer that a file has for a source, of any length"},
+	{Name: "labels", Kind: data.KindLabels, About: "the label that a file has for a text"},
+	{Name: "tags", Kind: data.KindTags, About: "the tag that a file has for each token"},
+}
 
-// Named returns the Defaults of a task of Heed's own: the rules that data.Named knows, and text, which needs a file.
-// maxLen is the longest source or, of text, how many characters a model sees at once; 0 takes the task's own.
+// Names returns the name of every task that Named knows, data.DefaultRule first.
+func Names() []string {
+	names := append(data.Names(), textTask)
+	for _, r := range fileTasks {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// Named returns the Defaults of a task of Heed's own: the rules that data.Named knows, and text, pairs, labels and
+// tags, which need a file. maxLen is the longest source or, of text, how many characters a model sees at once; 0 takes
+// the task's own or, of rows of a file, what they need.
 func Named(name string, maxLen int) (Config, error) {
 	if maxLen < 0 || maxLen > longest {
 		return Config{}, configErrorf("%s must be from 0 to %d, got %d", setting("task.max_len"), longest, maxLen)
@@ -81,6 +121,11 @@ func Named(name string, maxLen int) (Config, error) {
 			maxLen = 64
 		}
 		return Defaults(data.Rule{Name: textTask, About: "the next character of a file", Kind: data.KindText, MaxLen: maxLen}), nil
+	}
+	if i := slices.IndexFunc(fileTasks, func(r data.Rule) bool { return r.Name == name }); i >= 0 {
+		rule := fileTasks[i]
+		rule.MaxLen = maxLen
+		return Defaults(rule), nil
 	}
 	if !slices.Contains(data.Names(), name) {
 		return Config{}, configErrorf("%s must be one of %s, got %q", setting("task"), strings.Join(Names(), ", "), name)
@@ -92,7 +137,8 @@ func Named(name string, maxLen int) (Config, error) {
 	return Defaults(rule), nil
 }
 
-// Defaults returns settings that a rule of this kind is learned well with.
+// Defaults returns settings that a rule of this kind is learned well with. One without a Sample, but of text, is to be
+// learned from the rows of a file.
 func Defaults(rule data.Rule) Config {
 	c := Config{
 		Format: Format, Task: rule, Seed: 1,
@@ -112,7 +158,24 @@ func Defaults(rule data.Rule) Config {
 	if tune := tuned[rule.Name]; tune != nil {
 		tune(&c)
 	}
+	if rule.Sample == nil && rule.Kind != data.KindText {
+		rowDefaults(&c)
+	}
 	return c
+}
+
+// rowDefaults sets what the rows of a file are learned well with, and leaves the rest to New.
+func rowDefaults(c *Config) {
+	c.Model = layers.ModelConfig{Dropout: 0.1, Block: layers.BlockConfig{
+		Dropout: 0.1, Attention: layers.AttentionConfig{Dropout: 0.1}, FeedForward: layers.FeedForwardConfig{Dropout: 0.1},
+	}}
+	c.Training = Training{
+		Rate: 1e-3, WarmUp: -1, Decay: -1, Epochs: -1, Floor: 0.02, WeightDecay: 0.01, Clip: 1,
+		Stopping: train.Stopping{Patience: 5},
+	}
+	if c.Task.Kind == data.KindPairs {
+		c.Training.LabelSmoothing = 0.1
+	}
 }
 
 // tuned is what some rules are learned better or faster with than others of their kind.
@@ -158,13 +221,63 @@ func (e *ConfigError) Message(name func(setting string) string) string {
 	return fmt.Errorf(e.format, args...).Error()
 }
 
-// check checks the settings: those of a caller, and those of a config.json that anybody may have written.
-func (c *Config) check() error {
+// fromRows reports whether the rows of a file are learned.
+func (c *Config) fromRows() bool { return c.Data.File != "" && c.Task.Kind != data.KindText }
+
+// judgesSymbols reports whether each symbol of an answer is judged by itself, not the answer as a whole.
+func (c *Config) judgesSymbols() bool {
+	return c.Task.Kind == data.KindText || c.Task.Kind == data.KindTags && c.fromRows()
+}
+
+// checkData checks what is learned from, but for its numbers.
+func (c *Config) checkData() error {
+	d := &c.Data
+	draws := c.Task.Sample != nil || c.Task.Answer != nil || c.Task.Spell != nil || c.Task.Read != nil
+	fileTask := c.Task.Kind == data.KindText || slices.ContainsFunc(fileTasks, func(r data.Rule) bool { return r.Name == c.Task.Name })
+	switch {
+	case d.File == "" && fileTask:
+		return configErrorf("%s %s must come with %s, the file to learn", setting("task"), c.Task.Name, setting("data.file"))
+	case d.File != "" && draws:
+		return configErrorf("%s %s draws its own examples, and can't come with %s: pairs, labels, tags and text learn a file", setting("task"), c.Task.Name, setting("data.file"))
+	case !c.fromRows() && (d.TargetFile != "" || d.ValidationFile != "" || d.ValidationTargetFile != "" || d.Columns != nil || d.SourceUnits != "" || d.TargetUnits != "" || d.Tokenizers != nil):
+		return configErrorf("%s %s has no rows: only pairs, labels and tags can have %s, %s, %s and %s", setting("task"), c.Task.Name,
+			setting("data.validation_file"), setting("data.columns"), setting("data.source_units"), setting("data.target_units"))
+	case d.TargetFile != "" && d.Columns != nil:
+		return configErrorf("%s are of one file, and %s is a second one", setting("data.columns"), setting("data.target_file"))
+	case d.ValidationFile == "" && d.ValidationTargetFile != "" || d.ValidationFile != "" && (d.TargetFile == "") != (d.ValidationTargetFile == ""):
+		return configErrorf("%s needs as many files as %s", setting("data.validation_file"), setting("data.file"))
+	case d.ValidationFile != "" && d.Validation == 0:
+		return configErrorf("%s needs a %s above 0", setting("data.validation_file"), setting("data.validation"))
+	case c.Task.Kind == data.KindLabels && d.TargetUnits != "":
+		return configErrorf("%s labels has no %s: a label is a whole", setting("task"), setting("data.target_units"))
+	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
+		return configErrorf("%s must be balanced, or empty for none, got %q", setting("training.class_weights"), c.Training.ClassWeights)
+	case c.Training.ClassWeights != "" && (!c.fromRows() || c.Task.Kind == data.KindPairs):
+		return configErrorf("%s are for the tasks labels and tags, got them for %s", setting("training.class_weights"), c.Task.Name)
+	}
+	for _, u := range []struct {
+		name setting
+		got  data.Units
+	}{{"data.source_units", d.SourceUnits}, {"data.target_units", d.TargetUnits}} {
+		if u.got != "" && u.got != data.Characters && u.got != data.Tokens {
+			return configErrorf("%s must be %s or %s, got %q", u.name, data.Characters, data.Tokens, u.got)
+		}
+	}
+	return nil
+}
+
+// check checks the settings: those of a caller, and those of a config.json that anybody may have written. Before New
+// has decided what is left to the rows of a file, they may be left so.
+func (c *Config) check(decided bool) error {
 	if c.Format != Format {
 		return configErrorf("%s must be %d, got %d", setting("format"), Format, c.Format)
 	}
-	if (c.Task.Kind == data.KindText) != (c.Data.File != "") {
-		return configErrorf("%s text must come with %s, the file to learn, and no other task may", setting("task"), setting("data.file"))
+	if err := c.checkData(); err != nil {
+		return err
+	}
+	one, zero := 1, 0
+	if c.fromRows() && !decided {
+		one, zero = 0, -1
 	}
 	m, t := &c.Model, &c.Training
 	a, f := &m.Block.Attention, &m.Block.FeedForward
@@ -173,14 +286,14 @@ func (c *Config) check() error {
 		got       int
 		low, high int
 	}{
-		{"task.max_len", c.Task.MaxLen, 1, longest}, {"task.max_answer", c.Task.MaxAnswer, 0, longest},
+		{"task.max_len", c.Task.MaxLen, one, longest}, {"task.max_answer", c.Task.MaxAnswer, 0, longest},
 		{"data.validation", c.Data.Validation, 0, mostValidation},
-		{"model.dim", m.Dim, 1, 1 << 14}, {"model.layers", m.Layers, 1, 128}, {"model.block.feed_forward.hidden", f.Hidden, 0, 1 << 16},
-		{"model.block.attention.heads", a.Heads, 1, 1 << 10}, {"model.block.attention.key_value_heads", a.KeyValueHeads, 0, 1 << 10},
+		{"model.dim", m.Dim, one, 1 << 14}, {"model.layers", m.Layers, one, 128}, {"model.block.feed_forward.hidden", f.Hidden, 0, 1 << 16},
+		{"model.block.attention.heads", a.Heads, one, 1 << 10}, {"model.block.attention.key_value_heads", a.KeyValueHeads, 0, 1 << 10},
 		{"model.block.attention.head_dim", a.HeadDim, 0, 1 << 14}, {"model.block.attention.value_dim", a.ValueDim, 0, 1 << 14},
-		{"training.batch", t.Batch, 1, 1 << 16}, {"training.micro_batches", t.MicroBatches, 0, t.Batch},
-		{"training.steps", t.Steps, 1, 1 << 30}, {"training.warm_up", t.WarmUp, 0, 1 << 30},
-		{"training.decay", t.Decay, 0, 1 << 30}, {"training.patience", t.Patience, 0, 1 << 30}, {"training.epochs", t.Epochs, 0, 1 << 30},
+		{"training.batch", t.Batch, one, 1 << 16}, {"training.micro_batches", t.MicroBatches, 0, cmp.Or(t.Batch, 1<<16)},
+		{"training.steps", t.Steps, one, 1 << 30}, {"training.warm_up", t.WarmUp, zero, 1 << 30},
+		{"training.decay", t.Decay, zero, 1 << 30}, {"training.patience", t.Patience, 0, 1 << 30}, {"training.epochs", t.Epochs, zero, 1 << 30},
 		{"training.first_epoch", t.FirstEpoch, 0, 1 << 30}, {"training.check_every", t.CheckEvery, 0, 1 << 30},
 		{"training.plateau", t.Plateau, 0, 1 << 30},
 	} {
@@ -207,6 +320,7 @@ func (c *Config) check() error {
 	}{
 		{"training.learning_rate", t.Rate, t.Rate > 0 && t.Rate <= 10, "above 0 and at most 10"},
 		{"training.floor", t.Floor, t.Floor >= 0 && t.Floor <= 1, "from 0 to 1"},
+		{"training.label_smoothing", t.LabelSmoothing, t.LabelSmoothing >= 0 && t.LabelSmoothing < 1, "at least 0 and below 1"},
 		{"training.weight_decay", t.WeightDecay, t.WeightDecay >= 0 && t.WeightDecay <= 10, "from 0 to 10"},
 		{"training.clip", t.Clip, t.Clip >= 0 && t.Clip <= 1e30, "from 0 to 1e30"},
 		{"training.beta1", t.Beta1, t.Beta1 >= 0 && t.Beta1 < 1, "at least 0 and below 1"},
@@ -248,7 +362,7 @@ func (c *Config) check() error {
 	if err := t.checkSolving(); err != nil {
 		return err
 	}
-	if a.HeadDim == 0 && m.Dim%a.Heads != 0 {
+	if a.HeadDim == 0 && a.Heads > 0 && m.Dim%a.Heads != 0 {
 		return configErrorf("%s must be a multiple of %s, got %d and %d", setting("model.dim"), setting("model.block.attention.heads"), m.Dim, a.Heads)
 	}
 	if t.MicroBatches > 1 && t.Batch%t.MicroBatches != 0 {
@@ -275,7 +389,7 @@ func (c *Config) decide(l data.Layout) error {
 	}
 	if m.Positions == nil {
 		m.Positions = layers.Learned{MaxLen: length}
-		if c.Task.Kind == data.KindPairs {
+		if c.Task.Kind == data.KindPairs || c.fromRows() {
 			// Distances, not places: few sources are as long as the longest, and a row for each of the last positions
 			// would hardly be trained.
 			m.Positions = layers.Rotary{}
@@ -317,7 +431,7 @@ func (c *Config) memory(l data.Layout) (bytes float64, what string) {
 	heads := float64(a.Heads) * float64(max(cmp.Or(a.HeadDim, c.Model.Dim/a.Heads), a.ValueDim)) // their width together
 	params := blocks*(4*dim*heads+2*dim*hidden) + (2*classes+length)*dim
 	// Training keeps what every block computes, of one micro-batch; validation no more than one block needs at once.
-	train, validate := float64(c.Training.Batch/c.Training.MicroBatches)*length, float64(min(validationSize, c.Data.Validation))*length
+	train, validate := float64(c.Training.Batch/c.Training.MicroBatches)*length, float64(min(c.validationSize(), c.Data.Validation))*length
 	values := train*(blocks*(4*dim+6*heads+2*hidden)+2*classes) + validate*(3*dim+max(hidden, 3*heads, 2*classes))
 	what = fmt.Sprintf("%.3g parameters and batches of %.3g tokens", params, max(train, validate))
 	if _, ok := c.Model.Positions.(layers.RelativeBias); ok {

@@ -6,6 +6,7 @@ import (
 	"log"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/heed-go/heed/data"
@@ -47,4 +48,50 @@ func Example() {
 	// Output:
 	// 2 epochs, 100 % right
 	// 7975 <nil>
+}
+
+// A file of texts and labels, learned and judged, and asked about a text that isn't in it.
+func ExampleTask_Look() {
+	dir, err := os.MkdirTemp("", "labels")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	var rows strings.Builder
+	rows.WriteString("id,text,label\n")
+	for i := range 300 {
+		fmt.Fprintf(&rows, "%d,%d degrees,%s\n", i, 3*i, map[bool]string{false: "cold", true: "hot"}[3*i >= 100])
+	}
+	file := filepath.Join(dir, "weather.csv")
+	if err := os.WriteFile(file, []byte(rows.String()), 0o666); err != nil {
+		log.Fatal(err)
+	}
+
+	config, err := task.Named("labels", 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	config.Data.File, config.Training.Epochs = file, 10
+	t, err := task.New(config)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer t.Close()
+	fmt.Print(strings.ReplaceAll(t.Look().String(), file, "weather.csv"))
+	summary, err := t.Train(context.Background(), filepath.Join(dir, "run"), nil, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	answer, err := t.Predict("500 degrees")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(summary.Score.Accuracy(), answer)
+	// Output:
+	// weather.csv: 300 rows of 300 sources
+	//   sources: characters, 16 different; up to 11 in a row, half of the rows up to 11
+	//   labels: hot 241 (88.6 %), cold 31 (11.4 %)
+	//   to train on: 272 rows; to validate on: 28, all of 28 sources that seed 1 holds out
+	//   always hot would be right in 89.3 %
+	// 1 hot
 }

@@ -30,9 +30,9 @@ const (
 	CheckpointFile = "checkpoint.safetensors" // what training needs to go on, be it done
 )
 
-// Files returns the names of all files of a run folder.
+// Files returns the names of all files that a run folder may have: each has the tokenizers' that its task needs.
 func Files() []string {
-	return []string{ConfigFile, WeightsFile, HistoryFile, SummaryFile, CheckpointFile}
+	return []string{ConfigFile, WeightsFile, HistoryFile, SummaryFile, CheckpointFile, TokenizerFile, SourceTokenizerFile, TargetTokenizerFile}
 }
 
 // A Summary is what summary.json holds.
@@ -93,7 +93,7 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	}
 	if log != nil && first {
 		without := ""
-		if t.set.len() == 0 {
+		if t.set.judged() == 0 {
 			without = ", without validation"
 		}
 		fmt.Fprintf(log, "Training %s: %d parameters, seed %d, folder %s%s\n", t.Config.Task.Name, t.Params.Count(), t.Config.Seed, dir, without)
@@ -206,7 +206,10 @@ func (t *Task) begin(dir string) error {
 		return err == nil
 	}
 	switch i := slices.IndexFunc(Files(), has); {
-	case i < 0: // none
+	case i < 0 || Files()[i] == TokenizerFile || Files()[i] == SourceTokenizerFile || Files()[i] == TargetTokenizerFile: // none, or what is written first
+		if err := writeTokenizers(dir, t.Config.Task); err != nil {
+			return err
+		}
 		return writeConfig(dir, t.Config)
 	case i > 0: // no configuration, but what belongs to one
 		return fmt.Errorf("%s has a run's %s, but no %s: choose another folder", dir, Files()[i], ConfigFile)
@@ -217,6 +220,7 @@ func (t *Task) begin(dir string) error {
 	}
 	raised := there
 	raised.Training.Epochs, raised.Training.Patience = t.Config.Training.Epochs, t.Config.Training.Patience
+	raised.moveTo(t.Config.Data)
 	if err := there.decide(t.layout); err != nil || !same(raised, t.Config) {
 		return fmt.Errorf("%s holds a run of another configuration: choose another folder", dir)
 	}
@@ -226,10 +230,11 @@ func (t *Task) begin(dir string) error {
 			return err
 		}
 	}
+	moved := there
+	if moved.moveTo(t.Config.Data); finished && same(moved, t.Config) {
+		return ErrFinished
+	}
 	if same(there, t.Config) {
-		if finished {
-			return ErrFinished
-		}
 		return tidy(dir)
 	}
 	if err := there.raisedTo(t.Config); err != nil {
@@ -245,6 +250,12 @@ func (t *Task) begin(dir string) error {
 		return err
 	}
 	return tidy(dir)
+}
+
+// moveTo sets where the data lie, whose sums say that they are the same.
+func (c *Config) moveTo(d Data) {
+	c.Data.File, c.Data.TargetFile = d.File, d.TargetFile
+	c.Data.ValidationFile, c.Data.ValidationTargetFile = d.ValidationFile, d.ValidationTargetFile
 }
 
 // raisedTo returns an error if what may be raised in a run is lower in another Config; 0 is no limit.

@@ -13,15 +13,22 @@ type mark struct{ mark, meaning string }
 
 // marks labels tokens: a symbol as it is, any other as a mark. It remembers the marks that it used.
 type marks struct {
-	symbols []rune       // by id
+	symbols data.Tokenizer
 	special map[int]mark // by id: what are no symbols
 	used    []mark
 }
 
-func newMarks(alphabet string, l data.Layout) *marks {
-	return &marks{symbols: []rune(alphabet), special: map[int]mark{
-		l.Start: {"►", "the start"}, l.End: {"■", "the end"}, l.Pad: {"○", "padding"},
-	}}
+// newMarks returns the marks of sources and those of answers, which are the same where one vocabulary has both.
+func newMarks(c data.Coder, one bool) (sources, answers *marks) {
+	l := c.Layout()
+	source, target := c.Tokenizers()
+	special := map[int]mark{l.Start: {"►", "the start"}, l.End: {"■", "the end"}, l.Pad: {"○", "padding"}}
+	if one {
+		sources = &marks{symbols: source, special: special}
+		return sources, sources
+	}
+	delete(special, l.Pad)
+	return &marks{symbols: source, special: map[int]mark{l.Pad: {"○", "padding"}}}, &marks{symbols: target, special: special}
 }
 
 func (m *marks) labels(ids []int) []string {
@@ -33,24 +40,38 @@ func (m *marks) labels(ids []int) []string {
 }
 
 func (m *marks) label(id int) string {
-	mark := m.special[id]
-	if id < len(m.symbols) {
-		r := m.symbols[id]
+	if mark, ok := m.special[id]; ok {
+		return m.use(mark)
+	}
+	if id == m.symbols.Unknown() {
+		return m.use(mark{"�", "a symbol that the model doesn't know"})
+	}
+	text, err := m.symbols.Decode([]int{id})
+	if err != nil {
+		return "?"
+	}
+	var label strings.Builder
+	for i, r := range text {
 		switch {
 		case r == ' ':
-			mark = m.unlikeSymbols("·▫", "a space")
+			label.WriteString(m.use(m.unlikeSymbols("·▫", "a space")))
 		case r == '\n':
-			mark = m.unlikeSymbols("¶◊", "a new line")
+			label.WriteString(m.use(m.unlikeSymbols("¶◊", "a new line")))
 		case r == '\t':
-			mark = m.unlikeSymbols("→►", "a tab")
-		case unicode.In(r, unicode.Mn, unicode.Me):
-			return "◌" + string(r)
+			label.WriteString(m.use(m.unlikeSymbols("→►", "a tab")))
+		case unicode.In(r, unicode.Mn, unicode.Me) && i == 0:
+			label.WriteString("◌" + string(r))
 		case !unicode.IsPrint(r):
-			mark = m.unlikeSymbols("¤■", "a character that can't be printed")
+			label.WriteString(m.use(m.unlikeSymbols("¤■", "a character that can't be printed")))
 		default:
-			return string(r)
+			label.WriteRune(r)
 		}
 	}
+	return label.String()
+}
+
+// use remembers a mark, and returns it.
+func (m *marks) use(mark mark) string {
 	if !slices.Contains(m.used, mark) {
 		m.used = append(m.used, mark)
 	}
@@ -61,7 +82,7 @@ func (m *marks) label(id int) string {
 func (m *marks) unlikeSymbols(characters, meaning string) mark {
 	var c rune
 	for _, c = range characters {
-		if !slices.Contains(m.symbols, c) {
+		if ids, err := m.symbols.Encode(string(c)); err != nil || len(ids) != 1 || ids[0] == m.symbols.Unknown() {
 			break
 		}
 	}
@@ -69,13 +90,15 @@ func (m *marks) unlikeSymbols(characters, meaning string) mark {
 }
 
 // key says what the marks among the labels of some layers stand for.
-func (m *marks) key(in []AttentionLayer) string {
+func key(used []mark, in []AttentionLayer) string {
 	var parts []string
-	for _, u := range m.used {
-		if slices.ContainsFunc(in, func(l AttentionLayer) bool {
-			return slices.Contains(l.Rows, u.mark) || slices.Contains(l.Columns, u.mark)
+	for _, u := range used {
+		has := func(label string) bool { return strings.Contains(label, u.mark) }
+		part := u.mark + " " + u.meaning
+		if !slices.Contains(parts, part) && slices.ContainsFunc(in, func(l AttentionLayer) bool {
+			return slices.ContainsFunc(l.Rows, has) || slices.ContainsFunc(l.Columns, has)
 		}) {
-			parts = append(parts, u.mark+" "+u.meaning)
+			parts = append(parts, part)
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -47,7 +47,7 @@ func (m *Model) check() error {
 // newModel makes the model that a configuration describes, with new weights. What is wrong with that is a *ConfigError.
 func newModel(c Config) (*Model, error) {
 	m := &Model{Config: c}
-	err := m.Config.check()
+	err := m.Config.check(true)
 	if err == nil {
 		m.coder, err = data.NewCoder(c.Task)
 	}
@@ -85,7 +85,10 @@ func (m *Model) makeLayers() error {
 		}
 		return err
 	case data.KindPairs:
-		net, err := layers.NewEncoderDecoder(m.Params, layers.EncoderDecoderConfig{Model: config})
+		net, err := layers.NewEncoderDecoder(m.Params, layers.EncoderDecoderConfig{
+			Model: config, TargetVocab: m.layout.TargetTokens,
+			Shared: m.Config.Task.Source != nil && m.Config.Task.Target == nil, // one vocabulary
+		})
 		m.forward = func(b *layers.Build, in inputs) (*G.Node, error) {
 			return net.Forward(b, in.ids, in.before, layers.Mask{KeyLengths: in.lengths}) // (B, TargetLen, Classes)
 		}

@@ -117,6 +117,19 @@ func openRegular(fsys fs.FS, name string) (fs.File, int64, error) {
 	return f, info.Size(), err
 }
 
+// readRegular reads a regular file of at most so many bytes.
+func readRegular(fsys fs.FS, name string, most int64) ([]byte, error) {
+	f, size, err := openRegular(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if size > most {
+		return nil, fmt.Errorf("it has %d bytes, at most %d are read", size, most)
+	}
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
 // maxConfig is the most bytes that a config.json may have: an alphabet of every character that has a meaning fits in.
 const maxConfig = 1_000_000
 
@@ -131,7 +144,10 @@ func readConfig(fsys fs.FS, dir string, rules []data.Rule) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	if err = c.check(); err == nil {
+	if err = c.check(true); err == nil {
+		err = c.readTokenizers(fsys)
+	}
+	if err == nil {
 		_, err = data.NewCoder(c.Task)
 	}
 	if err == nil {
@@ -146,20 +162,12 @@ func readConfig(fsys fs.FS, dir string, rules []data.Rule) (Config, error) {
 // parseFile reads a folder's config.json, and doesn't check what it says.
 func parseFile(fsys fs.FS, dir string) (Config, error) {
 	path := filepath.Join(dir, ConfigFile)
-	f, size, err := openRegular(fsys, ConfigFile)
+	content, err := readRegular(fsys, ConfigFile, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Config{}, fmt.Errorf("%s isn't a run folder: it has no %s; heed train makes one", dir, ConfigFile)
 	}
 	if err != nil {
-		return Config{}, fmt.Errorf("%s isn't a run folder that can be read: %s: %w", dir, ConfigFile, err)
-	}
-	defer f.Close()
-	if size > maxConfig {
-		return Config{}, fmt.Errorf("%s has %d bytes, at most %d are read", path, size, maxConfig)
-	}
-	content, err := io.ReadAll(io.LimitReader(f, maxConfig))
-	if err != nil {
-		return Config{}, fmt.Errorf("%s can't be read: %w", path, err)
+		return Config{}, fmt.Errorf("%s isn't a run folder that can be read: %s: %w", dir, path, err)
 	}
 	c, err := parseConfig(content)
 	if err != nil {
@@ -228,10 +236,10 @@ func readable(err error) error {
 	return errors.New(strings.Replace(err.Error(), wrong.Error(), text, 1))
 }
 
-// id returns a name for all that decides a run, by which its files know each other. A text may be moved, and training
+// id returns a name for all that decides a run, by which its files know each other. The data may be moved, and training
 // may be told to go on for longer: neither is part of it.
 func (c Config) id() string {
-	c.Data.File = ""
+	c.Data.File, c.Data.TargetFile, c.Data.ValidationFile, c.Data.ValidationTargetFile = "", "", "", ""
 	c.Training.Epochs, c.Training.Patience = 0, 0
 	c.Task.About, c.Task.Example = "", ""
 	return ConfigFile + " " + jsonSum(c)

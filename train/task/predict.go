@@ -273,7 +273,7 @@ func (m *Model) translator(net *layers.EncoderDecoder, s batchShape) (predictor,
 	if err != nil {
 		return nil, err
 	}
-	o := decode.BeamOptions{Width: s.beam, MaxTokens: l.TargetLen, End: []int{l.End, l.Pad, l.Start}}
+	o := decode.BeamOptions{Width: s.beam, MaxTokens: l.TargetLen, End: []int{l.End, l.TargetPad, l.Start}}
 	return func(ctx context.Context, rows []query) error {
 		sources, starts := make([][]int, len(rows)), make([][]int, len(rows))
 		for i, q := range rows {

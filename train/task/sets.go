@@ -11,7 +11,41 @@ import (
 	"unicode"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/train"
 )
+
+// A set is what a model learns from.
+type set interface {
+	train(c Training) examples
+	validation() examples
+	judged() int // of the validation examples, what a Score is of: 0 for none
+	close() error
+}
+
+// examples are some by number, as a train.Dataset has them.
+type examples struct {
+	n      int // of them
+	order  train.Order
+	bucket func(example int) int
+	batch  func(examples []int) (data.Batch, error)
+}
+
+// fresh are examples that draw draws afresh for each step, whose size is that of the batch.
+func fresh(c Training, draw func(epoch, step, size int) (data.Batch, error)) examples {
+	at := -1
+	var step data.Batch
+	return examples{n: c.Batch * c.Steps, order: train.Fresh, batch: func(examples []int) (data.Batch, error) {
+		if i := examples[0] / c.Batch; i != at { // those of a step are drawn at once
+			var err error
+			if step, err = draw(i/c.Steps, i%c.Steps, c.Batch); err != nil {
+				return step, err
+			}
+			at = i
+		}
+		from := examples[0] % c.Batch
+		return step.Rows(from, from+len(examples)), nil
+	}}
+}
 
 // A ruleSet is examples of a rule, which never both train and validate.
 type ruleSet struct {
@@ -22,8 +56,8 @@ type ruleSet struct {
 
 func openRule(c *Config) (set, error) {
 	if c.Task.Sample == nil || c.Task.Answer == nil {
-		return nil, configErrorf("the task %.100q has no Sample and no Answer, so that there is nothing to learn from: a Go program that knows the rule can give it",
-			c.Task.Name)
+		return nil, configErrorf("the task %.100q has no Sample and no Answer, so that there is nothing to learn from: a Go program that knows the rule can give it, and %s names a file",
+			c.Task.Name, setting("data.file"))
 	}
 	coder, err := data.NewCoder(c.Task)
 	if err != nil {
@@ -49,23 +83,27 @@ func openRule(c *Config) (set, error) {
 	return s, nil
 }
 
-func (s *ruleSet) train(epoch, step, size int) (data.Batch, error) {
-	examples, err := s.split.Train(epoch, step, size)
-	if err != nil {
-		return data.Batch{}, err
-	}
-	return s.coder.Batch(examples)
+func (s *ruleSet) train(c Training) examples {
+	return fresh(c, func(epoch, step, size int) (data.Batch, error) {
+		examples, err := s.split.Train(epoch, step, size)
+		if err != nil {
+			return data.Batch{}, err
+		}
+		return s.coder.Batch(examples)
+	})
 }
 
-func (s *ruleSet) validation(numbers []int) (data.Batch, error) {
-	examples := make([]data.Example, len(numbers))
-	for i, n := range numbers {
-		examples[i] = s.examples[n]
-	}
-	return s.coder.Batch(examples)
+func (s *ruleSet) validation() examples {
+	return examples{n: len(s.examples), batch: func(numbers []int) (data.Batch, error) {
+		examples := make([]data.Example, len(numbers))
+		for i, n := range numbers {
+			examples[i] = s.examples[n]
+		}
+		return s.coder.Batch(examples)
+	}}
 }
 
-func (s *ruleSet) len() int     { return len(s.examples) }
+func (s *ruleSet) judged() int  { return len(s.examples) }
 func (s *ruleSet) close() error { return nil }
 
 // A textSet is windows of a text.
@@ -124,15 +162,19 @@ func (s *textSet) describe(c *Config) error {
 	return err
 }
 
-func (s *textSet) train(epoch, step, size int) (data.Batch, error) {
-	return s.TrainBatch(s.seed, epoch, step, size, s.length)
+func (s *textSet) train(c Training) examples {
+	return fresh(c, func(epoch, step, size int) (data.Batch, error) {
+		return s.TrainBatch(s.seed, epoch, step, size, s.length)
+	})
 }
 
-func (s *textSet) validation(numbers []int) (data.Batch, error) {
-	return s.ValidationBatch(numbers, s.length, s.most)
+func (s *textSet) validation() examples {
+	return examples{n: s.windows, batch: func(numbers []int) (data.Batch, error) {
+		return s.ValidationBatch(numbers, s.length, s.most)
+	}}
 }
 
-func (s *textSet) len() int     { return s.windows }
+func (s *textSet) judged() int  { return s.windows * s.length }
 func (s *textSet) close() error { return s.Close() }
 
 // fileSum returns the SHA-256 of a file, in hexadecimal.

@@ -35,30 +35,34 @@ type Task struct {
 	// sees the run folder.
 	Group train.Group
 
-	set set
+	set          set
+	classWeights []float64 // nil for 1 each
 }
 
-// A set is what a model learns from.
-type set interface {
-	train(epoch, step, size int) (data.Batch, error)
-	validation(numbers []int) (data.Batch, error)
-	len() int // examples to validate on; 0 for none
-	close() error
-}
-
-// validationSize is how many examples a validation batch has.
+// validationSize is how many examples a validation batch has, but those of a file.
 const validationSize = 250
 
+// validationSize returns how many examples a validation batch has.
+func (c *Config) validationSize() int {
+	if c.fromRows() {
+		return c.Training.Batch
+	}
+	return validationSize
+}
+
 // New makes the task that a configuration describes: with its data, and a model of new weights, which the seed decides.
-// A setting that can't be is a *ConfigError. The rule must have its Sample and Answer or, of text, the Config its File.
+// A setting that can't be is a *ConfigError. The rule must have its Sample and Answer, or the Config its File.
 //
 // The task's Config is c with what New finds of the data: see Config and Data.
 func New(c Config) (*Task, error) {
 	open := openRule
-	if c.Task.Kind == data.KindText {
+	switch {
+	case c.Task.Kind == data.KindText:
 		open = openText
+	case c.fromRows():
+		open = openRows
 	}
-	if err := c.check(); err != nil {
+	if err := c.check(false); err != nil {
 		return nil, err
 	}
 	c.Spelled = spells(c.Task)
@@ -71,7 +75,11 @@ func New(c Config) (*Task, error) {
 		s.close()
 		return nil, err
 	}
-	return &Task{Model: m, set: s}, nil
+	t := &Task{Model: m, set: s}
+	if rows, ok := s.(*rowSet); ok {
+		t.classWeights = rows.classWeights
+	}
+	return t, nil
 }
 
 // Close closes the file that is learned from, if there is one. The model stays of use.
@@ -95,43 +103,39 @@ func (t *Task) Problem() train.Problem {
 	if t.check() != nil {
 		return train.Problem{}
 	}
-	dataset := func(n int, draw func(examples []int) (data.Batch, error)) train.Dataset {
-		return train.Dataset{Len: n, Order: train.Fresh, Batch: func(examples []int) (train.Batch, error) {
-			b, err := draw(examples)
+	dataset := func(e examples) train.Dataset {
+		return train.Dataset{Len: e.n, Order: e.order, Bucket: e.bucket, Batch: func(examples []int) (train.Batch, error) {
+			b, err := e.batch(examples)
 			if err != nil {
 				return train.Batch{}, err
 			}
-			return train.Batch{Values: t.values(b), Weight: float64(b.Counted())}, nil
+			return train.Batch{Values: t.values(b), Weight: t.weight(b)}, nil
 		}}
 	}
 	c := t.Config.Training
 	return train.Problem{
 		Params:         t.Params,
 		Loss:           t.loss,
-		Train:          dataset(c.Batch*c.Steps, t.drawn()),
-		Validation:     dataset(t.set.len(), t.set.validation),
+		Train:          dataset(t.set.train(c)),
+		Validation:     dataset(t.set.validation()),
 		BatchSize:      c.Batch,
 		MicroBatches:   c.MicroBatches,
-		ValidationSize: validationSize,
+		ValidationSize: t.Config.validationSize(),
 	}
 }
 
-// drawn returns a function for the batches of some training examples, counted on over all steps. The examples of a step
-// are drawn at once.
-func (t *Task) drawn() func(examples []int) (data.Batch, error) {
-	batch, steps, at := t.Config.Training.Batch, t.Config.Training.Steps, -1
-	var step data.Batch
-	return func(examples []int) (data.Batch, error) {
-		if i := examples[0] / batch; i != at {
-			var err error
-			if step, err = t.set.train(i/steps, i%steps, batch); err != nil {
-				return step, err
-			}
-			at = i
-		}
-		from := examples[0] % batch
-		return step.Rows(from, from+len(examples)), nil
+// weight returns what a batch counts for.
+func (t *Task) weight(b data.Batch) float64 {
+	if t.classWeights == nil {
+		return float64(b.Counted())
 	}
+	weight := 0.0
+	for _, target := range b.Targets {
+		if target != data.Ignore {
+			weight += t.classWeights[target]
+		}
+	}
+	return weight
 }
 
 // FitConfig returns how train.Fit is to train it: with the solver, the Stopping, the checks, the epochs and the seed of
@@ -156,11 +160,15 @@ func (t *Task) loss(b *layers.Build, nodes G.Nodes) (loss *G.Node, metrics []tra
 	if err != nil {
 		return nil, nil, err
 	}
-	if loss, err = layers.CrossEntropy(b, logits, nodes[last], layers.CrossEntropyOptions{}); err != nil {
+	o := layers.CrossEntropyOptions{ClassWeights: t.classWeights}
+	if b.Mode == layers.Training {
+		o.LabelSmoothing = t.Config.Training.LabelSmoothing
+	}
+	if loss, err = layers.CrossEntropy(b, logits, nodes[last], o); err != nil {
 		return nil, nil, err
 	}
 	judge := train.ExactMatch
-	if t.Config.Task.Kind == data.KindText {
+	if t.Config.judgesSymbols() {
 		judge = train.Accuracy
 	}
 	accuracy, err := judge(b, logits, nodes[last])
@@ -176,7 +184,7 @@ func (t *Task) values(b data.Batch) []*tensor.Dense {
 // A Score is how well a model does on its validation examples.
 type Score struct {
 	Loss         float64 // mean cross-entropy, in nats
-	Right, Total int     // examples that come out right in full; of text, characters
+	Right, Total int     // examples that come out right in full; of text, characters, and of a file's tags, tags
 }
 
 // Accuracy returns the share that is right.
@@ -200,9 +208,6 @@ func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 }
 
 func (t *Task) score(loss, accuracy float64) Score {
-	total := t.set.len()
-	if t.Config.Task.Kind == data.KindText {
-		total *= t.layout.Len
-	}
+	total := t.set.judged()
 	return Score{Loss: loss, Right: int(math.Round(accuracy * float64(total))), Total: total}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -34,6 +35,10 @@ func smaller(t testing.TB, c Config) Config {
 	t.Helper()
 	c.Model.Dim, c.Model.Block.Attention.Heads = 16, 2
 	c.Training.Batch, c.Training.Steps, c.Training.Epochs, c.Data.Validation = 16, 10, 2, 300
+	if c.Task.Sample == nil && c.Task.Kind != data.KindText {
+		c.Model.Layers, c.Training.Steps, c.Data.Validation = 1, 0, 30
+		c.Data.File = rowsFile(t, c.Task.Kind, 240)
+	}
 	if c.Task.Kind == data.KindText {
 		c.Data.File = filepath.Join(t.TempDir(), "fox.txt")
 		c.Task.MaxLen = 16
@@ -43,6 +48,42 @@ func smaller(t testing.TB, c Config) Config {
 		}
 	}
 	return c
+}
+
+// rowsFile writes a file of so many rows of a kind: of words and what they are spelled as, of texts and whether they
+// have a cat, or of words and whether they are long. Some sources of pairs come twice.
+func rowsFile(t testing.TB, kind data.Kind, rows int) string {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(7, 7))
+	words := []string{"cat", "dog", "a", "the", "elephant", "hippopotamus", "sees", "runs"}
+	var s strings.Builder
+	for range rows {
+		some := make([]string, 1+rng.IntN(6))
+		for i := range some {
+			some[i] = words[rng.IntN(len(words))]
+		}
+		switch kind {
+		case data.KindPairs:
+			letters := strings.Split(some[0]+some[len(some)-1], "")
+			fmt.Fprintf(&s, "%s\t%s\n", strings.Join(letters, ""), strings.ToUpper(strings.Join(letters, " ")))
+			if rng.IntN(9) == 0 {
+				fmt.Fprintf(&s, "%s\t%s\n", strings.Join(letters, ""), "X "+strings.ToUpper(strings.Join(letters, " ")))
+			}
+		case data.KindLabels:
+			fmt.Fprintf(&s, "%s\t%t\n", strings.Join(some, " "), slices.Contains(some, "cat"))
+		case data.KindTags:
+			tags := make([]string, len(some))
+			for i := range tags {
+				tags[i] = []string{"SHORT", "LONG"}[min(len(some[i])/5, 1)]
+			}
+			fmt.Fprintf(&s, "%s\t%s\n", strings.Join(some, " "), strings.Join(tags, " "))
+		}
+	}
+	path := filepath.Join(t.TempDir(), string(kind)+".tsv")
+	if err := os.WriteFile(path, []byte(s.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func made(t testing.TB, c Config) *Task {
@@ -130,10 +171,10 @@ func TestDefaultsAreRight(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Task.Kind == data.KindText {
+		if c.Task.Sample == nil {
 			c.Data.File = "x"
 		}
-		if err := c.check(); err != nil {
+		if err := c.check(false); err != nil {
 			t.Errorf("the defaults of %s must be right: %v", name, err)
 		}
 	}
@@ -201,7 +242,7 @@ func TestNewErrors(t *testing.T) {
 			sample := c.Task.Sample
 			c.Task.Sample = func(rng *rand.Rand, maxLen int) string { return sample(rng, maxLen) + "abcdefghij" }
 		}, "a source has at most 10 symbols"},
-		{"a file", func(c *Config) { c.Data.File = "x" }, "task text must come with data.file"},
+		{"a file", func(c *Config) { c.Data.File = "x" }, "task copy draws its own examples, and can't come with data.file"},
 		{"too many to validate on", func(c *Config) { c.Data.Validation = 1 << 20; c.Task.MaxLen = 1 }, "found only"},
 		{"another vocabulary", func(c *Config) { c.Model.Vocab = 29 }, "model.vocab must be 28, as the task has it, or 0 for that, got 29"},
 		{"other classes", func(c *Config) { c.Model.Outputs = -1 }, "model.outputs must be 27"},

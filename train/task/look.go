@@ -1,0 +1,209 @@
+package task
+
+import (
+	"cmp"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/data"
+)
+
+// A Look is what there is to see of a file's rows before they are learned. String has it in words.
+type Look struct {
+	File       string
+	Rows       int // without bad ones
+	Sources    int // that differ
+	Several    int // sources with more than one answer
+	Duplicates int // rows that say again what one before them says
+
+	Bad    []string // the first bad rows, by their lines, of the file to validate on too
+	Bads   int      // how many there are, which are left out
+	Long   int      // rows that are left out, or of labels cut, as they are longer than may be
+	MaxLen int      // what a source may have
+	Max    int      // what an answer may have, of pairs
+
+	Trains, Validates int    // rows
+	Held              int    // sources that are held out, to validate on
+	Validation        string // the file to validate on instead
+
+	Source, Answer Side    // the latter not of labels
+	Labels         []Count // of the rows to train on, the commonest first: labels, or tags
+	Always         float64 // of what is validated on, the share that the commonest of them has right
+
+	kind data.Kind
+	seed uint64
+}
+
+// A Side is what sources are made of, or answers.
+type Side struct {
+	Units           data.Units
+	Symbols         int // that differ, in the rows to train on
+	Longest, Median int // symbols of a row
+	Unknown         int // rows to validate on with a symbol that the rows to train on haven't
+}
+
+// A Count is how often there is a label.
+type Count struct {
+	Label string
+	N     int
+}
+
+// Look returns what there is to see of the file that the task learns from; nil if it is one of text, or there is none.
+func (t *Task) Look() *Look {
+	if t.check() != nil {
+		return nil
+	}
+	if s, ok := t.set.(*rowSet); ok {
+		return s.look
+	}
+	return nil
+}
+
+// String returns some lines of text.
+func (l *Look) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s: %s of %s", l.File, plural(l.Rows, "row"), plural(l.Sources, "source"))
+	if l.Several > 0 {
+		fmt.Fprintf(&s, ", %d of them with several answers", l.Several)
+	}
+	if l.Duplicates > 0 {
+		fmt.Fprintf(&s, "; %s said before", plural(l.Duplicates, "row"))
+	}
+	s.WriteByte('\n')
+	if l.Bads > 0 {
+		more := ""
+		if l.Bads > len(l.Bad) {
+			more = "; …"
+		}
+		fmt.Fprintf(&s, "  left out: %s: %s%s\n", plural(l.Bads, "bad row"), strings.Join(l.Bad, "; "), more)
+	}
+	switch {
+	case l.Long > 0 && l.kind == data.KindLabels:
+		fmt.Fprintf(&s, "  cut: %s longer than %d symbols\n", plural(l.Long, "row"), l.MaxLen)
+	case l.Long > 0 && l.kind == data.KindPairs:
+		fmt.Fprintf(&s, "  left out: %s with a source longer than %d symbols or an answer longer than %d\n", plural(l.Long, "row"), l.MaxLen, l.Max)
+	case l.Long > 0:
+		fmt.Fprintf(&s, "  left out: %s longer than %d symbols\n", plural(l.Long, "row"), l.MaxLen)
+	}
+	side := func(what string, of Side) {
+		fmt.Fprintf(&s, "  %s: %s, %d different; up to %d in a row, half of the rows up to %d\n", what, of.Units, of.Symbols, of.Longest, of.Median)
+	}
+	side("sources", l.Source)
+	if l.kind != data.KindLabels {
+		side("answers", l.Answer)
+	}
+	if l.Labels != nil {
+		what, total := "labels", 0
+		if l.kind == data.KindTags {
+			what = "tags"
+		}
+		for _, c := range l.Labels {
+			total += c.N
+		}
+		var parts []string
+		for _, c := range l.Labels[:min(len(l.Labels), mostLabels)] {
+			parts = append(parts, fmt.Sprintf("%s %d (%.1f %%)", c.Label, c.N, 100*float64(c.N)/float64(total)))
+		}
+		if n := len(l.Labels) - len(parts); n > 0 {
+			parts = append(parts, fmt.Sprintf("and %d more", n))
+		}
+		fmt.Fprintf(&s, "  %s: %s\n", what, strings.Join(parts, ", "))
+	}
+	fmt.Fprintf(&s, "  to train on: %s", plural(l.Trains, "row"))
+	switch {
+	case l.Validates == 0:
+		s.WriteString("; none to validate on")
+	case l.Validation != "":
+		fmt.Fprintf(&s, "; to validate on: %d of %s", l.Validates, l.Validation)
+	default:
+		fmt.Fprintf(&s, "; to validate on: %d, all of %s that seed %d holds out", l.Validates, plural(l.Held, "source"), l.seed)
+	}
+	s.WriteByte('\n')
+	if n := l.Source.Unknown; n > 0 {
+		fmt.Fprintf(&s, "  unknown: %s to validate on with symbols that training doesn't know\n", plural(n, "source"))
+	}
+	if n := l.Answer.Unknown; n > 0 {
+		fmt.Fprintf(&s, "  unknown: %s to validate on with symbols that training doesn't know, which can't come out right\n", plural(n, "answer"))
+	}
+	if l.Labels != nil && l.Validates > 0 {
+		fmt.Fprintf(&s, "  always %s would be right in %.1f %%\n", l.Labels[0].Label, 100*l.Always)
+	}
+	return s.String()
+}
+
+// mostLabels is how many labels String shows.
+const mostLabels = 12
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// bad notes the bad rows of a file.
+func (l *Look) bad(t *data.Table) {
+	for _, row := range t.Bad {
+		l.Bad = append(l.Bad, row.Error())
+	}
+	l.Bads += t.LeftOut
+}
+
+// rows notes what there is to see of all rows of a file, without a model's view of them.
+func (l *Look) rows(t *data.Table) {
+	seed := maphash.MakeSeed()
+	hashes := make([][2]uint64, t.Len())
+	for i := range hashes {
+		hashes[i] = [2]uint64{maphash.String(seed, t.Field(i, 0)), maphash.String(seed, t.Field(i, 1))}
+	}
+	slices.SortFunc(hashes, func(a, b [2]uint64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	l.Rows = len(hashes)
+	answers := 0 // that differ, of a source
+	for i, h := range hashes {
+		switch {
+		case i == 0 || h[0] != hashes[i-1][0]:
+			l.Sources, answers = l.Sources+1, 1
+		case h[1] == hashes[i-1][1]:
+			l.Duplicates++
+		default:
+			if answers++; answers == 2 {
+				l.Several++
+			}
+		}
+	}
+}
+
+// measure notes what a side has in the rows to train on and to validate on.
+func (o *Side) measure(t data.Tokenizer, units data.Units, trains, validates measures, side int) {
+	o.Units, o.Symbols = units, t.Len()
+	if t.Unknown() >= 0 {
+		o.Symbols--
+	}
+	all := make([]int32, len(trains.rows))
+	for i, l := range trains.rows {
+		all[i] = l[side]
+	}
+	slices.Sort(all)
+	o.Longest, o.Median = int(all[len(all)-1]), int(all[len(all)/2])
+	o.Unknown = validates.unknown[side]
+}
+
+// labels notes how often the training rows have each label, of its number, and how often those to validate on have the
+// commonest.
+func (l *Look) labels(names []string, trains, validates []int) {
+	total := 0
+	best := 0
+	for i, n := range trains {
+		if n > trains[best] {
+			best = i
+		}
+		if n > 0 {
+			l.Labels = append(l.Labels, Count{names[i], n})
+		}
+		total += validates[i]
+	}
+	slices.SortStableFunc(l.Labels, func(a, b Count) int { return cmp.Compare(b.N, a.N) })
+	l.Always = float64(validates[best]) / float64(max(1, total))
+}

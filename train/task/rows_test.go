@@ -1,0 +1,399 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/train"
+)
+
+// of is a small configuration for a file of a kind with this content.
+func of(t testing.TB, name, file, content string) Config {
+	t.Helper()
+	c := small(t, name)
+	c.Data.File = filepath.Join(t.TempDir(), file)
+	if err := os.WriteFile(c.Data.File, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestLookPairs(t *testing.T) {
+	var s strings.Builder
+	s.WriteString("word\tpronunciation\n")
+	for i := range 400 {
+		fmt.Fprintf(&s, "%s\tA B %s\n", strings.Repeat("x", 1+i%7)+fmt.Sprint(i), []string{"A", "B"}[i%2])
+	}
+	s.WriteString("x0\tA B A\n")                                 // again
+	s.WriteString("x0\tB\n")                                     // another answer
+	s.WriteString("only\n")                                      // bad, on line 404
+	s.WriteString(strings.Repeat("y", 200) + "\tA B\n")          // far too long
+	s.WriteString("z\t" + strings.Repeat("A B ", 100) + "A B\n") // so is its answer
+	c := of(t, "pairs", "words.tsv", s.String())
+	c.Data.Validation = 20
+	l := made(t, c).Look()
+	if l.Rows != 404 || l.Sources != 402 || l.Several != 1 || l.Duplicates != 1 || l.Bads != 1 || l.Long != 2 || l.Trains+l.Validates != 402 {
+		t.Errorf("got %+v", l)
+	}
+	if l.Source.Units != data.Characters || l.Answer.Units != data.Tokens || l.Answer.Symbols != 2 || l.MaxLen != 64 || l.Max != 64 || l.Answer.Median != 3 {
+		t.Errorf("got %+v", l)
+	}
+	if l.Validates < 8 || l.Validates > 40 || l.Validates != l.Held && l.Validates < l.Held {
+		t.Errorf("%d rows of %d sources validate, want about 20", l.Validates, l.Held)
+	}
+	for _, want := range []string{
+		"words.tsv: 404 rows of 402 sources, 1 of them with several answers; 1 row said before\n",
+		"left out: 1 bad row: line 404: ", "left out: 2 rows with a source longer than 64 symbols or an answer longer than 64\n",
+		"sources: characters, 13 different; up to 200 in a row", "answers: tokens, 2 different; up to 202 in a row, half of the rows up to 3\n",
+		fmt.Sprintf("to train on: %d rows; to validate on: %d, all of %d sources that seed 1 holds out\n", l.Trains, l.Validates, l.Held),
+	} {
+		if !strings.Contains(l.String(), want) {
+			t.Errorf("the look is\n%swant %q in it", l, want)
+		}
+	}
+}
+
+func TestLookLabels(t *testing.T) {
+	var s strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&s, "%d,a text that is number %d,%s\n", i, i, []string{"a", "a", "b"}[i%3])
+	}
+	c := of(t, "labels", "texts.csv", s.String())
+	c.Data.Columns, c.Task.MaxLen = []string{"2", "3"}, 20
+	l := made(t, c).Look()
+	if len(l.Labels) != 2 || l.Labels[0].Label != "a" || l.Labels[0].N+l.Labels[1].N != l.Trains || l.Always < 0.3 || l.Always > 1 || l.Long == 0 || l.Rows != l.Trains+l.Validates {
+		t.Errorf("got %+v", l)
+	}
+	for _, want := range []string{"rows longer than 20 symbols\n", "labels: a ", "always a would be right in ", " %\n"} {
+		if !strings.Contains(l.String(), want) {
+			t.Errorf("the look is\n%swant %q in it", l, want)
+		}
+	}
+	if made(t, small(t, "copy")).Look() != nil || (*Task)(nil).Look() != nil {
+		t.Error("a rule has no look")
+	}
+}
+
+// A file to validate on has symbols, labels and tags that the other hasn't.
+func TestValidationFile(t *testing.T) {
+	for _, test := range []struct{ name, trains, validates, want string }{
+		{"pairs", "ab\tX Y\nba\tY X\n", "az\tX\nb\tX Q\nab\tY\n", "unknown: 1 source to validate on"},
+		{"labels", "a text\tx\nno text\ty\n", "a\tx\nb\tnew\nc\ty\n", "to validate on: 3 of "},
+		{"tags", "the dog\tD N\nthe the\tD D\n", "the cat\tD N\na dog runs\tD N V\n", "unknown: 1 answer to validate on with symbols that training doesn't know, which can't come out right"},
+	} {
+		c := of(t, test.name, "train.tsv", strings.Repeat(test.trains, 40))
+		c.Data.ValidationFile = of(t, test.name, "valid.tsv", test.validates).Data.File
+		task := made(t, c)
+		if l := task.Look(); !strings.Contains(l.String(), test.want) || l.Trains != 80 || l.Held != 0 {
+			t.Errorf("%s: the look is\n%swant %q in it", test.name, l, test.want)
+		}
+		score, err := task.Evaluate(t.Context())
+		want := map[string]int{"pairs": 3, "labels": 3, "tags": 5}[test.name]
+		if err != nil || score.Total != want || score.Right == score.Total {
+			t.Errorf("%s: the score is %+v, %v, want one of %d", test.name, score, err, want)
+		}
+	}
+}
+
+// No source trains and validates, however often it comes.
+func TestRowsDontOverlap(t *testing.T) {
+	var s strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&s, "%d\tX %d\n", i%300, i)
+	}
+	c := of(t, "pairs", "x.tsv", s.String())
+	set := made(t, c).set.(*rowSet)
+	trains, validates := slices.Collect(set.trains.column(0)), slices.Collect(set.validates.column(0))
+	for _, source := range validates {
+		if slices.Contains(trains, source) {
+			t.Fatalf("%q trains and validates", source)
+		}
+	}
+	if len(validates) < 50 || len(validates) > 200 || len(trains)+len(validates) != 1000 {
+		t.Errorf("%d rows train and %d validate", len(trains), len(validates))
+	}
+}
+
+// The bounds are those that pad least, which trying all of them finds too.
+func TestBounds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	padded := func(counts []int, bounds []int) (sum int) {
+		for size, n := range counts {
+			at, _ := slices.BinarySearch(bounds, size)
+			sum += n * bounds[at]
+		}
+		return sum
+	}
+	for range 50 {
+		counts := make([]int, 2+rng.IntN(12))
+		for i := range counts {
+			counts[i] = rng.IntN(20) * rng.IntN(2)
+		}
+		counts[0] = 0
+		last := len(counts) - 1
+		least := math.MaxInt
+		for a := 1; a <= last; a++ {
+			for b := a; b <= last; b++ {
+				least = min(least, padded(counts, []int{a, b, last}))
+			}
+		}
+		got := bounds(counts, 3)
+		if len(got) > 3 || got[len(got)-1] != last || !slices.IsSorted(got) || padded(counts, got) != least {
+			t.Fatalf("of %v the bounds are %v, which take %d; %d would do", counts, got, padded(counts, got), least)
+		}
+	}
+	many := make([]int, 5000)
+	for i := range many {
+		many[i] = 3
+	}
+	if got := bounds(many, 4); len(got) != 4 || got[3] != 4999 || got[0] < 1000 || got[0] > 1500 {
+		t.Errorf("of 5000 sizes the bounds are %v", got)
+	}
+}
+
+// Every batch of a bucket has one shape, which its rows fit, and all rows are there once.
+func TestBatchesOfRows(t *testing.T) {
+	for _, name := range []string{"pairs", "labels", "tags"} {
+		c := small(t, name)
+		c.Data.File = rowsFile(t, c.Task.Kind, 3000)
+		task := made(t, c)
+		p := task.Problem()
+		set := task.set.(*rowSet)
+		shapes, rows, weight := map[string]bool{}, 0, 0.0
+		for bucket := range set.widths {
+			var all []int
+			for i := range p.Train.Len {
+				if p.Train.Bucket(i) == bucket {
+					all = append(all, i)
+				}
+			}
+			for some := range slices.Chunk(all, p.BatchSize/p.MicroBatches) {
+				b, err := p.Train.Batch(some)
+				if err != nil {
+					t.Fatal(err)
+				}
+				shapes[fmt.Sprint(b.Values[0].Shape(), b.Values[len(b.Values)-1].Shape())] = true
+				rows += len(some)
+				weight += b.Weight
+			}
+		}
+		if len(shapes) != len(set.widths) || len(shapes) < 2 || len(shapes) > mostBuckets || rows != p.Train.Len || weight < float64(rows) {
+			t.Errorf("%s: %d rows of %d in batches of the shapes %v, weight %v", name, rows, p.Train.Len, shapes, weight)
+		}
+	}
+}
+
+func TestGuess(t *testing.T) {
+	for name, test := range map[string]struct {
+		texts []string
+		want  data.Units
+	}{
+		"phonemes":               {slices.Repeat([]string{"B AW T", "K AH Z", "T"}, 20), data.Tokens},
+		"words":                  {slices.Repeat([]string{"house", "tree"}, 50), data.Characters},
+		"sentences":              {[]string{"A fine film.", "Not my cup of tea", "never again!"}, data.Characters},
+		"a space here and there": {append(slices.Repeat([]string{"house"}, 50), slices.Repeat([]string{"new york"}, 20)...), data.Characters},
+	} {
+		if got := guess(slices.Values(test.texts)); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+	if got := frequent(data.Tokens, slices.Values([]string{"a b a", "b c"})); got != 3 {
+		t.Errorf("a tokenizer of sources is to have %d ids, want 3: a, b and the unknown one", got)
+	}
+}
+
+// A file that changed isn't trained on, and one that was moved is.
+func TestRowsFileChanges(t *testing.T) {
+	for _, name := range []string{"pairs", "labels", "tags"} {
+		t.Run(name, func(t *testing.T) {
+			c := small(t, name)
+			dir := filepath.Join(t.TempDir(), "run")
+			part := made(t, c)
+			part.MaxSteps = 5
+			if s, err := part.Train(t.Context(), dir, nil, nil); err != nil || !s.Unfinished {
+				t.Fatal(err)
+			}
+			saved, err := ReadConfig(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			moved := filepath.Join(t.TempDir(), "moved.tsv")
+			content, err := os.ReadFile(c.Data.File)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(os.WriteFile(c.Data.File, append(content, content[:bytesTo(content, '\n')]...), 0o666), os.WriteFile(moved, content, 0o666)); err != nil {
+				t.Fatal(err)
+			}
+			_, err = New(saved)
+			wantError(t, err, "has changed since the run began")
+			saved.Data.File = moved
+			rest := made(t, saved)
+			if s, err := rest.Train(t.Context(), dir, nil, nil); err != nil || s.Unfinished {
+				t.Fatal(err)
+			}
+			if again, err := ReadConfig(dir); err != nil || again.Data.File != moved {
+				t.Errorf("the folder names %q, %v, want %q", again.Data.File, err, moved)
+			}
+			if _, err := rest.Train(t.Context(), dir, nil, nil); !errors.Is(err, ErrFinished) {
+				t.Errorf("trained to the end, it goes on: %v", err)
+			}
+			m, err := Open(dir) // which needs no file
+			if err == nil {
+				_, err = m.Predict("cat")
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func bytesTo(content []byte, end byte) int { return slices.Index(content, end) + 1 }
+
+// A run's bytes are those of any number of workers, with a pause or without.
+func TestRowsRepeat(t *testing.T) {
+	for _, name := range []string{"pairs", "labels", "tags"} {
+		c := small(t, name)
+		if name != "pairs" {
+			c.Training.ClassWeights = "balanced"
+		}
+		read := func(dir, file string) string {
+			content, err := os.ReadFile(filepath.Join(dir, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(content)
+		}
+		one, two := made(t, c), made(t, c)
+		one.Workers, two.Workers = 1, 2
+		dirOne, dirTwo := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
+		if _, err := one.Train(t.Context(), dirOne, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		two.MaxSteps = 7
+		if _, err := two.Train(t.Context(), dirTwo, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		two.MaxSteps = 0
+		if _, err := two.Train(t.Context(), dirTwo, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{ConfigFile, WeightsFile, HistoryFile, CheckpointFile} {
+			if read(dirOne, file) != read(dirTwo, file) {
+				t.Errorf("%s: %s differs", name, file)
+			}
+		}
+	}
+}
+
+// Balanced classes count for the same, and label smoothing and dropout count in training alone.
+func TestClassWeights(t *testing.T) {
+	c := of(t, "labels", "x.tsv", strings.Repeat("a\tx\nb\tx\nc\tx\nd\ty\n", 30))
+	c.Data.ValidationFile = c.Data.File
+	plain, err := made(t, c).Evaluate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Training.ClassWeights = "balanced"
+	task := made(t, c)
+	if want := []float64{2.0 / 3, 2}; !slices.EqualFunc(task.classWeights, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }) {
+		t.Errorf("the weights are %v, want %v", task.classWeights, want)
+	}
+	weighted, err := task.Evaluate(t.Context())
+	if err != nil || weighted.Loss == plain.Loss || weighted.Right != plain.Right {
+		t.Errorf("the score is %+v, %v, without weights %+v", weighted, err, plain)
+	}
+	b, err := task.set.(*rowSet).validation().batch([]int{0, 1, 2, 3})
+	if err != nil || math.Abs(task.weight(b)-4) > 1e-12 || b.Counted() != 4 {
+		t.Errorf("a batch with one of each has the weight %v, want 4", task.weight(b))
+	}
+	if got := balanced([]int{10, 0, 30}); !slices.Equal(got, []float64{2, 1, 2.0 / 3}) {
+		t.Errorf("got %v", got)
+	}
+
+	c.Training.ClassWeights, c.Training.LabelSmoothing = "", 0.3
+	smooth := made(t, c)
+	if got, err := smooth.Evaluate(t.Context()); err != nil || got != plain {
+		t.Errorf("with label smoothing the score is %+v, %v, want %+v", got, err, plain)
+	}
+	lossOf := func(task *Task) (loss float64) {
+		config := task.FitConfig()
+		config.MaxSteps = 1
+		config.OnStep = func(_, _ int, l float64) bool { loss = l; return true }
+		if _, err := train.Fit(t.Context(), task.Problem(), config); err != nil {
+			t.Fatal(err)
+		}
+		return loss
+	}
+	c.Training.LabelSmoothing = 0
+	if a, b := lossOf(smooth), lossOf(made(t, c)); a == b {
+		t.Errorf("the training loss is %v with label smoothing and without", a)
+	}
+}
+
+// What is wrong with a file or with what is asked of it is said.
+func TestRowsErrors(t *testing.T) {
+	for _, test := range []struct {
+		name, task, content string
+		change              func(c *Config)
+		want                string
+	}{
+		{"one source", "pairs", "a\tb\na\tc\n", nil, "has 1 source, and none is left to validate on: name a file with data.validation_file, or give a data.validation of 0"},
+		{"one label", "labels", "a\tx\nb\tx\n", nil, "has 1 different labels, and 2 to 10000 can be learned"},
+		{"tags that don't fit", "tags", strings.Repeat("a b\tX\n", 10), nil, "line 1: 2 symbols have 1 tags, and each needs one"},
+		{"another length of an epoch", "pairs", strings.Repeat("a\tb\nb\tb\n", 30), func(c *Config) { c.Training.Steps = 7 }, "training.steps must be "},
+		{"nothing that short", "pairs", "aaaa\tb\nbbbb\tb\n", func(c *Config) { c.Task.MaxLen = 2 }, "no row is left to train or to validate on that has a source of at most 2 symbols"},
+		{"no column", "labels", "text,label\na,b\n", func(c *Config) { c.Data.Columns = []string{"text", "nope"} }, `"nope"`},
+		{"white space", "pairs", strings.Repeat(" \tb\n", 9), nil, ""},
+	} {
+		c := of(t, test.task, "x."+map[bool]string{true: "csv", false: "tsv"}[strings.Contains(test.content, ",")], test.content)
+		if test.change != nil {
+			test.change(&c)
+		}
+		_, err := New(c)
+		wantError(t, err, test.want)
+	}
+}
+
+// A run folder without its tokenizers, or with others, isn't opened.
+func TestTokenizersOfAFolder(t *testing.T) {
+	_, dir := trained(t, small(t, "pairs"))
+	path := filepath.Join(dir, TargetTokenizerFile)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(content, '\n'), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(dir)
+	wantError(t, err, ConfigFile, "its target.json: it isn't the one that data.tokenizers_sha256 is of: restore it")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(dir)
+	wantError(t, err, "its target.json: ")
+}
+
+// Two parallel files of lines are rows.
+func TestParallelFiles(t *testing.T) {
+	c := of(t, "pairs", "source.txt", strings.Repeat("ab, c\nb \"a\n", 50))
+	c.Data.TargetFile = of(t, "pairs", "target.txt", strings.Repeat("X\tY\nY\n", 50)).Data.File
+	c.Data.Validation = 0
+	task := made(t, c)
+	if l := task.Look(); l.Rows != 100 || l.Sources != 2 || l.Validates != 0 || !strings.Contains(l.String(), "none to validate on") {
+		t.Errorf("got %v", l)
+	}
+	if sums := strings.Fields(task.Config.Data.SHA256); len(sums) != 2 {
+		t.Errorf("the sums are %q", sums)
+	}
+}
