@@ -53,7 +53,10 @@ type Order int
 const (
 	Shuffled Order = iota // each once, in an order that the seed and the epoch decide
 	InOrder               // each once, by their numbers, bucket after bucket
-	Fresh                 // none that an epoch before it had: as of data that are generated, their numbers count on from one epoch to the next
+
+	// Fresh has none that an epoch before it had: the numbers of examples count on from one epoch to the next, as of
+	// data that are generated. Example i may also be a variant of row i%Len, as of images that are moved.
+	Fresh
 )
 
 // Tensors returns the Dataset of examples that lie along the first axis of tensors of float32, float64, int or bool:
