@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// numbered returns images whose pixels are all different from those around them, and whose labels are their numbers.
+func numbered(n int) images {
+	s := images{make([]byte, n*side*side), make([]byte, n)}
+	for i := range s.pixels {
+		s.pixels[i] = byte(1 + (i*101+i/(side*side))%255)
+	}
+	for i := range s.labels {
+		s.labels[i] = byte(i)
+	}
+	return s
+}
+
+// Patches show an image as it is looked at, pixel by pixel, each as often as patches overlap there, and black outside.
+func TestPatches(t *testing.T) {
+	pixels := numbered(1).pixels
+	for _, v := range []view{{}, {mirrored: true}, {down: 2, right: -1}, {mirrored: true, down: -2, right: 2}} {
+		x := v.patches(nil, pixels)
+		if len(x) != 49*64 {
+			t.Fatalf("%+v: %d numbers", v, len(x))
+		}
+		for i, got := range x {
+			row := i/64/7*4 - 2 + i%64/8 - v.down
+			column := i/64%7*4 - 2 + i%8 - v.right
+			if v.mirrored {
+				column = 27 - column
+			}
+			level := byte(0)
+			if row >= 0 && row < 28 && column >= 0 && column < 28 {
+				level = pixels[row*28+column]
+			}
+			if want := (float32(level)/255 - 0.286) / 0.353; got != want {
+				t.Fatalf("%+v: number %d of patch %d is %v, want %v", v, i%64, i/64, got, want)
+			}
+		}
+	}
+}
+
+// An epoch has every image once, with its own label, and not as the epoch before had it; a batch that is asked for
+// again is the same, whatever was asked for in between.
+func TestVaried(t *testing.T) {
+	const n = 10
+	s := numbered(n)
+	d := s.varied(1)
+	labels := func(examples []int) (patches [][]float32, labels []int) {
+		b, err := d.Batch(examples)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Collect(slices.Chunk(b.Values[0].Data().([]float32), 49*64)), b.Values[1].Data().([]int)
+	}
+	var epochs [2][]int // which images
+	seen := map[string]bool{}
+	for e := range epochs {
+		first := make([]int, n)
+		for i := range first {
+			first[i] = e*n + i
+		}
+		patches, got := labels(first)
+		for i, p := range patches {
+			seen[fmt.Sprint(p)] = true
+			found := false
+			for v := range 50 { // all that it may be looked at as
+				v := view{got[i], v < 25, v/5%5 - 2, v%5 - 2}
+				found = found || reflect.DeepEqual(p, v.patches(nil, s.pixels[got[i]*side*side:][:side*side]))
+			}
+			if !found {
+				t.Errorf("example %d isn't image %d", first[i], got[i])
+			}
+		}
+		epochs[e] = slices.Clone(got)
+		slices.Sort(got)
+		for i, l := range got {
+			if l != i {
+				t.Fatalf("epoch %d has the images %v", e, epochs[e])
+			}
+		}
+	}
+	if slices.Equal(epochs[0], epochs[1]) || len(seen) < 2*n-2 {
+		t.Errorf("epochs have the images %v, %d different examples of %d", epochs, len(seen), 2*n)
+	}
+	if _, again := labels([]int{3, n + 3, 4}); !slices.Equal(again, []int{epochs[0][3], epochs[1][3], epochs[0][4]}) {
+		t.Errorf("asked for again: %v, of %v", again, epochs)
+	}
+	d = s.varied(2)
+	if _, other := labels([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}); slices.Equal(other, epochs[0]) {
+		t.Error("the seed changes nothing")
+	}
+}
+
+// Splitting keeps images and labels together.
+func TestSplit(t *testing.T) {
+	s := numbered(5)
+	first, others := s.split(3)
+	if joined := (images{slices.Concat(first.pixels, others.pixels), slices.Concat(first.labels, others.labels)}); !reflect.DeepEqual(joined, s) {
+		t.Error("an image is lost")
+	}
+	if len(first.pixels) != 3*28*28 || len(first.labels) != 3 {
+		t.Errorf("the first have %d pixels and %d labels", len(first.pixels), len(first.labels))
+	}
+}

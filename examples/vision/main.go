@@ -1,0 +1,124 @@
+// Vision learns to tell ten kinds of clothes apart on Fashion-MNIST (Xiao, Rasul and Vollgraf, 2017): 60,000 images of
+// 28 x 28 pixels, and 10,000 to be tested by. The model is a Vision Transformer (Dosovitskiy et al., 2021, An image is
+// worth 16x16 words):
+//
+//	logits = W·mean(Encoder(patches·W_eᵀ + b_e + positions)) + b
+//
+// An image is a sequence of 49 patches, 4 pixels from one to the next, each of which reaches 2 pixels into those around
+// it. Each epoch has variants of the images, mirrored and moved, which are made in the background. The last 5,000
+// images are left out, and say which epoch was best. The test images are read when all is learned.
+//
+// Debian's package dataset-fashion-mnist has the images; --data names another folder with its four files.
+//
+//	go run ./examples/vision --epochs 5 --seed 2
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/examples/internal/example"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
+)
+
+const batch = 64 // images of a step
+
+func main() { example.Main(run) }
+
+func run(w io.Writer, args []string) error {
+	flags, seed := example.New("vision")
+	folder := flags.String("data", "/usr/share/datasets/fashion-mnist", "the `FOLDER` of the images, four files whose names end in ubyte.gz")
+	epochs := flags.Size("epochs", 20, 1000, "epochs")
+	blocks := flags.Size("blocks", 4, 24, "blocks of the encoder")
+	heads := flags.Size("heads", 4, 64, "heads of a block, each 16 wide")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	images, err := load(*folder, "train")
+	if err != nil {
+		return fmt.Errorf("the images are in Debian's package dataset-fashion-mnist, and --data names their folder: %w", err)
+	}
+	known, unseen := images.split(len(images.labels) * 11 / 12)
+	params, err := layers.NewParams(tensor.Float32, *seed)
+	if err != nil {
+		return err
+	}
+	m, err := newModel(params, *blocks, *heads)
+	if err != nil {
+		return err
+	}
+	problem := train.Problem{
+		Params: params, Loss: m.loss, Train: known.varied(*seed), Validation: unseen.plain(), BatchSize: batch, ValidationSize: 250,
+	}
+	steps := *epochs * ((problem.Train.Len + batch - 1) / batch)
+	_, err = train.Fit(context.Background(), problem, train.Config{
+		Stopping: train.Stopping{Monitor: "val_accuracy", Mode: "max"}, MaxEpochs: *epochs, Seed: *seed, Log: w,
+		Solver: solver(steps), Average: &optim.Average{Decay: min(0.998, float64(steps)/float64(steps+10))},
+	})
+	if err != nil {
+		return err
+	}
+	test, err := load(*folder, "t10k")
+	if err != nil {
+		return err
+	}
+	problem.Validation = test.plain()
+	metrics, err := train.Evaluate(context.Background(), problem)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%.2f %% of %d test images are told right.\n", 100*metrics["val_accuracy"], len(test.labels))
+	return nil
+}
+
+// solver steps the blocks' matrices by Muon and all else by AdamW, at rates that rise, and then fall along a cosine.
+func solver(steps int) *optim.Solver {
+	const decay = 0.05
+	matrix := func(name string, rank int) bool { return rank == 2 && strings.Contains(name, "blocks.") }
+	return &optim.Solver{
+		Rule: optim.AdamW{Beta2: 0.98}, LearningRate: 0.002, WeightDecay: decay, ClipNorm: 1,
+		Schedule: optim.WarmUpCosine(min(200, steps/10), steps, 0.01),
+		Groups:   []optim.Group{{Match: matrix, Rule: optim.Muon{OutIn: true}, LearningRate: 0.005, WeightDecay: decay}},
+	}
+}
+
+// model is what is learned.
+type model struct {
+	embed      *layers.Linear
+	classifier *layers.SequenceClassifier
+}
+
+func newModel(p *layers.Params, blocks, heads int) (model, error) {
+	embed, err1 := layers.NewLinear(p.Scope("embed"), patch*patch, 16*heads, layers.LinearConfig{})
+	classifier, err2 := layers.NewSequenceClassifier(p, layers.SequenceClassifierConfig{Model: layers.ModelConfig{
+		Dim: 16 * heads, Layers: blocks, Outputs: classes, Positions: layers.Learned{MaxLen: grid * grid, Init: layers.Normal(0.02)},
+		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: heads}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELUTanh}},
+	}})
+	return model{embed, classifier}, errors.Join(err1, err2)
+}
+
+// loss adds the mean loss of a batch of patches and labels to a graph.
+func (m model) loss(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+	x, err := m.embed.Forward(b, inputs[0]) // (B, 49, 64) -> (B, 49, D)
+	if err != nil {
+		return nil, nil, err
+	}
+	logits, err := m.classifier.Forward(b, x, layers.Mask{}) // (B, 49, D) -> (B, 10)
+	if err != nil {
+		return nil, nil, err
+	}
+	accuracy, err := train.Accuracy(b, logits, inputs[1])
+	if err != nil {
+		return nil, nil, err
+	}
+	loss, err := layers.CrossEntropy(b, logits, inputs[1], layers.CrossEntropyOptions{LabelSmoothing: 0.1})
+	return loss, []train.Metric{accuracy}, err
+}
