@@ -214,12 +214,8 @@ func (b *beam) candidates(logits [][]float64) ([]candidate, error) {
 		if err != nil {
 			return nil, err
 		}
-		probs, ranked := newLogProbs(row, best), rank(row)
-		for range b.Width + len(b.End) {
-			id, ok := ranked.next()
-			if !ok {
-				break
-			}
+		probs := newLogProbs(row, best)
+		for _, id := range top(row, b.Width+len(b.End)) {
 			c := candidate{hypothesis: h, token: id}
 			c.logProb += probs.of(id)
 			list = append(list, c)

@@ -3,6 +3,7 @@ package decode
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // A LogitsError reports logits that no token can be chosen from.
@@ -54,6 +55,25 @@ func newLogProbs(logits []float64, best int) logProbs {
 }
 
 func (l logProbs) of(id int) float64 { return l.logits[id] - l.high - l.logSum }
+
+// top returns the n tokens, at least 1, of the highest logits, from the highest down; of equal logits, the lowest id
+// comes first. Tokens whose logit is −Inf are left out.
+func top(logits []float64, n int) []int {
+	n = min(n, len(logits))
+	ids := make([]int, 0, n+1)
+	for id, x := range logits {
+		if math.IsInf(x, -1) || len(ids) == n && x <= logits[ids[n-1]] {
+			continue
+		}
+		place := len(ids)
+		for place > 0 && x > logits[ids[place-1]] {
+			place--
+		}
+		ids = slices.Insert(ids, place, id)
+		ids = ids[:min(len(ids), n)]
+	}
+	return ids
+}
 
 // ranking returns tokens one by one, from the highest logit down; of equal logits, the lowest id comes first. Tokens
 // whose logit is −Inf are left out. It is a heap, as only a few of the tokens are asked for as a rule.
