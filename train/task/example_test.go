@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/heed-go/heed/data"
@@ -94,4 +95,65 @@ func ExampleTask_Look() {
 	//   to train on: 272 rows; to validate on: 28, all of 28 sources that seed 1 holds out
 	//   always hot would be right in 89.3 %
 	// 1 hot
+}
+
+// A model of texts with labels is judged on another file, and answers texts of which nobody knows the labels.
+func ExampleModel_Judge() {
+	dir, err := os.MkdirTemp("", "heed")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	labels := map[string]string{"apple": "fruit", "pear": "fruit", "dog": "animal", "cat": "animal"}
+	var rows []string
+	for _, a := range []string{"the", "a", "my", "one", "no"} {
+		for _, b := range []string{"red", "old", "big", "small"} {
+			for thing, label := range labels {
+				rows = append(rows, fmt.Sprintf("%s %s %s,%s\n", a, b, thing, label))
+			}
+		}
+	}
+	slices.Sort(rows)
+	learned, other := filepath.Join(dir, "learned.csv"), filepath.Join(dir, "other.csv")
+	if err := os.WriteFile(learned, []byte("text,label\n"+strings.Join(rows, "")), 0o666); err != nil {
+		log.Fatal(err)
+	}
+	if err := os.WriteFile(other, []byte("text,label\na red dog,animal\nthe old pear,fruit\nmy cat,pet\n"), 0o666); err != nil {
+		log.Fatal(err)
+	}
+	config, err := task.Named("labels", 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	config.Data.File = learned
+	config.Training.Rate, config.Training.Epochs = 0.01, 10
+	t, err := task.New(config)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := t.Train(context.Background(), filepath.Join(dir, "run"), nil, nil); err != nil {
+		log.Fatal(err)
+	}
+
+	examples, _, err := t.ReadExamples(nil, other)
+	if err != nil {
+		log.Fatal(err)
+	}
+	report, err := t.Judge(context.Background(), examples, task.PredictOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%d of %d right, %d with a label never seen\n", report.Right, len(report.Judged), report.UnknownReferences)
+	answers, err := t.PredictAll(context.Background(), []string{"a big cat", "one apple", ""}, task.PredictOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, a := range answers {
+		fmt.Printf("%q %v\n", a.Text, a.Err)
+	}
+	// Output:
+	// 2 of 3 right, 1 with a label never seen
+	// "animal" <nil>
+	// "fruit" <nil>
+	// "" "": task labels: the source is empty, want 1 to 4 symbols
 }

@@ -1,0 +1,234 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/data"
+)
+
+// ofRows is a task that learns these rows, of any of the kinds that do.
+func ofRows(t testing.TB, kind data.Kind, rows string) *Task {
+	t.Helper()
+	c, err := Named(string(kind), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Data.File = filepath.Join(t.TempDir(), "rows.tsv")
+	if err := os.WriteFile(c.Data.File, []byte(rows), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c.Data.SourceUnits, c.Data.Validation = data.Tokens, 20
+	if kind != data.KindLabels {
+		c.Data.TargetUnits = data.Tokens
+	}
+	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2
+	c.Training.Epochs = 3
+	return made(t, c)
+}
+
+// someRows are 200 rows of a kind.
+func someRows(kind data.Kind) string {
+	var s strings.Builder
+	for i := range 200 {
+		words := []string{"a", "b", "c", "d"}[i%4] + " " + []string{"a", "b", "c", "d", "e"}[i%5]
+		switch kind {
+		case data.KindLabels:
+			fmt.Fprintf(&s, "%s\t%s\n", words, []string{"vowel", "other"}[min(1, i%4)])
+		default:
+			fmt.Fprintf(&s, "%s\t%s\n", words, strings.ToUpper(words))
+		}
+	}
+	return s.String()
+}
+
+var noAnswer = Answer{Err: &InputError{"", errors.New("too long")}}
+
+func TestJudgeOne(t *testing.T) {
+	models := map[data.Kind]*Model{}
+	for _, kind := range []data.Kind{data.KindPairs, data.KindLabels, data.KindTags} {
+		models[kind] = ofRows(t, kind, someRows(kind)).Model
+	}
+	for _, test := range []struct {
+		name   string
+		kind   data.Kind
+		of     Judged
+		right  bool
+		edits  int
+		report Report // its counts
+	}{
+		{"right", data.KindPairs, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
+		{"right but for spaces", data.KindPairs, Judged{Source: "a b", References: []string{"A  B "}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
+		{"the second is right", data.KindPairs, Judged{Source: "a b", References: []string{"C", "A B"}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
+		{"the nearest counts", data.KindPairs, Judged{Source: "a", References: []string{"C D", "A B"}, Answer: Answer{Text: "A"}}, false, 1, Report{}},
+		{"unknown reference", data.KindPairs, Judged{Source: "a", References: []string{"A Q"}, Answer: Answer{Text: "A B"}}, false, 1, Report{UnknownReferences: 1}},
+		{"unknown as unknown", data.KindPairs, Judged{Source: "a", References: []string{"\uFFFD"}, Answer: Answer{Text: "\uFFFD"}}, false, 0, Report{UnknownReferences: 1}},
+		{"unknown source", data.KindPairs, Judged{Source: "q", References: []string{"A"}, Answer: Answer{Text: "A"}}, true, 0, Report{UnknownSources: 1}},
+		{"long reference", data.KindPairs, Judged{Source: "a", References: []string{strings.Repeat("A ", 600)}, Answer: Answer{Text: "A B"}}, false, 599, Report{LongReferences: 1}},
+		{"no answer", data.KindPairs, Judged{Source: "a b", References: []string{"A B"}, Answer: noAnswer}, false, 2, Report{Unanswered: 1}},
+		{"label", data.KindLabels, Judged{Source: "a", References: []string{"vowel"}, Answer: Answer{Text: "vowel"}}, true, 0, Report{}},
+		{"wrong label", data.KindLabels, Judged{Source: "b", References: []string{"other"}, Answer: Answer{Text: "vowel"}}, false, 1, Report{}},
+		{"unknown label", data.KindLabels, Judged{Source: "b", References: []string{"new"}, Answer: Answer{Text: "vowel"}}, false, 1, Report{UnknownReferences: 1}},
+		{"no label", data.KindLabels, Judged{Source: "b", References: []string{"other"}, Answer: noAnswer}, false, 1, Report{Unanswered: 1}},
+		{"tags", data.KindTags, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
+		{"a wrong tag", data.KindTags, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "B B"}}, false, 1, Report{}},
+		{"unknown tag", data.KindTags, Judged{Source: "a b", References: []string{"A Q"}, Answer: Answer{Text: "A B"}}, false, 1, Report{UnknownReferences: 1}},
+		{"no tags", data.KindTags, Judged{Source: "a b", References: []string{"A B"}, Answer: noAnswer}, false, 2, Report{Unanswered: 1}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := Report{Kind: test.kind, Units: data.Tokens}
+			models[test.kind].judge(&r, &test.of)
+			if test.of.Right != test.right || test.of.Edits != test.edits || (r.Right == 1) != test.right {
+				t.Errorf("right %v (%d of the report), %d edits; want %v and %d", test.of.Right, r.Right, test.of.Edits, test.right, test.edits)
+			}
+			got := [4]int{r.Unanswered, r.UnknownSources, r.UnknownReferences, r.LongReferences}
+			if want := [4]int{test.report.Unanswered, test.report.UnknownSources, test.report.UnknownReferences, test.report.LongReferences}; got != want {
+				t.Errorf("it counts %v beyond the model, want %v", got, want)
+			}
+			if edits := r.Errors.Edits; test.kind == data.KindPairs && edits != test.edits {
+				t.Errorf("the error rate has %d edits", edits)
+			}
+			if total := r.Classes.Macro(); test.kind != data.KindPairs && total.Rows-total.Right != test.edits {
+				t.Errorf("%d of %d classes are right", total.Right, total.Rows)
+			}
+		})
+	}
+}
+
+// A report is of what the model answers, and its text has the numbers.
+func TestJudge(t *testing.T) {
+	for _, kind := range []data.Kind{data.KindPairs, data.KindLabels, data.KindTags} {
+		t.Run(string(kind), func(t *testing.T) {
+			task := ofRows(t, kind, someRows(kind))
+			if _, err := task.Train(t.Context(), filepath.Join(t.TempDir(), "run"), nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			examples, table, err := task.ReadExamples(nil, task.Config.Data.File)
+			if err != nil || len(examples) != 200 || table.Len() != 200 {
+				t.Fatalf("%d examples, %v", len(examples), err)
+			}
+			examples = append(examples, data.Example{Source: "a b", Answer: "A A"}, data.Example{Source: "", Answer: "A"}, data.Example{Source: "q", Answer: "Q"})
+			r, err := task.Judge(t.Context(), examples, PredictOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			right := 0
+			references := map[string][]string{}
+			for _, e := range examples {
+				references[e.Source] = append(references[e.Source], e.Answer)
+			}
+			judged := len(examples)
+			if kind == data.KindPairs {
+				judged = len(references)
+			}
+			for i, j := range r.Judged {
+				want, _ := task.Predict(j.Source)
+				if j.Answer.Text != want {
+					t.Errorf("%q is answered with %q, Predict says %q", j.Source, j.Answer.Text, want)
+				}
+				of := references[j.Source]
+				if kind != data.KindPairs {
+					of = []string{examples[i].Answer}
+				}
+				if slices.Contains(of, want) != j.Right {
+					t.Errorf("%q for %q is right: %v; the references are %q", want, j.Source, j.Right, of)
+				}
+				if j.Right {
+					right++
+				}
+			}
+			if len(r.Judged) != judged || r.Right != right || r.Unanswered != 1 || r.UnknownSources != 1 || r.UnknownReferences == 0 {
+				t.Errorf("%d judged, %d right, %d, %d and %d beyond the model; want %d and %d", len(r.Judged), r.Right, r.Unanswered, r.UnknownSources, r.UnknownReferences, judged, right)
+			}
+			text := r.String()
+			for _, want := range map[data.Kind][]string{
+				data.KindPairs:  {fmt.Sprintf("(%d of %d sources answered", right, judged), "tokens of the nearest references", "chrF: ", "BLEU: "},
+				data.KindLabels: {fmt.Sprintf("(%d of 203 labels right)", right), "precision", "vowel 2", "mean of"},
+				data.KindTags:   {fmt.Sprintf("(%d of 203 with every tag right)", right), "tags right", "mean of"},
+			}[kind] {
+				if !strings.Contains(text, want) {
+					t.Errorf("the report is\n%s\nwant %q in it", text, want)
+				}
+			}
+			if want := "Beyond the model: 1 source can't be answered; 1 source has symbols"; !strings.Contains(text, want) {
+				t.Errorf("the report is\n%s\nwant %q in it", text, want)
+			}
+		})
+	}
+}
+
+// What Judge says of validation examples is what Evaluate says of them.
+func TestJudgeIsEvaluate(t *testing.T) {
+	for _, kind := range []data.Kind{data.KindLabels, data.KindTags} {
+		task := ofRows(t, kind, someRows(kind))
+		s, err := task.Evaluate(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := task.Judge(t.Context(), task.Examples(), PredictOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if total := r.Classes.Macro(); total.Right != s.Right || total.Rows != s.Total || s.Total == 0 {
+			t.Errorf("%s: %d of %d are right, Evaluate says %d of %d", kind, total.Right, total.Rows, s.Right, s.Total)
+		}
+	}
+	task := fitted(t, small(t, "brackets"))
+	s, err := task.Evaluate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := task.Judge(t.Context(), task.Examples(), PredictOptions{}); err != nil || r.Right != s.Right || len(r.Judged) != s.Total {
+		t.Errorf("brackets: %d of %d are right, %v; Evaluate says %d of %d", r.Right, len(r.Judged), err, s.Right, s.Total)
+	}
+}
+
+func TestWriteAnswers(t *testing.T) {
+	r := Report{Judged: []Judged{
+		{Source: "a\tb\\", References: []string{"x\ny", "\r"}, Answer: Answer{Text: "x", LogProb: -0.5}, Edits: 2},
+		{Source: "c", References: []string{"C"}, Answer: Answer{Text: "C"}, Right: true},
+		{Source: "d", References: []string{"D"}, Answer: noAnswer, Edits: 1},
+	}}
+	var got strings.Builder
+	if err := r.WriteAnswers(&got); err != nil {
+		t.Fatal(err)
+	}
+	const want = "source\tanswer\tright\tedits\tlog_prob\treference\n" +
+		"a\\tb\\\\\tx\tfalse\t2\t-0.5000\tx\\ny\t\\r\n" + "c\tC\ttrue\t0\t0.0000\tC\n" + "d\t\tfalse\t1\t\tD\n"
+	if got.String() != want {
+		t.Errorf("got %q, want %q", got.String(), want)
+	}
+}
+
+func TestJudgeErrors(t *testing.T) {
+	pairs := ofRows(t, data.KindPairs, someRows(data.KindPairs))
+	text := made(t, small(t, "text"))
+	for name, call := range map[string]func() error{
+		"no examples": func() error { _, err := pairs.Judge(t.Context(), nil, PredictOptions{}); return err },
+		"of text": func() error {
+			_, err := text.Judge(t.Context(), []data.Example{{Source: "a", Answer: "b"}}, PredictOptions{})
+			return err
+		},
+		"rows of text":   func() error { _, _, err := text.ReadExamples(nil, "x"); return err },
+		"inputs of text": func() error { _, err := text.OpenInputs("", "x"); return err },
+		"no file":        func() error { _, _, err := pairs.ReadExamples(nil); return err },
+		"a missing file": func() error { _, _, err := pairs.ReadExamples(nil, "none.tsv"); return err },
+		"no column": func() error {
+			_, _, err := pairs.ReadExamples([]string{"x", "y"}, pairs.Config.Data.File)
+			return err
+		},
+		"no column of inputs": func() error { _, err := pairs.OpenInputs("x", pairs.Config.Data.File); return err },
+	} {
+		if err := call(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if examples := text.Examples(); examples != nil {
+		t.Errorf("a text has the examples %v", examples)
+	}
+}
