@@ -1,27 +1,58 @@
 package main
 
 import (
+	"bufio"
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/atomicfile"
+	"github.com/heed-go/heed/train/task"
 )
 
+// predictBatch is how many inputs are answered together at most: what is held of them is bounded by it.
+const predictBatch = 1 << 13
+
 func newPredict() *cobra.Command {
+	var o task.PredictOptions
+	var scores bool
+	var file, out string
+	var columns []string
 	cmd := &cobra.Command{
-		Use:   "predict DIR INPUT...",
+		Use:   "predict DIR [INPUT...]",
 		Short: "Answer inputs with a trained model",
-		Long: `Answer each input, a line each: the sequence that the model makes of it or, for a text model, the
-character that it finds most likely to follow. An answer that couldn't be seen is in quotes: " " is a
-space, "\n" a new line.
+		Long: `Answer each input, a line each: the sequence that the model makes of it, the label that it chooses or,
+for a text model, the character that it finds most likely to follow. An answer that couldn't be seen is
+in quotes: " " is a space, "\n" a new line.
+
+Without inputs, each line of standard input is one, and is answered as soon as it is there. With --data
+they are a column of a TSV or CSV file, which is written back with the answers in a column more. What
+can't be answered then gets an empty answer, and is counted on standard error.
 
 Of an input to a text model that is longer than its context, the max_len of config.json, only the last
 max_len characters are read. Put -- before inputs that begin with a dash.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return usagef("heed predict takes a run folder and one or more inputs: heed predict DIR INPUT...")
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 1 {
+				return usagef("heed predict takes a run folder, and inputs or else standard input's lines: heed predict DIR [INPUT...]")
+			}
+			flags := cmd.Flags()
+			switch data := flags.Changed("data"); {
+			case data && len(args) > 1:
+				return usagef("the inputs are those of --data, or arguments, not both: got %q", args[1])
+			case !data && (flags.Changed("out") || flags.Changed("columns")):
+				return usagef("--out and --columns go with --data")
+			case o.Beam < 1:
+				return usagef("--beam must be at least 1, got %d", o.Beam)
 			}
 			return nil
 		},
@@ -30,30 +61,243 @@ max_len characters are read. Put -- before inputs that begin with a dash.`,
 			if err != nil {
 				return err
 			}
-			// All inputs are answered before the first is printed: a wrong one leaves no half of the output.
-			var answers []string
-			for _, input := range args[1:] {
-				if cmd.Context().Err() != nil {
-					return errInterrupted
-				}
-				answer, err := m.Predict(input)
-				if err != nil {
-					return wrongInput(err)
-				}
-				answers = append(answers, answer)
+			if o.Beam > 1 && m.Config.Task.Kind != data.KindPairs {
+				return usagef("--beam is for models of pairs; %s learned the task %s", args[0], m.Config.Task.Name)
 			}
-			for _, answer := range answers {
-				if _, err := fmt.Fprintln(cmd.OutOrStdout(), quoted(answer)); err != nil {
-					return err
-				}
+			column := append(columns, "")[0] // a second one, of the answers, may be named as in training
+			p := &prediction{ctx: cmd.Context(), model: m, options: o, scores: scores, stderr: cmd.ErrOrStderr()}
+			switch {
+			case cmd.Flags().Changed("data") && out != "":
+				err = atomicfile.WriteFile(out, func(w io.Writer) error { return p.file(file, column, w) })
+			case cmd.Flags().Changed("data"):
+				err = p.file(file, column, cmd.OutOrStdout())
+			case len(args) > 1:
+				return p.inputs(args[1:], cmd.OutOrStdout())
+			default:
+				err = p.lines(cmd.InOrStdin(), cmd.OutOrStdout())
 			}
-			return nil
+			return errors.Join(err, p.said())
 		},
 	}
+	f := cmd.Flags()
+	f.IntVar(&o.Beam, "beam", 1, "answers of pairs that are followed side by side, to return the likeliest")
+	f.BoolVar(&scores, "scores", false, "after each answer, the natural logarithm of the probability that the model gives it")
+	f.StringVar(&file, "data", "", "a TSV or CSV file to answer")
+	f.StringVar(&out, "out", "", "with --data: the file to write (default: standard output)")
+	f.StringSliceVar(&columns, "columns", nil, "with --data: the name of the column with the inputs, or its number from 1 (default: as in training)")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; put -- before inputs that begin with a dash", flagError(cmd, err))
 	})
 	return cmd
+}
+
+// A prediction is one call of heed predict.
+type prediction struct {
+	ctx     context.Context
+	model   *task.Model
+	options task.PredictOptions
+	scores  bool
+	stderr  io.Writer
+
+	answered, failed int
+}
+
+// inputs answers arguments. All are answered before the first is printed: a wrong one leaves no half of the output.
+func (p *prediction) inputs(inputs []string, w io.Writer) error {
+	answers, err := p.model.PredictAll(p.ctx, inputs, p.options)
+	if err != nil {
+		return err
+	}
+	for _, a := range answers {
+		if a.Err != nil {
+			return wrongInput(a.Err)
+		}
+	}
+	return p.print(answers, w)
+}
+
+// print prints a line an answer.
+func (p *prediction) print(answers []task.Answer, w io.Writer) error {
+	out := bufio.NewWriter(w)
+	for _, a := range answers {
+		line := quoted(a.Text)
+		if a.Err != nil {
+			line = ""
+		}
+		if p.scores {
+			line += "\t" + score(a)
+		}
+		out.WriteString(line + "\n")
+	}
+	return out.Flush()
+}
+
+// score returns an answer's log probability, or nothing of an input without one.
+func score(a task.Answer) string {
+	if a.Err != nil {
+		return ""
+	}
+	return strconv.FormatFloat(a.LogProb, 'f', 4, 64)
+}
+
+// answer answers the inputs of some lines of what has that name, and says the first few that can't be.
+func (p *prediction) answer(name string, inputs []string, lines []int) ([]task.Answer, error) {
+	answers, err := p.model.PredictAll(p.ctx, inputs, p.options)
+	for i, a := range answers {
+		p.answered++
+		if a.Err != nil {
+			p.fail(fmt.Errorf("%s, line %d: %w", name, lines[i], a.Err))
+		}
+	}
+	return answers, err
+}
+
+// fail notes an input that can't be answered, and says what is wrong with the first few.
+func (p *prediction) fail(err error) {
+	if p.failed++; p.failed <= 5 {
+		fmt.Fprintln(p.stderr, "heed:", oneLine(err))
+	}
+}
+
+// said says how many inputs have no answer.
+func (p *prediction) said() error {
+	if p.failed == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(p.stderr, "heed: %d of %d inputs have no answer\n", p.failed, p.answered)
+	return err
+}
+
+// maxLine is the longest line of standard input.
+const maxLine = 1 << 22
+
+// lines answers the lines of standard input: those that are there already together, so that none waits for another.
+func (p *prediction) lines(r io.Reader, w io.Writer) error {
+	if f, ok := r.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprintln(p.stderr, "An input a line; Ctrl-D ends them.")
+	}
+	read, ended := make(chan string, predictBatch), make(chan error, 1)
+	go func() { // which ends with the process, if it waits for a line then
+		s := bufio.NewScanner(r)
+		s.Buffer(nil, maxLine)
+		for s.Scan() {
+			read <- s.Text()
+		}
+		ended <- s.Err()
+		close(read)
+	}()
+	number := 0
+	for {
+		var inputs []string
+		var numbers []int
+		add := func(line string) {
+			if number++; number == 1 {
+				line = strings.TrimPrefix(line, "\uFEFF")
+			}
+			inputs, numbers = append(inputs, line), append(numbers, number)
+		}
+		select {
+		case line, ok := <-read:
+			if !ok {
+				if err := <-ended; err != nil {
+					return fmt.Errorf("standard input, line %d: %w", number+1, err)
+				}
+				return nil
+			}
+			add(line)
+		case <-p.ctx.Done():
+			return p.ctx.Err()
+		}
+		for there := true; there && len(inputs) < predictBatch; {
+			select {
+			case line, ok := <-read:
+				if there = ok; ok {
+					add(line)
+				}
+			default:
+				there = false
+			}
+		}
+		answers, err := p.answer("standard input", inputs, numbers)
+		if err == nil {
+			err = p.print(answers, w)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// file writes a file back with the answers in a column more.
+func (p *prediction) file(path, column string, w io.Writer) error {
+	records, err := p.model.OpenInputs(column, path)
+	if err != nil {
+		return err
+	}
+	defer records.Close()
+	header := records.Header()
+	added := []string{newName("answer", header)}
+	if p.scores {
+		added = append(added, newName("log_prob", header))
+	}
+	out, err := records.NewWriter(w, added...)
+	if err != nil {
+		return err
+	}
+	width, inputAt := len(header), records.Columns()[0]
+	for done := false; !done; {
+		var rows [][]string
+		var inputs []string
+		var lines, places []int // of the inputs: their lines, and their rows
+		for len(rows) < predictBatch && !done {
+			fields, line, err := records.Read()
+			var bad *data.RowError
+			switch {
+			case err == io.EOF:
+				done = true
+				continue
+			case errors.As(err, &bad) && bad.Fields != nil:
+				fields = bad.Fields
+				p.answered++
+				p.fail(fmt.Errorf("%s, %w", path, err))
+			case errors.As(err, &bad):
+				return fmt.Errorf("%s, %w: it can't be written back, so mend it first", path, err)
+			case err != nil:
+				return err
+			default:
+				inputs, lines, places = append(inputs, fields[inputAt]), append(lines, line), append(places, len(rows))
+			}
+			width = max(width, len(fields)) // the answers have a column of their own
+			row := make([]string, width, width+len(added))
+			copy(row, fields)
+			rows = append(rows, append(row, make([]string, len(added))...))
+		}
+		answers, err := p.answer(path, inputs, lines)
+		if err != nil {
+			return err
+		}
+		for i, a := range answers {
+			row := rows[places[i]]
+			row[len(row)-len(added)] = a.Text
+			if p.scores {
+				row[len(row)-1] = score(a)
+			}
+		}
+		for _, row := range rows {
+			if err := out.Write(row); err != nil {
+				return err
+			}
+		}
+	}
+	return out.Close()
+}
+
+// newName returns a name that isn't among a header's.
+func newName(name string, header []string) string {
+	for slices.ContainsFunc(header, func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), name) }) {
+		name = "predicted_" + name
+	}
+	return name
 }
 
 // quoted returns a text in quotes, where it couldn't be told without.

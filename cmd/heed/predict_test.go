@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// spelled is a run that has learned a little of how words of the letters a to d are spelled, from the file beside it:
+// each letter as its capital.
+func spelled(t *testing.T) (dir, file string) {
+	t.Helper()
+	folder := t.TempDir()
+	dir, file = filepath.Join(folder, "run"), filepath.Join(folder, "spelled.tsv")
+	var rows strings.Builder
+	for i := range 1000 {
+		var word, letters []byte
+		for n := range 1 + i%4 {
+			c := i >> 2 >> (2 * n) % 4
+			word, letters = append(word, "abcd"[c%4]), append(letters, "ABCD"[c%4], ' ')
+		}
+		fmt.Fprintf(&rows, "%s\t%s\n", word, bytes.TrimSpace(letters))
+	}
+	write(t, file, rows.String())
+	succeed(t, "train", "--task=pairs", "--data="+file, "--out="+dir, "--dim=16", "--heads=2", "--layers=1", "--epochs=4", "--dropout=0", "--learning-rate=0.01")
+	return dir, file
+}
+
+// withInput makes a reader standard input, until the test is over.
+func withInput(t *testing.T, r *os.File) {
+	t.Helper()
+	stdin := os.Stdin
+	os.Stdin = r
+	t.Cleanup(func() { os.Stdin = stdin })
+}
+
+func withText(t *testing.T, text string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "stdin")
+	write(t, path, text)
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	withInput(t, f)
+}
+
+func TestPredictLines(t *testing.T) {
+	dir, _ := spelled(t)
+	want := succeed(t, "predict", dir, "abcd", "d")
+	withText(t, "\uFEFFabcd\r\nd")
+	if got := succeed(t, "predict", dir); got != want {
+		t.Errorf("lines are answered with %q, arguments with %q", got, want)
+	}
+	withText(t, "")
+	if got := succeed(t, "predict", dir); got != "" {
+		t.Errorf("no lines are answered with %q", got)
+	}
+
+	withText(t, "d\n\nabcd\n"+strings.Repeat("a", 100)+"\n")
+	got := heed("predict", dir, "--scores", "--beam=3")
+	lines := strings.Split(got.stdout, "\n")
+	first := succeed(t, "predict", dir, "--scores", "--beam=3", "d")
+	if got.code != 0 || len(lines) != 5 || lines[0]+"\n" != first || lines[1] != "\t" || !regexp.MustCompile(`^[ABCD ]+\t-[0-9]+\.[0-9]{4}$`).MatchString(lines[2]) || lines[3] != "\t" {
+		t.Errorf("status %d, %q", got.code, got.stdout)
+	}
+	for _, want := range []string{"heed: standard input, line 2: ", "heed: standard input, line 4: ", "heed: 2 of 4 inputs have no answer\n"} {
+		if !strings.Contains(got.stderr, want) {
+			t.Errorf("standard error is %q, want %q in it", got.stderr, want)
+		}
+	}
+	withText(t, "d\n"+strings.Repeat("a", maxLine+1))
+	fail(t, heed("predict", dir), 1, "standard input, line 2: ", "too long")
+}
+
+// An answer comes before the next line does.
+func TestPredictLinesAnswersAtOnce(t *testing.T) {
+	dir, _ := spelled(t)
+	stdin, lines, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	withInput(t, stdin)
+	answers, stdout := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		code <- run(t.Context(), []string{"predict", dir}, stdout, io.Discard)
+		stdout.Close()
+	}()
+	read := bufio.NewReader(answers)
+	for _, letter := range []string{"a", "b", "c"} {
+		if _, err := io.WriteString(lines, letter+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := read.ReadString('\n'); err != nil || got != succeed(t, "predict", dir, letter) {
+			t.Errorf("%s is answered with %q, %v", letter, got, err)
+		}
+	}
+	lines.Close()
+	if rest, err := io.ReadAll(read); len(rest) > 0 || err != nil {
+		t.Errorf("after the last line comes %q, %v", rest, err)
+	}
+	if got := <-code; got != 0 {
+		t.Errorf("status %d", got)
+	}
+}
+
+func TestPredictData(t *testing.T) {
+	dir, _ := spelled(t)
+	folder := t.TempDir()
+	abc, d := strings.TrimSpace(succeed(t, "predict", dir, "abc")), strings.TrimSpace(succeed(t, "predict", dir, "d"))
+	for _, test := range []struct {
+		name, file, content, want string
+		args                      []string
+		stderr                    string
+	}{
+		{"header", "a.csv", "id,Word,x\r\n1,abc,\"5\"\" \r\ndisk\"\r\n2,d\r\n", "id,Word,x,answer\r\n1,abc,\"5\"\" \r\ndisk\"," + abc + "\r\n2,d,," + d + "\r\n", nil, ""},
+		{"no header", "a.tsv", "abc\nd\tE\n", "abc\t" + abc + "\nd\tE\t" + d + "\n", nil, ""},
+		{"by name", "a.csv", "word;in;answer\nabc;d;\n", "word;in;answer;predicted_answer\nabc;d;;" + d + "\n", []string{"--columns=in"}, ""},
+		{"as in training", "a.csv", "x;in;answer\nabc;d;\n", "x;in;answer;predicted_answer\nabc;d;;" + d + "\n", []string{"--columns=in,answer"}, ""},
+		{"without an answer", "a.csv", "word\nabc\n\"\"\n" + strings.Repeat("a", 30) + "\nd\n", "word,answer\nabc," + abc + "\n,\n" + strings.Repeat("a", 30) + ",\nd," + d + "\n", nil,
+			"heed: 2 of 4 inputs have no answer\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(folder, test.file)
+			write(t, path, test.content)
+			got := heed(append([]string{"predict", dir, "--data=" + path}, test.args...)...)
+			if got.code != 0 || got.stdout != test.want || !strings.HasSuffix(got.stderr, test.stderr) || (got.stderr == "") != (test.stderr == "") {
+				t.Errorf("status %d, %q, %q; want %q", got.code, got.stdout, got.stderr, test.want)
+			}
+			got = heed(append([]string{"predict", dir, "--data=" + path, "--out=" + path}, test.args...)...)
+			if got.code != 0 || got.stdout != "" || read(t, path) != test.want {
+				t.Errorf("status %d, %q, and the file is %q", got.code, got.stderr, read(t, path))
+			}
+		})
+	}
+
+	path := filepath.Join(folder, "many.csv")
+	write(t, path, "word\n"+strings.Repeat("abc\nd\n", predictBatch))
+	out := succeed(t, "predict", dir, "--data="+path, "--scores")
+	lines := strings.Split(out, "\n")
+	if len(lines) != 2*predictBatch+2 || lines[0] != "word,answer,log_prob" || !strings.HasPrefix(lines[2], "d,"+d+",-") {
+		t.Fatalf("%d lines, which begin with %q", len(lines), lines[:3])
+	}
+	for i := 1; i < len(lines)-1; i++ {
+		if lines[i] != lines[2-i%2] {
+			t.Fatalf("line %d is %q, want %q", i, lines[i], lines[2-i%2])
+		}
+	}
+
+	before := "word\na\n\"b\"c\n"
+	write(t, path, before)
+	fail(t, heed("predict", dir, "--data="+path, "--out="+path), 1, "many.csv, line 3", "it can't be written back, so mend it first")
+	if read(t, path) != before {
+		t.Error("the file was written all the same")
+	}
+	fail(t, heed("predict", dir, "--data="+path, "--columns=in"), 1, `column "in" isn't in the header, which has ["word"]`)
+}
