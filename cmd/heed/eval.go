@@ -4,46 +4,133 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/train/task"
 )
 
 func newEval() *cobra.Command {
-	var files []string
+	var files, columns []string
+	var answers string
+	var o task.PredictOptions
 	cmd := &cobra.Command{
 		Use:   "eval DIR",
-		Short: "Score a trained model on its validation set",
+		Short: "Score a trained model, on its validation set or on a file",
 		Long: `Score a run's saved weights on its validation set: the sequences that the seed held out of training,
-the rows of the file to validate on, or the last tenth of the text. The loss is the mean cross-entropy in nats.`,
+the rows of the file to validate on, or the last tenth of the text. The loss is the mean cross-entropy in
+nats. Models of a file's rows then answer these sources, and what they answer is scored too. With --data,
+all rows of another file are, of whichever model of pairs, labels or tags.
+
+Of pairs, all that the rows have for a source is right. An answer is compared with the one that is nearest
+by edits: symbols to be replaced, inserted or left out. The error rate is all edits by all symbols of those
+that are nearest. The model's symbols are counted, or words where it has byte pairs. A source that can't
+be answered counts as answered with nothing.`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
+			switch {
+			case len(args) != 1:
 				return usagef("heed eval takes one run folder, got %d arguments", len(args))
+			case o.Beam < 1:
+				return usagef("--beam must be at least 1, got %d", o.Beam)
+			case columns != nil && files == nil:
+				return usagef("--columns goes with --data")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := openTask(cmd.Context(), args[0], files, nil, true, nil)
+			c, err := readConfig(args[0])
 			if err != nil {
 				return err
 			}
-			defer t.Close()
-			if err := t.Load(args[0]); err != nil {
-				return withoutWeights(err, args[0])
+			isText := c.Task.Kind == data.KindText
+			switch {
+			case o.Beam > 1 && c.Task.Kind != data.KindPairs:
+				return usagef("--beam is for models of pairs; %s learned the task %s", args[0], c.Task.Name)
+			case isText && (columns != nil || answers != ""):
+				return usagef("--columns and --answers are for models of rows; %s learned the task %s", args[0], c.Task.Name)
 			}
-			s, err := t.Evaluate(cmd.Context())
+			var m *task.Model
+			var examples []data.Example
+			if files != nil && !isText {
+				m, examples, err = openExamples(args[0], columns, files, cmd.ErrOrStderr())
+			} else {
+				m, examples, err = evaluate(cmd, args[0], files)
+				if c.Data.File == "" && answers == "" && o.Beam == 1 {
+					return err // as a sequence that is right by the loss is one that is answered
+				}
+			}
+			if err != nil || isText {
+				return err
+			}
+			r, err := m.Judge(cmd.Context(), examples, o)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), scoreText(s, t.Config))
-			return err
+			if _, err := fmt.Fprint(cmd.OutOrStdout(), r); err != nil || answers == "" {
+				return err
+			}
+			return atomicfile.WriteFile(answers, r.WriteAnswers)
 		},
 	}
-	cmd.Flags().StringArrayVar(&files, "data", nil, "the file that was learned, if it is elsewhere now; of text, or another one of the same characters")
+	f := cmd.Flags()
+	f.StringArrayVar(&files, "data", nil, "a TSV or CSV file to score, or twice for two parallel ones of lines; of text, another one of the same characters")
+	f.StringSliceVar(&columns, "columns", nil, "with --data: names or numbers of the columns of sources and answers (default: as in training)")
+	f.IntVar(&o.Beam, "beam", 1, "answers of pairs that are followed side by side, to take the likeliest")
+	f.StringVar(&answers, "answers", "", "a TSV file to write, of every source with its answer, what is right, and whether it is")
 	return cmd
+}
+
+// evaluate prints the score of a run on its validation set, and returns its model and what it validates on.
+func evaluate(cmd *cobra.Command, dir string, files []string) (*task.Model, []data.Example, error) {
+	t, err := openTask(cmd.Context(), dir, files, nil, true, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer t.Close()
+	if err := t.Load(dir); err != nil {
+		return nil, nil, withoutWeights(err, dir)
+	}
+	s, err := t.Evaluate(cmd.Context())
+	if err != nil {
+		return nil, nil, err
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), scoreText(s, t.Config))
+	return t.Model, t.Examples(), err
+}
+
+// openExamples opens a run's model and the rows of a file, and says which of these are bad.
+func openExamples(dir string, columns, files []string, stderr io.Writer) (*task.Model, []data.Example, error) {
+	m, err := openModel(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := named("data", files, new(string), new(string)); err != nil {
+		return nil, nil, err
+	}
+	examples, table, err := m.ReadExamples(columns, files...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if table.LeftOut > 0 {
+		fmt.Fprintln(stderr, oneLine(fmt.Errorf("heed: %s: left out as bad: %d of %d rows, the first: %w", files[0], table.LeftOut, table.LeftOut+table.Len(), table.Bad[0])))
+	}
+	if strings.Join(table.SHA256, " ") == m.Config.Data.SHA256 {
+		fmt.Fprintf(stderr, "heed: %s is what the run has learned from; without --data it is scored on what it hasn't\n", files[0])
+	}
+	return m, examples, nil
+}
+
+// readConfig reads a run folder's config.json.
+func readConfig(dir string) (task.Config, error) {
+	if dir == "" {
+		return task.Config{}, errNoFolder
+	}
+	return task.ReadConfig(dir)
 }
 
 // scoreText returns a score as it is printed.
@@ -67,10 +154,7 @@ func scoreText(s task.Score, c task.Config) string {
 // where the data are now; where others will do, a text may be another one. change, unless it is nil, changes the
 // configuration as flags say.
 func openTask(ctx context.Context, dir string, files, validation []string, others bool, change func(c *task.Config)) (*task.Task, error) {
-	if dir == "" {
-		return nil, errNoFolder
-	}
-	c, err := task.ReadConfig(dir)
+	c, err := readConfig(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +181,8 @@ func openTask(ctx context.Context, dir string, files, validation []string, other
 		err = wrongFlag(err)
 	case errors.As(err, &wrong): // which isn't the call's fault
 		err = fmt.Errorf("%s: %w", filepath.Join(dir, task.ConfigFile), err)
+	case err != nil && c.Data.File != "" && others && c.Task.Kind != data.KindText:
+		err = fmt.Errorf("%w; --data FILE scores another file", err)
 	case err != nil && c.Data.ValidationFile != "" && len(files)+len(validation) == 0:
 		err = fmt.Errorf("%w; --data FILE and --validation-data FILE name the files as they were, if they are elsewhere now", err)
 	case err != nil && c.Data.File != "" && len(files) == 0:

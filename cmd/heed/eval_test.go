@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The scores of a file are those of its answers.
+func TestEvalData(t *testing.T) {
+	dir, learned := spelled(t)
+	folder := t.TempDir()
+	path := filepath.Join(folder, "test.csv")
+	words := []string{"a", "bc", "cd", "dab", "abcd", "ccc"}
+	var rows strings.Builder
+	rows.WriteString("id,word,pronunciation\n")
+	for i, word := range words {
+		fmt.Fprintf(&rows, "%d,%s,%s\n", i, word, strings.Join(strings.Split(strings.ToUpper(word), ""), " "))
+	}
+	rows.WriteString("6,bc,A A A A\n7,xa,A Q\n8,a," + strings.Repeat("A ", 600) + "\n9," + strings.Repeat("a", 600) + ",A\n")
+	write(t, path, rows.String())
+
+	answers := filepath.Join(folder, "answers.tsv")
+	out := succeed(t, "eval", dir, "--data="+path, "--answers="+answers, "--beam=2")
+	lines := strings.Split(read(t, answers), "\n")
+	if len(lines) != 10 { // a header, 8 sources, and what is after the last end of a line
+		t.Fatalf("the answers are %q", lines)
+	}
+	right := 0
+	for i, word := range append(words, "xa") {
+		fields := strings.Split(lines[1+i], "\t")
+		want := strings.TrimSpace(succeed(t, "predict", dir, "--beam=2", "--", word))
+		if fields[0] != word || fields[1] != want {
+			t.Errorf("line %d is %q, want the answer %q to %q", 2+i, fields, want, word)
+		}
+		if fields[2] == "true" {
+			right++
+		}
+	}
+	if fields := strings.Split(lines[2], "\t"); fields[0] != "bc" || strings.Join(fields[5:], "|") != "B C|A A A A" {
+		t.Errorf("the references of bc are %q", fields)
+	}
+	if want := fmt.Sprintf("(%d of 8 sources answered", right); !strings.Contains(out, want) {
+		t.Errorf("heed eval prints %q, want %q in it", out, want)
+	}
+	for _, want := range []string{
+		"tokens of the nearest references", "chrF: ", "BLEU: ",
+		"Beyond the model: 1 source can't be answered; 1 source has symbols that training never saw; 1 reference has what training never saw; 1 reference is longer than answers may be.",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("heed eval prints %q, want %q in it", out, want)
+		}
+	}
+	if by := succeed(t, "eval", dir, "--data="+path, "--columns=word,3", "--beam=2"); by != out {
+		t.Errorf("by columns, heed eval prints %q, want %q", by, out)
+	}
+
+	// Without the file, it is scored on the rows that were held out.
+	validation := succeed(t, "eval", dir)
+	if lines := strings.Split(validation, "\n"); len(lines) != 5 || !strings.HasPrefix(lines[0], "Val=") || !strings.HasPrefix(lines[1], "Exact: ") {
+		t.Errorf("heed eval prints %q", validation)
+	}
+	if got := heed("eval", dir, "--data="+learned); got.code != 0 || !strings.Contains(got.stderr, "is what the run has learned from") || !strings.Contains(got.stdout, "of 334 sources") {
+		t.Errorf("of the file that was learned, heed eval prints %q, %q", got.stdout, got.stderr)
+	}
+	if err := os.Remove(learned); err != nil {
+		t.Fatal(err)
+	}
+	fail(t, heed("eval", dir), 1, "spelled.tsv", "--data FILE scores another file")
+	if again := succeed(t, "eval", dir, "--data="+path, "--beam=2"); again != out {
+		t.Errorf("without the file that was learned, heed eval prints %q, want %q", again, out)
+	}
+}
+
+func TestEvalLabelsAndTags(t *testing.T) {
+	for name, test := range map[string]struct {
+		content string
+		want    []string
+	}{
+		"labels": {"text,label\nthe cat,true\na dog,new\n", []string{" labels right)", "precision", "new", "right, answered:", "1 reference has what training never saw"}},
+		"tags":   {"tokens,tags\nthe cat,t c\na dog,a x\n", []string{" of 4 tags right)", "with every tag right)", "1 reference has what training never saw"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "run")
+			succeed(t, small(append(dataFlags(t, name), "--task="+name, "--out="+dir)...)...)
+			path := filepath.Join(t.TempDir(), "test.csv")
+			write(t, path, test.content)
+			out := succeed(t, "eval", dir, "--data="+path)
+			for _, want := range test.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("heed eval prints %q, want %q in it", out, want)
+				}
+			}
+			fail(t, heed("eval", dir, "--data="+path, "--beam=2"), 2, "--beam is for models of pairs")
+			fail(t, heed("predict", dir, "--beam=2", "the cat"), 2, "--beam is for models of pairs")
+
+			write(t, path, test.content+strings.Repeat("the cat,\n", 3))
+			fail(t, heed("eval", dir, "--data="+path), 1, "3 of 5 rows are bad")
+		})
+	}
+}
+
+// A rule of Heed's own is scored on a file as well.
+func TestEvalDataOfARule(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	succeed(t, small("--task=brackets", "--out="+dir)...)
+	path := filepath.Join(t.TempDir(), "test.tsv")
+	write(t, path, "()\tyes\n(\tno\nx\tno\n")
+	if out := succeed(t, "eval", dir, "--data="+path); !strings.Contains(out, "of 3 labels right)") || !strings.Contains(out, "Beyond the model: 1 source can't be answered; 1 source has symbols") {
+		t.Errorf("heed eval prints %q", out)
+	}
+	answers := filepath.Join(t.TempDir(), "answers.tsv")
+	succeed(t, "eval", dir, "--answers="+answers)
+	if lines := strings.Count(read(t, answers), "\n"); lines != 301 {
+		t.Errorf("the answers to what the run validates on have %d lines, want a header and 300", lines)
+	}
+}
