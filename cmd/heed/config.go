@@ -19,6 +19,7 @@ type settings struct {
 	task.Config
 	name    string
 	preset  string
+	from    string
 	maxLen  int
 	dropout float64
 
@@ -54,6 +55,7 @@ func (s *settings) flags() []flagGroup {
 	f.StringVar(&s.name, "task", s.name, "what to learn: "+strings.Join(task.Names(), ", "))
 	f.StringArrayVar(&s.data, "data", s.data, "the file to learn, for the tasks pairs, labels, tags and text; given twice, for pairs and tags, the lines of sources and those of answers")
 	f.StringVar(&s.preset, "preset", s.preset, "settings of this name, which other flags change; see above")
+	f.StringVar(&s.from, "from", s.from, "a run folder whose weights to begin with, in a model of its shape")
 	f.Uint64Var(&s.Seed, "seed", s.Seed, "decides initial weights, data order and dropout")
 	f.IntVar(&t.Epochs, "epochs", t.Epochs, "epochs at most; 0 for no limit")
 	f.IntVar(&t.Patience, "patience", t.Patience, "checks without improvement to stop after; 0 for never")
@@ -148,6 +150,11 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 			return task.Config{}, wrongFlag(err)
 		}
 	}
+	if given.Changed("from") {
+		if err := c.startFrom(s.from, given); err != nil {
+			return task.Config{}, err
+		}
+	}
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	for _, g := range c.flags() {
 		f.AddFlagSet(g.FlagSet)
@@ -177,6 +184,21 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 		}
 	}
 	return c.Config, err
+}
+
+// startFrom has training begin with the weights of another run.
+func (s *settings) startFrom(dir string, given *pflag.FlagSet) error {
+	for _, flag := range []string{"units", "source-units", "target-units", "preset"} {
+		if given.Changed(flag) {
+			return usagef("--from takes the symbols and the shape of the model from the other run: give no --%s", flag)
+		}
+	}
+	if dir == "" {
+		return errNoFolder
+	}
+	err := s.StartFrom(dir)
+	s.dropout = s.Model.Dropout
+	return err
 }
 
 // named sets the names of a file, or of two parallel ones, that a flag gives, if it does.

@@ -42,14 +42,15 @@ func TestJobChangesNoByte(t *testing.T) {
 	if err := os.WriteFile(text, []byte(numbers.String()), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, of := range []string{"reverse", "dates", "text"} {
+	for _, of := range []string{"reverse", "dates", "text", "pairs", "tags"} {
 		t.Run(of, func(t *testing.T) {
+			rows := dataFlags(t, of)
 			flags := func(dir string) []string {
 				flags := small("--task="+of, "--dropout=0.1", "--micro-batches=4", "--out="+dir)
 				if of == "text" {
-					flags = append(flags, "--data="+text, "--max-len=32")
+					return append(flags, "--data="+text, "--max-len=32")
 				}
-				return flags
+				return append(flags, rows...)
 			}
 			want := filepath.Join(t.TempDir(), "alone")
 			lines := succeed(t, flags(want)...)

@@ -73,6 +73,17 @@ func TestRaise(t *testing.T) {
 	before := folder(t, dir)
 	fail(t, heed("train", "--resume="+dir, "--epochs=3"), 2, "--epochs may be raised when a run goes on, but not lowered: it was 4, got 3")
 	fail(t, heed("train", "--resume="+dir, "--patience=2"), 2, "--patience may be raised when a run goes on, but not lowered: it was 0, which is no limit, got 2")
+	interrupted := filepath.Join(base, "interrupted")
+	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--out="+interrupted)...), 1, "interrupted")
+	checkpoint := filepath.Join(interrupted, task.CheckpointFile)
+	content := []byte(read(t, checkpoint))
+	content[len(content)-9] ^= 4
+	write(t, checkpoint, string(content))
+	damaged := folder(t, interrupted)
+	fail(t, heed("train", "--resume="+interrupted, "--epochs=9"), 1, checkpoint, "it isn't what was written")
+	if !maps.Equal(folder(t, interrupted), damaged) {
+		t.Error("what can't go on has changed the folder")
+	}
 	os.Remove(filepath.Join(dir, task.CheckpointFile))
 	fail(t, heed("train", "--resume="+dir, "--epochs=9"), 1, "has no checkpoint.safetensors any more")
 	delete(before, task.CheckpointFile)

@@ -157,6 +157,29 @@ func TestTrainEvalPredict(t *testing.T) {
 	}
 }
 
+// What is learned from one file begins what is learned from another, and says what of it is new.
+func TestStartFrom(t *testing.T) {
+	base := t.TempDir()
+	pairs, labels, again := filepath.Join(base, "pairs"), filepath.Join(base, "labels"), filepath.Join(base, "again")
+	succeed(t, small(append(dataFlags(t, "pairs"), "--task=pairs", "--out="+pairs)...)...)
+	from := func(name, out string, more ...string) []string {
+		return slices.Concat([]string{"train", "--task=" + name, "--from=" + pairs, "--epochs=1", "--out=" + out}, dataFlags(t, name), more)
+	}
+	if out := succeed(t, from("pairs", again)...); !regexp.MustCompile(`^Starting from \S+: (\d+) of (\d+) tensors\n`).MatchString(out) || !strings.Contains(out, "model: width 16, 1 blocks, 2 heads") {
+		t.Errorf("it prints %q", out)
+	}
+	if out := succeed(t, from("labels", labels)...); !strings.Contains(out, " tensors; new ones: head.bias (1), head.weight (1); left out: decoder.blocks (26), decoder.embedding (1), decoder.head (2), decoder.norm (2)\n") {
+		t.Errorf("it prints %q", out)
+	}
+	fail(t, heed(from("tags", filepath.Join(base, "tags"))...), 1, "the run "+pairs+" to start from: nothing of its model fits this one")
+	fail(t, heed(from("pairs", again)...), 1, "holds a run already")
+	fail(t, heed("train", "--resume="+again), 1, "is finished")
+	fail(t, heed("train", "--resume="+again, "--from="+pairs), 2, "--resume goes on with the settings")
+	if _, err := os.Stat(filepath.Join(base, "tags")); err == nil {
+		t.Error("there is a folder of a run that can't begin")
+	}
+}
+
 func TestLearnsToCopy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	succeed(t, "train", "--task=copy", "--steps=60", "--epochs=3", "--out="+dir)

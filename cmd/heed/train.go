@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/bits"
 	"os"
 	"os/signal"
@@ -21,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
 )
@@ -61,6 +63,9 @@ send as notice, does so with status 3. With --auto-resume the same call begins a
 it and finds it finished.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if os.Getenv("GOGC") == "" {
+				debug.SetGCPercent(50) // training makes little garbage: it takes a quarter less memory so, and no more time
+			}
 			flags := cmd.Flags()
 			switch {
 			case how.Workers < 0:
@@ -76,7 +81,7 @@ it and finds it finished.`,
 				}
 				return resumeRun(cmd, resume, &s, how)
 			}
-			if find != "" {
+			if flags.Changed("find-rate") {
 				c, err := s.fromFlags(flags)
 				if err != nil {
 					return err
@@ -161,6 +166,9 @@ func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how task.T
 	dir := out
 	if err = divided(how.Group, t, wrongFlag(err)); err == nil && !auto && first(how.Group) {
 		dir, err = newFolder(out, c.Task.Name)
+	}
+	if err == nil && c.From.Dir != "" && first(how.Group) {
+		fmt.Fprintln(cmd.OutOrStdout(), loadedText(c.From.Dir, t.Loaded, len(t.Params.All())))
 	}
 	err = fit(cmd, t, dir, how, err)
 	if auto && errors.Is(err, task.ErrFinished) {
@@ -280,9 +288,6 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how task.Task, err error)
 	t.Group, t.Workers, t.MaxSteps, t.MaxTime = how.Group, how.Workers, how.MaxSteps, how.MaxTime
 	t.CheckpointSteps, t.CheckpointTime = how.CheckpointSteps, how.CheckpointTime
 	stdout := cmd.OutOrStdout()
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50) // training makes little garbage: it takes a quarter less memory so, and no more time
-	}
 	signal.Ignore(syscall.SIGPIPE) // the run is to be whole, also where nobody reads its lines to the end
 	if look := t.Look(); look != nil && first(how.Group) {
 		m, of := t.Config.Model, t.Config.Training
@@ -324,6 +329,32 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how task.Task, err error)
 	}
 	fmt.Fprintf(stdout, "Done in %.1f s. Try: heed %s\n", s.Seconds, try)
 	return nil
+}
+
+// loadedText says which parameters another run's weights had.
+func loadedText(from string, l layers.Loaded, all int) string {
+	s := fmt.Sprintf("Starting from %s: %d of %d tensors", printable(from), all-len(l.Kept), all)
+	if len(l.Kept) > 0 {
+		s += "; new ones: " + scopes(l.Kept)
+	}
+	if len(l.Unused) > 0 {
+		s += "; left out: " + printable(scopes(l.Unused))
+	}
+	return s
+}
+
+// scopes lists tensors by the first two parts of their names, such as decoder.blocks, with how many there are of each.
+func scopes(names []string) string {
+	counts := map[string]int{}
+	for _, name := range names {
+		parts := strings.SplitN(name, ".", 3)
+		counts[strings.Join(parts[:min(2, len(parts))], ".")]++
+	}
+	var parts []string
+	for _, scope := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%s (%d)", scope, counts[scope]))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // atMost says how many epochs there may be.

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/internal/jsonkeys"
+	"github.com/heed-go/heed/internal/safetensors"
 )
 
 // sums returns the SHA-256 of the files of a run folder that are there, but for its summary.
@@ -60,6 +61,19 @@ func checkSums(dir string) error {
 		if is[name] != sum && (is[name] != "" || name != CheckpointFile) {
 			return fmt.Errorf("%s and %s in %s don't belong together: one of them was changed or swapped, restore it", SummaryFile, name, dir)
 		}
+	}
+	return nil
+}
+
+// intact returns an error if a file of tensors isn't what was written.
+func intact(path string) error {
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Tensors(func(string) bool { return false }); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }

@@ -105,6 +105,9 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	c.CheckpointSteps, c.CheckpointTime = t.CheckpointSteps, t.CheckpointTime
 	c.Run = of[runKey]
 	c.Log, c.OnStep = log, onStep
+	if log != nil && first && t.Look() != nil {
+		c.OnStep = t.foretell(log, onStep)
+	}
 	c.BeforeSave = func() error { return heldFolder(dir, lock) }
 	c.OnMemory = func(bytes int) {
 		if log != nil && first {
@@ -139,6 +142,39 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	}
 	s.SHA256[SummaryFile] = s.sum()
 	return s, writeJSON(dir, SummaryFile, s)
+}
+
+// foretell returns an onStep that says once how long training takes: by what some steps have taken, when there have
+// been enough of them for all widths of rows.
+func (t *Task) foretell(log io.Writer, onStep func(epoch, step int, loss float64) bool) func(epoch, step int, loss float64) bool {
+	var start time.Time // when the first step was over, which builds graphs
+	steps, said := -1, false
+	return func(epoch, step int, loss float64) bool {
+		if steps++; steps == 0 {
+			start = time.Now()
+		}
+		if taken := time.Since(start); steps >= 20 && taken > 10*time.Second && !said {
+			said = true
+			each := taken / time.Duration(steps) * time.Duration(t.Config.Training.Steps)
+			most := ""
+			if n := t.Config.Training.Epochs - epoch; t.Config.Training.Epochs > 0 && n > 1 {
+				most = fmt.Sprintf(", %s for the %d to come at most", about(time.Duration(n)*each), n)
+			}
+			fmt.Fprintf(log, "Time: about %s an epoch%s, and some for validation\n", about(each), most)
+		}
+		return onStep != nil && onStep(epoch, step, loss)
+	}
+}
+
+// about returns a time as one says it.
+func about(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()+0.5))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()+0.5))
+	}
+	return fmt.Sprintf("%.1f h", d.Hours())
 }
 
 // summary returns what there is to say of a training but for its seconds.
@@ -205,6 +241,9 @@ func (t *Task) begin(dir string) error {
 		_, err := os.Lstat(filepath.Join(dir, name))
 		return err == nil
 	}
+	if t.unstarted != nil && !has(CheckpointFile) {
+		return t.unstarted
+	}
 	switch i := slices.IndexFunc(Files(), has); {
 	case i < 0 || Files()[i] == TokenizerFile || Files()[i] == SourceTokenizerFile || Files()[i] == TargetTokenizerFile: // none, or what is written first
 		if err := writeTokenizers(dir, t.Config.Task); err != nil {
@@ -242,6 +281,11 @@ func (t *Task) begin(dir string) error {
 	}
 	if finished && !has(CheckpointFile) {
 		return fmt.Errorf("the run in %s has no %s any more, and can't go on for longer", dir, CheckpointFile)
+	}
+	if has(CheckpointFile) { // before the configuration says that it has gone on
+		if err := intact(filepath.Join(dir, CheckpointFile)); err != nil {
+			return err
+		}
 	}
 	if err := os.Remove(filepath.Join(dir, SummaryFile)); err != nil && !errors.Is(err, fs.ErrNotExist) { // it isn't finished now
 		return err

@@ -43,7 +43,12 @@ func (h half) Swap(_ int, send, receive [][]byte) error {
 
 // Two processes write the folder of one, which the second doesn't see. What is wrong with it, both are told.
 func TestTrainInAGroup(t *testing.T) {
-	c := small(t, "copy")
+	for _, name := range []string{"copy", "pairs", "labels"} {
+		t.Run(name, func(t *testing.T) { trainInAGroup(t, small(t, name)) })
+	}
+}
+
+func trainInAGroup(t *testing.T, c Config) {
 	c.Training.MicroBatches, c.Training.Epochs = 2, 2
 	alone, dir := filepath.Join(t.TempDir(), "alone"), filepath.Join(t.TempDir(), "run")
 	if _, err := made(t, c).Train(t.Context(), alone, nil, nil); err != nil {
@@ -93,6 +98,26 @@ func TestTrainInAGroup(t *testing.T) {
 	_, errs = train(t, c, 0)
 	for i, err := range errs {
 		if err == nil || !strings.Contains(err.Error(), "holds a run of another configuration") {
+			t.Errorf("process %d: %v", i, err)
+		}
+	}
+}
+
+// Processes whose data differ are told so.
+func TestOtherDataInAGroup(t *testing.T) {
+	var wg sync.WaitGroup
+	var errs [2]error
+	dir := filepath.Join(t.TempDir(), "run")
+	for i, h := range halves() {
+		c := small(t, "tags")
+		c.Training.MicroBatches, c.Data.File = 2, rowsFile(t, c.Task.Kind, 100+i)
+		task := made(t, c)
+		task.Group = h
+		wg.Go(func() { _, errs[i] = task.Train(t.Context(), dir, nil, nil) })
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err == nil || !strings.Contains(err.Error(), "other settings or data than process 0") {
 			t.Errorf("process %d: %v", i, err)
 		}
 	}

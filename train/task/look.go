@@ -34,6 +34,7 @@ type Look struct {
 
 	kind data.Kind
 	seed uint64
+	from bool // there is a model to start from, whose symbols are given
 }
 
 // A Side is what sources are made of, or answers.
@@ -41,7 +42,7 @@ type Side struct {
 	Units           data.Units
 	Symbols         int // that differ, in the rows to train on
 	Longest, Median int // symbols of a row
-	Unknown         int // rows to validate on with a symbol that the rows to train on haven't
+	Unknown         int // rows to validate on, and of a model to start from to train on too, with symbols that it doesn't know
 }
 
 // A Count is how often there is a label.
@@ -121,11 +122,15 @@ func (l *Look) String() string {
 		fmt.Fprintf(&s, "; to validate on: %d, all of %s that seed %d holds out", l.Validates, plural(l.Held, "source"), l.seed)
 	}
 	s.WriteByte('\n')
+	validates := " to validate on"
+	if l.from {
+		validates = ""
+	}
 	if n := l.Source.Unknown; n > 0 {
-		fmt.Fprintf(&s, "  unknown: %s to validate on with symbols that training doesn't know\n", plural(n, "source"))
+		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know\n", plural(n, "source"), validates)
 	}
 	if n := l.Answer.Unknown; n > 0 {
-		fmt.Fprintf(&s, "  unknown: %s to validate on with symbols that training doesn't know, which can't come out right\n", plural(n, "answer"))
+		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know, which can't come out right\n", plural(n, "answer"), validates)
 	}
 	if l.Labels != nil && l.Validates > 0 {
 		fmt.Fprintf(&s, "  always %s would be right in %.1f %%\n", l.Labels[0].Label, 100*l.Always)
@@ -176,7 +181,7 @@ func (l *Look) rows(t *data.Table) {
 }
 
 // measure notes what a side has in the rows to train on and to validate on.
-func (o *Side) measure(t data.Tokenizer, units data.Units, trains, validates measures, side int) {
+func (o *Side) measure(t data.Tokenizer, units data.Units, trains, validates measures, side int, from bool) {
 	o.Units, o.Symbols = units, t.Len()
 	if t.Unknown() >= 0 {
 		o.Symbols--
@@ -188,6 +193,9 @@ func (o *Side) measure(t data.Tokenizer, units data.Units, trains, validates mea
 	slices.Sort(all)
 	o.Longest, o.Median = int(all[len(all)-1]), int(all[len(all)/2])
 	o.Unknown = validates.unknown[side]
+	if from {
+		o.Unknown += trains.unknown[side]
+	}
 }
 
 // labels notes how often the training rows have each label, of its number, and how often those to validate on have the

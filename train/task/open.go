@@ -239,7 +239,8 @@ func readable(err error) error {
 // id returns a name for all that decides a run, by which its files know each other. The data may be moved, and training
 // may be told to go on for longer: neither is part of it.
 func (c Config) id() string {
-	c.Data.File, c.Data.TargetFile, c.Data.ValidationFile, c.Data.ValidationTargetFile = "", "", "", ""
+	c.moveTo(Data{})
+	c.From.Dir = ""
 	c.Training.Epochs, c.Training.Patience = 0, 0
 	c.Task.About, c.Task.Example = "", ""
 	return ConfigFile + " " + jsonSum(c)

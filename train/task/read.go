@@ -61,7 +61,8 @@ func (m *Model) reads(columns []string) (Config, error) {
 	return c, nil
 }
 
-// Examples returns what the task validates on, or nil of text.
+// Examples returns what the task validates on, or nil of text. Of a file, it has rows too that are left out of that as
+// longer than may be.
 func (t *Task) Examples() []data.Example {
 	if t.check() != nil {
 		return nil
@@ -70,9 +71,9 @@ func (t *Task) Examples() []data.Example {
 	case *ruleSet:
 		return s.examples
 	case *rowSet:
-		examples := make([]data.Example, len(s.validates.number))
+		examples := make([]data.Example, len(s.held.number))
 		for i := range examples {
-			examples[i] = s.validates.example(i)
+			examples[i] = s.held.example(i)
 		}
 		return examples
 	}

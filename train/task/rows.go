@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ type rowSet struct {
 	coder        data.Coder
 	trains       rows
 	validates    rows
+	held         rows     // what validates, and what of it is too long for that
 	widths       [][2]int // of each bucket: the Len and the TargetLen of its batches
 	classWeights []float64
 	look         *Look
@@ -50,7 +50,7 @@ var known = map[data.Kind][][]string{
 
 // openRows reads the rows of a configuration's files and completes it by them.
 func openRows(c *Config) (set, error) {
-	s := &rowSet{look: &Look{File: c.Data.File, kind: c.Task.Kind, seed: c.Seed}}
+	s := &rowSet{look: &Look{File: c.Data.File, kind: c.Task.Kind, seed: c.Seed, from: c.From.Dir != ""}}
 	table, err := readRows(c, c.Data.File, c.Data.TargetFile, &c.Data.SHA256)
 	if err != nil {
 		return nil, err
@@ -167,95 +167,6 @@ func (r rows) column(column int) func(yield func(string) bool) {
 	}
 }
 
-// tokenize finds out what takes sources and answers apart, unless the configuration has it, and the labels.
-func (s *rowSet) tokenize(c *Config) error {
-	labels := c.Task.Kind == data.KindLabels
-	if labels && c.Task.Classes == nil {
-		counts := map[string]bool{}
-		for _, r := range []rows{s.trains, s.validates} {
-			for label := range r.column(1) {
-				counts[label] = true
-			}
-		}
-		if n := len(counts); n < 2 || n > maxClasses {
-			return configErrorf("data file %q has %d different labels, and 2 to %d can be learned: %s names the columns of texts and labels, and answers to be written are for %s pairs", c.Data.File, n, maxClasses, setting("data.columns"), setting("task"))
-		}
-		c.Task.Classes = slices.Sorted(maps.Keys(counts))
-	}
-	if c.Task.Source != nil {
-		return nil
-	}
-	d := &c.Data
-	if c.Task.Kind == data.KindTags {
-		d.SourceUnits, d.TargetUnits = cmp.Or(d.SourceUnits, data.Tokens), cmp.Or(d.TargetUnits, data.Tokens)
-	}
-	if d.SourceUnits == "" {
-		d.SourceUnits = guess(s.trains.column(0))
-	}
-	if !labels && d.TargetUnits == "" {
-		d.TargetUnits = guess(s.trains.column(1))
-	}
-	var err error
-	if c.Task.Source, err = data.NewTokenizer(d.SourceUnits, s.trains.column(0), frequent(d.SourceUnits, s.trains.column(0))); err != nil || labels {
-		return err
-	}
-	c.Task.Target, err = data.NewTokenizer(d.TargetUnits, s.trains.column(1), 0)
-	return err
-}
-
-// maxClasses is the most labels that there may be.
-const maxClasses = 10_000
-
-// guess returns what texts are best taken apart into: tokens where most have spaces and few different tokens come again
-// and again, as phonemes do, and characters where not.
-func guess(texts func(func(string) bool)) data.Units {
-	counts, fields, spaced, tokens := map[string]bool{}, 0, 0, 0
-	for text := range texts {
-		n := 0
-		for token := range strings.FieldsSeq(text) {
-			if !counts[token] && len(counts) <= maxTokens {
-				counts[strings.Clone(token)] = true
-			}
-			n++
-		}
-		fields, tokens = fields+1, tokens+n
-		if n > 1 {
-			spaced++
-		}
-	}
-	if 2*spaced > fields && len(counts) <= maxTokens && tokens >= 10*len(counts) {
-		return data.Tokens
-	}
-	return data.Characters
-}
-
-// maxTokens is the most different tokens that a guess takes for units.
-const maxTokens = 20_000
-
-// frequent returns how many ids a tokenizer of sources is to have, 0 for as many as there are: a token that is met once
-// stands for unknown ones, so that a model learns what to make of them.
-func frequent(units data.Units, texts func(func(string) bool)) int {
-	if units != data.Tokens {
-		return 0
-	}
-	counts := map[string]int{}
-	for text := range texts {
-		for token := range strings.FieldsSeq(text) {
-			counts[token]++
-		}
-	}
-	n := 0
-	for _, times := range counts {
-		if times > 1 {
-			n++
-		}
-	}
-	if n == 0 {
-		return 0
-	}
-	return n + 1
-}
-
 // lengths are how many ids a row's source and its answer have; of labels, the class that the answer is.
 type lengths [2]int32
 
@@ -275,16 +186,16 @@ func (s *rowSet) measure(c *Config) error {
 	if err != nil {
 		return err
 	}
-	all := slices.Concat(trains.rows, validates.rows)
-	c.Task.MaxLen = cmp.Or(c.Task.MaxLen, enough(all, 0))
+	c.Task.MaxLen = cmp.Or(c.Task.MaxLen, enough(0, trains.rows, validates.rows))
 	if c.Task.Kind == data.KindPairs {
-		c.Task.MaxAnswer = cmp.Or(c.Task.MaxAnswer, enough(all, 1))
+		c.Task.MaxAnswer = cmp.Or(c.Task.MaxAnswer, enough(1, trains.rows, validates.rows))
 	}
-	s.look.Source.measure(c.Task.Source, c.Data.SourceUnits, trains, validates, 0)
+	s.look.Source.measure(c.Task.Source, c.Data.SourceUnits, trains, validates, 0, s.look.from)
 	if c.Task.Kind != data.KindLabels {
-		s.look.Answer.measure(c.target(), c.Data.TargetUnits, trains, validates, 1)
+		s.look.Answer.measure(c.target(), c.Data.TargetUnits, trains, validates, 1, s.look.from)
 	}
 	s.leaveOut(c, &s.trains, &trains)
+	s.held = rows{table: s.validates.table, number: slices.Clone(s.validates.number)}
 	s.leaveOut(c, &s.validates, &validates)
 	if len(trains.rows) == 0 || len(validates.rows) == 0 && c.Data.Validation > 0 {
 		return configErrorf("data file %q: no row is left to train or to validate on that has a source of at most %d symbols and an answer of at most %d: give a greater %s or %s",
@@ -360,14 +271,23 @@ func measured(c *Config, r rows) (measures, error) {
 
 // enough returns how long a side of a row may be: half as long again as the longest, for what is yet to be asked,
 // unless that is far longer than nearly all.
-func enough(all []lengths, side int) int {
-	sorted := make([]int, len(all))
-	for i, l := range all {
-		sorted[i] = int(l[side])
+func enough(side int, all ...[]lengths) int {
+	var counts []int // of rows, by their length
+	n := 0
+	for _, rows := range all {
+		for _, l := range rows {
+			for int(l[side]) >= len(counts) {
+				counts = append(counts, 0)
+			}
+			counts[l[side]]++
+			n++
+		}
 	}
-	slices.Sort(sorted)
-	usual := sorted[(len(sorted)-1)*99/100]
-	return max(1, min(sorted[len(sorted)-1]*3/2, max(64, min(2*usual, maxUsual))))
+	usual := 0 // of 99 rows in 100
+	for at := counts[0]; 100*at < 99*n; at += counts[usual] {
+		usual++
+	}
+	return max(1, min((len(counts)-1)*3/2, max(64, min(2*usual, maxUsual))))
 }
 
 // maxUsual is the longest that a side may be unless the configuration says so.

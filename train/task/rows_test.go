@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/heap"
 	"github.com/heed-go/heed/train"
 )
 
@@ -39,7 +40,8 @@ func TestLookPairs(t *testing.T) {
 	s.WriteString("z\t" + strings.Repeat("A B ", 100) + "A B\n") // so is its answer
 	c := of(t, "pairs", "words.tsv", s.String())
 	c.Data.Validation = 20
-	l := made(t, c).Look()
+	task := made(t, c)
+	l := task.Look()
 	if l.Rows != 404 || l.Sources != 402 || l.Several != 1 || l.Duplicates != 1 || l.Bads != 1 || l.Long != 2 || l.Trains+l.Validates != 402 {
 		t.Errorf("got %+v", l)
 	}
@@ -87,7 +89,7 @@ func TestValidationFile(t *testing.T) {
 	for _, test := range []struct{ name, trains, validates, want string }{
 		{"pairs", "ab\tX Y\nba\tY X\n", "az\tX\nb\tX Q\nab\tY\n", "unknown: 1 source to validate on"},
 		{"labels", "a text\tx\nno text\ty\n", "a\tx\nb\tnew\nc\ty\n", "to validate on: 3 of "},
-		{"tags", "the dog\tD N\nthe the\tD D\n", "the cat\tD N\na dog runs\tD N V\n", "unknown: 1 answer to validate on with symbols that training doesn't know, which can't come out right"},
+		{"tags", "the dog\tD N\nthe the\tD D\n", "the cat\tD N\na dog runs\tD N V\n", "unknown: 1 answer to validate on with symbols that the model doesn't know, which can't come out right"},
 	} {
 		c := of(t, test.name, "train.tsv", strings.Repeat(test.trains, 40))
 		c.Data.ValidationFile = of(t, test.name, "valid.tsv", test.validates).Data.File
@@ -205,7 +207,7 @@ func TestGuess(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 	}
-	if got := frequent(data.Tokens, slices.Values([]string{"a b a", "b c"})); got != 3 {
+	if got := frequent(slices.Values([]string{"a b a", "b c"})); got != 3 {
 		t.Errorf("a tokenizer of sources is to have %d ids, want 3: a, b and the unknown one", got)
 	}
 }
@@ -384,6 +386,28 @@ func TestTokenizersOfAFolder(t *testing.T) {
 	wantError(t, err, "its target.json: ")
 }
 
+// Rows take little memory beside their text.
+func TestRowsAreHeldCompactly(t *testing.T) {
+	const n = 100_000
+	var s strings.Builder
+	for i := range n {
+		fmt.Fprintf(&s, "word%d\tW %d\n", i, i%10)
+	}
+	text := s.Len()
+	c := of(t, "pairs", "many.tsv", s.String())
+	s.Reset()
+	before := heap.InUse()
+	task := made(t, c)
+	if held := int(heap.InUse()) - int(before) - text; held > 50*n { // 100 MB of 2 million
+		t.Errorf("%d rows hold %d bytes beside their text of %d", n, held, text)
+	} else {
+		t.Logf("%d bytes a row, beside %d of text", held/n, text/n)
+	}
+	if l := task.Look(); l.Rows != n {
+		t.Errorf("got %v", l)
+	}
+}
+
 // Two parallel files of lines are rows.
 func TestParallelFiles(t *testing.T) {
 	c := of(t, "pairs", "source.txt", strings.Repeat("ab, c\nb \"a\n", 50))
@@ -395,5 +419,106 @@ func TestParallelFiles(t *testing.T) {
 	}
 	if sums := strings.Fields(task.Config.Data.SHA256); len(sums) != 2 {
 		t.Errorf("the sums are %q", sums)
+	}
+}
+
+// A run starts from another one's weights, as far as they fit, and goes on without it.
+func TestStartFrom(t *testing.T) {
+	first, from := trained(t, small(t, "pairs"))
+	start := func(name, dir string, change func(c *Config)) Config {
+		c := small(t, name)
+		if err := c.StartFrom(dir); err != nil {
+			t.Fatal(err)
+		}
+		if change != nil {
+			change(&c)
+		}
+		return c
+	}
+	same := func(a, b *Task, name string) bool {
+		return slices.Equal(a.Params.Get(name).Value.Float32s(), b.Params.Get(name).Value.Float32s())
+	}
+	open := func(dir string) *Task { // the weights as they are in the folder
+		task := made(t, first.Config)
+		if err := task.Load(dir); err != nil {
+			t.Fatal(err)
+		}
+		return task
+	}
+	old := open(from)
+
+	c := start("pairs", from, nil)
+	task := made(t, c)
+	if len(task.Loaded.Kept)+len(task.Loaded.Unused) > 0 || !same(task, old, "decoder.head.weight") || task.Config.From.SHA256 == "" {
+		t.Errorf("of the same task all fits, got %+v", task.Loaded)
+	}
+	dir := filepath.Join(t.TempDir(), "next")
+	task.MaxSteps = 6
+	if _, err := task.Train(t.Context(), dir, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	whole := filepath.Join(t.TempDir(), "whole")
+	if _, err := made(t, c).Train(t.Context(), whole, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+
+	labels := made(t, start("labels", from, nil))
+	if want := []string{"head.weight", "head.bias"}; !slices.Equal(labels.Loaded.Kept, want) || !same(labels, old, "encoder.blocks.0.attention.query.weight") || !same(labels, old, "encoder.embedding.weight") {
+		t.Errorf("of labels the head is new, got %v", labels.Loaded.Kept)
+	}
+	if l := labels.Look(); l.Source.Unknown < 150 || !strings.Contains(l.String(), " sources with symbols that the model doesn't know") {
+		t.Errorf("of texts with spaces, got\n%v", l)
+	}
+	_, err := New(start("tags", from, nil))
+	wantError(t, err, "the run "+from+" to start from: nothing of its model fits this one")
+	wider := made(t, start("pairs", from, func(c *Config) { c.Model.Dim = 32 }))
+	if len(wider.Loaded.Kept) != len(wider.Params.All())-1 || slices.Contains(wider.Loaded.Kept, "decoder.head.bias") {
+		t.Errorf("of another width all is new but the head's bias, got %v", wider.Loaded.Kept)
+	}
+	c = start("text", from, nil)
+	_, err = New(c)
+	wantError(t, err, "nothing of its model fits")
+
+	// Of another alphabet of that size, the tables are new.
+	_, copies := trained(t, smaller(t, Defaults(ownRule())))
+	own := ownRule()
+	own.Alphabet = "jihgfedcba"
+	c = smaller(t, Defaults(own))
+	_, err = ReadConfig(copies, own)
+	wantError(t, err, "learned another task own-rule")
+	own.Name = "another"
+	c.Task = own
+	if err := c.StartFrom(copies); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := made(t, c).Loaded.Kept, []string{"embedding.weight", "head.weight", "head.bias"}; !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+		t.Errorf("of another alphabet %v are new, want %v", got, want)
+	}
+
+	// It goes on without the other folder once it has a checkpoint, and doesn't begin with other weights.
+	weights := filepath.Join(from, WeightsFile)
+	if err := os.WriteFile(weights, []byte("other"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	saved, err := ReadConfig(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := made(t, saved)
+	if _, err := rest.Train(t.Context(), filepath.Join(t.TempDir(), "new"), nil, nil); err == nil || !strings.Contains(err.Error(), "its weights have changed since this run began") {
+		t.Errorf("from changed weights: %v", err)
+	}
+	if err := os.RemoveAll(from); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := made(t, saved).Train(t.Context(), dir, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{ConfigFile, WeightsFile, HistoryFile} {
+		got, errGot := os.ReadFile(filepath.Join(dir, file))
+		want, errWant := os.ReadFile(filepath.Join(whole, file))
+		if errGot != nil || errWant != nil || string(got) != string(want) {
+			t.Errorf("%s differs: %v, %v", file, errGot, errWant)
+		}
 	}
 }

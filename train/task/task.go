@@ -35,6 +35,10 @@ type Task struct {
 	// sees the run folder.
 	Group train.Group
 
+	// Loaded is what Config.From's weights had for the model, and what of it they had not. New sets it.
+	Loaded layers.Loaded
+
+	unstarted    error // why Config.From can't be started from, in a task of a run that may have done so
 	set          set
 	classWeights []float64 // nil for 1 each
 }
@@ -76,6 +80,13 @@ func New(c Config) (*Task, error) {
 		return nil, err
 	}
 	t := &Task{Model: m, set: s}
+	if c.From.Dir != "" {
+		if t.Loaded, err = m.start(); err != nil && c.From.SHA256 == "" {
+			s.close()
+			return nil, err
+		}
+		t.unstarted = err
+	}
 	if rows, ok := s.(*rowSet); ok {
 		t.classWeights = rows.classWeights
 	}

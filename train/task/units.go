@@ -1,0 +1,99 @@
+package task
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/data"
+)
+
+// tokenize finds out what takes sources and answers apart, unless the configuration has it, and the labels.
+func (s *rowSet) tokenize(c *Config) error {
+	labels := c.Task.Kind == data.KindLabels
+	if labels && c.Task.Classes == nil {
+		counts := map[string]bool{}
+		for _, r := range []rows{s.trains, s.validates} {
+			for label := range r.column(1) {
+				counts[label] = true
+			}
+		}
+		if n := len(counts); n < 2 || n > maxClasses {
+			return configErrorf("data file %q has %d different labels, and 2 to %d can be learned: %s names the columns of texts and labels, and answers to be written are for %s pairs", c.Data.File, n, maxClasses, setting("data.columns"), setting("task"))
+		}
+		c.Task.Classes = slices.Sorted(maps.Keys(counts))
+	}
+	d := &c.Data
+	if c.Task.Kind == data.KindTags {
+		d.SourceUnits, d.TargetUnits = cmp.Or(d.SourceUnits, data.Tokens), cmp.Or(d.TargetUnits, data.Tokens)
+	}
+	if d.SourceUnits == "" {
+		d.SourceUnits = guess(s.trains.column(0))
+	}
+	if !labels && d.TargetUnits == "" {
+		d.TargetUnits = guess(s.trains.column(1))
+	}
+	var err error
+	if c.Task.Source == nil {
+		texts, size := s.trains.column(0), 0
+		if d.SourceUnits == data.Tokens {
+			size = frequent(texts)
+		}
+		c.Task.Source, err = data.NewTokenizer(d.SourceUnits, texts, size)
+	}
+	if err == nil && c.Task.Target == nil && !labels {
+		c.Task.Target, err = data.NewTokenizer(d.TargetUnits, s.trains.column(1), 0)
+	}
+	return err
+}
+
+// maxClasses is the most labels that there may be.
+const maxClasses = 10_000
+
+// guess returns what texts are best taken apart into: tokens where most have spaces and few different tokens come again
+// and again, as phonemes do, and characters where not.
+func guess(texts func(func(string) bool)) data.Units {
+	counts, fields, spaced, tokens := map[string]bool{}, 0, 0, 0
+	for text := range texts {
+		n := 0
+		for token := range strings.FieldsSeq(text) {
+			if !counts[token] && len(counts) <= maxTokens {
+				counts[strings.Clone(token)] = true
+			}
+			n++
+		}
+		fields, tokens = fields+1, tokens+n
+		if n > 1 {
+			spaced++
+		}
+	}
+	if 2*spaced > fields && len(counts) <= maxTokens && tokens >= 10*len(counts) {
+		return data.Tokens
+	}
+	return data.Characters
+}
+
+// maxTokens is the most different tokens that a guess takes for units.
+const maxTokens = 20_000
+
+// frequent returns how many ids a tokenizer of sources is to have, 0 for as many as there are: a token that is met once
+// stands for unknown ones, so that a model learns what to make of them.
+func frequent(texts func(func(string) bool)) int {
+	counts := map[string]int{}
+	for text := range texts {
+		for token := range strings.FieldsSeq(text) {
+			counts[token]++
+		}
+	}
+	n := 0
+	for _, times := range counts {
+		if times > 1 {
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return n + 1
+}
