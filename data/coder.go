@@ -192,6 +192,9 @@ func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
 	if c.rule.Source != nil && c.rule.Kind == KindLabels {
 		ids = ids[:min(len(ids), c.rule.MaxLen)]
 	}
+	if source == e.Source && (len(ids) < 1 || len(ids) > c.rule.MaxLen) {
+		return nil, "", c.errorf("a source has 1 to %d symbols, got %d", c.rule.MaxLen, len(ids))
+	}
 	if len(ids) < 1 || len(ids) > c.rule.MaxLen {
 		return nil, "", c.errorf("source %.100q: it is spelled %.100q, of %d symbols, and may have 1 to %d", e.Source, source, len(ids), c.rule.MaxLen)
 	}

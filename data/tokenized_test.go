@@ -50,7 +50,7 @@ func TestTokenizedPairs(t *testing.T) {
 		}
 	}
 	for source, want := range map[string]string{
-		"abcab": `task pairs: source "abcab": it is spelled "abcab", of 5 symbols, and may have 1 to 4`,
+		"abcab": `task pairs: a source has 1 to 4 symbols, got 5`,
 		"":      "the source is empty",
 	} {
 		_, err := c.Batch([]Example{{Source: source}})
