@@ -61,8 +61,8 @@ type AttentionConfig struct {
 	Dropout  float64 `json:"dropout,omitzero"`   // probability of dropping an attention weight, in training
 	Init     Init    `json:"init,omitzero"`      // of the four weights; see Init
 
-	// OutputInit is of W_o; Init if it is zero. GPT-2 draws the weights that add to the residual stream, which are this
-	// one and FeedForwardConfig's, by 1/√(2·Layers) smaller than the others.
+	// OutputInit is of W_o; Init if it is zero. GPT-2 multiplies the standard deviation of the weights that add to the
+	// residual stream, which are this one and FeedForwardConfig's, by 1/√(2·Layers).
 	OutputInit Init `json:"output_init,omitzero"`
 }
 
