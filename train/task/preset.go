@@ -21,6 +21,7 @@ type Preset struct {
 // presets have different names where they are for the same kind.
 var presets = []Preset{
 	{"nanogpt", data.KindText, "nanoGPT's documented run on a CPU: a GPT-2 of 0.8 million parameters, 2,000 steps", nanoGPT},
+	{"speedrun", data.KindText, "a loss below nanogpt's in under a tenth of its time", speedrun},
 }
 
 // Presets returns all that there are.
@@ -64,5 +65,24 @@ func nanoGPT(c *Config) {
 	c.Training = Training{
 		Batch: 12, Steps: 250, Epochs: 8, Rate: 1e-3, WarmUp: 100, Decay: 2000, Floor: 0.1, WeightDecay: 0.1, Clip: 1,
 		Solving: Solving{Beta1: 0.9, Beta2: 0.99},
+	}
+}
+
+// speedrun comes to nanoGPT's validation loss, with the same split and context, by what has been found to learn faster
+// since: Muon (Jordan et al., 2024), rotary positions, RMSNorms, normalised queries and keys, and sub-layers that begin
+// at zero. So few steps are best spent on a small model.
+func speedrun(c *Config) {
+	c.Model = layers.ModelConfig{
+		Dim: 64, Layers: 2, NoBias: true, Positions: layers.Rotary{},
+		Block: layers.BlockConfig{
+			Attention:   layers.AttentionConfig{Heads: 2, NoBias: true, QKNorm: true, OutputInit: layers.Zeros()},
+			FeedForward: layers.FeedForwardConfig{Activation: layers.GELU, NoBias: true, OutputInit: layers.Zeros()},
+			Norm:        layers.NormConfig{Kind: layers.NormRMS},
+		},
+	}
+	c.Data.Validation = mostValidation
+	c.Training = Training{
+		Batch: 16, MicroBatches: 2, Steps: 450, Epochs: 1, Rate: 0.02, WarmUp: 10, Decay: 450,
+		Solving: Solving{Solver: "muon", MuonRate: 0.05, Schedule: "linear", Beta2: 0.95},
 	}
 }

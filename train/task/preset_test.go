@@ -35,7 +35,7 @@ func TestPresets(t *testing.T) {
 		})
 	}
 	for _, test := range []struct{ task, preset, want string }{
-		{"text", "small", `preset must be one of nanogpt for the task text, got "small"`},
+		{"text", "small", `preset must be one of nanogpt, speedrun for the task text, got "small"`},
 		{"copy", "nanogpt", `preset: there are none for the task copy, got "nanogpt"`},
 	} {
 		c := small(t, test.task)

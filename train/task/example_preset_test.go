@@ -1,0 +1,24 @@
+package task_test
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/heed-go/heed/train/task"
+)
+
+// A preset is settings by a name; what is set afterwards beats it.
+func ExampleConfig_Apply() {
+	c, err := task.Named("text", 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(c.Apply("speedrun"))
+	c.Training.Steps = 1000
+	fmt.Println(c.Model.Layers, "blocks,", c.Training.Solver)
+	fmt.Println(c.Apply("tiny"))
+	// Output:
+	// <nil>
+	// 2 blocks, muon
+	// preset must be one of nanogpt, speedrun for the task text, got "tiny"
+}
