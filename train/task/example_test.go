@@ -90,6 +90,7 @@ func ExampleTask_Look() {
 	fmt.Println(summary.Score.Accuracy(), answer)
 	// Output:
 	// weather.csv: 300 rows of 300 sources
+	//   columns: text and label, by the header
 	//   sources: characters, 16 different; up to 11 in a row, half of the rows up to 11
 	//   labels: hot 241 (88.6 %), cold 31 (11.4 %)
 	//   to train on: 272 rows; to validate on: 28, all of 28 sources that seed 1 holds out

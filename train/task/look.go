@@ -13,10 +13,11 @@ import (
 // A Look is what there is to see of a file's rows before they are learned. String has it in words.
 type Look struct {
 	File       string
-	Rows       int // without bad ones
-	Sources    int // that differ
-	Several    int // sources with more than one answer
-	Duplicates int // rows that say again what one before them says
+	Columns    string // which are learned, in words
+	Rows       int    // without bad ones
+	Sources    int    // that differ
+	Several    int    // sources with more than one answer
+	Duplicates int    // rows that say again what one before them says
 
 	Bad    []string // the first bad rows, by their lines, of the file to validate on too
 	Bads   int      // how many there are, which are left out
@@ -72,7 +73,7 @@ func (l *Look) String() string {
 	if l.Duplicates > 0 {
 		fmt.Fprintf(&s, "; %s said before", plural(l.Duplicates, "row"))
 	}
-	s.WriteByte('\n')
+	fmt.Fprintf(&s, "\n  columns: %s\n", l.Columns)
 	if l.Bads > 0 {
 		more := ""
 		if l.Bads > len(l.Bad) {
@@ -158,6 +159,12 @@ func (l *Look) bad(t *data.Table) {
 
 // rows notes what there is to see of all rows of a file, without a model's view of them.
 func (l *Look) rows(t *data.Table) {
+	first, second := t.Columns[0], t.Columns[1]
+	if l.Columns = fmt.Sprintf("%d and %d", first+1, second+1); t.Header != nil {
+		l.Columns = fmt.Sprintf("%s and %s, by the header", t.Header[first], t.Header[second])
+	} else {
+		l.Columns += fmt.Sprintf(", and no header: the first row is %.60q, %.60q", t.Field(0, 0), t.Field(0, 1))
+	}
 	seed := maphash.MakeSeed()
 	hashes := make([][2]uint64, t.Len())
 	for i := range hashes {

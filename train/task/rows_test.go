@@ -52,7 +52,7 @@ func TestLookPairs(t *testing.T) {
 		t.Errorf("%d rows of %d sources validate, want about 20", l.Validates, l.Held)
 	}
 	for _, want := range []string{
-		"words.tsv: 404 rows of 402 sources, 1 of them with several answers; 1 row said before\n",
+		"words.tsv: 404 rows of 402 sources, 1 of them with several answers; 1 row said before\n  columns: word and pronunciation, by the header\n",
 		"left out: 1 bad row: line 404: ", "left out: 2 rows with a source longer than 64 symbols or an answer longer than 64\n",
 		"sources: characters, 13 different; up to 200 in a row", "answers: tokens, 2 different; up to 202 in a row, half of the rows up to 3\n",
 		fmt.Sprintf("to train on: %d rows; to validate on: %d, all of %d sources that seed 1 holds out\n", l.Trains, l.Validates, l.Held),
@@ -74,7 +74,7 @@ func TestLookLabels(t *testing.T) {
 	if len(l.Labels) != 2 || l.Labels[0].Label != "a" || l.Labels[0].N+l.Labels[1].N != l.Trains || l.Always < 0.3 || l.Always > 1 || l.Long == 0 || l.Rows != l.Trains+l.Validates {
 		t.Errorf("got %+v", l)
 	}
-	for _, want := range []string{"rows longer than 20 symbols\n", "labels: a ", "always a would be right in ", " %\n"} {
+	for _, want := range []string{"columns: 2 and 3, and no header: the first row is \"a text that is number 0\", \"a\"\n", "rows longer than 20 symbols\n", "labels: a ", "always a would be right in ", " %\n"} {
 		if !strings.Contains(l.String(), want) {
 			t.Errorf("the look is\n%swant %q in it", l, want)
 		}
@@ -342,6 +342,14 @@ func TestClassWeights(t *testing.T) {
 	}
 }
 
+// manyRows are rows that all differ.
+func manyRows(n int) (s string) {
+	for i := range n {
+		s += fmt.Sprintf("%d,title %d\n", i, i)
+	}
+	return s
+}
+
 // What is wrong with a file or with what is asked of it is said.
 func TestRowsErrors(t *testing.T) {
 	for _, test := range []struct {
@@ -350,6 +358,7 @@ func TestRowsErrors(t *testing.T) {
 		want                string
 	}{
 		{"one source", "pairs", "a\tb\na\tc\n", nil, "has 1 source, and none is left to validate on: name a file with data.validation_file, or give a data.validation of 0"},
+		{"hardly a label twice", "labels", "id,title\n" + manyRows(30), nil, "31 different labels in 31 rows: are texts and labels in its columns 1 and 2, and no header: the first row is \"id\", \"title\"? data.columns names them"},
 		{"one label", "labels", "a\tx\nb\tx\n", nil, "has 1 different labels, and 2 to 10000 can be learned"},
 		{"tags that don't fit", "tags", strings.Repeat("a b\tX\n", 10), nil, "line 1: 2 symbols have 1 tags, and each needs one"},
 		{"another length of an epoch", "pairs", strings.Repeat("a\tb\nb\tb\n", 30), func(c *Config) { c.Training.Steps = 7 }, "training.steps must be "},

@@ -19,7 +19,11 @@ func (s *rowSet) tokenize(c *Config) error {
 				counts[label] = true
 			}
 		}
-		if n := len(counts); n < 2 || n > maxClasses {
+		n, rows := len(counts), len(s.trains.number)+len(s.validates.number)
+		if n > mostDistinct && 2*n > rows {
+			return configErrorf("data file %q has %d different labels in %d rows: are texts and labels in its columns %s? %s names them, and answers to be written are for %s pairs", c.Data.File, n, rows, s.look.Columns, setting("data.columns"), setting("task"))
+		}
+		if n < 2 || n > maxClasses {
 			return configErrorf("data file %q has %d different labels, and 2 to %d can be learned: %s names the columns of texts and labels, and answers to be written are for %s pairs", c.Data.File, n, maxClasses, setting("data.columns"), setting("task"))
 		}
 		c.Task.Classes = slices.Sorted(maps.Keys(counts))
@@ -48,8 +52,10 @@ func (s *rowSet) tokenize(c *Config) error {
 	return err
 }
 
-// maxClasses is the most labels that there may be.
-const maxClasses = 10_000
+const (
+	maxClasses   = 10_000 // the most labels that there may be
+	mostDistinct = 20     // that may be different in most rows
+)
 
 // guess returns what texts are best taken apart into: tokens where most have spaces and few different tokens come again
 // and again, as phonemes do, and characters where not.
