@@ -16,7 +16,7 @@ type buckets struct {
 }
 
 // mostBuckets is how many there are at most.
-const mostBuckets = 4
+const mostBuckets = 12
 
 // newBuckets chooses the bounds by which the training rows are padded least.
 func newBuckets(c *Config, trains, validates []lengths) *buckets {
