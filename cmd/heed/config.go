@@ -74,7 +74,8 @@ func (s *settings) flags() []flagGroup {
 	f.IntVar(&s.maxLen, "max-len", s.maxLen, "longest sequence, 0 for the task's own or what the file needs; of text, the context")
 	f.IntVar(&m.Dim, "dim", m.Dim, "width of the model")
 	f.IntVar(&b.Attention.Heads, "heads", b.Attention.Heads, "attention heads")
-	f.IntVar(&m.Layers, "layers", m.Layers, "blocks")
+	f.IntVar(&m.Layers, "layers", m.Layers, "blocks; of pairs, of the encoder")
+	f.IntVar(&s.DecoderLayers, "decoder-layers", s.DecoderLayers, "of pairs: blocks of the decoder; 0 for as many")
 	f.IntVar(&b.FeedForward.Hidden, "hidden", b.FeedForward.Hidden, "width of the feed-forward layers; 0 for 4 times dim")
 	f.Float64Var(&s.dropout, "dropout", s.dropout, "probability of dropping, in training")
 

@@ -181,6 +181,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --task=labels --data=x --target-units=tokens", "--task labels has no --target-units: a label is a whole"},
 		{"train --task=text --data=x --columns=1,2", "--task text has no rows: only pairs, labels and tags can have --validation-data, --columns, --source-units"},
 		{"train --task=text --data=x.txt --max-len=-1", "--max-len must be from 0"},
+		{"train --decoder-layers=1", "--decoder-layers is for tasks of pairs alone, got it for reverse"},
 		{"train --heads=5", "--dim must be a multiple of --heads, got 32 and 5"},
 		{"train --patience=0", "set --patience or --epochs"},
 		{"train --monitor=val_acc", `--monitor must be one of train_loss, train_accuracy, val_loss, val_accuracy, got "val_acc"`},
@@ -252,7 +253,7 @@ func TestWrongCalls(t *testing.T) {
 func TestNumbersOutOfRange(t *testing.T) {
 	t.Chdir(t.TempDir())
 	wrong := map[string][]string{
-		"dim": {"0", "-1", "16385"}, "heads": {"0", "-4", "1025"}, "layers": {"0", "-1", "129"}, "hidden": {"-1", "65537"},
+		"dim": {"0", "-1", "16385"}, "heads": {"0", "-4", "1025"}, "layers": {"0", "-1", "129"}, "decoder-layers": {"-1", "129"}, "hidden": {"-1", "65537"},
 		"max-len": {"-1", "65537"}, "batch": {"0", "-1", "65537"}, "steps": {"0", "-1", "1073741825"},
 		"warm-up": {"-1", "1073741825"}, "decay": {"-1", "1073741825"}, "patience": {"-1", "1073741825"},
 		"epochs": {"-1", "1073741825"}, "validation": {"-1", "16777217"}, "seed": {"-1", "18446744073709551616"},

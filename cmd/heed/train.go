@@ -291,8 +291,12 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how task.Task, err error)
 	signal.Ignore(syscall.SIGPIPE) // the run is to be whole, also where nobody reads its lines to the end
 	if look := t.Look(); look != nil && first(how.Group) {
 		m, of := t.Config.Model, t.Config.Training
-		fmt.Fprintf(stdout, "%s  model: width %d, %d blocks, %d heads; batches of %d, %d steps an epoch, %s\n", printable(look.String()),
-			m.Dim, m.Layers, m.Block.Attention.Heads, of.Batch, of.Steps, atMost(of.Epochs))
+		blocks := fmt.Sprint(m.Layers)
+		if n := t.Config.DecoderLayers; n > 0 {
+			blocks += fmt.Sprintf(" and %d", n)
+		}
+		fmt.Fprintf(stdout, "%s  model: width %d, %s blocks, %d heads; batches of %d, %d steps an epoch, %s\n", printable(look.String()),
+			m.Dim, blocks, m.Block.Attention.Heads, of.Batch, of.Steps, atMost(of.Epochs))
 	}
 	progress := &progress{}
 	if how.Group == nil { // mpirun gives its processes a terminal that isn't one

@@ -113,7 +113,8 @@ func (c *Config) check(decided bool) error {
 	}{
 		{"task.max_len", c.Task.MaxLen, one, longest}, {"task.max_answer", c.Task.MaxAnswer, 0, longest},
 		{"data.validation", c.Data.Validation, 0, mostValidation},
-		{"model.dim", m.Dim, one, 1 << 14}, {"model.layers", m.Layers, one, 128}, {"model.block.feed_forward.hidden", f.Hidden, 0, 1 << 16},
+		{"model.dim", m.Dim, one, 1 << 14}, {"model.layers", m.Layers, one, 128}, {"decoder_layers", c.DecoderLayers, 0, 128},
+		{"model.block.feed_forward.hidden", f.Hidden, 0, 1 << 16},
 		{"model.block.attention.heads", a.Heads, one, 1 << 10}, {"model.block.attention.key_value_heads", a.KeyValueHeads, 0, 1 << 10},
 		{"model.block.attention.head_dim", a.HeadDim, 0, 1 << 14}, {"model.block.attention.value_dim", a.ValueDim, 0, 1 << 14},
 		{"training.batch", t.Batch, one, 1 << 16}, {"training.micro_batches", t.MicroBatches, 0, cmp.Or(t.Batch, 1<<16)},
@@ -125,6 +126,9 @@ func (c *Config) check(decided bool) error {
 		if n.got < n.low || n.got > n.high {
 			return configErrorf("%s must be from %d to %d, got %d", n.name, n.low, n.high, n.got)
 		}
+	}
+	if c.DecoderLayers > 0 && c.Task.Kind != data.KindPairs {
+		return configErrorf("%s is for tasks of pairs alone, got it for %s", setting("decoder_layers"), c.Task.Name)
 	}
 	for _, rate := range []struct {
 		name setting

@@ -33,6 +33,8 @@ type Config struct {
 	// Rotary for pairs and for the rows of a file; of these also Dim, Layers and Heads.
 	Model layers.ModelConfig `json:"model"`
 
+	DecoderLayers int `json:"decoder_layers,omitempty"` // of pairs: blocks of the decoder; those of Model, which are the encoder's, if 0
+
 	Training Training `json:"training"`
 }
 
@@ -238,7 +240,7 @@ func (c *Config) memory(l data.Layout) (bytes float64, what string) {
 	a, f := c.Model.Block.Attention, c.Model.Block.FeedForward
 	dim, blocks, classes, length := float64(c.Model.Dim), float64(c.Model.Layers), float64(max(l.Tokens, l.Classes)), float64(max(l.Len, l.TargetLen))
 	if c.Task.Kind == data.KindPairs { // an encoder's and a decoder's
-		blocks *= 2
+		blocks += cmp.Or(float64(c.DecoderLayers), blocks)
 	}
 	hidden := float64(cmp.Or(f.Hidden, 4*c.Model.Dim))
 	heads := float64(a.Heads) * float64(max(cmp.Or(a.HeadDim, c.Model.Dim/a.Heads), a.ValueDim)) // their width together

@@ -86,7 +86,7 @@ func (m *Model) makeLayers() error {
 		return err
 	case data.KindPairs:
 		net, err := layers.NewEncoderDecoder(m.Params, layers.EncoderDecoderConfig{
-			Model: config, TargetVocab: m.layout.TargetTokens,
+			Model: config, TargetVocab: m.layout.TargetTokens, DecoderLayers: m.Config.DecoderLayers,
 			Shared: m.Config.Task.Source != nil && m.Config.Task.Target == nil, // one vocabulary
 		})
 		m.forward = func(b *layers.Build, in inputs) (*G.Node, error) {
