@@ -3,6 +3,7 @@ package task
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ import (
 
 // Every preset makes a task of its kind that can be trained, and goes to JSON and back.
 func TestPresets(t *testing.T) {
-	tasks := map[data.Kind]string{data.KindText: "text"}
+	tasks := map[data.Kind]string{data.KindText: "text", data.KindPairs: "pairs"}
 	for _, p := range Presets() {
 		t.Run(p.Name, func(t *testing.T) {
 			c := small(t, tasks[p.Kind])
@@ -27,7 +28,10 @@ func TestPresets(t *testing.T) {
 			if back, err := parseConfig(content); err != nil || !same(back, c) {
 				t.Errorf("from JSON it is %+v, want %+v: %v", back, c, err)
 			}
-			c.Training.Steps, c.Training.Epochs = 10, 2
+			c.Training.Epochs = 2
+			if p.Kind == data.KindText {
+				c.Training.Steps = 10
+			}
 			task := made(t, c)
 			if r, err := train.Fit(t.Context(), task.Problem(), task.FitConfig()); err != nil || !(r.History[1].TrainLoss < r.History[0].TrainLoss) {
 				t.Errorf("it doesn't learn: %+v, %v", r.History, err)
@@ -37,6 +41,8 @@ func TestPresets(t *testing.T) {
 	for _, test := range []struct{ task, preset, want string }{
 		{"text", "small", `preset must be one of nanogpt, speedrun for the task text, got "small"`},
 		{"copy", "nanogpt", `preset: there are none for the task copy, got "nanogpt"`},
+		{"pairs", "nanogpt", `preset must be one of small, base for the task pairs, got "nanogpt"`},
+		{"dates", "small", `preset: there are none for the task dates, got "small"`}, // of pairs too, but drawn
 	} {
 		c := small(t, test.task)
 		before := c
@@ -80,5 +86,27 @@ func TestNanoGPT(t *testing.T) {
 	vocab := len(m.Config.Task.Alphabet)
 	if want := (vocab+64)*128 + 4*(12*128*128+2*128) + 128; total != want {
 		t.Errorf("it has %d parameters, want %d", total, want)
+	}
+}
+
+// The presets of pairs have deep encoders and decoders of one block, which DecoderLayers says.
+func TestPairsPresets(t *testing.T) {
+	for preset, encoder := range map[string]int{"small": 3, "base": 4} {
+		c := small(t, "pairs")
+		if err := c.Apply(preset); err != nil {
+			t.Fatal(err)
+		}
+		blocks := map[string]bool{}
+		for _, p := range made(t, c).Params.All() {
+			if before, _, ok := strings.Cut(p.Name, ".norm1."); ok {
+				blocks[before] = true
+			}
+		}
+		for i := range encoder {
+			delete(blocks, fmt.Sprintf("encoder.blocks.%d", i))
+		}
+		if len(blocks) != 1 || !blocks["decoder.blocks.0"] {
+			t.Errorf("%s: beside %d blocks of the encoder there are %v, want decoder.blocks.0", preset, encoder, blocks)
+		}
 	}
 }
