@@ -266,7 +266,7 @@ func TestJobMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	peaks := func(solver string, processes int) (all []float64) {
-		cmd := job(processes, "train", "--task=text", "--text="+text, "--dim=512", "--heads=8", "--layers=6", "--max-len=16", "--micro-batches=4", "--batch=4",
+		cmd := job(processes, "train", "--task=text", "--data="+text, "--dim=512", "--heads=8", "--layers=6", "--max-len=16", "--micro-batches=4", "--batch=4",
 			"--workers=1", "--steps=3", "--epochs=1", "--validation=4", "--patience=0", "--solver="+solver, "--out="+filepath.Join(t.TempDir(), "run"))
 		var stdout strings.Builder
 		cmd.Stdout, cmd.Stderr = &stdout, os.Stderr
