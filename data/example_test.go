@@ -199,6 +199,28 @@ func ExampleNewTokenizer() {
 	// [3 0 1 2 3 3 3 3] � a fine film �
 }
 
+// Byte-pair encoding makes common sequences one unit each.
+func ExampleNewTokenizer_bpe() {
+	texts := []string{"the cat and the dog and the other cat"}
+	tokenizer, err := data.NewTokenizer(data.BPE, slices.Values(texts), 263) // the 256 bytes, and 7 that are made of them
+	if err != nil {
+		log.Fatal(err)
+	}
+	ids, err := tokenizer.Encode("the other cat naps")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, id := range ids {
+		unit, err := tokenizer.Decode([]int{id})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%q ", unit)
+	}
+	// Output:
+	// "the" " " "o" "the" "r" " " "cat" " " "n" "a" "p" "s"
+}
+
 // A tokenizer is saved with its model, as a tokenizer.json.
 func ExampleWriteTokenizer() {
 	tokenizer, err := data.NewTokenizer(data.Characters, slices.Values([]string{"heed"}), 0)

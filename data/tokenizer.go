@@ -35,29 +35,39 @@ const (
 	Characters Units = "characters"
 	// Tokens are split at white space, which is dropped: Decode puts one space between any two.
 	Tokens Units = "tokens"
+	// BPE makes common sequences of bytes a unit each, by byte-pair encoding as in GPT-2: it starts from the 256 bytes,
+	// merges the pair of neighbours that the texts have most often into a new unit, again and again, and never across
+	// the words of GPT-2's pattern. Nothing is unknown, and Decode gives back every text as it was; what it makes of a
+	// part of a text's ids may begin or end amid a character, with some of its bytes.
+	BPE Units = "bpe"
 )
 
 // unknownToken is what an unknown id becomes as text, and its token in a file.
 const unknownToken = string(utf8.RuneError)
 
-// NewTokenizer returns the tokenizer of these units that has learned from texts. It has at most so many ids, one of
-// which is for all that isn't in it; a size of 0 sets no limit. What the texts have most of goes in first, and of what
-// is equally common what comes first by code points. Characters have their ids in the order of code points, tokens the
-// commonest first; the last id is the unknown one. U+FFFD counts as unknown wherever it is met.
+// NewTokenizer returns the tokenizer of these units that has learned from texts, with at most so many ids.
+//
+// Of characters and of tokens, the last id is for all that isn't in it, U+FFFD included. What the texts have most of
+// goes in first, and of what is equally common what comes first by code points; a size of 0 sets no limit. Characters
+// have their ids in the order of code points, tokens the commonest first.
+//
+// BPE needs a size of at least 256. It has fewer ids where no pair is left that the texts have twice. Of pairs that are
+// equally common that of the lowest ids is merged first, and a word counts as several if it is longer than 256 bytes.
 //
 // It is an error, which wraps an *InvalidUTF8Error, if a text isn't UTF-8, and one if the texts have nothing in them.
 func NewTokenizer(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
-	if size < 0 || size == 1 {
-		return nil, fmt.Errorf("the most ids of a tokenizer must be 0, which sets no limit, or at least 2, got %d", size)
-	}
-	var collect func(iter.Seq[string], int) (Tokenizer, error)
+	least, collect := 2, collectCharacters
 	switch units {
 	case Characters:
-		collect = collectCharacters
 	case Tokens:
 		collect = collectTokens
+	case BPE:
+		least, collect = 256, collectBPE
 	default:
-		return nil, fmt.Errorf("units must be %s or %s, got %q", Characters, Tokens, units)
+		return nil, fmt.Errorf("units must be %s, %s or %s, got %q", Characters, Tokens, BPE, units)
+	}
+	if size < least && (size != 0 || units == BPE) {
+		return nil, fmt.Errorf("a tokenizer of %s needs a size of at least %d, got %d", units, least, size)
 	}
 	n := 0
 	var invalid error

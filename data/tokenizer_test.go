@@ -31,7 +31,7 @@ func TestNewTokenizer(t *testing.T) {
 		{"nothing but unknown", Characters, []string{"\ufffd", ""}, 0, "", "of 2 texts"},
 		{"no tokens", Tokens, []string{" \n"}, 0, "", "tokens can't be made of 1 texts: a vocabulary needs at least one token"},
 		{"not UTF-8", Tokens, []string{"a", "ab\xff", "b"}, 0, "", "text 1 (from 0): not UTF-8: the byte at offset 2"},
-		{"units that there aren't", "words", nil, 0, "", `must be characters or tokens, got "words"`},
+		{"units that there aren't", "words", nil, 0, "", `must be characters, tokens or bpe, got "words"`},
 		{"room for the unknown alone", Tokens, []string{"a"}, 1, "", "at least 2, got 1"},
 		{"a size below 0", Tokens, []string{"a"}, -1, "", "got -1"},
 	} {

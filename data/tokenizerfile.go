@@ -26,12 +26,17 @@ var tokenizerForms = map[Units]tokenizerForm{
 	Tokens: {
 		Pre: map[string]any{"type": "WhitespaceSplit"},
 	},
+	BPE: {
+		Pre:     map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true},
+		Decoder: map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true},
+	},
 }
 
 type tokenizerForm struct{ Pre, Decoder any }
 
 // WriteTokenizer writes a tokenizer of this package in the form of a tokenizer.json, which Hugging Face's libraries
-// read, too: characters and tokens as the model WordLevel. The same tokenizer is always the same bytes.
+// read, too: characters and tokens as the model WordLevel, BPE as the byte-level model of that name. The same tokenizer
+// is always the same bytes.
 func WriteTokenizer(w io.Writer, t Tokenizer) error {
 	var units Units
 	var model any
@@ -40,6 +45,8 @@ func WriteTokenizer(w io.Writer, t Tokenizer) error {
 		units, model = Characters, wordLevel(strings.Split(t.Symbols(), ""), t.Unknown())
 	case *spaced:
 		units, model = Tokens, wordLevel(t.tokens, t.Unknown())
+	case *bpe:
+		units, model = BPE, t.model()
 	default:
 		return fmt.Errorf("a tokenizer of type %T has no form as a file: only those of package data have", t)
 	}
@@ -125,8 +132,9 @@ func (v *vocabJSON) UnmarshalJSON(object []byte) error {
 	return nil
 }
 
-// ReadTokenizer reads a tokenizer.json of the forms that WriteTokenizer writes. Anything else in it is an error that
-// says what isn't supported: what is read means the same here as in other libraries.
+// ReadTokenizer reads a tokenizer.json of the forms that WriteTokenizer writes, and byte-level BPE of others, such as
+// GPT-2's without its added token. Anything else in it is an error that says what isn't supported: what is read means
+// the same here as in other libraries.
 func ReadTokenizer(r io.Reader) (Tokenizer, error) {
 	content, err := io.ReadAll(io.LimitReader(r, maxTokenizerFile+1))
 	if err != nil {
@@ -151,31 +159,36 @@ func parseTokenizer(content []byte) (Tokenizer, error) {
 		return nil, err
 	}
 	err = errors.Join(file.isOneOf("version", "1.0"), file.isOneOf("truncation", nil), file.isOneOf("padding", nil),
-		file.isOneOf("added_tokens", nil, []any{}), file.isOneOf("normalizer", nil), file.isOneOf("post_processor", nil))
+		file.isOneOf("added_tokens", nil, []any{}), file.isOneOf("normalizer", nil))
 	if err != nil {
 		return nil, err
 	}
+	var model struct{ Type string }
+	if json.Unmarshal(file["model"], &model) == nil && model.Type == "BPE" {
+		return parseBPE(file)
+	}
+	return parseWordLevel(file)
+}
+
+func parseWordLevel(file members) (Tokenizer, error) {
+	var level wordLevelJSON
 	model, err := object(file["model"], "type", "vocab", "unk_token")
 	if err == nil {
-		err = model.isOneOf("type", "WordLevel")
+		err = model.isOneOf("type", "WordLevel", "BPE")
 	}
-	var level wordLevelJSON
 	if err == nil {
 		err = json.Unmarshal(file["model"], &level)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("its model: %w", err)
 	}
-	return parseWordLevel(file, level)
-}
-
-func parseWordLevel(file members, level wordLevelJSON) (Tokenizer, error) {
 	units := Tokens
 	if file.isOneOf("pre_tokenizer", tokenizerForms[Characters].Pre) == nil {
 		units = Characters
 	}
 	form := tokenizerForms[units]
-	if err := errors.Join(file.isOneOf("pre_tokenizer", form.Pre), file.isOneOf("decoder", form.Decoder)); err != nil {
+	err = errors.Join(file.isOneOf("pre_tokenizer", form.Pre), file.isOneOf("decoder", form.Decoder), file.isOneOf("post_processor", nil))
+	if err != nil {
 		return nil, err
 	}
 	tokens, last := level.Vocab, len(level.Vocab)-1

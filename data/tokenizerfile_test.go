@@ -31,6 +31,7 @@ func TestTokenizerFile(t *testing.T) {
 		}
 		toks = append(toks, tok)
 	}
+	toks = append(toks, newTestBPE(t, 270, texts...), newTestBPE(t, 280, "the  then  there"))
 	for _, symbols := range []string{"ba", "b\ufffd", "\ufffd"} { // without an unknown id
 		v, err := NewVocab(symbols)
 		if err != nil {
@@ -128,7 +129,7 @@ func TestReadTokenizerErrors(t *testing.T) {
 		{"another key", strings.Replace(charactersFile, `"padding"`, `"Padding"`, 1), `"Padding" isn't supported`},
 		{"a normaliser", strings.Replace(charactersFile, `"normalizer": null`, `"normalizer": {"type": "Lowercase"}`, 1), `its normalizer must be null, got {"type": "Lowercase"}`},
 		{"added tokens", strings.Replace(charactersFile, `"added_tokens": []`, `"added_tokens": [{"id": 0}]`, 1), "its added_tokens must be null or []"},
-		{"another model", strings.Replace(charactersFile, `"WordLevel"`, `"WordPiece"`, 1), `its model: its type must be "WordLevel", got "WordPiece"`},
+		{"another model", strings.Replace(charactersFile, `"WordLevel"`, `"WordPiece"`, 1), `its model: its type must be "WordLevel" or "BPE", got "WordPiece"`},
 		{"no model", `{"version": "1.0"}`, "its model: expected an object"},
 		{"characters split away", strings.Replace(charactersFile, `"Isolated"`, `"Removed"`, 1), "its pre_tokenizer must be"},
 		{"another decoder", strings.Replace(charactersFile, `"Fuse"`, `"WordPiece"`, 1), "its decoder must be"},
@@ -146,6 +147,70 @@ func TestReadTokenizerErrors(t *testing.T) {
 	}
 	if _, err := ReadTokenizer(io.LimitReader(spaces{}, maxTokenizerFile+100)); err == nil || !strings.Contains(err.Error(), "at most 67108864 bytes") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestReadOthersBPE: files that others have written mean the same, whatever the order of their ids.
+func TestReadOthersBPE(t *testing.T) {
+	file := string(tokenizerFile(t, newTestBPE(t, 258, "aa aa aa")))
+	replace := func(pairs ...string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if !strings.Contains(file, pairs[i]) {
+				t.Fatalf("no %q in the file", pairs[i])
+			}
+		}
+		return strings.NewReplacer(pairs...).Replace(file)
+	}
+	for _, tc := range []struct {
+		name, file string
+		ids        []int // of " aa!"
+		wantErr    string
+	}{
+		{"ours", file, []int{257, 0}, ""},
+		{"GPT-2's", replace(`"unk_token": null`, `"unk_token": null`, `"continuing_subword_prefix": null`, `"continuing_subword_prefix": ""`,
+			`"end_of_word_suffix": null`, `"end_of_word_suffix": ""`, `"post_processor": null`, `"post_processor": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": false}`), []int{257, 0}, ""},
+		{"merges as arrays", replace(`"a a"`, `["a", "a"]`, `"Ġ aa"`, `["Ġ", "aa"]`), []int{257, 0}, ""},
+		{"other ids", replace(`"!": 0`, `"!": 256`, `"aa": 256`, `"aa": 0`), []int{257, 256}, ""},
+		{"a token that no merge makes", replace(`"aa": 256`, `"aa": 256, "zz": 258`), []int{257, 0}, ""},
+		{"without its byte fallback", replace(`    "byte_fallback": false,`, ``), []int{257, 0}, ""},
+		{"a merge twice", replace(`"a a"`, `"a a", "a a"`), nil, "merge 1 (from 0) is merge 0 again"},
+		{"a merge of unknown tokens", replace(`"a a"`, `"aaa a"`), nil, "merge 0 (from 0) must be of two tokens that make one of the vocab"},
+		{"a merge into none", replace(`"a a"`, `"a b"`), nil, "merge 0 (from 0) must be"},
+		{"a merge of one", replace(`"a a"`, `"aa"`), nil, `a merge must be two tokens, got "aa"`},
+		{"a merge of three", replace(`"a a"`, `["a", "a", "a"]`), nil, "a merge must be two tokens"},
+		{"a merge of nothing", replace(`"a a"`, `null`), nil, "a merge must be two tokens"},
+		{"a merge of numbers", replace(`"a a"`, `[1, 2]`), nil, "cannot unmarshal number"},
+		{"no merge list", replace(`"merges": [`, `"merges": 1, "x": [`), nil, `"x" isn't supported`},
+		{"a byte too few", replace(`"!": 0`, `"!!": 0`), nil, `must have every byte, and lacks '!', the byte 33`},
+		{"a token of other characters", replace(`"aa": 256`, `"a a": 256`), nil, `token 256 of the vocab must be spelled in the characters that stand for bytes, got "a a"`},
+		{"an empty token", replace(`"aa": 256`, `"": 256`), nil, "token 256 of the vocab must be spelled"},
+		{"a hole", replace(`"aa": 256`, `"aa": 300`), nil, `which token "aa" doesn't have`},
+		{"a space before", replace(`"add_prefix_space": false`, `"add_prefix_space": true`), nil, "its pre_tokenizer: its add_prefix_space must be false, got true"},
+		{"no pattern", replace(`"use_regex": true`, `"use_regex": false`), nil, "its use_regex must be null or true, got false"},
+		{"another pattern", replace(`"type": "ByteLevel"`, `"type": "Whitespace"`), nil, `its type must be "ByteLevel", got "Whitespace"`},
+		{"dropout", replace(`"dropout": null`, `"dropout": 0.1`), nil, "its model: its dropout must be null, got 0.1"},
+		{"whole words first", replace(`"ignore_merges": false`, `"ignore_merges": true`), nil, "its ignore_merges must be null or false, got true"},
+		{"a suffix", replace(`"end_of_word_suffix": null`, `"end_of_word_suffix": "</w>"`), nil, `its end_of_word_suffix must be null or "", got "</w>"`},
+		{"tokens added", replace(`"added_tokens": []`, `"added_tokens": [{"id": 258, "content": "<|endoftext|>"}]`), nil, "its added_tokens must be null or []"},
+		{"a template", replace(`"post_processor": null`, `"post_processor": {"type": "TemplateProcessing"}`), nil, "its post_processor: its type must be"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tok, err := ReadTokenizer(strings.NewReader(tc.file))
+			if tc.wantErr != "" {
+				wantError(t, err, tc.wantErr)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids, err := tok.Encode(" aa!")
+			if err != nil || !slices.Equal(ids, tc.ids) {
+				t.Errorf("got %v, %v; want %v", ids, err, tc.ids)
+			}
+			if back, err := tok.Decode(ids); err != nil || back != " aa!" {
+				t.Errorf("got %q, %v", back, err)
+			}
+		})
 	}
 }
 
@@ -195,6 +260,7 @@ func FuzzReadTokenizer(f *testing.F) {
 		}
 		f.Add(tokenizerFile(f, tok), "a c")
 	}
+	f.Add(tokenizerFile(f, newTestBPE(f, 260, "a bb aa bb aa")), "aa bb c")
 	f.Add([]byte(`{"version": "1.0", "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": ""}}`), "")
 	f.Fuzz(func(t *testing.T, file []byte, text string) {
 		tok, err := ReadTokenizer(bytes.NewReader(file))

@@ -1,0 +1,275 @@
+package data
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+)
+
+func newTestBPE(t testing.TB, size int, texts ...string) *bpe {
+	t.Helper()
+	tok, err := NewTokenizer(BPE, slices.Values(texts), size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok.(*bpe)
+}
+
+func TestPieces(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"nothing", "", nil},
+		{"a sentence", "We'll see it, won't we? It's 10 o'clock.", []string{"We", "'ll", " see", " it", ",", " won", "'t", " we", "?", " It", "'s", " 10", " o", "'", "clock", "."}},
+		{"no contractions", "A'S 'tis 's ''s 'lx", []string{"A", "'", "S", " '", "tis", " '", "s", " ''", "s", " '", "lx"}},
+		{"numbers", "x2 3½٣ 4,5", []string{"x", "2", " 3½٣", " 4", ",", "5"}},
+		{"spaces before a word", "a   b", []string{"a", "  ", " b"}},
+		{"other white space before a word", "a\n\n\tb \u00a0c", []string{"a", "\n\n", "\t", "b", " ", "\u00a0", "c"}},
+		{"white space at the end", "a \n ", []string{"a", " \n "}},
+		{"a space alone", " ", []string{" "}},
+		{"marks are no letters", "e\u0301t", []string{"e", "\u0301", "t"}},
+		{"the next line is white space, a byte-order mark isn't", "\u0085\u0085a \ufeffb", []string{"\u0085", "\u0085", "a", " \ufeff", "b"}},
+		{"control characters", "\x00 \x1b[1m", []string{"\x00", " \x1b[", "1", "m"}},
+	} {
+		if got := slices.Collect(pieces(tc.text)); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+// slowPieces is GPT-2's pattern, one alternative after another. Package regexp lacks its (?!\S).
+func slowPieces(text string) (pieces []string) {
+	for text != "" {
+		var piece string
+		for _, alternative := range alternatives {
+			piece = alternative.FindString(text)
+			if piece != "" && alternative == spacesNotBefore && len(piece) < len(text) {
+				_, n := utf8.DecodeLastRuneInString(piece) // what is left of it is before white space
+				piece = piece[:len(piece)-n]
+			}
+			if piece != "" {
+				break
+			}
+		}
+		pieces, text = append(pieces, piece), text[len(piece):]
+	}
+	return pieces
+}
+
+const whiteSpace = `\t-\r\x{85}\p{Z}`
+
+var (
+	spacesNotBefore = regexp.MustCompile(`^[` + whiteSpace + `]+`)
+	alternatives    = []*regexp.Regexp{
+		regexp.MustCompile(`^(?:'s|'t|'re|'ve|'m|'ll|'d)`), regexp.MustCompile(`^ ?\p{L}+`), regexp.MustCompile(`^ ?\p{N}+`),
+		regexp.MustCompile(`^ ?[^` + whiteSpace + `\p{L}\p{N}]+`), spacesNotBefore, regexp.MustCompile(`^[` + whiteSpace + `]+`),
+	}
+)
+
+// slowBPE learns as NewTokenizer does: it counts all pairs anew for each merge.
+func slowBPE(text string, size int) *bpe {
+	t := newBPE()
+	var words [][]string
+	for _, piece := range slowPieces(text) {
+		words = append(words, strings.Split(latin(piece), ""))
+	}
+	for t.Len() < size {
+		counts := map[[2]string]int{}
+		for _, word := range words {
+			for i := range len(word) - 1 {
+				counts[[2]string{word[i], word[i+1]}]++
+			}
+		}
+		best, most := pair{}, 1
+		for p, n := range counts {
+			q := pair{slices.Index(t.tokens, bytesOf(p[0])), slices.Index(t.tokens, bytesOf(p[1]))}
+			if n > most || n == most && n > 1 && (q.left < best.left || q.left == best.left && q.right < best.right) {
+				best, most = q, n
+			}
+		}
+		if most < 2 {
+			break
+		}
+		token := t.tokens[best.left] + t.tokens[best.right]
+		id := slices.Index(t.tokens, token)
+		if id < 0 {
+			id = len(t.tokens)
+			t.tokens = append(t.tokens, token)
+		}
+		t.add(merge{best, id})
+		for i, word := range words {
+			var merged []string
+			for j := 0; j < len(word); j++ {
+				if j+1 < len(word) && bytesOf(word[j]) == t.tokens[best.left] && bytesOf(word[j+1]) == t.tokens[best.right] {
+					merged = append(merged, word[j]+word[j+1])
+					j++
+				} else {
+					merged = append(merged, word[j])
+				}
+			}
+			words[i] = merged
+		}
+	}
+	return t
+}
+
+// latin spells bytes as the characters of the same numbers, and bytesOf has them back.
+func latin(s string) string {
+	var runes []rune
+	for i := range len(s) {
+		runes = append(runes, rune(s[i]))
+	}
+	return string(runes)
+}
+
+func bytesOf(latin string) string {
+	var b []byte
+	for _, r := range latin {
+		b = append(b, byte(r))
+	}
+	return string(b)
+}
+
+// slowEncode merges the pair that was learned first, where it is first, until there is none.
+func slowEncode(t *bpe, text string) (ids []int) {
+	for _, piece := range slowPieces(text) {
+		var word []int
+		for i := range len(piece) {
+			word = append(word, t.bytes[piece[i]])
+		}
+		for {
+			best, at := len(t.merges), -1
+			for i := range len(word) - 1 {
+				if rank, ok := t.ranks[pair{word[i], word[i+1]}]; ok && rank < best {
+					best, at = rank, i
+				}
+			}
+			if at < 0 {
+				break
+			}
+			word = slices.Replace(word, at, at+2, t.merges[best].id)
+		}
+		ids = append(ids, word...)
+	}
+	return ids
+}
+
+func TestBPETraining(t *testing.T) {
+	// l and o are neighbours as often as o and w, and e and r as " " and "low": the lower ids come first.
+	tok := newTestBPE(t, 261, "low lower low lower newer")
+	if got := tok.tokens[256:]; !slices.Equal(got, []string{"lo", "low", "er", " low", " lower"}) {
+		t.Errorf("learned %q", got)
+	}
+	if tok := newTestBPE(t, 300, "abab ab"); tok.Len() != 257 { // nothing else is there twice
+		t.Errorf("learned %q", tok.tokens[256:])
+	}
+	if tok := newTestBPE(t, 256, "aaaa"); tok.Len() != 256 {
+		t.Errorf("learned %q", tok.tokens[256:])
+	}
+	if tok := newTestBPE(t, 1000, strings.Repeat("a", 1000*longestPiece)); tok.Len() != 256+8 || len(tok.tokens[263]) != longestPiece {
+		t.Errorf("learned %q", tok.tokens[256:])
+	}
+	for _, tc := range []struct {
+		size    int
+		text    string
+		wantErr string
+	}{
+		{0, "a", "a tokenizer of bpe needs a size of at least 256, got 0"},
+		{255, "a", "got 255"},
+		{256, "", "bpe can't be made of 1 texts: they have nothing in them"},
+		{256, "\xff", "text 0 (from 0): not UTF-8"},
+	} {
+		_, err := NewTokenizer(BPE, slices.Values([]string{tc.text}), tc.size)
+		wantError(t, err, tc.wantErr)
+	}
+}
+
+// TestBPEBytes: every byte has a token, in the order that others' files have them in.
+func TestBPEBytes(t *testing.T) {
+	tok := newTestBPE(t, 256, "a")
+	for id, want := range map[int]string{0: "!", 93: "~", 94: "\xa1", 187: "\xff", 188: "\x00", 220: " ", 255: "\xad"} {
+		if got, err := tok.Decode([]int{id}); err != nil || got != want {
+			t.Errorf("id %d is %q, %v; want %q", id, got, err, want)
+		}
+	}
+	ids, err := tok.Encode("é")
+	if err != nil || len(ids) != 2 {
+		t.Fatalf("got %v, %v", ids, err)
+	}
+	if part, err := tok.Decode(ids[:1]); err != nil || part != "\xc3" {
+		t.Errorf("half of it is %q, %v", part, err)
+	}
+	if tok.Unknown() != -1 {
+		t.Errorf("unknown is %d", tok.Unknown())
+	}
+	_, err = tok.Encode("a\xff")
+	var invalid *InvalidUTF8Error
+	if !errors.As(err, &invalid) || invalid.Offset != 1 {
+		t.Errorf("got %v", err)
+	}
+	for _, id := range []int{-1, 256} {
+		_, err := tok.Decode([]int{0, id})
+		wantError(t, err, "at position 1 isn't one of 256 tokens")
+	}
+}
+
+// TestBPELongWords: a text without spaces takes no time that grows with its square, and what is remembered of words is
+// bounded, and shared by no two goroutines.
+func TestBPELongWords(t *testing.T) {
+	tok := newTestBPE(t, 270, strings.Repeat("the others ", 9))
+	long := strings.Repeat("theothers", 1<<16)
+	ids, err := tok.Encode(long)
+	if err != nil || len(ids) > len(long)/2 {
+		t.Fatalf("%d ids, %v", len(ids), err)
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			var text strings.Builder
+			for i := range 2 * mostKnown {
+				text.WriteString(" x" + strings.Repeat("ab", i%9) + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)))
+			}
+			ids, err := tok.Encode(text.String())
+			if err != nil {
+				t.Error(err)
+			}
+			if back, err := tok.Decode(ids); err != nil || back != text.String() {
+				t.Errorf("it became another text, %v", err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func FuzzBPE(f *testing.F) {
+	f.Add("low lower low lower newest newest", "lowest slow", uint8(9))
+	f.Add("aaaaaaaaa aaaa aa aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaa aaa", uint8(20))
+	f.Add("it's 's'''ll \n\n  x  \r\n été été 東京都 \u0085\u0085\ufeff", "  \u3000 's ½٣1 e\u0301", uint8(255))
+	f.Add("abcabcab abcab bcabc cabc", "cabcabcabc", uint8(40))
+	f.Fuzz(func(t *testing.T, text, other string, size uint8) {
+		if text == "" || len(text) > 200 || len(other) > 400 || !utf8.ValidString(text) || !utf8.ValidString(other) {
+			return
+		}
+		tok := newTestBPE(t, 256+int(size), text)
+		if want := slowBPE(text, 256+int(size)); !slices.Equal(tok.tokens, want.tokens) || !slices.Equal(tok.merges, want.merges) {
+			t.Fatalf("%q is learned as %q, want %q", text, tok.tokens[256:], want.tokens[256:])
+		}
+		if got, want := slices.Collect(pieces(other)), slowPieces(other); !slices.Equal(got, want) {
+			t.Fatalf("%q is in the pieces %q, want %q", other, got, want)
+		}
+		for range 2 { // anew, and from memory
+			ids, err := tok.Encode(other)
+			if want := slowEncode(tok, other); err != nil || !slices.Equal(ids, want) {
+				t.Fatalf("%q is %v, %v; want %v", other, ids, err, want)
+			}
+			if back, err := tok.Decode(ids); err != nil || back != other {
+				t.Fatalf("%q became %q, %v", other, back, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package data
+
+import (
+	"cmp"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// longestPiece is the most bytes of a piece that training takes as one: of a longer one, each part of so many bytes.
+const longestPiece = 256
+
+// A bpeWord is a piece of the texts.
+type bpeWord struct {
+	ids   []int
+	count int
+}
+
+// A bpeTraining merges the commonest pair of tokens in the words again and again.
+type bpeTraining struct {
+	*bpe
+	ids    map[string]int // of tokens
+	words  []bpeWord
+	counts map[pair]int   // in all words
+	where  map[pair][]int // words that have a pair, or had it
+	queue  heap[pairCount]
+}
+
+type pairCount struct {
+	pair
+	count int
+}
+
+// commoner is the order that pairs are merged in: of equally common ones, that of the lowest ids is first.
+func commoner(a, b pairCount) bool {
+	return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.left, b.left), cmp.Compare(a.right, b.right)) < 0
+}
+
+func collectBPE(texts iter.Seq[string], size int) (Tokenizer, error) {
+	t := bpeTraining{bpe: newBPE(), ids: map[string]int{}, counts: map[pair]int{}, where: map[pair][]int{}}
+	for id, token := range t.tokens {
+		t.ids[token] = id
+	}
+	if t.read(texts); len(t.words) == 0 {
+		return nil, errors.New("they have nothing in them")
+	}
+	for p, n := range t.counts {
+		t.queue.push(pairCount{p, n}, commoner)
+	}
+	for t.Len() < size && len(t.queue) > 0 {
+		first := t.queue.pop(commoner)
+		switch n := t.counts[first.pair]; {
+		case n != first.count && n > 0: // it has been counted anew since
+			t.queue.push(pairCount{first.pair, n}, commoner)
+		case n == first.count && n > 1: // what is there once isn't worth a token
+			t.merge(first.pair)
+		}
+	}
+	return t.bpe, nil
+}
+
+// read collects the words of the texts and counts their pairs.
+func (t *bpeTraining) read(texts iter.Seq[string]) {
+	counts := map[string]*int{} // by pointer, as in collectTokens
+	for text := range texts {
+		for piece := range pieces(text) {
+			for piece != "" {
+				part := piece[:min(len(piece), longestPiece)]
+				n := counts[part]
+				if n == nil {
+					n = new(int)
+					counts[strings.Clone(part)] = n
+				}
+				*n++
+				piece = piece[len(part):]
+			}
+		}
+	}
+	for _, piece := range slices.Sorted(maps.Keys(counts)) {
+		w := bpeWord{count: *counts[piece]}
+		for i := range len(piece) {
+			w.ids = append(w.ids, t.bytes[piece[i]])
+			if i > 0 {
+				p := pair{w.ids[i-1], w.ids[i]}
+				t.count(p, w.count, len(t.words))
+			}
+		}
+		t.words = append(t.words, w)
+	}
+}
+
+// count notes that a pair is in a word, which is there n times.
+func (t *bpeTraining) count(p pair, n, word int) {
+	t.counts[p] += n
+	if words := t.where[p]; len(words) == 0 || words[len(words)-1] != word {
+		t.where[p] = append(words, word)
+	}
+}
+
+// merge makes one token of a pair wherever it is in the words.
+func (t *bpeTraining) merge(p pair) {
+	token := t.tokens[p.left] + t.tokens[p.right]
+	id, ok := t.ids[token] // other pairs may have made the same token
+	if !ok {
+		id = t.Len()
+		t.ids[token] = id
+		t.tokens = append(t.tokens, token)
+	}
+	t.add(merge{p, id})
+	made := map[pair]bool{}
+	for _, i := range t.where[p] {
+		w := &t.words[i]
+		ids := w.ids[:0]
+		for j := 0; j < len(w.ids); j++ {
+			if w.ids[j] != p.left || j+1 == len(w.ids) || w.ids[j+1] != p.right {
+				ids = append(ids, w.ids[j])
+				continue
+			}
+			if n := len(ids); n > 0 {
+				t.counts[pair{ids[n-1], p.left}] -= w.count
+				t.count(pair{ids[n-1], id}, w.count, i)
+				made[pair{ids[n-1], id}] = true
+			}
+			j++
+			if j+1 < len(w.ids) {
+				t.counts[pair{p.right, w.ids[j+1]}] -= w.count
+				t.count(pair{id, w.ids[j+1]}, w.count, i)
+				made[pair{id, w.ids[j+1]}] = true
+			}
+			ids = append(ids, id)
+		}
+		w.ids = ids
+	}
+	delete(t.counts, p)
+	delete(t.where, p)
+	for q := range made {
+		t.queue.push(pairCount{q, t.counts[q]}, commoner)
+	}
+}

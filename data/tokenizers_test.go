@@ -1,0 +1,128 @@
+package data
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+var (
+	fixture = flag.String("fixture", "testdata/tokenizers.json", "tokenizers, and what another library makes of texts")
+	texts   = flag.Int("write", 0, "write so many texts a tokenizer to the fixture, for testdata/tokenizers.mjs")
+)
+
+// A tokenizerSet is a tokenizer, as a file, and what another library makes of texts with it.
+type tokenizerSet struct {
+	Tokenizer json.RawMessage `json:"tokenizer"`
+	Texts     []tokenizedText `json:"texts"`
+}
+
+type tokenizedText struct {
+	Text    string `json:"text"`
+	IDs     []int  `json:"ids"`
+	Decoded string `json:"decoded"`
+}
+
+// TestTokenizersAgree: ids and text are those of @huggingface/tokenizers, as testdata/tokenizers.mjs has them.
+func TestTokenizersAgree(t *testing.T) {
+	if *texts > 0 {
+		writeTokenizerSets(t)
+		return
+	}
+	file, err := os.ReadFile(*fixture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sets []tokenizerSet
+	if err := json.Unmarshal(file, &sets); err != nil {
+		t.Fatal(err)
+	}
+	if len(sets) != 3 {
+		t.Fatalf("%d tokenizers, want 3", len(sets))
+	}
+	for i, set := range sets {
+		tok, err := ReadTokenizer(bytes.NewReader(set.Tokenizer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(set.Texts) < 100 {
+			t.Errorf("tokenizer %d: %d texts, want 100 or more", i, len(set.Texts))
+		}
+		for _, want := range set.Texts {
+			ids, err := tok.Encode(want.Text)
+			if err != nil || !slices.Equal(ids, want.IDs) {
+				t.Errorf("tokenizer %d: %q is %v, %v; want %v", i, want.Text, ids, err, want.IDs)
+			}
+			if text, err := tok.Decode(want.IDs); err != nil || text != want.Decoded {
+				t.Errorf("tokenizer %d: %v is %q, %v; want %q", i, want.IDs, text, err, want.Decoded)
+			}
+		}
+	}
+}
+
+func writeTokenizerSets(t *testing.T) {
+	shakespeare, err := os.ReadFile("../../shared/data/tinyshakespeare.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(shakespeare), "\n")
+	rng := rand.New(rand.NewPCG(1, 2))
+	var sets []tokenizerSet
+	for _, units := range []Units{Characters, Tokens, BPE} {
+		tok, err := NewTokenizer(units, slices.Values(append(lines, "été 東京 12 345 😀\r\n  x\t\t")), 700)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := tokenizerSet{Tokenizer: tokenizerFile(t, tok)}
+		for i := range *texts {
+			text := lines[rng.IntN(len(lines))]
+			if i%2 == 1 {
+				text = strangeText(rng, text)
+			}
+			set.Texts = append(set.Texts, tokenizedText{Text: text})
+		}
+		sets = append(sets, set)
+	}
+	content, err := json.Marshal(sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(*fixture, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// strangeText returns a random text with some of another one in it. It has neither U+0085, which is white space in
+// Unicode and here but not in JavaScript, nor U+FEFF, which is the other way round.
+func strangeText(rng *rand.Rand, other string) string {
+	pieces := []func() string{
+		func() string { return other[:rng.IntN(len(other)+1)] }, // ASCII
+		func() string {
+			ends := []string{"\n", "\r\n", "\r", " ", "  ", "\t", "\v", "\f", "\u00a0", "\u2028", "\u3000", "\u200b", " \n "}
+			return strings.Repeat(ends[rng.IntN(len(ends))], 1+rng.IntN(3))
+		},
+		func() string {
+			words := []string{"'s", "'S", "'t", "'re", "'ve", "'ll", "'d", "'m", "''", "' s", "it's", "don't'", "\u2019s", "été", "e\u0301te\u0301", "東京都", "हिन्दी", "العربية",
+				"👩‍👩‍👧", "❤\ufe0f", "🇩🇪", "½²٣१", "Ⅷ", "12,345.67", "\x00\x1b\x7f", "\u00ad", "_", "ǅß", "�", "\ue000"}
+			return words[rng.IntN(len(words))]
+		},
+		func() string { return string(rune(rng.IntN(0x250))) },
+		func() string { return string(rune(rng.IntN(unicode.MaxRune + 1))) },
+	}
+	var text strings.Builder
+	for range rng.IntN(9) {
+		text.WriteString(pieces[rng.IntN(len(pieces))]())
+	}
+	return strings.Map(func(r rune) rune {
+		if r == '\u0085' || r == '\ufeff' || !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, unicode.Cc, unicode.Cf) {
+			return 'x'
+		}
+		return r
+	}, text.String())
+}
