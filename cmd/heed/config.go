@@ -63,9 +63,10 @@ func (s *settings) flags() []flagGroup {
 	f = group("A file of pairs, labels or tags")
 	f.StringArrayVar(&s.validationData, "validation-data", s.validationData, "the file to validate on; without it, rows of --data are held out")
 	f.StringSliceVar(&s.Data.Columns, "columns", s.Data.Columns, "the columns of sources and answers, as text,label or 3,1: by the names of a header, or by their numbers")
-	f.StringVar(&s.units, "units", s.units, "what sources and answers are made of: characters, or tokens between spaces; guessed")
+	f.StringVar(&s.units, "units", s.units, "what sources and answers are made of: characters, tokens between spaces, or bpe, pairs of bytes, with one vocabulary for both; guessed")
 	f.StringVar((*string)(&s.Data.SourceUnits), "source-units", string(s.Data.SourceUnits), "what sources are made of")
 	f.StringVar((*string)(&s.Data.TargetUnits), "target-units", string(s.Data.TargetUnits), "what answers are made of")
+	f.IntVar(&s.Data.VocabSize, "vocab-size", s.Data.VocabSize, "ids of --units bpe at most; 0 for what there is enough text for")
 	f.IntVar(&s.Task.MaxAnswer, "max-answer", s.Task.MaxAnswer, "longest answer of pairs; 0 for what the file needs")
 	f.StringVar(&t.ClassWeights, "class-weights", t.ClassWeights, "balanced has all labels, or tags, count for the same")
 
@@ -189,7 +190,7 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 
 // startFrom has training begin with the weights of another run.
 func (s *settings) startFrom(dir string, given *pflag.FlagSet) error {
-	for _, flag := range []string{"units", "source-units", "target-units", "preset"} {
+	for _, flag := range []string{"units", "source-units", "target-units", "vocab-size", "preset"} {
 		if given.Changed(flag) {
 			return usagef("--from takes the symbols and the shape of the model from the other run: give no --%s", flag)
 		}

@@ -173,7 +173,10 @@ func TestWrongCalls(t *testing.T) {
 		{"train --task=pairs --data=x --data=y --columns=1,2", "--columns are of one file, and a second --data is a second one"},
 		{"train --task=pairs --data=x --validation-data=y --validation=0", "--validation-data needs a --validation above 0"},
 		{"train --task=pairs --data=x --data=y --validation-data=z", "--validation-data needs as many files as --data"},
-		{"train --task=pairs --data=x --units=words", `--source-units must be characters or tokens, got "words"`},
+		{"train --task=pairs --data=x --units=words", `--source-units must be characters, tokens or bpe, got "words"`},
+		{"train --task=tags --data=x --units=bpe", "--source-units of tags can't be bpe, whose pieces have no tag of their own: characters or tokens"},
+		{"train --task=pairs --data=x --vocab-size=500", "--vocab-size is for --units bpe, and at least 256, got 500"},
+		{"train --task=pairs --data=x --units=bpe --vocab-size=200", "--vocab-size is for --units bpe, and at least 256, got 200"},
 		{"train --task=pairs --data=x --from=y --units=tokens", "--from takes the symbols and the shape of the model from the other run: give no --units"},
 		{"train;--task=pairs;--data=x;--from=", "the run folder's name is empty"},
 		{"train --task=pairs --data=x --class-weights=balanced", "--class-weights are for the tasks labels and tags, got them for pairs"},
@@ -264,7 +267,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"micro-batches": {"-1", "65"}, "workers": {"-1"}, "check-every": {"-1", "1073741825"},
 		"max-steps": {"-1"}, "max-time": {"-1s", "1"}, "checkpoint-every": {"0", "-1", "-1s", "0s"}, "auto-resume": {"maybe"},
 		"average": {"1", "-0.1"}, "clip-value": {"-1", "1e31"}, "momentum": {"1", "-0.1"}, "muon-rate": {"-1", "11"}, "beta1": {"1", "-0.1"}, "beta2": {"1", "-0.1"}, "nesterov": {"maybe"},
-		"plateau": {"-1", "1073741825"}, "plateau-factor": {"1", "-0.1"}, "max-answer": {"-1", "65537"}, "label-smoothing": {"1", "-0.1"},
+		"plateau": {"-1", "1073741825"}, "plateau-factor": {"1", "-0.1"}, "max-answer": {"-1", "65537"}, "vocab-size": {"-1", "262145"}, "label-smoothing": {"1", "-0.1"},
 	}
 	reals := []string{"average", "beta1", "beta2", "label-smoothing", "clip-value", "momentum", "muon-rate", "plateau-factor", "dropout", "learning-rate", "floor", "weight-decay", "clip", "min-delta", "baseline", "stopping-threshold", "divergence-threshold"}
 	for _, flag := range reals {

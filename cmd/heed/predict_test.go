@@ -125,7 +125,7 @@ func TestPredictData(t *testing.T) {
 		{"no header", "a.tsv", "abc\nd\tE\n", "abc\t" + abc + "\nd\tE\t" + d + "\n", nil, ""},
 		{"by name", "a.csv", "word;in;answer\nabc;d;\n", "word;in;answer;predicted_answer\nabc;d;;" + d + "\n", []string{"--columns=in"}, ""},
 		{"as in training", "a.csv", "x;in;answer\nabc;d;\n", "x;in;answer;predicted_answer\nabc;d;;" + d + "\n", []string{"--columns=in,answer"}, ""},
-		{"without an answer", "a.csv", "word\nabc\n\"\"\n" + strings.Repeat("a", 30) + "\nd\n", "word,answer\nabc," + abc + "\n,\n" + strings.Repeat("a", 30) + ",\nd," + d + "\n", nil,
+		{"without an answer", "a.csv", "word\nabc\n\"\"\n" + strings.Repeat("a", 70) + "\nd\n", "word,answer\nabc," + abc + "\n,\n" + strings.Repeat("a", 70) + ",\nd," + d + "\n", nil,
 			"heed: 2 of 4 inputs have no answer\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

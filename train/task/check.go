@@ -84,8 +84,14 @@ func (c *Config) checkData() error {
 		name setting
 		got  data.Units
 	}{{"data.source_units", d.SourceUnits}, {"data.target_units", d.TargetUnits}} {
-		if u.got != "" && u.got != data.Characters && u.got != data.Tokens {
-			return configErrorf("%s must be %s or %s, got %q", u.name, data.Characters, data.Tokens, u.got)
+		switch u.got {
+		case "", data.Characters, data.Tokens:
+		case data.BPE:
+			if c.Task.Kind == data.KindTags {
+				return configErrorf("%s of tags can't be %s, whose pieces have no tag of their own: %s or %s", u.name, data.BPE, data.Characters, data.Tokens)
+			}
+		default:
+			return configErrorf("%s must be %s, %s or %s, got %q", u.name, data.Characters, data.Tokens, data.BPE, u.got)
 		}
 	}
 	return nil
@@ -112,7 +118,7 @@ func (c *Config) check(decided bool) error {
 		low, high int
 	}{
 		{"task.max_len", c.Task.MaxLen, one, longest}, {"task.max_answer", c.Task.MaxAnswer, 0, longest},
-		{"data.validation", c.Data.Validation, 0, mostValidation},
+		{"data.validation", c.Data.Validation, 0, mostValidation}, {"data.vocab_size", c.Data.VocabSize, 0, 1 << 18},
 		{"model.dim", m.Dim, one, 1 << 14}, {"model.layers", m.Layers, one, 128}, {"decoder_layers", c.DecoderLayers, 0, 128},
 		{"model.block.feed_forward.hidden", f.Hidden, 0, 1 << 16},
 		{"model.block.attention.heads", a.Heads, one, 1 << 10}, {"model.block.attention.key_value_heads", a.KeyValueHeads, 0, 1 << 10},
@@ -129,6 +135,9 @@ func (c *Config) check(decided bool) error {
 	}
 	if c.DecoderLayers > 0 && c.Task.Kind != data.KindPairs {
 		return configErrorf("%s is for tasks of pairs alone, got it for %s", setting("decoder_layers"), c.Task.Name)
+	}
+	if d := &c.Data; d.VocabSize != 0 && (d.VocabSize < 256 || d.SourceUnits != data.BPE && d.TargetUnits != data.BPE) {
+		return configErrorf("%s is for %s %s, and at least 256, got %d", setting("data.vocab_size"), setting("data.units"), data.BPE, d.VocabSize)
 	}
 	for _, rate := range []struct {
 		name setting

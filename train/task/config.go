@@ -56,13 +56,16 @@ type Data struct {
 	Columns []string `json:"columns,omitempty"` // of sources and of answers, as data.TableOptions has them
 
 	// SourceUnits and TargetUnits are what sources and answers are made of; New guesses what is empty. Of labels there
-	// are SourceUnits alone.
+	// are SourceUnits alone. Where both are data.BPE, there is one vocabulary, whose table embeds sources and answers
+	// and is the head's weight.
 	SourceUnits data.Units `json:"source_units,omitempty"`
 	TargetUnits data.Units `json:"target_units,omitempty"`
 
 	// Tokenizers has the SHA-256 of the run folder's tokenizer, or of that of sources and that of answers; New finds
 	// it.
 	Tokenizers []string `json:"tokenizers_sha256,omitempty"`
+
+	VocabSize int `json:"vocab_size,omitempty"` // ids that a tokenizer of data.BPE has at most; 0 has New find what is enough text for
 
 	Validation int `json:"validation"` // examples to validate on, 0 for none; of text and of a ValidationFile, at most; of held-out rows, about so many sources
 }

@@ -156,5 +156,5 @@ func ExampleModel_Judge() {
 	// 2 of 3 right, 1 with a label never seen
 	// "animal" <nil>
 	// "fruit" <nil>
-	// "" "": task labels: the source is empty, want 1 to 4 symbols
+	// "" "": task labels: the source is empty, want 1 to 64 symbols
 }

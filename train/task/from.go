@@ -30,6 +30,9 @@ func (c *Config) StartFrom(dir string) error {
 	c.From = From{Dir: dir}
 	c.Model = from.Model
 	c.Model.Vocab, c.Model.Outputs = 0, 0
+	if c.Task.Kind == from.Task.Kind {
+		c.DecoderLayers = from.DecoderLayers
+	}
 	if _, ok := c.Model.Positions.(layers.Learned); ok { // as many as the data need
 		c.Model.Positions = nil
 	}

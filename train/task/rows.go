@@ -48,6 +48,17 @@ var known = map[data.Kind][][]string{
 	data.KindTags:   {{"tokens", "words", "text", "source"}, {"tags", "labels", "ner_tags", "pos_tags", "target"}},
 }
 
+// all returns the texts of both columns.
+func (r rows) all(yield func(string) bool) {
+	for column := range 2 {
+		for text := range r.column(column) {
+			if !yield(text) {
+				return
+			}
+		}
+	}
+}
+
 // openRows reads the rows of a configuration's files and completes it by them.
 func openRows(c *Config) (set, error) {
 	s := &rowSet{look: &Look{File: c.Data.File, kind: c.Task.Kind, seed: c.Seed, from: c.From.Dir != ""}}
@@ -186,7 +197,7 @@ func (s *rowSet) measure(c *Config) error {
 	if err != nil {
 		return err
 	}
-	c.Task.MaxLen = cmp.Or(c.Task.MaxLen, enough(0, trains.rows, validates.rows))
+	c.Task.MaxLen = cmp.Or(c.Task.MaxLen, max(leastLen, enough(0, trains.rows, validates.rows)))
 	if c.Task.Kind == data.KindPairs {
 		c.Task.MaxAnswer = cmp.Or(c.Task.MaxAnswer, enough(1, trains.rows, validates.rows))
 	}
@@ -287,11 +298,13 @@ func enough(side int, all ...[]lengths) int {
 	for at := counts[0]; 100*at < 99*n; at += counts[usual] {
 		usual++
 	}
-	return max(1, min((len(counts)-1)*3/2, max(64, min(2*usual, maxUsual))))
+	return max(1, min((len(counts)-1)*3/2, max(leastLen, min(2*usual, maxUsual))))
 }
 
-// maxUsual is the longest that a side may be unless the configuration says so.
-const maxUsual = 512
+const (
+	leastLen = 64  // what a source may have in any case, as an unknown word of many pieces
+	maxUsual = 512 // the longest that a side may be unless the configuration says so
+)
 
 // leaveOut leaves rows out that are too long. A label's text is cut instead.
 func (s *rowSet) leaveOut(c *Config, r *rows, m *measures) {

@@ -531,3 +531,51 @@ func TestStartFrom(t *testing.T) {
 		}
 	}
 }
+
+// Byte pairs are one vocabulary for both sides, with one table for sources, answers and the head, or one for a side.
+func TestBytePairs(t *testing.T) {
+	c := small(t, "pairs")
+	c.Data.SourceUnits, c.Data.TargetUnits, c.Data.VocabSize = data.BPE, data.BPE, 300
+	task, dir := trained(t, c)
+	if task.Params.Get("embedding.weight") == nil || task.Params.Get("decoder.head.weight") != nil || task.layout.Tokens != task.layout.Classes {
+		t.Error("there must be one table")
+	}
+	l := task.Look()
+	if l.Source.Units != data.BPE || l.Source.Symbols > 300 || l.Source.Symbols < 257 || l.Source != l.Answer && l.Source.Symbols != l.Answer.Symbols {
+		t.Errorf("got %+v", l)
+	}
+	if _, err := os.Stat(filepath.Join(dir, TokenizerFile)); err != nil || len(task.Config.Data.Tokenizers) != 1 {
+		t.Error(err)
+	}
+	m, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, input := range []string{"catdog", "né\x00 🙂"} { // nothing is unknown
+		want, err := task.Predict(input)
+		if got, errGot := m.Predict(input); err != nil || errGot != nil || got != want {
+			t.Errorf("of %q it makes %q, %v, want %q, %v", input, got, errGot, want, err)
+		}
+	}
+	again := small(t, "pairs")
+	if err := again.StartFrom(dir); err != nil {
+		t.Fatal(err)
+	}
+	if next := made(t, again); len(next.Loaded.Kept)+len(next.Loaded.Unused) > 0 || next.Config.Data.SourceUnits != data.BPE {
+		t.Errorf("started from it, got %+v", next.Loaded)
+	}
+	if a, err := task.Attention("catdog", ""); err != nil || len(a.Layers) == 0 {
+		t.Errorf("got %v, %v", a, err)
+	}
+
+	c = small(t, "pairs")
+	c.Data.SourceUnits, c.Data.TargetUnits = data.BPE, data.Tokens
+	if task := made(t, c); task.Config.Data.VocabSize != 512 || len(task.Config.Data.Tokenizers) != 2 || task.Params.Get("embedding.weight") != nil {
+		t.Errorf("of sources alone, got %+v", task.Config.Data)
+	}
+	c = small(t, "labels")
+	c.Data.SourceUnits = data.BPE
+	if task := made(t, c); len(task.Config.Data.Tokenizers) != 1 || task.Look().Source.Units != data.BPE {
+		t.Errorf("of labels, got %+v", task.Config.Data)
+	}
+}

@@ -39,17 +39,45 @@ func (s *rowSet) tokenize(c *Config) error {
 		d.TargetUnits = guess(s.trains.column(1))
 	}
 	var err error
+	one := d.SourceUnits == data.BPE && d.TargetUnits == data.BPE // vocabulary, of both sides
+	if (d.SourceUnits == data.BPE || d.TargetUnits == data.BPE) && d.VocabSize == 0 {
+		d.VocabSize = merged(s.trains.all)
+	}
 	if c.Task.Source == nil {
 		texts, size := s.trains.column(0), 0
-		if d.SourceUnits == data.Tokens {
+		switch {
+		case one:
+			texts, size = s.trains.all, d.VocabSize
+		case d.SourceUnits == data.BPE:
+			size = d.VocabSize
+		case d.SourceUnits == data.Tokens:
 			size = frequent(texts)
 		}
-		c.Task.Source, err = data.NewTokenizer(d.SourceUnits, texts, size)
+		if c.Task.Source, err = data.NewTokenizer(d.SourceUnits, texts, size); err != nil {
+			return err
+		}
 	}
-	if err == nil && c.Task.Target == nil && !labels {
-		c.Task.Target, err = data.NewTokenizer(d.TargetUnits, s.trains.column(1), 0)
+	if c.Task.Target == nil && !labels && !one {
+		size := 0
+		if d.TargetUnits == data.BPE {
+			size = d.VocabSize
+		}
+		c.Task.Target, err = data.NewTokenizer(d.TargetUnits, s.trains.column(1), size)
 	}
 	return err
+}
+
+// merged returns how many ids a vocabulary of byte pairs is to have for texts: in little text few are met often enough.
+func merged(texts func(func(string) bool)) int {
+	bytes := 0
+	for text := range texts {
+		bytes += len(text)
+	}
+	size := 512
+	for size < 8192 && bytes > 100*size {
+		size *= 2
+	}
+	return size
 }
 
 const (
