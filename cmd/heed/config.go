@@ -61,7 +61,7 @@ func (s *settings) flags() []flagGroup {
 	f.IntVar(&t.Patience, "patience", t.Patience, "checks without improvement to stop after; 0 for never")
 
 	f = group("A file of pairs, labels or tags")
-	f.StringArrayVar(&s.validationData, "validation-data", s.validationData, "the file to validate on; without it, rows of --data are held out")
+	f.StringArrayVar(&s.validationData, "validation-data", s.validationData, "the file to validate on, all of it unless --validation says how many rows; without it, rows of --data are held out")
 	f.StringSliceVar(&s.Data.Columns, "columns", s.Data.Columns, "the columns of sources and answers, as text,label or 3,1: by the names of a header, or by their numbers")
 	f.StringVar(&s.units, "units", s.units, "what sources and answers are made of: characters, tokens between spaces, or bpe, pairs of bytes, with one vocabulary for both; guessed")
 	f.StringVar((*string)(&s.Data.SourceUnits), "source-units", string(s.Data.SourceUnits), "what sources are made of")

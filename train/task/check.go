@@ -118,7 +118,7 @@ func (c *Config) check(decided bool) error {
 		low, high int
 	}{
 		{"task.max_len", c.Task.MaxLen, one, longest}, {"task.max_answer", c.Task.MaxAnswer, 0, longest},
-		{"data.validation", c.Data.Validation, 0, mostValidation}, {"data.vocab_size", c.Data.VocabSize, 0, 1 << 18},
+		{"data.validation", c.Data.Validation, zero, mostValidation}, {"data.vocab_size", c.Data.VocabSize, 0, 1 << 18},
 		{"model.dim", m.Dim, one, 1 << 14}, {"model.layers", m.Layers, one, 128}, {"decoder_layers", c.DecoderLayers, 0, 128},
 		{"model.block.feed_forward.hidden", f.Hidden, 0, 1 << 16},
 		{"model.block.attention.heads", a.Heads, one, 1 << 10}, {"model.block.attention.key_value_heads", a.KeyValueHeads, 0, 1 << 10},

@@ -67,7 +67,9 @@ type Data struct {
 
 	VocabSize int `json:"vocab_size,omitempty"` // ids that a tokenizer of data.BPE has at most; 0 has New find what is enough text for
 
-	Validation int `json:"validation"` // examples to validate on, 0 for none; of text and of a ValidationFile, at most; of held-out rows, about so many sources
+	// Validation is how many examples to validate on, 0 for none: of text and of a ValidationFile, at most; of held-out
+	// rows, about so many sources. New makes less than 0 all rows of a ValidationFile, or else 1,000.
+	Validation int `json:"validation"`
 }
 
 // Training says how to train. Of the rows of a file, an epoch is a pass over them, and New decides by how many there
@@ -175,6 +177,7 @@ func rowDefaults(c *Config) {
 	c.Model = layers.ModelConfig{Dropout: 0.1, Block: layers.BlockConfig{
 		Dropout: 0.1, Attention: layers.AttentionConfig{Dropout: 0.1}, FeedForward: layers.FeedForwardConfig{Dropout: 0.1},
 	}}
+	c.Data.Validation = -1
 	c.Training = Training{
 		Rate: 1e-3, WarmUp: -1, Decay: -1, Epochs: -1, Floor: 0.02, WeightDecay: 0.01, Clip: 1,
 		Stopping: train.Stopping{Patience: 5},

@@ -69,12 +69,18 @@ func openRows(c *Config) (set, error) {
 	s.look.bad(table)
 	s.look.rows(table)
 	s.trains.table, s.validates.table = table, table
-	if c.Data.ValidationFile != "" && c.Data.Validation > 0 {
+	if c.Data.ValidationFile != "" && c.Data.Validation != 0 {
 		if s.validates.table, err = readRows(c, c.Data.ValidationFile, c.Data.ValidationTargetFile, &c.Data.ValidationSHA256); err != nil {
 			return nil, err
 		}
 		s.look.Validation = c.Data.ValidationFile
 		s.look.bad(s.validates.table)
+	}
+	switch n := &c.Data.Validation; {
+	case *n < 0 && c.Data.ValidationFile != "":
+		*n = min(s.validates.table.Len(), mostValidation)
+	case *n < 0:
+		*n = 1000
 	}
 	if err := s.divide(c); err != nil {
 		return nil, err

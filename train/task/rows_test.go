@@ -105,6 +105,22 @@ func TestValidationFile(t *testing.T) {
 	}
 }
 
+// All rows of a file to validate on do, unless the configuration says how many.
+func TestValidationFileSize(t *testing.T) {
+	for validation, want := range map[int]int{-1: 1201, 30: 30} {
+		c := of(t, "pairs", "train.csv", manyRows(40))
+		c.Data.ValidationFile = of(t, "pairs", "valid.csv", manyRows(1201)).Data.File
+		c.Data.Validation = validation
+		task := made(t, c)
+		if got := task.Look().Validates; got != want || task.Config.Data.Validation != want {
+			t.Errorf("with a Validation of %d, %d rows validate, and the configuration says %d; want %d", validation, got, task.Config.Data.Validation, want)
+		}
+	}
+	if c, err := Named("pairs", 0); err != nil || c.Data.Validation != -1 {
+		t.Errorf("the Validation of pairs is %d, %v", c.Data.Validation, err)
+	}
+}
+
 // No source trains and validates, however often it comes.
 func TestRowsDontOverlap(t *testing.T) {
 	var s strings.Builder
