@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/train/task"
 )
@@ -68,7 +67,7 @@ Put -- before an input that begins with a dash.`,
 				_, err := text.WriteTo(stdout)
 				return err
 			}
-			if err := atomicfile.WriteFile(out, func(w io.Writer) error { return write(w, figure) }); err != nil {
+			if err := writeFile(out, func(w io.Writer) error { return write(w, figure) }); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintln(stdout, drawn(out, figure))

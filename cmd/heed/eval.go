@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -74,7 +73,7 @@ be answered counts as answered with nothing.`,
 			if _, err := fmt.Fprint(cmd.OutOrStdout(), r); err != nil || answers == "" {
 				return err
 			}
-			return atomicfile.WriteFile(answers, r.WriteAnswers)
+			return writeFile(answers, r.WriteAnswers)
 		},
 	}
 	f := cmd.Flags()

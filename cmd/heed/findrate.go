@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/curve"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
@@ -50,7 +49,7 @@ func findRate(cmd *cobra.Command, c task.Config, out string, how task.Task) erro
 	for _, l := range losses {
 		f.Points = append(f.Points, [2]float64{l.Rate, l.Loss})
 	}
-	if err := atomicfile.WriteFile(out, func(w io.Writer) error { return f.WritePNG(w) }); err != nil {
+	if err := writeFile(out, func(w io.Writer) error { return f.WritePNG(w) }); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The loss falls most steeply at --learning-rate %.2g, as %s shows\n", rate, printable(out))

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -68,7 +67,7 @@ max_len characters are read. Put -- before inputs that begin with a dash.`,
 			p := &prediction{ctx: cmd.Context(), model: m, options: o, scores: scores, stderr: cmd.ErrOrStderr()}
 			switch {
 			case cmd.Flags().Changed("data") && out != "":
-				err = atomicfile.WriteFile(out, func(w io.Writer) error { return p.file(file, column, w) })
+				err = writeFile(out, func(w io.Writer) error { return p.file(file, column, w) })
 			case cmd.Flags().Changed("data"):
 				err = p.file(file, column, cmd.OutOrStdout())
 			case len(args) > 1:
