@@ -31,7 +31,7 @@ func TestEvalData(t *testing.T) {
 	right := 0
 	for i, word := range append(words, "xa") {
 		fields := strings.Split(lines[1+i], "\t")
-		want := strings.TrimSpace(succeed(t, "predict", dir, "--beam=2", "--", word))
+		want := strings.TrimSpace(heed("predict", dir, "--beam=2", "--", word).stdout)
 		if fields[0] != word || fields[1] != want {
 			t.Errorf("line %d is %q, want the answer %q to %q", 2+i, fields, want, word)
 		}

@@ -36,7 +36,8 @@ in quotes: " " is a space, "\n" a new line.
 
 Without inputs, each line of standard input is one, and is answered as soon as it is there. With --data
 they are a column of a TSV or CSV file, which is written back with the answers in a column more. What
-can't be answered then gets an empty answer, and is counted on standard error.
+can't be answered then gets an empty answer, and is counted on standard error, as are inputs with symbols
+that training never saw.
 
 Of an input to a text model that is longer than its context, the max_len of config.json, only the last
 max_len characters are read. Put -- before inputs that begin with a dash.`,
@@ -50,6 +51,8 @@ max_len characters are read. Put -- before inputs that begin with a dash.`,
 				return usagef("the inputs are those of --data, or arguments, not both: got %q", args[1])
 			case !data && (flags.Changed("out") || flags.Changed("columns")):
 				return usagef("--out and --columns go with --data")
+			case data && file == "", flags.Changed("out") && out == "":
+				return usagef("--data and --out must be a file's name, got none")
 			case o.Beam < 1:
 				return usagef("--beam must be at least 1, got %d", o.Beam)
 			}
@@ -69,13 +72,13 @@ max_len characters are read. Put -- before inputs that begin with a dash.`,
 			case cmd.Flags().Changed("data") && out != "":
 				err = writeFile(out, func(w io.Writer) error { return p.file(file, column, w) })
 			case cmd.Flags().Changed("data"):
-				err = p.file(file, column, cmd.OutOrStdout())
+				err = p.file(file, column, visible(cmd.OutOrStdout()))
 			case len(args) > 1:
-				return p.inputs(args[1:], cmd.OutOrStdout())
+				err = p.inputs(args[1:], cmd.OutOrStdout())
 			default:
 				err = p.lines(cmd.InOrStdin(), cmd.OutOrStdout())
 			}
-			return errors.Join(err, p.said())
+			return errors.Join(wrongFlag(err), p.said())
 		},
 	}
 	f := cmd.Flags()
@@ -98,7 +101,7 @@ type prediction struct {
 	scores  bool
 	stderr  io.Writer
 
-	answered, failed int
+	answered, failed, unknown int
 }
 
 // inputs answers arguments. All are answered before the first is printed: a wrong one leaves no half of the output.
@@ -112,6 +115,7 @@ func (p *prediction) inputs(inputs []string, w io.Writer) error {
 			return wrongInput(a.Err)
 		}
 	}
+	p.count(answers)
 	return p.print(answers, w)
 }
 
@@ -142,13 +146,23 @@ func score(a task.Answer) string {
 // answer answers the inputs of some lines of what has that name, and says the first few that can't be.
 func (p *prediction) answer(name string, inputs []string, lines []int) ([]task.Answer, error) {
 	answers, err := p.model.PredictAll(p.ctx, inputs, p.options)
+	p.count(answers)
 	for i, a := range answers {
-		p.answered++
 		if a.Err != nil {
 			p.fail(fmt.Errorf("%s, line %d: %w", name, lines[i], a.Err))
 		}
 	}
 	return answers, err
+}
+
+// count notes how many answers there are, and how many to inputs that the model only knows in part.
+func (p *prediction) count(answers []task.Answer) {
+	p.answered += len(answers)
+	for _, a := range answers {
+		if a.Unknown && a.Err == nil {
+			p.unknown++
+		}
+	}
 }
 
 // fail notes an input that can't be answered, and says what is wrong with the first few.
@@ -158,12 +172,14 @@ func (p *prediction) fail(err error) {
 	}
 }
 
-// said says how many inputs have no answer.
-func (p *prediction) said() error {
-	if p.failed == 0 {
-		return nil
+// said says how many inputs have no answer, and how many have symbols that the model doesn't know.
+func (p *prediction) said() (err error) {
+	if p.unknown > 0 {
+		_, err = fmt.Fprintf(p.stderr, "heed: %d of %d inputs have symbols that training never saw\n", p.unknown, p.answered)
 	}
-	_, err := fmt.Fprintf(p.stderr, "heed: %d of %d inputs have no answer\n", p.failed, p.answered)
+	if p.failed > 0 && err == nil {
+		_, err = fmt.Fprintf(p.stderr, "heed: %d of %d inputs have no answer\n", p.failed, p.answered)
+	}
 	return err
 }
 
@@ -198,7 +214,9 @@ func (p *prediction) lines(r io.Reader, w io.Writer) error {
 		select {
 		case line, ok := <-read:
 			if !ok {
-				if err := <-ended; err != nil {
+				if err := <-ended; errors.Is(err, bufio.ErrTooLong) {
+					return fmt.Errorf("standard input, line %d: it is too long, at most %d MiB are read", number+1, maxLine>>20)
+				} else if err != nil {
 					return fmt.Errorf("standard input, line %d: %w", number+1, err)
 				}
 				return nil

@@ -77,7 +77,17 @@ func TestPredictLines(t *testing.T) {
 		}
 	}
 	withText(t, "d\n"+strings.Repeat("a", maxLine+1))
-	fail(t, heed("predict", dir), 1, "standard input, line 2: ", "too long")
+	fail(t, heed("predict", dir), 1, "standard input, line 2: it is too long, at most 4 MiB are read")
+	fail(t, heed("predict", dir, "--beam=5000", "a"), 2, "--beam must be from 1 to 1024, or 0 for 1, got 5000")
+
+	// A symbol that training never saw is answered, and said.
+	withText(t, "a\naxb\n\n")
+	if got := heed("predict", dir); !strings.HasSuffix(got.stderr, "heed: 1 of 3 inputs have symbols that training never saw\nheed: 1 of 3 inputs have no answer\n") {
+		t.Errorf("standard error is %q", got.stderr)
+	}
+	if got := heed("predict", dir, "a", "x", "y"); got.code != 0 || got.stderr != "heed: 2 of 3 inputs have symbols that training never saw\n" {
+		t.Errorf("status %d, standard error is %q", got.code, got.stderr)
+	}
 }
 
 // An answer comes before the next line does.

@@ -37,8 +37,20 @@ func visible(w io.Writer) io.Writer {
 	if terminal(w) == nil {
 		return w
 	}
+	var part []byte // of a character, or of the end of a line, that goes on in the next write
 	return writerFunc(func(b []byte) (int, error) {
-		if _, err := io.WriteString(w, escaped(string(b), "\n\t")); err != nil {
+		part = append(part, b...)
+		n := len(part)
+		for i := max(0, n-utf8.UTFMax); i < n; i++ {
+			if utf8.RuneStart(part[i]) && !utf8.FullRune(part[i:]) {
+				n = i
+			}
+		}
+		if n > 0 && part[n-1] == '\r' {
+			n--
+		}
+		_, err := io.WriteString(w, escaped(strings.ReplaceAll(string(part[:n]), "\r\n", "\n"), "\n\t"))
+		if part = part[n:]; err != nil {
 			return 0, err
 		}
 		return len(b), nil

@@ -78,6 +78,18 @@ func TestGenerateOnATerminal(t *testing.T) {
 	}
 }
 
+// So it is where a file is written back to a terminal, of which no character and no end of a line is torn.
+func TestPredictOnATerminal(t *testing.T) {
+	dir, _ := spelled(t)
+	path := filepath.Join(t.TempDir(), "escapes.csv")
+	write(t, path, "word,x\r\n"+strings.Repeat("a,\x1b[31m\u009bäöü€\U0001F600\r\n", 2000))
+	got := onTerminal(t, "TERM=xterm", "predict", dir, "--data="+path)
+	want := escaped(strings.ReplaceAll(succeed(t, "predict", dir, "--data="+path), "\r\n", "\n"), "\n")
+	if got != want || strings.Count(got, "äöü€\U0001F600") != 2000 || strings.Contains(got, "\x1b") {
+		t.Errorf("a terminal gets\n%.300q, want\n%.300q", got, want)
+	}
+}
+
 // A dumb terminal gets no bar, and none gets colours.
 func TestTrainOnATerminal(t *testing.T) {
 	colour := regexp.MustCompile("\x1b\\[[0-9;]*m")

@@ -102,8 +102,8 @@ func (r *Report) gather(examples []data.Example) {
 
 // judge judges an answer.
 func (m *Model) judge(r *Report, j *Judged) {
-	source, target := m.coder.Tokenizers()
-	if _, unknown := encoded(source, j.Source); unknown {
+	_, target := m.coder.Tokenizers()
+	if j.Answer.Unknown {
 		r.UnknownSources++
 	}
 	answer := []string{} // of symbols

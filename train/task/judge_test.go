@@ -68,7 +68,7 @@ func TestJudgeOne(t *testing.T) {
 		{"the nearest counts", data.KindPairs, Judged{Source: "a", References: []string{"C D", "A B"}, Answer: Answer{Text: "A"}}, false, 1, Report{}},
 		{"unknown reference", data.KindPairs, Judged{Source: "a", References: []string{"A Q"}, Answer: Answer{Text: "A B"}}, false, 1, Report{UnknownReferences: 1}},
 		{"unknown as unknown", data.KindPairs, Judged{Source: "a", References: []string{"\uFFFD"}, Answer: Answer{Text: "\uFFFD"}}, false, 0, Report{UnknownReferences: 1}},
-		{"unknown source", data.KindPairs, Judged{Source: "q", References: []string{"A"}, Answer: Answer{Text: "A"}}, true, 0, Report{UnknownSources: 1}},
+		{"unknown source", data.KindPairs, Judged{Source: "q", References: []string{"A"}, Answer: Answer{Text: "A", Unknown: true}}, true, 0, Report{UnknownSources: 1}},
 		{"long reference", data.KindPairs, Judged{Source: "a", References: []string{strings.Repeat("A ", 600)}, Answer: Answer{Text: "A B"}}, false, 599, Report{LongReferences: 1}},
 		{"no answer", data.KindPairs, Judged{Source: "a b", References: []string{"A B"}, Answer: noAnswer}, false, 2, Report{Unanswered: 1}},
 		{"label", data.KindLabels, Judged{Source: "a", References: []string{"vowel"}, Answer: Answer{Text: "vowel"}}, true, 0, Report{}},

@@ -3,6 +3,7 @@ package task
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -31,6 +32,8 @@ type Answer struct {
 	// LogProb is the natural logarithm of the probability that the model gives the answer: of a sequence, that of all
 	// its symbols and its end.
 	LogProb float64
+
+	Unknown bool // the input has symbols that training never saw
 
 	Err error // an *InputError if the task doesn't allow the input, which has no answer then
 }
@@ -67,20 +70,25 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 		return nil, err
 	}
 	if o.Beam < 0 || o.Beam > maxBeam {
-		return nil, fmt.Errorf("a Beam must be from 1 to %d, or 0 for 1, got %d", maxBeam, o.Beam)
+		return nil, configErrorf("%s must be from 1 to %d, or 0 for 1, got %d", setting("beam"), maxBeam, o.Beam)
 	}
 	if o.Beam > 1 && m.Config.Task.Kind != data.KindPairs {
 		return nil, fmt.Errorf("a Beam is for answers that are written symbol by symbol, those of pairs: the task %s is of kind %s", m.Config.Task.Name, m.Config.Task.Kind)
 	}
 	answers := make([]Answer, len(inputs))
 	var rows []query
+	source, _ := m.coder.Tokenizers()
 	for i, input := range inputs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		if source.Unknown() >= 0 { // else it is an error, in what the rule spells of the input
+			_, answers[i].Unknown = encoded(source, input)
+		}
 		b, err := m.encode(input)
 		if err != nil {
 			answers[i].Err = err
+			answers[i].Unknown = answers[i].Unknown || errors.As(err, new(*data.UnknownSymbolError))
 			continue
 		}
 		rows = append(rows, query{ids: slices.Clone(b.Inputs[:b.Lengths[0]]), place: i})
@@ -93,7 +101,7 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 		if err != nil {
 			return nil, err
 		}
-		answers[q.place] = Answer{Text: text, LogProb: q.logProb}
+		answers[q.place].Text, answers[q.place].LogProb = text, q.logProb
 	}
 	return answers, nil
 }
