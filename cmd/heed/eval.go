@@ -36,8 +36,10 @@ be answered counts as answered with nothing.`,
 				return usagef("heed eval takes one run folder, got %d arguments", len(args))
 			case o.Beam < 1:
 				return usagef("--beam must be at least 1, got %d", o.Beam)
-			case columns != nil && files == nil:
-				return usagef("--columns goes with --data")
+			case columns != nil && len(files) != 1:
+				return usagef("--columns goes with one --data, the file that they are of")
+			case columns != nil && len(columns) != 2:
+				return usagef("--columns must be two, that of sources and that of answers, got %q", columns)
 			}
 			return nil
 		},
@@ -68,7 +70,7 @@ be answered counts as answered with nothing.`,
 			}
 			r, err := m.Judge(cmd.Context(), examples, o)
 			if err != nil {
-				return err
+				return wrongFlag(err)
 			}
 			if _, err := fmt.Fprint(cmd.OutOrStdout(), r); err != nil || answers == "" {
 				return err
@@ -91,6 +93,13 @@ func evaluate(cmd *cobra.Command, dir string, files []string) (*task.Model, []da
 		return nil, nil, err
 	}
 	defer t.Close()
+	if t.Config.Data.Validation == 0 {
+		scores := ""
+		if t.Config.Data.File != "" && t.Config.Task.Kind != data.KindText {
+			scores = "; --data FILE scores a file"
+		}
+		return nil, nil, fmt.Errorf("the run in %s was to validate on nothing, so that there is nothing to evaluate by%s", dir, scores)
+	}
 	if err := t.Load(dir); err != nil {
 		return nil, nil, withoutWeights(err, dir)
 	}

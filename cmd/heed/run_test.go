@@ -308,7 +308,7 @@ func TestWithoutValidation(t *testing.T) {
 		if best := slices.MinFunc(history, func(a, b train.Check) int { return cmp.Compare(a.TrainLoss, b.TrainLoss) }); best.Epoch != s.BestEpoch {
 			t.Errorf("the best epoch is %d, want %d", s.BestEpoch, best.Epoch)
 		}
-		fail(t, heed("eval", whole), 1, "nothing to evaluate by")
+		fail(t, heed("eval", whole), 1, "the run in "+whole+" was to validate on nothing, so that there is nothing to evaluate by")
 		succeed(t, append(args(resumed), "--max-steps=14")...)
 		succeed(t, "train", "--resume="+resumed)
 		sameRun(t, resumed, whole)

@@ -73,6 +73,8 @@ func (c *Config) checkData() error {
 		return configErrorf("%s needs as many files as %s", setting("data.validation_file"), setting("data.file"))
 	case d.ValidationFile != "" && d.Validation == 0:
 		return configErrorf("%s needs a %s above 0", setting("data.validation_file"), setting("data.validation"))
+	case d.Columns != nil && len(d.Columns) != 2:
+		return configErrorf("%s must be two, that of sources and that of answers, got %q", setting("data.columns"), d.Columns)
 	case c.Task.Kind == data.KindLabels && d.TargetUnits != "":
 		return configErrorf("%s labels has no %s: a label is a whole", setting("task"), setting("data.target_units"))
 	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
