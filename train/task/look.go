@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/heed-go/heed/data"
 )
@@ -29,7 +31,7 @@ type Look struct {
 	Held              int    // sources that are held out, to validate on
 	Validation        string // the file to validate on instead
 
-	Source, Answer Side    // the latter not of labels
+	Source, Answer Side    // the latter of labels has nothing but Unknown
 	Labels         []Count // of the rows to train on, the commonest first: labels, or tags
 	Always         float64 // of what is validated on, the share that the commonest of them has right
 
@@ -43,7 +45,7 @@ type Side struct {
 	Units           data.Units
 	Symbols         int // that differ, in the rows to train on
 	Longest, Median int // symbols of a row
-	Unknown         int // rows to validate on, and of a model to start from to train on too, with symbols that it doesn't know
+	Unknown         int // rows to validate on with what no row to train on has; of a model to start from, all that it doesn't know
 }
 
 // A Count is how often there is a label.
@@ -106,7 +108,7 @@ func (l *Look) String() string {
 		}
 		var parts []string
 		for _, c := range l.Labels[:min(len(l.Labels), mostLabels)] {
-			parts = append(parts, fmt.Sprintf("%s %d (%.1f %%)", c.Label, c.N, 100*float64(c.N)/float64(total)))
+			parts = append(parts, fmt.Sprintf("%s %d (%.1f %%)", shown(c.Label), c.N, 100*float64(c.N)/float64(total)))
 		}
 		if n := len(l.Labels) - len(parts); n > 0 {
 			parts = append(parts, fmt.Sprintf("and %d more", n))
@@ -130,13 +132,23 @@ func (l *Look) String() string {
 	if n := l.Source.Unknown; n > 0 {
 		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know\n", plural(n, "source"), validates)
 	}
-	if n := l.Answer.Unknown; n > 0 {
+	if n := l.Answer.Unknown; n > 0 && l.kind == data.KindLabels {
+		fmt.Fprintf(&s, "  unknown: %s to validate on with a label that no row to train on has\n", plural(n, "row"))
+	} else if n > 0 {
 		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know, which can't come out right\n", plural(n, "answer"), validates)
 	}
 	if l.Labels != nil && l.Validates > 0 {
-		fmt.Fprintf(&s, "  always %s would be right in %.1f %%\n", l.Labels[0].Label, 100*l.Always)
+		fmt.Fprintf(&s, "  always %s would be right in %.1f %%\n", shown(l.Labels[0].Label), 100*l.Always)
 	}
 	return s.String()
+}
+
+// shown returns a label, in quotes where it couldn't be told without.
+func shown(label string) string {
+	if strings.TrimSpace(label) != label || strings.ContainsFunc(label, unicode.IsControl) {
+		return strconv.Quote(label)
+	}
+	return label
 }
 
 // mostLabels is how many labels String shows.
@@ -218,6 +230,9 @@ func (l *Look) labels(names []string, trains, validates []int) {
 			l.Labels = append(l.Labels, Count{names[i], n})
 		}
 		total += validates[i]
+		if n == 0 && l.kind == data.KindLabels {
+			l.Answer.Unknown += validates[i]
+		}
 	}
 	slices.SortStableFunc(l.Labels, func(a, b Count) int { return cmp.Compare(b.N, a.N) })
 	l.Always = float64(validates[best]) / float64(max(1, total))

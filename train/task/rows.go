@@ -68,6 +68,9 @@ func openRows(c *Config) (set, error) {
 	}
 	s.look.bad(table)
 	s.look.rows(table)
+	if c.Data.TargetFile != "" {
+		s.look.Columns = fmt.Sprintf("the lines of it, and those of %s", c.Data.TargetFile)
+	}
 	s.trains.table, s.validates.table = table, table
 	if c.Data.ValidationFile != "" && c.Data.Validation != 0 {
 		if s.validates.table, err = readRows(c, c.Data.ValidationFile, c.Data.ValidationTargetFile, &c.Data.ValidationSHA256); err != nil {

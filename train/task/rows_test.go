@@ -79,6 +79,13 @@ func TestLookLabels(t *testing.T) {
 			t.Errorf("the look is\n%swant %q in it", l, want)
 		}
 	}
+	var s2 strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&s2, "%d,\"%s\"\n", i, []string{"two\nlines", "end "}[i%2])
+	}
+	if l := made(t, of(t, "labels", "texts.csv", s2.String())).Look(); !strings.Contains(l.String(), `"two\nlines" 1`) || !strings.Contains(l.String(), `"end " 1`) {
+		t.Errorf("the look is\n%s", l)
+	}
 	if made(t, small(t, "copy")).Look() != nil || (*Task)(nil).Look() != nil {
 		t.Error("a rule has no look")
 	}
@@ -88,7 +95,7 @@ func TestLookLabels(t *testing.T) {
 func TestValidationFile(t *testing.T) {
 	for _, test := range []struct{ name, trains, validates, want string }{
 		{"pairs", "ab\tX Y\nba\tY X\n", "az\tX\nb\tX Q\nab\tY\n", "unknown: 1 source to validate on"},
-		{"labels", "a text\tx\nno text\ty\n", "a\tx\nb\tnew\nc\ty\n", "to validate on: 3 of "},
+		{"labels", "a text\tx\nno text\ty\n", "a\tx\nb\tnew\nc\ty\n", "unknown: 1 row to validate on with a label that no row to train on has\n"},
 		{"tags", "the dog\tD N\nthe the\tD D\n", "the cat\tD N\na dog runs\tD N V\n", "unknown: 1 answer to validate on with symbols that the model doesn't know, which can't come out right"},
 	} {
 		c := of(t, test.name, "train.tsv", strings.Repeat(test.trains, 40))
@@ -439,7 +446,7 @@ func TestParallelFiles(t *testing.T) {
 	c.Data.TargetFile = of(t, "pairs", "target.txt", strings.Repeat("X\tY\nY\n", 50)).Data.File
 	c.Data.Validation = 0
 	task := made(t, c)
-	if l := task.Look(); l.Rows != 100 || l.Sources != 2 || l.Validates != 0 || !strings.Contains(l.String(), "none to validate on") {
+	if l := task.Look(); l.Rows != 100 || l.Sources != 2 || l.Validates != 0 || !strings.Contains(l.String(), "none to validate on") || !strings.Contains(l.String(), "columns: the lines of it, and those of "+c.Data.TargetFile) {
 		t.Errorf("got %v", l)
 	}
 	if sums := strings.Fields(task.Config.Data.SHA256); len(sums) != 2 {
