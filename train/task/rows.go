@@ -148,14 +148,14 @@ func (s *rowSet) divide(c *Config) error {
 		}
 		// A share of the sources, and twice that where so few of them aren't lucky enough for one.
 		for share, n := min(0.1, float64(c.Data.Validation)/float64(sources)), 0; n == 0; share *= 2 {
-			sources := map[string]bool{}
+			together := map[string]bool{}
 			for i := range held {
 				if held[i] = data.HeldOut(c.Seed, table.Field(i, 0), share); held[i] {
 					n++
-					sources[table.Field(i, 0)] = true
+					together[table.Field(i, 0)] = true
 				}
 			}
-			s.look.Held = len(sources)
+			s.look.Held = len(together)
 			if n == len(held) {
 				return configErrorf("data file %q has %d sources, which the seed %d holds out together: name a file with %s, or give another %s", c.Data.File, sources, c.Seed, setting("data.validation_file"), setting("seed"))
 			}
