@@ -35,7 +35,8 @@ for a text model, the character that it finds most likely to follow. An answer t
 in quotes: " " is a space, "\n" a new line.
 
 Without inputs, each line of standard input is one, and is answered as soon as it is there. With --data
-they are a column of a TSV or CSV file, which is written back with the answers in a column more. What
+they are a column of a TSV or CSV file, which is written back with the answers in a column more; one with a
+tab or an end of line is in quotes where TSV can't hold it. What
 can't be answered then gets an empty answer, and is counted on standard error, as are inputs with symbols
 that training never saw.
 
@@ -301,7 +302,12 @@ func (p *prediction) file(path, column string, w io.Writer) error {
 			}
 		}
 		for _, row := range rows {
-			if err := out.Write(row); err != nil {
+			err := out.Write(row)
+			if at := len(row) - len(added); err != nil && quoted(row[at]) != row[at] { // which TSV can't hold
+				row[at] = quoted(row[at])
+				err = out.Write(row)
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -122,6 +122,23 @@ func TestPredictLinesAnswersAtOnce(t *testing.T) {
 	}
 }
 
+// An answer that TSV can't hold is in quotes there, and loses no row.
+func TestPredictAnswersOfLines(t *testing.T) {
+	folder := t.TempDir()
+	dir, path := filepath.Join(folder, "run"), filepath.Join(folder, "rows.csv")
+	write(t, path, "text,label\n"+strings.Repeat("a,\"two\nlines\"\nb,\"a\ttab\"\n", 40)+"c,\"two\nlines\"\n")
+	succeed(t, "train", "--task=labels", "--data="+path, "--validation-data="+path, "--out="+dir, "--dim=16", "--heads=2", "--layers=1", "--epochs=30", "--learning-rate=0.01")
+	tsv := filepath.Join(folder, "rows.tsv")
+	write(t, tsv, "a\nb\n")
+	if got, want := succeed(t, "predict", dir, "--data="+tsv), "a\t\"two\\nlines\"\nb\t\"a\\ttab\"\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	write(t, path, "text\na\n")
+	if got, want := succeed(t, "predict", dir, "--data="+path), "text,answer\na,\"two\nlines\"\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestPredictData(t *testing.T) {
 	dir, _ := spelled(t)
 	folder := t.TempDir()
