@@ -2,11 +2,12 @@ package data
 
 import (
 	"errors"
-	"unicode/utf8"
+	"strings"
 )
 
 // characters is the Coder of KindText: the target of each symbol is the one that follows. Of a source longer than
-// MaxLen the end counts. An answer is a symbol, the target of a source's last one; if it is left out, Ignore is.
+// MaxLen the end counts. An answer is a symbol, the target of a source's last one; if it is left out, Ignore is. Bytes
+// of a token that are no whole character are answered as U+FFFD.
 type characters struct{ coder }
 
 func newCharacters(c coder) *characters {
@@ -26,11 +27,11 @@ func (c *characters) Batch(examples []Example) (Batch, error) {
 		}
 		answer := []int{Ignore}
 		if e.Answer != "" {
-			if utf8.RuneCountInString(e.Answer) > 1 {
-				return errors.New("the answer must be the one symbol that follows")
-			}
 			if answer, err = c.source.Encode(e.Answer); err != nil {
 				return err
+			}
+			if len(answer) != 1 {
+				return errors.New("the answer must be the one symbol that follows")
 			}
 		}
 		source = source[max(0, len(source)-b.Len):]
@@ -40,4 +41,7 @@ func (c *characters) Batch(examples []Example) (Batch, error) {
 	})
 }
 
-func (c *characters) Answer(targets []int) (string, error) { return c.read(targets) }
+func (c *characters) Answer(targets []int) (string, error) {
+	text, err := c.read(targets)
+	return strings.ToValidUTF8(text, unknownToken), err
+}

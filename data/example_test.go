@@ -239,3 +239,30 @@ func ExampleWriteTokenizer() {
 	// Output:
 	// [3 1 1 0] <nil>
 }
+
+// Text in byte pairs, which knows every other text, too.
+func ExampleOpenTextBPE() {
+	dir, err := os.MkdirTemp("", "heed")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "to-be.txt")
+	if err := os.WriteFile(path, bytes.Repeat([]byte("to be or not to be, "), 20), 0o644); err != nil {
+		log.Fatal(err)
+	}
+	text, err := data.OpenTextBPE(path, 260)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer text.Close()
+	ids, err := text.Tokenizer().Encode("to be, être")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(text.Len(), "tokens of", text.Tokenizer().Len())
+	fmt.Println(len(ids), "are in another text")
+	// Output:
+	// 242 tokens of 260
+	// 9 are in another text
+}

@@ -40,7 +40,7 @@ type Rule struct {
 
 	// Source makes ids of sources and Target of answers, where there is no Alphabet: MaxLen and MaxAnswer count their
 	// ids. A rule of KindPairs without a Target has one vocabulary for both. One of KindTags has a Target that gives
-	// each symbol of a source its tag; a Source of KindLabels is cut where it is too long. Other kinds have neither.
+	// each symbol of a source its tag; other kinds have none. A source of KindLabels is cut where it is too long.
 	Source Tokenizer `json:"-"`
 	Target Tokenizer `json:"-"`
 

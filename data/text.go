@@ -17,6 +17,8 @@ import (
 // of one character in 1024, and reads what a window needs. Characters are as they are in the file, line ends and a
 // byte-order mark included.
 //
+// A Text of tokens has those of a Tokenizer in place of characters, and keeps them in memory, of 4 bytes each.
+//
 // The file must not change while the Text is open: what is found to have changed is an error.
 type Text struct {
 	name    string
@@ -27,6 +29,11 @@ type Text struct {
 	vocab   *Vocab
 	readers sync.Pool // of *bufio.Reader
 	close   func() error
+
+	// Of a text of tokens:
+	tokenizer   Tokenizer
+	tokens      []uint32 // ids
+	trainTokens int      // how many of them train
 }
 
 // stride is the number of characters from one known place to the next. A window reads on average half of it in vain.
@@ -39,13 +46,18 @@ var errChanged = errors.New("the file changed while it was open")
 // *InvalidUTF8Error. Close the Text after use.
 func OpenText(path string) (*Text, error) { return openText(path, nil) }
 
-// OpenTextWith is OpenText with a vocabulary given, that of a saved model, say. A character that it doesn't have is an
-// error that wraps an *UnknownSymbolError.
-func OpenTextWith(path string, vocab *Vocab) (*Text, error) {
-	if vocab == nil || vocab.Len() == 0 {
+// OpenTextWith is OpenText with what makes ids given, that of a saved model, say. A *Vocab has the characters; a
+// character that it doesn't have is an error that wraps an *UnknownSymbolError. Another Tokenizer has tokens, and is
+// given the text in parts, each of which ends before white space that follows something else, or with what trains.
+func OpenTextWith(path string, t Tokenizer) (*Text, error) {
+	vocab, characters := t.(*Vocab)
+	if t == nil || characters && vocab == nil || t.Len() == 0 {
 		return nil, fmt.Errorf("text %q: the vocabulary given has no symbols", path)
 	}
-	return openText(path, vocab)
+	if characters {
+		return openText(path, vocab)
+	}
+	return openTokens(path, t, 0)
 }
 
 func openText(path string, vocab *Vocab) (*Text, error) {
@@ -155,17 +167,45 @@ func (t *Text) Close() error {
 	return t.close()
 }
 
-// Len returns the number of characters.
-func (t *Text) Len() int { return t.chars }
+// Len returns the number of characters, or of tokens.
+func (t *Text) Len() int {
+	if t.tokenizer != nil {
+		return len(t.tokens)
+	}
+	return t.chars
+}
 
-// Vocab returns the vocabulary of the text, or the one that it was opened with.
+// units says what Len counts.
+func (t *Text) units() string {
+	if t.tokenizer != nil {
+		return "tokens"
+	}
+	return "characters"
+}
+
+// Vocab returns the vocabulary of the text, or the one that it was opened with. It is nil of a text of tokens.
 func (t *Text) Vocab() *Vocab { return t.vocab }
 
-// Window fills ids with the ids of the len(ids) characters from character start on. It is an error if they aren't all
-// within the text, if the file has changed or if the text is closed; what ids holds then is undefined.
+// Tokenizer returns what makes the ids: the Vocab, or that of the tokens.
+func (t *Text) Tokenizer() Tokenizer {
+	if t.tokenizer != nil {
+		return t.tokenizer
+	}
+	return t.vocab
+}
+
+// Window fills ids with the ids of the len(ids) characters, or tokens, from the one of number start on. It is an error
+// if they aren't all within the text, if the file has changed or if the text is closed; what ids holds then is
+// undefined.
 func (t *Text) Window(ids []int, start int) error {
-	if start < 0 || start > t.chars || len(ids) > t.chars-start {
-		return fmt.Errorf("text %q has %d characters, so no window of %d from character %d", t.name, t.chars, len(ids), start)
+	if n := t.Len(); start < 0 || start > n || len(ids) > n-start {
+		return fmt.Errorf("text %q has %d %s, so no window of %d from %d on", t.name, n, t.units(), len(ids), start)
+	}
+	if t.tokenizer != nil {
+		for i, id := range t.tokens[start:][:len(ids)] {
+			ids[i] = int(id)
+		}
+		return nil
 	}
 	if len(ids) == 0 {
 		return nil

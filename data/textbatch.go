@@ -2,9 +2,9 @@ package data
 
 import "fmt"
 
-// TrainBatch returns the batch of one training step: size windows of length+1 characters, each uniform over the first
-// nine tenths of the text. Inputs are the ids of a window's first length characters, and targets those of its last: the
-// character after each. The windows depend on the text and on the arguments alone.
+// TrainBatch returns the batch of one training step: size windows of length+1 characters, or tokens, each uniform over
+// the first nine tenths of the text. Inputs are the ids of a window's first length ones, and targets those of its last:
+// what comes after each. The windows depend on the text and on the arguments alone.
 func (t *Text) TrainBatch(seed uint64, epoch, step, size, length int) (Batch, error) {
 	b, err := newBatch(size, Layout{Len: length, TargetLen: length, Start: -1})
 	if err != nil {
@@ -25,7 +25,7 @@ func (t *Text) TrainBatch(seed uint64, epoch, step, size, length int) (Batch, er
 }
 
 // ValidationBatch returns the batch of some of the ValidationWindows(length, limit), by their numbers from 0. Windows
-// are as in TrainBatch, spread evenly over the last tenth of the text, without a character in common. A number that has
+// are as in TrainBatch, spread evenly over the last tenth of the text, without anything in common. A number that has
 // no window is an error.
 func (t *Text) ValidationBatch(numbers []int, length, limit int) (Batch, error) {
 	windows, err := t.ValidationWindows(length, limit)
@@ -36,7 +36,7 @@ func (t *Text) ValidationBatch(numbers []int, length, limit int) (Batch, error) 
 	if err != nil {
 		return Batch{}, err
 	}
-	start := spread(windows, length+1, t.chars-t.trainLen())
+	start := spread(windows, length+1, t.Len()-t.trainLen())
 	window := make([]int, length+1)
 	for row, n := range numbers {
 		if n < 0 || n >= windows {
@@ -49,14 +49,14 @@ func (t *Text) ValidationBatch(numbers []int, length, limit int) (Batch, error) 
 	return b, nil
 }
 
-// ValidationWindows returns the number of validation windows of length+1 characters: as many as the last tenth of the
-// text holds side by side, but at most limit, where 0 sets no limit. It is an error, which says what is needed, if the
-// text is too short for one; no error means that it is long enough to train with that length, too.
+// ValidationWindows returns the number of validation windows of length+1 characters, or tokens: as many as the last
+// tenth of the text holds side by side, but at most limit, where 0 sets no limit. It is an error, which says what is
+// needed, if the text is too short for one; no error means that it is long enough to train with that length, too.
 func (t *Text) ValidationWindows(length, limit int) (int, error) {
 	if length < 1 || limit < 0 {
 		return 0, fmt.Errorf("validation windows need a length of 1 or more and a limit of 0 or more, got %d and %d", length, limit)
 	}
-	validation := t.chars - t.trainLen()
+	validation := t.Len() - t.trainLen()
 	if length >= validation {
 		return 0, t.short(length)
 	}
@@ -67,15 +67,21 @@ func (t *Text) ValidationWindows(length, limit int) (int, error) {
 	return windows, nil
 }
 
-// trainLen returns the number of characters that train, from the start of the text: nine tenths, rounded down.
-func (t *Text) trainLen() int { return t.chars - t.chars/10 - min(t.chars%10, 1) }
-
-func (t *Text) short(length int) error {
-	return fmt.Errorf("text %q has %d characters, too few for windows of length %d: training has its first %d and validation its last %d, and each needs more than %d; give a longer text or a smaller length",
-		t.name, t.chars, length, t.trainLen(), t.chars-t.trainLen(), length)
+// trainLen returns the number of characters that train, from the start of the text: nine tenths, rounded down. Of
+// tokens, it is how many these are.
+func (t *Text) trainLen() int {
+	if t.tokenizer != nil {
+		return t.trainTokens
+	}
+	return t.chars - t.chars/10 - min(t.chars%10, 1)
 }
 
-// fill reads a window from character start on into a row of a batch.
+func (t *Text) short(length int) error {
+	return fmt.Errorf("text %q has %d %s, too few for windows of length %d: training has its first %d and validation its last %d, and each needs more than %d; give a longer text or a smaller length",
+		t.name, t.Len(), t.units(), length, t.trainLen(), t.Len()-t.trainLen(), length)
+}
+
+// fill reads a window from start on into a row of a batch.
 func (t *Text) fill(b *Batch, row, start int, window []int) error {
 	if err := t.Window(window, start); err != nil {
 		return err

@@ -1,0 +1,131 @@
+package data
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"iter"
+	"unicode"
+	"unicode/utf8"
+)
+
+// OpenTextBPE is OpenText for tokens of BPE in place of characters. They are learned from what is there to train, the
+// first nine tenths of the characters; size is as NewTokenizer has it.
+func OpenTextBPE(path string, size int) (*Text, error) { return openTokens(path, nil, size) }
+
+// openTokens opens a text of a tokenizer's tokens, which learns if it is nil.
+func openTokens(path string, tok Tokenizer, size int) (*Text, error) {
+	t, err := openText(path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.tokenize(tok, size); err != nil {
+		t.Close()
+		return nil, fmt.Errorf("text %q: %w", path, err)
+	}
+	return t, nil
+}
+
+// tokenize puts tokens in the place of characters. What trains is encoded by itself, so that it ends at the same
+// character whatever the tokens.
+func (t *Text) tokenize(tok Tokenizer, size int) error {
+	cut, err := t.offset(t.trainLen())
+	if err != nil {
+		return err
+	}
+	var failed error
+	parts := func(from, to int64) iter.Seq[string] {
+		return func(yield func(string) bool) { failed = t.parts(from, to, yield) }
+	}
+	if tok == nil {
+		tok, err = NewTokenizer(BPE, parts(0, cut), size)
+		if failed != nil {
+			return failed
+		}
+		if err != nil {
+			return err
+		}
+	}
+	var all []uint32
+	encode := func(from, to int64) error {
+		for part := range parts(from, to) {
+			ids, err := tok.Encode(part)
+			if err != nil {
+				return fmt.Errorf("from byte %d on: %w", from, err)
+			}
+			from += int64(len(part))
+			for _, id := range ids {
+				all = append(all, uint32(id))
+			}
+		}
+		return failed
+	}
+	if err := encode(0, cut); err != nil {
+		return err
+	}
+	train := len(all)
+	if err := encode(cut, t.size); err != nil {
+		return err
+	}
+	t.vocab, t.tokenizer, t.tokens, t.trainTokens = nil, tok, all, train
+	return nil
+}
+
+// offset returns where a character begins in the file, in bytes.
+func (t *Text) offset(character int) (int64, error) {
+	at := t.places[character/stride]
+	in := bufio.NewReader(io.NewSectionReader(t.source, at, t.size-at))
+	for range character % stride {
+		_, n, err := in.ReadRune()
+		if err == io.EOF {
+			err = errChanged
+		}
+		if err != nil {
+			return 0, err
+		}
+		at += int64(n)
+	}
+	return at, nil
+}
+
+// partBytes is about how many bytes a part of a text has.
+const partBytes = 1 << 20
+
+// parts yields the bytes from one offset to another, in parts that can be taken apart each on its own: they end before
+// white space, after something else, as pieces of BPE and tokens do. What has no such place is one part.
+func (t *Text) parts(from, to int64, yield func(string) bool) error {
+	in := io.NewSectionReader(t.source, from, to-from)
+	block := make([]byte, partBytes)
+	var part []byte
+	for left := to - from; ; {
+		n, err := io.ReadFull(in, block)
+		last := err == io.EOF || err == io.ErrUnexpectedEOF
+		if err != nil && !last {
+			return err
+		}
+		part, left = append(part, block[:n]...), left-int64(n)
+		if last && left != 0 {
+			return errChanged
+		}
+		end := len(part)
+		if !last {
+			end = partEnd(part, len(part)-n)
+		}
+		if end > 0 && !yield(string(part[:end])) || last {
+			return nil
+		}
+		part = append(part[:0], part[end:]...)
+	}
+}
+
+// partEnd returns the last place from a given one on where a part may end, or 0 if there is none.
+func partEnd(text []byte, from int) int {
+	for i := len(text) - 1; i >= max(1, from); i-- {
+		if text[i] == ' ' || text[i] == '\n' || text[i] == '\r' || text[i] == '\t' {
+			if r, _ := utf8.DecodeLastRune(text[:i]); !unicode.IsSpace(r) {
+				return i
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,184 @@
+package data
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func openBPE(t *testing.T, content string, size int) *Text {
+	t.Helper()
+	text, err := OpenTextBPE(write(t, content), size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { text.Close() })
+	return text
+}
+
+// Tokens are learned from the first nine tenths of the characters, end where these end, and are otherwise those of the
+// whole, though it is encoded in parts.
+func TestOpenTextBPE(t *testing.T) {
+	for _, tc := range []struct{ name, content string }{
+		{"lines", strings.Repeat("the other weather, été 世界\r\n\n\t  of 12 others 's  ", 40)},
+		{"several parts", strings.Repeat("the other weather \n\n  of others\u00a0 \u0085\n ", 3*partBytes/30)},
+		{"no place to cut", strings.Repeat("été世界", partBytes/8)},
+		{"a split amid a word", strings.Repeat("a", 9) + "a"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			text := openBPE(t, tc.content, 270)
+			characters := []rune(tc.content)
+			n := len(characters) * 9 / 10
+			train, validation := string(characters[:n]), string(characters[n:])
+			tok, err := NewTokenizer(BPE, slices.Values([]string{train}), 270)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := text.Tokenizer().(*bpe); !slices.Equal(got.tokens, tok.(*bpe).tokens) || text.Vocab() != nil {
+				t.Fatalf("learned %q, want %q", got.tokens[256:], tok.(*bpe).tokens[256:])
+			}
+			want, err := tok.Encode(train)
+			if err != nil || text.trainLen() != len(want) {
+				t.Fatalf("%d tokens train, want %d; %v", text.trainLen(), len(want), err)
+			}
+			last, err := tok.Encode(validation)
+			want = append(want, last...)
+			ids := make([]int, text.Len())
+			if err := errors.Join(err, text.Window(ids, 0)); err != nil || !slices.Equal(ids, want) {
+				t.Fatalf("%d ids, want %d, or others; %v", len(ids), len(want), err)
+			}
+		})
+	}
+}
+
+// A part ends where a tokenizer may begin anew.
+func TestTextPartEnds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	symbols := []string{" ", "\n", "\t", "\r", "\u0085", "\u00a0", "\u3000", "a", "é", "世", "'s", "'", "1", ",", "\ufffd"}
+	tok := newTestBPE(t, 300, strings.Join(symbols, "")+strings.Repeat("  \n\n a a's 11 ,,", 9))
+	ends := 0
+	for range 2000 {
+		var s strings.Builder
+		for range rng.IntN(30) {
+			s.WriteString(symbols[rng.IntN(len(symbols))])
+		}
+		text := s.String()
+		end := partEnd([]byte(text), rng.IntN(len(text)+1))
+		if end == 0 {
+			continue
+		}
+		ends++
+		all, err := tok.Encode(text)
+		left, leftErr := tok.Encode(text[:end])
+		right, rightErr := tok.Encode(text[end:])
+		if err := errors.Join(err, leftErr, rightErr); err != nil || !slices.Equal(all, append(left, right...)) {
+			t.Fatalf("%q, cut at %d, is encoded as something else; %v", text, end, err)
+		}
+	}
+	if ends < 500 {
+		t.Errorf("only %d texts were cut", ends)
+	}
+}
+
+// Windows of tokens are drawn and spread as those of characters are, and never over the split.
+func TestTextBPEBatches(t *testing.T) {
+	content := strings.Repeat("train these words ", 90) + strings.Repeat("validate ", 20)
+	text := openBPE(t, content, 280)
+	all := make([]int, text.Len())
+	if err := text.Window(all, 0); err != nil {
+		t.Fatal(err)
+	}
+	check := func(b Batch, from []int) {
+		t.Helper()
+		for row := range b.Size {
+			in, out := b.Inputs[row*b.Len:][:b.Len], b.Targets[row*b.Len:][:b.Len]
+			window := append(slices.Clone(in), out[b.Len-1])
+			found := false
+			for i := range len(from) - b.Len {
+				found = found || slices.Equal(from[i:][:b.Len+1], window)
+			}
+			if !slices.Equal(in[1:], out[:b.Len-1]) || !found || b.Lengths[row] != b.Len {
+				t.Errorf("row %d: %v with the targets %v", row, in, out)
+			}
+		}
+	}
+	b, err := text.TrainBatch(1, 2, 3, 8, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(b, all[:text.trainLen()])
+	n, err := text.ValidationWindows(5, 3)
+	if err != nil || n != 3 {
+		t.Fatalf("%d windows, %v", n, err)
+	}
+	if b, err = text.ValidationBatch([]int{0, 1, 2}, 5, 3); err != nil {
+		t.Fatal(err)
+	}
+	check(b, all[text.trainLen():])
+	wantError(t, text.Window(make([]int, 2), text.Len()-1), "tokens, so no window of 2 from")
+	_, err = text.ValidationWindows(5000, 0)
+	wantError(t, err, "tokens, too few for windows of length 5000")
+}
+
+func TestOpenTextWithTokens(t *testing.T) {
+	content := strings.Repeat("the other ", 20)
+	first := openBPE(t, content, 260)
+	other, err := OpenTextWith(write(t, content+"世"), first.Tokenizer()) // which it knows by its bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if other.Tokenizer() != first.Tokenizer() || other.Len() < first.Len()+3 {
+		t.Errorf("%d tokens, then %d", first.Len(), other.Len())
+	}
+	_, err = OpenTextBPE(write(t, "né\xff"), 300)
+	wantError(t, err, "not UTF-8: the byte at offset 3")
+	_, err = OpenTextBPE(write(t, content), 255)
+	wantError(t, err, "a size of at least 256, got 255")
+	_, err = OpenTextBPE(write(t, "x"), 256)
+	wantError(t, err, "they have nothing in them")
+	path := write(t, content)
+	text, err := OpenText(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	if err := os.Truncate(path, 50); err != nil {
+		t.Fatal(err)
+	}
+	if err := text.tokenize(nil, 260); !errors.Is(err, errChanged) {
+		t.Errorf("of a file cut short: %v", err)
+	}
+}
+
+// A model of tokens reads and answers them; what is no whole character of an answer is U+FFFD.
+func TestTextOfTokens(t *testing.T) {
+	tok := newTestBPE(t, 258, "the the the")
+	c, err := NewCoder(Rule{Name: "text", Kind: KindText, MaxLen: 4, Source: tok})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := c.Layout(); l.Tokens != 258 || l.Classes != 258 {
+		t.Errorf("the layout is %+v", l)
+	}
+	b, err := c.Batch([]Example{{Source: "the x", Answer: "the"}})
+	if err != nil || b.Lengths[0] != 3 || b.Targets[2] != b.Inputs[0] {
+		t.Errorf("%+v, %v", b, err)
+	}
+	_, err = c.Batch([]Example{{Source: "the", Answer: "xy"}})
+	wantError(t, err, "the one symbol that follows")
+	ids, err := tok.Encode("é")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"é", "�"} {
+		if got, err := c.Answer(ids); err != nil || got != want || !utf8.ValidString(got) {
+			t.Errorf("%v is answered as %q, %v; want %q", ids, got, err, want)
+		}
+		ids = ids[:1]
+	}
+}
