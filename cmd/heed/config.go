@@ -60,10 +60,10 @@ func (s *settings) flags() []flagGroup {
 	f.IntVar(&t.Epochs, "epochs", t.Epochs, "epochs at most; 0 for no limit")
 	f.IntVar(&t.Patience, "patience", t.Patience, "checks without improvement to stop after; 0 for never")
 
-	f = group("A file of pairs, labels or tags")
-	f.StringArrayVar(&s.validationData, "validation-data", s.validationData, "the file to validate on, all of it unless --validation says how many rows; without it, rows of --data are held out")
+	f = group("A file")
+	f.StringArrayVar(&s.validationData, "validation-data", s.validationData, "the file of rows to validate on, all of it unless --validation says how many rows; without it, rows of --data are held out")
 	f.StringSliceVar(&s.Data.Columns, "columns", s.Data.Columns, "the columns of sources and answers, as text,label or 3,1: by the names of a header, or by their numbers")
-	f.StringVar(&s.units, "units", s.units, "what sources and answers are made of: characters, tokens between spaces, or bpe, pairs of bytes, with one vocabulary for both; guessed")
+	f.StringVar(&s.units, "units", s.units, "what sources and answers are made of: characters, tokens between spaces, or bpe, pairs of bytes, with one vocabulary for both; guessed; of text, characters, unless it is bpe")
 	f.StringVar((*string)(&s.Data.SourceUnits), "source-units", string(s.Data.SourceUnits), "what sources are made of")
 	f.StringVar((*string)(&s.Data.TargetUnits), "target-units", string(s.Data.TargetUnits), "what answers are made of")
 	f.IntVar(&s.Data.VocabSize, "vocab-size", s.Data.VocabSize, "ids of --units bpe at most; 0 for what there is enough text for")
@@ -174,7 +174,7 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 	})
 	if given.Changed("units") {
 		c.Data.SourceUnits = cmp.Or(c.Data.SourceUnits, data.Units(c.units))
-		if c.Task.Kind != data.KindLabels {
+		if c.Task.Kind != data.KindLabels && c.Task.Kind != data.KindText {
 			c.Data.TargetUnits = cmp.Or(c.Data.TargetUnits, data.Units(c.units))
 		}
 	}

@@ -23,7 +23,7 @@ func newEval() *cobra.Command {
 		Short: "Score a trained model, on its validation set or on a file",
 		Long: `Score a run's saved weights on its validation set: the sequences that the seed held out of training,
 the rows of the file to validate on, or the last tenth of the text. The loss is the mean cross-entropy in
-nats. Models of a file's rows then answer these sources, and what they answer is scored too. With --data,
+nats; that of a text of --units bpe is said by character too, to compare it with that of one of characters. Models of a file's rows then answer these sources, and what they answer is scored too. With --data,
 all rows of another file are, of whichever model of pairs, labels or tags.
 
 Of pairs, all that the rows have for a source is right. An answer is compared with the one that is nearest
@@ -79,7 +79,7 @@ be answered counts as answered with nothing.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&files, "data", nil, "a TSV or CSV file to score, or twice for two parallel ones of lines; of text, another one of the same characters")
+	f.StringArrayVar(&files, "data", nil, "a TSV or CSV file to score, or twice for two parallel ones of lines; of text, another one, which has no other characters, unless the run has --units bpe")
 	f.StringSliceVar(&columns, "columns", nil, "with --data: names or numbers of the columns of sources and answers (default: as in training)")
 	f.IntVar(&o.Beam, "beam", 1, "answers of pairs that are followed side by side, to take the likeliest")
 	f.StringVar(&answers, "answers", "", "a TSV file to write, of every source with its answer, what is right, and whether it is")
@@ -143,8 +143,11 @@ func readConfig(dir string) (task.Config, error) {
 
 // scoreText returns a score as it is printed.
 func scoreText(s task.Score, c task.Config) string {
-	what := "sequences exactly right"
+	what, loss := "sequences exactly right", fmt.Sprintf("Val=%.6f", s.Loss)
 	switch {
+	case s.Characters > 0:
+		what = "tokens predicted"
+		loss += fmt.Sprintf(" a token, %.6f a character", s.PerCharacter())
 	case c.Task.Kind == data.KindText:
 		what = "characters predicted"
 	case c.Data.File == "":
@@ -155,7 +158,7 @@ func scoreText(s task.Score, c task.Config) string {
 	default:
 		what = "rows exactly right"
 	}
-	return fmt.Sprintf("Val=%.6f, accuracy %.4f (%d of %d %s)", s.Loss, s.Accuracy(), s.Right, s.Total, what)
+	return fmt.Sprintf("%s, accuracy %.4f (%d of %d %s)", loss, s.Accuracy(), s.Right, s.Total, what)
 }
 
 // openTask opens a run folder's task, with its data but new weights. files and validation, unless they are empty, are

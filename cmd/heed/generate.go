@@ -29,7 +29,7 @@ func newGenerate() *cobra.Command {
 		Short: "Write on from a text with a trained text model",
 		Long: `Print a prompt and what a text model writes after it, each character as soon as it is written.
 
-Each character is drawn from the model's probabilities, changed by the temperature, of the top-k likeliest
+Each character, or token of a model of --units bpe, is drawn from the model's probabilities, changed by the temperature, of the top-k likeliest
 ones, and of these the likeliest up to top-p. One seed always writes the same. Where the text has outgrown
 the model's context, it goes on from the last half of the context. What a terminal would obey is shown as
 an escape, such as \x1b.`,
@@ -67,8 +67,8 @@ an escape, such as \x1b.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.prompt, "prompt", "", "the text to write on from, of the characters that the model knows")
-	f.IntVar(&o.tokens, "tokens", 0, "how many characters to write")
+	f.StringVar(&o.prompt, "prompt", "", "the text to write on from, of the characters that the model knows; --units bpe knows all")
+	f.IntVar(&o.tokens, "tokens", 0, "how many characters to write, or tokens of --units bpe")
 	f.Float64Var(&o.temperature, "temperature", 1, "above 1 for more surprise, below for less; 0 for always the likeliest character")
 	f.IntVar(&o.topK, "top-k", 0, "draw from so many of the likeliest characters; 0 for all")
 	f.Float64Var(&o.topP, "top-p", 1, "draw from the likeliest characters that have this probability together; 1 for all")

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // foxText is a text file of 50 lines.
@@ -117,5 +119,63 @@ func TestTextAnswersAreLines(t *testing.T) {
 	}
 	if got := succeed(t, "attention", dir, "\n\n\n"); !strings.HasPrefix(got, `text: "\n\n\n" → "\n"`+"\n") {
 		t.Errorf("heed attention prints %q, want the same answer", got)
+	}
+}
+
+// A text in byte pairs goes through every command, and a prompt may have characters that the text hasn't. --units
+// characters is what there is without.
+func TestTextOfBytePairs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "fox.txt")
+	write(t, path, strings.Repeat("The quick brown fox jumps over the lazy dog, été 世界 🙂?\n", 50))
+	base := t.TempDir()
+	run := func(name string, more ...string) (dir, printed string) {
+		dir = filepath.Join(base, name)
+		return dir, succeed(t, small(append([]string{"--task=text", "--max-len=16", "--data=" + path, "--out=" + dir}, more...)...)...)
+	}
+	dir, trained := run("bpe", "--units=bpe", "--vocab-size=270")
+	score := strings.TrimSuffix(succeed(t, "eval", dir), "\n")
+	var token, character, accuracy float64
+	var right, total int
+	if _, err := fmt.Sscanf(score, "Val=%f a token, %f a character, accuracy %f (%d of %d tokens predicted)", &token, &character, &accuracy, &right, &total); err != nil || character >= token {
+		t.Errorf("heed eval prints %q, %v", score, err)
+	}
+	if !strings.Contains(trained, score) {
+		t.Errorf("heed train printed %q, want %q in it", trained, score)
+	}
+	interrupted := filepath.Join(base, "interrupted")
+	fail(t, heedContext(cancelled(t, 15), small("--task=text", "--max-len=16", "--data="+path, "--out="+interrupted, "--units=bpe", "--vocab-size=270")...), 1, "interrupted")
+	elsewhere := filepath.Join(base, "elsewhere.txt")
+	write(t, elsewhere, read(t, path))
+	succeed(t, "train", "--resume="+interrupted, "--data="+elsewhere, "--workers=1")
+	if got := succeed(t, "eval", interrupted); got != score+"\n" {
+		t.Errorf("resumed, it has the score %q, want %q", got, score)
+	}
+	write(t, elsewhere, strings.Repeat("другой текст\n", 100))
+	if got := succeed(t, "eval", dir, "--data="+elsewhere); !strings.HasPrefix(got, "Val=") {
+		t.Errorf("of other characters, heed eval prints %q", got)
+	}
+	fail(t, heed("train", "--resume="+interrupted, "--epochs=4", "--data="+elsewhere), 1, "has changed since the run began")
+	got := succeed(t, "generate", dir, "--prompt=Ж 🙂", "--tokens=60")
+	if !strings.HasPrefix(got, "Ж 🙂") || !utf8.ValidString(got) || got != succeed(t, "generate", dir, "--prompt=Ж 🙂", "--tokens=60") {
+		t.Errorf("heed generate prints %q", got)
+	}
+	succeed(t, "predict", dir, "Ж")
+	succeed(t, "attention", dir, "The 世")
+	_, err := os.Stat(filepath.Join(dir, "tokenizer.json"))
+	if err != nil {
+		t.Error(err)
+	}
+	from := filepath.Join(base, "from")
+	if got := succeed(t, "train", "--task=text", "--max-len=16", "--data="+path, "--out="+from, "--from="+dir, "--steps=2", "--epochs=1"); !strings.Contains(got, "Starting from "+dir) || strings.Contains(got, "new ones") {
+		t.Errorf("from that run, heed train prints %q", got)
+	}
+
+	characters, _ := run("characters")
+	byName, _ := run("by-name", "--units=characters")
+	one, other := folder(t, characters), folder(t, byName)
+	for _, file := range []string{"config.json", "model.safetensors", "history.jsonl"} {
+		if one[file] != other[file] {
+			t.Errorf("--units characters makes another %s", file)
+		}
 	}
 }

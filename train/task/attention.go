@@ -98,6 +98,9 @@ func (m *Model) reading(b data.Batch, targets []int) *reading {
 	switch m.Config.Task.Kind {
 	case data.KindText:
 		r.self = "each character (rows) attends to itself and to those before it (columns)"
+		if m.Config.Task.Source != nil {
+			r.self = "each token (rows) attends to itself and to those before it (columns)"
+		}
 	case data.KindPairs:
 		r.self = "each position of the source (rows) attends to all of it (columns)"
 		b.Before = append([]int{m.layout.Start}, targets...)

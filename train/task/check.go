@@ -64,7 +64,10 @@ func (c *Config) checkData() error {
 		return configErrorf("%s %s must come with %s, the file to learn", setting("task"), c.Task.Name, setting("data.file"))
 	case d.File != "" && draws:
 		return configErrorf("%s %s draws its own examples, and can't come with %s: pairs, labels, tags and text learn a file", setting("task"), c.Task.Name, setting("data.file"))
-	case !c.fromRows() && (d.TargetFile != "" || d.ValidationFile != "" || d.ValidationTargetFile != "" || d.Columns != nil || d.SourceUnits != "" || d.TargetUnits != "" || d.Tokenizers != nil):
+	case c.Task.Kind == data.KindText && d.SourceUnits == data.Tokens:
+		return configErrorf("%s of text must be %s or %s, got %q", setting("data.units"), data.Characters, data.BPE, d.SourceUnits)
+	case !c.fromRows() && (d.TargetFile != "" || d.ValidationFile != "" || d.ValidationTargetFile != "" || d.Columns != nil || d.TargetUnits != "") ||
+		d.File == "" && (d.SourceUnits != "" || d.Tokenizers != nil):
 		return configErrorf("%s %s has no rows: only pairs, labels and tags can have %s, %s, %s and %s", setting("task"), c.Task.Name,
 			setting("data.validation_file"), setting("data.columns"), setting("data.source_units"), setting("data.target_units"))
 	case d.TargetFile != "" && d.Columns != nil:

@@ -18,7 +18,7 @@ const Format = 2
 // A Config is all that decides a run.
 type Config struct {
 	Format int       `json:"format"` // that of this package
-	Task   data.Rule `json:"task"`   // what to learn; of text, New finds the Alphabet
+	Task   data.Rule `json:"task"`   // what to learn; of text, New finds the Alphabet or the Source
 	Seed   uint64    `json:"seed"`   // of initial weights, data order and dropout
 
 	// Spelled says that the task has functions that its data alone don't tell: a Spell or a Read. New sets it.
@@ -56,8 +56,8 @@ type Data struct {
 	Columns []string `json:"columns,omitempty"` // of sources and of answers, as data.TableOptions has them
 
 	// SourceUnits and TargetUnits are what sources and answers are made of; New guesses what is empty. Of labels there
-	// are SourceUnits alone. Where both are data.BPE, there is one vocabulary, whose table embeds sources and answers
-	// and is the head's weight.
+	// are SourceUnits alone, and of text too, which may be data.BPE, or empty for characters. Where both are data.BPE,
+	// there is one vocabulary, whose table embeds sources and answers and is the head's weight.
 	SourceUnits data.Units `json:"source_units,omitempty"`
 	TargetUnits data.Units `json:"target_units,omitempty"`
 
@@ -65,7 +65,7 @@ type Data struct {
 	// it.
 	Tokenizers []string `json:"tokenizers_sha256,omitempty"`
 
-	VocabSize int `json:"vocab_size,omitempty"` // ids that a tokenizer of data.BPE has at most; 0 has New find what is enough text for
+	VocabSize int `json:"vocab_size,omitempty"` // ids that a tokenizer of data.BPE has at most; 0 has New find how many there is enough text for
 
 	// Validation is how many examples to validate on, 0 for none: of text and of a ValidationFile, at most; of held-out
 	// rows, about so many sources. New makes less than 0 all rows of a ValidationFile, or else 1,000.
@@ -98,7 +98,7 @@ const (
 	mostValidation = 1 << 24 // the most examples to validate on
 )
 
-// textTask is the name of the task that learns a file's characters.
+// textTask is the name of the task that learns to write a file on.
 const textTask = "text"
 
 // fileTasks learn the rows of a file.

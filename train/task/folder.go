@@ -51,6 +51,8 @@ type Summary struct {
 	ValLoss     *float64 `json:"val_loss,omitempty"`
 	ValAccuracy *float64 `json:"val_accuracy,omitempty"`
 
+	ValLossPerCharacter *float64 `json:"val_loss_per_character,omitempty"` // of a text in tokens, as Score.PerCharacter has it
+
 	SHA256 map[string]string `json:"sha256"` // of the run's files, by their names; summary.json's is of the rest but Seconds
 
 	Best       train.Check `json:"-"` // whose weights are kept
@@ -189,6 +191,9 @@ func (t *Task) summary(r *train.Result) *Summary {
 	if r.Best.Validated {
 		s.Score = t.score(r.Best.ValLoss, r.Best.Metrics["val_accuracy"])
 		s.ValLoss, s.ValAccuracy = &r.Best.ValLoss, new(s.Score.Accuracy())
+		if s.Score.Characters > 0 {
+			s.ValLossPerCharacter = new(s.Score.PerCharacter())
+		}
 	}
 	return s
 }

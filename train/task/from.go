@@ -20,7 +20,7 @@ type From struct {
 }
 
 // StartFrom has New begin with the weights of the run in a folder, of a model of the same shape: it takes that run's
-// Model and, where both learn rows of files, its tokenizers, so that its symbols keep their ids. What doesn't fit, such
+// Model and, where both learn files, its tokenizers, so that its symbols keep their ids. What doesn't fit, such
 // as the head of other labels, New leaves new, and Task.Loaded lists.
 func (c *Config) StartFrom(dir string) error {
 	from, err := ReadConfig(dir)
@@ -37,7 +37,8 @@ func (c *Config) StartFrom(dir string) error {
 		c.Model.Positions = nil
 	}
 	kind := c.Task.Kind
-	if from.Task.Source == nil || c.Task.Sample != nil || kind == data.KindText || kind == data.KindTags && kind != from.Task.Kind {
+	own := kind == data.KindText || kind == data.KindTags // which take none of another kind's
+	if from.Task.Source == nil || c.Task.Sample != nil || own && kind != from.Task.Kind {
 		return nil
 	}
 	c.Task.Source, c.Data.SourceUnits = from.Task.Source, from.Data.SourceUnits

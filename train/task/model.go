@@ -1,12 +1,15 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
 
+	"golang.org/x/text/runes"
+	"golang.org/x/text/transform"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
@@ -186,7 +189,8 @@ func (m *Model) encode(input string) (data.Batch, error) {
 	return b, nil
 }
 
-// Generate writes a prompt and what a text model writes after it to w, each character as soon as it is chosen. Where
+// Generate writes a prompt and what a text model writes after it to w, each character as soon as it is chosen: of
+// tokens, as soon as its last byte is. Bytes that make no character, as a token's may, are written as U+FFFD. Where
 // the text has outgrown the model's context, it goes on from the last half of the context. The options' End, Keep and
 // OnToken are Generate's own. A prompt that the model doesn't know is an *InputError, as is one to a model of another
 // kind; after any other error, and when ctx is cancelled, what was written stays.
@@ -213,16 +217,18 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, prompt string, o deco
 		return err
 	}
 	var failed error // to write
+	whole := transform.NewWriter(w, runes.ReplaceIllFormed())
+	_, tokenizer := m.coder.Tokenizers()
 	o.End, o.Keep = nil, max(1, m.layout.Len/2)
 	o.OnToken = func(_, token int) bool {
-		var character string
-		if character, failed = m.coder.Answer([]int{token}); failed == nil {
-			_, failed = io.WriteString(w, character)
+		var text string
+		if text, failed = tokenizer.Decode([]int{token}); failed == nil {
+			_, failed = io.WriteString(whole, text)
 		}
 		return failed == nil
 	}
-	if _, err := decode.Generate(ctx, session, [][]int{b.Inputs[:b.Lengths[0]]}, o); err != nil {
-		return err
+	if _, err := decode.Generate(ctx, session, [][]int{b.Inputs[:b.Lengths[0]]}, o); err != nil || failed != nil {
+		return cmp.Or(err, failed)
 	}
-	return failed
+	return whole.Close()
 }

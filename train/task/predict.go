@@ -48,7 +48,8 @@ func (e *InputError) Error() string { return fmt.Sprintf("%q: %v", e.Input, e.Er
 func (e *InputError) Unwrap() error { return e.Err }
 
 // Predict answers an input: with the sequence that the model makes of it, the class that it chooses or, of text, the
-// character that it finds most likely to follow. An input that the task doesn't allow is an *InputError.
+// character or token that it finds most likely to follow, with U+FFFD for bytes of it that are no whole character. An
+// input that the task doesn't allow is an *InputError.
 func (m *Model) Predict(input string) (string, error) {
 	answers, err := m.PredictAll(context.Background(), []string{input}, PredictOptions{})
 	if err != nil {

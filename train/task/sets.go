@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/train"
@@ -112,21 +113,15 @@ type textSet struct {
 	windows      int // to validate on
 	seed         uint64
 	length, most int // of a window, and how many to validate on at most; 0 for none
+	characters   int // of tokens: how many the targets of these windows have
 }
 
 // openText opens the text, the same one that a run began with.
 func openText(c *Config) (set, error) {
-	var text *data.Text
-	var err error
-	if c.Task.Alphabet == "" { // a new run
-		text, err = data.OpenText(c.Data.File)
-	} else {
-		var vocab *data.Vocab
-		if vocab, err = data.NewVocab(c.Task.Alphabet); err != nil {
-			return nil, err
-		}
-		text, err = data.OpenTextWith(c.Data.File, vocab)
+	if c.Data.SourceUnits == data.Characters { // as ever
+		c.Data.SourceUnits = ""
 	}
+	text, err := readText(c)
 	var unknown *data.UnknownSymbolError
 	if errors.As(err, &unknown) && c.Data.SHA256 != "" {
 		err = fmt.Errorf("the text has changed since the run began: %w", err)
@@ -142,6 +137,31 @@ func openText(c *Config) (set, error) {
 	return s, nil
 }
 
+// readText reads the text by what made ids when the run began, or by what a new run is to make of it.
+func readText(c *Config) (*data.Text, error) {
+	path := c.Data.File
+	switch {
+	case c.Task.Source != nil:
+		return data.OpenTextWith(path, c.Task.Source)
+	case c.Task.Alphabet != "":
+		vocab, err := data.NewVocab(c.Task.Alphabet)
+		if err != nil {
+			return nil, err
+		}
+		return data.OpenTextWith(path, vocab)
+	case c.Data.SourceUnits != data.BPE:
+		return data.OpenText(path)
+	}
+	if info, err := os.Stat(path); err == nil && c.Data.VocabSize == 0 {
+		c.Data.VocabSize = idsFor(int(info.Size()))
+	}
+	text, err := data.OpenTextBPE(path, max(256, c.Data.VocabSize)) // which says what is wrong with a file that has no size
+	if err == nil {
+		c.Task.Source = text.Tokenizer()
+	}
+	return text, err
+}
+
 // describe completes the configuration, or checks that the text is still the one that it describes.
 func (s *textSet) describe(c *Config) error {
 	sum, err := fileSum(c.Data.File)
@@ -151,15 +171,51 @@ func (s *textSet) describe(c *Config) error {
 	if c.Data.SHA256 != "" && c.Data.SHA256 != sum {
 		return fmt.Errorf("text %q: the text has changed since the run began", c.Data.File)
 	}
-	c.Data.SHA256, c.Task.Alphabet = sum, s.Vocab().Symbols()
+	c.Data.SHA256 = sum
+	if c.Task.Source == nil {
+		c.Task.Alphabet = s.Vocab().Symbols()
+	} else if c.Data.Tokenizers, err = tokenizerSums(c.Task); err != nil {
+		return err
+	}
 	if s.windows, err = s.ValidationWindows(s.length, s.most); err != nil {
 		return configErrorf("%w (%s)", err, setting("task.max_len"))
 	}
 	if s.most == 0 {
 		s.windows = 0
 	}
+	if c.Task.Source != nil {
+		if err := s.count(); err != nil {
+			return err
+		}
+	}
 	c.Task.Example, err = opening(s.Text)
 	return err
+}
+
+// count finds out how many characters the tokens have that are validated on: those that begin in them.
+func (s *textSet) count() error {
+	each := make([]int, s.Tokenizer().Len()) // of a token
+	for id := range each {
+		text, err := s.Tokenizer().Decode([]int{id})
+		if err != nil {
+			return err
+		}
+		for i := range len(text) {
+			if utf8.RuneStart(text[i]) {
+				each[id]++
+			}
+		}
+	}
+	for n := range s.windows {
+		b, err := s.ValidationBatch([]int{n}, s.length, s.most)
+		if err != nil {
+			return err
+		}
+		for _, id := range b.Targets {
+			s.characters += each[id]
+		}
+	}
+	return nil
 }
 
 func (s *textSet) train(c Training) examples {
@@ -197,10 +253,11 @@ func opening(text *data.Text) (string, error) {
 	if err := text.Window(ids, 0); err != nil {
 		return "", err
 	}
-	s, err := text.Vocab().Decode(ids)
+	s, err := text.Tokenizer().Decode(ids)
 	if err != nil {
 		return "", err
 	}
+	s = strings.ToValidUTF8(s, "") // as tokens may end amid a character
 	s = strings.TrimLeftFunc(s, func(r rune) bool { return r == '-' || unicode.IsSpace(r) || !unicode.IsPrint(r) })
 	if i := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
 		s = s[:i]

@@ -195,7 +195,17 @@ func (t *Task) values(b data.Batch) []*tensor.Dense {
 // A Score is how well a model does on its validation examples.
 type Score struct {
 	Loss         float64 // mean cross-entropy, in nats
-	Right, Total int     // examples that come out right in full; of text, characters, and of a file's tags, tags
+	Right, Total int     // examples that come out right in full; of text, characters or tokens, and of a file's tags, tags
+	Characters   int     // of a text in tokens, which begin in those of Total; else 0
+}
+
+// PerCharacter returns the loss of a text in tokens by its characters, which is one to compare with that of others: a
+// model of characters has it as its Loss.
+func (s Score) PerCharacter() float64 {
+	if s.Characters == 0 {
+		return s.Loss
+	}
+	return s.Loss * float64(s.Total) / float64(s.Characters)
 }
 
 // Accuracy returns the share that is right.
@@ -220,5 +230,9 @@ func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 
 func (t *Task) score(loss, accuracy float64) Score {
 	total := t.set.judged()
-	return Score{Loss: loss, Right: int(math.Round(accuracy * float64(total))), Total: total}
+	score := Score{Loss: loss, Right: int(math.Round(accuracy * float64(total))), Total: total}
+	if s, ok := t.set.(*textSet); ok {
+		score.Characters = s.characters
+	}
+	return score
 }

@@ -73,6 +73,11 @@ func merged(texts func(func(string) bool)) int {
 	for text := range texts {
 		bytes += len(text)
 	}
+	return idsFor(bytes)
+}
+
+// idsFor is merged of so many bytes.
+func idsFor(bytes int) int {
 	size := 512
 	for size < 8192 && bytes > 100*size {
 		size *= 2
