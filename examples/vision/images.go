@@ -48,12 +48,8 @@ func (s images) split(n int) (first, others images) {
 	return images{s.pixels[:n*side*side], s.labels[:n]}, images{s.pixels[n*side*side:], s.labels[n:]}
 }
 
-// A view is how an image is looked at: perhaps mirrored, and moved by some pixels.
-type view struct {
-	image       int
-	mirrored    bool
-	down, right int
-}
+// A view is how an image is looked at: moved by some pixels.
+type view struct{ image, down, right int }
 
 // plain are the images as they are.
 func (s images) plain() train.Dataset {
@@ -62,8 +58,8 @@ func (s images) plain() train.Dataset {
 	}}
 }
 
-// varied are the images in an order of their own in each epoch, half of them mirrored, and moved by up to 2 pixels up
-// or down and left or right: no epoch has quite the examples of another, so each example of each has a number.
+// varied are the images in an order of their own in each epoch, moved by up to a pixel up or down and left or right: no
+// epoch has quite the examples of another, so each example of each has a number.
 func (s images) varied(seed uint64) train.Dataset {
 	n, epoch, order := len(s.labels), -1, []int(nil)
 	return train.Dataset{Len: n, Order: train.Fresh, Batch: func(examples []int) (train.Batch, error) {
@@ -73,7 +69,7 @@ func (s images) varied(seed uint64) train.Dataset {
 				order = rand.New(rand.NewPCG(seed, uint64(epoch))).Perm(n)
 			}
 			draw := rand.New(rand.NewPCG(^seed, uint64(e)))
-			return view{order[e%n], draw.IntN(2) == 0, draw.IntN(5) - 2, draw.IntN(5) - 2}
+			return view{order[e%n], draw.IntN(3) - 1, draw.IntN(3) - 1}
 		}), nil
 	}}
 }
@@ -98,9 +94,6 @@ func (v view) patches(x []float32, pixels []byte) []float32 {
 		top, left := p/grid*stride-margin-v.down, p%grid*stride-margin-v.right
 		for i := range patch * patch {
 			row, column := top+i/patch, left+i%patch
-			if v.mirrored {
-				column = side - 1 - column
-			}
 			level := byte(0)
 			if row >= 0 && row < side && column >= 0 && column < side {
 				level = pixels[row*side+column]

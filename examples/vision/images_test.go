@@ -22,7 +22,7 @@ func numbered(n int) images {
 // Patches show an image as it is looked at, pixel by pixel, each as often as patches overlap there, and black outside.
 func TestPatches(t *testing.T) {
 	pixels := numbered(1).pixels
-	for _, v := range []view{{}, {mirrored: true}, {down: 2, right: -1}, {mirrored: true, down: -2, right: 2}} {
+	for _, v := range []view{{}, {down: 1, right: -1}, {down: -2, right: 2}} {
 		x := v.patches(nil, pixels)
 		if len(x) != 49*64 {
 			t.Fatalf("%+v: %d numbers", v, len(x))
@@ -30,9 +30,6 @@ func TestPatches(t *testing.T) {
 		for i, got := range x {
 			row := i/64/7*4 - 2 + i%64/8 - v.down
 			column := i/64%7*4 - 2 + i%8 - v.right
-			if v.mirrored {
-				column = 27 - column
-			}
 			level := byte(0)
 			if row >= 0 && row < 28 && column >= 0 && column < 28 {
 				level = pixels[row*28+column]
@@ -68,8 +65,8 @@ func TestVaried(t *testing.T) {
 		for i, p := range patches {
 			seen[fmt.Sprint(p)] = true
 			found := false
-			for v := range 50 { // all that it may be looked at as
-				v := view{got[i], v < 25, v/5%5 - 2, v%5 - 2}
+			for v := range 9 { // all that it may be looked at as
+				v := view{got[i], v/3 - 1, v%3 - 1}
 				found = found || reflect.DeepEqual(p, v.patches(nil, s.pixels[got[i]*side*side:][:side*side]))
 			}
 			if !found {

@@ -5,7 +5,7 @@
 //	logits = W·mean(Encoder(patches·W_eᵀ + b_e + positions)) + b
 //
 // An image is a sequence of 49 patches, 4 pixels from one to the next, each of which reaches 2 pixels into those around
-// it. Each epoch has variants of the images, mirrored and moved, which are made in the background. The last 5,000
+// it. Each epoch has variants of the images, moved a little, which are made in the background. The last 5,000
 // images are left out, and say which epoch was best. The test images are read when all is learned.
 //
 // Debian's package dataset-fashion-mnist has the images; --data names another folder with its four files.
@@ -36,7 +36,7 @@ func main() { example.Main(run) }
 func run(w io.Writer, args []string) error {
 	flags, seed := example.New("vision")
 	folder := flags.String("data", "/usr/share/datasets/fashion-mnist", "the `FOLDER` of the images, four files whose names end in ubyte.gz")
-	epochs := flags.Size("epochs", 20, 1000, "epochs")
+	epochs := flags.Size("epochs", 12, 1000, "epochs")
 	blocks := flags.Size("blocks", 4, 24, "blocks of the encoder")
 	heads := flags.Size("heads", 4, 64, "heads of a block, each 16 wide")
 	if err := flags.Parse(args); err != nil {
