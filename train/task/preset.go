@@ -24,7 +24,7 @@ var presets = []Preset{
 	{"nanogpt", data.KindText, "nanoGPT's documented run on a CPU: a GPT-2 of 0.8 million parameters, 2,000 steps", nanoGPT},
 	{"speedrun", data.KindText, "a loss below nanogpt's in under a tenth of its time", speedrun},
 	{"small", data.KindPairs, "an encoder-decoder of 0.9 million parameters, 20 epochs", func(c *Config) { pairs(c, 128, 3, 2e-3, 0.1, 20) }},
-	{"base", data.KindPairs, "an encoder-decoder of 4.2 million parameters, 30 epochs", func(c *Config) { pairs(c, 256, 4, 1e-3, 0.2, 30) }},
+	{"base", data.KindPairs, "an encoder-decoder of 4.2 million parameters, 20 epochs", func(c *Config) { pairs(c, 256, 4, 1e-3, 0.2, 20) }},
 }
 
 // Presets returns all that there are.
@@ -102,7 +102,6 @@ func pairs(c *Config, dim, encoder int, rate, dropout float64, epochs int) {
 		},
 	}
 	c.DecoderLayers = 1
-	c.Data.Validation = 3000
 	c.Training = Training{
 		Batch: 64, MicroBatches: 2, Epochs: epochs, Rate: rate, WarmUp: -1, Decay: -1, WeightDecay: 0.01, Clip: 1, LabelSmoothing: 0.1,
 		Solving: Solving{Schedule: "linear"}, Stopping: train.Stopping{Monitor: "val_accuracy", Mode: "max"},
