@@ -79,7 +79,7 @@ func merged(texts func(func(string) bool)) int {
 // idsFor is merged of so many bytes.
 func idsFor(bytes int) int {
 	size := 512
-	for size < 8192 && bytes > 100*size {
+	for size < 8192 && bytes > 400*size {
 		size *= 2
 	}
 	return size
