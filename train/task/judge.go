@@ -175,6 +175,15 @@ func (r *Report) unit() string {
 	return "words"
 }
 
+// bleu says BLEU, which is of four words in a row, or that there are none.
+func (r *Report) bleu() string {
+	v := r.BLEU.Value()
+	if v == 0 && !slices.ContainsFunc(r.Judged, func(j Judged) bool { return len(strings.Fields(j.Answer.Text)) >= 4 }) {
+		return "none, as no answer has four words"
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
 // String returns some lines of text, which say what each number is of.
 func (r *Report) String() string {
 	var s strings.Builder
@@ -184,7 +193,7 @@ func (r *Report) String() string {
 	case data.KindPairs:
 		fmt.Fprintf(&s, "Exact: %.4f (%d of %s answered with one of their references)\n", right, r.Right, plural(n, "source"))
 		fmt.Fprintf(&s, "Error rate: %.4f (%d edits for %d %s of the nearest references)\n", r.Errors.Value(), r.Errors.Edits, r.Errors.Units, r.unit())
-		fmt.Fprintf(&s, "chrF: %.2f, BLEU: %.2f\n", r.ChrF.Value(), r.BLEU.Value())
+		fmt.Fprintf(&s, "chrF: %.2f, BLEU: %s\n", r.ChrF.Value(), r.bleu())
 	case data.KindTags:
 		fmt.Fprintf(&s, "Rows: %.4f (%d of %d with every tag right)\n", right, r.Right, n)
 		fallthrough

@@ -232,3 +232,18 @@ func TestJudgeErrors(t *testing.T) {
 		t.Errorf("a text has the examples %v", examples)
 	}
 }
+
+// BLEU is of four words in a row: where answers are shorter, that is said, not a score of 0.
+func TestReportBLEU(t *testing.T) {
+	for _, test := range []struct{ name, answer, reference, want string }{
+		{"a word", "1984", "1984", "BLEU: none, as no answer has four words\n"},
+		{"sentences", "the cat sat down", "the cat sat down", "BLEU: 100.00\n"},
+		{"nothing right", "a b c d", "w x y z", "BLEU: 0.00\n"},
+	} {
+		r := Report{Kind: data.KindPairs, Judged: []Judged{{Answer: Answer{Text: test.answer}}}}
+		r.BLEU.Add(test.answer, test.reference)
+		if got := r.String(); !strings.Contains(got, test.want) {
+			t.Errorf("%s: the report is\n%swant %q in it", test.name, got, test.want)
+		}
+	}
+}
