@@ -206,6 +206,10 @@ func (s *rowSet) measure(c *Config) error {
 	if err != nil {
 		return err
 	}
+	if n := trains.unknown[1]; s.look.from && 2*n > len(trains.rows) {
+		return configErrorf("data file %q: %d of %d answers to train on have symbols that the model of %q doesn't know and can't write: begin without its weights",
+			c.Data.File, n, len(trains.rows), c.From.Dir)
+	}
 	c.Task.MaxLen = cmp.Or(c.Task.MaxLen, max(leastLen, enough(0, trains.rows, validates.rows)))
 	if c.Task.Kind == data.KindPairs {
 		c.Task.MaxAnswer = cmp.Or(c.Task.MaxAnswer, enough(1, trains.rows, validates.rows))

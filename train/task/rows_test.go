@@ -495,6 +495,16 @@ func TestStartFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	digits := of(t, "pairs", "digits.tsv", strings.Repeat("cat\t1\ndog\t2\n", 9)+"cow\tC O W\n")
+	if err := digits.StartFrom(from); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(digits); err == nil {
+		t.Error("a model starts to learn answers that it can't write")
+	} else {
+		wantError(t, err, "digits.tsv", "answers to train on have symbols that the model of ", "begin without its weights")
+	}
+
 	labels := made(t, start("labels", from, nil))
 	if want := []string{"head.weight", "head.bias"}; !slices.Equal(labels.Loaded.Kept, want) || !same(labels, old, "encoder.blocks.0.attention.query.weight") || !same(labels, old, "encoder.embedding.weight") {
 		t.Errorf("of labels the head is new, got %v", labels.Loaded.Kept)
