@@ -168,7 +168,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --micro-batches=-1", "--micro-batches must be from 0 to 64, got -1"},
 		{"train --task=text", "--task text must come with --data, the file"},
 		{"train --task=pairs", "--task pairs must come with --data, the file"},
-		{"train --data=x.txt", "--task reverse draws its own examples, and can't come with --data: pairs, labels, tags and text learn a file"},
+		{"train --data=x.txt", "--task reverse draws its own examples, and can't come with --data: for a file, the task is pairs, labels, tags or text"},
 		{"train --task=pairs --data=x --data=y --data=z", `--data names a file, and a second one where sources and answers are lines of two, got ["x" "y" "z"]`},
 		{"train --task=pairs --data=x --data=y --columns=1,2", "--columns are of one file, and a second --data is a second one"},
 		{"train --task=pairs --data=x --columns=1", `--columns must be two, that of sources and that of answers, got ["1"]`},

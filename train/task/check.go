@@ -63,7 +63,7 @@ func (c *Config) checkData() error {
 	case d.File == "" && fileTask:
 		return configErrorf("%s %s must come with %s, the file to learn", setting("task"), c.Task.Name, setting("data.file"))
 	case d.File != "" && draws:
-		return configErrorf("%s %s draws its own examples, and can't come with %s: pairs, labels, tags and text learn a file", setting("task"), c.Task.Name, setting("data.file"))
+		return configErrorf("%s %s draws its own examples, and can't come with %s: for a file, the task is pairs, labels, tags or text", setting("task"), c.Task.Name, setting("data.file"))
 	case c.Task.Kind == data.KindText && d.SourceUnits == data.Tokens:
 		return configErrorf("%s of text must be %s or %s, got %q", setting("data.units"), data.Characters, data.BPE, d.SourceUnits)
 	case !c.fromRows() && (d.TargetFile != "" || d.ValidationFile != "" || d.ValidationTargetFile != "" || d.Columns != nil || d.TargetUnits != "") ||

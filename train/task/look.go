@@ -175,7 +175,7 @@ func (l *Look) rows(t *data.Table) {
 	if l.Columns = fmt.Sprintf("%d and %d", first+1, second+1); t.Header != nil {
 		l.Columns = fmt.Sprintf("%s and %s, by the header", t.Header[first], t.Header[second])
 	} else {
-		l.Columns += fmt.Sprintf(", and no header: the first row is %.60q, %.60q", t.Field(0, 0), t.Field(0, 1))
+		l.Columns += fmt.Sprintf(", and no header: the first row of data is %.60q, %.60q", t.Field(0, 0), t.Field(0, 1))
 	}
 	seed := maphash.MakeSeed()
 	hashes := make([][2]uint64, t.Len())

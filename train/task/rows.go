@@ -44,8 +44,8 @@ func (r rows) example(i int) data.Example {
 // known are names that columns have in files of a kind, of sources and of answers.
 var known = map[data.Kind][][]string{
 	data.KindPairs:  {{"source", "src", "input", "word", "question"}, {"target", "tgt", "output", "answer", "pronunciation"}},
-	data.KindLabels: {{"text", "source", "input", "sentence", "review"}, {"label", "class", "category", "target"}},
-	data.KindTags:   {{"tokens", "words", "text", "source"}, {"tags", "labels", "ner_tags", "pos_tags", "target"}},
+	data.KindLabels: {{"text", "source", "input", "sentence", "review", "message"}, {"label", "class", "category", "sentiment", "target"}},
+	data.KindTags:   {{"tokens", "words", "text", "sentence", "source"}, {"tags", "labels", "ner_tags", "pos_tags", "target"}},
 }
 
 // all returns the texts of both columns.
