@@ -28,8 +28,8 @@ func TestFlippedBytes(t *testing.T) {
 		{"copy", "interrupted", flips, []string{"--task=copy"}, []string{"eval", "predict abc gorgonia"}},
 		{"copy", "finished", flips, []string{"--task=copy"}, []string{"eval", "predict abc gorgonia"}},
 		{"text", "interrupted", flips / 10, []string{"--task=text", "--max-len=16", "--data=" + foxText(t)}, []string{"eval", "predict fox", "generate --prompt=The --tokens=20"}},
-		{"pairs", "interrupted", flips / 10, append(dataFlags(t, "pairs"), "--task=pairs", "--micro-batches=1"), []string{"eval", "predict cat"}},
-		{"tags", "finished", flips / 10, append(dataFlags(t, "tags"), "--task=tags"), []string{"eval", "predict cat"}},
+		{"pairs", "interrupted", flips / 10, append(dataFlags(t, "pairs"), "--task=pairs", "--micro-batches=1", "--decay=40"), []string{"eval", "predict cat"}},
+		{"tags", "finished", flips / 10, append(dataFlags(t, "tags"), "--task=tags", "--decay=40"), []string{"eval", "predict cat"}},
 		{"text", "finished", flips / 10, []string{"--task=text", "--max-len=16", "--data=" + foxText(t)}, []string{"eval", "predict fox", "generate --prompt=The --tokens=20"}},
 	} {
 		t.Run(test.state+" "+test.name, func(t *testing.T) {

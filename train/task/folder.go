@@ -69,7 +69,8 @@ var ErrFinished = errors.New("is finished: there is nothing to resume, unless it
 // Train trains the model and writes a run folder, which it makes if there is none. Where dir holds a run of the same
 // Config that was interrupted or met a limit, Train goes on with it from there, and ends with the same bytes as if it
 // had never been interrupted. Epochs and Patience may be higher than there, also where the run is finished: it ends
-// with the bytes of one that had them from the start. Otherwise a finished run is an error that wraps ErrFinished. A
+// with the bytes of one that had them from the start, and the same Decay and WarmUp, which New may have decided by the
+// Epochs that there were. Otherwise a finished run is an error that wraps ErrFinished. A
 // run of another Config is an error, and so is a folder that another training is writing to, which stays as it is. The
 // weights that it keeps are those of the best epoch, or of the last one if the Config says KeepLast.
 //
