@@ -138,13 +138,8 @@ func collectTokens(texts iter.Seq[string], size int) (Tokenizer, error) {
 
 // checkUTF8 returns an *InvalidUTF8Error if a text isn't UTF-8.
 func checkUTF8(text string) error {
-	if utf8.ValidString(text) {
-		return nil
-	}
-	for i, r := range text {
-		if invalidAt(text, i, r) {
-			return &InvalidUTF8Error{Offset: int64(i)}
-		}
+	if i := invalidByte(text); i >= 0 {
+		return &InvalidUTF8Error{Offset: int64(i)}
 	}
 	return nil
 }
