@@ -116,7 +116,7 @@ func (m *Model) judge(r *Report, j *Judged) {
 	for _, text := range j.References {
 		known := slices.Contains(m.Config.Task.Classes, text)
 		if r.Kind != data.KindLabels {
-			n, unknown := encoded(target, text)
+			n, unknown, _ := encoded(target, text)
 			if known = !unknown; r.Kind == data.KindPairs && n > m.Config.Task.MaxAnswer {
 				r.LongReferences++
 			}
@@ -148,12 +148,6 @@ func (m *Model) judge(r *Report, j *Judged) {
 			j.Edits++
 		}
 	}
-}
-
-// encoded returns how many ids a text has, and whether there are symbols in it that a tokenizer doesn't know.
-func encoded(t data.Tokenizer, text string) (ids int, unknown bool) {
-	all, err := t.Encode(text)
-	return len(all), err != nil || t.Unknown() >= 0 && slices.Contains(all, t.Unknown())
 }
 
 // symbols returns what is counted in an answer: a label is one.

@@ -84,7 +84,7 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 			return nil, err
 		}
 		if source.Unknown() >= 0 { // else it is an error, in what the rule spells of the input
-			_, answers[i].Unknown = encoded(source, input)
+			_, answers[i].Unknown, _ = encoded(source, input)
 		}
 		b, err := m.encode(input)
 		if err != nil {

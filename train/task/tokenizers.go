@@ -67,10 +67,10 @@ func writeTokenizers(dir string, r data.Rule) error {
 func (c *Config) readTokenizers(fsys fs.FS) error {
 	names := tokenizerFiles(len(c.Data.Tokenizers))
 	if names == nil && c.fromRows() {
-		return fmt.Errorf("%s must have the sum of %s, or those of %s and %s", "data.tokenizers_sha256", TokenizerFile, SourceTokenizerFile, TargetTokenizerFile)
+		return fmt.Errorf("data.tokenizers_sha256 must have the sum of %s, or those of %s and %s", TokenizerFile, SourceTokenizerFile, TargetTokenizerFile)
 	}
 	if c.Task.Kind == data.KindText && (c.Data.SourceUnits == data.BPE) != (len(names) == 1) {
-		return fmt.Errorf("%s must have the sum of %s where data.source_units are %s, and else none", "data.tokenizers_sha256", TokenizerFile, data.BPE)
+		return fmt.Errorf("data.tokenizers_sha256 must have the sum of %s where data.source_units are %s, and else none", TokenizerFile, data.BPE)
 	}
 	for i, name := range names {
 		content, err := readRegular(fsys, name, maxTokenizer)
