@@ -23,8 +23,9 @@ func newEval() *cobra.Command {
 		Short: "Score a trained model, on its validation set or on a file",
 		Long: `Score a run's saved weights on its validation set: the sequences that the seed held out of training,
 the rows of the file to validate on, or the last tenth of the text. The loss is the mean cross-entropy in
-nats; that of a text of --units bpe is said by character too, to compare it with that of one of characters. Models of a file's rows then answer these sources, and what they answer is scored too. With --data,
-all rows of another file are, of whichever model of pairs, labels or tags.
+nats; that of a text of --units bpe is said by character too, to compare it with that of one of
+characters. Models of a file's rows then answer these sources, and what they answer is scored too. With
+--data, all rows of another file are, of whichever model of pairs, labels or tags.
 
 Of pairs, all that the rows have for a source is right. An answer is compared with the one that is nearest
 by edits: symbols to be replaced, inserted or left out. The error rate is all edits by all symbols of those

@@ -35,10 +35,9 @@ for a text model, the character that it finds most likely to follow. An answer t
 in quotes: " " is a space, "\n" a new line.
 
 Without inputs, each line of standard input is one, and is answered as soon as it is there. With --data
-they are a column of a TSV or CSV file, which is written back with the answers in a column more; one with a
-tab or an end of line is in quotes where TSV can't hold it. What
-can't be answered then gets an empty answer, and is counted on standard error, as are inputs with symbols
-that training never saw.
+they are a column of a TSV or CSV file, which is written back with the answers in a column more; one
+with a tab or an end of line is in quotes where TSV can't hold it. What can't be answered then gets an
+empty answer, and is counted on standard error, as are inputs with symbols that training never saw.
 
 Of an input to a text model that is longer than its context, the max_len of config.json, only the last
 max_len characters are read. Put -- before inputs that begin with a dash.`,

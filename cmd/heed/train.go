@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"math/bits"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -50,13 +48,15 @@ one source are several right answers. Rows of a tenth of the sources, --validati
 to validate on.
 
 The flags' defaults are shown for the task reverse; every task has its own, and those of pairs, labels
-and tags go by the file. The run folder gets
-config.json, model.safetensors, history.jsonl and summary.json, and checkpoint.safetensors to go on
-from. An interrupted run goes on with --resume and ends with the same bytes, on any number of
---workers; a finished one goes on with more --epochs or --patience.
+and tags go by the file.
+
+The run folder gets config.json, model.safetensors, history.jsonl and summary.json, and
+checkpoint.safetensors to go on from. An interrupted run goes on with --resume and ends with the same
+bytes, on any number of --workers; a finished one goes on with more --epochs or --patience.
 
 Where mpirun starts several processes, and heed was built with -tags mpi, they train together, with
-the same bytes: they must divide --micro-batches. Only the first one sees the run folder; --data is read by all.
+the same bytes: they must divide --micro-batches. Only the first one sees the run folder; --data is
+read by all.
 
 SIGINT and SIGTERM write a checkpoint and end the call with status 1; SIGUSR1, which schedulers
 send as notice, does so with status 3. With --auto-resume the same call begins a run, goes on with
@@ -228,54 +228,6 @@ func resumeRun(cmd *cobra.Command, dir string, s *settings, how task.Task) error
 	}
 	return fit(cmd, t, dir, how, divided(how.Group, t, err))
 }
-
-// divided returns an error, if there is none yet, where the processes of a group can't share a task's micro-batches.
-func divided(g train.Group, t *task.Task, err error) error {
-	if g == nil || err != nil {
-		return err
-	}
-	processes, micro := g.Size(), t.Config.Training.MicroBatches
-	if micro%processes != 0 || bits.OnesCount(uint(micro/processes)) != 1 {
-		return usagef("--micro-batches must be the number of processes or 2, 4, 8 times that and so on, got %d for %d processes: for a run that goes on, choose another number of processes", micro, processes)
-	}
-	return nil
-}
-
-// started are the files of a folder that a run is begun with.
-var started = []string{task.ConfigFile, task.TokenizerFile, task.SourceTokenizerFile, task.TargetTokenizerFile}
-
-// folderStart returns the files that a folder's run was begun with, for writeStart.
-func folderStart(dir string) ([]byte, error) {
-	files := map[string][]byte{}
-	for _, name := range started {
-		content, err := os.ReadFile(filepath.Join(dir, name))
-		if err == nil {
-			files[name] = content
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-	}
-	return json.Marshal(files)
-}
-
-// writeStart writes what folderStart has returned.
-func writeStart(dir string, shared []byte) error {
-	var files map[string][]byte
-	if err := json.Unmarshal(shared, &files); err != nil {
-		return err
-	}
-	for _, name := range started {
-		if content, ok := files[name]; ok {
-			if err := os.WriteFile(filepath.Join(dir, name), content, 0o666); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// first reports whether this process is the first of a group, or alone.
-func first(g train.Group) bool { return g == nil || g.Rank() == 0 }
 
 // fit trains and says what to try then, unless a process comes with an error.
 func fit(cmd *cobra.Command, t *task.Task, dir string, how task.Task, err error) error {

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math/bits"
+	"os"
+	"path/filepath"
+
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/task"
+)
+
+// divided returns an error, if there is none yet, where the processes of a group can't share a task's micro-batches.
+func divided(g train.Group, t *task.Task, err error) error {
+	if g == nil || err != nil {
+		return err
+	}
+	processes, micro := g.Size(), t.Config.Training.MicroBatches
+	if micro%processes != 0 || bits.OnesCount(uint(micro/processes)) != 1 {
+		return usagef("--micro-batches must be the number of processes or 2, 4, 8 times that and so on, got %d for %d processes: for a run that goes on, choose another number of processes", micro, processes)
+	}
+	return nil
+}
+
+// started are the files of a folder that a run is begun with.
+var started = []string{task.ConfigFile, task.TokenizerFile, task.SourceTokenizerFile, task.TargetTokenizerFile}
+
+// folderStart returns the files that a folder's run was begun with, for writeStart.
+func folderStart(dir string) ([]byte, error) {
+	files := map[string][]byte{}
+	for _, name := range started {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil {
+			files[name] = content
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return json.Marshal(files)
+}
+
+// writeStart writes what folderStart has returned.
+func writeStart(dir string, shared []byte) error {
+	var files map[string][]byte
+	if err := json.Unmarshal(shared, &files); err != nil {
+		return err
+	}
+	for _, name := range started {
+		if content, ok := files[name]; ok {
+			if err := os.WriteFile(filepath.Join(dir, name), content, 0o666); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// first reports whether this process is the first of a group, or alone.
+func first(g train.Group) bool { return g == nil || g.Rank() == 0 }
