@@ -86,11 +86,7 @@ Put -- before an input that begins with a dash.`,
 func figureOf(a *task.Attention, name string) heatmap.Figure {
 	f := heatmap.Figure{Title: fmt.Sprintf("%s: %s → %s", name, shortened(a.Input), shortened(a.Answer)), Key: a.Key}
 	for _, l := range a.Layers {
-		layer := heatmap.Layer{Heading: l.Name + ": " + l.Meaning, Rows: l.Rows, Columns: l.Columns}
-		for i, weights := range l.Heads {
-			layer.Heads = append(layer.Heads, heatmap.Head{Title: fmt.Sprintf("head %d", i), Weights: weights})
-		}
-		f.Layers = append(f.Layers, layer)
+		f.Layers = append(f.Layers, heatmap.Layer(l))
 	}
 	return f
 }

@@ -64,11 +64,7 @@ func run(w io.Writer, args []string) error {
 func draw(path string, attention *task.Attention) error {
 	figure := heatmap.Figure{Title: attention.Input + " → " + attention.Answer, Key: attention.Key}
 	for _, l := range attention.Layers {
-		layer := heatmap.Layer{Heading: l.Name + ": " + l.Meaning, Rows: l.Rows, Columns: l.Columns}
-		for h, weights := range l.Heads {
-			layer.Heads = append(layer.Heads, heatmap.Head{Title: fmt.Sprintf("head %d", h), Weights: weights})
-		}
-		figure.Layers = append(figure.Layers, layer)
+		figure.Layers = append(figure.Layers, heatmap.Layer(l))
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err

@@ -62,7 +62,7 @@ func (f Figure) mapped(change func(r rune) rune) Figure {
 	}
 	changed := Figure{Title: text(f.Title), Key: text(f.Key)}
 	for _, l := range f.Layers {
-		changed.Layers = append(changed.Layers, Layer{text(l.Heading), texts(l.Rows), texts(l.Columns), l.Heads})
+		changed.Layers = append(changed.Layers, Layer{text(l.Name), text(l.Meaning), texts(l.Rows), texts(l.Columns), l.Heads})
 	}
 	return changed
 }

@@ -11,18 +11,37 @@ type Figure struct {
 	Layers []Layer
 }
 
-// A Layer is the attention weights of one layer, a map for each head. Its maps have their labels in common.
+// A Layer is the attention weights of one layer, a map for each head. Its maps have their labels in common. Package task's
+// AttentionLayer converts to it.
 type Layer struct {
-	Heading string   // may be empty
-	Rows    []string // a label for each query, from the top
-	Columns []string // a label for each key, from the left
-	Heads   []Head
+	Name    string
+	Meaning string      // what the rows and the columns are; may be empty
+	Rows    []string    // a label for each query, from the top
+	Columns []string    // a label for each key, from the left
+	Heads   [][]float32 // of each head: (rows, columns), row-major
 }
 
-// A Head is a map: the weights of one head.
-type Head struct {
+// Heading returns the layer's name and what its maps mean.
+func (l Layer) Heading() string {
+	if l.Meaning == "" {
+		return l.Name
+	}
+	return l.Name + ": " + l.Meaning
+}
+
+// A head is the map of one head, with its title.
+type head struct {
 	Title   string
-	Weights []float32 // (queries, keys), row-major
+	Weights []float32
+}
+
+// Titled returns the layer's maps with their titles.
+func (l Layer) Titled() []head {
+	heads := make([]head, len(l.Heads))
+	for i, weights := range l.Heads {
+		heads[i] = head{fmt.Sprintf("head %d", i), weights}
+	}
+	return heads
 }
 
 // check checks that there is something to show, and that the weights fit their labels.
@@ -35,9 +54,9 @@ func (f Figure) check() error {
 		if rows == 0 || columns == 0 || len(l.Heads) == 0 {
 			return fmt.Errorf("heat maps: a layer must have labels of rows and columns and at least one head, got %d, %d and %d", rows, columns, len(l.Heads))
 		}
-		for _, h := range l.Heads {
-			if len(h.Weights) != rows*columns {
-				return fmt.Errorf("heat maps: weights must have shape (rows, columns) = (%d, %d), got %d weights for %s %s", rows, columns, len(h.Weights), l.Heading, h.Title)
+		for i, weights := range l.Heads {
+			if len(weights) != rows*columns {
+				return fmt.Errorf("heat maps: weights must have shape (rows, columns) = (%d, %d), got %d weights for %s head %d", rows, columns, len(weights), l.Name, i)
 			}
 		}
 	}

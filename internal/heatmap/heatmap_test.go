@@ -20,8 +20,8 @@ import (
 // small is a figure of two heads, of rows a and b and columns x, y and z.
 func small() Figure {
 	return Figure{Title: "title", Key: "key", Layers: []Layer{{
-		Heading: "layer", Rows: []string{"a", "b"}, Columns: []string{"x", "y", "z"},
-		Heads: []Head{{"head 0", []float32{1, 0, 0, 0.5, 0.3, 0.2}}, {"head 1", []float32{0, 0, 1, 0.04, 0.06, 0.9}}},
+		Name: "layer", Rows: []string{"a", "b"}, Columns: []string{"x", "y", "z"},
+		Heads: [][]float32{{1, 0, 0, 0.5, 0.3, 0.2}, {0, 0, 1, 0.04, 0.06, 0.9}},
 	}}}
 }
 
@@ -33,7 +33,7 @@ func even(rows, columns []string, heads int) Figure {
 		for i := range weights {
 			weights[i] = 1 / float32(len(columns))
 		}
-		l.Heads = append(l.Heads, Head{"head", weights})
+		l.Heads = append(l.Heads, weights)
 	}
 	return Figure{Layers: []Layer{l}}
 }
@@ -137,8 +137,8 @@ b █
 // Labels that take two columns of a terminal, and those that take more, move nothing out of place.
 func TestWriteTextWideLabels(t *testing.T) {
 	f := even([]string{"文", "é"}, []string{"中", "a"}, 1)
-	f.Layers[0].Heads[0].Weights = []float32{1, 0, 0, 1}
-	want := "\n   head\n   中a\n文 ██\né    ██\n"
+	f.Layers[0].Heads[0] = []float32{1, 0, 0, 1}
+	want := "\n   head 0\n   中a\n文 ██\né    ██\n"
 	for _, width := range []int{80, 8, 7} { // narrow as well: 中 has no half
 		if got := printed(t, f, width); got != shadesKey+"\n"+want {
 			t.Errorf("in %d columns: got\n%s\nwant\n%s", width, got, want)
@@ -200,7 +200,7 @@ func pixels(img image.Image, c color.Color) int {
 func TestWritePNG(t *testing.T) {
 	dark := blues(colours).Colors()[colours-1]
 	f := even([]string{"a", "b"}, []string{"x", "y"}, 1)
-	weights := f.Layers[0].Heads[0].Weights
+	weights := f.Layers[0].Heads[0]
 	copy(weights, []float32{0, 1, 0, 0})
 	img := drawn(t, f, 96)
 	size := img.Bounds().Size()
@@ -231,7 +231,7 @@ func TestWritePNG(t *testing.T) {
 func TestLayout(t *testing.T) {
 	for _, shape := range [][2]int{{12, 40}, {40, 12}, {64, 64}} {
 		f := even(letters(shape[0]), letters(shape[1]), 1)
-		f.Title, f.Layers[0].Heads[0].Title = "", ""
+		f.Title = ""
 		p, err := f.picture()
 		if err != nil {
 			t.Fatal(err)
@@ -310,7 +310,7 @@ func hostile() Figure {
 	f := small()
 	f.Title, f.Key = `</title><script>alert("1")</script>`, `<b onload='x'>&amp;`
 	l := &f.Layers[0]
-	l.Heading, l.Heads[0].Title = "<h1>", "--><svg>"
+	l.Name, l.Meaning = "<h1>", "--><svg>"
 	l.Rows, l.Columns = []string{"<", `"`}, []string{"&", "'", `x" onclick="alert(1)`}
 	return f
 }

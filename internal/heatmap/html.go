@@ -37,7 +37,7 @@ type row struct {
 }
 
 // Table returns a head's weights, row by row.
-func (l Layer) Table(h Head) []row {
+func (l Layer) Table(h head) []row {
 	rows := make([]row, len(l.Rows))
 	for i, label := range l.Rows {
 		rows[i].Label = label

@@ -121,8 +121,8 @@ func (f Figure) picture() (picture, error) {
 		p.gap, p.margin = 3*vg.Millimeter, 4*vg.Millimeter
 	}
 	for _, l := range f.Layers {
-		heading := l.Heading
-		for heads := range slices.Chunk(l.Heads, tilesAcross) {
+		heading := l.Heading()
+		for heads := range slices.Chunk(l.Titled(), tilesAcross) {
 			s := p.strip(l, heads)
 			s.heading, heading = heading, ""
 			p.strips = append(p.strips, s)
@@ -148,7 +148,7 @@ func (f Figure) picture() (picture, error) {
 }
 
 // strip returns the heads of a layer as tiles of one size.
-func (p *picture) strip(l Layer, heads []Head) strip {
+func (p *picture) strip(l Layer, heads []head) strip {
 	var s strip
 	for _, h := range heads {
 		m := l.plot(h)
@@ -175,7 +175,7 @@ func (p *picture) strip(l Layer, heads []Head) strip {
 }
 
 // plot returns the plot of one map.
-func (l Layer) plot(h Head) *plot.Plot {
+func (l Layer) plot(h head) *plot.Plot {
 	p := plot.New()
 	p.Title.Text = h.Title
 	p.Title.TextStyle.Font.Size = font.Points(9)

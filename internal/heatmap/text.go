@@ -50,8 +50,8 @@ func (f Figure) WriteText(w io.Writer, width int) error {
 	}
 	for _, l := range f.Layers {
 		line("")
-		if l.Heading != "" {
-			line(l.Heading)
+		if heading := l.Heading(); heading != "" {
+			line(heading)
 		}
 		for _, lines := range l.lines(width) {
 			line(lines)
@@ -70,7 +70,7 @@ func (l Layer) lines(width int) []string {
 	}
 	columns := min(len(l.Columns), max(1, room/cell)) // in a band
 	mapWidth := label + 1 + columns*cell
-	for _, h := range l.Heads {
+	for _, h := range l.Titled() {
 		mapWidth = max(mapWidth, label+1+widest([]string{h.Title}))
 	}
 	across := max(1, (width+len(between))/(mapWidth+len(between)))
@@ -78,7 +78,7 @@ func (l Layer) lines(width int) []string {
 	across = (len(l.Heads) + times - 1) / times // no lonely one at the end
 
 	var lines []string
-	for heads := range slices.Chunk(l.Heads, across) {
+	for heads := range slices.Chunk(l.Titled(), across) {
 		if len(lines) > 0 {
 			lines = append(lines, "")
 		}
@@ -91,7 +91,7 @@ func (l Layer) lines(width int) []string {
 
 // band returns the columns from and up to to of some heads, side by side, each in so wide a space: a line of titles,
 // one of column labels, and one for each row.
-func (l Layer) band(heads []Head, from, to, label, cell, width int) []string {
+func (l Layer) band(heads []head, from, to, label, cell, width int) []string {
 	lines := make([]string, 2+len(l.Rows))
 	indent := strings.Repeat(" ", label+1)
 	for i, h := range heads {
