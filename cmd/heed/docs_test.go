@@ -1,0 +1,95 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestDocs finds every flag that a page has a command called with, and parses those of calls that could be typed.
+func TestDocs(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)\n```([a-z]*)\n(.*?)\n```")
+	inline := regexp.MustCompile("`([^`\n]+)`")
+	calls := 0
+	for _, page := range append(pages, "../../README.md", "../../CONTRIBUTING.md", "../../examples/README.md") {
+		content, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(content)
+		var lines []string
+		for _, block := range blocks.FindAllStringSubmatch(text, -1) {
+			if block[1] == "" || block[1] == "bash" {
+				lines = append(lines, strings.Split(strings.ReplaceAll(block[2], "\\\n", ""), "\n")...)
+			}
+		}
+		for _, code := range inline.FindAllStringSubmatch(blocks.ReplaceAllString(text, ""), -1) {
+			lines = append(lines, code[1])
+		}
+		for _, line := range lines {
+			if call := callOf(line); call != nil {
+				calls++
+				checkCall(t, page, line, call)
+			}
+		}
+	}
+	if calls < 30 {
+		t.Errorf("%d calls seen: the test looks in the wrong place", calls)
+	}
+}
+
+var (
+	word    = regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]+`)
+	program = regexp.MustCompile(`^(?:\./|.*/)?heed$`)
+)
+
+// callOf returns the words of a line after the command heed, up to a comment or what else ends a call; nil if it calls
+// no command of ours.
+func callOf(line string) []string {
+	words := word.FindAllString(line, -1)
+	for i, w := range words {
+		if !program.MatchString(w) || i+1 < len(words) && strings.HasPrefix(words[i+1], "-") {
+			continue
+		}
+		var call []string
+		for _, w := range words[i+1:] {
+			if strings.HasPrefix(w, "#") || w == ">" || w == "|" || w == "&&" || w == "&" || w == "…" {
+				break
+			}
+			call = append(call, strings.Trim(w, `'",`))
+		}
+		return call
+	}
+	return nil
+}
+
+func checkCall(t *testing.T, page, line string, call []string) {
+	cmd, rest, err := newRoot(nil).Find(call)
+	if err != nil {
+		t.Errorf("%s: %s: %v", page, line, err)
+		return
+	}
+	if cmd.Name() == "heed" { // a folder of that name, for example
+		return
+	}
+	cmd.InitDefaultHelpFlag()
+	for _, w := range rest {
+		name, isFlag := strings.CutPrefix(strings.Trim(w, "[]"), "--")
+		name, _, _ = strings.Cut(name, "=")
+		if isFlag && cmd.Flags().Lookup(name) == nil {
+			t.Errorf("%s: %s: there is no --%s", page, line, name)
+		}
+	}
+	if strings.Contains(line, "[") { // it says what calls are like
+		return
+	}
+	if err := cmd.Flags().Parse(rest); err != nil {
+		t.Errorf("%s: %s: %v", page, line, err)
+	}
+}

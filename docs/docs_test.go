@@ -1,0 +1,133 @@
+// Package docs holds the documentation to what runs.
+package docs
+
+import (
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pages returns the pages that users read.
+func pages(t *testing.T) []string {
+	t.Helper()
+	all, err := filepath.Glob("*.md")
+	if err != nil || len(all) == 0 {
+		t.Fatalf("found %v, %v", all, err)
+	}
+	return append(all, "../README.md", "../examples/README.md")
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestGo finds each block of Go of a page, line by line, in the file that is linked first below it: a program of
+// examples/, or a file of tests whose Examples all run. Indentation that the lines have in common doesn't count.
+func TestGo(t *testing.T) {
+	file := regexp.MustCompile(`\]\(([^)#]+\.go)\)`)
+	blocks := 0
+	for _, page := range pages(t) {
+		for _, after := range strings.Split(read(t, page), "```go\n")[1:] {
+			blocks++
+			block, below, _ := strings.Cut(after, "```\n")
+			below, _, _ = strings.Cut(below, "\n```")
+			link := file.FindStringSubmatch(below)
+			if link == nil {
+				t.Errorf("%s: this has no link below it to the file that it is in:\n%s", page, block)
+				continue
+			}
+			path := filepath.Join(filepath.Dir(page), link[1])
+			if !shows(read(t, path), block) {
+				t.Errorf("%s: %s hasn't these lines:\n%s", page, path, block)
+			}
+			if !strings.HasSuffix(path, "_test.go") && !strings.HasPrefix(path, filepath.Join("..", "examples")) {
+				t.Errorf("%s: %s is neither a test nor an example", page, path)
+			}
+			checkExamples(t, path)
+		}
+	}
+	if blocks < 2 {
+		t.Errorf("%d blocks seen: the test looks in the wrong place", blocks)
+	}
+}
+
+// shows reports whether a source has the lines of a block, all indented by as many tabs more.
+func shows(source, block string) bool {
+	for range 5 {
+		if strings.Contains("\n"+source, "\n"+block) {
+			return true
+		}
+		lines := strings.SplitAfter(block, "\n")
+		for i, line := range lines {
+			if strings.TrimSpace(line) != "" {
+				lines[i] = "\t" + line
+			}
+		}
+		block = strings.Join(lines, "")
+	}
+	return false
+}
+
+// checkExamples checks that every Example of a file has an output: without one it is compiled, but not run.
+func checkExamples(t *testing.T, path string) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range doc.Examples(parsed) {
+		if e.Output == "" && !e.EmptyOutput {
+			t.Errorf("%s: Example%s has no output, and doesn't run", path, e.Name)
+		}
+	}
+}
+
+// TestLinks follows the links of pages to files, and those to headings of pages.
+func TestLinks(t *testing.T) {
+	links := regexp.MustCompile(`\]\(([^)\s]*)\)`)
+	headings := regexp.MustCompile("(?m)^#+ (.*)$")
+	for _, page := range append(pages(t), "../ARCHITECTURE.md", "../CONTRIBUTING.md") {
+		for _, link := range links.FindAllStringSubmatch(read(t, page), -1) {
+			if strings.HasPrefix(link[1], "https://") {
+				continue
+			}
+			file, anchor, to := strings.Cut(link[1], "#")
+			path := page
+			if file != "" {
+				path = filepath.Join(filepath.Dir(page), file)
+			}
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("%s: %v", page, err)
+				continue
+			}
+			named := func(heading []string) bool { return anchor == slug(heading[1]) }
+			if to && !slices.ContainsFunc(headings.FindAllStringSubmatch(read(t, path), -1), named) {
+				t.Errorf("%s: %s has no heading for #%s", page, path, anchor)
+			}
+		}
+	}
+}
+
+// slug returns the anchor of a heading: small letters, digits and hyphens.
+func slug(heading string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case strings.ContainsRune("'’`,.:;()?!–—", r):
+			return -1
+		}
+		return r
+	}, strings.ToLower(heading))
+}
