@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heed-go/heed/internal/curve"
+	"github.com/heed-go/heed/internal/printable"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
 )
@@ -52,6 +53,6 @@ func findRate(cmd *cobra.Command, c task.Config, out string, how task.Task) erro
 	if err := writeFile(out, func(w io.Writer) error { return f.WritePNG(w) }); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The loss falls most steeply at --learning-rate %.2g, as %s shows\n", rate, printable(out))
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The loss falls most steeply at --learning-rate %.2g, as %s shows\n", rate, printable.Text(out))
 	return err
 }

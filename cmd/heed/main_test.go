@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/internal/bench"
+	"github.com/heed-go/heed/internal/printable"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -418,12 +419,12 @@ func TestNamesAreMadePrintable(t *testing.T) {
 		{"attention", dir, "x"}, {"\x1b"}, {"help", "\x1b"}, {"eval", "--\x1b"}, {"train", "--dim=\x1b"},
 	} {
 		c := heed(args...)
-		if c.code == 0 || printable(c.stderr) != c.stderr || !strings.Contains(c.stderr, `\x1b`) {
+		if c.code == 0 || printable.Text(c.stderr) != c.stderr || !strings.Contains(c.stderr, `\x1b`) {
 			t.Errorf("heed %q: status %d, standard error %q", args, c.code, c.stderr)
 		}
 	}
 	out := succeed(t, small("--task=copy", "--out="+dir)...)
-	if printable(out) != out || strings.Count(out, "no\\x1b[31m") != 2 {
+	if printable.Text(out) != out || strings.Count(out, "no\\x1b[31m") != 2 {
 		t.Errorf("heed train prints %q", out)
 	}
 	fail(t, heed(small("--task=copy", "--out="+dir)...), 1, `no\x1b[31m\u202edir holds a run already`, "--resume $'")
@@ -431,18 +432,8 @@ func TestNamesAreMadePrintable(t *testing.T) {
 		t.Error("it predicts nothing")
 	}
 	figure := filepath.Join(dir, "figure.svg")
-	if out := succeed(t, "attention", dir, "abc", "--out="+figure); printable(out) != out {
+	if out := succeed(t, "attention", dir, "abc", "--out="+figure); printable.Text(out) != out {
 		t.Errorf("heed attention prints %q", out)
-	}
-}
-
-func TestPrintable(t *testing.T) {
-	for s, want := range map[string]string{
-		"": "", "größer \\ \"x\" �\n": "größer \\ \"x\" �\n", "\x1b[2J\a\x7f": `\x1b[2J\a\x7f`, "\xff\u202e\u009b": `\xff\u202e\u009b`, "\u00a0\u3000\t\u0085\u2028": "\u00a0\u3000\\t\\u0085\\u2028",
-	} {
-		if got := printable(s); got != want {
-			t.Errorf("printable(%q) is %q, want %q", s, got, want)
-		}
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"runtime"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/heed-go/heed/internal/printable"
 )
 
 // progress is a bar for the steps of an epoch, if there is a terminal that it can be drawn on: it has their rate, the
@@ -67,7 +69,7 @@ func (p *progress) over(w io.Writer) io.Writer {
 		if p.bar != nil {
 			p.bar.Reset()
 		}
-		if _, err := io.WriteString(w, printable(string(b))); err != nil {
+		if _, err := io.WriteString(w, printable.Text(string(b))); err != nil {
 			return 0, err
 		}
 		return len(b), nil

@@ -3,12 +3,12 @@ package main
 import (
 	"io"
 	"os"
-	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/heed-go/heed/internal/printable"
 )
 
 // terminal returns the terminal that is written to, or nil.
@@ -49,7 +49,7 @@ func visible(w io.Writer) io.Writer {
 		if n > 0 && part[n-1] == '\r' {
 			n--
 		}
-		_, err := io.WriteString(w, escaped(strings.ReplaceAll(string(part[:n]), "\r\n", "\n"), "\n\t"))
+		_, err := io.WriteString(w, printable.Except(strings.ReplaceAll(string(part[:n]), "\r\n", "\n"), "\n\t"))
 		if part = part[n:]; err != nil {
 			return 0, err
 		}
@@ -65,28 +65,9 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 // user's argument.
 func oneLine(err error) string {
 	const head, tail = 800, 300
-	s := printable(strings.Join(strings.Fields(err.Error()), " "))
+	s := printable.Text(strings.Join(strings.Fields(err.Error()), " "))
 	if r := []rune(s); len(r) > head+tail {
 		s = string(r[:head]) + " … " + string(r[len(r)-tail:])
 	}
 	return s
-}
-
-// printable returns a text with escapes, as Go has them, for what isn't printable: names and paths may hold anything,
-// and a terminal obeys some of it. Ends of lines stay.
-func printable(s string) string { return escaped(s, "\n") }
-
-// escaped is printable where some control characters stay. Spaces of every kind stay.
-func escaped(s, stay string) string {
-	var escaped strings.Builder
-	for i, r := range s {
-		_, size := utf8.DecodeRuneInString(s[i:])
-		part := s[i : i+size]
-		if strings.ContainsRune(stay, r) || (unicode.IsPrint(r) || unicode.Is(unicode.Zs, r)) && (r != utf8.RuneError || size > 1) {
-			escaped.WriteString(part)
-		} else {
-			escaped.WriteString(strings.Trim(strconv.Quote(part), `"`))
-		}
-	}
-	return escaped.String()
 }

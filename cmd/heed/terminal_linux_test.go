@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/heed-go/heed/internal/printable"
 )
 
 // onTerminal makes a call in a process of its own that has a terminal for its output and its errors, and returns what
@@ -73,7 +75,7 @@ func TestGenerateOnATerminal(t *testing.T) {
 		t.Fatalf("the model writes no escape: %q", plain)
 	}
 	got := onTerminal(t, "TERM=xterm", args...)
-	if want := escaped(plain, "\n\t"); got != want || strings.ContainsAny(got, "\x1b\x07\u009b\u202e") {
+	if want := printable.Except(plain, "\n\t"); got != want || strings.ContainsAny(got, "\x1b\x07\u009b\u202e") {
 		t.Errorf("a terminal gets\n%q, want\n%q", got, want)
 	}
 }
@@ -84,7 +86,7 @@ func TestPredictOnATerminal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "escapes.csv")
 	write(t, path, "word,x\r\n"+strings.Repeat("a,\x1b[31m\u009bäöü€\U0001F600\r\n", 2000))
 	got := onTerminal(t, "TERM=xterm", "predict", dir, "--data="+path)
-	want := escaped(strings.ReplaceAll(succeed(t, "predict", dir, "--data="+path), "\r\n", "\n"), "\n")
+	want := printable.Except(strings.ReplaceAll(succeed(t, "predict", dir, "--data="+path), "\r\n", "\n"), "\n")
 	if got != want || strings.Count(got, "äöü€\U0001F600") != 2000 || strings.Contains(got, "\x1b") {
 		t.Errorf("a terminal gets\n%.300q, want\n%.300q", got, want)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/printable"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
@@ -247,7 +248,7 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how task.Task, err error)
 		if n := t.Config.DecoderLayers; n > 0 {
 			blocks += fmt.Sprintf(" and %d", n)
 		}
-		fmt.Fprintf(stdout, "%s  model: width %d, %s blocks, %d heads; batches of %d, %d steps an epoch, %s\n", printable(look.String()),
+		fmt.Fprintf(stdout, "%s  model: width %d, %s blocks, %d heads; batches of %d, %d steps an epoch, %s\n", printable.Text(look.String()),
 			m.Dim, blocks, m.Block.Attention.Heads, of.Batch, of.Steps, atMost(of.Epochs))
 	}
 	progress := &progress{}
@@ -289,12 +290,12 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how task.Task, err error)
 
 // loadedText says which parameters another run's weights had.
 func loadedText(from string, l layers.Loaded, all int) string {
-	s := fmt.Sprintf("Starting from %s: %d of %d tensors", printable(from), all-len(l.Kept), all)
+	s := fmt.Sprintf("Starting from %s: %d of %d tensors", printable.Text(from), all-len(l.Kept), all)
 	if len(l.Kept) > 0 {
 		s += "; new ones: " + scopes(l.Kept)
 	}
 	if len(l.Unused) > 0 {
-		s += "; left out: " + printable(scopes(l.Unused))
+		s += "; left out: " + printable.Text(scopes(l.Unused))
 	}
 	return s
 }

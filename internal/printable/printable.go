@@ -1,0 +1,29 @@
+// Package printable makes text that may hold anything safe to show: a terminal obeys control characters, and what a
+// reader sees turns around with marks of direction. A user's data, names and paths and a model's text may have either.
+package printable
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text returns s with escapes, as Go has them, for what isn't printable and for bytes that aren't UTF-8. Spaces of
+// every kind and ends of lines stay.
+func Text(s string) string { return Except(s, "\n") }
+
+// Except is Text where the characters of stay stay, in place of ends of lines.
+func Except(s, stay string) string {
+	var escaped strings.Builder
+	for i, r := range s {
+		_, size := utf8.DecodeRuneInString(s[i:])
+		part := s[i : i+size]
+		if strings.ContainsRune(stay, r) || (unicode.IsPrint(r) || unicode.Is(unicode.Zs, r)) && (r != utf8.RuneError || size > 1) {
+			escaped.WriteString(part)
+		} else {
+			escaped.WriteString(strings.Trim(strconv.Quote(part), `"`))
+		}
+	}
+	return escaped.String()
+}
