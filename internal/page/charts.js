@@ -1,0 +1,94 @@
+'use strict';
+const heed = {};
+
+// heed.data returns what a page has for its scripts: the JSON of the element with this id.
+heed.data = id => JSON.parse(document.getElementById(id).textContent);
+
+// heed.number returns a number as a reader wants it: with four significant digits, a whole one with all.
+heed.number = v => v == null ? '–' : String(Number.isInteger(v) ? v : Number(v.toPrecision(4)));
+
+// heed.chart draws curves in an element, as wide as that is, in the colours of the page, and returns an object whose
+// update takes another spec. A spec is
+//   title, label   what the chart shows, and what x is
+//   x              numbers that rise, for all series that have no x of their own
+//   series         [{name, values, x}], values as many as x, null for a gap
+//   marks          [{x, label}], vertical lines; may be left out
+//   log            whether y is logarithmic
+heed.chart = (element, spec) => {
+	const color = name => getComputedStyle(element).getPropertyValue(name).trim();
+	const line = i => '--line-' + (i - 1) % 6;
+	const font = '12px system-ui, sans-serif';
+	const shown = (u, v, series, at) => heed.number(at == null ? u.data[series].findLast(v => v != null) : v); // the last one without a pointer
+	let plot, names;
+
+	const aligned = () => uPlot.join(spec.series.map(s => [
+		s.x || spec.x, s.values.map(v => spec.log && v <= 0 ? null : v),
+	]), spec.series.map(() => [2])); // 2: a null stays a gap
+
+	const drawMarks = u => {
+		const c = u.ctx, {left, top, width, height} = u.bbox, px = devicePixelRatio;
+		c.save();
+		c.font = 11 * px + 'px system-ui, sans-serif';
+		c.fillStyle = c.strokeStyle = color('--muted');
+		c.setLineDash([4 * px, 3 * px]);
+		c.lineWidth = px;
+		(spec.marks || []).forEach((mark, i) => {
+			const x = Math.round(u.valToPos(mark.x, 'x', true));
+			if (x < left || x > left + width) return;
+			c.beginPath();
+			c.moveTo(x, top);
+			c.lineTo(x, top + height);
+			c.stroke();
+			const before = x + c.measureText(mark.label).width + 5 * px > left + width;
+			c.textAlign = before ? 'right' : 'left';
+			c.fillText(mark.label, x + (before ? -4 : 4) * px, top + (11 + 14 * i) * px);
+		});
+		c.restore();
+	};
+
+	const whole = Array.from({length: 30}, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3)); // from tick to tick of x
+	const axis = more => Object.assign({
+		stroke: () => color('--muted'), font, grid: {stroke: () => color('--grid'), width: 1}, ticks: {show: false}, gap: 6,
+	}, more);
+	const options = () => ({
+		title: spec.title, width: element.clientWidth, height: 240,
+		scales: {
+			x: {time: false, range: (u, min, max) => u.data[0].length === 1 ? [u.data[0][0] - 1, u.data[0][0] + 1] : [min ?? 0, max ?? 1]},
+			y: {distr: spec.log ? 3 : 1},
+		},
+		axes: [
+			axis({label: spec.label, labelFont: font, labelSize: 16, size: 24, incrs: whole,
+				values: (u, ticks) => ticks.map(v => v < 0 ? null : heed.number(v))}),
+			axis({values: (u, ticks) => ticks.map(v => v == null ? null : heed.number(v)),
+				size: (u, texts) => 12 + 7 * Math.max(2, ...(texts || []).map(t => (t || '').length))}),
+		],
+		series: [{label: spec.label, value: shown}].concat(spec.series.map((s, i) => ({
+			label: s.name, width: 2, dash: i < 6 ? undefined : [6, 4], value: shown,
+			stroke: () => color(line(i + 1)), points: {fill: () => color('--page')},
+		}))),
+		cursor: {y: false, sync: {key: spec.label}},
+		legend: {markers: {width: 2, stroke: (u, i) => 'var(' + line(i) + ')', fill: (u, i) => 'var(' + line(i) + ')'}},
+		hooks: {draw: [drawMarks]},
+	});
+
+	const make = () => {
+		if (plot) plot.destroy();
+		names = spec.series.map(s => s.name).join('\n');
+		plot = new uPlot(options(), aligned(), element);
+	};
+	make();
+	element.setAttribute('role', 'figure');
+	element.setAttribute('aria-label', spec.title);
+	new ResizeObserver(() => {
+		if (element.clientWidth > 0 && element.clientWidth !== plot.width) plot.setSize({width: element.clientWidth, height: 240});
+	}).observe(element);
+	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => plot.redraw());
+	return {
+		update(to) {
+			const log = spec.log;
+			spec = to;
+			if (spec.log !== log || spec.series.map(s => s.name).join('\n') !== names) make();
+			else plot.setData(aligned());
+		},
+	};
+};

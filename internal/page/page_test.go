@@ -1,0 +1,104 @@
+package page
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"html"
+	"html/template"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// written returns a page as a file has it.
+func written(t *testing.T, p Page) string {
+	t.Helper()
+	var s strings.Builder
+	if err := p.Write(&s); err != nil {
+		t.Fatal(err)
+	}
+	return s.String()
+}
+
+var scriptElements = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
+
+func TestPolicyAllowsThePagesScriptsAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		page    Page
+		scripts int
+	}{
+		"none":     {Page{Title: "a"}, 0},
+		"own":      {Page{Scripts: []string{"let a = 1 < 2;\n", "a;"}}, 2},
+		"charts":   {Page{Charts: true}, 2},
+		"all live": {Page{Charts: true, Scripts: []string{"heed;"}, Live: true}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			content := written(t, c.page)
+			policy := html.UnescapeString(regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(content)[1])
+			if policy != c.page.Policy() {
+				t.Errorf("the page has %q, Policy is %q", policy, c.page.Policy())
+			}
+			directives := map[string]string{}
+			for _, directive := range strings.Split(policy, "; ") {
+				key, value, _ := strings.Cut(directive, " ")
+				directives[key] = value
+			}
+			var hashes []string
+			for _, script := range scriptElements.FindAllStringSubmatch(content, -1) {
+				sum := sha256.Sum256([]byte(script[1]))
+				hashes = append(hashes, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
+			}
+			if len(hashes) != c.scripts || strings.Count(content, "<script") != c.scripts {
+				t.Fatalf("the page has %d scripts, want %d", len(hashes), c.scripts)
+			}
+			if hashes == nil {
+				hashes = []string{"'none'"}
+			}
+			if got := strings.Fields(directives["script-src"]); !slices.Equal(got, hashes) {
+				t.Errorf("script-src is %q, the scripts' hashes are %q", got, hashes)
+			}
+			if directives["default-src"] != "'none'" || (directives["connect-src"] == "'self'") != c.page.Live {
+				t.Errorf("the policy is %q", policy)
+			}
+		})
+	}
+}
+
+// Pages name no other address but uPlot's own in its comment, and scripts make no markup and no code of text.
+func TestPageIsWhole(t *testing.T) {
+	content := strings.Replace(written(t, Page{Charts: true}), "/*! https://github.com/leeoniya/uPlot (v1.6.32) */", "", 1)
+	for _, never := range []string{"http:", "https:", "src=", "url(", "@import", "import(", "fetch(", "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"} {
+		if strings.Contains(content, never) {
+			t.Errorf("the page has %q", never)
+		}
+	}
+	if hrefs := regexp.MustCompile(`href="[^"]*"`).FindAllString(content, -1); !slices.Equal(hrefs, []string{`href="data:,"`}) {
+		t.Errorf("the page refers to %q", hrefs)
+	}
+	if !strings.Contains(content, "Copyright (c) 2022 Leon Sorokin") {
+		t.Error("the page has uPlot, and not its licence")
+	}
+}
+
+// Data end no element, whatever they are, where a page's template has them in each way that it may.
+func TestHostileDataDoNothing(t *testing.T) {
+	body := template.Must(template.New("").Parse(`<p title="{{.}}">{{.}}</p><script type="application/json" id="data">{{.}}</script>`))
+	for _, data := range []string{
+		`</script><script>alert(1)</script>`, `<!--<script>`, `" onmouseover="alert(1)`, `'>"><img src=x onerror=alert(1)>`, "\u2028\u2029", `]]>`, `\u003c/script>`, "</title></style>", "\x00\xff",
+	} {
+		var s strings.Builder
+		if err := body.Execute(&s, data); err != nil {
+			t.Fatal(err)
+		}
+		content := written(t, Page{Title: data, Body: template.HTML(s.String())})
+		tags := regexp.MustCompile(`<[!/a-z]+`).FindAllString(content, -1)
+		want := regexp.MustCompile(`<[!/a-z]+`).FindAllString(written(t, Page{Body: `<p></p><script type="application/json"></script>`}), -1)
+		if !slices.Equal(tags, want) {
+			t.Errorf("%q: the page's tags are %q, want %q", data, tags, want)
+		}
+		if !regexp.MustCompile(`<p title="[^"<>]*">`).MatchString(content) {
+			t.Errorf("%q: the page has another attribute: %s", data, s.String())
+		}
+	}
+}
