@@ -1,0 +1,157 @@
+package docs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
+	"github.com/heed-go/heed/train/task"
+)
+
+// Which letters of a word has it more than once?
+func Example_rule() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "heed")
+	check(err)
+	defer os.RemoveAll(dir)
+
+	rule := data.Rule{
+		Name: "repeated", Kind: data.KindTags, Alphabet: "abcdefgh.*", MaxLen: 8,
+		Sample: func(rng *rand.Rand, maxLen int) string {
+			word := make([]byte, 1+rng.IntN(maxLen))
+			for i := range word {
+				word[i] = "abcdefgh"[rng.IntN(8)]
+			}
+			return string(word)
+		},
+		Answer: func(word string) (string, error) {
+			return strings.Map(func(letter rune) rune {
+				if strings.Count(word, string(letter)) > 1 {
+					return '*'
+				}
+				return '.'
+			}, word), nil
+		},
+	}
+	config := task.Defaults(rule)
+	config.Training.Epochs = 4
+	t, err := task.New(config)
+	check(err)
+	summary, err := t.Train(ctx, dir, nil, nil) // where heed train writes runs/…
+	check(err)
+	fmt.Println("nine in ten right:", *summary.ValAccuracy > 0.9)
+
+	model, err := task.Open(dir) // in another program, say: it needs no rule
+	check(err)
+	fmt.Println(model.Predict("abcbd"))
+	// Output:
+	// nine in ten right: true
+	// .*.*. <nil>
+}
+
+// A Problem of one's own: which of several thermometers in a room are out of line?
+func Example_problem() {
+	ctx := context.Background()
+	const sensors, width = 6, 16
+	readings := func(seed uint64, n int) train.Dataset {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		x, off := make([]float32, n*sensors), make([]float32, n*sensors)
+		for i := range n {
+			room := rng.Float32()
+			for s := i * sensors; s < (i+1)*sensors; s++ {
+				x[s] = room + 0.03*float32(rng.NormFloat64())
+				if rng.IntN(5) == 0 {
+					x[s], off[s] = x[s]+0.3, 1
+				}
+			}
+		}
+		d, err := train.Tensors(
+			tensor.New(tensor.WithShape(n, sensors, 1), tensor.WithBacking(x)),
+			tensor.New(tensor.WithShape(n, sensors, 1), tensor.WithBacking(off)))
+		check(err)
+		return d
+	}
+
+	params, err := layers.NewParams(tensor.Float32, 1)
+	check(err)
+	embed, err1 := layers.NewLinear(params.Scope("embed"), 1, width, layers.LinearConfig{})
+	encoder, err2 := layers.NewEncoder(params.Scope("encoder"), layers.ModelConfig{
+		Dim: width, Layers: 1, Outputs: 1, Positions: layers.None{},
+		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}},
+	})
+	check(errors.Join(err1, err2))
+
+	result, err := train.Fit(ctx, train.Problem{
+		Params: params,
+		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+			x, err := embed.Forward(b, in[0]) // (B, S, 1) -> (B, S, D)
+			if err != nil {
+				return nil, nil, err
+			}
+			logits, err := encoder.Forward(b, x, layers.Mask{}) // (B, S, D) -> (B, S, 1)
+			if err != nil {
+				return nil, nil, err
+			}
+			accuracy, err := train.BinaryAccuracy(b, logits, in[1], nil)
+			if err != nil {
+				return nil, nil, err
+			}
+			loss, err := layers.BinaryCrossEntropy(b, logits, in[1], nil)
+			return loss, []train.Metric{accuracy}, err
+		},
+		Train: readings(1, 2000), Validation: readings(2, 500), BatchSize: 50,
+	}, train.Config{
+		Stopping:  train.Stopping{Monitor: "val_accuracy", Mode: "max", Patience: 3},
+		MaxEpochs: 20, Solver: optim.NewAdamW(0.005),
+	})
+	check(err)
+	fmt.Println("99 in 100 right:", result.Best.Metrics["val_accuracy"] > 0.99)
+	// Output:
+	// 99 in 100 right: true
+}
+
+// A file of rows: what heed train --task labels does.
+func Example_rows() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "heed")
+	check(err)
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "weather.csv")
+	var rows strings.Builder
+	rows.WriteString("text,label\n")
+	for i := range 300 {
+		fmt.Fprintf(&rows, "%d degrees,%s\n", 3*i, map[bool]string{false: "cold", true: "hot"}[3*i >= 100])
+	}
+	check(os.WriteFile(file, []byte(rows.String()), 0o666))
+
+	config, err := task.Named("labels", 0)
+	check(err)
+	config.Data.File = file
+	config.Training.Epochs = 3
+	t, err := task.New(config)
+	check(err)
+	defer t.Close()
+	fmt.Print(strings.ReplaceAll(t.Look().String(), dir+"/", ""))
+	_, err = t.Train(ctx, filepath.Join(dir, "run"), nil, nil)
+	check(err)
+	fmt.Println(t.Predict("500 degrees"))
+	// Output:
+	// weather.csv: 300 rows of 300 sources
+	//   columns: text and label, by the header
+	//   sources: characters, 16 different; up to 11 in a row, half of the rows up to 11
+	//   labels: hot 241 (88.6 %), cold 31 (11.4 %)
+	//   to train on: 272 rows; to validate on: 28, all of 28 sources that seed 1 holds out
+	//   always hot would be right in 89.3 %
+	// hot <nil>
+}
