@@ -299,8 +299,11 @@ func (f *fit) check(ctx context.Context) error {
 			return err
 		}
 	}
-	logCheck(f.Log, f.history[len(f.history)-1], &f.stopping)
-	return f.averaged(func() error { return f.onCheck(f.stopping.kept() == len(f.history)-1) })
+	err := f.averaged(func() error { return f.onCheck(f.stopping.kept() == len(f.history)-1) })
+	if err == nil {
+		logCheck(f.Log, f.history[len(f.history)-1], &f.stopping)
+	}
+	return err
 }
 
 // averaged calls do while the parameters are the Average, if there is one.

@@ -106,7 +106,7 @@ type Config struct {
 	// start.
 	Resume bool
 
-	// Log gets a line for every check, and one when training stops early; nil for none.
+	// Log gets a line for every check, after OnCheck, and one when training stops early; nil for none.
 	Log io.Writer
 
 	// OnMemory, if set, is called before the first step with an estimate, in bytes, of the most memory that the process
