@@ -117,6 +117,7 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 			fmt.Fprintf(log, "Memory: about %s\n", sizes.Text(bytes))
 		}
 	}
+	stopping := train.EarlyStopping{Stopping: c.Stopping}
 	c.OnCheck = func(history []train.Check, best bool) (bool, error) {
 		if !first {
 			return false, nil
@@ -126,7 +127,13 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 				return false, err
 			}
 		}
-		return false, writeHistory(dir, history)
+		if err := writeHistory(dir, history); err != nil {
+			return false, err
+		}
+		if t.OnCheck != nil {
+			t.OnCheck(history, bestOf(history, &stopping))
+		}
+		return false, nil
 	}
 	result, err := train.Fit(ctx, t.Problem(), c)
 	if err != nil {
@@ -145,39 +152,6 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	}
 	s.SHA256[SummaryFile] = s.sum()
 	return s, writeJSON(dir, SummaryFile, s)
-}
-
-// foretell returns an onStep that says once how long training takes: by what some steps have taken, when there have
-// been enough of them for all widths of rows.
-func (t *Task) foretell(log io.Writer, onStep func(epoch, step int, loss float64) bool) func(epoch, step int, loss float64) bool {
-	var start time.Time // when the first step was over, which builds graphs
-	steps, said := -1, false
-	return func(epoch, step int, loss float64) bool {
-		if steps++; steps == 0 {
-			start = time.Now()
-		}
-		if taken := time.Since(start); steps >= 20 && taken > 10*time.Second && !said {
-			said = true
-			each := taken / time.Duration(steps) * time.Duration(t.Config.Training.Steps)
-			most := ""
-			if n := t.Config.Training.Epochs - epoch; t.Config.Training.Epochs > 0 && n > 1 {
-				most = fmt.Sprintf(", %s for the %d to come at most", about(time.Duration(n)*each), n)
-			}
-			fmt.Fprintf(log, "Time: about %s an epoch%s, and some for validation\n", about(each), most)
-		}
-		return onStep != nil && onStep(epoch, step, loss)
-	}
-}
-
-// about returns a time as one says it.
-func about(d time.Duration) string {
-	switch {
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()+0.5))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()+0.5))
-	}
-	return fmt.Sprintf("%.1f h", d.Hours())
 }
 
 // summary returns what there is to say of a training but for its seconds.

@@ -31,6 +31,11 @@ type Task struct {
 	CheckpointSteps int
 	CheckpointTime  time.Duration
 
+	// OnCheck, if set, is called in the first process after every check, with the history so far and which of it is the
+	// best check, whatever is kept, or -1 for none. Where a run goes on after some checks, it is called once before the
+	// first step.
+	OnCheck func(history []train.Check, best int)
+
 	// Group is the processes that train together, as train.Config has it; nil for this one alone. The first one alone
 	// sees the run folder.
 	Group train.Group

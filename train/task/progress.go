@@ -1,0 +1,60 @@
+package task
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/heed-go/heed/train"
+)
+
+// bestOf has stopping observe the checks that are new to it, and returns the best one, or -1.
+func bestOf(history []train.Check, stopping *train.EarlyStopping) int {
+	for _, check := range history[stopping.Checks:] {
+		value := check.Metrics[stopping.Monitor]
+		switch {
+		case stopping.Monitor == "train_loss" || stopping.Monitor == "" && !check.Validated:
+			value = check.TrainLoss
+		case stopping.Monitor == "val_loss" || stopping.Monitor == "":
+			value = check.ValLoss
+		}
+		stopping.Observe(value)
+	}
+	if !stopping.Improved {
+		return -1
+	}
+	return stopping.BestCheck
+}
+
+// foretell returns an onStep that says once how long training takes: by what some steps have taken, when there have
+// been enough of them for all widths of rows.
+func (t *Task) foretell(log io.Writer, onStep func(epoch, step int, loss float64) bool) func(epoch, step int, loss float64) bool {
+	var start time.Time // when the first step was over, which builds graphs
+	steps, said := -1, false
+	return func(epoch, step int, loss float64) bool {
+		if steps++; steps == 0 {
+			start = time.Now()
+		}
+		if taken := time.Since(start); steps >= 20 && taken > 10*time.Second && !said {
+			said = true
+			each := taken / time.Duration(steps) * time.Duration(t.Config.Training.Steps)
+			most := ""
+			if n := t.Config.Training.Epochs - epoch; t.Config.Training.Epochs > 0 && n > 1 {
+				most = fmt.Sprintf(", %s for the %d to come at most", about(time.Duration(n)*each), n)
+			}
+			fmt.Fprintf(log, "Time: about %s an epoch%s, and some for validation\n", about(each), most)
+		}
+		return onStep != nil && onStep(epoch, step, loss)
+	}
+}
+
+// about returns a time as one says it.
+func about(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()+0.5))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()+0.5))
+	}
+	return fmt.Sprintf("%.1f h", d.Hours())
+}
