@@ -10,6 +10,7 @@ import (
 
 	"github.com/heed-go/heed/internal/curve"
 	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/watch"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
 )
@@ -29,10 +30,11 @@ func findRate(cmd *cobra.Command, c task.Config, out string, how task.Task) erro
 	}
 	t.Workers, t.Group = how.Workers, how.Group
 	const steps = 200
-	progress := &progress{}
+	bar := io.Discard
 	if first(how.Group) {
-		progress = newProgress(cmd.ErrOrStderr(), steps, 1)
+		bar = cmd.ErrOrStderr()
 	}
+	progress := newProgress(bar, watch.Plan{Steps: steps, Epochs: 1})
 	config, taken := t.FitConfig(), 0
 	config.OnStep = func(_, _ int, loss float64) bool {
 		taken++

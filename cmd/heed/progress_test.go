@@ -3,12 +3,16 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/heed-go/heed/internal/watch"
+	"github.com/heed-go/heed/train"
 )
 
 // screen is what a terminal shows, its lines without trailing blanks, after what is written to it.
@@ -40,37 +44,81 @@ func screen(written string) []string {
 	return append(lines, strings.TrimRight(string(line), " "))
 }
 
-// However long an epoch is, its line is alone on the screen and the bar below it, and in the end there is no bar.
+// However long an epoch is, its line is alone on the screen and the progress below it, and in the end there is none.
 func TestProgress(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the bar is overwritten there, not erased")
-	}
 	var terminal bytes.Buffer
-	p := &progress{bar: newBar(&terminal, 4), epochs: 7}
+	p := newProgress(&terminal, watch.Plan{Steps: 4, Epochs: 7})
+	p.to = &terminal
 	out := p.over(&terminal)
 	var want []string
+	shows := regexp.MustCompile(`^Epoch \d, 7 in all  .*\d/4.*  loss 1`)
 	for epoch := range 6 {
 		for step := range 4 {
-			if epoch == 1 || epoch == 4 {
-				time.Sleep(60 * time.Millisecond) // long enough to draw within the epoch
-			}
+			p.drawn = time.Time{} // long ago
 			p.step(epoch, step, 1)
+			got := screen(terminal.String())
+			if last := len(got) - 1; !shows.MatchString(got[last]) || strings.Join(got[:last], "\n") != strings.Join(want, "\n") {
+				t.Fatalf("the screen shows\n%s\nwant\n%s\nand the progress", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
 		}
 		line := fmt.Sprintf("Epoch %d: Train=1.000, Val=1.000", epoch)
 		fmt.Fprintln(out, line)
 		want = append(want, line)
-		if got := screen(terminal.String()); strings.Join(got, "\n") != strings.Join(want, "\n")+"\n" {
-			t.Fatalf("the screen shows\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
 	}
-	if drawn := regexp.MustCompile(`Epoch 1, 7 in all .*\(\d/4, \d+ steps/s\) \[\d+s:\d+s\]`); !drawn.MatchString(terminal.String()) {
-		t.Errorf("no bar was ever drawn with its epoch, its rate and the time that is left: %q", terminal.String())
-	}
-	time.Sleep(150 * time.Millisecond)
+	p.drawn = time.Time{}
 	p.step(6, 1, 1)
 	p.clear() // as at an interruption
-	if got := screen(terminal.String()); got[len(got)-1] != "" {
-		t.Errorf("the last line is %q, want nothing", got[len(got)-1])
+	if got := screen(terminal.String()); strings.Join(got, "\n") != strings.Join(want, "\n")+"\n" {
+		t.Errorf("the screen shows\n%s\nwant no progress", strings.Join(got, "\n"))
+	}
+}
+
+// What there is no room for isn't shown, and what is left is whole.
+func TestProgressFits(t *testing.T) {
+	p := newProgress(new(bytes.Buffer), watch.Plan{Steps: 200, Epochs: 7})
+	now := watch.Now{Epoch: 2, Step: 150, Loss: 0.037042, Rate: 719.4, EpochLeft: 62 * time.Second, RunLeft: 3602 * time.Second}
+	for _, c := range []struct {
+		width   int
+		unicode bool
+		want    string
+	}{
+		{5, true, ""},
+		{10, true, ""},
+		{18, true, "Epoch 2, 7 in all"},
+		{30, true, "Epoch 2, 7 in all  150/200"},
+		{40, true, "Epoch 2, 7 in all  150/200  left: 1:02"},
+		{60, false, "Epoch 2, 7 in all  150/200  left: 1:02  run: 1:00:02"},
+		{60, true, "Epoch 2, 7 in all  150/200  left: 1:02  run: 1:00:02"},
+		{130, true, "Epoch 2, 7 in all  ███████████████░░░░░  150/200  719 steps/s  left: 1:02  run: 1:00:02  loss 0.03704  █▆▄▁"},
+		{130, false, "Epoch 2, 7 in all  [###############-----]  150/200  719 steps/s  left: 1:02  run: 1:00:02  loss 0.03704"},
+	} {
+		p.unicode = c.unicode
+		if got := p.line(now, []float64{4, 3, 2, 0.4}, c.width); got != c.want {
+			t.Errorf("in %d columns there is %q, want %q", c.width, got, c.want)
+		}
+	}
+	p.plan.Epochs = 0
+	now = watch.Now{Epoch: 2, Step: 1, Loss: 2, EpochLeft: -1, RunLeft: -1}
+	if got, want := p.line(now, []float64{2}, 80), "Epoch 2  [--------------------]  1/200  loss 2"; got != want {
+		t.Errorf("where nothing is known of the time there is %q, want %q", got, want)
+	}
+}
+
+func TestShowsUnicode(t *testing.T) {
+	for _, c := range []struct {
+		env  map[string]string
+		want bool
+	}{
+		{map[string]string{"LANG": "en_GB.UTF-8"}, true},
+		{map[string]string{"LANG": "C.utf8"}, true},
+		{map[string]string{"LANG": "en_GB.UTF-8", "LC_CTYPE": "C"}, false},
+		{map[string]string{"LANG": "en_GB.UTF-8", "LC_CTYPE": "POSIX", "LC_ALL": "de_DE.UTF-8"}, true},
+		{map[string]string{"LANG": "de_DE.ISO-8859-1"}, false},
+		{nil, runtime.GOOS == "windows"},
+	} {
+		if got := showsUnicode(func(name string) string { return c.env[name] }); got != c.want {
+			t.Errorf("%v: %v, want %v", c.env, got, c.want)
+		}
 	}
 }
 
@@ -80,7 +128,16 @@ func TestProgressOnlyToATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if newProgress(f, 4, 0).bar != nil || newProgress(new(bytes.Buffer), 4, 0).bar != nil {
-		t.Error("there is a bar, though there is no terminal")
+	for _, w := range []io.Writer{f, new(bytes.Buffer)} {
+		p := newProgress(w, watch.Plan{Steps: 4})
+		p.step(0, 0, 1)
+		p.checked([]train.Check{{}}, 0)
+		fmt.Fprint(p.over(w), "Epoch 0: Train=0.457\n")
+		if p.to != nil {
+			t.Error("there is progress, though there is no terminal")
+		}
+	}
+	if got := read(t, f.Name()); got != "Epoch 0: Train=0.457\n" {
+		t.Errorf("the file has %q, want the plain line", got)
 	}
 }

@@ -92,7 +92,7 @@ func TestPredictOnATerminal(t *testing.T) {
 	}
 }
 
-// A dumb terminal gets no bar, and none gets colours.
+// A dumb terminal gets no progress, and none gets colours. The best epoch has a mark.
 func TestTrainOnATerminal(t *testing.T) {
 	colour := regexp.MustCompile("\x1b\\[[0-9;]*m")
 	call := func(env, dir string) string {
@@ -103,7 +103,11 @@ func TestTrainOnATerminal(t *testing.T) {
 	}
 	got := call("TERM=xterm", "capable")
 	if !strings.Contains(got, "\x1b[2K") || !strings.Contains(got, "Epoch 2: ") {
-		t.Errorf("another terminal gets %q, want a bar", got)
+		t.Errorf("another terminal gets %q, want progress", got)
+	}
+	best := regexp.MustCompile(`(?m)^Best epoch (\d)`).FindStringSubmatch(strings.NewReplacer("\r", "", "\x1b[2K", "").Replace(got))
+	if best == nil || !regexp.MustCompile("Epoch "+best[1]+": .*; best so far\n").MatchString(got) {
+		t.Errorf("the terminal gets %q, want a mark at the best epoch", got)
 	}
 	if colour.MatchString(got) {
 		t.Errorf("there are colours: %q", got)
@@ -114,7 +118,7 @@ func TestTrainOnATerminal(t *testing.T) {
 func TestInterruptedOnATerminal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	got := interruptedOnTerminal(t, "Epoch 0: ", "TERM=xterm", "train", "--task=copy", "--patience=0", "--epochs=1000", "--out="+dir)
-	if want := "\nheed: interrupted: ending what is under way\nheed: interrupted: heed train --resume " + shell(dir) + " goes on from there\n"; !strings.HasSuffix(regexp.MustCompile("\x1b\\[[0-9]*K|\r").ReplaceAllString(got, ""), want) {
+	if want := "\nheed: interrupted: ending what is under way\nheed: interrupted: heed train --resume " + shell(dir) + " goes on from there\n"; !strings.HasSuffix(strings.Join(screen(got), "\n"), want) {
 		t.Errorf("the terminal gets %q, want it to end with %q", got, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/watch"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
@@ -251,10 +253,13 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how task.Task, err error)
 		fmt.Fprintf(stdout, "%s  model: width %d, %s blocks, %d heads; batches of %d, %d steps an epoch, %s\n", printable.Text(look.String()),
 			m.Dim, blocks, m.Block.Attention.Heads, of.Batch, of.Steps, atMost(of.Epochs))
 	}
-	progress := &progress{}
-	if how.Group == nil { // mpirun gives its processes a terminal that isn't one
-		progress = newProgress(cmd.ErrOrStderr(), t.Config.Training.Steps, t.Config.Training.Epochs)
+	bar := cmd.ErrOrStderr()
+	if how.Group != nil { // mpirun gives its processes a terminal that isn't one
+		bar = io.Discard
 	}
+	of := t.Config.Training
+	progress := newProgress(bar, watch.Plan{Steps: of.Steps, Epochs: of.Epochs, CheckEvery: of.CheckEvery, MaxSteps: t.MaxSteps, MaxTime: t.MaxTime})
+	t.OnCheck = progress.checked
 	s, err := t.Train(cmd.Context(), dir, progress.over(stdout), progress.step)
 	progress.clear()
 	if errors.Is(err, context.Canceled) {
