@@ -57,7 +57,7 @@ func TestGo(t *testing.T) {
 			checkExamples(t, path)
 		}
 	}
-	if blocks < 12 {
+	if blocks < 15 {
 		t.Errorf("%d blocks seen: the test looks in the wrong place", blocks)
 	}
 }

@@ -1,9 +1,9 @@
-"""PyTorch's columns of the README's tables, on the CPU; prints a JSON object a line.
+"""PyTorch's columns of the tables of performance.md, on the CPU; prints a JSON object a line.
 
     OPENBLAS_CORETYPE=SkylakeX /usr/bin/python3 docs/torch_bench.py [nanogpt|tiny|long|gemm ...]
 
 Leave OPENBLAS_CORETYPE out where OpenBLAS knows the processor. Every figure is taken with one thread of PyTorch's and with
-two, and the README has the better one. OpenBLAS has threads of its own: for products on one core, set
+two, and the tables have the better one. OpenBLAS has threads of its own: for products on one core, set
 OPENBLAS_NUM_THREADS=1 as well.
 """
 import json

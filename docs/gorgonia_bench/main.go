@@ -1,5 +1,5 @@
 // Gorgonia_bench measures one training step of a small GPT that is made of Gorgonia's own ops alone, with Gorgonia's
-// Adam: the README's column of that name. It measures as heed bench does, and prints a JSON object a line.
+// Adam: the column of that name in docs/performance.md. It measures as heed bench does, and prints a JSON object a line.
 //
 //	go run ./docs/gorgonia_bench [nanogpt|tiny ...]
 //

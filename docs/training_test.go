@@ -1,0 +1,129 @@
+package docs
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
+)
+
+// larger is a small problem: which of two numbers is the larger?
+func larger() train.Problem {
+	params, err := layers.NewParams(tensor.Float32, 1)
+	check(err)
+	linear, err := layers.NewLinear(params, 2, 2, layers.LinearConfig{})
+	check(err)
+	pairs := func(seed uint64, n int) train.Dataset {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		x, y := make([]float32, 2*n), make([]int, n)
+		for i := range n {
+			x[2*i], x[2*i+1] = rng.Float32(), rng.Float32()
+			if x[2*i+1] > x[2*i] {
+				y[i] = 1
+			}
+		}
+		d, err := train.Tensors(tensor.New(tensor.WithShape(n, 2), tensor.WithBacking(x)), tensor.New(tensor.WithShape(n), tensor.WithBacking(y)))
+		check(err)
+		return d
+	}
+	return train.Problem{
+		Params: params, Train: pairs(1, 640), Validation: pairs(2, 200), BatchSize: 32,
+		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+			logits, err := linear.Forward(b, in[0])
+			if err != nil {
+				return nil, nil, err
+			}
+			loss, err := layers.CrossEntropy(b, logits, in[1], layers.CrossEntropyOptions{})
+			return loss, nil, err
+		},
+	}
+}
+
+// A training that is interrupted and goes on ends with the bytes of one that isn't.
+func Example_resume() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "heed")
+	check(err)
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "checkpoint.safetensors")
+
+	config := func(checkpoint string, maxSteps int) train.Config {
+		solver := optim.NewAdamW(0.05)
+		solver.ClipNorm = 1
+		solver.Schedule = optim.WarmUpCosine(20, 400, 0.1)
+		return train.Config{
+			Stopping:   train.Stopping{Patience: 3, MinDelta: 0.001}, // 3 epochs without 0.001 less validation loss
+			MaxEpochs:  30,
+			MaxSteps:   maxSteps, // 0 is no limit
+			Solver:     solver,
+			Average:    &optim.Average{Decay: 0.98}, // of the weights, which is what is judged and kept
+			Checkpoint: checkpoint,
+			Resume:     true, // from the Checkpoint, if there is one
+			Seed:       1,
+		}
+	}
+	whole, parts := larger(), larger()
+	_, err = train.Fit(ctx, whole, config(filepath.Join(dir, "other"), 0))
+	check(err)
+
+	first, err := train.Fit(ctx, parts, config(file, 77)) // 20 steps make an epoch
+	check(err)
+	fmt.Println(first.Unfinished, first.StoppedBecause)
+	parts = larger() // in another process, say
+	last, err := train.Fit(ctx, parts, config(file, 0))
+	check(err)
+	fmt.Println(last.Unfinished, len(last.History) > 4)
+
+	bytes := func(p train.Problem) []float32 { return p.Params.Get("weight").Value.Float32s() }
+	fmt.Println("the same:", slices.Equal(bytes(whole), bytes(parts)))
+	// Output:
+	// true the limit of 77 steps is reached
+	// false true
+	// the same: true
+}
+
+// Early stopping by itself, in a loop of one's own.
+func Example_earlyStopping() {
+	losses := []float64{0.9, 0.5, 0.4, 0.42, 0.41, 0.43}
+	epoch := -1
+	trainEpoch := func() { epoch++ }
+	validate := func() float64 { return losses[epoch] }
+	params, err := layers.NewParams(tensor.Float32, 1)
+	check(err)
+
+	stopping := train.NewEarlyStopping(2) // its fields are for what else you want
+	best := params.Snapshot()
+	for stop := false; !stop; {
+		trainEpoch()
+		var improved bool
+		if improved, stop = stopping.Observe(validate()); improved {
+			best = params.Snapshot()
+		}
+	}
+	check(params.Restore(best))
+	fmt.Println(stopping.Because())
+	// Output:
+	// val_loss has not improved for 2 epochs: the best is 0.4, of epoch 2
+}
+
+// Muon for the matrices of a model, AdamW for the rest; embeddings at a rate of their own.
+func Example_groups() {
+	solver := optim.NewAdamW(0.002)
+	solver.Groups = []optim.Group{
+		{Match: func(name string, rank int) bool { return name == "embedding.weight" }, LearningRate: 0.0005},
+		{Match: func(name string, rank int) bool { return rank == 2 }, Rule: optim.Muon{OutIn: true}, LearningRate: 0.02},
+	}
+	solver.Schedule = optim.WarmUp(100).Then(100, optim.Linear(900, 1, 0))
+	fmt.Printf("%.2f %.2f %.2f\n", solver.Schedule(0), solver.Schedule(99), solver.Schedule(550))
+	// Output:
+	// 0.01 1.00 0.50
+}
