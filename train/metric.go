@@ -46,7 +46,7 @@ func ExactMatch(b *layers.Build, logits, targets *G.Node) (Metric, error) {
 }
 
 func share(name string, b *layers.Build, logits, targets *G.Node, whole bool) (Metric, error) {
-	right, counted, err := ops.CountRight(b.Env(), logits, targets, whole)
+	right, counted, err := ops.CountRight(b.Env(), logits, targets, -1, whole)
 	return Metric{Name: name, Sum: right, Count: counted}, err
 }
 

@@ -88,7 +88,7 @@ func TestBuffersHoldWhatMayBeRead(t *testing.T) {
 		{"several results of an op", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
 			classes := G.NewVector(x.Graph(), tensor.Int, G.WithShape(6), G.WithName("classes"),
 				G.WithValue(tensor.New(tensor.WithShape(6), tensor.WithBacking([]int{0, 1, 2, 3, 0, -1}))))
-			right, counted, err := CountRight(e, act(t, e, x), classes, false)
+			right, counted, err := CountRight(e, act(t, e, x), classes, -1, false)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,9 +14,9 @@ import (
 // class has the largest of its V logits, the first of them if there are several, and none of them is NaN. A target
 // below 0 is ignored, and its logits are not read. One of V or more is an error when the graph runs.
 //
-// With whole, the targets of each row, along the first axis, count as one, which is right if all that aren't ignored
-// are. A row of ignored targets doesn't count.
-func CountRight(e *Env, logits, targets *G.Node, whole bool) (right, counted *G.Node, err error) {
+// A target of the class never is never right; -1 is for none. With whole, the targets of each row, along the first
+// axis, count as one, which is right if all that aren't ignored are. A row of ignored targets doesn't count.
+func CountRight(e *Env, logits, targets *G.Node, never int, whole bool) (right, counted *G.Node, err error) {
 	name := "accuracy"
 	if whole {
 		name = "exact match"
@@ -29,12 +29,12 @@ func CountRight(e *Env, logits, targets *G.Node, whole bool) (right, counted *G.
 		size = tensor.Shape(targets.Shape()[1:]).TotalSize()
 	}
 	if logits.Dtype() == tensor.Float32 {
-		return countRight[float32](e, name, logits, targets, size)
+		return countRight[float32](e, name, logits, targets, never, size)
 	}
-	return countRight[float64](e, name, logits, targets, size)
+	return countRight[float64](e, name, logits, targets, never, size)
 }
 
-func countRight[F kernel.Float](e *Env, name string, logits, targets *G.Node, size int) (right, counted *G.Node, err error) {
+func countRight[F kernel.Float](e *Env, name string, logits, targets *G.Node, never, size int) (right, counted *G.Node, err error) {
 	n, vocab := rows(logits.Shape())
 	marks := make([]F, n)
 	return pair(e, name+fmt.Sprint(logits.Shape()), G.Nodes{logits, targets}, func(in []G.Value) (right, counted float64, err error) {
@@ -56,7 +56,10 @@ func countRight[F kernel.Float](e *Env, name string, logits, targets *G.Node, si
 			all, any := 1.0, 0.0
 			for i, t := range targets[lo : lo+size] {
 				if t >= 0 {
-					all, any = all*float64(marks[lo+i]), 1
+					any = 1
+				}
+				if t >= 0 && (t == never || marks[lo+i] == 0) {
+					all = 0
 				}
 			}
 			right += all * any

@@ -188,6 +188,28 @@ func TestJudgeIsEvaluate(t *testing.T) {
 	}
 }
 
+// What training never saw isn't answered rightly with what stands for all of it, as validation and Judge both have it.
+func TestUnknownIsNeverRight(t *testing.T) {
+	c := of(t, "tags", "rows.tsv", someRows(data.KindTags))
+	c.Data.ValidationFile = filepath.Join(t.TempDir(), "new.tsv")
+	if err := os.WriteFile(c.Data.ValidationFile, []byte("a b\tX Y\nb c\tY Z\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	task := made(t, c)
+	task.Params.Get("head.bias").Value.Float32s()[task.Config.Task.Target.Unknown()] = 100
+	s, err := task.Evaluate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := task.Judge(t.Context(), task.Examples(), PredictOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := r.Judged[0].Answer.Text; text != "� �" || r.Right != 0 || s.Right != 0 || s.Total != 4 {
+		t.Errorf("%q is answered: %d rows are right, and Evaluate says %d of %d tags, want none of 4", text, r.Right, s.Right, s.Total)
+	}
+}
+
 func TestWriteAnswers(t *testing.T) {
 	r := Report{Judged: []Judged{
 		{Source: "a\tb\\", References: []string{"x\ny", "\r"}, Answer: Answer{Text: "x", LogProb: -0.5}, Edits: 2},

@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
@@ -183,13 +184,18 @@ func (t *Task) loss(b *layers.Build, nodes G.Nodes) (loss *G.Node, metrics []tra
 	if loss, err = layers.CrossEntropy(b, logits, nodes[last], o); err != nil {
 		return nil, nil, err
 	}
-	judge := train.ExactMatch
-	if t.Config.judgesSymbols() {
-		judge = train.Accuracy
+	right, counted, err := ops.CountRight(b.Env(), logits, nodes[last], t.unknownClass(), !t.Config.judgesSymbols())
+	return loss, []train.Metric{{Name: "accuracy", Sum: right, Count: counted}}, err
+}
+
+// unknownClass returns the class of what answers have that the model doesn't know, or -1. It is never right, as for
+// Judge: what was meant can't be told from it.
+func (t *Task) unknownClass() int {
+	if t.Config.Task.Kind == data.KindLabels {
+		return -1
 	}
-	accuracy, err := judge(b, logits, nodes[last])
-	accuracy.Name = "accuracy"
-	return loss, []train.Metric{accuracy}, err
+	_, target := t.coder.Tokenizers()
+	return target.Unknown()
 }
 
 // values returns a batch with its targets, as the nodes of loss take it.

@@ -1,0 +1,38 @@
+package ops
+
+import (
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// A class that is never right is wrong where it is chosen, and makes its whole row wrong; what is ignored isn't one.
+func TestCountRightNever(t *testing.T) {
+	for _, test := range []struct {
+		name                  string
+		never                 int
+		whole                 bool
+		wantRight, wantCounts float64
+	}{
+		{"each", 1, false, 2, 3}, {"rows", 1, true, 1, 2}, {"each, without such a class", -1, false, 3, 3}, {"rows, without such a class", -1, true, 2, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := G.NewGraph()
+			logits := G.NodeFromAny(g, tensor.New(tensor.WithShape(2, 2, 2), tensor.WithBacking([]float64{1, 0, 0, 1, 1, 0, 1, 0})), G.WithName("logits"))
+			targets := G.NodeFromAny(g, tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]int{0, 1, 0, -1})), G.WithName("targets"))
+			right, counted, err := CountRight(&Env{}, logits, targets, test.never, test.whole)
+			if err != nil {
+				t.Fatal(err)
+			}
+			vm := G.NewTapeMachine(g)
+			defer vm.Close()
+			if err := vm.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			if r, n := right.Value().Data(), counted.Value().Data(); r != test.wantRight || n != test.wantCounts {
+				t.Errorf("%v of %v are right, want %v of %v", r, n, test.wantRight, test.wantCounts)
+			}
+		})
+	}
+}
