@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/heed-go/heed/internal/sizes"
 )
 
 // Stopping says when training ends by itself, and which parameters it leaves. It is plain data, and goes to JSON and
@@ -191,7 +193,7 @@ func (e *EarlyStopping) result(history []Check, err error) *Result {
 	case err != nil:
 		r.StoppedBecause = err.Error()
 	case e.steps:
-		r.StoppedBecause = fmt.Sprintf("it was to take %s at most", count(history[len(history)-1].Step, "step"))
+		r.StoppedBecause = fmt.Sprintf("it was to take %s at most", sizes.Count(history[len(history)-1].Step, "step"))
 	default:
 		r.StoppedBecause = fmt.Sprintf("it was to take %s at most", e.checks(len(history)))
 	}
@@ -207,12 +209,4 @@ func (e *EarlyStopping) unit() string {
 }
 
 // checks is a number of checks in words.
-func (e *EarlyStopping) checks(n int) string { return count(n, e.unit()) }
-
-// count is a number of things in words.
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
+func (e *EarlyStopping) checks(n int) string { return sizes.Count(n, e.unit()) }

@@ -14,6 +14,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/sizes"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -45,9 +46,9 @@ func Fit(ctx context.Context, p Problem, c Config) (*Result, error) {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case c.MaxSteps > 0 && f.step >= c.MaxSteps:
-			return pause(fmt.Sprintf("the limit of %s is reached", count(c.MaxSteps, "step")))
+			return pause(fmt.Sprintf("the limit of %s is reached", sizes.Count(c.MaxSteps, "step")))
 		case c.MaxTime > 0 && taken >= c.MaxTime:
-			return pause(fmt.Sprintf("the limit of %v is reached, after %s", c.MaxTime, count(f.step, "step")))
+			return pause(fmt.Sprintf("the limit of %v is reached, after %s", c.MaxTime, sizes.Count(f.step, "step")))
 		}
 		return nil
 	}

@@ -165,7 +165,7 @@ func TestStartFrom(t *testing.T) {
 	from := func(name, out string, more ...string) []string {
 		return slices.Concat([]string{"train", "--task=" + name, "--from=" + pairs, "--epochs=1", "--out=" + out}, dataFlags(t, name), more)
 	}
-	if out := succeed(t, from("pairs", again)...); !regexp.MustCompile(`^Starting from \S+: (\d+) of (\d+) tensors\n`).MatchString(out) || !strings.Contains(out, "model: width 16, 1 blocks, 2 heads") {
+	if out := succeed(t, from("pairs", again)...); !regexp.MustCompile(`^Starting from \S+: (\d+) of (\d+) tensors\n`).MatchString(out) || !strings.Contains(out, "model: width 16, 1 block, 2 heads") {
 		t.Errorf("it prints %q", out)
 	}
 	if out := succeed(t, from("labels", labels)...); !strings.Contains(out, " tensors; new ones: head.bias (1), head.weight (1); left out: decoder.blocks (26), decoder.embedding (1), decoder.head (2), decoder.norm (2)\n") {

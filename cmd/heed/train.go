@@ -22,6 +22,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/sizes"
 	"github.com/heed-go/heed/internal/watch"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
@@ -246,12 +247,12 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how task.Task, err error)
 	signal.Ignore(syscall.SIGPIPE) // the run is to be whole, also where nobody reads its lines to the end
 	if look := t.Look(); look != nil && first(how.Group) {
 		m, of := t.Config.Model, t.Config.Training
-		blocks := fmt.Sprint(m.Layers)
+		blocks := sizes.Count(m.Layers, "block")
 		if n := t.Config.DecoderLayers; n > 0 {
-			blocks += fmt.Sprintf(" and %d", n)
+			blocks = fmt.Sprintf("%d and %s", m.Layers, sizes.Count(n, "block"))
 		}
-		fmt.Fprintf(stdout, "%s  model: width %d, %s blocks, %d heads; batches of %d, %d steps an epoch, %s\n", printable.Text(look.String()),
-			m.Dim, blocks, m.Block.Attention.Heads, of.Batch, of.Steps, atMost(of.Epochs))
+		fmt.Fprintf(stdout, "%s  model: width %d, %s, %s; batches of %d, %s an epoch, %s\n", printable.Text(look.String()),
+			m.Dim, blocks, sizes.Count(m.Block.Attention.Heads, "head"), of.Batch, sizes.Count(of.Steps, "step"), atMost(of.Epochs))
 	}
 	bar := cmd.ErrOrStderr()
 	if how.Group != nil { // mpirun gives its processes a terminal that isn't one
@@ -324,7 +325,7 @@ func atMost(epochs int) string {
 	if epochs == 0 {
 		return "as many epochs as it takes"
 	}
-	return fmt.Sprintf("%d epochs at most", epochs)
+	return sizes.Count(epochs, "epoch") + " at most"
 }
 
 // newFolder makes the folder of a new run: the given one, which must not hold a run already, or one under runs/ that

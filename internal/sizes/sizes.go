@@ -41,6 +41,14 @@ func Check(bytes ...int) error {
 	return fmt.Errorf("this takes %s of memory, of which there is %s: choose smaller sizes", Text(sum), Text(most))
 }
 
+// Count returns a number of things in words, of which what is one: 1 step, 2 steps.
+func Count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
 // Text returns a number of bytes in words: in MB below 1 GiB, with two or three digits.
 func Text(bytes int) string {
 	switch {

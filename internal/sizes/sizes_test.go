@@ -30,6 +30,12 @@ func TestProduct(t *testing.T) {
 
 const word = 32 << (^uint(0) >> 63)
 
+func TestCount(t *testing.T) {
+	if got := Count(0, "step") + ", " + Count(1, "step") + ", " + Count(2, "step"); got != "0 steps, 1 step, 2 steps" {
+		t.Error(got)
+	}
+}
+
 func TestCheck(t *testing.T) {
 	most := limit()
 	if most < 1<<26 {

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/sizes"
 	"github.com/heed-go/heed/train/score"
 )
 
@@ -185,7 +186,7 @@ func (r *Report) String() string {
 	right := float64(r.Right) / float64(max(1, n))
 	switch r.Kind {
 	case data.KindPairs:
-		fmt.Fprintf(&s, "Exact: %.4f (%d of %s answered with one of their references)\n", right, r.Right, plural(n, "source"))
+		fmt.Fprintf(&s, "Exact: %.4f (%d of %s answered with one of their references)\n", right, r.Right, sizes.Count(n, "source"))
 		fmt.Fprintf(&s, "Error rate: %.4f (%d edits for %d %s of the nearest references)\n", r.Errors.Value(), r.Errors.Edits, r.Errors.Units, r.unit())
 		fmt.Fprintf(&s, "chrF: %.2f, BLEU: %s\n", r.ChrF.Value(), r.bleu())
 	case data.KindTags:

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/sizes"
 )
 
 // A Look is what there is to see of a file's rows before they are learned. String has it in words.
@@ -68,12 +69,12 @@ func (t *Task) Look() *Look {
 // String returns some lines of text.
 func (l *Look) String() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s: %s of %s", l.File, plural(l.Rows, "row"), plural(l.Sources, "source"))
+	fmt.Fprintf(&s, "%s: %s of %s", l.File, sizes.Count(l.Rows, "row"), sizes.Count(l.Sources, "source"))
 	if l.Several > 0 {
 		fmt.Fprintf(&s, ", %d of them with several answers", l.Several)
 	}
 	if l.Duplicates > 0 {
-		fmt.Fprintf(&s, "; %s said before", plural(l.Duplicates, "row"))
+		fmt.Fprintf(&s, "; %s said before", sizes.Count(l.Duplicates, "row"))
 	}
 	fmt.Fprintf(&s, "\n  columns: %s\n", l.Columns)
 	if l.Bads > 0 {
@@ -81,15 +82,15 @@ func (l *Look) String() string {
 		if l.Bads > len(l.Bad) {
 			more = "; …"
 		}
-		fmt.Fprintf(&s, "  left out: %s: %s%s\n", plural(l.Bads, "bad row"), strings.Join(l.Bad, "; "), more)
+		fmt.Fprintf(&s, "  left out: %s: %s%s\n", sizes.Count(l.Bads, "bad row"), strings.Join(l.Bad, "; "), more)
 	}
 	switch {
 	case l.Long > 0 && l.kind == data.KindLabels:
-		fmt.Fprintf(&s, "  cut: %s longer than %d symbols\n", plural(l.Long, "row"), l.MaxLen)
+		fmt.Fprintf(&s, "  cut: %s longer than %d symbols\n", sizes.Count(l.Long, "row"), l.MaxLen)
 	case l.Long > 0 && l.kind == data.KindPairs:
-		fmt.Fprintf(&s, "  left out: %s with a source longer than %d symbols or an answer longer than %d\n", plural(l.Long, "row"), l.MaxLen, l.Max)
+		fmt.Fprintf(&s, "  left out: %s with a source longer than %d symbols or an answer longer than %d\n", sizes.Count(l.Long, "row"), l.MaxLen, l.Max)
 	case l.Long > 0:
-		fmt.Fprintf(&s, "  left out: %s longer than %d symbols\n", plural(l.Long, "row"), l.MaxLen)
+		fmt.Fprintf(&s, "  left out: %s longer than %d symbols\n", sizes.Count(l.Long, "row"), l.MaxLen)
 	}
 	side := func(what string, of Side) {
 		fmt.Fprintf(&s, "  %s: %s, %d different; up to %d in a row, half of the rows up to %d\n", what, of.Units, of.Symbols, of.Longest, of.Median)
@@ -115,14 +116,14 @@ func (l *Look) String() string {
 		}
 		fmt.Fprintf(&s, "  %s: %s\n", what, strings.Join(parts, ", "))
 	}
-	fmt.Fprintf(&s, "  to train on: %s", plural(l.Trains, "row"))
+	fmt.Fprintf(&s, "  to train on: %s", sizes.Count(l.Trains, "row"))
 	switch {
 	case l.Validates == 0:
 		s.WriteString("; none to validate on")
 	case l.Validation != "":
 		fmt.Fprintf(&s, "; to validate on: %d of %s", l.Validates, l.Validation)
 	default:
-		fmt.Fprintf(&s, "; to validate on: %d, all of %s that seed %d holds out", l.Validates, plural(l.Held, "source"), l.seed)
+		fmt.Fprintf(&s, "; to validate on: %d, all of %s that seed %d holds out", l.Validates, sizes.Count(l.Held, "source"), l.seed)
 	}
 	s.WriteByte('\n')
 	validates := " to validate on"
@@ -130,12 +131,12 @@ func (l *Look) String() string {
 		validates = ""
 	}
 	if n := l.Source.Unknown; n > 0 {
-		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know\n", plural(n, "source"), validates)
+		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know\n", sizes.Count(n, "source"), validates)
 	}
 	if n := l.Answer.Unknown; n > 0 && l.kind == data.KindLabels {
-		fmt.Fprintf(&s, "  unknown: %s to validate on with a label that no row to train on has\n", plural(n, "row"))
+		fmt.Fprintf(&s, "  unknown: %s to validate on with a label that no row to train on has\n", sizes.Count(n, "row"))
 	} else if n > 0 {
-		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know, which can't come out right\n", plural(n, "answer"), validates)
+		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know, which can't come out right\n", sizes.Count(n, "answer"), validates)
 	}
 	if l.Labels != nil && l.Validates > 0 {
 		fmt.Fprintf(&s, "  always %s would be right in %.1f %%\n", shown(l.Labels[0].Label), 100*l.Always)
@@ -153,13 +154,6 @@ func shown(label string) string {
 
 // mostLabels is how many labels String shows.
 const mostLabels = 12
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
 
 // bad notes the bad rows of a file.
 func (l *Look) bad(t *data.Table) {
