@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/folderlock"
 	"github.com/heed-go/heed/internal/sizes"
@@ -95,11 +96,14 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 		return nil, err
 	}
 	if log != nil && first {
-		without := ""
+		of, without := "", ""
+		if t.Config.Task.Kind == data.KindText { // rows have a Look
+			of = fmt.Sprintf(", a vocabulary of %d", t.layout.Tokens)
+		}
 		if t.set.judged() == 0 {
 			without = ", without validation"
 		}
-		fmt.Fprintf(log, "Training %s: %d parameters, seed %d, folder %s%s\n", t.Config.Task.Name, t.Params.Count(), t.Config.Seed, dir, without)
+		fmt.Fprintf(log, "Training %s: %d parameters%s, seed %d, folder %s%s\n", t.Config.Task.Name, t.Params.Count(), of, t.Config.Seed, dir, without)
 	}
 	start := time.Now()
 	of := map[string]string{runKey: t.Config.id()}

@@ -44,7 +44,7 @@ type Look struct {
 // A Side is what sources are made of, or answers.
 type Side struct {
 	Units           data.Units
-	Symbols         int // that differ, in the rows to train on
+	Symbols         int // that the vocabulary has; one more stands for all others, but for bpe
 	Longest, Median int // symbols of a row
 	Unknown         int // rows to validate on with what no row to train on has; of a model to start from, all that it doesn't know
 }
@@ -93,7 +93,7 @@ func (l *Look) String() string {
 		fmt.Fprintf(&s, "  left out: %s longer than %d symbols\n", sizes.Count(l.Long, "row"), l.MaxLen)
 	}
 	side := func(what string, of Side) {
-		fmt.Fprintf(&s, "  %s: %s, %d different; up to %d in a row, half of the rows up to %d\n", what, of.Units, of.Symbols, of.Longest, of.Median)
+		fmt.Fprintf(&s, "  %s: %s, a vocabulary of %d; up to %d in a row, half of the rows up to %d\n", what, of.Units, of.Symbols, of.Longest, of.Median)
 	}
 	side("sources", l.Source)
 	if l.kind != data.KindLabels {

@@ -54,7 +54,7 @@ func TestLookPairs(t *testing.T) {
 	for _, want := range []string{
 		"words.tsv: 404 rows of 402 sources, 1 of them with several answers; 1 row said before\n  columns: word and pronunciation, by the header\n",
 		"left out: 1 bad row: line 404: ", "left out: 2 rows with a source longer than 64 symbols or an answer longer than 64\n",
-		"sources: characters, 13 different; up to 200 in a row", "answers: tokens, 2 different; up to 202 in a row, half of the rows up to 3\n",
+		"sources: characters, a vocabulary of 13; up to 200 in a row", "answers: tokens, a vocabulary of 2; up to 202 in a row, half of the rows up to 3\n",
 		fmt.Sprintf("to train on: %d rows; to validate on: %d, all of %d sources that seed 1 holds out\n", l.Trains, l.Validates, l.Held),
 	} {
 		if !strings.Contains(l.String(), want) {

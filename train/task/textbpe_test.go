@@ -40,8 +40,12 @@ func TestTextOfBytePairs(t *testing.T) {
 	half := filepath.Join(t.TempDir(), "half")
 	part := made(t, c)
 	part.MaxSteps, part.Workers = 7, 1
-	if _, err := part.Train(t.Context(), half, nil, nil); err != nil {
+	var log strings.Builder
+	if _, err := part.Train(t.Context(), half, &log, nil); err != nil {
 		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), ", a vocabulary of 280, seed 1, ") {
+		t.Errorf("its log has no size of a vocabulary: %q", log.String())
 	}
 	saved, err := ReadConfig(half)
 	if err != nil {
