@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -140,7 +141,7 @@ func score(a task.Answer) string {
 	if a.Err != nil {
 		return ""
 	}
-	return strconv.FormatFloat(a.LogProb, 'f', 4, 64)
+	return fmt.Sprintf("%.4f", math.Round(1e4*a.LogProb)/1e4+0) // never -0.0000
 }
 
 // answer answers the inputs of some lines of what has that name, and says the first few that can't be.

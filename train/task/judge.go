@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -277,7 +278,7 @@ func (r *Report) WriteAnswers(w io.Writer) error {
 	for _, j := range r.Judged {
 		fmt.Fprintf(out, "%s\t%s\t%t\t%d\t", escape.Replace(j.Source), escape.Replace(j.Answer.Text), j.Right, j.Edits)
 		if j.Answer.Err == nil {
-			fmt.Fprintf(out, "%.4f", j.Answer.LogProb)
+			fmt.Fprintf(out, "%.4f", math.Round(1e4*j.Answer.LogProb)/1e4+0) // never -0.0000
 		}
 		for _, reference := range j.References {
 			fmt.Fprintf(out, "\t%s", escape.Replace(reference))
