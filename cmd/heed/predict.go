@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/sizes"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -33,12 +34,13 @@ func newPredict() *cobra.Command {
 		Short: "Answer inputs with a trained model",
 		Long: `Answer each input, a line each: the sequence that the model makes of it, the label that it chooses or,
 for a text model, the character that it finds most likely to follow. An answer that couldn't be seen is
-in quotes: " " is a space, "\n" a new line.
+in quotes: " " is a space, "\n" a new line. What can't be answered gets an empty line, standard error
+says why, of the first few, and the status isn't 0.
 
 Without inputs, each line of standard input is one, and is answered as soon as it is there. With --data
 they are a column of a TSV or CSV file, which is written back with the answers in a column more; one
-with a tab or an end of line is in quotes where TSV can't hold it. What can't be answered then gets an
-empty answer, and is counted on standard error, as are inputs with symbols that training never saw.
+with a tab or an end of line is in quotes where TSV can't hold it. Inputs with symbols that training
+never saw are answered, and counted on standard error.
 
 Of an input to a text model that is longer than its context, the max_len of config.json, only the last
 max_len characters are read. Put -- before inputs that begin with a dash.`,
@@ -79,7 +81,11 @@ max_len characters are read. Put -- before inputs that begin with a dash.`,
 			default:
 				err = p.lines(cmd.InOrStdin(), cmd.OutOrStdout())
 			}
-			return errors.Join(wrongFlag(err), p.said())
+			said := p.said()
+			if said != nil && len(args) > 1 { // the call has what is wrong
+				said = &usageError{said}
+			}
+			return errors.Join(wrongFlag(err), said)
 		},
 	}
 	f := cmd.Flags()
@@ -105,18 +111,21 @@ type prediction struct {
 	answered, failed, unknown int
 }
 
-// inputs answers arguments. All are answered before the first is printed: a wrong one leaves no half of the output.
+// inputs answers arguments.
 func (p *prediction) inputs(inputs []string, w io.Writer) error {
 	answers, err := p.model.PredictAll(p.ctx, inputs, p.options)
 	if err != nil {
 		return err
 	}
-	for _, a := range answers {
-		if a.Err != nil {
-			return wrongInput(a.Err)
-		}
+	if len(answers) == 1 && answers[0].Err != nil { // of which there is no more to say
+		return wrongInput(answers[0].Err)
 	}
 	p.count(answers)
+	for _, a := range answers {
+		if a.Err != nil {
+			p.fail(a.Err)
+		}
+	}
 	return p.print(answers, w)
 }
 
@@ -173,15 +182,15 @@ func (p *prediction) fail(err error) {
 	}
 }
 
-// said says how many inputs have no answer, and how many have symbols that the model doesn't know.
-func (p *prediction) said() (err error) {
+// said says how many inputs have symbols that the model doesn't know, and returns an error where some have no answer.
+func (p *prediction) said() error {
 	if p.unknown > 0 {
-		_, err = fmt.Fprintf(p.stderr, "heed: %d of %d inputs have symbols that training never saw\n", p.unknown, p.answered)
+		fmt.Fprintf(p.stderr, "heed: training never saw all symbols of %d of %s\n", p.unknown, sizes.Count(p.answered, "input"))
 	}
-	if p.failed > 0 && err == nil {
-		_, err = fmt.Fprintf(p.stderr, "heed: %d of %d inputs have no answer\n", p.failed, p.answered)
+	if p.failed > 0 {
+		return fmt.Errorf("there is no answer to %d of %s", p.failed, sizes.Count(p.answered, "input"))
 	}
-	return err
+	return nil
 }
 
 // maxLine is the longest line of standard input.

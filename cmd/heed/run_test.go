@@ -460,6 +460,7 @@ func TestInputs(t *testing.T) {
 	word, sum := filepath.Join(base, "word"), filepath.Join(base, "sum")
 	succeed(t, small("--task=reverse", "--out="+word)...)
 	succeed(t, small("--task=add", "--out="+sum)...)
+	answers := map[string]string{word: succeed(t, "predict", word, "abc"), sum: succeed(t, "predict", sum, "1+2")}
 	for _, test := range []struct{ dir, input, want string }{
 		{word, "", "the source is empty, want 1 to 10"},
 		{word, "abcdefghijk", "at most 10 symbols, got 11"},
@@ -483,10 +484,14 @@ func TestInputs(t *testing.T) {
 			if test.dir == sum {
 				right = "1+2"
 			}
-			c := heed("predict", test.dir, "--", right, test.input)
+			c := heed("predict", test.dir, "--", test.input)
 			fail(t, c, 2, test.want)
 			if c.stdout != "" {
-				t.Errorf("it printed %q, want nothing when an input is wrong", c.stdout)
+				t.Errorf("it printed %q, want nothing when its one input is wrong", c.stdout)
+			}
+			c = heed("predict", test.dir, "--", test.input, right)
+			if want := "\n" + answers[test.dir]; c.code != 2 || c.stdout != want || !strings.Contains(c.stderr, test.want) || !strings.HasSuffix(c.stderr, "\nheed: there is no answer to 1 of 2 inputs\n") {
+				t.Errorf("beside a right one: status %d, %q, %q; want %q", c.code, c.stdout, c.stderr, want)
 			}
 		})
 	}

@@ -96,7 +96,7 @@ func TestTextInputs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	succeed(t, small("--task=text", "--max-len=8", "--steps=2", "--data="+foxText(t), "--out="+dir)...)
 	fail(t, heed("predict", dir, ""), 2, "the input is empty")
-	fail(t, heed("predict", dir, "fox", "f§x"), 2, "symbol '§' at position 1")
+	fail(t, heed("predict", dir, "f§x"), 2, "symbol '§' at position 1")
 	fail(t, heed("predict", dir, "f\xffx"), 2, "UTF-8")
 	fail(t, heed("predict", dir, "--", "-"), 2, "symbol '-'")
 	// Of an input longer than the context, the end counts.
