@@ -11,8 +11,8 @@ type Figure struct {
 	Layers []Layer
 }
 
-// A Layer is the attention weights of one layer, a map for each head. Its maps have their labels in common. Package task's
-// AttentionLayer converts to it.
+// A Layer is the attention weights of one layer, a map for each head. Its maps have their labels in common. Package
+// task's AttentionLayer converts to it.
 type Layer struct {
 	Name    string
 	Meaning string      // what the rows and the columns are; may be empty
