@@ -276,3 +276,15 @@ func TestMarks(t *testing.T) {
 		}
 	}
 }
+
+// Of a text the first symbol, which fills batches too, is labelled as what it is.
+func TestMarksOfTexts(t *testing.T) {
+	coder, err := data.NewCoder(data.Rule{Name: "text", Kind: data.KindText, Alphabet: "\nab", MaxLen: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, _ := newMarks(coder, true)
+	if got := strings.Join(sources.labels([]int{1, 0, 2}), ""); got != "a¶b" {
+		t.Errorf("the labels are %q, want a¶b", got)
+	}
+}

@@ -23,6 +23,9 @@ func newMarks(c data.Coder, one bool) (sources, answers *marks) {
 	l := c.Layout()
 	source, target := c.Tokenizers()
 	special := map[int]mark{l.Start: {"►", "the start"}, l.End: {"■", "the end"}, l.Pad: {"○", "padding"}}
+	if l.Pad < source.Len() { // a text has no padding, and its ids are all symbols
+		delete(special, l.Pad)
+	}
 	if one {
 		sources = &marks{symbols: source, special: special}
 		return sources, sources
