@@ -21,12 +21,15 @@ type Page struct {
 	Body    template.HTML
 	Style   string   // of this page, after the style that all have
 	Charts  bool     // scripts have heed.chart, as charts.js says
-	Scripts []string // run in this order when the body is there
+	Scripts []string // run in this order when the body is there, after heed.js
 	Live    bool     // scripts may ask the address that the page came from
 }
 
 //go:embed style.css
 var style string
+
+//go:embed heed.js
+var base string
 
 //go:embed charts.js
 var charts string
@@ -94,8 +97,11 @@ func (p Page) Policy() string {
 }
 
 func (p Page) scripts() []string {
-	if !p.Charts {
-		return p.Scripts
+	switch {
+	case p.Charts:
+		return append([]string{base, plot, charts}, p.Scripts...)
+	case len(p.Scripts) > 0:
+		return append([]string{base}, p.Scripts...)
 	}
-	return append([]string{plot, charts}, p.Scripts...)
+	return nil
 }
