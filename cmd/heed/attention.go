@@ -30,8 +30,9 @@ func newAttention() *cobra.Command {
 head of each layer, whose rows attend to its columns. Of dates, what the answer's characters look at in
 the source comes first.
 
-Without --out, the maps are printed for a terminal. In HTML, every cell tells its weight under the
-pointer. PNGs have the letters of Latin, Greek and Cyrillic; SVG and HTML those of the viewer's fonts.
+Without --out, the maps are printed for a terminal. An HTML page is to explore: choose a head and a
+token, and see where it looks, by pointer, touch or arrow keys; without scripts it has the maps. PNGs
+have the letters of Latin, Greek and Cyrillic; SVG and HTML those of the viewer's fonts.
 Put -- before an input that begins with a dash.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {

@@ -2,13 +2,20 @@ package heatmap
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"html"
 	"image"
 	"image/color"
 	"image/png"
 	"io"
 	"math"
+	"math/rand/v2"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -377,28 +384,108 @@ func TestSVGFonts(t *testing.T) {
 	}
 }
 
-func TestWriteHTML(t *testing.T) {
+func htmlOf(t *testing.T, f Figure) string {
+	t.Helper()
 	var out strings.Builder
-	if err := small().WriteHTML(&out); err != nil {
+	if err := f.WriteHTML(&out); err != nil {
 		t.Fatal(err)
 	}
+	return out.String()
+}
+
+// Without scripts, a page has a table for each map.
+func TestWriteHTML(t *testing.T) {
+	content := htmlOf(t, small())
+	_, without, _ := strings.Cut(content, "<noscript>")
+	without, _, _ = strings.Cut(without, "</noscript>")
+	for _, want := range []string{"<title>title</title>", "<h1>title</h1>", Style, Script} {
+		if !strings.Contains(content, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
 	for _, want := range []string{
-		"<title>title</title>", "<h1>title</h1>", "<p>key; white is", "<h2>layer</h2>", "<caption>head 1</caption>",
+		"<p>key; no colour is", "<h3>layer</h3>", "<caption>head 1</caption>",
 		`<th scope="col">x</th><th scope="col">y</th><th scope="col">z</th></tr>`,
 		`<tr><th scope="row">a</th><td style="--w:1.000" title="a → x: 1.000"></td><td></td><td></td></tr>`,
 		`<tr><th scope="row">b</th><td style="--w:0.500" title="b → x: 0.500"></td><td style="--w:0.300" title="b → y: 0.300"></td>`,
 	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the page has no %s", want)
+		if !strings.Contains(without, want) {
+			t.Errorf("the page has, without scripts, no %s", want)
 		}
 	}
-	out.Reset()
-	if err := hostile().WriteHTML(&out); err != nil {
+	untitled := small()
+	untitled.Title = ""
+	if !strings.Contains(htmlOf(t, untitled), "<h1>Attention</h1>") {
+		t.Error("a page of no title has no heading")
+	}
+	content = htmlOf(t, hostile())
+	content = dataElement.ReplaceAllString(content, "") // see TestHTMLData
+	for _, bad := range []string{"<script>alert", "</script>al", "<svg", "<b ", `" onclick`, "ZgotmplZ", "http:"} {
+		if strings.Contains(content, bad) {
+			t.Errorf("the page has %q in it:\n%s", bad, content)
+		}
+	}
+}
+
+var dataElement = regexp.MustCompile(`<script type="application/json">(.*)</script>`)
+
+// With scripts, a page has its weights as data.
+func TestHTMLData(t *testing.T) {
+	f := hostile()
+	nan := float32(math.NaN())
+	f.Layers[0].Heads[0] = []float32{0, 1, 0.123456, 1.000001, nan, 1e-9}
+	content, err := f.HTML()
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, bad := range []string{"<script", "<svg", "<b ", `" onclick`, "ZgotmplZ", "http"} {
-		if strings.Contains(out.String(), bad) {
-			t.Errorf("the page has %q in it:\n%s", bad, out.String())
+	var data struct {
+		Key    string
+		Layers []struct {
+			Name, Meaning string
+			Rows, Columns []string
+			Heads         [][]byte
+		}
+	}
+	if err := json.Unmarshal([]byte(dataElement.FindStringSubmatch(string(content))[1]), &data); err != nil {
+		t.Fatal(err)
+	}
+	l, want := data.Layers[0], f.Layers[0]
+	if data.Key != f.Key || len(data.Layers) != 1 || l.Name != want.Name || l.Meaning != want.Meaning || !slices.Equal(l.Rows, want.Rows) || !slices.Equal(l.Columns, want.Columns) || len(l.Heads) != 2 {
+		t.Errorf("the page's data are %+v", data)
+	}
+	for i, want := range []uint16{0, 60000, 7407, 60000, 65535, 0} {
+		if got := binary.LittleEndian.Uint16(l.Heads[0][2*i:]); got != want {
+			t.Errorf("weight %v is %d, want %d", f.Layers[0].Heads[0][i], got, want)
+		}
+	}
+}
+
+// Of many weights, a page without scripts has a picture of each map, and all of it has a few bytes for each.
+func TestHTMLOfManyWeights(t *testing.T) {
+	f := even(letters(200), letters(200), 8)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, weights := range f.Layers[0].Heads {
+		for i := range weights {
+			weights[i] = rng.Float32()
+		}
+	}
+	weights := f.Layers[0].Heads[0]
+	weights[0], weights[1], weights[201], weights[202] = 0, 1, 0.25, float32(math.NaN())
+	content := htmlOf(t, f)
+	if most := 5 * 8 * 200 * 200; len(content) > most {
+		t.Errorf("the page has %d bytes, want at most %d", len(content), most)
+	}
+	pictures := regexp.MustCompile(`<td rowspan="200" colspan="200"><img alt="" src="data:image/png;base64,([^"]*)" width="3000" height="3000"></td>`).FindAllStringSubmatch(content, -1)
+	if len(pictures) != 8 || strings.Count(content, "<td") != 2*8 {
+		t.Fatalf("the page has %d pictures and %d cells, want 8 and 16", len(pictures), strings.Count(content, "<td"))
+	}
+	img, err := png.Decode(base64.NewDecoder(base64.StdEncoding, strings.NewReader(html.UnescapeString(pictures[0][1]))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[image.Point]uint32{{0, 0}: 0, {1, 0}: 255, {1, 1}: 128, {2, 1}: 0} {
+		if _, _, _, a := img.At(at.X, at.Y).RGBA(); a>>8 != want {
+			t.Errorf("the pixel at %v has opacity %d, want %d", at, a>>8, want)
 		}
 	}
 }

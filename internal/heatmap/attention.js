@@ -1,0 +1,329 @@
+'use strict';
+
+// heed.attention(element, data) fills an element with attention weights to explore. data is
+//   key      what the labels stand for that don't speak for themselves; may be left out
+//   layers   [{name, meaning, rows, columns, heads}]: a label for each query (rows) and for each key (columns), and of each
+//            head the weights of one row after another, as an array of numbers or as a string (see numbers)
+// It may be called again, with other data.
+(() => {
+	const scale = 60000; // what stands for 1 in a string of weights, as pack in html.go makes it; 65535 is not a number
+	const listed = 10; // weights in the list of the chosen token
+	const least = 0.0005; // weights that are shown as 0 aren't listed
+	const long = 40; // tokens: of more that look at themselves there is one box, coloured, without lines
+	const faint = 0.02; // weights below it have no line
+	const mostLines = 1600; // of larger maps, the lines of the chosen token are drawn alone
+
+	const make = (tag, properties, ...children) => {
+		const e = document.createElement(tag);
+		for (const [name, value] of Object.entries(properties || {})) {
+			if (name === 'text') e.textContent = value;
+			else e.setAttribute(name, value);
+		}
+		e.append(...children);
+		return e;
+	};
+
+	// numbers returns the weights of a head: a string is base64 of two bytes a weight, the lower one first.
+	const numbers = weights => {
+		if (typeof weights !== 'string') return Float32Array.from(weights, w => w ?? NaN);
+		const bytes = atob(weights);
+		return Float32Array.from({length: bytes.length / 2}, (_, i) => {
+			const n = bytes.charCodeAt(2 * i) + 256 * bytes.charCodeAt(2 * i + 1);
+			return n === 65535 ? NaN : n / scale;
+		});
+	};
+
+	// tone is how strongly a weight is coloured. Of 200 tokens most weights are small, and should be seen all the same.
+	const tone = w => Math.sqrt(Math.min(1, Math.max(0, w || 0)));
+	const shown = w => (Number.isNaN(w) ? 'not a number' : w.toFixed(3));
+	const shade = (e, w) => {
+		e.style.setProperty('--w', tone(w).toFixed(3));
+		e.classList.toggle('strong', tone(w) > 0.6);
+	};
+	const cut = s => { const c = Array.from(s); return c.length > 12 ? c.slice(0, 11).join('') + '…' : s; };
+	const within = (i, n) => Math.min(n - 1, Math.max(0, i));
+
+	heed.attention = (element, data) => {
+		const layers = data.layers.map(l => ({...l, heads: l.heads.map(numbers)}));
+		let at = {layer: 0, head: 0}; // what is chosen to look at
+		let pinned = {row: layers[0].rows.length >> 1, column: -1}; // the chosen tokens; -1 is none
+		let hovered = null; // those under the pointer, while it is there
+		let same = false; // whether one box has the tokens that look and those that are looked at
+		const layer = () => layers[at.layer];
+		const weight = (row, column) => layer().heads[at.head][row * layer().columns.length + column];
+		const ink = () => getComputedStyle(element).getPropertyValue('--cell').split(',').map(Number);
+
+		// The overview: a small map for each head, which are radio buttons to choose by.
+		const overview = make('div', {class: 'overview', role: 'radiogroup', 'aria-label': 'heads'});
+		const maps = layers.map((l, i) => {
+			const buttons = l.heads.map((_, j) => {
+				const canvas = make('canvas', {width: l.columns.length, height: l.rows.length, class: l.columns.length < 64 ? 'crisp' : ''});
+				const button = make('button', {type: 'button', role: 'radio', 'aria-label': `${l.name}, head ${j}`}, canvas, make('span', {text: j}));
+				button.addEventListener('click', () => choose(i, j, true));
+				return {button, canvas};
+			});
+			overview.append(make('div', {}, make('p', {class: 'name', text: l.name}), ...buttons.map(b => b.button)));
+			return buttons;
+		});
+		overview.addEventListener('keydown', e => {
+			const all = layers.flatMap((l, i) => l.heads.map((_, j) => [i, j]));
+			const now = all.findIndex(([i, j]) => i === at.layer && j === at.head);
+			const step = {ArrowLeft: -1, ArrowRight: 1}[e.key];
+			const jump = {ArrowUp: -1, ArrowDown: 1}[e.key];
+			if (step) choose(...all[(now + step + all.length) % all.length], true);
+			else if (jump) {
+				const to = (at.layer + jump + layers.length) % layers.length;
+				choose(to, within(at.head, layers[to].heads.length), true);
+			} else return;
+			e.preventDefault();
+		});
+
+		// The tokens: those that look, and those that are looked at, with lines between them.
+		const lines = make('canvas', {class: 'lines', 'aria-hidden': 'true'});
+		const sides = ['row', 'column'].map(side => {
+			const box = make('div', {class: 'tokens', role: 'listbox', 'aria-orientation': 'horizontal', 'aria-label': side === 'row' ? 'from, the rows' : 'to, the columns'});
+			const index = e => [...box.children].indexOf(e.target.closest('[role=option]'));
+			const pin = i => update(side === 'row' ? {row: i, column: -1} : {row: -1, column: i}, null);
+			box.addEventListener('click', e => { if (index(e) >= 0) pin(index(e)); });
+			box.addEventListener('pointerover', e => {
+				const i = index(e);
+				if (e.pointerType === 'touch' || i < 0) return;
+				update(pinned, side === 'row' ? {row: i, column: -1} : {row: pinned.row, column: i});
+			});
+			box.addEventListener('pointerleave', () => update(pinned, null));
+			box.addEventListener('keydown', e => {
+				const n = box.children.length;
+				const to = {ArrowLeft: index(e) - 1, ArrowUp: index(e) - 1, ArrowRight: index(e) + 1, ArrowDown: index(e) + 1, Home: 0, End: n - 1, Enter: index(e), ' ': index(e)}[e.key];
+				if (to === undefined) return;
+				e.preventDefault();
+				pin(within(to, n));
+				box.children[within(to, n)].focus();
+			});
+			return {side, box, caption: make('p', {class: 'side', text: side === 'row' ? 'from' : 'to'}), labels: null};
+		});
+		const pair = make('div', {class: 'pair'}, lines, ...sides.flatMap(s => (s.side === 'row' ? [s.caption, s.box] : [s.box, s.caption])));
+
+		const heading = make('h3', {});
+		const meaning = make('p', {class: 'meaning'});
+		const reading = make('p', {class: 'reading', 'aria-live': 'polite'});
+		const list = make('ol', {class: 'weights'});
+
+		// The map of the chosen head, large.
+		const map = make('canvas', {class: 'map', tabindex: 0, role: 'application'});
+		let grid = null; // where the map's cells are: {left, top, cell}
+		const under = e => {
+			const row = Math.floor((e.offsetY - grid.top) / grid.cell);
+			const column = Math.floor((e.offsetX - grid.left) / grid.cell);
+			return row >= 0 && row < layer().rows.length && column >= 0 && column < layer().columns.length ? {row, column} : null;
+		};
+		map.addEventListener('pointermove', e => { if (e.pointerType !== 'touch') update(pinned, under(e)); });
+		map.addEventListener('pointerleave', () => update(pinned, null));
+		map.addEventListener('click', e => { if (under(e)) update(under(e), null); });
+		map.addEventListener('keydown', e => {
+			const move = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}[e.key];
+			if (!move) return;
+			e.preventDefault();
+			const row = within(Math.max(0, pinned.row) + move[0], layer().rows.length);
+			update({row, column: within(Math.max(0, pinned.column) + move[1], layer().columns.length)}, null);
+		});
+		// choose shows another head.
+		function choose(i, j, focus) {
+			at = {layer: i, head: j};
+			const l = layer();
+			pinned = {row: Math.min(pinned.row, l.rows.length - 1), column: Math.min(pinned.column, l.columns.length - 1)};
+			maps.flat().forEach(({button}) => { button.setAttribute('aria-checked', 'false'); button.tabIndex = -1; });
+			const {button} = maps[i][j];
+			button.setAttribute('aria-checked', 'true');
+			button.tabIndex = 0;
+			if (focus) button.focus();
+			for (const s of sides) {
+				const labels = s.side === 'row' ? l.rows : l.columns;
+				if (s.labels === labels) continue;
+				s.labels = labels;
+				s.box.replaceChildren(...labels.map((text, k) => make('bdi', {role: 'option', 'aria-label': `${text} (${k})`, text})));
+			}
+			same = l.rows.length > long && l.rows.join('\0') === l.columns.join('\0');
+			pair.classList.toggle('same', same);
+			pair.classList.toggle('dense', Math.max(l.rows.length, l.columns.length) > long);
+			heading.textContent = `${l.name}, head ${j}`;
+			meaning.textContent = l.meaning;
+			map.setAttribute('aria-label', `map of ${l.name}, head ${j}: arrow keys move over its weights`);
+			update(pinned, null);
+		}
+
+		// update shows what is chosen, or what is under the pointer.
+		function update(pin, hover) {
+			[pinned, hovered] = [pin, hover];
+			showTokens(hovered || pinned);
+			showWeights(hovered || pinned);
+			paintLines();
+			paintMap();
+		}
+
+		// showTokens colours tokens by how much the chosen row looks at them, or by how much they look at the chosen column.
+		function showTokens({row, column}) {
+			for (const s of sides) {
+				const own = s.side === 'row' ? row : column;
+				const first = Math.max(0, s.side === 'row' ? pinned.row : pinned.column);
+				[...s.box.children].forEach((token, i) => {
+					let w = 0;
+					if (row >= 0 && (same || s.side === 'column')) w = weight(row, i);
+					if (row < 0 && column >= 0 && s.side === 'row') w = weight(i, column);
+					shade(token, w);
+					token.setAttribute('aria-selected', String(i === own));
+					token.tabIndex = i === first ? 0 : -1;
+				});
+			}
+		}
+
+		// showWeights lists where the chosen row looks, or who looks at the chosen column, and reads one weight: the chosen
+		// one, or the largest.
+		function showWeights({row, column}) {
+			const {rows, columns} = layer();
+			const named = (labels, i) => [make('bdi', {text: labels[i]}), make('small', {text: ` (${i})`})];
+			const others = row >= 0 ? columns : rows;
+			let weights = [];
+			if (row >= 0) weights = columns.map((_, i) => [i, weight(row, i)]);
+			else if (column >= 0) weights = rows.map((_, i) => [i, weight(i, column)]);
+			weights.sort(([i, v], [j, w]) => (w || 0) - (v || 0) || i - j);
+			const few = weights.slice(0, listed).filter(([, w]) => !(w < least));
+			const rest = weights.slice(few.length);
+			list.replaceChildren(...few.map(([i, w]) => {
+				const bar = make('i', {});
+				bar.style.width = `${100 * Math.min(1, w || 0)}%`;
+				const item = make('li', {}, make('span', {}, ...named(others, i)), make('span', {class: 'bar'}, bar), make('data', {value: w, text: shown(w)}));
+				item.classList.toggle('chosen', row >= 0 && i === column);
+				return item;
+			}));
+			if (rest.length) list.append(make('li', {class: 'rest', text: `${rest.length} more: ${shown(rest.reduce((sum, [, w]) => sum + w, 0))} in all`}));
+			if (weights.length === 0) {
+				reading.textContent = 'Choose a token: point at it, tap it, or take the arrow keys. Escape leaves it.';
+				return;
+			}
+			const [from, to] = [row >= 0 ? row : weights[0][0], row >= 0 && column < 0 ? weights[0][0] : column];
+			reading.replaceChildren(...named(rows, from), ' → ', ...named(columns, to), `, head ${at.head}: `, make('b', {text: shown(weight(from, to))}));
+		}
+
+		// sized gives a canvas so many pixels as the screen has for its width and height, and returns what draws on it.
+		const sized = (canvas, width, height) => {
+			const ratio = window.devicePixelRatio || 1;
+			canvas.width = Math.round(width * ratio);
+			canvas.height = Math.round(height * ratio);
+			Object.assign(canvas.style, {width: `${width}px`, height: `${height}px`});
+			const context = canvas.getContext('2d');
+			context.scale(ratio, ratio);
+			return context;
+		};
+
+		function paintOverview() {
+			const [r, g, b] = ink();
+			layers.forEach((l, i) => l.heads.forEach((weights, j) => {
+				const context = maps[i][j].canvas.getContext('2d');
+				const image = context.createImageData(l.columns.length, l.rows.length);
+				weights.forEach((w, k) => image.data.set([r, g, b, Math.round(255 * tone(w))], 4 * k));
+				context.putImageData(image, 0, 0);
+			}));
+		}
+
+		function paintLines() {
+			const outer = pair.getBoundingClientRect();
+			const context = sized(lines, outer.width, same ? 0 : outer.height);
+			if (same) return;
+			const {row, column} = hovered || pinned;
+			const [from, to] = sides.map(s => [...s.box.children].map(token => {
+				const box = token.getBoundingClientRect();
+				return {x: (box.left + box.right) / 2 - outer.left, top: box.top - outer.top, bottom: box.bottom - outer.top};
+			}));
+			const draw = (i, j, strength) => {
+				const w = weight(i, j);
+				if (!(w >= faint)) return;
+				const [a, b] = [from[i].bottom, to[j].top];
+				context.globalAlpha = strength * tone(w);
+				context.lineWidth = 1 + 3 * w;
+				context.beginPath();
+				context.moveTo(from[i].x, a);
+				context.bezierCurveTo(from[i].x, (a + b) / 2, to[j].x, (a + b) / 2, to[j].x, b);
+				context.stroke();
+			};
+			context.strokeStyle = `rgb(${ink().join()})`;
+			const flat = [from, to].every(tokens => tokens.every(t => t.top === tokens[0].top));
+			const few = flat && from.length * to.length <= mostLines;
+			from.forEach((_, i) => to.forEach((_, j) => {
+				const chosen = row >= 0 ? i === row : j === column;
+				if (chosen) draw(i, j, 1);
+				else if (few) draw(i, j, row < 0 && column < 0 ? 0.7 : 0.2);
+			}));
+		}
+
+		function paintMap() {
+			const {rows, columns} = layer();
+			const {row, column} = hovered || pinned;
+			const style = getComputedStyle(element);
+			const room = map.parentNode.clientWidth;
+			if (room === 0) return; // nobody sees it
+			let context = map.getContext('2d');
+			const font = `12px ${style.fontFamily}`;
+			context.font = font;
+			const widest = labels => Math.max(...labels.map(s => context.measureText(cut(s)).width));
+			let [left, top] = [widest(rows) + 10, widest(columns)];
+			let cell = Math.min(28, (room - left) / columns.length);
+			const labelled = cell >= 11;
+			const upright = labelled && top > cell - 2;
+			if (!labelled) [left, cell] = [32, (room - 32) / columns.length];
+			top = upright ? top + 10 : 18;
+			grid = {left, top, cell};
+			const [width, height] = [cell * columns.length, cell * rows.length];
+			context = sized(map, left + width + 2, top + height + 2);
+			context.font = font;
+			context.fillStyle = style.color;
+			context.textBaseline = 'middle';
+			// With no room for labels, every so many positions are told by their numbers.
+			const each = labelled ? 1 : [5, 10, 20, 50, 100, 200, 500, 1000].find(n => n * cell >= 40) || 5000;
+			const label = (labels, i) => (labelled ? cut(labels[i]) : String(i));
+			context.textAlign = 'right';
+			for (let i = 0; i < rows.length; i += each) context.fillText(label(rows, i), left - 5, top + (i + 0.5) * cell);
+			context.textAlign = upright ? 'left' : 'center';
+			for (let i = 0; i < columns.length; i += each) {
+				context.save();
+				context.translate(left + (i + 0.5) * cell, upright ? top - 5 : top / 2);
+				if (upright) context.rotate(-Math.PI / 2);
+				context.fillText(label(columns, i), 0, 0);
+				context.restore();
+			}
+			context.imageSmoothingEnabled = cell < 1;
+			context.drawImage(maps[at.layer][at.head].canvas, left, top, width, height);
+			context.strokeStyle = style.color;
+			context.globalAlpha = 0.3;
+			context.strokeRect(left, top, width, height);
+			context.globalAlpha = 1;
+			context.strokeStyle = style.getPropertyValue('--line-1');
+			context.lineWidth = 1.5;
+			if (row >= 0) context.strokeRect(left, top + row * cell, width, cell);
+			if (column >= 0) context.strokeRect(left + column * cell, top, cell, height);
+		}
+
+		const legend = make('p', {class: 'legend'}, 'weight ', ...[0.01, 0.1, 0.25, 0.5, 1].map(w => {
+			const swatch = make('span', {text: w});
+			shade(swatch, w);
+			return swatch;
+		}));
+		const detail = make('div', {class: 'detail'}, make('div', {}, pair, reading, list), make('div', {}, map));
+		element.replaceChildren(overview, heading, meaning, make('p', {class: 'meaning', text: data.key || ''}), legend, detail);
+		element.classList.add('attention');
+		paintOverview();
+		choose(0, 0, false);
+		detail.addEventListener('keydown', e => { if (e.key === 'Escape') update({row: -1, column: -1}, null); });
+		const repaint = () => { paintLines(); paintMap(); };
+		new ResizeObserver(repaint).observe(detail);
+		const scheme = matchMedia('(prefers-color-scheme: dark)');
+		const recolour = () => {
+			if (!detail.isConnected) return scheme.removeEventListener('change', recolour); // other data are shown
+			paintOverview();
+			repaint();
+		};
+		scheme.addEventListener('change', recolour);
+	};
+
+	// What heatmap.Figure puts into a page is filled where it stands.
+	for (const data of document.querySelectorAll('.attention > script')) heed.attention(data.parentNode, JSON.parse(data.textContent));
+})();
