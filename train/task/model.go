@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"golang.org/x/text/runes"
 	"golang.org/x/text/transform"
@@ -31,7 +30,7 @@ type Model struct {
 	forward func(b *layers.Build, in inputs) (logits *G.Node, err error)
 
 	newPredictor func(s batchShape) (predictor, error)
-	predictors   sync.Map        // free ones, a sync.Pool for each batchShape
+	free         freeList
 	decoder      *layers.Decoder // of text
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -107,10 +108,12 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 	return answers, nil
 }
 
-// maxBeam is the widest beam, and batchTokens about how many tokens a batch has, if it isn't of one row.
+// maxBeam is the widest beam, batchTokens about how many tokens a batch has, if it isn't of one row, and freeBatches of
+// how many batches on every processor graphs are kept.
 const (
 	maxBeam     = 1 << 10
 	batchTokens = 1 << 11
+	freeBatches = 2
 )
 
 // A query is an input as a model reads it, and what the model chose for it.
@@ -159,9 +162,16 @@ func (m *Model) choose(ctx context.Context, rows []query, beam int) error {
 	var next atomic.Int64
 	var wait sync.WaitGroup
 	var failed error
+	var panicked any
 	var once sync.Once
 	for range workers {
 		wait.Go(func() {
+			defer func() {
+				if x := recover(); x != nil {
+					once.Do(func() { panicked = fmt.Sprintf("%v\n\n%s", x, debug.Stack()) })
+					cancel()
+				}
+			}()
 			for within.Err() == nil {
 				i := int(next.Add(1)) - 1
 				if i >= len(batches) {
@@ -178,6 +188,9 @@ func (m *Model) choose(ctx context.Context, rows []query, beam int) error {
 		})
 	}
 	wait.Wait()
+	if panicked != nil { // in the caller's goroutine, which may recover
+		panic(panicked)
+	}
 	if failed == nil {
 		failed = ctx.Err()
 	}
@@ -204,10 +217,8 @@ func (m *Model) shapeOf(rows []query, beam int) batchShape {
 
 // predict chooses the targets of rows by a predictor of a shape, which is made if none is free.
 func (m *Model) predict(ctx context.Context, s batchShape, rows []query) (err error) {
-	free, _ := m.predictors.LoadOrStore(s, &sync.Pool{})
-	pool := free.(*sync.Pool)
-	predict, ok := pool.Get().(predictor)
-	if !ok {
+	predict := m.free.take(s)
+	if predict == nil {
 		if predict, err = m.newPredictor(s); err != nil {
 			return err
 		}
@@ -215,8 +226,49 @@ func (m *Model) predict(ctx context.Context, s batchShape, rows []query) (err er
 	if err := predict(ctx, rows); err != nil {
 		return err
 	}
-	pool.Put(predict)
+	m.free.leave(freePredictor{s, predict, s.size * s.beam * max(s.width, m.layout.TargetLen)})
 	return nil
+}
+
+// A freeList keeps the predictors that are in no use, those used last at the end. So that memory is bounded however
+// many shapes there are, it forgets those used longest ago once there are more tokens in the rest than batches on all
+// processors have.
+type freeList struct {
+	mu     sync.Mutex
+	free   []freePredictor
+	tokens int
+}
+
+type freePredictor struct {
+	shape batchShape
+	predictor
+	tokens int // about what its memory grows with
+}
+
+// take takes out a predictor of a shape, or returns nil.
+func (l *freeList) take(s batchShape) predictor {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, p := range slices.Backward(l.free) {
+		if p.shape == s {
+			l.free = slices.Delete(l.free, i, i+1)
+			l.tokens -= p.tokens
+			return p.predictor
+		}
+	}
+	return nil
+}
+
+func (l *freeList) leave(p freePredictor) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.free = append(l.free, p)
+	l.tokens += p.tokens
+	forget := 0
+	for ; l.tokens > freeBatches*runtime.GOMAXPROCS(0)*batchTokens && forget < len(l.free)-1; forget++ {
+		l.tokens -= l.free[forget].tokens
+	}
+	l.free = slices.Delete(l.free, 0, forget)
 }
 
 // chooser chooses the likeliest classes: of text, of what follows the last position, or else of every valid one.

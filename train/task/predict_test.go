@@ -3,10 +3,12 @@ package task
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -85,6 +87,55 @@ func TestPredictAll(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Predictors of the shapes used last are kept, but no more than there is memory for, and one is never taken twice.
+func TestFreeList(t *testing.T) {
+	most := freeBatches * runtime.GOMAXPROCS(0) * batchTokens
+	var l freeList
+	leave := func(width, tokens int) {
+		l.leave(freePredictor{batchShape{width: width}, func(context.Context, []query) error { return nil }, tokens})
+	}
+	kept := func(want ...int) {
+		t.Helper()
+		var widths []int
+		tokens := 0
+		for _, p := range l.free {
+			widths, tokens = append(widths, p.shape.width), tokens+p.tokens
+		}
+		if !slices.Equal(widths, want) || tokens != l.tokens {
+			t.Fatalf("kept %v of %d tokens, which says %d, want %v", widths, tokens, l.tokens, want)
+		}
+	}
+	leave(1, most/2)
+	leave(2, most/4)
+	leave(1, most/4)
+	kept(1, 2, 1)
+	if l.take(batchShape{width: 3}) != nil || l.take(batchShape{width: 1}) == nil {
+		t.Fatal("width 3 was there, or width 1 wasn't")
+	}
+	kept(1, 2)
+	leave(4, most/2)
+	kept(2, 4)
+	leave(5, 2*most) // alone too many, as a batch of one long row may be
+	kept(5)
+	if l.take(batchShape{width: 5}) == nil || l.take(batchShape{width: 5}) != nil {
+		t.Fatal("it can be taken twice, or not at all")
+	}
+	kept()
+}
+
+// What panics in a goroutine of the model's panics in that of its caller, who may recover.
+func TestPredictPanic(t *testing.T) {
+	task := made(t, small(t, "reverse"))
+	task.newPredictor = func(batchShape) (predictor, error) { panic("no graph") }
+	defer func() {
+		if x := recover(); !strings.Contains(fmt.Sprint(x), "no graph") {
+			t.Errorf("got the panic %v", x)
+		}
+	}()
+	_, err := task.PredictAll(t.Context(), []string{"gorgonia"}, PredictOptions{})
+	t.Errorf("got %v, want a panic", err)
 }
 
 // The log probability of an answer is what the loss of training has of it.
