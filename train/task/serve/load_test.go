@@ -1,0 +1,162 @@
+package serve
+
+import (
+	"bufio"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/heed-go/heed/train/task"
+)
+
+// 16 clients ask at once, more than there is room for, while others ask wrongly, send slowly or leave. None of their
+// answers is lost or wrong, and memory doesn't grow with requests.
+func TestLoad(t *testing.T) {
+	each := 32 // requests of a client in each half
+	if testing.Short() {
+		each = 8
+	}
+	m := named(t, "dates")
+	var sources []string
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		sources = append(sources, m.Config.Task.Sample(rng, m.Config.Task.MaxLen))
+	}
+	sources = append(sources, "", strings.Repeat("9", 100))
+	want := map[int][]task.Answer{}
+	for beam := 1; beam <= 2; beam++ {
+		answers, err := m.PredictAll(t.Context(), sources, task.PredictOptions{Beam: beam})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[beam] = answers
+	}
+	_, s := start(t, m, Options{Queue: 20, MaxInputs: 4, MaxBody: 1 << 16, Time: 2 * time.Second})
+	var answered, refused atomic.Int64
+	right := func(rng *rand.Rand) error {
+		beam, places := 1+rng.IntN(2), rng.Perm(len(sources))[:1+rng.IntN(4)]
+		request := map[string]any{"beam": beam, "scores": true}
+		var of []string
+		for _, p := range places {
+			of = append(of, sources[p])
+		}
+		request["inputs"] = of
+		for {
+			got, err := ask(t.Context(), s.URL, 200, request)
+			if err != nil && strings.Contains(got.Error, "too much waits") {
+				refused.Add(1)
+				time.Sleep(5 * time.Millisecond)
+				continue
+			}
+			if err != nil || len(got.Answers) != len(places) {
+				return fmt.Errorf("%q: got %+v, %v", of, got, err)
+			}
+			for i, a := range got.Answers {
+				w := want[beam][places[i]]
+				if (w.Err != nil) != (a.Error != "") || w.Err == nil && (*a.Answer != w.Text || math.Abs(*a.LogProb-w.LogProb) > -1e-4*w.LogProb) {
+					return fmt.Errorf("%q: got %+v, want %+v", of[i], a, w)
+				}
+			}
+			answered.Add(1)
+			return nil
+		}
+	}
+	ask16 := func(c *clients, half int) {
+		for client := range 16 {
+			c.do(func() error {
+				rng := rand.New(rand.NewPCG(uint64(half), uint64(client)))
+				for range each {
+					if err := right(rng); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+	}
+	c := &clients{T: t}
+	slow, err := send(s, 100, "{") // a request that doesn't go on
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	ask16(c, 1)
+	c.do(func() error {
+		for i := range 3 * each {
+			if err := wrong(t, s, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	c.Wait()
+	before := resident(t)
+	ask16(c, 2)
+	c.Wait()
+	after := resident(t)
+	if got, err := http.ReadResponse(bufio.NewReader(slow), nil); err != nil || got.StatusCode != 408 {
+		t.Errorf("a slow request: got %+v, %v, want status 408", got, err)
+	}
+	t.Logf("%d answered, %d refused; %d kB resident after half, %d at the end", answered.Load(), refused.Load(), before, after)
+	if answered.Load() != int64(2*16*each) || refused.Load() == 0 {
+		t.Errorf("%d answered, want %d, and %d refused, want some", answered.Load(), 2*16*each, refused.Load())
+	}
+	if !testing.Short() && after > before+before/4+16<<10 {
+		t.Errorf("%d kB of memory after half of the requests, %d at the end", before, after)
+	}
+}
+
+// send sends the beginning of a request whose body has so many bytes.
+func send(s *httptest.Server, length int, body string) (net.Conn, error) {
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		return nil, err
+	}
+	_, err = fmt.Fprintf(conn, "POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", length, body)
+	return conn, err
+}
+
+// wrong asks for what there is no answer to, each time in another way.
+func wrong(t *testing.T, s *httptest.Server, i int) error {
+	body, status := `{"inputs": [`, 400
+	switch i % 3 {
+	case 0: // leave
+		body := `{"inputs": ["3 may 1999"]}`
+		conn, err := send(s, len(body), body)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	case 1:
+		body, status = `{"inputs": ["`+strings.Repeat("a", 1<<16)+`"]}`, 413
+	}
+	got, err := post(t.Context(), s.URL+"/predict", body)
+	if err == nil && got.status != status {
+		err = fmt.Errorf("a wrong request: got %+v, want status %d", got, status)
+	}
+	return err
+}
+
+// resident returns the kB of memory that the process has, or 0 where /proc doesn't say.
+func resident(t *testing.T) int {
+	status, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(status)) {
+		if of, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kB, err := strconv.Atoi(strings.Fields(of)[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kB
+		}
+	}
+	return 0
+}

@@ -1,0 +1,151 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/jsonkeys"
+)
+
+// A failure is an error with the status that tells it.
+type failure struct {
+	status int
+	error
+}
+
+func failf(status int, format string, args ...any) error {
+	return &failure{status, fmt.Errorf(format, args...)}
+}
+
+// What ends a request's context, unless it is the client.
+var (
+	errTime   = &failure{http.StatusGatewayTimeout, errors.New("it has taken too long: ask for less at a time, or try again later")}
+	errEnding = &failure{http.StatusServiceUnavailable, errors.New("the service is about to end: ask again when there is another")}
+)
+
+// fail answers a request with an error. What ended its context comes before what that led to.
+func (h *Handler) fail(w http.ResponseWriter, ctx context.Context, err error) {
+	f := &failure{http.StatusInternalServerError, err}
+	if !errors.As(err, &f) && ctx.Err() != nil && !errors.As(context.Cause(ctx), &f) {
+		return // nobody is there to be answered
+	}
+	if f.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	h.write(w, f.status, struct {
+		Error string `json:"error"`
+	}{oneLine(f.error)})
+}
+
+// write answers a request, for which the client has the time of another.
+func (h *Handler) write(w http.ResponseWriter, status int, answer any) error {
+	body, err := encode(answer)
+	if err != nil {
+		return err
+	}
+	h.deadline(w)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
+	w.WriteHeader(status)
+	w.Write(append(body, '\n')) // where it fails the client is gone
+	return nil
+}
+
+// deadline bounds how long the answer may take to write from now on, where there is a connection to be waited for.
+func (h *Handler) deadline(w http.ResponseWriter) {
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.options.Time))
+}
+
+// encode returns JSON in which all that a terminal or a page might obey is an escape.
+func encode(value any) ([]byte, error) {
+	plain, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	encoded := make([]byte, 0, len(plain))
+	for len(plain) > 0 {
+		r, size := utf8.DecodeRune(plain)
+		switch {
+		case unicode.IsPrint(r):
+			encoded = append(encoded, plain[:size]...)
+		case r < 1<<16:
+			encoded = fmt.Appendf(encoded, `\u%04x`, r)
+		default:
+			high, low := utf16.EncodeRune(r)
+			encoded = fmt.Appendf(encoded, `\u%04x\u%04x`, high, low)
+		}
+		plain = plain[size:]
+	}
+	return encoded, nil
+}
+
+// oneLine returns an error's text on one line, of which the middle is cut where it is very long: what a client sent may
+// be in it.
+func oneLine(err error) string {
+	const head, tail = 400, 100
+	r := []rune(strings.Join(strings.Fields(err.Error()), " "))
+	if len(r) > head+tail {
+		return string(r[:head]) + " … " + string(r[len(r)-tail:])
+	}
+	return string(r)
+}
+
+// read reads a request's body, and decodes it into a pointer to a struct, whose fields are what wants says of them.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, into any, wants map[string]string) error {
+	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if charset, ok := parameters["charset"]; err != nil || kind != "application/json" || ok && !strings.EqualFold(charset, "utf-8") {
+		return failf(http.StatusUnsupportedMediaType, "the Content-Type must be application/json, got %.100q", r.Header.Get("Content-Type"))
+	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" {
+		return failf(http.StatusUnsupportedMediaType, "the body must come as it is, without Content-Encoding, got %.100q", coding)
+	}
+	tooLarge := failf(http.StatusRequestEntityTooLarge, "a request has at most %d bytes: ask for less at a time", h.options.MaxBody)
+	if r.ContentLength > int64(h.options.MaxBody) {
+		return tooLarge
+	}
+	http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.options.Time))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(h.options.MaxBody)))
+	switch {
+	case errors.As(err, new(*http.MaxBytesError)):
+		return tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return failf(http.StatusRequestTimeout, "the request hasn't come within %v", h.options.Time)
+	case err != nil:
+		return failf(http.StatusBadRequest, "the request hasn't come whole: %v", err)
+	}
+	if err := decode(body, into, wants); err != nil {
+		return &failure{http.StatusBadRequest, err}
+	}
+	return nil
+}
+
+// decode decodes JSON, one object with the keys of wants and no others, into a pointer to a struct.
+func decode(body []byte, into any, wants map[string]string) error {
+	err := jsonkeys.Check(body, func(key string) bool { return wants[key] != "" })
+	if err == nil {
+		err = json.NewDecoder(bytes.NewReader(body)).Decode(into)
+	}
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, new(*json.SyntaxError)):
+		return fmt.Errorf("the body must be JSON: %w", err)
+	case errors.As(err, &wrong) && wants[wrong.Field] != "":
+		return fmt.Errorf("%s must be %s, got %.100s", wrong.Field, wants[wrong.Field], wrong.Value)
+	case errors.As(err, &wrong):
+		return fmt.Errorf("the body must be an object, got %.100s", wrong.Value)
+	}
+	return err
+}
