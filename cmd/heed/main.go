@@ -6,9 +6,11 @@
 //	heed predict runs/reverse gorgonia
 //	heed generate runs/text --prompt "To be" --tokens 300
 //	heed attention runs/reverse gorgonia --out attention.png
+//	heed serve runs/reverse         # over HTTP, until it is told to end
 //
-// It exits with status 0 when it is done, 1 when something failed, 2 when the call was wrong and 3 when SIGUSR1 ended a
-// training that can go on. Progress goes to standard error, and only to a terminal.
+// It exits with status 0 when it is done, as a service is that was told to end, 1 when something failed, 2 when the
+// call was wrong and 3 when SIGUSR1 ended a training that can go on. Progress goes to standard error, and only to a
+// terminal.
 package main
 
 import (
@@ -210,7 +212,7 @@ func newRoot(group train.Group) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newAttention(), newBench(group), newVersion())
+	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newAttention(), newServe(), newBench(group), newVersion())
 	return root
 }
 
@@ -245,6 +247,8 @@ func flagError(cmd *cobra.Command, err error) error {
 		want = "a whole number, not negative"
 	case t == "float64":
 		want = "a number"
+	case t == "duration":
+		want = "a time, as 30s or 10m"
 	case t == "bool":
 		want = "true or false"
 	case t == often{}.Type():

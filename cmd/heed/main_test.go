@@ -237,6 +237,16 @@ func TestWrongCalls(t *testing.T) {
 		{"predict;;abc", "name is empty"},
 		{"predict x -abc", "put -- before inputs that begin with a dash"},
 		{"predict x --abc", "put -- before inputs that begin with a dash"},
+		{"serve", "takes one run folder, got 0"},
+		{"serve x y", "takes one run folder, got 2"},
+		{"serve;", "name is empty"},
+		{"serve x --addr=8080", `--addr must be a host and a port, as 127.0.0.1:8080, or 127.0.0.1:0 for a free port, got "8080"`},
+		{"serve x --addr=localhost:http", "--addr must be a host and a port"},
+		{"serve x --addr=localhost:65536", "--addr must be a host and a port"},
+		{"serve x --queue=0", "--queue must be at least 1, got 0"},
+		{"serve x --batch=-1", "--batch must be at least 1, got -1"},
+		{"serve x --timeout=0s", "--timeout must be above 0, got 0s"},
+		{"serve x --timeout=30", `--timeout must be a time, as 30s or 10m, got "30"`},
 		{"version more", `takes no argument, got "more"`},
 		{"bench nope", `there is no benchmark "nope"`},
 		{"bench --procs=-1", fmt.Sprintf("--procs must be from 1 to %d, the processors that there are, or 0 for all, got -1", runtime.NumCPU())},
@@ -305,15 +315,16 @@ func TestHelp(t *testing.T) {
 		args string
 		want []string
 	}{
-		{"", []string{"train", "eval", "predict", "generate", "attention", "bench", "version"}},
-		{"--help", []string{"train", "eval", "predict", "generate", "attention", "bench", "version"}},
-		{"help", []string{"train", "eval", "predict", "generate", "attention", "bench", "version"}},
+		{"", []string{"train", "eval", "predict", "generate", "attention", "serve", "bench", "version"}},
+		{"--help", []string{"train", "eval", "predict", "generate", "attention", "serve", "bench", "version"}},
+		{"help", []string{"train", "eval", "predict", "generate", "attention", "serve", "bench", "version"}},
 		{"help train", []string{"--resume", "config.json, model.safetensors, history.jsonl and summary.json", "--help"}},
 		{"train --help", []string{"--task", strings.Join(task.Names(), ", "), "--seed", "(default 0.003)", "Common flags:", "Solver:", "Learning rate over time:", "Early stopping:", "--min-delta"}},
 		{"eval -h", []string{"heed eval DIR", "--data"}},
 		{"predict --help", []string{"heed predict DIR [INPUT...]", "--", "only the last\nmax_len characters"}},
 		{"generate --help", []string{"--prompt", "--tokens", "--temperature", "--top-k", "--top-p", "--seed"}},
 		{"attention --help", []string{"--out", ".png", ".svg", ".html"}},
+		{"serve --help", []string{"--addr", "127.0.0.1:8080", "/predict", "--timeout"}},
 		{"bench --help", []string{"nanogpt", "gemm", "--json", "--procs"}},
 	} {
 		t.Run(test.args, func(t *testing.T) {

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/train/task/serve"
+)
+
+// serveGrace is how long what was taken has to be answered once the service is to end.
+const serveGrace = 10 * time.Second
+
+func newServe() *cobra.Command {
+	var addr string
+	var o serve.Options
+	cmd := &cobra.Command{
+		Use:   "serve DIR",
+		Short: "Answer over HTTP with a trained model",
+		Long: `Answer HTTP requests with a trained model, until SIGINT or SIGTERM ends it: what it has taken is
+answered then, for up to ten seconds, and the status is 0.
+
+  curl http://127.0.0.1:8080/predict -H 'Content-Type: application/json' \
+       -d '{"inputs": ["gorgonia", "attention"], "scores": true}'
+
+/openapi.json describes all that can be asked, and /health says that it is there. What waits together is
+answered together. Requests and answers are JSON; too large, too slow or too many requests are refused.
+
+It listens on this machine alone, unless --addr says otherwise: whoever can reach another address may ask,
+as there are no passwords and no encryption.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) != 1:
+				return usagef("heed serve takes one run folder, got %d arguments", len(args))
+			case o.Queue < 1:
+				return usagef("--queue must be at least 1, got %d", o.Queue)
+			case o.Batch < 1:
+				return usagef("--batch must be at least 1, got %d", o.Batch)
+			case o.Time <= 0:
+				return usagef("--timeout must be above 0, got %v", o.Time)
+			}
+			return checkAddr(addr)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := openModel(args[0])
+			if err != nil {
+				return err
+			}
+			o.ErrorLog = errorLog(cmd.ErrOrStderr())
+			o.MaxInputs = min(256, o.Queue)
+			h, err := serve.New(m, o)
+			if err != nil {
+				return err
+			}
+			l, err := listenOn(addr)
+			if err != nil {
+				return err
+			}
+			task := m.Config.Task
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s, which learned %s, answers on http://%s/\n", printable.Text(args[0]), printable.Text(task.Name), l.Addr()); err != nil {
+				return err
+			}
+			served, err := serveUntil(cmd.Context(), l, h, o.ErrorLog)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "ended, after %d requests\n", served)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&addr, "addr", "127.0.0.1:8080", "where to listen: a host and a port, 0 for a free one")
+	f.IntVar(&o.Queue, "queue", 1024, "inputs that wait to be answered, at most")
+	f.IntVar(&o.Batch, "batch", 32, "inputs that are answered together, at most")
+	f.DurationVar(&o.Time, "timeout", time.Minute, "what a request may take, such as 30s")
+	return cmd
+}
+
+// errorLog is what a server tells of errors to, which are nobody's who asks.
+func errorLog(stderr io.Writer) *log.Logger {
+	return log.New(writerFunc(func(b []byte) (int, error) {
+		if _, err := fmt.Fprint(stderr, "heed: ", printable.Text(string(b))); err != nil {
+			return 0, err
+		}
+		return len(b), nil
+	}), "", 0)
+}
+
+// checkAddr finds an address that can't be one.
+func checkAddr(addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return usagef("--addr must be a host and a port, as 127.0.0.1:8080, or 127.0.0.1:0 for a free port, got %q", addr)
+	}
+	return nil
+}
+
+// listenOn listens on an address.
+func listenOn(addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("--addr %s: %w: give another one, or port 0 for a free one", addr, err)
+	}
+	return l, nil
+}
+
+// serveUntil serves h until ctx is done, and returns how many requests there were.
+func serveUntil(ctx context.Context, l net.Listener, h *serve.Handler, errors *log.Logger) (served int64, err error) {
+	var count atomic.Int64
+	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		count.Add(1)
+		h.ServeHTTP(w, r)
+	})
+	s := &http.Server{
+		Handler:           ownNames(l.Addr(), counted),
+		ErrorLog:          errors,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    1 << 16,
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- s.Serve(l) }()
+	select {
+	case err := <-failed:
+		return count.Load(), err
+	case <-ctx.Done():
+	}
+	within, cancel := context.WithTimeout(context.Background(), serveGrace)
+	defer cancel()
+	last, cancel := context.WithTimeout(context.Background(), serveGrace+time.Second)
+	defer cancel()
+	go h.Shutdown(within)
+	if s.Shutdown(last) != nil { // whoever takes an answer slowly, or hasn't sent a request whole, is cut off
+		s.Close()
+	}
+	return count.Load(), nil
+}
+
+// ownNames returns h or, of an address of this machine alone, what refuses requests that are meant for another host: a
+// site whose name has been made to lead here.
+func ownNames(addr net.Addr, h http.Handler) http.Handler {
+	if a, err := netip.ParseAddrPort(addr.String()); err != nil || !a.Addr().IsLoopback() {
+		return h
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		host = strings.Trim(host, "[]")
+		if ip, err := netip.ParseAddr(host); strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback() {
+			h.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusMisdirectedRequest)
+		io.WriteString(w, `{"error":"the Host must be this machine's own, such as localhost"}`+"\n")
+	})
+}

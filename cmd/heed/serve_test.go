@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/train/task"
+)
+
+// A service is a call of heed serve under way.
+type service struct {
+	url string
+	end func() called // ends it
+}
+
+func newService(t *testing.T, args ...string) service {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r, w := io.Pipe()
+	var stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, append([]string{"serve"}, args...), w, &stderr)
+		w.Close()
+	}()
+	lines := bufio.NewReader(r)
+	first, err := lines.ReadString('\n')
+	if err != nil {
+		t.Fatalf("status %d, %s", <-ended, stderr.String())
+	}
+	return service{first[strings.Index(first, "http://") : len(first)-2], func() called {
+		cancel(errInterrupted)
+		rest, _ := io.ReadAll(lines)
+		return called{<-ended, first + string(rest), stderr.String()}
+	}}
+}
+
+// get sends a request, with a body if it is POST, for a host.
+func get(t *testing.T, url, body, host string) (status int, answer string) {
+	t.Helper()
+	r, err := http.NewRequest("GET", url, nil)
+	if body != "" {
+		r, err = http.NewRequest("POST", url, strings.NewReader(body))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Host = host
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	content, err := io.ReadAll(got.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.StatusCode, string(content)
+}
+
+// A service answers as heed predict does, to its own name alone, and has status 0 when it is told to end.
+func TestServe(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run\x1b[31m")
+	succeed(t, small("--task=copy", "--out="+dir)...)
+	s := newService(t, dir, "--addr=127.0.0.1:0")
+	want := fmt.Sprintf(`{"answers":[{"answer":%q}]}`+"\n", strings.TrimSuffix(succeed(t, "predict", dir, "gorgonia"), "\n"))
+	for _, host := range []string{"", "localhost", "LOCALHOST:8080", "127.0.0.1", "[::1]:80"} {
+		if status, got := get(t, s.url+"/predict", `{"inputs": ["gorgonia"]}`, host); status != 200 || got != want {
+			t.Errorf("host %q: got %d, %s, want %s", host, status, got, want)
+		}
+	}
+	for _, host := range []string{"example.com", "localhost.example.com:80", "192.0.2.1"} {
+		if status, got := get(t, s.url+"/health", "", host); status != http.StatusMisdirectedRequest || !strings.HasPrefix(got, `{"error":"the Host must be`) {
+			t.Errorf("host %q: got %d, %s", host, status, got)
+		}
+	}
+	fail(t, heed("serve", dir, "--addr="+strings.TrimPrefix(s.url, "http://")), 1, "address already in use", "give another one, or port 0")
+	got := s.end()
+	if got.code != 0 || got.stderr != "" || got.stdout != strings.ReplaceAll(dir, "\x1b", `\x1b`)+", which learned copy, answers on "+s.url+"/\nended, after 5 requests\n" {
+		t.Errorf("got %+v", got)
+	}
+
+	fail(t, heed("serve", filepath.Join(dir, "no")), 1, "isn't a run folder")
+	if err := os.Remove(filepath.Join(dir, task.WeightsFile)); err != nil {
+		t.Fatal(err)
+	}
+	fail(t, heed("serve", dir), 1, "has no weights", "--resume")
+	fail(t, heed("serve", dir, "--addr=192.0.2.1:0"), 1, "has no weights")
+}
+
+// Only what listens on this machine alone looks at the name that it is asked by.
+func TestOwnNames(t *testing.T) {
+	for addr, want := range map[string]int{"127.0.0.1": 421, "::1": 421, "192.0.2.1": 200, "::": 200} {
+		h := ownNames(&net.TCPAddr{IP: net.ParseIP(addr)}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		w := httptest.NewRecorder() // whose request is for example.com
+		if h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil)); w.Code != want {
+			t.Errorf("on %s: got %d, want %d", addr, w.Code, want)
+		}
+	}
+}
