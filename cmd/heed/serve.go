@@ -7,9 +7,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"net/netip"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -50,7 +47,7 @@ as there are no passwords and no encryption.`,
 			case o.Time <= 0:
 				return usagef("--timeout must be above 0, got %v", o.Time)
 			}
-			return checkAddr(addr)
+			return checkAddr("addr", addr)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := openModel(args[0])
@@ -63,7 +60,7 @@ as there are no passwords and no encryption.`,
 			if err != nil {
 				return err
 			}
-			l, err := listenOn(addr)
+			l, err := listenOn("addr", addr)
 			if err != nil {
 				return err
 			}
@@ -97,27 +94,6 @@ func errorLog(stderr io.Writer) *log.Logger {
 	}), "", 0)
 }
 
-// checkAddr finds an address that can't be one.
-func checkAddr(addr string) error {
-	_, port, err := net.SplitHostPort(addr)
-	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
-	}
-	if err != nil {
-		return usagef("--addr must be a host and a port, as 127.0.0.1:8080, or 127.0.0.1:0 for a free port, got %q", addr)
-	}
-	return nil
-}
-
-// listenOn listens on an address.
-func listenOn(addr string) (net.Listener, error) {
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("--addr %s: %w: give another one, or port 0 for a free one", addr, err)
-	}
-	return l, nil
-}
-
 // serveUntil serves h until ctx is done, and returns how many requests there were.
 func serveUntil(ctx context.Context, l net.Listener, h *serve.Handler, errors *log.Logger) (served int64, err error) {
 	var count atomic.Int64
@@ -148,26 +124,4 @@ func serveUntil(ctx context.Context, l net.Listener, h *serve.Handler, errors *l
 		s.Close()
 	}
 	return count.Load(), nil
-}
-
-// ownNames returns h or, of an address of this machine alone, what refuses requests that are meant for another host: a
-// site whose name has been made to lead here.
-func ownNames(addr net.Addr, h http.Handler) http.Handler {
-	if a, err := netip.ParseAddrPort(addr.String()); err != nil || !a.Addr().IsLoopback() {
-		return h
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := r.Host
-		if name, _, err := net.SplitHostPort(host); err == nil {
-			host = name
-		}
-		host = strings.Trim(host, "[]")
-		if ip, err := netip.ParseAddr(host); strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback() {
-			h.ServeHTTP(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusMisdirectedRequest)
-		io.WriteString(w, `{"error":"the Host must be this machine's own, such as localhost"}`+"\n")
-	})
 }

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// checkAddr finds an address of a flag that can't be one.
+func checkAddr(flag, addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return usagef("--%s must be a host and a port, as 127.0.0.1:8080, or 127.0.0.1:0 for a free port, got %q", flag, addr)
+	}
+	return nil
+}
+
+// listenOn listens on an address of a flag.
+func listenOn(flag, addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("--%s %s: %w: give another one, or port 0 for a free one", flag, addr, err)
+	}
+	return l, nil
+}
+
+// isLoopback reports whether only this machine can reach an address.
+func isLoopback(addr net.Addr) bool {
+	a, err := netip.ParseAddrPort(addr.String())
+	return err == nil && a.Addr().IsLoopback()
+}
+
+// ownNames returns h or, of an address of this machine alone, what refuses requests that are meant for another host: a
+// site whose name has been made to lead here.
+func ownNames(addr net.Addr, h http.Handler) http.Handler {
+	if !isLoopback(addr) {
+		return h
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		host = strings.Trim(host, "[]")
+		if ip, err := netip.ParseAddr(host); strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback() {
+			h.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusMisdirectedRequest)
+		io.WriteString(w, `{"error":"the Host must be this machine's own, such as localhost"}`+"\n")
+	})
+}
