@@ -33,7 +33,9 @@ func newTrain(group train.Group) *cobra.Command {
 	var out, resume string
 	var auto bool
 	var find string
-	how := task.Task{Group: group} // but for the task itself
+	var live bool
+	var watchAddr string
+	how := watched{Task: task.Task{Group: group}} // but for the task itself
 	s, _ := defaults(data.DefaultRule, 0)
 	cmd := &cobra.Command{
 		Use:   "train",
@@ -83,6 +85,20 @@ it and finds it finished.`,
 				if err := onlyWithResume(flags); err != nil {
 					return err
 				}
+			}
+			if live || flags.Changed("watch-addr") && !flags.Changed("watch") {
+				if flags.Changed("find-rate") {
+					return usagef("--find-rate makes no run: there is nothing to --watch")
+				}
+				var err error
+				if how.page, err = listenFirst(group, "watch-addr", watchAddr); err != nil {
+					return err
+				}
+				if how.page != nil {
+					defer how.page.Close()
+				}
+			}
+			if flags.Changed("resume") {
 				return resumeRun(cmd, resume, &s, how)
 			}
 			if flags.Changed("find-rate") {
@@ -90,7 +106,7 @@ it and finds it finished.`,
 				if err != nil {
 					return err
 				}
-				return findRate(cmd, c, find, how)
+				return findRate(cmd, c, find, how.Task)
 			}
 			switch {
 			case out == "" && flags.Changed("out"):
@@ -112,10 +128,12 @@ it and finds it finished.`,
 	common.BoolVar(&auto, "auto-resume", false, "go on with the run in --out if there is one, and be done if it is finished")
 	common.StringVar(&find, "find-rate", "", "train for 200 steps at rising learning rates, draw the losses in this PNG, name a rate, and be done, without a run folder")
 	common.Lookup("find-rate").NoOptDefVal = "learning-rate.png"
-	common.Var(often{&how}, "checkpoint-every", "steps, as 500, or time, as 10m, from one checkpoint to the next; there is one at every check anyway")
+	common.Var(often{&how.Task}, "checkpoint-every", "steps, as 500, or time, as 10m, from one checkpoint to the next; there is one at every check anyway")
 	common.IntVar(&how.Workers, "workers", 0, "micro-batches to take at once, which changes no result; 0 for one a core")
 	common.IntVar(&how.MaxSteps, "max-steps", 0, "steps after which to stop until --resume; 0 for no limit")
 	common.DurationVar(&how.MaxTime, "max-time", 0, "time after which to stop until --resume, such as 90s or 1h30m; 0 for no limit")
+	common.BoolVar(&live, "watch", false, "show the run's curves on a page while it goes on, whose address is printed; see --watch-addr")
+	common.StringVar(&watchAddr, "watch-addr", "127.0.0.1:0", "the page's host and port, 0 for a free one; on another host than this machine's own, all who reach it can see the page")
 	for _, g := range groups {
 		cmd.Flags().AddFlagSet(g.FlagSet)
 	}
@@ -165,7 +183,7 @@ func (o often) Set(text string) error {
 
 // newRun starts a run or, if it is to, goes on with that of its folder. Everything that can be wrong with a call is
 // found before the folder is made.
-func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how task.Task) error {
+func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how watched) error {
 	t, err := newTask(cmd.Context(), c)
 	dir := out
 	if err = divided(how.Group, t, wrongFlag(err)); err == nil && !auto && first(how.Group) {
@@ -182,7 +200,7 @@ func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how task.T
 }
 
 // withResume are the flags that --resume may have beside it.
-var withResume = []string{"epochs", "patience", "workers", "max-steps", "max-time", "checkpoint-every", "data", "validation-data"}
+var withResume = []string{"epochs", "patience", "workers", "max-steps", "max-time", "checkpoint-every", "watch", "watch-addr", "data", "validation-data"}
 
 // onlyWithResume returns an error for any other flag.
 func onlyWithResume(flags *pflag.FlagSet) (err error) {
@@ -197,7 +215,7 @@ func onlyWithResume(flags *pflag.FlagSet) (err error) {
 
 // resumeRun goes on with a run where it was interrupted, or from the start if it has no checkpoint yet, with what flags
 // raise in it.
-func resumeRun(cmd *cobra.Command, dir string, s *settings, how task.Task) error {
+func resumeRun(cmd *cobra.Command, dir string, s *settings, how watched) error {
 	flags := cmd.Flags()
 	var raise func(c *task.Config)
 	if flags.Changed("epochs") || flags.Changed("patience") {
@@ -234,7 +252,7 @@ func resumeRun(cmd *cobra.Command, dir string, s *settings, how task.Task) error
 }
 
 // fit trains and says what to try then, unless a process comes with an error.
-func fit(cmd *cobra.Command, t *task.Task, dir string, how task.Task, err error) error {
+func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) error {
 	if t != nil {
 		defer t.Close()
 	}
@@ -261,8 +279,17 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how task.Task, err error)
 	of := t.Config.Training
 	progress := newProgress(bar, watch.Plan{Steps: of.Steps, Epochs: of.Epochs, CheckEvery: of.CheckEvery, MaxSteps: t.MaxSteps, MaxTime: t.MaxTime})
 	t.OnCheck = progress.checked
-	s, err := t.Train(cmd.Context(), dir, progress.over(stdout), progress.step)
+	log, end, err := progress.show(how.page, progress.over(stdout), t, dir)
+	if err != nil {
+		return err
+	}
+	s, err := t.Train(cmd.Context(), dir, log, progress.step)
 	progress.clear()
+	if err != nil {
+		end(oneLine(interrupted(cmd.Context(), err)))
+	} else {
+		end(s.Because)
+	}
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w: heed train --resume %s goes on from there", interrupted(cmd.Context(), err), shell(dir))
 	}

@@ -1,10 +1,11 @@
 // Package watch follows a training run: how far it has come, how fast it goes, when it may end, and its losses, in
-// memory that doesn't grow with the run.
+// memory that doesn't grow with the run. It shows them on a live page.
 package watch
 
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/heed-go/heed/train"
@@ -33,7 +34,13 @@ type Run struct {
 	checks  sums      // of this training
 	curve   curve
 	history []train.Check
-	best    int // in history; -1 for none
+	best    int    // in history; -1 for none
+	because string // why the run has ended; empty before
+
+	version, checked int // rise when anything changes, and when history does
+
+	ended    chan struct{} // closed then
+	watchers atomic.Int32
 }
 
 // New returns a Run of that plan, which begins now.
@@ -43,13 +50,14 @@ func newRun(p Plan, now func() time.Time) *Run {
 	if p.CheckEvery == 0 {
 		p.CheckEvery = p.Steps
 	}
-	return &Run{plan: p, now: now, began: now(), best: -1}
+	return &Run{plan: p, now: now, began: now(), best: -1, version: 1, ended: make(chan struct{})}
 }
 
 // Step takes note of a training step, counted from 0 in each epoch.
 func (r *Run) Step(epoch, step int, loss float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.version++
 	r.taken = epoch*r.plan.Steps + step + 1
 	now, of := r.now(), sums{n: 1, loss: loss}
 	if !r.last.IsZero() { // how long the first step takes says nothing: it builds graphs
@@ -61,18 +69,30 @@ func (r *Run) Step(epoch, step int, loss float64) {
 	r.curve.add(r.taken, of)
 }
 
-// Checked takes note of the checks so far, which it keeps, and of which is the best, -1 for none: after a check, or
-// before the first step of a run that goes on.
+// Checked takes note of the checks so far, one or more, which it keeps, and of which is the best, -1 for none: after a
+// check, or before the first step of a run that goes on.
 func (r *Run) Checked(history []train.Check, best int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.version++
+	r.checked++
 	r.history, r.best = history, best
 	if r.last.IsZero() {
+		r.taken = history[len(history)-1].Step
 		return
 	}
 	now := r.now()
 	r.checks.add(sums{timed: 1, seconds: now.Sub(r.last).Seconds()}, 1)
 	r.last = now
+}
+
+// End takes note that the run has ended, and why. It is called once, after all steps and checks.
+func (r *Run) End(because string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.version++
+	r.because = because
+	close(r.ended)
 }
 
 // A Now is where a run stands.
@@ -94,6 +114,8 @@ func (r *Run) Now() Now {
 	if r.taken > 0 {
 		n.Epoch = (r.taken - 1) / r.plan.Steps
 		n.Step = r.taken - n.Epoch*r.plan.Steps
+	}
+	if r.recent.n > 0 {
 		n.Loss = r.recent.mean()
 	}
 	if n.Rate = r.recent.rate(); n.Rate > 0 {

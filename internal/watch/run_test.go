@@ -59,6 +59,9 @@ func TestNowOfARunThatGoesOn(t *testing.T) {
 	r := clock.start(Plan{Steps: 10, Epochs: 4})
 	clock.pass(time.Hour)
 	r.Checked([]train.Check{{Step: 10}, {Step: 20}}, 1)
+	if got, want := r.Now(), (Now{Epoch: 1, Step: 10, EpochLeft: -1, RunLeft: -1}); got != want {
+		t.Errorf("at first %+v, want %+v", got, want)
+	}
 	clock.pass(time.Hour)
 	r.Step(2, 0, 3)
 	clock.pass(time.Second)

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// watching makes a call whose training is to be watched, and returns the page's address and how the call ends once end
+// has been called.
+func watching(t *testing.T, args ...string) (address string, end func() called) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	out, in := io.Pipe()
+	ended := make(chan called, 1)
+	var stderr strings.Builder
+	go func() {
+		code := run(ctx, args, in, &stderr)
+		in.Close()
+		ended <- called{code: code, stderr: stderr.String()}
+	}()
+	lines := bufio.NewScanner(out)
+	for address == "" && lines.Scan() {
+		if found := regexp.MustCompile(`^Watch it at (http://127\.0\.0\.1:\d+/)$`).FindStringSubmatch(lines.Text()); found != nil {
+			address = found[1]
+		}
+	}
+	go io.Copy(io.Discard, out)
+	end = func() called {
+		cancel(errInterrupted)
+		return <-ended
+	}
+	if address == "" {
+		t.Fatalf("no address is printed; status %d, standard error %q", end().code, stderr.String())
+	}
+	return address, end
+}
+
+// sent are the parts of an event that tests look at.
+type sent struct {
+	Epoch  int
+	Ended  string
+	Curve  struct{ X []int }
+	Checks []map[string]any
+}
+
+type eventReader struct{ *bufio.Scanner }
+
+// next returns the next event.
+func (e eventReader) next(t *testing.T) (name string, what sent) {
+	t.Helper()
+	for e.Scan() {
+		if of, ok := strings.CutPrefix(e.Text(), "event: "); ok {
+			name = of
+		}
+		if of, ok := strings.CutPrefix(e.Text(), "data: "); ok {
+			if err := json.Unmarshal([]byte(of), &what); err != nil {
+				t.Fatal(err)
+			}
+			return name, what
+		}
+	}
+	return "the end", what
+}
+
+func events(t *testing.T, address string) eventReader {
+	t.Helper()
+	response, err := http.Get(address + "events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { response.Body.Close() })
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	return eventReader{lines}
+}
+
+// The page of a run fills while it trains, says why it ends, and is gone with it. A run that goes on has all its checks
+// on the page.
+func TestWatch(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	succeed(t, small("--task=copy", "--out="+dir)...)
+	address, end := watching(t, "train", "--resume="+dir, "--epochs=1000000", "--watch")
+	reader := events(t, address)
+	name, what := reader.next(t)
+	for name == "now" { // before the checkpoint is read
+		name, what = reader.next(t)
+	}
+	if name != "checks" || len(what.Checks) < 3 || what.Checks[0]["step"] != 10.0 {
+		t.Errorf("at first there is %s: %v, want the checks before", name, what)
+	}
+	for what.Epoch < 5 || len(what.Curve.X) < 20 {
+		if name, what = reader.next(t); name == "the end" {
+			t.Fatal("the page doesn't fill")
+		}
+	}
+	page, err := http.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, _ := io.ReadAll(page.Body)
+	page.Body.Close()
+	if !strings.Contains(string(content), "<h1>Training copy</h1>") || !strings.Contains(string(content), filepath.Base(dir)) {
+		t.Errorf("the page is %.300q", content)
+	}
+	request, _ := http.NewRequest("GET", address, nil)
+	request.Host = "heed.example:80"
+	if answer, err := http.DefaultClient.Do(request); err != nil || answer.StatusCode != http.StatusMisdirectedRequest {
+		t.Errorf("another host's name gets %v, %v", answer, err)
+	} else {
+		answer.Body.Close()
+	}
+	c := end()
+	fail(t, c, 1, "interrupted")
+	for name != "the end" {
+		last := what
+		if name, what = reader.next(t); name == "the end" && last.Ended != "interrupted" {
+			t.Errorf("the last state is %v, want it to say that the run was interrupted", last)
+		}
+	}
+	if _, err := http.Get(address); err == nil {
+		t.Error("the page is still there")
+	}
+}
+
+// To watch a run changes nothing of it.
+func TestWatchChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	plain := succeed(t, small("--task=copy", "--out="+filepath.Join(dir, "plain"))...)
+	shown := succeed(t, small("--task=copy", "--out="+filepath.Join(dir, "shown"), "--watch-addr=localhost:0")...)
+	line := regexp.MustCompile(`(?m)^Watch it at http://.*\n`)
+	if !line.MatchString(shown) {
+		t.Errorf("it prints %q, want the page's address", shown)
+	}
+	same := func(s string) string {
+		return regexp.MustCompile(`Memory: .*|plain|shown|Done in [0-9.]+ s`).ReplaceAllString(line.ReplaceAllString(s, ""), "")
+	}
+	if same(shown) != same(plain) {
+		t.Errorf("it prints\n%s\nwant\n%s\nand the page's address", shown, plain)
+	}
+	sameRun(t, filepath.Join(dir, "shown"), filepath.Join(dir, "plain"))
+	finished := succeed(t, small("--task=copy", "--out="+filepath.Join(dir, "plain"), "--auto-resume", "--watch")...)
+	if line.MatchString(finished) || !strings.Contains(finished, "is finished") {
+		t.Errorf("of a finished run it prints %q, want no address", finished)
+	}
+}
+
+// What is wrong with an address is found before there is a run.
+func TestWatchErrors(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	dir := filepath.Join(t.TempDir(), "run")
+	for name, c := range map[string]struct {
+		code  int
+		flags []string
+		words []string
+	}{
+		"in use":         {1, []string{"--watch-addr=" + taken.Addr().String()}, []string{"--watch-addr", "in use", "port 0"}},
+		"no such host":   {1, []string{"--watch-addr=203.0.113.1:0"}, []string{"--watch-addr 203.0.113.1:0"}},
+		"no port":        {2, []string{"--watch-addr=127.0.0.1"}, []string{"--watch-addr must be a host and a port"}},
+		"too large":      {2, []string{"--watch-addr=127.0.0.1:70000"}, []string{"--watch-addr must be a host and a port"}},
+		"empty":          {2, []string{"--watch", "--watch-addr="}, []string{"--watch-addr must be a host and a port"}},
+		"no run to show": {2, []string{"--watch", "--find-rate=" + dir + ".png"}, []string{"--find-rate makes no run"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fail(t, heed(small(append(c.flags, "--task=copy", "--out="+dir)...)...), c.code, c.words...)
+			if _, err := os.Stat(dir); err == nil {
+				t.Error("there is a run folder")
+			}
+		})
+	}
+}
+
+// Where others may see the page, a line says so.
+func TestWatchFromElsewhere(t *testing.T) {
+	out := succeed(t, small("--task=copy", "--watch-addr=0.0.0.0:0", "--out="+filepath.Join(t.TempDir(), "run"))...)
+	if !regexp.MustCompile(`(?m)^Watch it at http://\S+/, as can whoever reaches this machine there$`).MatchString(out) {
+		t.Errorf("it prints %q, want to be told that others may watch", out)
+	}
+}

@@ -1,0 +1,91 @@
+'use strict';
+// Draws the states of a run as they come.
+{
+	const $ = id => document.getElementById(id);
+	const title = document.title;
+	const charts = new Map(); // by their titles
+	let now, checks = {checks: [], best: -1};
+
+	const clock = s => {
+		s = Math.round(s);
+		const two = n => String(n).padStart(2, '0');
+		return s < 3600 ? Math.floor(s / 60) + ':' + two(s % 60) : Math.floor(s / 3600) + ':' + two(Math.floor(s / 60) % 60) + ':' + two(s % 60);
+	};
+	const number = v => typeof v === 'number' ? v : null; // of a check, where what isn't finite is a text
+	const column = name => checks.checks.map(c => number(c[name]));
+	const whole = n => n.toLocaleString('en');
+
+	const draw = (place, spec) => {
+		spec.label = 'step';
+		spec.series = spec.series.filter(s => s.values.some(v => v != null));
+		if (spec.series.length === 0) return;
+		const best = checks.checks[checks.best];
+		spec.marks = best ? [{x: best.step, label: 'best'}] : [];
+		if (charts.has(spec.title)) return charts.get(spec.title).update(spec);
+		const element = document.createElement('div');
+		element.style.order = place;
+		$('charts').append(element);
+		charts.set(spec.title, heed.chart(element, spec));
+	};
+
+	const drawAll = () => {
+		if (!now || document.hidden) return;
+		const x = column('step');
+		const of = (name, values) => ({name, x, values});
+		const ofSteps = (name, x, values) => ({name, x: x || [], values: values || []});
+		draw(0, {title: 'Loss', log: $('log').checked, series: [
+			ofSteps('training, by step', now.curve.x, now.curve.loss),
+			of('training, mean', column('train_loss')), of('validation', column('val_loss')),
+		]});
+		const keys = new Set(checks.checks.flatMap(c => Object.keys(c)));
+		for (const key of keys) {
+			const [, name] = key.match(/^train_(?!loss$)(.+)/) || [];
+			if (!name) continue;
+			const title = name[0].toUpperCase() + name.slice(1).replaceAll('_', ' ');
+			draw(1, {title, series: [of('training', column(key)), of('validation', column('val_' + name))]});
+		}
+		draw(2, {title: 'Learning rate', series: [of('learning rate', column('learning_rate'))]});
+		draw(3, {title: 'Gradient norm', series: [of('gradient norm', column('gradient_norm'))]});
+		draw(4, {title: 'Steps a second', series: [ofSteps('steps a second', now.curve.rateX, now.curve.rate)]});
+	};
+
+	const say = () => {
+		const left = s => now.ended || s < 0 ? '' : ', ' + clock(s) + ' left';
+		const taken = now.epoch * now.steps + now.step;
+		const done = Math.floor(taken / now.steps);
+		$('progress').hidden = false;
+		$('of-run').textContent = 'Run: ' + whole(done) + (done === 1 ? ' epoch' : ' epochs') + ' done' +
+			(now.epochs ? ' of ' + whole(now.epochs) + ' at most' : '') + ', ' + clock(now.seconds) + (now.ended ? '' : ' so far') + left(now.runLeft);
+		$('run').hidden = now.epochs === 0;
+		$('run').max = now.epochs * now.steps;
+		$('run').value = taken;
+		$('of-epoch').textContent = 'Epoch ' + whole(now.epoch) + ': step ' + whole(now.step) + ' of ' + whole(now.steps) +
+			(now.rate && !now.ended ? ', ' + heed.number(now.rate) + ' steps a second' : '') + left(now.epochLeft);
+		$('epoch').max = now.steps;
+		$('epoch').value = now.step;
+		const best = checks.checks[checks.best];
+		const value = key => key.replace('train_', 'training ').replace('val_', 'validation ').replaceAll('_', ' ') + ' ' + (number(best[key]) == null ? best[key] : heed.number(best[key]));
+		$('best').textContent = !best ? '' : (now.ended ? 'Best: ' : 'Best so far: ') + 'epoch ' + whole(best.epoch) + ', step ' + whole(best.step) + ': ' +
+			Object.keys(best).filter(key => /^(train|val)_/.test(key)).map(value).join(', ');
+		const state = now.ended ? 'Ended: ' + now.ended : 'Running';
+		if ($('state').textContent !== state) $('state').textContent = state; // which is read aloud
+		document.title = (now.ended ? 'Ended' : 'Epoch ' + whole(now.epoch)) + ' – ' + title;
+	};
+
+	const events = new EventSource('events');
+	events.addEventListener('checks', e => { checks = JSON.parse(e.data); });
+	events.addEventListener('now', e => {
+		const to = JSON.parse(e.data);
+		if (now && now.run !== to.run) return location.reload(); // another run has the address now
+		now = to;
+		if (now.ended) events.close();
+		say();
+		drawAll();
+	});
+	events.onerror = () => {
+		$('state').textContent = events.readyState === EventSource.CLOSED ? 'The run sends this page nothing: too many may be open. Reload it to try again.' :
+			'The run can\'t be reached. If it goes on, so will this page.';
+	};
+	$('log').addEventListener('change', drawAll);
+	document.addEventListener('visibilitychange', drawAll);
+}

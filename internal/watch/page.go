@@ -1,0 +1,222 @@
+package watch
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/heed-go/heed/internal/page"
+	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/train"
+)
+
+const (
+	maxWatchers = 32                     // that read events at once
+	every       = 500 * time.Millisecond // from one look at the run to the next
+	patience    = 10 * time.Second       // with who doesn't take what is sent
+	silence     = 15 * time.Second       // the longest there is
+)
+
+//go:embed live.js
+var live string
+
+var body = template.Must(template.New("live").Parse(`<h1>{{.Title}}</h1>
+<p class="muted">{{.About}}</p>
+<p id="state" role="status">Waiting for the run.</p>
+<noscript><p>This page needs scripts: they draw what the run sends.</p></noscript>
+<div id="progress" hidden>
+<p id="of-run"></p>
+<progress id="run" aria-labelledby="of-run"></progress>
+<p id="of-epoch"></p>
+<progress id="epoch" aria-labelledby="of-epoch"></progress>
+<p id="best"></p>
+<p><label><input type="checkbox" id="log"> logarithmic loss</label></p>
+</div>
+<div class="charts" id="charts"></div>
+`))
+
+const bodyStyle = `#state { font-weight: 600; }
+#progress p { margin: 0.5rem 0 0; }
+progress { width: min(40rem, 100%); }
+#charts { margin-top: 1.5rem; }
+`
+
+// Handler returns a handler of the page / with the run's curves, and of what it reads: server-sent events at /events.
+// Nothing can be changed by either.
+//
+// A client is sent the state of the run when it comes and, every half a second, whenever there is another. There is no
+// queue: who is slow is sent fewer states, and training waits for nobody.
+func (r *Run) Handler(title, about string) (http.Handler, error) {
+	var text strings.Builder
+	about, title = printable.Text(about), printable.Text(title)
+	if err := body.Execute(&text, struct{ Title, About string }{title, about}); err != nil {
+		return nil, err
+	}
+	p := page.Page{
+		Title: title, Body: template.HTML(text.String()), Style: bodyStyle, Charts: true, Scripts: []string{live}, Live: true,
+	}
+	var whole bytes.Buffer
+	if err := p.Write(&whole); err != nil {
+		return nil, err
+	}
+	policy := p.Policy() + "; frame-ancestors 'none'"
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", policy)
+		w.Write(whole.Bytes())
+	})
+	mux.HandleFunc("GET /events", r.events)
+	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		for name, value := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"} {
+			w.Header().Set(name, value)
+		}
+		mux.ServeHTTP(w, q)
+	}), nil
+}
+
+// events sends the run's states until it or the client has ended.
+func (r *Run) events(w http.ResponseWriter, q *http.Request) {
+	if r.watchers.Add(1) > maxWatchers {
+		r.watchers.Add(-1)
+		http.Error(w, fmt.Sprintf("%d clients read the events of this run, which is all there may be", maxWatchers), http.StatusServiceUnavailable)
+		return
+	}
+	defer r.watchers.Add(-1)
+	w.Header().Set("Content-Type", "text/event-stream")
+	if q.Method == http.MethodHead {
+		return
+	}
+	to := http.NewResponseController(w)
+	var failed error
+	send := func(text string) {
+		if failed == nil {
+			failed = to.SetWriteDeadline(time.Now().Add(patience))
+		}
+		if failed == nil {
+			_, failed = fmt.Fprint(w, text, "\n\n")
+		}
+		if failed == nil {
+			failed = to.Flush()
+		}
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	var seen state
+	for said := time.Now(); failed == nil; {
+		now := r.state()
+		if now.checked != seen.checked {
+			send(event("checks", now.checks()))
+		}
+		if now.version != seen.version {
+			send(event("now", now))
+			said = time.Now()
+		} else if time.Since(said) > silence {
+			send(":")
+			said = time.Now()
+		}
+		if seen = now; now.Ended != "" {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-r.ended:
+		case <-q.Context().Done():
+			return
+		}
+	}
+}
+
+// event returns a server-sent event but for its end.
+func event(name string, v any) string {
+	data, err := json.Marshal(v)
+	if err != nil { // of numbers and printable texts alone
+		panic(err)
+	}
+	return "event: " + name + "\ndata: " + string(data)
+}
+
+// A state is what clients are sent of a run.
+type state struct {
+	Run       int64   `json:"run"` // is another one for another run
+	Epoch     int     `json:"epoch"`
+	Step      int     `json:"step"`
+	Steps     int     `json:"steps"`  // of an epoch
+	Epochs    int     `json:"epochs"` // 0 for no limit
+	Rate      number  `json:"rate"`
+	EpochLeft number  `json:"epochLeft"` // seconds; below 0 if that isn't known
+	RunLeft   number  `json:"runLeft"`
+	Seconds   number  `json:"seconds"` // since it began
+	Curve     columns `json:"curve"`
+	Ended     string  `json:"ended"` // why; empty before
+
+	version, checked int
+	history          []train.Check
+	best             int
+}
+
+// columns are the points of a curve, by the number of their last step: the mean loss and, in fewer points where steps
+// are short, the steps a second.
+type columns struct {
+	X     []int    `json:"x"`
+	Loss  []number `json:"loss"`
+	RateX []int    `json:"rateX"`
+	Rate  []number `json:"rate"`
+}
+
+// A number is short in JSON, and null where it isn't finite.
+type number float64
+
+func (n number) MarshalJSON() ([]byte, error) {
+	if x := float64(n); !math.IsNaN(x) && !math.IsInf(x, 0) {
+		return strconv.AppendFloat(nil, x, 'g', 5, 64), nil
+	}
+	return []byte("null"), nil
+}
+
+// state returns the run's state.
+func (r *Run) state() state {
+	now := r.Now()
+	r.mu.Lock()
+	s := state{
+		Run: r.began.UnixNano(), Epoch: now.Epoch, Step: now.Step, Steps: r.plan.Steps, Epochs: r.plan.Epochs,
+		Rate: number(now.Rate), EpochLeft: number(now.EpochLeft.Seconds()), RunLeft: number(now.RunLeft.Seconds()),
+		Seconds: number(r.now().Sub(r.began).Seconds()), Ended: r.because,
+		version: r.version, checked: r.checked, history: r.history, best: r.best,
+	}
+	points := append([]point(nil), r.curve.whole()...)
+	r.mu.Unlock()
+	c := &s.Curve
+	var timed sums
+	for _, p := range points {
+		c.X, c.Loss = append(c.X, p.x), append(c.Loss, number(p.mean()))
+		if timed.add(p.sums, 1); timed.seconds >= 1 {
+			c.RateX, c.Rate = append(c.RateX, p.x), append(c.Rate, number(timed.rate()))
+			timed = sums{}
+		}
+	}
+	return s
+}
+
+// checks returns the checks that clients are sent, as many as a curve's points and two at most, and which of them is
+// the best one: -1 for none.
+func (s state) checks() any {
+	var some []train.Check
+	best, each := -1, (len(s.history)+maxPoints-1)/maxPoints
+	for i, check := range s.history {
+		if i == s.best {
+			best = len(some)
+		}
+		if i == s.best || i == len(s.history)-1 || i%each == 0 {
+			some = append(some, check)
+		}
+	}
+	return map[string]any{"checks": some, "best": best}
+}

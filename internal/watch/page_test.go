@@ -1,0 +1,261 @@
+package watch
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"html"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/heed-go/heed/train"
+)
+
+// pipes is a network on which nothing is buffered, and in a synctest's bubble time stands still as long as it is used.
+type pipes struct {
+	conns chan net.Conn
+	done  chan struct{}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { close(p.done); return nil }
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// served serves a run until the test ends.
+func served(t *testing.T, r *Run) *pipes {
+	t.Helper()
+	h, err := r.Handler("Training reverse", "a run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pipes{make(chan net.Conn), make(chan struct{})}
+	s := &http.Server{Handler: h}
+	go s.Serve(p)
+	t.Cleanup(func() { s.Close() })
+	return p
+}
+
+// get asks for a path and returns the connection.
+func (p *pipes) get(t *testing.T, path string) net.Conn {
+	t.Helper()
+	client, server := net.Pipe()
+	p.conns <- server
+	if _, err := fmt.Fprintf(client, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// A reader reads the events of a run.
+type reader struct {
+	t     *testing.T
+	lines *bufio.Scanner
+}
+
+func (p *pipes) events(t *testing.T) (reader, net.Conn) {
+	t.Helper()
+	c := p.get(t, "/events")
+	response, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil || response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("the events are %v, %v", response, err)
+	}
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	return reader{t, lines}, c
+}
+
+// A seen is what an event says.
+type seen struct {
+	Epoch, Step int
+	Ended       string
+	Curve       struct{ X []int }
+	Checks      []train.Check
+	Best        int
+}
+
+// next returns the next event, of which there is none at the end. Comments are events without a name.
+func (r reader) next() (name string, event seen) {
+	r.t.Helper()
+	for r.lines.Scan() {
+		line := r.lines.Text()
+		if of, ok := strings.CutPrefix(line, "event: "); ok {
+			name = of
+		}
+		if of, ok := strings.CutPrefix(line, "data: "); ok {
+			if err := json.Unmarshal([]byte(of), &event); err != nil {
+				r.t.Fatalf("%s: %v", of, err)
+			}
+		}
+		if line == "" {
+			return name, event
+		}
+	}
+	return "the end", event
+}
+
+// Whoever comes late gets all there is, what changes follows, and what has ended says so.
+func TestEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(Plan{Steps: 2, Epochs: 2})
+		p := served(t, r)
+		early, _ := p.events(t)
+		if name, event := early.next(); name != "now" || len(event.Curve.X) != 0 || event.Ended != "" {
+			t.Errorf("before training there is %s: %+v", name, event)
+		}
+		r.Step(0, 0, 3)
+		r.Step(0, 1, 2)
+		r.Checked([]train.Check{{Step: 2, TrainLoss: 2.5, Metrics: map[string]float64{"train_accuracy": math.NaN()}}}, 0)
+		late, _ := p.events(t)
+		for who, reader := range map[string]reader{"who was there": early, "who comes late": late} {
+			name, event := reader.next()
+			if name != "checks" || len(event.Checks) != 1 || event.Checks[0].TrainLoss != 2.5 || event.Best != 0 {
+				t.Errorf("%s gets %s: %+v, want the check", who, name, event)
+			}
+			name, event = reader.next()
+			if name != "now" || event.Epoch != 0 || event.Step != 2 || len(event.Curve.X) != 2 {
+				t.Errorf("%s gets %s: %+v, want the two steps", who, name, event)
+			}
+		}
+		r.Step(1, 0, 1)
+		r.Step(1, 1, 1)
+		for _, reader := range []reader{early, late} {
+			if name, event := reader.next(); name != "now" || event.Epoch != 1 || event.Step != 2 || len(event.Curve.X) != 4 {
+				t.Errorf("there is %s: %+v, want the next steps, and no check", name, event)
+			}
+		}
+		r.End("it was to")
+		after, _ := p.events(t)
+		for _, reader := range []reader{early, late} {
+			if name, event := reader.next(); name != "now" || event.Ended != "it was to" {
+				t.Errorf("there is %s: %+v, want the end", name, event)
+			}
+		}
+		after.next()
+		if name, event := after.next(); name != "now" || event.Ended != "it was to" || len(event.Curve.X) != 4 {
+			t.Errorf("who comes after the end gets %s: %+v", name, event)
+		}
+		for _, reader := range []reader{early, late, after} {
+			if name, _ := reader.next(); name != "the end" {
+				t.Errorf("after the end there is %s", name)
+			}
+		}
+	})
+}
+
+// While nothing happens there is a sign of life.
+func TestEventsWhileNothingHappens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := served(t, New(Plan{Steps: 2}))
+		reader, _ := p.events(t)
+		reader.next()
+		start := time.Now()
+		if name, _ := reader.next(); name != "" || time.Since(start) > 20*time.Second {
+			t.Errorf("after %v there is %s, want a comment", time.Since(start), name)
+		}
+	})
+}
+
+// Training waits for no client, the others are told all the same, and who takes nothing is let go.
+func TestSlowClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(Plan{Steps: 10})
+		p := served(t, r)
+		for range maxWatchers - 2 {
+			p.get(t, "/events") // and never reads
+		}
+		_, vanishing := p.events(t)
+		reader, _ := p.events(t)
+		reader.next()
+		synctest.Wait()
+		if n := r.watchers.Load(); n != maxWatchers {
+			t.Errorf("there are %d clients, want %d", n, maxWatchers)
+		}
+		one := p.get(t, "/events")
+		response, err := http.ReadResponse(bufio.NewReader(one), nil)
+		if err != nil || response.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("one client more gets %v, %v", response, err)
+		}
+		vanishing.Close()
+		start := time.Now()
+		r.Step(0, 0, 1)
+		if name, event := reader.next(); name != "now" || event.Step != 1 || time.Since(start) > every {
+			t.Errorf("beside the slow ones there is %s: %+v after %v", name, event, time.Since(start))
+		}
+		time.Sleep(patience)
+		synctest.Wait()
+		if n := r.watchers.Load(); n != 1 {
+			t.Errorf("%v later there are %d clients, want the one that reads", patience, n)
+		}
+		p.events(t)
+	})
+}
+
+// A page shows names as text, whatever they are, and its server takes no orders.
+func TestPage(t *testing.T) {
+	const title, about = "Training <script>alert(1)</script>", "folder \"'><img src=x onerror=alert(2)>\u202e\x1b[31m</title>"
+	h, err := New(Plan{Steps: 1}).Handler(title, about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func(method, path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(method, path, nil))
+		return w
+	}
+	got := call("GET", "/")
+	text := got.Body.String()
+	if got.Code != http.StatusOK || strings.Contains(text, "alert(1)</script>") || strings.Contains(text, "<img") || strings.ContainsAny(text, "\u202e\x1b") ||
+		!strings.Contains(text, html.EscapeString(title)) {
+		t.Errorf("status %d, and the page is\n%.2000s", got.Code, text)
+	}
+	policy := got.Header().Get("Content-Security-Policy")
+	for _, part := range []string{"default-src 'none'", "connect-src 'self'", "script-src 'sha256-", "frame-ancestors 'none'"} {
+		if !strings.Contains(policy, part) {
+			t.Errorf("the policy is %q, want %s in it", policy, part)
+		}
+	}
+	for _, c := range []struct {
+		method, path string
+		status       int
+	}{
+		{"HEAD", "/", 200}, {"HEAD", "/events", 200}, {"POST", "/", 405}, {"PUT", "/events", 405}, {"DELETE", "/", 405},
+		{"OPTIONS", "/events", 405}, {"GET", "/other", 404}, {"GET", "/events/", 404},
+	} {
+		if w := call(c.method, c.path); w.Code != c.status || c.status == 405 && w.Header().Get("Allow") != "GET, HEAD" {
+			t.Errorf("%s %s: status %d with %v, want %d", c.method, c.path, w.Code, w.Header(), c.status)
+		}
+	}
+}
+
+// However many checks there are, clients are sent few of them, the best and the last among them.
+func TestManyChecks(t *testing.T) {
+	r := New(Plan{Steps: 1})
+	history := make([]train.Check, 10_001)
+	for i := range history {
+		history[i].Step = i + 1
+	}
+	r.Checked(history, 5003)
+	b, err := json.Marshal(r.state().checks())
+	var got seen
+	if err == nil {
+		err = json.Unmarshal(b, &got)
+	}
+	if n := len(got.Checks); err != nil || n > maxPoints+2 || n < maxPoints/2 || got.Checks[got.Best].Step != 5004 || got.Checks[n-1].Step != 10_001 {
+		t.Errorf("%d checks, %v, with %d for the best", n, err, got.Best)
+	}
+}
