@@ -31,8 +31,8 @@ func (m *mergeJSON) UnmarshalJSON(value []byte) error {
 	var both string
 	if json.Unmarshal(value, &both) == nil {
 		*m = strings.Split(both, " ")
-	} else if err := json.Unmarshal(value, (*[]string)(m)); err != nil {
-		return err
+	} else if json.Unmarshal(value, (*[]string)(m)) != nil {
+		*m = nil
 	}
 	if len(*m) != 2 {
 		return fmt.Errorf("a merge must be two tokens, got %.100s", value)
@@ -67,7 +67,7 @@ func parseBPE(file members) (Tokenizer, error) {
 	}
 	var m bpeJSON
 	if err == nil {
-		err = json.Unmarshal(file["model"], &m)
+		err = decode(file["model"], &m)
 	}
 	var t *bpe
 	if err == nil {

@@ -117,7 +117,7 @@ func (v vocabJSON) MarshalJSON() ([]byte, error) {
 func (v *vocabJSON) UnmarshalJSON(object []byte) error {
 	var ids map[string]*int
 	if err := json.Unmarshal(object, &ids); err != nil {
-		return err
+		return errors.New("the vocab must be an object that has the id of each token, a whole number")
 	}
 	tokens := make([]string, len(ids))
 	taken := make([]bool, len(ids))
@@ -177,7 +177,7 @@ func parseWordLevel(file members) (Tokenizer, error) {
 		err = model.isOneOf("type", "WordLevel", "BPE")
 	}
 	if err == nil {
-		err = json.Unmarshal(file["model"], &level)
+		err = decode(file["model"], &level)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("its model: %w", err)
@@ -211,6 +211,16 @@ func parseWordLevel(file members) (Tokenizer, error) {
 		v.unknown = unknown
 	}
 	return v, err
+}
+
+// decode reads a JSON value, and says what is wrong with it without Go's types.
+func decode(value []byte, into any) error {
+	err := json.Unmarshal(value, into)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("its %s is of another type than it must be, %s", wrong.Field, wrong.Value)
+	}
+	return err
 }
 
 // members is the values of a JSON object by their keys.

@@ -116,12 +116,13 @@ func TestReadTokenizerErrors(t *testing.T) {
 		{"a hole", vocab(`"<": 3,`), `which token "<" doesn't have`},
 		{"a negative id", vocab(`"<": -1,`), `which token "<" doesn't have`},
 		{"no id", vocab(`"<": null,`), `which token "<" doesn't have`},
-		{"a huge id", vocab(`"<": 1e300,`), "cannot unmarshal number 1e300"},
-		{"a fraction", vocab(`"<": 0.5,`), "cannot unmarshal number 0.5"},
-		{"an id as text", vocab(`"<": "0",`), "cannot unmarshal string"},
+		{"a huge id", vocab(`"<": 1e300,`), "the vocab must be an object that has the id of each token, a whole number"},
+		{"a fraction", vocab(`"<": 0.5,`), "the vocab must be an object"},
+		{"an id as text", vocab(`"<": "0",`), "the vocab must be an object"},
 		{"a character too many", vocab(`"<<": 0,`), `token 0 of a vocabulary of characters must be one character, got "<<"`},
 		{"no character", vocab(`"": 0,`), `must be one character, got ""`},
 		{"half a surrogate", vocab(`"\ud800": 0,`), "is given twice"}, // encoding/json takes it for U+FFFD
+		{"an unknown token that is none", strings.Replace(charactersFile, `"unk_token": "�"`, `"unk_token": [1]`, 1), "its unk_token is of another type than it must be, array"},
 		{"no vocab", `{"version": "1.0", "model": {"type": "WordLevel"}}`, "its pre_tokenizer must be"},
 		{"a vocab that is none", vocab(`"<": 0}, "other": {"a": 0,`), `"other" isn't supported`},
 		{"an unknown token elsewhere", strings.Replace(charactersFile, `"unk_token": "�"`, `"unk_token": "<"`, 1), `its unk_token must be "�", the last token of the vocab, got "<"`},
@@ -140,6 +141,9 @@ func TestReadTokenizerErrors(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := ReadTokenizer(strings.NewReader(tc.file))
 			wantError(t, err, tc.wantErr)
+			if strings.Contains(err.Error(), "Go ") {
+				t.Errorf("the error is in Go's words: %v", err)
+			}
 		})
 	}
 	if _, err := ReadTokenizer(iotest.ErrReader(io.ErrNoProgress)); !errors.Is(err, io.ErrNoProgress) {
@@ -179,7 +183,7 @@ func TestReadOthersBPE(t *testing.T) {
 		{"a merge of one", replace(`"a a"`, `"aa"`), nil, `a merge must be two tokens, got "aa"`},
 		{"a merge of three", replace(`"a a"`, `["a", "a", "a"]`), nil, "a merge must be two tokens"},
 		{"a merge of nothing", replace(`"a a"`, `null`), nil, "a merge must be two tokens"},
-		{"a merge of numbers", replace(`"a a"`, `[1, 2]`), nil, "cannot unmarshal number"},
+		{"a merge of numbers", replace(`"a a"`, `[1, 2]`), nil, "a merge must be two tokens, got [1, 2]"},
 		{"no merge list", replace(`"merges": [`, `"merges": 1, "x": [`), nil, `"x" isn't supported`},
 		{"a byte too few", replace(`"!": 0`, `"!!": 0`), nil, `must have every byte, and lacks '!', the byte 33`},
 		{"a token of other characters", replace(`"aa": 256`, `"a a": 256`), nil, `token 256 of the vocab must be spelled in the characters that stand for bytes, got "a a"`},

@@ -87,5 +87,5 @@ func (c *Config) readTokenizers(fsys fs.FS) error {
 	return nil
 }
 
-// maxTokenizer is the most bytes that a tokenizer's file may have.
+// maxTokenizer is the most bytes of a tokenizer's file to find the sum of. data.ReadTokenizer takes fewer, and says so.
 const maxTokenizer = 1 << 27
