@@ -189,7 +189,7 @@ func openTask(ctx context.Context, dir string, files, validation []string, other
 	var wrong *task.ConfigError
 	switch {
 	case errors.Is(err, context.Canceled):
-	case errors.As(err, &wrong) && change != nil:
+	case errors.As(err, &wrong) && change != nil && raises(wrong):
 		err = wrongFlag(err)
 	case errors.As(err, &wrong): // which isn't the call's fault
 		err = fmt.Errorf("%s: %w", filepath.Join(dir, task.ConfigFile), err)
@@ -201,6 +201,15 @@ func openTask(ctx context.Context, dir string, files, validation []string, other
 		err = fmt.Errorf("%w; --data FILE names the file as it was, if it is elsewhere now", err)
 	}
 	return t, err
+}
+
+// raises reports whether what is wrong is a setting that may be raised in a run.
+func raises(wrong *task.ConfigError) (is bool) {
+	wrong.Message(func(setting string) string {
+		is = is || setting == "training.epochs" || setting == "training.patience"
+		return setting
+	})
+	return is
 }
 
 // newTask is task.New, and returns at once when ctx ends: scanning a text and splitting data may take a while, and end

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -84,6 +85,10 @@ func TestRaise(t *testing.T) {
 	if !maps.Equal(folder(t, interrupted), damaged) {
 		t.Error("what can't go on has changed the folder")
 	}
+	config := filepath.Join(base, "of labels", task.ConfigFile) // whose fault it is if no flag has it
+	wrong := regexp.MustCompile(`"sha256": "[0-9a-f]*"\n}`).ReplaceAllString(read(t, config), `"sha256": ""}`)
+	write(t, config, regexp.MustCompile(`"steps": [0-9]+`).ReplaceAllString(wrong, `"steps": 999`))
+	fail(t, heed("train", "--resume="+filepath.Dir(config), "--epochs=9", "--data="+rowsFile(t, "labels")), 1, config+": training.steps must be ", "got 999")
 	os.Remove(filepath.Join(dir, task.CheckpointFile))
 	fail(t, heed("train", "--resume="+dir, "--epochs=9"), 1, "has no checkpoint.safetensors any more")
 	delete(before, task.CheckpointFile)
