@@ -2,11 +2,8 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -116,17 +113,7 @@ func figureWriter(path string) (func(io.Writer, heatmap.Figure) error, error) {
 	default:
 		return nil, usagef("--out must be a file's name that ends in .png, .svg or .html, got %q", path)
 	}
-	folder := filepath.Dir(path)
-	switch in, err := os.Stat(folder); {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("--out's folder %s doesn't exist: make it first", folder)
-	case err == nil && !in.IsDir():
-		return nil, fmt.Errorf("--out's folder %s is a file", folder)
-	}
-	if there, err := os.Lstat(path); err == nil && there.IsDir() {
-		return nil, fmt.Errorf("--out %s is a folder", path)
-	}
-	return write, nil
+	return write, writable("out", path)
 }
 
 // drawn says what has been drawn where.

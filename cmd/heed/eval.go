@@ -37,6 +37,8 @@ be answered counts as answered with nothing.`,
 				return usagef("heed eval takes one run folder, got %d arguments", len(args))
 			case o.Beam < 1:
 				return usagef("--beam must be at least 1, got %d", o.Beam)
+			case cmd.Flags().Changed("answers") && answers == "":
+				return usagef("--answers must be a file's name, got none")
 			case columns != nil && len(files) != 1:
 				return usagef("--columns goes with one --data, the file that they are of")
 			case columns != nil && len(columns) != 2:
@@ -55,6 +57,11 @@ be answered counts as answered with nothing.`,
 				return usagef("--beam is for models of pairs; %s learned the task %s", args[0], c.Task.Name)
 			case isText && (columns != nil || answers != ""):
 				return usagef("--columns and --answers are for models of rows; %s learned the task %s", args[0], c.Task.Name)
+			}
+			if answers != "" {
+				if err := writable("answers", answers); err != nil {
+					return err
+				}
 			}
 			var m *task.Model
 			var examples []data.Example

@@ -112,6 +112,12 @@ func TestEvalDataOfARule(t *testing.T) {
 		t.Errorf("heed eval prints %q", out)
 	}
 	answers := filepath.Join(t.TempDir(), "answers.tsv")
+	for _, args := range [][]string{{"eval", dir, "--answers=" + answers + "/x"}, {"predict", dir, "--data=" + path, "--out=" + answers + "/x"}, small("--find-rate=" + answers + "/x.png")} {
+		c := heed(args...) // which is found before there is work done
+		if fail(t, c, 1, "'s folder "+answers+" doesn't exist: make it first"); c.stdout != "" {
+			t.Errorf("%q printed %q before that", args, c.stdout)
+		}
+	}
 	succeed(t, "eval", dir, "--answers="+answers)
 	if lines := strings.Count(read(t, answers), "\n"); lines != 301 {
 		t.Errorf("the answers to what the run validates on have %d lines, want a header and 300", lines)

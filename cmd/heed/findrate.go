@@ -20,6 +20,9 @@ func findRate(cmd *cobra.Command, c task.Config, out string, how task.Task) erro
 	if !strings.EqualFold(filepath.Ext(out), ".png") {
 		return usagef("--find-rate must be a file's name that ends in .png, got %q", out)
 	}
+	if err := writable("find-rate", out); err != nil {
+		return err
+	}
 	t, err := newTask(cmd.Context(), c)
 	if err != nil {
 		return wrongFlag(err)

@@ -228,6 +228,7 @@ func TestWrongCalls(t *testing.T) {
 		{"eval", "takes one run folder, got 0"},
 		{"eval a b", "takes one run folder, got 2"},
 		{"eval;", "name is empty"},
+		{"eval;x;--answers=", "--answers must be a file's name, got none"},
 		{"eval x --beam=0", "--beam must be at least 1, got 0"},
 		{"eval x --columns=1,2", "--columns goes with one --data"},
 		{"predict", "heed predict DIR [INPUT...]"},

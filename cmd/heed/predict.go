@@ -62,6 +62,11 @@ max_len characters are read. Put -- before inputs that begin with a dash.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if out != "" {
+				if err := writable("out", out); err != nil {
+					return err
+				}
+			}
 			m, err := openModel(args[0])
 			if err != nil {
 				return err

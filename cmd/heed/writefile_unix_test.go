@@ -47,6 +47,14 @@ func TestWriteFile(t *testing.T) {
 	if err := writeFile(dir, hello); err == nil || !strings.Contains(err.Error(), "names a folder") {
 		t.Errorf("a folder: %v", err)
 	}
+	for path, want := range map[string]string{link: "", file: "", pipe: "", filepath.Join(dir, "new"): "", filepath.Join(link, "x"): "--out's folder " + link + " is a file", dir: "is a folder"} {
+		if err := writable("out", path); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("writable: %s: %v, want %q", path, err, want)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, ".heed-*")); len(left) > 0 || err != nil {
+		t.Errorf("writable left %q: %v", left, err)
+	}
 	full, err := os.Stat("/dev/full")
 	if err != nil || full.Mode().Type()&os.ModeCharDevice == 0 {
 		t.Skip("there is no /dev/full")
