@@ -157,6 +157,16 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 			return task.Config{}, err
 		}
 	}
+	t := &c.Training // a preset's, whose numbers may be of no use to another solver or monitor
+	if given.Changed("solver") && s.Training.Solver != "muon" {
+		t.MuonRate = 0
+	}
+	if given.Changed("solver") && s.Training.Solver == "sgd" {
+		t.Beta1, t.Beta2 = 0, 0
+	}
+	if given.Changed("monitor") && s.Training.Monitor != t.Monitor {
+		t.Mode = ""
+	}
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	for _, g := range c.flags() {
 		f.AddFlagSet(g.FlagSet)

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/train/task"
 )
@@ -143,6 +147,67 @@ func TestHostileConfigs(t *testing.T) {
 	os.Remove(path)
 	os.Mkdir(path, 0o777)
 	fail(t, heed("eval", dir), 1, "isn't a run folder")
+}
+
+// A flag that is given beats a preset, and changes nothing else that the preset sets but what belongs to its own value.
+func TestFlagsBeatPresets(t *testing.T) {
+	flagsOf := func(c task.Config) *pflag.FlagSet {
+		all := pflag.NewFlagSet("", pflag.ContinueOnError)
+		s := settings{Config: c, dropout: c.Model.Dropout}
+		for _, g := range s.flags() {
+			all.AddFlagSet(g.FlagSet)
+		}
+		return all
+	}
+	change := func(preset task.Preset, flag, value string) *pflag.FlagSet {
+		s, err := defaults(string(preset.Kind), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		given := pflag.NewFlagSet("", pflag.ContinueOnError)
+		for _, g := range s.flags() {
+			given.AddFlagSet(g.FlagSet)
+		}
+		given.Set("preset", preset.Name)
+		if flag != "" {
+			if err := given.Set(flag, value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, err := s.fromFlags(given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return flagsOf(c)
+	}
+	with := map[string][]string{"solver": {"beta1", "beta2", "muon-rate"}, "monitor": {"mode"}}
+	others := []string{"task", "preset", "from", "data", "validation-data", "columns", "units", "max-len"} // which a Config has as something else
+	for _, preset := range task.Presets() {
+		before := change(preset, "", "")
+		before.VisitAll(func(flag *pflag.Flag) {
+			value := cmp.Or(map[string]string{"bool": "true", "float64": "0.7"}[flag.Value.Type()], map[string]string{"solver": "sgd"}[flag.Name], "7")
+			if slices.Contains(others, flag.Name) {
+				return
+			}
+			for _, value := range []string{value, flag.Value.String()} { // the latter changes nothing
+				if value == "" {
+					continue
+				}
+				change(preset, flag.Name, value).VisitAll(func(f *pflag.Flag) {
+					want := before.Lookup(f.Name).Value.String()
+					switch {
+					case f.Name == flag.Name:
+						want = value
+					case value != flag.Value.String() && slices.Contains(with[flag.Name], f.Name):
+						want = map[bool]string{true: "", false: "0"}[f.Name == "mode"]
+					}
+					if got := f.Value.String(); got != want {
+						t.Errorf("--preset %s --%s %s: --%s is %q, want %q", preset.Name, flag.Name, value, f.Name, got, want)
+					}
+				})
+			}
+		})
+	}
 }
 
 // A model too large for any machine is refused before anything is allocated for it.
