@@ -165,9 +165,9 @@ func columnNamed(header []string, name string) (int, error) {
 	problem := ""
 	switch {
 	case column < 0:
-		problem = "isn't in the header"
+		problem = "isn't in the header, which"
 	case slices.ContainsFunc(header[column+1:], same):
-		problem = "is in the header twice: give its number; the header"
+		problem = "is in the header twice, so that it is named by its number: the header"
 	default:
 		return column, nil
 	}
@@ -176,7 +176,7 @@ func columnNamed(header []string, name string) (int, error) {
 	if len(header) > most {
 		names += fmt.Sprintf(" and %d more", len(header)-most)
 	}
-	return 0, &ColumnError{Column: name, Header: slices.Clone(header), text: fmt.Sprintf("column %q %s, which has %s", name, problem, names)}
+	return 0, &ColumnError{Column: name, Header: slices.Clone(header), text: fmt.Sprintf("column %q %s has %s", name, problem, names)}
 }
 
 func sameName(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }

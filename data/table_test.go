@@ -164,7 +164,7 @@ func TestReadTableErrors(t *testing.T) {
 		{name: "long line", file: "a.tsv", content: "a\tb\n" + strings.Repeat("a", maxRow+1) + "\tb\n", want: "line 2: the row that starts here has more than 4 MiB"},
 		{name: "long row", file: "a.csv", content: "a,b\n\"c\nd\",\"e\n\"\n\"" + strings.Repeat(many, maxRow/len(many)+20), want: "line 5: the row that starts here has more than 4 MiB"},
 		{name: "no such column", file: "a.csv", content: "id,text\na,b\n", columns: []string{"text", "label"}, want: `column "label" isn't in the header, which has ["id" "text"]`},
-		{name: "column twice", file: "a.csv", content: "text,Text\na,b\n", columns: []string{"1", "text"}, want: `column "text" is in the header twice: give its number; the header, which has ["text" "Text"]`},
+		{name: "column twice", file: "a.csv", content: "text,Text\na,b\n", columns: []string{"1", "text"}, want: `column "text" is in the header twice, so that it is named by its number: the header has ["text" "Text"]`},
 		{name: "known column twice", file: "a.csv", content: "text,Text,label\na,b,c\n", want: `column "text" is in the header twice`},
 		{name: "wide header", file: "a.csv", content: strings.Repeat("a,", 30) + "b\n", columns: []string{"c", "d"}, want: `"a"] and 11 more`},
 		{name: "names and a bad first row", file: "a.csv", content: "\"a\"b,c\nd,e\n", columns: []string{"a", "b"}, want: "line 1: not CSV"},

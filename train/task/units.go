@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/sizes"
 )
 
 // tokenize finds out what takes sources and answers apart, unless the configuration has it, and the labels.
@@ -24,7 +25,7 @@ func (s *rowSet) tokenize(c *Config) error {
 			return configErrorf("data file %q has %d different labels in %d rows: are texts and labels in its columns %s? %s names them, and answers to be written are for %s pairs", c.Data.File, n, rows, s.look.Columns, setting("data.columns"), setting("task"))
 		}
 		if n < 2 || n > maxClasses {
-			return configErrorf("data file %q has %d different labels, and 2 to %d can be learned: %s names the columns of texts and labels, and answers to be written are for %s pairs", c.Data.File, n, maxClasses, setting("data.columns"), setting("task"))
+			return configErrorf("data file %q has %s, and 2 to %d different ones can be learned: %s names the columns of texts and labels, and answers to be written are for %s pairs", c.Data.File, sizes.Count(n, "label"), maxClasses, setting("data.columns"), setting("task"))
 		}
 		c.Task.Classes = slices.Sorted(maps.Keys(counts))
 	}
