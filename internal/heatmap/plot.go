@@ -3,7 +3,9 @@ package heatmap
 import (
 	"bytes"
 	"fmt"
+	"image"
 	"image/color"
+	"image/png"
 	"io"
 	"math"
 	"slices"
@@ -50,8 +52,35 @@ func (f Figure) WritePNG(w io.Writer, dpi int) error {
 	}
 	img := vgimg.NewWith(vgimg.UseWH(p.width, p.height), vgimg.UseDPI(dpi))
 	p.draw(draw.New(img))
-	_, err = vgimg.PngCanvas{Canvas: img}.WriteTo(w)
-	return err
+	return png.Encode(w, paletted(img.Image().(*image.RGBA)))
+}
+
+// paletted returns an image in the colours of maps and in greys, to the nearest of which it takes what is blended at
+// edges: that makes a PNG a third as large.
+func paletted(img *image.RGBA) *image.Paletted {
+	palette := color.Palette(blues(colours).Colors())
+	for y := 0; y < 256; y += 3 {
+		palette = append(palette, color.Gray{Y: uint8(y)})
+	}
+	bounds := img.Bounds()
+	out := image.NewPaletted(bounds, palette)
+	nearest := map[color.RGBA]uint8{}
+	var last color.RGBA // of the pixel before, and its index
+	var index uint8
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			if c := img.RGBAAt(x, y); c != last {
+				i, known := nearest[c]
+				if !known {
+					i = uint8(palette.Index(c))
+					nearest[c] = i
+				}
+				last, index = c, i
+			}
+			out.SetColorIndex(x, y, index)
+		}
+	}
+	return out
 }
 
 // resolution returns dpi, halved until the picture has no more pixels than a PNG may have.
