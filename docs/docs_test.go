@@ -95,7 +95,7 @@ func checkExamples(t *testing.T, path string) {
 
 // TestLinks follows the links of pages to files, and those to headings of pages.
 func TestLinks(t *testing.T) {
-	links := regexp.MustCompile(`\]\(([^)\s]*)\)`)
+	links := regexp.MustCompile(`(?:\]\(|src=")([^)"\s]*)[)"]`)
 	headings := regexp.MustCompile("(?m)^#+ (.*)$")
 	for _, page := range append(pages(t), "../ARCHITECTURE.md", "../CONTRIBUTING.md") {
 		for _, link := range links.FindAllStringSubmatch(read(t, page), -1) {

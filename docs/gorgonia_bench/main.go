@@ -1,5 +1,6 @@
 // Gorgonia_bench measures one training step of a small GPT that is made of Gorgonia's own ops alone, with Gorgonia's
-// Adam: the column of that name in docs/performance.md. It measures as heed bench does, and prints a JSON object a line.
+// Adam: the column of that name in docs/performance.md. It measures as heed bench does, and prints a JSON object for
+// each.
 //
 //	go run ./docs/gorgonia_bench [nanogpt|tiny ...]
 //

@@ -21,6 +21,8 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/examples/internal/picture"
+	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -31,6 +33,7 @@ func run(w io.Writer, args []string) error {
 	words := flags.Size("words", 4, 64, "words of the sentence")
 	dK := flags.Size("dk", 8, 512, "width of queries and keys")
 	dV := flags.Size("dv", 8, 512, "width of values")
+	out := flags.Picture("the attention weights")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -53,7 +56,9 @@ func run(w io.Writer, args []string) error {
 
 	fmt.Fprintln(w, "\nThe softmax of each row says which words it attends to, and the new values mix theirs.")
 	s.Print(w, "Attention", "New V")
-	return nil
+	return picture.Write(*out, heatmap.Figure{Title: "A word sees itself and the words before it", Layers: []heatmap.Layer{
+		picture.Layer("Attention weights", picture.Count("word ", *words), picture.Count("", *words), s.Values("Attention")),
+	}})
 }
 
 // attend builds the graph of attention and runs it.

@@ -21,6 +21,8 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/examples/internal/picture"
+	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -31,6 +33,7 @@ func run(w io.Writer, args []string) error {
 	queries := flags.Size("queries", 5, 64, "tokens that ask")
 	keys := flags.Size("keys", 10, 64, "tokens that are asked")
 	dim := flags.Size("dim", 16, 512, "width of a token")
+	out := flags.Picture("the attention weights")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -42,7 +45,9 @@ func run(w io.Writer, args []string) error {
 	s.Print(w, "Attention Weights", "Weighted Sum")
 	fmt.Fprintf(w, "Attention Weights Shape: %v\n", weights.Shape()[2:]) // of (1, 1, 5, 10): batch and heads in front
 	fmt.Fprintf(w, "Weighted Sum Shape: %v\n", sum.Shape())
-	return nil
+	return picture.Write(*out, heatmap.Figure{Title: "One sequence asks another", Layers: []heatmap.Layer{
+		picture.Layer("Attention weights", picture.Count("query ", *queries), picture.Count("", *keys), s.Values("Attention Weights")),
+	}})
 }
 
 // attend lets T queries attend to S keys, both of width D. It also returns the layer, for its weights.

@@ -19,6 +19,10 @@ import (
 	"io"
 	"math"
 
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
@@ -37,6 +41,7 @@ func run(w io.Writer, args []string) error {
 	dV := flags.Size("dv", 8, 512, "width of values")
 	epochs := flags.Size("epochs", 20, 1000, "epochs at most")
 	patience := flags.Size("patience", 2, 1000, "epochs to wait for a lower validation loss")
+	out := flags.Picture("the losses")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -63,14 +68,14 @@ func run(w io.Writer, args []string) error {
 	}
 	s.Print(w)
 	fmt.Fprintf(w, "d_k: %d\n\n", *dK)
-	return stopEarly(w, epochLosses, *patience)
+	return stopEarly(w, epochLosses, *patience, *out)
 }
 
 // losses are the mean losses of one epoch.
 type losses struct{ train, val float64 }
 
-// stopEarly goes through the epochs that a training run would compute, and stops where it should.
-func stopEarly(w io.Writer, epochs []losses, patience int) error {
+// stopEarly goes through the epochs that a training run would compute, stops where it should, and draws them.
+func stopEarly(w io.Writer, epochs []losses, patience int, out string) error {
 	epoch := -1
 	trainOn := func() (float64, error) { epoch++; return epochs[epoch].train, nil }
 	validate := func() (float64, error) { return epochs[epoch].val, nil }
@@ -79,7 +84,26 @@ func stopEarly(w io.Writer, epochs []losses, patience int) error {
 		return err
 	}
 	fmt.Fprintf(w, "The best was epoch %d, with Val=%.3f\n", r.Best.Epoch, r.Best.ValLoss)
-	return nil
+	if out == "" {
+		return nil
+	}
+	return draw(out, r)
+}
+
+// draw writes a picture of the losses of every epoch.
+func draw(path string, r *train.Result) error {
+	var training, validation plotter.XYs
+	for _, c := range r.History {
+		training = append(training, plotter.XY{X: float64(c.Epoch), Y: c.TrainLoss})
+		validation = append(validation, plotter.XY{X: float64(c.Epoch), Y: c.ValLoss})
+	}
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = "Stopped: "+r.StoppedBecause, "epoch", "loss"
+	p.Y.Min = 0 // the legend is there
+	if err := plotutil.AddLinePoints(p, "training", training, "validation", validation); err != nil {
+		return err
+	}
+	return p.Save(16*vg.Centimeter, 8*vg.Centimeter, path)
 }
 
 // multiply prints queries and keys, and returns their products, (L, L).

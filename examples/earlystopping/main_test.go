@@ -75,7 +75,7 @@ func TestStopEarly(t *testing.T) {
 			epochs = append(epochs, losses{val: v})
 		}
 		var b strings.Builder
-		if err := stopEarly(&b, epochs, c.patience); err != nil || !strings.HasSuffix(b.String(), c.want) {
+		if err := stopEarly(&b, epochs, c.patience, ""); err != nil || !strings.HasSuffix(b.String(), c.want) {
 			t.Errorf("%s: got\n%s\nand %v, want it to end in\n%s", c.name, &b, err, c.want)
 		}
 	}

@@ -23,6 +23,8 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/examples/internal/picture"
+	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -35,6 +37,7 @@ func run(w io.Writer, args []string) error {
 	word := flags.String("stored", "cafdha", "the `LETTERS` to look up in the end, from a to h: as many as there are positions")
 	dim := flags.Size("dim", 16, 256, "width of the model")
 	steps := flags.Size("steps", 300, 100_000, "steps of training")
+	out := flags.Picture("what each query attends to")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -64,7 +67,9 @@ func run(w io.Writer, args []string) error {
 	}
 	fmt.Fprintf(w, "\n%d of %d right. Each query's answer, and what it attended to:\n", right, len(stored))
 	notebook.Table(w, rows, columns, weights, 2)
-	return nil
+	return picture.Write(*out, heatmap.Figure{Title: "Looking up what a position holds", Layers: []heatmap.Layer{
+		picture.Layer("Attention weights", rows, strings.Split(*word, ""), weights),
+	}})
 }
 
 // parse returns the index of each letter of a word.

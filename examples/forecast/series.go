@@ -106,5 +106,5 @@ func draw(path string, series []float32, rules ...rule) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	return p.Save(18*vg.Centimeter, 10*vg.Centimeter, path)
+	return p.Save(16*vg.Centimeter, 9*vg.Centimeter, path)
 }

@@ -8,10 +8,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/heed-go/heed/examples/internal/example"
+	"github.com/heed-go/heed/examples/internal/picture"
 	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
@@ -53,29 +53,13 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 	fmt.Fprintf(w, "%s -> %s\n", *word, attention.Answer)
-	if err := draw(*out, attention); err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "Whom each letter attends to: %s\n", *out)
-	return nil
-}
-
-// draw writes a picture of the attention weights of every block. It makes the picture's folder if there is none.
-func draw(path string, attention *task.Attention) error {
 	figure := heatmap.Figure{Title: attention.Input + " → " + attention.Answer, Key: attention.Key}
 	for _, l := range attention.Layers {
 		figure.Layers = append(figure.Layers, heatmap.Layer(l))
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+	if err := picture.Write(*out, figure); err != nil {
 		return err
 	}
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if err := figure.WritePNG(f, 96); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	fmt.Fprintf(w, "Whom each letter attends to: %s\n", *out)
+	return nil
 }

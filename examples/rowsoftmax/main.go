@@ -27,6 +27,8 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/examples/internal/picture"
+	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -37,6 +39,7 @@ func run(w io.Writer, args []string) error {
 	words := flags.Size("words", 4, 64, "words of the sentence")
 	dK := flags.Size("dk", 8, 512, "width of queries and keys")
 	dV := flags.Size("dv", 8, 512, "width of values")
+	out := flags.Picture("both kinds of weights")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -62,8 +65,13 @@ func run(w io.Writer, args []string) error {
 	whole.Print(w)
 	fmt.Fprintln(w, "\nSoftmax of each row, which is right:")
 	rows.Print(w, "Weights", "Row sums", "New V")
-	if flags.Own() {
-		return nil
+	labels, columns := picture.Count("word ", *words), picture.Count("", *words)
+	err = picture.Write(*out, heatmap.Figure{Title: "Where the softmax is taken", Layers: []heatmap.Layer{
+		picture.Layer("Over the whole matrix", labels, columns, whole.Values("Weights")),
+		picture.Layer("Over each row", labels, columns, rows.Values("Weights")),
+	}})
+	if err != nil || flags.Own() {
+		return err
 	}
 
 	closing, err := byRows(inputs{notebook.Printed(closingQ, 4, 8), notebook.Printed(closingK, 4, 8), firstRow(4)})

@@ -26,6 +26,8 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/examples/internal/picture"
+	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -37,6 +39,7 @@ func run(w io.Writer, args []string) error {
 	word := flags.String("word", "", "the `WORD` whose output is taken apart (default the second)")
 	dim := flags.Size("dim", 512, 1024, "width of an embedding, d_model")
 	dK := flags.Size("dk", 64, 512, "width of queries, keys and values")
+	out := flags.Picture("whom each word attends to")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -58,12 +61,17 @@ func run(w io.Writer, args []string) error {
 	printSteps(w, tokens, s)
 	n := len(tokens)
 	decompose(w, tokens, row, s.Values("weights")[row*n:][:n], s.Get("V"))
+	figure := heatmap.Figure{Title: *sentence, Layers: []heatmap.Layer{picture.Layer("Untrained", tokens, tokens, s.Values("weights"))}}
 	if flags.Own() {
-		return nil
+		return picture.Write(*out, figure)
 	}
 
 	scored, err := attendScores()
 	if err != nil {
+		return err
+	}
+	figure.Layers = append(figure.Layers, picture.Layer("By the notebook's scores", tokens, tokens, scored.Values("weights")))
+	if err := picture.Write(*out, figure); err != nil {
 		return err
 	}
 	fmt.Fprintln(w, "\nThe notebook's scores:")
@@ -85,7 +93,7 @@ func printSteps(w io.Writer, tokens []string, s *notebook.Stages) {
 		quoted[i] = strconv.Quote(token)
 	}
 	fmt.Fprintf(w, "Input sentence: %q\n", strings.Join(tokens, " "))
-	fmt.Fprintf(w, "Tokens: [%s]\nToken positions: [%s]\n", strings.Join(quoted, ", "), strings.Join(count(len(tokens)), ", "))
+	fmt.Fprintf(w, "Tokens: [%s]\nToken positions: [%s]\n", strings.Join(quoted, ", "), strings.Join(picture.Count("", len(tokens)), ", "))
 	x, dim := s.Values("X"), s.Get("X").Shape()[1]
 	for i, token := range quoted {
 		fmt.Fprintf(w, "%s → [%.1f, ..., %.1f]  (d_model = %d dimensions)\n", token, x[i*dim], x[(i+1)*dim-1], dim)
@@ -104,15 +112,6 @@ func printSteps(w io.Writer, tokens []string, s *notebook.Stages) {
 	fmt.Fprintln(w, "Attention weights, untrained:")
 	notebook.Table(w, tokens, tokens, s.Values("weights"), 2)
 	fmt.Fprintf(w, "Output has shape %v\n", s.Get("output").Shape())
-}
-
-// count returns the numbers from 0 to n-1.
-func count(n int) []string {
-	numbers := make([]string, n)
-	for i := range numbers {
-		numbers[i] = strconv.Itoa(i)
-	}
-	return numbers
 }
 
 // decompose prints the attention weights of one token, and its output as a sum of weighted values: the first numbers of
@@ -134,7 +133,7 @@ func decompose(w io.Writer, tokens []string, row int, weights []float64, v *tens
 		}
 	}
 	fmt.Fprintf(w, "Sum = %.2f\n%s_output, the first %d of its %d numbers, is the sum of\n", sum, tokens[row], shown, dK)
-	notebook.Table(w, append(labels, tokens[row]+"_output"), count(shown), append(terms, output...), 4)
+	notebook.Table(w, append(labels, tokens[row]+"_output"), picture.Count("", shown), append(terms, output...), 4)
 }
 
 // attend embeds the tokens and lets them attend to each other.

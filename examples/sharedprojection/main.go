@@ -31,6 +31,8 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/examples/internal/picture"
+	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -42,6 +44,7 @@ func run(w io.Writer, args []string) error {
 	dim := flags.Size("dim", 4, 512, "width of a token")
 	dK := flags.Size("dk", 6, 512, "width of queries and keys")
 	dV := flags.Size("dv", 5, 512, "width of values")
+	out := flags.Picture("the attention weights")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -70,8 +73,11 @@ func run(w io.Writer, args []string) error {
 		shape := s.Get(t[0]).Shape() // of the weights (1, 1, n, n): batch and heads in front
 		fmt.Fprintf(w, "Shape of %s:  %v\n", t[1], shape[len(shape)-2:])
 	}
-	if flags.Own() {
-		return nil
+	err = picture.Write(*out, heatmap.Figure{Title: "One weight for queries and keys", Layers: []heatmap.Layer{
+		picture.Layer("Attention weights", picture.Count("token ", *tokens), picture.Count("", *tokens), s.Values("Attention weights")),
+	}})
+	if err != nil || flags.Own() {
+		return err
 	}
 
 	earlier, err := attendScores(notebook.Printed(printedScores, 3, 3), 6)

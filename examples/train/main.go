@@ -22,6 +22,8 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/examples/internal/picture"
+	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
@@ -34,6 +36,7 @@ func run(w io.Writer, args []string) error {
 	length := flags.Size("length", 8, 32, "digits of a sequence")
 	dim := flags.Size("dim", 32, 256, "width of the model")
 	patience := flags.Size("patience", 3, 100, "epochs to wait for a lower validation loss")
+	out := flags.Picture("what each digit of an answer attends to")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -59,7 +62,7 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 	sequences, _ := draw(rng, 3, *length, 0)
-	return m.show(w, sequences)
+	return m.show(w, sequences, *out)
 }
 
 // draw makes examples: random digits (N, T), and the same backwards, but for a share of them that is wrong.
@@ -118,8 +121,9 @@ func (m model) loss(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, e
 	return loss, nil, err
 }
 
-// show prints sequences, (B, T), and their answers, and for the first what each digit of the answer attends to.
-func (m model) show(w io.Writer, sequences *tensor.Dense) error {
+// show prints sequences, (B, T), and their answers, and for the first what each digit of the answer attends to, which it
+// also draws.
+func (m model) show(w io.Writer, sequences *tensor.Dense, out string) error {
 	b := &layers.Build{CaptureWeights: true}
 	logits, err := m.forward(b, notebook.Input(G.NewGraph(), "digits", sequences))
 	if err != nil {
@@ -143,6 +147,9 @@ func (m model) show(w io.Writer, sequences *tensor.Dense) error {
 	}
 	fmt.Fprintln(w, "What each digit of the first answer attends to:")
 	rows, columns := strings.Split(text(best, 0), ""), strings.Split(text(sequences, 0), "")
-	notebook.Table(w, rows, columns, s.Values("weights")[:m.length*m.length], 2)
-	return nil
+	weights := s.Values("weights")[:m.length*m.length]
+	notebook.Table(w, rows, columns, weights, 2)
+	return picture.Write(out, heatmap.Figure{Title: text(sequences, 0) + " backwards", Layers: []heatmap.Layer{
+		picture.Layer("What each digit attends to", rows, columns, weights),
+	}})
 }

@@ -59,6 +59,11 @@ func (f Flags) Size(name string, value, most int, usage string) *int {
 	return &value
 }
 
+// Picture adds a flag for the file of a picture, which has no default.
+func (f Flags) Picture(of string) *string {
+	return f.String("out", "", "a `FILE` to draw "+of+" in, as a PNG")
+}
+
 // Parse reads the arguments of a call. Every error is a *CallError: of an unknown flag, of a value that a flag doesn't
 // take, and of an argument that isn't a flag.
 func (f Flags) Parse(args []string) error {
@@ -82,9 +87,12 @@ func (f Flags) Wrong(err error) error {
 	return &CallError{Err: err, Flags: strings.TrimSuffix(list.String(), "\n")}
 }
 
-// Own reports whether the call set any flag. Without one, an example shows the numbers that its notebook prints; with
-// one, it draws its own.
-func (f Flags) Own() bool { return f.NFlag() > 0 }
+// Own reports whether the call set any flag but that of a picture. Without one, an example shows the numbers that its
+// notebook prints; with one, it draws its own.
+func (f Flags) Own() (own bool) {
+	f.Visit(func(set *flag.Flag) { own = own || set.Name != "out" })
+	return own
+}
 
 // size is a flag.Value.
 type size struct {

@@ -1,0 +1,51 @@
+// Package picture draws the attention that examples talk about.
+package picture
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/heed-go/heed/internal/heatmap"
+)
+
+// Layer returns the maps of some heads under a name: weights of shape (heads, rows, columns), row by row.
+func Layer(name string, rows, columns []string, weights []float64) heatmap.Layer {
+	l := heatmap.Layer{Name: name, Rows: rows, Columns: columns}
+	for size := len(rows) * len(columns); len(weights) > 0; weights = weights[size:] {
+		head := make([]float32, size)
+		for i := range head {
+			head[i] = float32(weights[i])
+		}
+		l.Heads = append(l.Heads, head)
+	}
+	return l
+}
+
+// Count returns labels, name 0 and so on, of which there are n.
+func Count(name string, n int) []string {
+	labels := make([]string, n)
+	for i := range labels {
+		labels[i] = name + strconv.Itoa(i)
+	}
+	return labels
+}
+
+// Write draws a figure as a PNG, in a folder that it makes if there is none. It does nothing if path is empty.
+func Write(path string, f heatmap.Figure) error {
+	if path == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := f.WritePNG(file, 96); err != nil {
+		file.Close()
+		return err
+	}
+	return file.Close()
+}
