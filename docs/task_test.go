@@ -149,7 +149,7 @@ func Example_rows() {
 	// Output:
 	// weather.csv: 300 rows of 300 sources
 	//   columns: text and label, by the header
-	//   sources: characters, 16 different; up to 11 in a row, half of the rows up to 11
+	//   sources: characters, a vocabulary of 16; up to 11 in a row, half of the rows up to 11
 	//   labels: hot 241 (88.6 %), cold 31 (11.4 %)
 	//   to train on: 272 rows; to validate on: 28, all of 28 sources that seed 1 holds out
 	//   always hot would be right in 89.3 %
