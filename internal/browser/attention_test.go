@@ -1,0 +1,277 @@
+package browser
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/heed-go/heed/train/task"
+)
+
+// attended returns the page of heed attention, and what task.Attention says of it.
+func attended(t *testing.T, dir, source string) (address string, want *task.Attention) {
+	t.Helper()
+	path := filepath.Join(folder, filepath.Base(dir)+".html")
+	command(t, "attention", dir, source, "--out="+path)
+	m, err := task.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, err = m.Attention(source, ""); err != nil {
+		t.Fatal(err)
+	}
+	return "file://" + path, want
+}
+
+// A listed weight is one of those that the page lists as numbers.
+type listed struct {
+	Position int
+	Label    string
+	Value    float64
+	Text     string
+}
+
+// weights returns what the page lists.
+func (p *tab) weights() []listed {
+	p.Helper()
+	return evaluate[[]listed](p, `[...document.querySelectorAll('.weights li:not(.rest)')].map(li => ({
+		Position: Number(li.querySelector('small').textContent.replace(/[ ()]/g, '')),
+		Label: li.querySelector('bdi').textContent,
+		Value: Number(li.querySelector('data').value),
+		Text: li.querySelector('data').textContent,
+	}))`)
+}
+
+// lists checks that the page lists the largest of some weights, from the largest, with their labels.
+func (p *tab) lists(labels []string, weights []float32) {
+	p.Helper()
+	got := p.weights()
+	largest := slices.Clone(weights)
+	slices.SortFunc(largest, func(a, b float32) int { return int(math.Copysign(1, float64(b-a))) })
+	if len(got) == 0 || len(got) != min(10, len(weights)) && largest[len(got)] > 0.00051 {
+		p.Fatalf("%d of %d weights are listed", len(got), len(weights))
+	}
+	for i, l := range got {
+		if math.Abs(l.Value-float64(weights[l.Position])) > 1e-4 || math.Abs(l.Value-float64(largest[i])) > 1e-4 {
+			p.Errorf("weight %d of the list is %v, of position %d; want %v, and at this position %v", i, l.Value, l.Position, largest[i], weights[l.Position])
+		}
+		if l.Label != labels[l.Position] || l.Text != fmt.Sprintf("%.3f", l.Value) {
+			p.Errorf("weight %d of the list is shown as %q %q, want %q %.3f", i, l.Label, l.Text, labels[l.Position], l.Value)
+		}
+	}
+}
+
+// reads checks that the page reads one weight of a head, and returns whose.
+func (p *tab) reads(head int, rows, columns []string, weights []float32) (row, column int) {
+	p.Helper()
+	text := evaluate[string](p, "document.querySelector('.reading').textContent")
+	numbers := evaluate[[]int](p, "[...document.querySelectorAll('.reading small')].map(e => Number(e.textContent.replace(/[ ()]/g, '')))")
+	if len(numbers) != 2 {
+		p.Fatalf("the page reads %q", text)
+	}
+	row, column = numbers[0], numbers[1]
+	weight := weights[row*len(columns)+column]
+	want := fmt.Sprintf("%s (%d) → %s (%d), head %d: ", rows[row], row, columns[column], column, head)
+	var got float64
+	if _, err := fmt.Sscanf(strings.TrimPrefix(text, want), "%f", &got); err != nil || !strings.HasPrefix(text, want) || math.Abs(got-float64(weight)) > 0.0006 {
+		p.Errorf("the page reads %q, want %s%.3f", text, want, weight)
+	}
+	return row, column
+}
+
+const (
+	radios = "document.querySelectorAll('[role=radio]')"
+	from   = "document.querySelectorAll('[role=listbox]')[0].children"
+	to     = "document.querySelectorAll('[role=listbox]')[1].children"
+	chart  = "document.querySelector('canvas.map')"
+)
+
+func text(element string) string { return element + ".textContent" }
+
+// Of cross-attention and self-attention, with the mouse, the keyboard and by touch: the page says what task.Attention
+// does.
+func TestAttention(t *testing.T) {
+	dir := trained(t, "--task=dates", "--layers=2", "--epochs=1")
+	address, want := attended(t, dir, "Thu, 7 March 2024")
+	for _, s := range screens {
+		t.Run(s.name, func(t *testing.T) {
+			p := open(t, address, s)
+			p.fits()
+			heads := 0
+			for _, l := range want.Layers {
+				heads += len(l.Heads)
+			}
+			if got := evaluate[int](p, radios+".length"); got != heads {
+				t.Fatalf("there are %d heads to choose from, want %d", got, heads)
+			}
+			first := want.Layers[0]
+			labels := "Array.from(%s, e => e.textContent)"
+			if got := evaluate[[]string](p, fmt.Sprintf(labels, from)); !slices.Equal(got, first.Rows) {
+				t.Errorf("the rows are %q, want %q", got, first.Rows)
+			}
+			if got := evaluate[[]string](p, fmt.Sprintf(labels, to)); !slices.Equal(got, first.Columns) {
+				t.Errorf("the columns are %q, want %q", got, first.Columns)
+			}
+			n := 0
+			for _, l := range want.Layers {
+				for head, weights := range l.Heads {
+					press := p.click
+					if s == phone {
+						press = p.tap
+					}
+					press(fmt.Sprintf("%s[%d]", radios, n))
+					n++
+					p.until(fmt.Sprintf("%s === '%s, head %d'", text("document.querySelector('h3')"), l.Name, head))
+					row := n % len(l.Rows)
+					if s == phone {
+						p.tap(fmt.Sprintf("%s[%d]", from, row))
+					} else {
+						p.hover(fmt.Sprintf("%s[%d]", from, row))
+					}
+					p.until(fmt.Sprintf("%s[%d].getAttribute('aria-selected') === 'true'", from, row))
+					of := weights[row*len(l.Columns):][:len(l.Columns)]
+					p.lists(l.Columns, of)
+					if got, column := p.reads(head, l.Rows, l.Columns, weights); got != row || of[column] < slices.Max(of)-1e-4 {
+						t.Errorf("of row %d, the page reads row %d and column %d", row, got, column)
+					}
+				}
+			}
+			p.fits()
+		})
+	}
+}
+
+// A column that is pointed at says its weight in the chosen row; one that is chosen, who looks at it. The large map
+// tells the weight under the pointer.
+func TestAttentionPointer(t *testing.T) {
+	dir := trained(t, "--task=dates", "--layers=2", "--epochs=1")
+	address, want := attended(t, dir, "Thu, 7 March 2024")
+	l := want.Layers[0]
+	weights := l.Heads[0]
+	p := open(t, address, desktop)
+	p.click(from + "[3]")
+	p.hover(to + "[5]")
+	p.until(to + "[5].getAttribute('aria-selected') === 'true'")
+	if row, column := p.reads(0, l.Rows, l.Columns, weights); row != 3 || column != 5 {
+		t.Errorf("the page reads row %d and column %d, want 3 and 5", row, column)
+	}
+	p.click(to + "[6]")
+	p.until(from + "[3].getAttribute('aria-selected') === 'false'")
+	var looks []float32
+	for i := range l.Rows {
+		looks = append(looks, weights[i*len(l.Columns)+6])
+	}
+	p.lists(l.Rows, looks)
+
+	x, y := p.middle(chart)
+	p.point(x, y)
+	row, column := p.reads(0, l.Rows, l.Columns, weights)
+	p.point(x+60, y-60)
+	row2, column2 := p.reads(0, l.Rows, l.Columns, weights)
+	if row2 >= row || column2 <= column || math.Abs(float64(column-len(l.Columns)/2)) > 2 || math.Abs(float64(row-len(l.Rows)/2)) > 2 {
+		t.Errorf("in the middle of the map the page reads row %d and column %d, above and to the right %d and %d", row, column, row2, column2)
+	}
+	p.point(1, 1)
+	p.lists(l.Rows, looks) // it is chosen still
+}
+
+func TestAttentionKeys(t *testing.T) {
+	dir := trained(t, "--task=dates", "--layers=2", "--epochs=1")
+	address, want := attended(t, dir, "Thu, 7 March 2024")
+	p := open(t, address, desktop)
+	focused := func(role string) {
+		t.Helper()
+		if got := evaluate[string](p, "document.activeElement.getAttribute('role')"); got != role {
+			t.Fatalf("the focus is on a %s, want %s", got, role)
+		}
+		if outline := evaluate[string](p, "getComputedStyle(document.activeElement).outlineStyle"); outline != "solid" {
+			t.Errorf("the focused %s has outline %s", role, outline)
+		}
+	}
+	p.press(kb.Tab)
+	focused("radio")
+	for i, key := range []string{kb.ArrowRight, kb.ArrowDown, kb.ArrowLeft, kb.ArrowUp, kb.ArrowLeft} {
+		p.press(key)
+		focused("radio")
+		layer, head := []int{0, 1, 1, 0, len(want.Layers) - 1}[i], []int{1, 1, 0, 0, 1}[i]
+		if got, want := evaluate[string](p, "document.activeElement.getAttribute('aria-label')"), fmt.Sprintf("%s, head %d", want.Layers[layer].Name, head); got != want || !strings.HasPrefix(evaluate[string](p, text("document.querySelector('h3')")), got) {
+			t.Errorf("after key %d the page has chosen %q, want %q", i, got, want)
+		}
+	}
+	l := want.Layers[len(want.Layers)-1]
+	p.press(kb.Tab)
+	focused("option")
+	p.press(kb.Home)
+	p.press(kb.ArrowRight)
+	if row, _ := p.reads(1, l.Rows, l.Columns, l.Heads[1]); row != 1 {
+		t.Errorf("the page reads row %d, want 1", row)
+	}
+	p.press(kb.Tab)
+	focused("option")
+	p.press(kb.End)
+	if _, column := p.reads(1, l.Rows, l.Columns, l.Heads[1]); column != len(l.Columns)-1 {
+		t.Errorf("the page reads column %d, want the last", column)
+	}
+	p.press(kb.Tab)
+	focused("application")
+	p.press(kb.ArrowDown)
+	p.press(kb.ArrowLeft)
+	if row, column := p.reads(1, l.Rows, l.Columns, l.Heads[1]); row != 1 || column != len(l.Columns)-2 {
+		t.Errorf("on the map the page reads row %d and column %d", row, column)
+	}
+	p.press(kb.Escape)
+	if got := evaluate[string](p, text("document.querySelector('.reading')")); !strings.HasPrefix(got, "Choose a token") {
+		t.Errorf("with nothing chosen the page reads %q", got)
+	}
+}
+
+// Of 200 tokens, with all the weights that are shown, a page has few elements and fits its screen.
+func TestAttentionLong(t *testing.T) {
+	data := write(t, "long.txt", strings.Repeat("attention is all you need, and every token looks at every other. ", 40))
+	dir := trained(t, "--task=text", "--data="+data, "--max-len=200", "--layers=12", "--epochs=1", "--validation=2")
+	address, want := attended(t, dir, strings.Repeat("every token looks at all you need. ", 6)[:200])
+	l := want.Layers[11]
+	if len(l.Rows) != 200 {
+		t.Fatalf("there are %d tokens, want 200", len(l.Rows))
+	}
+	for _, s := range []screen{desktop, phone} {
+		p := open(t, address, s)
+		p.fits()
+		if n := evaluate[int](p, "document.querySelectorAll('*').length"); n > 1000 {
+			t.Errorf("the page has %d elements", n)
+		}
+		p.click(radios + "[23]")
+		p.click(from + "[150]")
+		p.until(from + "[150].getAttribute('aria-selected') === 'true'")
+		p.lists(l.Columns, l.Heads[1][150*200:][:200])
+		p.hover(chart)
+		p.reads(1, l.Rows, l.Columns, l.Heads[1])
+	}
+}
+
+// Labels, names and texts are never markup, code, or marks that a page obeys.
+func TestAttentionOfHostileTexts(t *testing.T) {
+	line := "<script>window.hacked=1;alert(1)</script>\"'><img src=x onerror='window.hacked=2'>\u202ecba\u200d\x01\x00e\u0301 文👍\t&amp;</noscript>\n"
+	data := write(t, "hostile.txt", strings.Repeat(line, 40))
+	dir := trained(t, "--task=text", "--data="+data, "--max-len=160", "--layers=1", "--epochs=1", "--validation=2")
+	source := strings.ReplaceAll(line, "\x00", "")
+	address, want := attended(t, dir, source)
+	for _, s := range []screen{desktop, phone} {
+		p := open(t, address, s)
+		p.fits()
+		if got := evaluate[[]string](p, "Array.from("+from+", e => e.textContent)"); !slices.Equal(got, want.Layers[0].Rows) {
+			t.Errorf("the labels are %q, want %q", got, want.Layers[0].Rows)
+		}
+		if title := evaluate[string](p, "document.title"); strings.ContainsAny(title, "\u202e\x01\n") {
+			t.Errorf("the title is %q", title)
+		}
+		if n := evaluate[int](p, "document.images.length + document.scripts.length"); n != 2 {
+			t.Errorf("the page has %d images and scripts, want its two scripts", n)
+		}
+	}
+}

@@ -1,0 +1,349 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long a test waits for what must come: far longer than it takes on a machine with much else to do.
+const patience = 60 * time.Second
+
+var (
+	folder string          // for files of all tests
+	heed   string          // the command
+	chrome context.Context // the browser
+	browse = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
+)
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, err error) {
+	var path string
+	for _, name := range browse {
+		if path, err = exec.LookPath(name); err == nil {
+			break
+		}
+	}
+	if path == "" {
+		fmt.Println("left out: no test of a page runs without a browser, one of", strings.Join(browse, ", "))
+		return 0, nil
+	}
+	if folder, err = os.MkdirTemp("", "heed-browser-"); err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(folder)
+	heed = filepath.Join(folder, "heed")
+	build := exec.Command("go", "build", "-o", heed, "./cmd/heed")
+	build.Dir = filepath.Join("..", "..")
+	if out, err := build.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.DisableGPU)
+	if os.Getuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	defer cancel()
+	chrome, cancel = chromedp.NewContext(allocator)
+	defer cancel()
+	if err := chromedp.Do(chrome); err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	return m.Run(), nil
+}
+
+// command runs heed, which must succeed.
+func command(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), heed, args...)
+	cmd.Dir = folder
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("heed %q: %v\n%s", args, err, stderr.String())
+	}
+	return string(out)
+}
+
+var runs = map[string]string{} // by the arguments
+
+// trained returns the folder of a tiny run, which tests that ask for the same one share.
+func trained(t *testing.T, args ...string) string {
+	t.Helper()
+	key := strings.Join(args, "\n")
+	if runs[key] == "" {
+		dir := filepath.Join(folder, fmt.Sprintf("run-%d", len(runs)))
+		command(t, append([]string{"train", "--out=" + dir, "--dim=16", "--heads=2", "--batch=8", "--steps=2", "--validation=20", "--patience=0"}, args...)...)
+		runs[key] = dir
+	}
+	return runs[key]
+}
+
+// write makes a file of the tests' folder.
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(folder, name)
+	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A screen is what a page is looked at on.
+type screen struct {
+	name          string
+	width, height int64
+	colours       string
+}
+
+var (
+	desktop = screen{"desktop, light", 1400, 1000, "light"}
+	phone   = screen{"phone, dark", 360, 740, "dark"}
+	screens = []screen{desktop, phone, {"desktop, dark", 1400, 1000, "dark"}, {"phone, light", 360, 740, "light"}}
+)
+
+// A tab is an open page. It is wrong of a page to run into an error, to ask another address for anything, to ask what its
+// policy forbids, to show a dialog, and to run what is data: texts of tests that would be scripts set hacked.
+type tab struct {
+	*testing.T
+	ctx  context.Context
+	home string // addresses of the page's own begin with it
+
+	mu    sync.Mutex
+	wrong []string // see wrongs
+}
+
+// open opens a page on a screen and waits until it is loaded. When the test ends, the page must have done nothing wrong.
+func open(t *testing.T, address string, s screen) *tab {
+	t.Helper()
+	p := load(t, address, s)
+	t.Cleanup(func() {
+		for _, wrong := range p.wrongs() {
+			t.Error("the page:", wrong)
+		}
+	})
+	return p
+}
+
+// load opens a page, whatever it does.
+func load(t *testing.T, address string, s screen) *tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(chrome)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, patience)
+	t.Cleanup(cancel)
+	p := &tab{T: t, ctx: ctx, home: address}
+	if u, err := url.Parse(address); err != nil {
+		t.Fatal(err)
+	} else if u.Host != "" {
+		p.home = u.Scheme + "://" + u.Host + "/"
+	}
+	p.must(chromedp.Listen(ctx, p.watch))
+	p.must(call(p, page.Enable, page.EnableParams{}))
+	p.must(call(p, network.Enable, network.EnableParams{}))
+	p.must(call(p, log.Enable, cdp.Empty{}))
+	p.must(call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: s.width, Height: s.height, DeviceScaleFactor: 1, Mobile: s.width < 600}))
+	p.must(call(p, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: s.width < 600}))
+	p.must(call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: s.colours}}}))
+	p.must(chromedp.Do(ctx, chromedp.Navigate(address)))
+	return p
+}
+
+// call runs a command of the browser's protocol.
+func call[P, R any](p *tab, command cdp.Command[P, R], params P) error {
+	_, err := chromedp.Call(p.ctx, command, params)
+	return err
+}
+
+// watch notes what a page must not do.
+func (p *tab) watch(event any) {
+	note := func(format string, args ...any) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.wrong = append(p.wrong, fmt.Sprintf(format, args...))
+	}
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		if u := e.Request.URL; !strings.HasPrefix(u, p.home) && !strings.HasPrefix(u, "data:") {
+			note("it asks for %s", u)
+		}
+	case *network.EventWebSocketCreated:
+		note("it opens a socket to %s", e.URL)
+	case *log.EventEntryAdded: // what a policy forbids is one
+		note("the browser's log has %s: %s", e.Entry.Level, e.Entry.Text)
+	case *runtime.EventConsoleAPICalled:
+		for _, arg := range e.Args {
+			note("the console has %s: %s %s", e.Type, arg.Value, arg.Description)
+		}
+	case *runtime.EventExceptionThrown:
+		note("an exception: %s %v", e.ExceptionDetails.Text, e.ExceptionDetails.Exception)
+	case *page.EventJavascriptDialogOpening:
+		note("a dialog says %q", e.Message)
+		go chromedp.Call(p.ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{})
+	}
+}
+
+// wrongs returns what the page has done wrong.
+func (p *tab) wrongs() []string {
+	hacked := p.ctx.Err() == nil && evaluate[bool](p, "'hacked' in window")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if hacked {
+		return append(p.wrong, "it has run data as a script")
+	}
+	return p.wrong
+}
+
+func (p *tab) must(err error) {
+	p.Helper()
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
+// evaluate returns what an expression is in the page.
+func evaluate[T any](p *tab, expression string) T {
+	p.Helper()
+	v, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		p.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// until waits until an expression is true.
+func (p *tab) until(expression string) {
+	p.Helper()
+	for {
+		ok, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
+		switch {
+		case ok:
+			return
+		case errors.Is(err, context.DeadlineExceeded):
+			p.Fatalf("never came true: %s\nthe page has %q", expression, p.wrong)
+		case err != nil:
+			p.Fatalf("%s: %v", expression, err)
+		}
+		select {
+		case <-p.ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// fits checks that the page needs no scrolling to the side.
+func (p *tab) fits() {
+	p.Helper()
+	if widths := evaluate[[2]float64](p, "[document.documentElement.scrollWidth, innerWidth]"); widths[0] > widths[1] {
+		p.Errorf("the page is %v pixels wide on a screen of %v", widths[0], widths[1])
+	}
+}
+
+// middle scrolls to an element, an expression, and returns where its middle is.
+func (p *tab) middle(element string) (x, y float64) {
+	p.Helper()
+	at := evaluate[[2]float64](p, `(e => {
+		e.scrollIntoView({block: 'center'});
+		const r = e.getBoundingClientRect();
+		return [r.left + r.width / 2, r.top + r.height / 2];
+	})(`+element+`)`)
+	return at[0], at[1]
+}
+
+// point moves the pointer to a place.
+func (p *tab) point(x, y float64) {
+	p.Helper()
+	p.must(chromedp.Do(p.ctx, chromedp.MouseEvent(chromedp.MouseMoved, x, y)))
+}
+
+// hover moves the pointer to an element.
+func (p *tab) hover(element string) {
+	p.Helper()
+	p.point(p.middle(element))
+}
+
+// click presses the mouse on an element.
+func (p *tab) click(element string) {
+	p.Helper()
+	x, y := p.middle(element)
+	p.must(chromedp.Do(p.ctx, chromedp.MouseClickXY(x, y)))
+}
+
+// tap touches an element.
+func (p *tab) tap(element string) {
+	p.Helper()
+	x, y := p.middle(element)
+	p.must(call(p, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchStart, TouchPoints: []*input.TouchPoint{{X: x, Y: y}}}))
+	p.must(call(p, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}}))
+}
+
+// press presses a key.
+func (p *tab) press(key string) {
+	p.Helper()
+	p.must(chromedp.Do(p.ctx, chromedp.KeyEvent(key)))
+}
+
+// The tests would notice.
+func TestWrongs(t *testing.T) {
+	for name, test := range map[string]struct{ body, want string }{
+		"nothing":           {"<script>window.fine = 1</script>", ""},
+		"another address":   {"<img src='http://127.0.0.2:1/x'>", "it asks for http://127.0.0.2:1/x"},
+		"a dialog":          {"<script>setTimeout(() => alert('hello'))</script>", `a dialog says "hello"`},
+		"data as a script":  {"<img src='data:,' onerror='window.hacked = 1'>", "it has run data as a script"},
+		"an exception":      {"<script>none.such</script>", "none is not defined"},
+		"the console":       {"<script>console.warn('careful')</script>", "careful"},
+		"against a policy":  {"<meta http-equiv='Content-Security-Policy' content='script-src \"none\"'><script>1</script>", "Content Security Policy"},
+		"what isn't there":  {"<img src='/none'>", "404"},
+		"too wide a screen": {"<p style='width: 2000px'>wide</p>", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/" {
+					http.NotFound(w, r)
+					return
+				}
+				fmt.Fprint(w, "<!DOCTYPE html><link rel=icon href='data:,'>", test.body)
+			}))
+			defer server.Close()
+			p := load(t, server.URL+"/", desktop)
+			noticed := func() bool { return strings.Contains(strings.Join(p.wrongs(), "\n"), test.want) }
+			for !noticed() && p.ctx.Err() == nil {
+				time.Sleep(20 * time.Millisecond)
+			}
+			if wrong := p.wrongs(); !noticed() || test.want == "" && len(wrong) > 0 {
+				t.Errorf("the page does wrong %q, want %q", wrong, test.want)
+			}
+			if wide := evaluate[float64](p, "document.documentElement.scrollWidth - innerWidth"); wide > 0 != strings.Contains(test.body, "wide") {
+				t.Errorf("the page is %v pixels too wide", wide)
+			}
+		})
+	}
+}
