@@ -30,8 +30,8 @@ var presets = []Preset{
 // Presets returns all that there are.
 func Presets() []Preset { return slices.Clone(presets) }
 
-// Apply sets what the preset of a name sets, over what was set before, and leaves the rest. A name that there is none of
-// for the Task's kind is a *ConfigError.
+// Apply sets what the preset of a name sets, over what was set before, and leaves the rest. A name that there is none
+// of for the Task's kind is a *ConfigError.
 func (c *Config) Apply(preset string) error {
 	var names []string
 	for _, p := range presets {
