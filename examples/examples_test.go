@@ -50,7 +50,8 @@ func TestREADME(t *testing.T) {
 // drawn are the examples whose pictures in the README are compared with what they draw: those that take no time.
 var drawn = []string{"causalmask", "crossattention", "earlystopping", "embed", "rowsoftmax", "sentence", "sharedprojection"}
 
-// Examples draw the pictures of the README. A wrong call ends with status 2, nothing on standard output and the list of flags; a call for help with status 0.
+// Examples draw the pictures of the README. A wrong call ends with status 2, nothing on standard output and the list of
+// flags; a call for help with status 0.
 func TestCommandLine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds every example")

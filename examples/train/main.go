@@ -121,8 +121,8 @@ func (m model) loss(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, e
 	return loss, nil, err
 }
 
-// show prints sequences, (B, T), and their answers, and for the first what each digit of the answer attends to, which it
-// also draws.
+// show prints sequences, (B, T), and their answers, and for the first prints and draws what each digit of the answer
+// attends to.
 func (m model) show(w io.Writer, sequences *tensor.Dense, out string) error {
 	b := &layers.Build{CaptureWeights: true}
 	logits, err := m.forward(b, notebook.Input(G.NewGraph(), "digits", sequences))
