@@ -3,6 +3,7 @@ package serve
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/heed-go/heed/data"
 )
@@ -15,10 +16,9 @@ func (h *Handler) describe(w http.ResponseWriter, _ *http.Request) error {
 	rule := h.model.Config.Task
 	paths := object{}
 	for path, e := range h.endpoints {
-		if operation := h.operation(path); operation != nil {
-			operation["responses"].(object)["default"] = answered("an error, on one line", fields("error", text))
-			paths[path] = object{map[string]string{http.MethodGet: "get", http.MethodPost: "post"}[e.method]: operation}
-		}
+		operation := h.operation(path)
+		operation["responses"].(object)["default"] = answered("an error, on one line", "application/json", fields("error", text))
+		paths[path] = object{strings.ToLower(e.method): operation}
 	}
 	return h.write(w, http.StatusOK, object{
 		"openapi": "3.1.0",
@@ -30,32 +30,50 @@ func (h *Handler) describe(w http.ResponseWriter, _ *http.Request) error {
 
 // operation describes an endpoint, but for its errors.
 func (h *Handler) operation(path string) object {
+	const inJSON = "application/json"
 	o := h.options
 	switch path {
-	case "/health":
-		return operation("whether the service is there", nil, answered("it is, and so many inputs wait",
-			fields("status", object{"const": "ok"}, "waiting", object{"type": "integer"})))
+	case "/":
+		return operation("a page to try it", nil, answered("the page", "text/html", text))
 	case "/openapi.json":
-		return operation("this description", nil, answered("OpenAPI 3.1", object{"type": "object"}))
-	case "/predict":
-		in := []any{
-			"inputs", object{"type": "array", "items": text, "minItems": 1, "maxItems": o.MaxInputs},
-			"scores", object{"type": "boolean", "default": false, "description": "whether answers have their log_prob"},
-		}
-		if h.model.Config.Task.Kind == data.KindPairs {
-			in = append(in, "beam", object{"type": "integer", "default": 1, "minimum": 1, "maximum": o.MaxBeam})
-		}
-		answer := fields(
-			"answer", text,
-			"log_prob", object{"type": "number", "description": "the natural logarithm of the answer's probability"},
-			"unknown", object{"type": "boolean", "description": "whether the input has symbols that training never saw"},
-			"error", object{"type": "string", "description": "why the model can't take the input, which has no answer then"},
-		)
-		delete(answer, "required")
-		return operation("answers inputs", h.body(fields(in...), "inputs"),
-			answered("an answer to each input, in their order", fields("answers", object{"type": "array", "items": answer})))
+		return operation("this description", nil, answered("OpenAPI 3.1", inJSON, object{"type": "object"}))
+	case "/health":
+		return operation("whether the service is there", nil, answered("it is, and so many inputs wait, and sessions are open", inJSON,
+			fields("status", object{"const": "ok"}, "waiting", object{"type": "integer"}, "sessions", object{"type": "integer"})))
+	case "/generate":
+		return operation("writes on from a text", h.body(fields(
+			"prompt", object{"type": "string", "minLength": 1},
+			"tokens", object{"type": "integer", "default": h.defaultTokens(), "minimum": 1, "maximum": o.MaxTokens},
+			"temperature", object{"type": "number", "default": 1, "minimum": 0},
+			"top_k", object{"type": "integer", "default": 0, "minimum": 0},
+			"top_p", object{"type": "number", "default": 1, "exclusiveMinimum": 0, "maximum": 1},
+			"seed", object{"type": "integer", "default": 1, "minimum": 0},
+		), "prompt"), answered("events text, {\"text\": …}, and a last one: done, {\"reason\": \"tokens\", \"time\" or \"ending\"}, or error, {\"error\": …}", "text/event-stream", text))
+	case "/attention":
+		list := object{"type": "array", "items": text}
+		weights := object{"type": "array", "items": object{"type": []string{"number", "null"}}, "description": "of a head: (rows, columns), row by row"}
+		layer := fields("name", text, "meaning", text, "rows", list, "columns", list, "heads", object{"type": "array", "items": weights})
+		return operation("what the model attends to while it answers an input", h.body(fields(
+			"input", text,
+			"layer", object{"type": "string", "default": "", "description": "only layers whose name has this in it"},
+		), "input"), answered("attention weights", inJSON, fields("input", text, "answer", text, "key", text, "layers", object{"type": "array", "items": layer})))
 	}
-	return nil
+	in := []any{
+		"inputs", object{"type": "array", "items": text, "minItems": 1, "maxItems": o.MaxInputs},
+		"scores", object{"type": "boolean", "default": false, "description": "whether answers have their log_prob"},
+	}
+	if h.model.Config.Task.Kind == data.KindPairs {
+		in = append(in, "beam", object{"type": "integer", "default": 1, "minimum": 1, "maximum": o.MaxBeam})
+	}
+	answer := fields(
+		"answer", text,
+		"log_prob", object{"type": "number", "description": "the natural logarithm of the answer's probability"},
+		"unknown", object{"type": "boolean", "description": "whether the input has symbols that training never saw"},
+		"error", object{"type": "string", "description": "why the model can't take the input, which has no answer then"},
+	)
+	delete(answer, "required")
+	return operation("answers inputs", h.body(fields(in...), "inputs"),
+		answered("an answer to each input, in their order", inJSON, fields("answers", object{"type": "array", "items": answer})))
 }
 
 var text = object{"type": "string"}
@@ -89,6 +107,6 @@ func operation(summary string, body, answer object) object {
 }
 
 // answered describes what is sent back.
-func answered(what string, schema object) object {
-	return object{"description": what, "content": object{"application/json": object{"schema": schema}}}
+func answered(what, media string, schema object) object {
+	return object{"description": what, "content": object{media: object{"schema": schema}}}
 }

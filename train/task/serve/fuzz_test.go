@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -8,35 +9,49 @@ import (
 )
 
 // Whatever is sent, it is refused in one line, or is within the limits.
-func FuzzPredictRequest(f *testing.F) {
+func FuzzRequest(f *testing.F) {
 	for _, body := range []string{
-		`{"inputs": ["3 may 1999", "é"], "beam": 2, "scores": true}`, `{"inputs": null}`, `{"inputs": [null]}`, `{"beam": 1e9}`, `[`, "\xff", `{"\u0069nputs": ["\ud800"]}`,
+		`{"inputs": ["3 may 1999", "é"], "beam": 2, "scores": true}`, `{"prompt": "The", "tokens": 3, "temperature": 0.5, "top_k": 2, "top_p": 0.9, "seed": 18446744073709551615}`, `{"inputs": null}`, `{"inputs": [null]}`, `{"beam": 1e9}`, `[`, "\xff", `{"\u0069nputs": ["\ud800"]}`,
 	} {
 		f.Add(body)
 	}
-	h, err := New(named(f, "dates"), Options{MaxBody: 1000, MaxInputs: 3})
+	o := Options{MaxBody: 1000, MaxInputs: 3, MaxTokens: 50}
+	pairs, err := New(named(f, "dates"), o)
+	if err != nil {
+		f.Fatal(err)
+	}
+	writes, err := New(writer(f), o)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		r := httptest.NewRequest("POST", "/predict", strings.NewReader(body))
-		r.Header.Set("Content-Type", "application/json")
+		request := func() *http.Request {
+			r := httptest.NewRequest("POST", "/", strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			return r
+		}
 		w := httptest.NewRecorder()
-		inputs, request, err := h.readPredict(w, r)
-		if err != nil {
-			h.fail(w, t.Context(), err)
-			if got := w.Body.String(); w.Code < 400 || w.Code >= 500 || !strings.HasPrefix(got, `{"error":"`) || strings.Count(got, "\n") != 1 || len(got) > 4000 {
-				t.Errorf("%q: %d, %q", body, w.Code, got)
-			}
-			return
+		inputs, p, err := pairs.readPredict(w, request())
+		refused(t, pairs, w, body, err)
+		if err == nil && (len(inputs) < 1 || len(inputs) > 3 || len(body) > 1000 || p.Beam < 1 || p.Beam > 16 || !utf8.ValidString(strings.Join(inputs, ""))) {
+			t.Errorf("%q: got %q and %+v", body, inputs, p)
 		}
-		if len(inputs) < 1 || len(inputs) > 3 || len(body) > 1000 || request.Beam < 1 || request.Beam > 16 {
-			t.Errorf("%q: got %q and %+v", body, inputs, request)
-		}
-		for _, input := range inputs {
-			if !utf8.ValidString(input) {
-				t.Errorf("%q: got %q, which isn't UTF-8", body, input)
-			}
+		w = httptest.NewRecorder()
+		g, err := writes.readGenerate(w, request())
+		refused(t, writes, w, body, err)
+		if err == nil && (g.Prompt == "" || !utf8.ValidString(g.Prompt) || g.Tokens < 1 || g.Tokens > 50 || !(g.Temperature >= 0 && g.TopP > 0 && g.TopP <= 1)) {
+			t.Errorf("%q: got %+v", body, g)
 		}
 	})
+}
+
+// refused checks that an error, if there is one, is the client's, and told in a line.
+func refused(t *testing.T, h *Handler, w *httptest.ResponseRecorder, body string, err error) {
+	if err == nil {
+		return
+	}
+	h.fail(w, t.Context(), err)
+	if got := w.Body.String(); w.Code < 400 || w.Code >= 500 || !strings.HasPrefix(got, `{"error":"`) || strings.Count(got, "\n") != 1 || len(got) > 4000 {
+		t.Errorf("%q: %d, %q", body, w.Code, got)
+	}
 }

@@ -126,14 +126,14 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, into any, wants m
 	case err != nil:
 		return failf(http.StatusBadRequest, "the request hasn't come whole: %v", err)
 	}
-	if err := decode(body, into, wants); err != nil {
+	if err := parse(body, into, wants); err != nil {
 		return &failure{http.StatusBadRequest, err}
 	}
 	return nil
 }
 
-// decode decodes JSON, one object with the keys of wants and no others, into a pointer to a struct.
-func decode(body []byte, into any, wants map[string]string) error {
+// parse decodes JSON, one object with the keys of wants and no others, into a pointer to a struct.
+func parse(body []byte, into any, wants map[string]string) error {
 	err := jsonkeys.Check(body, func(key string) bool { return wants[key] != "" })
 	if err == nil {
 		err = json.NewDecoder(bytes.NewReader(body)).Decode(into)

@@ -96,10 +96,16 @@ type job struct {
 	ctx    context.Context // of the request
 	inputs []string
 	beam   int
+	alone  func() error  // what is to be done instead, with nothing else
 	done   chan struct{} // closed when the answers, or the error, are there
 
 	answers []task.Answer
 	err     error
+}
+
+// joins reports whether a job can be done together with another.
+func (j *job) joins(other *job) bool {
+	return j.alone == nil && other.alone == nil && j.beam == other.beam
 }
 
 // ask has a job done, and waits for it as long as its context isn't done.
@@ -151,7 +157,7 @@ func (h *Handler) take() (taken []*job) {
 	inputs := 0
 	var left []*job
 	for _, j := range h.waiting {
-		if len(taken) == 0 || j.beam == taken[0].beam && inputs+len(j.inputs) <= h.options.Batch {
+		if len(taken) == 0 || j.joins(taken[0]) && inputs+len(j.inputs) <= h.options.Batch {
 			taken = append(taken, j)
 			inputs += len(j.inputs)
 		} else {
@@ -180,7 +186,14 @@ func (h *Handler) answer(jobs []*job) {
 			}
 		})()
 	}
-	answers, err := h.predictAll(ctx, inputs, task.PredictOptions{Beam: jobs[0].beam})
+	var answers []task.Answer
+	err := h.recovered(func() (err error) {
+		if jobs[0].alone != nil {
+			return jobs[0].alone()
+		}
+		answers, err = h.model.PredictAll(ctx, inputs, task.PredictOptions{Beam: jobs[0].beam})
+		return err
+	})
 	if err != nil && len(jobs) > 1 && ctx.Err() == nil {
 		for _, j := range jobs {
 			h.answer([]*job{j})
@@ -188,22 +201,22 @@ func (h *Handler) answer(jobs []*job) {
 		return
 	}
 	for _, j := range jobs {
-		if j.err = err; err == nil {
+		if j.err = err; err == nil && j.alone == nil {
 			j.answers, answers = answers[:len(j.inputs)], answers[len(j.inputs):]
 		}
 		close(j.done)
 	}
 }
 
-// predictAll is the model's PredictAll, whose panic is an error.
-func (h *Handler) predictAll(ctx context.Context, inputs []string, o task.PredictOptions) (answers []task.Answer, err error) {
+// recovered is f, whose panic is an error.
+func (h *Handler) recovered(f func() error) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
 			h.options.ErrorLog.Printf("panic in the model: %v\n%s", x, debug.Stack())
 			err = errPanic
 		}
 	}()
-	return h.model.PredictAll(ctx, inputs, o)
+	return f()
 }
 
 var errPanic = errors.New("the model has failed on this: the service's log says how")

@@ -9,7 +9,10 @@
 // Requests and answers are JSON. A request has the media type application/json, and an answer that isn't a success is
 // an object with the key error, whose text is on one line:
 //
+//	GET  /             a page to try it
 //	POST predict       {"inputs": ["gorgonia"], "beam": 4, "scores": true}; not of text
+//	POST generate      {"prompt": "To be", "tokens": 200, "temperature": 0.8, "seed": 1}; of text alone
+//	POST attention     {"input": "gorgonia", "layer": "blocks.1"}
 //	GET  health        whether it is there, and how busy
 //	GET  openapi.json  a description of all this, in OpenAPI 3.1, with the limits
 //
@@ -17,10 +20,18 @@
 // natural logarithm of the answer's probability where scores is true, "unknown": true where the input has symbols that
 // training never saw, or {"error": "…"} for an input that the model can't take, which doesn't touch the others.
 //
+// What generate writes, with top_k and top_p too, comes as server-sent events of one object each. A text event,
+// {"text": "…"}, has what was written since the last one. The last event is done, with {"reason": "tokens"} where there
+// are as many as were asked for, and "time" or "ending" where the service has cut it off, or error, {"error": "…"}. One
+// seed always writes the same. It stops when the client goes.
+//
+// An answer of attention has the model's answer to the input and its layers, each with a name and a meaning, a label
+// for each query (rows) and each key (columns), and the weights of each head, row by row.
+//
 // The statuses are 400 for what isn't the JSON that is wanted, 404 and 405 for what isn't there, 403 for what a page of
-// another site asks, 408 for a request that comes too slowly, 413 and 415 for one that is too large or not JSON, 500
-// for what fails in the model, 503 with a Retry-After where too much waits already or the service is about to end, and
-// 504 for what takes too long.
+// another site asks, 408 for a request that comes too slowly, 413 and 415 for one that is too large or not JSON, 422
+// for a prompt, or an input of attention, that the model can't take, 500 for what fails in the model, 503 with a
+// Retry-After where too much waits already or the service is about to end, and 504 for what takes too long.
 package serve
 
 import (
@@ -43,6 +54,8 @@ type Options struct {
 	MaxBody   int           // bytes of a request; 1 MiB by default
 	MaxInputs int           // inputs of a request; 256 by default
 	MaxBeam   int           // hypotheses that answers of pairs are searched with; 16 by default
+	MaxTokens int           // tokens that a generation writes; 1,024 by default
+	Sessions  int           // generations, and answers of attention, at once; 16 by default
 	Queue     int           // inputs that wait to be answered; 1,024 by default, or MaxInputs if that is more
 	Batch     int           // inputs of several requests that are answered together; 32 by default
 	Time      time.Duration // to send a request and have it answered, and again to take the answer; a minute by default
@@ -57,18 +70,20 @@ type Handler struct {
 	model     *task.Model
 	options   Options
 	endpoints map[string]endpoint
+	page      servedPage
 	origins   *http.CrossOriginProtection
 
 	ending context.Context // is done when what is under way is to end at once
 	end    context.CancelFunc
 
-	mu      sync.Mutex
-	closed  bool
-	active  int           // requests
-	idle    chan struct{} // closed when the Handler is closed and no request is active
-	waiting []*job
-	inputs  int  // of the jobs that wait
-	working bool // whether work runs
+	mu       sync.Mutex
+	closed   bool
+	active   int           // requests
+	idle     chan struct{} // closed when the Handler is closed and no request is active
+	waiting  []*job
+	inputs   int  // of the jobs that wait
+	working  bool // whether work runs
+	sessions int
 }
 
 // An endpoint is what answers the requests of a path. Where it returns an error it has written nothing.
@@ -89,7 +104,7 @@ func New(m *task.Model, o Options) (*Handler, error) {
 	if m == nil || m.Params == nil {
 		return nil, errors.New("the model is nil or zero: task.Open or task.New makes one")
 	}
-	defaults := Options{MaxBody: 1 << 20, MaxInputs: 256, MaxBeam: 16, Batch: 32, Time: time.Minute, ErrorLog: log.Default()}
+	defaults := Options{MaxBody: 1 << 20, MaxInputs: 256, MaxBeam: 16, MaxTokens: 1024, Sessions: 16, Batch: 32, Time: time.Minute, ErrorLog: log.Default()}
 	for _, limit := range []struct {
 		name     string
 		of       *int
@@ -98,6 +113,8 @@ func New(m *task.Model, o Options) (*Handler, error) {
 		{"MaxBody", &o.MaxBody, defaults.MaxBody},
 		{"MaxInputs", &o.MaxInputs, defaults.MaxInputs},
 		{"MaxBeam", &o.MaxBeam, defaults.MaxBeam},
+		{"MaxTokens", &o.MaxTokens, defaults.MaxTokens},
+		{"Sessions", &o.Sessions, defaults.Sessions},
 		{"Queue", &o.Queue, max(1024, o.MaxInputs)},
 		{"Batch", &o.Batch, defaults.Batch},
 	} {
@@ -123,13 +140,19 @@ func New(m *task.Model, o Options) (*Handler, error) {
 	h := &Handler{model: m, options: o, origins: http.NewCrossOriginProtection(), idle: make(chan struct{})}
 	h.ending, h.end = context.WithCancel(context.Background())
 	h.endpoints = map[string]endpoint{
+		"/":             {http.MethodGet, h.try},
+		"/attention":    {http.MethodPost, h.attention},
 		"/health":       {http.MethodGet, h.health},
 		"/openapi.json": {http.MethodGet, h.describe},
 	}
-	if m.Config.Task.Kind != data.KindText {
+	if m.Config.Task.Kind == data.KindText {
+		h.endpoints["/generate"] = endpoint{http.MethodPost, h.generate}
+	} else {
 		h.endpoints["/predict"] = endpoint{http.MethodPost, h.predict}
 	}
-	return h, nil
+	var err error
+	h.page, err = h.newPage()
+	return h, err
 }
 
 // ServeHTTP answers a request. Its path is that of an endpoint: http.StripPrefix takes off what is before it.
@@ -154,7 +177,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	defer h.leave()
 	e, ok := h.endpoints[r.URL.Path]
 	if !ok {
-		return failf(http.StatusNotFound, "there is no %.100q: there is %s", r.URL.Path, h.listed())
+		return failf(http.StatusNotFound, "there is no %.100q for a model of %s: there is %s", r.URL.Path, h.model.Config.Task.Kind, h.listed())
 	}
 	if r.Method != e.method && !(r.Method == http.MethodHead && e.method == http.MethodGet) {
 		w.Header().Set("Allow", allowed(e.method))
@@ -226,10 +249,11 @@ func (h *Handler) Shutdown(ctx context.Context) error {
 // health says that the service is there.
 func (h *Handler) health(w http.ResponseWriter, _ *http.Request) error {
 	h.mu.Lock()
-	waiting := h.inputs
+	waiting, sessions := h.inputs, h.sessions
 	h.mu.Unlock()
 	return h.write(w, http.StatusOK, struct {
-		Status  string `json:"status"`
-		Waiting int    `json:"waiting"`
-	}{"ok", waiting})
+		Status   string `json:"status"`
+		Waiting  int    `json:"waiting"`
+		Sessions int    `json:"sessions"`
+	}{"ok", waiting, sessions})
 }

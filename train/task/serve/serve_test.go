@@ -11,6 +11,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +41,21 @@ func named(t testing.TB, name string) *task.Model {
 	t.Helper()
 	c, err := task.Named(name, 0)
 	if err != nil {
+		t.Fatal(err)
+	}
+	return small(t, c)
+}
+
+// writer makes a model of text.
+func writer(t testing.TB) *task.Model {
+	t.Helper()
+	c, err := task.Named("text", 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Data.File = filepath.Join(t.TempDir(), "text.txt")
+	content := strings.Repeat("The quick brown fox jumps over the lazy dog.\n", 100)
+	if err := os.WriteFile(c.Data.File, []byte(content), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	return small(t, c)
@@ -187,7 +205,7 @@ func TestPredict(t *testing.T) {
 
 // What isn't a request gets the status that says why, and one line of JSON that a terminal can show.
 func TestRefused(t *testing.T) {
-	pairs, tags := named(t, "dates"), named(t, "reverse")
+	models := map[string]*task.Model{"": named(t, "dates"), "/tags": named(t, "reverse"), "/text": writer(t)}
 	const predict = "POST /predict"
 	for _, test := range []struct {
 		name, what, body string
@@ -195,8 +213,10 @@ func TestRefused(t *testing.T) {
 		status           int
 		words            string
 	}{
-		{"no endpoint", "GET /predictions\x1b[31m", "", "", 404, `there is no "/predictions\\x1b[31m": there is GET /health, GET /openapi.json, POST /predict`},
-		{"root", "POST /", "{}", "", 404, "there is no"},
+		{"no endpoint", "GET /predictions\x1b[31m", "", "", 404, `there is no "/predictions\\x1b[31m" for a model of pairs: there is GET /, GET /health, GET /openapi.json, POST /attention, POST /predict`},
+		{"not of pairs", "POST /generate", `{"prompt": "a"}`, "", 404, `there is no "/generate" for a model of pairs`},
+		{"not of text", "POST /text/predict", `{"inputs": ["a"]}`, "", 404, `there is no "/predict" for a model of text`},
+		{"method of the page", "POST /", "{}", "", 405, "by GET, HEAD"},
 		{"method", "GET /predict", "", "", 405, "/predict is asked by POST"},
 		{"method of health", "DELETE /health", "", "", 405, "by GET, HEAD"},
 		{"no type", predict, `{"inputs": ["a"]}`, "Content-Type:", 415, "must be application/json"},
@@ -226,15 +246,26 @@ func TestRefused(t *testing.T) {
 		{"too large a number", predict, `{"inputs": ["a"], "beam": 1e999999}`, "", 400, "beam must be"},
 		{"scores", predict, `{"inputs": ["a"], "scores": "yes"}`, "", 400, "scores must be true or false, got string"},
 		{"oversize", predict, `{"inputs": ["` + strings.Repeat("a", 1<<20) + `"]}`, "", 413, "at most 1048576 bytes"},
+		{"no prompt", "POST /text/generate", `{"tokens": 3}`, "", 400, "prompt must be the text to write on from, got none"},
+		{"a prompt of others", "POST /text/generate", `{"prompt": "文"}`, "", 422, "文"},
+		{"too many tokens", "POST /text/generate", `{"prompt": "a", "tokens": 1025}`, "", 400, "tokens must be a whole number from 1 to 1024, got 1025"},
+		{"no tokens", "POST /text/generate", `{"prompt": "a", "tokens": 0}`, "", 400, "tokens must be"},
+		{"cold", "POST /text/generate", `{"prompt": "a", "temperature": -1}`, "", 400, "temperature must be a number of at least 0, got -1"},
+		{"hot", "POST /text/generate", `{"prompt": "a", "temperature": 1e999}`, "", 400, "temperature must be"},
+		{"top_k", "POST /text/generate", `{"prompt": "a", "top_k": -1}`, "", 400, "top_k must be"},
+		{"top_p", "POST /text/generate", `{"prompt": "a", "top_p": 0}`, "", 400, "top_p must be a number above 0 and at most 1, got 0"},
+		{"nothing to draw", "POST /text/generate", `{"prompt": "a", "temperature": 0, "top_k": 3}`, "", 400, "leave out top_k and top_p"},
+		{"seed", "POST /text/generate", `{"prompt": "a", "seed": -1}`, "", 400, "seed must be a whole number of at most 64 bits, not negative, got number -1"},
+		{"attention to nothing", "POST /attention", `{}`, "", 422, "empty"},
+		{"attention of no layer", "POST /attention", `{"input": "3 may 1999", "layer": "<script>"}`, "", 422, `part of a layer's name is wanted`},
+		{"attention of two", "POST /attention", `{"input": ["a"]}`, "", 400, "input must be a text, got array"},
 		{"a beam of tags", "POST /tags/predict", `{"inputs": ["a"], "beam": 2}`, "", 400, `unknown key "beam"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			method, path, _ := strings.Cut(test.what, " ")
-			m := pairs
-			if rest, ok := strings.CutPrefix(path, "/tags"); ok {
-				m, path = tags, rest
-			}
-			h, err := New(m, Options{})
+			of := regexp.MustCompile("^(/tags|/text)?").FindString(path)
+			path = path[len(of):]
+			h, err := New(models[of], Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -546,8 +577,8 @@ func TestNew(t *testing.T) {
 
 // The description has the endpoints that there are, and takes of each what the endpoint takes.
 func TestDescription(t *testing.T) {
-	for _, name := range []string{"dates", "reverse"} {
-		h, err := New(named(t, name), Options{MaxInputs: 7})
+	for name, m := range map[string]*task.Model{"dates": named(t, "dates"), "reverse": named(t, "reverse"), "text": writer(t)} {
+		h, err := New(m, Options{MaxInputs: 7})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -587,7 +618,10 @@ func TestDescription(t *testing.T) {
 			}
 			example := map[string]any{}
 			for key, p := range of.RequestBody.Content["application/json"].Schema.Properties {
-				example[key] = map[string]any{"array": []string{"a"}, "integer": 1, "boolean": true}[p.Type]
+				if key == "layer" { // which not any text is part of
+					continue
+				}
+				example[key] = map[string]any{"array": []string{"a"}, "integer": 1, "number": 0.5, "boolean": true, "string": map[string]string{"dates": "3 may 1999", "reverse": "a", "text": "The"}[name]}[p.Type]
 			}
 			body, _ := json.Marshal(example)
 			r := httptest.NewRequest(e.method, path, strings.NewReader(string(body)))
@@ -596,6 +630,9 @@ func TestDescription(t *testing.T) {
 			if h.ServeHTTP(w, r); w.Code != 200 {
 				t.Errorf("%s: %s of %s: %d, %s", name, path, body, w.Code, w.Body)
 			}
+		}
+		if name == "text" {
+			continue
 		}
 		of := d.Paths["/predict"]["post"].RequestBody.Content["application/json"].Schema
 		if _, beam := of.Properties["beam"]; of.Properties["inputs"].MaxItems != 7 || beam != (name == "dates") || fmt.Sprint(of.Required) != "[inputs]" {

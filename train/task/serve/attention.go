@@ -1,0 +1,76 @@
+package serve
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/heed-go/heed/train/task"
+)
+
+// An attentionRequest asks what the model attends to.
+type attentionRequest struct {
+	Input string `json:"input"`
+	Layer string `json:"layer"`
+}
+
+// An attentionLayer is the attention weights of a layer: a label for each query (rows) and for each key (columns), and
+// the weights of each head, one row after another.
+type attentionLayer struct {
+	Name    string    `json:"name"`
+	Meaning string    `json:"meaning"`
+	Rows    []string  `json:"rows"`
+	Columns []string  `json:"columns"`
+	Heads   []weights `json:"heads"`
+}
+
+// weights go to JSON with four digits, and null for what isn't a finite number.
+type weights []float32
+
+func (w weights) MarshalJSON() ([]byte, error) {
+	text := []byte{'['}
+	for i, x := range w {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		if x-x != 0 {
+			text = append(text, "null"...)
+		} else {
+			text = strconv.AppendFloat(text, float64(x), 'g', 4, 32)
+		}
+	}
+	return append(text, ']'), nil
+}
+
+// attention says what the model attends to while it answers an input.
+func (h *Handler) attention(w http.ResponseWriter, r *http.Request) error {
+	var request attentionRequest
+	if err := h.read(w, r, &request, map[string]string{"input": "a text", "layer": "a part of a layer's name"}); err != nil {
+		return err
+	}
+	leave, err := h.session() // also while the client takes an answer that may have megabytes
+	if err != nil {
+		return err
+	}
+	defer leave()
+	var a *task.Attention
+	_, err = h.ask(&job{ctx: r.Context(), inputs: []string{request.Input}, alone: func() (err error) {
+		a, err = h.model.Attention(request.Input, request.Layer)
+		return err
+	}})
+	if err != nil {
+		return inputError(err)
+	}
+	layers := make([]attentionLayer, len(a.Layers))
+	for i, l := range a.Layers {
+		layers[i] = attentionLayer{Name: l.Name, Meaning: l.Meaning, Rows: l.Rows, Columns: l.Columns}
+		for _, head := range l.Heads {
+			layers[i].Heads = append(layers[i].Heads, head)
+		}
+	}
+	return h.write(w, http.StatusOK, struct {
+		Input  string           `json:"input"`
+		Answer string           `json:"answer"`
+		Key    string           `json:"key"`
+		Layers []attentionLayer `json:"layers"`
+	}{a.Input, a.Answer, a.Key, layers})
+}

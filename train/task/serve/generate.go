@@ -1,0 +1,151 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+
+	"github.com/heed-go/heed/layers/decode"
+	"github.com/heed-go/heed/train/task"
+)
+
+// A generateRequest asks for what follows a prompt.
+type generateRequest struct {
+	Prompt      string  `json:"prompt"`
+	Tokens      int     `json:"tokens"`
+	Temperature float64 `json:"temperature"`
+	TopK        int     `json:"top_k"`
+	TopP        float64 `json:"top_p"`
+	Seed        uint64  `json:"seed"`
+}
+
+// readGenerate reads and checks a request.
+func (h *Handler) readGenerate(w http.ResponseWriter, r *http.Request) (generateRequest, error) {
+	wants := map[string]string{
+		"prompt":      "the text to write on from",
+		"tokens":      fmt.Sprintf("a whole number from 1 to %d", h.options.MaxTokens),
+		"temperature": "a number of at least 0",
+		"top_k":       "a whole number of at least 1, or 0 for all",
+		"top_p":       "a number above 0 and at most 1",
+		"seed":        "a whole number of at most 64 bits, not negative",
+	}
+	g := generateRequest{Tokens: h.defaultTokens(), Temperature: 1, TopP: 1, Seed: 1}
+	if err := h.read(w, r, &g, wants); err != nil {
+		return g, err
+	}
+	wrong := func(name string, got any) error {
+		return failf(http.StatusBadRequest, "%s must be %s, got %v", name, wants[name], got)
+	}
+	switch {
+	case g.Prompt == "":
+		return g, wrong("prompt", "none")
+	case g.Tokens < 1 || g.Tokens > h.options.MaxTokens:
+		return g, wrong("tokens", g.Tokens)
+	case !(g.Temperature >= 0 && g.Temperature <= math.MaxFloat64):
+		return g, wrong("temperature", g.Temperature)
+	case g.TopK < 0:
+		return g, wrong("top_k", g.TopK)
+	case !(g.TopP > 0 && g.TopP <= 1):
+		return g, wrong("top_p", g.TopP)
+	case g.Temperature == 0 && (g.TopK > 0 || g.TopP < 1):
+		return g, failf(http.StatusBadRequest, "a temperature of 0 always takes the likeliest: leave out top_k and top_p, or give another temperature")
+	}
+	return g, nil
+}
+
+// defaultTokens is how many tokens are written where a request doesn't say.
+func (h *Handler) defaultTokens() int { return min(200, h.options.MaxTokens) }
+
+// generate writes what follows a prompt, each character as soon as it is chosen.
+func (h *Handler) generate(w http.ResponseWriter, r *http.Request) error {
+	g, err := h.readGenerate(w, r)
+	if err != nil {
+		return err
+	}
+	leave, err := h.session()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	s := &stream{h: h, w: w, prompt: len(g.Prompt)}
+	err = h.recovered(func() error {
+		return h.model.Generate(r.Context(), s, g.Prompt, decode.Options{
+			Sampler:   decode.Sampler{Temperature: g.Temperature, TopK: g.TopK, TopP: g.TopP},
+			Seed:      g.Seed,
+			MaxTokens: g.Tokens,
+		})
+	})
+	switch cause := context.Cause(r.Context()); {
+	case !s.begun:
+		return inputError(err)
+	case err == nil:
+		s.send("done", "reason", "tokens")
+	case cause == errTime:
+		s.send("done", "reason", "time")
+	case cause == errEnding:
+		s.send("done", "reason", "ending")
+	default: // where the client has gone, nobody hears it
+		s.send("error", "error", oneLine(err))
+	}
+	return nil
+}
+
+// inputError is an error, with the status of one of an input that the model can't take, if it is that.
+func inputError(err error) error {
+	var wrong *task.InputError
+	if errors.As(err, &wrong) {
+		return &failure{http.StatusUnprocessableEntity, wrong.Err}
+	}
+	return err
+}
+
+// session begins what only so many may do at once. It is over when leave is called.
+func (h *Handler) session() (leave func(), err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.sessions == h.options.Sessions {
+		return nil, failf(http.StatusServiceUnavailable, "%d others are served already: try again later", h.sessions)
+	}
+	h.sessions++
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.sessions--
+	}, nil
+}
+
+// A stream sends what is written to it as events, but for the prompt, which comes first.
+type stream struct {
+	h      *Handler
+	w      http.ResponseWriter
+	prompt int // bytes that are still to come of it
+	begun  bool
+}
+
+func (s *stream) Write(b []byte) (int, error) {
+	n := min(s.prompt, len(b))
+	s.prompt -= n
+	if !s.begun {
+		s.begun = true
+		s.w.Header().Set("Content-Type", "text/event-stream")
+	}
+	if n == len(b) {
+		return n, nil
+	}
+	return len(b), s.send("text", "text", string(b[n:]))
+}
+
+// send sends an event whose data are an object of one key. What came before it waits no longer.
+func (s *stream) send(event, key, value string) error {
+	data, err := encode(map[string]string{key: value})
+	if err != nil {
+		return err
+	}
+	s.h.deadline(s.w)
+	if _, err = fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", event, data); err == nil {
+		http.NewResponseController(s.w).Flush()
+	}
+	return err
+}
