@@ -246,6 +246,8 @@ func TestWrongCalls(t *testing.T) {
 		{"serve x --addr=localhost:65536", "--addr must be a host and a port"},
 		{"serve x --queue=0", "--queue must be at least 1, got 0"},
 		{"serve x --batch=-1", "--batch must be at least 1, got -1"},
+		{"serve x --max-tokens=0", "--max-tokens must be at least 1, got 0"},
+		{"serve x --sessions=0", "--sessions must be at least 1, got 0"},
 		{"serve x --timeout=0s", "--timeout must be above 0, got 0s"},
 		{"serve x --timeout=30", `--timeout must be a time, as 30s or 10m, got "30"`},
 		{"version more", `takes no argument, got "more"`},
@@ -325,7 +327,7 @@ func TestHelp(t *testing.T) {
 		{"predict --help", []string{"heed predict DIR [INPUT...]", "--", "only the last\nmax_len characters"}},
 		{"generate --help", []string{"--prompt", "--tokens", "--temperature", "--top-k", "--top-p", "--seed"}},
 		{"attention --help", []string{"--out", ".png", ".svg", ".html"}},
-		{"serve --help", []string{"--addr", "127.0.0.1:8080", "/predict", "--timeout"}},
+		{"serve --help", []string{"--addr", "127.0.0.1:8080", "/predict", "/generate", "--timeout"}},
 		{"bench --help", []string{"nanogpt", "gemm", "--json", "--procs"}},
 	} {
 		t.Run(test.args, func(t *testing.T) {

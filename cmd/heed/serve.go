@@ -30,7 +30,10 @@ answered then, for up to ten seconds, and the status is 0.
 
   curl http://127.0.0.1:8080/predict -H 'Content-Type: application/json' \
        -d '{"inputs": ["gorgonia", "attention"], "scores": true}'
+  curl -N http://127.0.0.1:8080/generate -H 'Content-Type: application/json' \
+       -d '{"prompt": "To be", "tokens": 300, "temperature": 0.8}'    # of text
 
+In a browser, the address itself is a page to try the model with, and to see what it attends to.
 /openapi.json describes all that can be asked, and /health says that it is there. What waits together is
 answered together. Requests and answers are JSON; too large, too slow or too many requests are refused.
 
@@ -44,6 +47,10 @@ as there are no passwords and no encryption.`,
 				return usagef("--queue must be at least 1, got %d", o.Queue)
 			case o.Batch < 1:
 				return usagef("--batch must be at least 1, got %d", o.Batch)
+			case o.MaxTokens < 1:
+				return usagef("--max-tokens must be at least 1, got %d", o.MaxTokens)
+			case o.Sessions < 1:
+				return usagef("--sessions must be at least 1, got %d", o.Sessions)
 			case o.Time <= 0:
 				return usagef("--timeout must be above 0, got %v", o.Time)
 			}
@@ -72,7 +79,7 @@ as there are no passwords and no encryption.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "ended, after %d requests\n", served)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "ended; requests: %d\n", served)
 			return err
 		},
 	}
@@ -80,6 +87,8 @@ as there are no passwords and no encryption.`,
 	f.StringVar(&addr, "addr", "127.0.0.1:8080", "where to listen: a host and a port, 0 for a free one")
 	f.IntVar(&o.Queue, "queue", 1024, "inputs that wait to be answered, at most")
 	f.IntVar(&o.Batch, "batch", 32, "inputs that are answered together, at most")
+	f.IntVar(&o.MaxTokens, "max-tokens", 1024, "what a request may have a text model write, at most")
+	f.IntVar(&o.Sessions, "sessions", 16, "texts that are written at once, at most")
 	f.DurationVar(&o.Time, "timeout", time.Minute, "what a request may take, such as 30s")
 	return cmd
 }

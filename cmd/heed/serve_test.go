@@ -87,7 +87,7 @@ func TestServe(t *testing.T) {
 	}
 	fail(t, heed("serve", dir, "--addr="+strings.TrimPrefix(s.url, "http://")), 1, "address already in use", "give another one, or port 0")
 	got := s.end()
-	if got.code != 0 || got.stderr != "" || got.stdout != strings.ReplaceAll(dir, "\x1b", `\x1b`)+", which learned copy, answers on "+s.url+"/\nended, after 5 requests\n" {
+	if got.code != 0 || got.stderr != "" || got.stdout != strings.ReplaceAll(dir, "\x1b", `\x1b`)+", which learned copy, answers on "+s.url+"/\nended; requests: 5\n" {
 		t.Errorf("got %+v", got)
 	}
 
@@ -97,6 +97,27 @@ func TestServe(t *testing.T) {
 	}
 	fail(t, heed("serve", dir), 1, "has no weights", "--resume")
 	fail(t, heed("serve", dir, "--addr=192.0.2.1:0"), 1, "has no weights")
+}
+
+// What is being written when a service is told to end is written to its end.
+func TestServeEndsWhatItHasTaken(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "fox.txt"), strings.Repeat("The quick brown fox jumps over the lazy dog.\n", 100))
+	run := filepath.Join(dir, "run")
+	succeed(t, small("--task=text", "--data="+filepath.Join(dir, "fox.txt"), "--max-len=16", "--epochs=1", "--out="+run)...)
+	s := newService(t, run, "--addr=127.0.0.1:0")
+	got, err := http.Post(s.url+"/generate", "application/json", strings.NewReader(`{"prompt": "The", "tokens": 1024}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	if end := s.end(); end.code != 0 || !strings.HasSuffix(end.stdout, "ended; requests: 1\n") {
+		t.Errorf("got %+v", end)
+	}
+	body, err := io.ReadAll(got.Body)
+	if text := string(body); err != nil || !strings.HasSuffix(text, `event: done`+"\n"+`data: {"reason":"tokens"}`+"\n\n") || strings.Count(text, "event: text") != 1024 {
+		t.Errorf("got %d events, %v: …%s", strings.Count(text, "event: text"), err, text[max(0, len(text)-200):])
+	}
 }
 
 // Only what listens on this machine alone looks at the name that it is asked by.
