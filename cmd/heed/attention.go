@@ -31,6 +31,8 @@ Without --out, the maps are printed for a terminal. An HTML page is to explore: 
 token, and see where it looks, by pointer, touch or arrow keys; without scripts it has the maps. PNGs
 have the letters of Latin, Greek and Cyrillic; SVG and HTML those of the viewer's fonts.
 Put -- before an input that begins with a dash.`,
+		Example: `  heed attention runs/reverse gorgonia
+  heed attention runs/dates 'Thu, 7 March 2024' --layer cross --out dates.html`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usagef("heed attention takes two arguments, a run folder and one input, got %d: heed attention DIR INPUT, an input of several words in quotes", len(args))

@@ -33,6 +33,8 @@ Each but gemm runs in both forms: fused, where attention is one operation, and c
 The composed form keeps matrices of size T×T, so long has it for T 1,024 and 4,096 alone.
 
 heed bench dist measures training in several workers and processes.`,
+		Example: `  heed bench nanogpt tiny
+  heed bench gemm --procs 1 --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if most := runtime.NumCPU(); procs < 0 || procs > most {
 				return usagef("--procs must be from 1 to %d, the processors that there are, or 0 for all, got %d", most, procs)

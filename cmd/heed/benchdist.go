@@ -25,6 +25,8 @@ a network, with a machine each as fast as this one.
   swap    milliseconds of a step in exchanges of gradients and parameters
   share   of the step that both take
   model   milliseconds that are calculated for both from messages that were measured`,
+		Example: `  heed bench dist --steps 20
+  mpirun -n 2 heed bench dist --gbits 25 --latency 10`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if steps < 1 || !(gbits > 0) || !(latency >= 0) {

@@ -59,7 +59,7 @@ func callOf(line string) []string {
 		}
 		var call []string
 		for _, w := range words[i+1:] {
-			if strings.HasPrefix(w, "#") || w == ">" || w == "|" || w == "&&" || w == "&" || w == "…" {
+			if strings.HasPrefix(w, "#") || w == ">" || w == "<" || w == "|" || w == "&&" || w == "&" || w == "…" {
 				break
 			}
 			call = append(call, strings.Trim(w, `'",`))

@@ -31,6 +31,8 @@ Of pairs, all that the rows have for a source is right. An answer is compared wi
 by edits: symbols to be replaced, inserted or left out. The error rate is all edits by all symbols of those
 that are nearest. The model's symbols are counted, or words where it has byte pairs. A source that can't
 be answered counts as answered with nothing.`,
+		Example: `  heed eval runs/reverse
+  heed eval runs/words --data test.tsv --beam 5 --answers answers.tsv`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:

@@ -33,6 +33,8 @@ Each character, or token of a model of --units bpe, is drawn from the model's pr
 ones, and of these the likeliest up to top-p. One seed always writes the same. Where the text has outgrown
 the model's context, it goes on from the last half of the context. What a terminal would obey is shown as
 an escape, such as \x1b.`,
+		Example: `  heed generate runs/text --prompt 'To be' --tokens 300
+  heed generate runs/text --prompt 'To be' --tokens 300 --temperature 0.7 --top-k 20 --seed 2`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("heed generate takes one run folder, got %d arguments: put a prompt of several words in quotes", len(args))

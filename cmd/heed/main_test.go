@@ -318,9 +318,9 @@ func TestHelp(t *testing.T) {
 		args string
 		want []string
 	}{
-		{"", []string{"train", "eval", "predict", "generate", "attention", "serve", "bench", "version"}},
-		{"--help", []string{"train", "eval", "predict", "generate", "attention", "serve", "bench", "version"}},
-		{"help", []string{"train", "eval", "predict", "generate", "attention", "serve", "bench", "version"}},
+		{"", []string{"train", "eval", "predict", "generate", "attention", "serve", "bench", "completion", "version"}},
+		{"--help", []string{"train", "eval", "predict", "generate", "attention", "serve", "bench", "completion", "version"}},
+		{"help", []string{"train", "eval", "predict", "generate", "attention", "serve", "bench", "completion", "version"}},
 		{"help train", []string{"--resume", "config.json, model.safetensors, history.jsonl and summary.json", "--help"}},
 		{"train --help", []string{"--task", strings.Join(task.Names(), ", "), "--seed", "(default 0.003)", "Common flags:", "Solver:", "Learning rate over time:", "Early stopping:", "--min-delta"}},
 		{"eval -h", []string{"heed eval DIR", "--data"}},

@@ -44,6 +44,9 @@ never saw are answered, and counted on standard error.
 
 Of an input to a text model that is longer than its context, the max_len of config.json, only the last
 max_len characters are read. Put -- before inputs that begin with a dash.`,
+		Example: `  heed predict runs/reverse gorgonia attention
+  heed predict runs/words --beam 5 --scores < words.txt
+  heed predict runs/mails --data new.csv --out answered.csv`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 1 {
 				return usagef("heed predict takes a run folder, and inputs or else standard input's lines: heed predict DIR [INPUT...]")

@@ -39,6 +39,8 @@ answered together. Requests and answers are JSON; too large, too slow or too man
 
 It listens on this machine alone, unless --addr says otherwise: whoever can reach another address may ask,
 as there are no passwords and no encryption.`,
+		Example: `  heed serve runs/reverse
+  heed serve runs/words --addr 127.0.0.1:0 --batch 64 --timeout 10s`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:

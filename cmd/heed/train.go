@@ -67,6 +67,12 @@ read by all.
 SIGINT and SIGTERM write a checkpoint and end the call with status 1; SIGUSR1, which schedulers
 send as notice, does so with status 3. With --auto-resume the same call begins a run, goes on with
 it and finds it finished.`,
+		Example: `  heed train                                  # learns to reverse words, and stops by itself
+  heed train --task pairs --data words.tsv --out runs/words
+  heed train --task labels --data mails.csv --columns body,queue --class-weights balanced
+  heed train --task text --data book.txt --preset speedrun --seed 2
+  heed train --resume runs/words --epochs 40 --watch
+  heed train --task tags --data names.tsv --find-rate=rate.png`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if os.Getenv("GOGC") == "" {
@@ -141,7 +147,7 @@ it and finds it finished.`,
 		if help := cmd.Flags().Lookup("help"); help != nil && common.Lookup(help.Name) == nil {
 			common.AddFlag(help)
 		}
-		fmt.Fprintf(cmd.OutOrStderr(), "Usage:\n  %s\n", cmd.UseLine())
+		fmt.Fprintf(cmd.OutOrStderr(), "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
 		for _, g := range groups {
 			fmt.Fprintf(cmd.OutOrStderr(), "\n%s:\n%s", g.title, g.FlagUsages())
 		}

@@ -10,10 +10,11 @@ import (
 
 func newVersion() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Say which heed this is",
-		Long:  "Print the module's version, the version of Go that built it and, if it was built from a checkout, the commit.",
-		Args:  noArgs,
+		Use:     "version",
+		Short:   "Say which heed this is",
+		Long:    "Print the module's version, the version of Go that built it and, if it was built from a checkout, the commit.",
+		Example: `  heed version`,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			info, ok := debug.ReadBuildInfo()
 			if !ok {

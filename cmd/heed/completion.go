@@ -1,0 +1,177 @@
+package main
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/bench"
+	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/train/task"
+)
+
+// shells are those that there are completions for, by their names.
+var shells = []string{"bash", "zsh", "fish", "powershell"}
+
+func newCompletion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion " + strings.Join(shells, "|"),
+		Short: "Print what has a shell complete heed's commands",
+		Long: `Print a script by which a shell completes heed's commands and flags, and what they take: run folders,
+tasks, presets, and files of the right kind. bash needs its package bash-completion for that.`,
+		Example: `  source <(heed completion bash)                                # for good: in ~/.bashrc
+  heed completion zsh > "${fpath[1]}/_heed"
+  heed completion fish > ~/.config/fish/completions/heed.fish
+  heed completion powershell | Out-String | Invoke-Expression   # for good: in $PROFILE`,
+		ValidArgs: shells,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || !slices.Contains(shells, args[0]) {
+				return usagef("heed completion takes one of %s, got %q", strings.Join(shells, ", "), args)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root, out := cmd.Root(), cmd.OutOrStdout()
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(out, true)
+			case "zsh":
+				return root.GenZshCompletion(out)
+			case "fish":
+				return root.GenFishCompletion(out, true)
+			}
+			return root.GenPowerShellCompletionWithDesc(out)
+		},
+	}
+}
+
+// complete has shells complete what the commands take. Of what isn't named here they complete nothing.
+func complete(root *cobra.Command) {
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	for _, cmd := range root.Commands() {
+		switch words := append(strings.Fields(cmd.Use), ""); {
+		case words[1] == "DIR":
+			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+				if len(args) > 0 {
+					return nil, cobra.ShellCompDirectiveNoFileComp
+				}
+				return runFolders(cmd, args, start)
+			}
+		case words[1] == "DIR...":
+			cmd.ValidArgsFunction = runFolders
+		case words[0] == "bench":
+			for _, b := range bench.All() {
+				cmd.ValidArgs = append(cmd.ValidArgs, b.Name)
+			}
+			cmd.ValidArgs = slices.Compact(cmd.ValidArgs)
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if values := valuesOf(cmd, f.Name); values != nil {
+				cmd.RegisterFlagCompletionFunc(f.Name, values) // whose error would be that there is no such flag
+			}
+		})
+	}
+}
+
+// valuesOf returns what completes the value of a command's flag, or nil.
+func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
+	oneOf := func(values ...string) cobra.CompletionFunc {
+		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	}
+	files := func(endings ...string) cobra.CompletionFunc {
+		return cobra.FixedCompletions(endings, cobra.ShellCompDirectiveFilterFileExt)
+	}
+	switch flag {
+	case "task":
+		return oneOf(described(task.Names())...)
+	case "preset":
+		return presets
+	case "units", "source-units", "target-units":
+		return oneOf(string(data.Characters), string(data.Tokens), string(data.BPE))
+	case "class-weights":
+		return oneOf("balanced")
+	case "solver":
+		return oneOf("adamw", "adam", "sgd", "lion", "muon")
+	case "schedule":
+		return oneOf("cosine", "constant", "linear", "restarts", "staircase", "inverse-square-root", "one-cycle")
+	case "monitor":
+		return oneOf("train_loss", "train_accuracy", "val_loss", "val_accuracy")
+	case "mode":
+		return oneOf("min", "max")
+	case "resume", "from":
+		return runFolders
+	case "data", "validation-data":
+		return files("tsv", "csv", "txt")
+	case "answers":
+		return files("tsv")
+	case "find-rate":
+		return files("png")
+	case "out":
+		switch cmd.Name() {
+		case "attention":
+			return files("png", "svg", "html")
+		case "predict":
+			return files("tsv", "csv")
+		case "report":
+			return files("html")
+		}
+		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
+	}
+	return nil
+}
+
+// described returns tasks with what they are.
+func described(tasks []string) (all []string) {
+	for _, name := range tasks {
+		if c, err := task.Named(name, 0); err == nil {
+			all = append(all, cobra.CompletionWithDesc(name, c.Task.About))
+		}
+	}
+	return all
+}
+
+// presets completes the presets, of the task if that is given.
+func presets(cmd *cobra.Command, _ []string, _ string) (all []string, _ cobra.ShellCompDirective) {
+	of := cmd.Flags().Lookup("task")
+	for _, p := range task.Presets() {
+		if !of.Changed || of.Value.String() == string(p.Kind) { // as tasks that have some are called
+			all = append(all, cobra.CompletionWithDesc(p.Name, string(p.Kind)+": "+p.About))
+		}
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp
+}
+
+// runFolders completes folders that hold a run, or where it finds none, folders.
+func runFolders(_ *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
+	within, begins := filepath.Split(start)
+	if found := runsIn(within, begins, 1); found != nil {
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// runsIn returns the run folders of a folder whose names begin so, and so many floors below it all that aren't hidden.
+func runsIn(folder, begins string, below int) (found []string) {
+	entries, err := os.ReadDir(cmp.Or(folder, "."))
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		path := folder + e.Name()
+		if !strings.HasPrefix(e.Name(), begins) || begins == "" && strings.HasPrefix(e.Name(), ".") || printable.Except(path, "") != path {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(path, task.ConfigFile)); err == nil {
+			found = append(found, path)
+		} else if below > 0 {
+			found = append(found, runsIn(path+string(filepath.Separator), "", below-1)...)
+		}
+	}
+	return found
+}

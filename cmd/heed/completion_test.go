@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heed-go/heed/train/task"
+)
+
+func TestCompletion(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, run := range []string{"runs/a", "runs/b c", "other", ".hidden", "deep/er/still", "runs/new\nline"} {
+		if err := os.MkdirAll(run, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(run, "config.json"), "{}")
+	}
+	os.Mkdir("runs/none", 0o777)
+	const nothing, folders, endings = ":4", ":16", ":8" // as cobra tells the shells
+	for _, test := range []struct {
+		args string // the last one to be completed
+		want []string
+	}{
+		{"predic", []string{"predict\tAnswer inputs with a trained model", nothing}},
+		{"eval ", []string{"other", "runs/a", "runs/b c", nothing}},
+		{"predict runs/", []string{"runs/a", "runs/b c", nothing}},
+		{"serve .h", []string{".hidden", nothing}},
+		{"generate deep/", []string{"deep/er/still", nothing}},
+		{"attention de", []string{folders}},
+		{"attention runs/a ", []string{nothing}},
+		{"train --resume o", []string{"other", nothing}},
+		{"train --from runs/b", []string{"runs/b c", nothing}},
+		{"train --task ", append(described(task.Names()), nothing)},
+		{"train --task text --preset ", []string{"nanogpt\ttext: nanoGPT's documented run on a CPU: a GPT-2 of 0.8 million parameters, 2,000 steps", "speedrun\ttext: a loss below nanogpt's in under a tenth of its time", nothing}},
+		{"train --task pairs --preset ", []string{"small\tpairs: an encoder-decoder of 0.9 million parameters, 20 epochs", "base\tpairs: an encoder-decoder of 4.2 million parameters, 20 epochs", nothing}},
+		{"train --target-units ", []string{"characters", "tokens", "bpe", nothing}},
+		{"train --mode ", []string{"min", "max", nothing}},
+		{"train --class-weights ", []string{"balanced", nothing}},
+		{"train --data ", []string{"tsv", "csv", "txt", endings}},
+		{"train --out ", []string{folders}},
+		{"train --find-rate=", []string{"png", endings}},
+		{"train --dim ", []string{nothing}},
+		{"predict x --out ", []string{"tsv", "csv", endings}},
+		{"eval x --answers ", []string{"tsv", endings}},
+		{"attention x y --out ", []string{"png", "svg", "html", endings}},
+		{"bench ti", []string{"tiny", nothing}},
+		{"completion z", []string{"zsh", nothing}},
+	} {
+		t.Run(test.args, func(t *testing.T) {
+			c := heed(append([]string{"__complete"}, strings.Split(test.args, " ")...)...)
+			if want := strings.Join(test.want, "\n") + "\n"; c.code != 0 || c.stdout != want {
+				t.Errorf("status %d, %q, want %q", c.code, c.stdout, want)
+			}
+		})
+	}
+	if out := heed("__complete", "help", "").stdout; !strings.HasPrefix(out, "attention\tShow what ") || !strings.Contains(out, "\nhelp\tExplain a command\n") || !strings.HasSuffix(out, nothing+"\n") {
+		t.Errorf("help is completed with %q", out)
+	}
+	for _, flag := range []string{"solver", "schedule", "monitor"} { // as package task has them
+		offered := strings.Split(heed("__complete", "train", "--"+flag, "").stdout, "\n:")[0]
+		fail(t, heed("train", "--"+flag+"=x"), 2, "must be one of "+strings.ReplaceAll(offered, "\n", ", ")+", got")
+	}
+	for _, shell := range shells {
+		if script := succeed(t, "completion", shell); !strings.Contains(script, "__complete") || !strings.Contains(script, "heed") {
+			t.Errorf("%s: the script is %q", shell, script)
+		}
+	}
+	if bash, err := exec.LookPath("bash"); err == nil {
+		check := exec.Command(bash, "-n")
+		check.Stdin = strings.NewReader(succeed(t, "completion", "bash"))
+		if out, err := check.CombinedOutput(); err != nil {
+			t.Errorf("bash doesn't read its script: %v, %s", err, out)
+		}
+	}
+	for _, args := range [][]string{{"completion"}, {"completion", "tcsh"}, {"completion", "bash", "zsh"}} {
+		fail(t, heed(args...), 2, "heed completion takes one of bash, zsh, fish, powershell, got")
+	}
+}
+
+// Every command has examples, none of which is a wrong call: without the files that they name, and interrupted, each
+// ends as one that has failed or is done.
+func TestExamples(t *testing.T) {
+	t.Chdir(t.TempDir())
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	var try func(cmd *cobra.Command)
+	try = func(cmd *cobra.Command) {
+		if cmd.Example == "" {
+			t.Errorf("%s has no examples", cmd.CommandPath())
+		}
+		if help := succeed(t, append(strings.Fields(cmd.CommandPath())[1:], "--help")...); !strings.Contains(help, "\n\nExamples:\n"+cmd.Example+"\n\n") {
+			t.Errorf("its help has no examples: %s", help)
+		}
+		for line := range strings.Lines(cmd.Example) {
+			call := callOf(strings.NewReplacer("<(", " ", ")", " ").Replace(line))
+			if call == nil || !strings.HasPrefix(strings.Join(append([]string{"heed"}, call...), " "), cmd.CommandPath()) {
+				t.Errorf("%s: %q isn't an example of it", cmd.CommandPath(), line)
+			} else if c := heedContext(over, call...); c.code != 0 {
+				fail(t, c, 1)
+			}
+		}
+		for _, below := range cmd.Commands() {
+			try(below)
+		}
+	}
+	root := newRoot(nil)
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		try(cmd)
+	}
+	if left := folder(t, "."); len(left) > 0 {
+		t.Errorf("examples left %q", left)
+	}
+}
