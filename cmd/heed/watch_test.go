@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -49,7 +51,7 @@ type sent struct {
 	Epoch  int
 	Ended  string
 	Curve  struct{ X []int }
-	Checks []map[string]any
+	Values map[string][]float64
 }
 
 type eventReader struct{ *bufio.Scanner }
@@ -94,7 +96,7 @@ func TestWatch(t *testing.T) {
 	for name == "now" { // before the checkpoint is read
 		name, what = reader.next(t)
 	}
-	if name != "checks" || len(what.Checks) < 3 || what.Checks[0]["step"] != 10.0 {
+	if name != "checks" || len(what.Values["val_accuracy"]) < 3 || what.Values["step"][0] != 10 {
 		t.Errorf("at first there is %s: %v, want the checks before", name, what)
 	}
 	for what.Epoch < 5 || len(what.Curve.X) < 20 {
@@ -188,4 +190,52 @@ func TestWatchFromElsewhere(t *testing.T) {
 	if !regexp.MustCompile(`(?m)^Watch it at http://\S+/, as can whoever reaches this machine there$`).MatchString(out) {
 		t.Errorf("it prints %q, want to be told that others may watch", out)
 	}
+}
+
+// BenchmarkWatched runs pairs of trainings, one of which a client watches, in turn. It reports the medians of their
+// ratios, of processor time and of the time by the clock.
+func BenchmarkWatched(b *testing.B) {
+	dir := b.TempDir()
+	var processor, clock [2][]float64 // of those that aren't watched, and of those that are
+	one := func(i, watched int) {
+		cmd := process("train", "--task=reverse", "--patience=0", "--epochs=6", fmt.Sprintf("--out=%s/%d-%d", dir, i, watched), fmt.Sprintf("--watch=%t", watched == 1))
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			var seconds float64
+			if address, ok := strings.CutPrefix(lines.Text(), "Watch it at "); ok {
+				go func() {
+					if response, err := http.Get(address + "events"); err == nil {
+						io.Copy(io.Discard, response.Body)
+					}
+				}()
+			} else if n, _ := fmt.Sscanf(lines.Text(), "Done in %f s", &seconds); n == 1 {
+				clock[watched] = append(clock[watched], seconds)
+			}
+		}
+		if err := cmd.Wait(); err != nil {
+			b.Fatal(err)
+		}
+		processor[watched] = append(processor[watched], (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
+	}
+	for i := range b.N {
+		one(i, i%2)
+		one(i, 1-i%2)
+	}
+	ratio := func(times [2][]float64) float64 {
+		ratios := make([]float64, b.N)
+		for i := range ratios {
+			ratios[i] = times[1][i] / times[0][i]
+		}
+		slices.Sort(ratios)
+		return ratios[b.N/2]
+	}
+	b.ReportMetric(ratio(processor), "processor/processor")
+	b.ReportMetric(ratio(clock), "clock/clock")
 }

@@ -4,23 +4,21 @@
 	const $ = id => document.getElementById(id);
 	const title = document.title;
 	const charts = new Map(); // by their titles
-	let now, checks = {checks: [], best: -1};
+	let now, checks = {values: {}, best: -1}; // values by their names in the history
 
 	const clock = s => {
 		s = Math.round(s);
 		const two = n => String(n).padStart(2, '0');
 		return s < 3600 ? Math.floor(s / 60) + ':' + two(s % 60) : Math.floor(s / 3600) + ':' + two(Math.floor(s / 60) % 60) + ':' + two(s % 60);
 	};
-	const number = v => typeof v === 'number' ? v : null; // of a check, where what isn't finite is a text
-	const column = name => checks.checks.map(c => number(c[name]));
+	const best = name => checks.values[name][checks.best];
 	const whole = n => n.toLocaleString('en');
 
 	const draw = (place, spec) => {
 		spec.label = 'step';
 		spec.series = spec.series.filter(s => s.values.some(v => v != null));
 		if (spec.series.length === 0) return;
-		const best = checks.checks[checks.best];
-		spec.marks = best ? [{x: best.step, label: 'best'}] : [];
+		spec.marks = checks.best < 0 ? [] : [{x: best('step'), label: 'best'}];
 		if (charts.has(spec.title)) return charts.get(spec.title).update(spec);
 		const element = document.createElement('div');
 		element.style.order = place;
@@ -30,23 +28,19 @@
 
 	const drawAll = () => {
 		if (!now || document.hidden) return;
-		const x = column('step');
-		const of = (name, values) => ({name, x, values});
-		const ofSteps = (name, x, values) => ({name, x: x || [], values: values || []});
+		const of = (name, key) => ({name, x: checks.values.step || [], values: checks.values[key] || []});
 		draw(0, {title: 'Loss', log: $('log').checked, series: [
-			ofSteps('training, by step', now.curve.x, now.curve.loss),
-			of('training, mean', column('train_loss')), of('validation', column('val_loss')),
+			{name: 'training, by step', x: now.curve.x, values: now.curve.loss}, of('training, mean', 'train_loss'), of('validation', 'val_loss'),
 		]});
-		const keys = new Set(checks.checks.flatMap(c => Object.keys(c)));
-		for (const key of keys) {
+		for (const key in checks.values) {
 			const [, name] = key.match(/^train_(?!loss$)(.+)/) || [];
 			if (!name) continue;
 			const title = name[0].toUpperCase() + name.slice(1).replaceAll('_', ' ');
-			draw(1, {title, series: [of('training', column(key)), of('validation', column('val_' + name))]});
+			draw(1, {title, series: [of('training', key), of('validation', 'val_' + name)]});
 		}
-		draw(2, {title: 'Learning rate', series: [of('learning rate', column('learning_rate'))]});
-		draw(3, {title: 'Gradient norm', series: [of('gradient norm', column('gradient_norm'))]});
-		draw(4, {title: 'Steps a second', series: [ofSteps('steps a second', now.curve.rateX, now.curve.rate)]});
+		draw(2, {title: 'Learning rate', series: [of('learning rate', 'learning_rate')]});
+		draw(3, {title: 'Gradient norm', series: [of('gradient norm', 'gradient_norm')]});
+		draw(4, {title: 'Steps a second', series: [{name: 'steps a second', x: now.curve.rateX, values: now.curve.rate}]});
 	};
 
 	const say = () => {
@@ -63,10 +57,9 @@
 			(now.rate && !now.ended ? ', ' + heed.number(now.rate) + ' steps a second' : '') + left(now.epochLeft);
 		$('epoch').max = now.steps;
 		$('epoch').value = now.step;
-		const best = checks.checks[checks.best];
-		const value = key => key.replace('train_', 'training ').replace('val_', 'validation ').replaceAll('_', ' ') + ' ' + (number(best[key]) == null ? best[key] : heed.number(best[key]));
-		$('best').textContent = !best ? '' : (now.ended ? 'Best: ' : 'Best so far: ') + 'epoch ' + whole(best.epoch) + ', step ' + whole(best.step) + ': ' +
-			Object.keys(best).filter(key => /^(train|val)_/.test(key)).map(value).join(', ');
+		const named = key => key.replace('train_', 'training ').replace('val_', 'validation ').replaceAll('_', ' ');
+		$('best').textContent = checks.best < 0 ? '' : (now.ended ? 'Best: ' : 'Best so far: ') + 'epoch ' + whole(best('epoch')) + ', step ' + whole(best('step')) + ': ' +
+			Object.keys(checks.values).filter(key => /^(train|val)_/.test(key)).map(key => named(key) + ' ' + heed.number(best(key))).join(', ');
 		const state = now.ended ? 'Ended: ' + now.ended : 'Running';
 		if ($('state').textContent !== state) $('state').textContent = state; // which is read aloud
 		document.title = (now.ended ? 'Ended' : 'Epoch ' + whole(now.epoch)) + ' – ' + title;

@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -150,10 +151,10 @@ type state struct {
 	Step      int     `json:"step"`
 	Steps     int     `json:"steps"`  // of an epoch
 	Epochs    int     `json:"epochs"` // 0 for no limit
-	Rate      number  `json:"rate"`
-	EpochLeft number  `json:"epochLeft"` // seconds; below 0 if that isn't known
-	RunLeft   number  `json:"runLeft"`
-	Seconds   number  `json:"seconds"` // since it began
+	Rate      float64 `json:"rate"`
+	EpochLeft float64 `json:"epochLeft"` // seconds; below 0 if that isn't known
+	RunLeft   float64 `json:"runLeft"`
+	Seconds   float64 `json:"seconds"` // since it began
 	Curve     columns `json:"curve"`
 	Ended     string  `json:"ended"` // why; empty before
 
@@ -165,20 +166,31 @@ type state struct {
 // columns are the points of a curve, by the number of their last step: the mean loss and, in fewer points where steps
 // are short, the steps a second.
 type columns struct {
-	X     []int    `json:"x"`
-	Loss  []number `json:"loss"`
-	RateX []int    `json:"rateX"`
-	Rate  []number `json:"rate"`
+	X     column `json:"x"`
+	Loss  column `json:"loss"`
+	RateX column `json:"rateX"`
+	Rate  column `json:"rate"`
 }
 
-// A number is short in JSON, and null where it isn't finite.
-type number float64
+// A column is numbers, short in JSON, where what isn't finite is null.
+type column []float64
 
-func (n number) MarshalJSON() ([]byte, error) {
-	if x := float64(n); !math.IsNaN(x) && !math.IsInf(x, 0) {
-		return strconv.AppendFloat(nil, x, 'g', 5, 64), nil
+func (c column) MarshalJSON() ([]byte, error) {
+	b := []byte{'['}
+	for i, x := range c {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		switch {
+		case math.IsNaN(x) || math.IsInf(x, 0):
+			b = append(b, "null"...)
+		case x == math.Trunc(x):
+			b = strconv.AppendFloat(b, x, 'g', -1, 64)
+		default:
+			b = strconv.AppendFloat(b, x, 'g', 5, 64)
+		}
 	}
-	return []byte("null"), nil
+	return append(b, ']'), nil
 }
 
 // state returns the run's state.
@@ -187,18 +199,18 @@ func (r *Run) state() state {
 	r.mu.Lock()
 	s := state{
 		Run: r.began.UnixNano(), Epoch: now.Epoch, Step: now.Step, Steps: r.plan.Steps, Epochs: r.plan.Epochs,
-		Rate: number(now.Rate), EpochLeft: number(now.EpochLeft.Seconds()), RunLeft: number(now.RunLeft.Seconds()),
-		Seconds: number(r.now().Sub(r.began).Seconds()), Ended: r.because,
+		Rate: now.Rate, EpochLeft: now.EpochLeft.Seconds(), RunLeft: now.RunLeft.Seconds(),
+		Seconds: r.now().Sub(r.began).Seconds(), Ended: r.because,
 		version: r.version, checked: r.checked, history: r.history, best: r.best,
 	}
-	points := append([]point(nil), r.curve.whole()...)
+	points := slices.Clone(r.curve.whole())
 	r.mu.Unlock()
 	c := &s.Curve
 	var timed sums
 	for _, p := range points {
-		c.X, c.Loss = append(c.X, p.x), append(c.Loss, number(p.mean()))
+		c.X, c.Loss = append(c.X, float64(p.x)), append(c.Loss, p.mean())
 		if timed.add(p.sums, 1); timed.seconds >= 1 {
-			c.RateX, c.Rate = append(c.RateX, p.x), append(c.Rate, number(timed.rate()))
+			c.RateX, c.Rate = append(c.RateX, float64(p.x)), append(c.Rate, timed.rate())
 			timed = sums{}
 		}
 	}
@@ -218,5 +230,27 @@ func (s state) checks() any {
 			some = append(some, check)
 		}
 	}
-	return map[string]any{"checks": some, "best": best}
+	values := map[string]column{} // by their names in the history
+	for i, check := range some {
+		set := func(name string, x float64) {
+			if values[name] == nil {
+				values[name] = slices.Repeat(column{math.NaN()}, len(some))
+			}
+			values[name][i] = x
+		}
+		set("epoch", float64(check.Epoch))
+		set("step", float64(check.Step))
+		set("train_loss", check.TrainLoss)
+		if check.Validated {
+			set("val_loss", check.ValLoss)
+		}
+		if check.LearningRate != 0 || check.GradientNorm != 0 {
+			set("learning_rate", check.LearningRate)
+			set("gradient_norm", check.GradientNorm)
+		}
+		for name, x := range check.Metrics {
+			set(name, x)
+		}
+	}
+	return map[string]any{"values": values, "best": best}
 }
