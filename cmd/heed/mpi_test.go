@@ -61,7 +61,7 @@ func TestJobChangesNoByte(t *testing.T) {
 					t.Fatalf("%d processes: %v\n%s", n, err, out)
 				}
 				sameRun(t, dir, want)
-				if strings.Count(string(out), "\n") != strings.Count(lines, "\n") {
+				if strings.Count(string(out), "\n") != strings.Count(lines, "\n") || strings.Contains(string(out), "best so far") {
 					t.Errorf("%d processes print %q, one alone %q", n, out, lines)
 				}
 			}

@@ -150,10 +150,9 @@ func (p *progress) clear() {
 	p.shown = 0
 }
 
-// over returns w, where the progress makes room for every line and, on a terminal, the best check so far has a mark.
-// The lines are made printable.
-func (p *progress) over(w io.Writer) io.Writer {
-	people := terminal(w) != nil
+// over returns w, where the progress makes room for every line and, for people, the best check so far has a mark. The
+// lines are made printable.
+func (p *progress) over(w io.Writer, people bool) io.Writer {
 	return writerFunc(func(b []byte) (int, error) {
 		p.clear()
 		text := printable.Text(string(b))

@@ -49,7 +49,7 @@ func TestProgress(t *testing.T) {
 	var terminal bytes.Buffer
 	p := newProgress(&terminal, watch.Plan{Steps: 4, Epochs: 7})
 	p.to = &terminal
-	out := p.over(&terminal)
+	out := p.over(&terminal, false)
 	var want []string
 	shows := regexp.MustCompile(`^Epoch \d, 7 in all  .*\d/4.*  loss 1`)
 	for epoch := range 6 {
@@ -131,13 +131,39 @@ func TestProgressOnlyToATerminal(t *testing.T) {
 	for _, w := range []io.Writer{f, new(bytes.Buffer)} {
 		p := newProgress(w, watch.Plan{Steps: 4})
 		p.step(0, 0, 1)
-		p.checked([]train.Check{{}}, 0)
-		fmt.Fprint(p.over(w), "Epoch 0: Train=0.457\n")
 		if p.to != nil {
 			t.Error("there is progress, though there is no terminal")
 		}
 	}
-	if got := read(t, f.Name()); got != "Epoch 0: Train=0.457\n" {
-		t.Errorf("the file has %q, want the plain line", got)
+	if got := read(t, f.Name()); got != "" {
+		t.Errorf("the file has %q, want nothing", got)
+	}
+}
+
+// The best check has a mark for people, and what reads the lines has them plain.
+func TestBestSoFar(t *testing.T) {
+	const line = "Epoch 1: Train=0.457, Val=0.300"
+	for _, c := range []struct {
+		name   string
+		plan   watch.Plan
+		people bool
+		best   int
+		line   string
+		want   string
+	}{
+		{"the best", watch.Plan{Steps: 4}, true, 1, line, line + "; best so far\n"},
+		{"another", watch.Plan{Steps: 4}, true, 0, line, line + "\n"},
+		{"of a pipe", watch.Plan{Steps: 4}, false, 1, line, line + "\n"},
+		{"of steps", watch.Plan{Steps: 4, CheckEvery: 2}, true, 1, "Step 8: Train=0.457", "Step 8: Train=0.457; best so far\n"},
+		{"other lines", watch.Plan{Steps: 4}, true, 1, "Early stopping at epoch 1", "Early stopping at epoch 1\n"},
+	} {
+		var got strings.Builder
+		p := newProgress(&got, c.plan)
+		out := p.over(&got, c.people)
+		p.checked([]train.Check{{Epoch: 0, Step: 4}, {Epoch: 1, Step: 8}}, c.best)
+		fmt.Fprintln(out, c.line)
+		if got.String() != c.want {
+			t.Errorf("%s: the line is %q, want %q", c.name, got.String(), c.want)
+		}
 	}
 }

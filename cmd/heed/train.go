@@ -278,14 +278,14 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 		fmt.Fprintf(stdout, "%s  model: width %d, %s, %s; batches of %d, %s an epoch, %s\n", printable.Text(look.String()),
 			m.Dim, blocks, sizes.Count(m.Block.Attention.Heads, "head"), of.Batch, sizes.Count(of.Steps, "step"), atMost(of.Epochs))
 	}
-	bar := cmd.ErrOrStderr()
+	bar, people := cmd.ErrOrStderr(), terminal(stdout) != nil
 	if how.Group != nil { // mpirun gives its processes a terminal that isn't one
-		bar = io.Discard
+		bar, people = io.Discard, false
 	}
 	of := t.Config.Training
 	progress := newProgress(bar, watch.Plan{Steps: of.Steps, Epochs: of.Epochs, CheckEvery: of.CheckEvery, MaxSteps: t.MaxSteps, MaxTime: t.MaxTime})
 	t.OnCheck = progress.checked
-	log, end, err := progress.show(how.page, progress.over(stdout), t, dir)
+	log, end, err := progress.show(how.page, progress.over(stdout, people), t, dir)
 	if err != nil {
 		return err
 	}
