@@ -1,0 +1,84 @@
+package browser
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var served = regexp.MustCompile(`http://[0-9.:]+/`)
+
+// serving starts heed, which prints the address of a page, and ends it by a signal with the test or before.
+func serving(t *testing.T, args ...string) (address string, end func()) {
+	t.Helper()
+	cmd := exec.Command(heed, args...)
+	cmd.Dir = folder
+	out, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = to, to
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	to.Close()
+	ended, found := make(chan bool), make(chan string, 1)
+	end = func() {
+		cmd.Process.Signal(os.Interrupt)
+		<-ended
+	}
+	t.Cleanup(end)
+	var said strings.Builder
+	go func() {
+		defer close(ended)
+		defer cmd.Wait()
+		for lines := bufio.NewScanner(out); lines.Scan(); fmt.Fprintln(&said, lines.Text()) {
+			if address := served.FindString(lines.Text()); address != "" && len(found) == 0 {
+				found <- address
+			}
+		}
+	}()
+	select {
+	case address = <-found:
+	case <-ended:
+		t.Fatalf("heed %q says no address:\n%s", args, said.String())
+	}
+	return address, end
+}
+
+// The page of a run fills while that trains, and tells of its end.
+func TestWatch(t *testing.T) {
+	dir := filepath.Join(folder, `<img src=x onerror=window.hacked=1>"'&amp;`+"\u202e\x01")
+	address, end := serving(t, "train", "--watch", "--task=reverse", "--out="+dir, "--dim=16", "--heads=2", "--batch=8", "--steps=10",
+		"--validation=20", "--patience=0", "--epochs=1000000")
+	var pages []*tab
+	for _, s := range []screen{desktop, phone} {
+		p := open(t, address, s)
+		p.until("document.querySelector('#state').textContent === 'Running'")
+		p.until("document.querySelectorAll('.uplot').length >= 4")
+		const taken = "document.querySelector('#run').value"
+		before := evaluate[float64](p, taken)
+		p.until(taken + " > 20")
+		p.until(taken + " > " + evaluate[string](p, "String("+taken+")"))
+		if after := evaluate[float64](p, taken); after <= before {
+			t.Errorf("after %v steps the page is at %v", before, after)
+		}
+		p.until("/^Best so far: epoch/.test(document.querySelector('#best').textContent)")
+		if about := evaluate[string](p, "document.body.innerText"); strings.ContainsAny(about, "\u202e\x01") || !strings.Contains(about, "<img src=x") {
+			t.Errorf("the page says %q", about)
+		}
+		p.click("document.querySelector('#log')")
+		p.fits()
+		pages = append(pages, p)
+	}
+	end()
+	for _, p := range pages {
+		p.until("/^Ended: /.test(document.querySelector('#state').textContent)")
+		p.fits()
+	}
+}
