@@ -262,15 +262,15 @@
 			const room = map.parentNode.clientWidth;
 			if (room === 0) return; // nobody sees it
 			let context = map.getContext('2d');
-			const font = `12px ${style.fontFamily}`;
-			context.font = font;
+			context.font = `12px ${style.fontFamily}`;
 			const widest = labels => Math.max(...labels.map(s => context.measureText(cut(s)).width));
-			let [left, top] = [widest(rows) + 10, widest(columns)];
+			let left = widest(rows) + 10;
 			let cell = Math.min(28, (room - left) / columns.length);
 			const labelled = cell >= 11;
-			const upright = labelled && top > cell - 2;
 			if (!labelled) [left, cell] = [32, (room - 32) / columns.length];
-			top = upright ? top + 10 : 18;
+			const font = context.font = `${labelled ? Math.min(12, cell - 2) : 12}px ${style.fontFamily}`;
+			const upright = labelled && widest(columns) > cell; // labels stand on their ends
+			const top = upright ? widest(columns) + 10 : 18;
 			grid = {left, top, cell};
 			const [width, height] = [cell * columns.length, cell * rows.length];
 			context = sized(map, left + width + 2, top + height + 2);
