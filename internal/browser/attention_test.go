@@ -254,13 +254,16 @@ func TestAttentionLong(t *testing.T) {
 	}
 }
 
+// hostileRun returns a run of texts that would be scripts.
+func hostileRun(t *testing.T) string {
+	t.Helper()
+	data := write(t, "hostile.txt", strings.Repeat(hostileText+"\n", 40))
+	return trained(t, "--task=text", "--data="+data, "--max-len=160", "--layers=1", "--epochs=1", "--validation=2")
+}
+
 // Labels, names and texts are never markup, code, or marks that a page obeys.
 func TestAttentionOfHostileTexts(t *testing.T) {
-	line := "<script>window.hacked=1;alert(1)</script>\"'><img src=x onerror='window.hacked=2'>\u202ecba\u200d\x01\x00e\u0301 文👍\t&amp;</noscript>\n"
-	data := write(t, "hostile.txt", strings.Repeat(line, 40))
-	dir := trained(t, "--task=text", "--data="+data, "--max-len=160", "--layers=1", "--epochs=1", "--validation=2")
-	source := strings.ReplaceAll(line, "\x00", "")
-	address, want := attended(t, dir, source)
+	address, want := attended(t, hostileRun(t), hostileText)
 	for _, s := range []screen{desktop, phone} {
 		p := open(t, address, s)
 		p.fits()

@@ -1,0 +1,92 @@
+package browser
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const (
+	hostileText  = "<script>window.hacked=1;alert(1)</script>\"'><img src=x onerror='window.hacked=2'>\u202ecba\u200d\x01e\u0301 文👍\t&amp;</noscript>"
+	hostileLabel = "<img src=x onerror=window.hacked=3>\u202e\"'\x02"
+)
+
+// fill writes a text in a field as a script would, or else what can't be typed wouldn't come there.
+func (p *tab) fill(field, text string) {
+	p.Helper()
+	evaluate[bool](p, fmt.Sprintf("(e => { e.value = %q; return true; })(document.querySelector(%q))", text, field))
+}
+
+// The page of a service answers, and shows what its model attends to.
+func TestServe(t *testing.T) {
+	dir := trained(t, "--task=dates", "--layers=2", "--epochs=1")
+	const source = "Thu, 7 March 2024"
+	_, want := attended(t, dir, source)
+	address, _ := serving(t, "serve", dir, "--addr=127.0.0.1:0")
+	for _, s := range []screen{desktop, phone} {
+		t.Run(s.name, func(t *testing.T) {
+			p := open(t, address, s)
+			p.fits()
+			p.fill("#text", source+"\n<img src=x>\u202e\x02")
+			p.click("document.querySelector('#ask')")
+			p.until("document.querySelectorAll('#answers tbody tr').length === 2")
+			const cell = "document.querySelector('#answers tbody').rows[%d].cells[1].innerText"
+			if got := evaluate[string](p, fmt.Sprintf(cell, 0)); got != want.Answer {
+				t.Errorf("the answer is %q, want %q", got, want.Answer)
+			}
+			if got := evaluate[string](p, fmt.Sprintf(cell, 1)); !strings.Contains(got, "isn't one of") || !strings.Contains(got, "<img src") || strings.ContainsAny(got, "\u202e\x02") {
+				t.Errorf("of a wrong input the page says %q", got)
+			}
+			p.fits()
+			p.click("document.querySelector('#answers button')")
+			p.until("document.querySelector('.reading')")
+			p.click(radios + "[1]")
+			p.click(from + "[2]")
+			l := want.Layers[0]
+			p.until(from + "[2].getAttribute('aria-selected') === 'true'")
+			p.lists(l.Columns, l.Heads[1][2*len(l.Columns):][:len(l.Columns)])
+			p.reads(1, l.Rows, l.Columns, l.Heads[1])
+			p.fits()
+		})
+	}
+}
+
+// A page on which a model writes, of a corpus and a prompt that would be scripts.
+func TestServeHostileTexts(t *testing.T) {
+	dir := hostileRun(t)
+	address, _ := serving(t, "serve", dir, "--addr=127.0.0.1:0")
+	p := open(t, address, phone)
+	p.fits()
+	for range 2 {
+		p.fill("#text", hostileText)
+		p.click("document.querySelector('#ask')")
+		p.until("document.querySelector('#answers pre')?.innerText.length > 250 && !document.querySelector('#ask').disabled")
+		if got := evaluate[string](p, "document.querySelector('#answers pre').textContent"); !strings.HasPrefix(got, "<script>window.hacked=1;") || strings.ContainsAny(got, "\u202e\x01\u200d") {
+			t.Errorf("the page has written %q", got)
+		}
+	}
+	p.click("document.querySelector('#look')")
+	p.until("document.querySelector('.reading')")
+	p.fits()
+}
+
+// Labels that would be scripts.
+func TestServeHostileLabels(t *testing.T) {
+	var rows strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&rows, "a good day %d\t%s\nsome bad night %d\t</script>\n", i, hostileLabel, i)
+	}
+	data := write(t, "hostile.tsv", "text\tlabel\n"+rows.String())
+	dir := trained(t, "--task=labels", "--data="+data, "--steps=0", "--layers=1", "--epochs=1")
+	address, _ := serving(t, "serve", dir, "--addr=127.0.0.1:0")
+	p := open(t, address, desktop)
+	p.fill("#text", "a good day")
+	p.click("document.querySelector('#ask')")
+	p.until("document.querySelector('#answers button')")
+	if got := evaluate[string](p, "document.querySelector('#answers tbody').rows[0].cells[1].textContent"); !strings.HasPrefix(got, "<") || strings.ContainsAny(got, "\u202e\x02") {
+		t.Errorf("the answer is %q", got)
+	}
+	p.click("document.querySelector('#answers button')")
+	p.until("document.querySelector('.reading')")
+	p.fits()
+}
