@@ -60,6 +60,9 @@ func TestFlippedBytes(t *testing.T) {
 			}
 			rng := rand.New(rand.NewPCG(1, 1))
 			for _, file := range slices.Sorted(maps.Keys(good)) {
+				if file == task.TimesFile || file == task.ReportFile { // on which nothing depends
+					continue
+				}
 				seen, ends := 0, 0
 				for n := range test.flips {
 					b := []byte(good[file])

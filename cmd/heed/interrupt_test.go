@@ -253,7 +253,7 @@ func TestFilesThatCantBeWritten(t *testing.T) {
 	base := t.TempDir()
 	want := filepath.Join(base, "whole")
 	succeed(t, small("--task=copy", "--out="+want)...)
-	for _, file := range []string{task.CheckpointFile, task.WeightsFile, task.HistoryFile, task.SummaryFile} {
+	for _, file := range []string{task.CheckpointFile, task.WeightsFile, task.HistoryFile, task.TimesFile, task.SummaryFile} {
 		for _, line := range []string{"Training", "Epoch 1"} {
 			t.Run(file+" from "+line, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "run")
@@ -309,8 +309,8 @@ func TestDamagedCheckpoints(t *testing.T) {
 	write(t, filepath.Join(dir, "notes.txt"), "mine")
 	succeed(t, "train", "--resume="+dir)
 	files := folder(t, dir)
-	if _, ok := files[".model.safetensors.tmp-123"]; ok || files["notes.txt"] != "mine" || len(files) != 6 {
-		t.Errorf("the folder holds %d files, want the run's five and notes.txt", len(files))
+	if _, ok := files[".model.safetensors.tmp-123"]; ok || files["notes.txt"] != "mine" || len(files) != 7 {
+		t.Errorf("the folder holds %d files, want the run's six and notes.txt", len(files))
 	}
 }
 

@@ -119,9 +119,9 @@ func TestTrainEvalPredict(t *testing.T) {
 					t.Errorf("summary.json has no %s", name)
 				}
 			}
-			wantFiles := map[string]int{"labels": 6, "pairs": 7, "tags": 7} // with tokenizers
-			if files := folder(t, dir); len(files) != cmp.Or(wantFiles[name], 5) {
-				t.Errorf("the run folder holds %d files, want %d", len(files), cmp.Or(wantFiles[name], 5))
+			wantFiles := map[string]int{"labels": 7, "pairs": 8, "tags": 8} // with tokenizers
+			if files := folder(t, dir); len(files) != cmp.Or(wantFiles[name], 6) {
+				t.Errorf("the run folder holds %d files, want %d", len(files), cmp.Or(wantFiles[name], 6))
 			}
 
 			want := fmt.Sprintf("Val=%.6f, accuracy %.4f (", *s.ValLoss, *s.ValAccuracy)

@@ -9,19 +9,17 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/internal/safetensors"
 )
 
-// sums returns the SHA-256 of the files of a run folder that are there, but for its summary.
+// sums returns the SHA-256 of the files of a run folder that are there, but for its summary and those ofThisRun.
 func sums(dir string) (map[string]string, error) {
 	sums := map[string]string{}
-	for _, name := range slices.DeleteFunc(Files(), func(name string) bool { return name == SummaryFile }) {
+	for _, name := range slices.DeleteFunc(Files(), func(name string) bool { return name == SummaryFile || ofThisRun(name) }) {
 		sum, err := fileSum(filepath.Join(dir, name))
 		if err == nil {
 			sums[name] = sum
@@ -32,25 +30,15 @@ func sums(dir string) (map[string]string, error) {
 	return sums, nil
 }
 
+// ofThisRun reports whether a file says what no other run of the same configuration would, and nothing depends on it.
+func ofThisRun(name string) bool { return name == TimesFile || name == ReportFile }
+
 // checkSums returns an error if a finished run's files aren't those that its summary is of. Its checkpoint, which none
 // but a raise needs, may be gone.
 func checkSums(dir string) error {
-	path := filepath.Join(dir, SummaryFile)
-	content, err := readRegular(os.DirFS(dir), SummaryFile, maxConfig)
+	s, err := readSummary(dir)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	var s Summary
-	if err = jsonkeys.Check(content, nil); err == nil {
-		d := json.NewDecoder(bytes.NewReader(content))
-		d.DisallowUnknownFields()
-		err = d.Decode(&s)
-	}
-	if err == nil && s.SHA256[SummaryFile] != s.sum() {
-		err = fmt.Errorf("it isn't what its sha256 of %s is of", SummaryFile)
-	}
-	if err != nil {
-		return fmt.Errorf("%s can't be read, or was changed: %w: remove it, and --resume writes it anew", path, err)
+		return err
 	}
 	is, err := sums(dir)
 	if err != nil {

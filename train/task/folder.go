@@ -2,6 +2,7 @@ package task
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,11 +30,13 @@ const (
 	HistoryFile    = "history.jsonl"          // a train.Check a line
 	SummaryFile    = "summary.json"           // once training is done
 	CheckpointFile = "checkpoint.safetensors" // what training needs to go on, be it done
+	TimesFile      = "times.jsonl"            // how long steps took before each check: no two runs share it
+	ReportFile     = "report.html"            // a page about the run, which heed train and heed report write
 )
 
 // Files returns the names of all files that a run folder may have: each has the tokenizers' that its task needs.
 func Files() []string {
-	return []string{ConfigFile, WeightsFile, HistoryFile, SummaryFile, CheckpointFile, TokenizerFile, SourceTokenizerFile, TargetTokenizerFile}
+	return []string{ConfigFile, WeightsFile, HistoryFile, SummaryFile, CheckpointFile, TokenizerFile, SourceTokenizerFile, TargetTokenizerFile, TimesFile, ReportFile}
 }
 
 // A Summary is what summary.json holds.
@@ -122,6 +125,12 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 		}
 	}
 	stopping := train.EarlyStopping{Stopping: c.Stopping}
+	var times stepTimes
+	onOne := c.OnStep
+	c.OnStep = func(epoch, step int, loss float64) bool {
+		times.step()
+		return onOne != nil && onOne(epoch, step, loss)
+	}
 	c.OnCheck = func(history []train.Check, best bool) (bool, error) {
 		if !first {
 			return false, nil
@@ -131,7 +140,7 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 				return false, err
 			}
 		}
-		if err := writeHistory(dir, history); err != nil {
+		if err := cmp.Or(writeHistory(dir, history), times.write(dir, history)); err != nil {
 			return false, err
 		}
 		if t.OnCheck != nil {
