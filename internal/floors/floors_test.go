@@ -25,7 +25,7 @@ const (
 // programs at the top, which share what is theirs. A name that ends in a slash stands for all below it.
 var floors = [][]string{
 	{"cmd/", "examples/", "docs/"},
-	{"train/task/serve"},
+	{"internal/report", "train/task/serve"},
 	{"train/task", "train/mpi", "internal/bench", "internal/watch"},
 	{"train", "layers/decode"},
 	{"layers", "layers/gradcheck"},

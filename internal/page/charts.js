@@ -57,7 +57,7 @@ heed.chart = (element, spec) => {
 		],
 		series: [{label: spec.label, value: shown}].concat(spec.series.map((s, i) => ({
 			label: s.name, width: 2, dash: i < 6 ? undefined : [6, 4], value: shown,
-			stroke: () => color(line(i + 1)), points: {fill: () => color('--page')},
+			stroke: () => color(line(i + 1)), points: {fill: () => color('--page'), ...(s.values.length < 2 && {show: true})},
 		}))),
 		cursor: {y: false, sync: {key: spec.label}},
 		legend: {markers: {width: 2, stroke: (u, i) => 'var(' + line(i) + ')', fill: (u, i) => 'var(' + line(i) + ')'}},

@@ -1,0 +1,217 @@
+package report
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/train"
+)
+
+// A chart is what heed.chart draws.
+type chart struct {
+	Title  string   `json:"title"`
+	Label  string   `json:"label"`
+	Series []series `json:"series"`
+	Marks  []mark   `json:"marks,omitempty"`
+	Log    bool     `json:"log,omitempty"`
+}
+
+type series struct {
+	Name   string   `json:"name"`
+	X      []int    `json:"x"`
+	Values []number `json:"values"`
+}
+
+type mark struct {
+	X     int    `json:"x"`
+	Label string `json:"label"`
+}
+
+// A number goes to JSON with seven digits, or as null where it isn't finite.
+type number float64
+
+func (n number) finite() bool { return !math.IsNaN(float64(n)) && !math.IsInf(float64(n), 0) }
+
+func (n number) MarshalJSON() ([]byte, error) {
+	if !n.finite() {
+		return []byte("null"), nil
+	}
+	short, err := strconv.ParseFloat(strconv.FormatFloat(float64(n), 'g', 7, 64), 64)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(short)
+}
+
+// A page has so many checks at most in a curve, and in a table.
+const (
+	mostPoints = 2000
+	mostRows   = 400
+)
+
+// thinned returns the numbers of at most about so many checks: all, or those at equal distances with the best one and
+// the last.
+func (r *Run) thinned(most int) []int {
+	var at []int
+	n := len(r.History)
+	step := (n + most - 1) / most
+	for i := range n {
+		if i%step == 0 || i == r.Best || i == n-1 {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// values returns a curve of some checks.
+func (r *Run) values(at []int, steps bool, name string, value func(i int) float64) series {
+	s := series{Name: name, X: []int{}, Values: []number{}}
+	for _, i := range at {
+		x := r.History[i].Epoch
+		if steps {
+			x = r.History[i].Step
+		}
+		s.X, s.Values = append(s.X, x), append(s.Values, number(value(i)))
+	}
+	return s
+}
+
+// metrics returns the names of a history's metrics, without train_ and val_.
+func metrics(history []train.Check) []string {
+	names := map[string]bool{}
+	for name := range history[0].Metrics {
+		names[strings.TrimPrefix(strings.TrimPrefix(name, "train_"), "val_")] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// metric returns what reads a metric of a check; NaN where there is none.
+func metric(history []train.Check, name string) func(i int) float64 {
+	return func(i int) float64 {
+		if x, ok := history[i].Metrics[name]; ok {
+			return x
+		}
+		return math.NaN()
+	}
+}
+
+// charts returns the curves of a run.
+func (r *Run) charts() []chart {
+	at, h := r.thinned(mostPoints), r.History
+	steps, label := r.Config.Training.CheckEvery > 0, "epoch"
+	if steps {
+		label = "step"
+	}
+	marks := []mark{{h[r.Best].Epoch, "kept"}, {h[len(h)-1].Epoch, "stop"}}
+	if steps {
+		marks[0].X, marks[1].X = h[r.Best].Step, h[len(h)-1].Step
+	}
+	if r.Summary == nil {
+		marks[1].Label = "so far"
+	}
+	if marks[0].X == marks[1].X {
+		marks = []mark{{marks[0].X, marks[0].Label + ", " + marks[1].Label}}
+	}
+	both := func(title string, training, validation func(i int) float64) chart {
+		c := chart{Title: title, Label: label, Marks: marks, Series: []series{r.values(at, steps, "training", training)}}
+		if h[0].Validated {
+			c.Series = append(c.Series, r.values(at, steps, "validation", validation))
+		}
+		return c
+	}
+	loss := both("Loss, nats", func(i int) float64 { return h[i].TrainLoss }, func(i int) float64 { return h[i].ValLoss })
+	loss.Log = wide(loss.Series)
+	charts := []chart{loss}
+	for _, name := range metrics(h) {
+		charts = append(charts, both(capital(name), metric(h, "train_"+name), metric(h, "val_"+name)))
+	}
+	for _, one := range []struct {
+		title, name string
+		value       func(i int) float64
+	}{
+		{"Learning rate", "learning rate", func(i int) float64 { return h[i].LearningRate }},
+		{"Gradient norm, before clipping", "mean norm", func(i int) float64 { return h[i].GradientNorm }},
+		{"Time a step, ms", "by the clock", func(i int) float64 {
+			if r.Seconds[i] == 0 {
+				return math.NaN()
+			}
+			return 1000 * r.Seconds[i]
+		}},
+	} {
+		s := r.values(at, steps, one.name, one.value)
+		if slices.ContainsFunc(s.Values, func(v number) bool { return v.finite() && v != 0 }) {
+			charts = append(charts, chart{Title: one.title, Label: label, Series: []series{s}})
+		}
+	}
+	return charts
+}
+
+// capital returns a name of a metric as a title: exact_match is Exact match.
+func capital(name string) string {
+	name = printable.Except(strings.ReplaceAll(name, "_", " "), "")
+	return strings.ToUpper(name[:min(1, len(name))]) + name[min(1, len(name)):]
+}
+
+// wide reports whether curves are above 0 and span so much that their low end is better seen by logarithms.
+func wide(all []series) bool {
+	low, high := number(math.Inf(1)), number(0)
+	for _, s := range all {
+		for _, v := range s.Values {
+			if v.finite() {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+	}
+	return low > 0 && high > 30*low
+}
+
+// A table is text in rows and columns.
+type table struct {
+	Columns []string
+	Rows    [][]string
+	Best    int // the row that stands out, or -1
+	LeftOut int // rows
+}
+
+// checks returns the table of checks.
+func (r *Run) checks() table {
+	h := r.History
+	t := table{Columns: []string{"epoch", "step", "training loss"}}
+	if h[0].Validated {
+		t.Columns = append(t.Columns, "validation loss")
+	}
+	for _, name := range metrics(h) {
+		t.Columns = append(t.Columns, "training "+name)
+		if h[0].Validated {
+			t.Columns = append(t.Columns, "validation "+name)
+		}
+	}
+	t.Columns = append(t.Columns, "learning rate", "gradient norm", "ms a step")
+	for _, i := range r.thinned(mostRows) {
+		row := []string{strconv.Itoa(h[i].Epoch), strconv.Itoa(h[i].Step), short(h[i].TrainLoss)}
+		if h[0].Validated {
+			row = append(row, short(h[i].ValLoss))
+		}
+		for _, name := range metrics(h) {
+			row = append(row, short(h[i].Metrics["train_"+name]))
+			if h[0].Validated {
+				row = append(row, short(h[i].Metrics["val_"+name]))
+			}
+		}
+		ms := "–"
+		if r.Seconds[i] > 0 {
+			ms = short(1000 * r.Seconds[i])
+		}
+		if i == r.Best {
+			t.Best = len(t.Rows)
+		}
+		t.Rows = append(t.Rows, append(row, short(h[i].LearningRate), short(h[i].GradientNorm), ms))
+	}
+	t.LeftOut = len(h) - len(t.Rows)
+	return t
+}

@@ -1,0 +1,289 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/score"
+	"github.com/heed-go/heed/train/task"
+)
+
+// trained returns a run of a small model, with the file that it learned if content isn't empty.
+func trained(t *testing.T, name, content string, change func(c *task.Config)) *Run {
+	t.Helper()
+	c, err := task.Named(name, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2
+	c.Training.Batch, c.Training.Steps, c.Training.Epochs, c.Data.Validation = 16, 10, 2, 100
+	if content != "" {
+		c.Data.File = filepath.Join(t.TempDir(), "data.tsv")
+		if c.Task.Kind != data.KindText {
+			c.Training.Steps, c.Data.Validation = 0, 30
+		}
+		if err := os.WriteFile(c.Data.File, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if change != nil {
+		change(&c)
+	}
+	of, err := task.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { of.Close() })
+	dir := filepath.Join(t.TempDir(), "run")
+	if _, err := of.Train(t.Context(), dir, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	r, err := task.ReadRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Run{Dir: dir, Run: r, Model: of.Model, Examples: of.Examples(), Look: of.Look()}
+}
+
+// written returns the page of a run.
+func written(t *testing.T, r *Run) string {
+	t.Helper()
+	var s strings.Builder
+	if err := r.Write(t.Context(), &s); err != nil {
+		t.Fatal(err)
+	}
+	return s.String()
+}
+
+// wantIn checks that a page has some texts and not others.
+func wantIn(t *testing.T, page string, has, hasnt []string) {
+	t.Helper()
+	for _, text := range has {
+		if !strings.Contains(page, text) {
+			t.Errorf("the page has no %q", text)
+		}
+	}
+	for _, text := range hasnt {
+		if strings.Contains(page, text) {
+			t.Errorf("the page has %q", text)
+		}
+	}
+}
+
+// hostile are texts that a page or a reader might obey.
+var hostile = []string{`</script><script>alert(1)</script>`, `"><img src=x onerror=alert(2)>`, "\u202eturned", "bell\a", `';alert(3)//`, "<!--", "{{.}}", "line\u2028end"}
+
+// rows returns the lines of a file whose sources and answers are words beside hostile texts.
+func rows(answer func(i int) string) string {
+	var s strings.Builder
+	for i := range 240 {
+		fmt.Fprintf(&s, "zebra%d %s\t%s\n", i, hostile[i%len(hostile)], answer(i))
+	}
+	return s.String()
+}
+
+func TestPagesOfEveryKind(t *testing.T) {
+	text := strings.Repeat("The zebra jumps over <script>alert(1)</script> and \u202eall that.\n", 60)
+	labels := rows(func(i int) string { return hostile[i/2%2] })
+	for name, c := range map[string]struct {
+		task, content string
+		change        func(c *task.Config)
+		has, hasnt    []string
+	}{
+		"rule": {"copy", "", nil, []string{"By length of the source", "learned the task copy (", "validation accuracy"}, []string{"What it writes", "What is taken for what"}},
+		"no validation": {"copy", "", func(c *task.Config) { c.Data.Validation = 0 },
+			[]string{"training loss, nats"}, []string{"validation accuracy", "What it answers"}},
+		"one epoch, by steps": {"brackets", "", func(c *task.Config) { c.Training.Epochs, c.Training.CheckEvery = 1, 5 },
+			[]string{"What is taken for what", `"label":"step"`, "step 10"}, nil},
+		"pairs":  {"pairs", rows(func(i int) string { return fmt.Sprint("okapi ", i%3) }), nil, []string{"The error rate is", "okapi", "By length of the source"}, nil},
+		"labels": {"labels", labels, nil, []string{"What is taken for what", "rows by class"}, nil},
+		"tags":   {"tags", strings.Repeat("zebra runs\tN V\nthe zebra\tD N\na cat sees\tD N V\n", 40), nil, []string{"What is taken for what", "of the tags that it was validated on are right"}, nil},
+		"text":   {"text", text, func(c *task.Config) { c.Task.MaxLen = 16 }, []string{"What it writes", "of the characters that it was validated on"}, []string{"What it answers"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := trained(t, c.task, c.content, c.change)
+			page := written(t, r)
+			wantIn(t, page, append(c.has, "<h2>Configuration</h2>", "<h2>Whom it attends to</h2>", "learning rate", "Time a step, ms", "Training stopped because it was to take"),
+				append(c.hasnt, "alert(1)</script>", "<img", "\u202e", "\a", "\u2028", ">NaN", "ZgotmplZ", "There are no examples here"))
+			tags := regexp.MustCompile(`(?i)<script[^>]*>`).FindAllString(page[strings.Index(page, "<body>"):], -1)
+			slices.Sort(tags)
+			if tags = slices.Compact(tags); !slices.Equal(tags, []string{"<script type=\"application/json\" id=\"curves\">", "<script type=\"application/json\">", "<script>"}) {
+				t.Errorf("the page has the scripts %q", tags)
+			}
+			if len(page) > 200_000 {
+				t.Errorf("the page has %d bytes", len(page))
+			}
+
+			r.Private = true
+			private := written(t, r)
+			wantIn(t, private, []string{"<h2>Configuration</h2>"}, []string{"zebra", "okapi", "What it writes", "Whom it attends to", "Wrong, those", "Right, those"})
+			r.Model, r.Examples, r.Look, r.Missing = nil, nil, nil, "the file </script> has moved"
+			wantIn(t, written(t, r), []string{"There are no examples here: the file &lt;/script&gt; has moved."}, []string{"By length", "is taken for"})
+		})
+	}
+}
+
+// run returns a run of so many checks.
+func run(checks int, change func(i int, c *train.Check)) *Run {
+	r := &Run{Dir: "runs/made", Run: &task.Run{Config: task.Config{Task: data.Rule{Name: "copy"}}, Seconds: make([]float64, checks)}}
+	for i := range checks {
+		c := train.Check{Epoch: i, Step: 10 * (i + 1), TrainLoss: 1 / float64(i+1), ValLoss: 2 / float64(i+1), Validated: true,
+			Metrics: map[string]float64{"train_accuracy": 0.5, "val_accuracy": 0.25}}
+		if change != nil {
+			change(i, &c)
+		}
+		r.History = append(r.History, c)
+	}
+	r.Best = checks / 2
+	return r
+}
+
+func TestCharts(t *testing.T) {
+	for name, c := range map[string]struct {
+		run    *Run
+		titles []string
+		points int
+		marks  []mark
+		rows   int
+		log    bool
+	}{
+		"one":  {run(1, nil), []string{"Loss, nats", "Accuracy"}, 1, []mark{{0, "kept, so far"}}, 1, false},
+		"many": {run(300, nil), []string{"Loss, nats", "Accuracy"}, 300, []mark{{150, "kept"}, {299, "so far"}}, 300, true},
+		"too many": {run(30_001, func(_ int, c *train.Check) { c.LearningRate = 1e-3 }), []string{"Loss, nats", "Accuracy", "Learning rate"},
+			1877, []mark{{15_000, "kept"}, {30_000, "so far"}}, 397, true},
+		"not finite": {run(3, func(i int, c *train.Check) { c.ValLoss, c.Metrics = math.Inf(1), nil }), []string{"Loss, nats"}, 3, []mark{{1, "kept"}, {2, "so far"}}, 3, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			charts := c.run.charts()
+			var titles []string
+			for _, chart := range charts {
+				titles = append(titles, chart.Title)
+			}
+			loss := charts[0]
+			if !slices.Equal(titles, c.titles) || !slices.Equal(loss.Marks, c.marks) || loss.Log != c.log {
+				t.Errorf("charts %q with marks %v, by logarithms: %v; want %q, %v, %v", titles, loss.Marks, loss.Log, c.titles, c.marks, c.log)
+			}
+			if n := len(loss.Series[1].Values); n != c.points || n != len(loss.Series[1].X) {
+				t.Errorf("the curve has %d points and %d places, want %d", n, len(loss.Series[1].X), c.points)
+			}
+			table := c.run.checks()
+			if len(table.Rows) != c.rows || table.LeftOut != len(c.run.History)-c.rows || table.Rows[table.Best][0] != fmt.Sprint(c.run.Best) {
+				t.Errorf("the table has %d rows without %d, the best %q; want %d", len(table.Rows), table.LeftOut, table.Rows[table.Best], c.rows)
+			}
+			if page := written(t, c.run); len(page) > 600_000 || strings.Contains(page, `"values":[+`) {
+				t.Errorf("the page has %d bytes", len(page))
+			}
+		})
+	}
+	r := run(3, nil)
+	r.Seconds[1] = 0.002
+	times := r.charts()[2].Series[0].Values
+	if got := fmt.Sprint(times[0].finite(), times[1], times[2].finite()); got != "false 2 false" {
+		t.Errorf("where one time of three is known, the curve is %v", times)
+	}
+	if b, err := times[0].MarshalJSON(); err != nil || string(b) != "null" {
+		t.Errorf("what isn't known is %s, %v", b, err)
+	}
+}
+
+func TestConfusionOfManyClasses(t *testing.T) {
+	var c score.Confusion
+	for i := range 40 {
+		for range 50 - i {
+			c.Add(fmt.Sprint("class", i), fmt.Sprint("class", i))
+		}
+	}
+	for range 7 {
+		c.Add("class38", "class39")
+	}
+	c.Add("", "class3")
+	table := confusionOf(&c)
+	if table.Of != 41 || len(table.Classes) != shownClasses || len(table.Rows) != shownClasses || len(table.Rows[0].Cells) != shownClasses {
+		t.Fatalf("of %d classes %d are shown", table.Of, len(table.Classes))
+	}
+	for _, class := range []string{"class38", "class39", "class3", "(none)"} {
+		if !slices.Contains(table.Classes, class) {
+			t.Errorf("%s was mistaken, and isn't shown in %q", class, table.Classes)
+		}
+	}
+	right, answered := slices.Index(table.Classes, "class39"), slices.Index(table.Classes, "class38")
+	if cell := table.Rows[right].Cells[answered]; cell.N != 7 || cell.Right || math.Abs(cell.Share-7.0/18) > 1e-9 {
+		t.Errorf("the cell of the mistake is %+v", cell)
+	}
+}
+
+func TestDiffer(t *testing.T) {
+	for name, c := range map[string]struct {
+		a, b       string
+		units      data.Units
+		wantA, inB parts
+	}{
+		"amid":       {"2024-03-07", "2024-08-07", data.Characters, parts{"2024-0", "3", "-07"}, parts{"2024-0", "8", "-07"}},
+		"all":        {"yes", "no", data.Characters, parts{"", "yes", ""}, parts{"", "no", ""}},
+		"inserted":   {"aa", "aaa", data.Characters, parts{"aa", "", ""}, parts{"aa", "a", ""}},
+		"tokens":     {"P OW L", "P AO L", data.Tokens, parts{"P ", "OW", " L"}, parts{"P ", "AO", " L"}},
+		"token more": {"Y OW", "Y OW Y OW", data.Tokens, parts{"Y OW", "", ""}, parts{"Y OW ", "Y OW", ""}},
+		"nothing":    {"", "a", data.Characters, parts{}, parts{"", "a", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if a, b := differ(c.a, c.b, c.units); a != c.wantA || b != c.inB {
+				t.Errorf("got %q and %q, want %q and %q", a, b, c.wantA, c.inB)
+			}
+		})
+	}
+}
+
+// All answers of a source are judged, or none, and few where sources are long.
+func TestSpread(t *testing.T) {
+	var examples []data.Example
+	for i := range 1200 {
+		examples = append(examples, data.Example{Source: fmt.Sprint(i / 2), Answer: fmt.Sprint(i)})
+	}
+	some := spread(examples, true)
+	for i := 0; i < len(some); i += 2 {
+		if some[i].Source != some[i+1].Source {
+			t.Fatalf("%v is judged without its other answer", some[i])
+		}
+	}
+	if len(some) != 2*judged || some[len(some)-1].Source != "598" || len(spread(examples, false)) != judged || len(spread(examples[:6], false)) != 6 {
+		t.Errorf("%d of %d are judged, the last %v", len(some), len(examples), some[len(some)-1])
+	}
+	for i := range examples {
+		examples[i].Source += strings.Repeat("x", 2000)
+	}
+	if n := len(spread(examples, false)); n != 99 {
+		t.Errorf("%d sources of 2,000 symbols are judged", n)
+	}
+}
+
+func TestCompare(t *testing.T) {
+	a, b := run(3, nil), run(5, func(_ int, c *train.Check) {
+		c.Validated, c.Metrics = false, map[string]float64{"train_accuracy": 1}
+	})
+	b.Dir, b.Config.Training.Rate, b.Config.Model.Dim = "runs/<b>", 0.5, 7
+	a.Summary = &task.Summary{Params: 123, Because: "it was to take 3 epochs at most"}
+	var s strings.Builder
+	if err := Compare(&s, []*Run{a, b}); err != nil {
+		t.Fatal(err)
+	}
+	wantIn(t, s.String(), []string{"made", "&lt;b&gt;", "Validation loss, nats", "Validation accuracy", "<td><bdi>123</bdi></td>", "it isn&#39;t finished", "model dim", "training learning rate", "<td><bdi>0.5</bdi></td>"}, []string{"<b>"})
+	differ := differences([]*Run{a, b})
+	if len(differ) != 2 || !slices.Equal(differ[0].Values, []string{"0", "7"}) {
+		t.Errorf("the configurations differ in %v", differ)
+	}
+	b.Dir = "other/made"
+	if got := names([]*Run{a, b}); !slices.Equal(got, []string{"runs/made", "other/made"}) {
+		t.Errorf("two folders of one name are %q", got)
+	}
+	if charts := compared([]*Run{a, b}, []string{"a", "b"}); charts[0].Title != "Validation loss, nats" || len(charts[0].Series) != 2 || len(charts[0].Series[1].X) != 0 || len(charts[1].Series[1].X) != 5 {
+		t.Errorf("the charts are %+v", charts)
+	}
+}
