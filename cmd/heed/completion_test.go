@@ -49,6 +49,8 @@ func TestCompletion(t *testing.T) {
 		{"predict x --out ", []string{"tsv", "csv", endings}},
 		{"eval x --answers ", []string{"tsv", endings}},
 		{"attention x y --out ", []string{"png", "svg", "html", endings}},
+		{"report runs/a o", []string{"other", nothing}},
+		{"report x --out ", []string{"html", endings}},
 		{"bench ti", []string{"tiny", nothing}},
 		{"completion z", []string{"zsh", nothing}},
 	} {

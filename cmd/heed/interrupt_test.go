@@ -228,7 +228,7 @@ func TestKillAndResume(t *testing.T) {
 			os.RemoveAll(dir)
 		}
 	}
-	if _, err := os.Stat(dir); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, task.ConfigFile)); err == nil {
 		succeed(t, "train", "--resume="+dir)
 		sameRun(t, dir, want)
 	}
@@ -309,8 +309,8 @@ func TestDamagedCheckpoints(t *testing.T) {
 	write(t, filepath.Join(dir, "notes.txt"), "mine")
 	succeed(t, "train", "--resume="+dir)
 	files := folder(t, dir)
-	if _, ok := files[".model.safetensors.tmp-123"]; ok || files["notes.txt"] != "mine" || len(files) != 7 {
-		t.Errorf("the folder holds %d files, want the run's six and notes.txt", len(files))
+	if _, ok := files[".model.safetensors.tmp-123"]; ok || files["notes.txt"] != "mine" || len(files) != 8 {
+		t.Errorf("the folder holds %d files, want the run's seven and notes.txt", len(files))
 	}
 }
 

@@ -6,6 +6,7 @@
 //	heed predict runs/reverse gorgonia
 //	heed generate runs/text --prompt "To be" --tokens 300
 //	heed attention runs/reverse gorgonia --out attention.png
+//	heed report runs/reverse runs/copy --out runs.html
 //	heed serve runs/reverse         # over HTTP, until it is told to end
 //
 // It exits with status 0 when it is done, as a service is that was told to end, 1 when something failed, 2 when the
@@ -212,7 +213,7 @@ func newRoot(group train.Group) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newAttention(), newServe(), newBench(group), newCompletion(), newVersion())
+	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newAttention(), newReport(), newServe(), newBench(group), newCompletion(), newVersion())
 	complete(root)
 	return root
 }

@@ -203,7 +203,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --monitor=val_acc", `--monitor must be one of train_loss, train_accuracy, val_loss, val_accuracy, got "val_acc"`},
 		{"train --monitor=val_loss --validation=0", `--monitor must be one of train_loss, train_accuracy, got "val_loss"`},
 		{"train --monitor=val_accuracy", "--mode must be max, if more of val_accuracy is better, or min"},
-		{"train --resume=x --max-steps=2 --epochs=4 --seed=2", "give no other flag than --epochs, --patience, --workers, --max-steps, --max-time, --checkpoint-every, --watch, --watch-addr, --data and --validation-data, got --seed"},
+		{"train --resume=x --max-steps=2 --epochs=4 --seed=2", "give no other flag than --epochs, --patience, --workers, --max-steps, --max-time, --checkpoint-every, --watch, --watch-addr, --no-examples, --data and --validation-data, got --seed"},
 		{"train --task=text --data=x.txt --preset=small", `--preset must be one of nanogpt, speedrun for the task text, got "small"`},
 		{"train;--task=text;--data=x.txt;--preset=", `--preset must be one of nanogpt, speedrun for the task text, got ""`},
 		{"train --task=brackets --preset=nanogpt", `--preset: there are none for the task brackets, got "nanogpt"`},
@@ -291,7 +291,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"relative-delta": {"maybe"}, "keep-last": {"maybe"}, "allow-non-finite": {"maybe"},
 		"baseline": {"1e31", "-1e31"}, "stopping-threshold": {"1e31"}, "divergence-threshold": {"1e31"},
 		"micro-batches": {"-1", "65"}, "workers": {"-1"}, "check-every": {"-1", "1073741825"},
-		"max-steps": {"-1"}, "max-time": {"-1s", "1"}, "checkpoint-every": {"0", "-1", "-1s", "0s"}, "auto-resume": {"maybe"}, "watch": {"maybe"},
+		"max-steps": {"-1"}, "max-time": {"-1s", "1"}, "checkpoint-every": {"0", "-1", "-1s", "0s"}, "auto-resume": {"maybe"}, "watch": {"maybe"}, "no-examples": {"maybe"},
 		"average": {"1", "-0.1"}, "clip-value": {"-1", "1e31"}, "momentum": {"1", "-0.1"}, "muon-rate": {"-1", "11"}, "beta1": {"1", "-0.1"}, "beta2": {"1", "-0.1"}, "nesterov": {"maybe"},
 		"plateau": {"-1", "1073741825"}, "plateau-factor": {"1", "-0.1"}, "max-answer": {"-1", "65537"}, "vocab-size": {"-1", "262145"}, "label-smoothing": {"1", "-0.1"},
 	}
@@ -441,7 +441,7 @@ func TestNamesAreMadePrintable(t *testing.T) {
 		}
 	}
 	out := succeed(t, small("--task=copy", "--out="+dir)...)
-	if printable.Text(out) != out || strings.Count(out, "no\\x1b[31m") != 2 {
+	if printable.Text(out) != out || strings.Count(out, "no\\x1b[31m") != 3 {
 		t.Errorf("heed train prints %q", out)
 	}
 	fail(t, heed(small("--task=copy", "--out="+dir)...), 1, `no\x1b[31m\u202edir holds a run already`, "--resume $'")

@@ -119,9 +119,9 @@ func TestTrainEvalPredict(t *testing.T) {
 					t.Errorf("summary.json has no %s", name)
 				}
 			}
-			wantFiles := map[string]int{"labels": 7, "pairs": 8, "tags": 8} // with tokenizers
-			if files := folder(t, dir); len(files) != cmp.Or(wantFiles[name], 6) {
-				t.Errorf("the run folder holds %d files, want %d", len(files), cmp.Or(wantFiles[name], 6))
+			wantFiles := map[string]int{"labels": 8, "pairs": 9, "tags": 9} // with tokenizers
+			if files := folder(t, dir); len(files) != cmp.Or(wantFiles[name], 7) {
+				t.Errorf("the run folder holds %d files, want %d", len(files), cmp.Or(wantFiles[name], 7))
 			}
 
 			want := fmt.Sprintf("Val=%.6f, accuracy %.4f (", *s.ValLoss, *s.ValAccuracy)

@@ -57,7 +57,8 @@ The flags' defaults are shown for the task reverse; every task has its own, and 
 and tags go by the file.
 
 The run folder gets config.json, model.safetensors, history.jsonl and summary.json, and
-checkpoint.safetensors to go on from. An interrupted run goes on with --resume and ends with the same
+checkpoint.safetensors to go on from; report.html, a page about the run, comes when it ends or a limit
+ends it. An interrupted run goes on with --resume and ends with the same
 bytes, on any number of --workers; a finished one goes on with more --epochs or --patience.
 
 Where mpirun starts several processes, and heed was built with -tags mpi, they train together, with
@@ -135,6 +136,7 @@ it and finds it finished.`,
 	common.StringVar(&find, "find-rate", "", "train for 200 steps at rising learning rates, draw the losses in this PNG, name a rate, and be done, without a run folder")
 	common.Lookup("find-rate").NoOptDefVal = "learning-rate.png"
 	common.Var(often{&how.Task}, "checkpoint-every", "steps, as 500, or time, as 10m, from one checkpoint to the next; there is one at every check anyway")
+	common.Bool("no-examples", false, "leave out of the run's page, report.html, what has texts of the data in it; --resume needs it again")
 	common.IntVar(&how.Workers, "workers", 0, "micro-batches to take at once, which changes no result; 0 for one a core")
 	common.IntVar(&how.MaxSteps, "max-steps", 0, "steps after which to stop until --resume; 0 for no limit")
 	common.DurationVar(&how.MaxTime, "max-time", 0, "time after which to stop until --resume, such as 90s or 1h30m; 0 for no limit")
@@ -206,7 +208,7 @@ func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how watche
 }
 
 // withResume are the flags that --resume may have beside it.
-var withResume = []string{"epochs", "patience", "workers", "max-steps", "max-time", "checkpoint-every", "watch", "watch-addr", "data", "validation-data"}
+var withResume = []string{"epochs", "patience", "workers", "max-steps", "max-time", "checkpoint-every", "watch", "watch-addr", "no-examples", "data", "validation-data"}
 
 // onlyWithResume returns an error for any other flag.
 func onlyWithResume(flags *pflag.FlagSet) (err error) {
@@ -303,6 +305,9 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 		return wrongFlag(err)
 	}
 	if s.Unfinished {
+		if first(how.Group) && s.Best.Step > 0 { // there was a check
+			writeReport(cmd, t, dir)
+		}
 		fmt.Fprintf(stdout, "Stopped because %s: heed train --resume %s goes on from there\n", s.Because, shell(dir))
 		return nil
 	}
@@ -322,6 +327,9 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 	try := fmt.Sprintf("predict %s %s", shell(dir), shell(t.Config.Task.Example))
 	if t.Config.Task.Kind == data.KindText {
 		try = fmt.Sprintf("generate %s --prompt %s --tokens 300", shell(dir), shell(t.Config.Task.Example))
+	}
+	if first(how.Group) {
+		writeReport(cmd, t, dir)
 	}
 	fmt.Fprintf(stdout, "Done in %.1f s. Try: heed %s\n", s.Seconds, try)
 	return nil

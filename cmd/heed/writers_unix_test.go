@@ -114,7 +114,7 @@ func TestPairsOfWriters(t *testing.T) {
 		}
 		s, _ := readRun(t, dir)
 		sameRun(t, dir, wants[s.Seed])
-		if files := folder(t, dir); len(files) != 6 {
+		if files := folder(t, dir); len(files) != 7 {
 			t.Errorf("pair %d: the folder holds %d files, want those of a finished run", pair, len(files))
 		}
 	}

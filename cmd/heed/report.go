@@ -1,0 +1,129 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/atomicfile"
+	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/report"
+	"github.com/heed-go/heed/train/task"
+)
+
+func newReport() *cobra.Command {
+	var out string
+	var private bool
+	cmd := &cobra.Command{
+		Use:   "report DIR...",
+		Short: "Write a page about a run, or one that compares runs",
+		Long: `Write an HTML page about a run: curves of its training, its configuration and data, right and wrong
+answers, what is mistaken for what or how length matters, what a text model writes, and whom it attends
+to. heed train writes one when it ends, or a limit ends it; of a run that is under way or was
+interrupted, this command does.
+
+With several runs, the page compares them: their scores, their curves in one chart each, and what
+differs in their configurations.
+
+The page is one file, which needs no network. It has texts of the data in it, unless --no-examples
+leaves them out; the names of labels and tags stay.`,
+		Example: `  heed report runs/reverse
+  heed report runs/reverse runs/reverse-2 --out compared.html`,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return usagef("heed report takes one run folder or several, got none")
+			case len(args) > 1 && out == "":
+				return usagef("a page that compares runs needs --out, the file to write it in, such as --out runs.html")
+			case out != "" && !strings.EqualFold(filepath.Ext(out), ".html"):
+				return usagef("--out must be a file's name that ends in .html, got %q", out)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var runs []*report.Run
+			for _, dir := range args {
+				if dir == "" {
+					return errNoFolder
+				}
+				run, err := task.ReadRun(dir)
+				if errors.Is(err, task.ErrNoHistory) {
+					err = fmt.Errorf("%w; heed train --resume %s goes on with it", err, shell(dir))
+				}
+				if err != nil {
+					return err
+				}
+				runs = append(runs, &report.Run{Dir: dir, Run: run, Private: private})
+			}
+			path := cmp.Or(out, filepath.Join(args[0], task.ReportFile))
+			write := func(w io.Writer) error { return report.Compare(w, runs) }
+			if len(runs) == 1 {
+				closing, err := openReported(cmd.Context(), runs[0])
+				if err != nil {
+					return err
+				}
+				defer closing()
+				if why := runs[0].Missing; why != "" {
+					fmt.Fprintln(cmd.ErrOrStderr(), "heed: the report has no examples:", oneLine(errors.New(why)))
+				}
+				write = func(w io.Writer) error { return runs[0].Write(cmd.Context(), w) }
+			}
+			if err := writeFile(path, write); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "Report:", printable.Text(path))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "the page to write, a .html file (default report.html in the run folder)")
+	cmd.Flags().BoolVar(&private, "no-examples", false, "leave out what has texts of the data in it")
+	return cmd
+}
+
+// openReported opens the model of a run and what it was validated on, or says in the run why there is none.
+func openReported(ctx context.Context, r *report.Run) (closing func(), err error) {
+	closing = func() {}
+	if r.Config.Task.Kind == data.KindText {
+		r.Model, err = openModel(r.Dir)
+		return closing, err
+	}
+	t, err := openTask(ctx, r.Dir, nil, nil, false, nil)
+	if errors.Is(err, context.Canceled) {
+		return closing, err
+	}
+	if err == nil {
+		closing = func() { t.Close() }
+		if err = t.Load(r.Dir); err != nil {
+			return closing, withoutWeights(err, r.Dir)
+		}
+		r.Model, r.Examples, r.Look = t.Model, t.Examples(), t.Look()
+	} else if r.Missing = err.Error(); r.Private { // which may have some of the data in it
+		r.Missing = "the data can't be read as they were"
+	}
+	return closing, nil
+}
+
+// writeReport writes the page of a training that has just ended. The run is whole without it.
+func writeReport(cmd *cobra.Command, t *task.Task, dir string) {
+	debug.FreeOSMemory() // of training, lest the report's come on top of it
+	private, _ := cmd.Flags().GetBool("no-examples")
+	path := filepath.Join(dir, task.ReportFile)
+	run, err := task.ReadRun(dir)
+	if err == nil {
+		r := report.Run{Dir: dir, Run: run, Model: t.Model, Examples: t.Examples(), Look: t.Look(), Private: private}
+		err = atomicfile.WriteFile(path, func(w io.Writer) error { return r.Write(cmd.Context(), w) })
+	}
+	if err != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the run is whole, but not its report, which heed report", shell(dir), "writes:", oneLine(interrupted(cmd.Context(), err)))
+		return
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), "Report:", printable.Text(path))
+}
