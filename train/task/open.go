@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/jsonkeys"
@@ -166,6 +167,9 @@ func parseFile(fsys fs.FS, dir string) (Config, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return Config{}, fmt.Errorf("%s isn't a run folder: it has no %s; heed train makes one", dir, ConfigFile)
 	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		return Config{}, fmt.Errorf("%s isn't a run folder, but a file: give the folder that heed train made", dir)
+	}
 	if err != nil {
 		return Config{}, fmt.Errorf("%s isn't a run folder that can be read: %s: %w", dir, path, err)
 	}
@@ -196,7 +200,7 @@ func parseConfig(content []byte) (c Config, err error) {
 	case version.Format < Format:
 		return c, fmt.Errorf("this run folder is of an older format, %d, and heed reads format %d: train it again", version.Format, Format)
 	case version.Format > Format:
-		return c, fmt.Errorf("this run folder is of a newer format, %d, and heed reads format %d: update it", version.Format, Format)
+		return c, fmt.Errorf("this run folder is of a newer format, %d, and heed reads format %d: update heed", version.Format, Format)
 	}
 	d := json.NewDecoder(bytes.NewReader(content))
 	d.DisallowUnknownFields()

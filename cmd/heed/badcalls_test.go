@@ -1,0 +1,140 @@
+package main
+
+import (
+	"io/fs"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// tree is all that there is below the working folder: the content of files, and folders.
+func tree(t *testing.T) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			files[path] = "a folder"
+		} else if err == nil {
+			files[path] = read(t, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// Each command tells in one line what is wrong with where it is to read or write, with a status that says whose fault
+// it is, and leaves nothing behind.
+func TestBadPlaces(t *testing.T) {
+	t.Chdir(t.TempDir())
+	succeed(t, small("--task=copy", "--out=run")...)
+	succeed(t, small("--task=text", "--max-len=16", "--data="+foxText(t), "--out=text")...)
+	config := read(t, "run/config.json")
+	for _, dir := range []string{"older", "newer", "begun", "folder"} {
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, "older/config.json", strings.Replace(config, `"format": 2`, `"format": 1`, 1))
+	write(t, "newer/config.json", strings.Replace(config, `"format": 2`, `"format": 3`, 1))
+	write(t, "begun/config.json", config)
+	write(t, "file", "keep me")
+	write(t, "rows.tsv", "abc\tabc\n")
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	before := tree(t)
+
+	type call struct {
+		args   string
+		status int
+		want   string
+	}
+	var calls []call
+	rest := map[string]string{"predict": " abc", "generate": " --prompt=a --tokens=1", "attention": " abc", "serve": " --addr=127.0.0.1:0"}
+	for _, cmd := range newRoot(nil).Commands() {
+		words := append(strings.Fields(cmd.Use), "")
+		if !strings.HasPrefix(words[1], "DIR") {
+			continue
+		}
+		of := func(dir string) string { return words[0] + " " + dir + rest[words[0]] }
+		calls = append(calls, call{of("none"), 1, "none isn't a run folder: it has no config.json"},
+			call{of("folder"), 1, "folder isn't a run folder: it has no config.json"},
+			call{of("file"), 1, "file isn't a run folder, but a file: give the folder"},
+			call{of("older"), 1, "older/config.json: this run folder is of an older format, 1, and heed reads format 2: train it again"},
+			call{of("newer"), 1, "newer/config.json: this run folder is of a newer format, 3, and heed reads format 2: update heed"},
+			call{of("begun"), 1, "begun has no weights: the run ended before its first epoch did; heed train --resume begun goes on with it"},
+			call{of("run --nope"), 2, "unknown flag: --nope"},
+			call{words[0], 2, "heed " + words[0] + " takes "})
+	}
+	if len(calls) < 5*8 {
+		t.Errorf("%d calls: the test looks in the wrong place", len(calls))
+	}
+	in := " --epochs=1 --out=new"
+	calls = append(calls, []call{
+		{"eval run more", 2, "takes one run folder, got 2"},
+		{"generate text more --prompt=a --tokens=1", 2, "takes one run folder, got 2"},
+		{"attention run abc more", 2, "takes two arguments"},
+		{"serve run more", 2, "takes one run folder, got 2"},
+		{"train more", 2, `takes no argument, got "more"`},
+		{"version more", 2, `takes no argument, got "more"`},
+		{"bench dist more", 2, `takes no argument, got "more"`},
+		{"completion bash zsh", 2, "takes one of"},
+		{"help train more", 2, `there is no command "train more"`},
+
+		{"train --resume=file", 1, "file isn't a run folder, but a file"},
+		{"train --resume=newer --epochs=9", 1, "is of a newer format, 3"},
+		{"train --from=none" + in, 1, "none isn't a run folder"},
+		{"train --from=older" + in, 1, "is of an older format, 1"},
+		{"train --task=copy --from=begun" + in, 1, "the run begun to start from: it has no weights"},
+		{"train --task=pairs --data=none" + in, 1, `data file "none": no such file`},
+		{"train --task=pairs --data=folder" + in, 1, `data file "folder": it is a directory`},
+		{"train --task=text --data=folder" + in, 1, "is a directory"},
+		{"eval run --data=folder", 1, `data file "folder": it is a directory`},
+		{"eval text --data=folder", 1, "is a directory"},
+		{"predict run --data=folder", 1, `data file "folder": it is a directory`},
+
+		{"train --out=file", 1, "file can't be made a run folder"},
+		{"train --out=file/new", 1, "file/new can't be made a run folder"},
+		{"train --out=run", 1, "run holds a run already"},
+		{"train --find-rate=none/x.png", 1, "--find-rate's folder none doesn't exist"},
+		{"train --find-rate=x.gif", 2, "must be a file's name that ends in .png"},
+		{"eval run --answers=none/x", 1, "--answers's folder none doesn't exist"},
+		{"eval run --answers=file/x", 1, "--answers's folder file is a file"},
+		{"eval run --answers=folder", 1, "--answers folder is a folder"},
+		{"predict run --data=rows.tsv --out=none/x", 1, "--out's folder none doesn't exist"},
+		{"predict run --data=rows.tsv --out=folder", 1, "--out folder is a folder"},
+		{"attention run abc --out=none/x.png", 1, "--out's folder none doesn't exist"},
+		{"attention run abc --out=x.gif", 2, "must be a file's name that ends in .png, .svg or .html"},
+
+		{"serve run --addr=" + taken.Addr().String(), 1, "address already in use"},
+		{"serve run --addr=here", 2, "--addr must be a host and a port"},
+		{"serve run --addr=127.0.0.1:65536", 2, "--addr must be a host and a port"},
+		{"train --watch --watch-addr=" + taken.Addr().String() + in, 1, "address already in use"},
+		{"train --watch --watch-addr=here" + in, 2, "--watch-addr must be a host and a port"},
+
+		{"generate run --prompt=a --tokens=1", 2, "run learned the task copy, and only text models write on"},
+		{"predict text --data=rows.tsv", 1, "are for models of pairs, labels or tags"},
+		{"attention run abc --layer=nope", 2, `got "nope"`},
+	}...)
+	for _, c := range calls {
+		t.Run(c.args, func(t *testing.T) {
+			got := heed(strings.Fields(c.args)...)
+			fail(t, got, c.status, c.want)
+			if got.stdout != "" {
+				t.Errorf("it printed %q, want nothing", got.stdout)
+			}
+		})
+	}
+	if after := tree(t); !maps.Equal(after, before) {
+		t.Errorf("something was written: there are %q, want %q, as they were", slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)))
+	}
+}
