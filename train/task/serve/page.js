@@ -66,7 +66,7 @@
 			}
 			row.insertCell().append(make('bdi', visible(a.answer)));
 			if (a.unknown) row.cells[1].append(' ', make('small', '(has symbols that training never saw)', 'muted'));
-			row.insertCell().append(a.log_prob === undefined ? '–' : `${(100 * Math.exp(a.log_prob)).toFixed(1)} %`);
+			row.insertCell().append(a.log_prob === undefined ? '–' : `${heed.number(100 * Math.exp(a.log_prob))} %`);
 			const button = make('button', 'Attention');
 			button.addEventListener('click', () => look(button, inputs[i]));
 			row.insertCell().append(button);
