@@ -26,8 +26,8 @@ heed.chart = (element, spec) => {
 		c.setLineDash([4 * px, 3 * px]);
 		c.lineWidth = px;
 		(spec.marks || []).forEach((mark, i) => {
+			if (mark.x < u.scales.x.min || mark.x > u.scales.x.max) return;
 			const x = Math.round(u.valToPos(mark.x, 'x', true));
-			if (x < left || x > left + width) return;
 			c.beginPath();
 			c.moveTo(x, top);
 			c.lineTo(x, top + height);
