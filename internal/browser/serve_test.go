@@ -70,14 +70,19 @@ func TestServeHostileTexts(t *testing.T) {
 	p.fits()
 }
 
-// Labels that would be scripts.
-func TestServeHostileLabels(t *testing.T) {
+// hostileLabels returns a run whose labels would be scripts.
+func hostileLabels(t *testing.T) string {
+	t.Helper()
 	var rows strings.Builder
 	for i := range 50 {
 		fmt.Fprintf(&rows, "a good day %d\t%s\nsome bad night %d\t</script>\n", i, hostileLabel, i)
 	}
 	data := write(t, "hostile.tsv", "text\tlabel\n"+rows.String())
-	dir := trained(t, "--task=labels", "--data="+data, "--steps=0", "--layers=1", "--epochs=1")
+	return trained(t, "--task=labels", "--data="+data, "--steps=0", "--layers=1", "--epochs=1")
+}
+
+func TestServeHostileLabels(t *testing.T) {
+	dir := hostileLabels(t)
 	address, _ := serving(t, "serve", dir, "--addr=127.0.0.1:0")
 	p := open(t, address, desktop)
 	p.fill("#text", "a good day")

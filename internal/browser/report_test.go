@@ -1,0 +1,121 @@
+package browser
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/internal/report"
+	"github.com/heed-go/heed/train/task"
+)
+
+// longRun makes the page of a run of 300 epochs, out of a short one that has been trained.
+func longRun(t *testing.T, dir string) string {
+	t.Helper()
+	run, err := task.ReadRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := task.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := run.History[0]
+	run.History, run.Seconds = nil, nil
+	for i := range 300 {
+		check := first
+		check.Epoch, check.Step = i, 2*(i+1)
+		check.TrainLoss, check.ValLoss = 4/float64(i+1), 4/float64(i+1)+float64(i)/300
+		run.History, run.Seconds = append(run.History, check), append(run.Seconds, 0.01)
+	}
+	run.Best = 42
+	f, err := os.Create(filepath.Join(folder, "long-run.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := (&report.Run{Dir: dir, Run: run, Model: model}).Write(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	return f.Name()
+}
+
+// The page of a run, of 3 epochs and of 300, draws its curves and reads their values under the pointer.
+func TestReport(t *testing.T) {
+	dir := trained(t, "--task=dates", "--layers=1", "--epochs=3")
+	run, err := task.ReadRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, path string
+		epochs     int
+		loss       float64 // of training, in the first epoch
+	}{
+		{"3 epochs", filepath.Join(dir, task.ReportFile), 3, run.History[0].TrainLoss},
+		{"300 epochs", longRun(t, dir), 300, 4},
+	} {
+		for _, s := range screens {
+			t.Run(test.name+", "+s.name, func(t *testing.T) {
+				p := open(t, "file://"+test.path, s)
+				p.fits()
+				const drawn = `[...document.querySelectorAll('#charts .uplot canvas')].filter(c =>
+					c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0)).length`
+				p.until(drawn + " >= 4")
+				const over = "document.querySelector('#charts .u-over')"
+				x, y := p.middle(over)
+				p.point(x-evaluate[float64](p, over+".clientWidth")/2+1, y)
+				const legend = "[...document.querySelectorAll('#charts .uplot')[0].querySelectorAll('.u-value')].map(e => e.textContent)"
+				p.until(legend + "[0] === '0'")
+				if got, err := strconv.ParseFloat(evaluate[[]string](p, legend)[1], 64); err != nil || got < 0.999*test.loss || got > 1.001*test.loss {
+					t.Errorf("under the pointer the loss of epoch 0 is %v, want %v", got, test.loss)
+				}
+				p.click("document.querySelector('summary')")
+				p.until("document.querySelector('details').open")
+				if rows := evaluate[int](p, "document.querySelectorAll('details tbody tr').length"); rows < 3 || rows > test.epochs {
+					t.Errorf("the table has %d checks of %d", rows, test.epochs)
+				}
+				p.fits()
+				p.click(radios + "[1]")
+				p.until(text("document.querySelector('.attention h3')") + ".endsWith(', head 1')")
+			})
+		}
+	}
+}
+
+// The page that compares runs draws their curves together.
+func TestReportOfSeveralRuns(t *testing.T) {
+	one, other := trained(t, "--task=dates", "--layers=1", "--epochs=3"), trained(t, "--task=dates", "--layers=2", "--epochs=1")
+	path := filepath.Join(folder, "compared.html")
+	command(t, "report", one, other, "--out="+path)
+	for _, s := range []screen{desktop, phone} {
+		p := open(t, "file://"+path, s)
+		p.fits()
+		p.until("document.querySelectorAll('#charts .uplot').length >= 2")
+		body := evaluate[string](p, "document.body.innerText")
+		for _, want := range []string{filepath.Base(one), filepath.Base(other), "layers"} {
+			if !strings.Contains(body, want) {
+				t.Errorf("the page doesn't say %q", want)
+			}
+		}
+	}
+}
+
+// Texts and labels of a run that would be scripts are its page's texts.
+func TestReportOfHostileTexts(t *testing.T) {
+	for name, dir := range map[string]string{"texts": hostileRun(t), "labels": hostileLabels(t)} {
+		for _, s := range []screen{desktop, phone} {
+			t.Run(fmt.Sprint(name, ", ", s.name), func(t *testing.T) {
+				p := open(t, "file://"+filepath.Join(dir, task.ReportFile), s)
+				p.fits()
+				p.until("document.querySelectorAll('#charts .uplot').length >= 3")
+				if body := evaluate[string](p, "document.body.innerText"); strings.ContainsAny(body, "\u202e\x01\x02") || !strings.Contains(body, "<") {
+					t.Errorf("the page says %q", body)
+				}
+			})
+		}
+	}
+}
