@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -76,7 +77,11 @@ leaves them out; the names of labels and tags stay.`,
 				}
 				write = func(w io.Writer) error { return runs[0].Write(cmd.Context(), w) }
 			}
-			if err := writeFile(path, write); err != nil {
+			var page bytes.Buffer
+			if err := write(&page); err != nil {
+				return err
+			}
+			if err := writeFile(path, func(w io.Writer) error { _, err := page.WriteTo(w); return err }); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "Report:", printable.Text(path))
@@ -119,7 +124,10 @@ func writeReport(cmd *cobra.Command, t *task.Task, dir string) {
 	run, err := task.ReadRun(dir)
 	if err == nil {
 		r := report.Run{Dir: dir, Run: run, Model: t.Model, Examples: t.Examples(), Look: t.Look(), Private: private}
-		err = atomicfile.WriteFile(path, func(w io.Writer) error { return r.Write(cmd.Context(), w) })
+		var page bytes.Buffer // whole, before a file is begun that a kill would leave
+		if err = r.Write(cmd.Context(), &page); err == nil {
+			err = atomicfile.WriteFile(path, func(w io.Writer) error { _, err := page.WriteTo(w); return err })
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the run is whole, but not its report, which heed report", shell(dir), "writes:", oneLine(interrupted(cmd.Context(), err)))

@@ -81,6 +81,13 @@ func TestTrainingWithoutReport(t *testing.T) {
 		t.Errorf("it prints %q", stdout.String())
 	}
 
+	left := filepath.Join(blocked, "."+task.ReportFile+".tmp-1") // by a kill
+	write(t, left, "")
+	fail(t, heed("train", "--resume="+blocked), 1, "is finished")
+	if _, err := os.Stat(left); err == nil {
+		t.Error("a page that is half-written stays")
+	}
+
 	short := filepath.Join(base, "short")
 	succeed(t, small("--task=copy", "--out="+short, "--max-steps=5")...)
 	interrupted := filepath.Join(base, "interrupted")

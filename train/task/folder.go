@@ -264,7 +264,7 @@ func (t *Task) begin(dir string) error {
 	}
 	moved := there
 	if moved.moveTo(t.Config.Data); finished && same(moved, t.Config) {
-		return ErrFinished
+		return cmp.Or(tidy(dir), ErrFinished) // the page of a finished run may be half-written
 	}
 	if same(there, t.Config) {
 		return tidy(dir)
