@@ -45,7 +45,8 @@ func Example_rule() {
 		},
 	}
 	config := task.Defaults(rule)
-	config.Training.Epochs = 4
+	config.Model.Layers = 1
+	config.Training.Epochs, config.Training.Rate = 3, 0.01
 	t, err := task.New(config)
 	check(err)
 	summary, err := t.Train(ctx, dir, nil, nil) // where heed train writes runs/…
