@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io/fs"
 	"maps"
 	"net"
@@ -36,7 +37,7 @@ func TestBadPlaces(t *testing.T) {
 	succeed(t, small("--task=copy", "--out=run")...)
 	succeed(t, small("--task=text", "--max-len=16", "--data="+foxText(t), "--out=text")...)
 	config := read(t, "run/config.json")
-	for _, dir := range []string{"older", "newer", "begun", "folder"} {
+	for _, dir := range []string{"older", "newer", "begun", "folder", "folder.html"} {
 		if err := os.Mkdir(dir, 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -60,6 +61,7 @@ func TestBadPlaces(t *testing.T) {
 	}
 	var calls []call
 	rest := map[string]string{"predict": " abc", "generate": " --prompt=a --tokens=1", "attention": " abc", "serve": " --addr=127.0.0.1:0"}
+	begun := map[string]string{"report": "history: the run ended before its first check"}
 	for _, cmd := range newRoot(nil).Commands() {
 		words := append(strings.Fields(cmd.Use), "")
 		if !strings.HasPrefix(words[1], "DIR") {
@@ -71,7 +73,7 @@ func TestBadPlaces(t *testing.T) {
 			call{of("file"), 1, "file isn't a run folder, but a file: give the folder"},
 			call{of("older"), 1, "older/config.json: this run folder is of an older format, 1, and heed reads format 2: train it again"},
 			call{of("newer"), 1, "newer/config.json: this run folder is of a newer format, 3, and heed reads format 2: update heed"},
-			call{of("begun"), 1, "begun has no weights: the run ended before its first epoch did; heed train --resume begun goes on with it"},
+			call{of("begun"), 1, "begun has no " + cmp.Or(begun[words[0]], "weights: the run ended before its first epoch did") + "; heed train --resume begun goes on with it"},
 			call{of("run --nope"), 2, "unknown flag: --nope"},
 			call{words[0], 2, "heed " + words[0] + " takes "})
 	}
@@ -114,6 +116,11 @@ func TestBadPlaces(t *testing.T) {
 		{"predict run --data=rows.tsv --out=folder", 1, "--out folder is a folder"},
 		{"attention run abc --out=none/x.png", 1, "--out's folder none doesn't exist"},
 		{"attention run abc --out=x.gif", 2, "must be a file's name that ends in .png, .svg or .html"},
+
+		{"report run --out=none/x.html", 1, "--out's folder none doesn't exist"},
+		{"report run run --out=folder.html", 1, "--out folder.html is a folder"},
+		{"report run --out=x.png", 2, "must be a file's name that ends in .html"},
+		{"report run run", 2, "a page that compares runs needs --out"},
 
 		{"serve run --addr=" + taken.Addr().String(), 1, "address already in use"},
 		{"serve run --addr=here", 2, "--addr must be a host and a port"},

@@ -50,6 +50,11 @@ leaves them out; the names of labels and tags stay.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if out != "" {
+				if err := writable("out", out); err != nil {
+					return err
+				}
+			}
 			var runs []*report.Run
 			for _, dir := range args {
 				if dir == "" {
