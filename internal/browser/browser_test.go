@@ -248,7 +248,7 @@ func (p *tab) until(expression string) {
 		case ok:
 			return
 		case errors.Is(err, context.DeadlineExceeded):
-			p.Fatalf("never came true: %s\nthe page has %q", expression, p.wrong)
+			p.Fatalf("never came true: %s\nthe page: %q", expression, p.wrongs())
 		case err != nil:
 			p.Fatalf("%s: %v", expression, err)
 		}
