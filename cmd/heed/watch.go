@@ -7,6 +7,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/heed-go/heed/train"
@@ -18,6 +19,9 @@ type watched struct {
 	task.Task
 	page net.Listener // nil for none
 }
+
+// maxConnections is how many connections the page has at once: training needs to open files, too.
+const maxConnections = 64
 
 // listenFirst listens on an address of a flag in the first process of a group, and returns an error in all where that
 // fails.
@@ -42,8 +46,17 @@ func (p *progress) show(l net.Listener, out io.Writer, t *task.Task, dir string)
 	if err != nil {
 		return nil, nil, err
 	}
+	var open atomic.Int32
 	s := &http.Server{
-		Handler:           ownNames(l.Addr(), h),
+		Handler: ownNames(l.Addr(), h),
+		ConnState: func(c net.Conn, is http.ConnState) {
+			switch {
+			case is == http.StateNew && open.Add(1) > maxConnections:
+				c.Close()
+			case is == http.StateClosed:
+				open.Add(-1)
+			}
+		},
 		ErrorLog:          log.New(io.Discard, "", 0), // what clients do wrong is no matter of training
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       time.Minute,

@@ -192,6 +192,32 @@ func TestWatchFromElsewhere(t *testing.T) {
 	}
 }
 
+// Connections that are kept open, however many, leave a training the files that it opens.
+func TestWatchConnections(t *testing.T) {
+	address, end := watching(t, small("--task=copy", "--epochs=1000000", "--patience=0", "--watch", "--out="+filepath.Join(t.TempDir(), "run"))...)
+	defer end()
+	connect := func() (answer []byte) {
+		c, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(address, "http://"), "/"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		io.WriteString(c, "HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		answer = make([]byte, 15)
+		n, _ := io.ReadFull(c, answer)
+		return answer[:n]
+	}
+	for i := range maxConnections + 1 {
+		want := "HTTP/1.1 200 OK"
+		if i == maxConnections {
+			want = ""
+		}
+		if got := connect(); string(got) != want {
+			t.Errorf("connection %d is answered by %q, want %q", i+1, got, want)
+		}
+	}
+}
+
 // BenchmarkWatched runs pairs of trainings, one of which a client watches, in turn. It reports the medians of their
 // ratios, of processor time and of the time by the clock.
 func BenchmarkWatched(b *testing.B) {
