@@ -54,7 +54,7 @@ func ReadRun(dir string, rules ...data.Rule) (*Run, error) {
 		}
 	}
 	if err != io.EOF {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, HistoryFile), err)
+		return nil, fmt.Errorf("%s can't be read, or was changed: check %d: %w", filepath.Join(dir, HistoryFile), len(r.History)+1, err)
 	}
 	if len(r.History) == 0 {
 		return nil, fmt.Errorf("%s %w", dir, ErrNoHistory)
@@ -62,7 +62,7 @@ func ReadRun(dir string, rules ...data.Rule) (*Run, error) {
 	r.Best = kept(c.Training.Stopping, r.History)
 	times, err := readTimes(fsys)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, TimesFile), err)
+		return nil, fmt.Errorf("%s can't be read, or was changed: %w: remove it, and the run has no times", filepath.Join(dir, TimesFile), err)
 	}
 	for _, check := range r.History {
 		r.Seconds = append(r.Seconds, times[check.Step])
