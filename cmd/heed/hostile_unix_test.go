@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -45,4 +46,20 @@ func TestEndlessFiles(t *testing.T) {
 		write(t, path, good)
 	}
 	succeed(t, "train", "--resume="+dir)
+
+	// What the folder has in place of a page is replaced: it may lead to any file, or to who never reads.
+	victim, page := filepath.Join(t.TempDir(), "victim"), filepath.Join(dir, task.ReportFile)
+	write(t, victim, "precious")
+	for _, put := range []func() error{
+		func() error { return os.Symlink(victim, page) },
+		func() error { return syscall.Mkfifo(page, 0o666) },
+	} {
+		if err := errors.Join(os.Remove(page), put()); err != nil {
+			t.Fatal(err)
+		}
+		succeed(t, "report", dir)
+		if info, err := os.Lstat(page); err != nil || !info.Mode().IsRegular() || read(t, victim) != "precious" {
+			t.Fatalf("the page is %v, %v, and the file that the folder leads to has %.20q", info.Mode(), err, read(t, victim))
+		}
+	}
 }

@@ -86,7 +86,11 @@ leaves them out; the names of labels and tags stay.`,
 			if err := write(&page); err != nil {
 				return err
 			}
-			if err := writeFile(path, func(w io.Writer) error { _, err := page.WriteTo(w); return err }); err != nil {
+			put := writeFile
+			if out == "" { // nobody has named it: a folder that came from elsewhere doesn't say what is overwritten
+				put = atomicfile.WriteFile
+			}
+			if err := put(path, func(w io.Writer) error { _, err := page.WriteTo(w); return err }); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "Report:", printable.Text(path))
@@ -105,7 +109,7 @@ func openReported(ctx context.Context, r *report.Run) (closing func(), err error
 		r.Model, err = openModel(r.Dir)
 		return closing, err
 	}
-	t, err := openTask(ctx, r.Dir, nil, nil, false, nil)
+	t, err := newTask(ctx, r.Config)
 	if errors.Is(err, context.Canceled) {
 		return closing, err
 	}

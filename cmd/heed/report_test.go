@@ -123,7 +123,7 @@ func TestReportWithoutData(t *testing.T) {
 	}
 	for _, flags := range [][]string{nil, {"--no-examples"}} {
 		c := heed(append([]string{"report", dir}, flags...)...)
-		if fail(t, c, 0, "the report has no examples"); strings.Contains(c.stderr, "moved.tsv") != (flags == nil) {
+		if fail(t, c, 0, "the report has no examples"); strings.Contains(c.stderr, "moved.tsv") != (flags == nil) || strings.Contains(c.stderr, "--data") {
 			t.Errorf("standard error is %q", c.stderr)
 		}
 		if page := reported(t, path); strings.Contains(page, "okapi") || !strings.Contains(page, "There are no examples here: ") {
