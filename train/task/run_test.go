@@ -44,6 +44,9 @@ func TestReadRun(t *testing.T) {
 	if len(r.Seconds) != 4 || r.Seconds[0] != first[0] || slices.Min(r.Seconds) <= 0 || slices.Max(r.Seconds) > s.Seconds+1 {
 		t.Errorf("steps took %v s, want those of the first epoch to be %v still", r.Seconds, first)
 	}
+	if times, err := os.ReadFile(filepath.Join(dir, TimesFile)); err != nil || strings.Count(string(times), "\n") != 4 {
+		t.Errorf("%s is %q, %v, want a line a check", TimesFile, times, err)
+	}
 	for _, file := range []string{TimesFile, ReportFile} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte("{"), 0o666); err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package task
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -23,10 +24,10 @@ type stepTime struct {
 
 // stepTimes takes the time of steps.
 type stepTimes struct {
-	known map[int]float64 // seconds a step, by the step of the check after them
-	from  time.Time       // the end of the last check, or of the first step, which isn't counted then
-	to    time.Time       // the end of the last step
-	steps int             // between
+	from  time.Time // the end of the last check, or of the first step, which isn't counted then
+	to    time.Time // the end of the last step
+	steps int       // between
+	begun bool      // the file is of this training
 }
 
 // readTimes returns the times that a folder has, which may be none.
@@ -58,29 +59,45 @@ func (s *stepTimes) step() {
 	s.steps++
 }
 
-// write writes the times of the checks of a history, when the last of them is over.
-func (s *stepTimes) write(dir string, history []train.Check) error {
-	if s.known == nil { // a training that goes on
-		var err error
-		if s.known, err = readTimes(os.DirFS(dir)); err != nil {
-			s.known = map[int]float64{} // it decides nothing, and is written anew
-		}
-	}
+// write writes the time before the last check of a history. The first time it writes the file anew, with what there is
+// of the checks before, where a training goes on; then it adds lines, without waiting for the disk.
+func (s *stepTimes) write(dir string, history []train.Check) (err error) {
+	var line []byte
 	if s.steps > 0 {
 		each := s.to.Sub(s.from) / time.Duration(s.steps)
-		s.known[history[len(history)-1].Step] = each.Round(time.Microsecond).Seconds()
+		last := stepTime{history[len(history)-1].Step, each.Round(time.Microsecond).Seconds()}
+		if line, err = json.Marshal(last); err != nil {
+			return err
+		}
+		line = append(line, '\n')
 	}
-	err := atomicfile.WriteFile(filepath.Join(dir, TimesFile), func(w io.Writer) error {
+	defer func() { s.from, s.steps = time.Now(), 0 }()
+	path := filepath.Join(dir, TimesFile)
+	if s.begun {
+		return addTo(path, line)
+	}
+	s.begun = true
+	known, _ := readTimes(os.DirFS(dir)) // nothing depends on those that can't be read
+	return atomicfile.WriteFile(path, func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		for _, c := range history {
-			if seconds, ok := s.known[c.Step]; ok {
+			if seconds, ok := known[c.Step]; ok {
 				if err := e.Encode(stepTime{c.Step, seconds}); err != nil {
 					return err
 				}
 			}
 		}
-		return nil
+		_, err := w.Write(line)
+		return err
 	})
-	s.from, s.steps = time.Now(), 0
-	return err
+}
+
+// addTo adds to the end of a file.
+func addTo(path string, b []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	return cmp.Or(err, f.Close())
 }
