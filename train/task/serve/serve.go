@@ -70,6 +70,7 @@ type Handler struct {
 	model     *task.Model
 	options   Options
 	endpoints map[string]endpoint
+	large     chan struct{} // has one for each large request under way
 	page      servedPage
 	origins   *http.CrossOriginProtection
 
@@ -86,6 +87,13 @@ type Handler struct {
 	sessions int
 }
 
+// Any number of clients may send requests, slowly too. So that they don't fill the memory, only mostLarge requests at
+// once may have more than largeBody bytes, which is more than most requests have.
+const (
+	largeBody = 1 << 16
+	mostLarge = 32
+)
+
 // An endpoint is what answers the requests of a path. Where it returns an error it has written nothing.
 type endpoint struct {
 	method string
@@ -97,6 +105,9 @@ type endpoint struct {
 //
 // Requests that wait are answered together, as long as they want the same beam, one batch at a time over all
 // processors. So a request never waits for others to come, and one that has ended before its turn is never computed.
+//
+// Of requests with more than 64 KiB, or of a length that they don't tell, only 32 are under way at once, and others are
+// answered with 503: whatever clients send and however slowly, it doesn't fill the memory.
 //
 // The Handler keeps to its limits on any http.Server; what a connection does before it has sent a request's header is
 // up to the server's ReadHeaderTimeout and IdleTimeout.
@@ -137,7 +148,7 @@ func New(m *task.Model, o Options) (*Handler, error) {
 	if o.ErrorLog == nil {
 		o.ErrorLog = defaults.ErrorLog
 	}
-	h := &Handler{model: m, options: o, origins: http.NewCrossOriginProtection(), idle: make(chan struct{})}
+	h := &Handler{model: m, options: o, origins: http.NewCrossOriginProtection(), idle: make(chan struct{}), large: make(chan struct{}, mostLarge)}
 	h.ending, h.end = context.WithCancel(context.Background())
 	h.endpoints = map[string]endpoint{
 		"/":             {http.MethodGet, h.try},
@@ -185,6 +196,14 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err := h.origins.Check(r); err != nil {
 		return failf(http.StatusForbidden, "%v: a page of another site may not ask", err)
+	}
+	if r.ContentLength > largeBody || r.ContentLength < 0 {
+		select {
+		case h.large <- struct{}{}:
+			defer func() { <-h.large }()
+		default:
+			return failf(http.StatusServiceUnavailable, "%d requests of more than %d bytes, or of a length they don't tell, are under way: try again later", mostLarge, largeBody)
+		}
 	}
 	return e.serve(w, r)
 }

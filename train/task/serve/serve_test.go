@@ -429,6 +429,37 @@ func until(t *testing.T, f func() string) {
 	}
 }
 
+// Clients that send large requests slowly hold so much memory and no more, and small requests are answered.
+func TestLargeRequests(t *testing.T) {
+	h, _ := start(t, named(t, "copy"), Options{})
+	ask := func(body io.Reader, want int) {
+		t.Helper()
+		r := httptest.NewRequest("POST", "/predict", body)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("got %d, %s, want %d", w.Code, w.Body, want)
+		}
+	}
+	const small = `{"inputs": ["abc"]}`
+	large := func() io.Reader { return strings.NewReader(small + strings.Repeat(" ", largeBody)) }
+	var slow []*io.PipeWriter
+	var all sync.WaitGroup
+	for range mostLarge {
+		body, to := io.Pipe()
+		all.Go(func() { ask(body, 200) })
+		io.WriteString(to, small) // returns when it is read
+		slow = append(slow, to)
+	}
+	ask(large(), 503)
+	ask(strings.NewReader(small), 200)
+	for _, to := range slow {
+		to.Close()
+	}
+	all.Wait()
+	ask(large(), 200)
+}
+
 // What the model panics at is an error to whoever asked, and to nobody who waited with it.
 func TestPanic(t *testing.T) {
 	c := &clients{T: t}
