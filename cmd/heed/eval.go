@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -196,6 +197,9 @@ func openTask(ctx context.Context, dir string, files, validation []string, other
 	}
 	t, err := newTask(ctx, c)
 	var wrong *task.ConfigError
+	if errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(c.Data.File) {
+		err = fmt.Errorf("%w, as seen from the folder that heed is called in", err)
+	}
 	switch {
 	case errors.Is(err, context.Canceled):
 	case errors.As(err, &wrong) && change != nil && raises(wrong):

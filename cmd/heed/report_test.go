@@ -102,8 +102,8 @@ func TestTrainingWithoutReport(t *testing.T) {
 }
 
 func TestReportWithoutData(t *testing.T) {
-	base := t.TempDir()
-	dir, file := filepath.Join(base, "run"), filepath.Join(base, "moved.tsv")
+	t.Chdir(t.TempDir())
+	dir, file := "run", "moved.tsv"
 	var rows strings.Builder
 	for i := range 200 {
 		fmt.Fprintf(&rows, "okapi %d\tlabel%d\n", i, i%2)
@@ -121,6 +121,7 @@ func TestReportWithoutData(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
+	fail(t, heed("eval", dir), 1, `"moved.tsv": no such file or directory, as seen from the folder that heed is called in; --data FILE`)
 	for _, flags := range [][]string{nil, {"--no-examples"}} {
 		c := heed(append([]string{"report", dir}, flags...)...)
 		if fail(t, c, 0, "the report has no examples"); strings.Contains(c.stderr, "moved.tsv") != (flags == nil) || strings.Contains(c.stderr, "--data") {

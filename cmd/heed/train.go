@@ -58,8 +58,8 @@ and tags go by the file.
 
 The run folder gets config.json, model.safetensors, history.jsonl and summary.json, and
 checkpoint.safetensors to go on from; report.html, a page about the run, comes when it ends or a limit
-ends it. An interrupted run goes on with --resume and ends with the same
-bytes, on any number of --workers; a finished one goes on with more --epochs or --patience.
+ends it. An interrupted run goes on with --resume and ends with the same bytes, on any number of
+--workers; a finished one goes on with more --epochs or --patience.
 
 Where mpirun starts several processes, and heed was built with -tags mpi, they train together, with
 the same bytes: they must divide --micro-batches. Only the first one sees the run folder; --data is

@@ -238,7 +238,7 @@ func (r *Report) writeClasses(w io.Writer) {
 		fmt.Fprintf(t, "%s\t%.4f\t%.4f\t%.4f\t%d\t%d\t%d\t\n", className(c.Class), c.Precision, c.Recall, c.F1, c.Right, c.Answers, c.Rows)
 	}
 	t.Flush()
-	fmt.Fprint(t, "right, answered:\t")
+	fmt.Fprint(t, "right ↓, answered →\t")
 	for i := range shown {
 		fmt.Fprintf(t, "%d\t", i+1)
 	}

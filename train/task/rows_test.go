@@ -382,7 +382,7 @@ func TestRowsErrors(t *testing.T) {
 	}{
 		{"one source", "pairs", "a\tb\na\tc\n", nil, "has 1 source, and none is left to validate on: name a file with data.validation_file, or give a data.validation of 0"},
 		{"sources held out together", "pairs", "\uFFFD\tb\n\uFFFD\uFFFD\tb\n", func(c *Config) { c.Seed = 1 }, "has 2 sources, which the seed 1 holds out together: name a file with data.validation_file, or give another seed"},
-		{"hardly a label twice", "labels", "id,title\n" + manyRows(30), nil, "31 different labels in 31 rows: are texts and labels in its columns 1 and 2, and no header: the first row of data is \"id\", \"title\"? data.columns names them"},
+		{"hardly a label twice", "labels", "id,title\n" + manyRows(30), nil, "31 different labels in 31 rows, taken from its columns 1 and 2, and no header: the first row of data is \"id\", \"title\". data.columns names those of texts and labels"},
 		{"one label", "labels", "a\tx\nb\tx\n", nil, "has 1 label, and 2 to 10000 different ones can be learned"},
 		{"tags that don't fit", "tags", strings.Repeat("a b\tX\n", 10), nil, "line 1: 2 symbols have 1 tags, and each needs one"},
 		{"another length of an epoch", "pairs", strings.Repeat("a\tb\nb\tb\n", 30), func(c *Config) { c.Training.Steps = 7 }, "training.steps must be "},

@@ -22,7 +22,7 @@ func (s *rowSet) tokenize(c *Config) error {
 		}
 		n, rows := len(counts), len(s.trains.number)+len(s.validates.number)
 		if n > mostDistinct && 2*n > rows {
-			return configErrorf("data file %q has %d different labels in %d rows: are texts and labels in its columns %s? %s names them, and answers to be written are for %s pairs", c.Data.File, n, rows, s.look.Columns, setting("data.columns"), setting("task"))
+			return configErrorf("data file %q has %d different labels in %d rows, taken from its columns %s. %s names those of texts and labels, and answers to be written are for %s pairs", c.Data.File, n, rows, s.look.Columns, setting("data.columns"), setting("task"))
 		}
 		if n < 2 || n > maxClasses {
 			return configErrorf("data file %q has %s, and 2 to %d different ones can be learned: %s names the columns of texts and labels, and answers to be written are for %s pairs", c.Data.File, sizes.Count(n, "label"), maxClasses, setting("data.columns"), setting("task"))
