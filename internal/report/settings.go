@@ -121,7 +121,7 @@ func (r *Run) data() []row {
 		name string
 		n    int
 	}{
-		{"sources with several answers", l.Several}, {"rows said before", l.Duplicates}, {"bad rows, left out", l.Bads}, {"rows too long, left out or cut", l.Long},
+		{"sources with several answers", l.Several}, {"repeated rows", l.Duplicates}, {"bad rows, left out", l.Bads}, {"rows too long, left out or cut", l.Long},
 		{"sources with unknown symbols", l.Source.Unknown}, {"answers with what is unknown", l.Answer.Unknown},
 	} {
 		if n.n > 0 {

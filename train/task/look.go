@@ -74,7 +74,7 @@ func (l *Look) String() string {
 		fmt.Fprintf(&s, ", %d of them with several answers", l.Several)
 	}
 	if l.Duplicates > 0 {
-		fmt.Fprintf(&s, "; %s said before", sizes.Count(l.Duplicates, "row"))
+		fmt.Fprintf(&s, "; repeated: %s", sizes.Count(l.Duplicates, "row"))
 	}
 	fmt.Fprintf(&s, "\n  columns: %s\n", l.Columns)
 	if l.Bads > 0 {

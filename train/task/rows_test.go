@@ -52,7 +52,7 @@ func TestLookPairs(t *testing.T) {
 		t.Errorf("%d rows of %d sources validate, want about 20", l.Validates, l.Held)
 	}
 	for _, want := range []string{
-		"words.tsv: 404 rows of 402 sources, 1 of them with several answers; 1 row said before\n  columns: word and pronunciation, by the header\n",
+		"words.tsv: 404 rows of 402 sources, 1 of them with several answers; repeated: 1 row\n  columns: word and pronunciation, by the header\n",
 		"left out: 1 bad row: line 404: ", "left out: 2 rows with a source longer than 64 symbols or an answer longer than 64\n",
 		"sources: characters, a vocabulary of 13; up to 200 in a row", "answers: tokens, a vocabulary of 2; up to 202 in a row, half of the rows up to 3\n",
 		fmt.Sprintf("to train on: %d rows; to validate on: %d, all of %d sources that seed 1 holds out\n", l.Trains, l.Validates, l.Held),
