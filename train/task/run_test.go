@@ -2,6 +2,7 @@ package task
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,13 +48,17 @@ func TestReadRun(t *testing.T) {
 	if times, err := os.ReadFile(filepath.Join(dir, TimesFile)); err != nil || strings.Count(string(times), "\n") != 4 {
 		t.Errorf("%s is %q, %v, want a line a check", TimesFile, times, err)
 	}
-	for _, file := range []string{TimesFile, ReportFile} {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte("{"), 0o666); err != nil {
-			t.Fatal(err)
+	for content, want := range map[string]string{"no JSON": TimesFile, fmt.Sprintf("{\"step\":%d,\"seconds_per_step\":2}\n{\"st", r.History[1].Step): ""} {
+		for _, file := range []string{TimesFile, ReportFile} {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o666); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if _, err := ReadRun(dir); err == nil || !strings.Contains(err.Error(), TimesFile) {
-		t.Errorf("times that are half a line: got %v", err)
+		if cut, err := ReadRun(dir); want == "" && (err != nil || !slices.Equal(cut.Seconds, []float64{0, 2, 0, 0})) {
+			t.Errorf("times whose last line is cut: got %+v, %v", cut, err)
+		} else if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("times that are no JSON: got %v", err)
+		}
 	}
 	if _, err := made(t, c).Train(t.Context(), dir, nil, nil); !errors.Is(err, ErrFinished) {
 		t.Errorf("what no other run shares was changed: got %v, want the run to be finished still", err)

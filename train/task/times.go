@@ -43,7 +43,7 @@ func readTimes(fsys fs.FS) (map[int]float64, error) {
 			times[t.Step] = t.Seconds
 		}
 	}
-	if err != io.EOF {
+	if err != io.EOF && err != io.ErrUnexpectedEOF { // the machine may have stopped in the last line
 		return nil, err
 	}
 	return times, nil
