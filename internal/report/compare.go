@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/sizes"
 )
 
 // comparison is what the template of several runs shows.
@@ -112,7 +113,7 @@ func scores(runs []*Run, names []string) table {
 			}
 		}
 		if s := r.Summary; s != nil {
-			row[3], row[9], row[10] = fmt.Sprint(s.Params), took(s.Seconds), s.Because
+			row[3], row[9], row[10] = fmt.Sprint(s.Params), sizes.Time(s.Seconds), s.Because
 		}
 		t.Rows = append(t.Rows, row)
 	}

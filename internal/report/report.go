@@ -13,13 +13,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/internal/page"
 	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/sizes"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train/task"
 )
@@ -158,10 +158,11 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	if c.Training.KeepLast {
 		kept = "the last, " + at
 	}
-	tiles = append(tiles, tile{fmt.Sprint(last.Epoch + 1), plural(last.Epoch+1, "epoch")}, tile{at, "weights kept from"})
+	n, epochs, _ := strings.Cut(sizes.Count(last.Epoch+1, "epoch"), " ")
+	tiles = append(tiles, tile{n, epochs}, tile{at, "weights kept from"})
 	if s := r.Summary; s != nil {
 		lead = append(lead, fmt.Sprintf("Training stopped because %s. The weights are those of %s.", s.Because, kept))
-		tiles = append(tiles, tile{took(s.Seconds), "last training took"})
+		tiles = append(tiles, tile{sizes.Time(s.Seconds), "last training took"})
 	} else {
 		lead = append(lead, fmt.Sprintf("The run isn't finished: this is how far it has come, after %d steps. The weights are those of %s.", last.Step, kept))
 	}
@@ -243,24 +244,4 @@ func count(n int) string {
 		return fmt.Sprintf("%.0f thousand", float64(n)/1e3)
 	}
 	return fmt.Sprint(n)
-}
-
-// plural returns what a number of things is called.
-func plural(n int, what string) string {
-	if n == 1 {
-		return what
-	}
-	return what + "s"
-}
-
-// took returns a time as one says it.
-func took(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second))
-	switch {
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%.0f min", d.Minutes())
-	}
-	return fmt.Sprintf("%.1f h", d.Hours())
 }

@@ -1,5 +1,5 @@
 // Package sizes tells sizes that fit in memory from those that don't, before they are asked for: Go ends a program that
-// asks for too much, and the system one that uses it.
+// asks for too much, and the system one that uses it. It also says sizes, numbers and times in words.
 package sizes
 
 import (
@@ -58,4 +58,18 @@ func Text(bytes int) string {
 		return fmt.Sprintf("%.0f MB", float64(bytes)/(1<<20))
 	}
 	return fmt.Sprintf("%.3g GiB", float64(bytes)/(1<<30))
+}
+
+// Time returns seconds in words: tenths of them below ten seconds, whole ones below two minutes, then minutes, and from
+// two hours on hours.
+func Time(seconds float64) string {
+	switch {
+	case seconds < 9.95:
+		return fmt.Sprintf("%.1f s", seconds)
+	case seconds < 2*60:
+		return fmt.Sprintf("%.0f s", seconds)
+	case seconds < 2*60*60:
+		return fmt.Sprintf("%.0f min", seconds/60)
+	}
+	return fmt.Sprintf("%.1f h", seconds/60/60)
 }

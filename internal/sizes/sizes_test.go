@@ -36,6 +36,16 @@ func TestCount(t *testing.T) {
 	}
 }
 
+func TestTime(t *testing.T) {
+	for seconds, want := range map[float64]string{
+		0: "0.0 s", 9.94: "9.9 s", 9.96: "10 s", 119: "119 s", 120: "2 min", 7000: "117 min", 7200: "2.0 h", 1e6: "277.8 h",
+	} {
+		if got := Time(seconds); got != want {
+			t.Errorf("%v seconds are %s, want %s", seconds, got, want)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	most := limit()
 	if most < 1<<26 {

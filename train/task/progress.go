@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/heed-go/heed/internal/sizes"
 	"github.com/heed-go/heed/train"
 )
 
@@ -40,21 +41,10 @@ func (t *Task) foretell(log io.Writer, onStep func(epoch, step int, loss float64
 			each := taken / time.Duration(steps) * time.Duration(t.Config.Training.Steps)
 			most := ""
 			if n := t.Config.Training.Epochs - epoch; t.Config.Training.Epochs > 0 && n > 1 {
-				most = fmt.Sprintf(", %s for the %d to come at most", about(time.Duration(n)*each), n)
+				most = fmt.Sprintf(", %s for the %d to come at most", sizes.Time((time.Duration(n) * each).Seconds()), n)
 			}
-			fmt.Fprintf(log, "Time: about %s an epoch%s, and some for validation\n", about(each), most)
+			fmt.Fprintf(log, "Time: about %s an epoch%s, and some for validation\n", sizes.Time(each.Seconds()), most)
 		}
 		return onStep != nil && onStep(epoch, step, loss)
 	}
-}
-
-// about returns a time as one says it.
-func about(d time.Duration) string {
-	switch {
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()+0.5))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()+0.5))
-	}
-	return fmt.Sprintf("%.1f h", d.Hours())
 }
