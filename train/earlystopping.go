@@ -77,6 +77,14 @@ func (s Stopping) monitor() string {
 	return s.Monitor
 }
 
+// Monitored returns the value of a check to look at. Where there is no such value it is 0.
+func (s Stopping) Monitored(c Check) float64 {
+	if s.Monitor == "" && !c.Validated {
+		return c.TrainLoss
+	}
+	return c.named()[s.monitor()]
+}
+
 // sign is what values are multiplied by so that lower ones are better.
 func (s Stopping) sign() float64 {
 	if s.Mode == "max" {

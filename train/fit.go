@@ -339,7 +339,7 @@ func (f *fit) judge(ctx context.Context) error {
 	}
 	f.since = window{}
 	f.history = append(f.history, c)
-	f.stopping.Observe(c.named()[f.monitor()])
+	f.stopping.Observe(f.Monitored(c))
 	if f.Plateau != nil {
 		f.Plateau.Observe(f.stopping.Last)
 	}

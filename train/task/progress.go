@@ -12,14 +12,7 @@ import (
 // bestOf has stopping observe the checks that are new to it, and returns the best one, or -1.
 func bestOf(history []train.Check, stopping *train.EarlyStopping) int {
 	for _, check := range history[stopping.Checks:] {
-		value := check.Metrics[stopping.Monitor]
-		switch {
-		case stopping.Monitor == "train_loss" || stopping.Monitor == "" && !check.Validated:
-			value = check.TrainLoss
-		case stopping.Monitor == "val_loss" || stopping.Monitor == "":
-			value = check.ValLoss
-		}
-		stopping.Observe(value)
+		stopping.Observe(stopping.Monitored(check))
 	}
 	if !stopping.Improved {
 		return -1
