@@ -3,11 +3,14 @@
 package page
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"html/template"
 	"io"
+	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -79,7 +82,22 @@ func (p Page) Write(w io.Writer) error {
 	}{p, template.HTML("<style>\n" + styles + p.Style + "</style>"), template.HTML(elements.String())})
 }
 
-// Policy returns the page's Content-Security-Policy, which it has in itself and which a server may send beside it.
+// Handler returns what answers requests with the page, which no other page may have in a frame.
+func (p Page) Handler() (http.Handler, error) {
+	var whole bytes.Buffer
+	if err := p.Write(&whole); err != nil {
+		return nil, err
+	}
+	policy, length := p.Policy()+"; frame-ancestors 'none'", strconv.Itoa(whole.Len())
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", policy)
+		w.Header().Set("Content-Length", length)
+		w.Write(whole.Bytes())
+	}), nil
+}
+
+// Policy returns the page's Content-Security-Policy, which it has in itself.
 func (p Page) Policy() string {
 	scripts := ""
 	for _, script := range p.scripts() {

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -60,20 +59,14 @@ func (r *Run) Handler(title, about string) (http.Handler, error) {
 	if err := body.Execute(&text, struct{ Title, About string }{title, about}); err != nil {
 		return nil, err
 	}
-	p := page.Page{
+	whole, err := page.Page{
 		Title: title, Body: template.HTML(text.String()), Style: bodyStyle, Charts: true, Scripts: []string{live}, Live: true,
-	}
-	var whole bytes.Buffer
-	if err := p.Write(&whole); err != nil {
+	}.Handler()
+	if err != nil {
 		return nil, err
 	}
-	policy := p.Policy() + "; frame-ancestors 'none'"
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Content-Security-Policy", policy)
-		w.Write(whole.Bytes())
-	})
+	mux.Handle("GET /{$}", whole)
 	mux.HandleFunc("GET /events", r.events)
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		for name, value := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"} {

@@ -71,7 +71,7 @@ type Handler struct {
 	options   Options
 	endpoints map[string]endpoint
 	large     chan struct{} // has one for each large request under way
-	page      servedPage
+	page      http.Handler
 	origins   *http.CrossOriginProtection
 
 	ending context.Context // is done when what is under way is to end at once
