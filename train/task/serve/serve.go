@@ -115,19 +115,18 @@ func New(m *task.Model, o Options) (*Handler, error) {
 	if m == nil || m.Params == nil {
 		return nil, errors.New("the model is nil or zero: task.Open or task.New makes one")
 	}
-	defaults := Options{MaxBody: 1 << 20, MaxInputs: 256, MaxBeam: 16, MaxTokens: 1024, Sessions: 16, Batch: 32, Time: time.Minute, ErrorLog: log.Default()}
 	for _, limit := range []struct {
 		name     string
 		of       *int
 		standard int
 	}{
-		{"MaxBody", &o.MaxBody, defaults.MaxBody},
-		{"MaxInputs", &o.MaxInputs, defaults.MaxInputs},
-		{"MaxBeam", &o.MaxBeam, defaults.MaxBeam},
-		{"MaxTokens", &o.MaxTokens, defaults.MaxTokens},
-		{"Sessions", &o.Sessions, defaults.Sessions},
+		{"MaxBody", &o.MaxBody, 1 << 20},
+		{"MaxInputs", &o.MaxInputs, 256},
+		{"MaxBeam", &o.MaxBeam, 16},
+		{"MaxTokens", &o.MaxTokens, 1024},
+		{"Sessions", &o.Sessions, 16},
 		{"Queue", &o.Queue, max(1024, o.MaxInputs)},
-		{"Batch", &o.Batch, defaults.Batch},
+		{"Batch", &o.Batch, 32},
 	} {
 		if *limit.of < 0 {
 			return nil, fmt.Errorf("the %s must be at least 1, or 0 for %d, got %d", limit.name, limit.standard, *limit.of)
@@ -137,16 +136,16 @@ func New(m *task.Model, o Options) (*Handler, error) {
 		}
 	}
 	if o.Time < 0 {
-		return nil, fmt.Errorf("the Time must be above 0, or 0 for %v, got %v", defaults.Time, o.Time)
+		return nil, fmt.Errorf("the Time must be above 0, or 0 for %v, got %v", time.Minute, o.Time)
 	}
 	if o.Queue < o.MaxInputs {
 		return nil, fmt.Errorf("the Queue must have room for a request, whose MaxInputs are %d, got %d", o.MaxInputs, o.Queue)
 	}
 	if o.Time == 0 {
-		o.Time = defaults.Time
+		o.Time = time.Minute
 	}
 	if o.ErrorLog == nil {
-		o.ErrorLog = defaults.ErrorLog
+		o.ErrorLog = log.Default()
 	}
 	h := &Handler{model: m, options: o, origins: http.NewCrossOriginProtection(), idle: make(chan struct{}), large: make(chan struct{}, mostLarge)}
 	h.ending, h.end = context.WithCancel(context.Background())
