@@ -82,15 +82,11 @@ leaves them out; the names of labels and tags stay.`,
 				}
 				write = func(w io.Writer) error { return runs[0].Write(cmd.Context(), w) }
 			}
-			var page bytes.Buffer
-			if err := write(&page); err != nil {
-				return err
-			}
 			put := writeFile
 			if out == "" { // nobody has named it: a folder that came from elsewhere doesn't say what is overwritten
 				put = atomicfile.WriteFile
 			}
-			if err := put(path, func(w io.Writer) error { _, err := page.WriteTo(w); return err }); err != nil {
+			if err := putWhole(put, path, write); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "Report:", printable.Text(path))
@@ -100,6 +96,15 @@ leaves them out; the names of labels and tags stay.`,
 	cmd.Flags().StringVar(&out, "out", "", "the page to write, a .html file (default report.html in the run folder)")
 	cmd.Flags().BoolVar(&private, "no-examples", false, "leave out what has texts of the data in it")
 	return cmd
+}
+
+// putWhole has put write what write writes, when all of it is there: a kill before would leave a file that is begun.
+func putWhole(put func(path string, write func(io.Writer) error) error, path string, write func(io.Writer) error) error {
+	var page bytes.Buffer
+	if err := write(&page); err != nil {
+		return err
+	}
+	return put(path, func(w io.Writer) error { _, err := page.WriteTo(w); return err })
 }
 
 // openReported opens the model of a run and what it was validated on, or says in the run why there is none.
@@ -133,10 +138,7 @@ func writeReport(cmd *cobra.Command, t *task.Task, dir string) {
 	run, err := task.ReadRun(dir)
 	if err == nil {
 		r := report.Run{Dir: dir, Run: run, Model: t.Model, Examples: t.Examples(), Look: t.Look(), Private: private}
-		var page bytes.Buffer // whole, before a file is begun that a kill would leave
-		if err = r.Write(cmd.Context(), &page); err == nil {
-			err = atomicfile.WriteFile(path, func(w io.Writer) error { _, err := page.WriteTo(w); return err })
-		}
+		err = putWhole(atomicfile.WriteFile, path, func(w io.Writer) error { return r.Write(cmd.Context(), w) })
 	}
 	if err != nil {
 		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the run is whole, but not its report, which heed report", shell(dir), "writes:", oneLine(interrupted(cmd.Context(), err)))

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -87,12 +86,7 @@ func compared(runs []*Run, names []string) []chart {
 		}
 	}
 	add("Learning rate", all, func(r *Run, i int) float64 { return r.History[i].LearningRate })
-	add("Time a step, ms", func(r *Run) bool { return slices.Max(r.Seconds) > 0 }, func(r *Run, i int) float64 {
-		if r.Seconds[i] == 0 {
-			return math.NaN()
-		}
-		return 1000 * r.Seconds[i]
-	})
+	add("Time a step, ms", func(r *Run) bool { return slices.Max(r.Seconds) > 0 }, (*Run).stepTime)
 	return charts
 }
 

@@ -100,6 +100,14 @@ func metric(history []train.Check, name string) func(i int) float64 {
 	}
 }
 
+// stepTime returns the milliseconds that a step took before a check; NaN where that isn't known.
+func (r *Run) stepTime(i int) float64 {
+	if r.Seconds[i] == 0 {
+		return math.NaN()
+	}
+	return 1000 * r.Seconds[i]
+}
+
 // charts returns the curves of a run.
 func (r *Run) charts() []chart {
 	at, h := r.thinned(mostPoints), r.History
@@ -136,12 +144,7 @@ func (r *Run) charts() []chart {
 	}{
 		{"Learning rate", "learning rate", func(i int) float64 { return h[i].LearningRate }},
 		{"Gradient norm, before clipping", "mean norm", func(i int) float64 { return h[i].GradientNorm }},
-		{"Time a step, ms", "by the clock", func(i int) float64 {
-			if r.Seconds[i] == 0 {
-				return math.NaN()
-			}
-			return 1000 * r.Seconds[i]
-		}},
+		{"Time a step, ms", "by the clock", r.stepTime},
 	} {
 		s := r.values(at, steps, one.name, one.value)
 		if slices.ContainsFunc(s.Values, func(v number) bool { return v.finite() && v != 0 }) {
@@ -205,7 +208,7 @@ func (r *Run) checks() table {
 		}
 		ms := "–"
 		if r.Seconds[i] > 0 {
-			ms = short(1000 * r.Seconds[i])
+			ms = short(r.stepTime(i))
 		}
 		if i == r.Best {
 			t.Best = len(t.Rows)
