@@ -64,10 +64,5 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 // oneLine returns an error's text on one line, of which the middle is cut where it is very long: what is in it may be a
 // user's argument.
 func oneLine(err error) string {
-	const head, tail = 800, 300
-	s := printable.Text(strings.Join(strings.Fields(err.Error()), " "))
-	if r := []rune(s); len(r) > head+tail {
-		s = string(r[:head]) + " … " + string(r[len(r)-tail:])
-	}
-	return s
+	return printable.Cut(printable.Text(strings.Join(strings.Fields(err.Error()), " ")), 800, 300)
 }

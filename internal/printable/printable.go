@@ -13,6 +13,15 @@ import (
 // every kind and ends of lines stay.
 func Text(s string) string { return Except(s, "\n") }
 
+// Cut returns s or, where it has more than head+tail characters, so many of its beginning and of its end.
+func Cut(s string, head, tail int) string {
+	r := []rune(s)
+	if len(r) <= head+tail {
+		return s
+	}
+	return string(r[:head]) + " … " + string(r[len(r)-tail:])
+}
+
 // Except is Text where the characters of stay stay, in place of ends of lines.
 func Except(s, stay string) string {
 	var escaped strings.Builder

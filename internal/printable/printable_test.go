@@ -14,3 +14,17 @@ func TestText(t *testing.T) {
 		t.Errorf("Except is %q, want %q", got, want)
 	}
 }
+
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		s          string
+		head, tail int
+		want       string
+	}{
+		{"", 0, 0, ""}, {"äöü", 2, 1, "äöü"}, {"äöüß", 2, 1, "äö … ß"}, {"äöüß", 3, 0, "äöü … "},
+	} {
+		if got := Cut(c.s, c.head, c.tail); got != c.want {
+			t.Errorf("Cut(%q, %d, %d) is %q, want %q", c.s, c.head, c.tail, got, c.want)
+		}
+	}
+}
