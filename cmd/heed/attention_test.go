@@ -146,7 +146,8 @@ func TestAttentionWrongCalls(t *testing.T) {
 		})
 	}
 	fail(t, heed("attention", "none", "abc"), 1, "isn't a run folder")
-	fail(t, heed("attention", "none", "abc", "--out=none/x.png"), 1, "--out's folder none doesn't exist") // before the run is opened
+	// before the run is opened
+	fail(t, heed("attention", "none", "abc", "--out=none/x.png"), 1, "--out's folder none doesn't exist")
 	if left := folder(t, "."); len(left) > 0 {
 		t.Errorf("wrong calls made files: %q", left)
 	}
@@ -213,7 +214,8 @@ func TestAttentionOfHostileTexts(t *testing.T) {
 		}
 	}
 	content := read(t, filepath.Join(base, "x.html"))
-	if opened, closed := strings.Count(content, "<script"), strings.Count(content, "</script"); opened != 3 || closed != 3 { // the page's own
+	// the page's own
+	if opened, closed := strings.Count(content, "<script"), strings.Count(content, "</script"); opened != 3 || closed != 3 {
 		t.Errorf("x.html opens %d scripts and closes %d, want 3", opened, closed)
 	}
 	isXML(t, read(t, filepath.Join(base, "x.svg")))

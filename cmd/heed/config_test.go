@@ -181,7 +181,8 @@ func TestFlagsBeatPresets(t *testing.T) {
 		return flagsOf(c)
 	}
 	with := map[string][]string{"solver": {"beta1", "beta2", "muon-rate"}, "monitor": {"mode"}}
-	others := []string{"task", "preset", "from", "data", "validation-data", "columns", "units", "max-len"} // which a Config has as something else
+	// which a Config has as something else
+	others := []string{"task", "preset", "from", "data", "validation-data", "columns", "units", "max-len"}
 	for _, preset := range task.Presets() {
 		before := change(preset, "", "")
 		before.VisitAll(func(flag *pflag.Flag) {

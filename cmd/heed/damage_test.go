@@ -123,7 +123,8 @@ func TestFlippedBytes(t *testing.T) {
 					}
 				}
 				t.Logf("%s: of %d changes, %d were refused", file, test.flips, seen)
-				if most := test.flips * 9 / 10; seen < most && (file != task.HistoryFile || test.state == "finished") { // where the checkpoint's takes its place
+				// An unfinished run's history is the checkpoint's.
+				if most := test.flips * 9 / 10; seen < most && (file != task.HistoryFile || test.state == "finished") {
 					t.Errorf("of %d changes in %s, %d were refused, want at least %d", test.flips, file, seen, most)
 				}
 				restore()

@@ -119,7 +119,8 @@ func TestTrainOnATerminal(t *testing.T) {
 func TestInterruptedOnATerminal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	got := interruptedOnTerminal(t, "Epoch 0: ", "TERM=xterm", "train", "--task=copy", "--patience=0", "--epochs=1000", "--out="+dir)
-	said := slices.DeleteFunc(screen(got), func(line string) bool { return !strings.HasPrefix(line, "heed: ") }) // an epoch may end between the two
+	// an epoch may end between the two
+	said := slices.DeleteFunc(screen(got), func(line string) bool { return !strings.HasPrefix(line, "heed: ") })
 	if want := []string{"heed: interrupted: ending what is under way", "heed: interrupted: heed train --resume " + shell(dir) + " goes on from there"}; !slices.Equal(said, want) {
 		t.Errorf("the terminal gets %q, want %q of it", got, want)
 	}
