@@ -86,14 +86,18 @@ be answered counts as answered with nothing.`,
 			if _, err := fmt.Fprint(cmd.OutOrStdout(), r); err != nil || answers == "" {
 				return err
 			}
-			return writeFile(answers, r.WriteAnswers)
+			separator := '\t'
+			if strings.EqualFold(filepath.Ext(answers), ".csv") {
+				separator = ','
+			}
+			return writeFile(answers, func(w io.Writer) error { return r.WriteAnswers(w, separator) })
 		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&files, "data", nil, "a TSV or CSV file to score, or twice for two parallel ones of lines; of text, another one, which has no other characters, unless the run has --units bpe")
 	f.StringSliceVar(&columns, "columns", nil, "with --data: names or numbers of the columns of sources and answers (default: as in training)")
 	f.IntVar(&o.Beam, "beam", 1, "answers of pairs that are followed side by side, to take the likeliest")
-	f.StringVar(&answers, "answers", "", "a TSV file to write, of every source with its answer, what is right, and whether it is")
+	f.StringVar(&answers, "answers", "", "a file to write, every source with its answer, what is right, and whether it is: CSV if its name ends in .csv, otherwise TSV")
 	return cmd
 }
 

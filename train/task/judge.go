@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -269,21 +271,33 @@ func className(class string) string {
 	}, class)
 }
 
-// WriteAnswers writes what was judged as TSV, a line each: the source, the answer, whether it is right, its edits, its
-// log probability and the references. In texts, a tab is \t, an end of line \n or \r, and a backslash \\.
-func (r *Report) WriteAnswers(w io.Writer) error {
+// WriteAnswers writes what was judged, a row each: the source, the answer, whether it is right, its edits, its log
+// probability and the references. The separator of fields is ',' for CSV or '\t' for TSV, in whose texts a tab is \t, an
+// end of line \n or \r, and a backslash \\.
+func (r *Report) WriteAnswers(w io.Writer, separator rune) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintln(out, "source\tanswer\tright\tedits\tlog_prob\treference")
-	escape := strings.NewReplacer("\\", `\\`, "\t", `\t`, "\n", `\n`, "\r", `\r`)
-	for _, j := range r.Judged {
-		fmt.Fprintf(out, "%s\t%s\t%t\t%d\t", escape.Replace(j.Source), escape.Replace(j.Answer.Text), j.Right, j.Edits)
-		if j.Answer.Err == nil {
-			fmt.Fprintf(out, "%.4f", math.Round(1e4*j.Answer.LogProb)/1e4+0) // never -0.0000
+	quoted := csv.NewWriter(out)
+	quoted.Comma = separator
+	put := quoted.Write
+	if separator == '\t' { // TSV has no quotes
+		escape := strings.NewReplacer("\\", `\\`, "\t", `\t`, "\n", `\n`, "\r", `\r`)
+		put = func(fields []string) error {
+			for i, field := range fields {
+				fields[i] = escape.Replace(field)
+			}
+			_, err := fmt.Fprintln(out, strings.Join(fields, "\t"))
+			return err
 		}
-		for _, reference := range j.References {
-			fmt.Fprintf(out, "\t%s", escape.Replace(reference))
-		}
-		fmt.Fprintln(out)
 	}
-	return out.Flush()
+	err := put([]string{"source", "answer", "right", "edits", "log_prob", "reference"})
+	for _, j := range r.Judged {
+		score := ""
+		if j.Answer.Err == nil {
+			score = fmt.Sprintf("%.4f", math.Round(1e4*j.Answer.LogProb)/1e4+0) // never -0.0000
+		}
+		fields := []string{j.Source, j.Answer.Text, strconv.FormatBool(j.Right), strconv.Itoa(j.Edits), score}
+		err = cmp.Or(err, put(append(fields, j.References...)))
+	}
+	quoted.Flush()
+	return cmp.Or(err, quoted.Error(), out.Flush())
 }

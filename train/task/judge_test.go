@@ -216,14 +216,16 @@ func TestWriteAnswers(t *testing.T) {
 		{Source: "c", References: []string{"C"}, Answer: Answer{Text: "C", LogProb: -1e-5}, Right: true},
 		{Source: "d", References: []string{"D"}, Answer: noAnswer, Edits: 1},
 	}}
-	var got strings.Builder
-	if err := r.WriteAnswers(&got); err != nil {
-		t.Fatal(err)
-	}
-	const want = "source\tanswer\tright\tedits\tlog_prob\treference\n" +
-		"a\\tb\\\\\tx\tfalse\t2\t-0.5000\tx\\ny\t\\r\n" + "c\tC\ttrue\t0\t0.0000\tC\n" + "d\t\tfalse\t1\t\tD\n"
-	if got.String() != want {
-		t.Errorf("got %q, want %q", got.String(), want)
+	for separator, want := range map[rune]string{
+		'\t': "source\tanswer\tright\tedits\tlog_prob\treference\n" +
+			"a\\tb\\\\\tx\tfalse\t2\t-0.5000\tx\\ny\t\\r\n" + "c\tC\ttrue\t0\t0.0000\tC\n" + "d\t\tfalse\t1\t\tD\n",
+		',': "source,answer,right,edits,log_prob,reference\n" +
+			"a\tb\\,x,false,2,-0.5000,\"x\ny\",\"\r\"\n" + "c,C,true,0,0.0000,C\n" + "d,,false,1,,D\n",
+	} {
+		var got strings.Builder
+		if err := r.WriteAnswers(&got, separator); err != nil || got.String() != want {
+			t.Errorf("with %q: got %q, %v, want %q", separator, got.String(), err, want)
+		}
 	}
 }
 
