@@ -41,11 +41,16 @@ Put -- before an input that begins with a dash.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var write func(io.Writer, heatmap.Figure) error // nil for none
+			file := &outFile{flag: "out", path: out, inputs: runFiles(args[0])}
 			if cmd.Flags().Changed("out") {
 				var err error
 				if write, err = figureWriter(out); err != nil {
 					return err
 				}
+				if err := file.open(); err != nil {
+					return err
+				}
+				defer file.Close()
 			}
 			m, err := openModel(args[0])
 			if err != nil {
@@ -68,7 +73,7 @@ Put -- before an input that begins with a dash.`,
 				_, err := text.WriteTo(stdout)
 				return err
 			}
-			if err := writeFile(out, func(w io.Writer) error { return write(w, figure) }); err != nil {
+			if err := file.write(cmd.Context(), func(w io.Writer) error { return write(w, figure) }); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintln(stdout, drawn(out, figure))
@@ -101,8 +106,7 @@ func shortened(s string) string {
 	return quoted(s)
 }
 
-// figureWriter returns what writes a figure as the file's name says. It is an error if there is no place for such a
-// file.
+// figureWriter returns the function that writes a figure in the format that the file's name ends in.
 func figureWriter(path string) (func(io.Writer, heatmap.Figure) error, error) {
 	var write func(io.Writer, heatmap.Figure) error
 	switch strings.ToLower(filepath.Ext(path)) {
@@ -115,7 +119,7 @@ func figureWriter(path string) (func(io.Writer, heatmap.Figure) error, error) {
 	default:
 		return nil, usagef("--out must be a file's name that ends in .png, .svg or .html, got %q", path)
 	}
-	return write, writable("out", path)
+	return write, nil
 }
 
 // drawn says what has been drawn where.

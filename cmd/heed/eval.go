@@ -61,10 +61,15 @@ be answered counts as answered with nothing.`,
 			case isText && (columns != nil || answers != ""):
 				return usagef("--columns and --answers are for models of rows; %s learned the task %s", args[0], c.Task.Name)
 			}
+			out := &outFile{flag: "answers", path: answers, inputs: append(runFiles(args[0]), files...)}
 			if answers != "" {
-				if err := writable("answers", answers); err != nil {
+				if files == nil {
+					out.inputs = append(out.inputs, dataFiles(c.Data)...)
+				}
+				if err := out.open(); err != nil {
 					return err
 				}
+				defer out.Close()
 			}
 			var m *task.Model
 			var examples []data.Example
@@ -90,7 +95,7 @@ be answered counts as answered with nothing.`,
 			if strings.EqualFold(filepath.Ext(answers), ".csv") {
 				separator = ','
 			}
-			return writeFile(answers, func(w io.Writer) error { return r.WriteAnswers(w, separator) })
+			return out.write(cmd.Context(), func(w io.Writer) error { return r.WriteAnswers(w, separator) })
 		},
 	}
 	f := cmd.Flags()

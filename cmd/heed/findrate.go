@@ -20,9 +20,11 @@ func findRate(cmd *cobra.Command, c task.Config, out string, how task.Task) erro
 	if !strings.EqualFold(filepath.Ext(out), ".png") {
 		return usagef("--find-rate must be a file's name that ends in .png, got %q", out)
 	}
-	if err := writable("find-rate", out); err != nil {
+	picture := &outFile{flag: "find-rate", path: out, inputs: append(runFiles(c.From.Dir), dataFiles(c.Data)...)}
+	if err := picture.open(); err != nil {
 		return err
 	}
+	defer picture.Close()
 	t, err := newTask(cmd.Context(), c)
 	if err != nil {
 		return wrongFlag(err)
@@ -55,7 +57,7 @@ func findRate(cmd *cobra.Command, c task.Config, out string, how task.Task) erro
 	for _, l := range losses {
 		f.Points = append(f.Points, [2]float64{l.Rate, l.Loss})
 	}
-	if err := writeFile(out, func(w io.Writer) error { return f.WritePNG(w) }); err != nil {
+	if err := picture.write(cmd.Context(), f.WritePNG); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The loss falls most steeply at --learning-rate %.2g, as %s shows\n", rate, printable.Text(out))

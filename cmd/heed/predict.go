@@ -65,10 +65,12 @@ max_len characters are read. Put -- before inputs that begin with a dash.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			answered := &outFile{flag: "out", path: out, inputs: append(runFiles(args[0]), file)}
 			if out != "" {
-				if err := writable("out", out); err != nil {
+				if err := answered.open(); err != nil {
 					return err
 				}
+				defer answered.Close()
 			}
 			m, err := openModel(args[0])
 			if err != nil {
@@ -81,7 +83,7 @@ max_len characters are read. Put -- before inputs that begin with a dash.`,
 			p := &prediction{ctx: cmd.Context(), model: m, options: o, scores: scores, stderr: cmd.ErrOrStderr()}
 			switch {
 			case cmd.Flags().Changed("data") && out != "":
-				err = writeFile(out, func(w io.Writer) error { return p.file(file, column, w) })
+				err = answered.write(p.ctx, func(w io.Writer) error { return p.file(file, column, w) })
 			case cmd.Flags().Changed("data"):
 				err = p.file(file, column, visible(cmd.OutOrStdout()))
 			case len(args) > 1:

@@ -163,9 +163,10 @@ func TestPredictData(t *testing.T) {
 			if got.code != status || got.stdout != test.want || !strings.HasSuffix(got.stderr, test.stderr) || (got.stderr == "") != (test.stderr == "") {
 				t.Errorf("status %d, %q, %q; want %q", got.code, got.stdout, got.stderr, test.want)
 			}
-			got = heed(append([]string{"predict", dir, "--data=" + path, "--out=" + path}, test.args...)...)
-			if got.code != status || got.stdout != "" || read(t, path) != test.want {
-				t.Errorf("status %d, %q, and the file is %q", got.code, got.stderr, read(t, path))
+			out := filepath.Join(folder, "answered-"+test.file)
+			got = heed(append([]string{"predict", dir, "--data=" + path, "--out=" + out}, test.args...)...)
+			if got.code != status || got.stdout != "" || read(t, out) != test.want {
+				t.Errorf("status %d, %q, and the file is %q", got.code, got.stderr, read(t, out))
 			}
 		})
 	}
@@ -185,9 +186,11 @@ func TestPredictData(t *testing.T) {
 
 	before := "word\na\n\"b\"c\n"
 	write(t, path, before)
-	fail(t, heed("predict", dir, "--data="+path, "--out="+path), 1, "many.csv, line 3", "it can't be written back, so mend it first")
-	if read(t, path) != before {
-		t.Error("the file was written all the same")
+	answered := filepath.Join(folder, "answered.csv")
+	write(t, answered, "kept")
+	fail(t, heed("predict", dir, "--data="+path, "--out="+answered), 1, "many.csv, line 3", "it can't be written back, so mend it first")
+	if read(t, path) != before || read(t, answered) != "kept" {
+		t.Error("a file was written all the same")
 	}
 	fail(t, heed("predict", dir, "--data="+path, "--columns=in"), 1, `column "in" isn't in the header, which has ["word"]`)
 }

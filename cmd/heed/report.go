@@ -50,11 +50,7 @@ leaves them out; the names of labels and tags stay.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if out != "" {
-				if err := writable("out", out); err != nil {
-					return err
-				}
-			}
+			page := &outFile{flag: "out", path: out, page: true}
 			var runs []*report.Run
 			for _, dir := range args {
 				if dir == "" {
@@ -68,6 +64,13 @@ leaves them out; the names of labels and tags stay.`,
 					return err
 				}
 				runs = append(runs, &report.Run{Dir: dir, Run: run, Private: private})
+				page.inputs = append(page.inputs, append(runFiles(dir), dataFiles(run.Config.Data)...)...)
+			}
+			if out != "" {
+				if err := page.open(); err != nil {
+					return err
+				}
+				defer page.Close()
 			}
 			path := cmp.Or(out, filepath.Join(args[0], task.ReportFile))
 			write := func(w io.Writer) error { return report.Compare(w, runs) }
@@ -82,9 +85,9 @@ leaves them out; the names of labels and tags stay.`,
 				}
 				write = func(w io.Writer) error { return runs[0].Write(cmd.Context(), w) }
 			}
-			put := writeFile
-			if out == "" { // nobody has named it: a folder that came from elsewhere doesn't say what is overwritten
-				put = atomicfile.WriteFile
+			put := atomicfile.WriteFile // nobody has named it: a folder that came from elsewhere doesn't say what is overwritten
+			if out != "" {
+				put = func(_ string, write func(io.Writer) error) error { return page.write(cmd.Context(), write) }
 			}
 			if err := putWhole(put, path, write); err != nil {
 				return err

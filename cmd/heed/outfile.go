@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/heed-go/heed/internal/atomicfile"
+	"github.com/heed-go/heed/internal/folderlock"
+	"github.com/heed-go/heed/train/task"
+)
+
+// An outFile is a file that a flag names, to be written when the work is done.
+type outFile struct {
+	flag, path string
+	inputs     []string // files that the call reads: none of them is overwritten
+	page       bool     // it may replace the report.html of a run
+	stream     *os.File // open from the start if path is a pipe or a device, otherwise nil
+}
+
+// open checks, before any work is done, that the file can be written and that writing it loses nothing. Close the
+// outFile after use.
+func (o *outFile) open() error {
+	info, err := os.Stat(o.path)
+	if err == nil && info.IsDir() {
+		return fmt.Errorf("--%s %s is a folder", o.flag, o.path)
+	}
+	if err == nil && isStream(info) {
+		return o.openStream(info)
+	}
+	folder := filepath.Dir(o.target())
+	switch in, err := os.Stat(folder); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("--%s's folder %s doesn't exist: make it first", o.flag, folder)
+	case err == nil && !in.IsDir():
+		return fmt.Errorf("--%s's folder %s is a file", o.flag, folder)
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(folder, ".heed-")
+	if err != nil {
+		return fmt.Errorf("--%s %s can't be written: %w", o.flag, o.path, errors.Unwrap(err))
+	}
+	return cmp.Or(f.Close(), os.Remove(f.Name()))
+}
+
+// isStream reports whether a file is written to as it stands, instead of being replaced: a pipe, a device, or the file
+// that standard output goes to.
+func isStream(info fs.FileInfo) bool { return !info.Mode().IsRegular() || isStdout(info) }
+
+func isStdout(info fs.FileInfo) bool {
+	stdout, err := os.Stdout.Stat()
+	return err == nil && os.SameFile(info, stdout)
+}
+
+// openStream opens a pipe, a device or standard output. It doesn't wait for the reader of a pipe.
+func (o *outFile) openStream(info fs.FileInfo) (err error) {
+	if info.Mode().IsRegular() {
+		o.stream = os.Stdout // another opening would write over what standard output gets
+		return nil
+	}
+	mode := os.O_WRONLY
+	if info.Mode()&fs.ModeNamedPipe != 0 {
+		mode |= syscall.O_NONBLOCK
+	}
+	o.stream, err = os.OpenFile(o.path, mode, 0)
+	if errors.Is(err, syscall.ENXIO) && info.Mode()&fs.ModeNamedPipe != 0 {
+		return fmt.Errorf("--%s %s is a pipe that nobody reads: start its reader first", o.flag, o.path)
+	}
+	if err != nil {
+		return fmt.Errorf("--%s %s can't be written: %w", o.flag, o.path, errors.Unwrap(err))
+	}
+	return nil
+}
+
+// target returns the path of the file that is replaced, which a symbolic link may lead to.
+func (o *outFile) target() string {
+	if path, err := filepath.EvalSymlinks(o.path); err == nil {
+		return path
+	}
+	return o.path
+}
+
+// check returns an error if writing would replace a file that the call reads, or one that belongs to a run.
+func (o *outFile) check() error {
+	path := o.target()
+	info, err := os.Stat(path)
+	if err != nil {
+		info = nil // there is nothing to replace
+	} else if isStream(info) {
+		return fmt.Errorf("--%s %s was a file and now is %v: give another name", o.flag, o.path, info.Mode())
+	}
+	same := func(other string) bool {
+		file, err := os.Stat(other)
+		return err == nil && info != nil && os.SameFile(file, info)
+	}
+	for _, input := range o.inputs {
+		if same(input) {
+			return fmt.Errorf("--%s %s would overwrite %s, which this call reads: give another name", o.flag, o.path, input)
+		}
+	}
+	folder, base := filepath.Split(path)
+	if !isRun(folder) {
+		return nil
+	}
+	for _, name := range append(task.Files(), folderlock.Name) {
+		if (strings.EqualFold(base, name) || same(filepath.Join(folder, name))) && !(o.page && name == task.ReportFile) {
+			return fmt.Errorf("--%s %s would overwrite the %s of a run: give another name", o.flag, o.path, name)
+		}
+	}
+	return nil
+}
+
+// isRun reports whether a folder holds a run: its config.json has a format, as Heed's have, or can't be read.
+func isRun(folder string) bool {
+	path := filepath.Join(folder, task.ConfigFile)
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
+		return true
+	}
+	content, err := os.ReadFile(path)
+	var config struct {
+		Format json.RawMessage `json:"format"`
+	}
+	return cmp.Or(err, json.Unmarshal(content, &config)) != nil || config.Format != nil
+}
+
+// runFiles returns the paths of the files of a run folder that commands read.
+func runFiles(dir string) (paths []string) {
+	for _, name := range task.Files() {
+		if name != task.ReportFile {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	return paths
+}
+
+// dataFiles returns the paths of the files that a configuration learns from and validates on.
+func dataFiles(d task.Data) []string {
+	files := []string{d.File, d.TargetFile, d.ValidationFile, d.ValidationTargetFile}
+	return slices.DeleteFunc(files, func(path string) bool { return path == "" })
+}
+
+// write makes the file hold what content writes, whole or not at all. A pipe or a device isn't replaced by a file but
+// written to; a symbolic link stays, and what it leads to is replaced. The end of ctx ends the wait for a slow reader.
+func (o *outFile) write(ctx context.Context, content func(w io.Writer) error) error {
+	if o.stream == nil {
+		return atomicfile.WriteFile(o.target(), func(w io.Writer) error {
+			return cmp.Or(content(w), o.check()) // links may have changed since open
+		})
+	}
+	stop := context.AfterFunc(ctx, func() { o.stream.SetWriteDeadline(time.Now()) })
+	defer stop()
+	w := bufio.NewWriter(o.stream)
+	err := cmp.Or(content(w), w.Flush(), o.Close())
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", o.path, err)
+	}
+	return nil
+}
+
+// Close closes a pipe or a device, if write hasn't.
+func (o *outFile) Close() error {
+	if o.stream == nil || o.stream == os.Stdout {
+		return nil
+	}
+	return o.stream.Close()
+}

@@ -1,0 +1,256 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// No output replaces an input, or a file of a run, whatever name leads to it.
+func TestOutputsKeepInputs(t *testing.T) {
+	base := t.TempDir()
+	path := func(names ...string) string { return filepath.Join(append([]string{base}, names...)...) }
+	own, run, other := path("own.csv"), path("run"), path("other")
+	var rows strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&rows, "word %d,class %d\n", i, i%3)
+	}
+	write(t, own, rows.String())
+	write(t, path("page.html"), strings.Repeat("<p>a page to learn\n", 100))
+	succeed(t, small("--task=labels", "--steps=0", "--validation=10", "--data="+own, "--out="+run)...)
+	succeed(t, small("--task=text", "--max-len=8", "--epochs=1", "--data="+path("page.html"), "--out="+other)...)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, file := range map[string]string{
+		"config": path("run", "config.json"), "weights.png": path("run", "model.safetensors"), "config.html": path("run", "config.json"), "rows": own, "rows.png": own,
+	} {
+		must(os.Symlink(file, path("soft-"+link)))
+		must(os.Link(file, path("hard-"+link)))
+	}
+	must(os.Symlink(run, path("folder")))
+	must(os.Mkdir(path("foreign"), 0o777))
+	write(t, path("foreign", "config.json"), `{"name": "of another program"}`)
+	files := func() [3]map[string]string {
+		inputs := map[string]string{"own.csv": read(t, own), "page.html": read(t, path("page.html"))}
+		return [3]map[string]string{inputs, folder(t, run), folder(t, other)}
+	}
+	before := files()
+
+	const reads, ofRun = "which this call reads", "of a run"
+	for _, c := range []struct {
+		out  string
+		want string
+		args []string
+	}{
+		{own, reads, []string{"eval", run, "--data", own, "--answers"}},
+		{own, reads, []string{"eval", run, "--answers"}}, // which validates on rows of it
+		{path("soft-rows"), reads, []string{"eval", run, "--data", own, "--answers"}},
+		{path("hard-rows"), reads, []string{"eval", run, "--data", own, "--answers"}},
+		{own, reads, []string{"eval", run, "--data", path("soft-rows"), "--answers"}},
+		{path("run", "config.json"), reads, []string{"eval", run, "--answers"}},
+		{path("hard-config"), reads, []string{"eval", run, "--answers"}},
+		{path("soft-config"), reads, []string{"eval", run, "--answers"}},
+		{path("other", "config.json"), ofRun, []string{"eval", run, "--answers"}},
+		{path("other", "tokenizer.json"), ofRun, []string{"eval", run, "--answers"}}, // it has none yet
+		{path("folder", "Summary.json"), ofRun, []string{"eval", run, "--answers"}},  // some file systems take it for summary.json
+		{path("folder", ".heed.lock"), ofRun, []string{"eval", run, "--answers"}},
+		{path("run", "model.safetensors"), reads, []string{"predict", run, "--data", own, "--out"}},
+		{path("folder", "model.safetensors"), reads, []string{"predict", run, "--data", own, "--out"}},
+		{path("soft-rows"), reads, []string{"predict", run, "--data", own, "--out"}},
+		{path("soft-weights.png"), reads, []string{"attention", run, "a", "--out"}},
+		{path("soft-weights.png"), ofRun, []string{"attention", other, "a", "--out"}},
+		{path("run", "report.html"), ofRun, []string{"attention", run, "a", "--out"}},
+		{path("soft-config.html"), reads, []string{"report", run, "--out"}},
+		{path("soft-config.html"), ofRun, []string{"report", other, "--out"}},
+		{path("page.html"), reads, []string{"report", run, other, "--out"}},
+	} {
+		t.Run(strings.Join(c.args, " ")+" "+c.out, func(t *testing.T) {
+			fail(t, heed(append(c.args, c.out)...), 1, c.out+" would overwrite ", c.want, "give another name")
+		})
+	}
+	fail(t, heed("train", "--task=labels", "--data="+own, "--find-rate="+path("soft-rows.png")), 1, reads)
+	fail(t, heed("train", "--task=copy", "--from="+run, "--find-rate="+path("soft-weights.png")), 1, reads)
+	for i, now := range files() {
+		if !maps.Equal(now, before[i]) {
+			t.Errorf("files have changed: %d of inputs, run and other", i)
+		}
+	}
+
+	for _, args := range [][]string{
+		{"eval", run, "--answers", path("run", "answers.tsv")},
+		{"eval", run, "--answers", path("run", "answers.tsv")}, // again
+		{"report", run, other, "--out", path("run", "report.html")},
+		{"attention", run, "a", "--out", path("foreign", "report.html")},
+	} {
+		succeed(t, args...)
+	}
+}
+
+// A file may become a link to an input between the check and the writing.
+func TestOutputChangesMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	input, out := filepath.Join(dir, "input"), filepath.Join(dir, "out")
+	write(t, input, "rows")
+	o := &outFile{flag: "out", path: out, inputs: []string{input}}
+	if err := o.open(); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func() error{
+		"a symbolic link": func() error { return os.Symlink(input, out) },
+		"a hard link":     func() error { return os.Link(input, out) },
+		"a pipe":          func() error { return syscall.Mkfifo(out, 0o666) },
+	} {
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		err := o.write(t.Context(), func(w io.Writer) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), "give another name") || read(t, input) != "rows" {
+			t.Errorf("%s: %v; the input has %q", name, err, read(t, input))
+		}
+		if err := os.Remove(out); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func hello(w io.Writer) error {
+	_, err := io.WriteString(w, "hello")
+	return err
+}
+
+// What isn't a regular file stays what it is, where it is named to be written.
+func TestOutFile(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	write(t, file, "before")
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	put := func(path string, content func(io.Writer) error) error {
+		o := &outFile{flag: "out", path: path}
+		if err := o.open(); err != nil {
+			return err
+		}
+		defer o.Close()
+		return o.write(t.Context(), content)
+	}
+	for _, path := range []string{link, file, filepath.Join(dir, "new")} {
+		if err := put(path, hello); err != nil || read(t, path) != "hello" || read(t, file) != "hello" {
+			t.Errorf("%s: %v; it has %q, and the file %q", path, err, read(t, path), read(t, file))
+		}
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != os.ModeSymlink {
+		t.Errorf("the link has become %v, %v", info.Mode(), err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(link, "x"): "--out's folder " + link + " is a file", dir: "is a folder", filepath.Join(dir, "a", "b"): "doesn't exist: make it first",
+	} {
+		if err := put(path, hello); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, ".heed-*")); len(left) > 0 || err != nil {
+		t.Errorf("open left %q: %v", left, err)
+	}
+	full, err := os.Stat("/dev/full")
+	if err != nil || full.Mode().Type()&os.ModeCharDevice == 0 {
+		t.Skip("there is no /dev/full")
+	}
+	alias := filepath.Join(dir, "full") // a mistake would take the device away
+	if err := os.Symlink("/dev/full", alias); err != nil {
+		t.Fatal(err)
+	}
+	much := func(w io.Writer) error {
+		_, err := io.WriteString(w, strings.Repeat("hello", 1<<16))
+		return err
+	}
+	if err := put(alias, much); err == nil || strings.Count(err.Error(), "no space left") != 1 {
+		t.Errorf("a full device: %v", err)
+	}
+	if info, err := os.Lstat(alias); err != nil || info.Mode().Type() != os.ModeSymlink {
+		t.Errorf("the link to a full device has become %v, %v", info.Mode(), err)
+	}
+}
+
+// A pipe is opened without waiting for a reader, and a reader that stalls doesn't outlast the call's context.
+func TestPipes(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
+		t.Skipf("there are no pipes to be had: %v", err)
+	}
+	o := &outFile{flag: "out", path: pipe}
+	if err := o.open(); err == nil || !strings.Contains(err.Error(), pipe+" is a pipe that nobody reads: start its reader first") {
+		t.Errorf("without a reader: %v", err)
+	}
+	reader, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := o.open(); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.write(t.Context(), hello); err != nil {
+		t.Errorf("with a reader: %v", err)
+	}
+	if content, err := io.ReadAll(reader); string(content) != "hello" || err != nil {
+		t.Errorf("the reader gets %q, %v", content, err)
+	}
+	if info, err := os.Lstat(pipe); err != nil || info.Mode().Type() != os.ModeNamedPipe {
+		t.Errorf("the pipe has become %v, %v", info.Mode(), err)
+	}
+
+	if err := o.open(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	endless := func(w io.Writer) error {
+		for {
+			if err := hello(w); err != nil {
+				return err
+			}
+		}
+	}
+	if err := o.write(ctx, endless); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a reader that stalls: %v", err)
+	}
+}
+
+// What the command prints and a file named /dev/stdout may go to the same file.
+func TestOutputToStdout(t *testing.T) {
+	if _, err := os.Stat("/dev/stdout"); err != nil {
+		t.Skip("there is no /dev/stdout")
+	}
+	dir := t.TempDir()
+	rows, run := filepath.Join(dir, "rows.tsv"), filepath.Join(dir, "run")
+	write(t, rows, strings.Repeat("a b\tX Y\nb c\tY Z\n", 10))
+	succeed(t, small("--task=tags", "--steps=0", "--validation=1", "--data="+rows, "--out="+run)...)
+	stdout, err := os.Create(filepath.Join(dir, "stdout"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdout.Close()
+	cmd := process("eval", run, "--data", rows, "--answers=/dev/stdout")
+	cmd.Stdout = stdout
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, stdout.Name()); !strings.HasPrefix(got, "Rows: ") || !strings.Contains(got, "source\tanswer\t") {
+		t.Errorf("the file has %q, want the scores and then the answers", got)
+	}
+}
