@@ -1,13 +1,9 @@
 package data
 
-import (
-	"errors"
-	"strings"
-)
+import "errors"
 
 // characters is the Coder of KindText: the target of each symbol is the one that follows. Of a source longer than
-// MaxLen the end counts. An answer is a symbol, the target of a source's last one; if it is left out, Ignore is. Bytes
-// of a token that are no whole character are answered as U+FFFD.
+// MaxLen the end counts. An answer is a symbol, the target of a source's last one; if it is left out, Ignore is.
 type characters struct{ coder }
 
 func newCharacters(c coder) *characters {
@@ -41,7 +37,4 @@ func (c *characters) Batch(examples []Example) (Batch, error) {
 	})
 }
 
-func (c *characters) Answer(targets []int) (string, error) {
-	text, err := c.read(targets)
-	return strings.ToValidUTF8(text, unknownToken), err
-}
+func (c *characters) Answer(targets []int) (string, error) { return c.read(targets) }

@@ -16,7 +16,8 @@ type Coder interface {
 	// out is the rule's; where the rule has no Answer it isn't known, and what depends on it isn't either.
 	Batch(examples []Example) (Batch, error)
 
-	// Answer returns the answer that the targets of one row spell, as a model chose them. An id that is no target's is
+	// Answer returns the answer that the targets of one row spell, as a model chose them. It is UTF-8: each run of
+	// bytes that are no whole character, as tokens may have them, becomes one U+FFFD (�). An id that is no target's is
 	// an error.
 	Answer(targets []int) (string, error)
 
@@ -204,11 +205,14 @@ func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
 	return ids, answer, nil
 }
 
-// read returns the answer that ids of symbols spell.
+// read returns the answer that ids of symbols spell, as UTF-8.
 func (c *coder) read(ids []int) (string, error) {
-	spelled, err := c.target.Decode(ids)
-	if err != nil || c.rule.Read == nil {
-		return spelled, err
+	text, err := c.target.Decode(ids)
+	if err != nil {
+		return "", err
 	}
-	return c.rule.Read(spelled), nil
+	if c.rule.Read != nil {
+		text = c.rule.Read(text)
+	}
+	return strings.ToValidUTF8(text, unknownToken), nil
 }

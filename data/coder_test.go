@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestNewCoderErrors(t *testing.T) {
@@ -32,6 +33,7 @@ func TestNewCoderErrors(t *testing.T) {
 		{"labels without classes", func(r *Rule) { r.Kind = KindLabels }, "needs at least 2 Classes to choose from, got 0"},
 		{"a class twice", func(r *Rule) { r.Kind, r.Classes = KindLabels, []string{"y", "y"} }, `Classes must differ and none may be empty, got "y" as number 1`},
 		{"an empty class", func(r *Rule) { r.Kind, r.Classes = KindLabels, []string{"y", ""} }, `got "" as number 1`},
+		{"a class that isn't text", func(r *Rule) { r.Kind, r.Classes = KindLabels, []string{"y", "\xff"} }, `its Classes must be UTF-8, got "\xff" as number 1`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := tags
@@ -160,5 +162,45 @@ func TestCharacters(t *testing.T) {
 	} {
 		_, err := c.Batch([]Example{tc.e})
 		wantError(t, err, tc.want)
+	}
+}
+
+// odd is a Tokenizer whose text isn't UTF-8.
+type odd struct{ Tokenizer }
+
+func (odd) Decode([]int) (string, error) { return "a\xffb\xe2\x82", nil }
+
+// Whatever a model chooses, its answer is UTF-8, of every kind: tokens may be parts of characters, and a rule's own
+// Read and Tokenizer may return anything.
+func TestAnswersAreUTF8(t *testing.T) {
+	bytes := newTestBPE(t, 258, "the the the")
+	part, err := bytes.Encode("é")
+	if err != nil || len(part) != 2 {
+		t.Fatalf("%v, %v", part, err)
+	}
+	read := func(string) string { return "a\xffb\xe2\x82" }
+	for name, test := range map[string]struct {
+		rule    Rule
+		targets []int
+		want    string
+	}{
+		"tags":                {Rule{Kind: KindTags, Source: bytes, Target: bytes}, part[:1], "�"},
+		"tags, Read":          {Rule{Kind: KindTags, Alphabet: "ab", Read: read}, []int{0, 1}, "a�b�"},
+		"labels":              {Rule{Kind: KindLabels, Source: bytes, Classes: []string{"yes", "é"}}, []int{1}, "é"},
+		"pairs":               {Rule{Kind: KindPairs, MaxAnswer: 4, Source: bytes}, []int{part[0], part[1], part[1], part[0]}, "é�"},
+		"pairs, whole":        {Rule{Kind: KindPairs, MaxAnswer: 4, Source: bytes}, part, "é"},
+		"pairs, with Target":  {Rule{Kind: KindPairs, MaxAnswer: 4, Source: odd{bytes}, Target: bytes}, part[1:], "�"},
+		"pairs, Read":         {Rule{Kind: KindPairs, MaxAnswer: 4, Alphabet: "ab", Read: read}, []int{0}, "a�b�"},
+		"pairs, own Decode":   {Rule{Kind: KindPairs, MaxAnswer: 4, Source: odd{bytes}}, []int{0}, "a�b�"},
+		"text":                {Rule{Kind: KindText, Source: bytes}, part[:1], "�"},
+		"text, several bytes": {Rule{Kind: KindText, Source: odd{bytes}}, []int{0}, "a�b�"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.rule.Name, test.rule.MaxLen = "own", 4
+			got, err := newCoderOf(t, test.rule).Answer(test.targets)
+			if err != nil || got != test.want || !utf8.ValidString(got) {
+				t.Errorf("got %q, %v, want %q", got, err, test.want)
+			}
+		})
 	}
 }

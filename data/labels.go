@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"slices"
+	"unicode/utf8"
 )
 
 // labels is the Coder of KindLabels. A row's inputs are the symbols of the source, then padding; its target is the
@@ -14,6 +15,9 @@ func newLabels(c coder) (*labels, error) {
 	for i, class := range c.rule.Classes {
 		if seen[class] {
 			return nil, fmt.Errorf("its Classes must differ and none may be empty, got %.100q as number %d", class, i)
+		}
+		if !utf8.ValidString(class) {
+			return nil, fmt.Errorf("its Classes must be UTF-8, got %.100q as number %d", class, i)
 		}
 		seen[class] = true
 	}

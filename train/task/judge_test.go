@@ -1,6 +1,7 @@
 package task
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/heed-go/heed/data"
 )
@@ -269,5 +271,40 @@ func TestReportBLEU(t *testing.T) {
 		if got := r.String(); !strings.Contains(got, test.want) {
 			t.Errorf("%s: the report is\n%swant %q in it", test.name, got, test.want)
 		}
+	}
+}
+
+// An undertrained model of byte pairs writes parts of characters: its answers, and what is written of them, are UTF-8.
+func TestAnswersOfBytePairsAreUTF8(t *testing.T) {
+	c, err := Named(string(data.KindPairs), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Data.File = filepath.Join(t.TempDir(), "rows.tsv")
+	if err := os.WriteFile(c.Data.File, []byte(strings.Repeat("été là\tgarçon 世界\nsommer\tgroß 🙂\nnoël\tœuf\n", 9)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c.Data.SourceUnits, c.Data.TargetUnits, c.Data.VocabSize = data.BPE, data.BPE, 270
+	task := made(t, c) // with its first weights
+	parts := 0
+	for _, beam := range []int{1, 3} {
+		r, err := task.Judge(t.Context(), []data.Example{{Source: "été", Answer: "là"}, {Source: "ñ", Answer: "世"}}, PredictOptions{Beam: beam})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file bytes.Buffer
+		if err := r.WriteAnswers(&file, '\t'); err != nil || !utf8.Valid(file.Bytes()) {
+			t.Errorf("with a beam of %d it writes %q, %v", beam, file.Bytes(), err)
+		}
+		a, err := task.Attention("été", "")
+		if err != nil || !utf8.ValidString(a.Answer) {
+			t.Errorf("got %q, %v", a.Answer, err)
+		}
+		for _, j := range r.Judged {
+			parts += strings.Count(j.Answer.Text, "\uFFFD")
+		}
+	}
+	if parts == 0 {
+		t.Error("no answer has a part of a character")
 	}
 }

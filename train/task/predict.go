@@ -49,7 +49,7 @@ func (e *InputError) Error() string { return fmt.Sprintf("%q: %v", e.Input, e.Er
 func (e *InputError) Unwrap() error { return e.Err }
 
 // Predict answers an input: with the sequence that the model makes of it, the class that it chooses or, of text, the
-// character or token that it finds most likely to follow, with U+FFFD for bytes of it that are no whole character. An
+// character or token that it finds most likely to follow. Bytes of tokens that are no whole character become U+FFFD. An
 // input that the task doesn't allow is an *InputError.
 func (m *Model) Predict(input string) (string, error) {
 	answers, err := m.PredictAll(context.Background(), []string{input}, PredictOptions{})
