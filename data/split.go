@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/heed-go/heed/internal/sizes"
 )
 
 // Split draws a rule's examples for training and for validation. No source is ever drawn for both: one source in eight
@@ -39,8 +41,8 @@ func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 	if rule.Sample == nil || rule.Answer == nil {
 		return nil, fmt.Errorf("task %s: examples need the rule's Sample and Answer, got none: Named has Heed's own rules", rule.Name)
 	}
-	if rule.MaxLen < 1 {
-		return nil, fmt.Errorf("task %s: MaxLen must be at least 1, got %d", rule.Name, rule.MaxLen)
+	if rule.MaxLen < 1 || rule.MaxLen > longest {
+		return nil, fmt.Errorf("task %s: MaxLen must be from 1 to %d, got %d", rule.Name, longest, rule.MaxLen)
 	}
 	if validation < 0 || validation > maxValidation {
 		return nil, &ValidationError{fmt.Sprintf("task %s: validation takes 0 to %d sources, got %d", rule.Name, maxValidation, validation)}
@@ -87,12 +89,18 @@ func (s *Split) heldOut(key string) bool { return HeldOut(s.seed, key, 1.0/8) }
 // Validation returns the validation examples, distinct, in the order they were drawn in. The slice is the caller's.
 func (s *Split) Validation() []Example { return slices.Clone(s.validation) }
 
+// exampleBytes is what an Example takes at least: two strings, and a word of memory for what is in each.
+const exampleBytes = 2*16 + 2*8
+
 // Train returns the size examples of one training step, drawn afresh: they depend on the seed, the epoch and the step
 // alone, and may repeat. A smaller size takes the first of them; one below 1 takes none. A sample that has no answer is
-// an error.
+// an error, and so is a size that there is no memory for.
 func (s *Split) Train(epoch, step, size int) ([]Example, error) {
 	if s.rule.Sample == nil {
 		return nil, errors.New("the split is of no rule: NewSplit makes one")
+	}
+	if err := sizes.Check(sizes.Product(max(size, 0), exampleBytes)); err != nil {
+		return nil, fmt.Errorf("task %s: %d examples: %w", s.rule.Name, size, err)
 	}
 	rng := newRand(s.seed, forTraining, epoch, step)
 	examples := make([]Example, 0, max(size, 0))

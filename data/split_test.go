@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -154,6 +155,17 @@ func TestNewSplitSizes(t *testing.T) {
 		if got := trainSources(t, s, 0, 0, size); len(got) != 0 {
 			t.Errorf("a size of %d gives %q", size, got)
 		}
+	}
+	for _, size := range []int{1 << 40, math.MaxInt} {
+		_, err := s.Train(0, 0, size)
+		wantError(t, err, fmt.Sprintf("task copy: %d examples: this takes", size), "of memory, of which there is")
+	}
+	for _, maxLen := range []int{0, -1, longest + 1, math.MaxInt} {
+		rule := named(t, "copy", 0)
+		rule.MaxLen = maxLen
+		rule.Sample = func(*rand.Rand, int) string { t.Fatalf("it is sampled with a MaxLen of %d", maxLen); return "" }
+		_, err := NewSplit(rule, 0, 1)
+		wantError(t, err, fmt.Sprintf("MaxLen must be from 1 to 16777216, got %d", maxLen))
 	}
 	if none := newSplit(t, "copy", 0, 0, 0); len(none.Validation()) != 0 || len(trainSources(t, none, 0, 0, 3)) != 3 {
 		t.Error("without validation sources it doesn't train, or has some")
