@@ -31,13 +31,14 @@ func (c ALiBi) New(_ *Params, _ int, a AttentionConfig) (Positions, error) {
 
 // Slopes returns the slopes of so many heads, for a Mask, steepest first where their number is a power of two:
 // 2^(−8/H), 2^(−16/H), …, 2^−8. Otherwise they are, as in the paper's code, those of the largest power of two below,
-// and then every other one of the power of two above. It is an error if there is no head.
+// and then every other one of the power of two above. It is an error if there is no head or there are more than
+// 1,048,576.
 func (ALiBi) Slopes(heads int) ([]float64, error) {
 	if err := positive("alibi", size{"the number of heads", heads}); err != nil {
 		return nil, err
 	}
-	if err := sizes.Check(sizes.Product(heads, 8)); err != nil {
-		return nil, fmt.Errorf("alibi: slopes of %d heads: %w", heads, err)
+	if heads > mostHeads {
+		return nil, fmt.Errorf("alibi: slopes of %d heads take %s of memory: there may be at most %d heads", heads, sizes.Text(sizes.Product(heads, 8)), mostHeads)
 	}
 	below := 1 << (bits.Len(uint(heads)) - 1)
 	slopes := make([]float64, heads)
@@ -50,6 +51,9 @@ func (ALiBi) Slopes(heads int) ([]float64, error) {
 	}
 	return slopes, nil
 }
+
+// mostHeads is more than a model has, and takes 8 MiB of slopes.
+const mostHeads = 1 << 20
 
 type alibi struct {
 	None

@@ -42,6 +42,16 @@ func alibiBias(t testing.TB, heads, offset, queries, keys int) *tensor.Dense {
 }
 
 // TestALiBiAsBiasAndAsSlopes has one meaning both ways, in a model too.
+func TestALiBiSlopesOfTooManyHeads(t *testing.T) {
+	for _, heads := range []int{1<<20 + 1, math.MaxInt32, math.MaxInt} {
+		_, err := layers.ALiBi{}.Slopes(heads)
+		wantError(t, err, "alibi", fmt.Sprint(heads), "of memory", "at most 1048576 heads")
+	}
+	if slopes := must[[]float64](t)(layers.ALiBi{}.Slopes(1 << 20)); len(slopes) != 1<<20 {
+		t.Errorf("%d slopes", len(slopes))
+	}
+}
+
 func TestALiBiAsBiasAndAsSlopes(t *testing.T) {
 	for _, composed := range []bool{false, true} {
 		p := newParams(t)
