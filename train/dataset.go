@@ -13,6 +13,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/sizes"
 )
 
 // A Batch is what a graph of the loss is fed at once.
@@ -60,8 +61,9 @@ const (
 )
 
 // Tensors returns the Dataset of examples that lie along the first axis of tensors of float32, float64, int or bool:
-// example i is row i of each. The Values of a batch are their rows, copied, and its Weight is how many there are. The
-// tensors must be stored by rows and aren't copied: they must stay as they are.
+// example i is row i of each. The Values of a batch are their rows, copied, and its Weight is how many there are. A
+// number that has no row is an error of Batch. The tensors must be stored by rows and aren't copied: they must stay as
+// they are.
 func Tensors(values ...*tensor.Dense) (Dataset, error) {
 	var n int
 	for i, v := range values {
@@ -77,6 +79,11 @@ func Tensors(values ...*tensor.Dense) (Dataset, error) {
 		n = v.Shape()[0]
 	}
 	return Dataset{Len: n, Batch: func(examples []int) (Batch, error) {
+		for _, e := range examples {
+			if e < 0 || e >= n {
+				return Batch{}, fmt.Errorf("the tensors have %s, numbered from 0, and none of number %d", sizes.Count(n, "row"), e)
+			}
+		}
 		b := Batch{Weight: float64(len(examples))}
 		for _, v := range values {
 			rows, err := gather(v, examples)
@@ -154,7 +161,12 @@ type plan struct {
 	steps   int         // in an epoch
 }
 
-func newPlan(d Dataset, size int, seed uint64, making *sync.Mutex) *plan {
+// newPlan finds the buckets of a Dataset, unless there is no memory for as many examples.
+func newPlan(d Dataset, size int, seed uint64, making *sync.Mutex) (*plan, error) {
+	// Their numbers are in the buckets and again in an epoch, of which each step is a slice.
+	if err := sizes.Check(sizes.Product(d.Len, 16), sizes.Product((d.Len-1)/size+1, 24)); err != nil {
+		return nil, fmt.Errorf("a Len of %d: %w", d.Len, err)
+	}
 	p := &plan{Dataset: d, size: size, seed: seed, making: making}
 	places := map[int]int{} // of buckets
 	for i := range d.Len {
@@ -172,7 +184,7 @@ func newPlan(d Dataset, size int, seed uint64, making *sync.Mutex) *plan {
 	for _, b := range p.buckets {
 		p.steps += (len(b)-1)/size + 1
 	}
-	return p
+	return p, nil
 }
 
 // epoch returns the examples of each step of an epoch.

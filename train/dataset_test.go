@@ -3,6 +3,7 @@ package train_test
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -340,5 +341,63 @@ func TestTensors(t *testing.T) {
 		if _, err := train.Tensors(values...); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// What a Len has no memory for is an error that says how much it takes, before any of that is asked for.
+func TestLenIsCheckedBeforeMemory(t *testing.T) {
+	for _, n := range []int{1 << 40, math.MaxInt} {
+		for what, change := range map[string]func(p *train.Problem){
+			"Train":      func(p *train.Problem) { p.Train.Len = n },
+			"Validation": func(p *train.Problem) { p.Validation.Len = n },
+			"a bucket": func(p *train.Problem) {
+				p.Validation.Len, p.Validation.Order, p.Validation.Bucket = n, train.InOrder, func(int) int { return 0 }
+			},
+		} {
+			p := digits(t, 1)
+			change(&p)
+			_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1})
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("a Len of %d", n)) || !strings.Contains(err.Error(), "of memory, of which there is") {
+				t.Errorf("%s of %d: %v", what, n, err)
+			}
+			if what == "Train" {
+				continue
+			}
+			if _, err = train.Evaluate(t.Context(), p); err == nil || !strings.Contains(err.Error(), "of memory, of which there is") {
+				t.Errorf("%s of %d evaluated: %v", what, n, err)
+			}
+		}
+		p := digits(t, 1)
+		p.BatchSize, p.MicroBatches = n, n
+		if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1}); err == nil || !strings.Contains(err.Error(), "MicroBatches") {
+			t.Errorf("%d micro-batches: %v", n, err)
+		}
+		p.MicroBatches = 0 // a batch of all there are
+		if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1}); err != nil {
+			t.Errorf("a BatchSize of %d: %v", n, err)
+		}
+	}
+}
+
+// Numbers that have no row are errors, also where Len says more than the tensors have.
+func TestTensorsOfNoRow(t *testing.T) {
+	d, err := train.Tensors(tensor.New(tensor.WithShape(3, 4), tensor.Of(tensor.Float32)), tensor.New(tensor.WithShape(3), tensor.Of(tensor.Int)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, examples := range [][]int{{99}, {3}, {-1}, {0, math.MaxInt}, {math.MinInt}} {
+		if b, err := d.Batch(examples); err == nil || !strings.Contains(err.Error(), "3 rows") {
+			t.Errorf("%v: got %v, %v", examples, b, err)
+		}
+	}
+	p := digits(t, 1)
+	p.Train = d
+	p.Train.Len = 100
+	if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1}); err == nil || !strings.Contains(err.Error(), "3 rows") {
+		t.Errorf("a raised Len: %v", err)
+	}
+	p.Train.Len, p.Train.Order = 3, train.Fresh
+	if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 2}); err == nil || !strings.Contains(err.Error(), "3 rows") {
+		t.Errorf("examples of the second epoch: %v", err)
 	}
 }

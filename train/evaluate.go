@@ -49,9 +49,13 @@ type validation struct {
 func newValidation(p Problem, team *team, of *worker, making *sync.Mutex) (*validation, error) {
 	d := p.Validation
 	d.Order = InOrder
+	plan, err := newPlan(d, cmp.Or(p.ValidationSize, p.BatchSize), 0, making)
+	if err != nil {
+		return nil, fmt.Errorf("train: Validation: %w", err)
+	}
 	v := &validation{
 		team:   team,
-		plan:   newPlan(d, cmp.Or(p.ValidationSize, p.BatchSize), 0, making),
+		plan:   plan,
 		worker: &worker{problem: p, build: layers.Build{Buffers: of.build.Buffers}, first: of.first},
 	}
 	step, examples := v.plan.largest()

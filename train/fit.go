@@ -123,10 +123,14 @@ func newFit(p Problem, c Config, team *team) (*fit, error) {
 		c.Solver = optim.NewAdamW(1e-3)
 	}
 	making := new(sync.Mutex)
+	plan, err := newPlan(p.Train, p.BatchSize, c.Seed, making)
+	if err != nil {
+		return nil, fmt.Errorf("train: Train: %w", err)
+	}
 	f := &fit{
 		Problem: p, Config: c, team: team, savedAt: time.Now(),
 		stopping: EarlyStopping{Stopping: c.Stopping, steps: c.CheckEvery > 0},
-		plan:     newPlan(p.Train, p.BatchSize, c.Seed, making),
+		plan:     plan,
 	}
 	f.MaxEpochs = min(f.MaxEpochs, math.MaxInt/f.plan.steps) // whose product is the last step
 	f.solver, _ = c.Solver.(*optim.Solver)

@@ -29,9 +29,9 @@ type Problem struct {
 
 	BatchSize int // examples in a step; the last step of an epoch, or of a bucket, may have fewer
 
-	// MicroBatches is how many micro-batches a step takes, each of BatchSize/MicroBatches examples: 0 is 1. The
-	// gradient and the loss of a step are the means over its micro-batches, weighted by their Weights. A step of
-	// several takes less memory, and Workers take them side by side.
+	// MicroBatches is how many micro-batches a step takes, each of BatchSize/MicroBatches examples: 0 is 1, and the
+	// most are 1,048,576. The gradient and the loss of a step are the means over its micro-batches, weighted by their
+	// Weights. A step of several takes less memory, and Workers take them side by side.
 	//
 	// Two numbers of micro-batches give results that differ by rounding and, with dropout, in what is dropped.
 	MicroBatches int
@@ -150,6 +150,9 @@ func (e *NonFiniteError) Error() string {
 	return fmt.Sprintf("the %s loss is %v at epoch %d, step %d: look for such numbers in the data, or try a lower learning rate", what, e.Loss, e.Epoch, e.Step)
 }
 
+// mostMicroBatches is how many micro-batches a step may have, and processes a Group.
+const mostMicroBatches = 1 << 20
+
 // check checks what is wrong with a Problem, but for what it trains on, before it is tried.
 func (p Problem) check() error {
 	if p.Params == nil || p.Loss == nil {
@@ -165,6 +168,8 @@ func (p Problem) check() error {
 		return fmt.Errorf("train: BatchSize must be at least 1, and ValidationSize too or 0 for the same, got %d and %d", p.BatchSize, p.ValidationSize)
 	case p.MicroBatches < 0 || p.MicroBatches > 1 && p.BatchSize%p.MicroBatches != 0:
 		return fmt.Errorf("train: MicroBatches must divide BatchSize, got %d and %d", p.MicroBatches, p.BatchSize)
+	case p.MicroBatches > mostMicroBatches:
+		return fmt.Errorf("train: MicroBatches may be at most %d, got %d", mostMicroBatches, p.MicroBatches)
 	}
 	return nil
 }
