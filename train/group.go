@@ -14,6 +14,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/internal/sizes"
 )
 
 // A Group is processes that fit one Problem together: each calls Fit with a Problem, Params, a Solver and a Config of
@@ -49,8 +50,8 @@ func newTeam(ctx context.Context, g Group) (*team, error) {
 		return &team{size: 1, ctx: ctx}, nil
 	}
 	t := &team{Group: g, rank: g.Rank(), size: g.Size(), ctx: ctx}
-	if t.rank < 0 || t.rank >= t.size {
-		return nil, fmt.Errorf("train: a Group has processes from 0 on, got number %d of %d", t.rank, t.size)
+	if t.rank < 0 || t.rank >= t.size || t.size > mostMicroBatches {
+		return nil, fmt.Errorf("train: a Group has processes from 0 on, got number %d of %d: there may be at most %d", t.rank, t.size, mostMicroBatches)
 	}
 	return t, nil
 }
@@ -64,6 +65,7 @@ func (t *team) agree(mine []float64, err error) ([]float64, error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
+		text = text[:min(len(text), longestText)]
 	}
 	message := binary.LittleEndian.AppendUint64(nil, uint64(t.kind(err)))
 	message = binary.LittleEndian.AppendUint64(message, uint64(len(text)))
@@ -81,8 +83,11 @@ func (t *team) agree(mine []float64, err error) ([]float64, error) {
 			first = rank
 		}
 	}
-	if kind := word(first, 0); kind > 0 {
-		return nil, t.adopt(first, int(kind), int(word(first, 1)), text, err)
+	switch kind, length := word(first, 0), word(first, 1); {
+	case kind > uint64(len(interruptions))+1 || length > longestText:
+		return nil, t.broken(fmt.Errorf("process %d sends what isn't a message", first))
+	case kind > 0:
+		return nil, t.adopt(first, int(kind), int(length), text, err)
 	}
 	numbers := make([]float64, 0, t.size*len(mine))
 	for rank := range t.size {
@@ -92,6 +97,9 @@ func (t *team) agree(mine []float64, err error) ([]float64, error) {
 	}
 	return numbers, nil
 }
+
+// longestText is how many bytes of an error other processes get.
+const longestText = 1 << 16
 
 // adopt returns the error of a process, of a kind and with a text of a length.
 func (t *team) adopt(rank, kind, length int, text string, own error) error {
@@ -159,10 +167,14 @@ func (e *otherError) Unwrap() error { return e.is }
 
 // gather is Group's Gather, which isn't called again after an error.
 func (t *team) gather(mine, all []byte) error {
-	if t.failed == nil && len(mine) > 0 {
-		t.broken(t.Gather(mine, all))
+	if t.failed != nil || len(mine) == 0 {
+		return t.failed
 	}
-	return t.failed
+	err := t.Gather(mine, all)
+	if err == nil && !bytes.Equal(all[t.rank*len(mine):][:len(mine)], mine) {
+		err = fmt.Errorf("process %d gathers other bytes than its own", t.rank)
+	}
+	return t.broken(err)
 }
 
 // swap has each process send tensors to every other one and fill others with what it gets.
@@ -180,11 +192,13 @@ func (t *team) swap(send, receive func(peer int) []*tensor.Dense) error {
 	return t.failed
 }
 
-func (t *team) broken(err error) {
+// broken notes the error of an exchange, if there is one.
+func (t *team) broken(err error) error {
 	if err != nil {
 		t.failed = fmt.Errorf("exchanging with the other processes of the Group: %w", err)
 		t.resumable = false
 	}
+	return t.failed
 }
 
 // raw returns the memory of tensors.
@@ -280,15 +294,22 @@ func Share(g Group, data []byte, err error) ([]byte, error) {
 }
 
 func (t *team) share(data []byte, err error) ([]byte, error) {
-	sizes, err := t.agree([]float64{float64(len(data))}, err)
+	lengths, err := t.agree([]float64{float64(len(data))}, err)
 	if err != nil || t.size == 1 {
 		return data, err
 	}
-	if sizes[0] == 0 {
+	length := lengths[0]
+	if length == 0 {
 		return nil, nil
 	}
+	if !(length >= 1 && length < math.MaxInt) {
+		return nil, t.broken(fmt.Errorf("process 0 sends a length of %v bytes", length))
+	}
+	if err := sizes.Check(int(length)); err != nil {
+		return nil, fmt.Errorf("train: what process 0 shares: %w", err)
+	}
 	if t.rank > 0 {
-		data = make([]byte, int(sizes[0]))
+		data = make([]byte, int(length))
 	}
 	whole := []*tensor.Dense{tensor.New(tensor.WithShape(len(data)), tensor.WithBacking(data))}
 	fromFirst := func(from int) []*tensor.Dense {

@@ -579,3 +579,74 @@ func (d deaf) Gather(mine, all []byte) error {
 	return nil
 }
 func (d deaf) Swap(int, [][]byte, [][]byte) error { return nil }
+
+// liar is a Group that tells a process of two other things than it was given.
+type liar struct {
+	deaf
+	lie func(mine, all []byte)
+}
+
+func (l liar) Gather(mine, all []byte) error {
+	for rank := range 2 {
+		copy(all[rank*len(mine):], mine)
+	}
+	l.lie(mine, all)
+	return nil
+}
+
+// A Group that returns garbage ends training with an error, or with one in the loss.
+func TestGroupOfGarbage(t *testing.T) {
+	lies := map[string]func(mine, all []byte){
+		"nothing":        func(_, all []byte) { clear(all) },
+		"ones":           func(_, all []byte) { fill(all, 0xff) },
+		"other's ones":   func(mine, all []byte) { fill(all[len(mine):], 0xff) },
+		"other's zeros":  func(mine, all []byte) { clear(all[len(mine):]) },
+		"a text":         func(mine, all []byte) { fill(all[len(mine):], 'x') },
+		"a kind":         func(mine, all []byte) { all[len(mine)] = 200 },
+		"a long text":    func(mine, all []byte) { all[len(mine)] = 4; fill(all[len(mine)+8:][:7], 0xff) },
+		"a negative one": func(mine, all []byte) { all[len(mine)] = 4; fill(all[len(mine)+8:][:8], 0xff) },
+		"its own":        func(mine, all []byte) { all[0]++ },
+	}
+	for name, lie := range lies {
+		for first := range 12 { // calls of Gather that tell the truth
+			t.Run(fmt.Sprintf("%s/%d", name, first), func(t *testing.T) {
+				calls := 0
+				p := digits(t, 1)
+				p.MicroBatches = 4
+				r, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, Workers: 1, Group: liar{deaf{0, 2}, func(mine, all []byte) {
+					if calls++; calls > first && len(mine) > 0 {
+						lie(mine, all)
+					}
+				}}})
+				if err == nil && name != "other's zeros" {
+					t.Errorf("got %+v", r)
+				}
+				calls = 0
+				data, err := train.Share(liar{deaf{1, 2}, func(mine, all []byte) {
+					if calls++; calls > first {
+						lie(mine, all)
+					}
+				}}, []byte("data"), nil)
+				if err == nil && len(data) > 4 {
+					t.Errorf("got %d bytes", len(data))
+				}
+			})
+		}
+	}
+	for _, size := range []int{-1, math.MinInt, math.MaxInt, 1 << 40} {
+		for _, rank := range []int{0, 1, -1, size - 1, size} {
+			p := digits(t, 1)
+			_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, Group: deaf{rank, size}})
+			_, shared := train.Share(deaf{rank, size}, nil, nil)
+			if err == nil || shared == nil || err.Error() != shared.Error() {
+				t.Errorf("process %d of %d: %v, %v", rank, size, err, shared)
+			}
+		}
+	}
+}
+
+func fill(b []byte, x byte) {
+	for i := range b {
+		b[i] = x
+	}
+}

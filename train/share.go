@@ -3,6 +3,7 @@ package train
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -71,8 +72,11 @@ func (t *trainer) weigh(batches []Batch, err error) (weight float64, processes i
 	}
 	weights, err = t.team.agree(weights, err)
 	for i, w := range weights {
-		if w >= 0 {
+		switch {
+		case w >= 0 && !math.IsInf(w, 1) && (i == 0 || weights[i-1] >= 0):
 			weight, processes = weight+w, i/t.share+1
+		case w != -1:
+			return 0, 0, t.team.broken(fmt.Errorf("micro-batch %d has a weight of %v", i, w))
 		}
 	}
 	return weight, processes, err
