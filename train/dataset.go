@@ -12,6 +12,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/apart"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/internal/sizes"
 )
@@ -275,39 +276,40 @@ func (b Batch) check() error {
 
 // A feed is batches that are made in the background, a few steps ahead.
 type feed struct {
-	made chan made
+	made chan []Batch
+	err  error // why no more are made
 	quit chan struct{}
-}
-
-type made struct {
-	batches []Batch
-	err     error
 }
 
 // newFeed calls prepare on the examples of step after step. The caller has to stop it.
 func newFeed(steps iter.Seq[[]int], prepare func(examples []int) ([]Batch, error)) *feed {
-	f := &feed{made: make(chan made, 1), quit: make(chan struct{})}
+	f := &feed{made: make(chan []Batch, 1), quit: make(chan struct{})}
 	go func() {
 		defer close(f.made)
-		for examples := range steps {
-			batches, err := prepare(examples)
-			select {
-			case f.made <- made{batches, err}:
-			case <-f.quit:
-				return
+		f.err = apart.Call(func() error {
+			for examples := range steps {
+				batches, err := prepare(examples)
+				if err != nil {
+					return err
+				}
+				select {
+				case f.made <- batches:
+				case <-f.quit:
+					return nil
+				}
 			}
-			if err != nil {
-				return
-			}
-		}
+			return nil
+		})
 	}()
 	return f
 }
 
-// next returns the batches of the next step.
+// next returns the batches of the next step, or why there are none: a panic is an *apart.Panic.
 func (f *feed) next() ([]Batch, error) {
-	m := <-f.made
-	return m.batches, m.err
+	if batches, ok := <-f.made; ok {
+		return batches, nil
+	}
+	return nil, f.err
 }
 
 // stop ends the feed. When it returns, nothing is being made.

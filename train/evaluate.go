@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/heed-go/heed/internal/apart"
 	"github.com/heed-go/heed/layers"
 )
 
 // Evaluate judges a Problem's parameters by its Validation: it returns the mean loss, as val_loss, and the metrics, as
 // val_accuracy. A loss that isn't finite is a value like any other. Train isn't needed, and of BatchSize and
-// ValidationSize only one.
+// ValidationSize only one. Panics are passed on as Fit does.
 func Evaluate(ctx context.Context, p Problem) (map[string]float64, error) {
 	if ctx == nil {
 		return nil, errors.New("train: the context is nil: pass context.Background()")
@@ -29,6 +30,7 @@ func Evaluate(ctx context.Context, p Problem) (map[string]float64, error) {
 		return nil, err
 	}
 	s, err := v.run(ctx, 0, true)
+	apart.Repanic(err)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/apart"
 	"github.com/heed-go/heed/internal/sizes"
 	"github.com/heed-go/heed/train/optim"
 )
@@ -25,6 +26,10 @@ import (
 //
 // A loss that isn't finite ends training with a *NonFiniteError. With AllowNonFinite a validation loss doesn't, unless
 // it is that of the parameters that are kept in the end.
+//
+// If a function of the Problem's panics, in whichever goroutine, Fit panics with an error that has its value and stack,
+// and wraps the value if that is an error. A Loss that panics is an error, as Gorgonia panics where a graph can't be.
+// runtime.Goexit in a goroutine of Fit's is an error.
 func Fit(ctx context.Context, p Problem, c Config) (*Result, error) {
 	if ctx == nil {
 		return nil, errors.New("train: the context is nil: pass context.Background()")
@@ -53,6 +58,7 @@ func Fit(ctx context.Context, p Problem, c Config) (*Result, error) {
 		return nil
 	}
 	err = f.run(ctx, limit)
+	defer apart.Repanic(err) // once the parameters are those that are kept
 	unfinished := errors.Is(err, errLimit)
 	if f.unsaved && team.interrupted(err) {
 		if failed := f.save(); failed != nil {

@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/apart"
 	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/layers"
 )
@@ -120,10 +121,15 @@ func (t *trainer) round(number, first int, batches []Batch, weight float64) erro
 	var wg sync.WaitGroup
 	for i, b := range batches {
 		work := func() {
-			var g *graph
-			if g, got[i].sums, errs[i] = t.workers[i].run(uint64(number+first+i), b, b.Weight/weight); errs[i] == nil {
-				got[i].grads, errs[i] = g.gradients(b.Weight > 0)
-			}
+			errs[i] = apart.Call(func() error { // which may call Loss
+				g, s, err := t.workers[i].run(uint64(number+first+i), b, b.Weight/weight)
+				if err != nil {
+					return err
+				}
+				got[i].sums = s
+				got[i].grads, err = g.gradients(b.Weight > 0)
+				return err
+			})
 		}
 		if i == len(batches)-1 {
 			work()

@@ -32,7 +32,7 @@ var floors = [][]string{
 	{"internal/ops", "train/optim"},
 	{"internal/kernel"},
 	{"data", "internal/atomicfile", "internal/curve", "internal/folderlock", "internal/heap", "internal/heatmap", "internal/safetensors", "internal/testseed", "train/score"},
-	{"internal/jsonkeys", "internal/page", "internal/printable", "internal/sizes"},
+	{"internal/apart", "internal/jsonkeys", "internal/page", "internal/printable", "internal/sizes"},
 }
 
 // floorOf is the floor of a package, or -1 if it has none.

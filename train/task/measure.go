@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/apart"
 )
 
 // lengths are how many ids a row's source and its answer have; of labels, the class that the answer is.
@@ -85,32 +86,44 @@ func measured(c *Config, r rows) (measures, error) {
 	errs, unknown := make([]error, workers), make([][2]int, workers)
 	for w := range workers {
 		wait.Go(func() {
-			for i := w * len(m.rows) / workers; i < (w+1)*len(m.rows)/workers && errs[w] == nil; i++ {
-				e := r.example(i)
-				side := func(k int, t data.Tokenizer, text string) {
-					n, isUnknown, err := encoded(t, text)
-					if m.rows[i][k], errs[w] = int32(n), err; isUnknown {
-						unknown[w][k]++
+			errs[w] = apart.Call(func() error { // tokenizers may be a user's own
+				for i := w * len(m.rows) / workers; i < (w+1)*len(m.rows)/workers; i++ {
+					var err error
+					if m.rows[i], err = c.lengths(r.example(i), classes, &unknown[w]); err != nil {
+						return fmt.Errorf("line %d: %w", r.table.Line(int(r.number[i])), err)
 					}
 				}
-				side(0, c.Task.Source, e.Source)
-				if c.Task.Kind == data.KindLabels {
-					m.rows[i][1] = classes[e.Answer]
-				} else if errs[w] == nil {
-					side(1, c.target(), e.Answer)
-				}
-				if errs[w] != nil {
-					errs[w] = fmt.Errorf("line %d: %w", r.table.Line(int(r.number[i])), errs[w])
-				}
-			}
+				return nil
+			})
 		})
 	}
 	wait.Wait()
+	err := errors.Join(errs...)
+	apart.Repanic(err)
 	for _, u := range unknown {
 		m.unknown[0] += u[0]
 		m.unknown[1] += u[1]
 	}
-	return m, errors.Join(errs...)
+	return m, err
+}
+
+// lengths returns the lengths of a row, and counts the sides with symbols that aren't known.
+func (c *Config) lengths(e data.Example, classes map[string]int32, unknown *[2]int) (lengths, error) {
+	l := lengths{1: classes[e.Answer]}
+	texts := []string{e.Source, e.Answer}
+	if c.Task.Kind == data.KindLabels {
+		texts = texts[:1]
+	}
+	for k, text := range texts {
+		n, isUnknown, err := encoded([]data.Tokenizer{c.Task.Source, c.target()}[k], text)
+		if err != nil {
+			return l, err
+		}
+		if l[k] = int32(n); isUnknown {
+			unknown[k]++
+		}
+	}
+	return l, nil
 }
 
 // encoded returns how many ids a text has, and whether there are symbols in it that a tokenizer doesn't know, which may

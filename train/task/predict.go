@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/apart"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -63,7 +63,8 @@ func (m *Model) Predict(input string) (string, error) {
 // Go may use processors. Neither their order nor the number of processors matters to an answer, nor do the other inputs
 // but for rounding in its last bits. It holds all inputs' tokens, so that very many are best given in parts.
 //
-// When ctx is done it returns ctx.Err(), and no answers.
+// When ctx is done it returns ctx.Err(), and no answers. If a function that the model was made with panics, PredictAll
+// panics in the caller's goroutine, as train.Fit does.
 func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
 	if ctx == nil {
 		return nil, errNoContext
@@ -157,44 +158,36 @@ func (m *Model) choose(ctx context.Context, rows []query, beam int) error {
 		batches, shapes, rows = append(batches, rows[:n]), append(shapes, s), rows[n:]
 	}
 	workers := min(runtime.GOMAXPROCS(0), len(batches))
-	within, cancel := context.WithCancel(ctx)
-	defer cancel()
+	within, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	var next atomic.Int64
+	work := func() error {
+		for within.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= len(batches) {
+				return nil
+			}
+			if workers > 1 {
+				shapes[i].cores = 1
+			}
+			if err := m.predict(within, shapes[i], batches[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	var wait sync.WaitGroup
-	var failed error
-	var panicked any
-	var once sync.Once
 	for range workers {
 		wait.Go(func() {
-			defer func() {
-				if x := recover(); x != nil {
-					once.Do(func() { panicked = fmt.Sprintf("%v\n\n%s", x, debug.Stack()) })
-					cancel()
-				}
-			}()
-			for within.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= len(batches) {
-					return
-				}
-				if workers > 1 {
-					shapes[i].cores = 1
-				}
-				if err := m.predict(within, shapes[i], batches[i]); err != nil {
-					once.Do(func() { failed = err })
-					cancel()
-				}
+			if err := apart.Call(work); err != nil {
+				cancel(err)
 			}
 		})
 	}
 	wait.Wait()
-	if panicked != nil { // in the caller's goroutine, which may recover
-		panic(panicked)
-	}
-	if failed == nil {
-		failed = ctx.Err()
-	}
-	return failed
+	failed := context.Cause(within) // the first error
+	apart.Repanic(failed)
+	return cmp.Or(ctx.Err(), failed)
 }
 
 // shapeOf returns the shape of a batch of the first of rows, the longest of which comes first. There are few different

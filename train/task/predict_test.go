@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -125,17 +127,75 @@ func TestFreeList(t *testing.T) {
 	kept()
 }
 
-// What panics in a goroutine of the model's panics in that of its caller, who may recover.
-func TestPredictPanic(t *testing.T) {
-	task := made(t, small(t, "reverse"))
-	task.newPredictor = func(batchShape) (predictor, error) { panic("no graph") }
-	defer func() {
-		if x := recover(); !strings.Contains(fmt.Sprint(x), "no graph") {
-			t.Errorf("got the panic %v", x)
+// own is a Tokenizer of a user's, which fails at some texts.
+type own struct {
+	data.Tokenizer
+	fail func()
+}
+
+func (o own) Encode(text string) ([]int, error) {
+	if text == "b e" {
+		o.fail()
+	}
+	return o.Tokenizer.Encode(text)
+}
+
+// What panics in a goroutine of the model's or of the task's panics in that of its caller, who may recover. The end of
+// such a goroutine is an error.
+func TestPanicsArePassedOn(t *testing.T) {
+	predict := func(fail func()) error {
+		task := made(t, small(t, "reverse"))
+		task.newPredictor = func(batchShape) (predictor, error) { fail(); return nil, nil }
+		_, err := task.PredictAll(t.Context(), []string{"gorgonia"}, PredictOptions{})
+		return err
+	}
+	measure := func(fail func()) error {
+		known, err := data.NewTokenizer(data.Tokens, slices.Values([]string{"a b c d e"}), 0)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}()
-	_, err := task.PredictAll(t.Context(), []string{"gorgonia"}, PredictOptions{})
-	t.Errorf("got %v, want a panic", err)
+		c, err := Named("labels", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Data.File = filepath.Join(t.TempDir(), "rows.tsv")
+		if err := os.WriteFile(c.Data.File, []byte(someRows(data.KindLabels)), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		c.Task.Classes, c.Task.Source, c.Data.SourceUnits = []string{"other", "vowel"}, own{known, fail}, data.Tokens
+		_, err = New(c)
+		return err
+	}
+	rule := func(fail func()) error {
+		c := small(t, "reverse")
+		samples, sample := 0, c.Task.Sample
+		train := false
+		c.Task.Sample = func(rng *rand.Rand, maxLen int) string {
+			if samples++; train && samples > 2*c.Training.Batch {
+				fail()
+			}
+			return sample(rng, maxLen)
+		}
+		task := made(t, c)
+		train, samples = true, 0
+		_, err := task.Train(t.Context(), filepath.Join(t.TempDir(), "run"), nil, nil)
+		return err
+	}
+	for name, call := range map[string]func(fail func()) error{"a model": predict, "a tokenizer": measure, "a rule": rule} {
+		t.Run(name, func(t *testing.T) {
+			func() {
+				defer func() {
+					if x := recover(); !strings.Contains(fmt.Sprint(x), "no graph") || !strings.Contains(fmt.Sprint(x), "predict_test.go") {
+						t.Errorf("got the panic %v", x)
+					}
+				}()
+				t.Errorf("got %v, want a panic", call(func() { panic("no graph") }))
+			}()
+			if err := call(runtime.Goexit); err == nil || !strings.Contains(err.Error(), "runtime.Goexit") {
+				t.Errorf("got %v, want an error", err)
+			}
+		})
+	}
 }
 
 // The log probability of an answer is what the loss of training has of it.

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"runtime/debug"
 	"slices"
 	"sync/atomic"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/apart"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -208,15 +208,14 @@ func (h *Handler) answer(jobs []*job) {
 	}
 }
 
-// recovered is f, whose panic is an error.
-func (h *Handler) recovered(f func() error) (err error) {
-	defer func() {
-		if x := recover(); x != nil {
-			h.options.ErrorLog.Printf("panic in the model: %v\n%s", x, debug.Stack())
-			err = errPanic
-		}
-	}()
-	return f()
+// recovered is f, whose panic is an error, as is the end of its goroutine.
+func (h *Handler) recovered(f func() error) error {
+	err := apart.Call(f)
+	if errors.Is(err, apart.ErrGoexit) || errors.As(err, new(*apart.Panic)) {
+		h.options.ErrorLog.Printf("panic in the model: %v", err)
+		err = errPanic
+	}
+	return err
 }
 
 var errPanic = errors.New("the model has failed on this: the service's log says how")

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -61,8 +62,8 @@ func writer(t testing.TB) *task.Model {
 	return small(t, c)
 }
 
-// A gate is a model that stops at inputs that begin with wait, until it is opened, and panics at those that begin with
-// panic.
+// A gate is a model that stops at inputs that begin with wait, until it is opened, panics at those that begin with
+// panic, and ends its goroutine at those that begin with exit.
 type gate struct {
 	*task.Model
 	reached chan string // what has come to the gate
@@ -84,6 +85,9 @@ func newGate(t testing.TB) *gate {
 			}
 			if strings.HasPrefix(source, "panic") {
 				panic("the gate is \x1b[31mclosed")
+			}
+			if strings.HasPrefix(source, "exit") {
+				runtime.Goexit()
 			}
 			return source, answer
 		},
@@ -471,12 +475,13 @@ func TestPanic(t *testing.T) {
 	<-g.reached
 	c.ask(s.URL, 200, "a")
 	c.ask(s.URL, 500, "panic")
+	c.ask(s.URL, 500, "exit")
 	c.ask(s.URL, 200, "b")
-	waits(t, h, 3)
+	waits(t, h, 4)
 	close(g.opened)
 	c.Wait()
-	if !strings.Contains(said.String(), "the gate is") || !strings.Contains(said.String(), "serve_test.go") {
-		t.Errorf("the log has %q, want the panic and its stack", said.String())
+	if !strings.Contains(said.String(), "the gate is") || !strings.Contains(said.String(), "serve_test.go") || !strings.Contains(said.String(), "runtime.Goexit") {
+		t.Errorf("the log has %q, want the panic with its stack, and the end of a goroutine", said.String())
 	}
 }
 
