@@ -272,8 +272,8 @@ func className(class string) string {
 }
 
 // WriteAnswers writes what was judged, a row each: the source, the answer, whether it is right, its edits, its log
-// probability and the references. The separator of fields is ',' for CSV or '\t' for TSV, in whose texts a tab is \t, an
-// end of line \n or \r, and a backslash \\.
+// probability and the references. The separator of fields is ',' for CSV, which quotes them, or '\t' for TSV, which
+// doesn't: there a tab in a text is written as \t, an end of line as \n or \r, and a backslash as \\.
 func (r *Report) WriteAnswers(w io.Writer, separator rune) error {
 	out := bufio.NewWriter(w)
 	quoted := csv.NewWriter(out)
