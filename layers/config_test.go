@@ -118,6 +118,11 @@ func TestConfigJSONErrors(t *testing.T) {
 		"a function":            {`{"init": {"func": {}}}`, []string{"func"}},
 		"what is after":         {`{"dim": 4} {}`, []string{"after top-level value"}},
 		"a fraction":            {`{"dim": 4.5}`, []string{"dim", "4.5"}},
+		"a repeated key":        {`{"dim": 4, "vocab": 3, "dim": 5}`, []string{"a model's configuration", `"dim" is given twice`}},
+		"repeated within":       {`{"block": {"attention": {"heads": 2, "heads": 3}}}`, []string{`"heads" in "block.attention" is given twice`}},
+		"repeated positions'":   {`{"positions": {"kind": "rotary", "base": 3, "base": 4}}`, []string{`"base" in "positions" is given twice`}},
+		"another case":          {`{"Dim": 4}`, []string{`unknown key "Dim"`}},
+		"another case within":   {`{"positions": {"kind": "rotary", "BASE": 3}}`, []string{`unknown key "BASE" in "positions"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := layers.ModelConfig{Dim: 7}
@@ -126,6 +131,16 @@ func TestConfigJSONErrors(t *testing.T) {
 				t.Error("the configuration has changed")
 			}
 		})
+	}
+	for text, config := range map[string]any{
+		`{"model": {"dim": 4}, "shared": true, "shared": false}`: new(layers.EncoderDecoderConfig),
+		`{"Model": {"dim": 4}}`:                                  new(layers.EncoderDecoderConfig),
+		`{"first": true, "first": false}`:                        new(layers.SequenceClassifierConfig),
+		`{"first": true, "FIRST": false}`:                        new(layers.SequenceClassifierConfig),
+	} {
+		if err := json.Unmarshal([]byte(text), config); err == nil || !reflect.ValueOf(config).Elem().IsZero() {
+			t.Errorf("%s: got %+v, %v, want an error", text, config, err)
+		}
 	}
 	for name, c := range map[string]struct {
 		config any

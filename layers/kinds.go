@@ -3,10 +3,10 @@ package layers
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
+
+	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
 // kinds are the types that a field of interface type T may hold in JSON, each by a name: {"kind": name, …}, with the
@@ -85,15 +85,13 @@ func (ks kinds[T]) names() string {
 	return strings.Join(names, ", ")
 }
 
-// decodeStrict sets v to what JSON says. A field that v doesn't have is an error, and so is what comes after the value.
+// decodeStrict sets v to what JSON says. It is an error if v doesn't have a field, if a key comes twice or in another
+// case, or if something follows the value.
 func decodeStrict(data []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	if err := jsonkeys.Check(data, jsonkeys.Lower); err != nil {
 		return err
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("there is something after the end of the JSON value")
-	}
-	return nil
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
 }

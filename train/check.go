@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
 // A Check is a look at how training goes, and a line of the history: at the end of an epoch, or after so many steps as
@@ -88,8 +90,22 @@ func (c Check) MarshalJSON() ([]byte, error) {
 	return json.Marshal(values)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// checkKey reports whether a Check may have a key in JSON: one of its own, or one of a metric.
+func checkKey(key string) bool {
+	switch key {
+	case "epoch", "step", "learning_rate", "gradient_norm", "train_loss", "val_loss":
+		return true
+	}
+	split, metric, found := strings.Cut(key, "_")
+	return found && (split == "train" || split == "val") && !strings.EqualFold(metric, "loss")
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. A key that is given twice is an error, and so is one that isn't a
+// Check's, of a metric in training (train_) or of one in validation (val_).
 func (c *Check) UnmarshalJSON(b []byte) error {
+	if err := jsonkeys.Check(b, checkKey); err != nil {
+		return err
+	}
 	values := map[string]number{}
 	if err := json.Unmarshal(b, &values); err != nil {
 		return err

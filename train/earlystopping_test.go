@@ -105,6 +105,27 @@ func TestEarlyStoppingJSON(t *testing.T) {
 	}
 }
 
+// A key that comes twice, in another case or from elsewhere isn't read: the last one would win.
+func TestKeysOfJSON(t *testing.T) {
+	for _, text := range []string{
+		`{"epoch":1,"step":20,"train_loss":0.5,"train_loss":0.4}`, `{"epoch":1,"step":20,"Train_loss":0.5}`, `{"EPOCH":1}`,
+		`{"Train_accuracy":1}`, `{"train_Loss":1}`, `{"loss":1}`, `{"val_accuracy":0.5,"val_accuracy":0.9}`,
+	} {
+		c := train.Check{Step: 7}
+		if err := json.Unmarshal([]byte(text), &c); err == nil || c.Step != 7 {
+			t.Errorf("%s: got %+v, %v, want an error", text, c, err)
+		}
+	}
+	for _, text := range []string{
+		`{"patience":2,"patience":3}`, `{"Patience":2}`, `{"Best":1,"Best":0}`, `{"best":1}`, `{"Checks":1,"CHECKS":2}`, `{"more":1}`, `{"Stopping":{}}`,
+	} {
+		e := train.EarlyStopping{Checks: 7}
+		if err := json.Unmarshal([]byte(text), &e); err == nil || e.Checks != 7 {
+			t.Errorf("%s: got %+v, %v, want an error", text, e, err)
+		}
+	}
+}
+
 func TestEarlyStoppingWrongOptions(t *testing.T) {
 
 	for _, c := range []struct {

@@ -1,8 +1,13 @@
 package train
 
 import (
+	"cmp"
 	"encoding/json"
+	"reflect"
 	"strconv"
+	"strings"
+
+	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
 // number is a float64 that goes to JSON and back also where it isn't finite: as a string, "NaN", "+Inf" or "-Inf".
@@ -39,11 +44,28 @@ func (e EarlyStopping) MarshalJSON() ([]byte, error) {
 	return json.Marshal(numericState{plainState(e), number(e.Best), number(e.Last)})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// stateKeys are the keys of an EarlyStopping in JSON.
+var stateKeys = func() map[string]bool {
+	keys := map[string]bool{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[EarlyStopping]()) {
+		if f.IsExported() && !f.Anonymous {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			keys[cmp.Or(name, f.Name)] = true
+		}
+	}
+	return keys
+}()
+
+// UnmarshalJSON reads what MarshalJSON writes. A key that is unknown, in another case or given twice is an error.
 func (e *EarlyStopping) UnmarshalJSON(b []byte) error {
+	if err := jsonkeys.Check(b, func(key string) bool { return stateKeys[key] }); err != nil {
+		return err
+	}
 	var n numericState
-	err := json.Unmarshal(b, &n)
+	if err := json.Unmarshal(b, &n); err != nil {
+		return err
+	}
 	*e = EarlyStopping(n.plainState)
 	e.Best, e.Last = float64(n.Best), float64(n.Last)
-	return err
+	return nil
 }

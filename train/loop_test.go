@@ -311,6 +311,7 @@ func TestMetrics(t *testing.T) {
 		}, `a name of its own, other than loss, got "x"`},
 		{"no name", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Sum: mean}} }, `got ""`},
 		{"loss", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "loss", Sum: mean}} }, `got "loss"`},
+		{"loss in another case", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "Loss", Sum: mean}} }, `got "Loss"`},
 		{"no sum", func(_, _, count *G.Node) []train.Metric { return []train.Metric{{Name: "x", Count: count}} }, "metric x must have a Sum"},
 		{"no scalar", func(loss, _, _ *G.Node) []train.Metric {
 			return []train.Metric{{Name: "x", Sum: loss.Graph().ByName("input 0")[0]}}

@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	G "gorgonia.org/gorgonia"
 
@@ -83,9 +84,9 @@ func (s *sums) note(to map[string]float64, prefix string, metrics []Metric) {
 
 // checkMetrics checks the metrics of a graph.
 func checkMetrics(metrics []Metric, g *G.ExprGraph) error {
-	seen := map[string]bool{"": true, "loss": true}
+	seen := map[string]bool{"": true}
 	for _, m := range metrics {
-		if seen[m.Name] {
+		if seen[m.Name] || strings.EqualFold(m.Name, "loss") { // in any case, as a Check's JSON has it
 			return fmt.Errorf("each metric needs a name of its own, other than loss, got %q", m.Name)
 		}
 		seen[m.Name] = true

@@ -26,6 +26,9 @@ func Check(content []byte, allowed func(key string) bool) error {
 	return c.value()
 }
 
+// Lower reports whether a key has only lower-case letters, digits and underscores, like the keys of config.json.
+func Lower(key string) bool { return strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" }
+
 // A checker walks through JSON whose syntax is known to be right.
 type checker struct {
 	dec     *json.Decoder

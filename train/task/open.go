@@ -182,8 +182,7 @@ func parseFile(fsys fs.FS, dir string) (Config, error) {
 
 // parseConfig reads JSON, in which every key must be one of a Config, in its case, and none may come twice.
 func parseConfig(content []byte) (c Config, err error) {
-	lower := func(key string) bool { return strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" }
-	err = jsonkeys.Check(content, lower)
+	err = jsonkeys.Check(content, jsonkeys.Lower)
 	var version struct {
 		Format int `json:"format"`
 	}
