@@ -45,10 +45,10 @@ func Read(r io.Reader, size int64) ([]Tensor, map[string]string, error) {
 type File struct {
 	Entries  []Entry           // in the order of their values in the file
 	Metadata map[string]string // nil if the file has none
+	Checksum string            // that the file carries, and Tensors verifies; empty for none
 
 	closer io.Closer
 	r      io.Reader // stands at the first value
-	digest string    // what the file says; empty for nothing
 	hash   hash.Hash // of what has been read
 }
 
@@ -130,7 +130,7 @@ func NewFile(r io.Reader, size int64) (*File, error) {
 		if delete(f.Metadata, digestKey); len(f.Metadata) == 0 {
 			f.Metadata = nil
 		}
-		f.digest, f.hash = digest, sha256.New()
+		f.Checksum, f.hash = digest, sha256.New()
 		f.r = io.TeeReader(r, f.hash)
 		for _, part := range [][]byte{prefix[:], before, []byte(noDigest), after} {
 			f.hash.Write(part)
@@ -181,14 +181,14 @@ func (f *File) Tensors(want func(name string) bool) ([]Tensor, error) {
 		tensors = append(tensors, t)
 		position = e.end
 	}
-	if f.digest == "" {
+	if f.Checksum == "" {
 		return tensors, nil
 	}
 	if _, err := io.Copy(io.Discard, f.r); err != nil {
 		return nil, formatError("values", readError{err})
 	}
-	if got := hex.EncodeToString(f.hash.Sum(nil)); got != f.digest {
-		return nil, fmt.Errorf("%w: it isn't what was written: by its checksum its SHA-256 is %s, and it is %s: restore the file", ErrFormat, f.digest, got)
+	if got := hex.EncodeToString(f.hash.Sum(nil)); got != f.Checksum {
+		return nil, fmt.Errorf("%w: it isn't what was written: by its checksum its SHA-256 is %s, and it is %s: restore the file", ErrFormat, f.Checksum, got)
 	}
 	return tensors, nil
 }

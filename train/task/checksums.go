@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func ofThisRun(name string) bool { return name == TimesFile || name == ReportFil
 // checkSums returns an error if a finished run's files aren't those that its summary is of. Its checkpoint, which none
 // but a raise needs, may be gone.
 func checkSums(dir string) error {
-	s, err := readSummary(dir)
+	s, err := readSummary(os.DirFS(dir), dir)
 	if err != nil {
 		return err
 	}
@@ -47,10 +48,24 @@ func checkSums(dir string) error {
 	is[SummaryFile] = s.SHA256[SummaryFile]
 	for name, sum := range s.SHA256 {
 		if is[name] != sum && (is[name] != "" || name != CheckpointFile) {
-			return fmt.Errorf("%s and %s in %s don't belong together: one of them was changed or swapped, restore it", SummaryFile, name, dir)
+			return misfit(dir, SummaryFile, name)
 		}
 	}
 	return nil
+}
+
+// misfit is the error of two files of a folder of which one isn't what the other says.
+func misfit(dir, a, b string) error {
+	return fmt.Errorf("%s and %s in %s don't belong together: one of them was changed or swapped, restore it", a, b, dir)
+}
+
+// carried returns the checksum that a file of tensors carries in its header.
+func carried(path string) (string, error) {
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return "", err
+	}
+	return f.Checksum, f.Close()
 }
 
 // intact returns an error if a file of tensors isn't what was written.

@@ -57,7 +57,8 @@ type Summary struct {
 
 	ValLossPerCharacter *float64 `json:"val_loss_per_character,omitempty"` // of a text in tokens, as Score.PerCharacter has it
 
-	SHA256 map[string]string `json:"sha256"` // of the run's files, by their names; summary.json's is of the rest but Seconds
+	SHA256        map[string]string `json:"sha256"`                   // of the run's files, by their names; summary.json's is of the rest but Seconds
+	WeightsSHA256 string            `json:"weights_sha256,omitempty"` // that model.safetensors carries and loading verifies, by which opening knows it
 
 	Best       train.Check `json:"-"` // whose weights are kept
 	Score      Score       `json:"-"` // what ValLoss and ValAccuracy are of
@@ -161,6 +162,9 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 		return nil, err
 	}
 	if s.SHA256, err = sums(dir); err != nil {
+		return nil, err
+	}
+	if s.WeightsSHA256, err = carried(filepath.Join(dir, WeightsFile)); err != nil {
 		return nil, err
 	}
 	s.SHA256[SummaryFile] = s.sum()

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -76,9 +75,13 @@ func (m *Model) startFrom(path string) (layers.Loaded, error) {
 		return layers.Loaded{}, errors.New("its weights have changed since this run began: restore them")
 	}
 	c.From.SHA256 = sum
-	shapes, err := tensorShapes(path)
+	header, err := weightsOf(os.DirFS(c.From.Dir), c.From.Dir, from)
 	if err != nil {
 		return layers.Loaded{}, err
+	}
+	shapes := map[string][]int{}
+	for _, e := range header.Entries {
+		shapes[e.Name] = e.Shape
 	}
 	// Rows of a table are of other symbols, where the shape may still be the same.
 	mine, theirs := c.Data.Tokenizers, from.Data.Tokenizers
@@ -94,18 +97,4 @@ func (m *Model) startFrom(path string) (layers.Loaded, error) {
 		err = errors.New("nothing of its model fits this one")
 	}
 	return loaded, err
-}
-
-// tensorShapes returns the shapes of a file's tensors.
-func tensorShapes(path string) (map[string][]int, error) {
-	f, err := safetensors.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	shapes := map[string][]int{}
-	for _, e := range f.Entries {
-		shapes[e.Name] = e.Shape
-	}
-	return shapes, nil
 }

@@ -52,7 +52,8 @@ func open(fsys fs.FS, dir string, rules []data.Rule) (*Model, error) {
 }
 
 // Load sets the parameters to the weights of a run folder. A folder without weights is an error that wraps
-// ErrNoWeights; weights that aren't of the folder's config.json are one too.
+// ErrNoWeights; weights that aren't of the folder's config.json or, where the run is finished, of its summary.json are
+// one too. On an error, no parameter has changed.
 func (m *Model) Load(dir string) error {
 	if err := m.check(); err != nil {
 		return err
@@ -70,17 +71,13 @@ const runKey = "heed.run"
 
 // load sets the parameters to the weights of a folder of that config.json.
 func (m *Model) load(fsys fs.FS, dir string, c Config) error {
-	err := weightsOf(fsys, c)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s %w", dir, ErrNoWeights)
+	if _, err := weightsOf(fsys, dir, c); err != nil {
+		return err
 	}
+	f, size, err := openRegular(fsys, WeightsFile)
 	if err == nil {
-		var f fs.File
-		var size int64
-		if f, size, err = openRegular(fsys, WeightsFile); err == nil {
-			defer f.Close()
-			_, err = m.Params.Decode(f, size, layers.LoadOptions{})
-		}
+		defer f.Close()
+		_, err = m.Params.Decode(f, size, layers.LoadOptions{})
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(dir, WeightsFile), err)
@@ -88,21 +85,34 @@ func (m *Model) load(fsys fs.FS, dir string, c Config) error {
 	return nil
 }
 
-// weightsOf returns an error for weights that say that they are of another config.json.
-func weightsOf(fsys fs.FS, c Config) error {
+// weightsOf returns the header of a folder's weights. It is an error if they say that they are of another config.json,
+// or if their checksum, which loading verifies, isn't the one in the folder's summary.
+func weightsOf(fsys fs.FS, dir string, c Config) (*safetensors.File, error) {
 	f, size, err := openRegular(fsys, WeightsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s %w", dir, ErrNoWeights)
+	}
+	var header *safetensors.File
+	if err == nil {
+		defer f.Close()
+		header, err = safetensors.NewFile(f, size)
+	}
+	if err == nil {
+		if of, ok := header.Metadata[runKey]; ok && of != c.id() {
+			err = fmt.Errorf("they are the weights of another run: of %.24q…, and the folder has %.24q…: one of them was changed or swapped, restore it", of, c.id())
+		}
+	}
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, WeightsFile), err)
 	}
-	defer f.Close()
-	header, err := safetensors.NewFile(f, size)
-	if err != nil {
-		return err
+	switch s, err := readSummary(fsys, dir); {
+	case errors.Is(err, fs.ErrNotExist): // the run isn't finished
+	case err != nil:
+		return nil, err
+	case s.WeightsSHA256 != "" && s.WeightsSHA256 != header.Checksum: // a summary of an older heed has none
+		return nil, fmt.Errorf("%w; without %[2]s, the weights open as they are", misfit(dir, SummaryFile, WeightsFile), SummaryFile)
 	}
-	if of, ok := header.Metadata[runKey]; ok && of != c.id() {
-		return fmt.Errorf("they are the weights of another run: of %.24q…, and the folder has %.24q…: one of them was changed or swapped, restore it", of, c.id())
-	}
-	return nil
+	return header, nil
 }
 
 // openRegular opens a file that is no pipe, say, whose end would never come.

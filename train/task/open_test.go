@@ -1,7 +1,10 @@
 package task
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
+	"fmt"
 	"go/build"
 	"math/rand/v2"
 	"os"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/heap"
+	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -136,6 +140,91 @@ func TestImports(t *testing.T) {
 				t.Errorf("data depends on %s, want the standard library and what reads JSON strictly", path)
 			}
 		}
+	}
+}
+
+// Weights of an earlier check, of another seed or saved by others aren't those that a finished run's summary is of.
+// Without a summary they open.
+func TestOpenComparesWeights(t *testing.T) {
+	c := small(t, "copy")
+	c.Training.KeepLast = true
+	task, dir := made(t, c), filepath.Join(t.TempDir(), "run")
+	task.MaxSteps = c.Training.Steps // a check
+	if _, err := task.Train(t.Context(), dir, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	read := func(dir, name string) []byte {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return content
+	}
+	write := func(name string, content []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	earlier := read(dir, WeightsFile)
+	if _, err := made(t, c).Train(t.Context(), dir, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	good, summary := read(dir, WeightsFile), read(dir, SummaryFile)
+	var plain bytes.Buffer // the same tensors without a checksum
+	tensors, metadata, err := safetensors.ReadFile(filepath.Join(dir, WeightsFile))
+	if err == nil {
+		err = safetensors.Write(&plain, tensors, metadata)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Seed++
+	_, other := trained(t, c)
+	c.Seed--
+
+	from := small(t, "copy")
+	if err := from.StartFrom(dir); err != nil {
+		t.Fatal(err)
+	}
+	loaded, opened := made(t, c), made(t, c)
+	want := fmt.Sprint(loaded.Params.Snapshot())
+	for name, file := range map[string]struct {
+		name    string
+		content []byte
+	}{
+		"an earlier check's":     {WeightsFile, earlier},
+		"without a checksum":     {WeightsFile, bytes.Replace(plain.Bytes(), []byte("heed.sha256"), []byte("hood.sha256"), 1)},
+		"another seed's summary": {SummaryFile, read(other, SummaryFile)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write(file.name, file.content)
+			words := []string{SummaryFile + " and " + WeightsFile, dir, "don't belong together"}
+			_, err := Open(dir)
+			wantError(t, err, words...)
+			_, err = OpenFS(os.DirFS(dir))
+			wantError(t, err, "don't belong together")
+			wantError(t, loaded.Load(dir), words...)
+			if fmt.Sprint(loaded.Params.Snapshot()) != want {
+				t.Error("the parameters have changed")
+			}
+			_, err = New(from)
+			wantError(t, err, words...)
+			write(WeightsFile, good)
+			write(SummaryFile, summary)
+			if err := cmp.Or(opened.Load(dir), made(t, from).Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	write(SummaryFile, []byte("{"))
+	_, err = Open(dir)
+	wantError(t, err, SummaryFile+" can't be read, or was changed")
+	if err := os.Remove(filepath.Join(dir, SummaryFile)); err != nil {
+		t.Fatal(err)
+	}
+	write(WeightsFile, earlier)
+	if _, err := Open(dir); err != nil {
+		t.Errorf("without a summary: %v", err)
 	}
 }
 

@@ -67,7 +67,7 @@ func ReadRun(dir string, rules ...data.Rule) (*Run, error) {
 	for _, check := range r.History {
 		r.Seconds = append(r.Seconds, times[check.Step])
 	}
-	if r.Summary, err = readSummary(dir); errors.Is(err, fs.ErrNotExist) {
+	if r.Summary, err = readSummary(fsys, dir); errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	return r, err
@@ -83,8 +83,8 @@ func kept(s train.Stopping, history []train.Check) int {
 }
 
 // readSummary reads a folder's summary.json. It is an error that wraps fs.ErrNotExist if there is none.
-func readSummary(dir string) (*Summary, error) {
-	content, err := readRegular(os.DirFS(dir), SummaryFile, maxConfig)
+func readSummary(fsys fs.FS, dir string) (*Summary, error) {
+	content, err := readRegular(fsys, SummaryFile, maxConfig)
 	var s Summary
 	if err == nil {
 		if err = jsonkeys.Check(content, nil); err == nil {
