@@ -187,20 +187,46 @@ func readCheckpoint(path string, team *team) (*checkpoint, error) {
 	for _, t := range tensors {
 		c.tensors[t.Name] = t
 	}
+	c.state, err = readState(path, metadata)
+	return c, err
+}
+
+// readState returns the state in a checkpoint's metadata.
+func readState(path string, metadata map[string]string) (s checkpointState, err error) {
 	text, ok := metadata[stateKey]
 	if !ok {
-		return nil, fmt.Errorf("train: %s is no checkpoint: its metadata has no %q", path, stateKey)
+		return s, fmt.Errorf("train: %s is no checkpoint: its metadata has no %q", path, stateKey)
 	}
 	if err = jsonkeys.Check([]byte(text), nil); err == nil {
-		err = json.Unmarshal([]byte(text), &c.state)
+		err = json.Unmarshal([]byte(text), &s)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("train: the checkpoint %s has a state that can't be read: %w", path, err)
+		return s, fmt.Errorf("train: the checkpoint %s has a state that can't be read: %w", path, err)
 	}
-	if two := c.state.contradiction(); two != "" {
-		return nil, fmt.Errorf("train: the checkpoint %s has a state that contradicts itself: %s", path, two)
+	if two := s.contradiction(); two != "" {
+		return s, fmt.Errorf("train: the checkpoint %s has a state that contradicts itself: %s", path, two)
 	}
-	return c, nil
+	return s, nil
+}
+
+// Progress is how far training had got when a checkpoint was written.
+type Progress struct {
+	Run     string  // the Config's
+	Step    int     // how many had been taken
+	History []Check // the checks up to then
+}
+
+// ReadProgress reads the header of a checkpoint and none of its tensors. The checkpoint's checksum is of the whole file
+// and isn't verified. It is an error if there is no checkpoint at path, which wraps fs.ErrNotExist where there is no
+// file, or if what it says of its training contradicts itself.
+func ReadProgress(path string) (Progress, error) {
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return Progress{}, fmt.Errorf("train: reading the checkpoint's header: %w", err)
+	}
+	defer f.Close()
+	s, err := readState(path, f.Metadata)
+	return Progress{s.Run, s.Step, s.History}, err
 }
 
 // contradiction returns two things of the state that can't both be, in words; nothing if all fits.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -51,6 +52,40 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 	}
 	if err := fit("a", true); err == nil || !strings.Contains(err.Error(), `"step" is given twice`) {
 		t.Errorf("resumed from a state that says it twice: %v", err)
+	}
+}
+
+// How far training had got is in the header of a checkpoint, whatever has become of its tensors.
+func TestReadProgress(t *testing.T) {
+	checkpoint := filepath.Join(t.TempDir(), "c")
+	if _, err := train.ReadProgress(checkpoint); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a file: got %v", err)
+	}
+	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{MaxEpochs: 2, MaxSteps: 25, Checkpoint: checkpoint, Run: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[len(content)-1] ^= 1
+	if err := os.WriteFile(checkpoint, content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	p, err := train.ReadProgress(checkpoint)
+	if err != nil || p.Run != "a" || p.Step != 25 || len(p.History) != 1 || !reflect.DeepEqual(p.History, r.History) {
+		t.Errorf("got %+v, %v, want 25 steps of a and the history %v", p, err, r.History)
+	}
+	for _, bad := range [][]byte{
+		content[:100], bytes.Replace(content, []byte("heed.state"), []byte("heed.other"), 1), bytes.Replace(content, []byte(`\"step\":25`), []byte(`\"step\":15`), 1),
+	} {
+		if err := os.WriteFile(checkpoint, bad, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := train.ReadProgress(checkpoint); err == nil || !strings.Contains(err.Error(), checkpoint) {
+			t.Errorf("of a damaged header: got %+v, %v, want an error", p, err)
+		}
 	}
 }
 

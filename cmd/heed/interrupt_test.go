@@ -172,7 +172,8 @@ func whole(dir string) error {
 	return nil
 }
 
-// Killed at any moment, a run leaves whole files, and goes on to the same bytes.
+// While a run goes on and when it is killed at any moment, its files are whole and fit each other. It goes on to the
+// same bytes.
 func TestKillAndResume(t *testing.T) {
 	kills := 25
 	if testing.Short() {
@@ -211,6 +212,9 @@ func TestKillAndResume(t *testing.T) {
 			default:
 			}
 			if err := whole(dir); err != nil {
+				t.Fatalf("kill %d: %v", kill, err)
+			}
+			if _, err := task.ReadRun(dir); err != nil && !errors.Is(err, task.ErrNoHistory) && !strings.Contains(err.Error(), "isn't a run folder") {
 				t.Fatalf("kill %d: %v", kill, err)
 			}
 			if ended == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/printable"
 	"github.com/heed-go/heed/internal/report"
+	"github.com/heed-go/heed/internal/sizes"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -63,6 +64,7 @@ leaves them out; the names of labels and tags stay.`,
 				if err != nil {
 					return err
 				}
+				noteUntimed(cmd, dir, run)
 				runs = append(runs, &report.Run{Dir: dir, Run: run, Private: private})
 				page.inputs = append(page.inputs, append(runFiles(dir), dataFiles(run.Config.Data)...)...)
 			}
@@ -99,6 +101,14 @@ leaves them out; the names of labels and tags stay.`,
 	cmd.Flags().StringVar(&out, "out", "", "the page to write, a .html file (default report.html in the run folder)")
 	cmd.Flags().BoolVar(&private, "no-examples", false, "leave out what has texts of the data in it")
 	return cmd
+}
+
+// noteUntimed says which lines of a run's times are in no report.
+func noteUntimed(cmd *cobra.Command, dir string, r *task.Run) {
+	if r.Untimed > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "heed: the report leaves out %s of %s: they aren't times above 0 of the run's checks, in order\n",
+			sizes.Count(r.Untimed, "line"), printable.Text(filepath.Join(dir, task.TimesFile)))
+	}
 }
 
 // putWhole has put write what write writes, when all of it is there: a kill before would leave a file that is begun.
@@ -140,6 +150,7 @@ func writeReport(cmd *cobra.Command, t *task.Task, dir string) {
 	path := filepath.Join(dir, task.ReportFile)
 	run, err := task.ReadRun(dir)
 	if err == nil {
+		noteUntimed(cmd, dir, run)
 		r := report.Run{Dir: dir, Run: run, Model: t.Model, Examples: t.Examples(), Look: t.Look(), Private: private}
 		err = putWhole(atomicfile.WriteFile, path, func(w io.Writer) error { return r.Write(cmd.Context(), w) })
 	}

@@ -48,16 +48,31 @@ func TestReadRun(t *testing.T) {
 	if times, err := os.ReadFile(filepath.Join(dir, TimesFile)); err != nil || strings.Count(string(times), "\n") != 4 {
 		t.Errorf("%s is %q, %v, want a line a check", TimesFile, times, err)
 	}
-	for content, want := range map[string]string{"no JSON": TimesFile, fmt.Sprintf("{\"step\":%d,\"seconds_per_step\":2}\n{\"st", r.History[1].Step): ""} {
+	line := func(step int, seconds any) string {
+		return fmt.Sprintf("{\"step\":%d,\"seconds_per_step\":%v}\n", step, seconds)
+	}
+	h := r.History
+	for content, want := range map[string]struct {
+		seconds []float64
+		untimed int
+	}{
+		"":                           {[]float64{0, 0, 0, 0}, 0},
+		"no JSON":                    {[]float64{0, 0, 0, 0}, 1},
+		line(h[1].Step, 2) + "{\"st": {[]float64{0, 2, 0, 0}, 1},
+		line(h[1].Step, 2) + "no\n" + line(h[2].Step, 3):                        {[]float64{0, 2, 3, 0}, 1},
+		line(h[0].Step, 0) + line(h[1].Step, -1) + line(h[2].Step, "1e999"):     {[]float64{0, 0, 0, 0}, 3},
+		line(h[0].Step+1, 2) + line(-h[1].Step, 2):                              {[]float64{0, 0, 0, 0}, 2},
+		line(h[1].Step, 2) + line(h[0].Step, 3) + line(h[1].Step, 4):            {[]float64{0, 2, 0, 0}, 2},
+		strings.Replace(line(h[0].Step, 2), "step", "Step", 1):                  {[]float64{0, 0, 0, 0}, 1},
+		strings.Replace(line(h[0].Step, 2), "{", "{\"seconds_per_step\":5,", 1): {[]float64{0, 0, 0, 0}, 1},
+	} {
 		for _, file := range []string{TimesFile, ReportFile} {
 			if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o666); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if cut, err := ReadRun(dir); want == "" && (err != nil || !slices.Equal(cut.Seconds, []float64{0, 2, 0, 0})) {
-			t.Errorf("times whose last line is cut: got %+v, %v", cut, err)
-		} else if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("times that are no JSON: got %v", err)
+		if got, err := ReadRun(dir); err != nil || !slices.Equal(got.Seconds, want.seconds) || got.Untimed != want.untimed {
+			t.Errorf("%s is %q: got %+v, %v, want %v and %d lines that don't count", TimesFile, content, got, err, want.seconds, want.untimed)
 		}
 	}
 	if _, err := made(t, c).Train(t.Context(), dir, nil, nil); !errors.Is(err, ErrFinished) {
@@ -74,6 +89,101 @@ func TestReadRun(t *testing.T) {
 	}
 	if _, err := ReadRun(dir); err == nil || !strings.Contains(err.Error(), HistoryFile+" can't be read, or was changed: check 2: ") {
 		t.Errorf("a history that is half a line: got %v", err)
+	}
+}
+
+// A history that the summary or, before there is one, the checkpoint doesn't know is an error. What a kill between two
+// writes leaves isn't.
+func TestReadRunComparesHistory(t *testing.T) {
+	c := small(t, "copy")
+	c.Training.Epochs, c.Training.CheckEvery = 3, 7 // checks after 7, 14, 21, 28 and, at the end, 30 steps
+	base := t.TempDir()
+	folder := func(name string, seed uint64, steps int) string {
+		c := c
+		c.Seed = seed
+		task, dir := made(t, c), filepath.Join(base, name)
+		task.MaxSteps = steps
+		if _, err := task.Train(t.Context(), dir, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	read := func(dir, name string) string {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	one, two, foreign := folder("one", 1, 7), folder("two", 1, 14), folder("foreign", 2, 14)
+	between, finished := folder("between", 1, 24), folder("finished", 1, 0)
+	lines := slices.Collect(strings.Lines(read(finished, HistoryFile)))
+	if len(lines) != 5 {
+		t.Fatalf("the history is %q, want 5 checks", lines)
+	}
+	first := func(n int) string { return strings.Join(lines[:n], "") }
+	edited := strings.Replace(first(2), `"train_loss":`, `"train_loss":1`, 1)
+	late := strings.Replace(first(2), `"step":7,`, `"step":8,`, 1)
+	for _, test := range []struct {
+		name, dir, file, content string
+		checks                   int // that are read, or 0 for an error
+		want                     string
+	}{
+		{"an edited number", finished, HistoryFile, strings.Replace(first(5), `"train_loss":`, `"train_loss":1`, 1), 0, SummaryFile + " and " + HistoryFile},
+		{"a line less", finished, HistoryFile, first(4), 0, SummaryFile + " and " + HistoryFile},
+		{"another seed's", finished, HistoryFile, read(foreign, HistoryFile), 0, SummaryFile + " and " + HistoryFile},
+		{"another spelling", finished, HistoryFile, first(5) + "\n", 0, SummaryFile + " and " + HistoryFile},
+		{"another seed's configuration", finished, ConfigFile, read(foreign, ConfigFile), 0, SummaryFile + " and " + ConfigFile},
+		{"another seed's configuration", two, ConfigFile, read(foreign, ConfigFile), 0, ConfigFile + " and " + CheckpointFile},
+		{"an edited summary", finished, SummaryFile, strings.Replace(read(finished, SummaryFile), `"epochs": 3`, `"epochs": 4`, 1), 0, SummaryFile},
+		{"another seed's checkpoint, which isn't read", finished, CheckpointFile, read(foreign, CheckpointFile), 5, ""},
+
+		{"an edited number", two, HistoryFile, edited, 0, HistoryFile + " and " + CheckpointFile},
+		{"an edited step", two, HistoryFile, late, 0, HistoryFile + " and " + CheckpointFile},
+		{"another seed's", two, HistoryFile, read(foreign, HistoryFile), 0, HistoryFile + " and " + CheckpointFile},
+		{"a line too many", two, HistoryFile, first(3), 0, HistoryFile + " and " + CheckpointFile},
+		{"an earlier checkpoint", two, CheckpointFile, read(one, CheckpointFile), 0, HistoryFile + " and " + CheckpointFile},
+		{"another seed's checkpoint", two, CheckpointFile, read(foreign, CheckpointFile), 0, ConfigFile + " and " + CheckpointFile},
+		{"half a checkpoint", two, CheckpointFile, read(two, CheckpointFile)[:5000], 0, CheckpointFile},
+		{"a killed training's", two, HistoryFile, first(1), 2, ""},
+		{"a killed training's, of no check", two, HistoryFile, "", 2, ""},
+		{"a check that no checkpoint knows", between, HistoryFile, first(3) + strings.Replace(lines[4], `"step":30`, `"step":24`, 1), 3, ""},
+	} {
+		t.Run(filepath.Base(test.dir)+" "+test.name, func(t *testing.T) {
+			path := filepath.Join(test.dir, test.file)
+			good := read(test.dir, test.file)
+			if err := os.WriteFile(path, []byte(test.content), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			r, err := ReadRun(test.dir)
+			if test.checks == 0 {
+				wantError(t, err, test.want, test.dir)
+			} else if err != nil || len(r.History) != test.checks || r.History[0].Step != 7 {
+				t.Errorf("got %+v, %v, want %d checks", r, err, test.checks)
+			}
+			if err := os.WriteFile(path, []byte(good), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	// Killed before the summary, after the check at the end, which the checkpoint doesn't have.
+	if err := os.Remove(filepath.Join(finished, SummaryFile)); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := ReadRun(finished); err != nil || len(r.History) != 4 {
+		t.Errorf("without a summary: got %+v, %v, want the 4 checks of the checkpoint", r, err)
+	}
+	if _, err := made(t, c).Train(t.Context(), finished, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := ReadRun(finished); err != nil || len(r.History) != 5 || read(finished, HistoryFile) != first(5) {
+		t.Errorf("resumed: got %+v, %v, want 5 checks", r, err)
+	}
+	if err := os.Remove(filepath.Join(two, CheckpointFile)); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := ReadRun(two); err != nil || len(r.History) != 2 {
+		t.Errorf("without a checkpoint: got %+v, %v", r, err)
 	}
 }
 

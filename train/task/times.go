@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/heed-go/heed/internal/atomicfile"
+	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/train"
 )
 
@@ -30,23 +29,28 @@ type stepTimes struct {
 	begun bool      // the file is of this training
 }
 
-// readTimes returns the times that a folder has, which may be none.
-func readTimes(fsys fs.FS) (map[int]float64, error) {
-	times := map[int]float64{}
-	content, err := readRegular(fsys, TimesFile, maxHistory)
-	if errors.Is(err, fs.ErrNotExist) {
-		return times, nil
+// timesOf returns the times in the content of a times.jsonl, by the steps of the checks in a history, and how many
+// lines it has besides.
+func timesOf(content []byte, history []train.Check) (times map[int]float64, besides int) {
+	checks := map[int]bool{}
+	for _, c := range history {
+		checks[c.Step] = true
 	}
-	for d := json.NewDecoder(bytes.NewReader(content)); err == nil; {
+	times = map[int]float64{}
+	last := 0
+	for line := range bytes.Lines(content) {
 		var t stepTime
-		if err = d.Decode(&t); err == nil {
-			times[t.Step] = t.Seconds
+		err := jsonkeys.Check(line, func(key string) bool { return key == "step" || key == "seconds_per_step" })
+		if err == nil {
+			err = json.Unmarshal(line, &t)
 		}
+		if err != nil || !checks[t.Step] || t.Step <= last || t.Seconds <= 0 {
+			besides++
+			continue
+		}
+		times[t.Step], last = t.Seconds, t.Step
 	}
-	if err != io.EOF && err != io.ErrUnexpectedEOF { // the machine may have stopped in the last line
-		return nil, err
-	}
-	return times, nil
+	return times, besides
 }
 
 // step notes that a step is over.
@@ -77,7 +81,11 @@ func (s *stepTimes) write(dir string, history []train.Check) (err error) {
 		return addTo(path, line)
 	}
 	s.begun = true
-	known, _ := readTimes(os.DirFS(dir)) // nothing depends on those that can't be read
+	content, _ := readRegular(os.DirFS(dir), TimesFile, maxHistory) // nothing depends on what can't be read
+	known, _ := timesOf(content, history)
+	if line != nil {
+		delete(known, history[len(history)-1].Step) // of a training that began anew
+	}
 	return atomicfile.WriteFile(path, func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		for _, c := range history {
