@@ -1,14 +1,17 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -131,6 +134,169 @@ func TestFlippedBytes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// damageAll, in the environment, has TestDamagedFiles damage every file in every way, as .ci/damage does.
+const damageAll = "HEED_DAMAGE"
+
+// A report's chart, tile and column of times and seconds, which no checksum covers.
+var (
+	timeChart  = regexp.MustCompile(`,{"title":"Time a step, ms"[^<]*}|<dd>[^<]*</dd><dt>last training took`)
+	lastColumn = regexp.MustCompile(`<td><bdi>[^<]*</bdi></td></tr>`)
+)
+
+// timeless returns a report without times and seconds.
+func timeless(page string) string {
+	before, checks, _ := strings.Cut(timeChart.ReplaceAllString(page, ""), "ms a step</th>")
+	checks, after, _ := strings.Cut(checks, "</table>")
+	return before + lastColumn.ReplaceAllString(checks, "") + after
+}
+
+// A damaged file of a run, finished or not, is an error in every command that reads it, or the command does what it
+// does with the whole file: it prints the same, writes the same page and goes on to the same bytes. Times and seconds
+// are the exception, and so are weights of an earlier check in an unfinished run, which open.
+func TestDamagedFiles(t *testing.T) {
+	every := 20
+	if os.Getenv(damageAll) != "" {
+		every = 1
+	}
+	rng := rand.New(rand.NewPCG(testseed.Of(t), 1))
+	base := t.TempDir()
+	number, page := 0, filepath.Join(base, "page.html")
+	var table strings.Builder
+	total := map[string]int{}
+	for _, kind := range []struct {
+		name  string
+		flags []string
+		reads []string // but for the folder
+	}{
+		{"reverse", []string{"--task=reverse"}, []string{"eval", "predict abc gorgonia --scores", "attention abc"}},
+		{"labels", []string{"--task=brackets"}, []string{"eval", "predict (()) (( --scores", "attention (())"}},
+		{"tags", append(dataFlags(t, "tags"), "--task=tags"), []string{"eval", "predict cat --scores", "attention cat"}},
+		{"pairs", append(dataFlags(t, "pairs"), "--task=pairs", "--units=bpe"), []string{"eval", "predict cat --scores", "attention cat"}},
+		{"text", append(dataFlags(t, "text"), "--task=text", "--units=bpe"), []string{"eval", "generate --prompt=The --tokens=20", "attention The"}},
+	} {
+		at := func(name string) string { return filepath.Join(base, kind.name, name) }
+		flags := func(name string, more ...string) []string {
+			return small(slices.Concat(kind.flags, []string{"--check-every=10", "--decay=40", "--keep-last", "--out=" + at(name)}, more)...)
+		}
+		succeed(t, flags("whole")...)
+		succeed(t, flags("longer", "--epochs=4")...)
+		succeed(t, flags("foreign", "--seed=2")...)
+		succeed(t, flags("earlier", "--max-steps=10")...)
+		whole, foreign, earlier := folder(t, at("whole")), folder(t, at("foreign")), folder(t, at("earlier"))
+		for _, state := range []string{"finished", "unfinished"} {
+			dir, resumed, ends := at("run"), at("whole"), []string{"train", "--resume=" + at("run")}
+			good := whole
+			if state == "finished" {
+				resumed, ends = at("longer"), append(ends, "--epochs=4")
+			} else {
+				succeed(t, flags("unfinished", "--max-steps=25")...)
+				good = folder(t, at("unfinished"))
+			}
+			restore := func() {
+				os.RemoveAll(dir)
+				os.Mkdir(dir, 0o777)
+				for name, content := range good {
+					write(t, filepath.Join(dir, name), content)
+				}
+			}
+			restore()
+			calls := [][]string{{"report", dir, "--out=" + page}}
+			for _, call := range kind.reads {
+				calls = append(calls, slices.Insert(strings.Fields(call), 1, dir))
+			}
+			outcome := func(t *testing.T, call []string) (called, string) {
+				c := heed(call...)
+				if call[0] == "report" && c.code == 0 {
+					return c, timeless(read(t, page))
+				}
+				return c, c.stdout
+			}
+			var want []string
+			for _, call := range calls {
+				c, printed := outcome(t, call)
+				if c.code != 0 {
+					t.Fatalf("%v: %+v", call, c)
+				}
+				want = append(want, printed)
+			}
+			files := []string{
+				task.ConfigFile, task.WeightsFile, task.HistoryFile, task.SummaryFile, task.CheckpointFile, task.TimesFile, task.ReportFile,
+			}
+			for _, name := range []string{task.TokenizerFile, task.SourceTokenizerFile} {
+				if _, has := good[name]; has {
+					files[6] = name
+				}
+			}
+			for _, file := range files {
+				seen := map[string]int{}
+				for n := range 6 {
+					if number++; number%every != 0 {
+						continue
+					}
+					content, has := good[file]
+					if !has { // a summary where there is none
+						content = whole[file]
+					}
+					bad := []byte(content)
+					place := rng.IntN(len(bad))
+					switch n {
+					case 0:
+						bad[place] ^= 1 << rng.IntN(8)
+					case 1:
+						bad = bad[:place]
+					case 2:
+						bad = []byte(foreign[file])
+					case 3:
+						if has && (file != task.WeightsFile || state == "finished") {
+							bad = []byte(earlier[file])
+						}
+					case 4, 5: // a digit, for a file of tensors in its header
+						header := bad[:min(len(bad), 3000)]
+						for place = rng.IntN(len(header)); header[place] < '0' || header[place] > '9'; {
+							place = rng.IntN(len(header))
+						}
+						header[place] = '0' + (header[place]-'0'+byte(1+rng.IntN(9)))%10
+					}
+					if string(bad) == good[file] || len(bad) == 0 { // the other run has the same file, or none
+						bad = []byte(content)
+						bad[place] ^= byte(1 + rng.IntN(255))
+					}
+					write(t, filepath.Join(dir, file), string(bad))
+					result := "harmless"
+					if !t.Run(fmt.Sprint(kind.name, " ", state, " ", file, " ", n), func(t *testing.T) {
+						refused := func(c called) {
+							result = "error"
+							fail(t, c, 1)
+						}
+						for k, call := range calls {
+							if c, printed := outcome(t, call); c.code != 0 {
+								refused(c)
+							} else if printed != want[k] {
+								t.Errorf("%v prints %.300q, want %.300q", call, printed, want[k])
+							}
+						}
+						if state == "finished" { // there is nothing to resume
+							fail(t, heed("train", "--resume="+dir), 1)
+						}
+						if c := heed(ends...); c.code != 0 {
+							refused(c)
+						} else {
+							sameRun(t, dir, resumed)
+						}
+					}) {
+						result = "silent"
+					}
+					seen[result]++
+					total[result]++
+					restore()
+				}
+				fmt.Fprintf(&table, "%-8s %-10s %-24s %d errors, %d harmless, %d silent\n", kind.name, state, file, seen["error"], seen["harmless"], seen["silent"])
+			}
+		}
+	}
+	t.Logf("\n%s%d damaged files: %d errors, %d harmless, %d silent changes", &table, number/every, total["error"], total["harmless"], total["silent"])
 }
 
 // What is of another run isn't taken for this one's: the error names the two files that don't fit, and nothing changes.
