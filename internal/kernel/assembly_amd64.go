@@ -11,6 +11,10 @@ import (
 // assembly returns the instruction sets that there is assembly for, best first.
 func assembly() []*instructionSet {
 	avx2 := cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasBMI2
+	f64 := &body[float64]{vectorTable: vectorTable64AVX2(), tiles: gemmTiles[float64]{
+		rows: 6, cols: 8, lanes: 4, depth: 256, band: 128, slab: 512,
+		tile: gemmTile64AVX2, packRows: gemmPackRows64AVX2, packTransposed: gemmPackTransposed64AVX2,
+	}}
 	return []*instructionSet{
 		{
 			name: "avx512", runs: avx2 && cpu.X86.HasAVX512F,
@@ -18,10 +22,7 @@ func assembly() []*instructionSet {
 				rows: 14, cols: 32, lanes: 16, depth: 256, band: 256, slab: 512,
 				tile: gemmTile32AVX512, packRows: gemmPackRows32AVX512, packTransposed: gemmPackTransposed32AVX2,
 			}},
-			f64: &body[float64]{vectorTable: vectorTable64AVX512(), tiles: gemmTiles[float64]{
-				rows: 14, cols: 16, lanes: 8, depth: 256, band: 128, slab: 512,
-				tile: gemmTile64AVX512, packRows: gemmPackRows64AVX512, packTransposed: gemmPackTransposed64AVX2,
-			}},
+			f64: f64, // float64 checks gradients, for which AVX2 is fast enough
 		},
 		{
 			name: "avx2", runs: avx2,
@@ -29,21 +30,15 @@ func assembly() []*instructionSet {
 				rows: 6, cols: 16, lanes: 8, depth: 256, band: 256, slab: 512,
 				tile: gemmTile32AVX2, packRows: gemmPackRows32AVX2, packTransposed: gemmPackTransposed32AVX2,
 			}},
-			f64: &body[float64]{vectorTable: vectorTable64AVX2(), tiles: gemmTiles[float64]{
-				rows: 6, cols: 8, lanes: 4, depth: 256, band: 128, slab: 512,
-				tile: gemmTile64AVX2, packRows: gemmPackRows64AVX2, packTransposed: gemmPackTransposed64AVX2,
-			}},
+			f64: f64,
 		},
 	}
 }
 
-// The functions of gemm_amd64.s. A gemmTiles says what they do.
+// The functions of gemm_avx512_amd64.s and gemm_avx2_amd64.s. A gemmTiles says what they do.
 
 //go:noescape
 func gemmTile32AVX512(t *gemmTile[float32])
-
-//go:noescape
-func gemmTile64AVX512(t *gemmTile[float64])
 
 //go:noescape
 func gemmTile32AVX2(t *gemmTile[float32])
@@ -53,9 +48,6 @@ func gemmTile64AVX2(t *gemmTile[float64])
 
 //go:noescape
 func gemmPackRows32AVX512(dst unsafe.Pointer, ldd uintptr, src unsafe.Pointer, lds uintptr, rows, cols int)
-
-//go:noescape
-func gemmPackRows64AVX512(dst unsafe.Pointer, ldd uintptr, src unsafe.Pointer, lds uintptr, rows, cols int)
 
 //go:noescape
 func gemmPackRows32AVX2(dst unsafe.Pointer, ldd uintptr, src unsafe.Pointer, lds uintptr, rows, cols int)

@@ -49,6 +49,19 @@ type vectorTable[F Float] struct {
 	// copyRows copies rows of a width, strides elements apart.
 	copyRows func(dst, src []F, rows, width, dstStride, srcStride int)
 
+	// adamW does the update of AdamW.
+	adamW func(w, g, first, second []F, f *[9]F)
+
+	// rotate turns so many vectors, stride elements apart, by the same angles: (u, v) becomes
+	// (u·cos − v·sin, v·cos + u·sin), with sin multiplied by sign, for u in the first half and v in the second.
+	rotate func(y, x, cos, sin []F, sign F, rows, stride int)
+
+	// rotatePairs does what rotate does, for pairs of neighbours.
+	rotatePairs func(y, x, cos, sin []F, sign F, rows, stride int)
+
+	// dropout sets element i of keep to 0 where dropoutBits(i, key0, key1) < threshold, and to scale elsewhere.
+	dropout func(keep []F, key0, key1, threshold uint32, scale F)
+
 	// expShift sets dst to exp(src − shift) and returns its sum.
 	expShift func(dst, src []F, shift F) F
 
@@ -61,6 +74,19 @@ type vectorTable[F Float] struct {
 
 	// softmaxGrad sets each row of ds, of that width, to w·(g − Σ w·g), where 0 times anything is 0.
 	softmaxGrad func(ds, w, g []F, width int)
+
+	// scoreGrad sets g to p·(g − less), but g and p to 0 where p is 0, or where it is below tiny and
+	// g − less is finite.
+	scoreGrad func(g, p []F, less, tiny F)
+
+	// addSlope subtracts slope·|d − i| from element i of x. All d − i must be exact.
+	addSlope func(x []F, slope, d F)
+
+	// addBias adds bias to x. Where that is −Inf, the result is, whatever x is.
+	addBias func(x, bias []F)
+
+	// forbid sets x to −Inf where allow is false.
+	forbid func(x []F, allow []bool)
 
 	// layerNorm normalises rows of x, of len(gamma) = width elements, multiplies by gamma and
 	// adds beta, which may be nil.
@@ -75,9 +101,6 @@ type vectorTable[F Float] struct {
 
 	// rmsNormGrad sets dx and adds to dgamma for rows of len(gamma) = width elements.
 	rmsNormGrad func(dx, dgamma, x, gamma, g []F, width F, eps float64, rows int)
-
-	// adamW does the update of AdamW.
-	adamW func(w, g, first, second []F, f *[9]F)
 
 	// silu sets y to x·exp(x)/(1 + exp(x)).
 	silu func(y, x []F)
@@ -102,29 +125,6 @@ type vectorTable[F Float] struct {
 
 	// softcapGrad sets dx to g·(1 − (y/c)²), and to 0 where g is 0.
 	softcapGrad func(dx, y, g []F, c F)
-
-	// scoreGrad sets g to p·(g − less), but g and p to 0 where p is 0, or where it is below tiny and
-	// g − less is finite.
-	scoreGrad func(g, p []F, less, tiny F)
-
-	// addSlope subtracts slope·|d − i| from element i of x. All d − i must be exact.
-	addSlope func(x []F, slope, d F)
-
-	// addBias adds bias to x. Where that is −Inf, the result is, whatever x is.
-	addBias func(x, bias []F)
-
-	// forbid sets x to −Inf where allow is false.
-	forbid func(x []F, allow []bool)
-
-	// rotate turns so many vectors, stride elements apart, by the same angles: (u, v) becomes
-	// (u·cos − v·sin, v·cos + u·sin), with sin multiplied by sign, for u in the first half and v in the second.
-	rotate func(y, x, cos, sin []F, sign F, rows, stride int)
-
-	// rotatePairs does what rotate does, for pairs of neighbours.
-	rotatePairs func(y, x, cos, sin []F, sign F, rows, stride int)
-
-	// dropout sets element i of keep to 0 where dropoutBits(i, key0, key1) < threshold, and to scale elsewhere.
-	dropout func(keep []F, key0, key1, threshold uint32, scale F)
 }
 
 // vectorPortable returns the table of what runs everywhere.
@@ -144,15 +144,22 @@ func vectorPortable[F Float]() vectorTable[F] {
 		addRow:        addRowPortable[F],
 		sumRows:       sumRowsPortable[F],
 		copyRows:      copyRowsPortable[F],
+		adamW:         adamWPortable[F],
+		rotate:        rotatePortable[F],
+		rotatePairs:   rotatePairsPortable[F],
+		dropout:       dropoutPortable[F],
 		expShift:      expShiftPortable[F],
 		expSum:        expSumPortable[F],
 		softmax:       softmaxPortable[F],
 		softmaxGrad:   softmaxGradPortable[F],
+		scoreGrad:     scoreGradPortable[F],
+		addSlope:      addSlopePortable[F],
+		addBias:       addBiasPortable[F],
+		forbid:        forbidPortable[F],
 		layerNorm:     layerNormPortable[F],
 		layerNormGrad: layerNormGradPortable[F],
 		rmsNorm:       rmsNormPortable[F],
 		rmsNormGrad:   rmsNormGradPortable[F],
-		adamW:         adamWPortable[F],
 		silu:          siluPortable[F],
 		siluGrad:      siluGradPortable[F],
 		gelu:          geluPortable[F],
@@ -161,12 +168,5 @@ func vectorPortable[F Float]() vectorTable[F] {
 		geluTanhGrad:  geluTanhGradPortable[F],
 		softcap:       softcapPortable[F],
 		softcapGrad:   softcapGradPortable[F],
-		scoreGrad:     scoreGradPortable[F],
-		addSlope:      addSlopePortable[F],
-		addBias:       addBiasPortable[F],
-		forbid:        forbidPortable[F],
-		rotate:        rotatePortable[F],
-		rotatePairs:   rotatePairsPortable[F],
-		dropout:       dropoutPortable[F],
 	}
 }

@@ -20,15 +20,22 @@ func vectorTable32AVX512() vectorTable[float32] {
 	t.addRow = vectorAddRow32AVX512
 	t.sumRows = vectorSumRows32AVX512
 	t.copyRows = vectorCopyRows32AVX512
+	t.adamW = vectorAdamW32AVX512
+	t.rotate = vectorRotate32AVX512
+	t.rotatePairs = vectorRotatePairs32AVX512
+	t.dropout = vectorDropout32AVX512
 	t.expShift = vectorExpShift32AVX512
 	t.expSum = vectorExpSum32AVX512
 	t.softmax = vectorSoftmax32AVX512
 	t.softmaxGrad = vectorSoftmaxGrad32AVX512
+	t.scoreGrad = vectorScoreGrad32AVX512
+	t.addSlope = vectorAddSlope32AVX512
+	t.addBias = vectorAddBias32AVX512
+	t.forbid = vectorForbid32AVX512
 	t.layerNorm = vectorLayerNorm32AVX512
 	t.layerNormGrad = vectorLayerNormGrad32AVX512
 	t.rmsNorm = vectorRmsNorm32AVX512
 	t.rmsNormGrad = vectorRmsNormGrad32AVX512
-	t.adamW = vectorAdamW32AVX512
 	t.silu = vectorSilu32AVX512
 	t.siluGrad = vectorSiluGrad32AVX512
 	t.gelu = vectorGelu32AVX512
@@ -37,13 +44,6 @@ func vectorTable32AVX512() vectorTable[float32] {
 	t.geluTanhGrad = vectorGeluTanhGrad32AVX512
 	t.softcap = vectorSoftcap32AVX512
 	t.softcapGrad = vectorSoftcapGrad32AVX512
-	t.scoreGrad = vectorScoreGrad32AVX512
-	t.addSlope = vectorAddSlope32AVX512
-	t.addBias = vectorAddBias32AVX512
-	t.forbid = vectorForbid32AVX512
-	t.rotate = vectorRotate32AVX512
-	t.rotatePairs = vectorRotatePairs32AVX512
-	t.dropout = vectorDropout32AVX512
 	return t
 }
 
@@ -63,15 +63,22 @@ func vectorTable32AVX2() vectorTable[float32] {
 	t.addRow = vectorAddRow32AVX2
 	t.sumRows = vectorSumRows32AVX2
 	t.copyRows = vectorCopyRows32AVX2
+	t.adamW = vectorAdamW32AVX2
+	t.rotate = vectorRotate32AVX2
+	t.rotatePairs = vectorRotatePairs32AVX2
+	t.dropout = vectorDropout32AVX2
 	t.expShift = vectorExpShift32AVX2
 	t.expSum = vectorExpSum32AVX2
 	t.softmax = vectorSoftmax32AVX2
 	t.softmaxGrad = vectorSoftmaxGrad32AVX2
+	t.scoreGrad = vectorScoreGrad32AVX2
+	t.addSlope = vectorAddSlope32AVX2
+	t.addBias = vectorAddBias32AVX2
+	t.forbid = vectorForbid32AVX2
 	t.layerNorm = vectorLayerNorm32AVX2
 	t.layerNormGrad = vectorLayerNormGrad32AVX2
 	t.rmsNorm = vectorRmsNorm32AVX2
 	t.rmsNormGrad = vectorRmsNormGrad32AVX2
-	t.adamW = vectorAdamW32AVX2
 	t.silu = vectorSilu32AVX2
 	t.siluGrad = vectorSiluGrad32AVX2
 	t.gelu = vectorGelu32AVX2
@@ -80,50 +87,6 @@ func vectorTable32AVX2() vectorTable[float32] {
 	t.geluTanhGrad = vectorGeluTanhGrad32AVX2
 	t.softcap = vectorSoftcap32AVX2
 	t.softcapGrad = vectorSoftcapGrad32AVX2
-	t.scoreGrad = vectorScoreGrad32AVX2
-	t.addSlope = vectorAddSlope32AVX2
-	t.addBias = vectorAddBias32AVX2
-	t.forbid = vectorForbid32AVX2
-	t.rotate = vectorRotate32AVX2
-	t.rotatePairs = vectorRotatePairs32AVX2
-	t.dropout = vectorDropout32AVX2
-	return t
-}
-
-func vectorTable64AVX512() vectorTable[float64] {
-	t := vectorPortable[float64]()
-	t.add = vectorAdd64AVX512
-	t.mul = vectorMul64AVX512
-	t.skipMul = vectorSkipMul64AVX512
-	t.relu = vectorRelu64AVX512
-	t.reluGrad = vectorReluGrad64AVX512
-	t.scale = vectorScale64AVX512
-	t.axpy = vectorAxpy64AVX512
-	t.maxOf = vectorMaxOf64AVX512
-	t.dot = vectorDot64AVX512
-	t.hasNaN = vectorHasNaN64AVX512
-	t.sumSquares = vectorSumSquares64AVX512
-	t.addRow = vectorAddRow64AVX512
-	t.sumRows = vectorSumRows64AVX512
-	t.copyRows = vectorCopyRows64AVX512
-	t.expShift = vectorExpShift64AVX512
-	t.expSum = vectorExpSum64AVX512
-	t.softmax = vectorSoftmax64AVX512
-	t.softmaxGrad = vectorSoftmaxGrad64AVX512
-	t.layerNorm = vectorLayerNorm64AVX512
-	t.layerNormGrad = vectorLayerNormGrad64AVX512
-	t.rmsNorm = vectorRmsNorm64AVX512
-	t.rmsNormGrad = vectorRmsNormGrad64AVX512
-	t.adamW = vectorAdamW64AVX512
-	t.silu = vectorSilu64AVX512
-	t.siluGrad = vectorSiluGrad64AVX512
-	t.softcap = vectorSoftcap64AVX512
-	t.softcapGrad = vectorSoftcapGrad64AVX512
-	t.scoreGrad = vectorScoreGrad64AVX512
-	t.addSlope = vectorAddSlope64AVX512
-	t.addBias = vectorAddBias64AVX512
-	t.forbid = vectorForbid64AVX512
-	t.rotate = vectorRotate64AVX512
 	return t
 }
 
@@ -143,24 +106,24 @@ func vectorTable64AVX2() vectorTable[float64] {
 	t.addRow = vectorAddRow64AVX2
 	t.sumRows = vectorSumRows64AVX2
 	t.copyRows = vectorCopyRows64AVX2
+	t.adamW = vectorAdamW64AVX2
+	t.rotate = vectorRotate64AVX2
 	t.expShift = vectorExpShift64AVX2
 	t.expSum = vectorExpSum64AVX2
 	t.softmax = vectorSoftmax64AVX2
 	t.softmaxGrad = vectorSoftmaxGrad64AVX2
-	t.layerNorm = vectorLayerNorm64AVX2
-	t.layerNormGrad = vectorLayerNormGrad64AVX2
-	t.rmsNorm = vectorRmsNorm64AVX2
-	t.rmsNormGrad = vectorRmsNormGrad64AVX2
-	t.adamW = vectorAdamW64AVX2
-	t.silu = vectorSilu64AVX2
-	t.siluGrad = vectorSiluGrad64AVX2
-	t.softcap = vectorSoftcap64AVX2
-	t.softcapGrad = vectorSoftcapGrad64AVX2
 	t.scoreGrad = vectorScoreGrad64AVX2
 	t.addSlope = vectorAddSlope64AVX2
 	t.addBias = vectorAddBias64AVX2
 	t.forbid = vectorForbid64AVX2
-	t.rotate = vectorRotate64AVX2
+	t.layerNorm = vectorLayerNorm64AVX2
+	t.layerNormGrad = vectorLayerNormGrad64AVX2
+	t.rmsNorm = vectorRmsNorm64AVX2
+	t.rmsNormGrad = vectorRmsNormGrad64AVX2
+	t.silu = vectorSilu64AVX2
+	t.siluGrad = vectorSiluGrad64AVX2
+	t.softcap = vectorSoftcap64AVX2
+	t.softcapGrad = vectorSoftcapGrad64AVX2
 	return t
 }
 
@@ -207,6 +170,18 @@ func vectorSumRows32AVX512(sum, m []float32, rows, stride int)
 func vectorCopyRows32AVX512(dst, src []float32, rows, width, dstStride, srcStride int)
 
 //go:noescape
+func vectorAdamW32AVX512(w, g, first, second []float32, f *[9]float32)
+
+//go:noescape
+func vectorRotate32AVX512(y, x, cos, sin []float32, sign float32, rows, stride int)
+
+//go:noescape
+func vectorRotatePairs32AVX512(y, x, cos, sin []float32, sign float32, rows, stride int)
+
+//go:noescape
+func vectorDropout32AVX512(keep []float32, key0, key1, threshold uint32, scale float32)
+
+//go:noescape
 func vectorExpShift32AVX512(dst, src []float32, shift float32) float32
 
 //go:noescape
@@ -219,6 +194,18 @@ func vectorSoftmax32AVX512(w, scores []float32) float32
 func vectorSoftmaxGrad32AVX512(ds, w, g []float32, width int)
 
 //go:noescape
+func vectorScoreGrad32AVX512(g, p []float32, less, tiny float32)
+
+//go:noescape
+func vectorAddSlope32AVX512(x []float32, slope, d float32)
+
+//go:noescape
+func vectorAddBias32AVX512(x, bias []float32)
+
+//go:noescape
+func vectorForbid32AVX512(x []float32, allow []bool)
+
+//go:noescape
 func vectorLayerNorm32AVX512(y, x, gamma, beta []float32, width, eps float32, rows int)
 
 //go:noescape
@@ -229,9 +216,6 @@ func vectorRmsNorm32AVX512(y, x, gamma []float32, width float32, eps float64, ro
 
 //go:noescape
 func vectorRmsNormGrad32AVX512(dx, dgamma, x, gamma, g []float32, width float32, eps float64, rows int)
-
-//go:noescape
-func vectorAdamW32AVX512(w, g, first, second []float32, f *[9]float32)
 
 //go:noescape
 func vectorSilu32AVX512(y, x []float32)
@@ -256,27 +240,6 @@ func vectorSoftcap32AVX512(y, x []float32, c float32)
 
 //go:noescape
 func vectorSoftcapGrad32AVX512(dx, y, g []float32, c float32)
-
-//go:noescape
-func vectorScoreGrad32AVX512(g, p []float32, less, tiny float32)
-
-//go:noescape
-func vectorAddSlope32AVX512(x []float32, slope, d float32)
-
-//go:noescape
-func vectorAddBias32AVX512(x, bias []float32)
-
-//go:noescape
-func vectorForbid32AVX512(x []float32, allow []bool)
-
-//go:noescape
-func vectorRotate32AVX512(y, x, cos, sin []float32, sign float32, rows, stride int)
-
-//go:noescape
-func vectorRotatePairs32AVX512(y, x, cos, sin []float32, sign float32, rows, stride int)
-
-//go:noescape
-func vectorDropout32AVX512(keep []float32, key0, key1, threshold uint32, scale float32)
 
 //go:noescape
 func vectorAdd32AVX2(out, x, y []float32)
@@ -321,6 +284,18 @@ func vectorSumRows32AVX2(sum, m []float32, rows, stride int)
 func vectorCopyRows32AVX2(dst, src []float32, rows, width, dstStride, srcStride int)
 
 //go:noescape
+func vectorAdamW32AVX2(w, g, first, second []float32, f *[9]float32)
+
+//go:noescape
+func vectorRotate32AVX2(y, x, cos, sin []float32, sign float32, rows, stride int)
+
+//go:noescape
+func vectorRotatePairs32AVX2(y, x, cos, sin []float32, sign float32, rows, stride int)
+
+//go:noescape
+func vectorDropout32AVX2(keep []float32, key0, key1, threshold uint32, scale float32)
+
+//go:noescape
 func vectorExpShift32AVX2(dst, src []float32, shift float32) float32
 
 //go:noescape
@@ -333,6 +308,18 @@ func vectorSoftmax32AVX2(w, scores []float32) float32
 func vectorSoftmaxGrad32AVX2(ds, w, g []float32, width int)
 
 //go:noescape
+func vectorScoreGrad32AVX2(g, p []float32, less, tiny float32)
+
+//go:noescape
+func vectorAddSlope32AVX2(x []float32, slope, d float32)
+
+//go:noescape
+func vectorAddBias32AVX2(x, bias []float32)
+
+//go:noescape
+func vectorForbid32AVX2(x []float32, allow []bool)
+
+//go:noescape
 func vectorLayerNorm32AVX2(y, x, gamma, beta []float32, width, eps float32, rows int)
 
 //go:noescape
@@ -343,9 +330,6 @@ func vectorRmsNorm32AVX2(y, x, gamma []float32, width float32, eps float64, rows
 
 //go:noescape
 func vectorRmsNormGrad32AVX2(dx, dgamma, x, gamma, g []float32, width float32, eps float64, rows int)
-
-//go:noescape
-func vectorAdamW32AVX2(w, g, first, second []float32, f *[9]float32)
 
 //go:noescape
 func vectorSilu32AVX2(y, x []float32)
@@ -370,123 +354,6 @@ func vectorSoftcap32AVX2(y, x []float32, c float32)
 
 //go:noescape
 func vectorSoftcapGrad32AVX2(dx, y, g []float32, c float32)
-
-//go:noescape
-func vectorScoreGrad32AVX2(g, p []float32, less, tiny float32)
-
-//go:noescape
-func vectorAddSlope32AVX2(x []float32, slope, d float32)
-
-//go:noescape
-func vectorAddBias32AVX2(x, bias []float32)
-
-//go:noescape
-func vectorForbid32AVX2(x []float32, allow []bool)
-
-//go:noescape
-func vectorRotate32AVX2(y, x, cos, sin []float32, sign float32, rows, stride int)
-
-//go:noescape
-func vectorRotatePairs32AVX2(y, x, cos, sin []float32, sign float32, rows, stride int)
-
-//go:noescape
-func vectorDropout32AVX2(keep []float32, key0, key1, threshold uint32, scale float32)
-
-//go:noescape
-func vectorAdd64AVX512(out, x, y []float64)
-
-//go:noescape
-func vectorMul64AVX512(out, x, y []float64)
-
-//go:noescape
-func vectorSkipMul64AVX512(out, x, y []float64)
-
-//go:noescape
-func vectorRelu64AVX512(y, x []float64)
-
-//go:noescape
-func vectorReluGrad64AVX512(dx, x, g []float64)
-
-//go:noescape
-func vectorScale64AVX512(x []float64, a float64)
-
-//go:noescape
-func vectorAxpy64AVX512(y, x []float64, a float64)
-
-//go:noescape
-func vectorMaxOf64AVX512(x []float64) float64
-
-//go:noescape
-func vectorDot64AVX512(x, y []float64) float64
-
-//go:noescape
-func vectorHasNaN64AVX512(x []float64) bool
-
-//go:noescape
-func vectorSumSquares64AVX512(x []float64) float64
-
-//go:noescape
-func vectorAddRow64AVX512(m, row []float64, rows int)
-
-//go:noescape
-func vectorSumRows64AVX512(sum, m []float64, rows, stride int)
-
-//go:noescape
-func vectorCopyRows64AVX512(dst, src []float64, rows, width, dstStride, srcStride int)
-
-//go:noescape
-func vectorExpShift64AVX512(dst, src []float64, shift float64) float64
-
-//go:noescape
-func vectorExpSum64AVX512(src []float64, shift float64) float64
-
-//go:noescape
-func vectorSoftmax64AVX512(w, scores []float64) float64
-
-//go:noescape
-func vectorSoftmaxGrad64AVX512(ds, w, g []float64, width int)
-
-//go:noescape
-func vectorLayerNorm64AVX512(y, x, gamma, beta []float64, width, eps float64, rows int)
-
-//go:noescape
-func vectorLayerNormGrad64AVX512(dx, dgamma, dbeta, x, gamma, g []float64, width, eps float64, rows int)
-
-//go:noescape
-func vectorRmsNorm64AVX512(y, x, gamma []float64, width float64, eps float64, rows int)
-
-//go:noescape
-func vectorRmsNormGrad64AVX512(dx, dgamma, x, gamma, g []float64, width float64, eps float64, rows int)
-
-//go:noescape
-func vectorAdamW64AVX512(w, g, first, second []float64, f *[9]float64)
-
-//go:noescape
-func vectorSilu64AVX512(y, x []float64)
-
-//go:noescape
-func vectorSiluGrad64AVX512(dx, x, g []float64)
-
-//go:noescape
-func vectorSoftcap64AVX512(y, x []float64, c float64)
-
-//go:noescape
-func vectorSoftcapGrad64AVX512(dx, y, g []float64, c float64)
-
-//go:noescape
-func vectorScoreGrad64AVX512(g, p []float64, less, tiny float64)
-
-//go:noescape
-func vectorAddSlope64AVX512(x []float64, slope, d float64)
-
-//go:noescape
-func vectorAddBias64AVX512(x, bias []float64)
-
-//go:noescape
-func vectorForbid64AVX512(x []float64, allow []bool)
-
-//go:noescape
-func vectorRotate64AVX512(y, x, cos, sin []float64, sign float64, rows, stride int)
 
 //go:noescape
 func vectorAdd64AVX2(out, x, y []float64)
@@ -531,6 +398,12 @@ func vectorSumRows64AVX2(sum, m []float64, rows, stride int)
 func vectorCopyRows64AVX2(dst, src []float64, rows, width, dstStride, srcStride int)
 
 //go:noescape
+func vectorAdamW64AVX2(w, g, first, second []float64, f *[9]float64)
+
+//go:noescape
+func vectorRotate64AVX2(y, x, cos, sin []float64, sign float64, rows, stride int)
+
+//go:noescape
 func vectorExpShift64AVX2(dst, src []float64, shift float64) float64
 
 //go:noescape
@@ -541,33 +414,6 @@ func vectorSoftmax64AVX2(w, scores []float64) float64
 
 //go:noescape
 func vectorSoftmaxGrad64AVX2(ds, w, g []float64, width int)
-
-//go:noescape
-func vectorLayerNorm64AVX2(y, x, gamma, beta []float64, width, eps float64, rows int)
-
-//go:noescape
-func vectorLayerNormGrad64AVX2(dx, dgamma, dbeta, x, gamma, g []float64, width, eps float64, rows int)
-
-//go:noescape
-func vectorRmsNorm64AVX2(y, x, gamma []float64, width float64, eps float64, rows int)
-
-//go:noescape
-func vectorRmsNormGrad64AVX2(dx, dgamma, x, gamma, g []float64, width float64, eps float64, rows int)
-
-//go:noescape
-func vectorAdamW64AVX2(w, g, first, second []float64, f *[9]float64)
-
-//go:noescape
-func vectorSilu64AVX2(y, x []float64)
-
-//go:noescape
-func vectorSiluGrad64AVX2(dx, x, g []float64)
-
-//go:noescape
-func vectorSoftcap64AVX2(y, x []float64, c float64)
-
-//go:noescape
-func vectorSoftcapGrad64AVX2(dx, y, g []float64, c float64)
 
 //go:noescape
 func vectorScoreGrad64AVX2(g, p []float64, less, tiny float64)
@@ -582,4 +428,25 @@ func vectorAddBias64AVX2(x, bias []float64)
 func vectorForbid64AVX2(x []float64, allow []bool)
 
 //go:noescape
-func vectorRotate64AVX2(y, x, cos, sin []float64, sign float64, rows, stride int)
+func vectorLayerNorm64AVX2(y, x, gamma, beta []float64, width, eps float64, rows int)
+
+//go:noescape
+func vectorLayerNormGrad64AVX2(dx, dgamma, dbeta, x, gamma, g []float64, width, eps float64, rows int)
+
+//go:noescape
+func vectorRmsNorm64AVX2(y, x, gamma []float64, width float64, eps float64, rows int)
+
+//go:noescape
+func vectorRmsNormGrad64AVX2(dx, dgamma, x, gamma, g []float64, width float64, eps float64, rows int)
+
+//go:noescape
+func vectorSilu64AVX2(y, x []float64)
+
+//go:noescape
+func vectorSiluGrad64AVX2(dx, x, g []float64)
+
+//go:noescape
+func vectorSoftcap64AVX2(y, x []float64, c float64)
+
+//go:noescape
+func vectorSoftcapGrad64AVX2(dx, y, g []float64, c float64)

@@ -3,7 +3,9 @@
 package main
 
 import (
+	"flag"
 	"fmt"
+	"log"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -18,17 +20,28 @@ const (
 	offTiles, offKeep, offAlpha   = 128, 136, 144
 )
 
+var isa = flag.String("isa", "", "instruction set to write: AVX512 or AVX2")
+
 func main() {
+	flag.Parse()
 	ConstraintExpr("!noasm")
 	declareTailMasks()
-	for _, bits := range []int{32, 64} {
-		for _, v := range []vec{avx512(bits), avx2(bits)} {
+	switch *isa {
+	case "AVX512": // in float32 alone: float64, which checks gradients, does without
+		v := avx512()
+		tile(v)
+		v.packRows()
+	case "AVX2":
+		for _, bits := range []int{32, 64} {
+			v := avx2(bits)
 			tile(v)
 			v.packRows()
+			packTransposed(bits)
 		}
-		packTransposed(bits)
+		pause()
+	default:
+		log.Fatalf("-isa must be AVX512 or AVX2, got %q", *isa)
 	}
-	pause()
 	Generate()
 }
 
@@ -156,16 +169,16 @@ func body(v vec, f frame, rows, vecs int, label string) {
 		v.zero(v.reg(i))
 	}
 	bs := []reg.VecPhysical{v.reg(v.regs - 4), v.reg(v.regs - 3)}
-	c := GP64()
+	c, left := GP64(), GP64()
 	MOVQ(f.c, c)
-	for r := range rows {
-		for i := range vecs {
-			PREFETCHT0(Mem{Base: c, Disp: i * v.bytes})
-		}
-		if r < rows-1 {
-			ADDQ(f.ldc, c)
-		}
+	MOVQ(U32(rows), left)
+	Label(label + "_ahead")
+	for i := range vecs {
+		PREFETCHT0(Mem{Base: c, Disp: i * v.bytes})
 	}
+	ADDQ(f.ldc, c)
+	DECQ(left)
+	JNZ(LabelRef(label + "_ahead"))
 	Label(label + "_loop")
 	for i := range vecs {
 		v.load(Mem{Base: f.b, Disp: i * v.bytes}, bs[i])

@@ -16,9 +16,7 @@ type vec struct {
 	rows  int // of a tile
 }
 
-func avx512(bits int) vec {
-	return vec{isa: "AVX512", bits: bits, lanes: 512 / bits, bytes: 64, regs: 32, rows: 14}
-}
+func avx512() vec { return vec{isa: "AVX512", bits: 32, lanes: 16, bytes: 64, regs: 32, rows: 14} }
 
 func avx2(bits int) vec {
 	return vec{isa: "AVX2", bits: bits, lanes: 256 / bits, bytes: 32, regs: 16, rows: 6}
@@ -120,10 +118,8 @@ func declareTailMasks() {
 
 func (v vec) loadTail(m Mem, mask, z reg.VecPhysical) {
 	switch {
-	case v.isa == "AVX512" && v.bits == 32:
-		VMOVUPS_Z(m, reg.K1, z)
 	case v.isa == "AVX512":
-		VMOVUPD_Z(m, reg.K1, z)
+		VMOVUPS_Z(m, reg.K1, z)
 	case v.bits == 32:
 		VMASKMOVPS(m, mask, z)
 	default:
@@ -133,10 +129,8 @@ func (v vec) loadTail(m Mem, mask, z reg.VecPhysical) {
 
 func (v vec) storeTail(z, mask reg.VecPhysical, m Mem) {
 	switch {
-	case v.isa == "AVX512" && v.bits == 32:
-		VMOVUPS(z, reg.K1, m)
 	case v.isa == "AVX512":
-		VMOVUPD(z, reg.K1, m)
+		VMOVUPS(z, reg.K1, m)
 	case v.bits == 32:
 		VMASKMOVPS(z, mask, m)
 	default:

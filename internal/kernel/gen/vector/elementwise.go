@@ -37,7 +37,7 @@ func (v *isa) binary(name, doc string, many int, f func(s span, x, y reg.VecVirt
 // keepWhere sets z to zero in the lanes where a comparison of x with y doesn't hold.
 func (v *isa) keepWhere(how Op, y Op, x, z reg.VecVirtual) {
 	if v.wide() {
-		v.do(VCMPPS, VCMPPD, how, y, x, reg.K2)
+		VCMPPS(how, y, x, reg.K2)
 		v.keep(reg.K2, z)
 		return
 	}
@@ -47,19 +47,13 @@ func (v *isa) keepWhere(how Op, y Op, x, z reg.VecVirtual) {
 }
 
 // keep, for AVX-512 alone, sets z to zero in the lanes whose bit in k is 0.
-func (v *isa) keep(k reg.OpmaskPhysical, z reg.VecVirtual) {
-	if v.bits == 32 {
-		VMOVAPS_Z(z, k, z)
-	} else {
-		VMOVAPD_Z(z, k, z)
-	}
-}
+func (v *isa) keep(k reg.OpmaskPhysical, z reg.VecVirtual) { VMOVAPS_Z(z, k, z) }
 
 // setWhere sets z to a in the lanes where a comparison of x with y holds.
 func (v *isa) setWhere(how Op, y Op, x, a, z reg.VecVirtual) {
 	if v.wide() {
-		v.do(VCMPPS, VCMPPD, how, y, x, reg.K2)
-		v.do(VMOVAPS, VMOVAPD, a, reg.K2, z)
+		VCMPPS(how, y, x, reg.K2)
+		VMOVAPS(a, reg.K2, z)
 		return
 	}
 	m := v.r()

@@ -57,7 +57,7 @@ func (e exponential) of(x reg.VecVirtual) reg.VecVirtual {
 	n := e.split(x)
 	p := v.polynomial(x, e.coefs)
 	if v.wide() {
-		v.do(VSCALEFPS, VSCALEFPD, n, p, p)
+		VSCALEFPS(n, p, p)
 		return p
 	}
 	// 2ⁿ may be no normal number where the result is one, or is below: it is multiplied by in two steps.
@@ -93,7 +93,7 @@ func (e exponential) split(x reg.VecVirtual) (n reg.VecVirtual) {
 	v.mul(v.constant(math.Log2E), x, n)
 	switch {
 	case v.wide():
-		v.do(VRNDSCALEPS, VRNDSCALEPD, U8(0), n, n)
+		VRNDSCALEPS(U8(0), n, n)
 	case v.bits == 32:
 		VROUNDPS(U8(0), n, n)
 	default:
@@ -115,7 +115,7 @@ func (e exponential) lessOne(x reg.VecVirtual) reg.VecVirtual {
 	two := v.r()                                                // 2ⁿ, a normal number
 	switch {
 	case v.wide():
-		v.do(VSCALEFPS, VSCALEFPD, n, v.load(v.constant(1)), two)
+		VSCALEFPS(n, v.load(v.constant(1)), two)
 	case v.bits == 32:
 		VCVTPS2DQ(n, two)
 		VPADDD(v.pattern(127), two, two)

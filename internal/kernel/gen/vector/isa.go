@@ -68,11 +68,11 @@ func (v *isa) do(ps, pd func(...Op), ops ...Op) {
 	}
 }
 
-// do2 is do for an instruction whose first operand may be a constant: psOne and pdOne are its forms for one that is
-// read as a single element and broadcast.
-func (v *isa) do2(ps, pd, psOne, pdOne func(...Op), ops ...Op) {
+// do2 is do for an instruction whose first operand may be a constant: one is its form for a constant that is read as a
+// single element and broadcast.
+func (v *isa) do2(ps, pd, one func(...Op), ops ...Op) {
 	if v.isSingle(ops[0]) {
-		ps, pd = psOne, pdOne
+		ps = one
 	}
 	v.do(ps, pd, ops...)
 }
@@ -87,39 +87,39 @@ func (v *isa) isSingle(x Op) bool {
 
 // Operands come in Go's order, the result last: sub(y, x, z) is z = x − y.
 
-func (v *isa) add(y, x, z Op) { v.do2(VADDPS, VADDPD, VADDPS_BCST, VADDPD_BCST, y, x, z) }
-func (v *isa) sub(y, x, z Op) { v.do2(VSUBPS, VSUBPD, VSUBPS_BCST, VSUBPD_BCST, y, x, z) }
-func (v *isa) mul(y, x, z Op) { v.do2(VMULPS, VMULPD, VMULPS_BCST, VMULPD_BCST, y, x, z) }
-func (v *isa) div(y, x, z Op) { v.do2(VDIVPS, VDIVPD, VDIVPS_BCST, VDIVPD_BCST, y, x, z) }
+func (v *isa) add(y, x, z Op) { v.do2(VADDPS, VADDPD, VADDPS_BCST, y, x, z) }
+func (v *isa) sub(y, x, z Op) { v.do2(VSUBPS, VSUBPD, VSUBPS_BCST, y, x, z) }
+func (v *isa) mul(y, x, z Op) { v.do2(VMULPS, VMULPD, VMULPS_BCST, y, x, z) }
+func (v *isa) div(y, x, z Op) { v.do2(VDIVPS, VDIVPD, VDIVPS_BCST, y, x, z) }
 func (v *isa) sqrt(x, z Op)   { v.do(VSQRTPS, VSQRTPD, x, z) }
 
 // fma adds x·y to z.
 func (v *isa) fma(y, x, z Op) {
-	v.do2(VFMADD231PS, VFMADD231PD, VFMADD231PS_BCST, VFMADD231PD_BCST, y, x, z)
+	v.do2(VFMADD231PS, VFMADD231PD, VFMADD231PS_BCST, y, x, z)
 }
 
 // fnma subtracts x·y from z.
 func (v *isa) fnma(y, x, z Op) {
-	v.do2(VFNMADD231PS, VFNMADD231PD, VFNMADD231PS_BCST, VFNMADD231PD_BCST, y, x, z)
+	v.do2(VFNMADD231PS, VFNMADD231PD, VFNMADD231PS_BCST, y, x, z)
 }
 
 // mad sets z to x·z + c.
 func (v *isa) mad(c, x, z Op) {
-	v.do2(VFMADD213PS, VFMADD213PD, VFMADD213PS_BCST, VFMADD213PD_BCST, c, x, z)
+	v.do2(VFMADD213PS, VFMADD213PD, VFMADD213PS_BCST, c, x, z)
 }
 
-func (v *isa) move(x, z Op) { v.do2(VMOVUPS, VMOVUPD, VBROADCASTSS, VBROADCASTSD, x, z) }
+func (v *isa) move(x, z Op) { v.do2(VMOVUPS, VMOVUPD, VBROADCASTSS, x, z) }
 
 // max sets z to the larger of x and y; y if one is NaN.
-func (v *isa) max(y, x, z Op) { v.do2(VMAXPS, VMAXPD, VMAXPS_BCST, VMAXPD_BCST, y, x, z) }
+func (v *isa) max(y, x, z Op) { v.do2(VMAXPS, VMAXPD, VMAXPS_BCST, y, x, z) }
 
 // min sets z to the smaller of x and y; y if one is NaN.
-func (v *isa) min(y, x, z Op) { v.do2(VMINPS, VMINPD, VMINPS_BCST, VMINPD_BCST, y, x, z) }
+func (v *isa) min(y, x, z Op) { v.do2(VMINPS, VMINPD, VMINPS_BCST, y, x, z) }
 
 // and sets z to the bits that x and y share.
 func (v *isa) and(y, x, z Op) {
 	if v.wide() {
-		v.do2(VPANDD, VPANDQ, VPANDD_BCST, VPANDQ_BCST, y, x, z)
+		v.do2(VPANDD, VPANDQ, VPANDD_BCST, y, x, z)
 	} else {
 		VANDPS(y, x, z)
 	}
@@ -135,7 +135,7 @@ func (v *isa) or(y, x, z Op) {
 
 // testAny, for AVX-512 alone, sets K2 in the lanes where x has any of the bits of a constant.
 func (v *isa) testAny(bits Mem, x reg.VecVirtual) {
-	v.do(VPTESTMD_BCST, VPTESTMQ_BCST, bits, x, reg.K2)
+	VPTESTMD_BCST(bits, x, reg.K2)
 }
 
 // blend, for AVX2 alone, sets z to y where m is all ones, and to x elsewhere.

@@ -91,10 +91,8 @@ func (s span) getMem(m Mem, z reg.VecVirtual) {
 	switch {
 	case !s.part:
 		s.move(m, z)
-	case s.wide() && s.bits == 32:
-		VMOVUPS_Z(m, reg.K1, z)
 	case s.wide():
-		VMOVUPD_Z(m, reg.K1, z)
+		VMOVUPS_Z(m, reg.K1, z)
 	case s.bits == 32:
 		VMASKMOVPS(m, s.mask, z)
 	default:
@@ -109,10 +107,8 @@ func (s span) putMem(z reg.VecVirtual, m Mem) {
 	switch {
 	case !s.part:
 		s.move(z, m)
-	case s.wide() && s.bits == 32:
-		VMOVUPS(z, reg.K1, m)
 	case s.wide():
-		VMOVUPD(z, reg.K1, m)
+		VMOVUPS(z, reg.K1, m)
 	case s.bits == 32:
 		VMASKMOVPS(z, s.mask, m)
 	default:
@@ -137,10 +133,8 @@ func (s span) fillPast(x, z reg.VecVirtual) {
 	case !s.part:
 	case !s.wide():
 		s.blend(s.mask, z, x, z)
-	case s.bits == 32:
-		VBLENDMPS(z, x, reg.K1, z)
 	default:
-		VBLENDMPD(z, x, reg.K1, z)
+		VBLENDMPS(z, x, reg.K1, z)
 	}
 }
 

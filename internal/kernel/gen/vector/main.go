@@ -1,47 +1,77 @@
-// Command vector writes package kernel's functions on slices in assembly, and the tables that hold them. What each
-// computes is said in its comment and, in Go, by the function named so, with "Portable" after it.
+// Command vector writes package kernel's functions on slices in assembly, a family a file, and the tables that hold
+// them all. What each computes is said in its comment and, in Go, by the function named so, with "Portable" after it.
 package main
 
 import (
 	"flag"
+	"log"
 
 	. "github.com/mmcloughlin/avo/build"
 )
 
 var (
+	family         = flag.String("family", "", "`name` of the functions to write with -out (default: none, but the tables)")
 	table          = flag.String("table", "", "`file` for the table's type and its portable rows")
 	assemblyTables = flag.String("tables", "", "`file` for the tables of the assembly")
 )
 
+// families are the functions, by the file that they are written to.
+var families = []struct {
+	name  string
+	write func(v *isa)
+}{
+	{"elementwise", func(v *isa) {
+		v.elementwise()
+		v.sums()
+		v.rows()
+		v.adamW()
+		v.rotate()
+		if v.bits == 32 {
+			v.rotatePairs()
+			v.dropout()
+		}
+	}},
+	{"softmax", func(v *isa) {
+		v.softmax()
+		v.scoreGrad()
+		v.masks()
+	}},
+	{"norm", func(v *isa) {
+		v.layerNorm()
+		v.layerNormGrad()
+		v.rmsNorm()
+		v.rmsNormGrad()
+	}},
+	{"activation", func(v *isa) {
+		v.activations()
+		v.softcap()
+	}},
+}
+
 func main() {
+	flag.Parse()
 	ConstraintExpr("!noasm")
 	declareTailMasks()
-	for _, bits := range []int{32, 64} {
-		for _, v := range []*isa{
-			{name: "AVX512", bits: bits, bytes: 64, lanes: 512 / bits},
-			{name: "AVX2", bits: bits, bytes: 32, lanes: 256 / bits},
-		} {
-			v.elementwise()
-			v.sums()
-			v.rows()
-			v.softmax()
-			v.layerNorm()
-			v.layerNormGrad()
-			v.rmsNorm()
-			v.rmsNormGrad()
-			v.adamW()
-			v.activations()
-			v.softcap()
-			v.scoreGrad()
-			v.masks()
-			v.rotate()
-			if bits == 32 {
-				v.rotatePairs()
-				v.dropout()
+	known := *family == ""
+	for _, v := range []*isa{ // float64, which checks gradients, does without AVX-512
+		{name: "AVX512", bits: 32, bytes: 64, lanes: 16},
+		{name: "AVX2", bits: 32, bytes: 32, lanes: 8},
+		{name: "AVX2", bits: 64, bytes: 32, lanes: 4},
+	} {
+		for _, f := range families {
+			if *family == "" || *family == f.name {
+				f.write(v)
+				known = true
 			}
 		}
 	}
-	Generate()
-	writeTable(*table)
-	writeAssemblyTables(*assemblyTables)
+	switch {
+	case !known:
+		log.Fatalf("there is no family %q", *family)
+	case *family != "":
+		Generate()
+	default:
+		writeTable(*table)
+		writeAssemblyTables(*assemblyTables)
+	}
 }

@@ -61,14 +61,12 @@ func (v *isa) masks() {
 			VPMOVZXBD(from, yes)
 		case !s.part:
 			VPMOVZXBQ(from, yes)
-		case v.bits == 32:
-			VPMOVZXBD_Z(from, reg.K1, yes)
 		default:
-			VPMOVZXBQ_Z(from, reg.K1, yes)
+			VPMOVZXBD_Z(from, reg.K1, yes)
 		}
 		if v.wide() {
-			v.do(VPTESTNMD, VPTESTNMQ, yes, yes, reg.K2)
-			v.do(VMOVAPS, VMOVAPD, low, reg.K2, z)
+			VPTESTNMD(yes, yes, reg.K2)
+			VMOVAPS(low, reg.K2, z)
 		} else {
 			if v.bits == 32 {
 				VPCMPEQD(none, yes, yes)

@@ -19,10 +19,10 @@ func (v *isa) scoreGrad() {
 			v.sub(d, d, odd) // NaN if d isn't finite
 			v.mul(w, d, d)
 			if v.wide() {
-				v.do(VCMPPS, VCMPPD, notLess, tiny, w, reg.K2)
-				v.do(VCMPPS, VCMPPD, unordered, odd, odd, reg.K3)
+				VCMPPS(notLess, tiny, w, reg.K2)
+				VCMPPS(unordered, odd, odd, reg.K3)
 				KORW(reg.K2, reg.K3, reg.K2)
-				v.do(VCMPPS, VCMPPD, notEqual, zero, w, reg.K2, reg.K2)
+				VCMPPS(notEqual, zero, w, reg.K2, reg.K2)
 				v.keep(reg.K2, w)
 				v.keep(reg.K2, d)
 			} else {

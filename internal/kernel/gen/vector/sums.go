@@ -67,12 +67,8 @@ func (v *isa) noteNaN(x, acc reg.VecVirtual) {
 		VORPS(m, acc, acc)
 		return
 	}
-	v.do(VCMPPS, VCMPPD, unordered, x, x, reg.K2)
-	if v.bits == 32 {
-		VPTERNLOGD(U8(0xff), acc, acc, reg.K2, acc)
-	} else {
-		VPTERNLOGQ(U8(0xff), acc, acc, reg.K2, acc)
-	}
+	VCMPPS(unordered, x, x, reg.K2)
+	VPTERNLOGD(U8(0xff), acc, acc, reg.K2, acc)
 }
 
 // maxLoop returns the largest element, or NaN.
