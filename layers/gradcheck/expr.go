@@ -75,8 +75,6 @@ var errNoInput = errors.New("there is no input to differentiate")
 // validate checks the arguments, before anything is changed.
 func validate(cost *G.Node, wrt G.Nodes) error {
 	switch {
-	case cost == nil:
-		return errors.New("the cost is nil")
 	case len(wrt) == 0:
 		return errNoInput
 	case !cost.IsScalar():
@@ -86,8 +84,6 @@ func validate(cost *G.Node, wrt G.Nodes) error {
 	}
 	for i, n := range wrt {
 		switch {
-		case n == nil:
-			return fmt.Errorf("input %d is nil", i)
 		case n.Graph() != cost.Graph():
 			return fmt.Errorf("%s is not in the cost's graph", n.Name())
 		case !n.IsVar():

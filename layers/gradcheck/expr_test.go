@@ -161,7 +161,7 @@ func TestExprRestoresAfterErrors(t *testing.T) {
 
 func TestExprErrors(t *testing.T) {
 	x, w, b := wave(4, 3), wave(3, 2), vec(0.1, 0.2)
-	cost, xn, wn, bn := layer(x, w, b)
+	cost, _, wn, bn := layer(x, w, b)
 	otherCost, otherX, _, _ := layer(x, w, b)
 
 	partial, _, partialW, partialB := layer(x, w, b)
@@ -189,9 +189,7 @@ func TestExprErrors(t *testing.T) {
 		wrt  []*G.Node
 		want string
 	}{
-		{"no cost", nil, []*G.Node{xn}, "the cost is nil"},
 		{"no inputs", cost, nil, "there is no input to differentiate"},
-		{"nil input", cost, []*G.Node{xn, nil}, "input 1 is nil"},
 		{"another graph", cost, []*G.Node{otherX}, "x is not in the cost's graph"},
 		{"not an input", cost, []*G.Node{cost}, "is not an input"},
 		{"twice", otherCost, []*G.Node{otherX, otherX}, "x is given twice"},
@@ -254,10 +252,9 @@ func TestProject(t *testing.T) {
 	}
 
 	g := G.NewGraph()
-	for name, n := range map[string]*G.Node{"nil": nil, "must be float64": G.NewVector(g, G.Float32, G.WithName("y"), G.WithShape(2))} {
-		if _, err := gradcheck.Project(n, 1); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("got %v, want %q", err, name)
-		}
+	single := G.NewVector(g, G.Float32, G.WithName("y"), G.WithShape(2))
+	if _, err := gradcheck.Project(single, 1); err == nil || !strings.Contains(err.Error(), "must be float64") {
+		t.Errorf("got %v, want that it must be float64", err)
 	}
 	s := G.NewScalar(g, G.Float64, G.WithName("s"), G.WithValue(0.4))
 	if err := gradcheck.Expr(must(gradcheck.Project(must(G.Exp(s)), 1)), s); err != nil {

@@ -96,9 +96,6 @@ func (c Config) Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), i
 	if c, err = c.withDefaults(); err != nil {
 		return wrap(err)
 	}
-	if build == nil {
-		return wrap(errors.New("build is nil"))
-	}
 	g := G.NewGraph()
 	nodes, wrt, err := inputNodes(g, inputs)
 	if err != nil {
@@ -111,13 +108,11 @@ func (c Config) Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), i
 	if err != nil {
 		return wrap(fmt.Errorf("building the expression: %w", err))
 	}
-	if cost != nil {
-		if cost.Graph() != g {
-			return wrap(errors.New("the cost is not in the graph that build was given"))
-		}
-		if err := onlyInputs(cost, nodes); err != nil {
-			return wrap(err)
-		}
+	if cost.Graph() != g {
+		return wrap(errors.New("the cost is not in the graph that build was given"))
+	}
+	if err := onlyInputs(cost, nodes); err != nil {
+		return wrap(err)
 	}
 	return wrap(c.check(cost, wrt))
 }
@@ -192,9 +187,6 @@ func inputNodes(g *G.ExprGraph, inputs []Input) (all, wrt G.Nodes, err error) {
 			return nil, nil, fmt.Errorf("two inputs are named %q: Gorgonia would make them one node", name)
 		}
 		taken[name] = true
-		if in.Value == nil {
-			return nil, nil, fmt.Errorf("input %s has no value", name)
-		}
 		if dt := in.Value.Dtype(); !in.Fixed && dt != tensor.Float64 {
 			return nil, nil, fmt.Errorf("input %s is %v: use float64, or Fixed if it is not to be differentiated", name, dt)
 		}

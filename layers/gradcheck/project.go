@@ -1,7 +1,6 @@
 package gradcheck
 
 import (
-	"errors"
 	"fmt"
 	"hash"
 	"hash/fnv"
@@ -20,9 +19,6 @@ import (
 //
 // It is an op of its own, with its derivative, rather than gorgonia.Sum, which is wrong on 4-D tensors.
 func Project(y *G.Node, seed uint64) (*G.Node, error) {
-	if y == nil {
-		return nil, errors.New("gradcheck: Project: the node is nil")
-	}
 	if y.Dtype() != tensor.Float64 {
 		return nil, fmt.Errorf("gradcheck: Project: %s must be float64, got %v", y.Name(), y.Dtype())
 	}
