@@ -65,7 +65,7 @@ func Beam(ctx context.Context, m Model, prompts [][]int, o BeamOptions) ([][]Hyp
 	if !(o.LengthPenalty >= 0 && o.LengthPenalty <= math.MaxFloat64) {
 		return nil, fmt.Errorf("decode: the LengthPenalty must be finite and at least 0, got %v", o.LengthPenalty)
 	}
-	if err := checkModel(ctx, m, prompts, o.Width, o.MaxTokens, o.End); err != nil {
+	if err := checkModel(m, prompts, o.Width, o.MaxTokens, o.End); err != nil {
 		return nil, err
 	}
 	s := &search{BeamOptions: o, model: m}

@@ -81,7 +81,7 @@ type Result struct {
 // does so with any error on the way. Arguments that can't be right are errors without results: a prompt that there is
 // no room for is a *RoomError. Logits that no token can be chosen from are a *LogitsError.
 func Generate(ctx context.Context, m Model, prompts [][]int, o Options) ([]Result, error) {
-	if err := checkModel(ctx, m, prompts, 1, o.MaxTokens, o.End); err != nil {
+	if err := checkModel(m, prompts, 1, o.MaxTokens, o.End); err != nil {
 		return nil, err
 	}
 	if err := o.Sampler.check(); err != nil {

@@ -49,10 +49,4 @@ func TestDecoderOfAnEncoderDecoder(t *testing.T) {
 	if _, err := decode.New(m.Decoder, decode.Config{}); err == nil || !strings.Contains(err.Error(), "NewSeq2Seq") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := decode.New(&layers.Decoder{}, decode.Config{}); err == nil || !strings.Contains(err.Error(), "NewDecoder") {
-		t.Errorf("an empty one: %v", err)
-	}
-	if _, err := decode.NewSeq2Seq(&layers.EncoderDecoder{}, decode.Seq2SeqConfig{}); err == nil || !strings.Contains(err.Error(), "NewEncoderDecoder") {
-		t.Errorf("an empty one: %v", err)
-	}
 }

@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -55,13 +54,7 @@ func (e *RoomError) Error() string {
 
 // checkModel checks the arguments of Generate and Beam, which need width sequences of the model for each prompt. The
 // first of these gets the prompt.
-func checkModel(ctx context.Context, m Model, prompts [][]int, width, maxTokens int, end []int) error {
-	if ctx == nil {
-		return errors.New("decode: the context is nil: pass context.Background()")
-	}
-	if m == nil {
-		return errors.New("decode: the model is nil")
-	}
+func checkModel(m Model, prompts [][]int, width, maxTokens int, end []int) error {
 	batch, vocab := m.Batch(), m.Vocab()
 	if batch < 1 || vocab < 1 {
 		return fmt.Errorf("decode: a model has at least 1 sequence and 1 token, got Batch %d and Vocab %d", batch, vocab)

@@ -1,7 +1,6 @@
 package decode_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -143,11 +142,6 @@ var searches = map[string]func(t *testing.T, m decode.Model, prompts [][]int, ma
 func TestArguments(t *testing.T) {
 	full := newFake(4, 5)
 	full.capacity = 2
-	var noContext context.Context
-	_, err := decode.Generate(noContext, full, [][]int{{1}}, decode.Options{MaxTokens: 1})
-	wantError(t, err, "decode: the context is nil")
-	_, err = decode.Beam(noContext, full, [][]int{{1}}, decode.BeamOptions{MaxTokens: 1, Width: 1})
-	wantError(t, err, "decode: the context is nil")
 	tests := []struct {
 		name    string
 		model   decode.Model
@@ -156,7 +150,6 @@ func TestArguments(t *testing.T) {
 		end     []int
 		want    string
 	}{
-		{"no model", nil, [][]int{{1}}, 3, nil, "the model is nil"},
 		{"no sequence", newFake(0, 5), [][]int{{1}}, 3, nil, "got Batch 0 and Vocab 5"},
 		{"no vocabulary", newFake(4, 0), [][]int{{1}}, 3, nil, "got Batch 4 and Vocab 0"},
 		{"no prompt", newFake(4, 5), nil, 3, nil, "at least one prompt"},

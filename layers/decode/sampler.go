@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -80,9 +79,6 @@ func (s Sampler) sample(logits []float64, rng *rand.Rand) (token int, logProb fl
 	}
 	token = best
 	if s.Temperature > 0 {
-		if rng == nil {
-			return 0, 0, errors.New("a Temperature above 0 needs random numbers, but rng is nil")
-		}
 		weights := make([]float64, len(logits))
 		token = pick(weights, s.weigh(weights, logits, best)*rng.Float64())
 	}

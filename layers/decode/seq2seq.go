@@ -33,7 +33,8 @@ type Seq2SeqConfig struct {
 // p·Width+Width−1 are written for source p: Beam numbers those of prompt p in the same way.
 //
 // Read encodes the sources, each once, before the first step. A sequence that Reorder makes a copy of another one has
-// that one's source too. Reset and Forget leave the sources as they are.
+// that one's source too. Reset and Forget leave the sources as they are. Make one with
+// NewSeq2Seq.
 type Seq2Seq struct {
 	Session
 	width, length int
@@ -55,12 +56,6 @@ type Seq2Seq struct {
 //
 // Close the Seq2Seq to free its graphs.
 func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
-	if m == nil {
-		return nil, errors.New("decode: the encoder-decoder is nil")
-	}
-	if m.Encoder == nil || m.Encoder.Trunk == nil || m.Encoder.Positions == nil || m.Decoder == nil || m.Decoder.Trunk == nil || m.Decoder.Positions == nil {
-		return nil, errors.New("decode: the encoder-decoder is empty: make it with layers.NewEncoderDecoder")
-	}
 	if m.Encoder.Embedding == nil || m.Decoder.Embedding == nil {
 		return nil, errors.New("decode: the source and the target must be of tokens, but one has no vocabulary: make the encoder-decoder with a Vocab")
 	}
@@ -137,7 +132,7 @@ func (s *Seq2Seq) open(m *layers.EncoderDecoder, mask layers.Mask, next func(b *
 // there are fewer sources than Sources, the others are empty. A source that is too long, or that has an unknown token,
 // is an error, after which everything is as it was before.
 func (s *Seq2Seq) Read(sources [][]int) error {
-	if s == nil || s.single == nil {
+	if s.single == nil {
 		return fmt.Errorf("decode: %w", errClosed)
 	}
 	if len(sources) > len(s.lengths) {
@@ -205,9 +200,6 @@ func repeatBlocks[F float32 | float64](to, from []F, size, times int) {
 
 // Step is the Session's Step. Before Read it is an error.
 func (s *Seq2Seq) Step(tokens [][]int) ([][]float64, error) {
-	if s == nil {
-		return nil, fmt.Errorf("decode: %w", errClosed)
-	}
 	if s.single != nil && !s.hasRead {
 		return nil, errors.New("decode: no sources have been read: call Read first")
 	}
@@ -216,9 +208,6 @@ func (s *Seq2Seq) Step(tokens [][]int) ([][]float64, error) {
 
 // Reorder makes sequence i a copy of what sequence parents[i] was, its source included.
 func (s *Seq2Seq) Reorder(parents []int) error {
-	if s == nil {
-		return fmt.Errorf("decode: %w", errClosed)
-	}
 	if err := s.Session.Reorder(parents); err != nil {
 		return err
 	}
@@ -231,9 +220,6 @@ func (s *Seq2Seq) Reorder(parents []int) error {
 
 // Close frees the graphs. Steps and Read are errors from then on. It may be called again, and always returns nil.
 func (s *Seq2Seq) Close() error {
-	if s == nil {
-		return nil
-	}
 	for _, g := range []*graph{s.encoder, s.keeper} {
 		if g != nil {
 			g.close()

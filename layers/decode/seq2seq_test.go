@@ -249,7 +249,6 @@ func TestSeq2SeqErrors(t *testing.T) {
 		config decode.Seq2SeqConfig
 		want   string
 	}{
-		{"no model", nil, both, "the encoder-decoder is nil"},
 		{"no length", m, decode.Seq2SeqConfig{Capacity: 4}, "SourceLen must be at least 1"},
 		{"no capacity", m, decode.Seq2SeqConfig{SourceLen: 4}, "Capacity must be at least 1"},
 		{"negative sources", m, with(func(c *decode.Seq2SeqConfig) { c.Sources = -1 }), "got -1 and 0"},
@@ -258,9 +257,6 @@ func TestSeq2SeqErrors(t *testing.T) {
 		{"sources of any length", m, with(func(c *decode.Seq2SeqConfig) { c.SourceLen = 1 << 62 }), "this takes an impossible number"},
 		{"a width of any size", m, with(func(c *decode.Seq2SeqConfig) { c.Sources, c.Width = 1<<32, 1<<32 }), "this takes an impossible number"},
 		{"a capacity of any size", m, with(func(c *decode.Seq2SeqConfig) { c.Capacity = 1 << 62 }), "decode: cache: 1 sequences of 4611686018427387904 tokens"},
-		{"an empty model", &layers.EncoderDecoder{}, both, "decode: the encoder-decoder is empty"},
-		{"an empty encoder", &layers.EncoderDecoder{Encoder: &layers.Encoder{}, Decoder: m.Decoder}, both, "decode: the encoder-decoder is empty"},
-		{"an empty decoder", &layers.EncoderDecoder{Encoder: m.Encoder, Decoder: &layers.Decoder{}}, both, "decode: the encoder-decoder is empty"},
 		{"a source of embeddings", spoken, both, "decode: the source and the target must be of tokens"},
 		{"a mask of nodes", m, with(func(c *decode.Seq2SeqConfig) { c.Mask.Allow = node }), "decode: Mask can't hold nodes"},
 		{"a source mask of nodes", m, with(func(c *decode.Seq2SeqConfig) { c.SourceMask.Allow = node }), "decode: SourceMask can't hold nodes"},

@@ -32,6 +32,7 @@ type Config struct {
 // A Session has graphs of its own over the model's weights, which it only reads. Any number of sessions over one model
 // may run at the same time, each in its own goroutine, but not while the weights are written, as a solver does. The
 // keys and values that a Session keeps were made with the weights of that time: Reset it after the weights change.
+// Make one with New.
 type Session struct {
 	cache   *layers.Cache
 	buffers *layers.Buffers // of all graphs, which run in turn
@@ -58,12 +59,6 @@ var errClosed = errors.New("the session is closed: make another one")
 //
 // Close the Session to free its graphs.
 func New(d *layers.Decoder, c Config) (*Session, error) {
-	if d == nil {
-		return nil, errors.New("decode: the decoder is nil")
-	}
-	if d.Trunk == nil || d.Positions == nil {
-		return nil, errors.New("decode: the decoder is empty: make it with layers.NewDecoder")
-	}
 	if d.Embedding == nil {
 		return nil, errors.New("decode: the decoder has no vocabulary, and so no tokens to write: make it with a Vocab")
 	}
@@ -113,10 +108,7 @@ func (s *Session) open() (err error) {
 
 // longest returns how many tokens a sequence can have if the option asks for so many, or for 0.
 func longest(option string, asked int, positions layers.Positions) (int, error) {
-	most := 0 // no limit
-	if positions != nil {
-		most = positions.MaxLen()
-	}
+	most := positions.MaxLen() // 0 for no limit
 	if asked < 0 || asked == 0 && most == 0 {
 		return 0, fmt.Errorf("decode: %s must be at least 1, as the model has no learned positions that limit it, got %d", option, asked)
 	}
@@ -164,7 +156,7 @@ func (s *Session) Step(tokens [][]int) ([][]float64, error) {
 
 // step is Step without the package's name in front of its errors.
 func (s *Session) step(tokens [][]int) ([][]float64, error) {
-	if s == nil || s.single == nil {
+	if s.single == nil {
 		return nil, errClosed
 	}
 	longest, err := s.count(tokens)
@@ -244,9 +236,6 @@ func (s *Session) graph(tokens int) (*graph, error) {
 
 // Reorder makes sequence i a copy of what sequence parents[i] was: see Model.
 func (s *Session) Reorder(parents []int) error {
-	if s == nil {
-		return fmt.Errorf("decode: %w", errClosed)
-	}
 	if err := s.cache.Reorder(parents...); err != nil {
 		return fmt.Errorf("decode: %w", err)
 	}
@@ -255,9 +244,6 @@ func (s *Session) Reorder(parents []int) error {
 
 // Forget empties a sequence. It is an error if there is no such sequence.
 func (s *Session) Forget(sequence int) error {
-	if s == nil {
-		return fmt.Errorf("decode: %w", errClosed)
-	}
 	if sequence < 0 || sequence >= s.Batch() {
 		return fmt.Errorf("decode: a sequence must be from 0 to %d, got %d", s.Batch()-1, sequence)
 	}
@@ -270,17 +256,10 @@ func (s *Session) Forget(sequence int) error {
 }
 
 // Reset empties all sequences.
-func (s *Session) Reset() {
-	if s.cache != nil {
-		s.cache.Reset()
-	}
-}
+func (s *Session) Reset() { s.cache.Reset() }
 
 // Close frees the session's graphs. Steps are errors from then on. It may be called again, and always returns nil.
 func (s *Session) Close() error {
-	if s == nil {
-		return nil
-	}
 	if s.single != nil {
 		s.single.close()
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -158,7 +157,6 @@ func TestSessionErrors(t *testing.T) {
 		config  decode.Config
 		want    string
 	}{
-		{"no decoder", nil, decode.Config{}, "decode: the decoder is nil"},
 		{"no capacity", rotary, decode.Config{}, "Capacity must be at least 1, as the model has no learned positions that limit it, got 0"},
 		{"negative capacity", learned, decode.Config{Capacity: -1}, "got -1"},
 		{"negative batch", learned, decode.Config{Batch: -1}, "decode: cache: "},
@@ -166,8 +164,6 @@ func TestSessionErrors(t *testing.T) {
 		{"a batch and logits of any size", rotary, decode.Config{Batch: math.MaxInt, Capacity: 1}, "this takes an impossible number of bytes"},
 		{"a capacity of any size", rotary, decode.Config{Capacity: 1 << 62}, "decode: cache: 1 sequences of 4611686018427387904 tokens: this takes"},
 		{"sequences of any size", rotary, decode.Config{Batch: 1 << 40, Capacity: 1 << 40}, "this takes an impossible number of bytes"},
-		{"an empty decoder", &layers.Decoder{}, decode.Config{Capacity: 1}, "decode: the decoder is empty"},
-		{"a decoder of an empty trunk", &layers.Decoder{Trunk: &layers.Trunk{}}, decode.Config{Capacity: 1}, "decode: the decoder is empty"},
 		{"a decoder of embeddings", newDecoder(t, tensor.Float64, series), decode.Config{Capacity: 1}, "decode: the decoder has no vocabulary"},
 		{"a mask of nodes", learned, decode.Config{Mask: layers.Mask{KeyLengths: lengths}}, "Mask can't hold nodes"},
 		{"an offset", learned, decode.Config{Mask: layers.Mask{Offset: 2}}, "can't have an Offset"},
@@ -242,27 +238,6 @@ func TestSessionStepFails(t *testing.T) {
 	wantLogits(t, "after a graph that can't be built", must[[][]float64](t)(s.Step(next)), must[[][]float64](t)(full.Step(next)), 1e-10)
 }
 
-// Sessions that New and NewSeq2Seq didn't make are closed.
-func TestZeroSessions(t *testing.T) {
-	for name, s := range map[string]interface {
-		decode.Forgetter
-		Reset()
-		Close() error
-	}{"Session": &decode.Session{}, "Seq2Seq": &decode.Seq2Seq{}} {
-		t.Run(name, func(t *testing.T) {
-			_, err := s.Step(nil)
-			wantError(t, err, "decode: the session is closed")
-			wantError(t, s.Forget(0), "decode: ")
-			wantError(t, s.Reorder(nil), "decode: ")
-			s.Reset()
-			if s.Batch() != 0 || s.Vocab() != 0 || s.Room(0) != 0 || s.Close() != nil {
-				t.Error("there are sequences")
-			}
-		})
-	}
-	wantError(t, (&decode.Seq2Seq{}).Read(nil), "decode: the session is closed")
-}
-
 func TestSessionClose(t *testing.T) {
 	s := newSession(t, newDecoder(t, tensor.Float64, sessionConfigs()["learned"]), decode.Config{})
 	must[[][]float64](t)(s.Step([][]int{{1, 2}}))
@@ -319,24 +294,6 @@ func TestSessionsInParallel(t *testing.T) {
 		if !slices.Equal(results[i][0].Tokens, results[i+2][0].Tokens) {
 			t.Errorf("sessions wrote %v and %v", results[i][0].Tokens, results[i+2][0].Tokens)
 		}
-	}
-}
-
-// A session that is nil is a closed one.
-func TestNilSessions(t *testing.T) {
-	var s *decode.Session
-	var q *decode.Seq2Seq
-	step := func(_ [][]float64, err error) error { return err }
-	for name, err := range map[string]error{
-		"step": step(s.Step(nil)), "reorder": s.Reorder(nil), "forget": s.Forget(0),
-		"step of two": step(q.Step(nil)), "reorder of two": q.Reorder(nil), "read": q.Read(nil),
-	} {
-		if err == nil || !strings.HasPrefix(err.Error(), "decode: ") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if err := errors.Join(s.Close(), q.Close()); err != nil {
-		t.Error(err)
 	}
 }
 
