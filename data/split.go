@@ -1,7 +1,6 @@
 package data
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -14,7 +13,7 @@ import (
 // eight: no day is ever drawn for both, in whichever format.
 //
 // An eighth leaves room for 1,000 validation sources in the smallest of Heed's own rules: of the 10,000 sources of add,
-// about 1,250 are held out.
+// about 1,250 are held out. Make one with NewSplit.
 type Split struct {
 	rule       Rule
 	seed       uint64
@@ -36,11 +35,9 @@ func (e *ValidationError) Error() string { return e.text }
 
 // NewSplit returns the split of a rule that a seed decides, with so many distinct validation sources (or answers, where
 // the rule keeps those apart), from 0 to 1,048,576. It is a *ValidationError if a bounded number of draws finds fewer
-// that are held out: the error says how many, which for short sources is all there are.
+// that are held out: the error says how many, which for short sources is all there are. The rule must have its Sample
+// and Answer.
 func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
-	if rule.Sample == nil || rule.Answer == nil {
-		return nil, fmt.Errorf("task %s: examples need the rule's Sample and Answer, got none: Named has Heed's own rules", rule.Name)
-	}
 	if rule.MaxLen < 1 || rule.MaxLen > longest {
 		return nil, fmt.Errorf("task %s: MaxLen must be from 1 to %d, got %d", rule.Name, longest, rule.MaxLen)
 	}
@@ -96,9 +93,6 @@ const exampleBytes = 2*16 + 2*8
 // alone, and may repeat. A smaller size takes the first of them; one below 1 takes none. A sample that has no answer is
 // an error, and so is a size that there is no memory for.
 func (s *Split) Train(epoch, step, size int) ([]Example, error) {
-	if s.rule.Sample == nil {
-		return nil, errors.New("the split is of no rule: NewSplit makes one")
-	}
 	if err := sizes.Check(sizes.Product(max(size, 0), exampleBytes)); err != nil {
 		return nil, fmt.Errorf("task %s: %d examples: %w", s.rule.Name, size, err)
 	}

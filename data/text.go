@@ -19,7 +19,8 @@ import (
 //
 // A Text of tokens has those of a Tokenizer in place of characters, and keeps them in memory, of 4 bytes each.
 //
-// The file must not change while the Text is open: what is found to have changed is an error.
+// The file must not change while the Text is open: what is found to have changed is an error. Make one with OpenText,
+// OpenTextWith or OpenTextBPE.
 type Text struct {
 	name    string
 	source  io.ReaderAt
@@ -160,12 +161,7 @@ func (s *runeSet) String() string {
 }
 
 // Close closes the file. Windows read afterwards are errors.
-func (t *Text) Close() error {
-	if t.close == nil { // as no file was opened
-		return nil
-	}
-	return t.close()
-}
+func (t *Text) Close() error { return t.close() }
 
 // Len returns the number of characters, or of tokens.
 func (t *Text) Len() int {

@@ -201,9 +201,6 @@ func TestClose(t *testing.T) {
 	if err := text.Window(make([]int, 1), 0); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("got %v", err)
 	}
-	if err := new(Text).Close(); err != nil {
-		t.Errorf("of no file, got %v", err)
-	}
 }
 
 func TestWindowConcurrently(t *testing.T) {
