@@ -85,12 +85,6 @@ var ErrFinished = errors.New("is finished: there is nothing to resume, unless it
 // log gets a line when training begins, one that says about how much memory it takes, and one for every epoch; nil for
 // none. onStep, which may be nil, is called after every step; if it returns true, training ends as at a limit.
 func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func(epoch, step int, loss float64) (stop bool)) (*Summary, error) {
-	if ctx == nil { // before anything is written
-		return nil, errNoContext
-	}
-	if err := t.check(); err != nil {
-		return nil, err
-	}
 	first := t.Group == nil || t.Group.Rank() == 0
 	lock, err := t.take(dir, first)
 	if lock != nil {

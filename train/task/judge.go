@@ -58,9 +58,6 @@ const judgeBatch = 1 << 13
 // is any answer where the references have symbols that the model doesn't know, or are longer than its answers may be.
 // It is an error if there are no examples, or of a text model.
 func (m *Model) Judge(ctx context.Context, examples []data.Example, o PredictOptions) (*Report, error) {
-	if err := m.check(); err != nil {
-		return nil, err
-	}
 	kind := m.Config.Task.Kind
 	if kind == data.KindText || len(examples) == 0 {
 		return nil, fmt.Errorf("a model of pairs, labels or tags is judged by at least one example, got %d for one of kind %s", len(examples), kind)

@@ -3,7 +3,6 @@ package task
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -17,7 +16,7 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// A Model answers inputs. Open has one of a run folder; a Task has the one that it trains.
+// A Model answers inputs. Make one with Open, of a run folder, or with New: a Task has the one that it trains.
 //
 // Its methods may be called by several goroutines at once, but not while something writes the parameters, such as Train
 // or Load. Each call that finds no graph free makes one, and leaves it for the next.
@@ -37,14 +36,6 @@ type Model struct {
 // inputs are the nodes that a model reads: ids (B, Len), lengths (B) and, of pairs, what comes before the targets
 // (B, TargetLen).
 type inputs struct{ ids, lengths, before *G.Node }
-
-// check finds a model that is nil or zero.
-func (m *Model) check() error {
-	if m == nil || m.coder == nil {
-		return errors.New("the model is nil or zero: Open or New makes one")
-	}
-	return nil
-}
 
 // newModel makes the model that a configuration describes, with new weights. What is wrong with that is a *ConfigError.
 func newModel(c Config) (*Model, error) {
@@ -178,9 +169,6 @@ func argmax(logits *tensor.Dense) []int {
 
 // encode returns an input as a batch of one.
 func (m *Model) encode(input string) (data.Batch, error) {
-	if err := m.check(); err != nil {
-		return data.Batch{}, err
-	}
 	b, err := m.coder.Batch([]data.Example{{Source: input}})
 	if err != nil {
 		return b, &InputError{input, err}
@@ -194,12 +182,6 @@ func (m *Model) encode(input string) (data.Batch, error) {
 // OnToken are Generate's own. A prompt that the model doesn't know is an *InputError, as is one to a model of another
 // kind; after any other error, and when ctx is cancelled, what was written stays.
 func (m *Model) Generate(ctx context.Context, w io.Writer, prompt string, o decode.Options) error {
-	if ctx == nil {
-		return errNoContext
-	}
-	if err := m.check(); err != nil {
-		return err
-	}
 	if m.decoder == nil {
 		return &InputError{prompt, fmt.Errorf("the model learned the task %s, and only text models write on", m.Config.Task.Name)}
 	}

@@ -34,9 +34,6 @@ func Open(dir string, rules ...data.Rule) (*Model, error) { return open(os.DirFS
 func OpenFS(fsys fs.FS, rules ...data.Rule) (*Model, error) { return open(fsys, ".", rules) }
 
 func open(fsys fs.FS, dir string, rules []data.Rule) (*Model, error) {
-	if fsys == nil {
-		return nil, errors.New("the file system is nil: give that of a run folder, such as os.DirFS(dir)")
-	}
 	c, err := readConfig(fsys, dir, rules)
 	if err != nil {
 		return nil, err
@@ -55,9 +52,6 @@ func open(fsys fs.FS, dir string, rules []data.Rule) (*Model, error) {
 // ErrNoWeights; weights that aren't of the folder's config.json or, where the run is finished, of its summary.json are
 // one too. On an error, no parameter has changed.
 func (m *Model) Load(dir string) error {
-	if err := m.check(); err != nil {
-		return err
-	}
 	fsys := os.DirFS(dir)
 	c, err := parseFile(fsys, dir)
 	if err != nil {

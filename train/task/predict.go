@@ -66,12 +66,6 @@ func (m *Model) Predict(input string) (string, error) {
 // When ctx is done it returns ctx.Err(), and no answers. If a function that the model was made with panics, PredictAll
 // panics in the caller's goroutine, as train.Fit does.
 func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
-	if ctx == nil {
-		return nil, errNoContext
-	}
-	if err := m.check(); err != nil {
-		return nil, err
-	}
 	if o.Beam < 0 || o.Beam > maxBeam {
 		return nil, configErrorf("%s must be from 1 to %d, or 0 for 1, got %d", setting("beam"), maxBeam, o.Beam)
 	}

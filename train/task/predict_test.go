@@ -300,9 +300,7 @@ func TestPredictAllErrors(t *testing.T) {
 		o    PredictOptions
 		want string
 	}{
-		"no context":      {nil, pairs.Model, PredictOptions{}, "the context is nil"},
 		"cancelled":       {done, pairs.Model, PredictOptions{}, context.Canceled.Error()},
-		"zero":            {t.Context(), &Model{}, PredictOptions{}, "Open or New makes one"},
 		"negative beam":   {t.Context(), pairs.Model, PredictOptions{Beam: -1}, "beam must be from 1 to 1024, or 0 for 1, got -1"},
 		"wide beam":       {t.Context(), pairs.Model, PredictOptions{Beam: 1025}, "beam must be from 1 to 1024"},
 		"beam for labels": {t.Context(), labels.Model, PredictOptions{Beam: 2}, "the task brackets is of kind labels"},

@@ -48,9 +48,6 @@ func (m *Model) OpenInputs(column, file string) (*data.Records, error) {
 
 // reads returns a configuration for reading rows by some columns, nil for those of the run.
 func (m *Model) reads(columns []string) (Config, error) {
-	if err := m.check(); err != nil {
-		return Config{}, err
-	}
 	c := m.Config
 	if c.Task.Kind == data.KindText {
 		return c, fmt.Errorf("the rows of a file are for models of pairs, labels or tags: the task %s is of kind %s", c.Task.Name, c.Task.Kind)
@@ -64,9 +61,6 @@ func (m *Model) reads(columns []string) (Config, error) {
 // Examples returns what the task validates on, or nil of text. Of a file, it has rows too that are left out of that as
 // longer than may be.
 func (t *Task) Examples() []data.Example {
-	if t.check() != nil {
-		return nil
-	}
 	switch s := t.set.(type) {
 	case *ruleSet:
 		return s.examples

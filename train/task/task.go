@@ -2,7 +2,6 @@ package task
 
 import (
 	"context"
-	"errors"
 	"math"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// A Task is a model with the data that it learns from. Close it after use.
+// A Task is a model with the data that it learns from. Make one with New, and close it after use.
 type Task struct {
 	*Model
 
@@ -100,26 +99,10 @@ func New(c Config) (*Task, error) {
 }
 
 // Close closes the file that is learned from, if there is one. The model stays of use.
-func (t *Task) Close() error {
-	if t.check() != nil {
-		return nil
-	}
-	return t.set.close()
-}
+func (t *Task) Close() error { return t.set.close() }
 
-// check finds a task that is nil or zero.
-func (t *Task) check() error {
-	if t == nil || t.set == nil || t.Model.check() != nil {
-		return errors.New("the task is nil or zero: New makes one")
-	}
-	return nil
-}
-
-// Problem returns the task as train.Fit takes it, which has an error for that of a zero Task.
+// Problem returns the task as train.Fit takes it.
 func (t *Task) Problem() train.Problem {
-	if t.check() != nil {
-		return train.Problem{}
-	}
 	dataset := func(e examples) train.Dataset {
 		return train.Dataset{Len: e.n, Order: e.order, Bucket: e.bucket, Batch: func(examples []int) (train.Batch, error) {
 			b, err := e.batch(examples)
@@ -158,9 +141,6 @@ func (t *Task) weight(b data.Batch) float64 {
 // FitConfig returns how train.Fit is to train it: with the solver, the Stopping, the checks, the epochs and the seed of
 // the Config, and the task's Workers and limits.
 func (t *Task) FitConfig() train.Config {
-	if t.check() != nil {
-		return train.Config{}
-	}
 	of := t.Config.Training
 	c := train.Config{
 		Stopping: of.Stopping, CheckEvery: of.CheckEvery, MaxEpochs: of.Epochs, MaxSteps: t.MaxSteps, MaxTime: t.MaxTime,
@@ -222,16 +202,8 @@ func (s Score) PerCharacter() float64 {
 // Accuracy returns the share that is right.
 func (s Score) Accuracy() float64 { return float64(s.Right) / float64(max(s.Total, 1)) }
 
-var errNoContext = errors.New("the context is nil: pass context.Background()")
-
 // Evaluate scores the model as it is.
 func (t *Task) Evaluate(ctx context.Context) (Score, error) {
-	if ctx == nil {
-		return Score{}, errNoContext
-	}
-	if err := t.check(); err != nil {
-		return Score{}, err
-	}
 	values, err := train.Evaluate(ctx, t.Problem())
 	if err != nil {
 		return Score{}, err

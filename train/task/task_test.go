@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -180,53 +179,6 @@ func TestDefaultsAreRight(t *testing.T) {
 	}
 	_, err := Named("nope", 0)
 	wantError(t, err, `task must be one of reverse, `, `got "nope"`)
-}
-
-func TestNoContext(t *testing.T) {
-	task, err := New(small(t, "copy"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer task.Close()
-	var none context.Context
-	dir := filepath.Join(t.TempDir(), "run")
-	_, err = task.Train(none, dir, nil, nil)
-	wantError(t, err, "the context is nil")
-	if _, err := os.Stat(dir); err == nil {
-		t.Error("there is a folder")
-	}
-	_, err = task.Evaluate(none)
-	wantError(t, err, "the context is nil")
-	wantError(t, task.Generate(none, io.Discard, "x", decode.Options{}), "the context is nil")
-}
-
-// What wasn't made by New, Open or OpenFS is an error, and leaves no folder.
-func TestZeroValues(t *testing.T) {
-	_, err := OpenFS(nil)
-	wantError(t, err, "the file system is nil")
-	dir := filepath.Join(t.TempDir(), "run")
-	for _, m := range []*Model{nil, {}} {
-		_, err := m.Predict("a")
-		wantError(t, err, "the model is nil or zero: Open or New makes one")
-		_, err = m.Attention("a", "")
-		wantError(t, err, "the model is nil or zero")
-		wantError(t, m.Generate(t.Context(), io.Discard, "a", decode.Options{}), "the model is nil or zero")
-		wantError(t, m.Load(dir), "the model is nil or zero")
-	}
-	for _, task := range []*Task{nil, {}, {Model: &Model{}}} {
-		_, err := task.Evaluate(t.Context())
-		wantError(t, err, "the task is nil or zero: New makes one")
-		_, err = task.Train(t.Context(), dir, nil, nil)
-		wantError(t, err, "the task is nil or zero")
-		_, err = train.Fit(t.Context(), task.Problem(), task.FitConfig())
-		wantError(t, err, "a Problem needs Params")
-		if err := task.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if _, err := os.Stat(dir); err == nil {
-		t.Error("there is a folder")
-	}
 }
 
 func TestNewErrors(t *testing.T) {

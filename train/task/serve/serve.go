@@ -65,7 +65,7 @@ type Options struct {
 	ErrorLog *log.Logger
 }
 
-// A Handler is a service of one model. Its methods may be called by any number of goroutines.
+// A Handler is a service of one model. Make one with New. Its methods may be called by any number of goroutines.
 type Handler struct {
 	model     *task.Model
 	options   Options
@@ -112,8 +112,8 @@ type endpoint struct {
 // The Handler keeps to its limits on any http.Server; what a connection does before it has sent a request's header is
 // up to the server's ReadHeaderTimeout and IdleTimeout.
 func New(m *task.Model, o Options) (*Handler, error) {
-	if m == nil || m.Params == nil {
-		return nil, errors.New("the model is nil or zero: task.Open or task.New makes one")
+	if m.Params == nil { // else it would fail in the goroutine of a request
+		return nil, errors.New("the model is empty: task.Open or task.New makes one")
 	}
 	for _, limit := range []struct {
 		name     string

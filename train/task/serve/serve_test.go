@@ -596,8 +596,7 @@ func TestNew(t *testing.T) {
 		o     Options
 		want  string
 	}{
-		{"no model", nil, Options{}, "nil or zero"},
-		{"a zero model", &task.Model{}, Options{}, "nil or zero"},
+		{"a zero model", &task.Model{}, Options{}, "the model is empty"},
 		{"negative", m, Options{Batch: -1}, "Batch must be at least 1, or 0 for 32, got -1"},
 		{"time", m, Options{Time: -1}, "the Time must be above 0, or 0 for 1m0s"},
 		{"queue", m, Options{MaxInputs: 10, Queue: 9}, "whose MaxInputs are 10, got 9"},
