@@ -142,8 +142,6 @@ func (d Dataset) check(what string) error {
 	switch {
 	case d.Len < 1:
 		return fmt.Errorf("train: %s needs a Len of 1 example or more, got %d", what, d.Len)
-	case d.Batch == nil:
-		return fmt.Errorf("train: %s needs a Batch function", what)
 	case d.Order < Shuffled || d.Order > Fresh:
 		return fmt.Errorf("train: %s must have an Order of Shuffled, InOrder or Fresh, got %d", what, d.Order)
 	case d.Order == Fresh && d.Bucket != nil:

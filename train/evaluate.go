@@ -15,9 +15,6 @@ import (
 // val_accuracy. A loss that isn't finite is a value like any other. Train isn't needed, and of BatchSize and
 // ValidationSize only one. Panics are passed on as Fit does.
 func Evaluate(ctx context.Context, p Problem) (map[string]float64, error) {
-	if ctx == nil {
-		return nil, errors.New("train: the context is nil: pass context.Background()")
-	}
 	p.BatchSize = cmp.Or(p.BatchSize, p.ValidationSize)
 	if err := p.check(); err != nil {
 		return nil, err

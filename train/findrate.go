@@ -30,10 +30,8 @@ func FindRate(ctx context.Context, p Problem, c Config, low, high float64, steps
 	if !ok || solver.Steps > 0 || !(solver.LearningRate > 0) {
 		return nil, 0, fmt.Errorf("train: FindRate needs an *optim.Solver that has taken no step, with a LearningRate above 0, got one of type %T", c.Solver)
 	}
-	if p.Params != nil { // or Fit says so
-		before := p.Params.Snapshot()
-		defer func() { err = errors.Join(err, p.Params.Restore(before)) }()
-	}
+	before := p.Params.Snapshot()
+	defer func() { err = errors.Join(err, p.Params.Restore(before)) }()
 	rateOf := func(step int) float64 { return low * math.Pow(high/low, float64(step)/float64(steps-1)) }
 	solver.Schedule = func(step int) float64 { return rateOf(step) / solver.LearningRate }
 	p.Validation = Dataset{}

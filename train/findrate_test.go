@@ -73,7 +73,4 @@ func TestFindRateErrors(t *testing.T) {
 			t.Errorf("%s: got %v, want … %s …", name, err, test.want)
 		}
 	}
-	if _, _, err := train.FindRate(t.Context(), train.Problem{}, train.Config{}, 1e-6, 1, 50); err == nil || !strings.Contains(err.Error(), "needs Params and a Loss") {
-		t.Errorf("of nothing: %v", err)
-	}
 }

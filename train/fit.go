@@ -31,9 +31,6 @@ import (
 // and wraps the value if that is an error. A Loss that panics is an error, as Gorgonia panics where a graph can't be.
 // runtime.Goexit in a goroutine of Fit's is an error.
 func Fit(ctx context.Context, p Problem, c Config) (*Result, error) {
-	if ctx == nil {
-		return nil, errors.New("train: the context is nil: pass context.Background()")
-	}
 	start := time.Now()
 	team, err := newTeam(ctx, c.Group)
 	if err != nil {

@@ -155,9 +155,6 @@ const mostMicroBatches = 1 << 20
 
 // check checks what is wrong with a Problem, but for what it trains on, before it is tried.
 func (p Problem) check() error {
-	if p.Params == nil || p.Loss == nil {
-		return fmt.Errorf("train: a Problem needs Params and a Loss")
-	}
 	if p.Validation.Len != 0 {
 		if err := p.Validation.check("Validation"); err != nil {
 			return err

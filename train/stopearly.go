@@ -22,8 +22,6 @@ type LoopConfig struct {
 // NaN, is no improvement. Training ends also at an error, which is returned; the result is nil if no epoch was done.
 func StopEarly(train, validate func() (float64, error), patience int, c LoopConfig) (*Result, error) {
 	switch {
-	case train == nil || validate == nil:
-		return nil, fmt.Errorf("train: StopEarly needs both functions, train and validate")
 	case c.MaxEpochs < 0:
 		return nil, fmt.Errorf("train: MaxEpochs must be at least 0, got %d", c.MaxEpochs)
 	case c.MaxEpochs == 0:
