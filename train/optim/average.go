@@ -94,7 +94,7 @@ func (a *Average) weights(model []G.ValueGrad) ([]*tensor.Dense, error) {
 			return nil, err
 		}
 		if a.Values != nil {
-			if v := a.Values[i]; v == nil || v.Dtype() != w.Dtype() || !slices.Equal(v.Shape(), w.Shape()) {
+			if v := a.Values[i]; v.Dtype() != w.Dtype() || !slices.Equal(v.Shape(), w.Shape()) {
 				return nil, fmt.Errorf("optim: the average of parameter %s is %s, its value %s: keep the parameters in one order", label(model, i), describe(v), describe(w))
 			}
 		}

@@ -65,7 +65,6 @@ func TestAverageErrors(t *testing.T) {
 	of := func(values ...*tensor.Dense) optim.Average { return optim.Average{Decay: 0.9, Values: values} }
 	update("is of 1 parameters, got 2", of(params[0].value), params...)
 	update("the average of parameter 0 (matrix) is float64 of (4), its value float64 of (2, 3)", of(params[1].value, params[0].value), params...)
-	update("is nil", of(nil, nil), params...)
 	ints := &parameter{"ints", tensor.New(tensor.WithShape(4), tensor.Of(tensor.Int)), nil}
 	update("the value of parameter 0 (ints) must be a float32 or float64 tensor", optim.Average{}, ints)
 }

@@ -151,9 +151,6 @@ func (s *Solver) check() error {
 	}
 	numbers := []number{{"LearningRate", s.LearningRate}, {"WeightDecay", s.WeightDecay}, {"ClipNorm", s.ClipNorm}, {"ClipValue", s.ClipValue}}
 	for i, g := range s.Groups {
-		if g.Match == nil {
-			return fmt.Errorf("optim: Groups[%d] has no Match: give it a function of a name and a rank", i)
-		}
 		numbers = append(numbers, number{fmt.Sprintf("Groups[%d].LearningRate", i), g.LearningRate}, number{fmt.Sprintf("Groups[%d].WeightDecay", i), g.WeightDecay})
 	}
 	for _, n := range numbers {
