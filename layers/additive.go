@@ -19,7 +19,7 @@ import (
 // as in Keras's AdditiveAttention, whose use_scale=False NoScale is.
 //
 // The scores are one op that keeps nothing of size T×S×K: backward, it takes each tanh again. Scores and weights, of
-// size T×S, are kept.
+// size T×S, are kept. Make one with NewAdditiveAttention.
 type AdditiveAttention struct {
 	Query, Key *Linear // W_q (K, Dim), W_k (K, KeyInput); nil with NoProjections
 	Scale      *Param  // v (K); nil with NoScale
@@ -94,9 +94,6 @@ func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask)
 
 // attend is Forward, and returns the weights, of shape (B, 1, T, S), too.
 func (a *AdditiveAttention) attend(b *Build, query, key, value *G.Node, m Mask) (out, weights *G.Node, err error) {
-	if a == nil || a.dim == 0 {
-		return nil, nil, notMade("additive attention", "NewAdditiveAttention")
-	}
 	if err := checkSequence(a.name, "the query", query, a.dtype, a.dim); err != nil {
 		return nil, nil, err
 	}

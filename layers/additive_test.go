@@ -354,22 +354,6 @@ func TestAdditiveErrors(t *testing.T) {
 		"no projections, KeyInput":  {0, config{NoProjections: true, KeyInput: 5}, nil, []string{"NoProjections", "width, 4", "KeyInput of 5"}},
 		"no projections and Hidden": {0, config{NoProjections: true, Hidden: 6}, nil, []string{"NoProjections", "width, 4", "Hidden of 6"}},
 
-		"no Build": {0, config{NoProjections: true, NoScale: true}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
-			x := c.in("x", 3, 4)
-			return a.Forward(nil, x, x, x, mask{})
-		}, []string{"Build is nil"}},
-		"query nil": {0, config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
-			x := c.in("x", 3, 4)
-			return a.Forward(c.b, nil, x, x, mask{})
-		}, []string{"query is nil"}},
-		"key nil": {0, config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
-			x := c.in("x", 3, 4)
-			return a.Forward(c.b, x, nil, x, mask{})
-		}, []string{"key is nil"}},
-		"value nil": {0, config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
-			x := c.in("x", 3, 4)
-			return a.Forward(c.b, x, x, nil, mask{})
-		}, []string{"value is nil"}},
 		"query's width":  {0, config{}, applied([]int{2, 3, 5}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"query", "(…, 4)", "(2, 3, 5)"}},
 		"key's width":    {0, config{KeyInput: 7}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"key", "(…, 7)", "(2, 6, 4)"}},
 		"query's rank":   {0, config{}, applied([]int{2, 1, 3, 4}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"query", "(T, 4) or (B, T, 4)", "(2, 1, 3, 4)"}},

@@ -41,7 +41,7 @@ type AttentionOptions struct {
 // is linear in T and S, and keys outside a window cost nothing. Where the Build says Composed, it is built as
 // ScaledDotProductStages builds it. The two have one meaning.
 func ScaledDotProduct(b *Build, q, k, v *G.Node, o AttentionOptions) (*G.Node, error) {
-	if b == nil || !b.Composed {
+	if !b.Composed {
 		return ops.Attention(b.Env(), q, k, v, o.ops())
 	}
 	st, _, err := composed(b, q, k, v, o)

@@ -25,7 +25,7 @@ type BlockConfig struct {
 }
 
 // EncoderBlock is self-attention and a feed-forward layer, each with a residual connection and a norm: a LayerNorm, or
-// an RMSNorm if the configuration says so.
+// an RMSNorm if the configuration says so. Make one with NewEncoderBlock.
 type EncoderBlock struct {
 	Attention   *MultiHeadAttention // its Positions may be set
 	FeedForward *FeedForward
@@ -74,9 +74,6 @@ func newBlockAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAttenti
 // Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape; every position attends to those that the mask
 // allows.
 func (e *EncoderBlock) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
-	if e == nil || e.Norm1 == nil || e.Norm2 == nil {
-		return nil, notMade("encoder block", "NewEncoderBlock")
-	}
 	x, err := e.residual.add(b, x, e.Norm1, func(x *G.Node) (*G.Node, error) {
 		return e.Attention.Forward(b, x, x, x, m)
 	})
@@ -87,7 +84,8 @@ func (e *EncoderBlock) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 }
 
 // DecoderBlock is causal self-attention, attention to an encoder's output if it was made by NewCrossDecoderBlock, and a
-// feed-forward layer, each with a residual connection and a norm, as in an EncoderBlock.
+// feed-forward layer, each with a residual connection and a norm, as in an EncoderBlock. Make one with NewDecoderBlock
+// or NewCrossDecoderBlock.
 type DecoderBlock struct {
 	Attention   *MultiHeadAttention // its Positions may be set
 	Cross       *MultiHeadAttention // nil without cross-attention
@@ -141,10 +139,7 @@ func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, err
 // With a Cache in the Build, the block continues the sequences that it holds: see MultiHeadAttention.ForwardCached, and
 // ForwardMemory, which says what a memory of nil means then.
 func (d *DecoderBlock) Forward(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
-	if d == nil || d.Norm1 == nil || d.Norm2 == nil || d.Cross != nil && d.NormCross == nil {
-		return nil, notMade("decoder block", "NewDecoderBlock or NewCrossDecoderBlock")
-	}
-	cached := b != nil && b.Cache != nil
+	cached := b.Cache != nil
 	if memory != nil && d.Cross == nil {
 		return nil, fmt.Errorf("%s: it was made without cross-attention, and can't attend to an encoder's output", d.name)
 	}

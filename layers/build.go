@@ -1,7 +1,6 @@
 package layers
 
 import (
-	"errors"
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
@@ -89,18 +88,12 @@ type Captured struct {
 // Captured returns the weights of every attention layer that Forward added with CaptureWeights set, in order. Make a
 // gorgonia.Read of a node before the VM, and copy what it reads: a node's own Value may be overwritten.
 func (b *Build) Captured() []Captured {
-	if b == nil {
-		return nil
-	}
 	return b.captured
 }
 
 // Learnables returns the nodes of every parameter that Forward has bound so far, in order, but for frozen ones: what to
 // hand to gorgonia.Grad, gorgonia.BindDualValues and, by gorgonia.NodesToValueGrads, to a solver.
 func (b *Build) Learnables() G.Nodes {
-	if b == nil {
-		return nil
-	}
 	return b.params
 }
 
@@ -109,12 +102,6 @@ func (b *Build) Learnables() G.Nodes {
 // that node again. It is an error if the graph has another node of that name, or if another Build has bound the
 // parameter into it.
 func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
-	if !p.made() {
-		return nil, errors.New("the parameter is nil or empty: make it with Params.New")
-	}
-	if g == nil {
-		return nil, fmt.Errorf("parameter %q: the graph is nil", p.Name)
-	}
 	if err := b.Env().Enter(g); err != nil {
 		return nil, err
 	}
@@ -155,22 +142,11 @@ func named(g *G.ExprGraph, name string, value *tensor.Dense) (n *G.Node, old boo
 	return G.NewTensor(g, own.Dtype(), own.Dims(), G.WithShape(own.Shape()...), G.WithName(name), G.WithValue(own)), false, nil
 }
 
-// Env returns what Heed's own ops, which are internal, know of the graph; nil of a nil Build, which they refuse.
+// Env returns what Heed's own ops, which are internal, know of the graph.
 func (b *Build) Env() *ops.Env {
-	if b == nil {
-		return nil
-	}
 	b.ops.Training, b.ops.Cores, b.ops.Seed, b.ops.Runs = b.Mode == Training, b.Cores, b.Seed, &b.Runs
 	if b.Buffers != nil {
 		b.ops.Buffers = &b.Buffers.memory
 	}
 	return &b.ops
-}
-
-// positions returns the positions that the caller gives, or nil.
-func (b *Build) positions() *G.Node {
-	if b == nil {
-		return nil
-	}
-	return b.Positions
 }

@@ -25,7 +25,7 @@ import (
 //	cache.Commit()                 // they count from now on
 //
 // A run that failed, or wasn't committed, can be done again, or taken back by Cancel. A Cache serves one run at a time,
-// graphs for evaluation, and one model, each layer of which is applied once in a graph.
+// graphs for evaluation, and one model, each layer of which is applied once in a graph. Make one with NewCache.
 type Cache struct {
 	batch, capacity int
 	lengths, counts []int
@@ -48,21 +48,8 @@ func NewCache(batch, capacity int) (*Cache, error) {
 	}, nil
 }
 
-// check returns an error for a Cache that NewCache didn't make.
-func (c *Cache) check() error {
-	if c == nil || c.batch == 0 {
-		return errors.New("cache: it is nil or empty: make it with NewCache")
-	}
-	return nil
-}
-
-// Batch returns the number of sequences, B: 0 of nil.
-func (c *Cache) Batch() int {
-	if c == nil {
-		return 0
-	}
-	return c.batch
-}
+// Batch returns the number of sequences, B.
+func (c *Cache) Batch() int { return c.batch }
 
 // Capacity returns how many tokens each sequence can have.
 func (c *Cache) Capacity() int { return c.capacity }
@@ -73,9 +60,6 @@ func (c *Cache) Lengths() []int { return slices.Clone(c.lengths) }
 // Extend says how many new tokens the next run brings each sequence, at most as many as its graph has positions: those
 // after are padding. It is an error if there is no room for them.
 func (c *Cache) Extend(counts ...int) error {
-	if err := c.check(); err != nil {
-		return err
-	}
 	if len(counts) != c.batch {
 		return fmt.Errorf("cache: there must be a count for each of %d sequences, got %d", c.batch, len(counts))
 	}
@@ -121,9 +105,6 @@ func (c *Cache) Reset() {
 
 // Truncate shortens each sequence to a length of at most what it has; the tokens after it are forgotten.
 func (c *Cache) Truncate(lengths ...int) error {
-	if err := c.check(); err != nil {
-		return err
-	}
 	if len(lengths) != c.batch {
 		return fmt.Errorf("cache: there must be a length for each of %d sequences, got %d", c.batch, len(lengths))
 	}
@@ -143,9 +124,6 @@ func (c *Cache) Truncate(lengths ...int) error {
 // cross-attention reads of the cache moves too; the nodes of a mask, such as the KeyLengths of sources, are the
 // caller's to reorder.
 func (c *Cache) Reorder(parents ...int) error {
-	if err := c.check(); err != nil {
-		return err
-	}
 	if len(parents) != c.batch {
 		return fmt.Errorf("cache: there must be a parent for each of %d sequences, got %d", c.batch, len(parents))
 	}

@@ -7,16 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// notMade returns the error for a layer that is nil or empty.
-func notMade(kind, constructor string) error {
-	return fmt.Errorf("%s: it is nil or empty: make it with %s", kind, constructor)
-}
-
 // checkInput checks that a layer's input has the dtype of its parameters and ends in an axis of the given width.
 func checkInput(layer, what string, n *G.Node, dtype tensor.Dtype, width int) error {
-	if n == nil {
-		return fmt.Errorf("%s: %s is nil", layer, what)
-	}
 	if dt := n.Dtype(); dt != dtype {
 		return fmt.Errorf("%s: %s must be %v, as the parameters are, got %v", layer, what, dtype, dt)
 	}

@@ -12,7 +12,8 @@ import (
 // SequenceClassifier chooses a class for a whole sequence: the mean of an encoder's states over the valid positions, or
 // the state of the first one (Devlin et al., 2018), and a linear head.
 //
-// To choose a class for every position instead, as in tagging, an Encoder with Outputs is all it takes.
+// To choose a class for every position instead, as in tagging, an Encoder with Outputs is all it takes. Make one with
+// NewSequenceClassifier.
 type SequenceClassifier struct {
 	Encoder *Encoder // without a head
 	Head    *Linear  // (Outputs, Dim)
@@ -68,9 +69,6 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 // the mask's KeyLengths: positions past them count nowhere. The rest of the mask limits attention alone. A sequence of
 // length 0 has the head's bias for logits.
 func (s *SequenceClassifier) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
-	if s == nil {
-		return nil, notMade("sequence classifier", "NewSequenceClassifier")
-	}
 	x, err := s.Encoder.Forward(b, x, m) // (B, T) or (B, T, D) -> (B, T, D)
 	if err != nil {
 		return nil, err

@@ -128,7 +128,6 @@ func TestInputErrors(t *testing.T) {
 		want  []string
 	}{
 		"ids without a vocabulary": {func() (*G.Node, error) { return without.Forward(c.b, ids, layers.Mask{}) }, []string{"encoder without", "must be embeddings, float64", "got int of shape (1, 2)"}},
-		"nil":                      {func() (*G.Node, error) { return without.Forward(c.b, nil, layers.Mask{}) }, []string{"encoder without", "nil"}},
 		"width":                    {func() (*G.Node, error) { return with.Forward(c.b, c.in("w", 2, 5), layers.Mask{}) }, []string{"decoder with", either, "(2, 5)"}},
 		"rank":                     {func() (*G.Node, error) { return with.Forward(c.b, c.in("r", 1, 1, 2, 4), layers.Mask{}) }, []string{"decoder with", either, "(1, 1, 2, 4)"}},
 		"vector":                   {func() (*G.Node, error) { return with.Forward(c.b, c.in("v", 4), layers.Mask{}) }, []string{either, "(4)"}},

@@ -9,7 +9,7 @@ import (
 )
 
 // Decoder is a decoder-only transformer, a language model: every position attends to itself and to those before it, and
-// predicts the token that follows (Radford et al., 2019).
+// predicts the token that follows (Radford et al., 2019). Make one with NewDecoder.
 type Decoder struct {
 	*Trunk
 	Blocks []*DecoderBlock
@@ -70,15 +70,12 @@ func (d *Decoder) Next(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 // decode maps an input, of ids (B, T) or of embeddings (B, T, D), to the states after the blocks, (B, T, D). memory is
 // an encoder's output, or nil if the blocks don't attend to one or the Cache holds it.
 func (d *Decoder) decode(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
-	if d == nil || d.empty() {
-		return nil, notMade("decoder", "NewDecoder")
-	}
 	tokens, _, err := d.tokens(x)
 	if err != nil {
 		return nil, err
 	}
-	positions := b.positions()
-	if b != nil && b.Cache != nil {
+	positions := b.Positions
+	if b.Cache != nil {
 		if positions != nil {
 			return nil, fmt.Errorf("%s: %w", d.name, errTwoPositions)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// Embedding looks up a row of a table for every id.
+// Embedding looks up a row of a table for every id. Make one with NewEmbedding.
 type Embedding struct {
 	Weight *Param // (Vocab, Dim)
 
@@ -31,12 +31,6 @@ func NewEmbedding(p *Params, vocab, dim int, init Init) (*Embedding, error) {
 // Forward maps ids of shape (…), of dtype tensor.Int, to (…, Dim). An id outside [0, Vocab) is an error when the graph
 // runs.
 func (e *Embedding) Forward(b *Build, ids *G.Node) (*G.Node, error) {
-	if e == nil || !e.Weight.made() {
-		return nil, notMade("embedding", "NewEmbedding")
-	}
-	if ids == nil {
-		return nil, fmt.Errorf("%s: the ids are nil", e.name)
-	}
 	if ids.Dtype() != tensor.Int || ids.Dims() < 1 {
 		return nil, fmt.Errorf("%s: the ids must be int, of shape (T) or (B, T), got %v of shape %v", e.name, ids.Dtype(), ids.Shape())
 	}

@@ -3,7 +3,7 @@ package layers
 import G "gorgonia.org/gorgonia"
 
 // Encoder is a transformer in which every position attends to the whole sequence (Vaswani et al., 2017; the head labels
-// each position, as in Devlin et al., 2018).
+// each position, as in Devlin et al., 2018). Make one with NewEncoder.
 type Encoder struct {
 	*Trunk
 	Blocks []*EncoderBlock
@@ -35,10 +35,7 @@ func newEncoder(p *Params, c ModelConfig, table *Param) (*Encoder, error) {
 // as those of a time series or of an image's patches; gradients flow into them. A batch axis may be left out. Pass the
 // lengths of padded sequences as the mask's KeyLengths.
 func (e *Encoder) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
-	if e == nil || e.empty() {
-		return nil, notMade("encoder", "NewEncoder")
-	}
-	x, err := e.embed(b, x, b.positions())
+	x, err := e.embed(b, x, b.Positions)
 	if err != nil {
 		return nil, err
 	}

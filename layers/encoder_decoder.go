@@ -11,7 +11,7 @@ import (
 
 // EncoderDecoder reads one sequence and writes another (Vaswani et al., 2017): an encoder, in which every position of
 // the source attends to the whole source, and a decoder, in which every position of the target attends to itself, to
-// those before it and to the encoder's output, and predicts the token that follows.
+// those before it and to the encoder's output, and predicts the token that follows. Make one with NewEncoderDecoder.
 type EncoderDecoder struct {
 	Encoder *Encoder // without a head
 	Decoder *Decoder // its blocks attend to the encoder's output: apply it by Decode
@@ -105,7 +105,7 @@ func NewEncoderDecoder(p *Params, c EncoderDecoderConfig) (*EncoderDecoder, erro
 // An Allow or a Bias must broadcast to what the source attends to in itself, (B, H, S, S), and to what the target does
 // in it, (B, H, T, S).
 func (m *EncoderDecoder) Forward(b *Build, source, target *G.Node, mask Mask) (*G.Node, error) {
-	if m != nil && mask.Causal {
+	if mask.Causal {
 		return nil, fmt.Errorf("%s: the source's mask can't be Causal, as targets see the whole source; the target's attention to itself always is", m.name)
 	}
 	memory, err := m.Encode(b, source, mask)
@@ -154,18 +154,12 @@ func (m *EncoderDecoder) decode(b *Build, target, memory *G.Node, self, source M
 	if err := m.noPositions(b); err != nil {
 		return nil, err
 	}
-	if memory == nil && (b == nil || b.Cache == nil) {
-		return nil, fmt.Errorf("%s: the encoder's output is nil", m.name)
-	}
 	return m.Decoder.decode(b, target, memory, self, source)
 }
 
 // noPositions refuses the positions of a Build: they would be those of one sequence, and there are two.
 func (m *EncoderDecoder) noPositions(b *Build) error {
-	if m == nil {
-		return notMade("encoder-decoder", "NewEncoderDecoder")
-	}
-	if b != nil && b.Positions != nil {
+	if b.Positions != nil {
 		return fmt.Errorf("%s: the Build can't have Positions, as there are two sequences: those of each are counted from 0", m.name)
 	}
 	return nil

@@ -262,9 +262,6 @@ func TestEncoderDecoderErrors(t *testing.T) {
 			c.Shared, c.Model.Dropout, c.Model.Block.Dropout, c.Model.Block.Attention.Dropout, c.Model.Block.FeedForward.Dropout = true, 1, 1, 1, 1
 		}), []string{"encoder s.encoder", "below 1"}},
 
-		{"nil source", err(m.Forward(c.b, nil, target, layers.Mask{})), []string{"encoder s.encoder", "input is nil"}},
-		{"nil target", err(m.Forward(c.b, source, nil, layers.Mask{})), []string{"decoder s.decoder", "input is nil"}},
-		{"nil memory", err(m.Decode(c.b, target, nil, layers.Mask{}, layers.Mask{})), []string{"encoder-decoder s", "output is nil"}},
 		{"causal source", err(m.Forward(c.b, source, target, layers.Mask{Causal: true})), []string{"encoder-decoder s", "can't be Causal"}},
 		{"batches", err(m.Forward(c.b, source, c.ints("one", []int{1, 2}, 1, 2), layers.Mask{})), []string{"s.decoder.blocks.0.cross", "(1, 2, 4)", "(2, 2, 4)"}},
 		{"ranks", err(m.Forward(c.b, source, c.ints("vector", []int{1, 2}, 2), layers.Mask{})), []string{"s.decoder.blocks.0.cross", "(2, 4)", "(2, 2, 4)"}},

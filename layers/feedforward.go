@@ -11,7 +11,7 @@ import (
 
 // FeedForward is two linear layers with an activation between them, the same for every position (Vaswani et al., 2017,
 // section 3.3): down(activation(up(x))). Gated, it is down(activation(gate(x))∘up(x)), which is known as SwiGLU with
-// SiLU, as GEGLU with GELU and as ReGLU with ReLU (Shazeer, 2020).
+// SiLU, as GEGLU with GELU and as ReGLU with ReLU (Shazeer, 2020). Make one with NewFeedForward.
 type FeedForward struct {
 	Gate       *Linear // nil unless gated
 	Up, Down   *Linear
@@ -67,14 +67,11 @@ func NewFeedForward(p *Params, dim int, c FeedForwardConfig) (*FeedForward, erro
 
 // Forward maps x of shape (…, Dim) to the same shape.
 func (f *FeedForward) Forward(b *Build, x *G.Node) (*G.Node, error) {
-	if f == nil {
-		return nil, notMade("feed-forward", "NewFeedForward")
-	}
 	if err := f.Activation.check(); err != nil {
 		return nil, err
 	}
 	op := ops.Activation(f.Activation)
-	if f.Gate == nil && b != nil && b.Composed {
+	if f.Gate == nil && b.Composed {
 		return chain(b, x, f.Up, f.Activation, f.Dropout, f.Down)
 	}
 	if f.Gate == nil {

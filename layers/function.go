@@ -15,7 +15,7 @@ import (
 // A Function is a graph to evaluate, built once and called often: values in, copies out. Any number of goroutines may
 // call it at once, but not while something writes the parameters, as training does. A call that finds no graph free
 // builds one, and leaves it for the next; all of them share the parameters. A graph has Buffers, and so holds little
-// more than the largest of its values. What they hold is freed with the Function.
+// more than the largest of its values. What they hold is freed with the Function. Make one with NewFunction.
 type Function struct {
 	build func(b *Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error)
 
@@ -60,9 +60,6 @@ func (f *Function) Call(values ...*tensor.Dense) ([]*tensor.Dense, error) {
 
 // take returns a program that no other call uses.
 func (f *Function) take() (*program, error) {
-	if f == nil || f.build == nil {
-		return nil, errors.New("function: it is nil or has nothing to build: make it with NewFunction")
-	}
 	f.mu.Lock()
 	if last := len(f.free) - 1; last >= 0 {
 		defer f.mu.Unlock()
@@ -138,12 +135,12 @@ func (p *program) check(g *G.ExprGraph) error {
 		return errors.New("there are no outputs: return the nodes that a call is to return the values of")
 	}
 	for i, n := range p.outputs {
-		if n == nil || n.Graph() != g {
+		if n.Graph() != g {
 			return fmt.Errorf("output %d must be a node of the graph that is given, got %v", i, n)
 		}
 	}
 	for i, n := range p.inputs {
-		if n == nil || n.Graph() != g || !n.IsVar() {
+		if n.Graph() != g || !n.IsVar() {
 			return fmt.Errorf("input %d must be an input node of the graph that is given, got %v", i, n)
 		}
 		if slices.Contains(p.inputs[:i], n) {
@@ -165,9 +162,6 @@ func (p *program) set(values []*tensor.Dense) error {
 	}
 	for i, n := range p.inputs {
 		v := values[i]
-		if v == nil {
-			return fmt.Errorf("input %q must be %v of shape %v, got nil", n.Name(), n.Dtype(), n.Shape())
-		}
 		fits := slices.Equal(v.Shape(), n.Shape()) || v.IsScalar() && n.Shape().TotalSize() == 1
 		if v.Dtype() != n.Dtype() || !fits {
 			return fmt.Errorf("input %q must be %v of shape %v, got %v of shape %v", n.Name(), n.Dtype(), n.Shape(), v.Dtype(), v.Shape())

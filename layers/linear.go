@@ -6,7 +6,8 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// Linear computes y = x·Wᵀ + b, with W of shape (Out, In) and b of shape (Out), as in PyTorch.
+// Linear computes y = x·Wᵀ + b, with W of shape (Out, In) and b of shape (Out), as in PyTorch. Make one with
+// NewLinear.
 type Linear struct {
 	Weight *Param
 	Bias   *Param // nil for none
@@ -45,9 +46,6 @@ func (l *Linear) Forward(b *Build, x *G.Node) (*G.Node, error) {
 
 // forward does what Forward does and applies an activation, in one op.
 func (l *Linear) forward(b *Build, x *G.Node, act ops.Activation) (*G.Node, error) {
-	if l == nil || !l.Weight.made() {
-		return nil, notMade("linear", "NewLinear")
-	}
 	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[1]); err != nil {
 		return nil, err
 	}

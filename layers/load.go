@@ -51,9 +51,6 @@ type Loaded struct {
 // Save wrote, and isn't what was written. On an error, no parameter has changed. What doesn't fit is found by the
 // file's header, before memory is spent, and named as the file has it.
 func (p *Params) Load(path string, o LoadOptions) (Loaded, error) {
-	if err := p.check(); err != nil {
-		return Loaded{}, err
-	}
 	f, err := safetensors.Open(path)
 	if err != nil {
 		return Loaded{}, err
@@ -68,9 +65,6 @@ func (p *Params) Load(path string, o LoadOptions) (Loaded, error) {
 
 // Decode does what Load does, from a reader of size bytes: for weights that are embedded in a program, for instance.
 func (p *Params) Decode(r io.Reader, size int64, o LoadOptions) (Loaded, error) {
-	if err := p.check(); err != nil {
-		return Loaded{}, err
-	}
 	f, err := safetensors.NewFile(r, size)
 	if err != nil {
 		return Loaded{}, err

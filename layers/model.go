@@ -93,9 +93,6 @@ type Trunk struct {
 // newTrunk makes a Trunk. A table that isn't nil embeds the tokens.
 func newTrunk(p *Params, name string, c ModelConfig, table *Param) (*Trunk, error) {
 	t := &Trunk{name: p.scopeName(name), dtype: p.Dtype(), dim: c.Dim, dropout: Dropout{c.Dropout}, scale: c.EmbeddingScale}
-	if err := p.check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", t.name, err)
-	}
 	if err := c.check(t.name); err != nil {
 		return nil, err
 	}
@@ -166,14 +163,8 @@ func (c ModelConfig) tableInit() Init {
 	return c.EmbeddingInit
 }
 
-// empty reports whether a Trunk is one that no constructor made.
-func (t *Trunk) empty() bool { return t == nil || t.dim == 0 || t.Positions == nil }
-
 // tokens returns the shape of the tokens of an input, (B, T) or (T), and reports whether they are ids.
 func (t *Trunk) tokens(x *G.Node) (tokens tensor.Shape, ids bool, err error) {
-	if x == nil {
-		return nil, false, fmt.Errorf("%s: the input is nil", t.name)
-	}
 	s, d := x.Shape(), x.Dims()
 	if t.Embedding != nil && x.Dtype() == tensor.Int && (d == 1 || d == 2) {
 		return s, true, nil

@@ -18,6 +18,7 @@ import (
 // Given one sequence three times it is self-attention; with keys and values from another one, cross-attention. The four
 // weights are parameters of their own, so that each has its gradient. Several heads of queries may share one of keys
 // and values (Shazeer, 2019; Ainslie et al., GQA, 2023): there are then G heads of these, G·K and G·V wide.
+// Make one with NewMultiHeadAttention.
 type MultiHeadAttention struct {
 	Query, Key, Value *Linear // W_q (H·K, Dim), W_k (G·K, KeyInput), W_v (G·V, ValueInput)
 	Output            *Linear // W_o (Dim, H·V); nil with NoOutput
@@ -185,28 +186,16 @@ func (a *MultiHeadAttention) output(b *Build, heads *G.Node) (*G.Node, error) {
 	return a.Output.Forward(b, heads)
 }
 
-// check returns an error for a MultiHeadAttention that NewMultiHeadAttention didn't make.
-func (a *MultiHeadAttention) check() error {
-	if a == nil || a.heads == 0 || a.Query == nil || a.Key == nil || a.Value == nil {
-		return notMade("attention", "NewMultiHeadAttention")
-	}
-	return nil
-}
-
 // project applies the input projections, each giving the heads side by side: (B, T, D) -> (B, T, H·K). The mask that it
 // returns has what the Positions add to the scores.
 func (a *MultiHeadAttention) project(b *Build, query, key, value *G.Node, m Mask) (q, k, v *G.Node, mask Mask, err error) {
-	if err := a.check(); err != nil {
+	if q, err = a.projectQuery(b, query, b.Positions); err != nil {
 		return nil, nil, nil, m, err
 	}
-	positions := b.positions()
-	if q, err = a.projectQuery(b, query, positions); err != nil {
+	if k, v, err = a.projectKeys(b, key, value, b.Positions); err != nil {
 		return nil, nil, nil, m, err
 	}
-	if k, v, err = a.projectKeys(b, key, value, positions); err != nil {
-		return nil, nil, nil, m, err
-	}
-	m, err = a.mask(b, q, k, positions, m)
+	m, err = a.mask(b, q, k, b.Positions, m)
 	return q, k, v, m, err
 }
 

@@ -59,7 +59,7 @@ func NewNorm(p *Params, dim int, c NormConfig) (Norm, error) {
 }
 
 // LayerNorm normalises the last axis to mean 0 and variance 1, then scales and shifts it by what it learns:
-// y = (x − mean)/√(variance + Eps)·γ + β (Ba, Kiros and Hinton, 2016).
+// y = (x − mean)/√(variance + Eps)·γ + β (Ba, Kiros and Hinton, 2016). Make one with NewLayerNorm.
 type LayerNorm struct {
 	Weight *Param // γ, (Dim)
 	Bias   *Param // β, (Dim); nil for none
@@ -93,9 +93,6 @@ func NewLayerNorm(p *Params, dim int, c NormConfig) (*LayerNorm, error) {
 
 // Forward normalises x of shape (…, Dim).
 func (l *LayerNorm) Forward(b *Build, x *G.Node) (*G.Node, error) {
-	if l == nil || !l.Weight.made() {
-		return nil, notMade("layer norm", "NewLayerNorm")
-	}
 	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[0]); err != nil {
 		return nil, err
 	}
@@ -113,7 +110,7 @@ func (l *LayerNorm) Forward(b *Build, x *G.Node) (*G.Node, error) {
 }
 
 // RMSNorm divides the last axis by its root mean square, then scales it by what it learns: y = x/√(mean(x²) + Eps)·γ
-// (Zhang and Sennrich, 2019). It is LayerNorm without the mean and without β.
+// (Zhang and Sennrich, 2019). It is LayerNorm without the mean and without β. Make one with NewRMSNorm.
 type RMSNorm struct {
 	Weight *Param // γ, (Dim)
 
@@ -145,9 +142,6 @@ func (l *RMSNorm) Forward(b *Build, x *G.Node) (*G.Node, error) { return l.Forwa
 // ForwardHeads normalises each head of x, of shape (…, heads·Dim) with the heads side by side, on its own and with the
 // same weight: as in attention that normalises its queries and keys (Henry et al., 2020; Dehghani et al., 2023).
 func (l *RMSNorm) ForwardHeads(b *Build, x *G.Node, heads int) (*G.Node, error) {
-	if l == nil || !l.Weight.made() {
-		return nil, notMade("rms norm", "NewRMSNorm")
-	}
 	if err := positive(l.name, size{"the number of heads", heads}); err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package layers
 
 import (
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -14,7 +13,7 @@ import (
 )
 
 // A Param is a learnable tensor with a name. It belongs to no graph: Build.Bind makes it a node of one, and of any
-// number of others, all over the same memory.
+// number of others, all over the same memory. Make one with Params.New.
 type Param struct {
 	Name  string
 	Value *tensor.Dense
@@ -24,11 +23,8 @@ type Param struct {
 	Frozen bool
 }
 
-// made reports whether a Param has a tensor: Params.New makes one.
-func (p *Param) made() bool { return p != nil && p.Value != nil }
-
-// Params are the parameters of a model, in the order in which its layers were made. Layers are made from a Params:
-// it names, initialises and collects what they learn.
+// Params are the parameters of a model, in the order in which its layers were made; make them with NewParams. Layers
+// are made from a Params: it names, initialises and collects what they learn.
 type Params struct {
 	dtype  tensor.Dtype
 	seed   uint64
@@ -57,20 +53,9 @@ func NewParams(dtype tensor.Dtype, seed uint64) (*Params, error) {
 	return &Params{dtype: dtype, seed: seed, set: &paramSet{byName: map[string]*Param{}}}, nil
 }
 
-// check returns an error for Params that NewParams didn't make.
-func (p *Params) check() error {
-	if p == nil || p.set == nil {
-		return errors.New("the Params are nil or empty: make them with NewParams")
-	}
-	return nil
-}
-
 // Scope returns the same set, seen from inside a part of the model: names of parameters made there begin with name and
-// a dot. It returns nil for nil.
+// a dot.
 func (p *Params) Scope(name string) *Params {
-	if p == nil {
-		return nil
-	}
 	s := *p
 	s.prefix += name + "."
 	return &s
@@ -78,37 +63,19 @@ func (p *Params) Scope(name string) *Params {
 
 // withInit returns the same set with an Init for the weights made below, unless it is zero.
 func (p *Params) withInit(i Init) *Params {
-	if p == nil {
-		return nil
-	}
 	s := *p
 	s.init = i.or(p.init)
 	return &s
 }
 
 // Dtype returns the dtype of every parameter of the set.
-func (p *Params) Dtype() tensor.Dtype {
-	if p == nil {
-		return tensor.Dtype{}
-	}
-	return p.dtype
-}
+func (p *Params) Dtype() tensor.Dtype { return p.dtype }
 
 // All returns the parameters of the whole set, whichever scope it is called on.
-func (p *Params) All() []*Param {
-	if p.check() != nil {
-		return nil
-	}
-	return p.set.list
-}
+func (p *Params) All() []*Param { return p.set.list }
 
 // Get returns the parameter of that full name, or nil.
-func (p *Params) Get(name string) *Param {
-	if p.check() != nil {
-		return nil
-	}
-	return p.set.byName[name]
-}
+func (p *Params) Get(name string) *Param { return p.set.byName[name] }
 
 // Count returns the number of learnable numbers in the whole set.
 func (p *Params) Count() int {
@@ -122,9 +89,6 @@ func (p *Params) Count() int {
 // Freeze sets Frozen of the parameters of these full names, and of all in the scopes of these names: "blocks.0" is the
 // first block. It is an error if there is no parameter and no scope of a name; none is frozen then.
 func (p *Params) Freeze(names ...string) error {
-	if err := p.check(); err != nil {
-		return err
-	}
 	var frozen []*Param
 	for _, name := range names {
 		before := len(frozen)
@@ -169,11 +133,7 @@ func (p *Params) Summary() string {
 func (p *Params) Snapshot() []*tensor.Dense {
 	var values []*tensor.Dense
 	for _, q := range p.All() {
-		var value *tensor.Dense // nil, which Restore refuses, of what is no parameter any more
-		if q.made() {
-			value = q.Value.Clone().(*tensor.Dense)
-		}
-		values = append(values, value)
+		values = append(values, q.Value.Clone().(*tensor.Dense))
 	}
 	return values
 }
@@ -182,9 +142,6 @@ func (p *Params) Snapshot() []*tensor.Dense {
 // It is an error if there aren't as many values as parameters, or one has another shape or dtype than its parameter; no
 // parameter has changed then.
 func (p *Params) Restore(snapshot []*tensor.Dense) error {
-	if err := p.check(); err != nil {
-		return err
-	}
 	if p.dtype == tensor.Float32 {
 		return restore[float32](p.All(), snapshot)
 	}
@@ -218,9 +175,6 @@ func restore[T float32 | float64](params []*Param, snapshot []*tensor.Dense) err
 // the scope is part of, or XavierUniform. It is an error if the set has that name, or if the machine hasn't the memory
 // for the parameters of the set with this one.
 func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
-	if err := p.check(); err != nil {
-		return nil, fmt.Errorf("parameter %q: %w", name, err)
-	}
 	full := p.prefix + name
 	if p.set.byName[full] != nil {
 		return nil, fmt.Errorf("there are two parameters named %q: give each layer a Scope of its own", full)
@@ -263,15 +217,12 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 
 // scope returns the name of the part of the model that p is seen from; empty for the whole.
 func (p *Params) scope() string {
-	if p == nil {
-		return ""
-	}
 	return strings.TrimSuffix(p.prefix, ".")
 }
 
 // scopeName returns a layer's name as errors give it: its kind and its scope, or one where they are the same.
 func (p *Params) scopeName(kind string) string {
-	if p == nil || p.prefix == "" || p.scope() == kind {
+	if p.prefix == "" || p.scope() == kind {
 		return kind
 	}
 	return kind + " " + p.scope()

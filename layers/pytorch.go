@@ -35,9 +35,6 @@ import (
 // does with FinalNorm. Without PostNorm they always do, so that an nn.TransformerEncoder with norm_first must have been
 // given its norm.
 func (p *Params) SavePyTorch(path string, rename func(name string) string, metadata map[string]string) error {
-	if err := p.check(); err != nil {
-		return err
-	}
 	var tensors []safetensors.Tensor
 	var err error
 	if p.dtype == tensor.Float32 {

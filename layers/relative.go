@@ -50,13 +50,13 @@ type relativeBias struct {
 
 // Score sets the mask's Bias, which has shape (1, H, T, S) or, with a Cache, (B, H, T, S).
 func (r *relativeBias) Score(b *Build, q, k, positions *G.Node, m Mask) (Mask, error) {
-	if q == nil || k == nil || q.Dims() < 2 || k.Dims() < 2 {
+	if q.Dims() < 2 || k.Dims() < 2 {
 		return m, fmt.Errorf("%s: there must be queries of shape (B, T, H·K) or (T, H·K), and keys", r.name)
 	}
 	if m.Bias != nil {
 		return m, fmt.Errorf("%s: the mask can't have a Bias, as the model has its own", r.name)
 	}
-	if cached := b != nil && b.Cache != nil && positions != nil && m.Offsets != nil; !cached {
+	if cached := b.Cache != nil && positions != nil && m.Offsets != nil; !cached {
 		if m.Offset != 0 || m.Offsets != nil {
 			return m, fmt.Errorf("%s: the mask can't have an offset, as queries and keys are tokens of one row", r.name)
 		}

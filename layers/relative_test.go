@@ -76,7 +76,8 @@ func TestRelativeBiasErrors(t *testing.T) {
 	wantError(t, made(layers.RelativeBias{Buckets: 1 << 62, MaxDistance: math.MaxInt}, 4, 2), "p.weight", "(4611686018427387904, 2)", "memory")
 
 	r := must[layers.Positions](t)(layers.RelativeBias{}.New(newParams(t).Scope("p"), 4, layers.AttentionConfig{}))
-	_, err := r.Score(&layers.Build{}, nil, nil, nil, layers.Mask{})
+	vector := input(G.NewGraph(), "x", random(1, 4))
+	_, err := r.Score(&layers.Build{}, vector, vector, nil, layers.Mask{})
 	wantError(t, err, "relative bias p", "queries", "keys")
 
 	e := must[*layers.Encoder](t)(layers.NewEncoder(newParams(t), relativeConfig(layers.RelativeBias{})))

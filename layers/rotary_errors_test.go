@@ -27,7 +27,6 @@ func TestRotaryErrors(t *testing.T) {
 		err  error
 		want []string
 	}{
-		{"rotary nil", err(layers.Rotary{}.Turn(c.b, nil, 1, nil)), []string{rotary, "nil"}},
 		{"rotary of ints", err(layers.Rotary{}.Turn(c.b, c.ints("i", make([]int, 4), 2, 2), 1, nil)), []string{rotary, "float32 or float64", "int"}},
 		{"rotary rank", rotated(layers.Rotary{}, 1, 4), []string{rotary, "(T, H·K)", "(4)"}},
 		{"rotary rank of 5", rotated(layers.Rotary{}, 1, 1, 1, 1, 1, 4), []string{rotary, "(B, H, T, K)", "(1, 1, 1, 1, 4)"}},

@@ -23,9 +23,6 @@ func (p *Params) Save(path string, metadata map[string]string) error {
 
 // Encode does what Save does, to a writer. What was written when an error came is of no use.
 func (p *Params) Encode(w io.Writer, metadata map[string]string) error {
-	if err := p.check(); err != nil {
-		return err
-	}
 	var tensors []safetensors.Tensor
 	var err error
 	if p.dtype == tensor.Float32 {
@@ -59,7 +56,7 @@ func export[T float32 | float64](params []*Param) ([]safetensors.Tensor, error) 
 func memory[T float32 | float64](q *Param) ([]T, error) {
 	var all any
 	switch v := q.Value; {
-	case v == nil || !ops.InRows(v):
+	case !ops.InRows(v):
 	case v.Dtype() == tensor.Float32:
 		all = v.Float32s()
 	case v.Dtype() == tensor.Float64:
