@@ -11,9 +11,6 @@ import (
 
 // AddInt returns x + n for an x of dtype int: the offsets of queries after n past keys.
 func AddInt(e *Env, x *G.Node, n int) (*G.Node, error) {
-	if x == nil {
-		return nil, fmt.Errorf("add int: the input is nil")
-	}
 	if x.Dtype() != tensor.Int || x.Dims() != 1 {
 		return nil, fmt.Errorf("add int: the input must be int, of shape (B), got %v, of shape %v", x.Dtype(), x.Shape())
 	}

@@ -148,9 +148,7 @@ func TestAdditiveScoresErrors(t *testing.T) {
 		make func() (*G.Node, error)
 		want string
 	}{
-		"query nil":     {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, nil, g.in(2, 3), nil) }, "query is nil"},
 		"query of ints": {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.ints(2, 3), g.in(2, 3), nil) }, "float32 or float64, got int"},
-		"key nil":       {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(2, 3), nil, nil) }, "key is nil"},
 		"key's dtype":   {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(2, 3), g.in32(2, 3), nil) }, "float64, got float32"},
 		"vectors":       {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(3), g.in(3), nil) }, "(…, T, K) and the key (…, S, K), got (3) and (3)"},
 		"ranks":         {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(2, 3), g.in(1, 2, 3), nil) }, "got (2, 3) and (1, 2, 3)"},

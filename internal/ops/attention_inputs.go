@@ -46,9 +46,6 @@ type attentionLayout struct {
 func (c AttentionConfig) Inputs(e *Env, q, k, v *G.Node) (a AttentionInputs, err error) {
 	c.Name = cmp.Or(c.Name, "attention")
 	c.Mask.Layer = c.Name
-	if e == nil {
-		return a, fmt.Errorf("%s: %w", c.Name, errNoEnv)
-	}
 	if err := c.checkNodes(q, k, v); err != nil {
 		return a, err
 	}
@@ -76,7 +73,7 @@ func (c AttentionConfig) Inputs(e *Env, q, k, v *G.Node) (a AttentionInputs, err
 	return a, c.Mask.Check(c.Name, a.layout.scores, q)
 }
 
-// checkNodes checks that the operands are there, of one graph and of one dtype.
+// checkNodes checks that the operands are of one graph and of one dtype.
 func (c AttentionConfig) checkNodes(q, k, v *G.Node) error {
 	if err := CheckFloat(c.Name, "the query", q); err != nil {
 		return err
@@ -85,11 +82,10 @@ func (c AttentionConfig) checkNodes(q, k, v *G.Node) error {
 		return fmt.Errorf("%s: PastKey and PastValue must be given together", c.Name)
 	}
 	for _, in := range []struct {
-		what     string
-		n        *G.Node
-		optional bool
-	}{{"the key", k, false}, {"the value", v, false}, {"PastKey", c.PastKey, true}, {"PastValue", c.PastValue, true}} {
-		if in.n == nil && in.optional {
+		what string
+		n    *G.Node
+	}{{"the key", k}, {"the value", v}, {"PastKey", c.PastKey}, {"PastValue", c.PastValue}} {
+		if in.n == nil { // no past
 			continue
 		}
 		if err := sameDtype(c.Name, in.what, in.n, "the query", q); err != nil {

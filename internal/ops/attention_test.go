@@ -89,8 +89,6 @@ func TestAttentionErrors(t *testing.T) {
 		mask    ops.Mask
 		want    string
 	}{
-		"nil query":     {nil, x, x, 0, ops.Mask{}, "query is nil"},
-		"nil key":       {x, nil, x, 0, ops.Mask{}, "key is nil"},
 		"dtypes":        {x, x, g.in32(2, 3, 4), 0, ops.Mask{}, "float64, got float32"},
 		"rank":          {g.in(4), g.in(4), g.in(4), 0, ops.Mask{}, "got (4), (4) and (4)"},
 		"side by side":  {g.in(1, 2, 3, 4), g.in(1, 2, 3, 4), g.in(1, 2, 3, 4), 2, ops.Mask{}, "(1, 2, 3, 4)"},

@@ -62,9 +62,6 @@ func checkTargets(name string, logits, targets *G.Node) error {
 	if err := CheckFloat(name, "the logits", logits); err != nil {
 		return err
 	}
-	if targets == nil {
-		return fmt.Errorf("%s: the targets are nil", name)
-	}
 	s := logits.Shape()
 	if len(s) < 2 {
 		return fmt.Errorf("%s: the logits must have shape (…, V), a row for every target, got %v", name, s)

@@ -16,9 +16,6 @@ func Embedding(e *Env, table, ids *G.Node) (*G.Node, error) {
 	if err := CheckFloat(name, "the table", table); err != nil {
 		return nil, err
 	}
-	if ids == nil {
-		return nil, fmt.Errorf("%s: ids is nil", name)
-	}
 	if table.Dims() != 2 || ids.Dims() < 1 || ids.Dtype() != tensor.Int {
 		return nil, fmt.Errorf("%s: the table must have shape (V, D) and the ids be int of rank 1 or more, got %v and %v of %v", name, table.Shape(), ids.Shape(), ids.Dtype())
 	}

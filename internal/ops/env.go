@@ -28,13 +28,9 @@ type Env struct {
 	leases   []*lease           // what memory was planned for
 }
 
-var errNoEnv = errors.New("the Build is nil: pass &layers.Build{} for evaluation")
-
 // Enter notes the graph that this Env is for. Another graph than before is an error.
 func (e *Env) Enter(g *G.ExprGraph) error {
 	switch {
-	case e == nil:
-		return errNoEnv
 	case e.graph == nil:
 		e.graph, e.nodes = g, map[uint32]*G.Node{}
 	case e.graph != g:
@@ -114,9 +110,6 @@ func (e *CollisionError) Error() string {
 // Distinct reports, as a *CollisionError, two nodes of a graph that share a hash: compiling would take one for the
 // other. It can't see nodes that gorgonia's AddNode has merged, as only one of them is left.
 func Distinct(g *G.ExprGraph) error {
-	if g == nil {
-		return errors.New("the graph is nil")
-	}
 	seen := map[uint32]*G.Node{}
 	for _, n := range g.AllNodes() {
 		if other := seen[n.Hashcode()]; other != nil && other != n {

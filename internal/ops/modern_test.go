@@ -101,16 +101,11 @@ func TestModernErrors(t *testing.T) {
 		make func() (*G.Node, error)
 		want string
 	}{
-		"rms norm nil":       {func() (*G.Node, error) { return ops.RMSNorm(&ops.Env{}, nil, g.in(3), 1) }, "input is nil"},
-		"rms norm gamma nil": {func() (*G.Node, error) { return ops.RMSNorm(&ops.Env{}, g.in(2, 3), nil, 1) }, "gamma is nil"},
 		"rms norm dtypes":    {func() (*G.Node, error) { return ops.RMSNorm(&ops.Env{}, g.in(2, 3), g.in32(3), 1) }, "float64, got float32"},
 		"rms norm widths":    {func() (*G.Node, error) { return ops.RMSNorm(&ops.Env{}, g.in(2, 3), g.in(2), 1) }, "(…, H·D) and gamma (D), got (2, 3) and (2)"},
-		"gate nil":           {func() (*G.Node, error) { return ops.Gate(&ops.Env{}, nil, g.in(2), ops.SiLU) }, "gate is nil"},
-		"gate nil second":    {func() (*G.Node, error) { return ops.Gate(&ops.Env{}, g.in(2), nil, ops.SiLU) }, "what it gates is nil"},
 		"gate shapes":        {func() (*G.Node, error) { return ops.Gate(&ops.Env{}, g.in(2, 3), g.in(3, 2), ops.SiLU) }, "(2, 3), got (3, 2)"},
 		"gate dtypes":        {func() (*G.Node, error) { return ops.Gate(&ops.Env{}, g.in(2), g.in32(2), ops.SiLU) }, "float64, got float32"},
 		"gate activation":    {func() (*G.Node, error) { return ops.Gate(&ops.Env{}, g.in(2), g.in(2), ops.Identity) }, "no activation -1"},
-		"rotary nil":         {func() (*G.Node, error) { return ops.Rotate(&ops.Env{}, nil, nil, rotary) }, "input is nil"},
 		"rotary rank":        {func() (*G.Node, error) { return turn(rotary, 4) }, "(B, H, T, K), got (4)"},
 		"rotary heads":       {func() (*G.Node, error) { return turn(ops.Rotary{Frequencies: rotary.Frequencies}, 3, 4) }, "at least 1, got 0"},
 		"rotary of no pairs": {func() (*G.Node, error) { return turn(ops.Rotary{Heads: 1}, 3, 4) }, "at least 2 and at most the vectors' 4, got 0"},

@@ -23,7 +23,7 @@ func LayerNorm(e *Env, x, gamma, beta *G.Node, eps float64) (*G.Node, error) {
 		what string
 		n    *G.Node
 	}{{"gamma", gamma}, {"beta", beta}} {
-		if p.n == nil && p.what == "beta" {
+		if p.n == nil { // no beta
 			continue
 		}
 		if err := sameDtype(name, p.what, p.n, "the input", x); err != nil {

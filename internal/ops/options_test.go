@@ -192,12 +192,10 @@ func TestOptionErrors(t *testing.T) {
 		want string
 	}{
 		"softcap":          {func() (*G.Node, error) { return ops.Softcap(&ops.Env{}, x, -1) }, "softcap: the cap must be above 0 and finite, got -1"},
-		"softcap nil":      {func() (*G.Node, error) { return ops.Softcap(&ops.Env{}, nil, 1) }, "softcap: the input is nil"},
 		"repeat":           {func() (*G.Node, error) { return ops.RepeatHeads(&ops.Env{}, g.in(2, 3), 2) }, "(B, G, S, K)"},
 		"append widths":    {func() (*G.Node, error) { return ops.Append(&ops.Env{}, g.in(2, 3), g.in(2, 4)) }, "append: the past (…, P, K)"},
 		"append ranks":     {func() (*G.Node, error) { return ops.Append(&ops.Env{}, g.in(2, 3), g.in(1, 2, 3)) }, "got (2, 3) and (1, 2, 3)"},
 		"append dtypes":    {func() (*G.Node, error) { return ops.Append(&ops.Env{}, g.in(2, 3), g.in32(2, 3)) }, "float64, got float32"},
-		"append nil":       {func() (*G.Node, error) { return ops.Append(&ops.Env{}, nil, x) }, "append: the past is nil"},
 		"two offsets":      {softmax(ops.Mask{Offset: 1, Offsets: g.ints(2)}), "Mask.Offset must be 0"},
 		"offsets' dtype":   {softmax(ops.Mask{Offsets: g.in(2)}), "Mask.Offsets must be int, got float64"},
 		"offsets' shape":   {softmax(ops.Mask{Offsets: g.ints(3)}), "Mask.Offsets must have shape (2), got (3)"},

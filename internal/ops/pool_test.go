@@ -115,13 +115,11 @@ func TestPoolAndScaleErrors(t *testing.T) {
 		make func() (*G.Node, error)
 		want string
 	}{
-		"pool nil":            {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, nil, nil, 1) }, "nil"},
 		"pool of ints":        {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.ints(2, 3), nil, 1) }, "float32 or float64"},
 		"pool rank":           {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(3), nil, 1) }, "(B, T, D) or (T, D), got (3)"},
 		"pool of none":        {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3), nil, 0) }, "at least 1 position must count, got 0"},
 		"pool lengths":        {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3, 4), g.ints(3), 1) }, "lengths must have shape (2), got (3)"},
 		"pool lengths' dtype": {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3, 4), g.in(2), 1) }, "lengths must be int, got float64"},
-		"scale nil":           {func() (*G.Node, error) { return ops.Scale(&ops.Env{}, nil, 1) }, "nil"},
 		"scale of ints":       {func() (*G.Node, error) { return ops.Scale(&ops.Env{}, g.ints(2), 1) }, "float32 or float64"},
 	} {
 		t.Run(name, func(t *testing.T) {

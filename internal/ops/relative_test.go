@@ -147,7 +147,6 @@ func TestRelativeErrors(t *testing.T) {
 		r                ops.Relative
 		want             string
 	}{
-		"nil":                   {nil, nil, 2, 2, good, "table is nil"},
 		"table of one axis":     {g.in(8), nil, 2, 2, good, "(buckets, H), got (8)"},
 		"table of ints":         {g.ints(8, 2), nil, 2, 2, good, "float32 or float64, got int"},
 		"odd buckets":           {g.in(7, 2), nil, 2, 2, good, "as many for one direction as for the other, got 7"},

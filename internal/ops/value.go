@@ -89,11 +89,8 @@ func read3[F kernel.Float](in []G.Value, n0, n1, n2 int) (a, b, c []F, err error
 	return a, b, c, err
 }
 
-// CheckFloat checks that a node is there and holds float32 or float64.
+// CheckFloat checks that a node holds float32 or float64.
 func CheckFloat(op, what string, n *G.Node) error {
-	if n == nil {
-		return fmt.Errorf("%s: %s is nil", op, what)
-	}
 	if dt := n.Dtype(); dt != tensor.Float32 && dt != tensor.Float64 {
 		return fmt.Errorf("%s: %s must be float32 or float64, got %v", op, what, dt)
 	}
@@ -108,7 +105,7 @@ func CheckRate(op string, p float64) error {
 	return nil
 }
 
-// sameDtype checks that a node is there and has the dtype of another.
+// sameDtype checks that a node holds float32 or float64, as another one does.
 func sameDtype(op, what string, n *G.Node, as string, ref *G.Node) error {
 	if err := CheckFloat(op, what, n); err != nil {
 		return err
