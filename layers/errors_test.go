@@ -287,6 +287,7 @@ func TestNormAndFeedForwardErrors(t *testing.T) {
 		{"rms norm width", err(norm.Forward(c.b, c.in("x", 3, 8))), []string{"rms norm rms", "(…, 4)", "(3, 8)"}},
 		{"rms norm dtype", err(norm.Forward(c.b, input(c.g, "f32", as(tensor.Float32, random(1, 3, 4))))), []string{"rms norm rms", "float64", "float32"}},
 		{"rms norm of heads", err(norm.ForwardHeads(c.b, c.in("x", 3, 8), 3)), []string{"rms norm rms", "(…, 12)", "(3, 8)"}},
+		{"rms norm of countless heads", err(norm.ForwardHeads(c.b, c.in("x", 3, 4), 1<<62+1)), []string{"rms norm rms", "9223372036854775807", "(3, 4)"}},
 		{"rms norm of no heads", err(norm.ForwardHeads(c.b, c.in("x", 3, 8), 0)), []string{"rms norm rms", "heads", "at least 1"}},
 		{"block with rms norms", err(block.Forward(c.b, c.in("x", 3, 5), layers.Mask{})), []string{"rms norm enc.norm1", "(…, 4)", "(3, 5)"}},
 
