@@ -197,6 +197,7 @@ func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, in []*G.N
 			for i, b := range bufs {
 				out[i] = b.slice()
 			}
+			defer clear(out) // holding on to memory that Buffers have let go of would keep it
 			if err := fill(out, in); err != nil {
 				return nil, err
 			}
