@@ -55,7 +55,12 @@ func (f *fit) memory() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	need := len(t.workers)*(shared+own) + (len(t.workers)*len(f.plan.buckets)-1)*nodeBytes*len(g.loss.Graph().AllNodes()) + t.gradientBytes()
+	for _, w := range t.workers[1:] { // lest their memory is made for a short bucket first, and again for this one
+		b := w.build
+		b.Env().Buffers.Reserve(w.first.build.Env().Buffers)
+	}
+	graphs := f.plan.graphs(f.microSize(), len(t.workers))
+	need := len(t.workers)*(shared+own) + (graphs-1)*nodeBytes*len(g.loss.Graph().AllNodes()) + t.gradientBytes()
 	if f.Checkpoint != "" && t.team.rank == 0 { // it gathers as much from each of the others
 		need += (t.team.size - 1) * state
 	}
@@ -69,7 +74,7 @@ func (f *fit) memory() (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		need += both - shared + own + (len(f.validation.plan.buckets)-1)*nodeBytes*len(g.loss.Graph().AllNodes())
+		need += both - shared + own + (f.validation.plan.graphs(f.validation.plan.size, 1)-1)*nodeBytes*len(g.loss.Graph().AllNodes())
 		batches += valueBytes(g.inputs)
 	}
 	need += 3 * batches // one under way, one made and one in the making: see feed
@@ -78,6 +83,15 @@ func (f *fit) memory() (int, error) {
 	runtime.ReadMemStats(&m)
 	need += int(m.HeapAlloc)
 	return programBytes + need + int(float64(need)*garbage()), nil
+}
+
+// graphs returns about how many graphs batches of a size take: of each bucket one for every worker, and one for what is
+// left over.
+func (p *plan) graphs(size, workers int) (n int) {
+	for _, b := range p.buckets {
+		n += min(len(b)/size, workers) + min(len(b)%p.size%size, 1)
+	}
+	return n
 }
 
 // valueBytes returns the bytes of the nodes' values.

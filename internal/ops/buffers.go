@@ -207,6 +207,13 @@ func (b *Buffers) grow(s *slab, bytes int) {
 	}
 }
 
+// Reserve has Buffers that hold no memory yet make it as large as others', for the graphs that these were planned for.
+func (b *Buffers) Reserve(like *Buffers) {
+	for _, s := range like.slabs {
+		b.slabs = append(b.slabs, &slab{bytes: s.bytes})
+	}
+}
+
 // Plan returns about how many bytes a complete graph will take when it runs. shared are those of its Buffers, for all
 // graphs that they know, of which this is now one; what they hold more than before is mostly made when it is first
 // needed. own are those of what ops without Buffers return, and Gorgonia's where they don't write to an output of ours.

@@ -331,3 +331,30 @@ func TestBuffersInAnyOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestBuffersReserve runs a graph before one of ten times its size, for which there is memory reserved.
+func TestBuffersReserve(t *testing.T) {
+	build := func(b *Buffers, rows int) *G.ExprGraph {
+		g := G.NewGraph()
+		act(t, &Env{Buffers: b}, matrix(g, "x", rows, 8))
+		return g
+	}
+	like, b := &Buffers{}, &Buffers{}
+	if _, _, err := Plan(build(like, 100)); err != nil {
+		t.Fatal(err)
+	}
+	b.Reserve(like)
+	var first *uint64
+	for _, rows := range []int{10, 100} {
+		vm := G.NewTapeMachine(build(b, rows))
+		defer vm.Close()
+		if err := vm.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		if now := &b.slabs[0].words[0]; first == nil {
+			first = now
+		} else if first != now {
+			t.Error("memory has been made twice")
+		}
+	}
+}
