@@ -1,47 +1,112 @@
 package sizes
 
 import (
+	"bytes"
+	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 )
 
-// limit returns the bytes of memory that the machine has or, if it has less, that its container may use.
+// limit returns the bytes of memory that the machine has or, if it has less, that the process may use by its control
+// groups and its resource limits.
 var limit = sync.OnceValue(func() int {
 	most := uint64(unknown)
 	var info syscall.Sysinfo_t
 	if err := syscall.Sysinfo(&info); err == nil {
 		most = uint64(info.Totalram) * uint64(info.Unit)
 	}
-	groups, _ := os.ReadFile("/proc/self/cgroup")
-	for _, file := range append(limitFiles(string(groups)), "/sys/fs/cgroup/memory/memory.limit_in_bytes") {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		if n, err := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64); err == nil { // otherwise it is "max"
-			most = min(most, n)
-		}
-	}
+	root := os.DirFS("/")
+	statm, _ := fs.ReadFile(root, "proc/self/statm")
+	address, data := taken(string(statm), os.Getpagesize(), runtime.GOMAXPROCS(0))
+	most = min(most, groupLimit(root), left(syscall.RLIMIT_AS, address), left(syscall.RLIMIT_DATA, data))
 	return int(min(most, math.MaxInt-1))
 })
 
-// limitFiles returns the files that may say how much memory a process may use, given its /proc/self/cgroup: that of its
-// control group, of the second version, and of those around it. In a container the outermost is the container's.
-func limitFiles(groups string) []string {
-	group := "/"
-	for line := range strings.Lines(groups) {
-		if of, ok := strings.CutPrefix(line, "0::/"); ok {
-			group = path.Clean("/" + strings.TrimSuffix(of, "\n"))
+// left returns how many bytes of a resource limit are left for memory when so many are taken for other things.
+func left(resource int, taken uint64) uint64 {
+	var r syscall.Rlimit
+	if err := syscall.Getrlimit(resource, &r); err != nil || uint64(r.Cur) > math.MaxInt64 { // no limit
+		return math.MaxUint64
+	}
+	return uint64(r.Cur) - min(uint64(r.Cur), taken)
+}
+
+// taken returns how many bytes a process has, and will have, of address space and of data that aren't resident: what Go
+// reserves for the tables of its heap, some 1.2 GB, and the stacks of threads. statm is its /proc/self/statm. A thread
+// that is started through C takes a stack of 8 MB and, in the GNU C library, a heap of 64 MB.
+func taken(statm string, page, processors int) (address, data uint64) {
+	const stack, heap = 8 << 20, 64 << 20
+	threads := uint64(4 + 2*processors) // that are still to be started, about
+	var size, resident, shared, text, library, private uint64
+	fmt.Sscan(statm, &size, &resident, &shared, &text, &library, &private)
+	address = (size - min(size, resident)) * uint64(page)
+	data = (private + shared - min(private+shared, resident)) * uint64(page)
+	return address + threads*heap, data + threads*stack
+}
+
+// groupLimit returns the least memory that the control groups of this process may use, those around them included:
+// those of versions 1 and 2, wherever they are mounted. root is the root of the file system.
+func groupLimit(root fs.FS) uint64 {
+	groups, _ := fs.ReadFile(root, "proc/self/cgroup")
+	mounts, _ := fs.ReadFile(root, "proc/self/mountinfo")
+	most := uint64(math.MaxUint64)
+	for line := range strings.Lines(string(mounts)) {
+		// 31 23 0:28 /mounted/group /where/to rw,relatime shared:9 - cgroup cgroup rw,memory
+		mount, kind, _ := strings.Cut(line, " - ")
+		where, what := strings.Fields(mount), strings.Fields(kind)
+		if len(where) < 5 || len(what) < 3 {
+			continue
+		}
+		file, controller := "memory.max", ""
+		if what[0] == "cgroup" && slices.Contains(strings.Split(what[2], ","), "memory") {
+			file, controller = "memory.limit_in_bytes", "memory"
+		} else if what[0] != "cgroup2" {
+			continue
+		}
+		top := strings.TrimPrefix(unescape(where[4]), "/")
+		group := path.Join(top, "/", below(unescape(where[3]), groupOf(string(groups), controller)))
+		for ; ; group = path.Dir(group) {
+			data, _ := fs.ReadFile(root, path.Join(group, file))
+			if n, err := strconv.ParseUint(string(bytes.TrimSpace(data)), 10, 64); err == nil { // otherwise it is "max"
+				most = min(most, n)
+			}
+			if len(group) <= len(top) {
+				break
+			}
 		}
 	}
-	var files []string
-	for ; group != "/"; group = path.Dir(group) {
-		files = append(files, "/sys/fs/cgroup"+group+"/memory.max")
+	return most
+}
+
+// groupOf returns the path of a process's control group of a controller, or of version 2 for none, given its
+// /proc/self/cgroup.
+func groupOf(groups, controller string) string {
+	for line := range strings.Lines(groups) { // 4:memory:/group
+		if f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3); len(f) == 3 && slices.Contains(strings.Split(f[1], ","), controller) {
+			return path.Clean("/" + f[2])
+		}
 	}
-	return append(files, "/sys/fs/cgroup/memory.max")
+	return "/"
+}
+
+// below returns where a group is in a mount of a group: at its top if it isn't one of those in there.
+func below(mounted, group string) string {
+	rest, ok := strings.CutPrefix(group, strings.TrimSuffix(mounted, "/"))
+	if !ok || rest != "" && rest[0] != '/' {
+		return "/"
+	}
+	return rest
+}
+
+// unescape returns a path of /proc/self/mountinfo, which has some characters as octal numbers.
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
