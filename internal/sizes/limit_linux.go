@@ -16,9 +16,9 @@ import (
 )
 
 // limit returns the bytes of memory that the machine has or, if it has less, that the process may use by its control
-// groups and its resource limits.
-var limit = sync.OnceValue(func() int {
-	most := uint64(unknown)
+// groups and its resource limits, and which of these it is, in words; "" for the machine.
+var limit = sync.OnceValues(func() (int, string) {
+	most, by := uint64(unknown), ""
 	var info syscall.Sysinfo_t
 	if err := syscall.Sysinfo(&info); err == nil {
 		most = uint64(info.Totalram) * uint64(info.Unit)
@@ -26,8 +26,19 @@ var limit = sync.OnceValue(func() int {
 	root := os.DirFS("/")
 	statm, _ := fs.ReadFile(root, "proc/self/statm")
 	address, data := taken(string(statm), os.Getpagesize(), runtime.GOMAXPROCS(0))
-	most = min(most, groupLimit(root), left(syscall.RLIMIT_AS, address), left(syscall.RLIMIT_DATA, data))
-	return int(min(most, math.MaxInt-1))
+	for _, l := range []struct {
+		bytes uint64
+		by    string
+	}{
+		{groupLimit(root), " under the limit of its control group"},
+		{left(syscall.RLIMIT_AS, address), " under the limit of address space (ulimit -v)"},
+		{left(syscall.RLIMIT_DATA, data), " under the limit of data (ulimit -d)"},
+	} {
+		if l.bytes < most {
+			most, by = l.bytes, l.by
+		}
+	}
+	return int(min(most, math.MaxInt-1)), by
 })
 
 // left returns how many bytes of a resource limit are left for memory when so many are taken for other things.
@@ -44,7 +55,7 @@ func left(resource int, taken uint64) uint64 {
 // that is started through C takes a stack of 8 MB and, in the GNU C library, a heap of 64 MB.
 func taken(statm string, page, processors int) (address, data uint64) {
 	const stack, heap = 8 << 20, 64 << 20
-	threads := uint64(4 + 2*processors) // that are still to be started, about
+	threads := uint64(2 + 2*processors) // that are still to be started, about
 	var size, resident, shared, text, library, private uint64
 	fmt.Sscan(statm, &size, &resident, &shared, &text, &library, &private)
 	address = (size - min(size, resident)) * uint64(page)

@@ -2,5 +2,5 @@
 
 package sizes
 
-// limit returns the bytes of memory that the machine has.
-func limit() int { return unknown }
+// limit returns the bytes of memory that the machine has, which nothing is known to bound.
+func limit() (int, string) { return unknown, "" }

@@ -26,19 +26,29 @@ func Product(sizes ...int) int {
 	return int(product)
 }
 
-// Memory returns the bytes of memory that the machine has or, if it has less, that its container may use.
-func Memory() int { return limit() }
+// Memory returns the bytes of memory that the machine has or, if that is less, that its container or the process may
+// use.
+func Memory() int {
+	most, _ := limit()
+	return most
+}
+
+// MemoryText returns Memory in words, and says what bounds it if that isn't the machine.
+func MemoryText() string {
+	most, by := limit()
+	return Text(most) + by
+}
 
 // Check returns an error if so many bytes, all together, are more than there is memory.
 func Check(bytes ...int) error {
-	most, sum := limit(), 0
+	sum := 0
 	for _, n := range bytes {
 		sum += min(n, math.MaxInt-sum)
 	}
-	if sum <= most {
+	if sum <= Memory() {
 		return nil
 	}
-	return fmt.Errorf("this takes %s of memory, of which there is %s: choose smaller sizes", Text(sum), Text(most))
+	return fmt.Errorf("this takes %s of memory, of which there is %s: choose smaller sizes", Text(sum), MemoryText())
 }
 
 // Count returns a number of things in words, of which what is one: 1 step, 2 steps.

@@ -47,7 +47,7 @@ func TestTime(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	most := limit()
+	most := Memory()
 	if most < 1<<26 {
 		t.Errorf("the machine has %d bytes", most)
 	}
@@ -57,7 +57,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	for _, bytes := range [][]int{{most + 1}, {most, 1}, {math.MaxInt}, {math.MaxInt, math.MaxInt}, {1, math.MaxInt, 1}} {
-		if err := Check(bytes...); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("of which there is %s:", Text(most))) {
+		if err := Check(bytes...); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("of which there is %s:", MemoryText())) {
 			t.Errorf("%d: %v", bytes, err)
 		}
 	}
