@@ -146,14 +146,17 @@ func newFit(p Problem, c Config, team *team) (*fit, error) {
 	if team.rank > 0 {
 		f.Log = nil
 	}
-	f.best = p.Params.Snapshot()
 	if err := f.build(making); err != nil {
 		return nil, err
 	}
 	if err := f.checkMonitor(); err != nil {
 		return nil, err
 	}
-	return f, f.checkMemory()
+	if err := f.checkMemory(); err != nil {
+		return nil, err
+	}
+	f.best = p.Params.Snapshot()
+	return f, nil
 }
 
 // build makes what trains and what validates, with a graph of either, so that what is wrong with them is found at once.

@@ -24,8 +24,8 @@ func (f *fit) checkMemory() error {
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	if most := sizes.Memory(); bytes > most {
-		return fmt.Errorf("train: this takes about %s of memory, of which there is %s: choose smaller batches, more MicroBatches, fewer Workers or a smaller model", sizes.Text(bytes), sizes.Text(most))
+	if bytes > sizes.Memory() {
+		return fmt.Errorf("train: this takes about %s of memory, of which there is %s: choose smaller batches, more MicroBatches, fewer Workers or a smaller model", sizes.Text(bytes), sizes.MemoryText())
 	}
 	if f.OnMemory != nil {
 		f.OnMemory(bytes)
@@ -34,22 +34,10 @@ func (f *fit) checkMemory() error {
 }
 
 // memory returns about how many bytes the process will have resident at most. What is there already is measured: the
-// program's data, parameters and their best values, what the solver remembers, a graph to train and one to validate.
-// What is to come follows from the graphs.
+// program's data, parameters, what the solver remembers, a graph to train and one to validate. What is to come follows
+// from the graphs.
 func (f *fit) memory() (int, error) {
 	t := f.train
-	state := 0
-	if f.solver != nil {
-		for _, i := range t.part() {
-			memories, err := f.solver.State(t.model, i)
-			if err != nil {
-				return 0, err
-			}
-			for _, m := range memories {
-				state += len(m.Value.Raw)
-			}
-		}
-	}
 	g := t.workers[0].first
 	shared, own, err := ops.Plan(g.loss.Graph())
 	if err != nil {
@@ -61,9 +49,6 @@ func (f *fit) memory() (int, error) {
 	}
 	graphs := f.plan.graphs(f.microSize(), len(t.workers))
 	need := len(t.workers)*(shared+own) + (graphs-1)*nodeBytes*len(g.loss.Graph().AllNodes()) + t.gradientBytes()
-	if f.Checkpoint != "" && t.team.rank == 0 { // it gathers as much from each of the others
-		need += (t.team.size - 1) * state
-	}
 	if f.Average != nil && f.Average.Values == nil {
 		need += valueBytes(t.learnables)
 	}
@@ -78,11 +63,48 @@ func (f *fit) memory() (int, error) {
 		batches += valueBytes(g.inputs)
 	}
 	need += 3 * batches // one under way, one made and one in the making: see feed
+	for _, p := range f.Params.All() {
+		need += len(p.Value.Raw) // the best values
+	}
+	state, err := f.stateBytes(sizes.Memory() - need)
+	if err != nil {
+		return 0, err
+	}
+	if f.Checkpoint != "" && t.team.rank == 0 { // it gathers as much from each of the others
+		need += (t.team.size - 1) * state
+	}
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	need += int(m.HeapAlloc)
+	need += max(int(m.HeapAlloc), state)
 	return programBytes + need + int(float64(need)*garbage()), nil
+}
+
+// stateBytes returns the bytes of what the solver remembers of this process's part of the parameters, and has it make
+// that: all of it, or only so much that it can be seen that it takes more than most.
+func (f *fit) stateBytes(most int) (int, error) {
+	if f.solver == nil {
+		return 0, nil
+	}
+	t := f.train
+	state, seen, all := 0, 0, 0
+	for _, i := range t.part() {
+		all += valueBytes(t.learnables[i : i+1])
+	}
+	for _, i := range t.part() {
+		if state > most {
+			return int(float64(state) / float64(seen) * float64(all)), nil
+		}
+		memories, err := f.solver.State(t.model, i)
+		if err != nil {
+			return 0, err
+		}
+		for _, m := range memories {
+			state += len(m.Value.Raw)
+		}
+		seen += valueBytes(t.learnables[i : i+1])
+	}
+	return state, nil
 }
 
 // graphs returns about how many graphs batches of a size take: of each bucket one for every worker, and one for what is
