@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strings"
 
@@ -145,7 +146,8 @@ func openReported(ctx context.Context, r *report.Run) (closing func(), err error
 
 // writeReport writes the page of a training that has just ended. The run is whole without it.
 func writeReport(cmd *cobra.Command, t *task.Task, dir string) {
-	debug.FreeOSMemory() // of training, lest the report's come on top of it
+	runtime.GC()         // runs the finalizers of training's machines, which hold its memory
+	debug.FreeOSMemory() // so that the report's memory doesn't come on top of it
 	private, _ := cmd.Flags().GetBool("no-examples")
 	path := filepath.Join(dir, task.ReportFile)
 	run, err := task.ReadRun(dir)
