@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,38 +15,53 @@ import (
 	"time"
 )
 
-// What heed train says that it takes is within 1.3 times of the most memory that it has had resident.
+// What heed train says that it takes is within 1.3 times of the most memory that it has had resident. With
+// HEED_TEST_MEMORY in the environment, which .ci/memory sets, all cases are tried, otherwise four quick ones.
 func TestMemoryEstimate(t *testing.T) {
-	text := filepath.Join(t.TempDir(), "text.txt")
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text.txt")
 	if err := os.WriteFile(text, []byte(strings.Repeat("The quick brown fox jumps over the lazy dog; 0123456789!\n", 1<<13)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	rows := []byte("source,answer\n")
+	for range 11_000 {
+		for range 10 + r.IntN(390) {
+			rows = append(rows, byte('a'+r.IntN(26)))
+		}
+		rows = append(rows, ",an answer\n"...)
+	}
+	pairs := filepath.Join(dir, "pairs.csv")
+	if err := os.WriteFile(pairs, rows, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	nanogpt := "--task=text --data=" + text + " --max-len=64 --dim=128 --layers=4 "
 	wide := "--task=text --data=" + text + " --max-len=64 --dim=512 --heads=8 --layers=6 --batch=8 --steps=3 --validation=50 "
 	for _, test := range []struct {
 		name, flags string
-		large       bool
+		quick       bool
 	}{
-		{"copy", "--task=copy --steps=20", false},
+		{"copy", "--task=copy --steps=20", true},
 		{"reverse", "--task=reverse --steps=20", false},
-		{"reverse, long", "--task=reverse --epochs=8", true},
-		{"brackets, on one worker", "--task=brackets --steps=20 --workers=1", false},
+		{"reverse, long", "--task=reverse --epochs=8", false},
+		{"long rows in several buckets", "--task=pairs --batch=16 --dim=64 --layers=2 --workers=2 --max-steps=24 --seed=2 --data=" + pairs, true},
+		{"brackets, on one worker", "--task=brackets --steps=20 --workers=1", true},
 		{"dates", "--task=dates --steps=10 --validation=250", false},
-		{"text", "--task=text --steps=10 --data=" + text, false},
+		{"text", "--task=text --steps=10 --data=" + text, true},
 		{"nanogpt", nanogpt + "--batch=12 --steps=10 --micro-batches=1", false},
-		{"nanogpt, a large batch", nanogpt + "--batch=96 --steps=3 --micro-batches=1", true},
-		{"nanogpt, a large batch in parts, one worker", nanogpt + "--batch=96 --steps=3 --micro-batches=4 --workers=1", true},
-		{"nanogpt, a large batch in parts, two workers", nanogpt + "--batch=96 --steps=3 --micro-batches=4 --workers=2", true},
-		{"nanogpt, long", nanogpt + "--batch=12 --steps=100 --epochs=5", true},
-		{"width 512", wide + "--micro-batches=1", true},
-		{"width 512, four workers", wide + "--micro-batches=4 --workers=4", true},
-		{"width 512, Muon and an average", wide + "--micro-batches=1 --solver=muon --average=0.9", true},
-		{"width 512, SGD", wide + "--micro-batches=1 --solver=sgd", true},
-		{"a long context", "--task=text --data=" + text + " --max-len=2048 --batch=4 --steps=2 --validation=20", true},
+		{"nanogpt, a large batch", nanogpt + "--batch=96 --steps=3 --micro-batches=1", false},
+		{"nanogpt, a large batch in parts, one worker", nanogpt + "--batch=96 --steps=3 --micro-batches=4 --workers=1", false},
+		{"nanogpt, a large batch in parts, two workers", nanogpt + "--batch=96 --steps=3 --micro-batches=4 --workers=2", false},
+		{"nanogpt, long", nanogpt + "--batch=12 --steps=100 --epochs=5", false},
+		{"width 512", wide + "--micro-batches=1", false},
+		{"width 512, four workers", wide + "--micro-batches=4 --workers=4", false},
+		{"width 512, Muon and an average", wide + "--micro-batches=1 --solver=muon --average=0.9", false},
+		{"width 512, SGD", wide + "--micro-batches=1 --solver=sgd", false},
+		{"a long context", "--task=text --data=" + text + " --max-len=2048 --batch=4 --steps=2 --validation=20", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if test.large && testing.Short() {
-				t.Skip("it takes seconds")
+			if !test.quick && os.Getenv("HEED_TEST_MEMORY") == "" {
+				t.Skip("it takes seconds: .ci/memory tries it")
 			}
 			flags := test.flags
 			if !strings.Contains(flags, "--epochs") {
@@ -56,6 +72,28 @@ func TestMemoryEstimate(t *testing.T) {
 			t.Logf("said %.0f MB, took %.0f: %.2f", estimate, peak, ratio)
 			if ratio > 1.3 || ratio < 1/1.3 {
 				t.Errorf("it says that it takes %.0f MB, but took %.0f", estimate, peak)
+			}
+		})
+	}
+}
+
+// A model that the process's limits don't allow is refused as one that the machine can't hold, and a small one learns
+// within them. What the heap's tables and the threads' stacks take of them is left out: Go would end with a trace.
+func TestMemoryLimits(t *testing.T) {
+	for _, test := range []struct{ name, limit, flags, want string }{
+		{"address space, a large model", "-v 4096000", "--dim=1024 --layers=12 --steps=2", "under the limit of address space (ulimit -v): choose"},
+		{"address space, a small model", "-v 4096000", "--steps=2", ""},
+		{"data, a large model", "-d 1000000", "--dim=1024 --layers=12 --steps=2", "under the limit of data (ulimit -d): choose"},
+		{"data, a small model", "-d 400000", "--steps=2", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cmd := process()
+			cmd.Path = "/bin/sh"
+			cmd.Args = append([]string{"sh", "-c", "ulimit " + test.limit + ` && exec "$0" "$@"`, os.Args[0], "train", "--task=copy", "--epochs=1", "--out=" + t.TempDir()}, strings.Fields(test.flags)...)
+			cmd.Env = append(cmd.Env, "GOMAXPROCS=2") // how many threads there are
+			out, err := cmd.CombinedOutput()
+			if (err != nil) != (test.want != "") || !strings.Contains(string(out), test.want) || strings.Contains(string(out), "goroutine") {
+				t.Errorf("%v: %.1000s\nwant %q", err, out, test.want)
 			}
 		})
 	}
