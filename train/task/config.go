@@ -3,7 +3,6 @@ package task
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -226,22 +225,23 @@ func (c *Config) decide(l data.Layout) error {
 	return c.checkMemory(l)
 }
 
-// maxMemory is the most that training may need, in bytes: more is taken for a mistake.
+// maxMemory is the most that training may need at the least, in bytes: more is taken for a mistake.
 const maxMemory = 8 << 30
 
-// checkMemory checks what training needs, roughly: train.Fit knows better, once there are parameters and a graph.
+// checkMemory refuses what needs more than maxMemory at the least, before there are parameters. How much memory
+// training takes, and whether there is that much, is estimated in train.Fit alone, from its graphs.
 func (c *Config) checkMemory(l data.Layout) error {
-	need, what := c.memory(l)
+	need, what := c.leastMemory(l)
 	if need <= maxMemory {
 		return nil
 	}
-	return configErrorf("training would need about %.0f GiB of memory, for %s; at most %d GiB are allowed: choose a smaller %s, %s, %s, %s or %s, or more %s",
-		math.Ceil(need/(1<<30)), what, maxMemory>>30,
+	return configErrorf("training would need at least %.3g GiB of memory, for %s; at most %d GiB are allowed: choose a smaller %s, %s, %s, %s or %s, or more %s",
+		need/(1<<30), what, maxMemory>>30,
 		setting("model.dim"), setting("model.block.feed_forward.hidden"), setting("model.layers"), setting("task.max_len"), setting("training.batch"), setting("training.micro_batches"))
 }
 
-// memory returns about how many bytes training needs with one worker, and says for what.
-func (c *Config) memory(l data.Layout) (bytes float64, what string) {
+// leastMemory returns about how many bytes training needs at least, with one worker and any solver, and says for what.
+func (c *Config) leastMemory(l data.Layout) (bytes float64, what string) {
 	// Numbers are floating-point here, as their products could overflow.
 	a, f := c.Model.Block.Attention, c.Model.Block.FeedForward
 	dim, blocks, classes, length := float64(c.Model.Dim), float64(c.Model.Layers), float64(max(l.Tokens, l.Classes)), float64(max(l.Len, l.TargetLen))
@@ -251,16 +251,15 @@ func (c *Config) memory(l data.Layout) (bytes float64, what string) {
 	hidden := float64(cmp.Or(f.Hidden, 4*c.Model.Dim))
 	heads := float64(a.Heads) * float64(max(cmp.Or(a.HeadDim, c.Model.Dim/a.Heads), a.ValueDim)) // their width together
 	params := blocks*(4*dim*heads+2*dim*hidden) + (2*classes+length)*dim
-	// Training keeps what every block computes, of one micro-batch; validation no more than one block needs at once.
+	// Training keeps about half of what every block computes, of one micro-batch, as Buffers use memory again;
+	// validation has the same memory, and keeps no more than one block needs at once.
 	train, validate := float64(c.Training.Batch/c.Training.MicroBatches)*length, float64(min(c.validationSize(), c.Data.Validation))*length
-	values := train*(blocks*(4*dim+6*heads+2*hidden)+2*classes) + validate*(3*dim+max(hidden, 3*heads, 2*classes))
+	values := max(train*(blocks*(4*dim+6*heads+2*hidden)+2*classes)/2, validate*(3*dim+max(hidden, 3*heads, 2*classes)))
 	what = fmt.Sprintf("%.3g parameters and batches of %.3g tokens", params, max(train, validate))
 	if _, ok := c.Model.Positions.(layers.RelativeBias); ok {
 		// Of every score, of all heads: to train and to validate, and each block has their gradients.
 		values += (blocks + 2) * float64(a.Heads) * length * length
 		what += fmt.Sprintf(", with a bias for each of %.3g scores", float64(a.Heads)*length*length)
 	}
-	// Of a parameter there are the value, the best value, the gradient, AdamW's two means, and a copy in passing. The
-	// program is 32 MiB.
-	return 4*(6*params+values) + 32<<20, what
+	return 4 * (3*params + values), what // of a parameter there are the value, the best value and the gradient
 }
