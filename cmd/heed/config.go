@@ -92,7 +92,7 @@ func (s *settings) flags() []flagGroup {
 	f.Float64Var(&t.Rate, "learning-rate", t.Rate, "peak learning rate")
 	f.Float64Var(&t.WeightDecay, "weight-decay", t.WeightDecay, "weight decay, of matrices alone")
 	f.Float64Var(&t.Clip, "clip", t.Clip, "largest norm of the gradient; 0 for any")
-	f.Float64Var(&t.ClipValue, "clip-value", t.ClipValue, "most that a number of the gradient may be, up or down; 0 for any")
+	f.Float64Var(&t.ClipValue, "clip-value", t.ClipValue, "clip each number of the gradient to ±this value, after --clip has scaled it; 0 for any")
 	f.Float64Var(&t.Beta1, "beta1", t.Beta1, "of adamw, adam and lion: decay of the gradient's mean; 0 for 0.9")
 	f.Float64Var(&t.Beta2, "beta2", t.Beta2, "of adamw and adam: decay of its square's mean; of lion, of the gradient's; 0 for 0.98, of lion 0.99")
 	f.Float64Var(&t.Momentum, "momentum", t.Momentum, "of --solver sgd, as 0.9")

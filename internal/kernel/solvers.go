@@ -102,12 +102,12 @@ func approach[F Float](b *body[F], y, x []F, a float64) {
 	b.axpy(y, x, F(a))
 }
 
-// Clamp limits the elements of x to [−most, most].
-func Clamp[F Float](cores int, x []F, most float64) {
-	m := F(most)
+// ScaleClamp multiplies the elements of x by scale, then limits them to [−most, most].
+func ScaleClamp[F Float](cores int, x []F, scale, most float64) {
+	a, m := F(scale), F(most)
 	runRanges(cores, len(x), grain, len(x), func(lo, hi int) {
 		for i, v := range x[lo:hi] {
-			x[lo+i] = min(max(v, -m), m)
+			x[lo+i] = min(max(a*v, -m), m)
 		}
 	})
 }

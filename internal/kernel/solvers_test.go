@@ -50,8 +50,8 @@ func testSolvers[F Float](t *testing.T, tol float64) {
 			}},
 		{"average", func(w, g, m, v []F) { Approach(0, w, g, 0.1); clear(g) },
 			func(w, g, m, v *float64) { *w = 0.9**w + 0.1**g }},
-		{"clamp", func(w, g, m, v []F) { copy(w, g); Clamp(0, w, 0.5); clear(g) },
-			func(w, g, m, v *float64) { *w = min(max(*g, -0.5), 0.5) }},
+		{"clamp", func(w, g, m, v []F) { copy(w, g); ScaleClamp(0, w, 0.5, 0.4); clear(g) },
+			func(w, g, m, v *float64) { *w = min(max(0.5**g, -0.4), 0.4) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var o operands[F]
@@ -162,7 +162,7 @@ func TestSolverBitsDoNotDependOnCores(t *testing.T) {
 			func() { Lion(cores, w, g, m, LionStep{Rate: 0.1, Beta1: 0.9, Beta2: 0.9, GradScale: 1}) },
 			func() { Muon(cores, w, g, m, in, out, MuonStep{Rate: 0.1, Momentum: 0.9, GradScale: 1, Iterations: 5}) },
 			func() { Approach(cores, w, g, 0.1) },
-			func() { Clamp(cores, w, 1) },
+			func() { ScaleClamp(cores, w, 0.5, 1) },
 		} {
 			copy(g, normals[float32](4, in*out))
 			step()

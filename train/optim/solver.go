@@ -26,8 +26,9 @@ type Solver struct {
 	// none.
 	Groups []Group
 
-	ClipNorm  float64 // scale gradients down so that their joint Euclidean norm is at most this; 0 doesn't
-	ClipValue float64 // limit every number of a gradient to ±ClipValue; 0 doesn't
+	// ClipNorm scales gradients down so that their joint Euclidean norm is at most this. ClipValue then limits every
+	// number of a gradient to ±ClipValue. 0 turns either off.
+	ClipNorm, ClipValue float64
 
 	// Schedule multiplies all learning rates of a step, counted from 0. nil is 1 throughout.
 	Schedule Schedule
@@ -161,18 +162,20 @@ func (s *Solver) step(model []G.ValueGrad, params []param, squares []float64) er
 			p.grad.Zero()
 			return
 		}
+		scale := scale
 		if s.ClipValue > 0 {
-			clamp(p.grad, s.ClipValue)
+			scaleClamp(p.grad, scale, s.ClipValue)
+			scale = 1
 		}
 		p.rule.update(update{p, p.rate * multiple, scale, s.Steps})
 	})
 	return nil
 }
 
-func clamp(t *tensor.Dense, most float64) {
+func scaleClamp(t *tensor.Dense, scale, most float64) {
 	if t.Dtype() == tensor.Float32 {
-		kernel.Clamp(0, t.Float32s(), most)
+		kernel.ScaleClamp(0, t.Float32s(), scale, most)
 	} else {
-		kernel.Clamp(0, t.Float64s(), most)
+		kernel.ScaleClamp(0, t.Float64s(), scale, most)
 	}
 }

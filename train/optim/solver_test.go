@@ -2,6 +2,7 @@ package optim_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -290,6 +291,47 @@ func TestNormAndRate(t *testing.T) {
 	near(t, "clipped to a norm of 1", params[0].value, []float64{before[0] - 0.25*0.6, before[1], before[2] + 0.25*0.8, before[3]}, 1e-15)
 	if solver.Norm() != 5 || solver.Rate() != 0.25 {
 		t.Errorf("norm %v and rate %v, want 5 and 0.25", solver.Norm(), solver.Rate())
+	}
+}
+
+// TestClipsNormThenValue has the gradients that PyTorch's clip_grad_norm_ and then clip_grad_value_ leave: (10, 0)
+// becomes (1, 0), then (0.5, 0); (3, −4) becomes (0.6, −0.8), then (0.5, −0.5). The norm is that of all parameters
+// together, and of each part alone where several solvers step them.
+func TestClipsNormThenValue(t *testing.T) {
+	for _, c := range []struct{ gradient, want []float64 }{
+		{[]float64{10, 0}, []float64{-0.5, 0}},
+		{[]float64{3, -4}, []float64{-0.5, 0.5}},
+		{[]float64{30, -40}, []float64{-0.5, 0.5}},
+		{[]float64{0.3, -0.7}, []float64{-0.3, 0.5}}, // the norm is below 1
+		{[]float64{0.3, 0.4}, []float64{-0.3, -0.4}}, // neither limit is reached
+	} {
+		for dtype, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-15, tensor.Float32: 1e-7} {
+			for name, solvers := range map[string][]*optim.Solver{
+				"one solver":  {{}},
+				"a group":     {{Groups: []optim.Group{{Match: named("b"), Rule: optim.SGD{}, LearningRate: 1}}}},
+				"two solvers": {{}, {}},
+			} {
+				var params []*parameter
+				for i, g := range c.gradient { // each number a parameter
+					params = append(params, &parameter{name: string("ab"[i]), value: dense(dtype, []float64{0}, 1), grad: dense(dtype, []float64{g}, 1)})
+				}
+				model := valueGrads(params)
+				squares := []float64{c.gradient[0] * c.gradient[0], c.gradient[1] * c.gradient[1]}
+				for i, s := range solvers {
+					s.Rule, s.LearningRate, s.ClipNorm, s.ClipValue = optim.SGD{}, 1, 1, 0.5
+					part := []int{0, 1}
+					if len(solvers) > 1 {
+						part = []int{i}
+					}
+					if err := s.StepPart(model, part, squares); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for i, p := range params {
+					near(t, fmt.Sprintf("%v, %s, number %d of %v", dtype, name, i, c.gradient), p.value, c.want[i:i+1], tol)
+				}
+			}
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ type Solving struct {
 	Momentum  float64 `json:"momentum,omitempty"`   // of sgd
 	Nesterov  bool    `json:"nesterov,omitempty"`   // of sgd
 	MuonRate  float64 `json:"muon_rate,omitempty"`  // peak learning rate of the blocks' matrices, which muon steps; 0 is 0.02. AdamW steps the rest
-	ClipValue float64 `json:"clip_value,omitempty"` // most that a number of the gradient may be, up or down; 0 for any
+	ClipValue float64 `json:"clip_value,omitempty"` // clip each number of the gradient to ±this value, after Clip has scaled it; 0 for any
 
 	// Schedule is cosine, also where it is empty, constant, linear, restarts, staircase, inverse-square-root or
 	// one-cycle. All rise over the first WarmUp steps. Cosine and linear then fall to the Floor, which they reach at

@@ -27,6 +27,7 @@ for rule, decay, options, clip in [
     ("adamw", 0.3, {"lr": 3e-2, "betas": (0.8, 0.98), "eps": 1e-6}, {}),
     ("adamw", 0.1, {"lr": 1e-2, "betas": (0.9, 0.99)}, {"norm": 0.5}),
     ("adamw", 0.1, {"lr": 1e-2}, {"value": 0.4}),
+    ("sgd", 0.1, {"lr": 1e-2, "momentum": 0.9}, {"norm": 1.5, "value": 0.4}),
 ]:
     matrix = torch.linspace(-1, 1, 6).reshape(2, 3).requires_grad_()
     vector = torch.linspace(0.5, -0.7, 4).requires_grad_()
