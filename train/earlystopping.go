@@ -42,7 +42,7 @@ type Stopping struct {
 	// patience ran out.
 	KeepLast bool `json:"keep_last,omitempty"`
 
-	// AllowNonFinite goes on at a monitored value that is NaN or infinite. NaN is no improvement.
+	// AllowNonFinite goes on at a monitored value that is NaN or infinite. Such a value is never an improvement.
 	AllowNonFinite bool `json:"allow_non_finite,omitempty"`
 
 	StoppingThreshold   *float64 `json:"stopping_threshold,omitempty"`   // stop at a value as good as this, or better
@@ -102,8 +102,8 @@ func (s Stopping) beats(value, other float64) bool {
 	return s.sign()*value+delta < s.sign()*other
 }
 
-// EarlyStopping decides when to stop, value by value. Equal values are no improvement, nor is NaN, nor the infinity
-// that is worse than all.
+// EarlyStopping decides when to stop, value by value. Equal values are no improvement, nor is a value that isn't
+// finite.
 //
 // Its fields can be saved and restored, as JSON too. Make one with NewEarlyStopping, or set the Stopping.
 type EarlyStopping struct {
@@ -135,10 +135,7 @@ func (e *EarlyStopping) Observe(value float64) (improved, stop bool) {
 	if check < e.FirstEpoch || e.check() != nil {
 		return false, e.Stopped()
 	}
-	improved = e.sign()*value < math.Inf(1)
-	if e.Improved {
-		improved = e.beats(value, e.Best)
-	}
+	improved = finite(value) && (!e.Improved || e.beats(value, e.Best))
 	e.Waited++
 	if improved {
 		e.Best, e.BestCheck, e.Improved = value, check, true

@@ -159,15 +159,15 @@ func TestEarlyStoppingWrongOptions(t *testing.T) {
 	}
 }
 
-// literal is the notebook's early_stopping, line by line, on losses that are there already. It returns the epochs it
-// went through, and whether it broke off.
+// literal is the notebook's early_stopping, line by line, on losses that are there already, except that −Inf is no
+// improvement. It returns the epochs it went through, and whether it broke off.
 func literal(losses []float64, patience, maxEpochs int) (epochs int, stopped bool) {
 	best := math.Inf(1)
 	counter := 0
 	for epoch := range maxEpochs {
 		loss := losses[epoch]
 		epochs++
-		if loss < best {
+		if loss < best && !math.IsInf(loss, -1) {
 			best = loss
 			counter = 0
 		} else {
@@ -201,7 +201,7 @@ func TestStopEarlyIsTheNotebooks(t *testing.T) {
 		best := epochs - 1 // of a lower one than all before, the last
 		low := math.Inf(1)
 		for i, l := range losses[:epochs] {
-			if l < low {
+			if l < low && !math.IsInf(l, -1) {
 				low, best = l, i
 			}
 		}

@@ -18,8 +18,8 @@ type LoopConfig struct {
 // StopEarly calls train and then validate, which return the losses of an epoch, until the validation loss has failed to
 // improve patience times in a row. It is Fit's early stopping for training of any other kind.
 //
-// A patience of 0 or less stops at the first epoch that is no improvement, as one of 1 does. An infinite first loss, or
-// NaN, is no improvement. Training ends also at an error, which is returned; the result is nil if no epoch was done.
+// A patience of 0 or less stops at the first epoch that is no improvement, as one of 1 does. A loss that isn't finite
+// is no improvement. Training ends also at an error, which is returned; the result is nil if no epoch was done.
 func StopEarly(train, validate func() (float64, error), patience int, c LoopConfig) (*Result, error) {
 	switch {
 	case c.MaxEpochs < 0:

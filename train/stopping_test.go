@@ -134,6 +134,9 @@ var peers = []struct {
 	{"a relative delta below zero", train.Stopping{Patience: 1, MinDelta: 0.25, RelativeDelta: true}, []float64{-4, -6, -7, -100}, 3, "val_loss has not improved for 1 epoch: the best is -6, of epoch 1", 1},
 	{"no patience", train.Stopping{}, []float64{1, 2, 3, 4, 5}, 5, "", 0},
 	{"thresholds count from the first epoch on", train.Stopping{FirstEpoch: 2, StoppingThreshold: new(1.0), DivergenceThreshold: new(8.0)}, []float64{0.5, 9, 2, 0.75, 0}, 4, "val_loss is 0.75 and has reached the stopping threshold", 3},
+	{"-Inf is no improvement", train.Stopping{Patience: 2, AllowNonFinite: true}, []float64{1, -inf, 2, 0}, 3, "val_loss has not improved for 2 epochs: the best is 1, of epoch 0", 0},
+	{"nor is +Inf with mode max", train.Stopping{Patience: 2, AllowNonFinite: true, Mode: "max"}, []float64{1, inf, 0.5, 9}, 3, "val_loss has not improved for 2 epochs: the best is 1, of epoch 0", 0},
+	{"-Inf first can be improved on", train.Stopping{Patience: 2, AllowNonFinite: true}, []float64{-inf, 2, 1, 3}, 4, "", 2},
 	{"a threshold before patience", train.Stopping{Patience: 1, DivergenceThreshold: new(4.0)}, []float64{1, 5, 0}, 2, "val_loss is 5, worse than the divergence threshold, 4", 0},
 }
 
@@ -288,8 +291,41 @@ func TestStoppingNotFinite(t *testing.T) {
 			}
 		})
 	}
+	for mode, infinite := range map[string]float64{"min": -inf, "max": inf} {
+		e := train.EarlyStopping{Stopping: train.Stopping{Mode: mode}}
+		e.Observe(1)
+		if improved, stop := e.Observe(infinite); improved || !stop || e.Best != 1 || e.BestCheck != 0 {
+			t.Errorf("mode %s: improved is %t at %v, stop %t, and the best is %v of check %d", mode, improved, infinite, stop, e.Best, e.BestCheck)
+		}
+	}
 	e := train.EarlyStopping{Stopping: train.Stopping{Patience: 2}}
 	if _, stop := e.Observe(nan); !stop || e.Because() != "val_loss is NaN" {
 		t.Errorf("stop is %t at NaN, because %q", stop, e.Because())
+	}
+}
+
+// An infinite metric stops training, and the weights that are left are those of the best finite one.
+func TestInfiniteMetricIsNotTheBest(t *testing.T) {
+	p, w := scripted(t, []float64{1, 1, 1}, []float64{1, 0, 0.5})
+	loss := p.Loss
+	p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+		l, _, err := loss(b, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		logs, err := G.Log(in[1]) // (1, 1); -Inf in epoch 1
+		if err != nil {
+			return nil, nil, err
+		}
+		sum, err := G.Sum(logs) // (1, 1) -> ()
+		return l, []train.Metric{{Name: "log", Sum: sum}}, err
+	}
+	stopping := train.Stopping{Monitor: "val_log", Mode: "min"}
+	r, err := train.Fit(t.Context(), p, train.Config{Stopping: stopping, MaxEpochs: 3, Solver: G.NewVanillaSolver(G.WithLearnRate(1))})
+	if err != nil || r.StoppedBecause != "val_log is -Inf" {
+		t.Fatalf("%+v (%v), want a stop at -Inf", r, err)
+	}
+	if weight := w.Value.Data().([]float64)[0]; r.Best.Epoch != 0 || weight != -1 {
+		t.Errorf("the best is epoch %d, the weight %v, want those of epoch 0, -1", r.Best.Epoch, weight)
 	}
 }
