@@ -119,6 +119,17 @@ type EarlyStopping struct {
 	steps bool // a check is of so many steps, not of an epoch
 }
 
+// check returns an error if the options can't be, or what it has observed.
+func (e *EarlyStopping) check() error {
+	if err := e.Stopping.check(); err != nil {
+		return err
+	}
+	if e.Checks < 0 || e.Checks == math.MaxInt || e.Waited < 0 || e.Waited > e.Checks || e.BestCheck < 0 || e.BestCheck > max(e.Checks-1, 0) || e.Improved && !finite(e.Best) {
+		return fmt.Errorf("train: an EarlyStopping can't have observed %d checks, the best of them number %d, %v, and waited for %d since", e.Checks, e.BestCheck, e.Best, e.Waited)
+	}
+	return nil
+}
+
 // NewEarlyStopping returns an EarlyStopping on a loss with that patience; 0 never stops. A loss that isn't finite
 // doesn't stop it.
 func NewEarlyStopping(patience int) *EarlyStopping {

@@ -20,8 +20,8 @@ type RateLoss struct{ Rate, Loss float64 }
 // no notice of a schedule. Nor is there validation, a checkpoint or an average, and of the Config's callbacks OnStep is
 // called alone. Afterwards the parameters are as they were before. It is an error if the loss falls nowhere.
 func FindRate(ctx context.Context, p Problem, c Config, low, high float64, steps int) (curve []RateLoss, rate float64, err error) {
-	if !(low > 0 && low < high) || math.IsInf(high, 1) || steps < 10 {
-		return nil, 0, fmt.Errorf("train: rates must rise from above 0 to a finite one in at least 10 steps, got %v, %v and %d", low, high, steps)
+	if !(low >= 1e-30 && low < high && high <= 1e30) || steps < 10 || steps == math.MaxInt {
+		return nil, 0, fmt.Errorf("train: rates must rise, from 1e-30 or more to at most 1e30, in at least 10 steps, got %v, %v and %d", low, high, steps)
 	}
 	if c.Solver == nil {
 		c.Solver = optim.NewAdamW(low)

@@ -185,5 +185,15 @@ func (c Config) check() error {
 	case c.Checkpoint == "" && (c.Resume || c.CheckpointSteps > 0 || c.CheckpointTime > 0):
 		return fmt.Errorf("train: name the Checkpoint to resume from or to write")
 	}
+	if c.Average != nil {
+		if err := c.Average.Check(); err != nil {
+			return fmt.Errorf("train: %w", err)
+		}
+	}
+	if c.Plateau != nil {
+		if err := c.Plateau.Check(); err != nil {
+			return fmt.Errorf("train: %w", err)
+		}
+	}
 	return c.Stopping.check()
 }

@@ -32,6 +32,14 @@ type Average struct {
 	Values []*tensor.Dense
 }
 
+// Check returns an error if the Decay can't be. Update, Swap and Fit call it.
+func (a *Average) Check() error {
+	if !(a.Decay >= 0 && a.Decay < 1) {
+		return fmt.Errorf("optim: an Average's Decay must be from 0 to below 1, as 0.999, got %v", a.Decay)
+	}
+	return nil
+}
+
 // Update moves each average towards the weight, by 1 − Decay of the distance.
 func (a *Average) Update(model []G.ValueGrad) error {
 	weights, err := a.weights(model)
@@ -81,8 +89,8 @@ func swap[F kernel.Float](x, y []F) {
 
 // weights returns the model's values, checked against the averages.
 func (a *Average) weights(model []G.ValueGrad) ([]*tensor.Dense, error) {
-	if !(a.Decay >= 0 && a.Decay < 1) {
-		return nil, fmt.Errorf("optim: an Average's Decay must be from 0 to below 1, as 0.999, got %v", a.Decay)
+	if err := a.Check(); err != nil {
+		return nil, err
 	}
 	if a.Values != nil && len(a.Values) != len(model) {
 		return nil, fmt.Errorf("optim: this Average is of %d parameters, got %d: make one for each model", len(a.Values), len(model))

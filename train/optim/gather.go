@@ -140,10 +140,15 @@ func (s *Solver) resolve(model []G.ValueGrad, part []int) ([]setting, error) {
 	return settings, nil
 }
 
+// largest is the most that a rate, a factor or a limit may be: float32 weights have room for it.
+const largest = 1e30
+
+func inRange(x float64) bool { return x >= 0 && x <= largest }
+
 // check checks the solver's numbers.
 func (s *Solver) check() error {
-	if s.Steps < 0 {
-		return fmt.Errorf("optim: Steps must be at least 0, got %d", s.Steps)
+	if s.Steps < 0 || s.Steps == math.MaxInt {
+		return fmt.Errorf("optim: Steps must be at least 0 and leave room for another one, got %d", s.Steps)
 	}
 	type number struct {
 		name  string
@@ -154,8 +159,8 @@ func (s *Solver) check() error {
 		numbers = append(numbers, number{fmt.Sprintf("Groups[%d].LearningRate", i), g.LearningRate}, number{fmt.Sprintf("Groups[%d].WeightDecay", i), g.WeightDecay})
 	}
 	for _, n := range numbers {
-		if !(n.value >= 0) || math.IsInf(n.value, 1) {
-			return fmt.Errorf("optim: %s must be a finite number of 0 or more, got %v", n.name, n.value)
+		if !inRange(n.value) {
+			return fmt.Errorf("optim: %s must be from 0 to %v, got %v", n.name, largest, n.value)
 		}
 	}
 	return nil

@@ -149,8 +149,8 @@ func (r Muon) check(rank int) error {
 	if rank != 2 {
 		return fmt.Errorf("a rule of Muon steps matrices, got a tensor of rank %d: give it another rule with a Group", rank)
 	}
-	if r.Iterations < 0 {
-		return fmt.Errorf("the Iterations of Muon must be at least 1, or 0 for 5, got %d", r.Iterations)
+	if r.Iterations < 0 || r.Iterations > 100 {
+		return fmt.Errorf("the Iterations of Muon must be from 1 to 100, or 0 for 5, got %d", r.Iterations)
 	}
 	return checkDecays("Muon", r.Momentum)
 }

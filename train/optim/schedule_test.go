@@ -78,6 +78,21 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
+func TestSchedulesTakeStepsBelow0For0(t *testing.T) {
+	plain := optim.Schedule(func(step int) float64 { return float64(step) })
+	for name, s := range map[string]optim.Schedule{
+		"warm-up": optim.WarmUp(4), "linear": optim.Linear(9, 0.2, 1), "cosine": optim.Cosine(9, 0), "restarts": optim.CosineRestarts(9, 2, 0),
+		"warm-up and cosine": optim.WarmUpCosine(4, 9, 0), "staircase": optim.Staircase(1, 0.5), "inverse square root": optim.InverseSquareRoot(4),
+		"one cycle": optim.OneCycle(9, 3, 0.5, 0), "then": plain.Then(4, plain), "times": plain.Times(plain), "every": plain.Every(2),
+	} {
+		for _, step := range []int{-1, -5, math.MinInt} {
+			if got, want := s(step), s(0); got != want {
+				t.Errorf("%s: step %d has %v, step 0 %v", name, step, got, want)
+			}
+		}
+	}
+}
+
 // TestPlateauAgreesWithPyTorch also has the plateau go to JSON and back after every observation.
 func TestPlateauAgreesWithPyTorch(t *testing.T) {
 	want := readSchedules(t)

@@ -147,8 +147,8 @@ func (s *Solver) step(model []G.ValueGrad, params []param, squares []float64) er
 	if s.Schedule != nil {
 		multiple = s.Schedule(s.Steps)
 	}
-	if !(multiple >= 0) || math.IsInf(multiple, 1) {
-		return fmt.Errorf("optim: a Schedule must return finite numbers of 0 or more, got %v for step %d", multiple, s.Steps)
+	if !inRange(multiple) {
+		return fmt.Errorf("optim: a Schedule must return numbers from 0 to %v, got %v for step %d: look at the numbers that it is made of", largest, multiple, s.Steps)
 	}
 	norm, scale := math.Sqrt(sum), 1.0
 	if s.ClipNorm > 0 && norm > s.ClipNorm {

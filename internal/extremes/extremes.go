@@ -1,0 +1,221 @@
+// Package extremes gives tests configurations with a number that nobody means.
+package extremes
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A Case has a configuration tried by Run.
+type Case struct {
+	name string
+	run  func(t *testing.T)
+}
+
+// Of returns the Case of a configuration. use does with it what users do, from end to end, and returns the numbers that
+// come of it. It must succeed with valid.
+func Of[T any](valid T, use func(c T) ([]float64, error)) Case {
+	run := func(t *testing.T) {
+		c := valid
+		if err := try(func() ([]float64, error) { return use(c) }); err != nil {
+			t.Fatalf("as it is: %v", err)
+		}
+		numbers(reflect.ValueOf(&c).Elem(), "", func(name string, n reflect.Value) {
+			before := reflect.ValueOf(n.Interface())
+			defer n.Set(before)
+			for _, x := range extremes(n.Type()) {
+				n.Set(x)
+				if err := try(func() ([]float64, error) { return use(c) }); errors.As(err, new(*failure)) {
+					t.Errorf("%s of %v: %v", strings.TrimPrefix(name, "."), x, err)
+				}
+			}
+		})
+	}
+	name := reflect.TypeFor[T]().Name()
+	if name == "" { // the arguments of a function
+		name = reflect.TypeFor[T]().String()
+	}
+	return Case{name, run}
+}
+
+// Run sets every exported number of each Case's configuration, one at a time, to NaN, ±∞, −1, 0 and the extremes of its
+// type. Each must give an error, or finite results, within a second and 100 MB. Every exported struct of the package in
+// the working directory that has an exported number must have a Case or be among results, which aren't configured.
+func Run(t *testing.T, results []string, cases ...Case) {
+	tried := slices.Clone(results)
+	for _, c := range cases {
+		tried = append(tried, c.name)
+		t.Run(c.name, c.run)
+	}
+	for _, name := range structs(t) {
+		if !slices.Contains(tried, name) {
+			t.Errorf("%s has numbers that no case tries: add one", name)
+		}
+	}
+}
+
+// A failure is what use must not do.
+type failure struct{ error }
+
+// try returns what use returns, or a *failure.
+func try(use func() ([]float64, error)) error {
+	done := make(chan error, 1)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	go func() {
+		defer func() {
+			if x := recover(); x != nil {
+				done <- &failure{fmt.Errorf("panic: %v", x)}
+			}
+		}()
+		results, err := use()
+		if i := slices.IndexFunc(results, func(x float64) bool { return x-x != 0 }); err == nil && i >= 0 {
+			err = &failure{fmt.Errorf("no error, but result %d of %v", i, results)}
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		runtime.ReadMemStats(&after)
+		if taken, bytes := time.Since(start), after.TotalAlloc-before.TotalAlloc; taken > time.Second || bytes > 100e6 {
+			return &failure{fmt.Errorf("it took %v and %d bytes (%v)", taken, bytes, err)}
+		}
+		return err
+	case <-time.After(10 * time.Second):
+		return &failure{errors.New("it goes on after 10 s")}
+	}
+}
+
+// numbers visits the exported numbers that v has, in structs, pointers and the first elements of slices too. It panics
+// at a nil or empty one of these, whose numbers it would miss.
+func numbers(v reflect.Value, name string, visit func(name string, number reflect.Value)) {
+	switch kind := v.Kind(); {
+	case extremes(v.Type()) != nil:
+		visit(name, v)
+	case kind == reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() {
+				numbers(v.Field(i), name+"."+f.Name, visit)
+			}
+		}
+	case (kind == reflect.Pointer || kind == reflect.Slice) && has(v.Type().Elem(), 3):
+		if kind == reflect.Slice && v.Len() > 0 {
+			numbers(v.Index(0), name+"[0]", visit)
+		} else if kind == reflect.Pointer && !v.IsNil() {
+			numbers(v.Elem(), name, visit)
+		} else {
+			panic(name + " has numbers that aren't tried: set it in the valid configuration")
+		}
+	}
+}
+
+// has reports whether numbers would find any in a type, down to a depth. A tensor's and a node's aren't configuration.
+func has(t reflect.Type, depth int) bool {
+	switch kind := t.Kind(); {
+	case depth == 0 || strings.HasPrefix(t.PkgPath(), "gorgonia.org/"):
+		return false
+	case extremes(t) != nil:
+		return true
+	case kind == reflect.Pointer || kind == reflect.Slice:
+		return has(t.Elem(), depth)
+	case kind == reflect.Struct:
+		for i := range t.NumField() {
+			if f := t.Field(i); f.IsExported() && has(f.Type, depth-1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// extremes returns what numbers of a type are set to; nil if it isn't one of numbers.
+func extremes(t reflect.Type) (values []reflect.Value) {
+	add := func(x any) { values = append(values, reflect.ValueOf(x).Convert(t)) }
+	switch bits := 0; t.Kind() {
+	case reflect.Float32, reflect.Float64:
+		for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 0} {
+			add(x)
+		}
+		most, least := math.MaxFloat64, math.SmallestNonzeroFloat64
+		if t.Kind() == reflect.Float32 {
+			most, least = math.MaxFloat32, math.SmallestNonzeroFloat32
+		}
+		add(most)
+		add(-most)
+		add(least)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		bits = t.Bits()
+		add(-1)
+		add(0)
+		add(int64(-1) << (bits - 1))
+		add(int64(^uint64(0) >> (65 - bits)))
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		add(0)
+		add(^uint64(0))
+	}
+	return values
+}
+
+// structs returns the exported structs of the package in the working directory that have an exported number.
+func structs(t *testing.T) (names []string) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	types, kinds := map[string]ast.Expr{}, map[string]bool{}
+	for _, k := range []string{"float32", "float64", "int", "int32", "int64", "uint32", "uint64", "Duration"} {
+		kinds[k] = true
+	}
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok && !strings.HasSuffix(file, "_test.go") {
+				types[spec.Name.Name] = spec.Type
+				if of, ok := spec.Type.(*ast.Ident); ok && kinds[of.Name] {
+					kinds[spec.Name.Name] = true
+				}
+			}
+			return true
+		})
+	}
+	number := func(e ast.Expr) bool {
+		for {
+			switch x := e.(type) {
+			case *ast.StarExpr:
+				e = x.X
+			case *ast.ArrayType:
+				e = x.Elt
+			case *ast.SelectorExpr:
+				e = x.Sel
+			case *ast.Ident:
+				return kinds[x.Name]
+			default:
+				return false
+			}
+		}
+	}
+	for name, e := range types {
+		if s, ok := e.(*ast.StructType); ok && ast.IsExported(name) && slices.ContainsFunc(s.Fields.List, func(f *ast.Field) bool {
+			return number(f.Type) && slices.ContainsFunc(f.Names, func(n *ast.Ident) bool { return n.IsExported() })
+		}) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,136 @@
+package optim_test
+
+import (
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/extremes"
+	"github.com/heed-go/heed/train/optim"
+)
+
+// stepped takes three steps of a solver, in either dtype, and returns the weights and learning rates that come of them.
+func stepped(s optim.Solver, match func(string, int) bool) (results []float64, err error) {
+	for dtype := range tolerances {
+		s := s
+		params := newModel(dtype)
+		for i := range s.Groups {
+			s.Groups[i].Match = match
+		}
+		for number := range 3 {
+			differentiate(params, number)
+			if err := s.Step(valueGrads(params)); err != nil {
+				return nil, err
+			}
+			results = append(results, s.Rate(), float64(s.Steps))
+		}
+		for _, p := range params {
+			results = append(results, numbers(p.value)...)
+		}
+	}
+	return results, nil
+}
+
+// scheduled steps by a schedule and returns its factors, near the beginning and far from it. A schedule of numbers that
+// can't be fails at the first step.
+func scheduled(s optim.Schedule) (results []float64, err error) {
+	if _, err := stepped(optim.Solver{LearningRate: 0.1, Schedule: s}, nil); err != nil {
+		return nil, err
+	}
+	for _, step := range []int{-1 << 63, -1, 0, 1, 2, 9, 10, 11, 99, 100, 1 << 40, 1<<63 - 1} {
+		results = append(results, s(step))
+	}
+	return results, nil
+}
+
+func TestExtremes(t *testing.T) {
+	rule := func(r optim.Rule) ([]float64, error) {
+		return stepped(optim.Solver{LearningRate: 0.1, WeightDecay: 0.1, Groups: []optim.Group{{Rule: r}}}, named("matrix"))
+	}
+	extremes.Run(t, nil,
+		extremes.Of(optim.SGD{}, func(c optim.SGD) ([]float64, error) { return rule(c) }),
+		extremes.Of(optim.Adam{}, func(c optim.Adam) ([]float64, error) { return rule(c) }),
+		extremes.Of(optim.AdamW{}, func(c optim.AdamW) ([]float64, error) { return rule(c) }),
+		extremes.Of(optim.Lion{}, func(c optim.Lion) ([]float64, error) { return rule(c) }),
+		extremes.Of(optim.Muon{}, func(c optim.Muon) ([]float64, error) { return rule(c) }),
+		extremes.Of(optim.Group{LearningRate: 0.1}, func(c optim.Group) ([]float64, error) {
+			return stepped(optim.Solver{LearningRate: 0.1, Groups: []optim.Group{c}}, named("matrix"))
+		}),
+		extremes.Of(optim.Solver{LearningRate: 0.1, Groups: []optim.Group{{}}}, func(c optim.Solver) ([]float64, error) {
+			return stepped(c, named("matrix"))
+		}),
+		extremes.Of(optim.Average{Decay: 0.9}, func(c optim.Average) ([]float64, error) {
+			params := newModel(tensor.Float32)
+			for range 3 {
+				if err := c.Update(valueGrads(params)); err != nil {
+					return nil, err
+				}
+				params[0].value.Memset(float32(9))
+			}
+			return numbers(c.Values[0]), nil
+		}),
+		extremes.Of(optim.Plateau{}, func(c optim.Plateau) ([]float64, error) {
+			var results []float64
+			for _, metric := range []float64{3, 2, 2, 2, 2} {
+				r, err := scheduled(c.Schedule)
+				if err != nil {
+					return nil, err
+				}
+				results = append(results, r...)
+				c.Observe(metric)
+			}
+			return results, nil
+		}),
+		extremes.Of(struct{ Factor float64 }{2}, func(c struct{ Factor float64 }) ([]float64, error) {
+			return scheduled(optim.WarmUp(3).Then(3, optim.Constant(c.Factor)))
+		}),
+		extremes.Of(struct{ Steps int }{10}, func(c struct{ Steps int }) ([]float64, error) {
+			return scheduled(optim.WarmUp(c.Steps).Then(c.Steps, optim.InverseSquareRoot(c.Steps)).Every(c.Steps).Times(optim.Constant(0.5)))
+		}),
+		extremes.Of(struct {
+			Steps    int
+			From, To float64
+		}{10, 0.1, 2}, func(c struct {
+			Steps    int
+			From, To float64
+		}) ([]float64, error) {
+			return scheduled(optim.Linear(c.Steps, c.From, c.To))
+		}),
+		extremes.Of(struct {
+			Steps, Total int
+			Floor        float64
+		}{10, 20, 0.1}, func(c struct {
+			Steps, Total int
+			Floor        float64
+		}) ([]float64, error) {
+			return scheduled(optim.WarmUpCosine(c.Steps, c.Total, c.Floor))
+		}),
+		extremes.Of(struct {
+			Steps, Growth int
+			Floor         float64
+		}{10, 2, 0.1}, func(c struct {
+			Steps, Growth int
+			Floor         float64
+		}) ([]float64, error) {
+			return scheduled(optim.CosineRestarts(c.Steps, c.Growth, c.Floor))
+		}),
+		extremes.Of(struct {
+			Every  int
+			Factor float64
+		}{10, 0.5}, func(c struct {
+			Every  int
+			Factor float64
+		}) ([]float64, error) {
+			return scheduled(optim.Staircase(c.Every, c.Factor))
+		}),
+		extremes.Of(struct {
+			Steps, Peak int
+			Start, End  float64
+		}{10, 3, 0.1, 0.2}, func(c struct {
+			Steps, Peak int
+			Start, End  float64
+		}) ([]float64, error) {
+			return scheduled(optim.OneCycle(c.Steps, c.Peak, c.Start, c.End))
+		}),
+	)
+}
