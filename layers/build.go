@@ -144,9 +144,20 @@ func named(g *G.ExprGraph, name string, value *tensor.Dense) (n *G.Node, old boo
 
 // Env returns what Heed's own ops, which are internal, know of the graph.
 func (b *Build) Env() *ops.Env {
-	b.ops.Training, b.ops.Cores, b.ops.Seed, b.ops.Runs = b.Mode == Training, b.Cores, b.Seed, &b.Runs
+	b.ops.Training, b.ops.Cores, b.ops.Seed, b.ops.Runs, b.ops.Err = b.Mode == Training, b.Cores, b.Seed, &b.Runs, b.check()
 	if b.Buffers != nil {
 		b.ops.Buffers = &b.Buffers.memory
 	}
 	return &b.ops
+}
+
+// check checks the Build's numbers.
+func (b *Build) check() error {
+	switch {
+	case b.Mode != Evaluation && b.Mode != Training:
+		return fmt.Errorf("the Build's Mode must be Evaluation or Training, got %d", b.Mode)
+	case b.Cores < 0:
+		return fmt.Errorf("the Build's Cores must be at least 1, or 0 for all, got %d", b.Cores)
+	}
+	return nil
 }

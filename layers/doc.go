@@ -30,7 +30,7 @@
 // an [AttentionConfig], a [FeedForwardConfig] and a [NormConfig]. Widths are arguments of the constructors, which hand
 // them down. An [Init] holds for all that is made below it, unless something there has one of its own. Configurations
 // are plain data, which goes to JSON and back; a scheme of positions of one's own works in Go alone. What can't be
-// combined is an error of the constructor.
+// combined is an error of the constructor. So is a number that isn't finite or is above 1e15 in size.
 //
 // # Shapes and names
 //

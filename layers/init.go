@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/heed-go/heed/internal/ops"
 )
 
 // An Init says how the values of a new parameter are drawn. For a weight of shape (O, I) the fan-in is I and the
@@ -115,14 +117,19 @@ func (i Init) fill(rng *rand.Rand, values []float64, shape []int) error {
 			return fmt.Errorf("an Init has either a Func or a Kind, got both, or a Scale, %q and %v", i.Kind, i.Scale)
 		}
 		i.Func(rng, values, shape)
+		for j, x := range values {
+			if !(math.Abs(x) <= ops.Largest) {
+				return fmt.Errorf("the Func of an Init must set numbers of at most %v in size, got %v at %d", ops.Largest, x, j)
+			}
+		}
 		return nil
 	}
 	kind, ok := inits[i.Kind]
 	switch {
 	case !ok:
 		return i.Kind.unknown()
-	case kind.scale == nil && !(i.Scale >= 0 && i.Scale <= math.MaxFloat64):
-		return fmt.Errorf("the Scale of %s must be at least 0 and finite, got %v", i.Kind, i.Scale)
+	case kind.scale == nil && !(i.Scale >= 0 && i.Scale <= ops.Largest):
+		return fmt.Errorf("the Scale of %s must be from 0 to %v, got %v", i.Kind, ops.Largest, i.Scale)
 	case kind.scale != nil && i.Scale != 0:
 		return fmt.Errorf("%s has no Scale, got %v", i.Kind, i.Scale)
 	case kind.scale != nil:

@@ -93,9 +93,9 @@ func TestInitErrors(t *testing.T) {
 	}{
 		"no such kind":     {layers.Init{Kind: "orthogonal"}, []string{"orthogonal", "he_normal", "zeros"}},
 		"a scale alone":    {layers.Init{Scale: 0.02}, []string{`""`, "normal"}},
-		"scale below 0":    {layers.Normal(-1), []string{"Scale of normal", "at least 0", "-1"}},
+		"scale below 0":    {layers.Normal(-1), []string{"Scale of normal", "from 0 to 1e+15", "-1"}},
 		"scale NaN":        {layers.Uniform(math.NaN()), []string{"Scale of uniform", "NaN"}},
-		"scale infinite":   {layers.Normal(math.Inf(1)), []string{"finite", "Inf"}},
+		"scale infinite":   {layers.Normal(math.Inf(1)), []string{"from 0 to 1e+15", "Inf"}},
 		"scale of none":    {layers.Init{Kind: "he_uniform", Scale: 1}, []string{"he_uniform has no Scale", "1"}},
 		"a func of a kind": {layers.Init{Kind: "ones", Func: func(*rand.Rand, []float64, []int) {}}, []string{"either a Func or a Kind", "ones"}},
 	} {

@@ -2,7 +2,6 @@ package layers
 
 import (
 	"fmt"
-	"math"
 
 	G "gorgonia.org/gorgonia"
 
@@ -77,10 +76,10 @@ func MeanAbsoluteError(b *Build, outputs, targets, weights *G.Node) (*G.Node, er
 
 // HuberError returns the weighted mean of (x − t)²/2 where |x − t| ≤ δ, and of δ·(|x − t| − δ/2) elsewhere (Huber,
 // 1964, Robust estimation of a location parameter): an outlier pulls no harder than something at a distance of delta.
-// delta must be above 0 and finite. Otherwise it is like MeanSquaredError.
+// delta must be above 0 and at most 1e15. Otherwise it is like MeanSquaredError.
 func HuberError(b *Build, outputs, targets, weights *G.Node, delta float64) (*G.Node, error) {
-	if !(delta > 0 && !math.IsInf(delta, 1)) {
-		return nil, fmt.Errorf("huber error: delta must be above 0 and finite, got %v; 1 is usual for targets of about unit size", delta)
+	if !(delta > 0 && delta <= ops.Largest) {
+		return nil, fmt.Errorf("huber error: delta must be above 0 and at most %v, got %v; 1 is usual for targets of about unit size", ops.Largest, delta)
 	}
 	return ops.MeanDistance(b.Env(), kernel.HuberError, delta, outputs, targets, weights)
 }

@@ -149,8 +149,8 @@ func (c ModelConfig) check(name string) error {
 		return fmt.Errorf("%s: Tied and EmbeddingScale are for token embeddings: they need a Vocab", name)
 	case c.Tied && c.Outputs != 0 && c.Outputs != c.Vocab:
 		return fmt.Errorf("%s: with Tied there are as many outputs as tokens: Outputs must be 0 or %d, got %d", name, c.Vocab, c.Outputs)
-	case math.IsNaN(x) || math.IsInf(x, 0):
-		return fmt.Errorf("%s: EmbeddingScale must be finite, got %v", name, x)
+	case !(math.Abs(x) <= ops.Largest):
+		return fmt.Errorf("%s: EmbeddingScale must be finite and at most %v in size, got %v", name, ops.Largest, x)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
@@ -20,8 +21,7 @@ type NormConfig struct {
 
 	// Eps keeps what is constant from being divided by zero. If 0, it is 1e-5 of a LayerNorm, and 1e-6 of an RMSNorm,
 	// as in T5 and Llama. (PyTorch's nn.RMSNorm takes the dtype's machine epsilon unless told otherwise: 1.2e-7 for
-	// float32,
-	// 2.2e-16 for float64.)
+	// float32, 2.2e-16 for float64.)
 	Eps float64 `json:"eps,omitzero"`
 
 	NoBias bool `json:"no_bias,omitzero"` // leave out the β of a LayerNorm; an RMSNorm has none
@@ -59,6 +59,14 @@ func NewNorm(p *Params, dim int, c NormConfig) (Norm, error) {
 	return nil, fmt.Errorf("%s: %w", p.scopeName("norm"), c.Kind.unknown())
 }
 
+// checkNorm checks the numbers of a norm. Its Eps is above 0 as a float32 too.
+func checkNorm(layer string, dim int, eps float64) error {
+	if !(eps >= 1e-30 && eps <= ops.Largest) {
+		return fmt.Errorf("%s: Eps must be from 1e-30 to %v, got %v", layer, ops.Largest, eps)
+	}
+	return positive(layer, size{"Dim", dim})
+}
+
 // LayerNorm normalises the last axis to mean 0 and variance 1, then scales and shifts it by what it learns:
 // y = (x − mean)/√(variance + Eps)·γ + β (Ba, Kiros and Hinton, 2016). Make one with NewLayerNorm.
 type LayerNorm struct {
@@ -72,17 +80,11 @@ type LayerNorm struct {
 // NewLayerNorm makes a LayerNorm of vectors of width dim, whatever the configuration's Kind, with the parameters
 // "weight", of ones, and, unless NoBias, "bias", of zeros.
 func NewLayerNorm(p *Params, dim int, c NormConfig) (*LayerNorm, error) {
-	l := &LayerNorm{eps: c.Eps, name: p.scopeName("layer norm")}
-	if err := positive(l.name, size{"Dim", dim}); err != nil {
+	l := &LayerNorm{eps: cmp.Or(c.Eps, 1e-5), name: p.scopeName("layer norm")}
+	err := checkNorm(l.name, dim, l.eps)
+	if err != nil {
 		return nil, err
 	}
-	if l.eps == 0 {
-		l.eps = 1e-5
-	}
-	if !(l.eps > 0) {
-		return nil, fmt.Errorf("%s: Eps must be above 0, got %v", l.name, c.Eps)
-	}
-	var err error
 	if l.Weight, err = p.New("weight", Ones(), dim); err != nil {
 		return nil, err
 	}
@@ -122,17 +124,11 @@ type RMSNorm struct {
 // NewRMSNorm makes an RMSNorm of vectors of width dim, whatever the configuration's Kind, with the parameter "weight",
 // of ones.
 func NewRMSNorm(p *Params, dim int, c NormConfig) (*RMSNorm, error) {
-	l := &RMSNorm{eps: c.Eps, name: p.scopeName("rms norm")}
-	if err := positive(l.name, size{"Dim", dim}); err != nil {
+	l := &RMSNorm{eps: cmp.Or(c.Eps, 1e-6), name: p.scopeName("rms norm")}
+	err := checkNorm(l.name, dim, l.eps)
+	if err != nil {
 		return nil, err
 	}
-	if l.eps == 0 {
-		l.eps = 1e-6
-	}
-	if !(l.eps > 0) {
-		return nil, fmt.Errorf("%s: Eps must be above 0, got %v", l.name, c.Eps)
-	}
-	var err error
 	l.Weight, err = p.New("weight", Ones(), dim)
 	return l, err
 }

@@ -27,7 +27,7 @@ func TestOptionErrors(t *testing.T) {
 		{"scale infinite", nil, nil, nil, func(*bench) options { return options{Scale: -inf} }, []string{"Scale", "finite", "-Inf"}},
 		{"softcap below 0", nil, nil, nil, func(*bench) options { return options{Softcap: -1} }, []string{"Softcap", "above 0", "-1"}},
 		{"softcap NaN", nil, nil, nil, func(*bench) options { return options{Softcap: nan} }, []string{"Softcap", "NaN"}},
-		{"softcap infinite", nil, nil, nil, func(*bench) options { return options{Softcap: inf} }, []string{"Softcap", "finite", "+Inf"}},
+		{"softcap infinite", nil, nil, nil, func(*bench) options { return options{Softcap: inf} }, []string{"Softcap", "at most 1e+15", "+Inf"}},
 		{"dropout of 1", nil, nil, nil, func(*bench) options { return options{Dropout: 1} }, []string{"dropout", "below 1", "got 1"}},
 		{"dropout NaN", nil, nil, nil, func(*bench) options { return options{Dropout: nan} }, []string{"dropout", "NaN"}},
 

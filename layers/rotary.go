@@ -3,7 +3,6 @@ package layers
 import (
 	"cmp"
 	"fmt"
-	"math"
 
 	G "gorgonia.org/gorgonia"
 
@@ -17,8 +16,7 @@ import (
 //
 // so that the product of a query and a key depends on how far they are apart alone. It has no parameters and no longest
 // sequence. Its meaning is that of the ONNX operator RotaryEmbedding. The zero Rotary turns whole vectors, from
-// position
-// 0 on. It serves as it is: New returns it.
+// position 0 on. It serves as it is: New returns it.
 type Rotary struct {
 	None
 
@@ -75,8 +73,8 @@ func (r Rotary) Turn(b *Build, x *G.Node, heads int, positions *G.Node) (*G.Node
 
 // check checks a Rotary for heads of a width.
 func (r Rotary) check(layer string, width int) error {
-	if !(r.Base >= 0) || math.IsInf(r.Base, 1) {
-		return fmt.Errorf("%s: Base must be above 0 and finite, or 0 for 10,000, got %v", layer, r.Base)
+	if r.Base != 0 && !(r.Base >= 1/ops.Largest && r.Base <= ops.Largest) {
+		return fmt.Errorf("%s: Base must be from %v to %v, or 0 for 10,000, got %v", layer, 1/ops.Largest, ops.Largest, r.Base)
 	}
 	if r.Dim < 0 || r.Dim%2 != 0 || r.Dim > width {
 		return fmt.Errorf("%s: Dim must be an even number of a head's %d elements, or 0 for all, got %d", layer, width, r.Dim)

@@ -3,6 +3,8 @@ package layers
 import (
 	"fmt"
 	"math"
+
+	"github.com/heed-go/heed/internal/ops"
 )
 
 // RotaryScaling slows a Rotary down, so that a model reads sequences Factor times as long as those it was trained on.
@@ -61,8 +63,8 @@ func (s RotaryScaling) check(layer string, dim int, base float64) error {
 	if s.Kind == "" {
 		return nil
 	}
-	if !(s.Factor >= 1) || math.IsInf(s.Factor, 1) {
-		return fail("Factor must be at least 1 and finite, got %v", s.Factor)
+	if !(s.Factor >= 1 && s.Factor <= ops.Largest) {
+		return fail("Factor must be from 1 to %v, got %v", ops.Largest, s.Factor)
 	}
 	if s.Kind == "ntk" && dim < 4 {
 		return fail(`"ntk" needs at least 2 pairs to turn, got %d`, dim/2)
@@ -74,11 +76,11 @@ func (s RotaryScaling) check(layer string, dim int, base float64) error {
 		return fail("OriginalLen must be at least 1, got %d", s.OriginalLen)
 	}
 	low, high := s.bounds()
-	if !(low > 0 && low < high) || math.IsInf(high, 1) {
-		return fail("Low must be above 0, and High above Low and finite, got %v and %v", low, high)
+	if !(low > 0 && low < high && high <= ops.Largest) {
+		return fail("Low must be above 0, and High above Low and at most %v, got %v and %v", ops.Largest, low, high)
 	}
-	if !(s.Magnitude >= 0) || math.IsInf(s.Magnitude, 1) {
-		return fail("Magnitude must be above 0 and finite, or 0 for 0.1·ln(Factor) + 1, got %v", s.Magnitude)
+	if !(s.Magnitude >= 0 && s.Magnitude <= ops.Largest) {
+		return fail("Magnitude must be above 0 and at most %v, or 0 for 0.1·ln(Factor) + 1, got %v", ops.Largest, s.Magnitude)
 	}
 	if s.Kind == "yarn" && base <= 1 {
 		return fail(`"yarn" needs a Base above 1, got %v`, base)

@@ -2,7 +2,6 @@ package layers
 
 import (
 	"fmt"
-	"math"
 
 	G "gorgonia.org/gorgonia"
 
@@ -18,14 +17,14 @@ type Sinusoidal struct {
 	Base float64 `json:"base,omitzero"` // 10,000 if 0
 }
 
-// New returns s. It is an error if its Base is below 0, NaN or infinite.
+// New returns s. It is an error if its Base isn't from 1e-15 to 1e15.
 func (s Sinusoidal) New(*Params, int, AttentionConfig) (Positions, error) { return s, s.check() }
 
 const sinusoidalName = "sinusoidal positions"
 
 func (s Sinusoidal) check() error {
-	if !(s.Base >= 0) || math.IsInf(s.Base, 1) {
-		return fmt.Errorf("%s: Base must be above 0 and finite, or 0 for 10,000, got %v", sinusoidalName, s.Base)
+	if s.Base != 0 && !(s.Base >= 1/ops.Largest && s.Base <= ops.Largest) {
+		return fmt.Errorf("%s: Base must be from %v to %v, or 0 for 10,000, got %v", sinusoidalName, 1/ops.Largest, ops.Largest, s.Base)
 	}
 	return nil
 }

@@ -9,6 +9,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// Largest is the most that a number of a configuration may be. Its square, times any width, is still a float32.
+const Largest = 1e15
+
 // An AttentionConfig is what attention does besides softmax(Q·Kᵀ)·V. Its errors call the operands and the fields by the
 // names that package layers has for them.
 type AttentionConfig struct {
@@ -103,11 +106,11 @@ func (c AttentionConfig) Check(name string) error {
 	if err := CheckRate(name, c.Dropout); err != nil {
 		return err
 	}
-	if math.IsNaN(c.Scale) || math.IsInf(c.Scale, 0) {
-		return fmt.Errorf("%s: Scale must be finite, or 0 for 1/√K, got %v", name, c.Scale)
+	if !(math.Abs(c.Scale) <= Largest) {
+		return fmt.Errorf("%s: Scale must be finite and at most %v in size, or 0 for 1/√K, got %v", name, Largest, c.Scale)
 	}
-	if !(c.Softcap >= 0) || math.IsInf(c.Softcap, 1) {
-		return fmt.Errorf("%s: Softcap must be above 0 and finite, or 0 for none, got %v", name, c.Softcap)
+	if !(c.Softcap >= 0 && c.Softcap <= Largest) {
+		return fmt.Errorf("%s: Softcap must be above 0 and at most %v, or 0 for none, got %v", name, Largest, c.Softcap)
 	}
 	if c.Heads < 0 || c.KeyValueHeads < 0 || c.Heads == 0 && c.KeyValueHeads > 0 {
 		return fmt.Errorf("%s: Heads must be at least 0, and KeyValueHeads 0 unless there are Heads, got %d and %d", name, c.Heads, c.KeyValueHeads)

@@ -19,6 +19,7 @@ type Env struct {
 	Seed     uint64   // decides what dropout drops
 	Runs     *uint64  // the number of the run that follows its last change, from which ops count; 0 if nil
 	Buffers  *Buffers // what ops have their memory from; nil if each has its own
+	Err      error    // what is wrong with the Build, which Enter returns
 
 	graph    *G.ExprGraph
 	dropouts uint64             // numbers them, lest two drop the same elements
@@ -31,6 +32,8 @@ type Env struct {
 // Enter notes the graph that this Env is for. Another graph than before is an error.
 func (e *Env) Enter(g *G.ExprGraph) error {
 	switch {
+	case e.Err != nil:
+		return e.Err
 	case e.graph == nil:
 		e.graph, e.nodes = g, map[uint32]*G.Node{}
 	case e.graph != g:

@@ -81,8 +81,8 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 		return fail("Mask.Slopes must have one for each of the %d heads, got %d", heads, len(m.Slopes))
 	}
 	for h, x := range m.Slopes {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return fail("Mask.Slopes must be finite, got %v for head %d", x, h)
+		if !(math.Abs(x) <= Largest) {
+			return fail("Mask.Slopes must be at most %v in size and finite, got %v for head %d", Largest, x, h)
 		}
 	}
 	return nil

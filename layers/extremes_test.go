@@ -1,0 +1,338 @@
+package layers_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/extremes"
+	"github.com/heed-go/heed/layers"
+)
+
+// A trial builds an expression of parameters and inputs.
+type trial struct {
+	p *layers.Params
+	b *layers.Build
+	g *G.ExprGraph
+	n int // inputs so far
+}
+
+// in returns an input of random numbers. The last vector of the last axis is constant.
+func (r *trial) in(shape ...int) *G.Node {
+	r.n++
+	v := random(uint64(r.n), shape...)
+	x := v.Float64s()
+	for i := range shape[len(shape)-1] {
+		x[len(x)-1-i] = 0.5
+	}
+	return input(r.g, fmt.Sprintf("in%d", r.n), as(r.p.Dtype(), v))
+}
+
+// ids returns an input of ids below 4, of shape (2, 3).
+func (r *trial) ids() *G.Node {
+	r.n++
+	return input(r.g, fmt.Sprintf("in%d", r.n), dense([]int{0, 1, 2, 3, 1, 0}, 2, 3))
+}
+
+// tried builds an expression for training, in float32 and float64, and returns its values and its gradients by the
+// parameters.
+func tried(build func(r *trial) (*G.Node, error)) (results []float64, err error) {
+	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+		p, err := layers.NewParams(dt, 1)
+		if err != nil {
+			return nil, err
+		}
+		r := &trial{p: p, b: &layers.Build{Mode: layers.Training}, g: G.NewGraph()}
+		y, err := build(r)
+		if err != nil {
+			return nil, err
+		}
+		nodes := G.Nodes{y}
+		if learnables := r.b.Learnables(); len(learnables) > 0 {
+			cost := y
+			if !y.IsScalar() {
+				if cost, err = G.Sum(y); err != nil {
+					return nil, err
+				}
+			}
+			grads, err := G.Grad(cost, learnables...)
+			if err != nil {
+				return nil, err
+			}
+			nodes = append(nodes, grads...)
+		}
+		values := make([]G.Value, len(nodes))
+		for i, n := range nodes {
+			G.Read(n, &values[i])
+		}
+		vm := G.NewTapeMachine(r.g)
+		err = vm.RunAll()
+		vm.Close()
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range values {
+			switch x := v.Data().(type) {
+			case float32:
+				results = append(results, float64(x))
+			case float64:
+				results = append(results, x)
+			case []float32:
+				for _, f := range x {
+					results = append(results, float64(f))
+				}
+			case []float64:
+				results = append(results, x...)
+			}
+		}
+	}
+	return results, nil
+}
+
+func TestExtremes(t *testing.T) {
+	type window = layers.Window
+	mask := layers.Mask{Causal: true, Window: &window{Left: 2, Right: 1}, Slopes: []float64{0.5, 0.25}}
+	init := layers.Normal(0.1)
+	attention := layers.AttentionConfig{Heads: 2, QKNorm: true, NormEps: 1e-5, Softcap: 3, Dropout: 0.1, Init: init, OutputInit: init}
+	feedForward := layers.FeedForwardConfig{Hidden: 4, Dropout: 0.1, Init: init, OutputInit: init}
+	block := layers.BlockConfig{Attention: attention, FeedForward: feedForward, Dropout: 0.1}
+	model := layers.ModelConfig{Vocab: 4, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 3}, Block: block, Dropout: 0.1, Init: init, EmbeddingInit: init}
+	classifier := layers.SequenceClassifierConfig{Model: model}
+	classifier.Model.Outputs = 3
+	yarn := layers.RotaryScaling{Kind: "yarn", Factor: 2, OriginalLen: 8, Low: 1, High: 32, Magnitude: 1.1}
+
+	forward := func(l interface {
+		Forward(*layers.Build, *G.Node) (*G.Node, error)
+	}, err error, r *trial, x *G.Node) (*G.Node, error) {
+		if err != nil {
+			return nil, err
+		}
+		return l.Forward(r.b, x)
+	}
+	positions := func(c layers.PositionsConfig) ([]float64, error) {
+		return tried(func(r *trial) (*G.Node, error) {
+			m := model
+			m.Positions = c
+			e, err := layers.NewEncoder(r.p, m)
+			if err != nil {
+				return nil, err
+			}
+			return e.Forward(r.b, r.ids(), layers.Mask{})
+		})
+	}
+	attend := func(o layers.AttentionOptions) ([]float64, error) {
+		o.Mask.Causal = true
+		var all []float64
+		for _, composed := range []bool{false, true} {
+			results, err := tried(func(r *trial) (*G.Node, error) {
+				r.b.Composed = composed
+				return layers.ScaledDotProduct(r.b, r.in(2, 3, 4), r.in(2, 3, 4), r.in(2, 3, 4), o)
+			})
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, results...)
+		}
+		return all, nil
+	}
+	type (
+		arguments struct{ In, Out, Heads int }
+		cache     struct{ Batch, Capacity, Count, Length, Parent int }
+		huber     struct{ Delta float64 }
+		alibi     struct{ Heads int }
+	)
+	extremes.Run(t, nil,
+		extremes.Of(init, func(c layers.Init) ([]float64, error) {
+			return tried(func(r *trial) (*G.Node, error) {
+				l, err := layers.NewLinear(r.p, 4, 3, layers.LinearConfig{Init: c})
+				return forward(l, err, r, r.in(2, 4))
+			})
+		}),
+		extremes.Of(layers.LinearConfig{Init: init, BiasInit: layers.Uniform(0.1)}, func(c layers.LinearConfig) ([]float64, error) {
+			return tried(func(r *trial) (*G.Node, error) {
+				l, err := layers.NewLinear(r.p, 4, 3, c)
+				return forward(l, err, r, r.in(2, 4))
+			})
+		}),
+		extremes.Of(layers.NormConfig{}, func(c layers.NormConfig) ([]float64, error) {
+			var all []float64
+			for _, c.Kind = range []layers.NormKind{layers.NormLayer, layers.NormRMS} {
+				results, err := tried(func(r *trial) (*G.Node, error) {
+					l, err := layers.NewNorm(r.p, 4, c)
+					return forward(l, err, r, r.in(3, 4))
+				})
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, results...)
+			}
+			return all, nil
+		}),
+		extremes.Of(layers.Dropout{P: 0.1}, func(c layers.Dropout) ([]float64, error) {
+			return tried(func(r *trial) (*G.Node, error) { return c.Forward(r.b, r.in(3, 4)) })
+		}),
+		extremes.Of(feedForward, func(c layers.FeedForwardConfig) ([]float64, error) {
+			return tried(func(r *trial) (*G.Node, error) {
+				l, err := layers.NewFeedForward(r.p, 4, c)
+				return forward(l, err, r, r.in(2, 4))
+			})
+		}),
+		extremes.Of(layers.FeedForward{}, func(c layers.FeedForward) ([]float64, error) {
+			return tried(func(r *trial) (*G.Node, error) {
+				l, err := layers.NewFeedForward(r.p, 4, feedForward)
+				if err != nil {
+					return nil, err
+				}
+				l.Activation, l.Dropout = c.Activation, c.Dropout
+				return l.Forward(r.b, r.in(2, 4))
+			})
+		}),
+		extremes.Of(attention, func(c layers.AttentionConfig) ([]float64, error) {
+			return tried(func(r *trial) (*G.Node, error) {
+				a, err := layers.NewMultiHeadAttention(r.p, 4, c)
+				if err != nil {
+					return nil, err
+				}
+				x := r.in(2, 3, 4)
+				return a.Forward(r.b, x, x, x, layers.Mask{})
+			})
+		}),
+		extremes.Of(layers.AttentionOptions{Mask: mask, Heads: 2, KeyValueHeads: 2}, attend),
+		extremes.Of(mask, func(c layers.Mask) ([]float64, error) { return attend(layers.AttentionOptions{Mask: c, Heads: 2}) }),
+		extremes.Of(*mask.Window, func(c layers.Window) ([]float64, error) {
+			return attend(layers.AttentionOptions{Mask: layers.Mask{Window: &c}})
+		}),
+		extremes.Of(layers.AdditiveConfig{Dropout: 0.1, Init: init}, func(c layers.AdditiveConfig) ([]float64, error) {
+			return tried(func(r *trial) (*G.Node, error) {
+				a, err := layers.NewAdditiveAttention(r.p, 4, c)
+				if err != nil {
+					return nil, err
+				}
+				x := r.in(2, 3, 4)
+				return a.Forward(r.b, x, x, x, layers.Mask{})
+			})
+		}),
+		extremes.Of(block, func(c layers.BlockConfig) ([]float64, error) {
+			return tried(func(r *trial) (*G.Node, error) {
+				l, err := layers.NewEncoderBlock(r.p, 4, c)
+				if err != nil {
+					return nil, err
+				}
+				return l.Forward(r.b, r.in(2, 3, 4), layers.Mask{})
+			})
+		}),
+		extremes.Of(model, func(c layers.ModelConfig) ([]float64, error) {
+			return tried(func(r *trial) (*G.Node, error) {
+				d, err := layers.NewDecoder(r.p, c)
+				if err != nil {
+					return nil, err
+				}
+				return d.Forward(r.b, r.ids(), layers.Mask{})
+			})
+		}),
+		extremes.Of(layers.EncoderDecoderConfig{Model: model}, func(c layers.EncoderDecoderConfig) ([]float64, error) {
+			return tried(func(r *trial) (*G.Node, error) {
+				m, err := layers.NewEncoderDecoder(r.p, c)
+				if err != nil {
+					return nil, err
+				}
+				return m.Forward(r.b, r.ids(), r.ids(), layers.Mask{})
+			})
+		}),
+		extremes.Of(classifier, func(c layers.SequenceClassifierConfig) ([]float64, error) {
+			return tried(func(r *trial) (*G.Node, error) {
+				m, err := layers.NewSequenceClassifier(r.p, c)
+				if err != nil {
+					return nil, err
+				}
+				return m.Forward(r.b, r.ids(), layers.Mask{})
+			})
+		}),
+		extremes.Of(layers.Learned{MaxLen: 3, Init: init}, func(c layers.Learned) ([]float64, error) { return positions(c) }),
+		extremes.Of(layers.Sinusoidal{}, func(c layers.Sinusoidal) ([]float64, error) { return positions(c) }),
+		extremes.Of(layers.Rotary{}, func(c layers.Rotary) ([]float64, error) { return positions(c) }),
+		extremes.Of(layers.RelativeBias{Init: init}, func(c layers.RelativeBias) ([]float64, error) { return positions(c) }),
+		extremes.Of(yarn, func(c layers.RotaryScaling) ([]float64, error) { return positions(layers.Rotary{Scaling: c}) }),
+		extremes.Of(layers.RotaryScaling{Kind: "llama3", Factor: 2, OriginalLen: 8, Low: 1, High: 4}, func(c layers.RotaryScaling) ([]float64, error) {
+			return positions(layers.Rotary{Scaling: c})
+		}),
+		extremes.Of(layers.RotaryScaling{Kind: "linear", Factor: 2}, func(c layers.RotaryScaling) ([]float64, error) {
+			return positions(layers.Rotary{Scaling: c})
+		}),
+		extremes.Of(layers.Build{Mode: layers.Training}, func(c layers.Build) ([]float64, error) {
+			return tried(func(r *trial) (*G.Node, error) {
+				r.b.Mode, r.b.Seed, r.b.Runs, r.b.Cores = c.Mode, c.Seed, c.Runs, c.Cores
+				return layers.ScaledDotProduct(r.b, r.in(2, 3, 4), r.in(2, 3, 4), r.in(2, 3, 4), layers.AttentionOptions{Dropout: 0.1})
+			})
+		}),
+		extremes.Of(layers.CrossEntropyOptions{ClassWeights: []float64{1, 1, 1, 1}, LabelSmoothing: 0.1}, func(c layers.CrossEntropyOptions) ([]float64, error) {
+			return tried(func(r *trial) (*G.Node, error) {
+				return layers.CrossEntropy(r.b, r.in(2, 3, 4), r.ids(), c)
+			})
+		}),
+		extremes.Of(huber{1}, func(c huber) ([]float64, error) {
+			return tried(func(r *trial) (*G.Node, error) {
+				return layers.HuberError(r.b, r.in(3, 4), r.in(3, 4), nil, c.Delta)
+			})
+		}),
+		extremes.Of(alibi{2}, func(c alibi) ([]float64, error) {
+			return layers.ALiBi{}.Slopes(c.Heads)
+		}),
+		extremes.Of(arguments{4, 4, 2}, func(c arguments) ([]float64, error) {
+			return tried(func(r *trial) (*G.Node, error) {
+				l, err := layers.NewLinear(r.p, c.In, c.Out, layers.LinearConfig{})
+				x, err := forward(l, err, r, r.in(2, 3, 4))
+				if err != nil {
+					return nil, err
+				}
+				if x, err = (layers.Rotary{}).Turn(r.b, x, c.Heads, nil); err != nil {
+					return nil, err
+				}
+				n, err := layers.NewRMSNorm(r.p.Scope("norm"), 2, layers.NormConfig{})
+				if err != nil {
+					return nil, err
+				}
+				return n.ForwardHeads(r.b, x, c.Heads)
+			})
+		}),
+		extremes.Of(cache{2, 8, 1, 1, 0}, func(c cache) ([]float64, error) {
+			k, err := layers.NewCache(c.Batch, c.Capacity)
+			if err != nil {
+				return nil, err
+			}
+			if err := k.Extend(1, c.Count); err != nil {
+				return nil, err
+			}
+			k.Commit()
+			if err := k.Truncate(1, c.Length); err != nil {
+				return nil, err
+			}
+			return nil, k.Reorder(1, c.Parent)
+		}),
+	)
+}
+
+// Some numbers give finite results and are errors all the same.
+func TestNumbersAreErrors(t *testing.T) {
+	inf := math.Inf(1)
+	p := newParams(t)
+	_, eps := layers.NewNorm(p.Scope("norm"), 4, layers.NormConfig{Eps: inf})
+	_, rms := layers.NewNorm(p.Scope("rms"), 4, layers.NormConfig{Kind: layers.NormRMS, Eps: inf})
+	_, std := p.New("normal", layers.Normal(1e308), 4)
+	_, own := p.New("own", layers.Init{Func: func(_ *rand.Rand, values []float64, _ []int) { values[1] = inf }}, 4)
+	for want, err := range map[string]error{"layer norm norm: Eps": eps, "rms norm rms: Eps": rms, "Scale of normal": std, "Func": own} {
+		wantError(t, err, want)
+	}
+	for want, b := range map[string]*layers.Build{"Mode": {Mode: 77}, "Cores": {Cores: -1}} {
+		g := G.NewGraph()
+		x := input(g, "x", random(1, 2, 4))
+		_, bound := b.Bind(g, must[*layers.Param](t)(p.New(want, layers.Ones(), 4)))
+		_, attended := layers.ScaledDotProduct(b, x, x, x, layers.AttentionOptions{})
+		wantError(t, bound, want)
+		wantError(t, attended, want)
+	}
+}
