@@ -89,6 +89,9 @@ func (b *Batch) Resize(l Layout, size, length, targetLen int) (Batch, error) {
 	if err != nil {
 		return to, err
 	}
+	if (l.Start >= 0) != (b.Before != nil) {
+		return Batch{}, fmt.Errorf("a batch of another kind can't have a Layout with a Start of %d", l.Start)
+	}
 	if size < b.Size || (targetLen == 0) != (b.TargetLen == 0) {
 		return Batch{}, fmt.Errorf("a batch of %d rows with targets of width %d can't have %d and %d", b.Size, b.TargetLen, size, targetLen)
 	}
@@ -114,7 +117,7 @@ func (b *Batch) Resize(l Layout, size, length, targetLen int) (Batch, error) {
 
 // newBatch returns a batch of padding alone.
 func newBatch(size int, l Layout) (Batch, error) {
-	if err := checkSize(size, max(l.Len, l.TargetLen)); err != nil {
+	if err := checkSize(size, l.Len, l.TargetLen); err != nil {
 		return Batch{}, err
 	}
 	b := Batch{
@@ -129,11 +132,11 @@ func newBatch(size int, l Layout) (Batch, error) {
 	return b, nil
 }
 
-func checkSize(size, length int) error {
-	if size < 1 || length < 1 {
-		return fmt.Errorf("a batch needs at least one row and one position, got a size of %d and a length of %d", size, length)
+func checkSize(size, length, targetLen int) error {
+	if size < 1 || length < 1 || targetLen < 0 {
+		return fmt.Errorf("a batch needs at least one row and one position, got a size of %d and a length of %d, and targets of %d", size, length, targetLen)
 	}
-	if length > math.MaxInt32/size {
+	if length = max(length, targetLen); length > math.MaxInt32/size {
 		return fmt.Errorf("a batch holds at most %d ids, got a size of %d and a length of %d", math.MaxInt32, size, length)
 	}
 	return nil

@@ -21,7 +21,7 @@ type BeamOptions struct {
 	End []int
 
 	// LengthPenalty is the α of the Score that hypotheses are compared by. 0 compares log probabilities, which favours
-	// short hypotheses; 1 compares their means over the tokens. It must be finite and at least 0.
+	// short hypotheses; 1 compares their means over the tokens. It must be from 0 to 10.
 	LengthPenalty float64
 }
 
@@ -62,8 +62,8 @@ func Beam(ctx context.Context, m Model, prompts [][]int, o BeamOptions) ([][]Hyp
 	if o.Width < 1 {
 		return nil, fmt.Errorf("decode: a beam's Width must be at least 1, got %d", o.Width)
 	}
-	if !(o.LengthPenalty >= 0 && o.LengthPenalty <= math.MaxFloat64) {
-		return nil, fmt.Errorf("decode: the LengthPenalty must be finite and at least 0, got %v", o.LengthPenalty)
+	if !(o.LengthPenalty >= 0 && o.LengthPenalty <= 10) { // the scores of far more would all be 0
+		return nil, fmt.Errorf("decode: the LengthPenalty must be from 0 to 10, got %v", o.LengthPenalty)
 	}
 	if err := checkModel(m, prompts, o.Width, o.MaxTokens, o.End); err != nil {
 		return nil, err

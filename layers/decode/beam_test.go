@@ -307,9 +307,10 @@ func TestBeamErrors(t *testing.T) {
 	}{
 		{"no width", decode.BeamOptions{MaxTokens: 1}, "Width must be at least 1, got 0"},
 		{"too wide", decode.BeamOptions{Width: 5, MaxTokens: 1}, "1 prompts of 5 sequences each need a model with a Batch of at least that many, got 4"},
-		{"negative penalty", decode.BeamOptions{Width: 1, MaxTokens: 1, LengthPenalty: -1}, "LengthPenalty must be finite and at least 0, got -1"},
+		{"negative penalty", decode.BeamOptions{Width: 1, MaxTokens: 1, LengthPenalty: -1}, "LengthPenalty must be from 0 to 10, got -1"},
 		{"NaN penalty", decode.BeamOptions{Width: 1, MaxTokens: 1, LengthPenalty: math.NaN()}, "got NaN"},
 		{"infinite penalty", decode.BeamOptions{Width: 1, MaxTokens: 1, LengthPenalty: inf}, "got +Inf"},
+		{"huge penalty", decode.BeamOptions{Width: 1, MaxTokens: 1, LengthPenalty: 1e308}, "got 1e+308"},
 		{"no reordering", decode.BeamOptions{Width: 2, MaxTokens: 2}, "reordering the model's sequences: broken"},
 	}
 	for _, tc := range tests {

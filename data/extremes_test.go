@@ -1,0 +1,115 @@
+package data
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/internal/extremes"
+)
+
+func TestExtremes(t *testing.T) {
+	pairs, err := Named("reverse", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs.Kind, pairs.MaxLen, pairs.MaxAnswer = KindPairs, 8, 8
+	coder, err := NewCoder(pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := coder.Batch([]Example{{Source: "ab", Answer: "ba"}, {Source: "abc", Answer: "cba"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample := strings.Repeat("to be or not to be ", 20)
+	text, err := newText("text", strings.NewReader(sample), int64(len(sample)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// counted returns how many numbers a batch has, which must be those of its sizes.
+	counted := func(b Batch, err error) ([]float64, error) {
+		if err == nil && (len(b.Lengths) != b.Size || len(b.Inputs) != b.Size*b.Len) {
+			return []float64{math.NaN()}, nil
+		}
+		return nil, err
+	}
+	type (
+		name   struct{ MaxLen int }
+		split  struct{ Validation, Epoch, Step, Size int }
+		pad    struct{ Width, Pad int }
+		resize struct {
+			Layout                  Layout
+			Size, Length, TargetLen int
+		}
+		window    struct{ Epoch, Step, Size, Length, Limit, Number, Start int }
+		tokenizer struct{ Size, ID int }
+		held      struct{ Share float64 }
+	)
+	results := []string{"Batch", "BadRowsError", "ColumnError", "Example", "InvalidUTF8Error", "RowError", "Table", "UnknownSymbolError"}
+	extremes.Run(t, results,
+		extremes.Of(pairs, func(c Rule) ([]float64, error) {
+			if c.MaxLen > 1<<40 {
+				return nil, errors.New("a length that there is no memory for isn't tried")
+			}
+			coder, err := NewCoder(c)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := NewSplit(c, 1, 10); err != nil {
+				return nil, err
+			}
+			return counted(coder.Batch([]Example{{Source: "ab", Answer: "ba"}}))
+		}),
+		extremes.Of(coder.Layout(), func(c Layout) ([]float64, error) { return counted(batch.Resize(c, 2, 8, 9)) }),
+		extremes.Of(resize{coder.Layout(), 4, 9, 9}, func(c resize) ([]float64, error) {
+			return counted(batch.Resize(c.Layout, c.Size, c.Length, c.TargetLen))
+		}),
+		extremes.Of(name{4}, func(c name) ([]float64, error) {
+			_, err := Named("reverse", c.MaxLen)
+			return nil, err
+		}),
+		extremes.Of(split{10, 1, 1, 4}, func(c split) ([]float64, error) {
+			if c.Size > 1<<40 {
+				return nil, errors.New("more examples than there is memory for aren't tried")
+			}
+			s, err := NewSplit(pairs, 1, c.Validation)
+			if err != nil {
+				return nil, err
+			}
+			_, err = s.Train(c.Epoch, c.Step, c.Size)
+			return nil, err
+		}),
+		extremes.Of(pad{3, 0}, func(c pad) ([]float64, error) { return counted(Pad([][]int{{1}, {2, 3}}, c.Width, c.Pad)) }),
+		extremes.Of(window{1, 1, 2, 4, 3, 1, 5}, func(c window) ([]float64, error) {
+			if _, err := text.ValidationWindows(c.Length, c.Limit); err != nil {
+				return nil, err
+			}
+			if err := text.Window(make([]int, 3), c.Start); err != nil {
+				return nil, err
+			}
+			if results, err := counted(text.TrainBatch(1, c.Epoch, c.Step, c.Size, c.Length)); err != nil || results != nil {
+				return results, err
+			}
+			return counted(text.ValidationBatch([]int{0, c.Number}, c.Length, c.Limit))
+		}),
+		extremes.Of(tokenizer{300, 1}, func(c tokenizer) ([]float64, error) {
+			for _, units := range []Units{Characters, Tokens, BPE} {
+				k, err := NewTokenizer(units, slices.Values([]string{sample}), c.Size)
+				if err != nil {
+					return nil, err
+				}
+				if _, err := k.Decode([]int{c.ID}); err != nil {
+					return nil, err
+				}
+			}
+			return nil, nil
+		}),
+		extremes.Of(held{0.5}, func(c held) ([]float64, error) {
+			HeldOut(1, "key", c.Share)
+			return nil, nil
+		}),
+	)
+}
