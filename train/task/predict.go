@@ -22,7 +22,7 @@ import (
 // PredictOptions say how PredictAll answers.
 type PredictOptions struct {
 	// Beam is how many hypotheses of an answer are followed at a time, as decode.BeamOptions has it. It is for pairs,
-	// whose answers are written symbol by symbol: 0 or 1 takes the likeliest symbol each time.
+	// whose answers are written symbol by symbol: 0 or 1 takes the likeliest symbol each time. It is at most MaxBeam.
 	Beam int
 }
 
@@ -66,8 +66,8 @@ func (m *Model) Predict(input string) (string, error) {
 // When ctx is done it returns ctx.Err(), and no answers. If a function that the model was made with panics, PredictAll
 // panics in the caller's goroutine, as train.Fit does.
 func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
-	if o.Beam < 0 || o.Beam > maxBeam {
-		return nil, configErrorf("%s must be from 1 to %d, or 0 for 1, got %d", setting("beam"), maxBeam, o.Beam)
+	if o.Beam < 0 || o.Beam > MaxBeam {
+		return nil, configErrorf("%s must be from 1 to %d, or 0 for 1, got %d", setting("beam"), MaxBeam, o.Beam)
 	}
 	if o.Beam > 1 && m.Config.Task.Kind != data.KindPairs {
 		return nil, fmt.Errorf("a Beam is for answers that are written symbol by symbol, those of pairs: the task %s is of kind %s", m.Config.Task.Name, m.Config.Task.Kind)
@@ -103,10 +103,12 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 	return answers, nil
 }
 
-// maxBeam is the widest beam, batchTokens about how many tokens a batch has, if it isn't of one row, and freeBatches of
-// how many batches on every processor graphs are kept.
+// MaxBeam is the most that PredictOptions may have for a Beam.
+const MaxBeam = 1 << 10
+
+// batchTokens is about how many tokens a batch has, if it isn't of one row, and freeBatches of how many batches on
+// every processor graphs are kept.
 const (
-	maxBeam     = 1 << 10
 	batchTokens = 1 << 11
 	freeBatches = 2
 )

@@ -39,6 +39,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -53,7 +54,7 @@ import (
 type Options struct {
 	MaxBody   int           // bytes of a request; 1 MiB by default
 	MaxInputs int           // inputs of a request; 256 by default
-	MaxBeam   int           // hypotheses that answers of pairs are searched with; 16 by default
+	MaxBeam   int           // hypotheses that answers of pairs are searched with; 16 by default, at most task.MaxBeam
 	MaxTokens int           // tokens that a generation writes; 1,024 by default
 	Sessions  int           // generations, and answers of attention, at once; 16 by default
 	Queue     int           // inputs that wait to be answered; 1,024 by default, or MaxInputs if that is more
@@ -101,7 +102,7 @@ type endpoint struct {
 }
 
 // New makes a service of a model, whose parameters nothing may write while it is used. It is an error if a limit is
-// negative, or if MaxInputs is more than the Queue.
+// negative, if MaxBeam is more than task.MaxBeam, or if MaxInputs is more than the Queue.
 //
 // Requests that wait are answered together, as long as they want the same beam, one batch at a time over all
 // processors. So a request never waits for others to come, and one that has ended before its turn is never computed.
@@ -115,37 +116,8 @@ func New(m *task.Model, o Options) (*Handler, error) {
 	if m.Params == nil { // else it would fail in the goroutine of a request
 		return nil, errors.New("the model is empty: task.Open or task.New makes one")
 	}
-	for _, limit := range []struct {
-		name     string
-		of       *int
-		standard int
-	}{
-		{"MaxBody", &o.MaxBody, 1 << 20},
-		{"MaxInputs", &o.MaxInputs, 256},
-		{"MaxBeam", &o.MaxBeam, 16},
-		{"MaxTokens", &o.MaxTokens, 1024},
-		{"Sessions", &o.Sessions, 16},
-		{"Queue", &o.Queue, max(1024, o.MaxInputs)},
-		{"Batch", &o.Batch, 32},
-	} {
-		if *limit.of < 0 {
-			return nil, fmt.Errorf("the %s must be at least 1, or 0 for %d, got %d", limit.name, limit.standard, *limit.of)
-		}
-		if *limit.of == 0 {
-			*limit.of = limit.standard
-		}
-	}
-	if o.Time < 0 {
-		return nil, fmt.Errorf("the Time must be above 0, or 0 for %v, got %v", time.Minute, o.Time)
-	}
-	if o.Queue < o.MaxInputs {
-		return nil, fmt.Errorf("the Queue must have room for a request, whose MaxInputs are %d, got %d", o.MaxInputs, o.Queue)
-	}
-	if o.Time == 0 {
-		o.Time = time.Minute
-	}
-	if o.ErrorLog == nil {
-		o.ErrorLog = log.Default()
+	if err := o.complete(); err != nil {
+		return nil, err
 	}
 	h := &Handler{model: m, options: o, origins: http.NewCrossOriginProtection(), idle: make(chan struct{}), large: make(chan struct{}, mostLarge)}
 	h.ending, h.end = context.WithCancel(context.Background())
@@ -163,6 +135,46 @@ func New(m *task.Model, o Options) (*Handler, error) {
 	var err error
 	h.page, err = h.newPage()
 	return h, err
+}
+
+// complete checks the limits, and sets the defaults of those that are 0.
+func (o *Options) complete() error {
+	for _, limit := range []struct {
+		name           string
+		value          *int
+		standard, most int
+	}{
+		{"MaxBody", &o.MaxBody, 1 << 20, math.MaxInt},
+		{"MaxInputs", &o.MaxInputs, 256, math.MaxInt},
+		{"MaxBeam", &o.MaxBeam, 16, task.MaxBeam},
+		{"MaxTokens", &o.MaxTokens, 1024, math.MaxInt},
+		{"Sessions", &o.Sessions, 16, math.MaxInt},
+		{"Queue", &o.Queue, max(1024, o.MaxInputs), math.MaxInt},
+		{"Batch", &o.Batch, 32, math.MaxInt},
+	} {
+		if *limit.value < 0 {
+			return fmt.Errorf("the %s must be at least 1, or 0 for %d, got %d", limit.name, limit.standard, *limit.value)
+		}
+		if *limit.value > limit.most {
+			return fmt.Errorf("the %s must be at most %d, got %d", limit.name, limit.most, *limit.value)
+		}
+		if *limit.value == 0 {
+			*limit.value = limit.standard
+		}
+	}
+	if o.Time < 0 {
+		return fmt.Errorf("the Time must be above 0, or 0 for %v, got %v", time.Minute, o.Time)
+	}
+	if o.Queue < o.MaxInputs {
+		return fmt.Errorf("the Queue must have room for a request, whose MaxInputs are %d, got %d", o.MaxInputs, o.Queue)
+	}
+	if o.Time == 0 {
+		o.Time = time.Minute
+	}
+	if o.ErrorLog == nil {
+		o.ErrorLog = log.Default()
+	}
+	return nil
 }
 
 // ServeHTTP answers a request. Its path is that of an endpoint: http.StripPrefix takes off what is before it.

@@ -1,0 +1,74 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/extremes"
+	"github.com/heed-go/heed/train/task"
+)
+
+func TestExtremes(t *testing.T) {
+	rule, err := data.Named("reverse", 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule.Kind, rule.MaxAnswer = data.KindPairs, 4
+	pairs, text := small(t, task.Defaults(rule)), writer(t)
+
+	// post sends a request, whose answer must have one of some statuses.
+	post := func(m *task.Model, o Options, path string, request any, statuses ...int) error {
+		body, err := json.Marshal(request)
+		if err != nil {
+			return err
+		}
+		h, err := New(m, o)
+		if err != nil {
+			return err
+		}
+		r := httptest.NewRequest("POST", path, strings.NewReader(string(body)))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		for _, status := range statuses {
+			if w.Code == status {
+				return nil
+			}
+		}
+		panic(fmt.Sprintf("%s %s: status %d, want %v: %s", path, body, w.Code, statuses, w.Body))
+	}
+	type (
+		predict struct {
+			Inputs []string `json:"inputs"`
+			Beam   int      `json:"beam"`
+		}
+		generate struct {
+			Prompt      string  `json:"prompt"`
+			Tokens      int     `json:"tokens"`
+			Temperature float64 `json:"temperature"`
+			TopK        int     `json:"top_k"`
+			TopP        float64 `json:"top_p"`
+			Seed        uint64  `json:"seed"`
+		}
+	)
+	asked := predict{[]string{"abc"}, 1}
+	wide := predict{[]string{"abc"}, 99_999_999}
+	written := generate{"The", 3, 0.7, 9, 0.9, 1}
+	extremes.Run(t, nil,
+		extremes.Of(Options{}, func(c Options) ([]float64, error) {
+			if err := post(pairs, c, "/predict", asked, 200); err != nil {
+				return nil, err
+			}
+			if err := post(pairs, c, "/predict", wide, 400); err != nil {
+				return nil, err
+			}
+			return nil, post(text, c, "/generate", written, 200)
+		}),
+		extremes.Of(asked, func(c predict) ([]float64, error) { return nil, post(pairs, Options{}, "/predict", c, 200, 400) }),
+		extremes.Of(written, func(c generate) ([]float64, error) { return nil, post(text, Options{}, "/generate", c, 200, 400) }),
+	)
+}
