@@ -19,8 +19,8 @@ import (
 
 // A Case has a configuration tried by Run.
 type Case struct {
-	name string
-	run  func(t *testing.T)
+	config reflect.Type
+	run    func(t *testing.T)
 }
 
 // Of returns the Case of a configuration. use does with it what users do, from end to end, and returns the numbers that
@@ -42,11 +42,7 @@ func Of[T any](valid T, use func(c T) ([]float64, error)) Case {
 			}
 		})
 	}
-	name := reflect.TypeFor[T]().Name()
-	if name == "" { // the arguments of a function
-		name = reflect.TypeFor[T]().String()
-	}
-	return Case{name, run}
+	return Case{reflect.TypeFor[T](), run}
 }
 
 // Run sets every exported number of each Case's configuration, one at a time, to NaN, ±∞, −1, 0 and the extremes of its
@@ -55,14 +51,25 @@ func Of[T any](valid T, use func(c T) ([]float64, error)) Case {
 func Run(t *testing.T, results []string, cases ...Case) {
 	tried := slices.Clone(results)
 	for _, c := range cases {
-		tried = append(tried, c.name)
-		t.Run(c.name, c.run)
+		tried = append(tried, within(c.config)...)
+		t.Run(c.config.String(), c.run)
 	}
 	for _, name := range structs(t) {
 		if !slices.Contains(tried, name) {
 			t.Errorf("%s has numbers that no case tries: add one", name)
 		}
 	}
+}
+
+// within returns the names of a struct and of those that its fields are.
+func within(t reflect.Type) (names []string) {
+	if t.Kind() == reflect.Struct {
+		names = append(names, t.Name())
+		for i := range t.NumField() {
+			names = append(names, within(t.Field(i).Type)...)
+		}
+	}
+	return names
 }
 
 // A failure is what use must not do.

@@ -1,0 +1,59 @@
+package extremes
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+func TestTry(t *testing.T) {
+	var memory []byte
+	for name, use := range map[string]func() ([]float64, error){
+		"NaN":    func() ([]float64, error) { return []float64{1, math.NaN()}, nil },
+		"−Inf":   func() ([]float64, error) { return []float64{math.Inf(-1)}, nil },
+		"panic":  func() ([]float64, error) { panic("at once") },
+		"memory": func() ([]float64, error) { memory = make([]byte, 200e6); return nil, errors.New("too late") },
+	} {
+		if err := try(use); !errors.As(err, new(*failure)) {
+			t.Errorf("%s: %v, want a failure", name, err)
+		}
+	}
+	_ = memory
+	if err := try(func() ([]float64, error) { return []float64{math.NaN()}, errors.New("no") }); errors.As(err, new(*failure)) || err == nil {
+		t.Errorf("an error: %v", err)
+	}
+	if err := try(func() ([]float64, error) { return []float64{1}, nil }); err != nil {
+		t.Errorf("finite results: %v", err)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	type inner struct {
+		Rate   float64
+		hidden int
+	}
+	c := struct {
+		inner
+		Inner    inner
+		Pointer  *inner
+		List     []inner
+		Baseline *float64
+		Name     string
+		Seed     uint64
+	}{Pointer: &inner{hidden: 1}, List: make([]inner, 2), Baseline: new(1.0)}
+	var names []string
+	visit := func(name string, n reflect.Value) { names = append(names, name); n.Set(extremes(n.Type())[0]) }
+	numbers(reflect.ValueOf(&c).Elem(), "", visit)
+	if want := []string{".Inner.Rate", ".Pointer.Rate", ".List[0].Rate", ".Baseline", ".Seed"}; !slices.Equal(names, want) {
+		t.Errorf("it visits %v, want %v", names, want)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a nil pointer to numbers passes")
+		}
+	}()
+	c.Baseline = nil
+	numbers(reflect.ValueOf(&c).Elem(), "", visit)
+}

@@ -1,0 +1,105 @@
+package task
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/extremes"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+)
+
+func TestExtremes(t *testing.T) {
+	rule, err := data.Named("reverse", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule.Kind, rule.MaxAnswer = data.KindPairs, 3
+	init := layers.Normal(0.1)
+	config := func(rule data.Rule) Config {
+		c := Defaults(rule)
+		c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads, c.Model.Block.FeedForward.Hidden = 4, 1, 2, 4
+		c.Model.Init, c.Model.Block.Attention.OutputInit = init, init
+		c.Data.Validation = 4
+		c.Training.Batch, c.Training.Steps, c.Training.Epochs, c.Training.Decay = 4, 2, 2, 4
+		c.Training.Baseline, c.Training.StoppingThreshold, c.Training.DivergenceThreshold = new(1.0), new(1e-3), new(100.0)
+		return c
+	}
+	// fitted trains two steps.
+	fitted := func(c Config) ([]float64, error) {
+		made, err := New(c)
+		if err != nil {
+			return nil, err
+		}
+		defer made.Close()
+		fit := made.FitConfig()
+		fit.MaxSteps = 2
+		r, err := train.Fit(t.Context(), made.Problem(), fit)
+		if err != nil {
+			return nil, err
+		}
+		return []float64{r.Best.TrainLoss, r.Best.ValLoss, r.Best.GradientNorm, r.Best.LearningRate}, nil
+	}
+	sgd := config(rule)
+	sgd.Training.Solver, sgd.Training.Momentum, sgd.Training.Plateau, sgd.Training.PlateauFactor = "sgd", 0.9, 2, 0.5
+	muon := config(rule)
+	muon.Training.Solver, muon.Training.MuonRate, muon.Training.Average, muon.Training.Schedule = "muon", 0.02, 0.9, "one-cycle"
+	muon.Training.WarmUp = 1
+	model, err := New(config(rule))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	type limits struct { // of a Task
+		Workers, MaxSteps, CheckpointSteps int
+		MaxTime, CheckpointTime            time.Duration
+	}
+	type longest struct{ MaxLen int }
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Task]()) {
+		if _, tried := reflect.TypeFor[limits]().FieldByName(f.Name); len(f.Index) == 1 && f.Type.ConvertibleTo(reflect.TypeFor[int]()) && !tried {
+			t.Errorf("Task has a limit that isn't tried: %s", f.Name)
+		}
+	}
+	results := []string{"Answer", "AttentionLayer", "Count", "Judged", "Look", "Report", "Run", "Score", "Side", "Summary", "Task"}
+	extremes.Run(t, results,
+		extremes.Of(config(rule), fitted),
+		extremes.Of(sgd.Training, func(c Training) ([]float64, error) {
+			all := sgd
+			all.Training = c
+			return fitted(all)
+		}),
+		extremes.Of(muon.Training.Solving, func(c Solving) ([]float64, error) {
+			all := muon
+			all.Training.Solving = c
+			return fitted(all)
+		}),
+		extremes.Of(PredictOptions{Beam: 2}, func(c PredictOptions) ([]float64, error) {
+			answers, err := model.PredictAll(t.Context(), []string{"abc"}, c)
+			if err != nil {
+				return nil, err
+			}
+			return []float64{answers[0].LogProb}, answers[0].Err
+		}),
+		extremes.Of(longest{3}, func(c longest) ([]float64, error) {
+			_, err := Named("reverse", c.MaxLen)
+			return nil, err
+		}),
+		extremes.Of(limits{MaxSteps: 2}, func(c limits) ([]float64, error) {
+			made, err := New(config(rule))
+			if err != nil {
+				return nil, err
+			}
+			defer made.Close()
+			for i, f := range reflect.VisibleFields(reflect.TypeFor[limits]()) {
+				reflect.ValueOf(made).Elem().FieldByName(f.Name).Set(reflect.ValueOf(c).Field(i))
+			}
+			s, err := made.Train(t.Context(), t.TempDir(), nil, nil)
+			if err != nil {
+				return nil, err
+			}
+			return []float64{s.TrainLoss}, nil
+		}),
+	)
+}
