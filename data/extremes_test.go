@@ -108,8 +108,10 @@ func TestExtremes(t *testing.T) {
 			return nil, nil
 		}),
 		extremes.Of(held{0.5}, func(c held) ([]float64, error) {
-			HeldOut(1, "key", c.Share)
-			return nil, nil
+			if HeldOut(1, "key", c.Share) {
+				return []float64{1}, nil
+			}
+			return []float64{0}, nil
 		}),
 	)
 }

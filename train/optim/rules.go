@@ -139,7 +139,7 @@ func (r Lion) update(u update) {
 // decoupled as AdamW's.
 type Muon struct {
 	Momentum   float64 // decay of the running mean: 0.95
-	Iterations int     // of Newton and Schulz, which make it orthogonal: 5
+	Iterations int     // of Newton and Schulz, which make it orthogonal: 5; at most 100
 	OutIn      bool    // matrices are of shape (out, in), as those of package layers are
 }
 

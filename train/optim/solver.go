@@ -13,8 +13,8 @@ import (
 // A Solver steps parameters by their gradients, as a gorgonia.Solver for any Gorgonia program. A step sets the
 // gradients to zero, as Gorgonia's own solvers do.
 //
-// Fields are read on every step, and numbers may change between steps. Its memory of a parameter goes by the
-// parameter's place in the slice that Step is given, so that must not change.
+// Fields are read on every step, and numbers may change between steps: rates, decays and limits from 0 to 1e30. Its
+// memory of a parameter goes by the parameter's place in the slice that Step is given, so that must not change.
 type Solver struct {
 	Rule         Rule // how a parameter steps; AdamW{} if nil
 	LearningRate float64
