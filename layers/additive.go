@@ -109,7 +109,7 @@ func (a *AdditiveAttention) attend(b *Build, query, key, value *G.Node, m Mask) 
 			return nil, nil, fmt.Errorf("%s: %w", a.name, err)
 		}
 	}
-	in, err := ops.AttentionConfig{Name: a.name, Heads: 1, Mask: m.ops(), Dropout: a.dropout}.Inputs(b.Env(), q, k, value)
+	in, err := ops.AttentionConfig{Name: a.name, Heads: 1, Mask: ops.Mask(m), Dropout: a.dropout}.Inputs(b.Env(), q, k, value)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -134,7 +134,7 @@ func (a *AdditiveAttention) attend(b *Build, query, key, value *G.Node, m Mask) 
 	if err != nil {
 		return nil, nil, err
 	}
-	if weights, err = ops.Softmax(b.Env(), scores, in.Mask); err != nil {
+	if weights, err = ops.Softmax(b.Env(), in.Name, scores, in.Mask); err != nil {
 		return nil, nil, err
 	}
 	if weights, err = ops.Dropout(b.Env(), weights, in.Dropout); err != nil {

@@ -64,27 +64,27 @@ type Stages struct {
 
 // ScaledDotProductStages builds what ScaledDotProduct computes from separate ops, and returns every stage.
 func ScaledDotProductStages(b *Build, q, k, v *G.Node, o AttentionOptions) (st Stages, err error) {
-	st, mask, err := composed(b, q, k, v, o)
+	st, in, err := composed(b, q, k, v, o)
 	if err != nil {
 		return Stages{}, err
 	}
-	st.Masked, err = ops.MaskScores(b.Env(), st.Capped, mask)
+	st.Masked, err = ops.MaskScores(b.Env(), in.Name, st.Capped, in.Mask)
 	return st, err
 }
 
-// composed builds attention by separate ops, and returns the mask that softmax took.
+// composed builds attention by separate ops, and returns the operands that they took.
 //
-// Masked isn't among them: softmax masks by itself, and a node that nothing reads would be computed all the same.
-func composed(b *Build, q, k, v *G.Node, o AttentionOptions) (Stages, ops.Mask, error) {
+// Masked isn't among the stages: softmax masks by itself, and a node that nothing reads would be computed all the same.
+func composed(b *Build, q, k, v *G.Node, o AttentionOptions) (Stages, ops.AttentionInputs, error) {
 	in, err := o.ops().Inputs(b.Env(), q, k, v)
 	if err != nil {
-		return Stages{}, ops.Mask{}, err
+		return Stages{}, in, err
 	}
 	st, err := compose(b, in)
 	if err != nil {
-		return Stages{}, ops.Mask{}, fmt.Errorf("%s: %w", in.Name, err)
+		return Stages{}, in, fmt.Errorf("%s: %w", in.Name, err)
 	}
-	return st, in.Mask, nil
+	return st, in, nil
 }
 
 // compose builds attention by separate ops from operands that have been checked.
@@ -120,7 +120,7 @@ func compose(b *Build, in ops.AttentionInputs) (st Stages, err error) {
 			return st, err
 		}
 	}
-	if st.Weights, err = ops.Softmax(b.Env(), st.Capped, in.Mask); err != nil {
+	if st.Weights, err = ops.Softmax(b.Env(), in.Name, st.Capped, in.Mask); err != nil {
 		return st, err
 	}
 	if st.Dropped, err = ops.Dropout(b.Env(), st.Weights, in.Dropout); err != nil {
@@ -138,7 +138,7 @@ func compose(b *Build, in ops.AttentionInputs) (st Stages, err error) {
 // ops returns the options as ops take them.
 func (o AttentionOptions) ops() ops.AttentionConfig {
 	return ops.AttentionConfig{
-		Name: cmp.Or(o.layer, "scaled dot-product attention"), Heads: o.Heads, KeyValueHeads: o.KeyValueHeads, Scale: o.Scale, Softcap: o.Softcap,
-		Mask: o.Mask.ops(), Dropout: o.Dropout, PastKey: o.PastKey, PastValue: o.PastValue,
+		Name: cmp.Or(o.layer, "scaled dot-product attention"), Mask: ops.Mask(o.Mask), Scale: o.Scale, Softcap: o.Softcap, Dropout: o.Dropout,
+		Heads: o.Heads, KeyValueHeads: o.KeyValueHeads, PastKey: o.PastKey, PastValue: o.PastValue,
 	}
 }

@@ -50,15 +50,4 @@ type Mask struct {
 
 // A Window is how far a query sees (Beltagy et al., Longformer, 2020): the keys from p − Left to p + Right, for one at
 // position p. −1 leaves a side open, and 0 ends it at the query's own position.
-type Window struct {
-	Left, Right int
-}
-
-// ops returns the mask as the ops take it.
-func (m Mask) ops() ops.Mask {
-	o := ops.Mask{Causal: m.Causal, Offset: m.Offset, Offsets: m.Offsets, Lengths: m.KeyLengths, Allow: m.Allow, Bias: m.Bias, Slopes: m.Slopes}
-	if m.Window != nil {
-		o.Window, o.Left, o.Right = true, m.Window.Left, m.Window.Right
-	}
-	return o
-}
+type Window = ops.Window

@@ -152,15 +152,22 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 //
 // Attention is one op that keeps no weights, as in ScaledDotProduct, unless the Build captures them or says Composed.
 func (a *MultiHeadAttention) Forward(b *Build, query, key, value *G.Node, m Mask) (*G.Node, error) {
-	q, k, v, m, err := a.project(b, query, key, value, m)
+	q, err := a.queries(b, query, b.Positions) // (B, T, Dim) -> (B, T, H·K)
 	if err != nil {
 		return nil, err
 	}
-	return a.attend(b, q, k, v, m)
+	k, v, err := a.keysAndValues(b, key, value, b.Positions) // (B, S, KeyInput), (B, S, ValueInput) -> (B, S, G·K), (B, S, G·V)
+	if err != nil {
+		return nil, err
+	}
+	if m, err = a.mask(b, q, k, b.Positions, m); err != nil { // of scores (B, H, T, S)
+		return nil, err
+	}
+	return a.attend(b, q, k, v, m) // (B, T, Dim)
 }
 
-// attend does what Forward does after the input projections.
-func (a *MultiHeadAttention) attend(b *Build, q, k, v *G.Node, m Mask) (*G.Node, error) {
+// attend has every head attend and projects what they found.
+func (a *MultiHeadAttention) attend(b *Build, q, k, v *G.Node, m Mask) (heads *G.Node, err error) {
 	o := a.options
 	o.Mask = m
 	if b.CaptureWeights {
@@ -169,68 +176,49 @@ func (a *MultiHeadAttention) attend(b *Build, q, k, v *G.Node, m Mask) (*G.Node,
 			return nil, err
 		}
 		b.captured = append(b.captured, Captured{Layer: a.scope, Weights: st.Dropped})
-		return a.output(b, st.Output)
-	}
-	out, err := ScaledDotProduct(b, q, k, v, o) // (B, T, H·K), (B, S, G·K), (B, S, G·V) -> (B, T, H·V)
-	if err != nil {
+		heads = st.Output
+	} else if heads, err = ScaledDotProduct(b, q, k, v, o); err != nil { // (B, T, H·K), (B, S, G·K), (B, S, G·V) -> (B, T, H·V)
 		return nil, err
 	}
-	return a.output(b, out)
-}
-
-// output applies the output projection: (B, T, H·V) -> (B, T, Dim).
-func (a *MultiHeadAttention) output(b *Build, heads *G.Node) (*G.Node, error) {
 	if a.Output == nil {
 		return heads, nil
 	}
-	return a.Output.Forward(b, heads)
+	return a.Output.Forward(b, heads) // (B, T, H·V) -> (B, T, Dim)
 }
 
-// project applies the input projections, each giving the heads side by side: (B, T, D) -> (B, T, H·K). The mask that it
-// returns has what the Positions add to the scores.
-func (a *MultiHeadAttention) project(b *Build, query, key, value *G.Node, m Mask) (q, k, v *G.Node, mask Mask, err error) {
-	if q, err = a.projectQuery(b, query, b.Positions); err != nil {
-		return nil, nil, nil, m, err
-	}
-	if k, v, err = a.projectKeys(b, key, value, b.Positions); err != nil {
-		return nil, nil, nil, m, err
-	}
-	m, err = a.mask(b, q, k, b.Positions, m)
-	return q, k, v, m, err
-}
-
-// projectQuery returns the queries: (B, T, Dim) -> (B, T, H·K).
-func (a *MultiHeadAttention) projectQuery(b *Build, query, positions *G.Node) (*G.Node, error) {
-	q, err := a.linear(b, a.Query, "the query", query)
+// queries projects queries, normalises each head's and turns them by their positions: (B, T, Dim) -> (B, T, H·K).
+func (a *MultiHeadAttention) queries(b *Build, x, positions *G.Node) (*G.Node, error) {
+	q, err := a.project(b, a.Query, "the query", x)
 	if err != nil {
 		return nil, err
 	}
 	return a.place(b, q, a.QueryNorm, a.heads, positions)
 }
 
-// projectKeys returns the keys and values: (B, S, KeyInput) -> (B, S, G·K) and (B, S, ValueInput) -> (B, S, G·V).
-func (a *MultiHeadAttention) projectKeys(b *Build, key, value, positions *G.Node) (k, v *G.Node, err error) {
-	if k, err = a.linear(b, a.Key, "the key", key); err != nil {
+// keysAndValues does the same with keys, (B, S, KeyInput) -> (B, S, G·K), and projects values, (B, S, ValueInput) ->
+// (B, S, G·V).
+func (a *MultiHeadAttention) keysAndValues(b *Build, key, value, positions *G.Node) (k, v *G.Node, err error) {
+	if k, err = a.project(b, a.Key, "the key", key); err != nil {
 		return nil, nil, err
 	}
 	if k, err = a.place(b, k, a.KeyNorm, a.groups, positions); err != nil {
 		return nil, nil, err
 	}
-	v, err = a.linear(b, a.Value, "the value", value)
+	v, err = a.project(b, a.Value, "the value", value)
 	return k, v, err
 }
 
-// linear applies one input projection.
-func (a *MultiHeadAttention) linear(b *Build, l *Linear, what string, x *G.Node) (*G.Node, error) {
+// project applies one input projection, which gives the heads side by side.
+func (a *MultiHeadAttention) project(b *Build, l *Linear, what string, x *G.Node) (*G.Node, error) {
 	if err := checkSequence(a.name, what, x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[1]); err != nil {
 		return nil, err
 	}
 	return l.Forward(b, x)
 }
 
-// place normalises queries or keys, of shape (B, T, heads·K), and turns them by their positions, as configured.
-func (a *MultiHeadAttention) place(b *Build, x *G.Node, norm *RMSNorm, heads int, positions *G.Node) (*G.Node, error) {
-	var err error
+// place normalises the heads of queries or keys, of shape (B, T, heads·K), and turns them by their positions, as
+// configured.
+func (a *MultiHeadAttention) place(b *Build, x *G.Node, norm *RMSNorm, heads int, positions *G.Node) (_ *G.Node, err error) {
 	if norm != nil {
 		if x, err = norm.ForwardHeads(b, x, heads); err != nil {
 			return nil, err

@@ -33,11 +33,11 @@ func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 	if err != nil {
 		return fail(err)
 	}
-	q, err := a.projectQuery(b, x, positions)
+	q, err := a.queries(b, x, positions)
 	if err != nil {
 		return nil, err
 	}
-	k, v, err := a.projectKeys(b, x, x, positions)
+	k, v, err := a.keysAndValues(b, x, x, positions)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Ma
 	if a.Positions != nil {
 		return fail(errors.New("attention to a memory can't have Positions, which are those of one sequence"))
 	}
-	q, err := a.projectQuery(b, query, nil)
+	q, err := a.queries(b, query, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Ma
 		}
 		return a.attend(b, q, k, v, m)
 	}
-	if k, v, err = a.projectKeys(b, memory, memory, nil); err != nil {
+	if k, v, err = a.keysAndValues(b, memory, memory, nil); err != nil {
 		return nil, err
 	}
 	if k, err = b.Cache.keep(b, keys, a.Key.Weight, k); err != nil {

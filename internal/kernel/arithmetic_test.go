@@ -71,7 +71,7 @@ func testMaskedSoftmax[F Float](t *testing.T, tol float64) {
 		m := Mask[F]{Shape: [4]int{1 + r.IntN(3), 1 + r.IntN(3), 1 + r.IntN(5), 1 + r.IntN(6)}, Causal: r.IntN(2) == 0}
 		if r.IntN(2) == 0 {
 			for range m.Shape[0] {
-				m.Lengths = append(m.Lengths, r.IntN(m.Shape[3]+1))
+				m.KeyLengths = append(m.KeyLengths, r.IntN(m.Shape[3]+1))
 			}
 		}
 		if r.IntN(2) == 0 {
@@ -94,7 +94,7 @@ func testMaskedSoftmax[F Float](t *testing.T, tol float64) {
 			for k := range m.Shape[3] {
 				i := row*m.Shape[3] + k
 				s := float64(scores[i])
-				masked := m.Causal && k > q || m.Lengths != nil && k >= m.Lengths[b]
+				masked := m.Causal && k > q || m.KeyLengths != nil && k >= m.KeyLengths[b]
 				if m.Allow != nil && !masked {
 					masked = k >= m.AllowShape[3] || !m.Allow[at(m.AllowShape, b, h, q, k)]
 				}

@@ -45,7 +45,7 @@ func BenchmarkAttentionOptions(b *testing.B) {
 		set    func(a *Attention[float32])
 	}{
 		{"window256", [4]int{1, 4, 4096, 4096}, 0, func(a *Attention[float32]) {
-			a.Mask.Window, a.Mask.Left = true, 255
+			a.Mask.Window = &Window{Left: 255}
 		}},
 		{"groups2", long, 2, func(a *Attention[float32]) {}},
 		{"softcap", long, 0, func(a *Attention[float32]) { a.Softcap = 30 }},

@@ -25,7 +25,7 @@ func TestAttentionIsTheSameBits(t *testing.T) {
 				c.a.Mask.Bias = normals[float32](4, shape[2]*shape[3])
 				c.dbias = make([]float32, len(c.a.Mask.Bias))
 			case "window":
-				c.a.Mask.Window, c.a.Mask.Left, c.a.Softcap = true, 40, 3
+				c.a.Mask.Window, c.a.Softcap = &Window{Left: 40}, 3
 			case "dropout":
 				c.a.Dropout = AttentionDropout{P: 0.3, Seed: 1}
 			case "single":

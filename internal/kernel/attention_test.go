@@ -118,7 +118,7 @@ func TestAttentionSkips(t *testing.T) {
 	t.Run("window", func(t *testing.T) {
 		c := newAttentionCase[float32](1, [4]int{1, 1, length, length}, 8, 8, false)
 		m := &c.a.Mask
-		m.Causal, m.Window, m.Left, m.Right = true, true, window, -1
+		m.Causal, m.Window = true, &Window{window, -1}
 		c.run()
 		poison(c, 0, bad)
 		c.a.attentionOperands = attentionOperands[float32]{q: c.q, k: c.k, v: c.v, out: c.out, dout: c.dout, lse: c.lse, dq: c.dq, dk: c.dk, dv: c.dv}
@@ -134,7 +134,7 @@ func TestAttentionSkips(t *testing.T) {
 		for _, queries := range []int{1, 20} {
 			c := newAttentionCase[float32](1, [4]int{1, 1, queries, length}, 8, 8, false)
 			m := &c.a.Mask
-			m.Causal, m.Offset, m.Window, m.Left, m.Right = true, 700, true, 300, -1
+			m.Causal, m.Offset, m.Window = true, 700, &Window{300, -1}
 			poison(c, 0, 400)
 			poison(c, 700+queries, length)
 			c.a.attentionOperands = attentionOperands[float32]{q: c.q, k: c.k, v: c.v, out: c.out, lse: c.lse}

@@ -12,17 +12,21 @@ type Mask[F Float] struct {
 	Offset  int
 	Offsets []int // per batch element
 
-	Causal      bool // j ≤ p
-	Window      bool // p − Left ≤ j ≤ p + Right; −1 leaves a side open
-	Left, Right int
+	Causal bool    // j ≤ p
+	Window *Window // nil for every key
 
-	Lengths    []int  // per batch element, how many keys are valid
+	KeyLengths []int  // per batch element, how many keys are valid
 	Allow      []bool // true means attend
 	AllowShape [4]int // 1 on an axis broadcasts, but on the last: keys past it are masked
 
 	Slopes    []F    // per head: −Slopes[h]·|p − j| is added to the scores
 	Bias      []F    // added to the scores; −Inf masks
 	BiasShape [4]int // as AllowShape
+}
+
+// A Window is how far a query sees: the keys from p − Left to p + Right, for one at position p. −1 leaves a side open.
+type Window struct {
+	Left, Right int
 }
 
 // MaxOffset is the largest offset, and the largest side of a window, that there is. Callers reduce larger ones to it,
@@ -48,14 +52,14 @@ func (m *Mask[F]) reach(b int) maskReach {
 	if m.Causal {
 		r.ahead = zero + 1
 	}
-	if m.Window && m.Right >= 0 {
-		r.ahead = min(r.ahead, zero+m.Right+1)
+	if w := m.Window; w != nil && w.Right >= 0 {
+		r.ahead = min(r.ahead, zero+w.Right+1)
 	}
-	if m.Window && m.Left >= 0 {
-		r.back = m.Left - zero
+	if w := m.Window; w != nil && w.Left >= 0 {
+		r.back = w.Left - zero
 	}
-	if m.Lengths != nil {
-		r.end = min(r.end, m.Lengths[b])
+	if m.KeyLengths != nil {
+		r.end = min(r.end, m.KeyLengths[b])
 	}
 	if m.Allow != nil {
 		r.end = min(r.end, m.AllowShape[3])

@@ -53,15 +53,16 @@ func (m *Mask[F]) random(r *rand.Rand) {
 			m.Offsets = append(m.Offsets, offset())
 		}
 	}
-	if m.Window = r.IntN(2) == 0; m.Window {
-		for _, side := range []*int{&m.Left, &m.Right} {
+	if r.IntN(2) == 0 {
+		m.Window = &Window{}
+		for _, side := range []*int{&m.Window.Left, &m.Window.Right} {
 			*side = []int{-1, 0, r.IntN(20), r.IntN(keys), MaxOffset}[r.IntN(5)]
 		}
 	}
 	if r.IntN(3) == 0 {
-		m.Lengths = make([]int, m.Shape[0])
-		for i := range m.Lengths {
-			m.Lengths[i] = r.IntN(keys + 1)
+		m.KeyLengths = make([]int, m.Shape[0])
+		for i := range m.KeyLengths {
+			m.KeyLengths[i] = r.IntN(keys + 1)
 		}
 	}
 	if r.IntN(4) == 0 {
@@ -85,8 +86,8 @@ func (m *Mask[F]) random(r *rand.Rand) {
 func product4(s [4]int) int { return s[0] * s[1] * s[2] * s[3] }
 
 func (m *Mask[F]) String() string {
-	return fmt.Sprintf("shape %v, causal %t, offset %d %d, window %t %d %d, lengths %v, allow %v, bias %v, slopes %v",
-		m.Shape, m.Causal, m.Offset, m.Offsets, m.Window, m.Left, m.Right, m.Lengths, m.AllowShape, m.BiasShape, m.Slopes)
+	return fmt.Sprintf("shape %v, causal %t, offset %d %d, window %+v, lengths %v, allow %v, bias %v, slopes %v",
+		m.Shape, m.Causal, m.Offset, m.Offsets, m.Window, m.KeyLengths, m.AllowShape, m.BiasShape, m.Slopes)
 }
 
 // naive is what the mask makes of the score of one query and one key, read from the definitions.
@@ -107,9 +108,9 @@ func (m *Mask[F]) naive(score F, b, h, t, j int) F {
 	}
 	switch {
 	case m.Causal && j > p,
-		m.Window && m.Left >= 0 && j < p-m.Left,
-		m.Window && m.Right >= 0 && j > p+m.Right,
-		m.Lengths != nil && j >= m.Lengths[b],
+		m.Window != nil && m.Window.Left >= 0 && j < p-m.Window.Left,
+		m.Window != nil && m.Window.Right >= 0 && j > p+m.Window.Right,
+		m.KeyLengths != nil && j >= m.KeyLengths[b],
 		m.Allow != nil && (j >= m.AllowShape[3] || !m.Allow[at(m.AllowShape)]),
 		m.Bias != nil && (j >= m.BiasShape[3] || m.Bias[at(m.BiasShape)] == inf):
 		return inf
@@ -138,23 +139,22 @@ func TestMaskSpan(t *testing.T) {
 		"offset, before":    {Mask[float32]{Causal: true, Offset: -2}, []span{{0, 0, 0, 0}, {0, 1, 0, 0}, {0, 2, 0, 1}, {0, 4, 0, 3}}},
 		"offsets":           {Mask[float32]{Causal: true, Offset: 9, Offsets: []int{1, -4}}, []span{{0, 0, 0, 2}, {1, 3, 0, 0}, {1, 4, 0, 1}}},
 		"offset alone":      {Mask[float32]{Offset: 3}, []span{{0, 0, 0, 8}}},
-		"left":              {Mask[float32]{Window: true, Left: 1, Right: -1}, []span{{0, 0, 0, 8}, {0, 1, 0, 8}, {0, 4, 3, 8}}},
-		"right":             {Mask[float32]{Window: true, Left: -1, Right: 1}, []span{{0, 0, 0, 2}, {0, 4, 0, 6}}},
-		"itself":            {Mask[float32]{Window: true}, []span{{0, 0, 0, 1}, {0, 4, 4, 5}}},
-		"both open":         {Mask[float32]{Window: true, Left: -1, Right: -1}, []span{{0, 4, 0, 8}}},
-		"window off":        {Mask[float32]{Left: 1, Right: 1}, []span{{0, 4, 0, 8}}},
-		"causal window":     {Mask[float32]{Causal: true, Window: true, Left: 2, Right: 3}, []span{{0, 0, 0, 1}, {0, 4, 2, 5}}},
-		"window, offset":    {Mask[float32]{Window: true, Left: 2, Right: 1, Offset: 3}, []span{{0, 0, 1, 5}, {0, 4, 5, 8}}},
-		"window past all":   {Mask[float32]{Window: true, Left: 2, Right: 1, Offset: 20}, []span{{0, 0, 8, 8}}},
-		"window before":     {Mask[float32]{Window: true, Left: 2, Right: 1, Offset: -20}, []span{{0, 4, 0, 0}}},
-		"lengths":           {Mask[float32]{Lengths: []int{3, 0}}, []span{{0, 4, 0, 3}, {1, 4, 0, 0}}},
-		"lengths, causal":   {Mask[float32]{Causal: true, Lengths: []int{3, 8}}, []span{{0, 1, 0, 2}, {0, 4, 0, 3}, {1, 4, 0, 5}}},
-		"lengths, window":   {Mask[float32]{Window: true, Left: 1, Right: 0, Lengths: []int{3, 4}}, []span{{0, 2, 1, 3}, {0, 4, 3, 3}, {1, 4, 3, 4}}},
+		"left":              {Mask[float32]{Window: &Window{Left: 1, Right: -1}}, []span{{0, 0, 0, 8}, {0, 1, 0, 8}, {0, 4, 3, 8}}},
+		"right":             {Mask[float32]{Window: &Window{Left: -1, Right: 1}}, []span{{0, 0, 0, 2}, {0, 4, 0, 6}}},
+		"itself":            {Mask[float32]{Window: &Window{}}, []span{{0, 0, 0, 1}, {0, 4, 4, 5}}},
+		"both open":         {Mask[float32]{Window: &Window{Left: -1, Right: -1}}, []span{{0, 4, 0, 8}}},
+		"causal window":     {Mask[float32]{Causal: true, Window: &Window{Left: 2, Right: 3}}, []span{{0, 0, 0, 1}, {0, 4, 2, 5}}},
+		"window, offset":    {Mask[float32]{Window: &Window{Left: 2, Right: 1}, Offset: 3}, []span{{0, 0, 1, 5}, {0, 4, 5, 8}}},
+		"window past all":   {Mask[float32]{Window: &Window{Left: 2, Right: 1}, Offset: 20}, []span{{0, 0, 8, 8}}},
+		"window before":     {Mask[float32]{Window: &Window{Left: 2, Right: 1}, Offset: -20}, []span{{0, 4, 0, 0}}},
+		"lengths":           {Mask[float32]{KeyLengths: []int{3, 0}}, []span{{0, 4, 0, 3}, {1, 4, 0, 0}}},
+		"lengths, causal":   {Mask[float32]{Causal: true, KeyLengths: []int{3, 8}}, []span{{0, 1, 0, 2}, {0, 4, 0, 3}, {1, 4, 0, 5}}},
+		"lengths, window":   {Mask[float32]{Window: &Window{Left: 1, Right: 0}, KeyLengths: []int{3, 4}}, []span{{0, 2, 1, 3}, {0, 4, 3, 3}, {1, 4, 3, 4}}},
 		"allow":             {Mask[float32]{Allow: make([]bool, 6), AllowShape: [4]int{1, 1, 1, 6}}, []span{{0, 0, 0, 6}}},
 		"bias, allow":       {Mask[float32]{Bias: make([]float32, 2), BiasShape: [4]int{1, 1, 1, 2}, Allow: make([]bool, 6), AllowShape: [4]int{1, 1, 1, 6}}, []span{{1, 4, 0, 2}}},
-		"largest offset":    {Mask[float32]{Causal: true, Window: true, Left: MaxOffset, Right: MaxOffset, Offset: MaxOffset}, []span{{0, 0, 0, 8}, {0, 4, 4, 8}}},
-		"smallest offset":   {Mask[float32]{Window: true, Left: MaxOffset, Right: MaxOffset, Offset: -MaxOffset}, []span{{0, 0, 0, 1}, {0, 4, 0, 5}}},
-		"largest, no right": {Mask[float32]{Window: true, Left: -1, Right: MaxOffset, Offset: MaxOffset}, []span{{0, 4, 0, 8}}},
+		"largest offset":    {Mask[float32]{Causal: true, Window: &Window{Left: MaxOffset, Right: MaxOffset}, Offset: MaxOffset}, []span{{0, 0, 0, 8}, {0, 4, 4, 8}}},
+		"smallest offset":   {Mask[float32]{Window: &Window{Left: MaxOffset, Right: MaxOffset}, Offset: -MaxOffset}, []span{{0, 0, 0, 1}, {0, 4, 0, 5}}},
+		"largest, no right": {Mask[float32]{Window: &Window{Left: -1, Right: MaxOffset}, Offset: MaxOffset}, []span{{0, 4, 0, 8}}},
 	} {
 		c.mask.Shape = shape
 		for _, s := range c.spans {

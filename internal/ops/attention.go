@@ -73,7 +73,7 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 		state.kernel.Forward(e.Cores, q, k, v, rows(out, l.heads, queries, l.value), state.lse)
 		return nil
 	})
-	o.shared, o.layer = state, m.Layer
+	o.shared, o.layer = state, c.Name
 	in := append(G.Nodes{q, k, v}, mask.nodes...)
 	o.diff = make([]bool, len(in))
 	o.diff[0], o.diff[1], o.diff[2] = true, true, true

@@ -48,7 +48,6 @@ type attentionLayout struct {
 // none. The mask meets scores of shape (T, S), (B, T, S) or (B, H, T, S), the last if Heads isn't 0.
 func (c AttentionConfig) Inputs(e *Env, q, k, v *G.Node) (a AttentionInputs, err error) {
 	c.Name = cmp.Or(c.Name, "attention")
-	c.Mask.Layer = c.Name
 	if err := c.checkNodes(q, k, v); err != nil {
 		return a, err
 	}

@@ -67,7 +67,7 @@ func TestEqualAttentionsAreOne(t *testing.T) {
 	nodes := map[*G.Node]string{}
 	for _, heads := range []int{0, 1, 2} {
 		for _, scale := range []float64{1, 1.0000001} {
-			for i, m := range []ops.Mask{{}, {Causal: true}, {Bias: bias}, {Lengths: g.ints(1)}} {
+			for i, m := range []ops.Mask{{}, {Causal: true}, {Bias: bias}, {KeyLengths: g.ints(1)}} {
 				name := fmt.Sprint(heads, scale, i)
 				n := g.node(ops.Attention(&ops.Env{}, q, k, v, ops.AttentionConfig{Heads: heads, Scale: scale, Mask: m}))
 				if other, ok := nodes[n]; ok {
@@ -97,7 +97,7 @@ func TestAttentionErrors(t *testing.T) {
 		"heads":         {x, x, x, 3, ops.Mask{}, "multiples of H = 3"},
 		"heads below 0": {x, x, x, -1, ops.Mask{}, "got -1"},
 		"allow":         {x, x, x, 2, ops.Mask{Allow: x}, "true means attend"},
-		"lengths":       {x, x, x, 2, ops.Mask{Lengths: g.ints(3)}, "(2), got (3)"},
+		"lengths":       {x, x, x, 2, ops.Mask{KeyLengths: g.ints(3)}, "(2), got (3)"},
 		"bias":          {x, x, x, 2, ops.Mask{Bias: g.in(3, 3, 3)}, "(2, 2, 3, 3), got (3, 3, 3)"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,22 +11,20 @@ import (
 )
 
 // A Mask says which keys each query may attend to. Its parts combine by intersection; the zero Mask allows everything.
-// Query i of batch element b is at position p = i + Offset, or i + Offsets[b].
+// Query i of batch element b is at position p = i + Offset, or i + Offsets[b]. A Mask of package layers converts to it.
 type Mask struct {
-	Offset  int
-	Offsets *G.Node // (B) of int, in place of Offset
-
-	Causal      bool // query i sees key j where j ≤ p
-	Window      bool // and where p − Left ≤ j ≤ p + Right; −1 leaves a side open
-	Left, Right int
-
-	Lengths *G.Node   // (B) of int: batch element b has that many valid keys
-	Allow   *G.Node   // bool, broadcast to (B, H, T, S): true means attend
-	Slopes  []float64 // (H): −Slopes[h]·|p − j| is added to the scores
-	Bias    *G.Node   // of the scores' dtype, broadcast to (B, H, T, S): added to the scores; −Inf masks
-
-	Layer string // what errors call it when the graph runs
+	Causal     bool      // query i sees key j where j ≤ p
+	Window     *Window   // nil for every key
+	Offset     int       // of the queries' positions
+	Offsets    *G.Node   // (B) of int, in place of Offset
+	KeyLengths *G.Node   // (B) of int: batch element b has that many valid keys
+	Allow      *G.Node   // bool, broadcast to (B, H, T, S): true means attend
+	Bias       *G.Node   // of the scores' dtype, broadcast to (B, H, T, S): added to the scores; −Inf masks
+	Slopes     []float64 // (H): −Slopes[h]·|p − j| is added to the scores
 }
+
+// A Window is how far a query sees.
+type Window = kernel.Window
 
 // Check checks that a mask suits scores of a shape, whose dtype is that of like. Its errors call the parts by the names
 // that they have in package layers.
@@ -39,7 +37,7 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 		n    *G.Node
 		want tensor.Dtype
 	}{
-		{"Mask.KeyLengths", m.Lengths, tensor.Int},
+		{"Mask.KeyLengths", m.KeyLengths, tensor.Int},
 		{"Mask.Offsets", m.Offsets, tensor.Int},
 		{"Mask.Allow (true means attend)", m.Allow, tensor.Bool},
 		{"Mask.Bias", m.Bias, like.Dtype()},
@@ -73,8 +71,8 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 	if m.Offset != 0 && m.Offsets != nil {
 		return fail("Mask.Offset must be 0 where there are Offsets, got %d", m.Offset)
 	}
-	if m.Window && (m.Left < -1 || m.Right < -1) {
-		return fail("the sides of Mask.Window must be at least 0, or −1 for an open one, got {Left:%d Right:%d}", m.Left, m.Right)
+	if w := m.Window; w != nil && (w.Left < -1 || w.Right < -1) {
+		return fail("the sides of Mask.Window must be at least 0, or −1 for an open one, got %+v", *w)
 	}
 	heads := full(scores)[1]
 	if m.Slopes != nil && len(m.Slopes) != heads {
@@ -88,10 +86,14 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 	return nil
 }
 
-// String returns all that there is but the nodes and the layer, and which nodes there are: for the names of ops.
+// String returns everything but the nodes, and which nodes there are: for the names of ops.
 func (m Mask) String() string {
-	return fmt.Sprintf("(%t,%t,%t,%t,%d,%t,%t,%d,%d,%v)",
-		m.Causal, m.Lengths != nil, m.Allow != nil, m.Bias != nil, m.Offset, m.Offsets != nil, m.Window, m.Left, m.Right, m.Slopes)
+	window := ""
+	if m.Window != nil {
+		window = fmt.Sprint(*m.Window)
+	}
+	return fmt.Sprintf("(%t,%t,%t,%t,%d,%t,%s,%v)",
+		m.Causal, m.KeyLengths != nil, m.Allow != nil, m.Bias != nil, m.Offset, m.Offsets != nil, window, m.Slopes)
 }
 
 // full returns the shape of scores with batch and head axes of 1 where it has none.
@@ -134,10 +136,10 @@ type maskInputs[F kernel.Float] struct {
 
 // inputsOf returns a mask, which has been checked for scores of the given shape, as an op takes it.
 func inputsOf[F kernel.Float](m Mask, scores tensor.Shape) maskInputs[F] {
-	in := maskInputs[F]{Mask: m, known: kernel.Mask[F]{
-		Shape: full(scores), Causal: m.Causal, Offset: m.Offset,
-		Window: m.Window, Left: clampOffset(m.Left), Right: clampOffset(m.Right),
-	}}
+	in := maskInputs[F]{Mask: m, known: kernel.Mask[F]{Shape: full(scores), Causal: m.Causal, Offset: m.Offset}}
+	if w := m.Window; w != nil {
+		in.known.Window = &Window{Left: clampOffset(w.Left), Right: clampOffset(w.Right)}
+	}
 	for _, x := range m.Slopes {
 		in.known.Slopes = append(in.known.Slopes, F(x))
 	}
@@ -147,7 +149,7 @@ func inputsOf[F kernel.Float](m Mask, scores tensor.Shape) maskInputs[F] {
 	if m.Bias != nil {
 		in.known.BiasShape, _ = fullMask(m.Bias.Shape(), scores)
 	}
-	for _, n := range []*G.Node{m.Lengths, m.Offsets, m.Allow, m.Bias} { // the bias is last: its gradient is found there
+	for _, n := range []*G.Node{m.KeyLengths, m.Offsets, m.Allow, m.Bias} { // the bias is last: its gradient is found there
 		if n != nil {
 			in.nodes = append(in.nodes, n)
 		}
@@ -160,11 +162,11 @@ func clampOffset(x int) int { return min(max(x, -kernel.MaxOffset), kernel.MaxOf
 // read returns the mask with the values of its nodes.
 func (m *maskInputs[F]) read(in []G.Value) (k kernel.Mask[F], err error) {
 	k = m.known
-	if m.Lengths != nil {
-		if k.Lengths, err = elements[int](in[0], k.Shape[0]); err != nil {
+	if m.KeyLengths != nil {
+		if k.KeyLengths, err = elements[int](in[0], k.Shape[0]); err != nil {
 			return k, err
 		}
-		for b, n := range k.Lengths {
+		for b, n := range k.KeyLengths {
 			if n < 0 || n > k.Shape[3] {
 				return k, fmt.Errorf("key length %d of batch element %d isn't between 0 and the %d keys there are", n, b, k.Shape[3])
 			}
@@ -197,8 +199,9 @@ func (m *maskInputs[F]) read(in []G.Value) (k kernel.Mask[F], err error) {
 func size(s [4]int) int { return s[0] * s[1] * s[2] * s[3] }
 
 // MaskScores returns the scores, of shape (T, S), (B, T, S) or (B, H, T, S), with what a mask adds to them, and −Inf
-// where it forbids: what Softmax takes the softmax of. What is −Inf passes back a gradient of zero.
-func MaskScores(e *Env, scores *G.Node, m Mask) (*G.Node, error) {
+// where it forbids: what Softmax takes the softmax of. What is −Inf passes back a gradient of zero. Errors when the
+// graph runs name the layer.
+func MaskScores(e *Env, layer string, scores *G.Node, m Mask) (*G.Node, error) {
 	const name = "mask scores"
 	if err := scoresNode(name, scores); err != nil {
 		return nil, err
@@ -207,9 +210,9 @@ func MaskScores(e *Env, scores *G.Node, m Mask) (*G.Node, error) {
 		return nil, err
 	}
 	if scores.Dtype() == tensor.Float32 {
-		return maskedOp(e, name, scores, m, kernel.MaskScores[float32], maskScoresGrad[float32])
+		return maskedOp(e, name, layer, scores, m, kernel.MaskScores[float32], maskScoresGrad[float32])
 	}
-	return maskedOp(e, name, scores, m, kernel.MaskScores[float64], maskScoresGrad[float64])
+	return maskedOp(e, name, layer, scores, m, kernel.MaskScores[float64], maskScoresGrad[float64])
 }
 
 func maskScoresGrad[F kernel.Float](_ int, ds, out, g []F, _ int) {
@@ -223,7 +226,7 @@ func maskScoresGrad[F kernel.Float](_ int, ds, out, g []F, _ int) {
 // maskedOp returns an op of scores and a mask, both checked, whose output has the scores' shape. backward sets the
 // gradient of the scores, row by row of a width, from the output and its gradient: that of the mask's bias is the sum
 // of it.
-func maskedOp[F kernel.Float](e *Env, name string, scores *G.Node, m Mask, forward func(cores int, out, scores []F, m kernel.Mask[F]), backward func(cores int, ds, out, g []F, width int)) (*G.Node, error) {
+func maskedOp[F kernel.Float](e *Env, name, layer string, scores *G.Node, m Mask, forward func(cores int, out, scores []F, m kernel.Mask[F]), backward func(cores int, ds, out, g []F, width int)) (*G.Node, error) {
 	shape := scores.Shape()
 	mask := inputsOf[F](m, shape)
 	o := newOp(fmt.Sprintf("%s%v%v", name, shape, m), shape, func(out []F, in []G.Value) error {
@@ -239,7 +242,7 @@ func maskedOp[F kernel.Float](e *Env, name string, scores *G.Node, m Mask, forwa
 		return nil
 	})
 	in := append(G.Nodes{scores}, mask.nodes...)
-	o.diff, o.layer = mask.diff(), m.Layer
+	o.diff, o.layer = mask.diff(), layer
 	o.grad = func(_ G.Nodes, out, g *G.Node) (G.Nodes, error) {
 		ds := newOp(fmt.Sprintf("%s.dscores%v", name, shape), shape, func(ds []F, in []G.Value) error {
 			out, g, err := read2[F](in, len(ds), len(ds))

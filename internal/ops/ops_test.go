@@ -129,7 +129,7 @@ func TestEqualNodesAreOne(t *testing.T) {
 	for name, build := range map[string]func(g *graph, x, w *G.Node) (*G.Node, error){
 		"layer norm": func(_ *graph, x, w *G.Node) (*G.Node, error) { return ops.LayerNorm(&ops.Env{}, x, w, w, 1e-5) },
 		"softmax": func(_ *graph, x, _ *G.Node) (*G.Node, error) {
-			return ops.Softmax(&ops.Env{}, x, ops.Mask{Causal: true})
+			return ops.Softmax(&ops.Env{}, "", x, ops.Mask{Causal: true})
 		},
 		"add":  func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Add(&ops.Env{}, x, x) },
 		"gelu": func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.Activate(&ops.Env{}, x, ops.GELU) },
@@ -175,8 +175,8 @@ func TestAttributesTellNodesApart(t *testing.T) {
 		n, err := ops.Activate(&ops.Env{}, x, a)
 		add(a.String(), n, err)
 	}
-	for i, m := range []ops.Mask{{}, {Causal: true}, {Bias: x}, {Lengths: g.ints(1)}} {
-		n, err := ops.Softmax(&ops.Env{}, x, m)
+	for i, m := range []ops.Mask{{}, {Causal: true}, {Bias: x}, {KeyLengths: g.ints(1)}} {
+		n, err := ops.Softmax(&ops.Env{}, "", x, m)
 		add(fmt.Sprint("softmax ", i), n, err)
 	}
 	for i := range 8 {
@@ -301,9 +301,9 @@ func TestErrors(t *testing.T) {
 		}, "(2, 2, 3) and (1, 3, 2)"},
 		"matmul rank":     {func() (*G.Node, error) { return ops.MatMul(&ops.Env{}, g.in(3), g.in(3), false, false, 1, false) }, "(3) and (3)"},
 		"norm":            {func() (*G.Node, error) { return ops.LayerNorm(&ops.Env{}, g.in(2, 3), g.in(2), nil, 1) }, "gamma must have shape (3), got (2)"},
-		"softmax rank":    {func() (*G.Node, error) { return ops.Softmax(&ops.Env{}, g.in(3), ops.Mask{}) }, "got (3)"},
-		"softmax allow":   {func() (*G.Node, error) { return ops.Softmax(&ops.Env{}, g.in(3, 3), ops.Mask{Allow: g.in(3, 3)}) }, "true means attend"},
-		"softmax lengths": {func() (*G.Node, error) { return ops.Softmax(&ops.Env{}, g.in(3, 3), ops.Mask{Lengths: g.in(1)}) }, "int, got float64"},
+		"softmax rank":    {func() (*G.Node, error) { return ops.Softmax(&ops.Env{}, "", g.in(3), ops.Mask{}) }, "got (3)"},
+		"softmax allow":   {func() (*G.Node, error) { return ops.Softmax(&ops.Env{}, "", g.in(3, 3), ops.Mask{Allow: g.in(3, 3)}) }, "true means attend"},
+		"softmax lengths": {func() (*G.Node, error) { return ops.Softmax(&ops.Env{}, "", g.in(3, 3), ops.Mask{KeyLengths: g.in(1)}) }, "int, got float64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.make()

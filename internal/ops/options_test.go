@@ -61,7 +61,7 @@ func TestGradientsOfOptions(t *testing.T) {
 func TestMaskScores(t *testing.T) {
 	g := newGraph(t)
 	scores, bias := g.in(2, 3), g.in(3)
-	masked := g.node(ops.MaskScores(&ops.Env{}, scores, ops.Mask{Causal: true, Bias: bias}))
+	masked := g.node(ops.MaskScores(&ops.Env{}, "", scores, ops.Mask{Causal: true, Bias: bias}))
 	sum := g.node(ops.Sum(&ops.Env{}, masked))
 	grads, err := G.Grad(sum, scores, bias)
 	if err != nil {
@@ -101,13 +101,13 @@ func TestOptionsTellNodesApart(t *testing.T) {
 	}
 	ints := g.ints(2)
 	masks := []ops.Mask{
-		{}, {Causal: true}, {Causal: true, Offset: 1}, {Causal: true, Offset: -1}, {Causal: true, Offsets: ints}, {Causal: true, Lengths: ints},
-		{Window: true, Left: 1, Right: 1}, {Window: true, Left: 1, Right: -1}, {Window: true, Left: 11}, {Slopes: []float64{1, 1, 1, 1}}, {Slopes: []float64{1, 1, 1, 1 + 1e-15}},
+		{}, {Causal: true}, {Causal: true, Offset: 1}, {Causal: true, Offset: -1}, {Causal: true, Offsets: ints}, {Causal: true, KeyLengths: ints},
+		{Window: &ops.Window{Left: 1, Right: 1}}, {Window: &ops.Window{Left: 1, Right: -1}}, {Window: &ops.Window{Left: 11}}, {Slopes: []float64{1, 1, 1, 1}}, {Slopes: []float64{1, 1, 1, 1 + 1e-15}},
 	}
 	for i, m := range masks {
-		n, err := ops.Softmax(&ops.Env{}, x, m)
+		n, err := ops.Softmax(&ops.Env{}, "", x, m)
 		add(fmt.Sprint("softmax ", i), n, err)
-		n, err = ops.MaskScores(&ops.Env{}, x, m)
+		n, err = ops.MaskScores(&ops.Env{}, "", x, m)
 		add(fmt.Sprint("mask scores ", i), n, err)
 		n, err = ops.Attention(&ops.Env{}, x, x, x, ops.AttentionConfig{Mask: m})
 		add(fmt.Sprint("attention ", i), n, err)
@@ -184,7 +184,7 @@ func TestOptionErrors(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(2, 4, 3, 3)
 	softmax := func(m ops.Mask) func() (*G.Node, error) {
-		return func() (*G.Node, error) { return ops.Softmax(&ops.Env{}, x, m) }
+		return func() (*G.Node, error) { return ops.Softmax(&ops.Env{}, "", x, m) }
 	}
 	store := ops.NewStore("keys", tensor.Float64, 2, 3, 4)
 	for name, tc := range map[string]struct {
@@ -199,10 +199,10 @@ func TestOptionErrors(t *testing.T) {
 		"two offsets":      {softmax(ops.Mask{Offset: 1, Offsets: g.ints(2)}), "Mask.Offset must be 0"},
 		"offsets' dtype":   {softmax(ops.Mask{Offsets: g.in(2)}), "Mask.Offsets must be int, got float64"},
 		"offsets' shape":   {softmax(ops.Mask{Offsets: g.ints(3)}), "Mask.Offsets must have shape (2), got (3)"},
-		"window":           {softmax(ops.Mask{Window: true, Left: -2}), "got {Left:-2 Right:0}"},
+		"window":           {softmax(ops.Mask{Window: &ops.Window{Left: -2}}), "got {Left:-2 Right:0}"},
 		"slopes":           {softmax(ops.Mask{Slopes: []float64{1}}), "each of the 4 heads, got 1"},
 		"slope":            {softmax(ops.Mask{Slopes: []float64{1, math.NaN(), 1, 1}}), "finite, got NaN for head 1"},
-		"mask scores rank": {func() (*G.Node, error) { return ops.MaskScores(&ops.Env{}, g.in(3), ops.Mask{}) }, "got (3)"},
+		"mask scores rank": {func() (*G.Node, error) { return ops.MaskScores(&ops.Env{}, "", g.in(3), ops.Mask{}) }, "got (3)"},
 		"groups": {func() (*G.Node, error) {
 			return ops.Attention(&ops.Env{}, x, g.in(2, 3, 3, 3), g.in(2, 3, 3, 3), ops.AttentionConfig{})
 		}, "one number of heads"},

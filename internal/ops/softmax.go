@@ -9,7 +9,8 @@ import (
 
 // Softmax turns scores of shape (T, S), (B, T, S) or (B, H, T, S) into attention weights: the softmax over the keys
 // that the mask allows. A masked key has weight zero, whatever its score, and a query with no key has weights of zero.
-func Softmax(e *Env, scores *G.Node, m Mask) (*G.Node, error) {
+// Errors when the graph runs name the layer.
+func Softmax(e *Env, layer string, scores *G.Node, m Mask) (*G.Node, error) {
 	const name = "softmax"
 	if err := scoresNode(name, scores); err != nil {
 		return nil, err
@@ -18,7 +19,7 @@ func Softmax(e *Env, scores *G.Node, m Mask) (*G.Node, error) {
 		return nil, err
 	}
 	if scores.Dtype() == tensor.Float32 {
-		return maskedOp(e, name, scores, m, kernel.MaskedSoftmax[float32], kernel.SoftmaxGrad[float32])
+		return maskedOp(e, name, layer, scores, m, kernel.MaskedSoftmax[float32], kernel.SoftmaxGrad[float32])
 	}
-	return maskedOp(e, name, scores, m, kernel.MaskedSoftmax[float64], kernel.SoftmaxGrad[float64])
+	return maskedOp(e, name, layer, scores, m, kernel.MaskedSoftmax[float64], kernel.SoftmaxGrad[float64])
 }

@@ -1,0 +1,58 @@
+package layers
+
+import (
+	"reflect"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/ops"
+)
+
+// Every option, and every part of the mask, reaches the op under its own name.
+func TestOptionsArrive(t *testing.T) {
+	options := AttentionOptions{Mask: Mask{Causal: true}}
+	g := G.NewGraph()
+	number := 2
+	for _, part := range []reflect.Value{reflect.ValueOf(&options).Elem(), reflect.ValueOf(&options.Mask).Elem()} {
+		for i := range part.NumField() {
+			field := part.Field(i)
+			if !field.CanSet() || !field.IsZero() {
+				continue
+			}
+			number++
+			switch field.Addr().Interface().(type) {
+			case *int:
+				field.SetInt(int64(number))
+			case *float64:
+				field.SetFloat(float64(number))
+			case *[]float64:
+				field.Set(reflect.ValueOf([]float64{float64(number)}))
+			case **Window:
+				field.Set(reflect.ValueOf(&Window{Left: number, Right: number}))
+			case **G.Node:
+				field.Set(reflect.ValueOf(G.NewTensor(g, tensor.Float64, 1, G.WithShape(number), G.WithName(part.Type().Field(i).Name))))
+			default:
+				t.Fatalf("%s is of another type, %v: have it set here", part.Type().Field(i).Name, field.Type())
+			}
+		}
+	}
+	got := reflect.ValueOf(options.ops())
+	want := reflect.ValueOf(options)
+	for i := range want.NumField() {
+		name, x := want.Type().Field(i).Name, want.Field(i)
+		switch name {
+		case "layer":
+			continue
+		case "Mask":
+			x = reflect.ValueOf(ops.Mask(options.Mask))
+		}
+		if !x.IsValid() || x.IsZero() {
+			t.Errorf("%s isn't set", name)
+		}
+		if op := got.FieldByName(name); !op.IsValid() || !reflect.DeepEqual(op.Interface(), x.Interface()) {
+			t.Errorf("%s doesn't arrive", name)
+		}
+	}
+}
