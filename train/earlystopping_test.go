@@ -2,12 +2,9 @@ package train_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -180,12 +177,12 @@ func literal(losses []float64, patience, maxEpochs int) (epochs int, stopped boo
 	return epochs, false
 }
 
-// StopEarly and EarlyStopping go as the notebook's loop does, on any losses.
-func TestStopEarlyIsTheNotebooks(t *testing.T) {
+// EarlyStopping goes as the notebook's loop does, on any losses.
+func TestEarlyStoppingIsTheNotebooks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(testseed.Of(t), 0))
 	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), math.MaxFloat64}
 	for range 10_000 {
-		patience, maxEpochs := rng.IntN(8)-1, 1+rng.IntN(25)
+		patience, maxEpochs := 1+rng.IntN(7), 1+rng.IntN(25)
 		losses := make([]float64, maxEpochs)
 		few := rng.IntN(2) == 0 // so that some are equal
 		for i := range losses {
@@ -198,7 +195,7 @@ func TestStopEarlyIsTheNotebooks(t *testing.T) {
 			}
 		}
 		epochs, stopped := literal(losses, patience, maxEpochs)
-		best := epochs - 1 // of a lower one than all before, the last
+		best := -1 // of a lower one than all before, the last
 		low := math.Inf(1)
 		for i, l := range losses[:epochs] {
 			if l < low && !math.IsInf(l, -1) {
@@ -206,107 +203,16 @@ func TestStopEarlyIsTheNotebooks(t *testing.T) {
 			}
 		}
 
-		calls := 0
-		r, err := train.StopEarly(
-			func() (float64, error) { return 1, nil },
-			func() (float64, error) { calls++; return losses[calls-1], nil },
-			patience, train.LoopConfig{MaxEpochs: maxEpochs})
-		if err != nil || calls != epochs || len(r.History) != epochs || r.StoppedEarly != stopped || r.Best.Epoch != best || r.StoppedBecause == "" {
-			t.Fatalf("patience %d, losses %v: %d epochs, %+v (%v), want %d, stopped %t, best %d", patience, losses, calls, r, err, epochs, stopped, best)
-		}
-		if patience < 1 { // never, to EarlyStopping
-			continue
-		}
 		e := train.NewEarlyStopping(patience)
 		for i, l := range losses[:epochs] {
 			if _, stop := e.Observe(l); stop != (stopped && i == epochs-1) {
 				t.Fatalf("patience %d, losses %v: stop is %t at epoch %d", patience, losses, stop, i)
 			}
 		}
-	}
-}
-
-func TestStopEarly(t *testing.T) {
-	always := func(x float64) func() (float64, error) { return func() (float64, error) { return x, nil } }
-	down := func() func() (float64, error) {
-		x := 100.0
-		return func() (float64, error) { x--; return x, nil }
-	}
-	broken := errors.New("broken")
-	fails := func() (float64, error) { return 0, broken }
-
-	for _, c := range []struct {
-		name     string
-		validate func() (float64, error)
-		patience int
-		max      int
-		epochs   int
-		because  string
-	}{
-		{"20 epochs, as in the notebook", down(), 2, 0, 20, "it was to take 20 epochs at most"},
-		{"another cap", down(), 2, 3, 3, "it was to take 3 epochs at most"},
-		{"one epoch", down(), 2, 1, 1, "it was to take 1 epoch at most"},
-		{"patience 0 stops at the first that isn't better", always(1), 0, 0, 2, "val_loss has not improved for 1 epoch: the best is 1, of epoch 0"},
-		{"an infinite first loss, patience 0", always(math.Inf(1)), 0, 0, 1, "val_loss was nothing to improve on for 1 epoch: it is +Inf"},
-		{"an infinite first loss, patience 2", always(math.Inf(1)), 2, 0, 2, "val_loss was nothing to improve on for 2 epochs: it is +Inf"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			r, err := train.StopEarly(always(1), c.validate, c.patience, train.LoopConfig{MaxEpochs: c.max})
-			if err != nil || len(r.History) != c.epochs || r.StoppedBecause != c.because {
-				t.Errorf("got %+v (%v), want %d epochs, because %q", r, err, c.epochs, c.because)
-			}
-		})
-	}
-
-	var kept []int
-	onEpoch := func(history []train.Check, best bool) error {
-		if best {
-			kept = append(kept, len(history)-1)
-		}
-		if len(history) == 4 {
-			return broken
-		}
-		return nil
-	}
-	r, err := train.StopEarly(down(), down(), 2, train.LoopConfig{OnEpoch: onEpoch})
-	if !errors.Is(err, broken) || len(r.History) != 4 || r.StoppedEarly || r.StoppedBecause != "broken" || !slices.Equal(kept, []int{0, 1, 2, 3}) {
-		t.Errorf("a callback that fails: %+v (%v), kept %v", r, err, kept)
-	}
-	for name, f := range map[string][2]func() (float64, error){"training": {fails, down()}, "validation": {down(), fails}} {
-		if r, err := train.StopEarly(f[0], f[1], 2, train.LoopConfig{}); !errors.Is(err, broken) || r != nil {
-			t.Errorf("%s fails: %+v, %v", name, r, err)
+		if e.Improved != (best >= 0) || e.Improved && e.BestCheck != best {
+			t.Fatalf("patience %d, losses %v: the best is check %d (%t), want %d", patience, losses, e.BestCheck, e.Improved, best)
 		}
 	}
-	if _, err := train.StopEarly(fails, fails, 2, train.LoopConfig{MaxEpochs: -1}); err == nil || !strings.Contains(err.Error(), "got -1") {
-		t.Errorf("a cap of -1: %v", err)
-	}
-}
-
-// As a function, as the notebook has it: its run, with a patience of 2.
-func ExampleStopEarly() {
-	trainLosses := []float64{0.457, 0.647, 0.628, 0.511}
-	valLosses := []float64{0.300, 0.378, 0.346, 0.290}
-	next := func(losses []float64) func() (float64, error) {
-		return func() (float64, error) {
-			if len(losses) == 0 {
-				return 0, io.EOF
-			}
-			loss := losses[0]
-			losses = losses[1:]
-			return loss, nil
-		}
-	}
-
-	var log strings.Builder
-	r, err := train.StopEarly(next(trainLosses), next(valLosses), 2, train.LoopConfig{Log: &log})
-	fmt.Print(log.String())
-	fmt.Println(r.StoppedBecause, err)
-	// Output:
-	// Epoch 0: Train=0.457, Val=0.300
-	// Epoch 1: Train=0.647, Val=0.378
-	// Epoch 2: Train=0.628, Val=0.346
-	// Early stopping at epoch 2
-	// val_loss has not improved for 2 epochs: the best is 0.3, of epoch 0 <nil>
 }
 
 // In a loop of one's own: the notebook's run with a patience of 2.

@@ -36,7 +36,6 @@ func TestExtremes(t *testing.T) {
 		Low, High float64
 		Steps     int
 	}
-	type patience struct{ Patience int }
 	results := []string{"Check", "NonFiniteError", "Progress", "RateLoss", "Result"}
 	extremes.Run(t, results,
 		extremes.Of(stopping, func(c train.Stopping) ([]float64, error) {
@@ -85,16 +84,6 @@ func TestExtremes(t *testing.T) {
 				results = append(results, x.Rate, x.Loss)
 			}
 			return results, err
-		}),
-		extremes.Of(patience{2}, func(c patience) ([]float64, error) {
-			loss := func() (float64, error) { return 1, nil }
-			r, err := train.StopEarly(loss, loss, c.Patience, train.LoopConfig{})
-			return []float64{float64(len(r.History))}, err
-		}),
-		extremes.Of(train.LoopConfig{MaxEpochs: 3}, func(c train.LoopConfig) ([]float64, error) {
-			loss := func() (float64, error) { return 1, nil }
-			_, err := train.StopEarly(loss, loss, 2, c)
-			return nil, err
 		}),
 	)
 }

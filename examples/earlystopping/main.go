@@ -15,6 +15,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -76,29 +77,33 @@ type losses struct{ train, val float64 }
 
 // stopEarly goes through the epochs that a training run would compute, stops where it should, and draws them.
 func stopEarly(w io.Writer, epochs []losses, patience int, out string) error {
-	epoch := -1
-	trainOn := func() (float64, error) { epoch++; return epochs[epoch].train, nil }
-	validate := func() (float64, error) { return epochs[epoch].val, nil }
-	r, err := train.StopEarly(trainOn, validate, patience, train.LoopConfig{MaxEpochs: len(epochs), Log: w})
-	if err != nil {
-		return err
+	stopping := train.NewEarlyStopping(patience)
+	var history []train.Check
+	for epoch, loss := range epochs {
+		check := train.Check{Epoch: epoch, TrainLoss: loss.train, ValLoss: loss.val, Validated: true}
+		fmt.Fprintln(w, check)
+		history = append(history, check)
+		if _, stop := stopping.Observe(check.ValLoss); stop {
+			fmt.Fprintf(w, "Early stopping at epoch %d\n", epoch)
+			break
+		}
 	}
-	fmt.Fprintf(w, "The best was epoch %d, with Val=%.3f\n", r.Best.Epoch, r.Best.ValLoss)
+	fmt.Fprintf(w, "The best was epoch %d, with Val=%.3f\n", stopping.BestCheck, stopping.Best)
 	if out == "" {
 		return nil
 	}
-	return draw(out, r)
+	return draw(out, history, cmp.Or(stopping.Because(), "all epochs are over"))
 }
 
 // draw writes a picture of the losses of every epoch.
-func draw(path string, r *train.Result) error {
+func draw(path string, history []train.Check, because string) error {
 	var training, validation plotter.XYs
-	for _, c := range r.History {
+	for _, c := range history {
 		training = append(training, plotter.XY{X: float64(c.Epoch), Y: c.TrainLoss})
 		validation = append(validation, plotter.XY{X: float64(c.Epoch), Y: c.ValLoss})
 	}
 	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = "Stopped: "+r.StoppedBecause, "epoch", "loss"
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = "Stopped: "+because, "epoch", "loss"
 	p.Y.Min = 0 // the legend is there
 	if err := plotutil.AddLinePoints(p, "training", training, "validation", validation); err != nil {
 		return err
