@@ -36,18 +36,19 @@ func (o *outFile) open() error {
 	if err == nil && info.IsDir() {
 		return fmt.Errorf("--%s %s is a folder", o.flag, o.path)
 	}
+	path := o.target()
+	if err := o.check(path); err != nil {
+		return err
+	}
 	if err == nil && isStream(info) {
 		return o.openStream(info)
 	}
-	folder := filepath.Dir(o.target())
+	folder := filepath.Dir(path)
 	switch in, err := os.Stat(folder); {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("--%s's folder %s doesn't exist: make it first", o.flag, folder)
 	case err == nil && !in.IsDir():
 		return fmt.Errorf("--%s's folder %s is a file", o.flag, folder)
-	}
-	if err := o.check(); err != nil {
-		return err
 	}
 	f, err := os.CreateTemp(folder, ".heed-")
 	if err != nil {
@@ -67,8 +68,8 @@ func isStdout(info fs.FileInfo) bool {
 
 // openStream opens a pipe, a device or standard output. It doesn't wait for the reader of a pipe.
 func (o *outFile) openStream(info fs.FileInfo) (err error) {
-	if info.Mode().IsRegular() {
-		o.stream = os.Stdout // another opening would write over what standard output gets
+	if isStdout(info) {
+		o.stream = os.Stdout // another opening of a file would write over what standard output gets
 		return nil
 	}
 	mode := os.O_WRONLY
@@ -93,14 +94,11 @@ func (o *outFile) target() string {
 	return o.path
 }
 
-// check returns an error if writing would replace a file that the call reads, or one that belongs to a run.
-func (o *outFile) check() error {
-	path := o.target()
+// check returns an error if writing to path would overwrite a file that the call reads, or one that belongs to a run.
+func (o *outFile) check(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		info = nil // there is nothing to replace
-	} else if isStream(info) {
-		return fmt.Errorf("--%s %s was a file and now is %v: give another name", o.flag, o.path, info.Mode())
+		info = nil // there is nothing to overwrite
 	}
 	same := func(other string) bool {
 		file, err := os.Stat(other)
@@ -157,11 +155,16 @@ func dataFiles(d task.Data) []string {
 }
 
 // write makes the file hold what content writes, whole or not at all. A pipe or a device isn't replaced by a file but
-// written to; a symbolic link stays, and what it leads to is replaced. The end of ctx ends the wait for a slow reader.
+// written to; a symbolic link to a file stays, and the file is replaced. The end of ctx ends the wait for a slow reader.
 func (o *outFile) write(ctx context.Context, content func(w io.Writer) error) error {
 	if o.stream == nil {
-		return atomicfile.WriteFile(o.target(), func(w io.Writer) error {
-			return cmp.Or(content(w), o.check()) // links may have changed since open
+		path := o.target() // what a link leads to from now on is no matter
+		return atomicfile.WriteFile(path, func(w io.Writer) error {
+			err := content(w)
+			if info, failed := os.Stat(path); err == nil && failed == nil && isStream(info) {
+				err = fmt.Errorf("--%s %s was a file and now is %v: give another name", o.flag, o.path, info.Mode())
+			}
+			return cmp.Or(err, o.check(path)) // it may be another file than it was in open
 		})
 	}
 	stop := context.AfterFunc(ctx, func() { o.stream.SetWriteDeadline(time.Now()) })

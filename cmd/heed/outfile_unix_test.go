@@ -127,6 +127,32 @@ func TestOutputChangesMeanwhile(t *testing.T) {
 	}
 }
 
+// A link that leads to an input while the output is made, and elsewhere before and after, doesn't get it overwritten.
+func TestOutputLinkThatMoves(t *testing.T) {
+	dir := t.TempDir()
+	input, link := filepath.Join(dir, "input"), filepath.Join(dir, "link")
+	write(t, input, "rows")
+	lead := func(to string) {
+		os.Remove(link)
+		if err := os.Symlink(filepath.Join(dir, to), link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := &outFile{flag: "out", path: link, inputs: []string{input}}
+	lead("elsewhere")
+	if err := o.open(); err != nil {
+		t.Fatal(err)
+	}
+	lead("input")
+	err := o.write(t.Context(), func(w io.Writer) error {
+		lead("elsewhere")
+		return hello(w)
+	})
+	if err == nil || !strings.Contains(err.Error(), "would overwrite") || read(t, input) != "rows" {
+		t.Errorf("%v; the input has %q", err, read(t, input))
+	}
+}
+
 func hello(w io.Writer) error {
 	_, err := io.WriteString(w, "hello")
 	return err
@@ -240,6 +266,19 @@ func TestOutputToStdout(t *testing.T) {
 	rows, run := filepath.Join(dir, "rows.tsv"), filepath.Join(dir, "run")
 	write(t, rows, strings.Repeat("a b\tX Y\nb c\tY Z\n", 10))
 	succeed(t, small("--task=tags", "--steps=0", "--validation=1", "--data="+rows, "--out="+run)...)
+	before := read(t, rows)
+	own, err := os.OpenFile(rows, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	for _, out := range []string{rows, "/dev/stdout"} { // which is the input
+		cmd := process("predict", run, "--data", rows, "--out", out)
+		cmd.Stdout = own
+		if err := cmd.Run(); err == nil || read(t, rows) != before {
+			t.Errorf("--out %s: %v, and the input has %d bytes", out, err, len(read(t, rows)))
+		}
+	}
 	stdout, err := os.Create(filepath.Join(dir, "stdout"))
 	if err != nil {
 		t.Fatal(err)
