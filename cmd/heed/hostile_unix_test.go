@@ -46,6 +46,23 @@ func TestEndlessFiles(t *testing.T) {
 		write(t, path, good)
 	}
 	succeed(t, "train", "--resume="+dir)
+	for _, file := range []string{task.HistoryFile, task.WeightsFile, task.CheckpointFile} { // of a finished run
+		path := filepath.Join(dir, file)
+		good := read(t, path)
+		if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan called, 1)
+		go func() { done <- heed("train", "--resume="+dir, "--epochs=9") }()
+		select {
+		case c := <-done:
+			fail(t, c, 1, file, "a regular file")
+		case <-time.After(10 * time.Second):
+			t.Fatalf("with a pipe for %s, it waits", file)
+		}
+		os.Remove(path)
+		write(t, path, good)
+	}
 
 	// What the folder has in place of a page is replaced: it may lead to any file, or to who never reads.
 	victim, page := filepath.Join(t.TempDir(), "victim"), filepath.Join(dir, task.ReportFile)

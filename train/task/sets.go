@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -235,9 +236,9 @@ func (s *textSet) close() error { return s.Close() }
 
 // fileSum returns the SHA-256 of a file, in hexadecimal.
 func fileSum(path string) (string, error) {
-	f, err := os.Open(path)
+	f, _, err := openRegular(os.DirFS(filepath.Dir(path)), filepath.Base(path))
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	defer f.Close()
 	h := sha256.New()
