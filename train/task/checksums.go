@@ -54,9 +54,24 @@ func checkSums(dir string) error {
 	return nil
 }
 
-// misfit is the error of two files of a folder of which one isn't what the other says.
-func misfit(dir, a, b string) error {
-	return fmt.Errorf("%s and %s in %s don't belong together: one of them was changed or swapped, restore it", a, b, dir)
+// A misfitError is two files of a folder of which one isn't what the other says.
+type misfitError struct{ dir, a, b string }
+
+func (e *misfitError) Error() string {
+	return fmt.Sprintf("%s and %s in %s don't belong together: one of them was changed or swapped, restore it", e.a, e.b, e.dir)
+}
+
+func misfit(dir, a, b string) error { return &misfitError{dir, a, b} }
+
+// settled returns what read makes of a run folder. Files that don't fit are read again, because a training may have
+// written between them.
+func settled[T any](read func() (T, error)) (v T, err error) {
+	for range 3 {
+		if v, err = read(); !errors.As(err, new(*misfitError)) {
+			break
+		}
+	}
+	return v, err
 }
 
 // carried returns the checksum that a file of tensors carries in its header.

@@ -80,8 +80,12 @@ func (m *Model) load(fsys fs.FS, dir string, c Config) error {
 }
 
 // weightsOf returns the header of a folder's weights. It is an error if they say that they are of another config.json,
-// or if their checksum, which loading verifies, isn't the one in the folder's summary.
+// or if the folder's summary is of another config.json, or its checksum of weights isn't theirs, which loading verifies.
 func weightsOf(fsys fs.FS, dir string, c Config) (*safetensors.File, error) {
+	return settled(func() (*safetensors.File, error) { return compareWeights(fsys, dir, c) })
+}
+
+func compareWeights(fsys fs.FS, dir string, c Config) (*safetensors.File, error) {
 	f, size, err := openRegular(fsys, WeightsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s %w", dir, ErrNoWeights)
@@ -99,12 +103,21 @@ func weightsOf(fsys fs.FS, dir string, c Config) (*safetensors.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, WeightsFile), err)
 	}
-	switch s, err := readSummary(fsys, dir); {
-	case errors.Is(err, fs.ErrNotExist): // the run isn't finished
-	case err != nil:
+	s, err := readSummary(fsys, dir)
+	if errors.Is(err, fs.ErrNotExist) { // the run isn't finished
+		return header, nil
+	}
+	if err != nil {
 		return nil, err
+	}
+	content, err := readRegular(fsys, ConfigFile, maxConfig)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, ConfigFile), err)
 	case s.WeightsSHA256 != "" && s.WeightsSHA256 != header.Checksum: // a summary of an older heed has none
 		return nil, fmt.Errorf("%w; without %[2]s, the weights open as they are", misfit(dir, SummaryFile, WeightsFile), SummaryFile)
+	case s.SHA256[ConfigFile] != hexSum(content):
+		return nil, misfit(dir, SummaryFile, ConfigFile)
 	}
 	return header, nil
 }

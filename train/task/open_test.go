@@ -216,6 +216,13 @@ func TestOpenComparesWeights(t *testing.T) {
 			}
 		})
 	}
+	c.Training.Epochs++ // which two runs of one id may differ in
+	_, longer := trained(t, c)
+	write(WeightsFile, read(longer, WeightsFile))
+	write(SummaryFile, read(longer, SummaryFile))
+	_, err = Open(dir)
+	wantError(t, err, SummaryFile+" and "+ConfigFile, dir, "don't belong together")
+
 	write(SummaryFile, []byte("{"))
 	_, err = Open(dir)
 	wantError(t, err, SummaryFile+" can't be read, or was changed")
@@ -225,6 +232,28 @@ func TestOpenComparesWeights(t *testing.T) {
 	write(WeightsFile, earlier)
 	if _, err := Open(dir); err != nil {
 		t.Errorf("without a summary: %v", err)
+	}
+}
+
+// What doesn't fit is read again: a training may have written in between.
+func TestSettled(t *testing.T) {
+	broken := errors.New("broken")
+	for _, test := range []struct {
+		errs []error // of each reading
+		want string
+	}{
+		{[]error{nil}, ""},
+		{[]error{broken, nil}, "broken"},
+		{[]error{misfit("d", "a", "b"), fmt.Errorf("%w; really", misfit("d", "a", "b")), nil}, ""},
+		{[]error{misfit("d", "a", "b"), misfit("d", "a", "b"), misfit("d", "a", "c"), nil}, "a and c in d don't belong together"},
+	} {
+		n := 0
+		got, err := settled(func() (int, error) { n++; return n, test.errs[n-1] })
+		if test.want != "" {
+			wantError(t, err, test.want)
+		} else if err != nil || got != len(test.errs) {
+			t.Errorf("%v: reading %d, %v", test.errs, got, err)
+		}
 	}
 }
 

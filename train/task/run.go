@@ -47,6 +47,10 @@ const maxHistory = 1 << 28
 // between two writes may leave a history with a check less than the checkpoint, or one more. Then the checkpoint's
 // history counts, as it does when the run is resumed. Without a checkpoint, there is nothing to compare with.
 func ReadRun(dir string, rules ...data.Rule) (*Run, error) {
+	return settled(func() (*Run, error) { return readRun(dir, rules) })
+}
+
+func readRun(dir string, rules []data.Rule) (*Run, error) {
 	fsys := os.DirFS(dir)
 	c, err := readConfig(fsys, dir, rules)
 	if err != nil {
