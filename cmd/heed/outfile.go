@@ -155,7 +155,8 @@ func dataFiles(d task.Data) []string {
 }
 
 // write makes the file hold what content writes, whole or not at all. A pipe or a device isn't replaced by a file but
-// written to; a symbolic link to a file stays, and the file is replaced. The end of ctx ends the wait for a slow reader.
+// written to; a symbolic link to a file stays, and the file is replaced. The end of ctx ends the wait for a slow
+// reader.
 func (o *outFile) write(ctx context.Context, content func(w io.Writer) error) error {
 	if o.stream == nil {
 		path := o.target() // what a link leads to from now on is no matter

@@ -80,7 +80,8 @@ func (m *Model) load(fsys fs.FS, dir string, c Config) error {
 }
 
 // weightsOf returns the header of a folder's weights. It is an error if they say that they are of another config.json,
-// or if the folder's summary is of another config.json, or its checksum of weights isn't theirs, which loading verifies.
+// if the folder's summary is of another config.json, or if its checksum of the weights, which loading verifies, isn't
+// theirs.
 func weightsOf(fsys fs.FS, dir string, c Config) (*safetensors.File, error) {
 	return settled(func() (*safetensors.File, error) { return compareWeights(fsys, dir, c) })
 }
