@@ -6,14 +6,16 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/data/tokenizer"
 )
 
 // A Coder turns examples into batches of token ids for a model, and what the model makes of them back into answers.
 // Each Kind has its own.
 type Coder interface {
 	// Batch returns the batch of these examples, a row each, of which there must be one at least. It is an error if the
-	// rule doesn't allow a source or an answer: an unknown symbol wraps an *UnknownSymbolError. An answer that is left
-	// out is the rule's; where the rule has no Answer it isn't known, and what depends on it isn't either.
+	// rule doesn't allow a source or an answer: an unknown symbol wraps a *tokenizer.UnknownSymbolError. An answer that
+	// is left out is the rule's; where the rule has no Answer it isn't known, and what depends on it isn't either.
 	Batch(examples []Example) (Batch, error)
 
 	// Answer returns the answer that the targets of one row spell, as a model chose them. It is UTF-8: each run of
@@ -25,7 +27,7 @@ type Coder interface {
 	Layout() Layout
 
 	// Tokenizers returns what makes ids of sources and of answers: the rule's, or of its Alphabet.
-	Tokenizers() (source, target Tokenizer)
+	Tokenizers() (source, target tokenizer.Tokenizer)
 }
 
 // A Layout is what the token ids of a Coder stand for, and how many a row has. A symbol's id is its place in the rule's
@@ -96,7 +98,7 @@ func newCoder(rule Rule) (Coder, error) {
 // coder is what the kinds have in common.
 type coder struct {
 	rule           Rule
-	source, target Tokenizer
+	source, target tokenizer.Tokenizer
 	layout         Layout
 }
 
@@ -107,7 +109,7 @@ func tokenized(rule Rule) (coder, error) {
 	case rule.Source == nil && rule.Target != nil:
 		return c, errors.New("a Target needs a Source beside it")
 	case rule.Source == nil:
-		vocab, err := NewVocab(rule.Alphabet)
+		vocab, err := tokenizer.NewVocab(rule.Alphabet)
 		if err != nil {
 			return c, fmt.Errorf("its Alphabet: %w", err)
 		}
@@ -129,7 +131,7 @@ func tokenized(rule Rule) (coder, error) {
 
 func (c *coder) Layout() Layout { return c.layout }
 
-func (c *coder) Tokenizers() (source, target Tokenizer) { return c.source, c.target }
+func (c *coder) Tokenizers() (source, target tokenizer.Tokenizer) { return c.source, c.target }
 
 // batch makes a batch of padding and has fill write a row of it for each example.
 func (c *coder) batch(examples []Example, fill func(b *Batch, row int, e Example) error) (Batch, error) {
@@ -214,5 +216,5 @@ func (c *coder) read(ids []int) (string, error) {
 	if c.rule.Read != nil {
 		text = c.rule.Read(text)
 	}
-	return strings.ToValidUTF8(text, unknownToken), nil
+	return strings.ToValidUTF8(text, string(utf8.RuneError)), nil
 }

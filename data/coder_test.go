@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/data/tokenizer"
 )
 
 func TestNewCoderErrors(t *testing.T) {
@@ -166,14 +168,14 @@ func TestCharacters(t *testing.T) {
 }
 
 // odd is a Tokenizer whose text isn't UTF-8.
-type odd struct{ Tokenizer }
+type odd struct{ tokenizer.Tokenizer }
 
 func (odd) Decode([]int) (string, error) { return "a\xffb\xe2\x82", nil }
 
 // Whatever a model chooses, its answer is UTF-8, of every kind: tokens may be parts of characters, and a rule's own
 // Read and Tokenizer may return anything.
 func TestAnswersAreUTF8(t *testing.T) {
-	bytes := newTestBPE(t, 258, "the the the")
+	bytes := newTokenizer(t, tokenizer.BPE, 258, "the the the")
 	part, err := bytes.Encode("é")
 	if err != nil || len(part) != 2 {
 		t.Fatalf("%v, %v", part, err)
@@ -202,5 +204,34 @@ func TestAnswersAreUTF8(t *testing.T) {
 				t.Errorf("got %q, %v, want %q", got, err, test.want)
 			}
 		})
+	}
+}
+
+func onlyOf(s, symbols string) bool {
+	for _, r := range s {
+		if !strings.ContainsRune(symbols, r) {
+			return false
+		}
+	}
+	return true
+}
+
+// distinct is the characters of s, sorted, each once.
+func distinct(s []rune) []rune {
+	s = slices.Clone(s)
+	slices.Sort(s)
+	return slices.Compact(s)
+}
+
+// wantError fails unless err is an error that says all of these.
+func wantError(t *testing.T, err error, says ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error, want one that says %q", says)
+	}
+	for _, s := range says {
+		if !strings.Contains(err.Error(), s) {
+			t.Errorf("error is %q, want it to say %q", err, s)
+		}
 	}
 }

@@ -12,9 +12,8 @@
 // ReadTable reads the columns of a file of TSV or CSV, and ReadParallel those of files that belong together line by
 // line; HeldOut splits what they hold. Records reads such a file row by row, and writes it back.
 //
-// A Tokenizer gives the units of a text ids: NewTokenizer learns one from texts of one's own, of characters, tokens or
-// BPE, ReadTokenizer reads it from a file, and Pad makes a Batch of rows of ids of any lengths. A Vocab is the
-// Tokenizer of the symbols of a Rule or a Text.
+// Package data/tokenizer turns text into ids and back, for a Rule, a Text or texts of one's own. Pad makes a Batch of
+// rows of ids of any lengths.
 //
 // Everything random is a pure function of a seed and of the place asked for, such as an epoch and a step, so that
 // training can resume anywhere. All types but Records and RecordWriter are safe for concurrent use.

@@ -2,7 +2,6 @@ package data_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 )
 
 // A rule, from its name to the batches of an epoch and its validation.
@@ -114,23 +114,6 @@ func ExampleNewCoder_pairs() {
 	// 7.3.24 → 2024-03-07
 }
 
-func ExampleVocab() {
-	vocab, err := data.NewVocab("deh")
-	if err != nil {
-		log.Fatal(err)
-	}
-	ids, err := vocab.Encode("heed")
-	fmt.Println(ids, err)
-	_, err = vocab.Encode("need")
-	var unknown *data.UnknownSymbolError
-	if errors.As(err, &unknown) {
-		fmt.Printf("%q at %d\n", unknown.Symbol, unknown.Position)
-	}
-	// Output:
-	// [2 1 1 0] <nil>
-	// 'n' at 0
-}
-
 func ExampleText() {
 	dir, err := os.MkdirTemp("", "heed")
 	if err != nil {
@@ -168,27 +151,27 @@ func ExampleText() {
 }
 
 // Texts of one's own, as rows of the ids of their tokens.
-func ExampleNewTokenizer() {
+func ExamplePad() {
 	texts := []string{"a fine film , a fine cast !", "not a fine film ."}
-	tokenizer, err := data.NewTokenizer(data.Tokens, slices.Values(texts), 4) // the 3 commonest, and an id for all others
+	tok, err := tokenizer.New(tokenizer.Tokens, slices.Values(texts), 4) // the 3 commonest, and an id for all others
 	if err != nil {
 		log.Fatal(err)
 	}
 	var rows [][]int
 	for _, text := range texts {
-		ids, err := tokenizer.Encode(text)
+		ids, err := tok.Encode(text)
 		if err != nil {
 			log.Fatal(err)
 		}
 		rows = append(rows, ids)
 	}
-	batch, err := data.Pad(rows, 0, tokenizer.Unknown())
+	batch, err := data.Pad(rows, 0, tok.Unknown())
 	if err != nil {
 		log.Fatal(err)
 	}
 	for r := range batch.Size {
 		ids := batch.Inputs[r*batch.Len:][:batch.Len]
-		text, err := tokenizer.Decode(ids[:batch.Lengths[r]])
+		text, err := tok.Decode(ids[:batch.Lengths[r]])
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -197,47 +180,6 @@ func ExampleNewTokenizer() {
 	// Output:
 	// [0 1 2 3 0 1 3 3] a fine film � a fine � �
 	// [3 0 1 2 3 3 3 3] � a fine film �
-}
-
-// Byte-pair encoding makes common sequences one unit each.
-func ExampleNewTokenizer_bpe() {
-	texts := []string{"the cat and the dog and the other cat"}
-	tokenizer, err := data.NewTokenizer(data.BPE, slices.Values(texts), 263) // the 256 bytes, and 7 that are made of them
-	if err != nil {
-		log.Fatal(err)
-	}
-	ids, err := tokenizer.Encode("the other cat naps")
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, id := range ids {
-		unit, err := tokenizer.Decode([]int{id})
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("%q ", unit)
-	}
-	// Output:
-	// "the" " " "o" "the" "r" " " "cat" " " "n" "a" "p" "s"
-}
-
-// A tokenizer is saved with its model, as a tokenizer.json.
-func ExampleWriteTokenizer() {
-	tokenizer, err := data.NewTokenizer(data.Characters, slices.Values([]string{"heed"}), 0)
-	if err != nil {
-		log.Fatal(err)
-	}
-	var file bytes.Buffer
-	if err := data.WriteTokenizer(&file, tokenizer); err != nil {
-		log.Fatal(err)
-	}
-	again, err := data.ReadTokenizer(&file)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(again.Encode("need"))
-	// Output:
-	// [3 1 1 0] <nil>
 }
 
 // Text in byte pairs, which knows every other text, too.

@@ -2,7 +2,6 @@ package data
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -43,11 +42,10 @@ func TestExtremes(t *testing.T) {
 			Layout                  Layout
 			Size, Length, TargetLen int
 		}
-		window    struct{ Epoch, Step, Size, Length, Limit, Number, Start int }
-		tokenizer struct{ Size, ID int }
-		held      struct{ Share float64 }
+		window struct{ Epoch, Step, Size, Length, Limit, Number, Start int }
+		held   struct{ Share float64 }
 	)
-	results := []string{"Batch", "BadRowsError", "ColumnError", "Example", "InvalidUTF8Error", "RowError", "Table", "UnknownSymbolError"}
+	results := []string{"Batch", "BadRowsError", "ColumnError", "Example", "RowError", "Table"}
 	extremes.Run(t, results,
 		extremes.Of(pairs, func(c Rule) ([]float64, error) {
 			coder, err := NewCoder(c)
@@ -87,18 +85,6 @@ func TestExtremes(t *testing.T) {
 				return results, err
 			}
 			return counted(text.ValidationBatch([]int{0, c.Number}, c.Length, c.Limit))
-		}),
-		extremes.Of(tokenizer{300, 1}, func(c tokenizer) ([]float64, error) {
-			for _, units := range []Units{Characters, Tokens, BPE} {
-				k, err := NewTokenizer(units, slices.Values([]string{sample}), c.Size)
-				if err != nil {
-					return nil, err
-				}
-				if _, err := k.Decode([]int{c.ID}); err != nil {
-					return nil, err
-				}
-			}
-			return nil, nil
 		}),
 		extremes.Of(held{0.5}, func(c held) ([]float64, error) {
 			if HeldOut(1, "key", c.Share) {

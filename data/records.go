@@ -11,7 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/heed-go/heed/data/tokenizer"
 )
 
 // TableOptions say which columns of a table are wanted, and which of its rows are good.
@@ -234,13 +235,13 @@ func (r *Records) judge(fields []string) error {
 			return fmt.Errorf("column %d is wanted, and the row has %d (%s)", column+1, len(fields), r.form.kind())
 		}
 		field := fields[column]
-		switch i := invalidByte(field); {
+		switch invalid := tokenizer.CheckUTF8(field); {
 		case strings.TrimSpace(field) == "":
 			return fmt.Errorf("column %d is empty", column+1)
-		case i >= 0 && r.form.utf16 != nil:
+		case invalid != nil && r.form.utf16 != nil:
 			return fmt.Errorf("column %d is not UTF-16: it has half a character; save the file as UTF-8", column+1)
-		case i >= 0:
-			return fmt.Errorf("column %d is %w; save the file as UTF-8", column+1, &InvalidUTF8Error{Offset: int64(i)})
+		case invalid != nil:
+			return fmt.Errorf("column %d is %w; save the file as UTF-8", column+1, invalid)
 		case strings.IndexByte(field, 0) >= 0:
 			return fmt.Errorf("column %d has a NUL, which isn't text", column+1)
 		}
@@ -250,19 +251,6 @@ func (r *Records) judge(fields []string) error {
 		return r.check(r.wanted)
 	}
 	return nil
-}
-
-// invalidByte returns the offset of the first byte that isn't UTF-8, or -1.
-func invalidByte(s string) int {
-	if utf8.ValidString(s) {
-		return -1
-	}
-	for i, c := range s {
-		if invalidAt(s, i, c) {
-			return i
-		}
-	}
-	return -1
 }
 
 // A RecordWriter writes rows in the form of the file that they were read from: its separators, line ends, encoding and

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/heed-go/heed/data/tokenizer"
 )
 
 // DefaultRule names the rule to learn when none is asked for.
@@ -41,8 +43,8 @@ type Rule struct {
 	// Source makes ids of sources and Target of answers, where there is no Alphabet: MaxLen and MaxAnswer count their
 	// ids. A rule of KindPairs without a Target has one vocabulary for both. One of KindTags has a Target that gives
 	// each symbol of a source its tag; other kinds have none. A source of KindLabels is cut where it is too long.
-	Source Tokenizer `json:"-"`
-	Target Tokenizer `json:"-"`
+	Source tokenizer.Tokenizer `json:"-"`
+	Target tokenizer.Tokenizer `json:"-"`
 
 	// Sample returns a random source of at most maxLen symbols, which is the rule's MaxLen. It takes all its random
 	// numbers from rng. Sample and Answer are called by several goroutines at once.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/data/tokenizer"
 )
 
 func TestNamed(t *testing.T) {
@@ -92,7 +94,7 @@ func TestAnswer(t *testing.T) {
 
 func TestAnswerUnknownSymbolIsTyped(t *testing.T) {
 	_, err := solve(named(t, "copy", 0), "a b")
-	var unknown *UnknownSymbolError
+	var unknown *tokenizer.UnknownSymbolError
 	if !errors.As(err, &unknown) || unknown.Symbol != ' ' || unknown.Position != 1 {
 		t.Errorf("got %v", err)
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"github.com/heed-go/heed/data/tokenizer"
 )
 
 // pairNames are the known names of a table of pairs.
@@ -214,7 +216,7 @@ func TestReadTableErrorTypes(t *testing.T) {
 		t.Errorf("error %v, want a BadRowsError of 1 row of 2, with the RowError of line 3", err)
 	}
 	_, err = ReadTable(writeFile(t, "a.csv", "\xff,b\n"), TableOptions{Known: pairNames})
-	if !errors.As(err, new(*InvalidUTF8Error)) {
+	if !errors.As(err, new(*tokenizer.InvalidUTF8Error)) {
 		t.Errorf("error %v, want an InvalidUTF8Error", err)
 	}
 	_, err = ReadTable(filepath.Join(t.TempDir(), "none"), TableOptions{Known: pairNames})

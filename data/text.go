@@ -11,6 +11,8 @@ import (
 	"os"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/data/tokenizer"
 )
 
 // Text is the characters of a UTF-8 file. The file stays on disk and may be larger than memory: a Text keeps the place
@@ -27,12 +29,12 @@ type Text struct {
 	size    int64 // bytes
 	chars   int
 	places  []int64 // byte offsets of characters 0, stride, 2·stride, …
-	vocab   *Vocab
+	vocab   *tokenizer.Vocab
 	readers sync.Pool // of *bufio.Reader
 	close   func() error
 
 	// Of a text of tokens:
-	tokenizer   Tokenizer
+	tokenizer   tokenizer.Tokenizer
 	tokens      []uint32 // ids
 	trainTokens int      // how many of them train
 }
@@ -43,15 +45,16 @@ const stride = 1024
 var errChanged = errors.New("the file changed while it was open")
 
 // OpenText reads a file once, to count its characters and to collect its vocabulary, in the order of code points. The
-// error names the file if it is missing, unreadable, empty or no regular file; if it isn't UTF-8, it wraps an
-// *InvalidUTF8Error. Close the Text after use.
+// error names the file if it is missing, unreadable, empty or no regular file; if it isn't UTF-8, it wraps a
+// *tokenizer.InvalidUTF8Error. Close the Text after use.
 func OpenText(path string) (*Text, error) { return openText(path, nil) }
 
-// OpenTextWith is OpenText with what makes ids given, that of a saved model, say. A *Vocab has the characters; a
-// character that it doesn't have is an error that wraps an *UnknownSymbolError. Another Tokenizer has tokens, and is
-// given the text in parts, each of which ends before white space that follows something else, or with what trains.
-func OpenTextWith(path string, t Tokenizer) (*Text, error) {
-	vocab, characters := t.(*Vocab)
+// OpenTextWith is like OpenText, but takes the tokenizer, such as a saved model's. With a *tokenizer.Vocab the Text has
+// characters; a character that the Vocab lacks is an error that wraps a *tokenizer.UnknownSymbolError. With another
+// Tokenizer the Text has tokens. It encodes the text in parts, each of which ends before white space that follows
+// something else, or where the training part ends.
+func OpenTextWith(path string, t tokenizer.Tokenizer) (*Text, error) {
+	vocab, characters := t.(*tokenizer.Vocab)
 	if t == nil || characters && vocab == nil || t.Len() == 0 {
 		return nil, fmt.Errorf("text %q: the vocabulary given has no symbols", path)
 	}
@@ -61,7 +64,7 @@ func OpenTextWith(path string, t Tokenizer) (*Text, error) {
 	return openTokens(path, t, 0)
 }
 
-func openText(path string, vocab *Vocab) (*Text, error) {
+func openText(path string, vocab *tokenizer.Vocab) (*Text, error) {
 	// Before opening: to open a pipe would wait for its writer.
 	info, err := os.Stat(path)
 	if err != nil {
@@ -96,7 +99,7 @@ func fileError(path string, err error) error {
 }
 
 // newText returns the text of the first size bytes of source.
-func newText(name string, source io.ReaderAt, size int64, vocab *Vocab) (*Text, error) {
+func newText(name string, source io.ReaderAt, size int64, vocab *tokenizer.Vocab) (*Text, error) {
 	if size == 0 {
 		return nil, fmt.Errorf("text %q is empty: give a UTF-8 text file with something in it", name)
 	}
@@ -121,12 +124,12 @@ func (t *Text) scan() error {
 			return err
 		}
 		if r == utf8.RuneError && n == 1 {
-			return &InvalidUTF8Error{Offset: offset}
+			return &tokenizer.InvalidUTF8Error{Offset: offset}
 		}
 		if t.vocab == nil {
 			seen.add(r)
-		} else if _, ok := t.vocab.id(r); !ok {
-			return t.vocab.unknownError(r, t.chars)
+		} else if _, ok := t.vocab.ID(r); !ok {
+			return &tokenizer.UnknownSymbolError{Symbol: r, Position: t.chars, Known: t.vocab.Symbols()}
 		}
 		if t.chars == math.MaxInt {
 			return fmt.Errorf("more than %d characters", math.MaxInt)
@@ -140,7 +143,7 @@ func (t *Text) scan() error {
 		return nil
 	}
 	var err error
-	t.vocab, err = NewVocab(seen.String())
+	t.vocab, err = tokenizer.NewVocab(seen.String())
 	return err
 }
 
@@ -180,10 +183,10 @@ func (t *Text) units() string {
 }
 
 // Vocab returns the vocabulary of the text, or the one that it was opened with. It is nil of a text of tokens.
-func (t *Text) Vocab() *Vocab { return t.vocab }
+func (t *Text) Vocab() *tokenizer.Vocab { return t.vocab }
 
 // Tokenizer returns what makes the ids: the Vocab, or that of the tokens.
-func (t *Text) Tokenizer() Tokenizer {
+func (t *Text) Tokenizer() tokenizer.Tokenizer {
 	if t.tokenizer != nil {
 		return t.tokenizer
 	}
@@ -233,7 +236,7 @@ func (t *Text) read(ids []int, start int) error {
 		if err != nil {
 			return err
 		}
-		id, ok := t.vocab.id(r)
+		id, ok := t.vocab.ID(r)
 		if !ok || r == utf8.RuneError && n == 1 {
 			return errChanged
 		}

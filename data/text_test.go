@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/heed-go/heed/data/tokenizer"
 )
 
 func TestOpenText(t *testing.T) {
@@ -96,7 +98,7 @@ func TestInvalidUTF8Offset(t *testing.T) {
 			for _, after := range []string{"", "abc"} {
 				content := strings.Repeat("a", n) + bad + after
 				_, err := newText("bad", strings.NewReader(content), int64(len(content)), nil)
-				var invalid *InvalidUTF8Error
+				var invalid *tokenizer.InvalidUTF8Error
 				if !errors.As(err, &invalid) || invalid.Offset != int64(n) {
 					t.Errorf("%d bytes, then %q: %v", n, bad, err)
 				}
@@ -106,7 +108,7 @@ func TestInvalidUTF8Offset(t *testing.T) {
 }
 
 func TestOpenTextWith(t *testing.T) {
-	vocab, err := NewVocab("zyxcbaé")
+	vocab, err := tokenizer.NewVocab("zyxcbaé")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,11 +125,11 @@ func TestOpenTextWith(t *testing.T) {
 	path := write(t, strings.Repeat("é", 3000)+"!")
 	_, err = OpenTextWith(path, vocab)
 	wantError(t, err, path, `symbol '!' at position 3000 (from 0) isn't one of the 7 known: "zyxcbaé"`)
-	var unknown *UnknownSymbolError
+	var unknown *tokenizer.UnknownSymbolError
 	if !errors.As(err, &unknown) || unknown.Symbol != '!' || unknown.Position != 3000 {
 		t.Errorf("got %v", err)
 	}
-	for _, none := range []*Vocab{nil, {}} {
+	for _, none := range []*tokenizer.Vocab{nil, {}} {
 		_, err = OpenTextWith(path, none)
 		wantError(t, err, path, "no symbols")
 	}

@@ -7,14 +7,16 @@ import (
 	"iter"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/data/tokenizer"
 )
 
 // OpenTextBPE is OpenText for tokens of BPE in place of characters. They are learned from what is there to train, the
-// first nine tenths of the characters; size is as NewTokenizer has it.
+// first nine tenths of the characters; size is the size of tokenizer.New.
 func OpenTextBPE(path string, size int) (*Text, error) { return openTokens(path, nil, size) }
 
 // openTokens opens a text of a tokenizer's tokens, which learns if it is nil.
-func openTokens(path string, tok Tokenizer, size int) (*Text, error) {
+func openTokens(path string, tok tokenizer.Tokenizer, size int) (*Text, error) {
 	t, err := openText(path, nil)
 	if err != nil {
 		return nil, err
@@ -28,7 +30,7 @@ func openTokens(path string, tok Tokenizer, size int) (*Text, error) {
 
 // tokenize puts tokens in the place of characters. What trains is encoded by itself, so that it ends at the same
 // character whatever the tokens.
-func (t *Text) tokenize(tok Tokenizer, size int) error {
+func (t *Text) tokenize(tok tokenizer.Tokenizer, size int) error {
 	cut, err := t.offset(t.trainLen())
 	if err != nil {
 		return err
@@ -38,7 +40,7 @@ func (t *Text) tokenize(tok Tokenizer, size int) error {
 		return func(yield func(string) bool) { failed = t.parts(from, to, yield) }
 	}
 	if tok == nil {
-		tok, err = NewTokenizer(BPE, parts(0, cut), size)
+		tok, err = tokenizer.New(tokenizer.BPE, parts(0, cut), size)
 		if failed != nil {
 			return failed
 		}

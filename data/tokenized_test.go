@@ -4,12 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// tokenizer is one of some texts.
-func tokenizer(t testing.TB, units Units, texts ...string) Tokenizer {
+// newTokenizer returns one of at most size ids, or of any number if it is 0, that has learned from some texts.
+func newTokenizer(t testing.TB, units tokenizer.Units, size int, texts ...string) tokenizer.Tokenizer {
 	t.Helper()
-	tok, err := NewTokenizer(units, slices.Values(texts), 0)
+	tok, err := tokenizer.New(units, slices.Values(texts), size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +22,7 @@ func tokenizer(t testing.TB, units Units, texts ...string) Tokenizer {
 func TestTokenizedPairs(t *testing.T) {
 	c := newCoderOf(t, Rule{
 		Name: "pairs", Kind: KindPairs, MaxLen: 4, MaxAnswer: 3,
-		Source: tokenizer(t, Characters, "abc"), Target: tokenizer(t, Tokens, "X Y X"),
+		Source: newTokenizer(t, tokenizer.Characters, 0, "abc"), Target: newTokenizer(t, tokenizer.Tokens, 0, "X Y X"),
 	})
 	// Sources are a, b, c and unknown, then padding; answers X, Y and unknown, then the end, padding and the start.
 	want := Layout{Tokens: 5, TargetTokens: 6, Classes: 6, Len: 4, TargetLen: 4, Start: 5, End: 3, Pad: 4, TargetPad: 4}
@@ -59,7 +61,7 @@ func TestTokenizedPairs(t *testing.T) {
 	_, err = c.Batch([]Example{{"a", "X X X X"}})
 	wantError(t, err, "an answer has at most 3 symbols")
 	// Without a Target, one vocabulary has both.
-	both := tokenizer(t, Characters, "ab")
+	both := newTokenizer(t, tokenizer.Characters, 0, "ab")
 	c = newCoderOf(t, Rule{Name: "pairs", Kind: KindPairs, MaxLen: 4, MaxAnswer: 3, Source: both})
 	want = Layout{Tokens: 6, TargetTokens: 6, Classes: 6, Len: 4, TargetLen: 4, Start: 5, End: 3, Pad: 4, TargetPad: 4}
 	if got := c.Layout(); got != want {
@@ -72,7 +74,7 @@ func TestTokenizedPairs(t *testing.T) {
 
 // A text that is too long for a label is cut.
 func TestTokenizedLabels(t *testing.T) {
-	c := newCoderOf(t, Rule{Name: "labels", Kind: KindLabels, MaxLen: 2, Classes: []string{"x", "y"}, Source: tokenizer(t, Tokens, "one two")})
+	c := newCoderOf(t, Rule{Name: "labels", Kind: KindLabels, MaxLen: 2, Classes: []string{"x", "y"}, Source: newTokenizer(t, tokenizer.Tokens, 0, "one two")})
 	b, err := c.Batch([]Example{{"two one two", "y"}, {"one", "x"}})
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +86,7 @@ func TestTokenizedLabels(t *testing.T) {
 
 // Each token has one tag, without an end token.
 func TestTokenizedTags(t *testing.T) {
-	c := newCoderOf(t, Rule{Name: "tags", Kind: KindTags, MaxLen: 3, Source: tokenizer(t, Tokens, "the the dog"), Target: tokenizer(t, Tokens, "D D N")})
+	c := newCoderOf(t, Rule{Name: "tags", Kind: KindTags, MaxLen: 3, Source: newTokenizer(t, tokenizer.Tokens, 0, "the the dog"), Target: newTokenizer(t, tokenizer.Tokens, 0, "D D N")})
 	b, err := c.Batch([]Example{{"dog", "N"}, {"the cat the", "D N D"}, {"the", ""}})
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +106,7 @@ func TestTokenizedTags(t *testing.T) {
 }
 
 func TestTokenizedErrors(t *testing.T) {
-	tok := tokenizer(t, Tokens, "a b")
+	tok := newTokenizer(t, tokenizer.Tokens, 0, "a b")
 	for _, tc := range []struct {
 		name   string
 		change func(r *Rule)
@@ -127,7 +129,7 @@ func TestTokenizedErrors(t *testing.T) {
 func TestResize(t *testing.T) {
 	c := newCoderOf(t, Rule{
 		Name: "pairs", Kind: KindPairs, MaxLen: 5, MaxAnswer: 4,
-		Source: tokenizer(t, Characters, "ab"), Target: tokenizer(t, Tokens, "X Y"),
+		Source: newTokenizer(t, tokenizer.Characters, 0, "ab"), Target: newTokenizer(t, tokenizer.Tokens, 0, "X Y"),
 	})
 	few, err := c.Batch([]Example{{"ab", "X"}, {"b", "Y"}})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
@@ -31,7 +32,7 @@ var (
 // A classifier of texts of one's own. Words become ids, and the rows of a batch are padded to one length. Bucket puts
 // texts of about one length together, so that there is little padding, and few lengths, each of which is a graph.
 func ExampleFit_text() {
-	vocab, err := data.NewTokenizer(data.Tokens, slices.Values(messages), 30) // the commonest; others are unknown
+	vocab, err := tokenizer.New(tokenizer.Tokens, slices.Values(messages), 30) // the commonest; others are unknown
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/bench"
 	"github.com/heed-go/heed/internal/printable"
 	"github.com/heed-go/heed/train/task"
@@ -93,7 +93,7 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 	case "preset":
 		return presets
 	case "units", "source-units", "target-units":
-		return oneOf(string(data.Characters), string(data.Tokens), string(data.BPE))
+		return oneOf(string(tokenizer.Characters), string(tokenizer.Tokens), string(tokenizer.BPE))
 	case "class-weights":
 		return oneOf("balanced")
 	case "solver":

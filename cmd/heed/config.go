@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -183,9 +184,9 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 		}
 	})
 	if given.Changed("units") {
-		c.Data.SourceUnits = cmp.Or(c.Data.SourceUnits, data.Units(c.units))
+		c.Data.SourceUnits = cmp.Or(c.Data.SourceUnits, tokenizer.Units(c.units))
 		if c.Task.Kind != data.KindLabels && c.Task.Kind != data.KindText {
-			c.Data.TargetUnits = cmp.Or(c.Data.TargetUnits, data.Units(c.units))
+			c.Data.TargetUnits = cmp.Or(c.Data.TargetUnits, tokenizer.Units(c.units))
 		}
 	}
 	err = errors.Join(err, named("data", c.data, &c.Data.File, &c.Data.TargetFile),

@@ -32,6 +32,7 @@ var floors = [][]string{
 	{"internal/ops", "train/optim"},
 	{"internal/kernel"},
 	{"data", "internal/atomicfile", "internal/curve", "internal/extremes", "internal/folderlock", "internal/heap", "internal/heatmap", "internal/safetensors", "internal/testseed", "train/score"},
+	{"data/tokenizer"},
 	{"internal/apart", "internal/jsonkeys", "internal/page", "internal/printable", "internal/sizes"},
 }
 

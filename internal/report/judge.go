@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/printable"
 	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task"
@@ -107,7 +108,7 @@ func spread(examples []data.Example, pairs bool) []data.Example {
 }
 
 // exampleOf returns an example as it is shown.
-func exampleOf(j task.Judged, units data.Units) example {
+func exampleOf(j task.Judged, units tokenizer.Units) example {
 	e := example{Source: shown(j.Source), Answered: j.Answer.Err == nil, Sure: percent(math.Exp(j.Answer.LogProb))}
 	if j.Right {
 		e.Answer.Before = shown(j.Answer.Text)
@@ -125,9 +126,9 @@ func exampleOf(j task.Judged, units data.Units) example {
 
 // differ divides two texts into the beginning that they share, the end that they share, and what is between: characters
 // or, of other units, tokens.
-func differ(a, b string, units data.Units) (parts, parts) {
+func differ(a, b string, units tokenizer.Units) (parts, parts) {
 	between := " "
-	if units == data.Characters {
+	if units == tokenizer.Characters {
 		between = ""
 	}
 	x, y := strings.Split(a, between), strings.Split(b, between)
@@ -169,9 +170,9 @@ type length struct {
 }
 
 // lengthsOf returns how sources were answered by their length.
-func lengthsOf(r *task.Report, units data.Units) []length {
+func lengthsOf(r *task.Report, units tokenizer.Units) []length {
 	of := func(j task.Judged) int {
-		if units == data.Tokens || units == data.BPE {
+		if units == tokenizer.Tokens || units == tokenizer.BPE {
 			return len(strings.Fields(j.Source))
 		}
 		return utf8.RuneCountInString(j.Source)

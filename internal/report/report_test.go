@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task"
@@ -223,15 +224,15 @@ func TestConfusionOfManyClasses(t *testing.T) {
 func TestDiffer(t *testing.T) {
 	for name, c := range map[string]struct {
 		a, b       string
-		units      data.Units
+		units      tokenizer.Units
 		wantA, inB parts
 	}{
-		"amid":       {"2024-03-07", "2024-08-07", data.Characters, parts{"2024-0", "3", "-07"}, parts{"2024-0", "8", "-07"}},
-		"all":        {"yes", "no", data.Characters, parts{"", "yes", ""}, parts{"", "no", ""}},
-		"inserted":   {"aa", "aaa", data.Characters, parts{"aa", "", ""}, parts{"aa", "a", ""}},
-		"tokens":     {"P OW L", "P AO L", data.Tokens, parts{"P ", "OW", " L"}, parts{"P ", "AO", " L"}},
-		"token more": {"Y OW", "Y OW Y OW", data.Tokens, parts{"Y OW", "", ""}, parts{"Y OW ", "Y OW", ""}},
-		"nothing":    {"", "a", data.Characters, parts{}, parts{"", "a", ""}},
+		"amid":       {"2024-03-07", "2024-08-07", tokenizer.Characters, parts{"2024-0", "3", "-07"}, parts{"2024-0", "8", "-07"}},
+		"all":        {"yes", "no", tokenizer.Characters, parts{"", "yes", ""}, parts{"", "no", ""}},
+		"inserted":   {"aa", "aaa", tokenizer.Characters, parts{"aa", "", ""}, parts{"aa", "a", ""}},
+		"tokens":     {"P OW L", "P AO L", tokenizer.Tokens, parts{"P ", "OW", " L"}, parts{"P ", "AO", " L"}},
+		"token more": {"Y OW", "Y OW Y OW", tokenizer.Tokens, parts{"Y OW", "", ""}, parts{"Y OW ", "Y OW", ""}},
+		"nothing":    {"", "a", tokenizer.Characters, parts{}, parts{"", "a", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if a, b := differ(c.a, c.b, c.units); a != c.wantA || b != c.inB {

@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
@@ -267,7 +268,7 @@ func TestMarks(t *testing.T) {
 		for range symbols {
 			ids = append(ids, len(ids))
 		}
-		vocab, err := data.NewVocab(symbols)
+		vocab, err := tokenizer.NewVocab(symbols)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 )
 
 // A setting is where config.json has it, such as model.dim.
@@ -64,8 +65,8 @@ func (c *Config) checkData() error {
 		return configErrorf("%s %s must come with %s, the file to learn", setting("task"), c.Task.Name, setting("data.file"))
 	case d.File != "" && draws:
 		return configErrorf("%s %s draws its own examples, and can't come with %s: for a file, the task is pairs, labels, tags or text", setting("task"), c.Task.Name, setting("data.file"))
-	case c.Task.Kind == data.KindText && d.SourceUnits == data.Tokens:
-		return configErrorf("%s of text must be %s or %s, got %q", setting("data.units"), data.Characters, data.BPE, d.SourceUnits)
+	case c.Task.Kind == data.KindText && d.SourceUnits == tokenizer.Tokens:
+		return configErrorf("%s of text must be %s or %s, got %q", setting("data.units"), tokenizer.Characters, tokenizer.BPE, d.SourceUnits)
 	case !c.fromRows() && (d.TargetFile != "" || d.ValidationFile != "" || d.ValidationTargetFile != "" || d.Columns != nil || d.TargetUnits != "") ||
 		d.File == "" && (d.SourceUnits != "" || d.Tokenizers != nil):
 		return configErrorf("%s %s has no rows: only pairs, labels and tags can have %s, %s, %s and %s", setting("task"), c.Task.Name,
@@ -87,16 +88,16 @@ func (c *Config) checkData() error {
 	}
 	for _, u := range []struct {
 		name setting
-		got  data.Units
+		got  tokenizer.Units
 	}{{"data.source_units", d.SourceUnits}, {"data.target_units", d.TargetUnits}} {
 		switch u.got {
-		case "", data.Characters, data.Tokens:
-		case data.BPE:
+		case "", tokenizer.Characters, tokenizer.Tokens:
+		case tokenizer.BPE:
 			if c.Task.Kind == data.KindTags {
-				return configErrorf("%s of tags can't be %s, whose pieces have no tag of their own: %s or %s", u.name, data.BPE, data.Characters, data.Tokens)
+				return configErrorf("%s of tags can't be %s, whose pieces have no tag of their own: %s or %s", u.name, tokenizer.BPE, tokenizer.Characters, tokenizer.Tokens)
 			}
 		default:
-			return configErrorf("%s must be %s, %s or %s, got %q", u.name, data.Characters, data.Tokens, data.BPE, u.got)
+			return configErrorf("%s must be %s, %s or %s, got %q", u.name, tokenizer.Characters, tokenizer.Tokens, tokenizer.BPE, u.got)
 		}
 	}
 	return nil
@@ -141,8 +142,8 @@ func (c *Config) check(decided bool) error {
 	if c.DecoderLayers > 0 && c.Task.Kind != data.KindPairs {
 		return configErrorf("%s is for tasks of pairs alone, got it for %s", setting("decoder_layers"), c.Task.Name)
 	}
-	if d := &c.Data; d.VocabSize != 0 && (d.VocabSize < 256 || d.SourceUnits != data.BPE && d.TargetUnits != data.BPE) {
-		return configErrorf("%s is for %s %s, and at least 256, got %d", setting("data.vocab_size"), setting("data.units"), data.BPE, d.VocabSize)
+	if d := &c.Data; d.VocabSize != 0 && (d.VocabSize < 256 || d.SourceUnits != tokenizer.BPE && d.TargetUnits != tokenizer.BPE) {
+		return configErrorf("%s is for %s %s, and at least 256, got %d", setting("data.vocab_size"), setting("data.units"), tokenizer.BPE, d.VocabSize)
 	}
 	for _, rate := range []struct {
 		name setting

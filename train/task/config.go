@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
@@ -55,16 +56,16 @@ type Data struct {
 	Columns []string `json:"columns,omitempty"` // of sources and of answers, as data.TableOptions has them
 
 	// SourceUnits and TargetUnits are what sources and answers are made of; New guesses what is empty. Of labels there
-	// are SourceUnits alone, and of text too, which may be data.BPE, or empty for characters. Where both are data.BPE,
-	// there is one vocabulary, whose table embeds sources and answers and is the head's weight.
-	SourceUnits data.Units `json:"source_units,omitempty"`
-	TargetUnits data.Units `json:"target_units,omitempty"`
+	// are SourceUnits alone, and of text too, which may be tokenizer.BPE, or empty for characters. Where both are
+	// tokenizer.BPE, there is one vocabulary, whose table embeds sources and answers and is the head's weight.
+	SourceUnits tokenizer.Units `json:"source_units,omitempty"`
+	TargetUnits tokenizer.Units `json:"target_units,omitempty"`
 
 	// Tokenizers has the SHA-256 of the run folder's tokenizer, or of that of sources and that of answers; New finds
 	// it.
 	Tokenizers []string `json:"tokenizers_sha256,omitempty"`
 
-	VocabSize int `json:"vocab_size,omitempty"` // ids that a tokenizer of data.BPE has at most; 0 has New find how many there is enough text for
+	VocabSize int `json:"vocab_size,omitempty"` // ids that a tokenizer of tokenizer.BPE has at most; 0 has New find how many there is enough text for
 
 	// Validation is how many examples to validate on, 0 for none: of text and of a ValidationFile, at most; of held-out
 	// rows, about so many sources. New makes less than 0 all rows of a ValidationFile, or else 1,000.

@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/sizes"
 	"github.com/heed-go/heed/train/score"
 )
@@ -22,7 +23,7 @@ import (
 // A Report is how well a model's answers are those of examples. String has it in words.
 type Report struct {
 	Kind  data.Kind
-	Units data.Units // of the symbols that answers are made of
+	Units tokenizer.Units // of the symbols that answers are made of
 
 	// Judged are the sources of pairs, each once with all its answers, or the examples of labels and tags, in order.
 	Judged []Judged
@@ -64,9 +65,9 @@ func (m *Model) Judge(ctx context.Context, examples []data.Example, o PredictOpt
 	}
 	r := &Report{Kind: kind, Units: m.Config.Data.TargetUnits}
 	if r.Units == "" {
-		r.Units = data.Characters
+		r.Units = tokenizer.Characters
 	}
-	if r.Units == data.Tokens {
+	if r.Units == tokenizer.Tokens {
 		r.BLEU.Split = strings.Fields
 	}
 	r.gather(examples)
@@ -156,7 +157,7 @@ func (r *Report) symbols(answer string) []string {
 	switch {
 	case r.Kind == data.KindLabels:
 		return []string{answer}
-	case r.Units == data.Characters:
+	case r.Units == tokenizer.Characters:
 		return strings.Split(answer, "")
 	}
 	return strings.Fields(answer)
@@ -164,7 +165,7 @@ func (r *Report) symbols(answer string) []string {
 
 // unit says what symbols are.
 func (r *Report) unit() string {
-	if r.Units == data.Characters || r.Units == data.Tokens {
+	if r.Units == tokenizer.Characters || r.Units == tokenizer.Tokens {
 		return string(r.Units)
 	}
 	return "words"

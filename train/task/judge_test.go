@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 )
 
 // ofRows is a task that learns these rows, of any of the kinds that do.
@@ -25,9 +26,9 @@ func ofRows(t testing.TB, kind data.Kind, rows string) *Task {
 	if err := os.WriteFile(c.Data.File, []byte(rows), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	c.Data.SourceUnits, c.Data.Validation = data.Tokens, 20
+	c.Data.SourceUnits, c.Data.Validation = tokenizer.Tokens, 20
 	if kind != data.KindLabels {
-		c.Data.TargetUnits = data.Tokens
+		c.Data.TargetUnits = tokenizer.Tokens
 	}
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2
 	c.Training.Epochs = 3
@@ -83,7 +84,7 @@ func TestJudgeOne(t *testing.T) {
 		{"no tags", data.KindTags, Judged{Source: "a b", References: []string{"A B"}, Answer: noAnswer}, false, 2, Report{Unanswered: 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := Report{Kind: test.kind, Units: data.Tokens}
+			r := Report{Kind: test.kind, Units: tokenizer.Tokens}
 			models[test.kind].judge(&r, &test.of)
 			if test.of.Right != test.right || test.of.Edits != test.edits || (r.Right == 1) != test.right {
 				t.Errorf("right %v (%d of the report), %d edits; want %v and %d", test.of.Right, r.Right, test.of.Edits, test.right, test.edits)
@@ -284,7 +285,7 @@ func TestAnswersOfBytePairsAreUTF8(t *testing.T) {
 	if err := os.WriteFile(c.Data.File, []byte(strings.Repeat("été là\tgarçon 世界\nsommer\tgroß 🙂\nnoël\tœuf\n", 9)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	c.Data.SourceUnits, c.Data.TargetUnits, c.Data.VocabSize = data.BPE, data.BPE, 270
+	c.Data.SourceUnits, c.Data.TargetUnits, c.Data.VocabSize = tokenizer.BPE, tokenizer.BPE, 270
 	task := made(t, c) // with its first weights
 	parts := 0
 	for _, beam := range []int{1, 3} {

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/sizes"
 )
 
@@ -43,7 +44,7 @@ type Look struct {
 
 // A Side is what sources are made of, or answers.
 type Side struct {
-	Units           data.Units
+	Units           tokenizer.Units
 	Symbols         int // that the vocabulary has; one more stands for all others, but for bpe
 	Longest, Median int // symbols of a row
 	Unknown         int // rows to validate on with what no row to train on has; of a model to start from, all that it doesn't know
@@ -191,7 +192,7 @@ func (l *Look) rows(t *data.Table) {
 }
 
 // measure notes what a side has in the rows to train on and to validate on.
-func (o *Side) measure(t data.Tokenizer, units data.Units, trains, validates measures, side int, from bool) {
+func (o *Side) measure(t tokenizer.Tokenizer, units tokenizer.Units, trains, validates measures, side int, from bool) {
 	o.Units, o.Symbols = units, t.Len()
 	if t.Unknown() >= 0 {
 		o.Symbols--

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 )
 
 // A mark stands for a token that can't be seen.
@@ -13,7 +14,7 @@ type mark struct{ mark, meaning string }
 
 // marks labels tokens: a symbol as it is, any other as a mark. It remembers the marks that it used.
 type marks struct {
-	symbols data.Tokenizer
+	symbols tokenizer.Tokenizer
 	special map[int]mark // by id: what are no symbols
 	used    []mark
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/apart"
 )
 
@@ -67,7 +68,7 @@ func (s *rowSet) measure(c *Config) error {
 }
 
 // target returns what takes answers apart.
-func (c *Config) target() data.Tokenizer {
+func (c *Config) target() tokenizer.Tokenizer {
 	if c.Task.Target != nil {
 		return c.Task.Target
 	}
@@ -115,7 +116,7 @@ func (c *Config) lengths(e data.Example, classes map[string]int32, unknown *[2]i
 		texts = texts[:1]
 	}
 	for k, text := range texts {
-		n, isUnknown, err := encoded([]data.Tokenizer{c.Task.Source, c.target()}[k], text)
+		n, isUnknown, err := encoded([]tokenizer.Tokenizer{c.Task.Source, c.target()}[k], text)
 		if err != nil {
 			return l, err
 		}
@@ -128,7 +129,7 @@ func (c *Config) lengths(e data.Example, classes map[string]int32, unknown *[2]i
 
 // encoded returns how many ids a text has, and whether there are symbols in it that a tokenizer doesn't know, which may
 // be an error.
-func encoded(t data.Tokenizer, text string) (ids int, unknown bool, err error) {
+func encoded(t tokenizer.Tokenizer, text string) (ids int, unknown bool, err error) {
 	all, err := t.Encode(text)
 	return len(all), err != nil || t.Unknown() >= 0 && slices.Contains(all, t.Unknown()), err
 }

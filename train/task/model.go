@@ -199,11 +199,11 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, prompt string, o deco
 	}
 	var failed error // to write
 	whole := transform.NewWriter(w, runes.ReplaceIllFormed())
-	_, tokenizer := m.coder.Tokenizers()
+	_, tok := m.coder.Tokenizers()
 	o.End, o.Keep = nil, max(1, m.layout.Len/2)
 	o.OnToken = func(_, token int) bool {
 		var text string
-		if text, failed = tokenizer.Decode([]int{token}); failed == nil {
+		if text, failed = tok.Decode([]int{token}); failed == nil {
 			_, failed = io.WriteString(whole, text)
 		}
 		return failed == nil

@@ -14,6 +14,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/apart"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
@@ -85,7 +86,7 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 		b, err := m.encode(input)
 		if err != nil {
 			answers[i].Err = err
-			answers[i].Unknown = answers[i].Unknown || errors.As(err, new(*data.UnknownSymbolError))
+			answers[i].Unknown = answers[i].Unknown || errors.As(err, new(*tokenizer.UnknownSymbolError))
 			continue
 		}
 		rows = append(rows, query{ids: slices.Clone(b.Inputs[:b.Lengths[0]]), place: i})

@@ -17,6 +17,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -129,7 +130,7 @@ func TestFreeList(t *testing.T) {
 
 // own is a Tokenizer of a user's, which fails at some texts.
 type own struct {
-	data.Tokenizer
+	tokenizer.Tokenizer
 	fail func()
 }
 
@@ -150,7 +151,7 @@ func TestPanicsArePassedOn(t *testing.T) {
 		return err
 	}
 	measure := func(fail func()) error {
-		known, err := data.NewTokenizer(data.Tokens, slices.Values([]string{"a b c d e"}), 0)
+		known, err := tokenizer.New(tokenizer.Tokens, slices.Values([]string{"a b c d e"}), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +163,7 @@ func TestPanicsArePassedOn(t *testing.T) {
 		if err := os.WriteFile(c.Data.File, []byte(someRows(data.KindLabels)), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		c.Task.Classes, c.Task.Source, c.Data.SourceUnits = []string{"other", "vowel"}, own{known, fail}, data.Tokens
+		c.Task.Classes, c.Task.Source, c.Data.SourceUnits = []string{"other", "vowel"}, own{known, fail}, tokenizer.Tokens
 		_, err = New(c)
 		return err
 	}

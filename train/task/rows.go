@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/train"
 )
 
@@ -132,8 +133,8 @@ func readRows(c *Config, path, targets string, sum *string) (*data.Table, error)
 
 // checkTags finds rows whose tags aren't one for each symbol.
 func (c *Config) checkTags(fields []string) error {
-	count := func(units data.Units, field string) int {
-		if units == data.Characters {
+	count := func(units tokenizer.Units, field string) int {
+		if units == tokenizer.Characters {
 			return utf8.RuneCountInString(field)
 		}
 		return len(strings.Fields(field))

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/heap"
 	"github.com/heed-go/heed/train"
 )
@@ -45,7 +45,7 @@ func TestLookPairs(t *testing.T) {
 	if l.Rows != 404 || l.Sources != 402 || l.Several != 1 || l.Duplicates != 1 || l.Bads != 1 || l.Long != 2 || l.Trains+l.Validates != 402 {
 		t.Errorf("got %+v", l)
 	}
-	if l.Source.Units != data.Characters || l.Answer.Units != data.Tokens || l.Answer.Symbols != 2 || l.MaxLen != 64 || l.Max != 64 || l.Answer.Median != 3 {
+	if l.Source.Units != tokenizer.Characters || l.Answer.Units != tokenizer.Tokens || l.Answer.Symbols != 2 || l.MaxLen != 64 || l.Max != 64 || l.Answer.Median != 3 {
 		t.Errorf("got %+v", l)
 	}
 	if l.Validates < 8 || l.Validates > 40 || l.Validates != l.Held && l.Validates < l.Held {
@@ -219,12 +219,12 @@ func TestBatchesOfRows(t *testing.T) {
 func TestGuess(t *testing.T) {
 	for name, test := range map[string]struct {
 		texts []string
-		want  data.Units
+		want  tokenizer.Units
 	}{
-		"phonemes":               {slices.Repeat([]string{"B AW T", "K AH Z", "T"}, 20), data.Tokens},
-		"words":                  {slices.Repeat([]string{"house", "tree"}, 50), data.Characters},
-		"sentences":              {[]string{"A fine film.", "Not my cup of tea", "never again!"}, data.Characters},
-		"a space here and there": {append(slices.Repeat([]string{"house"}, 50), slices.Repeat([]string{"new york"}, 20)...), data.Characters},
+		"phonemes":               {slices.Repeat([]string{"B AW T", "K AH Z", "T"}, 20), tokenizer.Tokens},
+		"words":                  {slices.Repeat([]string{"house", "tree"}, 50), tokenizer.Characters},
+		"sentences":              {[]string{"A fine film.", "Not my cup of tea", "never again!"}, tokenizer.Characters},
+		"a space here and there": {append(slices.Repeat([]string{"house"}, 50), slices.Repeat([]string{"new york"}, 20)...), tokenizer.Characters},
 	} {
 		if got := guess(slices.Values(test.texts)); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
@@ -569,13 +569,13 @@ func TestStartFrom(t *testing.T) {
 // Byte pairs are one vocabulary for both sides, with one table for sources, answers and the head, or one for a side.
 func TestBytePairs(t *testing.T) {
 	c := small(t, "pairs")
-	c.Data.SourceUnits, c.Data.TargetUnits, c.Data.VocabSize = data.BPE, data.BPE, 300
+	c.Data.SourceUnits, c.Data.TargetUnits, c.Data.VocabSize = tokenizer.BPE, tokenizer.BPE, 300
 	task, dir := trained(t, c)
 	if task.Params.Get("embedding.weight") == nil || task.Params.Get("decoder.head.weight") != nil || task.layout.Tokens != task.layout.Classes {
 		t.Error("there must be one table")
 	}
 	l := task.Look()
-	if l.Source.Units != data.BPE || l.Source.Symbols > 300 || l.Source.Symbols < 257 || l.Source != l.Answer && l.Source.Symbols != l.Answer.Symbols {
+	if l.Source.Units != tokenizer.BPE || l.Source.Symbols > 300 || l.Source.Symbols < 257 || l.Source != l.Answer && l.Source.Symbols != l.Answer.Symbols {
 		t.Errorf("got %+v", l)
 	}
 	if _, err := os.Stat(filepath.Join(dir, TokenizerFile)); err != nil || len(task.Config.Data.Tokenizers) != 1 {
@@ -595,7 +595,7 @@ func TestBytePairs(t *testing.T) {
 	if err := again.StartFrom(dir); err != nil {
 		t.Fatal(err)
 	}
-	if next := made(t, again); len(next.Loaded.Kept)+len(next.Loaded.Unused) > 0 || next.Config.Data.SourceUnits != data.BPE {
+	if next := made(t, again); len(next.Loaded.Kept)+len(next.Loaded.Unused) > 0 || next.Config.Data.SourceUnits != tokenizer.BPE {
 		t.Errorf("started from it, got %+v", next.Loaded)
 	}
 	if a, err := task.Attention("catdog", ""); err != nil || len(a.Layers) == 0 {
@@ -603,13 +603,13 @@ func TestBytePairs(t *testing.T) {
 	}
 
 	c = small(t, "pairs")
-	c.Data.SourceUnits, c.Data.TargetUnits = data.BPE, data.Tokens
+	c.Data.SourceUnits, c.Data.TargetUnits = tokenizer.BPE, tokenizer.Tokens
 	if task := made(t, c); task.Config.Data.VocabSize != 512 || len(task.Config.Data.Tokenizers) != 2 || task.Params.Get("embedding.weight") != nil {
 		t.Errorf("of sources alone, got %+v", task.Config.Data)
 	}
 	c = small(t, "labels")
-	c.Data.SourceUnits = data.BPE
-	if task := made(t, c); len(task.Config.Data.Tokenizers) != 1 || task.Look().Source.Units != data.BPE {
+	c.Data.SourceUnits = tokenizer.BPE
+	if task := made(t, c); len(task.Config.Data.Tokenizers) != 1 || task.Look().Source.Units != tokenizer.BPE {
 		t.Errorf("of labels, got %+v", task.Config.Data)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/train"
 )
 
@@ -119,11 +120,11 @@ type textSet struct {
 
 // openText opens the text, the same one that a run began with.
 func openText(c *Config) (set, error) {
-	if c.Data.SourceUnits == data.Characters { // as ever
+	if c.Data.SourceUnits == tokenizer.Characters { // as ever
 		c.Data.SourceUnits = ""
 	}
 	text, err := readText(c)
-	var unknown *data.UnknownSymbolError
+	var unknown *tokenizer.UnknownSymbolError
 	if errors.As(err, &unknown) && c.Data.SHA256 != "" {
 		err = fmt.Errorf("the text has changed since the run began: %w", err)
 	}
@@ -145,12 +146,12 @@ func readText(c *Config) (*data.Text, error) {
 	case c.Task.Source != nil:
 		return data.OpenTextWith(path, c.Task.Source)
 	case c.Task.Alphabet != "":
-		vocab, err := data.NewVocab(c.Task.Alphabet)
+		vocab, err := tokenizer.NewVocab(c.Task.Alphabet)
 		if err != nil {
 			return nil, err
 		}
 		return data.OpenTextWith(path, vocab)
-	case c.Data.SourceUnits != data.BPE:
+	case c.Data.SourceUnits != tokenizer.BPE:
 		return data.OpenText(path)
 	}
 	if info, err := os.Stat(path); err == nil && c.Data.VocabSize == 0 {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/layers/decode"
 )
 
@@ -24,7 +24,7 @@ func smallBPE(t testing.TB, size int) Config {
 	if err := os.WriteFile(c.Data.File, []byte(manyScripts), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	c.Data.SourceUnits, c.Data.VocabSize = data.BPE, size
+	c.Data.SourceUnits, c.Data.VocabSize = tokenizer.BPE, size
 	return c
 }
 
@@ -129,7 +129,7 @@ func TestTextUnits(t *testing.T) {
 	}
 	c := small(t, "text")
 	want := made(t, c).Config.id()
-	c.Data.SourceUnits = data.Characters
+	c.Data.SourceUnits = tokenizer.Characters
 	task := made(t, c)
 	if got := task.Config.id(); got != want {
 		t.Error("characters by name are another run than characters by default")
@@ -141,8 +141,8 @@ func TestTextUnits(t *testing.T) {
 		change func(c *Config)
 		want   string
 	}{
-		{func(c *Config) { c.Data.SourceUnits = data.Tokens }, `data.units of text must be characters or bpe, got "tokens"`},
-		{func(c *Config) { c.Data.TargetUnits = data.BPE }, "task text has no rows"},
+		{func(c *Config) { c.Data.SourceUnits = tokenizer.Tokens }, `data.units of text must be characters or bpe, got "tokens"`},
+		{func(c *Config) { c.Data.TargetUnits = tokenizer.BPE }, "task text has no rows"},
 		{func(c *Config) { c.Data.VocabSize = 300 }, "data.vocab_size is for data.units bpe"},
 	} {
 		c := small(t, "text")
@@ -215,7 +215,7 @@ func TestGenerateBytePairs(t *testing.T) {
 		}
 	}
 	err := task.Generate(t.Context(), &pieces{}, "\xe4", decode.Options{MaxTokens: 1})
-	var invalid *data.InvalidUTF8Error
+	var invalid *tokenizer.InvalidUTF8Error
 	if !errors.As(err, &invalid) {
 		t.Errorf("a prompt that isn't UTF-8: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/atomicfile"
 )
 
@@ -30,8 +31,8 @@ func tokenizerFiles(n int) []string {
 }
 
 // tokenizers returns those of a rule.
-func tokenizers(r data.Rule) (all []data.Tokenizer) {
-	for _, t := range []data.Tokenizer{r.Source, r.Target} {
+func tokenizers(r data.Rule) (all []tokenizer.Tokenizer) {
+	for _, t := range []tokenizer.Tokenizer{r.Source, r.Target} {
 		if t != nil {
 			all = append(all, t)
 		}
@@ -43,7 +44,7 @@ func tokenizers(r data.Rule) (all []data.Tokenizer) {
 func tokenizerSums(r data.Rule) (sums []string, err error) {
 	for _, t := range tokenizers(r) {
 		var content bytes.Buffer
-		if err := data.WriteTokenizer(&content, t); err != nil {
+		if err := tokenizer.Write(&content, t); err != nil {
 			return nil, err
 		}
 		sums = append(sums, hexSum(content.Bytes()))
@@ -55,7 +56,7 @@ func tokenizerSums(r data.Rule) (sums []string, err error) {
 func writeTokenizers(dir string, r data.Rule) error {
 	all := tokenizers(r)
 	for i, name := range tokenizerFiles(len(all)) {
-		err := atomicfile.WriteFile(filepath.Join(dir, name), func(w io.Writer) error { return data.WriteTokenizer(w, all[i]) })
+		err := atomicfile.WriteFile(filepath.Join(dir, name), func(w io.Writer) error { return tokenizer.Write(w, all[i]) })
 		if err != nil {
 			return err
 		}
@@ -69,8 +70,8 @@ func (c *Config) readTokenizers(fsys fs.FS) error {
 	if names == nil && c.fromRows() {
 		return fmt.Errorf("data.tokenizers_sha256 must have the sum of %s, or those of %s and %s", TokenizerFile, SourceTokenizerFile, TargetTokenizerFile)
 	}
-	if c.Task.Kind == data.KindText && (c.Data.SourceUnits == data.BPE) != (len(names) == 1) {
-		return fmt.Errorf("data.tokenizers_sha256 must have the sum of %s where data.source_units are %s, and else none", TokenizerFile, data.BPE)
+	if c.Task.Kind == data.KindText && (c.Data.SourceUnits == tokenizer.BPE) != (len(names) == 1) {
+		return fmt.Errorf("data.tokenizers_sha256 must have the sum of %s where data.source_units are %s, and else none", TokenizerFile, tokenizer.BPE)
 	}
 	for i, name := range names {
 		content, err := readRegular(fsys, name, maxTokenizer)
@@ -78,7 +79,7 @@ func (c *Config) readTokenizers(fsys fs.FS) error {
 			err = fmt.Errorf("it isn't the one that data.tokenizers_sha256 is of: restore it")
 		}
 		if err == nil {
-			*[]*data.Tokenizer{&c.Task.Source, &c.Task.Target}[i], err = data.ReadTokenizer(bytes.NewReader(content))
+			*[]*tokenizer.Tokenizer{&c.Task.Source, &c.Task.Target}[i], err = tokenizer.Read(bytes.NewReader(content))
 		}
 		if err != nil {
 			return fmt.Errorf("its %s: %w", name, err)
@@ -87,5 +88,5 @@ func (c *Config) readTokenizers(fsys fs.FS) error {
 	return nil
 }
 
-// maxTokenizer is the most bytes of a tokenizer's file to find the sum of. data.ReadTokenizer takes fewer, and says so.
+// maxTokenizer is the most bytes of a tokenizer's file to find the sum of. tokenizer.Read takes fewer, and says so.
 const maxTokenizer = 1 << 27

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/sizes"
 )
 
@@ -31,7 +32,7 @@ func (s *rowSet) tokenize(c *Config) error {
 	}
 	d := &c.Data
 	if c.Task.Kind == data.KindTags {
-		d.SourceUnits, d.TargetUnits = cmp.Or(d.SourceUnits, data.Tokens), cmp.Or(d.TargetUnits, data.Tokens)
+		d.SourceUnits, d.TargetUnits = cmp.Or(d.SourceUnits, tokenizer.Tokens), cmp.Or(d.TargetUnits, tokenizer.Tokens)
 	}
 	if d.SourceUnits == "" {
 		d.SourceUnits = guess(s.trains.column(0))
@@ -40,8 +41,8 @@ func (s *rowSet) tokenize(c *Config) error {
 		d.TargetUnits = guess(s.trains.column(1))
 	}
 	var err error
-	one := d.SourceUnits == data.BPE && d.TargetUnits == data.BPE // vocabulary, of both sides
-	if (d.SourceUnits == data.BPE || d.TargetUnits == data.BPE) && d.VocabSize == 0 {
+	one := d.SourceUnits == tokenizer.BPE && d.TargetUnits == tokenizer.BPE // vocabulary, of both sides
+	if (d.SourceUnits == tokenizer.BPE || d.TargetUnits == tokenizer.BPE) && d.VocabSize == 0 {
 		d.VocabSize = merged(s.trains.all)
 	}
 	if c.Task.Source == nil {
@@ -49,21 +50,21 @@ func (s *rowSet) tokenize(c *Config) error {
 		switch {
 		case one:
 			texts, size = s.trains.all, d.VocabSize
-		case d.SourceUnits == data.BPE:
+		case d.SourceUnits == tokenizer.BPE:
 			size = d.VocabSize
-		case d.SourceUnits == data.Tokens:
+		case d.SourceUnits == tokenizer.Tokens:
 			size = frequent(texts)
 		}
-		if c.Task.Source, err = data.NewTokenizer(d.SourceUnits, texts, size); err != nil {
+		if c.Task.Source, err = tokenizer.New(d.SourceUnits, texts, size); err != nil {
 			return err
 		}
 	}
 	if c.Task.Target == nil && !labels && !one {
 		size := 0
-		if d.TargetUnits == data.BPE {
+		if d.TargetUnits == tokenizer.BPE {
 			size = d.VocabSize
 		}
-		c.Task.Target, err = data.NewTokenizer(d.TargetUnits, s.trains.column(1), size)
+		c.Task.Target, err = tokenizer.New(d.TargetUnits, s.trains.column(1), size)
 	}
 	return err
 }
@@ -93,7 +94,7 @@ const (
 
 // guess returns what texts are best taken apart into: tokens where most have spaces and few different tokens come again
 // and again, as phonemes do, and characters where not.
-func guess(texts func(func(string) bool)) data.Units {
+func guess(texts func(func(string) bool)) tokenizer.Units {
 	counts, fields, spaced, tokens := map[string]bool{}, 0, 0, 0
 	for text := range texts {
 		n := 0
@@ -109,9 +110,9 @@ func guess(texts func(func(string) bool)) data.Units {
 		}
 	}
 	if 2*spaced > fields && len(counts) <= maxTokens && tokens >= 10*len(counts) {
-		return data.Tokens
+		return tokenizer.Tokens
 	}
-	return data.Characters
+	return tokenizer.Characters
 }
 
 // maxTokens is the most different tokens that a guess takes for units.

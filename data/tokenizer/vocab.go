@@ -1,4 +1,4 @@
-package data
+package tokenizer
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 )
 
 // Vocab gives each of its symbols, which are characters, an id: its place among the symbols, from 0. It doesn't change.
-// It is a Tokenizer. One that NewTokenizer has made has one id more, the last, for every other character.
+// It is a Tokenizer. One that New has made has one id more, the last, for every other character.
 type Vocab struct {
 	symbols []rune
 	unknown bool
@@ -27,7 +27,7 @@ func NewVocab(symbols string) (*Vocab, error) {
 			return nil, fmt.Errorf("symbols of a vocabulary: %w", &InvalidUTF8Error{Offset: int64(i)})
 		}
 		id := len(v.symbols)
-		if first, ok := v.id(r); ok {
+		if first, ok := v.ID(r); ok {
 			return nil, fmt.Errorf("a vocabulary holds each symbol once, got %q as symbols %d and %d", r, first, id)
 		}
 		if r < utf8.RuneSelf {
@@ -67,9 +67,9 @@ func (v *Vocab) Encode(s string) ([]int, error) {
 		if invalidAt(s, i, r) {
 			return nil, &InvalidUTF8Error{Offset: int64(i)}
 		}
-		id, ok := v.id(r)
+		id, ok := v.ID(r)
 		if !ok {
-			return nil, v.unknownError(r, len(ids))
+			return nil, &UnknownSymbolError{Symbol: r, Position: len(ids), Known: v.Symbols()}
 		}
 		ids = append(ids, id)
 	}
@@ -92,7 +92,8 @@ func (v *Vocab) Decode(ids []int) (string, error) {
 	return s.String(), nil
 }
 
-func (v *Vocab) id(r rune) (id int, ok bool) {
+// ID returns the id of a character, and whether there is one. Where there is an unknown id, every character has an id.
+func (v *Vocab) ID(r rune) (id int, ok bool) {
 	if r < utf8.RuneSelf {
 		id = v.ascii[r] - 1
 		ok = id >= 0
@@ -103,10 +104,6 @@ func (v *Vocab) id(r rune) (id int, ok bool) {
 		return len(v.symbols), true
 	}
 	return id, ok
-}
-
-func (v *Vocab) unknownError(r rune, position int) error {
-	return &UnknownSymbolError{Symbol: r, Position: position, Known: v.Symbols()}
 }
 
 // An UnknownSymbolError is a character that a vocabulary doesn't have.

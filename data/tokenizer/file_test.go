@@ -1,4 +1,4 @@
-package data
+package tokenizer
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 func tokenizerFile(t testing.TB, tok Tokenizer) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	if err := WriteTokenizer(&file, tok); err != nil {
+	if err := Write(&file, tok); err != nil {
 		t.Fatal(err)
 	}
 	return file.Bytes()
@@ -25,7 +25,7 @@ func TestTokenizerFile(t *testing.T) {
 	texts := []string{"\"So\" said <she> & he \u2028 \\ \x00 cafe\u0301 世 😀", "<unk> {} 1 0"}
 	var toks []Tokenizer
 	for _, units := range []Units{Characters, Tokens} {
-		tok, err := NewTokenizer(units, slices.Values(texts), 0)
+		tok, err := New(units, slices.Values(texts), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestTokenizerFile(t *testing.T) {
 	}
 	for _, tok := range toks {
 		file := tokenizerFile(t, tok)
-		back, err := ReadTokenizer(iotest.OneByteReader(bytes.NewReader(file)))
+		back, err := Read(iotest.OneByteReader(bytes.NewReader(file)))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, file)
 		}
@@ -82,7 +82,7 @@ const charactersFile = `{
 `
 
 func TestTokenizerFileBytes(t *testing.T) {
-	tok, err := NewTokenizer(Characters, slices.Values([]string{"b<"}), 0)
+	tok, err := New(Characters, slices.Values([]string{"b<"}), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestTokenizerFileBytes(t *testing.T) {
 	}
 }
 
-func TestReadTokenizerErrors(t *testing.T) {
+func TestReadErrors(t *testing.T) {
 	vocab := func(s string) string { return strings.Replace(charactersFile, `"<": 0,`, s, 1) }
 	tokens := strings.NewReplacer(`"decoder": {
     "type": "Fuse"
@@ -101,7 +101,7 @@ func TestReadTokenizerErrors(t *testing.T) {
       "String": ""
     },
     "type": "Split"`, `"type": "WhitespaceSplit"`).Replace(charactersFile)
-	if _, err := ReadTokenizer(strings.NewReader(tokens)); err != nil {
+	if _, err := Read(strings.NewReader(tokens)); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ name, file, wantErr string }{
@@ -139,17 +139,17 @@ func TestReadTokenizerErrors(t *testing.T) {
 		{"an empty token", strings.Replace(tokens, `"<": 0`, `"": 0`, 1), "must have something in it"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := ReadTokenizer(strings.NewReader(tc.file))
+			_, err := Read(strings.NewReader(tc.file))
 			wantError(t, err, tc.wantErr)
 			if strings.Contains(err.Error(), "Go ") {
 				t.Errorf("the error is in Go's words: %v", err)
 			}
 		})
 	}
-	if _, err := ReadTokenizer(iotest.ErrReader(io.ErrNoProgress)); !errors.Is(err, io.ErrNoProgress) {
+	if _, err := Read(iotest.ErrReader(io.ErrNoProgress)); !errors.Is(err, io.ErrNoProgress) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := ReadTokenizer(io.LimitReader(spaces{}, maxTokenizerFile+100)); err == nil || !strings.Contains(err.Error(), "at most 67108864 bytes") {
+	if _, err := Read(io.LimitReader(spaces{}, maxFile+100)); err == nil || !strings.Contains(err.Error(), "at most 67108864 bytes") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -199,7 +199,7 @@ func TestReadOthersBPE(t *testing.T) {
 		{"a template", replace(`"post_processor": null`, `"post_processor": {"type": "TemplateProcessing"}`), nil, "its post_processor: its type must be"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			tok, err := ReadTokenizer(strings.NewReader(tc.file))
+			tok, err := Read(strings.NewReader(tc.file))
 			if tc.wantErr != "" {
 				wantError(t, err, tc.wantErr)
 				return
@@ -228,37 +228,37 @@ func (spaces) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestWriteTokenizerErrors(t *testing.T) {
-	wantError(t, WriteTokenizer(io.Discard, other{}), "of type data.other has no form as a file")
+func TestWriteErrors(t *testing.T) {
+	wantError(t, Write(io.Discard, other{}), "of type tokenizer.other has no form as a file")
 	v, err := NewVocab("a")
 	if err != nil {
 		t.Fatal(err)
 	}
 	file, end := io.Pipe()
 	file.CloseWithError(io.ErrShortWrite)
-	if err := WriteTokenizer(end, v); !errors.Is(err, io.ErrShortWrite) {
+	if err := Write(end, v); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestWriteTokenizerTooLarge: what couldn't be read again isn't written.
-func TestWriteTokenizerTooLarge(t *testing.T) {
+// TestWriteTooLarge: what couldn't be read again isn't written.
+func TestWriteTooLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 64 MiB")
 	}
-	long, err := newTokens([]string{strings.Repeat("a", maxTokenizerFile)})
+	long, err := newTokens([]string{strings.Repeat("a", maxFile)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, WriteTokenizer(io.Discard, long), "with 2 ids makes a file of", "give it a smaller size")
+	wantError(t, Write(io.Discard, long), "with 2 ids makes a file of", "give it a smaller size")
 }
 
 // other is a Tokenizer of another package.
 type other struct{ Tokenizer }
 
-func FuzzReadTokenizer(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	for _, units := range []Units{Characters, Tokens} {
-		tok, err := NewTokenizer(units, slices.Values([]string{"a b é"}), 0)
+		tok, err := New(units, slices.Values([]string{"a b é"}), 0)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -267,12 +267,12 @@ func FuzzReadTokenizer(f *testing.F) {
 	f.Add(tokenizerFile(f, newTestBPE(f, 260, "a bb aa bb aa")), "aa bb c")
 	f.Add([]byte(`{"version": "1.0", "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": ""}}`), "")
 	f.Fuzz(func(t *testing.T, file []byte, text string) {
-		tok, err := ReadTokenizer(bytes.NewReader(file))
+		tok, err := Read(bytes.NewReader(file))
 		if err != nil {
 			return
 		}
 		written := tokenizerFile(t, tok)
-		back, err := ReadTokenizer(bytes.NewReader(written))
+		back, err := Read(bytes.NewReader(written))
 		if err != nil || !reflect.DeepEqual(back, tok) {
 			t.Fatalf("%s became %s, %v", file, written, err)
 		}

@@ -1,4 +1,4 @@
-package data
+package tokenizer
 
 import (
 	"bytes"
@@ -17,8 +17,8 @@ var (
 	texts   = flag.Int("write", 0, "write so many texts a tokenizer to the fixture, for testdata/tokenizers.mjs")
 )
 
-// A tokenizerSet is a tokenizer, as a file, and what another library makes of texts with it.
-type tokenizerSet struct {
+// A set is a tokenizer, as a file, and what another library makes of texts with it.
+type set struct {
 	Tokenizer json.RawMessage `json:"tokenizer"`
 	Texts     []tokenizedText `json:"texts"`
 }
@@ -39,7 +39,7 @@ func TestTokenizersAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sets []tokenizerSet
+	var sets []set
 	if err := json.Unmarshal(file, &sets); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestTokenizersAgree(t *testing.T) {
 		t.Fatalf("%d tokenizers, want 3", len(sets))
 	}
 	for i, set := range sets {
-		tok, err := ReadTokenizer(bytes.NewReader(set.Tokenizer))
+		tok, err := Read(bytes.NewReader(set.Tokenizer))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,19 +67,19 @@ func TestTokenizersAgree(t *testing.T) {
 }
 
 func writeTokenizerSets(t *testing.T) {
-	shakespeare, err := os.ReadFile("../../shared/data/tinyshakespeare.txt")
+	shakespeare, err := os.ReadFile("../../../shared/data/tinyshakespeare.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.SplitAfter(string(shakespeare), "\n")
 	rng := rand.New(rand.NewPCG(1, 2))
-	var sets []tokenizerSet
+	var sets []set
 	for _, units := range []Units{Characters, Tokens, BPE} {
-		tok, err := NewTokenizer(units, slices.Values(append(lines, "été 東京 12 345 😀\r\n  x\t\t")), 700)
+		tok, err := New(units, slices.Values(append(lines, "été 東京 12 345 😀\r\n  x\t\t")), 700)
 		if err != nil {
 			t.Fatal(err)
 		}
-		set := tokenizerSet{Tokenizer: tokenizerFile(t, tok)}
+		set := set{Tokenizer: tokenizerFile(t, tok)}
 		for i := range *texts {
 			text := lines[rng.IntN(len(lines))]
 			if i%2 == 1 {

@@ -1,9 +1,9 @@
-// Encodes and decodes the texts of a file by another library, for data/tokenizers_test.go to compare with:
+// Encodes and decodes the texts of a file by another library, for data/tokenizer/agree_test.go to compare with:
 //
 //	npm install @huggingface/tokenizers@0.2.0
-//	go test ./data -run TokenizersAgree -fixture FILE -write 5000    # writes tokenizers and so many texts to FILE
+//	go test ./data/tokenizer -run TokenizersAgree -fixture FILE -write 5000    # writes tokenizers and so many texts to FILE
 //	node tokenizers.mjs FILE                                         # adds what the library makes of them
-//	go test ./data -run TokenizersAgree -fixture FILE                # compares
+//	go test ./data/tokenizer -run TokenizersAgree -fixture FILE                # compares
 //
 // testdata/tokenizers.json is such a file, of 120 texts.
 import { readFileSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-package data
+package tokenizer
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 
 func newTestBPE(t testing.TB, size int, texts ...string) *bpe {
 	t.Helper()
-	tok, err := NewTokenizer(BPE, slices.Values(texts), size)
+	tok, err := New(BPE, slices.Values(texts), size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ var (
 	}
 )
 
-// slowBPE learns as NewTokenizer does: it counts all pairs anew for each merge.
+// slowBPE learns as New does: it counts all pairs anew for each merge.
 func slowBPE(text string, size int) *bpe {
 	t := newBPE()
 	var words [][]string
@@ -184,7 +184,7 @@ func TestBPETraining(t *testing.T) {
 		{256, "", "bpe can't be made of 1 texts: they have nothing in them"},
 		{256, "\xff", "text 0 (from 0): not UTF-8"},
 	} {
-		_, err := NewTokenizer(BPE, slices.Values([]string{tc.text}), tc.size)
+		_, err := New(BPE, slices.Values([]string{tc.text}), tc.size)
 		wantError(t, err, tc.wantErr)
 	}
 }

@@ -1,4 +1,4 @@
-package data
+package tokenizer
 
 import (
 	"fmt"
@@ -52,7 +52,7 @@ func (t *bpe) Len() int     { return len(t.tokens) }
 func (t *bpe) Unknown() int { return -1 }
 
 func (t *bpe) Encode(text string) ([]int, error) {
-	if err := checkUTF8(text); err != nil {
+	if err := CheckUTF8(text); err != nil {
 		return nil, err
 	}
 	e, _ := t.encoders.Get().(*bpeEncoder)

@@ -1,4 +1,4 @@
-package data
+package tokenizer
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestNewTokenizer(t *testing.T) {
+func TestNew(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		units   Units
@@ -36,7 +36,7 @@ func TestNewTokenizer(t *testing.T) {
 		{"a size below 0", Tokens, []string{"a"}, -1, "", "got -1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			tok, err := NewTokenizer(tc.units, slices.Values(tc.texts), tc.size)
+			tok, err := New(tc.units, slices.Values(tc.texts), tc.size)
 			if tc.wantErr != "" {
 				wantError(t, err, tc.wantErr)
 				return
@@ -59,12 +59,12 @@ func TestNewTokenizer(t *testing.T) {
 	}
 }
 
-func TestTokenizerEncode(t *testing.T) {
-	characters, err := NewTokenizer(Characters, slices.Values([]string{"aé世"}), 0)
+func TestEncodeDecode(t *testing.T) {
+	characters, err := New(Characters, slices.Values([]string{"aé世"}), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := NewTokenizer(Tokens, slices.Values([]string{"B AH0 B"}), 0)
+	tokens, err := New(Tokens, slices.Values([]string{"B AH0 B"}), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func FuzzTokenizer(f *testing.F) {
 	f.Add("\xff", "\xe4\xb8")
 	f.Fuzz(func(t *testing.T, text, other string) {
 		for _, units := range []Units{Characters, Tokens} {
-			tok, err := NewTokenizer(units, slices.Values([]string{text}), 0)
+			tok, err := New(units, slices.Values([]string{text}), 0)
 			if err != nil {
 				var invalid *InvalidUTF8Error
 				if errors.As(err, &invalid) == utf8.ValidString(text) || len(strings.Trim(text, "\ufffd \x00")) > 0 && utf8.ValidString(text) && strings.TrimSpace(strings.ReplaceAll(text, "\ufffd", "")) != "" {

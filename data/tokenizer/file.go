@@ -1,4 +1,4 @@
-package data
+package tokenizer
 
 import (
 	"bytes"
@@ -14,11 +14,11 @@ import (
 	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
-// maxTokenizerFile is the most bytes that a tokenizer's file may have.
-const maxTokenizerFile = 64 << 20
+// maxFile is the most bytes that a tokenizer's file may have.
+const maxFile = 64 << 20
 
-// tokenizerForms has what is in the files of tokenizers beside the vocabulary.
-var tokenizerForms = map[Units]tokenizerForm{
+// forms has what is in the files of tokenizers beside the vocabulary.
+var forms = map[Units]form{
 	Characters: {
 		Pre:     map[string]any{"type": "Split", "pattern": map[string]any{"String": ""}, "behavior": "Isolated", "invert": false},
 		Decoder: map[string]any{"type": "Fuse"},
@@ -32,12 +32,12 @@ var tokenizerForms = map[Units]tokenizerForm{
 	},
 }
 
-type tokenizerForm struct{ Pre, Decoder any }
+type form struct{ Pre, Decoder any }
 
-// WriteTokenizer writes a tokenizer of this package in the form of a tokenizer.json, which Hugging Face's libraries
-// read, too: characters and tokens as the model WordLevel, BPE as the byte-level model of that name. The same tokenizer
-// is always the same bytes.
-func WriteTokenizer(w io.Writer, t Tokenizer) error {
+// Write writes a tokenizer of this package as a tokenizer.json, which Hugging Face's libraries read, too: characters
+// and tokens with the model WordLevel, BPE with the byte-level model of that name. The same tokenizer always gives the
+// same bytes. A tokenizer of another package is an error.
+func Write(w io.Writer, t Tokenizer) error {
 	var units Units
 	var model any
 	switch t := t.(type) {
@@ -48,26 +48,26 @@ func WriteTokenizer(w io.Writer, t Tokenizer) error {
 	case *bpe:
 		units, model = BPE, t.model()
 	default:
-		return fmt.Errorf("a tokenizer of type %T has no form as a file: only those of package data have", t)
+		return fmt.Errorf("a tokenizer of type %T has no form as a file: only those of package tokenizer have", t)
 	}
-	form := tokenizerForms[units]
+	form := forms[units]
 	var file bytes.Buffer
 	enc := json.NewEncoder(&file)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	err := enc.Encode(tokenizerJSON{Version: "1.0", AddedTokens: []any{}, PreTokenizer: form.Pre, Decoder: form.Decoder, Model: model})
+	err := enc.Encode(fileJSON{Version: "1.0", AddedTokens: []any{}, PreTokenizer: form.Pre, Decoder: form.Decoder, Model: model})
 	if err != nil {
 		return err
 	}
-	if file.Len() > maxTokenizerFile {
-		return fmt.Errorf("a tokenizer with %d ids makes a file of %d bytes, and may make one of at most %d: give it a smaller size", t.Len(), file.Len(), maxTokenizerFile)
+	if file.Len() > maxFile {
+		return fmt.Errorf("a tokenizer with %d ids makes a file of %d bytes, and may make one of at most %d: give it a smaller size", t.Len(), file.Len(), maxFile)
 	}
 	_, err = w.Write(file.Bytes())
 	return err
 }
 
-// tokenizerJSON is a tokenizer.json: every key is there, in this order.
-type tokenizerJSON struct {
+// fileJSON is a tokenizer.json: every key is there, in this order.
+type fileJSON struct {
 	Version       string `json:"version"`
 	Truncation    any    `json:"truncation"`
 	Padding       any    `json:"padding"`
@@ -132,28 +132,28 @@ func (v *vocabJSON) UnmarshalJSON(object []byte) error {
 	return nil
 }
 
-// ReadTokenizer reads a tokenizer.json of the forms that WriteTokenizer writes, and byte-level BPE of others, such as
+// Read reads a tokenizer.json of the forms that Write writes, and byte-level BPE of others, such as
 // GPT-2's without its added token. Anything else in it is an error that says what isn't supported: what is read means
 // the same here as in other libraries.
-func ReadTokenizer(r io.Reader) (Tokenizer, error) {
-	content, err := io.ReadAll(io.LimitReader(r, maxTokenizerFile+1))
+func Read(r io.Reader) (Tokenizer, error) {
+	content, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(content) > maxTokenizerFile {
-		return nil, fmt.Errorf("a tokenizer's file may have at most %d bytes", maxTokenizerFile)
+	if len(content) > maxFile {
+		return nil, fmt.Errorf("a tokenizer's file may have at most %d bytes", maxFile)
 	}
 	if err := jsonkeys.Check(content, nil); err != nil {
 		return nil, fmt.Errorf("a tokenizer's file must be a tokenizer.json: %w", err)
 	}
-	t, err := parseTokenizer(content)
+	t, err := parse(content)
 	if err != nil {
 		return nil, fmt.Errorf("a tokenizer.json: %w", err)
 	}
 	return t, nil
 }
 
-func parseTokenizer(content []byte) (Tokenizer, error) {
+func parse(content []byte) (Tokenizer, error) {
 	file, err := object(content, "version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
 	if err != nil {
 		return nil, err
@@ -183,10 +183,10 @@ func parseWordLevel(file members) (Tokenizer, error) {
 		return nil, fmt.Errorf("its model: %w", err)
 	}
 	units := Tokens
-	if file.isOneOf("pre_tokenizer", tokenizerForms[Characters].Pre) == nil {
+	if file.isOneOf("pre_tokenizer", forms[Characters].Pre) == nil {
 		units = Characters
 	}
-	form := tokenizerForms[units]
+	form := forms[units]
 	err = errors.Join(file.isOneOf("pre_tokenizer", form.Pre), file.isOneOf("decoder", form.Decoder), file.isOneOf("post_processor", nil))
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package data
+package tokenizer
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Tokenizer gives the pieces of a text ids, and makes text of ids. NewTokenizer and ReadTokenizer have Heed's own.
+// A Tokenizer gives the pieces of a text ids, and makes text of ids. New and Read return Heed's own.
 type Tokenizer interface {
 	// Len returns the number of ids. Ids are below it.
 	Len() int
@@ -45,7 +45,7 @@ const (
 // unknownToken is what an unknown id becomes as text, and its token in a file.
 const unknownToken = string(utf8.RuneError)
 
-// NewTokenizer returns the tokenizer of these units that has learned from texts, with at most so many ids.
+// New returns the tokenizer of these units that has learned from texts, with at most so many ids.
 //
 // Of characters and of tokens, the last id is for all that isn't in it, U+FFFD included. What the texts have most of
 // goes in first, and of what is equally common what comes first by code points; a size of 0 sets no limit. Characters
@@ -55,7 +55,7 @@ const unknownToken = string(utf8.RuneError)
 // equally common that of the lowest ids is merged first, and a word counts as several if it is longer than 256 bytes.
 //
 // It is an error, which wraps an *InvalidUTF8Error, if a text isn't UTF-8, and one if the texts have nothing in them.
-func NewTokenizer(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
+func New(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
 	least, collect := 2, collectCharacters
 	switch units {
 	case Characters:
@@ -73,7 +73,7 @@ func NewTokenizer(units Units, texts iter.Seq[string], size int) (Tokenizer, err
 	var invalid error
 	t, err := collect(func(yield func(string) bool) {
 		for text := range texts {
-			if err := checkUTF8(text); err != nil {
+			if err := CheckUTF8(text); err != nil {
 				invalid = fmt.Errorf("text %d (from 0): %w", n, err)
 				return
 			}
@@ -136,10 +136,15 @@ func collectTokens(texts iter.Seq[string], size int) (Tokenizer, error) {
 	return newTokens(words)
 }
 
-// checkUTF8 returns an *InvalidUTF8Error if a text isn't UTF-8.
-func checkUTF8(text string) error {
-	if i := invalidByte(text); i >= 0 {
-		return &InvalidUTF8Error{Offset: int64(i)}
+// CheckUTF8 returns an *InvalidUTF8Error if a text isn't UTF-8.
+func CheckUTF8(text string) error {
+	if utf8.ValidString(text) {
+		return nil
+	}
+	for i, r := range text {
+		if invalidAt(text, i, r) {
+			return &InvalidUTF8Error{Offset: int64(i)}
+		}
 	}
 	return nil
 }
@@ -168,7 +173,7 @@ func (s *spaced) Len() int     { return len(s.tokens) + 1 }
 func (s *spaced) Unknown() int { return len(s.tokens) }
 
 func (s *spaced) Encode(text string) ([]int, error) {
-	if err := checkUTF8(text); err != nil {
+	if err := CheckUTF8(text); err != nil {
 		return nil, err
 	}
 	ids := []int{}

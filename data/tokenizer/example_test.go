@@ -1,0 +1,69 @@
+package tokenizer_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log"
+	"slices"
+
+	"github.com/heed-go/heed/data/tokenizer"
+)
+
+// Byte-pair encoding makes common sequences one unit each.
+func ExampleNew() {
+	texts := []string{"the cat and the dog and the other cat"}
+	tok, err := tokenizer.New(tokenizer.BPE, slices.Values(texts), 263) // the 256 bytes, and 7 that are made of them
+	if err != nil {
+		log.Fatal(err)
+	}
+	ids, err := tok.Encode("the other cat naps")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, id := range ids {
+		unit, err := tok.Decode([]int{id})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%q ", unit)
+	}
+	// Output:
+	// "the" " " "o" "the" "r" " " "cat" " " "n" "a" "p" "s"
+}
+
+// A tokenizer is saved with its model, as a tokenizer.json.
+func ExampleWrite() {
+	tok, err := tokenizer.New(tokenizer.Characters, slices.Values([]string{"heed"}), 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := tokenizer.Write(&file, tok); err != nil {
+		log.Fatal(err)
+	}
+	again, err := tokenizer.Read(&file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(again.Encode("need"))
+	// Output:
+	// [3 1 1 0] <nil>
+}
+
+func ExampleVocab() {
+	vocab, err := tokenizer.NewVocab("deh")
+	if err != nil {
+		log.Fatal(err)
+	}
+	ids, err := vocab.Encode("heed")
+	fmt.Println(ids, err)
+	_, err = vocab.Encode("need")
+	var unknown *tokenizer.UnknownSymbolError
+	if errors.As(err, &unknown) {
+		fmt.Printf("%q at %d\n", unknown.Symbol, unknown.Position)
+	}
+	// Output:
+	// [2 1 1 0] <nil>
+	// 'n' at 0
+}
