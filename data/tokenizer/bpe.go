@@ -48,8 +48,9 @@ func (t *bpe) add(m merge) {
 	t.merges = append(t.merges, m)
 }
 
-func (t *bpe) Len() int     { return len(t.tokens) }
-func (t *bpe) Unknown() int { return -1 }
+func (t *bpe) Len() int                { return len(t.tokens) }
+func (t *bpe) Unknown() int            { return -1 }
+func (t *bpe) Special() map[string]int { return nil }
 
 func (t *bpe) Encode(text string) ([]int, error) {
 	if err := CheckUTF8(text); err != nil {
@@ -65,6 +66,27 @@ func (t *bpe) Encode(text string) ([]int, error) {
 		ids = append(ids, e.encode(piece)...)
 	}
 	return ids, nil
+}
+
+func (t *bpe) Tokenize(text string, _ Options) ([]Token, error) {
+	ids, err := t.Encode(text)
+	if err != nil {
+		return nil, err
+	}
+	tokens := make([]Token, len(ids))
+	place := 0
+	for i, id := range ids {
+		start, end := place, place+len(t.tokens[id])
+		place = end
+		for !utf8.RuneStart(text[start]) {
+			start--
+		}
+		for end < len(text) && !utf8.RuneStart(text[end]) {
+			end++
+		}
+		tokens[i] = Token{id, start, end}
+	}
+	return tokens, nil
 }
 
 // Decode returns the bytes of ids as they are: ids that end amid a character give a part of it.

@@ -4,5 +4,8 @@
 // writes it as a tokenizer.json, and Read reads one. A Vocab is the Tokenizer of characters that are known beforehand,
 // such as the alphabet of a data.Rule.
 //
-// All types are safe for concurrent use.
+// Encode and Decode do the work. Tokenize also says which part of the text each id comes from, and a Decoder returns
+// the text of ids that come one at a time. Special tokens are made of text only where a caller asks for it.
+//
+// All types but Decoder are safe for concurrent use.
 package tokenizer

@@ -67,3 +67,46 @@ func ExampleVocab() {
 	// [2 1 1 0] <nil>
 	// 'n' at 0
 }
+
+// Where in the text each id comes from.
+func ExampleTokenizer() {
+	tok, err := tokenizer.New(tokenizer.Tokens, slices.Values([]string{"to be or not to be"}), 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	text := "be,  or not"
+	tokens, err := tok.Tokenize(text, tokenizer.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, t := range tokens {
+		fmt.Printf("%d [%d:%d] %q known %t\n", t.ID, t.Start, t.End, text[t.Start:t.End], t.ID != tok.Unknown())
+	}
+	// Output:
+	// 4 [0:3] "be," known false
+	// 3 [5:7] "or" known true
+	// 2 [8:11] "not" known true
+}
+
+// Ids that come one at a time, as a model writes them, become whole characters.
+func ExampleDecoder() {
+	tok, err := tokenizer.New(tokenizer.BPE, slices.Values([]string{"to be, to be"}), 260)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ids, err := tok.Encode("to 世")
+	if err != nil {
+		log.Fatal(err)
+	}
+	d := tokenizer.Decoder{Tokenizer: tok}
+	for _, id := range ids {
+		text, err := d.Next(id)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%q ", text)
+	}
+	fmt.Printf("%q\n", d.Flush())
+	// Output:
+	// "to" " " "" "" "世" ""
+}

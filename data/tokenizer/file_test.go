@@ -283,5 +283,8 @@ func FuzzRead(f *testing.F) {
 		if _, err := tok.Decode(ids); err != nil {
 			t.Fatal(err)
 		}
+		if tokens, err := tok.Tokenize(text, Options{}); err != nil || len(tokens) != len(ids) {
+			t.Fatalf("%q is %v, and with its parts %v, %v", text, ids, tokens, err)
+		}
 	})
 }

@@ -11,20 +11,44 @@ import (
 	"unicode/utf8"
 )
 
-// A Tokenizer gives the pieces of a text ids, and makes text of ids. New and Read return Heed's own.
+// A Tokenizer turns text into ids and ids into text. New and Read return Heed's own.
 type Tokenizer interface {
-	// Len returns the number of ids. Ids are below it.
+	// Len returns the number of ids, all kinds included. Ids are below it.
 	Len() int
 
-	// Encode returns the ids of a text. A byte that isn't UTF-8 is an *InvalidUTF8Error, and a character that the
-	// tokenizer doesn't have an *UnknownSymbolError if it has no id for unknown ones.
+	// Unknown returns the id of all text that the tokenizer doesn't have, or -1 if there is no such id.
+	Unknown() int
+
+	// Special returns the ids of special tokens by their names, such as "<|endoftext|>". A special token says something
+	// about a text and is no part of it. Heed's own tokenizers have none: their unknown id isn't special, because it
+	// stands for a part of the text. The caller must not change the map.
+	Special() map[string]int
+
+	// Encode returns the ids of a text. It never makes a special token of it: a special token's name is text like any
+	// other. A byte that isn't UTF-8 is an *InvalidUTF8Error. A character that the tokenizer doesn't have is an
+	// *UnknownSymbolError if there is no unknown id.
 	Encode(text string) ([]int, error)
 
-	// Decode returns the text of ids, with U+FFFD (�) for what is unknown. An id that isn't one is an error.
-	Decode(ids []int) (string, error)
+	// Tokenize is like Encode, but also returns the part of the text that each id comes from. Parts are whole
+	// characters, in the order of the text, and don't overlap, with one exception: if BPE splits a character, the part
+	// of each of its tokens includes the whole character. The parts of Characters and BPE cover the text. Between the
+	// parts of Tokens there is white space.
+	Tokenize(text string, o Options) ([]Token, error)
 
-	// Unknown returns the id of everything that the tokenizer doesn't have, or -1 if there is none.
-	Unknown() int
+	// Decode returns the text of ids, with U+FFFD (�) for the unknown id and the names of special tokens. A negative
+	// id, or one that isn't below Len, is an error. What an id adds to the text depends only on the id before it. Ids
+	// that begin or end inside a character give some of its bytes; a Decoder returns whole characters.
+	Decode(ids []int) (string, error)
+}
+
+// A Token is an id and the part of a text that it comes from, text[Start:End].
+type Token struct{ ID, Start, End int }
+
+// Options change how Tokenize reads a text.
+type Options struct {
+	// Special makes special tokens of their names in the text. Set it for text of a program's own, such as a chat
+	// template's, and never for a user's.
+	Special bool
 }
 
 // Units are what a Tokenizer takes text apart into.
@@ -169,8 +193,9 @@ func newTokens(tokens []string) (*spaced, error) {
 	return s, nil
 }
 
-func (s *spaced) Len() int     { return len(s.tokens) + 1 }
-func (s *spaced) Unknown() int { return len(s.tokens) }
+func (s *spaced) Len() int                { return len(s.tokens) + 1 }
+func (s *spaced) Unknown() int            { return len(s.tokens) }
+func (s *spaced) Special() map[string]int { return nil }
 
 func (s *spaced) Encode(text string) ([]int, error) {
 	if err := CheckUTF8(text); err != nil {
@@ -185,6 +210,21 @@ func (s *spaced) Encode(text string) ([]int, error) {
 		ids = append(ids, id)
 	}
 	return ids, nil
+}
+
+func (s *spaced) Tokenize(text string, _ Options) ([]Token, error) {
+	ids, err := s.Encode(text)
+	if err != nil {
+		return nil, err
+	}
+	tokens := make([]Token, 0, len(ids))
+	end := 0
+	for token := range strings.FieldsSeq(text) {
+		start := end + strings.Index(text[end:], token)
+		end = start + len(token)
+		tokens = append(tokens, Token{ids[len(tokens)], start, end})
+	}
+	return tokens, nil
 }
 
 func (s *spaced) Decode(ids []int) (string, error) {

@@ -56,6 +56,9 @@ func (v *Vocab) Unknown() int {
 	return -1
 }
 
+// Special returns nil: a Vocab has no special tokens.
+func (v *Vocab) Special() map[string]int { return nil }
+
 // Symbols returns every symbol, in the order of the ids. NewVocab restores a vocabulary without an unknown id.
 func (v *Vocab) Symbols() string { return string(v.symbols) }
 
@@ -74,6 +77,19 @@ func (v *Vocab) Encode(s string) ([]int, error) {
 		ids = append(ids, id)
 	}
 	return ids, nil
+}
+
+// Tokenize is like Encode, but also returns which character each id comes from, by its bytes. Options change nothing.
+func (v *Vocab) Tokenize(s string, _ Options) ([]Token, error) {
+	ids, err := v.Encode(s)
+	if err != nil {
+		return nil, err
+	}
+	tokens := make([]Token, 0, len(ids))
+	for start, r := range s {
+		tokens = append(tokens, Token{ids[len(tokens)], start, start + utf8.RuneLen(r)})
+	}
+	return tokens, nil
 }
 
 // Decode returns the string of the symbols with these ids, with U+FFFD (�) for the unknown one. Another id is an error.

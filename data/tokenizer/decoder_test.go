@@ -1,0 +1,140 @@
+package tokenizer
+
+import (
+	"slices"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestDecoder(t *testing.T) {
+	toks := ofEach(t, "the the the été 世")
+	e, world := "\xc3", "\xe4\xb8\x96"
+	for _, tc := range []struct {
+		name  string
+		units Units
+		in    []string // bytes, of which each is an id of BPE, or texts
+		want  []string // what Next returns of each, and Flush
+	}{
+		{"nothing", BPE, nil, []string{""}},
+		{"characters", Characters, []string{"t", "é", "?", "世"}, []string{"t", "é", "�", "世", ""}},
+		{"a space between tokens", Tokens, []string{"the", "été", "?"}, []string{"the", " été", " �", ""}},
+		{"tokens of several characters", BPE, []string{"the", " the"}, []string{"the", " the", ""}},
+		{"half characters", BPE, []string{"a", world[:1], world[1:2], world[2:], e}, []string{"a", "", "", "世", "", "�"}},
+		{"several bytes at the end", BPE, []string{"\xf0", "\x9f", "\x98"}, []string{"", "", "", "���"}},
+		{"a character cut by another", BPE, []string{world[:1], world[1:2], "a"}, []string{"", "", "��a", ""}},
+		{"a character cut by half another", BPE, []string{world[:1], e, "\xa9"}, []string{"", "�", "é", ""}},
+		{"bytes that begin no character", BPE, []string{"\x96", "\xff", "a"}, []string{"�", "�", "a", ""}},
+		{"an overlong character", BPE, []string{"\xe0", "\x80", "\x80"}, []string{"", "��", "�", ""}},
+	} {
+		tok := toks[tc.units]
+		d := Decoder{Tokenizer: tok}
+		for again := range 2 { // Flush leaves nothing of the text before
+			var got []string
+			for _, text := range tc.in {
+				piece, err := d.Next(idOf(t, tok, text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, piece)
+			}
+			if got = append(got, d.Flush()); !slices.Equal(got, tc.want) {
+				t.Errorf("%s, %s, %d: %q, want %q", tc.units, tc.name, again, got, tc.want)
+			}
+		}
+		for _, id := range []int{-1, tok.Len()} {
+			_, err := d.Next(id)
+			wantError(t, err, "isn't one of the tokenizer's")
+		}
+	}
+}
+
+// idOf returns the id that is decoded as a text, or the unknown one.
+func idOf(t *testing.T, tok Tokenizer, text string) int {
+	t.Helper()
+	for id := range tok.Len() {
+		if got, err := tok.Decode([]int{id}); err == nil && got == text {
+			return id
+		}
+	}
+	if tok.Unknown() < 0 {
+		t.Fatalf("no id is %q", text)
+	}
+	return tok.Unknown()
+}
+
+// marked has a special token, whose id is the last.
+type marked struct{ Tokenizer }
+
+func (m marked) Len() int                { return m.Tokenizer.Len() + 1 }
+func (m marked) Special() map[string]int { return map[string]int{"<|end|>": m.Tokenizer.Len()} }
+
+func (m marked) Decode(ids []int) (string, error) {
+	if i := slices.Index(ids, m.Tokenizer.Len()); i >= 0 {
+		before, err := m.Tokenizer.Decode(ids[:i])
+		if err != nil {
+			return "", err
+		}
+		after, err := m.Decode(ids[i+1:])
+		return before + "<|end|>" + after, err
+	}
+	return m.Tokenizer.Decode(ids)
+}
+
+func TestDecoderSkipsSpecial(t *testing.T) {
+	tok := marked{newTestBPE(t, 256, "é")}
+	end := tok.Len() - 1
+	ids, err := tok.Encode("é<|end|>")
+	if err != nil || slices.Contains(ids, end) {
+		t.Fatalf("%v, %v", ids, err)
+	}
+	ids = slices.Concat([]int{end, ids[0], end}, ids[1:2], []int{end}) // amid the é, too
+	for skip, want := range map[bool]string{true: "é", false: "<|end|>�<|end|>�<|end|>"} {
+		d := Decoder{Tokenizer: tok, SkipSpecial: skip}
+		got := ""
+		for _, id := range ids {
+			piece, err := d.Next(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += piece
+		}
+		if got += d.Flush(); got != want {
+			t.Errorf("skipping %t: %q, want %q", skip, got, want)
+		}
+	}
+}
+
+// FuzzDecoder: piece by piece, ids make the text that they make at once, wherever the text is cut.
+func FuzzDecoder(f *testing.F) {
+	f.Add("the cat, été 世界 😀😀", []byte{0, 1, 2, 3, 255, 200, 150, 190, 9})
+	f.Add("世\ufffd", []byte("\xe4\xb8\x96\xf0\x9f"))
+	f.Fuzz(func(t *testing.T, text string, choices []byte) {
+		if len(text) > 200 || len(choices) > 100 || !utf8.ValidString(text) {
+			return
+		}
+		for units, tok := range ofEach(t, "a "+text) {
+			d := Decoder{Tokenizer: tok}
+			var ids []int
+			got := ""
+			for i := range len(choices) + 1 {
+				whole, err := tok.Decode(ids)
+				if err != nil {
+					t.Fatal(err)
+				}
+				cut := d
+				if end := got + cut.Flush(); end != string([]rune(whole)) || !utf8.ValidString(got) {
+					t.Fatalf("%s: %v are %q piece by piece, %q at once", units, ids, end, whole)
+				}
+				if i == len(choices) {
+					break
+				}
+				id := int(choices[i]) % tok.Len()
+				piece, err := d.Next(id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ids, got = append(ids, id), got+piece
+			}
+		}
+	})
+}
