@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"io"
 
-	"golang.org/x/text/runes"
-	"golang.org/x/text/transform"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -197,19 +196,28 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, prompt string, o deco
 	if _, err := io.WriteString(w, prompt); err != nil {
 		return err
 	}
-	var failed error // to write
-	whole := transform.NewWriter(w, runes.ReplaceIllFormed())
 	_, tok := m.coder.Tokenizers()
+	decoder, ids := tokenizer.Decoder{Tokenizer: tok}, b.Inputs[:b.Lengths[0]]
+	if _, err := decoder.Next(ids[len(ids)-1]); err != nil { // what comes next may depend on it
+		return err
+	}
+	var failed error // to write
+	write := func(text string) {
+		if text != "" {
+			_, failed = io.WriteString(w, text)
+		}
+	}
 	o.End, o.Keep = nil, max(1, m.layout.Len/2)
 	o.OnToken = func(_, token int) bool {
 		var text string
-		if text, failed = tok.Decode([]int{token}); failed == nil {
-			_, failed = io.WriteString(whole, text)
+		if text, failed = decoder.Next(token); failed == nil {
+			write(text)
 		}
 		return failed == nil
 	}
-	if _, err := decode.Generate(ctx, session, [][]int{b.Inputs[:b.Lengths[0]]}, o); err != nil || failed != nil {
+	if _, err := decode.Generate(ctx, session, [][]int{ids}, o); err != nil || failed != nil {
 		return cmp.Or(err, failed)
 	}
-	return whole.Close()
+	write(decoder.Flush())
+	return failed
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -218,5 +219,21 @@ func TestGenerateBytePairs(t *testing.T) {
 	var invalid *tokenizer.InvalidUTF8Error
 	if !errors.As(err, &invalid) {
 		t.Errorf("a prompt that isn't UTF-8: %v", err)
+	}
+}
+
+// Tokens of one's own that are split at spaces are written with spaces between them, and after the prompt.
+func TestGenerateTokens(t *testing.T) {
+	c := smallBPE(t, 0)
+	var err error
+	if c.Task.Source, err = tokenizer.New(tokenizer.Tokens, slices.Values([]string{manyScripts}), 0); err != nil {
+		t.Fatal(err)
+	}
+	var got pieces
+	if err := made(t, c).Generate(t.Context(), &got, "Le garçon", decode.Options{MaxTokens: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(got, ""); !strings.HasPrefix(text, "Le garçon ") || len(strings.Fields(text)) != 5 || len(got) != 4 {
+		t.Errorf("it writes %q, want the prompt and 3 tokens", got)
 	}
 }
