@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heed-go/heed/internal/curve"
 	"github.com/heed-go/heed/internal/printable"
 	"github.com/heed-go/heed/internal/watch"
 	"github.com/heed-go/heed/train"
@@ -50,14 +49,14 @@ func findRate(cmd *cobra.Command, c task.Config, out string, how task.Task) erro
 	if err != nil || !first(how.Group) { // which draws
 		return err
 	}
-	f := curve.Figure{
+	f := curve{
 		Title: "Loss of " + c.Task.Name + " while the learning rate rises", X: "learning rate", Y: "training loss, smoothed",
 		Mark: rate, Note: fmt.Sprintf("steepest at %.2g", rate),
 	}
 	for _, l := range losses {
 		f.Points = append(f.Points, [2]float64{l.Rate, l.Loss})
 	}
-	if err := picture.write(cmd.Context(), f.WritePNG); err != nil {
+	if err := picture.write(cmd.Context(), f.writePNG); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The loss falls most steeply at --learning-rate %.2g, as %s shows\n", rate, printable.Text(out))

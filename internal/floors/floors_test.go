@@ -31,7 +31,7 @@ var floors = [][]string{
 	{"layers", "layers/gradcheck"},
 	{"internal/ops", "train/optim"},
 	{"internal/kernel"},
-	{"data", "internal/atomicfile", "internal/curve", "internal/extremes", "internal/folderlock", "internal/heap", "internal/heatmap", "internal/safetensors", "internal/testseed", "train/score"},
+	{"data", "internal/atomicfile", "internal/extremes", "internal/folderlock", "internal/heap", "internal/heatmap", "internal/safetensors", "internal/testseed", "train/score"},
 	{"data/tokenizer"},
 	{"internal/apart", "internal/jsonkeys", "internal/page", "internal/printable", "internal/sizes"},
 }

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bytes"
+	"image/png"
+	"strings"
+	"testing"
+)
+
+// The curve, the mark and the note are drawn, each where it is.
+func TestCurve(t *testing.T) {
+	f := curve{Title: "title", X: "x", Y: "y", Points: [][2]float64{{1e-6, 2}, {1e-3, 1}, {1, 50}}, Mark: 1e-3, Note: "note"}
+	draw := func(f curve) string {
+		var b bytes.Buffer
+		if err := f.writePNG(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	whole := draw(f)
+	img, err := png.Decode(strings.NewReader(whole))
+	if err != nil || img.Bounds().Dx() < 800 || img.Bounds().Dy() < 500 {
+		t.Fatalf("%v, %v", img, err)
+	}
+	for name, change := range map[string]func(f *curve){
+		"title": func(f *curve) { f.Title = "other" }, "x": func(f *curve) { f.X = "other" }, "y": func(f *curve) { f.Y = "other" },
+		"points": func(f *curve) { f.Points = [][2]float64{{1e-6, 2}, {1e-2, 1}, {1, 50}} }, "mark": func(f *curve) { f.Mark = 1e-2 },
+		"note": func(f *curve) { f.Note = "other" },
+	} {
+		other := f
+		change(&other)
+		if draw(other) == whole {
+			t.Errorf("another %s is drawn the same", name)
+		}
+	}
+	f.Points = f.Points[:1]
+	if err := f.writePNG(new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "at least two points to draw, got 1") {
+		t.Errorf("of one point: %v", err)
+	}
+}
