@@ -33,7 +33,7 @@ var floors = [][]string{
 	{"internal/kernel"},
 	{"data", "internal/atomicfile", "internal/extremes", "internal/folderlock", "internal/heap", "internal/heatmap", "internal/safetensors", "internal/testseed", "train/score"},
 	{"data/tokenizer"},
-	{"internal/apart", "internal/jsonkeys", "internal/page", "internal/printable", "internal/sizes"},
+	{"internal/apart", "internal/jsonkeys", "internal/printable", "internal/sizes", "internal/webpage"},
 }
 
 // floorOf is the floor of a package, or -1 if it has none.

@@ -13,7 +13,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/heed-go/heed/internal/page"
+	"github.com/heed-go/heed/internal/webpage"
 )
 
 // What a page needs that shows attention: its style, and heed.attention, a script that makes a figure to explore of
@@ -48,7 +48,7 @@ func (f Figure) WriteHTML(w io.Writer) error {
 		title = "Attention"
 	}
 	body = "<h1>" + template.HTML(template.HTMLEscapeString(title)) + "</h1>\n" + body
-	return page.Page{Title: title, Body: body, Style: Style, Scripts: []string{Script}}.Write(w)
+	return webpage.Page{Title: title, Body: body, Style: Style, Scripts: []string{Script}}.Write(w)
 }
 
 // HTML returns the figure, without its title, as a part of a page that has Style and Script: to explore, and without

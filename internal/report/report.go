@@ -17,9 +17,9 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/heatmap"
-	"github.com/heed-go/heed/internal/page"
 	"github.com/heed-go/heed/internal/printable"
 	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/webpage"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train/task"
 )
@@ -97,7 +97,7 @@ func write(w io.Writer, name, title string, data any) error {
 	if err := templates.ExecuteTemplate(&body, name, data); err != nil {
 		return err
 	}
-	return page.Page{
+	return webpage.Page{
 		Title: title, Body: template.HTML(body.String()), Style: style + heatmap.Style, Charts: true, Scripts: []string{script, heatmap.Script},
 	}.Write(w)
 }

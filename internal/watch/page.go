@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heed-go/heed/internal/page"
 	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/webpage"
 	"github.com/heed-go/heed/train"
 )
 
@@ -59,7 +59,7 @@ func (r *Run) Handler(title, about string) (http.Handler, error) {
 	if err := body.Execute(&text, struct{ Title, About string }{title, about}); err != nil {
 		return nil, err
 	}
-	whole, err := page.Page{
+	whole, err := webpage.Page{
 		Title: title, Body: template.HTML(text.String()), Style: bodyStyle, Charts: true, Scripts: []string{live}, Live: true,
 	}.Handler()
 	if err != nil {

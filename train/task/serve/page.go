@@ -8,8 +8,8 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/heatmap"
-	"github.com/heed-go/heed/internal/page"
 	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/webpage"
 )
 
 var (
@@ -35,7 +35,7 @@ func (h *Handler) newPage() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return page.Page{
+	return webpage.Page{
 		Title: "heed: " + printable.Text(rule.Name), Body: template.HTML(body.String()), Style: heatmap.Style + pageStyle,
 		Scripts: []string{heatmap.Script, pageScript}, Live: true,
 	}.Handler()

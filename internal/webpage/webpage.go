@@ -1,6 +1,6 @@
-// Package page makes web pages that are whole in one file: they ask no other address for anything, and their policy
+// Package webpage makes web pages that are whole in one file: they ask no other address for anything, and their policy
 // forbids it. They are light or dark as the reader's system is.
-package page
+package webpage
 
 import (
 	"bytes"
