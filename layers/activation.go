@@ -2,7 +2,7 @@ package layers
 
 import (
 	"fmt"
-	"strings"
+	"iter"
 
 	G "gorgonia.org/gorgonia"
 
@@ -19,6 +19,9 @@ const (
 	SiLU     Activation = Activation(ops.SiLU)     // x·σ(x) = x/(1 + exp(−x)), also called Swish (Elfwing et al., 2017)
 )
 
+// Activations yields the name of each activation and a line about it.
+func Activations() iter.Seq2[string, string] { return ops.Activations.All() }
+
 // String returns the activation's name: relu, gelu, gelu tanh or silu.
 func (a Activation) String() string {
 	if op := ops.Activation(a); op.Known() {
@@ -32,15 +35,7 @@ func (a Activation) check() error {
 	if ops.Activation(a).Known() {
 		return nil
 	}
-	return fmt.Errorf("there is no %v: use one of %s", a, activationNames())
-}
-
-func activationNames() string {
-	var names []string
-	for op := ops.Activation(0); op.Known(); op++ {
-		names = append(names, op.String())
-	}
-	return strings.Join(names, ", ")
+	return fmt.Errorf("there is no %v: use one of %s", a, ops.Activations)
 }
 
 // MarshalText returns the activation's name; it is an error if there is no such activation.
@@ -48,13 +43,12 @@ func (a Activation) MarshalText() ([]byte, error) { return []byte(a.String()), a
 
 // UnmarshalText sets an activation to the one of a name. It is an error if there is none.
 func (a *Activation) UnmarshalText(text []byte) error {
-	for op := ops.Activation(0); op.Known(); op++ {
-		if op.String() == string(text) {
-			*a = Activation(op)
-			return nil
-		}
+	op, ok := ops.Activations.Get(string(text))
+	if !ok {
+		return fmt.Errorf("there is no activation %.100q: use one of %s", text, ops.Activations)
 	}
-	return fmt.Errorf("there is no activation %.100q: use one of %s", text, activationNames())
+	*a = Activation(op)
+	return nil
 }
 
 // Forward applies the activation to x, of any shape, float32 or float64.

@@ -113,7 +113,7 @@ func TestConfigJSONErrors(t *testing.T) {
 		"positions as a name":   {`{"positions": "rotary"}`, []string{"positions: ", "string"}},
 		"field of another kind": {`{"positions": {"kind": "rotary", "max_len": 3}}`, []string{"positions of kind rotary", `unknown field "max_len"`}},
 		"unknown activation":    {`{"block": {"feed_forward": {"activation": "maxout"}}}`, []string{"no activation \"maxout\"", "use one of relu, gelu"}},
-		"unknown norm":          {`{"block": {"norm": {"kind": "batch"}}}`, []string{"no norm of kind \"batch\"", "layer or rms"}},
+		"unknown norm":          {`{"block": {"norm": {"kind": "batch"}}}`, []string{"no norm of kind \"batch\"", "use one of layer, rms"}},
 		"unknown initialiser":   {`{"init": {"kind": "orthogonal"}}`, []string{"no initialiser \"orthogonal\"", "he_uniform"}},
 		"a function":            {`{"init": {"func": {}}}`, []string{"func"}},
 		"what is after":         {`{"dim": 4} {}`, []string{"after top-level value"}},
@@ -148,7 +148,7 @@ func TestConfigJSONErrors(t *testing.T) {
 	}{
 		"a function": {layers.ModelConfig{Init: layers.Init{Func: func(*rand.Rand, []float64, []int) {}}}, "an Init with a Func"},
 		"one's own":  {layers.ModelConfig{Positions: backwards{}}, "positions of type layers_test.backwards can't go to JSON"},
-		"activation": {layers.FeedForwardConfig{Activation: 9}, "activation 9"},
+		"activation": {layers.FeedForwardConfig{Activation: 99}, "activation 99"},
 	} {
 		_, err := json.Marshal(c.config)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -7,6 +7,8 @@ import (
 	"math"
 
 	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/internal/kinds"
 )
 
 // EncoderDecoder reads one sequence and writes another (Vaswani et al., 2017): an encoder, in which every position of
@@ -50,7 +52,7 @@ func (c *EncoderDecoderConfig) UnmarshalJSON(data []byte) error {
 		plain
 		TargetPositions positionsJSON `json:"target_positions"`
 	}
-	if err := decodeStrict(data, &fields); err != nil {
+	if err := kinds.Decode(data, &fields); err != nil {
 		return fmt.Errorf("an encoder-decoder's configuration: %w", err)
 	}
 	*c = EncoderDecoderConfig(fields.plain)

@@ -36,8 +36,8 @@ func TestConfigurationErrors(t *testing.T) {
 			return err(layers.NewLayerNorm(p, 2, layers.NormConfig{Eps: nan}))
 		}, []string{"layer norm s", "Eps", "NaN"}},
 		{"feed-forward activation", func(p *layers.Params) error {
-			return err(layers.NewFeedForward(p, 2, layers.FeedForwardConfig{Activation: 7}))
-		}, []string{"feed-forward s", "activation 7", "use one of relu, gelu"}},
+			return err(layers.NewFeedForward(p, 2, layers.FeedForwardConfig{Activation: 99}))
+		}, []string{"feed-forward s", "activation 99", "use one of relu, gelu"}},
 		{"feed-forward Hidden", func(p *layers.Params) error {
 			return err(layers.NewFeedForward(p, 2, layers.FeedForwardConfig{Hidden: -1}))
 		}, []string{"feed-forward s", "Hidden", "-1"}},
@@ -83,7 +83,7 @@ func TestConfigurationErrors(t *testing.T) {
 		}, []string{"encoder block s", "dropout", "-1"}},
 		{"norm Kind", func(p *layers.Params) error {
 			return err(layers.NewEncoderBlock(p, 4, layers.BlockConfig{Norm: layers.NormConfig{Kind: "batch"}}))
-		}, []string{"norm s.norm1", "batch", "layer or rms"}},
+		}, []string{"norm s.norm1", "batch", "use one of layer, rms"}},
 		{"encoder block Dim", func(p *layers.Params) error { return err(layers.NewEncoderBlock(p, 0, layers.BlockConfig{})) }, []string{" s", "Dim", "at least 1"}},
 		{"decoder block dropout", func(p *layers.Params) error {
 			return err(layers.NewDecoderBlock(p, 4, layers.BlockConfig{Dropout: -0.1, Attention: layers.AttentionConfig{Dropout: -0.1}, FeedForward: layers.FeedForwardConfig{Dropout: -0.1}}))
@@ -293,7 +293,7 @@ func TestNormAndFeedForwardErrors(t *testing.T) {
 
 		{"gated width", err(gated.Forward(c.b, c.in("x", 3, 5))), []string{"ff.gate", "(…, 4)", "(3, 5)"}},
 		{"gated Hidden", made(layers.NewFeedForward(s, 2, layers.FeedForwardConfig{Hidden: -1, Gated: true})), []string{"feed-forward s", "Hidden", "-1"}},
-		{"gated activation", made(layers.NewFeedForward(s, 2, layers.FeedForwardConfig{Activation: 4, Gated: true})), []string{"feed-forward s", "activation 4", "silu"}},
+		{"gated activation", made(layers.NewFeedForward(s, 2, layers.FeedForwardConfig{Activation: 99, Gated: true})), []string{"feed-forward s", "activation 99", "silu"}},
 		{"no kind of positions", made(layers.NewDecoder(s, layers.ModelConfig{Vocab: 2, Dim: 2, Layers: 1})), []string{"decoder s", "Positions", "Learned", "None"}},
 		{"alibi heads", made(layers.ALiBi{}.Slopes(0)), []string{"alibi", "heads", "at least 1", "0"}},
 	} {

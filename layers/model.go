@@ -9,6 +9,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/internal/sizes"
 )
@@ -68,7 +69,7 @@ func (c *ModelConfig) UnmarshalJSON(data []byte) error {
 		plain
 		Positions positionsJSON `json:"positions"`
 	}
-	if err := decodeStrict(data, &fields); err != nil {
+	if err := kinds.Decode(data, &fields); err != nil {
 		return fmt.Errorf("a model's configuration: %w", err)
 	}
 	*c = ModelConfig(fields.plain)

@@ -3,9 +3,12 @@ package layers
 import (
 	"cmp"
 	"fmt"
+	"iter"
+	"strings"
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/internal/sizes"
 )
@@ -35,28 +38,46 @@ const (
 	NormRMS   NormKind = "rms"   // RMSNorm
 )
 
-// UnmarshalText sets a NormKind to a name. It is an error if no kind of norm has it.
-func (k *NormKind) UnmarshalText(text []byte) error {
-	*k = NormKind(text)
-	if *k != NormLayer && *k != NormRMS {
-		return k.unknown()
-	}
-	return nil
+// norms are the kinds of norm.
+var norms = kinds.Table[func(p *Params, dim int, c NormConfig) (Norm, error)]{
+	{Name: string(NormLayer), About: "to mean 0 and variance 1, then scaled and shifted (LayerNorm)", Value: func(p *Params, dim int, c NormConfig) (Norm, error) { return NewLayerNorm(p, dim, c) }},
+	{Name: string(NormRMS), About: "divided by the root mean square, then scaled (RMSNorm)", Value: func(p *Params, dim int, c NormConfig) (Norm, error) { return NewRMSNorm(p, dim, c) }},
 }
 
-func (k NormKind) unknown() error {
-	return fmt.Errorf("there is no norm of kind %.100q: use %s or %s", string(k), NormLayer, NormRMS)
+// Norms yields the name of each kind of norm and a line about it.
+func Norms() iter.Seq2[string, string] { return norms.All() }
+
+// ParseNorm returns the norm that a text describes: its kind and, after commas, fields of NormConfig by their names in
+// JSON, as in "rms,eps=1e-5". It is an error if there is no such kind or field.
+func ParseNorm(text string) (NormConfig, error) {
+	var c NormConfig
+	kind, _, _ := strings.Cut(text, ",")
+	if err := c.Kind.UnmarshalText([]byte(kind)); err != nil {
+		return NormConfig{}, err
+	}
+	if err := kinds.Set(&c, text[len(kind):]); err != nil {
+		return NormConfig{}, fmt.Errorf("norm of kind %s: %w", kind, err)
+	}
+	return c, nil
+}
+
+// UnmarshalText sets a NormKind to a name. It is an error if no kind of norm has it.
+func (k *NormKind) UnmarshalText(text []byte) error {
+	if _, ok := norms.Get(string(text)); !ok {
+		return fmt.Errorf("there is no norm of kind %.100q: use one of %s", text, norms)
+	}
+	*k = NormKind(text)
+	return nil
 }
 
 // NewNorm makes the norm that the configuration's Kind names.
 func NewNorm(p *Params, dim int, c NormConfig) (Norm, error) {
-	switch c.Kind {
-	case "", NormLayer:
-		return NewLayerNorm(p, dim, c)
-	case NormRMS:
-		return NewRMSNorm(p, dim, c)
+	kind := cmp.Or(c.Kind, NormLayer)
+	norm, ok := norms.Get(string(kind))
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", p.scopeName("norm"), kind.UnmarshalText([]byte(kind)))
 	}
-	return nil, fmt.Errorf("%s: %w", p.scopeName("norm"), c.Kind.unknown())
+	return norm(p, dim, c)
 }
 
 // checkNorm checks the numbers of a norm. Its Eps is above 0 as a float32 too.

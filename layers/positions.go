@@ -2,9 +2,11 @@ package layers
 
 import (
 	"fmt"
+	"iter"
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/internal/ops"
 )
 
@@ -43,25 +45,33 @@ type PositionsConfig interface {
 	New(p *Params, dim int, a AttentionConfig) (Positions, error)
 }
 
-// positionKinds are the kinds of positions that go to JSON.
-var positionKinds = kinds[PositionsConfig]{
-	kindOf[None, PositionsConfig]("none"),
-	kindOf[Learned, PositionsConfig]("learned"),
-	kindOf[Sinusoidal, PositionsConfig]("sinusoidal"),
-	kindOf[Rotary, PositionsConfig]("rotary"),
-	kindOf[ALiBi, PositionsConfig]("alibi"),
-	kindOf[RelativeBias, PositionsConfig]("relative_bias"),
-}
+// positionKinds are the position schemes that have a name.
+var positionKinds = kinds.Types[PositionsConfig]{What: "positions", Table: kinds.Table[kinds.Type[PositionsConfig]]{
+	kinds.TypeOf[None, PositionsConfig]("none", "no positions: only the mask orders tokens"),
+	kinds.TypeOf[Learned, PositionsConfig]("learned", "a learned vector for each position, added to the embeddings"),
+	kinds.TypeOf[Sinusoidal, PositionsConfig]("sinusoidal", "sines and cosines, added to the embeddings"),
+	kinds.TypeOf[Rotary, PositionsConfig]("rotary", "queries and keys turned by angles that grow with the position"),
+	kinds.TypeOf[ALiBi, PositionsConfig]("alibi", "scores lowered in proportion to the distance"),
+	kinds.TypeOf[RelativeBias, PositionsConfig]("relative_bias", "a learned number for each distance, added to the scores, as in T5"),
+}}
+
+// PositionSchemes yields the name of each position scheme, which it has in JSON and for ParsePositions, and a line
+// about it.
+func PositionSchemes() iter.Seq2[string, string] { return positionKinds.All() }
+
+// ParsePositions returns the position scheme that a text describes: its name and, after commas, fields by their names
+// in JSON, as in "rotary,base=10000". It is an error if there is no such scheme or field.
+func ParsePositions(text string) (PositionsConfig, error) { return positionKinds.Parse(text) }
 
 // positionsJSON is a PositionsConfig that goes to JSON and back.
 type positionsJSON struct{ PositionsConfig }
 
 func (p positionsJSON) MarshalJSON() ([]byte, error) {
-	return positionKinds.marshal("positions", p.PositionsConfig)
+	return positionKinds.Marshal(p.PositionsConfig)
 }
 
 func (p *positionsJSON) UnmarshalJSON(data []byte) (err error) {
-	p.PositionsConfig, err = positionKinds.unmarshal("positions", data)
+	p.PositionsConfig, err = positionKinds.Unmarshal(data)
 	return err
 }
 

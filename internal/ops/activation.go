@@ -7,6 +7,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
+	"github.com/heed-go/heed/internal/kinds"
 )
 
 // An Activation is a function applied to every element.
@@ -21,17 +22,23 @@ const (
 	Identity Activation = -1 // x, for a Linear without activation
 )
 
-var activationNames = [...]string{ReLU: "relu", GELU: "gelu", GELUTanh: "gelu tanh", SiLU: "silu"}
+// Activations are the activations, in the order of their numbers.
+var Activations = kinds.Table[Activation]{
+	{Name: "relu", About: "max(0, x)", Value: ReLU},
+	{Name: "gelu", About: "x·Φ(x), with the exact error function", Value: GELU},
+	{Name: "gelu tanh", About: "GELU by its tanh approximation", Value: GELUTanh},
+	{Name: "silu", About: "x·σ(x), also called Swish", Value: SiLU},
+}
 
 func (a Activation) String() string {
 	if a.Known() {
-		return activationNames[a]
+		return Activations[a].Name
 	}
 	return "identity"
 }
 
 // Known reports whether there is such an activation. They are numbered from 0.
-func (a Activation) Known() bool { return a >= 0 && int(a) < len(activationNames) }
+func (a Activation) Known() bool { return a >= 0 && int(a) < len(Activations) }
 
 // needsInput says whether the derivative is told by the activation's input alone; ReLU's by its output too.
 func (a Activation) needsInput() bool { return a != ReLU && a.Known() }

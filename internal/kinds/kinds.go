@@ -1,0 +1,217 @@
+// Package kinds has tables of choices that configurations, flags and errors name: values by their names, and types of
+// plain data behind one interface, which go to JSON and back.
+package kinds
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/internal/jsonkeys"
+)
+
+// A Table lists choices. The first one is the default, if there is one.
+type Table[V any] []Entry[V]
+
+// An Entry is a choice: its name, a line of help, and what it stands for.
+type Entry[V any] struct {
+	Name, About string
+	Value       V
+}
+
+// All yields the name and the help of each choice, in the table's order.
+func (t Table[V]) All() iter.Seq2[string, string] {
+	return func(yield func(name, about string) bool) {
+		for _, e := range t {
+			if !yield(e.Name, e.About) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the choice of a name.
+func (t Table[V]) Get(name string) (v V, ok bool) {
+	i := slices.IndexFunc(t, func(e Entry[V]) bool { return e.Name == name })
+	if i < 0 {
+		return v, false
+	}
+	return t[i].Value, true
+}
+
+// String returns the names with commas between them.
+func (t Table[V]) String() string {
+	names := make([]string, len(t))
+	for i, e := range t {
+		names[i] = e.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// Types are the types that a field of interface type T may hold, each by a name.
+type Types[T any] struct {
+	What string // they are, in errors: a plural, such as "positions"
+	Table[Type[T]]
+}
+
+// A Type is one of the types that a T may be.
+type Type[T any] struct {
+	is    func(v T) bool
+	read  func(data []byte) (T, error)
+	parse func(fields string) (T, error)
+}
+
+// TypeOf returns the entry of type C, which must be a struct and a T.
+func TypeOf[C, T any](name, about string) Entry[Type[T]] {
+	return Entry[Type[T]]{name, about, Type[T]{
+		is: func(v T) bool { _, ok := any(v).(C); return ok },
+		read: func(data []byte) (T, error) {
+			var c C
+			err := Decode(data, &c)
+			return any(c).(T), err
+		},
+		parse: func(fields string) (T, error) {
+			var c C
+			err := Set(&c, fields)
+			return any(c).(T), err
+		},
+	}}
+}
+
+// Marshal returns a value as JSON: {"kind": name, …}, with the fields of its type.
+func (ts Types[T]) Marshal(v T) ([]byte, error) {
+	for _, e := range ts.Table {
+		if !e.Value.is(v) {
+			continue
+		}
+		fields, err := json.Marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		head := fmt.Sprintf(`{"kind":%q`, e.Name)
+		if len(fields) == len("{}") {
+			return []byte(head + "}"), nil
+		}
+		return append([]byte(head+","), fields[1:]...), nil
+	}
+	return nil, fmt.Errorf("%s of type %T can't go to JSON: only %s can, and not as pointers", ts.What, v, ts)
+}
+
+// Unmarshal returns the value that Marshal wrote. It is an error if the kind or a field is unknown.
+func (ts Types[T]) Unmarshal(data []byte) (v T, err error) {
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return v, fmt.Errorf("%s: %w", ts.What, err)
+	}
+	var name string
+	if err := json.Unmarshal(fields["kind"], &name); err != nil {
+		return v, fmt.Errorf("%s must have a kind, one of %s", ts.What, ts)
+	}
+	delete(fields, "kind")
+	known, ok := ts.Get(name)
+	if !ok {
+		return v, ts.unknown(name)
+	}
+	if data, err = json.Marshal(fields); err != nil {
+		return v, err
+	}
+	if v, err = known.read(data); err != nil {
+		return v, fmt.Errorf("%s of kind %s: %w", ts.What, name, err)
+	}
+	return v, nil
+}
+
+// Parse returns the value that a text such as "rotary,base=10000" describes: the name of a kind and fields, as Set
+// takes them. It is an error if the kind or a field is unknown.
+func (ts Types[T]) Parse(text string) (v T, err error) {
+	name, _, _ := strings.Cut(text, ",")
+	known, ok := ts.Get(name)
+	if !ok {
+		return v, ts.unknown(name)
+	}
+	if v, err = known.parse(text[len(name):]); err != nil {
+		return v, fmt.Errorf("%s of kind %s: %w", ts.What, name, err)
+	}
+	return v, nil
+}
+
+func (ts Types[T]) unknown(name string) error {
+	return fmt.Errorf("there are no %s of kind %.100q: use %s", ts.What, name, ts)
+}
+
+// Set sets fields of the struct that v points to. The text has the form ",field=value,field=value", with the names that
+// fields have in JSON, but for "kind". A value is JSON, such as 0.5, true, [1,2] or {"factor":2}, or else a string. It
+// is an error if a field is unknown, is given twice or can't have the value.
+func Set(v any, text string) error {
+	known := fieldNames(reflect.TypeOf(v).Elem())
+	given := map[string]json.RawMessage{}
+	for text != "" {
+		text = text[1:] // a comma
+		name, rest, ok := strings.Cut(text, "=")
+		switch {
+		case !ok || strings.Contains(name, ","):
+			return fmt.Errorf("expected field=value after each comma, got %.100q", text)
+		case len(known) == 0:
+			return fmt.Errorf("it has no fields, got %.100q", name)
+		case !slices.Contains(known, name):
+			return fmt.Errorf("it has no field %.100q: use %s", name, strings.Join(known, ", "))
+		case given[name] != nil:
+			return fmt.Errorf("%s is given twice: leave one", name)
+		}
+		given[name], text = value(rest)
+	}
+	data, err := json.Marshal(given)
+	if err == nil {
+		err = Decode(data, v)
+	}
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		name, _, _ := strings.Cut(wrong.Field, ".")
+		return fmt.Errorf("%s can't be %.100s", wrong.Field, given[name])
+	}
+	return err
+}
+
+// value takes the value at the beginning of a text and returns it as JSON, with the rest of the text, which is empty or
+// begins with a comma.
+func value(text string) (data json.RawMessage, rest string) {
+	d := json.NewDecoder(strings.NewReader(text))
+	if err := d.Decode(&data); err == nil && string(data) != "null" {
+		if rest = text[d.InputOffset():]; rest == "" || rest[0] == ',' {
+			return data, rest
+		}
+	}
+	end := strings.IndexByte(text, ',')
+	if end < 0 {
+		end = len(text)
+	}
+	data, _ = json.Marshal(text[:end]) // a string always goes to JSON
+	return data, text[end:]
+}
+
+// fieldNames returns the names that a struct's fields have in JSON, but for "kind".
+func fieldNames(t reflect.Type) (names []string) {
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.IsExported() && name != "" && name != "-" && name != "kind" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Decode sets v to what JSON says. It is an error if v doesn't have a field, if a key comes twice or in another case,
+// or if something follows the value.
+func Decode(data []byte, v any) error {
+	if err := jsonkeys.Check(data, jsonkeys.Lower); err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
+}
