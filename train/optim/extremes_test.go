@@ -47,7 +47,7 @@ func TestExtremes(t *testing.T) {
 	rule := func(r optim.Rule) ([]float64, error) {
 		return stepped(optim.Solver{LearningRate: 0.1, WeightDecay: 0.1, Groups: []optim.Group{{Rule: r}}}, named("matrix"))
 	}
-	extremes.Run(t, nil,
+	extremes.Run(t, []string{"Step"},
 		extremes.Of(optim.SGD{}, func(c optim.SGD) ([]float64, error) { return rule(c) }),
 		extremes.Of(optim.Adam{}, func(c optim.Adam) ([]float64, error) { return rule(c) }),
 		extremes.Of(optim.AdamW{}, func(c optim.AdamW) ([]float64, error) { return rule(c) }),
@@ -58,6 +58,21 @@ func TestExtremes(t *testing.T) {
 		}),
 		extremes.Of(optim.Solver{LearningRate: 0.1, Groups: []optim.Group{{}}}, func(c optim.Solver) ([]float64, error) {
 			return stepped(c, named("matrix"))
+		}),
+		extremes.Of(optim.Config{LearningRate: 0.1, Schedule: optim.Scheduling{WarmUp: 2, Decay: 5}, Plateau: optim.Plateauing{Checks: 1}}, func(c optim.Config) ([]float64, error) {
+			solver, plateau, average, err := c.New()
+			if err != nil {
+				return nil, err
+			}
+			results, err := stepped(*solver, nil)
+			if plateau != nil {
+				plateau.Observe(1)
+				results = append(results, plateau.Schedule(0))
+			}
+			if average != nil {
+				results = append(results, average.Decay)
+			}
+			return results, err
 		}),
 		extremes.Of(optim.Average{Decay: 0.9}, func(c optim.Average) ([]float64, error) {
 			params := newModel(tensor.Float32)

@@ -12,13 +12,13 @@ import (
 
 // param is a parameter that is stepped, with its settings.
 type param struct {
-	setting
+	manner
 	weight, grad *tensor.Dense // of one dtype and shape
 	memory       []Memory
 }
 
-// setting says how a parameter is stepped.
-type setting struct {
+// manner says how a parameter is stepped.
+type manner struct {
 	rule        Rule
 	rate, decay float64
 	frozen      bool
@@ -42,7 +42,7 @@ type Memory struct {
 // goes on as if it had never stopped. Fill them before setting Steps: a Solver that has taken steps makes no new
 // memory.
 func (s *Solver) State(model []G.ValueGrad, i int) ([]Memory, error) {
-	settings, err := s.resolve(model, []int{i})
+	manners, err := s.resolve(model, []int{i})
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (s *Solver) State(model []G.ValueGrad, i int) ([]Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := param{setting: settings[i], weight: w}
+	p := param{manner: manners[i], weight: w}
 	if err := s.know(model, i, &p); err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (s *Solver) State(model []G.ValueGrad, i int) ([]Memory, error) {
 // gather asks some of the model's parameters for their values and gradients, checks everything that can be wrong with
 // them, and adds settings and memory.
 func (s *Solver) gather(model []G.ValueGrad, part []int) ([]param, error) {
-	settings, err := s.resolve(model, part)
+	manners, err := s.resolve(model, part)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *Solver) gather(model []G.ValueGrad, part []int) ([]param, error) {
 		if err != nil {
 			return nil, err
 		}
-		params = append(params, param{setting: settings[i], weight: w, grad: g})
+		params = append(params, param{manner: manners[i], weight: w, grad: g})
 	}
 	s.params = params
 	if err := s.distinct(model, part); err != nil {
@@ -85,7 +85,7 @@ func (s *Solver) gather(model []G.ValueGrad, part []int) ([]param, error) {
 }
 
 // resolve returns how each of the model's parameters is stepped.
-func (s *Solver) resolve(model []G.ValueGrad, part []int) ([]setting, error) {
+func (s *Solver) resolve(model []G.ValueGrad, part []int) ([]manner, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (s *Solver) resolve(model []G.ValueGrad, part []int) ([]setting, error) {
 		}
 		listed[i] = true
 	}
-	settings := s.settings[:0]
+	manners := s.manners[:0]
 	found := make([]bool, len(s.Groups))
 	frozen := 0
 	for i, p := range model {
@@ -107,7 +107,7 @@ func (s *Solver) resolve(model []G.ValueGrad, part []int) ([]setting, error) {
 		if v, ok := p.Value().(*tensor.Dense); ok && v != nil {
 			rank = v.Dims()
 		}
-		set := setting{rule: s.Rule, rate: s.LearningRate}
+		set := manner{rule: s.Rule, rate: s.LearningRate}
 		if rank > 1 {
 			set.decay = s.WeightDecay
 		}
@@ -125,19 +125,19 @@ func (s *Solver) resolve(model []G.ValueGrad, part []int) ([]setting, error) {
 		}
 		if set.frozen {
 			frozen++
-		} else if err := set.rule.check(rank); err != nil {
+		} else if err := set.rule.Check(rank); err != nil {
 			return nil, fmt.Errorf("optim: parameter %s: %w", label(model, i), err)
 		}
-		settings = append(settings, set)
+		manners = append(manners, set)
 	}
-	s.settings = settings
+	s.manners = manners
 	if at := slices.Index(found, false); at >= 0 {
 		return nil, fmt.Errorf("optim: no parameter belongs to Groups[%d]: Match has to look for the names that the model's nodes have, and an earlier group goes first", at)
 	}
 	if frozen == len(model) && frozen > 0 {
 		return nil, fmt.Errorf("optim: all %d parameters are frozen: leave one to be learned", frozen)
 	}
-	return settings, nil
+	return manners, nil
 }
 
 // largest is the most that a rate, a factor or a limit may be: float32 weights have room for it.
@@ -182,19 +182,16 @@ func (s *Solver) know(model []G.ValueGrad, i int, p *param) error {
 	if p.frozen {
 		return nil
 	}
-	names := p.rule.memory()
+	names := p.rule.Memory()
 	if at.memory == nil && s.Steps == 0 {
-		for _, name := range names {
-			if name != "" {
-				at.memory = append(at.memory, Memory{name, tensor.New(tensor.WithShape(w.Shape()...), tensor.Of(w.Dtype()))})
+		for k, name := range names {
+			if name == "" || slices.Contains(names[:k], name) {
+				return fmt.Errorf("optim: parameter %s: the Memory of a rule must have different names, none empty, got %q of %T", label(model, i), names, p.rule)
 			}
+			at.memory = append(at.memory, Memory{name, tensor.New(tensor.WithShape(w.Shape()...), tensor.Of(w.Dtype()))})
 		}
 	}
-	var has memoryNames
-	for k, m := range at.memory {
-		has[k] = m.Name
-	}
-	if has != names {
+	if !slices.EqualFunc(at.memory, names, func(m Memory, name string) bool { return m.Name == name }) {
 		return fmt.Errorf("optim: parameter %s has no memory as its rule %T has it, after %d steps: make a new Solver to thaw it or to change its rule", label(model, i), p.rule, s.Steps)
 	}
 	p.memory = at.memory

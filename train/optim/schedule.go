@@ -1,6 +1,13 @@
 package optim
 
-import "math"
+import (
+	"cmp"
+	"iter"
+	"math"
+
+	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/setting"
+)
 
 // A Schedule returns what to multiply the learning rate of a step by. Steps are counted from 0; the functions of this
 // package take those below 0 for step 0. Given a number that can't be, as a floor above 1, they return a Schedule that
@@ -129,4 +136,75 @@ func (s Schedule) Times(other Schedule) Schedule {
 // are 1.
 func (s Schedule) Every(steps int) Schedule {
 	return checked(func(step int) float64 { return s(step / max(steps, 1)) }, 1)
+}
+
+// Scheduling describes a Schedule: a rate that rises over the first WarmUp steps and then changes as the Kind says. Its
+// zero value leaves the rate as it is.
+type Scheduling struct {
+	Kind   string  `json:"kind,omitzero"` // a name that Schedules yields; cosine if empty
+	WarmUp int     `json:"warm_up"`       // steps until the rate is at its peak
+	Decay  int     `json:"decay"`         // step at which it is at the Floor, or the length of a stair; 0 keeps a cosine at its peak
+	Floor  float64 `json:"floor"`         // multiple of the rate after the Decay, or of one stair over the one before; from 0 to 1
+}
+
+// schedules are the schedules that have a name, the default first.
+var schedules = kinds.Table[scheduling]{
+	{Name: "cosine", About: "falls along half a cosine to the floor", Value: scheduling{schedule: func(s Scheduling) Schedule {
+		if s.Decay == 0 {
+			return WarmUp(s.WarmUp)
+		}
+		return WarmUpCosine(s.WarmUp, s.Decay, s.Floor)
+	}}},
+	{Name: "constant", About: "stays at the peak", Value: scheduling{schedule: func(s Scheduling) Schedule {
+		return WarmUp(s.WarmUp)
+	}}},
+	{Name: "linear", About: "falls in a straight line to the floor", Value: scheduling{decays: true, schedule: func(s Scheduling) Schedule {
+		return WarmUp(s.WarmUp).Then(s.WarmUp, Linear(s.Decay-s.WarmUp, 1, s.Floor))
+	}}},
+	{Name: "restarts", About: "falls like cosine, then starts again from the peak, each time twice as long", Value: scheduling{decays: true, falls: true, schedule: func(s Scheduling) Schedule {
+		return WarmUp(s.WarmUp).Then(s.WarmUp, CosineRestarts(s.Decay-s.WarmUp, 2, s.Floor))
+	}}},
+	{Name: "staircase", About: "is multiplied by the floor after every decay steps", Value: scheduling{decays: true, schedule: func(s Scheduling) Schedule {
+		return WarmUp(s.WarmUp).Times(Staircase(s.Decay, s.Floor))
+	}}},
+	{Name: "inverse-square-root", About: "falls like 1/√step", Value: scheduling{schedule: func(s Scheduling) Schedule {
+		return InverseSquareRoot(s.WarmUp)
+	}}},
+	{Name: "one-cycle", About: "rises from 1/25 and falls to the floor, both along half a cosine", Value: scheduling{decays: true, falls: true, schedule: func(s Scheduling) Schedule {
+		return OneCycle(s.Decay, s.WarmUp, 1.0/25, s.Floor)
+	}}},
+}
+
+// A scheduling is what the name of a schedule stands for.
+type scheduling struct {
+	schedule func(s Scheduling) Schedule
+	decays   bool // the Decay must be above 0
+	falls    bool // the Decay must be above the WarmUp
+}
+
+// Schedules yields the name of each kind of schedule, the default first, and a line about it: what the rate does after
+// the warm-up.
+func Schedules() iter.Seq2[string, string] { return schedules.All() }
+
+// kind returns the name of the schedule.
+func (s Scheduling) kind() string { return cmp.Or(s.Kind, schedules[0].Name) }
+
+// check checks the name, and what the schedule of that name needs.
+func (s Scheduling) check() error {
+	made, ok := schedules.Get(s.kind())
+	switch {
+	case !ok:
+		return setting.Errorf("%s must be one of %s, got %.100q", setting.Path("kind"), schedules, s.Kind)
+	case made.decays && s.Decay == 0:
+		return setting.Errorf("%s must be above 0 for %s %s, got 0", setting.Path("decay"), setting.Path("kind"), s.Kind)
+	case made.falls && s.Decay <= s.WarmUp:
+		return setting.Errorf("%s must be above %s for %s %s, got %d and %d", setting.Path("decay"), setting.Path("warm_up"), setting.Path("kind"), s.Kind, s.Decay, s.WarmUp)
+	}
+	return nil
+}
+
+// schedule returns the Schedule.
+func (s Scheduling) schedule() Schedule {
+	made, _ := schedules.Get(s.kind()) // as check has found
+	return made.schedule(s)
 }

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -38,8 +39,8 @@ type Solver struct {
 	places     []place // what it knows of each parameter
 	norm, rate float64
 
-	settings []setting // of the step under way, as params; kept for their memory
-	params   []param
+	manners []manner // of the step under way, as params; kept for their memory
+	params  []param
 }
 
 // A Group is some of the parameters, with settings of their own.
@@ -163,11 +164,19 @@ func (s *Solver) step(model []G.ValueGrad, params []param, squares []float64) er
 			return
 		}
 		scale := scale
-		if s.ClipValue > 0 {
-			scaleClamp(p.grad, scale, s.ClipValue)
+		rule, ok := p.rule.(fused)
+		ok = ok && rules.Has(p.rule) // a user's own rule that embeds one has its own Update
+		if s.ClipValue > 0 || !ok && scale != 1 {
+			scaleClamp(p.grad, scale, cmp.Or(s.ClipValue, math.Inf(1)))
 			scale = 1
 		}
-		p.rule.update(update{p, p.rate * multiple, scale, s.Steps})
+		step := Step{p.weight, p.grad, p.memory, p.rate * multiple, p.decay, s.Steps}
+		if ok {
+			rule.update(step, scale)
+		} else {
+			p.rule.Update(step)
+			p.grad.Zero()
+		}
 	})
 	return nil
 }

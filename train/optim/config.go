@@ -1,0 +1,161 @@
+package optim
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/setting"
+)
+
+// A Config describes what steps the parameters: a Solver, and with it a Plateau and an Average if they are wanted. It
+// is plain data, which goes to JSON and back. Only the LearningRate must be set.
+type Config struct {
+	// Solver is the Rule: AdamW{} if nil. A Muon steps the matrices whose names contain "blocks.", and an AdamW the
+	// rest. A rule of your own works, but can't go to JSON.
+	Solver Rule `json:"solver,omitzero"`
+
+	LearningRate float64    `json:"learning_rate"`       // the peak, which the Schedule multiplies; above 0 and at most 10
+	WeightDecay  float64    `json:"weight_decay"`        // of tensors of rank 2 and more, from 0 to 10; the Rule says what it means
+	ClipNorm     float64    `json:"clip_norm,omitzero"`  // largest norm of all gradients together; 0 for no limit
+	ClipValue    float64    `json:"clip_value,omitzero"` // largest size of an element of a gradient, after ClipNorm; 0 for no limit
+	Schedule     Scheduling `json:"schedule"`
+	Plateau      Plateauing `json:"plateau,omitzero"`
+	Average      float64    `json:"average,omitzero"` // the Decay of an Average of the weights, below 1; 0 for none
+}
+
+// Plateauing describes a Plateau. Its zero value is none.
+type Plateauing struct {
+	Checks    int     `json:"checks,omitzero"` // observations without improvement after which the rate is lowered; 0 for never
+	Factor    float64 `json:"factor,omitzero"` // what it is then multiplied by, below 1; 0.1 if 0
+	Threshold float64 `json:"threshold,omitzero"`
+	Cooldown  int     `json:"cooldown,omitzero"`
+	Floor     float64 `json:"floor,omitzero"`
+}
+
+// Check returns an error if a setting is impossible. The error names it by its path in JSON, such as schedule.decay.
+func (c Config) Check() error {
+	s, p := c.Schedule, c.Plateau
+	for _, x := range []struct {
+		path setting.Path
+		got  float64
+		ok   bool
+		want string
+	}{
+		{"learning_rate", c.LearningRate, c.LearningRate > 0 && c.LearningRate <= 10, "above 0 and at most 10"},
+		{"weight_decay", c.WeightDecay, c.WeightDecay >= 0 && c.WeightDecay <= 10, "from 0 to 10"},
+		{"clip_norm", c.ClipNorm, inRange(c.ClipNorm), "from 0 to 1e30"},
+		{"clip_value", c.ClipValue, inRange(c.ClipValue), "from 0 to 1e30"},
+		{"schedule.floor", s.Floor, s.Floor >= 0 && s.Floor <= 1, "from 0 to 1"},
+		{"plateau.factor", p.Factor, p.Factor >= 0 && p.Factor < 1, "at least 0 and below 1"},
+		{"plateau.threshold", p.Threshold, p.Threshold >= -largest && p.Threshold <= largest, "from -1e30 to 1e30"},
+		{"plateau.floor", p.Floor, p.Floor >= 0 && p.Floor <= 1, "from 0 to 1"},
+		{"average", c.Average, c.Average >= 0 && c.Average < 1, "at least 0 and below 1"},
+	} {
+		if !x.ok {
+			return setting.Errorf("%s must be %s, got %v", x.path, x.want, x.got)
+		}
+	}
+	const most = 1 << 30
+	for _, n := range []struct {
+		path setting.Path
+		got  int
+	}{{"schedule.warm_up", s.WarmUp}, {"schedule.decay", s.Decay}, {"plateau.checks", p.Checks}, {"plateau.cooldown", p.Cooldown}} {
+		if n.got < 0 || n.got > most {
+			return setting.Errorf("%s must be from 0 to %d, got %d", n.path, most, n.got)
+		}
+	}
+	if p.Checks == 0 && p != (Plateauing{}) {
+		return setting.Errorf("%s must be above 0 if the plateau has other settings, got 0", setting.Path("plateau.checks"))
+	}
+	if err := s.check(); err != nil {
+		return setting.Within("schedule", err)
+	}
+	if err := c.checkSolver(); err != nil {
+		return setting.Errorf("%s: %w", setting.Path("solver"), err)
+	}
+	return nil
+}
+
+// checkSolver checks the rules.
+func (c Config) checkSolver() error {
+	if m, ok := c.Solver.(Muon); ok && !(m.LearningRate >= 0 && m.LearningRate <= 10) {
+		return fmt.Errorf("the learning_rate of muon must be from 0 to 10, got %v", m.LearningRate)
+	}
+	rule, groups := c.rules()
+	err := rule.Check(2)
+	for _, g := range groups {
+		err = cmp.Or(err, g.Rule.Check(2))
+	}
+	return err
+}
+
+// rules returns the rule of most parameters, and the groups that have others.
+func (c Config) rules() (Rule, []Group) {
+	m, ok := c.Solver.(Muon)
+	if !ok {
+		return cmp.Or(c.Solver, Rule(AdamW{})), nil
+	}
+	blocks := Group{
+		Match: func(name string, rank int) bool { return rank == 2 && strings.Contains(name, "blocks.") },
+		Rule:  Muon{Momentum: m.Momentum, Iterations: m.Iterations, OutIn: true}, LearningRate: cmp.Or(m.LearningRate, 0.02), WeightDecay: c.WeightDecay,
+	}
+	return AdamW{Beta1: m.Beta1, Beta2: m.Beta2}, []Group{blocks}
+}
+
+// New returns what the configuration describes; the Plateau and the Average are nil if there is none. The Solver's
+// Schedule has the Plateau in it. Where higher is better, set the Plateau's Higher.
+func (c Config) New() (*Solver, *Plateau, *Average, error) {
+	if err := c.Check(); err != nil {
+		return nil, nil, nil, fmt.Errorf("optim: %w", err)
+	}
+	s := &Solver{LearningRate: c.LearningRate, WeightDecay: c.WeightDecay, ClipNorm: c.ClipNorm, ClipValue: c.ClipValue, Schedule: c.Schedule.schedule()}
+	s.Rule, s.Groups = c.rules()
+	var plateau *Plateau
+	if p := c.Plateau; p.Checks > 0 {
+		plateau = &Plateau{Factor: p.Factor, Patience: p.Checks - 1, Threshold: p.Threshold, Cooldown: p.Cooldown, Floor: p.Floor}
+		s.Schedule = s.Schedule.Times(plateau.Schedule)
+	}
+	var average *Average
+	if c.Average > 0 {
+		average = &Average{Decay: c.Average}
+	}
+	return s, plateau, average, nil
+}
+
+// ruleJSON is a Rule that goes to JSON and back.
+type ruleJSON struct{ Rule }
+
+func (r ruleJSON) MarshalJSON() ([]byte, error) { return rules.Marshal(r.Rule) }
+
+func (r *ruleJSON) UnmarshalJSON(data []byte) (err error) {
+	r.Rule, err = rules.Unmarshal(data)
+	return err
+}
+
+// MarshalJSON returns the configuration as JSON, where the Solver has a kind, such as "adamw". It is an error if the
+// Solver isn't a rule of this package.
+func (c Config) MarshalJSON() ([]byte, error) {
+	type plain Config
+	return json.Marshal(struct {
+		Solver ruleJSON `json:"solver,omitzero"` // takes the place of plain's
+		plain
+	}{ruleJSON{c.Solver}, plain(c)})
+}
+
+// UnmarshalJSON sets the configuration to what JSON says. An unknown field or kind is an error.
+func (c *Config) UnmarshalJSON(data []byte) error {
+	type plain Config
+	var fields struct {
+		Solver ruleJSON `json:"solver"`
+		plain
+	}
+	if err := kinds.Decode(data, &fields); err != nil {
+		return fmt.Errorf("an optimizer's configuration: %w", err)
+	}
+	*c = Config(fields.plain)
+	c.Solver = fields.Solver.Rule
+	return nil
+}
