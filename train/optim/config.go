@@ -26,7 +26,7 @@ type Config struct {
 	Average      float64    `json:"average,omitzero"` // the Decay of an Average of the weights, below 1; 0 for none
 }
 
-// Plateauing describes a Plateau. Its zero value is none.
+// Plateauing describes a Plateau, whose fields the last three are. Its zero value is none.
 type Plateauing struct {
 	Checks    int     `json:"checks,omitzero"` // observations without improvement after which the rate is lowered; 0 for never
 	Factor    float64 `json:"factor,omitzero"` // what it is then multiplied by, below 1; 0.1 if 0

@@ -1,0 +1,235 @@
+package optim_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/train/optim"
+)
+
+// valid is a Config with every setting.
+func valid() optim.Config {
+	return optim.Config{
+		Solver: optim.Lion{Beta1: 0.8}, LearningRate: 0.01, WeightDecay: 0.1, ClipNorm: 1, ClipValue: 0.5,
+		Schedule: optim.Scheduling{Kind: "linear", WarmUp: 3, Decay: 9, Floor: 0.1},
+		Plateau:  optim.Plateauing{Checks: 2, Factor: 0.5, Threshold: 0.01, Cooldown: 1, Floor: 0.2}, Average: 0.9,
+	}
+}
+
+func TestConfigJSON(t *testing.T) {
+	for text, want := range map[string]optim.Config{
+		`{"learning_rate":0,"weight_decay":0,"schedule":{"warm_up":0,"decay":0,"floor":0}}`: {},
+		`{"solver":{"kind":"lion","beta1":0.8},"learning_rate":0.01,"weight_decay":0.1,"clip_norm":1,"clip_value":0.5,` +
+			`"schedule":{"kind":"linear","warm_up":3,"decay":9,"floor":0.1},` +
+			`"plateau":{"checks":2,"factor":0.5,"threshold":0.01,"cooldown":1,"floor":0.2},"average":0.9}`: valid(),
+	} {
+		got, err := json.Marshal(want)
+		if err != nil || string(got) != text {
+			t.Errorf("got %s, %v, want %s", got, err, text)
+		}
+		var back optim.Config
+		if err := json.Unmarshal([]byte(text), &back); err != nil || !reflect.DeepEqual(back, want) {
+			t.Errorf("%s: got %+v, %v, want %+v", text, back, err, want)
+		}
+	}
+	for _, rule := range []optim.Rule{
+		optim.AdamW{}, optim.AdamW{Beta2: 0.98}, optim.Adam{Beta1: 0.5, Beta2: 0.6, Eps: 1e-6}, optim.SGD{Momentum: 0.9, Nesterov: true},
+		optim.Lion{Beta1: 0.1, Beta2: 0.2}, optim.Muon{Momentum: 0.5, Iterations: 3, LearningRate: 0.05, Beta1: 0.7, Beta2: 0.95},
+	} {
+		data, err := json.Marshal(optim.Config{Solver: rule})
+		var back optim.Config
+		if err == nil {
+			err = json.Unmarshal(data, &back)
+		}
+		if err != nil || back.Solver != rule {
+			t.Errorf("%s: got %+v, %v, want %+v", data, back.Solver, err, rule)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"rate":1}`:                                          `unknown field "rate"`,
+		`{"learning_rate":1,"learning_rate":2}`:               `"learning_rate" is given twice`,
+		`{"Learning_Rate":1}`:                                 `unknown key "Learning_Rate"`,
+		`{"learning_rate":"1"}`:                               "learning_rate",
+		`{"schedule":{"warmup":1}}`:                           `unknown field "warmup"`,
+		`{"plateau":{"patience":1}}`:                          `unknown field "patience"`,
+		`{"solver":{"kind":"rmsprop"}}`:                       `there are no solvers of kind "rmsprop": use adamw, adam, sgd, lion, muon`,
+		`{"solver":{"momentum":1}}`:                           "solvers must have a kind, one of adamw",
+		`{"solver":{"kind":"adamw","momentum":0.9}}`:          `solvers of kind adamw: json: unknown field "momentum"`,
+		`{"solver":{"kind":"sgd","momentum":0,"momentum":1}}`: `"momentum" in "solver" is given twice`,
+		`{"solver":"adamw"}`:                                  "solvers: ",
+	} {
+		c := optim.Config{Average: 0.5}
+		if err := json.Unmarshal([]byte(text), &c); err == nil || !strings.Contains(err.Error(), want) || !reflect.DeepEqual(c, optim.Config{Average: 0.5}) {
+			t.Errorf("%s: got %+v, %v, want %q in the error", text, c, err, want)
+		}
+	}
+	for _, rule := range []optim.Rule{amsGrad{}, frugal{}, &optim.AdamW{}} {
+		if got, err := json.Marshal(optim.Config{Solver: rule}); err == nil || !strings.Contains(err.Error(), "can't go to JSON: only adamw, adam") {
+			t.Errorf("%T: got %s, %v", rule, got, err)
+		}
+	}
+}
+
+func TestConfigCheck(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	if err := valid().Check(); err != nil {
+		t.Fatal(err)
+	}
+	if err := (optim.Config{LearningRate: 0.1}).Check(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		change func(c *optim.Config)
+		want   string
+	}{
+		{func(c *optim.Config) { c.LearningRate = 0 }, "learning_rate must be above 0 and at most 10, got 0"},
+		{func(c *optim.Config) { c.LearningRate = 11 }, "learning_rate must be above 0 and at most 10, got 11"},
+		{func(c *optim.Config) { c.LearningRate = nan }, "learning_rate must be above 0 and at most 10, got NaN"},
+		{func(c *optim.Config) { c.WeightDecay = -1 }, "weight_decay must be from 0 to 10, got -1"},
+		{func(c *optim.Config) { c.ClipNorm = inf }, "clip_norm must be from 0 to 1e30, got +Inf"},
+		{func(c *optim.Config) { c.ClipValue = -1 }, "clip_value must be from 0 to 1e30, got -1"},
+		{func(c *optim.Config) { c.Average = 1 }, "average must be at least 0 and below 1, got 1"},
+		{func(c *optim.Config) { c.Schedule.Kind = "step" }, `schedule.kind must be one of cosine, constant, linear, restarts, staircase, inverse-square-root, one-cycle, got "step"`},
+		{func(c *optim.Config) { c.Schedule.WarmUp = -1 }, "schedule.warm_up must be from 0 to 1073741824, got -1"},
+		{func(c *optim.Config) { c.Schedule.Decay = math.MaxInt }, "schedule.decay must be from 0 to 1073741824, got 9223372036854775807"},
+		{func(c *optim.Config) { c.Schedule.Decay = 0 }, "schedule.decay must be above 0 for schedule.kind linear, got 0"},
+		{func(c *optim.Config) { c.Schedule = optim.Scheduling{Kind: "restarts", WarmUp: 3, Decay: 3} }, "schedule.decay must be above schedule.warm_up for schedule.kind restarts, got 3 and 3"},
+		{func(c *optim.Config) { c.Schedule.Floor = 2 }, "schedule.floor must be from 0 to 1, got 2"},
+		{func(c *optim.Config) { c.Plateau.Checks = -1 }, "plateau.checks must be from 0 to 1073741824, got -1"},
+		{func(c *optim.Config) { c.Plateau.Checks = 0 }, "plateau.checks must be above 0 if the plateau has other settings, got 0"},
+		{func(c *optim.Config) { c.Plateau.Factor = 1 }, "plateau.factor must be at least 0 and below 1, got 1"},
+		{func(c *optim.Config) { c.Plateau.Threshold = nan }, "plateau.threshold must be from -1e30 to 1e30, got NaN"},
+		{func(c *optim.Config) { c.Plateau.Cooldown = -1 }, "plateau.cooldown must be from 0 to 1073741824, got -1"},
+		{func(c *optim.Config) { c.Plateau.Floor = 2 }, "plateau.floor must be from 0 to 1, got 2"},
+		{func(c *optim.Config) { c.Solver = optim.SGD{Nesterov: true} }, "solver: the Nesterov of SGD needs a Momentum, as 0.9"},
+		{func(c *optim.Config) { c.Solver = optim.AdamW{Beta2: 1} }, "solver: the decays of Adam and AdamW must be from 0 to below 1, got 1"},
+		{func(c *optim.Config) { c.Solver = optim.Muon{Momentum: 1} }, "solver: the decays of Muon must be from 0 to below 1, got 1"},
+		{func(c *optim.Config) { c.Solver = optim.Muon{Beta1: -1} }, "solver: the decays of Adam and AdamW must be from 0 to below 1, got -1"},
+		{func(c *optim.Config) { c.Solver = optim.Muon{LearningRate: 11} }, "solver: the learning_rate of muon must be from 0 to 10, got 11"},
+		{func(c *optim.Config) { c.Solver = AdaGrad{} }, "solver: the Eps of AdaGrad must be above 0, got 0"},
+	} {
+		config := valid()
+		c.change(&config)
+		err := config.Check()
+		if err == nil || err.Error() != c.want {
+			t.Errorf("got %v, want %s", err, c.want)
+			continue
+		}
+		var e *setting.Error
+		path := c.want[:strings.IndexAny(c.want, " :")]
+		if !errors.As(err, &e) || e.Paths()[0] != path {
+			t.Errorf("%v is of type %T, want a *setting.Error about %s", err, err, path)
+		}
+		if _, _, _, err := config.New(); err == nil || err.Error() != "optim: "+c.want {
+			t.Errorf("New: got %v, want optim: %s", err, c.want)
+		}
+	}
+}
+
+// TestConfigNew compares what a Config makes with a Solver made by hand, to the bit.
+func TestConfigNew(t *testing.T) {
+	plain := func(rule optim.Rule, schedule optim.Schedule) *optim.Solver {
+		return &optim.Solver{Rule: rule, LearningRate: 0.01, WeightDecay: 0.1, ClipNorm: 0.5, ClipValue: 0.05, Schedule: schedule}
+	}
+	muon := func(rate float64, rest, muon optim.Rule) *optim.Solver {
+		s := plain(rest, optim.WarmUpCosine(3, 9, 0.1))
+		s.Groups = []optim.Group{{
+			Match: func(name string, rank int) bool { return rank == 2 && strings.Contains(name, "blocks.") },
+			Rule:  muon, LearningRate: rate, WeightDecay: 0.1,
+		}}
+		return s
+	}
+	up, cosine := optim.WarmUp(3), optim.WarmUpCosine(3, 9, 0.1)
+	decay := optim.Scheduling{WarmUp: 3, Decay: 9, Floor: 0.1}
+	kind := func(kind string) optim.Scheduling {
+		s := decay
+		s.Kind = kind
+		return s
+	}
+	for name, c := range map[string]struct {
+		rule     optim.Rule
+		schedule optim.Scheduling
+		want     *optim.Solver
+	}{
+		"nothing":             {nil, optim.Scheduling{}, plain(optim.AdamW{}, nil)},
+		"warm-up alone":       {nil, optim.Scheduling{WarmUp: 3}, plain(nil, up)},
+		"adamw":               {optim.AdamW{Beta2: 0.98}, decay, plain(optim.AdamW{Beta2: 0.98}, cosine)},
+		"adam":                {optim.Adam{}, kind("cosine"), plain(optim.Adam{}, cosine)},
+		"sgd":                 {optim.SGD{Momentum: 0.9, Nesterov: true}, decay, plain(optim.SGD{Momentum: 0.9, Nesterov: true}, cosine)},
+		"lion":                {optim.Lion{Beta1: 0.5}, decay, plain(optim.Lion{Beta1: 0.5}, cosine)},
+		"muon":                {optim.Muon{}, decay, muon(0.02, optim.AdamW{}, optim.Muon{OutIn: true})},
+		"muon's fields":       {optim.Muon{LearningRate: 0.05, Beta1: 0.8, Beta2: 0.95, Momentum: 0.9, Iterations: 3}, decay, muon(0.05, optim.AdamW{Beta1: 0.8, Beta2: 0.95}, optim.Muon{Momentum: 0.9, Iterations: 3, OutIn: true})},
+		"own":                 {amsGrad{0.9, 0.99}, decay, plain(amsGrad{0.9, 0.99}, cosine)},
+		"constant":            {nil, kind("constant"), plain(nil, up)},
+		"linear":              {nil, kind("linear"), plain(nil, up.Then(3, optim.Linear(6, 1, 0.1)))},
+		"restarts":            {nil, kind("restarts"), plain(nil, up.Then(3, optim.CosineRestarts(6, 2, 0.1)))},
+		"staircase":           {nil, kind("staircase"), plain(nil, up.Times(optim.Staircase(9, 0.1)))},
+		"inverse-square-root": {nil, kind("inverse-square-root"), plain(nil, optim.InverseSquareRoot(3))},
+		"one-cycle":           {nil, kind("one-cycle"), plain(nil, optim.OneCycle(9, 3, 1.0/25, 0.1))},
+	} {
+		config := optim.Config{Solver: c.rule, LearningRate: 0.01, WeightDecay: 0.1, ClipNorm: 0.5, ClipValue: 0.05, Schedule: c.schedule}
+		got, plateau, average, err := config.New()
+		if err != nil || plateau != nil || average != nil {
+			t.Fatalf("%s: %v, with a plateau %v and an average %v", name, err, plateau, average)
+		}
+		params, others := layersOf(tensor.Float32), layersOf(tensor.Float32)
+		for i, p := range params {
+			p.name = fmt.Sprint("blocks.", i)
+			if i%3 == 0 {
+				p.name = "embedding"
+			}
+			others[i].name = p.name
+		}
+		for number := range 25 {
+			step(t, got, params, number)
+			step(t, c.want, others, number)
+			same(t, fmt.Sprintf("%s after step %d", name, number), params, others)
+			if got.Rate() != c.want.Rate() {
+				t.Fatalf("%s: the rate of step %d is %v, want %v", name, number, got.Rate(), c.want.Rate())
+			}
+		}
+	}
+	for name := range optim.Schedules() {
+		if c := (optim.Config{LearningRate: 1, Schedule: kind(name)}); c.Check() != nil {
+			t.Errorf("the schedule %s: %v", name, c.Check())
+		}
+	}
+
+	solver, plateau, average, err := valid().New()
+	if want := (&optim.Plateau{Factor: 0.5, Patience: 1, Threshold: 0.01, Cooldown: 1, Floor: 0.2}); err != nil || !reflect.DeepEqual(plateau, want) {
+		t.Errorf("the plateau is %+v, want %+v: %v", plateau, want, err)
+	}
+	if average == nil || average.Decay != 0.9 {
+		t.Errorf("the average is %+v", average)
+	}
+	before := solver.Schedule(2)
+	for _, loss := range []float64{1, 1, 1} {
+		plateau.Observe(loss)
+	}
+	if after := solver.Schedule(2); before != 1 || after != 0.5 {
+		t.Errorf("two checks without improvement take the rate's multiple from %v to %v, want from 1 to 0.5", before, after)
+	}
+}
+
+// TestSchedulesHaveNames has them in the order of the help.
+func TestSchedulesHaveNames(t *testing.T) {
+	var names []string
+	for name, about := range optim.Schedules() {
+		names = append(names, name)
+		if about == "" {
+			t.Errorf("%s has no help", name)
+		}
+	}
+	if !slices.Equal(names, []string{"cosine", "constant", "linear", "restarts", "staircase", "inverse-square-root", "one-cycle"}) {
+		t.Errorf("the schedules are %q", names)
+	}
+}

@@ -1,0 +1,178 @@
+package optim_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/train/optim"
+)
+
+// amsGrad is a user's own rule: Adam with the largest of all means of the square so far (Reddi et al., 2018).
+type amsGrad struct{ beta1, beta2 float64 }
+
+var amsGradMemory = []string{"amsgrad.first", "amsgrad.second", "amsgrad.most"}
+
+func (amsGrad) Memory() []string { return amsGradMemory }
+func (amsGrad) Check(int) error  { return nil }
+
+func (r amsGrad) Update(s optim.Step) {
+	if s.Weight.Dtype() == tensor.Float32 {
+		amsStep(r, s, s.Weight.Float32s(), s.Grad.Float32s(), s.Memory[0].Value.Float32s(), s.Memory[1].Value.Float32s(), s.Memory[2].Value.Float32s())
+	} else {
+		amsStep(r, s, s.Weight.Float64s(), s.Grad.Float64s(), s.Memory[0].Value.Float64s(), s.Memory[1].Value.Float64s(), s.Memory[2].Value.Float64s())
+	}
+}
+
+func amsStep[F float32 | float64](r amsGrad, s optim.Step, w, grad, first, second, most []F) {
+	correct1, correct2 := 1-math.Pow(r.beta1, float64(s.Count)), 1-math.Pow(r.beta2, float64(s.Count))
+	for i, g := range grad {
+		first[i] = F(r.beta1)*first[i] + F(1-r.beta1)*g
+		second[i] = F(r.beta2)*second[i] + F(1-r.beta2)*g*g
+		most[i] = max(most[i], second[i])
+		w[i] -= F(s.Rate * (float64(first[i])/correct1/(math.Sqrt(float64(most[i])/correct2)+1e-8) + s.Decay*float64(w[i])))
+	}
+}
+
+// plainSGD is SGD with momentum as a user would write it. It leaves the gradient as it found it.
+type plainSGD struct{ momentum float64 }
+
+func (plainSGD) Memory() []string { return []string{"plain.velocity"} }
+func (plainSGD) Check(int) error  { return nil }
+
+func (r plainSGD) Update(s optim.Step) {
+	w, v := s.Weight.Float64s(), s.Memory[0].Value.Float64s()
+	for i, g := range s.Grad.Float64s() {
+		v[i] = r.momentum*v[i] + g + s.Decay*w[i]
+		w[i] -= s.Rate * v[i]
+	}
+}
+
+// frugal embeds a rule of the package and has an Update of its own.
+type frugal struct{ optim.AdamW }
+
+func (r frugal) Update(s optim.Step) {
+	s.Rate /= 2
+	r.AdamW.Update(s)
+}
+
+// uncomparable can't be compared by ==.
+type uncomparable struct {
+	optim.Rule
+	_ []int
+}
+
+// TestOwnRule compares rules of a user's with the package's, under all that solvers share.
+func TestOwnRule(t *testing.T) {
+	half := func(rule optim.Rule) *optim.Solver { return &optim.Solver{Rule: rule, LearningRate: 0.005} }
+	sgd := optim.SGD{Momentum: 0.9}
+	for name, c := range map[string]struct{ own, want *optim.Solver }{
+		"solver's": {newSolverOf(plainSGD{0.9}), newSolverOf(sgd)},
+		"group's": {
+			&optim.Solver{LearningRate: 0.01, Groups: []optim.Group{{Match: named("3"), Rule: plainSGD{0.9}, LearningRate: 0.1, WeightDecay: 0.2}}},
+			&optim.Solver{LearningRate: 0.01, Groups: []optim.Group{{Match: named("3"), Rule: sgd, LearningRate: 0.1, WeightDecay: 0.2}}},
+		},
+		"embeds one":   {&optim.Solver{Rule: frugal{}, LearningRate: 0.01}, half(optim.AdamW{})},
+		"uncomparable": {half(uncomparable{Rule: optim.AdamW{}}), half(optim.AdamW{})},
+		"a pointer":    {half(&frugal{}), &optim.Solver{LearningRate: 0.0025}},
+	} {
+		for _, clip := range []float64{0, 1e-3} {
+			own, want := *c.own, *c.want
+			own.ClipValue, want.ClipValue = clip, clip
+			params, others := layersOf(tensor.Float64), layersOf(tensor.Float64)
+			for number := range 5 {
+				step(t, &own, params, number)
+				step(t, &want, others, number)
+				for i, p := range params {
+					near(t, fmt.Sprintf("%s: gradient %d after step %d", name, i, number), p.grad, make([]float64, p.grad.DataSize()), 0)
+					near(t, fmt.Sprintf("%s: parameter %d after step %d", name, i, number), p.value, numbers(others[i].value), 1e-14)
+				}
+			}
+		}
+	}
+}
+
+func newSolverOf(rule optim.Rule) *optim.Solver {
+	return &optim.Solver{Rule: rule, LearningRate: 0.01, WeightDecay: 0.1, ClipNorm: 0.5, Schedule: optim.WarmUp(3)}
+}
+
+// badMemory has a rule's memory with any names.
+type badMemory struct {
+	plainSGD
+	names []string
+}
+
+func (r badMemory) Memory() []string { return r.names }
+
+func TestOwnRuleErrors(t *testing.T) {
+	for _, names := range [][]string{{""}, {"a", "b", "a"}} {
+		params := newModel(tensor.Float64)
+		differentiate(params, 0)
+		err := newSolverOf(badMemory{names: names}).Step(valueGrads(params))
+		if err == nil || !strings.Contains(err.Error(), "parameter 0 (matrix): the Memory of a rule must have different names") {
+			t.Errorf("%q: %v", names, err)
+		}
+	}
+	// A panic reaches the caller, whichever goroutine it is on.
+	params := layersOf(tensor.Float64)
+	differentiate(params, 0)
+	defer func() {
+		if recover() == nil {
+			t.Error("a panic of a rule is lost")
+		}
+	}()
+	newSolverOf(badMemory{}).Step(valueGrads(params)) // plainSGD reads a memory that isn't there
+}
+
+// TestRulesAllocate has a step with a user's own rule allocate no more than one with AdamW.
+func TestRulesAllocate(t *testing.T) {
+	allocations := func(rule optim.Rule) float64 {
+		s, params := newSolverOf(rule), newModel(tensor.Float32)
+		differentiate(params, 0)
+		model := valueGrads(params)
+		return testing.AllocsPerRun(20, func() {
+			if err := s.Step(model); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if own, want := allocations(amsGrad{0.9, 0.999}), allocations(optim.AdamW{}); own > want {
+		t.Errorf("a step allocates %v times with a rule of one's own, %v times with AdamW", own, want)
+	}
+}
+
+func TestParseRule(t *testing.T) {
+	for text, want := range map[string]optim.Rule{
+		"adamw": optim.AdamW{}, "adamw,beta2=0.98": optim.AdamW{Beta2: 0.98}, "adam,eps=1e-6": optim.Adam{Eps: 1e-6},
+		"sgd,momentum=0.9,nesterov=true": optim.SGD{Momentum: 0.9, Nesterov: true}, "lion,beta1=0.5": optim.Lion{Beta1: 0.5},
+		"muon,learning_rate=0.05,beta2=0.95": optim.Muon{LearningRate: 0.05, Beta2: 0.95},
+	} {
+		if got, err := optim.ParseRule(text); err != nil || got != want {
+			t.Errorf("%s: got %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"rmsprop":            `there are no solvers of kind "rmsprop": use adamw, adam, sgd, lion, muon`,
+		"adamw,momentum=0.9": `solvers of kind adamw: it has no field "momentum": use beta1, beta2, eps`,
+		"muon,out_in=true":   `it has no field "out_in"`,
+		"sgd,momentum=high":  `momentum can't be "high"`,
+	} {
+		if got, err := optim.ParseRule(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %+v, %v, want %q in the error", text, got, err, want)
+		}
+	}
+	var names []string
+	for name, about := range optim.Rules() {
+		names = append(names, name)
+		if _, err := optim.ParseRule(name); err != nil || about == "" {
+			t.Errorf("%s, about %q: %v", name, about, err)
+		}
+	}
+	if !slices.Equal(names, []string{"adamw", "adam", "sgd", "lion", "muon"}) {
+		t.Errorf("the rules are %q", names)
+	}
+}
