@@ -83,11 +83,6 @@ func TypeOf[C, T any](name, about string) Entry[Type[T]] {
 	}}
 }
 
-// Has reports whether v is of one of the types. A type that embeds one of them is another type.
-func (ts Types[T]) Has(v T) bool {
-	return slices.ContainsFunc(ts.Table, func(e Entry[Type[T]]) bool { return e.Value.is(v) })
-}
-
 // Marshal returns a value as JSON: {"kind": name, …}, with the fields of its type.
 func (ts Types[T]) Marshal(v T) ([]byte, error) {
 	for _, e := range ts.Table {

@@ -46,6 +46,17 @@ type Step struct {
 // A fused rule multiplies the gradient by scale on its way, and sets it to zero: a pass over memory less for either.
 type fused interface{ update(s Step, scale float64) }
 
+// fusedRule returns r as a fused rule if it is one. A user's own rule that embeds one isn't: it may have its own
+// Update.
+func fusedRule(r Rule) (fused, bool) {
+	switch r.(type) {
+	case AdamW, Adam, SGD, Lion, Muon:
+		f, ok := r.(fused)
+		return f, ok
+	}
+	return nil, false
+}
+
 // rules are the rules that have a name, the default first.
 var rules = kinds.Types[Rule]{What: "solvers", Table: kinds.Table[kinds.Type[Rule]]{
 	kinds.TypeOf[AdamW, Rule]("adamw", "Adam with decoupled weight decay"),

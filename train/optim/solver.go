@@ -164,8 +164,7 @@ func (s *Solver) step(model []G.ValueGrad, params []param, squares []float64) er
 			return
 		}
 		scale := scale
-		rule, ok := p.rule.(fused)
-		ok = ok && rules.Has(p.rule) // a user's own rule that embeds one has its own Update
+		rule, ok := fusedRule(p.rule)
 		if s.ClipValue > 0 || !ok && scale != 1 {
 			scaleClamp(p.grad, scale, cmp.Or(s.ClipValue, math.Inf(1)))
 			scale = 1
