@@ -56,7 +56,7 @@ func Example_open() {
 	config, err := task.Named("copy", 4)
 	check(err)
 	config.Model.Layers = 1
-	config.Training.Epochs, config.Training.Rate = 3, 0.01
+	config.Training.MaxEpochs, config.Training.Optimizer.LearningRate = 3, 0.01
 	t, err := task.New(config)
 	check(err)
 	_, err = t.Train(context.Background(), dir, nil, nil)

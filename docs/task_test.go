@@ -46,7 +46,7 @@ func Example_rule() {
 	}
 	config := task.Defaults(rule)
 	config.Model.Layers = 1
-	config.Training.Epochs, config.Training.Rate = 3, 0.01
+	config.Training.MaxEpochs, config.Training.Optimizer.LearningRate = 3, 0.01
 	t, err := task.New(config)
 	check(err)
 	summary, err := t.Train(ctx, dir, nil, nil) // where heed train writes runs/…
@@ -139,7 +139,7 @@ func Example_rows() {
 	config, err := task.Named("labels", 0)
 	check(err)
 	config.Data.File = file
-	config.Training.Epochs = 3
+	config.Training.MaxEpochs = 3
 	t, err := task.New(config)
 	check(err)
 	defer t.Close()

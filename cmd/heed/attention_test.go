@@ -198,7 +198,7 @@ func TestAttentionOfHostileTexts(t *testing.T) {
 	line := "<b onload=\"x('1')\">&amp;</script>\t文 e\u0301 \x01\u200d·\n"
 	write(t, path, strings.Repeat(line, 80))
 	dir := filepath.Join(base, "run")
-	succeed(t, small("--task=text", "--steps=2", "--max-len=64", "--data="+path, "--out="+dir)...)
+	succeed(t, small("--task=text", "--steps-per-epoch=2", "--max-len=64", "--data="+path, "--out="+dir)...)
 	for _, name := range []string{"x.html", "x.svg", "x.png"} {
 		out := succeed(t, "attention", dir, line, "--out="+filepath.Join(base, name))
 		if boxes := strings.Contains(out, `□ stands for "文"`); boxes != (name == "x.png") || strings.Count(out, "\n") != 1 {

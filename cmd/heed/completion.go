@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,8 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/bench"
 	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train/optim"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -97,9 +100,15 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 	case "class-weights":
 		return oneOf("balanced")
 	case "solver":
-		return oneOf("adamw", "adam", "sgd", "lion", "muon")
+		return oneOf(completions(optim.Rules())...)
 	case "schedule":
-		return oneOf("cosine", "constant", "linear", "restarts", "staircase", "inverse-square-root", "one-cycle")
+		return oneOf(completions(optim.Schedules())...)
+	case "positions":
+		return oneOf(completions(layers.PositionSchemes())...)
+	case "norm":
+		return oneOf(completions(layers.Norms())...)
+	case "activation":
+		return oneOf(completions(layers.Activations())...)
 	case "monitor":
 		return oneOf("train_loss", "train_accuracy", "val_loss", "val_accuracy")
 	case "mode":
@@ -124,6 +133,14 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	}
 	return nil
+}
+
+// completions returns the names of a table with what they are.
+func completions(table iter.Seq2[string, string]) (all []string) {
+	for name, about := range table {
+		all = append(all, cobra.CompletionWithDesc(name, about))
+	}
+	return all
 }
 
 // described returns tasks with what they are.

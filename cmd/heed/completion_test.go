@@ -64,9 +64,13 @@ func TestCompletion(t *testing.T) {
 	if out := heed("__complete", "help", "").stdout; !strings.HasPrefix(out, "attention\tShow what ") || !strings.Contains(out, "\nhelp\tExplain a command\n") || !strings.HasSuffix(out, nothing+"\n") {
 		t.Errorf("help is completed with %q", out)
 	}
-	for _, flag := range []string{"solver", "schedule", "monitor"} { // as package task has them
-		offered := strings.Split(heed("__complete", "train", "--"+flag, "").stdout, "\n:")[0]
-		fail(t, heed("train", "--"+flag+"=x"), 2, "must be one of "+strings.ReplaceAll(offered, "\n", ", ")+", got")
+	for _, flag := range []string{"solver", "schedule", "monitor", "positions", "norm", "activation"} {
+		var names []string
+		for line := range strings.Lines(strings.Split(heed("__complete", "train", "--"+flag, "").stdout, "\n:")[0]) {
+			name, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+			names = append(names, name)
+		}
+		fail(t, heed("train", "--"+flag+"=x"), 2, "--"+flag, strings.Join(names, ", "))
 	}
 	for _, shell := range shells {
 		if script := succeed(t, "completion", shell); !strings.Contains(script, "__complete") || !strings.Contains(script, "heed") {

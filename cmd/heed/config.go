@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train/optim"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -51,6 +54,7 @@ func (s *settings) flags() []flagGroup {
 		return f
 	}
 	m, b, t := &s.Model, &s.Model.Block, &s.Training
+	o, stopping := &t.Optimizer, &t.Stopping
 
 	f := group("Common flags")
 	f.StringVar(&s.name, "task", s.name, "what to learn: "+strings.Join(task.Names(), ", "))
@@ -58,8 +62,8 @@ func (s *settings) flags() []flagGroup {
 	f.StringVar(&s.preset, "preset", s.preset, "settings of this name, which other flags change; see above")
 	f.StringVar(&s.from, "from", s.from, "a run folder whose weights to begin with, in a model of its shape")
 	f.Uint64Var(&s.Seed, "seed", s.Seed, "decides initial weights, data order and dropout")
-	f.IntVar(&t.Epochs, "epochs", t.Epochs, "epochs at most; 0 for no limit")
-	f.IntVar(&t.Patience, "patience", t.Patience, "checks without improvement to stop after; 0 for never")
+	f.IntVar(&t.MaxEpochs, "max-epochs", t.MaxEpochs, "epochs at most; 0 for no limit")
+	f.IntVar(&stopping.Patience, "patience", stopping.Patience, "checks without improvement to stop after; 0 for never")
 
 	f = group("A file")
 	f.StringArrayVar(&s.validationData, "validation-data", s.validationData, "the file of rows to validate on, all of it unless --validation says how many rows; without it, rows of --data are held out")
@@ -79,48 +83,74 @@ func (s *settings) flags() []flagGroup {
 	f.IntVar(&m.Layers, "layers", m.Layers, "blocks; of pairs, of the encoder")
 	f.IntVar(&s.DecoderLayers, "decoder-layers", s.DecoderLayers, "of pairs: blocks of the decoder; 0 for as many")
 	f.IntVar(&b.FeedForward.Hidden, "hidden", b.FeedForward.Hidden, "width of the feed-forward layers; 0 for 4 times dim")
+	f.Var(&choice{parse: func(text string) (err error) { m.Positions, err = layers.ParsePositions(text); return err }}, "positions",
+		"how the model knows the order of tokens: "+names(layers.PositionSchemes())+", with fields such as rotary,base=10000 (default learned, but rotary for pairs and files)")
+	f.Var(&choice{parse: func(text string) (err error) { b.Norm, err = layers.ParseNorm(text); return err }}, "norm",
+		"what normalises: "+names(layers.Norms())+", with fields such as rms,eps=1e-5 (default layer)")
+	f.Var(&choice{parse: func(text string) error { return b.FeedForward.Activation.UnmarshalText([]byte(text)) }}, "activation",
+		"function in the feed-forward layers: "+names(layers.Activations())+" (default relu)")
 	f.Float64Var(&s.dropout, "dropout", s.dropout, "probability of dropping, in training")
 
 	f = group("Training")
-	f.IntVar(&t.Batch, "batch", t.Batch, "sequences in a batch")
-	f.IntVar(&t.MicroBatches, "micro-batches", t.MicroBatches, "parts that a batch is taken in, side by side or one after the other, which bounds memory; 0 for 4, or 2 or 1 if 4 doesn't divide it")
-	f.IntVar(&t.Steps, "steps", t.Steps, "batches in an epoch; of a file's rows, an epoch is a pass over them")
+	f.IntVar(&t.BatchSize, "batch-size", t.BatchSize, "sequences in a batch")
+	f.IntVar(&t.MicroBatches, "micro-batches", t.MicroBatches, "micro-batches per batch; more use less memory (0: 4, or the largest of 2 and 1 that divides the batch)")
+	f.IntVar(&t.StepsPerEpoch, "steps-per-epoch", t.StepsPerEpoch, "batches in an epoch; for the rows of a file, an epoch is a pass over them")
 	f.Float64Var(&t.LabelSmoothing, "label-smoothing", t.LabelSmoothing, "share of every target that is spread over all, in training")
-	f.Float64Var(&t.Average, "average", t.Average, "decay, as 0.999, of an average of the weights, to be validated and saved in their place; 0 for none")
+	f.Float64Var(&o.Average, "average", o.Average, "decay, such as 0.999, of an average of the weights that is validated and saved in their place (0: none)")
 
 	f = group("Solver")
-	f.StringVar(&t.Solver, "solver", t.Solver, "what steps the weights: adamw, adam, sgd, lion or muon (default adamw)")
-	f.Float64Var(&t.Rate, "learning-rate", t.Rate, "peak learning rate")
-	f.Float64Var(&t.WeightDecay, "weight-decay", t.WeightDecay, "weight decay, of matrices alone")
-	f.Float64Var(&t.Clip, "clip", t.Clip, "largest norm of the gradient; 0 for any")
-	f.Float64Var(&t.ClipValue, "clip-value", t.ClipValue, "clip each number of the gradient to ±this value, after --clip has scaled it; 0 for any")
-	f.Float64Var(&t.Beta1, "beta1", t.Beta1, "of adamw, adam and lion: decay of the gradient's mean; 0 for 0.9")
-	f.Float64Var(&t.Beta2, "beta2", t.Beta2, "of adamw and adam: decay of its square's mean; of lion, of the gradient's; 0 for 0.98, of lion 0.99")
-	f.Float64Var(&t.Momentum, "momentum", t.Momentum, "of --solver sgd, as 0.9")
-	f.BoolVar(&t.Nesterov, "nesterov", t.Nesterov, "--momentum is Nesterov's")
-	f.Float64Var(&t.MuonRate, "muon-rate", t.MuonRate, "of --solver muon: peak learning rate of the blocks' matrices, where AdamW steps the rest; 0 for 0.02")
+	f.Var(&choice{parse: func(text string) (err error) { o.Solver, err = optim.ParseRule(text); return err }}, "solver",
+		"what steps the weights: "+names(optim.Rules())+", with fields such as sgd,momentum=0.9 (default adamw,beta2=0.98)")
+	f.Float64Var(&o.LearningRate, "learning-rate", o.LearningRate, "peak learning rate")
+	f.Float64Var(&o.WeightDecay, "weight-decay", o.WeightDecay, "weight decay, of matrices alone")
+	f.Float64Var(&o.ClipNorm, "clip-norm", o.ClipNorm, "largest norm of the gradient (0: no limit)")
+	f.Float64Var(&o.ClipValue, "clip-value", o.ClipValue, "clip each gradient element to ±this value, after --clip-norm (0: off)")
 
 	f = group("Learning rate over time")
-	f.StringVar(&t.Schedule, "schedule", t.Schedule, "cosine, constant, linear, restarts, staircase, inverse-square-root or one-cycle (default cosine)")
-	f.IntVar(&t.WarmUp, "warm-up", t.WarmUp, "steps until the learning rate peaks")
-	f.IntVar(&t.Decay, "decay", t.Decay, "step at which it has fallen to the floor; of a staircase, steps from one stair to the next; 0 keeps a cosine at its peak")
-	f.Float64Var(&t.Floor, "floor", t.Floor, "part of the learning rate that is left after decay")
-	f.IntVar(&t.Plateau, "plateau", t.Plateau, "checks without improvement after which it is lowered, and again; 0 for never")
-	f.Float64Var(&t.PlateauFactor, "plateau-factor", t.PlateauFactor, "what --plateau multiplies it by; 0 for 0.1")
+	f.StringVar(&o.Schedule.Kind, "schedule", o.Schedule.Kind, "what the rate does after the warm-up: "+names(optim.Schedules())+" (default cosine)")
+	f.IntVar(&o.Schedule.WarmUp, "warm-up", o.Schedule.WarmUp, "steps until the learning rate peaks")
+	f.IntVar(&o.Schedule.Decay, "decay", o.Schedule.Decay, "step at which it has fallen to the floor; of a staircase, steps from one stair to the next (0: a cosine stays at its peak)")
+	f.Float64Var(&o.Schedule.Floor, "floor", o.Schedule.Floor, "part of the learning rate that is left after decay")
+	f.IntVar(&o.Plateau.Checks, "plateau", o.Plateau.Checks, "checks without improvement after which the rate is lowered, again and again (0: never)")
+	f.Float64Var(&o.Plateau.Factor, "plateau-factor", o.Plateau.Factor, "what --plateau multiplies it by (0: 0.1)")
 
 	f = group("Early stopping")
 	f.IntVar(&t.CheckEvery, "check-every", t.CheckEvery, "steps from one check to the next, which patience counts; 0 for the end of every epoch")
-	f.Float64Var(&t.MinDelta, "min-delta", t.MinDelta, "an improvement is more than this")
-	f.BoolVar(&t.RelativeDelta, "relative-delta", t.RelativeDelta, "--min-delta is a part of the best value")
-	f.StringVar(&t.Monitor, "monitor", t.Monitor, "what to look at: val_loss, val_accuracy, train_loss or train_accuracy (default val_loss)")
-	f.StringVar(&t.Mode, "mode", t.Mode, "what is better: min or max (default min, of a loss)")
-	f.BoolVar(&t.KeepLast, "keep-last", t.KeepLast, "keep the last check's weights, not the best one's")
-	f.IntVar(&t.FirstEpoch, "first-epoch", t.FirstEpoch, "first check that counts, from 0")
-	f.Var(optional{&t.Baseline}, "baseline", "patience runs out without an improvement on this value")
-	f.Var(optional{&t.StoppingThreshold}, "stopping-threshold", "stop at a value as good as this")
-	f.Var(optional{&t.DivergenceThreshold}, "divergence-threshold", "stop at a value worse than this")
-	f.BoolVar(&t.AllowNonFinite, "allow-non-finite", t.AllowNonFinite, "go on where the validation loss is NaN or infinite")
+	f.Float64Var(&stopping.MinDelta, "min-delta", stopping.MinDelta, "an improvement is more than this")
+	f.BoolVar(&stopping.RelativeDelta, "relative-delta", stopping.RelativeDelta, "--min-delta is a part of the best value")
+	f.StringVar(&stopping.Monitor, "monitor", stopping.Monitor, "what to look at: val_loss, val_accuracy, train_loss or train_accuracy (default val_loss)")
+	f.StringVar(&stopping.Mode, "mode", stopping.Mode, "what is better: min or max (default min, of a loss)")
+	f.BoolVar(&stopping.KeepLast, "keep-last", stopping.KeepLast, "keep the last check's weights, not the best one's")
+	f.IntVar(&stopping.FirstEpoch, "first-epoch", stopping.FirstEpoch, "first check that counts, from 0")
+	f.Var(optional{&stopping.Baseline}, "baseline", "patience runs out without an improvement on this value")
+	f.Var(optional{&stopping.StoppingThreshold}, "stopping-threshold", "stop at a value as good as this")
+	f.Var(optional{&stopping.DivergenceThreshold}, "divergence-threshold", "stop at a value worse than this")
+	f.BoolVar(&stopping.AllowNonFinite, "allow-non-finite", stopping.AllowNonFinite, "go on where the validation loss is NaN or infinite")
 	return groups
+}
+
+// choice is a flag that takes a name from a table and, after commas, fields: muon,momentum=0.95.
+type choice struct {
+	text  string // as given
+	parse func(text string) error
+}
+
+func (c *choice) Type() string   { return "name" }
+func (c *choice) String() string { return c.text }
+
+func (c *choice) Set(text string) error {
+	c.text = text
+	return c.parse(text)
+}
+
+// names returns the names of a table as a list in words.
+func names(table iter.Seq2[string, string]) string {
+	var all []string
+	for name := range table {
+		all = append(all, name)
+	}
+	last := len(all) - 1
+	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
 // optional is a flag of a number that there may be.
@@ -158,15 +188,8 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 			return task.Config{}, err
 		}
 	}
-	t := &c.Training // a preset's, whose numbers may be of no use to another solver or monitor
-	if given.Changed("solver") && s.Training.Solver != "muon" {
-		t.MuonRate = 0
-	}
-	if given.Changed("solver") && s.Training.Solver == "sgd" {
-		t.Beta1, t.Beta2 = 0, 0
-	}
-	if given.Changed("monitor") && s.Training.Monitor != t.Monitor {
-		t.Mode = ""
+	if given.Changed("monitor") && s.Training.Stopping.Monitor != c.Training.Stopping.Monitor {
+		c.Training.Stopping.Mode = "" // a preset's is of another value
 	}
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	for _, g := range c.flags() {
@@ -225,22 +248,24 @@ func named(flag string, names []string, file, other *string) error {
 	return nil
 }
 
+// flagOf names settings whose flag isn't the last part of their path.
+var flagOf = map[string]string{
+	"data.file":                         "--data",
+	"data.validation_file":              "--validation-data",
+	"data.target_file":                  "a second --data",
+	"training.optimizer.schedule.kind":  "--schedule",
+	"training.optimizer.plateau.checks": "--plateau",
+	"training.optimizer.plateau.factor": "--plateau-factor",
+}
+
 // wrongFlag returns an error that names flags where a setting that they gave can't be.
 func wrongFlag(err error) error {
 	var wrong *task.ConfigError
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	return usagef("%s", wrong.Message(func(setting string) string {
-		switch setting {
-		case "data.file":
-			return "--data"
-		case "data.validation_file":
-			return "--validation-data"
-		case "data.target_file":
-			return "a second --data"
-		}
-		return "--" + strings.ReplaceAll(setting[strings.LastIndex(setting, ".")+1:], "_", "-")
+	return usagef("%s", wrong.Message(func(path string) string {
+		return cmp.Or(flagOf[path], "--"+strings.ReplaceAll(path[strings.LastIndex(path, ".")+1:], "_", "-"))
 	}))
 }
 

@@ -59,7 +59,7 @@ func TestHostileConfigs(t *testing.T) {
 		{"text after it", good + "x", "after top-level value"},
 		{"NUL bytes", strings.Repeat("\x00", 4096), task.ConfigFile},
 		{"deep", strings.Repeat("[", 100_000), task.ConfigFile},
-		{"changed", strings.Replace(good, `"epochs": 3`, `"epochs": 7`, 1), "it and its sha256 don't fit: it was changed after heed wrote it: restore it"},
+		{"changed", strings.Replace(good, `"max_epochs": 3`, `"max_epochs": 7`, 1), "it and its sha256 don't fit: it was changed after heed wrote it: restore it"},
 		{"unknown field", with("evil", "1"), `unknown key "evil"`},
 		{"a key twice", strings.Replace(good, `"seed":`, `"seed": 7, "seed":`, 1), `"seed" is given twice`},
 		{"a key twice, within", strings.Replace(good, `"dim":`, `"dim": 8, "dim":`, 1), `"dim" in "model" is given twice`},
@@ -69,8 +69,8 @@ func TestHostileConfigs(t *testing.T) {
 		{"a key with a long s", strings.Replace(good, `"seed":`, `"\u017feed":`, 1), `unknown key "ſeed"`},
 		{"bytes that aren't UTF-8", strings.Replace(good, `"a word`, "\"a\xffword", 1), "UTF-8"},
 		{"a megabyte", good + strings.Repeat(" ", 1_000_001-len(good)), "has 1000001 bytes, at most 1000000 are read"},
-		{"format 1", `{"format": 1, "task": "copy", "dim": 16}`, "this run folder is of an older format, 1, and heed reads format 2: train it again"},
-		{"format 3", with("format", "3"), "of a newer format, 3"},
+		{"format 1", `{"format": 1, "task": "copy", "dim": 16}`, "this run folder is of an older format, 1, and heed reads format 3: train it again"},
+		{"format 4", with("format", "4"), "of a newer format, 4"},
 		{"format of another type", with("format", `"1"`), "format"},
 		{"a name of another task", with("task.name", `"sort2"`, "spelled", "true"), "the task sort2 isn't one of Heed's own"},
 		{"another task of that name", with("task.alphabet", `"abc"`), "another task copy than the one known by that name"},
@@ -84,9 +84,9 @@ func TestHostileConfigs(t *testing.T) {
 		{"text without one", with("task.kind", `"text"`), "task copy must come with data.file, the file to learn"},
 		{"text without symbols", asText(`""`), "Alphabet"},
 		{"symbols twice", asText(`"aa"`), path + `: task "text": its Alphabet: `},
-		{"terabytes", with("model.dim", "16384", "model.layers", "128"), "choose a smaller model.dim, model.block.feed_forward.hidden, model.layers, task.max_len or training.batch"},
+		{"terabytes", with("model.dim", "16384", "model.layers", "128"), "choose a smaller model.dim, model.block.feed_forward.hidden, model.layers, task.max_len or training.batch_size"},
 		{"a wide layer", with("model.dim", "16384", "model.block.feed_forward.hidden", "65536"), "GiB"},
-		{"a huge batch", with("training.batch", "65536", "model.dim", "4096"), "GiB"},
+		{"a huge batch", with("training.batch_size", "65536", "model.dim", "4096"), "GiB"},
 		{"dim beyond bounds", with("model.dim", "1000000000000"), "dim must be from 1 to 16384"},
 		{"dim beyond 64 bits", with("model.dim", "1e30"), "dim"},
 		{"dim zero", with("model.dim", "0"), "dim must be"},
@@ -106,20 +106,20 @@ func TestHostileConfigs(t *testing.T) {
 		{"unknown field of the model", with("model.block.evil", "1"), `unknown key "evil"`},
 		{"dropout 1", with("model.dropout", "1"), "dropout must be"},
 		{"dropout beyond float64", with("model.dropout", "1e999"), "dropout"},
-		{"batch zero", with("training.batch", "0"), "batch must be"},
-		{"batch beyond bounds", with("training.batch", "9000000000000000000"), "batch must be"},
-		{"steps zero", with("training.steps", "0"), "steps must be"},
-		{"learning rate negative", with("training.learning_rate", "-1"), ": training.learning_rate must be"},
+		{"batch zero", with("training.batch_size", "0"), "batch_size must be"},
+		{"batch beyond bounds", with("training.batch_size", "9000000000000000000"), "batch_size must be"},
+		{"steps zero", with("training.steps_per_epoch", "0"), "steps_per_epoch must be"},
+		{"learning rate negative", with("training.optimizer.learning_rate", "-1"), ": training.optimizer.learning_rate must be"},
 		{"max_len negative", with("task.max_len", "-1"), ": task.max_len must be"},
 		{"max_len beyond the task's", with("task.max_len", "65"), "1 to 64"},
 		{"max_answer beyond bounds", with("task.max_answer", "65537"), "max_answer must be"},
 		{"seed negative", with("seed", "-1"), "seed"},
-		{"no such monitor", with("training.monitor", `"val_acc"`), `: training.monitor must be one of train_loss, train_accuracy, val_loss, val_accuracy, got "val_acc"`},
-		{"no such mode", with("training.mode", `"auto"`), ": training.mode must be min or max"},
-		{"delta negative", with("training.min_delta", "-1"), ": training.min_delta must be"},
-		{"an endless threshold", with("training.divergence_threshold", "1e300"), ": training.divergence_threshold must be"},
-		{"first epoch negative", with("training.first_epoch", "-1"), "training.first_epoch must be"},
-		{"no end", with("training.epochs", "0", "training.patience", "0"), "set training.patience or training.epochs"},
+		{"no such monitor", with("training.stopping.monitor", `"val_acc"`), `: training.stopping.monitor must be one of train_loss, train_accuracy, val_loss, val_accuracy, got "val_acc"`},
+		{"no such mode", with("training.stopping.mode", `"auto"`), ": training.stopping.mode must be min or max"},
+		{"delta negative", with("training.stopping.min_delta", "-1"), ": training.stopping.min_delta must be"},
+		{"an endless threshold", with("training.stopping.divergence_threshold", "1e300"), ": training.stopping.divergence_threshold must be"},
+		{"first epoch negative", with("training.stopping.first_epoch", "-1"), "training.stopping.first_epoch must be"},
+		{"no end", with("training.max_epochs", "0", "training.stopping.patience", "0"), "set training.stopping.patience or training.max_epochs"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			write(t, path, test.content)
@@ -159,7 +159,7 @@ func TestFlagsBeatPresets(t *testing.T) {
 		}
 		return all
 	}
-	change := func(preset task.Preset, flag, value string) *pflag.FlagSet {
+	change := func(preset task.Preset, flag, value string) (task.Config, *pflag.FlagSet) {
 		s, err := defaults(string(preset.Kind), 0)
 		if err != nil {
 			t.Fatal(err)
@@ -178,15 +178,19 @@ func TestFlagsBeatPresets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return flagsOf(c)
+		return c, flagsOf(c)
 	}
-	with := map[string][]string{"solver": {"beta1", "beta2", "muon-rate"}, "monitor": {"mode"}}
+	names := map[string][2]string{ // flags of names, with a value and what the configuration has then
+		"solver": {"sgd", `"solver":{"kind":"sgd"}`}, "positions": {"alibi", `"positions":{"kind":"alibi"}`},
+		"norm": {"rms", `"norm":{"kind":"rms"}`}, "activation": {"silu", `"activation":"silu"`},
+	}
+	with := map[string][]string{"monitor": {"mode"}}
 	// which a Config has as something else
 	others := []string{"task", "preset", "from", "data", "validation-data", "columns", "units", "max-len"}
 	for _, preset := range task.Presets() {
-		before := change(preset, "", "")
+		_, before := change(preset, "", "")
 		before.VisitAll(func(flag *pflag.Flag) {
-			value := cmp.Or(map[string]string{"bool": "true", "float64": "0.7"}[flag.Value.Type()], map[string]string{"solver": "sgd"}[flag.Name], "7")
+			value := cmp.Or(map[string]string{"bool": "true", "float64": "0.7"}[flag.Value.Type()], names[flag.Name][0], "7")
 			if slices.Contains(others, flag.Name) {
 				return
 			}
@@ -194,10 +198,14 @@ func TestFlagsBeatPresets(t *testing.T) {
 				if value == "" {
 					continue
 				}
-				change(preset, flag.Name, value).VisitAll(func(f *pflag.Flag) {
+				c, flags := change(preset, flag.Name, value)
+				if content, err := json.Marshal(c); err != nil || !strings.Contains(string(content), names[flag.Name][1]) {
+					t.Errorf("--preset %s --%s %s: the configuration is %s, %v", preset.Name, flag.Name, value, content, err)
+				}
+				flags.VisitAll(func(f *pflag.Flag) {
 					want := before.Lookup(f.Name).Value.String()
 					switch {
-					case f.Name == flag.Name:
+					case f.Name == flag.Name && f.Value.Type() != "name":
 						want = value
 					case value != flag.Value.String() && slices.Contains(with[flag.Name], f.Name):
 						want = map[bool]string{true: "", false: "0"}[f.Name == "mode"]
@@ -218,8 +226,8 @@ func TestAbsurdModels(t *testing.T) {
 	for _, args := range [][]string{
 		{"--dim=16384", "--layers=128"},
 		{"--dim=16384", "--hidden=65536"},
-		{"--dim=4096", "--batch=65536"},
-		{"--task=text", "--data=text", "--max-len=65536", "--batch=65536"},
+		{"--dim=4096", "--batch-size=65536"},
+		{"--task=text", "--data=text", "--max-len=65536", "--batch-size=65536"},
 	} {
 		fail(t, heed(append([]string{"train"}, args...)...), 2, "GiB", "choose a smaller --dim")
 	}

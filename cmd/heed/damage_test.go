@@ -40,7 +40,7 @@ func TestFlippedBytes(t *testing.T) {
 			dir, whole, longer := at(""), at("whole"), at("longer")
 			flags := func(dir string) []string { return small(append(test.flags, "--out="+dir)...) }
 			succeed(t, flags(whole)...)
-			succeed(t, append(flags(longer), "--epochs=4")...)
+			succeed(t, append(flags(longer), "--max-epochs=4")...)
 			if test.state == "finished" {
 				succeed(t, flags(dir)...)
 			} else {
@@ -88,7 +88,7 @@ func TestFlippedBytes(t *testing.T) {
 							t.Errorf("with byte %d of %s now %q, %v prints %q, want %q", i, file, b[i], call, c.stdout, printed[k])
 						}
 					}
-					for _, more := range []string{"", "--epochs=4"} {
+					for _, more := range []string{"", "--max-epochs=4"} {
 						if ends > test.flips/10 || more != "" && n%5 > 0 { // each takes as long as a run
 							continue
 						}
@@ -181,7 +181,7 @@ func TestDamagedFiles(t *testing.T) {
 			return small(slices.Concat(kind.flags, []string{"--check-every=10", "--decay=40", "--keep-last", "--out=" + at(name)}, more)...)
 		}
 		succeed(t, flags("whole")...)
-		succeed(t, flags("longer", "--epochs=4")...)
+		succeed(t, flags("longer", "--max-epochs=4")...)
 		succeed(t, flags("foreign", "--seed=2")...)
 		succeed(t, flags("earlier", "--max-steps=10")...)
 		whole, foreign, earlier := folder(t, at("whole")), folder(t, at("foreign")), folder(t, at("earlier"))
@@ -189,7 +189,7 @@ func TestDamagedFiles(t *testing.T) {
 			dir, resumed, ends := at("run"), at("whole"), []string{"train", "--resume=" + at("run")}
 			good := whole
 			if state == "finished" {
-				resumed, ends = at("longer"), append(ends, "--epochs=4")
+				resumed, ends = at("longer"), append(ends, "--max-epochs=4")
 			} else {
 				succeed(t, flags("unfinished", "--max-steps=25")...)
 				good = folder(t, at("unfinished"))
@@ -332,7 +332,7 @@ func TestSwappedFiles(t *testing.T) {
 			write(t, filepath.Join(finished, file), changed)
 			before := folder(t, finished)
 			fail(t, heed("train", "--resume="+finished), 1, task.SummaryFile+" and "+file, "don't belong together: one of them was changed or swapped")
-			fail(t, heed("train", "--resume="+finished, "--epochs=5"), 1, task.SummaryFile+" and "+file)
+			fail(t, heed("train", "--resume="+finished, "--max-epochs=5"), 1, task.SummaryFile+" and "+file)
 			if !maps.Equal(folder(t, finished), before) {
 				t.Errorf("with another %s, the folder has changed", file)
 			}
@@ -346,7 +346,7 @@ func TestSwappedFiles(t *testing.T) {
 
 	// How long a run goes on may be changed.
 	want := filepath.Join(base, "longer")
-	succeed(t, append(flags(want, "1"), "--epochs=5", "--patience=4")...)
+	succeed(t, append(flags(want, "1"), "--max-epochs=5", "--patience=4")...)
 	write(t, filepath.Join(dir, task.ConfigFile), read(t, filepath.Join(want, task.ConfigFile)))
 	succeed(t, "train", "--resume="+dir)
 	sameRun(t, dir, want)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -226,12 +227,8 @@ func openTask(ctx context.Context, dir string, files, validation []string, other
 }
 
 // raises reports whether what is wrong is a setting that may be raised in a run.
-func raises(wrong *task.ConfigError) (is bool) {
-	wrong.Message(func(setting string) string {
-		is = is || setting == "training.epochs" || setting == "training.patience"
-		return setting
-	})
-	return is
+func raises(wrong *task.ConfigError) bool {
+	return slices.Contains(wrong.Paths(), "training.max_epochs") || slices.Contains(wrong.Paths(), "training.stopping.patience")
 }
 
 // newTask is task.New, and returns at once when ctx ends: scanning a text and splitting data may take a while, and end

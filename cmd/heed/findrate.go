@@ -39,7 +39,11 @@ func findRate(cmd *cobra.Command, c task.Config, out string, how task.Task) erro
 		bar = cmd.ErrOrStderr()
 	}
 	progress := newProgress(bar, watch.Plan{Steps: steps, Epochs: 1})
-	config, taken := t.FitConfig(), 0
+	config, err := t.FitConfig()
+	if err != nil {
+		return wrongFlag(err)
+	}
+	taken := 0
 	config.OnStep = func(_, _ int, loss float64) bool {
 		taken++
 		return progress.step(0, taken-1, loss)

@@ -52,7 +52,7 @@ func TestGenerate(t *testing.T) {
 // The next character is the one that heed predict finds, also of a prompt longer than the context; what follows in the
 // context is what it finds next.
 func TestGenerateIsPredict(t *testing.T) {
-	dir := foxRun(t, "--steps=60", "--learning-rate=0.02")
+	dir := foxRun(t, "--steps-per-epoch=60", "--learning-rate=0.02")
 	for _, test := range []struct {
 		prompt string
 		tokens int

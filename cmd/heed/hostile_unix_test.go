@@ -53,7 +53,7 @@ func TestEndlessFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		done := make(chan called, 1)
-		go func() { done <- heed("train", "--resume="+dir, "--epochs=9") }()
+		go func() { done <- heed("train", "--resume="+dir, "--max-epochs=9") }()
 		select {
 		case c := <-done:
 			fail(t, c, 1, file, "a regular file")

@@ -108,7 +108,7 @@ func TestSignals(t *testing.T) {
 		t.Skip("processes can't be sent signals here")
 	}
 	base := t.TempDir()
-	flags := func(dir string) []string { return small("--task=copy", "--steps=150", "--out="+dir) }
+	flags := func(dir string) []string { return small("--task=copy", "--steps-per-epoch=150", "--out="+dir) }
 	want := filepath.Join(base, "whole")
 	succeed(t, flags(want)...)
 	for i, signal := range append([]os.Signal{os.Interrupt, syscall.SIGTERM}, notice...) {
@@ -181,7 +181,7 @@ func TestKillAndResume(t *testing.T) {
 	}
 	base := t.TempDir()
 	flags := func(dir string) []string {
-		return []string{"train", "--task=copy", "--dim=32", "--batch=4", "--steps=2", "--epochs=40", "--validation=50", "--patience=0", "--out=" + dir}
+		return []string{"train", "--task=copy", "--dim=32", "--batch-size=4", "--steps-per-epoch=2", "--max-epochs=40", "--validation=50", "--patience=0", "--out=" + dir}
 	}
 	want := filepath.Join(base, "whole")
 	succeed(t, flags(want)...)
@@ -322,7 +322,7 @@ func TestDamagedCheckpoints(t *testing.T) {
 func TestResumeWithoutWeights(t *testing.T) {
 	base := t.TempDir()
 	flags := func(dir string) []string {
-		return small("--task=copy", "--epochs=50", "--patience=2", "--learning-rate=3", "--warm-up=0", "--clip=0", "--out="+dir)
+		return small("--task=copy", "--max-epochs=50", "--patience=2", "--learning-rate=3", "--warm-up=0", "--clip-norm=0", "--out="+dir)
 	}
 	want, dir := filepath.Join(base, "whole"), filepath.Join(base, "run")
 	succeed(t, flags(want)...)

@@ -19,7 +19,7 @@ func TestLauncherWithoutMPI(t *testing.T) {
 		fail(t, called{cmd.ProcessState.ExitCode(), "", stderr.String()}, 1, "built without MPI", "go build -tags mpi")
 	}
 	for _, size := range []string{"OMPI_COMM_WORLD_SIZE=1", "SLURM_STEP_NUM_TASKS=1"} { // it is alone
-		cmd := process(small("--epochs=1", "--out="+filepath.Join(t.TempDir(), "run"))...)
+		cmd := process(small("--max-epochs=1", "--out="+filepath.Join(t.TempDir(), "run"))...)
 		cmd.Env = append(cmd.Env, "PMIX_RANK=0", size)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", size, err, out)
@@ -30,7 +30,7 @@ func TestLauncherWithoutMPI(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Error(err)
 	}
-	cmd = process(small("--epochs=1", "--out="+filepath.Join(t.TempDir(), "run"))...)
+	cmd = process(small("--max-epochs=1", "--out="+filepath.Join(t.TempDir(), "run"))...)
 	cmd.Env = append(cmd.Env, "SLURM_NTASKS=4", "SLURM_PROCID=0") // as a batch script has it
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)

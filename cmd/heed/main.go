@@ -248,6 +248,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &invalid) {
 		return usagef("%v: %s --help lists the flags", err, cmd.CommandPath())
 	}
+	if invalid.GetFlag().Value.Type() == (&choice{}).Type() {
+		return usagef("--%s: %w", invalid.GetFlag().Name, errors.Unwrap(err))
+	}
 	want := "of another type"
 	switch t := invalid.GetFlag().Value.Type(); {
 	case errors.Is(err, strconv.ErrRange):

@@ -36,36 +36,36 @@ func TestMemoryEstimate(t *testing.T) {
 		t.Fatal(err)
 	}
 	nanogpt := "--task=text --data=" + text + " --max-len=64 --dim=128 --layers=4 "
-	wide := "--task=text --data=" + text + " --max-len=64 --dim=512 --heads=8 --layers=6 --batch=8 --steps=3 --validation=50 "
+	wide := "--task=text --data=" + text + " --max-len=64 --dim=512 --heads=8 --layers=6 --batch-size=8 --steps-per-epoch=3 --validation=50 "
 	for _, test := range []struct {
 		name, flags string
 		quick       bool
 	}{
-		{"copy", "--task=copy --steps=20", true},
-		{"reverse", "--task=reverse --steps=20", false},
-		{"reverse, long", "--task=reverse --epochs=8", false},
-		{"long rows in several buckets", "--task=pairs --batch=16 --dim=64 --layers=2 --workers=2 --max-steps=24 --seed=2 --data=" + pairs, true},
-		{"brackets, on one worker", "--task=brackets --steps=20 --workers=1", true},
-		{"dates", "--task=dates --steps=10 --validation=250", false},
-		{"text", "--task=text --steps=10 --data=" + text, true},
-		{"nanogpt", nanogpt + "--batch=12 --steps=10 --micro-batches=1", false},
-		{"nanogpt, a large batch", nanogpt + "--batch=96 --steps=3 --micro-batches=1", false},
-		{"nanogpt, a large batch in parts, one worker", nanogpt + "--batch=96 --steps=3 --micro-batches=4 --workers=1", false},
-		{"nanogpt, a large batch in parts, two workers", nanogpt + "--batch=96 --steps=3 --micro-batches=4 --workers=2", false},
-		{"nanogpt, long", nanogpt + "--batch=12 --steps=100 --epochs=5", false},
+		{"copy", "--task=copy --steps-per-epoch=20", true},
+		{"reverse", "--task=reverse --steps-per-epoch=20", false},
+		{"reverse, long", "--task=reverse --max-epochs=8", false},
+		{"long rows in several buckets", "--task=pairs --batch-size=16 --dim=64 --layers=2 --workers=2 --max-steps=24 --seed=2 --data=" + pairs, true},
+		{"brackets, on one worker", "--task=brackets --steps-per-epoch=20 --workers=1", true},
+		{"dates", "--task=dates --steps-per-epoch=10 --validation=250", false},
+		{"text", "--task=text --steps-per-epoch=10 --data=" + text, true},
+		{"nanogpt", nanogpt + "--batch-size=12 --steps-per-epoch=10 --micro-batches=1", false},
+		{"nanogpt, a large batch", nanogpt + "--batch-size=96 --steps-per-epoch=3 --micro-batches=1", false},
+		{"nanogpt, a large batch in parts, one worker", nanogpt + "--batch-size=96 --steps-per-epoch=3 --micro-batches=4 --workers=1", false},
+		{"nanogpt, a large batch in parts, two workers", nanogpt + "--batch-size=96 --steps-per-epoch=3 --micro-batches=4 --workers=2", false},
+		{"nanogpt, long", nanogpt + "--batch-size=12 --steps-per-epoch=100 --max-epochs=5", false},
 		{"width 512", wide + "--micro-batches=1", false},
 		{"width 512, four workers", wide + "--micro-batches=4 --workers=4", false},
 		{"width 512, Muon and an average", wide + "--micro-batches=1 --solver=muon --average=0.9", false},
 		{"width 512, SGD", wide + "--micro-batches=1 --solver=sgd", false},
-		{"a long context", "--task=text --data=" + text + " --max-len=2048 --batch=4 --steps=2 --validation=20", false},
+		{"a long context", "--task=text --data=" + text + " --max-len=2048 --batch-size=4 --steps-per-epoch=2 --validation=20", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if !test.quick && os.Getenv("HEED_TEST_MEMORY") == "" {
 				t.Skip("it takes seconds: .ci/memory tries it")
 			}
 			flags := test.flags
-			if !strings.Contains(flags, "--epochs") {
-				flags += " --epochs=2"
+			if !strings.Contains(flags, "--max-epochs") {
+				flags += " --max-epochs=2"
 			}
 			estimate, peak := measure(t, append([]string{"train", "--patience=0", "--out=" + t.TempDir()}, strings.Fields(flags)...)...)
 			ratio := estimate / peak
@@ -81,15 +81,15 @@ func TestMemoryEstimate(t *testing.T) {
 // within them. What the heap's tables and the threads' stacks take of them is left out: Go would end with a trace.
 func TestMemoryLimits(t *testing.T) {
 	for _, test := range []struct{ name, limit, flags, want string }{
-		{"address space, a large model", "-v 4096000", "--dim=1024 --layers=12 --steps=2", "under the limit of address space (ulimit -v): choose"},
-		{"address space, a small model", "-v 4096000", "--steps=2", ""},
-		{"data, a large model", "-d 1000000", "--dim=1024 --layers=12 --steps=2", "under the limit of data (ulimit -d): choose"},
-		{"data, a small model", "-d 400000", "--steps=2", ""},
+		{"address space, a large model", "-v 4096000", "--dim=1024 --layers=12 --steps-per-epoch=2", "under the limit of address space (ulimit -v): choose"},
+		{"address space, a small model", "-v 4096000", "--steps-per-epoch=2", ""},
+		{"data, a large model", "-d 1000000", "--dim=1024 --layers=12 --steps-per-epoch=2", "under the limit of data (ulimit -d): choose"},
+		{"data, a small model", "-d 400000", "--steps-per-epoch=2", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			cmd := process()
 			cmd.Path = "/bin/sh"
-			cmd.Args = append([]string{"sh", "-c", "ulimit " + test.limit + ` && exec "$0" "$@"`, os.Args[0], "train", "--task=copy", "--epochs=1", "--out=" + t.TempDir()}, strings.Fields(test.flags)...)
+			cmd.Args = append([]string{"sh", "-c", "ulimit " + test.limit + ` && exec "$0" "$@"`, os.Args[0], "train", "--task=copy", "--max-epochs=1", "--out=" + t.TempDir()}, strings.Fields(test.flags)...)
 			cmd.Env = append(cmd.Env, "GOMAXPROCS=2") // how many threads there are
 			out, err := cmd.CombinedOutput()
 			if (err != nil) != (test.want != "") || !strings.Contains(string(out), test.want) || strings.Contains(string(out), "goroutine") {

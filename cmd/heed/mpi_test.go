@@ -74,7 +74,7 @@ func TestJobChangesNoByte(t *testing.T) {
 func TestJobKilled(t *testing.T) {
 	base := t.TempDir()
 	flags := func(dir string) []string {
-		return []string{"train", "--task=copy", "--dim=32", "--batch=8", "--steps=40", "--epochs=40", "--validation=50", "--patience=0", "--micro-batches=4", "--dropout=0.1", "--out=" + dir}
+		return []string{"train", "--task=copy", "--dim=32", "--batch-size=8", "--steps-per-epoch=40", "--max-epochs=40", "--validation=50", "--patience=0", "--micro-batches=4", "--dropout=0.1", "--out=" + dir}
 	}
 	want := filepath.Join(base, "whole")
 	succeed(t, flags(want)...)
@@ -176,7 +176,7 @@ func running(pid int) bool {
 func TestJobErrors(t *testing.T) {
 	base := t.TempDir()
 	dir, fresh := filepath.Join(base, "run"), filepath.Join(base, "fresh")
-	succeed(t, small("--task=copy", "--epochs=1", "--out="+dir)...)
+	succeed(t, small("--task=copy", "--max-epochs=1", "--out="+dir)...)
 	for _, c := range []struct {
 		name      string
 		processes int
@@ -266,8 +266,8 @@ func TestJobMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	peaks := func(solver string, processes int) (all []float64) {
-		cmd := job(processes, "train", "--task=text", "--data="+text, "--dim=512", "--heads=8", "--layers=6", "--max-len=16", "--micro-batches=4", "--batch=4",
-			"--workers=1", "--steps=3", "--epochs=1", "--validation=4", "--patience=0", "--solver="+solver, "--out="+filepath.Join(t.TempDir(), "run"))
+		cmd := job(processes, "train", "--task=text", "--data="+text, "--dim=512", "--heads=8", "--layers=6", "--max-len=16", "--micro-batches=4", "--batch-size=4",
+			"--workers=1", "--steps-per-epoch=3", "--max-epochs=1", "--validation=4", "--patience=0", "--solver="+solver, "--out="+filepath.Join(t.TempDir(), "run"))
 		var stdout strings.Builder
 		cmd.Stdout, cmd.Stderr = &stdout, os.Stderr
 		if err := cmd.Start(); err != nil {

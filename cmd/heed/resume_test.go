@@ -19,27 +19,27 @@ import (
 // A run, finished or not, goes on with more epochs or more patience to the bytes of one that had them from the start.
 func TestRaise(t *testing.T) {
 	base := t.TempDir()
-	const text = "--task=text --epochs=%d --patience=%d"
+	const text = "--task=text --max-epochs=%d --patience=%d"
 	for _, test := range []struct {
 		name, flags string // with epochs and patience
 		from, to    [2]int
 		raise       string
 		steps       int64 // after which the first part is interrupted; 0 for none
 	}{
-		{"more epochs", "--task=copy --epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--epochs=4", 0},
-		{"of an interrupted run", "--task=copy --epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--epochs=4", 15},
-		{"before its first check", "--task=copy --epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--epochs=4", 3},
-		{"more patience", "--task=copy --epochs=%d --patience=%d --learning-rate=3 --warm-up=0 --clip=0", [2]int{9, 1}, [2]int{9, 3}, "--patience=3", 0},
-		{"no epoch with more patience", "--task=copy --epochs=%d --patience=%d", [2]int{2, 5}, [2]int{2, 6}, "--patience=6", 0},
-		{"both", "--task=copy --epochs=%d --patience=%d", [2]int{1, 2}, [2]int{3, 0}, "--patience=0 --epochs=3", 0},
-		{"where the end was no check of its own", "--task=copy --check-every=7 --epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--epochs=4", 0},
-		{"where there was no check yet", "--task=copy --check-every=13 --epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--epochs=2", 0},
-		{"with a plateau and an average", "--task=copy --solver=muon --schedule=restarts --warm-up=3 --decay=8 --plateau=1 --average=0.9 --check-every=4 --epochs=%d --patience=%d", [2]int{1, 0}, [2]int{3, 0}, "--epochs=3", 7},
-		{"with momentum", "--task=copy --solver=sgd --momentum=0.9 --learning-rate=0.1 --epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--epochs=2", 0},
-		{"of text", text, [2]int{1, 0}, [2]int{3, 0}, "--epochs=3", 0},
-		{"of pairs", "--task=pairs --decay=40 --warm-up=3 --epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--epochs=2", 0},
-		{"of labels", "--task=labels --decay=40 --warm-up=3 --class-weights=balanced --epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--epochs=2", 7},
-		{"of tags", "--task=tags --decay=40 --warm-up=3 --epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--epochs=2", 3},
+		{"more epochs", "--task=copy --max-epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--max-epochs=4", 0},
+		{"of an interrupted run", "--task=copy --max-epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--max-epochs=4", 15},
+		{"before its first check", "--task=copy --max-epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--max-epochs=4", 3},
+		{"more patience", "--task=copy --max-epochs=%d --patience=%d --learning-rate=3 --warm-up=0 --clip-norm=0", [2]int{9, 1}, [2]int{9, 3}, "--patience=3", 0},
+		{"no epoch with more patience", "--task=copy --max-epochs=%d --patience=%d", [2]int{2, 5}, [2]int{2, 6}, "--patience=6", 0},
+		{"both", "--task=copy --max-epochs=%d --patience=%d", [2]int{1, 2}, [2]int{3, 0}, "--patience=0 --max-epochs=3", 0},
+		{"where the end was no check of its own", "--task=copy --check-every=7 --max-epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--max-epochs=4", 0},
+		{"where there was no check yet", "--task=copy --check-every=13 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 0},
+		{"with a plateau and an average", "--task=copy --solver=muon --schedule=restarts --warm-up=3 --decay=8 --plateau=1 --average=0.9 --check-every=4 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{3, 0}, "--max-epochs=3", 7},
+		{"with momentum", "--task=copy --solver=sgd,momentum=0.9 --learning-rate=0.1 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 0},
+		{"of text", text, [2]int{1, 0}, [2]int{3, 0}, "--max-epochs=3", 0},
+		{"of pairs", "--task=pairs --decay=40 --warm-up=3 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 0},
+		{"of labels", "--task=labels --decay=40 --warm-up=3 --class-weights=balanced --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 7},
+		{"of tags", "--task=tags --decay=40 --warm-up=3 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			name, _, _ := strings.Cut(strings.TrimPrefix(test.flags, "--task="), " ")
@@ -72,7 +72,7 @@ func TestRaise(t *testing.T) {
 	}
 	dir := filepath.Join(base, "more epochs")
 	before := folder(t, dir)
-	fail(t, heed("train", "--resume="+dir, "--epochs=3"), 2, "--epochs may be raised when a run goes on, but not lowered: it was 4, got 3")
+	fail(t, heed("train", "--resume="+dir, "--max-epochs=3"), 2, "--max-epochs may be raised when a run goes on, but not lowered: it was 4, got 3")
 	fail(t, heed("train", "--resume="+dir, "--patience=2"), 2, "--patience may be raised when a run goes on, but not lowered: it was 0, which is no limit, got 2")
 	interrupted := filepath.Join(base, "interrupted")
 	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--out="+interrupted)...), 1, "interrupted")
@@ -81,16 +81,16 @@ func TestRaise(t *testing.T) {
 	content[len(content)-9] ^= 4
 	write(t, checkpoint, string(content))
 	damaged := folder(t, interrupted)
-	fail(t, heed("train", "--resume="+interrupted, "--epochs=9"), 1, checkpoint, "it isn't what was written")
+	fail(t, heed("train", "--resume="+interrupted, "--max-epochs=9"), 1, checkpoint, "it isn't what was written")
 	if !maps.Equal(folder(t, interrupted), damaged) {
 		t.Error("what can't go on has changed the folder")
 	}
 	config := filepath.Join(base, "of labels", task.ConfigFile) // whose fault it is if no flag has it
 	wrong := regexp.MustCompile(`"sha256": "[0-9a-f]*"\n}`).ReplaceAllString(read(t, config), `"sha256": ""}`)
 	write(t, config, regexp.MustCompile(`"steps": [0-9]+`).ReplaceAllString(wrong, `"steps": 999`))
-	fail(t, heed("train", "--resume="+filepath.Dir(config), "--epochs=9", "--data="+rowsFile(t, "labels")), 1, config+": training.steps must be ", "got 999")
+	fail(t, heed("train", "--resume="+filepath.Dir(config), "--max-epochs=9", "--data="+rowsFile(t, "labels")), 1, config+": training.steps_per_epoch must be ", "got 999")
 	os.Remove(filepath.Join(dir, task.CheckpointFile))
-	fail(t, heed("train", "--resume="+dir, "--epochs=9"), 1, "has no checkpoint.safetensors any more")
+	fail(t, heed("train", "--resume="+dir, "--max-epochs=9"), 1, "has no checkpoint.safetensors any more")
 	delete(before, task.CheckpointFile)
 	if !maps.Equal(folder(t, dir), before) {
 		t.Error("what can't be raised has changed the folder")
@@ -115,8 +115,8 @@ func TestAutoResume(t *testing.T) {
 	sameRun(t, dir, want)
 	fail(t, heed(append(call, "--seed=2")...), 1, "holds a run of another configuration")
 	longer := filepath.Join(base, "longer")
-	succeed(t, small("--task=copy", "--epochs=5", "--out="+longer)...)
-	succeed(t, append(call, "--epochs=5")...)
+	succeed(t, small("--task=copy", "--max-epochs=5", "--out="+longer)...)
+	succeed(t, append(call, "--max-epochs=5")...)
 	sameRun(t, dir, longer)
 }
 

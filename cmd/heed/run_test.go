@@ -52,7 +52,7 @@ func dataFlags(t *testing.T, name string) []string {
 	case "text":
 		return []string{"--max-len=16", "--data=" + foxText(t)}
 	case "pairs", "labels", "tags":
-		return []string{"--steps=0", "--validation=20", "--data=" + rowsFile(t, name)}
+		return []string{"--steps-per-epoch=0", "--validation=20", "--data=" + rowsFile(t, name)}
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func TestStartFrom(t *testing.T) {
 	pairs, labels, again := filepath.Join(base, "pairs"), filepath.Join(base, "labels"), filepath.Join(base, "again")
 	succeed(t, small(append(dataFlags(t, "pairs"), "--task=pairs", "--out="+pairs)...)...)
 	from := func(name, out string, more ...string) []string {
-		return slices.Concat([]string{"train", "--task=" + name, "--from=" + pairs, "--epochs=1", "--out=" + out}, dataFlags(t, name), more)
+		return slices.Concat([]string{"train", "--task=" + name, "--from=" + pairs, "--max-epochs=1", "--out=" + out}, dataFlags(t, name), more)
 	}
 	if out := succeed(t, from("pairs", again)...); !regexp.MustCompile(`^Starting from \S+: (\d+) of (\d+) tensors\n`).MatchString(out) || !strings.Contains(out, "model: width 16, 1 block, 2 heads") {
 		t.Errorf("it prints %q", out)
@@ -182,7 +182,7 @@ func TestStartFrom(t *testing.T) {
 
 func TestLearnsToCopy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	succeed(t, "train", "--task=copy", "--steps=60", "--epochs=3", "--out="+dir)
+	succeed(t, "train", "--task=copy", "--steps-per-epoch=60", "--max-epochs=3", "--out="+dir)
 	if got := succeed(t, "predict", dir, "gorgonia", "a", "zyxwvutsrq"); got != "gorgonia\na\nzyxwvutsrq\n" {
 		t.Errorf("it predicts %q, want a copy", got)
 	}
@@ -201,7 +201,7 @@ func TestOwnRule(t *testing.T) {
 		},
 	}
 	c := task.Defaults(rule)
-	c.Model.Dim, c.Training.Epochs, c.Data.Validation = 16, 2, 100
+	c.Model.Dim, c.Training.MaxEpochs, c.Data.Validation = 16, 2, 100
 	own, err := task.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func TestOwnRule(t *testing.T) {
 func TestStopsEarly(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	// Without clipping, and this fast, it soon gets worse.
-	out := succeed(t, small("--task=copy", "--epochs=50", "--patience=2", "--learning-rate=3", "--warm-up=0", "--clip=0", "--out="+dir)...)
+	out := succeed(t, small("--task=copy", "--max-epochs=50", "--patience=2", "--learning-rate=3", "--warm-up=0", "--clip-norm=0", "--out="+dir)...)
 	s, history := readRun(t, dir)
 	if !s.StoppedEarly || s.Epochs != s.BestEpoch+3 || len(history) != s.Epochs {
 		t.Fatalf("the summary is %+v, want a stop after 2 epochs without improvement", s)
@@ -541,7 +541,7 @@ func TestDamagedWeights(t *testing.T) {
 func TestDivergence(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	// Decay by more than the weights have: each step makes them larger, once warmed up so far.
-	c := heed("train", "--task=copy", "--dim=16", "--steps=20", "--epochs=20", "--learning-rate=10", "--weight-decay=10", "--warm-up=1000", "--out="+dir)
+	c := heed("train", "--task=copy", "--dim=16", "--steps-per-epoch=20", "--max-epochs=20", "--learning-rate=10", "--weight-decay=10", "--warm-up=1000", "--out="+dir)
 	fail(t, c, 1, "lower learning rate")
 	if !strings.Contains(c.stdout, "Epoch 0: ") {
 		t.Fatalf("it diverged in its first epoch: %q", c.stdout)

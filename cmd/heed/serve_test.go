@@ -104,7 +104,7 @@ func TestServeEndsWhatItHasTaken(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "fox.txt"), strings.Repeat("The quick brown fox jumps over the lazy dog.\n", 100))
 	run := filepath.Join(dir, "run")
-	succeed(t, small("--task=text", "--data="+filepath.Join(dir, "fox.txt"), "--max-len=16", "--epochs=1", "--out="+run)...)
+	succeed(t, small("--task=text", "--data="+filepath.Join(dir, "fox.txt"), "--max-len=16", "--max-epochs=1", "--out="+run)...)
 	s := newService(t, run, "--addr=127.0.0.1:0")
 	got, err := http.Post(s.url+"/generate", "application/json", strings.NewReader(`{"prompt": "The", "tokens": 1024}`))
 	if err != nil {

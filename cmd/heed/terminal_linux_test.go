@@ -69,7 +69,7 @@ func TestGenerateOnATerminal(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "escapes.txt")
 	write(t, text, strings.Repeat("a\x1b[31mb\tc\x07\u009b\u202e d\u3000\n", 300))
 	dir := filepath.Join(t.TempDir(), "run")
-	succeed(t, small("--task=text", "--max-len=16", "--data="+text, "--steps=60", "--out="+dir)...)
+	succeed(t, small("--task=text", "--max-len=16", "--data="+text, "--steps-per-epoch=60", "--out="+dir)...)
 	args := []string{"generate", dir, "--prompt=a\x1b[", "--tokens=200", "--temperature=0.5"}
 	plain := succeed(t, args...)
 	if strings.Count(plain, "\x1b") < 2 {
@@ -97,7 +97,7 @@ func TestPredictOnATerminal(t *testing.T) {
 func TestTrainOnATerminal(t *testing.T) {
 	colour := regexp.MustCompile("\x1b\\[[0-9;]*m")
 	call := func(env, dir string) string {
-		return onTerminal(t, env, small("--task=copy", "--steps=600", "--out="+filepath.Join(t.TempDir(), dir))...)
+		return onTerminal(t, env, small("--task=copy", "--steps-per-epoch=600", "--out="+filepath.Join(t.TempDir(), dir))...)
 	}
 	if got := call("TERM=dumb", "dumb"); strings.ContainsAny(got, "\r\x1b") || !strings.Contains(got, "Epoch 2: ") {
 		t.Errorf("a dumb terminal gets %q", got)
@@ -118,7 +118,7 @@ func TestTrainOnATerminal(t *testing.T) {
 // A terminal is told at once that a signal has been heard.
 func TestInterruptedOnATerminal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	got := interruptedOnTerminal(t, "Epoch 0: ", "TERM=xterm", "train", "--task=copy", "--patience=0", "--epochs=1000", "--out="+dir)
+	got := interruptedOnTerminal(t, "Epoch 0: ", "TERM=xterm", "train", "--task=copy", "--patience=0", "--max-epochs=1000", "--out="+dir)
 	// an epoch may end between the two
 	said := slices.DeleteFunc(screen(got), func(line string) bool { return !strings.HasPrefix(line, "heed: ") })
 	if want := []string{"heed: interrupted: ending what is under way", "heed: interrupted: heed train --resume " + shell(dir) + " goes on from there"}; !slices.Equal(said, want) {

@@ -94,7 +94,7 @@ func TestResumeWithAnotherText(t *testing.T) {
 
 func TestTextInputs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	succeed(t, small("--task=text", "--max-len=8", "--steps=2", "--data="+foxText(t), "--out="+dir)...)
+	succeed(t, small("--task=text", "--max-len=8", "--steps-per-epoch=2", "--data="+foxText(t), "--out="+dir)...)
 	fail(t, heed("predict", dir, ""), 2, "the input is empty")
 	fail(t, heed("predict", dir, "f§x"), 2, "symbol '§' at position 1")
 	fail(t, heed("predict", dir, "f\xffx"), 2, "UTF-8")
@@ -110,7 +110,7 @@ func TestTextAnswersAreLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lines.txt")
 	write(t, path, strings.Repeat("\n", 2000)+"x\ty")
 	dir := filepath.Join(t.TempDir(), "run")
-	out := succeed(t, small("--task=text", "--max-len=8", "--steps=40", "--learning-rate=0.03", "--data="+path, "--out="+dir)...)
+	out := succeed(t, small("--task=text", "--max-len=8", "--steps-per-epoch=40", "--learning-rate=0.03", "--data="+path, "--out="+dir)...)
 	if !strings.HasSuffix(out, " TEXT --tokens 300\n") {
 		t.Errorf("heed train printed %q, want an example of what can be typed", out)
 	}
@@ -154,7 +154,7 @@ func TestTextOfBytePairs(t *testing.T) {
 	if got := succeed(t, "eval", dir, "--data="+elsewhere); !strings.HasPrefix(got, "Val=") {
 		t.Errorf("of other characters, heed eval prints %q", got)
 	}
-	fail(t, heed("train", "--resume="+interrupted, "--epochs=4", "--data="+elsewhere), 1, "has changed since the run began")
+	fail(t, heed("train", "--resume="+interrupted, "--max-epochs=4", "--data="+elsewhere), 1, "has changed since the run began")
 	got := succeed(t, "generate", dir, "--prompt=Ж 🙂", "--tokens=60")
 	if !strings.HasPrefix(got, "Ж 🙂") || !utf8.ValidString(got) || got != succeed(t, "generate", dir, "--prompt=Ж 🙂", "--tokens=60") {
 		t.Errorf("heed generate prints %q", got)
@@ -166,7 +166,7 @@ func TestTextOfBytePairs(t *testing.T) {
 		t.Error(err)
 	}
 	from := filepath.Join(base, "from")
-	if got := succeed(t, "train", "--task=text", "--max-len=16", "--data="+path, "--out="+from, "--from="+dir, "--steps=2", "--epochs=1"); !strings.Contains(got, "Starting from "+dir) || strings.Contains(got, "new ones") {
+	if got := succeed(t, "train", "--task=text", "--max-len=16", "--data="+path, "--out="+from, "--from="+dir, "--steps-per-epoch=2", "--max-epochs=1"); !strings.Contains(got, "Starting from "+dir) || strings.Contains(got, "new ones") {
 		t.Errorf("from that run, heed train prints %q", got)
 	}
 

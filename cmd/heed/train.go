@@ -57,7 +57,7 @@ and tags go by the file.
 The run folder gets config.json, model.safetensors, history.jsonl and summary.json, and
 checkpoint.safetensors to go on from; report.html, a page about the run, comes when it ends or a limit
 ends it. An interrupted run goes on with --resume and ends with the same bytes, on any number of
---workers; a finished one goes on with more --epochs or --patience.
+--workers; a finished one goes on with more --max-epochs or --patience.
 
 Where mpirun starts several processes, and heed was built with -tags mpi, they train together, with
 the same bytes: they must divide --micro-batches. Only the first one sees the run folder; --data is
@@ -70,7 +70,7 @@ it and finds it finished.`,
   heed train --task pairs --data words.tsv --out runs/words
   heed train --task labels --data mails.csv --columns body,queue --class-weights balanced
   heed train --task text --data book.txt --preset speedrun --seed 2
-  heed train --resume runs/words --epochs 40 --watch
+  heed train --resume runs/words --max-epochs 40 --watch
   heed train --task tags --data names.tsv --find-rate=rate.png`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -129,7 +129,7 @@ it and finds it finished.`,
 	groups := s.flags()
 	common := groups[0].FlagSet
 	common.StringVar(&out, "out", "", "folder for the run (default runs/TASK, or the first free runs/TASK-2, -3, …)")
-	common.StringVar(&resume, "resume", "", "go on with the run in this folder: an interrupted one, or any with more --epochs or --patience")
+	common.StringVar(&resume, "resume", "", "go on with the run in this folder: an interrupted one, or any with more --max-epochs or --patience")
 	common.BoolVar(&auto, "auto-resume", false, "go on with the run in --out if there is one, and be done if it is finished")
 	common.StringVar(&find, "find-rate", "", "train for 200 steps at rising learning rates, draw the losses in this PNG, name a rate, and be done, without a run folder")
 	common.Lookup("find-rate").NoOptDefVal = "learning-rate.png"
@@ -206,7 +206,7 @@ func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how watche
 }
 
 // withResume are the flags that --resume may have beside it.
-var withResume = []string{"epochs", "patience", "workers", "max-steps", "max-time", "checkpoint-every", "watch", "watch-addr", "no-examples", "data", "validation-data"}
+var withResume = []string{"max-epochs", "patience", "workers", "max-steps", "max-time", "checkpoint-every", "watch", "watch-addr", "no-examples", "data", "validation-data"}
 
 // onlyWithResume returns an error for any other flag.
 func onlyWithResume(flags *pflag.FlagSet) (err error) {
@@ -224,13 +224,13 @@ func onlyWithResume(flags *pflag.FlagSet) (err error) {
 func resumeRun(cmd *cobra.Command, dir string, s *settings, how watched) error {
 	flags := cmd.Flags()
 	var raise func(c *task.Config)
-	if flags.Changed("epochs") || flags.Changed("patience") {
+	if flags.Changed("max-epochs") || flags.Changed("patience") {
 		raise = func(c *task.Config) {
-			if flags.Changed("epochs") {
-				c.Training.Epochs = s.Training.Epochs
+			if flags.Changed("max-epochs") {
+				c.Training.MaxEpochs = s.Training.MaxEpochs
 			}
 			if flags.Changed("patience") {
-				c.Training.Patience = s.Training.Patience
+				c.Training.Stopping.Patience = s.Training.Stopping.Patience
 			}
 		}
 	}
@@ -276,14 +276,14 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 			blocks = fmt.Sprintf("%d and %s", m.Layers, sizes.Count(n, "block"))
 		}
 		fmt.Fprintf(stdout, "%s  model: width %d, %s, %s; batches of %d, %s an epoch, %s\n", printable.Text(look.String()),
-			m.Dim, blocks, sizes.Count(m.Block.Attention.Heads, "head"), of.Batch, sizes.Count(of.Steps, "step"), atMost(of.Epochs))
+			m.Dim, blocks, sizes.Count(m.Block.Attention.Heads, "head"), of.BatchSize, sizes.Count(of.StepsPerEpoch, "step"), atMost(of.MaxEpochs))
 	}
 	bar, people := cmd.ErrOrStderr(), terminal(stdout) != nil
 	if how.Group != nil { // mpirun gives its processes a terminal that isn't one
 		bar, people = io.Discard, false
 	}
 	of := t.Config.Training
-	progress := newProgress(bar, watch.Plan{Steps: of.Steps, Epochs: of.Epochs, CheckEvery: of.CheckEvery, MaxSteps: t.MaxSteps, MaxTime: t.MaxTime})
+	progress := newProgress(bar, watch.Plan{Steps: of.StepsPerEpoch, Epochs: of.MaxEpochs, CheckEvery: of.CheckEvery, MaxSteps: t.MaxSteps, MaxTime: t.MaxTime})
 	t.OnCheck = progress.checked
 	log, end, err := progress.show(how.page, progress.over(stdout, people), t, dir)
 	if err != nil {
@@ -311,7 +311,7 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 	}
 	fmt.Fprintf(stdout, "Stopped because %s\n", s.Because)
 	which := "Best"
-	if t.Config.Training.KeepLast {
+	if t.Config.Training.Stopping.KeepLast {
 		which = "Last"
 	}
 	at, score := fmt.Sprintf("epoch %d", s.BestEpoch), fmt.Sprintf("Train=%.6f", s.TrainLoss)

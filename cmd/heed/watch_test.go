@@ -90,7 +90,7 @@ func events(t *testing.T, address string) eventReader {
 func TestWatch(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	succeed(t, small("--task=copy", "--out="+dir)...)
-	address, end := watching(t, "train", "--resume="+dir, "--epochs=1000000", "--watch")
+	address, end := watching(t, "train", "--resume="+dir, "--max-epochs=1000000", "--watch")
 	reader := events(t, address)
 	name, what := reader.next(t)
 	for name == "now" { // before the checkpoint is read
@@ -194,7 +194,7 @@ func TestWatchFromElsewhere(t *testing.T) {
 
 // Connections that are kept open, however many, leave a training the files that it opens.
 func TestWatchConnections(t *testing.T) {
-	address, end := watching(t, small("--task=copy", "--epochs=1000000", "--patience=0", "--watch", "--out="+filepath.Join(t.TempDir(), "run"))...)
+	address, end := watching(t, small("--task=copy", "--max-epochs=1000000", "--patience=0", "--watch", "--out="+filepath.Join(t.TempDir(), "run"))...)
 	defer end()
 	connect := func() (answer []byte) {
 		c, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(address, "http://"), "/"))
@@ -224,7 +224,7 @@ func BenchmarkWatched(b *testing.B) {
 	dir := b.TempDir()
 	var processor, clock [2][]float64 // of those that aren't watched, and of those that are
 	one := func(i, watched int) {
-		cmd := process("train", "--task=reverse", "--patience=0", "--epochs=6", fmt.Sprintf("--out=%s/%d-%d", dir, i, watched), fmt.Sprintf("--watch=%t", watched == 1))
+		cmd := process("train", "--task=reverse", "--patience=0", "--max-epochs=6", fmt.Sprintf("--out=%s/%d-%d", dir, i, watched), fmt.Sprintf("--watch=%t", watched == 1))
 		out, err := cmd.StdoutPipe()
 		if err == nil {
 			err = cmd.Start()

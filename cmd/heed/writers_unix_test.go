@@ -19,7 +19,7 @@ import (
 func TestOneWriter(t *testing.T) {
 	base := t.TempDir()
 	flags := func(dir string) []string {
-		return small("--task=copy", "--dropout=0.1", "--epochs=40", "--patience=0", "--out="+dir)
+		return small("--task=copy", "--dropout=0.1", "--max-epochs=40", "--patience=0", "--out="+dir)
 	}
 	want, dir := filepath.Join(base, "whole"), filepath.Join(base, "run")
 	succeed(t, flags(want)...)

@@ -35,7 +35,7 @@ func run(w io.Writer, args []string) error {
 	}
 	config.Seed = *seed
 	config.Model.Layers, config.Model.Block.Attention.Heads, config.Model.Dim = *blocks, *heads, 8**heads
-	config.Training.Epochs, config.Training.Decay = *epochs, 100**epochs
+	config.Training.MaxEpochs, config.Training.Optimizer.Schedule.Decay = *epochs, 100**epochs
 	t, err := task.New(config)
 	if err != nil {
 		return err
@@ -43,7 +43,10 @@ func run(w io.Writer, args []string) error {
 	if _, err := t.Predict(*word); err != nil { // what is wrong with the word is said before training
 		return flags.Wrong(err)
 	}
-	fit := t.FitConfig()
+	fit, err := t.FitConfig()
+	if err != nil {
+		return err
+	}
 	fit.Log = w
 	if _, err := train.Fit(context.Background(), t.Problem(), fit); err != nil {
 		return err

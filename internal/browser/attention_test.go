@@ -96,7 +96,7 @@ func text(element string) string { return element + ".textContent" }
 // Of cross-attention and self-attention, with the mouse, the keyboard and by touch: the page says what task.Attention
 // does.
 func TestAttention(t *testing.T) {
-	dir := trained(t, "--task=dates", "--layers=2", "--epochs=1")
+	dir := trained(t, "--task=dates", "--layers=2", "--max-epochs=1")
 	address, want := attended(t, dir, "Thu, 7 March 2024")
 	for _, s := range screens {
 		t.Run(s.name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestAttention(t *testing.T) {
 // A column that is pointed at says its weight in the chosen row; one that is chosen, who looks at it. The large map
 // tells the weight under the pointer.
 func TestAttentionPointer(t *testing.T) {
-	dir := trained(t, "--task=dates", "--layers=2", "--epochs=1")
+	dir := trained(t, "--task=dates", "--layers=2", "--max-epochs=1")
 	address, want := attended(t, dir, "Thu, 7 March 2024")
 	l := want.Layers[0]
 	weights := l.Heads[0]
@@ -181,7 +181,7 @@ func TestAttentionPointer(t *testing.T) {
 }
 
 func TestAttentionKeys(t *testing.T) {
-	dir := trained(t, "--task=dates", "--layers=2", "--epochs=1")
+	dir := trained(t, "--task=dates", "--layers=2", "--max-epochs=1")
 	address, want := attended(t, dir, "Thu, 7 March 2024")
 	p := open(t, address, desktop)
 	focused := func(role string) {
@@ -233,7 +233,7 @@ func TestAttentionKeys(t *testing.T) {
 // Of 200 tokens, with all the weights that are shown, a page has few elements and fits its screen.
 func TestAttentionLong(t *testing.T) {
 	data := write(t, "long.txt", strings.Repeat("attention is all you need, and every token looks at every other. ", 40))
-	dir := trained(t, "--task=text", "--data="+data, "--max-len=200", "--layers=12", "--epochs=1", "--validation=2")
+	dir := trained(t, "--task=text", "--data="+data, "--max-len=200", "--layers=12", "--max-epochs=1", "--validation=2")
 	address, want := attended(t, dir, strings.Repeat("every token looks at all you need. ", 6)[:200])
 	l := want.Layers[11]
 	if len(l.Rows) != 200 {
@@ -258,7 +258,7 @@ func TestAttentionLong(t *testing.T) {
 func hostileRun(t *testing.T) string {
 	t.Helper()
 	data := write(t, "hostile.txt", strings.Repeat(hostileText+"\n", 40))
-	return trained(t, "--task=text", "--data="+data, "--max-len=160", "--layers=1", "--epochs=1", "--validation=2")
+	return trained(t, "--task=text", "--data="+data, "--max-len=160", "--layers=1", "--max-epochs=1", "--validation=2")
 }
 
 // Labels, names and texts are never markup, code, or marks that a page obeys.

@@ -101,7 +101,7 @@ func trained(t *testing.T, args ...string) string {
 	key := strings.Join(args, "\n")
 	if runs[key] == "" {
 		dir := filepath.Join(folder, fmt.Sprintf("run-%d", len(runs)))
-		command(t, append([]string{"train", "--out=" + dir, "--dim=16", "--heads=2", "--batch=8", "--steps=2", "--validation=20", "--patience=0"}, args...)...)
+		command(t, append([]string{"train", "--out=" + dir, "--dim=16", "--heads=2", "--batch-size=8", "--steps-per-epoch=2", "--validation=20", "--patience=0"}, args...)...)
 		runs[key] = dir
 	}
 	return runs[key]

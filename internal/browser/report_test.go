@@ -45,7 +45,7 @@ func longRun(t *testing.T, dir string) string {
 
 // The page of a run, of 3 epochs and of 300, draws its curves and reads their values under the pointer.
 func TestReport(t *testing.T) {
-	dir := trained(t, "--task=dates", "--layers=1", "--epochs=3")
+	dir := trained(t, "--task=dates", "--layers=1", "--max-epochs=3")
 	run, err := task.ReadRun(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestReport(t *testing.T) {
 
 // The page that compares runs draws their curves together.
 func TestReportOfSeveralRuns(t *testing.T) {
-	one, other := trained(t, "--task=dates", "--layers=1", "--epochs=3"), trained(t, "--task=dates", "--layers=2", "--epochs=1")
+	one, other := trained(t, "--task=dates", "--layers=1", "--max-epochs=3"), trained(t, "--task=dates", "--layers=2", "--max-epochs=1")
 	path := filepath.Join(folder, "compared.html")
 	command(t, "report", one, other, "--out="+path)
 	for _, s := range []screen{desktop, phone} {

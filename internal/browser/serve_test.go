@@ -19,7 +19,7 @@ func (p *tab) fill(field, text string) {
 
 // The page of a service answers, and shows what its model attends to.
 func TestServe(t *testing.T) {
-	dir := trained(t, "--task=dates", "--layers=2", "--epochs=1")
+	dir := trained(t, "--task=dates", "--layers=2", "--max-epochs=1")
 	const source = "Thu, 7 March 2024"
 	_, want := attended(t, dir, source)
 	address, _ := serving(t, "serve", dir, "--addr=127.0.0.1:0")
@@ -78,7 +78,7 @@ func hostileLabels(t *testing.T) string {
 		fmt.Fprintf(&rows, "a good day %d\t%s\nsome bad night %d\t</script>\n", i, hostileLabel, i)
 	}
 	data := write(t, "hostile.tsv", "text\tlabel\n"+rows.String())
-	return trained(t, "--task=labels", "--data="+data, "--steps=0", "--layers=1", "--epochs=1")
+	return trained(t, "--task=labels", "--data="+data, "--steps-per-epoch=0", "--layers=1", "--max-epochs=1")
 }
 
 func TestServeHostileLabels(t *testing.T) {

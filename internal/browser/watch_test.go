@@ -54,8 +54,8 @@ func serving(t *testing.T, args ...string) (address string, end func()) {
 // The page of a run fills while that trains, and tells of its end.
 func TestWatch(t *testing.T) {
 	dir := filepath.Join(folder, `<img src=x onerror=window.hacked=1>"'&amp;`+"\u202e\x01")
-	address, end := serving(t, "train", "--watch", "--task=reverse", "--out="+dir, "--dim=16", "--heads=2", "--batch=8", "--steps=10",
-		"--validation=20", "--patience=0", "--epochs=1000000")
+	address, end := serving(t, "train", "--watch", "--task=reverse", "--out="+dir, "--dim=16", "--heads=2", "--batch-size=8", "--steps-per-epoch=10",
+		"--validation=20", "--patience=0", "--max-epochs=1000000")
 	var pages []*tab
 	for _, s := range []screen{desktop, phone} {
 		p := open(t, address, s)

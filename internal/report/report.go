@@ -155,7 +155,7 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 		at = fmt.Sprintf("step %d", best.Step)
 	}
 	kept := "the best, " + at
-	if c.Training.KeepLast {
+	if c.Training.Stopping.KeepLast {
 		kept = "the last, " + at
 	}
 	n, epochs, _ := strings.Cut(sizes.Count(last.Epoch+1, "epoch"), " ")

@@ -25,11 +25,11 @@ func trained(t *testing.T, name, content string, change func(c *task.Config)) *R
 		t.Fatal(err)
 	}
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2
-	c.Training.Batch, c.Training.Steps, c.Training.Epochs, c.Data.Validation = 16, 10, 2, 100
+	c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.MaxEpochs, c.Data.Validation = 16, 10, 2, 100
 	if content != "" {
 		c.Data.File = filepath.Join(t.TempDir(), "data.tsv")
 		if c.Task.Kind != data.KindText {
-			c.Training.Steps, c.Data.Validation = 0, 30
+			c.Training.StepsPerEpoch, c.Data.Validation = 0, 30
 		}
 		if err := os.WriteFile(c.Data.File, []byte(content), 0o666); err != nil {
 			t.Fatal(err)
@@ -102,7 +102,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 		"rule": {"copy", "", nil, []string{"By length of the source", "learned the task copy (", "validation accuracy"}, []string{"What it writes", "What is taken for what"}},
 		"no validation": {"copy", "", func(c *task.Config) { c.Data.Validation = 0 },
 			[]string{"training loss, nats"}, []string{"validation accuracy", "What it answers"}},
-		"one epoch, by steps": {"brackets", "", func(c *task.Config) { c.Training.Epochs, c.Training.CheckEvery = 1, 5 },
+		"one epoch, by steps": {"brackets", "", func(c *task.Config) { c.Training.MaxEpochs, c.Training.CheckEvery = 1, 5 },
 			[]string{"What is taken for what", `"label":"step"`, "step 10"}, nil},
 		"pairs":  {"pairs", rows(func(i int) string { return fmt.Sprint("okapi ", i%3) }), nil, []string{"The error rate is", "okapi", "By length of the source", "targets are smoothed by 0.1"}, []string{"BLEU"}},
 		"labels": {"labels", labels, nil, []string{"What is taken for what", "rows by class"}, []string{"smoothed by"}},
@@ -269,13 +269,13 @@ func TestCompare(t *testing.T) {
 	a, b := run(3, nil), run(5, func(_ int, c *train.Check) {
 		c.Validated, c.Metrics = false, map[string]float64{"train_accuracy": 1}
 	})
-	b.Dir, b.Config.Training.Rate, b.Config.Model.Dim = "runs/<b>", 0.5, 7
+	b.Dir, b.Config.Training.Optimizer.LearningRate, b.Config.Model.Dim = "runs/<b>", 0.5, 7
 	a.Summary = &task.Summary{Params: 123, Because: "it was to take 3 epochs at most"}
 	var s strings.Builder
 	if err := Compare(&s, []*Run{a, b}); err != nil {
 		t.Fatal(err)
 	}
-	wantIn(t, s.String(), []string{"made", "&lt;b&gt;", "Validation loss, nats", "Validation accuracy", "<td><bdi>123</bdi></td>", "it isn&#39;t finished", "model dim", "training learning rate", "<td><bdi>0.5</bdi></td>"}, []string{"<b>"})
+	wantIn(t, s.String(), []string{"made", "&lt;b&gt;", "Validation loss, nats", "Validation accuracy", "<td><bdi>123</bdi></td>", "it isn&#39;t finished", "model dim", "training optimizer learning rate", "<td><bdi>0.5</bdi></td>"}, []string{"<b>"})
 	differ := differences([]*Run{a, b})
 	if len(differ) != 2 || !slices.Equal(differ[0].Values, []string{"0", "7"}) {
 		t.Errorf("the configurations differ in %v", differ)

@@ -86,7 +86,7 @@ func settings(c task.Config) []group {
 		if !nested || part == "from" {
 			rest = r.Name
 		}
-		rest = strings.TrimPrefix(rest, "block.")
+		rest = strings.TrimPrefix(strings.TrimPrefix(rest, "block."), "optimizer.")
 		groups[at].Rows = append(groups[at].Rows, row{strings.NewReplacer(".", " ", "_", " ").Replace(rest), r.Value})
 	}
 	return groups

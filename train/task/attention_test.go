@@ -194,8 +194,8 @@ func TestAttentionOfAnswers(t *testing.T) {
 			}
 			task := made(t, smaller(t, Defaults(rule)))
 			if test.steps > 0 {
-				task.Config.Training.Steps = test.steps
-				if _, err := train.Fit(t.Context(), task.Problem(), task.FitConfig()); err != nil {
+				task.Config.Training.StepsPerEpoch = test.steps
+				if _, err := train.Fit(t.Context(), task.Problem(), fitConfig(t, task)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -3,25 +3,18 @@ package task
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/setting"
 )
 
-// A setting is where config.json has it, such as model.dim.
-type setting string
-
-// A ConfigError is a setting that can't be.
-type ConfigError struct {
-	format string
-	args   []any
-}
-
-func configErrorf(format string, args ...any) *ConfigError { return &ConfigError{format, args} }
+// A ConfigError says that a configuration has a setting that it can't have, by its place in config.json, such as
+// model.dim. Message gives the settings other names.
+type ConfigError = setting.Error
 
 // asConfigError returns what a constructor says of a configuration as a *ConfigError.
 func asConfigError(err error) *ConfigError {
@@ -29,22 +22,7 @@ func asConfigError(err error) *ConfigError {
 	if errors.As(err, &already) {
 		return already
 	}
-	return configErrorf("%w", err)
-}
-
-// Error names settings as config.json has them, such as model.dim.
-func (e *ConfigError) Error() string { return e.Message(nil) }
-
-// Message returns the error's text with settings as name has them, which is given a setting such as model.dim; nil
-// leaves them.
-func (e *ConfigError) Message(name func(setting string) string) string {
-	args := slices.Clone(e.args)
-	for i, arg := range args {
-		if s, ok := arg.(setting); ok && name != nil {
-			args[i] = name(string(s))
-		}
-	}
-	return fmt.Errorf(e.format, args...).Error()
+	return setting.Errorf("%w", err)
 }
 
 // fromRows reports whether the rows of a file are learned.
@@ -62,42 +40,42 @@ func (c *Config) checkData() error {
 	fileTask := c.Task.Kind == data.KindText || slices.ContainsFunc(fileTasks, func(r data.Rule) bool { return r.Name == c.Task.Name })
 	switch {
 	case d.File == "" && fileTask:
-		return configErrorf("%s %s must come with %s, the file to learn", setting("task"), c.Task.Name, setting("data.file"))
+		return setting.Errorf("%s %s must come with %s, the file to learn", setting.Path("task"), c.Task.Name, setting.Path("data.file"))
 	case d.File != "" && draws:
-		return configErrorf("%s %s draws its own examples, and can't come with %s: for a file, the task is pairs, labels, tags or text", setting("task"), c.Task.Name, setting("data.file"))
+		return setting.Errorf("%s %s draws its own examples, and can't come with %s: for a file, the task is pairs, labels, tags or text", setting.Path("task"), c.Task.Name, setting.Path("data.file"))
 	case c.Task.Kind == data.KindText && d.SourceUnits == tokenizer.Tokens:
-		return configErrorf("%s of text must be %s or %s, got %q", setting("data.units"), tokenizer.Characters, tokenizer.BPE, d.SourceUnits)
+		return setting.Errorf("%s of text must be %s or %s, got %q", setting.Path("data.units"), tokenizer.Characters, tokenizer.BPE, d.SourceUnits)
 	case !c.fromRows() && (d.TargetFile != "" || d.ValidationFile != "" || d.ValidationTargetFile != "" || d.Columns != nil || d.TargetUnits != "") ||
 		d.File == "" && (d.SourceUnits != "" || d.Tokenizers != nil):
-		return configErrorf("%s %s has no rows: only pairs, labels and tags can have %s, %s, %s and %s", setting("task"), c.Task.Name,
-			setting("data.validation_file"), setting("data.columns"), setting("data.source_units"), setting("data.target_units"))
+		return setting.Errorf("%s %s has no rows: only pairs, labels and tags can have %s, %s, %s and %s", setting.Path("task"), c.Task.Name,
+			setting.Path("data.validation_file"), setting.Path("data.columns"), setting.Path("data.source_units"), setting.Path("data.target_units"))
 	case d.TargetFile != "" && d.Columns != nil:
-		return configErrorf("%s are of one file, and %s is a second one", setting("data.columns"), setting("data.target_file"))
+		return setting.Errorf("%s are of one file, and %s is a second one", setting.Path("data.columns"), setting.Path("data.target_file"))
 	case d.ValidationFile == "" && d.ValidationTargetFile != "" || d.ValidationFile != "" && (d.TargetFile == "") != (d.ValidationTargetFile == ""):
-		return configErrorf("%s needs as many files as %s", setting("data.validation_file"), setting("data.file"))
+		return setting.Errorf("%s needs as many files as %s", setting.Path("data.validation_file"), setting.Path("data.file"))
 	case d.ValidationFile != "" && d.Validation == 0:
-		return configErrorf("%s needs a %s above 0", setting("data.validation_file"), setting("data.validation"))
+		return setting.Errorf("%s needs a %s above 0", setting.Path("data.validation_file"), setting.Path("data.validation"))
 	case d.Columns != nil && len(d.Columns) != 2:
-		return configErrorf("%s must be two, that of sources and that of answers, got %q", setting("data.columns"), d.Columns)
+		return setting.Errorf("%s must be two, that of sources and that of answers, got %q", setting.Path("data.columns"), d.Columns)
 	case c.Task.Kind == data.KindLabels && d.TargetUnits != "":
-		return configErrorf("%s labels has no %s: a label is a whole", setting("task"), setting("data.target_units"))
+		return setting.Errorf("%s labels has no %s: a label is a whole", setting.Path("task"), setting.Path("data.target_units"))
 	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
-		return configErrorf("%s must be balanced, or empty for none, got %q", setting("training.class_weights"), c.Training.ClassWeights)
+		return setting.Errorf("%s must be balanced, or empty for none, got %q", setting.Path("training.class_weights"), c.Training.ClassWeights)
 	case c.Training.ClassWeights != "" && (!c.fromRows() || c.Task.Kind == data.KindPairs):
-		return configErrorf("%s are for the tasks labels and tags, got them for %s", setting("training.class_weights"), c.Task.Name)
+		return setting.Errorf("%s are for the tasks labels and tags, got them for %s", setting.Path("training.class_weights"), c.Task.Name)
 	}
 	for _, u := range []struct {
-		name setting
+		name setting.Path
 		got  tokenizer.Units
 	}{{"data.source_units", d.SourceUnits}, {"data.target_units", d.TargetUnits}} {
 		switch u.got {
 		case "", tokenizer.Characters, tokenizer.Tokens:
 		case tokenizer.BPE:
 			if c.Task.Kind == data.KindTags {
-				return configErrorf("%s of tags can't be %s, whose pieces have no tag of their own: %s or %s", u.name, tokenizer.BPE, tokenizer.Characters, tokenizer.Tokens)
+				return setting.Errorf("%s of tags can't be %s, whose pieces have no tag of their own: %s or %s", u.name, tokenizer.BPE, tokenizer.Characters, tokenizer.Tokens)
 			}
 		default:
-			return configErrorf("%s must be %s, %s or %s, got %q", u.name, tokenizer.Characters, tokenizer.Tokens, tokenizer.BPE, u.got)
+			return setting.Errorf("%s must be %s, %s or %s, got %q", u.name, tokenizer.Characters, tokenizer.Tokens, tokenizer.BPE, u.got)
 		}
 	}
 	return nil
@@ -107,7 +85,7 @@ func (c *Config) checkData() error {
 // has decided what is left to the rows of a file, they may be left so.
 func (c *Config) check(decided bool) error {
 	if c.Format != Format {
-		return configErrorf("%s must be %d, got %d", setting("format"), Format, c.Format)
+		return setting.Errorf("%s must be %d, got %d", setting.Path("format"), Format, c.Format)
 	}
 	if err := c.checkData(); err != nil {
 		return err
@@ -116,10 +94,10 @@ func (c *Config) check(decided bool) error {
 	if c.fromRows() && !decided {
 		one, zero = 0, -1
 	}
-	m, t := &c.Model, &c.Training
+	m, t, s := &c.Model, &c.Training, &c.Training.Stopping
 	a, f := &m.Block.Attention, &m.Block.FeedForward
 	for _, n := range []struct {
-		name      setting
+		name      setting.Path
 		got       int
 		low, high int
 	}{
@@ -129,91 +107,89 @@ func (c *Config) check(decided bool) error {
 		{"model.block.feed_forward.hidden", f.Hidden, 0, 1 << 16},
 		{"model.block.attention.heads", a.Heads, one, 1 << 10}, {"model.block.attention.key_value_heads", a.KeyValueHeads, 0, 1 << 10},
 		{"model.block.attention.head_dim", a.HeadDim, 0, 1 << 14}, {"model.block.attention.value_dim", a.ValueDim, 0, 1 << 14},
-		{"training.batch", t.Batch, one, 1 << 16}, {"training.micro_batches", t.MicroBatches, 0, cmp.Or(t.Batch, 1<<16)},
-		{"training.steps", t.Steps, one, 1 << 30}, {"training.warm_up", t.WarmUp, zero, 1 << 30},
-		{"training.decay", t.Decay, zero, 1 << 30}, {"training.patience", t.Patience, 0, 1 << 30}, {"training.epochs", t.Epochs, zero, 1 << 30},
-		{"training.first_epoch", t.FirstEpoch, 0, 1 << 30}, {"training.check_every", t.CheckEvery, 0, 1 << 30},
-		{"training.plateau", t.Plateau, 0, 1 << 30},
+		{"training.batch_size", t.BatchSize, one, 1 << 16}, {"training.micro_batches", t.MicroBatches, 0, cmp.Or(t.BatchSize, 1<<16)},
+		{"training.steps_per_epoch", t.StepsPerEpoch, one, 1 << 30}, {"training.max_epochs", t.MaxEpochs, zero, 1 << 30},
+		{"training.check_every", t.CheckEvery, 0, 1 << 30},
+		{"training.stopping.patience", s.Patience, 0, 1 << 30}, {"training.stopping.first_epoch", s.FirstEpoch, 0, 1 << 30},
 	} {
 		if n.got < n.low || n.got > n.high {
-			return configErrorf("%s must be from %d to %d, got %d", n.name, n.low, n.high, n.got)
+			return setting.Errorf("%s must be from %d to %d, got %d", n.name, n.low, n.high, n.got)
 		}
 	}
 	if c.DecoderLayers > 0 && c.Task.Kind != data.KindPairs {
-		return configErrorf("%s is for tasks of pairs alone, got it for %s", setting("decoder_layers"), c.Task.Name)
+		return setting.Errorf("%s is for tasks of pairs alone, got it for %s", setting.Path("decoder_layers"), c.Task.Name)
 	}
 	if d := &c.Data; d.VocabSize != 0 && (d.VocabSize < 256 || d.SourceUnits != tokenizer.BPE && d.TargetUnits != tokenizer.BPE) {
-		return configErrorf("%s is for %s %s, and at least 256, got %d", setting("data.vocab_size"), setting("data.units"), tokenizer.BPE, d.VocabSize)
+		return setting.Errorf("%s is for %s %s, and at least 256, got %d", setting.Path("data.vocab_size"), setting.Path("data.units"), tokenizer.BPE, d.VocabSize)
 	}
 	for _, rate := range []struct {
-		name setting
+		name setting.Path
 		got  float64
 	}{
 		{"model.dropout", m.Dropout}, {"model.block.dropout", m.Block.Dropout},
 		{"model.block.attention.dropout", a.Dropout}, {"model.block.feed_forward.dropout", f.Dropout},
 	} {
 		if !(rate.got >= 0 && rate.got < 1) {
-			return configErrorf("%s must be at least 0 and below 1, got %v", rate.name, rate.got)
+			return setting.Errorf("%s must be at least 0 and below 1, got %v", rate.name, rate.got)
 		}
 	}
 	for _, x := range []struct {
-		name setting
+		name setting.Path
 		got  float64
 		ok   bool
 		want string
 	}{
-		{"training.learning_rate", t.Rate, t.Rate > 0 && t.Rate <= 10, "above 0 and at most 10"},
-		{"training.floor", t.Floor, t.Floor >= 0 && t.Floor <= 1, "from 0 to 1"},
 		{"training.label_smoothing", t.LabelSmoothing, t.LabelSmoothing >= 0 && t.LabelSmoothing < 1, "at least 0 and below 1"},
-		{"training.weight_decay", t.WeightDecay, t.WeightDecay >= 0 && t.WeightDecay <= 10, "from 0 to 10"},
-		{"training.clip", t.Clip, t.Clip >= 0 && t.Clip <= 1e30, "from 0 to 1e30"},
-		{"training.beta1", t.Beta1, t.Beta1 >= 0 && t.Beta1 < 1, "at least 0 and below 1"},
-		{"training.beta2", t.Beta2, t.Beta2 >= 0 && t.Beta2 < 1, "at least 0 and below 1"},
-		{"training.momentum", t.Momentum, t.Momentum >= 0 && t.Momentum < 1, "at least 0 and below 1"},
-		{"training.muon_rate", t.MuonRate, t.MuonRate >= 0 && t.MuonRate <= 10, "from 0 to 10"},
-		{"training.clip_value", t.ClipValue, t.ClipValue >= 0 && t.ClipValue <= 1e30, "from 0 to 1e30"},
-		{"training.plateau_factor", t.PlateauFactor, t.PlateauFactor >= 0 && t.PlateauFactor < 1, "at least 0 and below 1"},
-		{"training.average", t.Average, t.Average >= 0 && t.Average < 1, "at least 0 and below 1"},
-		{"training.min_delta", t.MinDelta, t.MinDelta >= 0 && t.MinDelta <= 1e30, "from 0 to 1e30"},
+		{"training.stopping.min_delta", s.MinDelta, s.MinDelta >= 0 && s.MinDelta <= 1e30, "from 0 to 1e30"},
 	} {
 		if !x.ok {
-			return configErrorf("%s must be %s, got %v", x.name, x.want, x.got)
+			return setting.Errorf("%s must be %s, got %v", x.name, x.want, x.got)
 		}
 	}
 	for _, x := range []struct {
-		name setting
+		name setting.Path
 		got  *float64
 	}{
-		{"training.baseline", t.Baseline}, {"training.stopping_threshold", t.StoppingThreshold}, {"training.divergence_threshold", t.DivergenceThreshold},
+		{"training.stopping.baseline", s.Baseline}, {"training.stopping.stopping_threshold", s.StoppingThreshold},
+		{"training.stopping.divergence_threshold", s.DivergenceThreshold},
 	} {
 		if x.got != nil && !(math.Abs(*x.got) <= 1e30) {
-			return configErrorf("%s must be from -1e30 to 1e30, got %v", x.name, *x.got)
+			return setting.Errorf("%s must be from -1e30 to 1e30, got %v", x.name, *x.got)
 		}
 	}
 	monitors := []string{"train_loss", "train_accuracy", "val_loss", "val_accuracy"}
 	if c.Data.Validation == 0 {
 		monitors = monitors[:2]
 	}
-	if t.Monitor != "" && !slices.Contains(monitors, t.Monitor) {
-		return configErrorf("%s must be one of %s, got %q", setting("training.monitor"), strings.Join(monitors, ", "), t.Monitor)
+	if s.Monitor != "" && !slices.Contains(monitors, s.Monitor) {
+		return setting.Errorf("%s must be one of %s, got %q", setting.Path("training.stopping.monitor"), strings.Join(monitors, ", "), s.Monitor)
 	}
-	if t.Mode == "" && strings.HasSuffix(t.Monitor, "accuracy") {
-		return configErrorf("%s must be max, if more of %s is better, or min", setting("training.mode"), t.Monitor)
+	if s.Mode == "" && strings.HasSuffix(s.Monitor, "accuracy") {
+		return setting.Errorf("%s must be max, if more of %s is better, or min", setting.Path("training.stopping.mode"), s.Monitor)
 	}
-	if !slices.Contains([]string{"", "min", "max"}, t.Mode) {
-		return configErrorf("%s must be min or max, got %q", setting("training.mode"), t.Mode)
+	if !slices.Contains([]string{"", "min", "max"}, s.Mode) {
+		return setting.Errorf("%s must be min or max, got %q", setting.Path("training.stopping.mode"), s.Mode)
 	}
-	if err := t.checkSolving(); err != nil {
-		return err
+	o := t.Optimizer
+	if zero < 0 { // what New chooses will do
+		if o.Schedule.WarmUp == -1 {
+			o.Schedule.WarmUp = 0
+		}
+		if o.Schedule.Decay == -1 {
+			o.Schedule.Decay = 1 << 30
+		}
+	}
+	if err := o.Check(); err != nil {
+		return setting.Within("training.optimizer", err)
 	}
 	if a.HeadDim == 0 && a.Heads > 0 && m.Dim%a.Heads != 0 {
-		return configErrorf("%s must be a multiple of %s, got %d and %d", setting("model.dim"), setting("model.block.attention.heads"), m.Dim, a.Heads)
+		return setting.Errorf("%s must be a multiple of %s, got %d and %d", setting.Path("model.dim"), setting.Path("model.block.attention.heads"), m.Dim, a.Heads)
 	}
-	if t.MicroBatches > 1 && t.Batch%t.MicroBatches != 0 {
-		return configErrorf("%s must be a multiple of %s, got %d and %d", setting("training.batch"), setting("training.micro_batches"), t.Batch, t.MicroBatches)
+	if t.MicroBatches > 1 && t.BatchSize%t.MicroBatches != 0 {
+		return setting.Errorf("%s must be a multiple of %s, got %d and %d", setting.Path("training.batch_size"), setting.Path("training.micro_batches"), t.BatchSize, t.MicroBatches)
 	}
-	if t.Patience == 0 && t.Epochs == 0 {
-		return configErrorf("training needs an end: set %s or %s above 0", setting("training.patience"), setting("training.epochs"))
+	if s.Patience == 0 && t.MaxEpochs == 0 {
+		return setting.Errorf("training needs an end: set %s or %s above 0", setting.Path("training.stopping.patience"), setting.Path("training.max_epochs"))
 	}
 	return nil
 }

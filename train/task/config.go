@@ -8,12 +8,14 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
 )
 
 // Format is the version of config.json that this package writes, and the only one that it reads.
-const Format = 2
+const Format = 3
 
 // A Config is all that decides a run.
 type Config struct {
@@ -72,24 +74,19 @@ type Data struct {
 	Validation int `json:"validation"`
 }
 
-// Training says how to train. Of the rows of a file, an epoch is a pass over them, and New decides by how many there
-// are what is 0 of Batch and Steps and what is below 0 of WarmUp, Decay and Epochs.
+// Training says how to train. If the rows of a file are learned, an epoch is a pass over them, and New chooses by their
+// number where BatchSize or StepsPerEpoch is 0, or the WarmUp and Decay of the schedule or MaxEpochs are negative.
 type Training struct {
-	Batch        int     `json:"batch"`         // examples in a batch
-	MicroBatches int     `json:"micro_batches"` // parts that each batch is taken in: a divisor of Batch; New makes 0 the first of 4, 2 and 1 that divides it
-	Steps        int     `json:"steps"`         // batches in an epoch
-	Rate         float64 `json:"learning_rate"` // the peak
-	WarmUp       int     `json:"warm_up"`       // steps until the peak
-	Decay        int     `json:"decay"`         // step at which the rate has fallen to the floor; 0 keeps it at its peak
-	Floor        float64 `json:"floor"`         // part of the rate that is left after the decay
-	WeightDecay  float64 `json:"weight_decay"`
-	Clip         float64 `json:"clip"`                  // largest norm of the gradient; 0 for any
-	CheckEvery   int     `json:"check_every,omitempty"` // steps from one check to the next; 0 checks at the end of every epoch
-	Solving
-	train.Stopping
-	Epochs int `json:"epochs"` // at most; 0 for no limit
+	BatchSize     int `json:"batch_size"`            // examples in a batch
+	MicroBatches  int `json:"micro_batches"`         // of a batch, which it must divide; New makes 0 the first of 4, 2 and 1 that does
+	StepsPerEpoch int `json:"steps_per_epoch"`       // batches in an epoch
+	MaxEpochs     int `json:"max_epochs"`            // 0 for no limit
+	CheckEvery    int `json:"check_every,omitempty"` // steps from one check to the next; 0 checks at the end of every epoch
 
-	LabelSmoothing float64 `json:"label_smoothing,omitempty"` // as layers.CrossEntropyOptions has it, in training alone
+	Optimizer optim.Config   `json:"optimizer"`
+	Stopping  train.Stopping `json:"stopping"`
+
+	LabelSmoothing float64 `json:"label_smoothing,omitempty"` // see layers.CrossEntropyOptions; in training alone
 	ClassWeights   string  `json:"class_weights,omitempty"`   // of labels and tags of a file: balanced has all of them count for the same; else empty
 }
 
@@ -122,7 +119,7 @@ func Names() []string {
 // the task's own or, of rows of a file, what they need.
 func Named(name string, maxLen int) (Config, error) {
 	if maxLen < 0 || maxLen > longest {
-		return Config{}, configErrorf("%s must be from 0 to %d, got %d", setting("task.max_len"), longest, maxLen)
+		return Config{}, setting.Errorf("%s must be from 0 to %d, got %d", setting.Path("task.max_len"), longest, maxLen)
 	}
 	if name == textTask {
 		if maxLen == 0 {
@@ -136,11 +133,11 @@ func Named(name string, maxLen int) (Config, error) {
 		return Defaults(rule), nil
 	}
 	if !slices.Contains(data.Names(), name) {
-		return Config{}, configErrorf("%s must be one of %s, got %q", setting("task"), strings.Join(Names(), ", "), name)
+		return Config{}, setting.Errorf("%s must be one of %s, got %q", setting.Path("task"), strings.Join(Names(), ", "), name)
 	}
 	rule, err := data.Named(name, maxLen)
 	if err != nil {
-		return Config{}, configErrorf("%w (%s)", err, setting("task.max_len"))
+		return Config{}, setting.Errorf("%w (%s)", err, setting.Path("task.max_len"))
 	}
 	return Defaults(rule), nil
 }
@@ -153,15 +150,18 @@ func Defaults(rule data.Rule) Config {
 		Data:  Data{Validation: 1000},
 		Model: layers.ModelConfig{Dim: 32, Layers: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}}},
 		Training: Training{
-			Batch: 64, Steps: 100, Rate: 3e-3, WarmUp: 100, Decay: 800, Floor: 0.1, WeightDecay: 0.01, Clip: 1,
-			Stopping: train.Stopping{Patience: 3},
+			BatchSize: 64, StepsPerEpoch: 100, Stopping: train.Stopping{Patience: 3},
+			Optimizer: optim.Config{
+				Solver: optim.AdamW{Beta2: 0.98}, LearningRate: 3e-3, WeightDecay: 0.01, ClipNorm: 1,
+				Schedule: optim.Scheduling{WarmUp: 100, Decay: 800, Floor: 0.1},
+			},
 		},
 	}
 	switch rule.Kind {
 	case data.KindPairs:
 		c.Model.Dim = 64
 	case data.KindText:
-		c.Model.Dim, c.Training.Batch, c.Training.Steps, c.Training.Decay = 64, 16, 200, 3000
+		c.Model.Dim, c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.Optimizer.Schedule.Decay = 64, 16, 200, 3000
 	}
 	if tune := tuned[rule.Name]; tune != nil {
 		tune(&c)
@@ -179,8 +179,11 @@ func rowDefaults(c *Config) {
 	}}
 	c.Data.Validation = -1
 	c.Training = Training{
-		Rate: 1e-3, WarmUp: -1, Decay: -1, Epochs: -1, Floor: 0.02, WeightDecay: 0.01, Clip: 1,
-		Stopping: train.Stopping{Patience: 5},
+		MaxEpochs: -1, Stopping: train.Stopping{Patience: 5},
+		Optimizer: optim.Config{
+			Solver: optim.AdamW{Beta2: 0.98}, LearningRate: 1e-3, WeightDecay: 0.01, ClipNorm: 1,
+			Schedule: optim.Scheduling{WarmUp: -1, Decay: -1, Floor: 0.02},
+		},
 	}
 	if c.Task.Kind == data.KindPairs {
 		c.Training.LabelSmoothing = 0.1
@@ -189,10 +192,10 @@ func rowDefaults(c *Config) {
 
 // tuned is what some rules are learned better or faster with than others of their kind.
 var tuned = map[string]func(c *Config){
-	"copy":  func(c *Config) { c.Training.Steps, c.Training.Decay = 50, 300 },
-	"sort":  func(c *Config) { c.Model.Dim, c.Training.Decay = 48, 1400 },
-	"add":   func(c *Config) { c.Training.Decay, c.Training.Patience = 2000, 6 },
-	"dates": func(c *Config) { c.Training.Epochs = 10 },
+	"copy":  func(c *Config) { c.Training.StepsPerEpoch, c.Training.Optimizer.Schedule.Decay = 50, 300 },
+	"sort":  func(c *Config) { c.Model.Dim, c.Training.Optimizer.Schedule.Decay = 48, 1400 },
+	"add":   func(c *Config) { c.Training.Optimizer.Schedule.Decay, c.Training.Stopping.Patience = 2000, 6 },
+	"dates": func(c *Config) { c.Training.MaxEpochs = 10 },
 }
 
 // decide sets what the data decide of the model's configuration. It is an error if that says otherwise, or if training
@@ -200,12 +203,12 @@ var tuned = map[string]func(c *Config){
 func (c *Config) decide(l data.Layout) error {
 	m, length := &c.Model, max(l.Len, l.TargetLen)
 	for _, n := range []struct {
-		name  setting
+		name  setting.Path
 		field *int
 		want  int
 	}{{"model.vocab", &m.Vocab, l.Tokens}, {"model.outputs", &m.Outputs, l.Classes}} {
 		if *n.field = cmp.Or(*n.field, n.want); *n.field != n.want {
-			return configErrorf("%s must be %d, as the task has it, or 0 for that, got %d", n.name, n.want, *n.field)
+			return setting.Errorf("%s must be %d, as the task has it, or 0 for that, got %d", n.name, n.want, *n.field)
 		}
 	}
 	if m.Positions == nil {
@@ -216,11 +219,15 @@ func (c *Config) decide(l data.Layout) error {
 			m.Positions = layers.Rotary{}
 		}
 	}
+	if p, ok := m.Positions.(layers.Learned); ok && p.MaxLen == 0 {
+		p.MaxLen = length
+		m.Positions = p
+	}
 	if p, ok := m.Positions.(layers.Learned); ok && (p.MaxLen < length || p.MaxLen > 2*longest) {
-		return configErrorf("%s must be from %d, the length of the task's sequences, to %d, got %d", setting("model.positions.max_len"), length, 2*longest, p.MaxLen)
+		return setting.Errorf("%s must be from %d, the length of the task's sequences, to %d, got %d", setting.Path("model.positions.max_len"), length, 2*longest, p.MaxLen)
 	}
 	if t := &c.Training; t.MicroBatches == 0 {
-		for t.MicroBatches = 4; t.Batch%t.MicroBatches != 0; t.MicroBatches /= 2 {
+		for t.MicroBatches = 4; t.BatchSize%t.MicroBatches != 0; t.MicroBatches /= 2 {
 		}
 	}
 	return c.checkMemory(l)
@@ -236,9 +243,9 @@ func (c *Config) checkMemory(l data.Layout) error {
 	if need <= maxMemory {
 		return nil
 	}
-	return configErrorf("training would need at least %.3g GiB of memory, for %s; at most %d GiB are allowed: choose a smaller %s, %s, %s, %s or %s, or more %s",
+	return setting.Errorf("training would need at least %.3g GiB of memory, for %s; at most %d GiB are allowed: choose a smaller %s, %s, %s, %s or %s, or more %s",
 		need/(1<<30), what, maxMemory>>30,
-		setting("model.dim"), setting("model.block.feed_forward.hidden"), setting("model.layers"), setting("task.max_len"), setting("training.batch"), setting("training.micro_batches"))
+		setting.Path("model.dim"), setting.Path("model.block.feed_forward.hidden"), setting.Path("model.layers"), setting.Path("task.max_len"), setting.Path("training.batch_size"), setting.Path("training.micro_batches"))
 }
 
 // leastMemory returns about how many bytes training needs at least, with one worker and any solver, and says for what.
@@ -254,7 +261,7 @@ func (c *Config) leastMemory(l data.Layout) (bytes float64, what string) {
 	params := blocks*(4*dim*heads+2*dim*hidden) + (2*classes+length)*dim
 	// Training keeps about half of what every block computes, of one micro-batch, as Buffers use memory again;
 	// validation has the same memory, and keeps no more than one block needs at once.
-	train, validate := float64(c.Training.Batch/c.Training.MicroBatches)*length, float64(min(c.validationSize(), c.Data.Validation))*length
+	train, validate := float64(c.Training.BatchSize/c.Training.MicroBatches)*length, float64(min(c.validationSize(), c.Data.Validation))*length
 	values := max(train*(blocks*(4*dim+6*heads+2*hidden)+2*classes)/2, validate*(3*dim+max(hidden, 3*heads, 2*classes)))
 	what = fmt.Sprintf("%.3g parameters and batches of %.3g tokens", params, max(train, validate))
 	if _, ok := c.Model.Positions.(layers.RelativeBias); ok {

@@ -14,11 +14,11 @@ func ExampleConfig_Apply() {
 		log.Fatal(err)
 	}
 	fmt.Println(c.Apply("speedrun"))
-	c.Training.Steps = 1000
-	fmt.Println(c.Model.Layers, "blocks,", c.Training.Solver)
+	c.Training.StepsPerEpoch = 1000
+	fmt.Println(c.Model.Layers, "blocks,", c.Training.Optimizer.Schedule.Kind)
 	fmt.Println(c.Apply("tiny"))
 	// Output:
 	// <nil>
-	// 2 blocks, muon
+	// 2 blocks, linear
 	// preset must be one of nanogpt, speedrun for the task text, got "tiny"
 }

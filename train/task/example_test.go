@@ -25,7 +25,7 @@ func Example() {
 	}
 	config := task.Defaults(rule)
 	config.Model.Layers = 1
-	config.Training.Epochs = 2
+	config.Training.MaxEpochs = 2
 	t, err := task.New(config)
 	if err != nil {
 		log.Fatal(err)
@@ -72,7 +72,7 @@ func ExampleTask_Look() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	config.Data.File, config.Training.Epochs = file, 10
+	config.Data.File, config.Training.MaxEpochs = file, 10
 	t, err := task.New(config)
 	if err != nil {
 		log.Fatal(err)
@@ -127,7 +127,7 @@ func ExampleModel_Judge() {
 		log.Fatal(err)
 	}
 	config.Data.File = learned
-	config.Training.Rate, config.Training.Epochs = 0.01, 10
+	config.Training.Optimizer.LearningRate, config.Training.MaxEpochs = 0.01, 10
 	t, err := task.New(config)
 	if err != nil {
 		log.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/heed-go/heed/internal/extremes"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
 )
 
 func TestExtremes(t *testing.T) {
@@ -23,8 +24,8 @@ func TestExtremes(t *testing.T) {
 		c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads, c.Model.Block.FeedForward.Hidden = 4, 1, 2, 4
 		c.Model.Init, c.Model.Block.Attention.OutputInit = init, init
 		c.Data.Validation = 4
-		c.Training.Batch, c.Training.Steps, c.Training.Epochs, c.Training.Decay = 4, 2, 2, 4
-		c.Training.Baseline, c.Training.StoppingThreshold, c.Training.DivergenceThreshold = new(1.0), new(1e-3), new(100.0)
+		c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.MaxEpochs, c.Training.Optimizer.Schedule.Decay = 4, 2, 2, 4
+		c.Training.Stopping.Baseline, c.Training.Stopping.StoppingThreshold, c.Training.Stopping.DivergenceThreshold = new(1.0), new(1e-3), new(100.0)
 		return c
 	}
 	// fitted trains two steps.
@@ -34,7 +35,7 @@ func TestExtremes(t *testing.T) {
 			return nil, err
 		}
 		defer made.Close()
-		fit := made.FitConfig()
+		fit := fitConfig(t, made)
 		fit.MaxSteps = 2
 		r, err := train.Fit(t.Context(), made.Problem(), fit)
 		if err != nil {
@@ -43,10 +44,10 @@ func TestExtremes(t *testing.T) {
 		return []float64{r.Best.TrainLoss, r.Best.ValLoss, r.Best.GradientNorm, r.Best.LearningRate}, nil
 	}
 	sgd := config(rule)
-	sgd.Training.Solver, sgd.Training.Momentum, sgd.Training.Plateau, sgd.Training.PlateauFactor = "sgd", 0.9, 2, 0.5
+	sgd.Training.Optimizer.Solver, sgd.Training.Optimizer.Plateau = optim.SGD{Momentum: 0.9}, optim.Plateauing{Checks: 2, Factor: 0.5}
 	muon := config(rule)
-	muon.Training.Solver, muon.Training.MuonRate, muon.Training.Average, muon.Training.Schedule = "muon", 0.02, 0.9, "one-cycle"
-	muon.Training.WarmUp = 1
+	muon.Training.Optimizer.Solver, muon.Training.Optimizer.Average, muon.Training.Optimizer.Schedule.Kind = optim.Muon{LearningRate: 0.02}, 0.9, "one-cycle"
+	muon.Training.Optimizer.Schedule.WarmUp = 1
 	model, err := New(config(rule))
 	if err != nil {
 		t.Fatal(err)
@@ -70,9 +71,9 @@ func TestExtremes(t *testing.T) {
 			all.Training = c
 			return fitted(all)
 		}),
-		extremes.Of(muon.Training.Solving, func(c Solving) ([]float64, error) {
+		extremes.Of(muon.Training.Optimizer, func(c optim.Config) ([]float64, error) {
 			all := muon
-			all.Training.Solving = c
+			all.Training.Optimizer = c
 			return fitted(all)
 		}),
 		extremes.Of(PredictOptions{Beam: 2}, func(c PredictOptions) ([]float64, error) {

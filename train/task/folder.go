@@ -19,6 +19,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/folderlock"
+	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/sizes"
 	"github.com/heed-go/heed/train"
 )
@@ -73,9 +74,9 @@ var ErrFinished = errors.New("is finished: there is nothing to resume, unless it
 
 // Train trains the model and writes a run folder, which it makes if there is none. Where dir holds a run of the same
 // Config that was interrupted or met a limit, Train goes on with it from there, and ends with the same bytes as if it
-// had never been interrupted. Epochs and Patience may be higher than there, also where the run is finished: it ends
+// had never been interrupted. MaxEpochs and Patience may be higher than there, also where the run is finished: it ends
 // with the bytes of one that had them from the start, and the same Decay and WarmUp, which New may have decided by the
-// Epochs that there were. Otherwise a finished run is an error that wraps ErrFinished. A
+// MaxEpochs that there were. Otherwise a finished run is an error that wraps ErrFinished. A
 // run of another Config is an error, and so is a folder that another training is writing to, which stays as it is. The
 // weights that it keeps are those of the best epoch, or of the last one if the Config says KeepLast.
 //
@@ -105,7 +106,10 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	}
 	start := time.Now()
 	of := map[string]string{runKey: t.Config.id()}
-	c := t.FitConfig()
+	c, err := t.FitConfig()
+	if err != nil {
+		return nil, err
+	}
 	c.Checkpoint, c.Resume = filepath.Join(dir, CheckpointFile), true
 	c.CheckpointSteps, c.CheckpointTime = t.CheckpointSteps, t.CheckpointTime
 	c.Run = of[runKey]
@@ -249,7 +253,7 @@ func (t *Task) begin(dir string) error {
 		return err
 	}
 	raised := there
-	raised.Training.Epochs, raised.Training.Patience = t.Config.Training.Epochs, t.Config.Training.Patience
+	raised.Training.MaxEpochs, raised.Training.Stopping.Patience = t.Config.Training.MaxEpochs, t.Config.Training.Stopping.Patience
 	raised.moveTo(t.Config.Data)
 	if err := there.decide(t.layout); err != nil || !same(raised, t.Config) {
 		return fmt.Errorf("%s holds a run of another configuration: choose another folder", dir)
@@ -296,17 +300,18 @@ func (c *Config) moveTo(d Data) {
 // raisedTo returns an error if what may be raised in a run is lower in another Config; 0 is no limit.
 func (c Config) raisedTo(other Config) error {
 	for _, n := range []struct {
-		name    setting
+		name    setting.Path
 		was, is int
 	}{
-		{"training.epochs", c.Training.Epochs, other.Training.Epochs}, {"training.patience", c.Training.Patience, other.Training.Patience},
+		{"training.max_epochs", c.Training.MaxEpochs, other.Training.MaxEpochs},
+		{"training.stopping.patience", c.Training.Stopping.Patience, other.Training.Stopping.Patience},
 	} {
 		if n.is != 0 && (n.was == 0 || n.is < n.was) {
 			was := fmt.Sprint(n.was)
 			if n.was == 0 {
 				was = "0, which is no limit"
 			}
-			return configErrorf("%s may be raised when a run goes on, but not lowered: it was %s, got %d", n.name, was, n.is)
+			return setting.Errorf("%s may be raised when a run goes on, but not lowered: it was %s, got %d", n.name, was, n.is)
 		}
 	}
 	return nil

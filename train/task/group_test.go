@@ -49,7 +49,7 @@ func TestTrainInAGroup(t *testing.T) {
 }
 
 func trainInAGroup(t *testing.T, c Config) {
-	c.Training.MicroBatches, c.Training.Epochs = 2, 2
+	c.Training.MicroBatches, c.Training.MaxEpochs = 2, 2
 	alone, dir := filepath.Join(t.TempDir(), "alone"), filepath.Join(t.TempDir(), "run")
 	if _, err := made(t, c).Train(t.Context(), alone, nil, nil); err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func ofRows(t testing.TB, kind data.Kind, rows string) *Task {
 		c.Data.TargetUnits = tokenizer.Tokens
 	}
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2
-	c.Training.Epochs = 3
+	c.Training.MaxEpochs = 3
 	return made(t, c)
 }
 

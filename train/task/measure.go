@@ -11,6 +11,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/apart"
+	"github.com/heed-go/heed/internal/setting"
 )
 
 // lengths are how many ids a row's source and its answer have; of labels, the class that the answer is.
@@ -33,7 +34,7 @@ func (s *rowSet) measure(c *Config) error {
 		return err
 	}
 	if n := trains.unknown[1]; s.look.from && 2*n > len(trains.rows) {
-		return configErrorf("data file %q: %d of %d answers to train on have symbols that the model of %q doesn't know and can't write: begin without its weights",
+		return setting.Errorf("data file %q: %d of %d answers to train on have symbols that the model of %q doesn't know and can't write: begin without its weights",
 			c.Data.File, n, len(trains.rows), c.From.Dir)
 	}
 	c.Task.MaxLen = cmp.Or(c.Task.MaxLen, max(leastLen, enough(0, trains.rows, validates.rows)))
@@ -48,8 +49,8 @@ func (s *rowSet) measure(c *Config) error {
 	s.held = rows{table: s.validates.table, number: slices.Clone(s.validates.number)}
 	s.leaveOut(c, &s.validates, &validates)
 	if len(trains.rows) == 0 || len(validates.rows) == 0 && c.Data.Validation > 0 {
-		return configErrorf("data file %q: no row is left to train or to validate on that has a source of at most %d symbols and an answer of at most %d: give a greater %s or %s",
-			c.Data.File, c.Task.MaxLen, c.Task.MaxAnswer, setting("task.max_len"), setting("task.max_answer"))
+		return setting.Errorf("data file %q: no row is left to train or to validate on that has a source of at most %d symbols and an answer of at most %d: give a greater %s or %s",
+			c.Data.File, c.Task.MaxLen, c.Task.MaxAnswer, setting.Path("task.max_len"), setting.Path("task.max_answer"))
 	}
 	b := newBuckets(c, trains.rows, validates.rows)
 	s.widths = b.widths()

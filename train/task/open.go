@@ -262,7 +262,7 @@ func readable(err error) error {
 func (c Config) id() string {
 	c.moveTo(Data{})
 	c.From.Dir = ""
-	c.Training.Epochs, c.Training.Patience = 0, 0
+	c.Training.MaxEpochs, c.Training.Stopping.Patience = 0, 0
 	c.Task.About, c.Task.Example = "", ""
 	return ConfigFile + " " + jsonSum(c)
 }

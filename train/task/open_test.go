@@ -136,7 +136,8 @@ func TestImports(t *testing.T) {
 		t.Error(err)
 	} else {
 		for _, path := range p.Imports {
-			if strings.Contains(path, ".") && !strings.HasPrefix(path, "github.com/heed-go/heed/internal/") {
+			below := strings.HasPrefix(path, "github.com/heed-go/heed/internal/") || strings.HasPrefix(path, "github.com/heed-go/heed/data/")
+			if strings.Contains(path, ".") && !below {
 				t.Errorf("data depends on %s, want the standard library and the packages below it", path)
 			}
 		}
@@ -147,9 +148,9 @@ func TestImports(t *testing.T) {
 // Without a summary they open.
 func TestOpenComparesWeights(t *testing.T) {
 	c := small(t, "copy")
-	c.Training.KeepLast = true
+	c.Training.Stopping.KeepLast = true
 	task, dir := made(t, c), filepath.Join(t.TempDir(), "run")
-	task.MaxSteps = c.Training.Steps // a check
+	task.MaxSteps = c.Training.StepsPerEpoch // a check
 	if _, err := task.Train(t.Context(), dir, nil, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +217,7 @@ func TestOpenComparesWeights(t *testing.T) {
 			}
 		})
 	}
-	c.Training.Epochs++ // which two runs of one id may differ in
+	c.Training.MaxEpochs++ // which two runs of one id may differ in
 	_, longer := trained(t, c)
 	write(WeightsFile, read(longer, WeightsFile))
 	write(SummaryFile, read(longer, SummaryFile))
@@ -375,21 +376,21 @@ func TestModelsFreeTheirGraphs(t *testing.T) {
 // What JSON has of another type is named as in config.json, not as in Go.
 func TestConfigOfOtherTypes(t *testing.T) {
 	for content, want := range map[string]string{
-		`{"format": 2, "training": {"batches": 1}}`:   `unknown key "batches"`,
-		`{"format": 2, "model": {"block": {"x": 1}}}`: `a model's configuration: unknown key "x"`,
-		`[]`:                                                  "it must be an object, got array",
-		`{"format": "2"}`:                                     "format must be a whole number of at most 64 bits, got string",
-		`{"format": 2, "task": 7}`:                            "task must be an object, got number",
-		`{"format": 2, "seed": -1}`:                           "seed must be a whole number of at most 64 bits, not negative, got number -1",
-		`{"format": 2, "spelled": 1}`:                         "spelled must be true or false, got number",
-		`{"format": 2, "model": []}`:                          "a model's configuration: it must be an object, got array",
-		`{"format": 2, "model": {"dim": 1e30}}`:               "a model's configuration: dim must be a whole number of at most 64 bits, got number 1e30",
-		`{"format": 2, "task": {"classes": "x"}}`:             "task.classes must be an array, got string",
-		`{"format": 2, "training": {"learning_rate": 1e999}}`: "training.learning_rate must be a number that 64 bits hold, got number 1e999",
-		`{"format": 2, "model": {"block": {"attention": {"heads": "x"}}}}`:           "a model's configuration: block.attention.heads must be a whole number of at most 64 bits, got string",
-		`{"format": 2, "model": {"block": {"feed_forward": {"activation": 1}}}}`:     "a model's configuration: block.feed_forward.activation must be a string, got number",
-		`{"format": 2, "model": {"positions": {"kind": "learned", "max_len": "x"}}}`: "a model's configuration: positions of kind learned: max_len must be a whole number of at most 64 bits, got string",
-		`{"format": 2, "model": {"positions": 1}}`:                                   "a model's configuration: positions: it must be an object, got number",
+		`{"format": 3, "training": {"batches": 1}}`:   `unknown key "batches"`,
+		`{"format": 3, "model": {"block": {"x": 1}}}`: `a model's configuration: unknown key "x"`,
+		`[]`:                                                    "it must be an object, got array",
+		`{"format": "2"}`:                                       "format must be a whole number of at most 64 bits, got string",
+		`{"format": 3, "task": 7}`:                              "task must be an object, got number",
+		`{"format": 3, "seed": -1}`:                             "seed must be a whole number of at most 64 bits, not negative, got number -1",
+		`{"format": 3, "spelled": 1}`:                           "spelled must be true or false, got number",
+		`{"format": 3, "model": []}`:                            "a model's configuration: it must be an object, got array",
+		`{"format": 3, "model": {"dim": 1e30}}`:                 "a model's configuration: dim must be a whole number of at most 64 bits, got number 1e30",
+		`{"format": 3, "task": {"classes": "x"}}`:               "task.classes must be an array, got string",
+		`{"format": 3, "training": {"label_smoothing": 1e999}}`: "training.label_smoothing must be a number that 64 bits hold, got number 1e999",
+		`{"format": 3, "model": {"block": {"attention": {"heads": "x"}}}}`:           "a model's configuration: block.attention.heads must be a whole number of at most 64 bits, got string",
+		`{"format": 3, "model": {"block": {"feed_forward": {"activation": 1}}}}`:     "a model's configuration: block.feed_forward.activation must be a string, got number",
+		`{"format": 3, "model": {"positions": {"kind": "learned", "max_len": "x"}}}`: "a model's configuration: positions of kind learned: max_len must be a whole number of at most 64 bits, got string",
+		`{"format": 3, "model": {"positions": 1}}`:                                   "a model's configuration: positions: it must be an object, got number",
 	} {
 		if _, err := parseConfig([]byte(content)); err == nil || err.Error() != want {
 			t.Errorf("of %s, the error is\n%v, want\n%s", content, err, want)
@@ -422,7 +423,7 @@ func FuzzReadConfig(f *testing.F) {
 		}
 		f.Add(good)
 	}
-	f.Add([]byte(`{"format": 2, "task": {"name": "text", "kind": "text", "alphabet": "ab"}, "data": {"file": "x"}, "model": {"dim": 1e3}}`))
+	f.Add([]byte(`{"format": 3, "task": {"name": "text", "kind": "text", "alphabet": "ab"}, "data": {"file": "x"}, "model": {"dim": 1e3}}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, ConfigFile), content, 0o666); err != nil {

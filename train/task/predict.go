@@ -16,6 +16,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/apart"
+	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -68,7 +69,7 @@ func (m *Model) Predict(input string) (string, error) {
 // panics in the caller's goroutine, as train.Fit does.
 func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
 	if o.Beam < 0 || o.Beam > MaxBeam {
-		return nil, configErrorf("%s must be from 1 to %d, or 0 for 1, got %d", setting("beam"), MaxBeam, o.Beam)
+		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for 1, got %d", setting.Path("beam"), MaxBeam, o.Beam)
 	}
 	if o.Beam > 1 && m.Config.Task.Kind != data.KindPairs {
 		return nil, fmt.Errorf("a Beam is for answers that are written symbol by symbol, those of pairs: the task %s is of kind %s", m.Config.Task.Name, m.Config.Task.Kind)

@@ -172,7 +172,7 @@ func TestPanicsArePassedOn(t *testing.T) {
 		samples, sample := 0, c.Task.Sample
 		train := false
 		c.Task.Sample = func(rng *rand.Rand, maxLen int) string {
-			if samples++; train && samples > 2*c.Training.Batch {
+			if samples++; train && samples > 2*c.Training.BatchSize {
 				fail()
 			}
 			return sample(rng, maxLen)

@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
 )
 
 // A Preset is settings of a name, for tasks of a kind that learn a file.
@@ -45,9 +47,9 @@ func (c *Config) Apply(preset string) error {
 		names = append(names, p.Name)
 	}
 	if names == nil {
-		return configErrorf("%s: there are none for the task %s, got %q", setting("preset"), c.Task.Name, preset)
+		return setting.Errorf("%s: there are none for the task %s, got %q", setting.Path("preset"), c.Task.Name, preset)
 	}
-	return configErrorf("%s must be one of %s for the task %s, got %q", setting("preset"), strings.Join(names, ", "), c.Task.Name, preset)
+	return setting.Errorf("%s must be one of %s for the task %s, got %q", setting.Path("preset"), strings.Join(names, ", "), c.Task.Name, preset)
 }
 
 // nanoGPT is what https://github.com/karpathy/nanoGPT's README trains on a CPU, with the settings that its
@@ -66,8 +68,11 @@ func nanoGPT(c *Config) {
 	}
 	c.Data.Validation = mostValidation
 	c.Training = Training{
-		Batch: 12, Steps: 250, Epochs: 8, Rate: 1e-3, WarmUp: 100, Decay: 2000, Floor: 0.1, WeightDecay: 0.1, Clip: 1,
-		Solving: Solving{Beta1: 0.9, Beta2: 0.99},
+		BatchSize: 12, StepsPerEpoch: 250, MaxEpochs: 8,
+		Optimizer: optim.Config{
+			Solver: optim.AdamW{Beta1: 0.9, Beta2: 0.99}, LearningRate: 1e-3, WeightDecay: 0.1, ClipNorm: 1,
+			Schedule: optim.Scheduling{WarmUp: 100, Decay: 2000, Floor: 0.1},
+		},
 	}
 }
 
@@ -85,8 +90,11 @@ func speedrun(c *Config) {
 	}
 	c.Data.Validation = mostValidation
 	c.Training = Training{
-		Batch: 16, MicroBatches: 2, Steps: 450, Epochs: 1, Rate: 0.02, WarmUp: 10, Decay: 450,
-		Solving: Solving{Solver: "muon", MuonRate: 0.05, Schedule: "linear", Beta2: 0.95},
+		BatchSize: 16, MicroBatches: 2, StepsPerEpoch: 450, MaxEpochs: 1,
+		Optimizer: optim.Config{
+			Solver: optim.Muon{LearningRate: 0.05, Beta2: 0.95}, LearningRate: 0.02,
+			Schedule: optim.Scheduling{Kind: "linear", WarmUp: 10, Decay: 450},
+		},
 	}
 }
 
@@ -103,7 +111,10 @@ func pairs(c *Config, dim, encoder int, rate, dropout float64, epochs int) {
 	}
 	c.DecoderLayers = 1
 	c.Training = Training{
-		Batch: 64, MicroBatches: 2, Epochs: epochs, Rate: rate, WarmUp: -1, Decay: -1, WeightDecay: 0.01, Clip: 1, LabelSmoothing: 0.1,
-		Solving: Solving{Schedule: "linear"}, Stopping: train.Stopping{Monitor: "val_accuracy", Mode: "max"},
+		BatchSize: 64, MicroBatches: 2, MaxEpochs: epochs, LabelSmoothing: 0.1, Stopping: train.Stopping{Monitor: "val_accuracy", Mode: "max"},
+		Optimizer: optim.Config{
+			Solver: optim.AdamW{Beta2: 0.98}, LearningRate: rate, WeightDecay: 0.01, ClipNorm: 1,
+			Schedule: optim.Scheduling{Kind: "linear", WarmUp: -1, Decay: -1},
+		},
 	}
 }

@@ -28,12 +28,12 @@ func TestPresets(t *testing.T) {
 			if back, err := parseConfig(content); err != nil || !same(back, c) {
 				t.Errorf("from JSON it is %+v, want %+v: %v", back, c, err)
 			}
-			c.Training.Epochs = 2
+			c.Training.MaxEpochs = 2
 			if p.Kind == data.KindText {
-				c.Training.Steps = 10
+				c.Training.StepsPerEpoch = 10
 			}
 			task := made(t, c)
-			if r, err := train.Fit(t.Context(), task.Problem(), task.FitConfig()); err != nil || !(r.History[1].TrainLoss < r.History[0].TrainLoss) {
+			if r, err := train.Fit(t.Context(), task.Problem(), fitConfig(t, task)); err != nil || !(r.History[1].TrainLoss < r.History[0].TrainLoss) {
 				t.Errorf("it doesn't learn: %+v, %v", r.History, err)
 			}
 		})

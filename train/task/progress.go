@@ -31,9 +31,9 @@ func (t *Task) foretell(log io.Writer, onStep func(epoch, step int, loss float64
 		}
 		if taken := time.Since(start); steps >= 20 && taken > 10*time.Second && !said {
 			said = true
-			each := taken / time.Duration(steps) * time.Duration(t.Config.Training.Steps)
+			each := taken / time.Duration(steps) * time.Duration(t.Config.Training.StepsPerEpoch)
 			most := ""
-			if n := t.Config.Training.Epochs - epoch; t.Config.Training.Epochs > 0 && n > 1 {
+			if n := t.Config.Training.MaxEpochs - epoch; t.Config.Training.MaxEpochs > 0 && n > 1 {
 				most = fmt.Sprintf(", %s for the %d to come at most", sizes.Time((time.Duration(n) * each).Seconds()), n)
 			}
 			fmt.Fprintf(log, "Time: about %s an epoch%s, and some for validation\n", sizes.Time(each.Seconds()), most)

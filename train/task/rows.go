@@ -9,6 +9,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/train"
 )
 
@@ -152,7 +153,7 @@ func (s *rowSet) divide(c *Config) error {
 	held := make([]bool, table.Len())
 	if c.Data.ValidationFile == "" && c.Data.Validation > 0 {
 		if sources < 2 {
-			return configErrorf("data file %q has %d source, and none is left to validate on: name a file with %s, or give a %s of 0", c.Data.File, sources, setting("data.validation_file"), setting("data.validation"))
+			return setting.Errorf("data file %q has %d source, and none is left to validate on: name a file with %s, or give a %s of 0", c.Data.File, sources, setting.Path("data.validation_file"), setting.Path("data.validation"))
 		}
 		// A share of the sources, and twice that where so few of them aren't lucky enough for one.
 		for share, n := min(0.1, float64(c.Data.Validation)/float64(sources)), 0; n == 0; share *= 2 {
@@ -165,7 +166,7 @@ func (s *rowSet) divide(c *Config) error {
 			}
 			s.look.Held = len(together)
 			if n == len(held) {
-				return configErrorf("data file %q has %d sources, which the seed %d holds out together: name a file with %s, or give another %s", c.Data.File, sources, c.Seed, setting("data.validation_file"), setting("seed"))
+				return setting.Errorf("data file %q has %d sources, which the seed %d holds out together: name a file with %s, or give another %s", c.Data.File, sources, c.Seed, setting.Path("data.validation_file"), setting.Path("seed"))
 			}
 		}
 	}
@@ -204,13 +205,13 @@ func (s *rowSet) complete(c *Config) error {
 	}
 	steps := 0
 	for _, n := range counts {
-		steps += (n + t.Batch - 1) / t.Batch
+		steps += (n + t.BatchSize - 1) / t.BatchSize
 	}
-	if t.Steps = cmp.Or(t.Steps, steps); t.Steps != steps {
-		return configErrorf("%s must be %d, one pass over the file, or 0 for that, got %d: %s has checks more often", setting("training.steps"), steps, t.Steps, setting("training.check_every"))
+	if t.StepsPerEpoch = cmp.Or(t.StepsPerEpoch, steps); t.StepsPerEpoch != steps {
+		return setting.Errorf("%s must be %d, one pass over the file, or 0 for that, got %d: %s has checks more often", setting.Path("training.steps_per_epoch"), steps, t.StepsPerEpoch, setting.Path("training.check_every"))
 	}
 	t.plan(steps)
-	s.batch = t.Batch
+	s.batch = t.BatchSize
 	s.look.Trains, s.look.Validates = len(s.trains.number), len(s.validates.number)
 	return nil
 }
@@ -228,7 +229,7 @@ func (s *rowSet) example() string {
 }
 
 func (s *rowSet) train(c Training) examples {
-	return s.examples(s.trains, train.Shuffled, c.Batch/max(1, c.MicroBatches))
+	return s.examples(s.trains, train.Shuffled, c.BatchSize/max(1, c.MicroBatches))
 }
 
 func (s *rowSet) validation() examples { return s.examples(s.validates, train.InOrder, s.batch) }

@@ -351,7 +351,7 @@ func TestClassWeights(t *testing.T) {
 		t.Errorf("with label smoothing the score is %+v, %v, want %+v", got, err, plain)
 	}
 	lossOf := func(task *Task) (loss float64) {
-		config := task.FitConfig()
+		config := fitConfig(t, task)
 		config.MaxSteps = 1
 		config.OnStep = func(_, _ int, l float64) bool { loss = l; return true }
 		if _, err := train.Fit(t.Context(), task.Problem(), config); err != nil {
@@ -385,7 +385,7 @@ func TestRowsErrors(t *testing.T) {
 		{"hardly a label twice", "labels", "id,title\n" + manyRows(30), nil, "31 different labels in 31 rows, taken from its columns 1 and 2, and no header: the first row of data is \"id\", \"title\". data.columns names those of texts and labels"},
 		{"one label", "labels", "a\tx\nb\tx\n", nil, "has 1 label, and 2 to 10000 different ones can be learned"},
 		{"tags that don't fit", "tags", strings.Repeat("a b\tX\n", 10), nil, "line 1: 2 symbols have 1 tags, and each needs one"},
-		{"another length of an epoch", "pairs", strings.Repeat("a\tb\nb\tb\n", 30), func(c *Config) { c.Training.Steps = 7 }, "training.steps must be "},
+		{"another length of an epoch", "pairs", strings.Repeat("a\tb\nb\tb\n", 30), func(c *Config) { c.Training.StepsPerEpoch = 7 }, "training.steps_per_epoch must be "},
 		{"nothing that short", "pairs", "aaaa\tb\nbbbb\tb\n", func(c *Config) { c.Task.MaxLen = 2 }, "no row is left to train or to validate on that has a source of at most 2 symbols"},
 		{"no column", "labels", "text,label\na,b\n", func(c *Config) { c.Data.Columns = []string{"text", "nope"} }, `"nope"`},
 		{"white space", "pairs", strings.Repeat(" \tb\n", 9), nil, ""},

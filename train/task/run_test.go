@@ -14,7 +14,7 @@ import (
 
 func TestReadRun(t *testing.T) {
 	c := small(t, "copy")
-	c.Training.Epochs = 4
+	c.Training.MaxEpochs = 4
 	dir := filepath.Join(t.TempDir(), "run")
 	task := made(t, c)
 	task.MaxSteps = 1
@@ -25,7 +25,7 @@ func TestReadRun(t *testing.T) {
 		t.Errorf("before the first check: got %v", err)
 	}
 	task = made(t, c)
-	task.MaxSteps = c.Training.Steps + c.Training.Steps/2
+	task.MaxSteps = c.Training.StepsPerEpoch + c.Training.StepsPerEpoch/2
 	if _, err := task.Train(t.Context(), dir, nil, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestReadRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err = ReadRun(dir)
-	if err != nil || r.Summary == nil || r.Summary.Because != s.Because || len(r.History) != 4 || r.History[r.Best].Epoch != s.BestEpoch || r.Config.Training.Epochs != 4 {
+	if err != nil || r.Summary == nil || r.Summary.Because != s.Because || len(r.History) != 4 || r.History[r.Best].Epoch != s.BestEpoch || r.Config.Training.MaxEpochs != 4 {
 		t.Fatalf("after all: %+v, %v", r, err)
 	}
 	if len(r.Seconds) != 4 || r.Seconds[0] != first[0] || slices.Min(r.Seconds) <= 0 || slices.Max(r.Seconds) > s.Seconds+1 {
@@ -96,7 +96,7 @@ func TestReadRun(t *testing.T) {
 // writes leaves isn't.
 func TestReadRunComparesHistory(t *testing.T) {
 	c := small(t, "copy")
-	c.Training.Epochs, c.Training.CheckEvery = 3, 7 // checks after 7, 14, 21, 28 and, at the end, 30 steps
+	c.Training.MaxEpochs, c.Training.CheckEvery = 3, 7 // checks after 7, 14, 21, 28 and, at the end, 30 steps
 	base := t.TempDir()
 	folder := func(name string, seed uint64, steps int) string {
 		c := c

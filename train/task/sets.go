@@ -14,6 +14,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/train"
 )
 
@@ -37,15 +38,15 @@ type examples struct {
 func fresh(c Training, draw func(epoch, step, size int) (data.Batch, error)) examples {
 	at := -1
 	var step data.Batch
-	return examples{n: c.Batch * c.Steps, order: train.Fresh, batch: func(examples []int) (data.Batch, error) {
-		if i := examples[0] / c.Batch; i != at { // those of a step are drawn at once
+	return examples{n: c.BatchSize * c.StepsPerEpoch, order: train.Fresh, batch: func(examples []int) (data.Batch, error) {
+		if i := examples[0] / c.BatchSize; i != at { // those of a step are drawn at once
 			var err error
-			if step, err = draw(i/c.Steps, i%c.Steps, c.Batch); err != nil {
+			if step, err = draw(i/c.StepsPerEpoch, i%c.StepsPerEpoch, c.BatchSize); err != nil {
 				return step, err
 			}
 			at = i
 		}
-		from := examples[0] % c.Batch
+		from := examples[0] % c.BatchSize
 		return step.Rows(from, from+len(examples)), nil
 	}}
 }
@@ -59,8 +60,8 @@ type ruleSet struct {
 
 func openRule(c *Config) (set, error) {
 	if c.Task.Sample == nil || c.Task.Answer == nil {
-		return nil, configErrorf("the task %.100q has no Sample and no Answer, so that there is nothing to learn from: a Go program that knows the rule can give it, and %s names a file",
-			c.Task.Name, setting("data.file"))
+		return nil, setting.Errorf("the task %.100q has no Sample and no Answer, so that there is nothing to learn from: a Go program that knows the rule can give it, and %s names a file",
+			c.Task.Name, setting.Path("data.file"))
 	}
 	coder, err := data.NewCoder(c.Task)
 	if err != nil {
@@ -69,7 +70,7 @@ func openRule(c *Config) (set, error) {
 	split, err := data.NewSplit(c.Task, c.Seed, c.Data.Validation)
 	var wrongNumber *data.ValidationError
 	if errors.As(err, &wrongNumber) {
-		return nil, configErrorf("%w (%s)", err, setting("data.validation"))
+		return nil, setting.Errorf("%w (%s)", err, setting.Path("data.validation"))
 	}
 	if err != nil {
 		return nil, asConfigError(err)
@@ -180,7 +181,7 @@ func (s *textSet) describe(c *Config) error {
 		return err
 	}
 	if s.windows, err = s.ValidationWindows(s.length, s.most); err != nil {
-		return configErrorf("%w (%s)", err, setting("task.max_len"))
+		return setting.Errorf("%w (%s)", err, setting.Path("task.max_len"))
 	}
 	if s.most == 0 {
 		s.windows = 0

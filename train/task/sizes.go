@@ -22,18 +22,19 @@ func (c *Config) fill(rows, symbols int) {
 		for a.Heads = max(1, m.Dim/32); m.Dim%a.Heads != 0; a.Heads-- {
 		}
 	}
-	t.Batch = cmp.Or(t.Batch, batch)
+	t.BatchSize = cmp.Or(t.BatchSize, batch)
 }
 
 // plan sets the numbers of steps and epochs that are left to the data, by the steps of an epoch.
 func (t *Training) plan(steps int) {
-	if t.Epochs < 0 { // few rows take more passes
-		t.Epochs = min(max(15, 3000/steps), 100)
+	if t.MaxEpochs < 0 { // few rows take more passes
+		t.MaxEpochs = min(max(15, 3000/steps), 100)
 	}
-	if t.Decay < 0 {
-		t.Decay = t.Epochs * steps
+	schedule := &t.Optimizer.Schedule
+	if schedule.Decay < 0 {
+		schedule.Decay = t.MaxEpochs * steps
 	}
-	if t.WarmUp < 0 {
-		t.WarmUp = min(1000, max(t.Decay, 15*steps)/20)
+	if schedule.WarmUp < 0 {
+		schedule.WarmUp = min(1000, max(schedule.Decay, 15*steps)/20)
 	}
 }

@@ -54,7 +54,7 @@ const validationSize = 250
 // validationSize returns how many examples a validation batch has.
 func (c *Config) validationSize() int {
 	if c.fromRows() {
-		return c.Training.Batch
+		return c.Training.BatchSize
 	}
 	return validationSize
 }
@@ -118,7 +118,7 @@ func (t *Task) Problem() train.Problem {
 		Loss:           t.loss,
 		Train:          dataset(t.set.train(c)),
 		Validation:     dataset(t.set.validation()),
-		BatchSize:      c.Batch,
+		BatchSize:      c.BatchSize,
 		MicroBatches:   c.MicroBatches,
 		ValidationSize: t.Config.validationSize(),
 	}
@@ -138,16 +138,18 @@ func (t *Task) weight(b data.Batch) float64 {
 	return weight
 }
 
-// FitConfig returns how train.Fit is to train it: with the solver, the Stopping, the checks, the epochs and the seed of
-// the Config, and the task's Workers and limits.
-func (t *Task) FitConfig() train.Config {
-	of := t.Config.Training
-	c := train.Config{
-		Stopping: of.Stopping, CheckEvery: of.CheckEvery, MaxEpochs: of.Epochs, MaxSteps: t.MaxSteps, MaxTime: t.MaxTime,
-		Seed: t.Config.Seed, Workers: t.Workers, Group: t.Group,
+// FitConfig returns the Config and the task's Workers and limits as train.Fit takes them. It is an error if the Config
+// has an optimizer that it can't have.
+func (t *Task) FitConfig() (train.Config, error) {
+	training := t.Config.Training
+	solver, plateau, average, err := training.Optimizer.New()
+	if plateau != nil {
+		plateau.Higher = training.Stopping.Mode == "max"
 	}
-	of.solve(&c)
-	return c
+	return train.Config{
+		Stopping: training.Stopping, CheckEvery: training.CheckEvery, MaxEpochs: training.MaxEpochs, MaxSteps: t.MaxSteps, MaxTime: t.MaxTime,
+		Solver: solver, Plateau: plateau, Average: average, Seed: t.Config.Seed, Workers: t.Workers, Group: t.Group,
+	}, err
 }
 
 // loss adds the model, its loss and its accuracy to the graph of the nodes that values gives the values of.

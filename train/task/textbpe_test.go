@@ -156,7 +156,7 @@ func TestTextUnits(t *testing.T) {
 // The text may not change, nor may a folder's tokenizer, nor be missing.
 func TestTextOfBytePairsThatChanges(t *testing.T) {
 	c := smallBPE(t, 260)
-	c.Training.Epochs = 1
+	c.Training.MaxEpochs = 1
 	_, dir := trained(t, c)
 	if err := os.WriteFile(c.Data.File, []byte(manyScripts+"more\n"), 0o666); err != nil {
 		t.Fatal(err)
@@ -202,7 +202,7 @@ func TestGenerateBytePairs(t *testing.T) {
 	if err := os.WriteFile(c.Data.File, []byte(strings.Repeat("世", 3000)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	c.Training.Steps, c.Training.Rate, c.Training.WarmUp = 40, 0.02, 5
+	c.Training.StepsPerEpoch, c.Training.Optimizer.LearningRate, c.Training.Optimizer.Schedule.WarmUp = 40, 0.02, 5
 	task := fitted(t, c)
 	for tokens, want := range map[int]string{6: "世世世", 7: "世世世�", 8: "世世世��"} {
 		var got pieces

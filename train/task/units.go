@@ -8,6 +8,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/sizes"
 )
 
@@ -23,10 +24,10 @@ func (s *rowSet) tokenize(c *Config) error {
 		}
 		n, rows := len(counts), len(s.trains.number)+len(s.validates.number)
 		if n > mostDistinct && 2*n > rows {
-			return configErrorf("data file %q has %d different labels in %d rows, taken from its columns %s. %s names those of texts and labels, and answers to be written are for %s pairs", c.Data.File, n, rows, s.look.Columns, setting("data.columns"), setting("task"))
+			return setting.Errorf("data file %q has %d different labels in %d rows, taken from its columns %s. %s names those of texts and labels, and answers to be written are for %s pairs", c.Data.File, n, rows, s.look.Columns, setting.Path("data.columns"), setting.Path("task"))
 		}
 		if n < 2 || n > maxClasses {
-			return configErrorf("data file %q has %s, and 2 to %d different ones can be learned: %s names the columns of texts and labels, and answers to be written are for %s pairs", c.Data.File, sizes.Count(n, "label"), maxClasses, setting("data.columns"), setting("task"))
+			return setting.Errorf("data file %q has %s, and 2 to %d different ones can be learned: %s names the columns of texts and labels, and answers to be written are for %s pairs", c.Data.File, sizes.Count(n, "label"), maxClasses, setting.Path("data.columns"), setting.Path("task"))
 		}
 		c.Task.Classes = slices.Sorted(maps.Keys(counts))
 	}

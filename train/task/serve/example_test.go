@@ -27,7 +27,7 @@ func Example() {
 	}
 	config := task.Defaults(rule)
 	config.Model.Layers = 1
-	config.Training.Epochs = 2
+	config.Training.MaxEpochs = 2
 	t, err := task.New(config)
 	if err != nil {
 		log.Fatal(err)

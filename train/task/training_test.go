@@ -1,0 +1,76 @@
+package task
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
+)
+
+// fitConfig returns how train.Fit is to train a task.
+func fitConfig(t testing.TB, task *Task) train.Config {
+	t.Helper()
+	c, err := task.FitConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Each setting trains, and otherwise than the default does; its Config goes to JSON and back.
+func TestTraining(t *testing.T) {
+	run := func(t *testing.T, change func(c *Training)) (string, []train.Check) {
+		c := small(t, "copy")
+		c.Training.Optimizer.Schedule.WarmUp, c.Training.Optimizer.Schedule.Decay, c.Training.CheckEvery = 5, 15, 5
+		change(&c.Training)
+		content, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := parseConfig(content)
+		if err != nil || !same(back, c) {
+			t.Fatalf("from JSON it is %+v, want %+v: %v", back.Training, c.Training, err)
+		}
+		task := made(t, c)
+		r, err := train.Fit(t.Context(), task.Problem(), fitConfig(t, task))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, last := r.History[0], r.History[len(r.History)-1]
+		if last.TrainLoss >= first.TrainLoss {
+			t.Errorf("the loss went from %v to %v", first.TrainLoss, last.TrainLoss)
+		}
+		return fmt.Sprint(r.History), r.History
+	}
+	plain, _ := run(t, func(*Training) {})
+	for name, change := range map[string]func(c *optim.Config){
+		"adam":             func(c *optim.Config) { c.Solver, c.WeightDecay = optim.Adam{Beta2: 0.98}, 0.1 },
+		"beta1":            func(c *optim.Config) { c.Solver = optim.AdamW{Beta1: 0.5, Beta2: 0.98} },
+		"beta2":            func(c *optim.Config) { c.Solver = optim.Adam{Beta2: 0.5} },
+		"sgd":              func(c *optim.Config) { c.Solver, c.LearningRate = optim.SGD{}, 0.1 },
+		"sgd and momentum": func(c *optim.Config) { c.Solver, c.LearningRate = optim.SGD{Momentum: 0.9, Nesterov: true}, 0.1 },
+		"lion":             func(c *optim.Config) { c.Solver, c.LearningRate = optim.Lion{}, 1e-3 },
+		"muon":             func(c *optim.Config) { c.Solver = optim.Muon{LearningRate: 0.01} },
+		"clip value":       func(c *optim.Config) { c.ClipValue = 1e-3 },
+		"linear":           func(c *optim.Config) { c.Schedule.Kind = "linear" },
+		"average":          func(c *optim.Config) { c.Average = 0.5 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, _ := run(t, func(c *Training) { change(&c.Optimizer) }); got == plain {
+				t.Error("it trains as if it weren't set")
+			}
+		})
+	}
+	if named, _ := run(t, func(c *Training) { c.Optimizer.Schedule.Kind = "cosine" }); named != plain {
+		t.Error("the default schedule by its name trains otherwise")
+	}
+	_, history := run(t, func(c *Training) { // never better, in that mode
+		c.Optimizer.Plateau, c.Optimizer.Schedule.Kind = optim.Plateauing{Checks: 1, Factor: 0.5}, "constant"
+		c.Stopping = train.Stopping{Monitor: "train_loss", Mode: "max", Patience: c.Stopping.Patience}
+	})
+	if rates := []float64{history[0].LearningRate, history[1].LearningRate, history[3].LearningRate}; rates[0] != 3e-3 || rates[1] != 3e-3 || rates[2] != 3e-3/4 {
+		t.Errorf("with a plateau of 1 check the rates are %v", rates)
+	}
+}
