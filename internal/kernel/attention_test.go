@@ -10,20 +10,12 @@ import (
 
 // TestAttention draws shapes and options, and some operands that aren't finite.
 func TestAttention(t *testing.T) {
-	rounds := 300
-	if testing.Short() {
-		rounds = 60
-	}
-	attentionRounds(t, rounds)
+	attentionRounds(t, testseed.Cases(240))
 }
 
 // TestAttentionOfEachBody is a shorter TestAttention with each body: elsewhere they run with the best one.
 func TestAttentionOfEachBody(t *testing.T) {
-	rounds := 60
-	if testing.Short() {
-		rounds = 20
-	}
-	eachSet(t, func(t *testing.T) { attentionRounds(t, rounds) })
+	eachSet(t, func(t *testing.T) { attentionRounds(t, testseed.Cases(60)) })
 }
 
 // TestAttentionReach compares the bounds of a row of a tile with the mask's span.

@@ -135,9 +135,11 @@ func (g *gemmChecker[F]) fill(m, n, k int) {
 	g.x, g.y = whole(m*k), whole(k*n)
 	g.p = make([]float64, m*n)
 	for i := range m {
+		row := g.p[i*n:][:n]
 		for p := range k {
-			for j := range n {
-				g.p[i*n+j] += g.x[i*k+p] * g.y[p*n+j]
+			x := g.x[i*k+p]
+			for j, y := range g.y[p*n:][:n] {
+				row[j] += x * y
 			}
 		}
 	}
@@ -154,7 +156,7 @@ func TestGemmSmall(t *testing.T) {
 }
 
 func testGemmSmall[F Float](t *testing.T) {
-	g, try, limit := newGemmChecker[F](t), 0, 20
+	g, try, limit := newGemmChecker[F](t), 0, min(20, 12*testseed.Cases(1))
 	if quick() {
 		limit = 9
 	}
@@ -199,13 +201,13 @@ func TestGemmRandom(t *testing.T) {
 func testGemmRandom[F Float](t *testing.T) {
 	g := newGemmChecker[F](t)
 	r := rand.New(rand.NewSource(int64(testseed.Of(t))))
-	tries := 80
-	if quick() {
-		tries = 12
+	tries := testseed.Cases(24)
+	if raceEnabled {
+		tries = 6
 	}
 	for try := range tries {
 		g.cores = 1 + try%3
-		transA, transB, alpha, beta := variant[F](try)
+		transA, transB, alpha, beta := variant[F](r.Intn(36))
 		count, m, n, k := 1, 1+r.Intn(300), 1+r.Intn(150), 1+r.Intn(150)
 		switch try % 4 {
 		case 1:

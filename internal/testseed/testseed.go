@@ -1,5 +1,5 @@
-// Package testseed gives tests that draw random cases their seed. Importing it defines the flag -seed of the test
-// binary.
+// Package testseed gives tests that draw random cases their seed and their number. Importing it defines the flags -seed
+// and -cases of the test binary.
 package testseed
 
 import (
@@ -8,7 +8,18 @@ import (
 	"testing"
 )
 
-var seed = flag.Uint64("seed", 1, "`number` that random cases follow from; 0 draws a new one for each test")
+var (
+	seed  = flag.Uint64("seed", 1, "`number` that random cases follow from; 0 draws a new one for each test")
+	times = flag.Int("cases", 1, "try so many `times` the usual number of cases")
+)
+
+// Cases returns how many cases a test tries that usually tries n: a quarter of them with -short, more with -cases.
+func Cases(n int) int {
+	if n *= *times; testing.Short() {
+		n = (n + 3) / 4
+	}
+	return n
+}
 
 // Of returns the seed of a test's random cases, and logs how to have the same cases again.
 func Of(t testing.TB) uint64 {

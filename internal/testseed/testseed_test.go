@@ -2,6 +2,20 @@ package testseed
 
 import "testing"
 
+func TestCases(t *testing.T) {
+	defer func(old int) { *times = old }(*times)
+	for _, tc := range [][3]int{{1, 10, 3}, {5, 50, 13}} { // -cases, all, with -short
+		*times = tc[0]
+		want := tc[1]
+		if testing.Short() {
+			want = tc[2]
+		}
+		if n := Cases(10); n != want {
+			t.Errorf("%d cases, want %d", n, want)
+		}
+	}
+}
+
 func TestOf(t *testing.T) {
 	defer func(old uint64) { *seed = old }(*seed)
 	*seed = 7
