@@ -83,7 +83,7 @@ var (
 
 func eachEncoderDecoder(t *testing.T, dtypes []tensor.Dtype, test func(t *testing.T, m *layers.EncoderDecoder, mask layers.Mask, tol float64)) {
 	for name, config := range sessionConfigs() {
-		for _, dt := range dtypes {
+		for _, dt := range usual(dtypes) {
 			t.Run(fmt.Sprintf("%s/%v", name, dt), func(t *testing.T) {
 				mask := layers.Mask{}
 				if name == "rotary" {
