@@ -14,7 +14,6 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/ops"
-	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/gradcheck"
 )
@@ -93,34 +92,14 @@ func TestGradientsOfAdditiveAttention(t *testing.T) {
 	checkGradients(t, cases)
 }
 
-// TestAdditiveSizesOfOne runs and checks what Gorgonia may take for scalars or vectors.
-func TestAdditiveSizesOfOne(t *testing.T) {
-	var cases []gradientCase
-	for _, shape := range [][]int{{1, 1}, {1, 1, 1}} {
-		for _, config := range []layers.AdditiveConfig{{}, {NoProjections: true}, {NoScale: true}, {Hidden: 3}} {
-			cases = append(cases, gradientCase{fmt.Sprintf("%v, %+v", tensor.Shape(shape), config), func(c *bench) *G.Node {
-				x := c.in("x", shape...)
-				return c.node(c.additive(1, config).Forward(c.b, x, x, x, layers.Mask{Bias: c.bias(1, 1)}))
-			}})
-		}
-	}
-	checkGradients(t, cases, mayVanish)
-}
-
 // TestAdditiveMasksMeanTheSame draws masks of every kind, and dropout, and compares with the dot product of the same
 // scores and unit vectors, in one op: so what they mean there they mean here.
 func TestAdditiveMasksMeanTheSame(t *testing.T) {
-	rounds := 150
-	if testing.Short() {
-		rounds = 30
-	}
-	seed := testseed.Of(t)
-	r := rand.New(rand.NewPCG(seed, 4))
-	for round := range rounds {
-		batch, queries, keys, width, value := 1+r.IntN(3), 1+r.IntN(9), 1+r.IntN(9), 1+r.IntN(6), 1+r.IntN(4)
-		dt := []tensor.Dtype{tensor.Float64, tensor.Float32}[round%2]
-		var what string
-		mask := drawMask(r, []int{batch, 1, queries, keys}, batch, &what)
+	drawRounds(t, 50, func(r *rand.Rand, what string) {
+		call := &onnxCall{onnxSizes: onnxSizes{B: 1 + r.IntN(3), H: 1, G: 1, T: 1 + r.IntN(9), S: 1 + r.IntN(9)}}
+		batch, queries, keys, width, value := call.B, call.T, call.S, 1+r.IntN(6), 1+r.IntN(4)
+		call.drawMask(r)
+		dt := []tensor.Dtype{tensor.Float64, tensor.Float32}[r.IntN(2)]
 		dropout := 0.3 * float64(r.IntN(2))
 		run := func(additive bool) ([][]float64, G.Nodes) {
 			g := G.NewGraph()
@@ -128,7 +107,7 @@ func TestAdditiveMasksMeanTheSame(t *testing.T) {
 			p := must[*layers.Params](t)(layers.NewParams(dt, 1))
 			a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, width, layers.AdditiveConfig{NoProjections: true, Dropout: dropout}))
 			q, k, v := input(g, "q", as(dt, random(1, batch, queries, width))), input(g, "k", as(dt, random(2, batch, keys, width))), input(g, "v", as(dt, random(3, batch, keys, value)))
-			m, wrt := mask(g, dt)
+			m, wrt := call.mask(g, onnxSide, dt)
 			var out *G.Node
 			if additive {
 				out = node(t)(a.Forward(b, q, k, v, m))
@@ -146,17 +125,12 @@ func TestAdditiveMasksMeanTheSame(t *testing.T) {
 			cost := weigh(t, out, input(g, "w", as(dt, random(8, batch, queries, value))))
 			return read(t, append(G.Nodes{out}, gradients(t, cost, wrt...)...)...), wrt
 		}
-		want, _ := run(false)
-		got, wrt := run(true)
-		what = fmt.Sprintf("%v, B %d, T %d, S %d, dropout %v, %s", dt, batch, queries, keys, dropout, what)
-		near(t, what+": output", got[0], want[0], formTolerance(dt))
-		for i, n := range wrt {
-			near(t, what+": gradient of "+n.Name(), got[i+1], want[i+1], formTolerance(dt))
+		want, wrt := run(false)
+		got, _ := run(true)
+		for i := range want {
+			near(t, fmt.Sprintf("%s: %v, dropout %v, %v: output, or gradient %d of %v", what, dt, dropout, call, i, wrt), got[i], want[i], formTolerance(dt))
 		}
-		if t.Failed() {
-			t.Fatalf("seed %d, round %d", seed, round)
-		}
-	}
+	})
 }
 
 // TestAdditiveHidesWhatIsMasked changes the future, padding, and masked keys and values alone, NaN and infinities

@@ -10,150 +10,10 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/ops"
-	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
 // The fused and the composed form of attention have one meaning: here they are held together, in values and gradients.
-
-// formCase is attention, once its random choices are made.
-type formCase struct {
-	q, k, v []int // shapes
-	past    int   // how many past keys; 0 for none
-	options layers.AttentionOptions
-	mask    func(g *G.ExprGraph, dt tensor.Dtype) (m layers.Mask, wrt G.Nodes)
-	what    string
-}
-
-// drawForm draws shapes and options.
-func drawForm(r *rand.Rand) formCase {
-	size := func() int {
-		if r.IntN(8) == 0 {
-			return 1 + r.IntN(150)
-		}
-		return 1 + r.IntN(9)
-	}
-	batch, groups, times := 1+r.IntN(3), 1+r.IntN(3), 1+r.IntN(3)
-	t, s, k, v := size(), size(), 1+r.IntN(9), 1+r.IntN(9)
-	var c formCase
-	var scores []int
-	switch r.IntN(4) {
-	case 0:
-		batch = 1
-		c.q, c.k, c.v, scores = []int{t, k}, []int{s, k}, []int{s, v}, []int{t, s}
-	case 1:
-		c.q, c.k, c.v, scores = []int{batch, t, k}, []int{batch, s, k}, []int{batch, s, v}, []int{batch, t, s}
-	case 2:
-		scores = []int{batch, groups * times, t, s}
-		c.q, c.k, c.v = []int{batch, groups * times, t, k}, []int{batch, groups, s, k}, []int{batch, groups, s, v}
-	case 3:
-		scores = []int{batch, groups * times, t, s}
-		c.q, c.k, c.v = []int{batch, t, groups * times * k}, []int{batch, s, groups * k}, []int{batch, s, groups * v}
-		c.options.Heads, c.options.KeyValueHeads = groups*times, groups
-		if batch == 1 && r.IntN(2) == 0 {
-			c.q, c.k, c.v = c.q[1:], c.k[1:], c.v[1:]
-		}
-	}
-	if r.IntN(4) == 0 {
-		c.past = 1 + r.IntN(5)
-		scores[len(scores)-1] += c.past
-	}
-	if r.IntN(2) == 0 {
-		c.options.Scale = r.NormFloat64()
-	}
-	if r.IntN(3) == 0 {
-		c.options.Softcap = 0.2 + 2*r.Float64()
-	}
-	if r.IntN(4) == 0 {
-		c.options.Dropout = 0.8 * r.Float64()
-	}
-	c.mask = drawMask(r, scores, batch, &c.what)
-	c.what = fmt.Sprintf("%v, %v, %v, past %d, options %+v, %s", tensor.Shape(c.q), tensor.Shape(c.k), tensor.Shape(c.v), c.past, c.options, c.what)
-	return c
-}
-
-// drawMask draws a mask of scores of a shape, and says what it is.
-func drawMask(r *rand.Rand, scores []int, batch int, what *string) func(g *G.ExprGraph, dt tensor.Dtype) (layers.Mask, G.Nodes) {
-	broadcast := func() []int {
-		out := append([]int(nil), scores[r.IntN(len(scores)):]...)
-		for i := range out[:len(out)-1] {
-			if r.IntN(2) == 0 {
-				out[i] = 1
-			}
-		}
-		if last := len(out) - 1; r.IntN(3) == 0 {
-			out[last] = 1 + r.IntN(out[last])
-		}
-		return out
-	}
-	causal := r.IntN(2) == 0
-	var lengths, allowShape, biasShape []int
-	var allow []bool
-	var bias *tensor.Dense
-	if r.IntN(2) == 0 {
-		for range batch {
-			lengths = append(lengths, r.IntN(scores[len(scores)-1]+1))
-		}
-	}
-	if r.IntN(2) == 0 {
-		allowShape = broadcast()
-		allow = make([]bool, tensor.Shape(allowShape).TotalSize())
-		for i := range allow {
-			allow[i] = r.IntN(4) > 0
-		}
-	}
-	if r.IntN(2) == 0 {
-		biasShape = broadcast()
-		bias = random(r.Uint64(), biasShape...)
-		for i := range bias.Float64s() {
-			if r.IntN(5) == 0 {
-				bias.Float64s()[i] = -inf
-			}
-		}
-	}
-	var window *layers.Window
-	if r.IntN(3) == 0 {
-		window = &layers.Window{Left: r.IntN(12) - 1, Right: r.IntN(6) - 1}
-	}
-	offset := 0
-	var offsets []int
-	switch keys := scores[len(scores)-1]; r.IntN(4) {
-	case 0:
-		offset = r.IntN(2*keys+3) - keys - 1
-	case 1:
-		for range batch {
-			offsets = append(offsets, r.IntN(2*keys+3)-keys-1)
-		}
-	}
-	var slopes []float64
-	if r.IntN(3) == 0 {
-		heads := 1
-		if len(scores) == 4 {
-			heads = scores[1]
-		}
-		for range heads {
-			slopes = append(slopes, r.Float64())
-		}
-	}
-	*what = fmt.Sprintf("causal %t, window %+v, offset %d, offsets %v, slopes %v, lengths %v, allow %v, bias %v", causal, window, offset, offsets, slopes, lengths, tensor.Shape(allowShape), tensor.Shape(biasShape))
-	return func(g *G.ExprGraph, dt tensor.Dtype) (m layers.Mask, wrt G.Nodes) {
-		m.Causal, m.Window, m.Offset, m.Slopes = causal, window, offset, slopes
-		if offsets != nil {
-			m.Offsets = input(g, "offsets", dense(offsets, len(offsets)))
-		}
-		if lengths != nil {
-			m.KeyLengths = input(g, "lengths", dense(lengths, len(lengths)))
-		}
-		if allow != nil {
-			m.Allow = input(g, "allow", dense(allow, allowShape...))
-		}
-		if bias != nil {
-			m.Bias = input(g, "bias", as(dt, bias))
-			wrt = G.Nodes{m.Bias}
-		}
-		return m, wrt
-	}
-}
 
 // formTolerance is how far the two forms may be apart.
 func formTolerance(dt tensor.Dtype) float64 {
@@ -163,96 +23,42 @@ func formTolerance(dt tensor.Dtype) float64 {
 	return 1e-12
 }
 
-// compareForms builds an expression in both forms and compares its value and the gradients of a random cost.
-func compareForms(t *testing.T, what string, dt tensor.Dtype, build func(g *G.ExprGraph, b *layers.Build) (out *G.Node, wrt G.Nodes)) {
-	t.Helper()
-	run := func(composed bool) ([][]float64, G.Nodes) {
-		g := G.NewGraph()
-		out, wrt := build(g, &layers.Build{Mode: layers.Training, Composed: composed})
-		cost := weigh(t, out, input(g, "w", as(dt, random(8, out.Shape()...))))
-		return read(t, append(G.Nodes{out}, gradients(t, cost, wrt...)...)...), wrt
-	}
-	want, _ := run(true)
-	got, wrt := run(false)
-	near(t, what+": output", got[0], want[0], formTolerance(dt))
-	for i, n := range wrt {
-		near(t, what+": gradient of "+n.Name(), got[i+1], want[i+1], formTolerance(dt))
-	}
-}
-
-// TestFormsAgree draws attention of every kind.
-func TestFormsAgree(t *testing.T) {
-	rounds := 300
-	if testing.Short() {
-		rounds = 60
-	}
-	seed := testseed.Of(t)
-	r := rand.New(rand.NewPCG(seed, 2))
-	for round := range rounds {
-		c := drawForm(r)
-		dt := []tensor.Dtype{tensor.Float64, tensor.Float32}[round%2]
-		compareForms(t, fmt.Sprintf("%v, %s", dt, c.what), dt, func(g *G.ExprGraph, b *layers.Build) (*G.Node, G.Nodes) {
-			q, k, v := input(g, "q", as(dt, random(1, c.q...))), input(g, "k", as(dt, random(2, c.k...))), input(g, "v", as(dt, random(3, c.v...)))
-			m, wrt := c.mask(g, dt)
-			wrt = append(wrt, q, k, v)
-			o := c.options
-			o.Mask = m
-			if c.past > 0 {
-				o.PastKey, o.PastValue = input(g, "past key", as(dt, random(4, longer(c.k, c.past)...))), input(g, "past value", as(dt, random(5, longer(c.v, c.past)...)))
-				wrt = append(wrt, o.PastKey, o.PastValue)
-			}
-			return node(t)(layers.ScaledDotProduct(b, q, k, v, o)), wrt
-		})
-		if t.Failed() {
-			t.Fatalf("seed %d, round %d", seed, round)
-		}
-	}
-}
-
-// longer is a shape with another length.
-func longer(shape []int, length int) []int {
-	out := append([]int(nil), shape...)
-	out[len(out)-2] = length
-	return out
-}
-
-// TestFormsOfMultiHeadAttentionAgree has heads side by side, with and without a batch axis.
+// TestFormsOfMultiHeadAttentionAgree has heads side by side, with and without a batch axis, and compares the forms'
+// values and the gradients of a random cost. TestOnnxRandomly and TestOnnxDropout do so for attention alone.
 func TestFormsOfMultiHeadAttentionAgree(t *testing.T) {
-	rounds := 60
-	if testing.Short() {
-		rounds = 15
-	}
-	seed := testseed.Of(t)
-	r := rand.New(rand.NewPCG(seed, 3))
-	for round := range rounds {
-		groups, batch, q, s := 1+r.IntN(3), 1+r.IntN(3), 1+r.IntN(20), 1+r.IntN(20)
-		heads := groups * (1 + r.IntN(3))
-		dim := heads * (1 + r.IntN(5))
+	drawRounds(t, 40, func(r *rand.Rand, what string) {
+		groups, l := 1+r.IntN(3), onnxSide
+		n := onnxSizes{B: 1 + r.IntN(3), H: groups * (1 + r.IntN(3)), G: groups, T: 1 + r.IntN(20), S: 1 + r.IntN(20)}
+		dim := n.H * (1 + r.IntN(5))
 		config := layers.AttentionConfig{
-			Heads: heads, KeyValueHeads: groups, Softcap: float64(r.IntN(2)), Dropout: 0.2 * float64(r.IntN(2)), KeyInput: 1 + r.IntN(5), ValueInput: 1 + r.IntN(5), ValueDim: 1 + r.IntN(5), NoBias: r.IntN(2) == 0,
+			Heads: n.H, KeyValueHeads: groups, Softcap: float64(r.IntN(2)), Dropout: 0.2 * float64(r.IntN(2)), KeyInput: 1 + r.IntN(5), ValueInput: 1 + r.IntN(5), ValueDim: 1 + r.IntN(5), NoBias: r.IntN(2) == 0,
 		}
-		shape := func(length, width int) []int { return []int{batch, length, width} }
 		if r.IntN(3) == 0 {
-			batch = 1
-			shape = func(length, width int) []int { return []int{length, width} }
+			n.B, l = 1, onnxSideOne
 		}
-		var what string
-		mask := drawMask(r, []int{batch, heads, q, s}, batch, &what)
-		dt := []tensor.Dtype{tensor.Float64, tensor.Float32}[round%2]
-		what = fmt.Sprintf("%v, %d wide, %+v, %v, S %d, %s", dt, dim, config, tensor.Shape(shape(q, dim)), s, what)
-		compareForms(t, what, dt, func(g *G.ExprGraph, b *layers.Build) (*G.Node, G.Nodes) {
-			p := must[*layers.Params](t)(layers.NewParams(dt, 5))
-			a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, dim, config))
-			x := input(g, "x", as(dt, random(1, shape(q, dim)...)))
-			y, z := input(g, "y", as(dt, random(2, shape(s, config.KeyInput)...))), input(g, "z", as(dt, random(3, shape(s, config.ValueInput)...)))
-			m, wrt := mask(g, dt)
-			out := node(t)(a.Forward(b, x, y, z, m))
-			return out, append(append(wrt, x, y, z), b.Learnables()...)
-		})
-		if t.Failed() {
-			t.Fatalf("seed %d, round %d", seed, round)
+		call := &onnxCall{onnxSizes: n}
+		call.drawMask(r)
+		dt := []tensor.Dtype{tensor.Float64, tensor.Float32}[r.IntN(2)]
+		run := func(composed bool) ([][]float64, G.Nodes) {
+			g := G.NewGraph()
+			b := &layers.Build{Mode: layers.Training, Composed: composed}
+			a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(must[*layers.Params](t)(layers.NewParams(dt, 5)), dim, config))
+			in := func(name string, seed uint64, length, width int) *G.Node {
+				return input(g, name, as(dt, l.lay(random(seed, n.B*length*width).Float64s(), n.B, 1, length, width)))
+			}
+			m, wrt := call.mask(g, l, dt)
+			wrt = append(wrt, in("x", 1, n.T, dim), in("y", 2, n.S, config.KeyInput), in("z", 3, n.S, config.ValueInput))
+			x := wrt[len(wrt)-3:]
+			out := node(t)(a.Forward(b, x[0], x[1], x[2], m))
+			wrt = append(wrt, b.Learnables()...)
+			return read(t, append(G.Nodes{out}, gradients(t, weigh(t, out, input(g, "w", as(dt, random(8, out.Shape()...)))), wrt...)...)...), wrt
 		}
-	}
+		want, wrt := run(true)
+		got, _ := run(false)
+		for i := range want {
+			near(t, fmt.Sprintf("%s: %v of %v, %d wide, %+v, %v: output, or gradient %d of %v", what, l, dt, dim, config, call, i, wrt), got[i], want[i], formTolerance(dt))
+		}
+	})
 }
 
 // TestFusedKeepsNoWeights looks for nodes of the size of the scores in a training graph.

@@ -21,17 +21,18 @@ func (c *bench) attend(call *onnxCall, l onnxLayout) *G.Node {
 	return c.node(layers.ScaledDotProduct(c.b, q, k, v, o))
 }
 
-// TestGradientsOfOptions holds the gradients of every option, in both forms, to finite differences: those of queries,
-// keys and values, of past ones, and of the bias.
+// TestGradientsOfOptions holds the gradients of every option to finite differences, in both forms: those of queries,
+// keys and values, of past ones, and of the bias. Then it has a cost for which the composed form's stages count too.
 func TestGradientsOfOptions(t *testing.T) {
 	type mask = layers.Mask
 	options := func(m mask) layers.AttentionOptions { return layers.AttentionOptions{Mask: m} }
 	past := onnxSizes{P: 2}
 	var cases []gradientCase
-	for _, tc := range []struct {
+	for i, tc := range []struct {
 		name string
 		call onnxCall // of a batch of 2, 2 heads, 3 queries and 4 keys, unless it says otherwise
 	}{
+		{"none", onnxCall{}},
 		{"scale", onnxCall{options: scaled(-0.8)}},
 		{"softcap", onnxCall{options: capped(0.6)}},
 		{"softcap, far beyond it", onnxCall{options: layers.AttentionOptions{Scale: 9, Softcap: 1.5}}},
@@ -48,9 +49,12 @@ func TestGradientsOfOptions(t *testing.T) {
 		{"offsets", onnxCall{options: causal(), offsets: []int{1, -1}}},
 		{"offsets and a window", onnxCall{options: within(1, 0), offsets: []int{1, -1}}},
 		{"lengths", onnxCall{lengths: []int{3, 0}}},
+		{"lengths of 0", onnxCall{lengths: []int{0, 0}}},
 		{"valid keys", onnxCall{onnxSizes: onnxSizes{T: 3}, options: causal()}.valid(4, 2)},
 		{"boolean mask", onnxCall{allow: bools("x.xx ..x.", 2, 1, 1, 4)}},
+		{"boolean mask with an empty row", onnxCall{allow: bools("x.xx .... ..x.", 3, 4)}},
 		{"bias", onnxCall{bias: random(3, 2, 1, 3, 4)}},
+		{"bias of a number", onnxCall{bias: random(3, 1)}},
 		{"short bias", onnxCall{bias: random(3, 2, 3, 2)}},
 		{"slopes", onnxCall{options: options(mask{Slopes: []float64{0.5, -0.2}})}},
 		{"slopes and offsets", onnxCall{options: options(mask{Slopes: []float64{0.5, 0.1}}), offsets: []int{-3, 3}}},
@@ -74,48 +78,48 @@ func TestGradientsOfOptions(t *testing.T) {
 		n.B, n.T, n.S, n.K, n.V = 2, 3, 4, 2, 3
 		call.onnxSizes = n.whole()
 		call.fill(5)
-		for _, l := range []onnxLayout{onnxHeads, onnxSide} {
-			for _, composed := range []bool{false, true} {
-				if testing.Short() && composed != (l == onnxSide) {
-					continue
-				}
-				cases = append(cases, gradientCase{fmt.Sprintf("%s, %v, composed %t", tc.name, l, composed), func(c *bench) *G.Node {
-					c.b.Composed = composed
-					return c.attend(call, l)
-				}})
-			}
-		}
-	}
-	for _, composed := range []bool{false, true} {
-		cases = append(cases, gradientCase{fmt.Sprintf("one node for all operands, composed %t", composed), func(c *bench) *G.Node {
-			c.b.Composed = composed
-			x := c.in("x", 2, 3, 4)
-			return c.node(layers.ScaledDotProduct(c.b, x, x, x, layers.AttentionOptions{Heads: 2, PastKey: x, PastValue: x, Mask: layers.Mask{Causal: true}}))
+		l := []onnxLayout{onnxHeads, onnxSide}[i%2]
+		cases = append(cases, gradientCase{tc.name, func(c *bench) *G.Node { return c.attend(call, l) }})
+		cases = append(cases, gradientCase{tc.name + ", stages", func(c *bench) *G.Node {
+			return c.attendStages(call, onnxHeads+onnxSide-l)
 		}})
+	}
+	cases = append(cases, gradientCase{"one node for all operands", func(c *bench) *G.Node {
+		x := c.in("x", 2, 3, 4)
+		return c.node(layers.ScaledDotProduct(c.b, x, x, x, layers.AttentionOptions{Heads: 2, PastKey: x, PastValue: x, Mask: layers.Mask{Causal: true}}))
+	}})
+	for _, l := range []onnxLayout{onnxBatch, onnxMatrix} {
+		call := &onnxCall{onnxSizes: onnxSizes{B: 2, H: 1, G: 1, T: 3, S: 4, P: 1, K: 2, V: 3}, options: causal(), bias: random(3, 3, 5)}
+		if l == onnxMatrix {
+			call.B = 1
+		}
+		call.fill(5)
+		cases = append(cases, gradientCase{l.String(), func(c *bench) *G.Node { return c.attend(call, l) }})
 	}
 	checkGradients(t, cases)
 }
 
-// TestGradientsOfStages has a cost that every stage counts for.
-func TestGradientsOfStages(t *testing.T) {
-	call := &onnxCall{onnxSizes: onnxSizes{B: 2, H: 2, G: 1, T: 2, S: 2, P: 1, K: 2, V: 2}, options: capped(0.8), bias: random(3, 2, 3)}
-	call.options.Mask.Slopes = []float64{0.3, 0.1}
-	call.fill(5)
-	checkGradients(t, []gradientCase{{"all", func(c *bench) *G.Node {
-		q, k, v, o, wrt := call.build(c.g, onnxSide, tensor.Float64)
-		c.wrt = wrt
-		st := must[layers.Stages](c)(layers.ScaledDotProductStages(c.b, q, k, v, o))
-		cost := c.node(gradcheck.Project(st.Output, 1))
-		for i, n := range []*G.Node{st.Key, st.Value, st.Scores, st.Capped, st.Masked, st.Weights} {
-			cost = c.node(G.Add(cost, c.node(gradcheck.Project(n, uint64(2+i)))))
-		}
-		return cost
-	}}})
+// attendStages is the cost of a call in which every stage of the composed form counts; not where keys are masked, which
+// has scores of −Inf, those with the mask.
+func (c *bench) attendStages(call *onnxCall, l onnxLayout) *G.Node {
+	q, k, v, o, wrt := call.build(c.g, l, tensor.Float64)
+	c.wrt = wrt
+	st := must[layers.Stages](c)(layers.ScaledDotProductStages(c.b, q, k, v, o))
+	stages := G.Nodes{st.Key, st.Value, st.Scores, st.Capped, st.Weights}
+	if !slices.Contains(call.expect(call.gradient()).stages["masked"], -inf) {
+		stages = append(stages, st.Masked)
+	}
+	cost := c.node(gradcheck.Project(st.Output, 1))
+	for i, n := range stages {
+		cost = c.node(G.Add(cost, c.node(gradcheck.Project(n, uint64(2+i)))))
+	}
+	return cost
 }
 
 // TestGradientsOfRandomOptions checks the derivatives of calls with any options along a random direction of each input.
 func TestGradientsOfRandomOptions(t *testing.T) {
-	drawRounds(t, 100, 20, func(r *rand.Rand, what string) {
+	t.Parallel()
+	drawRounds(t, 40, func(r *rand.Rand, what string) {
 		call, l := drawCall(r, 40)
 		if call.bias != nil {
 			for i, x := range call.bias.Float64s() {
@@ -184,47 +188,4 @@ func TestFormsDropTheSame(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestGradientsOfMultiHeadOptions has the options of attention in a layer, its parameters included.
-func TestGradientsOfMultiHeadOptions(t *testing.T) {
-	type config = layers.AttentionConfig
-	none := func(*bench) layers.Mask { return layers.Mask{} }
-	var cases []gradientCase
-	for _, tc := range []struct {
-		name   string
-		config config
-		mask   func(c *bench) layers.Mask
-	}{
-		{"grouped heads", config{KeyValueHeads: 2}, none},
-		{"one head of keys and values", config{KeyValueHeads: 1, ValueDim: 3}, none},
-		{"grouped heads, normalised and turned", config{KeyValueHeads: 2, HeadDim: 4, QKNorm: true}, none},
-		{"softcap", config{Softcap: 0.4}, none},
-		{"scale", config{Scale: 1.7}, none},
-		{"window", config{}, func(*bench) layers.Mask { return layers.Mask{Window: &window{Left: 1, Right: 1}} }},
-		{"window, causal", config{}, func(*bench) layers.Mask { return layers.Mask{Causal: true, Window: &window{Left: 1, Right: -1}} }},
-		{"slopes", config{}, func(c *bench) layers.Mask {
-			return layers.Mask{Slopes: must[[]float64](c)(layers.ALiBi{}.Slopes(4))}
-		}},
-		{"offsets", config{}, func(c *bench) layers.Mask {
-			return layers.Mask{Causal: true, Offsets: c.ints("offsets", []int{1, -1}, 2)}
-		}},
-		{"everything", config{KeyValueHeads: 2, Softcap: 0.8, Scale: 0.9, NoOutput: true}, func(c *bench) layers.Mask {
-			return layers.Mask{Causal: true, Window: &window{Left: 2, Right: -1}, Offset: 1, KeyLengths: c.lengths(3, 2), Slopes: []float64{1, 0.5, 0.2, 0.1}, Bias: c.bias(4, 1, 3)}
-		}},
-	} {
-		for _, composed := range []bool{false, true} {
-			cases = append(cases, gradientCase{fmt.Sprintf("%s, composed %t", tc.name, composed), func(c *bench) *G.Node {
-				c.b.Composed = composed
-				tc.config.Heads = 4
-				x := c.in("x", 2, 3, 4)
-				a := c.multiHead(4, tc.config)
-				if tc.config.QKNorm {
-					a.Positions = layers.Rotary{}
-				}
-				return c.node(a.Forward(c.b, x, x, x, tc.mask(c)))
-			}})
-		}
-	}
-	checkGradients(t, cases)
 }

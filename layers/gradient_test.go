@@ -67,26 +67,44 @@ type gradientCase struct {
 // mayVanish tells checkGradients that a weight's gradient may be zero, as where there is one key, or one class.
 const mayVanish = true
 
+// graph builds a case in one form, with random parameters: its cost, the float inputs and parameters, and nodes of its
+// value and of the gradients of the cost.
+func (tc gradientCase) graph(t *testing.T, composed bool) (cost *G.Node, wrt, values G.Nodes) {
+	c := newBench(t)
+	c.b.Composed = composed
+	cost = tc.build(c)
+	randomise(c.p)
+	values = G.Nodes{cost}
+	if !cost.IsScalar() {
+		cost = node(t)(gradcheck.Project(cost, 3))
+	}
+	wrt = append(c.wrt, c.b.Learnables()...)
+	return cost, wrt, append(values, gradients(t, cost, wrt...)...)
+}
+
 // checkGradients holds every gradient, of every float input and every parameter, to finite differences, and insists
-// that those of weights aren't all zero.
+// that those of weights aren't all zero. Where the composed form makes other nodes, it holds their values and gradients
+// to the fused form's.
 func checkGradients(t *testing.T, cases []gradientCase, vanish ...bool) {
+	t.Parallel()
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			c := newBench(t)
-			y := tc.build(c)
-			randomise(c.p)
-			if !y.IsScalar() {
-				y = node(t)(gradcheck.Project(y, 3))
-			}
-			wrt := append(c.wrt, c.b.Learnables()...)
-			grads := gradients(t, y, wrt...)
-			if err := gradcheck.Expr(y, wrt...); err != nil {
+			cost, wrt, values := tc.graph(t, false)
+			if err := gradcheck.Expr(cost, wrt...); err != nil {
 				t.Fatal(err)
 			}
-			for i, d := range read(t, grads...) {
-				if name := wrt[i].Name(); strings.HasSuffix(name, "weight") && allZero(d) && len(vanish) == 0 {
-					t.Errorf("the gradient of %s is zero", name)
+			fused := read(t, values...)
+			for i, n := range wrt {
+				if strings.HasSuffix(n.Name(), "weight") && allZero(fused[1+i]) && len(vanish) == 0 {
+					t.Errorf("the gradient of %s is zero", n.Name())
 				}
+			}
+			other, _, values := tc.graph(t, true)
+			if len(other.Graph().AllNodes()) == len(cost.Graph().AllNodes()) {
+				return // it has no attention
+			}
+			for i, want := range read(t, values...) {
+				near(t, fmt.Sprintf("composed: value, or gradient %d of %v", i, wrt), fused[i], want, 1e-12)
 			}
 		})
 	}
@@ -107,15 +125,22 @@ func TestGradientsOfLayers(t *testing.T) {
 				return c.node(l.Forward(c.b, c.in("x", shape...)))
 			})
 		}
+		for heads := 1; heads <= 2; heads++ {
+			add(fmt.Sprintf("rms norm of %v, %d heads", tensor.Shape(shape), heads), func(c *bench) *G.Node {
+				l := must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, 4/heads, layers.NormConfig{Eps: 0.01}))
+				return c.node(l.ForwardHeads(c.b, c.in("x", shape...), heads))
+			})
+		}
+		add(fmt.Sprintf("silu of %v", tensor.Shape(shape)), func(c *bench) *G.Node {
+			return c.node(layers.SiLU.Forward(c.b, c.in("x", shape...)))
+		})
 	}
-	add("embedding of a sequence", func(c *bench) *G.Node {
-		e := must[*layers.Embedding](c)(layers.NewEmbedding(c.p, 5, 3, layers.Init{}))
-		return c.node(e.Forward(c.b, c.ints("ids", []int{4, 0, 4, 4}, 4)))
-	})
-	add("embedding of a batch", func(c *bench) *G.Node {
-		e := must[*layers.Embedding](c)(layers.NewEmbedding(c.p, 5, 3, layers.Init{}))
-		return c.node(e.Forward(c.b, c.ints("ids", []int{4, 0, 4, 1, 1, 2}, 2, 3)))
-	})
+	for _, shape := range [][]int{{4}, {2, 3}} {
+		add(fmt.Sprintf("embedding of %v", tensor.Shape(shape)), func(c *bench) *G.Node {
+			e := must[*layers.Embedding](c)(layers.NewEmbedding(c.p, 5, 3, layers.Init{}))
+			return c.node(e.Forward(c.b, c.ints("ids", []int{4, 0, 4, 4, 1, 2}[:tensor.Shape(shape).TotalSize()], shape...)))
+		})
+	}
 	for _, shape := range [][]int{{3, 4}, {2, 3, 4}} {
 		for _, maxLen := range []int{3, 5} {
 			add(fmt.Sprintf("learned positions of %v out of %d", tensor.Shape(shape), maxLen), func(c *bench) *G.Node {
@@ -134,96 +159,99 @@ func TestGradientsOfLayers(t *testing.T) {
 			return c.node(layers.Sinusoidal{}.Embed(c.b, c.in("x", shape...), nil))
 		})
 	}
-	for _, a := range everyActivation {
-		add(fmt.Sprintf("feed-forward with %v", a), func(c *bench) *G.Node {
-			f := must[*layers.FeedForward](c)(layers.NewFeedForward(c.p, 3, layers.FeedForwardConfig{Hidden: 5, Activation: a}))
-			return c.node(f.Forward(c.b, c.in("x", 2, 2, 3)))
-		})
+	for i, tc := range []struct {
+		shape []int
+		heads int
+	}{
+		{[]int{3, 4}, 1}, {[]int{3, 8}, 2}, {[]int{2, 3, 4}, 1}, {[]int{2, 3, 12}, 3}, {[]int{2, 3, 2, 4}, 1}, {[]int{1, 1, 1, 4}, 1},
+	} {
+		for j, r := range []layers.Rotary{{}, {Interleaved: true}, {Dim: 2, Base: 7}, {Dim: 2, Interleaved: true, Offset: 5}} {
+			rank := (i + j) % 3
+			add(fmt.Sprintf("rotary of %v, %d heads, %+v, positions of rank %d", tensor.Shape(tc.shape), tc.heads, r, rank), func(c *bench) *G.Node {
+				x := c.in("x", tc.shape...)
+				return c.node(r.Turn(c.b, x, tc.heads, c.positions(x, rank)))
+			})
+		}
 	}
-	add("cross-entropy of a sequence", func(c *bench) *G.Node {
-		return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 3, 4), c.ints("targets", []int{3, 0, 2}, 3), layers.CrossEntropyOptions{}))
-	})
-	add("cross-entropy of a batch, some ignored", func(c *bench) *G.Node {
-		return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 3, 4), c.ints("targets", []int{3, layers.Ignore, 2, -7, 0, 0}, 2, 3), layers.CrossEntropyOptions{}))
-	})
-	add("cross-entropy, squared", func(c *bench) *G.Node {
-		return c.node(G.Square(c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 4), c.ints("targets", []int{1, 3}, 2), layers.CrossEntropyOptions{}))))
-	})
-	add("cross-entropy, all ignored", func(c *bench) *G.Node {
-		return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 4), c.ints("targets", []int{-1, -1}, 2), layers.CrossEntropyOptions{}))
-	})
+	for _, a := range everyActivation {
+		for _, gated := range []bool{false, true} {
+			for _, noBias := range []bool{false, true} {
+				add(fmt.Sprintf("feed-forward with %v, gated %t, no bias %t", a, gated, noBias), func(c *bench) *G.Node {
+					return c.node(c.feedForward(3, layers.FeedForwardConfig{Hidden: 5, Activation: a, Gated: gated, NoBias: noBias}).Forward(c.b, c.in("x", 2, 2, 3)))
+				})
+			}
+		}
+	}
 	checkGradients(t, cases)
 }
 
-func TestGradientsOfScaledDotProduct(t *testing.T) {
-	type shapes struct{ q, k, v []int }
-	matrices := shapes{[]int{3, 4}, []int{5, 4}, []int{5, 2}}
-	batch := shapes{[]int{2, 3, 4}, []int{2, 5, 4}, []int{2, 5, 2}}
-	heads := shapes{[]int{2, 2, 3, 2}, []int{2, 2, 4, 2}, []int{2, 2, 4, 3}}
-
+// TestSizesOfOne runs and checks what Gorgonia may take for scalars or vectors.
+func TestSizesOfOne(t *testing.T) {
 	var cases []gradientCase
-	add := func(name string, s shapes, options func(c *bench) layers.AttentionOptions) {
-		cases = append(cases, gradientCase{name, func(c *bench) *G.Node {
-			out, weights, err := scaledDotProduct(c.b, c.in("q", s.q...), c.in("k", s.k...), c.in("v", s.v...), options(c))
-			if err != nil {
-				c.Fatal(err)
-			}
-			// Both outputs count, so that the weights' own gradient is checked too.
-			a, b := c.node(gradcheck.Project(out, 1)), c.node(gradcheck.Project(weights, 2))
-			return c.node(G.Add(a, b))
-		}}, gradientCase{name + ", fused", func(c *bench) *G.Node {
-			out := c.node(layers.ScaledDotProduct(c.b, c.in("q", s.q...), c.in("k", s.k...), c.in("v", s.v...), options(c)))
-			return c.node(gradcheck.Project(out, 1))
-		}})
-	}
-	mask := func(m func(c *bench) layers.Mask) func(c *bench) layers.AttentionOptions {
-		return func(c *bench) layers.AttentionOptions { return layers.AttentionOptions{Mask: m(c)} }
-	}
-	plain := mask(func(*bench) layers.Mask { return layers.Mask{} })
-	causal := mask(func(*bench) layers.Mask { return layers.Mask{Causal: true} })
-	for name, s := range map[string]shapes{"matrices": matrices, "batch": batch, "heads": heads} {
-		add(name+", plain", s, plain)
-		add(name+", causal", s, causal)
-		lengths := []int{4}
-		if name != "matrices" {
-			lengths = []int{0, 3}
+	for name, shape := range map[string][]int{"(1)": {1}, "(1, 1)": {1, 1}, "(1, 1, 1)": {1, 1, 1}, "(1, 1, 1, 1)": {1, 1, 1, 1}} {
+		add := func(what string, build func(c *bench, x *G.Node) (*G.Node, error)) {
+			cases = append(cases, gradientCase{what + " of " + name, func(c *bench) *G.Node { return c.node(build(c, c.in("x", shape...))) }})
 		}
-		add(name+", lengths", s, mask(func(c *bench) layers.Mask {
-			return layers.Mask{KeyLengths: c.ints("lengths", lengths, len(lengths))}
-		}))
+		for _, out := range []int{1, 3} {
+			add(fmt.Sprintf("linear to %d", out), func(c *bench, x *G.Node) (*G.Node, error) {
+				return must[*layers.Linear](c)(layers.NewLinear(c.p, 1, out, layers.LinearConfig{})).Forward(c.b, x)
+			})
+		}
+		add("rms norm", func(c *bench, x *G.Node) (*G.Node, error) {
+			return must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, 1, layers.NormConfig{Eps: 0.1})).Forward(c.b, x)
+		})
+		add("gated feed-forward", func(c *bench, x *G.Node) (*G.Node, error) {
+			return c.feedForward(1, layers.FeedForwardConfig{Hidden: 1, Activation: layers.SiLU, Gated: true}).Forward(c.b, x)
+		})
+		add("silu", func(c *bench, x *G.Node) (*G.Node, error) { return layers.SiLU.Forward(c.b, x) })
+		if len(shape) == 1 {
+			continue
+		}
+		for rank := range 3 {
+			cases = append(cases, gradientCase{fmt.Sprintf("rotary of %s and 2, positions of rank %d", name, rank), func(c *bench) *G.Node {
+				x := c.in("x", append(shape[:len(shape)-1:len(shape)-1], 2)...)
+				return c.node(layers.Rotary{Offset: 1}.Turn(c.b, x, 1, c.positions(x, rank)))
+			}})
+		}
+		if len(shape) == 4 {
+			continue
+		}
+		add("attention", func(c *bench, x *G.Node) (*G.Node, error) {
+			a := must[*layers.MultiHeadAttention](c)(layers.NewMultiHeadAttention(c.p.Scope("a"), 1, layers.AttentionConfig{}))
+			l := must[layers.Positions](c)(layers.Learned{MaxLen: 1}.New(c.p.Scope("l"), 1, layers.AttentionConfig{}))
+			y := c.node(a.Forward(c.b, c.node(l.Embed(c.b, x, nil)), x, x, layers.Mask{
+				Causal: true, KeyLengths: c.ints("lengths", []int{1}, 1), Bias: c.bias(1), Allow: input(c.g, "allow", dense([]bool{true}, 1, 1)),
+			}))
+			return G.Add(y, x)
+		})
+		add("attention with alibi's bias", func(c *bench, x *G.Node) (*G.Node, error) {
+			return c.multiHead(1, layers.AttentionConfig{}).Forward(c.b, x, x, x, layers.Mask{Bias: input(c.g, "bias", alibiBias(c, 1, 2, 1, 1))})
+		})
+		for _, config := range []layers.AdditiveConfig{{}, {NoProjections: true}, {NoScale: true}, {Hidden: 3}} {
+			add(fmt.Sprintf("additive attention, %+v,", config), func(c *bench, x *G.Node) (*G.Node, error) {
+				return c.additive(1, config).Forward(c.b, x, x, x, layers.Mask{Bias: c.bias(1, 1)})
+			})
+		}
 	}
-	add("scale", heads, func(*bench) layers.AttentionOptions { return layers.AttentionOptions{Scale: -0.3} })
-	add("all lengths 0", heads, mask(func(c *bench) layers.Mask {
-		return layers.Mask{KeyLengths: c.ints("lengths", []int{0, 0}, 2)}
-	}))
-	add("all lengths full", heads, mask(func(c *bench) layers.Mask {
-		return layers.Mask{KeyLengths: c.ints("lengths", []int{4, 4}, 2)}
-	}))
-	for _, shape := range [][]int{{4}, {2}, {3, 4}, {1, 4}, {3, 1}, {2, 3, 4}, {1, 3, 4}, {2, 1, 4}, {1, 1, 1, 4}, {2, 1, 1, 4}, {1, 2, 1, 3}, {2, 1, 3, 2}, {2, 2, 3, 4}, {1, 1, 1, 1}, {1}} {
-		add(fmt.Sprintf("heads, bias of %v", tensor.Shape(shape)), heads, mask(func(c *bench) layers.Mask {
-			return layers.Mask{Bias: c.bias(shape...)}
-		}))
-		add(fmt.Sprintf("heads, allow of %v", tensor.Shape(shape)), heads, mask(func(c *bench) layers.Mask {
-			return layers.Mask{Allow: c.allow([]int{0}, shape...)}
-		}))
+	for name, seq := range map[string][]int{"(1)": {1}, "(1, 1)": {1, 1}, "(1, 2)": {1, 2}, "(2, 1)": {2, 1}} {
+		ids := make([]int, tensor.Shape(seq).TotalSize())
+		for _, config := range []layers.ModelConfig{
+			{Vocab: 1, Positions: layers.Learned{MaxLen: 2}, Dim: 1, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 1}, FeedForward: layers.FeedForwardConfig{Hidden: 1, Activation: layers.GELU}}, Layers: 1, Outputs: 2},
+			{Vocab: 2, Positions: layers.Learned{MaxLen: 2}, Dim: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 1, Activation: layers.GELU}}, Layers: 1, Outputs: 2},
+			{Vocab: 1, Positions: layers.Learned{MaxLen: 2}, Dim: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 1}, FeedForward: layers.FeedForwardConfig{Hidden: 2, Activation: layers.GELU}, PostNorm: true}, Layers: 1, Outputs: 1},
+		} {
+			cases = append(cases, gradientCase{"encoder of " + name, func(c *bench) *G.Node {
+				e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
+				y := c.node(e.Forward(c.b, c.ints("ids", ids, seq...), layers.Mask{}))
+				return c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", ids, seq...), layers.CrossEntropyOptions{}))
+			}}, gradientCase{"decoder of " + name, func(c *bench) *G.Node {
+				d := must[*layers.Decoder](c)(layers.NewDecoder(c.p, config))
+				y := c.node(d.Forward(c.b, c.ints("ids", ids, seq...), layers.Mask{}))
+				return c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", ids, seq...), layers.CrossEntropyOptions{}))
+			}})
+		}
 	}
-	for _, shape := range [][]int{{5}, {3}, {3, 5}, {1, 5}, {2, 3, 5}, {2, 1, 5}, {1, 3, 5}, {2, 1, 2}} {
-		add(fmt.Sprintf("batch, bias of %v", tensor.Shape(shape)), batch, mask(func(c *bench) layers.Mask {
-			return layers.Mask{Bias: c.bias(shape...)}
-		}))
-	}
-	for _, shape := range [][]int{{5}, {3, 5}, {2, 1, 5}} {
-		add(fmt.Sprintf("batch, allow of %v", tensor.Shape(shape)), batch, mask(func(c *bench) layers.Mask {
-			return layers.Mask{Allow: c.allow(nil, shape...)}
-		}))
-	}
-	add("matrices, bias", matrices, mask(func(c *bench) layers.Mask { return layers.Mask{Bias: c.bias(3, 5)} }))
-	add("everything", heads, func(c *bench) layers.AttentionOptions {
-		return layers.AttentionOptions{Scale: 0.8, Mask: layers.Mask{
-			Causal: true, KeyLengths: c.ints("lengths", []int{4, 2}, 2), Allow: c.allow([]int{1}, 2, 1, 3, 4), Bias: c.bias(2, 3, 3),
-		}}
-	})
-	checkGradients(t, cases)
+	checkGradients(t, cases, mayVanish)
 }
 
 // TestGradientsBesideMinusInfinity has a bias with −Inf in it: the elements that are finite are checked, through a node
@@ -257,38 +285,27 @@ var everyActivation = func() (all []layers.Activation) {
 	}
 }()
 
-func TestGradientsOfNormsAndFeedForwards(t *testing.T) {
-	var cases []gradientCase
-	add := func(name string, build func(c *bench) *G.Node) { cases = append(cases, gradientCase{name, build}) }
-
-	for _, shape := range [][]int{{4}, {3, 4}, {2, 3, 4}, {2, 1, 2, 4}} {
-		for heads := 1; heads <= 2; heads++ {
-			add(fmt.Sprintf("rms norm of %v, %d heads", tensor.Shape(shape), heads), func(c *bench) *G.Node {
-				l := must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, 4/heads, layers.NormConfig{Eps: 0.01}))
-				return c.node(l.ForwardHeads(c.b, c.in("x", shape...), heads))
-			})
-		}
-		add(fmt.Sprintf("silu of %v", tensor.Shape(shape)), func(c *bench) *G.Node {
-			return c.node(layers.SiLU.Forward(c.b, c.in("x", shape...)))
-		})
-	}
-	for _, a := range everyActivation {
-		for _, noBias := range []bool{false, true} {
-			add(fmt.Sprintf("gated feed-forward with %v, no bias %t", a, noBias), func(c *bench) *G.Node {
-				return c.node(c.feedForward(3, layers.FeedForwardConfig{Hidden: 5, Activation: a, Gated: true, NoBias: noBias}).Forward(c.b, c.in("x", 2, 2, 3)))
-			})
-		}
-	}
-	add("feed-forward with silu", func(c *bench) *G.Node {
-		return c.node(c.feedForward(3, layers.FeedForwardConfig{Hidden: 5, Activation: layers.SiLU}).Forward(c.b, c.in("x", 2, 2, 3)))
-	})
-	add("feed-forward without biases", func(c *bench) *G.Node {
-		return c.node(c.feedForward(3, layers.FeedForwardConfig{NoBias: true}).Forward(c.b, c.in("x", 2, 3)))
-	})
-	checkGradients(t, cases)
-}
-
 func (c *bench) feedForward(dim int, config layers.FeedForwardConfig) *layers.FeedForward {
 	c.Helper()
 	return must[*layers.FeedForward](c)(layers.NewFeedForward(c.p, dim, config))
+}
+
+// positions are none, or those of a batch's first elements, or those of all elements, by rank.
+func (c *bench) positions(x *G.Node, rank int) *G.Node {
+	s := x.Shape()
+	batch, length := 1, s[len(s)-2]
+	if len(s) > 2 {
+		batch = s[0]
+	}
+	switch rank {
+	case 1:
+		return c.ints("positions", []int{4, -9}[:batch], batch)
+	case 2:
+		values := make([]int, batch*length)
+		for i := range values {
+			values[i] = 3*i%7 - 1
+		}
+		return c.ints("positions", values, batch, length)
+	}
+	return nil
 }

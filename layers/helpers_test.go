@@ -101,22 +101,33 @@ func read(t testing.TB, nodes ...*G.Node) [][]float64 {
 	return out
 }
 
+// tryRead is read that returns the run's error.
 func tryRead(t testing.TB, nodes ...*G.Node) ([][]float64, error) {
+	t.Helper()
+	return runner(t, nodes...)()
+}
+
+// runner compiles a graph, and returns what runs it and returns the elements of the given nodes.
+func runner(t testing.TB, nodes ...*G.Node) func() ([][]float64, error) {
 	t.Helper()
 	values := make([]G.Value, len(nodes))
 	for i, n := range nodes {
 		G.Read(n, &values[i])
 	}
 	vm := G.NewTapeMachine(nodes[0].Graph())
-	defer vm.Close()
-	if err := vm.RunAll(); err != nil {
-		return nil, err
+	t.Cleanup(func() { vm.Close() })
+	return func() ([][]float64, error) {
+		t.Helper()
+		vm.Reset()
+		if err := vm.RunAll(); err != nil {
+			return nil, err
+		}
+		out := make([][]float64, len(nodes))
+		for i, v := range values {
+			out[i] = floats(t, v)
+		}
+		return out, nil
 	}
-	out := make([][]float64, len(nodes))
-	for i, v := range values {
-		out[i] = floats(t, v)
-	}
-	return out, nil
 }
 
 // forwardWeights is an attention's Forward, and the weights that it captures.

@@ -33,11 +33,12 @@ func hide(t *testing.T, cases []hidingCase) {
 			for form, build := range map[string]layers.Build{"fused": {}, "composed": {Composed: true}, "captured": {CaptureWeights: true}} {
 				t.Run(fmt.Sprintf("%s/%v/%s", tc.name, dt, form), func(t *testing.T) {
 					build.Mode = layers.Training
-					want := tc.run(t, dt, build, 0)
+					names, run := tc.graph(t, dt, build)
+					want := run(0)
 					for _, fill := range []float64{-3.25, 1e6, math.NaN(), inf, -inf} {
-						got := tc.run(t, dt, build, fill)
-						for i, name := range want.names {
-							sameBits(t, fmt.Sprintf("with %v in hidden rows: %s", fill, name), got.values[i], want.values[i])
+						got := run(fill)
+						for i, name := range names {
+							sameBits(t, fmt.Sprintf("with %v in hidden rows: %s", fill, name), got[i], want[i])
 						}
 					}
 				})
@@ -46,26 +47,13 @@ func hide(t *testing.T, cases []hidingCase) {
 	}
 }
 
-type hidingResult struct {
-	names  []string
-	values [][]float64
-}
-
-// run returns the outputs looked at and all gradients, with the hidden rows of x set to fill.
-func (tc hidingCase) run(t *testing.T, dt tensor.Dtype, build layers.Build, fill float64) hidingResult {
+// graph builds the expression, and returns what runs it: with the hidden rows of x set to fill, it returns the outputs
+// looked at, the loss and all gradients, which have these names.
+func (tc hidingCase) graph(t *testing.T, dt tensor.Dtype, build layers.Build) (names []string, run func(fill float64) [][]float64) {
 	t.Helper()
 	g := G.NewGraph()
 	c := &bench{T: t, g: g, p: must[*layers.Params](t)(layers.NewParams(dt, 5)), b: &build, dt: dt}
-	values := random(9, tc.shape...)
-	width := tc.shape[2]
-	eachRow(tc.shape, func(r, b, i int) {
-		if tc.hidden(b, i) {
-			for j := range width {
-				values.Float64s()[r*width+j] = fill
-			}
-		}
-	})
-	x := input(g, "x", as(dt, values))
+	x := input(g, "x", as(dt, random(9, tc.shape...)))
 	y := tc.build(c, x)
 
 	ys := y.Shape()
@@ -77,25 +65,42 @@ func (tc hidingCase) run(t *testing.T, dt tensor.Dtype, build layers.Build, fill
 	})
 	loss := c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", targets, ys[0], ys[1]), layers.CrossEntropyOptions{}))
 	wrt := append(G.Nodes{x}, append(c.wrt, c.b.Learnables()...)...)
-	got := read(t, append(G.Nodes{y, loss}, gradients(t, loss, wrt...)...)...)
-
-	var seen []float64
-	eachRow(ys, func(r, b, i int) {
-		if tc.looked(b, i) {
-			seen = append(seen, got[0][r*ys[2]:][:ys[2]]...)
-		}
-	})
-	eachRow(tc.shape, func(r, b, i int) {
-		if row := got[2][r*width:][:width]; tc.hidden(b, i) && !allZero(row) {
-			t.Errorf("with %v in hidden rows: the gradient of x at (%d, %d) is %v, want 0", fill, b, i, row)
-		}
-	})
-	got[0] = seen
-	res := hidingResult{names: []string{"output", "loss"}, values: got}
+	names = []string{"output", "loss"}
 	for _, n := range wrt {
-		res.names = append(res.names, "gradient of "+n.Name())
+		names = append(names, "gradient of "+n.Name())
 	}
-	return res
+	again := runner(t, append(G.Nodes{y, loss}, gradients(t, loss, wrt...)...)...)
+	return names, func(fill float64) [][]float64 {
+		t.Helper()
+		values, width := random(9, tc.shape...), tc.shape[2]
+		eachRow(tc.shape, func(r, b, i int) {
+			if tc.hidden(b, i) {
+				for j := range width {
+					values.Float64s()[r*width+j] = fill
+				}
+			}
+		})
+		if err := G.Let(x, as(dt, values)); err != nil {
+			t.Fatal(err)
+		}
+		var got [][]float64
+		for _, c.b.Runs = range []uint64{1, 0} { // it counts where it changes: here dropout drops the same for every fill
+			got = must[[][]float64](t)(again())
+		}
+		var seen []float64
+		eachRow(ys, func(r, b, i int) {
+			if tc.looked(b, i) {
+				seen = append(seen, got[0][r*ys[2]:][:ys[2]]...)
+			}
+		})
+		eachRow(tc.shape, func(r, b, i int) {
+			if row := got[2][r*width:][:width]; tc.hidden(b, i) && !allZero(row) {
+				t.Errorf("with %v in hidden rows: the gradient of x at (%d, %d) is %v, want 0", fill, b, i, row)
+			}
+		})
+		got[0] = seen
+		return got
+	}
 }
 
 func eachRow(shape []int, f func(r, b, i int)) {

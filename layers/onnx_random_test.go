@@ -106,14 +106,12 @@ func (c *onnxCall) drawMask(r *rand.Rand) {
 	}
 }
 
-// drawRounds calls a test with random numbers that its seed, which is named where it fails, decides.
-func drawRounds(t *testing.T, rounds, short int, test func(r *rand.Rand, what string)) {
+// drawRounds calls a test, usually so many times, with random numbers that its seed, which is named where it fails,
+// decides.
+func drawRounds(t *testing.T, rounds int, test func(r *rand.Rand, what string)) {
 	t.Helper()
-	if testing.Short() {
-		rounds = short
-	}
 	seed := testseed.Of(t)
-	for round := range uint64(rounds) {
+	for round := range uint64(testseed.Cases(rounds)) {
 		test(rand.New(rand.NewPCG(seed, round)), fmt.Sprintf("rand.NewPCG(%d, %d)", seed, round))
 		if t.Failed() {
 			return
@@ -123,7 +121,8 @@ func drawRounds(t *testing.T, rounds, short int, test func(r *rand.Rand, what st
 
 // TestOnnxRandomly draws calls with every combination of options, up to several tiles of queries and keys.
 func TestOnnxRandomly(t *testing.T) {
-	drawRounds(t, 300, 40, func(r *rand.Rand, what string) {
+	t.Parallel()
+	drawRounds(t, 150, func(r *rand.Rand, what string) {
 		c, l := drawCall(r, 150)
 		dt := []tensor.Dtype{tensor.Float64, tensor.Float32}[r.IntN(2)]
 		c.check(t, fmt.Sprintf("%s: %v", what, c), l, dt, onnxFills[r.IntN(3)])
@@ -133,7 +132,7 @@ func TestOnnxRandomly(t *testing.T) {
 // TestOnnxDropout finds out which weights one run of the composed form drops, and holds the outputs and gradients of
 // both forms' runs of that number to what follows from these.
 func TestOnnxDropout(t *testing.T) {
-	drawRounds(t, 60, 15, func(r *rand.Rand, what string) {
+	drawRounds(t, 40, func(r *rand.Rand, what string) {
 		c, l := drawCall(r, 150)
 		p := 0.1 + 0.6*r.Float64()
 		c.options.Dropout = p
@@ -162,7 +161,7 @@ func TestOnnxDropout(t *testing.T) {
 // TestOnnxNotFinite puts NaN or an infinity where it may count, and has both forms make the same of it: what is finite
 // in one is in the other, in outputs and gradients.
 func TestOnnxNotFinite(t *testing.T) {
-	drawRounds(t, 150, 30, func(r *rand.Rand, what string) {
+	drawRounds(t, 60, func(r *rand.Rand, what string) {
 		c, l := drawCall(r, 150)
 		c.options.Dropout = []float64{0, 0, 0.4}[r.IntN(3)]
 		operands := [][]float64{c.q, c.k, c.v}

@@ -102,20 +102,28 @@ func (c *onnxCall) build(g *G.ExprGraph, l onnxLayout, dt tensor.Dtype) (q, k, v
 	if l == onnxSide || l == onnxSideOne {
 		o.Heads, o.KeyValueHeads = c.H, c.G
 	}
+	m, bias := c.mask(g, l, dt)
+	o.Mask = m
+	return q, k, v, o, append(wrt, bias...)
+}
+
+// mask adds the mask of a call to a graph, and returns its bias again, if it has one.
+func (c *onnxCall) mask(g *G.ExprGraph, l onnxLayout, dt tensor.Dtype) (m layers.Mask, bias G.Nodes) {
+	m = c.options.Mask
 	if c.lengths != nil {
-		o.Mask.KeyLengths = input(g, "lengths", dense(c.lengths, c.B))
+		m.KeyLengths = input(g, "lengths", dense(c.lengths, c.B))
 	}
 	if c.offsets != nil {
-		o.Mask.Offsets = input(g, "offsets", dense(c.offsets, c.B))
+		m.Offsets = input(g, "offsets", dense(c.offsets, c.B))
 	}
 	if c.allow != nil {
-		o.Mask.Allow = input(g, "allow", dense(c.allow.Bools(), l.mask(c.allow.Shape())...))
+		m.Allow = input(g, "allow", dense(c.allow.Bools(), l.mask(c.allow.Shape())...))
 	}
 	if c.bias != nil {
-		o.Mask.Bias = input(g, "bias", as(dt, dense(slices.Clone(c.bias.Float64s()), l.mask(c.bias.Shape())...)))
-		wrt = append(wrt, o.Mask.Bias)
+		m.Bias = input(g, "bias", as(dt, dense(slices.Clone(c.bias.Float64s()), l.mask(c.bias.Shape())...)))
+		bias = G.Nodes{m.Bias}
 	}
-	return q, k, v, o, wrt
+	return m, bias
 }
 
 // run has the library compute a call, and the gradients of Σ g·output. The stages are there in the composed form.

@@ -177,3 +177,15 @@ func TestRotaryOfFloat32StaysAccurateFarOut(t *testing.T) {
 	}
 	near(t, "float32", turned(tensor.Float32), turned(tensor.Float64), 1e-6)
 }
+
+// TestRotaryAttentionForgetsWhereItStarts shifts all positions: attention's output stays as it was.
+func TestRotaryAttentionForgetsWhereItStarts(t *testing.T) {
+	run := func(offset int) []float64 {
+		c := newBench(t)
+		a := c.multiHead(8, layers.AttentionConfig{Heads: 2})
+		a.Positions = layers.Rotary{Offset: offset}
+		x := c.in("x", 2, 5, 8)
+		return read(t, c.node(a.Forward(c.b, x, x, x, layers.Mask{})))[0]
+	}
+	near(t, "shifted", run(100), run(0), 1e-12)
+}
