@@ -1,7 +1,6 @@
 package layers_test
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -235,6 +234,22 @@ func TestAdditiveFullyMaskedRows(t *testing.T) {
 	}
 }
 
+// onlyLast allows the last key alone.
+func (c *bench) onlyLast() *G.Node {
+	return input(c.g, "allow", dense([]bool{false, false, false, true}, 1, 4))
+}
+
+// biasRows is a bias of (3, 4), one value a row.
+func (c *bench) biasRows(values ...float64) *G.Node {
+	var all []float64
+	for _, v := range values {
+		all = append(all, v, v, v, v)
+	}
+	n := input(c.g, "bias", dense(all, len(values), 4))
+	c.wrt = append(c.wrt, n)
+	return n
+}
+
 // TestAdditiveCapture captures weights, those of dropout included.
 func TestAdditiveCapture(t *testing.T) {
 	for _, shape := range [][]int{{2, 3, 4}, {3, 4}} {
@@ -315,60 +330,56 @@ func TestAdditiveErrors(t *testing.T) {
 	type config = layers.AdditiveConfig
 	type mask = layers.Mask
 	for name, tc := range map[string]struct {
-		dim    int // 4 if 0
 		config config
 		build  func(c *bench, a *layers.AdditiveAttention) (*G.Node, error)
 		want   []string
 	}{
-		"Dim below 0":               {-1, config{}, nil, []string{"Dim", "at least 1", "-1"}},
-		"KeyInput below 0":          {0, config{KeyInput: -2}, nil, []string{"KeyInput", "at least 1", "-2"}},
-		"Hidden below 0":            {0, config{Hidden: -3}, nil, []string{"Hidden", "at least 1", "-3"}},
-		"dropout of 1":              {0, config{Dropout: 1}, nil, []string{"dropout", "below 1", "got 1"}},
-		"dropout NaN":               {0, config{Dropout: math.NaN()}, nil, []string{"dropout", "NaN"}},
-		"no projections, KeyInput":  {0, config{NoProjections: true, KeyInput: 5}, nil, []string{"NoProjections", "width, 4", "KeyInput of 5"}},
-		"no projections and Hidden": {0, config{NoProjections: true, Hidden: 6}, nil, []string{"NoProjections", "width, 4", "Hidden of 6"}},
+		"dropout of 1":              {config{Dropout: 1}, nil, []string{"dropout", "below 1", "got 1"}},
+		"dropout NaN":               {config{Dropout: math.NaN()}, nil, []string{"dropout", "NaN"}},
+		"no projections, KeyInput":  {config{NoProjections: true, KeyInput: 5}, nil, []string{"NoProjections", "width, 4", "KeyInput of 5"}},
+		"no projections and Hidden": {config{NoProjections: true, Hidden: 6}, nil, []string{"NoProjections", "width, 4", "Hidden of 6"}},
 
-		"query's width":  {0, config{}, applied([]int{2, 3, 5}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"query", "(…, 4)", "(2, 3, 5)"}},
-		"key's width":    {0, config{KeyInput: 7}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"key", "(…, 7)", "(2, 6, 4)"}},
-		"query's rank":   {0, config{}, applied([]int{2, 1, 3, 4}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"query", "(T, 4) or (B, T, 4)", "(2, 1, 3, 4)"}},
-		"key's rank":     {0, config{}, applied([]int{2, 3, 4}, []int{6, 4}, []int{2, 6, 4}), []string{"query, key and value", "(2, 3, 4), (6, 4) and (2, 6, 4)"}},
-		"value's rank":   {0, config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{6}), []string{"query, key and value", "(2, 6, 4) and (6)"}},
-		"key's batch":    {0, config{}, applied([]int{2, 3, 4}, []int{1, 6, 4}, []int{2, 6, 4}), []string{"batch axis", "(1, 6, 4)"}},
-		"value's batch":  {0, config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{3, 6, 4}), []string{"batch axis", "(3, 6, 4)"}},
-		"value's length": {0, config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{2, 5, 4}), []string{"agree in K and S", "(2, 5, 4)"}},
-		"query's dtype": {0, config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+		"query's width":  {config{}, applied([]int{2, 3, 5}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"query", "(…, 4)", "(2, 3, 5)"}},
+		"key's width":    {config{KeyInput: 7}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"key", "(…, 7)", "(2, 6, 4)"}},
+		"query's rank":   {config{}, applied([]int{2, 1, 3, 4}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"query", "(T, 4) or (B, T, 4)", "(2, 1, 3, 4)"}},
+		"key's rank":     {config{}, applied([]int{2, 3, 4}, []int{6, 4}, []int{2, 6, 4}), []string{"query, key and value", "(2, 3, 4), (6, 4) and (2, 6, 4)"}},
+		"value's rank":   {config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{6}), []string{"query, key and value", "(2, 6, 4) and (6)"}},
+		"key's batch":    {config{}, applied([]int{2, 3, 4}, []int{1, 6, 4}, []int{2, 6, 4}), []string{"batch axis", "(1, 6, 4)"}},
+		"value's batch":  {config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{3, 6, 4}), []string{"batch axis", "(3, 6, 4)"}},
+		"value's length": {config{}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{2, 5, 4}), []string{"agree in K and S", "(2, 5, 4)"}},
+		"query's dtype": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 			return a.Forward(c.b, input(c.g, "f32", as(tensor.Float32, random(1, 3, 4))), c.in("k", 3, 4), c.in("v", 3, 4), mask{})
 		}, []string{"query", "float64", "float32"}},
-		"value's dtype": {0, config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+		"value's dtype": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 			return a.Forward(c.b, c.in("q", 3, 4), c.in("k", 3, 4), c.ints("v", make([]int, 12), 3, 4), mask{})
 		}, []string{"value", "float64", "int"}},
-		"another graph": {0, config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+		"another graph": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 			x := c.in("x", 3, 4)
 			return a.Forward(c.b, x, x, input(G.NewGraph(), "v", random(1, 3, 4)), mask{})
 		}, []string{"another graph"}},
-		"another graph's Build": {0, config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+		"another graph's Build": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 			x, y := c.in("x", 3, 4), input(G.NewGraph(), "y", random(1, 3, 4))
 			c.node(a.Forward(c.b, x, x, x, mask{}))
 			return a.Forward(c.b, y, y, y, mask{})
 		}, []string{"one Build for each graph"}},
-		"no keys": {0, config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
+		"no keys": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 			none := G.NewTensor(c.g, tensor.Float64, 3, G.WithShape(2, 0, 4), G.WithName("none"))
 			return a.Forward(c.b, c.in("q", 2, 3, 4), none, none, mask{})
 		}, []string{"at least 1", "(2, 0, 4)"}},
 
-		"slopes of two heads": {0, config{}, selfMasked(func(*bench) mask { return mask{Slopes: []float64{1, 2}} }), []string{"Mask.Slopes", "1 heads", "got 2"}},
-		"window below −1":     {0, config{}, selfMasked(func(*bench) mask { return mask{Window: &layers.Window{Left: -2}} }), []string{"Mask.Window", "Left:-2"}},
-		"offset out of range": {0, config{}, selfMasked(func(*bench) mask { return mask{Offset: math.MinInt} }), []string{"Mask.Offset", fmt.Sprint(math.MinInt)}},
-		"offset and offsets":  {0, config{}, selfMasked(func(c *bench) mask { return mask{Offset: 1, Offsets: c.lengths(0, 0)} }), []string{"Mask.Offset must be 0", "got 1"}},
-		"lengths' batch":      {0, config{}, selfMasked(func(c *bench) mask { return mask{KeyLengths: c.lengths(1)} }), []string{"Mask.KeyLengths", "(2)", "(1)"}},
-		"allow of (B, T, S)":  {0, config{}, selfMasked(func(c *bench) mask { return mask{Allow: c.allow(nil, 2, 3, 3)} }), []string{"Mask.Allow", "(2, 1, 3, 3)", "(2, 3, 3)"}},
-		"bias of another dtype": {0, config{}, selfMasked(func(c *bench) mask {
+		"slopes of two heads": {config{}, selfMasked(func(*bench) mask { return mask{Slopes: []float64{1, 2}} }), []string{"Mask.Slopes", "1 heads", "got 2"}},
+		"window below −1":     {config{}, selfMasked(func(*bench) mask { return mask{Window: &layers.Window{Left: -2}} }), []string{"Mask.Window", "Left:-2"}},
+		"offset out of range": {config{}, selfMasked(func(*bench) mask { return mask{Offset: math.MinInt} }), []string{"Mask.Offset", fmt.Sprint(math.MinInt)}},
+		"offset and offsets":  {config{}, selfMasked(func(c *bench) mask { return mask{Offset: 1, Offsets: c.lengths(0, 0)} }), []string{"Mask.Offset must be 0", "got 1"}},
+		"lengths' batch":      {config{}, selfMasked(func(c *bench) mask { return mask{KeyLengths: c.lengths(1)} }), []string{"Mask.KeyLengths", "(2)", "(1)"}},
+		"allow of (B, T, S)":  {config{}, selfMasked(func(c *bench) mask { return mask{Allow: c.allow(nil, 2, 3, 3)} }), []string{"Mask.Allow", "(2, 1, 3, 3)", "(2, 3, 3)"}},
+		"bias of another dtype": {config{}, selfMasked(func(c *bench) mask {
 			return mask{Bias: input(c.g, "bias", as(tensor.Float32, random(1, 3, 3)))}
 		}), []string{"Mask.Bias", "float64", "float32"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newBench(t)
-			a, err := layers.NewAdditiveAttention(c.p.Scope("align"), cmp.Or(tc.dim, 4), tc.config)
+			a, err := layers.NewAdditiveAttention(c.p.Scope("align"), 4, tc.config)
 			if tc.build != nil {
 				if err != nil {
 					t.Fatal(err)

@@ -247,14 +247,10 @@ func TestEncoderDecoderErrors(t *testing.T) {
 		err  error
 		want []string
 	}{
-		{"Vocab", make(func(c *config) { c.Model.Vocab = -1 }), []string{"encoder s.encoder", "Vocab", "at least 1"}},
 		{"TargetVocab", make(func(c *config) { c.TargetVocab = -1 }), []string{"decoder s.decoder", "Vocab", "-1"}},
-		{"MaxLen", make(func(c *config) { c.Model.Positions = layers.Learned{MaxLen: 0} }), []string{"s.encoder.positions", "MaxLen"}},
 		{"TargetMaxLen", make(func(c *config) { c.TargetPositions = layers.Learned{MaxLen: -1} }), []string{"s.decoder.positions", "MaxLen", "-1"}},
-		{"Layers", make(func(c *config) { c.Model.Layers = 0 }), []string{"encoder s.encoder", "Layers"}},
 		{"DecoderLayers", make(func(c *config) { c.DecoderLayers = -2 }), []string{"decoder s.decoder", "Layers", "-2"}},
 		{"heads", make(func(c *config) { c.Model.Block.Attention.Heads = 3 }), []string{"s.encoder.blocks.0.attention", "4", "3"}},
-		{"Outputs", make(func(c *config) { c.Model.Outputs = -1 }), []string{"decoder s.decoder", "Outputs", "-1"}},
 		{"shared with two vocabularies", make(func(c *config) { c.Shared, c.TargetVocab = true, 6 }), []string{"encoder-decoder s", "one vocabulary", "Vocab is 7, TargetVocab 6"}},
 		{"shared with Outputs", make(func(c *config) { c.Shared, c.Model.Outputs = true, 6 }), []string{"encoder-decoder s", "Outputs 6"}},
 		{"shared without a vocabulary", make(func(c *config) { c.Shared, c.Model.Vocab = true, 0 }), []string{"encoder-decoder s", "Vocab", "at least 1"}},

@@ -3,7 +3,6 @@ package layers_test
 import (
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -22,13 +21,9 @@ func TestConfigurationErrors(t *testing.T) {
 		make func(p *layers.Params) error
 		want []string
 	}{
-		{"linear In", func(p *layers.Params) error { return err(layers.NewLinear(p, 0, 2, layers.LinearConfig{})) }, []string{"linear s", "width of the input", "at least 1", "0"}},
-		{"linear Out", func(p *layers.Params) error { return err(layers.NewLinear(p, 2, -3, layers.LinearConfig{})) }, []string{"linear s", "width of the output", "at least 1", "-3"}},
-		{"embedding", func(p *layers.Params) error { return err(layers.NewEmbedding(p, 0, 2, layers.Init{})) }, []string{"embedding s", "Vocab", "at least 1"}},
 		{"positions", func(p *layers.Params) error {
 			return err(layers.Learned{}.New(p, 2, layers.AttentionConfig{}))
 		}, []string{"positions s", "MaxLen", "at least 1"}},
-		{"norm", func(p *layers.Params) error { return err(layers.NewLayerNorm(p, 0, layers.NormConfig{})) }, []string{"layer norm s", "Dim", "at least 1"}},
 		{"norm Eps", func(p *layers.Params) error {
 			return err(layers.NewLayerNorm(p, 2, layers.NormConfig{Eps: -1}))
 		}, []string{"layer norm s", "Eps", "from 1e-30 to 1e+15", "-1"}},
@@ -38,9 +33,6 @@ func TestConfigurationErrors(t *testing.T) {
 		{"feed-forward activation", func(p *layers.Params) error {
 			return err(layers.NewFeedForward(p, 2, layers.FeedForwardConfig{Activation: 99}))
 		}, []string{"feed-forward s", "activation 99", "use one of relu, gelu"}},
-		{"feed-forward Hidden", func(p *layers.Params) error {
-			return err(layers.NewFeedForward(p, 2, layers.FeedForwardConfig{Hidden: -1}))
-		}, []string{"feed-forward s", "Hidden", "-1"}},
 		{"feed-forward dropout", func(p *layers.Params) error {
 			return err(layers.NewFeedForward(p, 2, layers.FeedForwardConfig{Dropout: 1}))
 		}, []string{"feed-forward s", "below 1", "got 1"}},
@@ -48,18 +40,6 @@ func TestConfigurationErrors(t *testing.T) {
 			return err(layers.NewMultiHeadAttention(p, 6, layers.AttentionConfig{Heads: 4}))
 		},
 			[]string{"attention s", "multiple of Heads", "6", "4"}},
-		{"attention Dim", func(p *layers.Params) error {
-			return err(layers.NewMultiHeadAttention(p, 0, layers.AttentionConfig{Heads: 4}))
-		}, []string{"attention s", "Dim", "at least 1"}},
-		{"attention Heads", func(p *layers.Params) error {
-			return err(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{Heads: -2}))
-		}, []string{"attention s", "Heads", "-2"}},
-		{"attention HeadDim", func(p *layers.Params) error {
-			return err(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{HeadDim: -1}))
-		}, []string{"attention s", "HeadDim", "-1"}},
-		{"attention KeyInput", func(p *layers.Params) error {
-			return err(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{KeyInput: -1}))
-		}, []string{"attention s", "KeyInput", "-1"}},
 		{"attention dropout", func(p *layers.Params) error {
 			return err(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{Dropout: 1}))
 		}, []string{"attention s", "below 1", "got 1"}},
@@ -69,6 +49,18 @@ func TestConfigurationErrors(t *testing.T) {
 		{"attention NormEps", func(p *layers.Params) error {
 			return err(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{NormEps: 1e-3}))
 		}, []string{"attention s", "NormEps", "QKNorm", "0.001"}},
+		{"attention's key heads don't divide heads", func(p *layers.Params) error {
+			return attentionOf(p, 8, layers.AttentionConfig{Heads: 4, KeyValueHeads: 3})
+		}, []string{"attention s", "multiple of KeyValueHeads", "4 and 3"}},
+		{"attention KeyValueHeads", func(p *layers.Params) error {
+			return attentionOf(p, 8, layers.AttentionConfig{Heads: 4, KeyValueHeads: -1})
+		}, []string{"attention s", "KeyValueHeads", "at least 1", "-1"}},
+		{"attention Softcap", func(p *layers.Params) error { return attentionOf(p, 8, layers.AttentionConfig{Softcap: -2}) }, []string{"attention s", "Softcap", "above 0", "-2"}},
+		{"attention Softcap NaN", func(p *layers.Params) error { return attentionOf(p, 8, layers.AttentionConfig{Softcap: nan}) }, []string{"attention s", "Softcap", "NaN"}},
+		{"attention Scale NaN", func(p *layers.Params) error { return attentionOf(p, 8, layers.AttentionConfig{Scale: nan}) }, []string{"attention s", "Scale", "finite", "NaN"}},
+		{"attention's grouped heads with tied weights", func(p *layers.Params) error {
+			return attentionOf(p, 8, layers.AttentionConfig{Heads: 4, KeyValueHeads: 2, TieQueryKey: true})
+		}, []string{"attention s", "TieQueryKey", "4", "2"}},
 		{"block KeyInput", func(p *layers.Params) error {
 			return err(layers.NewEncoderBlock(p, 4, layers.BlockConfig{Attention: layers.AttentionConfig{KeyInput: 3}}))
 		}, []string{"attention s", "KeyInput", "width, 4", "3"}},
@@ -84,22 +76,28 @@ func TestConfigurationErrors(t *testing.T) {
 		{"norm Kind", func(p *layers.Params) error {
 			return err(layers.NewEncoderBlock(p, 4, layers.BlockConfig{Norm: layers.NormConfig{Kind: "batch"}}))
 		}, []string{"norm s.norm1", "batch", "use one of layer, rms"}},
-		{"encoder block Dim", func(p *layers.Params) error { return err(layers.NewEncoderBlock(p, 0, layers.BlockConfig{})) }, []string{" s", "Dim", "at least 1"}},
 		{"decoder block dropout", func(p *layers.Params) error {
 			return err(layers.NewDecoderBlock(p, 4, layers.BlockConfig{Dropout: -0.1, Attention: layers.AttentionConfig{Dropout: -0.1}, FeedForward: layers.FeedForwardConfig{Dropout: -0.1}}))
 		}, []string{" s", "at least 0", "-0.1"}},
-		{"encoder Vocab", func(p *layers.Params) error {
-			return err(layers.NewEncoder(p, model{Vocab: -1, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 2}}))
-		}, []string{"encoder s", "Vocab"}},
-		{"encoder Layers", func(p *layers.Params) error {
-			return err(layers.NewEncoder(p, model{Vocab: 2, Dim: 4, Positions: layers.Learned{MaxLen: 2}}))
-		}, []string{"encoder s", "Layers"}},
-		{"encoder MaxLen", func(p *layers.Params) error {
-			return err(layers.NewEncoder(p, model{Vocab: 2, Dim: 4, Layers: 1, Positions: layers.Learned{}}))
-		}, []string{"s.positions", "MaxLen"}},
-		{"encoder Outputs", func(p *layers.Params) error {
-			return err(layers.NewEncoder(p, model{Vocab: 2, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 2}, Outputs: -1}))
-		}, []string{"encoder s", "Outputs", "-1"}},
+		{"rms norm Eps", func(p *layers.Params) error {
+			return err(layers.NewRMSNorm(p, 2, layers.NormConfig{Eps: -1}))
+		}, []string{"rms norm s", "Eps", "from 1e-30", "-1"}},
+		{"rms norm Eps NaN", func(p *layers.Params) error {
+			return err(layers.NewRMSNorm(p, 2, layers.NormConfig{Eps: nan}))
+		}, []string{"rms norm s", "Eps", "NaN"}},
+		{"gated activation", func(p *layers.Params) error {
+			return err(layers.NewFeedForward(p, 2, layers.FeedForwardConfig{Activation: 99, Gated: true}))
+		}, []string{"feed-forward s", "activation 99", "silu"}},
+		{"no kind of positions", func(p *layers.Params) error {
+			return err(layers.NewDecoder(p, model{Vocab: 2, Dim: 2, Layers: 1}))
+		}, []string{"decoder s", "Positions", "Learned", "None"}},
+		{"rotary of odd heads", func(p *layers.Params) error {
+			return err(layers.Rotary{}.New(p, 6, layers.AttentionConfig{Heads: 2}))
+		}, []string{"rotary positions", "even width", "3"}},
+		{"decoder's rotary", func(p *layers.Params) error {
+			return err(layers.NewDecoder(p, model{Vocab: 2, Dim: 8, Layers: 1, Positions: layers.Rotary{Dim: 6}, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}}))
+		}, []string{"decoder s", "rotary positions", "Dim", "4", "6"}},
+		{"alibi heads", func(*layers.Params) error { return err(layers.ALiBi{}.Slopes(0)) }, []string{"alibi", "heads", "at least 1", "0"}},
 		{"decoder heads", func(p *layers.Params) error {
 			return err(layers.NewDecoder(p, model{Vocab: 2, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 2}, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 3}}}))
 		}, []string{"s.blocks.0.attention", "4", "3"}},
@@ -108,9 +106,15 @@ func TestConfigurationErrors(t *testing.T) {
 	}
 }
 
-// TestForwardErrors hands layers nodes that don't fit.
+// TestForwardErrors hands layers nodes that don't fit, in both forms.
 func TestForwardErrors(t *testing.T) {
+	t.Run("fused", func(t *testing.T) { testForwardErrors(t, false) })
+	t.Run("composed", func(t *testing.T) { testForwardErrors(t, true) })
+}
+
+func testForwardErrors(t *testing.T, composed bool) {
 	c := newBench(t)
+	c.b.Composed = composed
 	err := func(_ *G.Node, err error) error { return err }
 	i := 0
 	in := func(shape ...int) *G.Node { i++; return input(c.g, fmt.Sprint("in", i), random(1, shape...)) }
@@ -141,6 +145,9 @@ func TestForwardErrors(t *testing.T) {
 	embedding := must[*layers.Embedding](t)(layers.NewEmbedding(p.Scope("emb"), 4, 4, layers.Init{}))
 	positions := must[layers.Positions](t)(layers.Learned{MaxLen: 3}.New(p.Scope("pos"), 4, layers.AttentionConfig{}))
 	feed := must[*layers.FeedForward](t)(layers.NewFeedForward(p.Scope("ff"), 4, layers.FeedForwardConfig{}))
+	rms := must[*layers.RMSNorm](t)(layers.NewRMSNorm(p.Scope("rms"), 4, layers.NormConfig{}))
+	gated := must[*layers.FeedForward](t)(layers.NewFeedForward(p.Scope("ff2"), 4, layers.FeedForwardConfig{Gated: true}))
+	modern := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p.Scope("modern"), 4, layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Gated: true}, Norm: layers.NormConfig{Kind: layers.NormRMS}}))
 	attn := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p.Scope("mha"), 4, layers.AttentionConfig{Heads: 2}))
 	enc := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p.Scope("enc"), 4, layers.BlockConfig{}))
 	dec := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(p.Scope("dec"), 4, layers.BlockConfig{}))
@@ -185,6 +192,13 @@ func TestForwardErrors(t *testing.T) {
 		{"activation of ints", err(layers.ReLU.Forward(c.b, ints(2))), []string{"relu", "int"}},
 		{"no such activation", err(layers.Activation(-1).Forward(c.b, in(2))), []string{"activation -1"}},
 		{"feed-forward width", err(feed.Forward(c.b, in(3, 5))), []string{"ff.up", "(…, 4)", "(3, 5)"}},
+		{"rms norm width", err(rms.Forward(c.b, in(3, 8))), []string{"rms norm rms", "(…, 4)", "(3, 8)"}},
+		{"rms norm dtype", err(rms.Forward(c.b, in32(3, 4))), []string{"rms norm rms", "float64", "float32"}},
+		{"rms norm of heads", err(rms.ForwardHeads(c.b, in(3, 8), 3)), []string{"rms norm rms", "(…, 12)", "(3, 8)"}},
+		{"rms norm of countless heads", err(rms.ForwardHeads(c.b, in(3, 4), 1<<62+1)), []string{"rms norm rms", "9223372036854775807", "(3, 4)"}},
+		{"rms norm of no heads", err(rms.ForwardHeads(c.b, in(3, 8), 0)), []string{"rms norm rms", "heads", "at least 1"}},
+		{"block with rms norms", err(modern.Forward(c.b, in(3, 5), layers.Mask{})), []string{"rms norm modern.norm1", "(…, 4)", "(3, 5)"}},
+		{"gated width", err(gated.Forward(c.b, in(3, 5))), []string{"ff2.gate", "(…, 4)", "(3, 5)"}},
 		{"dropout of 1", err(layers.Dropout{P: 1}.Forward(c.b, in(2))), []string{"dropout", "below 1", "got 1"}},
 		{"dropout below 0", err(layers.Dropout{P: -0.5}.Forward(&layers.Build{}, in(2))), []string{"dropout", "at least 0", "-0.5"}},
 
@@ -218,6 +232,9 @@ func TestForwardErrors(t *testing.T) {
 		{"lengths of floats", masked(layers.Mask{KeyLengths: in(2)}), []string{"attention mha", "KeyLengths", "int", "float64"}},
 		{"lengths' shape", masked(layers.Mask{KeyLengths: ints(3)}), []string{"attention mha", "Mask.KeyLengths", "(2)", "(3)"}},
 		{"lengths' rank", masked(layers.Mask{KeyLengths: ints(2, 1)}), []string{"attention mha", "Mask.KeyLengths", "(2)", "(2, 1)"}},
+		{"window below −1", masked(layers.Mask{Window: &window{Left: -2}}), []string{"attention mha", "Window", "−1", "Left:-2"}},
+		{"slopes of too few heads", masked(layers.Mask{Slopes: []float64{1}}), []string{"attention mha", "Mask.Slopes", "2 heads", "got 1"}},
+		{"offset out of range", masked(layers.Mask{Offset: math.MaxInt}), []string{"attention mha", "Offset", "range"}},
 		{"mask of another graph", masked(layers.Mask{Bias: elsewhere}), []string{"attention mha", "Bias", "another graph"}},
 
 		{"block width", err(enc.Forward(c.b, in(2, 3, 5), layers.Mask{})), []string{"enc.", "(…, 4)", "(2, 3, 5)"}},
@@ -248,55 +265,5 @@ func TestNumbersOfFloat32(t *testing.T) {
 				t.Errorf("%v, %+v: %v", dt, o, err)
 			}
 		}
-	}
-}
-
-// TestRunErrorsNameTheLayer has a length that is known when the graph runs.
-func TestRunErrorsNameTheLayer(t *testing.T) {
-	for _, composed := range []bool{false, true} {
-		c := newBench(t)
-		c.b.Composed = composed
-		block := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(c.p.Scope("blocks").Scope("3"), 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
-		c.node(block.Forward(c.b, c.in("x", 2, 3, 4), layers.Mask{KeyLengths: c.lengths(3, 4)}))
-		vm := G.NewTapeMachine(c.g)
-		defer vm.Close()
-		if err := vm.RunAll(); err == nil || !strings.Contains(err.Error(), "attention blocks.3.attention: key length 4 of batch element 1") {
-			t.Errorf("composed %t: %v", composed, err)
-		}
-	}
-}
-
-// TestNormAndFeedForwardErrors makes and applies layers that can't be: the error names the layer, what it expected and
-// what it got.
-func TestNormAndFeedForwardErrors(t *testing.T) {
-	c := newBench(t)
-	made := func(_ any, err error) error { return err }
-	err := func(_ *G.Node, err error) error { return err }
-	norm := must[*layers.RMSNorm](t)(layers.NewRMSNorm(c.p.Scope("rms"), 4, layers.NormConfig{}))
-	gated := must[*layers.FeedForward](t)(layers.NewFeedForward(c.p.Scope("ff"), 4, layers.FeedForwardConfig{Gated: true}))
-	block := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(c.p.Scope("enc"), 4, layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Gated: true}, Norm: layers.NormConfig{Kind: layers.NormRMS}}))
-	s := c.p.Scope("s")
-	for _, tc := range []struct {
-		name string
-		err  error
-		want []string
-	}{
-		{"rms norm Dim", made(layers.NewRMSNorm(s, 0, layers.NormConfig{})), []string{"rms norm s", "Dim", "at least 1"}},
-		{"rms norm Eps", made(layers.NewRMSNorm(s, 2, layers.NormConfig{Eps: -1})), []string{"rms norm s", "Eps", "from 1e-30", "-1"}},
-		{"rms norm Eps NaN", made(layers.NewRMSNorm(s, 2, layers.NormConfig{Eps: math.NaN()})), []string{"rms norm s", "Eps", "NaN"}},
-		{"rms norm width", err(norm.Forward(c.b, c.in("x", 3, 8))), []string{"rms norm rms", "(…, 4)", "(3, 8)"}},
-		{"rms norm dtype", err(norm.Forward(c.b, input(c.g, "f32", as(tensor.Float32, random(1, 3, 4))))), []string{"rms norm rms", "float64", "float32"}},
-		{"rms norm of heads", err(norm.ForwardHeads(c.b, c.in("x", 3, 8), 3)), []string{"rms norm rms", "(…, 12)", "(3, 8)"}},
-		{"rms norm of countless heads", err(norm.ForwardHeads(c.b, c.in("x", 3, 4), 1<<62+1)), []string{"rms norm rms", "9223372036854775807", "(3, 4)"}},
-		{"rms norm of no heads", err(norm.ForwardHeads(c.b, c.in("x", 3, 8), 0)), []string{"rms norm rms", "heads", "at least 1"}},
-		{"block with rms norms", err(block.Forward(c.b, c.in("x", 3, 5), layers.Mask{})), []string{"rms norm enc.norm1", "(…, 4)", "(3, 5)"}},
-
-		{"gated width", err(gated.Forward(c.b, c.in("x", 3, 5))), []string{"ff.gate", "(…, 4)", "(3, 5)"}},
-		{"gated Hidden", made(layers.NewFeedForward(s, 2, layers.FeedForwardConfig{Hidden: -1, Gated: true})), []string{"feed-forward s", "Hidden", "-1"}},
-		{"gated activation", made(layers.NewFeedForward(s, 2, layers.FeedForwardConfig{Activation: 99, Gated: true})), []string{"feed-forward s", "activation 99", "silu"}},
-		{"no kind of positions", made(layers.NewDecoder(s, layers.ModelConfig{Vocab: 2, Dim: 2, Layers: 1})), []string{"decoder s", "Positions", "Learned", "None"}},
-		{"alibi heads", made(layers.ALiBi{}.Slopes(0)), []string{"alibi", "heads", "at least 1", "0"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
 	}
 }

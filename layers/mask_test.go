@@ -3,6 +3,7 @@ package layers_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -297,4 +298,47 @@ func TestPaddingCannotMatter(t *testing.T) {
 		},
 	})
 	hide(t, cases)
+}
+
+// TestTokensThatCannotMatter changes padded and future ids of whole models.
+func TestTokensThatCannotMatter(t *testing.T) {
+	config := layers.ModelConfig{Vocab: 9, Positions: layers.Learned{MaxLen: 8}, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Dropout: 0.2}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU, Dropout: 0.2}, Dropout: 0.2}, Layers: 2, Outputs: 9, Dropout: 0.2}
+	lengths := []int{5, 3}
+	encoder := func(c *bench, ids *G.Node) *G.Node {
+		e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
+		return c.node(e.Forward(c.b, ids, layers.Mask{KeyLengths: c.lengths(lengths...)}))
+	}
+	decoder := func(c *bench, ids *G.Node) *G.Node {
+		d := must[*layers.Decoder](c)(layers.NewDecoder(c.p, config))
+		return c.node(d.Forward(c.b, ids, layers.Mask{}))
+	}
+	for name, model := range map[string]func(c *bench, ids *G.Node) *G.Node{"encoder's padding": encoder, "decoder's future": decoder} {
+		t.Run(name, func(t *testing.T) {
+			run := func(filler int) [][]float64 {
+				c := &bench{T: t, g: G.NewGraph(), p: newParams(t), b: &layers.Build{Mode: layers.Training, Seed: 4}}
+				ids := []int{1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4}
+				targets := slices.Clone(ids)
+				eachRow([]int{2, 6}, func(r, b, i int) {
+					if i >= lengths[b] {
+						ids[r], targets[r] = filler, layers.Ignore
+					}
+				})
+				y := model(c, c.ints("ids", ids, 2, 6))
+				loss := c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", targets, 2, 6), layers.CrossEntropyOptions{}))
+				got := read(t, append(G.Nodes{y, loss}, gradients(t, loss, c.b.Learnables()...)...)...)
+				eachRow([]int{2, 6}, func(r, b, i int) {
+					if i >= lengths[b] {
+						clear(got[0][r*9:][:9])
+					}
+				})
+				return got
+			}
+			want := run(0)
+			for _, filler := range []int{3, 8} {
+				for i, got := range run(filler) {
+					sameBits(t, fmt.Sprintf("filler %d: output, loss or gradient %d", filler, i), got, want[i])
+				}
+			}
+		})
+	}
 }

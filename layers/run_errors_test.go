@@ -2,16 +2,18 @@ package layers_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 )
 
-// TestRunErrors runs graphs whose inputs hold what can't be: the run returns an error that says what was wrong, and the
-// process lives on.
+// TestRunErrors runs graphs, in both forms, whose inputs hold what can't be: the run returns an error that says what
+// was wrong, and the process lives on.
 func TestRunErrors(t *testing.T) {
 	attention := func(m func(c *bench) layers.Mask) func(c *bench) *G.Node {
 		return func(c *bench) *G.Node {
@@ -22,6 +24,17 @@ func TestRunErrors(t *testing.T) {
 	lengths := func(lengths ...int) func(c *bench) *G.Node {
 		return attention(func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.lengths(lengths...)} })
 	}
+	// core is attention alone with an int for each of 2 batch elements, after one past key.
+	core := func(mask func(ints *G.Node) layers.Mask, values ...int) func(c *bench) *G.Node {
+		return func(c *bench) *G.Node {
+			o := pastOf([]int{2, 2, 1, 6}, []int{2, 2, 1, 4})(c)
+			o.Mask = mask(c.lengths(values...))
+			return c.node(layers.ScaledDotProduct(c.b, c.in("q", 2, 4, 3, 6), c.in("k", 2, 2, 5, 6), c.in("v", 2, 2, 5, 4), o))
+		}
+	}
+	keys := func(n *G.Node) layers.Mask { return layers.Mask{KeyLengths: n} }
+	causal := func(n *G.Node) layers.Mask { return layers.Mask{Causal: true, Offsets: n} }
+	far := math.MaxInt / 2
 	model := func(ids ...int) func(c *bench) *G.Node {
 		return func(c *bench) *G.Node {
 			e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 4}, Dim: 4, Layers: 1}))
@@ -50,6 +63,15 @@ func TestRunErrors(t *testing.T) {
 	}{
 		{"length over S", lengths(3, 4), []string{"attention", "length 4", "element 1", "0 and the 3 keys"}},
 		{"length below 0", lengths(-1, 2), []string{"attention", "length -1", "element 0", "0 and the 3 keys"}},
+		{"length of a block in a model", func(c *bench) *G.Node {
+			block := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p.Scope("blocks").Scope("3"), 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
+			return c.node(block.Forward(c.b, c.in("x", 2, 3, 4), layers.Mask{KeyLengths: c.lengths(3, 4)}))
+		}, []string{"attention blocks.3.attention: key length 4 of batch element 1"}},
+		{"length over past and new keys", core(keys, 6, 7), []string{"length 7", "element 1", "6 keys"}},
+		{"offset out of range", core(causal, 0, far), []string{"offset", fmt.Sprint(far), "element 1"}},
+		{"offset out of range below 0", core(causal, -far, 0), []string{"offset", fmt.Sprint(-far), "element 0"}},
+		{"offset out of range, with a past alone", core(func(n *G.Node) layers.Mask { return layers.Mask{Offsets: n} }, -far, 0), []string{"offset", fmt.Sprint(-far), "element 0"}},
+		{"offset out of range, without a past", attention(func(c *bench) layers.Mask { return causal(c.lengths(0, far)) }), []string{"offset", fmt.Sprint(far), "element 1"}},
 		{"id of V", model(1, 5), []string{"embedding", "id 5", "position 1", "vocabulary of 5"}},
 		{"id below 0", model(-1, 0), []string{"embedding", "id -1", "position 0", "vocabulary of 5"}},
 		{"target of V", loss(0, 1, 3), []string{"cross-entropy", "target 3", "position 2", "3 classes"}},
@@ -62,16 +84,22 @@ func TestRunErrors(t *testing.T) {
 			return layers.Mask{Bias: G.NewTensor(c.g, tensor.Float64, 2, G.WithName("m"), G.WithShape(3, 3), G.WithValue(random(1, 2, 3)))}
 		}), []string{"attention", "(3, 3)", "(2, 3)"}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			c := newBench(t)
-			y := tc.build(c)
-			if !y.IsScalar() {
-				y = c.node(G.Sum(y))
-			}
-			gradients(t, y, append(c.wrt, c.b.Learnables()...)...)
-			_, err := tryRead(t, y)
-			wantError(t, err, tc.want...)
-		})
+		for _, composed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, composed %t", tc.name, composed), func(t *testing.T) {
+				c := newBench(t)
+				c.b.Composed = composed
+				y := tc.build(c)
+				if !y.IsScalar() {
+					y = c.node(ops.Sum(&ops.Env{}, y))
+				}
+				gradients(t, y, append(c.wrt, c.b.Learnables()...)...)
+				_, err := tryRead(t, y)
+				if composed && tc.name == "short mask" {
+					tc.want[0] = "softmax" // which finds it there
+				}
+				wantError(t, err, tc.want...)
+			})
+		}
 	}
 }
 

@@ -1,12 +1,14 @@
 package layers_test
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,68 +42,69 @@ func TestCacheRefusesWhatDoesNotFit(t *testing.T) {
 // absurd are sizes that no machine has memory for, whatever they are multiplied with.
 var absurd = []int{1 << 40, 1 << 62, math.MaxInt}
 
-// constructors make each layer with a size n in one place, where the others are small.
+// constructors make each layer with a size n in one place, where the others are small. A place is named by what errors
+// call it, and what else tells it apart.
 var constructors = map[string]map[string]func(p *layers.Params, n int) error{
 	"NewLinear": {
-		"in":   func(p *layers.Params, n int) error { return made(layers.NewLinear(p, n, 2, layers.LinearConfig{})) },
-		"out":  func(p *layers.Params, n int) error { return made(layers.NewLinear(p, 2, n, layers.LinearConfig{})) },
-		"both": func(p *layers.Params, n int) error { return made(layers.NewLinear(p, n, n, layers.LinearConfig{})) },
+		"the width of the input":                 func(p *layers.Params, n int) error { return made(layers.NewLinear(p, n, 2, layers.LinearConfig{})) },
+		"the width of the output":                func(p *layers.Params, n int) error { return made(layers.NewLinear(p, 2, n, layers.LinearConfig{})) },
+		"the width of the input, and the output": func(p *layers.Params, n int) error { return made(layers.NewLinear(p, n, n, layers.LinearConfig{})) },
 	},
 	"NewEmbedding": {
-		"vocab": func(p *layers.Params, n int) error { return made(layers.NewEmbedding(p, n, 2, layers.Init{})) },
-		"dim":   func(p *layers.Params, n int) error { return made(layers.NewEmbedding(p, 2, n, layers.Init{})) },
-		"both":  func(p *layers.Params, n int) error { return made(layers.NewEmbedding(p, n, n, layers.Init{})) },
+		"Vocab":          func(p *layers.Params, n int) error { return made(layers.NewEmbedding(p, n, 2, layers.Init{})) },
+		"Dim":            func(p *layers.Params, n int) error { return made(layers.NewEmbedding(p, 2, n, layers.Init{})) },
+		"Vocab, and Dim": func(p *layers.Params, n int) error { return made(layers.NewEmbedding(p, n, n, layers.Init{})) },
 	},
 	"NewLayerNorm": {
-		"dim": func(p *layers.Params, n int) error { return made(layers.NewLayerNorm(p, n, layers.NormConfig{})) },
+		"Dim": func(p *layers.Params, n int) error { return made(layers.NewLayerNorm(p, n, layers.NormConfig{})) },
 	},
 	"NewRMSNorm": {
-		"dim": func(p *layers.Params, n int) error { return made(layers.NewRMSNorm(p, n, layers.NormConfig{})) },
+		"Dim": func(p *layers.Params, n int) error { return made(layers.NewRMSNorm(p, n, layers.NormConfig{})) },
 	},
 	"NewNorm": {
-		"dim": func(p *layers.Params, n int) error { return made(layers.NewNorm(p, n, layers.NormConfig{})) },
-		"dim rms": func(p *layers.Params, n int) error {
+		"Dim": func(p *layers.Params, n int) error { return made(layers.NewNorm(p, n, layers.NormConfig{})) },
+		"Dim, rms": func(p *layers.Params, n int) error {
 			return made(layers.NewNorm(p, n, layers.NormConfig{Kind: layers.NormRMS}))
 		},
 	},
 	"NewFeedForward": {
-		"dim": func(p *layers.Params, n int) error {
+		"Dim": func(p *layers.Params, n int) error {
 			return made(layers.NewFeedForward(p, n, layers.FeedForwardConfig{}))
 		},
-		"hidden": func(p *layers.Params, n int) error {
+		"Hidden": func(p *layers.Params, n int) error {
 			return made(layers.NewFeedForward(p, 2, layers.FeedForwardConfig{Hidden: n, Gated: true}))
 		},
 	},
 	"NewMultiHeadAttention": {
-		"dim":           func(p *layers.Params, n int) error { return attentionOf(p, n, layers.AttentionConfig{}) },
-		"dim and heads": func(p *layers.Params, n int) error { return attentionOf(p, n, layers.AttentionConfig{Heads: n}) },
-		"heads": func(p *layers.Params, n int) error {
+		"Dim":            func(p *layers.Params, n int) error { return attentionOf(p, n, layers.AttentionConfig{}) },
+		"Dim, and Heads": func(p *layers.Params, n int) error { return attentionOf(p, n, layers.AttentionConfig{Heads: n}) },
+		"Heads": func(p *layers.Params, n int) error {
 			return attentionOf(p, 2, layers.AttentionConfig{Heads: n, HeadDim: 1})
 		},
-		"head width": func(p *layers.Params, n int) error { return attentionOf(p, 2, layers.AttentionConfig{HeadDim: n}) },
-		"heads and width": func(p *layers.Params, n int) error {
+		"HeadDim": func(p *layers.Params, n int) error { return attentionOf(p, 2, layers.AttentionConfig{HeadDim: n}) },
+		"Heads, and HeadDim": func(p *layers.Params, n int) error {
 			return attentionOf(p, 2, layers.AttentionConfig{Heads: n, HeadDim: n})
 		},
-		"value width": func(p *layers.Params, n int) error { return attentionOf(p, 2, layers.AttentionConfig{ValueDim: n}) },
-		"values of any heads": func(p *layers.Params, n int) error {
+		"ValueDim": func(p *layers.Params, n int) error { return attentionOf(p, 2, layers.AttentionConfig{ValueDim: n}) },
+		"ValueDim, of many heads": func(p *layers.Params, n int) error {
 			return attentionOf(p, 2, layers.AttentionConfig{Heads: 1 << 33, KeyValueHeads: 1 << 33, HeadDim: 1, ValueDim: n})
 		},
-		"key input": func(p *layers.Params, n int) error {
+		"KeyInput": func(p *layers.Params, n int) error {
 			return attentionOf(p, 2, layers.AttentionConfig{KeyInput: n, ValueInput: 2})
 		},
-		"value input": func(p *layers.Params, n int) error { return attentionOf(p, 2, layers.AttentionConfig{ValueInput: n}) },
+		"ValueInput": func(p *layers.Params, n int) error { return attentionOf(p, 2, layers.AttentionConfig{ValueInput: n}) },
 	},
 	"NewAdditiveAttention": {
-		"dim": func(p *layers.Params, n int) error {
+		"Dim": func(p *layers.Params, n int) error {
 			return made(layers.NewAdditiveAttention(p, n, layers.AdditiveConfig{}))
 		},
-		"hidden": func(p *layers.Params, n int) error {
+		"Hidden": func(p *layers.Params, n int) error {
 			return made(layers.NewAdditiveAttention(p, 2, layers.AdditiveConfig{Hidden: n}))
 		},
-		"key": func(p *layers.Params, n int) error {
+		"KeyInput": func(p *layers.Params, n int) error {
 			return made(layers.NewAdditiveAttention(p, 2, layers.AdditiveConfig{KeyInput: n}))
 		},
-		"v alone": func(p *layers.Params, n int) error {
+		"Dim, without projections": func(p *layers.Params, n int) error {
 			return made(layers.NewAdditiveAttention(p, n, layers.AdditiveConfig{NoProjections: true}))
 		},
 	},
@@ -117,7 +120,7 @@ var constructors = map[string]map[string]func(p *layers.Params, n int) error{
 	"NewEncoder": modelSizes(func(p *layers.Params, c layers.ModelConfig) error { return made(layers.NewEncoder(p, c)) }),
 	"NewDecoder": modelSizes(func(p *layers.Params, c layers.ModelConfig) error { return made(layers.NewDecoder(p, c)) }),
 	"NewSequenceClassifier": modelSizes(func(p *layers.Params, c layers.ModelConfig) error {
-		c.Outputs = max(c.Outputs, 2)
+		c.Outputs = cmp.Or(c.Outputs, 2)
 		return made(layers.NewSequenceClassifier(p, layers.SequenceClassifierConfig{Model: c}))
 	}),
 	"NewEncoderDecoder": modelSizes(func(p *layers.Params, c layers.ModelConfig) error {
@@ -138,11 +141,11 @@ func attentionOf(p *layers.Params, dim int, c layers.AttentionConfig) error {
 
 func blockSizes(block func(p *layers.Params, dim int, c layers.BlockConfig) error) map[string]func(p *layers.Params, n int) error {
 	return map[string]func(p *layers.Params, n int) error{
-		"dim": func(p *layers.Params, n int) error { return block(p, n, layers.BlockConfig{}) },
-		"hidden": func(p *layers.Params, n int) error {
+		"Dim": func(p *layers.Params, n int) error { return block(p, n, layers.BlockConfig{}) },
+		"Hidden": func(p *layers.Params, n int) error {
 			return block(p, 2, layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Hidden: n}})
 		},
-		"heads that are the output": func(p *layers.Params, n int) error {
+		"Heads, that are the output": func(p *layers.Params, n int) error {
 			return block(p, 2, layers.BlockConfig{Attention: layers.AttentionConfig{NoOutput: true, Heads: n, HeadDim: n}})
 		},
 	}
@@ -157,29 +160,35 @@ func modelSizes(model func(p *layers.Params, c layers.ModelConfig) error) map[st
 		}
 	}
 	return map[string]func(p *layers.Params, n int) error{
-		"vocab":     with(func(c *layers.ModelConfig, n int) { c.Vocab = n }),
-		"dim":       with(func(c *layers.ModelConfig, n int) { c.Dim = n }),
-		"layers":    with(func(c *layers.ModelConfig, n int) { c.Layers = n }),
-		"positions": with(func(c *layers.ModelConfig, n int) { c.Positions = layers.Learned{MaxLen: n} }),
-		"alibi": with(func(c *layers.ModelConfig, n int) {
+		"Vocab":  with(func(c *layers.ModelConfig, n int) { c.Vocab = n }),
+		"Dim":    with(func(c *layers.ModelConfig, n int) { c.Dim = n }),
+		"Layers": with(func(c *layers.ModelConfig, n int) { c.Layers = n }),
+		"MaxLen": with(func(c *layers.ModelConfig, n int) { c.Positions = layers.Learned{MaxLen: n} }),
+		"Heads, alibi": with(func(c *layers.ModelConfig, n int) {
 			c.Positions, c.Block.Attention = layers.ALiBi{}, layers.AttentionConfig{Heads: n, HeadDim: 1}
 		}),
-		"relative bias": with(func(c *layers.ModelConfig, n int) {
+		"Heads, relative bias": with(func(c *layers.ModelConfig, n int) {
 			c.Positions, c.Block.Attention = layers.RelativeBias{}, layers.AttentionConfig{Heads: n, HeadDim: 1}
 		}),
-		"rotary": with(func(c *layers.ModelConfig, n int) {
+		"HeadDim, rotary": with(func(c *layers.ModelConfig, n int) {
 			c.Positions, c.Block.Attention = layers.Rotary{}, layers.AttentionConfig{HeadDim: n - n%2}
 		}),
-		"outputs": with(func(c *layers.ModelConfig, n int) { c.Outputs = n }),
-		"all":     with(func(c *layers.ModelConfig, n int) { c.Vocab, c.Dim, c.Layers, c.Outputs = n, n, n, n }),
+		"Outputs":             with(func(c *layers.ModelConfig, n int) { c.Outputs = n }),
+		"Dim, and all others": with(func(c *layers.ModelConfig, n int) { c.Vocab, c.Dim, c.Layers, c.Outputs = n, n, n, max(n, 2) }),
 	}
 }
 
-// TestConstructorsRefuse asks each constructor for sizes that no machine has memory for.
-func TestConstructorsRefuse(t *testing.T) {
+// TestConstructors asks each constructor for sizes that can't be, whose errors name the layer, the size and what it is,
+// and for such as no machine has memory for.
+func TestConstructors(t *testing.T) {
 	for name, places := range constructors {
 		for place, make := range places {
 			t.Run(name+"/"+place, func(t *testing.T) {
+				size, _, _ := strings.Cut(place, ",")
+				wantError(t, make(newParams(t).Scope("s"), -2), " s", size, "got -2")
+				if name == "NewEmbedding" || slices.Contains([]string{"the width of the input", "the width of the output", "Dim", "Layers", "MaxLen"}, size) {
+					wantError(t, make(newParams(t).Scope("s"), 0), " s", size, "at least 1, got 0") // others have a default
+				}
 				for _, n := range absurd {
 					wantError(t, make(newParams(t), n), "memory")
 				}
