@@ -111,7 +111,11 @@ func TestBuffersChangeNoBit(t *testing.T) {
 		for composed, dt := range map[bool]tensor.Dtype{false: tensor.Float32, true: tensor.Float64} {
 			p := must[*layers.Params](t)(layers.NewParams(dt, 1))
 			for model, logits := range logitsOf(t, p, block, positions[name]) {
-				t.Run(fmt.Sprintf("%s/%s/%v/composed %t", model, name, dt, composed), func(t *testing.T) {
+				name := fmt.Sprintf("%s/%s/%v/composed %t", model, name, dt, composed)
+				if leftOut(name) {
+					continue
+				}
+				t.Run(name, func(t *testing.T) {
 					buffers := &layers.Buffers{}
 					buffers.Spoil()
 					var own, shared []*lossGraph

@@ -104,11 +104,16 @@ func cacheConfigs() map[string]layers.ModelConfig {
 func TestCachedDecodingIsTheFullPass(t *testing.T) {
 	sequences := [][]int{{1, 2, 3, 4, 5, 6, 0, 1, 3, 5, 2, 2}, {6, 5, 4, 0, 0, 2, 1, 6, 3, 3}}
 	steps := [][]int{{5, 3}, {1, 1}, {1, 1}, {1, 3}, {1, 0}, {3, 2}} // how many tokens each gets
+	t.Parallel()
 	for name, config := range cacheConfigs() {
 		for maskName, mask := range map[string]layers.Mask{"": {}, ", window": {Window: &layers.Window{Left: 2, Right: -1}}} {
 			for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 				for _, composed := range []bool{false, true} {
-					t.Run(fmt.Sprintf("%s%s/%v/composed %t", name, maskName, dt, composed), func(t *testing.T) {
+					name := fmt.Sprintf("%s%s/%v/composed %t", name, maskName, dt, composed)
+					if leftOut(name) {
+						continue
+					}
+					t.Run(name, func(t *testing.T) {
 						model := must[*layers.Decoder](t)(layers.NewDecoder(must[*layers.Params](t)(layers.NewParams(dt, 3)), config))
 						cache := must[*layers.Cache](t)(layers.NewCache(2, cacheCapacity))
 						graphs := map[int]*cachedGraph{}

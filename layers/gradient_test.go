@@ -88,6 +88,9 @@ func (tc gradientCase) graph(t *testing.T, composed bool) (cost *G.Node, wrt, va
 func checkGradients(t *testing.T, cases []gradientCase, vanish ...bool) {
 	t.Parallel()
 	for _, tc := range cases {
+		if leftOut(tc.name) {
+			continue
+		}
 		t.Run(tc.name, func(t *testing.T) {
 			cost, wrt, values := tc.graph(t, false)
 			if err := gradcheck.Expr(cost, wrt...); err != nil {

@@ -1,6 +1,7 @@
 package layers_test
 
 import (
+	"hash/crc32"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -195,6 +196,11 @@ func near(t testing.TB, what string, got, want []float64, tol float64) {
 			return
 		}
 	}
+}
+
+// leftOut reports whether a case is left out with -short, as two of three are, which their names decide.
+func leftOut(name string) bool {
+	return testing.Short() && crc32.ChecksumIEEE([]byte(name))%3 != 0
 }
 
 // allZero reports whether every element is zero.

@@ -89,15 +89,15 @@ func (c *onnxCall) fill(seed uint64) {
 
 // build adds the operands of a call to a graph. Those that have a gradient are wrt too, by name.
 func (c *onnxCall) build(g *G.ExprGraph, l onnxLayout, dt tensor.Dtype) (q, k, v *G.Node, o layers.AttentionOptions, wrt G.Nodes) {
-	in := func(name string, x []float64, heads, length, width int) *G.Node {
-		n := input(g, name, as(dt, l.lay(x, c.B, heads, length, width)))
+	in := func(name string) *G.Node {
+		n := input(g, name, c.value(name, l, dt))
 		wrt = append(wrt, n)
 		return n
 	}
-	q, k, v = in("q", c.q, c.H, c.T, c.K), in("k", c.k, c.G, c.S, c.K), in("v", c.v, c.G, c.S, c.V)
+	q, k, v = in("q"), in("k"), in("v")
 	o = c.options
 	if c.P > 0 {
-		o.PastKey, o.PastValue = in("past key", c.pastKey, c.G, c.P, c.K), in("past value", c.pastValue, c.G, c.P, c.V)
+		o.PastKey, o.PastValue = in("past key"), in("past value")
 	}
 	if l == onnxSide || l == onnxSideOne {
 		o.Heads, o.KeyValueHeads = c.H, c.G
@@ -120,14 +120,29 @@ func (c *onnxCall) mask(g *G.ExprGraph, l onnxLayout, dt tensor.Dtype) (m layers
 		m.Allow = input(g, "allow", dense(c.allow.Bools(), l.mask(c.allow.Shape())...))
 	}
 	if c.bias != nil {
-		m.Bias = input(g, "bias", as(dt, dense(slices.Clone(c.bias.Float64s()), l.mask(c.bias.Shape())...)))
+		m.Bias = input(g, "bias", c.value("bias", l, dt))
 		bias = G.Nodes{m.Bias}
 	}
 	return m, bias
 }
 
+// value is the tensor of an operand, or of the bias.
+func (c *onnxCall) value(name string, l onnxLayout, dt tensor.Dtype) *tensor.Dense {
+	if name == "bias" {
+		return as(dt, dense(slices.Clone(c.bias.Float64s()), l.mask(c.bias.Shape())...))
+	}
+	s := c.operands()[name]
+	return as(dt, l.lay(s.values, c.B, s.heads, s.length, s.width))
+}
+
 // run has the library compute a call, and the gradients of Σ g·output. The stages are there in the composed form.
 func (c *onnxCall) run(t testing.TB, l onnxLayout, dt tensor.Dtype, b layers.Build, g []float64) onnxResults {
+	t.Helper()
+	return c.runner(t, l, dt, b, g)(c)
+}
+
+// runner builds the graph of a call, and returns what runs it for this call, or one with other values.
+func (c *onnxCall) runner(t testing.TB, l onnxLayout, dt tensor.Dtype, b layers.Build, g []float64) func(c *onnxCall) onnxResults {
 	t.Helper()
 	graph := G.NewGraph()
 	q, k, v, o, wrt := c.build(graph, l, dt)
@@ -147,31 +162,43 @@ func (c *onnxCall) run(t testing.TB, l onnxLayout, dt tensor.Dtype, b layers.Bui
 	if b.Composed {
 		nodes = append(nodes, st.Key, st.Value, st.Scores, st.Capped, st.Masked, st.Weights, st.Dropped)
 	}
-	got := read(t, nodes...)
-
-	r := onnxResults{output: l.unlay(got[0], c.B, c.H, c.T, c.V), grads: map[string][]float64{}}
-	for i, n := range wrt {
-		r.grads[n.Name()] = got[1+i]
-	}
-	for name, s := range c.operands() {
-		if x := r.grads[name]; x != nil {
-			r.grads[name] = l.unlay(x, c.B, s[0], s[1], s[2])
+	again := runner(t, nodes...)
+	return func(c *onnxCall) onnxResults {
+		t.Helper()
+		for _, n := range wrt {
+			must[any](t)(nil, G.Let(n, c.value(n.Name(), l, dt)))
 		}
-	}
-	if b.Composed {
-		st := got[1+len(wrt):]
-		r.stages = map[string][]float64{
-			"key": l.unlay(st[0], c.B, c.G, c.keys(), c.K), "value": l.unlay(st[1], c.B, c.G, c.keys(), c.V),
-			"scores": st[2], "capped": st[3], "masked": st[4], "weights": st[5], "dropped": st[6],
+		got := must[[][]float64](t)(again())
+		r := onnxResults{output: l.unlay(got[0], c.B, c.H, c.T, c.V), grads: map[string][]float64{}}
+		for i, n := range wrt {
+			r.grads[n.Name()] = got[1+i]
 		}
+		for name, s := range c.operands() {
+			if x := r.grads[name]; x != nil {
+				r.grads[name] = l.unlay(x, c.B, s.heads, s.length, s.width)
+			}
+		}
+		if b.Composed {
+			st := got[1+len(wrt):]
+			r.stages = map[string][]float64{
+				"key": l.unlay(st[0], c.B, c.G, c.keys(), c.K), "value": l.unlay(st[1], c.B, c.G, c.keys(), c.V),
+				"scores": st[2], "capped": st[3], "masked": st[4], "weights": st[5], "dropped": st[6],
+			}
+		}
+		return r
 	}
-	return r
 }
 
-// operands are the heads, length and width of each operand.
-func (c *onnxCall) operands() map[string][3]int {
-	return map[string][3]int{
-		"q": {c.H, c.T, c.K}, "k": {c.G, c.S, c.K}, "v": {c.G, c.S, c.V}, "past key": {c.G, c.P, c.K}, "past value": {c.G, c.P, c.V},
+// An onnxOperand is the values of an operand, (B, heads, length, width).
+type onnxOperand struct {
+	values               []float64
+	heads, length, width int
+}
+
+func (c *onnxCall) operands() map[string]onnxOperand {
+	return map[string]onnxOperand{
+		"q": {c.q, c.H, c.T, c.K}, "k": {c.k, c.G, c.S, c.K}, "v": {c.v, c.G, c.S, c.V},
+		"past key": {c.pastKey, c.G, c.P, c.K}, "past value": {c.pastValue, c.G, c.P, c.V},
 	}
 }
 
@@ -278,15 +305,15 @@ func (c *onnxCall) check(t *testing.T, what string, l onnxLayout, dt tensor.Dtyp
 	want := c.expect(g)
 	for _, composed := range []bool{false, true} {
 		what := fmt.Sprintf("%s, %v of %v, composed %t", what, l, dt, composed)
-		b := layers.Build{Composed: composed}
-		got := c.run(t, l, dt, b, g)
+		run := c.runner(t, l, dt, layers.Build{Composed: composed}, g)
+		got := run(c)
 		want.agree(t, what, got, formTolerance(dt))
 		onnxZero(t, what+": output", got.output, hidden["output"])
 		for name, x := range got.grads {
 			onnxZero(t, what+": gradient of "+name, x, hidden[name])
 		}
 		for _, fill := range fills {
-			other := c.with(fill, hidden).run(t, l, dt, b, g)
+			other := run(c.with(fill, hidden))
 			what := fmt.Sprintf("%s, with %v in what is hidden", what, fill)
 			sameBits(t, what+": output", other.output, got.output)
 			for name, x := range other.grads {
