@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/heed-go/heed/internal/heap"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -86,6 +87,19 @@ func TestCompletion(t *testing.T) {
 	}
 	for _, args := range [][]string{{"completion"}, {"completion", "tcsh"}, {"completion", "bash", "zsh"}} {
 		fail(t, heed(args...), 2, "heed completion takes one of bash, zsh, fish, powershell, got")
+	}
+}
+
+// A call leaves nothing in the process: tests make thousands, and each collection would go through what is left of all.
+func TestCallsLeaveNothing(t *testing.T) {
+	const calls = 50
+	succeed(t, "version")
+	before := heap.InUse()
+	for range calls {
+		succeed(t, "version")
+	}
+	if grown := heap.InUse() - before; grown > calls<<11 {
+		t.Errorf("%d calls leave %d bytes", calls, grown)
 	}
 }
 

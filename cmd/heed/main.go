@@ -156,6 +156,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // runIn is run in one process of a group.
 func runIn(ctx context.Context, group train.Group, args []string, stdout, stderr io.Writer) int {
 	root := newRoot(group)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		complete(root) // cobra keeps a flag's completion, and so the command, as long as the process lives
+	}
 	root.SetArgs(args)
 	out := &output{Writer: stdout}
 	root.SetOut(out)
@@ -214,7 +217,6 @@ func newRoot(group train.Group) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newAttention(), newReport(), newServe(), newBench(group), newCompletion(), newVersion())
-	complete(root)
 	return root
 }
 
