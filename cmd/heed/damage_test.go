@@ -15,128 +15,8 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// A byte that changes in a file of a run, finished or interrupted, is an error that names the file and changes nothing,
-// or it changes nothing that is printed or written.
-func TestFlippedBytes(t *testing.T) {
-	flips := 300
-	if testing.Short() {
-		flips = 10
-	}
-	base := t.TempDir()
-	for _, test := range []struct {
-		name, state string
-		flips       int
-		flags, read []string // what trains and, but for the folder, what only reads
-	}{
-		{"copy", "interrupted", flips, []string{"--task=copy"}, []string{"eval", "predict abc gorgonia"}},
-		{"copy", "finished", flips, []string{"--task=copy"}, []string{"eval", "predict abc gorgonia"}},
-		{"text", "interrupted", flips / 10, []string{"--task=text", "--max-len=16", "--data=" + foxText(t)}, []string{"eval", "predict fox", "generate --prompt=The --tokens=20"}},
-		{"pairs", "interrupted", flips / 10, append(dataFlags(t, "pairs"), "--task=pairs", "--micro-batches=1", "--decay=40"), []string{"eval", "predict cat"}},
-		{"tags", "finished", flips / 10, append(dataFlags(t, "tags"), "--task=tags", "--decay=40"), []string{"eval", "predict cat"}},
-		{"text", "finished", flips / 10, []string{"--task=text", "--max-len=16", "--data=" + foxText(t)}, []string{"eval", "predict fox", "generate --prompt=The --tokens=20"}},
-	} {
-		t.Run(test.state+" "+test.name, func(t *testing.T) {
-			at := func(name string) string { return filepath.Join(base, test.state+test.name+name) }
-			dir, whole, longer := at(""), at("whole"), at("longer")
-			flags := func(dir string) []string { return small(append(test.flags, "--out="+dir)...) }
-			succeed(t, flags(whole)...)
-			succeed(t, append(flags(longer), "--max-epochs=4")...)
-			if test.state == "finished" {
-				succeed(t, flags(dir)...)
-			} else {
-				fail(t, heedContext(cancelled(t, 15), flags(dir)...), 1, "interrupted")
-			}
-			good := folder(t, dir)
-			restore := func() {
-				os.RemoveAll(dir)
-				os.Mkdir(dir, 0o777)
-				for name, content := range good {
-					write(t, filepath.Join(dir, name), content)
-				}
-			}
-			var reads [][]string
-			var printed []string
-			for _, call := range test.read {
-				words := strings.Fields(call)
-				reads = append(reads, slices.Insert(words, 1, dir))
-				printed = append(printed, succeed(t, reads[len(reads)-1]...))
-			}
-			rng := rand.New(rand.NewPCG(1, 1))
-			for _, file := range slices.Sorted(maps.Keys(good)) {
-				if file == task.TimesFile || file == task.ReportFile { // on which nothing depends
-					continue
-				}
-				seen, ends := 0, 0
-				for n := range test.flips {
-					b := []byte(good[file])
-					i := rng.IntN(len(b))
-					if n%2 == 0 {
-						b[i] ^= 1 << rng.IntN(8)
-					} else {
-						b[i] ^= byte(1 + rng.IntN(255))
-					}
-					write(t, filepath.Join(dir, file), string(b))
-					refused := false
-					for k, call := range reads {
-						if k == 0 && n%5 > 0 { // eval makes data
-							continue
-						}
-						if c := heed(call...); c.code != 0 {
-							fail(t, c, c.code, file)
-							refused = true
-						} else if c.stdout != printed[k] {
-							t.Errorf("with byte %d of %s now %q, %v prints %q, want %q", i, file, b[i], call, c.stdout, printed[k])
-						}
-					}
-					for _, more := range []string{"", "--max-epochs=4"} {
-						if ends > test.flips/10 || more != "" && n%5 > 0 { // each takes as long as a run
-							continue
-						}
-						call, want := []string{"train", "--resume=" + dir}, whole
-						if more != "" {
-							call, want = append(call, more), longer
-						}
-						before := folder(t, dir)
-						c := heed(call...)
-						switch {
-						case c.code == 0:
-							sameRun(t, dir, want)
-							ends++
-						case strings.Contains(c.stderr, "is finished: there is nothing to resume"):
-							fail(t, c, 1)
-						default:
-							fail(t, c, c.code, file)
-							refused = true
-						}
-						after := folder(t, dir)
-						if more != "" { // which config.json says before the checkpoint is read
-							delete(before, task.ConfigFile)
-							delete(after, task.ConfigFile)
-						}
-						if c.code != 0 && !maps.Equal(after, before) {
-							t.Errorf("with byte %d of %s now %q, %v is refused and has changed the folder", i, file, b[i], call)
-						}
-						if c.code == 0 || more != "" {
-							restore()
-							write(t, filepath.Join(dir, file), string(b))
-						}
-					}
-					if refused {
-						seen++
-					}
-				}
-				t.Logf("%s: of %d changes, %d were refused", file, test.flips, seen)
-				// An unfinished run's history is the checkpoint's.
-				if most := test.flips * 9 / 10; seen < most && (file != task.HistoryFile || test.state == "finished") {
-					t.Errorf("of %d changes in %s, %d were refused, want at least %d", test.flips, file, seen, most)
-				}
-				restore()
-			}
-		})
-	}
-}
-
-// damageAll, in the environment, has TestDamagedFiles damage every file in every way, as .ci/damage does.
+// damageAll, in the environment, has TestDamagedFiles damage every file in every way and flip 3,960 bytes, as
+// .ci/damage does.
 const damageAll = "HEED_DAMAGE"
 
 // A report's chart, tile and column of times and seconds, which no checksum covers.
@@ -152,10 +32,13 @@ func timeless(page string) string {
 	return before + lastColumn.ReplaceAllString(checks, "") + after
 }
 
-// A damaged file of a run, finished or not, is an error in every command that reads it, or the command does what it
-// does with the whole file: it prints the same, writes the same page and goes on to the same bytes. Times and seconds
-// are the exception, and so are weights of an earlier check in an unfinished run, which open.
+// A damaged file of a run, finished or not, is an error in every command that reads it, which names the file and changes
+// nothing, or the command does what it does with the whole file: it prints the same, writes the same page and goes on to
+// the same bytes. Times and seconds are the exception, and so are weights of an earlier check in an unfinished run, which
+// open. Nearly every flipped byte of what the run depends on is an error.
 func TestDamagedFiles(t *testing.T) {
+	t.Parallel()
+	const ways = 6
 	every := 20
 	if os.Getenv(damageAll) != "" {
 		every = 1
@@ -167,14 +50,15 @@ func TestDamagedFiles(t *testing.T) {
 	total := map[string]int{}
 	for _, kind := range []struct {
 		name  string
+		flips int // of each file, with damageAll
 		flags []string
-		reads []string // but for the folder
+		reads []string // but for the folder; the second is tried with every flip
 	}{
-		{"reverse", []string{"--task=reverse"}, []string{"eval", "predict abc gorgonia --scores", "attention abc"}},
-		{"labels", []string{"--task=brackets"}, []string{"eval", "predict (()) (( --scores", "attention (())"}},
-		{"tags", append(dataFlags(t, "tags"), "--task=tags"), []string{"eval", "predict cat --scores", "attention cat"}},
-		{"pairs", append(dataFlags(t, "pairs"), "--task=pairs", "--units=bpe"), []string{"eval", "predict cat --scores", "attention cat"}},
-		{"text", append(dataFlags(t, "text"), "--task=text", "--units=bpe"), []string{"eval", "generate --prompt=The --tokens=20", "attention The"}},
+		{"reverse", 300, []string{"--task=reverse"}, []string{"eval", "predict abc gorgonia --scores", "attention abc"}},
+		{"labels", 30, []string{"--task=brackets"}, []string{"eval", "predict (()) (( --scores", "attention (())"}},
+		{"tags", 30, append(dataFlags(t, "tags"), "--task=tags"), []string{"eval", "predict cat --scores", "attention cat"}},
+		{"pairs", 30, append(dataFlags(t, "pairs"), "--task=pairs", "--units=bpe"), []string{"eval", "predict cat --scores", "attention cat"}},
+		{"text", 30, append(dataFlags(t, "text"), "--task=text", "--units=bpe"), []string{"eval", "generate --prompt=The --tokens=20", "attention The", "predict fox"}},
 	} {
 		at := func(name string) string { return filepath.Join(base, kind.name, name) }
 		flags := func(name string, more ...string) []string {
@@ -186,22 +70,19 @@ func TestDamagedFiles(t *testing.T) {
 		succeed(t, flags("earlier", "--max-steps=10")...)
 		whole, foreign, earlier := folder(t, at("whole")), folder(t, at("foreign")), folder(t, at("earlier"))
 		for _, state := range []string{"finished", "unfinished"} {
-			dir, resumed, ends := at("run"), at("whole"), []string{"train", "--resume=" + at("run")}
-			good := whole
-			if state == "finished" {
-				resumed, ends = at("longer"), append(ends, "--max-epochs=4")
-			} else {
+			dir, good := at("run"), whole
+			if state == "unfinished" {
 				succeed(t, flags("unfinished", "--max-steps=25")...)
 				good = folder(t, at("unfinished"))
 			}
-			restore := func() {
+			fill := func(files map[string]string) {
 				os.RemoveAll(dir)
 				os.Mkdir(dir, 0o777)
-				for name, content := range good {
+				for name, content := range files {
 					write(t, filepath.Join(dir, name), content)
 				}
 			}
-			restore()
+			fill(good)
 			calls := [][]string{{"report", dir, "--out=" + page}}
 			for _, call := range kind.reads {
 				calls = append(calls, slices.Insert(strings.Fields(call), 1, dir))
@@ -230,14 +111,24 @@ func TestDamagedFiles(t *testing.T) {
 				}
 			}
 			for _, file := range files {
-				seen := map[string]int{}
-				for n := range 6 {
-					if number++; number%every != 0 {
-						continue
+				content, has := good[file]
+				if !has { // a summary where there is none
+					content = whole[file]
+				}
+				flips := 0
+				if has && file != task.TimesFile && file != task.ReportFile { // on which nothing depends
+					if flips = 2; every == 1 {
+						flips = kind.flips
+					} else if testing.Short() {
+						flips = 0
 					}
-					content, has := good[file]
-					if !has { // a summary where there is none
-						content = whole[file]
+				}
+				seen, refusedFlips, resumedFlips := map[string]int{}, 0, 0
+				for n := range ways + flips {
+					if n < ways {
+						if number++; number%every != 0 {
+							continue
+						}
 					}
 					bad := []byte(content)
 					place := rng.IntN(len(bad))
@@ -259,44 +150,89 @@ func TestDamagedFiles(t *testing.T) {
 						}
 						header[place] = '0' + (header[place]-'0'+byte(1+rng.IntN(9)))%10
 					}
-					if string(bad) == good[file] || len(bad) == 0 { // the other run has the same file, or none
+					if n >= ways || string(bad) == good[file] || len(bad) == 0 { // the other run has the same file, or none
 						bad = []byte(content)
 						bad[place] ^= byte(1 + rng.IntN(255))
 					}
+					damaged := maps.Clone(good)
+					damaged[file] = string(bad)
 					write(t, filepath.Join(dir, file), string(bad))
-					result := "harmless"
+					result, quick := "harmless", n >= ways && n%5 > 0
 					if !t.Run(fmt.Sprint(kind.name, " ", state, " ", file, " ", n), func(t *testing.T) {
-						refused := func(c called) {
+						refused := func(call []string, c called) {
 							result = "error"
-							fail(t, c, 1)
+							fail(t, c, 1, file)
+							after := folder(t, dir)
+							if slices.Contains(call, "--max-epochs=4") { // which config.json says before the checkpoint is read
+								after[task.ConfigFile] = damaged[task.ConfigFile]
+							}
+							if !maps.Equal(after, damaged) {
+								t.Errorf("%v is refused and has changed the folder", call)
+							}
 						}
 						for k, call := range calls {
+							if quick && k != 2 {
+								continue
+							}
 							if c, printed := outcome(t, call); c.code != 0 {
-								refused(c)
+								refused(call, c)
 							} else if printed != want[k] {
 								t.Errorf("%v prints %.300q, want %.300q", call, printed, want[k])
 							}
 						}
-						if state == "finished" { // there is nothing to resume
-							fail(t, heed("train", "--resume="+dir), 1)
+						if resumedFlips > flips/10 { // each takes as long as a run
+							return
 						}
-						if c := heed(ends...); c.code != 0 {
-							refused(c)
-						} else {
-							sameRun(t, dir, resumed)
+						for _, longer := range []bool{false, true} {
+							call, resumed := []string{"train", "--resume=" + dir}, at("whole")
+							if longer {
+								call, resumed = append(call, "--max-epochs=4"), at("longer")
+							}
+							if longer && state == "unfinished" && n%5 > 0 {
+								continue
+							}
+							c := heed(call...)
+							switch {
+							case c.code == 0:
+								sameRun(t, dir, resumed)
+								fill(damaged)
+								if n >= ways {
+									resumedFlips++
+								}
+							case strings.Contains(c.stderr, "is finished: there is nothing to resume"):
+								fail(t, c, 1)
+							default:
+								refused(call, c)
+								if longer {
+									write(t, filepath.Join(dir, task.ConfigFile), damaged[task.ConfigFile])
+								}
+							}
+							if !longer && state == "finished" && c.code == 0 {
+								t.Errorf("%v goes on with what is finished", call)
+							}
 						}
 					}) {
 						result = "silent"
 					}
 					seen[result]++
 					total[result]++
-					restore()
+					if n >= ways && result == "error" {
+						refusedFlips++
+					}
+					os.Remove(filepath.Join(dir, file))
+					if has {
+						write(t, filepath.Join(dir, file), content)
+					}
+				}
+				// An unfinished run's history is the checkpoint's.
+				if most := flips * 9 / 10; refusedFlips < most && (file != task.HistoryFile || state == "finished") {
+					t.Errorf("of %d flipped bytes of %s, %d were refused, want at least %d", flips, file, refusedFlips, most)
 				}
 				fmt.Fprintf(&table, "%-8s %-10s %-24s %d errors, %d harmless, %d silent\n", kind.name, state, file, seen["error"], seen["harmless"], seen["silent"])
 			}
 		}
 	}
-	t.Logf("\n%s%d damaged files: %d errors, %d harmless, %d silent changes", &table, number/every, total["error"], total["harmless"], total["silent"])
+	t.Logf("\n%s%d damaged files: %d errors, %d harmless, %d silent changes", &table, total["error"]+total["harmless"]+total["silent"], total["error"], total["harmless"], total["silent"])
 }
 
 // What is of another run isn't taken for this one's: the error names the two files that don't fit, and nothing changes.
