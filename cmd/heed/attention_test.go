@@ -14,11 +14,10 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// trained is the folder of a small run, and an input for it.
+// trained is the folder of a small run that is only read, and an input for it.
 func trained(t *testing.T, name string) (dir, input string) {
 	t.Helper()
-	dir = filepath.Join(t.TempDir(), "run")
-	succeed(t, small(append(dataFlags(t, name), "--task="+name, "--layers=2", "--out="+dir)...)...)
+	dir = ran(t, append(dataFlags(t, name), "--task="+name, "--layers=2")...)
 	if name == "text" {
 		return dir, "quick fox"
 	}
@@ -31,6 +30,7 @@ func trained(t *testing.T, name string) (dir, input string) {
 
 // For every task, the maps of all layers are printed, under the answer.
 func TestAttention(t *testing.T) {
+	t.Parallel()
 	for _, name := range task.Names() {
 		t.Run(name, func(t *testing.T) {
 			dir, input := trained(t, name)
@@ -49,6 +49,7 @@ func TestAttention(t *testing.T) {
 }
 
 func TestAttentionFiles(t *testing.T) {
+	t.Parallel()
 	dir, input := trained(t, "dates")
 	base := t.TempDir()
 	for _, name := range []string{"a.png", "b.PNG", "c.svg", "d.html"} {
@@ -96,6 +97,7 @@ func isXML(t *testing.T, content string) {
 }
 
 func TestAttentionLayers(t *testing.T) {
+	t.Parallel()
 	dir, input := trained(t, "dates")
 	for part, want := range map[string]int{"cross": 2, "decoder.blocks.1": 2, "encoder.blocks.0.attention": 1, "": 6} {
 		out := succeed(t, "attention", dir, input, "--layer="+part)
@@ -154,6 +156,7 @@ func TestAttentionWrongCalls(t *testing.T) {
 }
 
 func TestAttentionFilesThatCantBeWritten(t *testing.T) {
+	t.Parallel()
 	dir, input := trained(t, "copy")
 	base := t.TempDir()
 	write(t, filepath.Join(base, "file"), "keep me")
@@ -193,6 +196,7 @@ func TestAttentionFilesThatCantBeWritten(t *testing.T) {
 
 // Texts have any characters: none is markup in a file, and each has a label.
 func TestAttentionOfHostileTexts(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	path := filepath.Join(base, "odd.txt")
 	line := "<b onload=\"x('1')\">&amp;</script>\t文 e\u0301 \x01\u200d·\n"
@@ -234,6 +238,7 @@ func TestAttentionOfHostileTexts(t *testing.T) {
 
 // Of a text longer than the context, the end counts, as it does for heed predict.
 func TestAttentionOfLongTexts(t *testing.T) {
+	t.Parallel()
 	dir, _ := trained(t, "text")
 	long := strings.Repeat("the lazy dog ", 10)
 	title := func(s string) (string, string) {

@@ -237,6 +237,7 @@ func TestDamagedFiles(t *testing.T) {
 
 // What is of another run isn't taken for this one's: the error names the two files that don't fit, and nothing changes.
 func TestSwappedFiles(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	flags := func(dir string, seed string) []string { return small("--task=copy", "--seed="+seed, "--out="+dir) }
 	dir, other := filepath.Join(base, "run"), filepath.Join(base, "other")
@@ -260,8 +261,7 @@ func TestSwappedFiles(t *testing.T) {
 	}
 
 	// A summary says of which files it is.
-	finished := filepath.Join(base, "finished")
-	succeed(t, flags(finished, "1")...)
+	finished := copied(t, "--task=copy", "--seed=1")
 	good = folder(t, finished)
 	for _, file := range []string{task.WeightsFile, task.HistoryFile, task.CheckpointFile} {
 		for _, changed := range []string{bad[file], good[file][:len(good[file])-1]} {

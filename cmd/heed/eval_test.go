@@ -10,7 +10,8 @@ import (
 
 // The scores of a file are those of its answers.
 func TestEvalData(t *testing.T) {
-	dir, learned := spelled(t)
+	t.Parallel()
+	dir, learned := spell(t, t.TempDir())
 	folder := t.TempDir()
 	path := filepath.Join(folder, "test.csv")
 	words := []string{"a", "bc", "cd", "dab", "abcd", "ccc"}
@@ -75,6 +76,7 @@ func TestEvalData(t *testing.T) {
 }
 
 func TestEvalLabelsAndTags(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		content string
 		want    []string
@@ -83,8 +85,7 @@ func TestEvalLabelsAndTags(t *testing.T) {
 		"tags":   {"tokens,tags\nthe cat,t c\na dog,a x\n", []string{" of 4 tags right)", "with every tag right)", "1 reference has what training never saw"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "run")
-			succeed(t, small(append(dataFlags(t, name), "--task="+name, "--out="+dir)...)...)
+			dir := ran(t, append(dataFlags(t, name), "--task="+name)...)
 			path := filepath.Join(t.TempDir(), "test.csv")
 			write(t, path, test.content)
 			out := succeed(t, "eval", dir, "--data="+path)
@@ -104,8 +105,8 @@ func TestEvalLabelsAndTags(t *testing.T) {
 
 // A rule of Heed's own is scored on a file as well.
 func TestEvalDataOfARule(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	succeed(t, small("--task=brackets", "--out="+dir)...)
+	t.Parallel()
+	dir := ran(t, "--task=brackets")
 	path := filepath.Join(t.TempDir(), "test.tsv")
 	write(t, path, "()\tyes\n(\tno\nx\tno\n")
 	if out := succeed(t, "eval", dir, "--data="+path); !strings.Contains(out, "of 3 labels right)") || !strings.Contains(out, "Beyond the model: 1 source can't be answered; 1 source has symbols") {

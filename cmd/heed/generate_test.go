@@ -4,22 +4,21 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
 )
 
-// foxRun trains a text model of a context of 16 on foxText.
+// foxRun is a run of a text model of a context of 16 on fox that is only read.
 func foxRun(t *testing.T, more ...string) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "run")
-	succeed(t, small(append([]string{"--task=text", "--max-len=16", "--data=" + foxText(t), "--out=" + dir}, more...)...)...)
-	return dir
+	return ran(t, slices.Concat([]string{"--task=text"}, dataFlags(t, "text"), more)...)
 }
 
 func TestGenerate(t *testing.T) {
+	t.Parallel()
 	dir := foxRun(t)
 	const known = "\n ',.?" + "Tabcdefghijklmnopqrstuvwxyz"
 	for _, prompt := range []string{"T", "The quick", "The quick brown fox jumps over the lazy dog"} {
@@ -52,6 +51,7 @@ func TestGenerate(t *testing.T) {
 // The next character is the one that heed predict finds, also of a prompt longer than the context; what follows in the
 // context is what it finds next.
 func TestGenerateIsPredict(t *testing.T) {
+	t.Parallel()
 	dir := foxRun(t, "--steps-per-epoch=60", "--learning-rate=0.02")
 	for _, test := range []struct {
 		prompt string
@@ -73,9 +73,9 @@ func TestGenerateIsPredict(t *testing.T) {
 }
 
 func TestGenerateWrongCalls(t *testing.T) {
+	t.Parallel()
 	dir := foxRun(t)
-	other := filepath.Join(t.TempDir(), "other")
-	succeed(t, small("--task=copy", "--out="+other)...)
+	other := ran(t, "--task=copy")
 	for _, test := range []struct {
 		args []string // after heed generate
 		want string
@@ -123,6 +123,7 @@ func TestGenerateWrongCalls(t *testing.T) {
 
 // An interrupted call leaves what it has written, on a line of its own.
 func TestGenerateInterrupted(t *testing.T) {
+	t.Parallel()
 	dir := foxRun(t)
 	args := []string{"generate", dir, "--prompt=The", "--tokens=40"}
 	whole := succeed(t, args...)
@@ -153,6 +154,7 @@ func (s *slow) Write(b []byte) (int, error) {
 
 // Characters are written one by one, and no more once that fails.
 func TestGenerateStreams(t *testing.T) {
+	t.Parallel()
 	dir := foxRun(t)
 	args := []string{"generate", dir, "--prompt=The", "--tokens=30"}
 	whole := succeed(t, args...)

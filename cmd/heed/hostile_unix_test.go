@@ -15,6 +15,7 @@ import (
 
 // Files of a run folder that have no end are refused at once: to read one would be to wait, or to read for ever.
 func TestEndlessFiles(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--out="+dir)...), 1, "interrupted")
 	for _, file := range []string{task.ConfigFile, task.WeightsFile, task.CheckpointFile} {

@@ -45,6 +45,7 @@ func cancelled(t *testing.T, steps int64) context.Context {
 
 // The number of workers changes no byte, nor does a change of it when a run is resumed.
 func TestWorkers(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"copy", "dates"} {
 		base := t.TempDir()
 		flags := func(dir string, workers int) []string {
@@ -65,10 +66,9 @@ func TestWorkers(t *testing.T) {
 }
 
 func TestInterruptAndResume(t *testing.T) {
-	base := t.TempDir()
+	t.Parallel()
 	flags := func(dir string) []string { return small("--task=copy", "--dropout=0.1", "--out="+dir) }
-	want := filepath.Join(base, "whole")
-	succeed(t, flags(want)...)
+	want := ran(t, "--task=copy", "--dropout=0.1")
 
 	// An epoch of these runs has 10 steps and 2 validation batches.
 	for name, steps := range map[string]int64{
@@ -104,6 +104,7 @@ func TestInterruptAndResume(t *testing.T) {
 
 // A signal ends training between two steps.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("processes can't be sent signals here")
 	}
@@ -175,6 +176,7 @@ func whole(dir string) error {
 // While a run goes on and when it is killed at any moment, its files are whole and fit each other. It goes on to the
 // same bytes.
 func TestKillAndResume(t *testing.T) {
+	t.Parallel()
 	kills := 25
 	if testing.Short() {
 		kills = 5
@@ -254,9 +256,8 @@ func (w *onLine) Write(b []byte) (int, error) {
 
 // When a file can't be written, be it at the start or later, training ends with an error and can be resumed.
 func TestFilesThatCantBeWritten(t *testing.T) {
-	base := t.TempDir()
-	want := filepath.Join(base, "whole")
-	succeed(t, small("--task=copy", "--out="+want)...)
+	t.Parallel()
+	want := ran(t, "--task=copy")
 	for _, file := range []string{task.CheckpointFile, task.WeightsFile, task.HistoryFile, task.TimesFile, task.SummaryFile} {
 		for _, line := range []string{"Training", "Epoch 1"} {
 			t.Run(file+" from "+line, func(t *testing.T) {
@@ -287,6 +288,7 @@ func TestFilesThatCantBeWritten(t *testing.T) {
 
 // A checkpoint that isn't this run's, or isn't whole, is an error, and not trained on from.
 func TestDamagedCheckpoints(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	dir, other := filepath.Join(base, "run"), filepath.Join(base, "other")
 	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--out="+dir)...), 1, "interrupted")
@@ -320,6 +322,7 @@ func TestDamagedCheckpoints(t *testing.T) {
 
 // Resuming writes the best weights again, should they be lost, though no epoch may improve on them any more.
 func TestResumeWithoutWeights(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	flags := func(dir string) []string {
 		return small("--task=copy", "--max-epochs=50", "--patience=2", "--learning-rate=3", "--warm-up=0", "--clip-norm=0", "--out="+dir)

@@ -10,6 +10,7 @@ import (
 
 // A launcher's processes of a command without MPI would each make a run of its own: the first one says so.
 func TestLauncherWithoutMPI(t *testing.T) {
+	t.Parallel()
 	for _, variable := range []string{"OMPI_COMM_WORLD_RANK=0", "PMIX_RANK=0"} {
 		cmd := process(small("--out=" + filepath.Join(t.TempDir(), "run"))...)
 		cmd.Env = append(cmd.Env, variable)

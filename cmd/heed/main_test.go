@@ -13,7 +13,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -30,9 +32,66 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
+	var err error
+	if shared, err = os.MkdirTemp("", "heed"); err != nil {
+		panic(err)
+	}
 	os.Setenv("GOGC", "400") // which heed train leaves: to collect what tiny models leave takes as long as to train them
 	debug.SetGCPercent(400)
-	os.Exit(m.Run())
+	code := m.Run()
+	os.RemoveAll(shared)
+	os.Exit(code)
+}
+
+// shared is a folder of what several tests read and none changes.
+var shared string
+
+// sharedFile returns the path of a file in shared that has this content.
+func sharedFile(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(shared, name)
+	made := filepath.Join(t.TempDir(), name)
+	write(t, made, content)
+	if err := os.Rename(made, path); err != nil { // at once, should tests make it side by side
+		t.Fatal(err)
+	}
+	return path
+}
+
+// sharedRuns are functions that train the runs in shared, by their flags.
+var sharedRuns sync.Map
+
+// ran returns the folder of a run with the flags of small and these, which is trained once for all tests: they only
+// read it.
+func ran(t *testing.T, flags ...string) string {
+	t.Helper()
+	type made struct {
+		dir string
+		called
+	}
+	train, _ := sharedRuns.LoadOrStore(fmt.Sprintf("%q", flags), sync.OnceValue(func() made {
+		dir, err := os.MkdirTemp(shared, "")
+		if err != nil {
+			return made{"", called{1, "", err.Error()}}
+		}
+		dir = filepath.Join(dir, "run")
+		return made{dir, heed(small(append(slices.Clone(flags), "--out="+dir)...)...)}
+	}))
+	run := train.(func() made)()
+	if run.code != 0 || run.stderr != "" {
+		t.Fatalf("heed train %q: status %d, want 0; standard error %q", flags, run.code, run.stderr)
+	}
+	return run.dir
+}
+
+// copied returns a copy of what ran returns, for a test that changes it.
+func copied(t *testing.T, flags ...string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := os.CopyFS(dir, os.DirFS(ran(t, flags...))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // called is how a call ended.
@@ -83,9 +142,9 @@ func fail(t *testing.T, c called, code int, words ...string) {
 	}
 }
 
-// small are flags of a run that is over at once.
+// small are flags of a run that is over at once, of one worker: tests run side by side.
 func small(more ...string) []string {
-	return append([]string{"train", "--dim=16", "--heads=2", "--layers=1", "--batch-size=16", "--steps-per-epoch=10", "--max-epochs=3", "--validation=300"}, more...)
+	return append([]string{"train", "--dim=16", "--heads=2", "--layers=1", "--batch-size=16", "--steps-per-epoch=10", "--max-epochs=3", "--validation=300", "--workers=1"}, more...)
 }
 
 // folder is a run folder's files.
@@ -355,8 +414,8 @@ type failing struct{}
 func (failing) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestOutputThatCantBeWritten(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	succeed(t, small("--task=copy", "--out="+dir)...)
+	t.Parallel()
+	dir := ran(t, "--task=copy")
 	for _, args := range [][]string{{"eval", dir}, {"predict", dir, "abc"}, {}, {"--help"}, {"help", "train"}, {"train", "-h"}} {
 		var stderr bytes.Buffer
 		code := run(t.Context(), args, failing{}, &stderr)
@@ -372,6 +431,7 @@ func TestOutputThatCantBeWritten(t *testing.T) {
 
 // A reader of heed train's lines that goes away doesn't end it.
 func TestReaderThatGoesAway(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	cmd := process(small("--task=copy", "--out="+dir)...)
 	var stderr bytes.Buffer
@@ -432,6 +492,7 @@ func TestVersion(t *testing.T) {
 
 // Whatever a name has in it, a terminal gets nothing to obey.
 func TestNamesAreMadePrintable(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("a file's name has no control characters there")
 	}

@@ -18,6 +18,7 @@ import (
 
 // No output replaces an input, or a file of a run, whatever name leads to it.
 func TestOutputsKeepInputs(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	path := func(names ...string) string { return filepath.Join(append([]string{base}, names...)...) }
 	own, run, other := path("own.csv"), path("run"), path("other")
@@ -259,6 +260,7 @@ func TestPipes(t *testing.T) {
 
 // What the command prints and a file named /dev/stdout may go to the same file.
 func TestOutputToStdout(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/dev/stdout"); err != nil {
 		t.Skip("there is no /dev/stdout")
 	}

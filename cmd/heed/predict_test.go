@@ -9,14 +9,23 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
-// spelled is a run that has learned a little of how words of the letters a to d are spelled, from the file beside it:
-// each letter as its capital.
-func spelled(t *testing.T) (dir, file string) {
+// spelled is the run of spell that tests share.
+func spelled(t *testing.T) string {
 	t.Helper()
-	folder := t.TempDir()
+	spelling.Do(func() { spell(t, shared) })
+	return filepath.Join(shared, "run")
+}
+
+var spelling sync.Once
+
+// spell trains a run in a folder on how words of the letters a to d are spelled, of which it learns a little, from the
+// file beside it: each letter as its capital.
+func spell(t *testing.T, folder string) (dir, file string) {
+	t.Helper()
 	dir, file = filepath.Join(folder, "run"), filepath.Join(folder, "spelled.tsv")
 	var rows strings.Builder
 	for i := range 1000 {
@@ -53,7 +62,7 @@ func withText(t *testing.T, text string) {
 }
 
 func TestPredictLines(t *testing.T) {
-	dir, _ := spelled(t)
+	dir := spelled(t)
 	want := succeed(t, "predict", dir, "abcd", "d")
 	withText(t, "\uFEFFabcd\r\nd")
 	if got := succeed(t, "predict", dir); got != want {
@@ -92,7 +101,7 @@ func TestPredictLines(t *testing.T) {
 
 // An answer comes before the next line does.
 func TestPredictLinesAnswersAtOnce(t *testing.T) {
-	dir, _ := spelled(t)
+	dir := spelled(t)
 	stdin, lines, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -124,6 +133,7 @@ func TestPredictLinesAnswersAtOnce(t *testing.T) {
 
 // An answer that TSV can't hold is in quotes there, and loses no row.
 func TestPredictAnswersOfLines(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	dir, path := filepath.Join(folder, "run"), filepath.Join(folder, "rows.csv")
 	write(t, path, "text,label\n"+strings.Repeat("a,\"two\nlines\"\nb,\"a\ttab\"\n", 40)+"c,\"two\nlines\"\n")
@@ -140,7 +150,8 @@ func TestPredictAnswersOfLines(t *testing.T) {
 }
 
 func TestPredictData(t *testing.T) {
-	dir, _ := spelled(t)
+	t.Parallel()
+	dir := spelled(t)
 	folder := t.TempDir()
 	abc, d := strings.TrimSpace(succeed(t, "predict", dir, "abc")), strings.TrimSpace(succeed(t, "predict", dir, "d"))
 	for _, test := range []struct {

@@ -22,6 +22,7 @@ func reported(t *testing.T, path string) string {
 }
 
 func TestReport(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	dir := filepath.Join(base, "run")
 	path := filepath.Join(dir, task.ReportFile)
@@ -67,6 +68,7 @@ func TestReport(t *testing.T) {
 
 // A report that can't be made is no reason for a training to fail, and one that isn't due isn't made.
 func TestTrainingWithoutReport(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	blocked := filepath.Join(base, "blocked")
 	var stdout, stderr bytes.Buffer
@@ -134,13 +136,9 @@ func TestReportWithoutData(t *testing.T) {
 }
 
 func TestReportErrors(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
-	dir := filepath.Join(base, "run")
-	succeed(t, small("--task=copy", "--out="+dir)...)
-	damaged := filepath.Join(base, "damaged")
-	if err := os.CopyFS(damaged, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	dir, damaged := ran(t, "--task=copy"), copied(t, "--task=copy")
 	write(t, filepath.Join(damaged, task.HistoryFile), "{")
 	for name, c := range map[string]struct {
 		args []string

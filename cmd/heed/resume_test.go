@@ -18,6 +18,7 @@ import (
 
 // A run, finished or not, goes on with more epochs or more patience to the bytes of one that had them from the start.
 func TestRaise(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	const text = "--task=text --max-epochs=%d --patience=%d"
 	for _, test := range []struct {
@@ -99,9 +100,9 @@ func TestRaise(t *testing.T) {
 
 // One command begins a run, goes on with it and finds it finished.
 func TestAutoResume(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
-	want, dir := filepath.Join(base, "whole"), filepath.Join(base, "run")
-	succeed(t, small("--task=copy", "--out="+want)...)
+	want, dir := ran(t, "--task=copy"), filepath.Join(base, "run")
 	call := small("--task=copy", "--auto-resume", "--out="+dir)
 	fail(t, heedContext(cancelled(t, 5), call...), 1, "interrupted")
 	if out := succeed(t, append(call, "--max-steps=17")...); !strings.Contains(out, "the limit of 17 steps is reached") {

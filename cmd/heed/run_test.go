@@ -50,7 +50,7 @@ func dataFlags(t *testing.T, name string) []string {
 	t.Helper()
 	switch name {
 	case "text":
-		return []string{"--max-len=16", "--data=" + foxText(t)}
+		return []string{"--max-len=16", "--data=" + sharedFile(t, "fox.txt", fox)}
 	case "pairs", "labels", "tags":
 		return []string{"--steps-per-epoch=0", "--validation=20", "--data=" + rowsFile(t, name)}
 	}
@@ -81,12 +81,11 @@ func rowsFile(t *testing.T, name string) string {
 			fmt.Fprintf(&s, "%s,%s\n", text, strings.Join(tags, " "))
 		}
 	}
-	path := filepath.Join(t.TempDir(), name+".csv")
-	write(t, path, s.String())
-	return path
+	return sharedFile(t, name+".csv", s.String())
 }
 
 func TestTrainEvalPredict(t *testing.T) {
+	t.Parallel()
 	for _, name := range task.Names() {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
@@ -159,9 +158,9 @@ func TestTrainEvalPredict(t *testing.T) {
 
 // What is learned from one file begins what is learned from another, and says what of it is new.
 func TestStartFrom(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
-	pairs, labels, again := filepath.Join(base, "pairs"), filepath.Join(base, "labels"), filepath.Join(base, "again")
-	succeed(t, small(append(dataFlags(t, "pairs"), "--task=pairs", "--out="+pairs)...)...)
+	pairs, labels, again := ran(t, append(dataFlags(t, "pairs"), "--task=pairs")...), filepath.Join(base, "labels"), filepath.Join(base, "again")
 	from := func(name, out string, more ...string) []string {
 		return slices.Concat([]string{"train", "--task=" + name, "--from=" + pairs, "--max-epochs=1", "--out=" + out}, dataFlags(t, name), more)
 	}
@@ -181,6 +180,7 @@ func TestStartFrom(t *testing.T) {
 }
 
 func TestLearnsToCopy(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	succeed(t, "train", "--task=copy", "--steps-per-epoch=60", "--max-epochs=3", "--out="+dir)
 	if got := succeed(t, "predict", dir, "gorgonia", "a", "zyxwvutsrq"); got != "gorgonia\na\nzyxwvutsrq\n" {
@@ -193,6 +193,7 @@ func TestLearnsToCopy(t *testing.T) {
 
 // The command answers with what a Go program trained of a rule of its own, which alone can tell what it learned from.
 func TestOwnRule(t *testing.T) {
+	t.Parallel()
 	rule := data.Rule{
 		Name: "flip", Kind: data.KindTags, Alphabet: "01", MaxLen: 12, Example: "0110",
 		Sample: func(rng *rand.Rand, maxLen int) string { return fmt.Sprintf("%0*b", maxLen, rng.IntN(1<<maxLen)) },
@@ -221,6 +222,7 @@ func TestOwnRule(t *testing.T) {
 }
 
 func TestStopsEarly(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	// Without clipping, and this fast, it soon gets worse.
 	out := succeed(t, small("--task=copy", "--max-epochs=50", "--patience=2", "--learning-rate=3", "--warm-up=0", "--clip-norm=0", "--out="+dir)...)
@@ -248,6 +250,7 @@ func TestStopsEarly(t *testing.T) {
 
 // Every flag of early stopping does what it says, and an interrupted run of it goes on to the same bytes.
 func TestStoppingFlags(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		flags   string
 		epochs  int
@@ -295,6 +298,7 @@ func TestStoppingFlags(t *testing.T) {
 
 // Training without validation says so, keeps the best weights by the training loss, and resumes.
 func TestWithoutValidation(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	for name, flags := range map[string][]string{"sort": {"--task=sort"}, "text": {"--task=text", "--max-len=16", "--data=" + foxText(t)}} {
 		args := func(dir string) []string { return small(append(flags, "--validation=0", "--out="+dir)...) }
@@ -317,6 +321,7 @@ func TestWithoutValidation(t *testing.T) {
 
 // A limit ends a run with success, and it goes on to the same bytes.
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	args := func(dir string, more ...string) []string {
 		return small(append(more, "--task=copy", "--dropout=0.1", "--check-every=7", "--out="+filepath.Join(base, dir))...)
@@ -354,7 +359,7 @@ func TestSeedsDecide(t *testing.T) {
 		if name == "c" {
 			seed = "--seed=6"
 		}
-		succeed(t, small("--task=sort", "--dropout=0.2", seed, "--out="+filepath.Join(base, name))...)
+		succeed(t, small("--task=sort", "--dropout=0.2", "--workers=0", seed, "--out="+filepath.Join(base, name))...)
 		runtime.GOMAXPROCS(procs)
 	}
 	sameRun(t, filepath.Join(base, "b"), filepath.Join(base, "a"))
@@ -399,8 +404,7 @@ func TestDefaultFolders(t *testing.T) {
 func TestFoldersThatWontDo(t *testing.T) {
 	base := t.TempDir()
 	write(t, filepath.Join(base, "file"), "keep me")
-	done := filepath.Join(base, "done")
-	succeed(t, small("--task=copy", "--out="+done)...)
+	done := copied(t, "--task=copy")
 	before := folder(t, done)
 	half := filepath.Join(base, "half") // a run without its configuration
 	if err := os.CopyFS(half, os.DirFS(done)); err != nil {
@@ -456,10 +460,8 @@ func TestFoldersThatWontDo(t *testing.T) {
 }
 
 func TestInputs(t *testing.T) {
-	base := t.TempDir()
-	word, sum := filepath.Join(base, "word"), filepath.Join(base, "sum")
-	succeed(t, small("--task=reverse", "--out="+word)...)
-	succeed(t, small("--task=add", "--out="+sum)...)
+	t.Parallel()
+	word, sum := ran(t, "--task=reverse"), ran(t, "--task=add")
 	answers := map[string]string{word: succeed(t, "predict", word, "abc"), sum: succeed(t, "predict", sum, "1+2")}
 	for _, test := range []struct{ dir, input, want string }{
 		{word, "", "the source is empty, want 1 to 10"},
@@ -502,10 +504,8 @@ func TestInputs(t *testing.T) {
 
 // Weights that aren't this model's, or aren't whole, are an error that names the file.
 func TestDamagedWeights(t *testing.T) {
-	base := t.TempDir()
-	dir, other := filepath.Join(base, "run"), filepath.Join(base, "other")
-	succeed(t, small("--task=copy", "--out="+dir)...)
-	succeed(t, small("--task=copy", "--dim=8", "--out="+other)...)
+	t.Parallel()
+	dir, other := copied(t, "--task=copy"), ran(t, "--task=copy", "--dim=8")
 	path := filepath.Join(dir, task.WeightsFile)
 	good := read(t, path)
 
@@ -539,6 +539,7 @@ func TestDamagedWeights(t *testing.T) {
 }
 
 func TestDivergence(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	// Decay by more than the weights have: each step makes them larger, once warmed up so far.
 	c := heed("train", "--task=copy", "--dim=16", "--steps-per-epoch=20", "--max-epochs=20", "--learning-rate=10", "--weight-decay=10", "--warm-up=1000", "--out="+dir)

@@ -71,6 +71,7 @@ func get(t *testing.T, url, body, host string) (status int, answer string) {
 
 // A service answers as heed predict does, to its own name alone, and has status 0 when it is told to end.
 func TestServe(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run\x1b[31m")
 	succeed(t, small("--task=copy", "--out="+dir)...)
 	s := newService(t, dir, "--addr=127.0.0.1:0")
@@ -101,6 +102,7 @@ func TestServe(t *testing.T) {
 
 // What is being written when a service is told to end is written to its end.
 func TestServeEndsWhatItHasTaken(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "fox.txt"), strings.Repeat("The quick brown fox jumps over the lazy dog.\n", 100))
 	run := filepath.Join(dir, "run")

@@ -66,6 +66,7 @@ func interruptedOnTerminal(t *testing.T, at, env string, args ...string) string 
 
 // What a terminal would obey is escaped where a model writes to it, and nowhere else.
 func TestGenerateOnATerminal(t *testing.T) {
+	t.Parallel()
 	text := filepath.Join(t.TempDir(), "escapes.txt")
 	write(t, text, strings.Repeat("a\x1b[31mb\tc\x07\u009b\u202e d\u3000\n", 300))
 	dir := filepath.Join(t.TempDir(), "run")
@@ -83,7 +84,8 @@ func TestGenerateOnATerminal(t *testing.T) {
 
 // So it is where a file is written back to a terminal, of which no character and no end of a line is torn.
 func TestPredictOnATerminal(t *testing.T) {
-	dir, _ := spelled(t)
+	t.Parallel()
+	dir := spelled(t)
 	path := filepath.Join(t.TempDir(), "escapes.csv")
 	write(t, path, "word,x\r\n"+strings.Repeat("a,\x1b[31m\u009bäöü€\U0001F600\r\n", 2000))
 	got := onTerminal(t, "TERM=xterm", "predict", dir, "--data="+path)
@@ -95,6 +97,7 @@ func TestPredictOnATerminal(t *testing.T) {
 
 // A dumb terminal gets no progress, and none gets colours. The best epoch has a mark.
 func TestTrainOnATerminal(t *testing.T) {
+	t.Parallel()
 	colour := regexp.MustCompile("\x1b\\[[0-9;]*m")
 	call := func(env, dir string) string {
 		return onTerminal(t, env, small("--task=copy", "--steps-per-epoch=600", "--out="+filepath.Join(t.TempDir(), dir))...)
@@ -117,6 +120,7 @@ func TestTrainOnATerminal(t *testing.T) {
 
 // A terminal is told at once that a signal has been heard.
 func TestInterruptedOnATerminal(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	got := interruptedOnTerminal(t, "Epoch 0: ", "TERM=xterm", "train", "--task=copy", "--patience=0", "--max-epochs=1000", "--out="+dir)
 	// an epoch may end between the two

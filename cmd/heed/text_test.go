@@ -9,11 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// foxText is a text file of 50 lines.
+// fox is a text of 50 lines.
+var fox = strings.Repeat("The quick brown fox jumps over the lazy dog, isn't that so?\n", 50)
+
+// foxText is a file of it that a test may change.
 func foxText(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fox.txt")
-	write(t, path, strings.Repeat("The quick brown fox jumps over the lazy dog, isn't that so?\n", 50))
+	write(t, path, fox)
 	return path
 }
 
@@ -49,6 +52,7 @@ func TestTextsThatWontDo(t *testing.T) {
 }
 
 func TestTextThatChanges(t *testing.T) {
+	t.Parallel()
 	path := foxText(t)
 	dir := filepath.Join(t.TempDir(), "run")
 	succeed(t, small("--task=text", "--max-len=16", "--data="+path, "--out="+dir)...)
@@ -81,6 +85,7 @@ func TestTextThatChanges(t *testing.T) {
 
 // A run that is resumed on another text would be another run.
 func TestResumeWithAnotherText(t *testing.T) {
+	t.Parallel()
 	path := foxText(t)
 	dir := filepath.Join(t.TempDir(), "run")
 	c := heedContext(cancelled(t, 15), small("--task=text", "--max-len=16", "--data="+path, "--out="+dir)...)
@@ -93,6 +98,7 @@ func TestResumeWithAnotherText(t *testing.T) {
 }
 
 func TestTextInputs(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	succeed(t, small("--task=text", "--max-len=8", "--steps-per-epoch=2", "--data="+foxText(t), "--out="+dir)...)
 	fail(t, heed("predict", dir, ""), 2, "the input is empty")
@@ -107,6 +113,7 @@ func TestTextInputs(t *testing.T) {
 
 // Every answer is a line, whatever the character.
 func TestTextAnswersAreLines(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lines.txt")
 	write(t, path, strings.Repeat("\n", 2000)+"x\ty")
 	dir := filepath.Join(t.TempDir(), "run")
@@ -125,6 +132,7 @@ func TestTextAnswersAreLines(t *testing.T) {
 // A text in byte pairs goes through every command, and a prompt may have characters that the text hasn't. --units
 // characters is what there is without.
 func TestTextOfBytePairs(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "fox.txt")
 	write(t, path, strings.Repeat("The quick brown fox jumps over the lazy dog, été 世界 🙂?\n", 50))
 	base := t.TempDir()

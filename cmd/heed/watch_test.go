@@ -88,8 +88,8 @@ func events(t *testing.T, address string) eventReader {
 // The page of a run fills while it trains, says why it ends, and is gone with it. A run that goes on has all its checks
 // on the page.
 func TestWatch(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	succeed(t, small("--task=copy", "--out="+dir)...)
+	t.Parallel()
+	dir := copied(t, "--task=copy")
 	address, end := watching(t, "train", "--resume="+dir, "--max-epochs=1000000", "--watch")
 	reader := events(t, address)
 	name, what := reader.next(t)
@@ -135,6 +135,7 @@ func TestWatch(t *testing.T) {
 
 // To watch a run changes nothing of it.
 func TestWatchChangesNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	plain := succeed(t, small("--task=copy", "--out="+filepath.Join(dir, "plain"))...)
 	shown := succeed(t, small("--task=copy", "--out="+filepath.Join(dir, "shown"), "--watch-addr=localhost:0")...)
@@ -186,6 +187,7 @@ func TestWatchErrors(t *testing.T) {
 
 // Where others may see the page, a line says so.
 func TestWatchFromElsewhere(t *testing.T) {
+	t.Parallel()
 	out := succeed(t, small("--task=copy", "--watch-addr=0.0.0.0:0", "--out="+filepath.Join(t.TempDir(), "run"))...)
 	if !regexp.MustCompile(`(?m)^Watch it at http://\S+/, as can whoever reaches this machine there$`).MatchString(out) {
 		t.Errorf("it prints %q, want to be told that others may watch", out)
@@ -194,6 +196,7 @@ func TestWatchFromElsewhere(t *testing.T) {
 
 // Connections that are kept open, however many, leave a training the files that it opens.
 func TestWatchConnections(t *testing.T) {
+	t.Parallel()
 	address, end := watching(t, small("--task=copy", "--max-epochs=1000000", "--patience=0", "--watch", "--out="+filepath.Join(t.TempDir(), "run"))...)
 	defer end()
 	connect := func() (answer []byte) {

@@ -17,6 +17,7 @@ import (
 
 // A second training into a folder is told so and changes nothing; one that is killed keeps nobody out.
 func TestOneWriter(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	flags := func(dir string) []string {
 		return small("--task=copy", "--dropout=0.1", "--max-epochs=40", "--patience=0", "--out="+dir)
@@ -67,6 +68,7 @@ func TestOneWriter(t *testing.T) {
 
 // Of two trainings into one folder at once, new ones or resumed ones, the folder holds one as if it had been alone.
 func TestPairsOfWriters(t *testing.T) {
+	t.Parallel()
 	pairs := 12
 	if testing.Short() {
 		pairs = 3
