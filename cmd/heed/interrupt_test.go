@@ -46,23 +46,21 @@ func cancelled(t *testing.T, steps int64) context.Context {
 // The number of workers changes no byte, nor does a change of it when a run is resumed.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"copy", "dates"} {
-		base := t.TempDir()
-		flags := func(dir string, workers int) []string {
-			return small("--task="+name, "--dropout=0.1", "--micro-batches=4", fmt.Sprint("--workers=", workers), "--out="+dir)
-		}
-		want := filepath.Join(base, "1")
-		succeed(t, flags(want, 1)...)
-		for _, workers := range []int{0, 2, 4} {
-			dir := filepath.Join(base, fmt.Sprint("workers", workers))
-			succeed(t, flags(dir, workers)...)
-			sameRun(t, dir, want)
-		}
-		dir := filepath.Join(base, "resumed")
-		fail(t, heedContext(cancelled(t, 17), flags(dir, 4)...), 1, "interrupted")
-		succeed(t, "train", "--resume="+dir, "--workers=2")
+	base := t.TempDir()
+	flags := func(dir string, workers int) []string {
+		return small("--task=dates", "--dropout=0.1", "--micro-batches=4", fmt.Sprint("--workers=", workers), "--out="+dir)
+	}
+	want := filepath.Join(base, "1")
+	succeed(t, flags(want, 1)...)
+	for _, workers := range []int{0, 2} {
+		dir := filepath.Join(base, fmt.Sprint("workers", workers))
+		succeed(t, flags(dir, workers)...)
 		sameRun(t, dir, want)
 	}
+	dir := filepath.Join(base, "resumed")
+	fail(t, heedContext(cancelled(t, 17), flags(dir, 4)...), 1, "interrupted")
+	succeed(t, "train", "--resume="+dir, "--workers=2")
+	sameRun(t, dir, want)
 }
 
 func TestInterruptAndResume(t *testing.T) {
@@ -70,15 +68,10 @@ func TestInterruptAndResume(t *testing.T) {
 	flags := func(dir string) []string { return small("--task=copy", "--dropout=0.1", "--out="+dir) }
 	want := ran(t, "--task=copy", "--dropout=0.1")
 
-	// An epoch of these runs has 10 steps and 2 validation batches.
+	// An epoch of these runs has 10 steps and 2 validation batches. Package train ends runs anywhere.
 	for name, steps := range map[string]int64{
 		"before the first step":  0,
-		"in the first epoch":     5,
-		"in its validation":      11,
-		"at its end":             12,
-		"in the second epoch":    17,
-		"in its validation too":  23,
-		"in the third epoch":     30,
+		"at an epoch's end":      12,
 		"in the last validation": 35,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -63,6 +63,9 @@ func TestMemoryEstimate(t *testing.T) {
 			if !test.quick && os.Getenv("HEED_TEST_MEMORY") == "" {
 				t.Skip("it takes seconds: .ci/memory tries it")
 			}
+			if testing.Short() && test.name != "copy" && test.name != "text" {
+				t.Skip("others are tried")
+			}
 			flags := test.flags
 			if !strings.Contains(flags, "--max-epochs") {
 				flags += " --max-epochs=2"
@@ -87,6 +90,9 @@ func TestMemoryLimits(t *testing.T) {
 		{"data, a small model", "-d 400000", "--steps-per-epoch=2", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			if testing.Short() && test.want == "" {
+				t.Skip("it trains a model")
+			}
 			cmd := process()
 			cmd.Path = "/bin/sh"
 			cmd.Args = append([]string{"sh", "-c", "ulimit " + test.limit + ` && exec "$0" "$@"`, os.Args[0], "train", "--task=copy", "--max-epochs=1", "--out=" + t.TempDir()}, strings.Fields(test.flags)...)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,9 @@ func TestRaise(t *testing.T) {
 		{"of tags", "--task=tags --decay=40 --warm-up=3 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			if testing.Short() && !slices.Contains([]string{"more epochs", "with a plateau and an average", "of labels"}, test.name) {
+				t.Skip("others are tried")
+			}
 			name, _, _ := strings.Cut(strings.TrimPrefix(test.flags, "--task="), " ")
 			file := dataFlags(t, name)
 			flags := func(dir string, numbers [2]int) []string {
