@@ -41,7 +41,7 @@ func TestMemoryEstimate(t *testing.T) {
 		name, flags string
 		quick       bool
 	}{
-		{"copy", "--task=copy --steps-per-epoch=20", true},
+		{"copy", "--task=copy --steps-per-epoch=200", true},
 		{"reverse", "--task=reverse --steps-per-epoch=20", false},
 		{"reverse, long", "--task=reverse --max-epochs=8", false},
 		{"long rows in several buckets", "--task=pairs --batch-size=16 --dim=64 --layers=2 --workers=2 --max-steps=24 --seed=2 --data=" + pairs, true},
