@@ -113,6 +113,7 @@ func TestDatesErrors(t *testing.T) {
 
 // Samples are of every format, fit, and have the answer that they were made from.
 func TestSampleDates(t *testing.T) {
+	t.Parallel()
 	task := named(t, "dates", 0)
 	rng := rand.New(rand.NewPCG(1, 2))
 	days := make(map[string]bool)
@@ -150,6 +151,7 @@ func TestSampleDates(t *testing.T) {
 
 // Days of all the years there are can be written in every format and read again, and no source is of two formats.
 func TestDatesRoundTrip(t *testing.T) {
+	t.Parallel()
 	step := 5
 	if testing.Short() {
 		step = 31
@@ -173,6 +175,7 @@ func TestDatesRoundTrip(t *testing.T) {
 
 // No day trains and validates, in whichever format.
 func TestSplitOfDates(t *testing.T) {
+	t.Parallel()
 	task := named(t, "dates", 0)
 	s := newSplit(t, "dates", 0, 1, 1000)
 	day := func(source string) string {
@@ -218,6 +221,7 @@ func TestSplitOfDates(t *testing.T) {
 }
 
 func TestTooManyDates(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("draws more than a million dates")
 	}

@@ -108,6 +108,7 @@ func TestZeroRule(t *testing.T) {
 // Every rule is described, its example has an answer, and so has every sample, however long. The answer fits: its coder
 // takes it, and has it back from the targets.
 func TestRules(t *testing.T) {
+	t.Parallel()
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
 			task := named(t, name, 0)

@@ -12,6 +12,7 @@ import (
 
 // No source trains and validates, whichever the task and the seed.
 func TestSplitIsDisjoint(t *testing.T) {
+	t.Parallel()
 	steps := 200
 	if testing.Short() {
 		steps = 20
@@ -115,6 +116,7 @@ func TestHeldOutShare(t *testing.T) {
 
 // A split that can't be says how many sources there are, exactly where they are few.
 func TestNewSplitTooMany(t *testing.T) {
+	t.Parallel()
 	held := 0
 	s := newSplit(t, "add", 0, 1, 1)
 	for i := range 10_000 {

@@ -137,6 +137,7 @@ func TestReadTable(t *testing.T) {
 }
 
 func TestReadTableErrors(t *testing.T) {
+	t.Parallel()
 	many := strings.Repeat("a,b\n", 100)
 	for _, test := range []struct {
 		name, file, content string
@@ -306,6 +307,7 @@ func TestTableMemory(t *testing.T) {
 
 // TestTableBlocks has fields on both sides of where blocks end.
 func TestTableBlocks(t *testing.T) {
+	t.Parallel()
 	var content strings.Builder
 	var want [][]string
 	large := [2]int{maxRow / 2, maxRow/2 - 2}

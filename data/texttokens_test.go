@@ -25,6 +25,7 @@ func openBPE(t *testing.T, content string, size int) *Text {
 // Tokens are learned from the first nine tenths of the characters, end where these end, and are otherwise those of the
 // whole, though it is encoded in parts.
 func TestOpenTextBPE(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ name, content string }{
 		{"lines", strings.Repeat("the other weather, été 世界\r\n\n\t  of 12 others 's  ", 40)},
 		{"several parts", strings.Repeat("the other weather \n\n  of others\u00a0 \u0085\n ", 3*partBytes/30)},

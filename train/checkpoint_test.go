@@ -178,6 +178,7 @@ func content(t *testing.T, path string) string {
 
 // Wherever a run ends, be it in the middle of an epoch, it goes on to the same history, parameters and checkpoint.
 func TestResumeAnywhere(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := digits(t, 4)
 	want, err := train.Fit(t.Context(), p, everything(filepath.Join(dir, "whole")))

@@ -207,6 +207,7 @@ func stopped(t *testing.T, size, workers, epochs int, checkpoint string, resume 
 }
 
 func TestGroupChangesNoBit(t *testing.T) {
+	t.Parallel()
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	want := stopped(t, 1, 1, 0, checkpoint, false)[0]
 	if want.err != nil || !want.result.StoppedEarly || len(want.result.History) < 4 {
@@ -384,6 +385,7 @@ func TestGroupWithoutCheckpoint(t *testing.T) {
 
 // What interrupts one process interrupts all at the same step, and another number of them goes on from there.
 func TestGroupInterrupted(t *testing.T) {
+	t.Parallel()
 	run := func(size int, checkpoint string, resume bool, change func(p *process, rank int)) []outcome {
 		return fitAll(t, newLocal(size, 0), func(rank int) process {
 			p := process{nil, grouped(t), train.Config{MaxEpochs: 2, Checkpoint: checkpoint, Resume: resume}}
@@ -465,6 +467,7 @@ func TestGroupInterrupted(t *testing.T) {
 
 // Any call of any process may fail: all end with an error, and none waits.
 func TestGroupBreaks(t *testing.T) {
+	t.Parallel()
 	run := func(failAt int64) (*local, []outcome) {
 		group := newLocal(4, failAt)
 		checkpoint := filepath.Join(t.TempDir(), "c")

@@ -156,6 +156,7 @@ func TestCheckEvery(t *testing.T) {
 
 // What a limit ends after any step goes on as if it had not.
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	for _, every := range []int{0, 7} {
 		fit := func(checkpoint string, resume bool, most int) (*train.Result, [][]float32) {
 			p := digits(t, 1)

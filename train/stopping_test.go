@@ -198,6 +198,7 @@ func problemOf(t *testing.T, from int, s train.Stopping, values []float64) (trai
 
 // A run that is interrupted after any epoch and resumed ends as the run that never was.
 func TestStoppingResumes(t *testing.T) {
+	t.Parallel()
 	type end struct {
 		result string
 		weight float64

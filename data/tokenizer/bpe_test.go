@@ -221,6 +221,7 @@ func TestBPEBytes(t *testing.T) {
 // TestBPELongWords: a text without spaces takes no time that grows with its square, and what is remembered of words is
 // bounded, and shared by no two goroutines.
 func TestBPELongWords(t *testing.T) {
+	t.Parallel()
 	tok := newTestBPE(t, 270, strings.Repeat("the others ", 9))
 	long := strings.Repeat("theothers", 1<<16)
 	ids, err := tok.Encode(long)

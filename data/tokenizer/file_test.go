@@ -241,8 +241,9 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-// TestWriteTooLarge: what couldn't be read again isn't written.
-func TestWriteTooLarge(t *testing.T) {
+// TestWriteTokenizerTooLarge: what couldn't be read again isn't written.
+func TestWriteTokenizerTooLarge(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("writes 64 MiB")
 	}

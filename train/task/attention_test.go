@@ -18,6 +18,7 @@ import (
 // The maps of all layers, cross-attention first, with a label for every position and no padding, and weights that sum
 // to 1 in every row and never look ahead where the model can't.
 func TestAttention(t *testing.T) {
+	t.Parallel()
 	self := []string{"blocks.0.attention", "blocks.1.attention"}
 	for _, test := range []struct {
 		name, input, source string // the source as its labels spell it
@@ -96,6 +97,7 @@ func checkWeights(t *testing.T, l AttentionLayer, causal bool) {
 // The weights shown, of a graph without padding, are those of the graph that predicts, padding and all, and so are the
 // classes.
 func TestAttentionIsWhatPredicts(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ name, input string }{
 		{"reverse", "abca"}, {"add", "7+35"}, {"brackets", "(())"}, {"text", "quick fox"}, {"dates", "Thu, 7 March 2024"},
 	} {
@@ -159,6 +161,7 @@ func TestAttentionIsWhatPredicts(t *testing.T) {
 // What the decoder's rows and columns say is what the model wrote, spelled as it wrote it, whatever the rule's answer
 // would be. It is no longer than an answer may be, also of a model that never ends one.
 func TestAttentionOfAnswers(t *testing.T) {
+	t.Parallel()
 	tripled := func(s string) string {
 		var triple strings.Builder
 		for _, c := range s {

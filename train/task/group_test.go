@@ -43,6 +43,7 @@ func (h half) Swap(_ int, send, receive [][]byte) error {
 
 // Two processes write the folder of one, which the second doesn't see. What is wrong with it, both are told.
 func TestTrainInAGroup(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"copy", "pairs", "labels"} {
 		t.Run(name, func(t *testing.T) { trainInAGroup(t, small(t, name)) })
 	}

@@ -105,6 +105,7 @@ func TestJudgeOne(t *testing.T) {
 
 // A report is of what the model answers, and its text has the numbers.
 func TestJudge(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []data.Kind{data.KindPairs, data.KindLabels, data.KindTags} {
 		t.Run(string(kind), func(t *testing.T) {
 			task := ofRows(t, kind, someRows(kind))
@@ -167,6 +168,7 @@ func TestJudge(t *testing.T) {
 
 // What Judge says of validation examples is what Evaluate says of them.
 func TestJudgeIsEvaluate(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []data.Kind{data.KindLabels, data.KindTags} {
 		task := ofRows(t, kind, someRows(kind))
 		s, err := task.Evaluate(t.Context())

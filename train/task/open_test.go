@@ -23,6 +23,7 @@ import (
 
 // Of every task: what is opened answers as what was trained, and evaluates as the summary says.
 func TestOpen(t *testing.T) {
+	t.Parallel()
 	for name, c := range configs(t) {
 		t.Run(name, func(t *testing.T) {
 			task := made(t, c)
@@ -88,6 +89,7 @@ func inputsOf(t testing.TB, task *Task) []string {
 
 // A model answers any number of goroutines at once as it answers one.
 func TestConcurrentPredict(t *testing.T) {
+	t.Parallel()
 	for name, c := range configs(t) {
 		t.Run(name, func(t *testing.T) {
 			task, dir := trained(t, c)
@@ -123,6 +125,7 @@ func TestConcurrentPredict(t *testing.T) {
 
 // A program that predicts is spared what only drawing and serving need.
 func TestImports(t *testing.T) {
+	t.Parallel()
 	out, err := exec.Command("go", "list", "-deps", ".").Output()
 	if err != nil {
 		t.Skipf("there is no go command: %v", err)
@@ -147,6 +150,7 @@ func TestImports(t *testing.T) {
 // Weights of an earlier check, of another seed or saved by others aren't those that a finished run's summary is of.
 // Without a summary they open.
 func TestOpenComparesWeights(t *testing.T) {
+	t.Parallel()
 	c := small(t, "copy")
 	c.Training.Stopping.KeepLast = true
 	task, dir := made(t, c), filepath.Join(t.TempDir(), "run")
@@ -260,6 +264,7 @@ func TestSettled(t *testing.T) {
 
 // A rule whose spelling only its functions know can't be opened without them, nor another rule of its name.
 func TestOpenNeedsTheRule(t *testing.T) {
+	t.Parallel()
 	rule := ownRule()
 	rule.Spell = func(source, answer string) (string, string) { return strings.ToLower(source), answer }
 	rule.Answer = func(source string) (string, error) { return ownRule().Answer(strings.ToLower(source)) }
@@ -285,6 +290,7 @@ func TestOpenNeedsTheRule(t *testing.T) {
 
 // A rule of one of Heed's own names, or one that is given, isn't taken for another that spells.
 func TestOpenKnowsWhatSpells(t *testing.T) {
+	t.Parallel()
 	plain, err := data.Named("copy", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -317,6 +323,7 @@ func TestOpenKnowsWhatSpells(t *testing.T) {
 
 // A config.json whose model would need absurdly much memory to answer at all is refused.
 func TestOpenRefusesRelativeBiases(t *testing.T) {
+	t.Parallel()
 	c := smaller(t, Defaults(ownRule()))
 	c.Model.Positions = layers.RelativeBias{}
 	_, dir := trained(t, c)

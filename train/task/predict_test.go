@@ -144,6 +144,7 @@ func (o own) Encode(text string) ([]int, error) {
 // What panics in a goroutine of the model's or of the task's panics in that of its caller, who may recover. The end of
 // such a goroutine is an error.
 func TestPanicsArePassedOn(t *testing.T) {
+	t.Parallel()
 	predict := func(fail func()) error {
 		task := made(t, small(t, "reverse"))
 		task.newPredictor = func(batchShape) (predictor, error) { fail(); return nil, nil }
@@ -201,6 +202,7 @@ func TestPanicsArePassedOn(t *testing.T) {
 
 // The log probability of an answer is what the loss of training has of it.
 func TestPredictLogProb(t *testing.T) {
+	t.Parallel()
 	for name, c := range configs(t) {
 		t.Run(name, func(t *testing.T) {
 			task := fitted(t, c)
@@ -271,6 +273,7 @@ func TestPredictLogProb(t *testing.T) {
 
 // A beam finds answers that are likelier than those of the likeliest symbols.
 func TestPredictBeam(t *testing.T) {
+	t.Parallel()
 	task := fitted(t, small(t, "dates"))
 	inputs := manyInputs(t, task)[:60]
 	sums := map[int]float64{}

@@ -14,6 +14,7 @@ import (
 
 // Every preset makes a task of its kind that can be trained, and goes to JSON and back.
 func TestPresets(t *testing.T) {
+	t.Parallel()
 	tasks := map[data.Kind]string{data.KindText: "text", data.KindPairs: "pairs"}
 	for _, p := range Presets() {
 		t.Run(p.Name, func(t *testing.T) {
@@ -31,6 +32,8 @@ func TestPresets(t *testing.T) {
 			c.Training.MaxEpochs = 2
 			if p.Kind == data.KindText {
 				c.Training.StepsPerEpoch = 10
+			} else {
+				c.Data.File = rowsFile(t, p.Kind, 100)
 			}
 			task := made(t, c)
 			if r, err := train.Fit(t.Context(), task.Problem(), fitConfig(t, task)); err != nil || !(r.History[1].TrainLoss < r.History[0].TrainLoss) {

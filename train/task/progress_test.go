@@ -43,6 +43,7 @@ func TestBestOf(t *testing.T) {
 
 // OnCheck gets every check, also those from before where a run goes on.
 func TestOnCheck(t *testing.T) {
+	t.Parallel()
 	c, dir := small(t, "copy"), t.TempDir()
 	c.Training.MaxEpochs = 3
 	var checks [][2]int // epochs in the history, and the best of them

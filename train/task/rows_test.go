@@ -186,6 +186,7 @@ func TestBounds(t *testing.T) {
 
 // Every batch of a bucket has one shape, which its rows fit, and all rows are there once.
 func TestBatchesOfRows(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"pairs", "labels", "tags"} {
 		c := small(t, name)
 		c.Data.File = rowsFile(t, c.Task.Kind, 3000)
@@ -237,6 +238,7 @@ func TestGuess(t *testing.T) {
 
 // A file that changed isn't trained on, and one that was moved is.
 func TestRowsFileChanges(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"pairs", "labels", "tags"} {
 		t.Run(name, func(t *testing.T) {
 			c := small(t, name)
@@ -286,6 +288,7 @@ func bytesTo(content []byte, end byte) int { return slices.Index(content, end) +
 
 // A run's bytes are those of any number of workers, with a pause or without.
 func TestRowsRepeat(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"pairs", "labels", "tags"} {
 		c := small(t, name)
 		if name != "pairs" {
@@ -401,6 +404,7 @@ func TestRowsErrors(t *testing.T) {
 
 // A run folder without its tokenizers, or with others, isn't opened.
 func TestTokenizersOfAFolder(t *testing.T) {
+	t.Parallel()
 	_, dir := trained(t, small(t, "pairs"))
 	path := filepath.Join(dir, TargetTokenizerFile)
 	content, err := os.ReadFile(path)
@@ -457,6 +461,7 @@ func TestParallelFiles(t *testing.T) {
 
 // A run starts from another one's weights, as far as they fit, and goes on without it.
 func TestStartFrom(t *testing.T) {
+	t.Parallel()
 	first, from := trained(t, small(t, "pairs"))
 	start := func(name, dir string, change func(c *Config)) Config {
 		c := small(t, name)
@@ -568,6 +573,7 @@ func TestStartFrom(t *testing.T) {
 
 // Byte pairs are one vocabulary for both sides, with one table for sources, answers and the head, or one for a side.
 func TestBytePairs(t *testing.T) {
+	t.Parallel()
 	c := small(t, "pairs")
 	c.Data.SourceUnits, c.Data.TargetUnits, c.Data.VocabSize = tokenizer.BPE, tokenizer.BPE, 300
 	task, dir := trained(t, c)

@@ -13,6 +13,7 @@ import (
 )
 
 func TestReadRun(t *testing.T) {
+	t.Parallel()
 	c := small(t, "copy")
 	c.Training.MaxEpochs = 4
 	dir := filepath.Join(t.TempDir(), "run")
@@ -95,6 +96,7 @@ func TestReadRun(t *testing.T) {
 // A history that the summary or, before there is one, the checkpoint doesn't know is an error. What a kill between two
 // writes leaves isn't.
 func TestReadRunComparesHistory(t *testing.T) {
+	t.Parallel()
 	c := small(t, "copy")
 	c.Training.MaxEpochs, c.Training.CheckEvery = 3, 7 // checks after 7, 14, 21, 28 and, at the end, 30 steps
 	base := t.TempDir()

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,11 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train"
 )
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // to collect what tiny models leave takes as long as to train them
+	m.Run()
+}
 
 // small are settings of a run that is over at once.
 func small(t testing.TB, name string) Config {
@@ -182,6 +188,7 @@ func TestDefaultsAreRight(t *testing.T) {
 }
 
 func TestNewErrors(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name   string
 		change func(c *Config)
@@ -195,7 +202,7 @@ func TestNewErrors(t *testing.T) {
 			c.Task.Sample = func(rng *rand.Rand, maxLen int) string { return sample(rng, maxLen) + "abcdefghij" }
 		}, "a source has at most 10 symbols"},
 		{"a file", func(c *Config) { c.Data.File = "x" }, "task copy draws its own examples, and can't come with data.file"},
-		{"too many to validate on", func(c *Config) { c.Data.Validation = 1 << 20; c.Task.MaxLen = 1 }, "found only"},
+		{"too many to validate on", func(c *Config) { c.Data.Validation = 1 << 12; c.Task.MaxLen = 1 }, "found only"},
 		{"another vocabulary", func(c *Config) { c.Model.Vocab = 29 }, "model.vocab must be 28, as the task has it, or 0 for that, got 29"},
 		{"other classes", func(c *Config) { c.Model.Outputs = -1 }, "model.outputs must be 27"},
 		{"few positions", func(c *Config) { c.Model.Positions = layers.Learned{MaxLen: 10} }, "model.positions.max_len must be from 11"},
@@ -262,6 +269,7 @@ type ownPositions struct{ layers.None }
 
 // A run goes on in its folder, and no other does.
 func TestTrainFolders(t *testing.T) {
+	t.Parallel()
 	task, dir := trained(t, small(t, "copy"))
 	_, err := task.Train(t.Context(), dir, nil, nil)
 	wantError(t, err, "is finished: there is nothing to resume")
@@ -308,6 +316,7 @@ func TestTrainFolders(t *testing.T) {
 
 // A training whose folder was moved writes nothing to the one that has its name now, and goes on in its own.
 func TestTrainMovedFolder(t *testing.T) {
+	t.Parallel()
 	c := small(t, "copy")
 	_, want := trained(t, c)
 	dir := filepath.Join(t.TempDir(), "run")
@@ -396,6 +405,7 @@ func TestMicroBatchesByDefault(t *testing.T) {
 
 // Micro-batches of sequences of any length make the step of the whole batch: padding counts in none of them.
 func TestMicroBatches(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"reverse", "brackets", "dates", textTask} {
 		t.Run(name, func(t *testing.T) {
 			losses := func(micro int) (losses []float64) {
@@ -425,6 +435,7 @@ func TestMicroBatches(t *testing.T) {
 
 // Frozen parameters keep their values to the bit; the others learn.
 func TestTrainFrozen(t *testing.T) {
+	t.Parallel()
 	task := made(t, smaller(t, Defaults(ownRule())))
 	if err := task.Params.Freeze("embedding", "blocks.0.attention"); err != nil {
 		t.Fatal(err)

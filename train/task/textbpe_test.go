@@ -32,6 +32,7 @@ func smallBPE(t testing.TB, size int) Config {
 // A run of byte pairs is opened without its text, ends with the same bytes where it is interrupted, by any number of
 // workers, and is scored by character too.
 func TestTextOfBytePairs(t *testing.T) {
+	t.Parallel()
 	c := smallBPE(t, 280)
 	task, dir := trained(t, c)
 	if task.layout.Tokens != 280 || task.Config.Task.Alphabet != "" || len(task.Config.Data.Tokenizers) != 1 {
@@ -155,6 +156,7 @@ func TestTextUnits(t *testing.T) {
 
 // The text may not change, nor may a folder's tokenizer, nor be missing.
 func TestTextOfBytePairsThatChanges(t *testing.T) {
+	t.Parallel()
 	c := smallBPE(t, 260)
 	c.Training.MaxEpochs = 1
 	_, dir := trained(t, c)
@@ -198,6 +200,7 @@ func (p *pieces) Write(b []byte) (int, error) {
 
 // Characters that are several tokens are written once they are whole. The last one may never be.
 func TestGenerateBytePairs(t *testing.T) {
+	t.Parallel()
 	c := smallBPE(t, 256)
 	if err := os.WriteFile(c.Data.File, []byte(strings.Repeat("世", 3000)), 0o666); err != nil {
 		t.Fatal(err)

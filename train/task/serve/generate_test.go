@@ -52,6 +52,7 @@ func events(ctx context.Context, s *httptest.Server, body string) (next func() e
 
 // Streams side by side write what Model.Generate writes, and say why they end.
 func TestGenerate(t *testing.T) {
+	t.Parallel()
 	m := writer(t)
 	_, s := start(t, m, Options{})
 	c := &clients{T: t}
@@ -122,6 +123,7 @@ func TestGenerateGone(t *testing.T) {
 
 // A generation that has taken too long, or that the end of the service cuts off, says so.
 func TestGenerateCutOff(t *testing.T) {
+	t.Parallel()
 	for _, reason := range []string{"time", "ending"} {
 		o := Options{MaxTokens: 1e9}
 		if reason == "time" {

@@ -487,6 +487,7 @@ func TestPanic(t *testing.T) {
 
 // What takes longer than a request may is given up.
 func TestTime(t *testing.T) {
+	t.Parallel()
 	g := newGate(t)
 	_, s := start(t, g.Model, Options{Time: 500 * time.Millisecond})
 	defer close(g.opened)
