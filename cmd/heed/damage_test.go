@@ -32,10 +32,10 @@ func timeless(page string) string {
 	return before + lastColumn.ReplaceAllString(checks, "") + after
 }
 
-// A damaged file of a run, finished or not, is an error in every command that reads it, which names the file and changes
-// nothing, or the command does what it does with the whole file: it prints the same, writes the same page and goes on to
-// the same bytes. Times and seconds are the exception, and so are weights of an earlier check in an unfinished run, which
-// open. Nearly every flipped byte of what the run depends on is an error.
+// A damaged file of a run, finished or not, is an error in every command that reads it, which names the file and
+// changes nothing, or the command does what it does with the whole file: it prints the same, writes the same page and
+// goes on to the same bytes. Times and seconds are the exception, and so are weights of an earlier check in an
+// unfinished run, which open. Nearly every flipped byte of what the run depends on is an error.
 func TestDamagedFiles(t *testing.T) {
 	t.Parallel()
 	const ways = 6
