@@ -48,6 +48,9 @@ func TestWorkersChangeNoBit(t *testing.T) {
 		func() G.Solver { return G.NewAdamSolver(G.WithLearnRate(0.02)) },
 	} {
 		for _, micro := range []int{1, 2, 4, 8, 16} {
+			if testing.Short() && micro != 1 && micro != 4 {
+				continue
+			}
 			fit := func(workers, procs int) ([]train.Check, [][]float32) {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 				p := unevenDigits(t, micro, 0.1)

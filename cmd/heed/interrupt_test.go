@@ -172,7 +172,7 @@ func TestKillAndResume(t *testing.T) {
 	t.Parallel()
 	kills := 25
 	if testing.Short() {
-		kills = 5
+		kills = 3
 	}
 	base := t.TempDir()
 	flags := func(dir string) []string {

@@ -13,6 +13,9 @@ import (
 )
 
 func TestExtremes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
 	rule, err := data.Named("reverse", 3)
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,9 @@ func TestPresets(t *testing.T) {
 	tasks := map[data.Kind]string{data.KindText: "text", data.KindPairs: "pairs"}
 	for _, p := range Presets() {
 		t.Run(p.Name, func(t *testing.T) {
+			if testing.Short() && p.Name == "base" {
+				t.Skip("small is tried")
+			}
 			c := small(t, tasks[p.Kind])
 			if err := c.Apply(p.Name); err != nil {
 				t.Fatal(err)
