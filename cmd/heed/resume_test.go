@@ -92,7 +92,7 @@ func TestRaise(t *testing.T) {
 	}
 	config := filepath.Join(base, "of labels", task.ConfigFile) // whose fault it is if no flag has it
 	wrong := regexp.MustCompile(`"sha256": "[0-9a-f]*"\n}`).ReplaceAllString(read(t, config), `"sha256": ""}`)
-	write(t, config, regexp.MustCompile(`"steps": [0-9]+`).ReplaceAllString(wrong, `"steps": 999`))
+	write(t, config, regexp.MustCompile(`"steps_per_epoch": [0-9]+`).ReplaceAllString(wrong, `"steps_per_epoch": 999`))
 	fail(t, heed("train", "--resume="+filepath.Dir(config), "--max-epochs=9", "--data="+rowsFile(t, "labels")), 1, config+": training.steps_per_epoch must be ", "got 999")
 	os.Remove(filepath.Join(dir, task.CheckpointFile))
 	fail(t, heed("train", "--resume="+dir, "--max-epochs=9"), 1, "has no checkpoint.safetensors any more")
