@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heed-go/heed/internal/heatmap"
-	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -124,7 +124,7 @@ func figureWriter(path string) (func(io.Writer, heatmap.Figure) error, error) {
 
 // drawn says what has been drawn where.
 func drawn(path string, f heatmap.Figure) string {
-	s := fmt.Sprintf("%s, drawn in %s", f.Title, printable.Text(path))
+	s := fmt.Sprintf("%s, drawn in %s", f.Title, text.Escape(path))
 	if boxes := f.Boxes(); boxes != "" && strings.EqualFold(filepath.Ext(path), ".png") {
 		s += fmt.Sprintf(", where □ stands for %q: an .svg or .html shows them", boxes)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/bench"
-	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/optim"
 	"github.com/heed-go/heed/train/task"
@@ -181,7 +181,7 @@ func runsIn(folder, begins string, below int) (found []string) {
 	}
 	for _, e := range entries {
 		path := folder + e.Name()
-		if !strings.HasPrefix(e.Name(), begins) || begins == "" && strings.HasPrefix(e.Name(), ".") || printable.Except(path, "") != path {
+		if !strings.HasPrefix(e.Name(), begins) || begins == "" && strings.HasPrefix(e.Name(), ".") || text.EscapeExcept(path, "") != path {
 			continue
 		}
 		if _, err := os.Stat(filepath.Join(path, task.ConfigFile)); err == nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/watch"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
@@ -63,6 +63,6 @@ func findRate(cmd *cobra.Command, c task.Config, out string, how task.Task) erro
 	if err := picture.write(cmd.Context(), f.writePNG); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The loss falls most steeply at --learning-rate %.2g, as %s shows\n", rate, printable.Text(out))
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The loss falls most steeply at --learning-rate %.2g, as %s shows\n", rate, text.Escape(out))
 	return err
 }

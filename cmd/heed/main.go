@@ -33,7 +33,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/mpi"
 )
@@ -300,7 +300,7 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(fo
 
 // shell returns s as a shell takes it for one word. What a terminal shouldn't get is written as bash and zsh read it.
 func shell(s string) string {
-	if printable.Text(s) != s {
+	if text.Escape(s) != s {
 		var word strings.Builder
 		for i := range len(s) {
 			switch b := s[i]; {

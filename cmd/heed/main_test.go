@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/internal/bench"
-	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -502,12 +502,12 @@ func TestNamesAreMadePrintable(t *testing.T) {
 		{"attention", dir, "x"}, {"\x1b"}, {"help", "\x1b"}, {"eval", "--\x1b"}, {"train", "--dim=\x1b"},
 	} {
 		c := heed(args...)
-		if c.code == 0 || printable.Text(c.stderr) != c.stderr || !strings.Contains(c.stderr, `\x1b`) {
+		if c.code == 0 || text.Escape(c.stderr) != c.stderr || !strings.Contains(c.stderr, `\x1b`) {
 			t.Errorf("heed %q: status %d, standard error %q", args, c.code, c.stderr)
 		}
 	}
 	out := succeed(t, small("--task=copy", "--out="+dir)...)
-	if printable.Text(out) != out || strings.Count(out, "no\\x1b[31m") != 3 {
+	if text.Escape(out) != out || strings.Count(out, "no\\x1b[31m") != 3 {
 		t.Errorf("heed train prints %q", out)
 	}
 	fail(t, heed(small("--task=copy", "--out="+dir)...), 1, `no\x1b[31m\u202edir holds a run already`, "--resume $'")
@@ -515,7 +515,7 @@ func TestNamesAreMadePrintable(t *testing.T) {
 		t.Error("it predicts nothing")
 	}
 	figure := filepath.Join(dir, "figure.svg")
-	if out := succeed(t, "attention", dir, "abc", "--out="+figure); printable.Text(out) != out {
+	if out := succeed(t, "attention", dir, "abc", "--out="+figure); text.Escape(out) != out {
 		t.Errorf("heed attention prints %q", out)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/watch"
 	"github.com/heed-go/heed/train"
 )
@@ -155,7 +155,7 @@ func (p *progress) clear() {
 func (p *progress) over(w io.Writer, people bool) io.Writer {
 	return writerFunc(func(b []byte) (int, error) {
 		p.clear()
-		text := printable.Text(string(b))
+		text := text.Escape(string(b))
 		if people && p.mark != "" && strings.HasPrefix(text, p.mark) {
 			text, p.mark = strings.TrimSuffix(text, "\n")+"; best so far\n", ""
 		}

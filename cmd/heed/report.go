@@ -16,9 +16,9 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/atomicfile"
-	"github.com/heed-go/heed/internal/printable"
 	"github.com/heed-go/heed/internal/report"
 	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -95,7 +95,7 @@ leaves them out; the names of labels and tags stay.`,
 			if err := putWhole(put, path, write); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "Report:", printable.Text(path))
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "Report:", text.Escape(path))
 			return err
 		},
 	}
@@ -108,7 +108,7 @@ leaves them out; the names of labels and tags stay.`,
 func noteUntimed(cmd *cobra.Command, dir string, r *task.Run) {
 	if r.Untimed > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "heed: the report leaves out %s of %s: they aren't times above 0 of the run's checks, in order\n",
-			sizes.Count(r.Untimed, "line"), printable.Text(filepath.Join(dir, task.TimesFile)))
+			sizes.Count(r.Untimed, "line"), text.Escape(filepath.Join(dir, task.TimesFile)))
 	}
 }
 
@@ -160,5 +160,5 @@ func writeReport(cmd *cobra.Command, t *task.Task, dir string) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the run is whole, but not its report, which heed report", shell(dir), "writes:", oneLine(interrupted(cmd.Context(), err)))
 		return
 	}
-	fmt.Fprintln(cmd.OutOrStdout(), "Report:", printable.Text(path))
+	fmt.Fprintln(cmd.OutOrStdout(), "Report:", text.Escape(path))
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task/serve"
 )
 
@@ -74,7 +74,7 @@ as there are no passwords and no encryption.`,
 				return err
 			}
 			task := m.Config.Task
-			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s, which learned %s, answers on http://%s/\n", printable.Text(args[0]), printable.Text(task.Name), l.Addr()); err != nil {
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s, which learned %s, answers on http://%s/\n", text.Escape(args[0]), text.Escape(task.Name), l.Addr()); err != nil {
 				return err
 			}
 			served, err := serveUntil(cmd.Context(), l, h, o.ErrorLog)
@@ -98,7 +98,7 @@ as there are no passwords and no encryption.`,
 // errorLog is what a server tells of errors to, which are nobody's who asks.
 func errorLog(stderr io.Writer) *log.Logger {
 	return log.New(writerFunc(func(b []byte) (int, error) {
-		if _, err := fmt.Fprint(stderr, "heed: ", printable.Text(string(b))); err != nil {
+		if _, err := fmt.Fprint(stderr, "heed: ", text.Escape(string(b))); err != nil {
 			return 0, err
 		}
 		return len(b), nil

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // terminal returns the terminal that is written to, or nil.
@@ -49,7 +49,7 @@ func visible(w io.Writer) io.Writer {
 		if n > 0 && part[n-1] == '\r' {
 			n--
 		}
-		_, err := io.WriteString(w, printable.Except(strings.ReplaceAll(string(part[:n]), "\r\n", "\n"), "\n\t"))
+		_, err := io.WriteString(w, text.EscapeExcept(strings.ReplaceAll(string(part[:n]), "\r\n", "\n"), "\n\t"))
 		if part = part[n:]; err != nil {
 			return 0, err
 		}
@@ -64,5 +64,5 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 // oneLine returns an error's text on one line, of which the middle is cut where it is very long: what is in it may be a
 // user's argument.
 func oneLine(err error) string {
-	return printable.Cut(printable.Text(strings.Join(strings.Fields(err.Error()), " ")), 800, 300)
+	return text.Shorten(text.Escape(strings.Join(strings.Fields(err.Error()), " ")), 800, 300)
 }

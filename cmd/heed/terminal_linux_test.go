@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // onTerminal makes a call in a process of its own that has a terminal for its output and its errors, and returns what
@@ -67,17 +67,17 @@ func interruptedOnTerminal(t *testing.T, at, env string, args ...string) string 
 // What a terminal would obey is escaped where a model writes to it, and nowhere else.
 func TestGenerateOnATerminal(t *testing.T) {
 	t.Parallel()
-	text := filepath.Join(t.TempDir(), "escapes.txt")
-	write(t, text, strings.Repeat("a\x1b[31mb\tc\x07\u009b\u202e d\u3000\n", 300))
+	file := filepath.Join(t.TempDir(), "escapes.txt")
+	write(t, file, strings.Repeat("a\x1b[31mb\tc\x07\u009b\u202e d\u3000\n", 300))
 	dir := filepath.Join(t.TempDir(), "run")
-	succeed(t, small("--task=text", "--max-len=16", "--data="+text, "--steps-per-epoch=60", "--out="+dir)...)
+	succeed(t, small("--task=text", "--max-len=16", "--data="+file, "--steps-per-epoch=60", "--out="+dir)...)
 	args := []string{"generate", dir, "--prompt=a\x1b[", "--tokens=200", "--temperature=0.5"}
 	plain := succeed(t, args...)
 	if strings.Count(plain, "\x1b") < 2 {
 		t.Fatalf("the model writes no escape: %q", plain)
 	}
 	got := onTerminal(t, "TERM=xterm", args...)
-	if want := printable.Except(plain, "\n\t"); got != want || strings.ContainsAny(got, "\x1b\x07\u009b\u202e") {
+	if want := text.EscapeExcept(plain, "\n\t"); got != want || strings.ContainsAny(got, "\x1b\x07\u009b\u202e") {
 		t.Errorf("a terminal gets\n%q, want\n%q", got, want)
 	}
 }
@@ -89,7 +89,7 @@ func TestPredictOnATerminal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "escapes.csv")
 	write(t, path, "word,x\r\n"+strings.Repeat("a,\x1b[31m\u009bäöü€\U0001F600\r\n", 2000))
 	got := onTerminal(t, "TERM=xterm", "predict", dir, "--data="+path)
-	want := printable.Except(strings.ReplaceAll(succeed(t, "predict", dir, "--data="+path), "\r\n", "\n"), "\n")
+	want := text.EscapeExcept(strings.ReplaceAll(succeed(t, "predict", dir, "--data="+path), "\r\n", "\n"), "\n")
 	if got != want || strings.Count(got, "äöü€\U0001F600") != 2000 || strings.Contains(got, "\x1b") {
 		t.Errorf("a terminal gets\n%.300q, want\n%.300q", got, want)
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/printable"
 	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/watch"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
@@ -275,7 +275,7 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 		if n := t.Config.DecoderLayers; n > 0 {
 			blocks = fmt.Sprintf("%d and %s", m.Layers, sizes.Count(n, "block"))
 		}
-		fmt.Fprintf(stdout, "%s  model: width %d, %s, %s; batches of %d, %s an epoch, %s\n", printable.Text(look.String()),
+		fmt.Fprintf(stdout, "%s  model: width %d, %s, %s; batches of %d, %s an epoch, %s\n", text.Escape(look.String()),
 			m.Dim, blocks, sizes.Count(m.Block.Attention.Heads, "head"), of.BatchSize, sizes.Count(of.StepsPerEpoch, "step"), atMost(of.MaxEpochs))
 	}
 	bar, people := cmd.ErrOrStderr(), terminal(stdout) != nil
@@ -335,12 +335,12 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 
 // loadedText says which parameters another run's weights had.
 func loadedText(from string, l layers.Loaded, all int) string {
-	s := fmt.Sprintf("Starting from %s: %d of %d tensors", printable.Text(from), all-len(l.Kept), all)
+	s := fmt.Sprintf("Starting from %s: %d of %d tensors", text.Escape(from), all-len(l.Kept), all)
 	if len(l.Kept) > 0 {
 		s += "; new ones: " + scopes(l.Kept)
 	}
 	if len(l.Unused) > 0 {
-		s += "; left out: " + printable.Text(scopes(l.Unused))
+		s += "; left out: " + text.Escape(scopes(l.Unused))
 	}
 	return s
 }

@@ -33,7 +33,7 @@ var floors = [][]string{
 	{"internal/kernel"},
 	{"data", "internal/atomicfile", "internal/extremes", "internal/folderlock", "internal/heap", "internal/heatmap", "internal/kinds", "internal/safetensors", "internal/testseed", "train/score"},
 	{"data/tokenizer"},
-	{"internal/apart", "internal/jsonkeys", "internal/printable", "internal/setting", "internal/sizes", "internal/webpage"},
+	{"internal/apart", "internal/jsonkeys", "internal/setting", "internal/sizes", "internal/text", "internal/webpage"},
 }
 
 // floorOf is the floor of a package, or -1 if it has none.

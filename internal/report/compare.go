@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heed-go/heed/internal/printable"
 	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // comparison is what the template of several runs shows.
@@ -38,7 +38,7 @@ func names(runs []*Run) []string {
 	short := make([]string, len(runs))
 	whole := make([]string, len(runs))
 	for i, r := range runs {
-		short[i], whole[i] = name(r.Dir), printable.Except(r.Dir, "")
+		short[i], whole[i] = name(r.Dir), text.EscapeExcept(r.Dir, "")
 	}
 	sorted := slices.Sorted(slices.Values(short))
 	if len(slices.Compact(sorted)) < len(runs) {

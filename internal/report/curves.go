@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
 )
 
@@ -156,7 +156,7 @@ func (r *Run) charts() []chart {
 
 // capital returns a name of a metric as a title: exact_match is Exact match.
 func capital(name string) string {
-	name = printable.Except(strings.ReplaceAll(name, "_", " "), "")
+	name = text.EscapeExcept(strings.ReplaceAll(name, "_", " "), "")
 	return strings.ToUpper(name[:min(1, len(name))]) + name[min(1, len(name)):]
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task"
 )
@@ -158,7 +158,7 @@ func shown(s string) string {
 	if r := []rune(s); len(r) > shownLength {
 		s = string(r[:shownLength]) + "…"
 	}
-	return printable.Except(s, "")
+	return text.EscapeExcept(s, "")
 }
 
 // A length is how sources of some lengths were answered.
@@ -262,5 +262,5 @@ func className(class string) string {
 	if r := []rune(class); len(r) > 24 {
 		class = string(r[:23]) + "…"
 	}
-	return printable.Except(class, "")
+	return text.EscapeExcept(class, "")
 }

@@ -17,8 +17,8 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/heatmap"
-	"github.com/heed-go/heed/internal/printable"
 	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/webpage"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train/task"
@@ -59,7 +59,7 @@ type view struct {
 }
 
 //go:embed report.html
-var text string
+var markup string
 
 //go:embed report.css
 var style string
@@ -68,10 +68,10 @@ var style string
 var script string
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"text":    printable.Text,
-	"line":    func(s string) string { return printable.Except(s, "") },
+	"text":    text.Escape,
+	"line":    func(s string) string { return text.EscapeExcept(s, "") },
 	"percent": percent,
-}).Parse(text))
+}).Parse(markup))
 
 // Write writes the page of a run.
 func (r *Run) Write(ctx context.Context, w io.Writer) error {
@@ -107,7 +107,7 @@ func name(dir string) string {
 	if whole, err := filepath.Abs(dir); err == nil {
 		dir = whole
 	}
-	return printable.Except(filepath.Base(dir), "")
+	return text.EscapeExcept(filepath.Base(dir), "")
 }
 
 // A tile is a number that stands out.
@@ -184,7 +184,7 @@ func (v *view) sample(ctx context.Context) error {
 	if errors.As(err, new(*task.InputError)) { // nothing is known of what the text begins with
 		return nil
 	}
-	v.Sample = printable.Except(s.String(), "\n\t")
+	v.Sample = text.EscapeExcept(s.String(), "\n\t")
 	return err
 }
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/webpage"
 	"github.com/heed-go/heed/train"
 )
@@ -54,13 +54,13 @@ progress { width: min(40rem, 100%); }
 // A client is sent the state of the run when it comes and, every half a second, whenever there is another. There is no
 // queue: who is slow is sent fewer states, and training waits for nobody.
 func (r *Run) Handler(title, about string) (http.Handler, error) {
-	var text strings.Builder
-	about, title = printable.Text(about), printable.Text(title)
-	if err := body.Execute(&text, struct{ Title, About string }{title, about}); err != nil {
+	var content strings.Builder
+	about, title = text.Escape(about), text.Escape(title)
+	if err := body.Execute(&content, struct{ Title, About string }{title, about}); err != nil {
 		return nil, err
 	}
 	whole, err := webpage.Page{
-		Title: title, Body: template.HTML(text.String()), Style: bodyStyle, Charts: true, Scripts: []string{live}, Live: true,
+		Title: title, Body: template.HTML(content.String()), Style: bodyStyle, Charts: true, Scripts: []string{live}, Live: true,
 	}.Handler()
 	if err != nil {
 		return nil, err

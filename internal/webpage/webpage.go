@@ -18,7 +18,7 @@ import (
 //
 // Where its parts have data in them, html/template has put them there: in elements, in attributes, and for scripts as
 // JSON in a <script type="application/json">. Scripts are the same whatever the data are. What isn't printable, such as
-// marks that turn the direction of text around, is escaped before, by package printable.
+// marks that turn the direction of text around, is escaped before, by package text.
 type Page struct {
 	Title   string
 	Body    template.HTML

@@ -17,7 +17,7 @@ func (h *Handler) describe(w http.ResponseWriter, _ *http.Request) error {
 	paths := object{}
 	for path, e := range h.endpoints {
 		operation := h.operation(path)
-		operation["responses"].(object)["default"] = answered("an error, on one line", "application/json", fields("error", text))
+		operation["responses"].(object)["default"] = answered("an error, on one line", "application/json", fields("error", textSchema))
 		paths[path] = object{strings.ToLower(e.method): operation}
 	}
 	return h.write(w, http.StatusOK, object{
@@ -34,7 +34,7 @@ func (h *Handler) operation(path string) object {
 	o := h.options
 	switch path {
 	case "/":
-		return operation("a page to try it", nil, answered("the page", "text/html", text))
+		return operation("a page to try it", nil, answered("the page", "text/html", textSchema))
 	case "/openapi.json":
 		return operation("this description", nil, answered("OpenAPI 3.1", inJSON, object{"type": "object"}))
 	case "/health":
@@ -48,25 +48,25 @@ func (h *Handler) operation(path string) object {
 			"top_k", object{"type": "integer", "default": 0, "minimum": 0},
 			"top_p", object{"type": "number", "default": 1, "exclusiveMinimum": 0, "maximum": 1},
 			"seed", object{"type": "integer", "default": 1, "minimum": 0},
-		), "prompt"), answered("events text, {\"text\": …}, and a last one: done, {\"reason\": \"tokens\", \"time\" or \"ending\"}, or error, {\"error\": …}", "text/event-stream", text))
+		), "prompt"), answered("events text, {\"text\": …}, and a last one: done, {\"reason\": \"tokens\", \"time\" or \"ending\"}, or error, {\"error\": …}", "text/event-stream", textSchema))
 	case "/attention":
-		list := object{"type": "array", "items": text}
+		list := object{"type": "array", "items": textSchema}
 		weights := object{"type": "array", "items": object{"type": []string{"number", "null"}}, "description": "of a head: (rows, columns), row by row"}
-		layer := fields("name", text, "meaning", text, "rows", list, "columns", list, "heads", object{"type": "array", "items": weights})
+		layer := fields("name", textSchema, "meaning", textSchema, "rows", list, "columns", list, "heads", object{"type": "array", "items": weights})
 		return operation("what the model attends to while it answers an input", h.body(fields(
-			"input", text,
+			"input", textSchema,
 			"layer", object{"type": "string", "default": "", "description": "only layers whose name has this in it"},
-		), "input"), answered("attention weights", inJSON, fields("input", text, "answer", text, "key", text, "layers", object{"type": "array", "items": layer})))
+		), "input"), answered("attention weights", inJSON, fields("input", textSchema, "answer", textSchema, "key", textSchema, "layers", object{"type": "array", "items": layer})))
 	}
 	in := []any{
-		"inputs", object{"type": "array", "items": text, "minItems": 1, "maxItems": o.MaxInputs},
+		"inputs", object{"type": "array", "items": textSchema, "minItems": 1, "maxItems": o.MaxInputs},
 		"scores", object{"type": "boolean", "default": false, "description": "whether answers have their log_prob"},
 	}
 	if h.model.Config.Task.Kind == data.KindPairs {
 		in = append(in, "beam", object{"type": "integer", "default": 1, "minimum": 1, "maximum": o.MaxBeam})
 	}
 	answer := fields(
-		"answer", text,
+		"answer", textSchema,
 		"log_prob", object{"type": "number", "description": "the natural logarithm of the answer's probability"},
 		"unknown", object{"type": "boolean", "description": "whether the input has symbols that training never saw"},
 		"error", object{"type": "string", "description": "why the model can't take the input, which has no answer then"},
@@ -76,7 +76,7 @@ func (h *Handler) operation(path string) object {
 		answered("an answer to each input, in their order", inJSON, fields("answers", object{"type": "array", "items": answer})))
 }
 
-var text = object{"type": "string"}
+var textSchema = object{"type": "string"}
 
 // fields is the schema of an object, of names and their schemas in turn, all of them required.
 func fields(of ...any) object {

@@ -18,7 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/internal/jsonkeys"
-	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // A failure is an error with the status that tells it.
@@ -96,7 +96,7 @@ func encode(value any) ([]byte, error) {
 // oneLine returns an error's text on one line, of which the middle is cut where it is very long: what a client sent may
 // be in it.
 func oneLine(err error) string {
-	return printable.Cut(strings.Join(strings.Fields(err.Error()), " "), 400, 100)
+	return text.Shorten(strings.Join(strings.Fields(err.Error()), " "), 400, 100)
 }
 
 // read reads a request's body, and decodes it into a pointer to a struct, whose fields are what wants says of them.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/heatmap"
-	"github.com/heed-go/heed/internal/printable"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/webpage"
 )
 
@@ -28,7 +28,7 @@ func (h *Handler) newPage() (http.Handler, error) {
 	rule := h.model.Config.Task
 	var body bytes.Buffer
 	err := pageBody.Execute(&body, map[string]any{
-		"Name": printable.Text(rule.Name), "About": printable.Text(rule.About), "Example": printable.Text(rule.Example),
+		"Name": text.Escape(rule.Name), "About": text.Escape(rule.About), "Example": text.Escape(rule.Example),
 		"Writes": rule.Kind == data.KindText, "Tokens": h.defaultTokens(), "MaxTokens": h.options.MaxTokens,
 		"Beams": rule.Kind == data.KindPairs, "MaxBeam": h.options.MaxBeam,
 	})
@@ -36,7 +36,7 @@ func (h *Handler) newPage() (http.Handler, error) {
 		return nil, err
 	}
 	return webpage.Page{
-		Title: "heed: " + printable.Text(rule.Name), Body: template.HTML(body.String()), Style: heatmap.Style + pageStyle,
+		Title: "heed: " + text.Escape(rule.Name), Body: template.HTML(body.String()), Style: heatmap.Style + pageStyle,
 		Scripts: []string{heatmap.Script, pageScript}, Live: true,
 	}.Handler()
 }
