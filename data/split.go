@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/memory"
 )
 
 // Split draws a rule's examples for training and for validation. No source is ever drawn for both: one source in eight
@@ -93,7 +93,7 @@ const exampleBytes = 2*16 + 2*8
 // alone, and may repeat. A smaller size takes the first of them; one below 1 takes none. A sample that has no answer is
 // an error, and so is a size that there is no memory for.
 func (s *Split) Train(epoch, step, size int) ([]Example, error) {
-	if err := sizes.Check(sizes.Product(max(size, 0), exampleBytes)); err != nil {
+	if err := memory.Check(memory.Product(max(size, 0), exampleBytes)); err != nil {
 		return nil, fmt.Errorf("task %s: %d examples: %w", s.rule.Name, size, err)
 	}
 	rng := newRand(s.seed, forTraining, epoch, step)

@@ -8,7 +8,8 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // ALiBi lowers the scores of self-attention by distance (Press et al., 2021, Attention with Linear Biases): the further
@@ -38,7 +39,7 @@ func (ALiBi) Slopes(heads int) ([]float64, error) {
 		return nil, err
 	}
 	if heads > mostHeads {
-		return nil, fmt.Errorf("alibi: slopes of %d heads take %s of memory: there may be at most %d heads", heads, sizes.Text(sizes.Product(heads, 8)), mostHeads)
+		return nil, fmt.Errorf("alibi: slopes of %d heads take %s of memory: there may be at most %d heads", heads, text.Bytes(memory.Product(heads, 8)), mostHeads)
 	}
 	below := 1 << (bits.Len(uint(heads)) - 1)
 	slopes := make([]float64, heads)

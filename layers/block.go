@@ -5,8 +5,8 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/ops"
-	"github.com/heed-go/heed/internal/sizes"
 )
 
 // BlockConfig describes an EncoderBlock or a DecoderBlock.
@@ -65,7 +65,7 @@ func newBlockAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAttenti
 			return nil, fmt.Errorf("%s: in a block, %s must be the block's width, %d, or 0 for that, got %d", a.name, x.name, dim, x.value)
 		}
 	}
-	if out := sizes.Product(a.heads, a.Value.Weight.Value.Shape()[0]/a.groups); c.NoOutput && out != dim {
+	if out := memory.Product(a.heads, a.Value.Weight.Value.Shape()[0]/a.groups); c.NoOutput && out != dim {
 		return nil, fmt.Errorf("%s: in a block, NoOutput needs heads that are together as wide as the block, %d, got %d", a.name, dim, out)
 	}
 	return a, nil

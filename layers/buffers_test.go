@@ -9,7 +9,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"github.com/heed-go/heed/internal/heap"
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -147,7 +147,7 @@ func TestBuffersHoldWhatTheLongestNeeds(t *testing.T) {
 	logits := func(b *layers.Build, ids, _ *G.Node) (*G.Node, error) { return m.Forward(b, ids, layers.Mask{}) }
 	// held returns the bytes that graphs hold when each has run once.
 	held := func(b layers.Build, lengths ...int) float64 {
-		before := heap.InUse()
+		before := memory.HeapInUse()
 		var graphs []*lossGraph
 		for _, length := range lengths {
 			b := b
@@ -156,7 +156,7 @@ func TestBuffersHoldWhatTheLongestNeeds(t *testing.T) {
 		for i, l := range graphs {
 			l.run(t, i)
 		}
-		bytes := heap.InUse() - before
+		bytes := memory.HeapInUse() - before
 		for _, l := range graphs {
 			*l = lossGraph{vm: l.vm}
 		}
@@ -195,11 +195,11 @@ func TestBuffersLetGraphsGo(t *testing.T) {
 	}
 	run(70)
 	const rounds, limit = 40, 1 << 20 // a graph holds some 200 kB without its memory, which is some 1 MB
-	before := heap.InUse()
+	before := memory.HeapInUse()
 	for i := range rounds {
 		run(i + 1)
 	}
-	if grown := heap.InUse() - before; grown > limit {
+	if grown := memory.HeapInUse() - before; grown > limit {
 		t.Errorf("%d graphs left %d bytes", rounds, grown)
 	}
 	runtime.KeepAlive(buffers)

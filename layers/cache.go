@@ -8,8 +8,8 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/ops"
-	"github.com/heed-go/heed/internal/sizes"
 )
 
 // A Cache holds the keys and values that a decoder's attention layers computed for the tokens of a batch of sequences,
@@ -39,7 +39,7 @@ func NewCache(batch, capacity int) (*Cache, error) {
 	if err := positive("cache", size{"the batch", batch}, size{"the capacity", capacity}); err != nil {
 		return nil, err
 	}
-	if err := sizes.Check(sizes.Product(batch, capacity, leastTokenBytes), sizes.Product(batch, 16)); err != nil {
+	if err := memory.Check(memory.Product(batch, capacity, leastTokenBytes), memory.Product(batch, 16)); err != nil {
 		return nil, fmt.Errorf("cache: %d sequences of %d tokens: %w", batch, capacity, err)
 	}
 	return &Cache{
@@ -225,8 +225,8 @@ func (c *Cache) append(b *Build, name string, weight *Param, x *G.Node) (*G.Node
 	if p.store == nil {
 		s := x.Shape()
 		width := s[len(s)-1]
-		bytes := sizes.Product(c.batch, c.capacity, width, int(x.Dtype().Size()))
-		if err := sizes.Check(c.bytes, bytes); err != nil {
+		bytes := memory.Product(c.batch, c.capacity, width, int(x.Dtype().Size()))
+		if err := memory.Check(c.bytes, bytes); err != nil {
 			return nil, fmt.Errorf("cache: %s of %d sequences of %d tokens, of %d numbers each: %w", name, c.batch, c.capacity, width, err)
 		}
 		c.bytes += bytes

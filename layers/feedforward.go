@@ -5,8 +5,8 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/ops"
-	"github.com/heed-go/heed/internal/sizes"
 )
 
 // FeedForward is two linear layers with an activation between them, the same for every position (Vaswani et al., 2017,
@@ -44,7 +44,7 @@ func NewFeedForward(p *Params, dim int, c FeedForwardConfig) (*FeedForward, erro
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if c.Hidden == 0 {
-		c.Hidden = sizes.Product(4, dim)
+		c.Hidden = memory.Product(4, dim)
 	}
 	if err := positive(name, size{"Hidden", c.Hidden}); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/memory"
 )
 
 // A Function is a graph to evaluate, built once and called often: values in, copies out. Any number of goroutines may
@@ -123,7 +123,7 @@ func ownMemory(n *G.Node) error {
 	if n.IsScalar() {
 		return nil
 	}
-	if err := sizes.Check(sizes.Product(sizes.Product(n.Shape()...), int(n.Dtype().Size()))); err != nil {
+	if err := memory.Check(memory.Product(memory.Product(n.Shape()...), int(n.Dtype().Size()))); err != nil {
 		return err
 	}
 	return G.Let(n, tensor.New(tensor.WithShape(n.Shape()...), tensor.Of(n.Dtype())))

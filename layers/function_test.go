@@ -10,7 +10,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"github.com/heed-go/heed/internal/heap"
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -230,14 +230,14 @@ func TestFunctionsAreFreed(t *testing.T) {
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 	f := small(t, p)
 	must[[]*tensor.Dense](t)(f.Call(fiveIDs(1)))
-	before := heap.InUse()
+	before := memory.HeapInUse()
 	const rounds, limit = 30, 1 << 20 // a graph holds some 100 kB
 	for i := range rounds {
 		p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 		must[[]*tensor.Dense](t)(small(t, p).Call(fiveIDs(i)))
 		must[[]*tensor.Dense](t)(f.Call(fiveIDs(i)))
 	}
-	if grown := heap.InUse() - before; grown > limit {
+	if grown := memory.HeapInUse() - before; grown > limit {
 		t.Errorf("%d functions left %d bytes", rounds, grown)
 	}
 }

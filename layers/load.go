@@ -82,7 +82,7 @@ func (p *Params) load(f *safetensors.File, o LoadOptions) (Loaded, error) {
 // load sets every parameter that the options don't leave out to its part of the file's tensors, or none.
 func load[T float32 | float64](s *paramSet, f *safetensors.File, o LoadOptions) (Loaded, error) {
 	for _, q := range s.list {
-		if _, err := memory[T](q); err != nil {
+		if _, err := valuesOf[T](q); err != nil {
 			return Loaded{}, err
 		}
 	}
@@ -111,7 +111,7 @@ func load[T float32 | float64](s *paramSet, f *safetensors.File, o LoadOptions) 
 		}
 	}
 	for q, values := range from { // nothing can fail any more
-		to, _ := memory[T](q)
+		to, _ := valuesOf[T](q)
 		copy(to, values)
 	}
 	l.Metadata = f.Metadata

@@ -10,8 +10,8 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/ops"
-	"github.com/heed-go/heed/internal/sizes"
 )
 
 // ModelConfig describes an Encoder or a Decoder: token embeddings, positions, a stack of blocks, a norm after them
@@ -228,7 +228,7 @@ func newBlocks[B any](p *Params, model string, n int, newBlock func(p *Params) (
 			return nil, err
 		}
 		if i == 0 {
-			if err := sizes.Check(p.set.bytes, sizes.Product(n-1, p.set.bytes-before)); err != nil {
+			if err := memory.Check(p.set.bytes, memory.Product(n-1, p.set.bytes-before)); err != nil {
 				return nil, fmt.Errorf("%s: %d blocks: %w", model, n, err)
 			}
 		}

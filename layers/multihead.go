@@ -6,7 +6,7 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/memory"
 )
 
 // MultiHeadAttention projects queries, keys and values with learned weights, lets every head attend on its own, and
@@ -119,10 +119,10 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 		in, out int
 		init    Init
 	}{
-		{&a.Query, "query", dim, sizes.Product(c.Heads, c.HeadDim), c.Init},
-		{&a.Key, "key", c.KeyInput, sizes.Product(c.KeyValueHeads, c.HeadDim), c.Init},
-		{&a.Value, "value", c.ValueInput, sizes.Product(c.KeyValueHeads, c.ValueDim), c.Init},
-		{&a.Output, "output", sizes.Product(c.Heads, c.ValueDim), dim, c.OutputInit.or(c.Init)},
+		{&a.Query, "query", dim, memory.Product(c.Heads, c.HeadDim), c.Init},
+		{&a.Key, "key", c.KeyInput, memory.Product(c.KeyValueHeads, c.HeadDim), c.Init},
+		{&a.Value, "value", c.ValueInput, memory.Product(c.KeyValueHeads, c.ValueDim), c.Init},
+		{&a.Output, "output", memory.Product(c.Heads, c.ValueDim), dim, c.OutputInit.or(c.Init)},
 	}
 	if c.NoOutput {
 		parts = parts[:3]

@@ -9,8 +9,8 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/ops"
-	"github.com/heed-go/heed/internal/sizes"
 )
 
 // A Norm normalises the last axis: a LayerNorm or an RMSNorm.
@@ -163,7 +163,7 @@ func (l *RMSNorm) ForwardHeads(b *Build, x *G.Node, heads int) (*G.Node, error) 
 	if err := positive(l.name, size{"the number of heads", heads}); err != nil {
 		return nil, err
 	}
-	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), sizes.Product(heads, l.Weight.Value.Shape()[0])); err != nil {
+	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), memory.Product(heads, l.Weight.Value.Shape()[0])); err != nil {
 		return nil, err
 	}
 	gamma, err := b.Bind(x.Graph(), l.Weight)

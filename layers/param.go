@@ -9,7 +9,7 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/memory"
 )
 
 // A Param is a learnable tensor with a name. It belongs to no graph: Build.Bind makes it a node of one, and of any
@@ -155,10 +155,10 @@ func restore[T float32 | float64](params []*Param, snapshot []*tensor.Dense) err
 	to, from := make([][]T, len(params)), make([][]T, len(params))
 	for i, q := range params {
 		var err error
-		if to[i], err = memory[T](q); err != nil {
+		if to[i], err = valuesOf[T](q); err != nil {
 			return err
 		}
-		if from[i], err = memory[T](&Param{Name: q.Name, Value: snapshot[i]}); err != nil {
+		if from[i], err = valuesOf[T](&Param{Name: q.Name, Value: snapshot[i]}); err != nil {
 			return fmt.Errorf("the snapshot: %w", err)
 		}
 		if s := snapshot[i].Shape(); !s.Eq(q.Value.Shape()) {
@@ -187,9 +187,9 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 			return nil, fmt.Errorf("parameter %q must have a shape of positive sizes, got %v", full, tensor.Shape(shape))
 		}
 	}
-	numbers := sizes.Product(shape...)
-	bytes := sizes.Product(numbers, int(p.dtype.Size()))
-	if err := sizes.Check(p.set.bytes, bytes, sizes.Product(numbers, 8)); err != nil { // the last for values
+	numbers := memory.Product(shape...)
+	bytes := memory.Product(numbers, int(p.dtype.Size()))
+	if err := memory.Check(p.set.bytes, bytes, memory.Product(numbers, 8)); err != nil { // the last for values
 		return nil, fmt.Errorf("parameter %q of shape %v: %w", full, tensor.Shape(shape), err)
 	}
 	h := fnv.New64a()

@@ -40,7 +40,7 @@ func (p *Params) Encode(w io.Writer, metadata map[string]string) error {
 func export[T float32 | float64](params []*Param) ([]safetensors.Tensor, error) {
 	tensors := make([]safetensors.Tensor, len(params))
 	for i, q := range params {
-		values, err := memory[T](q)
+		values, err := valuesOf[T](q)
 		if err != nil {
 			return nil, err
 		}
@@ -52,8 +52,8 @@ func export[T float32 | float64](params []*Param) ([]safetensors.Tensor, error) 
 	return tensors, nil
 }
 
-// memory returns a parameter's own values, in row-major order: to write to them is to change the parameter.
-func memory[T float32 | float64](q *Param) ([]T, error) {
+// valuesOf returns a parameter's own values, in row-major order: to write to them is to change the parameter.
+func valuesOf[T float32 | float64](q *Param) ([]T, error) {
 	var all any
 	switch v := q.Value; {
 	case !ops.InRows(v):

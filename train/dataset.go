@@ -13,8 +13,9 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/apart"
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/ops"
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // A Batch is what a graph of the loss is fed at once.
@@ -82,7 +83,7 @@ func Tensors(values ...*tensor.Dense) (Dataset, error) {
 	return Dataset{Len: n, Batch: func(examples []int) (Batch, error) {
 		for _, e := range examples {
 			if e < 0 || e >= n {
-				return Batch{}, fmt.Errorf("the tensors have %s, numbered from 0, and none of number %d", sizes.Count(n, "row"), e)
+				return Batch{}, fmt.Errorf("the tensors have %s, numbered from 0, and none of number %d", text.Count(n, "row"), e)
 			}
 		}
 		b := Batch{Weight: float64(len(examples))}
@@ -163,7 +164,7 @@ type plan struct {
 // newPlan finds the buckets of a Dataset, unless there is no memory for as many examples.
 func newPlan(d Dataset, size int, seed uint64, making *sync.Mutex) (*plan, error) {
 	// Their numbers are in the buckets and again in an epoch, of which each step is a slice.
-	if err := sizes.Check(sizes.Product(d.Len, 16), sizes.Product((d.Len-1)/size+1, 24)); err != nil {
+	if err := memory.Check(memory.Product(d.Len, 16), memory.Product((d.Len-1)/size+1, 24)); err != nil {
 		return nil, fmt.Errorf("a Len of %d: %w", d.Len, err)
 	}
 	p := &plan{Dataset: d, size: size, seed: seed, making: making}

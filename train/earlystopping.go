@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // Stopping says when training ends by itself, and which parameters it leaves. It is plain data, and goes to JSON and
@@ -209,7 +209,7 @@ func (e *EarlyStopping) result(history []Check, err error) *Result {
 	case err != nil:
 		r.StoppedBecause = err.Error()
 	case e.steps:
-		r.StoppedBecause = fmt.Sprintf("it was to take %s at most", sizes.Count(history[len(history)-1].Step, "step"))
+		r.StoppedBecause = fmt.Sprintf("it was to take %s at most", text.Count(history[len(history)-1].Step, "step"))
 	default:
 		r.StoppedBecause = fmt.Sprintf("it was to take %s at most", e.checks(len(history)))
 	}
@@ -225,4 +225,4 @@ func (e *EarlyStopping) unit() string {
 }
 
 // checks is a number of checks in words.
-func (e *EarlyStopping) checks(n int) string { return sizes.Count(n, e.unit()) }
+func (e *EarlyStopping) checks(n int) string { return text.Count(n, e.unit()) }

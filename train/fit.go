@@ -15,7 +15,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/apart"
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -48,9 +48,9 @@ func Fit(ctx context.Context, p Problem, c Config) (*Result, error) {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case c.MaxSteps > 0 && f.step >= c.MaxSteps:
-			return pause(fmt.Sprintf("the limit of %s is reached", sizes.Count(c.MaxSteps, "step")))
+			return pause(fmt.Sprintf("the limit of %s is reached", text.Count(c.MaxSteps, "step")))
 		case c.MaxTime > 0 && taken >= c.MaxTime:
-			return pause(fmt.Sprintf("the limit of %v is reached, after %s", c.MaxTime, sizes.Count(f.step, "step")))
+			return pause(fmt.Sprintf("the limit of %v is reached, after %s", c.MaxTime, text.Count(f.step, "step")))
 		}
 		return nil
 	}

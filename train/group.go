@@ -13,8 +13,8 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/safetensors"
-	"github.com/heed-go/heed/internal/sizes"
 )
 
 // A Group is processes that fit one Problem together: each calls Fit with a Problem, Params, a Solver and a Config of
@@ -305,7 +305,7 @@ func (t *team) share(data []byte, err error) ([]byte, error) {
 	if !(length >= 1 && length < math.MaxInt) {
 		return nil, t.broken(fmt.Errorf("process 0 sends a length of %v bytes", length))
 	}
-	if err := sizes.Check(int(length)); err != nil {
+	if err := memory.Check(int(length)); err != nil {
 		return nil, fmt.Errorf("train: what process 0 shares: %w", err)
 	}
 	if t.rank > 0 {

@@ -7,7 +7,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"github.com/heed-go/heed/internal/heap"
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
@@ -45,12 +45,12 @@ func TestFitFreesItsGraphs(t *testing.T) {
 		}
 	}
 	fit()
-	before := heap.InUse()
+	before := memory.HeapInUse()
 	const rounds = 20
 	for range rounds {
 		fit()
 	}
-	if grown := heap.InUse() - before; grown > rounds*256*256 { // a fourth of the weights' gradient
+	if grown := memory.HeapInUse() - before; grown > rounds*256*256 { // a fourth of the weights' gradient
 		t.Errorf("%d fits left %d bytes", rounds, grown)
 	}
 }

@@ -9,8 +9,9 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/ops"
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/text"
 )
 
 const (
@@ -24,8 +25,8 @@ func (f *fit) checkMemory() error {
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	if bytes > sizes.Memory() {
-		return fmt.Errorf("train: this takes about %s of memory, of which there is %s: choose smaller batches, more MicroBatches, fewer Workers or a smaller model", sizes.Text(bytes), sizes.MemoryText())
+	if bytes > memory.Limit() {
+		return fmt.Errorf("train: this takes about %s of memory, of which there is %s: choose smaller batches, more MicroBatches, fewer Workers or a smaller model", text.Bytes(bytes), memory.LimitText())
 	}
 	if f.OnMemory != nil {
 		f.OnMemory(bytes)
@@ -66,7 +67,7 @@ func (f *fit) memory() (int, error) {
 	for _, p := range f.Params.All() {
 		need += len(p.Value.Raw) // the best values
 	}
-	state, err := f.stateBytes(sizes.Memory() - need)
+	state, err := f.stateBytes(memory.Limit() - need)
 	if err != nil {
 		return 0, err
 	}

@@ -17,7 +17,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"github.com/heed-go/heed/internal/heap"
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
@@ -468,10 +468,10 @@ func TestLengthsShareMemory(t *testing.T) {
 // held returns the bytes that training holds after its second epoch and the validation of it.
 func held(t *testing.T, p train.Problem) float64 {
 	t.Helper()
-	before := heap.InUse()
+	before := memory.HeapInUse()
 	var after int
 	_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 2, Workers: 1, OnCheck: func([]train.Check, bool) (bool, error) {
-		after = heap.InUse()
+		after = memory.HeapInUse()
 		return false, nil
 	}})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heed-go/heed/internal/heap"
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -94,11 +94,11 @@ func TestCompletion(t *testing.T) {
 func TestCallsLeaveNothing(t *testing.T) {
 	const calls = 50
 	succeed(t, "version")
-	before := heap.InUse()
+	before := memory.HeapInUse()
 	for range calls {
 		succeed(t, "version")
 	}
-	if grown := heap.InUse() - before; grown > calls<<11 {
+	if grown := memory.HeapInUse() - before; grown > calls<<11 {
 		t.Errorf("%d calls leave %d bytes", calls, grown)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -195,10 +195,10 @@ func (p *prediction) fail(err error) {
 // said says how many inputs have symbols that the model doesn't know, and returns an error where some have no answer.
 func (p *prediction) said() error {
 	if p.unknown > 0 {
-		fmt.Fprintf(p.stderr, "heed: training never saw all symbols of %d of %s\n", p.unknown, sizes.Count(p.answered, "input"))
+		fmt.Fprintf(p.stderr, "heed: training never saw all symbols of %d of %s\n", p.unknown, text.Count(p.answered, "input"))
 	}
 	if p.failed > 0 {
-		return fmt.Errorf("there is no answer to %d of %s", p.failed, sizes.Count(p.answered, "input"))
+		return fmt.Errorf("there is no answer to %d of %s", p.failed, text.Count(p.answered, "input"))
 	}
 	return nil
 }

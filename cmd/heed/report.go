@@ -17,7 +17,6 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/report"
-	"github.com/heed-go/heed/internal/sizes"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"
 )
@@ -108,7 +107,7 @@ leaves them out; the names of labels and tags stay.`,
 func noteUntimed(cmd *cobra.Command, dir string, r *task.Run) {
 	if r.Untimed > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "heed: the report leaves out %s of %s: they aren't times above 0 of the run's checks, in order\n",
-			sizes.Count(r.Untimed, "line"), text.Escape(filepath.Join(dir, task.TimesFile)))
+			text.Count(r.Untimed, "line"), text.Escape(filepath.Join(dir, task.TimesFile)))
 	}
 }
 

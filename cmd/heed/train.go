@@ -19,7 +19,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/sizes"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/watch"
 	"github.com/heed-go/heed/layers"
@@ -271,12 +270,12 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 	signal.Ignore(syscall.SIGPIPE) // the run is to be whole, also where nobody reads its lines to the end
 	if look := t.Look(); look != nil && first(how.Group) {
 		m, of := t.Config.Model, t.Config.Training
-		blocks := sizes.Count(m.Layers, "block")
+		blocks := text.Count(m.Layers, "block")
 		if n := t.Config.DecoderLayers; n > 0 {
-			blocks = fmt.Sprintf("%d and %s", m.Layers, sizes.Count(n, "block"))
+			blocks = fmt.Sprintf("%d and %s", m.Layers, text.Count(n, "block"))
 		}
 		fmt.Fprintf(stdout, "%s  model: width %d, %s, %s; batches of %d, %s an epoch, %s\n", text.Escape(look.String()),
-			m.Dim, blocks, sizes.Count(m.Block.Attention.Heads, "head"), of.BatchSize, sizes.Count(of.StepsPerEpoch, "step"), atMost(of.MaxEpochs))
+			m.Dim, blocks, text.Count(m.Block.Attention.Heads, "head"), of.BatchSize, text.Count(of.StepsPerEpoch, "step"), atMost(of.MaxEpochs))
 	}
 	bar, people := cmd.ErrOrStderr(), terminal(stdout) != nil
 	if how.Group != nil { // mpirun gives its processes a terminal that isn't one
@@ -364,5 +363,5 @@ func atMost(epochs int) string {
 	if epochs == 0 {
 		return "as many epochs as it takes"
 	}
-	return sizes.Count(epochs, "epoch") + " at most"
+	return text.Count(epochs, "epoch") + " at most"
 }

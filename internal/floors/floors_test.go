@@ -31,9 +31,9 @@ var floors = [][]string{
 	{"layers", "layers/gradcheck"},
 	{"internal/ops", "train/optim"},
 	{"internal/kernel"},
-	{"data", "internal/atomicfile", "internal/extremes", "internal/folderlock", "internal/heap", "internal/heatmap", "internal/kinds", "internal/safetensors", "internal/testseed", "train/score"},
-	{"data/tokenizer"},
-	{"internal/apart", "internal/jsonkeys", "internal/setting", "internal/sizes", "internal/text", "internal/webpage"},
+	{"data", "internal/atomicfile", "internal/extremes", "internal/folderlock", "internal/heatmap", "internal/kinds", "internal/safetensors", "internal/testseed", "train/score"},
+	{"data/tokenizer", "internal/memory"},
+	{"internal/apart", "internal/jsonkeys", "internal/setting", "internal/text", "internal/webpage"},
 }
 
 // floorOf is the floor of a package, or -1 if it has none.

@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/memory"
 )
 
 // Relative says how RelativeBias sorts distances into buckets.
@@ -79,7 +79,7 @@ func RelativeBias(e *Env, table, positions *G.Node, queries, keys int, r Relativ
 		}
 		batch, _ = rows(ps)
 	}
-	if err := sizes.Check(sizes.Product(batch, table.Shape()[1], queries, keys, int(table.Dtype().Size()))); err != nil {
+	if err := memory.Check(memory.Product(batch, table.Shape()[1], queries, keys, int(table.Dtype().Size()))); err != nil {
 		return nil, fmt.Errorf("%s: of %d queries and %d keys: %w", name, queries, keys, err)
 	}
 	if table.Dtype() == tensor.Float32 {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heed-go/heed/internal/sizes"
 	"github.com/heed-go/heed/internal/text"
 )
 
@@ -107,7 +106,7 @@ func scores(runs []*Run, names []string) table {
 			}
 		}
 		if s := r.Summary; s != nil {
-			row[3], row[9], row[10] = fmt.Sprint(s.Params), sizes.Time(s.Seconds), s.Because
+			row[3], row[9], row[10] = fmt.Sprint(s.Params), text.Seconds(s.Seconds), s.Because
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/heatmap"
-	"github.com/heed-go/heed/internal/sizes"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/webpage"
 	"github.com/heed-go/heed/layers/decode"
@@ -158,11 +157,11 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	if c.Training.Stopping.KeepLast {
 		kept = "the last, " + at
 	}
-	n, epochs, _ := strings.Cut(sizes.Count(last.Epoch+1, "epoch"), " ")
+	n, epochs, _ := strings.Cut(text.Count(last.Epoch+1, "epoch"), " ")
 	tiles = append(tiles, tile{n, epochs}, tile{at, "weights kept from"})
 	if s := r.Summary; s != nil {
 		lead = append(lead, fmt.Sprintf("Training stopped because %s. The weights are those of %s.", s.Because, kept))
-		tiles = append(tiles, tile{sizes.Time(s.Seconds), "last training took"})
+		tiles = append(tiles, tile{text.Seconds(s.Seconds), "last training took"})
 	} else {
 		lead = append(lead, fmt.Sprintf("The run isn't finished: this is how far it has come, after %d steps. The weights are those of %s.", last.Step, kept))
 	}

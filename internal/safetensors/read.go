@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/memory"
 )
 
 // ReadFile is Read on the file at path, which must be a regular one.
@@ -166,9 +166,9 @@ func (f *File) Tensors(want func(name string) bool) ([]Tensor, error) {
 	var bytes []int
 	for _, e := range wanted {
 		width := int(max(widths[e.Dtype], 4)) // half precision is widened
-		bytes = append(bytes, sizes.Product(append(slices.Clone(e.Shape), width)...))
+		bytes = append(bytes, memory.Product(append(slices.Clone(e.Shape), width)...))
 	}
-	if err := sizes.Check(bytes...); err != nil {
+	if err := memory.Check(bytes...); err != nil {
 		return nil, err
 	}
 	var tensors []Tensor

@@ -1,5 +1,6 @@
-// Package text makes text that may hold anything safe to show: a terminal obeys control characters, and what a
-// reader sees turns around with marks of direction. A user's data, names and paths and a model's text may have either.
+// Package text makes what people read. It escapes text that may hold anything: a terminal obeys control characters, and
+// marks of direction turn around what a reader sees. A user's data, names and paths and a model's text may have either.
+// It also says counts, bytes and seconds in words.
 package text
 
 import (

@@ -6,7 +6,7 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"github.com/heed-go/heed/internal/heap"
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -22,22 +22,22 @@ func TestGraphsAreFreed(t *testing.T) {
 		}
 		s.Reset()
 	}
-	before := heap.InUse()
+	before := memory.HeapInUse()
 	for range rounds {
 		s := newSession(t, d, decode.Config{Capacity: 128})
 		run(s, 3)
 		s.Close()
 	}
-	if grown := heap.InUse() - before; grown > limit {
+	if grown := memory.HeapInUse() - before; grown > limit {
 		t.Errorf("%d sessions left %d bytes", rounds, grown)
 	}
 	s := newSession(t, d, decode.Config{Capacity: 128})
 	run(s, 1)
-	before = heap.InUse()
+	before = memory.HeapInUse()
 	for i := range rounds {
 		run(s, 2+i)
 	}
-	if grown := heap.InUse() - before; grown > limit {
+	if grown := memory.HeapInUse() - before; grown > limit {
 		t.Errorf("%d lengths of prompt left %d bytes", rounds, grown)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -77,8 +77,8 @@ func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 		return nil, err
 	}
 	sources, width := cmp.Or(c.Sources, 1), cmp.Or(c.Width, 1)
-	batch, dim := sizes.Product(sources, width), m.Encoder.Embedding.Weight.Value.Shape()[1]
-	if err := sizes.Check(sizes.Product(sources, length, 8), sizes.Product(batch, length, dim, 8)); err != nil {
+	batch, dim := memory.Product(sources, width), m.Encoder.Embedding.Weight.Value.Shape()[1]
+	if err := memory.Check(memory.Product(sources, length, 8), memory.Product(batch, length, dim, 8)); err != nil {
 		return nil, fmt.Errorf("decode: %d sources of %d tokens, for %d sequences each: %w", sources, length, width, err)
 	}
 	s := &Seq2Seq{

@@ -7,7 +7,7 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -91,7 +91,7 @@ func newSession(d *layers.Decoder, batch, capacity, cores int, forward forward) 
 		return nil, fmt.Errorf("decode: %w", err)
 	}
 	vocab := d.Embedding.Weight.Value.Shape()[0]
-	if err := sizes.Check(sizes.Product(batch, vocab, 8)); err != nil {
+	if err := memory.Check(memory.Product(batch, vocab, 8)); err != nil {
 		return nil, fmt.Errorf("decode: logits of %d sequences, each of %d tokens: %w", batch, vocab, err)
 	}
 	return &Session{

@@ -10,7 +10,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"github.com/heed-go/heed/internal/heap"
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
@@ -273,12 +273,12 @@ func TestExprFreesItsMachines(t *testing.T) {
 		}
 	}
 	check()
-	before := heap.InUse()
+	before := memory.HeapInUse()
 	const rounds = 20
 	for range rounds {
 		check()
 	}
-	if grown := heap.InUse() - before; grown > rounds*10_000 {
+	if grown := memory.HeapInUse() - before; grown > rounds*10_000 {
 		t.Errorf("%d checks left %d bytes", rounds, grown)
 	}
 }

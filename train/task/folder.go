@@ -20,7 +20,7 @@ import (
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/folderlock"
 	"github.com/heed-go/heed/internal/setting"
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
 )
 
@@ -120,7 +120,7 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	c.BeforeSave = func() error { return heldFolder(dir, lock) }
 	c.OnMemory = func(bytes int) {
 		if log != nil && first {
-			fmt.Fprintf(log, "Memory: about %s\n", sizes.Text(bytes))
+			fmt.Fprintf(log, "Memory: about %s\n", text.Bytes(bytes))
 		}
 	}
 	stopping := train.EarlyStopping{Stopping: c.Stopping}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/score"
 )
 
@@ -187,7 +187,7 @@ func (r *Report) String() string {
 	right := float64(r.Right) / float64(max(1, n))
 	switch r.Kind {
 	case data.KindPairs:
-		fmt.Fprintf(&s, "Exact: %.4f (%d of %s answered with one of their references)\n", right, r.Right, sizes.Count(n, "source"))
+		fmt.Fprintf(&s, "Exact: %.4f (%d of %s answered with one of their references)\n", right, r.Right, text.Count(n, "source"))
 		fmt.Fprintf(&s, "Error rate: %.4f (%d edits for %d %s of the nearest references)\n", r.Errors.Value(), r.Errors.Edits, r.Errors.Units, r.unit())
 		fmt.Fprintf(&s, "chrF: %.2f, BLEU: %s\n", r.ChrF.Value(), r.bleu())
 	case data.KindTags:

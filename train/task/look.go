@@ -11,7 +11,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // A Look is what there is to see of a file's rows before they are learned. String has it in words.
@@ -67,12 +67,12 @@ func (t *Task) Look() *Look {
 // String returns some lines of text.
 func (l *Look) String() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s: %s of %s", l.File, sizes.Count(l.Rows, "row"), sizes.Count(l.Sources, "source"))
+	fmt.Fprintf(&s, "%s: %s of %s", l.File, text.Count(l.Rows, "row"), text.Count(l.Sources, "source"))
 	if l.Several > 0 {
 		fmt.Fprintf(&s, ", %d of them with several answers", l.Several)
 	}
 	if l.Duplicates > 0 {
-		fmt.Fprintf(&s, "; repeated: %s", sizes.Count(l.Duplicates, "row"))
+		fmt.Fprintf(&s, "; repeated: %s", text.Count(l.Duplicates, "row"))
 	}
 	fmt.Fprintf(&s, "\n  columns: %s\n", l.Columns)
 	if l.Bads > 0 {
@@ -80,15 +80,15 @@ func (l *Look) String() string {
 		if l.Bads > len(l.Bad) {
 			more = "; …"
 		}
-		fmt.Fprintf(&s, "  left out: %s: %s%s\n", sizes.Count(l.Bads, "bad row"), strings.Join(l.Bad, "; "), more)
+		fmt.Fprintf(&s, "  left out: %s: %s%s\n", text.Count(l.Bads, "bad row"), strings.Join(l.Bad, "; "), more)
 	}
 	switch {
 	case l.Long > 0 && l.kind == data.KindLabels:
-		fmt.Fprintf(&s, "  cut: %s longer than %d symbols\n", sizes.Count(l.Long, "row"), l.MaxLen)
+		fmt.Fprintf(&s, "  cut: %s longer than %d symbols\n", text.Count(l.Long, "row"), l.MaxLen)
 	case l.Long > 0 && l.kind == data.KindPairs:
-		fmt.Fprintf(&s, "  left out: %s with a source longer than %d symbols or an answer longer than %d\n", sizes.Count(l.Long, "row"), l.MaxLen, l.Max)
+		fmt.Fprintf(&s, "  left out: %s with a source longer than %d symbols or an answer longer than %d\n", text.Count(l.Long, "row"), l.MaxLen, l.Max)
 	case l.Long > 0:
-		fmt.Fprintf(&s, "  left out: %s longer than %d symbols\n", sizes.Count(l.Long, "row"), l.MaxLen)
+		fmt.Fprintf(&s, "  left out: %s longer than %d symbols\n", text.Count(l.Long, "row"), l.MaxLen)
 	}
 	side := func(what string, of Side) {
 		fmt.Fprintf(&s, "  %s: %s, a vocabulary of %d; up to %d in a row, half of the rows up to %d\n", what, of.Units, of.Symbols, of.Longest, of.Median)
@@ -114,14 +114,14 @@ func (l *Look) String() string {
 		}
 		fmt.Fprintf(&s, "  %s: %s\n", what, strings.Join(parts, ", "))
 	}
-	fmt.Fprintf(&s, "  to train on: %s", sizes.Count(l.Trains, "row"))
+	fmt.Fprintf(&s, "  to train on: %s", text.Count(l.Trains, "row"))
 	switch {
 	case l.Validates == 0:
 		s.WriteString("; none to validate on")
 	case l.Validation != "":
 		fmt.Fprintf(&s, "; to validate on: %d of %s", l.Validates, l.Validation)
 	default:
-		fmt.Fprintf(&s, "; to validate on: %d, all of %s that seed %d holds out", l.Validates, sizes.Count(l.Held, "source"), l.seed)
+		fmt.Fprintf(&s, "; to validate on: %d, all of %s that seed %d holds out", l.Validates, text.Count(l.Held, "source"), l.seed)
 	}
 	s.WriteByte('\n')
 	validates := " to validate on"
@@ -129,12 +129,12 @@ func (l *Look) String() string {
 		validates = ""
 	}
 	if n := l.Source.Unknown; n > 0 {
-		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know\n", sizes.Count(n, "source"), validates)
+		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know\n", text.Count(n, "source"), validates)
 	}
 	if n := l.Answer.Unknown; n > 0 && l.kind == data.KindLabels {
-		fmt.Fprintf(&s, "  unknown: %s to validate on with a label that no row to train on has\n", sizes.Count(n, "row"))
+		fmt.Fprintf(&s, "  unknown: %s to validate on with a label that no row to train on has\n", text.Count(n, "row"))
 	} else if n > 0 {
-		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know, which can't come out right\n", sizes.Count(n, "answer"), validates)
+		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know, which can't come out right\n", text.Count(n, "answer"), validates)
 	}
 	if l.Labels != nil && l.Validates > 0 {
 		fmt.Fprintf(&s, "  always %s would be right in %.1f %%\n", shown(l.Labels[0].Label), 100*l.Always)

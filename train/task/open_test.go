@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/heap"
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/layers"
 )
@@ -368,12 +368,12 @@ func TestModelsFreeTheirGraphs(t *testing.T) {
 				}
 			}
 			round()
-			before := heap.InUse()
+			before := memory.HeapInUse()
 			const rounds = 10
 			for range rounds {
 				round()
 			}
-			if grown := heap.InUse() - before; grown > rounds<<14 {
+			if grown := memory.HeapInUse() - before; grown > rounds<<14 {
 				t.Errorf("%d rounds left %d bytes", rounds, grown)
 			}
 		})

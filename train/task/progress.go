@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
 )
 
@@ -34,9 +34,9 @@ func (t *Task) foretell(log io.Writer, onStep func(epoch, step int, loss float64
 			each := taken / time.Duration(steps) * time.Duration(t.Config.Training.StepsPerEpoch)
 			most := ""
 			if n := t.Config.Training.MaxEpochs - epoch; t.Config.Training.MaxEpochs > 0 && n > 1 {
-				most = fmt.Sprintf(", %s for the %d to come at most", sizes.Time((time.Duration(n) * each).Seconds()), n)
+				most = fmt.Sprintf(", %s for the %d to come at most", text.Seconds((time.Duration(n) * each).Seconds()), n)
 			}
-			fmt.Fprintf(log, "Time: about %s an epoch%s, and some for validation\n", sizes.Time(each.Seconds()), most)
+			fmt.Fprintf(log, "Time: about %s an epoch%s, and some for validation\n", text.Seconds(each.Seconds()), most)
 		}
 		return onStep != nil && onStep(epoch, step, loss)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/heap"
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/train"
 )
 
@@ -433,9 +433,9 @@ func TestRowsAreHeldCompactly(t *testing.T) {
 	text := s.Len()
 	c := of(t, "pairs", "many.tsv", s.String())
 	s.Reset()
-	before := heap.InUse()
+	before := memory.HeapInUse()
 	task := made(t, c)
-	if held := int(heap.InUse()) - int(before) - text; held > 50*n { // 100 MB of 2 million
+	if held := int(memory.HeapInUse()) - int(before) - text; held > 50*n { // 100 MB of 2 million
 		t.Errorf("%d rows hold %d bytes beside their text of %d", n, held, text)
 	} else {
 		t.Logf("%d bytes a row, beside %d of text", held/n, text/n)

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/heap"
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train"
@@ -485,7 +485,7 @@ func TestMemoryBound(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			heap.InUse() // what other tests have left is gone
+			memory.HeapInUse() // what other tests have left is gone
 			task := made(t, c)
 			ctx, cancel := context.WithCancel(t.Context())
 			fit := fitConfig(t, task)

@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/setting"
-	"github.com/heed-go/heed/internal/sizes"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // tokenize finds out what takes sources and answers apart, unless the configuration has it, and the labels.
@@ -27,7 +27,7 @@ func (s *rowSet) tokenize(c *Config) error {
 			return setting.Errorf("data file %q has %d different labels in %d rows, taken from its columns %s. %s names those of texts and labels, and answers to be written are for %s pairs", c.Data.File, n, rows, s.look.Columns, setting.Path("data.columns"), setting.Path("task"))
 		}
 		if n < 2 || n > maxClasses {
-			return setting.Errorf("data file %q has %s, and 2 to %d different ones can be learned: %s names the columns of texts and labels, and answers to be written are for %s pairs", c.Data.File, sizes.Count(n, "label"), maxClasses, setting.Path("data.columns"), setting.Path("task"))
+			return setting.Errorf("data file %q has %s, and 2 to %d different ones can be learned: %s names the columns of texts and labels, and answers to be written are for %s pairs", c.Data.File, text.Count(n, "label"), maxClasses, setting.Path("data.columns"), setting.Path("task"))
 		}
 		c.Task.Classes = slices.Sorted(maps.Keys(counts))
 	}

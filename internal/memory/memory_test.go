@@ -1,4 +1,4 @@
-package sizes
+package memory
 
 import (
 	"fmt"
@@ -30,24 +30,8 @@ func TestProduct(t *testing.T) {
 
 const word = 32 << (^uint(0) >> 63)
 
-func TestCount(t *testing.T) {
-	if got := Count(0, "step") + ", " + Count(1, "step") + ", " + Count(2, "step"); got != "0 steps, 1 step, 2 steps" {
-		t.Error(got)
-	}
-}
-
-func TestTime(t *testing.T) {
-	for seconds, want := range map[float64]string{
-		0: "0.0 s", 9.94: "9.9 s", 9.96: "10 s", 119: "119 s", 120: "2 min", 7000: "117 min", 7200: "2.0 h", 1e6: "277.8 h",
-	} {
-		if got := Time(seconds); got != want {
-			t.Errorf("%v seconds are %s, want %s", seconds, got, want)
-		}
-	}
-}
-
 func TestCheck(t *testing.T) {
-	most := Memory()
+	most := Limit()
 	if most < 1<<26 {
 		t.Errorf("the machine has %d bytes", most)
 	}
@@ -57,7 +41,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	for _, bytes := range [][]int{{most + 1}, {most, 1}, {math.MaxInt}, {math.MaxInt, math.MaxInt}, {1, math.MaxInt, 1}} {
-		if err := Check(bytes...); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("of which there is %s:", MemoryText())) {
+		if err := Check(bytes...); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("of which there is %s:", LimitText())) {
 			t.Errorf("%d: %v", bytes, err)
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package sizes
+package memory
 
 // limit returns the bytes of memory that the machine has, which nothing is known to bound.
 func limit() (int, string) { return unknown, "" }

@@ -1,0 +1,39 @@
+package text
+
+import (
+	"fmt"
+	"math"
+)
+
+// Count returns a number of things in words, of which what is one: 1 step, 2 steps.
+func Count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// Bytes returns a number of bytes in words: in MB below 1 GiB, with two or three digits.
+func Bytes(bytes int) string {
+	switch {
+	case bytes == math.MaxInt:
+		return "an impossible number of bytes"
+	case bytes < 1<<30:
+		return fmt.Sprintf("%.0f MB", float64(bytes)/(1<<20))
+	}
+	return fmt.Sprintf("%.3g GiB", float64(bytes)/(1<<30))
+}
+
+// Seconds returns a time in words: tenths of seconds below ten, whole seconds below two minutes, then minutes, and
+// from two hours on hours.
+func Seconds(seconds float64) string {
+	switch {
+	case seconds < 9.95:
+		return fmt.Sprintf("%.1f s", seconds)
+	case seconds < 2*60:
+		return fmt.Sprintf("%.0f s", seconds)
+	case seconds < 2*60*60:
+		return fmt.Sprintf("%.0f min", seconds/60)
+	}
+	return fmt.Sprintf("%.1f h", seconds/60/60)
+}

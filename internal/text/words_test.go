@@ -1,0 +1,19 @@
+package text
+
+import "testing"
+
+func TestCount(t *testing.T) {
+	if got := Count(0, "step") + ", " + Count(1, "step") + ", " + Count(2, "step"); got != "0 steps, 1 step, 2 steps" {
+		t.Error(got)
+	}
+}
+
+func TestSeconds(t *testing.T) {
+	for seconds, want := range map[float64]string{
+		0: "0.0 s", 9.94: "9.9 s", 9.96: "10 s", 119: "119 s", 120: "2 min", 7000: "117 min", 7200: "2.0 h", 1e6: "277.8 h",
+	} {
+		if got := Seconds(seconds); got != want {
+			t.Errorf("%v seconds are %s, want %s", seconds, got, want)
+		}
+	}
+}
