@@ -27,8 +27,8 @@ func (threeMeans) Update(s optim.Step) {
 	}
 }
 
-// TestOwnRule has a rule of a user's own step the matrices, in one process, in four, and after a resume: the results and
-// the checkpoints are the same to the bit.
+// A rule of a user's own steps the matrices, in one process, in four and after a resume, with the same results and
+// checkpoints to the bit.
 func TestOwnRule(t *testing.T) {
 	run := func(size, epochs int, checkpoint string, resume bool) []outcome {
 		return fitAll(t, newLocal(size, 0), func(rank int) process {
