@@ -27,7 +27,7 @@ func TestExtremes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// counted returns how many numbers a batch has, which must be those of its sizes.
+	// counted returns how many numbers a batch has. They must match its sizes.
 	counted := func(b Batch, err error) ([]float64, error) {
 		if err == nil && (len(b.Lengths) != b.Size || len(b.Inputs) != b.Size*b.Len) {
 			return []float64{math.NaN()}, nil

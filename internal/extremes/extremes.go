@@ -61,7 +61,7 @@ func Run(t *testing.T, results []string, cases ...Case) {
 	}
 }
 
-// within returns the names of a struct and of those that its fields are.
+// within returns the names of a struct and of the structs among its fields.
 func within(t reflect.Type) (names []string) {
 	if t.Kind() == reflect.Struct {
 		names = append(names, t.Name())

@@ -41,7 +41,7 @@ var limit = sync.OnceValues(func() (int, string) {
 	return int(min(most, math.MaxInt-1)), by
 })
 
-// left returns how many bytes of a resource limit are left for memory when so many are taken for other things.
+// left returns how many bytes of a resource limit are left for memory when taken bytes serve other things.
 func left(resource int, taken uint64) uint64 {
 	var r syscall.Rlimit
 	if err := syscall.Getrlimit(resource, &r); err != nil || uint64(r.Cur) > math.MaxInt64 { // no limit
@@ -63,8 +63,8 @@ func taken(statm string, page, processors int) (address, data uint64) {
 	return address + threads*heap, data + threads*stack
 }
 
-// groupLimit returns the least memory that the control groups of this process may use, those around them included:
-// those of versions 1 and 2, wherever they are mounted. root is the root of the file system.
+// groupLimit returns the least memory limit of the control groups that this process is in and of the groups around
+// them, of versions 1 and 2, wherever they are mounted. root is the root of the file system.
 func groupLimit(root fs.FS) uint64 {
 	groups, _ := fs.ReadFile(root, "proc/self/cgroup")
 	mounts, _ := fs.ReadFile(root, "proc/self/mountinfo")
@@ -108,7 +108,7 @@ func groupOf(groups, controller string) string {
 	return "/"
 }
 
-// below returns where a group is in a mount of a group: at its top if it isn't one of those in there.
+// below returns the path of a group below the group that is mounted, or "/" if it isn't below it.
 func below(mounted, group string) string {
 	rest, ok := strings.CutPrefix(group, strings.TrimSuffix(mounted, "/"))
 	if !ok || rest != "" && rest[0] != '/' {
