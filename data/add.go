@@ -10,7 +10,7 @@ import (
 const longestSum = len("99+99")
 
 var addRule = Rule{
-	Name: "add", About: "the sum of two numbers from 0 to 99", Kind: KindTags,
+	Name: "add", About: "the sum of two numbers from 0 to 99", Kind: KindTagging,
 	Alphabet: "0123456789+", MaxLen: longestSum, Example: "27+35",
 	Sample: func(rng *rand.Rand, _ int) string {
 		return strconv.Itoa(rng.IntN(100)) + "+" + strconv.Itoa(rng.IntN(100))

@@ -16,7 +16,7 @@ const Ignore = -1
 type Batch struct {
 	Inputs  []int // (Size, Len)
 	Lengths []int // (Size)
-	Before  []int // (Size, TargetLen): what comes before each target; nil but for KindPairs
+	Before  []int // (Size, TargetLen): what comes before each target; nil but for KindSeq2Seq
 	Targets []int // (Size, TargetLen), or (Size) if TargetLen is 0: what a model is to choose, or Ignore; nil from Pad
 
 	Size, Len, TargetLen int

@@ -7,7 +7,7 @@ import (
 // bracketsRule tells whether every bracket has its partner. Half of its samples are made of pairs; of the others, one
 // bracket is turned around or two change places, so that a model has to look at all of them.
 var bracketsRule = Rule{
-	Name: "brackets", About: "whether every bracket is closed", Kind: KindLabels,
+	Name: "brackets", About: "whether every bracket is closed", Kind: KindClassification,
 	Alphabet: "()", Classes: []string{"yes", "no"}, MaxLen: 20, Longest: 64, Example: "(()())",
 	Sample: func(rng *rand.Rand, maxLen int) string {
 		s := nested(rng, 1+rng.IntN(max(1, maxLen/2)))

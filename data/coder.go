@@ -35,7 +35,7 @@ type Coder interface {
 // such token.
 type Layout struct {
 	Tokens       int // ids of inputs are below it
-	TargetTokens int // ids of what comes before targets are below it; 0 but for KindPairs
+	TargetTokens int // ids of what comes before targets are below it; 0 but for KindSeq2Seq
 	Classes      int // ids of targets are below it
 	Len          int // positions of a row of inputs
 	TargetLen    int // positions of a row of targets; 0 if a row has a single target
@@ -72,27 +72,27 @@ func newCoder(rule Rule) (Coder, error) {
 	if max(rule.MaxLen, rule.MaxAnswer) > longest {
 		return nil, fmt.Errorf("MaxLen and MaxAnswer may be at most %d, got %d and %d", longest, rule.MaxLen, rule.MaxAnswer)
 	}
-	if rule.Kind != KindLabels && rule.Classes != nil {
-		return nil, fmt.Errorf("only a rule of kind %s can have Classes, got those of one of kind %q", KindLabels, rule.Kind)
+	if rule.Kind != KindClassification && rule.Classes != nil {
+		return nil, fmt.Errorf("only a rule of kind %s can have Classes, got those of one of kind %q", KindClassification, rule.Kind)
 	}
-	if rule.Kind != KindPairs && rule.MaxAnswer != 0 {
-		return nil, fmt.Errorf("only a rule of kind %s can have a MaxAnswer, got that of one of kind %q", KindPairs, rule.Kind)
+	if rule.Kind != KindSeq2Seq && rule.MaxAnswer != 0 {
+		return nil, fmt.Errorf("only a rule of kind %s can have a MaxAnswer, got that of one of kind %q", KindSeq2Seq, rule.Kind)
 	}
 	c, err := tokenized(rule)
 	if err != nil {
 		return nil, err
 	}
 	switch rule.Kind {
-	case KindTags:
+	case KindTagging:
 		return newTags(c), nil
-	case KindLabels:
+	case KindClassification:
 		return newLabels(c)
-	case KindPairs:
+	case KindSeq2Seq:
 		return newPairs(c), nil
 	case KindText:
 		return newCharacters(c), nil
 	}
-	return nil, fmt.Errorf("the kind must be %s, %s, %s or %s, got %q", KindTags, KindLabels, KindPairs, KindText, rule.Kind)
+	return nil, fmt.Errorf("the kind must be %s, %s, %s or %s, got %q", KindTagging, KindClassification, KindSeq2Seq, KindText, rule.Kind)
 }
 
 // coder is what the kinds have in common.
@@ -116,9 +116,9 @@ func tokenized(rule Rule) (coder, error) {
 		c.source, c.target = vocab, vocab
 	case rule.Alphabet != "" || rule.Spell != nil || rule.Read != nil:
 		return c, errors.New("a rule with a Source has no Alphabet, Spell or Read")
-	case rule.Kind == KindTags && rule.Target == nil:
-		return c, fmt.Errorf("a rule of kind %s with a Source needs a Target, of the tags", KindTags)
-	case rule.Kind != KindTags && rule.Kind != KindPairs && rule.Target != nil:
+	case rule.Kind == KindTagging && rule.Target == nil:
+		return c, fmt.Errorf("a rule of kind %s with a Source needs a Target, of the tags", KindTagging)
+	case rule.Kind != KindTagging && rule.Kind != KindSeq2Seq && rule.Target != nil:
 		return c, fmt.Errorf("a rule of kind %q has no Target", rule.Kind)
 	case rule.Target == nil:
 		c.target = rule.Source
@@ -192,7 +192,7 @@ func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
 			return nil, "", c.errorf("source %q: %w", e.Source, err)
 		}
 	}
-	if c.rule.Source != nil && c.rule.Kind == KindLabels {
+	if c.rule.Source != nil && c.rule.Kind == KindClassification {
 		ids = ids[:min(len(ids), c.rule.MaxLen)]
 	}
 	if source == e.Source && (len(ids) < 1 || len(ids) > c.rule.MaxLen) {

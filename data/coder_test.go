@@ -12,7 +12,7 @@ import (
 )
 
 func TestNewCoderErrors(t *testing.T) {
-	tags := Rule{Name: "x", Kind: KindTags, Alphabet: "ab", MaxLen: 3}
+	tags := Rule{Name: "x", Kind: KindTagging, Alphabet: "ab", MaxLen: 3}
 	for _, tc := range []struct {
 		name   string
 		change func(r *Rule)
@@ -22,20 +22,20 @@ func TestNewCoderErrors(t *testing.T) {
 		{"a name that leaves its folder", func(r *Rule) { r.Name = "../x" }, `got "../x"`},
 		{"a name that rings", func(r *Rule) { r.Name = "x\a" }, `got "x\a"`},
 		{"a long name", func(r *Rule) { r.Name = strings.Repeat("x", 65) }, "at most 64 bytes"},
-		{"no kind", func(r *Rule) { r.Kind = "" }, `task "x": the kind must be tags, labels, pairs or text, got ""`},
+		{"no kind", func(r *Rule) { r.Kind = "" }, `task "x": the kind must be tagging, classification, seq2seq or text, got ""`},
 		{"another kind", func(r *Rule) { r.Kind = "tag" }, `got "tag"`},
 		{"no alphabet", func(r *Rule) { r.Alphabet = "" }, `task "x": its Alphabet: a vocabulary needs at least one symbol`},
 		{"a symbol twice", func(r *Rule) { r.Alphabet = "aba" }, "holds each symbol once"},
 		{"no length", func(r *Rule) { r.MaxLen = 0 }, "MaxLen must be at least 1 and MaxAnswer at least 0, got 0 and 0"},
 		{"a length beyond all", func(r *Rule) { r.MaxLen = math.MaxInt }, "MaxLen and MaxAnswer may be at most 16777216, got 9223372036854775807 and 0"},
-		{"an answer beyond all", func(r *Rule) { r.Kind, r.MaxAnswer = KindPairs, math.MaxInt }, "got 3 and 9223372036854775807"},
-		{"a negative answer", func(r *Rule) { r.Kind, r.MaxAnswer = KindPairs, -1 }, "got 3 and -1"},
-		{"classes of tags", func(r *Rule) { r.Classes = []string{"y", "n"} }, `only a rule of kind labels can have Classes, got those of one of kind "tags"`},
-		{"an answer's length of tags", func(r *Rule) { r.MaxAnswer = 3 }, "only a rule of kind pairs can have a MaxAnswer"},
-		{"labels without classes", func(r *Rule) { r.Kind = KindLabels }, "needs at least 2 Classes to choose from, got 0"},
-		{"a class twice", func(r *Rule) { r.Kind, r.Classes = KindLabels, []string{"y", "y"} }, `Classes must differ and none may be empty, got "y" as number 1`},
-		{"an empty class", func(r *Rule) { r.Kind, r.Classes = KindLabels, []string{"y", ""} }, `got "" as number 1`},
-		{"a class that isn't text", func(r *Rule) { r.Kind, r.Classes = KindLabels, []string{"y", "\xff"} }, `its Classes must be UTF-8, got "\xff" as number 1`},
+		{"an answer beyond all", func(r *Rule) { r.Kind, r.MaxAnswer = KindSeq2Seq, math.MaxInt }, "got 3 and 9223372036854775807"},
+		{"a negative answer", func(r *Rule) { r.Kind, r.MaxAnswer = KindSeq2Seq, -1 }, "got 3 and -1"},
+		{"classes of tags", func(r *Rule) { r.Classes = []string{"y", "n"} }, `only a rule of kind classification can have Classes, got those of one of kind "tagging"`},
+		{"an answer's length of tags", func(r *Rule) { r.MaxAnswer = 3 }, "only a rule of kind seq2seq can have a MaxAnswer"},
+		{"labels without classes", func(r *Rule) { r.Kind = KindClassification }, "needs at least 2 Classes to choose from, got 0"},
+		{"a class twice", func(r *Rule) { r.Kind, r.Classes = KindClassification, []string{"y", "y"} }, `Classes must differ and none may be empty, got "y" as number 1`},
+		{"an empty class", func(r *Rule) { r.Kind, r.Classes = KindClassification, []string{"y", ""} }, `got "" as number 1`},
+		{"a class that isn't text", func(r *Rule) { r.Kind, r.Classes = KindClassification, []string{"y", "\xff"} }, `its Classes must be UTF-8, got "\xff" as number 1`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := tags
@@ -57,7 +57,7 @@ func TestSpellTooLong(t *testing.T) {
 // A Spell is given the rule's answer where an example leaves it out, and no answer where there is none.
 func TestSpellIsGivenTheAnswer(t *testing.T) {
 	var given []Example
-	rule := Rule{Name: "x", Kind: KindPairs, Alphabet: "abc", MaxLen: 3, MaxAnswer: 3,
+	rule := Rule{Name: "x", Kind: KindSeq2Seq, Alphabet: "abc", MaxLen: 3, MaxAnswer: 3,
 		Answer: func(source string) (string, error) {
 			if source == "c" {
 				return "ignored", errors.New("c has none")
@@ -186,14 +186,14 @@ func TestAnswersAreUTF8(t *testing.T) {
 		targets []int
 		want    string
 	}{
-		"tags":                {Rule{Kind: KindTags, Source: bytes, Target: bytes}, part[:1], "�"},
-		"tags, Read":          {Rule{Kind: KindTags, Alphabet: "ab", Read: read}, []int{0, 1}, "a�b�"},
-		"labels":              {Rule{Kind: KindLabels, Source: bytes, Classes: []string{"yes", "é"}}, []int{1}, "é"},
-		"pairs":               {Rule{Kind: KindPairs, MaxAnswer: 4, Source: bytes}, []int{part[0], part[1], part[1], part[0]}, "é�"},
-		"pairs, whole":        {Rule{Kind: KindPairs, MaxAnswer: 4, Source: bytes}, part, "é"},
-		"pairs, with Target":  {Rule{Kind: KindPairs, MaxAnswer: 4, Source: odd{bytes}, Target: bytes}, part[1:], "�"},
-		"pairs, Read":         {Rule{Kind: KindPairs, MaxAnswer: 4, Alphabet: "ab", Read: read}, []int{0}, "a�b�"},
-		"pairs, own Decode":   {Rule{Kind: KindPairs, MaxAnswer: 4, Source: odd{bytes}}, []int{0}, "a�b�"},
+		"tagging":             {Rule{Kind: KindTagging, Source: bytes, Target: bytes}, part[:1], "�"},
+		"tags, Read":          {Rule{Kind: KindTagging, Alphabet: "ab", Read: read}, []int{0, 1}, "a�b�"},
+		"classification":      {Rule{Kind: KindClassification, Source: bytes, Classes: []string{"yes", "é"}}, []int{1}, "é"},
+		"seq2seq":             {Rule{Kind: KindSeq2Seq, MaxAnswer: 4, Source: bytes}, []int{part[0], part[1], part[1], part[0]}, "é�"},
+		"pairs, whole":        {Rule{Kind: KindSeq2Seq, MaxAnswer: 4, Source: bytes}, part, "é"},
+		"pairs, with Target":  {Rule{Kind: KindSeq2Seq, MaxAnswer: 4, Source: odd{bytes}, Target: bytes}, part[1:], "�"},
+		"pairs, Read":         {Rule{Kind: KindSeq2Seq, MaxAnswer: 4, Alphabet: "ab", Read: read}, []int{0}, "a�b�"},
+		"pairs, own Decode":   {Rule{Kind: KindSeq2Seq, MaxAnswer: 4, Source: odd{bytes}}, []int{0}, "a�b�"},
 		"text":                {Rule{Kind: KindText, Source: bytes}, part[:1], "�"},
 		"text, several bytes": {Rule{Kind: KindText, Source: odd{bytes}}, []int{0}, "a�b�"},
 	} {

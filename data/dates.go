@@ -48,7 +48,7 @@ const dateExamples = "March 7, 2024; Thu, 7 Mar 2024; the 7th of March, 2024; 7-
 // datesRule reads dates from firstYear to lastYear as people write them. After hyphens, dots and slashes a year may
 // have two digits: 50 to 99 are of the 1900s, 00 to 49 of the 2000s.
 var datesRule = Rule{
-	Name: "dates", About: "a date from 1950 to 2049, in ISO 8601", Kind: KindPairs,
+	Name: "dates", About: "a date from 1950 to 2049, in ISO 8601", Kind: KindSeq2Seq,
 	Alphabet: letters + "0123456789 ,./-", MaxLen: longestDate, MaxAnswer: len(time.DateOnly), Example: "7 March 2024",
 	Sample:   func(rng *rand.Rand, _ int) string { return writeDate(rng, randomDate(rng)) },
 	Answer:   isoDate,

@@ -231,9 +231,9 @@ func TestTooManyDates(t *testing.T) {
 
 func TestDatesAreNoTags(t *testing.T) {
 	rule := named(t, "dates", 0)
-	rule.Kind, rule.MaxAnswer = KindTags, 0
+	rule.Kind, rule.MaxAnswer = KindTagging, 0
 	_, err := newCoderOf(t, rule).Batch(examplesOf(t, rule, "7.3.2024"))
-	wantError(t, err, "task dates: a rule of kind tags writes an answer over its source", "kind pairs has answers of any length")
+	wantError(t, err, "task dates: a rule of kind tagging writes an answer over its source", "kind seq2seq has answers of any length")
 }
 
 func FuzzDates(f *testing.F) {

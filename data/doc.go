@@ -3,8 +3,8 @@
 //
 // A Rule is from a source string to its answer: Named has Heed's own, such as reverse, add and dates, and anybody's is
 // a struct to fill in. A Split draws examples of a rule for training and for validation, never one source for both. A
-// Coder turns examples into a Batch, and what a model makes of it back into answers. There are four kinds: tags,
-// labels, pairs and text.
+// Coder turns examples into a Batch, and what a model makes of it back into answers. There are four
+// kinds: classification, tagging, seq2seq and text.
 //
 // A Text is the characters of a UTF-8 file, which stays on disk: its first nine tenths train, the rest validates, in
 // windows where each character is the target of the one before.

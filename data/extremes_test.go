@@ -13,7 +13,7 @@ func TestExtremes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pairs.Kind, pairs.MaxLen, pairs.MaxAnswer = KindPairs, 8, 8
+	pairs.Kind, pairs.MaxLen, pairs.MaxAnswer = KindSeq2Seq, 8, 8
 	coder, err := NewCoder(pairs)
 	if err != nil {
 		t.Fatal(err)

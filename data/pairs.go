@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// pairs is the Coder of KindPairs: what an encoder and a decoder learn from. Given the source and the answer so far,
+// pairs is the Coder of KindSeq2Seq: what an encoder and a decoder learn from. Given the source and the answer so far,
 // which is the batch's Before, the target is the next symbol.
 //
 //	source  7 . 3 . 2 4 · ·

@@ -12,9 +12,9 @@ func TestPairsLayout(t *testing.T) {
 	}
 }
 
-// asPairs is a rule of kind tags as one of pairs.
+// asPairs is a rule of kind tagging as one of pairs.
 func asPairs(rule Rule) Rule {
-	rule.Kind, rule.MaxAnswer = KindPairs, rule.MaxLen
+	rule.Kind, rule.MaxAnswer = KindSeq2Seq, rule.MaxLen
 	return rule
 }
 

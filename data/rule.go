@@ -16,12 +16,12 @@ const DefaultRule = "reverse"
 type Kind string
 
 const (
-	// KindTags labels every position of a source with a symbol of the answer, which is no longer than the source.
-	KindTags Kind = "tags"
-	// KindLabels chooses one of a few classes for a whole source.
-	KindLabels Kind = "labels"
-	// KindPairs writes an answer of any length.
-	KindPairs Kind = "pairs"
+	// KindTagging labels every position of a source with a symbol of the answer, which is no longer than the source.
+	KindTagging Kind = "tagging"
+	// KindClassification chooses one of a few classes for a whole source.
+	KindClassification Kind = "classification"
+	// KindSeq2Seq writes an answer of any length.
+	KindSeq2Seq Kind = "seq2seq"
 	// KindText predicts the symbol that follows.
 	KindText Kind = "text"
 )
@@ -35,14 +35,15 @@ type Rule struct {
 	Kind  Kind   `json:"kind"`
 
 	Alphabet  string   `json:"alphabet,omitempty"`   // every symbol that a model meets in a source or an answer, once
-	Classes   []string `json:"classes,omitempty"`    // of KindLabels alone: every answer there is
+	Classes   []string `json:"classes,omitempty"`    // of KindClassification alone: every answer there is
 	MaxLen    int      `json:"max_len"`              // symbols of the longest source; of KindText, of a context
-	MaxAnswer int      `json:"max_answer,omitempty"` // symbols of the longest answer, of KindPairs alone
+	MaxAnswer int      `json:"max_answer,omitempty"` // symbols of the longest answer, of KindSeq2Seq alone
 	Example   string   `json:"example,omitempty"`    // a source to try
 
-	// Source makes ids of sources and Target of answers, where there is no Alphabet: MaxLen and MaxAnswer count their
-	// ids. A rule of KindPairs without a Target has one vocabulary for both. One of KindTags has a Target that gives
-	// each symbol of a source its tag; other kinds have none. A source of KindLabels is cut where it is too long.
+	// Without an Alphabet, Source makes ids of sources and Target makes ids of answers, and MaxLen and MaxAnswer count
+	// these ids. A rule of KindTagging needs a Target, which gives each symbol of a source its tag. A rule of
+	// KindSeq2Seq without a Target has one vocabulary for both. Other kinds have no Target. A rule of
+	// KindClassification cuts a source that is too long.
 	Source tokenizer.Tokenizer `json:"-"`
 	Target tokenizer.Tokenizer `json:"-"`
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// tags is the Coder of KindTags.
+// tags is the Coder of KindTagging.
 //
 // A row's inputs are the symbols of the source, then the end token. Its targets are the symbols of the answer, then the
 // end token at every position left up to that of the inputs' end. What follows is padding, with targets Ignore:
@@ -51,7 +51,7 @@ func (t *tags) Batch(examples []Example) (Batch, error) {
 		}
 		if len(answer) > len(source) {
 			return t.errorf("a rule of kind %s writes an answer over its source: the answer to %q has at most %d symbols, got %q; kind %s has answers of any length",
-				KindTags, e.Source, len(source), e.Answer, KindPairs)
+				KindTagging, e.Source, len(source), e.Answer, KindSeq2Seq)
 		}
 		b.Lengths[row] = copy(b.Inputs[row*b.Len:], append(source, t.layout.End))
 		targets := b.Targets[row*b.Len:][:b.Lengths[row]]

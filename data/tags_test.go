@@ -85,7 +85,7 @@ func TestBatchErrors(t *testing.T) {
 		{"none", nil, "at least one row and one position, got a size of 0"},
 		{"a bad source", []Example{{"a", "a"}, {"B", "B"}}, `task copy: source "B": symbol 'B' at position 0`},
 		{"a bad answer", []Example{{"a", "B"}}, `task copy: answer "B": symbol 'B' at position 0`},
-		{"a long answer", []Example{{"a", "aa"}}, `task copy: a rule of kind tags writes an answer over its source: the answer to "a" has at most 1 symbols, got "aa"; kind pairs has`},
+		{"a long answer", []Example{{"a", "aa"}}, `task copy: a rule of kind tagging writes an answer over its source: the answer to "a" has at most 1 symbols, got "aa"; kind seq2seq has`},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

@@ -21,7 +21,7 @@ func newTokenizer(t testing.TB, units tokenizer.Units, size int, texts ...string
 // A rule with tokenizers has ids of their own on either side, and what they don't know is their unknown id.
 func TestTokenizedPairs(t *testing.T) {
 	c := newCoderOf(t, Rule{
-		Name: "pairs", Kind: KindPairs, MaxLen: 4, MaxAnswer: 3,
+		Name: "seq2seq", Kind: KindSeq2Seq, MaxLen: 4, MaxAnswer: 3,
 		Source: newTokenizer(t, tokenizer.Characters, 0, "abc"), Target: newTokenizer(t, tokenizer.Tokens, 0, "X Y X"),
 	})
 	// Sources are a, b, c and unknown, then padding; answers X, Y and unknown, then the end, padding and the start.
@@ -52,7 +52,7 @@ func TestTokenizedPairs(t *testing.T) {
 		}
 	}
 	for source, want := range map[string]string{
-		"abcab": `task pairs: a source has 1 to 4 symbols, got 5`,
+		"abcab": `task seq2seq: a source has 1 to 4 symbols, got 5`,
 		"":      "the source is empty",
 	} {
 		_, err := c.Batch([]Example{{Source: source}})
@@ -62,7 +62,7 @@ func TestTokenizedPairs(t *testing.T) {
 	wantError(t, err, "an answer has at most 3 symbols")
 	// Without a Target, one vocabulary has both.
 	both := newTokenizer(t, tokenizer.Characters, 0, "ab")
-	c = newCoderOf(t, Rule{Name: "pairs", Kind: KindPairs, MaxLen: 4, MaxAnswer: 3, Source: both})
+	c = newCoderOf(t, Rule{Name: "seq2seq", Kind: KindSeq2Seq, MaxLen: 4, MaxAnswer: 3, Source: both})
 	want = Layout{Tokens: 6, TargetTokens: 6, Classes: 6, Len: 4, TargetLen: 4, Start: 5, End: 3, Pad: 4, TargetPad: 4}
 	if got := c.Layout(); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -74,7 +74,7 @@ func TestTokenizedPairs(t *testing.T) {
 
 // A text that is too long for a label is cut.
 func TestTokenizedLabels(t *testing.T) {
-	c := newCoderOf(t, Rule{Name: "labels", Kind: KindLabels, MaxLen: 2, Classes: []string{"x", "y"}, Source: newTokenizer(t, tokenizer.Tokens, 0, "one two")})
+	c := newCoderOf(t, Rule{Name: "classification", Kind: KindClassification, MaxLen: 2, Classes: []string{"x", "y"}, Source: newTokenizer(t, tokenizer.Tokens, 0, "one two")})
 	b, err := c.Batch([]Example{{"two one two", "y"}, {"one", "x"}})
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestTokenizedLabels(t *testing.T) {
 
 // Each token has one tag, without an end token.
 func TestTokenizedTags(t *testing.T) {
-	c := newCoderOf(t, Rule{Name: "tags", Kind: KindTags, MaxLen: 3, Source: newTokenizer(t, tokenizer.Tokens, 0, "the the dog"), Target: newTokenizer(t, tokenizer.Tokens, 0, "D D N")})
+	c := newCoderOf(t, Rule{Name: "tagging", Kind: KindTagging, MaxLen: 3, Source: newTokenizer(t, tokenizer.Tokens, 0, "the the dog"), Target: newTokenizer(t, tokenizer.Tokens, 0, "D D N")})
 	b, err := c.Batch([]Example{{"dog", "N"}, {"the cat the", "D N D"}, {"the", ""}})
 	if err != nil {
 		t.Fatal(err)
@@ -115,10 +115,10 @@ func TestTokenizedErrors(t *testing.T) {
 		{"an alphabet", func(r *Rule) { r.Alphabet = "ab" }, "a rule with a Source has no Alphabet, Spell or Read"},
 		{"a spelling", func(r *Rule) { r.Read = strings.ToUpper }, "has no Alphabet, Spell or Read"},
 		{"no source", func(r *Rule) { r.Source = nil }, "a Target needs a Source beside it"},
-		{"tags without tags", func(r *Rule) { r.Kind, r.MaxAnswer, r.Target = KindTags, 0, nil }, "needs a Target, of the tags"},
-		{"labels with a target", func(r *Rule) { r.Kind, r.MaxAnswer, r.Classes = KindLabels, 0, []string{"a", "b"} }, `a rule of kind "labels" has no Target`},
+		{"tags without tags", func(r *Rule) { r.Kind, r.MaxAnswer, r.Target = KindTagging, 0, nil }, "needs a Target, of the tags"},
+		{"labels with a target", func(r *Rule) { r.Kind, r.MaxAnswer, r.Classes = KindClassification, 0, []string{"a", "b"} }, `a rule of kind "classification" has no Target`},
 	} {
-		r := Rule{Name: "own", Kind: KindPairs, MaxLen: 4, MaxAnswer: 4, Source: tok, Target: tok}
+		r := Rule{Name: "own", Kind: KindSeq2Seq, MaxLen: 4, MaxAnswer: 4, Source: tok, Target: tok}
 		tc.change(&r)
 		_, err := NewCoder(r)
 		wantError(t, err, tc.want)
@@ -128,7 +128,7 @@ func TestTokenizedErrors(t *testing.T) {
 // Resize cuts padding and adds padding, and nothing else.
 func TestResize(t *testing.T) {
 	c := newCoderOf(t, Rule{
-		Name: "pairs", Kind: KindPairs, MaxLen: 5, MaxAnswer: 4,
+		Name: "seq2seq", Kind: KindSeq2Seq, MaxLen: 5, MaxAnswer: 4,
 		Source: newTokenizer(t, tokenizer.Characters, 0, "ab"), Target: newTokenizer(t, tokenizer.Tokens, 0, "X Y"),
 	})
 	few, err := c.Batch([]Example{{"ab", "X"}, {"b", "Y"}})

@@ -17,7 +17,7 @@ var (
 // wordRule makes rules over words of letters.
 func wordRule(name, about string, answer func(word string) string) Rule {
 	return Rule{
-		Name: name, About: about, Kind: KindTags, Alphabet: letters, MaxLen: 10, Longest: 64, Example: "gorgonia",
+		Name: name, About: about, Kind: KindTagging, Alphabet: letters, MaxLen: 10, Longest: 64, Example: "gorgonia",
 		Sample: word,
 		Answer: func(source string) (string, error) { return answer(source), nil },
 	}

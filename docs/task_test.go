@@ -27,7 +27,7 @@ func Example_rule() {
 	defer os.RemoveAll(dir)
 
 	rule := data.Rule{
-		Name: "repeated", Kind: data.KindTags, Alphabet: "abcdefgh.*", MaxLen: 8,
+		Name: "repeated", Kind: data.KindTagging, Alphabet: "abcdefgh.*", MaxLen: 8,
 		Sample: func(rng *rand.Rand, maxLen int) string {
 			word := make([]byte, 1+rng.IntN(maxLen))
 			for i := range word {
@@ -122,7 +122,7 @@ func Example_problem() {
 	// 99 in 100 right: true
 }
 
-// A file of rows: what heed train --task labels does.
+// A file of rows: what heed train --task classification does.
 func Example_rows() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "heed")
@@ -136,7 +136,7 @@ func Example_rows() {
 	}
 	check(os.WriteFile(file, []byte(rows.String()), 0o666))
 
-	config, err := task.Named("labels", 0)
+	config, err := task.Named("classification", 0)
 	check(err)
 	config.Data.File = file
 	config.Training.MaxEpochs = 3

@@ -1,4 +1,4 @@
-"""Steps of what `heed train --task pairs --preset base` trains, in PyTorch; prints a JSON object.
+"""Steps of what `heed train --task seq2seq --preset base` trains, in PyTorch; prints a JSON object.
 
     OPENBLAS_CORETYPE=SkylakeX /usr/bin/python3 docs/torch_pairs.py cmudict-train.tsv [steps]
 

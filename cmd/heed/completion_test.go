@@ -39,7 +39,7 @@ func TestCompletion(t *testing.T) {
 		{"train --from runs/b", []string{"runs/b c", nothing}},
 		{"train --task ", append(described(task.Names()), nothing)},
 		{"train --task text --preset ", []string{"nanogpt\ttext: nanoGPT's documented run on a CPU: a GPT-2 of 0.8 million parameters, 2,000 steps", "speedrun\ttext: a loss below nanogpt's in under a tenth of its time", nothing}},
-		{"train --task pairs --preset ", []string{"small\tpairs: an encoder-decoder of 0.9 million parameters, 20 epochs", "base\tpairs: an encoder-decoder of 4.2 million parameters, 20 epochs", nothing}},
+		{"train --task seq2seq --preset ", []string{"small\tseq2seq: an encoder-decoder of 0.9 million parameters, 20 epochs", "base\tseq2seq: an encoder-decoder of 4.2 million parameters, 20 epochs", nothing}},
 		{"train --target-units ", []string{"characters", "tokens", "bpe", nothing}},
 		{"train --mode ", []string{"min", "max", nothing}},
 		{"train --class-weights ", []string{"balanced", nothing}},

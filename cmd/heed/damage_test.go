@@ -55,12 +55,12 @@ func TestDamagedFiles(t *testing.T) {
 		reads []string // but for the folder; the second is tried with every flip
 	}{
 		{"reverse", 300, []string{"--task=reverse"}, []string{"eval", "predict abc gorgonia --scores", "attention abc"}},
-		{"labels", 30, []string{"--task=brackets"}, []string{"eval", "predict (()) (( --scores", "attention (())"}},
-		{"tags", 30, append(dataFlags(t, "tags"), "--task=tags"), []string{"eval", "predict cat --scores", "attention cat"}},
-		{"pairs", 30, append(dataFlags(t, "pairs"), "--task=pairs", "--units=bpe"), []string{"eval", "predict cat --scores", "attention cat"}},
+		{"classification", 30, []string{"--task=brackets"}, []string{"eval", "predict (()) (( --scores", "attention (())"}},
+		{"tagging", 30, append(dataFlags(t, "tagging"), "--task=tagging"), []string{"eval", "predict cat --scores", "attention cat"}},
+		{"seq2seq", 30, append(dataFlags(t, "seq2seq"), "--task=seq2seq", "--units=bpe"), []string{"eval", "predict cat --scores", "attention cat"}},
 		{"text", 30, append(dataFlags(t, "text"), "--task=text", "--units=bpe"), []string{"eval", "generate --prompt=The --tokens=20", "attention The", "predict fox"}},
 	} {
-		if testing.Short() && kind.name != "reverse" && kind.name != "pairs" {
+		if testing.Short() && kind.name != "reverse" && kind.name != "seq2seq" {
 			continue
 		}
 		at := func(name string) string { return filepath.Join(base, kind.name, name) }

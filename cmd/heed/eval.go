@@ -27,7 +27,7 @@ func newEval() *cobra.Command {
 the rows of the file to validate on, or the last tenth of the text. The loss is the mean cross-entropy in
 nats; that of a text of --units bpe is said by character too, to compare it with that of one of
 characters. Models of a file's rows then answer these sources, and what they answer is scored too. With
---data, all rows of another file are, of whichever model of pairs, labels or tags.
+--data, a model for seq2seq, classification or tagging is scored on all rows of another file.
 
 Of pairs, all that the rows have for a source is right. An answer is compared with the one that is nearest
 by edits: symbols to be replaced, inserted or left out. The error rate is all edits by all symbols of those
@@ -57,7 +57,7 @@ be answered counts as answered with nothing.`,
 			}
 			isText := c.Task.Kind == data.KindText
 			switch {
-			case o.Beam > 1 && c.Task.Kind != data.KindPairs:
+			case o.Beam > 1 && c.Task.Kind != data.KindSeq2Seq:
 				return usagef("--beam is for models of pairs; %s learned the task %s", args[0], c.Task.Name)
 			case isText && (columns != nil || answers != ""):
 				return usagef("--columns and --answers are for models of rows; %s learned the task %s", args[0], c.Task.Name)
@@ -172,9 +172,9 @@ func scoreText(s task.Score, c task.Config) string {
 	case c.Task.Kind == data.KindText:
 		what = "characters predicted"
 	case c.Data.File == "":
-	case c.Task.Kind == data.KindTags:
+	case c.Task.Kind == data.KindTagging:
 		what = "tags right"
-	case c.Task.Kind == data.KindLabels:
+	case c.Task.Kind == data.KindClassification:
 		what = "labels right"
 	default:
 		what = "rows exactly right"

@@ -81,8 +81,8 @@ func TestEvalLabelsAndTags(t *testing.T) {
 		content string
 		want    []string
 	}{
-		"labels": {"text,label\nthe cat,true\na dog,new\n", []string{" labels right)", "precision", "new", "right ↓, answered →", "1 reference has what training never saw"}},
-		"tags":   {"tokens,tags\nthe cat,t c\na dog,a x\n", []string{" of 4 tags right)", "with every tag right)", "1 reference has what training never saw"}},
+		"classification": {"text,label\nthe cat,true\na dog,new\n", []string{" labels right)", "precision", "new", "right ↓, answered →", "1 reference has what training never saw"}},
+		"tagging":        {"tokens,tags\nthe cat,t c\na dog,a x\n", []string{" of 4 tags right)", "with every tag right)", "1 reference has what training never saw"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := ran(t, append(dataFlags(t, name), "--task="+name)...)

@@ -42,7 +42,7 @@ func TestJobChangesNoByte(t *testing.T) {
 	if err := os.WriteFile(text, []byte(numbers.String()), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, of := range []string{"reverse", "dates", "text", "pairs", "tags"} {
+	for _, of := range []string{"reverse", "dates", "text", "seq2seq", "tagging"} {
 		t.Run(of, func(t *testing.T) {
 			rows := dataFlags(t, of)
 			flags := func(dir string) []string {

@@ -28,7 +28,7 @@ func TestOutputsKeepInputs(t *testing.T) {
 	}
 	write(t, own, rows.String())
 	write(t, path("page.html"), strings.Repeat("<p>a page to learn\n", 100))
-	succeed(t, small("--task=labels", "--steps-per-epoch=0", "--validation=10", "--data="+own, "--out="+run)...)
+	succeed(t, small("--task=classification", "--steps-per-epoch=0", "--validation=10", "--data="+own, "--out="+run)...)
 	succeed(t, small("--task=text", "--max-len=8", "--max-epochs=1", "--data="+path("page.html"), "--out="+other)...)
 	must := func(err error) {
 		t.Helper()
@@ -83,7 +83,7 @@ func TestOutputsKeepInputs(t *testing.T) {
 			fail(t, heed(append(c.args, c.out)...), 1, c.out+" would overwrite ", c.want, "give another name")
 		})
 	}
-	fail(t, heed("train", "--task=labels", "--data="+own, "--find-rate="+path("soft-rows.png")), 1, reads)
+	fail(t, heed("train", "--task=classification", "--data="+own, "--find-rate="+path("soft-rows.png")), 1, reads)
 	fail(t, heed("train", "--task=copy", "--from="+run, "--find-rate="+path("soft-weights.png")), 1, reads)
 	for i, now := range files() {
 		if !maps.Equal(now, before[i]) {
@@ -267,7 +267,7 @@ func TestOutputToStdout(t *testing.T) {
 	dir := t.TempDir()
 	rows, run := filepath.Join(dir, "rows.tsv"), filepath.Join(dir, "run")
 	write(t, rows, strings.Repeat("a b\tX Y\nb c\tY Z\n", 10))
-	succeed(t, small("--task=tags", "--steps-per-epoch=0", "--validation=1", "--data="+rows, "--out="+run)...)
+	succeed(t, small("--task=tagging", "--steps-per-epoch=0", "--validation=1", "--data="+rows, "--out="+run)...)
 	before := read(t, rows)
 	own, err := os.OpenFile(rows, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {

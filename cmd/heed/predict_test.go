@@ -37,7 +37,7 @@ func spell(t *testing.T, folder string) (dir, file string) {
 		fmt.Fprintf(&rows, "%s\t%s\n", word, bytes.TrimSpace(letters))
 	}
 	write(t, file, rows.String())
-	succeed(t, "train", "--task=pairs", "--data="+file, "--out="+dir, "--dim=16", "--heads=2", "--layers=1", "--max-epochs=4", "--dropout=0", "--learning-rate=0.01")
+	succeed(t, "train", "--task=seq2seq", "--data="+file, "--out="+dir, "--dim=16", "--heads=2", "--layers=1", "--max-epochs=4", "--dropout=0", "--learning-rate=0.01")
 	return dir, file
 }
 
@@ -137,7 +137,7 @@ func TestPredictAnswersOfLines(t *testing.T) {
 	folder := t.TempDir()
 	dir, path := filepath.Join(folder, "run"), filepath.Join(folder, "rows.csv")
 	write(t, path, "text,label\n"+strings.Repeat("a,\"two\nlines\"\nb,\"a\ttab\"\n", 40)+"c,\"two\nlines\"\n")
-	succeed(t, "train", "--task=labels", "--data="+path, "--validation-data="+path, "--out="+dir, "--dim=16", "--heads=2", "--layers=1", "--max-epochs=30", "--learning-rate=0.01")
+	succeed(t, "train", "--task=classification", "--data="+path, "--validation-data="+path, "--out="+dir, "--dim=16", "--heads=2", "--layers=1", "--max-epochs=30", "--learning-rate=0.01")
 	tsv := filepath.Join(folder, "rows.tsv")
 	write(t, tsv, "a\nb\n")
 	if got, want := succeed(t, "predict", dir, "--data="+tsv), "a\t\"two\\nlines\"\nb\t\"a\\ttab\"\n"; got != want {

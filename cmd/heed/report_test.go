@@ -111,7 +111,7 @@ func TestReportWithoutData(t *testing.T) {
 		fmt.Fprintf(&rows, "okapi %d\tlabel%d\n", i, i%2)
 	}
 	write(t, file, rows.String())
-	succeed(t, "train", "--task=labels", "--data="+file, "--out="+dir, "--dim=8", "--heads=1", "--layers=1", "--max-epochs=1")
+	succeed(t, "train", "--task=classification", "--data="+file, "--out="+dir, "--dim=8", "--heads=1", "--layers=1", "--max-epochs=1")
 	path := filepath.Join(dir, task.ReportFile)
 	if page := reported(t, path); !strings.Contains(page, "okapi") || !strings.Contains(page, "label1") {
 		t.Error("the page of a training has no examples of its file")

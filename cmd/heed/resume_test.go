@@ -39,9 +39,9 @@ func TestRaise(t *testing.T) {
 		{"with a plateau and an average", "--task=copy --solver=muon --schedule=restarts --warm-up=3 --decay=8 --plateau=1 --average=0.9 --check-every=4 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{3, 0}, "--max-epochs=3", 7},
 		{"with momentum", "--task=copy --solver=sgd,momentum=0.9 --learning-rate=0.1 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 0},
 		{"of text", text, [2]int{1, 0}, [2]int{3, 0}, "--max-epochs=3", 0},
-		{"of pairs", "--task=pairs --decay=40 --warm-up=3 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 0},
-		{"of labels", "--task=labels --decay=40 --warm-up=3 --class-weights=balanced --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 7},
-		{"of tags", "--task=tags --decay=40 --warm-up=3 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 3},
+		{"of pairs", "--task=seq2seq --decay=40 --warm-up=3 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 0},
+		{"of labels", "--task=classification --decay=40 --warm-up=3 --class-weights=balanced --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 7},
+		{"of tags", "--task=tagging --decay=40 --warm-up=3 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if testing.Short() && !slices.Contains([]string{"more epochs", "with a plateau and an average", "of labels"}, test.name) {
@@ -93,7 +93,7 @@ func TestRaise(t *testing.T) {
 	config := filepath.Join(base, "of labels", task.ConfigFile) // whose fault it is if no flag has it
 	wrong := regexp.MustCompile(`"sha256": "[0-9a-f]*"\n}`).ReplaceAllString(read(t, config), `"sha256": ""}`)
 	write(t, config, regexp.MustCompile(`"steps_per_epoch": [0-9]+`).ReplaceAllString(wrong, `"steps_per_epoch": 999`))
-	fail(t, heed("train", "--resume="+filepath.Dir(config), "--max-epochs=9", "--data="+rowsFile(t, "labels")), 1, config+": training.steps_per_epoch must be ", "got 999")
+	fail(t, heed("train", "--resume="+filepath.Dir(config), "--max-epochs=9", "--data="+rowsFile(t, "classification")), 1, config+": training.steps_per_epoch must be ", "got 999")
 	os.Remove(filepath.Join(dir, task.CheckpointFile))
 	fail(t, heed("train", "--resume="+dir, "--max-epochs=9"), 1, "has no checkpoint.safetensors any more")
 	delete(before, task.CheckpointFile)
@@ -130,7 +130,7 @@ func TestInterruptedSplit(t *testing.T) {
 	begun, end := make(chan bool, 1), make(chan bool)
 	defer close(end)
 	rule := data.Rule{
-		Name: "slow", Kind: data.KindTags, Alphabet: "01", MaxLen: 12, Example: "0110",
+		Name: "slow", Kind: data.KindTagging, Alphabet: "01", MaxLen: 12, Example: "0110",
 		Sample: func(rng *rand.Rand, maxLen int) string {
 			select {
 			case begun <- true:

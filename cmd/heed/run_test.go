@@ -51,7 +51,7 @@ func dataFlags(t *testing.T, name string) []string {
 	switch name {
 	case "text":
 		return []string{"--max-len=16", "--data=" + sharedFile(t, "fox.txt", fox)}
-	case "pairs", "labels", "tags":
+	case "seq2seq", "classification", "tagging":
 		return []string{"--steps-per-epoch=0", "--validation=20", "--data=" + rowsFile(t, name)}
 	}
 	return nil
@@ -63,7 +63,7 @@ func rowsFile(t *testing.T, name string) string {
 	rng := rand.New(rand.NewPCG(5, 5))
 	words := []string{"cat", "dog", "a", "the", "elephant", "sees"}
 	var s strings.Builder
-	s.WriteString(map[string]string{"pairs": "source,target\n", "labels": "id,text,label\n", "tags": "tokens,tags\n"}[name])
+	s.WriteString(map[string]string{"seq2seq": "source,target\n", "classification": "id,text,label\n", "tagging": "tokens,tags\n"}[name])
 	for i := range 200 {
 		some := make([]string, 1+rng.IntN(5))
 		tags := make([]string, len(some))
@@ -73,11 +73,11 @@ func rowsFile(t *testing.T, name string) string {
 		}
 		text := strings.Join(some, " ")
 		switch name {
-		case "pairs":
+		case "seq2seq":
 			fmt.Fprintf(&s, "%s,%s\n", text, strings.ToUpper(strings.Join(tags, " ")))
-		case "labels":
+		case "classification":
 			fmt.Fprintf(&s, "%d,%s,%t\n", i, text, slices.Contains(some, "cat"))
-		case "tags":
+		case "tagging":
 			fmt.Fprintf(&s, "%s,%s\n", text, strings.Join(tags, " "))
 		}
 	}
@@ -118,14 +118,14 @@ func TestTrainEvalPredict(t *testing.T) {
 					t.Errorf("summary.json has no %s", name)
 				}
 			}
-			wantFiles := map[string]int{"labels": 8, "pairs": 9, "tags": 9} // with tokenizers
+			wantFiles := map[string]int{"classification": 8, "seq2seq": 9, "tagging": 9} // with tokenizers
 			if files := folder(t, dir); len(files) != cmp.Or(wantFiles[name], 7) {
 				t.Errorf("the run folder holds %d files, want %d", len(files), cmp.Or(wantFiles[name], 7))
 			}
 
 			want := fmt.Sprintf("Val=%.6f, accuracy %.4f (", *s.ValLoss, *s.ValAccuracy)
 			got, answers, _ := strings.Cut(succeed(t, "eval", dir), "\n")
-			if rows := slices.Contains([]string{"pairs", "labels", "tags"}, name); (answers != "") != rows {
+			if rows := slices.Contains([]string{"seq2seq", "classification", "tagging"}, name); (answers != "") != rows {
 				t.Errorf("after the score of the loss, heed eval prints %q", answers)
 			}
 			if !strings.HasPrefix(got, want) || !strings.Contains(out, "Best epoch "+fmt.Sprint(s.BestEpoch)+": "+got+"\n") {
@@ -160,21 +160,21 @@ func TestTrainEvalPredict(t *testing.T) {
 func TestStartFrom(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
-	pairs, labels, again := ran(t, append(dataFlags(t, "pairs"), "--task=pairs")...), filepath.Join(base, "labels"), filepath.Join(base, "again")
+	pairs, labels, again := ran(t, append(dataFlags(t, "seq2seq"), "--task=seq2seq")...), filepath.Join(base, "classification"), filepath.Join(base, "again")
 	from := func(name, out string, more ...string) []string {
 		return slices.Concat([]string{"train", "--task=" + name, "--from=" + pairs, "--max-epochs=1", "--out=" + out}, dataFlags(t, name), more)
 	}
-	if out := succeed(t, from("pairs", again)...); !regexp.MustCompile(`^Starting from \S+: (\d+) of (\d+) tensors\n`).MatchString(out) || !strings.Contains(out, "model: width 16, 1 block, 2 heads") {
+	if out := succeed(t, from("seq2seq", again)...); !regexp.MustCompile(`^Starting from \S+: (\d+) of (\d+) tensors\n`).MatchString(out) || !strings.Contains(out, "model: width 16, 1 block, 2 heads") {
 		t.Errorf("it prints %q", out)
 	}
-	if out := succeed(t, from("labels", labels)...); !strings.Contains(out, " tensors; new ones: head.bias (1), head.weight (1); left out: decoder.blocks (26), decoder.embedding (1), decoder.head (2), decoder.norm (2)\n") {
+	if out := succeed(t, from("classification", labels)...); !strings.Contains(out, " tensors; new ones: head.bias (1), head.weight (1); left out: decoder.blocks (26), decoder.embedding (1), decoder.head (2), decoder.norm (2)\n") {
 		t.Errorf("it prints %q", out)
 	}
-	fail(t, heed(from("tags", filepath.Join(base, "tags"))...), 1, "the run "+pairs+" to start from: nothing of its model fits this one")
-	fail(t, heed(from("pairs", again)...), 1, "holds a run already")
+	fail(t, heed(from("tagging", filepath.Join(base, "tagging"))...), 1, "the run "+pairs+" to start from: nothing of its model fits this one")
+	fail(t, heed(from("seq2seq", again)...), 1, "holds a run already")
 	fail(t, heed("train", "--resume="+again), 1, "is finished")
 	fail(t, heed("train", "--resume="+again, "--from="+pairs), 2, "--resume goes on with the settings")
-	if _, err := os.Stat(filepath.Join(base, "tags")); err == nil {
+	if _, err := os.Stat(filepath.Join(base, "tagging")); err == nil {
 		t.Error("there is a folder of a run that can't begin")
 	}
 }
@@ -195,7 +195,7 @@ func TestLearnsToCopy(t *testing.T) {
 func TestOwnRule(t *testing.T) {
 	t.Parallel()
 	rule := data.Rule{
-		Name: "flip", Kind: data.KindTags, Alphabet: "01", MaxLen: 12, Example: "0110",
+		Name: "flip", Kind: data.KindTagging, Alphabet: "01", MaxLen: 12, Example: "0110",
 		Sample: func(rng *rand.Rand, maxLen int) string { return fmt.Sprintf("%0*b", maxLen, rng.IntN(1<<maxLen)) },
 		Answer: func(source string) (string, error) {
 			return strings.NewReplacer("0", "1", "1", "0").Replace(source), nil

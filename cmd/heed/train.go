@@ -45,13 +45,13 @@ The tasks, by what the answer is:
 The presets, by what they are for:
 
 ` + aboutPresets() + `
-Pairs, labels and tags learn the rows of --data, a file of TSV or CSV whose first two columns, or those
-that a header calls source and target, text and label or tokens and tags, are learned: several rows of
-one source are several right answers. Rows of a tenth of the sources, --validation at most, are held out
-to validate on.
+The tasks seq2seq, classification and tagging learn the rows of --data, a TSV or CSV file. They read the
+first two columns, or the columns that a header calls source and target, text and label, or tokens and
+tags. Several rows with one source are several right answers. A tenth of the sources, and at most
+--validation of them, are held out to validate on.
 
-The flags' defaults are shown for the task reverse; every task has its own, and those of pairs, labels
-and tags go by the file.
+The defaults of the flags are shown for the task reverse. Every task has its own; seq2seq, classification
+and tagging choose theirs by the file.
 
 The run folder gets config.json, model.safetensors, history.jsonl and summary.json, and
 checkpoint.safetensors to go on from; report.html, a page about the run, comes when it ends or a limit
@@ -66,11 +66,11 @@ SIGINT and SIGTERM write a checkpoint and end the call with status 1; SIGUSR1, w
 send as notice, does so with status 3. With --auto-resume the same call begins a run, goes on with
 it and finds it finished.`,
 		Example: `  heed train                                  # learns to reverse words, and stops by itself
-  heed train --task pairs --data words.tsv --out runs/words
-  heed train --task labels --data mails.csv --columns body,queue --class-weights balanced
+  heed train --task seq2seq --data words.tsv --out runs/words
+  heed train --task classification --data mails.csv --columns body,queue --class-weights balanced
   heed train --task text --data book.txt --preset speedrun --seed 2
   heed train --resume runs/words --max-epochs 40 --watch
-  heed train --task tags --data names.tsv --find-rate=rate.png`,
+  heed train --task tagging --data names.tsv --find-rate=rate.png`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if os.Getenv("GOGC") == "" {

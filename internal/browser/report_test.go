@@ -106,7 +106,7 @@ func TestReportOfSeveralRuns(t *testing.T) {
 
 // Texts and labels of a run that would be scripts are its page's texts.
 func TestReportOfHostileTexts(t *testing.T) {
-	for name, dir := range map[string]string{"texts": hostileRun(t), "labels": hostileLabels(t)} {
+	for name, dir := range map[string]string{"texts": hostileRun(t), "classification": hostileLabels(t)} {
 		for _, s := range []screen{desktop, phone} {
 			t.Run(fmt.Sprint(name, ", ", s.name), func(t *testing.T) {
 				p := open(t, "file://"+filepath.Join(dir, task.ReportFile), s)

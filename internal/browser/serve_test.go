@@ -78,7 +78,7 @@ func hostileLabels(t *testing.T) string {
 		fmt.Fprintf(&rows, "a good day %d\t%s\nsome bad night %d\t</script>\n", i, hostileLabel, i)
 	}
 	data := write(t, "hostile.tsv", "text\tlabel\n"+rows.String())
-	return trained(t, "--task=labels", "--data="+data, "--steps-per-epoch=0", "--layers=1", "--max-epochs=1")
+	return trained(t, "--task=classification", "--data="+data, "--steps-per-epoch=0", "--layers=1", "--max-epochs=1")
 }
 
 func TestServeHostileLabels(t *testing.T) {

@@ -47,13 +47,13 @@ func (v *view) judge(ctx context.Context) error {
 	if v.Model == nil || len(v.Examples) == 0 {
 		return nil
 	}
-	some := spread(v.Examples, v.Config.Task.Kind == data.KindPairs)
+	some := spread(v.Examples, v.Config.Task.Kind == data.KindSeq2Seq)
 	r, err := v.Model.Judge(ctx, some, task.PredictOptions{})
 	if err != nil {
 		return err
 	}
 	v.Report, v.Some = r, len(some) < len(v.Examples)
-	if r.Kind == data.KindLabels || r.Kind == data.KindTags && v.Config.Data.File != "" {
+	if r.Kind == data.KindClassification || r.Kind == data.KindTagging && v.Config.Data.File != "" {
 		v.Confusion = confusionOf(&r.Classes)
 	} else {
 		v.Lengths = lengthsOf(r, v.Config.Data.SourceUnits)

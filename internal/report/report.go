@@ -122,9 +122,9 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	case c.Task.Kind == data.KindText:
 		right = "of the characters that it was validated on are the ones that it finds likeliest"
 	case c.Data.File == "":
-	case c.Task.Kind == data.KindTags:
+	case c.Task.Kind == data.KindTagging:
 		right = "of the tags that it was validated on are right"
-	case c.Task.Kind == data.KindLabels:
+	case c.Task.Kind == data.KindClassification:
 		right = "of the texts that it was validated on get the right label"
 	default:
 		right = "of the rows that it was validated on are answered exactly right"

@@ -104,10 +104,10 @@ func TestPagesOfEveryKind(t *testing.T) {
 			[]string{"training loss, nats"}, []string{"validation accuracy", "What it answers"}},
 		"one epoch, by steps": {"brackets", "", func(c *task.Config) { c.Training.MaxEpochs, c.Training.CheckEvery = 1, 5 },
 			[]string{"What is taken for what", `"label":"step"`, "step 10"}, nil},
-		"pairs":  {"pairs", rows(func(i int) string { return fmt.Sprint("okapi ", i%3) }), nil, []string{"The error rate is", "okapi", "By length of the source", "targets are smoothed by 0.1"}, []string{"BLEU"}},
-		"labels": {"labels", labels, nil, []string{"What is taken for what", "rows by class"}, []string{"smoothed by"}},
-		"tags":   {"tags", strings.Repeat("zebra runs\tN V\nthe zebra\tD N\na cat sees\tD N V\n", 40), nil, []string{"What is taken for what", "of the tags that it was validated on are right"}, nil},
-		"text":   {"text", text, func(c *task.Config) { c.Task.MaxLen = 16 }, []string{"What it writes", "of the characters that it was validated on"}, []string{"What it answers"}},
+		"seq2seq":        {"seq2seq", rows(func(i int) string { return fmt.Sprint("okapi ", i%3) }), nil, []string{"The error rate is", "okapi", "By length of the source", "targets are smoothed by 0.1"}, []string{"BLEU"}},
+		"classification": {"classification", labels, nil, []string{"What is taken for what", "rows by class"}, []string{"smoothed by"}},
+		"tagging":        {"tagging", strings.Repeat("zebra runs\tN V\nthe zebra\tD N\na cat sees\tD N V\n", 40), nil, []string{"What is taken for what", "of the tags that it was validated on are right"}, nil},
+		"text":           {"text", text, func(c *task.Config) { c.Task.MaxLen = 16 }, []string{"What it writes", "of the characters that it was validated on"}, []string{"What it answers"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := trained(t, c.task, c.content, c.change)

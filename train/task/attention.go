@@ -101,7 +101,7 @@ func (m *Model) reading(b data.Batch, targets []int) *reading {
 		if m.Config.Task.Source != nil {
 			r.self = "each token (rows) attends to itself and to those before it (columns)"
 		}
-	case data.KindPairs:
+	case data.KindSeq2Seq:
 		r.self = "each position of the source (rows) attends to all of it (columns)"
 		b.Before = append([]int{m.layout.Start}, targets...)
 		b.TargetLen = len(b.Before)

@@ -129,7 +129,7 @@ func TestAttentionIsWhatPredicts(t *testing.T) {
 			if !slices.Equal(classes, all[:len(classes)]) {
 				t.Errorf("the classes are %v, with padding %v", classes, all)
 			}
-			if task.Config.Task.Kind == data.KindPairs {
+			if task.Config.Task.Kind == data.KindSeq2Seq {
 				if !slices.Equal(classes[:len(targets)], targets) {
 					t.Errorf("the classes are %v, but what predicts gives %v", classes, targets)
 				}
@@ -180,7 +180,7 @@ func TestAttentionOfAnswers(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rule := ownRule()
-			rule.Kind, rule.MaxAnswer = data.KindPairs, test.maxAnswer
+			rule.Kind, rule.MaxAnswer = data.KindSeq2Seq, test.maxAnswer
 			rule.Answer = func(source string) (string, error) { return source[:min(len(source), test.maxAnswer)], nil }
 			size := 1 // of a symbol in an answer
 			if test.spelled {

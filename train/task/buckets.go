@@ -21,7 +21,7 @@ const mostBuckets = 12
 // newBuckets chooses the bounds by which the training rows are padded least.
 func newBuckets(c *Config, trains, validates []lengths) *buckets {
 	b := &buckets{maxLen: c.Task.MaxLen, maxAnswer: c.Task.MaxAnswer, kind: c.Task.Kind, sources: 1, answers: 1}
-	if b.kind == data.KindPairs {
+	if b.kind == data.KindSeq2Seq {
 		for _, l := range trains {
 			b.sources, b.answers = b.sources+int(l[0]), b.answers+int(l[1])
 		}
@@ -42,7 +42,7 @@ func newBuckets(c *Config, trains, validates []lengths) *buckets {
 
 // size returns a row's size, of which every row of a bucket has the bucket's bound at most.
 func (b *buckets) size(l lengths) int {
-	if b.kind != data.KindPairs {
+	if b.kind != data.KindSeq2Seq {
 		return int(l[0])
 	}
 	return max(int(l[0]), (int(l[1])*b.sources+b.answers-1)/b.answers)
@@ -64,9 +64,9 @@ func (b *buckets) widths() [][2]int {
 	for i, bound := range b.bounds {
 		widths[i][0] = min(bound, b.maxLen)
 		switch b.kind {
-		case data.KindTags:
+		case data.KindTagging:
 			widths[i][1] = widths[i][0]
-		case data.KindPairs:
+		case data.KindSeq2Seq:
 			widths[i][1] = min(bound*b.answers/b.sources, b.maxAnswer) + 1
 		}
 	}

@@ -30,7 +30,7 @@ func (c *Config) fromRows() bool { return c.Data.File != "" && c.Task.Kind != da
 
 // judgesSymbols reports whether each symbol of an answer is judged by itself, not the answer as a whole.
 func (c *Config) judgesSymbols() bool {
-	return c.Task.Kind == data.KindText || c.Task.Kind == data.KindTags && c.fromRows()
+	return c.Task.Kind == data.KindText || c.Task.Kind == data.KindTagging && c.fromRows()
 }
 
 // checkData checks what is learned from, but for its numbers.
@@ -42,12 +42,12 @@ func (c *Config) checkData() error {
 	case d.File == "" && fileTask:
 		return setting.Errorf("%s %s must come with %s, the file to learn", setting.Path("task"), c.Task.Name, setting.Path("data.file"))
 	case d.File != "" && draws:
-		return setting.Errorf("%s %s draws its own examples, and can't come with %s: for a file, the task is pairs, labels, tags or text", setting.Path("task"), c.Task.Name, setting.Path("data.file"))
+		return setting.Errorf("%s %s draws its own examples, and can't come with %s: for a file, the task is seq2seq, classification, tagging or text", setting.Path("task"), c.Task.Name, setting.Path("data.file"))
 	case c.Task.Kind == data.KindText && d.SourceUnits == tokenizer.Tokens:
 		return setting.Errorf("%s of text must be %s or %s, got %q", setting.Path("data.units"), tokenizer.Characters, tokenizer.BPE, d.SourceUnits)
 	case !c.fromRows() && (d.TargetFile != "" || d.ValidationFile != "" || d.ValidationTargetFile != "" || d.Columns != nil || d.TargetUnits != "") ||
 		d.File == "" && (d.SourceUnits != "" || d.Tokenizers != nil):
-		return setting.Errorf("%s %s has no rows: only pairs, labels and tags can have %s, %s, %s and %s", setting.Path("task"), c.Task.Name,
+		return setting.Errorf("%s %s has no rows: only seq2seq, classification and tagging can have %s, %s, %s and %s", setting.Path("task"), c.Task.Name,
 			setting.Path("data.validation_file"), setting.Path("data.columns"), setting.Path("data.source_units"), setting.Path("data.target_units"))
 	case d.TargetFile != "" && d.Columns != nil:
 		return setting.Errorf("%s are of one file, and %s is a second one", setting.Path("data.columns"), setting.Path("data.target_file"))
@@ -57,11 +57,11 @@ func (c *Config) checkData() error {
 		return setting.Errorf("%s needs a %s above 0", setting.Path("data.validation_file"), setting.Path("data.validation"))
 	case d.Columns != nil && len(d.Columns) != 2:
 		return setting.Errorf("%s must be two, that of sources and that of answers, got %q", setting.Path("data.columns"), d.Columns)
-	case c.Task.Kind == data.KindLabels && d.TargetUnits != "":
+	case c.Task.Kind == data.KindClassification && d.TargetUnits != "":
 		return setting.Errorf("%s labels has no %s: a label is a whole", setting.Path("task"), setting.Path("data.target_units"))
 	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
 		return setting.Errorf("%s must be balanced, or empty for none, got %q", setting.Path("training.class_weights"), c.Training.ClassWeights)
-	case c.Training.ClassWeights != "" && (!c.fromRows() || c.Task.Kind == data.KindPairs):
+	case c.Training.ClassWeights != "" && (!c.fromRows() || c.Task.Kind == data.KindSeq2Seq):
 		return setting.Errorf("%s are for the tasks labels and tags, got them for %s", setting.Path("training.class_weights"), c.Task.Name)
 	}
 	for _, u := range []struct {
@@ -71,7 +71,7 @@ func (c *Config) checkData() error {
 		switch u.got {
 		case "", tokenizer.Characters, tokenizer.Tokens:
 		case tokenizer.BPE:
-			if c.Task.Kind == data.KindTags {
+			if c.Task.Kind == data.KindTagging {
 				return setting.Errorf("%s of tags can't be %s, whose pieces have no tag of their own: %s or %s", u.name, tokenizer.BPE, tokenizer.Characters, tokenizer.Tokens)
 			}
 		default:
@@ -116,7 +116,7 @@ func (c *Config) check(decided bool) error {
 			return setting.Errorf("%s must be from %d to %d, got %d", n.name, n.low, n.high, n.got)
 		}
 	}
-	if c.DecoderLayers > 0 && c.Task.Kind != data.KindPairs {
+	if c.DecoderLayers > 0 && c.Task.Kind != data.KindSeq2Seq {
 		return setting.Errorf("%s is for tasks of pairs alone, got it for %s", setting.Path("decoder_layers"), c.Task.Name)
 	}
 	if d := &c.Data; d.VocabSize != 0 && (d.VocabSize < 256 || d.SourceUnits != tokenizer.BPE && d.TargetUnits != tokenizer.BPE) {

@@ -40,8 +40,8 @@ type Config struct {
 	Training Training `json:"training"`
 }
 
-// Data says what is learned from. A task with a File of rows, each of a source and an answer, is one of pairs, labels
-// or tags; data.ReadTable says what such files are. Several rows of one source are several right answers.
+// Data says what is learned from. The tasks seq2seq, classification and tagging have a File of rows, each a source and
+// an answer; data.ReadTable says what such files are. Several rows of one source are several right answers.
 type Data struct {
 	File   string `json:"file,omitempty"`   // to learn: text, or rows
 	SHA256 string `json:"sha256,omitempty"` // of the file, to tell if it changes; New finds it
@@ -100,9 +100,9 @@ const textTask = "text"
 
 // fileTasks learn the rows of a file.
 var fileTasks = []data.Rule{
-	{Name: "pairs", Kind: data.KindPairs, About: "the answer that a file has for a source, of any length"},
-	{Name: "labels", Kind: data.KindLabels, About: "the label that a file has for a text"},
-	{Name: "tags", Kind: data.KindTags, About: "the tag that a file has for each token"},
+	{Name: "seq2seq", Kind: data.KindSeq2Seq, About: "the answer that a file has for a source, of any length"},
+	{Name: "classification", Kind: data.KindClassification, About: "the label that a file has for a text"},
+	{Name: "tagging", Kind: data.KindTagging, About: "the tag that a file has for each token"},
 }
 
 // Names returns the name of every task that Named knows, data.DefaultRule first.
@@ -114,9 +114,9 @@ func Names() []string {
 	return names
 }
 
-// Named returns the Defaults of a task of Heed's own: the rules that data.Named knows, and text, pairs, labels and
-// tags, which need a file. maxLen is the longest source or, of text, how many characters a model sees at once; 0 takes
-// the task's own or, of rows of a file, what they need.
+// Named returns the Defaults of one of Heed's own tasks: a rule that data.Named knows, or text, seq2seq,
+// classification or tagging, which need a file. maxLen is the longest source or, for text, the number of characters
+// that a model sees at once. 0 takes the task's own length; for rows of a file, New finds what they need.
 func Named(name string, maxLen int) (Config, error) {
 	if maxLen < 0 || maxLen > longest {
 		return Config{}, setting.Errorf("%s must be from 0 to %d, got %d", setting.Path("task.max_len"), longest, maxLen)
@@ -158,7 +158,7 @@ func Defaults(rule data.Rule) Config {
 		},
 	}
 	switch rule.Kind {
-	case data.KindPairs:
+	case data.KindSeq2Seq:
 		c.Model.Dim = 64
 	case data.KindText:
 		c.Model.Dim, c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.Optimizer.Schedule.Decay = 64, 16, 200, 3000
@@ -185,7 +185,7 @@ func rowDefaults(c *Config) {
 			Schedule: optim.Scheduling{WarmUp: -1, Decay: -1, Floor: 0.02},
 		},
 	}
-	if c.Task.Kind == data.KindPairs {
+	if c.Task.Kind == data.KindSeq2Seq {
 		c.Training.LabelSmoothing = 0.1
 	}
 }
@@ -213,7 +213,7 @@ func (c *Config) decide(l data.Layout) error {
 	}
 	if m.Positions == nil {
 		m.Positions = layers.Learned{MaxLen: length}
-		if c.Task.Kind == data.KindPairs || c.fromRows() {
+		if c.Task.Kind == data.KindSeq2Seq || c.fromRows() {
 			// Distances, not places: few sources are as long as the longest, and a row for each of the last positions
 			// would hardly be trained.
 			m.Positions = layers.Rotary{}
@@ -253,7 +253,7 @@ func (c *Config) leastMemory(l data.Layout) (bytes float64, what string) {
 	// Numbers are floating-point here, as their products could overflow.
 	a, f := c.Model.Block.Attention, c.Model.Block.FeedForward
 	dim, blocks, classes, length := float64(c.Model.Dim), float64(c.Model.Layers), float64(max(l.Tokens, l.Classes)), float64(max(l.Len, l.TargetLen))
-	if c.Task.Kind == data.KindPairs { // an encoder's and a decoder's
+	if c.Task.Kind == data.KindSeq2Seq { // an encoder's and a decoder's
 		blocks += cmp.Or(float64(c.DecoderLayers), blocks)
 	}
 	hidden := float64(cmp.Or(f.Hidden, 4*c.Model.Dim))

@@ -17,7 +17,7 @@ import (
 // A rule of one's own, from a Go function to a model that answers: every digit becomes what it lacks to 9.
 func Example() {
 	rule := data.Rule{
-		Name: "complement", Kind: data.KindTags, Alphabet: "0123456789", MaxLen: 4,
+		Name: "complement", Kind: data.KindTagging, Alphabet: "0123456789", MaxLen: 4,
 		Sample: func(rng *rand.Rand, _ int) string { return fmt.Sprint(rng.IntN(10000)) },
 		Answer: func(source string) (string, error) {
 			return strings.Map(func(digit rune) rune { return '9' - digit + '0' }, source), nil
@@ -53,7 +53,7 @@ func Example() {
 
 // A file of texts and labels, learned and judged, and asked about a text that isn't in it.
 func ExampleTask_Look() {
-	dir, err := os.MkdirTemp("", "labels")
+	dir, err := os.MkdirTemp("", "classification")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func ExampleTask_Look() {
 		log.Fatal(err)
 	}
 
-	config, err := task.Named("labels", 0)
+	config, err := task.Named("classification", 0)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func ExampleModel_Judge() {
 	if err := os.WriteFile(other, []byte("text,label\na red dog,animal\nthe old pear,fruit\nmy cat,pet\n"), 0o666); err != nil {
 		log.Fatal(err)
 	}
-	config, err := task.Named("labels", 0)
+	config, err := task.Named("classification", 0)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -156,5 +156,5 @@ func ExampleModel_Judge() {
 	// 2 of 3 right, 1 with a label never seen
 	// "animal" <nil>
 	// "fruit" <nil>
-	// "" "": task labels: the source is empty, want 1 to 64 symbols
+	// "" "": task classification: the source is empty, want 1 to 64 symbols
 }

@@ -20,7 +20,7 @@ func TestExtremes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rule.Kind, rule.MaxAnswer = data.KindPairs, 3
+	rule.Kind, rule.MaxAnswer = data.KindSeq2Seq, 3
 	init := layers.Normal(0.1)
 	config := func(rule data.Rule) Config {
 		c := Defaults(rule)

@@ -36,7 +36,7 @@ func (c *Config) StartFrom(dir string) error {
 		c.Model.Positions = nil
 	}
 	kind := c.Task.Kind
-	own := kind == data.KindText || kind == data.KindTags // which take none of another kind's
+	own := kind == data.KindText || kind == data.KindTagging // which take none of another kind's
 	if from.Task.Source == nil || c.Task.Sample != nil || own && kind != from.Task.Kind {
 		return nil
 	}

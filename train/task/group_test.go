@@ -44,7 +44,7 @@ func (h half) Swap(_ int, send, receive [][]byte) error {
 // Two processes write the folder of one, which the second doesn't see. What is wrong with it, both are told.
 func TestTrainInAGroup(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"copy", "pairs", "labels"} {
+	for _, name := range []string{"copy", "seq2seq", "classification"} {
 		t.Run(name, func(t *testing.T) { trainInAGroup(t, small(t, name)) })
 	}
 }
@@ -110,7 +110,7 @@ func TestOtherDataInAGroup(t *testing.T) {
 	var errs [2]error
 	dir := filepath.Join(t.TempDir(), "run")
 	for i, h := range halves() {
-		c := small(t, "tags")
+		c := small(t, "tagging")
 		c.Training.MicroBatches, c.Data.File = 2, rowsFile(t, c.Task.Kind, 100+i)
 		task := made(t, c)
 		task.Group = h

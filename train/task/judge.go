@@ -61,7 +61,7 @@ const judgeBatch = 1 << 13
 func (m *Model) Judge(ctx context.Context, examples []data.Example, o PredictOptions) (*Report, error) {
 	kind := m.Config.Task.Kind
 	if kind == data.KindText || len(examples) == 0 {
-		return nil, fmt.Errorf("a model of pairs, labels or tags is judged by at least one example, got %d for one of kind %s", len(examples), kind)
+		return nil, fmt.Errorf("a model for seq2seq, classification or tagging is judged by at least one example, got %d for one of kind %s", len(examples), kind)
 	}
 	r := &Report{Kind: kind, Units: m.Config.Data.TargetUnits}
 	if r.Units == "" {
@@ -93,7 +93,7 @@ func (r *Report) gather(examples []data.Example) {
 	at := map[string]int{} // of the sources of pairs
 	for _, e := range examples {
 		i, ok := at[e.Source]
-		if r.Kind != data.KindPairs || !ok {
+		if r.Kind != data.KindSeq2Seq || !ok {
 			at[e.Source] = len(r.Judged)
 			r.Judged = append(r.Judged, Judged{Source: e.Source, References: []string{e.Answer}})
 		} else if j := &r.Judged[i]; !slices.Contains(j.References, e.Answer) {
@@ -117,9 +117,9 @@ func (m *Model) judge(r *Report, j *Judged) {
 	var references [][]string
 	for _, text := range j.References {
 		known := slices.Contains(m.Config.Task.Classes, text)
-		if r.Kind != data.KindLabels {
+		if r.Kind != data.KindClassification {
 			n, unknown, _ := encoded(target, text)
-			if known = !unknown; r.Kind == data.KindPairs && n > m.Config.Task.MaxAnswer {
+			if known = !unknown; r.Kind == data.KindSeq2Seq && n > m.Config.Task.MaxAnswer {
 				r.LongReferences++
 			}
 		}
@@ -133,7 +133,7 @@ func (m *Model) judge(r *Report, j *Judged) {
 	if j.Right {
 		r.Right++
 	}
-	if r.Kind == data.KindPairs {
+	if r.Kind == data.KindSeq2Seq {
 		before := r.Errors.Edits
 		r.Errors.Add(answer, references...)
 		j.Edits = r.Errors.Edits - before
@@ -155,7 +155,7 @@ func (m *Model) judge(r *Report, j *Judged) {
 // symbols returns what is counted in an answer: a label is one.
 func (r *Report) symbols(answer string) []string {
 	switch {
-	case r.Kind == data.KindLabels:
+	case r.Kind == data.KindClassification:
 		return []string{answer}
 	case r.Units == tokenizer.Characters:
 		return strings.Split(answer, "")
@@ -186,16 +186,16 @@ func (r *Report) String() string {
 	n := len(r.Judged)
 	right := float64(r.Right) / float64(max(1, n))
 	switch r.Kind {
-	case data.KindPairs:
+	case data.KindSeq2Seq:
 		fmt.Fprintf(&s, "Exact: %.4f (%d of %s answered with one of their references)\n", right, r.Right, text.Count(n, "source"))
 		fmt.Fprintf(&s, "Error rate: %.4f (%d edits for %d %s of the nearest references)\n", r.Errors.Value(), r.Errors.Edits, r.Errors.Units, r.unit())
 		fmt.Fprintf(&s, "chrF: %.2f, BLEU: %s\n", r.ChrF.Value(), r.bleu())
-	case data.KindTags:
+	case data.KindTagging:
 		fmt.Fprintf(&s, "Rows: %.4f (%d of %d with every tag right)\n", right, r.Right, n)
 		fallthrough
-	case data.KindLabels:
+	case data.KindClassification:
 		total := r.Classes.Macro()
-		fmt.Fprintf(&s, "Accuracy: %.4f (%d of %d %s right)\n", r.Classes.Accuracy(), total.Right, total.Rows, r.Kind)
+		fmt.Fprintf(&s, "Accuracy: %.4f (%d of %d %s right)\n", r.Classes.Accuracy(), total.Right, total.Rows, map[data.Kind]string{data.KindTagging: "tags", data.KindClassification: "labels"}[r.Kind])
 		r.writeClasses(&s)
 	}
 	var beyond []string

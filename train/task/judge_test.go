@@ -27,7 +27,7 @@ func ofRows(t testing.TB, kind data.Kind, rows string) *Task {
 		t.Fatal(err)
 	}
 	c.Data.SourceUnits, c.Data.Validation = tokenizer.Tokens, 20
-	if kind != data.KindLabels {
+	if kind != data.KindClassification {
 		c.Data.TargetUnits = tokenizer.Tokens
 	}
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2
@@ -41,7 +41,7 @@ func someRows(kind data.Kind) string {
 	for i := range 200 {
 		words := []string{"a", "b", "c", "d"}[i%4] + " " + []string{"a", "b", "c", "d", "e"}[i%5]
 		switch kind {
-		case data.KindLabels:
+		case data.KindClassification:
 			fmt.Fprintf(&s, "%s\t%s\n", words, []string{"vowel", "other"}[min(1, i%4)])
 		default:
 			fmt.Fprintf(&s, "%s\t%s\n", words, strings.ToUpper(words))
@@ -54,7 +54,7 @@ var noAnswer = Answer{Err: &InputError{"", errors.New("too long")}}
 
 func TestJudgeOne(t *testing.T) {
 	models := map[data.Kind]*Model{}
-	for _, kind := range []data.Kind{data.KindPairs, data.KindLabels, data.KindTags} {
+	for _, kind := range []data.Kind{data.KindSeq2Seq, data.KindClassification, data.KindTagging} {
 		models[kind] = ofRows(t, kind, someRows(kind)).Model
 	}
 	for _, test := range []struct {
@@ -65,23 +65,23 @@ func TestJudgeOne(t *testing.T) {
 		edits  int
 		report Report // its counts
 	}{
-		{"right", data.KindPairs, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
-		{"right but for spaces", data.KindPairs, Judged{Source: "a b", References: []string{"A  B "}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
-		{"the second is right", data.KindPairs, Judged{Source: "a b", References: []string{"C", "A B"}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
-		{"the nearest counts", data.KindPairs, Judged{Source: "a", References: []string{"C D", "A B"}, Answer: Answer{Text: "A"}}, false, 1, Report{}},
-		{"unknown reference", data.KindPairs, Judged{Source: "a", References: []string{"A Q"}, Answer: Answer{Text: "A B"}}, false, 1, Report{UnknownReferences: 1}},
-		{"unknown as unknown", data.KindPairs, Judged{Source: "a", References: []string{"\uFFFD"}, Answer: Answer{Text: "\uFFFD"}}, false, 0, Report{UnknownReferences: 1}},
-		{"unknown source", data.KindPairs, Judged{Source: "q", References: []string{"A"}, Answer: Answer{Text: "A", Unknown: true}}, true, 0, Report{UnknownSources: 1}},
-		{"long reference", data.KindPairs, Judged{Source: "a", References: []string{strings.Repeat("A ", 600)}, Answer: Answer{Text: "A B"}}, false, 599, Report{LongReferences: 1}},
-		{"no answer", data.KindPairs, Judged{Source: "a b", References: []string{"A B"}, Answer: noAnswer}, false, 2, Report{Unanswered: 1}},
-		{"label", data.KindLabels, Judged{Source: "a", References: []string{"vowel"}, Answer: Answer{Text: "vowel"}}, true, 0, Report{}},
-		{"wrong label", data.KindLabels, Judged{Source: "b", References: []string{"other"}, Answer: Answer{Text: "vowel"}}, false, 1, Report{}},
-		{"unknown label", data.KindLabels, Judged{Source: "b", References: []string{"new"}, Answer: Answer{Text: "vowel"}}, false, 1, Report{UnknownReferences: 1}},
-		{"no label", data.KindLabels, Judged{Source: "b", References: []string{"other"}, Answer: noAnswer}, false, 1, Report{Unanswered: 1}},
-		{"tags", data.KindTags, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
-		{"a wrong tag", data.KindTags, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "B B"}}, false, 1, Report{}},
-		{"unknown tag", data.KindTags, Judged{Source: "a b", References: []string{"A Q"}, Answer: Answer{Text: "A B"}}, false, 1, Report{UnknownReferences: 1}},
-		{"no tags", data.KindTags, Judged{Source: "a b", References: []string{"A B"}, Answer: noAnswer}, false, 2, Report{Unanswered: 1}},
+		{"right", data.KindSeq2Seq, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
+		{"right but for spaces", data.KindSeq2Seq, Judged{Source: "a b", References: []string{"A  B "}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
+		{"the second is right", data.KindSeq2Seq, Judged{Source: "a b", References: []string{"C", "A B"}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
+		{"the nearest counts", data.KindSeq2Seq, Judged{Source: "a", References: []string{"C D", "A B"}, Answer: Answer{Text: "A"}}, false, 1, Report{}},
+		{"unknown reference", data.KindSeq2Seq, Judged{Source: "a", References: []string{"A Q"}, Answer: Answer{Text: "A B"}}, false, 1, Report{UnknownReferences: 1}},
+		{"unknown as unknown", data.KindSeq2Seq, Judged{Source: "a", References: []string{"\uFFFD"}, Answer: Answer{Text: "\uFFFD"}}, false, 0, Report{UnknownReferences: 1}},
+		{"unknown source", data.KindSeq2Seq, Judged{Source: "q", References: []string{"A"}, Answer: Answer{Text: "A", Unknown: true}}, true, 0, Report{UnknownSources: 1}},
+		{"long reference", data.KindSeq2Seq, Judged{Source: "a", References: []string{strings.Repeat("A ", 600)}, Answer: Answer{Text: "A B"}}, false, 599, Report{LongReferences: 1}},
+		{"no answer", data.KindSeq2Seq, Judged{Source: "a b", References: []string{"A B"}, Answer: noAnswer}, false, 2, Report{Unanswered: 1}},
+		{"label", data.KindClassification, Judged{Source: "a", References: []string{"vowel"}, Answer: Answer{Text: "vowel"}}, true, 0, Report{}},
+		{"wrong label", data.KindClassification, Judged{Source: "b", References: []string{"other"}, Answer: Answer{Text: "vowel"}}, false, 1, Report{}},
+		{"unknown label", data.KindClassification, Judged{Source: "b", References: []string{"new"}, Answer: Answer{Text: "vowel"}}, false, 1, Report{UnknownReferences: 1}},
+		{"no label", data.KindClassification, Judged{Source: "b", References: []string{"other"}, Answer: noAnswer}, false, 1, Report{Unanswered: 1}},
+		{"tagging", data.KindTagging, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
+		{"a wrong tag", data.KindTagging, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "B B"}}, false, 1, Report{}},
+		{"unknown tag", data.KindTagging, Judged{Source: "a b", References: []string{"A Q"}, Answer: Answer{Text: "A B"}}, false, 1, Report{UnknownReferences: 1}},
+		{"no tags", data.KindTagging, Judged{Source: "a b", References: []string{"A B"}, Answer: noAnswer}, false, 2, Report{Unanswered: 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := Report{Kind: test.kind, Units: tokenizer.Tokens}
@@ -93,10 +93,10 @@ func TestJudgeOne(t *testing.T) {
 			if want := [4]int{test.report.Unanswered, test.report.UnknownSources, test.report.UnknownReferences, test.report.LongReferences}; got != want {
 				t.Errorf("it counts %v beyond the model, want %v", got, want)
 			}
-			if edits := r.Errors.Edits; test.kind == data.KindPairs && edits != test.edits {
+			if edits := r.Errors.Edits; test.kind == data.KindSeq2Seq && edits != test.edits {
 				t.Errorf("the error rate has %d edits", edits)
 			}
-			if total := r.Classes.Macro(); test.kind != data.KindPairs && total.Rows-total.Right != test.edits {
+			if total := r.Classes.Macro(); test.kind != data.KindSeq2Seq && total.Rows-total.Right != test.edits {
 				t.Errorf("%d of %d classes are right", total.Right, total.Rows)
 			}
 		})
@@ -106,7 +106,7 @@ func TestJudgeOne(t *testing.T) {
 // A report is of what the model answers, and its text has the numbers.
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []data.Kind{data.KindPairs, data.KindLabels, data.KindTags} {
+	for _, kind := range []data.Kind{data.KindSeq2Seq, data.KindClassification, data.KindTagging} {
 		t.Run(string(kind), func(t *testing.T) {
 			task := ofRows(t, kind, someRows(kind))
 			if _, err := task.Train(t.Context(), filepath.Join(t.TempDir(), "run"), nil, nil); err != nil {
@@ -127,7 +127,7 @@ func TestJudge(t *testing.T) {
 				references[e.Source] = append(references[e.Source], e.Answer)
 			}
 			judged := len(examples)
-			if kind == data.KindPairs {
+			if kind == data.KindSeq2Seq {
 				judged = len(references)
 			}
 			for i, j := range r.Judged {
@@ -136,7 +136,7 @@ func TestJudge(t *testing.T) {
 					t.Errorf("%q is answered with %q, Predict says %q", j.Source, j.Answer.Text, want)
 				}
 				of := references[j.Source]
-				if kind != data.KindPairs {
+				if kind != data.KindSeq2Seq {
 					of = []string{examples[i].Answer}
 				}
 				if slices.Contains(of, want) != j.Right {
@@ -151,9 +151,9 @@ func TestJudge(t *testing.T) {
 			}
 			text := r.String()
 			for _, want := range map[data.Kind][]string{
-				data.KindPairs:  {fmt.Sprintf("(%d of %d sources answered", right, judged), "tokens of the nearest references", "chrF: ", "BLEU: "},
-				data.KindLabels: {fmt.Sprintf("(%d of 203 labels right)", right), "precision", "vowel 2", "mean of"},
-				data.KindTags:   {fmt.Sprintf("(%d of 203 with every tag right)", right), "tags right", "mean of"},
+				data.KindSeq2Seq:        {fmt.Sprintf("(%d of %d sources answered", right, judged), "tokens of the nearest references", "chrF: ", "BLEU: "},
+				data.KindClassification: {fmt.Sprintf("(%d of 203 labels right)", right), "precision", "vowel 2", "mean of"},
+				data.KindTagging:        {fmt.Sprintf("(%d of 203 with every tag right)", right), "tags right", "mean of"},
 			}[kind] {
 				if !strings.Contains(text, want) {
 					t.Errorf("the report is\n%s\nwant %q in it", text, want)
@@ -169,7 +169,7 @@ func TestJudge(t *testing.T) {
 // What Judge says of validation examples is what Evaluate says of them.
 func TestJudgeIsEvaluate(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []data.Kind{data.KindLabels, data.KindTags} {
+	for _, kind := range []data.Kind{data.KindClassification, data.KindTagging} {
 		task := ofRows(t, kind, someRows(kind))
 		s, err := task.Evaluate(t.Context())
 		if err != nil {
@@ -195,7 +195,7 @@ func TestJudgeIsEvaluate(t *testing.T) {
 
 // What training never saw isn't answered rightly with what stands for all of it, as validation and Judge both have it.
 func TestUnknownIsNeverRight(t *testing.T) {
-	c := of(t, "tags", "rows.tsv", someRows(data.KindTags))
+	c := of(t, "tagging", "rows.tsv", someRows(data.KindTagging))
 	c.Data.ValidationFile = filepath.Join(t.TempDir(), "new.tsv")
 	if err := os.WriteFile(c.Data.ValidationFile, []byte("a b\tX Y\nb c\tY Z\n"), 0o666); err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestWriteAnswers(t *testing.T) {
 }
 
 func TestJudgeErrors(t *testing.T) {
-	pairs := ofRows(t, data.KindPairs, someRows(data.KindPairs))
+	pairs := ofRows(t, data.KindSeq2Seq, someRows(data.KindSeq2Seq))
 	text := made(t, small(t, "text"))
 	for name, call := range map[string]func() error{
 		"no examples": func() error { _, err := pairs.Judge(t.Context(), nil, PredictOptions{}); return err },
@@ -269,7 +269,7 @@ func TestReportBLEU(t *testing.T) {
 		{"sentences", "the cat sat down", "the cat sat down", "BLEU: 100.00\n"},
 		{"nothing right", "a b c d", "w x y z", "BLEU: 0.00\n"},
 	} {
-		r := Report{Kind: data.KindPairs, Judged: []Judged{{Answer: Answer{Text: test.answer}}}}
+		r := Report{Kind: data.KindSeq2Seq, Judged: []Judged{{Answer: Answer{Text: test.answer}}}}
 		r.BLEU.Add(test.answer, test.reference)
 		if got := r.String(); !strings.Contains(got, test.want) {
 			t.Errorf("%s: the report is\n%swant %q in it", test.name, got, test.want)
@@ -279,7 +279,7 @@ func TestReportBLEU(t *testing.T) {
 
 // An undertrained model of byte pairs writes parts of characters: its answers, and what is written of them, are UTF-8.
 func TestAnswersOfBytePairsAreUTF8(t *testing.T) {
-	c, err := Named(string(data.KindPairs), 0)
+	c, err := Named(string(data.KindSeq2Seq), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,9 +83,9 @@ func (l *Look) String() string {
 		fmt.Fprintf(&s, "  left out: %s: %s%s\n", text.Count(l.Bads, "bad row"), strings.Join(l.Bad, "; "), more)
 	}
 	switch {
-	case l.Long > 0 && l.kind == data.KindLabels:
+	case l.Long > 0 && l.kind == data.KindClassification:
 		fmt.Fprintf(&s, "  cut: %s longer than %d symbols\n", text.Count(l.Long, "row"), l.MaxLen)
-	case l.Long > 0 && l.kind == data.KindPairs:
+	case l.Long > 0 && l.kind == data.KindSeq2Seq:
 		fmt.Fprintf(&s, "  left out: %s with a source longer than %d symbols or an answer longer than %d\n", text.Count(l.Long, "row"), l.MaxLen, l.Max)
 	case l.Long > 0:
 		fmt.Fprintf(&s, "  left out: %s longer than %d symbols\n", text.Count(l.Long, "row"), l.MaxLen)
@@ -94,12 +94,12 @@ func (l *Look) String() string {
 		fmt.Fprintf(&s, "  %s: %s, a vocabulary of %d; up to %d in a row, half of the rows up to %d\n", what, of.Units, of.Symbols, of.Longest, of.Median)
 	}
 	side("sources", l.Source)
-	if l.kind != data.KindLabels {
+	if l.kind != data.KindClassification {
 		side("answers", l.Answer)
 	}
 	if l.Labels != nil {
 		what, total := "labels", 0
-		if l.kind == data.KindTags {
+		if l.kind == data.KindTagging {
 			what = "tags"
 		}
 		for _, c := range l.Labels {
@@ -131,7 +131,7 @@ func (l *Look) String() string {
 	if n := l.Source.Unknown; n > 0 {
 		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know\n", text.Count(n, "source"), validates)
 	}
-	if n := l.Answer.Unknown; n > 0 && l.kind == data.KindLabels {
+	if n := l.Answer.Unknown; n > 0 && l.kind == data.KindClassification {
 		fmt.Fprintf(&s, "  unknown: %s to validate on with a label that no row to train on has\n", text.Count(n, "row"))
 	} else if n > 0 {
 		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know, which can't come out right\n", text.Count(n, "answer"), validates)
@@ -222,7 +222,7 @@ func (l *Look) labels(names []string, trains, validates []int) {
 			l.Labels = append(l.Labels, Count{names[i], n})
 		}
 		total += validates[i]
-		if n == 0 && l.kind == data.KindLabels {
+		if n == 0 && l.kind == data.KindClassification {
 			l.Answer.Unknown += validates[i]
 		}
 	}

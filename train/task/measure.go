@@ -38,11 +38,11 @@ func (s *rowSet) measure(c *Config) error {
 			c.Data.File, n, len(trains.rows), c.From.Dir)
 	}
 	c.Task.MaxLen = cmp.Or(c.Task.MaxLen, max(leastLen, enough(0, trains.rows, validates.rows)))
-	if c.Task.Kind == data.KindPairs {
+	if c.Task.Kind == data.KindSeq2Seq {
 		c.Task.MaxAnswer = cmp.Or(c.Task.MaxAnswer, enough(1, trains.rows, validates.rows))
 	}
 	s.look.Source.measure(c.Task.Source, c.Data.SourceUnits, trains, validates, 0, s.look.from)
-	if c.Task.Kind != data.KindLabels {
+	if c.Task.Kind != data.KindClassification {
 		s.look.Answer.measure(c.target(), c.Data.TargetUnits, trains, validates, 1, s.look.from)
 	}
 	s.leaveOut(c, &s.trains, &trains)
@@ -58,11 +58,11 @@ func (s *rowSet) measure(c *Config) error {
 	s.total = len(validates.rows)
 	for _, l := range trains.rows {
 		s.symbols += int(l[0])
-		if c.Task.Kind == data.KindPairs {
+		if c.Task.Kind == data.KindSeq2Seq {
 			s.symbols += int(l[1])
 		}
 	}
-	if c.Task.Kind != data.KindPairs {
+	if c.Task.Kind != data.KindSeq2Seq {
 		s.count(c, trains.rows, validates.rows)
 	}
 	return nil
@@ -113,7 +113,7 @@ func measured(c *Config, r rows) (measures, error) {
 func (c *Config) lengths(e data.Example, classes map[string]int32, unknown *[2]int) (lengths, error) {
 	l := lengths{1: classes[e.Answer]}
 	texts := []string{e.Source, e.Answer}
-	if c.Task.Kind == data.KindLabels {
+	if c.Task.Kind == data.KindClassification {
 		texts = texts[:1]
 	}
 	for k, text := range texts {
@@ -166,11 +166,11 @@ func (s *rowSet) leaveOut(c *Config, r *rows, m *measures) {
 	s.look.MaxLen, s.look.Max = c.Task.MaxLen, c.Task.MaxAnswer
 	n := 0
 	for i, l := range m.rows {
-		long := int(l[0]) > c.Task.MaxLen || c.Task.Kind == data.KindPairs && int(l[1]) > c.Task.MaxAnswer
+		long := int(l[0]) > c.Task.MaxLen || c.Task.Kind == data.KindSeq2Seq && int(l[1]) > c.Task.MaxAnswer
 		if long {
 			s.look.Long++
 		}
-		if long && c.Task.Kind == data.KindLabels {
+		if long && c.Task.Kind == data.KindClassification {
 			l[0], long = int32(c.Task.MaxLen), false
 		}
 		if !long {
@@ -186,7 +186,7 @@ func (s *rowSet) count(c *Config, trains, validates []lengths) {
 	names := c.Task.Classes
 	var counts [2][]int
 	for i, r := range []rows{s.trains, s.validates} {
-		if c.Task.Kind == data.KindLabels {
+		if c.Task.Kind == data.KindClassification {
 			counts[i] = make([]int, len(names))
 			for _, l := range [][]lengths{trains, validates}[i] {
 				counts[i][l[1]]++
@@ -201,7 +201,7 @@ func (s *rowSet) count(c *Config, trains, validates []lengths) {
 			}
 		}
 	}
-	if c.Task.Kind == data.KindTags {
+	if c.Task.Kind == data.KindTagging {
 		s.total = 0
 		for id, n := range counts[1] {
 			name, _ := c.Task.Target.Decode([]int{id})

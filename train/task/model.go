@@ -64,19 +64,19 @@ func (m *Model) makeLayers() error {
 	config := m.Config.Model
 	m.newPredictor = m.chooser
 	switch m.Config.Task.Kind {
-	case data.KindTags:
+	case data.KindTagging:
 		net, err := layers.NewEncoder(m.Params, config)
 		m.forward = func(b *layers.Build, in inputs) (*G.Node, error) {
 			return net.Forward(b, in.ids, layers.Mask{KeyLengths: in.lengths}) // (B, Len, Classes)
 		}
 		return err
-	case data.KindLabels:
+	case data.KindClassification:
 		net, err := layers.NewSequenceClassifier(m.Params, layers.SequenceClassifierConfig{Model: config})
 		m.forward = func(b *layers.Build, in inputs) (*G.Node, error) {
 			return net.Forward(b, in.ids, layers.Mask{KeyLengths: in.lengths}) // (B, Classes)
 		}
 		return err
-	case data.KindPairs:
+	case data.KindSeq2Seq:
 		net, err := layers.NewEncoderDecoder(m.Params, layers.EncoderDecoderConfig{
 			Model: config, TargetVocab: m.layout.TargetTokens, DecoderLayers: m.Config.DecoderLayers,
 			Shared: m.Config.Task.Source != nil && m.Config.Task.Target == nil, // one vocabulary
@@ -101,7 +101,7 @@ func (m *Model) build(b *layers.Build, g *G.ExprGraph, size int, l data.Layout) 
 	if m.Config.Task.Kind != data.KindText { // whose rows are whole, or end in what no position before it sees
 		nodes = append(nodes, intNode(g, "lengths", size, 0))
 	}
-	if m.Config.Task.Kind == data.KindPairs {
+	if m.Config.Task.Kind == data.KindSeq2Seq {
 		nodes = append(nodes, intNode(g, "before", size, l.TargetLen))
 	}
 	logits, err = m.apply(b, nodes)
@@ -126,7 +126,7 @@ func (m *Model) values(b data.Batch) []*tensor.Dense {
 	if m.Config.Task.Kind != data.KindText {
 		values = append(values, intTensor(b.Lengths, b.Size, 0))
 	}
-	if m.Config.Task.Kind == data.KindPairs {
+	if m.Config.Task.Kind == data.KindSeq2Seq {
 		values = append(values, intTensor(b.Before, b.Size, b.TargetLen))
 	}
 	return values

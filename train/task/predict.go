@@ -71,8 +71,8 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 	if o.Beam < 0 || o.Beam > MaxBeam {
 		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for 1, got %d", setting.Path("beam"), MaxBeam, o.Beam)
 	}
-	if o.Beam > 1 && m.Config.Task.Kind != data.KindPairs {
-		return nil, fmt.Errorf("a Beam is for answers that are written symbol by symbol, those of pairs: the task %s is of kind %s", m.Config.Task.Name, m.Config.Task.Kind)
+	if o.Beam > 1 && m.Config.Task.Kind != data.KindSeq2Seq {
+		return nil, fmt.Errorf("a Beam is for answers that are written symbol by symbol, those of seq2seq: the task %s is of kind %s", m.Config.Task.Name, m.Config.Task.Kind)
 	}
 	answers := make([]Answer, len(inputs))
 	var rows []query

@@ -53,7 +53,7 @@ func TestPredictAll(t *testing.T) {
 			inputs := manyInputs(t, task)
 			inputs[7] = "\xff"
 			o := PredictOptions{}
-			if c.Task.Kind == data.KindPairs {
+			if c.Task.Kind == data.KindSeq2Seq {
 				o.Beam = 3
 			}
 			answers, err := task.PredictAll(t.Context(), inputs, o)
@@ -156,12 +156,12 @@ func TestPanicsArePassedOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := Named("labels", 0)
+		c, err := Named("classification", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.Data.File = filepath.Join(t.TempDir(), "rows.tsv")
-		if err := os.WriteFile(c.Data.File, []byte(someRows(data.KindLabels)), 0o666); err != nil {
+		if err := os.WriteFile(c.Data.File, []byte(someRows(data.KindClassification)), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		c.Task.Classes, c.Task.Source, c.Data.SourceUnits = []string{"other", "vowel"}, own{known, fail}, tokenizer.Tokens
@@ -224,7 +224,7 @@ func TestPredictLogProb(t *testing.T) {
 					b.Targets[i] = data.Ignore
 				}
 				switch c.Task.Kind {
-				case data.KindPairs:
+				case data.KindSeq2Seq:
 					if len(q.targets) == b.TargetLen-1 { // it was cut
 						continue
 					}
@@ -256,7 +256,7 @@ func TestPredictLogProb(t *testing.T) {
 				}
 				near := func(want float64) bool { return math.Abs(q.logProb-want) <= 1e-4*(1+math.Abs(want)) }
 				want := said()
-				if at := len(q.targets); c.Task.Kind == data.KindPairs && !near(want) { // another special token may have ended it
+				if at := len(q.targets); c.Task.Kind == data.KindSeq2Seq && !near(want) { // another special token may have ended it
 					for _, b.Targets[at] = range []int{task.layout.TargetPad, task.layout.Start} {
 						if other := said(); near(other) {
 							want = other
@@ -307,7 +307,7 @@ func TestPredictAllErrors(t *testing.T) {
 		"cancelled":       {done, pairs.Model, PredictOptions{}, context.Canceled.Error()},
 		"negative beam":   {t.Context(), pairs.Model, PredictOptions{Beam: -1}, "beam must be from 1 to 1024, or 0 for 1, got -1"},
 		"wide beam":       {t.Context(), pairs.Model, PredictOptions{Beam: 1025}, "beam must be from 1 to 1024"},
-		"beam for labels": {t.Context(), labels.Model, PredictOptions{Beam: 2}, "the task brackets is of kind labels"},
+		"beam for labels": {t.Context(), labels.Model, PredictOptions{Beam: 2}, "the task brackets is of kind classification"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answers, err := test.m.PredictAll(test.ctx, []string{"()"}, test.o)

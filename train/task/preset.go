@@ -25,8 +25,8 @@ type Preset struct {
 var presets = []Preset{
 	{"nanogpt", data.KindText, "nanoGPT's documented run on a CPU: a GPT-2 of 0.8 million parameters, 2,000 steps", nanoGPT},
 	{"speedrun", data.KindText, "a loss below nanogpt's in under a tenth of its time", speedrun},
-	{"small", data.KindPairs, "an encoder-decoder of 0.9 million parameters, 20 epochs", func(c *Config) { pairs(c, 128, 3, 2e-3, 0.1, 20) }},
-	{"base", data.KindPairs, "an encoder-decoder of 4.2 million parameters, 20 epochs", func(c *Config) { pairs(c, 256, 4, 1e-3, 0.2, 20) }},
+	{"small", data.KindSeq2Seq, "an encoder-decoder of 0.9 million parameters, 20 epochs", func(c *Config) { pairs(c, 128, 3, 2e-3, 0.1, 20) }},
+	{"base", data.KindSeq2Seq, "an encoder-decoder of 4.2 million parameters, 20 epochs", func(c *Config) { pairs(c, 256, 4, 1e-3, 0.2, 20) }},
 }
 
 // Presets returns all that there are.

@@ -15,7 +15,7 @@ import (
 // Every preset makes a task of its kind that can be trained, and goes to JSON and back.
 func TestPresets(t *testing.T) {
 	t.Parallel()
-	tasks := map[data.Kind]string{data.KindText: "text", data.KindPairs: "pairs"}
+	tasks := map[data.Kind]string{data.KindText: "text", data.KindSeq2Seq: "seq2seq"}
 	for _, p := range Presets() {
 		t.Run(p.Name, func(t *testing.T) {
 			if testing.Short() && p.Name == "base" {
@@ -47,7 +47,7 @@ func TestPresets(t *testing.T) {
 	for _, test := range []struct{ task, preset, want string }{
 		{"text", "small", `preset must be one of nanogpt, speedrun for the task text, got "small"`},
 		{"copy", "nanogpt", `preset: there are none for the task copy, got "nanogpt"`},
-		{"pairs", "nanogpt", `preset must be one of small, base for the task pairs, got "nanogpt"`},
+		{"seq2seq", "nanogpt", `preset must be one of small, base for the task seq2seq, got "nanogpt"`},
 		{"dates", "small", `preset: there are none for the task dates, got "small"`}, // of pairs too, but drawn
 	} {
 		c := small(t, test.task)
@@ -98,7 +98,7 @@ func TestNanoGPT(t *testing.T) {
 // The presets of pairs have deep encoders and decoders of one block, which DecoderLayers says.
 func TestPairsPresets(t *testing.T) {
 	for preset, encoder := range map[string]int{"small": 3, "base": 4} {
-		c := small(t, "pairs")
+		c := small(t, "seq2seq")
 		if err := c.Apply(preset); err != nil {
 			t.Fatal(err)
 		}

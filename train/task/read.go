@@ -50,7 +50,7 @@ func (m *Model) OpenInputs(column, file string) (*data.Records, error) {
 func (m *Model) reads(columns []string) (Config, error) {
 	c := m.Config
 	if c.Task.Kind == data.KindText {
-		return c, fmt.Errorf("the rows of a file are for models of pairs, labels or tags: the task %s is of kind %s", c.Task.Name, c.Task.Kind)
+		return c, fmt.Errorf("the rows of a file are for models of seq2seq, classification or tagging: the task %s is of kind %s", c.Task.Name, c.Task.Kind)
 	}
 	if columns != nil {
 		c.Data.Columns = columns

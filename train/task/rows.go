@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// A rowSet is rows of a file: pairs, labels or tags. It holds their text, and makes ids of them as they are needed.
+// A rowSet is rows of a file. It holds their text, and makes ids of them as they are needed.
 type rowSet struct {
 	coder        data.Coder
 	trains       rows
@@ -63,9 +63,9 @@ func (r rows) all(yield func(string) bool) {
 
 // known are names that columns have in files of a kind, of sources and of answers.
 var known = map[data.Kind][][]string{
-	data.KindPairs:  {{"source", "src", "input", "word", "question"}, {"target", "tgt", "output", "answer", "pronunciation"}},
-	data.KindLabels: {{"text", "source", "input", "sentence", "review", "message"}, {"label", "class", "category", "sentiment", "target"}},
-	data.KindTags:   {{"tokens", "words", "text", "sentence", "source"}, {"tags", "labels", "ner_tags", "pos_tags", "target"}},
+	data.KindSeq2Seq:        {{"source", "src", "input", "word", "question"}, {"target", "tgt", "output", "answer", "pronunciation"}},
+	data.KindClassification: {{"text", "source", "input", "sentence", "review", "message"}, {"label", "class", "category", "sentiment", "target"}},
+	data.KindTagging:        {{"tokens", "words", "text", "sentence", "source"}, {"tags", "labels", "ner_tags", "pos_tags", "target"}},
 }
 
 // openRows reads the rows of a configuration's files and completes it by them.
@@ -109,7 +109,7 @@ func openRows(c *Config) (set, error) {
 // readRows reads a file of rows, or two parallel ones of lines, and sets the sum that is empty or checks it.
 func readRows(c *Config, path, targets string, sum *string) (*data.Table, error) {
 	check := c.checkTags
-	if c.Task.Kind != data.KindTags {
+	if c.Task.Kind != data.KindTagging {
 		check = nil
 	}
 	var table *data.Table

@@ -38,7 +38,7 @@ func TestLookPairs(t *testing.T) {
 	s.WriteString("only\n")                                      // bad, on line 404
 	s.WriteString(strings.Repeat("y", 200) + "\tA B\n")          // far too long
 	s.WriteString("z\t" + strings.Repeat("A B ", 100) + "A B\n") // so is its answer
-	c := of(t, "pairs", "words.tsv", s.String())
+	c := of(t, "seq2seq", "words.tsv", s.String())
 	c.Data.Validation = 20
 	task := made(t, c)
 	l := task.Look()
@@ -68,7 +68,7 @@ func TestLookLabels(t *testing.T) {
 	for i := range 300 {
 		fmt.Fprintf(&s, "%d,a text that is number %d,%s\n", i, i, []string{"a", "a", "b"}[i%3])
 	}
-	c := of(t, "labels", "texts.csv", s.String())
+	c := of(t, "classification", "texts.csv", s.String())
 	c.Data.Columns, c.Task.MaxLen = []string{"2", "3"}, 20
 	l := made(t, c).Look()
 	if len(l.Labels) != 2 || l.Labels[0].Label != "a" || l.Labels[0].N+l.Labels[1].N != l.Trains || l.Always < 0.3 || l.Always > 1 || l.Long == 0 || l.Rows != l.Trains+l.Validates {
@@ -83,7 +83,7 @@ func TestLookLabels(t *testing.T) {
 	for i := range 300 {
 		fmt.Fprintf(&s2, "%d,\"%s\"\n", i, []string{"two\nlines", "end "}[i%2])
 	}
-	if l := made(t, of(t, "labels", "texts.csv", s2.String())).Look(); !strings.Contains(l.String(), `"two\nlines" 1`) || !strings.Contains(l.String(), `"end " 1`) {
+	if l := made(t, of(t, "classification", "texts.csv", s2.String())).Look(); !strings.Contains(l.String(), `"two\nlines" 1`) || !strings.Contains(l.String(), `"end " 1`) {
 		t.Errorf("the look is\n%s", l)
 	}
 	if made(t, small(t, "copy")).Look() != nil {
@@ -94,9 +94,9 @@ func TestLookLabels(t *testing.T) {
 // A file to validate on has symbols, labels and tags that the other hasn't.
 func TestValidationFile(t *testing.T) {
 	for _, test := range []struct{ name, trains, validates, want string }{
-		{"pairs", "ab\tX Y\nba\tY X\n", "az\tX\nb\tX Q\nab\tY\n", "unknown: 1 source to validate on"},
-		{"labels", "a text\tx\nno text\ty\n", "a\tx\nb\tnew\nc\ty\n", "unknown: 1 row to validate on with a label that no row to train on has\n"},
-		{"tags", "the dog\tD N\nthe the\tD D\n", "the cat\tD N\na dog runs\tD N V\n", "unknown: 1 answer to validate on with symbols that the model doesn't know, which can't come out right"},
+		{"seq2seq", "ab\tX Y\nba\tY X\n", "az\tX\nb\tX Q\nab\tY\n", "unknown: 1 source to validate on"},
+		{"classification", "a text\tx\nno text\ty\n", "a\tx\nb\tnew\nc\ty\n", "unknown: 1 row to validate on with a label that no row to train on has\n"},
+		{"tagging", "the dog\tD N\nthe the\tD D\n", "the cat\tD N\na dog runs\tD N V\n", "unknown: 1 answer to validate on with symbols that the model doesn't know, which can't come out right"},
 	} {
 		c := of(t, test.name, "train.tsv", strings.Repeat(test.trains, 40))
 		c.Data.ValidationFile = of(t, test.name, "valid.tsv", test.validates).Data.File
@@ -105,7 +105,7 @@ func TestValidationFile(t *testing.T) {
 			t.Errorf("%s: the look is\n%swant %q in it", test.name, l, test.want)
 		}
 		score, err := task.Evaluate(t.Context())
-		want := map[string]int{"pairs": 3, "labels": 3, "tags": 5}[test.name]
+		want := map[string]int{"seq2seq": 3, "classification": 3, "tagging": 5}[test.name]
 		if err != nil || score.Total != want || score.Right == score.Total {
 			t.Errorf("%s: the score is %+v, %v, want one of %d", test.name, score, err, want)
 		}
@@ -115,15 +115,15 @@ func TestValidationFile(t *testing.T) {
 // All rows of a file to validate on do, unless the configuration says how many.
 func TestValidationFileSize(t *testing.T) {
 	for validation, want := range map[int]int{-1: 1201, 30: 30} {
-		c := of(t, "pairs", "train.csv", manyRows(40))
-		c.Data.ValidationFile = of(t, "pairs", "valid.csv", manyRows(1201)).Data.File
+		c := of(t, "seq2seq", "train.csv", manyRows(40))
+		c.Data.ValidationFile = of(t, "seq2seq", "valid.csv", manyRows(1201)).Data.File
 		c.Data.Validation = validation
 		task := made(t, c)
 		if got := task.Look().Validates; got != want || task.Config.Data.Validation != want {
 			t.Errorf("with a Validation of %d, %d rows validate, and the configuration says %d; want %d", validation, got, task.Config.Data.Validation, want)
 		}
 	}
-	if c, err := Named("pairs", 0); err != nil || c.Data.Validation != -1 {
+	if c, err := Named("seq2seq", 0); err != nil || c.Data.Validation != -1 {
 		t.Errorf("the Validation of pairs is %d, %v", c.Data.Validation, err)
 	}
 }
@@ -134,7 +134,7 @@ func TestRowsDontOverlap(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&s, "%d\tX %d\n", i%300, i)
 	}
-	c := of(t, "pairs", "x.tsv", s.String())
+	c := of(t, "seq2seq", "x.tsv", s.String())
 	set := made(t, c).set.(*rowSet)
 	trains, validates := slices.Collect(set.trains.column(0)), slices.Collect(set.validates.column(0))
 	for _, source := range validates {
@@ -187,7 +187,7 @@ func TestBounds(t *testing.T) {
 // Every batch of a bucket has one shape, which its rows fit, and all rows are there once.
 func TestBatchesOfRows(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"pairs", "labels", "tags"} {
+	for _, name := range []string{"seq2seq", "classification", "tagging"} {
 		c := small(t, name)
 		c.Data.File = rowsFile(t, c.Task.Kind, 3000)
 		task := made(t, c)
@@ -239,7 +239,7 @@ func TestGuess(t *testing.T) {
 // A file that changed isn't trained on, and one that was moved is.
 func TestRowsFileChanges(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"pairs", "labels", "tags"} {
+	for _, name := range []string{"seq2seq", "classification", "tagging"} {
 		t.Run(name, func(t *testing.T) {
 			c := small(t, name)
 			dir := filepath.Join(t.TempDir(), "run")
@@ -289,9 +289,9 @@ func bytesTo(content []byte, end byte) int { return slices.Index(content, end) +
 // A run's bytes are those of any number of workers, with a pause or without.
 func TestRowsRepeat(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"pairs", "labels", "tags"} {
+	for _, name := range []string{"seq2seq", "classification", "tagging"} {
 		c := small(t, name)
-		if name != "pairs" {
+		if name != "seq2seq" {
 			c.Training.ClassWeights = "balanced"
 		}
 		read := func(dir, file string) string {
@@ -325,7 +325,7 @@ func TestRowsRepeat(t *testing.T) {
 
 // Balanced classes count for the same, and label smoothing and dropout count in training alone.
 func TestClassWeights(t *testing.T) {
-	c := of(t, "labels", "x.tsv", strings.Repeat("a\tx\nb\tx\nc\tx\nd\ty\n", 30))
+	c := of(t, "classification", "x.tsv", strings.Repeat("a\tx\nb\tx\nc\tx\nd\ty\n", 30))
 	c.Data.ValidationFile = c.Data.File
 	plain, err := made(t, c).Evaluate(t.Context())
 	if err != nil {
@@ -383,15 +383,15 @@ func TestRowsErrors(t *testing.T) {
 		change              func(c *Config)
 		want                string
 	}{
-		{"one source", "pairs", "a\tb\na\tc\n", nil, "has 1 source, and none is left to validate on: name a file with data.validation_file, or give a data.validation of 0"},
-		{"sources held out together", "pairs", "\uFFFD\tb\n\uFFFD\uFFFD\tb\n", func(c *Config) { c.Seed = 1 }, "has 2 sources, which the seed 1 holds out together: name a file with data.validation_file, or give another seed"},
-		{"hardly a label twice", "labels", "id,title\n" + manyRows(30), nil, "31 different labels in 31 rows, taken from its columns 1 and 2, and no header: the first row of data is \"id\", \"title\". data.columns names those of texts and labels"},
-		{"one label", "labels", "a\tx\nb\tx\n", nil, "has 1 label, and 2 to 10000 different ones can be learned"},
-		{"tags that don't fit", "tags", strings.Repeat("a b\tX\n", 10), nil, "line 1: 2 symbols have 1 tags, and each needs one"},
-		{"another length of an epoch", "pairs", strings.Repeat("a\tb\nb\tb\n", 30), func(c *Config) { c.Training.StepsPerEpoch = 7 }, "training.steps_per_epoch must be "},
-		{"nothing that short", "pairs", "aaaa\tb\nbbbb\tb\n", func(c *Config) { c.Task.MaxLen = 2 }, "no row is left to train or to validate on that has a source of at most 2 symbols"},
-		{"no column", "labels", "text,label\na,b\n", func(c *Config) { c.Data.Columns = []string{"text", "nope"} }, `"nope"`},
-		{"white space", "pairs", strings.Repeat(" \tb\n", 9), nil, ""},
+		{"one source", "seq2seq", "a\tb\na\tc\n", nil, "has 1 source, and none is left to validate on: name a file with data.validation_file, or give a data.validation of 0"},
+		{"sources held out together", "seq2seq", "\uFFFD\tb\n\uFFFD\uFFFD\tb\n", func(c *Config) { c.Seed = 1 }, "has 2 sources, which the seed 1 holds out together: name a file with data.validation_file, or give another seed"},
+		{"hardly a label twice", "classification", "id,title\n" + manyRows(30), nil, "31 different labels in 31 rows, taken from its columns 1 and 2, and no header: the first row of data is \"id\", \"title\". data.columns names those of texts and labels"},
+		{"one label", "classification", "a\tx\nb\tx\n", nil, "has 1 label, and 2 to 10000 different ones can be learned"},
+		{"tags that don't fit", "tagging", strings.Repeat("a b\tX\n", 10), nil, "line 1: 2 symbols have 1 tags, and each needs one"},
+		{"another length of an epoch", "seq2seq", strings.Repeat("a\tb\nb\tb\n", 30), func(c *Config) { c.Training.StepsPerEpoch = 7 }, "training.steps_per_epoch must be "},
+		{"nothing that short", "seq2seq", "aaaa\tb\nbbbb\tb\n", func(c *Config) { c.Task.MaxLen = 2 }, "no row is left to train or to validate on that has a source of at most 2 symbols"},
+		{"no column", "classification", "text,label\na,b\n", func(c *Config) { c.Data.Columns = []string{"text", "nope"} }, `"nope"`},
+		{"white space", "seq2seq", strings.Repeat(" \tb\n", 9), nil, ""},
 	} {
 		c := of(t, test.task, "x."+map[bool]string{true: "csv", false: "tsv"}[strings.Contains(test.content, ",")], test.content)
 		if test.change != nil {
@@ -405,7 +405,7 @@ func TestRowsErrors(t *testing.T) {
 // A run folder without its tokenizers, or with others, isn't opened.
 func TestTokenizersOfAFolder(t *testing.T) {
 	t.Parallel()
-	_, dir := trained(t, small(t, "pairs"))
+	_, dir := trained(t, small(t, "seq2seq"))
 	path := filepath.Join(dir, TargetTokenizerFile)
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -431,7 +431,7 @@ func TestRowsAreHeldCompactly(t *testing.T) {
 		fmt.Fprintf(&s, "word%d\tW %d\n", i, i%10)
 	}
 	text := s.Len()
-	c := of(t, "pairs", "many.tsv", s.String())
+	c := of(t, "seq2seq", "many.tsv", s.String())
 	s.Reset()
 	before := memory.HeapInUse()
 	task := made(t, c)
@@ -447,8 +447,8 @@ func TestRowsAreHeldCompactly(t *testing.T) {
 
 // Two parallel files of lines are rows.
 func TestParallelFiles(t *testing.T) {
-	c := of(t, "pairs", "source.txt", strings.Repeat("ab, c\nb \"a\n", 50))
-	c.Data.TargetFile = of(t, "pairs", "target.txt", strings.Repeat("X\tY\nY\n", 50)).Data.File
+	c := of(t, "seq2seq", "source.txt", strings.Repeat("ab, c\nb \"a\n", 50))
+	c.Data.TargetFile = of(t, "seq2seq", "target.txt", strings.Repeat("X\tY\nY\n", 50)).Data.File
 	c.Data.Validation = 0
 	task := made(t, c)
 	if l := task.Look(); l.Rows != 100 || l.Sources != 2 || l.Validates != 0 || !strings.Contains(l.String(), "none to validate on") || !strings.Contains(l.String(), "columns: the lines of it, and those of "+c.Data.TargetFile) {
@@ -462,7 +462,7 @@ func TestParallelFiles(t *testing.T) {
 // A run starts from another one's weights, as far as they fit, and goes on without it.
 func TestStartFrom(t *testing.T) {
 	t.Parallel()
-	first, from := trained(t, small(t, "pairs"))
+	first, from := trained(t, small(t, "seq2seq"))
 	start := func(name, dir string, change func(c *Config)) Config {
 		c := small(t, name)
 		if err := c.StartFrom(dir); err != nil {
@@ -485,7 +485,7 @@ func TestStartFrom(t *testing.T) {
 	}
 	old := open(from)
 
-	c := start("pairs", from, nil)
+	c := start("seq2seq", from, nil)
 	task := made(t, c)
 	if len(task.Loaded.Kept)+len(task.Loaded.Unused) > 0 || !same(task, old, "decoder.head.weight") || task.Config.From.SHA256 == "" {
 		t.Errorf("of the same task all fits, got %+v", task.Loaded)
@@ -500,7 +500,7 @@ func TestStartFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	digits := of(t, "pairs", "digits.tsv", strings.Repeat("cat\t1\ndog\t2\n", 9)+"cow\tC O W\n")
+	digits := of(t, "seq2seq", "digits.tsv", strings.Repeat("cat\t1\ndog\t2\n", 9)+"cow\tC O W\n")
 	if err := digits.StartFrom(from); err != nil {
 		t.Fatal(err)
 	}
@@ -510,16 +510,16 @@ func TestStartFrom(t *testing.T) {
 		wantError(t, err, "digits.tsv", "answers to train on have symbols that the model of ", "begin without its weights")
 	}
 
-	labels := made(t, start("labels", from, nil))
+	labels := made(t, start("classification", from, nil))
 	if want := []string{"head.weight", "head.bias"}; !slices.Equal(labels.Loaded.Kept, want) || !same(labels, old, "encoder.blocks.0.attention.query.weight") || !same(labels, old, "encoder.embedding.weight") {
 		t.Errorf("of labels the head is new, got %v", labels.Loaded.Kept)
 	}
 	if l := labels.Look(); l.Source.Unknown < 150 || !strings.Contains(l.String(), " sources with symbols that the model doesn't know") {
 		t.Errorf("of texts with spaces, got\n%v", l)
 	}
-	_, err := New(start("tags", from, nil))
+	_, err := New(start("tagging", from, nil))
 	wantError(t, err, "the run "+from+" to start from: nothing of its model fits this one")
-	wider := made(t, start("pairs", from, func(c *Config) { c.Model.Dim = 32 }))
+	wider := made(t, start("seq2seq", from, func(c *Config) { c.Model.Dim = 32 }))
 	if len(wider.Loaded.Kept) != len(wider.Params.All())-1 || slices.Contains(wider.Loaded.Kept, "decoder.head.bias") {
 		t.Errorf("of another width all is new but the head's bias, got %v", wider.Loaded.Kept)
 	}
@@ -574,7 +574,7 @@ func TestStartFrom(t *testing.T) {
 // Byte pairs are one vocabulary for both sides, with one table for sources, answers and the head, or one for a side.
 func TestBytePairs(t *testing.T) {
 	t.Parallel()
-	c := small(t, "pairs")
+	c := small(t, "seq2seq")
 	c.Data.SourceUnits, c.Data.TargetUnits, c.Data.VocabSize = tokenizer.BPE, tokenizer.BPE, 300
 	task, dir := trained(t, c)
 	if task.Params.Get("embedding.weight") == nil || task.Params.Get("decoder.head.weight") != nil || task.layout.Tokens != task.layout.Classes {
@@ -597,7 +597,7 @@ func TestBytePairs(t *testing.T) {
 			t.Errorf("of %q it makes %q, %v, want %q, %v", input, got, errGot, want, err)
 		}
 	}
-	again := small(t, "pairs")
+	again := small(t, "seq2seq")
 	if err := again.StartFrom(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -608,12 +608,12 @@ func TestBytePairs(t *testing.T) {
 		t.Errorf("got %v, %v", a, err)
 	}
 
-	c = small(t, "pairs")
+	c = small(t, "seq2seq")
 	c.Data.SourceUnits, c.Data.TargetUnits = tokenizer.BPE, tokenizer.Tokens
 	if task := made(t, c); task.Config.Data.VocabSize != 512 || len(task.Config.Data.Tokenizers) != 2 || task.Params.Get("embedding.weight") != nil {
 		t.Errorf("of sources alone, got %+v", task.Config.Data)
 	}
-	c = small(t, "labels")
+	c = small(t, "classification")
 	c.Data.SourceUnits = tokenizer.BPE
 	if task := made(t, c); len(task.Config.Data.Tokenizers) != 1 || task.Look().Source.Units != tokenizer.BPE {
 		t.Errorf("of labels, got %+v", task.Config.Data)

@@ -173,7 +173,7 @@ func (t *Task) loss(b *layers.Build, nodes G.Nodes) (loss *G.Node, metrics []tra
 // unknownClass returns the class of what answers have that the model doesn't know, or -1. It is never right, as for
 // Judge: what was meant can't be told from it.
 func (t *Task) unknownClass() int {
-	if t.Config.Task.Kind == data.KindLabels {
+	if t.Config.Task.Kind == data.KindClassification {
 		return -1
 	}
 	_, target := t.coder.Tokenizers()

@@ -68,15 +68,15 @@ func rowsFile(t testing.TB, kind data.Kind, rows int) string {
 			some[i] = words[rng.IntN(len(words))]
 		}
 		switch kind {
-		case data.KindPairs:
+		case data.KindSeq2Seq:
 			letters := strings.Split(some[0]+some[len(some)-1], "")
 			fmt.Fprintf(&s, "%s\t%s\n", strings.Join(letters, ""), strings.ToUpper(strings.Join(letters, " ")))
 			if rng.IntN(9) == 0 {
 				fmt.Fprintf(&s, "%s\t%s\n", strings.Join(letters, ""), "X "+strings.ToUpper(strings.Join(letters, " ")))
 			}
-		case data.KindLabels:
+		case data.KindClassification:
 			fmt.Fprintf(&s, "%s\t%t\n", strings.Join(some, " "), slices.Contains(some, "cat"))
-		case data.KindTags:
+		case data.KindTagging:
 			tags := make([]string, len(some))
 			for i := range tags {
 				tags[i] = []string{"SHORT", "LONG"}[min(len(some[i])/5, 1)]
@@ -137,7 +137,7 @@ func wantError(t *testing.T, err error, words ...string) {
 // ownRule is a rule that Heed doesn't have: it leaves vowels out.
 func ownRule() data.Rule {
 	return data.Rule{
-		Name: "own-rule", Kind: data.KindTags, Alphabet: "abcdefghij", MaxLen: 5,
+		Name: "own-rule", Kind: data.KindTagging, Alphabet: "abcdefghij", MaxLen: 5,
 		Sample: func(rng *rand.Rand, maxLen int) string {
 			w := make([]byte, 1+rng.IntN(maxLen))
 			for i := range w {

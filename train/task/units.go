@@ -14,7 +14,7 @@ import (
 
 // tokenize finds out what takes sources and answers apart, unless the configuration has it, and the labels.
 func (s *rowSet) tokenize(c *Config) error {
-	labels := c.Task.Kind == data.KindLabels
+	labels := c.Task.Kind == data.KindClassification
 	if labels && c.Task.Classes == nil {
 		counts := map[string]bool{}
 		for _, r := range []rows{s.trains, s.validates} {
@@ -24,15 +24,15 @@ func (s *rowSet) tokenize(c *Config) error {
 		}
 		n, rows := len(counts), len(s.trains.number)+len(s.validates.number)
 		if n > mostDistinct && 2*n > rows {
-			return setting.Errorf("data file %q has %d different labels in %d rows, taken from its columns %s. %s names those of texts and labels, and answers to be written are for %s pairs", c.Data.File, n, rows, s.look.Columns, setting.Path("data.columns"), setting.Path("task"))
+			return setting.Errorf("data file %q has %d different labels in %d rows, taken from its columns %s. %s names those of texts and labels, and answers to be written are for %s seq2seq", c.Data.File, n, rows, s.look.Columns, setting.Path("data.columns"), setting.Path("task"))
 		}
 		if n < 2 || n > maxClasses {
-			return setting.Errorf("data file %q has %s, and 2 to %d different ones can be learned: %s names the columns of texts and labels, and answers to be written are for %s pairs", c.Data.File, text.Count(n, "label"), maxClasses, setting.Path("data.columns"), setting.Path("task"))
+			return setting.Errorf("data file %q has %s, and 2 to %d different ones can be learned: %s names the columns of texts and labels, and answers to be written are for %s seq2seq", c.Data.File, text.Count(n, "label"), maxClasses, setting.Path("data.columns"), setting.Path("task"))
 		}
 		c.Task.Classes = slices.Sorted(maps.Keys(counts))
 	}
 	d := &c.Data
-	if c.Task.Kind == data.KindTags {
+	if c.Task.Kind == data.KindTagging {
 		d.SourceUnits, d.TargetUnits = cmp.Or(d.SourceUnits, tokenizer.Tokens), cmp.Or(d.TargetUnits, tokenizer.Tokens)
 	}
 	if d.SourceUnits == "" {

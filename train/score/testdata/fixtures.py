@@ -60,7 +60,7 @@ def confusion(answered, right, rows, share):
     each = precision_recall_fscore_support(rights, answers, labels=classes, zero_division=0)
     macro = precision_recall_fscore_support(rights, answers, labels=classes, zero_division=0, average="macro")
     return {
-        "pairs": pairs,
+        "seq2seq": pairs,
         "classes": classes,
         "precision": list(each[0]), "recall": list(each[1]), "f1": list(each[2]), "rows": [int(n) for n in each[3]],
         "macro": list(macro[:3]),

@@ -19,7 +19,7 @@ import (
 // A program of one's own with a model among what else it serves.
 func Example() {
 	rule := data.Rule{ // every digit becomes what it lacks to 9
-		Name: "complement", Kind: data.KindTags, Alphabet: "0123456789", MaxLen: 4,
+		Name: "complement", Kind: data.KindTagging, Alphabet: "0123456789", MaxLen: 4,
 		Sample: func(rng *rand.Rand, _ int) string { return fmt.Sprint(rng.IntN(10000)) },
 		Answer: func(source string) (string, error) {
 			return strings.Map(func(digit rune) rune { return '9' - digit + '0' }, source), nil

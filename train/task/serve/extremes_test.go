@@ -17,7 +17,7 @@ func TestExtremes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rule.Kind, rule.MaxAnswer = data.KindPairs, 4
+	rule.Kind, rule.MaxAnswer = data.KindSeq2Seq, 4
 	pairs, text := small(t, task.Defaults(rule)), writer(t)
 
 	// post sends a request, whose answer must have one of some statuses.

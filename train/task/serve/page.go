@@ -30,7 +30,7 @@ func (h *Handler) newPage() (http.Handler, error) {
 	err := pageBody.Execute(&body, map[string]any{
 		"Name": text.Escape(rule.Name), "About": text.Escape(rule.About), "Example": text.Escape(rule.Example),
 		"Writes": rule.Kind == data.KindText, "Tokens": h.defaultTokens(), "MaxTokens": h.options.MaxTokens,
-		"Beams": rule.Kind == data.KindPairs, "MaxBeam": h.options.MaxBeam,
+		"Beams": rule.Kind == data.KindSeq2Seq, "MaxBeam": h.options.MaxBeam,
 	})
 	if err != nil {
 		return nil, err

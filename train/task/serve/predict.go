@@ -69,7 +69,7 @@ func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (inputs []
 		"inputs": fmt.Sprintf("a list of 1 to %d texts", h.options.MaxInputs),
 		"scores": "true or false",
 	}
-	if h.model.Config.Task.Kind == data.KindPairs {
+	if h.model.Config.Task.Kind == data.KindSeq2Seq {
 		wants["beam"] = fmt.Sprintf("a whole number from 1 to %d", h.options.MaxBeam)
 	}
 	request.Beam = 1

@@ -74,7 +74,7 @@ type gate struct {
 func newGate(t testing.TB) *gate {
 	g := &gate{reached: make(chan string, 100), opened: make(chan struct{})}
 	g.Model = small(t, task.Defaults(data.Rule{
-		Name: "gate", Kind: data.KindTags, Alphabet: "abcdefghijklmnopqrstuvwxyz0123456789", MaxLen: 12,
+		Name: "gate", Kind: data.KindTagging, Alphabet: "abcdefghijklmnopqrstuvwxyz0123456789", MaxLen: 12,
 		Sample: func(rng *rand.Rand, _ int) string { return fmt.Sprint(rng.IntN(10000)) },
 		Answer: func(source string) (string, error) { return source, nil },
 		Spell: func(source, answer string) (string, string) {
@@ -217,8 +217,8 @@ func TestRefused(t *testing.T) {
 		status           int
 		words            string
 	}{
-		{"no endpoint", "GET /predictions\x1b[31m", "", "", 404, `there is no "/predictions\\x1b[31m" for a model of pairs: there is GET /, GET /health, GET /openapi.json, POST /attention, POST /predict`},
-		{"not of pairs", "POST /generate", `{"prompt": "a"}`, "", 404, `there is no "/generate" for a model of pairs`},
+		{"no endpoint", "GET /predictions\x1b[31m", "", "", 404, `there is no "/predictions\\x1b[31m" for a model of seq2seq: there is GET /, GET /health, GET /openapi.json, POST /attention, POST /predict`},
+		{"not of pairs", "POST /generate", `{"prompt": "a"}`, "", 404, `there is no "/generate" for a model of seq2seq`},
 		{"not of text", "POST /text/predict", `{"inputs": ["a"]}`, "", 404, `there is no "/predict" for a model of text`},
 		{"method of the page", "POST /", "{}", "", 405, "by GET, HEAD"},
 		{"method", "GET /predict", "", "", 405, "/predict is asked by POST"},
