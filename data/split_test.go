@@ -219,3 +219,30 @@ func BenchmarkTrain(b *testing.B) {
 		trainSources(b, s, 0, step, 64)
 	}
 }
+
+func TestHeldOut(t *testing.T) {
+	const keys = 20_000
+	eighth, tenth := 0, 0
+	for i := range keys {
+		key := fmt.Sprint("source ", i)
+		in8, in10 := HeldOut(3, key, 1.0/8), HeldOut(3, key, 0.1)
+		if in10 && !in8 {
+			t.Errorf("%q is held out by the smaller share alone", key)
+		}
+		if want := hash(3, key)>>61 == 0; in8 != want {
+			t.Errorf("%q: held out %v, want as Split has it, %v", key, in8, want)
+		}
+		if HeldOut(3, key, 0) || !HeldOut(3, key, 1) {
+			t.Errorf("%q: a share of 0 holds out none, of 1 all", key)
+		}
+		if in8 {
+			eighth++
+		}
+		if in10 {
+			tenth++
+		}
+	}
+	if eighth < keys/8-300 || eighth > keys/8+300 || tenth < keys/10-300 || tenth > keys/10+300 {
+		t.Errorf("held out %d and %d of %d, want about an eighth and a tenth", eighth, tenth, keys)
+	}
+}

@@ -141,15 +141,12 @@ func openExamples(dir string, columns, files []string, stderr io.Writer) (*task.
 	if err := named("data", files, new(string), new(string)); err != nil {
 		return nil, nil, err
 	}
-	examples, table, err := m.ReadExamples(columns, files...)
+	examples, notes, err := m.ReadExamples(columns, files...)
 	if err != nil {
 		return nil, nil, err
 	}
-	if table.LeftOut > 0 {
-		fmt.Fprintln(stderr, oneLine(fmt.Errorf("heed: %s: left out as bad: %d of %d rows, the first: %w", files[0], table.LeftOut, table.LeftOut+table.Len(), table.Bad[0])))
-	}
-	if strings.Join(table.SHA256, " ") == m.Config.Data.SHA256 {
-		fmt.Fprintf(stderr, "heed: %s is what the run has learned from; without --data it is scored on what it hasn't\n", files[0])
+	for _, note := range notes {
+		fmt.Fprintln(stderr, "heed:", oneLine(errors.New(note)))
 	}
 	return m, examples, nil
 }

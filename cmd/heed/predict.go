@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -130,11 +129,8 @@ func (p *prediction) inputs(inputs []string, w io.Writer) error {
 	if len(answers) == 1 && answers[0].Err != nil { // of which there is no more to say
 		return wrongInput(answers[0].Err)
 	}
-	p.count(answers)
 	for _, a := range answers {
-		if a.Err != nil {
-			p.fail(a.Err)
-		}
+		p.count(a)
 	}
 	return p.print(answers, w)
 }
@@ -166,22 +162,28 @@ func score(a task.Answer) string {
 // answer answers the inputs of some lines of what has that name, and says the first few that can't be.
 func (p *prediction) answer(name string, inputs []string, lines []int) ([]task.Answer, error) {
 	answers, err := p.model.PredictAll(p.ctx, inputs, p.options)
-	p.count(answers)
 	for i, a := range answers {
-		if a.Err != nil {
-			p.fail(fmt.Errorf("%s, line %d: %w", name, lines[i], a.Err))
-		}
+		p.note(name, lines[i], a)
 	}
 	return answers, err
 }
 
-// count notes how many answers there are, and how many to inputs that the model only knows in part.
-func (p *prediction) count(answers []task.Answer) {
-	p.answered += len(answers)
-	for _, a := range answers {
-		if a.Unknown && a.Err == nil {
-			p.unknown++
-		}
+// note counts the answer to a line of what has that name, and says what is wrong with one of the first that have none.
+func (p *prediction) note(name string, line int, a task.Answer) {
+	if a.Err != nil {
+		a.Err = fmt.Errorf("%s, line %d: %w", name, line, a.Err)
+	}
+	p.count(a)
+}
+
+// count counts an answer, and whether the model knows only a part of its input.
+func (p *prediction) count(a task.Answer) {
+	p.answered++
+	switch {
+	case a.Err != nil:
+		p.fail(a.Err)
+	case a.Unknown:
+		p.unknown++
 	}
 }
 
@@ -267,79 +269,14 @@ func (p *prediction) lines(r io.Reader, w io.Writer) error {
 
 // file writes a file back with the answers in a column more.
 func (p *prediction) file(path, column string, w io.Writer) error {
-	records, err := p.model.OpenInputs(column, path)
-	if err != nil {
-		return err
-	}
-	defer records.Close()
-	header := records.Header()
-	added := []string{newName("answer", header)}
+	added := []string{"answer"}
 	if p.scores {
-		added = append(added, newName("log_prob", header))
+		added = append(added, "log_prob")
 	}
-	out, err := records.NewWriter(w, added...)
-	if err != nil {
-		return err
-	}
-	width, inputAt := len(header), records.Columns()[0]
-	for done := false; !done; {
-		var rows [][]string
-		var inputs []string
-		var lines, places []int // of the inputs: their lines, and their rows
-		for len(rows) < predictBatch && !done {
-			fields, line, err := records.Read()
-			var bad *data.RowError
-			switch {
-			case err == io.EOF:
-				done = true
-				continue
-			case errors.As(err, &bad) && bad.Fields != nil:
-				fields = bad.Fields
-				p.answered++
-				p.fail(fmt.Errorf("%s, %w", path, err))
-			case errors.As(err, &bad):
-				return fmt.Errorf("%s, %w: it can't be written back, so mend it first", path, err)
-			case err != nil:
-				return err
-			default:
-				inputs, lines, places = append(inputs, fields[inputAt]), append(lines, line), append(places, len(rows))
-			}
-			width = max(width, len(fields)) // the answers have a column of their own
-			row := make([]string, width, width+len(added))
-			copy(row, fields)
-			rows = append(rows, append(row, make([]string, len(added))...))
-		}
-		answers, err := p.answer(path, inputs, lines)
-		if err != nil {
-			return err
-		}
-		for i, a := range answers {
-			row := rows[places[i]]
-			row[len(row)-len(added)] = a.Text
-			if p.scores {
-				row[len(row)-1] = score(a)
-			}
-		}
-		for _, row := range rows {
-			err := out.Write(row)
-			if at := len(row) - len(added); err != nil && quoted(row[at]) != row[at] { // which TSV can't hold
-				row[at] = quoted(row[at])
-				err = out.Write(row)
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return out.Close()
-}
-
-// newName returns a name that isn't among a header's.
-func newName(name string, header []string) string {
-	for slices.ContainsFunc(header, func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), name) }) {
-		name = "predicted_" + name
-	}
-	return name
+	return p.model.PredictFile(p.ctx, path, column, w, p.options, added, func(line int, a task.Answer) []string {
+		p.note(path, line, a)
+		return []string{a.Text, score(a)}[:len(added)]
+	})
 }
 
 // quoted returns a text in quotes, where it couldn't be told without.

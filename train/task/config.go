@@ -41,12 +41,18 @@ type Config struct {
 }
 
 // Data says what is learned from. The tasks seq2seq, classification and tagging have a File of rows, each a source and
-// an answer; data.ReadTable says what such files are. Several rows of one source are several right answers.
+// an answer. Several rows of one source are several right answers.
+//
+// A file of rows is TSV, which has no quoting, or CSV as RFC 4180 has it, separated by commas or semicolons. The ending
+// of its name says which: .tsv, .tab and .txt, or .csv; under other names its first line does. It is UTF-8, or UTF-16
+// with a byte-order mark, and a row has at most 4 MiB. Empty lines are no rows. Bad rows, which lack a column or whose
+// column is empty or no text, are left out and counted; more than one in a hundred is an error.
 type Data struct {
 	File   string `json:"file,omitempty"`   // to learn: text, or rows
 	SHA256 string `json:"sha256,omitempty"` // of the file, to tell if it changes; New finds it
 
-	// TargetFile has the answers where File has sources alone: line n of either is a row, as data.ReadParallel has it.
+	// TargetFile has the answers where File has sources alone: line n of either is a row, whole lines without
+	// quoting. The files must have equally many lines.
 	TargetFile string `json:"target_file,omitempty"`
 
 	// ValidationFile has the rows to validate on, and ValidationTargetFile their answers where there is a TargetFile.
@@ -55,7 +61,9 @@ type Data struct {
 	ValidationTargetFile string `json:"validation_target_file,omitempty"`
 	ValidationSHA256     string `json:"validation_sha256,omitempty"`
 
-	Columns []string `json:"columns,omitempty"` // of sources and of answers, as data.TableOptions has them
+	// Columns are those of sources and of answers, each by its name in the header or by its number from 1. Empty takes
+	// those with usual names, such as source and target, or else the first two.
+	Columns []string `json:"columns,omitempty"`
 
 	// SourceUnits and TargetUnits are what sources and answers are made of; New guesses what is empty. Of labels there
 	// are SourceUnits alone, and of text too, which may be tokenizer.BPE, or empty for characters. Where both are

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,9 +113,9 @@ func TestJudge(t *testing.T) {
 			if _, err := task.Train(t.Context(), filepath.Join(t.TempDir(), "run"), nil, nil); err != nil {
 				t.Fatal(err)
 			}
-			examples, table, err := task.ReadExamples(nil, task.Config.Data.File)
-			if err != nil || len(examples) != 200 || table.Len() != 200 {
-				t.Fatalf("%d examples, %v", len(examples), err)
+			examples, notes, err := task.ReadExamples(nil, task.Config.Data.File)
+			if err != nil || len(examples) != 200 || len(notes) != 1 || !strings.Contains(notes[0], "learned from") {
+				t.Fatalf("%d examples, notes %q, %v", len(examples), notes, err)
 			}
 			examples = append(examples, data.Example{Source: "a b", Answer: "A A"}, data.Example{Source: "", Answer: "A"}, data.Example{Source: "q", Answer: "Q"})
 			r, err := task.Judge(t.Context(), examples, PredictOptions{})
@@ -237,6 +238,9 @@ func TestWriteAnswers(t *testing.T) {
 func TestJudgeErrors(t *testing.T) {
 	pairs := ofRows(t, data.KindSeq2Seq, someRows(data.KindSeq2Seq))
 	text := made(t, small(t, "text"))
+	predictFile := func(task *Task, column, file string) error {
+		return task.PredictFile(t.Context(), file, column, io.Discard, PredictOptions{}, nil, nil)
+	}
 	for name, call := range map[string]func() error{
 		"no examples": func() error { _, err := pairs.Judge(t.Context(), nil, PredictOptions{}); return err },
 		"of text": func() error {
@@ -244,14 +248,14 @@ func TestJudgeErrors(t *testing.T) {
 			return err
 		},
 		"rows of text":   func() error { _, _, err := text.ReadExamples(nil, "x"); return err },
-		"inputs of text": func() error { _, err := text.OpenInputs("", "x"); return err },
+		"inputs of text": func() error { return predictFile(text, "", "x") },
 		"no file":        func() error { _, _, err := pairs.ReadExamples(nil); return err },
 		"a missing file": func() error { _, _, err := pairs.ReadExamples(nil, "none.tsv"); return err },
 		"no column": func() error {
 			_, _, err := pairs.ReadExamples([]string{"x", "y"}, pairs.Config.Data.File)
 			return err
 		},
-		"no column of inputs": func() error { _, err := pairs.OpenInputs("x", pairs.Config.Data.File); return err },
+		"no column of inputs": func() error { return predictFile(pairs, "x", pairs.Config.Data.File) },
 	} {
 		if err := call(); err == nil {
 			t.Errorf("%s: no error", name)

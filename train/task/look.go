@@ -11,6 +11,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
 )
 
@@ -154,7 +155,7 @@ func shown(label string) string {
 const mostLabels = 12
 
 // bad notes the bad rows of a file.
-func (l *Look) bad(t *data.Table) {
+func (l *Look) bad(t *table.Table) {
 	for _, row := range t.Bad {
 		l.Bad = append(l.Bad, row.Error())
 	}
@@ -162,7 +163,7 @@ func (l *Look) bad(t *data.Table) {
 }
 
 // rows notes what there is to see of all rows of a file, without a model's view of them.
-func (l *Look) rows(t *data.Table) {
+func (l *Look) rows(t *table.Table) {
 	first, second := t.Columns[0], t.Columns[1]
 	if l.Columns = fmt.Sprintf("%d and %d", first+1, second+1); t.Header != nil {
 		l.Columns = fmt.Sprintf("%s and %s, by the header", t.Header[first], t.Header[second])

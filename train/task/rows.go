@@ -10,6 +10,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/train"
 )
 
@@ -29,7 +30,7 @@ type rowSet struct {
 
 // rows are some of a table.
 type rows struct {
-	table  *data.Table
+	table  *table.Table
 	number []int32 // in the table
 	bucket []uint8
 }
@@ -107,29 +108,29 @@ func openRows(c *Config) (set, error) {
 }
 
 // readRows reads a file of rows, or two parallel ones of lines, and sets the sum that is empty or checks it.
-func readRows(c *Config, path, targets string, sum *string) (*data.Table, error) {
+func readRows(c *Config, path, targets string, sum *string) (*table.Table, error) {
 	check := c.checkTags
 	if c.Task.Kind != data.KindTagging {
 		check = nil
 	}
-	var table *data.Table
+	var t *table.Table
 	var err error
 	if targets != "" {
-		table, err = data.ReadParallel([]string{path, targets}, check)
+		t, err = table.ReadParallel([]string{path, targets}, check)
 	} else {
-		table, err = data.ReadTable(path, data.TableOptions{Columns: c.Data.Columns, Known: known[c.Task.Kind], Check: check})
+		t, err = table.Read(path, table.Options{Columns: c.Data.Columns, Known: known[c.Task.Kind], Check: check})
 	}
 	if err != nil {
 		return nil, err
 	}
-	if table.Len() == 0 {
+	if t.Len() == 0 {
 		return nil, fmt.Errorf("data file %q has no rows to learn from", path)
 	}
-	is := strings.Join(table.SHA256, " ")
+	is := strings.Join(t.SHA256, " ")
 	if *sum = cmp.Or(*sum, is); *sum != is {
 		return nil, fmt.Errorf("data file %q has changed since the run began: restore it", path)
 	}
-	return table, nil
+	return t, nil
 }
 
 // checkTags finds rows whose tags aren't one for each symbol.

@@ -1,4 +1,4 @@
-package data
+package table
 
 import (
 	"bufio"
@@ -15,8 +15,8 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// TableOptions say which columns of a table are wanted, and which of its rows are good.
-type TableOptions struct {
+// Options say which columns of a table are wanted, and which of its rows are good.
+type Options struct {
 	// Columns are the wanted columns in order, each by its name in the header or by its number from 1; what is a number
 	// is never taken for a name. Nil takes those that the header calls by Known names, or else, without such a header,
 	// the first ones, as many as Known has.
@@ -33,7 +33,7 @@ type TableOptions struct {
 }
 
 // A RowError is a bad row: one that lacks a wanted field, or whose wanted field is empty or not text, or which can't be
-// told into fields, or of which TableOptions.Check has said what is wrong.
+// told into fields, or of which Options.Check has said what is wrong.
 type RowError struct {
 	Line   int      // of the file, from 1: where the row starts
 	Fields []string // all of the row's fields, until the next row is read; nil if the row can't be told into fields
@@ -46,17 +46,8 @@ func (e *RowError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.
 // Unwrap returns what is wrong with the row.
 func (e *RowError) Unwrap() error { return e.Err }
 
-// A ColumnError says that a table hasn't a column that TableOptions.Columns names.
-type ColumnError struct {
-	Column string
-	Header []string // the names of the first row, which it must be among
-	text   string
-}
-
-func (e *ColumnError) Error() string { return e.text }
-
 // Records reads the rows of a file of TSV or CSV one by one, all fields of each. NewWriter writes them back in the
-// file's own form. ReadTable says what files may look like. A Records is for one goroutine.
+// file's own form. Read says what files may look like. A Records is for one goroutine.
 type Records struct {
 	path    string
 	rows    rowSource
@@ -71,8 +62,8 @@ type Records struct {
 	close   func() error
 }
 
-// OpenRecords opens a file for its rows. Its errors are those of ReadTable. Close the Records after use.
-func OpenRecords(path string, o TableOptions) (*Records, error) {
+// Open opens a file for its rows. Its errors are those of Read. Close the Records after use.
+func Open(path string, o Options) (*Records, error) {
 	f, err := openTable(path)
 	if err != nil {
 		return nil, err
@@ -87,7 +78,7 @@ func OpenRecords(path string, o TableOptions) (*Records, error) {
 }
 
 // newRecords finds the wanted columns.
-func newRecords(rows rowSource, f form, o TableOptions) (*Records, error) {
+func newRecords(rows rowSource, f form, o Options) (*Records, error) {
 	r := &Records{rows: rows, form: f, check: o.Check}
 	first, err := rows.next()
 	if err == io.EOF {
@@ -108,7 +99,7 @@ func newRecords(rows rowSource, f form, o TableOptions) (*Records, error) {
 
 // findColumns returns the places of the wanted columns, from 0, and whether the first row is one like any other, not a
 // header.
-func findColumns(first []string, o TableOptions) (columns []int, isRow bool, err error) {
+func findColumns(first []string, o Options) (columns []int, isRow bool, err error) {
 	known := func(i int, name string) bool {
 		return slices.ContainsFunc(o.Known[i], func(k string) bool { return sameName(k, name) })
 	}
@@ -139,7 +130,7 @@ func findColumns(first []string, o TableOptions) (columns []int, isRow bool, err
 // knownColumns is findColumns by the known names, or of the first columns if a name isn't there.
 func knownColumns(first []string, known [][]string) (columns []int, isRow bool, err error) {
 	if len(known) == 0 {
-		return nil, false, errors.New("columns: none are wanted: TableOptions needs Columns or Known")
+		return nil, false, errors.New("columns: none are wanted: Options needs Columns or Known")
 	}
 	names := make([]string, len(known))
 	for i := range known {
@@ -177,7 +168,7 @@ func columnNamed(header []string, name string) (int, error) {
 	if len(header) > most {
 		names += fmt.Sprintf(" and %d more", len(header)-most)
 	}
-	return 0, &ColumnError{Column: name, Header: slices.Clone(header), text: fmt.Sprintf("column %q %s has %s", name, problem, names)}
+	return 0, fmt.Errorf("column %q %s has %s", name, problem, names)
 }
 
 func sameName(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
@@ -193,7 +184,7 @@ func at(fields []string, column int) string {
 // Header returns the names of all columns, nil if the file has no header.
 func (r *Records) Header() []string { return slices.Clone(r.header) }
 
-// Columns returns the places of the wanted columns among a row's fields, from 0, in the order of TableOptions.
+// Columns returns the places of the wanted columns among a row's fields, from 0, in the order of Options.
 func (r *Records) Columns() []int { return slices.Clone(r.columns) }
 
 // Close closes the file.
@@ -253,9 +244,9 @@ func (r *Records) judge(fields []string) error {
 	return nil
 }
 
-// A RecordWriter writes rows in the form of the file that they were read from: its separators, line ends, encoding and
+// A Writer writes rows in the form of the file that they were read from: its separators, line ends, encoding and
 // byte-order mark. Close it after the last.
-type RecordWriter struct {
+type Writer struct {
 	form  form
 	out   *bufio.Writer
 	row   bytes.Buffer // in UTF-8
@@ -266,8 +257,8 @@ type RecordWriter struct {
 
 // NewWriter returns a writer of rows like those of r to w. Where r has a header, it writes that first, with the added
 // names after it.
-func (r *Records) NewWriter(w io.Writer, added ...string) (*RecordWriter, error) {
-	rw := &RecordWriter{form: r.form, out: bufio.NewWriter(w)}
+func (r *Records) NewWriter(w io.Writer, added ...string) (*Writer, error) {
+	rw := &Writer{form: r.form, out: bufio.NewWriter(w)}
 	rw.csv = csv.NewWriter(&rw.row)
 	rw.csv.Comma, rw.csv.UseCRLF = r.form.separator, r.form.crlf
 	if r.form.mark {
@@ -281,7 +272,7 @@ func (r *Records) NewWriter(w io.Writer, added ...string) (*RecordWriter, error)
 
 // Write writes a row. In TSV, a field that has a tab or an end of line is an error, as that has no quoting, and nothing
 // is written of the row.
-func (w *RecordWriter) Write(fields []string) error {
+func (w *Writer) Write(fields []string) error {
 	w.rows++
 	w.row.Reset()
 	if w.form.quotes() {
@@ -305,4 +296,4 @@ func (w *RecordWriter) Write(fields []string) error {
 }
 
 // Close writes what is held back. It doesn't close the writer below.
-func (w *RecordWriter) Close() error { return w.out.Flush() }
+func (w *Writer) Close() error { return w.out.Flush() }

@@ -1,4 +1,4 @@
-package data
+package table
 
 import (
 	"bytes"
@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
-
-	"github.com/heed-go/heed/data/tokenizer"
 )
 
 // pairNames are the known names of a table of pairs.
@@ -50,7 +48,7 @@ func inUTF16(order binary.AppendByteOrder, s string) string {
 	return string(b)
 }
 
-func TestReadTable(t *testing.T) {
+func TestRead(t *testing.T) {
 	many := strings.Repeat("x\ty\n", 200)
 	for _, test := range []struct {
 		name, file, content string
@@ -109,7 +107,7 @@ func TestReadTable(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := writeFile(t, test.file, test.content)
-			table, err := ReadTable(path, TableOptions{Columns: test.columns, Known: pairNames})
+			table, err := Read(path, Options{Columns: test.columns, Known: pairNames})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +134,7 @@ func TestReadTable(t *testing.T) {
 	}
 }
 
-func TestReadTableErrors(t *testing.T) {
+func TestReadErrors(t *testing.T) {
 	t.Parallel()
 	many := strings.Repeat("a,b\n", 100)
 	for _, test := range []struct {
@@ -174,7 +172,7 @@ func TestReadTableErrors(t *testing.T) {
 		{name: "column 0", file: "a.csv", content: many, columns: []string{"0", "1"}, want: "counted from 1, got 0"},
 		{name: "wrong number of columns", file: "a.csv", content: many, columns: []string{"1", "2", "3"}, want: "columns: 2 are wanted, got 3: 1, 2, 3"},
 		{name: "no column", file: "a.csv", content: many, columns: []string{}, want: "columns: 2 are wanted, got 0"},
-		{name: "nothing wanted", file: "a.csv", content: many, known: [][]string{}, want: "TableOptions needs Columns or Known"},
+		{name: "nothing wanted", file: "a.csv", content: many, known: [][]string{}, want: "Options needs Columns or Known"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := writeFile(t, test.file, test.content)
@@ -182,16 +180,19 @@ func TestReadTableErrors(t *testing.T) {
 			if test.known != nil {
 				known = test.known
 			}
-			_, err := ReadTable(path, TableOptions{Columns: test.columns, Known: known})
+			_, err := Read(path, Options{Columns: test.columns, Known: known})
 			checkError(t, err, path, test.want)
 		})
 	}
 	dir := t.TempDir()
-	_, err := ReadTable(dir, TableOptions{Known: pairNames})
+	_, err := Read(dir, Options{Known: pairNames})
 	checkError(t, err, dir, "it is a directory")
-	_, err = ReadTable(filepath.Join(dir, "none.csv"), TableOptions{Known: pairNames})
+	_, err = Read(filepath.Join(dir, "none.csv"), Options{Known: pairNames})
 	checkError(t, err, "none.csv", "no such file")
-	_, err = OpenRecords(os.DevNull, TableOptions{Known: pairNames})
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v, want os.ErrNotExist", err)
+	}
+	_, err = Open(os.DevNull, Options{Known: pairNames})
 	checkError(t, err, os.DevNull, "isn't a regular file")
 }
 
@@ -203,39 +204,16 @@ func checkError(t *testing.T, err error, file, want string) {
 	}
 }
 
-func TestReadTableErrorTypes(t *testing.T) {
-	path := writeFile(t, "a.csv", "text,kind\na,b\nc,\n")
-	_, err := ReadTable(path, TableOptions{Columns: []string{"text", "label"}})
-	var column *ColumnError
-	if !errors.As(err, &column) || column.Column != "label" || !reflect.DeepEqual(column.Header, []string{"text", "kind"}) {
-		t.Errorf("error %v, want a ColumnError of label and the header", err)
-	}
-	_, err = ReadTable(path, TableOptions{Columns: []string{"text", "kind"}})
-	var rows *BadRowsError
-	var row *RowError
-	if !errors.As(err, &rows) || rows.LeftOut != 1 || rows.Rows != 2 || !errors.As(err, &row) || row.Line != 3 {
-		t.Errorf("error %v, want a BadRowsError of 1 row of 2, with the RowError of line 3", err)
-	}
-	_, err = ReadTable(writeFile(t, "a.csv", "\xff,b\n"), TableOptions{Known: pairNames})
-	if !errors.As(err, new(*tokenizer.InvalidUTF8Error)) {
-		t.Errorf("error %v, want an InvalidUTF8Error", err)
-	}
-	_, err = ReadTable(filepath.Join(t.TempDir(), "none"), TableOptions{Known: pairNames})
-	if !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v, want os.ErrNotExist", err)
-	}
-}
-
-func TestReadTableCheck(t *testing.T) {
+func TestReadCheck(t *testing.T) {
 	path := writeFile(t, "a.csv", "label,text\n"+strings.Repeat("good,b\n", 100)+"bad,c\n")
 	wrong := errors.New("no such label")
-	o := TableOptions{Known: pairNames, Check: func(fields []string) error {
+	o := Options{Known: pairNames, Check: func(fields []string) error {
 		if fields[1] == "bad" {
 			return wrong
 		}
 		return nil
 	}}
-	table, err := ReadTable(path, o)
+	table, err := Read(path, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +268,7 @@ func TestTableMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	table, err := ReadTable(path, TableOptions{Columns: []string{"2", "3"}})
+	table, err := Read(path, Options{Columns: []string{"2", "3"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +294,7 @@ func TestTableBlocks(t *testing.T) {
 		want = append(want, row)
 		content.WriteString(strings.Join(row, "\t") + "\n")
 	}
-	table, err := ReadTable(writeFile(t, "a.tsv", content.String()), TableOptions{Known: pairNames})
+	table, err := Read(writeFile(t, "a.tsv", content.String()), Options{Known: pairNames})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,32 +303,5 @@ func TestTableBlocks(t *testing.T) {
 	}
 	if len(table.blocks) != 3 || len(table.blocks[0]) != blockSize || len(table.blocks[1]) != blockSize-1 {
 		t.Errorf("%d blocks, the first of %d bytes: want three, the first full, the second not", len(table.blocks), len(table.blocks[0]))
-	}
-}
-
-func TestHeldOut(t *testing.T) {
-	const keys = 20_000
-	eighth, tenth := 0, 0
-	for i := range keys {
-		key := fmt.Sprint("source ", i)
-		in8, in10 := HeldOut(3, key, 1.0/8), HeldOut(3, key, 0.1)
-		if in10 && !in8 {
-			t.Errorf("%q is held out by the smaller share alone", key)
-		}
-		if want := hash(3, key)>>61 == 0; in8 != want {
-			t.Errorf("%q: held out %v, want as Split has it, %v", key, in8, want)
-		}
-		if HeldOut(3, key, 0) || !HeldOut(3, key, 1) {
-			t.Errorf("%q: a share of 0 holds out none, of 1 all", key)
-		}
-		if in8 {
-			eighth++
-		}
-		if in10 {
-			tenth++
-		}
-	}
-	if eighth < keys/8-300 || eighth > keys/8+300 || tenth < keys/10-300 || tenth > keys/10+300 {
-		t.Errorf("held out %d and %d of %d, want about an eighth and a tenth", eighth, tenth, keys)
 	}
 }

@@ -1,4 +1,6 @@
-package data
+// Package table reads columns of TSV and CSV files. Read takes all rows, and ReadParallel the lines of files that
+// belong together line by line. A Records reads such a file row by row, and writes it back.
+package table
 
 import (
 	"errors"
@@ -26,41 +28,10 @@ type Table struct {
 // the garbage collector takes for the heap is what there is.
 const blockSize = 1 << 24
 
-// maxBad is how many bad rows a Table and a BadRowsError have.
+// maxBad is how many bad rows a Table has.
 const maxBad = 5
 
-// A BadRowsError says that more than one row in a hundred is bad.
-type BadRowsError struct {
-	Bad     []*RowError // the first ones, without their Fields
-	LeftOut int         // how many there are
-	Rows    int         // of all, without a header
-}
-
-func (e *BadRowsError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d of %d rows are bad, and more than one in a hundred is too many: ", e.LeftOut, e.Rows)
-	for i, bad := range e.Bad {
-		if i > 0 {
-			b.WriteString("; ")
-		}
-		b.WriteString(bad.Error())
-	}
-	if e.LeftOut > len(e.Bad) {
-		b.WriteString("; …")
-	}
-	return b.String()
-}
-
-// Unwrap returns the first bad rows.
-func (e *BadRowsError) Unwrap() []error {
-	var all []error
-	for _, bad := range e.Bad {
-		all = append(all, bad)
-	}
-	return all
-}
-
-// ReadTable reads the wanted columns of a file of TSV or CSV.
+// Read reads the wanted columns of a file of TSV or CSV.
 //
 // TSV has no quoting: between tabs, every character stands for itself. CSV is as RFC 4180 has it: a field in quotes may
 // have separators, ends of lines and doubled quotes. It is separated by commas or by semicolons, whichever the first
@@ -68,10 +39,10 @@ func (e *BadRowsError) Unwrap() []error {
 // names a tab in the first line makes it TSV, and else a comma or a semicolon CSV. Lines end in \n or \r\n, and empty
 // ones are no rows. The encoding is UTF-8, with or without a byte-order mark, or UTF-16 with one.
 //
-// Bad rows, which RowError tells of, are left out and counted. More than one in a hundred is an error that wraps a
-// *BadRowsError; a column that isn't there is a *ColumnError. A row of more than 4 MiB, a file without rows, and one
-// that is no such file, such as a directory, a pipe or a compressed file, are errors. All of them name the file.
-func ReadTable(path string, o TableOptions) (*Table, error) {
+// Bad rows, which RowError tells of, are left out and counted. More than one in a hundred is an error, and so
+// are a column that isn't there, a row of more than 4 MiB, a file without rows, and one that is no such file, such as a
+// directory, a pipe or a compressed file. All errors name the file.
+func Read(path string, o Options) (*Table, error) {
 	f, err := openTable(path)
 	if err != nil {
 		return nil, err
@@ -89,8 +60,8 @@ func ReadTable(path string, o TableOptions) (*Table, error) {
 	return t, nil
 }
 
-// ReadParallel reads files line by line: line n of each file is a column of row n. Files are text as ReadTable has it,
-// whose lines are whole fields, tabs, commas and quotes included; check is as in TableOptions. It is an error if one
+// ReadParallel reads files line by line: line n of each file is a column of row n. Files are text as Read has it,
+// whose lines are whole fields, tabs, commas and quotes included; check is as in Options. It is an error if one
 // file has more lines than another.
 func ReadParallel(paths []string, check func(fields []string) error) (*Table, error) {
 	lines := &lineRows{}
@@ -109,7 +80,7 @@ func ReadParallel(paths []string, check func(fields []string) error) (*Table, er
 		size += f.size
 	}
 	name := strings.Join(paths, ", ")
-	r, err := newRecords(lines, form{}, TableOptions{Columns: columns, Check: check})
+	r, err := newRecords(lines, form{}, Options{Columns: columns, Check: check})
 	if err != nil {
 		return nil, tableError(name, err)
 	}
@@ -167,7 +138,14 @@ func (t *Table) finish(block *strings.Builder) (*Table, error) {
 		return nil, errors.New("it has a header and no rows: give a file with some")
 	}
 	if 100*t.LeftOut > rows {
-		return nil, &BadRowsError{Bad: t.Bad, LeftOut: t.LeftOut, Rows: rows}
+		bad := make([]string, len(t.Bad), maxBad+1)
+		for i, b := range t.Bad {
+			bad[i] = b.Error()
+		}
+		if t.LeftOut > len(bad) {
+			bad = append(bad, "…")
+		}
+		return nil, fmt.Errorf("%d of %d rows are bad, and more than one in a hundred is too many: %s", t.LeftOut, rows, strings.Join(bad, "; "))
 	}
 	t.blocks = append(t.blocks, strings.Clone(block.String())) // without room for more
 	return t, nil

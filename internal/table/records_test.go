@@ -1,4 +1,4 @@
-package data
+package table
 
 import (
 	"bufio"
@@ -13,9 +13,9 @@ import (
 )
 
 // copyRows writes every row of a file back, with a field more.
-func copyRows(t testing.TB, path string, o TableOptions) (string, []error) {
+func copyRows(t testing.TB, path string, o Options) (string, []error) {
 	t.Helper()
-	r, err := OpenRecords(path, o)
+	r, err := Open(path, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,10 +50,10 @@ func copyRows(t testing.TB, path string, o TableOptions) (string, []error) {
 }
 
 func TestRecordsAreWrittenBack(t *testing.T) {
-	known := TableOptions{Known: pairNames[:1]}
+	known := Options{Known: pairNames[:1]}
 	for _, test := range []struct {
 		name, file, content, want string
-		o                         TableOptions
+		o                         Options
 		bad                       int
 	}{
 		{name: "TSV", file: "a.tsv", o: known, content: "5\" a\tb\nc\n", want: "5\" a\tb\tof 5\" a\nc\tof c\n"},
@@ -64,7 +64,7 @@ func TestRecordsAreWrittenBack(t *testing.T) {
 		{name: "CSV of Windows", file: "a.csv", o: known, content: mark + "\"a;\nb\";c\r\n", want: mark + "\"a;\r\nb\";c;\"of a;\r\nb\"\r\n"},
 		{name: "UTF-16 LE", file: "a.csv", o: known, content: inUTF16(binary.LittleEndian, "a,ä\r\n"), want: inUTF16(binary.LittleEndian, "a,ä,of a\r\n")},
 		{name: "UTF-16 BE", file: "a.tsv", o: known, content: inUTF16(binary.BigEndian, "ä\tb\n"), want: inUTF16(binary.BigEndian, "ä\tb\tof ä\n")},
-		{name: "empty and short rows", file: "a.csv", o: TableOptions{Columns: []string{"2"}}, content: "a,b\nc,\nd\n", want: "a,b,of b\nc,,none\nd,none\n", bad: 2},
+		{name: "empty and short rows", file: "a.csv", o: Options{Columns: []string{"2"}}, content: "a,b\nc,\nd\n", want: "a,b,of b\nc,,none\nd,none\n", bad: 2},
 		{name: "what isn't wanted stays as it is", file: "a.tsv", o: known, content: "a\t\xff\x00\n", want: "a\t\xff\x00\tof a\n"},
 		{name: "not CSV", file: "a.csv", o: known, content: "a,b\nc\"d\ne,f\n", want: "a,b,of a\nnone\ne,f,of e\n", bad: 1},
 	} {
@@ -81,8 +81,8 @@ func TestRecordsAreWrittenBack(t *testing.T) {
 	}
 }
 
-func TestRecordWriterRefusesTabs(t *testing.T) {
-	r, err := OpenRecords(writeFile(t, "a.tsv", "a\n"), TableOptions{Columns: []string{"1"}})
+func TestWriterRefusesTabs(t *testing.T) {
+	r, err := Open(writeFile(t, "a.tsv", "a\n"), Options{Columns: []string{"1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,9 +104,9 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, os.ErrPermission }
 
-func TestRecordWriterErrors(t *testing.T) {
+func TestWriterErrors(t *testing.T) {
 	for _, name := range []string{"a.tsv", "a.csv"} {
-		r, err := OpenRecords(writeFile(t, name, "a\n"), TableOptions{Columns: []string{"1"}})
+		r, err := Open(writeFile(t, name, "a\n"), Options{Columns: []string{"1"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func FuzzRecords(f *testing.F) {
 		if err != nil {
 			return nil, nil
 		}
-		r, err := newRecords(file.rows(), file.form, TableOptions{Known: pairNames})
+		r, err := newRecords(file.rows(), file.form, Options{Known: pairNames})
 		if err != nil {
 			return nil, nil
 		}
