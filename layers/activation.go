@@ -2,10 +2,10 @@ package layers
 
 import (
 	"fmt"
-	"iter"
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/internal/ops"
 )
 
@@ -19,10 +19,19 @@ const (
 	SiLU     Activation = Activation(ops.SiLU)     // x·σ(x) = x/(1 + exp(−x)), also called Swish (Elfwing et al., 2017)
 )
 
-// Activations yields the name of each activation and a line about it.
-func Activations() iter.Seq2[string, string] { return ops.Activations.All() }
+func init() {
+	kinds.Choices["activation"] = kinds.Choice{
+		All: ops.Activations.All(),
+		Parse: func(text string) (any, error) {
+			var a Activation
+			err := a.UnmarshalText([]byte(text))
+			return a, err
+		},
+		Text: func(v any) string { return v.(Activation).String() },
+	}
+}
 
-// String returns the activation's name: relu, gelu, gelu tanh or silu.
+// String returns the activation's name, such as relu.
 func (a Activation) String() string {
 	if op := ops.Activation(a); op.Known() {
 		return op.String()

@@ -45,10 +45,10 @@ func NewEncoderBlock(p *Params, dim int, c BlockConfig) (*EncoderBlock, error) {
 	if e.FeedForward, err = NewFeedForward(p.Scope("feedforward"), dim, c.FeedForward); err != nil {
 		return nil, err
 	}
-	if e.Norm1, err = NewNorm(p.Scope("norm1"), dim, c.Norm); err != nil {
+	if e.Norm1, err = newNorm(p.Scope("norm1"), dim, c.Norm); err != nil {
 		return nil, err
 	}
-	if e.Norm2, err = NewNorm(p.Scope("norm2"), dim, c.Norm); err != nil {
+	if e.Norm2, err = newNorm(p.Scope("norm2"), dim, c.Norm); err != nil {
 		return nil, err
 	}
 	return e, ops.CheckRate(p.scopeName("encoder block"), c.Dropout)
@@ -109,10 +109,10 @@ func NewDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, error) {
 	if d.FeedForward, err = NewFeedForward(p.Scope("feedforward"), dim, c.FeedForward); err != nil {
 		return nil, err
 	}
-	if d.Norm1, err = NewNorm(p.Scope("norm1"), dim, c.Norm); err != nil {
+	if d.Norm1, err = newNorm(p.Scope("norm1"), dim, c.Norm); err != nil {
 		return nil, err
 	}
-	if d.Norm2, err = NewNorm(p.Scope("norm2"), dim, c.Norm); err != nil {
+	if d.Norm2, err = newNorm(p.Scope("norm2"), dim, c.Norm); err != nil {
 		return nil, err
 	}
 	return d, ops.CheckRate(d.name, c.Dropout)
@@ -128,7 +128,7 @@ func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, err
 	if d.Cross, err = newBlockAttention(p.Scope("cross"), dim, c.Attention); err != nil {
 		return nil, err
 	}
-	d.NormCross, err = NewNorm(p.Scope("normcross"), dim, c.Norm)
+	d.NormCross, err = newNorm(p.Scope("normcross"), dim, c.Norm)
 	return d, err
 }
 

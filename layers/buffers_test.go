@@ -103,7 +103,7 @@ func TestBuffersChangeNoBit(t *testing.T) {
 		"relu, post-norm": {Attention: attention, Dropout: 0.1, PostNorm: true},
 		"gated, rms norm, grouped heads": {
 			Attention:   layers.AttentionConfig{Heads: 2, KeyValueHeads: 1, Softcap: 5},
-			FeedForward: layers.FeedForwardConfig{Activation: layers.SiLU, Gated: true}, Norm: layers.NormConfig{Kind: layers.NormRMS},
+			FeedForward: layers.FeedForwardConfig{Activation: layers.SiLU, Gated: true}, Norm: layers.NormConfig{Kind: "rms"},
 		},
 	}
 	positions := map[string]layers.PositionsConfig{"gelu": layers.Learned{MaxLen: 12}, "relu, post-norm": layers.RelativeBias{Buckets: 4, MaxDistance: 3}, "gated, rms norm, grouped heads": layers.Rotary{}}

@@ -262,13 +262,13 @@ func TestParams(t *testing.T) {
 
 	// A value depends on seed and name, not on what else there is, nor on the dtype but for its precision.
 	alone := newParams(t)
-	w := must[*layers.Param](t)(alone.Scope("head").New("weight", layers.XavierUniform(), 7, 8))
+	w := must[*layers.Param](t)(alone.Scope("head").New("weight", layers.Init{Kind: "xavier_uniform"}, 7, 8))
 	sameBits(t, "a parameter made on its own", w.Value.Float64s(), d.Head.Weight.Value.Float64s())
 	small := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
-	w32 := must[*layers.Param](t)(small.Scope("head").New("weight", layers.XavierUniform(), 7, 8))
+	w32 := must[*layers.Param](t)(small.Scope("head").New("weight", layers.Init{Kind: "xavier_uniform"}, 7, 8))
 	near(t, "in float32", floats(t, w32.Value), w.Value.Float64s(), 1e-7)
 	other := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 2))
-	if v := must[*layers.Param](t)(other.Scope("head").New("weight", layers.XavierUniform(), 7, 8)); slices.Equal(v.Value.Float64s(), w.Value.Float64s()) {
+	if v := must[*layers.Param](t)(other.Scope("head").New("weight", layers.Init{Kind: "xavier_uniform"}, 7, 8)); slices.Equal(v.Value.Float64s(), w.Value.Float64s()) {
 		t.Error("two seeds gave one weight")
 	}
 }

@@ -87,7 +87,7 @@ func cacheConfigs() map[string]layers.ModelConfig {
 		"grouped heads":    with(func(c *layers.ModelConfig) { c.Positions = layers.Rotary{}; c.Block.Attention.KeyValueHeads = 2 }),
 		"one head of keys": with(func(c *layers.ModelConfig) { c.Positions = layers.ALiBi{}; c.Block.Attention.KeyValueHeads = 1 }),
 		"everything": with(func(c *layers.ModelConfig) {
-			c.Positions, c.Block.Attention.KeyValueHeads, c.Block.Attention.Softcap, c.Block.Attention.QKNorm, c.Block.Norm.Kind, c.Block.FeedForward.Gated, c.Tied, c.Block.FeedForward.Activation = layers.Rotary{}, 2, 1.5, true, layers.NormRMS, true, true, layers.SiLU
+			c.Positions, c.Block.Attention.KeyValueHeads, c.Block.Attention.Softcap, c.Block.Attention.QKNorm, c.Block.Norm.Kind, c.Block.FeedForward.Gated, c.Tied, c.Block.FeedForward.Activation = layers.Rotary{}, 2, 1.5, true, "rms", true, true, layers.SiLU
 		}),
 		"post-norm, tied": with(func(c *layers.ModelConfig) {
 			c.Positions, c.Block.PostNorm, c.Tied, c.EmbeddingScale = layers.Learned{MaxLen: cacheCapacity}, true, true, 1

@@ -1,56 +1,52 @@
 package layers_test
 
 import (
-	"iter"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/layers"
 )
 
-// TestChoicesHaveNames parses every name that a list yields.
+// TestChoicesHaveNames parses every name that a table yields.
 func TestChoicesHaveNames(t *testing.T) {
-	for what, list := range map[string]struct {
-		names iter.Seq2[string, string]
-		parse func(name string) error
-		first string
-	}{
-		"positions":   {layers.PositionSchemes(), func(name string) error { _, err := layers.ParsePositions(name); return err }, "none"},
-		"norms":       {layers.Norms(), func(name string) error { _, err := layers.ParseNorm(name); return err }, "layer"},
-		"activations": {layers.Activations(), func(name string) error { return new(layers.Activation).UnmarshalText([]byte(name)) }, "relu"},
-	} {
+	for flag, first := range map[string]string{"positions": "none", "norm": "layer", "activation": "relu"} {
+		table := kinds.Choices[flag]
 		var names []string
-		for name, about := range list.names {
+		for name, about := range table.All {
 			names = append(names, name)
-			if err := list.parse(name); err != nil || about == "" || strings.Contains(about, "\n") {
-				t.Errorf("%s %q, about %q: %v", what, name, about, err)
+			v, err := table.Parse(name)
+			if err != nil || about == "" || strings.Contains(about, "\n") || !strings.HasPrefix(table.Text(v), name) {
+				t.Errorf("%s %q, about %q: %v, again %q", flag, name, about, err, table.Text(v))
 			}
 		}
-		if len(names) < 2 || names[0] != list.first {
-			t.Errorf("the %s are %q", what, names)
+		if len(names) < 2 || names[0] != first {
+			t.Errorf("the names of --%s are %q", flag, names)
 		}
-		if err := list.parse("other"); err == nil || !strings.Contains(err.Error(), strings.Join(names, ", ")) {
-			t.Errorf("other %s: %v", what, err)
+		if _, err := table.Parse("other"); err == nil || !strings.Contains(err.Error(), strings.Join(names, ", ")) {
+			t.Errorf("other %s: %v", flag, err)
 		}
 	}
 }
 
+// TestParseChoices parses texts, and has them back.
 func TestParseChoices(t *testing.T) {
-	for text, want := range map[string]layers.PositionsConfig{
+	for text, want := range map[string]any{
 		"rotary": layers.Rotary{}, "rotary,base=10000,interleaved=true": layers.Rotary{Base: 10000, Interleaved: true},
 		`rotary,scaling={"kind":"linear","factor":2}`: layers.Rotary{Scaling: layers.RotaryScaling{Kind: "linear", Factor: 2}},
 		"learned,max_len=9":                           layers.Learned{MaxLen: 9},
+		"rms":                                         layers.NormConfig{Kind: "rms"},
+		"layer,eps=0.000001,no_bias=true":             layers.NormConfig{Kind: "layer", Eps: 1e-6, NoBias: true},
 	} {
-		if got, err := layers.ParsePositions(text); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %+v, %v, want %+v", text, got, err, want)
+		flag := "positions"
+		if _, ok := want.(layers.NormConfig); ok {
+			flag = "norm"
 		}
-	}
-	for text, want := range map[string]layers.NormConfig{
-		"rms": {Kind: layers.NormRMS}, "layer,eps=1e-6,no_bias=true": {Kind: layers.NormLayer, Eps: 1e-6, NoBias: true},
-	} {
-		if got, err := layers.ParseNorm(text); err != nil || got != want {
-			t.Errorf("%s: got %+v, %v, want %+v", text, got, err, want)
+		table := kinds.Choices[flag]
+		got, err := table.Parse(text)
+		if err != nil || !reflect.DeepEqual(got, want) || table.Text(got) != text {
+			t.Errorf("%s: got %+v, %v, want %+v; again %s", text, got, err, want, table.Text(got))
 		}
 	}
 	for text, want := range map[string]string{
@@ -60,11 +56,11 @@ func TestParseChoices(t *testing.T) {
 		"rms,eps=tiny":    `eps can't be "tiny"`,
 		"layer,eps=1,eps": "expected field=value",
 	} {
-		if got, err := layers.ParseNorm(text); err == nil || !strings.Contains(err.Error(), want) || got != (layers.NormConfig{}) {
+		if got, err := kinds.Choices["norm"].Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %+v, %v, want %q in the error", text, got, err, want)
 		}
 	}
-	_, err := layers.ParsePositions("rotary,bases=3")
+	_, err := kinds.Choices["positions"].Parse("rotary,bases=3")
 	if want := `positions of kind rotary: it has no field "bases": use base, dim, interleaved, offset, scaling`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -31,7 +31,7 @@ type SequenceClassifierConfig struct {
 	First bool `json:"first,omitzero"`
 }
 
-// UnmarshalJSON sets the configuration to what JSON says. An unknown field or kind is an error.
+// UnmarshalJSON sets the configuration to what JSON says. An unknown field or position scheme is an error.
 func (c *SequenceClassifierConfig) UnmarshalJSON(data []byte) error {
 	type plain SequenceClassifierConfig
 	var fields plain

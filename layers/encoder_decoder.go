@@ -45,7 +45,7 @@ func (c EncoderDecoderConfig) MarshalJSON() ([]byte, error) {
 	}{plain(c), positionsJSON{c.TargetPositions}})
 }
 
-// UnmarshalJSON sets the configuration to what JSON says. An unknown field or kind is an error.
+// UnmarshalJSON sets the configuration to what JSON says. An unknown field or position scheme is an error.
 func (c *EncoderDecoderConfig) UnmarshalJSON(data []byte) error {
 	type plain EncoderDecoderConfig
 	var fields struct {

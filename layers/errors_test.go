@@ -76,6 +76,9 @@ func TestConfigurationErrors(t *testing.T) {
 		{"norm Kind", func(p *layers.Params) error {
 			return err(layers.NewEncoderBlock(p, 4, layers.BlockConfig{Norm: layers.NormConfig{Kind: "batch"}}))
 		}, []string{"norm s.norm1", "batch", "use one of layer, rms"}},
+		{"initialiser Kind", func(p *layers.Params) error {
+			return err(layers.NewLinear(p, 4, 4, layers.LinearConfig{Init: layers.Init{Kind: "orthogonal"}}))
+		}, []string{"s.weight", `no initialiser "orthogonal"`, "he_uniform"}},
 		{"decoder block dropout", func(p *layers.Params) error {
 			return err(layers.NewDecoderBlock(p, 4, layers.BlockConfig{Dropout: -0.1, Attention: layers.AttentionConfig{Dropout: -0.1}, FeedForward: layers.FeedForwardConfig{Dropout: -0.1}}))
 		}, []string{" s", "at least 0", "-0.1"}},
@@ -147,7 +150,7 @@ func testForwardErrors(t *testing.T, composed bool) {
 	feed := must[*layers.FeedForward](t)(layers.NewFeedForward(p.Scope("ff"), 4, layers.FeedForwardConfig{}))
 	rms := must[*layers.RMSNorm](t)(layers.NewRMSNorm(p.Scope("rms"), 4, layers.NormConfig{}))
 	gated := must[*layers.FeedForward](t)(layers.NewFeedForward(p.Scope("ff2"), 4, layers.FeedForwardConfig{Gated: true}))
-	modern := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p.Scope("modern"), 4, layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Gated: true}, Norm: layers.NormConfig{Kind: layers.NormRMS}}))
+	modern := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p.Scope("modern"), 4, layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Gated: true}, Norm: layers.NormConfig{Kind: "rms"}}))
 	attn := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p.Scope("mha"), 4, layers.AttentionConfig{Heads: 2}))
 	enc := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p.Scope("enc"), 4, layers.BlockConfig{}))
 	dec := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(p.Scope("dec"), 4, layers.BlockConfig{}))

@@ -159,18 +159,18 @@ func TestExtremes(t *testing.T) {
 			})
 		}),
 		extremes.Of(layers.NormConfig{}, func(c layers.NormConfig) ([]float64, error) {
-			var all []float64
-			for _, c.Kind = range []layers.NormKind{layers.NormLayer, layers.NormRMS} {
-				results, err := tried(func(r *trial) (*G.Node, error) {
-					l, err := layers.NewNorm(r.p, 4, c)
-					return forward(l, err, r, r.in(3, 4))
-				})
-				if err != nil {
-					return nil, err
-				}
-				all = append(all, results...)
+			results, err := tried(func(r *trial) (*G.Node, error) {
+				l, err := layers.NewLayerNorm(r.p, 4, c)
+				return forward(l, err, r, r.in(3, 4))
+			})
+			if err != nil {
+				return nil, err
 			}
-			return all, nil
+			more, err := tried(func(r *trial) (*G.Node, error) {
+				l, err := layers.NewRMSNorm(r.p, 4, c)
+				return forward(l, err, r, r.in(3, 4))
+			})
+			return append(results, more...), err
 		}),
 		extremes.Of(layers.Dropout{P: 0.1}, func(c layers.Dropout) ([]float64, error) {
 			return tried(func(r *trial) (*G.Node, error) { return c.Forward(r.b, r.in(3, 4)) })
@@ -320,8 +320,8 @@ func TestExtremes(t *testing.T) {
 func TestNumbersAreErrors(t *testing.T) {
 	inf := math.Inf(1)
 	p := newParams(t)
-	_, eps := layers.NewNorm(p.Scope("norm"), 4, layers.NormConfig{Eps: inf})
-	_, rms := layers.NewNorm(p.Scope("rms"), 4, layers.NormConfig{Kind: layers.NormRMS, Eps: inf})
+	_, eps := layers.NewLayerNorm(p.Scope("norm"), 4, layers.NormConfig{Eps: inf})
+	_, rms := layers.NewRMSNorm(p.Scope("rms"), 4, layers.NormConfig{Eps: inf})
 	_, std := p.New("normal", layers.Normal(1e308), 4)
 	_, own := p.New("own", layers.Init{Func: func(_ *rand.Rand, values []float64, _ []int) { values[1] = inf }}, 4)
 	for want, err := range map[string]error{"layer norm norm: Eps": eps, "rms norm rms: Eps": rms, "Scale of normal": std, "Func": own} {

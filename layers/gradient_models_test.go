@@ -92,11 +92,11 @@ func TestGradientsOfBlocks(t *testing.T) {
 		"post-norm": {Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELUTanh}, PostNorm: true},
 		"hidden":    {Attention: layers.AttentionConfig{Heads: 1}},
 		"gated, rms norms": {
-			Attention: layers.AttentionConfig{Heads: 2}, Norm: layers.NormConfig{Kind: layers.NormRMS},
+			Attention: layers.AttentionConfig{Heads: 2}, Norm: layers.NormConfig{Kind: "rms"},
 			FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.SiLU, Gated: true},
 		},
 		"gated, rms norms, post-norm": {
-			Attention: layers.AttentionConfig{Heads: 2}, Norm: layers.NormConfig{Kind: layers.NormRMS}, PostNorm: true,
+			Attention: layers.AttentionConfig{Heads: 2}, Norm: layers.NormConfig{Kind: "rms"}, PostNorm: true,
 			FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.SiLU, Gated: true},
 		},
 	} {
@@ -132,14 +132,14 @@ func TestGradientsOfModels(t *testing.T) {
 		"gated, rms norms, rotary": {
 			Vocab: 5, Dim: 4, Layers: 2, Positions: layers.Rotary{},
 			Block: layers.BlockConfig{
-				Attention: layers.AttentionConfig{Heads: 2, QKNorm: true}, Norm: layers.NormConfig{Kind: layers.NormRMS},
+				Attention: layers.AttentionConfig{Heads: 2, QKNorm: true}, Norm: layers.NormConfig{Kind: "rms"},
 				FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU, Gated: true},
 			},
 		},
 		"gated, rms norms, post-norm, alibi": {
 			Vocab: 5, Dim: 4, Layers: 2, Positions: layers.ALiBi{},
 			Block: layers.BlockConfig{
-				Attention: layers.AttentionConfig{Heads: 2}, Norm: layers.NormConfig{Kind: layers.NormRMS}, PostNorm: true,
+				Attention: layers.AttentionConfig{Heads: 2}, Norm: layers.NormConfig{Kind: "rms"}, PostNorm: true,
 				FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.SiLU, Gated: true},
 			},
 		},

@@ -4,24 +4,31 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
-	"slices"
-	"strings"
 
+	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/internal/ops"
 )
 
 // An Init says how the values of a new parameter are drawn. For a weight of shape (O, I) the fan-in is I and the
 // fan-out O. The zero Init leaves it to what the parameter is part of: an Init that a configuration gives holds for all
-// that is made below it, unless that has an Init of its own, and XavierUniform holds for weights where none is given.
+// that is made below it, unless that has an Init of its own, and xavier_uniform holds for weights where none is given.
 //
-// Zeros, Ones, Normal, Uniform, XavierUniform, XavierNormal, HeUniform and HeNormal return one each. An Init with a
-// Func can't go to JSON; the others are plain data.
+// The kinds, of which Zeros, Ones, Normal and Uniform return the first four:
+//
+//	zeros, ones      0, or 1
+//	normal           from the normal distribution with mean 0 and standard deviation Scale
+//	uniform          uniformly from [−Scale, Scale)
+//	xavier_uniform   uniformly from ±√(6/(fan-in + fan-out)) (Glorot and Bengio, 2010)
+//	xavier_normal    from the normal distribution with variance 2/(fan-in + fan-out)
+//	he_uniform       uniformly from ±√(6/fan-in), for layers that a ReLU follows (He et al., 2015)
+//	he_normal        from the normal distribution with variance 2/fan-in
+//
+// An Init with a Func can't go to JSON; the others are plain data.
 type Init struct {
-	Kind  InitKind `json:"kind,omitzero"`  // zeros, ones, normal, uniform, xavier_uniform, xavier_normal, he_uniform or he_normal
-	Scale float64  `json:"scale,omitzero"` // the standard deviation of normal, or the limit of uniform; 0 for the others
+	Kind  string  `json:"kind,omitzero"`
+	Scale float64 `json:"scale,omitzero"` // of normal and uniform; 0 for the others
 
 	// Func fills a parameter's values, in row-major order, from a seeded source, in place of a Kind.
 	Func func(rng *rand.Rand, values []float64, shape []int) `json:"-"`
@@ -36,27 +43,6 @@ func (i Init) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(i))
 }
 
-// An InitKind is the name of an initialiser of this package; see Init.
-type InitKind string
-
-// UnmarshalText sets an InitKind to a name. It is an error if no initialiser has it.
-func (k *InitKind) UnmarshalText(text []byte) error {
-	*k = InitKind(text)
-	if _, ok := inits[*k]; !ok {
-		return k.unknown()
-	}
-	return nil
-}
-
-func (k InitKind) unknown() error {
-	names := slices.Sorted(maps.Keys(inits))
-	list := make([]string, len(names))
-	for i, n := range names {
-		list[i] = string(n)
-	}
-	return fmt.Errorf("there is no initialiser %.100q: use one of %s", string(k), strings.Join(list, ", "))
-}
-
 // Zeros fills with 0.
 func Zeros() Init { return Init{Kind: "zeros"} }
 
@@ -69,33 +55,21 @@ func Normal(std float64) Init { return Init{Kind: "normal", Scale: std} }
 // Uniform draws uniformly from [−limit, limit).
 func Uniform(limit float64) Init { return Init{Kind: "uniform", Scale: limit} }
 
-// XavierUniform draws uniformly from ±√(6/(fan-in + fan-out)) (Glorot and Bengio, 2010).
-func XavierUniform() Init { return Init{Kind: "xavier_uniform"} }
-
-// XavierNormal draws from the normal distribution with variance 2/(fan-in + fan-out) (Glorot and Bengio, 2010).
-func XavierNormal() Init { return Init{Kind: "xavier_normal"} }
-
-// HeUniform draws uniformly from ±√(6/fan-in), for layers that a ReLU follows (He et al., 2015).
-func HeUniform() Init { return Init{Kind: "he_uniform"} }
-
-// HeNormal draws from the normal distribution with variance 2/fan-in (He et al., 2015).
-func HeNormal() Init { return Init{Kind: "he_normal"} }
-
 // An initialiser is a distribution that values are drawn from, and the scale that a fan-in and a fan-out ask for.
 type initialiser struct {
 	draw  func(rng *rand.Rand, scale float64) float64
 	scale func(in, out float64) float64 // nil where an Init's Scale says it
 }
 
-var inits = map[InitKind]initialiser{
-	"zeros":          {fixed, func(_, _ float64) float64 { return 0 }},
-	"ones":           {fixed, func(_, _ float64) float64 { return 1 }},
-	"normal":         {normal, nil},
-	"uniform":        {uniform, nil},
-	"xavier_uniform": {uniform, func(in, out float64) float64 { return math.Sqrt(6 / (in + out)) }},
-	"xavier_normal":  {normal, func(in, out float64) float64 { return math.Sqrt(2 / (in + out)) }},
-	"he_uniform":     {uniform, func(in, _ float64) float64 { return math.Sqrt(6 / in) }},
-	"he_normal":      {normal, func(in, _ float64) float64 { return math.Sqrt(2 / in) }},
+var inits = kinds.Table[initialiser]{
+	{Name: "zeros", Value: initialiser{fixed, func(_, _ float64) float64 { return 0 }}},
+	{Name: "ones", Value: initialiser{fixed, func(_, _ float64) float64 { return 1 }}},
+	{Name: "normal", Value: initialiser{normal, nil}},
+	{Name: "uniform", Value: initialiser{uniform, nil}},
+	{Name: "xavier_uniform", Value: initialiser{uniform, func(in, out float64) float64 { return math.Sqrt(6 / (in + out)) }}},
+	{Name: "xavier_normal", Value: initialiser{normal, func(in, out float64) float64 { return math.Sqrt(2 / (in + out)) }}},
+	{Name: "he_uniform", Value: initialiser{uniform, func(in, _ float64) float64 { return math.Sqrt(6 / in) }}},
+	{Name: "he_normal", Value: initialiser{normal, func(in, _ float64) float64 { return math.Sqrt(2 / in) }}},
 }
 
 func fixed(_ *rand.Rand, scale float64) float64     { return scale }
@@ -124,10 +98,10 @@ func (i Init) fill(rng *rand.Rand, values []float64, shape []int) error {
 		}
 		return nil
 	}
-	kind, ok := inits[i.Kind]
+	kind, ok := inits.Get(i.Kind)
 	switch {
 	case !ok:
-		return i.Kind.unknown()
+		return fmt.Errorf("there is no initialiser %.100q: use one of %s", i.Kind, inits)
 	case kind.scale == nil && !(i.Scale >= 0 && i.Scale <= ops.Largest):
 		return fmt.Errorf("the Scale of %s must be from 0 to %v, got %v", i.Kind, ops.Largest, i.Scale)
 	case kind.scale != nil && i.Scale != 0:

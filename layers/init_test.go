@@ -24,10 +24,10 @@ func TestInitialisers(t *testing.T) {
 		{"ones", layers.Ones(), 1, 0, 0},
 		{"normal", layers.Normal(0.3), 0, 0.3, 0},
 		{"uniform", layers.Uniform(0.3), 0, 0.3 / math.Sqrt(3), 0.3},
-		{"xavier uniform", layers.XavierUniform(), 0, math.Sqrt(2.0 / (in + out)), math.Sqrt(6.0 / (in + out))},
-		{"xavier normal", layers.XavierNormal(), 0, math.Sqrt(2.0 / (in + out)), 0},
-		{"he uniform", layers.HeUniform(), 0, math.Sqrt(2.0 / in), math.Sqrt(6.0 / in)},
-		{"he normal", layers.HeNormal(), 0, math.Sqrt(2.0 / in), 0},
+		{"xavier uniform", layers.Init{Kind: "xavier_uniform"}, 0, math.Sqrt(2.0 / (in + out)), math.Sqrt(6.0 / (in + out))},
+		{"xavier normal", layers.Init{Kind: "xavier_normal"}, 0, math.Sqrt(2.0 / (in + out)), 0},
+		{"he uniform", layers.Init{Kind: "he_uniform"}, 0, math.Sqrt(2.0 / in), math.Sqrt(6.0 / in)},
+		{"he normal", layers.Init{Kind: "he_normal"}, 0, math.Sqrt(2.0 / in), 0},
 	} {
 		for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 			p := must[*layers.Params](t)(layers.NewParams(dt, 3))
@@ -65,7 +65,7 @@ func TestInitHoldsForWhatIsBelow(t *testing.T) {
 	p := newParams(t)
 	must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{Model: layers.ModelConfig{
 		Vocab: 3, Dim: 2, Layers: 1, Positions: layers.Learned{MaxLen: 2, Init: number(2)}, Init: number(3), EmbeddingInit: number(4),
-		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Init: number(5), OutputInit: number(6)}, FeedForward: layers.FeedForwardConfig{OutputInit: number(7)}, Norm: layers.NormConfig{Kind: layers.NormRMS}},
+		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Init: number(5), OutputInit: number(6)}, FeedForward: layers.FeedForwardConfig{OutputInit: number(7)}, Norm: layers.NormConfig{Kind: "rms"}},
 	}}))
 	for _, q := range p.All() {
 		want := 3.0

@@ -16,7 +16,7 @@ import (
 
 // ModelConfig describes an Encoder or a Decoder: token embeddings, positions, a stack of blocks, a norm after them
 // (with pre-norm blocks) and a linear head. It goes to JSON and back, unless it holds something of a user's own type or
-// function: an unknown field or kind is an error.
+// function: an unknown field or position scheme is an error.
 type ModelConfig struct {
 	// Vocab is the number of different tokens, V. With 0 there is no vocabulary, and so no table of embeddings: Forward
 	// must be given embeddings.
@@ -62,7 +62,7 @@ func (c ModelConfig) MarshalJSON() ([]byte, error) {
 	}{plain(c), positionsJSON{c.Positions}})
 }
 
-// UnmarshalJSON sets the configuration to what JSON says. An unknown field or kind is an error.
+// UnmarshalJSON sets the configuration to what JSON says. An unknown field or position scheme is an error.
 func (c *ModelConfig) UnmarshalJSON(data []byte) error {
 	type plain ModelConfig
 	var fields struct {
@@ -118,7 +118,7 @@ func newTrunk(p *Params, name string, c ModelConfig, table *Param) (*Trunk, erro
 		return nil, fmt.Errorf("%s: the New of its Positions, a %T, returned nil: return None{} for none", t.name, c.Positions)
 	}
 	if !c.Block.PostNorm || c.FinalNorm {
-		if t.Norm, err = NewNorm(p.Scope("norm"), c.Dim, c.Block.Norm); err != nil {
+		if t.Norm, err = newNorm(p.Scope("norm"), c.Dim, c.Block.Norm); err != nil {
 			return nil, err
 		}
 	}

@@ -2,8 +2,8 @@ package layers
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
-	"iter"
 	"strings"
 
 	G "gorgonia.org/gorgonia"
@@ -20,7 +20,7 @@ type Norm interface {
 
 // NormConfig describes a LayerNorm or an RMSNorm.
 type NormConfig struct {
-	Kind NormKind `json:"kind,omitzero"` // for NewNorm; a LayerNorm if empty
+	Kind string `json:"kind,omitzero"` // in a BlockConfig: layer, a LayerNorm, or rms, an RMSNorm; layer if empty
 
 	// Eps keeps what is constant from being divided by zero. If 0, it is 1e-5 of a LayerNorm, and 1e-6 of an RMSNorm,
 	// as in T5 and Llama. (PyTorch's nn.RMSNorm takes the dtype's machine epsilon unless told otherwise: 1.2e-7 for
@@ -30,30 +30,32 @@ type NormConfig struct {
 	NoBias bool `json:"no_bias,omitzero"` // leave out the β of a LayerNorm; an RMSNorm has none
 }
 
-// A NormKind is the name of a kind of norm.
-type NormKind string
-
-const (
-	NormLayer NormKind = "layer" // LayerNorm
-	NormRMS   NormKind = "rms"   // RMSNorm
-)
-
-// norms are the kinds of norm.
+// norms are the kinds of norm, the default first.
 var norms = kinds.Table[func(p *Params, dim int, c NormConfig) (Norm, error)]{
-	{Name: string(NormLayer), About: "to mean 0 and variance 1, then scaled and shifted (LayerNorm)", Value: func(p *Params, dim int, c NormConfig) (Norm, error) { return NewLayerNorm(p, dim, c) }},
-	{Name: string(NormRMS), About: "divided by the root mean square, then scaled (RMSNorm)", Value: func(p *Params, dim int, c NormConfig) (Norm, error) { return NewRMSNorm(p, dim, c) }},
+	{Name: "layer", About: "to mean 0 and variance 1, then scaled and shifted (LayerNorm)", Value: func(p *Params, dim int, c NormConfig) (Norm, error) { return NewLayerNorm(p, dim, c) }},
+	{Name: "rms", About: "divided by the root mean square, then scaled (RMSNorm)", Value: func(p *Params, dim int, c NormConfig) (Norm, error) { return NewRMSNorm(p, dim, c) }},
 }
 
-// Norms yields the name of each kind of norm and a line about it.
-func Norms() iter.Seq2[string, string] { return norms.All() }
+func init() {
+	kinds.Choices["norm"] = kinds.Choice{
+		All:   norms.All(),
+		Parse: func(text string) (any, error) { return parseNorm(text) },
+		Text: func(v any) string {
+			c := v.(NormConfig)
+			c.Kind = cmp.Or(c.Kind, norms[0].Name)
+			data, _ := json.Marshal(c)
+			return kinds.Text(data)
+		},
+	}
+}
 
-// ParseNorm returns the norm that a text describes: its kind and, after commas, fields of NormConfig by their names in
+// parseNorm returns the norm that a text describes: its kind and, after commas, fields of NormConfig by their names in
 // JSON, as in "rms,eps=1e-5". It is an error if there is no such kind or field.
-func ParseNorm(text string) (NormConfig, error) {
-	var c NormConfig
+func parseNorm(text string) (NormConfig, error) {
 	kind, _, _ := strings.Cut(text, ",")
-	if err := c.Kind.UnmarshalText([]byte(kind)); err != nil {
-		return NormConfig{}, err
+	c := NormConfig{Kind: kind}
+	if _, ok := norms.Get(kind); !ok {
+		return NormConfig{}, c.unknown()
 	}
 	if err := kinds.Set(&c, text[len(kind):]); err != nil {
 		return NormConfig{}, fmt.Errorf("norm of kind %s: %w", kind, err)
@@ -61,21 +63,15 @@ func ParseNorm(text string) (NormConfig, error) {
 	return c, nil
 }
 
-// UnmarshalText sets a NormKind to a name. It is an error if no kind of norm has it.
-func (k *NormKind) UnmarshalText(text []byte) error {
-	if _, ok := norms.Get(string(text)); !ok {
-		return fmt.Errorf("there is no norm of kind %.100q: use one of %s", text, norms)
-	}
-	*k = NormKind(text)
-	return nil
+func (c NormConfig) unknown() error {
+	return fmt.Errorf("there is no norm of kind %.100q: use one of %s", c.Kind, norms)
 }
 
-// NewNorm makes the norm that the configuration's Kind names.
-func NewNorm(p *Params, dim int, c NormConfig) (Norm, error) {
-	kind := cmp.Or(c.Kind, NormLayer)
-	norm, ok := norms.Get(string(kind))
+// newNorm makes the norm that the configuration's Kind names.
+func newNorm(p *Params, dim int, c NormConfig) (Norm, error) {
+	norm, ok := norms.Get(cmp.Or(c.Kind, norms[0].Name))
 	if !ok {
-		return nil, fmt.Errorf("%s: %w", p.scopeName("norm"), kind.UnmarshalText([]byte(kind)))
+		return nil, fmt.Errorf("%s: %w", p.scopeName("norm"), c.unknown())
 	}
 	return norm(p, dim, c)
 }

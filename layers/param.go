@@ -172,7 +172,7 @@ func restore[T float32 | float64](params []*Param, snapshot []*tensor.Dense) err
 }
 
 // New makes a parameter of the given shape, named by the scope and name. A zero init is that of the configuration that
-// the scope is part of, or XavierUniform. It is an error if the set has that name, or if the machine hasn't the memory
+// the scope is part of, or xavier_uniform. It is an error if the set has that name, or if the machine hasn't the memory
 // for the parameters of the set with this one.
 func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 	full := p.prefix + name
@@ -195,7 +195,7 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 	h := fnv.New64a()
 	h.Write([]byte(full))
 	values := make([]float64, numbers)
-	if err := init.or(p.init).or(XavierUniform()).fill(rand.New(rand.NewPCG(p.seed, h.Sum64())), values, shape); err != nil {
+	if err := init.or(p.init).or(Init{Kind: "xavier_uniform"}).fill(rand.New(rand.NewPCG(p.seed, h.Sum64())), values, shape); err != nil {
 		return nil, fmt.Errorf("parameter %q: %w", full, err)
 	}
 

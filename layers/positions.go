@@ -2,7 +2,6 @@ package layers
 
 import (
 	"fmt"
-	"iter"
 
 	G "gorgonia.org/gorgonia"
 
@@ -55,13 +54,7 @@ var positionKinds = kinds.Types[PositionsConfig]{What: "positions", Table: kinds
 	kinds.TypeOf[RelativeBias, PositionsConfig]("relative_bias", "a learned number for each distance, added to the scores, as in T5"),
 }}
 
-// PositionSchemes yields the name of each position scheme, which it has in JSON and for ParsePositions, and a line
-// about it.
-func PositionSchemes() iter.Seq2[string, string] { return positionKinds.All() }
-
-// ParsePositions returns the position scheme that a text describes: its name and, after commas, fields by their names
-// in JSON, as in "rotary,base=10000". It is an error if there is no such scheme or field.
-func ParsePositions(text string) (PositionsConfig, error) { return positionKinds.Parse(text) }
+func init() { kinds.Choices["positions"] = positionKinds.Choice() }
 
 // positionsJSON is a PositionsConfig that goes to JSON and back.
 type positionsJSON struct{ PositionsConfig }

@@ -97,7 +97,7 @@ func (f fixture) block() layers.BlockConfig {
 		PostNorm:    f.Config.PostNorm,
 	}
 	if f.Config.RMSNorm {
-		c.Norm.Kind = layers.NormRMS
+		c.Norm.Kind = "rms"
 	}
 	return c
 }

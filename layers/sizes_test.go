@@ -61,12 +61,6 @@ var constructors = map[string]map[string]func(p *layers.Params, n int) error{
 	"NewRMSNorm": {
 		"Dim": func(p *layers.Params, n int) error { return made(layers.NewRMSNorm(p, n, layers.NormConfig{})) },
 	},
-	"NewNorm": {
-		"Dim": func(p *layers.Params, n int) error { return made(layers.NewNorm(p, n, layers.NormConfig{})) },
-		"Dim, rms": func(p *layers.Params, n int) error {
-			return made(layers.NewNorm(p, n, layers.NormConfig{Kind: layers.NormRMS}))
-		},
-	},
 	"NewFeedForward": {
 		"Dim": func(p *layers.Params, n int) error {
 			return made(layers.NewFeedForward(p, n, layers.FeedForwardConfig{}))

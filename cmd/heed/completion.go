@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,9 +12,8 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/bench"
+	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/layers"
-	"github.com/heed-go/heed/train/optim"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -90,6 +88,13 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 	files := func(endings ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(endings, cobra.ShellCompDirectiveFilterFileExt)
 	}
+	if table, ok := kinds.Choices[flag]; ok {
+		var all []string
+		for name, about := range table.All {
+			all = append(all, cobra.CompletionWithDesc(name, about))
+		}
+		return oneOf(all...)
+	}
 	switch flag {
 	case "task":
 		return oneOf(described(task.Names())...)
@@ -99,16 +104,6 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 		return oneOf(string(tokenizer.Characters), string(tokenizer.Tokens), string(tokenizer.BPE))
 	case "class-weights":
 		return oneOf("balanced")
-	case "solver":
-		return oneOf(completions(optim.Rules())...)
-	case "schedule":
-		return oneOf(completions(optim.Schedules())...)
-	case "positions":
-		return oneOf(completions(layers.PositionSchemes())...)
-	case "norm":
-		return oneOf(completions(layers.Norms())...)
-	case "activation":
-		return oneOf(completions(layers.Activations())...)
 	case "monitor":
 		return oneOf("train_loss", "train_accuracy", "val_loss", "val_accuracy")
 	case "mode":
@@ -133,14 +128,6 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	}
 	return nil
-}
-
-// completions returns the names of a table with what they are.
-func completions(table iter.Seq2[string, string]) (all []string) {
-	for name, about := range table {
-		all = append(all, cobra.CompletionWithDesc(name, about))
-	}
-	return all
 }
 
 // described returns tasks with what they are.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,8 +12,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/layers"
-	"github.com/heed-go/heed/train/optim"
+	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -83,12 +81,9 @@ func (s *settings) flags() []flagGroup {
 	f.IntVar(&m.Layers, "layers", m.Layers, "blocks; of pairs, of the encoder")
 	f.IntVar(&s.DecoderLayers, "decoder-layers", s.DecoderLayers, "of pairs: blocks of the decoder; 0 for as many")
 	f.IntVar(&b.FeedForward.Hidden, "hidden", b.FeedForward.Hidden, "width of the feed-forward layers; 0 for 4 times dim")
-	f.Var(&choice{parse: func(text string) (err error) { m.Positions, err = layers.ParsePositions(text); return err }}, "positions",
-		"how the model knows the order of tokens: "+names(layers.PositionSchemes())+", with fields such as rotary,base=10000 (default learned, but rotary for pairs and files)")
-	f.Var(&choice{parse: func(text string) (err error) { b.Norm, err = layers.ParseNorm(text); return err }}, "norm",
-		"what normalises: "+names(layers.Norms())+", with fields such as rms,eps=1e-5 (default layer)")
-	f.Var(&choice{parse: func(text string) error { return b.FeedForward.Activation.UnmarshalText([]byte(text)) }}, "activation",
-		"function in the feed-forward layers: "+names(layers.Activations())+" (default relu)")
+	choose(f, "positions", &m.Positions, "how the model knows the order of tokens: %s, with fields such as rotary,base=10000 (default learned, but rotary for pairs and files)")
+	choose(f, "norm", &b.Norm, "what normalises: %s, with fields such as rms,eps=1e-5")
+	choose(f, "activation", &b.FeedForward.Activation, "function in the feed-forward layers: %s")
 	f.Float64Var(&s.dropout, "dropout", s.dropout, "probability of dropping, in training")
 
 	f = group("Training")
@@ -99,15 +94,14 @@ func (s *settings) flags() []flagGroup {
 	f.Float64Var(&o.Average, "average", o.Average, "decay, such as 0.999, of an average of the weights that is validated and saved in their place (0: none)")
 
 	f = group("Solver")
-	f.Var(&choice{parse: func(text string) (err error) { o.Solver, err = optim.ParseRule(text); return err }}, "solver",
-		"what steps the weights: "+names(optim.Rules())+", with fields such as sgd,momentum=0.9 (default adamw,beta2=0.98)")
+	choose(f, "solver", &o.Solver, "what steps the weights: %s, with fields such as sgd,momentum=0.9")
 	f.Float64Var(&o.LearningRate, "learning-rate", o.LearningRate, "peak learning rate")
 	f.Float64Var(&o.WeightDecay, "weight-decay", o.WeightDecay, "weight decay, of matrices alone")
 	f.Float64Var(&o.ClipNorm, "clip-norm", o.ClipNorm, "largest norm of the gradient (0: no limit)")
 	f.Float64Var(&o.ClipValue, "clip-value", o.ClipValue, "clip each gradient element to ±this value, after --clip-norm (0: off)")
 
 	f = group("Learning rate over time")
-	f.StringVar(&o.Schedule.Kind, "schedule", o.Schedule.Kind, "what the rate does after the warm-up: "+names(optim.Schedules())+" (default cosine)")
+	choose(f, "schedule", &o.Schedule.Kind, "what the rate does after the warm-up: %s")
 	f.IntVar(&o.Schedule.WarmUp, "warm-up", o.Schedule.WarmUp, "steps until the learning rate peaks")
 	f.IntVar(&o.Schedule.Decay, "decay", o.Schedule.Decay, "step at which it has fallen to the floor; of a staircase, steps from one stair to the next (0: a cosine stays at its peak)")
 	f.Float64Var(&o.Schedule.Floor, "floor", o.Schedule.Floor, "part of the learning rate that is left after decay")
@@ -129,28 +123,38 @@ func (s *settings) flags() []flagGroup {
 	return groups
 }
 
-// choice is a flag that takes a name from a table and, after commas, fields: muon,momentum=0.95.
-type choice struct {
-	text  string // as given
-	parse func(text string) error
-}
-
-func (c *choice) Type() string   { return "name" }
-func (c *choice) String() string { return c.text }
-
-func (c *choice) Set(text string) error {
-	c.text = text
-	return c.parse(text)
-}
-
-// names returns the names of a table as a list in words.
-func names(table iter.Seq2[string, string]) string {
-	var all []string
-	for name := range table {
-		all = append(all, name)
+// choose declares a flag that sets a value by the table of the flag's name: by a name and, after commas, fields, as in
+// muon,momentum=0.95. The usage has %s for the names.
+func choose[T any](f *pflag.FlagSet, flag string, to *T, usage string) {
+	table := kinds.Choices[flag]
+	var names []string
+	for name := range table.All {
+		names = append(names, name)
 	}
-	last := len(all) - 1
-	return strings.Join(all[:last], ", ") + " or " + all[last]
+	last := len(names) - 1
+	f.Var(choice[T]{to, table}, flag, fmt.Sprintf(usage, strings.Join(names[:last], ", ")+" or "+names[last]))
+}
+
+type choice[T any] struct {
+	to    *T
+	table kinds.Choice
+}
+
+func (c choice[T]) Type() string { return "name" }
+
+func (c choice[T]) String() string {
+	if c.to == nil { // as pflag asks for
+		return ""
+	}
+	return c.table.Text(*c.to)
+}
+
+func (c choice[T]) Set(text string) error {
+	v, err := c.table.Parse(text)
+	if err == nil {
+		*c.to = v.(T)
+	}
+	return err
 }
 
 // optional is a flag of a number that there may be.

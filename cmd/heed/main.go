@@ -33,6 +33,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/mpi"
@@ -250,7 +251,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &invalid) {
 		return usagef("%v: %s --help lists the flags", err, cmd.CommandPath())
 	}
-	if invalid.GetFlag().Value.Type() == (&choice{}).Type() {
+	if kinds.Choices[invalid.GetFlag().Name].Parse != nil {
 		return usagef("--%s: %w", invalid.GetFlag().Name, errors.Unwrap(err))
 	}
 	want := "of another type"

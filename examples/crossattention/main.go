@@ -56,7 +56,7 @@ func attend(seed uint64, T, S, D int) (*notebook.Stages, *layers.MultiHeadAttent
 	if err != nil {
 		return nil, nil, err
 	}
-	// Drawn by XavierUniform: at this width weights of variance 1, as the notebook's, leave each query nearly one key.
+	// Drawn by xavier_uniform: at this width weights of variance 1, as the notebook's, leave each query nearly one key.
 	a, err := layers.NewMultiHeadAttention(p, D, layers.AttentionConfig{
 		KeyInput: D, // could be another width than the queries'
 		Heads:    1, NoBias: true, NoOutput: true,

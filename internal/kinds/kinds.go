@@ -24,6 +24,16 @@ type Entry[V any] struct {
 	Value       V
 }
 
+// A Choice is a table as a flag sees it.
+type Choice struct {
+	All   iter.Seq2[string, string]            // the name and the help of each choice
+	Parse func(text string) (v any, err error) // what a name and, after commas, fields describe: "rotary,base=10000"
+	Text  func(v any) string                   // what Parse makes v of; "" where nothing is chosen
+}
+
+// Choices are the tables that flags choose from, by the flags' names. The packages that have the tables add them.
+var Choices = map[string]Choice{}
+
 // All yields the name and the help of each choice, in the table's order.
 func (t Table[V]) All() iter.Seq2[string, string] {
 	return func(yield func(name, about string) bool) {
@@ -138,6 +148,42 @@ func (ts Types[T]) Parse(text string) (v T, err error) {
 		return v, fmt.Errorf("%s of kind %s: %w", ts.What, name, err)
 	}
 	return v, nil
+}
+
+// Choice returns the types as a flag sees them.
+func (ts Types[T]) Choice() Choice {
+	return Choice{
+		All:   ts.All(),
+		Parse: func(text string) (any, error) { return ts.Parse(text) },
+		Text: func(v any) string {
+			t, _ := v.(T)
+			data, err := ts.Marshal(t)
+			if err != nil {
+				return ""
+			}
+			return Text(data)
+		},
+	}
+}
+
+// Text returns JSON of an object as Parse takes it: the value of "kind", which comes first, and the other fields.
+func Text(object []byte) string {
+	d := json.NewDecoder(bytes.NewReader(object))
+	d.Token() // {
+	var text strings.Builder
+	for d.More() {
+		name, _ := d.Token()
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return ""
+		}
+		if name == "kind" {
+			text.Write(bytes.Trim(value, `"`))
+		} else {
+			fmt.Fprintf(&text, ",%s=%s", name, value)
+		}
+	}
+	return text.String()
 }
 
 func (ts Types[T]) unknown(name string) error {

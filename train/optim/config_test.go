@@ -12,6 +12,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/train/optim"
 )
@@ -198,7 +199,7 @@ func TestConfigNew(t *testing.T) {
 			}
 		}
 	}
-	for name := range optim.Schedules() {
+	for name := range kinds.Choices["schedule"].All {
 		if c := (optim.Config{LearningRate: 1, Schedule: kind(name)}); c.Check() != nil {
 			t.Errorf("the schedule %s: %v", name, c.Check())
 		}
@@ -223,7 +224,7 @@ func TestConfigNew(t *testing.T) {
 // TestSchedulesHaveNames has them in the order of the help.
 func TestSchedulesHaveNames(t *testing.T) {
 	var names []string
-	for name, about := range optim.Schedules() {
+	for name, about := range kinds.Choices["schedule"].All {
 		names = append(names, name)
 		if about == "" {
 			t.Errorf("%s has no help", name)

@@ -3,7 +3,6 @@ package optim
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"math"
 
 	"gorgonia.org/tensor"
@@ -75,12 +74,7 @@ var (
 	muonMemory  = []string{"muon.mean"}
 )
 
-// Rules yields the name of each Rule, which it has in JSON and for ParseRule, and a line about it.
-func Rules() iter.Seq2[string, string] { return rules.All() }
-
-// ParseRule returns the rule that a text describes: its name and, after commas, fields by their names in JSON, as in
-// "muon,momentum=0.95". It is an error if there is no such rule or field.
-func ParseRule(text string) (Rule, error) { return rules.Parse(text) }
+func init() { kinds.Choices["solver"] = rules.Choice() }
 
 // SGD is gradient descent, with momentum (Sutskever et al., 2013) in PyTorch's form: the velocity is the decaying sum
 // of the gradients, and weight decay times the weight is part of a gradient.

@@ -9,6 +9,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -146,13 +147,14 @@ func TestRulesAllocate(t *testing.T) {
 }
 
 func TestParseRule(t *testing.T) {
+	table := kinds.Choices["solver"]
 	for text, want := range map[string]optim.Rule{
-		"adamw": optim.AdamW{}, "adamw,beta2=0.98": optim.AdamW{Beta2: 0.98}, "adam,eps=1e-6": optim.Adam{Eps: 1e-6},
+		"adamw": optim.AdamW{}, "adamw,beta2=0.98": optim.AdamW{Beta2: 0.98}, "adam,eps=0.000001": optim.Adam{Eps: 1e-6},
 		"sgd,momentum=0.9,nesterov=true": optim.SGD{Momentum: 0.9, Nesterov: true}, "lion,beta1=0.5": optim.Lion{Beta1: 0.5},
 		"muon,learning_rate=0.05,beta2=0.95": optim.Muon{LearningRate: 0.05, Beta2: 0.95},
 	} {
-		if got, err := optim.ParseRule(text); err != nil || got != want {
-			t.Errorf("%s: got %+v, %v, want %+v", text, got, err, want)
+		if got, err := table.Parse(text); err != nil || got != want || table.Text(got) != text {
+			t.Errorf("%s: got %+v, %v, want %+v; again %s", text, got, err, want, table.Text(got))
 		}
 	}
 	for text, want := range map[string]string{
@@ -161,14 +163,14 @@ func TestParseRule(t *testing.T) {
 		"muon,out_in=true":   `it has no field "out_in"`,
 		"sgd,momentum=high":  `momentum can't be "high"`,
 	} {
-		if got, err := optim.ParseRule(text); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := table.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %+v, %v, want %q in the error", text, got, err, want)
 		}
 	}
 	var names []string
-	for name, about := range optim.Rules() {
+	for name, about := range table.All {
 		names = append(names, name)
-		if _, err := optim.ParseRule(name); err != nil || about == "" {
+		if _, err := table.Parse(name); err != nil || about == "" {
 			t.Errorf("%s, about %q: %v", name, about, err)
 		}
 	}

@@ -2,7 +2,6 @@ package optim
 
 import (
 	"cmp"
-	"iter"
 	"math"
 
 	"github.com/heed-go/heed/internal/kinds"
@@ -141,7 +140,7 @@ func (s Schedule) Every(steps int) Schedule {
 // Scheduling describes a Schedule: a rate that rises over the first WarmUp steps and then changes as the Kind says. Its
 // zero value leaves the rate as it is.
 type Scheduling struct {
-	Kind   string  `json:"kind,omitzero"` // a name that Schedules yields; cosine if empty
+	Kind   string  `json:"kind,omitzero"` // cosine, constant, linear, restarts, staircase, inverse-square-root or one-cycle; cosine if empty
 	WarmUp int     `json:"warm_up"`       // steps until the rate is at its peak
 	Decay  int     `json:"decay"`         // step at which it is at the Floor, or the length of a stair; 0 keeps a cosine at its peak
 	Floor  float64 `json:"floor"`         // multiple of the rate after the Decay, or of one stair over the one before; from 0 to 1
@@ -182,9 +181,13 @@ type scheduling struct {
 	falls    bool // the Decay must be above the WarmUp
 }
 
-// Schedules yields the name of each kind of schedule, the default first, and a line about it: what the rate does after
-// the warm-up.
-func Schedules() iter.Seq2[string, string] { return schedules.All() }
+func init() {
+	kinds.Choices["schedule"] = kinds.Choice{
+		All:   schedules.All(),
+		Parse: func(text string) (any, error) { return text, nil }, // which check looks at
+		Text:  func(v any) string { return Scheduling{Kind: v.(string)}.kind() },
+	}
+}
 
 // kind returns the name of the schedule.
 func (s Scheduling) kind() string { return cmp.Or(s.Kind, schedules[0].Name) }

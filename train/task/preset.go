@@ -85,7 +85,7 @@ func speedrun(c *Config) {
 		Block: layers.BlockConfig{
 			Attention:   layers.AttentionConfig{Heads: 2, NoBias: true, QKNorm: true, OutputInit: layers.Zeros()},
 			FeedForward: layers.FeedForwardConfig{Activation: layers.GELU, NoBias: true, OutputInit: layers.Zeros()},
-			Norm:        layers.NormConfig{Kind: layers.NormRMS},
+			Norm:        layers.NormConfig{Kind: "rms"},
 		},
 	}
 	c.Data.Validation = mostValidation
@@ -106,7 +106,7 @@ func pairs(c *Config, dim, encoder int, rate, dropout float64, epochs int) {
 		Block: layers.BlockConfig{
 			Attention:   layers.AttentionConfig{Heads: 4, QKNorm: true, NoBias: true},
 			FeedForward: layers.FeedForwardConfig{Hidden: (dim*8/3 + 7) / 8 * 8, Activation: layers.SiLU, Gated: true, NoBias: true},
-			Norm:        layers.NormConfig{Kind: layers.NormRMS}, Dropout: dropout,
+			Norm:        layers.NormConfig{Kind: "rms"}, Dropout: dropout,
 		},
 	}
 	c.DecoderLayers = 1

@@ -163,7 +163,7 @@ func configs(t testing.TB) map[string]Config {
 	}
 	for _, name := range []string{"brackets", "text"} { // of another sort
 		c := small(t, name)
-		c.Model.Positions, c.Model.Block.Norm.Kind, c.Model.Block.FeedForward.Gated = layers.Rotary{}, layers.NormRMS, true
+		c.Model.Positions, c.Model.Block.Norm.Kind, c.Model.Block.FeedForward.Gated = layers.Rotary{}, "rms", true
 		c.Model.Block.Attention.KeyValueHeads = 1
 		all["modern "+name] = c
 	}
