@@ -84,3 +84,11 @@ func (c *Confusion) Macro() ClassScore {
 	}
 	return m
 }
+
+// share returns a part of all, 0 of none.
+func share(part, all int) float64 {
+	if all == 0 {
+		return 0
+	}
+	return float64(part) / float64(all)
+}

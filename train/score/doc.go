@@ -1,6 +1,6 @@
-// Package score says how good answers are beside the right ones: exact matches, error rates by edit distance, chrF and
-// BLEU of texts, and precision and recall of classes. It knows no model; everything is a string, or a slice of units of
-// any comparable type.
+// Package score says how good answers are beside the right ones: error rates by edit distance, chrF and BLEU of texts,
+// and precision and recall of classes. It knows no model; everything is a string, or a slice of units of any comparable
+// type.
 //
 // Each score is a type whose zero value is ready: Add takes one answer with its references, of which there may be
 // several, and Value returns the score of all that were added. Where there is no reference, an empty one stands for it.

@@ -1,13 +1,8 @@
 package score
 
-// EditDistance returns the least number of units to insert, delete or replace to make b of a (Levenshtein, 1966). It
-// takes time in proportion to the product of their lengths, and memory to the shorter one.
-func EditDistance[T comparable](a, b []T) int {
-	distance, _ := editDistance(a, b, nil)
-	return distance
-}
-
-// editDistance is EditDistance with memory to use, which it returns.
+// editDistance returns the least number of units to insert, delete or replace to make b of a (Levenshtein, 1966). It
+// takes time in proportion to the product of their lengths, and memory to the shorter one: row is used if it suffices,
+// and returned.
 func editDistance[T comparable](a, b []T, row []int) (int, []int) {
 	// What both begin and end with costs nothing.
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {

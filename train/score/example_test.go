@@ -7,21 +7,6 @@ import (
 	"github.com/heed-go/heed/train/score"
 )
 
-func ExampleExact() {
-	var exact score.Exact
-	exact.Add("colour", "color", "colour") // either is right
-	exact.Add("grey", "gray")
-	fmt.Printf("%d of %d, %.0f %%\n", exact.Right, exact.All, 100*exact.Value())
-	// Output:
-	// 1 of 2, 50 %
-}
-
-func ExampleEditDistance() {
-	fmt.Println(score.EditDistance([]rune("kitten"), []rune("sitting")))
-	// Output:
-	// 3
-}
-
 // Phonemes of words, of which some are said in two ways.
 func ExampleErrorRate() {
 	var errors score.ErrorRate[string]
