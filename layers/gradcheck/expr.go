@@ -171,6 +171,10 @@ func (x *expression) cost() (float64, error) {
 	return scalar(x.alone)
 }
 
+// nondeterministic begins the errors of an expression that is random or keeps state, or whose ops write over what
+// others read.
+const nondeterministic = "the expression is not deterministic"
+
 // gradients returns the gradient of each input, its entries in order. It is an error if two runs don't agree.
 func (x *expression) gradients() ([][]float64, error) {
 	cost, grads, err := x.both()
@@ -185,11 +189,11 @@ func (x *expression) gradients() ([][]float64, error) {
 		return nil, err
 	}
 	if !sameBits([]float64{cost}, []float64{cost2}) {
-		return nil, fmt.Errorf("%w: its cost is %v in one run and %v in the next", ErrNondeterministic, cost, cost2)
+		return nil, fmt.Errorf("%s: its cost is %v in one run and %v in the next", nondeterministic, cost, cost2)
 	}
 	for k, in := range x.inputs {
 		if !sameBits(grads[k], grads2[k]) {
-			return nil, fmt.Errorf("%w: the gradient of %s differs between two runs", ErrNondeterministic, in.name)
+			return nil, fmt.Errorf("%s: the gradient of %s differs between two runs", nondeterministic, in.name)
 		}
 	}
 	for range 2 { // the second time, no gradient was computed just before
@@ -198,8 +202,8 @@ func (x *expression) gradients() ([][]float64, error) {
 			return nil, err
 		}
 		if !sameBits([]float64{cost}, []float64{alone}) {
-			return nil, fmt.Errorf("%w: its cost is %v on its own and %v when its gradient is computed with it: "+
-				"an op keeps state, or writes over what another reads", ErrNondeterministic, alone, cost)
+			return nil, fmt.Errorf("%s: its cost is %v on its own and %v when its gradient is computed with it: "+
+				"an op keeps state, or writes over what another reads", nondeterministic, alone, cost)
 		}
 	}
 	if err := x.unchanged(); err != nil {

@@ -34,18 +34,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// The defaults of a Config, which are those of torch.autograd.gradcheck.
-const (
-	DefaultEps  = 1e-6
-	DefaultAtol = 1e-5
-	DefaultRtol = 1e-3
-)
-
 // A Config says how to check. The zero Config is ready to use: a check of every entry with the default tolerances.
 type Config struct {
-	Eps  float64 // half the distance between the two points of a difference; 0 means DefaultEps
-	Atol float64 // how far an entry may be off; 0 means DefaultAtol
-	Rtol float64 // how far in addition, as a fraction of the numerical value; 0 means DefaultRtol
+	Eps  float64 // half the distance between the two points of a difference; 0 means 1e-6
+	Atol float64 // how far an entry may be off; 0 means 1e-5
+	Rtol float64 // how far in addition, as a fraction of the numerical value; 0 means 1e-3
 
 	// Directional compares one number for each input: the derivative along a random direction of unit length. It takes
 	// two runs for an input of any size. A mistake in one of n entries changes that number by about 1/√n of the
@@ -67,10 +60,6 @@ type Input struct {
 	Fixed bool
 }
 
-// ErrNondeterministic is wrapped by the error for an expression whose cost or gradient differs between two runs at the
-// same point: the expression is random, or keeps state, or one of its ops writes over what another one reads.
-var ErrNondeterministic = errors.New("the expression is not deterministic")
-
 // Check compares the gradients that gorgonia.Grad finds for a scalar expression with central differences, with the
 // default Config. See [Config.Check].
 func Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), inputs ...Input) error {
@@ -87,9 +76,9 @@ func Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), inputs ...In
 //
 // If the check can't be made, the error is of another type: for an input that isn't float64 or shares a name; for
 // numbers that build binds itself, as weights, which are for [Config.Expr] to check; for a cost that isn't a float64
-// scalar, or is NaN or infinite; for an expression that fails to build or to run, that isn't
-// deterministic (see [ErrNondeterministic]), or whose ops write over their inputs. Panics in build, and Gorgonia's own
-// at build and compile time, are returned as errors. A panic in an op's Do can't be: the TapeMachine runs ops on a
+// scalar, or is NaN or infinite; for an expression that fails to build or to run, whose cost or gradient differs
+// between two runs at the same point, or whose ops write over their inputs. Panics in build, and Gorgonia's own at
+// build and compile time, are returned as errors. A panic in an op's Do can't be: the TapeMachine runs ops on a
 // goroutine of its own.
 func (c Config) Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), inputs ...Input) (err error) {
 	defer recoverTo(&err)
@@ -158,13 +147,14 @@ func (c Config) Expr(cost *G.Node, wrt ...*G.Node) (err error) {
 	return wrap(c.check(cost, wrt))
 }
 
-// withDefaults returns the Config with defaults in place of zeros. A number that makes no sense is an error.
+// withDefaults returns the Config with the defaults of torch.autograd.gradcheck in place of zeros. A number that makes
+// no sense is an error.
 func (c Config) withDefaults() (Config, error) {
 	for _, o := range []struct {
 		name  string
 		value *float64
 		def   float64
-	}{{"Eps", &c.Eps, DefaultEps}, {"Atol", &c.Atol, DefaultAtol}, {"Rtol", &c.Rtol, DefaultRtol}} {
+	}{{"Eps", &c.Eps, 1e-6}, {"Atol", &c.Atol, 1e-5}, {"Rtol", &c.Rtol, 1e-3}} {
 		switch {
 		case !(*o.value >= 0) || math.IsInf(*o.value, 0):
 			return c, fmt.Errorf("%s must be a positive number, or 0 for the default of %g, got %g", o.name, o.def, *o.value)

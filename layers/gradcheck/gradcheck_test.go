@@ -195,7 +195,7 @@ func TestNotFinite(t *testing.T) {
 			f:    func(_ int, x float64) float64 { return math.Sqrt(math.Abs(x)) },
 			df:   func(_ int, x float64) float64 { return 0.5 / math.Sqrt(math.Abs(x)) },
 		}, "at [1]: analytic +Inf, numerical 0: the analytic value is not finite"},
-		{"infinite difference", gradcheck.DefaultEps, &elementwise{
+		{"infinite difference", 1e-6, &elementwise{
 			name: "inverse",
 			f:    func(_ int, x float64) float64 { return 1 / x },
 			df:   func(_ int, x float64) float64 { return -1 / x / x },
@@ -312,8 +312,8 @@ func TestNondeterministic(t *testing.T) {
 		if name == "gorgonia.Dropout" {
 			in.Value = wave(64)
 		}
-		if err := gradcheck.Check(build, in); !errors.Is(err, gradcheck.ErrNondeterministic) {
-			t.Errorf("%s: got %v, want ErrNondeterministic", name, err)
+		if err := gradcheck.Check(build, in); err == nil || !strings.Contains(err.Error(), "the expression is not deterministic") {
+			t.Errorf("%s: got %v, want that it is not deterministic", name, err)
 		}
 	}
 }
