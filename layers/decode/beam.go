@@ -56,8 +56,7 @@ type Hypothesis struct {
 //
 // Beam looks at ctx before every step. If ctx is done, it returns ctx.Err() and the best that it has found, with the
 // hypotheses that it was following cut off there. It does so with any error on the way. Arguments that can't be right
-// are errors without a result: a prompt that there is no room for is a *RoomError. Logits that no token can be chosen
-// from are a *LogitsError.
+// are errors without a result: a prompt that there is no room for, say.
 func Beam(ctx context.Context, m Model, prompts [][]int, o BeamOptions) ([][]Hypothesis, error) {
 	if o.Width < 1 {
 		return nil, fmt.Errorf("decode: a beam's Width must be at least 1, got %d", o.Width)

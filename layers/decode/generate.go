@@ -25,9 +25,10 @@ type Options struct {
 	End []int
 
 	// Keep says what happens where the model has no more room for a sequence. If it is 0, the sequence ends. Otherwise
-	// the model, which must be a Forgetter, forgets the sequence and is given the last Keep tokens of its prompt and of
-	// what was written, or as many as there is room for. What is written from there on depends on these alone. This
-	// happens again each time that the room is used up, so that Keep is best well below it, such as half of it.
+	// the model, which must have the method Forget of a Session, forgets the sequence and is given the last Keep tokens
+	// of its prompt and of what was written, or as many as there is room for. What is written from there on depends on
+	// these alone. This happens again each time that the room is used up, so that Keep is best well below it, such as
+	// half of it.
 	Keep int
 
 	// OnToken, if it isn't nil, is called with each new token as soon as it is chosen: step by step, and within a step
@@ -79,7 +80,7 @@ type Result struct {
 //
 // Generate looks at ctx before every step. If ctx is done, it returns ctx.Err() and what was written until then. It
 // does so with any error on the way. Arguments that can't be right are errors without results: a prompt that there is
-// no room for is a *RoomError. Logits that no token can be chosen from are a *LogitsError.
+// no room for, say.
 func Generate(ctx context.Context, m Model, prompts [][]int, o Options) ([]Result, error) {
 	if err := checkModel(m, prompts, 1, o.MaxTokens, o.End); err != nil {
 		return nil, err
@@ -87,8 +88,8 @@ func Generate(ctx context.Context, m Model, prompts [][]int, o Options) ([]Resul
 	if err := o.Sampler.check(); err != nil {
 		return nil, fmt.Errorf("decode: %w", err)
 	}
-	if _, ok := m.(Forgetter); o.Keep < 0 || o.Keep > 0 && !ok {
-		return nil, fmt.Errorf("decode: Keep must be at least 0, and 0 for a model that isn't a Forgetter, got %d for a %T", o.Keep, m)
+	if _, ok := m.(forgetter); o.Keep < 0 || o.Keep > 0 && !ok {
+		return nil, fmt.Errorf("decode: Keep must be at least 0, and 0 for a model without Forget, got %d for a %T", o.Keep, m)
 	}
 	g := &generation{Options: o, model: m, prompts: prompts, results: make([]Result, len(prompts))}
 	for i := range prompts {
@@ -148,7 +149,7 @@ func (g *generation) makeRoom(tokens [][]int) error {
 		if len(tokens[i]) <= g.model.Room(i) {
 			continue
 		}
-		if err := g.model.(Forgetter).Forget(i); err != nil {
+		if err := g.model.(forgetter).Forget(i); err != nil {
 			return fmt.Errorf("decode: beginning sequence %d anew: %w", i, err)
 		}
 		keep := min(g.Keep, g.model.Room(i))

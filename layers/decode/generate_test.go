@@ -227,7 +227,7 @@ func TestGenerateKeep(t *testing.T) {
 	}
 }
 
-// forgetless is a Forgetter that fails.
+// forgetless can't forget.
 type forgetless struct{ *fake }
 
 func (forgetless) Forget(int) error { return errBroken }
@@ -242,7 +242,7 @@ func TestGenerateKeepErrors(t *testing.T) {
 		want  string
 	}{
 		{"negative", newFake(1, 6), -1, "Keep must be at least 0"},
-		{"not a Forgetter", struct{ decode.Model }{newFake(1, 6)}, 1, "0 for a model that isn't a Forgetter, got 1"},
+		{"no Forget", struct{ decode.Model }{newFake(1, 6)}, 1, "0 for a model without Forget, got 1"},
 		{"an error", forgetless{full}, 1, "beginning sequence 0 anew: broken"},
 	} {
 		_, err := decode.Generate(t.Context(), tc.model, [][]int{{1}}, decode.Options{MaxTokens: 9, Keep: tc.keep})

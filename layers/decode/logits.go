@@ -1,39 +1,26 @@
 package decode
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 )
 
-// A LogitsError reports logits that no token can be chosen from.
-type LogitsError struct {
-	Token int     // the first token whose logit is NaN or +Inf; −1 if there is none, as every logit is −Inf
-	Logit float64 // the logit of that token; −Inf if there is none
-}
-
-// Error returns a text that names the token and its logit.
-func (e *LogitsError) Error() string {
-	if e.Token < 0 {
-		return "every logit is -Inf, so that no token is possible: leave at least one logit finite"
-	}
-	return fmt.Sprintf("a logit must be finite, or -Inf for a token that is never chosen, got %v for token %d: look for such numbers in the model's weights", e.Logit, e.Token)
-}
-
 // likeliest returns the token with the highest logit; of several, the one with the lowest id. A logit that is NaN or
-// +Inf is a *LogitsError, as are logits that are all −Inf.
+// +Inf is an error, as are logits that are all −Inf.
 func likeliest(logits []float64) (int, error) {
 	best, high := -1, math.Inf(-1)
 	for id, x := range logits {
 		if math.IsNaN(x) || math.IsInf(x, 1) {
-			return 0, &LogitsError{Token: id, Logit: x}
+			return 0, fmt.Errorf("a logit must be finite, or -Inf for a token that is never chosen, got %v for token %d: look for such numbers in the model's weights", x, id)
 		}
 		if x > high {
 			best, high = id, x
 		}
 	}
 	if best < 0 {
-		return 0, &LogitsError{Token: -1, Logit: high}
+		return 0, errors.New("every logit is -Inf, so that no token is possible: leave at least one logit finite")
 	}
 	return best, nil
 }

@@ -22,8 +22,8 @@ type Model interface {
 	// token that follows. The rows of tokens may differ in length. A sequence whose row is empty stays as it is, and
 	// its logits are nil.
 	//
-	// The logits are valid until the next call of Step. Step doesn't keep the tokens. It returns a *RoomError for more
-	// tokens than there is room for. After any error the sequences are as they were before.
+	// The logits are valid until the next call of Step. Step doesn't keep the tokens. More tokens than there is room
+	// for are an error. After any error the sequences are as they were before.
 	Step(tokens [][]int) ([][]float64, error)
 
 	// Reorder makes sequence i a copy of what sequence parents[i] was before the call. There must be B parents; several
@@ -31,25 +31,16 @@ type Model interface {
 	Reorder(parents []int) error
 }
 
-// A Forgetter is a Model that can empty a sequence: see Options.Keep. A Session is a Forgetter.
-type Forgetter interface {
-	Model
-
+// A forgetter is a Model that can empty a sequence, as a Session can.
+type forgetter interface {
 	// Forget empties a sequence, which then has the most room that it can have. After an error the sequences are as
 	// they were before.
 	Forget(sequence int) error
 }
 
-// A RoomError reports tokens that a Model has no room for.
-type RoomError struct {
-	Sequence int
-	Tokens   int // how many the sequence was given
-	Room     int // how many it could have taken
-}
-
-// Error returns a text that names the sequence and both numbers.
-func (e *RoomError) Error() string {
-	return fmt.Sprintf("sequence %d has room for %d more tokens, got %d: give it fewer, or make a model that holds longer sequences", e.Sequence, e.Room, e.Tokens)
+// noRoom is the error of more tokens than a sequence has room for.
+func noRoom(sequence, room, tokens int) error {
+	return fmt.Errorf("sequence %d has room for %d more tokens, got %d: give it fewer, or make a model that holds longer sequences", sequence, room, tokens)
 }
 
 // checkModel checks the arguments of Generate and Beam, which need width sequences of the model for each prompt. The
@@ -89,7 +80,7 @@ func checkPrompt(m Model, sequence int, prompt []int, vocab int) error {
 		return err
 	}
 	if room := m.Room(sequence); len(prompt) > room {
-		return &RoomError{Sequence: sequence, Tokens: len(prompt), Room: room}
+		return noRoom(sequence, room, len(prompt))
 	}
 	return nil
 }

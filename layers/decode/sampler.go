@@ -24,7 +24,7 @@ type Sampler struct {
 
 // Sample chooses a token. It takes one number from rng or, if Temperature is 0, none: rng may then be nil.
 //
-// A logit that is NaN or +Inf is a *LogitsError, as are logits that are all −Inf.
+// A logit that is NaN or +Inf is an error, as are logits that are all −Inf.
 func (s Sampler) Sample(logits []float64, rng *rand.Rand) (token int, err error) {
 	if err := s.check(); err != nil {
 		return 0, fmt.Errorf("decode: %w", err)

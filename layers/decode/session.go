@@ -199,7 +199,7 @@ func (s *Session) count(tokens [][]int) (longest int, err error) {
 	lengths := s.cache.Lengths()
 	for i, row := range tokens {
 		if room := s.cache.Capacity() - lengths[i]; len(row) > room {
-			return 0, &RoomError{Sequence: i, Tokens: len(row), Room: room}
+			return 0, noRoom(i, room, len(row))
 		}
 		if err := checkTokens(row, s.vocab); err != nil {
 			return 0, fmt.Errorf("sequence %d: %w", i, err)
