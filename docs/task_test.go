@@ -143,7 +143,7 @@ func Example_rows() {
 	t, err := task.New(config)
 	check(err)
 	defer t.Close()
-	fmt.Print(strings.ReplaceAll(t.Look().String(), dir+"/", ""))
+	fmt.Print(strings.ReplaceAll(t.Look(), dir+"/", ""))
 	_, err = t.Train(ctx, filepath.Join(dir, "run"), nil, nil)
 	check(err)
 	fmt.Println(t.Predict("500 degrees"))
@@ -153,6 +153,6 @@ func Example_rows() {
 	//   sources: characters, a vocabulary of 16; up to 11 in a row, half of the rows up to 11
 	//   labels: hot 241 (88.6 %), cold 31 (11.4 %)
 	//   to train on: 272 rows; to validate on: 28, all of 28 sources that seed 1 holds out
-	//   always hot would be right in 89.3 %
+	//   baseline: always hot would be right in 89.3 %
 	// hot <nil>
 }

@@ -268,13 +268,13 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 	t.CheckpointSteps, t.CheckpointTime = how.CheckpointSteps, how.CheckpointTime
 	stdout := cmd.OutOrStdout()
 	signal.Ignore(syscall.SIGPIPE) // the run is to be whole, also where nobody reads its lines to the end
-	if look := t.Look(); look != nil && first(how.Group) {
+	if look := t.Look(); look != "" && first(how.Group) {
 		m, of := t.Config.Model, t.Config.Training
 		blocks := text.Count(m.Layers, "block")
 		if n := t.Config.DecoderLayers; n > 0 {
 			blocks = fmt.Sprintf("%d and %s", m.Layers, text.Count(n, "block"))
 		}
-		fmt.Fprintf(stdout, "%s  model: width %d, %s, %s; batches of %d, %s an epoch, %s\n", text.Escape(look.String()),
+		fmt.Fprintf(stdout, "%s  model: width %d, %s, %s; batches of %d, %s an epoch, %s\n", text.Escape(look),
 			m.Dim, blocks, text.Count(m.Block.Attention.Heads, "head"), of.BatchSize, text.Count(of.StepsPerEpoch, "step"), atMost(of.MaxEpochs))
 	}
 	bar, people := cmd.ErrOrStderr(), terminal(stdout) != nil

@@ -30,7 +30,7 @@ type Run struct {
 
 	Model    *task.Model    // with the weights that the run kept; nil where there is none
 	Examples []data.Example // that the run was validated on; none of text
-	Look     *task.Look     // at the file that was learned; nil for none
+	Look     string         // at the file that was learned, as task.Task has it; empty for none
 	Missing  string         // why there are no Examples, if there might be
 	Private  bool           // nothing of the data's text is to be in the page, but names of classes
 }

@@ -105,7 +105,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 		"one epoch, by steps": {"brackets", "", func(c *task.Config) { c.Training.MaxEpochs, c.Training.CheckEvery = 1, 5 },
 			[]string{"What is taken for what", `"label":"step"`, "step 10"}, nil},
 		"seq2seq":        {"seq2seq", rows(func(i int) string { return fmt.Sprint("okapi ", i%3) }), nil, []string{"The error rate is", "okapi", "By length of the source", "targets are smoothed by 0.1"}, []string{"BLEU"}},
-		"classification": {"classification", labels, nil, []string{"What is taken for what", "rows by class"}, []string{"smoothed by"}},
+		"classification": {"classification", labels, nil, []string{"What is taken for what", `<th scope="row">labels</th>`, `<th scope="row">baseline</th>`}, []string{"smoothed by"}},
 		"tagging":        {"tagging", strings.Repeat("zebra runs\tN V\nthe zebra\tD N\na cat sees\tD N V\n", 40), nil, []string{"What is taken for what", "of the tags that it was validated on are right"}, nil},
 		"text":           {"text", text, func(c *task.Config) { c.Task.MaxLen = 16 }, []string{"What it writes", "of the characters that it was validated on"}, []string{"What it answers"}},
 	} {
@@ -126,7 +126,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 			r.Private = true
 			private := written(t, r)
 			wantIn(t, private, []string{"<h2>Configuration</h2>"}, []string{"zebra", "okapi", "What it writes", "Whom it attends to", "Wrong, those", "Right, those"})
-			r.Model, r.Examples, r.Look, r.Missing = nil, nil, nil, "the file </script> has moved"
+			r.Model, r.Examples, r.Look, r.Missing = nil, nil, "", "the file </script> has moved"
 			wantIn(t, written(t, r), []string{"There are no examples here: the file &lt;/script&gt; has moved."}, []string{"By length", "is taken for"})
 		})
 	}

@@ -96,48 +96,22 @@ func settings(c task.Config) []group {
 func (r *Run) data() []row {
 	var rows []row
 	for _, s := range flat(r.Config) {
-		if rest, ok := strings.CutPrefix(s.Name, "data."); ok && !(rest == "validation" && r.Look != nil) {
+		if rest, ok := strings.CutPrefix(s.Name, "data."); ok && !(rest == "validation" && r.Look != "") {
 			rows = append(rows, row{strings.ReplaceAll(rest, "_", " "), s.Value})
 		}
 	}
 	if n := len(r.Config.Task.Classes); n > 0 {
 		rows = append(rows, row{"classes", strconv.Itoa(n)})
 	}
-	l := r.Look
-	if l == nil {
-		return rows
+	first, rest, _ := strings.Cut(r.Look, "\n")
+	if file := r.Config.Data.File + ": "; strings.HasPrefix(first, file) {
+		rows = append(rows, row{"rows", first[len(file):]})
 	}
-	side := func(s task.Side) string {
-		return fmt.Sprintf("%s, %d different; up to %d in a row, half of the rows up to %d", s.Units, s.Symbols, s.Longest, s.Median)
-	}
-	rows = append(rows,
-		row{"rows", fmt.Sprintf("%d, of %d sources", l.Rows, l.Sources)},
-		row{"to train on", fmt.Sprintf("%d rows", l.Trains)}, row{"to validate on", fmt.Sprintf("%d rows", l.Validates)},
-		row{"sources", side(l.Source)})
-	if l.Answer.Symbols > 0 {
-		rows = append(rows, row{"answers", side(l.Answer)})
-	}
-	for _, n := range []struct {
-		name string
-		n    int
-	}{
-		{"sources with several answers", l.Several}, {"repeated rows", l.Duplicates}, {"bad rows, left out", l.Bads}, {"rows too long, left out or cut", l.Long},
-		{"sources with unknown symbols", l.Source.Unknown}, {"answers with what is unknown", l.Answer.Unknown},
-	} {
-		if n.n > 0 {
-			rows = append(rows, row{n.name, strconv.Itoa(n.n)})
+	for line := range strings.Lines(rest) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if name != "columns" || !r.Private { // which may have a row of them
+			rows = append(rows, row{name, value})
 		}
-	}
-	if l.Labels != nil {
-		var parts []string
-		for _, c := range l.Labels[:min(len(l.Labels), 12)] {
-			parts = append(parts, fmt.Sprintf("%s %d", c.Label, c.N))
-		}
-		if n := len(l.Labels) - len(parts); n > 0 {
-			parts = append(parts, fmt.Sprintf("and %d more", n))
-		}
-		rows = append(rows, row{"rows by class", strings.Join(parts, ", ")},
-			row{"always the commonest", percent(l.Always) + " right"})
 	}
 	return rows
 }

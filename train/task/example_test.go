@@ -78,7 +78,7 @@ func ExampleTask_Look() {
 		log.Fatal(err)
 	}
 	defer t.Close()
-	fmt.Print(strings.ReplaceAll(t.Look().String(), file, "weather.csv"))
+	fmt.Print(strings.ReplaceAll(t.Look(), file, "weather.csv"))
 	summary, err := t.Train(context.Background(), filepath.Join(dir, "run"), nil, nil)
 	if err != nil {
 		log.Fatal(err)
@@ -94,7 +94,7 @@ func ExampleTask_Look() {
 	//   sources: characters, a vocabulary of 16; up to 11 in a row, half of the rows up to 11
 	//   labels: hot 241 (88.6 %), cold 31 (11.4 %)
 	//   to train on: 272 rows; to validate on: 28, all of 28 sources that seed 1 holds out
-	//   always hot would be right in 89.3 %
+	//   baseline: always hot would be right in 89.3 %
 	// 1 hot
 }
 

@@ -114,7 +114,7 @@ func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func
 	c.CheckpointSteps, c.CheckpointTime = t.CheckpointSteps, t.CheckpointTime
 	c.Run = of[runKey]
 	c.Log, c.OnStep = log, onStep
-	if log != nil && first && t.Look() != nil {
+	if log != nil && first && t.Look() != "" {
 		c.OnStep = t.foretell(log, onStep)
 	}
 	c.BeforeSave = func() error { return heldFolder(dir, lock) }

@@ -15,8 +15,8 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// A Look is what there is to see of a file's rows before they are learned. String has it in words.
-type Look struct {
+// A look is what there is to see of a file's rows before they are learned. String has it in words.
+type look struct {
 	File       string
 	Columns    string // which are learned, in words
 	Rows       int    // without bad ones
@@ -34,8 +34,8 @@ type Look struct {
 	Held              int    // sources that are held out, to validate on
 	Validation        string // the file to validate on instead
 
-	Source, Answer Side    // the latter of labels has nothing but Unknown
-	Labels         []Count // of the rows to train on, the commonest first: labels, or tags
+	Source, Answer side    // the latter of labels has nothing but Unknown
+	Labels         []count // of the rows to train on, the commonest first: labels, or tags
 	Always         float64 // of what is validated on, the share that the commonest of them has right
 
 	kind data.Kind
@@ -43,30 +43,31 @@ type Look struct {
 	from bool // there is a model to start from, whose symbols are given
 }
 
-// A Side is what sources are made of, or answers.
-type Side struct {
+// A side is what sources are made of, or answers.
+type side struct {
 	Units           tokenizer.Units
 	Symbols         int // that the vocabulary has; one more stands for all others, but for bpe
 	Longest, Median int // symbols of a row
 	Unknown         int // rows to validate on with what no row to train on has; of a model to start from, all that it doesn't know
 }
 
-// A Count is how often there is a label.
-type Count struct {
+// A count is how often there is a label.
+type count struct {
 	Label string
 	N     int
 }
 
-// Look returns what there is to see of the file that the task learns from; nil if it is one of text, or there is none.
-func (t *Task) Look() *Look {
+// Look says what there is to see of the rows of the file that the task learns from, before they are learned: some lines
+// of text, of the form "  name: value" after the first. It is empty if there are no rows, as of text or a rule.
+func (t *Task) Look() string {
 	if s, ok := t.set.(*rowSet); ok {
-		return s.look
+		return s.look.String()
 	}
-	return nil
+	return ""
 }
 
 // String returns some lines of text.
-func (l *Look) String() string {
+func (l *look) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s: %s of %s", l.File, text.Count(l.Rows, "row"), text.Count(l.Sources, "source"))
 	if l.Several > 0 {
@@ -91,12 +92,12 @@ func (l *Look) String() string {
 	case l.Long > 0:
 		fmt.Fprintf(&s, "  left out: %s longer than %d symbols\n", text.Count(l.Long, "row"), l.MaxLen)
 	}
-	side := func(what string, of Side) {
+	line := func(what string, of side) {
 		fmt.Fprintf(&s, "  %s: %s, a vocabulary of %d; up to %d in a row, half of the rows up to %d\n", what, of.Units, of.Symbols, of.Longest, of.Median)
 	}
-	side("sources", l.Source)
+	line("sources", l.Source)
 	if l.kind != data.KindClassification {
-		side("answers", l.Answer)
+		line("answers", l.Answer)
 	}
 	if l.Labels != nil {
 		what, total := "labels", 0
@@ -138,7 +139,7 @@ func (l *Look) String() string {
 		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know, which can't come out right\n", text.Count(n, "answer"), validates)
 	}
 	if l.Labels != nil && l.Validates > 0 {
-		fmt.Fprintf(&s, "  always %s would be right in %.1f %%\n", shown(l.Labels[0].Label), 100*l.Always)
+		fmt.Fprintf(&s, "  baseline: always %s would be right in %.1f %%\n", shown(l.Labels[0].Label), 100*l.Always)
 	}
 	return s.String()
 }
@@ -155,7 +156,7 @@ func shown(label string) string {
 const mostLabels = 12
 
 // bad notes the bad rows of a file.
-func (l *Look) bad(t *table.Table) {
+func (l *look) bad(t *table.Table) {
 	for _, row := range t.Bad {
 		l.Bad = append(l.Bad, row.Error())
 	}
@@ -163,7 +164,7 @@ func (l *Look) bad(t *table.Table) {
 }
 
 // rows notes what there is to see of all rows of a file, without a model's view of them.
-func (l *Look) rows(t *table.Table) {
+func (l *look) rows(t *table.Table) {
 	first, second := t.Columns[0], t.Columns[1]
 	if l.Columns = fmt.Sprintf("%d and %d", first+1, second+1); t.Header != nil {
 		l.Columns = fmt.Sprintf("%s and %s, by the header", t.Header[first], t.Header[second])
@@ -193,7 +194,7 @@ func (l *Look) rows(t *table.Table) {
 }
 
 // measure notes what a side has in the rows to train on and to validate on.
-func (o *Side) measure(t tokenizer.Tokenizer, units tokenizer.Units, trains, validates measures, side int, from bool) {
+func (o *side) measure(t tokenizer.Tokenizer, units tokenizer.Units, trains, validates measures, side int, from bool) {
 	o.Units, o.Symbols = units, t.Len()
 	if t.Unknown() >= 0 {
 		o.Symbols--
@@ -212,7 +213,7 @@ func (o *Side) measure(t tokenizer.Tokenizer, units tokenizer.Units, trains, val
 
 // labels notes how often the training rows have each label, of its number, and how often those to validate on have the
 // commonest.
-func (l *Look) labels(names []string, trains, validates []int) {
+func (l *look) labels(names []string, trains, validates []int) {
 	total := 0
 	best := 0
 	for i, n := range trains {
@@ -220,13 +221,13 @@ func (l *Look) labels(names []string, trains, validates []int) {
 			best = i
 		}
 		if n > 0 {
-			l.Labels = append(l.Labels, Count{names[i], n})
+			l.Labels = append(l.Labels, count{names[i], n})
 		}
 		total += validates[i]
 		if n == 0 && l.kind == data.KindClassification {
 			l.Answer.Unknown += validates[i]
 		}
 	}
-	slices.SortStableFunc(l.Labels, func(a, b Count) int { return cmp.Compare(b.N, a.N) })
+	slices.SortStableFunc(l.Labels, func(a, b count) int { return cmp.Compare(b.N, a.N) })
 	l.Always = float64(validates[best]) / float64(max(1, total))
 }

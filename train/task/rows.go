@@ -22,7 +22,7 @@ type rowSet struct {
 	held         rows     // what validates, and what of it is too long for that
 	widths       [][2]int // of each bucket: the Len and the TargetLen of its batches
 	classWeights []float64
-	look         *Look
+	look         *look
 	symbols      int // of all rows to train on
 	total        int // rows to validate on or, of tags, their tags
 	batch        int // rows of a batch to validate on
@@ -71,7 +71,7 @@ var known = map[data.Kind][][]string{
 
 // openRows reads the rows of a configuration's files and completes it by them.
 func openRows(c *Config) (set, error) {
-	s := &rowSet{look: &Look{File: c.Data.File, kind: c.Task.Kind, seed: c.Seed, from: c.From.Dir != ""}}
+	s := &rowSet{look: &look{File: c.Data.File, kind: c.Task.Kind, seed: c.Seed, from: c.From.Dir != ""}}
 	table, err := readRows(c, c.Data.File, c.Data.TargetFile, &c.Data.SHA256)
 	if err != nil {
 		return nil, err

@@ -27,6 +27,8 @@ func of(t testing.TB, name, file, content string) Config {
 	return c
 }
 
+func lookOf(t *Task) *look { return t.set.(*rowSet).look }
+
 func TestLookPairs(t *testing.T) {
 	var s strings.Builder
 	s.WriteString("word\tpronunciation\n")
@@ -41,7 +43,7 @@ func TestLookPairs(t *testing.T) {
 	c := of(t, "seq2seq", "words.tsv", s.String())
 	c.Data.Validation = 20
 	task := made(t, c)
-	l := task.Look()
+	l := lookOf(task)
 	if l.Rows != 404 || l.Sources != 402 || l.Several != 1 || l.Duplicates != 1 || l.Bads != 1 || l.Long != 2 || l.Trains+l.Validates != 402 {
 		t.Errorf("got %+v", l)
 	}
@@ -70,7 +72,7 @@ func TestLookLabels(t *testing.T) {
 	}
 	c := of(t, "classification", "texts.csv", s.String())
 	c.Data.Columns, c.Task.MaxLen = []string{"2", "3"}, 20
-	l := made(t, c).Look()
+	l := lookOf(made(t, c))
 	if len(l.Labels) != 2 || l.Labels[0].Label != "a" || l.Labels[0].N+l.Labels[1].N != l.Trains || l.Always < 0.3 || l.Always > 1 || l.Long == 0 || l.Rows != l.Trains+l.Validates {
 		t.Errorf("got %+v", l)
 	}
@@ -83,10 +85,10 @@ func TestLookLabels(t *testing.T) {
 	for i := range 300 {
 		fmt.Fprintf(&s2, "%d,\"%s\"\n", i, []string{"two\nlines", "end "}[i%2])
 	}
-	if l := made(t, of(t, "classification", "texts.csv", s2.String())).Look(); !strings.Contains(l.String(), `"two\nlines" 1`) || !strings.Contains(l.String(), `"end " 1`) {
+	if l := lookOf(made(t, of(t, "classification", "texts.csv", s2.String()))); !strings.Contains(l.String(), `"two\nlines" 1`) || !strings.Contains(l.String(), `"end " 1`) {
 		t.Errorf("the look is\n%s", l)
 	}
-	if made(t, small(t, "copy")).Look() != nil {
+	if made(t, small(t, "copy")).Look() != "" {
 		t.Error("a rule has no look")
 	}
 }
@@ -101,7 +103,7 @@ func TestValidationFile(t *testing.T) {
 		c := of(t, test.name, "train.tsv", strings.Repeat(test.trains, 40))
 		c.Data.ValidationFile = of(t, test.name, "valid.tsv", test.validates).Data.File
 		task := made(t, c)
-		if l := task.Look(); !strings.Contains(l.String(), test.want) || l.Trains != 80 || l.Held != 0 {
+		if l := lookOf(task); !strings.Contains(l.String(), test.want) || l.Trains != 80 || l.Held != 0 {
 			t.Errorf("%s: the look is\n%swant %q in it", test.name, l, test.want)
 		}
 		score, err := task.Evaluate(t.Context())
@@ -119,7 +121,7 @@ func TestValidationFileSize(t *testing.T) {
 		c.Data.ValidationFile = of(t, "seq2seq", "valid.csv", manyRows(1201)).Data.File
 		c.Data.Validation = validation
 		task := made(t, c)
-		if got := task.Look().Validates; got != want || task.Config.Data.Validation != want {
+		if got := lookOf(task).Validates; got != want || task.Config.Data.Validation != want {
 			t.Errorf("with a Validation of %d, %d rows validate, and the configuration says %d; want %d", validation, got, task.Config.Data.Validation, want)
 		}
 	}
@@ -440,7 +442,7 @@ func TestRowsAreHeldCompactly(t *testing.T) {
 	} else {
 		t.Logf("%d bytes a row, beside %d of text", held/n, text/n)
 	}
-	if l := task.Look(); l.Rows != n {
+	if l := lookOf(task); l.Rows != n {
 		t.Errorf("got %v", l)
 	}
 }
@@ -451,7 +453,7 @@ func TestParallelFiles(t *testing.T) {
 	c.Data.TargetFile = of(t, "seq2seq", "target.txt", strings.Repeat("X\tY\nY\n", 50)).Data.File
 	c.Data.Validation = 0
 	task := made(t, c)
-	if l := task.Look(); l.Rows != 100 || l.Sources != 2 || l.Validates != 0 || !strings.Contains(l.String(), "none to validate on") || !strings.Contains(l.String(), "columns: the lines of it, and those of "+c.Data.TargetFile) {
+	if l := lookOf(task); l.Rows != 100 || l.Sources != 2 || l.Validates != 0 || !strings.Contains(l.String(), "none to validate on") || !strings.Contains(l.String(), "columns: the lines of it, and those of "+c.Data.TargetFile) {
 		t.Errorf("got %v", l)
 	}
 	if sums := strings.Fields(task.Config.Data.SHA256); len(sums) != 2 {
@@ -514,7 +516,7 @@ func TestStartFrom(t *testing.T) {
 	if want := []string{"head.weight", "head.bias"}; !slices.Equal(labels.Loaded.Kept, want) || !same(labels, old, "encoder.blocks.0.attention.query.weight") || !same(labels, old, "encoder.embedding.weight") {
 		t.Errorf("of labels the head is new, got %v", labels.Loaded.Kept)
 	}
-	if l := labels.Look(); l.Source.Unknown < 150 || !strings.Contains(l.String(), " sources with symbols that the model doesn't know") {
+	if l := lookOf(labels); l.Source.Unknown < 150 || !strings.Contains(l.String(), " sources with symbols that the model doesn't know") {
 		t.Errorf("of texts with spaces, got\n%v", l)
 	}
 	_, err := New(start("tagging", from, nil))
@@ -580,7 +582,7 @@ func TestBytePairs(t *testing.T) {
 	if task.Params.Get("embedding.weight") == nil || task.Params.Get("decoder.head.weight") != nil || task.layout.Tokens != task.layout.Classes {
 		t.Error("there must be one table")
 	}
-	l := task.Look()
+	l := lookOf(task)
 	if l.Source.Units != tokenizer.BPE || l.Source.Symbols > 300 || l.Source.Symbols < 257 || l.Source != l.Answer && l.Source.Symbols != l.Answer.Symbols {
 		t.Errorf("got %+v", l)
 	}
@@ -615,7 +617,7 @@ func TestBytePairs(t *testing.T) {
 	}
 	c = small(t, "classification")
 	c.Data.SourceUnits = tokenizer.BPE
-	if task := made(t, c); len(task.Config.Data.Tokenizers) != 1 || task.Look().Source.Units != tokenizer.BPE {
+	if task := made(t, c); len(task.Config.Data.Tokenizers) != 1 || lookOf(task).Source.Units != tokenizer.BPE {
 		t.Errorf("of labels, got %+v", task.Config.Data)
 	}
 }
