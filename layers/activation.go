@@ -2,6 +2,7 @@ package layers
 
 import (
 	"fmt"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 
@@ -52,11 +53,11 @@ func (a Activation) MarshalText() ([]byte, error) { return []byte(a.String()), a
 
 // UnmarshalText sets an activation to the one of a name. It is an error if there is none.
 func (a *Activation) UnmarshalText(text []byte) error {
-	op, ok := ops.Activations.Get(string(text))
-	if !ok {
+	i := slices.Index(ops.Activations.Names(), string(text))
+	if i < 0 {
 		return fmt.Errorf("there is no activation %.100q: use one of %s", text, ops.Activations)
 	}
-	*a = Activation(op)
+	*a = Activation(i)
 	return nil
 }
 

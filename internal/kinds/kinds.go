@@ -54,14 +54,17 @@ func (t Table[V]) Get(name string) (v V, ok bool) {
 	return t[i].Value, true
 }
 
-// String returns the names with commas between them.
-func (t Table[V]) String() string {
+// Names returns the name of each choice.
+func (t Table[V]) Names() []string {
 	names := make([]string, len(t))
 	for i, e := range t {
 		names[i] = e.Name
 	}
-	return strings.Join(names, ", ")
+	return names
 }
+
+// String returns the names with commas between them.
+func (t Table[V]) String() string { return strings.Join(t.Names(), ", ") }
 
 // Types are the types that a field of interface type T may hold, each by a name.
 type Types[T any] struct {

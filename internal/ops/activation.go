@@ -10,7 +10,7 @@ import (
 	"github.com/heed-go/heed/internal/kinds"
 )
 
-// An Activation is a function applied to every element.
+// An Activation is a function applied to every element: its place in Activations.
 type Activation int
 
 const (
@@ -23,11 +23,37 @@ const (
 )
 
 // Activations are the activations, in the order of their numbers.
-var Activations = kinds.Table[Activation]{
-	{Name: "relu", About: "max(0, x)", Value: ReLU},
-	{Name: "gelu", About: "x·Φ(x), with the exact error function", Value: GELU},
-	{Name: "gelu tanh", About: "GELU by its tanh approximation", Value: GELUTanh},
-	{Name: "silu", About: "x·σ(x), also called Swish", Value: SiLU},
+var Activations = kinds.Table[activation]{
+	{Name: "relu", About: "max(0, x)", Value: computed(kernel.ReLU, kernel.ReLUGrad, kernel.ReLU, kernel.ReLUGrad, true)},
+	{Name: "gelu", About: "x·Φ(x), with the exact error function", Value: computed(kernel.GELU, kernel.GELUGrad, kernel.GELU, kernel.GELUGrad, false)},
+	{Name: "gelu tanh", About: "GELU by its tanh approximation", Value: computed(kernel.GELUTanh, kernel.GELUTanhGrad, kernel.GELUTanh, kernel.GELUTanhGrad, false)},
+	{Name: "silu", About: "x·σ(x), also called Swish", Value: computed(kernel.SiLU, kernel.SiLUGrad, kernel.SiLU, kernel.SiLUGrad, false)},
+}
+
+// An activation is what the ops of one compute.
+type activation struct {
+	f32      unary[float32]
+	f64      unary[float64]
+	byOutput bool // the output tells the derivative, too: needsInput
+}
+
+// unary are the functions y = f(x) and dx = g·f'(x) on slices.
+type unary[F kernel.Float] struct {
+	forward  func(cores int, y, x []F)
+	backward func(cores int, dx, x, g []F)
+}
+
+// computed returns an activation's functions, in float32 and in float64.
+func computed(f32 func(cores int, y, x []float32), df32 func(cores int, dx, x, g []float32), f64 func(cores int, y, x []float64), df64 func(cores int, dx, x, g []float64), byOutput bool) activation {
+	return activation{unary[float32]{f32, df32}, unary[float64]{f64, df64}, byOutput}
+}
+
+// unaryOf returns the functions of an activation.
+func unaryOf[F kernel.Float](a Activation) unary[F] {
+	if u, ok := any(Activations[a].Value.f32).(unary[F]); ok {
+		return u
+	}
+	return any(Activations[a].Value.f64).(unary[F])
 }
 
 func (a Activation) String() string {
@@ -40,8 +66,8 @@ func (a Activation) String() string {
 // Known reports whether there is such an activation. They are numbered from 0.
 func (a Activation) Known() bool { return a >= 0 && int(a) < len(Activations) }
 
-// needsInput says whether the derivative is told by the activation's input alone; ReLU's by its output too.
-func (a Activation) needsInput() bool { return a != ReLU && a.Known() }
+// needsInput says whether the derivative is told by the activation's input alone, not by its output.
+func (a Activation) needsInput() bool { return a.Known() && !Activations[a].Value.byOutput }
 
 // Activate applies an activation to every element of x.
 func Activate(e *Env, x *G.Node, a Activation) (*G.Node, error) {
@@ -58,14 +84,14 @@ func Activate(e *Env, x *G.Node, a Activation) (*G.Node, error) {
 }
 
 func activate[F kernel.Float](e *Env, x *G.Node, a Activation) (*G.Node, error) {
-	forward, backward := activationKernels[F](a)
+	u := unaryOf[F](a)
 	shape := x.Shape()
 	o := newOp(fmt.Sprintf("%v%v", a, shape), shape, func(y []F, in []G.Value) error {
 		x, err := elements[F](in[0], len(y))
 		if err != nil {
 			return err
 		}
-		forward(e.Cores, y, x)
+		u.forward(e.Cores, y, x)
 		return nil
 	})
 	o.diff = []bool{true}
@@ -75,24 +101,11 @@ func activate[F kernel.Float](e *Env, x *G.Node, a Activation) (*G.Node, error) 
 			if err != nil {
 				return err
 			}
-			backward(e.Cores, dx, x, g)
+			u.backward(e.Cores, dx, x, g)
 			return nil
 		})
 		n, err := e.apply(dx, in[0], g)
 		return G.Nodes{n}, err
 	}
 	return e.apply(o, x)
-}
-
-// activationKernels returns the functions y = f(x) and dx = g·f'(x) of an activation.
-func activationKernels[F kernel.Float](a Activation) (forward func(cores int, y, x []F), backward func(cores int, dx, x, g []F)) {
-	switch a {
-	case GELU:
-		return kernel.GELU[F], kernel.GELUGrad[F]
-	case GELUTanh:
-		return kernel.GELUTanh[F], kernel.GELUTanhGrad[F]
-	case SiLU:
-		return kernel.SiLU[F], kernel.SiLUGrad[F]
-	}
-	return kernel.ReLU[F], kernel.ReLUGrad[F]
 }

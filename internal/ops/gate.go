@@ -31,7 +31,7 @@ func Gate(e *Env, a, b *G.Node, act Activation) (*G.Node, error) {
 }
 
 func gate[F kernel.Float](e *Env, a, b *G.Node, act Activation) (*G.Node, error) {
-	forward, backward := activationKernels[F](act)
+	u := unaryOf[F](act)
 	shape := a.Shape()
 	n := shape.TotalSize()
 	attrs := fmt.Sprintf("%v(%v)", shape, act)
@@ -40,7 +40,7 @@ func gate[F kernel.Float](e *Env, a, b *G.Node, act Activation) (*G.Node, error)
 		if err != nil {
 			return err
 		}
-		kernel.Gate(e.Cores, y, a, b, forward)
+		kernel.Gate(e.Cores, y, a, b, u.forward)
 		return nil
 	})
 	o.diff = []bool{true, true}
@@ -50,7 +50,7 @@ func gate[F kernel.Float](e *Env, a, b *G.Node, act Activation) (*G.Node, error)
 			if err != nil {
 				return err
 			}
-			kernel.GateGrad(e.Cores, out[0], out[1], a, b, g, forward, backward)
+			kernel.GateGrad(e.Cores, out[0], out[1], a, b, g, u.forward, u.backward)
 			return nil
 		})
 	}

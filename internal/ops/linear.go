@@ -70,8 +70,7 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 			kernel.AddRow(e.Cores, z, bias)
 		}
 		if act != Identity {
-			forward, _ := activationKernels[F](act)
-			forward(e.Cores, y, z)
+			unaryOf[F](act).forward(e.Cores, y, z)
 		}
 		return nil
 	})
@@ -96,12 +95,11 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 				return err
 			}
 			if act != Identity {
-				z := y // ReLU's derivative is told by its output as well
+				z := y // which tells the derivative, unless the act needs its input
 				if before != nil {
 					z = before.data
 				}
-				_, backward := activationKernels[F](act)
-				backward(e.Cores, inner.slice(), z, g)
+				unaryOf[F](act).backward(e.Cores, inner.slice(), z, g)
 				g = inner.slice()
 			}
 			kernel.Gemm(e.Cores, false, false, n, width, out, 1, g, out, w, width, 0, d[0], width) // (n, O) x (O, I) -> (n, I)
