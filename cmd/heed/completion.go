@@ -104,8 +104,6 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 		return oneOf(string(tokenizer.Characters), string(tokenizer.Tokens), string(tokenizer.BPE))
 	case "class-weights":
 		return oneOf("balanced")
-	case "monitor":
-		return oneOf("train_loss", "train_accuracy", "val_loss", "val_accuracy")
 	case "mode":
 		return oneOf("min", "max")
 	case "resume", "from":

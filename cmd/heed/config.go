@@ -112,7 +112,7 @@ func (s *settings) flags() []flagGroup {
 	f.IntVar(&t.CheckEvery, "check-every", t.CheckEvery, "steps from one check to the next, which patience counts; 0 for the end of every epoch")
 	f.Float64Var(&stopping.MinDelta, "min-delta", stopping.MinDelta, "an improvement is more than this")
 	f.BoolVar(&stopping.RelativeDelta, "relative-delta", stopping.RelativeDelta, "--min-delta is a part of the best value")
-	f.StringVar(&stopping.Monitor, "monitor", stopping.Monitor, "what to look at: val_loss, val_accuracy, train_loss or train_accuracy (default val_loss)")
+	choose(f, "monitor", &stopping.Monitor, "what to look at: %s (default val_loss)")
 	f.StringVar(&stopping.Mode, "mode", stopping.Mode, "what is better: min or max (default min, of a loss)")
 	f.BoolVar(&stopping.KeepLast, "keep-last", stopping.KeepLast, "keep the last check's weights, not the best one's")
 	f.IntVar(&stopping.FirstEpoch, "first-epoch", stopping.FirstEpoch, "first check that counts, from 0")

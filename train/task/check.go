@@ -157,7 +157,7 @@ func (c *Config) check(decided bool) error {
 			return setting.Errorf("%s must be from -1e30 to 1e30, got %v", x.name, *x.got)
 		}
 	}
-	monitors := []string{"train_loss", "train_accuracy", "val_loss", "val_accuracy"}
+	monitors := monitored.Names()
 	if c.Data.Validation == 0 {
 		monitors = monitors[:2]
 	}
