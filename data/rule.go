@@ -9,9 +9,6 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// DefaultRule names the rule to learn when none is asked for.
-const DefaultRule = "reverse"
-
 // A Kind says what a model makes of a source.
 type Kind string
 
@@ -68,7 +65,7 @@ type Rule struct {
 	Longest int `json:"-"`
 }
 
-// rules are all of Heed's own, DefaultRule first.
+// rules are all of Heed's own, the one to learn by default first.
 var rules = [...]Rule{
 	reverseRule,
 	copyRule,
@@ -78,7 +75,7 @@ var rules = [...]Rule{
 	bracketsRule,
 }
 
-// Names returns the name of every rule that Named knows, DefaultRule first.
+// Names returns the name of every rule that Named knows, first that of the rule to learn by default.
 func Names() []string {
 	var names []string
 	for _, r := range rules {

@@ -18,7 +18,7 @@ func TestNamed(t *testing.T) {
 		want    int
 		wantErr string
 	}{
-		{DefaultRule, 0, 10, ""},
+		{"reverse", 0, 10, ""},
 		{"copy", 1, 1, ""},
 		{"sort", 64, 64, ""},
 		{"add", 0, 5, ""},
@@ -44,7 +44,7 @@ func TestNamed(t *testing.T) {
 			}
 		})
 	}
-	if Names()[0] != DefaultRule {
+	if Names()[0] != "reverse" {
 		t.Errorf("the first of %v isn't the default", Names())
 	}
 }

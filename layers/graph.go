@@ -6,10 +6,7 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// CollisionError is two nodes of a graph that Gorgonia can't tell apart.
-type CollisionError = ops.CollisionError
-
-// CheckGraph checks that Gorgonia can tell the nodes of a finished graph apart, and returns a *CollisionError if it
+// CheckGraph checks that Gorgonia can tell the nodes of a finished graph apart, and returns an error if it
 // can't. Call it before gorgonia.NewTapeMachine; a Function, train, decode and gradcheck do.
 //
 // A machine takes two nodes for one if their hashes, of 32 bits, are equal: among 1,000 nodes that happens once in some

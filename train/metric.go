@@ -1,8 +1,6 @@
 package train
 
 import (
-	"math"
-
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/internal/kernel"
@@ -15,9 +13,13 @@ import (
 //
 // The functions of this package that return a Metric add nodes to the graph of their inputs, which have no gradient. Of
 // two with one name, one needs another Name. A metric of one's own is this struct, with scalar nodes of dtype float32
-// or float64: the root of a mean squared error is
+// or float64. The root of a mean squared error, the perplexity of a mean cross-entropy in nats, and what is wrong of an
+// Accuracy are
 //
 //	Metric{Name: "rmse", Sum: meanSquaredError, Of: math.Sqrt}
+//	Metric{Name: "perplexity", Sum: crossEntropy, Of: math.Exp}
+// Metric{Name: "error_rate", Sum: accuracy.Sum, Count: accuracy.Count, Of: func(mean float64) float64 { return 1 - mean
+// }}
 type Metric struct {
 	Name string  // with "train_" or "val_" before it, its name in the history
 	Sum  *G.Node // of the batch
@@ -63,23 +65,4 @@ func BinaryAccuracy(b *layers.Build, logits, targets, weights *G.Node) (Metric, 
 func MeanAbsoluteError(b *layers.Build, outputs, targets, weights *G.Node) (Metric, error) {
 	sum, count, err := ops.SumDistance(b.Env(), kernel.AbsoluteError, outputs, targets, weights)
 	return Metric{Name: "mean_absolute_error", Sum: sum, Count: count}, err
-}
-
-// Perplexity returns e to the power of a mean cross-entropy, named "perplexity": as many classes as a model that knows
-// no more would choose from, each with the same chance. The loss is the mean over a batch, as layers.CrossEntropy
-// returns it, in nats.
-func Perplexity(loss *G.Node) Metric {
-	return Metric{Name: "perplexity", Sum: loss, Of: math.Exp}
-}
-
-// ErrorRate returns 1 − m, named "error_rate", for the share m of what is right: what is wrong of Accuracy,
-// BinaryAccuracy or ExactMatch.
-func ErrorRate(m Metric) Metric {
-	of := m.Of
-	return Metric{Name: "error_rate", Sum: m.Sum, Count: m.Count, Of: func(mean float64) float64 {
-		if of != nil {
-			mean = of(mean)
-		}
-		return 1 - mean
-	}}
 }

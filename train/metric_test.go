@@ -283,23 +283,6 @@ func TestMetricsOfNumbers(t *testing.T) {
 	}
 }
 
-// TestMetricsOfMeans are those that only turn a mean into a value.
-func TestMetricsOfMeans(t *testing.T) {
-	g := newMetricGraph(t, tensor.Float64)
-	loss := g.floats([]float64{1}, 1)
-	perplexity := train.Perplexity(loss)
-	if perplexity.Sum != loss || perplexity.Count != nil || perplexity.Name != "perplexity" || math.Abs(perplexity.Of(math.Log(65))-65) > 1e-12 {
-		t.Errorf("%+v, %v of the logarithm of 65", perplexity, perplexity.Of(math.Log(65)))
-	}
-	rate := train.ErrorRate(train.Metric{Name: "accuracy", Sum: loss, Count: loss})
-	if rate.Sum != loss || rate.Count != loss || rate.Name != "error_rate" || rate.Of(0.75) != 0.25 {
-		t.Errorf("%+v, %v of 0.75", rate, rate.Of(0.75))
-	}
-	if again := train.ErrorRate(rate); again.Of(0.75) != 0.75 {
-		t.Errorf("what isn't wrong is %v of 0.75", again.Of(0.75))
-	}
-}
-
 // TestMetricsLeaveTheGradientAlone: to the bit, in graphs with and without metrics.
 func TestMetricsLeaveTheGradientAlone(t *testing.T) {
 	x := make([]float64, 2*3*4)

@@ -33,7 +33,7 @@ func newTrain(group train.Group) *cobra.Command {
 	var live bool
 	var watchAddr string
 	how := watched{Task: task.Task{Group: group}} // but for the task itself
-	s, _ := defaults(data.DefaultRule, 0)
+	s, _ := defaults(task.Names()[0], 0)
 	cmd := &cobra.Command{
 		Use:   "train",
 		Short: "Train a model until it stops improving",

@@ -97,10 +97,10 @@ func TestExtremes(t *testing.T) {
 			return results, nil
 		}),
 		extremes.Of(struct{ Factor float64 }{2}, func(c struct{ Factor float64 }) ([]float64, error) {
-			return scheduled(optim.WarmUp(3).Then(3, optim.Constant(c.Factor)))
+			return scheduled(optim.WarmUp(3).Then(3, constant(c.Factor)))
 		}),
 		extremes.Of(struct{ Steps int }{10}, func(c struct{ Steps int }) ([]float64, error) {
-			return scheduled(optim.WarmUp(c.Steps).Then(c.Steps, optim.InverseSquareRoot(c.Steps)).Every(c.Steps).Times(optim.Constant(0.5)))
+			return scheduled(optim.WarmUp(c.Steps).Then(c.Steps, optim.InverseSquareRoot(c.Steps)).Every(c.Steps).Times(constant(0.5)))
 		}),
 		extremes.Of(struct {
 			Steps    int

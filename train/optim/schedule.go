@@ -17,14 +17,14 @@ type Schedule func(step int) float64
 func checked(s Schedule, most float64, factors ...float64) Schedule {
 	for _, x := range factors {
 		if !(x >= 0 && x <= most) {
-			return Constant(math.NaN())
+			return constant(math.NaN())
 		}
 	}
 	return func(step int) float64 { return s(max(step, 0)) }
 }
 
-// Constant is factor throughout.
-func Constant(factor float64) Schedule { return func(int) float64 { return factor } }
+// constant is factor throughout.
+func constant(factor float64) Schedule { return func(int) float64 { return factor } }
 
 // WarmUp rises linearly from 1/steps to 1 over the first steps, and stays there.
 func WarmUp(steps int) Schedule {

@@ -23,6 +23,9 @@ func readSchedules(t *testing.T) map[string][]float64 {
 	return rates
 }
 
+// constant is a schedule of one's own.
+func constant(factor float64) optim.Schedule { return func(int) float64 { return factor } }
+
 func TestSchedulesAgreeWithPyTorch(t *testing.T) {
 	want := readSchedules(t)
 	for name, s := range map[string]optim.Schedule{
@@ -32,7 +35,7 @@ func TestSchedulesAgreeWithPyTorch(t *testing.T) {
 		"growing restarts":      optim.CosineRestarts(8, 2, 0),
 		"staircase":             optim.Staircase(15, 0.3),
 		"one cycle":             optim.OneCycle(61, 20, 1./25, 1./25/1e4),
-		"constant, then linear": optim.Constant(0.5).Then(12, optim.Linear(30, 0.9, 0.1)),
+		"constant, then linear": constant(0.5).Then(12, optim.Linear(30, 0.9, 0.1)),
 		"product":               optim.Staircase(10, 0.5).Times(optim.Linear(25, 0.2, 1)),
 	} {
 		if len(want[name]) != 60 {

@@ -284,7 +284,7 @@ func TestNormAndRate(t *testing.T) {
 	params := newModel(tensor.Float64)[1:]
 	params[0].grad = dense(tensor.Float64, []float64{3, 0, -4, 0}, 4)
 	before := numbers(params[0].value)
-	solver := &optim.Solver{Rule: optim.SGD{}, LearningRate: 0.5, ClipNorm: 1, Schedule: optim.Constant(0.5)}
+	solver := &optim.Solver{Rule: optim.SGD{}, LearningRate: 0.5, ClipNorm: 1, Schedule: constant(0.5)}
 	if err := solver.Step(valueGrads(params)); err != nil {
 		t.Fatal(err)
 	}

@@ -84,8 +84,8 @@ func (c *Config) checkData() error {
 // check checks the settings: those of a caller, and those of a config.json that anybody may have written. Before New
 // has decided what is left to the rows of a file, they may be left so.
 func (c *Config) check(decided bool) error {
-	if c.Format != Format {
-		return setting.Errorf("%s must be %d, got %d", setting.Path("format"), Format, c.Format)
+	if c.Format != format {
+		return setting.Errorf("%s must be %d, got %d", setting.Path("format"), format, c.Format)
 	}
 	if err := c.checkData(); err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// Format is the version of config.json that this package writes, and the only one that it reads.
-const Format = 3
+// format is the version of config.json that this package writes, and the only one that it reads.
+const format = 3
 
 // A Config is all that decides a run.
 type Config struct {
@@ -113,7 +113,7 @@ var fileTasks = []data.Rule{
 	{Name: "tagging", Kind: data.KindTagging, About: "the tag that a file has for each token"},
 }
 
-// Names returns the name of every task that Named knows, data.DefaultRule first.
+// Names returns the name of every task that Named knows, first that of the task to learn by default.
 func Names() []string {
 	names := append(data.Names(), textTask)
 	for _, r := range fileTasks {
@@ -154,7 +154,7 @@ func Named(name string, maxLen int) (Config, error) {
 // learned from the rows of a file.
 func Defaults(rule data.Rule) Config {
 	c := Config{
-		Format: Format, Task: rule, Seed: 1,
+		Format: format, Task: rule, Seed: 1,
 		Data:  Data{Validation: 1000},
 		Model: layers.ModelConfig{Dim: 32, Layers: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}}},
 		Training: Training{

@@ -214,10 +214,10 @@ func parseConfig(content []byte) (c Config, err error) {
 		return c, readable(err)
 	}
 	switch {
-	case version.Format < Format:
-		return c, fmt.Errorf("this run folder is of an older format, %d, and heed reads format %d: train it again", version.Format, Format)
-	case version.Format > Format:
-		return c, fmt.Errorf("this run folder is of a newer format, %d, and heed reads format %d: update heed", version.Format, Format)
+	case version.Format < format:
+		return c, fmt.Errorf("this run folder is of an older format, %d, and heed reads format %d: train it again", version.Format, format)
+	case version.Format > format:
+		return c, fmt.Errorf("this run folder is of a newer format, %d, and heed reads format %d: update heed", version.Format, format)
 	}
 	d := json.NewDecoder(bytes.NewReader(content))
 	d.DisallowUnknownFields()

@@ -362,8 +362,7 @@ func TestCollisionsAreFound(t *testing.T) {
 	}
 	_, _, capturing := task.capture(b, "")
 	for name, err := range map[string]error{"Evaluate": evaluating, "Predict": predicting, "capture": capturing} {
-		var collision *layers.CollisionError
-		if !errors.As(err, &collision) {
+		if err == nil || !strings.Contains(err.Error(), "another name") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
