@@ -226,7 +226,7 @@ func TestTooManyDates(t *testing.T) {
 		t.Skip("draws more than a million dates")
 	}
 	_, err := NewSplit(named(t, "dates", 0), 1, 6000)
-	wantError(t, err, "6000 validation sources wanted, but found only 4")
+	wantError(t, err, "validation asks for 6000, but found only 4")
 }
 
 func TestDatesAreNoTags(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/setting"
 )
 
 // Split draws a rule's examples for training and for validation. No source is ever drawn for both: one source in eight
@@ -28,13 +29,8 @@ const (
 	drawsASource  = 64
 )
 
-// A ValidationError says that a Split can't have as many validation sources as NewSplit is asked for.
-type ValidationError struct{ text string }
-
-func (e *ValidationError) Error() string { return e.text }
-
 // NewSplit returns the split of a rule that a seed decides, with so many distinct validation sources (or answers, where
-// the rule keeps those apart), from 0 to 1,048,576. It is a *ValidationError if a bounded number of draws finds fewer
+// the rule keeps those apart), from 0 to 1,048,576. It is an error if a bounded number of draws finds fewer
 // that are held out: the error says how many, which for short sources is all there are. The rule must have its Sample
 // and Answer.
 func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
@@ -42,7 +38,7 @@ func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 		return nil, fmt.Errorf("task %s: MaxLen must be from 1 to %d, got %d", rule.Name, longest, rule.MaxLen)
 	}
 	if validation < 0 || validation > maxValidation {
-		return nil, &ValidationError{fmt.Sprintf("task %s: validation takes 0 to %d sources, got %d", rule.Name, maxValidation, validation)}
+		return nil, setting.Errorf("task %s: %s takes 0 to %d sources, got %d", rule.Name, setting.Path("validation"), maxValidation, validation)
 	}
 	s := &Split{rule: rule, seed: seed}
 	rng := newRand(seed, forValidation, 0, 0)
@@ -67,8 +63,8 @@ func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 	if !trains {
 		return nil, fmt.Errorf("task %s: seed %d leaves no source to train on", rule.Name, seed)
 	}
-	return nil, &ValidationError{fmt.Sprintf("task %s, sources of at most %d symbols: %d validation sources wanted, but found only %d that are held out: ask for fewer",
-		rule.Name, rule.MaxLen, validation, len(s.validation))}
+	return nil, setting.Errorf("task %s, sources of at most %d symbols: %s asks for %d, but found only %d that are held out: ask for fewer",
+		rule.Name, rule.MaxLen, setting.Path("validation"), validation, len(s.validation))
 }
 
 // HeldOut reports whether a source is kept from training. Any string may be asked about.

@@ -125,7 +125,7 @@ func TestNewSplitTooMany(t *testing.T) {
 		}
 	}
 	_, err := NewSplit(named(t, "add", 0), 1, 2000)
-	wantError(t, err, fmt.Sprintf("2000 validation sources wanted, but found only %d that are held out", held))
+	wantError(t, err, fmt.Sprintf("validation asks for 2000, but found only %d that are held out", held))
 	if all := newSplit(t, "add", 0, 1, held); len(all.Validation()) != held {
 		t.Errorf("%d sources, want all %d", len(all.Validation()), held)
 	}

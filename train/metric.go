@@ -13,13 +13,10 @@ import (
 //
 // The functions of this package that return a Metric add nodes to the graph of their inputs, which have no gradient. Of
 // two with one name, one needs another Name. A metric of one's own is this struct, with scalar nodes of dtype float32
-// or float64. The root of a mean squared error, the perplexity of a mean cross-entropy in nats, and what is wrong of an
-// Accuracy are
+// or float64. The root of a mean squared error, and the perplexity of a mean cross-entropy in nats, are
 //
 //	Metric{Name: "rmse", Sum: meanSquaredError, Of: math.Sqrt}
 //	Metric{Name: "perplexity", Sum: crossEntropy, Of: math.Exp}
-// Metric{Name: "error_rate", Sum: accuracy.Sum, Count: accuracy.Count, Of: func(mean float64) float64 { return 1 - mean
-// }}
 type Metric struct {
 	Name string  // with "train_" or "val_" before it, its name in the history
 	Sum  *G.Node // of the batch

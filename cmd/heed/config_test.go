@@ -138,7 +138,7 @@ func TestHostileConfigs(t *testing.T) {
 	// Of the data, predicting needs none: it finds what eval finds first only because the weights are of another
 	// config.json.
 	write(t, path, with("data.validation", "2000000"))
-	fail(t, heed("eval", dir), 1, path, "2000000", "(data.validation)")
+	fail(t, heed("eval", dir), 1, path, "2000000", "data.validation")
 	fail(t, heed("predict", dir, "abc"), 1, task.WeightsFile, "they are the weights of another run: of \"config.json ")
 	write(t, path, good)
 	succeed(t, "predict", dir, "abc")

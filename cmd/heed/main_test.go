@@ -291,7 +291,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --task=add --max-len=4", "5 symbols"},
 		{"train --max-len=65", "1 to 64"},
 		{"train --task=add --validation=5000", "found only"},
-		{"train --max-len=1", "ask for fewer (--validation)"},
+		{"train --max-len=1", "--validation asks for 1000"},
 		{"eval", "takes one run folder, got 0"},
 		{"eval a b", "takes one run folder, got 2"},
 		{"eval;", "name is empty"},

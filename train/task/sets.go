@@ -68,12 +68,8 @@ func openRule(c *Config) (set, error) {
 		return nil, asConfigError(err)
 	}
 	split, err := data.NewSplit(c.Task, c.Seed, c.Data.Validation)
-	var wrongNumber *data.ValidationError
-	if errors.As(err, &wrongNumber) {
-		return nil, setting.Errorf("%w (%s)", err, setting.Path("data.validation"))
-	}
 	if err != nil {
-		return nil, asConfigError(err)
+		return nil, asConfigError(setting.Within("data", err))
 	}
 	s := &ruleSet{coder, split, split.Validation()}
 	examples, err := split.Train(0, 0, 1)

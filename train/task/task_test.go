@@ -254,7 +254,7 @@ func TestSplitErrors(t *testing.T) {
 			c.Seed = 17
 		}, "task copy: seed 17 leaves no source to train on"},
 		{"too many", func(c *Config) { c.Data.Validation = 1<<20 + 1 },
-			"task copy: validation takes 0 to 1048576 sources, got 1048577 (data.validation)"},
+			"task copy: data.validation takes 0 to 1048576 sources, got 1048577"},
 	} {
 		c := small(t, "copy")
 		test.change(&c)
