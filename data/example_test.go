@@ -125,22 +125,22 @@ func ExampleText() {
 		log.Fatal(err)
 	}
 
-	text, err := data.OpenText(path)
+	text, err := data.OpenText(path, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer text.Close()
-	fmt.Println(text.Len(), "characters,", text.Vocab().Len(), "symbols")
+	fmt.Println(text.Len(), "characters,", text.Tokenizer().Len(), "symbols")
 
 	batch, err := text.ValidationBatch([]int{0}, 3, 0)
 	if err != nil {
 		log.Fatal(err)
 	}
-	input, err := text.Vocab().Decode(batch.Inputs)
+	input, err := text.Tokenizer().Decode(batch.Inputs)
 	if err != nil {
 		log.Fatal(err)
 	}
-	target, err := text.Vocab().Decode(batch.Targets)
+	target, err := text.Tokenizer().Decode(batch.Targets)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -21,8 +21,8 @@ import (
 //
 // A Text of tokens has those of a Tokenizer in place of characters, and keeps them in memory, of 4 bytes each.
 //
-// The file must not change while the Text is open: what is found to have changed is an error. Make one with OpenText,
-// OpenTextWith or OpenTextBPE.
+// The file must not change while the Text is open: what is found to have changed is an error. Make one with OpenText
+// or OpenTextBPE.
 type Text struct {
 	name    string
 	source  io.ReaderAt
@@ -47,15 +47,17 @@ var errChanged = errors.New("the file changed while it was open")
 // OpenText reads a file once, to count its characters and to collect its vocabulary, in the order of code points. The
 // error names the file if it is missing, unreadable, empty or no regular file; if it isn't UTF-8, it wraps a
 // *tokenizer.InvalidUTF8Error. Close the Text after use.
-func OpenText(path string) (*Text, error) { return openText(path, nil) }
-
-// OpenTextWith is like OpenText, but takes the tokenizer, such as a saved model's. With a *tokenizer.Vocab the Text has
+//
+// A tokenizer that isn't nil, such as a saved model's, makes the ids instead. With a *tokenizer.Vocab the Text has
 // characters; a character that the Vocab lacks is an error that wraps a *tokenizer.UnknownSymbolError. With another
 // Tokenizer the Text has tokens. It encodes the text in parts, each of which ends before white space that follows
 // something else, or where the training part ends.
-func OpenTextWith(path string, t tokenizer.Tokenizer) (*Text, error) {
+func OpenText(path string, t tokenizer.Tokenizer) (*Text, error) {
+	if t == nil {
+		return openText(path, nil)
+	}
 	vocab, characters := t.(*tokenizer.Vocab)
-	if t == nil || characters && vocab == nil || t.Len() == 0 {
+	if characters && vocab == nil || t.Len() == 0 {
 		return nil, fmt.Errorf("text %q: the vocabulary given has no symbols", path)
 	}
 	if characters {
@@ -181,9 +183,6 @@ func (t *Text) units() string {
 	}
 	return "characters"
 }
-
-// Vocab returns the vocabulary of the text, or the one that it was opened with. It is nil of a text of tokens.
-func (t *Text) Vocab() *tokenizer.Vocab { return t.vocab }
 
 // Tokenizer returns what makes the ids: the Vocab, or that of the tokens.
 func (t *Text) Tokenizer() tokenizer.Tokenizer {

@@ -18,6 +18,12 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
+// vocabOf returns the characters of a text, or nil of a text of tokens.
+func vocabOf(t *Text) *tokenizer.Vocab {
+	v, _ := t.Tokenizer().(*tokenizer.Vocab)
+	return v
+}
+
 func TestOpenText(t *testing.T) {
 	tests := []struct{ name, text, vocab string }{
 		{"one character", "x", "x"},
@@ -30,13 +36,13 @@ func TestOpenText(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			text, err := OpenText(write(t, tc.text))
+			text, err := OpenText(write(t, tc.text), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer text.Close()
-			if text.Vocab().Symbols() != tc.vocab {
-				t.Errorf("symbols %q, want %q", text.Vocab().Symbols(), tc.vocab)
+			if vocabOf(text).Symbols() != tc.vocab {
+				t.Errorf("symbols %q, want %q", vocabOf(text).Symbols(), tc.vocab)
 			}
 			checkWindows(t, text, tc.text)
 		})
@@ -55,14 +61,14 @@ func TestOpenTextErrors(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			text, err := OpenText(tc.path)
+			text, err := OpenText(tc.path, nil)
 			wantError(t, err, tc.want, tc.path)
 			if text != nil {
 				t.Error("a text all the same")
 			}
 		})
 	}
-	if _, err := OpenText(tests[0].path); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := OpenText(tests[0].path, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v isn't fs.ErrNotExist", err)
 	}
 }
@@ -76,7 +82,7 @@ func TestOpenTextUnreadable(t *testing.T) {
 		f.Close()
 		t.Skip("this user may read any file")
 	}
-	_, err := OpenText(path)
+	_, err := OpenText(path, nil)
 	wantError(t, err, path, "give a UTF-8 text file that can be read")
 	if !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("%v isn't fs.ErrPermission", err)
@@ -87,7 +93,7 @@ func TestOpenTextNotRegular(t *testing.T) {
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Skipf("no device at %s", os.DevNull)
 	}
-	_, err := OpenText(os.DevNull)
+	_, err := OpenText(os.DevNull, nil)
 	wantError(t, err, os.DevNull, "isn't a regular file")
 }
 
@@ -107,30 +113,30 @@ func TestInvalidUTF8Offset(t *testing.T) {
 	}
 }
 
-func TestOpenTextWith(t *testing.T) {
+func TestOpenTextOfVocab(t *testing.T) {
 	vocab, err := tokenizer.NewVocab("zyxcbaé")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := OpenTextWith(write(t, "abcé"), vocab)
+	text, err := OpenText(write(t, "abcé"), vocab)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer text.Close()
 	ids := make([]int, 4)
-	if err := text.Window(ids, 0); err != nil || !slices.Equal(ids, []int{5, 4, 3, 6}) || text.Vocab() != vocab {
+	if err := text.Window(ids, 0); err != nil || !slices.Equal(ids, []int{5, 4, 3, 6}) || vocabOf(text) != vocab {
 		t.Errorf("ids %v, %v", ids, err)
 	}
 
 	path := write(t, strings.Repeat("é", 3000)+"!")
-	_, err = OpenTextWith(path, vocab)
+	_, err = OpenText(path, vocab)
 	wantError(t, err, path, `symbol '!' at position 3000 (from 0) isn't one of the 7 known: "zyxcbaé"`)
 	var unknown *tokenizer.UnknownSymbolError
 	if !errors.As(err, &unknown) || unknown.Symbol != '!' || unknown.Position != 3000 {
 		t.Errorf("got %v", err)
 	}
 	for _, none := range []*tokenizer.Vocab{nil, {}} {
-		_, err = OpenTextWith(path, none)
+		_, err = OpenText(path, none)
 		wantError(t, err, path, "no symbols")
 	}
 }
@@ -151,7 +157,7 @@ func TestWindowOutOfRange(t *testing.T) {
 func TestFileChanges(t *testing.T) {
 	original := strings.Repeat("ab", 5000)
 	path := write(t, original)
-	text, err := OpenText(path)
+	text, err := OpenText(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +199,7 @@ type failing struct{ err error }
 func (f failing) ReadAt([]byte, int64) (int, error) { return 0, f.err }
 
 func TestClose(t *testing.T) {
-	text, err := OpenText(write(t, "abc"))
+	text, err := OpenText(write(t, "abc"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +213,7 @@ func TestClose(t *testing.T) {
 
 func TestWindowConcurrently(t *testing.T) {
 	s := strings.Repeat("aé世𝄞", 3000)
-	text, err := OpenText(write(t, s))
+	text, err := OpenText(write(t, s), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,8 +276,8 @@ func FuzzText(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if text.Vocab().Symbols() != string(distinct(want)) || text.Len() != len(want) {
-			t.Fatalf("%d characters of %q", text.Len(), text.Vocab().Symbols())
+		if vocabOf(text).Symbols() != string(distinct(want)) || text.Len() != len(want) {
+			t.Fatalf("%d characters of %q", text.Len(), vocabOf(text).Symbols())
 		}
 		checkWindow(t, text, want, 0, len(want))
 		inside := start >= 0 && start <= len(want) && n >= 0 && n <= len(want)-start
@@ -312,7 +318,7 @@ func checkWindow(t *testing.T, text *Text, want []rune, start, n int) {
 		t.Error(err)
 		return
 	}
-	if got, err := text.Vocab().Decode(ids); err != nil || got != string(want[start:start+n]) {
+	if got, err := vocabOf(text).Decode(ids); err != nil || got != string(want[start:start+n]) {
 		t.Errorf("the window of %d at %d is %q, %v", n, start, got, err)
 	}
 }

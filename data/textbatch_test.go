@@ -209,7 +209,7 @@ func TestTextBatchSizes(t *testing.T) {
 }
 
 func TestTinyShakespeare(t *testing.T) {
-	text, err := OpenText("../../shared/data/tinyshakespeare.txt")
+	text, err := OpenText("../../shared/data/tinyshakespeare.txt", nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skip("there is no ../shared/data/tinyshakespeare.txt beside the repository")
 	}
@@ -217,14 +217,14 @@ func TestTinyShakespeare(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer text.Close()
-	if text.Len() != 1_115_394 || text.Vocab().Len() != 65 || text.trainLen() != 1_003_854 {
-		t.Errorf("%d characters, %d symbols, %d train", text.Len(), text.Vocab().Len(), text.trainLen())
+	if text.Len() != 1_115_394 || vocabOf(text).Len() != 65 || text.trainLen() != 1_003_854 {
+		t.Errorf("%d characters, %d symbols, %d train", text.Len(), vocabOf(text).Len(), text.trainLen())
 	}
 	ids := make([]int, 14)
 	if err := text.Window(ids, 0); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := text.Vocab().Decode(ids); err != nil || got != "First Citizen:" {
+	if got, err := vocabOf(text).Decode(ids); err != nil || got != "First Citizen:" {
 		t.Errorf("it starts with %q, %v", got, err)
 	}
 }
@@ -253,7 +253,7 @@ func BenchmarkOpenText(b *testing.B) {
 }
 
 func BenchmarkTrainBatch(b *testing.B) {
-	text, err := OpenText(write(b, strings.Repeat("To be, or not to be: that is the question.\n", 20_000)))
+	text, err := OpenText(write(b, strings.Repeat("To be, or not to be: that is the question.\n", 20_000)), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func TestOpenTextBPE(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := tokenizerFile(t, text.Tokenizer()), tokenizerFile(t, tok); got != want || text.Vocab() != nil {
+			if got, want := tokenizerFile(t, text.Tokenizer()), tokenizerFile(t, tok); got != want || vocabOf(text) != nil {
 				t.Fatalf("learned %s, want %s", got, want)
 			}
 			want, err := tok.Encode(train)
@@ -140,7 +140,7 @@ func TestTextBPEBatches(t *testing.T) {
 func TestOpenTextWithTokens(t *testing.T) {
 	content := strings.Repeat("the other ", 20)
 	first := openBPE(t, content, 260)
-	other, err := OpenTextWith(write(t, content+"世"), first.Tokenizer()) // which it knows by its bytes
+	other, err := OpenText(write(t, content+"世"), first.Tokenizer()) // which it knows by its bytes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestOpenTextWithTokens(t *testing.T) {
 	_, err = OpenTextBPE(write(t, "x"), 256)
 	wantError(t, err, "they have nothing in them")
 	path := write(t, content)
-	text, err := OpenText(path)
+	text, err := OpenText(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,12 +48,6 @@ func NewCache(batch, capacity int) (*Cache, error) {
 	}, nil
 }
 
-// Batch returns the number of sequences, B.
-func (c *Cache) Batch() int { return c.batch }
-
-// Capacity returns how many tokens each sequence can have.
-func (c *Cache) Capacity() int { return c.capacity }
-
 // Lengths returns how many tokens of each sequence are held.
 func (c *Cache) Lengths() []int { return slices.Clone(c.lengths) }
 

@@ -34,11 +34,12 @@ type Config struct {
 // keys and values that a Session keeps were made with the weights of that time: Reset it after the weights change.
 // Make one with New.
 type Session struct {
-	cache   *layers.Cache
-	buffers *layers.Buffers // of all graphs, which run in turn
-	cores   int
-	vocab   int
-	forward forward
+	cache    *layers.Cache
+	capacity int             // of the cache: tokens of a sequence
+	buffers  *layers.Buffers // of all graphs, which run in turn
+	cores    int
+	vocab    int
+	forward  forward
 
 	single  *graph   // for steps of one token a sequence; nil once the session is closed
 	prompts []*graph // for longer steps, one for each length of the longest row; the one used last comes first
@@ -95,7 +96,7 @@ func newSession(d *layers.Decoder, batch, capacity, cores int, forward forward) 
 		return nil, fmt.Errorf("decode: logits of %d sequences, each of %d tokens: %w", batch, vocab, err)
 	}
 	return &Session{
-		cache: cache, buffers: &layers.Buffers{}, cores: cores, vocab: vocab, forward: forward,
+		cache: cache, capacity: capacity, buffers: &layers.Buffers{}, cores: cores, vocab: vocab, forward: forward,
 		counts: make([]int, batch), values: make([]float64, batch*vocab), logits: make([][]float64, batch),
 	}, nil
 }
@@ -130,7 +131,7 @@ func checkMask(option string, m layers.Mask) error {
 }
 
 // Batch returns the number of sequences, B.
-func (s *Session) Batch() int { return s.cache.Batch() }
+func (s *Session) Batch() int { return len(s.counts) }
 
 // Vocab returns the number of different tokens, V.
 func (s *Session) Vocab() int { return s.vocab }
@@ -140,7 +141,7 @@ func (s *Session) Room(sequence int) int {
 	if sequence < 0 || sequence >= s.Batch() {
 		return 0
 	}
-	return s.cache.Capacity() - s.cache.Lengths()[sequence]
+	return s.capacity - s.cache.Lengths()[sequence]
 }
 
 // Step appends tokens to the sequences and returns the logits of what follows: see Model. Steps of one token a sequence
@@ -198,7 +199,7 @@ func (s *Session) count(tokens [][]int) (longest int, err error) {
 	}
 	lengths := s.cache.Lengths()
 	for i, row := range tokens {
-		if room := s.cache.Capacity() - lengths[i]; len(row) > room {
+		if room := s.capacity - lengths[i]; len(row) > room {
 			return 0, noRoom(i, room, len(row))
 		}
 		if err := checkTokens(row, s.vocab); err != nil {

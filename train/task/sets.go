@@ -141,15 +141,15 @@ func readText(c *Config) (*data.Text, error) {
 	path := c.Data.File
 	switch {
 	case c.Task.Source != nil:
-		return data.OpenTextWith(path, c.Task.Source)
+		return data.OpenText(path, c.Task.Source)
 	case c.Task.Alphabet != "":
 		vocab, err := tokenizer.NewVocab(c.Task.Alphabet)
 		if err != nil {
 			return nil, err
 		}
-		return data.OpenTextWith(path, vocab)
+		return data.OpenText(path, vocab)
 	case c.Data.SourceUnits != tokenizer.BPE:
-		return data.OpenText(path)
+		return data.OpenText(path, nil)
 	}
 	if info, err := os.Stat(path); err == nil && c.Data.VocabSize == 0 {
 		c.Data.VocabSize = idsFor(int(info.Size()))
@@ -172,7 +172,7 @@ func (s *textSet) describe(c *Config) error {
 	}
 	c.Data.SHA256 = sum
 	if c.Task.Source == nil {
-		c.Task.Alphabet = s.Vocab().Symbols()
+		c.Task.Alphabet = s.Tokenizer().(*tokenizer.Vocab).Symbols()
 	} else if c.Data.Tokenizers, err = tokenizerSums(c.Task); err != nil {
 		return err
 	}
