@@ -157,7 +157,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse parses what anybody may type: what is parsed goes to JSON and back.
+// FuzzParse parses what anybody may type: what is parsed goes to JSON and back, and to a text and back.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"circle", "polygon,sides=3", `polygon,color="a,b",sizes=[1,2]`, "polygon,color=\xff,sides=1e1"} {
 		f.Add(text)
@@ -176,6 +176,10 @@ func FuzzParse(f *testing.F) {
 		}
 		if back, err := shapes.Unmarshal(data); err != nil || !reflect.DeepEqual(back, v) && !strings.Contains(text, "[]") {
 			t.Fatalf("%q: %s: got %+v, %v, want %+v", text, data, back, err, v)
+		}
+		choice := shapes.Choice()
+		if back, err := choice.Parse(choice.Text(v)); err != nil || !reflect.DeepEqual(back, v) && !strings.Contains(text, "[]") {
+			t.Fatalf("%q: %s: got %+v, %v, want %+v", text, choice.Text(v), back, err, v)
 		}
 	})
 }
