@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -96,6 +97,7 @@ func logitsOf(t testing.TB, p *layers.Params, block layers.BlockConfig, position
 // TestBuffersChangeNoBit runs graphs of three lengths, for training and evaluation, in random order over the same
 // Buffers, in which all that is given back is spoiled. Each returns what it returns with memory of its own.
 func TestBuffersChangeNoBit(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	attention := layers.AttentionConfig{Heads: 2, Dropout: 0.2}
 	blocks := map[string]layers.BlockConfig{
@@ -141,6 +143,7 @@ func TestBuffersChangeNoBit(t *testing.T) {
 
 // TestBuffersHoldWhatTheLongestNeeds measures graphs of five lengths, whichever is built and run first.
 func TestBuffersHoldWhatTheLongestNeeds(t *testing.T) {
+	testseed.Slow(t)
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 	block := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU}, Dropout: 0.1}
 	m := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 64, Layers: 2, Positions: layers.None{}, Block: block}))

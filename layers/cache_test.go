@@ -10,6 +10,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -102,6 +103,7 @@ func cacheConfigs() map[string]layers.ModelConfig {
 // TestCachedDecodingIsTheFullPass continues sequences of unlike lengths, some tokens at a time, and compares the logits
 // with those of a graph that is given each whole sequence, and can't see the future.
 func TestCachedDecodingIsTheFullPass(t *testing.T) {
+	testseed.Slow(t)
 	sequences := [][]int{{1, 2, 3, 4, 5, 6, 0, 1, 3, 5, 2, 2}, {6, 5, 4, 0, 0, 2, 1, 6, 3, 3}}
 	steps := [][]int{{5, 3}, {1, 1}, {1, 1}, {1, 3}, {1, 0}, {3, 2}} // how many tokens each gets
 	t.Parallel()

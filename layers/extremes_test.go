@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/extremes"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -94,6 +95,7 @@ func tried(build func(r *trial) (*G.Node, error)) (results []float64, err error)
 }
 
 func TestExtremes(t *testing.T) {
+	testseed.Slow(t)
 	type window = layers.Window
 	mask := layers.Mask{Causal: true, Window: &window{Left: 2, Right: 1}, Slopes: []float64{0.5, 0.25}}
 	init := layers.Normal(0.1)

@@ -9,6 +9,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/layers/gradcheck"
@@ -87,6 +88,7 @@ func TestCollidingNames(t *testing.T) {
 // TestManyBlocks builds a training graph of 300 blocks, in which no two of some thousand nodes have one hash, and runs
 // one of 40: Gorgonia's time to compile grows with the square of the nodes.
 func TestManyBlocks(t *testing.T) {
+	testseed.Slow(t)
 	build := func(blocks int) *G.Node {
 		model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), layers.ModelConfig{
 			Vocab: 3, Positions: layers.Rotary{}, Dim: 2, Layers: blocks, Block: layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Hidden: 2}},

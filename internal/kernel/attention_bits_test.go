@@ -4,6 +4,8 @@ import (
 	"math"
 	"runtime"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // TestAttentionIsTheSameBits on any number of cores, in shapes that are divided in every way.
@@ -55,7 +57,7 @@ func TestAttentionIsTheSameBits(t *testing.T) {
 
 // TestAttentionAllocatesNothing once it has its memory, and that is linear in the length.
 func TestAttentionAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if testseed.Race {
 		t.Skip("the race detector drops what pools hold")
 	}
 	for _, shape := range [][4]int{{32, 2, 16, 16}, {1, 1, 300, 300}} {
@@ -73,7 +75,7 @@ func TestAttentionAllocatesNothing(t *testing.T) {
 
 // TestAttentionMemoryIsLinear allocates for 16,384 queries and keys, at once and in a run.
 func TestAttentionMemoryIsLinear(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || testseed.Race {
 		t.Skip("some seconds")
 	}
 	const length, width = 16384, 8

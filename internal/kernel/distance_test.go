@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 var distances = []Distance{SquaredError, AbsoluteError, HuberError, BinaryCrossEntropy}
@@ -79,7 +81,7 @@ func TestDistanceBits(t *testing.T) {
 			bits := math.Float64bits(run(cores))
 			return append(slices.Clone(dx), float32(bits>>44), float32(bits>>22&(1<<22-1)), float32(bits&(1<<22-1)))
 		})
-		if raceEnabled {
+		if testseed.Race {
 			continue // the race detector empties pools
 		}
 		if allocs := testing.AllocsPerRun(20, func() { run(0) }); allocs >= 1 {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // gemmShapes are products that are divided in all ways: count, m, n, k.
@@ -82,7 +84,7 @@ func accuracy[F Float](t *testing.T, s [4]int, a, b, c []F) {
 }
 
 func TestGemmAllocates(t *testing.T) {
-	if raceEnabled {
+	if testseed.Race {
 		t.Skip("the race detector empties pools")
 	}
 	for _, s := range gemmShapes {

@@ -11,7 +11,7 @@ import (
 )
 
 // quick reports whether to try fewer sizes.
-func quick() bool { return testing.Short() || raceEnabled }
+func quick() bool { return testing.Short() || testseed.Race }
 
 // canary is what lies between the rows of C and before every slice.
 const canary = -12345
@@ -202,7 +202,7 @@ func testGemmRandom[F Float](t *testing.T) {
 	g := newGemmChecker[F](t)
 	r := rand.New(rand.NewSource(int64(testseed.Of(t))))
 	tries := testseed.Cases(24)
-	if raceEnabled {
+	if testseed.Race {
 		tries = 6
 	}
 	for try := range tries {

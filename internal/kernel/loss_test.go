@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // smoothedLoss is the loss of a row and its gradient, from the definition, in double precision.
@@ -113,7 +115,7 @@ func TestSmoothCrossEntropyBits(t *testing.T) {
 		run(cores)
 		return slices.Concat(losses, d)
 	})
-	if raceEnabled {
+	if testseed.Race {
 		return // the race detector empties pools
 	}
 	if allocs := testing.AllocsPerRun(20, func() { run(0) }); allocs >= 1 {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // TestVectorSpecials has NaN and infinities where they count, and where they don't.
@@ -71,7 +73,7 @@ func testSpecials[F Float](t *testing.T) {
 
 // TestVectorAllocates has nothing allocated in the steady state, inline and divided.
 func TestVectorAllocates(t *testing.T) {
-	if raceEnabled {
+	if testseed.Race {
 		t.Skip("the race detector empties pools")
 	}
 	const n, w = 128, 256
