@@ -11,15 +11,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/internal/watch"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/report"
 )
 
 // progress is a line at the end of a terminal that shows how a training goes, if there is a terminal that it can be
 // drawn on. It has no colours.
 type progress struct {
-	run     *watch.Run
-	plan    watch.Plan
+	run     *report.Live
+	plan    report.Plan
 	to      io.Writer // nil for no line
 	unicode bool      // the terminal shows it
 
@@ -28,8 +28,8 @@ type progress struct {
 	mark  string    // how the line of a check begins that is the best one; empty where the next one isn't
 }
 
-func newProgress(w io.Writer, plan watch.Plan) *progress {
-	p := &progress{run: watch.New(plan), plan: plan, unicode: showsUnicode(os.Getenv)}
+func newProgress(w io.Writer, plan report.Plan) *progress {
+	p := &progress{run: report.NewLive(plan), plan: plan, unicode: showsUnicode(os.Getenv)}
 	if terminal(w) != nil && os.Getenv("TERM") != "dumb" {
 		p.to = w
 	}
@@ -72,7 +72,7 @@ func (p *progress) checked(history []train.Check, best int) {
 }
 
 // line returns what there is to show, as much of it as there is room for.
-func (p *progress) line(now watch.Now, losses []float64, width int) string {
+func (p *progress) line(now report.Now, losses []float64, width int) string {
 	epoch := fmt.Sprintf("Epoch %d", now.Epoch)
 	if p.plan.Epochs > 0 {
 		epoch += fmt.Sprintf(", %d in all", p.plan.Epochs)

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heed-go/heed/internal/watch"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/report"
 )
 
 // screen is what a terminal shows, its lines without trailing blanks, after what is written to it.
@@ -47,7 +47,7 @@ func screen(written string) []string {
 // However long an epoch is, its line is alone on the screen and the progress below it, and in the end there is none.
 func TestProgress(t *testing.T) {
 	var terminal bytes.Buffer
-	p := newProgress(&terminal, watch.Plan{Steps: 4, Epochs: 7})
+	p := newProgress(&terminal, report.Plan{Steps: 4, Epochs: 7})
 	p.to = &terminal
 	out := p.over(&terminal, false)
 	var want []string
@@ -75,8 +75,8 @@ func TestProgress(t *testing.T) {
 
 // What there is no room for isn't shown, and what is left is whole.
 func TestProgressFits(t *testing.T) {
-	p := newProgress(new(bytes.Buffer), watch.Plan{Steps: 200, Epochs: 7})
-	now := watch.Now{Epoch: 2, Step: 150, Loss: 0.037042, Rate: 719.4, EpochLeft: 62 * time.Second, RunLeft: 3602 * time.Second}
+	p := newProgress(new(bytes.Buffer), report.Plan{Steps: 200, Epochs: 7})
+	now := report.Now{Epoch: 2, Step: 150, Loss: 0.037042, Rate: 719.4, EpochLeft: 62 * time.Second, RunLeft: 3602 * time.Second}
 	for _, c := range []struct {
 		width   int
 		unicode bool
@@ -98,7 +98,7 @@ func TestProgressFits(t *testing.T) {
 		}
 	}
 	p.plan.Epochs = 0
-	now = watch.Now{Epoch: 2, Step: 1, Loss: 2, EpochLeft: -1, RunLeft: -1}
+	now = report.Now{Epoch: 2, Step: 1, Loss: 2, EpochLeft: -1, RunLeft: -1}
 	if got, want := p.line(now, []float64{2}, 80), "Epoch 2  [--------------------]  1/200  loss 2"; got != want {
 		t.Errorf("where nothing is known of the time there is %q, want %q", got, want)
 	}
@@ -129,7 +129,7 @@ func TestProgressOnlyToATerminal(t *testing.T) {
 	}
 	defer f.Close()
 	for _, w := range []io.Writer{f, new(bytes.Buffer)} {
-		p := newProgress(w, watch.Plan{Steps: 4})
+		p := newProgress(w, report.Plan{Steps: 4})
 		p.step(0, 0, 1)
 		if p.to != nil {
 			t.Error("there is progress, though there is no terminal")
@@ -145,17 +145,17 @@ func TestBestSoFar(t *testing.T) {
 	const line = "Epoch 1: Train=0.457, Val=0.300"
 	for _, c := range []struct {
 		name   string
-		plan   watch.Plan
+		plan   report.Plan
 		people bool
 		best   int
 		line   string
 		want   string
 	}{
-		{"the best", watch.Plan{Steps: 4}, true, 1, line, line + "; best so far\n"},
-		{"another", watch.Plan{Steps: 4}, true, 0, line, line + "\n"},
-		{"of a pipe", watch.Plan{Steps: 4}, false, 1, line, line + "\n"},
-		{"of steps", watch.Plan{Steps: 4, CheckEvery: 2}, true, 1, "Step 8: Train=0.457", "Step 8: Train=0.457; best so far\n"},
-		{"other lines", watch.Plan{Steps: 4}, true, 1, "Early stopping at epoch 1", "Early stopping at epoch 1\n"},
+		{"the best", report.Plan{Steps: 4}, true, 1, line, line + "; best so far\n"},
+		{"another", report.Plan{Steps: 4}, true, 0, line, line + "\n"},
+		{"of a pipe", report.Plan{Steps: 4}, false, 1, line, line + "\n"},
+		{"of steps", report.Plan{Steps: 4, CheckEvery: 2}, true, 1, "Step 8: Train=0.457", "Step 8: Train=0.457; best so far\n"},
+		{"other lines", report.Plan{Steps: 4}, true, 1, "Early stopping at epoch 1", "Early stopping at epoch 1\n"},
 	} {
 		var got strings.Builder
 		p := newProgress(&got, c.plan)

@@ -16,8 +16,8 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/atomicfile"
-	"github.com/heed-go/heed/internal/report"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/report"
 	"github.com/heed-go/heed/train/task"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/internal/report"
+	"github.com/heed-go/heed/train/report"
 	"github.com/heed-go/heed/train/task"
 )
 

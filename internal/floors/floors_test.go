@@ -25,8 +25,8 @@ const (
 // programs at the top, which share what is theirs. A name that ends in a slash stands for all below it.
 var floors = [][]string{
 	{"cmd/", "examples/", "docs/"},
-	{"internal/report", "train/task/serve"},
-	{"train/task", "train/mpi", "internal/bench", "internal/watch"},
+	{"train/report", "train/task/serve"},
+	{"train/task", "train/mpi", "internal/bench"},
 	{"train", "layers/decode"},
 	{"layers", "layers/gradcheck"},
 	{"internal/ops", "train/optim"},

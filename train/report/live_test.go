@@ -1,4 +1,4 @@
-package watch
+package report
 
 import (
 	"math"
@@ -13,7 +13,7 @@ type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time         { return c.at }
 func (c *clock) pass(d time.Duration)   { c.at = c.at.Add(d) }
-func (c *clock) start(p Plan) *Run      { return newRun(p, c.now) }
+func (c *clock) start(p Plan) *Live     { return newLive(p, c.now) }
 func near(got, want time.Duration) bool { return (got - want).Abs() < time.Millisecond }
 
 func TestNow(t *testing.T) {
@@ -89,7 +89,7 @@ func TestRateOfLate(t *testing.T) {
 
 // However many steps there are, a curve has few points, which say what the steps did.
 func TestCurveOfAMillionSteps(t *testing.T) {
-	r := New(Plan{Steps: 1000})
+	r := NewLive(Plan{Steps: 1000})
 	const steps = 1_000_000
 	for i := range steps {
 		r.Step(i/1000, i%1000, float64(i))
@@ -114,7 +114,7 @@ func TestCurveOfAMillionSteps(t *testing.T) {
 			t.Errorf("part %d of 5 has a mean of %.0f, want about %.0f", i, loss, want)
 		}
 	}
-	if n := len(New(Plan{Steps: 1}).Losses(5)); n != 0 {
+	if n := len(NewLive(Plan{Steps: 1}).Losses(5)); n != 0 {
 		t.Errorf("%d losses of no steps", n)
 	}
 }

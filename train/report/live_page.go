@@ -1,4 +1,4 @@
-package watch
+package report
 
 import (
 	_ "embed"
@@ -53,7 +53,7 @@ progress { width: min(40rem, 100%); }
 //
 // A client is sent the state of the run when it comes and, every half a second, whenever there is another. There is no
 // queue: who is slow is sent fewer states, and training waits for nobody.
-func (r *Run) Handler(title, about string) (http.Handler, error) {
+func (l *Live) Handler(title, about string) (http.Handler, error) {
 	var content strings.Builder
 	about, title = text.Escape(about), text.Escape(title)
 	if err := body.Execute(&content, struct{ Title, About string }{title, about}); err != nil {
@@ -67,7 +67,7 @@ func (r *Run) Handler(title, about string) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", whole)
-	mux.HandleFunc("GET /events", r.events)
+	mux.HandleFunc("GET /events", l.events)
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		for name, value := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"} {
 			w.Header().Set(name, value)
@@ -77,13 +77,13 @@ func (r *Run) Handler(title, about string) (http.Handler, error) {
 }
 
 // events sends the run's states until it or the client has ended.
-func (r *Run) events(w http.ResponseWriter, q *http.Request) {
-	if r.watchers.Add(1) > maxWatchers {
-		r.watchers.Add(-1)
+func (l *Live) events(w http.ResponseWriter, q *http.Request) {
+	if l.watchers.Add(1) > maxWatchers {
+		l.watchers.Add(-1)
 		http.Error(w, fmt.Sprintf("%d clients read the events of this run, which is all there may be", maxWatchers), http.StatusServiceUnavailable)
 		return
 	}
-	defer r.watchers.Add(-1)
+	defer l.watchers.Add(-1)
 	w.Header().Set("Content-Type", "text/event-stream")
 	if q.Method == http.MethodHead {
 		return
@@ -105,7 +105,7 @@ func (r *Run) events(w http.ResponseWriter, q *http.Request) {
 	defer tick.Stop()
 	var seen state
 	for said := time.Now(); failed == nil; {
-		now := r.state()
+		now := l.state()
 		if now.checked != seen.checked {
 			send(event("checks", now.checks()))
 		}
@@ -121,7 +121,7 @@ func (r *Run) events(w http.ResponseWriter, q *http.Request) {
 		}
 		select {
 		case <-tick.C:
-		case <-r.ended:
+		case <-l.ended:
 		case <-q.Context().Done():
 			return
 		}
@@ -187,17 +187,17 @@ func (c column) MarshalJSON() ([]byte, error) {
 }
 
 // state returns the run's state.
-func (r *Run) state() state {
-	now := r.Now()
-	r.mu.Lock()
+func (l *Live) state() state {
+	now := l.Now()
+	l.mu.Lock()
 	s := state{
-		Run: r.began.UnixNano(), Epoch: now.Epoch, Step: now.Step, Steps: r.plan.Steps, Epochs: r.plan.Epochs,
+		Run: l.began.UnixNano(), Epoch: now.Epoch, Step: now.Step, Steps: l.plan.Steps, Epochs: l.plan.Epochs,
 		Rate: now.Rate, EpochLeft: now.EpochLeft.Seconds(), RunLeft: now.RunLeft.Seconds(),
-		Seconds: r.now().Sub(r.began).Seconds(), Ended: r.because,
-		version: r.version, checked: r.checked, history: r.history, best: r.best,
+		Seconds: l.now().Sub(l.began).Seconds(), Ended: l.because,
+		version: l.version, checked: l.checked, history: l.history, best: l.best,
 	}
-	points := slices.Clone(r.curve.whole())
-	r.mu.Unlock()
+	points := slices.Clone(l.curve.whole())
+	l.mu.Unlock()
 	c := &s.Curve
 	var timed sums
 	for _, p := range points {

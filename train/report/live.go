@@ -1,6 +1,4 @@
-// Package watch follows a training run: how far it has come, how fast it goes, when it may end, and its losses, in
-// memory that doesn't grow with the run. It shows them on a live page.
-package watch
+package report
 
 import (
 	"math"
@@ -20,8 +18,9 @@ type Plan struct {
 	MaxTime    time.Duration // of this training; 0 for no limit
 }
 
-// A Run is what is known of a training run. Training tells it of steps and checks, and any goroutine may ask.
-type Run struct {
+// A Live follows a training run: how far it has come, how fast it goes, when it may end, and its losses, in memory that
+// doesn't grow with the run. Training tells it of steps and checks, and any goroutine may ask.
+type Live struct {
 	plan  Plan
 	now   func() time.Time
 	began time.Time
@@ -43,56 +42,56 @@ type Run struct {
 	watchers atomic.Int32
 }
 
-// New returns a Run of that plan, which begins now.
-func New(p Plan) *Run { return newRun(p, time.Now) }
+// NewLive returns a Live for a run with that plan, which begins now.
+func NewLive(p Plan) *Live { return newLive(p, time.Now) }
 
-func newRun(p Plan, now func() time.Time) *Run {
+func newLive(p Plan, now func() time.Time) *Live {
 	if p.CheckEvery == 0 {
 		p.CheckEvery = p.Steps
 	}
-	return &Run{plan: p, now: now, began: now(), best: -1, version: 1, ended: make(chan struct{})}
+	return &Live{plan: p, now: now, began: now(), best: -1, version: 1, ended: make(chan struct{})}
 }
 
 // Step takes note of a training step, counted from 0 in each epoch.
-func (r *Run) Step(epoch, step int, loss float64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.version++
-	r.taken = epoch*r.plan.Steps + step + 1
-	now, of := r.now(), sums{n: 1, loss: loss}
-	if !r.last.IsZero() { // how long the first step takes says nothing: it builds graphs
-		of.timed, of.seconds = 1, now.Sub(r.last).Seconds()
+func (l *Live) Step(epoch, step int, loss float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.version++
+	l.taken = epoch*l.plan.Steps + step + 1
+	now, of := l.now(), sums{n: 1, loss: loss}
+	if !l.last.IsZero() { // how long the first step takes says nothing: it builds graphs
+		of.timed, of.seconds = 1, now.Sub(l.last).Seconds()
 	}
-	r.last = now
-	r.steps.add(of, 1)
-	r.recent.add(of, math.Exp(-of.seconds/10))
-	r.curve.add(r.taken, of)
+	l.last = now
+	l.steps.add(of, 1)
+	l.recent.add(of, math.Exp(-of.seconds/10))
+	l.curve.add(l.taken, of)
 }
 
 // Checked takes note of the checks so far, one or more, which it keeps, and of which is the best, -1 for none: after a
 // check, or before the first step of a run that goes on.
-func (r *Run) Checked(history []train.Check, best int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.version++
-	r.checked++
-	r.history, r.best = history, best
-	if r.last.IsZero() {
-		r.taken = history[len(history)-1].Step
+func (l *Live) Checked(history []train.Check, best int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.version++
+	l.checked++
+	l.history, l.best = history, best
+	if l.last.IsZero() {
+		l.taken = history[len(history)-1].Step
 		return
 	}
-	now := r.now()
-	r.checks.add(sums{timed: 1, seconds: now.Sub(r.last).Seconds()}, 1)
-	r.last = now
+	now := l.now()
+	l.checks.add(sums{timed: 1, seconds: now.Sub(l.last).Seconds()}, 1)
+	l.last = now
 }
 
 // End takes note that the run has ended, and why. It is called once, after all steps and checks.
-func (r *Run) End(because string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.version++
-	r.because = because
-	close(r.ended)
+func (l *Live) End(because string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.version++
+	l.because = because
+	close(l.ended)
 }
 
 // A Now is where a run stands.
@@ -107,39 +106,39 @@ type Now struct {
 }
 
 // Now returns where the run stands.
-func (r *Run) Now() Now {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := Now{EpochLeft: -1, RunLeft: r.left()}
-	if r.taken > 0 {
-		n.Epoch = (r.taken - 1) / r.plan.Steps
-		n.Step = r.taken - n.Epoch*r.plan.Steps
+func (l *Live) Now() Now {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := Now{EpochLeft: -1, RunLeft: l.left()}
+	if l.taken > 0 {
+		n.Epoch = (l.taken - 1) / l.plan.Steps
+		n.Step = l.taken - n.Epoch*l.plan.Steps
 	}
-	if r.recent.n > 0 {
-		n.Loss = r.recent.mean()
+	if l.recent.n > 0 {
+		n.Loss = l.recent.mean()
 	}
-	if n.Rate = r.recent.rate(); n.Rate > 0 {
-		n.EpochLeft = seconds(float64(r.plan.Steps-n.Step) / n.Rate)
+	if n.Rate = l.recent.rate(); n.Rate > 0 {
+		n.EpochLeft = seconds(float64(l.plan.Steps-n.Step) / n.Rate)
 	}
 	return n
 }
 
 // left returns how long the run is still to take, or -1.
-func (r *Run) left() time.Duration {
-	p, left := r.plan, time.Duration(-1)
+func (l *Live) left() time.Duration {
+	p, left := l.plan, time.Duration(-1)
 	to := p.Epochs * p.Steps
 	if p.MaxSteps > 0 && (to == 0 || p.MaxSteps < to) {
 		to = p.MaxSteps
 	}
-	if rate := r.steps.rate(); to > 0 && rate > 0 {
-		took := float64(max(0, to-r.taken)) / rate
-		if checks := r.checks.rate(); checks > 0 {
-			took += float64(max(0, to/p.CheckEvery-r.taken/p.CheckEvery)) / checks
+	if rate := l.steps.rate(); to > 0 && rate > 0 {
+		took := float64(max(0, to-l.taken)) / rate
+		if checks := l.checks.rate(); checks > 0 {
+			took += float64(max(0, to/p.CheckEvery-l.taken/p.CheckEvery)) / checks
 		}
 		left = seconds(took)
 	}
 	if p.MaxTime > 0 {
-		limit := max(0, p.MaxTime-r.now().Sub(r.began))
+		limit := max(0, p.MaxTime-l.now().Sub(l.began))
 		if left < 0 || limit < left {
 			left = limit
 		}
@@ -152,10 +151,10 @@ func seconds(s float64) time.Duration {
 }
 
 // Losses returns the losses of this training's steps, in as many parts of it as n, or fewer: the mean of each.
-func (r *Run) Losses(n int) []float64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	points := r.curve.whole()
+func (l *Live) Losses(n int) []float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	points := l.curve.whole()
 	losses := make([]float64, min(n, len(points)))
 	for i := range losses {
 		var part sums

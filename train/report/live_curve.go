@@ -1,4 +1,4 @@
-package watch
+package report
 
 // sums are of some steps or checks, some of which were timed.
 type sums struct{ n, loss, timed, seconds float64 }

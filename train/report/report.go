@@ -1,5 +1,5 @@
 // Package report makes the page of a run: how training went, what was learned of what, and what the model makes of
-// examples that it was validated on. It also makes a page that compares runs.
+// examples that it was validated on. It also makes a page that compares runs, and a live page of a run that goes on.
 package report
 
 import (
