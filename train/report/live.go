@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -9,32 +10,24 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// A Plan is what a run is to do.
-type Plan struct {
-	Steps      int           // of an epoch
-	Epochs     int           // at most; 0 for no limit
-	CheckEvery int           // steps from one check to the next; 0 for those of an epoch
-	MaxSteps   int           // of all epochs; 0 for no limit
-	MaxTime    time.Duration // of this training; 0 for no limit
-}
-
 // A Live follows a training run: how far it has come, how fast it goes, when it may end, and its losses, in memory that
-// doesn't grow with the run. Training tells it of steps and checks, and any goroutine may ask.
+// doesn't grow with the number of steps. Training tells it of steps and checks. Any goroutine may call its methods.
 type Live struct {
-	plan  Plan
-	now   func() time.Time
-	began time.Time
+	perEpoch int // steps
+	config   train.Config
+	now      func() time.Time
+	began    time.Time
 
-	mu      sync.Mutex
-	last    time.Time // when the last step or check was over; zero before the first step
-	taken   int       // steps of all epochs
-	steps   sums      // of this training
-	recent  sums      // of this training, fading over some ten seconds
-	checks  sums      // of this training
-	curve   curve
-	history []train.Check
-	best    int    // in history; -1 for none
-	because string // why the run has ended; empty before
+	mu       sync.Mutex
+	last     time.Time // when the last step or check was over; zero before the first step
+	taken    int       // steps of all epochs
+	steps    sums      // of this training
+	recent   sums      // of this training, fading over some ten seconds
+	checks   sums      // of this training
+	curve    curve
+	history  []train.Check
+	stopping train.EarlyStopping // has observed the history, and so knows its best check
+	because  string              // why the run has ended; empty before
 
 	version, checked int // rise when anything changes, and when history does
 
@@ -42,47 +35,54 @@ type Live struct {
 	watchers atomic.Int32
 }
 
-// NewLive returns a Live for a run with that plan, which begins now.
-func NewLive(p Plan) *Live { return newLive(p, time.Now) }
+// NewLive returns a Live for a run that begins now. An epoch has that many steps, at least 1. Of the Config, the limits
+// say when the run may end, and Stopping says which check is the best.
+func NewLive(steps int, c train.Config) *Live { return newLive(steps, c, time.Now) }
 
-func newLive(p Plan, now func() time.Time) *Live {
-	if p.CheckEvery == 0 {
-		p.CheckEvery = p.Steps
+func newLive(steps int, c train.Config, now func() time.Time) *Live {
+	return &Live{
+		perEpoch: steps, config: c, now: now, began: now(), stopping: train.EarlyStopping{Stopping: c.Stopping}, version: 1,
+		ended: make(chan struct{}),
 	}
-	return &Live{plan: p, now: now, began: now(), best: -1, version: 1, ended: make(chan struct{})}
 }
 
-// Step takes note of a training step, counted from 0 in each epoch.
-func (l *Live) Step(epoch, step int, loss float64) {
+// Step takes note of a training step, counted from 0 in each epoch, and returns false. It is for train.Config's OnStep.
+func (l *Live) Step(epoch, step int, loss float64) (stop bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.version++
-	l.taken = epoch*l.plan.Steps + step + 1
-	now, of := l.now(), sums{n: 1, loss: loss}
-	if !l.last.IsZero() { // how long the first step takes says nothing: it builds graphs
-		of.timed, of.seconds = 1, now.Sub(l.last).Seconds()
+	l.taken = epoch*l.perEpoch + step + 1
+	now, one := l.now(), sums{n: 1, loss: loss}
+	if !l.last.IsZero() { // the time of the first step says nothing: it builds graphs
+		one.timed, one.seconds = 1, now.Sub(l.last).Seconds()
 	}
 	l.last = now
-	l.steps.add(of, 1)
-	l.recent.add(of, math.Exp(-of.seconds/10))
-	l.curve.add(l.taken, of)
+	l.steps.add(one, 1)
+	l.recent.add(one, math.Exp(-one.seconds/10))
+	l.curve.add(l.taken, one)
+	return false
 }
 
-// Checked takes note of the checks so far, one or more, which it keeps, and of which is the best, -1 for none: after a
-// check, or before the first step of a run that goes on.
-func (l *Live) Checked(history []train.Check, best int) {
+// Check takes note of the checks so far, at least one, and returns false and nil. It is for train.Config's OnCheck,
+// which Fit calls after a check, and before the first step if it resumes. Check keeps the history, and finds the best
+// check itself.
+func (l *Live) Check(history []train.Check, _ bool) (stop bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.version++
 	l.checked++
-	l.history, l.best = history, best
+	for _, c := range history[l.stopping.Checks:] {
+		l.stopping.Observe(l.stopping.Monitored(c))
+	}
+	l.history = history
 	if l.last.IsZero() {
 		l.taken = history[len(history)-1].Step
-		return
+		return false, nil
 	}
 	now := l.now()
 	l.checks.add(sums{timed: 1, seconds: now.Sub(l.last).Seconds()}, 1)
 	l.last = now
+	return false, nil
 }
 
 // End takes note that the run has ended, and why. It is called once, after all steps and checks.
@@ -94,51 +94,52 @@ func (l *Live) End(because string) {
 	close(l.ended)
 }
 
-// A Now is where a run stands.
-type Now struct {
-	Epoch, Step int     // the epoch under way, from 0, and how many of its steps have been taken
-	Loss        float64 // of the last steps
-	Rate        float64 // steps a second, of the last steps; 0 where it isn't known yet
+// standing says where a run stands.
+type standing struct {
+	epoch, step int     // the epoch under way, from 0, and how many of its steps have been taken
+	loss        float64 // of the last steps
+	rate        float64 // steps per second, of the last steps; 0 where it isn't known yet
 
-	// EpochLeft and RunLeft are how long the epoch's steps and the whole run, with its checks, are still to take: at
-	// most, where it may stop early. They are below 0 where that isn't known, or the run has no end.
-	EpochLeft, RunLeft time.Duration
+	// epochLeft and runLeft are the times that the epoch's steps and the whole run, with its checks, still take: at
+	// most, where it may stop early. They are below 0 where the time isn't known, or the run has no end.
+	epochLeft, runLeft time.Duration
 }
 
-// Now returns where the run stands.
-func (l *Live) Now() Now {
+// stands returns where the run stands.
+func (l *Live) stands() standing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := Now{EpochLeft: -1, RunLeft: l.left()}
+	s := standing{epochLeft: -1, runLeft: l.left()}
 	if l.taken > 0 {
-		n.Epoch = (l.taken - 1) / l.plan.Steps
-		n.Step = l.taken - n.Epoch*l.plan.Steps
+		s.epoch = (l.taken - 1) / l.perEpoch
+		s.step = l.taken - s.epoch*l.perEpoch
 	}
 	if l.recent.n > 0 {
-		n.Loss = l.recent.mean()
+		s.loss = l.recent.mean()
 	}
-	if n.Rate = l.recent.rate(); n.Rate > 0 {
-		n.EpochLeft = seconds(float64(l.plan.Steps-n.Step) / n.Rate)
+	if s.rate = l.recent.rate(); s.rate > 0 {
+		s.epochLeft = seconds(float64(l.perEpoch-s.step) / s.rate)
 	}
-	return n
+	return s
 }
 
-// left returns how long the run is still to take, or -1.
+// left returns how long the run still takes, or -1.
 func (l *Live) left() time.Duration {
-	p, left := l.plan, time.Duration(-1)
-	to := p.Epochs * p.Steps
-	if p.MaxSteps > 0 && (to == 0 || p.MaxSteps < to) {
-		to = p.MaxSteps
+	c, left := l.config, time.Duration(-1)
+	end := c.MaxEpochs * l.perEpoch
+	if c.MaxSteps > 0 && (end == 0 || c.MaxSteps < end) {
+		end = c.MaxSteps
 	}
-	if rate := l.steps.rate(); to > 0 && rate > 0 {
-		took := float64(max(0, to-l.taken)) / rate
+	if rate := l.steps.rate(); end > 0 && rate > 0 {
+		took := float64(max(0, end-l.taken)) / rate
 		if checks := l.checks.rate(); checks > 0 {
-			took += float64(max(0, to/p.CheckEvery-l.taken/p.CheckEvery)) / checks
+			every := cmp.Or(c.CheckEvery, l.perEpoch)
+			took += float64(max(0, end/every-l.taken/every)) / checks
 		}
 		left = seconds(took)
 	}
-	if p.MaxTime > 0 {
-		limit := max(0, p.MaxTime-l.now().Sub(l.began))
+	if c.MaxTime > 0 {
+		limit := max(0, c.MaxTime-l.now().Sub(l.began))
 		if left < 0 || limit < left {
 			left = limit
 		}
@@ -150,8 +151,8 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(s*float64(time.Second), math.MaxInt64/2))
 }
 
-// Losses returns the losses of this training's steps, in as many parts of it as n, or fewer: the mean of each.
-func (l *Live) Losses(n int) []float64 {
+// losses divides this training into n parts, or fewer, and returns the mean loss of each.
+func (l *Live) losses(n int) []float64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	points := l.curve.whole()

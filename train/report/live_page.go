@@ -188,13 +188,16 @@ func (c column) MarshalJSON() ([]byte, error) {
 
 // state returns the run's state.
 func (l *Live) state() state {
-	now := l.Now()
+	stands := l.stands()
 	l.mu.Lock()
 	s := state{
-		Run: l.began.UnixNano(), Epoch: now.Epoch, Step: now.Step, Steps: l.plan.Steps, Epochs: l.plan.Epochs,
-		Rate: now.Rate, EpochLeft: now.EpochLeft.Seconds(), RunLeft: now.RunLeft.Seconds(),
+		Run: l.began.UnixNano(), Epoch: stands.epoch, Step: stands.step, Steps: l.perEpoch, Epochs: l.config.MaxEpochs,
+		Rate: stands.rate, EpochLeft: stands.epochLeft.Seconds(), RunLeft: stands.runLeft.Seconds(),
 		Seconds: l.now().Sub(l.began).Seconds(), Ended: l.because,
-		version: l.version, checked: l.checked, history: l.history, best: l.best,
+		version: l.version, checked: l.checked, history: l.history, best: -1,
+	}
+	if l.stopping.Improved {
+		s.best = l.stopping.BestCheck
 	}
 	points := slices.Clone(l.curve.whole())
 	l.mu.Unlock()

@@ -8,73 +8,73 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// clock is a time that stands still until it is told to go on.
-type clock struct{ at time.Time }
+// fakeClock shows a time that stands still until it is told to pass.
+type fakeClock struct{ shows time.Time }
 
-func (c *clock) now() time.Time         { return c.at }
-func (c *clock) pass(d time.Duration)   { c.at = c.at.Add(d) }
-func (c *clock) start(p Plan) *Live     { return newLive(p, c.now) }
-func near(got, want time.Duration) bool { return (got - want).Abs() < time.Millisecond }
+func (c *fakeClock) now() time.Time       { return c.shows }
+func (c *fakeClock) pass(d time.Duration) { c.shows = c.shows.Add(d) }
+func near(got, want time.Duration) bool   { return (got - want).Abs() < time.Millisecond }
 
-func TestNow(t *testing.T) {
+func TestStanding(t *testing.T) {
 	step, check := 100*time.Millisecond, 3*time.Second
 	for _, c := range []struct {
 		name   string
-		plan   Plan
+		steps  int // of an epoch
+		config train.Config
 		epochs int // taken, each with a check
-		steps  int // taken then
-		want   Now
+		more   int // steps taken then
+		want   standing
 	}{
-		{"nothing yet", Plan{Steps: 10, Epochs: 4}, 0, 0, Now{EpochLeft: -1, RunLeft: -1}},
-		{"the first step", Plan{Steps: 10, Epochs: 4}, 0, 1, Now{Step: 1, Loss: 2, EpochLeft: -1, RunLeft: -1}},
-		{"before a check", Plan{Steps: 10, Epochs: 4}, 0, 4, Now{Step: 4, Loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 36 * step}},
-		{"with checks to come", Plan{Steps: 10, Epochs: 4}, 2, 4, Now{Epoch: 2, Step: 4, Loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 16*step + 2*check}},
-		{"no end", Plan{Steps: 10}, 2, 4, Now{Epoch: 2, Step: 4, Loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: -1}},
-		{"steps to end it", Plan{Steps: 10, Epochs: 4, MaxSteps: 26}, 2, 4, Now{Epoch: 2, Step: 4, Loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 2 * step}},
-		{"time to end it", Plan{Steps: 10, MaxTime: 9 * time.Second}, 2, 4, Now{Epoch: 2, Step: 4, Loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 9*time.Second - 24*step - 2*check}},
-		{"checks within an epoch", Plan{Steps: 10, Epochs: 4, CheckEvery: 5}, 2, 4, Now{Epoch: 2, Step: 4, Loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 16*step + 4*check}},
-		{"done", Plan{Steps: 10, Epochs: 2}, 2, 0, Now{Epoch: 1, Step: 10, Loss: 2, Rate: 10}},
+		{"nothing yet", 10, train.Config{MaxEpochs: 4}, 0, 0, standing{epochLeft: -1, runLeft: -1}},
+		{"the first step", 10, train.Config{MaxEpochs: 4}, 0, 1, standing{step: 1, loss: 2, epochLeft: -1, runLeft: -1}},
+		{"before a check", 10, train.Config{MaxEpochs: 4}, 0, 4, standing{step: 4, loss: 2, rate: 10, epochLeft: 6 * step, runLeft: 36 * step}},
+		{"with checks to come", 10, train.Config{MaxEpochs: 4}, 2, 4, standing{epoch: 2, step: 4, loss: 2, rate: 10, epochLeft: 6 * step, runLeft: 16*step + 2*check}},
+		{"no end", 10, train.Config{}, 2, 4, standing{epoch: 2, step: 4, loss: 2, rate: 10, epochLeft: 6 * step, runLeft: -1}},
+		{"steps to end it", 10, train.Config{MaxEpochs: 4, MaxSteps: 26}, 2, 4, standing{epoch: 2, step: 4, loss: 2, rate: 10, epochLeft: 6 * step, runLeft: 2 * step}},
+		{"time to end it", 10, train.Config{MaxTime: 9 * time.Second}, 2, 4, standing{epoch: 2, step: 4, loss: 2, rate: 10, epochLeft: 6 * step, runLeft: 9*time.Second - 24*step - 2*check}},
+		{"checks within an epoch", 10, train.Config{MaxEpochs: 4, CheckEvery: 5}, 2, 4, standing{epoch: 2, step: 4, loss: 2, rate: 10, epochLeft: 6 * step, runLeft: 16*step + 4*check}},
+		{"done", 10, train.Config{MaxEpochs: 2}, 2, 0, standing{epoch: 1, step: 10, loss: 2, rate: 10}},
 	} {
-		clock := &clock{time.Unix(1e9, 0)}
-		r := clock.start(c.plan)
-		for i := range c.epochs*c.plan.Steps + c.steps {
+		clock := &fakeClock{time.Unix(1e9, 0)}
+		r := newLive(c.steps, c.config, clock.now)
+		for i := range c.epochs*c.steps + c.more {
 			clock.pass(step)
-			r.Step(i/c.plan.Steps, i%c.plan.Steps, 2)
-			if i+1 <= c.epochs*c.plan.Steps && (i+1)%c.plan.Steps == 0 {
+			r.Step(i/c.steps, i%c.steps, 2)
+			if i+1 <= c.epochs*c.steps && (i+1)%c.steps == 0 {
 				clock.pass(check)
-				r.Checked(make([]train.Check, i/c.plan.Steps+1), 0)
+				r.Check(make([]train.Check, i/c.steps+1), true)
 			}
 		}
-		got := r.Now()
-		if got.Epoch != c.want.Epoch || got.Step != c.want.Step || math.Abs(got.Loss-c.want.Loss) > 1e-9 || math.Abs(got.Rate-c.want.Rate) > 1e-6 ||
-			!near(got.EpochLeft, c.want.EpochLeft) || !near(got.RunLeft, c.want.RunLeft) {
+		got := r.stands()
+		if got.epoch != c.want.epoch || got.step != c.want.step || math.Abs(got.loss-c.want.loss) > 1e-9 || math.Abs(got.rate-c.want.rate) > 1e-6 ||
+			!near(got.epochLeft, c.want.epochLeft) || !near(got.runLeft, c.want.runLeft) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
 }
 
 // A run that goes on knows where it is, and says nothing of times that it hasn't measured.
-func TestNowOfARunThatGoesOn(t *testing.T) {
-	clock := &clock{time.Unix(1e9, 0)}
-	r := clock.start(Plan{Steps: 10, Epochs: 4})
+func TestStandingOfARunThatGoesOn(t *testing.T) {
+	clock := &fakeClock{time.Unix(1e9, 0)}
+	r := newLive(10, train.Config{MaxEpochs: 4}, clock.now)
 	clock.pass(time.Hour)
-	r.Checked([]train.Check{{Step: 10}, {Step: 20}}, 1)
-	if got, want := r.Now(), (Now{Epoch: 1, Step: 10, EpochLeft: -1, RunLeft: -1}); got != want {
+	r.Check([]train.Check{{Step: 10}, {Step: 20}}, true)
+	if got, want := r.stands(), (standing{epoch: 1, step: 10, epochLeft: -1, runLeft: -1}); got != want {
 		t.Errorf("at first %+v, want %+v", got, want)
 	}
 	clock.pass(time.Hour)
 	r.Step(2, 0, 3)
 	clock.pass(time.Second)
 	r.Step(2, 1, 3)
-	if got, want := r.Now(), (Now{Epoch: 2, Step: 2, Loss: 3, Rate: 1, EpochLeft: 8 * time.Second, RunLeft: 18 * time.Second}); got != want {
+	if got, want := r.stands(), (standing{epoch: 2, step: 2, loss: 3, rate: 1, epochLeft: 8 * time.Second, runLeft: 18 * time.Second}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
 // The rate is that of late.
 func TestRateOfLate(t *testing.T) {
-	clock := &clock{time.Unix(1e9, 0)}
-	r := clock.start(Plan{Steps: 10000})
+	clock := &fakeClock{time.Unix(1e9, 0)}
+	r := newLive(10000, train.Config{}, clock.now)
 	for i := range 1100 {
 		clock.pass(10 * time.Millisecond)
 		if i >= 1000 {
@@ -82,14 +82,14 @@ func TestRateOfLate(t *testing.T) {
 		}
 		r.Step(0, i, 1)
 	}
-	if got := r.Now().Rate; got < 0.98 || got > 1.1 {
+	if got := r.stands().rate; got < 0.98 || got > 1.1 {
 		t.Errorf("%.3f steps a second, want about 1", got)
 	}
 }
 
 // However many steps there are, a curve has few points, which say what the steps did.
 func TestCurveOfAMillionSteps(t *testing.T) {
-	r := NewLive(Plan{Steps: 1000})
+	r := NewLive(1000, train.Config{})
 	const steps = 1_000_000
 	for i := range steps {
 		r.Step(i/1000, i%1000, float64(i))
@@ -108,13 +108,13 @@ func TestCurveOfAMillionSteps(t *testing.T) {
 	if from < steps*99/100 {
 		t.Errorf("the curve ends at step %d of %d", from, steps)
 	}
-	losses := r.Losses(5)
+	losses := r.losses(5)
 	for i, loss := range losses {
 		if want := float64(2*i+1) / 10 * steps; math.Abs(loss-want) > 0.01*steps {
 			t.Errorf("part %d of 5 has a mean of %.0f, want about %.0f", i, loss, want)
 		}
 	}
-	if n := len(NewLive(Plan{Steps: 1}).Losses(5)); n != 0 {
+	if n := len(NewLive(1, train.Config{}).losses(5)); n != 0 {
 		t.Errorf("%d losses of no steps", n)
 	}
 }
