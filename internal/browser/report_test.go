@@ -37,7 +37,11 @@ func longRun(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := (&report.Run{Dir: dir, Run: run, Model: model}).Write(t.Context(), f); err != nil {
+	page := report.FromTask(dir, run)
+	if err := page.AddAnswers(t.Context(), &task.Task{Model: model}, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := page.Write(f); err != nil {
 		t.Fatal(err)
 	}
 	return f.Name()

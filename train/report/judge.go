@@ -43,16 +43,17 @@ const (
 )
 
 // judge adds what the model makes of some examples.
-func (v *view) judge(ctx context.Context) error {
-	if v.Model == nil || len(v.Examples) == 0 {
+func (v *answers) judge(ctx context.Context) error {
+	examples := v.Examples()
+	if len(examples) == 0 {
 		return nil
 	}
-	some := spread(v.Examples, v.Config.Task.Kind == data.KindSeq2Seq)
+	some := spread(examples, v.Config.Task.Kind == data.KindSeq2Seq)
 	r, err := v.Model.Judge(ctx, some, task.PredictOptions{})
 	if err != nil {
 		return err
 	}
-	v.Report, v.Some = r, len(some) < len(v.Examples)
+	v.Report, v.Some = r, len(some) < len(examples)
 	if r.Kind == data.KindClassification || r.Kind == data.KindTagging && v.Config.Data.File != "" {
 		v.Confusion = confusionOf(&r.Classes)
 	} else {

@@ -1,60 +1,89 @@
-// Package report makes the page of a run: how training went, what was learned of what, and what the model makes of
-// examples that it was validated on. It also makes a page that compares runs, and a live page of a run that goes on.
+// Package report shows how a training went, and how it goes on.
+//
+// A Run is a training run. Its Write writes a page about it: one HTML file with the curves, the checks in a table and
+// the settings. Compare writes a page that compares several. After a train.Fit of one's own, a Run has its Result and
+// whatever else the page should say:
+//
+//	result, err := train.Fit(ctx, problem, config)
+//	...
+//	err = (&report.Run{Title: "digits", Result: result, Config: config}).Write(file)
+//
+// For a run folder of package task, FromTask makes the Run, and AddAnswers adds how the model answers the examples that
+// it was validated on:
+//
+//	run, err := task.ReadRun(dir)
+//	...
+//	page := report.FromTask(dir, run)
+//	err = page.AddAnswers(ctx, t, false) // t is the task.Task with the run's weights
+//	...
+//	err = page.Write(file)
+//
+// A Live follows a run that goes on. Fit tells it of steps and checks. It serves a page that grows with the run, and
+// makes a line for a terminal:
+//
+//	live := report.NewLive(steps, config)
+//	config.OnStep, config.OnCheck = live.Step, live.Check
+//	handler, err := live.Handler("digits", "seed 1")
+//	...
+//	go http.ListenAndServe("localhost:8080", handler)
+//	result, err := train.Fit(ctx, problem, config)
+//	live.End(result.StoppedBecause)
 package report
 
 import (
-	"cmp"
-	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"html/template"
 	"io"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/webpage"
-	"github.com/heed-go/heed/layers/decode"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train"
 )
 
-// A Run is what a report is made of.
+// A Run is a training run, for a page about it. It needs a Result with at least one check in its History.
 type Run struct {
-	Dir string
-	*task.Run
+	*train.Result
 
-	Model    *task.Model    // with the weights that the run kept; nil where there is none
-	Examples []data.Example // that the run was validated on; none of text
-	Look     *task.Look     // at the file that was learned; nil for none
-	Missing  string         // why there are no Examples, if there might be
-	Private  bool           // nothing of the data's text is to be in the page, but names of classes
+	Title string
+	About string // what was learned, as it follows "A model of 1234 parameters learned"; may be empty
+
+	// Config is what the run was fitted with. If its CheckEvery is above 0, curves count steps, else epochs. Its
+	// Stopping says whether the best parameters were kept or the last ones.
+	Config train.Config
+
+	// Settings is the configuration to show: a struct, a map or anything else that JSON can represent. An object in it
+	// becomes a table. The object data becomes the table under "What it learned from". With nil there are no tables.
+	Settings any
+
+	Params  int     // the model's number of parameters; 0 if it isn't known
+	Seconds float64 // the time that training took; 0 if it isn't known
+	Missing string  // why the page has no answers of the model, where it should have some; else empty
+
+	dir         string        // a task's run folder; empty for none
+	unit        string        // the losses' unit, after a comma; empty for none
+	note        string        // below the charts
+	stepSeconds []float64     // the time of a step before each check, 0 where it isn't known; nil for no times
+	data        []row         // the table of the data; nil to take it from the Settings
+	answers     template.HTML // AddAnswers's part of the page
 }
 
 // view is what the template of a run's page shows.
 type view struct {
-	*Run
-	Title     string
-	Lead      []string
-	Tiles     []tile
-	Charts    []chart
-	Checks    table
-	Settings  []group
-	Data      []row
-	Report    *task.Report
-	Some      bool // the Report isn't of all Examples
-	Wrong     []example
-	Right     []example
-	Confusion *confusion
-	Lengths   []length
-	Sample    string
-
-	Attended  string        // an input and its answer
-	Attention template.HTML // while the model answers it; empty for none
+	Title    string
+	Lead     []string
+	Tiles    []tile
+	Charts   []chart
+	Note     string
+	Checks   table
+	Answers  template.HTML
+	Missing  string
+	Data     []row
+	Settings []group
 }
 
 //go:embed report.html
@@ -72,22 +101,32 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"percent": percent,
 }).Parse(markup))
 
-// Write writes the page of a run.
-func (r *Run) Write(ctx context.Context, w io.Writer) error {
-	v := &view{Run: r, Charts: r.charts(), Checks: r.checks(), Settings: settings(r.Config), Data: r.data()}
-	v.Title, v.Lead, v.Tiles = r.headline()
-	if err := v.judge(ctx); err != nil {
+// Write writes the page of a run. It is an error if the run has no check, or Settings that JSON can't represent.
+func (r *Run) Write(w io.Writer) error {
+	settings, err := r.settings()
+	if err != nil {
 		return err
 	}
-	if !r.Private && r.Model != nil {
-		if err := v.sample(ctx); err != nil {
-			return err
-		}
-		if err := v.attend(); err != nil {
-			return err
-		}
+	v := &view{
+		Charts: r.charts(), Note: r.note, Checks: r.checks(), Answers: r.answers, Missing: r.Missing, Data: r.data, Settings: groups(settings),
+	}
+	v.Title, v.Lead, v.Tiles = r.headline()
+	if v.Data == nil {
+		v.Data = dataRows(settings)
 	}
 	return write(w, "run", v.Title, v)
+}
+
+// bySteps reports whether checks are numbered by steps, and not by epochs.
+func (r *Run) bySteps() bool { return r.Config.CheckEvery > 0 }
+
+// best returns the number of the check whose parameters were kept.
+func (r *Run) best() int {
+	i := slices.IndexFunc(r.History, func(c train.Check) bool { return c.Step == r.Best.Step })
+	if i < 0 {
+		i = len(r.History) - 1
+	}
+	return i
 }
 
 // write writes a page whose body is a template of data.
@@ -101,8 +140,12 @@ func write(w io.Writer, name, title string, data any) error {
 	}.Write(w)
 }
 
-// name returns what a run's folder is called.
-func name(dir string) string {
+// name returns the name of a run's folder or, without one, the title.
+func (r *Run) name() string {
+	if r.dir == "" {
+		return text.EscapeExcept(r.Title, "")
+	}
+	dir := r.dir
 	if whole, err := filepath.Abs(dir); err == nil {
 		dir = whole
 	}
@@ -112,115 +155,51 @@ func name(dir string) string {
 // A tile is a number that stands out.
 type tile struct{ Value, What string }
 
-// headline returns the page's title, what there is to say in some sentences, and the numbers that stand out.
+// headline returns the page's title, some sentences below it, and the numbers that stand out.
 func (r *Run) headline() (title string, lead []string, tiles []tile) {
-	c, best, last := &r.Config, r.History[r.Best], r.History[len(r.History)-1]
-	right := "of the sequences that it was validated on come out right in full"
-	switch {
-	case c.Task.Kind == data.KindText && c.Task.Source != nil:
-		right = "of the tokens that it was validated on are the ones that it finds likeliest"
-	case c.Task.Kind == data.KindText:
-		right = "of the characters that it was validated on are the ones that it finds likeliest"
-	case c.Data.File == "":
-	case c.Task.Kind == data.KindTagging:
-		right = "of the tags that it was validated on are right"
-	case c.Task.Kind == data.KindClassification:
-		right = "of the texts that it was validated on get the right label"
-	default:
-		right = "of the rows that it was validated on are answered exactly right"
+	best, last := r.History[r.best()], r.History[len(r.History)-1]
+	var learned string
+	if r.Params > 0 {
+		learned += " of " + count(r.Params) + " parameters"
 	}
-	what := "A model"
-	if r.Summary != nil {
-		what += " of " + count(r.Summary.Params) + " parameters"
-	} else if r.Model != nil {
-		what += " of " + count(r.Model.Params.Count()) + " parameters"
+	if r.About != "" {
+		learned += " learned " + r.About
 	}
-	learned := what + " learned the task " + c.Task.Name
-	if c.Task.About != "" {
-		learned += " (" + c.Task.About + ")"
+	if learned != "" {
+		lead = append(lead, "A model"+learned+".")
 	}
-	accuracy, known := best.Metrics["val_accuracy"]
-	if known && best.Validated {
-		learned += fmt.Sprintf(". %s %s", percent(accuracy), right)
+	if accuracy, known := best.Metrics["val_accuracy"]; known && best.Validated {
 		tiles = append(tiles, tile{percent(accuracy), "validation accuracy"})
 	}
-	lead = append(lead, learned+".")
 	if best.Validated {
-		tiles = append(tiles, tile{short(best.ValLoss), "validation loss, nats"})
+		tiles = append(tiles, tile{short(best.ValLoss), "validation loss" + r.unit})
 	}
-	tiles = append(tiles, tile{short(best.TrainLoss), "training loss, nats"})
-	at := fmt.Sprintf("epoch %d", best.Epoch)
-	if c.Training.CheckEvery > 0 {
-		at = fmt.Sprintf("step %d", best.Step)
+	tiles = append(tiles, tile{short(best.TrainLoss), "training loss" + r.unit})
+	when := fmt.Sprintf("epoch %d", best.Epoch)
+	if r.bySteps() {
+		when = fmt.Sprintf("step %d", best.Step)
 	}
-	kept := "the best, " + at
-	if c.Training.Stopping.KeepLast {
-		kept = "the last, " + at
+	kept := "the best, " + when
+	if r.Config.Stopping.KeepLast {
+		kept = "the last, " + when
 	}
 	n, epochs, _ := strings.Cut(text.Count(last.Epoch+1, "epoch"), " ")
-	tiles = append(tiles, tile{n, epochs}, tile{at, "weights kept from"})
-	if s := r.Summary; s != nil {
-		lead = append(lead, fmt.Sprintf("Training stopped because %s. The weights are those of %s.", s.Because, kept))
-		tiles = append(tiles, tile{text.Seconds(s.Seconds), "last training took"})
-	} else {
+	tiles = append(tiles, tile{n, epochs}, tile{when, "weights kept from"})
+	if r.Unfinished {
 		lead = append(lead, fmt.Sprintf("The run isn't finished: this is how far it has come, after %d steps. The weights are those of %s.", last.Step, kept))
+	} else {
+		lead = append(lead, fmt.Sprintf("Training stopped because %s. The weights are those of %s.", r.StoppedBecause, kept))
 	}
-	if title = c.Task.Name; name(r.Dir) != title {
-		title += ": " + name(r.Dir)
+	if r.Seconds > 0 {
+		tiles = append(tiles, tile{text.Seconds(r.Seconds), "last training took"})
+	}
+	if title = text.EscapeExcept(r.Title, ""); r.name() != title {
+		title += ": " + r.name()
 	}
 	return title, lead, tiles
 }
 
-// sample adds what a text model writes.
-func (v *view) sample(ctx context.Context) error {
-	if v.Config.Task.Kind != data.KindText {
-		return nil
-	}
-	var s strings.Builder
-	err := v.Model.Generate(ctx, &s, v.Config.Task.Example, decode.Options{
-		Sampler: decode.Sampler{Temperature: 0.8}, Seed: 1, MaxTokens: 300,
-	})
-	if errors.As(err, new(*task.InputError)) { // nothing is known of what the text begins with
-		return nil
-	}
-	v.Sample = text.EscapeExcept(s.String(), "\n\t")
-	return err
-}
-
-// attend adds whom the model attends to while it answers the task's own example or, of a file's rows, a judged one: a
-// right one of about so many symbols, if there is one.
-func (v *view) attend() error {
-	const symbols = 16
-	input := v.Config.Task.Example
-	if v.Report != nil && v.Config.Data.File != "" {
-		input = slices.MinFunc(v.Report.Judged, func(a, b task.Judged) int {
-			far := func(j task.Judged) int {
-				n := max(utf8.RuneCountInString(j.Source)-symbols, symbols-utf8.RuneCountInString(j.Source))
-				if !j.Right {
-					n += 1 << 20
-				}
-				return n
-			}
-			return cmp.Compare(far(a), far(b))
-		}).Source
-	}
-	a, err := v.Model.Attention(input, "")
-	if errors.As(err, new(*task.InputError)) { // it can't be answered, or has too many weights to show
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	f := heatmap.Figure{Key: a.Key}
-	for _, l := range a.Layers {
-		f.Layers = append(f.Layers, heatmap.Layer(l))
-	}
-	v.Attended = shown(a.Input) + " → " + shown(a.Answer)
-	v.Attention, err = f.HTML()
-	return err
-}
-
-// percent returns a share as a reader wants it.
+// percent returns a share in percent, with more digits near 0 and 1.
 func percent(share float64) string {
 	if share == 0 || share == 1 {
 		return fmt.Sprintf("%.0f %%", 100*share)
@@ -234,7 +213,7 @@ func percent(share float64) string {
 // short returns a number with four significant digits.
 func short(x float64) string { return fmt.Sprintf("%.4g", x) }
 
-// count returns a number of parameters in words.
+// count returns a number in words, such as 12 thousand.
 func count(n int) string {
 	switch {
 	case n >= 1e6:

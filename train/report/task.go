@@ -1,0 +1,214 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/heatmap"
+	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/layers/decode"
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/task"
+)
+
+// hidden are the settings of a task that no page shows: those that only programs read, and those that have text of the
+// data.
+var hidden = []string{
+	"format", "task.alphabet", "task.classes", "task.example", "data.sha256", "data.validation_sha256", "data.tokenizers_sha256", "from.sha256",
+}
+
+// FromTask returns the Run of a task's run folder, which task.ReadRun has read.
+func FromTask(dir string, t *task.Run) *Run {
+	c := t.Config
+	settings, _ := flat(c) // which was JSON in the folder
+	settings = slices.DeleteFunc(settings, func(s row) bool { return slices.Contains(hidden, s.Name) })
+	r := &Run{
+		Result: &train.Result{History: t.History, Best: t.History[t.Best], Unfinished: t.Summary == nil},
+		Title:  c.Task.Name, About: learned(t),
+		Config:   train.Config{CheckEvery: c.Training.CheckEvery, Stopping: c.Training.Stopping},
+		Settings: settings,
+		dir:      dir, unit: ", nats", stepSeconds: t.Seconds, data: taskData(settings, &c, nil),
+	}
+	if s := t.Summary; s != nil {
+		r.StoppedEarly, r.StoppedBecause, r.Params, r.Seconds = s.StoppedEarly, s.Because, s.Params, s.Seconds
+	}
+	if smoothing := c.Training.LabelSmoothing; smoothing != 0 {
+		r.note = fmt.Sprintf("In training alone, targets are smoothed by %v, which makes the training loss higher.", smoothing)
+	}
+	return r
+}
+
+// learned says which task was learned, and how well.
+func learned(t *task.Run) string {
+	c, best := &t.Config, t.History[t.Best]
+	right := "of the sequences that it was validated on come out right in full"
+	switch {
+	case c.Task.Kind == data.KindText && c.Task.Source != nil:
+		right = "of the tokens that it was validated on are the ones that it finds likeliest"
+	case c.Task.Kind == data.KindText:
+		right = "of the characters that it was validated on are the ones that it finds likeliest"
+	case c.Data.File == "":
+	case c.Task.Kind == data.KindTagging:
+		right = "of the tags that it was validated on are right"
+	case c.Task.Kind == data.KindClassification:
+		right = "of the texts that it was validated on get the right label"
+	default:
+		right = "of the rows that it was validated on are answered exactly right"
+	}
+	learned := "the task " + c.Task.Name
+	if c.Task.About != "" {
+		learned += " (" + c.Task.About + ")"
+	}
+	if accuracy, known := best.Metrics["val_accuracy"]; known && best.Validated {
+		learned += fmt.Sprintf(". %s %s", percent(accuracy), right)
+	}
+	return learned
+}
+
+// answers is what the template of a task's answers shows.
+type answers struct {
+	*task.Task
+	Private bool
+
+	Report    *task.Report
+	Some      bool // the Report isn't of all examples
+	Wrong     []example
+	Right     []example
+	Confusion *confusion
+	Lengths   []length
+	Sample    string
+
+	Attended  string        // an input and its answer
+	Attention template.HTML // while the model answers it; empty for none
+}
+
+// AddAnswers adds to the page of a task's run what the model answers: how examples that it was validated on are
+// answered, what it writes, whom it attends to, and what there is to say of the data. The task must have the weights of
+// the run. One that has a Model alone, as task.Task{Model: m}, has no examples and no data to describe. If private is
+// true, the page shows no text of the data but the names of classes.
+func (r *Run) AddAnswers(ctx context.Context, t *task.Task, private bool) error {
+	v := &answers{Task: t, Private: private}
+	if err := v.judge(ctx); err != nil {
+		return err
+	}
+	if !private {
+		if err := v.sample(ctx); err != nil {
+			return err
+		}
+		if err := v.attend(); err != nil {
+			return err
+		}
+	}
+	var html strings.Builder
+	if err := templates.ExecuteTemplate(&html, "answers", v); err != nil {
+		return err
+	}
+	settings, err := r.settings()
+	if err != nil {
+		return err
+	}
+	r.answers, r.data, r.Params = template.HTML(html.String()), taskData(settings, &t.Config, t.Look()), cmp.Or(r.Params, t.Params.Count())
+	return nil
+}
+
+// sample adds what a text model writes.
+func (v *answers) sample(ctx context.Context) error {
+	if v.Config.Task.Kind != data.KindText {
+		return nil
+	}
+	var s strings.Builder
+	err := v.Model.Generate(ctx, &s, v.Config.Task.Example, decode.Options{
+		Sampler: decode.Sampler{Temperature: 0.8}, Seed: 1, MaxTokens: 300,
+	})
+	if errors.As(err, new(*task.InputError)) { // nothing is known of what the text begins with
+		return nil
+	}
+	v.Sample = text.EscapeExcept(s.String(), "\n\t")
+	return err
+}
+
+// attend adds whom the model attends to while it answers the task's own example or, of a file's rows, a judged one: a
+// right one of about so many symbols, if there is one.
+func (v *answers) attend() error {
+	const symbols = 16
+	input := v.Config.Task.Example
+	if v.Report != nil && v.Config.Data.File != "" {
+		input = slices.MinFunc(v.Report.Judged, func(a, b task.Judged) int {
+			far := func(j task.Judged) int {
+				n := max(utf8.RuneCountInString(j.Source)-symbols, symbols-utf8.RuneCountInString(j.Source))
+				if !j.Right {
+					n += 1 << 20
+				}
+				return n
+			}
+			return cmp.Compare(far(a), far(b))
+		}).Source
+	}
+	a, err := v.Model.Attention(input, "")
+	if errors.As(err, new(*task.InputError)) { // it can't be answered, or has too many weights to show
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f := heatmap.Figure{Key: a.Key}
+	for _, l := range a.Layers {
+		f.Layers = append(f.Layers, heatmap.Layer(l))
+	}
+	v.Attended = shown(a.Input) + " → " + shown(a.Answer)
+	v.Attention, err = f.HTML()
+	return err
+}
+
+// taskData returns the rows that describe a task's data, with what a Look at them has found; nil for none.
+func taskData(settings []row, c *task.Config, l *task.Look) []row {
+	rows := dataRows(settings)
+	if n := len(c.Task.Classes); n > 0 {
+		rows = append(rows, row{"classes", strconv.Itoa(n)})
+	}
+	if l == nil {
+		return rows
+	}
+	rows = slices.DeleteFunc(rows, func(r row) bool { return r.Name == "validation" })
+	side := func(s task.Side) string {
+		return fmt.Sprintf("%s, %d different; up to %d in a row, half of the rows up to %d", s.Units, s.Symbols, s.Longest, s.Median)
+	}
+	rows = append(rows,
+		row{"rows", fmt.Sprintf("%d, of %d sources", l.Rows, l.Sources)},
+		row{"to train on", fmt.Sprintf("%d rows", l.Trains)}, row{"to validate on", fmt.Sprintf("%d rows", l.Validates)},
+		row{"sources", side(l.Source)})
+	if l.Answer.Symbols > 0 {
+		rows = append(rows, row{"answers", side(l.Answer)})
+	}
+	for _, n := range []struct {
+		name string
+		n    int
+	}{
+		{"sources with several answers", l.Several}, {"repeated rows", l.Duplicates}, {"bad rows, left out", l.Bads}, {"rows too long, left out or cut", l.Long},
+		{"sources with unknown symbols", l.Source.Unknown}, {"answers with what is unknown", l.Answer.Unknown},
+	} {
+		if n.n > 0 {
+			rows = append(rows, row{n.name, strconv.Itoa(n.n)})
+		}
+	}
+	if l.Labels != nil {
+		var parts []string
+		for _, c := range l.Labels[:min(len(l.Labels), 12)] {
+			parts = append(parts, fmt.Sprintf("%s %d", c.Label, c.N))
+		}
+		if n := len(l.Labels) - len(parts); n > 0 {
+			parts = append(parts, fmt.Sprintf("and %d more", n))
+		}
+		rows = append(rows, row{"rows by class", strings.Join(parts, ", ")},
+			row{"always the commonest", percent(l.Always) + " right"})
+	}
+	return rows
+}
