@@ -11,7 +11,7 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// comparison is what the template of several runs shows.
+// A comparison is the data of the template compare.
 type comparison struct {
 	Names       []string
 	Charts      []chart

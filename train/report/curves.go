@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// A chart is what heed.chart draws.
+// A chart is the argument of heed.chart, in charts.js of package webpage.
 type chart struct {
 	Title  string   `json:"title"`
 	Label  string   `json:"label"`
@@ -33,7 +33,7 @@ type mark struct {
 	Label string `json:"label"`
 }
 
-// A number goes to JSON with seven digits, or as null where it isn't finite.
+// A number has seven digits in JSON. One that isn't finite is null.
 type number float64
 
 func (n number) finite() bool { return !math.IsNaN(float64(n)) && !math.IsInf(float64(n), 0) }
@@ -55,8 +55,8 @@ const (
 	mostRows   = 400
 )
 
-// thinned returns the numbers of about most checks at the most: all, or some at equal distances with the best one and
-// the last.
+// thinned returns the numbers of all checks. If there are more than most, it returns about that many at equal
+// distances, the best one and the last.
 func (r *Run) thinned(most int) []int {
 	var some []int
 	best, n := r.best(), len(r.History)
@@ -101,7 +101,7 @@ func metric(history []train.Check, name string) func(i int) float64 {
 	}
 }
 
-// stepTime returns the milliseconds that a step took before a check; NaN where that isn't known.
+// stepTime returns the milliseconds that a step took before check i, or NaN if the time isn't known.
 func (r *Run) stepTime(i int) float64 {
 	if i >= len(r.stepSeconds) || r.stepSeconds[i] == 0 {
 		return math.NaN()

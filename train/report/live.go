@@ -13,7 +13,7 @@ import (
 // A Live follows a training run: how far it has come, how fast it goes, when it may end, and its losses, in memory that
 // doesn't grow with the number of steps. Training tells it of steps and checks. Any goroutine may call its methods.
 type Live struct {
-	perEpoch int // steps
+	perEpoch int // steps of an epoch
 	config   train.Config
 	now      func() time.Time
 	began    time.Time
@@ -29,14 +29,14 @@ type Live struct {
 	stopping train.EarlyStopping // has observed the history, and so knows its best check
 	because  string              // why the run has ended; empty before
 
-	version, checked int // rise when anything changes, and when history does
+	version, checked int // version rises with every change, checked with every change of history
 
-	ended    chan struct{} // closed then
+	ended    chan struct{} // closed when the run has ended
 	watchers atomic.Int32
 }
 
-// NewLive returns a Live for a run that begins now. An epoch has that many steps, at least 1. Of the Config, the limits
-// say when the run may end, and Stopping says which check is the best.
+// NewLive returns a Live for a run that begins now. The argument steps is the number of steps in an epoch, at least 1.
+// The limits of the Config say when the run ends at the latest, and its Stopping says which check is the best.
 func NewLive(steps int, c train.Config) *Live { return newLive(steps, c, time.Now) }
 
 func newLive(steps int, c train.Config, now func() time.Time) *Live {
@@ -85,7 +85,7 @@ func (l *Live) Check(history []train.Check, _ bool) (stop bool, err error) {
 	return false, nil
 }
 
-// End takes note that the run has ended, and why. It is called once, after all steps and checks.
+// End takes note that the run has ended, and why. Call it once, after all steps and checks.
 func (l *Live) End(because string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,18 +94,18 @@ func (l *Live) End(because string) {
 	close(l.ended)
 }
 
-// standing says where a run stands.
+// A standing says how far a run has come.
 type standing struct {
-	epoch, step int     // the epoch under way, from 0, and how many of its steps have been taken
-	loss        float64 // of the last steps
-	rate        float64 // steps per second, of the last steps; 0 where it isn't known yet
+	epoch, step int     // the current epoch, from 0, and the number of its steps that are done
+	loss        float64 // the mean of the last steps
+	rate        float64 // the last steps per second; 0 if it isn't known yet
 
-	// epochLeft and runLeft are the times that the epoch's steps and the whole run, with its checks, still take: at
-	// most, where it may stop early. They are below 0 where the time isn't known, or the run has no end.
+	// epochLeft is the time that the epoch's other steps will take, and runLeft the most that the whole run will still
+	// take, with its checks. They are negative if the time isn't known, or the run has no limit.
 	epochLeft, runLeft time.Duration
 }
 
-// stands returns where the run stands.
+// stands returns how far the run has come.
 func (l *Live) stands() standing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,7 +123,7 @@ func (l *Live) stands() standing {
 	return s
 }
 
-// left returns how long the run still takes, or -1.
+// left returns the time until the run ends at the latest, or -1 if it isn't known.
 func (l *Live) left() time.Duration {
 	c, left := l.config, time.Duration(-1)
 	end := c.MaxEpochs * l.perEpoch

@@ -37,7 +37,8 @@ func (l *Live) line(s standing, losses []float64, width int, unicode bool) strin
 	if s.runLeft >= 0 && l.config.MaxEpochs != 1 {
 		all = "run: " + clock(s.runLeft)
 	}
-	// The parts stand on the line in this order; the first to be there is the first of the indices.
+	// The parts stand on the line in the order of parts. The indices are in order of importance: a narrow line has the
+	// first ones.
 	parts := []string{epoch, bar, fmt.Sprintf("%d/%d", s.step, l.perEpoch), rate, left, all, fmt.Sprintf("loss %.4g", s.loss), spark}
 	shown := make([]string, len(parts))
 	for _, i := range []int{0, 2, 4, 5, 6, 3, 7, 1} {
@@ -50,7 +51,7 @@ func (l *Live) line(s standing, losses []float64, width int, unicode bool) strin
 	return joined(shown)
 }
 
-// joined returns the parts that aren't empty, with spaces between.
+// joined returns the parts that aren't empty, with spaces between them.
 func joined(parts []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(s string) bool { return s == "" }), "  ")
 }

@@ -93,12 +93,12 @@ func (r reader) next() (name string, event seen) {
 	r.t.Helper()
 	for r.lines.Scan() {
 		line := r.lines.Text()
-		if of, ok := strings.CutPrefix(line, "event: "); ok {
-			name = of
+		if rest, ok := strings.CutPrefix(line, "event: "); ok {
+			name = rest
 		}
-		if of, ok := strings.CutPrefix(line, "data: "); ok {
-			if err := json.Unmarshal([]byte(of), &event); err != nil {
-				r.t.Fatalf("%s: %v", of, err)
+		if rest, ok := strings.CutPrefix(line, "data: "); ok {
+			if err := json.Unmarshal([]byte(rest), &event); err != nil {
+				r.t.Fatalf("%s: %v", rest, err)
 			}
 		}
 		if line == "" {

@@ -72,7 +72,7 @@ type Run struct {
 	answers     template.HTML // AddAnswers's part of the page
 }
 
-// view is what the template of a run's page shows.
+// A view is the data of the template run.
 type view struct {
 	Title    string
 	Lead     []string
@@ -101,7 +101,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"percent": percent,
 }).Parse(markup))
 
-// Write writes the page of a run. It is an error if the run has no check, or Settings that JSON can't represent.
+// Write writes the run's page. It is an error if the run has no check, or Settings that JSON can't represent.
 func (r *Run) Write(w io.Writer) error {
 	settings, err := r.settings()
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *Run) best() int {
 	return i
 }
 
-// write writes a page whose body is a template of data.
+// write writes a page whose body is the named template, filled with data.
 func write(w io.Writer, name, title string, data any) error {
 	var body strings.Builder
 	if err := templates.ExecuteTemplate(&body, name, data); err != nil {

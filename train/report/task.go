@@ -19,8 +19,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// hidden are the settings of a task that no page shows: those that only programs read, and those that have text of the
-// data.
+// hidden are the settings of a task that pages leave out: only programs read them, or they have text of the data.
 var hidden = []string{
 	"format", "task.alphabet", "task.classes", "task.example", "data.sha256", "data.validation_sha256", "data.tokenizers_sha256", "from.sha256",
 }
@@ -28,7 +27,7 @@ var hidden = []string{
 // FromTask returns the Run of a task's run folder, which task.ReadRun has read.
 func FromTask(dir string, t *task.Run) *Run {
 	c := t.Config
-	settings, _ := flat(c) // which was JSON in the folder
+	settings, _ := flat(c) // it came from config.json
 	settings = slices.DeleteFunc(settings, func(s row) bool { return slices.Contains(hidden, s.Name) })
 	r := &Run{
 		Result: &train.Result{History: t.History, Best: t.History[t.Best], Unfinished: t.Summary == nil},
@@ -73,7 +72,7 @@ func learned(t *task.Run) string {
 	return learned
 }
 
-// answers is what the template of a task's answers shows.
+// answers is the data of the template answers.
 type answers struct {
 	*task.Task
 	Private bool
@@ -87,13 +86,14 @@ type answers struct {
 	Sample    string
 
 	Attended  string        // an input and its answer
-	Attention template.HTML // while the model answers it; empty for none
+	Attention template.HTML // of the model while it answers; empty for none
 }
 
-// AddAnswers adds to the page of a task's run what the model answers: how examples that it was validated on are
-// answered, what it writes, whom it attends to, and what there is to say of the data. The task must have the weights of
-// the run. One that has a Model alone, as task.Task{Model: m}, has no examples and no data to describe. If private is
-// true, the page shows no text of the data but the names of classes.
+// AddAnswers has the model answer examples that it was validated on, and adds to the page of a task's run: right and
+// wrong answers, a text that the model writes, a picture of its attention, and a description of the data. The task must
+// have the run's weights. With a Model alone, as task.Task{Model: m}, it has no examples and no data. If private is
+// true, the page shows no text of the data but the names of classes. It is an error if ctx ends, or the model can't
+// answer.
 func (r *Run) AddAnswers(ctx context.Context, t *task.Task, private bool) error {
 	v := &answers{Task: t, Private: private}
 	if err := v.judge(ctx); err != nil {
@@ -119,7 +119,7 @@ func (r *Run) AddAnswers(ctx context.Context, t *task.Task, private bool) error 
 	return nil
 }
 
-// sample adds what a text model writes.
+// sample adds a text that a text model writes.
 func (v *answers) sample(ctx context.Context) error {
 	if v.Config.Task.Kind != data.KindText {
 		return nil
@@ -128,15 +128,15 @@ func (v *answers) sample(ctx context.Context) error {
 	err := v.Model.Generate(ctx, &s, v.Config.Task.Example, decode.Options{
 		Sampler: decode.Sampler{Temperature: 0.8}, Seed: 1, MaxTokens: 300,
 	})
-	if errors.As(err, new(*task.InputError)) { // nothing is known of what the text begins with
+	if errors.As(err, new(*task.InputError)) { // the model knows no symbol of the prompt
 		return nil
 	}
 	v.Sample = text.EscapeExcept(s.String(), "\n\t")
 	return err
 }
 
-// attend adds whom the model attends to while it answers the task's own example or, of a file's rows, a judged one: a
-// right one of about so many symbols, if there is one.
+// attend adds a picture of the attention while the model answers an input. That is the task's own example or, for the
+// rows of a file, a judged one: if possible a right one, with a length near 16 symbols.
 func (v *answers) attend() error {
 	const symbols = 16
 	input := v.Config.Task.Example
@@ -153,7 +153,7 @@ func (v *answers) attend() error {
 		}).Source
 	}
 	a, err := v.Model.Attention(input, "")
-	if errors.As(err, new(*task.InputError)) { // it can't be answered, or has too many weights to show
+	if errors.As(err, new(*task.InputError)) { // the model can't answer it, or there are too many weights to show
 		return nil
 	}
 	if err != nil {
@@ -168,7 +168,7 @@ func (v *answers) attend() error {
 	return err
 }
 
-// taskData returns the rows that describe a task's data, with what a Look at them has found; nil for none.
+// taskData returns the rows that describe a task's data. A Look adds what it counted; it may be nil.
 func taskData(settings []row, c *task.Config, l *task.Look) []row {
 	rows := dataRows(settings)
 	if n := len(c.Task.Classes); n > 0 {
