@@ -53,7 +53,7 @@ leaves them out; the names of labels and tags stay.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			page := &outFile{flag: "out", path: out, page: true}
 			var runs []*report.Run
-			var last *task.Run
+			var last *task.Run // the one to show, where there is one folder
 			for _, dir := range args {
 				if dir == "" {
 					return errNoFolder

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -25,24 +24,16 @@ type difference struct {
 	Values []string
 }
 
-// Compare writes a page that compares runs: their scores, their curves in one chart each, and the settings that differ.
-// It is an error if there is no run, or if one has no check, or Settings that JSON can't represent.
+// Compare writes a page that compares runs, at least one: their scores, their curves in one chart each, and the
+// settings that differ. It is an error if a run has no check, or Settings that JSON can't represent.
 func Compare(w io.Writer, runs []*Run) error {
-	if len(runs) == 0 {
-		return errors.New("report: there must be at least one run to compare, got none")
+	found, err := differences(runs)
+	if err != nil {
+		return err
 	}
-	var settings [][]row
-	for _, r := range runs {
-		rows, err := r.settings()
-		if err != nil {
-			return err
-		}
-		settings = append(settings, rows)
-	}
-	v := comparison{Names: names(runs)}
+	v := comparison{Names: names(runs), Differences: found}
 	v.Charts = compared(runs, v.Names)
-	v.Scores = scores(runs, v.Names, settings)
-	v.Differences = differences(settings)
+	v.Scores = scores(runs, v.Names)
 	return write(w, "compare", fmt.Sprintf("%d runs", len(runs)), v)
 }
 
@@ -109,19 +100,12 @@ func compared(runs []*Run, names []string) []chart {
 }
 
 // scores returns a row for each run.
-func scores(runs []*Run, names []string, settings [][]row) table {
+func scores(runs []*Run, names []string) table {
 	t := table{Columns: []string{"run", "task", "seed", "parameters", "epochs", "weights of", "training loss", "validation loss", "validation accuracy", "last training took", "stopped because"}, Best: -1}
 	for n, r := range runs {
 		h := r.History
 		b := h[r.best()]
-		set := func(name string) string {
-			i := slices.IndexFunc(settings[n], func(s row) bool { return s.Name == name })
-			if i < 0 {
-				return "–"
-			}
-			return settings[n][i].Value
-		}
-		row := []string{names[n], set("task.name"), set("seed"), "–", fmt.Sprint(h[len(h)-1].Epoch + 1), fmt.Sprintf("epoch %d", b.Epoch), short(b.TrainLoss), "–", "–", "–", "it isn't finished"}
+		row := []string{names[n], cmp.Or(r.task, "–"), cmp.Or(r.seed, "–"), "–", fmt.Sprint(h[len(h)-1].Epoch + 1), fmt.Sprintf("epoch %d", b.Epoch), short(b.TrainLoss), "–", "–", "–", "it isn't finished"}
 		if r.bySteps() {
 			row[5] = fmt.Sprintf("step %d", b.Step)
 		}
@@ -146,10 +130,14 @@ func scores(runs []*Run, names []string, settings [][]row) table {
 }
 
 // differences returns the settings that differ between runs, in their order.
-func differences(runs [][]row) []difference {
+func differences(runs []*Run) ([]difference, error) {
 	var order []string
 	values := make([]map[string]string, len(runs))
-	for i, settings := range runs {
+	for i, r := range runs {
+		settings, err := r.settings()
+		if err != nil {
+			return nil, err
+		}
 		values[i] = map[string]string{}
 		for j, s := range settings {
 			values[i][s.Name] = s.Value
@@ -174,5 +162,5 @@ func differences(runs [][]row) []difference {
 			found = append(found, d)
 		}
 	}
-	return found
+	return found, nil
 }

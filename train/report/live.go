@@ -94,61 +94,28 @@ func (l *Live) End(because string) {
 	close(l.ended)
 }
 
-// A standing says how far a run has come.
-type standing struct {
-	epoch, step int     // the current epoch, from 0, and the number of its steps that are done
-	loss        float64 // the mean of the last steps
-	rate        float64 // the last steps per second; 0 if it isn't known yet
-
-	// epochLeft is the time that the epoch's other steps will take, and runLeft the most that the whole run will still
-	// take, with its checks. They are negative if the time isn't known, or the run has no limit.
-	epochLeft, runLeft time.Duration
-}
-
-// stands returns how far the run has come.
-func (l *Live) stands() standing {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := standing{epochLeft: -1, runLeft: l.left()}
-	if l.taken > 0 {
-		s.epoch = (l.taken - 1) / l.perEpoch
-		s.step = l.taken - s.epoch*l.perEpoch
-	}
-	if l.recent.n > 0 {
-		s.loss = l.recent.mean()
-	}
-	if s.rate = l.recent.rate(); s.rate > 0 {
-		s.epochLeft = seconds(float64(l.perEpoch-s.step) / s.rate)
-	}
-	return s
-}
-
-// left returns the time until the run ends at the latest, or -1 if it isn't known.
-func (l *Live) left() time.Duration {
-	c, left := l.config, time.Duration(-1)
+// left returns the most seconds that the run will still take, with its checks, or -1 if the time isn't known or the run
+// has no limit.
+func (l *Live) left() float64 {
+	c, left := l.config, -1.0
 	end := c.MaxEpochs * l.perEpoch
 	if c.MaxSteps > 0 && (end == 0 || c.MaxSteps < end) {
 		end = c.MaxSteps
 	}
 	if rate := l.steps.rate(); end > 0 && rate > 0 {
-		took := float64(max(0, end-l.taken)) / rate
+		left = float64(max(0, end-l.taken)) / rate
 		if checks := l.checks.rate(); checks > 0 {
 			every := cmp.Or(c.CheckEvery, l.perEpoch)
-			took += float64(max(0, end/every-l.taken/every)) / checks
+			left += float64(max(0, end/every-l.taken/every)) / checks
 		}
-		left = seconds(took)
 	}
 	if c.MaxTime > 0 {
-		limit := max(0, c.MaxTime-l.now().Sub(l.began))
+		limit := max(0, c.MaxTime-l.now().Sub(l.began)).Seconds()
 		if left < 0 || limit < left {
 			left = limit
 		}
 	}
 	return left
-}
-
-func seconds(s float64) time.Duration {
-	return time.Duration(min(s*float64(time.Second), math.MaxInt64/2))
 }
 
 // losses divides this training into n parts, or fewer, and returns the mean loss of each.

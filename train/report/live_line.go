@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
@@ -12,34 +11,34 @@ import (
 // the loss. It leaves out parts for which width, in columns, has no room. With unicode it draws a bar and the losses in
 // blocks.
 func (l *Live) Line(width int, unicode bool) string {
-	return l.line(l.stands(), l.losses(16), width, unicode)
+	return line(l.state(), l.losses(16), width, unicode)
 }
 
-func (l *Live) line(s standing, losses []float64, width int, unicode bool) string {
-	epoch := fmt.Sprintf("Epoch %d", s.epoch)
-	if n := l.config.MaxEpochs; n > 0 {
-		epoch += fmt.Sprintf(", %d in all", n)
+func line(s state, losses []float64, width int, unicode bool) string {
+	epoch := fmt.Sprintf("Epoch %d", s.Epoch)
+	if s.Epochs > 0 {
+		epoch += fmt.Sprintf(", %d in all", s.Epochs)
 	}
-	done := 20 * s.step / l.perEpoch
+	done := 20 * s.Step / s.Steps
 	bar, spark := "["+strings.Repeat("#", done)+strings.Repeat("-", 20-done)+"]", ""
 	if unicode {
 		bar = strings.Repeat("█", done) + strings.Repeat("░", 20-done)
 		spark = sparkline(losses)
 	}
 	var rate, left, all string
-	if s.rate > 0 {
-		rate = fmt.Sprintf("%.3g steps/s", s.rate)
-		if s.rate >= 100 {
-			rate = fmt.Sprintf("%.0f steps/s", s.rate)
+	if s.Rate > 0 {
+		rate = fmt.Sprintf("%.3g steps/s", s.Rate)
+		if s.Rate >= 100 {
+			rate = fmt.Sprintf("%.0f steps/s", s.Rate)
 		}
-		left = "left: " + clock(s.epochLeft)
+		left = "left: " + clock(s.EpochLeft)
 	}
-	if s.runLeft >= 0 && l.config.MaxEpochs != 1 {
-		all = "run: " + clock(s.runLeft)
+	if s.RunLeft >= 0 && s.Epochs != 1 {
+		all = "run: " + clock(s.RunLeft)
 	}
 	// The parts stand on the line in the order of parts. The indices are in order of importance: a narrow line has the
 	// first ones.
-	parts := []string{epoch, bar, fmt.Sprintf("%d/%d", s.step, l.perEpoch), rate, left, all, fmt.Sprintf("loss %.4g", s.loss), spark}
+	parts := []string{epoch, bar, fmt.Sprintf("%d/%d", s.Step, s.Steps), rate, left, all, fmt.Sprintf("loss %.4g", s.loss), spark}
 	shown := make([]string, len(parts))
 	for _, i := range []int{0, 2, 4, 5, 6, 3, 7, 1} {
 		shown[i] = parts[i]
@@ -56,9 +55,9 @@ func joined(parts []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(s string) bool { return s == "" }), "  ")
 }
 
-// clock returns a time as 1:02 or 1:02:03.
-func clock(d time.Duration) string {
-	s := int(d.Seconds() + 0.5)
+// clock returns seconds as 1:02 or 1:02:03.
+func clock(seconds float64) string {
+	s := int(seconds + 0.5)
 	if s < 3600 {
 		return fmt.Sprintf("%d:%02d", s/60, s%60)
 	}

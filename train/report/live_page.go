@@ -138,23 +138,24 @@ func event(name string, v any) string {
 	return "event: " + name + "\ndata: " + string(data)
 }
 
-// A state is an event that tells clients how far a run has come.
+// A state says how far a run has come. Clients get it as an event.
 type state struct {
-	Run       int64   `json:"run"` // differs between runs
-	Epoch     int     `json:"epoch"`
-	Step      int     `json:"step"`
-	Steps     int     `json:"steps"`  // of an epoch
-	Epochs    int     `json:"epochs"` // 0 for no limit
-	Rate      float64 `json:"rate"`
+	Run       int64   `json:"run"`       // differs between runs
+	Epoch     int     `json:"epoch"`     // the current one, from 0
+	Step      int     `json:"step"`      // the number of its steps that are done
+	Steps     int     `json:"steps"`     // of an epoch
+	Epochs    int     `json:"epochs"`    // 0 for no limit
+	Rate      float64 `json:"rate"`      // the last steps per second; 0 if it isn't known yet
 	EpochLeft float64 `json:"epochLeft"` // seconds; below 0 if it isn't known
-	RunLeft   float64 `json:"runLeft"`
-	Seconds   float64 `json:"seconds"` // since the run began
+	RunLeft   float64 `json:"runLeft"`   // at most, with checks
+	Seconds   float64 `json:"seconds"`   // since the run began
 	Curve     columns `json:"curve"`
 	Ended     string  `json:"ended"` // why it ended; empty before
 
+	loss             float64 // the mean of the last steps
 	version, checked int
 	history          []train.Check
-	best             int
+	best             int // in history; -1 for none
 }
 
 // columns are the points of a curve. X and RateX have the numbers of their last steps. The rate, in steps per second,
@@ -189,13 +190,21 @@ func (c column) MarshalJSON() ([]byte, error) {
 
 // state returns the run's state.
 func (l *Live) state() state {
-	stands := l.stands()
 	l.mu.Lock()
 	s := state{
-		Run: l.began.UnixNano(), Epoch: stands.epoch, Step: stands.step, Steps: l.perEpoch, Epochs: l.config.MaxEpochs,
-		Rate: stands.rate, EpochLeft: stands.epochLeft.Seconds(), RunLeft: stands.runLeft.Seconds(),
+		Run: l.began.UnixNano(), Steps: l.perEpoch, Epochs: l.config.MaxEpochs, Rate: l.recent.rate(), EpochLeft: -1, RunLeft: l.left(),
 		Seconds: l.now().Sub(l.began).Seconds(), Ended: l.because,
 		version: l.version, checked: l.checked, history: l.history, best: -1,
+	}
+	if l.taken > 0 {
+		s.Epoch = (l.taken - 1) / l.perEpoch
+		s.Step = l.taken - s.Epoch*l.perEpoch
+	}
+	if l.recent.n > 0 {
+		s.loss = l.recent.mean()
+	}
+	if s.Rate > 0 {
+		s.EpochLeft = float64(s.Steps-s.Step) / s.Rate
 	}
 	if l.stopping.Improved {
 		s.best = l.stopping.BestCheck

@@ -13,60 +13,63 @@ type fakeClock struct{ shows time.Time }
 
 func (c *fakeClock) now() time.Time       { return c.shows }
 func (c *fakeClock) pass(d time.Duration) { c.shows = c.shows.Add(d) }
-func near(got, want time.Duration) bool   { return (got - want).Abs() < time.Millisecond }
 
-func TestStanding(t *testing.T) {
-	step, check := 100*time.Millisecond, 3*time.Second
+// tellsAlike reports whether two states say the same of a run's progress.
+func tellsAlike(a, b state) bool {
+	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-3 }
+	return a.Epoch == b.Epoch && a.Step == b.Step && near(a.loss, b.loss) && near(a.Rate, b.Rate) && near(a.EpochLeft, b.EpochLeft) && near(a.RunLeft, b.RunLeft)
+}
+
+func TestState(t *testing.T) {
+	const step, check = 0.1, 3.0 // seconds
 	for _, c := range []struct {
 		name   string
 		steps  int // of an epoch
 		config train.Config
 		epochs int // taken, each with a check
 		more   int // steps taken then
-		want   standing
+		want   state
 	}{
-		{"nothing yet", 10, train.Config{MaxEpochs: 4}, 0, 0, standing{epochLeft: -1, runLeft: -1}},
-		{"the first step", 10, train.Config{MaxEpochs: 4}, 0, 1, standing{step: 1, loss: 2, epochLeft: -1, runLeft: -1}},
-		{"before a check", 10, train.Config{MaxEpochs: 4}, 0, 4, standing{step: 4, loss: 2, rate: 10, epochLeft: 6 * step, runLeft: 36 * step}},
-		{"with checks to come", 10, train.Config{MaxEpochs: 4}, 2, 4, standing{epoch: 2, step: 4, loss: 2, rate: 10, epochLeft: 6 * step, runLeft: 16*step + 2*check}},
-		{"no end", 10, train.Config{}, 2, 4, standing{epoch: 2, step: 4, loss: 2, rate: 10, epochLeft: 6 * step, runLeft: -1}},
-		{"steps to end it", 10, train.Config{MaxEpochs: 4, MaxSteps: 26}, 2, 4, standing{epoch: 2, step: 4, loss: 2, rate: 10, epochLeft: 6 * step, runLeft: 2 * step}},
-		{"time to end it", 10, train.Config{MaxTime: 9 * time.Second}, 2, 4, standing{epoch: 2, step: 4, loss: 2, rate: 10, epochLeft: 6 * step, runLeft: 9*time.Second - 24*step - 2*check}},
-		{"checks within an epoch", 10, train.Config{MaxEpochs: 4, CheckEvery: 5}, 2, 4, standing{epoch: 2, step: 4, loss: 2, rate: 10, epochLeft: 6 * step, runLeft: 16*step + 4*check}},
-		{"done", 10, train.Config{MaxEpochs: 2}, 2, 0, standing{epoch: 1, step: 10, loss: 2, rate: 10}},
+		{"nothing yet", 10, train.Config{MaxEpochs: 4}, 0, 0, state{EpochLeft: -1, RunLeft: -1}},
+		{"the first step", 10, train.Config{MaxEpochs: 4}, 0, 1, state{Step: 1, loss: 2, EpochLeft: -1, RunLeft: -1}},
+		{"before a check", 10, train.Config{MaxEpochs: 4}, 0, 4, state{Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 36 * step}},
+		{"with checks to come", 10, train.Config{MaxEpochs: 4}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 16*step + 2*check}},
+		{"no end", 10, train.Config{}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: -1}},
+		{"steps to end it", 10, train.Config{MaxEpochs: 4, MaxSteps: 26}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 2 * step}},
+		{"time to end it", 10, train.Config{MaxTime: 9 * time.Second}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 9 - 24*step - 2*check}},
+		{"checks within an epoch", 10, train.Config{MaxEpochs: 4, CheckEvery: 5}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 16*step + 4*check}},
+		{"done", 10, train.Config{MaxEpochs: 2}, 2, 0, state{Epoch: 1, Step: 10, loss: 2, Rate: 10}},
 	} {
 		clock := &fakeClock{time.Unix(1e9, 0)}
 		r := newLive(c.steps, c.config, clock.now)
 		for i := range c.epochs*c.steps + c.more {
-			clock.pass(step)
+			clock.pass(step * 1e9)
 			r.Step(i/c.steps, i%c.steps, 2)
 			if i+1 <= c.epochs*c.steps && (i+1)%c.steps == 0 {
-				clock.pass(check)
+				clock.pass(check * 1e9)
 				r.Check(make([]train.Check, i/c.steps+1), true)
 			}
 		}
-		got := r.stands()
-		if got.epoch != c.want.epoch || got.step != c.want.step || math.Abs(got.loss-c.want.loss) > 1e-9 || math.Abs(got.rate-c.want.rate) > 1e-6 ||
-			!near(got.epochLeft, c.want.epochLeft) || !near(got.runLeft, c.want.runLeft) {
+		if got := r.state(); !tellsAlike(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
 }
 
 // A run that goes on knows where it is, and says nothing of times that it hasn't measured.
-func TestStandingOfARunThatGoesOn(t *testing.T) {
+func TestStateOfARunThatGoesOn(t *testing.T) {
 	clock := &fakeClock{time.Unix(1e9, 0)}
 	r := newLive(10, train.Config{MaxEpochs: 4}, clock.now)
 	clock.pass(time.Hour)
 	r.Check([]train.Check{{Step: 10}, {Step: 20}}, true)
-	if got, want := r.stands(), (standing{epoch: 1, step: 10, epochLeft: -1, runLeft: -1}); got != want {
+	if got, want := r.state(), (state{Epoch: 1, Step: 10, EpochLeft: -1, RunLeft: -1}); !tellsAlike(got, want) {
 		t.Errorf("at first %+v, want %+v", got, want)
 	}
 	clock.pass(time.Hour)
 	r.Step(2, 0, 3)
 	clock.pass(time.Second)
 	r.Step(2, 1, 3)
-	if got, want := r.stands(), (standing{epoch: 2, step: 2, loss: 3, rate: 1, epochLeft: 8 * time.Second, runLeft: 18 * time.Second}); got != want {
+	if got, want := r.state(), (state{Epoch: 2, Step: 2, loss: 3, Rate: 1, EpochLeft: 8, RunLeft: 18}); !tellsAlike(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -82,7 +85,7 @@ func TestRateOfLate(t *testing.T) {
 		}
 		r.Step(0, i, 1)
 	}
-	if got := r.stands().rate; got < 0.98 || got > 1.1 {
+	if got := r.state().Rate; got < 0.98 || got > 1.1 {
 		t.Errorf("%.3f steps a second, want about 1", got)
 	}
 }

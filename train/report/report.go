@@ -65,6 +65,7 @@ type Run struct {
 	Missing string  // why the page has no answers of the model, where it should have some; else empty
 
 	dir         string        // a task's run folder; empty for none
+	task, seed  string        // of a task; empty for none
 	unit        string        // the losses' unit, after a comma; empty for none
 	note        string        // below the charts
 	stepSeconds []float64     // the time of a step before each check, 0 where it isn't known; nil for no times

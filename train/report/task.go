@@ -34,7 +34,7 @@ func FromTask(dir string, t *task.Run) *Run {
 		Title:  c.Task.Name, About: learned(t),
 		Config:   train.Config{CheckEvery: c.Training.CheckEvery, Stopping: c.Training.Stopping},
 		Settings: settings,
-		dir:      dir, unit: ", nats", stepSeconds: t.Seconds, data: taskData(settings, &c, nil),
+		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), unit: ", nats", stepSeconds: t.Seconds, data: taskData(settings, &c, nil),
 	}
 	if s := t.Summary; s != nil {
 		r.StoppedEarly, r.StoppedBecause, r.Params, r.Seconds = s.StoppedEarly, s.Because, s.Params, s.Seconds
