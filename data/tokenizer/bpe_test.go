@@ -143,16 +143,16 @@ func slowEncode(t *bpe, text string) (ids []int) {
 			word = append(word, t.bytes[piece[i]])
 		}
 		for {
-			best, at := len(t.merges), -1
+			best, place := len(t.merges), -1
 			for i := range len(word) - 1 {
 				if rank, ok := t.ranks[pair{word[i], word[i+1]}]; ok && rank < best {
-					best, at = rank, i
+					best, place = rank, i
 				}
 			}
-			if at < 0 {
+			if place < 0 {
 				break
 			}
-			word = slices.Replace(word, at, at+2, t.merges[best].id)
+			word = slices.Replace(word, place, place+2, t.merges[best].id)
 		}
 		ids = append(ids, word...)
 	}

@@ -2,10 +2,10 @@ package score
 
 import "slices"
 
-// Exact counts the answers that are one of their references to the byte.
+// Exact counts the answers that are equal to one of their references, byte by byte.
 type Exact struct {
-	Right int // answers that are
-	All   int // answers
+	Right int // answers that are equal to a reference
+	All   int // all answers
 }
 
 // Add adds an answer.
@@ -16,10 +16,10 @@ func (e *Exact) Add(answer string, references ...string) {
 	}
 }
 
-// Value returns the share of answers that are right, 0 of none.
+// Value returns the share of answers that are right, or 0 if there are none.
 func (e *Exact) Value() float64 { return share(e.Right, e.All) }
 
-// share returns a part of all, 0 of none.
+// share returns part divided by all, or 0 if all is 0.
 func share(part, all int) float64 {
 	if all == 0 {
 		return 0
