@@ -153,7 +153,7 @@ func TestOpenTextWithTokens(t *testing.T) {
 	_, err = OpenTextBPE(write(t, content), 255)
 	wantError(t, err, "a size of at least 256, got 255")
 	_, err = OpenTextBPE(write(t, "x"), 256)
-	wantError(t, err, "they have nothing in them")
+	wantError(t, err, "all of them are empty")
 	path := write(t, content)
 	text, err := OpenText(path)
 	if err != nil {
