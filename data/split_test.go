@@ -160,7 +160,7 @@ func TestNewSplitSizes(t *testing.T) {
 	}
 	for _, size := range []int{1 << 40, math.MaxInt} {
 		_, err := s.Train(0, 0, size)
-		wantError(t, err, fmt.Sprintf("task copy: %d examples: this takes", size), "of memory, of which there is")
+		wantError(t, err, fmt.Sprintf("task copy: %d examples: this takes", size), "of memory, but there is only")
 	}
 	for _, maxLen := range []int{0, -1, longest + 1, math.MaxInt} {
 		rule := named(t, "copy", 0)

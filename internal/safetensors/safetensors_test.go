@@ -196,7 +196,7 @@ func TestTooLargeForMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Tensors(nil); err == nil || !strings.Contains(err.Error(), "this takes 4.19e+06 GiB of memory, of which there is ") {
+		if _, err := f.Tensors(nil); err == nil || !strings.Contains(err.Error(), "this takes 4.19e+06 GiB of memory, but there is only ") {
 			t.Errorf("%s: got error %v, want one of memory", dtype, err)
 		}
 	}
