@@ -39,8 +39,8 @@ func mix(x uint64) uint64 {
 }
 
 // HeldOut reports whether the rows of a key, such as a source, are for validation and not for training. It holds out a
-// share, from 0 to 1, of all keys, by a seeded hash of the key that is the same on every machine. So all rows of a key
-// are on the same side, and a larger share holds out the keys of a smaller share and more.
+// share, from 0 to 1, of all keys, by a seeded hash of the key that is the same on every machine. All rows of a key are
+// on the same side. A larger share holds out the same keys as a smaller share, and more.
 func HeldOut(seed uint64, key string, share float64) bool {
 	return float64(hash(seed, key)>>11) < share*(1<<53)
 }

@@ -82,7 +82,7 @@ func TestValidationBatch(t *testing.T) {
 					start := b.Inputs[row*length]
 					checkRow(t, &b, row, start)
 					if start < end {
-						t.Errorf("window at %d, but the one before ends at %d", start, end)
+						t.Errorf("window at %d, but the previous window ends at %d", start, end)
 					}
 					end, last = start+length+1, start
 					if first < 0 {

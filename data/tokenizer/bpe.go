@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// bpe is the Tokenizer for BPE, as in GPT-2. It splits a text into pieces, and in each piece merges neighbouring
-// tokens, the pair learned first before others. Every byte is a token, so nothing is unknown.
+// bpe is the Tokenizer for BPE, as in GPT-2. It splits a text into pieces, and merges neighbouring tokens in each
+// piece, in the order in which it learned the merges. Every byte is a token, so nothing is unknown.
 type bpe struct {
 	tokens []string // bytes, by id
 	bytes  [256]int // ids

@@ -11,7 +11,7 @@ import (
 type Vocab struct {
 	symbols []rune
 	unknown bool
-	ascii   [utf8.RuneSelf]int // id+1 of a symbol below RuneSelf, 0 where there is none
+	ascii   [utf8.RuneSelf]int // id+1 of each symbol below RuneSelf, or 0
 	others  map[rune]int       // ids of the other symbols
 }
 
@@ -122,7 +122,7 @@ func (v *Vocab) ID(r rune) (id int, ok bool) {
 	return id, ok
 }
 
-// An UnknownSymbolError is a character that a vocabulary doesn't have.
+// An UnknownSymbolError says that a vocabulary doesn't have a character.
 type UnknownSymbolError struct {
 	Symbol   rune
 	Position int    // in the text, in characters from 0

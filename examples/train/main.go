@@ -65,7 +65,7 @@ func run(w io.Writer, args []string) error {
 	return m.show(w, sequences, *out)
 }
 
-// draw makes examples: random digits (N, T), and the same digits reversed, of which a share is wrong.
+// draw makes examples: random digits (N, T), and the same digits reversed, with a share of them wrong.
 func draw(rng *rand.Rand, size, length int, wrong float64) (sequences, backwards *tensor.Dense) {
 	digits, answers := make([]int, size*length), make([]int, size*length)
 	for i := range digits {

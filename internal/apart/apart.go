@@ -11,7 +11,7 @@ import (
 // ErrGoexit is the error of a function that ended its goroutine.
 var ErrGoexit = errors.New("a function ended its goroutine with runtime.Goexit, for example by t.FailNow: return an error instead")
 
-// A Panic is a panic as an error.
+// A Panic is the error of a function that panicked.
 type Panic struct {
 	Value any // the argument of panic
 	Stack []byte

@@ -35,7 +35,8 @@ type Plateauing struct {
 	Floor     float64 `json:"floor,omitzero"`
 }
 
-// Check returns an error if a setting is impossible. The error names it by its path in JSON, such as schedule.decay.
+// Check returns an error if a setting is invalid. The error names the setting by its path in JSON, such as
+// schedule.decay.
 func (c Config) Check() error {
 	s, p := c.Schedule, c.Plateau
 	for _, x := range []struct {
@@ -79,7 +80,7 @@ func (c Config) Check() error {
 	return nil
 }
 
-// checkSolver checks the rules.
+// checkSolver checks the constants of all rules.
 func (c Config) checkSolver() error {
 	if m, ok := c.Solver.(Muon); ok && !(m.LearningRate >= 0 && m.LearningRate <= 10) {
 		return fmt.Errorf("the learning_rate of muon must be from 0 to 10, got %v", m.LearningRate)

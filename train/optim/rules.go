@@ -180,10 +180,10 @@ func (r AdamW) update(s Step, scale float64) {
 	}
 }
 
-// Lion steps every weight by plus or minus the learning rate, by the sign of a running mean (Chen et al., 2023). Use a
-// third to a tenth of AdamW's learning rate, and a weight decay 3 to 10 times larger. Weight decay is decoupled.
+// Lion steps every weight by plus or minus the learning rate; a running mean decides the sign (Chen et al., 2023). Use
+// a third to a tenth of AdamW's learning rate, and a weight decay 3 to 10 times larger. Weight decay is decoupled.
 type Lion struct {
-	Beta1 float64 `json:"beta1,omitzero"` // the sign is that of Beta1 · mean + (1 − Beta1) · gradient; 0 means 0.9
+	Beta1 float64 `json:"beta1,omitzero"` // the step has the sign of −(Beta1 · mean + (1 − Beta1) · gradient); 0 means 0.9
 	Beta2 float64 `json:"beta2,omitzero"` // decay of the running mean; 0 means 0.99
 }
 

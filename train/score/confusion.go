@@ -20,7 +20,7 @@ type Confusion struct {
 type ClassScore struct {
 	Class                 string
 	Precision, Recall, F1 float64
-	Right, Answers, Rows  int // rows with this class as answer and right class, as answer, and as right class
+	Right, Answers, Rows  int // rows in which Class is both answer and right class, the answer, or the right class
 }
 
 // Add adds an answer. Any string is a class.
