@@ -36,7 +36,7 @@ type Text struct {
 	// For tokens only:
 	tokenizer   tokenizer.Tokenizer
 	tokens      []uint32 // ids
-	trainTokens int      // the first trainTokens train
+	trainTokens int      // number of tokens for training, at the beginning
 }
 
 // stride is the number of characters between two known offsets. A window reads half a stride too much on average.

@@ -247,8 +247,9 @@ func classOf(r rune) pieceClass {
 	return otherClass
 }
 
-// byteRunes are the characters that stand for bytes in a file. A byte that is printable in Latin-1 stands for itself.
-// The other bytes, in order, get the characters from U+0100 on, so printable bytes come first by code point.
+// byteRunes are the characters that stand for bytes in a file. A byte that is printable in Latin-1 has its own
+// character. The other bytes, in order, have the characters from U+0100 on. So printable bytes come first in the order
+// of code points.
 var byteRunes, runeBytes = func() (runes [256]rune, bytes map[rune]byte) {
 	next := rune(256)
 	bytes = map[rune]byte{}

@@ -61,8 +61,8 @@ const (
 	Tokens Units = "tokens"
 	// BPE is byte-pair encoding as in GPT-2. It starts with an id for each of the 256 bytes, and repeatedly gives the
 	// most frequent pair of neighbours in the texts an id of its own. Pairs never cross the word boundaries of GPT-2's
-	// pattern. Nothing is unknown, and Decode(Encode(text)) is always text. Decoding a part of the ids may begin or end
-	// inside a character, with some of its bytes.
+	// pattern. Nothing is unknown, and Decode(Encode(text)) is always text. The text of a part of the ids may begin or
+	// end with some bytes of a character.
 	BPE Units = "bpe"
 )
 
@@ -78,8 +78,8 @@ const unknownToken = string(utf8.RuneError)
 // BPE: size must be at least 256. There are fewer ids if no pair occurs twice any more. Of equally common pairs, the
 // one with the lowest ids is merged first. A word longer than 256 bytes counts as several words.
 //
-// New returns an error if the units or the size are invalid, if all texts are empty, or if one isn't UTF-8. The last
-// error wraps an *InvalidUTF8Error.
+// New returns an error if the units or the size are invalid, or if the texts have nothing to learn from. If a text
+// isn't UTF-8, the error wraps an *InvalidUTF8Error.
 func New(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
 	least, collect := 2, collectCharacters
 	switch units {

@@ -12,7 +12,8 @@ import (
 //
 // Precision p(n) is the share of all answers' n-grams that match a reference. An n-gram matches at most the number of
 // times that it occurs in the reference where it is most frequent. c is the number of tokens in all answers. r is the
-// number of tokens in all references, one per answer: the one closest in length, or the shorter one of two. Then
+// number of tokens in one reference per answer: the reference closest in length or, of two equally close ones, the
+// shorter. Then
 //
 //	BLEU = 100 · min(1, e^(1 − r/c)) · (p(1) · p(2) · p(3) · p(4))^(1/4)
 //
