@@ -121,7 +121,7 @@ func TestPositionsErrors(t *testing.T) {
 	G.Read(out, &v)
 	vm := G.NewTapeMachine(g)
 	defer vm.Close()
-	wrong(vm.RunAll(), "d.positions", "position 3 of sequence 0", "3 that there are")
+	wrong(vm.RunAll(), "d.positions", "position 3 of sequence 0", "0 and 2")
 }
 
 // TestDecodersRefuseOffsets which would let them see ahead.

@@ -40,7 +40,7 @@ func (a Activation) String() string {
 // Known reports whether there is such an activation. They are numbered from 0.
 func (a Activation) Known() bool { return a >= 0 && int(a) < len(Activations) }
 
-// needsInput says whether the derivative is told by the activation's input alone; ReLU's by its output too.
+// needsInput reports whether the derivative needs the activation's input. ReLU's needs only its output.
 func (a Activation) needsInput() bool { return a != ReLU && a.Known() }
 
 // Activate applies an activation to every element of x.
