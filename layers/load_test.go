@@ -104,10 +104,10 @@ func TestLoadDamagedFiles(t *testing.T) {
 	flipped := slices.Clone(good)
 	flipped[len(flipped)-3] ^= 1
 	for want, content := range map[string][]byte{
-		"it isn't what was written: by its checksum":     flipped,
-		"it isn't what was written: by its checksum its": bytes.Replace(good, []byte(`"7"`), []byte(`"8"`), 1),
-		"a zip archive, as torch.save writes":            []byte("PK\x03\x04\x00\x00\x08\x08 and so on"),
-		"a pointer of Git LFS, and not the file itself":  []byte("version https://git-lfs.github.com/spec/v1\n"),
+		"it has changed since it was written":      flipped,
+		"it has changed since it was written: its": bytes.Replace(good, []byte(`"7"`), []byte(`"8"`), 1),
+		"a zip archive, as torch.save writes":      []byte("PK\x03\x04\x00\x00\x08\x08 and so on"),
+		"a Git LFS pointer, not the file itself":   []byte("version https://git-lfs.github.com/spec/v1\n"),
 	} {
 		if err := os.WriteFile(path, content, 0o644); err != nil {
 			t.Fatal(err)
