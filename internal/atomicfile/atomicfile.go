@@ -44,7 +44,7 @@ func writeFile(path string, write func(w io.Writer) error, create func(path stri
 	renamed := false
 	defer func() { // also if write panics
 		if !renamed {
-			f.Close() // sometimes a second time; Windows doesn't remove open files
+			f.Close() // closing twice is harmless, and Windows doesn't remove open files
 			os.Remove(f.Name())
 		}
 	}()

@@ -66,7 +66,7 @@ func TestWriteFileInWorkingFolder(t *testing.T) {
 	checkFolder(t, "f", []byte("x"))
 }
 
-func TestPermissionsAreThoseOfANewFile(t *testing.T) {
+func TestPermissions(t *testing.T) {
 	dir := t.TempDir()
 	usual, err := os.OpenFile(filepath.Join(dir, "usual"), os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

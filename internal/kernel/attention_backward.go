@@ -34,9 +34,9 @@ func (a *Attention[F]) backward() bool {
 	return a.nan.Load() || anyNaN(a.dbias)
 }
 
-// divideBackward divides the work, by the shape alone. Heads are independent unless they share a gradient: then one
-// task adds up their contributions, in order. If there are few such sets of heads, it also
-// divides the keys into parts, each with its own dQ.
+// divideBackward divides the work, depending only on the shape. Heads are independent unless they share a gradient:
+// then one task adds up their contributions, in order. If there are few such sets of heads, it also divides the keys
+// into parts, each with its own dQ.
 func (a *Attention[F]) divideBackward() {
 	a.shared = a.perGroup()
 	if a.dbias != nil {

@@ -1,6 +1,6 @@
 package kernel
 
-// gateStep is the number of elements of a gate per task, such that their activation is one task too.
+// gateStep is the number of elements of a gate per task. Their activation then is one task too.
 const gateStep = grain / geluCost
 
 // Gate sets y to act(a)·b, element by element. act is one of this package's activations.

@@ -42,8 +42,8 @@ func (m *Mask[F]) position(b, t int) int {
 	return t + m.Offset
 }
 
-// maskReach says which keys the queries of one batch element see, apart from Allow and Bias: query t sees the keys from
-// t−back on, before t+ahead and before end.
+// maskReach says which keys the queries of one batch element see, apart from Allow and Bias: query t sees key j if
+// t−back ≤ j < min(t+ahead, end).
 type maskReach struct{ back, ahead, end int }
 
 // reach returns the reach of the queries of batch element b.

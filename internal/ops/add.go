@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Add returns x + y for two nodes of one shape.
+// Add returns x + y for two nodes of the same shape.
 func Add(e *Env, x, y *G.Node) (*G.Node, error) {
 	if err := CheckFloat("add", "the first term", x); err != nil {
 		return nil, err

@@ -47,7 +47,7 @@ type attentionLayout struct {
 // With Heads 0, queries of shape (T, K), (B, T, K) or (B, H, T, K), keys (…, S, K) and values (…, S, V) give (…, T, V);
 // keys and values may have G heads where H is a multiple of G: query head h reads head ⌊h·G/H⌋. With Heads above 0, the
 // heads lie side by side: (B, T, H·K), (B, S, G·K) and (B, S, G·V) give (B, T, H·V), or all of them without B. The mask
-// applies to scores of shape (T, S), (B, T, S) or (B, H, T, S); with Heads above 0 always the last.
+// applies to scores of shape (T, S), (B, T, S) or (B, H, T, S); with Heads above 0 they always have shape (B, H, T, S).
 func (c AttentionConfig) Inputs(e *Env, q, k, v *G.Node) (a AttentionInputs, err error) {
 	c.Name = cmp.Or(c.Name, "attention")
 	if err := c.checkNodes(q, k, v); err != nil {

@@ -215,7 +215,7 @@ func (b *Buffers) Reserve(like *Buffers) {
 
 // Plan estimates the bytes that a complete graph takes when it runs. shared counts its Buffers, for all their planned
 // graphs including this one; most of it is allocated on first use. own counts the outputs of ops without Buffers, and
-// those of Gorgonia's ops that don't overwrite an output of Heed's.
+// the outputs of Gorgonia's ops that don't overwrite an output of a Heed op.
 func Plan(g *G.ExprGraph) (shared, own int, err error) {
 	var b *Buffers
 	for _, n := range g.AllNodes() {

@@ -45,7 +45,8 @@ func twins(t *testing.T, f, h func(leaf *G.Node) (*G.Node, error), found [2]stri
 
 func relu(x *G.Node) (*G.Node, error) { return Activate(&Env{}, x, ReLU) }
 
-// TestEqualHashes builds Heed nodes whose hashes would equal those of other nodes. None may be merged with another.
+// TestEqualHashes builds Heed nodes whose unsalted hashes equal the hashes of other nodes. Gorgonia must not merge
+// them.
 func TestEqualHashes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		first func(*G.Node) (*G.Node, error)

@@ -9,8 +9,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Pool returns the mean of the first positions of every sequence: x of shape (B, T, D) or (T, D) gives (B, D) or (1,
-// D). Sequence b has lengths[b] valid positions, or T if lengths is nil; at most the first most of them count. The
+// Pool returns the mean of the first positions of every sequence: x of shape (B, T, D) or (T, D) gives (B, D) or
+// (1, D). Sequence b has lengths[b] valid positions, or T if lengths is nil; at most the first most of them count. The
 // other positions may hold anything, and get a gradient of zero. A sequence of length 0 gives zeros.
 func Pool(e *Env, x, lengths *G.Node, most int) (*G.Node, error) {
 	const name = "pool"

@@ -11,10 +11,11 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// PositionIDs returns the position of each of T elements of every sequence. The result has shape like: (B, T), or (T)
-// for a batch of one. positions is int of shape (B), the positions of the first elements, or (B, T), all positions.
-// counts is nil or has shape (B): only the first counts[b] elements of a sequence count, and the rest repeat the last
-// position. If most isn't 0, a position outside [0, most) is an error that names the layer when the graph runs.
+// PositionIDs returns the position of each of T elements of every sequence. The result has the shape like, which is
+// (B, T), or (T) for a batch of one. positions is int of shape (B), the positions of the first elements, or (B, T), all
+// positions. counts is nil or has shape (B): only the first counts[b] elements of a sequence count, and the rest repeat
+// the last position. If most isn't 0, a position outside [0, most) is an error that names the layer when the graph
+// runs.
 func PositionIDs(e *Env, positions, counts *G.Node, like tensor.Shape, layer string, most int) (*G.Node, error) {
 	batch, length := 1, like[len(like)-1]
 	if len(like) == 2 {

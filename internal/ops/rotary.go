@@ -111,8 +111,8 @@ type rotaryTable[F kernel.Float] struct {
 	cos, sin        []F
 }
 
-// fill computes the table for the given positions, unless they are the last ones. Fewer positions than vectors are
-// those of each sequence's first vector; nil means positions from Offset on.
+// fill computes the table for the given positions, unless they are the last ones. If there are fewer positions than
+// vectors, each is the position of a sequence's first vector; nil means positions from Offset on.
 func (t *rotaryTable[F]) fill(cores int, given []int, r Rotary, l kernel.Rotary) {
 	t.want = t.want[:0]
 	switch {

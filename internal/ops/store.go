@@ -11,8 +11,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// A Store holds the keys or the values of a layer, for a batch of sequences, from one run and graph to the next. It has
-// room for Max vectors of width W for each of B sequences; Append adds them.
+// A Store keeps the keys or the values of a layer between runs, also between runs of different graphs, for a batch of
+// sequences. It has room for Max vectors of width W for each of B sequences; Append adds them.
 type Store struct {
 	name  string
 	shape tensor.Shape // (B, Max, W)
@@ -27,8 +27,8 @@ func NewStore(name string, dtype tensor.Dtype, batch, length, width int) *Store 
 
 // Append writes new vectors to the store and returns all its vectors. From x of shape (B, T, W), it writes the first
 // counts[b] vectors of sequence b after the lengths[b] vectors that the store already holds. lengths and counts are int
-// of shape (B). The result has shape (B, Max, W); for x of shape (T, W), with a batch of one, (Max, W). It has no
-// gradient.
+// of shape (B). The result has shape (B, Max, W). For x of shape (T, W), with a batch of one, it has shape (Max, W). It
+// has no gradient.
 func (s *Store) Append(e *Env, x, lengths, counts *G.Node) (*G.Node, error) {
 	name := "store of " + s.name
 	if err := CheckFloat(name, "the input", x); err != nil {

@@ -127,7 +127,7 @@ func (s span) zeroPast(z reg.VecVirtual) {
 	}
 }
 
-// fillPast sets the lanes past the end to those of x.
+// fillPast sets the lanes past the end to the same lanes of x.
 func (s span) fillPast(x, z reg.VecVirtual) {
 	switch {
 	case !s.part:
