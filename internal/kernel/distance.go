@@ -21,9 +21,10 @@ const distanceStep = grain / distanceCost
 // DistanceTasks returns the number of partial sums that SumDistances needs for n numbers.
 func DistanceTasks(n int) int { return (n + distanceStep - 1) / distanceStep }
 
-// SumDistances returns the weighted sum of the distances between x and t: weights[p] applies to the width numbers from
-// p·width on. Numbers with weight 0 are not read. delta is δ of HuberError. All arithmetic is in float64. sums is
-// scratch for the partial sums. They are added up in order, so that the result doesn't depend on the number of cores.
+// SumDistances returns the weighted sum of the distances between x and t: weights[p] is the weight of the numbers in
+// [p·width, (p+1)·width). Numbers with weight 0 are not read. delta is δ of HuberError. All arithmetic is in float64.
+// sums is scratch for the partial sums. They are added up in order, so that the result doesn't depend on the number of
+// cores.
 func SumDistances[F Float](cores int, sums []float64, d Distance, delta float64, x, t, weights []F, width int) float64 {
 	runLoop[F](cores, distanceLoop[F]{}, distanceCost*len(x), &loopWork[F]{
 		n: len(x), step: distanceStep, distance: d, eps: delta, x: x, y: t, z: weights, width: width, logSums: sums,
@@ -98,8 +99,8 @@ func binaryCrossEntropy(x, t float64) float64 {
 	return loss
 }
 
-// DistanceGrad sets dx to the derivatives of the distances with respect to x, times their scales: scales[p] applies to
-// the width numbers from p·width on. Where a scale is 0, dx is 0 and nothing is read.
+// DistanceGrad sets dx to the derivatives of the distances with respect to x, times their scales: scales[p] is the
+// scale of the numbers in [p·width, (p+1)·width). Where a scale is 0, dx is 0 and nothing is read.
 func DistanceGrad[F Float](cores int, dx []F, d Distance, delta float64, x, t, scales []F, width int) {
 	runLoop[F](cores, distanceGradLoop[F]{}, distanceCost*len(x), &loopWork[F]{
 		n: len(x), step: distanceStep, distance: d, eps: delta, out: dx, x: x, y: t, z: scales, width: width,

@@ -34,8 +34,9 @@ func hasNaN[F Float](c []F, m, n, ldc int) bool {
 	return false
 }
 
-// redo computes the products again with 0 in place of NaN and infinities, and then adds the terms of these whose other
-// factor isn't 0. Values that don't count thus leave no trace, not even another order of summation.
+// redo computes the products again with 0 in place of NaN and infinities. Then it adds the products of NaN and
+// infinities with factors other than 0. Values that don't count thus leave no trace, not even another order of
+// summation.
 func redo[F Float](cores, count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, c []F, ldc, strideC int) {
 	GemmBatch(cores, count, transA, transB, m, n, k, alpha, cleaned(a), lda, strideA, cleaned(b), ldb, strideB, 0, c, ldc, strideC)
 	rowA, colA := lda, 1

@@ -6,7 +6,7 @@ type loop[F Float] interface {
 }
 
 // loopWork holds the operands of a loop over n items. It is divided into tasks of step items; the last one may be
-// shorter. The division depends only on the work. Each loop documents its use of the operands.
+// shorter. The division depends only on the work. The type of the loop decides which operands it uses, and for what.
 type loopWork[F Float] struct {
 	loop    loop[F]
 	body    *body[F]
@@ -36,12 +36,12 @@ const grain = 16384
 // wakeWork is the least work, in cheap elements, that is worth waking a sleeping helper for.
 const wakeWork = 1 << 17
 
-// rowsPerTask returns the number of rows per task for rows of the given width, where an element costs as much as cost
-// cheap ones.
+// rowsPerTask returns the number of rows per task for rows of the given width. cost is the cost per element, in cheap
+// elements.
 func rowsPerTask(width, cost int) int { return max(1, grain/max(width*cost, 1)) }
 
-// runLoop runs a loop with a copy of its operands. The whole costs as much as cost cheap elements. In the steady state
-// it allocates nothing; that is why a loop is a type and not a function.
+// runLoop runs a loop with a copy of its operands. cost is the cost of the whole loop, in cheap elements. In the steady
+// state it allocates nothing; that is why a loop is a type and not a function.
 func runLoop[F Float](cores int, l loop[F], cost int, operands *loopWork[F]) {
 	body := bodyOf[F]()
 	w := take[loopWork[F]](&body.loops)
@@ -61,7 +61,7 @@ func (w *loopWork[F]) run(task int) {
 	w.loop.run(w, task*w.step, min((task+1)*w.step, w.n))
 }
 
-// runUnary sets y to f(x), where an element costs as much as cost cheap ones. f is a function of the body.
+// runUnary sets y to f(x). cost is the cost per element, in cheap elements. f is a function of the body.
 func runUnary[F Float](cores int, f func(y, x []F), cost int, y, x []F) {
 	runLoop[F](cores, unaryLoop[F]{}, cost*len(y), &loopWork[F]{n: len(y), step: grain / cost, unary: f, out: y, x: x})
 }
@@ -79,8 +79,8 @@ type binaryLoop[F Float] struct{}
 
 func (binaryLoop[F]) run(w *loopWork[F], lo, hi int) { w.binary(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi]) }
 
-// runRanges divides [0, n) into ranges of size items, the last one possibly shorter, and calls do for each. The whole
-// costs as much as cost cheap elements. It allocates: use it for work whose operands don't fit into a loopWork.
+// runRanges divides [0, n) into ranges of size items, the last one possibly shorter, and calls do for each. cost is the
+// cost of all ranges, in cheap elements. runRanges allocates: use it for work whose operands don't fit into a loopWork.
 func runRanges(cores, n, size, cost int, do func(lo, hi int)) {
 	if n <= size {
 		do(0, n)

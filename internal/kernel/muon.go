@@ -13,9 +13,9 @@ type MuonStep struct {
 // muonWork is memory for a step of Muon.
 type muonWork[F Float] struct{ x, next, gram, poly []F }
 
-// Muon updates the (in, out) matrix w by its gradient g, with a running mean, and sets g to zero. It takes the running
-// mean one step ahead, makes it nearly orthogonal, and subtracts it times max(1, out/in)^½ times the rate (Jordan et
-// al., 2024).
+// Muon updates the (in, out) matrix w by its gradient g, with a running mean, and sets g to zero. It makes the running
+// mean, taken one step ahead, nearly orthogonal, multiplies it by the rate and by max(1, out/in)^½, and subtracts it
+// (Jordan et al., 2024).
 func Muon[F Float](cores int, w, g, mean []F, in, out int, s MuonStep) {
 	const cost = 4
 	b := bodyOf[F]()

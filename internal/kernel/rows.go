@@ -31,8 +31,8 @@ func (sumRowsLoop[F]) run(w *loopWork[F], lo, hi int) {
 	w.body.sumRows(w.out[lo:hi], w.x[lo:], len(w.x)/w.width, w.width)
 }
 
-// MeanRows sets row i of out to the mean of the first counts[i] rows of matrix i of x. Each matrix has rows rows of
-// width elements. The rows after them are not read. A count of 0 gives a row of zeros.
+// MeanRows sets row i of out to the mean of the first counts[i] rows of matrix i of x. Each matrix has shape (rows,
+// width). Later rows are not read. A count of 0 gives a row of zeros.
 func MeanRows[F Float](cores int, out, x []F, counts []int, rows, width int) {
 	for i, n := range counts {
 		out, x := out[i*width:][:width], x[i*rows*width:]

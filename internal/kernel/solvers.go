@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// Spread calls do for each of n items, on several cores if that pays. All items together cost as much as cost cheap
-// elements. An item may divide its own work. Spread allocates.
+// Spread calls do for each of n items, on several cores if that pays. cost is the cost of all items, in cheap elements.
+// An item may divide its own work. Spread allocates.
 func Spread(cores, n, cost int, do func(i int)) {
 	runRanges(cores, n, 1, cost, func(lo, hi int) {
 		for i := lo; i < hi; i++ {

@@ -11,8 +11,8 @@ import (
 
 // Attention returns softmax(scale·Q·Kᵀ + M)·V in one op that allocates nothing of size T×S. The forward pass keeps the
 // output and one number per query; the backward pass computes the weights again, tile by tile (Dao et al.,
-// FlashAttention, 2022). The result equals MatMul, Softcap, Softmax, Dropout and MatMul on the same AttentionInputs,
-// including the zeros that they skip.
+// FlashAttention, 2022). Up to rounding, the result equals MatMul, Softcap, Softmax, Dropout and MatMul on the same
+// AttentionInputs. Attention skips the same zeros.
 func Attention(e *Env, q, k, v *G.Node, c AttentionConfig) (*G.Node, error) {
 	in, err := c.Inputs(e, q, k, v)
 	if err != nil {

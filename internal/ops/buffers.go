@@ -274,7 +274,7 @@ func (b *Buffers) rebind(s *slab) {
 // such as most gradients; nodes that gorgonia.Read reads; and gradients of inputs, even if another node reads them.
 //
 // Gorgonia's own ops may return views of their inputs, or overwrite them. So their inputs stay leased until every
-// reader of their outputs, direct or indirect, has run. Ops of another Env are treated alike.
+// reader of their outputs, direct or indirect, has run. Ops of another Env are treated in the same way.
 func (e *Env) count(order G.Nodes) error {
 	read := map[*G.Node]bool{}
 	for _, n := range order {

@@ -19,10 +19,10 @@ type CrossEntropyOptions struct {
 	LabelSmoothing float64   // share of every target that is spread evenly over the classes, from 0 to 1
 }
 
-// CrossEntropy returns the weighted mean over positions of −log softmax(logits)[target], in nats: logits have shape
-// (…, V), and targets have the same shape without V and dtype int. A position's weight is multiplied by its target's
-// class weight. A target below 0 is ignored: its weight is 0. A position with weight 0 is not read. If all weights are
-// 0, the loss is 0. A negative, infinite or NaN class weight is an error at once; such a position weight is an error
+// CrossEntropy returns the weighted mean over positions of −log softmax(logits)[target], in nats: logits have shape (…,
+// V), and targets have the same shape without V and dtype int. A position's weight is multiplied by its target's class
+// weight. A target below 0 is ignored: its weight is 0. A position with weight 0 is not read. If all weights are 0, the
+// loss is 0. A negative, infinite or NaN class weight is an error from CrossEntropy; such a position weight is an error
 // when the graph runs.
 //
 // With label smoothing ε, the loss of a position is −Σ q·log softmax(logits) with q = (1 − ε)·onehot(target) + ε/V

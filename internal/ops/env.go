@@ -11,8 +11,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// An Env holds the settings that ops share, and what they know about their graph. One Env serves one graph. A
-// layers.Build holds one and passes it to the ops. The zero Env is ready to use.
+// An Env holds the settings that the ops of a graph share, and an index of the graph's nodes. One Env serves one graph.
+// A layers.Build holds one and passes it to the ops. The zero Env is ready to use.
 type Env struct {
 	Training bool     // dropout is active
 	Cores    int      // largest number of processors that an op uses; 0 means GOMAXPROCS

@@ -225,7 +225,7 @@ func maskScoresGrad[F kernel.Float](_ int, ds, out, g []F, _ int) {
 
 // maskedOp returns an op on scores and a mask, both checked, whose output has the scores' shape. backward sets the
 // gradient of the scores from the output and its gradient, for rows of the given width. The gradient of the mask's bias
-// is the sum of it over the broadcast axes.
+// is the sum of the scores' gradient over the broadcast axes.
 func maskedOp[F kernel.Float](e *Env, name, layer string, scores *G.Node, m Mask, forward func(cores int, out, scores []F, m kernel.Mask[F]), backward func(cores int, ds, out, g []F, width int)) (*G.Node, error) {
 	shape := scores.Shape()
 	mask := inputsOf[F](m, shape)
