@@ -69,7 +69,7 @@ func RelativeBias(e *Env, table, positions *G.Node, queries, keys int, r Relativ
 		return nil, err
 	}
 	if queries < 1 || keys < 1 || positions == nil && queries > keys {
-		return nil, fmt.Errorf("%s: there must be at least 1 query and 1 key, and at most as many queries as keys without positions, got %d and %d", name, queries, keys)
+		return nil, fmt.Errorf("%s: there must be at least 1 query and 1 key and, without positions, no more queries than keys, got %d and %d", name, queries, keys)
 	}
 	batch := 1
 	if positions != nil {

@@ -11,7 +11,7 @@ import (
 
 // CountRight returns the number of correct targets and the number of targets that count: two scalars of dtype float64,
 // without a gradient. Logits have shape (…, V), and targets have the same shape without V and dtype int. A target is
-// correct if its class has the largest of its V logits (the first one of equals), and no logit is NaN. A target below 0
+// correct if its class has the largest of its V logits (the first of equal ones), and no logit is NaN. A target below 0
 // is ignored, and its logits are not read. A target of V or more is an error when the graph runs.
 //
 // A target equal to never is always wrong; use −1 for none. With whole, each row of targets along the first axis counts
