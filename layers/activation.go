@@ -19,7 +19,7 @@ const (
 	SiLU     Activation = Activation(ops.SiLU)     // x·σ(x) = x/(1 + exp(−x)), also called Swish (Elfwing et al., 2017)
 )
 
-// Activations yields the name of each activation and a line about it.
+// Activations yields the name of each activation and a one-line description.
 func Activations() iter.Seq2[string, string] { return ops.Activations.All() }
 
 // String returns the activation's name: relu, gelu, gelu tanh or silu.
@@ -30,7 +30,7 @@ func (a Activation) String() string {
 	return fmt.Sprintf("activation %d", int(a))
 }
 
-// check reports an activation that there isn't.
+// check returns an error if a is not a defined activation.
 func (a Activation) check() error {
 	if ops.Activation(a).Known() {
 		return nil
@@ -38,10 +38,10 @@ func (a Activation) check() error {
 	return fmt.Errorf("there is no %v: use one of %s", a, ops.Activations)
 }
 
-// MarshalText returns the activation's name; it is an error if there is no such activation.
+// MarshalText returns the activation's name, or an error if a is not a defined activation.
 func (a Activation) MarshalText() ([]byte, error) { return []byte(a.String()), a.check() }
 
-// UnmarshalText sets an activation to the one of a name. It is an error if there is none.
+// UnmarshalText sets the activation by name. It returns an error if no activation has that name.
 func (a *Activation) UnmarshalText(text []byte) error {
 	op, ok := ops.Activations.Get(string(text))
 	if !ok {
@@ -51,7 +51,7 @@ func (a *Activation) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Forward applies the activation to x, of any shape, float32 or float64.
+// Forward applies the activation to x, which is float32 or float64 and may have any shape.
 func (a Activation) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	if err := a.check(); err != nil {
 		return nil, err

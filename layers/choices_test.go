@@ -28,10 +28,10 @@ func TestChoicesHaveNames(t *testing.T) {
 			}
 		}
 		if len(names) < 2 || names[0] != list.first {
-			t.Errorf("the %s are %q", what, names)
+			t.Errorf("the list of %s is %q", what, names)
 		}
 		if err := list.parse("other"); err == nil || !strings.Contains(err.Error(), strings.Join(names, ", ")) {
-			t.Errorf("other %s: %v", what, err)
+			t.Errorf("unknown %s: %v", what, err)
 		}
 	}
 }

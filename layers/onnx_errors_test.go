@@ -11,8 +11,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestOptionErrors has options that can't be, in both forms: the error names the layer, what it expected and what it
-// got.
+// TestOptionErrors uses invalid options, in both forms: the error names the layer, the expected and the actual value.
 func TestOptionErrors(t *testing.T) {
 	type options = layers.AttentionOptions
 	type mask = layers.Mask
@@ -120,7 +119,7 @@ func TestOptionErrors(t *testing.T) {
 	}
 }
 
-// masked is options of a mask alone, and pastOf of past keys and values alone.
+// masked returns options with only a mask, and pastOf options with only past keys and values.
 func masked(m func(c *bench) layers.Mask) func(c *bench) layers.AttentionOptions {
 	return func(c *bench) layers.AttentionOptions { return layers.AttentionOptions{Mask: m(c)} }
 }
