@@ -50,9 +50,9 @@ type Build struct {
 	// positions in a mask, which always count along the row.
 	Positions *G.Node
 
-	// Fixed lists input nodes whose values are neither fed nor learned, such as a constant table or parameters that
-	// must not change. Package train doesn't update them, and refuses an input without a source of values that isn't
-	// listed here. Bind adds Frozen parameters.
+	// Fixed lists input nodes that are neither fed nor learned, such as a constant table or parameters that must not
+	// change. Package train doesn't update them, and refuses inputs that are not fed, learned or listed here. Bind adds
+	// Frozen parameters.
 	Fixed G.Nodes
 
 	// Buffers, if not nil, is memory that this package's nodes share with each other and with other graphs; see

@@ -27,18 +27,17 @@
 //
 // Configurations nest like models: a [ModelConfig] holds a [PositionsConfig] and a [BlockConfig], which holds an
 // [AttentionConfig], a [FeedForwardConfig] and a [NormConfig]. Widths are arguments of the constructors, which pass
-// them on. An [Init] applies to every weight below it that has no Init of its own. Configurations are plain data and
-// can be written to JSON and read back, except for position schemes defined outside this package. Constructors return
-// an error if options can't be combined, or if a number is NaN, infinite or above 1e15 in size.
+// them on. An [Init] applies to every weight below it that has no Init of its own. Configurations can be written to
+// JSON and read back, unless they contain an Init with a Func or a position scheme of your own. Constructors return an
+// error if options can't be combined, or if a number is NaN, infinite or above 1e15 in size.
 //
 // # Shapes and names
 //
 // B is the batch size, T the number of queries, S the number of keys, D the width of the model, H the number of query
 // heads, G the number of key and value heads, K the width of a head (D/H by default) and V the size of the vocabulary.
-// Layers over sequences take
-// (B, T, D), or (T, D) for a single sequence. Token ids, targets and lengths are nodes of dtype
-// [gorgonia.org/tensor.Int].
-// Weights have shape (out, in), as in PyTorch, and are named by their place: blocks.0.attention.query.weight.
+// Layers over sequences take (B, T, D), or (T, D) for a single sequence. Token ids, targets and lengths are nodes of
+// dtype [gorgonia.org/tensor.Int]. Weights have shape (out, in), as in PyTorch. Their names give their place in the
+// model: blocks.0.attention.query.weight.
 //
 // # Contents
 //

@@ -1,7 +1,7 @@
 // Package gradcheck compares the gradients of Gorgonia expressions with finite differences.
 //
-// [Check] builds an expression in a new graph, takes its gradient with gorgonia.Grad, and compares every entry
-// with the central difference
+// [Check] builds an expression in a new graph, takes its gradient with gorgonia.Grad, and compares every entry with the
+// central difference
 //
 //	(f(x + eps) − f(x − eps)) / 2eps
 //
