@@ -22,7 +22,7 @@ var addRule = Rule{
 	},
 }
 
-// sumColumns fills a sum's numbers to two digits, and its answer to the same length as the sum.
+// sumColumns pads the two numbers with zeros to two digits, and the answer to longestSum digits.
 func sumColumns(source, answer string) (string, string) {
 	if _, err := sum(source); err != nil {
 		return source, answer
@@ -31,7 +31,7 @@ func sumColumns(source, answer string) (string, string) {
 	return zeros(a, 2) + "+" + zeros(b, 2), zeros(answer, longestSum)
 }
 
-// zeros puts zeros before digits, up to a length.
+// zeros pads digits with leading zeros to a length.
 func zeros(digits string, length int) string {
 	return strings.Repeat("0", max(0, length-len(digits))) + digits
 }
@@ -41,7 +41,7 @@ func sum(source string) (string, error) {
 	x, okA := number(a)
 	y, okB := number(b)
 	if !okA || !okB {
-		return "", fmt.Errorf("want two numbers of one or two digits with a + between them, such as 12+34, got %q", source)
+		return "", fmt.Errorf("expected two numbers of one or two digits with a + between them, such as 12+34, got %q", source)
 	}
 	return strconv.Itoa(x + y), nil
 }

@@ -6,31 +6,30 @@ import (
 	"slices"
 )
 
-// Ignore is a target that doesn't count: a loss must leave its position out.
+// Ignore is a target that doesn't count. A loss must leave its position out.
 const Ignore = -1
 
-// A Batch is Size rows of token ids, row-major: the input of row r at position i is Inputs[r*Len+i].
+// A Batch has Size rows of token ids, row-major: the input of row r at position i is Inputs[r*Len+i].
 //
-// A row's first Lengths[r] inputs are valid, the rest padding: the key lengths of attention. Targets of padding are
-// Ignore.
+// The first Lengths[r] inputs of row r are valid and the rest is padding; attention takes Lengths as its key lengths.
+// Targets of padding are Ignore.
 type Batch struct {
 	Inputs  []int // (Size, Len)
 	Lengths []int // (Size)
-	Before  []int // (Size, TargetLen): what comes before each target; nil but for KindSeq2Seq
-	Targets []int // (Size, TargetLen), or (Size) if TargetLen is 0: what a model is to choose, or Ignore; nil from Pad
+	Before  []int // (Size, TargetLen): the id before each target; only for KindSeq2Seq, else nil
+	Targets []int // (Size, TargetLen), or (Size) if TargetLen is 0: the right choices, or Ignore; nil from Pad
 
 	Size, Len, TargetLen int
 }
 
-// Pad returns a batch of rows of token ids, each followed by pads up to a width. A width of 0 stands for that of the
-// longest row, and at least 1. A row that is longer than the width is an error. The ids are the batch's Inputs; its
-// Targets are the caller's to set: to a class for each row, say, or to the Inputs of another Pad, of rows of targets
-// and with Ignore for pads.
+// Pad returns a batch whose Inputs are rows, padded with pad to width. A width of 0 means the length of the longest
+// row, or 1 if all are empty. Pad returns an error if a row is longer than width. The caller sets the Targets: for
+// example, to a class for each row, or to the Inputs of another Pad with rows of targets and Ignore as pad.
 //
-// Where Lengths leave the pads out, as attention's masks do, a pad may be any id that a model has.
+// If the model uses Lengths to mask the padding, as attention does, pad may be any of the model's ids.
 func Pad(rows [][]int, width, pad int) (Batch, error) {
 	if width < 0 {
-		return Batch{}, fmt.Errorf("a width must be at least 1, or 0 for that of the longest row, got %d", width)
+		return Batch{}, fmt.Errorf("the width must be at least 1, or 0 for the length of the longest row, got %d", width)
 	}
 	if width == 0 {
 		width = 1
@@ -52,8 +51,8 @@ func Pad(rows [][]int, width, pad int) (Batch, error) {
 	return b, nil
 }
 
-// Counted returns the number of targets that count, those that aren't Ignore: the weight of this batch in a mean over
-// many.
+// Counted returns the number of targets that aren't Ignore. Use it as the batch's weight in a mean over several
+// batches.
 func (b *Batch) Counted() int {
 	n := 0
 	for _, target := range b.Targets {
@@ -64,58 +63,58 @@ func (b *Batch) Counted() int {
 	return n
 }
 
-// Rows returns the batch of the rows from one up to another, over the same memory.
-func (b *Batch) Rows(from, to int) Batch {
+// Rows returns a batch of the rows from start to end − 1. It shares memory with b.
+func (b *Batch) Rows(start, end int) Batch {
 	part := Batch{
-		Inputs: b.Inputs[from*b.Len : to*b.Len], Lengths: b.Lengths[from:to],
-		Size: to - from, Len: b.Len, TargetLen: b.TargetLen,
+		Inputs: b.Inputs[start*b.Len : end*b.Len], Lengths: b.Lengths[start:end],
+		Size: end - start, Len: b.Len, TargetLen: b.TargetLen,
 	}
 	if b.Before != nil {
-		part.Before = b.Before[from*b.TargetLen : to*b.TargetLen]
+		part.Before = b.Before[start*b.TargetLen : end*b.TargetLen]
 	}
-	if b.Targets != nil { // Pad leaves them out
+	if b.Targets != nil { // nil from Pad
 		width := max(b.TargetLen, 1)
-		part.Targets = b.Targets[from*width : to*width]
+		part.Targets = b.Targets[start*width : end*width]
 	}
 	return part
 }
 
-// Resize returns a copy of the batch, as a Coder of that Layout makes it, with another size. What it has less is
-// padding, or it is an error; what it has more is padding, and rows that have one symbol of that and no target that
-// counts.
+// Resize returns a copy of b with other dimensions, padded like the batches of a Coder with Layout l. Additional rows
+// have a length of 1 and no target that counts. Resize returns an error if the copy would lose rows, symbols or
+// targets.
 func (b *Batch) Resize(l Layout, size, length, targetLen int) (Batch, error) {
 	l.Len, l.TargetLen = length, targetLen
-	to, err := newBatch(size, l)
+	out, err := newBatch(size, l)
 	if err != nil {
-		return to, err
+		return out, err
 	}
 	if (l.Start >= 0) != (b.Before != nil) {
-		return Batch{}, fmt.Errorf("a batch of another kind can't have a Layout with a Start of %d", l.Start)
+		return Batch{}, fmt.Errorf("a Layout with a Start of %d doesn't fit this batch: a batch has Before if and only if Start is at least 0", l.Start)
 	}
 	if size < b.Size || (targetLen == 0) != (b.TargetLen == 0) {
-		return Batch{}, fmt.Errorf("a batch of %d rows with targets of width %d can't have %d and %d", b.Size, b.TargetLen, size, targetLen)
+		return Batch{}, fmt.Errorf("can't resize a batch with %d rows and targets of width %d to %d rows and width %d", b.Size, b.TargetLen, size, targetLen)
 	}
 	for row := range size {
 		if row >= b.Size {
-			to.Lengths[row] = 1
+			out.Lengths[row] = 1
 			continue
 		}
-		if to.Lengths[row] = b.Lengths[row]; b.Lengths[row] > length {
+		if out.Lengths[row] = b.Lengths[row]; b.Lengths[row] > length {
 			return Batch{}, fmt.Errorf("row %d has %d symbols, more than the width of %d", row, b.Lengths[row], length)
 		}
-		copy(to.Inputs[row*length:][:length], b.Inputs[row*b.Len:][:b.Lengths[row]])
+		copy(out.Inputs[row*length:][:length], b.Inputs[row*b.Len:][:b.Lengths[row]])
 		targets, width := b.Targets[row*max(b.TargetLen, 1):][:max(b.TargetLen, 1)], max(targetLen, 1)
-		if n := copy(to.Targets[row*width:][:width], targets); slices.ContainsFunc(targets[n:], func(id int) bool { return id != Ignore }) {
+		if n := copy(out.Targets[row*width:][:width], targets); slices.ContainsFunc(targets[n:], func(id int) bool { return id != Ignore }) {
 			return Batch{}, fmt.Errorf("row %d has more than %d targets", row, width)
 		}
 		if b.Before != nil {
-			copy(to.Before[row*width:][:width], b.Before[row*b.TargetLen:][:b.TargetLen])
+			copy(out.Before[row*width:][:width], b.Before[row*b.TargetLen:][:b.TargetLen])
 		}
 	}
-	return to, nil
+	return out, nil
 }
 
-// newBatch returns a batch of padding alone.
+// newBatch returns a batch that is all padding.
 func newBatch(size int, l Layout) (Batch, error) {
 	if err := checkSize(size, l.Len, l.TargetLen); err != nil {
 		return Batch{}, err
@@ -134,10 +133,10 @@ func newBatch(size int, l Layout) (Batch, error) {
 
 func checkSize(size, length, targetLen int) error {
 	if size < 1 || length < 1 || targetLen < 0 {
-		return fmt.Errorf("a batch needs at least one row and one position, got a size of %d and a length of %d, and targets of %d", size, length, targetLen)
+		return fmt.Errorf("a batch needs at least one row and one position, got a size of %d, a length of %d and a target length of %d", size, length, targetLen)
 	}
 	if length = max(length, targetLen); length > math.MaxInt32/size {
-		return fmt.Errorf("a batch holds at most %d ids, got a size of %d and a length of %d", math.MaxInt32, size, length)
+		return fmt.Errorf("a batch can have at most %d ids, got size %d and length %d", math.MaxInt32, size, length)
 	}
 	return nil
 }

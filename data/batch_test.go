@@ -15,14 +15,14 @@ func TestPad(t *testing.T) {
 		lengths    []int
 		wantErr    string
 	}{
-		{"to the longest", [][]int{{1}, {2, 3, 4}, {}}, 0, 9, []int{1, 9, 9, 2, 3, 4, 9, 9, 9}, []int{1, 3, 0}, ""},
+		{"to the longest row", [][]int{{1}, {2, 3, 4}, {}}, 0, 9, []int{1, 9, 9, 2, 3, 4, 9, 9, 9}, []int{1, 3, 0}, ""},
 		{"to a width", [][]int{{1}, {2, 3}}, 3, Ignore, []int{1, -1, -1, 2, 3, -1}, []int{1, 2}, ""},
-		{"to the width that there is", [][]int{{1, 2}}, 2, 0, []int{1, 2}, []int{2}, ""},
+		{"to the rows' own width", [][]int{{1, 2}}, 2, 0, []int{1, 2}, []int{2}, ""},
 		{"empty rows", [][]int{{}, nil}, 0, 7, []int{7, 7}, []int{0, 0}, ""},
-		{"too long a row", [][]int{{1}, {1, 2, 3}}, 2, 0, nil, nil, "row 1 has 3 ids, more than the width of 2"},
+		{"a row that is too long", [][]int{{1}, {1, 2, 3}}, 2, 0, nil, nil, "row 1 has 3 ids, more than the width of 2"},
 		{"no rows", nil, 0, 0, nil, nil, "at least one row"},
-		{"no rows of a width", [][]int{}, 3, 0, nil, nil, "at least one row"},
-		{"a width below 0", [][]int{{}}, -1, 0, nil, nil, "a width must be at least 1, or 0 for that of the longest row, got -1"},
+		{"no rows, but a width", [][]int{}, 3, 0, nil, nil, "at least one row"},
+		{"a width below 0", [][]int{{}}, -1, 0, nil, nil, "the width must be at least 1, or 0 for the length of the longest row, got -1"},
 		{"too large", [][]int{{}, {}}, math.MaxInt, 0, nil, nil, "at most"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -63,10 +63,10 @@ func TestRows(t *testing.T) {
 	}
 	whole.Targets = []int{0, 1, 0}
 	if part := whole.Rows(1, 2); !slices.Equal(part.Targets, []int{1}) {
-		t.Errorf("one target a row: %+v", part)
+		t.Errorf("one target per row: %+v", part)
 	}
 	whole.Targets, whole.Before, whole.TargetLen = []int{0, 1, 2, 3, 4, 5}, []int{9, 0, 9, 2, 9, 4}, 2
 	if part := whole.Rows(0, 2); !slices.Equal(part.Targets, []int{0, 1, 2, 3}) || !slices.Equal(part.Before, []int{9, 0, 9, 2}) {
-		t.Errorf("targets and what comes before them: %+v", part)
+		t.Errorf("targets and Before: %+v", part)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// isoDate returns the answer to a source of datesRule: the date that it writes in one of dateFormats, as 2024-03-07.
+// isoDate reads a date in one of dateFormats and returns it like 2024-03-07.
 func isoDate(source string) (string, error) {
 	for _, format := range dateFormats {
 		if w, ok := readDate(format, lower(source)); ok {
@@ -17,19 +17,19 @@ func isoDate(source string) (string, error) {
 			return date.Format(time.DateOnly), nil
 		}
 	}
-	return "", fmt.Errorf("%q isn't a date that is read: write it as one of %s", source, dateExamples)
+	return "", fmt.Errorf("can't read %q as a date: write it like one of %s", source, dateExamples)
 }
 
-// A writtenDate is what the fields of a source hold, whether or not there is such a date. Those that the format doesn't
+// A writtenDate has the fields of a source, which may name a date that doesn't exist. Fields that the format doesn't
 // have are zero.
 type writtenDate struct {
 	weekday, monthName string
 	year, month, day   int
 	shortYear          bool   // the year has two digits
-	suffix             string // of a day that is an ordinal
+	suffix             string // of a day that is an ordinal, such as "th"
 }
 
-// readDate reads a source, in small letters, that a format describes.
+// readDate reads a lower-case source in a format. It returns false if the source doesn't have that format.
 func readDate(format, source string) (w writtenDate, ok bool) {
 	for i := 0; i < len(format); i++ {
 		n := 0
@@ -47,19 +47,20 @@ func readDate(format, source string) (w writtenDate, ok bool) {
 	return w, source == ""
 }
 
-// read reads one field at the start of a source, and returns how long it is; 0 if there is none.
+// read reads one field at the start of a source. It returns the field's length in bytes, or 0 if there is no such
+// field.
 func (w *writtenDate) read(field byte, source string) int {
-	digits := func(to *int, least, most int) int {
+	digits := func(value *int, least, most int) int {
 		n := prefix(source, most, isDigit)
 		if n < least {
 			return 0
 		}
-		*to, _ = strconv.Atoi(source[:n]) // at most four digits
+		*value, _ = strconv.Atoi(source[:n]) // at most four digits
 		return n
 	}
-	word := func(to *string) int {
+	word := func(text *string) int {
 		n := prefix(source, len(source), isLetter)
-		*to = source[:n]
+		*text = source[:n]
 		return n
 	}
 	switch field {
@@ -92,7 +93,7 @@ func (w *writtenDate) read(field byte, source string) int {
 	return digits(&w.year, 4, 4)
 }
 
-// date returns the date, if there is one.
+// date returns the date, or an error if it doesn't exist.
 func (w writtenDate) date() (none time.Time, err error) {
 	year, month := w.year, w.month
 	if w.shortYear {
@@ -101,11 +102,11 @@ func (w writtenDate) date() (none time.Time, err error) {
 		}
 	}
 	if year < firstYear || year > lastYear {
-		return none, fmt.Errorf("the years are those from %d to %d, got %d", firstYear, lastYear, year)
+		return none, fmt.Errorf("the year must be from %d to %d, got %d", firstYear, lastYear, year)
 	}
 	if w.monthName != "" {
 		if month = nameIndex(w.monthName, 12, func(i int) string { return time.Month(i).String() }); month == 0 {
-			return none, fmt.Errorf("there is no month %q: write its English name or the first three letters of it", w.monthName)
+			return none, fmt.Errorf("there is no month %q: write its English name or its first three letters", w.monthName)
 		}
 	}
 	if month < 1 || month > 12 {
@@ -123,7 +124,7 @@ func (w writtenDate) date() (none time.Time, err error) {
 	}
 	weekday := nameIndex(w.weekday, 7, func(i int) string { return time.Weekday(i % 7).String() })
 	if weekday == 0 {
-		return none, fmt.Errorf("there is no day of the week %q: write its English name or the first three letters of it", w.weekday)
+		return none, fmt.Errorf("there is no day of the week %q: write its English name or its first three letters", w.weekday)
 	}
 	if got, want := time.Weekday(weekday%7), date.Weekday(); got != want {
 		return none, fmt.Errorf("%s is a %v, not a %v", date.Format(time.DateOnly), want, got)
@@ -131,8 +132,8 @@ func (w writtenDate) date() (none time.Time, err error) {
 	return date, nil
 }
 
-// nameIndex returns which of the names 1 to n a word in small letters is, or the first three letters of; 0 if it is
-// none.
+// nameIndex returns the index, from 1 to n, of the name that a lower-case word spells or abbreviates to three letters.
+// It returns 0 if there is none.
 func nameIndex(word string, n int, name func(i int) string) int {
 	for i := 1; i <= n; i++ {
 		if s := lower(name(i)); word == s || word == s[:3] {
@@ -142,7 +143,7 @@ func nameIndex(word string, n int, name func(i int) string) int {
 	return 0
 }
 
-// prefix returns how many bytes at the start of s, at most most, are of a kind.
+// prefix returns the number of bytes at the start of s that kind accepts, at most most.
 func prefix(s string, most int, kind func(c byte) bool) int {
 	n := 0
 	for n < len(s) && n < most && kind(s[n]) {
@@ -154,7 +155,7 @@ func prefix(s string, most int, kind func(c byte) bool) int {
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' }
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 
-// lower returns s with the letters A to Z as small ones, and all else as it is.
+// lower returns s with A to Z in lower case and everything else unchanged.
 func lower(s string) string {
 	b := []byte(s)
 	for i, c := range b {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Dates go from the first day of firstYear to the last of lastYear. That is a hundred years, so that two digits tell a
-// year: 50 to 99 are of the 1900s, 00 to 49 of the 2000s.
+// Dates go from the first day of firstYear to the last day of lastYear. In these hundred years, two digits are enough
+// for a year: 50 to 99 mean 1950 to 1999, and 00 to 49 mean 2000 to 2049.
 const (
 	firstYear = 1950
 	lastYear  = 2049
@@ -16,13 +16,13 @@ const (
 	longestDate = len("Wednesday, September 30, 2024")
 )
 
-// dateFormats are the ways to write a date, and the only ones that are read. Capital and small letters are the same.
+// dateFormats are the accepted ways to write a date, in upper or lower case.
 //
-//	%A  the day of the week: its name or the first three letters of it
-//	%B  the month: its name or the first three letters of it
+//	%A  the day of the week: its name or its first three letters
+//	%B  the month: its name or its first three letters
 //	%Y  the year, four digits       %y  the year, two or four digits
-//	%m  the month, one or two       %M  the month, two digits
-//	%d  the day, one or two         %D  the day, two digits
+//	%m  the month, 1 or 2 digits    %M  the month, two digits
+//	%d  the day, 1 or 2 digits      %D  the day, two digits
 //	%o  the day as an ordinal, such as 1st or 22nd
 var dateFormats = [...]string{
 	"%B %d, %Y",        // March 7, 2024
@@ -45,8 +45,8 @@ var dateFormats = [...]string{
 
 const dateExamples = "March 7, 2024; Thu, 7 Mar 2024; the 7th of March, 2024; 7-Mar-24; 7.3.2024 (day first); 3/7/2024 (month first); 20240307"
 
-// datesRule reads dates from firstYear to lastYear as people write them. After hyphens, dots and slashes a year may
-// have two digits: 50 to 99 are of the 1900s, 00 to 49 of the 2000s.
+// datesRule turns dates from firstYear to lastYear, as people write them, into ISO 8601. After a hyphen, dot or slash,
+// a year may have two digits.
 var datesRule = Rule{
 	Name: "dates", About: "a date from 1950 to 2049, in ISO 8601", Kind: KindSeq2Seq,
 	Alphabet: letters + "0123456789 ,./-", MaxLen: longestDate, MaxAnswer: len(time.DateOnly), Example: "7 March 2024",
@@ -56,15 +56,15 @@ var datesRule = Rule{
 	ByAnswer: true,
 }
 
-// randomDate returns any day of the years there are, each as likely as another.
+// randomDate returns a day from firstYear to lastYear. All days are equally likely.
 func randomDate(rng *rand.Rand) time.Time {
 	first := time.Date(firstYear, time.January, 1, 0, 0, 0, 0, time.UTC)
 	end := time.Date(lastYear+1, time.January, 1, 0, 0, 0, 0, time.UTC)
 	return first.AddDate(0, 0, rng.IntN(int(end.Sub(first).Hours()/24)))
 }
 
-// writeDate writes a date in a random format: with or without abbreviations and leading zeros, and at times in small or
-// capital letters alone.
+// writeDate writes a date in a random format, with or without abbreviations and leading zeros, and sometimes all in
+// lower case or all in capitals.
 func writeDate(rng *rand.Rand, date time.Time) string {
 	source := formatDate(dateFormats[rng.IntN(len(dateFormats))], date, rng.IntN(2) == 0, rng.IntN(2) == 0)
 	switch rng.IntN(4) {
@@ -76,7 +76,7 @@ func writeDate(rng *rand.Rand, date time.Time) string {
 	return source
 }
 
-// formatDate writes a date in a format: with names and a year cut short or not, and with leading zeros or not.
+// formatDate writes a date in a format. If short, it abbreviates names and the year; if padded, it adds leading zeros.
 func formatDate(format string, date time.Time, short, padded bool) string {
 	var s strings.Builder
 	for i := 0; i < len(format); i++ {
@@ -90,7 +90,7 @@ func formatDate(format string, date time.Time, short, padded bool) string {
 	return s.String()
 }
 
-// formatField writes one of a format's fields.
+// formatField writes one field of a format.
 func formatField(field byte, date time.Time, short, padded bool) string {
 	number := func(long bool, n int) string {
 		if long {
@@ -124,7 +124,7 @@ func formatField(field byte, date time.Time, short, padded bool) string {
 	return fmt.Sprint(date.Year())
 }
 
-// ordinal returns what follows a number from 1 to 31 where it counts.
+// ordinal returns the suffix of an ordinal number from 1 to 31, such as "st".
 func ordinal(n int) string {
 	if n < 11 || n > 13 {
 		switch n % 10 {

@@ -57,7 +57,7 @@ func TestDates(t *testing.T) {
 
 func TestDatesErrors(t *testing.T) {
 	task := named(t, "dates", 0)
-	const unread = "isn't a date that is read: write it as one of March 7, 2024"
+	const unread = "as a date: write it like one of March 7, 2024"
 	for source, want := range map[string]string{
 		"":                                       "task dates: the source is empty",
 		"February 30, 2024":                      "there is no day 30 in February 2024",
@@ -77,7 +77,7 @@ func TestDatesErrors(t *testing.T) {
 		"7st March 2024":                         "the day must be 7th, got 7st",
 		"11st March 2024":                        "the day must be 11th, got 11st",
 		"21th March 2024":                        "the day must be 21st, got 21th",
-		"March 7, 1949":                          "the years are those from 1950 to 2049, got 1949",
+		"March 7, 1949":                          "the year must be from 1950 to 2049, got 1949",
 		"20500101":                               "got 2050",
 		"March 7, 24":                            unread,
 		"March 7":                                unread,
@@ -111,7 +111,7 @@ func TestDatesErrors(t *testing.T) {
 	}
 }
 
-// Samples are of every format, fit, and have the answer that they were made from.
+// Samples have every format equally often, fit the rule's limits, and have an answer.
 func TestSampleDates(t *testing.T) {
 	t.Parallel()
 	task := named(t, "dates", 0)
@@ -149,7 +149,7 @@ func TestSampleDates(t *testing.T) {
 	}
 }
 
-// Days of all the years there are can be written in every format and read again, and no source is of two formats.
+// TestDatesRoundTrip writes dates in every format and reads them again. No source has two formats.
 func TestDatesRoundTrip(t *testing.T) {
 	t.Parallel()
 	step := 5
@@ -166,14 +166,14 @@ func TestDatesRoundTrip(t *testing.T) {
 			}
 			for _, other := range dateFormats {
 				if _, ok := readDate(other, lower(source)); ok != (other == format) {
-					t.Fatalf("format %s reads %q, of format %s: %t", other, source, format, ok)
+					t.Fatalf("format %s reads %q, written in format %s: %t", other, source, format, ok)
 				}
 			}
 		}
 	}
 }
 
-// No day trains and validates, in whichever format.
+// No day is for training and for validation, in any format.
 func TestSplitOfDates(t *testing.T) {
 	t.Parallel()
 	task := named(t, "dates", 0)
@@ -195,7 +195,7 @@ func TestSplitOfDates(t *testing.T) {
 	for step := range 200 {
 		for _, source := range trainSources(t, s, 0, step, 64) {
 			if validation[day(source)] || s.HeldOut(source) || s.HeldOut(strings.ToUpper(source)) {
-				t.Fatalf("%q trains and validates", source)
+				t.Fatalf("%q is for training and for validation", source)
 			}
 		}
 	}
@@ -216,7 +216,7 @@ func TestSplitOfDates(t *testing.T) {
 		t.Errorf("%d of 3,000 days are held out, want about 375", held)
 	}
 	if s.HeldOut("no date") != (hash(1, "no date")>>61 == 0) {
-		t.Error("what isn't a date doesn't go by itself")
+		t.Error("a source that isn't a date must count as its own answer")
 	}
 }
 
@@ -226,7 +226,7 @@ func TestTooManyDates(t *testing.T) {
 		t.Skip("draws more than a million dates")
 	}
 	_, err := NewSplit(named(t, "dates", 0), 1, 6000)
-	wantError(t, err, "validation asks for 6000, but found only 4")
+	wantError(t, err, "validation asks for 6000 sources, but found only 4")
 }
 
 func TestDatesAreNoTags(t *testing.T) {
@@ -255,7 +255,7 @@ func FuzzDates(f *testing.F) {
 				t.Fatalf("%q is %s, but %q is %q, %v", source, answer, same, got, err)
 			}
 		}
-		// It is one of the few ways in which the formats write that day.
+		// A format must write that day like this.
 		var written []string
 		for _, format := range dateFormats {
 			for i := range 4 {
@@ -263,13 +263,12 @@ func FuzzDates(f *testing.F) {
 			}
 		}
 		if !writtenAs(lower(source), written) {
-			t.Fatalf("%q is %s, but no format writes it so: %s", source, answer, fmt.Sprint(written))
+			t.Fatalf("%q is %s, but the formats write only %s", source, answer, fmt.Sprint(written))
 		}
 	})
 }
 
-// writtenAs is whether a source is one of those written, but for what its parts have of leading zeros and
-// abbreviations.
+// writtenAs reports whether source is in written, apart from leading zeros and abbreviations.
 func writtenAs(source string, written []string) bool {
 	short := func(s string) string {
 		var out []string

@@ -2,21 +2,21 @@ package data
 
 import "math/rand/v2"
 
-// What random numbers are for: each use of one seed has a stream of its own.
+// Uses of random numbers. Each use of a seed has its own stream.
 const (
 	forValidation uint64 = iota + 1
 	forTraining
 	forText
 )
 
-// newRand returns a source of random numbers that depends on all of its arguments.
+// newRand returns a source of random numbers that depends on all its arguments.
 func newRand(seed, use uint64, epoch, step int) *rand.Rand {
 	return rand.New(rand.NewPCG(mix(seed)+use, mix(mix(uint64(epoch))+uint64(step))))
 }
 
-// hash returns a seeded hash of a string: FNV-1a over the seed's bytes, least significant first, and the string's, then
-// mixed, since FNV's high bits alone are poor on short strings. It is the same everywhere, for ever: splits depend on
-// it.
+// hash returns a seeded hash of a string: FNV-1a over the bytes of the seed, least significant first, and of the
+// string. It then mixes the bits, because FNV's high bits are poor for short strings. It must never change, because
+// splits depend on it.
 func hash(seed uint64, s string) uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	h := uint64(offset)
@@ -29,7 +29,7 @@ func hash(seed uint64, s string) uint64 {
 	return mix(h)
 }
 
-// mix is a bijection in which every bit of the argument moves every bit of the result: SplitMix64's finaliser
+// mix is a bijection in which every bit of the argument affects every bit of the result: SplitMix64's finalizer
 // (Steele, Lea and Flood, 2014).
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
@@ -38,9 +38,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// HeldOut reports whether a key, such as a source, is kept from training for validation. The share of all keys that is
-// held out, from 0 to 1, is chosen by a seeded hash of the key alone, the same on every machine: all rows of a key are
-// on one side, and a larger share holds out more keys beside those of a smaller one.
+// HeldOut reports whether the rows of a key, such as a source, are for validation and not for training. It holds out a
+// share, from 0 to 1, of all keys, by a seeded hash of the key that is the same on every machine. All rows of a key are
+// on the same side. A larger share holds out the same keys as a smaller share, and more.
 func HeldOut(seed uint64, key string, share float64) bool {
 	return float64(hash(seed, key)>>11) < share*(1<<53)
 }

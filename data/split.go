@@ -8,31 +8,30 @@ import (
 	"github.com/heed-go/heed/internal/setting"
 )
 
-// Split draws a rule's examples for training and for validation. No source is ever drawn for both: one source in eight
-// is held out, chosen by a seeded hash of the source that is the same on every machine. Validation has only those,
-// training has only the others. Of a rule whose sources are kept apart ByAnswer, such as dates, it is one answer in
-// eight: no day is ever drawn for both, in whichever format.
+// A Split draws a rule's examples for training and for validation, and no source for both. A seeded hash, the same on
+// every machine, holds out one source in eight for validation; training has only the others. If the rule has ByAnswer,
+// such as dates, the hash holds out one answer in eight: no day is for both, in any format.
 //
-// An eighth leaves room for 1,000 validation sources in the smallest of Heed's own rules: of the 10,000 sources of add,
-// about 1,250 are held out. Make one with NewSplit.
+// One eighth is enough for 1,000 validation sources in Heed's smallest rule, add: it holds out about 1,250 of 10,000
+// sources. NewSplit makes a Split.
 type Split struct {
 	rule       Rule
 	seed       uint64
 	validation []Example
 }
 
-// How much NewSplit is willing to do. Finding all of n equally likely sources takes n·ln n draws: these find all of add
-// and of the words of up to three letters, and more words than anybody asks for beyond.
+// Limits for NewSplit. Finding all of n equally likely sources takes about n·ln n draws. These limits find all sources
+// of add and all words of up to three letters, and enough longer words.
 const (
 	maxValidation = 1 << 20
 	extraDraws    = 1 << 20
 	drawsASource  = 64
 )
 
-// NewSplit returns the split of a rule that a seed decides, with so many distinct validation sources (or answers, where
-// the rule keeps those apart), from 0 to 1,048,576. It is an error if a bounded number of draws finds fewer
-// that are held out: the error says how many, which for short sources is all there are. The rule must have its Sample
-// and Answer.
+// NewSplit returns the split of a rule for a seed. It has validation distinct validation sources (answers, if the rule
+// has ByAnswer), from 0 to 1,048,576. The rule must have Sample and Answer. NewSplit returns an error if validation is
+// out of range, or if a bounded number of draws finds fewer held-out sources. The error says how many it found; for
+// short sources, these are all.
 func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 	if rule.MaxLen < 1 || rule.MaxLen > longest {
 		return nil, fmt.Errorf("task %s: MaxLen must be from 1 to %d, got %d", rule.Name, longest, rule.MaxLen)
@@ -63,11 +62,11 @@ func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 	if !trains {
 		return nil, fmt.Errorf("task %s: seed %d leaves no source to train on", rule.Name, seed)
 	}
-	return nil, setting.Errorf("task %s, sources of at most %d symbols: %s asks for %d, but found only %d that are held out: ask for fewer",
+	return nil, setting.Errorf("task %s, sources of at most %d symbols: %s asks for %d sources, but found only %d: ask for fewer",
 		rule.Name, rule.MaxLen, setting.Path("validation"), validation, len(s.validation))
 }
 
-// HeldOut reports whether a source is kept from training. Any string may be asked about.
+// HeldOut reports whether a source is for validation. The source may be any string.
 func (s *Split) HeldOut(source string) bool {
 	if s.rule.ByAnswer {
 		if answer, err := s.rule.Answer(source); err == nil {
@@ -79,15 +78,15 @@ func (s *Split) HeldOut(source string) bool {
 
 func (s *Split) heldOut(key string) bool { return HeldOut(s.seed, key, 1.0/8) }
 
-// Validation returns the validation examples, distinct, in the order they were drawn in. The slice is the caller's.
+// Validation returns a copy of the validation examples, which are distinct, in the order of drawing.
 func (s *Split) Validation() []Example { return slices.Clone(s.validation) }
 
-// exampleBytes is what an Example takes at least: two strings, and a word of memory for what is in each.
+// exampleBytes is the least memory of an Example: two string headers, and one word for the content of each.
 const exampleBytes = 2*16 + 2*8
 
-// Train returns the size examples of one training step, drawn afresh: they depend on the seed, the epoch and the step
-// alone, and may repeat. A smaller size takes the first of them; one below 1 takes none. A sample that has no answer is
-// an error, and so is a size that there is no memory for.
+// Train draws size examples for one training step. They depend only on the seed, the epoch and the step, and may
+// repeat. A smaller size returns the first of the same examples; a size below 1 returns none. Train returns an error if
+// a sample has no answer, or if memory is too small for size examples.
 func (s *Split) Train(epoch, step, size int) ([]Example, error) {
 	if err := memory.Check(memory.Product(max(size, 0), exampleBytes)); err != nil {
 		return nil, fmt.Errorf("task %s: %d examples: %w", s.rule.Name, size, err)

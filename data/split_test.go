@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// No source trains and validates, whichever the task and the seed.
+// No source is for training and for validation, for any task and seed.
 func TestSplitIsDisjoint(t *testing.T) {
 	t.Parallel()
 	steps := 200
@@ -23,7 +23,7 @@ func TestSplitIsDisjoint(t *testing.T) {
 			validation := make(map[string]bool)
 			for _, source := range sources(s.Validation()) {
 				if !s.HeldOut(source) {
-					t.Fatalf("%s: %q validates, but isn't held out", name, source)
+					t.Fatalf("%s: %q is for validation, but isn't held out", name, source)
 				}
 				validation[source] = true
 			}
@@ -33,7 +33,7 @@ func TestSplitIsDisjoint(t *testing.T) {
 			for step := range steps {
 				for _, source := range trainSources(t, s, step/50, step%50, 64) {
 					if validation[source] || s.HeldOut(source) {
-						t.Fatalf("%s, seed %d: %q trains and validates", name, seed, source)
+						t.Fatalf("%s, seed %d: %q is for training and for validation", name, seed, source)
 					}
 				}
 			}
@@ -41,7 +41,7 @@ func TestSplitIsDisjoint(t *testing.T) {
 	}
 }
 
-// Steps are the same in any order, on any goroutine and in another Split of the same seed.
+// Steps are the same in any order, on any goroutine, and in another Split with the same seed.
 func TestTrainIsRandomAccess(t *testing.T) {
 	s := newSplit(t, "reverse", 0, 7, 100)
 	var sequence [][]string
@@ -73,7 +73,7 @@ func TestTrainIsRandomAccess(t *testing.T) {
 	}
 }
 
-// What a seed draws must never change: a run resumed with a later release would train on what it validates.
+// A seed must always draw the same: otherwise a run resumed by a later release would train on validation sources.
 func TestSplitIsStable(t *testing.T) {
 	for _, tc := range []struct {
 		seed   uint64
@@ -91,14 +91,14 @@ func TestSplitIsStable(t *testing.T) {
 	}
 	s := newSplit(t, "reverse", 0, 1, 3)
 	if got, want := fmt.Sprint(sources(s.Validation())), "[thekbijnut cdezq ouuc]"; got != want {
-		t.Errorf("validation is %v, was %v", got, want)
+		t.Errorf("validation is %v, want %v", got, want)
 	}
 	if got, want := fmt.Sprint(trainSources(t, s, 2, 3, 3)), "[lrscub jejll ozaw]"; got != want {
-		t.Errorf("training is %v, was %v", got, want)
+		t.Errorf("training is %v, want %v", got, want)
 	}
 }
 
-// About one source in eight is held out, whatever they look like.
+// About one source in eight is held out, also for similar sources.
 func TestHeldOutShare(t *testing.T) {
 	for seed := range uint64(20) {
 		s := newSplit(t, "add", 0, seed, 1000)
@@ -114,7 +114,7 @@ func TestHeldOutShare(t *testing.T) {
 	}
 }
 
-// A split that can't be says how many sources there are, exactly where they are few.
+// If there are too few sources, the error says how many there are.
 func TestNewSplitTooMany(t *testing.T) {
 	t.Parallel()
 	held := 0
@@ -125,7 +125,7 @@ func TestNewSplitTooMany(t *testing.T) {
 		}
 	}
 	_, err := NewSplit(named(t, "add", 0), 1, 2000)
-	wantError(t, err, fmt.Sprintf("validation asks for 2000, but found only %d that are held out", held))
+	wantError(t, err, fmt.Sprintf("validation asks for 2000 sources, but found only %d", held))
 	if all := newSplit(t, "add", 0, 1, held); len(all.Validation()) != held {
 		t.Errorf("%d sources, want all %d", len(all.Validation()), held)
 	}
@@ -144,7 +144,7 @@ func TestNewSplitTooMany(t *testing.T) {
 		}
 	}
 	_, err = NewSplit(named(t, "copy", 2), 1, 1000)
-	wantError(t, err, "task copy", "at most 2 symbols", fmt.Sprintf("found only %d that are held out", held))
+	wantError(t, err, "task copy", "at most 2 symbols", fmt.Sprintf("found only %d: ask for fewer", held))
 }
 
 func TestNewSplitSizes(t *testing.T) {
@@ -160,25 +160,25 @@ func TestNewSplitSizes(t *testing.T) {
 	}
 	for _, size := range []int{1 << 40, math.MaxInt} {
 		_, err := s.Train(0, 0, size)
-		wantError(t, err, fmt.Sprintf("task copy: %d examples: this takes", size), "of memory, of which there is")
+		wantError(t, err, fmt.Sprintf("task copy: %d examples: this takes", size), "of memory, but there is only")
 	}
 	for _, maxLen := range []int{0, -1, longest + 1, math.MaxInt} {
 		rule := named(t, "copy", 0)
 		rule.MaxLen = maxLen
-		rule.Sample = func(*rand.Rand, int) string { t.Fatalf("it is sampled with a MaxLen of %d", maxLen); return "" }
+		rule.Sample = func(*rand.Rand, int) string { t.Fatalf("Sample was called with a MaxLen of %d", maxLen); return "" }
 		_, err := NewSplit(rule, 0, 1)
 		wantError(t, err, fmt.Sprintf("MaxLen must be from 1 to 16777216, got %d", maxLen))
 	}
 	if none := newSplit(t, "copy", 0, 0, 0); len(none.Validation()) != 0 || len(trainSources(t, none, 0, 0, 3)) != 3 {
-		t.Error("without validation sources it doesn't train, or has some")
+		t.Error("a split without validation sources must train and have none")
 	}
 	s.Validation()[0].Source = "changed"
 	if s.Validation()[0].Source == "changed" {
-		t.Error("the caller's slice is the split's own")
+		t.Error("Validation must return a copy")
 	}
 }
 
-// sources are those of examples.
+// sources returns the sources of examples.
 func sources(examples []Example) (sources []string) {
 	for _, e := range examples {
 		sources = append(sources, e.Source)
@@ -186,7 +186,7 @@ func sources(examples []Example) (sources []string) {
 	return sources
 }
 
-// trainSources are those of a training step.
+// trainSources returns the sources of a training step.
 func trainSources(t testing.TB, s *Split, epoch, step, size int) []string {
 	t.Helper()
 	examples, err := s.Train(epoch, step, size)
@@ -196,7 +196,7 @@ func trainSources(t testing.TB, s *Split, epoch, step, size int) []string {
 	return sources(examples)
 }
 
-// A rule of one's own may be wrong about itself.
+// A user's rule may have a Sample without an answer.
 func TestSplitOfWrongRules(t *testing.T) {
 	rule := named(t, "copy", 0)
 	rule.Answer = func(source string) (string, error) { return "", errors.New("none today") }

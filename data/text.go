@@ -15,14 +15,14 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// Text is the characters of a UTF-8 file. The file stays on disk and may be larger than memory: a Text keeps the place
-// of one character in 1024, and reads what a window needs. Characters are as they are in the file, line ends and a
-// byte-order mark included.
+// A Text gives access to the characters of a UTF-8 file. The file stays on disk and may be larger than memory: a Text
+// keeps the offset of one character in 1024, and reads only the windows that are asked for. It changes no characters;
+// line ends and a byte-order mark count.
 //
-// A Text of tokens has those of a Tokenizer in place of characters, and keeps them in memory, of 4 bytes each.
+// A Text can have a Tokenizer's tokens instead of characters. It keeps tokens in memory, 4 bytes each.
 //
-// The file must not change while the Text is open: what is found to have changed is an error. Make one with OpenText
-// or OpenTextBPE.
+// The file must not change while the Text is open; reading a changed part returns an error. OpenText and OpenTextBPE
+// make a Text.
 type Text struct {
 	name    string
 	source  io.ReaderAt
@@ -33,32 +33,31 @@ type Text struct {
 	readers sync.Pool // of *bufio.Reader
 	close   func() error
 
-	// Of a text of tokens:
+	// For tokens only:
 	tokenizer   tokenizer.Tokenizer
 	tokens      []uint32 // ids
-	trainTokens int      // how many of them train
+	trainTokens int      // number of tokens for training, at the beginning
 }
 
-// stride is the number of characters from one known place to the next. A window reads on average half of it in vain.
+// stride is the number of characters between two known offsets. A window reads half a stride too much on average.
 const stride = 1024
 
 var errChanged = errors.New("the file changed while it was open")
 
-// OpenText reads a file once, to count its characters and to collect its vocabulary, in the order of code points. The
-// error names the file if it is missing, unreadable, empty or no regular file; if it isn't UTF-8, it wraps a
-// *tokenizer.InvalidUTF8Error. Close the Text after use.
+// OpenText reads a file once, to count its characters and to collect its vocabulary in the order of code points. It
+// returns an error if the file is missing, unreadable, empty or not a regular file. If the file isn't UTF-8, the error
+// wraps a *tokenizer.InvalidUTF8Error. Close the Text after use.
 //
-// A tokenizer that isn't nil, such as a saved model's, makes the ids instead. With a *tokenizer.Vocab the Text has
-// characters; a character that the Vocab lacks is an error that wraps a *tokenizer.UnknownSymbolError. With another
-// Tokenizer the Text has tokens. It encodes the text in parts, each of which ends before white space that follows
-// something else, or where the training part ends.
+// If t isn't nil, the Text uses that tokenizer, such as a saved model's. With a *tokenizer.Vocab, the Text has
+// characters; if the Vocab lacks one of them, the error wraps a *tokenizer.UnknownSymbolError. With another Tokenizer,
+// the Text has tokens. It is encoded in parts that end before white space, or at the end of the training part.
 func OpenText(path string, t tokenizer.Tokenizer) (*Text, error) {
 	if t == nil {
 		return openText(path, nil)
 	}
 	vocab, characters := t.(*tokenizer.Vocab)
 	if characters && vocab == nil || t.Len() == 0 {
-		return nil, fmt.Errorf("text %q: the vocabulary given has no symbols", path)
+		return nil, fmt.Errorf("text %q: the tokenizer has no symbols", path)
 	}
 	if characters {
 		return openText(path, vocab)
@@ -67,7 +66,7 @@ func OpenText(path string, t tokenizer.Tokenizer) (*Text, error) {
 }
 
 func openText(path string, vocab *tokenizer.Vocab) (*Text, error) {
-	// Before opening: to open a pipe would wait for its writer.
+	// Check first: opening a pipe would wait for its writer.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fileError(path, err)
@@ -76,7 +75,7 @@ func openText(path string, vocab *tokenizer.Vocab) (*Text, error) {
 		return nil, fmt.Errorf("text %q is a directory: give a UTF-8 text file", path)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("text %q isn't a regular file, and windows are read from anywhere in it: save it to one first", path)
+		return nil, fmt.Errorf("text %q isn't a regular file, which random access needs: save it to one first", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -91,7 +90,7 @@ func openText(path string, vocab *tokenizer.Vocab) (*Text, error) {
 	return t, nil
 }
 
-// fileError says what is needed of a file that can't be opened.
+// fileError returns an error for a file that can't be opened.
 func fileError(path string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -100,10 +99,10 @@ func fileError(path string, err error) error {
 	return fmt.Errorf("text %q: %w: give a UTF-8 text file that can be read", path, err)
 }
 
-// newText returns the text of the first size bytes of source.
+// newText returns a Text of the first size bytes of source.
 func newText(name string, source io.ReaderAt, size int64, vocab *tokenizer.Vocab) (*Text, error) {
 	if size == 0 {
-		return nil, fmt.Errorf("text %q is empty: give a UTF-8 text file with something in it", name)
+		return nil, fmt.Errorf("text %q is empty: give a UTF-8 text file with at least one character", name)
 	}
 	t := &Text{name: name, source: source, size: size, vocab: vocab}
 	t.readers.New = func() any { return bufio.NewReader(nil) }
@@ -113,7 +112,7 @@ func newText(name string, source io.ReaderAt, size int64, vocab *tokenizer.Vocab
 	return t, nil
 }
 
-// scan reads the whole text, for chars, places and, unless it is given, vocab.
+// scan reads the whole text and sets chars and places. It also sets vocab if there is none yet.
 func (t *Text) scan() error {
 	in := bufio.NewReaderSize(io.NewSectionReader(t.source, 0, t.size), 1<<16)
 	var seen runeSet
@@ -149,7 +148,7 @@ func (t *Text) scan() error {
 	return err
 }
 
-// runeSet is a set of characters, a bit each.
+// runeSet is a set of characters, with one bit each.
 type runeSet [utf8.MaxRune/64 + 1]uint64
 
 func (s *runeSet) add(r rune) { s[r/64] |= 1 << (r % 64) }
@@ -165,10 +164,10 @@ func (s *runeSet) String() string {
 	return string(runes)
 }
 
-// Close closes the file. Windows read afterwards are errors.
+// Close closes the file. Reading a window of characters then returns an error.
 func (t *Text) Close() error { return t.close() }
 
-// Len returns the number of characters, or of tokens.
+// Len returns the number of characters or tokens.
 func (t *Text) Len() int {
 	if t.tokenizer != nil {
 		return len(t.tokens)
@@ -184,7 +183,7 @@ func (t *Text) units() string {
 	return "characters"
 }
 
-// Tokenizer returns what makes the ids: the Vocab, or that of the tokens.
+// Tokenizer returns the Tokenizer of the tokens, or the Vocab if the Text has characters.
 func (t *Text) Tokenizer() tokenizer.Tokenizer {
 	if t.tokenizer != nil {
 		return t.tokenizer
@@ -192,12 +191,12 @@ func (t *Text) Tokenizer() tokenizer.Tokenizer {
 	return t.vocab
 }
 
-// Window fills ids with the ids of the len(ids) characters, or tokens, from the one of number start on. It is an error
-// if they aren't all within the text, if the file has changed or if the text is closed; what ids holds then is
-// undefined.
+// Window fills ids with the ids of len(ids) characters or tokens, beginning with number start. It returns an error if
+// the window isn't within the text, if the file has changed, or if the Text is closed and has characters. The content
+// of ids is then undefined.
 func (t *Text) Window(ids []int, start int) error {
 	if n := t.Len(); start < 0 || start > n || len(ids) > n-start {
-		return fmt.Errorf("text %q has %d %s, so no window of %d from %d on", t.name, n, t.units(), len(ids), start)
+		return fmt.Errorf("text %q has %d %s: there is no window of %d from %d on", t.name, n, t.units(), len(ids), start)
 	}
 	if t.tokenizer != nil {
 		for i, id := range t.tokens[start:][:len(ids)] {
@@ -215,18 +214,18 @@ func (t *Text) Window(ids []int, start int) error {
 }
 
 func (t *Text) read(ids []int, start int) error {
-	// The bytes that surely hold the window: from one known place to another.
+	// The window is within these bytes, between two known offsets.
 	first, skip := start/stride, start%stride
-	from, to := t.places[first], t.size
+	from, end := t.places[first], t.size
 	if next := (start+len(ids)-1)/stride + 1; next < len(t.places) {
-		to = t.places[next]
+		end = t.places[next]
 	}
-	if first+1 < len(t.places) && t.places[first+1]-from == stride { // characters of one byte: no need to walk
+	if first+1 < len(t.places) && t.places[first+1]-from == stride { // only one-byte characters: skip them by offset
 		from, skip = from+int64(skip), 0
 	}
 	in := t.readers.Get().(*bufio.Reader)
 	defer t.readers.Put(in)
-	in.Reset(io.NewSectionReader(t.source, from, to-from))
+	in.Reset(io.NewSectionReader(t.source, from, end-from))
 	for i := -skip; i < len(ids); i++ {
 		r, n, err := in.ReadRune()
 		if err == io.EOF {

@@ -31,7 +31,7 @@ func TestOpenText(t *testing.T) {
 		{"kept as it is", "\ufeffa\r\n\ufffd\x00", "\x00\n\ra\ufeff\ufffd"},
 		{"exactly one stride", strings.Repeat("世", stride), "世"},
 		{"one more", strings.Repeat("世", stride) + "é", "é世"},
-		{"a last stretch of as many bytes as a stride has characters", strings.Repeat("a", stride) + strings.Repeat("éè", stride/4), "aèé"},
+		{"last characters with as many bytes as a stride has characters", strings.Repeat("a", stride) + strings.Repeat("éè", stride/4), "aèé"},
 		{"long", strings.Repeat("aé世𝄞", 5000), "aé世𝄞"},
 	}
 	for _, tc := range tests {
@@ -64,7 +64,7 @@ func TestOpenTextErrors(t *testing.T) {
 			text, err := OpenText(tc.path, nil)
 			wantError(t, err, tc.want, tc.path)
 			if text != nil {
-				t.Error("a text all the same")
+				t.Error("OpenText returned a text and an error")
 			}
 		})
 	}
@@ -97,7 +97,7 @@ func TestOpenTextNotRegular(t *testing.T) {
 	wantError(t, err, os.DevNull, "isn't a regular file")
 }
 
-// The offset is that of the first bad byte, wherever the reader's buffer ends.
+// The error has the offset of the first bad byte, also across the reader's buffer.
 func TestInvalidUTF8Offset(t *testing.T) {
 	for _, n := range []int{0, 1, stride, 1<<16 - 2, 1<<16 - 1, 1 << 16, 70_000} {
 		for _, bad := range []string{"\xff", "\xe4\xb8", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80"} {
@@ -144,7 +144,7 @@ func TestOpenTextOfVocab(t *testing.T) {
 func TestWindowOutOfRange(t *testing.T) {
 	text := textOf(t, "abcdef")
 	for _, tc := range []struct{ n, start int }{{1, -1}, {7, 0}, {1, 6}, {0, 7}, {3, 4}, {1, math.MaxInt}, {1, math.MinInt}} {
-		wantError(t, text.Window(make([]int, tc.n), tc.start), "has 6 characters, so no window of")
+		wantError(t, text.Window(make([]int, tc.n), tc.start), "has 6 characters: there is no window of")
 	}
 	for _, start := range []int{0, 6} {
 		if err := text.Window(nil, start); err != nil {
@@ -153,7 +153,7 @@ func TestWindowOutOfRange(t *testing.T) {
 	}
 }
 
-// A file that becomes shorter or other is an error wherever it shows, and an error of the disk comes through.
+// Reading a file that became shorter or different is an error, and so is an error from the disk.
 func TestFileChanges(t *testing.T) {
 	original := strings.Repeat("ab", 5000)
 	path := write(t, original)
@@ -167,7 +167,7 @@ func TestFileChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := text.Window(ids, 4900); err != nil {
-		t.Errorf("a window that is still there: %v", err)
+		t.Errorf("a window that didn't change: %v", err)
 	}
 	for _, start := range []int{5000, 9000} {
 		wantError(t, text.Window(ids, start), path, "the file changed while it was open")
@@ -225,7 +225,7 @@ func TestWindowConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// A text of any size costs the memory of its index.
+// A text takes only the memory of its index.
 func TestTextStaysOnDisk(t *testing.T) {
 	const size = 1 << 23
 	var before, after runtime.MemStats
@@ -247,11 +247,11 @@ func TestTextStaysOnDisk(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if got := after.TotalAlloc - before.TotalAlloc; got > size/2 {
-		t.Errorf("%d bytes allocated for a text of %d", got, size)
+		t.Errorf("%d bytes allocated for a text of %d bytes", got, size)
 	}
 }
 
-// letterAt is an endless text: the alphabet over and over.
+// letterAt is an endless text that repeats the alphabet.
 type letterAt struct{}
 
 func (letterAt) ReadAt(p []byte, offset int64) (int, error) {
@@ -292,7 +292,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// checkWindows compares windows all over a text with those of the string that it should be.
+// checkWindows compares windows all over a text with the same windows of want.
 func checkWindows(t *testing.T, text *Text, s string) {
 	t.Helper()
 	want := []rune(s)
@@ -323,7 +323,7 @@ func checkWindow(t *testing.T, text *Text, want []rune, start, n int) {
 	}
 }
 
-// write puts content into a file of its own.
+// write writes content to a new file and returns its path.
 func write(t testing.TB, content string) string {
 	t.Helper()
 	f, err := os.CreateTemp(t.TempDir(), "*.txt")
@@ -339,7 +339,7 @@ func write(t testing.TB, content string) string {
 	return f.Name()
 }
 
-// textOf is a text that is in no file.
+// textOf returns a Text of a string, without a file.
 func textOf(t testing.TB, content string) *Text {
 	t.Helper()
 	text, err := newText("memory", strings.NewReader(content), int64(len(content)), nil)

@@ -2,9 +2,10 @@ package data
 
 import "fmt"
 
-// TrainBatch returns the batch of one training step: size windows of length+1 characters, or tokens, each uniform over
-// the first nine tenths of the text. Inputs are the ids of a window's first length ones, and targets those of its last:
-// what comes after each. The windows depend on the text and on the arguments alone.
+// TrainBatch returns the batch for one training step: size windows of length+1 characters or tokens, drawn uniformly
+// from the first nine tenths of the text. Inputs are the first length ids of a window, and targets the last length ids,
+// each the id after its input. The windows depend only on the text and the arguments. TrainBatch returns an error if
+// the text is too short or a window can't be read.
 func (t *Text) TrainBatch(seed uint64, epoch, step, size, length int) (Batch, error) {
 	b, err := newBatch(size, Layout{Len: length, TargetLen: length, Start: -1})
 	if err != nil {
@@ -24,9 +25,10 @@ func (t *Text) TrainBatch(seed uint64, epoch, step, size, length int) (Batch, er
 	return b, nil
 }
 
-// ValidationBatch returns the batch of some of the ValidationWindows(length, limit), by their numbers from 0. Windows
-// are as in TrainBatch, spread evenly over the last tenth of the text, without anything in common. A number that has
-// no window is an error.
+// ValidationBatch returns a batch of validation windows, by their numbers from 0 to ValidationWindows(length, limit) −
+// 1. Windows have inputs and targets as in TrainBatch. They are spread evenly over the last tenth of the text and don't
+// overlap. ValidationBatch returns an error if a number is out of range, the text is too short, or a window can't be
+// read.
 func (t *Text) ValidationBatch(numbers []int, length, limit int) (Batch, error) {
 	windows, err := t.ValidationWindows(length, limit)
 	if err != nil {
@@ -40,7 +42,7 @@ func (t *Text) ValidationBatch(numbers []int, length, limit int) (Batch, error) 
 	window := make([]int, length+1)
 	for row, n := range numbers {
 		if n < 0 || n >= windows {
-			return Batch{}, fmt.Errorf("text %q has %d validation windows of length %d, so no window %d", t.name, windows, length, n)
+			return Batch{}, fmt.Errorf("text %q has %d validation windows of length %d: there is no window %d", t.name, windows, length, n)
 		}
 		if err := t.fill(&b, row, t.trainLen()+start(n), window); err != nil {
 			return Batch{}, err
@@ -49,12 +51,12 @@ func (t *Text) ValidationBatch(numbers []int, length, limit int) (Batch, error) 
 	return b, nil
 }
 
-// ValidationWindows returns the number of validation windows of length+1 characters, or tokens: as many as the last
-// tenth of the text holds side by side, but at most limit, where 0 sets no limit. It is an error, which says what is
-// needed, if the text is too short for one; no error means that it is long enough to train with that length, too.
+// ValidationWindows returns the number of validation windows of length+1 characters or tokens that fit in the last
+// tenth of the text without overlap, but at most limit; a limit of 0 means no limit. It returns an error if no window
+// fits. If one fits, the text is also long enough for training.
 func (t *Text) ValidationWindows(length, limit int) (int, error) {
 	if length < 1 || limit < 0 {
-		return 0, fmt.Errorf("validation windows need a length of 1 or more and a limit of 0 or more, got %d and %d", length, limit)
+		return 0, fmt.Errorf("validation windows need a length of at least 1 and a limit of at least 0, got %d and %d", length, limit)
 	}
 	validation := t.Len() - t.trainLen()
 	if length >= validation {
@@ -67,8 +69,8 @@ func (t *Text) ValidationWindows(length, limit int) (int, error) {
 	return windows, nil
 }
 
-// trainLen returns the number of characters that train, from the start of the text: nine tenths, rounded down. Of
-// tokens, it is how many these are.
+// trainLen returns the number of characters or tokens for training, at the start of the text: nine tenths of the
+// characters, rounded down.
 func (t *Text) trainLen() int {
 	if t.tokenizer != nil {
 		return t.trainTokens
@@ -77,11 +79,11 @@ func (t *Text) trainLen() int {
 }
 
 func (t *Text) short(length int) error {
-	return fmt.Errorf("text %q has %d %s, too few for windows of length %d: training has its first %d and validation its last %d, and each needs more than %d; give a longer text or a smaller length",
+	return fmt.Errorf("text %q has %d %s, too few for windows of length %d: training has the first %d and validation the last %d, and each needs more than %d: give a longer text or a smaller length",
 		t.name, t.Len(), t.units(), length, t.trainLen(), t.Len()-t.trainLen(), length)
 }
 
-// fill reads a window from start on into a row of a batch.
+// fill reads the window at start into a row of a batch.
 func (t *Text) fill(b *Batch, row, start int, window []int) error {
 	if err := t.Window(window, start); err != nil {
 		return err
@@ -92,8 +94,8 @@ func (t *Text) fill(b *Batch, row, start int, window []int) error {
 	return nil
 }
 
-// spread places n windows of a width in a room that holds them, evenly from one end to the other: it gives the start of
-// each. The gaps between starts differ by at most 1, and none is below the width.
+// spread places n windows of a width evenly in a room, from one end to the other, and returns a function that gives
+// each start. Distances between starts differ by at most 1, and are at least width.
 func spread(n, width, room int) func(i int) int {
 	if n == 1 {
 		return func(int) int { return 0 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// marked is a text in which every character differs from the others, so that a batch shows where it was read.
+// marked returns a text in which all characters differ, so that a batch shows where its windows are.
 func marked(t testing.TB, n int) *Text {
 	t.Helper()
 	var s strings.Builder
@@ -21,7 +21,7 @@ func marked(t testing.TB, n int) *Text {
 	return textOf(t, s.String())
 }
 
-// Windows are consecutive characters, targets are one further, and training stays in the first nine tenths.
+// Windows are consecutive characters, targets are shifted by one, and training stays in the first nine tenths.
 func TestTrainBatch(t *testing.T) {
 	const n, size, length = 1005, 8, 16
 	text := marked(t, n)
@@ -39,17 +39,17 @@ func TestTrainBatch(t *testing.T) {
 			starts[start]++
 			checkRow(t, &b, row, start)
 			if start+length > 903 {
-				t.Fatalf("a training window from %d on: 904 characters train", start)
+				t.Fatalf("a training window from %d on: only 904 characters are for training", start)
 			}
 		}
 	}
-	// 8000 starts over the 888 possible.
+	// 8000 draws from 888 possible starts.
 	if len(starts) < 880 || starts[0] == 0 || starts[887] == 0 {
 		t.Errorf("%d different starts; %d at the first, %d at the last", len(starts), starts[0], starts[887])
 	}
 }
 
-// numbers returns n numbers from first on.
+// numbers returns first, first+1 and so on, n numbers.
 func numbers(first, n int) []int {
 	out := make([]int, n)
 	for i := range out {
@@ -60,7 +60,7 @@ func numbers(first, n int) []int {
 
 func TestValidationBatch(t *testing.T) {
 	const length, size = 9, 4
-	text := marked(t, 1005) // 101 validate, from character 904 on
+	text := marked(t, 1005) // 101 characters for validation, from 904 on
 	for _, tc := range []struct{ limit, want int }{{0, 10}, {100, 10}, {10, 10}, {7, 7}, {2, 2}, {1, 1}} {
 		t.Run(fmt.Sprint(tc.limit), func(t *testing.T) {
 			windows, err := text.ValidationWindows(length, tc.limit)
@@ -76,13 +76,13 @@ func TestValidationBatch(t *testing.T) {
 					t.Fatal(err)
 				}
 				if b.Counted() != rows*length {
-					t.Errorf("batch %d: %d targets count, want %d rows of %d", i, b.Counted(), rows, length)
+					t.Errorf("batch %d: %d targets count, want %d rows with %d", i, b.Counted(), rows, length)
 				}
 				for row := range rows {
 					start := b.Inputs[row*length]
 					checkRow(t, &b, row, start)
 					if start < end {
-						t.Errorf("window at %d, but the one before ends at %d", start, end)
+						t.Errorf("window at %d, but the previous window ends at %d", start, end)
 					}
 					end, last = start+length+1, start
 					if first < 0 {
@@ -95,7 +95,7 @@ func TestValidationBatch(t *testing.T) {
 			}
 			for _, i := range []int{-1, windows, math.MaxInt} {
 				_, err := text.ValidationBatch([]int{0, i}, length, tc.limit)
-				wantError(t, err, fmt.Sprintf("so no window %d", i))
+				wantError(t, err, fmt.Sprintf("there is no window %d", i))
 			}
 		})
 	}
@@ -112,14 +112,14 @@ func TestSpread(t *testing.T) {
 					least, most = min(least, gap), max(most, gap)
 				}
 				if start(0) != 0 || n > 1 && (start(n-1) != room-width || least < width || most > least+1) {
-					t.Fatalf("%d of width %d in %d: from %d to %d, gaps of %d to %d", n, width, room, start(0), start(n-1), least, most)
+					t.Fatalf("%d windows of width %d in %d: starts from %d to %d, distances from %d to %d", n, width, room, start(0), start(n-1), least, most)
 				}
 			}
 		}
 	}
 }
 
-// A batch depends on its arguments alone: not on what was asked before, nor on who asks.
+// A batch depends only on its arguments, not on earlier calls or the goroutine.
 func TestTextBatchesAreRandomAccess(t *testing.T) {
 	text := marked(t, 2000)
 	var train, validation []Batch
@@ -158,7 +158,7 @@ func TestTextBatchesAreRandomAccess(t *testing.T) {
 	}{{10, 0, 0}, {9, 1, 0}, {9, 0, 1}, {9, -1, 0}} {
 		b, err := text.TrainBatch(differs.seed, differs.epoch, differs.step, 4, 12)
 		if err != nil || reflect.DeepEqual(b, train[0]) {
-			t.Errorf("%+v draws the same, %v", differs, err)
+			t.Errorf("%+v draws the same batch, %v", differs, err)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func TestTextTooShort(t *testing.T) {
 	for n := 1; n < 50; n++ {
 		text := marked(t, n)
 		if got, want := text.trainLen(), n*9/10; got != want {
-			t.Errorf("%d of %d characters train, want %d", got, n, want)
+			t.Errorf("%d of %d characters are for training, want %d", got, n, want)
 		}
 		for length := 1; length < 7; length++ {
 			_, err := text.ValidationWindows(length, 0)
@@ -176,13 +176,13 @@ func TestTextTooShort(t *testing.T) {
 			}
 			if err == nil {
 				if _, err := text.TrainBatch(0, 0, 0, 1, length); err != nil {
-					t.Fatalf("%d characters validate but don't train: %v", n, err)
+					t.Fatalf("%d characters are enough for validation but not for training: %v", n, err)
 				}
 			}
 		}
 	}
 	text := marked(t, 100)
-	want := "has 100 characters, too few for windows of length 90: training has its first 90 and validation its last 10, and each needs more than 90"
+	want := "has 100 characters, too few for windows of length 90: training has the first 90 and validation the last 10, and each needs more than 90"
 	_, err := text.TrainBatch(0, 0, 0, 1, 90)
 	wantError(t, err, `"memory"`, want)
 	_, err = text.ValidationBatch([]int{0}, 90, 0)
@@ -195,17 +195,17 @@ func TestTextBatchSizes(t *testing.T) {
 	text := marked(t, 100)
 	for _, tc := range []struct{ size, length int }{{0, 5}, {-1, 5}, {2, 0}, {2, -1}, {math.MaxInt, 5}} {
 		if _, err := text.TrainBatch(0, 0, 0, tc.size, tc.length); err == nil {
-			t.Errorf("a training batch of %+v", tc)
+			t.Errorf("no error from TrainBatch for %+v", tc)
 		}
 		if tc.size == math.MaxInt {
-			continue // as so many numbers can't be asked for
+			continue // make can't make these numbers
 		}
 		if _, err := text.ValidationBatch(numbers(0, max(tc.size, 0)), tc.length, 0); err == nil {
-			t.Errorf("a validation batch of %+v", tc)
+			t.Errorf("no error from ValidationBatch for %+v", tc)
 		}
 	}
 	_, err := text.ValidationWindows(5, -1)
-	wantError(t, err, "a limit of 0 or more, got 5 and -1")
+	wantError(t, err, "a limit of at least 0, got 5 and -1")
 }
 
 func TestTinyShakespeare(t *testing.T) {
@@ -229,7 +229,7 @@ func TestTinyShakespeare(t *testing.T) {
 	}
 }
 
-// checkRow fails unless a row of a batch of a marked text, where ids are places, is the window from start on.
+// checkRow fails unless a row of b is the window at start. The text is marked, so ids are positions.
 func checkRow(t *testing.T, b *Batch, row, start int) {
 	t.Helper()
 	for i := range b.Len {

@@ -11,11 +11,11 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// OpenTextBPE is OpenText for tokens of BPE in place of characters. They are learned from what is there to train, the
-// first nine tenths of the characters; size is the size of tokenizer.New.
+// OpenTextBPE is like OpenText, but the Text has BPE tokens. It learns them from the training part, the first nine
+// tenths of the characters. The argument size is that of tokenizer.New.
 func OpenTextBPE(path string, size int) (*Text, error) { return openTokens(path, nil, size) }
 
-// openTokens opens a text of a tokenizer's tokens, which learns if it is nil.
+// openTokens opens a Text with tok's tokens. If tok is nil, it learns a BPE tokenizer.
 func openTokens(path string, tok tokenizer.Tokenizer, size int) (*Text, error) {
 	t, err := openText(path, nil)
 	if err != nil {
@@ -28,16 +28,16 @@ func openTokens(path string, tok tokenizer.Tokenizer, size int) (*Text, error) {
 	return t, nil
 }
 
-// tokenize puts tokens in the place of characters. What trains is encoded by itself, so that it ends at the same
-// character whatever the tokens.
+// tokenize replaces characters by tokens. It encodes the training part separately, so that the part ends at the same
+// character for every tokenizer.
 func (t *Text) tokenize(tok tokenizer.Tokenizer, size int) error {
 	cut, err := t.offset(t.trainLen())
 	if err != nil {
 		return err
 	}
 	var failed error
-	parts := func(from, to int64) iter.Seq[string] {
-		return func(yield func(string) bool) { failed = t.parts(from, to, yield) }
+	parts := func(from, limit int64) iter.Seq[string] {
+		return func(yield func(string) bool) { failed = t.parts(from, limit, yield) }
 	}
 	if tok == nil {
 		tok, err = tokenizer.New(tokenizer.BPE, parts(0, cut), size)
@@ -49,8 +49,8 @@ func (t *Text) tokenize(tok tokenizer.Tokenizer, size int) error {
 		}
 	}
 	var all []uint32
-	encode := func(from, to int64) error {
-		for part := range parts(from, to) {
+	encode := func(from, limit int64) error {
+		for part := range parts(from, limit) {
 			ids, err := tok.Encode(part)
 			if err != nil {
 				return fmt.Errorf("from byte %d on: %w", from, err)
@@ -73,10 +73,10 @@ func (t *Text) tokenize(tok tokenizer.Tokenizer, size int) error {
 	return nil
 }
 
-// offset returns where a character begins in the file, in bytes.
+// offset returns a character's offset in the file in bytes.
 func (t *Text) offset(character int) (int64, error) {
-	at := t.places[character/stride]
-	in := bufio.NewReader(io.NewSectionReader(t.source, at, t.size-at))
+	place := t.places[character/stride]
+	in := bufio.NewReader(io.NewSectionReader(t.source, place, t.size-place))
 	for range character % stride {
 		_, n, err := in.ReadRune()
 		if err == io.EOF {
@@ -85,21 +85,21 @@ func (t *Text) offset(character int) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		at += int64(n)
+		place += int64(n)
 	}
-	return at, nil
+	return place, nil
 }
 
-// partBytes is about how many bytes a part of a text has.
+// partBytes is the approximate size of a part in bytes.
 const partBytes = 1 << 20
 
-// parts yields the bytes from one offset to another, in parts that can be taken apart each on its own: they end before
-// white space, after something else, as pieces of BPE and tokens do. What has no such place is one part.
-func (t *Text) parts(from, to int64, yield func(string) bool) error {
-	in := io.NewSectionReader(t.source, from, to-from)
+// parts yields the bytes between two offsets in parts that can be encoded separately: a part ends before white space
+// that follows another character, where pieces of BPE and tokens end too. Text without such a place is one part.
+func (t *Text) parts(from, limit int64, yield func(string) bool) error {
+	in := io.NewSectionReader(t.source, from, limit-from)
 	block := make([]byte, partBytes)
 	var part []byte
-	for left := to - from; ; {
+	for left := limit - from; ; {
 		n, err := io.ReadFull(in, block)
 		last := err == io.EOF || err == io.ErrUnexpectedEOF
 		if err != nil && !last {
@@ -120,7 +120,7 @@ func (t *Text) parts(from, to int64, yield func(string) bool) error {
 	}
 }
 
-// partEnd returns the last place from a given one on where a part may end, or 0 if there is none.
+// partEnd returns the last index, at or after from, where a part may end, or 0 if there is none.
 func partEnd(text []byte, from int) int {
 	for i := len(text) - 1; i >= max(1, from); i-- {
 		if text[i] == ' ' || text[i] == '\n' || text[i] == '\r' || text[i] == '\t' {

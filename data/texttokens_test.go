@@ -22,15 +22,15 @@ func openBPE(t *testing.T, content string, size int) *Text {
 	return text
 }
 
-// Tokens are learned from the first nine tenths of the characters, end where these end, and are otherwise those of the
-// whole, though it is encoded in parts.
+// Tokens are learned from the first nine tenths of the characters and end where these end. Encoding in parts gives the
+// same tokens as encoding the whole.
 func TestOpenTextBPE(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, content string }{
 		{"lines", strings.Repeat("the other weather, été 世界\r\n\n\t  of 12 others 's  ", 40)},
 		{"several parts", strings.Repeat("the other weather \n\n  of others\u00a0 \u0085\n ", 3*partBytes/30)},
 		{"no place to cut", strings.Repeat("été世界", partBytes/8)},
-		{"a split amid a word", strings.Repeat("a", 9) + "a"},
+		{"a split inside a word", strings.Repeat("a", 9) + "a"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			text := openBPE(t, tc.content, 270)
@@ -52,13 +52,13 @@ func TestOpenTextBPE(t *testing.T) {
 			want = append(want, last...)
 			ids := make([]int, text.Len())
 			if err := errors.Join(err, text.Window(ids, 0)); err != nil || !slices.Equal(ids, want) {
-				t.Fatalf("%d ids, want %d, or others; %v", len(ids), len(want), err)
+				t.Fatalf("%d ids, want %d, or the ids differ; %v", len(ids), len(want), err)
 			}
 		})
 	}
 }
 
-// tokenizerFile returns what Write writes.
+// tokenizerFile returns the file that Write writes.
 func tokenizerFile(t testing.TB, tok tokenizer.Tokenizer) string {
 	t.Helper()
 	var file strings.Builder
@@ -68,7 +68,7 @@ func tokenizerFile(t testing.TB, tok tokenizer.Tokenizer) string {
 	return file.String()
 }
 
-// A part ends where a tokenizer may begin anew.
+// Encoding two parts separately gives the same ids as encoding both together.
 func TestTextPartEnds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	symbols := []string{" ", "\n", "\t", "\r", "\u0085", "\u00a0", "\u3000", "a", "é", "世", "'s", "'", "1", ",", "\ufffd"}
@@ -89,7 +89,7 @@ func TestTextPartEnds(t *testing.T) {
 		left, leftErr := tok.Encode(text[:end])
 		right, rightErr := tok.Encode(text[end:])
 		if err := errors.Join(err, leftErr, rightErr); err != nil || !slices.Equal(all, append(left, right...)) {
-			t.Fatalf("%q, cut at %d, is encoded as something else; %v", text, end, err)
+			t.Fatalf("%q, cut at %d, has other ids; %v", text, end, err)
 		}
 	}
 	if ends < 500 {
@@ -97,7 +97,7 @@ func TestTextPartEnds(t *testing.T) {
 	}
 }
 
-// Windows of tokens are drawn and spread as those of characters are, and never over the split.
+// Windows of tokens are drawn and spread like windows of characters, and never cross the split.
 func TestTextBPEBatches(t *testing.T) {
 	content := strings.Repeat("train these words ", 90) + strings.Repeat("validate ", 20)
 	text := openBPE(t, content, 280)
@@ -132,7 +132,7 @@ func TestTextBPEBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(b, all[text.trainLen():])
-	wantError(t, text.Window(make([]int, 2), text.Len()-1), "tokens, so no window of 2 from")
+	wantError(t, text.Window(make([]int, 2), text.Len()-1), "tokens: there is no window of 2 from")
 	_, err = text.ValidationWindows(5000, 0)
 	wantError(t, err, "tokens, too few for windows of length 5000")
 }
@@ -140,7 +140,7 @@ func TestTextBPEBatches(t *testing.T) {
 func TestOpenTextWithTokens(t *testing.T) {
 	content := strings.Repeat("the other ", 20)
 	first := openBPE(t, content, 260)
-	other, err := OpenText(write(t, content+"世"), first.Tokenizer()) // which it knows by its bytes
+	other, err := OpenText(write(t, content+"世"), first.Tokenizer()) // 世 is known by its bytes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestOpenTextWithTokens(t *testing.T) {
 	_, err = OpenTextBPE(write(t, content), 255)
 	wantError(t, err, "a size of at least 256, got 255")
 	_, err = OpenTextBPE(write(t, "x"), 256)
-	wantError(t, err, "they have nothing in them")
+	wantError(t, err, "all of them are empty")
 	path := write(t, content)
 	text, err := OpenText(path, nil)
 	if err != nil {
@@ -164,11 +164,11 @@ func TestOpenTextWithTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := text.tokenize(nil, 260); !errors.Is(err, errChanged) {
-		t.Errorf("of a file cut short: %v", err)
+		t.Errorf("for a file cut short: %v", err)
 	}
 }
 
-// A model of tokens reads and answers them; what is no whole character of an answer is U+FFFD.
+// A Coder with tokens reads and answers tokens. U+FFFD replaces incomplete characters of an answer.
 func TestTextOfTokens(t *testing.T) {
 	tok := newTokenizer(t, tokenizer.BPE, 258, "the the the")
 	c, err := NewCoder(Rule{Name: "text", Kind: KindText, MaxLen: 4, Source: tok})

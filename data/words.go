@@ -14,7 +14,7 @@ var (
 	sortRule    = wordRule("sort", "a word, its letters in order", sorted)
 )
 
-// wordRule makes rules over words of letters.
+// wordRule returns a rule over words of lower-case letters.
 func wordRule(name, about string, answer func(word string) string) Rule {
 	return Rule{
 		Name: name, About: about, Kind: KindTagging, Alphabet: letters, MaxLen: 10, Longest: 64, Example: "gorgonia",
@@ -23,7 +23,7 @@ func wordRule(name, about string, answer func(word string) string) Rule {
 	}
 }
 
-// word returns a word of 1 to maxLen letters: every length is as likely as another, and so is every letter.
+// word returns a word of 1 to maxLen letters. All lengths are equally likely, and so are all letters.
 func word(rng *rand.Rand, maxLen int) string {
 	w := make([]byte, 1+rng.IntN(maxLen))
 	for i := range w {

@@ -1,4 +1,4 @@
-// Package docs holds the documentation to what runs.
+// Package docs tests that the code in the documentation runs.
 package docs
 
 import (
@@ -32,8 +32,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestGo finds each block of Go of a page, line by line, in a file that the page links to: a program of examples/, or a
-// file of tests whose Examples all run. Indentation that the lines have in common doesn't count.
+// TestGo looks up each Go block of a page, line by line, in a file that the page links to: a program of examples/, or a
+// test file whose Examples all run. It ignores indentation that all lines of the block share.
 func TestGo(t *testing.T) {
 	file := regexp.MustCompile(`\]\(((?:[^)#]*_test|[^)#]*examples/[^)#]*)\.go)\)`)
 	blocks := 0
@@ -51,7 +51,7 @@ func TestGo(t *testing.T) {
 				}
 			}
 			if !found {
-				t.Errorf("%s: of the tests and examples that it links to none has these lines:\n%s", page, block)
+				t.Errorf("%s: no test or example that it links to has these lines:\n%s", page, block)
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func TestGo(t *testing.T) {
 	}
 }
 
-// shows reports whether a source has the lines of a block, all indented by as many tabs more.
+// shows reports whether a source has the lines of a block, all indented by the same number of additional tabs.
 func shows(source, block string) bool {
 	for range 5 {
 		if strings.Contains("\n"+source, "\n"+block) {
@@ -77,7 +77,7 @@ func shows(source, block string) bool {
 	return false
 }
 
-// checkExamples checks that every Example of a file has an output: without one it is compiled, but not run.
+// checkExamples checks that every Example of a file has an output: go test only compiles one without.
 func checkExamples(t *testing.T, path string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
@@ -91,7 +91,7 @@ func checkExamples(t *testing.T, path string) {
 	}
 }
 
-// TestLinks follows the links of pages to files, and those to headings of pages.
+// TestLinks follows the pages' links to files and to headings.
 func TestLinks(t *testing.T) {
 	links := regexp.MustCompile(`(?:\]\(|src=")([^)"\s]*)[)"]`)
 	headings := regexp.MustCompile("(?m)^#+ (.*)$")
@@ -100,7 +100,7 @@ func TestLinks(t *testing.T) {
 			if strings.HasPrefix(link[1], "https://") {
 				continue
 			}
-			file, anchor, to := strings.Cut(link[1], "#")
+			file, anchor, anchored := strings.Cut(link[1], "#")
 			path := page
 			if file != "" {
 				path = filepath.Join(filepath.Dir(page), file)
@@ -110,7 +110,7 @@ func TestLinks(t *testing.T) {
 				continue
 			}
 			named := func(heading []string) bool { return anchor == slug(heading[1]) }
-			if to && !slices.ContainsFunc(headings.FindAllStringSubmatch(read(t, path), -1), named) {
+			if anchored && !slices.ContainsFunc(headings.FindAllStringSubmatch(read(t, path), -1), named) {
 				t.Errorf("%s: %s has no heading for #%s", page, path, anchor)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// Attention without parameters, between three nodes that a program has.
+// Attention without parameters, between three nodes of a program.
 func Example_scaledDotProduct() {
 	g := G.NewGraph()
 	input := func(name string, rows, columns int, values ...float64) *G.Node {
@@ -38,7 +38,7 @@ func Example_scaledDotProduct() {
 	// [10.00 19.98]
 }
 
-// A model says of each token which one came before it.
+// A model learns to name, for each token, the token before it.
 type model struct {
 	embedding *layers.Embedding
 	attention *layers.MultiHeadAttention

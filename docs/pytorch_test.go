@@ -9,8 +9,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// torch 1.13 has these numbers for torch.arange(48.) / 48 of shape (2, 4, 6), a key_padding_mask of [[False] * 4,
-// [False, False, True, True]] and an attn_mask of torch.ones(4, 4).triu(1).bool().
+// PyTorch 1.13 gives these numbers for the input torch.arange(48.).reshape(2, 4, 6) / 48, with
+// key_padding_mask = [[False] * 4, [False, False, True, True]] and attn_mask = torch.ones(4, 4).triu(1).bool().
 func Example_pytorch() {
 	values := make([]float64, 2*4*6)
 	for i := range values {

@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// Weights to a file and back, in another model of the same shape.
+// Save weights to a file, and load them into another model of the same shape.
 func Example_weights() {
 	dir, err := os.MkdirTemp("", "heed")
 	check(err)
@@ -48,7 +48,7 @@ func Example_weights() {
 	// kept: [head.weight head.bias]
 }
 
-// A run folder answers, for any number of goroutines.
+// A model from a run folder answers several goroutines at once.
 func Example_open() {
 	dir, err := os.MkdirTemp("", "heed")
 	check(err)

@@ -19,7 +19,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// Which letters of a word has it more than once?
+// Which letters of a word occur more than once?
 func Example_rule() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "heed")
@@ -61,7 +61,7 @@ func Example_rule() {
 	// .*.*. <nil>
 }
 
-// A Problem of one's own: which of several thermometers in a room are out of line?
+// A Problem of your own: which thermometers in a room are faulty?
 func Example_problem() {
 	ctx := context.Background()
 	const sensors, width = 6, 16

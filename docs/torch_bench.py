@@ -1,10 +1,10 @@
-"""PyTorch's columns of the tables of performance.md, on the CPU; prints a JSON object a line.
+"""Measures PyTorch's columns in the tables of performance.md, on the CPU. Prints one JSON object per line.
 
     OPENBLAS_CORETYPE=SkylakeX /usr/bin/python3 docs/torch_bench.py [nanogpt|tiny|long|gemm ...]
 
-Leave OPENBLAS_CORETYPE out where OpenBLAS knows the processor. Every figure is taken with one thread of PyTorch's and with
-two, and the tables have the better one. OpenBLAS has threads of its own: for products on one core, set
-OPENBLAS_NUM_THREADS=1 as well.
+Leave OPENBLAS_CORETYPE out if OpenBLAS recognises the processor. Each figure is measured with one PyTorch thread and with two;
+the tables show the better one. OpenBLAS has its own threads: for matrix products on one core, also set
+OPENBLAS_NUM_THREADS=1.
 """
 import json
 import math

@@ -1,11 +1,11 @@
-"""What `heed train --task text --preset nanogpt` trains, in PyTorch; prints a JSON object a line.
+"""Trains in PyTorch what `heed train --task text --preset nanogpt` trains. Prints one JSON object per line.
 
     OPENBLAS_CORETYPE=SkylakeX /usr/bin/python3 docs/torch_nanogpt.py tinyshakespeare.txt [seed ...]
 
-It is the run that the README of nanoGPT (https://github.com/karpathy/nanoGPT) documents for a CPU: block 64, batch 12,
+This is the run that nanoGPT's README (https://github.com/karpathy/nanoGPT) documents for a CPU: block 64, batch 12,
 4 layers, 4 heads, width 128, no dropout, 2,000 iterations, with the settings of its config/train_shakespeare_char.py and
-train.py. The loss is that of the whole validation split, in windows side by side, every 250 iterations; the best counts.
-Leave OPENBLAS_CORETYPE out where OpenBLAS knows the processor. THREADS in the environment is the number of threads.
+train.py. The loss is computed on the whole validation split, in adjacent windows, every 250 iterations; the best one counts.
+Leave OPENBLAS_CORETYPE out if OpenBLAS recognises the processor. The environment variable THREADS sets the number of threads.
 """
 import json
 import math

@@ -1,11 +1,11 @@
-"""Steps of what `heed train --task seq2seq --preset base` trains, in PyTorch; prints a JSON object.
+"""Measures training steps of `heed train --task seq2seq --preset base`, in PyTorch. Prints one JSON object.
 
     OPENBLAS_CORETYPE=SkylakeX /usr/bin/python3 docs/torch_pairs.py cmudict-train.tsv [steps]
 
-The model is that of the preset: 4 blocks of an encoder and 1 of a decoder, 256 wide, with 4 heads, rotary positions, an RMSNorm before
-each sub-layer, normalised queries and keys, SwiGLU of 688, no biases, and dropout; AdamW on batches of 64 rows of about the same length,
-padded to the longest. It is there for time and memory alone: how well it learns isn't looked at. Leave OPENBLAS_CORETYPE out where OpenBLAS
-knows the processor. THREADS in the environment is the number of threads.
+The model is the preset's: 4 encoder blocks and 1 decoder block of width 256, with 4 heads, rotary positions, an RMSNorm before each
+sub-layer, normalised queries and keys, a SwiGLU layer of width 688, no biases, and dropout. AdamW trains on batches of 64 rows of similar
+length, padded to the longest. The script measures only time and memory, not how well the model learns. Leave OPENBLAS_CORETYPE out if
+OpenBLAS recognises the processor. The environment variable THREADS sets the number of threads.
 """
 import json
 import os

@@ -16,7 +16,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// larger is a small problem: which of two numbers is the larger?
+// larger is a small problem: which of two numbers is larger?
 func larger() train.Problem {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	check(err)
@@ -48,7 +48,7 @@ func larger() train.Problem {
 	}
 }
 
-// A training that is interrupted and goes on ends with the bytes of one that isn't.
+// Training that is interrupted and resumed ends with the same bytes as training without a break.
 func Example_resume() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "heed")
@@ -91,7 +91,7 @@ func Example_resume() {
 	// the same: true
 }
 
-// Early stopping by itself, in a loop of one's own.
+// Early stopping in a loop of your own.
 func Example_earlyStopping() {
 	losses := []float64{0.9, 0.5, 0.4, 0.42, 0.41, 0.43}
 	epoch := -1
@@ -115,7 +115,7 @@ func Example_earlyStopping() {
 	// val_loss has not improved for 2 epochs: the best is 0.4, of epoch 2
 }
 
-// Muon for the matrices of a model, AdamW for the rest; embeddings at a rate of their own.
+// Muon for a model's matrices, AdamW for the rest, and a separate learning rate for embeddings.
 func Example_groups() {
 	solver := optim.NewAdamW(0.002)
 	solver.Groups = []optim.Group{

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// names returns the examples: the folders that hold a program.
+// names returns the names of the examples, which are the folders with a program.
 func names(t *testing.T) []string {
 	t.Helper()
 	mains, err := filepath.Glob("*/main.go")
@@ -28,7 +28,7 @@ func names(t *testing.T) []string {
 	return mains
 }
 
-// The README has a row for each example, and no other.
+// TestREADME checks that the README has exactly one row per example.
 func TestREADME(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
@@ -37,7 +37,7 @@ func TestREADME(t *testing.T) {
 	var rows []string
 	for _, row := range regexp.MustCompile("(?m)^\\| \\[(\\w+)\\]\\((\\w+)/main\\.go\\) \\| .* \\| `go run \\./examples/(\\w+)` \\|$").FindAllStringSubmatch(string(text), -1) {
 		if row[1] != row[2] || row[1] != row[3] {
-			t.Errorf("one row names %q", row[1:])
+			t.Errorf("a row has three different names: %q", row[1:])
 		}
 		rows = append(rows, row[1])
 	}
@@ -47,16 +47,16 @@ func TestREADME(t *testing.T) {
 	}
 }
 
-// drawn are the examples whose pictures in the README are compared with what they draw: those that take no time.
+// drawn lists the examples that draw their picture quickly. The test compares it with the picture in the README.
 var drawn = []string{"causalmask", "crossattention", "earlystopping", "embed", "rowsoftmax", "sentence", "sharedprojection"}
 
-// Examples draw the pictures of the README. A wrong call ends with status 2, nothing on standard output and the list of
-// flags; a call for help with status 0.
+// TestCommandLine checks that examples draw the README's pictures. A wrong call must end with status 2, the list of
+// flags on standard error, and nothing on standard output; --help must end with status 0.
 func TestCommandLine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds every example")
 	}
-	bin := t.TempDir() // without symbols, programs are linked in half the time
+	bin := t.TempDir() // -s -w halves the time to link
 	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin+string(filepath.Separator), "./...").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -66,7 +66,7 @@ func TestCommandLine(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", name, err, text)
 		}
 		if got, want := pixels(t, out), pixels(t, filepath.Join(name, "picture.png")); !alike(got, want) {
-			t.Errorf("%s draws another picture than that of the README: go run ./examples/%[1]s --out examples/%[1]s/picture.png", name)
+			t.Errorf("%s draws another picture than the README's; to update it: go run ./examples/%[1]s --out examples/%[1]s/picture.png", name)
 		}
 	}
 	for _, name := range names(t) {
@@ -114,8 +114,8 @@ func pixels(t *testing.T, path string) image.Image {
 	return img
 }
 
-// alike reports whether two pictures have a size, and no more than one pixel in fifty differs: where another processor
-// rounds differently, a weight may be a shade lighter.
+// alike reports whether two pictures have the same size and at most one pixel in fifty differs, because rounding on
+// another processor may change the shade of a weight.
 func alike(a, b image.Image) bool {
 	if a.Bounds() != b.Bounds() {
 		return false

@@ -40,7 +40,7 @@ func (a Activation) String() string {
 	return fmt.Sprintf("activation %d", int(a))
 }
 
-// check reports an activation that there isn't.
+// check returns an error if a is not a defined activation.
 func (a Activation) check() error {
 	if ops.Activation(a).Known() {
 		return nil
@@ -48,10 +48,10 @@ func (a Activation) check() error {
 	return fmt.Errorf("there is no %v: use one of %s", a, ops.Activations)
 }
 
-// MarshalText returns the activation's name; it is an error if there is no such activation.
+// MarshalText returns the activation's name, or an error if a is not a defined activation.
 func (a Activation) MarshalText() ([]byte, error) { return []byte(a.String()), a.check() }
 
-// UnmarshalText sets an activation to the one of a name. It is an error if there is none.
+// UnmarshalText sets the activation by name. It returns an error if no activation has that name.
 func (a *Activation) UnmarshalText(text []byte) error {
 	i := slices.Index(ops.Activations.Names(), string(text))
 	if i < 0 {
@@ -61,7 +61,7 @@ func (a *Activation) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Forward applies the activation to x, of any shape, float32 or float64.
+// Forward applies the activation to x, which is float32 or float64 and may have any shape.
 func (a Activation) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	if err := a.check(); err != nil {
 		return nil, err

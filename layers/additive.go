@@ -9,17 +9,17 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// AdditiveAttention scores keys by a small network in place of a product (Bahdanau, Cho and Bengio, 2014, appendix
+// AdditiveAttention scores keys with a small network instead of a dot product (Bahdanau, Cho and Bengio, 2014, appendix
 // A.1.2):
 //
 //	e_ij = vᵀ·tanh(W_q·q_i + W_k·k_j)
 //	output_i = Σ_j softmax(e_i + M)_j·v_j
 //
-// It has one head, and neither the values nor the output are projected. With NoProjections, e_ij = vᵀ·tanh(q_i + k_j)
-// as in Keras's AdditiveAttention, whose use_scale=False NoScale is.
+// It has one head, and doesn't project values or output. With NoProjections, e_ij = vᵀ·tanh(q_i + k_j), as in Keras's
+// AdditiveAttention; NoScale is Keras's use_scale=False.
 //
-// The scores are one op that keeps nothing of size T×S×K: backward, it takes each tanh again. Scores and weights, of
-// size T×S, are kept. Make one with NewAdditiveAttention.
+// One op computes the scores and stores nothing of size T×S×K: the backward pass computes each tanh again. Scores and
+// weights, of size T×S, are stored. Make one with NewAdditiveAttention.
 type AdditiveAttention struct {
 	Query, Key *Linear // W_q (K, Dim), W_k (K, KeyInput); nil with NoProjections
 	Scale      *Param  // v (K); nil with NoScale
@@ -32,18 +32,18 @@ type AdditiveAttention struct {
 
 // AdditiveConfig describes an AdditiveAttention.
 type AdditiveConfig struct {
-	KeyInput int `json:"key_input,omitzero"` // width of the keys; that of the queries if 0
-	Hidden   int `json:"hidden,omitzero"`    // width K that queries and keys are projected to; that of the queries if 0
+	KeyInput int `json:"key_input,omitzero"` // width of the keys; the queries' width if 0
+	Hidden   int `json:"hidden,omitzero"`    // width K of projected queries and keys; the queries' width if 0
 
 	NoProjections bool `json:"no_projections,omitzero"` // leave out W_q and W_k: KeyInput and Hidden must then be the queries' width
-	NoScale       bool `json:"no_scale,omitzero"`       // leave out v, which then counts as ones
+	NoScale       bool `json:"no_scale,omitzero"`       // leave out v: the scores are the plain sums of the tanh
 
 	Dropout float64 `json:"dropout,omitzero"` // probability of dropping an attention weight, in training
-	Init    Init    `json:"init,omitzero"`    // of W_q, W_k and v; see Init
+	Init    Init    `json:"init,omitzero"`    // for W_q, W_k and v; see Init
 }
 
-// NewAdditiveAttention makes an AdditiveAttention for queries of width dim, with the parameters query.weight,
-// key.weight and scale.weight, but for those that the configuration leaves out. There are no biases, as in the paper.
+// NewAdditiveAttention makes an AdditiveAttention for queries of width dim. Its parameters are query.weight, key.weight
+// and scale.weight, without those that the configuration leaves out. As in the paper, there are no biases.
 func NewAdditiveAttention(p *Params, dim int, c AdditiveConfig) (*AdditiveAttention, error) {
 	a := &AdditiveAttention{dtype: p.Dtype(), dropout: c.Dropout, name: p.scopeName("additive attention"), scope: p.scope()}
 	if c.KeyInput == 0 {
@@ -56,7 +56,7 @@ func NewAdditiveAttention(p *Params, dim int, c AdditiveConfig) (*AdditiveAttent
 		return nil, err
 	}
 	if c.NoProjections && (c.KeyInput != dim || c.Hidden != dim) {
-		return nil, fmt.Errorf("%s: NoProjections needs keys and a Hidden of the queries' width, %d, got a KeyInput of %d and a Hidden of %d", a.name, dim, c.KeyInput, c.Hidden)
+		return nil, fmt.Errorf("%s: with NoProjections, KeyInput and Hidden must be the queries' width, %d, got %d and %d", a.name, dim, c.KeyInput, c.Hidden)
 	}
 	if err := ops.CheckRate(a.name, c.Dropout); err != nil {
 		return nil, err
@@ -78,9 +78,8 @@ func NewAdditiveAttention(p *Params, dim int, c AdditiveConfig) (*AdditiveAttent
 }
 
 // Forward attends from query, of shape (B, T, Dim), to key, (B, S, KeyInput), and value, (B, S, V) of any width, and
-// returns (B, T, V). Without a batch axis, (T, Dim) gives (T, V), and counts as a batch of 1 to the mask. All have the
-// dtype of the parameters, float32 or float64. The mask meets scores of shape (B, 1, T, S), as that of a
-// MultiHeadAttention with one head does, and means the same.
+// returns (B, T, V). All may omit the batch axis; (T, Dim) then gives (T, V). All have the parameters' dtype. The mask
+// applies to scores of shape (B, 1, T, S), as in a MultiHeadAttention with one head; B is 1 without a batch axis.
 func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask) (*G.Node, error) {
 	out, weights, err := a.attend(b, query, key, value, m)
 	if err != nil {
@@ -92,7 +91,7 @@ func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask)
 	return out, nil
 }
 
-// attend is Forward, and returns the weights, of shape (B, 1, T, S), too.
+// attend is like Forward, and also returns the weights, of shape (B, 1, T, S).
 func (a *AdditiveAttention) attend(b *Build, query, key, value *G.Node, m Mask) (out, weights *G.Node, err error) {
 	if err := checkSequence(a.name, "the query", query, a.dtype, a.dim); err != nil {
 		return nil, nil, err

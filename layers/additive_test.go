@@ -22,7 +22,7 @@ func (c *bench) additive(dim int, config layers.AdditiveConfig) *layers.Additive
 	return must[*layers.AdditiveAttention](c)(layers.NewAdditiveAttention(c.p, dim, config))
 }
 
-// TestAdditivePyTorch holds values and gradients to PyTorch's, as TestPyTorch does.
+// TestAdditivePyTorch compares values and gradients with PyTorch's, like TestPyTorch.
 func TestAdditivePyTorch(t *testing.T) {
 	family{"additive", func(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 		width := func(x array) int { return x.Shape[len(x.Shape)-1] }
@@ -91,8 +91,8 @@ func TestGradientsOfAdditiveAttention(t *testing.T) {
 	checkGradients(t, cases)
 }
 
-// TestAdditiveMasksMeanTheSame draws masks of every kind, and dropout, and compares with the dot product of the same
-// scores and unit vectors, in one op: so what they mean there they mean here.
+// TestAdditiveMasksMeanTheSame draws random masks and dropout. It compares the layer with the fused op, given the same
+// scores through unit vectors, so that masks mean the same in both.
 func TestAdditiveMasksMeanTheSame(t *testing.T) {
 	drawRounds(t, 50, func(r *rand.Rand, what string) {
 		call := &onnxCall{onnxSizes: onnxSizes{B: 1 + r.IntN(3), H: 1, G: 1, T: 1 + r.IntN(9), S: 1 + r.IntN(9)}}
@@ -132,8 +132,8 @@ func TestAdditiveMasksMeanTheSame(t *testing.T) {
 	})
 }
 
-// TestAdditiveHidesWhatIsMasked changes the future, padding, and masked keys and values alone, NaN and infinities
-// included.
+// TestAdditiveHidesWhatIsMasked changes the future, padding, and masked keys or values, also to NaN and infinity.
+// Outputs and gradients must not change.
 func TestAdditiveHidesWhatIsMasked(t *testing.T) {
 	var cases []hidingCase
 	for name, config := range map[string]layers.AdditiveConfig{
@@ -178,7 +178,7 @@ func TestAdditiveHidesWhatIsMasked(t *testing.T) {
 	hide(t, cases)
 }
 
-// TestAdditiveFullyMaskedRows has queries with nothing to attend to: weights, output and gradients are exactly 0.
+// TestAdditiveFullyMaskedRows checks queries with no key to attend to: weights, output and gradients are exactly 0.
 func TestAdditiveFullyMaskedRows(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mask  func(c *bench) layers.Mask
@@ -200,7 +200,7 @@ func TestAdditiveFullyMaskedRows(t *testing.T) {
 					q.Value().Data().([]float64)[r*2] = poison
 				}
 				all := len(tc.empty) == 6
-				if all { // nobody looks at any key
+				if all { // every key is masked for every query
 					k.Value().Data().([]float64)[1], v.Value().Data().([]float64)[1] = poison, poison
 				}
 				out, weights, err := forwardWeights(a, c.b, q, k, v, tc.mask(c))
@@ -234,12 +234,12 @@ func TestAdditiveFullyMaskedRows(t *testing.T) {
 	}
 }
 
-// onlyLast allows the last key alone.
+// onlyLast allows only the last key.
 func (c *bench) onlyLast() *G.Node {
 	return input(c.g, "allow", dense([]bool{false, false, false, true}, 1, 4))
 }
 
-// biasRows is a bias of (3, 4), one value a row.
+// biasRows is a bias of shape (3, 4) with one value per row.
 func (c *bench) biasRows(values ...float64) *G.Node {
 	var all []float64
 	for _, v := range values {
@@ -250,7 +250,7 @@ func (c *bench) biasRows(values ...float64) *G.Node {
 	return n
 }
 
-// TestAdditiveCapture captures weights, those of dropout included.
+// TestAdditiveCapture checks captured weights, with and without dropout.
 func TestAdditiveCapture(t *testing.T) {
 	for _, shape := range [][]int{{2, 3, 4}, {3, 4}} {
 		c := newBench(t)
@@ -280,7 +280,7 @@ func TestAdditiveCapture(t *testing.T) {
 			t.Errorf("dropout dropped none of %v", got[1])
 		}
 	}
-	// Without being asked to, it captures nothing.
+	// Without CaptureWeights it captures nothing.
 	c := newBench(t)
 	x := c.in("x", 3, 4)
 	c.node(c.additive(4, layers.AdditiveConfig{}).Forward(c.b, x, x, x, layers.Mask{}))
@@ -289,7 +289,7 @@ func TestAdditiveCapture(t *testing.T) {
 	}
 }
 
-// TestAdditiveKeepsNoHidden looks for nodes of more elements than inputs and scores have.
+// TestAdditiveKeepsNoHidden checks that no node has more elements than the inputs and the scores.
 func TestAdditiveKeepsNoHidden(t *testing.T) {
 	c := newBench(t)
 	y := c.node(c.additive(8, layers.AdditiveConfig{}).Forward(c.b, c.in("x", 2, 7, 8), c.in("y", 2, 11, 8), c.in("z", 2, 11, 8), layers.Mask{}))
@@ -301,7 +301,7 @@ func TestAdditiveKeepsNoHidden(t *testing.T) {
 	}
 }
 
-// TestAdditiveSameBits trains on one processor and on several.
+// TestAdditiveSameBits trains on one processor and on several: the results have the same bits.
 func TestAdditiveSameBits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var want [][]float64
@@ -324,8 +324,7 @@ func TestAdditiveSameBits(t *testing.T) {
 	}
 }
 
-// TestAdditiveErrors makes and applies layers that can't be: the error names the layer, what it expected and what it
-// got.
+// TestAdditiveErrors makes and applies invalid layers: the error names the layer, the expected and the actual value.
 func TestAdditiveErrors(t *testing.T) {
 	type config = layers.AdditiveConfig
 	type mask = layers.Mask
@@ -336,8 +335,8 @@ func TestAdditiveErrors(t *testing.T) {
 	}{
 		"dropout of 1":              {config{Dropout: 1}, nil, []string{"dropout", "below 1", "got 1"}},
 		"dropout NaN":               {config{Dropout: math.NaN()}, nil, []string{"dropout", "NaN"}},
-		"no projections, KeyInput":  {config{NoProjections: true, KeyInput: 5}, nil, []string{"NoProjections", "width, 4", "KeyInput of 5"}},
-		"no projections and Hidden": {config{NoProjections: true, Hidden: 6}, nil, []string{"NoProjections", "width, 4", "Hidden of 6"}},
+		"no projections, KeyInput":  {config{NoProjections: true, KeyInput: 5}, nil, []string{"NoProjections", "width, 4", "got 5 and 4"}},
+		"no projections and Hidden": {config{NoProjections: true, Hidden: 6}, nil, []string{"NoProjections", "width, 4", "got 4 and 6"}},
 
 		"query's width":  {config{}, applied([]int{2, 3, 5}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"query", "(…, 4)", "(2, 3, 5)"}},
 		"key's width":    {config{KeyInput: 7}, applied([]int{2, 3, 4}, []int{2, 6, 4}, []int{2, 6, 4}), []string{"key", "(…, 7)", "(2, 6, 4)"}},
@@ -390,7 +389,7 @@ func TestAdditiveErrors(t *testing.T) {
 		})
 	}
 
-	// A name can't be given twice, and a length that can't be is found when the graph runs.
+	// A name used twice is an error; an invalid length is an error when the graph runs.
 	c := newBench(t)
 	a := c.additive(4, config{})
 	_, err := layers.NewAdditiveAttention(c.p, 4, layers.AdditiveConfig{})
@@ -402,7 +401,8 @@ func TestAdditiveErrors(t *testing.T) {
 	wantError(t, err, "length 4", "element 1", "3 keys")
 }
 
-// applied applies a layer to inputs of these shapes, and selfMasked to one of (2, 3, 4) under a mask.
+// applied applies a layer to inputs of the given shapes; selfMasked applies it to one input of shape (2, 3, 4) with a
+// mask.
 func applied(q, k, v []int) func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 	return func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 		return a.Forward(c.b, c.in("q", q...), c.in("k", k...), c.in("v", v...), layers.Mask{})
@@ -416,7 +416,7 @@ func selfMasked(m func(c *bench) layers.Mask) func(c *bench, a *layers.AdditiveA
 	}
 }
 
-// TestAdditiveParameters are named by their place, and made as the configuration says.
+// TestAdditiveParameters checks the parameters' names, shapes and initial values for each configuration.
 func TestAdditiveParameters(t *testing.T) {
 	for _, tc := range []struct {
 		config layers.AdditiveConfig
@@ -443,8 +443,8 @@ func TestAdditiveParameters(t *testing.T) {
 	}
 }
 
-// A decoder's state looks back at what an encoder read: here, without an encoder, of two sources the second is padded
-// after its first token, so that this is all there is to look at.
+// A decoder's state attends to two sources. The second is padded after its first token, so all its weight is on that
+// token.
 func ExampleAdditiveAttention() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
@@ -452,12 +452,12 @@ func ExampleAdditiveAttention() {
 	check(err)
 
 	g := G.NewGraph()
-	of := func(name string, v *tensor.Dense) *G.Node {
+	node := func(name string, v *tensor.Dense) *G.Node {
 		return G.NewTensor(g, v.Dtype(), v.Dims(), G.WithName(name), G.WithShape(v.Shape()...), G.WithValue(v))
 	}
-	state := of("state", tensor.New(tensor.WithShape(2, 1, 2), tensor.WithBacking([]float64{1, 2, 3, 4})))         // (B, T, Dim)
-	source := of("source", tensor.New(tensor.WithShape(2, 3, 1), tensor.WithBacking([]float64{5, 5, 5, 7, 0, 0}))) // (B, S, KeyInput)
-	lengths := of("lengths", tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{3, 1})))
+	state := node("state", tensor.New(tensor.WithShape(2, 1, 2), tensor.WithBacking([]float64{1, 2, 3, 4})))         // (B, T, Dim)
+	source := node("source", tensor.New(tensor.WithShape(2, 3, 1), tensor.WithBacking([]float64{5, 5, 5, 7, 0, 0}))) // (B, S, KeyInput)
+	lengths := node("lengths", tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{3, 1})))
 
 	b := &layers.Build{Mode: layers.Training, CaptureWeights: true}
 	context, err := attention.Forward(b, state, source, source, layers.Mask{KeyLengths: lengths})
@@ -479,7 +479,7 @@ func ExampleAdditiveAttention() {
 	// context (2, 1, 1) [5.000 7.000]
 }
 
-// BenchmarkAdditiveAttention is the layer without its projections, forward and with its gradients.
+// BenchmarkAdditiveAttention measures the layer without its projections, forward only and with gradients.
 func BenchmarkAdditiveAttention(b *testing.B) {
 	for _, backward := range []bool{false, true} {
 		b.Run(fmt.Sprintf("T=S=512, K=64, backward=%t", backward), func(b *testing.B) {

@@ -12,34 +12,32 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// ALiBi lowers the scores of self-attention by distance (Press et al., 2021, Attention with Linear Biases): the further
-// a key is from the query, the more,
+// ALiBi lowers the scores of self-attention in proportion to the distance between query and key (Press et al., 2021,
+// Attention with Linear Biases):
 //
 //	bias = −m_h·|p − j|
 //
-// for a query at place p, key j and the slope m_h of head h. In causal attention, where no key comes after its query,
-// that is the paper's bias; otherwise it looks as far ahead as it looks back. Places are those of the mask: they are
-// counted along the row, whatever the Build's Positions. It has no parameters and no longest sequence, takes no memory,
-// and models trained with it read longer sequences than they were trained on.
+// for a query at position p, a key at position j and the slope m_h of head h. In causal attention this is the paper's
+// bias; otherwise keys after the query are treated like keys before it. Positions are the mask's: they count along the
+// row and ignore the Build's Positions. ALiBi has no parameters, no limit on the length and takes no memory. Models
+// trained with it can read sequences longer than those in training.
 type ALiBi struct{}
 
-// New returns Positions that set the Slopes of masks to those of a's heads. A mask that has Slopes of its own is an
-// error.
+// New returns Positions that set the Slopes of masks, for the heads of a. A mask that already has Slopes is an error.
 func (c ALiBi) New(_ *Params, _ int, a AttentionConfig) (Positions, error) {
 	slopes, err := c.Slopes(max(a.Heads, 1))
 	return &alibi{slopes: slopes}, err
 }
 
-// Slopes returns the slopes of so many heads, for a Mask, steepest first where their number is a power of two:
-// 2^(−8/H), 2^(−16/H), …, 2^−8. Otherwise they are, as in the paper's code, those of the largest power of two below,
-// and then every other one of the power of two above. It is an error if there is no head or there are more than
-// 1,048,576.
+// Slopes returns the slopes for a Mask with H = heads. If H is a power of two they are 2^(−8/H), 2^(−16/H), …, 2^−8.
+// Otherwise, as in the paper's code, they are the slopes for the next lower power of two, followed by every other slope
+// for the next higher one. It returns an error if heads is below 1 or above 1,048,576.
 func (ALiBi) Slopes(heads int) ([]float64, error) {
 	if err := positive("alibi", size{"the number of heads", heads}); err != nil {
 		return nil, err
 	}
 	if heads > mostHeads {
-		return nil, fmt.Errorf("alibi: slopes of %d heads take %s of memory: there may be at most %d heads", heads, text.Bytes(memory.Product(heads, 8)), mostHeads)
+		return nil, fmt.Errorf("alibi: slopes for %d heads need %s of memory: use at most %d heads", heads, text.Bytes(memory.Product(heads, 8)), mostHeads)
 	}
 	below := 1 << (bits.Len(uint(heads)) - 1)
 	slopes := make([]float64, heads)
@@ -53,7 +51,7 @@ func (ALiBi) Slopes(heads int) ([]float64, error) {
 	return slopes, nil
 }
 
-// mostHeads is more than a model has, and takes 8 MiB of slopes.
+// mostHeads is more heads than any real model has. Their slopes take 8 MiB.
 const mostHeads = 1 << 20
 
 type alibi struct {
@@ -64,7 +62,7 @@ type alibi struct {
 // Score sets the mask's Slopes.
 func (a *alibi) Score(_ *Build, _, _, _ *G.Node, m Mask) (Mask, error) {
 	if m.Slopes != nil {
-		return m, errors.New("the mask can't have Slopes, as the model has its own, those of ALiBi")
+		return m, errors.New("the mask can't have Slopes, because ALiBi sets them")
 	}
 	m.Slopes = a.slopes
 	return m, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestALiBiSlopes holds slopes to those that the paper names, and to what its code prints for other numbers of heads.
+// TestALiBiSlopes compares slopes with the paper's and, for other numbers of heads, with the output of its code.
 func TestALiBiSlopes(t *testing.T) {
 	root := math.Sqrt(0.5)
 	for heads, want := range map[int][]float64{
@@ -27,7 +27,7 @@ func TestALiBiSlopes(t *testing.T) {
 	}
 }
 
-// alibiBias is what ALiBi adds to the scores of queries after offset keys, by its formula: (H, T, S).
+// alibiBias returns the bias by the paper's formula, (H, T, S), for queries that come after offset keys.
 func alibiBias(t testing.TB, heads, offset, queries, keys int) *tensor.Dense {
 	slopes := must[[]float64](t)(layers.ALiBi{}.Slopes(heads))
 	var bias []float64
@@ -41,7 +41,7 @@ func alibiBias(t testing.TB, heads, offset, queries, keys int) *tensor.Dense {
 	return dense(bias, heads, queries, keys)
 }
 
-// TestALiBiAsBiasAndAsSlopes has one meaning both ways, in a model too.
+// TestALiBiSlopesOfTooManyHeads asks for more slopes than Slopes allows.
 func TestALiBiSlopesOfTooManyHeads(t *testing.T) {
 	for _, heads := range []int{1<<20 + 1, math.MaxInt32, math.MaxInt} {
 		_, err := layers.ALiBi{}.Slopes(heads)
@@ -58,7 +58,7 @@ func TestALiBiAsBiasAndAsSlopes(t *testing.T) {
 		config := layers.ModelConfig{Vocab: 5, Dim: 6, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 3}}, Layers: 2, Positions: layers.ALiBi{}}
 		model := must[*layers.Encoder](t)(layers.NewEncoder(p, config))
 		config.Positions = layers.None{}
-		plain := must[*layers.Encoder](t)(layers.NewEncoder(newParams(t), config)) // of the same seed
+		plain := must[*layers.Encoder](t)(layers.NewEncoder(newParams(t), config)) // with the same seed
 		run := func(m *layers.Encoder, bias bool) []float64 {
 			g := G.NewGraph()
 			var mask layers.Mask
@@ -69,7 +69,7 @@ func TestALiBiAsBiasAndAsSlopes(t *testing.T) {
 		}
 		near(t, fmt.Sprintf("composed %t", composed), run(model, false), run(plain, true), 1e-13)
 		if _, err := model.Forward(&layers.Build{}, input(G.NewGraph(), "ids", dense([]int{1}, 1)), layers.Mask{Slopes: []float64{1, 1, 1}}); err == nil {
-			t.Error("slopes of the model and of the mask: no error")
+			t.Error("no error although both the model and the mask set slopes")
 		}
 	}
 }

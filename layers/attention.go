@@ -9,22 +9,22 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// AttentionOptions change what attention does; the zero value is plain attention. All combine.
+// AttentionOptions change how attention works. The zero value is plain attention. All options combine.
 type AttentionOptions struct {
 	Mask    Mask
-	Scale   float64 // of the scores; 1/√K if 0
-	Softcap float64 // c·tanh(s/c) is taken of the scores s, before the mask (Gemma 2, 2024); 0 for none
+	Scale   float64 // factor for the scores; 1/√K if 0
+	Softcap float64 // c: scores s become c·tanh(s/c) before the mask (Gemma 2, 2024); 0 for none
 	Dropout float64 // probability of dropping a weight, in a training graph
 
-	// Heads is the number of heads, H, that lie side by side on the last axis of the queries; 0 if they have an axis of
-	// their own. KeyValueHeads is that of the keys and values, G; H if 0.
+	// Heads is the number of query heads, H, that lie side by side on the last axis; 0 if heads have their own axis.
+	// KeyValueHeads is the number of key and value heads, G, on that axis; H if 0.
 	Heads, KeyValueHeads int
 
-	// PastKey and PastValue come before the keys and values: of the same shapes but for a length of P. The weights are
-	// then for P+S keys.
+	// PastKey and PastValue are put before the keys and values. They have the same shapes, but length P instead of S.
+	// The weights then cover P+S keys.
 	PastKey, PastValue *G.Node
 
-	layer string // what errors call it when the graph runs
+	layer string // the layer's name in errors
 }
 
 // ScaledDotProduct computes attention without parameters (Vaswani et al., 2017, section 3.2.1),
@@ -32,14 +32,15 @@ type AttentionOptions struct {
 //	softmax(softcap(Q·Kᵀ·scale) + M)·V
 //
 // for queries of shape (T, K), keys (S, K) and values (S, V), each with the same batch axis or batch and head axes in
-// front: (B, T, K) or (B, H, T, K). The output has shape (…, T, V). There may be fewer heads of keys and values, G, if
-// H is a multiple: query head h reads head ⌊h·G/H⌋ of them (Shazeer, 2019, with G = 1; Ainslie et al., GQA, 2023). With
-// Heads set, the heads lie side by side: (B, T, H·K), (B, S, G·K) and (B, S, G·V) give (B, T, H·V), or all without B,
-// which then counts as a batch of 1; the mask meets scores of shape (B, H, T, S).
+// front: (B, T, K) or (B, H, T, K). The output has shape (…, T, V). Keys and values may have fewer heads, G, if H is a
+// multiple of G: query head h then uses head ⌊h·G/H⌋ (Shazeer, 2019, with G = 1; Ainslie et al., GQA, 2023).
 //
-// It is one op, tiled, that keeps nothing of size T×S, forward or backward (Dao et al., FlashAttention, 2022): memory
-// is linear in T and S, and keys outside a window cost nothing. Where the Build says Composed, it is built as
-// ScaledDotProductStages builds it. The two have one meaning.
+// With Heads set, the heads lie side by side: shapes (B, T, H·K), (B, S, G·K) and (B, S, G·V) give (B, T, H·V). All may
+// omit the batch axis, and B is then 1. The mask applies to scores of shape (B, H, T, S).
+//
+// It is one tiled op that stores nothing of size T×S, forward or backward (Dao et al., FlashAttention, 2022): memory is
+// linear in T and S, and keys outside a window cost nothing. If the Build is Composed, it consists of the separate ops
+// of ScaledDotProductStages, with the same meaning.
 func ScaledDotProduct(b *Build, q, k, v *G.Node, o AttentionOptions) (*G.Node, error) {
 	if !b.Composed {
 		return ops.Attention(b.Env(), q, k, v, o.ops())
@@ -48,21 +49,21 @@ func ScaledDotProduct(b *Build, q, k, v *G.Node, o AttentionOptions) (*G.Node, e
 	return st.Output, err
 }
 
-// Stages are the nodes that attention is composed of, for a look at any of them by gorgonia.Read. Scores have shape
-// (…, T, S), or (B, H, T, S) where heads lie side by side, S counting past keys. They are the ONNX operator's
-// present_key, present_value and, for its qk_matmul_output_mode 0 to 3, Scores, Capped, Masked and Weights.
+// Stages are the intermediate nodes of attention; gorgonia.Read gives their values. Scores have shape (…, T, S), or (B,
+// H, T, S) if heads lie side by side; S includes past keys. In the ONNX operator Attention, Key and Value are
+// present_key and present_value, and Scores, Capped, Masked and Weights are its qk_matmul_output for modes 0 to 3.
 type Stages struct {
-	Key, Value *G.Node // as given, past ones included
+	Key, Value *G.Node // the operands, with past keys and values in front
 
 	Scores  *G.Node // scale·Q·Kᵀ
 	Capped  *G.Node // after softcap; Scores if there is none
-	Masked  *G.Node // with what the mask adds; −Inf where it forbids
+	Masked  *G.Node // plus the mask's biases; −Inf where masked
 	Weights *G.Node // after softmax
 	Dropped *G.Node // after dropout; Weights if there is none
-	Output  *G.Node // (…, T, V), or (B, T, H·V) where heads lie side by side
+	Output  *G.Node // (…, T, V), or (B, T, H·V) if heads lie side by side
 }
 
-// ScaledDotProductStages builds what ScaledDotProduct computes from separate ops, and returns every stage.
+// ScaledDotProductStages computes the same function as ScaledDotProduct with separate ops, and returns every stage.
 func ScaledDotProductStages(b *Build, q, k, v *G.Node, o AttentionOptions) (st Stages, err error) {
 	st, in, err := composed(b, q, k, v, o)
 	if err != nil {
@@ -72,9 +73,10 @@ func ScaledDotProductStages(b *Build, q, k, v *G.Node, o AttentionOptions) (st S
 	return st, err
 }
 
-// composed builds attention by separate ops, and returns the operands that they took.
+// composed builds attention from separate ops, and returns its stages and operands.
 //
-// Masked isn't among the stages: softmax masks by itself, and a node that nothing reads would be computed all the same.
+// It leaves Masked nil. Softmax applies the mask itself, and the machine would compute the node although nothing reads
+// it.
 func composed(b *Build, q, k, v *G.Node, o AttentionOptions) (Stages, ops.AttentionInputs, error) {
 	in, err := o.ops().Inputs(b.Env(), q, k, v)
 	if err != nil {
@@ -87,7 +89,7 @@ func composed(b *Build, q, k, v *G.Node, o AttentionOptions) (Stages, ops.Attent
 	return st, in, nil
 }
 
-// compose builds attention by separate ops from operands that have been checked.
+// compose builds attention from separate ops. Its operands must have been checked.
 func compose(b *Build, in ops.AttentionInputs) (st Stages, err error) {
 	q, k, v := in.Query, in.Key, in.Value
 	st.Key, st.Value = k, v
@@ -135,7 +137,7 @@ func compose(b *Build, in ops.AttentionInputs) (st Stages, err error) {
 	return st, err
 }
 
-// ops returns the options as ops take them.
+// ops converts the options for package ops.
 func (o AttentionOptions) ops() ops.AttentionConfig {
 	return ops.AttentionConfig{
 		Name: cmp.Or(o.layer, "scaled dot-product attention"), Mask: ops.Mask(o.Mask), Scale: o.Scale, Softcap: o.Softcap, Dropout: o.Dropout,

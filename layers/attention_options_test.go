@@ -10,7 +10,7 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// Every option, and every part of the mask, reaches the op under its own name.
+// Every option and every part of the mask reaches the field of the op with the same name.
 func TestOptionsArrive(t *testing.T) {
 	options := AttentionOptions{Mask: Mask{Causal: true}}
 	g := G.NewGraph()
@@ -34,7 +34,7 @@ func TestOptionsArrive(t *testing.T) {
 			case **G.Node:
 				field.Set(reflect.ValueOf(G.NewTensor(g, tensor.Float64, 1, G.WithShape(number), G.WithName(part.Type().Field(i).Name))))
 			default:
-				t.Fatalf("%s is of another type, %v: have it set here", part.Type().Field(i).Name, field.Type())
+				t.Fatalf("%s has a type that this test can't set, %v: add it here", part.Type().Field(i).Name, field.Type())
 			}
 		}
 	}

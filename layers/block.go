@@ -11,26 +11,26 @@ import (
 
 // BlockConfig describes an EncoderBlock or a DecoderBlock.
 type BlockConfig struct {
-	// Attention is the self-attention, and the attention to an encoder's output. Its inputs and its output have the
-	// block's width.
+	// Attention describes both the self-attention and the attention to an encoder's output. Inputs and output must have
+	// the block's width.
 	Attention   AttentionConfig   `json:"attention"`
 	FeedForward FeedForwardConfig `json:"feed_forward"`
-	Norm        NormConfig        `json:"norm"` // of every sub-layer
+	Norm        NormConfig        `json:"norm"` // for every sub-layer
 
-	// PostNorm normalises after each residual sum, as in Vaswani et al., 2017. Without it each sub-layer's input is
-	// normalised instead (Xiong et al., 2020), which trains without care, and needs a norm after the last block.
+	// PostNorm normalises after each residual sum, as in Vaswani et al., 2017. Otherwise each sub-layer's input is
+	// normalised (Xiong et al., 2020), which trains more easily but needs a norm after the last block.
 	PostNorm bool `json:"post_norm,omitzero"`
 
-	Dropout float64 `json:"dropout,omitzero"` // of the sub-layers' outputs, in training
+	Dropout float64 `json:"dropout,omitzero"` // rate for the sub-layers' outputs, in training
 }
 
-// EncoderBlock is self-attention and a feed-forward layer, each with a residual connection and a norm: a LayerNorm, or
-// an RMSNorm if the configuration says so. Make one with NewEncoderBlock.
+// EncoderBlock is self-attention followed by a feed-forward layer. Each has a residual connection and a norm, a
+// LayerNorm by default. Make one with NewEncoderBlock.
 type EncoderBlock struct {
 	Attention   *MultiHeadAttention // its Positions may be set
 	FeedForward *FeedForward
-	Norm1       Norm // of the attention
-	Norm2       Norm // of the feed-forward layer
+	Norm1       Norm // for the attention
+	Norm2       Norm // for the feed-forward layer
 
 	residual residual
 }
@@ -54,7 +54,7 @@ func NewEncoderBlock(p *Params, dim int, c BlockConfig) (*EncoderBlock, error) {
 	return e, ops.CheckRate(p.scopeName("encoder block"), c.Dropout)
 }
 
-// newBlockAttention makes attention whose inputs and output have one width.
+// newBlockAttention makes attention whose inputs and output have width dim.
 func newBlockAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAttention, error) {
 	a, err := NewMultiHeadAttention(p, dim, c)
 	if err != nil {
@@ -62,17 +62,17 @@ func newBlockAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAttenti
 	}
 	for _, x := range []size{{"KeyInput", c.KeyInput}, {"ValueInput", c.ValueInput}} {
 		if x.value != 0 && x.value != dim {
-			return nil, fmt.Errorf("%s: in a block, %s must be the block's width, %d, or 0 for that, got %d", a.name, x.name, dim, x.value)
+			return nil, fmt.Errorf("%s: in a block, %s must be 0 or the block's width, %d, got %d", a.name, x.name, dim, x.value)
 		}
 	}
 	if out := memory.Product(a.heads, a.Value.Weight.Value.Shape()[0]/a.groups); c.NoOutput && out != dim {
-		return nil, fmt.Errorf("%s: in a block, NoOutput needs heads that are together as wide as the block, %d, got %d", a.name, dim, out)
+		return nil, fmt.Errorf("%s: in a block, NoOutput needs heads whose widths add up to the block's, %d, got %d", a.name, dim, out)
 	}
 	return a, nil
 }
 
-// Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape; every position attends to those that the mask
-// allows.
+// Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape. Every position attends to the positions that the
+// mask allows.
 func (e *EncoderBlock) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	x, err := e.residual.add(b, x, e.Norm1, func(x *G.Node) (*G.Node, error) {
 		return e.Attention.Forward(b, x, x, x, m)
@@ -83,16 +83,16 @@ func (e *EncoderBlock) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	return e.residual.add(b, x, e.Norm2, func(x *G.Node) (*G.Node, error) { return e.FeedForward.Forward(b, x) })
 }
 
-// DecoderBlock is causal self-attention, attention to an encoder's output if it was made by NewCrossDecoderBlock, and a
-// feed-forward layer, each with a residual connection and a norm, as in an EncoderBlock. Make one with NewDecoderBlock
+// DecoderBlock is causal self-attention, attention to an encoder's output (only if made by NewCrossDecoderBlock) and a
+// feed-forward layer. Each has a residual connection and a norm, as in an EncoderBlock. Make one with NewDecoderBlock
 // or NewCrossDecoderBlock.
 type DecoderBlock struct {
 	Attention   *MultiHeadAttention // its Positions may be set
 	Cross       *MultiHeadAttention // nil without cross-attention
 	FeedForward *FeedForward
-	Norm1       Norm // of the self-attention
-	Norm2       Norm // of the feed-forward layer
-	NormCross   Norm // of the cross-attention; nil without
+	Norm1       Norm // for the self-attention
+	Norm2       Norm // for the feed-forward layer
+	NormCross   Norm // for the cross-attention; nil without it
 
 	residual residual
 	name     string
@@ -118,8 +118,8 @@ func NewDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, error) {
 	return d, ops.CheckRate(d.name, c.Dropout)
 }
 
-// NewCrossDecoderBlock makes a DecoderBlock that attends to an encoder's output, of the block's width: it has the
-// scopes cross and normcross too.
+// NewCrossDecoderBlock makes a DecoderBlock that also attends to an encoder's output, which must have the block's
+// width. It adds the scopes cross and normcross.
 func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, error) {
 	d, err := NewDecoderBlock(p, dim, c)
 	if err != nil {
@@ -133,21 +133,21 @@ func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, err
 }
 
 // Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape. Self-attention is always causal; self adds further
-// limits, and must have no offset. memory, of shape (B, S, Dim), is what the cross-attention reads, under the mask
-// cross; it must be nil if the block has none.
+// limits, and must have no offset. The cross-attention reads memory, of shape (B, S, Dim), under the mask cross; memory
+// must be nil if the block has no cross-attention.
 //
-// With a Cache in the Build, the block continues the sequences that it holds: see MultiHeadAttention.ForwardCached, and
-// ForwardMemory, which says what a memory of nil means then.
+// With a Cache in the Build, the block continues the sequences in the Cache: see MultiHeadAttention.ForwardCached. A
+// nil memory then means the one kept in the Cache: see MultiHeadAttention.ForwardMemory.
 func (d *DecoderBlock) Forward(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
 	cached := b.Cache != nil
 	if memory != nil && d.Cross == nil {
-		return nil, fmt.Errorf("%s: it was made without cross-attention, and can't attend to an encoder's output", d.name)
+		return nil, fmt.Errorf("%s: it has no cross-attention and can't attend to an encoder's output: make it with NewCrossDecoderBlock", d.name)
 	}
 	if memory == nil && d.Cross != nil && !cached {
-		return nil, fmt.Errorf("%s: it was made with cross-attention, and must be given an encoder's output (of an EncoderDecoder, use Decode)", d.name)
+		return nil, fmt.Errorf("%s: it has cross-attention and needs an encoder's output (for an EncoderDecoder, call Decode)", d.name)
 	}
 	if self.Offset != 0 || self.Offsets != nil {
-		return nil, fmt.Errorf("%s: the mask of self-attention can't have an offset, as queries and keys are the same tokens", d.name)
+		return nil, fmt.Errorf("%s: the mask of self-attention can't have an offset, because queries and keys are the same tokens", d.name)
 	}
 	self.Causal = true
 	x, err := d.residual.add(b, x, d.Norm1, func(x *G.Node) (*G.Node, error) {
@@ -173,7 +173,7 @@ func (d *DecoderBlock) Forward(b *Build, x, memory *G.Node, self, cross Mask) (*
 	return d.residual.add(b, x, d.Norm2, func(x *G.Node) (*G.Node, error) { return d.FeedForward.Forward(b, x) })
 }
 
-// residual joins a sub-layer to the stream that runs past it.
+// residual adds the output of a sub-layer to its input.
 type residual struct {
 	postNorm bool
 	dropout  Dropout

@@ -10,18 +10,19 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
-// lossGraph is a graph of a model's loss over sequences of some length, with its machine.
+// lossGraph is a graph of a model's loss for sequences of one length, with its machine.
 type lossGraph struct {
 	b     *layers.Build
-	grads G.Nodes // of the parameters, in a training graph
+	grads G.Nodes // gradients of the parameters, in a training graph
 	read  []G.Value
 	vm    G.VM
 }
 
-// newLossGraph builds a graph. The ids are the same for the same length.
+// newLossGraph builds a graph. Graphs with the same length get the same ids.
 func newLossGraph(t testing.TB, b *layers.Build, batch, length, vocab int, logits func(b *layers.Build, ids, targets *G.Node) (*G.Node, error)) *lossGraph {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(length), 1))
@@ -35,7 +36,7 @@ func newLossGraph(t testing.TB, b *layers.Build, batch, length, vocab int, logit
 	}
 	ids, targets := ints("ids"), ints("targets")
 	y := node(t)(logits(b, ids, targets))
-	if s := y.Shape(); len(s) == 2 { // a class for each sequence
+	if s := y.Shape(); len(s) == 2 { // one class per sequence
 		targets = input(g, "classes", dense(make([]int, batch), batch))
 	}
 	loss := node(t)(layers.CrossEntropy(b, y, targets, layers.CrossEntropyOptions{}))
@@ -50,7 +51,7 @@ func newLossGraph(t testing.TB, b *layers.Build, batch, length, vocab int, logit
 	return l
 }
 
-// run returns the loss, the logits and the gradients of a run of that number.
+// run runs the graph with the given run number, and returns the loss, the logits and the gradients.
 func (l *lossGraph) run(t testing.TB, number int) (out [][]float64) {
 	t.Helper()
 	l.b.Runs = uint64(number)
@@ -67,7 +68,7 @@ func (l *lossGraph) run(t testing.TB, number int) (out [][]float64) {
 	return out
 }
 
-// logitsOf are the models of the tests of Buffers, with positions for 12 tokens of 13 kinds.
+// logitsOf returns models for the tests of Buffers, for up to 12 tokens and a vocabulary of 13.
 func logitsOf(t testing.TB, p *layers.Params, block layers.BlockConfig, positions layers.PositionsConfig) map[string]func(b *layers.Build, ids, targets *G.Node) (*G.Node, error) {
 	t.Helper()
 	model := layers.ModelConfig{Vocab: 13, Dim: 8, Layers: 2, Positions: positions, Block: block, Dropout: block.Dropout}
@@ -93,9 +94,10 @@ func logitsOf(t testing.TB, p *layers.Params, block layers.BlockConfig, position
 	}
 }
 
-// TestBuffersChangeNoBit runs graphs of three lengths, for training and evaluation, in random order over the same
-// Buffers, in which all that is given back is spoiled. Each returns what it returns with memory of its own.
+// TestBuffersChangeNoBit runs graphs for three lengths, for training and evaluation, in random order with the same
+// Buffers. Freed memory is overwritten with NaN. Each graph returns the same bits as with its own memory.
 func TestBuffersChangeNoBit(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	attention := layers.AttentionConfig{Heads: 2, Dropout: 0.2}
 	blocks := map[string]layers.BlockConfig{
@@ -139,13 +141,15 @@ func TestBuffersChangeNoBit(t *testing.T) {
 	}
 }
 
-// TestBuffersHoldWhatTheLongestNeeds measures graphs of five lengths, whichever is built and run first.
+// TestBuffersHoldWhatTheLongestNeeds checks that graphs for five lengths together need about as much memory as the
+// longest, in any order.
 func TestBuffersHoldWhatTheLongestNeeds(t *testing.T) {
+	testseed.Slow(t)
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 	block := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU}, Dropout: 0.1}
 	m := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 64, Layers: 2, Positions: layers.None{}, Block: block}))
 	logits := func(b *layers.Build, ids, _ *G.Node) (*G.Node, error) { return m.Forward(b, ids, layers.Mask{}) }
-	// held returns the bytes that graphs hold when each has run once.
+	// held returns the bytes in use after each graph has run once.
 	held := func(b layers.Build, lengths ...int) float64 {
 		before := memory.HeapInUse()
 		var graphs []*lossGraph
@@ -164,9 +168,9 @@ func TestBuffersHoldWhatTheLongestNeeds(t *testing.T) {
 	}
 	alone := held(layers.Build{Mode: layers.Training, Buffers: &layers.Buffers{}}, 50)
 	for _, lengths := range [][]int{{10, 20, 30, 40, 50}, {50, 40, 30, 20, 10}, {30, 50, 10, 40, 20}} {
-		// What isn't Buffers', as the graphs themselves and what ops keep a number a row of, is some 2 % a graph.
+		// Memory outside the Buffers, for nodes and for the numbers that ops keep per row, is about 2 % per graph.
 		if all := held(layers.Build{Mode: layers.Training, Buffers: &layers.Buffers{}}, lengths...); all > 1.1*alone {
-			t.Errorf("graphs of lengths %v hold %.1f MB, the longest alone %.1f", lengths, all/1e6, alone/1e6)
+			t.Errorf("graphs for lengths %v hold %.1f MB, the longest alone %.1f", lengths, all/1e6, alone/1e6)
 		}
 	}
 	if own := held(layers.Build{Mode: layers.Training}, 50); alone > 0.65*own {
@@ -177,7 +181,7 @@ func TestBuffersHoldWhatTheLongestNeeds(t *testing.T) {
 	}
 }
 
-// TestBuffersLetGraphsGo builds graphs over the same Buffers, and keeps none: memory stays where it was.
+// TestBuffersLetGraphsGo builds graphs with the same Buffers and keeps none: memory use doesn't grow.
 func TestBuffersLetGraphsGo(t *testing.T) {
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 	m := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 32, Layers: 2, Positions: layers.None{}}))
@@ -194,7 +198,7 @@ func TestBuffersLetGraphsGo(t *testing.T) {
 		}
 	}
 	run(70)
-	const rounds, limit = 40, 1 << 20 // a graph holds some 200 kB without its memory, which is some 1 MB
+	const rounds, limit = 40, 1 << 20 // a graph takes about 200 kB, and its buffers about 1 MB
 	before := memory.HeapInUse()
 	for i := range rounds {
 		run(i + 1)
@@ -205,8 +209,8 @@ func TestBuffersLetGraphsGo(t *testing.T) {
 	runtime.KeepAlive(buffers)
 }
 
-// TestBuffersAllocateNothing compares the allocations of graphs that take turns, which Gorgonia and goroutines make:
-// with Buffers there are no more. One an op would be some 400.
+// TestBuffersAllocateNothing checks that graphs that take turns make no more allocations with Buffers than without.
+// Gorgonia and goroutines make some; one more per op would be about 400.
 func TestBuffersAllocateNothing(t *testing.T) {
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 	m := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 8, Layers: 2, Positions: layers.None{}, Dropout: 0.1}))

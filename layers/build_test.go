@@ -17,8 +17,8 @@ func newDecoder(t testing.TB, p *layers.Params) *layers.Decoder {
 	return must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 6}, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU}}, Layers: 2}))
 }
 
-// TestOneModelInManyGraphs trains a model in one graph and finds it trained in graphs of other batch sizes and lengths,
-// all alive at once.
+// TestOneModelInManyGraphs trains a model in one graph: existing graphs for other batch sizes and lengths see the
+// trained weights.
 func TestOneModelInManyGraphs(t *testing.T) {
 	p := newParams(t)
 	d := newDecoder(t, p)
@@ -48,7 +48,7 @@ func TestOneModelInManyGraphs(t *testing.T) {
 		defer vm.Close()
 		views = append(views, view{vm, &out})
 	}
-	first := func() (rows [][]float64) { // the first position's logits, which depend on the first id alone
+	first := func() (rows [][]float64) { // the first position's logits, which depend only on the first id
 		for _, v := range views {
 			if err := v.vm.RunAll(); err != nil {
 				t.Fatal(err)
@@ -72,18 +72,18 @@ func TestOneModelInManyGraphs(t *testing.T) {
 		vm.Reset()
 	}
 	if losses[29] > losses[0]/5 {
-		t.Errorf("the loss went from %v to %v only", losses[0], losses[29])
+		t.Errorf("the loss only went from %v to %v", losses[0], losses[29])
 	}
 	after := first()
 	for i := range after {
 		near(t, "another graph's output", after[i], after[0], 1e-12)
 		if slices.Equal(before[i], after[i]) {
-			t.Errorf("graph %d doesn't see that the model was trained", i)
+			t.Errorf("graph %d doesn't see the trained weights", i)
 		}
 	}
 }
 
-// TestParallelInference runs one graph a goroutine over shared weights; -race watches.
+// TestParallelInference runs graphs with shared weights, one per goroutine. Run it with -race.
 func TestParallelInference(t *testing.T) {
 	p := newParams(t)
 	d := newDecoder(t, p)
@@ -124,7 +124,7 @@ func TestParallelInference(t *testing.T) {
 	}
 }
 
-// TestRunsRepeat runs one graph again and again: ops that own their memory must not carry anything over.
+// TestRunsRepeat runs one graph several times: no op may carry anything over from run to run.
 func TestRunsRepeat(t *testing.T) {
 	p := newParams(t)
 	d := newDecoder(t, p)
@@ -167,21 +167,21 @@ func TestBuildBinds(t *testing.T) {
 		t.Errorf("a layer applied twice has learnables %v, want a.weight and a.bias", n)
 	}
 	if b.Learnables()[0].Value().Uintptr() != l.Weight.Value.Uintptr() {
-		t.Error("the node isn't over the parameter's own memory")
+		t.Error("the node doesn't use the parameter's own memory")
 	}
 
-	t.Run("by another Build of the same graph", func(t *testing.T) {
+	t.Run("by another Build for the same graph", func(t *testing.T) {
 		_, err := l.Forward(&layers.Build{}, x)
-		wantError(t, err, `"a.weight"`, "another Build", "one Build for each graph")
+		wantError(t, err, `"a.weight"`, "another Build", "one Build per graph")
 	})
-	t.Run("another parameter of that name", func(t *testing.T) {
+	t.Run("another parameter with that name", func(t *testing.T) {
 		twin := must[*layers.Linear](t)(layers.NewLinear(newParams(t).Scope("a"), 2, 2, layers.LinearConfig{}))
 		_, err := twin.Forward(b, x)
 		wantError(t, err, `"a.weight"`, "(2, 2)")
 		_, err = twin.Forward(&layers.Build{}, x)
 		wantError(t, err, `"a.weight"`, "(2, 2)")
 	})
-	t.Run("a node of that name", func(t *testing.T) {
+	t.Run("a node with that name", func(t *testing.T) {
 		g := G.NewGraph()
 		input(g, "a.bias", random(1, 5))
 		_, err := l.Forward(&layers.Build{}, input(g, "x", random(1, 3, 2)))
@@ -222,7 +222,7 @@ func TestCapturedWeights(t *testing.T) {
 		}
 	}
 	if none := (&layers.Build{}).Captured(); none != nil {
-		t.Errorf("captured %v unasked", none)
+		t.Errorf("captured %v without CaptureWeights", none)
 	}
 }
 
@@ -243,14 +243,14 @@ func TestParams(t *testing.T) {
 		}
 	}
 	if p.Get("nothing") != nil {
-		t.Error("Get of a name that isn't there isn't nil")
+		t.Error("Get with an unknown name isn't nil")
 	}
 	block := 4*(8*8+8) + (8*32 + 32) + (32*8 + 8) + 2*(8+8)
 	if want := 7*8 + 6*8 + 2*block + (8 + 8) + (8*7 + 7); p.Count() != want {
 		t.Errorf("Count is %d, want %d", p.Count(), want)
 	}
 	if d.Head.Weight != p.Get("head.weight") {
-		t.Error("a layer's parameter isn't the set's")
+		t.Error("a layer's parameter isn't the one in the set")
 	}
 
 	_, err := layers.NewDecoder(p, layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 6}, Dim: 8, Layers: 1})
@@ -260,7 +260,7 @@ func TestParams(t *testing.T) {
 	_, err = p.New("empty", layers.Zeros(), 3, 0)
 	wantError(t, err, `"empty"`, "(3, 0)")
 
-	// A value depends on seed and name, not on what else there is, nor on the dtype but for its precision.
+	// A value depends on the seed and the name, not on other parameters. The dtype changes only its precision.
 	alone := newParams(t)
 	w := must[*layers.Param](t)(alone.Scope("head").New("weight", layers.Init{Kind: "xavier_uniform"}, 7, 8))
 	sameBits(t, "a parameter made on its own", w.Value.Float64s(), d.Head.Weight.Value.Float64s())
@@ -269,6 +269,6 @@ func TestParams(t *testing.T) {
 	near(t, "in float32", floats(t, w32.Value), w.Value.Float64s(), 1e-7)
 	other := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 2))
 	if v := must[*layers.Param](t)(other.Scope("head").New("weight", layers.Init{Kind: "xavier_uniform"}, 7, 8)); slices.Equal(v.Value.Float64s(), w.Value.Float64s()) {
-		t.Error("two seeds gave one weight")
+		t.Error("two seeds gave the same weight")
 	}
 }

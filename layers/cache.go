@@ -12,29 +12,30 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// A Cache holds the keys and values that a decoder's attention layers computed for the tokens of a batch of sequences,
-// so that a graph which continues them computes those of its new tokens alone. Its memory outlives graphs: one for a
-// prompt may fill it, and one for a token at a time go on from there.
+// A Cache holds the keys and values that a decoder's attention layers computed for the earlier tokens of a batch of
+// sequences, so that a graph computes only those of the new tokens. Its memory outlives graphs: one graph may process a
+// prompt, and another continue one token at a time.
 //
-// The graph of a Decoder, an EncoderDecoder's Decode, a DecoderBlock or ForwardCached uses the Cache of its Build. A
-// run is a step of four:
+// Graphs of a Decoder, an EncoderDecoder's Decode, a DecoderBlock or ForwardCached use the Cache of their Build. Each
+// run takes four calls:
 //
-//	err := cache.Extend(counts...) // how many new tokens each sequence gets; the ids after are padding
+//	err := cache.Extend(counts...) // the number of new tokens of each sequence; ids after them are padding
 //	err = vm.RunAll()              // stores their keys and values
 //	vm.Reset()
-//	cache.Commit()                 // they count from now on
+//	cache.Commit()                 // makes the new tokens part of the sequences
 //
-// A run that failed, or wasn't committed, can be done again, or taken back by Cancel. A Cache serves one run at a time,
-// graphs for evaluation, and one model, each layer of which is applied once in a graph. Make one with NewCache.
+// A run that failed or wasn't committed can be repeated, or undone with Cancel. A Cache serves one run at a time, only
+// graphs for evaluation, and only one model, and a graph may apply each layer only once. Make one with NewCache.
 type Cache struct {
 	batch, capacity int
 	lengths, counts []int
 	places          map[string]*place
-	bytes           int // of memory that the places take
+	bytes           int // memory used by the places
 }
 
-// NewCache makes an empty Cache for so many sequences, each of at most capacity tokens. It is an error if the machine
-// hasn't the memory for so many tokens, whatever the model. What a model's take is found out when a graph is built.
+// NewCache makes an empty Cache for batch sequences with up to capacity tokens each. It returns an error if the
+// machine's memory couldn't hold the tokens for even the smallest model. Building a graph checks the memory that its
+// model needs.
 func NewCache(batch, capacity int) (*Cache, error) {
 	if err := positive("cache", size{"the batch", batch}, size{"the capacity", capacity}); err != nil {
 		return nil, err
@@ -48,42 +49,43 @@ func NewCache(batch, capacity int) (*Cache, error) {
 	}, nil
 }
 
-// Lengths returns how many tokens of each sequence are held.
+// Lengths returns the number of tokens in each sequence.
 func (c *Cache) Lengths() []int { return slices.Clone(c.lengths) }
 
-// Extend says how many new tokens the next run brings each sequence, at most as many as its graph has positions: those
-// after are padding. It is an error if there is no room for them.
+// Extend sets the number of new tokens that the next run adds to each sequence. A count may not exceed the length of
+// the graph's input; input after the new tokens is padding. Extend returns an error if a sequence has no room for its
+// tokens.
 func (c *Cache) Extend(counts ...int) error {
 	if len(counts) != c.batch {
-		return fmt.Errorf("cache: there must be a count for each of %d sequences, got %d", c.batch, len(counts))
+		return fmt.Errorf("cache: %d sequences need one count each, got %d counts", c.batch, len(counts))
 	}
 	if slices.Max(counts) == 0 {
-		return errors.New("cache: no sequence gets a new token: leave the run out")
+		return errors.New("cache: no sequence gets a new token: skip the run")
 	}
 	for b, n := range counts {
 		if n < 0 {
 			return fmt.Errorf("cache: sequence %d can't get %d tokens", b, n)
 		}
 		if n > c.capacity-c.lengths[b] {
-			return fmt.Errorf("cache: sequence %d has %d tokens, and room for %d, but gets %d more", b, c.lengths[b], c.capacity, n)
+			return fmt.Errorf("cache: sequence %d has %d tokens of at most %d, and can't get %d more", b, c.lengths[b], c.capacity, n)
 		}
 	}
 	copy(c.counts, counts)
 	return nil
 }
 
-// Cancel takes back what Extend said, after a run that failed or that isn't to count.
+// Cancel undoes Extend, for a run that failed or whose tokens you don't want.
 func (c *Cache) Cancel() { clear(c.counts) }
 
-// settled returns an error if there are tokens that Extend announced and Commit hasn't added.
+// settled returns an error between an Extend and its Commit or Cancel.
 func (c *Cache) settled() error {
 	if slices.Max(c.counts) > 0 {
-		return errors.New("cache: there are tokens that Extend announced: Commit or Cancel them first")
+		return errors.New("cache: an Extend is pending: call Commit or Cancel first")
 	}
 	return nil
 }
 
-// Commit makes the tokens of the last run, as many as Extend said, part of the sequences.
+// Commit makes the new tokens of the last run part of the sequences, by the counts given to Extend.
 func (c *Cache) Commit() {
 	for b, n := range c.counts {
 		c.lengths[b] += n
@@ -97,10 +99,10 @@ func (c *Cache) Reset() {
 	clear(c.lengths)
 }
 
-// Truncate shortens each sequence to a length of at most what it has; the tokens after it are forgotten.
+// Truncate shortens each sequence to the given length, which may not exceed its present length.
 func (c *Cache) Truncate(lengths ...int) error {
 	if len(lengths) != c.batch {
-		return fmt.Errorf("cache: there must be a length for each of %d sequences, got %d", c.batch, len(lengths))
+		return fmt.Errorf("cache: %d sequences need one length each, got %d lengths", c.batch, len(lengths))
 	}
 	for b, n := range lengths {
 		if n < 0 || n > c.lengths[b] {
@@ -114,16 +116,15 @@ func (c *Cache) Truncate(lengths ...int) error {
 	return nil
 }
 
-// Reorder makes sequence b continue as a copy of what sequence parents[b] is: as a beam search needs it. What
-// cross-attention reads of the cache moves too; the nodes of a mask, such as the KeyLengths of sources, are the
-// caller's to reorder.
+// Reorder replaces each sequence b by a copy of sequence parents[b], as beam search needs. It also moves the keys and
+// values of cross-attention. The caller must reorder the nodes of masks, such as the KeyLengths of sources.
 func (c *Cache) Reorder(parents ...int) error {
 	if len(parents) != c.batch {
-		return fmt.Errorf("cache: there must be a parent for each of %d sequences, got %d", c.batch, len(parents))
+		return fmt.Errorf("cache: %d sequences need one parent each, got %d parents", c.batch, len(parents))
 	}
 	for b, from := range parents {
 		if from < 0 || from >= c.batch {
-			return fmt.Errorf("cache: the parent of sequence %d must be one of %d sequences, got %d", b, c.batch, from)
+			return fmt.Errorf("cache: the parent of sequence %d must be from 0 to %d, got %d", b, c.batch-1, from)
 		}
 	}
 	if err := c.settled(); err != nil {
@@ -143,7 +144,7 @@ func (c *Cache) Reorder(parents ...int) error {
 	return nil
 }
 
-// lengthsNode and countsNode are the cache's lengths, and the counts of the run, as nodes of shape (B).
+// lengthsNode and countsNode return the cache's lengths and the counts given to Extend as nodes of shape (B).
 func (c *Cache) lengthsNode(g *G.ExprGraph) (*G.Node, error) {
 	return cacheNode(g, "cache.lengths", c.lengths)
 }
@@ -154,7 +155,7 @@ func (c *Cache) countsNode(g *G.ExprGraph) (*G.Node, error) {
 func cacheNode(g *G.ExprGraph, name string, x []int) (*G.Node, error) {
 	n, _, err := named(g, name, tensor.New(tensor.WithShape(len(x)), tensor.WithBacking(x)))
 	if err != nil {
-		return nil, errors.New("cache: the graph belongs to another Cache: a graph can have one")
+		return nil, errors.New("cache: the graph already uses another Cache: a graph can have only one")
 	}
 	return n, nil
 }
@@ -163,10 +164,10 @@ func cacheNode(g *G.ExprGraph, name string, x []int) (*G.Node, error) {
 func (c *Cache) positions(b *Build, g *G.ExprGraph, tokens tensor.Shape) (*G.Node, error) {
 	batch, length := batchOf(tokens, 1), tokens[len(tokens)-1]
 	if batch != c.batch {
-		return nil, fmt.Errorf("cache: the tokens must be those of %d sequences, got %v", c.batch, tokens)
+		return nil, fmt.Errorf("cache: the batch must have %d sequences, got tokens of shape %v", c.batch, tokens)
 	}
 	if length > c.capacity {
-		return nil, fmt.Errorf("cache: there is room for %d tokens in a sequence, got %v", c.capacity, tokens)
+		return nil, fmt.Errorf("cache: a sequence can have at most %d tokens, got tokens of shape %v", c.capacity, tokens)
 	}
 	lengths, err := c.lengthsNode(g)
 	if err != nil {
@@ -179,15 +180,15 @@ func (c *Cache) positions(b *Build, g *G.ExprGraph, tokens tensor.Shape) (*G.Nod
 	return ops.PositionIDs(b.Env(), lengths, counts, tensor.Shape{batch, length}, "cache", 0)
 }
 
-// place is the memory of one layer for its keys or its values.
+// place is one layer's memory for keys or for values.
 type place struct {
-	made   *Param // the weight that makes them: it tells models apart
+	made   *Param // the weight that computes them, which identifies the model
 	store  *ops.Store
-	memory *ops.Memory // of cross-attention, in place of the store
+	memory *ops.Memory // for cross-attention, instead of store
 }
 
-// place returns a layer's place, for keys or values that a weight makes. It is an error if another weight did so
-// before, or if the graph has used the place already.
+// place returns the place called name, for keys or values computed with weight. It returns an error if the place
+// belongs to another weight, or if the graph uses it already.
 func (c *Cache) place(b *Build, name string, weight *Param) (*place, error) {
 	p := c.places[name]
 	if p == nil {
@@ -195,22 +196,22 @@ func (c *Cache) place(b *Build, name string, weight *Param) (*place, error) {
 		c.places[name] = p
 	}
 	if p.made != weight {
-		return nil, fmt.Errorf("cache: it holds another model's %s: a cache serves one model", name)
+		return nil, fmt.Errorf("cache: it holds another model's %s: use one Cache per model", name)
 	}
 	if b.placed == nil {
 		b.placed = map[string]bool{}
 	}
 	if b.placed[name] {
-		return nil, fmt.Errorf("cache: the layer is applied twice in one graph, but the cache has one place for its %s", name)
+		return nil, fmt.Errorf("cache: the graph applies the layer twice, but the cache has only one place for its %s", name)
 	}
 	b.placed[name] = true
 	return p, nil
 }
 
-// leastTokenBytes is what any token takes: a key and a value of one float32.
+// leastTokenBytes is the memory that a token needs at least: a key and a value of one float32 each.
 const leastTokenBytes = 8
 
-// append stores new keys or values, (B, T, W), and returns all that there are, (B, Max, W).
+// append stores new keys or values, (B, T, W), and returns all stored ones, (B, Capacity, W).
 func (c *Cache) append(b *Build, name string, weight *Param, x *G.Node) (*G.Node, error) {
 	p, err := c.place(b, name, weight)
 	if err != nil {
@@ -221,7 +222,7 @@ func (c *Cache) append(b *Build, name string, weight *Param, x *G.Node) (*G.Node
 		width := s[len(s)-1]
 		bytes := memory.Product(c.batch, c.capacity, width, int(x.Dtype().Size()))
 		if err := memory.Check(c.bytes, bytes); err != nil {
-			return nil, fmt.Errorf("cache: %s of %d sequences of %d tokens, of %d numbers each: %w", name, c.batch, c.capacity, width, err)
+			return nil, fmt.Errorf("cache: %s for %d sequences of %d tokens with %d numbers each: %w", name, c.batch, c.capacity, width, err)
 		}
 		c.bytes += bytes
 		p.store = ops.NewStore(name, x.Dtype(), c.batch, c.capacity, width)
@@ -237,10 +238,10 @@ func (c *Cache) append(b *Build, name string, weight *Param, x *G.Node) (*G.Node
 	return p.store.Append(b.Env(), x, lengths, counts)
 }
 
-// keep stores what cross-attention reads, (B, S, W), and returns it.
+// keep stores keys or values of cross-attention, (B, S, W), and returns them.
 func (c *Cache) keep(b *Build, name string, weight *Param, x *G.Node) (*G.Node, error) {
 	if s := x.Shape(); batchOf(s, 2) != c.batch {
-		return nil, fmt.Errorf("cache: the encoder's output must be that of %d sequences, got %v", c.batch, s)
+		return nil, fmt.Errorf("cache: the encoder's output must have %d sequences, got shape %v", c.batch, s)
 	}
 	p, err := c.place(b, name, weight)
 	if err != nil {
@@ -252,14 +253,14 @@ func (c *Cache) keep(b *Build, name string, weight *Param, x *G.Node) (*G.Node, 
 	return p.memory.Keep(b.Env(), x)
 }
 
-// kept returns what keep stored last, as a node of a graph, of so many axes.
+// kept returns the keys or values that keep stored last, as a node of graph g with dims axes.
 func (c *Cache) kept(b *Build, name string, weight *Param, g *G.ExprGraph, dims int) (*G.Node, error) {
 	p, err := c.place(b, name, weight)
 	if err != nil {
 		return nil, err
 	}
 	if p.memory == nil {
-		return nil, fmt.Errorf("cache: it holds no %s: build a graph that is given the encoder's output first", name)
+		return nil, fmt.Errorf("cache: it holds no %s: first build a graph that takes the encoder's output", name)
 	}
 	lengths, err := c.lengthsNode(g)
 	if err != nil {
@@ -268,7 +269,7 @@ func (c *Cache) kept(b *Build, name string, weight *Param, g *G.ExprGraph, dims 
 	return p.memory.Read(b.Env(), lengths, weight.Value.Dtype(), dims)
 }
 
-// batchOf returns the size of the batch axis of a shape, if it has one in front of so many others, or else 1.
+// batchOf returns the size of the batch axis, which comes before the given number of other axes, or 1 if there is none.
 func batchOf(s tensor.Shape, others int) int {
 	if len(s) > others {
 		return s[0]

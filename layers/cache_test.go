@@ -10,10 +10,11 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
-// cachedGraph is a graph that continues what a cache holds, for so many new tokens of each sequence.
+// cachedGraph is a graph that continues the sequences of a cache by a fixed number of new tokens each.
 type cachedGraph struct {
 	ids    []int
 	logits *G.Value
@@ -21,7 +22,7 @@ type cachedGraph struct {
 	tokens int
 }
 
-// newCachedGraph builds one for batch sequences of ids.
+// newCachedGraph builds a cachedGraph for batch sequences of ids.
 func newCachedGraph(t *testing.T, batch, tokens int, b *layers.Build, forward func(g *G.ExprGraph, b *layers.Build, ids *G.Node) (*G.Node, error)) *cachedGraph {
 	t.Helper()
 	c := &cachedGraph{ids: make([]int, batch*tokens), logits: new(G.Value), tokens: tokens}
@@ -33,7 +34,7 @@ func newCachedGraph(t *testing.T, batch, tokens int, b *layers.Build, forward fu
 	return c
 }
 
-// step runs the graph for new tokens, some for each sequence, and returns the logits of the last one of each.
+// step runs the graph with new tokens for each sequence, and returns the logits of each one's last token.
 func (c *cachedGraph) step(t *testing.T, cache *layers.Cache, tokens [][]int) [][]float64 {
 	t.Helper()
 	counts := make([]int, len(tokens))
@@ -62,7 +63,7 @@ func (c *cachedGraph) step(t *testing.T, cache *layers.Cache, tokens [][]int) []
 
 const cacheVocab, cacheCapacity = 7, 12
 
-// cacheConfigs are decoders of every position scheme and more.
+// cacheConfigs describes decoders with every position scheme, and with other options.
 func cacheConfigs() map[string]layers.ModelConfig {
 	base := layers.ModelConfig{Vocab: cacheVocab, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}, FeedForward: layers.FeedForwardConfig{Hidden: 12}}, Layers: 2}
 	with := func(change func(*layers.ModelConfig)) layers.ModelConfig {
@@ -99,11 +100,12 @@ func cacheConfigs() map[string]layers.ModelConfig {
 	return configs
 }
 
-// TestCachedDecodingIsTheFullPass continues sequences of unlike lengths, some tokens at a time, and compares the logits
-// with those of a graph that is given each whole sequence, and can't see the future.
+// TestCachedDecodingIsTheFullPass continues sequences of different lengths, a few tokens at a time. It compares the
+// logits with those of a causal graph for each whole sequence.
 func TestCachedDecodingIsTheFullPass(t *testing.T) {
+	testseed.Slow(t)
 	sequences := [][]int{{1, 2, 3, 4, 5, 6, 0, 1, 3, 5, 2, 2}, {6, 5, 4, 0, 0, 2, 1, 6, 3, 3}}
-	steps := [][]int{{5, 3}, {1, 1}, {1, 1}, {1, 3}, {1, 0}, {3, 2}} // how many tokens each gets
+	steps := [][]int{{5, 3}, {1, 1}, {1, 1}, {1, 3}, {1, 0}, {3, 2}} // number of new tokens of each sequence
 	t.Parallel()
 	for name, config := range cacheConfigs() {
 		for maskName, mask := range map[string]layers.Mask{"": {}, ", window": {Window: &layers.Window{Left: 2, Right: -1}}} {
@@ -126,24 +128,24 @@ func TestCachedDecodingIsTheFullPass(t *testing.T) {
 						for b, ids := range sequences {
 							full[b] = read(t, node(t)(model.Forward(&layers.Build{Composed: true}, input(G.NewGraph(), "ids", dense(ids, 1, len(ids))), mask)))[0]
 						}
-						at := []int{0, 0}
+						done := []int{0, 0}
 						for _, counts := range steps {
-							rows := [][]int{sequences[0][at[0]:][:counts[0]], sequences[1][at[1]:][:counts[1]]}
+							rows := [][]int{sequences[0][done[0]:][:counts[0]], sequences[1][done[1]:][:counts[1]]}
 							graph := graphs[5]
 							if max(counts[0], counts[1]) == 1 {
 								graph = graphs[1]
 							}
 							got := graph.step(t, cache, rows)
-							for b := range at {
-								at[b] += counts[b]
+							for b := range done {
+								done[b] += counts[b]
 								if counts[b] == 0 {
 									continue
 								}
-								near(t, fmt.Sprintf("sequence %d, %d tokens", b, at[b]), got[b], full[b][(at[b]-1)*cacheVocab:][:cacheVocab], formTolerance(dt))
+								near(t, fmt.Sprintf("sequence %d, %d tokens", b, done[b]), got[b], full[b][(done[b]-1)*cacheVocab:][:cacheVocab], formTolerance(dt))
 							}
 						}
-						if got := cache.Lengths(); !slices.Equal(got, at) {
-							t.Errorf("the cache has %v tokens, want %v", got, at)
+						if got := cache.Lengths(); !slices.Equal(got, done) {
+							t.Errorf("the cache has %v tokens, want %v", got, done)
 						}
 					})
 				}
@@ -152,12 +154,12 @@ func TestCachedDecodingIsTheFullPass(t *testing.T) {
 	}
 }
 
-// TestCachedEncoderDecoder writes targets of two sources, token by token, whose cross-attention reads the cache.
+// TestCachedEncoderDecoder generates targets for two sources token by token. Cross-attention reads the cache.
 func TestCachedEncoderDecoder(t *testing.T) {
 	for i := range 4 {
 		composed, window := i%2 == 1, (*layers.Window)(nil)
 		if i > 1 {
-			window = &layers.Window{Left: 1, Right: 0} // of the source, around a token's place in its target
+			window = &layers.Window{Left: 1, Right: 0} // in the source, around a token's position in its target
 		}
 		m := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(newParams(t), layers.EncoderDecoderConfig{
 			Model: layers.ModelConfig{Vocab: cacheVocab, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, KeyValueHeads: 1}}, Layers: 2, Positions: layers.ALiBi{}}, Shared: true,
@@ -187,7 +189,7 @@ func TestCachedEncoderDecoder(t *testing.T) {
 				graph = first
 			}
 			got := graph.step(t, cache, [][]int{target[0][i:][:1], target[1][i:][:1]})
-			for range 2 { // there and back: what is kept of the sources moves too
+			for range 2 { // twice, to swap and swap back: the sources' keys and values move too
 				if err := cache.Reorder(1, 0); err != nil {
 					t.Fatal(err)
 				}
@@ -199,7 +201,7 @@ func TestCachedEncoderDecoder(t *testing.T) {
 	}
 }
 
-// TestCacheKeepsTheLastMemory has graphs that are given memories of two lengths, and ones that read what was kept.
+// TestCacheKeepsTheLastMemory runs graphs that take memories of two lengths, and graphs that read the kept memory.
 func TestCacheKeepsTheLastMemory(t *testing.T) {
 	a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(newParams(t), 4, layers.AttentionConfig{Heads: 2}))
 	cache := must[*layers.Cache](t)(layers.NewCache(1, 3))
@@ -250,7 +252,7 @@ func TestCacheKeepsTheLastMemory(t *testing.T) {
 	fails(read, "(1, 5, 4), but the graph was built for (1, 3, 4)")
 }
 
-// TestCacheReorder continues each sequence as a copy of another one.
+// TestCacheReorder replaces each sequence by a copy of another, and continues it.
 func TestCacheReorder(t *testing.T) {
 	model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), cacheConfigs()["learned"]))
 	forward := func(_ *G.ExprGraph, b *layers.Build, ids *G.Node) (*G.Node, error) {
@@ -281,7 +283,7 @@ func TestCacheReorder(t *testing.T) {
 	near(t, "after a truncation", again[0], got[0], 1e-12)
 }
 
-// TestCacheHidesWhatIsNotItsOwn fills the cache with what isn't a number past its tokens: nothing may move.
+// TestCacheHidesWhatIsNotItsOwn fills the cache after its tokens with NaN or infinity: no result may change.
 func TestCacheHidesWhatIsNotItsOwn(t *testing.T) {
 	for _, composed := range []bool{false, true} {
 		p := newParams(t)
@@ -296,7 +298,7 @@ func TestCacheHidesWhatIsNotItsOwn(t *testing.T) {
 			vm := G.NewTapeMachine(g)
 			defer vm.Close()
 			var got []float64
-			for i, step := range []struct{ count, kept int }{{4, 1}, {2, 2}} { // the first leaves three that don't count
+			for i, step := range []struct{ count, kept int }{{4, 1}, {2, 2}} { // after the first step, three tokens are cut off
 				copy(x.Float64s(), random(7+uint64(i), 4, 4).Float64s())
 				for j := 4 * (1 + i); j < 16; j++ {
 					x.Float64s()[j] = poison
@@ -355,19 +357,19 @@ func TestCacheErrors(t *testing.T) {
 		{"batch", with(c.in("y", 3, 1, 4), build(), layers.Mask{}), []string{"attention", "2 sequences", "(3, 1)"}},
 		{"no batch", with(c.in("v", 1, 4), build(), layers.Mask{}), []string{"attention", "2 sequences"}},
 		{"memory offsets", memoryOffsets, []string{"attention", "can't have Offsets"}},
-		{"too many", with(c.in("z", 2, 4, 4), build(), layers.Mask{}), []string{"attention", "room for 3", "(2, 4)"}},
+		{"too many", with(c.in("z", 2, 4, 4), build(), layers.Mask{}), []string{"attention", "at most 3", "(2, 4)"}},
 		{"width", with(c.in("u", 2, 1, 5), build(), layers.Mask{}), []string{"attention", "(…, 4)", "(2, 1, 5)"}},
 		{"no memory", noMemory, []string{"cross", "holds no", "encoder's output"}},
 		{"another batch of memory", wrongMemory, []string{"cross", "2 sequences", "(3, 2, 4)"}},
-		{"counts", cache.Extend(1), []string{"each of 2", "got 1"}},
+		{"counts", cache.Extend(1), []string{"2 sequences need one", "got 1"}},
 		{"negative count", cache.Extend(1, -1), []string{"sequence 1", "-1"}},
 		{"no counts", cache.Extend(0, 0), []string{"no sequence gets a new token"}},
-		{"no room at all", cache.Extend(1, math.MaxInt), []string{"sequence 1", "room for 3"}},
-		{"no room", cache.Extend(4, 0), []string{"sequence 0", "room for 3", "4 more"}},
-		{"parents", cache.Reorder(0), []string{"each of 2", "got 1"}},
+		{"no room at all", cache.Extend(1, math.MaxInt), []string{"sequence 1", "at most 3"}},
+		{"no room", cache.Extend(4, 0), []string{"sequence 0", "at most 3", "4 more"}},
+		{"parents", cache.Reorder(0), []string{"2 sequences need one", "got 1"}},
 		{"parent", cache.Reorder(0, 2), []string{"sequence 1", "got 2"}},
 		{"truncated to more", cache.Truncate(0, 1), []string{"sequence 1", "shortened to 1"}},
-		{"lengths", cache.Truncate(0), []string{"each of 2", "got 1"}},
+		{"lengths", cache.Truncate(0), []string{"2 sequences need one", "got 1"}},
 	} {
 		if tc.err == nil {
 			t.Errorf("%s: no error", tc.name)
@@ -383,7 +385,7 @@ func TestCacheErrors(t *testing.T) {
 	t.Run("another model", func(t *testing.T) {
 		cache := must[*layers.Cache](t)(layers.NewCache(2, 3))
 		for i, want := range []string{"", "another model"} {
-			c := newBench(t) // of the same seed and names
+			c := newBench(t) // with the same seed and names
 			a := c.multiHead(4, layers.AttentionConfig{Heads: 2})
 			_, err := a.ForwardCached(&layers.Build{Cache: cache}, c.in("x", 2, 1, 4), layers.Mask{})
 			if i == 0 && err != nil || i == 1 && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -395,7 +397,7 @@ func TestCacheErrors(t *testing.T) {
 		c := newBench(t)
 		b := &layers.Build{Cache: must[*layers.Cache](t)(layers.NewCache(2, 3))}
 		y := node(t)(a.ForwardCached(b, c.in("x", 2, 1, 4), layers.Mask{}))
-		if _, err := a.ForwardCached(b, y, layers.Mask{}); err == nil || !strings.Contains(err.Error(), "applied twice") {
+		if _, err := a.ForwardCached(b, y, layers.Mask{}); err == nil || !strings.Contains(err.Error(), "applies the layer twice") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -413,9 +415,9 @@ func TestCacheErrors(t *testing.T) {
 		for _, err := layers.NewCache(1, largest); err == nil; _, err = layers.NewCache(1, largest) {
 			largest *= 2
 		}
-		b := &layers.Build{Cache: must[*layers.Cache](t)(layers.NewCache(1, largest/2))} // for other models, it isn't too large
+		b := &layers.Build{Cache: must[*layers.Cache](t)(layers.NewCache(1, largest/2))} // not too large for every model
 		_, err := a.ForwardCached(b, newBench(t).in("x", 1, 1, 4), layers.Mask{})
-		wantError(t, err, "attention", ".keys", fmt.Sprintf("1 sequences of %d tokens, of 4 numbers", largest/2), "memory")
+		wantError(t, err, "attention", ".keys", fmt.Sprintf("1 sequences of %d tokens with 4 numbers", largest/2), "memory")
 	})
 	t.Run("before Commit", func(t *testing.T) {
 		cache := must[*layers.Cache](t)(layers.NewCache(2, 3))
@@ -447,7 +449,7 @@ func TestCacheErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := vm.RunAll(); err == nil || !strings.Contains(err.Error(), "3 of 2 new vectors") {
-			t.Errorf("with more tokens than there are: %v", err)
+			t.Errorf("with more new tokens than the input has: %v", err)
 		}
 	})
 }

@@ -7,10 +7,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// checkInput checks that a layer's input has the dtype of its parameters and ends in an axis of the given width.
+// checkInput checks that a layer's input has the parameters' dtype and that its last axis has the given width.
 func checkInput(layer, what string, n *G.Node, dtype tensor.Dtype, width int) error {
 	if dt := n.Dtype(); dt != dtype {
-		return fmt.Errorf("%s: %s must be %v, as the parameters are, got %v", layer, what, dtype, dt)
+		return fmt.Errorf("%s: %s must be %v, like the parameters, got %v", layer, what, dtype, dt)
 	}
 	if s := n.Shape(); len(s) < 1 || s[len(s)-1] != width {
 		return fmt.Errorf("%s: %s must have shape (…, %d), got %v", layer, what, width, s)
@@ -29,7 +29,7 @@ func checkSequence(layer, what string, n *G.Node, dtype tensor.Dtype, width int)
 	return nil
 }
 
-// positive checks that configured sizes are at least 1.
+// positive returns an error if a size is below 1.
 func positive(layer string, sizes ...size) error {
 	for _, s := range sizes {
 		if s.value < 1 {

@@ -10,28 +10,26 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// SequenceClassifier chooses a class for a whole sequence: the mean of an encoder's states over the valid positions, or
-// the state of the first one (Devlin et al., 2018), and a linear head.
+// SequenceClassifier classifies whole sequences. A linear head maps the mean of an encoder's states over the valid
+// positions, or the state of the first position (Devlin et al., 2018), to logits. Make one with NewSequenceClassifier.
 //
-// To choose a class for every position instead, as in tagging, an Encoder with Outputs is all it takes. Make one with
-// NewSequenceClassifier.
+// To classify every position instead, as in tagging, use an Encoder with Outputs.
 type SequenceClassifier struct {
 	Encoder *Encoder // without a head
 	Head    *Linear  // (Outputs, Dim)
 
-	positions int // how many count, at most
+	positions int // the mean is over up to this many positions
 }
 
 // SequenceClassifierConfig describes a SequenceClassifier.
 type SequenceClassifierConfig struct {
-	Model ModelConfig `json:"model"` // the encoder; Outputs is the number of classes of a sequence
+	Model ModelConfig `json:"model"` // the encoder; Outputs is the number of classes
 
-	// First classifies by the state of the first position, which a token of its own may have been put at, instead of by
-	// the mean of all.
+	// First uses the state of the first position instead of the mean. The data may put a special token there.
 	First bool `json:"first,omitzero"`
 }
 
-// UnmarshalJSON sets the configuration to what JSON says. An unknown field or position scheme is an error.
+// UnmarshalJSON replaces the configuration with the one in data. An unknown field or position scheme is an error.
 func (c *SequenceClassifierConfig) UnmarshalJSON(data []byte) error {
 	type plain SequenceClassifierConfig
 	var fields plain
@@ -49,7 +47,7 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 		return nil, err
 	}
 	if c.Model.Tied {
-		return nil, fmt.Errorf("%s: the head chooses classes, not tokens: it can't be Tied to the embeddings", name)
+		return nil, fmt.Errorf("%s: Tied must be false, because the head chooses classes, not tokens", name)
 	}
 	s := &SequenceClassifier{positions: math.MaxInt}
 	if c.First {
@@ -65,10 +63,10 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 	return s, err
 }
 
-// Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, Outputs); without a batch axis, (T)
-// gives (1, Outputs). In place of ids it takes embeddings, as an Encoder does. Pass the lengths of padded sequences as
-// the mask's KeyLengths: positions past them count nowhere. The rest of the mask limits attention alone. A sequence of
-// length 0 has the head's bias for logits.
+// Forward maps ids of shape (B, T) and dtype tensor.Int to logits of shape (B, Outputs); without a batch axis, (T)
+// gives (1, Outputs). Like an Encoder, it takes embeddings instead of ids. For padded sequences, set the mask's
+// KeyLengths to their lengths: positions after the end count neither in attention nor in the mean. The rest of the mask
+// only limits attention. The logits of a sequence of length 0 are the head's bias.
 func (s *SequenceClassifier) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	x, err := s.Encoder.Forward(b, x, m) // (B, T) or (B, T, D) -> (B, T, D)
 	if err != nil {

@@ -53,8 +53,8 @@ func TestSequenceClassifierPyTorch(t *testing.T) {
 	}
 }
 
-// TestSequenceClassifierPadding changes padding to other tokens and to one whose embedding is NaN or infinite: nothing
-// may change by a bit. A sequence that is all padding has the head's bias for logits.
+// TestSequenceClassifierPadding changes padding to other tokens, also to one whose embedding is NaN or infinite: no bit
+// of the results may change. The logits of a sequence of only padding are the head's bias.
 func TestSequenceClassifierPadding(t *testing.T) {
 	const poisoned = 3
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {

@@ -13,8 +13,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// drawConfig draws a configuration: every field that is exported is set half the time, whether its values go together
-// or not.
+// drawConfig draws a random configuration. It sets each exported field with probability 1/2; the values needn't fit
+// each other.
 func drawConfig(r *rand.Rand, v reflect.Value) {
 	switch x := v.Addr().Interface().(type) {
 	case *layers.Init:
@@ -47,36 +47,36 @@ func drawConfig(r *rand.Rand, v reflect.Value) {
 	case reflect.Bool:
 		v.SetBool(r.IntN(2) == 0)
 	default:
-		panic(v.Type().String() + " has no drawing")
+		panic(v.Type().String() + ": drawConfig can't draw this type")
 	}
 }
 
-// TestConfigsGoToJSONAndBack draws configurations of every sort, and gets each back as it was.
+// TestConfigsGoToJSONAndBack writes random configurations to JSON and reads them back unchanged.
 func TestConfigsGoToJSONAndBack(t *testing.T) {
 	seed := testseed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	for range 200 {
-		for _, there := range []any{
+		for _, config := range []any{
 			&layers.ModelConfig{}, &layers.EncoderDecoderConfig{}, &layers.SequenceClassifierConfig{}, &layers.BlockConfig{},
 			&layers.AdditiveConfig{}, &layers.LinearConfig{},
 		} {
-			drawConfig(r, reflect.ValueOf(there).Elem())
-			data, err := json.Marshal(there)
+			drawConfig(r, reflect.ValueOf(config).Elem())
+			data, err := json.Marshal(config)
 			if err != nil {
-				t.Fatalf("seed %d: %+v: %v", seed, there, err)
+				t.Fatalf("seed %d: %+v: %v", seed, config, err)
 			}
-			back := reflect.New(reflect.TypeOf(there).Elem())
+			back := reflect.New(reflect.TypeOf(config).Elem())
 			if err := json.Unmarshal(data, back.Interface()); err != nil {
 				t.Fatalf("seed %d: %s: %v", seed, data, err)
 			}
-			if !reflect.DeepEqual(back.Interface(), there) {
-				t.Fatalf("seed %d: %s: got %+v, want %+v", seed, data, back, there)
+			if !reflect.DeepEqual(back.Interface(), config) {
+				t.Fatalf("seed %d: %s: got %+v, want %+v", seed, data, back, config)
 			}
 		}
 	}
 }
 
-// TestConfigJSON has the names that a file has, which must stay what they are.
+// TestConfigJSON checks the names used in files, which must never change.
 func TestConfigJSON(t *testing.T) {
 	c := layers.ModelConfig{
 		Vocab: 65, Dim: 32, Layers: 2, Dropout: 0.1, Init: layers.Normal(0.02),
@@ -108,13 +108,13 @@ func TestConfigJSONErrors(t *testing.T) {
 		"unknown field":         {`{"dim": 4, "depth": 3}`, []string{"a model's configuration", `unknown field "depth"`}},
 		"unknown field within":  {`{"block": {"attention": {"head": 3}}}`, []string{`unknown field "head"`}},
 		"unknown positions":     {`{"positions": {"kind": "spiral"}}`, []string{`"spiral"`, "use none, learned"}},
-		"positions of no kind":  {`{"positions": {"base": 3}}`, []string{"positions must have a kind", "rotary"}},
+		"positions, no kind":    {`{"positions": {"base": 3}}`, []string{"positions must have a kind", "rotary"}},
 		"positions' kind":       {`{"positions": {"kind": 3}}`, []string{"positions must have a kind"}},
 		"positions as a name":   {`{"positions": "rotary"}`, []string{"positions: ", "string"}},
 		"field of another kind": {`{"positions": {"kind": "rotary", "max_len": 3}}`, []string{"positions of kind rotary", `unknown field "max_len"`}},
 		"unknown activation":    {`{"block": {"feed_forward": {"activation": "maxout"}}}`, []string{"no activation \"maxout\"", "use one of relu, gelu"}},
 		"a function":            {`{"init": {"func": {}}}`, []string{"func"}},
-		"what is after":         {`{"dim": 4} {}`, []string{"after top-level value"}},
+		"more after the end":    {`{"dim": 4} {}`, []string{"after top-level value"}},
 		"a fraction":            {`{"dim": 4.5}`, []string{"dim", "4.5"}},
 		"a repeated key":        {`{"dim": 4, "vocab": 3, "dim": 5}`, []string{"a model's configuration", `"dim" is given twice`}},
 		"repeated within":       {`{"block": {"attention": {"heads": 2, "heads": 3}}}`, []string{`"heads" in "block.attention" is given twice`}},
@@ -155,7 +155,7 @@ func TestConfigJSONErrors(t *testing.T) {
 	}
 }
 
-// FuzzModelConfig reads configurations that anybody may have written: what is read goes to JSON and back.
+// FuzzModelConfig reads arbitrary text as a configuration. If that works, the configuration survives JSON and back.
 func FuzzModelConfig(f *testing.F) {
 	f.Add([]byte(`{"vocab": 3, "dim": 4, "layers": 1, "positions": {"kind": "learned", "max_len": 2, "init": {"kind": "normal", "scale": 1}}}`))
 	f.Add([]byte(`{"positions": {"kind": "rotary", "scaling": {"kind": "yarn", "factor": 2}}, "block": {"norm": {"kind": "rms"}}}`))
@@ -164,22 +164,22 @@ func FuzzModelConfig(f *testing.F) {
 	f.Add([]byte(`{"positions": null, "init": null}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, kind := range []any{layers.ModelConfig{}, layers.EncoderDecoderConfig{}, layers.SequenceClassifierConfig{}} {
-			there, back := reflect.New(reflect.TypeOf(kind)), reflect.New(reflect.TypeOf(kind))
-			if json.Unmarshal(data, there.Interface()) != nil {
+			config, back := reflect.New(reflect.TypeOf(kind)), reflect.New(reflect.TypeOf(kind))
+			if json.Unmarshal(data, config.Interface()) != nil {
 				continue
 			}
-			again, err := json.Marshal(there.Interface())
+			again, err := json.Marshal(config.Interface())
 			if err != nil {
-				t.Fatalf("%+v: %v", there, err)
+				t.Fatalf("%+v: %v", config, err)
 			}
-			if err := json.Unmarshal(again, back.Interface()); err != nil || !reflect.DeepEqual(there.Interface(), back.Interface()) {
-				t.Fatalf("%s: got %+v (%v), want %+v", again, back, err, there)
+			if err := json.Unmarshal(again, back.Interface()); err != nil || !reflect.DeepEqual(config.Interface(), back.Interface()) {
+				t.Fatalf("%s: got %+v (%v), want %+v", again, back, err, config)
 			}
 		}
 	})
 }
 
-// backwards is a user's own scheme: it turns every other element of queries and keys around by where they are.
+// backwards is a position scheme from outside the package, which can't be written to JSON.
 type backwards struct{ layers.None }
 
 func (backwards) New(*layers.Params, int, layers.AttentionConfig) (layers.Positions, error) {

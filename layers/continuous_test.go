@@ -10,7 +10,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// continuous is a model of embeddings, without a vocabulary.
+// continuous is a model without a vocabulary, which takes embeddings.
 func continuous(positions layers.PositionsConfig) layers.ModelConfig {
 	return layers.ModelConfig{
 		Dim: 4, Layers: 1, Outputs: 3, Positions: positions,
@@ -22,7 +22,7 @@ func everyPositions() []layers.PositionsConfig {
 	return []layers.PositionsConfig{layers.Learned{MaxLen: 7}, layers.Sinusoidal{}, layers.Rotary{}, layers.ALiBi{}, layers.None{}}
 }
 
-// TestGradientsOfEmbeddings has the gradients of what models are given in place of ids.
+// TestGradientsOfEmbeddings checks the gradients of embeddings that models take instead of ids.
 func TestGradientsOfEmbeddings(t *testing.T) {
 	var cases []gradientCase
 	for _, positions := range everyPositions() {
@@ -43,7 +43,7 @@ func TestGradientsOfEmbeddings(t *testing.T) {
 			return must[*layers.SequenceClassifier](c)(layers.NewSequenceClassifier(c.p, config)).Forward(c.b, x, layers.Mask{})
 		})
 	}
-	cases = append(cases, gradientCase{"encoder-decoder, of embeddings to tokens", func(c *bench) *G.Node {
+	cases = append(cases, gradientCase{"encoder-decoder, from embeddings to tokens", func(c *bench) *G.Node {
 		config := layers.EncoderDecoderConfig{Model: continuous(layers.Rotary{}), TargetVocab: 5}
 		config.Model.Outputs, config.Model.Tied, config.Model.EmbeddingScale = 0, true, 2
 		m := must[*layers.EncoderDecoder](c)(layers.NewEncoderDecoder(c.p, config))
@@ -52,7 +52,7 @@ func TestGradientsOfEmbeddings(t *testing.T) {
 	checkGradients(t, cases)
 }
 
-// TestEmbeddingsInPlaceOfIDs gives a model the rows of its own table.
+// TestEmbeddingsInPlaceOfIDs gives a model rows of its own table: the result is the same as with ids.
 func TestEmbeddingsInPlaceOfIDs(t *testing.T) {
 	for _, positions := range everyPositions() {
 		config := continuous(positions)
@@ -69,7 +69,7 @@ func TestEmbeddingsInPlaceOfIDs(t *testing.T) {
 	}
 }
 
-// TestEmbeddingsPaddingCannotMatter changes the embeddings of padding, NaN and infinities included.
+// TestEmbeddingsPaddingCannotMatter changes the embeddings of padding, also to NaN and infinity: no result may change.
 func TestEmbeddingsPaddingCannotMatter(t *testing.T) {
 	var cases []hidingCase
 	for _, positions := range everyPositions() {
@@ -78,7 +78,7 @@ func TestEmbeddingsPaddingCannotMatter(t *testing.T) {
 		cases = append(cases, hidingCase{
 			name: fmt.Sprintf("encoder, %+v", positions), shape: []int{2, 6, 8}, hidden: past(5, 3), build: func(c *bench, x *G.Node) *G.Node {
 				config := config
-				config.Outputs = 8 // as wide as the input, which hide looks at
+				config.Outputs = 8 // hide needs outputs as wide as the input
 				m := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
 				return c.node(m.Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(5, 3)}))
 			},
@@ -94,7 +94,7 @@ func TestEmbeddingsPaddingCannotMatter(t *testing.T) {
 	hide(t, cases)
 }
 
-// TestCachedEmbeddingsAreTheFullPass continues a series step by step.
+// TestCachedEmbeddingsAreTheFullPass continues a series step by step and compares with the full pass.
 func TestCachedEmbeddingsAreTheFullPass(t *testing.T) {
 	const length = 5
 	for _, positions := range everyPositions() {

@@ -10,7 +10,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestCoresChangeNoBit trains a block that is large enough to be divided, with dropout, on several numbers of cores.
+// TestCoresChangeNoBit trains a block with dropout on different numbers of cores. The block is large enough that its
+// ops are divided.
 func TestCoresChangeNoBit(t *testing.T) {
 	run := func(cores int) [][]float64 {
 		p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))

@@ -8,8 +8,8 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// Decoder is a decoder-only transformer, a language model: every position attends to itself and to those before it, and
-// predicts the token that follows (Radford et al., 2019). Make one with NewDecoder.
+// Decoder is a decoder-only transformer, a language model: every position attends to itself and to earlier positions,
+// and predicts the next token (Radford et al., 2019). Make one with NewDecoder.
 type Decoder struct {
 	*Trunk
 	Blocks []*DecoderBlock
@@ -20,7 +20,7 @@ func NewDecoder(p *Params, c ModelConfig) (*Decoder, error) {
 	return newDecoder(p, c, nil, NewDecoderBlock)
 }
 
-// newDecoder makes a Decoder with a table of embeddings, if it isn't nil, and blocks of either kind.
+// newDecoder makes a Decoder with blocks made by newBlock. If table isn't nil, it is the embedding table.
 func newDecoder(p *Params, c ModelConfig, table *Param, newBlock func(*Params, int, BlockConfig) (*DecoderBlock, error)) (*Decoder, error) {
 	p = p.withInit(c.Init)
 	if c.Outputs == 0 && !c.Tied {
@@ -41,13 +41,13 @@ func newDecoder(p *Params, c ModelConfig, table *Param, newBlock func(*Params, i
 	return d, err
 }
 
-// Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, T, Vocab), and (T) to (T, Vocab). With
-// Outputs that is the last axis instead. In place of ids it takes embeddings, as an Encoder does. Attention is always
-// causal; the mask adds further limits, and must have no offset. Padding belongs after a sequence, where being causal
-// already hides it: it needs no KeyLengths.
+// Forward maps ids of shape (B, T) and dtype tensor.Int to logits of shape (B, T, Vocab), and (T) to (T, Vocab). If
+// Outputs is set, the last axis has that size. Like an Encoder, it takes embeddings instead of ids. Attention is always
+// causal; the mask adds further limits, and must have no offset. Padding after a sequence needs no KeyLengths, because
+// causal attention never sees it.
 //
-// With a Cache in the Build, the ids are the new tokens of the sequences that it holds, and the mask is what
-// MultiHeadAttention.ForwardCached takes.
+// With a Cache in the Build, the ids are the new tokens of the Cache's sequences. The mask then follows the rules of
+// MultiHeadAttention.ForwardCached.
 func (d *Decoder) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	x, err := d.decode(b, x, nil, m, Mask{})
 	if err != nil {
@@ -56,9 +56,9 @@ func (d *Decoder) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	return d.finish(b, x)
 }
 
-// Next does what Forward does for the last token of every sequence alone, and returns the logits of the token that
-// follows it, of shape (B, Vocab). The row of a sequence that gets no new tokens means nothing. It needs a Cache in the
-// Build.
+// Next is like Forward, but applies the norm and the head only to the last new token of each sequence. It returns the
+// logits for the next token, of shape (B, Vocab). The row of a sequence without new tokens is meaningless. Next needs a
+// Cache in the Build.
 func (d *Decoder) Next(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	x, err := d.decode(b, x, nil, m, Mask{})
 	if err != nil {
@@ -67,8 +67,8 @@ func (d *Decoder) Next(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	return d.next(b, x)
 }
 
-// decode maps an input, of ids (B, T) or of embeddings (B, T, D), to the states after the blocks, (B, T, D). memory is
-// an encoder's output, or nil if the blocks don't attend to one or the Cache holds it.
+// decode maps ids (B, T) or embeddings (B, T, D) to the states after the blocks, (B, T, D). memory is an encoder's
+// output; it is nil if the blocks have no cross-attention or use the memory kept in the Cache.
 func (d *Decoder) decode(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
 	tokens, _, err := d.tokens(x)
 	if err != nil {
@@ -94,7 +94,7 @@ func (d *Decoder) decode(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node
 	return x, nil
 }
 
-// next maps the states after the blocks to the logits that follow each sequence's last token: (B, T, D) -> (B, V).
+// next maps the states after the blocks to the logits for each sequence's next token: (B, T, D) -> (B, V).
 func (d *Decoder) next(b *Build, x *G.Node) (*G.Node, error) {
 	if b.Cache == nil {
 		return nil, fmt.Errorf("%s: %w", d.name, errNoCache)

@@ -2,8 +2,8 @@
 //
 // # Parameters live outside graphs
 //
-// A [Params] makes, names and initialises what a model learns. Layers are made from it, and each has a Forward that
-// adds its nodes to the graph that its input belongs to:
+// A [Params] makes, names and initialises the parameters of a model. Each layer takes its parameters from one, and has
+// a method Forward that adds nodes to its input's graph:
 //
 //	params, err := layers.NewParams(tensor.Float32, seed)
 //	attention, err := layers.NewMultiHeadAttention(params.Scope("attention"), 64, layers.AttentionConfig{Heads: 4})
@@ -13,40 +13,40 @@
 //	…
 //	grads, err := gorgonia.Grad(cost, b.Learnables()...)
 //
-// The example of [MultiHeadAttention] is a whole program.
+// The example of [MultiHeadAttention] is a complete program.
 //
-// Forward binds parameters into the graph as input nodes over the parameters' own memory. Any number of graphs, of any
-// batch sizes, share one model: train in one, predict in another, and nothing is copied.
+// Forward binds parameters into the graph as input nodes that use the parameters' own memory. Any number of graphs,
+// with any batch sizes, share one model: train in one and predict in another, without copying.
 //
 // # A Build for each graph
 //
-// What Forward needs to know travels in a [Build]: whether the graph is for training, the seed of its dropout, whether
-// to keep attention weights. Afterwards the Build lists the graph's learnable nodes. The graph of an evaluation holds
-// no dropout node at all.
+// A [Build] holds the settings of one graph: whether it is for training, the seed of its dropout, whether to keep
+// attention weights. After Forward, it lists the graph's learnable nodes. A graph for evaluation has no dropout nodes.
 //
 // # Configuration
 //
-// Configurations are nested as models are: a [ModelConfig] holds a [PositionsConfig] and a [BlockConfig], which holds
-// an [AttentionConfig], a [FeedForwardConfig] and a [NormConfig]. Widths are arguments of the constructors, which hand
-// them down. An [Init] holds for all that is made below it, unless something there has one of its own. Configurations
-// are plain data, which goes to JSON and back; a scheme of positions of one's own works in Go alone. What can't be
-// combined is an error of the constructor. So is a number that isn't finite or is above 1e15 in size.
+// Configurations nest like models: a [ModelConfig] holds a [PositionsConfig] and a [BlockConfig], which holds an
+// [AttentionConfig], a [FeedForwardConfig] and a [NormConfig]. Widths are arguments of the constructors, which pass
+// them on. An [Init] applies to every weight below it that has no Init of its own. Configurations can be written to
+// JSON and read back, unless they contain an Init with a Func or a position scheme of your own. Constructors return an
+// error if options can't be combined, or if a number is NaN, infinite or above 1e15 in size.
 //
 // # Shapes and names
 //
-// B is the batch, T the length of queries, S that of keys, D the width of the model, H the number of heads, G that of
-// keys and values, K the width of a head (D/H unless said otherwise), V the vocabulary. Layers over sequences take
-// (B, T, D), or (T, D) for a single one. Token ids, targets and lengths are nodes of dtype [gorgonia.org/tensor.Int].
-// Weights have shape (out, in), as in PyTorch, and are named by their place: blocks.0.attention.query.weight.
+// B is the batch size, T the number of queries, S the number of keys, D the width of the model, H the number of query
+// heads, G the number of key and value heads, K the width of a head (D/H by default) and V the size of the vocabulary.
+// Layers over sequences take (B, T, D), or (T, D) for a single sequence. Token ids, targets and lengths are nodes of
+// dtype [gorgonia.org/tensor.Int]. Weights have shape (out, in), as in PyTorch. Their names give their place in the
+// model: blocks.0.attention.query.weight.
 //
-// # What there is
+// # Contents
 //
-// One family a file, from the parts to the whole:
+// The files, from parts to whole models:
 //
 //	linear.go, embedding.go       Linear; Embedding
-//	positions.go                  Positions, the hooks of a scheme that tells positions apart; None
+//	positions.go                  Positions, the interface of position schemes; None
 //	learned.go, sinusoidal.go     schemes that add to embeddings
-//	rotary.go, rotary_scaling.go  one that turns queries and keys
+//	rotary.go, rotary_scaling.go  a scheme that rotates queries and keys
 //	alibi.go, relative.go         schemes that add to scores
 //	norm.go, dropout.go           LayerNorm, RMSNorm; Dropout
 //	activation.go                 ReLU, GELU, SiLU
@@ -55,39 +55,40 @@
 //	multihead.go                  MultiHeadAttention: attention with learned projections
 //	additive.go                   AdditiveAttention: keys scored by a small network
 //	block.go                      EncoderBlock, DecoderBlock
-//	model.go                      ModelConfig, and what an encoder and a decoder have in common
+//	model.go                      ModelConfig; Trunk, the parts that an encoder and a decoder share
 //	encoder.go, decoder.go        Encoder; Decoder
 //	encoder_decoder.go            EncoderDecoder
 //	classifier.go                 SequenceClassifier
-//	cache.go                      Cache: keys and values of the tokens so far, for decoding (see package decode)
-//	multihead_cached.go           attention that continues what a Cache holds
+//	cache.go                      Cache: keys and values of earlier tokens, for decoding (see package decode)
+//	multihead_cached.go           attention to the keys and values in a Cache
 //	loss.go                       CrossEntropy, BinaryCrossEntropy; squared, absolute and Huber error
 //	param.go, init.go, build.go   Params, initial values, Build
 //	function.go                   Function: a graph to evaluate, with its machine
-//	graph.go                      CheckGraph, for machines of one's own
-//	kinds.go                      what goes to JSON as one of several kinds
-//	weights.go, pytorch.go        saving and loading, as safetensors and as PyTorch's state dicts
+//	graph.go                      CheckGraph, for graphs that you run yourself
+//	weights.go, pytorch.go        saving and loading safetensors files, ours and PyTorch's
 //
 // # Attention
 //
-// [ScaledDotProduct] is one op, tiled, with nothing of size T×S: the fused form. [ScaledDotProductStages] composes the
-// same of separate ops, every stage a node to look at: scores, weights, output. Each option means the same in both, and
-// options combine: a scale, softcap, heads of keys and values that several heads of queries share, past keys and
+// [ScaledDotProduct] is one fused, tiled op that stores nothing of size T×S. [ScaledDotProductStages] builds the same
+// function from separate ops and returns every stage as a node: scores, weights, output. Each option means the same in
+// both, and all options combine: a scale, a softcap, key and value heads that several query heads share, past keys and
 // values, dropout of the weights, and the [Mask].
 //
-// In a Mask, true means attend, everywhere. It can be causal, a window, key lengths, booleans, numbers to add, or
-// slopes by distance, all at once. What it hides reaches neither an output nor a gradient, NaN included, and a query
-// that sees nothing gets zeros.
+// In a Mask, true always means attend. Its parts are a causal limit, a window, key lengths, a boolean mask, a bias to
+// add and slopes by distance; all can be used at once. Masked keys reach neither an output nor a gradient, even if they
+// hold NaN. The output for a query with no key to attend to is zero.
 //
 // # Machines
 //
-// A [Function] is a graph to evaluate with its machine: values in, copies out, from any number of goroutines. It
-// suffices to predict with.
+// A [Function] is a graph for evaluation together with its machine: it takes values and returns copies, and any number
+// of goroutines may call it. For prediction you need nothing else.
 //
-// Otherwise use gorgonia.NewTapeMachine, one live machine for each graph: the operations keep their memory between
-// runs. Graphs may share their parameters and run side by side as long as none trains. An intermediate node's Value may
-// be overwritten: make a gorgonia.Read of what you want before the machine, and copy what you keep.
+// Otherwise use gorgonia.NewTapeMachine. Keep only one live machine per graph, because operations reuse their memory
+// between runs. Graphs that share parameters may run at the same time as long as none of them trains. A run may
+// overwrite the Value of an intermediate node: to see it, create a gorgonia.Read of the node before the machine, and
+// copy the value if you keep it.
 //
-// Models may be built, differentiated and run side by side, each in a graph of its own. Of Gorgonia's own operations
-// gorgonia.Rectify is the exception: it counts its calls in a variable that all graphs share, so use [ReLU] instead.
+// Goroutines may build, differentiate and run models at the same time, each in its own graph. One of Gorgonia's own
+// operations is an exception: gorgonia.Rectify counts its calls in a variable that all graphs share. Use [ReLU]
+// instead.
 package layers

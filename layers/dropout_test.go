@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// dropoutNodes counts the nodes of a graph that are dropout's.
+// dropoutNodes counts the dropout nodes of a graph.
 func dropoutNodes(g *G.ExprGraph) int {
 	n := 0
 	for _, node := range g.AllNodes() {
@@ -28,7 +28,7 @@ func TestOnlyTrainingGraphsHoldDropout(t *testing.T) {
 	for _, tc := range []struct {
 		mode layers.Mode
 		p    float64
-		want int // embedding, and in each of 2 blocks the weights, the hidden units and 2 sub-layers
+		want int // 1 for the embedding, and per block 1 for the weights, 1 for the hidden units and 2 for the sub-layers
 	}{{layers.Training, 0.1, 9}, {layers.Training, 0, 0}, {layers.Evaluation, 0.1, 0}} {
 		p := newParams(t)
 		d := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 4}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Dropout: tc.p}, Dropout: tc.p, FeedForward: layers.FeedForwardConfig{Dropout: tc.p}}, Layers: 2, Dropout: tc.p}))
@@ -43,7 +43,7 @@ func TestOnlyTrainingGraphsHoldDropout(t *testing.T) {
 	}
 }
 
-// TestDropoutAndItsGradient reads what one run kept from the output, and finds it in the gradient.
+// TestDropoutAndItsGradient checks that output and gradient keep the same elements.
 func TestDropoutAndItsGradient(t *testing.T) {
 	for _, p := range []float64{0.1, 0.5, 0.9} {
 		for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
@@ -75,13 +75,14 @@ func TestDropoutAndItsGradient(t *testing.T) {
 	}
 }
 
-// kept reads which of n ones each of several dropouts in one graph keeps, over several runs: [run][dropout][element].
+// kept applies several dropouts in one graph to n ones, and returns the outputs of several runs:
+// [run][dropout][element].
 func kept(t *testing.T, b layers.Build, n, dropouts, runs int) [][][]float64 {
 	t.Helper()
 	return keptBy(t, &b, n, dropouts, runs, func(int) {})
 }
 
-// keptBy is kept with something to do before each run.
+// keptBy is like kept, but calls a function before each run.
 func keptBy(t *testing.T, b *layers.Build, n, dropouts, runs int, before func(run int)) [][][]float64 {
 	t.Helper()
 	g := G.NewGraph()
@@ -113,10 +114,10 @@ func keptBy(t *testing.T, b *layers.Build, n, dropouts, runs int, before func(ru
 	return out
 }
 
-// TestDropoutMasksDiffer looks for masks that agree with each other too often, or too seldom: those of layers, of
-// steps, of seeds, and of the parts of one mask.
+// TestDropoutMasksDiffer compares the masks of layers, steps and seeds, and the parts of one mask: no two may agree too
+// often or too rarely.
 func TestDropoutMasksDiffer(t *testing.T) {
-	const part, parts = 4096, 5 // more than one task's elements
+	const part, parts = 4096, 5 // more elements than one task processes
 	var masks [][]float64
 	var names []string
 	for seed := range uint64(3) {
@@ -153,23 +154,23 @@ func TestDropoutIsDecidedBySeedAndRun(t *testing.T) {
 	}
 	for i, run := range kept(t, layers.Build{Seed: 7, Runs: 2}, 1000, 2, 2) {
 		for d := range run {
-			sameBits(t, "training that is resumed", run[d], want[2+i][d])
+			sameBits(t, "resumed training", run[d], want[2+i][d])
 		}
 	}
 	b := layers.Build{Seed: 7}
-	numbers := []uint64{3, 0, 1, 2, 2} // the second 2 isn't a change: that run counts on, and is number 3
+	numbers := []uint64{3, 0, 1, 2, 2} // setting 2 again changes nothing, so that run has number 3
 	for i, run := range keptBy(t, &b, 1000, 2, len(numbers), func(i int) { b.Runs = numbers[i] }) {
 		n := min(numbers[i]+uint64(max(i-3, 0)), 3)
 		for d := range run {
-			sameBits(t, "a run that is given its number", run[d], want[n][d])
+			sameBits(t, "a run with a given number", run[d], want[n][d])
 		}
 	}
 	if other := kept(t, layers.Build{Seed: 8}, 1000, 1, 1); slices.Equal(other[0][0], want[0][0]) {
-		t.Error("two seeds draw one mask")
+		t.Error("two seeds draw the same mask")
 	}
 }
 
-// TestAttentionDropsWeights has the weights that dropout left in what attention returns, and in its output.
+// TestAttentionDropsWeights checks that both the returned weights and the output are after dropout.
 func TestAttentionDropsWeights(t *testing.T) {
 	g := G.NewGraph()
 	q, k, v := input(g, "q", random(1, 2, 3, 4)), input(g, "k", random(2, 2, 5, 4)), input(g, "v", random(3, 2, 5, 2))

@@ -9,15 +9,15 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// Embedding looks up a row of a table for every id. Make one with NewEmbedding.
+// Embedding maps every id to a row of a table. Make one with NewEmbedding.
 type Embedding struct {
 	Weight *Param // (Vocab, Dim)
 
 	name string
 }
 
-// NewEmbedding makes an Embedding of so many ids in vectors of width dim, with the parameter "weight". A zero init is
-// Normal(1).
+// NewEmbedding makes an Embedding that maps ids below vocab to vectors of width dim, with the parameter "weight". A
+// zero init means Normal(1).
 func NewEmbedding(p *Params, vocab, dim int, init Init) (*Embedding, error) {
 	e := &Embedding{name: p.scopeName("embedding")}
 	if err := positive(e.name, size{"Vocab", vocab}, size{"Dim", dim}); err != nil {

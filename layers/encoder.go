@@ -2,8 +2,8 @@ package layers
 
 import G "gorgonia.org/gorgonia"
 
-// Encoder is a transformer in which every position attends to the whole sequence (Vaswani et al., 2017; the head labels
-// each position, as in Devlin et al., 2018). Make one with NewEncoder.
+// Encoder is a transformer in which every position attends to the whole sequence (Vaswani et al., 2017). Its head gives
+// logits for each position (Devlin et al., 2018). Make one with NewEncoder.
 type Encoder struct {
 	*Trunk
 	Blocks []*EncoderBlock
@@ -12,7 +12,7 @@ type Encoder struct {
 // NewEncoder makes an Encoder with the scopes embedding, positions, blocks.0, blocks.1, …, norm and head.
 func NewEncoder(p *Params, c ModelConfig) (*Encoder, error) { return newEncoder(p, c, nil) }
 
-// newEncoder makes an Encoder with a table of embeddings, if it isn't nil.
+// newEncoder makes an Encoder. If table isn't nil, it is the embedding table.
 func newEncoder(p *Params, c ModelConfig, table *Param) (*Encoder, error) {
 	p = p.withInit(c.Init)
 	t, err := newTrunk(p, "encoder", c, table)
@@ -30,10 +30,10 @@ func newEncoder(p *Params, c ModelConfig, table *Param) (*Encoder, error) {
 	return e, err
 }
 
-// Forward maps ids of shape (B, T), of dtype tensor.Int, to logits of shape (B, T, Outputs), or to states of shape
-// (B, T, Dim) without a head. In place of ids it takes embeddings of shape (B, T, Dim) and the parameters' dtype, such
-// as those of a time series or of an image's patches; gradients flow into them. A batch axis may be left out. Pass the
-// lengths of padded sequences as the mask's KeyLengths.
+// Forward maps ids of shape (B, T) and dtype tensor.Int to logits of shape (B, T, Outputs), or without a head to states
+// of shape (B, T, Dim). Instead of ids it takes embeddings of shape (B, T, Dim) and the parameters' dtype, such as a
+// time series or the patches of an image; they have a gradient. The batch axis may be omitted. For padded sequences,
+// set the mask's KeyLengths to their lengths.
 func (e *Encoder) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	x, err := e.embed(b, x, b.Positions)
 	if err != nil {

@@ -11,41 +11,42 @@ import (
 	"github.com/heed-go/heed/internal/kinds"
 )
 
-// EncoderDecoder reads one sequence and writes another (Vaswani et al., 2017): an encoder, in which every position of
-// the source attends to the whole source, and a decoder, in which every position of the target attends to itself, to
-// those before it and to the encoder's output, and predicts the token that follows. Make one with NewEncoderDecoder.
+// EncoderDecoder reads a source sequence and writes a target sequence (Vaswani et al., 2017). In the encoder, every
+// position of the source attends to the whole source. In the decoder, every position of the target attends to itself,
+// to earlier target positions and to the encoder's output, and predicts the next token. Make one with
+// NewEncoderDecoder.
 type EncoderDecoder struct {
 	Encoder *Encoder // without a head
-	Decoder *Decoder // its blocks attend to the encoder's output: apply it by Decode
+	Decoder *Decoder // its blocks attend to the encoder's output; call it through Decode
 
 	name string
 }
 
-// EncoderDecoderConfig describes an EncoderDecoder. Its Model is that of both stacks; what the target has of its own
-// comes after.
+// EncoderDecoderConfig describes an EncoderDecoder. Model describes both the encoder and the decoder; the other fields
+// are for the decoder.
 type EncoderDecoderConfig struct {
-	Model ModelConfig `json:"model"` // Outputs is that of the decoder alone
+	Model ModelConfig `json:"model"` // Outputs applies only to the decoder
 
 	TargetVocab   int `json:"target_vocab,omitzero"`   // number of different target tokens, V; Model.Vocab if 0
 	DecoderLayers int `json:"decoder_layers,omitzero"` // number of decoder blocks; Model.Layers if 0
 
-	TargetPositions PositionsConfig `json:"target_positions,omitzero"` // those of the target; Model.Positions if nil
+	TargetPositions PositionsConfig `json:"target_positions,omitzero"` // positions of the target; Model.Positions if nil
 
-	// Shared makes one table embed source and target tokens, and Tied, which it implies, be the head's weight too
-	// (Vaswani et al., 2017, section 3.4). The two vocabularies must be one.
+	// Shared uses one table for the source embeddings, the target embeddings and the head's weight (Vaswani et al.,
+	// 2017, section 3.4). It implies Tied. Source and target must have the same vocabulary.
 	Shared bool `json:"shared,omitzero"`
 }
 
-// MarshalJSON returns the configuration as JSON, as ModelConfig has it.
+// MarshalJSON returns the configuration as JSON. See ModelConfig.MarshalJSON for errors.
 func (c EncoderDecoderConfig) MarshalJSON() ([]byte, error) {
 	type plain EncoderDecoderConfig
 	return json.Marshal(struct {
 		plain
-		TargetPositions positionsJSON `json:"target_positions,omitzero"` // takes the place of plain's
+		TargetPositions positionsJSON `json:"target_positions,omitzero"` // hides plain's field
 	}{plain(c), positionsJSON{c.TargetPositions}})
 }
 
-// UnmarshalJSON sets the configuration to what JSON says. An unknown field or position scheme is an error.
+// UnmarshalJSON replaces the configuration with the one in data. An unknown field or position scheme is an error.
 func (c *EncoderDecoderConfig) UnmarshalJSON(data []byte) error {
 	type plain EncoderDecoderConfig
 	var fields struct {
@@ -60,13 +61,13 @@ func (c *EncoderDecoderConfig) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// NewEncoderDecoder makes an EncoderDecoder with the scopes encoder and decoder, in which the parameters have the names
-// of an Encoder's and a Decoder's; if Shared, the table is embedding.weight.
+// NewEncoderDecoder makes an EncoderDecoder with an Encoder in the scope encoder and a Decoder in the scope decoder. If
+// Shared, the table is embedding.weight.
 func NewEncoderDecoder(p *Params, c EncoderDecoderConfig) (*EncoderDecoder, error) {
 	m := &EncoderDecoder{name: p.scopeName("encoder-decoder")}
 	source, target := c.Model, c.Model
 	source.Outputs, source.Tied = 0, false
-	if source.Vocab == 0 { // the scale is that of the target's tokens alone
+	if source.Vocab == 0 { // the scale is only for the target's tokens
 		source.EmbeddingScale = 0
 	}
 	target.Tied = c.Model.Tied || c.Shared
@@ -79,7 +80,7 @@ func NewEncoderDecoder(p *Params, c EncoderDecoderConfig) (*EncoderDecoder, erro
 	var err error
 	if c.Shared {
 		if vocab := c.Model.Vocab; target.Vocab != vocab || target.Outputs != 0 && target.Outputs != vocab {
-			return nil, fmt.Errorf("%s: with Shared there is one vocabulary, but Vocab is %d, TargetVocab %d and Outputs %d", m.name, vocab, target.Vocab, target.Outputs)
+			return nil, fmt.Errorf("%s: with Shared, TargetVocab and Outputs must be 0 or Vocab, %d, got %d and %d", m.name, vocab, target.Vocab, target.Outputs)
 		}
 		if err := positive(m.name, size{"Vocab", target.Vocab}, size{"Dim", target.Dim}); err != nil {
 			return nil, err
@@ -99,16 +100,15 @@ func NewEncoderDecoder(p *Params, c EncoderDecoderConfig) (*EncoderDecoder, erro
 }
 
 // Forward maps source ids of shape (B, S) and target ids of shape (B, T), both of dtype tensor.Int, to logits of shape
-// (B, T, V): those of position t are for the token that follows the first t+1 target tokens. Without a batch axis, (S)
-// and (T) give (T, V). The decoder is causal by itself, so that padding after a target needs no mask; mask masks the
-// source alone. It must not be Causal.
+// (B, T, V): the logits at position t predict target token t+1. Without a batch axis, (S) and (T) give (T, V).
 //
-// Pass the lengths of padded sources as its KeyLengths. What is masked matters neither to the logits nor to a gradient.
-// An Allow or a Bias must broadcast to what the source attends to in itself, (B, H, S, S), and to what the target does
-// in it, (B, H, T, S).
+// mask applies only to the source, and must not be Causal. The decoder is always causal, so padding after a target
+// needs no mask. For padded sources, set KeyLengths to their lengths. Masked source positions affect neither the logits
+// nor a gradient. An Allow or a Bias must broadcast to the scores of the source's self-attention, (B, H, S, S), and to
+// the scores of the cross-attention, (B, H, T, S).
 func (m *EncoderDecoder) Forward(b *Build, source, target *G.Node, mask Mask) (*G.Node, error) {
 	if mask.Causal {
-		return nil, fmt.Errorf("%s: the source's mask can't be Causal, as targets see the whole source; the target's attention to itself always is", m.name)
+		return nil, fmt.Errorf("%s: the source's mask can't be Causal, because every target position sees the whole source; the decoder is always causal", m.name)
 	}
 	memory, err := m.Encode(b, source, mask)
 	if err != nil {
@@ -117,9 +117,8 @@ func (m *EncoderDecoder) Forward(b *Build, source, target *G.Node, mask Mask) (*
 	return m.Decode(b, target, memory, Mask{}, mask)
 }
 
-// Encode does the first half of Forward: it maps source ids of shape (B, S) to the encoder's output, (B, S, Dim). To
-// write many tokens of a target, encode its source once, and give what a run of that graph returned to the graph of
-// Decode, as the value of an input node.
+// Encode is the first half of Forward: it maps source ids of shape (B, S) to the encoder's output, (B, S, Dim). To
+// generate a target token by token, encode its source once and use the output's value as an input of Decode's graph.
 func (m *EncoderDecoder) Encode(b *Build, source *G.Node, mask Mask) (memory *G.Node, err error) {
 	if err := m.noPositions(b); err != nil {
 		return nil, err
@@ -127,12 +126,12 @@ func (m *EncoderDecoder) Encode(b *Build, source *G.Node, mask Mask) (memory *G.
 	return m.Encoder.Forward(b, source, mask)
 }
 
-// Decode does the second half of Forward: it maps target ids of shape (B, T) and the encoder's output, of shape
-// (B, S, Dim) and the parameters' dtype, to logits of shape (B, T, V). self masks the target's attention to itself,
-// which is causal whatever it says, and source says which positions of the source a target may attend to.
+// Decode is the second half of Forward: it maps target ids of shape (B, T) and the encoder's output, of shape (B, S,
+// Dim) and the parameters' dtype, to logits of shape (B, T, V). The mask self limits the decoder's self-attention,
+// which is always causal. The mask source limits the cross-attention.
 //
-// With a Cache in the Build, the ids are the new tokens of the targets that it holds. Its first graph must be given the
-// memory; in those after, memory may be nil: the Cache holds the keys and values that the blocks made of it.
+// With a Cache in the Build, the ids are the new tokens of the Cache's targets. The first graph must get the memory. In
+// later graphs memory may be nil: the Cache holds its keys and values.
 func (m *EncoderDecoder) Decode(b *Build, target, memory *G.Node, self, source Mask) (*G.Node, error) {
 	x, err := m.decode(b, target, memory, self, source)
 	if err != nil {
@@ -141,9 +140,9 @@ func (m *EncoderDecoder) Decode(b *Build, target, memory *G.Node, self, source M
 	return m.Decoder.finish(b, x)
 }
 
-// Next does what Decode does for the last token of every target alone, and returns the logits of the token that follows
-// it, of shape (B, V). The row of a target
-// that gets no new tokens means nothing. It needs a Cache in the Build.
+// Next is like Decode, but applies the norm and the head only to the last new token of each target. It returns the
+// logits for the next token, of shape (B, V). The row of a target without new tokens is meaningless. Next needs a Cache
+// in the Build.
 func (m *EncoderDecoder) Next(b *Build, target, memory *G.Node, self, source Mask) (*G.Node, error) {
 	x, err := m.decode(b, target, memory, self, source)
 	if err != nil {
@@ -159,10 +158,10 @@ func (m *EncoderDecoder) decode(b *Build, target, memory *G.Node, self, source M
 	return m.Decoder.decode(b, target, memory, self, source)
 }
 
-// noPositions refuses the positions of a Build: they would be those of one sequence, and there are two.
+// noPositions returns an error if the Build has Positions: they describe one sequence, and there are two.
 func (m *EncoderDecoder) noPositions(b *Build) error {
 	if b.Positions != nil {
-		return fmt.Errorf("%s: the Build can't have Positions, as there are two sequences: those of each are counted from 0", m.name)
+		return fmt.Errorf("%s: the Build can't have Positions, because there are two sequences; positions in both count from 0", m.name)
 	}
 	return nil
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// newSeq2Seq is a small EncoderDecoder: 7 source tokens, 6 target tokens, sources of up to 5, targets of up to 4.
+// newSeq2Seq makes a small EncoderDecoder with vocabularies of 7 and 6, for sources up to length 5 and targets up to
+// length 4.
 func newSeq2Seq(t testing.TB, p *layers.Params, change func(c *layers.EncoderDecoderConfig)) *layers.EncoderDecoder {
 	t.Helper()
 	c := layers.EncoderDecoderConfig{
@@ -74,7 +75,7 @@ func seq2seqSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, 
 	return one(node(t)(m.Forward(b, in["source"], in["target"], f.mask(in))))
 }
 
-// TestEncoderDecoderPyTorch holds an EncoderDecoder to nn.Transformer between embeddings and a head.
+// TestEncoderDecoderPyTorch compares an EncoderDecoder with an nn.Transformer between embeddings and a head.
 func TestEncoderDecoderPyTorch(t *testing.T) {
 	for _, f := range load(t, "seq2seq") {
 		t.Run(f.Name+"/float64", func(t *testing.T) { compare(t, f, seq2seqSubject, tensor.Float64, 1e-10) })
@@ -82,10 +83,10 @@ func TestEncoderDecoderPyTorch(t *testing.T) {
 	}
 }
 
-// TestEncoderDecoderHides changes the tokens that must not matter, source padding and the target's future, to others
-// and to one whose embedding is NaN or infinite: no logit that is looked at and no gradient may change by a bit.
+// TestEncoderDecoderHides changes the source's padding and the target's future to other tokens, also to one whose
+// embedding is NaN or infinite: no bit of the other logits or of a gradient may change.
 func TestEncoderDecoderHides(t *testing.T) {
-	const poisoned = 3 // neither a source nor a target has it elsewhere
+	const poisoned = 3 // occurs nowhere else in sources and targets
 	lengths := []int{5, 2}
 	run := func(t *testing.T, dt tensor.Dtype, change func(c *layers.EncoderDecoderConfig), hidden int, value float64) [][]float64 {
 		p := must[*layers.Params](t)(layers.NewParams(dt, 5))
@@ -134,7 +135,7 @@ func setRow(q *layers.Param, row int, value float64) {
 	}
 }
 
-// What an encoder put out for padding must not matter, nor that of a source that is all padding.
+// The encoder's output for padding must not matter, also if a source is all padding.
 func TestDecodersMemoryPaddingCannotMatter(t *testing.T) {
 	var cases []hidingCase
 	for name, m := range map[string]func(c *bench) layers.Mask{
@@ -152,8 +153,7 @@ func TestDecodersMemoryPaddingCannotMatter(t *testing.T) {
 	hide(t, cases)
 }
 
-// TestEncodeOnce decodes longer and longer targets in graphs of their own, on what one encoding graph put out: logits
-// are those of Forward, to the bit.
+// TestEncodeOnce encodes once and decodes ever longer targets in separate graphs: the logits are the same as Forward's.
 func TestEncodeOnce(t *testing.T) {
 	for name, change := range map[string]func(c *layers.EncoderDecoderConfig){"own tables": nil, "shared": shared} {
 		t.Run(name, func(t *testing.T) {
@@ -220,13 +220,13 @@ func TestEncoderDecoderParams(t *testing.T) {
 	}
 	for _, name := range []string{"s.encoder.embedding.weight", "s.decoder.embedding.weight", "s.decoder.head.weight", "s.decoder.head.bias"} {
 		if one[name] != "" {
-			t.Errorf("shared: there is a parameter %s", name)
+			t.Errorf("shared: unexpected parameter %s", name)
 		}
 	}
 	p := newParams(t)
 	m := newSeq2Seq(t, p, shared)
 	if m.Encoder.Embedding.Weight != m.Decoder.Embedding.Weight || m.Decoder.Head.Weight != m.Encoder.Embedding.Weight || m.Decoder.Head.Bias != nil {
-		t.Error("shared: the tables and the head's weight aren't one")
+		t.Error("shared: the tables and the head's weight aren't the same")
 	}
 }
 
@@ -251,8 +251,8 @@ func TestEncoderDecoderErrors(t *testing.T) {
 		{"TargetMaxLen", make(func(c *config) { c.TargetPositions = layers.Learned{MaxLen: -1} }), []string{"s.decoder.positions", "MaxLen", "-1"}},
 		{"DecoderLayers", make(func(c *config) { c.DecoderLayers = -2 }), []string{"decoder s.decoder", "Layers", "-2"}},
 		{"heads", make(func(c *config) { c.Model.Block.Attention.Heads = 3 }), []string{"s.encoder.blocks.0.attention", "4", "3"}},
-		{"shared with two vocabularies", make(func(c *config) { c.Shared, c.TargetVocab = true, 6 }), []string{"encoder-decoder s", "one vocabulary", "Vocab is 7, TargetVocab 6"}},
-		{"shared with Outputs", make(func(c *config) { c.Shared, c.Model.Outputs = true, 6 }), []string{"encoder-decoder s", "Outputs 6"}},
+		{"shared with two vocabularies", make(func(c *config) { c.Shared, c.TargetVocab = true, 6 }), []string{"encoder-decoder s", "with Shared", "0 or Vocab, 7, got 6 and 0"}},
+		{"shared with Outputs", make(func(c *config) { c.Shared, c.Model.Outputs = true, 6 }), []string{"encoder-decoder s", "got 7 and 6"}},
 		{"shared without a vocabulary", make(func(c *config) { c.Shared, c.Model.Vocab = true, 0 }), []string{"encoder-decoder s", "Vocab", "at least 1"}},
 		{"shared dropout", make(func(c *config) {
 			c.Shared, c.Model.Dropout, c.Model.Block.Dropout, c.Model.Block.Attention.Dropout, c.Model.Block.FeedForward.Dropout = true, 1, 1, 1, 1

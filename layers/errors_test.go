@@ -11,7 +11,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestConfigurationErrors makes layers that can't be: the error names the layer, what it expected and what it got.
+// TestConfigurationErrors makes invalid layers: the error names the layer, the expected and the actual value.
 func TestConfigurationErrors(t *testing.T) {
 	type model = layers.ModelConfig
 	err := func(_ any, err error) error { return err }
@@ -91,7 +91,7 @@ func TestConfigurationErrors(t *testing.T) {
 		{"gated activation", func(p *layers.Params) error {
 			return err(layers.NewFeedForward(p, 2, layers.FeedForwardConfig{Activation: 99, Gated: true}))
 		}, []string{"feed-forward s", "activation 99", "silu"}},
-		{"no kind of positions", func(p *layers.Params) error {
+		{"no positions", func(p *layers.Params) error {
 			return err(layers.NewDecoder(p, model{Vocab: 2, Dim: 2, Layers: 1}))
 		}, []string{"decoder s", "Positions", "Learned", "None"}},
 		{"rotary of odd heads", func(p *layers.Params) error {
@@ -109,7 +109,7 @@ func TestConfigurationErrors(t *testing.T) {
 	}
 }
 
-// TestForwardErrors hands layers nodes that don't fit, in both forms.
+// TestForwardErrors applies layers to nodes that don't fit, in both forms.
 func TestForwardErrors(t *testing.T) {
 	t.Run("fused", func(t *testing.T) { testForwardErrors(t, false) })
 	t.Run("composed", func(t *testing.T) { testForwardErrors(t, true) })
@@ -161,10 +161,10 @@ func testForwardErrors(t *testing.T, composed bool) {
 		_, _, err := scaledDotProduct(c.b, q, k, v, o)
 		return err
 	}
-	masked := func(m layers.Mask) error { // scores of (2, 2, 3, 5)
+	masked := func(m layers.Mask) error { // scores of shape (2, 2, 3, 5)
 		return err(attn.Forward(c.b, in(2, 3, 4), in(2, 5, 4), in(2, 5, 4), m))
 	}
-	maskedCore := func(m layers.Mask) error { // scores of (2, 3, 5)
+	maskedCore := func(m layers.Mask) error { // scores of shape (2, 3, 5)
 		return core(in(2, 3, 4), in(2, 5, 4), in(2, 5, 4), layers.AttentionOptions{Mask: m})
 	}
 	const sdp = "scaled dot-product attention"
@@ -242,8 +242,8 @@ func testForwardErrors(t *testing.T, composed bool) {
 
 		{"block width", err(enc.Forward(c.b, in(2, 3, 5), layers.Mask{})), []string{"enc.", "(…, 4)", "(2, 3, 5)"}},
 		{"block rank", err(enc.Forward(c.b, in(4), layers.Mask{})), []string{"enc.attention", "(T, 4) or (B, T, 4)", "(4)"}},
-		{"decoder with a memory", err(dec.Forward(c.b, in(2, 3, 4), in(2, 3, 4), layers.Mask{}, layers.Mask{})), []string{"decoder block dec", "without cross-attention"}},
-		{"decoder without a memory", err(cross.Forward(c.b, in(2, 3, 4), nil, layers.Mask{}, layers.Mask{})), []string{"decoder block cross", "with cross-attention"}},
+		{"decoder with a memory", err(dec.Forward(c.b, in(2, 3, 4), in(2, 3, 4), layers.Mask{}, layers.Mask{})), []string{"decoder block dec", "has no cross-attention"}},
+		{"decoder without a memory", err(cross.Forward(c.b, in(2, 3, 4), nil, layers.Mask{}, layers.Mask{})), []string{"decoder block cross", "has cross-attention"}},
 		{"decoder's memory", err(cross.Forward(c.b, in(2, 3, 4), in(3, 3, 4), layers.Mask{}, layers.Mask{})), []string{"attention cross.cross", "(3, 3, 4)"}},
 		{"model of floats", err(model.Forward(c.b, in(2, 3), layers.Mask{})), []string{"encoder model", "int", "float64"}},
 		{"model rank", err(model.Forward(c.b, ints(1, 2, 3), layers.Mask{})), []string{"encoder model", "(B, T) or (T)", "(1, 2, 3)"}},
@@ -258,13 +258,13 @@ func testForwardErrors(t *testing.T, composed bool) {
 	}
 }
 
-// TestNumbersOfFloat32 has numbers that a float32 doesn't hold: as one they would be 0, or infinite.
+// TestNumbersOfFloat32 uses numbers outside the range of float32, where they would be 0 or infinite.
 func TestNumbersOfFloat32(t *testing.T) {
 	for _, o := range []layers.AttentionOptions{{Softcap: 1e-60}, {Scale: -1e-60}} {
 		for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 			x := input(G.NewGraph(), "x", as(dt, random(1, 2, 3)))
 			_, err := layers.ScaledDotProduct(&layers.Build{}, x, x, x, o)
-			if is := err != nil; is != (dt == tensor.Float32) {
+			if failed := err != nil; failed != (dt == tensor.Float32) {
 				t.Errorf("%v, %+v: %v", dt, o, err)
 			}
 		}

@@ -9,17 +9,17 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// matrixOf is an input node of two axes.
+// matrixOf returns an input node with two axes.
 func matrixOf[T any](g *G.ExprGraph, name string, rows int, values ...T) *G.Node {
 	return G.NodeFromAny(g, tensor.New(tensor.WithShape(rows, len(values)/rows), tensor.WithBacking(values)), G.WithName(name))
 }
 
-// arrayOf is an input node of one axis.
+// arrayOf returns an input node with one axis.
 func arrayOf[T any](g *G.ExprGraph, name string, values ...T) *G.Node {
 	return G.NodeFromAny(g, tensor.New(tensor.WithBacking(values)), G.WithName(name))
 }
 
-// evaluate runs a node's graph, and returns its elements.
+// evaluate runs a node's graph and returns the node's elements.
 func evaluate(n *G.Node) []float64 {
 	var v G.Value
 	G.Read(n, &v)
@@ -42,7 +42,7 @@ func ExampleLinear() {
 	// Output: [321.5 6 654.5 15]
 }
 
-// Ids pick rows of a table.
+// Ids select rows of a table.
 func ExampleEmbedding() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
@@ -55,7 +55,7 @@ func ExampleEmbedding() {
 	// Output: [2 2.5 0 0.5 2 2.5]
 }
 
-// A row is brought to a mean of 0 and a variance of 1.
+// Each row gets mean 0 and variance 1.
 func ExampleLayerNorm() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
@@ -66,7 +66,7 @@ func ExampleLayerNorm() {
 	// Output: [-1.342 -0.447 0.447 1.342 -1.342 -0.447 0.447 1.342]
 }
 
-// Dropout is part of a graph for training alone.
+// Dropout acts only in graphs for training.
 func ExampleDropout() {
 	for _, mode := range []layers.Mode{layers.Evaluation, layers.Training} {
 		x := arrayOf(G.NewGraph(), "x", 1.0, 2, 3, 4, 5, 6)
@@ -77,7 +77,7 @@ func ExampleDropout() {
 	// [0 0 0 8 10 12]
 }
 
-// An encoder's positions see the whole sequence; a decoder's see those before them.
+// In an encoder every position sees the whole sequence. In a decoder a position sees only itself and earlier ones.
 func ExampleEncoderBlock() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
@@ -87,7 +87,7 @@ func ExampleEncoderBlock() {
 	decoder, err := layers.NewDecoderBlock(params.Scope("decoder"), 4, config)
 	check(err)
 
-	// first is what the blocks make of the first position, if the last one holds a value.
+	// first returns the blocks' output at the first position, given the value at the last.
 	first := func(last float64) (encoded, decoded float64) {
 		g := G.NewGraph()
 		x := matrixOf(g, "x", 2, 1, 0, 0, 1, 0, 1, 1, last) // (T, D)
@@ -103,7 +103,7 @@ func ExampleEncoderBlock() {
 	// Output: encoder: true decoder: false
 }
 
-// Every position of a target attends to itself, to those before it, and to what an encoder made of the source.
+// Every position of a target attends to itself, to earlier positions and to an encoder's output.
 func ExampleDecoderBlock() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
@@ -119,7 +119,7 @@ func ExampleDecoderBlock() {
 	// Output: (3, 4)
 }
 
-// A window of two to the left: each position sees itself and the two before it.
+// With a window of two to the left, each position sees itself and the two before it.
 func ExampleWindow() {
 	g := G.NewGraph()
 	x := matrixOf(g, "x", 4, 0.0, 0, 0, 0)
@@ -138,7 +138,7 @@ func ExampleWindow() {
 	// [0.00 0.33 0.33 0.33]
 }
 
-// The stages of attention can be looked at one by one.
+// ScaledDotProductStages returns every stage of attention.
 func ExampleScaledDotProductStages() {
 	g := G.NewGraph()
 	query, key, value := matrixOf(g, "query", 1, 1.0), matrixOf(g, "key", 3, 1.0, 3, 2), matrixOf(g, "value", 3, 10.0, 20, 30)
@@ -152,7 +152,7 @@ func ExampleScaledDotProductStages() {
 	// Output: scores [1.00 3.00 2.00], capped [0.92 1.81 1.52], masked [1.42 1.81 -Inf], weights [0.40 0.60 0.00], output [15.95]
 }
 
-// A decoder goes on from what it has read, one token at a time. Package decode does this for you.
+// With a Cache, a decoder continues a sequence one token at a time. Package decode does this for you.
 func ExampleCache() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
@@ -166,7 +166,7 @@ func ExampleCache() {
 	cache, err := layers.NewCache(1, 100)
 	check(err)
 	g := G.NewGraph()
-	id := []int{0} // what the node holds
+	id := []int{0} // the node's value
 	logits, err := decoder.Next(&layers.Build{Cache: cache}, vectorOf(g, "id", id...), layers.Mask{})
 	check(err)
 	var value G.Value
@@ -185,7 +185,7 @@ func ExampleCache() {
 	// [-0.766 -0.194 1.314 -0.922 -0.450]
 }
 
-// A row is divided by its root mean square: that of 3 and 4 is √12.5.
+// Each row is divided by its root mean square, which is √12.5 for 3 and 4.
 func ExampleRMSNorm() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
@@ -215,8 +215,8 @@ func ExampleActivation() {
 	// Output: silu [-0.000 -0.269 0.000 0.731 100.000]
 }
 
-// SwiGLU is a gated feed-forward layer with SiLU. Two thirds of the width between give it as many weights as a layer
-// without a gate.
+// SwiGLU is a gated feed-forward layer with SiLU. With two thirds of the hidden width it has the same number of weights
+// as a layer without a gate.
 func ExampleFeedForward() {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	check(err)

@@ -11,14 +11,14 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// vectorOf is an input node of token ids.
+// vectorOf returns an input node with token ids.
 func vectorOf(g *G.ExprGraph, name string, ids ...int) *G.Node {
 	return G.NewVector(g, tensor.Int, G.WithName(name), G.WithShape(len(ids)), G.WithValue(
 		tensor.New(tensor.WithShape(len(ids)), tensor.WithBacking(ids))))
 }
 
-// An EncoderDecoder learns to say a sequence backwards. Token 6 starts a target, 7 ends it. The source is then encoded
-// once, and the answer written token by token, each in a graph of its own size.
+// An EncoderDecoder learns to reverse a sequence. Token 6 starts a target and token 7 ends it. After training, the
+// source is encoded once and the answer generated token by token, each in a graph for its length.
 func ExampleEncoderDecoder() {
 	const start, end = 6, 7
 	params, err := layers.NewParams(tensor.Float64, 1)
@@ -76,7 +76,7 @@ func ExampleEncoderDecoder() {
 	// Output: [6 2 5 4 1 3 7]
 }
 
-// Two sequences, one of them padded, each get the logits of three classes.
+// A classifier gives logits for three classes to each of two sequences, one of them padded.
 func ExampleSequenceClassifier() {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	check(err)
@@ -93,7 +93,7 @@ func ExampleSequenceClassifier() {
 	// Output: (2, 3)
 }
 
-// The weights of a PyTorch module, which keeps its embeddings beside an nn.TransformerEncoder.
+// Load reads the weights of a PyTorch module with embeddings, an nn.TransformerEncoder and a head.
 func ExampleParams_Load_pyTorch() {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	check(err)
@@ -157,8 +157,8 @@ func ExampleEncoder() {
 	// blocks.1.attention (2, 4, 4, 4)
 }
 
-// A language model learns to say what it has been told, and then speaks one token at a time, in a graph of another
-// size.
+// A language model learns a sentence by heart, and then generates it one token at a time, in a graph for another
+// length.
 func ExampleDecoder() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// nearby is a scheme of one's own: each position sees itself and so many before it.
+// nearby is a position scheme of your own: each position sees itself and up to reach positions before it.
 type nearby struct {
-	layers.None // embeddings, queries and keys stay as they are
+	layers.None // doesn't change embeddings, queries and keys
 	reach       int
 }
 
@@ -25,14 +25,14 @@ func (n nearby) Score(_ *layers.Build, _, _, _ *G.Node, m layers.Mask) (layers.M
 	return m, nil
 }
 
-// A scheme of one's own needs the hooks that it acts in. It works with a Cache too.
+// A position scheme of your own implements only the hooks that it needs. It works with a Cache too.
 func ExamplePositions() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
 	decoder, err := layers.NewDecoder(params, layers.ModelConfig{Vocab: 10, Dim: 8, Layers: 1, Positions: nearby{reach: 1}})
 	check(err)
 
-	// last is what the last of 4 positions predicts.
+	// last returns the prediction at the last of 4 positions.
 	last := func(ids ...int) float64 {
 		logits, err := decoder.Forward(&layers.Build{}, vectorOf(G.NewGraph(), "ids", ids...), layers.Mask{})
 		check(err)
@@ -42,7 +42,7 @@ func ExamplePositions() {
 	// Output: 2 before: false 1 before: true
 }
 
-// Attention that isn't part of a model can be given positions.
+// You can set the Positions of attention outside a model.
 func ExampleMultiHeadAttention_positions() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
@@ -56,14 +56,14 @@ func ExampleMultiHeadAttention_positions() {
 		attention.Positions = positions
 		one := forward(1, 2, 3, 4, 0, 0, 0, 0, 4, 3, 2, 1)
 		swapped := forward(1, 2, 3, 4, 4, 3, 2, 1, 0, 0, 0, 0)
-		fmt.Printf("%T: %.3f %.3f\n", positions, one[0], swapped[0]) // of the first of the three
+		fmt.Printf("%T: %.3f %.3f\n", positions, one[0], swapped[0]) // at the first of the three positions
 	}
 	// Output:
 	// <nil>: 0.834 0.834
 	// layers.Rotary: 1.400 1.246
 }
 
-// What a file says is the model that is made.
+// A JSON file describes a model.
 func ExampleModelConfig_json() {
 	var config layers.ModelConfig
 	check(json.Unmarshal([]byte(`{
@@ -87,8 +87,7 @@ func ExampleModelConfig_json() {
 	// a model's configuration: positions of kind rotary: json: unknown field "bass"
 }
 
-// The patches of an image, or the readings of a time series, need no vocabulary: a linear layer makes embeddings of
-// them.
+// Image patches or time series need no vocabulary: a linear layer turns them into embeddings.
 func ExampleEncoder_embeddings() {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	check(err)
@@ -109,13 +108,13 @@ func ExampleEncoder_embeddings() {
 	// Output: (2, 10)
 }
 
-// Where a query and a key stand doesn't matter to their product, only how far they are apart.
+// The product of a query and a key depends only on the distance between them, not on their positions.
 func ExampleRotary() {
 	product := func(queryAt, keyAt int) float64 {
 		g := G.NewGraph()
-		vector := func(name string, v []float64, at int) *G.Node {
+		vector := func(name string, v []float64, position int) *G.Node {
 			n := G.NodeFromAny(g, tensor.New(tensor.WithShape(1, 4), tensor.WithBacking(v)), G.WithName(name)) // (T, K)
-			return G.Must(layers.Rotary{Offset: at}.Turn(&layers.Build{}, n, 1, nil))
+			return G.Must(layers.Rotary{Offset: position}.Turn(&layers.Build{}, n, 1, nil))
 		}
 		query := vector("query", []float64{1, 2, 3, 4}, queryAt)
 		key := vector("key", []float64{4, 3, 2, 1}, keyAt)
@@ -132,7 +131,7 @@ func ExampleRotary() {
 	// 4 apart: 10.623696
 }
 
-// A model that tells positions apart by ALiBi alone reads sequences of any length.
+// A model with ALiBi reads sequences of any length.
 func ExampleALiBi() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
@@ -159,7 +158,7 @@ func ExampleALiBi() {
 	// [0.0625 0.00390625]
 }
 
-// Positions are counted from 0, or are given.
+// Positions count from 0 unless the Build gives them.
 func ExampleLearned() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
@@ -185,7 +184,8 @@ func ExampleSinusoidal() {
 	// Output: [0.000 1.000 0.000 1.000 0.841 0.540 0.010 1.000]
 }
 
-// Rotary positions of Llama 3.1: trained on 8,192 tokens, and slowed down to read sequences 8 times as long.
+// Rotary positions of Llama 3.1, which was trained on 8,192 tokens: slower rotation lets it read sequences 8 times as
+// long.
 func ExampleRotaryScaling() {
 	config := layers.ModelConfig{
 		Vocab: 10, Dim: 8, Layers: 1,
@@ -198,8 +198,8 @@ func ExampleRotaryScaling() {
 	// {"base":500000,"scaling":{"kind":"llama3","factor":8,"original_len":8192}}
 }
 
-// T5's positions: a learned number for each head and each of 32 ranges of distances, which all blocks share, and scores
-// that aren't scaled.
+// T5 has a learned number for each head and each of 32 buckets of distances, shared by all blocks. It doesn't scale
+// scores.
 func ExampleRelativeBias() {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	check(err)

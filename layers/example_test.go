@@ -10,16 +10,16 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// One query looks at two keys and finds the first closer. A third key is masked.
+// One query attends to two keys, mostly to the first, which is closer. A third key is masked.
 func ExampleScaledDotProduct() {
 	g := G.NewGraph()
-	of := func(name string, v *tensor.Dense) *G.Node {
+	node := func(name string, v *tensor.Dense) *G.Node {
 		return G.NewTensor(g, v.Dtype(), v.Dims(), G.WithName(name), G.WithShape(v.Shape()...), G.WithValue(v))
 	}
-	query := of("query", tensor.New(tensor.WithShape(1, 2), tensor.WithBacking([]float64{2, 0})))
-	key := of("key", tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{1, 0, 0, 1, 9, 9})))
-	value := of("value", tensor.New(tensor.WithShape(3, 1), tensor.WithBacking([]float64{10, 20, 99})))
-	allow := of("allow", tensor.New(tensor.WithShape(3), tensor.WithBacking([]bool{true, true, false})))
+	query := node("query", tensor.New(tensor.WithShape(1, 2), tensor.WithBacking([]float64{2, 0})))
+	key := node("key", tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{1, 0, 0, 1, 9, 9})))
+	value := node("value", tensor.New(tensor.WithShape(3, 1), tensor.WithBacking([]float64{10, 20, 99})))
+	allow := node("allow", tensor.New(tensor.WithShape(3), tensor.WithBacking([]bool{true, true, false})))
 
 	out, err := layers.ScaledDotProduct(&layers.Build{}, query, key, value, layers.AttentionOptions{
 		Mask: layers.Mask{Allow: allow},
@@ -39,8 +39,8 @@ func ExampleScaledDotProduct() {
 	// Output: output [11.956]
 }
 
-// Attention goes into a graph of your own, and trains with your own cost, machine and solver. Here each of eight tokens
-// learns to say which one came before it.
+// Attention works in your own graph, with your own cost, machine and solver. Here each of eight tokens learns to name
+// the token before it.
 func ExampleMultiHeadAttention() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
@@ -80,7 +80,7 @@ func check(err error) {
 	}
 }
 
-// likeliest is the token that a decoder finds most probable after others.
+// likeliest returns the most probable next token of a decoder.
 func likeliest(decoder *layers.Decoder, tokens []int) int {
 	logits, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
 		ids := G.NewVector(g, tensor.Int, G.WithName("ids"), G.WithShape(len(tokens)))
@@ -101,7 +101,7 @@ func likeliest(decoder *layers.Decoder, tokens []int) int {
 	return best
 }
 
-// The second of three targets is left out: the loss is the mean of the other two.
+// The second of three targets is ignored: the loss is the mean over the other two.
 func ExampleCrossEntropy() {
 	g := G.NewGraph()
 	logits := G.NewMatrix(g, tensor.Float64, G.WithName("logits"), G.WithShape(3, 2), G.WithValue(

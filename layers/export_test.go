@@ -1,6 +1,6 @@
 package layers
 
-// Spoil makes whatever nothing is to read any more NaN, in float32 and float64 alike.
+// Spoil fills freed memory with NaN, in float32 and float64 alike, so that a later read of it shows.
 func (b *Buffers) Spoil() {
 	b.memory.Freed = func(words []uint64) {
 		for i := range words {

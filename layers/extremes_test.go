@@ -10,10 +10,11 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/extremes"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
-// A trial builds an expression of parameters and inputs.
+// A trial builds an expression from parameters and inputs.
 type trial struct {
 	p *layers.Params
 	b *layers.Build
@@ -32,14 +33,14 @@ func (r *trial) in(shape ...int) *G.Node {
 	return input(r.g, fmt.Sprintf("in%d", r.n), as(r.p.Dtype(), v))
 }
 
-// ids returns an input of ids below 4, of shape (2, 3).
+// ids returns an input of shape (2, 3) with ids below 4.
 func (r *trial) ids() *G.Node {
 	r.n++
 	return input(r.g, fmt.Sprintf("in%d", r.n), dense([]int{0, 1, 2, 3, 1, 0}, 2, 3))
 }
 
-// tried builds an expression for training, in float32 and float64, and returns its values and its gradients by the
-// parameters.
+// tried builds an expression for training, in float32 and float64, and returns its values and its gradients with
+// respect to the parameters.
 func tried(build func(r *trial) (*G.Node, error)) (results []float64, err error) {
 	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		p, err := layers.NewParams(dt, 1)
@@ -94,6 +95,7 @@ func tried(build func(r *trial) (*G.Node, error)) (results []float64, err error)
 }
 
 func TestExtremes(t *testing.T) {
+	testseed.Slow(t)
 	type window = layers.Window
 	mask := layers.Mask{Causal: true, Window: &window{Left: 2, Right: 1}, Slopes: []float64{0.5, 0.25}}
 	init := layers.Normal(0.1)
@@ -316,7 +318,7 @@ func TestExtremes(t *testing.T) {
 	)
 }
 
-// Some numbers give finite results and are errors all the same.
+// Some numbers are errors although the results would be finite.
 func TestNumbersAreErrors(t *testing.T) {
 	inf := math.Inf(1)
 	p := newParams(t)

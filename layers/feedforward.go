@@ -9,25 +9,25 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// FeedForward is two linear layers with an activation between them, the same for every position (Vaswani et al., 2017,
-// section 3.3): down(activation(up(x))). Gated, it is down(activation(gate(x))∘up(x)), which is known as SwiGLU with
-// SiLU, as GEGLU with GELU and as ReGLU with ReLU (Shazeer, 2020). Make one with NewFeedForward.
+// FeedForward is two linear layers with an activation between them, applied at every position (Vaswani et al., 2017,
+// section 3.3): down(activation(up(x))). If gated, it is down(activation(gate(x))∘up(x)), known as SwiGLU with SiLU,
+// GEGLU with GELU and ReGLU with ReLU (Shazeer, 2020). Make one with NewFeedForward.
 type FeedForward struct {
 	Gate       *Linear // nil unless gated
 	Up, Down   *Linear
 	Activation Activation
-	Dropout    Dropout // of the hidden units
+	Dropout    Dropout // for the hidden units
 }
 
 // FeedForwardConfig describes a FeedForward.
 type FeedForwardConfig struct {
-	Hidden     int        `json:"hidden,omitzero"` // width between input and output; 4 times theirs if 0
+	Hidden     int        `json:"hidden,omitzero"` // width of the hidden layer; 4·Dim if 0
 	Activation Activation `json:"activation,omitzero"`
-	Gated      bool       `json:"gated,omitzero"`       // a third layer, gate; Shazeer takes two thirds of Hidden then, for as many parameters
-	NoBias     bool       `json:"no_bias,omitzero"`     // leave out the biases, as Shazeer does
-	Dropout    float64    `json:"dropout,omitzero"`     // of the hidden units, in training
-	Init       Init       `json:"init,omitzero"`        // of every weight; see Init
-	OutputInit Init       `json:"output_init,omitzero"` // of the weight of down; Init if it is zero
+	Gated      bool       `json:"gated,omitzero"`       // adds a third layer, gate; two thirds of Hidden then give the same number of parameters, as in Shazeer, 2020
+	NoBias     bool       `json:"no_bias,omitzero"`     // leave out the biases, as in Shazeer, 2020
+	Dropout    float64    `json:"dropout,omitzero"`     // rate for the hidden units, in training
+	Init       Init       `json:"init,omitzero"`        // for every weight; see Init
+	OutputInit Init       `json:"output_init,omitzero"` // for the weight of down; Init if zero
 }
 
 // NewFeedForward makes a FeedForward for vectors of width dim, with the scopes gate (if Gated), up and down, each with

@@ -13,9 +13,9 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// The fused and the composed form of attention have one meaning: here they are held together, in values and gradients.
+// The fused and the composed form of attention mean the same. The tests here compare their values and gradients.
 
-// formTolerance is how far the two forms may be apart.
+// formTolerance returns the largest allowed difference between the two forms.
 func formTolerance(dt tensor.Dtype) float64 {
 	if dt == tensor.Float32 {
 		return 2e-5
@@ -23,8 +23,8 @@ func formTolerance(dt tensor.Dtype) float64 {
 	return 1e-12
 }
 
-// TestFormsOfMultiHeadAttentionAgree has heads side by side, with and without a batch axis, and compares the forms'
-// values and the gradients of a random cost. TestOnnxRandomly and TestOnnxDropout do so for attention alone.
+// TestFormsOfMultiHeadAttentionAgree compares the values of the two forms and the gradients of a random cost, with and
+// without a batch axis. TestOnnxRandomly and TestOnnxDropout do so for attention without projections.
 func TestFormsOfMultiHeadAttentionAgree(t *testing.T) {
 	drawRounds(t, 40, func(r *rand.Rand, what string) {
 		groups, l := 1+r.IntN(3), onnxSide
@@ -61,7 +61,7 @@ func TestFormsOfMultiHeadAttentionAgree(t *testing.T) {
 	})
 }
 
-// TestFusedKeepsNoWeights looks for nodes of the size of the scores in a training graph.
+// TestFusedKeepsNoWeights checks whether a training graph has nodes with the size of the scores.
 func TestFusedKeepsNoWeights(t *testing.T) {
 	const queries, keys = 7, 11
 	for _, b := range []*layers.Build{{Mode: layers.Training}, {Mode: layers.Training, Composed: true}, {Mode: layers.Training, CaptureWeights: true}} {
@@ -75,12 +75,12 @@ func TestFusedKeepsNoWeights(t *testing.T) {
 			found = found || len(s) == 4 && s[2] == queries && s[3] == keys
 		}
 		if want := b.Composed || b.CaptureWeights; found != want {
-			t.Errorf("composed %t, weights captured %t: there are scores: %t", b.Composed, b.CaptureWeights, found)
+			t.Errorf("composed %t, weights captured %t: found scores: %t", b.Composed, b.CaptureWeights, found)
 		}
 	}
 }
 
-// TestUnmaskedNaN stays in the rows that see it, in both forms.
+// TestUnmaskedNaN checks that NaN reaches only the rows that see it, in both forms.
 func TestUnmaskedNaN(t *testing.T) {
 	for _, composed := range []bool{false, true} {
 		for _, what := range []string{"q", "k", "v"} {
@@ -93,7 +93,7 @@ func TestUnmaskedNaN(t *testing.T) {
 			got := read(t, out)[0]
 			for r := range 4 {
 				want := r == 2 || r == 3 && what != "q"
-				if is := math.IsNaN(got[2*r]); is != want {
+				if isNaN := math.IsNaN(got[2*r]); isNaN != want {
 					t.Errorf("composed %t, NaN in row 2 of %s: row %d of the output is %v", composed, what, r, got[2*r:][:2])
 				}
 			}
@@ -101,7 +101,7 @@ func TestUnmaskedNaN(t *testing.T) {
 	}
 }
 
-// BenchmarkAttentionForms is attention alone, forward and with its gradients.
+// BenchmarkAttentionForms measures attention without projections, forward only and with gradients.
 func BenchmarkAttentionForms(b *testing.B) {
 	for _, shape := range [][4]int{{32, 2, 16, 16}, {12, 4, 64, 32}, {1, 4, 1024, 64}} {
 		for _, composed := range []bool{false, true} {

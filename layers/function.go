@@ -12,10 +12,11 @@ import (
 	"github.com/heed-go/heed/internal/memory"
 )
 
-// A Function is a graph to evaluate, built once and called often: values in, copies out. Any number of goroutines may
-// call it at once, but not while something writes the parameters, as training does. A call that finds no graph free
-// builds one, and leaves it for the next; all of them share the parameters. A graph has Buffers, and so holds little
-// more than the largest of its values. What they hold is freed with the Function. Make one with NewFunction.
+// A Function is a graph for evaluation that is built once and called often: it takes values and returns copies. Any
+// number of goroutines may call it at the same time, but not while something writes the parameters, such as training. A
+// call that finds all graphs in use builds another, which later calls reuse; all graphs share the parameters. Each
+// graph uses Buffers, so it needs little more memory than its largest values. That memory is freed with the Function.
+// Make one with NewFunction.
 type Function struct {
 	build func(b *Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error)
 
@@ -23,11 +24,13 @@ type Function struct {
 	free []*program
 }
 
-// NewFunction makes a Function of a graph: build adds nodes to g, and returns those that take a call's values and those
-// that a call returns the values of. It may set fields of b before b is used, such as CaptureWeights or Cores.
+// NewFunction makes a Function. The function build adds nodes to g, and returns the input nodes, which receive the
+// values of a call, and the output nodes, whose values a call returns. It may first set fields of b, such as
+// CaptureWeights or Cores.
 //
-// build is called here, and once for each further graph, then perhaps by several goroutines at once. It must return the
-// same every time. Its error is returned as it is; its panic and a graph that doesn't compile are errors, too.
+// NewFunction calls build once, and Call calls it for each further graph, possibly from several goroutines at the same
+// time. It must build the same graph every time. NewFunction returns the error of build unchanged. It also returns an
+// error if build panics or if the graph doesn't compile.
 func NewFunction(build func(b *Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error)) (*Function, error) {
 	f := &Function{build: build}
 	p, err := f.take()
@@ -38,10 +41,10 @@ func NewFunction(build func(b *Build, g *G.ExprGraph) (inputs, outputs G.Nodes, 
 	return f, nil
 }
 
-// Call runs the graph on a value for each input, of its dtype and shape and stored by rows, and returns a value for
-// each output. The values given are copied, and neither changed nor kept; those returned are the caller's own, of the
-// shapes of their nodes. That of a scalar has shape (), and its Data is a number. A value of shape (), as tensor.New
-// makes of a slice of one number, may stand for any shape of one element.
+// Call runs the graph with one value for each input and returns one value for each output. Each value must have its
+// input's dtype and shape and be stored by rows. A value of shape (), which tensor.New makes from a slice of one
+// number, fits any input with one element. Call copies the values given and doesn't keep them. The caller owns the
+// values returned. They have the shapes of their nodes; a scalar has shape (), and its Data is a number.
 func (f *Function) Call(values ...*tensor.Dense) ([]*tensor.Dense, error) {
 	p, err := f.take()
 	if err != nil {
@@ -58,7 +61,7 @@ func (f *Function) Call(values ...*tensor.Dense) ([]*tensor.Dense, error) {
 	return out, nil
 }
 
-// take returns a program that no other call uses.
+// take returns a program that no other call is using.
 func (f *Function) take() (*program, error) {
 	f.mu.Lock()
 	if last := len(f.free) - 1; last >= 0 {
@@ -81,8 +84,8 @@ func (f *Function) leave(p *program) {
 type program struct {
 	inputs, outputs G.Nodes
 
-	// read is what the machine reads the outputs into. It is allocated separately: a pointer cycle through the machine,
-	// which has a finalizer, is never freed.
+	// read receives the outputs' values. It is allocated separately because the machine has a finalizer, and a pointer
+	// cycle through it would never be freed.
 	read []G.Value
 	vm   G.VM
 }
@@ -90,7 +93,7 @@ type program struct {
 // newProgram builds a graph and compiles it.
 func newProgram(build func(b *Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error)) (p *program, err error) {
 	defer func() {
-		if x := recover(); x != nil { // Gorgonia's way to say that a graph doesn't compile
+		if x := recover(); x != nil { // Gorgonia panics if a graph doesn't compile
 			p, err = nil, fmt.Errorf("function: building the graph: %v", x)
 		}
 	}()
@@ -118,7 +121,7 @@ func newProgram(build func(b *Build, g *G.ExprGraph) (inputs, outputs G.Nodes, e
 	return p, nil
 }
 
-// ownMemory gives an input a tensor, which set copies to. A scalar has none.
+// ownMemory gives an input a tensor for set to copy to. A scalar needs none.
 func ownMemory(n *G.Node) error {
 	if n.IsScalar() {
 		return nil
@@ -129,22 +132,22 @@ func ownMemory(n *G.Node) error {
 	return G.Let(n, tensor.New(tensor.WithShape(n.Shape()...), tensor.Of(n.Dtype())))
 }
 
-// check checks what build returned.
+// check checks the nodes that build returned.
 func (p *program) check(g *G.ExprGraph) error {
 	if len(p.outputs) == 0 {
-		return errors.New("there are no outputs: return the nodes that a call is to return the values of")
+		return errors.New("there are no outputs: return the nodes whose values a call returns")
 	}
 	for i, n := range p.outputs {
 		if n.Graph() != g {
-			return fmt.Errorf("output %d must be a node of the graph that is given, got %v", i, n)
+			return fmt.Errorf("output %d must be a node of the given graph, got %v", i, n)
 		}
 	}
 	for i, n := range p.inputs {
 		if n.Graph() != g || !n.IsVar() {
-			return fmt.Errorf("input %d must be an input node of the graph that is given, got %v", i, n)
+			return fmt.Errorf("input %d must be an input node of the given graph, got %v", i, n)
 		}
 		if slices.Contains(p.inputs[:i], n) {
-			return fmt.Errorf("input %q is returned twice, or shares name, dtype and shape with another one, so that Gorgonia made them one node", n.Name())
+			return fmt.Errorf("input %q is returned twice, or Gorgonia merged it with another input of the same name, dtype and shape", n.Name())
 		}
 	}
 	for _, n := range g.AllNodes() {
@@ -166,8 +169,8 @@ func (p *program) set(values []*tensor.Dense) error {
 		if v.Dtype() != n.Dtype() || !fits {
 			return fmt.Errorf("input %q must be %v of shape %v, got %v of shape %v", n.Name(), n.Dtype(), n.Shape(), v.Dtype(), v.Shape())
 		}
-		if v.DataOrder().IsColMajor() { // which tensor.Copy takes for rows
-			return fmt.Errorf("input %q must be stored by rows, got a tensor that is stored by columns", n.Name())
+		if v.DataOrder().IsColMajor() { // tensor.Copy would read them as rows
+			return fmt.Errorf("input %q must be stored by rows, got a tensor stored by columns", n.Name())
 		}
 		var err error
 		if n.IsScalar() {
@@ -182,11 +185,11 @@ func (p *program) set(values []*tensor.Dense) error {
 	return nil
 }
 
-// run runs the graph, and returns the outputs' values.
+// run runs the graph and returns the outputs' values.
 func (p *program) run() ([]*tensor.Dense, error) {
-	clear(p.read)       // as a Read clones what it reads into nil, and writes over anything else
-	defer clear(p.read) // what is returned isn't kept
-	defer p.vm.Reset()  // however this run ends, the next one must start at the beginning
+	clear(p.read)       // gorgonia.Read allocates if the destination is nil, and otherwise overwrites it
+	defer clear(p.read) // the caller owns the values
+	defer p.vm.Reset()  // the next run must start at the beginning, even after an error
 	if err := p.vm.RunAll(); err != nil {
 		return nil, err
 	}
@@ -197,7 +200,7 @@ func (p *program) run() ([]*tensor.Dense, error) {
 		if !ok { // a scalar
 			dense = tensor.New(tensor.FromScalar(v.Data()))
 		}
-		if !slices.Equal(dense.Shape(), shape) { // as of a batch of one, whose values Gorgonia may make scalars
+		if !slices.Equal(dense.Shape(), shape) { // Gorgonia may return a scalar for a batch of one
 			if err := dense.Reshape(shape...); err != nil {
 				return nil, fmt.Errorf("output %d: %w", i, err)
 			}

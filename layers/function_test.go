@@ -14,7 +14,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A model is called with the ids of two sequences, and copies of their logits come back.
+// A Function takes the ids of two sequences and returns their logits.
 func ExampleFunction() {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	check(err)
@@ -44,7 +44,7 @@ func vector64(x ...float64) *tensor.Dense {
 	return tensor.New(tensor.WithShape(len(x)), tensor.WithBacking(x))
 }
 
-// timesNumber is a·x of a matrix and a scalar, and the sum of it.
+// timesNumber returns a·x for a matrix x and a scalar a, and its sum.
 func timesNumber(rows, columns int) func(*layers.Build, *G.ExprGraph) (in, out G.Nodes, err error) {
 	return func(_ *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
 		x := G.NewMatrix(g, tensor.Float64, G.WithName("x"), G.WithShape(rows, columns))
@@ -111,7 +111,7 @@ func TestFunctionValues(t *testing.T) {
 	}
 }
 
-// TestFunctionAfterAnError is as good as new.
+// TestFunctionAfterAnError checks that a Function still works after a failed call.
 func TestFunctionAfterAnError(t *testing.T) {
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1))
 	e := must[*layers.Embedding](t)(layers.NewEmbedding(p, 3, 2, layers.Init{}))
@@ -141,7 +141,7 @@ func TestFunctionErrors(t *testing.T) {
 		{"an error", func(*layers.Build, *G.ExprGraph) (in, out G.Nodes, err error) { return nil, nil, errors.New("mine") }, "mine"},
 		{"a panic", func(*layers.Build, *G.ExprGraph) (in, out G.Nodes, err error) { panic("mine") }, "function: building the graph: mine"},
 		{"no outputs", func(_ *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) { return nodes{x(g)}, nil, nil }, "no outputs"},
-		{"an output of another graph", func(_ *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+		{"an output in another graph", func(_ *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
 			return nodes{x(g)}, nodes{x(g), x(G.NewGraph())}, nil
 		}, "output 1 must be"},
 		{"an input that is computed", func(_ *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
@@ -150,7 +150,7 @@ func TestFunctionErrors(t *testing.T) {
 		{"one input twice", func(_ *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
 			return nodes{x(g), x(g)}, nodes{x(g)}, nil
 		}, `input "x" is returned twice`},
-		{"an input that no machine has memory for", func(_ *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+		{"an input too large for any machine", func(_ *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
 			x := G.NewVector(g, tensor.Float64, G.WithName("x"), G.WithShape(1<<60))
 			return nodes{x}, nodes{x}, nil
 		}, `input "x" of shape (1152921504606846976): `},
@@ -183,7 +183,7 @@ func TestFunctionErrors(t *testing.T) {
 	}
 }
 
-// small is a decoder as a function of five ids.
+// small returns a decoder as a Function of five ids.
 func small(t testing.TB, p *layers.Params) *layers.Function {
 	d := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{
 		Vocab: 20, Dim: 32, Layers: 2, Positions: layers.Rotary{}, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}},
@@ -199,7 +199,7 @@ func fiveIDs(i int) *tensor.Dense {
 	return tensor.New(tensor.WithBacking([]int{i % 20, (i + 3) % 20, 7, 2 * i % 20, 5}))
 }
 
-// TestFunctionServesGoroutines calls one function from eight goroutines: each call gets its own answer.
+// TestFunctionServesGoroutines calls one Function from eight goroutines: each call gets its own answer.
 func TestFunctionServesGoroutines(t *testing.T) {
 	f := small(t, must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1)))
 	const goroutines, calls = 8, 12
@@ -212,7 +212,7 @@ func TestFunctionServesGoroutines(t *testing.T) {
 	for k := range goroutines {
 		wg.Go(func() {
 			for i := range calls {
-				i := (i + k) % calls // the values are shared, too
+				i := (i + k) % calls // goroutines also share the values
 				out, err := f.Call(values[i])
 				if err != nil {
 					t.Error(err)
@@ -225,13 +225,13 @@ func TestFunctionServesGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
-// TestFunctionsAreFreed makes functions and lets go of them, and calls one often: memory stays where it was.
+// TestFunctionsAreFreed makes and drops Functions, and calls one often: memory use doesn't grow.
 func TestFunctionsAreFreed(t *testing.T) {
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 	f := small(t, p)
 	must[[]*tensor.Dense](t)(f.Call(fiveIDs(1)))
 	before := memory.HeapInUse()
-	const rounds, limit = 30, 1 << 20 // a graph holds some 100 kB
+	const rounds, limit = 30, 1 << 20 // a graph takes about 100 kB
 	for i := range rounds {
 		p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 		must[[]*tensor.Dense](t)(small(t, p).Call(fiveIDs(i)))

@@ -17,7 +17,7 @@ func TestGradientsOfMultiHeadAttention(t *testing.T) {
 	add := func(name string, config config, forward func(c *bench, a *layers.MultiHeadAttention) *G.Node) {
 		cases = append(cases, gradientCase{name, func(c *bench) *G.Node { return forward(c, c.multiHead(4, config)) }})
 	}
-	// self attends from a batch of 2 sequences of 3 to itself.
+	// self is self-attention in a batch of 2 sequences of length 3.
 	self := func(mask func(c *bench) mask) func(c *bench, a *layers.MultiHeadAttention) *G.Node {
 		return func(c *bench, a *layers.MultiHeadAttention) *G.Node {
 			x := c.in("x", 2, 3, 4)
@@ -41,7 +41,7 @@ func TestGradientsOfMultiHeadAttention(t *testing.T) {
 	add("causal", two, self(func(*bench) mask { return mask{Causal: true} }))
 	add("lengths", two, self(func(c *bench) mask { return mask{KeyLengths: c.lengths(0, 2)} }))
 	add("allow with an empty row", two, self(func(c *bench) mask { return mask{Allow: c.allow([]int{2}, 2, 1, 3, 3)} }))
-	add("bias a head", two, self(func(c *bench) mask { return mask{Bias: c.bias(2, 1, 3)} }))
+	add("bias per head", two, self(func(c *bench) mask { return mask{Bias: c.bias(2, 1, 3)} }))
 	add("window", four, self(func(*bench) mask { return mask{Window: &window{Left: 1, Right: 1}} }))
 	add("window, causal", four, self(func(*bench) mask { return mask{Causal: true, Window: &window{Left: 1, Right: -1}} }))
 	add("slopes", four, self(func(c *bench) mask { return mask{Slopes: must[[]float64](c)(layers.ALiBi{}.Slopes(4))} }))

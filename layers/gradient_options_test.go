@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
-// attend adds a call, in float64, to the bench's graph, in the form that its Build says.
+// attend adds a call in float64 to the bench's graph, in the form chosen by its Build.
 func (c *bench) attend(call *onnxCall, l onnxLayout) *G.Node {
 	c.Helper()
 	q, k, v, o, wrt := call.build(c.g, l, tensor.Float64)
@@ -21,8 +21,9 @@ func (c *bench) attend(call *onnxCall, l onnxLayout) *G.Node {
 	return c.node(layers.ScaledDotProduct(c.b, q, k, v, o))
 }
 
-// TestGradientsOfOptions holds the gradients of every option to finite differences, in both forms: those of queries,
-// keys and values, of past ones, and of the bias. Then it has a cost for which the composed form's stages count too.
+// TestGradientsOfOptions compares gradients with finite differences for every option, in both forms: with respect to
+// queries, keys, values, past keys and values, and the bias. Further cases use a cost that includes the stages of the
+// composed form.
 func TestGradientsOfOptions(t *testing.T) {
 	type mask = layers.Mask
 	options := func(m mask) layers.AttentionOptions { return layers.AttentionOptions{Mask: m} }
@@ -30,7 +31,7 @@ func TestGradientsOfOptions(t *testing.T) {
 	var cases []gradientCase
 	for i, tc := range []struct {
 		name string
-		call onnxCall // of a batch of 2, 2 heads, 3 queries and 4 keys, unless it says otherwise
+		call onnxCall // by default a batch of 2, 2 heads, 3 queries and 4 keys
 	}{
 		{"none", onnxCall{}},
 		{"scale", onnxCall{options: scaled(-0.8)}},
@@ -43,7 +44,7 @@ func TestGradientsOfOptions(t *testing.T) {
 		{"window on the right", onnxCall{options: within(-1, 1)}},
 		{"window on both sides", onnxCall{options: within(1, 1)}},
 		{"window and causal", onnxCall{options: causalWithin(1, -1)}},
-		{"window that some queries are outside of", onnxCall{options: offset(2, within(0, 0))}},
+		{"window without keys for some queries", onnxCall{options: offset(2, within(0, 0))}},
 		{"offset", onnxCall{options: offset(1, causal())}},
 		{"offset below 0", onnxCall{options: offset(-2, causal())}},
 		{"offsets", onnxCall{options: causal(), offsets: []int{1, -1}}},
@@ -63,8 +64,8 @@ func TestGradientsOfOptions(t *testing.T) {
 		{"grouped heads and bias", onnxCall{onnxSizes: onnxSizes{H: 4, G: 2}, bias: random(3, 4, 1, 4)}},
 		{"past", onnxCall{onnxSizes: past}},
 		{"past and causal", onnxCall{onnxSizes: past, options: causal()}},
-		{"past and a window that it is outside of", onnxCall{onnxSizes: past, options: within(0, -1)}},
-		{"past and a mask as long as it", onnxCall{onnxSizes: past, bias: random(3, 1, 2)}},
+		{"past outside the window", onnxCall{onnxSizes: past, options: within(0, -1)}},
+		{"past and a mask of its length", onnxCall{onnxSizes: past, bias: random(3, 1, 2)}},
 		{"past and offsets", onnxCall{onnxSizes: past, options: causal(), offsets: []int{0, -2}}},
 		{"past of grouped heads", onnxCall{onnxSizes: onnxSizes{P: 1, H: 4, G: 2}, options: causal()}},
 		{"everything", onnxCall{onnxSizes: onnxSizes{P: 2, H: 4, G: 2}, offsets: []int{0, -1}, lengths: []int{6, 4}, allow: bools("xxx.xx", 6), bias: random(3, 4, 1, 5),
@@ -99,8 +100,8 @@ func TestGradientsOfOptions(t *testing.T) {
 	checkGradients(t, cases)
 }
 
-// attendStages is the cost of a call in which every stage of the composed form counts; not where keys are masked, which
-// has scores of −Inf, those with the mask.
+// attendStages returns a cost that includes every stage of the composed form. It leaves out Masked if keys are masked,
+// because those scores are −Inf.
 func (c *bench) attendStages(call *onnxCall, l onnxLayout) *G.Node {
 	q, k, v, o, wrt := call.build(c.g, l, tensor.Float64)
 	c.wrt = wrt
@@ -116,14 +117,15 @@ func (c *bench) attendStages(call *onnxCall, l onnxLayout) *G.Node {
 	return cost
 }
 
-// TestGradientsOfRandomOptions checks the derivatives of calls with any options along a random direction of each input.
+// TestGradientsOfRandomOptions checks the derivatives of calls with random options along a random direction of each
+// input.
 func TestGradientsOfRandomOptions(t *testing.T) {
 	t.Parallel()
 	drawRounds(t, 40, func(r *rand.Rand, what string) {
 		call, l := drawCall(r, 40)
 		if call.bias != nil {
 			for i, x := range call.bias.Float64s() {
-				call.bias.Float64s()[i] = max(x, -2) // no difference can be taken at −Inf
+				call.bias.Float64s()[i] = max(x, -2) // finite differences need finite values
 			}
 		}
 		for _, composed := range []bool{false, true} {
@@ -137,8 +139,8 @@ func TestGradientsOfRandomOptions(t *testing.T) {
 	})
 }
 
-// TestFormsDropTheSame runs training graphs several times: a run's dropout depends on the seed and on how many came
-// before it, and not on the form. TestOnnxDropout has what it does to outputs and gradients.
+// TestFormsDropTheSame runs training graphs several times: dropout depends on the seed and the run's number, not on the
+// form. TestOnnxDropout checks the effect on outputs and gradients.
 func TestFormsDropTheSame(t *testing.T) {
 	const runs = 3
 	for _, name := range []string{"attention", "multi-head attention"} {
@@ -155,7 +157,7 @@ func TestFormsDropTheSame(t *testing.T) {
 				a := c.multiHead(8, layers.AttentionConfig{Heads: 4, KeyValueHeads: 2, Dropout: 0.3, Softcap: 2})
 				x := c.in("x", 2, 6, 8)
 				x1 := c.node(a.Forward(c.b, x, x, x, layers.Mask{Causal: true}))
-				y = c.node(a.Forward(c.b, x1, x1, x1, layers.Mask{})) // a second dropout, of the same sizes
+				y = c.node(a.Forward(c.b, x1, x1, x1, layers.Mask{})) // a second dropout with the same sizes
 			}
 			wrt := append(c.wrt, c.b.Learnables()...)
 			nodes := append(G.Nodes{y}, gradients(t, weigh(t, y, input(c.g, "w", random(2, y.Shape()...))), wrt...)...)

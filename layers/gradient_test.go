@@ -12,13 +12,13 @@ import (
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
-// A bench is what a gradient case builds with.
+// A bench holds the graph, parameters and inputs of a gradient case.
 type bench struct {
 	*testing.T
 	g   *G.ExprGraph
 	p   *layers.Params
 	b   *layers.Build
-	dt  tensor.Dtype // of the parameters
+	dt  tensor.Dtype // dtype of the parameters
 	wrt G.Nodes      // float inputs
 }
 
@@ -26,21 +26,21 @@ func newBench(t *testing.T) *bench {
 	return &bench{T: t, g: G.NewGraph(), p: newParams(t), b: &layers.Build{Mode: layers.Training}, dt: tensor.Float64}
 }
 
-// in is a random float64 input, whose gradient is checked.
+// in returns a random float64 input. Its gradient is checked.
 func (c *bench) in(name string, shape ...int) *G.Node {
 	n := input(c.g, name, as(c.dt, random(uint64(len(c.wrt)+1), shape...)))
 	c.wrt = append(c.wrt, n)
 	return n
 }
 
-// bias is the float mask.
+// bias returns a float mask.
 func (c *bench) bias(shape ...int) *G.Node { return c.in("bias", shape...) }
 
 func (c *bench) ints(name string, values []int, shape ...int) *G.Node {
 	return input(c.g, name, dense(values, shape...))
 }
 
-// allow is a mask that is false at every third place, and all false in the rows given.
+// allow returns a mask that is false at every third element and in all of the given rows.
 func (c *bench) allow(empty []int, shape ...int) *G.Node {
 	values := make([]bool, tensor.Shape(shape).TotalSize())
 	width := shape[len(shape)-1]
@@ -58,17 +58,17 @@ func (c *bench) node(n *G.Node, err error) *G.Node {
 	return node(c)(n, err)
 }
 
-// A gradientCase builds an expression: a scalar, or what is projected to one.
+// A gradientCase builds an expression. If it isn't a scalar, it is projected to one.
 type gradientCase struct {
 	name  string
 	build func(c *bench) *G.Node
 }
 
-// mayVanish tells checkGradients that a weight's gradient may be zero, as where there is one key, or one class.
+// mayVanish tells checkGradients that a weight's gradient may be zero, for example with only one key or class.
 const mayVanish = true
 
-// graph builds a case in one form, with random parameters: its cost, the float inputs and parameters, and nodes of its
-// value and of the gradients of the cost.
+// graph builds a case in one form, with random parameters. It returns the cost, the float inputs and parameters, and
+// the nodes of the value and of the cost's gradients.
 func (tc gradientCase) graph(t *testing.T, composed bool) (cost *G.Node, wrt, values G.Nodes) {
 	c := newBench(t)
 	c.b.Composed = composed
@@ -82,9 +82,8 @@ func (tc gradientCase) graph(t *testing.T, composed bool) (cost *G.Node, wrt, va
 	return cost, wrt, append(values, gradients(t, cost, wrt...)...)
 }
 
-// checkGradients holds every gradient, of every float input and every parameter, to finite differences, and insists
-// that those of weights aren't all zero. Where the composed form makes other nodes, it holds their values and gradients
-// to the fused form's.
+// checkGradients compares the gradients of all float inputs and parameters with finite differences. The gradient of a
+// weight must not be all zero. If the composed form has other nodes, it compares values and gradients of both forms.
 func checkGradients(t *testing.T, cases []gradientCase, vanish ...bool) {
 	t.Parallel()
 	for _, tc := range cases {
@@ -104,7 +103,7 @@ func checkGradients(t *testing.T, cases []gradientCase, vanish ...bool) {
 			}
 			other, _, values := tc.graph(t, true)
 			if len(other.Graph().AllNodes()) == len(cost.Graph().AllNodes()) {
-				return // it has no attention
+				return // the case has no attention
 			}
 			for i, want := range read(t, values...) {
 				near(t, fmt.Sprintf("composed: value, or gradient %d of %v", i, wrt), fused[i], want, 1e-12)
@@ -156,7 +155,7 @@ func TestGradientsOfLayers(t *testing.T) {
 			if len(shape) == 2 {
 				return c.node(l.Embed(c.b, c.in("x", shape...), c.ints("positions", []int{2}, 1)))
 			}
-			return c.node(l.Embed(c.b, c.in("x", shape...), c.ints("positions", []int{5, 0, 0, 3, 2, 3}, 2, 3))) // one twice
+			return c.node(l.Embed(c.b, c.in("x", shape...), c.ints("positions", []int{5, 0, 0, 3, 2, 3}, 2, 3))) // 0 and 3 twice
 		})
 		add(fmt.Sprintf("sinusoidal positions of %v", tensor.Shape(shape)), func(c *bench) *G.Node {
 			return c.node(layers.Sinusoidal{}.Embed(c.b, c.in("x", shape...), nil))
@@ -188,7 +187,7 @@ func TestGradientsOfLayers(t *testing.T) {
 	checkGradients(t, cases)
 }
 
-// TestSizesOfOne runs and checks what Gorgonia may take for scalars or vectors.
+// TestSizesOfOne checks axes of size 1, which Gorgonia may mistake for scalars or vectors.
 func TestSizesOfOne(t *testing.T) {
 	var cases []gradientCase
 	for name, shape := range map[string][]int{"(1)": {1}, "(1, 1)": {1, 1}, "(1, 1, 1)": {1, 1, 1}, "(1, 1, 1, 1)": {1, 1, 1, 1}} {
@@ -257,8 +256,8 @@ func TestSizesOfOne(t *testing.T) {
 	checkGradients(t, cases, mayVanish)
 }
 
-// TestGradientsBesideMinusInfinity has a bias with −Inf in it: the elements that are finite are checked, through a node
-// that adds them up, and those at −Inf must have a gradient of 0.
+// TestGradientsBesideMinusInfinity uses a bias with −Inf elements. Their gradient must be 0; the gradients of the
+// finite elements are checked through a node that adds them to the −Inf.
 func TestGradientsBesideMinusInfinity(t *testing.T) {
 	c := newBench(t)
 	hole := input(c.g, "hole", dense([]float64{0, -inf, 0, 0, -inf, -inf, -inf, -inf, 0, 0, 0, -inf}, 3, 4))
@@ -278,7 +277,7 @@ func TestGradientsBesideMinusInfinity(t *testing.T) {
 	}
 }
 
-// everyActivation is every one there is.
+// everyActivation lists all activations.
 var everyActivation = func() (all []layers.Activation) {
 	for a := layers.ReLU; ; a++ {
 		if _, err := a.MarshalText(); err != nil {
@@ -293,7 +292,7 @@ func (c *bench) feedForward(dim int, config layers.FeedForwardConfig) *layers.Fe
 	return must[*layers.FeedForward](c)(layers.NewFeedForward(c.p, dim, config))
 }
 
-// positions are none, or those of a batch's first elements, or those of all elements, by rank.
+// positions returns, by rank, nil (0), the positions of the first elements (1) or of all elements (2).
 func (c *bench) positions(x *G.Node, rank int) *G.Node {
 	s := x.Shape()
 	batch, length := 1, s[len(s)-2]

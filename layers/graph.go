@@ -6,13 +6,14 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// CheckGraph checks that Gorgonia can tell the nodes of a finished graph apart, and returns an error if it
-// can't. Call it before gorgonia.NewTapeMachine; a Function, train, decode and gradcheck do.
+// CheckGraph returns an error if Gorgonia can't tell two nodes of a finished graph apart. Call it before
+// gorgonia.NewTapeMachine. A Function and the packages train, decode and gradcheck call it themselves.
 //
-// A machine takes two nodes for one if their hashes, of 32 bits, are equal: among 1,000 nodes that happens once in some
-// 10,000 graphs. The layers of this package give their own nodes other hashes then. Inputs, parameters and Gorgonia's
-// own nodes can't be given one, but renaming an input or a parameter changes the hashes of all that depends on it.
+// A machine treats two nodes as one if their 32-bit hashes are equal. With 1,000 nodes, this happens in about one graph
+// in 10,000. Layers of this package then change the hashes of their own nodes. They can't change the hashes of inputs,
+// parameters and Gorgonia's own nodes. Renaming an input or a parameter changes its hash and the hashes of all nodes
+// that depend on it.
 //
-// CheckGraph can't see two of Gorgonia's own nodes that were taken for one while the graph was built: adding a node
-// returns an earlier one of the same operation and hash, whatever its inputs are, and only that one is left.
+// CheckGraph can't detect that Gorgonia merged two of its own nodes while the graph was built: adding a node returns an
+// earlier node with the same operation and hash, whatever its inputs, so only one of the two exists.
 func CheckGraph(g *G.ExprGraph) error { return ops.Distinct(g) }

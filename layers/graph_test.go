@@ -8,16 +8,17 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/layers/gradcheck"
 	"github.com/heed-go/heed/train"
 )
 
-// The hashes of two 2×2 inputs of these names are equal, in float64.
+// Two float64 inputs of shape (2, 2) with these names have equal hashes.
 const keyTwin, valueTwin = "t77989", "t1101292"
 
-// TestCollidingNames has two inputs that Gorgonia takes for one: each place that builds a machine refuses the graph.
+// TestCollidingNames uses two inputs that Gorgonia can't tell apart: all code that builds a machine refuses the graph.
 func TestCollidingNames(t *testing.T) {
 	square := func(g *G.ExprGraph, name string) *G.Node {
 		return input(g, name, dense([]float64{1, 2, 3, 4}, 2, 2))
@@ -78,9 +79,11 @@ func TestCollidingNames(t *testing.T) {
 	}
 }
 
-// TestManyBlocks builds a training graph of 300 blocks, in which no two of some thousand nodes have one hash, and runs
-// one of 40: Gorgonia's time to compile grows with the square of the nodes.
+// TestManyBlocks builds a training graph with 300 blocks and checks that no two of its thousands of nodes have the same
+// hash. It runs only a graph with 40 blocks, because Gorgonia's time to compile grows with the square of the number of
+// nodes.
 func TestManyBlocks(t *testing.T) {
+	testseed.Slow(t)
 	build := func(blocks int) *G.Node {
 		model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), layers.ModelConfig{
 			Vocab: 3, Positions: layers.Rotary{}, Dim: 2, Layers: blocks, Block: layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Hidden: 2}},
@@ -97,7 +100,7 @@ func TestManyBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(g.AllNodes()); n < 10_000 {
-		t.Errorf("the graph has %d nodes only", n)
+		t.Errorf("the graph has only %d nodes", n)
 	}
 	if got := read(t, build(40))[0][0]; math.IsNaN(got) || got < 0.1 || got > 10 {
 		t.Errorf("the loss is %v", got)

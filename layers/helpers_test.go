@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// must returns v, or ends the test.
+// must returns v, or ends the test if there is an error.
 func must[T any](t testing.TB) func(v T, err error) T {
 	return func(v T, err error) T {
 		t.Helper()
@@ -24,15 +24,15 @@ func must[T any](t testing.TB) func(v T, err error) T {
 	}
 }
 
-// node checks what adds a node to a graph, as in node(t)(layer.Forward(b, x)).
+// node returns a node, or ends the test if there is an error: node(t)(layer.Forward(b, x)).
 func node(t testing.TB) func(n *G.Node, err error) *G.Node { return must[*G.Node](t) }
 
-// newParams is an empty set of float64 parameters.
+// newParams returns an empty set of float64 parameters.
 func newParams(t testing.TB) *layers.Params {
 	return must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1))
 }
 
-// random is a float64 tensor of about unit size.
+// random returns a float64 tensor with elements of about unit size.
 func random(seed uint64, shape ...int) *tensor.Dense {
 	r := rand.New(rand.NewPCG(seed, 7))
 	values := make([]float64, tensor.Shape(shape).TotalSize())
@@ -42,14 +42,14 @@ func random(seed uint64, shape ...int) *tensor.Dense {
 	return dense(values, shape...)
 }
 
-// randomise gives every parameter random values, biases included: at 0 they would hide a mistake.
+// randomise gives every parameter random values. Biases of 0 could hide a mistake.
 func randomise(p *layers.Params) {
 	for i, q := range p.All() {
 		copy(q.Value.Float64s(), random(uint64(100+i), q.Value.Shape()...).Float64s())
 	}
 }
 
-// dense is a tensor over values. Its shape is kept as given, sizes of 1 included.
+// dense returns a tensor that uses values. It keeps the given shape, also axes of size 1.
 func dense[T any](values []T, shape ...int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values))
 }
@@ -66,12 +66,12 @@ func as(dt tensor.Dtype, v *tensor.Dense) *tensor.Dense {
 	return dense(values, v.Shape()...)
 }
 
-// input is a named input node over a tensor.
+// input returns a named input node with the tensor as its value.
 func input(g *G.ExprGraph, name string, v *tensor.Dense) *G.Node {
 	return G.NewTensor(g, v.Dtype(), v.Dims(), G.WithShape(v.Shape()...), G.WithName(name), G.WithValue(v))
 }
 
-// floats copies the elements of a value, in order, as float64.
+// floats returns the elements of a value as float64, in order.
 func floats(t testing.TB, v G.Value) []float64 {
 	t.Helper()
 	switch d := v.Data().(type) {
@@ -102,13 +102,13 @@ func read(t testing.TB, nodes ...*G.Node) [][]float64 {
 	return out
 }
 
-// tryRead is read that returns the run's error.
+// tryRead is like read, but returns the run's error.
 func tryRead(t testing.TB, nodes ...*G.Node) ([][]float64, error) {
 	t.Helper()
 	return runner(t, nodes...)()
 }
 
-// runner compiles a graph, and returns what runs it and returns the elements of the given nodes.
+// runner compiles a graph. The function that it returns runs the graph and returns the elements of the given nodes.
 func runner(t testing.TB, nodes ...*G.Node) func() ([][]float64, error) {
 	t.Helper()
 	values := make([]G.Value, len(nodes))
@@ -131,7 +131,7 @@ func runner(t testing.TB, nodes ...*G.Node) func() ([][]float64, error) {
 	}
 }
 
-// forwardWeights is an attention's Forward, and the weights that it captures.
+// forwardWeights calls an attention's Forward, and also returns the captured weights.
 func forwardWeights(a attention, b *layers.Build, q, k, v *G.Node, m layers.Mask) (out, weights *G.Node, err error) {
 	b.CaptureWeights = true
 	if out, err = a.Forward(b, q, k, v, m); err != nil {
@@ -145,25 +145,25 @@ type attention interface {
 	Forward(b *layers.Build, query, key, value *G.Node, m layers.Mask) (*G.Node, error)
 }
 
-// scaledDotProduct is the output and the weights of ScaledDotProductStages, those that dropout left.
+// scaledDotProduct returns the output of ScaledDotProductStages and the weights after dropout.
 func scaledDotProduct(b *layers.Build, q, k, v *G.Node, o layers.AttentionOptions) (out, weights *G.Node, err error) {
 	st, err := layers.ScaledDotProductStages(b, q, k, v, o)
 	return st.Output, st.Dropped, err
 }
 
-// gradients are the nodes of the gradients of cost.
+// gradients returns the nodes of the gradients of cost.
 func gradients(t testing.TB, cost *G.Node, wrt ...*G.Node) G.Nodes {
 	t.Helper()
 	return must[G.Nodes](t)(G.Grad(cost, wrt...))
 }
 
-// weigh is the cost Σ wᵢyᵢ.
+// weigh returns the cost Σ wᵢyᵢ.
 func weigh(t testing.TB, y, w *G.Node) *G.Node {
 	t.Helper()
 	return node(t)(G.Sum(node(t)(G.HadamardProd(y, w))))
 }
 
-// sameBits reports where two slices differ in a bit, or hold something that isn't finite.
+// sameBits reports an error if two slices differ in a bit, or if an element isn't finite.
 func sameBits(t testing.TB, what string, got, want []float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -172,14 +172,14 @@ func sameBits(t testing.TB, what string, got, want []float64) {
 	}
 	for i := range got {
 		if math.Float64bits(got[i]) != math.Float64bits(want[i]) || math.IsNaN(got[i]) || math.IsInf(got[i], 0) {
-			t.Errorf("%s: element %d is %v, want %v, to the bit", what, i, got[i], want[i])
+			t.Errorf("%s: element %d is %v, want exactly %v", what, i, got[i], want[i])
 			return
 		}
 	}
 }
 
-// near reports where got is further from want than tol times the largest magnitude in want, or times 1 if that is
-// smaller: tensors here are of about unit size, and some gradients are sums that cancel to nothing.
+// near reports an error if got and want differ by more than tol times the largest magnitude in want, or tol if that
+// magnitude is below 1: some gradients are sums of about unit size that cancel.
 func near(t testing.TB, what string, got, want []float64, tol float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -198,7 +198,7 @@ func near(t testing.TB, what string, got, want []float64, tol float64) {
 	}
 }
 
-// leftOut reports whether a case is left out with -short, as two of three are, which their names decide.
+// leftOut reports whether -short skips a case. It skips two of three, by their names.
 func leftOut(name string) bool {
 	return testing.Short() && crc32.ChecksumIEEE([]byte(name))%3 != 0
 }
@@ -213,7 +213,7 @@ func allZero(x []float64) bool {
 	return true
 }
 
-// wantError checks that there is an error and that it says what it must.
+// wantError checks that there is an error whose text contains all parts.
 func wantError(t testing.TB, err error, parts ...string) {
 	t.Helper()
 	if err == nil {

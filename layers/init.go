@@ -12,32 +12,30 @@ import (
 )
 
 // An Init says how the values of a new parameter are drawn. For a weight of shape (O, I) the fan-in is I and the
-// fan-out O. The zero Init leaves it to what the parameter is part of: an Init that a configuration gives holds for all
-// that is made below it, unless that has an Init of its own, and xavier_uniform holds for weights where none is given.
+// fan-out O. The zero Init means the Init of the enclosing configuration; if no configuration sets one, weights use
+// xavier_uniform. Zeros, Ones, Normal and Uniform return an Init of the first four kinds:
 //
-// The kinds, of which Zeros, Ones, Normal and Uniform return the first four:
+//	zeros, ones      0 or 1
+//	normal           the normal distribution with mean 0 and standard deviation Scale
+//	uniform          uniform in [−Scale, Scale)
+//	xavier_uniform   uniform in ±√(6/(fan-in + fan-out)) (Glorot and Bengio, 2010)
+//	xavier_normal    the normal distribution with variance 2/(fan-in + fan-out)
+//	he_uniform       uniform in ±√(6/fan-in), for layers that a ReLU follows (He et al., 2015)
+//	he_normal        the normal distribution with variance 2/fan-in
 //
-//	zeros, ones      0, or 1
-//	normal           from the normal distribution with mean 0 and standard deviation Scale
-//	uniform          uniformly from [−Scale, Scale)
-//	xavier_uniform   uniformly from ±√(6/(fan-in + fan-out)) (Glorot and Bengio, 2010)
-//	xavier_normal    from the normal distribution with variance 2/(fan-in + fan-out)
-//	he_uniform       uniformly from ±√(6/fan-in), for layers that a ReLU follows (He et al., 2015)
-//	he_normal        from the normal distribution with variance 2/fan-in
-//
-// An Init with a Func can't go to JSON; the others are plain data.
+// An Init with a Func can't be written to JSON.
 type Init struct {
 	Kind  string  `json:"kind,omitzero"`
 	Scale float64 `json:"scale,omitzero"` // of normal and uniform; 0 for the others
 
-	// Func fills a parameter's values, in row-major order, from a seeded source, in place of a Kind.
+	// Func, used instead of a Kind, sets a parameter's values in row-major order. Its rng is seeded.
 	Func func(rng *rand.Rand, values []float64, shape []int) `json:"-"`
 }
 
 // MarshalJSON returns the Init as JSON. It is an error if it has a Func.
 func (i Init) MarshalJSON() ([]byte, error) {
 	if i.Func != nil {
-		return nil, errors.New("an Init with a Func can't go to JSON: use one with a Kind")
+		return nil, errors.New("an Init with a Func can't be written to JSON: use one with a Kind")
 	}
 	type plain Init
 	return json.Marshal(plain(i))
@@ -55,10 +53,10 @@ func Normal(std float64) Init { return Init{Kind: "normal", Scale: std} }
 // Uniform draws uniformly from [−limit, limit).
 func Uniform(limit float64) Init { return Init{Kind: "uniform", Scale: limit} }
 
-// An initialiser is a distribution that values are drawn from, and the scale that a fan-in and a fan-out ask for.
+// An initialiser is a distribution, and its scale as a function of fan-in and fan-out.
 type initialiser struct {
 	draw  func(rng *rand.Rand, scale float64) float64
-	scale func(in, out float64) float64 // nil where an Init's Scale says it
+	scale func(in, out float64) float64 // nil if the Init's Scale is used
 }
 
 var inits = kinds.Table[initialiser]{
@@ -76,7 +74,7 @@ func fixed(_ *rand.Rand, scale float64) float64     { return scale }
 func normal(rng *rand.Rand, scale float64) float64  { return rng.NormFloat64() * scale }
 func uniform(rng *rand.Rand, scale float64) float64 { return (2*rng.Float64() - 1) * scale }
 
-// or returns i, or what holds in its place if it is zero.
+// or returns i, or other if i is zero.
 func (i Init) or(other Init) Init {
 	if i.Kind == "" && i.Scale == 0 && i.Func == nil {
 		return other
@@ -84,16 +82,16 @@ func (i Init) or(other Init) Init {
 	return i
 }
 
-// fill fills the values of a parameter of a shape.
+// fill draws the values of a parameter.
 func (i Init) fill(rng *rand.Rand, values []float64, shape []int) error {
 	if i.Func != nil {
 		if i.Kind != "" || i.Scale != 0 {
-			return fmt.Errorf("an Init has either a Func or a Kind, got both, or a Scale, %q and %v", i.Kind, i.Scale)
+			return fmt.Errorf("an Init with a Func can't have a Kind or a Scale, got Kind %q and Scale %v", i.Kind, i.Scale)
 		}
 		i.Func(rng, values, shape)
 		for j, x := range values {
 			if !(math.Abs(x) <= ops.Largest) {
-				return fmt.Errorf("the Func of an Init must set numbers of at most %v in size, got %v at %d", ops.Largest, x, j)
+				return fmt.Errorf("the Func of an Init must set numbers of at most %v in size, got %v at element %d", ops.Largest, x, j)
 			}
 		}
 		return nil

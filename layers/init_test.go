@@ -11,7 +11,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestInitialisers checks mean, standard deviation and limits over many draws, in both dtypes.
+// TestInitialisers checks the mean, standard deviation and limits of many draws, in both dtypes.
 func TestInitialisers(t *testing.T) {
 	const out, in = 200, 400
 	for _, tc := range []struct {
@@ -53,7 +53,7 @@ func TestInitialisers(t *testing.T) {
 	}
 }
 
-// TestInitHoldsForWhatIsBelow has a model's Init fill every weight matrix that has none of its own.
+// TestInitHoldsForWhatIsBelow checks that a model's Init fills every weight matrix without an Init of its own.
 func TestInitHoldsForWhatIsBelow(t *testing.T) {
 	number := func(x float64) layers.Init {
 		return layers.Init{Func: func(_ *rand.Rand, values []float64, _ []int) {
@@ -69,14 +69,14 @@ func TestInitHoldsForWhatIsBelow(t *testing.T) {
 	}}))
 	for _, q := range p.All() {
 		want := 3.0
-		for _, of := range []struct {
+		for _, kind := range []struct {
 			part string
 			want float64
-		}{ // the first that a name has
+		}{ // the first part that a name contains decides
 			{"bias", 0}, {"norm", 1}, {"positions", 2}, {"embedding", 4}, {"output", 6}, {"down", 7}, {"attention", 5}, {"cross", 5},
 		} {
-			if strings.Contains(q.Name, of.part) {
-				want = of.want
+			if strings.Contains(q.Name, kind.part) {
+				want = kind.want
 				break
 			}
 		}
@@ -91,13 +91,13 @@ func TestInitErrors(t *testing.T) {
 		init layers.Init
 		want []string
 	}{
-		"no such kind":     {layers.Init{Kind: "orthogonal"}, []string{"orthogonal", "he_normal", "zeros"}},
-		"a scale alone":    {layers.Init{Scale: 0.02}, []string{`""`, "normal"}},
-		"scale below 0":    {layers.Normal(-1), []string{"Scale of normal", "from 0 to 1e+15", "-1"}},
-		"scale NaN":        {layers.Uniform(math.NaN()), []string{"Scale of uniform", "NaN"}},
-		"scale infinite":   {layers.Normal(math.Inf(1)), []string{"from 0 to 1e+15", "Inf"}},
-		"scale of none":    {layers.Init{Kind: "he_uniform", Scale: 1}, []string{"he_uniform has no Scale", "1"}},
-		"a func of a kind": {layers.Init{Kind: "ones", Func: func(*rand.Rand, []float64, []int) {}}, []string{"either a Func or a Kind", "ones"}},
+		"no such kind":      {layers.Init{Kind: "orthogonal"}, []string{"orthogonal", "he_normal", "zeros"}},
+		"a scale alone":     {layers.Init{Scale: 0.02}, []string{`""`, "normal"}},
+		"scale below 0":     {layers.Normal(-1), []string{"Scale of normal", "from 0 to 1e+15", "-1"}},
+		"scale NaN":         {layers.Uniform(math.NaN()), []string{"Scale of uniform", "NaN"}},
+		"scale infinite":    {layers.Normal(math.Inf(1)), []string{"from 0 to 1e+15", "Inf"}},
+		"scale of none":     {layers.Init{Kind: "he_uniform", Scale: 1}, []string{"he_uniform has no Scale", "1"}},
+		"a func and a kind": {layers.Init{Kind: "ones", Func: func(*rand.Rand, []float64, []int) {}}, []string{"a Func can't have a Kind", "ones"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := newParams(t).New("w", tc.init, 2, 3)

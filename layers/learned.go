@@ -8,14 +8,14 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// Learned adds a learned row of a table to the embeddings of each position (Gehring et al., 2017; Devlin et al., 2018).
+// Learned adds a learned vector to the embedding at each position (Gehring et al., 2017; Devlin et al., 2018).
 type Learned struct {
-	MaxLen int  `json:"max_len"`       // the longest sequence: the number of rows
-	Init   Init `json:"init,omitzero"` // Normal(1) if it is zero
+	MaxLen int  `json:"max_len"`       // length of the longest sequence
+	Init   Init `json:"init,omitzero"` // Normal(1) if zero
 }
 
-// New makes the table, the parameter "weight" of shape (MaxLen, dim). A position outside [0, MaxLen) is an error: of
-// the graph if it is counted from 0, and else when the graph runs.
+// New makes the table of vectors, the parameter "weight" of shape (MaxLen, dim). A position outside [0, MaxLen) is an
+// error: when the graph is built if positions count from 0, otherwise when it runs.
 func (c Learned) New(p *Params, dim int, _ AttentionConfig) (Positions, error) {
 	l := &learned{name: p.scopeName("learned positions")}
 	if err := positive(l.name, size{"MaxLen", c.MaxLen}, size{"Dim", dim}); err != nil {
@@ -35,7 +35,7 @@ type learned struct {
 // MaxLen returns the number of rows.
 func (l *learned) MaxLen() int { return l.weight.Value.Shape()[0] }
 
-// Embed adds to each position of x its row of the table.
+// Embed adds to each vector of x the table's row for its position.
 func (l *learned) Embed(b *Build, x, positions *G.Node) (*G.Node, error) {
 	s := l.weight.Value.Shape()
 	if err := checkSequence(l.name, "the input", x, l.weight.Value.Dtype(), s[1]); err != nil {
@@ -47,7 +47,7 @@ func (l *learned) Embed(b *Build, x, positions *G.Node) (*G.Node, error) {
 	}
 	if positions == nil {
 		if t := x.Shape()[x.Dims()-2]; t > s[0] {
-			return nil, fmt.Errorf("%s: a sequence may have at most %d positions, got %d", l.name, s[0], t)
+			return nil, fmt.Errorf("%s: a sequence can have at most %d positions, got %d", l.name, s[0], t)
 		}
 		return ops.AddRows(b.Env(), x, w)
 	}

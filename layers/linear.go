@@ -18,12 +18,12 @@ type Linear struct {
 // LinearConfig describes a Linear.
 type LinearConfig struct {
 	NoBias   bool `json:"no_bias,omitzero"`   // leave out b
-	Init     Init `json:"init,omitzero"`      // of W; see Init
-	BiasInit Init `json:"bias_init,omitzero"` // of b; Zeros if it is zero
+	Init     Init `json:"init,omitzero"`      // for W; see Init
+	BiasInit Init `json:"bias_init,omitzero"` // for b; Zeros if zero
 }
 
-// NewLinear makes a Linear that maps vectors of width in to width out, with the parameters "weight" and, unless NoBias,
-// "bias".
+// NewLinear makes a Linear that maps vectors of width in to vectors of width out. Its parameters are "weight" and,
+// unless NoBias, "bias".
 func NewLinear(p *Params, in, out int, c LinearConfig) (*Linear, error) {
 	l := &Linear{name: p.scopeName("linear")}
 	if err := positive(l.name, size{"the width of the input", in}, size{"the width of the output", out}); err != nil {
@@ -44,7 +44,7 @@ func (l *Linear) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	return l.forward(b, x, ops.Identity)
 }
 
-// forward does what Forward does and applies an activation, in one op.
+// forward is like Forward, followed by an activation in the same op.
 func (l *Linear) forward(b *Build, x *G.Node, act ops.Activation) (*G.Node, error) {
 	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[1]); err != nil {
 		return nil, err

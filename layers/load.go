@@ -12,44 +12,44 @@ import (
 	"github.com/heed-go/heed/internal/safetensors"
 )
 
-// LoadOptions say how the tensors of a file and the parameters find each other. The zero LoadOptions is for a file that
-// Save wrote of the same model.
+// LoadOptions say how Load matches the tensors of a file with the parameters. The zero LoadOptions is for a file that
+// Save wrote for the same model.
 type LoadOptions struct {
-	// PyTorch says that the file has the names and layouts of PyTorch, by the rule of SavePyTorch: the state dict of a
-	// module of the same parts, saved by safetensors.torch.save_file.
+	// PyTorch says that the file has PyTorch's names and layouts, described at SavePyTorch: the state dict of the
+	// corresponding module, saved by safetensors.torch.save_file.
 	PyTorch bool
 
-	// Rename, if it isn't nil, returns the file's name for a parameter's or, with PyTorch, for that of the rule, such
-	// as encoder.layers.0.self_attn.in_proj_weight.
+	// Rename, if not nil, returns the name of a tensor in the file. Its argument is the parameter's name or, with
+	// PyTorch, the name by SavePyTorch's rule, such as encoder.layers.0.self_attn.in_proj_weight.
 	Rename func(name string) string
 
-	// Drop, if it isn't nil, reports whether a tensor of the file, by the file's name, is to be left out as if the file
-	// hadn't it.
+	// Drop, if not nil, reports whether Load leaves out the tensor with this name in the file, as if the file didn't
+	// contain it.
 	Drop func(name string) bool
 
-	// Partial lets a parameter that the file doesn't have keep its value.
+	// Partial lets parameters that the file doesn't contain keep their values. Otherwise they are an error.
 	Partial bool
 
-	// Ignore leaves out what the file has besides the parameters.
+	// Ignore leaves out tensors that match no parameter. Otherwise they are an error.
 	Ignore bool
 }
 
-// Loaded is what Load read and left out.
+// Loaded lists what Load read and left out.
 type Loaded struct {
 	Metadata map[string]string // nil if the file has none
 	Kept     []string          // parameters that kept their values, in the order of All
 	Unused   []string          // tensors of the file that were dropped or ignored, in the file's order
 }
 
-// Load sets the whole set, whichever scope it is called on, to the values of a safetensors file. The parameters keep
-// their tensors and those their memory, so that every graph they are bound into has the new values in its next run. No
-// such graph may run meanwhile.
+// Load sets all parameters of the set, whichever scope it is called on, to the values of a safetensors file. The
+// parameters keep their tensors and memory, so graphs that they are bound into use the new values in their next run. No
+// such graph may run during Load.
 //
-// The file must have a tensor of the name and the shape of each parameter, and no other, where the options don't say
-// otherwise. Its dtypes may differ: F16, BF16, F32 and F64 are converted, rounding to the nearest value. It is an error
-// if a value is NaN, infinite or too large for the parameters' dtype, or if the file has a checksum, as all have that
-// Save wrote, and isn't what was written. On an error, no parameter has changed. What doesn't fit is found by the
-// file's header, before memory is spent, and named as the file has it.
+// Unless the options say otherwise, the file must have one tensor for each parameter, with its name and shape, and no
+// others. The dtypes may be F16, BF16, F32 and F64; Load rounds to the nearest value. Load returns an error if a value
+// is NaN, infinite or too large for the parameters' dtype, or if the file's checksum doesn't match. Files written by
+// Save have a checksum. After an error, no parameter has changed. Load finds missing, unexpected and differently shaped
+// tensors in the file's header, before it allocates memory, and its error gives their names in the file.
 func (p *Params) Load(path string, o LoadOptions) (Loaded, error) {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -63,7 +63,7 @@ func (p *Params) Load(path string, o LoadOptions) (Loaded, error) {
 	return l, nil
 }
 
-// Decode does what Load does, from a reader of size bytes: for weights that are embedded in a program, for instance.
+// Decode is like Load, but reads size bytes from r, for example weights embedded in a program.
 func (p *Params) Decode(r io.Reader, size int64, o LoadOptions) (Loaded, error) {
 	f, err := safetensors.NewFile(r, size)
 	if err != nil {
@@ -79,7 +79,7 @@ func (p *Params) load(f *safetensors.File, o LoadOptions) (Loaded, error) {
 	return load[float64](p.set, f, o)
 }
 
-// load sets every parameter that the options don't leave out to its part of the file's tensors, or none.
+// load sets the parameters from the file's tensors. On an error it sets none.
 func load[T float32 | float64](s *paramSet, f *safetensors.File, o LoadOptions) (Loaded, error) {
 	for _, q := range s.list {
 		if _, err := valuesOf[T](q); err != nil {
@@ -110,15 +110,15 @@ func load[T float32 | float64](s *paramSet, f *safetensors.File, o LoadOptions) 
 			return Loaded{}, err
 		}
 	}
-	for q, values := range from { // nothing can fail any more
-		to, _ := valuesOf[T](q)
-		copy(to, values)
+	for q, values := range from {
+		old, _ := valuesOf[T](q) // checked above
+		copy(old, values)
 	}
 	l.Metadata = f.Metadata
 	return l, nil
 }
 
-// split converts a tensor's values for the parameters that are its parts.
+// split converts the values of a tensor and divides them among its parameters.
 func split[T, S float32 | float64](from map[*Param][]T, parts []*Param, values []S) (err error) {
 	for _, q := range parts {
 		n := q.Value.Shape().TotalSize()
@@ -130,7 +130,7 @@ func split[T, S float32 | float64](from map[*Param][]T, parts []*Param, values [
 	return nil
 }
 
-// packed is a tensor of a file: one parameter, or several one after the other along the first axis.
+// packed is a tensor in a file: one parameter, or several joined along the first axis.
 type packed struct {
 	name  string
 	parts []*Param
@@ -144,7 +144,8 @@ func (p packed) shape() tensor.Shape {
 	return shape
 }
 
-// tensors returns the set as a file has it, PyTorch's or ours. It is an error if two tensors have one name.
+// tensors returns the tensors that a file of this set contains, in PyTorch's form or ours. It returns an error if two
+// have the same name.
 func (s *paramSet) tensors(pyTorch bool, rename func(name string) string) ([]packed, error) {
 	var all []packed
 	first := map[string]string{}
@@ -160,7 +161,7 @@ func (s *paramSet) tensors(pyTorch bool, rename func(name string) string) ([]pac
 			theirs = rename(name)
 		}
 		if other, ok := first[theirs]; ok {
-			return nil, fmt.Errorf("tensors %q and %q would both be named %q: rename must tell them apart", other, name, theirs)
+			return nil, fmt.Errorf("tensors %q and %q would both be named %q: rename must give them different names", other, name, theirs)
 		}
 		first[theirs] = name
 		all = append(all, packed{theirs, parts})
@@ -168,7 +169,7 @@ func (s *paramSet) tensors(pyTorch bool, rename func(name string) string) ([]pac
 	return all, nil
 }
 
-// match returns the parameters that each tensor of a file is for, by its name. It reports all that doesn't fit at once.
+// match maps the name of each tensor in the file to its parameters. Its error lists everything that doesn't fit.
 func match(all []packed, entries []safetensors.Entry, o LoadOptions) (taken map[string][]*Param, l Loaded, err error) {
 	byName := map[string]safetensors.Entry{}
 	for _, e := range entries {
@@ -202,7 +203,7 @@ func match(all []packed, entries []safetensors.Entry, o LoadOptions) (taken map[
 			continue
 		}
 		l.Unused = append(l.Unused, e.Name)
-		if _, there := byName[e.Name]; there && !o.Ignore {
+		if _, kept := byName[e.Name]; kept && !o.Ignore {
 			unexpected = append(unexpected, fmt.Sprintf("%.100q of shape %v", e.Name, tensor.Shape(e.Shape)))
 		}
 	}
@@ -221,7 +222,7 @@ func match(all []packed, entries []safetensors.Entry, o LoadOptions) (taken map[
 	return taken, l, nil
 }
 
-// few returns the first of a list, and how many more there are.
+// few returns the first three elements and the number of the others.
 func few(list []string) string {
 	const most = 3
 	if len(list) <= most {

@@ -14,19 +14,19 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// What the options leave out stays as it is, and is told.
+// TestLoadOptions checks that parameters left out keep their values, and that Loaded lists everything left out.
 func TestLoadOptions(t *testing.T) {
-	of := func(name string, values ...float32) safetensors.Tensor {
+	named := func(name string, values ...float32) safetensors.Tensor {
 		return safetensors.Tensor{Name: name, Shape: []int{len(values)}, Data: values}
 	}
 	others := func(name string) string { return strings.Replace(name, "b.", "body.", 1) }
 	isHead := func(name string) bool { return strings.HasPrefix(name, "head") }
-	all := []safetensors.Tensor{of("a", 1, 2), of("b.c", 3, 4), of("head", 5, 6)}
+	all := []safetensors.Tensor{named("a", 1, 2), named("b.c", 3, 4), named("head", 5, 6)}
 	for _, test := range []struct {
 		name    string
 		file    []safetensors.Tensor
 		options layers.LoadOptions
-		want    map[string]float64 // the first value of what is loaded
+		want    map[string]float64 // the first value of each loaded parameter
 		kept    []string
 		unused  []string
 		err     string
@@ -34,16 +34,16 @@ func TestLoadOptions(t *testing.T) {
 		{"none", all, layers.LoadOptions{}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, nil, ""},
 		{"missing", all[:2], layers.LoadOptions{Ignore: true}, nil, nil, nil, `missing: "head" of shape (2)`},
 		{"partial", all[:2], layers.LoadOptions{Partial: true}, map[string]float64{"a": 1, "b.c": 3}, []string{"head"}, nil, ""},
-		{"unexpected", append(all, of("x", 1), of("y", 1)), layers.LoadOptions{Partial: true}, nil, nil, nil, `unexpected: "x" of shape (1), "y" of shape (1)`},
-		{"ignored", append(all, of("x", 1), of("b", 1)), layers.LoadOptions{Ignore: true}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, []string{"b", "x"}, ""},
+		{"unexpected", append(all, named("x", 1), named("y", 1)), layers.LoadOptions{Partial: true}, nil, nil, nil, `unexpected: "x" of shape (1), "y" of shape (1)`},
+		{"ignored", append(all, named("x", 1), named("b", 1)), layers.LoadOptions{Ignore: true}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, []string{"b", "x"}, ""},
 		{"integers ignored", append(all, safetensors.Tensor{Name: "x", Shape: []int{1}, Data: []int64{1}}), layers.LoadOptions{Ignore: true}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, []string{"x"}, ""},
-		{"renamed", []safetensors.Tensor{of("a", 1, 2), of("body.c", 3, 4), of("head", 5, 6)}, layers.LoadOptions{Rename: others}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, nil, ""},
-		{"renamed, but not there", all, layers.LoadOptions{Rename: others}, nil, nil, nil, `missing: "body.c" of shape (2); unexpected: "b.c" of shape (2)`},
-		{"of one name", all, layers.LoadOptions{Rename: func(string) string { return "a" }}, nil, nil, nil, `tensors "a" and "b.c" would both be named "a"`},
-		{"another shape, partial", []safetensors.Tensor{all[0], all[1], of("head", 1, 2, 3)}, layers.LoadOptions{Partial: true, Ignore: true}, nil, nil, nil, `different: "head" must have shape (2), got (3)`},
-		{"another shape, dropped", []safetensors.Tensor{all[0], all[1], of("head", 1, 2, 3)}, layers.LoadOptions{Partial: true, Drop: isHead}, map[string]float64{"a": 1, "b.c": 3}, []string{"head"}, []string{"head"}, ""},
+		{"renamed", []safetensors.Tensor{named("a", 1, 2), named("body.c", 3, 4), named("head", 5, 6)}, layers.LoadOptions{Rename: others}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, nil, ""},
+		{"renamed, but missing", all, layers.LoadOptions{Rename: others}, nil, nil, nil, `missing: "body.c" of shape (2); unexpected: "b.c" of shape (2)`},
+		{"two with one name", all, layers.LoadOptions{Rename: func(string) string { return "a" }}, nil, nil, nil, `tensors "a" and "b.c" would both be named "a"`},
+		{"another shape, partial", []safetensors.Tensor{all[0], all[1], named("head", 1, 2, 3)}, layers.LoadOptions{Partial: true, Ignore: true}, nil, nil, nil, `different: "head" must have shape (2), got (3)`},
+		{"another shape, dropped", []safetensors.Tensor{all[0], all[1], named("head", 1, 2, 3)}, layers.LoadOptions{Partial: true, Drop: isHead}, map[string]float64{"a": 1, "b.c": 3}, []string{"head"}, []string{"head"}, ""},
 		{"dropped, but needed", all, layers.LoadOptions{Ignore: true, Drop: isHead}, nil, nil, nil, `missing: "head" of shape (2)`},
-		{"dropped, of one that isn't there", append(all, of("head.bias", 7)), layers.LoadOptions{Partial: true, Drop: isHead}, map[string]float64{"a": 1, "b.c": 3}, []string{"head"}, []string{"head", "head.bias"}, ""},
+		{"dropped, one not in the model", append(all, named("head.bias", 7)), layers.LoadOptions{Partial: true, Drop: isHead}, map[string]float64{"a": 1, "b.c": 3}, []string{"head"}, []string{"head", "head.bias"}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1))
@@ -59,7 +59,7 @@ func TestLoadOptions(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !slices.Equal(l.Kept, test.kept) || !slices.Equal(l.Unused, test.unused) {
-				t.Errorf("it kept %q and didn't use %q; want %q and %q", l.Kept, l.Unused, test.kept, test.unused)
+				t.Errorf("kept %q and unused %q, want %q and %q", l.Kept, l.Unused, test.kept, test.unused)
 			}
 			after := weightBits(p)
 			for _, q := range p.All() {
@@ -75,7 +75,7 @@ func TestLoadOptions(t *testing.T) {
 	}
 }
 
-// Where a tensor of PyTorch's is missing, all parameters that are its parts keep their values.
+// If a PyTorch tensor is missing, all parameters in it keep their values.
 func TestLoadPartOfPyTorch(t *testing.T) {
 	p := newParams(t)
 	must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 6, layers.AttentionConfig{Heads: 2}))
@@ -84,16 +84,17 @@ func TestLoadPartOfPyTorch(t *testing.T) {
 		PyTorch: true, Partial: true, Drop: func(name string) bool { return name == "in_proj_weight" },
 	}))
 	if want := []string{"query.weight", "key.weight", "value.weight"}; !slices.Equal(l.Kept, want) || !slices.Equal(l.Unused, []string{"in_proj_weight"}) {
-		t.Errorf("it kept %q and didn't use %q; want %q", l.Kept, l.Unused, want)
+		t.Errorf("kept %q and unused %q, want kept %q", l.Kept, l.Unused, want)
 	}
 	for name, bits := range weightBits(p) {
 		if kept := slices.Equal(bits, before[name]); kept != slices.Contains(l.Kept, name) {
-			t.Errorf("%s: it is %t that it has its old values", name, kept)
+			t.Errorf("%s: kept its old values: %t", name, kept)
 		}
 	}
 }
 
-// A flipped bit is an error that says so, and one of another's file can't be told. What isn't weights is named.
+// A flipped bit in a file with a checksum is an error. Files that aren't safetensors give an error that says what they
+// are.
 func TestLoadDamagedFiles(t *testing.T) {
 	p := newWeights(t, tensor.Float32, 1)
 	path := filepath.Join(t.TempDir(), "model.safetensors")
@@ -104,10 +105,10 @@ func TestLoadDamagedFiles(t *testing.T) {
 	flipped := slices.Clone(good)
 	flipped[len(flipped)-3] ^= 1
 	for want, content := range map[string][]byte{
-		"it isn't what was written: by its checksum":     flipped,
-		"it isn't what was written: by its checksum its": bytes.Replace(good, []byte(`"7"`), []byte(`"8"`), 1),
-		"a zip archive, as torch.save writes":            []byte("PK\x03\x04\x00\x00\x08\x08 and so on"),
-		"a pointer of Git LFS, and not the file itself":  []byte("version https://git-lfs.github.com/spec/v1\n"),
+		"it has changed since it was written":      flipped,
+		"it has changed since it was written: its": bytes.Replace(good, []byte(`"7"`), []byte(`"8"`), 1),
+		"a zip archive, as torch.save writes":      []byte("PK\x03\x04\x00\x00\x08\x08 and so on"),
+		"a Git LFS pointer, not the file itself":   []byte("version https://git-lfs.github.com/spec/v1\n"),
 	} {
 		if err := os.WriteFile(path, content, 0o644); err != nil {
 			t.Fatal(err)
@@ -122,7 +123,8 @@ func TestLoadDamagedFiles(t *testing.T) {
 	}
 }
 
-// A file that doesn't fit is refused by its header: that there would be no memory for it isn't even met.
+// Load refuses a file by its header, before it allocates memory, even if the tensors would be too large for the
+// machine.
 func TestLoadJudgesTheHeader(t *testing.T) {
 	header := `{"w":{"dtype":"F32","shape":[1125899906842624],"data_offsets":[0,4503599627370496]}}`
 	file := append([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}, header...)

@@ -9,61 +9,62 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// Ignore marks a target that CrossEntropy leaves out. Any negative target is left out.
+// Ignore is a target that CrossEntropy leaves out. It leaves out all negative targets.
 const Ignore = -1
 
 // CrossEntropyOptions change what CrossEntropy computes. The zero value changes nothing.
 type CrossEntropyOptions struct {
-	// Weights is how much each position counts: of the targets' shape and the logits' dtype. nil stands for 1 each.
+	// Weights holds a weight for each position, with the targets' shape and the logits' dtype. nil means 1 for each.
 	Weights *G.Node
 
-	// ClassWeights is how much a position with a target of each class counts: V numbers, finite as a float32 and at
-	// least 0. It multiplies Weights. nil stands for 1 each.
+	// ClassWeights holds V numbers, at least 0 and finite as float32. The weight of a position is multiplied by the
+	// number for its target class. nil means 1 for each.
 	//
-	// Without LabelSmoothing it is the weight of torch.nn.CrossEntropyLoss. With it, PyTorch weighs every class's share
-	// of a target by itself; here the whole loss of a position has the weight of its target's class.
+	// Without LabelSmoothing it is like the argument weight of torch.nn.CrossEntropyLoss. With LabelSmoothing, PyTorch
+	// weights every class's share of a target separately; here the whole loss of a position has the weight of its
+	// target class.
 	ClassWeights []float64
 
-	// LabelSmoothing, from 0 to 1, is the share ε of every target that is spread evenly over the V classes, the
-	// target's own among them, so that a model gains nothing by being ever more certain (Szegedy et al., 2016, section
-	// 7). The loss of a position is then −Σ q·log softmax(logits), with q = (1 − ε)·onehot(target) + ε/V.
+	// LabelSmoothing, ε, from 0 to 1, is the part of every target that is spread evenly over all V classes, so that a
+	// model gains nothing from ever greater certainty (Szegedy et al., 2016, section 7). The loss of a position is then
+	// −Σ q·log softmax(logits), with q = (1 − ε)·onehot(target) + ε/V.
 	//
-	// Every class counts then: a logit of −Inf at a position that isn't ignored makes the loss infinite, where without
-	// smoothing only a target's own does. Gradients stay finite.
+	// With smoothing, every class counts: a logit of −Inf makes the loss infinite unless its position is ignored.
+	// Without smoothing, only a −Inf at the target does. Gradients stay finite.
 	LabelSmoothing float64
 }
 
 // CrossEntropy returns the weighted mean over positions of −log softmax(logits)[target], in nats: a scalar. The logits
-// have shape (…, V), the targets the same without V and dtype tensor.Int. With wᵢ the weight of a position times that
-// of its target's class, the loss is Σ wᵢ·lossᵢ / Σ wᵢ.
+// have shape (…, V), and the targets have the same shape without V and dtype tensor.Int. If wᵢ is the weight of
+// position i times the weight of its target class, the loss is Σ wᵢ·lossᵢ / Σ wᵢ.
 //
-// A negative target, such as Ignore, has a weight of 0. A position whose weight is 0 counts nowhere: its logits may be
-// NaN and its target no class, and its gradient is 0. If all weights are 0, so is the loss. When the graph runs, it is
-// an error if a weight is negative, infinite or NaN, or if a target that counts is V or more.
+// A negative target, such as Ignore, has weight 0. A position with weight 0 doesn't count: its logits may be NaN, its
+// target may be no class, and its gradient is 0. If all weights are 0, the loss is 0. When the graph runs, it is an
+// error if a weight is negative, infinite or NaN, or if a target with a weight above 0 is V or more.
 //
-// The gradient reaches the logits. Weights have none: they are taken as given.
+// Only the logits have a gradient.
 func CrossEntropy(b *Build, logits, targets *G.Node, o CrossEntropyOptions) (*G.Node, error) {
 	return ops.CrossEntropy(b.Env(), logits, targets, ops.CrossEntropyOptions(o))
 }
 
 // BinaryCrossEntropy returns the weighted mean of −t·log σ(x) − (1 − t)·log(1 − σ(x)), in nats, over logits x and
-// targets t: a scalar. Both have one shape, of one axis or more, and one dtype. Each number is a question of its own,
-// whose target is the chance that the answer is yes, mostly 0 or 1. It is computed from the logits, so that none is too
-// large: a gradient is σ(x) − t times the number's part in the mean.
+// targets t: a scalar. Logits and targets have the same dtype and the same shape, with at least one axis. Each element
+// is a separate yes-or-no question, and its target is the probability of yes, usually 0 or 1. The loss is computed from
+// the logits directly, so it doesn't overflow. The gradient of an element is (σ(x) − t)·w / Σ w.
 //
-// Weights, if not nil, have the logits' dtype and their shape or its first axes: of logits (B, T, D) they weigh every
-// number, or have shape (B, T) and weigh positions, or (B) and weigh examples. The loss is Σ w·loss / Σ w over all
-// numbers. What has a weight of 0 counts nowhere: it may be NaN, and its gradient is 0. If all weights are 0, so is the
-// loss. When the graph runs, it is an error if a weight is negative, infinite or NaN, or if a target that counts isn't
-// from 0 to 1.
+// Weights, if not nil, have the logits' dtype, and their shape or its first axes. For logits (B, T, D), weights (B, T,
+// D) weight elements, weights (B, T) weight positions, and weights (B) weight examples. The loss is Σ w·loss / Σ w over
+// all elements. An element with weight 0 doesn't count: it may be NaN, and its gradient is 0. If all weights are 0, the
+// loss is 0. When the graph runs, it is an error if a weight is negative, infinite or NaN, or if the target of an
+// element with a weight above 0 isn't from 0 to 1.
 //
-// The gradient reaches the logits. Targets and weights have none: they are taken as given.
+// Only the logits have a gradient.
 func BinaryCrossEntropy(b *Build, logits, targets, weights *G.Node) (*G.Node, error) {
 	return ops.MeanDistance(b.Env(), kernel.BinaryCrossEntropy, 0, logits, targets, weights)
 }
 
-// MeanSquaredError returns the weighted mean of (x − t)², over outputs x and targets t: a scalar. Shapes, dtypes and
-// weights are those of BinaryCrossEntropy; targets may be any number, and the gradient reaches them too.
+// MeanSquaredError returns the weighted mean of (x − t)² over outputs x and targets t: a scalar. Shapes, dtypes and
+// weights follow the rules of BinaryCrossEntropy. Targets may be any number, and have a gradient too.
 func MeanSquaredError(b *Build, outputs, targets, weights *G.Node) (*G.Node, error) {
 	return ops.MeanDistance(b.Env(), kernel.SquaredError, 0, outputs, targets, weights)
 }
@@ -75,8 +76,8 @@ func MeanAbsoluteError(b *Build, outputs, targets, weights *G.Node) (*G.Node, er
 }
 
 // HuberError returns the weighted mean of (x − t)²/2 where |x − t| ≤ δ, and of δ·(|x − t| − δ/2) elsewhere (Huber,
-// 1964, Robust estimation of a location parameter): an outlier pulls no harder than something at a distance of delta.
-// delta must be above 0 and at most 1e15. Otherwise it is like MeanSquaredError.
+// 1964, Robust estimation of a location parameter). The gradient of an outlier is never larger than at distance δ. The
+// argument delta is δ; it must be above 0 and at most 1e15. Otherwise it is like MeanSquaredError.
 func HuberError(b *Build, outputs, targets, weights *G.Node, delta float64) (*G.Node, error) {
 	if !(delta > 0 && delta <= ops.Largest) {
 		return nil, fmt.Errorf("huber error: delta must be above 0 and at most %v, got %v; 1 is usual for targets of about unit size", ops.Largest, delta)

@@ -39,19 +39,19 @@ func TestGradientsOfCrossEntropy(t *testing.T) {
 			return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 1), c.ints("targets", []int{0, 0}, 2), smoothed(e)))
 		})
 	}
-	// Two losses of one input, which are one node if the smoothing is left out of an op's hash.
-	cases = append(cases, gradientCase{"two of them", func(c *bench) *G.Node {
+	// Two losses with the same inputs. Gorgonia would merge them if the smoothing weren't part of the op's hash.
+	cases = append(cases, gradientCase{"two losses", func(c *bench) *G.Node {
 		logits, targets := c.in("logits", 2, 4), c.ints("targets", []int{1, 3}, 2)
 		a, b := c.node(layers.CrossEntropy(&layers.Build{}, logits, targets, layers.CrossEntropyOptions{})), c.node(layers.CrossEntropy(&layers.Build{}, logits, targets, smoothed(0.3)))
 		if a == b {
-			c.Error("the two are one node")
+			c.Error("the two losses are one node")
 		}
 		return c.node(G.Add(a, c.node(G.Square(b))))
 	}})
 	checkGradients(t, cases)
 }
 
-// chances is a tensor of numbers between 0 and 1.
+// chances returns a tensor of numbers between 0 and 1.
 func chances(seed uint64, shape ...int) *tensor.Dense {
 	v := random(seed, shape...)
 	for i, x := range v.Float64s() {
@@ -60,7 +60,7 @@ func chances(seed uint64, shape ...int) *tensor.Dense {
 	return v
 }
 
-// anyWeights is a tensor of weights, the first of which is 0.
+// anyWeights returns a tensor of weights. The first is 0.
 func anyWeights(seed uint64, shape ...int) *tensor.Dense {
 	v := chances(seed, shape...)
 	v.Float64s()[0] = 0
@@ -82,19 +82,19 @@ func TestGradientsOfWeightedCrossEntropy(t *testing.T) {
 			}
 		}
 	}
-	cases = append(cases, gradientCase{"two of them", func(c *bench) *G.Node {
+	cases = append(cases, gradientCase{"two losses", func(c *bench) *G.Node {
 		logits, targets := c.in("logits", 2, 2), c.ints("targets", []int{1, 0}, 2)
 		a := c.node(layers.CrossEntropy(c.b, logits, targets, layers.CrossEntropyOptions{ClassWeights: []float64{1, 2}}))
 		b := c.node(layers.CrossEntropy(c.b, logits, targets, layers.CrossEntropyOptions{ClassWeights: []float64{2, 1}}))
 		if a == b {
-			c.Error("the two are one node")
+			c.Error("the two losses are one node")
 		}
 		return c.node(G.Add(a, c.node(G.Square(b))))
 	}})
 	checkGradients(t, cases)
 }
 
-// lossOf is a loss and its gradient.
+// lossOf returns a loss and its gradient.
 func lossOf(t *testing.T, dt tensor.Dtype, logits []float64, targets []int, o layers.CrossEntropyOptions) [][]float64 {
 	t.Helper()
 	g := G.NewGraph()
@@ -103,8 +103,8 @@ func lossOf(t *testing.T, dt tensor.Dtype, logits []float64, targets []int, o la
 	return read(t, append(G.Nodes{loss}, gradients(t, loss, x)...)...)
 }
 
-// TestIgnoredLogitsCannotMatter changes the logits of ignored positions, to NaN and infinity among others: neither the
-// loss nor a gradient may change by a bit.
+// TestIgnoredLogitsCannotMatter changes the logits of ignored positions, also to NaN and infinity: no bit of the loss
+// or of a gradient may change.
 func TestIgnoredLogitsCannotMatter(t *testing.T) {
 	targets := []int{2, -1, 0, -100, 1}
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
@@ -135,8 +135,8 @@ func TestIgnoredLogitsCannotMatter(t *testing.T) {
 	}
 }
 
-// TestCrossEntropyOfImpossibleClasses has logits of −Inf: as in PyTorch, they cost nothing where no share of the target
-// is theirs and everything where some is. Gradients are finite.
+// TestCrossEntropyOfImpossibleClasses uses logits of −Inf. As in PyTorch, the loss is infinite if such a class has a
+// share of the target, and otherwise unaffected. Gradients are finite.
 func TestCrossEntropyOfImpossibleClasses(t *testing.T) {
 	logits := []float64{0, -inf, 0}
 	for _, tc := range []struct {
@@ -194,8 +194,8 @@ func TestCrossEntropyWeightErrors(t *testing.T) {
 	}
 }
 
-// A tenth of every target is spread over both classes, so that being sure and right still costs something. The second
-// target is left out.
+// A tenth of every target is spread over both classes, so even a certain and correct prediction has a loss. The second
+// target is ignored.
 func ExampleCrossEntropy_labelSmoothing() {
 	g := G.NewGraph()
 	logits := G.NewMatrix(g, tensor.Float64, G.WithName("logits"), G.WithShape(2, 2), G.WithValue(

@@ -12,10 +12,10 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// An elementwiseLoss is a loss over numbers.
+// An elementwiseLoss is a loss over outputs and targets of one shape.
 type elementwiseLoss func(b *layers.Build, outputs, targets, weights *G.Node) (*G.Node, error)
 
-// elementwiseLosses are all there are, the Huber error with a delta.
+// elementwiseLosses returns all elementwise losses, with the given delta for the Huber error.
 func elementwiseLosses(delta float64) map[string]elementwiseLoss {
 	return map[string]elementwiseLoss{
 		"squared": layers.MeanSquaredError, "absolute": layers.MeanAbsoluteError, "binary": layers.BinaryCrossEntropy,
@@ -50,8 +50,8 @@ func TestGradientsOfElementwiseLosses(t *testing.T) {
 			}})
 		}
 	}
-	// Two losses of the same inputs, which mustn't be one node.
-	cases = append(cases, gradientCase{"two of them", func(c *bench) *G.Node {
+	// Losses with the same inputs must not be merged into one node.
+	cases = append(cases, gradientCase{"several losses", func(c *bench) *G.Node {
 		x, y := c.in("outputs", 2, 3), c.in("targets", 2, 3)
 		sum := c.node(layers.MeanSquaredError(c.b, x, y, nil))
 		for _, loss := range []elementwiseLoss{layers.MeanAbsoluteError, elementwiseLosses(0.1)["huber"], elementwiseLosses(0.2)["huber"]} {
@@ -62,7 +62,7 @@ func TestGradientsOfElementwiseLosses(t *testing.T) {
 	checkGradients(t, cases)
 }
 
-// A weightedLoss is a loss over 4 positions of 3 numbers each, for the tests that hold for all of them.
+// A weightedLoss is a loss over 4 positions with 3 numbers each. The tests below run for every such loss.
 type weightedLoss func(b *layers.Build, g *G.ExprGraph, x, weights *G.Node) (*G.Node, error)
 
 func weightedLosses() map[string]weightedLoss {
@@ -96,7 +96,7 @@ func (loss weightedLoss) run(t *testing.T, dt tensor.Dtype, x []float64, weights
 
 var bothDtypes = []tensor.Dtype{tensor.Float64, tensor.Float32}
 
-// TestLossesWithoutWeights are those with weights of 1 each, and of 4 each.
+// TestLossesWithoutWeights checks that no weights mean the same as weights of 1 each, or of 4 each.
 func TestLossesWithoutWeights(t *testing.T) {
 	x := random(1, 4, 3).Float64s()
 	for name, loss := range weightedLosses() {
@@ -109,8 +109,8 @@ func TestLossesWithoutWeights(t *testing.T) {
 	}
 }
 
-// TestWhatWeighsNothingCannotMatter changes the numbers of positions whose weight is 0, to NaN and infinity among
-// others: neither the loss nor a gradient may change by a bit. The loss is that of the other positions.
+// TestWhatWeighsNothingCannotMatter changes positions with weight 0, also to NaN and infinity: no bit of the loss or of
+// a gradient may change. The loss is the mean over the other positions.
 func TestWhatWeighsNothingCannotMatter(t *testing.T) {
 	weights := []float64{0.5, 0, 2, 0}
 	for name, loss := range weightedLosses() {
@@ -137,7 +137,7 @@ func TestWhatWeighsNothingCannotMatter(t *testing.T) {
 	}
 }
 
-// TestLossesOfNothing have weights of 0 alone, and numbers that are NaN.
+// TestLossesOfNothing checks that losses and gradients are 0 if all weights are 0, even for NaN.
 func TestLossesOfNothing(t *testing.T) {
 	x := make([]float64, 12)
 	for i := range x {
@@ -154,7 +154,7 @@ func TestLossesOfNothing(t *testing.T) {
 	}
 }
 
-// TestWeightsOfEachRun runs one graph with one set of weights after another: nothing stays of the last.
+// TestWeightsOfEachRun runs one graph with several sets of weights: a run doesn't depend on earlier ones.
 func TestWeightsOfEachRun(t *testing.T) {
 	x := random(1, 4, 3).Float64s()
 	for name, loss := range weightedLosses() {
@@ -177,7 +177,7 @@ func TestWeightsOfEachRun(t *testing.T) {
 	}
 }
 
-// TestUnusedLossesHaveNoGradient multiplies losses of NaN by 0.
+// TestUnusedLossesHaveNoGradient multiplies losses that are NaN by 0: the gradient is 0.
 func TestUnusedLossesHaveNoGradient(t *testing.T) {
 	for name, loss := range weightedLosses() {
 		g := G.NewGraph()
@@ -190,7 +190,7 @@ func TestUnusedLossesHaveNoGradient(t *testing.T) {
 	}
 }
 
-// TestWeightsThatCannotBe are errors when the graph runs.
+// TestWeightsThatCannotBe checks that invalid weights are errors when the graph runs.
 func TestWeightsThatCannotBe(t *testing.T) {
 	for name, loss := range weightedLosses() {
 		for _, bad := range []float64{-1, math.NaN(), inf, -inf} {
@@ -203,7 +203,7 @@ func TestWeightsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestPositionsLeftOutNeedNoTarget has targets that are no class, and no chance, where the weight is 0.
+// TestPositionsLeftOutNeedNoTarget uses invalid targets at positions with weight 0.
 func TestPositionsLeftOutNeedNoTarget(t *testing.T) {
 	g := G.NewGraph()
 	w := input(g, "weights", dense([]float64{1, 0}, 2))
@@ -216,7 +216,7 @@ func TestPositionsLeftOutNeedNoTarget(t *testing.T) {
 	}
 }
 
-// TestElementwiseLosses computes losses and gradients that are known, at logits that no exponential holds too.
+// TestElementwiseLosses compares losses and gradients with known values, also for logits whose exponential overflows.
 func TestElementwiseLosses(t *testing.T) {
 	for _, tc := range []struct {
 		loss                   string
@@ -274,7 +274,7 @@ func TestElementwiseLossErrors(t *testing.T) {
 		return input(g, fmt.Sprint("in ", n), as(dt, chances(1, shape...)))
 	}
 	const f32, f64 = 32, 64
-	of := func(bits int, shape ...int) *G.Node {
+	sample := func(bits int, shape ...int) *G.Node {
 		return in(map[int]tensor.Dtype{f32: tensor.Float32, f64: tensor.Float64}[bits], shape...)
 	}
 	scalar := G.NewScalar(g, tensor.Float64, G.WithName("scalar"), G.WithValue(1.0))
@@ -284,16 +284,16 @@ func TestElementwiseLossErrors(t *testing.T) {
 			outputs, targets, weights *G.Node
 			want                      []string
 		}{
-			{"int outputs", input(g, name+" ints", dense([]int{1, 2}, 2)), of(f64, 2), nil, []string{"outputs", "float32 or float64", "int"}},
-			{"targets' dtype", of(f64, 2), of(f32, 2), nil, []string{"targets", "float64", "float32"}},
-			{"targets' shape", of(f64, 2, 3), of(f64, 3, 2), nil, []string{"targets", "(2, 3)", "(3, 2)"}},
-			{"targets' rank", of(f64, 2, 3), of(f64, 6), nil, []string{"targets", "(2, 3)", "(6)"}},
+			{"int outputs", input(g, name+" ints", dense([]int{1, 2}, 2)), sample(f64, 2), nil, []string{"outputs", "float32 or float64", "int"}},
+			{"targets' dtype", sample(f64, 2), sample(f32, 2), nil, []string{"targets", "float64", "float32"}},
+			{"targets' shape", sample(f64, 2, 3), sample(f64, 3, 2), nil, []string{"targets", "(2, 3)", "(3, 2)"}},
+			{"targets' rank", sample(f64, 2, 3), sample(f64, 6), nil, []string{"targets", "(2, 3)", "(6)"}},
 			{"scalars", scalar, scalar, nil, []string{"outputs", "at least one axis", "scalar"}},
-			{"weights' dtype", of(f64, 2), of(f64, 2), of(f32, 2), []string{"weights", "float64", "float32"}},
-			{"weights' shape", of(f64, 2, 3), of(f64, 2, 3), of(f64, 3), []string{"weights", "(2, 3)", "first axes", "(3)"}},
-			{"weights' rank", of(f64, 2), of(f64, 2), of(f64, 2, 1), []string{"weights", "(2)", "(2, 1)"}},
-			{"a scalar weight", of(f64, 2), of(f64, 2), scalar, []string{"weights", "(2)", "()"}},
-			{"another graph", of(f64, 2), of(f64, 2), input(G.NewGraph(), "w", random(1, 2)), []string{"another graph"}},
+			{"weights' dtype", sample(f64, 2), sample(f64, 2), sample(f32, 2), []string{"weights", "float64", "float32"}},
+			{"weights' shape", sample(f64, 2, 3), sample(f64, 2, 3), sample(f64, 3), []string{"weights", "(2, 3)", "first axes", "(3)"}},
+			{"weights' rank", sample(f64, 2), sample(f64, 2), sample(f64, 2, 1), []string{"weights", "(2)", "(2, 1)"}},
+			{"a scalar weight", sample(f64, 2), sample(f64, 2), scalar, []string{"weights", "(2)", "()"}},
+			{"another graph", sample(f64, 2), sample(f64, 2), input(G.NewGraph(), "w", random(1, 2)), []string{"another graph"}},
 		} {
 			t.Run(name+" "+tc.name, func(t *testing.T) {
 				_, err := loss(&layers.Build{}, tc.outputs, tc.targets, tc.weights)
@@ -302,7 +302,7 @@ func TestElementwiseLossErrors(t *testing.T) {
 		}
 	}
 	for _, delta := range []float64{0, -1, math.NaN(), inf} {
-		_, err := layers.HuberError(&layers.Build{}, of(f64, 2), of(f64, 2), nil, delta)
+		_, err := layers.HuberError(&layers.Build{}, sample(f64, 2), sample(f64, 2), nil, delta)
 		wantError(t, err, "huber error", "delta", "above 0", fmt.Sprint(delta))
 	}
 	for _, bad := range []float64{-0.1, 1.1, math.NaN()} {
@@ -313,7 +313,7 @@ func TestElementwiseLossErrors(t *testing.T) {
 	}
 }
 
-// Sequences of different lengths are padded to the longest; the padding has a weight of 0, and may hold anything.
+// Sequences of different lengths are padded to the longest. The padding has weight 0 and may hold any values.
 func ExampleHuberError() {
 	g := G.NewGraph()
 	matrix := func(name string, values ...float64) *G.Node { // (B, T) = (2, 3)

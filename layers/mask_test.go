@@ -12,19 +12,19 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A hidingCase is an expression in which some rows of an input x, of shape (B, T, D), must not matter: to the outputs
-// that are looked at, of shape (B, T, classes), or to any gradient of a loss on those.
+// A hidingCase is an expression in which some rows of an input x, of shape (B, T, D), are hidden: they must affect
+// neither the selected outputs, of shape (B, T, classes), nor any gradient of a loss on them.
 type hidingCase struct {
 	name   string
-	shape  []int               // of x
+	shape  []int               // the shape of x
 	hidden func(b, t int) bool // which rows of x are hidden
-	looked func(b, t int) bool // which outputs are looked at; those that aren't hidden if nil
+	looked func(b, t int) bool // which outputs are compared; if nil, the outputs of rows that aren't hidden
 	build  func(c *bench, x *G.Node) *G.Node
 }
 
 var inf = math.Inf(1)
 
-// hide checks that whatever the hidden rows hold, outputs and gradients are the same bits, and finite.
+// hide checks that outputs and gradients are finite and have the same bits for all contents of the hidden rows.
 func hide(t *testing.T, cases []hidingCase) {
 	t.Parallel()
 	for _, tc := range cases {
@@ -53,8 +53,8 @@ func hide(t *testing.T, cases []hidingCase) {
 	}
 }
 
-// graph builds the expression, and returns what runs it: with the hidden rows of x set to fill, it returns the outputs
-// looked at, the loss and all gradients, which have these names.
+// graph builds the expression. The function run sets the hidden rows of x to fill, and returns the selected outputs,
+// the loss and all gradients; names has their names.
 func (tc hidingCase) graph(t *testing.T, dt tensor.Dtype, build layers.Build) (names []string, run func(fill float64) [][]float64) {
 	t.Helper()
 	g := G.NewGraph()
@@ -90,7 +90,7 @@ func (tc hidingCase) graph(t *testing.T, dt tensor.Dtype, build layers.Build) (n
 			t.Fatal(err)
 		}
 		var got [][]float64
-		for _, c.b.Runs = range []uint64{1, 0} { // it counts where it changes: here dropout drops the same for every fill
+		for _, c.b.Runs = range []uint64{1, 0} { // a change resets the run's number, so that dropout is the same for every fill
 			got = must[[][]float64](t)(again())
 		}
 		var seen []float64
@@ -115,20 +115,20 @@ func eachRow(shape []int, f func(r, b, i int)) {
 	}
 }
 
-// from hides the rows from t on; past hides those past a batch element's length.
+// from hides the rows from t on; past hides the rows after each batch element's length.
 func from(t int) func(b, i int) bool            { return func(_, i int) bool { return i >= t } }
 func past(lengths ...int) func(b, i int) bool   { return func(b, i int) bool { return i >= lengths[b] } }
 func everything(int, int) bool                  { return true }
 func (c *bench) lengths(lengths ...int) *G.Node { return c.ints("lengths", lengths, len(lengths)) }
 
-// allowBefore is true for keys before a batch element's length, in a mask of (B, 1, 1, S).
+// allowBefore returns a mask of shape (B, 1, 1, S) that is true for keys before each batch element's length.
 func (c *bench) allowBefore(s int, lengths ...int) *G.Node {
 	values := make([]bool, len(lengths)*s)
 	eachRow([]int{len(lengths), s}, func(r, b, i int) { values[r] = i < lengths[b] })
 	return input(c.g, "allow", dense(values, len(lengths), 1, 1, s))
 }
 
-// biasBefore is 0.1·i for keys before a batch element's length and −Inf after it, in a mask of (B, 1, 1, S).
+// biasBefore returns a bias of shape (B, 1, 1, S): 0.1·i for keys before each batch element's length, −Inf after it.
 func (c *bench) biasBefore(s int, lengths ...int) *G.Node {
 	values := make([]float64, len(lengths)*s)
 	eachRow([]int{len(lengths), s}, func(r, b, i int) {
@@ -145,7 +145,7 @@ func (c *bench) multiHead(dim int, config layers.AttentionConfig) *layers.MultiH
 	return must[*layers.MultiHeadAttention](c)(layers.NewMultiHeadAttention(c.p, dim, config))
 }
 
-// TestTheFutureCannotLeak changes what comes after a position, on every path that is causal.
+// TestTheFutureCannotLeak changes the rows after a position, on every causal path.
 func TestTheFutureCannotLeak(t *testing.T) {
 	var cases []hidingCase
 	self := func(m func(c *bench) layers.Mask) func(c *bench, x *G.Node) *G.Node {
@@ -166,7 +166,7 @@ func TestTheFutureCannotLeak(t *testing.T) {
 	} {
 		cases = append(cases, hidingCase{name: name, shape: []int{2, 7, 8}, hidden: from(4), build: self(m)})
 	}
-	// The same with every other option: query i of the mask sees no key after i + ahead.
+	// The same with other options: query i sees no key after i + ahead.
 	for name, tc := range map[string]struct {
 		ahead  int
 		mask   func(c *bench) layers.Mask
@@ -235,7 +235,7 @@ func TestTheFutureCannotLeak(t *testing.T) {
 	hide(t, cases)
 }
 
-// TestPaddingCannotMatter changes what padding holds, NaN and infinities included.
+// TestPaddingCannotMatter changes padding, also to NaN and infinity.
 func TestPaddingCannotMatter(t *testing.T) {
 	var cases []hidingCase
 	for name, m := range map[string]func(c *bench) layers.Mask{
@@ -280,7 +280,7 @@ func TestPaddingCannotMatter(t *testing.T) {
 	}
 	cases = append(cases, hidingCase{
 		name: "past keys", shape: []int{2, 6, 8}, hidden: past(5, 3), looked: everything, build: func(c *bench, x *G.Node) *G.Node {
-			// The present is padded, and the past isn't: 2 keys that are always seen.
+			// New keys are padded. The 2 past keys are always seen.
 			return c.node(layers.ScaledDotProduct(c.b, c.in("query", 2, 4, 8), x, x, layers.AttentionOptions{
 				Mask: layers.Mask{KeyLengths: c.lengths(7, 5)}, PastKey: c.in("past key", 2, 2, 8), PastValue: c.in("past value", 2, 2, 8), Dropout: 0.2,
 			}))
@@ -305,7 +305,7 @@ func TestPaddingCannotMatter(t *testing.T) {
 	hide(t, cases)
 }
 
-// TestTokensThatCannotMatter changes padded and future ids of whole models.
+// TestTokensThatCannotMatter changes padded and future ids in whole models.
 func TestTokensThatCannotMatter(t *testing.T) {
 	config := layers.ModelConfig{Vocab: 9, Positions: layers.Learned{MaxLen: 8}, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Dropout: 0.2}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU, Dropout: 0.2}, Dropout: 0.2}, Layers: 2, Outputs: 9, Dropout: 0.2}
 	lengths := []int{5, 3}

@@ -15,54 +15,54 @@ import (
 )
 
 // ModelConfig describes an Encoder or a Decoder: token embeddings, positions, a stack of blocks, a norm after them
-// (with pre-norm blocks) and a linear head. It goes to JSON and back, unless it holds something of a user's own type or
-// function: an unknown field or position scheme is an error.
+// (with pre-norm blocks) and a linear head. It can be written to JSON and read back unless it holds a position scheme
+// of your own or an Init with a Func. When JSON is read, an unknown field or position scheme is an error.
 type ModelConfig struct {
-	// Vocab is the number of different tokens, V. With 0 there is no vocabulary, and so no table of embeddings: Forward
-	// must be given embeddings.
+	// Vocab is the number of different tokens, V. If it is 0, the model has no embedding table, and Forward takes
+	// embeddings instead of ids.
 	Vocab  int `json:"vocab,omitzero"`
 	Dim    int `json:"dim"`    // width of the model, D
 	Layers int `json:"layers"` // number of blocks
 
-	// Positions is how tokens are told apart by where they are: Learned, Rotary, None and so on, or one's own.
+	// Positions is the position scheme: Learned, Rotary, None and so on, or one of your own.
 	Positions PositionsConfig `json:"positions,omitzero"`
 
-	Block BlockConfig `json:"block"` // each of the blocks; its Norm is that after the blocks too
+	Block BlockConfig `json:"block"` // every block; its Norm also describes the norm after the blocks
 
-	// FinalNorm puts a norm after the last block with PostNorm too, as nn.Transformer does. Without PostNorm it is
-	// always there.
+	// FinalNorm adds a norm after the last block even with PostNorm, like nn.Transformer. Without PostNorm there is
+	// always such a norm.
 	FinalNorm bool `json:"final_norm,omitzero"`
 
-	// Outputs is the width of the head: the number of classes of each position. If it is 0, a Decoder's is Vocab.
-	// Without either there is no head, and Forward returns the states of the last block, after the norm.
+	// Outputs is the width of the head: the number of classes for each position. If it is 0, a Decoder uses Vocab. If
+	// both are 0, there is no head, and Forward returns the states after the last block and norm.
 	Outputs int `json:"outputs,omitzero"`
 
 	NoBias bool `json:"no_bias,omitzero"` // leave out the bias of the head
 
-	// Tied makes the table of the embeddings the head's weight too, and leaves out the head's bias (Press and Wolf,
-	// 2016; Vaswani et al., 2017, section 3.4). Outputs must then be 0 or Vocab.
+	// Tied uses the embedding table as the head's weight too, and leaves out the head's bias (Press and Wolf, 2016;
+	// Vaswani et al., 2017, section 3.4). Outputs must then be 0 or Vocab.
 	Tied bool `json:"tied,omitzero"`
 
-	// EmbeddingScale multiplies the token embeddings; if 0, by √Dim where they are Tied, and by nothing otherwise.
+	// EmbeddingScale multiplies the token embeddings. 0 means √Dim if they are Tied, and 1 otherwise.
 	EmbeddingScale float64 `json:"embedding_scale,omitzero"`
 
 	Dropout float64 `json:"dropout,omitzero"` // of the embeddings, in training
 
-	Init          Init `json:"init,omitzero"`           // of every weight matrix that has no Init of its own; see Init
-	EmbeddingInit Init `json:"embedding_init,omitzero"` // of token embeddings; if zero, Normal(1), but Normal(1/√Dim) where they are Tied
+	Init          Init `json:"init,omitzero"`           // for every weight matrix without an Init of its own; see Init
+	EmbeddingInit Init `json:"embedding_init,omitzero"` // for token embeddings; if zero, Normal(1/√Dim) if they are Tied, else Normal(1)
 }
 
-// MarshalJSON returns the configuration as JSON. It is an error if its Positions aren't one of this package's, or if it
-// has an Init with a Func.
+// MarshalJSON returns the configuration as JSON. It returns an error if the Positions aren't a scheme of this package,
+// or if an Init has a Func.
 func (c ModelConfig) MarshalJSON() ([]byte, error) {
 	type plain ModelConfig
 	return json.Marshal(struct {
 		plain
-		Positions positionsJSON `json:"positions,omitzero"` // takes the place of plain's
+		Positions positionsJSON `json:"positions,omitzero"` // hides plain's field
 	}{plain(c), positionsJSON{c.Positions}})
 }
 
-// UnmarshalJSON sets the configuration to what JSON says. An unknown field or position scheme is an error.
+// UnmarshalJSON replaces the configuration with the one in data. An unknown field or position scheme is an error.
 func (c *ModelConfig) UnmarshalJSON(data []byte) error {
 	type plain ModelConfig
 	var fields struct {
@@ -77,11 +77,11 @@ func (c *ModelConfig) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// A Trunk is what an Encoder and a Decoder have besides their blocks.
+// A Trunk holds the parts of an Encoder or a Decoder other than its blocks.
 type Trunk struct {
 	Embedding *Embedding // nil without a vocabulary
 	Positions Positions
-	Norm      Norm    // after the last block; nil with PostNorm alone
+	Norm      Norm    // after the last block; nil with PostNorm unless FinalNorm is set
 	Head      *Linear // nil without a head
 
 	dtype   tensor.Dtype
@@ -91,7 +91,7 @@ type Trunk struct {
 	name    string
 }
 
-// newTrunk makes a Trunk. A table that isn't nil embeds the tokens.
+// newTrunk makes a Trunk. If table isn't nil, it is the embedding table.
 func newTrunk(p *Params, name string, c ModelConfig, table *Param) (*Trunk, error) {
 	t := &Trunk{name: p.scopeName(name), dtype: p.Dtype(), dim: c.Dim, dropout: Dropout{c.Dropout}, scale: c.EmbeddingScale}
 	if err := c.check(t.name); err != nil {
@@ -131,7 +131,7 @@ func newTrunk(p *Params, name string, c ModelConfig, table *Param) (*Trunk, erro
 	return t, err
 }
 
-// check checks what is the trunk's own.
+// check checks the fields that newTrunk uses itself.
 func (c ModelConfig) check(name string) error {
 	if err := positive(name, size{"Dim", c.Dim}, size{"Layers", c.Layers}); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (c ModelConfig) check(name string) error {
 	case c.Vocab == 0 && (c.Tied || x != 0):
 		return fmt.Errorf("%s: Tied and EmbeddingScale are for token embeddings: they need a Vocab", name)
 	case c.Tied && c.Outputs != 0 && c.Outputs != c.Vocab:
-		return fmt.Errorf("%s: with Tied there are as many outputs as tokens: Outputs must be 0 or %d, got %d", name, c.Vocab, c.Outputs)
+		return fmt.Errorf("%s: a Tied model has one output per token: Outputs must be 0 or %d, got %d", name, c.Vocab, c.Outputs)
 	case !(math.Abs(x) <= ops.Largest):
 		return fmt.Errorf("%s: EmbeddingScale must be finite and at most %v in size, got %v", name, ops.Largest, x)
 	}
@@ -164,7 +164,7 @@ func (c ModelConfig) tableInit() Init {
 	return c.EmbeddingInit
 }
 
-// tokens returns the shape of the tokens of an input, (B, T) or (T), and reports whether they are ids.
+// tokens returns the shape of an input's tokens, (B, T) or (T), and reports whether the input holds ids.
 func (t *Trunk) tokens(x *G.Node) (tokens tensor.Shape, ids bool, err error) {
 	s, d := x.Shape(), x.Dims()
 	if t.Embedding != nil && x.Dtype() == tensor.Int && (d == 1 || d == 2) {
@@ -180,8 +180,7 @@ func (t *Trunk) tokens(x *G.Node) (tokens tensor.Shape, ids bool, err error) {
 	return nil, false, fmt.Errorf("%s: the input must be %s, got %v of shape %v", t.name, want, x.Dtype(), s)
 }
 
-// embed maps an input, of ids (B, T) or of embeddings (B, T, D), to (B, T, D). positions are those of its tokens, as
-// Positions takes them.
+// embed maps ids (B, T) or embeddings (B, T, D) to (B, T, D). See Positions for the argument positions.
 func (t *Trunk) embed(b *Build, x, positions *G.Node) (*G.Node, error) {
 	_, ids, err := t.tokens(x)
 	if err != nil {
@@ -203,7 +202,7 @@ func (t *Trunk) embed(b *Build, x, positions *G.Node) (*G.Node, error) {
 	return t.dropout.Forward(b, x)
 }
 
-// finish applies what follows the blocks.
+// finish applies the norm and the head that follow the blocks.
 func (t *Trunk) finish(b *Build, x *G.Node) (*G.Node, error) {
 	var err error
 	if t.Norm != nil {
@@ -217,8 +216,8 @@ func (t *Trunk) finish(b *Build, x *G.Node) (*G.Node, error) {
 	return x, nil
 }
 
-// newBlocks makes n blocks of a model in the scopes blocks.0, blocks.1, …. They all take as much memory as the first
-// one: it is an error if that is too much.
+// newBlocks makes n blocks in the scopes blocks.0, blocks.1, …. All need the same memory, so after the first block it
+// returns an error if the others won't fit.
 func newBlocks[B any](p *Params, model string, n int, newBlock func(p *Params) (B, error)) ([]B, error) {
 	var blocks []B
 	before := p.set.bytes

@@ -9,15 +9,17 @@ import (
 	"github.com/heed-go/heed/internal/memory"
 )
 
-// MultiHeadAttention projects queries, keys and values with learned weights, lets every head attend on its own, and
-// projects what the heads found (Vaswani et al., 2017, section 3.2.2):
+// MultiHeadAttention projects queries, keys and values with learned weights, computes attention in each head, and
+// projects the heads' outputs (Vaswani et al., 2017, section 3.2.2):
 //
 //	head_h = softmax(Q_h·K_hᵀ/√K + M)·V_h,  Q = x·W_qᵀ + b_q, K = y·W_kᵀ + b_k, V = z·W_vᵀ + b_v
 //	output = concat(head_1, …, head_H)·W_oᵀ + b_o
 //
-// Given one sequence three times it is self-attention; with keys and values from another one, cross-attention. The four
-// weights are parameters of their own, so that each has its gradient. Several heads of queries may share one of keys
-// and values (Shazeer, 2019; Ainslie et al., GQA, 2023): there are then G heads of these, G·K and G·V wide.
+// If query, key and value are the same sequence, it is self-attention; if keys and values come from another sequence,
+// it is cross-attention. Each of the four weights is a parameter with its own gradient. Several query heads may share
+// one key and value head (Shazeer, 2019; Ainslie et al., GQA, 2023): with G such heads, keys have width G·K and values
+// G·V.
+//
 // Make one with NewMultiHeadAttention.
 type MultiHeadAttention struct {
 	Query, Key, Value *Linear // W_q (H·K, Dim), W_k (G·K, KeyInput), W_v (G·V, ValueInput)
@@ -25,12 +27,13 @@ type MultiHeadAttention struct {
 
 	QueryNorm, KeyNorm *RMSNorm // (K); nil without QKNorm
 
-	// Positions turns queries and keys, and adds to their scores; nil for none. Queries and keys are then tokens of one
-	// sequence, at the Build's Positions if it has any. An Encoder's and a Decoder's blocks have those of the model.
+	// Positions rotates queries and keys, and adds to their scores; nil for none. Queries and keys must then be tokens
+	// of one sequence; the Build's Positions, if any, give their positions. In an Encoder or a Decoder, the blocks use
+	// the model's Positions.
 	Positions Positions
 
 	heads, groups int
-	options       AttentionOptions // but for the mask
+	options       AttentionOptions // without a mask
 	name          string
 	scope         string
 }
@@ -39,35 +42,36 @@ type MultiHeadAttention struct {
 type AttentionConfig struct {
 	Heads int `json:"heads,omitzero"` // number of heads, H; 1 if 0
 
-	// KeyValueHeads is the number of heads of keys and values, G, which Heads must be a multiple of; Heads if 0.
+	// KeyValueHeads is the number of key and value heads, G; Heads if 0. Heads must be a multiple of it.
 	KeyValueHeads int `json:"key_value_heads,omitzero"`
 
-	HeadDim    int `json:"head_dim,omitzero"`    // width of a head's queries and keys, K; D/H if 0, which H must divide
+	HeadDim    int `json:"head_dim,omitzero"`    // width of a head's queries and keys, K; if 0, D/H, and H must divide D
 	ValueDim   int `json:"value_dim,omitzero"`   // width of a head's values, V; HeadDim if 0
-	KeyInput   int `json:"key_input,omitzero"`   // width of the keys that Forward is given; D if 0
-	ValueInput int `json:"value_input,omitzero"` // width of the values that Forward is given; KeyInput if 0
+	KeyInput   int `json:"key_input,omitzero"`   // width of Forward's keys; D if 0
+	ValueInput int `json:"value_input,omitzero"` // width of Forward's values; KeyInput if 0
 
-	// QKNorm normalises every head's queries and keys with RMSNorms of their own, before they are turned (Henry et al.,
-	// 2020; Dehghani et al., 2023): the parameters querynorm.weight and keynorm.weight.
+	// QKNorm applies one RMSNorm to every head's queries and another to its keys, before any rotation (Henry et al.,
+	// 2020; Dehghani et al., 2023). It adds the parameters querynorm.weight and keynorm.weight.
 	QKNorm  bool    `json:"qk_norm,omitzero"`
-	NormEps float64 `json:"norm_eps,omitzero"` // of these RMSNorms; 1e-6 if 0
+	NormEps float64 `json:"norm_eps,omitzero"` // Eps of these RMSNorms; 1e-6 if 0
 
-	TieQueryKey bool `json:"tie_query_key,omitzero"` // W_k is W_q and b_k is b_q: Key is Query, one layer
+	TieQueryKey bool `json:"tie_query_key,omitzero"` // use one layer for Query and Key: W_k is W_q and b_k is b_q
 
-	Scale   float64 `json:"scale,omitzero"`   // of the scores; 1/√K if 0
+	Scale   float64 `json:"scale,omitzero"`   // factor for the scores; 1/√K if 0
 	Softcap float64 `json:"softcap,omitzero"` // bounds the scores: see AttentionOptions; 0 for none
 
 	NoBias   bool    `json:"no_bias,omitzero"`   // leave out b_q, b_k, b_v and b_o
-	NoOutput bool    `json:"no_output,omitzero"` // leave out W_o: the output is the heads side by side, of width H·V
+	NoOutput bool    `json:"no_output,omitzero"` // leave out W_o: the output is the heads side by side, with width H·V
 	Dropout  float64 `json:"dropout,omitzero"`   // probability of dropping an attention weight, in training
-	Init     Init    `json:"init,omitzero"`      // of the four weights; see Init
+	Init     Init    `json:"init,omitzero"`      // for the four weights; see Init
 
-	// OutputInit is of W_o; Init if it is zero. GPT-2 multiplies the standard deviation of the weights that add to the
-	// residual stream, which are this one and FeedForwardConfig's, by 1/√(2·Layers).
+	// OutputInit is for W_o; if zero, it is Init. GPT-2 multiplies the standard deviation of the weights that write to
+	// the residual stream, W_o and the down weight of a FeedForward, by 1/√(2·Layers).
 	OutputInit Init `json:"output_init,omitzero"`
 }
 
-// withDefaults returns the configuration with each size that is 0 set to what it stands for, for queries of width dim.
+// withDefaults replaces each size that is 0 by its default, for queries of width dim. It returns an error if sizes
+// don't fit each other.
 func (c AttentionConfig) withDefaults(layer string, dim int) (AttentionConfig, error) {
 	c.Heads = cmp.Or(c.Heads, 1)
 	c.KeyValueHeads = cmp.Or(c.KeyValueHeads, c.Heads)
@@ -90,8 +94,8 @@ func (c AttentionConfig) withDefaults(layer string, dim int) (AttentionConfig, e
 	return c, err
 }
 
-// NewMultiHeadAttention makes a MultiHeadAttention for queries of width dim, D, with the parameters query.weight,
-// key.weight, value.weight, output.weight and the biases beside them.
+// NewMultiHeadAttention makes a MultiHeadAttention for queries of width dim, D. Its parameters are query.weight,
+// key.weight, value.weight and output.weight, and a bias for each, such as query.bias.
 func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAttention, error) {
 	a := &MultiHeadAttention{name: p.scopeName("attention"), scope: p.scope()}
 	c, err := c.withDefaults(a.name, dim)
@@ -99,13 +103,13 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 		return nil, err
 	}
 	if c.NormEps != 0 && !c.QKNorm {
-		return nil, fmt.Errorf("%s: NormEps is that of QKNorm's norms, which the configuration hasn't: got %v", a.name, c.NormEps)
+		return nil, fmt.Errorf("%s: NormEps needs QKNorm: set QKNorm or leave NormEps at 0, got %v", a.name, c.NormEps)
 	}
 	if c.TieQueryKey && c.KeyInput != dim {
 		return nil, fmt.Errorf("%s: TieQueryKey needs keys of the queries' width, %d, got a KeyInput of %d", a.name, dim, c.KeyInput)
 	}
 	if c.TieQueryKey && c.KeyValueHeads != c.Heads {
-		return nil, fmt.Errorf("%s: TieQueryKey needs as many heads of keys as of queries, %d, got %d", a.name, c.Heads, c.KeyValueHeads)
+		return nil, fmt.Errorf("%s: TieQueryKey needs one key head per query head: KeyValueHeads must be %d, got %d", a.name, c.Heads, c.KeyValueHeads)
 	}
 	a.heads, a.groups = c.Heads, c.KeyValueHeads
 	a.options = AttentionOptions{Scale: c.Scale, Softcap: c.Softcap, Dropout: c.Dropout, Heads: c.Heads, KeyValueHeads: c.KeyValueHeads, layer: a.name}
@@ -114,7 +118,7 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 	}
 
 	parts := []struct {
-		to      **Linear
+		layer   **Linear
 		name    string
 		in, out int
 		init    Init
@@ -132,7 +136,7 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 			a.Key = a.Query
 			continue
 		}
-		if *part.to, err = NewLinear(p.Scope(part.name), part.in, part.out, LinearConfig{NoBias: c.NoBias, Init: part.init}); err != nil {
+		if *part.layer, err = NewLinear(p.Scope(part.name), part.in, part.out, LinearConfig{NoBias: c.NoBias, Init: part.init}); err != nil {
 			return nil, err
 		}
 	}
@@ -147,10 +151,11 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 }
 
 // Forward attends from query, of shape (B, T, Dim), to key, (B, S, KeyInput), and value, (B, S, ValueInput), and
-// returns (B, T, Dim), or (B, T, H·V) with NoOutput. Without a batch axis, (T, Dim) gives (T, Dim), and counts as a
-// batch of 1 to the mask. The mask meets scores of shape (B, H, T, S).
+// returns (B, T, Dim), or (B, T, H·V) with NoOutput. All may omit the batch axis; (T, Dim) then gives (T, Dim). The
+// mask applies to scores of shape (B, H, T, S), where B is 1 without a batch axis.
 //
-// Attention is one op that keeps no weights, as in ScaledDotProduct, unless the Build captures them or says Composed.
+// Like ScaledDotProduct, it is one op that doesn't keep the weights, unless the Build has CaptureWeights or Composed
+// set.
 func (a *MultiHeadAttention) Forward(b *Build, query, key, value *G.Node, m Mask) (*G.Node, error) {
 	q, err := a.queries(b, query, b.Positions) // (B, T, Dim) -> (B, T, H·K)
 	if err != nil {
@@ -160,13 +165,13 @@ func (a *MultiHeadAttention) Forward(b *Build, query, key, value *G.Node, m Mask
 	if err != nil {
 		return nil, err
 	}
-	if m, err = a.mask(b, q, k, b.Positions, m); err != nil { // of scores (B, H, T, S)
+	if m, err = a.mask(b, q, k, b.Positions, m); err != nil { // for scores (B, H, T, S)
 		return nil, err
 	}
 	return a.attend(b, q, k, v, m) // (B, T, Dim)
 }
 
-// attend has every head attend and projects what they found.
+// attend computes attention in every head and projects the outputs.
 func (a *MultiHeadAttention) attend(b *Build, q, k, v *G.Node, m Mask) (heads *G.Node, err error) {
 	o := a.options
 	o.Mask = m
@@ -186,7 +191,7 @@ func (a *MultiHeadAttention) attend(b *Build, q, k, v *G.Node, m Mask) (heads *G
 	return a.Output.Forward(b, heads) // (B, T, H·V) -> (B, T, Dim)
 }
 
-// queries projects queries, normalises each head's and turns them by their positions: (B, T, Dim) -> (B, T, H·K).
+// queries projects queries, normalises each head and rotates them by their positions: (B, T, Dim) -> (B, T, H·K).
 func (a *MultiHeadAttention) queries(b *Build, x, positions *G.Node) (*G.Node, error) {
 	q, err := a.project(b, a.Query, "the query", x)
 	if err != nil {
@@ -208,7 +213,7 @@ func (a *MultiHeadAttention) keysAndValues(b *Build, key, value, positions *G.No
 	return k, v, err
 }
 
-// project applies one input projection, which gives the heads side by side.
+// project applies one input projection. Its output has the heads side by side.
 func (a *MultiHeadAttention) project(b *Build, l *Linear, what string, x *G.Node) (*G.Node, error) {
 	if err := checkSequence(a.name, what, x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[1]); err != nil {
 		return nil, err
@@ -216,7 +221,7 @@ func (a *MultiHeadAttention) project(b *Build, l *Linear, what string, x *G.Node
 	return l.Forward(b, x)
 }
 
-// place normalises the heads of queries or keys, of shape (B, T, heads·K), and turns them by their positions, as
+// place normalises the heads of queries or keys, of shape (B, T, heads·K), and rotates them by their positions, if
 // configured.
 func (a *MultiHeadAttention) place(b *Build, x *G.Node, norm *RMSNorm, heads int, positions *G.Node) (_ *G.Node, err error) {
 	if norm != nil {
@@ -230,7 +235,7 @@ func (a *MultiHeadAttention) place(b *Build, x *G.Node, norm *RMSNorm, heads int
 	return x, nil
 }
 
-// mask returns the mask with what the Positions add to the scores of queries, (B, T, H·K), and keys, (B, S, G·K).
+// mask adds the biases of the Positions, if any, to the mask, for queries (B, T, H·K) and keys (B, S, G·K).
 func (a *MultiHeadAttention) mask(b *Build, q, k, positions *G.Node, m Mask) (Mask, error) {
 	if a.Positions == nil {
 		return m, nil

@@ -9,11 +9,12 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// ForwardCached lets new tokens, x of shape (B, T, Dim), attend to themselves and to those that the Build's Cache
-// holds of their sequences, whose keys and values it holds too: the output is what Forward would return for these
-// tokens if it were given the whole sequences. Positions, those of the mask included, count from the start of a
-// sequence, and the keys are the Cache's: the mask meets scores of shape (B, H, T, Capacity). Attention is causal
-// whatever the mask says, and the mask must have no offset. Without a batch axis, x counts as a batch of 1. It has no
+// ForwardCached computes self-attention for new tokens, x of shape (B, T, Dim), over the keys and values in the Build's
+// Cache, and adds their own keys and values to it. The output is the one that Forward would return for these tokens in
+// the whole sequences.
+//
+// Positions, in the mask too, count from the start of a sequence. The mask applies to scores of shape (B, H, T,
+// Capacity), and must have no offset. Attention is always causal. Without a batch axis, B is 1. ForwardCached has no
 // gradient.
 func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	fail := func(err error) (*G.Node, error) { return nil, fmt.Errorf("%s: %w", a.name, err) }
@@ -24,7 +25,7 @@ func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 		return fail(errTwoPositions)
 	}
 	if m.Offset != 0 || m.Offsets != nil {
-		return fail(errors.New("the mask of cached attention can't have an offset: the cache decides where the tokens are"))
+		return fail(errors.New("the mask of cached attention can't have an offset: the Cache sets the positions of the tokens"))
 	}
 	if err := checkSequence(a.name, "the input", x, a.Query.Weight.Value.Dtype(), a.Query.Weight.Value.Shape()[1]); err != nil {
 		return nil, err
@@ -57,27 +58,28 @@ func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 	return a.attend(b, q, k, v, m)
 }
 
-// ForwardMemory attends to memory, of shape (B, S, KeyInput), such as an encoder's output, whose keys and values
-// are kept in the Build's Cache. In a graph in which memory is nil, those that were kept last are attended to: a graph
-// that is given a memory of that length must have been built before, and run before this one runs. The mask's positions
-// are those of the queries in their sequences, and of the keys in the memory, an Offset between the two added; it must
-// have no Offsets. It has no gradient.
+// ForwardMemory attends from query to memory, of shape (B, S, KeyInput), such as an encoder's output, and keeps the
+// keys and values of memory in the Build's Cache. If memory is nil, it uses the keys and values kept last. A graph with
+// a memory of that length must then have been built first, and have run before this one runs.
+//
+// Causal, Window and Slopes in the mask compare the position of a query in its sequence plus Offset with the position
+// of a key in the memory. The mask must have no Offsets. ForwardMemory has no gradient.
 func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Mask) (*G.Node, error) {
 	fail := func(err error) (*G.Node, error) { return nil, fmt.Errorf("%s: %w", a.name, err) }
 	if err := b.cached(); err != nil {
 		return fail(err)
 	}
 	if m.Offsets != nil {
-		return fail(errors.New("the mask of cached attention can't have Offsets: the cache decides where the tokens are"))
+		return fail(errors.New("the mask of cached attention can't have Offsets: the Cache sets the positions of the tokens"))
 	}
 	if a.Positions != nil {
-		return fail(errors.New("attention to a memory can't have Positions, which are those of one sequence"))
+		return fail(errors.New("attention to a memory can't have Positions, because queries and keys belong to different sequences"))
 	}
 	q, err := a.queries(b, query, nil)
 	if err != nil {
 		return nil, err
 	}
-	if m.Causal || m.Window != nil || m.Slopes != nil { // it compares positions
+	if m.Causal || m.Window != nil || m.Slopes != nil { // the mask compares positions
 		lengths, err := b.Cache.lengthsNode(query.Graph())
 		if err != nil {
 			return fail(err)
@@ -110,7 +112,7 @@ func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Ma
 	return a.attend(b, q, k, v, m)
 }
 
-// cached checks that a Build is one for attention with a Cache.
+// cached returns an error if the Build has no Cache or is for training.
 func (b *Build) cached() error {
 	if b.Cache == nil {
 		return errNoCache
@@ -123,6 +125,6 @@ func (b *Build) cached() error {
 
 var (
 	errNoCache        = errors.New("the Build has no Cache")
-	errCachedTraining = errors.New("a graph with a Cache must be one for evaluation: what is cached has no gradient")
-	errTwoPositions   = errors.New("the Build can't have both Positions and a Cache, which knows where its tokens are")
+	errCachedTraining = errors.New("a graph with a Cache must be for evaluation, because cached keys and values have no gradient")
+	errTwoPositions   = errors.New("the Build can't have both Positions and a Cache, because the Cache sets the positions")
 )

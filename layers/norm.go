@@ -22,15 +22,14 @@ type Norm interface {
 type NormConfig struct {
 	Kind string `json:"kind,omitzero"` // in a BlockConfig: layer, a LayerNorm, or rms, an RMSNorm; layer if empty
 
-	// Eps keeps what is constant from being divided by zero. If 0, it is 1e-5 of a LayerNorm, and 1e-6 of an RMSNorm,
-	// as in T5 and Llama. (PyTorch's nn.RMSNorm takes the dtype's machine epsilon unless told otherwise: 1.2e-7 for
-	// float32, 2.2e-16 for float64.)
+	// Eps prevents a division by zero. 0 means 1e-5 for a LayerNorm, and 1e-6 for an RMSNorm, as in T5 and Llama. (The
+	// default of PyTorch's nn.RMSNorm is the dtype's machine epsilon: 1.2e-7 for float32, 2.2e-16 for float64.)
 	Eps float64 `json:"eps,omitzero"`
 
 	NoBias bool `json:"no_bias,omitzero"` // leave out the β of a LayerNorm; an RMSNorm has none
 }
 
-// norms are the kinds of norm, the default first.
+// norms lists the kinds of norm, the default first.
 var norms = kinds.Table[func(p *Params, dim int, c NormConfig) (Norm, error)]{
 	{Name: "layer", About: "to mean 0 and variance 1, then scaled and shifted (LayerNorm)", Value: func(p *Params, dim int, c NormConfig) (Norm, error) { return NewLayerNorm(p, dim, c) }},
 	{Name: "rms", About: "divided by the root mean square, then scaled (RMSNorm)", Value: func(p *Params, dim int, c NormConfig) (Norm, error) { return NewRMSNorm(p, dim, c) }},
@@ -76,7 +75,7 @@ func newNorm(p *Params, dim int, c NormConfig) (Norm, error) {
 	return norm(p, dim, c)
 }
 
-// checkNorm checks the numbers of a norm. Its Eps is above 0 as a float32 too.
+// checkNorm checks the width and Eps of a norm. The lower limit keeps Eps above 0 in float32.
 func checkNorm(layer string, dim int, eps float64) error {
 	if !(eps >= 1e-30 && eps <= ops.Largest) {
 		return fmt.Errorf("%s: Eps must be from 1e-30 to %v, got %v", layer, ops.Largest, eps)
@@ -84,8 +83,8 @@ func checkNorm(layer string, dim int, eps float64) error {
 	return positive(layer, size{"Dim", dim})
 }
 
-// LayerNorm normalises the last axis to mean 0 and variance 1, then scales and shifts it by what it learns:
-// y = (x − mean)/√(variance + Eps)·γ + β (Ba, Kiros and Hinton, 2016). Make one with NewLayerNorm.
+// LayerNorm normalises the last axis to mean 0 and variance 1, then applies a learned scale and shift: y = (x −
+// mean)/√(variance + Eps)·γ + β (Ba, Kiros and Hinton, 2016). Make one with NewLayerNorm.
 type LayerNorm struct {
 	Weight *Param // γ, (Dim)
 	Bias   *Param // β, (Dim); nil for none
@@ -94,8 +93,8 @@ type LayerNorm struct {
 	name string
 }
 
-// NewLayerNorm makes a LayerNorm of vectors of width dim, whatever the configuration's Kind, with the parameters
-// "weight", of ones, and, unless NoBias, "bias", of zeros.
+// NewLayerNorm makes a LayerNorm for vectors of width dim; it ignores the configuration's Kind. Its parameters are
+// "weight", set to ones, and, unless NoBias, "bias", set to zeros.
 func NewLayerNorm(p *Params, dim int, c NormConfig) (*LayerNorm, error) {
 	l := &LayerNorm{eps: cmp.Or(c.Eps, 1e-5), name: p.scopeName("layer norm")}
 	err := checkNorm(l.name, dim, l.eps)
@@ -129,8 +128,8 @@ func (l *LayerNorm) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	return ops.LayerNorm(b.Env(), x, gamma, beta, l.eps)
 }
 
-// RMSNorm divides the last axis by its root mean square, then scales it by what it learns: y = x/√(mean(x²) + Eps)·γ
-// (Zhang and Sennrich, 2019). It is LayerNorm without the mean and without β. Make one with NewRMSNorm.
+// RMSNorm divides the last axis by its root mean square, then applies a learned scale: y = x/√(mean(x²) + Eps)·γ (Zhang
+// and Sennrich, 2019). It is LayerNorm without the mean and without β. Make one with NewRMSNorm.
 type RMSNorm struct {
 	Weight *Param // γ, (Dim)
 
@@ -138,8 +137,8 @@ type RMSNorm struct {
 	name string
 }
 
-// NewRMSNorm makes an RMSNorm of vectors of width dim, whatever the configuration's Kind, with the parameter "weight",
-// of ones.
+// NewRMSNorm makes an RMSNorm for vectors of width dim; it ignores the configuration's Kind. Its parameter is "weight",
+// set to ones.
 func NewRMSNorm(p *Params, dim int, c NormConfig) (*RMSNorm, error) {
 	l := &RMSNorm{eps: cmp.Or(c.Eps, 1e-6), name: p.scopeName("rms norm")}
 	err := checkNorm(l.name, dim, l.eps)
@@ -153,8 +152,8 @@ func NewRMSNorm(p *Params, dim int, c NormConfig) (*RMSNorm, error) {
 // Forward normalises x of shape (…, Dim).
 func (l *RMSNorm) Forward(b *Build, x *G.Node) (*G.Node, error) { return l.ForwardHeads(b, x, 1) }
 
-// ForwardHeads normalises each head of x, of shape (…, heads·Dim) with the heads side by side, on its own and with the
-// same weight: as in attention that normalises its queries and keys (Henry et al., 2020; Dehghani et al., 2023).
+// ForwardHeads normalises each head of x separately, with the same weight. x has shape (…, heads·Dim), with the heads
+// side by side. Attention with QKNorm uses it (Henry et al., 2020; Dehghani et al., 2023).
 func (l *RMSNorm) ForwardHeads(b *Build, x *G.Node, heads int) (*G.Node, error) {
 	if err := positive(l.name, size{"the number of heads", heads}); err != nil {
 		return nil, err

@@ -11,8 +11,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestOptionErrors has options that can't be, in both forms: the error names the layer, what it expected and what it
-// got.
+// TestOptionErrors uses invalid options, in both forms: the error names the layer, the expected and the actual value.
 func TestOptionErrors(t *testing.T) {
 	type options = layers.AttentionOptions
 	type mask = layers.Mask
@@ -42,7 +41,7 @@ func TestOptionErrors(t *testing.T) {
 		{"heads of other widths", []int{2, 3, 8}, []int{2, 5, 8}, []int{2, 5, 8}, func(*bench) options { return options{Heads: 4, KeyValueHeads: 2} }, []string{"agree in K", "(2, 3, 8)", "(2, 5, 8)"}},
 		{"heads beside a head axis", nil, nil, nil, func(*bench) options { return options{Heads: 2} }, []string{"(B, T, H·K)", "(2, 4, 3, 6)"}},
 		{"head axes don't divide", []int{2, 3, 3, 6}, nil, nil, func(*bench) options { return options{} }, []string{"multiple", "(2, 3, 3, 6)", "(2, 2, 5, 6)"}},
-		{"head axes of keys and values", nil, nil, []int{2, 4, 5, 6}, func(*bench) options { return options{} }, []string{"one number of heads", "(2, 4, 5, 6)"}},
+		{"head axes of keys and values", nil, nil, []int{2, 4, 5, 6}, func(*bench) options { return options{} }, []string{"same number of heads", "(2, 4, 5, 6)"}},
 		{"batch", nil, []int{1, 2, 5, 6}, []int{1, 2, 5, 4}, func(*bench) options { return options{} }, []string{"batch", "(1, 2, 5, 6)"}},
 		{"lengths of keys and values", nil, nil, []int{2, 2, 4, 4}, func(*bench) options { return options{} }, []string{"agree in K and S", "(2, 2, 4, 4)"}},
 
@@ -120,7 +119,7 @@ func TestOptionErrors(t *testing.T) {
 	}
 }
 
-// masked is options of a mask alone, and pastOf of past keys and values alone.
+// masked returns options with only a mask, and pastOf options with only past keys and values.
 func masked(m func(c *bench) layers.Mask) func(c *bench) layers.AttentionOptions {
 	return func(c *bench) layers.AttentionOptions { return layers.AttentionOptions{Mask: m(c)} }
 }

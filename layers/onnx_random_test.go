@@ -13,8 +13,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// drawCall draws a call with any of the options, and a layout that serves it. Queries or keys are now and then as many
-// as most.
+// drawCall draws a call with random options, and a layout for it. Occasionally there are up to most queries or keys.
 func drawCall(r *rand.Rand, most int) (*onnxCall, onnxLayout) {
 	some := func(n int) bool { return r.IntN(n) == 0 }
 	length := func() int {
@@ -30,7 +29,7 @@ func drawCall(r *rand.Rand, most int) (*onnxCall, onnxLayout) {
 	}
 	l := onnxLayout(r.IntN(5))
 	if some(8) && c.keys() > 6 {
-		l = onnxMatrix // the least work for the most keys
+		l = onnxMatrix // the cheapest layout for many keys
 	}
 	if l == onnxSideOne || l == onnxMatrix {
 		c.B = 1
@@ -49,7 +48,7 @@ func drawCall(r *rand.Rand, most int) (*onnxCall, onnxLayout) {
 	return c, l
 }
 
-// drawMask draws the mask of a call.
+// drawMask draws a random mask for a call.
 func (c *onnxCall) drawMask(r *rand.Rand) {
 	some := func(n int) bool { return r.IntN(n) == 0 }
 	m := &c.options.Mask
@@ -57,7 +56,7 @@ func (c *onnxCall) drawMask(r *rand.Rand) {
 	if some(3) {
 		m.Window = &layers.Window{Left: r.IntN(12) - 1, Right: r.IntN(6) - 1}
 	}
-	near := func() int { return r.IntN(2*c.keys()+3) - c.keys() - 1 } // an offset with which some key may be seen
+	near := func() int { return r.IntN(2*c.keys()+3) - c.keys() - 1 } // an offset at which some key may be visible
 	switch r.IntN(4) {
 	case 0:
 		m.Offset = near()
@@ -106,8 +105,7 @@ func (c *onnxCall) drawMask(r *rand.Rand) {
 	}
 }
 
-// drawRounds calls a test, usually so many times, with random numbers that its seed, which is named where it fails,
-// decides.
+// drawRounds calls a test several times, each with its own random source. Failures name the source's seed.
 func drawRounds(t *testing.T, rounds int, test func(r *rand.Rand, what string)) {
 	t.Helper()
 	seed := testseed.Of(t)
@@ -129,8 +127,8 @@ func TestOnnxRandomly(t *testing.T) {
 	})
 }
 
-// TestOnnxDropout finds out which weights one run of the composed form drops, and holds the outputs and gradients of
-// both forms' runs of that number to what follows from these.
+// TestOnnxDropout reads which weights a run of the composed form drops. Outputs and gradients of both forms, in runs
+// with the same number, must follow from them.
 func TestOnnxDropout(t *testing.T) {
 	drawRounds(t, 40, func(r *rand.Rand, what string) {
 		c, l := drawCall(r, 150)
@@ -158,8 +156,8 @@ func TestOnnxDropout(t *testing.T) {
 	})
 }
 
-// TestOnnxNotFinite puts NaN or an infinity where it may count, and has both forms make the same of it: what is finite
-// in one is in the other, in outputs and gradients.
+// TestOnnxNotFinite puts NaN or infinity into unmasked operands. In both forms the same elements of outputs and
+// gradients must be finite.
 func TestOnnxNotFinite(t *testing.T) {
 	drawRounds(t, 60, func(r *rand.Rand, what string) {
 		c, l := drawCall(r, 150)

@@ -11,13 +11,13 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// An onnxRule is a rule of the operator on who sees whom, as a call and what it allows.
+// An onnxRule is a rule of the operator about which queries see which keys: a call, and the visible keys.
 type onnxRule struct {
 	rule string
 	call onnxCall
 
-	// sees has a mark for each key, x for one that is seen, and a word for each query; | is between batch elements or,
-	// in one of these, heads. One that is alone is that of all.
+	// sees has a word for each query, with a mark for each key: x for visible, a dot for masked. | separates batch
+	// elements, or the heads of all batch elements. Without |, the pattern is for all of them.
 	sees string
 }
 
@@ -34,7 +34,7 @@ func causalWithin(left, right int) layers.AttentionOptions {
 	return layers.AttentionOptions{Mask: layers.Mask{Causal: true, Window: &window{Left: left, Right: right}}}
 }
 
-// bools is a boolean mask, x for true.
+// bools returns a boolean mask, x for true.
 func bools(marks string, shape ...int) *tensor.Dense {
 	var values []bool
 	for _, mark := range strings.ReplaceAll(marks, " ", "") {
@@ -43,7 +43,7 @@ func bools(marks string, shape ...int) *tensor.Dense {
 	return dense(values, shape...)
 }
 
-// holes is a float mask, 0 for x and −Inf for a dot.
+// holes returns a float mask, 0 for x and −Inf for a dot.
 func holes(marks string, shape ...int) *tensor.Dense {
 	values := make([]float64, tensor.Shape(shape).TotalSize())
 	for i, ok := range bools(marks, shape...).Bools() {
@@ -54,8 +54,8 @@ func holes(marks string, shape ...int) *tensor.Dense {
 	return dense(values, shape...)
 }
 
-// valid is the input nonpad_kv_seqlen: the number of valid keys of each batch element, the last of which belong to its
-// queries. Here these are two options.
+// valid sets the operator's input nonpad_kv_seqlen: the number of valid keys of each batch element. The queries belong
+// to the last of these keys. In this library those are two options, KeyLengths and Offsets.
 func (c onnxCall) valid(lengths ...int) onnxCall {
 	c.lengths = lengths
 	for _, n := range lengths {
@@ -68,7 +68,7 @@ func onnxRules() []onnxRule {
 	type n = onnxSizes
 	return []onnxRule{
 		{"no mask", onnxCall{onnxSizes: n{T: 2, S: 3}}, "xxx xxx"},
-		{"causal: as many queries as keys", onnxCall{onnxSizes: n{T: 3, S: 3}, options: causal()}, "x.. xx. xxx"},
+		{"causal: the same number of queries and keys", onnxCall{onnxSizes: n{T: 3, S: 3}, options: causal()}, "x.. xx. xxx"},
 		{"causal: fewer queries are the first ones", onnxCall{onnxSizes: n{T: 2, S: 4}, options: causal()}, "x... xx.."},
 		{"causal: more queries than keys", onnxCall{onnxSizes: n{T: 4, S: 2}, options: causal()}, "x. xx xx xx"},
 		{"past: without causal, all", onnxCall{onnxSizes: n{T: 2, S: 1, P: 2}}, "xxx xxx"},
@@ -78,7 +78,7 @@ func onnxRules() []onnxRule {
 		{"past: causal, more queries than new keys", onnxCall{onnxSizes: n{T: 3, S: 1, P: 1}, options: causal()}, "xx xx xx"},
 
 		{"valid keys: only padding, without causal", onnxCall{onnxSizes: n{B: 2, T: 2, S: 4}}.valid(3, 1), "xxx. xxx.|x... x..."},
-		{"valid keys: causal, the last query at the last of them", onnxCall{onnxSizes: n{B: 3, T: 2, S: 4}, options: causal()}.valid(4, 3, 2),
+		{"valid keys: causal, the last query is at the last key", onnxCall{onnxSizes: n{B: 3, T: 2, S: 4}, options: causal()}.valid(4, 3, 2),
 			"xxx. xxxx|xx.. xxx.|x... xx.."},
 		{"valid keys: causal, one query sees them all", onnxCall{onnxSizes: n{B: 2, T: 1, S: 4}, options: causal()}.valid(1, 4), "x...|xxxx"},
 		{"valid keys: fewer than queries, the first see nothing", onnxCall{onnxSizes: n{B: 3, T: 3, S: 3}, options: causal()}.valid(2, 1, 0),
@@ -101,7 +101,7 @@ func onnxRules() []onnxRule {
 		{"boolean mask: (1, 1, 1, S)", onnxCall{onnxSizes: n{B: 2, H: 2, T: 2, S: 2}, allow: bools(".x", 1, 1, 1, 2)}, ".x .x"},
 		{"boolean mask: a row of false", onnxCall{onnxSizes: n{H: 2, T: 3, S: 2}, allow: bools("x. .. xx", 3, 2)}, "x. .. xx"},
 		{"boolean mask: all false", onnxCall{onnxSizes: n{H: 2, T: 2, S: 2}, allow: bools("..", 2)}, ".. .."},
-		{"short mask: the rest is no", onnxCall{onnxSizes: n{H: 2, T: 2, S: 4}, allow: bools("x. xx", 2, 2)}, "x... xx.."},
+		{"short mask: the rest is masked", onnxCall{onnxSizes: n{H: 2, T: 2, S: 4}, allow: bools("x. xx", 2, 2)}, "x... xx.."},
 		{"short mask: a last axis of 1 is short too", onnxCall{onnxSizes: n{B: 2, T: 2, S: 3}, allow: bools("x . . x", 2, 1, 2, 1)}, "x.. ...|... x.."},
 		{"short mask: of rank 1, size 1", onnxCall{onnxSizes: n{T: 2, S: 3}, allow: bools("x", 1)}, "x.. x.."},
 		{"short mask: of floats", onnxCall{onnxSizes: n{H: 2, T: 2, S: 4}, bias: holes("x. xx", 2, 2)}, "x... xx.."},
@@ -124,7 +124,7 @@ func onnxRules() []onnxRule {
 		{"window: left of 0", onnxCall{onnxSizes: n{T: 3, S: 3}, options: within(0, -1)}, "xxx .xx ..x"},
 		{"window: right of 0 is causal", onnxCall{onnxSizes: n{T: 3, S: 3}, options: within(-1, 0)}, "x.. xx. xxx"},
 		{"window: with causal, left", onnxCall{onnxSizes: n{T: 4, S: 4}, options: causalWithin(1, -1)}, "x... xx.. .xx. ..xx"},
-		{"window: with causal, right of no use", onnxCall{onnxSizes: n{T: 4, S: 4}, options: causalWithin(2, 2)}, "x... xx.. xxx. .xxx"},
+		{"window: with causal, the right side has no effect", onnxCall{onnxSizes: n{T: 4, S: 4}, options: causalWithin(2, 2)}, "x... xx.. xxx. .xxx"},
 		{"window: more queries than keys, the last see nothing", onnxCall{onnxSizes: n{H: 2, T: 4, S: 2}, options: within(1, 0)}, "x. xx .x .."},
 		{"window: fewer queries than keys", onnxCall{onnxSizes: n{T: 2, S: 4}, options: within(0, 1)}, "xx.. .xx."},
 		{"window: after past keys", onnxCall{onnxSizes: n{T: 2, S: 2, P: 2}, options: within(1, 0)}, ".xx. ..xx"},
@@ -137,7 +137,7 @@ func onnxRules() []onnxRule {
 		{"window: with a mask, both", onnxCall{onnxSizes: n{T: 3, S: 3}, options: within(1, 0), allow: bools("x.x", 3)}, "x.. x.. ..x"},
 		{"window: of any size", onnxCall{onnxSizes: n{T: 3, S: 2}, options: within(math.MaxInt, math.MaxInt)}, "xx xx xx"},
 
-		// What ONNX has in nonpad_kv_seqlen alone, as options of their own.
+		// KeyLengths and Offsets separately; ONNX has only nonpad_kv_seqlen for both.
 		{"lengths alone move no query", onnxCall{onnxSizes: n{B: 2, T: 3, S: 3}, options: causal(), lengths: []int{2, 0}}, "x.. xx. xx.|... ... ..."},
 		{"lengths count past keys", onnxCall{onnxSizes: n{B: 2, T: 1, S: 2, P: 2}, lengths: []int{1, 3}}, "x...|xxx."},
 		{"an offset", onnxCall{onnxSizes: n{T: 2, S: 4}, options: offset(2, causal())}, "xxx. xxxx"},
@@ -151,13 +151,13 @@ func onnxRules() []onnxRule {
 	}
 }
 
-// offset is options with an offset.
+// offset returns the options with Offset n.
 func offset(n int, o layers.AttentionOptions) layers.AttentionOptions {
 	o.Mask.Offset = n
 	return o
 }
 
-// weights are those of a call with queries of zeros: one over the number of keys that are seen.
+// weights returns the weights for queries of zeros: 1 divided by the number of visible keys.
 func (r onnxRule) weights(t *testing.T, n onnxSizes) []float64 {
 	t.Helper()
 	parts := strings.Split(r.sees, "|")
@@ -171,7 +171,7 @@ func (r onnxRule) weights(t *testing.T, n onnxSizes) []float64 {
 		}
 		rows := strings.Fields(parts[i])
 		if len(rows) != n.T || len(rows[0]) != n.keys() {
-			t.Fatalf("the pattern %q isn't one of %d queries and %d keys", parts[i], n.T, n.keys())
+			t.Fatalf("the pattern %q must have %d queries and %d keys", parts[i], n.T, n.keys())
 		}
 		for _, row := range rows {
 			for _, mark := range row {
@@ -186,7 +186,8 @@ func (r onnxRule) weights(t *testing.T, n onnxSizes) []float64 {
 	return out
 }
 
-// TestOnnxMasks shows who sees whom: queries are zeros, and values the identity, so that the outputs are the weights.
+// TestOnnxMasks checks which queries see which keys. Queries are zeros and values the identity, so the outputs are the
+// weights.
 func TestOnnxMasks(t *testing.T) {
 	for _, r := range onnxRules() {
 		t.Run(r.rule, func(t *testing.T) {
@@ -212,7 +213,7 @@ func TestOnnxMasks(t *testing.T) {
 	}
 }
 
-// TestOnnxMasksOfScores has the same rules with operands that are drawn.
+// TestOnnxMasksOfScores checks the same rules with random operands.
 func TestOnnxMasksOfScores(t *testing.T) {
 	t.Parallel()
 	for i, r := range onnxRules() {

@@ -14,22 +14,22 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// An onnxLayout is how the queries, keys and values of a call lie.
+// An onnxLayout is the layout of the queries, keys and values of a call.
 type onnxLayout int
 
 const (
-	onnxHeads   onnxLayout = iota // (B, H, T, K): the operator's, of rank 4
-	onnxSide                      // (B, T, H·K): the operator's, of rank 3
-	onnxSideOne                   // (T, H·K), B being 1
-	onnxBatch                     // (B, T, K), H being 1
-	onnxMatrix                    // (T, K), B and H being 1
+	onnxHeads   onnxLayout = iota // (B, H, T, K): the operator's layout of rank 4
+	onnxSide                      // (B, T, H·K): the operator's layout of rank 3
+	onnxSideOne                   // (T, H·K) with B = 1
+	onnxBatch                     // (B, T, K) with H = 1
+	onnxMatrix                    // (T, K) with B = H = 1
 )
 
 func (l onnxLayout) String() string {
 	return []string{"(B, H, T, K)", "(B, T, H·K)", "(T, H·K)", "(B, T, K)", "(T, K)"}[l]
 }
 
-// lay lays out x, of shape (B, heads, length, width).
+// lay converts x, of shape (B, heads, length, width), to the layout.
 func (l onnxLayout) lay(x []float64, b, heads, length, width int) *tensor.Dense {
 	switch l {
 	case onnxSide:
@@ -44,7 +44,7 @@ func (l onnxLayout) lay(x []float64, b, heads, length, width int) *tensor.Dense 
 	return dense(slices.Clone(x), b, heads, length, width)
 }
 
-// unlay is the reverse of lay.
+// unlay is the inverse of lay.
 func (l onnxLayout) unlay(x []float64, b, heads, length, width int) []float64 {
 	if l == onnxSide || l == onnxSideOne {
 		return onnxSwap(x, b, length, heads, width)
@@ -52,7 +52,7 @@ func (l onnxLayout) unlay(x []float64, b, heads, length, width int) []float64 {
 	return x
 }
 
-// onnxSwap turns (n, a, b, width) into (n, b, a, width).
+// onnxSwap transposes (n, a, b, width) to (n, b, a, width).
 func onnxSwap(x []float64, n, a, b, width int) []float64 {
 	out := make([]float64, len(x))
 	for i := range n * a * b {
@@ -62,7 +62,7 @@ func onnxSwap(x []float64, n, a, b, width int) []float64 {
 	return out
 }
 
-// mask is the shape of a mask where the scores have no head or batch axis.
+// mask returns the shape of a mask for scores without a head or batch axis.
 func (l onnxLayout) mask(shape tensor.Shape) tensor.Shape {
 	switch {
 	case l == onnxBatch && len(shape) == 4:
@@ -73,7 +73,7 @@ func (l onnxLayout) mask(shape tensor.Shape) tensor.Shape {
 	return shape
 }
 
-// fill draws the call's tensors.
+// fill fills the call's tensors with random numbers.
 func (c *onnxCall) fill(seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 11))
 	draw := func(n int) []float64 {
@@ -87,7 +87,7 @@ func (c *onnxCall) fill(seed uint64) {
 	c.pastKey, c.pastValue = draw(c.B*c.G*c.P*c.K), draw(c.B*c.G*c.P*c.V)
 }
 
-// build adds the operands of a call to a graph. Those that have a gradient are wrt too, by name.
+// build adds the operands of a call to a graph. wrt holds those with a gradient, by name.
 func (c *onnxCall) build(g *G.ExprGraph, l onnxLayout, dt tensor.Dtype) (q, k, v *G.Node, o layers.AttentionOptions, wrt G.Nodes) {
 	in := func(name string) *G.Node {
 		n := input(g, name, c.value(name, l, dt))
@@ -107,7 +107,7 @@ func (c *onnxCall) build(g *G.ExprGraph, l onnxLayout, dt tensor.Dtype) (q, k, v
 	return q, k, v, o, append(wrt, bias...)
 }
 
-// mask adds the mask of a call to a graph, and returns its bias again, if it has one.
+// mask adds the mask of a call to a graph, and also returns its bias, if any.
 func (c *onnxCall) mask(g *G.ExprGraph, l onnxLayout, dt tensor.Dtype) (m layers.Mask, bias G.Nodes) {
 	m = c.options.Mask
 	if c.lengths != nil {
@@ -126,7 +126,7 @@ func (c *onnxCall) mask(g *G.ExprGraph, l onnxLayout, dt tensor.Dtype) (m layers
 	return m, bias
 }
 
-// value is the tensor of an operand, or of the bias.
+// value returns the tensor of an operand or of the bias.
 func (c *onnxCall) value(name string, l onnxLayout, dt tensor.Dtype) *tensor.Dense {
 	if name == "bias" {
 		return as(dt, dense(slices.Clone(c.bias.Float64s()), l.mask(c.bias.Shape())...))
@@ -135,13 +135,15 @@ func (c *onnxCall) value(name string, l onnxLayout, dt tensor.Dtype) *tensor.Den
 	return as(dt, l.lay(s.values, c.B, s.heads, s.length, s.width))
 }
 
-// run has the library compute a call, and the gradients of Σ g·output. The stages are there in the composed form.
+// run computes a call with the library, and the gradients of Σ g·output. In the composed form it also returns the
+// stages.
 func (c *onnxCall) run(t testing.TB, l onnxLayout, dt tensor.Dtype, b layers.Build, g []float64) onnxResults {
 	t.Helper()
 	return c.runner(t, l, dt, b, g)(c)
 }
 
-// runner builds the graph of a call, and returns what runs it for this call, or one with other values.
+// runner builds the graph of a call. The function that it returns runs the graph for this call or for one with other
+// values.
 func (c *onnxCall) runner(t testing.TB, l onnxLayout, dt tensor.Dtype, b layers.Build, g []float64) func(c *onnxCall) onnxResults {
 	t.Helper()
 	graph := G.NewGraph()
@@ -189,7 +191,7 @@ func (c *onnxCall) runner(t testing.TB, l onnxLayout, dt tensor.Dtype, b layers.
 	}
 }
 
-// An onnxOperand is the values of an operand, (B, heads, length, width).
+// An onnxOperand holds the values of an operand, (B, heads, length, width).
 type onnxOperand struct {
 	values               []float64
 	heads, length, width int
@@ -202,10 +204,10 @@ func (c *onnxCall) operands() map[string]onnxOperand {
 	}
 }
 
-// gradient is what the outputs count for in the cost.
+// gradient returns the gradient of the cost with respect to the outputs.
 func (c *onnxCall) gradient() []float64 { return random(8, c.B*c.H*c.T*c.V).Float64s() }
 
-// agree holds one result to another: outputs, the gradients that got has, and the stages that both have.
+// agree compares two results: the outputs, the gradients in got, and the stages in both.
 func (r onnxResults) agree(t testing.TB, what string, got onnxResults, tol float64) {
 	t.Helper()
 	near(t, what+": output", got.output, r.output, tol)
@@ -220,7 +222,7 @@ func (r onnxResults) agree(t testing.TB, what string, got onnxResults, tol float
 	}
 }
 
-// onnxFinite sets what is infinite to 0, where it is in both slices, and reports where it isn't.
+// onnxFinite sets elements that are infinite in both slices to 0, and reports an error for those infinite in only one.
 func onnxFinite(t testing.TB, what string, want, got []float64) (w, g []float64) {
 	t.Helper()
 	w, g = slices.Clone(want), slices.Clone(got)
@@ -236,8 +238,8 @@ func onnxFinite(t testing.TB, what string, want, got []float64) (w, g []float64)
 	return w, g
 }
 
-// hidden tells which elements of each operand, and of the bias, no query looks at, and which are of queries that have
-// nothing to look at.
+// hidden returns which elements of each operand and of the bias are hidden: no query sees them, or they belong to a
+// query that sees no key.
 func (c *onnxCall) hidden() map[string][]bool {
 	query, key := make([]bool, c.B*c.H*c.T), make([]bool, c.B*c.G*c.keys())
 	hidden := map[string][]bool{}
@@ -277,7 +279,7 @@ func (c *onnxCall) hidden() map[string][]bool {
 	return hidden
 }
 
-// with is the call with something else in what is hidden. A bias of −Inf stays: it is what hides.
+// with returns the call with fill in the hidden elements. A bias of −Inf stays, because it does the masking.
 func (c *onnxCall) with(fill float64, hidden map[string][]bool) *onnxCall {
 	p := *c
 	put := func(name string, x []float64) []float64 {
@@ -297,8 +299,8 @@ func (c *onnxCall) with(fill float64, hidden map[string][]bool) *onnxCall {
 	return &p
 }
 
-// check holds a call in one layout to what is expected: all values and gradients; zeros, exactly, for what is hidden;
-// and the same bits whatever that holds.
+// check compares all values and gradients of a call in one layout with the expected ones. Gradients of hidden elements
+// must be exactly zero, and results must have the same bits whatever the hidden elements hold.
 func (c *onnxCall) check(t *testing.T, what string, l onnxLayout, dt tensor.Dtype, fills ...float64) {
 	t.Helper()
 	g, hidden := c.gradient(), c.hidden()
@@ -314,7 +316,7 @@ func (c *onnxCall) check(t *testing.T, what string, l onnxLayout, dt tensor.Dtyp
 		}
 		for _, fill := range fills {
 			other := run(c.with(fill, hidden))
-			what := fmt.Sprintf("%s, with %v in what is hidden", what, fill)
+			what := fmt.Sprintf("%s, with %v in hidden elements", what, fill)
 			sameBits(t, what+": output", other.output, got.output)
 			for name, x := range other.grads {
 				sameBits(t, what+": gradient of "+name, x, got.grads[name])
@@ -323,12 +325,12 @@ func (c *onnxCall) check(t *testing.T, what string, l onnxLayout, dt tensor.Dtyp
 	}
 }
 
-// onnxZero reports an element that is hidden and not 0.
+// onnxZero reports an error for a hidden element that isn't 0.
 func onnxZero(t testing.TB, what string, x []float64, hidden []bool) {
 	t.Helper()
 	for i, h := range hidden {
 		if h && x[i] != 0 {
-			t.Errorf("%s: element %d is %v, want 0: nothing looks at it, or it at nothing", what, i, x[i])
+			t.Errorf("%s: hidden element %d is %v, want 0", what, i, x[i])
 			return
 		}
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// What attention's options mean is what the operator Attention of ONNX means by them, opsets 23 to 25:
-// https://onnx.ai/onnx/operators/onnx__Attention.html, as onnx/onnx#8068 corrects it (causal attention with a cache of
-// fixed size, rows with nothing to attend to) and with the windows of onnx/onnx#8108.
+// Attention's options mean the same as in the ONNX operator Attention, opsets 23 to 25:
+// https://onnx.ai/onnx/operators/onnx__Attention.html, with the corrections of onnx/onnx#8068 (causal attention with a
+// cache of fixed size, rows with no key to attend to) and the windows of onnx/onnx#8108.
 //
-// Here is the operator, in loops written down from its rules, with no line of the library's in it. The tests in the
-// files onnx_*_test.go hold the library to it, and it to numbers that can be checked by hand.
+// This file implements the operator in plain loops, from its rules, without any code of the library. The tests in the
+// files onnx_*_test.go compare the library with it, and check it against numbers computed by hand.
 
-// An onnxCall is a call of the operator, and what the library has besides.
+// An onnxCall is a call of the operator, with the options that only the library has.
 type onnxCall struct {
 	onnxSizes
-	options layers.AttentionOptions // what is no node: Scale, Softcap and Dropout, and the Mask's Causal, Window, Offset and Slopes
+	options layers.AttentionOptions // options that aren't nodes: Scale, Softcap and Dropout, and the Mask's Causal, Window, Offset and Slopes
 
 	offsets, lengths []int         // (B); nil for none
 	allow, bias      *tensor.Dense // right-aligned to (B, H, T, P+S); nil for none
@@ -30,24 +30,24 @@ type onnxCall struct {
 	k, v               []float64 // (B, G, S, K) and (B, G, S, V)
 	pastKey, pastValue []float64 // (B, G, P, K) and (B, G, P, V)
 
-	keep []float64 // what dropout multiplies each weight by; nil for none
+	keep []float64 // dropout's factor for each weight; nil for none
 }
 
-// onnxSizes are the sizes of a call: of the batch, heads of queries, of keys and values, queries, keys, past keys, and
-// the widths of keys and values.
+// onnxSizes are the sizes of a call: the numbers of batch elements, query heads, key and value heads, queries, keys and
+// past keys, and the widths of keys and values.
 type onnxSizes struct{ B, H, G, T, S, P, K, V int }
 
-// whole fills in sizes of 0: 1, as many heads of keys as of queries, and no past.
+// whole replaces sizes of 0 by their defaults: 1, G = H, and no past.
 func (n onnxSizes) whole() onnxSizes {
 	n.B, n.H, n.T, n.S, n.K, n.V = cmp.Or(n.B, 1), cmp.Or(n.H, 1), cmp.Or(n.T, 1), cmp.Or(n.S, 1), cmp.Or(n.K, 1), cmp.Or(n.V, 1)
 	n.G = cmp.Or(n.G, n.H)
 	return n
 }
 
-// keys is how many there are, past ones included.
+// keys returns the number of keys, past ones included.
 func (n onnxSizes) keys() int { return n.P + n.S }
 
-// String is all of a call but the elements of its tensors.
+// String describes a call without the elements of its tensors.
 func (c *onnxCall) String() string {
 	shape := func(t *tensor.Dense) tensor.Shape {
 		if t == nil {
@@ -60,14 +60,14 @@ func (c *onnxCall) String() string {
 		c.onnxSizes, o.Scale, o.Softcap, o.Dropout, o.Mask.Causal, o.Mask.Window, o.Mask.Offset, c.offsets, c.lengths, o.Mask.Slopes, shape(c.allow), shape(c.bias))
 }
 
-// onnxResults are the outputs of a call, and the gradients of a cost for its inputs.
+// onnxResults are the outputs of a call, and the gradients of a cost with respect to its inputs.
 type onnxResults struct {
 	output []float64 // (B, H, T, V)
 	stages map[string][]float64
-	grads  map[string][]float64 // of the shapes of the inputs
+	grads  map[string][]float64 // with the shapes of the inputs
 }
 
-// position is where query t stands among the keys.
+// position returns the position of query t among the keys.
 func (c *onnxCall) position(b, t int) int {
 	p := c.P + t + c.options.Mask.Offset
 	if c.offsets != nil {
@@ -76,7 +76,7 @@ func (c *onnxCall) position(b, t int) int {
 	return p
 }
 
-// sees tells whether query t may attend to key j, counted from the first past one.
+// sees reports whether query t may attend to key j. Keys count from the first past key.
 func (c *onnxCall) sees(b, h, t, j int) bool {
 	m := c.options.Mask
 	p := c.position(b, t)
@@ -107,12 +107,12 @@ func (c *onnxCall) sees(b, h, t, j int) bool {
 	return true
 }
 
-// onnxEntry is which entry of a mask counts at (b, h, t, j): axes are aligned on the right, and one of size 1 serves
-// every index, except that the last axis doesn't broadcast: past its end there is no entry, and −1.
-func onnxEntry(shape tensor.Shape, at ...int) int {
+// onnxEntry returns the index of a mask's entry for (b, h, t, j). Axes are right-aligned, and axes of size 1 broadcast,
+// except the last: past its end there is no entry, and onnxEntry returns −1.
+func onnxEntry(shape tensor.Shape, index ...int) int {
 	entry := 0
 	for axis, n := range shape {
-		x := at[len(at)-len(shape)+axis]
+		x := index[len(index)-len(shape)+axis]
 		if n == 1 && axis < len(shape)-1 {
 			x = 0
 		}
@@ -124,7 +124,7 @@ func onnxEntry(shape tensor.Shape, at ...int) int {
 	return entry
 }
 
-// added is what is added to the score of a query and a key that it sees.
+// added returns the bias added to the score of a query and a visible key.
 func (c *onnxCall) added(b, h, t, j int) float64 {
 	sum := 0.0
 	if s := c.options.Mask.Slopes; s != nil {
@@ -136,7 +136,7 @@ func (c *onnxCall) added(b, h, t, j int) float64 {
 	return sum
 }
 
-// expect computes the outputs, and the gradients of Σ g·output.
+// expect computes the outputs and the gradients of Σ g·output.
 func (c *onnxCall) expect(g []float64) onnxResults {
 	n, heads := c.keys(), c.B*c.H
 	scores := func() []float64 { return make([]float64, heads*c.T*n) }
@@ -181,7 +181,7 @@ func (c *onnxCall) expect(g []float64) onnxResults {
 			return c.keep[row*n+j]
 		}
 		g := g[row*c.V:][:c.V]
-		mean := 0.0 // of the weights' gradients
+		mean := 0.0 // the weighted mean of the weights' gradients
 		for _, j := range seen {
 			weights[j] = math.Exp(masked[j]-most) / sum
 			onnxAdd(out[row*c.V:][:c.V], weights[j]*kept(j), v(j))
@@ -215,7 +215,7 @@ func onnxDot(x, y []float64) float64 {
 	return sum
 }
 
-// onnxAdd adds a·x to y; zero times anything is zero.
+// onnxAdd adds a·x to y. Zero times any number is zero, also NaN and infinity.
 func onnxAdd(y []float64, a float64, x []float64) {
 	if a == 0 {
 		return
@@ -235,7 +235,7 @@ func (c *onnxCall) join(past, x []float64, width int) []float64 {
 	return out
 }
 
-// part is the reverse of join.
+// part is the inverse of join.
 func (c *onnxCall) part(joined []float64, width int) (past, x []float64) {
 	for head := range slices.Chunk(joined, c.keys()*width) {
 		past, x = append(past, head[:c.P*width]...), append(x, head[c.P*width:]...)

@@ -13,7 +13,7 @@ import (
 
 var ln3 = math.Log(3)
 
-// scaled and capped are the attributes scale and softcap; sloped is no attribute of the operator.
+// scaled and capped set the attributes scale and softcap. sloped sets slopes, which the operator doesn't have.
 func scaled(scale float64) layers.AttentionOptions { return layers.AttentionOptions{Scale: scale} }
 func capped(c float64) layers.AttentionOptions     { return layers.AttentionOptions{Scale: 1, Softcap: c} }
 
@@ -21,59 +21,59 @@ func sloped(slopes ...float64) layers.AttentionOptions {
 	return layers.AttentionOptions{Mask: layers.Mask{Slopes: slopes}}
 }
 
-// An onnxValue is a rule of the operator on numbers, small enough to be checked by hand.
+// An onnxValue is a call whose output can be computed by hand.
 type onnxValue struct {
 	rule string
 	call onnxCall
 	want []float64 // (B, H, T, V)
 }
 
-// onnxValues have scores of ln 3 and 0, for weights of ¾ and ¼, where they can. tanh(½·ln 3) is ½.
+// onnxValues use scores of ln 3 and 0 where possible, which give weights of ¾ and ¼. tanh(½·ln 3) is ½.
 func onnxValues() []onnxValue {
 	type n = onnxSizes
 	type f = []float64
 	return []onnxValue{
 		{"scale: 1/√K", onnxCall{onnxSizes: n{S: 2, K: 4}, q: f{1, 1, 1, 1}, k: f{ln3 / 2, ln3 / 2, ln3 / 2, ln3 / 2, 0, 0, 0, 0}, v: f{4, 0}}, f{3}},
-		{"scale: of a head, not of them all", onnxCall{onnxSizes: n{H: 4, S: 2}, q: f{1, 1, 1, 1}, k: f{ln3, 0, ln3, 0, ln3, 0, ln3, 0}, v: f{4, 0, 8, 0, 0, 4, 0, 8}}, f{3, 6, 1, 2}},
+		{"scale: by the width of one head", onnxCall{onnxSizes: n{H: 4, S: 2}, q: f{1, 1, 1, 1}, k: f{ln3, 0, ln3, 0, ln3, 0, ln3, 0}, v: f{4, 0, 8, 0, 0, 4, 0, 8}}, f{3, 6, 1, 2}},
 		{"scale: the call's own", onnxCall{onnxSizes: n{S: 2}, options: scaled(0.5), q: f{2}, k: f{ln3, 0}, v: f{4, 0}}, f{3}},
 		{"scale: below 0", onnxCall{onnxSizes: n{S: 2}, options: scaled(-1), q: f{1}, k: f{ln3, 0}, v: f{4, 0}}, f{1}},
 
-		// 2·tanh(ln 3 / 2) = 1, and e^1 is to e^0 as e to 1.
+		// 2·tanh(ln 3 / 2) = 1, so the weights are proportional to e and 1.
 		{"softcap: c·tanh(s/c)", onnxCall{onnxSizes: n{S: 2}, options: capped(2), q: f{1}, k: f{ln3, 0}, v: f{1 + math.E, 0}}, f{math.E}},
 		{"softcap: after the scale", onnxCall{onnxSizes: n{S: 2}, options: layers.AttentionOptions{Scale: 3, Softcap: 2}, q: f{1}, k: f{ln3 / 3, 0}, v: f{1 + math.E, 0}}, f{math.E}},
 		{"softcap: bounds scores of any size", onnxCall{onnxSizes: n{S: 2}, options: capped(ln3 / 2), q: f{1}, k: f{1e6, -1e6}, v: f{4, 0}}, f{3}},
-		{"softcap: bounds those of infinite keys", onnxCall{onnxSizes: n{S: 2}, options: capped(ln3 / 2), q: f{1}, k: f{inf, -inf}, v: f{4, 0}}, f{3}},
+		{"softcap: bounds scores of infinite keys", onnxCall{onnxSizes: n{S: 2}, options: capped(ln3 / 2), q: f{1}, k: f{inf, -inf}, v: f{4, 0}}, f{3}},
 		{"softcap: 0 is none", onnxCall{onnxSizes: n{S: 2}, options: capped(0), q: f{1}, k: f{ln3, 0}, v: f{4, 0}}, f{3}},
 		{"softcap: a masked key stays masked", onnxCall{onnxSizes: n{S: 3}, options: capped(2), allow: bools("x.x", 3), q: f{1}, k: f{ln3, 5, 0}, v: f{1 + math.E, 99, 0}}, f{math.E}},
-		{"softcap: so does one that a float mask masks", onnxCall{onnxSizes: n{S: 3}, options: capped(2), bias: holes("x.x", 3), q: f{1}, k: f{ln3, 5, 0}, v: f{1 + math.E, 99, 0}}, f{math.E}},
+		{"softcap: a key masked by a float mask stays masked", onnxCall{onnxSizes: n{S: 3}, options: capped(2), bias: holes("x.x", 3), q: f{1}, k: f{ln3, 5, 0}, v: f{1 + math.E, 99, 0}}, f{math.E}},
 		{"softcap: before a float mask, which it doesn't bound", onnxCall{onnxSizes: n{S: 2}, options: capped(2), bias: dense(f{ln3 - 1, 0}, 2), q: f{1}, k: f{ln3, 0}, v: f{4, 0}}, f{3}},
 
 		{"float mask: added to scaled scores", onnxCall{onnxSizes: n{S: 2}, options: scaled(0.5), bias: dense(f{-ln3, 0}, 1, 1, 1, 2), q: f{2}, k: f{ln3, 0}, v: f{4, 0}}, f{2}},
-		{"float mask: is the score of zeros", onnxCall{onnxSizes: n{T: 2, S: 2}, bias: dense(f{ln3, 0, 0, ln3}, 2, 2), q: f{0, 0}, k: f{7, 8}, v: f{4, 0}}, f{3, 1}},
-		{"float mask: a number, however far below 0, masks no key that is alone with such", onnxCall{onnxSizes: n{S: 2}, bias: dense(f{-1e30, -1e30}, 2), q: f{0}, k: f{0, 0}, v: f{4, 0}}, f{2}},
-		{"float mask: beside others, it does", onnxCall{onnxSizes: n{S: 2}, bias: dense(f{-1e30, 0}, 2), q: f{0}, k: f{0, 0}, v: f{4, 0}}, f{0}},
+		{"float mask: is the whole score for queries of zeros", onnxCall{onnxSizes: n{T: 2, S: 2}, bias: dense(f{ln3, 0, 0, ln3}, 2, 2), q: f{0, 0}, k: f{7, 8}, v: f{4, 0}}, f{3, 1}},
+		{"float mask: equal finite numbers mask no key, however low", onnxCall{onnxSizes: n{S: 2}, bias: dense(f{-1e30, -1e30}, 2), q: f{0}, k: f{0, 0}, v: f{4, 0}}, f{2}},
+		{"float mask: a very low number beside a higher one gives weight 0", onnxCall{onnxSizes: n{S: 2}, bias: dense(f{-1e30, 0}, 2), q: f{0}, k: f{0, 0}, v: f{4, 0}}, f{0}},
 		{"float mask: the head axis broadcasts", onnxCall{onnxSizes: n{H: 2, S: 2}, bias: dense(f{ln3, 0}, 1, 1, 2), q: f{0, 0}, k: f{0, 0, 0, 0}, v: f{4, 0, 0, 4}}, f{3, 1}},
 
 		// With one key, the output is its value.
-		{"grouped heads: 9 read 3, each 3 in a row", onnxCall{onnxSizes: n{H: 9, G: 3}, q: make([]float64, 9), k: make([]float64, 3), v: f{1, 2, 3}}, f{1, 1, 1, 2, 2, 2, 3, 3, 3}},
-		{"grouped heads: 4 read 1", onnxCall{onnxSizes: n{H: 4, G: 1}, q: make([]float64, 4), k: make([]float64, 1), v: f{5}}, f{5, 5, 5, 5}},
-		{"grouped heads: of each batch element", onnxCall{onnxSizes: n{B: 2, H: 4, G: 2}, q: make([]float64, 8), k: make([]float64, 4), v: f{1, 2, 3, 4}}, f{1, 1, 2, 2, 3, 3, 4, 4}},
-		{"grouped heads: keys as values", onnxCall{onnxSizes: n{H: 4, G: 2, S: 2}, q: f{1, 1, 1, -1}, k: f{0, 0, ln3, 0}, v: f{4, 0, 4, 0}}, f{2, 2, 3, 1}},
-		{"grouped heads: with a head of queries each", onnxCall{onnxSizes: n{H: 2, T: 2}, q: make([]float64, 4), k: make([]float64, 2), v: f{1, 2}}, f{1, 1, 2, 2}},
+		{"grouped heads: 9 share 3, three neighbours each", onnxCall{onnxSizes: n{H: 9, G: 3}, q: make([]float64, 9), k: make([]float64, 3), v: f{1, 2, 3}}, f{1, 1, 1, 2, 2, 2, 3, 3, 3}},
+		{"grouped heads: 4 share 1", onnxCall{onnxSizes: n{H: 4, G: 1}, q: make([]float64, 4), k: make([]float64, 1), v: f{5}}, f{5, 5, 5, 5}},
+		{"grouped heads: in each batch element", onnxCall{onnxSizes: n{B: 2, H: 4, G: 2}, q: make([]float64, 8), k: make([]float64, 4), v: f{1, 2, 3, 4}}, f{1, 1, 2, 2, 3, 3, 4, 4}},
+		{"grouped heads: keys like values", onnxCall{onnxSizes: n{H: 4, G: 2, S: 2}, q: f{1, 1, 1, -1}, k: f{0, 0, ln3, 0}, v: f{4, 0, 4, 0}}, f{2, 2, 3, 1}},
+		{"grouped heads: one query head each", onnxCall{onnxSizes: n{H: 2, T: 2}, q: make([]float64, 4), k: make([]float64, 2), v: f{1, 2}}, f{1, 1, 2, 2}},
 
 		{"value width: more than the keys'", onnxCall{onnxSizes: n{S: 2, V: 3}, q: f{1}, k: f{ln3, 0}, v: f{4, 8, 0, 0, 4, 12}}, f{3, 7, 3}},
 		{"value width: less than the keys'", onnxCall{onnxSizes: n{S: 2, K: 4, V: 1}, q: f{0, 2, 0, 0}, k: f{9, ln3, 9, 9, 9, 0, 9, 9}, v: f{4, 0}}, f{3}},
 		{"past: comes first", onnxCall{onnxSizes: n{S: 1, P: 1}, options: scaled(1), q: f{1}, pastKey: f{ln3}, k: f{0}, pastValue: f{4}, v: f{0}}, f{3}},
-		{"past: of each batch element and head", onnxCall{onnxSizes: n{B: 2, H: 2, S: 1, P: 1}, q: make([]float64, 4), pastKey: make([]float64, 4), k: make([]float64, 4), pastValue: f{1, 2, 3, 4}, v: f{5, 6, 7, 8}},
+		{"past: in each batch element and head", onnxCall{onnxSizes: n{B: 2, H: 2, S: 1, P: 1}, q: make([]float64, 4), pastKey: make([]float64, 4), k: make([]float64, 4), pastValue: f{1, 2, 3, 4}, v: f{5, 6, 7, 8}},
 			f{3, 4, 5, 6}},
 
-		// What the operator doesn't have.
-		{"slopes: fall with the distance, on both sides", onnxCall{onnxSizes: n{H: 2, S: 2}, options: sloped(ln3, -ln3), q: f{0, 0}, k: make([]float64, 4), v: f{4, 0, 4, 0}}, f{3, 1}},
+		// Options that the operator doesn't have.
+		{"slopes: lower scores by distance, on both sides", onnxCall{onnxSizes: n{H: 2, S: 2}, options: sloped(ln3, -ln3), q: f{0, 0}, k: make([]float64, 4), v: f{4, 0, 4, 0}}, f{3, 1}},
 		{"slopes: from the query's position", onnxCall{onnxSizes: n{S: 1, P: 1}, options: sloped(ln3), q: f{0}, pastKey: f{0}, k: f{0}, pastValue: f{0}, v: f{4}}, f{3}},
 	}
 }
 
-// TestOnnxValues holds the library, and the operator as it is written here, to numbers.
+// TestOnnxValues compares the library, and the operator in onnx_test.go, with numbers computed by hand.
 func TestOnnxValues(t *testing.T) {
 	tolerance := map[tensor.Dtype]float64{tensor.Float64: 2e-15, tensor.Float32: 1e-6}
 	for i, r := range onnxValues() {
@@ -81,7 +81,7 @@ func TestOnnxValues(t *testing.T) {
 			c := r.call
 			c.onnxSizes = c.whole()
 			want := c.expect(c.gradient())
-			near(t, "the operator as written here", want.output, r.want, 1e-15)
+			near(t, "the operator in onnx_test.go", want.output, r.want, 1e-15)
 			for dt := range tolerance {
 				for _, l := range []onnxLayout{onnxHeads, onnxSide} {
 					for _, composed := range []bool{false, true} {
@@ -109,19 +109,19 @@ func TestOnnxStages(t *testing.T) {
 		call                            onnxCall
 		scores, capped, masked, weights []float64
 	}{
-		{"nothing but scores", onnxCall{onnxSizes: n{S: 2}, options: scaled(2), q: f{1}, k: f{ln3 / 2, 0}},
+		{"only scores", onnxCall{onnxSizes: n{S: 2}, options: scaled(2), q: f{1}, k: f{ln3 / 2, 0}},
 			f{ln3, 0}, f{ln3, 0}, f{ln3, 0}, f{0.75, 0.25}},
-		{"softcap is in mode 1, and not in mode 0", onnxCall{onnxSizes: n{S: 2}, options: capped(2), q: f{1}, k: f{ln3, -ln3}},
+		{"softcap appears in mode 1, not in mode 0", onnxCall{onnxSizes: n{S: 2}, options: capped(2), q: f{1}, k: f{ln3, -ln3}},
 			f{ln3, -ln3}, f{1, -1}, f{1, -1}, f{1 / (1 + math.Exp(-2)), 1 / (1 + math.Exp(2))}},
-		{"a float mask is in mode 2, and not in modes 0 and 1", onnxCall{onnxSizes: n{S: 3}, options: capped(2), bias: dense(f{0, 1, -inf}, 3), q: f{1}, k: f{ln3, 0, ln3}},
+		{"a float mask appears in mode 2, not in modes 0 and 1", onnxCall{onnxSizes: n{S: 3}, options: capped(2), bias: dense(f{0, 1, -inf}, 3), q: f{1}, k: f{ln3, 0, ln3}},
 			f{ln3, 0, ln3}, f{1, 0, 1}, f{1, 1, -inf}, f{0.5, 0.5, 0}},
-		{"so is a boolean one, as −Inf", onnxCall{onnxSizes: n{S: 2}, options: capped(2), allow: bools(".x", 2), q: f{1}, k: f{0, ln3}},
+		{"a boolean mask appears in mode 2 as −Inf", onnxCall{onnxSizes: n{S: 2}, options: capped(2), allow: bools(".x", 2), q: f{1}, k: f{0, ln3}},
 			f{0, ln3}, f{0, 1}, f{-inf, 1}, f{0, 1}},
-		{"so are causal, past keys included, and lengths", onnxCall{onnxSizes: n{B: 2, T: 1, S: 2, P: 1}, options: causal(), lengths: []int{3, 1}, q: f{1, 1}, pastKey: f{0, 1}, k: f{0, 5, 2, 3}},
+		{"causal and lengths appear in mode 2, also for past keys", onnxCall{onnxSizes: n{B: 2, T: 1, S: 2, P: 1}, options: causal(), lengths: []int{3, 1}, q: f{1, 1}, pastKey: f{0, 1}, k: f{0, 5, 2, 3}},
 			f{0, 0, 5, 1, 2, 3}, f{0, 0, 5, 1, 2, 3}, f{0, 0, -inf, 1, -inf, -inf}, f{0.5, 0.5, 0, 1, 0, 0}},
-		{"a row with nothing to see is −Inf, with weights of 0", onnxCall{onnxSizes: n{T: 2, S: 2}, options: offset(3, within(1, -1)), q: f{1, 1}, k: f{1, 2}},
+		{"a row without visible keys is −Inf, with weights of 0", onnxCall{onnxSizes: n{T: 2, S: 2}, options: offset(3, within(1, -1)), q: f{1, 1}, k: f{1, 2}},
 			f{1, 2, 1, 2}, f{1, 2, 1, 2}, f{-inf, -inf, -inf, -inf}, f{0, 0, 0, 0}},
-		{"scores are of query heads", onnxCall{onnxSizes: n{H: 4, G: 2}, q: f{1, 2, 3, 4}, k: f{1, 10}},
+		{"scores have query heads", onnxCall{onnxSizes: n{H: 4, G: 2}, q: f{1, 2, 3, 4}, k: f{1, 10}},
 			f{1, 2, 30, 40}, f{1, 2, 30, 40}, f{1, 2, 30, 40}, f{1, 1, 1, 1}},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestOnnxStages(t *testing.T) {
 			}}
 			naive := c.expect(c.gradient())
 			naive.grads = nil
-			want.agree(t, "the operator as written here", naive, 1e-15)
+			want.agree(t, "the operator in onnx_test.go", naive, 1e-15)
 			for _, l := range []onnxLayout{onnxHeads, onnxSide} {
 				got := c.run(t, l, tensor.Float64, layers.Build{Composed: true}, c.gradient())
 				got.grads = nil
@@ -144,8 +144,8 @@ func TestOnnxStages(t *testing.T) {
 	}
 }
 
-// TestOnnxMaskedPassesNothingBack takes the gradient of what qk_matmul_output is in mode 2, where it isn't −Inf and
-// where it is.
+// TestOnnxMaskedPassesNothingBack checks the gradient of Masked (qk_matmul_output in mode 2): it is 0 where Masked is
+// −Inf.
 func TestOnnxMaskedPassesNothingBack(t *testing.T) {
 	c := onnxCall{onnxSizes: onnxSizes{H: 2, T: 2, S: 3, K: 2}, options: causal(), bias: holes("x.x .xx", 2, 3)}
 	c.onnxSizes = c.whole()

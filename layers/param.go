@@ -12,40 +12,39 @@ import (
 	"github.com/heed-go/heed/internal/memory"
 )
 
-// A Param is a learnable tensor with a name. It belongs to no graph: Build.Bind makes it a node of one, and of any
-// number of others, all over the same memory. Make one with Params.New.
+// A Param is a learnable tensor with a name. It belongs to no graph. Build.Bind adds a node for it to a graph; the
+// nodes in all graphs use the same memory. Make one with Params.New.
 type Param struct {
 	Name  string
 	Value *tensor.Dense
 
-	// Frozen keeps the parameter as it is: Bind then adds its node to the Build's Fixed, and not to the Learnables. It
-	// holds for graphs that are built from then on. Params.Freeze sets it by name.
+	// Frozen excludes the parameter from training: Bind adds its node to the Build's Fixed instead of the Learnables.
+	// It affects only graphs built afterwards. Params.Freeze sets it by name.
 	Frozen bool
 }
 
-// Params are the parameters of a model, in the order in which its layers were made; make them with NewParams. Layers
-// are made from a Params: it names, initialises and collects what they learn.
+// Params is the set of a model's parameters, in the order in which its layers were made. The constructors of layers
+// take a Params, which names, initialises and collects their parameters. Make one with NewParams.
 type Params struct {
 	dtype  tensor.Dtype
 	seed   uint64
 	prefix string
-	init   Init      // of weights made in this scope, unless they have one of their own
+	init   Init      // for weights made in this scope without an Init of their own
 	set    *paramSet // shared by all scopes
 }
 
 type paramSet struct {
 	list   []*Param
 	byName map[string]*Param
-	bytes  int // of memory that they take
+	bytes  int // memory used by the parameters
 }
 
-// paramBytes is about how much memory a parameter takes besides its numbers. A model of countless small layers is as
-// absurd as one of few huge layers.
+// paramBytes is roughly the memory of a parameter besides its numbers. It lets New refuse models with far too many
+// small layers.
 const paramBytes = 1 << 10
 
-// NewParams returns an empty set of parameters of a dtype, tensor.Float32 or tensor.Float64. The seed decides their
-// initial values: that of a parameter depends on the seed, its name, its shape and its initialiser, and on nothing
-// else.
+// NewParams returns an empty set of parameters with a dtype, tensor.Float32 or tensor.Float64. The initial values of a
+// parameter depend only on the seed and on the parameter's name, shape and Init.
 func NewParams(dtype tensor.Dtype, seed uint64) (*Params, error) {
 	if dtype != tensor.Float32 && dtype != tensor.Float64 {
 		return nil, fmt.Errorf("parameters must be float32 or float64, got %v", dtype)
@@ -53,31 +52,30 @@ func NewParams(dtype tensor.Dtype, seed uint64) (*Params, error) {
 	return &Params{dtype: dtype, seed: seed, set: &paramSet{byName: map[string]*Param{}}}, nil
 }
 
-// Scope returns the same set, seen from inside a part of the model: names of parameters made there begin with name and
-// a dot.
+// Scope returns the same set for a part of the model: the names of parameters made with it begin with name and a dot.
 func (p *Params) Scope(name string) *Params {
 	s := *p
 	s.prefix += name + "."
 	return &s
 }
 
-// withInit returns the same set with an Init for the weights made below, unless it is zero.
+// withInit returns the same set with i as the Init of weights made with it. A zero i changes nothing.
 func (p *Params) withInit(i Init) *Params {
 	s := *p
 	s.init = i.or(p.init)
 	return &s
 }
 
-// Dtype returns the dtype of every parameter of the set.
+// Dtype returns the dtype of the parameters.
 func (p *Params) Dtype() tensor.Dtype { return p.dtype }
 
 // All returns the parameters of the whole set, whichever scope it is called on.
 func (p *Params) All() []*Param { return p.set.list }
 
-// Get returns the parameter of that full name, or nil.
+// Get returns the parameter with the given full name, or nil.
 func (p *Params) Get(name string) *Param { return p.set.byName[name] }
 
-// Count returns the number of learnable numbers in the whole set.
+// Count returns the total number of elements of all parameters.
 func (p *Params) Count() int {
 	n := 0
 	for _, q := range p.All() {
@@ -86,8 +84,9 @@ func (p *Params) Count() int {
 	return n
 }
 
-// Freeze sets Frozen of the parameters of these full names, and of all in the scopes of these names: "blocks.0" is the
-// first block. It is an error if there is no parameter and no scope of a name; none is frozen then.
+// Freeze sets Frozen for the parameters with the given full names and for all parameters in the scopes with these
+// names. For example, "blocks.0" freezes the first block. If a name matches no parameter and no scope, Freeze returns
+// an error and freezes nothing.
 func (p *Params) Freeze(names ...string) error {
 	var frozen []*Param
 	for _, name := range names {
@@ -107,8 +106,8 @@ func (p *Params) Freeze(names ...string) error {
 	return nil
 }
 
-// Summary returns a table of the parameters of the whole set: their names, shapes and counts of numbers, which of them
-// are frozen, and the sum.
+// Summary returns a table of all parameters with their names, shapes and numbers of elements. It marks frozen ones, and
+// its last line has the totals.
 func (p *Params) Summary() string {
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
@@ -129,7 +128,7 @@ func (p *Params) Summary() string {
 	return table.String()
 }
 
-// Snapshot returns copies of the values of the whole set, in the order of All, for Restore.
+// Snapshot returns copies of the values of all parameters, in the order of All, for Restore.
 func (p *Params) Snapshot() []*tensor.Dense {
 	var values []*tensor.Dense
 	for _, q := range p.All() {
@@ -138,9 +137,8 @@ func (p *Params) Snapshot() []*tensor.Dense {
 	return values
 }
 
-// Restore sets the whole set to the values of a Snapshot. As with Load, the parameters keep their tensors and memory.
-// It is an error if there aren't as many values as parameters, or one has another shape or dtype than its parameter; no
-// parameter has changed then.
+// Restore sets all parameters to the values of a Snapshot. The parameters keep their tensors and memory. If the number
+// of values or a shape or dtype differs, Restore returns an error and changes nothing.
 func (p *Params) Restore(snapshot []*tensor.Dense) error {
 	if p.dtype == tensor.Float32 {
 		return restore[float32](p.All(), snapshot)
@@ -152,32 +150,32 @@ func restore[T float32 | float64](params []*Param, snapshot []*tensor.Dense) err
 	if len(snapshot) != len(params) {
 		return fmt.Errorf("a snapshot of these parameters must have %d values, got %d", len(params), len(snapshot))
 	}
-	to, from := make([][]T, len(params)), make([][]T, len(params))
+	old, saved := make([][]T, len(params)), make([][]T, len(params))
 	for i, q := range params {
 		var err error
-		if to[i], err = valuesOf[T](q); err != nil {
+		if old[i], err = valuesOf[T](q); err != nil {
 			return err
 		}
-		if from[i], err = valuesOf[T](&Param{Name: q.Name, Value: snapshot[i]}); err != nil {
+		if saved[i], err = valuesOf[T](&Param{Name: q.Name, Value: snapshot[i]}); err != nil {
 			return fmt.Errorf("the snapshot: %w", err)
 		}
 		if s := snapshot[i].Shape(); !s.Eq(q.Value.Shape()) {
 			return fmt.Errorf("the snapshot: parameter %q must have shape %v, got %v", q.Name, q.Value.Shape(), s)
 		}
 	}
-	for i := range to {
-		copy(to[i], from[i])
+	for i := range old {
+		copy(old[i], saved[i])
 	}
 	return nil
 }
 
-// New makes a parameter of the given shape, named by the scope and name. A zero init is that of the configuration that
-// the scope is part of, or xavier_uniform. It is an error if the set has that name, or if the machine hasn't the memory
-// for the parameters of the set with this one.
+// New makes a parameter with the given shape. Its full name is the prefix of the scope followed by name. A zero init
+// means the Init of the enclosing configuration, or xavier_uniform if there is none. New returns an error if the set
+// already has that name, or if the machine's memory can't hold the set with this parameter.
 func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 	full := p.prefix + name
 	if p.set.byName[full] != nil {
-		return nil, fmt.Errorf("there are two parameters named %q: give each layer a Scope of its own", full)
+		return nil, fmt.Errorf("there are two parameters named %q: give each layer its own Scope", full)
 	}
 	if len(shape) == 0 {
 		return nil, fmt.Errorf("parameter %q must have at least one axis", full)
@@ -189,7 +187,7 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 	}
 	numbers := memory.Product(shape...)
 	bytes := memory.Product(numbers, int(p.dtype.Size()))
-	if err := memory.Check(p.set.bytes, bytes, memory.Product(numbers, 8)); err != nil { // the last for values
+	if err := memory.Check(p.set.bytes, bytes, memory.Product(numbers, 8)); err != nil { // the last product is for values below
 		return nil, fmt.Errorf("parameter %q of shape %v: %w", full, tensor.Shape(shape), err)
 	}
 	h := fnv.New64a()
@@ -215,12 +213,12 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 	return q, nil
 }
 
-// scope returns the name of the part of the model that p is seen from; empty for the whole.
+// scope returns the name of p's scope, without the final dot; it is empty for the whole model.
 func (p *Params) scope() string {
 	return strings.TrimSuffix(p.prefix, ".")
 }
 
-// scopeName returns a layer's name as errors give it: its kind and its scope, or one where they are the same.
+// scopeName returns a layer's name for errors: its kind and its scope, or only the kind if the two are equal.
 func (p *Params) scopeName(kind string) string {
 	if p.prefix == "" || p.scope() == kind {
 		return kind

@@ -11,7 +11,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// The first block of a pretrained encoder stays as it is; the rest learns.
+// Freeze excludes the embeddings and the first block of an encoder from training.
 func ExampleParams_Freeze() {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	check(err)
@@ -51,7 +51,7 @@ func ExampleParams_Freeze() {
 	// all                               float32  319  168 frozen
 }
 
-// A snapshot is what the values were, whatever becomes of them; restoring keeps the parameters' memory.
+// A snapshot doesn't change when the parameters do. Restore keeps the parameters' memory.
 func TestSnapshot(t *testing.T) {
 	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		p := newWeights(t, dtype, 1)
@@ -64,16 +64,16 @@ func TestSnapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !sameWeights(weightBits(p), before) || p.Get("part.cube").Value.Uintptr() != memory {
-			t.Errorf("%v: the values aren't those of the snapshot, or are elsewhere", dtype)
+			t.Errorf("%v: the values differ from the snapshot, or the memory is new", dtype)
 		}
 		p.All()[0].Value.Zero()
 		if err := p.Restore(snapshot); err != nil || !sameWeights(weightBits(p), before) {
-			t.Errorf("%v: restored a second time the values differ: %v", dtype, err)
+			t.Errorf("%v: after a second Restore the values differ: %v", dtype, err)
 		}
 	}
 }
 
-// What isn't a snapshot of the parameters is refused, and changes none.
+// Restore refuses values that don't fit the parameters, and changes nothing.
 func TestRestoreRefuses(t *testing.T) {
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 	for _, name := range []string{"a", "b"} {
@@ -91,8 +91,8 @@ func TestRestoreRefuses(t *testing.T) {
 	}{
 		{nil, "must have 2 values, got 0"},
 		{append(with(nil), nil), "must have 2 values, got 3"},
-		{with(dense(make([]float64, 6), 2, 3)), `the snapshot: parameter "b" must be a row-major tensor of float32`},
-		{with(transposed), `the snapshot: parameter "b" must be a row-major tensor of float32`},
+		{with(dense(make([]float64, 6), 2, 3)), `the snapshot: parameter "b" must be a contiguous row-major tensor of float32`},
+		{with(transposed), `the snapshot: parameter "b" must be a contiguous row-major tensor of float32`},
 		{with(dense(make([]float32, 6), 3, 2)), `the snapshot: parameter "b" must have shape (2, 3), got (3, 2)`},
 		{with(dense(make([]float32, 6), 6)), `the snapshot: parameter "b" must have shape (2, 3), got (6)`},
 	} {
@@ -103,7 +103,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// Freezing goes by whole names of parameters and scopes; a frozen parameter is bound as a fixed input.
+// Freeze matches whole names of parameters and scopes. Bind adds a frozen parameter to Fixed.
 func TestFreeze(t *testing.T) {
 	for _, test := range []struct {
 		names []string

@@ -9,42 +9,42 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// Positions are a way to tell the tokens of a sequence apart. A scheme acts where its paper has it act: on the
-// embeddings, on queries and keys, or on the scores of self-attention. It embeds None for the hooks that it has no use
-// for. A model calls the first hook, and its blocks' self-attention the other two; a model made by hand can do the
-// same, or give a MultiHeadAttention its Positions.
+// Positions is a position scheme: it tells a model where each token is. A scheme can change the embeddings, the queries
+// and keys, or the scores of self-attention. It embeds None for the hooks that it doesn't need. A model calls Embed,
+// and its blocks' self-attention calls Turn and Score. In a model of your own you can call them yourself, or set the
+// Positions of a MultiHeadAttention.
 //
-// Each hook is told where the tokens are by positions. If nil, element t of a sequence is at position t. Otherwise it
-// is a node of dtype tensor.Int: of shape (B), it is the position of each batch element's first element, as where a
-// sequence is continued; of shape (B, T), the position of every one, as where sequences are padded in front or a Cache
-// holds what came before. B is 1 without a batch axis.
+// In each hook, the argument positions gives the positions of the tokens. If it is nil, element t of a sequence is at
+// position t. Otherwise it is a node of dtype tensor.Int. With shape (B), it gives the position of the first element of
+// each sequence, for example when a sequence is continued. With shape (B, T), it gives the position of every element,
+// for example when sequences are padded in front or a Cache holds earlier tokens. B is 1 without a batch axis.
 type Positions interface {
-	// Embed adds positions to embeddings of shape (T, D) or (B, T, D), float32 or float64, and returns the same shape.
+	// Embed adds position information to embeddings of shape (T, D) or (B, T, D), float32 or float64, and returns the
+	// same shape.
 	Embed(b *Build, x, positions *G.Node) (*G.Node, error)
 
-	// Turn gives positions to queries or keys of shape (T, H·K) or (B, T, H·K), so many heads side by side, and returns
-	// the same shape.
+	// Turn adds position information to queries or keys and returns the same shape. x has shape (T, heads·K) or (B, T,
+	// heads·K), with the heads side by side.
 	Turn(b *Build, x *G.Node, heads int, positions *G.Node) (*G.Node, error)
 
-	// Score returns the mask of self-attention with what the scheme adds to the scores: in its Bias or its Slopes, or
-	// by narrowing what it allows. The queries q, of shape (T, H·K) or (B, T, H·K), and the keys k, (S, G·K) or
-	// (B, S, G·K), have been turned. positions are those of the queries. The keys have the same ones, but for a Build
-	// with a Cache: there key j of S = Capacity is at position j, and the mask's Offsets are the positions of the first
-	// queries.
+	// Score returns the mask m of self-attention with the scheme's additions: a Bias, Slopes, or fewer allowed keys.
+	// The queries q, of shape (T, H·K) or (B, T, H·K), and the keys k, (S, G·K) or (B, S, G·K), have been through Turn.
+	// The argument positions is for the queries. The keys have the same positions, except with a Cache in the Build:
+	// then S = Capacity, key j is at position j, and the mask's Offsets are the positions of the first queries.
 	Score(b *Build, q, k, positions *G.Node, m Mask) (Mask, error)
 
 	// MaxLen returns the length of the longest sequence, or 0 if there is no limit.
 	MaxLen() int
 }
 
-// PositionsConfig describes Positions, such as Learned, Rotary or None. A user's own type works as well as this
-// package's, but can't go to JSON.
+// PositionsConfig describes Positions, such as Learned, Rotary or None. You can define your own, but it can't be
+// written to JSON.
 type PositionsConfig interface {
-	// New makes the Positions of a stack of blocks of width dim, whose self-attention is a.
+	// New makes the Positions for blocks of width dim with self-attention a.
 	New(p *Params, dim int, a AttentionConfig) (Positions, error)
 }
 
-// positionKinds are the position schemes that have a name.
+// positionKinds lists the position schemes that have a name.
 var positionKinds = kinds.Types[PositionsConfig]{What: "positions", Table: kinds.Table[kinds.Type[PositionsConfig]]{
 	kinds.TypeOf[None, PositionsConfig]("none", "no positions: only the mask orders tokens"),
 	kinds.TypeOf[Learned, PositionsConfig]("learned", "a learned vector for each position, added to the embeddings"),
@@ -56,7 +56,7 @@ var positionKinds = kinds.Types[PositionsConfig]{What: "positions", Table: kinds
 
 func init() { kinds.Choices["positions"] = positionKinds.Choice() }
 
-// positionsJSON is a PositionsConfig that goes to JSON and back.
+// positionsJSON is a PositionsConfig that can be written to JSON and read back.
 type positionsJSON struct{ PositionsConfig }
 
 func (p positionsJSON) MarshalJSON() ([]byte, error) {
@@ -68,7 +68,8 @@ func (p *positionsJSON) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// None leaves telling positions apart to the mask. A scheme embeds it for the hooks that it has no use for.
+// None adds no position information; only the mask orders tokens. A scheme embeds None for the hooks that it doesn't
+// need.
 type None struct{}
 
 // New returns None.
@@ -86,8 +87,8 @@ func (None) Score(_ *Build, _, _, _ *G.Node, m Mask) (Mask, error) { return m, n
 // MaxLen returns 0: there is no limit.
 func (None) MaxLen() int { return 0 }
 
-// positionIDs returns the position of each vector of x, (B, T, D) or (T, D): of shape (B, T) or (T). Where most isn't
-// 0, it is an error for one to be outside [0, most), when the graph runs.
+// positionIDs returns the position of each vector of x, (B, T, D) or (T, D), as a node of shape (B, T) or (T). If most
+// isn't 0, a position outside [0, most) is an error when the graph runs.
 func positionIDs(b *Build, layer string, x, positions *G.Node, most int) (*G.Node, error) {
 	if positions.Graph() != x.Graph() {
 		return nil, fmt.Errorf("%s: the positions belong to another graph than the input", layer)

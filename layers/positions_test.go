@@ -12,8 +12,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestPaddingInFront has a model read a sequence as it is, and with padding before it that a mask hides and that takes
-// no positions: the logits are the same.
+// TestPaddingInFront runs a model on a sequence with and without masked padding in front, with the same positions: the
+// logits are the same.
 func TestPaddingInFront(t *testing.T) {
 	sequence, padding := []int{3, 1, 4, 2}, []int{6, 6}
 	n := len(padding) + len(sequence)
@@ -31,9 +31,9 @@ func TestPaddingInFront(t *testing.T) {
 					allow[i], positions[i] = i >= len(padding), max(0, i-len(padding))
 				}
 				b := &layers.Build{Positions: input(g, "positions", dense(positions, 1, n))}
-				if form == "first" { // that of the padding would be negative, which learned positions don't have
+				if form == "first" { // the padding would get negative positions, which Learned doesn't have
 					if model.Positions.MaxLen() > 0 {
-						t.Skip("learned positions have no negative ones")
+						t.Skip("Learned has no negative positions")
 					}
 					b.Positions = input(g, "first", dense([]int{-len(padding)}, 1))
 				}
@@ -45,7 +45,7 @@ func TestPaddingInFront(t *testing.T) {
 	}
 }
 
-// TestPackedSequences puts two sequences into one row, kept apart by a mask, each with positions of its own.
+// TestPackedSequences puts two sequences into one row, separated by a mask, each with its own positions.
 func TestPackedSequences(t *testing.T) {
 	first, second := []int{3, 1, 4}, []int{2, 5}
 	for name, config := range cacheConfigs() {
@@ -69,7 +69,7 @@ func TestPackedSequences(t *testing.T) {
 	}
 }
 
-// TestPositionsHide puts every scheme between what must not matter, the future or padding, and a loss.
+// TestPositionsHide checks for every scheme that the future and padding affect neither outputs nor gradients.
 func TestPositionsHide(t *testing.T) {
 	var cases []hidingCase
 	configs := cacheConfigs()
@@ -121,10 +121,10 @@ func TestPositionsErrors(t *testing.T) {
 	G.Read(out, &v)
 	vm := G.NewTapeMachine(g)
 	defer vm.Close()
-	wrong(vm.RunAll(), "d.positions", "position 3 of sequence 0", "3 that there are")
+	wrong(vm.RunAll(), "d.positions", "position 3 of sequence 0", "0 and 2")
 }
 
-// TestDecodersRefuseOffsets which would let them see ahead.
+// TestDecodersRefuseOffsets checks that masks of decoders can't have offsets, which would let them see ahead.
 func TestDecodersRefuseOffsets(t *testing.T) {
 	model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1}))
 	g := G.NewGraph()
@@ -137,7 +137,7 @@ func TestDecodersRefuseOffsets(t *testing.T) {
 	}
 }
 
-// TestSinusoidalPositions compares with the formula of the paper.
+// TestSinusoidalPositions compares the waves with the paper's formula.
 func TestSinusoidalPositions(t *testing.T) {
 	for _, dim := range []int{1, 6, 7} {
 		c := newBench(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestLoadPyTorchIntoAnotherModel loads state dicts into models of other parts: nothing changes, and the error names
-// what is missing, unexpected or different as the file has it.
+// TestLoadPyTorchIntoAnotherModel loads state dicts into models that don't fit: nothing changes, and the error lists
+// missing, unexpected and different tensors by their names in the file.
 func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
 	seq2seq := func(change func(c *layers.EncoderDecoderConfig)) func(t *testing.T, p *layers.Params) {
 		return func(t *testing.T, p *layers.Params) { newSeq2Seq(t, p, change) }
@@ -39,7 +39,7 @@ func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
 			[]string{`unexpected: "transformer.encoder.layers.1.linear1.bias" of shape (5)`, "and 9 more"}},
 		{"another vocabulary", "torch_transformer", seq2seq(func(c *layers.EncoderDecoderConfig) { c.Model.Vocab = 8 }), transformerName,
 			[]string{`different: "src.weight" must have shape (8, 4), got (7, 4)`}},
-		{"names that nobody renamed", "torch_transformer", seq2seq(nil), nil,
+		{"no Rename", "torch_transformer", seq2seq(nil), nil,
 			[]string{`missing: "encoder.embedding.weight" of shape (7, 4)`, `unexpected: "generator.bias" of shape (6)`}},
 		{"one weight of three into three", "torch_attention_packed", attention(layers.AttentionConfig{KeyInput: 5}), nil,
 			[]string{`missing: "q_proj_weight" of shape (6, 6), "k_proj_weight" of shape (6, 5), "v_proj_weight" of shape (6, 5)`, `unexpected: "in_proj_weight" of shape (18, 6)`}},
@@ -65,7 +65,7 @@ func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
 	}
 }
 
-// TestLoadPyTorchOfACutFile cuts a state dict short, at every length: an error each time, and no value changes.
+// TestLoadPyTorchOfACutFile truncates a state dict to every shorter length: each is an error, and no value changes.
 func TestLoadPyTorchOfACutFile(t *testing.T) {
 	file := must[[]byte](t)(os.ReadFile(stateDict("torch_attention_packed")))
 	p := newParams(t)
@@ -90,7 +90,7 @@ func TestLoadPyTorchOfACutFile(t *testing.T) {
 	}
 }
 
-// TestPyTorchFloat32 loads state dicts of float32, as PyTorch's are by default, and saves them again: the same tensors.
+// TestPyTorchFloat32 loads state dicts in float32, PyTorch's default, and saves them again: the tensors are the same.
 func TestPyTorchFloat32(t *testing.T) {
 	for _, d := range stateDicts {
 		t.Run(d.file, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestPyTorchFloat32(t *testing.T) {
 				must[layers.Loaded](t)(q.Load(again, layers.LoadOptions{PyTorch: true, Rename: d.rename}))
 				for _, r := range q.All() {
 					if !slices.Equal(floats(t, r.Value), floats(t, p.Get(r.Name).Value)) {
-						t.Errorf("%s has changed on its way through float64", r.Name)
+						t.Errorf("%s has changed by conversion to float64 and back", r.Name)
 					}
 				}
 			}

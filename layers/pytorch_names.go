@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// pyTorchTensor returns the tensor of PyTorch's that begins with a parameter; it has no parts if the parameter lies
-// inside another tensor.
+// pyTorchTensor returns the name and the parts of the PyTorch tensor that begins with parameter q. If q isn't the first
+// part of its tensor, there are no parts.
 func (s *paramSet) pyTorchTensor(q *Param) (name string, parts []*Param) {
 	path := strings.Split(q.Name, ".")
 	if len(path) < 2 || !s.isAttention(path[:len(path)-2]) {
@@ -34,7 +34,7 @@ func (s *paramSet) pyTorchTensor(q *Param) (name string, parts []*Param) {
 	return "", nil
 }
 
-// isAttention reports whether a scope is that of a MultiHeadAttention.
+// isAttention reports whether a scope belongs to a MultiHeadAttention.
 func (s *paramSet) isAttention(scope []string) bool {
 	for _, part := range []string{"query", "key", "value"} {
 		if s.byName[join(join(scope...), part, "weight")] == nil {
@@ -44,7 +44,7 @@ func (s *paramSet) isAttention(scope []string) bool {
 	return true
 }
 
-// pyTorchName returns the name of a parameter, or of a scope, as PyTorch has it.
+// pyTorchName returns PyTorch's name for a parameter or a scope.
 func (s *paramSet) pyTorchName(path []string) string {
 	var theirs []string
 	for i := 0; i < len(path); i++ {
@@ -76,7 +76,7 @@ func (s *paramSet) pyTorchName(path []string) string {
 	return join(theirs...)
 }
 
-// join joins the parts of a name that aren't empty by dots.
+// join joins the non-empty parts with dots.
 func join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(s string) bool { return s == "" }), ".")
 }

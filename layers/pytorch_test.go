@@ -15,7 +15,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A fixture is one case computed by PyTorch: see testdata/fixtures.py and the scripts beside it.
+// A fixture is a case computed by PyTorch. See testdata/fixtures.py and the other scripts there.
 type fixture struct {
 	Name   string
 	Config struct {
@@ -41,7 +41,7 @@ type array struct {
 	Data  []*float64 // nil for −Inf
 }
 
-// as converts an array to a tensor, float numbers to the given dtype.
+// as converts an array to a tensor. Floating-point numbers get the given dtype.
 func (a array) as(dt tensor.Dtype) *tensor.Dense {
 	f64 := make([]float64, len(a.Data))
 	f32 := make([]float32, len(a.Data))
@@ -75,8 +75,8 @@ func (a array) floats() []float64 {
 // A subject is the Heed side of a fixture: it makes the layer and applies it to the inputs.
 type subject func(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node
 
-// TestPyTorch holds values and gradients to PyTorch's: in float64 to 1e-10, in float32 to 1e-5, each of the largest
-// magnitude in the tensor (see relative).
+// TestPyTorch compares values and gradients with PyTorch's. The tolerance is 1e-10 in float64 and 1e-5 in float32,
+// relative to the largest magnitude in the tensor (see relative).
 func TestPyTorch(t *testing.T) {
 	for _, family := range []family{
 		{"linear", linearSubject},
@@ -106,7 +106,7 @@ func TestPyTorch(t *testing.T) {
 	}
 }
 
-// TestPyTorchComposed does so where attention is built of separate ops, which TestPyTorch has as one.
+// TestPyTorchComposed is like TestPyTorch, but builds attention from separate ops.
 func TestPyTorchComposed(t *testing.T) {
 	for _, family := range []family{
 		{"encoder", encoderSubject},
@@ -119,7 +119,7 @@ func TestPyTorchComposed(t *testing.T) {
 	}
 }
 
-// A family of fixtures has a file.
+// Each family of fixtures has a file.
 type family struct {
 	name    string
 	subject subject
@@ -149,7 +149,7 @@ func load(t *testing.T, family string) []fixture {
 	return fixtures
 }
 
-// compare runs one fixture as a user would: Forward, G.Grad, and a TapeMachine.
+// compare runs a fixture like a user's program: Forward, G.Grad and a TapeMachine.
 func compare(t *testing.T, f fixture, s subject, dt tensor.Dtype, tol float64) {
 	g := G.NewGraph()
 	in := map[string]*G.Node{}
@@ -181,13 +181,13 @@ func compare(t *testing.T, f fixture, s subject, dt tensor.Dtype, tol float64) {
 		wrt[q.Name] = must[*G.Node](t)(b.Bind(g, q))
 	}
 	for name, n := range in {
-		if _, ok := f.Grads[name]; ok { // weights of a loss have none
+		if _, ok := f.Grads[name]; ok { // the weights of a loss have no gradient
 			wrt[name] = n
 		}
 	}
 	gradNames := slices.Sorted(maps.Keys(wrt))
 	if want := slices.Sorted(maps.Keys(f.Grads)); !slices.Equal(gradNames, want) {
-		t.Fatalf("gradients of %v, the fixture has %v", gradNames, want)
+		t.Fatalf("gradients for %v, but the fixture has %v", gradNames, want)
 	}
 	var ofWrt G.Nodes
 	for _, name := range gradNames {
@@ -204,8 +204,9 @@ func compare(t *testing.T, f fixture, s subject, dt tensor.Dtype, tol float64) {
 	}
 }
 
-// relative reports where got is further from want than tol times the largest magnitude in want. Some gradients are sums
-// that cancel, so that PyTorch's is nothing but rounding, such as that of a key's bias: they count as if that were 1.
+// relative reports an error if got and want differ by more than tol times the largest magnitude in want. Some
+// gradients, such as a key bias's, are sums that cancel, so that PyTorch's value is only rounding: for these the
+// magnitude counts as 1.
 func relative(t *testing.T, what string, got, want []float64, tol float64) {
 	t.Helper()
 	most := 0.0

@@ -17,8 +17,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// Files of PyTorch's state dicts, each with the case of a fixture that has the same weights and what PyTorch computes
-// with them: see testdata/fixtures_seq2seq.py and fixtures_torch.py.
+// stateDicts lists files with PyTorch state dicts. Each has a fixture with the same weights and PyTorch's results. See
+// testdata/fixtures_seq2seq.py and fixtures_torch.py.
 var stateDicts = []torchFile{
 	{"torch_attention_packed", "torch_attention", "packed", multiHeadSubject, nil},
 	{"torch_attention_packed_no_bias", "torch_attention", "packed, no bias", multiHeadSubject, nil},
@@ -46,7 +46,7 @@ func (d torchFile) fixture(t *testing.T) fixture {
 	return fixtures[i]
 }
 
-// apply adds the module's model to a graph; its parameters are all 0.
+// apply adds the module's model to a graph, with all parameters 0.
 func (d torchFile) apply(t *testing.T, dt tensor.Dtype) (p *layers.Params, outs map[string]*G.Node) {
 	t.Helper()
 	f := d.fixture(t)
@@ -58,12 +58,12 @@ func (d torchFile) apply(t *testing.T, dt tensor.Dtype) (p *layers.Params, outs 
 	}
 	outs = d.subject(t, f, p, &layers.Build{}, in)
 	for _, q := range p.All() {
-		q.Value.Zero() // the subject has set them
+		q.Value.Zero() // the subject has filled them
 	}
 	return p, outs
 }
 
-// transformerName is what a module with an nn.Transformer calls its parts.
+// transformerName returns the name of a part in a module with an nn.Transformer.
 func transformerName(name string) string {
 	switch name {
 	case "encoder.embedding.weight":
@@ -81,7 +81,7 @@ func transformerName(name string) string {
 	return "transformer." + name
 }
 
-// classifierName has the embeddings outside the nn.TransformerEncoder.
+// classifierName returns the name of a part in a module with embeddings outside its nn.TransformerEncoder.
 func classifierName(name string) string {
 	switch name {
 	case "encoder.embedding.weight":
@@ -92,7 +92,7 @@ func classifierName(name string) string {
 	return name
 }
 
-// oneOfEachSubject has one of each layer that has PyTorch's names: see Layers in testdata/fixtures_torch.py.
+// oneOfEachSubject uses each layer that has the same names in PyTorch. See Layers in testdata/fixtures_torch.py.
 func oneOfEachSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 	const dim = 4
 	block := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}
@@ -116,8 +116,7 @@ func oneOfEachSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 	return one(node(t)(head.Forward(b, x)))
 }
 
-// finalNormSubject is an nn.Transformer as PyTorch makes it by default: post-norm, with a norm after each stack all the
-// same.
+// finalNormSubject is an nn.Transformer with PyTorch's defaults: post-norm, but also with a norm after each stack.
 func finalNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 	m := newSeq2Seq(t, p, func(c *layers.EncoderDecoderConfig) { c.Model.Block.PostNorm, c.Model.FinalNorm = true, true })
 	f.fill(t, p)
@@ -126,7 +125,7 @@ func finalNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 
 func stateDict(name string) string { return filepath.Join("testdata", name+".safetensors") }
 
-// TestLoadPyTorch loads what PyTorch trained, computes what PyTorch computes, and saves what it loaded.
+// TestLoadPyTorch loads weights from PyTorch, compares results with PyTorch's, and saves the weights again.
 func TestLoadPyTorch(t *testing.T) {
 	for _, d := range stateDicts {
 		f := d.fixture(t)
@@ -160,7 +159,7 @@ func TestLoadPyTorch(t *testing.T) {
 	}
 }
 
-// sameTensors checks that two files have the same tensors, to the bit.
+// sameTensors checks that two files have exactly the same tensors.
 func sameTensors(t *testing.T, got, want string) {
 	t.Helper()
 	read := func(path string) map[string]safetensors.Tensor {
@@ -185,7 +184,7 @@ func sameTensors(t *testing.T, got, want string) {
 	}
 }
 
-// TestPyTorchNames has the names of PyTorch's layers, as their state dicts list them.
+// TestPyTorchNames checks the names against the state dicts of PyTorch's layers.
 func TestPyTorchNames(t *testing.T) {
 	const attention = " self_attn.in_proj_weight self_attn.in_proj_bias self_attn.out_proj.weight self_attn.out_proj.bias"
 	const rest = " linear1.weight linear1.bias linear2.weight linear2.bias norm1.weight norm1.bias norm2.weight norm2.bias"
@@ -203,7 +202,7 @@ func TestPyTorchNames(t *testing.T) {
 			_, err := layers.NewCrossDecoderBlock(p, 4, block)
 			return err
 		}, attention + cross + rest},
-		{"an nn.MultiheadAttention of any name", func(p *layers.Params) error {
+		{"an nn.MultiheadAttention with any name", func(p *layers.Params) error {
 			_, err := layers.NewMultiHeadAttention(p.Scope("a.b"), 4, multi)
 			return err
 		},
@@ -261,13 +260,13 @@ func TestPyTorchNames(t *testing.T) {
 			randomise(p)
 			must[layers.Loaded](t)(p.Load(path, layers.LoadOptions{PyTorch: true}))
 			if !sameWeights(weightBits(p), before) {
-				t.Error("what was saved isn't what was loaded")
+				t.Error("the saved values differ from the loaded ones")
 			}
 		})
 	}
 }
 
-// A file that doesn't fit changes nothing, and the error has the file's names.
+// Loading a file that doesn't fit changes nothing, and the error uses the file's names.
 func TestFailedLoadPyTorchChangesNothing(t *testing.T) {
 	tensors, _, err := safetensors.ReadFile(stateDict("torch_attention_packed"))
 	if err != nil {
@@ -299,7 +298,7 @@ func TestFailedLoadPyTorchChangesNothing(t *testing.T) {
 		{"integers", with(func(m tensorMap) { m["in_proj_bias"].Data = make([]int64, 18) }), nil, `"in_proj_bias" must hold floating-point values, got I64`},
 		{"NaN", with(func(m tensorMap) { m["in_proj_weight"].Data.([]float64)[40] = math.NaN() }), nil, `parameter "key.weight" has the value NaN at element 4 of 36`},
 		{"renamed", with(func(tensorMap) {}), func(name string) string { return "attn." + name }, `missing: "attn.in_proj_weight" of shape (18, 6), "attn.in_proj_bias"`},
-		{"all of one name", with(func(tensorMap) {}), func(string) string { return "x" }, `tensors "in_proj_weight" and "in_proj_bias" would both be named "x"`},
+		{"one name for all", with(func(tensorMap) {}), func(string) string { return "x" }, `tensors "in_proj_weight" and "in_proj_bias" would both be named "x"`},
 		{"no tensors", weightFileOf(t), nil, "missing"},
 		{"empty", nil, nil, "header length"},
 	} {

@@ -10,12 +10,12 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// relativeConfig is of a model of relative bias alone.
+// relativeConfig returns a model with relative bias as its only positions.
 func relativeConfig(r layers.RelativeBias) layers.ModelConfig {
 	return layers.ModelConfig{Vocab: 5, Dim: 8, Layers: 3, Positions: r, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}}
 }
 
-// TestRelativeBiasIsShared looks for the one table of a stack.
+// TestRelativeBiasIsShared checks that the blocks of a stack share one table.
 func TestRelativeBiasIsShared(t *testing.T) {
 	p := newParams(t)
 	must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{Model: relativeConfig(layers.RelativeBias{})}))
@@ -39,8 +39,8 @@ func TestRelativeBiasIsShared(t *testing.T) {
 	}
 }
 
-// TestRelativeBiasReadsOn has a model read a sequence far longer than MaxDistance: where only the last token looks back
-// at all of them alike, what lies beyond MaxDistance counts in any order.
+// TestRelativeBiasReadsOn reads a sequence far longer than MaxDistance: to the last token, the order of keys beyond
+// MaxDistance makes no difference.
 func TestRelativeBiasReadsOn(t *testing.T) {
 	a := newBench(t)
 	attention := a.multiHead(4, layers.AttentionConfig{Heads: 2})
@@ -88,7 +88,7 @@ func TestRelativeBiasErrors(t *testing.T) {
 		mask layers.Mask
 		want string
 	}{
-		{layers.Mask{Bias: input(g, "bias", random(1, 2, 2))}, "the mask can't have a Bias, as the model has its own"},
+		{layers.Mask{Bias: input(g, "bias", random(1, 2, 2))}, "the mask can't have a Bias, because the model sets it"},
 		{layers.Mask{Offset: 1}, "can't have an offset"},
 		{layers.Mask{Offsets: input(g, "offsets", dense([]int{1}, 1))}, "can't have an offset"},
 	} {
@@ -97,8 +97,8 @@ func TestRelativeBiasErrors(t *testing.T) {
 	}
 }
 
-// TestRelativeBiasBesideACache has attention that doesn't continue a Cache in a Build that has one: it means what it
-// means without.
+// TestRelativeBiasBesideACache uses attention without a Cache in a Build that has one: the result is the same as in a
+// Build without.
 func TestRelativeBiasBesideACache(t *testing.T) {
 	p := newParams(t)
 	encoder := must[*layers.Encoder](t)(layers.NewEncoder(p, relativeConfig(layers.RelativeBias{Init: layers.Normal(3)})))
@@ -118,7 +118,7 @@ func TestRelativeBiasBesideACache(t *testing.T) {
 	}
 }
 
-// TestRelativeBiasOfTooLong has a bias that doesn't fit in memory: an error where the graph is built.
+// TestRelativeBiasOfTooLong checks that a bias too large for memory is an error when the graph is built.
 func TestRelativeBiasOfTooLong(t *testing.T) {
 	positions := must[layers.Positions](t)(layers.RelativeBias{}.New(newParams(t), 4, layers.AttentionConfig{}))
 	x := G.NewMatrix(G.NewGraph(), tensor.Float64, G.WithShape(1<<30, 4), G.WithName("x"))
@@ -126,7 +126,7 @@ func TestRelativeBiasOfTooLong(t *testing.T) {
 	wantError(t, err, "relative bias", "1073741824", "memory")
 }
 
-// nowhere is a scheme whose New forgets to make one.
+// nowhere is a scheme whose New returns nil.
 type nowhere struct{}
 
 func (nowhere) New(*layers.Params, int, layers.AttentionConfig) (layers.Positions, error) {

@@ -10,14 +10,14 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestRotaryErrors turns what can't be turned: the error names what it expected and what it got.
+// TestRotaryErrors rotates invalid inputs: the error names the expected and the actual value.
 func TestRotaryErrors(t *testing.T) {
 	c := newBench(t)
 	err := func(_ *G.Node, err error) error { return err }
 	rotated := func(r layers.Rotary, heads int, shape ...int) error {
 		return err(r.Turn(c.b, c.in("x", shape...), heads, nil))
 	}
-	at := func(positions *G.Node) error {
+	turn := func(positions *G.Node) error {
 		return err(layers.Rotary{}.Turn(c.b, c.in("x", 2, 3, 4), 1, positions))
 	}
 	elsewhere := input(G.NewGraph(), "at", dense([]int{1, 2}, 2))
@@ -40,12 +40,12 @@ func TestRotaryErrors(t *testing.T) {
 		{"rotary Base below 0", rotated(layers.Rotary{Base: -1}, 1, 3, 8), []string{rotary, "Base", "from 1e-15", "-1"}},
 		{"rotary Base NaN", rotated(layers.Rotary{Base: math.NaN()}, 1, 3, 8), []string{rotary, "Base", "NaN"}},
 		{"rotary Base infinite", rotated(layers.Rotary{Base: inf}, 1, 3, 8), []string{rotary, "Base", "to 1e+15", "Inf"}},
-		{"rotary positions of floats", at(c.in("f", 2)), []string{rotary, "int", "float64"}},
-		{"rotary positions' batch", at(c.ints("a", make([]int, 3), 3)), []string{rotary, "(2) or (2, 3)", "(3)"}},
-		{"rotary positions' length", at(c.ints("b", make([]int, 4), 2, 2)), []string{rotary, "(2) or (2, 3)", "(2, 2)"}},
-		{"rotary positions' rank", at(c.ints("c", make([]int, 6), 2, 3, 1)), []string{rotary, "(2) or (2, 3)", "(2, 3, 1)"}},
-		{"rotary positions of a scalar", at(G.NewScalar(c.g, tensor.Int, G.WithName("scalar"))), []string{rotary, "(2) or (2, 3)", "()"}},
-		{"rotary positions of another graph", at(elsewhere), []string{rotary, "graph"}},
+		{"rotary positions of floats", turn(c.in("f", 2)), []string{rotary, "int", "float64"}},
+		{"rotary positions' batch", turn(c.ints("a", make([]int, 3), 3)), []string{rotary, "(2) or (2, 3)", "(3)"}},
+		{"rotary positions' length", turn(c.ints("b", make([]int, 4), 2, 2)), []string{rotary, "(2) or (2, 3)", "(2, 2)"}},
+		{"rotary positions' rank", turn(c.ints("c", make([]int, 6), 2, 3, 1)), []string{rotary, "(2) or (2, 3)", "(2, 3, 1)"}},
+		{"rotary positions of a scalar", turn(G.NewScalar(c.g, tensor.Int, G.WithName("scalar"))), []string{rotary, "(2) or (2, 3)", "()"}},
+		{"rotary positions of another graph", turn(elsewhere), []string{rotary, "graph"}},
 		{"rotary of nothing", err(layers.Rotary{}.Turn(c.b, G.NewTensor(c.g, tensor.Float64, 2, G.WithShape(0, 4), G.WithName("e")), 1, nil)), []string{"rotary", "at least 1", "(0, 4)"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })

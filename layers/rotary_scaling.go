@@ -7,39 +7,38 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// RotaryScaling slows a Rotary down, so that a model reads sequences Factor times as long as those it was trained on.
-// It means what rope_scaling means in a configuration file of Hugging Face's. Pair i turns by f_i = Base^(−2i/Dim) a
-// position, and a pair that is slowed by f_i/Factor. The kinds are
+// RotaryScaling slows the rotation of a Rotary, so that a model can read sequences Factor times as long as those in
+// training. It corresponds to rope_scaling in Hugging Face's configuration files. Without scaling, pair i rotates by
+// f_i = Base^(−2i/Dim) per position; a slowed pair rotates by f_i/Factor. The kinds are
 //
 //   - "linear": every pair is slowed (Chen et al., 2023, Position Interpolation);
-//   - "ntk": Base becomes Base·Factor^(Dim/(Dim−2)), which slows the last pair by Factor and leaves the first one as it
-//     is (bloc97, 2023, NTK-aware scaling). "dynamic" scaling by s, for sequences of length L, is "ntk" with a Factor
-//     of s·L/OriginalLen − (s − 1);
-//   - "yarn": pairs that turn at least High times over OriginalLen positions stay as they are, and those that turn at
-//     most Low times are slowed. The pairs between turn by a mixture of both, which depends on their number. Turned
-//     queries and keys are multiplied by Magnitude (Peng et al., 2023, YaRN);
-//   - "llama3": as "yarn", but the mixture depends on how often the pairs turn, and there is no Magnitude (Llama 3.1,
-//     2024).
+//   - "ntk": Base becomes Base·Factor^(Dim/(Dim−2)), which slows the last pair by Factor and doesn't change the first
+//     (bloc97, 2023, NTK-aware scaling). Hugging Face's "dynamic" scaling with factor s, for sequences of length L, is
+//     "ntk" with Factor = s·L/OriginalLen − (s − 1);
+//   - "yarn": pairs that make at least High full turns within OriginalLen positions don't change, and pairs that make
+//     at most Low turns are slowed. Between them the speed is interpolated by the pair's index. Rotated queries and
+//     keys are multiplied by Magnitude (Peng et al., 2023, YaRN);
+//   - "llama3": like "yarn", but interpolated by the pair's number of turns, and without Magnitude (Llama 3.1, 2024).
 //
-// The zero RotaryScaling leaves a Rotary as it is. It is an error to set what a kind doesn't use.
+// The zero RotaryScaling changes nothing. Setting a field that the kind doesn't use is an error.
 type RotaryScaling struct {
 	Kind   string  `json:"kind"`
 	Factor float64 `json:"factor"` // at least 1
 
-	OriginalLen int     `json:"original_len,omitzero"` // longest sequence that the model was trained on, for "yarn" and "llama3"
-	Low         float64 `json:"low,omitzero"`          // 1 if 0; beta_slow or low_freq_factor elsewhere
-	High        float64 `json:"high,omitzero"`         // 32 for "yarn" and 4 for "llama3" if 0; beta_fast or high_freq_factor elsewhere
+	OriginalLen int     `json:"original_len,omitzero"` // longest sequence in training, for "yarn" and "llama3"
+	Low         float64 `json:"low,omitzero"`          // 1 if 0; Hugging Face's beta_slow or low_freq_factor
+	High        float64 `json:"high,omitzero"`         // if 0, 32 for "yarn" and 4 for "llama3"; Hugging Face's beta_fast or high_freq_factor
 
-	// Magnitude multiplies turned queries and keys, and so their scores by its square: 0.1·ln(Factor) + 1 if 0. It is
-	// attention_factor elsewhere or, with k and m for mscale and mscale_all_dim, (0.1·k·ln(Factor) +
-	// 1)/(0.1·m·ln(Factor) + 1).
+	// Magnitude multiplies rotated queries and keys, so scores are multiplied by its square; 0.1·ln(Factor) + 1 if 0.
+	// It is Hugging Face's attention_factor. If a file has mscale k and mscale_all_dim m instead, it is
+	// (0.1·k·ln(Factor) + 1)/(0.1·m·ln(Factor) + 1).
 	Magnitude float64 `json:"magnitude,omitzero"`
 
-	// Unrounded lets the mixtures of "yarn" begin and end between two pairs, as truncate: false does elsewhere.
+	// Unrounded lets the interpolation of "yarn" begin and end between two pairs, like truncate: false in Hugging Face.
 	Unrounded bool `json:"unrounded,omitzero"`
 }
 
-// check checks the scaling of a Rotary that turns dim elements.
+// check returns an error if s is invalid for a Rotary that rotates dim elements.
 func (s RotaryScaling) check(layer string, dim int, base float64) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("%s: Scaling: "+format, append([]any{layer}, args...)...)
@@ -67,7 +66,7 @@ func (s RotaryScaling) check(layer string, dim int, base float64) error {
 		return fail("Factor must be from 1 to %v, got %v", ops.Largest, s.Factor)
 	}
 	if s.Kind == "ntk" && dim < 4 {
-		return fail(`"ntk" needs at least 2 pairs to turn, got %d`, dim/2)
+		return fail(`"ntk" needs at least 2 pairs to rotate, got %d`, dim/2)
 	}
 	if s.Kind == "linear" || s.Kind == "ntk" {
 		return nil
@@ -88,7 +87,7 @@ func (s RotaryScaling) check(layer string, dim int, base float64) error {
 	return nil
 }
 
-// bounds returns Low and High, or what a 0 stands for.
+// bounds returns Low and High, or their defaults.
 func (s RotaryScaling) bounds() (low, high float64) {
 	low, high = s.Low, s.High
 	if low == 0 {
@@ -102,7 +101,7 @@ func (s RotaryScaling) bounds() (low, high float64) {
 	return low, high
 }
 
-// magnitude returns what turned vectors are multiplied by.
+// magnitude returns the factor for rotated vectors.
 func (s RotaryScaling) magnitude() float64 {
 	switch {
 	case s.Kind != "yarn":
@@ -113,7 +112,7 @@ func (s RotaryScaling) magnitude() float64 {
 	return s.Magnitude
 }
 
-// frequencies returns the angle by which each pair of dim elements turns a position.
+// frequencies returns the angle per position of each of the dim/2 pairs.
 func (s RotaryScaling) frequencies(dim int, base float64) []float64 {
 	if s.Kind == "ntk" {
 		base *= math.Pow(s.Factor, float64(dim)/float64(dim-2))
@@ -132,14 +131,14 @@ func (s RotaryScaling) frequencies(dim int, base float64) []float64 {
 	return f
 }
 
-// kept returns how much of each pair's frequency stays, 0 to 1; the rest is slowed.
+// kept returns for each pair the weight, 0 to 1, of its own frequency against the slowed one.
 func (s RotaryScaling) kept(dim int, base float64, frequencies []float64) []float64 {
 	kept := make([]float64, dim/2)
 	low, high := s.bounds()
-	turns := float64(s.OriginalLen) / (2 * math.Pi) // of a pair of frequency 1, over the original length
+	turns := float64(s.OriginalLen) / (2 * math.Pi) // of a pair with frequency 1, over the original length
 	switch s.Kind {
 	case "yarn":
-		pair := func(rotations float64) float64 { // the number of the pair that turns so many times
+		pair := func(rotations float64) float64 { // the index of the pair that makes this many turns
 			return float64(dim) * math.Log(turns/rotations) / (2 * math.Log(base))
 		}
 		first, last := pair(high), pair(low)
@@ -147,7 +146,7 @@ func (s RotaryScaling) kept(dim int, base float64, frequencies []float64) []floa
 			first, last = math.Floor(first), math.Ceil(last)
 		}
 		first, last = max(first, 0), min(last, float64(dim-1))
-		last = max(last, first+0.001) // a step, where there is no room for a ramp
+		last = max(last, first+0.001) // avoids a division by zero below
 		for i := range kept {
 			kept[i] = 1 - clamp01((float64(i)-first)/(last-first))
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// rotaryScalings has one of each kind, for models of a few tokens.
+// rotaryScalings returns one scaling of each kind, for models trained on few tokens.
 var rotaryScalings = []layers.RotaryScaling{
 	{Kind: "linear", Factor: 3},
 	{Kind: "ntk", Factor: 3},
@@ -16,7 +16,7 @@ var rotaryScalings = []layers.RotaryScaling{
 	{Kind: "llama3", Factor: 4, OriginalLen: 12, Low: 0.5, High: 1.5},
 }
 
-// turnedUnits returns the cosines and sines of the pairs of a Rotary at a position.
+// turnedUnits returns the cosines and sines of a Rotary's pairs at a position.
 func turnedUnits(t *testing.T, r layers.Rotary, width, position int) (cos, sin []float64) {
 	c := newBench(t)
 	x := make([]float64, width)
@@ -28,7 +28,7 @@ func turnedUnits(t *testing.T, r layers.Rotary, width, position int) (cos, sin [
 	return got[:width/2], got[width/2:]
 }
 
-// TestRotaryScalingOfOne slows nothing, and turns by the same bits as no scaling does.
+// TestRotaryScalingOfOne checks that a Factor of 1 gives the same bits as no scaling.
 func TestRotaryScalingOfOne(t *testing.T) {
 	for _, width := range []int{4, 64} {
 		for _, position := range []int{0, 1, 77, 100_000} {
@@ -49,13 +49,13 @@ func TestRotaryScalingOfOne(t *testing.T) {
 	}
 }
 
-// TestRotaryScalingEnds holds the first and the last pair to what the papers promise of them.
+// TestRotaryScalingEnds compares the angles of the first and the last pair with the papers.
 func TestRotaryScalingEnds(t *testing.T) {
 	const width, position, factor = 64, 3, 8.0
 	slow := math.Pow(10000, -62.0/64)
 	for _, tc := range []struct {
 		scaling     layers.RotaryScaling
-		first, last float64 // angles of a position
+		first, last float64 // angles per position
 	}{
 		{layers.RotaryScaling{Kind: "linear", Factor: factor}, 1 / factor, slow / factor},
 		{layers.RotaryScaling{Kind: "ntk", Factor: factor}, 1, slow / factor},

@@ -11,8 +11,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestRotaryDependsOnDistanceAlone shifts queries and keys together: their products stay as they were, and shifting one
-// of the two changes them.
+// TestRotaryDependsOnDistanceAlone checks that shifting queries and keys together doesn't change their products, and
+// that shifting one of them does.
 func TestRotaryDependsOnDistanceAlone(t *testing.T) {
 	const length, width = 6, 8
 	rotaries := []layers.Rotary{{}, {Dim: 4}, {Interleaved: true}, {Interleaved: true, Dim: 4}}
@@ -23,8 +23,8 @@ func TestRotaryDependsOnDistanceAlone(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", r), func(t *testing.T) {
 			products := func(queryAt, keyAt int) []float64 {
 				c := newBench(t)
-				turn := func(n *G.Node, at int) *G.Node {
-					r.Offset = at
+				turn := func(n *G.Node, first int) *G.Node {
+					r.Offset = first
 					return c.node(r.Turn(c.b, n, 1, nil))
 				}
 				q, k := turn(c.in("q", length, width), queryAt), turn(c.in("k", length, width), keyAt)
@@ -46,7 +46,7 @@ func TestRotaryDependsOnDistanceAlone(t *testing.T) {
 				near(t, fmt.Sprint("both shifted by ", shift), products(shift, shift), want, 1e-10)
 			}
 			apart := products(1, 0)
-			for i := range length - 1 { // query i shifted by one is as far from key j+1 as query i was from key j
+			for i := range length - 1 { // query i shifted by one has the same distance to key j+1 as query i has to key j
 				for j := range length - 1 {
 					if same := math.Abs(apart[i*length+j]-want[i*length+j]) < 1e-6; same {
 						t.Errorf("the product of query %d and key %d doesn't depend on their distance", i, j)
@@ -57,19 +57,19 @@ func TestRotaryDependsOnDistanceAlone(t *testing.T) {
 	}
 }
 
-// TestRotaryPositions says the same positions in every way there is.
+// TestRotaryPositions gives the same positions in every possible way.
 func TestRotaryPositions(t *testing.T) {
 	const batch, length, heads, width = 2, 3, 2, 4
 	for _, r := range []layers.Rotary{{}, {Interleaved: true, Dim: 2}} {
 		c := newBench(t)
 		x := c.in("x", batch, length, heads*width)
-		at := r
-		at.Offset = 7
+		moved := r
+		moved.Offset = 7
 		nodes := G.Nodes{
-			c.node(at.Turn(c.b, x, heads, nil)),
+			c.node(moved.Turn(c.b, x, heads, nil)),
 			c.node(r.Turn(c.b, x, heads, c.ints("a", []int{7, 7}, 2))),
 			c.node(r.Turn(c.b, x, heads, c.ints("b", []int{7, 8, 9, 7, 8, 9}, 2, 3))),
-			c.node(at.Turn(c.b, x, heads, c.ints("c", []int{7, 7}, 2))), // in the offset's place
+			c.node(moved.Turn(c.b, x, heads, c.ints("c", []int{7, 7}, 2))), // positions replace the offset
 		}
 		got := read(t, nodes...)
 		for i := range got[1:] {
@@ -77,7 +77,7 @@ func TestRotaryPositions(t *testing.T) {
 		}
 	}
 
-	// One token at a time, at its own position, is the whole sequence.
+	// Single tokens at their positions give the same result as the whole sequence.
 	c := newBench(t)
 	x := random(1, batch, length, width)
 	whole := read(t, c.node(layers.Rotary{}.Turn(c.b, input(c.g, "x", x), 1, nil)))[0]
@@ -94,11 +94,11 @@ func TestRotaryPositions(t *testing.T) {
 	}
 }
 
-// TestRotaryFollowsItsPositions runs one graph with one set of positions after the other, gradients included.
+// TestRotaryFollowsItsPositions runs one graph with several sets of positions, and checks outputs and gradients.
 func TestRotaryFollowsItsPositions(t *testing.T) {
 	c := newBench(t)
-	x, at := c.in("x", 2, 3, 4), c.ints("at", []int{0, 0}, 2)
-	y := c.node(layers.Rotary{}.Turn(c.b, x, 1, at))
+	x, first := c.in("x", 2, 3, 4), c.ints("first", []int{0, 0}, 2)
+	y := c.node(layers.Rotary{}.Turn(c.b, x, 1, first))
 	w := input(c.g, "w", random(5, 2, 3, 4))
 	var out, grad G.Value
 	G.Read(y, &out)
@@ -106,7 +106,7 @@ func TestRotaryFollowsItsPositions(t *testing.T) {
 	vm := G.NewTapeMachine(c.g)
 	defer vm.Close()
 	for _, offsets := range [][]int{{0, 0}, {5, 2}, {5, 2}, {0, 0}, {-3, 900}} {
-		if err := G.Let(at, dense(offsets, 2)); err != nil {
+		if err := G.Let(first, dense(offsets, 2)); err != nil {
 			t.Fatal(err)
 		}
 		if err := vm.RunAll(); err != nil {
@@ -122,7 +122,7 @@ func TestRotaryFollowsItsPositions(t *testing.T) {
 	}
 }
 
-// TestRotarySharesAGraph turns one node in several ways in one graph: none may be taken for another.
+// TestRotarySharesAGraph rotates one node in several ways in one graph: Gorgonia must not merge them.
 func TestRotarySharesAGraph(t *testing.T) {
 	rotaries := []layers.Rotary{{}, {Interleaved: true}, {Base: 9999}, {Dim: 2}, {Offset: 1}, {Dim: 2, Interleaved: true, Offset: 1, Base: 3}}
 	c := newBench(t)
@@ -140,8 +140,8 @@ func TestRotarySharesAGraph(t *testing.T) {
 	}
 }
 
-// TestRotaryAndNormsHide puts rotary positions, RMSNorm of queries and keys and gated layers between padding and a
-// loss.
+// TestRotaryAndNormsHide checks that padding can't matter with rotary positions, normalised queries and keys, and gated
+// layers.
 func TestRotaryAndNormsHide(t *testing.T) {
 	hide(t, []hidingCase{
 		{name: "rotary attention", shape: []int{2, 4, 6}, hidden: past(3, 2), build: func(c *bench, x *G.Node) *G.Node {
@@ -169,7 +169,7 @@ func TestRotaryAndNormsHide(t *testing.T) {
 }
 
 func TestRotaryOfFloat32StaysAccurateFarOut(t *testing.T) {
-	const far = 1_000_000 // where an angle in float32 would be off by some hundredths
+	const far = 1_000_000 // an angle computed in float32 would be off by several hundredths here
 	x := random(1, 2, 4)
 	turned := func(dt tensor.Dtype) []float64 {
 		g := G.NewGraph()
@@ -178,7 +178,7 @@ func TestRotaryOfFloat32StaysAccurateFarOut(t *testing.T) {
 	near(t, "float32", turned(tensor.Float32), turned(tensor.Float64), 1e-6)
 }
 
-// TestRotaryAttentionForgetsWhereItStarts shifts all positions: attention's output stays as it was.
+// TestRotaryAttentionForgetsWhereItStarts checks that shifting all positions doesn't change attention's output.
 func TestRotaryAttentionForgetsWhereItStarts(t *testing.T) {
 	run := func(offset int) []float64 {
 		c := newBench(t)

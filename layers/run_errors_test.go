@@ -12,8 +12,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestRunErrors runs graphs, in both forms, whose inputs hold what can't be: the run returns an error that says what
-// was wrong, and the process lives on.
+// TestRunErrors runs graphs with invalid input values, in both forms: the run returns an error that says what was
+// wrong, and doesn't panic.
 func TestRunErrors(t *testing.T) {
 	attention := func(m func(c *bench) layers.Mask) func(c *bench) *G.Node {
 		return func(c *bench) *G.Node {
@@ -24,7 +24,7 @@ func TestRunErrors(t *testing.T) {
 	lengths := func(lengths ...int) func(c *bench) *G.Node {
 		return attention(func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.lengths(lengths...)} })
 	}
-	// core is attention alone with an int for each of 2 batch elements, after one past key.
+	// core is attention without projections, after one past key. Its mask uses one int for each of 2 batch elements.
 	core := func(mask func(ints *G.Node) layers.Mask, values ...int) func(c *bench) *G.Node {
 		return func(c *bench) *G.Node {
 			o := pastOf([]int{2, 2, 1, 6}, []int{2, 2, 1, 4})(c)
@@ -46,7 +46,7 @@ func TestRunErrors(t *testing.T) {
 			return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", len(targets), 3), c.ints("targets", targets, len(targets)), layers.CrossEntropyOptions{}))
 		}
 	}
-	// bound is a linear layer whose input, of shape (2, 4), is made by WithValue of something else.
+	// bound is a linear layer whose input has shape (2, 4), but a WithValue that may not fit.
 	bound := func(opt ...G.NodeConsOpt) func(c *bench) *G.Node {
 		return func(c *bench) *G.Node {
 			l := must[*layers.Linear](c)(layers.NewLinear(c.p, 4, 4, layers.LinearConfig{}))
@@ -95,7 +95,7 @@ func TestRunErrors(t *testing.T) {
 				gradients(t, y, append(c.wrt, c.b.Learnables()...)...)
 				_, err := tryRead(t, y)
 				if composed && tc.name == "short mask" {
-					tc.want[0] = "softmax" // which finds it there
+					tc.want[0] = "softmax" // softmax finds it first
 				}
 				wantError(t, err, tc.want...)
 			})
@@ -103,7 +103,7 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// TestRunAfterAnError runs a graph again once its input is mended.
+// TestRunAfterAnError runs a graph again after its input is corrected.
 func TestRunAfterAnError(t *testing.T) {
 	c := newBench(t)
 	d := newDecoder(t, c.p)

@@ -8,16 +8,16 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// Sinusoidal adds fixed waves to the embeddings (Vaswani et al., 2017, section 3.5): position t of an even axis i gets
-// sin(t/Base^(i/D)), the axis after it the cosine of the same angle. It has no parameters and no longest sequence, and
-// serves as it is: New returns it.
+// Sinusoidal adds fixed waves to the embeddings (Vaswani et al., 2017, section 3.5): at position t, element i gets
+// sin(t/Base^(i/D)) if i is even, and element i+1 the cosine of the same angle. It has no parameters and no limit on
+// the length. Sinusoidal is its own configuration: New validates and returns it.
 type Sinusoidal struct {
 	None
 
 	Base float64 `json:"base,omitzero"` // 10,000 if 0
 }
 
-// New returns s. It is an error if its Base isn't from 1e-15 to 1e15.
+// New returns s, or an error if Base is neither 0 nor from 1e-15 to 1e15.
 func (s Sinusoidal) New(*Params, int, AttentionConfig) (Positions, error) { return s, s.check() }
 
 const sinusoidalName = "sinusoidal positions"
@@ -54,7 +54,7 @@ func (s Sinusoidal) Embed(b *Build, x, positions *G.Node) (*G.Node, error) {
 	return ops.AddConstantRows(b.Env(), x, s.table(shape[len(shape)-2], shape[len(shape)-1]), fmt.Sprintf("sinusoidal %v", s.Base))
 }
 
-// table returns the waves of n positions: (n, dim), row-major.
+// table returns the waves for n positions: (n, dim), row-major.
 func (s Sinusoidal) table(n, dim int) []float64 {
 	t := make([]float64, n*dim)
 	for pos := range n {

@@ -17,7 +17,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestParamsRefuseWhatDoesNotFit asks for parameters that no machine has memory for.
+// TestParamsRefuseWhatDoesNotFit asks for parameters too large for any machine.
 func TestParamsRefuseWhatDoesNotFit(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		p := must[*layers.Params](t)(layers.NewParams(dt, 1))
@@ -31,7 +31,7 @@ func TestParamsRefuseWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestCacheRefusesWhatDoesNotFit asks for caches that no machine has memory for.
+// TestCacheRefusesWhatDoesNotFit asks for caches too large for any machine.
 func TestCacheRefusesWhatDoesNotFit(t *testing.T) {
 	for _, size := range [][2]int{{1, 1 << 62}, {1 << 62, 1}, {1 << 40, 1 << 40}, {1 << 32, 1 << 32}, {1, 1 << 40}, {math.MaxInt, math.MaxInt}} {
 		_, err := layers.NewCache(size[0], size[1])
@@ -39,11 +39,10 @@ func TestCacheRefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// absurd are sizes that no machine has memory for, whatever they are multiplied with.
+// absurd lists sizes too large for any machine.
 var absurd = []int{1 << 40, 1 << 62, math.MaxInt}
 
-// constructors make each layer with a size n in one place, where the others are small. A place is named by what errors
-// call it, and what else tells it apart.
+// constructors make each layer with one size n and small other sizes. The keys begin with the size's name in errors.
 var constructors = map[string]map[string]func(p *layers.Params, n int) error{
 	"NewLinear": {
 		"the width of the input":                 func(p *layers.Params, n int) error { return made(layers.NewLinear(p, n, 2, layers.LinearConfig{})) },
@@ -121,7 +120,7 @@ var constructors = map[string]map[string]func(p *layers.Params, n int) error{
 		return made(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{Model: c}))
 	}),
 
-	// These don't take Params.
+	// These have no Params.
 	"NewParams":   {},
 	"NewCache":    {},
 	"NewFunction": {},
@@ -172,8 +171,8 @@ func modelSizes(model func(p *layers.Params, c layers.ModelConfig) error) map[st
 	}
 }
 
-// TestConstructors asks each constructor for sizes that can't be, whose errors name the layer, the size and what it is,
-// and for such as no machine has memory for.
+// TestConstructors calls each constructor with invalid sizes, whose errors name the layer, the size and its value, and
+// with sizes too large for any machine.
 func TestConstructors(t *testing.T) {
 	for name, places := range constructors {
 		for place, make := range places {
@@ -191,12 +190,12 @@ func TestConstructors(t *testing.T) {
 	}
 	for _, name := range exportedNew(t) {
 		if constructors[name] == nil {
-			t.Errorf("%s isn't among the constructors of this test", name)
+			t.Errorf("%s is missing from the constructors of this test", name)
 		}
 	}
 }
 
-// exportedNew returns the names of the package's functions that begin with New.
+// exportedNew returns the names of the package's functions whose names begin with New.
 func exportedNew(t *testing.T) (names []string) {
 	for _, path := range must[[]string](t)(filepath.Glob("*.go")) {
 		if strings.HasSuffix(path, "_test.go") {
@@ -209,7 +208,7 @@ func exportedNew(t *testing.T) (names []string) {
 		}
 	}
 	if len(names) == 0 {
-		t.Fatal("there are none")
+		t.Fatal("found no functions")
 	}
 	return names
 }

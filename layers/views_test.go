@@ -10,8 +10,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// views are tensors of a shape whose elements don't lie one after the other from the start of their memory, each with a
-// copy that does.
+// views returns tensors with the given shape whose elements aren't contiguous, or don't begin at the start of their
+// memory.
 func views(t *testing.T, shape ...int) map[string]*tensor.Dense {
 	t.Helper()
 	out := map[string]*tensor.Dense{}
@@ -60,7 +60,7 @@ func straight(t *testing.T, v *tensor.Dense) *tensor.Dense {
 	return dense(values, shape...)
 }
 
-// TestInputsMayBeViews binds views of other tensors, by WithValue and by Let, and compares with copies.
+// TestInputsMayBeViews binds views of other tensors with WithValue and Let, and compares the results with copies.
 func TestInputsMayBeViews(t *testing.T) {
 	for _, shape := range [][]int{{4, 6}, {1, 6}, {4, 1}, {3, 4, 6}, {1, 4, 6}, {2, 1, 6}, {1, 1, 1}} {
 		for name, v := range views(t, shape...) {
@@ -88,7 +88,7 @@ func TestInputsMayBeViews(t *testing.T) {
 	}
 }
 
-// viewed runs layers over x.
+// viewed applies layers to x.
 func viewed(t *testing.T, bind func(g *G.ExprGraph) *G.Node) [][]float64 {
 	t.Helper()
 	g := G.NewGraph()
@@ -111,7 +111,7 @@ func viewed(t *testing.T, bind func(g *G.ExprGraph) *G.Node) [][]float64 {
 	return read(t, nodes...)
 }
 
-// TestMasksIdsAndTargetsMayBeViews has views of ints and bools.
+// TestMasksIdsAndTargetsMayBeViews uses views of ints and bools.
 func TestMasksIdsAndTargetsMayBeViews(t *testing.T) {
 	big := dense([]int{9, 1, 2, 9, 0, 3, 9, 2, 2}, 3, 3) // its last two columns are ids
 	columns := must[tensor.View](t)(big.Slice(nil, G.S(1, 3))).(*tensor.Dense)

@@ -12,16 +12,17 @@ import (
 	"github.com/heed-go/heed/internal/safetensors"
 )
 
-// Save writes the whole set, whichever scope it is called on, and metadata, which may be nil, to a safetensors file.
-// Its tensors have the parameters' names, shapes and dtype, F32 or F64. The same values give the same bytes.
+// Save writes all parameters of the set, whichever scope it is called on, to a safetensors file, together with
+// metadata, which may be nil. The tensors have the parameters' names, shapes and dtype, F32 or F64. The same values
+// give the same bytes.
 //
-// The file is written whole or not at all: on an error, the one that was at path still is. A parameter that is NaN or
-// infinite is an error that names it, as no good model has such a weight and Load would refuse it.
+// Save replaces the file at path only when the new one is complete. If a parameter is NaN or infinite, Save returns an
+// error that names it, because Load would refuse the file.
 func (p *Params) Save(path string, metadata map[string]string) error {
 	return atomicfile.WriteFile(path, func(w io.Writer) error { return p.Encode(w, metadata) })
 }
 
-// Encode does what Save does, to a writer. What was written when an error came is of no use.
+// Encode is like Save, but writes to w. After an error, discard what was written.
 func (p *Params) Encode(w io.Writer, metadata map[string]string) error {
 	var tensors []safetensors.Tensor
 	var err error
@@ -36,7 +37,7 @@ func (p *Params) Encode(w io.Writer, metadata map[string]string) error {
 	return safetensors.Write(w, tensors, metadata)
 }
 
-// export returns parameters as tensors over the same memory.
+// export returns parameters as tensors that share their memory.
 func export[T float32 | float64](params []*Param) ([]safetensors.Tensor, error) {
 	tensors := make([]safetensors.Tensor, len(params))
 	for i, q := range params {
@@ -52,7 +53,7 @@ func export[T float32 | float64](params []*Param) ([]safetensors.Tensor, error) 
 	return tensors, nil
 }
 
-// valuesOf returns a parameter's own values, in row-major order: to write to them is to change the parameter.
+// valuesOf returns a parameter's values in row-major order. The slice shares the parameter's memory.
 func valuesOf[T float32 | float64](q *Param) ([]T, error) {
 	var all any
 	switch v := q.Value; {
@@ -64,12 +65,13 @@ func valuesOf[T float32 | float64](q *Param) ([]T, error) {
 	}
 	values, ok := all.([]T)
 	if !ok || len(values) != q.Value.Shape().TotalSize() {
-		return nil, fmt.Errorf("parameter %q must be a row-major tensor of %T without gaps: its Value has been replaced or transposed", q.Name, *new(T))
+		return nil, fmt.Errorf("parameter %q must be a contiguous row-major tensor of %T: its Value has been replaced or transposed", q.Name, *new(T))
 	}
 	return values, nil
 }
 
-// convert returns a parameter's values in another type: the same slice if it is the same type. All must be finite.
+// convert converts a parameter's values to T. If S is T, it returns the same slice. It returns an error if a value
+// isn't finite.
 func convert[T, S float32 | float64](name string, values []S) ([]T, error) {
 	converted, same := any(values).([]T)
 	if !same {
@@ -81,7 +83,7 @@ func convert[T, S float32 | float64](name string, values []S) ([]T, error) {
 			if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
 				return nil, fmt.Errorf("parameter %q has the value %v at element %d of %d: no weight may be NaN or infinite", name, v, i, len(values))
 			}
-			return nil, fmt.Errorf("parameter %q has the value %v at element %d of %d: that is too large for %T", name, v, i, len(values), x)
+			return nil, fmt.Errorf("parameter %q has the value %v at element %d of %d, which is too large for %T", name, v, i, len(values), x)
 		}
 		if !same {
 			converted[i] = x

@@ -22,7 +22,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// newWeights are parameters of several ranks, with values that depend on the seed.
+// newWeights returns parameters of several ranks. Their values depend on the seed.
 func newWeights(t testing.TB, dtype tensor.Dtype, seed uint64) *layers.Params {
 	t.Helper()
 	p := must[*layers.Params](t)(layers.NewParams(dtype, seed))
@@ -32,7 +32,7 @@ func newWeights(t testing.TB, dtype tensor.Dtype, seed uint64) *layers.Params {
 	return p
 }
 
-// weightBits are all values of a set, by parameter, to the bit.
+// weightBits returns the bits of all values of a set, by parameter.
 func weightBits(p *layers.Params) map[string][]uint64 {
 	all := map[string][]uint64{}
 	for _, q := range p.All() {
@@ -89,7 +89,7 @@ func TestWeightsAreTheSameBytesEachTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got.Bytes(), want.Bytes()) {
-			t.Fatal("the same weights gave two files")
+			t.Fatal("the same weights gave two different files")
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestWeightsKeepNamesShapesAndDtype(t *testing.T) {
 	}
 }
 
-// A parameter that a graph is bound to keeps its tensor and its memory: the graph computes with what was loaded.
+// A bound parameter keeps its tensor and memory, so its graph computes with the loaded values.
 func TestLoadChangesBoundGraphs(t *testing.T) {
 	build := func() (*layers.Params, *G.Node) {
 		p := newParams(t)
@@ -146,10 +146,10 @@ func TestLoadConverts(t *testing.T) {
 	half := []byte("\x40\x00\x00\x00\x00\x00\x00\x00" + `{"w":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}}          ` + "\x00\x3e\x00\xc0")
 	brain := bytes.Replace(bytes.Replace(half, []byte(`"F16"`), []byte(`"BF16"`), 1), []byte("  \x00\x3e"), []byte(" \xc0\x3f"), 1)
 	tests := []struct {
-		name string
-		file []byte
-		to   tensor.Dtype
-		want []float64
+		name  string
+		file  []byte
+		dtype tensor.Dtype
+		want  []float64
 	}{
 		{"F32 to float64", weightFile(t, "w", []float32{1.5, float32(third)}), tensor.Float64, []float64{1.5, float64(float32(third))}},
 		{"F64 to float32", weightFile(t, "w", []float64{1.5, third}), tensor.Float32, []float64{1.5, float64(float32(third))}},
@@ -160,7 +160,7 @@ func TestLoadConverts(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			p := must[*layers.Params](t)(layers.NewParams(test.to, 1))
+			p := must[*layers.Params](t)(layers.NewParams(test.dtype, 1))
 			w := must[*layers.Param](t)(p.New("w", layers.Ones(), 2))
 			must[layers.Loaded](t)(p.Decode(bytes.NewReader(test.file), int64(len(test.file)), layers.LoadOptions{}))
 			sameBits(t, "w", floats(t, w.Value), test.want)
@@ -168,7 +168,7 @@ func TestLoadConverts(t *testing.T) {
 	}
 }
 
-// weightFile is a file of one tensor of two values.
+// weightFile returns a file with one tensor of two values.
 func weightFile(t testing.TB, name string, data any) []byte {
 	t.Helper()
 	return weightFileOf(t, safetensors.Tensor{Name: name, Shape: []int{2}, Data: data})
@@ -183,7 +183,7 @@ func weightFileOf(t testing.TB, tensors ...safetensors.Tensor) []byte {
 	return b.Bytes()
 }
 
-// Every parameter but one would fit: none may change.
+// Only one parameter doesn't fit, but none may change.
 func TestFailedLoadChangesNothing(t *testing.T) {
 	good := func(name string) safetensors.Tensor {
 		return safetensors.Tensor{Name: name, Shape: []int{2, 3}, Data: make([]float32, 6)}
@@ -207,7 +207,7 @@ func TestFailedLoadChangesNothing(t *testing.T) {
 		{"NaN", with("c", []int{2, 3}, []float32{0, 0, 0, nan, 0, 0}), `parameter "c" has the value NaN at element 3 of 6`},
 		{"infinite", with("c", []int{2, 3}, []float32{0, 0, 0, 0, 0, inf}), `parameter "c" has the value -Inf at element 5 of 6`},
 		{"NaN in float64", with("c", []int{2, 3}, []float64{0, 0, math.NaN(), 0, 0, 0}), `"c" has the value NaN at element 2 of 6`},
-		{"too large", with("c", []int{2, 3}, []float64{0, 1e300, 0, 0, 0, 0}), `"c" has the value 1e+300 at element 1 of 6: that is too large for float32`},
+		{"too large", with("c", []int{2, 3}, []float64{0, 1e300, 0, 0, 0, 0}), `"c" has the value 1e+300 at element 1 of 6, which is too large for float32`},
 		{"cut short", whole[:len(whole)-1], "cut short"},
 		{"empty file", nil, "header length"},
 		{"no tensors", weightFileOf(t), `missing: "a" of shape (2, 3), "b" of shape (2, 3), "c" of shape (2, 3)`},
@@ -267,7 +267,7 @@ func TestFailedSaveLeavesTheOldFile(t *testing.T) {
 		{"infinite", func(p *layers.Params) { p.Get("part.one").Value.Float32s()[0] = float32(math.Inf(1)) }, nil,
 			`parameter "part.one" has the value +Inf`},
 		{"metadata not UTF-8", func(*layers.Params) {}, map[string]string{"k": "\xff"}, "isn't UTF-8"},
-		{"transposed", func(p *layers.Params) { p.Get("part.matrix").Value.T() }, nil, `parameter "part.matrix" must be a row-major tensor of float32`},
+		{"transposed", func(p *layers.Params) { p.Get("part.matrix").Value.T() }, nil, `parameter "part.matrix" must be a contiguous row-major tensor of float32`},
 		{"other dtype", func(p *layers.Params) { p.Get("part.one").Value = dense([]float64{1}, 1) }, nil, `parameter "part.one" must be`},
 	}
 	for _, test := range tests {
@@ -290,7 +290,7 @@ func TestFailedSaveLeavesTheOldFile(t *testing.T) {
 				t.Error("the old file has changed")
 			}
 			if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
-				t.Errorf("the folder holds %v, want the weights alone", entries)
+				t.Errorf("the folder holds %v, want only the weights", entries)
 			}
 		})
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
 )
@@ -178,6 +179,7 @@ func content(t *testing.T, path string) string {
 
 // Wherever a run ends, be it in the middle of an epoch, it goes on to the same history, parameters and checkpoint.
 func TestResumeAnywhere(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	p := digits(t, 4)

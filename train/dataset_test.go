@@ -357,13 +357,13 @@ func TestLenIsCheckedBeforeMemory(t *testing.T) {
 			p := digits(t, 1)
 			change(&p)
 			_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1})
-			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("a Len of %d", n)) || !strings.Contains(err.Error(), "of memory, of which there is") {
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("a Len of %d", n)) || !strings.Contains(err.Error(), "of memory, but there is only") {
 				t.Errorf("%s of %d: %v", what, n, err)
 			}
 			if what == "Train" {
 				continue
 			}
-			if _, err = train.Evaluate(t.Context(), p); err == nil || !strings.Contains(err.Error(), "of memory, of which there is") {
+			if _, err = train.Evaluate(t.Context(), p); err == nil || !strings.Contains(err.Error(), "of memory, but there is only") {
 				t.Errorf("%s of %d evaluated: %v", what, n, err)
 			}
 		}

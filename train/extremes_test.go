@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/internal/extremes"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
 )
 
 func TestExtremes(t *testing.T) {
+	testseed.Slow(t)
 	// fit trains digits, with a problem and a configuration that set may change, and returns what came of it.
 	fit := func(set func(p *train.Problem, c *train.Config)) ([]float64, error) {
 		p := digits(t, 1)

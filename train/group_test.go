@@ -17,6 +17,7 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
@@ -207,6 +208,7 @@ func stopped(t *testing.T, size, workers, epochs int, checkpoint string, resume 
 }
 
 func TestGroupChangesNoBit(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	want := stopped(t, 1, 1, 0, checkpoint, false)[0]
@@ -385,6 +387,7 @@ func TestGroupWithoutCheckpoint(t *testing.T) {
 
 // What interrupts one process interrupts all at the same step, and another number of them goes on from there.
 func TestGroupInterrupted(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	run := func(size int, checkpoint string, resume bool, change func(p *process, rank int)) []outcome {
 		return fitAll(t, newLocal(size, 0), func(rank int) process {
@@ -467,6 +470,7 @@ func TestGroupInterrupted(t *testing.T) {
 
 // Any call of any process may fail: all end with an error, and none waits.
 func TestGroupBreaks(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	run := func(failAt int64) (*local, []outcome) {
 		group := newLocal(4, failAt)

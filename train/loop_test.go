@@ -17,6 +17,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
 )
@@ -156,6 +157,7 @@ func TestCheckEvery(t *testing.T) {
 
 // What a limit ends after any step goes on as if it had not.
 func TestLimits(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	for _, every := range []int{0, 7} {
 		fit := func(checkpoint string, resume bool, most int) (*train.Result, [][]float32) {

@@ -26,7 +26,7 @@ func (f *fit) checkMemory() error {
 		return fmt.Errorf("train: %w", err)
 	}
 	if bytes > memory.Limit() {
-		return fmt.Errorf("train: this takes about %s of memory, of which there is %s: choose smaller batches, more MicroBatches, fewer Workers or a smaller model", text.Bytes(bytes), memory.LimitText())
+		return fmt.Errorf("train: this takes about %s of memory, but there is only %s: choose smaller batches, more MicroBatches, fewer Workers or a smaller model", text.Bytes(bytes), memory.LimitText())
 	}
 	if f.OnMemory != nil {
 		f.OnMemory(bytes)

@@ -18,6 +18,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
@@ -446,6 +447,7 @@ func gpt(tb testing.TB, batch, micro, dim, blocks int, lengths ...int) train.Pro
 
 // One worker needs for four micro-batches hardly more memory than for one.
 func TestMicroBatchesBoundMemory(t *testing.T) {
+	testseed.Slow(t)
 	held(t, gpt(t, 12, 1, 64, 2))
 	if one, four := held(t, gpt(t, 12, 1, 64, 2)), held(t, gpt(t, 48, 4, 64, 2)); four > 1.1*one {
 		t.Errorf("a step of 4 micro-batches holds %.3g bytes, one of a single one %.3g", four, one)
@@ -454,6 +456,7 @@ func TestMicroBatchesBoundMemory(t *testing.T) {
 
 // Graphs of several lengths share their memory: the longest sets its size. So do those that validate.
 func TestLengthsShareMemory(t *testing.T) {
+	testseed.Slow(t)
 	longest := held(t, gpt(t, 24, 1, 64, 2, 64))
 	if all := held(t, gpt(t, 24, 1, 64, 2, 16, 32, 64, 48, 24)); all > 1.1*longest {
 		t.Errorf("five lengths hold %.3g bytes, the longest alone %.3g", all, longest)

@@ -11,6 +11,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
@@ -198,6 +199,7 @@ func problemOf(t *testing.T, from int, s train.Stopping, values []float64) (trai
 
 // A run that is interrupted after any epoch and resumed ends as the run that never was.
 func TestStoppingResumes(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	type end struct {
 		result string

@@ -10,7 +10,7 @@ import (
 
 func TestBenchDist(t *testing.T) {
 	table := succeed(t, "bench", "dist", "--steps=1", "--gbits=25", "--latency=20")
-	for _, want := range []string{"processes workers", "Calculated for 25 Gbit/s and 20 µs a message, from ", "124439808       512"} {
+	for _, want := range []string{"processes workers", "Calculated for 25 Gbit/s and 20 µs per message, from ", "124439808       512"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("no %q in %s", want, table)
 		}

@@ -37,6 +37,7 @@ func timeless(page string) string {
 // goes on to the same bytes. Times and seconds are the exception, and so are weights of an earlier check in an
 // unfinished run, which open. Nearly every flipped byte of what the run depends on is an error.
 func TestDamagedFiles(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	const ways = 6
 	every := 20
@@ -240,6 +241,7 @@ func TestDamagedFiles(t *testing.T) {
 
 // What is of another run isn't taken for this one's: the error names the two files that don't fit, and nothing changes.
 func TestSwappedFiles(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	base := t.TempDir()
 	flags := func(dir string, seed string) []string { return small("--task=copy", "--seed="+seed, "--out="+dir) }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/internal/watch"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
 )
@@ -38,7 +37,7 @@ func findRate(cmd *cobra.Command, c task.Config, out string, how task.Task) erro
 	if first(how.Group) {
 		bar = cmd.ErrOrStderr()
 	}
-	progress := newProgress(bar, watch.Plan{Steps: steps, Epochs: 1})
+	progress := newProgress(bar, steps, train.Config{MaxEpochs: 1})
 	config, err := t.FitConfig()
 	if err != nil {
 		return wrongFlag(err)

@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/task"
 )
 
 // Files of a run folder that have no end are refused at once: to read one would be to wait, or to read for ever.
 func TestEndlessFiles(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--out="+dir)...), 1, "interrupted")

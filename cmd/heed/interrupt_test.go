@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -45,6 +46,7 @@ func cancelled(t *testing.T, steps int64) context.Context {
 
 // The number of workers changes no byte, nor does a change of it when a run is resumed.
 func TestWorkers(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	base := t.TempDir()
 	flags := func(dir string, workers int) []string {
@@ -97,6 +99,7 @@ func TestInterruptAndResume(t *testing.T) {
 
 // A signal ends training between two steps.
 func TestSignals(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("processes can't be sent signals here")
@@ -169,6 +172,7 @@ func whole(dir string) error {
 // While a run goes on and when it is killed at any moment, its files are whole and fit each other. It goes on to the
 // same bytes.
 func TestKillAndResume(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	kills := 25
 	if testing.Short() {
@@ -249,6 +253,7 @@ func (w *onLine) Write(b []byte) (int, error) {
 
 // When a file can't be written, be it at the start or later, training ends with an error and can be resumed.
 func TestFilesThatCantBeWritten(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	want := ran(t, "--task=copy")
 	for _, file := range []string{task.CheckpointFile, task.WeightsFile, task.HistoryFile, task.TimesFile, task.SummaryFile} {

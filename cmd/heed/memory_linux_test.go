@@ -13,11 +13,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // What heed train says that it takes is within 1.3 times of the most memory that it has had resident. With
 // HEED_TEST_MEMORY in the environment, which .ci/memory sets, all cases are tried, otherwise four quick ones.
 func TestMemoryEstimate(t *testing.T) {
+	testseed.Slow(t)
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.txt")
 	if err := os.WriteFile(text, []byte(strings.Repeat("The quick brown fox jumps over the lazy dog; 0123456789!\n", 1<<13)), 0o666); err != nil {

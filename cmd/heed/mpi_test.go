@@ -222,7 +222,7 @@ func TestJobUnlike(t *testing.T) {
 		want   string
 		needs  string // the instructions that the first one needs; empty for any
 	}{
-		{"builds", append([]string{other}, args...), "process 1 is another build than process 0", ""},
+		{"builds", append([]string{other}, args...), "process 1 runs another build than process 0", ""},
 		{"settings", append(append([]string{os.Args[0]}, args...), "--seed=2"), "is called with other arguments than process 0", ""},
 		{"calls", []string{os.Args[0], "train", "--resume=nothing"}, "is called with other arguments than process 0", ""},
 		{"kernels", append([]string{"-x", "GODEBUG=cpu.avx512f=off", os.Args[0]}, args...), "process 1 computes with avx2 and process 0 with avx512", "avx512"},

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heed-go/heed/internal/watch"
 	"github.com/heed-go/heed/train"
 )
 
@@ -47,8 +46,8 @@ func screen(written string) []string {
 // However long an epoch is, its line is alone on the screen and the progress below it, and in the end there is none.
 func TestProgress(t *testing.T) {
 	var terminal bytes.Buffer
-	p := newProgress(&terminal, watch.Plan{Steps: 4, Epochs: 7})
-	p.to = &terminal
+	p := newProgress(&terminal, 4, train.Config{MaxEpochs: 7})
+	p.w = &terminal
 	out := p.over(&terminal, false)
 	var want []string
 	shows := regexp.MustCompile(`^Epoch \d, 7 in all  .*\d/4.*  loss 1`)
@@ -70,37 +69,6 @@ func TestProgress(t *testing.T) {
 	p.clear() // as at an interruption
 	if got := screen(terminal.String()); strings.Join(got, "\n") != strings.Join(want, "\n")+"\n" {
 		t.Errorf("the screen shows\n%s\nwant no progress", strings.Join(got, "\n"))
-	}
-}
-
-// What there is no room for isn't shown, and what is left is whole.
-func TestProgressFits(t *testing.T) {
-	p := newProgress(new(bytes.Buffer), watch.Plan{Steps: 200, Epochs: 7})
-	now := watch.Now{Epoch: 2, Step: 150, Loss: 0.037042, Rate: 719.4, EpochLeft: 62 * time.Second, RunLeft: 3602 * time.Second}
-	for _, c := range []struct {
-		width   int
-		unicode bool
-		want    string
-	}{
-		{5, true, ""},
-		{10, true, ""},
-		{18, true, "Epoch 2, 7 in all"},
-		{30, true, "Epoch 2, 7 in all  150/200"},
-		{40, true, "Epoch 2, 7 in all  150/200  left: 1:02"},
-		{60, false, "Epoch 2, 7 in all  150/200  left: 1:02  run: 1:00:02"},
-		{60, true, "Epoch 2, 7 in all  150/200  left: 1:02  run: 1:00:02"},
-		{130, true, "Epoch 2, 7 in all  ███████████████░░░░░  150/200  719 steps/s  left: 1:02  run: 1:00:02  loss 0.03704  █▆▄▁"},
-		{130, false, "Epoch 2, 7 in all  [###############-----]  150/200  719 steps/s  left: 1:02  run: 1:00:02  loss 0.03704"},
-	} {
-		p.unicode = c.unicode
-		if got := p.line(now, []float64{4, 3, 2, 0.4}, c.width); got != c.want {
-			t.Errorf("in %d columns there is %q, want %q", c.width, got, c.want)
-		}
-	}
-	p.plan.Epochs = 0
-	now = watch.Now{Epoch: 2, Step: 1, Loss: 2, EpochLeft: -1, RunLeft: -1}
-	if got, want := p.line(now, []float64{2}, 80), "Epoch 2  [--------------------]  1/200  loss 2"; got != want {
-		t.Errorf("where nothing is known of the time there is %q, want %q", got, want)
 	}
 }
 
@@ -129,9 +97,9 @@ func TestProgressOnlyToATerminal(t *testing.T) {
 	}
 	defer f.Close()
 	for _, w := range []io.Writer{f, new(bytes.Buffer)} {
-		p := newProgress(w, watch.Plan{Steps: 4})
+		p := newProgress(w, 4, train.Config{})
 		p.step(0, 0, 1)
-		if p.to != nil {
+		if p.w != nil {
 			t.Error("there is progress, though there is no terminal")
 		}
 	}
@@ -145,20 +113,20 @@ func TestBestSoFar(t *testing.T) {
 	const line = "Epoch 1: Train=0.457, Val=0.300"
 	for _, c := range []struct {
 		name   string
-		plan   watch.Plan
+		config train.Config
 		people bool
 		best   int
 		line   string
 		want   string
 	}{
-		{"the best", watch.Plan{Steps: 4}, true, 1, line, line + "; best so far\n"},
-		{"another", watch.Plan{Steps: 4}, true, 0, line, line + "\n"},
-		{"of a pipe", watch.Plan{Steps: 4}, false, 1, line, line + "\n"},
-		{"of steps", watch.Plan{Steps: 4, CheckEvery: 2}, true, 1, "Step 8: Train=0.457", "Step 8: Train=0.457; best so far\n"},
-		{"other lines", watch.Plan{Steps: 4}, true, 1, "Early stopping at epoch 1", "Early stopping at epoch 1\n"},
+		{"the best", train.Config{}, true, 1, line, line + "; best so far\n"},
+		{"another", train.Config{}, true, 0, line, line + "\n"},
+		{"of a pipe", train.Config{}, false, 1, line, line + "\n"},
+		{"of steps", train.Config{CheckEvery: 2}, true, 1, "Step 8: Train=0.457", "Step 8: Train=0.457; best so far\n"},
+		{"other lines", train.Config{}, true, 1, "Early stopping at epoch 1", "Early stopping at epoch 1\n"},
 	} {
 		var got strings.Builder
-		p := newProgress(&got, c.plan)
+		p := newProgress(&got, 4, c.config)
 		out := p.over(&got, c.people)
 		p.checked([]train.Check{{Epoch: 0, Step: 4}, {Epoch: 1, Step: 8}}, c.best)
 		fmt.Fprintln(out, c.line)

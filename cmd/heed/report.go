@@ -16,8 +16,8 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/atomicfile"
-	"github.com/heed-go/heed/internal/report"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/report"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -53,6 +53,7 @@ leaves them out; the names of labels and tags stay.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			page := &outFile{flag: "out", path: out, page: true}
 			var runs []*report.Run
+			var last *task.Run // the one to show, where there is one folder
 			for _, dir := range args {
 				if dir == "" {
 					return errNoFolder
@@ -65,7 +66,7 @@ leaves them out; the names of labels and tags stay.`,
 					return err
 				}
 				noteUntimed(cmd, dir, run)
-				runs = append(runs, &report.Run{Dir: dir, Run: run, Private: private})
+				runs, last = append(runs, report.FromTask(dir, run)), run
 				page.inputs = append(page.inputs, append(runFiles(dir), dataFiles(run.Config.Data)...)...)
 			}
 			if out != "" {
@@ -77,15 +78,10 @@ leaves them out; the names of labels and tags stay.`,
 			path := cmp.Or(out, filepath.Join(args[0], task.ReportFile))
 			write := func(w io.Writer) error { return report.Compare(w, runs) }
 			if len(runs) == 1 {
-				closing, err := openReported(cmd.Context(), runs[0])
-				if err != nil {
+				if err := addAnswers(cmd, runs[0], args[0], last.Config, private); err != nil {
 					return err
 				}
-				defer closing()
-				if why := runs[0].Missing; why != "" {
-					fmt.Fprintln(cmd.ErrOrStderr(), "heed: the report has no examples:", oneLine(errors.New(why)))
-				}
-				write = func(w io.Writer) error { return runs[0].Write(cmd.Context(), w) }
+				write = runs[0].Write
 			}
 			put := atomicfile.WriteFile // nobody has named it: a folder that came from elsewhere doesn't say what is overwritten
 			if out != "" {
@@ -120,27 +116,31 @@ func putWhole(put func(path string, write func(io.Writer) error) error, path str
 	return put(path, func(w io.Writer) error { _, err := page.WriteTo(w); return err })
 }
 
-// openReported opens the model of a run and what it was validated on, or says in the run why there is none.
-func openReported(ctx context.Context, r *report.Run) (closing func(), err error) {
-	closing = func() {}
-	if r.Config.Task.Kind == data.KindText {
-		r.Model, err = openModel(r.Dir)
-		return closing, err
-	}
-	t, err := newTask(ctx, r.Config)
-	if errors.Is(err, context.Canceled) {
-		return closing, err
-	}
-	if err == nil {
-		closing = func() { t.Close() }
-		if err = t.Load(r.Dir); err != nil {
-			return closing, withoutWeights(err, r.Dir)
+// addAnswers adds to a run's page what its model answers, or says there why it can't.
+func addAnswers(cmd *cobra.Command, r *report.Run, dir string, c task.Config, private bool) error {
+	if c.Task.Kind == data.KindText {
+		m, err := openModel(dir)
+		if err != nil {
+			return err
 		}
-		r.Model, r.Examples, r.Look = t.Model, t.Examples(), t.Look()
-	} else if r.Missing = err.Error(); r.Private { // which may have some of the data in it
-		r.Missing = "the data can't be read as they were"
+		return r.AddAnswers(cmd.Context(), &task.Task{Model: m}, private)
 	}
-	return closing, nil
+	t, err := newTask(cmd.Context(), c)
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if err != nil {
+		if r.Missing = err.Error(); private { // which may have some of the data in it
+			r.Missing = "the data can't be read as they were"
+		}
+		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the report has no examples:", oneLine(errors.New(r.Missing)))
+		return nil
+	}
+	defer t.Close()
+	if err := t.Load(dir); err != nil {
+		return withoutWeights(err, dir)
+	}
+	return r.AddAnswers(cmd.Context(), t, private)
 }
 
 // writeReport writes the page of a training that has just ended. The run is whole without it.
@@ -152,8 +152,10 @@ func writeReport(cmd *cobra.Command, t *task.Task, dir string) {
 	run, err := task.ReadRun(dir)
 	if err == nil {
 		noteUntimed(cmd, dir, run)
-		r := report.Run{Dir: dir, Run: run, Model: t.Model, Examples: t.Examples(), Look: t.Look(), Private: private}
-		err = putWhole(atomicfile.WriteFile, path, func(w io.Writer) error { return r.Write(cmd.Context(), w) })
+		r := report.FromTask(dir, run)
+		if err = r.AddAnswers(cmd.Context(), t, private); err == nil {
+			err = putWhole(atomicfile.WriteFile, path, r.Write)
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the run is whole, but not its report, which heed report", shell(dir), "writes:", oneLine(interrupted(cmd.Context(), err)))

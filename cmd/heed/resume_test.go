@@ -14,11 +14,13 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/task"
 )
 
 // A run, finished or not, goes on with more epochs or more patience to the bytes of one that had them from the start.
 func TestRaise(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	base := t.TempDir()
 	const text = "--task=text --max-epochs=%d --patience=%d"
@@ -104,6 +106,7 @@ func TestRaise(t *testing.T) {
 
 // One command begins a run, goes on with it and finds it finished.
 func TestAutoResume(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	base := t.TempDir()
 	want, dir := ran(t, "--task=copy"), filepath.Join(base, "run")

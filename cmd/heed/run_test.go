@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
 )
@@ -250,6 +251,7 @@ func TestStopsEarly(t *testing.T) {
 
 // Every flag of early stopping does what it says, and an interrupted run of some goes on to the same bytes.
 func TestStoppingFlags(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	for _, c := range []struct {
 		flags   string
@@ -298,6 +300,7 @@ func TestStoppingFlags(t *testing.T) {
 
 // Training without validation says so, keeps the best weights by the training loss, and resumes.
 func TestWithoutValidation(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	base := t.TempDir()
 	for name, flags := range map[string][]string{"sort": {"--task=sort"}, "text": {"--task=text", "--max-len=16", "--data=" + foxText(t)}} {

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/internal/text"
 )
 
@@ -97,6 +98,7 @@ func TestPredictOnATerminal(t *testing.T) {
 
 // A dumb terminal gets no progress, and none gets colours. The best epoch has a mark.
 func TestTrainOnATerminal(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	colour := regexp.MustCompile("\x1b\\[[0-9;]*m")
 	call := func(env, dir string) string {

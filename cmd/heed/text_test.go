@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // fox is a text of 50 lines.
@@ -132,6 +134,7 @@ func TestTextAnswersAreLines(t *testing.T) {
 // A text in byte pairs goes through every command, and a prompt may have characters that the text hasn't. --units
 // characters is what there is without.
 func TestTextOfBytePairs(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "fox.txt")
 	write(t, path, strings.Repeat("The quick brown fox jumps over the lazy dog, été 世界 🙂?\n", 50))

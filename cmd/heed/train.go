@@ -20,7 +20,6 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/internal/watch"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
@@ -282,7 +281,9 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 		bar, people = io.Discard, false
 	}
 	of := t.Config.Training
-	progress := newProgress(bar, watch.Plan{Steps: of.StepsPerEpoch, Epochs: of.MaxEpochs, CheckEvery: of.CheckEvery, MaxSteps: t.MaxSteps, MaxTime: t.MaxTime})
+	progress := newProgress(bar, of.StepsPerEpoch, train.Config{
+		Stopping: of.Stopping, MaxEpochs: of.MaxEpochs, CheckEvery: of.CheckEvery, MaxSteps: t.MaxSteps, MaxTime: t.MaxTime,
+	})
 	t.OnCheck = progress.checked
 	log, end, err := progress.show(how.page, progress.over(stdout, people), t, dir)
 	if err != nil {

@@ -42,7 +42,7 @@ func (p *progress) show(l net.Listener, out io.Writer, t *task.Task, dir string)
 	if l == nil {
 		return out, func(string) {}, nil
 	}
-	h, err := p.run.Handler("Training "+t.Config.Task.Name, fmt.Sprintf("%d parameters, seed %d, folder %s", t.Params.Count(), t.Config.Seed, dir))
+	h, err := p.live.Handler("Training "+t.Config.Task.Name, fmt.Sprintf("%d parameters, seed %d, folder %s", t.Params.Count(), t.Config.Seed, dir))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -77,7 +77,7 @@ func (p *progress) show(l net.Listener, out io.Writer, t *task.Task, dir string)
 		return n, err
 	})
 	return logTo, func(because string) {
-		p.run.End(because)
+		p.live.End(because)
 		soon, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		if s.Shutdown(soon) != nil { // a client doesn't take what it is sent

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // watching makes a call whose training is to be watched, and returns the page's address and how the call ends once end
@@ -135,6 +137,7 @@ func TestWatch(t *testing.T) {
 
 // To watch a run changes nothing of it.
 func TestWatchChangesNothing(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	plain := succeed(t, small("--task=copy", "--out="+filepath.Join(dir, "plain"))...)
@@ -187,6 +190,7 @@ func TestWatchErrors(t *testing.T) {
 
 // Where others may see the page, a line says so.
 func TestWatchFromElsewhere(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	out := succeed(t, small("--task=copy", "--watch-addr=0.0.0.0:0", "--out="+filepath.Join(t.TempDir(), "run"))...)
 	if !regexp.MustCompile(`(?m)^Watch it at http://\S+/, as can whoever reaches this machine there$`).MatchString(out) {
@@ -196,6 +200,7 @@ func TestWatchFromElsewhere(t *testing.T) {
 
 // Connections that are kept open, however many, leave a training the files that it opens.
 func TestWatchConnections(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	address, end := watching(t, small("--task=copy", "--max-epochs=1000000", "--patience=0", "--watch", "--out="+filepath.Join(t.TempDir(), "run"))...)
 	defer end()

@@ -13,10 +13,12 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/internal/folderlock"
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // A second training into a folder is told so and changes nothing; one that is killed keeps nobody out.
 func TestOneWriter(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	base := t.TempDir()
 	flags := func(dir string) []string {
@@ -68,6 +70,7 @@ func TestOneWriter(t *testing.T) {
 
 // Of two trainings into one folder at once, new ones or resumed ones, the folder holds one as if it had been alone.
 func TestPairsOfWriters(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	pairs := 12
 	if testing.Short() {

@@ -13,11 +13,11 @@ import (
 )
 
 var (
-	fixture = flag.String("fixture", "testdata/tokenizers.json", "tokenizers, and what another library makes of texts")
-	texts   = flag.Int("write", 0, "write so many texts a tokenizer to the fixture, for testdata/tokenizers.mjs")
+	fixture = flag.String("fixture", "testdata/tokenizers.json", "file of tokenizers and texts with another library's results")
+	texts   = flag.Int("write", 0, "write this number of texts per tokenizer to the fixture, for testdata/tokenizers.mjs")
 )
 
-// A set is a tokenizer, as a file, and what another library makes of texts with it.
+// A set is a tokenizer's file, and texts with another library's results.
 type set struct {
 	Tokenizer json.RawMessage `json:"tokenizer"`
 	Texts     []tokenizedText `json:"texts"`
@@ -29,7 +29,7 @@ type tokenizedText struct {
 	Decoded string `json:"decoded"`
 }
 
-// TestTokenizersAgree: ids and text are those of @huggingface/tokenizers, as testdata/tokenizers.mjs has them.
+// TestTokenizersAgree compares ids and text with those of @huggingface/tokenizers, from testdata/tokenizers.mjs.
 func TestTokenizersAgree(t *testing.T) {
 	if *texts > 0 {
 		writeTokenizerSets(t)
@@ -98,8 +98,8 @@ func writeTokenizerSets(t *testing.T) {
 	}
 }
 
-// strangeText returns a random text with some of another one in it. It has neither U+0085, which is white space in
-// Unicode and here but not in JavaScript, nor U+FEFF, which is the other way round.
+// strangeText returns a random text that includes parts of other. It has no U+0085, which is white space in Unicode and
+// here but not in JavaScript, and no U+FEFF, which is white space only in JavaScript.
 func strangeText(rng *rand.Rand, other string) string {
 	pieces := []func() string{
 		func() string { return other[:rng.IntN(len(other)+1)] }, // ASCII

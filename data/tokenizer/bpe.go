@@ -10,27 +10,27 @@ import (
 	"unicode/utf8"
 )
 
-// bpe is the Tokenizer of BPE, as GPT-2's: a text is split into pieces, of whose bytes neighbours are merged, a pair of
-// tokens at a time, the earliest learned first. Every byte is a token, so that nothing is unknown.
+// bpe is the Tokenizer for BPE, as in GPT-2. It splits a text into pieces, and merges neighbouring tokens in each
+// piece, in the order in which it learned the merges. Every byte is a token, so nothing is unknown.
 type bpe struct {
 	tokens []string // bytes, by id
 	bytes  [256]int // ids
-	merges []merge  // in the order they were learned in
+	merges []merge  // in the order of learning
 	ranks  map[pair]int
 
 	encoders sync.Pool
 }
 
-// A pair is the ids of two tokens, one after the other.
+// A pair is the ids of two neighbouring tokens.
 type pair struct{ left, right int }
 
-// A merge makes one token of two.
+// A merge replaces a pair by the token id.
 type merge struct {
 	pair
 	id int
 }
 
-// newBPE returns the tokenizer that has every byte and no merge. Ids are in the order of byteRunes.
+// newBPE returns a tokenizer with every byte and no merges. Ids follow the order of byteRunes' characters.
 func newBPE() *bpe {
 	t := &bpe{ranks: map[pair]int{}}
 	for r := rune('!'); len(t.tokens) < 256; r++ {
@@ -42,7 +42,7 @@ func newBPE() *bpe {
 	return t
 }
 
-// add learns a merge.
+// add appends a merge.
 func (t *bpe) add(m merge) {
 	t.ranks[m.pair] = len(t.merges)
 	t.merges = append(t.merges, m)
@@ -89,7 +89,7 @@ func (t *bpe) Tokenize(text string, _ Options) ([]Token, error) {
 	return tokens, nil
 }
 
-// Decode returns the bytes of ids as they are: ids that end amid a character give a part of it.
+// Decode returns the bytes of ids. Ids that end inside a character give a part of it.
 func (t *bpe) Decode(ids []int) (string, error) {
 	var text strings.Builder
 	for i, id := range ids {
@@ -101,22 +101,22 @@ func (t *bpe) Decode(ids []int) (string, error) {
 	return text.String(), nil
 }
 
-// A bpeEncoder encodes one piece after another, and remembers short ones.
+// A bpeEncoder encodes one piece at a time, and caches the ids of short ones.
 type bpeEncoder struct {
 	*bpe
 	known   map[string][]int
 	ids     []int
 	symbols []bpeSymbol
-	queue   heap[uint64] // of ranks above the places of their left symbols: of one rank, the leftmost is first
+	queue   heap[uint64] // rank<<32 | index of the left symbol: lowest rank first, then leftmost
 }
 
-// A bpeSymbol is a token amid the others of a piece.
+// A bpeSymbol is a token of a piece, in a linked list.
 type bpeSymbol struct {
-	id         int // -1 if it is merged into its left neighbour
-	prev, next int // places, or -1
+	id         int // -1 after it is merged into its left neighbour
+	prev, next int // indexes, or -1
 }
 
-// mostKnown and longestKnown are the most pieces that are remembered, and their most bytes.
+// An encoder caches at most mostKnown pieces of at most longestKnown bytes.
 const mostKnown, longestKnown = 1 << 14, 32
 
 // encode returns the ids of a piece. The next call may overwrite them.
@@ -135,7 +135,7 @@ func (e *bpeEncoder) encode(piece string) []int {
 	return e.ids
 }
 
-// merge makes ids of a piece, in time O(n log n) for n bytes.
+// merge sets e.ids to the ids of a piece, in time O(n log n) for n bytes.
 func (e *bpeEncoder) merge(piece string) {
 	e.ids, e.symbols, e.queue = e.ids[:0], e.symbols[:0], e.queue[:0]
 	for i := range len(piece) {
@@ -150,7 +150,7 @@ func (e *bpeEncoder) merge(piece string) {
 		i, m := int(first&(1<<32-1)), &e.merges[first>>32]
 		left := &e.symbols[i]
 		if left.id != m.left || left.next < 0 || e.symbols[left.next].id != m.right {
-			continue // one of the two has been merged since
+			continue // one of the two has been merged already
 		}
 		right := &e.symbols[left.next]
 		left.id, left.next = m.id, right.next
@@ -168,7 +168,7 @@ func (e *bpeEncoder) merge(piece string) {
 	}
 }
 
-// ask queues the merge of the symbol at a place with the next one, if there is one.
+// ask queues the merge of symbol i with the next symbol, if there is such a merge.
 func (e *bpeEncoder) ask(i int) {
 	left := e.symbols[i]
 	if rank, ok := e.ranks[pair{left.id, e.symbols[left.next].id}]; ok {
@@ -178,7 +178,7 @@ func (e *bpeEncoder) ask(i int) {
 
 func lessUint64(a, b uint64) bool { return a < b }
 
-// pieces yields the pieces of a text that are encoded each on its own: all that GPT-2's pattern matches.
+// pieces splits a text by GPT-2's pattern. Each piece is encoded separately.
 func pieces(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for text != "" {
@@ -191,9 +191,9 @@ func pieces(text string) iter.Seq[string] {
 	}
 }
 
-// pieceLen returns the length in bytes of the first piece of a text, which isn't empty. It is what GPT-2's pattern
-// matches: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+, where \s is
-// Unicode's White_Space, as in the library in Rust; JavaScript's lacks U+0085 and has U+FEFF.
+// pieceLen returns the length in bytes of the first match of GPT-2's pattern in a text that isn't empty:
+// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+. Here \s is Unicode's White_Space, as in
+// Rust; JavaScript's \s lacks U+0085 and includes U+FEFF.
 func pieceLen(text string) int {
 	if text[0] == '\'' {
 		for _, end := range [...]string{"s", "t", "re", "ve", "m", "ll", "d"} {
@@ -216,7 +216,7 @@ func pieceLen(text string) int {
 		last, end = end, end+n
 	}
 	if class == spaceClass && end < len(text) && last > 0 {
-		return last // what follows may have the last white space
+		return last // the last white space belongs to the next piece
 	}
 	return end
 }
@@ -247,9 +247,9 @@ func classOf(r rune) pieceClass {
 	return otherClass
 }
 
-// byteRunes are the characters that stand for bytes in a file: a printable one of Latin-1 for itself, and for the
-// others those from U+0100 on, in their order. Those of the printable ones come first, in the order of code points,
-// too.
+// byteRunes are the characters that stand for bytes in a file. A byte that is printable in Latin-1 has its own
+// character. The other bytes, in order, have the characters from U+0100 on. So printable bytes come first in the order
+// of code points.
 var byteRunes, runeBytes = func() (runes [256]rune, bytes map[rune]byte) {
 	next := rune(256)
 	bytes = map[rune]byte{}
@@ -266,7 +266,7 @@ var byteRunes, runeBytes = func() (runes [256]rune, bytes map[rune]byte) {
 	return runes, bytes
 }()
 
-// spell returns how a file spells a token.
+// spell returns a token's spelling in a file.
 func spell(token string) string {
 	var s strings.Builder
 	for i := range len(token) {
@@ -275,7 +275,7 @@ func spell(token string) string {
 	return s.String()
 }
 
-// unspell returns the token that a file spells, and whether there is one.
+// unspell returns the token with this spelling, and whether the spelling is valid and not empty.
 func unspell(s string) (string, bool) {
 	var token []byte
 	for _, r := range s {
@@ -288,7 +288,7 @@ func unspell(s string) (string, bool) {
 	return string(token), len(token) > 0
 }
 
-// heap is a slice whose first element is the least.
+// heap is a binary heap, whose first element is the smallest.
 type heap[T any] []T
 
 func (h *heap[T]) push(v T, less func(a, b T) bool) {

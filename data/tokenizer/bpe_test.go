@@ -42,14 +42,14 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// slowPieces is GPT-2's pattern, one alternative after another. Package regexp lacks its (?!\S).
+// slowPieces matches GPT-2's pattern one alternative at a time. Package regexp has no (?!\S).
 func slowPieces(text string) (pieces []string) {
 	for text != "" {
 		var piece string
 		for _, alternative := range alternatives {
 			piece = alternative.FindString(text)
 			if piece != "" && alternative == spacesNotBefore && len(piece) < len(text) {
-				_, n := utf8.DecodeLastRuneInString(piece) // what is left of it is before white space
+				_, n := utf8.DecodeLastRuneInString(piece) // the rest of the piece is before white space
 				piece = piece[:len(piece)-n]
 			}
 			if piece != "" {
@@ -71,7 +71,7 @@ var (
 	}
 )
 
-// slowBPE learns as New does: it counts all pairs anew for each merge.
+// slowBPE learns like New, but counts all pairs again for each merge.
 func slowBPE(text string, size int) *bpe {
 	t := newBPE()
 	var words [][]string
@@ -118,7 +118,7 @@ func slowBPE(text string, size int) *bpe {
 	return t
 }
 
-// latin spells bytes as the characters of the same numbers, and bytesOf has them back.
+// latin turns each byte into the character with the same number, and bytesOf turns it back.
 func latin(s string) string {
 	var runes []rune
 	for i := range len(s) {
@@ -135,7 +135,7 @@ func bytesOf(latin string) string {
 	return string(b)
 }
 
-// slowEncode merges the pair that was learned first, where it is first, until there is none.
+// slowEncode repeatedly merges the leftmost occurrence of the pair that was learned first.
 func slowEncode(t *bpe, text string) (ids []int) {
 	for _, piece := range slowPieces(text) {
 		var word []int
@@ -143,16 +143,16 @@ func slowEncode(t *bpe, text string) (ids []int) {
 			word = append(word, t.bytes[piece[i]])
 		}
 		for {
-			best, at := len(t.merges), -1
+			best, place := len(t.merges), -1
 			for i := range len(word) - 1 {
 				if rank, ok := t.ranks[pair{word[i], word[i+1]}]; ok && rank < best {
-					best, at = rank, i
+					best, place = rank, i
 				}
 			}
-			if at < 0 {
+			if place < 0 {
 				break
 			}
-			word = slices.Replace(word, at, at+2, t.merges[best].id)
+			word = slices.Replace(word, place, place+2, t.merges[best].id)
 		}
 		ids = append(ids, word...)
 	}
@@ -160,12 +160,12 @@ func slowEncode(t *bpe, text string) (ids []int) {
 }
 
 func TestBPETraining(t *testing.T) {
-	// l and o are neighbours as often as o and w, and e and r as " " and "low": the lower ids come first.
+	// The pairs (l, o) and (o, w) are equally common, and so are (e, r) and (" ", "low"): the lower ids come first.
 	tok := newTestBPE(t, 261, "low lower low lower newer")
 	if got := tok.tokens[256:]; !slices.Equal(got, []string{"lo", "low", "er", " low", " lower"}) {
 		t.Errorf("learned %q", got)
 	}
-	if tok := newTestBPE(t, 300, "abab ab"); tok.Len() != 257 { // nothing else is there twice
+	if tok := newTestBPE(t, 300, "abab ab"); tok.Len() != 257 { // no other pair occurs twice
 		t.Errorf("learned %q", tok.tokens[256:])
 	}
 	if tok := newTestBPE(t, 256, "aaaa"); tok.Len() != 256 {
@@ -179,9 +179,9 @@ func TestBPETraining(t *testing.T) {
 		text    string
 		wantErr string
 	}{
-		{0, "a", "a tokenizer of bpe needs a size of at least 256, got 0"},
+		{0, "a", "a tokenizer for bpe needs a size of at least 256, got 0"},
 		{255, "a", "got 255"},
-		{256, "", "bpe can't be made of 1 texts: they have nothing in them"},
+		{256, "", "can't make a tokenizer for bpe from 1 texts: all of them are empty"},
 		{256, "\xff", "text 0 (from 0): not UTF-8"},
 	} {
 		_, err := New(BPE, slices.Values([]string{tc.text}), tc.size)
@@ -189,7 +189,7 @@ func TestBPETraining(t *testing.T) {
 	}
 }
 
-// TestBPEBytes: every byte has a token, in the order that others' files have them in.
+// TestBPEBytes checks that every byte has a token, in the same order as in other libraries' files.
 func TestBPEBytes(t *testing.T) {
 	tok := newTestBPE(t, 256, "a")
 	for id, want := range map[int]string{0: "!", 93: "~", 94: "\xa1", 187: "\xff", 188: "\x00", 220: " ", 255: "\xad"} {
@@ -202,7 +202,7 @@ func TestBPEBytes(t *testing.T) {
 		t.Fatalf("got %v, %v", ids, err)
 	}
 	if part, err := tok.Decode(ids[:1]); err != nil || part != "\xc3" {
-		t.Errorf("half of it is %q, %v", part, err)
+		t.Errorf("one byte of two is %q, %v", part, err)
 	}
 	if tok.Unknown() != -1 {
 		t.Errorf("unknown is %d", tok.Unknown())
@@ -218,8 +218,8 @@ func TestBPEBytes(t *testing.T) {
 	}
 }
 
-// TestBPELongWords: a text without spaces takes no time that grows with its square, and what is remembered of words is
-// bounded, and shared by no two goroutines.
+// TestBPELongWords checks that a long word doesn't take quadratic time, and that the cache is bounded and not shared by
+// goroutines.
 func TestBPELongWords(t *testing.T) {
 	t.Parallel()
 	tok := newTestBPE(t, 270, strings.Repeat("the others ", 9))
@@ -240,7 +240,7 @@ func TestBPELongWords(t *testing.T) {
 				t.Error(err)
 			}
 			if back, err := tok.Decode(ids); err != nil || back != text.String() {
-				t.Errorf("it became another text, %v", err)
+				t.Errorf("the decoded text differs, %v", err)
 			}
 		})
 	}
@@ -258,12 +258,12 @@ func FuzzBPE(f *testing.F) {
 		}
 		tok := newTestBPE(t, 256+int(size), text)
 		if want := slowBPE(text, 256+int(size)); !slices.Equal(tok.tokens, want.tokens) || !slices.Equal(tok.merges, want.merges) {
-			t.Fatalf("%q is learned as %q, want %q", text, tok.tokens[256:], want.tokens[256:])
+			t.Fatalf("%q: learned %q, want %q", text, tok.tokens[256:], want.tokens[256:])
 		}
 		if got, want := slices.Collect(pieces(other)), slowPieces(other); !slices.Equal(got, want) {
-			t.Fatalf("%q is in the pieces %q, want %q", other, got, want)
+			t.Fatalf("%q: pieces %q, want %q", other, got, want)
 		}
-		for range 2 { // anew, and from memory
+		for range 2 { // without and with the cache
 			ids, err := tok.Encode(other)
 			if want := slowEncode(tok, other); err != nil || !slices.Equal(ids, want) {
 				t.Fatalf("%q is %v, %v; want %v", other, ids, err, want)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// bpeJSON is the model of a tokenizer.json that has byte-pair encoding.
+// bpeJSON is the model of a tokenizer.json with byte-pair encoding.
 type bpeJSON struct {
 	Type                    string      `json:"type"`
 	Dropout                 any         `json:"dropout"`
@@ -21,8 +21,8 @@ type bpeJSON struct {
 	Merges                  []mergeJSON `json:"merges"`
 }
 
-// mergeJSON is two tokens: in JSON a string of both with a space between them, as all libraries read it. Newer ones
-// write an array.
+// mergeJSON is two tokens. In JSON, it is a string of both with a space between, which all libraries read. Newer
+// libraries write an array.
 type mergeJSON []string
 
 func (m mergeJSON) MarshalJSON() ([]byte, error) { return json.Marshal(strings.Join(m, " ")) }
@@ -51,7 +51,7 @@ func (t *bpe) model() bpeJSON {
 	return model
 }
 
-// parseBPE reads the files of others, too, where they mean the same: byte-level, as GPT-2's, without tokens added.
+// parseBPE also reads files of other libraries if they mean the same: byte-level like GPT-2's, without added tokens.
 func parseBPE(file members) (Tokenizer, error) {
 	err := errors.Join(file.isByteLevel("pre_tokenizer"), file.isByteLevel("decoder"))
 	if file.isOneOf("post_processor", nil) != nil {
@@ -79,8 +79,8 @@ func parseBPE(file members) (Tokenizer, error) {
 	return t, nil
 }
 
-// isByteLevel returns an error if the value of a key isn't the byte level of a tokenizer. Options that change neither
-// ids nor text, but offsets, may be anything.
+// isByteLevel returns an error unless the value of key is a ByteLevel object. It ignores options that change only
+// offsets.
 func (m members) isByteLevel(key string) error {
 	level, err := object(m[key], "type", "add_prefix_space", "trim_offsets", "use_regex")
 	if err == nil {
@@ -102,14 +102,14 @@ func (m *bpeJSON) tokenizer() (*bpe, error) {
 	for id, spelled := range m.Vocab {
 		token, ok := unspell(spelled)
 		if !ok {
-			return nil, fmt.Errorf("token %d of the vocab must be spelled in the characters that stand for bytes, got %.100q", id, spelled)
+			return nil, fmt.Errorf("token %d of the vocab must consist of characters that stand for bytes, got %.100q", id, spelled)
 		}
 		t.tokens[id], ids[spelled] = token, id
 	}
 	for b, r := range byteRunes {
 		id, ok := ids[string(r)]
 		if !ok {
-			return nil, fmt.Errorf("the vocab must have every byte, and lacks %q, the byte %d", r, b)
+			return nil, fmt.Errorf("the vocab must have every byte: %q, for the byte %d, is missing", r, b)
 		}
 		t.bytes[b] = id
 	}
@@ -118,11 +118,11 @@ func (m *bpeJSON) tokenizer() (*bpe, error) {
 		right, ok2 := ids[both[1]]
 		id, ok3 := ids[both[0]+both[1]]
 		if !ok1 || !ok2 || !ok3 {
-			return nil, fmt.Errorf("merge %d (from 0) must be of two tokens that make one of the vocab, got %.100q", rank, both)
+			return nil, fmt.Errorf("merge %d (from 0) must join two tokens of the vocab into a third, got %.100q", rank, both)
 		}
 		p := pair{left, right}
 		if first, ok := t.ranks[p]; ok {
-			return nil, fmt.Errorf("merge %d (from 0) is merge %d again, %.100q", rank, first, both)
+			return nil, fmt.Errorf("merge %d (from 0) repeats merge %d, %.100q", rank, first, both)
 		}
 		t.add(merge{p, id})
 	}

@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// longestPiece is the most bytes of a piece that training takes as one: of a longer one, each part of so many bytes.
+// longestPiece is the maximum length of a word in bytes. Training splits longer pieces into several words.
 const longestPiece = 256
 
-// A bpeWord is a piece of the texts.
+// A bpeWord is a piece of the texts, and how often it occurs.
 type bpeWord struct {
 	ids   []int
 	count int
 }
 
-// A bpeTraining merges the commonest pair of tokens in the words again and again.
+// A bpeTraining repeatedly merges the most common pair of tokens in the words.
 type bpeTraining struct {
 	*bpe
-	ids    map[string]int // of tokens
+	ids    map[string]int // by token
 	words  []bpeWord
 	counts map[pair]int   // in all words
-	where  map[pair][]int // words that have a pair, or had it
+	where  map[pair][]int // indexes of words that have, or had, a pair
 	queue  heap[pairCount]
 }
 
@@ -33,7 +33,7 @@ type pairCount struct {
 	count int
 }
 
-// commoner is the order that pairs are merged in: of equally common ones, that of the lowest ids is first.
+// commoner orders pairs for merging: the most common first, then the lowest ids.
 func commoner(a, b pairCount) bool {
 	return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.left, b.left), cmp.Compare(a.right, b.right)) < 0
 }
@@ -44,7 +44,7 @@ func collectBPE(texts iter.Seq[string], size int) (Tokenizer, error) {
 		t.ids[token] = id
 	}
 	if t.read(texts); len(t.words) == 0 {
-		return nil, errors.New("they have nothing in them")
+		return nil, errors.New("all of them are empty")
 	}
 	for p, n := range t.counts {
 		t.queue.push(pairCount{p, n}, commoner)
@@ -52,9 +52,9 @@ func collectBPE(texts iter.Seq[string], size int) (Tokenizer, error) {
 	for t.Len() < size && len(t.queue) > 0 {
 		first := t.queue.pop(commoner)
 		switch n := t.counts[first.pair]; {
-		case n != first.count && n > 0: // it has been counted anew since
+		case n != first.count && n > 0: // its count has changed since it was queued
 			t.queue.push(pairCount{first.pair, n}, commoner)
-		case n == first.count && n > 1: // what is there once isn't worth a token
+		case n == first.count && n > 1: // a pair that occurs once isn't worth a token
 			t.merge(first.pair)
 		}
 	}
@@ -63,7 +63,7 @@ func collectBPE(texts iter.Seq[string], size int) (Tokenizer, error) {
 
 // read collects the words of the texts and counts their pairs.
 func (t *bpeTraining) read(texts iter.Seq[string]) {
-	counts := map[string]*int{} // by pointer, as in collectTokens
+	counts := map[string]*int{} // pointers: see collectTokens
 	for text := range texts {
 		for piece := range pieces(text) {
 			for piece != "" {
@@ -91,7 +91,7 @@ func (t *bpeTraining) read(texts iter.Seq[string]) {
 	}
 }
 
-// count notes that a pair is in a word, which is there n times.
+// count records that a word, which occurs n times, has a pair.
 func (t *bpeTraining) count(p pair, n, word int) {
 	t.counts[p] += n
 	if words := t.where[p]; len(words) == 0 || words[len(words)-1] != word {
@@ -99,7 +99,7 @@ func (t *bpeTraining) count(p pair, n, word int) {
 	}
 }
 
-// merge makes one token of a pair wherever it is in the words.
+// merge replaces a pair by one token in all words.
 func (t *bpeTraining) merge(p pair) {
 	token := t.tokens[p.left] + t.tokens[p.right]
 	id, ok := t.ids[token] // other pairs may have made the same token

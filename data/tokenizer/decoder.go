@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// A Decoder turns ids into text one at a time, for text that is shown while it is written. It returns whole characters
-// only: the bytes of an unfinished one are held back. What Next and Flush return makes up the text that Decode returns
-// for all ids at once, with U+FFFD (�) for each byte that belongs to no character.
+// A Decoder turns ids into text one at a time, for programs that show text while a model writes it. It returns whole
+// characters only, and holds back the bytes of an unfinished one. Together, the results of Next and Flush are the text
+// that Decode returns for all ids, with U+FFFD (�) for each byte that isn't part of a character.
 //
-// Set Tokenizer; the other fields may be zero. A Decoder is for one text at a time and one goroutine.
+// Tokenizer must be set. A Decoder is for one text at a time and one goroutine.
 type Decoder struct {
 	Tokenizer   Tokenizer
 	SkipSpecial bool // leave special tokens out of the text
@@ -19,11 +19,11 @@ type Decoder struct {
 	held string // the first bytes of a character
 }
 
-// Next returns the text that an id adds, which may be empty. An id that the tokenizer doesn't have is an error, after
-// which the Decoder is as before.
+// Next returns the text that an id adds, which may be empty. If the tokenizer doesn't have the id, Next returns an
+// error and leaves the Decoder unchanged.
 func (d *Decoder) Next(id int) (string, error) {
 	if n := d.Tokenizer.Len(); id < 0 || id >= n {
-		return "", fmt.Errorf("id %d isn't one of the tokenizer's %d", id, n)
+		return "", fmt.Errorf("id %d isn't one of the tokenizer's %d ids", id, n)
 	}
 	if d.SkipSpecial {
 		for _, special := range d.Tokenizer.Special() {
@@ -49,15 +49,14 @@ func (d *Decoder) Next(id int) (string, error) {
 	return valid(text[:end]), nil
 }
 
-// Flush returns the text held back, a U+FFFD for each byte of an unfinished character, and makes the Decoder ready for
-// another text.
+// Flush returns a U+FFFD for each byte that the Decoder holds back, and makes the Decoder ready for another text.
 func (d *Decoder) Flush() string {
 	text := valid(d.held)
 	d.last, d.held = nil, ""
 	return text
 }
 
-// wholeEnd returns where the unfinished character at the end of a text begins, or the length if there is none.
+// wholeEnd returns the index of an unfinished character at the end of text, or len(text) if there is none.
 func wholeEnd(text string) int {
 	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
 		if utf8.RuneStart(text[i]) {
@@ -70,7 +69,7 @@ func wholeEnd(text string) int {
 	return len(text)
 }
 
-// valid returns a text with U+FFFD for each byte that belongs to no character.
+// valid returns text with U+FFFD for each byte that isn't part of a character.
 func valid(text string) string {
 	if utf8.ValidString(text) {
 		return text

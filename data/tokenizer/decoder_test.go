@@ -12,8 +12,8 @@ func TestDecoder(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		units Units
-		in    []string // bytes, of which each is an id of BPE, or texts
-		want  []string // what Next returns of each, and Flush
+		in    []string // texts that are one id each
+		want  []string // results of Next for each, and of Flush
 	}{
 		{"nothing", BPE, nil, []string{""}},
 		{"characters", Characters, []string{"t", "é", "?", "世"}, []string{"t", "é", "�", "世", ""}},
@@ -28,7 +28,7 @@ func TestDecoder(t *testing.T) {
 	} {
 		tok := toks[tc.units]
 		d := Decoder{Tokenizer: tok}
-		for again := range 2 { // Flush leaves nothing of the text before
+		for again := range 2 { // Flush must reset the Decoder
 			var got []string
 			for _, text := range tc.in {
 				piece, err := d.Next(idOf(t, tok, text))
@@ -48,7 +48,7 @@ func TestDecoder(t *testing.T) {
 	}
 }
 
-// idOf returns the id that is decoded as a text, or the unknown one.
+// idOf returns the id whose text is text, or the unknown id.
 func idOf(t *testing.T, tok Tokenizer, text string) int {
 	t.Helper()
 	for id := range tok.Len() {
@@ -57,12 +57,12 @@ func idOf(t *testing.T, tok Tokenizer, text string) int {
 		}
 	}
 	if tok.Unknown() < 0 {
-		t.Fatalf("no id is %q", text)
+		t.Fatalf("no id for %q", text)
 	}
 	return tok.Unknown()
 }
 
-// marked has a special token, whose id is the last.
+// marked adds a special token, with the last id.
 type marked struct{ Tokenizer }
 
 func (m marked) Len() int                { return m.Tokenizer.Len() + 1 }
@@ -87,7 +87,7 @@ func TestDecoderSkipsSpecial(t *testing.T) {
 	if err != nil || slices.Contains(ids, end) {
 		t.Fatalf("%v, %v", ids, err)
 	}
-	ids = slices.Concat([]int{end, ids[0], end}, ids[1:2], []int{end}) // amid the é, too
+	ids = slices.Concat([]int{end, ids[0], end}, ids[1:2], []int{end}) // also between the bytes of é
 	for skip, want := range map[bool]string{true: "é", false: "<|end|>�<|end|>�<|end|>"} {
 		d := Decoder{Tokenizer: tok, SkipSpecial: skip}
 		got := ""
@@ -104,7 +104,7 @@ func TestDecoderSkipsSpecial(t *testing.T) {
 	}
 }
 
-// FuzzDecoder: piece by piece, ids make the text that they make at once, wherever the text is cut.
+// FuzzDecoder checks that a Decoder returns the same text as Decode, wherever the ids split characters.
 func FuzzDecoder(f *testing.F) {
 	f.Add("the cat, été 世界 😀😀", []byte{0, 1, 2, 3, 255, 200, 150, 190, 9})
 	f.Add("世\ufffd", []byte("\xe4\xb8\x96\xf0\x9f"))
@@ -123,7 +123,7 @@ func FuzzDecoder(f *testing.F) {
 				}
 				cut := d
 				if end := got + cut.Flush(); end != string([]rune(whole)) || !utf8.ValidString(got) {
-					t.Fatalf("%s: %v are %q piece by piece, %q at once", units, ids, end, whole)
+					t.Fatalf("%s: %v: got %q one id at a time, %q at once", units, ids, end, whole)
 				}
 				if i == len(choices) {
 					break

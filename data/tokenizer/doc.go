@@ -1,11 +1,12 @@
 // Package tokenizer turns text into ids and back.
 //
-// New learns a Tokenizer from texts: of characters, of tokens between white space, or of byte pairs as in GPT-2. Write
-// writes it as a tokenizer.json, and Read reads one. A Vocab is the Tokenizer of characters that are known beforehand,
+// New learns a Tokenizer from texts. Its ids stand for characters, for tokens between white space, or for byte pairs as
+// in GPT-2. Write writes a tokenizer.json, and Read reads one. A Vocab is a Tokenizer for a fixed set of characters,
 // such as the alphabet of a data.Rule.
 //
-// Encode and Decode do the work. Tokenize also says which part of the text each id comes from, and a Decoder returns
-// the text of ids that come one at a time. Special tokens are made of text only where a caller asks for it.
+// Encode turns text into ids, and Decode turns ids into text. Tokenize also returns the part of the text that each id
+// comes from. A Decoder turns ids into text one at a time. Text never becomes a special token unless the caller asks
+// for it.
 //
-// All types but Decoder are safe for concurrent use.
+// All types except Decoder are safe for concurrent use.
 package tokenizer

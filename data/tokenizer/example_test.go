@@ -10,10 +10,10 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// Byte-pair encoding makes common sequences one unit each.
+// Byte-pair encoding gives common sequences of bytes an id each.
 func ExampleNew() {
 	texts := []string{"the cat and the dog and the other cat"}
-	tok, err := tokenizer.New(tokenizer.BPE, slices.Values(texts), 263) // the 256 bytes, and 7 that are made of them
+	tok, err := tokenizer.New(tokenizer.BPE, slices.Values(texts), 263) // 256 bytes and 7 merges
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func ExampleNew() {
 	// "the" " " "o" "the" "r" " " "cat" " " "n" "a" "p" "s"
 }
 
-// A tokenizer is saved with its model, as a tokenizer.json.
+// A tokenizer is saved beside its model, as a tokenizer.json.
 func ExampleWrite() {
 	tok, err := tokenizer.New(tokenizer.Characters, slices.Values([]string{"heed"}), 0)
 	if err != nil {
@@ -68,7 +68,7 @@ func ExampleVocab() {
 	// 'n' at 0
 }
 
-// Where in the text each id comes from.
+// Tokenize returns the part of the text that each id comes from.
 func ExampleTokenizer() {
 	tok, err := tokenizer.New(tokenizer.Tokens, slices.Values([]string{"to be or not to be"}), 0)
 	if err != nil {
@@ -88,7 +88,7 @@ func ExampleTokenizer() {
 	// 2 [8:11] "not" known true
 }
 
-// Ids that come one at a time, as a model writes them, become whole characters.
+// A Decoder turns ids into whole characters one at a time, as a model writes them.
 func ExampleDecoder() {
 	tok, err := tokenizer.New(tokenizer.BPE, slices.Values([]string{"to be, to be"}), 260)
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
-// maxFile is the most bytes that a tokenizer's file may have.
+// maxFile is the maximum size of a tokenizer's file in bytes.
 const maxFile = 64 << 20
 
-// forms has what is in the files of tokenizers beside the vocabulary.
+// forms has the parts of a tokenizer's file that depend on the units only.
 var forms = map[Units]form{
 	Characters: {
 		Pre:     map[string]any{"type": "Split", "pattern": map[string]any{"String": ""}, "behavior": "Isolated", "invert": false},
@@ -34,9 +34,9 @@ var forms = map[Units]form{
 
 type form struct{ Pre, Decoder any }
 
-// Write writes a tokenizer of this package as a tokenizer.json, which Hugging Face's libraries read, too: characters
-// and tokens with the model WordLevel, BPE with the byte-level model of that name. The same tokenizer always gives the
-// same bytes. A tokenizer of another package is an error.
+// Write writes a tokenizer of this package as a tokenizer.json, which Hugging Face's libraries can read. Characters and
+// Tokens have the model WordLevel, BPE the byte-level model BPE. The same tokenizer always gives the same bytes. Write
+// returns an error if t comes from another package, or if the file would be larger than 64 MiB.
 func Write(w io.Writer, t Tokenizer) error {
 	var units Units
 	var model any
@@ -48,7 +48,7 @@ func Write(w io.Writer, t Tokenizer) error {
 	case *bpe:
 		units, model = BPE, t.model()
 	default:
-		return fmt.Errorf("a tokenizer of type %T has no form as a file: only those of package tokenizer have", t)
+		return fmt.Errorf("can't write a tokenizer of type %T: only tokenizers of package tokenizer can be written", t)
 	}
 	form := forms[units]
 	var file bytes.Buffer
@@ -60,13 +60,13 @@ func Write(w io.Writer, t Tokenizer) error {
 		return err
 	}
 	if file.Len() > maxFile {
-		return fmt.Errorf("a tokenizer with %d ids makes a file of %d bytes, and may make one of at most %d: give it a smaller size", t.Len(), file.Len(), maxFile)
+		return fmt.Errorf("the file of a tokenizer with %d ids would have %d bytes, more than the limit of %d: give it a smaller size", t.Len(), file.Len(), maxFile)
 	}
 	_, err = w.Write(file.Bytes())
 	return err
 }
 
-// fileJSON is a tokenizer.json: every key is there, in this order.
+// fileJSON is a tokenizer.json. The file has all keys, in this order.
 type fileJSON struct {
 	Version       string `json:"version"`
 	Truncation    any    `json:"truncation"`
@@ -85,8 +85,8 @@ type wordLevelJSON struct {
 	UnknownToken string    `json:"unk_token"`
 }
 
-// wordLevel returns the model of tokens, whose last id may be the unknown one. Without one, the unknown token is one
-// that isn't in the vocabulary, which makes unknown text an error in other libraries, too.
+// wordLevel returns the model for tokens. If unknown is at least 0, it is the id after the last token. Otherwise the
+// model's unknown token is missing from the vocabulary, so that unknown text is an error in other libraries, too.
 func wordLevel(tokens []string, unknown int) wordLevelJSON {
 	if unknown < 0 {
 		return wordLevelJSON{"WordLevel", tokens, ""}
@@ -94,7 +94,7 @@ func wordLevel(tokens []string, unknown int) wordLevelJSON {
 	return wordLevelJSON{"WordLevel", append(slices.Clone(tokens), unknownToken), unknownToken}
 }
 
-// vocabJSON is tokens by their ids: in JSON an object that has the id of each.
+// vocabJSON is the tokens by id. In JSON, it is an object with each token's id.
 type vocabJSON []string
 
 func (v vocabJSON) MarshalJSON() ([]byte, error) {
@@ -117,14 +117,14 @@ func (v vocabJSON) MarshalJSON() ([]byte, error) {
 func (v *vocabJSON) UnmarshalJSON(object []byte) error {
 	var ids map[string]*int
 	if err := json.Unmarshal(object, &ids); err != nil {
-		return errors.New("the vocab must be an object that has the id of each token, a whole number")
+		return errors.New("the vocab must be an object with an integer id for each token")
 	}
 	tokens := make([]string, len(ids))
 	taken := make([]bool, len(ids))
-	for _, token := range slices.Sorted(maps.Keys(ids)) { // for the same error each time
+	for _, token := range slices.Sorted(maps.Keys(ids)) { // sorted, so that the error is the same each time
 		id := ids[token]
 		if id == nil || *id < 0 || *id >= len(ids) || taken[*id] {
-			return fmt.Errorf("the vocab must give its %d tokens the ids from 0 to %d, each once, which token %.100q doesn't have", len(ids), len(ids)-1, token)
+			return fmt.Errorf("the vocab must give its %d tokens the ids from 0 to %d, each once: the id of token %.100q is missing, out of range or taken", len(ids), len(ids)-1, token)
 		}
 		tokens[*id], taken[*id] = token, true
 	}
@@ -132,16 +132,16 @@ func (v *vocabJSON) UnmarshalJSON(object []byte) error {
 	return nil
 }
 
-// Read reads a tokenizer.json of the forms that Write writes, and byte-level BPE of others, such as
-// GPT-2's without its added token. Anything else in it is an error that says what isn't supported: what is read means
-// the same here as in other libraries.
+// Read reads a tokenizer.json that Write has written, or a byte-level BPE of another library, such as GPT-2's without
+// its added token. A tokenizer that Read accepts gives the same ids as in other libraries. For everything else, Read
+// returns an error that says what isn't supported.
 func Read(r io.Reader) (Tokenizer, error) {
 	content, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(content) > maxFile {
-		return nil, fmt.Errorf("a tokenizer's file may have at most %d bytes", maxFile)
+		return nil, fmt.Errorf("a tokenizer's file must have at most %d bytes", maxFile)
 	}
 	if err := jsonkeys.Check(content, nil); err != nil {
 		return nil, fmt.Errorf("a tokenizer's file must be a tokenizer.json: %w", err)
@@ -213,20 +213,20 @@ func parseWordLevel(file members) (Tokenizer, error) {
 	return v, err
 }
 
-// decode reads a JSON value, and says what is wrong with it without Go's types.
+// decode is like json.Unmarshal, but its error doesn't mention Go types.
 func decode(value []byte, into any) error {
 	err := json.Unmarshal(value, into)
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("its %s is of another type than it must be, %s", wrong.Field, wrong.Value)
+		return fmt.Errorf("its %s has the wrong type, %s", wrong.Field, wrong.Value)
 	}
 	return err
 }
 
-// members is the values of a JSON object by their keys.
+// members has the values of a JSON object by key.
 type members map[string]json.RawMessage
 
-// object returns the members of a JSON object that may have these keys alone.
+// object returns the members of a JSON object. It returns an error if the object has other keys than these.
 func object(content []byte, keys ...string) (members, error) {
 	var m members
 	if err := json.Unmarshal(content, &m); err != nil || m == nil {
@@ -240,7 +240,7 @@ func object(content []byte, keys ...string) (members, error) {
 	return m, nil
 }
 
-// isOneOf returns an error if the value of a key is none of these. A missing one is null.
+// isOneOf returns an error unless the value of key is one of values. A missing value is null.
 func (m members) isOneOf(key string, values ...any) error {
 	value := m[key]
 	if value == nil {

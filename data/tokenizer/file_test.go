@@ -20,7 +20,8 @@ func tokenizerFile(t testing.TB, tok Tokenizer) []byte {
 	return file.Bytes()
 }
 
-// TestTokenizerFile: what is written is the same tokenizer when it is read, and when written again the same bytes.
+// TestTokenizerFile writes tokenizers, reads them back, and writes them again: the tokenizer and the bytes must be the
+// same.
 func TestTokenizerFile(t *testing.T) {
 	texts := []string{"\"So\" said <she> & he \u2028 \\ \x00 cafe\u0301 世 😀", "<unk> {} 1 0"}
 	var toks []Tokenizer
@@ -112,19 +113,19 @@ func TestReadErrors(t *testing.T) {
 		{"more than one value", charactersFile + "{}", "after top-level value"},
 		{"not UTF-8", vocab("\"\xff\": 0,"), "UTF-8"},
 		{"a repeated key", vocab(`"<": 0, "<": 0,`), `"<" in "model.vocab" is given twice`},
-		{"a repeated id", vocab(`"<": 1,`), `ids from 0 to 2, each once, which token "b" doesn't have`},
-		{"a hole", vocab(`"<": 3,`), `which token "<" doesn't have`},
-		{"a negative id", vocab(`"<": -1,`), `which token "<" doesn't have`},
-		{"no id", vocab(`"<": null,`), `which token "<" doesn't have`},
-		{"a huge id", vocab(`"<": 1e300,`), "the vocab must be an object that has the id of each token, a whole number"},
+		{"a repeated id", vocab(`"<": 1,`), `ids from 0 to 2, each once: the id of token "b" is missing, out of range or taken`},
+		{"a hole", vocab(`"<": 3,`), `the id of token "<" is missing, out of range or taken`},
+		{"a negative id", vocab(`"<": -1,`), `the id of token "<" is missing, out of range or taken`},
+		{"no id", vocab(`"<": null,`), `the id of token "<" is missing, out of range or taken`},
+		{"a huge id", vocab(`"<": 1e300,`), "the vocab must be an object with an integer id for each token"},
 		{"a fraction", vocab(`"<": 0.5,`), "the vocab must be an object"},
 		{"an id as text", vocab(`"<": "0",`), "the vocab must be an object"},
 		{"a character too many", vocab(`"<<": 0,`), `token 0 of a vocabulary of characters must be one character, got "<<"`},
 		{"no character", vocab(`"": 0,`), `must be one character, got ""`},
-		{"half a surrogate", vocab(`"\ud800": 0,`), "is given twice"}, // encoding/json takes it for U+FFFD
-		{"an unknown token that is none", strings.Replace(charactersFile, `"unk_token": "�"`, `"unk_token": [1]`, 1), "its unk_token is of another type than it must be, array"},
+		{"half a surrogate", vocab(`"\ud800": 0,`), "is given twice"}, // encoding/json turns it into U+FFFD
+		{"an unknown token that isn't text", strings.Replace(charactersFile, `"unk_token": "�"`, `"unk_token": [1]`, 1), "its unk_token has the wrong type, array"},
 		{"no vocab", `{"version": "1.0", "model": {"type": "WordLevel"}}`, "its pre_tokenizer must be"},
-		{"a vocab that is none", vocab(`"<": 0}, "other": {"a": 0,`), `"other" isn't supported`},
+		{"a key beside the vocab", vocab(`"<": 0}, "other": {"a": 0,`), `"other" isn't supported`},
 		{"an unknown token elsewhere", strings.Replace(charactersFile, `"unk_token": "�"`, `"unk_token": "<"`, 1), `its unk_token must be "�", the last token of the vocab, got "<"`},
 		{"another version", strings.Replace(charactersFile, `"1.0"`, `"2.0"`, 1), `its version must be "1.0", got "2.0"`},
 		{"another key", strings.Replace(charactersFile, `"padding"`, `"Padding"`, 1), `"Padding" isn't supported`},
@@ -135,14 +136,14 @@ func TestReadErrors(t *testing.T) {
 		{"characters split away", strings.Replace(charactersFile, `"Isolated"`, `"Removed"`, 1), "its pre_tokenizer must be"},
 		{"another decoder", strings.Replace(charactersFile, `"Fuse"`, `"WordPiece"`, 1), "its decoder must be"},
 		{"tokens without an unknown one", strings.Replace(tokens, `"unk_token": "�"`, `"unk_token": ""`, 1), "its unk_token must be"},
-		{"white space in a token", strings.Replace(tokens, `"<": 0`, `"a\u2029b": 0`, 1), "no white space"},
-		{"an empty token", strings.Replace(tokens, `"<": 0`, `"": 0`, 1), "must have something in it"},
+		{"white space in a token", strings.Replace(tokens, `"<": 0`, `"a\u2029b": 0`, 1), "must not be empty, have white space"},
+		{"an empty token", strings.Replace(tokens, `"<": 0`, `"": 0`, 1), "must not be empty"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := Read(strings.NewReader(tc.file))
 			wantError(t, err, tc.wantErr)
 			if strings.Contains(err.Error(), "Go ") {
-				t.Errorf("the error is in Go's words: %v", err)
+				t.Errorf("the error mentions Go types: %v", err)
 			}
 		})
 	}
@@ -154,7 +155,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// TestReadOthersBPE: files that others have written mean the same, whatever the order of their ids.
+// TestReadOthersBPE reads files of other libraries, with ids in any order.
 func TestReadOthersBPE(t *testing.T) {
 	file := string(tokenizerFile(t, newTestBPE(t, 258, "aa aa aa")))
 	replace := func(pairs ...string) string {
@@ -177,18 +178,18 @@ func TestReadOthersBPE(t *testing.T) {
 		{"other ids", replace(`"!": 0`, `"!": 256`, `"aa": 256`, `"aa": 0`), []int{257, 256}, ""},
 		{"a token that no merge makes", replace(`"aa": 256`, `"aa": 256, "zz": 258`), []int{257, 0}, ""},
 		{"without its byte fallback", replace(`    "byte_fallback": false,`, ``), []int{257, 0}, ""},
-		{"a merge twice", replace(`"a a"`, `"a a", "a a"`), nil, "merge 1 (from 0) is merge 0 again"},
-		{"a merge of unknown tokens", replace(`"a a"`, `"aaa a"`), nil, "merge 0 (from 0) must be of two tokens that make one of the vocab"},
-		{"a merge into none", replace(`"a a"`, `"a b"`), nil, "merge 0 (from 0) must be"},
+		{"a merge twice", replace(`"a a"`, `"a a", "a a"`), nil, "merge 1 (from 0) repeats merge 0"},
+		{"a merge of unknown tokens", replace(`"a a"`, `"aaa a"`), nil, "merge 0 (from 0) must join two tokens of the vocab into a third"},
+		{"a merge into none", replace(`"a a"`, `"a b"`), nil, "merge 0 (from 0) must join"},
 		{"a merge of one", replace(`"a a"`, `"aa"`), nil, `a merge must be two tokens, got "aa"`},
 		{"a merge of three", replace(`"a a"`, `["a", "a", "a"]`), nil, "a merge must be two tokens"},
 		{"a merge of nothing", replace(`"a a"`, `null`), nil, "a merge must be two tokens"},
 		{"a merge of numbers", replace(`"a a"`, `[1, 2]`), nil, "a merge must be two tokens, got [1, 2]"},
 		{"no merge list", replace(`"merges": [`, `"merges": 1, "x": [`), nil, `"x" isn't supported`},
-		{"a byte too few", replace(`"!": 0`, `"!!": 0`), nil, `must have every byte, and lacks '!', the byte 33`},
-		{"a token of other characters", replace(`"aa": 256`, `"a a": 256`), nil, `token 256 of the vocab must be spelled in the characters that stand for bytes, got "a a"`},
-		{"an empty token", replace(`"aa": 256`, `"": 256`), nil, "token 256 of the vocab must be spelled"},
-		{"a hole", replace(`"aa": 256`, `"aa": 300`), nil, `which token "aa" doesn't have`},
+		{"a byte too few", replace(`"!": 0`, `"!!": 0`), nil, `must have every byte: '!', for the byte 33, is missing`},
+		{"a token of other characters", replace(`"aa": 256`, `"a a": 256`), nil, `token 256 of the vocab must consist of characters that stand for bytes, got "a a"`},
+		{"an empty token", replace(`"aa": 256`, `"": 256`), nil, "token 256 of the vocab must consist"},
+		{"a hole", replace(`"aa": 256`, `"aa": 300`), nil, `the id of token "aa" is missing, out of range or taken`},
 		{"a space before", replace(`"add_prefix_space": false`, `"add_prefix_space": true`), nil, "its pre_tokenizer: its add_prefix_space must be false, got true"},
 		{"no pattern", replace(`"use_regex": true`, `"use_regex": false`), nil, "its use_regex must be null or true, got false"},
 		{"another pattern", replace(`"type": "ByteLevel"`, `"type": "Whitespace"`), nil, `its type must be "ByteLevel", got "Whitespace"`},
@@ -218,7 +219,7 @@ func TestReadOthersBPE(t *testing.T) {
 	}
 }
 
-// spaces is a Reader of spaces without end.
+// spaces is an endless Reader of spaces.
 type spaces struct{}
 
 func (spaces) Read(p []byte) (int, error) {
@@ -229,7 +230,7 @@ func (spaces) Read(p []byte) (int, error) {
 }
 
 func TestWriteErrors(t *testing.T) {
-	wantError(t, Write(io.Discard, other{}), "of type tokenizer.other has no form as a file")
+	wantError(t, Write(io.Discard, other{}), "can't write a tokenizer of type tokenizer.other")
 	v, err := NewVocab("a")
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +242,7 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-// TestWriteTokenizerTooLarge: what couldn't be read again isn't written.
+// TestWriteTokenizerTooLarge checks that Write refuses a file that Read would refuse.
 func TestWriteTokenizerTooLarge(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -251,10 +252,10 @@ func TestWriteTokenizerTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, Write(io.Discard, long), "with 2 ids makes a file of", "give it a smaller size")
+	wantError(t, Write(io.Discard, long), "with 2 ids would have", "give it a smaller size")
 }
 
-// other is a Tokenizer of another package.
+// other is a Tokenizer from another package.
 type other struct{ Tokenizer }
 
 func FuzzRead(f *testing.F) {
@@ -285,7 +286,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		if tokens, err := tok.Tokenize(text, Options{}); err != nil || len(tokens) != len(ids) {
-			t.Fatalf("%q is %v, and with its parts %v, %v", text, ids, tokens, err)
+			t.Fatalf("%q: Encode returns %v, Tokenize %v, %v", text, ids, tokens, err)
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// ofEach returns a tokenizer of each kind, which have learned from a text.
+// ofEach returns tokenizers for all units, learned from text.
 func ofEach(t testing.TB, text string) map[Units]Tokenizer {
 	t.Helper()
 	all := map[Units]Tokenizer{}
@@ -28,7 +28,7 @@ func TestTokenize(t *testing.T) {
 		name  string
 		units Units
 		text  string
-		want  []string // the part of each id
+		want  []string // the part of the text for each id
 	}{
 		{"no text", Characters, "", nil},
 		{"no text", Tokens, "", nil},
@@ -69,7 +69,7 @@ func TestTokenize(t *testing.T) {
 	}
 }
 
-// Heed's own tokenizers have no special tokens, asked for or not.
+// TestNoSpecial checks that Heed's own tokenizers have no special tokens, with and without Options.Special.
 func TestNoSpecial(t *testing.T) {
 	for units, tok := range ofEach(t, "a <unk> <|endoftext|> \ufffd") {
 		if special := tok.Special(); len(special) > 0 {
@@ -79,7 +79,7 @@ func TestNoSpecial(t *testing.T) {
 		plain, err := tok.Tokenize(text, Options{})
 		asked, askedErr := tok.Tokenize(text, Options{Special: true})
 		if err := errors.Join(err, askedErr); err != nil || !slices.Equal(plain, asked) {
-			t.Errorf("%s: %v, with special tokens %v; %v", units, plain, asked, err)
+			t.Errorf("%s: got %v, with Special %v; %v", units, plain, asked, err)
 		}
 	}
 }
@@ -104,20 +104,20 @@ func FuzzTokenize(f *testing.F) {
 			for i, token := range tokens {
 				switch {
 				case len(tokens) != len(ids) || token.ID != ids[i]:
-					t.Fatalf("%s: %q is %v, and %v with its parts", units, other, ids, tokens)
+					t.Fatalf("%s: %q: Encode returns %v, Tokenize %v", units, other, ids, tokens)
 				case token.Start >= token.End || token.End > len(other) || !utf8.ValidString(other[token.Start:token.End]):
-					t.Fatalf("%s: %q: %v isn't of whole characters", units, other, token)
+					t.Fatalf("%s: %q: the part of %v isn't whole characters", units, other, token)
 				case token.Start < last.End:
 					if shared := other[token.Start:token.End]; units != BPE || token.Start < last.Start || token.End < last.End || utf8.RuneCountInString(other[token.Start:last.End]) != 1 {
 						t.Fatalf("%s: %q: %v, %q, comes after %v", units, other, token, shared, last)
 					}
 				case token.Start > last.End && (units != Tokens || len(strings.Fields(other[last.End:token.Start])) > 0):
-					t.Fatalf("%s: %q: something is between %v and %v", units, other, last, token)
+					t.Fatalf("%s: %q: a gap between %v and %v", units, other, last, token)
 				}
 				last = token
 			}
 			if units == Tokens && len(strings.Fields(other[last.End:])) > 0 || units != Tokens && last.End != len(other) {
-				t.Fatalf("%s: %q: something comes after %v", units, other, last)
+				t.Fatalf("%s: %q: text is missing after %v", units, other, last)
 			}
 		}
 	})

@@ -13,72 +13,73 @@ import (
 
 // A Tokenizer turns text into ids and ids into text. New and Read return Heed's own.
 type Tokenizer interface {
-	// Len returns the number of ids, all kinds included. Ids are below it.
+	// Len returns the number of ids, including unknown and special ones. Ids are from 0 to Len − 1.
 	Len() int
 
-	// Unknown returns the id of all text that the tokenizer doesn't have, or -1 if there is no such id.
+	// Unknown returns the id for text that the tokenizer doesn't know, or -1 if it has no such id.
 	Unknown() int
 
-	// Special returns the ids of special tokens by their names, such as "<|endoftext|>". A special token says something
-	// about a text and is no part of it. Heed's own tokenizers have none: their unknown id isn't special, because it
-	// stands for a part of the text. The caller must not change the map.
+	// Special returns the ids of special tokens by name, such as "<|endoftext|>". A special token marks something about
+	// a text, and isn't part of it. Heed's own tokenizers have none; their unknown id isn't special, because it stands
+	// for a part of the text. Callers must not change the map.
 	Special() map[string]int
 
-	// Encode returns the ids of a text. It never makes a special token of it: a special token's name is text like any
-	// other. A byte that isn't UTF-8 is an *InvalidUTF8Error. A character that the tokenizer doesn't have is an
-	// *UnknownSymbolError if there is no unknown id.
+	// Encode returns the ids of a text. It treats the name of a special token as ordinary text. It returns an
+	// *InvalidUTF8Error if text isn't UTF-8, and an *UnknownSymbolError if the tokenizer doesn't know a character and
+	// has no unknown id.
 	Encode(text string) ([]int, error)
 
 	// Tokenize is like Encode, but also returns the part of the text that each id comes from. Parts are whole
 	// characters, in the order of the text, and don't overlap, with one exception: if BPE splits a character, the part
-	// of each of its tokens includes the whole character. The parts of Characters and BPE cover the text. Between the
-	// parts of Tokens there is white space.
+	// of each of its tokens includes the whole character. With Characters and BPE, the parts cover the text. With
+	// Tokens, they leave out the white space.
 	Tokenize(text string, o Options) ([]Token, error)
 
-	// Decode returns the text of ids, with U+FFFD (�) for the unknown id and the names of special tokens. A negative
-	// id, or one that isn't below Len, is an error. What an id adds to the text depends only on the id before it. Ids
-	// that begin or end inside a character give some of its bytes; a Decoder returns whole characters.
+	// Decode returns the text of ids, with U+FFFD (�) for the unknown id and names for special tokens. It returns an
+	// error if an id isn't from 0 to Len − 1. The text that an id adds depends only on the id before it. If ids begin
+	// or end inside a character, the text has only some of its bytes; a Decoder returns whole characters.
 	Decode(ids []int) (string, error)
 }
 
-// A Token is an id and the part of a text that it comes from, text[Start:End].
+// A Token is an id and the part of the text that it comes from, text[Start:End].
 type Token struct{ ID, Start, End int }
 
 // Options change how Tokenize reads a text.
 type Options struct {
-	// Special makes special tokens of their names in the text. Set it for text of a program's own, such as a chat
-	// template's, and never for a user's.
+	// Special turns the names of special tokens in the text into their ids. Set it only for text from the program
+	// itself, such as a chat template, and never for text from a user.
 	Special bool
 }
 
-// Units are what a Tokenizer takes text apart into.
+// Units says what the ids of a Tokenizer stand for.
 type Units string
 
 const (
-	// Characters makes each character a unit.
+	// Characters gives each character an id.
 	Characters Units = "characters"
-	// Tokens are split at white space, which is dropped: Decode puts one space between any two.
+	// Tokens splits text at white space and drops it. Decode puts one space between tokens.
 	Tokens Units = "tokens"
-	// BPE makes common sequences of bytes a unit each, by byte-pair encoding as in GPT-2: it starts from the 256 bytes,
-	// merges the pair of neighbours that the texts have most often into a new unit, again and again, and never across
-	// the words of GPT-2's pattern. Nothing is unknown, and Decode gives back every text as it was; what it makes of a
-	// part of a text's ids may begin or end amid a character, with some of its bytes.
+	// BPE is byte-pair encoding as in GPT-2. It starts with an id for each of the 256 bytes, and repeatedly gives the
+	// most frequent pair of neighbours in the texts an id of its own. Pairs never cross the word boundaries of GPT-2's
+	// pattern. Nothing is unknown, and Decode(Encode(text)) is always text. The text of a part of the ids may begin or
+	// end with some bytes of a character.
 	BPE Units = "bpe"
 )
 
-// unknownToken is what an unknown id becomes as text, and its token in a file.
+// unknownToken is the text of the unknown id, and its token in a file.
 const unknownToken = string(utf8.RuneError)
 
-// New returns the tokenizer of these units that has learned from texts, with at most so many ids.
+// New learns a tokenizer from texts. It has at most size ids.
 //
-// Of characters and of tokens, the last id is for all that isn't in it, U+FFFD included. What the texts have most of
-// goes in first, and of what is equally common what comes first by code points; a size of 0 sets no limit. Characters
-// have their ids in the order of code points, tokens the commonest first.
+// Characters and Tokens: a size of 0 means no limit. New keeps the most common characters or tokens; of equally common
+// ones, the first by code points. Characters get ids in the order of code points, tokens by falling frequency. The last
+// id is the unknown one, and also stands for U+FFFD.
 //
-// BPE needs a size of at least 256. It has fewer ids where no pair is left that the texts have twice. Of pairs that are
-// equally common that of the lowest ids is merged first, and a word counts as several if it is longer than 256 bytes.
+// BPE: size must be at least 256. There are fewer ids if no pair occurs twice any more. Of equally common pairs, the
+// one with the lowest ids is merged first. A word longer than 256 bytes counts as several words.
 //
-// It is an error, which wraps an *InvalidUTF8Error, if a text isn't UTF-8, and one if the texts have nothing in them.
+// New returns an error if the units or the size are invalid, or if the texts have nothing to learn from. If a text
+// isn't UTF-8, the error wraps an *InvalidUTF8Error.
 func New(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
 	least, collect := 2, collectCharacters
 	switch units {
@@ -91,7 +92,7 @@ func New(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
 		return nil, fmt.Errorf("units must be %s, %s or %s, got %q", Characters, Tokens, BPE, units)
 	}
 	if size < least && (size != 0 || units == BPE) {
-		return nil, fmt.Errorf("a tokenizer of %s needs a size of at least %d, got %d", units, least, size)
+		return nil, fmt.Errorf("a tokenizer for %s needs a size of at least %d, got %d", units, least, size)
 	}
 	n := 0
 	var invalid error
@@ -110,7 +111,7 @@ func New(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
 		return nil, invalid
 	}
 	if err != nil {
-		return nil, fmt.Errorf("a tokenizer of %s can't be made of %d texts: %w", units, n, err)
+		return nil, fmt.Errorf("can't make a tokenizer for %s from %d texts: %w", units, n, err)
 	}
 	return t, nil
 }
@@ -139,7 +140,7 @@ func collectCharacters(texts iter.Seq[string], size int) (Tokenizer, error) {
 }
 
 func collectTokens(texts iter.Seq[string], size int) (Tokenizer, error) {
-	counts := map[string]*int{} // by pointer: an assignment would make the latest text's memory the key
+	counts := map[string]*int{} // pointers: counts[token]++ would keep text's memory as the key
 	for text := range texts {
 		for token := range strings.FieldsSeq(text) {
 			n := counts[token]
@@ -173,7 +174,7 @@ func CheckUTF8(text string) error {
 	return nil
 }
 
-// spaced is the Tokenizer of Tokens. The last id is the unknown one.
+// spaced is the Tokenizer for Tokens. The last id is the unknown one.
 type spaced struct {
 	tokens []string
 	ids    map[string]int
@@ -186,7 +187,7 @@ func newTokens(tokens []string) (*spaced, error) {
 	s := &spaced{tokens: tokens, ids: make(map[string]int, len(tokens))}
 	for id, token := range tokens {
 		if token == "" || token == unknownToken || strings.ContainsFunc(token, unicode.IsSpace) {
-			return nil, fmt.Errorf("token %d of a vocabulary is %.100q: it must have something in it, no white space, and not be %s", id, token, unknownToken)
+			return nil, fmt.Errorf("token %d of a vocabulary is %.100q: it must not be empty, have white space, or be %s", id, token, unknownToken)
 		}
 		s.ids[token] = id
 	}
@@ -231,7 +232,7 @@ func (s *spaced) Decode(ids []int) (string, error) {
 	var text strings.Builder
 	for i, id := range ids {
 		if id < 0 || id > len(s.tokens) {
-			return "", fmt.Errorf("id %d at position %d isn't one of %d tokens, nor that of unknown ones, %d", id, i, len(s.tokens), s.Unknown())
+			return "", fmt.Errorf("id %d at position %d isn't one of %d tokens or the unknown id, %d", id, i, len(s.tokens), s.Unknown())
 		}
 		if i > 0 {
 			text.WriteByte(' ')

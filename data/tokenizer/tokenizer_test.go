@@ -15,7 +15,7 @@ func TestNew(t *testing.T) {
 		units   Units
 		texts   []string
 		size    int
-		want    string // every id, decoded on its own
+		want    string // texts of all ids, separated by spaces
 		wantErr string
 	}{
 		{"characters by code point", Characters, []string{"世bé", "", "a\nb"}, 0, "\n a b é 世 �", ""},
@@ -27,12 +27,12 @@ func TestNew(t *testing.T) {
 		{"the commonest tokens", Tokens, []string{"b a c c"}, 3, "c a �", ""},
 		{"tokens as they are", Tokens, []string{"It's it's, \u200b x\u0000"}, 0, "It's it's, x\u0000 \u200b �", ""},
 		{"unreadable tokens are unknown", Tokens, []string{"a \ufffd \ufffd b\ufffd"}, 0, "a b\ufffd �", ""},
-		{"no texts", Characters, nil, 0, "", "characters can't be made of 0 texts: a vocabulary needs at least one symbol"},
-		{"nothing but unknown", Characters, []string{"\ufffd", ""}, 0, "", "of 2 texts"},
-		{"no tokens", Tokens, []string{" \n"}, 0, "", "tokens can't be made of 1 texts: a vocabulary needs at least one token"},
+		{"no texts", Characters, nil, 0, "", "can't make a tokenizer for characters from 0 texts: a vocabulary needs at least one symbol"},
+		{"only unknown characters", Characters, []string{"\ufffd", ""}, 0, "", "from 2 texts"},
+		{"no tokens", Tokens, []string{" \n"}, 0, "", "can't make a tokenizer for tokens from 1 texts: a vocabulary needs at least one token"},
 		{"not UTF-8", Tokens, []string{"a", "ab\xff", "b"}, 0, "", "text 1 (from 0): not UTF-8: the byte at offset 2"},
-		{"units that there aren't", "words", nil, 0, "", `must be characters, tokens or bpe, got "words"`},
-		{"room for the unknown alone", Tokens, []string{"a"}, 1, "", "at least 2, got 1"},
+		{"unknown units", "words", nil, 0, "", `must be characters, tokens or bpe, got "words"`},
+		{"room for the unknown id only", Tokens, []string{"a"}, 1, "", "at least 2, got 1"},
 		{"a size below 0", Tokens, []string{"a"}, -1, "", "got -1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -79,8 +79,8 @@ func TestEncodeDecode(t *testing.T) {
 		{characters, "\x00\ufffd😀", []int{3, 3, 3}, "���"},
 		{tokens, " \n", []int{}, ""},
 		{tokens, "  AH0 B\tB\u2028b", []int{1, 0, 0, 2}, "AH0 B B �"},
-		{tokens, "\ufffd AH0\ufeff", []int{2, 2}, "� �"}, // a byte-order mark is no white space
-		{tokens, "B\u0085B", []int{0, 0}, "B B"},         // but the next line is
+		{tokens, "\ufffd AH0\ufeff", []int{2, 2}, "� �"}, // a byte-order mark isn't white space
+		{tokens, "B\u0085B", []int{0, 0}, "B B"},         // but the next-line character is
 	} {
 		ids, err := tc.tok.Encode(tc.text)
 		if err != nil || !slices.Equal(ids, tc.ids) || ids == nil {
@@ -128,7 +128,7 @@ func FuzzTokenizer(f *testing.F) {
 				want = strings.Join(strings.Fields(text), " ")
 			}
 			if err != nil || back != want {
-				t.Fatalf("%s: %q became %v, and that %q, %v", units, text, ids, back, err)
+				t.Fatalf("%s: %q encoded is %v, and decoded again %q, %v", units, text, ids, back, err)
 			}
 			if ids, err = tok.Encode(other); (err == nil) != utf8.ValidString(other) {
 				t.Fatalf("Encode(%q): %v", other, err)

@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// Vocab gives each of its symbols, which are characters, an id: its place among the symbols, from 0. It doesn't change.
-// It is a Tokenizer. One that New has made has one id more, the last, for every other character.
+// A Vocab is a Tokenizer for a fixed set of characters, its symbols. A symbol's id is its index, from 0. If New has
+// made the Vocab, it has one more id, the last, for all other characters.
 type Vocab struct {
 	symbols []rune
 	unknown bool
-	ascii   [utf8.RuneSelf]int // id+1 of a symbol below RuneSelf, 0 where there is none
-	others  map[rune]int       // ids of the rest
+	ascii   [utf8.RuneSelf]int // id+1 of each symbol below RuneSelf, or 0
+	others  map[rune]int       // ids of the other symbols
 }
 
-// NewVocab returns the vocabulary of the characters of a string, in their order. The string must be valid UTF-8, hold
-// at least one character and none twice. NewVocab(v.Symbols()) is v again.
+// NewVocab returns a vocabulary with the characters of symbols, in their order. It returns an error if symbols isn't
+// UTF-8, is empty, or has a character twice.
 func NewVocab(symbols string) (*Vocab, error) {
 	if symbols == "" {
 		return nil, fmt.Errorf("a vocabulary needs at least one symbol, got none")
@@ -24,7 +24,7 @@ func NewVocab(symbols string) (*Vocab, error) {
 	v := &Vocab{others: make(map[rune]int)}
 	for i, r := range symbols {
 		if invalidAt(symbols, i, r) {
-			return nil, fmt.Errorf("symbols of a vocabulary: %w", &InvalidUTF8Error{Offset: int64(i)})
+			return nil, fmt.Errorf("the symbols of a vocabulary: %w", &InvalidUTF8Error{Offset: int64(i)})
 		}
 		id := len(v.symbols)
 		if first, ok := v.ID(r); ok {
@@ -40,7 +40,7 @@ func NewVocab(symbols string) (*Vocab, error) {
 	return v, nil
 }
 
-// Len returns the number of ids: of symbols, and one more if there is an unknown one. Ids are below it.
+// Len returns the number of ids: one per symbol, and the unknown id if there is one.
 func (v *Vocab) Len() int {
 	if v.unknown {
 		return len(v.symbols) + 1
@@ -48,7 +48,7 @@ func (v *Vocab) Len() int {
 	return len(v.symbols)
 }
 
-// Unknown returns the id of every character that isn't a symbol, or -1 if there is none.
+// Unknown returns the id of all characters that aren't symbols, or -1 if there is none.
 func (v *Vocab) Unknown() int {
 	if v.unknown {
 		return len(v.symbols)
@@ -59,11 +59,11 @@ func (v *Vocab) Unknown() int {
 // Special returns nil: a Vocab has no special tokens.
 func (v *Vocab) Special() map[string]int { return nil }
 
-// Symbols returns every symbol, in the order of the ids. NewVocab restores a vocabulary without an unknown id.
+// Symbols returns all symbols in the order of their ids. If v has no unknown id, NewVocab(v.Symbols()) equals v.
 func (v *Vocab) Symbols() string { return string(v.symbols) }
 
-// Encode returns the id of each character of s. A character that isn't a symbol has the unknown id, or is an
-// *UnknownSymbolError if there is none. A byte that isn't UTF-8 is an *InvalidUTF8Error.
+// Encode returns the id of each character of s. A character that isn't a symbol gets the unknown id; without one,
+// Encode returns an *UnknownSymbolError. It returns an *InvalidUTF8Error if s isn't UTF-8.
 func (v *Vocab) Encode(s string) ([]int, error) {
 	ids := make([]int, 0, len(s))
 	for i, r := range s {
@@ -79,7 +79,7 @@ func (v *Vocab) Encode(s string) ([]int, error) {
 	return ids, nil
 }
 
-// Tokenize is like Encode, but also returns which character each id comes from, by its bytes. Options change nothing.
+// Tokenize is like Encode, but also returns the bytes of s that each id comes from. It ignores the Options.
 func (v *Vocab) Tokenize(s string, _ Options) ([]Token, error) {
 	ids, err := v.Encode(s)
 	if err != nil {
@@ -92,7 +92,7 @@ func (v *Vocab) Tokenize(s string, _ Options) ([]Token, error) {
 	return tokens, nil
 }
 
-// Decode returns the string of the symbols with these ids, with U+FFFD (�) for the unknown one. Another id is an error.
+// Decode returns the symbols with these ids, with U+FFFD (�) for the unknown id. It returns an error for any other id.
 func (v *Vocab) Decode(ids []int) (string, error) {
 	var s strings.Builder
 	for i, id := range ids {
@@ -108,7 +108,7 @@ func (v *Vocab) Decode(ids []int) (string, error) {
 	return s.String(), nil
 }
 
-// ID returns the id of a character, and whether there is one. Where there is an unknown id, every character has an id.
+// ID returns the id of a character, and whether it has one. If v has an unknown id, every character has an id.
 func (v *Vocab) ID(r rune) (id int, ok bool) {
 	if r < utf8.RuneSelf {
 		id = v.ascii[r] - 1
@@ -122,14 +122,14 @@ func (v *Vocab) ID(r rune) (id int, ok bool) {
 	return id, ok
 }
 
-// An UnknownSymbolError is a character that a vocabulary doesn't have.
+// An UnknownSymbolError says that a vocabulary doesn't have a character.
 type UnknownSymbolError struct {
 	Symbol   rune
-	Position int    // in what was to be encoded, in characters from 0
-	Known    string // the symbols that the vocabulary has
+	Position int    // in the text, in characters from 0
+	Known    string // the vocabulary's symbols
 }
 
-// Error names the symbol, its position and, where they are at most 100, the known symbols.
+// Error names the symbol, its position and, if there are at most 100, the known symbols.
 func (e *UnknownSymbolError) Error() string {
 	n := utf8.RuneCountInString(e.Known)
 	if n > 100 {
@@ -138,18 +138,18 @@ func (e *UnknownSymbolError) Error() string {
 	return fmt.Sprintf("symbol %q at position %d (from 0) isn't one of the %d known: %q", e.Symbol, e.Position, n, e.Known)
 }
 
-// An InvalidUTF8Error is a byte that is no part of valid UTF-8.
+// An InvalidUTF8Error says that a text isn't valid UTF-8.
 type InvalidUTF8Error struct {
-	Offset int64 // of the first such byte, from 0
+	Offset int64 // of the first invalid byte, from 0
 }
 
-// Error says where the byte is.
+// Error names the offset.
 func (e *InvalidUTF8Error) Error() string {
 	return fmt.Sprintf("not UTF-8: the byte at offset %d (from 0) is no part of a character", e.Offset)
 }
 
-// invalidAt says whether r, as range found it at s[i:], stands for a byte that isn't UTF-8, not for the character
-// U+FFFD, which is three bytes long.
+// invalidAt reports whether r, which range returned for s[i:], stands for an invalid byte. A U+FFFD in the text is
+// three bytes long and valid.
 func invalidAt(s string, i int, r rune) bool {
 	if r != utf8.RuneError {
 		return false

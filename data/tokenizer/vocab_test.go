@@ -94,7 +94,7 @@ func TestEncodeUnknownSymbol(t *testing.T) {
 	}
 }
 
-// A byte that isn't UTF-8 must not pass for U+FFFD, which range makes of it.
+// An invalid byte must not count as U+FFFD, although range returns U+FFFD for it.
 func TestEncodeInvalidUTF8(t *testing.T) {
 	v, err := NewVocab("é\ufffd")
 	if err != nil {
@@ -170,14 +170,14 @@ func onlyOf(s, symbols string) bool {
 	return true
 }
 
-// distinct is the characters of s, sorted, each once.
+// distinct returns the characters of s, sorted, each once.
 func distinct(s []rune) []rune {
 	s = slices.Clone(s)
 	slices.Sort(s)
 	return slices.Compact(s)
 }
 
-// wantError fails unless err is an error that says all of these.
+// wantError fails unless err contains all of says.
 func wantError(t *testing.T, err error, says ...string) {
 	t.Helper()
 	if err == nil {

@@ -1,16 +1,16 @@
-// Gorgonia_bench measures one training step of a small GPT that is made of Gorgonia's own ops alone, with Gorgonia's
-// Adam: the column of that name in docs/performance.md. It measures as heed bench does, and prints a JSON object for
-// each.
+// Gorgonia_bench measures one training step of a small GPT made only of Gorgonia's own ops, with Gorgonia's Adam. It
+// gives the column "Gorgonia's own ops and Adam" in docs/performance.md. It measures like heed bench, and prints one
+// JSON object per configuration.
 //
 //	go run ./docs/gorgonia_bench [nanogpt|tiny ...]
 //
-// Some of Gorgonia's ops give wrong numbers where they aren't handled with care. Here:
-//   - Reshape gives its input's memory to its output; see reshape;
-//   - SoftMax and LogSoftMax subtract one number, the array's first, from every row: they are right as long as all are
-//     near it, as the scores and logits of a model are that has just begun to learn;
-//   - gradients add up over runs until the solver takes its step, and a second run without Reset does nothing.
+// Some of Gorgonia's ops give wrong numbers unless they are used with care. Here:
+//   - Reshape's output shares its input's memory; see reshape;
+//   - SoftMax and LogSoftMax subtract one number, the array's first, from every row. Results are right only if all
+//     numbers are near it; the scores and logits of a model at the start of training are;
+//   - gradients add up over runs until the solver steps, and a second run without Reset does nothing.
 //
-// A test holds loss and gradients to those of Heed's model with the same weights. Each measurement also prints the loss
+// A test compares loss and gradients with Heed's model with the same weights. Each measurement also prints the loss
 // before and after.
 package main
 
@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// choose returns the configurations of those names; nanogpt if there are none.
+// choose returns the configurations with these names; without names, nanogpt.
 func choose(names []string) ([]config, error) {
 	if len(names) == 0 {
 		names = []string{"nanogpt"}
@@ -67,7 +67,7 @@ func choose(names []string) ([]config, error) {
 	return chosen, nil
 }
 
-// measure prints what a step takes, and the loss of the first and of the last.
+// measure prints the time of a step, and the loss of the first and the last step.
 func measure(c config) error {
 	var losses []float32
 	m, err := bench.Benchmark{Name: c.name, Form: "gorgonia", Steps: 25, Prepare: func() (bench.Step, error) {
@@ -117,13 +117,13 @@ func (c config) prepare() (step func() (float32, error), err error) {
 	}, nil
 }
 
-// flops is the arithmetic of a step's matrix products, forward and backward, as heed bench counts it.
+// flops counts the operations in a step's matrix products, forward and backward, like heed bench.
 func (c config) flops() float64 {
 	perToken := c.blocks*(12*c.dim*c.dim+2*c.length*c.dim) + c.dim*c.vocab
 	return 6 * float64(c.batch*c.length) * float64(perToken)
 }
 
-// initial draws parameters: biases of 0, norms' weights of 1, and all else with a standard deviation of 0.02.
+// initial draws parameters: biases are 0, weights of norms are 1, all others have a standard deviation of 0.02.
 // Gorgonia's own initialisers are seeded by the clock.
 func initial(rng *rand.Rand) func(name string, shape ...int) *tensor.Dense {
 	return func(name string, shape ...int) *tensor.Dense {

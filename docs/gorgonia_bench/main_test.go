@@ -11,7 +11,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// small has no two sizes alike, so that no axis can be taken for another.
+// small has a different size for every axis, so that a mixed-up axis is an error.
 var small = config{"small", 2, 5, 12, 3, 2, 7}
 
 var (
@@ -19,7 +19,7 @@ var (
 	smallTargets = []int{6, 1, 0, 0, 2, 4, 5, 3, 3, 1}
 )
 
-// With Heed's weights the network has Heed's loss, and Heed's gradient for every parameter.
+// With Heed's weights, the network has Heed's loss, and Heed's gradient for each parameter.
 func TestAgreesWithHeed(t *testing.T) {
 	p, err := layers.NewParams(tensor.Float32, 3)
 	if err != nil {
@@ -114,7 +114,7 @@ func heed(t *testing.T, model *layers.Decoder) (float32, map[string][]float32) {
 	return value.Data().(float32), gradients
 }
 
-// turn returns a copy of a parameter of Heed's or its gradient, as the network has it: a weight as (in, out), not
+// turn returns a copy of one of Heed's parameters or gradients in the network's layout: a weight is (in, out), not
 // (out, in).
 func turn(t *testing.T, name string, x *tensor.Dense) *tensor.Dense {
 	t.Helper()
@@ -129,7 +129,7 @@ func turn(t *testing.T, name string, x *tensor.Dense) *tensor.Dense {
 	return turned.(*tensor.Dense)
 }
 
-// near fails the test unless all numbers agree to float32's rounding.
+// near fails the test unless all numbers agree up to float32 rounding.
 func near(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -144,7 +144,7 @@ func near(t *testing.T, what string, got, want []float32) {
 	}
 }
 
-// The loss starts near that of guessing, and falls at every step.
+// The loss starts near the loss of a random guess, and falls at every step.
 func TestLearns(t *testing.T) {
 	step, err := small.prepare()
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// config is a pre-norm GPT and its batch, as heed bench has it: learned positions, a ReLU layer of 4·D, a linear head.
+// config is a pre-norm GPT and its batch, the same as in heed bench: learned positions, a ReLU layer of width 4·D, a
+// linear head.
 type config struct {
 	name                                     string
 	batch, length, dim, heads, blocks, vocab int // B, T, D, H, …, V
@@ -25,8 +26,8 @@ type network struct {
 	initial func(name string, shape ...int) *tensor.Dense
 }
 
-// newNetwork builds the loss of a batch, of ids and targets (B·T), and its gradients. The values of every parameter
-// come from initial; a weight has shape (in, out).
+// newNetwork builds the loss of a batch and its gradients. ids and targets have shape (B·T). initial returns the values
+// of a parameter; a weight has shape (in, out).
 func newNetwork(c config, ids, targets []int, initial func(name string, shape ...int) *tensor.Dense) (n *network, err error) {
 	n = &network{config: c, graph: G.NewGraph(), initial: initial}
 	rows := c.batch * c.length
@@ -56,7 +57,7 @@ func newNetwork(c config, ids, targets []int, initial func(name string, shape ..
 	return n, err
 }
 
-// param adds a parameter. Every one needs a name of its own: Gorgonia takes two leaves of one name for one.
+// param adds a parameter. Each needs its own name: Gorgonia merges two leaves with the same name.
 func (n *network) param(name string, shape ...int) *G.Node {
 	p := n.input(name, n.initial(name, shape...))
 	n.params = append(n.params, p)
@@ -67,8 +68,8 @@ func (n *network) input(name string, t *tensor.Dense) *G.Node {
 	return G.NewTensor(n.graph, t.Dtype(), t.Dims(), G.WithShape(t.Shape()...), G.WithName(name), G.WithValue(t))
 }
 
-// reshape may only be given a node that nothing else reads, neither forward nor backward: its output has the memory
-// of its input, of which Gorgonia doesn't know when it lets an op overwrite that output.
+// reshape reshapes x, which nothing else may read, forward or backward. The output shares the memory of x, and Gorgonia
+// doesn't know that when it lets an op overwrite the output.
 func reshape(x *G.Node, shape ...int) *G.Node { return G.Must(G.Reshape(x, shape)) }
 
 // linear is x·W + b: (rows, in) x (in, out) -> (rows, out).
@@ -103,14 +104,14 @@ func (n *network) attention(name string, x, mask *G.Node) *G.Node {
 	return n.linear(name+"output.", side, n.dim)
 }
 
-// split tells the heads apart: (B·T, D) -> (B·H, T, K).
+// split splits the heads: (B·T, D) -> (B·H, T, K).
 func (n *network) split(x *G.Node) *G.Node {
 	x = reshape(x, n.batch, n.length, n.heads, n.dim/n.heads)
 	x = G.Must(G.Transpose(x, 0, 2, 1, 3)) // which copies
 	return reshape(x, n.batch*n.heads, n.length, n.dim/n.heads)
 }
 
-// mask hides from each position those after it: (1, T, T).
+// mask hides later positions from each position: (1, T, T).
 func (n *network) mask() *G.Node {
 	t := tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(1, n.length, n.length))
 	for i := range n.length {

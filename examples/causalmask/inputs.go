@@ -11,7 +11,7 @@ func printedInputs() (q, k, v *tensor.Dense) {
 	return notebook.Printed(printedQ, 4, 8), notebook.Printed(printedK, 4, 8), notebook.Printed(printedV, 4, 8)
 }
 
-// What the notebook prints of its random inputs: every number rounded to 8 decimals.
+// The notebook's printed inputs, rounded to 8 decimals.
 const (
 	printedQ = `[[ 0.86077752  0.05751135  0.02612362 -1.52325092  0.03492118 -0.13281609
    0.43783375 -1.21276692]

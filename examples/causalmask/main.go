@@ -1,12 +1,11 @@
-// Causalmask shows scaled dot-product attention, stage by stage, on the numbers of the notebook "Self-Attention":
+// Causalmask shows scaled dot-product attention, stage by stage, with the numbers of the notebook "Self-Attention":
 //
 //	Attention(Q, K, V) = softmax(Q·Kᵀ/√d_k + M)·V
 //
-// for a sentence of 4 words with queries, keys and values of width 8: what the scaling does to the variance of the
-// scores, what the mask M hides, the attention weights and the new values. M lets a word see itself and the words
-// before it.
+// There are 4 words, with queries, keys and values of width 8. The program shows how scaling changes the variance of
+// the scores, the mask M, the attention weights and the new values. M lets a word see itself and the words before it.
 //
-// With a flag it draws inputs of its own:
+// With a flag, it draws random inputs:
 //
 //	go run ./examples/causalmask --seed 2 --words 5 --dk 4 --dv 3
 package main
@@ -48,20 +47,20 @@ func run(w io.Writer, args []string) error {
 	}
 	s.Print(w, "Q", "K", "V", "Q·Kᵀ")
 
-	fmt.Fprintln(w, "\nDividing by √d_k keeps the variance of the scores near that of what goes in.")
+	fmt.Fprintln(w, "\nDividing by √d_k keeps the variance of the scores near the variance of Q and K.")
 	s.Print(w, "var(Q)", "var(K)", "var(Q·Kᵀ)", "var(Q·Kᵀ/√d_k)", "Q·Kᵀ/√d_k")
 
-	fmt.Fprintln(w, "\nThe mask hides from every word what comes after it: 1 is seen, and to be added 0 is seen and -inf hidden.")
+	fmt.Fprintln(w, "\nThe mask hides later words from each word: 1 is visible and 0 hidden. M is added to the scores: 0 is visible and -inf hidden.")
 	s.Print(w, "mask", "M", "Q·Kᵀ/√d_k + M")
 
-	fmt.Fprintln(w, "\nThe softmax of each row says which words it attends to, and the new values mix theirs.")
+	fmt.Fprintln(w, "\nThe softmax of a row gives the weights for the words that it attends to; a new value is the weighted sum of their values.")
 	s.Print(w, "Attention", "New V")
 	return picture.Write(*out, heatmap.Figure{Title: "A word sees itself and the words before it", Layers: []heatmap.Layer{
 		picture.Layer("Attention weights", picture.Count("word ", *words), picture.Count("", *words), s.Values("Attention")),
 	}})
 }
 
-// attend builds the graph of attention and runs it.
+// attend builds and runs the graph of attention.
 func attend(queries, keys, values *tensor.Dense) (*notebook.Stages, error) {
 	words := queries.Shape()[0] // L
 	g := G.NewGraph()
@@ -69,9 +68,9 @@ func attend(queries, keys, values *tensor.Dense) (*notebook.Stages, error) {
 	k := notebook.Input(g, "K", keys)    // (L, dK)
 	v := notebook.Input(g, "V", values)  // (L, dV)
 
-	// Causal masks as M does, without a matrix. Mask{Bias: m} would add M itself.
+	// Causal has the same effect as M, without a matrix. Mask{Bias: m} would add M itself.
 	attention, err := layers.ScaledDotProductStages(&layers.Build{}, q, k, v, layers.AttentionOptions{
-		Mask: layers.Mask{Causal: true}, // the scale is 1/√dK unless Scale says otherwise
+		Mask: layers.Mask{Causal: true}, // the default scale is 1/√dK
 	})
 	if err != nil {
 		return nil, err

@@ -13,10 +13,10 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// The printed inputs are rounded to 8 decimals, so they are 5e-9 off at most. These bounds say how far that moves the
-// results. A sum of 8 products moves by 5e-9·Σ(|q|+|k|) at most, which is 7e-8 for the largest rows here; such errors
-// mostly cancel, and a third of that is allowed. The scaling divides it by √8. A weight moves at most half as far as
-// its scores, and a new value by that times the values, which reach 2.8. A variance is a mean over many such errors.
+// The printed inputs are rounded to 8 decimals, so they are off by at most 5e-9. These bounds say how far that moves
+// the results. A sum of 8 products moves by at most 5e-9·Σ(|q|+|k|), which is 7e-8 for the largest rows here; the bound
+// is a third of that, because errors mostly cancel. Scaling divides it by √8. A weight moves at most half as far as its
+// scores, and a new value by that times the largest value, 2.8. A variance is a mean over many such errors.
 const (
 	movedProduct  = 2.5e-8
 	movedScaled   = movedProduct / 2.8
@@ -50,7 +50,7 @@ func TestNotebook(t *testing.T) {
 	}
 }
 
-// The notebook adds M to the scores; being causal hides the same keys.
+// The notebook adds M to the scores. Causal must give the same results.
 func TestMaskAsBias(t *testing.T) {
 	s, err := attend(printedInputs())
 	if err != nil {
@@ -82,14 +82,14 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Contains(t, b.String(), "Q\n"+printedQ, "K\n"+printedK, "V\n"+printedV, "mask\n"+printedZeroOne, "M\n"+printedMask, "Attention\n"+printedAttention)
-	// The inputs are rounded, so that the last digit of these is sometimes another.
+	// The inputs are rounded, so the last digit of these tables may differ.
 	golden.Holds(t, b.String(), "Q·Kᵀ", printedProduct, movedProduct)
 	golden.Holds(t, b.String(), "Q·Kᵀ/√d_k", printedScaled, movedScaled)
 	golden.Holds(t, b.String(), "Q·Kᵀ/√d_k + M", printedMasked, movedScaled)
 	golden.Holds(t, b.String(), "New V", printedNewV, movedNewV)
 }
 
-// Inputs of the reader's own, computed again with plain sums.
+// TestOwn compares random inputs with plain sums.
 func TestOwn(t *testing.T) {
 	var b strings.Builder
 	if err := run(&b, []string{"--seed", "5", "--words", "3", "--dk", "2", "--dv", "1"}); err != nil {
@@ -107,7 +107,7 @@ func TestOwn(t *testing.T) {
 		}
 		for j := range w {
 			if got, want := weights[3*i+j], w[j]/sum; math.Abs(got-want) > 1e-7 {
-				t.Errorf("word %d attends to word %d by %v, want %v", i, j, got, want)
+				t.Errorf("word %d attends to word %d with %v, want %v", i, j, got, want)
 			}
 		}
 		if math.Abs(newV[i]-value/sum) > 1e-7 {
@@ -117,7 +117,7 @@ func TestOwn(t *testing.T) {
 	golden.Calls(t, run, []string{"--words", "1"}, "-words", "-dk", "-dv")
 }
 
-// What the notebook prints.
+// Printed by the notebook.
 const (
 	printedProduct = `[[-0.4253449   0.99972615 -2.19259723  2.81501114]
  [ 2.39832175  0.66249943 -3.07122301  1.69257081]

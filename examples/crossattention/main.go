@@ -1,11 +1,11 @@
-// Crossattention shows one sequence attending to another: the queries come from the first, X, and keys and values from
-// the second, Y:
+// Crossattention shows one sequence attending to another. Queries come from the first sequence, X, and keys and values
+// from the second, Y:
 //
 //	softmax((X·W_qᵀ)·(Y·W_kᵀ)ᵀ/√d)·(Y·W_vᵀ)
 //
-// In the last part of the notebook "Self Attention Mechanism" 5 tokens ask 10 others. The weights have a row for every
-// query and a column for every key; the output has a row for every query. The notebook draws its inputs at random and
-// prints only shapes, so the numbers are this program's own, drawn from a seed.
+// As in the last part of the notebook "Self Attention Mechanism", 5 tokens attend to 10 others. The weights have a row
+// for every query and a column for every key, and the output has a row for every query. The notebook prints only
+// shapes, so this program draws its own random inputs from a seed.
 //
 // Flags change the seed and the sizes:
 //
@@ -30,8 +30,8 @@ func main() { example.Main(run) }
 
 func run(w io.Writer, args []string) error {
 	flags, seed := example.New("crossattention")
-	queries := flags.Size("queries", 5, 64, "tokens that ask")
-	keys := flags.Size("keys", 10, 64, "tokens that are asked")
+	queries := flags.Size("queries", 5, 64, "tokens in the first sequence")
+	keys := flags.Size("keys", 10, 64, "tokens in the second sequence")
 	dim := flags.Size("dim", 16, 512, "width of a token")
 	out := flags.Picture("the attention weights")
 	if err := flags.Parse(args); err != nil {
@@ -43,22 +43,22 @@ func run(w io.Writer, args []string) error {
 	}
 	weights, sum := s.Get("Attention Weights"), s.Get("Weighted Sum")
 	s.Print(w, "Attention Weights", "Weighted Sum")
-	fmt.Fprintf(w, "Attention Weights Shape: %v\n", weights.Shape()[2:]) // of (1, 1, 5, 10): batch and heads in front
+	fmt.Fprintf(w, "Attention Weights Shape: %v\n", weights.Shape()[2:]) // without the axes for batch and heads
 	fmt.Fprintf(w, "Weighted Sum Shape: %v\n", sum.Shape())
 	return picture.Write(*out, heatmap.Figure{Title: "One sequence asks another", Layers: []heatmap.Layer{
 		picture.Layer("Attention weights", picture.Count("query ", *queries), picture.Count("", *keys), s.Values("Attention Weights")),
 	}})
 }
 
-// attend lets T queries attend to S keys, both of width D. It also returns the layer, for its weights.
+// attend computes attention from T queries to S keys, all of width D. It also returns the layer, for its weights.
 func attend(seed uint64, T, S, D int) (*notebook.Stages, *layers.MultiHeadAttention, error) {
 	p, err := layers.NewParams(tensor.Float64, seed)
 	if err != nil {
 		return nil, nil, err
 	}
-	// Drawn by xavier_uniform: at this width weights of variance 1, as the notebook's, leave each query nearly one key.
+	// The weights are xavier_uniform. With the notebook's variance of 1, each query would attend to nearly one key.
 	a, err := layers.NewMultiHeadAttention(p, D, layers.AttentionConfig{
-		KeyInput: D, // could be another width than the queries'
+		KeyInput: D, // may differ from the queries' width
 		Heads:    1, NoBias: true, NoOutput: true,
 	})
 	if err != nil {

@@ -17,7 +17,7 @@ func TestRun(t *testing.T) {
 	if err := run(&b, nil); err != nil {
 		t.Fatal(err)
 	}
-	// The two lines that the notebook prints.
+	// The notebook prints these two lines.
 	if want := "Attention Weights Shape: (5, 10)\nWeighted Sum Shape: (5, 16)\n"; !strings.HasSuffix(b.String(), want) {
 		t.Errorf("the output doesn't end in\n%s\nbut is\n%s", want, &b)
 	}
@@ -32,7 +32,7 @@ func TestOwn(t *testing.T) {
 	golden.Calls(t, run, []string{"--keys", "3"}, "-queries", "-keys", "-dim")
 }
 
-// The notebook's steps one by one, queries of sequence 1, keys and values of sequence 2, come to the same.
+// The notebook's single steps, with queries from sequence 1 and keys and values from sequence 2, give the same result.
 func TestSteps(t *testing.T) {
 	got, a, err := attend(1, 5, 10, 16)
 	if err != nil {

@@ -1,9 +1,9 @@
 package main
 
-// printedRun is what the notebook's run of early stopping drew.
+// printedRun has the random losses of the notebook's run.
 var printedRun = []losses{{0.457, 0.300}, {0.647, 0.378}, {0.628, 0.346}}
 
-// What the notebook prints of its random inputs: the values, and the products of its queries and keys.
+// The notebook's printed inputs: the values, and the products of its queries and keys.
 const (
 	printedV = `[[-1.45501613  1.12104651  0.1601064  -0.64056377 -1.44402873  0.79275413
    1.72701777 -0.18697646]

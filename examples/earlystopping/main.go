@@ -1,15 +1,14 @@
-// Earlystopping shows when to stop training, on the losses of the notebook "SELF-ATTENTION":
+// Earlystopping shows when to stop training, with the losses of the notebook "SELF-ATTENTION":
 //
 //	stop at the first epoch with best <= val in each of the last `patience` epochs
 //
-// where best is the lowest validation loss before them: an equal loss is no improvement.
+// Here best is the lowest validation loss before these epochs. An equal loss is no improvement.
 //
-// Before that it shows the notebook's attention tables, softmax(Q·Kᵀ/√d_k + M)·V. The notebook prints neither its
-// queries and keys nor enough to find them, so the variances that it prints of them, 0.990742029467248 and
-// 0.9085049295453562, can't be computed again. It does print their products, so these go in as the scores:
-// Q·Kᵀ = (Q·Kᵀ)·I.
+// Before that, it shows the notebook's attention tables, softmax(Q·Kᵀ/√d_k + M)·V. The notebook doesn't print its
+// queries and keys, so their printed variances, 0.990742029467248 and 0.9085049295453562, can't be checked. It does
+// print their products, so the program uses these as queries, with I as keys: Q·Kᵀ = (Q·Kᵀ)·I.
 //
-// With a flag it draws inputs of its own, and losses as the notebook does:
+// With a flag, it draws random inputs and losses:
 //
 //	go run ./examples/earlystopping --seed 2 --patience 4
 package main
@@ -40,7 +39,7 @@ func run(w io.Writer, args []string) error {
 	words := flags.Size("words", 4, 64, "words of the sentence")
 	dK := flags.Size("dk", 8, 512, "width of queries and keys")
 	dV := flags.Size("dv", 8, 512, "width of values")
-	epochs := flags.Size("epochs", 20, 1000, "epochs at most")
+	epochs := flags.Size("epochs", 20, 1000, "maximum number of epochs")
 	patience := flags.Size("patience", 2, 1000, "epochs to wait for a lower validation loss")
 	out := flags.Picture("the losses")
 	if err := flags.Parse(args); err != nil {
@@ -65,17 +64,17 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 	if !flags.Own() {
-		fmt.Fprintln(w, "The notebook's var(Q) and var(K) can't be computed: it doesn't print Q and K.")
+		fmt.Fprintln(w, "The notebook's var(Q) and var(K) can't be computed, because it doesn't print Q and K.")
 	}
 	s.Print(w)
 	fmt.Fprintf(w, "d_k: %d\n\n", *dK)
 	return stopEarly(w, epochLosses, *patience, *out)
 }
 
-// losses are the mean losses of one epoch.
+// losses are the mean losses in one epoch.
 type losses struct{ train, val float64 }
 
-// stopEarly goes through the epochs that a training run would compute, stops where it should, and draws them.
+// stopEarly prints the epochs of a training run until early stopping ends it, and draws the losses.
 func stopEarly(w io.Writer, epochs []losses, patience int, out string) error {
 	stopping := train.NewEarlyStopping(patience)
 	var history []train.Check
@@ -92,10 +91,10 @@ func stopEarly(w io.Writer, epochs []losses, patience int, out string) error {
 	if out == "" {
 		return nil
 	}
-	return draw(out, history, cmp.Or(stopping.Because(), "all epochs are over"))
+	return draw(out, history, cmp.Or(stopping.Because(), "all epochs are done"))
 }
 
-// draw writes a picture of the losses of every epoch.
+// draw writes a picture of the losses in each epoch.
 func draw(path string, history []train.Check, because string) error {
 	var training, validation plotter.XYs
 	for _, c := range history {
@@ -104,14 +103,14 @@ func draw(path string, history []train.Check, because string) error {
 	}
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = "Stopped: "+because, "epoch", "loss"
-	p.Y.Min = 0 // the legend is there
+	p.Y.Min = 0 // room for the legend
 	if err := plotutil.AddLinePoints(p, "training", training, "validation", validation); err != nil {
 		return err
 	}
 	return p.Save(16*vg.Centimeter, 8*vg.Centimeter, path)
 }
 
-// multiply prints queries and keys, and returns their products, (L, L).
+// multiply prints queries and keys and returns their products, (L, L).
 func multiply(w io.Writer, queries, keys *tensor.Dense) (*tensor.Dense, error) {
 	g := G.NewGraph()
 	q, k := notebook.Input(g, "Q", queries), notebook.Input(g, "K", keys)
@@ -128,7 +127,7 @@ func multiply(w io.Writer, queries, keys *tensor.Dense) (*tensor.Dense, error) {
 	return s.Get("Q·Kᵀ"), nil
 }
 
-// attend goes from the products Q·Kᵀ of queries and keys of width dK to the new values.
+// attend computes the new values from the products Q·Kᵀ of queries and keys with width dK.
 func attend(products, values *tensor.Dense, dK int) (*notebook.Stages, error) {
 	words := products.Shape()[0] // L
 	g := G.NewGraph()
@@ -137,7 +136,7 @@ func attend(products, values *tensor.Dense, dK int) (*notebook.Stages, error) {
 	v := notebook.Input(g, "V", values) // (L, dV)
 	attention, err := layers.ScaledDotProductStages(&layers.Build{}, product, eye, v, layers.AttentionOptions{
 		Mask:  layers.Mask{Causal: true},
-		Scale: 1 / math.Sqrt(float64(dK)), // it must be given: the keys here, I, have width L
+		Scale: 1 / math.Sqrt(float64(dK)), // the default would use the width of the keys, which is L for I
 	})
 	if err != nil {
 		return nil, err

@@ -9,9 +9,9 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// The printed products are rounded to 8 decimals, so they are 5e-9 off at most. These bounds say how far that moves the
-// results. The scaling divides it by √8, and a weight moves at most half as far as its scores. A variance moves by
-// 2|x|/16 times as much for each number, but the signs cancel.
+// The printed products are rounded to 8 decimals, so they are off by at most 5e-9. These bounds say how far that moves
+// the results. Scaling divides it by √8, and a weight moves at most half as far as its scores. A variance moves by
+// 2|x|/16 times that for each number, but signs cancel.
 const (
 	movedScaled   = 5e-9 / 2.8
 	movedWeights  = movedScaled / 2
@@ -36,7 +36,7 @@ func TestNotebook(t *testing.T) {
 	} {
 		golden.Check(t, c.stage, s.Values(c.stage), c.printed, c.moved)
 	}
-	// The notebook doesn't print the new values, but the first word sees itself alone.
+	// The notebook doesn't print the new values, but the first word sees only itself.
 	golden.Check(t, "New V, row 0", s.Values("New V")[:8],
 		"-1.45501613 1.12104651 0.1601064 -0.64056377 -1.44402873 0.79275413 1.72701777 -0.18697646", 0)
 }
@@ -46,7 +46,7 @@ func TestRun(t *testing.T) {
 	if err := run(&b, nil); err != nil {
 		t.Fatal(err)
 	}
-	golden.Contains(t, b.String(), "var(Q) and var(K) can't be computed", "V\n"+printedV, "Q·Kᵀ\n"+printedProduct, "mask\n"+printedMask, "Attention\n"+printedAttention, `
+	golden.Contains(t, b.String(), "var(Q) and var(K) can't be computed, because", "V\n"+printedV, "Q·Kᵀ\n"+printedProduct, "mask\n"+printedMask, "Attention\n"+printedAttention, `
 d_k: 8
 
 Epoch 0: Train=0.457, Val=0.300
@@ -64,10 +64,10 @@ func TestStopEarly(t *testing.T) {
 		name     string
 		val      []float64
 		patience int
-		want     string // how the output ends
+		want     string // end of the output
 	}{
 		{"a loss equal to the best is no improvement", []float64{0.5, 0.5, 0.5, 0.1}, 2, "Val=0.500\nEarly stopping at epoch 2\nThe best was epoch 0, with Val=0.500\n"},
-		{"a lower one is", []float64{0.5, 0.6, 0.4, 0.5, 0.3}, 2, "Epoch 4: Train=0.000, Val=0.300\nThe best was epoch 4, with Val=0.300\n"},
+		{"a lower loss is an improvement", []float64{0.5, 0.6, 0.4, 0.5, 0.3}, 2, "Epoch 4: Train=0.000, Val=0.300\nThe best was epoch 4, with Val=0.300\n"},
 		{"patience of 1", []float64{0.5, 0.6, 0.4}, 1, "Early stopping at epoch 1\nThe best was epoch 0, with Val=0.500\n"},
 	} {
 		var epochs []losses
@@ -88,7 +88,7 @@ func TestOwn(t *testing.T) {
 	}
 	table := func(heading string) []float64 { return golden.Table(t, b.String(), heading) }
 	q, k, v := table("Q"), table("K"), table("V")
-	first := 1 / (1 + math.Exp(q[1]*(k[1]-k[0]))) // what the second word gives to the first
+	first := 1 / (1 + math.Exp(q[1]*(k[1]-k[0]))) // the second word's weight for the first
 	for j, got := range table("New V")[3:] {
 		if want := first*v[j] + (1-first)*v[3+j]; math.Abs(got-want) > 1e-7 {
 			t.Errorf("number %d of the second word is %v, want %v", j, got, want)
@@ -100,7 +100,7 @@ func TestOwn(t *testing.T) {
 	golden.Calls(t, run, []string{"--patience", "3"}, "-words", "-dk", "-dv", "-epochs", "-patience")
 }
 
-// What the notebook prints.
+// Printed by the notebook.
 const (
 	printedScaled = `[[ 0.18030033  0.27815229  0.58163381  1.0990439 ]
  [ 1.40740762  0.26867762  0.77463158 -0.56502722]

@@ -1,12 +1,12 @@
-// Embed shows attention inside an ordinary Gorgonia program, with a graph of its own, gorgonia.Grad, a tape machine and
-// a solver.
+// Embed shows attention in an ordinary Gorgonia program, with its own graph, gorgonia.Grad, a tape machine and a
+// solver.
 //
-// The model learns to look something up. Six letters are stored at six positions; a query names a position, and the
-// answer is the letter there. The keys are the letters with their positions, and the values are the letters:
+// The model learns to look up letters. Six letters are stored at six positions. A query names a position, and the
+// answer is the letter there. The keys are the letters plus their positions, and the values are the letters:
 //
 //	logits = MultiHeadAttention(query, letters + positions, letters)·W_outᵀ + b_out
 //
-// So the attention has to find the position that was asked for. The weights, printed at the end, show that it does.
+// So attention must find the position in the query. The weights, printed at the end, show that it does.
 //
 // Flags change the letters, the seed and the sizes:
 //
@@ -34,10 +34,10 @@ func main() { example.Main(run) }
 
 func run(w io.Writer, args []string) error {
 	flags, seed := example.New("embed")
-	word := flags.String("stored", "cafdha", "the `LETTERS` to look up in the end, from a to h: as many as there are positions")
+	word := flags.String("stored", "cafdha", "`LETTERS` to look up at the end, from a to h; their number is the number of positions")
 	dim := flags.Size("dim", 16, 256, "width of the model")
-	steps := flags.Size("steps", 300, 100_000, "steps of training")
-	out := flags.Picture("what each query attends to")
+	steps := flags.Size("steps", 300, 100_000, "training steps")
+	out := flags.Picture("the attention weights of each query")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func run(w io.Writer, args []string) error {
 			right++
 		}
 	}
-	fmt.Fprintf(w, "\n%d of %d right. Each query's answer, and what it attended to:\n", right, len(stored))
+	fmt.Fprintf(w, "\n%d of %d right. Each query's answer, and its attention weights:\n", right, len(stored))
 	notebook.Table(w, rows, columns, weights, 2)
 	return picture.Write(*out, heatmap.Figure{Title: "Looking up what a position holds", Layers: []heatmap.Layer{
 		picture.Layer("Attention weights", rows, strings.Split(*word, ""), weights),
@@ -75,7 +75,7 @@ func run(w io.Writer, args []string) error {
 // parse returns the index of each letter of a word.
 func parse(word string) ([]int, error) {
 	if len(word) < 1 || len(word) > 32 || strings.Trim(word, letters) != "" {
-		return nil, fmt.Errorf("want 1 to 32 letters from a to h, got %q", word)
+		return nil, fmt.Errorf("expected 1 to 32 letters from a to h, got %q", word)
 	}
 	stored := make([]int, len(word))
 	for i := range word {
@@ -84,7 +84,7 @@ func parse(word string) ([]int, error) {
 	return stored, nil
 }
 
-// fit trains on random questions, and returns the loss of every step.
+// fit trains on random questions and returns the loss of each step.
 func (m *model) fit(w io.Writer, seed uint64, steps int) ([]float64, error) {
 	const batch = 32
 	g := G.NewGraph()
@@ -103,7 +103,7 @@ func (m *model) fit(w io.Writer, seed uint64, steps int) ([]float64, error) {
 	var lossValue G.Value
 	G.Read(loss, &lossValue)
 
-	learnables := b.Learnables() // W_q, W_k, W_v and W_o among them
+	learnables := b.Learnables() // includes W_q, W_k, W_v and W_o
 	if _, err := G.Grad(loss, learnables...); err != nil {
 		return nil, err
 	}
@@ -135,8 +135,8 @@ func (m *model) fit(w io.Writer, seed uint64, steps int) ([]float64, error) {
 	return losses, nil
 }
 
-// lookUp asks for every position of one memory, in a graph of its own over the same parameters: another batch size,
-// and for evaluation. The weights are (S, S): a row for each question.
+// lookUp asks for every position of one memory. It uses another graph with the same parameters, for another batch size
+// and for evaluation. The weights are (S, S), with a row for each question.
 func (m *model) lookUp(stored []int) (predicted []int, weights []float64, err error) {
 	answer, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
 		b.CaptureWeights = true

@@ -27,7 +27,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The loss starts near that of guessing, ln 8 = 2.08, and falls; what is attended to is what was asked for.
+// The loss starts near ln 8 = 2.08, the loss of guessing, and falls. Each query attends to the position that it asks
+// for.
 func TestLearns(t *testing.T) {
 	steps := 300
 	if testing.Short() {
@@ -47,7 +48,7 @@ func TestLearns(t *testing.T) {
 	if last := losses[steps-1]; last > 0.5 {
 		t.Errorf("the last loss is %v", last)
 	}
-	stored := []int{0, 7, 1, 6, 2, 5} // a memory of the test's own
+	stored := []int{0, 7, 1, 6, 2, 5} // not from training
 	predicted, weights, err := m.lookUp(stored)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +58,7 @@ func TestLearns(t *testing.T) {
 	}
 	for i := range stored {
 		if got := weights[i*len(stored)+i]; got < 0.6 {
-			t.Errorf("asked for position %d it attends there by %v, want 0.6 at least", i, got)
+			t.Errorf("asked for position %d, it attends to it with %v, want at least 0.6", i, got)
 		}
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// model is what is learned. S is the number of positions, D the width.
+// model is the model. S is the number of positions and D the width.
 type model struct {
 	size int // S
 
 	letters   *layers.Embedding          // a row for each letter
-	asked     *layers.Embedding          // a row for each position, as a query names it
-	positions layers.Positions           // a row for each position, as it is stored
-	attention *layers.MultiHeadAttention // one head, so that there is one table to look at
+	asked     *layers.Embedding          // a row for each position in a query
+	positions layers.Positions           // a row for each stored position
+	attention *layers.MultiHeadAttention // one head, so that there is one table of weights
 	out       *layers.Linear
 }
 
@@ -76,7 +76,7 @@ func (m *model) forward(b *layers.Build, in inputs) (*G.Node, error) {
 	return m.out.Forward(b, found) // (B, 1, D) x (V, D)ᵀ -> (B, 1, V)
 }
 
-// questions draws a batch: what is stored, what is asked, and the answers.
+// questions draws a batch: the stored letters, the positions asked for, and the answers.
 func (m *model) questions(rng *rand.Rand, batch int) (stored, asked, answers []int) {
 	for range batch {
 		p := rng.IntN(m.size)

@@ -1,10 +1,10 @@
-"""Writes co2.csv, monthly means of the weekly record in Debian's package python3-statsmodels:
+"""Writes co2.csv: monthly means of the weekly record in Debian's package python3-statsmodels.
 
     apt-get install python3-statsmodels
     python3 examples/forecast/co2.py > examples/forecast/co2.csv
 
-A month is the mean of its weeks that have a number. Five months of 526 have none: they lie on a line between their
-neighbours.
+A month is the mean of its weeks that have a number. Five of 526 months have none and are interpolated linearly between
+their neighbours.
 """
 
 import csv

@@ -1,15 +1,15 @@
 // Forecast learns to continue a series of numbers: carbon dioxide in the air over Mauna Loa, month by month, two years
-// ahead. It shows how continuous inputs go into a transformer, which needs no vocabulary for them:
+// ahead. It shows how a transformer takes continuous inputs, without a vocabulary:
 //
-//	change = Decoder(growth·Wᵀ + b),  growth = what each month is above the one before
+//	change = Decoder(growth·Wᵀ + b),  growth = each month minus the month before
 //
-// A linear layer stands where a table of embeddings would, and the head has an output for each of the months ahead: how
-// far it will be above or below now. The decoder is causal, so every month of a window is an example. The model sees
-// changes, not levels: by the end, levels are higher than all that it learned from.
+// A linear layer replaces the embedding table. The head has one output per future month: the difference from now. The
+// decoder is causal, so every month of a window is an example. The model sees changes and not levels, because later
+// levels are higher than all levels in training.
 //
-// It learns from 1958 to 1981, and 1982 to 1991 say when to stop. Then it forecasts from every month between December
-// 1991 and December 1999, as do three rules of thumb, and the mean absolute errors are printed, in parts per million.
-// Some of the forecasts are drawn in runs/forecast.png.
+// It trains on 1958 to 1981 and validates on 1982 to 1991. Then it forecasts from every month from December 1991 to
+// December 1999, like three rules of thumb, and prints all mean absolute errors in parts per million. It draws some of
+// the forecasts in runs/forecast.png.
 //
 //	go run ./examples/forecast --seed 2 --window 48
 package main
@@ -32,8 +32,8 @@ import (
 
 const (
 	ahead   = 24            // months to forecast
-	learned = 24*12 - 2     // March 1958 to December 1981: to learn from
-	known   = learned + 120 // to December 1991: the rest is to forecast
+	learned = 24*12 - 2     // months for training: March 1958 to December 1981
+	known   = learned + 120 // and for validation: to December 1991; the rest is forecast
 )
 
 func main() { example.Main(run) }
@@ -41,9 +41,9 @@ func main() { example.Main(run) }
 func run(w io.Writer, args []string) error {
 	flags, seed := example.New("forecast")
 	window := flags.Size("window", 36, 90, "months that the model sees")
-	heads := flags.Size("heads", 4, 16, "heads of a block, each 8 wide")
-	epochs := flags.Size("epochs", 100, 1000, "epochs at most")
-	out := flags.String("out", filepath.Join("runs", "forecast.png"), "the picture to write, a `FILE`")
+	heads := flags.Size("heads", 4, 16, "heads per block, each 8 wide")
+	epochs := flags.Size("epochs", 100, 1000, "maximum number of epochs")
+	out := flags.String("out", filepath.Join("runs", "forecast.png"), "draw the picture in this `FILE`")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -80,12 +80,12 @@ func run(w io.Writer, args []string) error {
 	if err := draw(*out, series, rules[1], decoder); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "Forecasts of two years, and what came: %s\n", *out)
+	fmt.Fprintf(w, "Forecasts of two years, and the measured numbers: %s\n", *out)
 	return nil
 }
 
-// windows returns every stretch of T months of a series that has a month before it and enough after it: how much each
-// month is above the one before, (N, T, 1), and how much the months ahead are above it, (N, T, 24).
+// windows returns all windows of T months that have one month before them and 24 after them. growth, (N, T, 1), is each
+// month minus the month before; change, (N, T, 24), is each of the 24 months ahead minus the month.
 func windows(series []float32, length int) (growth, change *tensor.Dense) {
 	n := len(series) - length - ahead
 	var in, out []float32
@@ -100,7 +100,7 @@ func windows(series []float32, length int) (growth, change *tensor.Dense) {
 	return tensor.New(tensor.WithShape(n, length, 1), tensor.WithBacking(in)), tensor.New(tensor.WithShape(n, length, ahead), tensor.WithBacking(out))
 }
 
-// model is what is learned.
+// model is a linear layer for the inputs, and a decoder.
 type model struct {
 	embed   *layers.Linear
 	decoder *layers.Decoder
@@ -135,7 +135,7 @@ func (m model) loss(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, e
 	return loss, nil, err
 }
 
-// forecast returns the months ahead of every month that is to forecast from, the last known one first.
+// forecast returns the 24 forecasts from each month, beginning with the last known month.
 func (m model) forecast(series []float32, length int) ([][ahead]float32, error) {
 	growth, _ := windows(series[known-length-1:], length) // (N, T, 1)
 	f, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
@@ -150,7 +150,7 @@ func (m model) forecast(series []float32, length int) ([][ahead]float32, error) 
 	if err != nil {
 		return nil, err
 	}
-	change := values[0].Data().([]float32) // (N, T, 24), of which the last month of each window counts
+	change := values[0].Data().([]float32) // (N, T, 24); only the last month of each window counts
 	forecasts := make([][ahead]float32, growth.Shape()[0])
 	for i := range forecasts {
 		for h := range ahead {

@@ -14,8 +14,8 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// Its forecasts are nearer than those of the rules of thumb, after a few epochs than those of the naive ones, and it
-// draws them.
+// The forecasts are better than all rules of thumb, or with -short, after 5 epochs, better than the seasonal naive
+// rule. The picture is drawn.
 func TestRun(t *testing.T) {
 	picture := filepath.Join(t.TempDir(), "deep", "er", "picture.png")
 	args, best := []string{"--out", picture}, "seasonal naive, with trend"
@@ -27,7 +27,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Contains(t, b.String(), "Epoch 0: Train=", "of 97 forecasts\n", picture+"\n")
-	errors := map[string][]float64{} // of months 1 to 12, 13 to 24, and all
+	errors := map[string][]float64{} // for months 1 to 12, 13 to 24, and all
 	for _, name := range []string{"naive", "seasonal naive", "seasonal naive, with trend", "the decoder"} {
 		_, row, ok := strings.Cut(b.String(), fmt.Sprintf("\n%-26s ", name))
 		row, _, _ = strings.Cut(row, "\n")
@@ -49,16 +49,16 @@ func TestRun(t *testing.T) {
 	}
 	defer f.Close()
 	if img, err := png.Decode(f); err != nil || img.Bounds().Dx() < 500 || img.Bounds().Dy() < 250 {
-		t.Errorf("the picture can't be seen (%v)", err)
+		t.Errorf("the picture is missing or too small (%v)", err)
 	}
 }
 
-// The rules of thumb, on a series that is easily continued: each is right where it should be.
+// TestThumb tries the rules of thumb on series that are easy to continue.
 func TestThumb(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		at   func(month int) float32
-		off  [3]float32 // 14 months ahead
+		name  string
+		value func(month int) float32
+		off   [3]float32 // error of each rule, 14 months ahead
 	}{
 		{"constant", func(int) float32 { return 350 }, [3]float32{}},
 		{"seasons", func(month int) float32 { return float32(month % 12) }, [3]float32{-2, 0, 0}},
@@ -67,7 +67,7 @@ func TestThumb(t *testing.T) {
 	} {
 		series := make([]float32, known+ahead)
 		for i := range series {
-			series[i] = c.at(i)
+			series[i] = c.value(i)
 		}
 		now := known - 10 // the start of a year
 		for i, r := range thumb(series) {
@@ -76,7 +76,7 @@ func TestThumb(t *testing.T) {
 			}
 		}
 	}
-	// Every step ahead is from what is known.
+	// Forecasts use only known months.
 	series := make([]float32, known+ahead)
 	for i := known; i < len(series); i++ {
 		series[i] = float32(math.NaN())
@@ -84,13 +84,13 @@ func TestThumb(t *testing.T) {
 	for _, r := range thumb(series) {
 		for h := 1; h <= ahead; h++ {
 			if x := r.forecast(known-1, h); x != 0 {
-				t.Errorf("%s: %d months ahead it says %v", r.name, h, x)
+				t.Errorf("%s: %d months ahead it forecasts %v", r.name, h, x)
 			}
 		}
 	}
 }
 
-// Windows have what each month is above the one before, and all that the months ahead are above it.
+// Windows have the growth in each month, and the change to each of the months ahead.
 func TestWindows(t *testing.T) {
 	series := make([]float32, 3+2+ahead)
 	for i := range series {
@@ -108,7 +108,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// The record is every month from March 1958 to December 2001, and the parts of it are what they are said to be.
+// The record has every month from March 1958 to December 2001, and its parts end in the months that the constants say.
 func TestRecord(t *testing.T) {
 	series, err := read(record)
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// record is the series, a month a line: co2.py made it, and NOTICE says what it is and whose.
+// record is the series, one month per line. co2.py made it; NOTICE names its source.
 //
 //go:embed co2.csv
 var record string
 
-// read returns the numbers of a file of months and numbers, in parts per million.
+// read returns the numbers in a file of months and numbers, in parts per million.
 func read(text string) ([]float32, error) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	series := make([]float32, len(lines)-1)
@@ -29,21 +29,21 @@ func read(text string) ([]float32, error) {
 		_, number, _ := strings.Cut(line, ",")
 		x, err := strconv.ParseFloat(number, 32)
 		if err != nil {
-			return nil, fmt.Errorf("line %d: want a month and a number, as 1958-03,316.1, got %q: %w", i+2, line, err)
+			return nil, fmt.Errorf("line %d: expected a month and a number, such as 1958-03,316.1, got %q: %w", i+2, line, err)
 		}
 		series[i] = float32(x)
 	}
 	return series, nil
 }
 
-// A rule forecasts what the series will be h months after now, from what is known by then.
+// A rule forecasts the series h months after month now, from the months up to now.
 type rule struct {
 	name     string
 	forecast func(now, h int) float32
 }
 
-// thumb are the rules of thumb: that nothing changes, that the last year comes again, and that it comes again on the
-// trend of the last five years.
+// thumb returns three rules of thumb: nothing changes; the last year repeats; the last year repeats, plus the trend of
+// the last five years.
 func thumb(series []float32) []rule {
 	seasonal := func(now, h int) float32 { return series[now+h-(h+11)/12*12] }
 	return []rule{
@@ -55,7 +55,7 @@ func thumb(series []float32) []rule {
 	}
 }
 
-// show prints the mean absolute errors of rules, from every month that has enough months after it.
+// show prints the mean absolute errors of the rules, over forecasts from every month with 24 measured months after it.
 func show(w io.Writer, series []float32, rules []rule) {
 	fmt.Fprintf(w, "Mean absolute error, ppm     1-12  13-24   1-24  months ahead, of %d forecasts\n", len(series)-ahead-known+1)
 	for _, r := range rules {
@@ -70,15 +70,15 @@ func show(w io.Writer, series []float32, rules []rule) {
 	}
 }
 
-// draw writes a picture of the series, and of what rules make of it every other year. It makes the picture's folder if
-// there is none.
+// draw writes a picture of the series and of the rules' forecasts, one every two years. It makes the picture's folder
+// if it doesn't exist.
 func draw(path string, series []float32, rules ...rule) error {
 	p := plot.New()
 	p.Title.Text, p.Y.Label.Text = "Carbon dioxide over Mauna Loa, and forecasts of two years", "ppm"
 	p.Legend.Top, p.Legend.Left = true, true
-	add := func(c color.Color, from, to int, value func(month int) float32) (*plotter.Line, error) {
+	add := func(c color.Color, start, end int, value func(month int) float32) (*plotter.Line, error) {
 		var points plotter.XYs
-		for month := from; month < to; month++ {
+		for month := start; month < end; month++ {
 			points = append(points, plotter.XY{X: 1958 + float64(month+2)/12, Y: float64(value(month))})
 		}
 		line, err := plotter.NewLine(points)

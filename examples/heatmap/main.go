@@ -1,5 +1,5 @@
-// Heatmap trains an encoder to reverse words and draws whom each letter attends to: a grid of heat maps, a row of them
-// for each block and a column for each head. The picture goes to runs/heatmap.png.
+// Heatmap trains an encoder to reverse words, and draws which letters each letter attends to: a grid of heat maps with
+// a row for each block and a column for each head. It writes the picture to runs/heatmap.png.
 //
 //	go run ./examples/heatmap --word letters --out runs/letters.png
 package main
@@ -21,11 +21,11 @@ func main() { example.Main(run) }
 
 func run(w io.Writer, args []string) error {
 	flags, seed := example.New("heatmap")
-	word := flags.String("word", "attention", "the `WORD` to reverse, of up to 10 letters from a to z")
-	out := flags.String("out", filepath.Join("runs", "heatmap.png"), "the picture to write, a `FILE`")
-	epochs := flags.Size("epochs", 12, 1000, "epochs at most")
-	blocks := flags.Size("blocks", 2, 8, "blocks of the encoder")
-	heads := flags.Size("heads", 4, 16, "heads of a block, each 8 wide")
+	word := flags.String("word", "attention", "`WORD` to reverse: up to 10 letters from a to z")
+	out := flags.String("out", filepath.Join("runs", "heatmap.png"), "draw the picture in this `FILE`")
+	epochs := flags.Size("epochs", 12, 1000, "maximum number of epochs")
+	blocks := flags.Size("blocks", 2, 8, "encoder blocks")
+	heads := flags.Size("heads", 4, 16, "heads per block, each 8 wide")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func run(w io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := t.Predict(*word); err != nil { // what is wrong with the word is said before training
+	if _, err := t.Predict(*word); err != nil { // report a wrong word before training
 		return flags.Wrong(err)
 	}
 	fit, err := t.FitConfig()
@@ -63,6 +63,6 @@ func run(w io.Writer, args []string) error {
 	if err := picture.Write(*out, figure); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "Whom each letter attends to: %s\n", *out)
+	fmt.Fprintf(w, "Attention weights of each letter: %s\n", *out)
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/examples/internal/golden"
 )
 
-// Without flags it learns to reverse, and writes its picture into a folder that git ignores.
+// Without flags, it learns to reverse words, and writes its picture into a folder that git ignores.
 func TestRun(t *testing.T) {
 	var args []string
 	if testing.Short() {
@@ -28,7 +28,7 @@ func TestRun(t *testing.T) {
 	if err := run(&out, args); err != nil {
 		t.Fatal(err)
 	}
-	golden.Contains(t, out.String(), "Epoch 0: Train=", "attention -> ", "Whom each letter attends to: "+filepath.Join("runs", "heatmap.png")+"\n")
+	golden.Contains(t, out.String(), "Epoch 0: Train=", "attention -> ", "Attention weights of each letter: "+filepath.Join("runs", "heatmap.png")+"\n")
 	if !testing.Short() {
 		golden.Contains(t, out.String(), "attention -> noitnetta\n")
 	}
@@ -37,7 +37,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// More heads make the picture wider, more blocks higher, and the seed decides all.
+// More heads make the picture wider, and more blocks make it higher. The same seed gives the same output.
 func TestOwn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deep", "er", "picture.png")
 	args := []string{"--word", "abc", "--out", path, "--epochs", "1", "--heads", "1", "--blocks", "1"}
@@ -47,7 +47,7 @@ func TestOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w, h := size(t, path); w <= width || h <= height {
-		t.Errorf("two blocks of four heads make a picture of %d x %d, one of one made %d x %d", w, h, width, height)
+		t.Errorf("two blocks with four heads make a picture of %d x %d pixels, one block with one head %d x %d", w, h, width, height)
 	}
 }
 
@@ -73,6 +73,6 @@ func TestBadWord(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(path); err == nil {
-		t.Error("it wrote a picture all the same")
+		t.Error("it wrote a picture for a wrong word")
 	}
 }

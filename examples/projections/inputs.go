@@ -1,6 +1,6 @@
 package main
 
-// The notebook's attention scores, scaled already: the five rows that it prints in full, of ten.
+// The notebook's scaled attention scores: the five of ten rows that it prints in full.
 const printedScores = `[[ 2.70287240e-03  2.70287240e-03  1.78910538e-02  9.55023619e-03
    1.88574373e-02 -1.62622976e-02 -1.98783640e-02  4.45656019e-04
   -3.13456869e-03 -4.76539751e-03]
@@ -17,7 +17,7 @@ const printedScores = `[[ 2.70287240e-03  2.70287240e-03  1.78910538e-02  9.5502
    1.90844939e-02 -5.67780452e-03 -1.52599985e-02 -1.19689781e-02
    1.54026757e-02  1.07075743e-02]]`
 
-// Of the sixth row the notebook prints this, where its output breaks off.
+// The beginning of the sixth row, where the notebook's output is cut off.
 const printedBrokenRow = ` [-5.40705112e-03 -5.40705112e-03  6.90545702e-03 -9.45911361e-03
    1.62412810e-02  3.04873908e-04 -1.08263818e-02 -6.13013830e-03
    1.12018576e`

@@ -1,14 +1,13 @@
-// Projections shows where queries, keys and values come from: every token's embedding times learned weights of shape
-// (attention_dim, embed_dim), for one head and for three,
+// Projections shows where queries, keys and values come from. Each is a token's embedding times a learned weight of
+// shape (attention_dim, embed_dim), for one head and for three:
 //
 //	Q = X·W_qᵀ   K = X·W_kᵀ   V = X·W_vᵀ   weighted sum = softmax(Q·Kᵀ/√d)·V
 //
-// on the shapes of the notebook "Self Attention Mechanism": 10 tokens of width 16, the second the same as the first.
-// The notebook prints neither its embeddings nor its weights nor its values, so its weighted sums and the queries of
-// its three heads can't be computed again: four rows of sums say too little about ten rows of values. It does print
-// scores and their softmax, and the program computes the softmax of the five rows of scores that are whole.
-// Everything else it computes for embeddings and weights of its own, drawn from a seed as the notebook draws them.
-// The shapes are the notebook's, and weighted_sum[1] equals weighted_sum[0] as it does there.
+// The shapes are from the notebook "Self Attention Mechanism": 10 tokens of width 16, the second the same as the first.
+// The notebook doesn't print its embeddings, weights and values, so its weighted sums and the queries of its three
+// heads can't be checked. It does print scores and their softmax, and the program computes the softmax of the five
+// complete rows of scores. For everything else, it draws random embeddings and weights from a seed. As in the notebook,
+// weighted_sum[1] equals weighted_sum[0].
 //
 // Flags change the seed and the sizes:
 //
@@ -36,7 +35,7 @@ func run(w io.Writer, args []string) error {
 	flags, seed := example.New("projections")
 	tokens := flags.Size("tokens", 10, 64, "tokens")
 	dim := flags.Size("dim", 16, 256, "width of an embedding, and of a head")
-	heads := flags.Size("heads", 3, 16, "heads, where there are several")
+	heads := flags.Size("heads", 3, 16, "heads in the part with several heads")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -45,10 +44,10 @@ func run(w io.Writer, args []string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(w, "The notebook's scores, as far as it prints them, and the softmax of the rows that it prints in full:")
+		fmt.Fprintln(w, "The notebook's printed scores, and the softmax of the rows that it prints in full:")
 		fmt.Fprintf(w, "Attention Scores\n%s\n%s...\n", printedScores[:len(printedScores)-1], printedBrokenRow)
 		printed.Print(w, "Attention Weights")
-		fmt.Fprintln(w, "\nIts other weights, its weighted sums and the queries of its heads follow from nothing that it prints. Numbers drawn here:")
+		fmt.Fprintln(w, "\nIts other numbers don't follow from those that it prints. With random numbers from this program's seed:")
 	}
 	n := sizes{*tokens, *dim, *heads}
 	one, err := oneHead(*seed, n)
@@ -64,7 +63,7 @@ func run(w io.Writer, args []string) error {
 		fmt.Fprintf(w, "Shape : %v\n", one.Get(name).Shape())
 	}
 	if n.tokens > 1 {
-		fmt.Fprintln(w, "Weighted sum of the second token, which is that of the first, as the tokens are the same")
+		fmt.Fprintln(w, "Weighted sum of the second token, which equals the first, because the tokens are the same")
 		fmt.Fprintln(w, notebook.Format(one.Values("Weighted Sum")[n.dim:2*n.dim], n.dim))
 	}
 
@@ -78,7 +77,7 @@ func run(w io.Writer, args []string) error {
 		if err != nil {
 			return err
 		}
-		if name == "Queries" { // the notebook's output breaks off in them
+		if name == "Queries" { // the notebook's output is cut off here
 			notebook.Print(w, name, split)
 		}
 		fmt.Fprintf(w, "%s Shape : %v\n", name, split.Shape())
@@ -89,8 +88,7 @@ func run(w io.Writer, args []string) error {
 	return nil
 }
 
-// attendScores turns scores, (rows, T), into attention weights. The scores, scaled already, are the queries, and the
-// keys are I.
+// attendScores computes attention weights from scaled scores, (rows, T). It uses the scores as queries and I as keys.
 func attendScores(scaled *tensor.Dense) (*notebook.Stages, error) {
 	g := G.NewGraph()
 	scores := notebook.Input(g, "scores", scaled)
@@ -104,8 +102,8 @@ func attendScores(scaled *tensor.Dense) (*notebook.Stages, error) {
 	return &s, s.Run()
 }
 
-// embed adds the embeddings of the tokens to a graph: (T, D), small numbers as a new embedding has. The second token is
-// the first again.
+// embed adds the tokens' embeddings to a graph: (T, D), small random numbers. The second token is the same as the
+// first.
 func embed(b *layers.Build, p *layers.Params, n sizes) (*G.Node, error) {
 	table, err := layers.NewEmbedding(p.Scope("embedding"), n.tokens, n.dim, layers.Uniform(0.05))
 	if err != nil {
@@ -119,7 +117,7 @@ func embed(b *layers.Build, p *layers.Params, n sizes) (*G.Node, error) {
 	return table.Forward(b, in) // (T) -> (T, D)
 }
 
-// oneHead projects with a Linear for each of queries, keys and values, and attends.
+// oneHead computes attention with one head and a Linear each for queries, keys and values.
 func oneHead(seed uint64, n sizes) (*notebook.Stages, error) {
 	p, err := layers.NewParams(tensor.Float64, seed)
 	if err != nil {
@@ -141,7 +139,7 @@ func oneHead(seed uint64, n sizes) (*notebook.Stages, error) {
 		if qkv[i], err = l.Forward(b, x); err != nil { // (T, D) x (D, D)ᵀ -> (T, D)
 			return nil, err
 		}
-		weight, err := b.Bind(x.Graph(), l.Weight) // the node that Forward made
+		weight, err := b.Bind(x.Graph(), l.Weight) // the same node as in Forward
 		if err != nil {
 			return nil, err
 		}

@@ -16,7 +16,8 @@ import (
 
 var defaults = sizes{tokens: 10, dim: 16, heads: 3}
 
-// The printed scores are rounded to 9 digits, so are 5e-11 off at most, and a weight moves by half of that at most.
+// The printed scores are rounded to 9 digits, so they are off by at most 5e-11, and a weight moves by at most half of
+// that.
 const movedWeights = 2.5e-11
 
 func TestNotebook(t *testing.T) {
@@ -27,11 +28,11 @@ func TestNotebook(t *testing.T) {
 	golden.Check(t, "attention weights", s.Values("Attention Weights"), printedWeights, movedWeights)
 }
 
-// Of the sixth row eight scores are printed, and all weights. The softmax over eight of the keys is the softmax over
-// all ten, divided by the sum of its eight weights.
+// The notebook prints eight scores and all weights of the sixth row. The softmax over eight keys is the softmax over
+// all ten, divided by the sum of the eight weights.
 func TestBrokenRow(t *testing.T) {
 	const keys = 8
-	whole := printedBrokenRow[:strings.LastIndex(printedBrokenRow, "\n")] // without the number that breaks off
+	whole := printedBrokenRow[:strings.LastIndex(printedBrokenRow, "\n")] // without the number that is cut off
 	scores := notebook.Printed(whole, 1, keys)
 	printed, err := notebook.Numbers("0.09944609 0.09944609 0.10067809 0.09904394 0.1016224  0.10001574 0.09890862 0.09937421")
 	if err != nil {
@@ -46,14 +47,14 @@ func TestBrokenRow(t *testing.T) {
 		share += w
 	}
 	for i, got := range s.Values("Attention Weights") {
-		// Half a unit of the 8th decimal, and as much again for the sum of the printed weights.
+		// Half a unit of the 8th decimal for the weight, and the same for the sum of the printed weights.
 		if math.Abs(got*share-printed[i]) > 1e-8 {
 			t.Errorf("weight %d is %v, printed as %v", i, got*share, printed[i])
 		}
 	}
 }
 
-// The second token is the first again, in the notebook as here: all of its rows are the first token's.
+// The second token is the same as the first, so all its rows are the same, too.
 func TestSameToken(t *testing.T) {
 	s, err := oneHead(1, defaults)
 	if err != nil {
@@ -63,7 +64,7 @@ func TestSameToken(t *testing.T) {
 		v := s.Values(stage)
 		n := len(v) / defaults.tokens
 		if !slices.Equal(v[:n], v[n:2*n]) {
-			t.Errorf("%s: row 0 is %v, row 1 %v", stage, v[:n], v[n:2*n])
+			t.Errorf("%s: row 0 is %v, row 1 is %v", stage, v[:n], v[n:2*n])
 		}
 	}
 	for i, row := 0, s.Values("Attention Weights"); i < len(row); i += defaults.tokens {
@@ -73,7 +74,7 @@ func TestSameToken(t *testing.T) {
 	}
 }
 
-// Each of the three heads computes what a single head with its weights computes.
+// Each of the three heads computes the same as a single head with its weights.
 func TestHeads(t *testing.T) {
 	s, err := severalHeads(1, defaults)
 	if err != nil {
@@ -132,7 +133,7 @@ func TestRun(t *testing.T) {
 	}
 	golden.Contains(t, b.String(),
 		"Attention Scores\n"+strings.TrimSuffix(printedScores, "]"), printedBrokenRow, "Attention Weights\n"+printedWeights,
-		"Its other weights, its weighted sums and the queries of its heads follow from nothing that it prints.",
+		"Its other numbers don't follow from those that it prints.",
 		"embed_size: 16\n",
 		"w_q Shape : (16, 16)\n", "w_k Shape : (16, 16)\n", "w_v Shape : (16, 16)\n",
 		"Q Shape : (10, 16)\n", "K Shape : (10, 16)\n", "V Shape : (10, 16)\n",
@@ -141,7 +142,7 @@ func TestRun(t *testing.T) {
 		"Queries Shape : (3, 10, 16)\n", "Keys Shape : (3, 10, 16)\n", "Values Shape : (3, 10, 16)\n")
 }
 
-// With one token the weighted sum is its value, and the weight 1.
+// With one token, the weight is 1.
 func TestOwn(t *testing.T) {
 	var b strings.Builder
 	if err := run(&b, []string{"--tokens", "1", "--dim", "2", "--heads", "2"}); err != nil {
@@ -151,7 +152,7 @@ func TestOwn(t *testing.T) {
 	golden.Calls(t, run, []string{"--dim", "3"}, "-tokens", "-dim", "-heads")
 }
 
-// What the notebook prints, to the fifth row.
+// Printed by the notebook, the first five rows.
 const printedWeights = `[[0.10018203 0.10018203 0.10171522 0.10087036 0.10181357 0.09829996
   0.09794514 0.09995615 0.09959892 0.09943663]
  [0.10018203 0.10018203 0.10171522 0.10087036 0.10181357 0.09829996

@@ -7,7 +7,7 @@ func printedInputs() inputs {
 	return inputs{notebook.Printed(printedQ, 4, 8), notebook.Printed(printedK, 4, 8), notebook.Printed(printedV, 4, 8)}
 }
 
-// What the notebook prints of its random inputs, every number rounded to 8 decimals.
+// The notebook's printed inputs, rounded to 8 decimals.
 const (
 	printedQ = `[[ 0.09734245 -1.23944871 -1.95007434 -1.21171088 -1.39929826 -0.31226623
    0.31715713 -0.04633441]
@@ -27,9 +27,9 @@ const (
  [-1.71032029 -1.1453007  -0.91363038 -0.85842559 -1.24469381 -0.30221369
    1.13283269  0.7531194 ]]`
 
-	// The notebook's output breaks off after 14 numbers of V. The others are what they must be for its printed new_V,
-	// whose row i mixes rows 0 to i of V with weights that the printed Q and K decide. The fifteenth begins with
-	// 0.788 in print, too.
+	// The notebook's output is cut off after 14 numbers of V; of the fifteenth, it prints 0.788. The other numbers were
+	// computed from the printed new_V: its row i mixes rows 0 to i of V, with weights that follow from the printed Q
+	// and K.
 	printedV = `[[ 1.07902494 -1.26877275  0.23930751 -0.35502214 -0.95741432  0.12459074
    0.76431504  1.23321664]
  [ 1.7843734  -2.08439949  0.436698    0.21342351  2.24085292 -0.47206793
@@ -39,7 +39,7 @@ const (
  [ 1.46971645  0.92700192 -1.98057474 -0.17175933  0.12187326  0.3126291
    0.12118204  1.22497153]]`
 
-	// The notebook's closing cell draws inputs anew. Its output breaks off after four numbers of V.
+	// The notebook's closing cell draws new inputs. Its output is cut off after four numbers of V.
 	closingQ = `[[-1.55805137e+00  1.74599065e+00  6.13182772e-03  9.16655390e-02
   -4.19406664e-01  1.20209171e+00 -3.22952013e-01 -1.57484697e+00]
  [-6.03090864e-01 -1.39311745e+00  5.41038476e-04  8.68501500e-01

@@ -1,18 +1,18 @@
-// Rowsoftmax shows why the softmax of attention is taken row by row,
+// Rowsoftmax shows why the softmax of attention is taken row by row:
 //
 //	a_ij = exp(s_ij) / Σ_j exp(s_ij)   and not   exp(s_ij) / Σ_i Σ_j exp(s_ij)
 //
-// on the numbers of the notebook "Self Attention in Transformers". Its first softmax divides by the sum of the whole
-// matrix: all weights together sum to 1, and those of one word to between 0.08 and 0.36. So each new value is shrunk by
-// another factor, and the weights of one word change with the scores of every other word, even of those that the mask
-// hides from it. The library has only the right softmax. The wrong one is, in its terms, a single query that attends to
-// all pairs (i, j).
+// It uses the numbers of the notebook "Self Attention in Transformers". The notebook's first softmax divides by the sum
+// over the whole matrix, so all weights together sum to 1, and the weights of one word to only 0.08 to 0.36. Each new
+// value is too small by another factor, and the weights of a word depend on the scores of all other words, even hidden
+// ones. The library has only the right softmax. The program gets the wrong one from a single query that attends to all
+// pairs (i, j).
 //
-// The notebook's closing cell takes the softmax of each row, on inputs of its own. Its output breaks off before the new
-// values and the weights. The weights follow from the printed queries and keys; of the new values only four numbers
-// follow, those that the first word gets from the four printed numbers of its own value.
+// The notebook's closing cell takes the softmax of each row, with new inputs. Its output is cut off before the new
+// values and the weights. The weights follow from the printed queries and keys. Only four of the new values follow: the
+// first word sees only itself, and the notebook prints four numbers of its value.
 //
-// With a flag it draws inputs of its own:
+// With a flag, it draws random inputs:
 //
 //	go run ./examples/rowsoftmax --seed 2 --words 5
 package main
@@ -58,7 +58,7 @@ func run(w io.Writer, args []string) error {
 	}
 	rows.Print(w, "Q", "K")
 	if !flags.Own() {
-		fmt.Fprintln(w, "Of V the notebook prints 14 numbers. The others are those that give its new values below.")
+		fmt.Fprintln(w, "Of V the notebook prints 14 numbers. The others were computed from its new values below.")
 	}
 	rows.Print(w, "V", "Q·Kᵀ", "var(Q)", "var(K)", "var(Q·Kᵀ)", "var(Q·Kᵀ/√d_k)", "Q·Kᵀ/√d_k", "mask", "M", "Q·Kᵀ/√d_k + M")
 	fmt.Fprintln(w, "\nSoftmax over the whole matrix, which is wrong:")
@@ -78,16 +78,16 @@ func run(w io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "\nThe notebook's closing cell takes the softmax of each row, on other inputs. Four numbers of V are printed, so")
-	fmt.Fprintln(w, "that four of the new values follow: the first word sees itself alone.")
+	fmt.Fprintln(w, "\nThe notebook's closing cell takes the softmax of each row, with other inputs. It prints four numbers of V, from which")
+	fmt.Fprintln(w, "four of the new values follow, because the first word sees only itself.")
 	closing.Print(w, "Q", "K")
 	fmt.Fprintf(w, "V, first numbers\n%s\nNew V, first numbers\n%s\n", closingV, notebook.Format(closing.Values("New V")[:4], 1, 4))
 	closing.Print(w, "Weights")
 	return nil
 }
 
-// firstRow returns the closing cell's values, (L, 4), as far as they are printed. The others are NaN, and so is every
-// result that depends on them.
+// firstRow returns the closing cell's values, (L, 4). The numbers that aren't printed are NaN, and so are results that
+// depend on them.
 func firstRow(words int) *tensor.Dense {
 	v := notebook.Causal(words, math.NaN(), math.NaN())
 	copy(v.Data().([]float64), notebook.Printed(closingV, 1, 4).Data().([]float64))
@@ -97,7 +97,7 @@ func firstRow(words int) *tensor.Dense {
 // inputs are queries, keys (L, dK) and values (L, dV).
 type inputs struct{ q, k, v *tensor.Dense }
 
-// byRows runs attention, whose softmax is taken row by row.
+// byRows computes attention, with a softmax for each row.
 func byRows(in inputs) (*notebook.Stages, error) {
 	words := in.q.Shape()[0] // L
 	g := G.NewGraph()
@@ -118,18 +118,19 @@ func byRows(in inputs) (*notebook.Stages, error) {
 	s.Add("var(Q·Kᵀ)", notebook.Variance(product))
 	s.Add("var(Q·Kᵀ/√d_k)", notebook.Variance(attention.Scores))
 	s.Add("Q·Kᵀ/√d_k", attention.Scores)
-	s.Add("mask", notebook.Input(g, "mask", notebook.Causal(words, 0, 1))) // 1 is hidden here
+	s.Add("mask", notebook.Input(g, "mask", notebook.Causal(words, 0, 1))) // here 1 is hidden
 	s.Add("M", notebook.Input(g, "M", notebook.Causal(words, 0, math.Inf(-1))))
 	s.Add("Q·Kᵀ/√d_k + M", attention.Masked)
 	mix(&s, attention.Weights, attention.Output)
 	return &s, s.Run()
 }
 
-// wholeMatrix runs the notebook's first softmax: one query whose keys are the L·L pairs, with the masked scores.
+// wholeMatrix computes the notebook's first softmax, as one query whose keys are the L·L pairs and whose scores are
+// masked.
 func wholeMatrix(masked, values *tensor.Dense) (*notebook.Stages, error) {
 	words := masked.Shape()[0]
 	g := G.NewGraph()
-	none := notebook.Input(g, "0", notebook.Matrix(1, 1, 0)) // the query, whose scores all come from the mask
+	none := notebook.Input(g, "0", notebook.Matrix(1, 1, 0)) // the query; all its scores come from the mask
 	keys := notebook.Input(g, "keys", notebook.Matrix(words*words, 1, make([]float64, words*words)...))
 	bias := notebook.Input(g, "masked scores", notebook.Matrix(1, words*words, masked.Data().([]float64)...))
 	attention, err := layers.ScaledDotProductStages(&layers.Build{}, none, keys, keys, layers.AttentionOptions{Mask: layers.Mask{Bias: bias}})

@@ -10,11 +10,11 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// The printed inputs are rounded to 8 decimals, so they are 5e-9 off at most. These bounds say how far that moves the
-// results. A sum of 8 products moves by 5e-9·Σ(|q|+|k|) at most, which is 7e-8 for the largest rows here; such errors
-// mostly cancel, and a third of that is allowed. The scaling divides it by √8. A weight of the whole matrix, 0.18 at
-// most, moves at most 0.3 times as far as the scores, and a new value by that times the values, which reach 2.2. A
-// variance is a mean over many such errors, each times twice a number.
+// The printed inputs are rounded to 8 decimals, so they are off by at most 5e-9. These bounds say how far that moves
+// the results. A sum of 8 products moves by at most 5e-9·Σ(|q|+|k|), which is 7e-8 for the largest rows here; the bound
+// is a third of that, because errors mostly cancel. Scaling divides it by √8. A weight of the whole matrix, at most
+// 0.18, moves at most 0.3 times as far as the scores, and a new value by that times the largest value, 2.2. A variance
+// is a mean over many such errors, each times twice a number.
 const (
 	movedProduct  = 2.5e-8
 	movedScaled   = movedProduct / 2.8
@@ -23,7 +23,7 @@ const (
 	movedVariance = 5e-9
 )
 
-// attend returns the stages of attention and of the wrong softmax, on the notebook's inputs.
+// attend returns the stages of attention and of the wrong softmax for the notebook's inputs.
 func attend(t *testing.T) (rows, whole *notebook.Stages) {
 	t.Helper()
 	in := printedInputs()
@@ -47,7 +47,7 @@ func TestNotebook(t *testing.T) {
 		{"var(Q)", "0.7053850744157935", movedVariance},
 		{"var(K)", "0.867173339673601", movedVariance},
 		{"var(Q·Kᵀ)", "5.176241421279855", movedProduct},
-		// Printed as normalized.var(), in a cell that calls them scaled.
+		// The notebook prints it as normalized.var().
 		{"var(Q·Kᵀ/√d_k)", "0.6470301776599817", movedVariance},
 		{"Q·Kᵀ/√d_k", printedScaled, movedScaled},
 		{"mask", printedZeroOne, 0},
@@ -58,11 +58,12 @@ func TestNotebook(t *testing.T) {
 	}
 	golden.Check(t, "weights", whole.Values("Weights"), printedAttention, movedWeights)
 
-	// Row 0 and six columns of row 1 follow from what is printed of V; for the rest V was made to fit.
+	// Row 0 and six columns of row 1 follow from printed numbers of V; the rest of V was computed from these new
+	// values.
 	golden.Check(t, "new V", whole.Values("New V"), printedWhole, movedNewV)
 }
 
-// The weights of a row must sum to 1. By rows they do; the notebook's sum to 0.08 to 0.36, and to 1 over all rows.
+// The weights of a row must sum to 1. In the notebook, rows sum to 0.08 to 0.36, and the whole matrix to 1.
 func TestSums(t *testing.T) {
 	rows, whole := attend(t)
 	golden.Check(t, "sums over the whole matrix", whole.Values("Row sums"), "0.0780 0.3135 0.2472 0.3613", 0)
@@ -72,11 +73,11 @@ func TestSums(t *testing.T) {
 		if row := rows.Values("Row sums")[i]; math.Abs(row-1) > 1e-15 {
 			t.Errorf("the softmax of row %d sums to %v", i, row)
 		}
-		// A wrong row is the right one, shrunk by its sum.
+		// A wrong row is the right row times the row's sum.
 		for j := 8 * i; j < 8*i+8; j++ {
 			wrong, right := whole.Values("New V")[j], rows.Values("New V")[j]
 			if math.Abs(wrong-sum*right) > 1e-14 {
-				t.Errorf("new V, number %d, is %v over the whole matrix, want %v of %v", j, wrong, sum, right)
+				t.Errorf("new V, number %d, is %v over the whole matrix, want %v times %v", j, wrong, sum, right)
 			}
 		}
 	}
@@ -105,7 +106,7 @@ func TestRun(t *testing.T) {
  [0.23025927 0.25128354 0.27856753 0.23988965]]`, 0)
 }
 
-// With inputs of one's own both softmaxes are what plain sums give.
+// TestOwn compares both softmaxes of random inputs with plain sums.
 func TestOwn(t *testing.T) {
 	var b strings.Builder
 	if err := run(&b, []string{"--words", "2", "--dk", "1", "--dv", "3"}); err != nil {
@@ -113,7 +114,7 @@ func TestOwn(t *testing.T) {
 	}
 	scores := golden.Table(t, b.String(), "Q·Kᵀ/√d_k")
 	whole, rows, _ := strings.Cut(b.String(), "Softmax of each row")
-	e := [3]float64{math.Exp(scores[0]), math.Exp(scores[2]), math.Exp(scores[3])} // what isn't masked
+	e := [3]float64{math.Exp(scores[0]), math.Exp(scores[2]), math.Exp(scores[3])} // scores that aren't masked
 	for _, c := range []struct {
 		name      string
 		got, want []float64
@@ -126,12 +127,12 @@ func TestOwn(t *testing.T) {
 		}
 	}
 	if strings.Contains(b.String(), "closing cell") || strings.Contains(b.String(), "notebook") {
-		t.Errorf("with inputs of one's own it still shows the notebook's:\n%s", &b)
+		t.Errorf("with random inputs it still shows the notebook's:\n%s", &b)
 	}
 	golden.Calls(t, run, []string{"--words", "3"}, "-words", "-dk", "-dv")
 }
 
-// What the notebook prints.
+// Printed by the notebook.
 const (
 	printedProduct = `[[-1.33923421 -1.95682855 -0.79378427  6.23532513]
  [ 0.78350543  0.47631351  0.56110739  0.12197776]

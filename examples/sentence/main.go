@@ -1,13 +1,12 @@
-// Sentence shows attention from words to a table of who attends to whom, on the sentence of the notebook "Self
-// Attention in Transformers", in its shapes:
+// Sentence shows attention from words to a table of weights, on the sentence and with the shapes of the notebook "Self
+// Attention in Transformers":
 //
 //	tokens (6) -> X (6, 512) -> Q, K, V (6, 64) -> softmax(Q·Kᵀ/√64) (6, 6) -> output (6, 64)
 //
-// First it uses embeddings and weights that nobody has trained, so that the table means nothing yet; then it starts
-// from the table of scores that the notebook gives. The notebook's weights for "cat" (0.05, 0.15, 0.65, 0.03, 0.07,
-// 0.05) are an illustration. They aren't the softmax of its scores: divided by √64 these are near each other, and "sat"
-// gets 0.21. The program shows both, and takes the output of "cat" apart by both, over the values of the untrained
-// weights.
+// First it uses random embeddings and weights, so the table means nothing yet. Then it starts from the notebook's table
+// of scores. The notebook's weights for "cat" (0.05, 0.15, 0.65, 0.03, 0.07, 0.05) are an illustration and not the
+// softmax of its scores: divided by √64, the scores are close together, and "sat" gets 0.21. The program shows both,
+// and with each writes the output of "cat" as a sum of the random values.
 //
 // Flags change the sentence, the seed and the sizes:
 //
@@ -35,24 +34,24 @@ func main() { example.Main(run) }
 
 func run(w io.Writer, args []string) error {
 	flags, seed := example.New("sentence")
-	sentence := flags.String("sentence", "The cat sat on the mat", "the `SENTENCE`: words with spaces between them, in quotes")
-	word := flags.String("word", "", "the `WORD` whose output is taken apart (default the second)")
+	sentence := flags.String("sentence", "The cat sat on the mat", "`SENTENCE`: words separated by spaces, in quotes")
+	word := flags.String("word", "", "show the output of this `WORD` as a sum (default the second word)")
 	dim := flags.Size("dim", 512, 1024, "width of an embedding, d_model")
 	dK := flags.Size("dk", 64, 512, "width of queries, keys and values")
-	out := flags.Picture("whom each word attends to")
+	out := flags.Picture("the attention weights")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	tokens := strings.Fields(*sentence)
 	if len(tokens) == 0 || len(tokens) > 32 {
-		return flags.Wrong(fmt.Errorf("want a sentence of 1 to 32 words, got %d", len(tokens)))
+		return flags.Wrong(fmt.Errorf("expected a sentence of 1 to 32 words, got %d", len(tokens)))
 	}
 	if *word == "" {
 		*word = tokens[min(1, len(tokens)-1)]
 	}
 	row := slices.Index(tokens, *word)
 	if row < 0 {
-		return flags.Wrong(fmt.Errorf("want a word of the sentence %q, got %q", *sentence, *word))
+		return flags.Wrong(fmt.Errorf("expected a word of the sentence %q, got %q", *sentence, *word))
 	}
 	s, err := attend(*seed, tokens, *dim, *dK)
 	if err != nil {
@@ -114,8 +113,8 @@ func printSteps(w io.Writer, tokens []string, s *notebook.Stages) {
 	fmt.Fprintf(w, "Output has shape %v\n", s.Get("output").Shape())
 }
 
-// decompose prints the attention weights of one token, and its output as a sum of weighted values: the first numbers of
-// every term, and of the sum.
+// decompose prints one token's attention weights, and its output as a sum of weighted values. It prints the first
+// numbers of each term and of the sum.
 func decompose(w io.Writer, tokens []string, row int, weights []float64, v *tensor.Dense) {
 	dK := v.Shape()[1]
 	shown := min(dK, 6)
@@ -136,13 +135,13 @@ func decompose(w io.Writer, tokens []string, row int, weights []float64, v *tens
 	notebook.Table(w, append(labels, tokens[row]+"_output"), picture.Count("", shown), append(terms, output...), 4)
 }
 
-// attend embeds the tokens and lets them attend to each other.
+// attend embeds the tokens and computes self-attention over them.
 func attend(seed uint64, tokens []string, dim, dK int) (*notebook.Stages, error) {
 	var vocabulary []string
 	ids := make([]int, len(tokens))
 	for i, t := range tokens {
 		if !slices.Contains(vocabulary, t) {
-			vocabulary = append(vocabulary, t) // "The" and "the" are two
+			vocabulary = append(vocabulary, t) // "The" and "the" differ
 		}
 		ids[i] = slices.Index(vocabulary, t)
 	}
@@ -188,10 +187,10 @@ func attend(seed uint64, tokens []string, dim, dK int) (*notebook.Stages, error)
 	return &s, s.Run()
 }
 
-// illustration is how much "cat" attends to each token, as the notebook has it.
+// illustration has the notebook's illustrative attention weights for "cat".
 var illustration = []float64{0.05, 0.15, 0.65, 0.03, 0.07, 0.05}
 
-// attendScores goes from the notebook's scores to attention weights: the scores are the queries, and the keys are I.
+// attendScores computes attention weights from the notebook's scores. It uses the scores as queries and I as keys.
 func attendScores() (*notebook.Stages, error) {
 	g := G.NewGraph()
 	scores := notebook.Input(g, "scores", notebook.Matrix(6, 6,

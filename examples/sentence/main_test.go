@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/examples/internal/golden"
 )
 
-// The notebook gives scores but not their softmax: these rows were computed separately, with plain sums.
+// The notebook prints scores but not their softmax. These rows were computed separately, with plain sums.
 func TestScores(t *testing.T) {
 	s, err := attendScores()
 	if err != nil {
@@ -24,13 +24,13 @@ func TestScores(t *testing.T) {
 	golden.Check(t, "The", w[:n], "0.18411608 0.16452564 0.15650163 0.15847018 0.18182895 0.15455753", 0)
 	golden.Check(t, "cat", w[n:2*n], "0.14763196 0.1919476  0.21480324 0.13868739 0.14579805 0.16113176", 0)
 
-	// The notebook's illustration isn't the softmax of these scores, but "cat" does attend to "sat" the most in both.
+	// The notebook's illustration isn't the softmax of these scores, but in both "cat" attends most to "sat".
 	cat := w[n : 2*n]
 	if slices.Index(cat, slices.Max(cat)) != slices.Index(illustration, slices.Max(illustration)) {
-		t.Errorf("\"cat\" attends by %v, which isn't the most to \"sat\"", cat)
+		t.Errorf("\"cat\" attends with %v, and not most to \"sat\"", cat)
 	}
 	if math.Abs(cat[2]-illustration[2]) < 0.4 {
-		t.Errorf("\"cat\" attends to \"sat\" by %v, near the illustration's %v", cat[2], illustration[2])
+		t.Errorf("\"cat\" attends to \"sat\" with %v, near the illustration's %v", cat[2], illustration[2])
 	}
 }
 
@@ -49,7 +49,7 @@ func TestAttend(t *testing.T) {
 			t.Errorf("the weights of token %d sum to %v, not 1", row, sum)
 		}
 	}
-	// A word that comes twice has one embedding: "the" is another word than "The".
+	// "The" and "the" are different words.
 	if x := s.Values("X"); slices.Equal(x[:dim], x[4*dim:5*dim]) {
 		t.Error("The and the have the same embedding")
 	}
@@ -58,7 +58,7 @@ func TestAttend(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out := s.Values("output"); !slices.Equal(out[:dK], out[3*dK:4*dK]) {
-		t.Error("nothing tells positions apart here, but two uses of a word have other outputs")
+		t.Error("without positions, two uses of a word must have the same output")
 	}
 }
 
@@ -105,7 +105,7 @@ Sum = 1.00
 cat_output`, `0.05 * V_"The"  `, `0.15 * V_"cat"  `, `0.65 * V_"sat"  `, `0.03 * V_"on"  `, `0.07 * V_"the"  `, `0.05 * V_"mat"  `, "cat_output  ")
 }
 
-// The last line of a word's decomposition is the output that attention gives it.
+// The last line of decompose's output is the word's attention output.
 func TestDecompose(t *testing.T) {
 	tokens := strings.Fields("the end of the line")
 	s, err := attend(3, tokens, 8, 4)
@@ -132,7 +132,7 @@ func TestOwn(t *testing.T) {
 	}
 	golden.Contains(t, b.String(), `Tokens: ["a", "rose", "is", "a", "rose"]`, "V has shape (5, 3)\n", "\nis_output, the first 3 of its 3 numbers")
 	if strings.Contains(b.String(), "notebook") {
-		t.Errorf("with a sentence of one's own it still shows the notebook's scores:\n%s", &b)
+		t.Errorf("with a sentence of the user's, it still shows the notebook's scores:\n%s", &b)
 	}
 	golden.Calls(t, run, []string{"--sentence", "alone", "--dim", "4", "--dk", "2"}, "-dim", "-dk")
 	for _, args := range [][]string{{"--sentence", " "}, {"--sentence", strings.Repeat("a ", 33)}, {"--word", "dog"}, {"a rose"}} {

@@ -7,7 +7,7 @@ func printedInputs() inputs {
 	return inputs{notebook.Printed(printedX, 3, 4), notebook.Printed(printedWqk, 4, 6), notebook.Printed(printedWv, 4, 5)}
 }
 
-// What the notebook prints of its inputs, every number rounded to 8 decimals.
+// The notebook's printed inputs, rounded to 8 decimals.
 const (
 	printedX = `[[0.47403009 0.32876477 0.20495151 0.85971434]
  [0.80437388 0.22153859 0.88344645 0.47825417]
@@ -23,12 +23,12 @@ const (
  [0.30011805 0.76770143 0.00765135 0.02766898 0.96769012]
  [0.11024414 0.62303738 0.50907588 0.35974711 0.28597405]]`
 
-	// printedScores are of an earlier run than the inputs above.
+	// printedScores come from an earlier run than the inputs above.
 	printedScores = `[[5.06798984 3.09132164 3.47594607]
  [3.09132164 2.35205625 2.25159346]
  [3.47594607 2.25159346 2.57544933]]`
 
-	// printedContext are of that run as well.
+	// printedContext come from the earlier run, too.
 	printedContext = `[[1.35183866 1.20284683 0.68933144 1.02996614 1.47134148]
  [1.30738598 1.16640691 0.69458305 1.00196277 1.37074831]
  [1.32670181 1.17789289 0.69657226 1.0192344  1.40538209]]`

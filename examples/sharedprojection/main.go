@@ -1,22 +1,22 @@
-// Sharedprojection shows attention from the tokens X on, with one weight for queries and keys, as the notebook on
-// learning contextualised embeddings has it:
+// Sharedprojection shows attention with one weight for queries and keys, as in the notebook on learning contextualised
+// embeddings. It starts from the tokens X:
 //
 //	Q = X·W_qk   K = X·W_qk   V = X·W_v   X' = softmax(Q·Kᵀ/√d_k)·V
 //
-// for 3 tokens of width 4, queries and keys of width 6 and values of width 5. W_q = W_k is one Param in two places:
-// it is learned once, its gradient is the sum of both uses, and the scores are symmetric.
+// There are 3 tokens of width 4, queries and keys of width 6, and values of width 5. W_q = W_k is one Param with two
+// uses: it is learned once, its gradient is the sum over both uses, and the scores are symmetric.
 //
-// The notebook's cells were run out of order: cells 10 to 13 print the inputs and projections, but the scores,
-// attention weights and context vectors below them come from cells 8 and 9, which ran before on other tokens and
-// weights. So its numbers don't all agree with each other:
+// The notebook's cells were run out of order. Cells 10 to 13 print the inputs and projections. The scores, attention
+// weights and context vectors below them come from cells 8 and 9, which ran earlier with other tokens and weights. So
+// some of its numbers contradict each other:
 //   - Q, K and V follow from the printed tokens and weights;
-//   - the printed scores don't follow from the printed Q and K: they begin with 5.068, where Q·Kᵀ begins with 5.993;
+//   - the printed scores don't follow from the printed Q and K: they begin with 5.068, but Q·Kᵀ begins with 5.993;
 //   - the printed attention weights do follow from the printed scores;
-//   - the printed context vectors follow from nothing else that is printed. Attention only averages, so that a column
-//     of X' lies between the least and the greatest value of that column of V: 1.35 is printed, and V has 0.82 at most.
+//   - the printed context vectors follow from no other printed numbers. Attention averages the rows of V, so a column
+//     of X' is between the minimum and maximum of the same column of V; but X' has 1.35, and V at most 0.82.
 //
-// This program prints each table of the notebook, and for the printed tokens the scores, weights and context vectors
-// that are right. With a flag it draws tokens and weights of its own:
+// This program prints each table of the notebook, and the right scores, weights and context vectors for the printed
+// tokens. With a flag, it draws random tokens and weights:
 //
 //	go run ./examples/sharedprojection --seed 2 --tokens 4 --dim 3
 package main
@@ -70,7 +70,7 @@ func run(w io.Writer, args []string) error {
 		{"Context vectors", "context vectors"},
 	} {
 		s.Print(w, t[0])
-		shape := s.Get(t[0]).Shape() // of the weights (1, 1, n, n): batch and heads in front
+		shape := s.Get(t[0]).Shape() // the weights are (1, 1, n, n), with batch and heads first
 		fmt.Fprintf(w, "Shape of %s:  %v\n", t[1], shape[len(shape)-2:])
 	}
 	err = picture.Write(*out, heatmap.Figure{Title: "One weight for queries and keys", Layers: []heatmap.Layer{
@@ -84,16 +84,16 @@ func run(w io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "\nThe notebook's scores, of an earlier run on tokens that it doesn't print, and what follows from them:")
+	fmt.Fprintln(w, "\nThe notebook's scores, from an earlier run with tokens that it doesn't print, and the weights that follow from them:")
 	earlier.Print(w)
-	fmt.Fprintf(w, "Its context vectors, of that run too, which follow from nothing that it prints\n%s\n", printedContext)
+	fmt.Fprintf(w, "Its context vectors, also from that run, which don't follow from its printed numbers\n%s\n", printedContext)
 	return nil
 }
 
-// inputs are the tokens (n, d), and the weights of queries and keys (d, dK) and of values (d, dV).
+// inputs are the tokens (n, d), the weight for queries and keys (d, dK), and the weight for values (d, dV).
 type inputs struct{ x, wQK, wV *tensor.Dense }
 
-// attend goes from tokens and weights to the context vectors. It also returns the names of what the graph learns.
+// attend computes the stages from tokens to context vectors. It also returns the names of the graph's learnables.
 func attend(in inputs) (*notebook.Stages, []string, error) {
 	p, err := layers.NewParams(tensor.Float64, 1)
 	if err != nil {
@@ -122,7 +122,7 @@ func attend(in inputs) (*notebook.Stages, []string, error) {
 	}
 	weights := b.Captured()[0].Weights // (1, 1, n, n)
 
-	// The stages inside, to look at. A graph binds each weight once, so these projections use the same nodes.
+	// Add the inner stages. A graph binds each weight once, so these projections use the same nodes as attention.
 	var s notebook.Stages
 	s.Add("Input tokens", x)
 	var projected [3]*G.Node
@@ -152,7 +152,7 @@ func attend(in inputs) (*notebook.Stages, []string, error) {
 	return &s, names, s.Run()
 }
 
-// attendScores goes from scores, (n, n), to attention weights: the scores are the queries, and the keys are I.
+// attendScores computes attention weights from scores, (n, n). It uses the scores as queries and I as keys.
 func attendScores(similarity *tensor.Dense, dK int) (*notebook.Stages, error) {
 	g := G.NewGraph()
 	scores := notebook.Input(g, "scores", similarity)
@@ -167,10 +167,10 @@ func attendScores(similarity *tensor.Dense, dK int) (*notebook.Stages, error) {
 	return &s, s.Run()
 }
 
-// setTransposed fills the weight of a Linear, which is (out, in) and is used as x·Wᵀ, with one of shape (in, out)
-// that the notebook uses as x·W.
+// setTransposed copies the notebook's weight, which has shape (in, out) for x·W, into a Linear's weight, which has
+// shape (out, in) for x·Wᵀ.
 func setTransposed(p *layers.Param, w *tensor.Dense) error {
-	t, err := tensor.Transpose(w) // a copy: w stays as it is
+	t, err := tensor.Transpose(w) // a copy of w
 	if err != nil {
 		return err
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// The printed inputs are rounded to 8 decimals, so they are 5e-9 off at most. These bounds say how far that moves the
-// results. A sum of 4 products x·w moves by 5e-9·Σ(|x|+|w|) at most, 2.7e-8 here, and by half of that as errors mostly
-// cancel. A softmax weight moves at most half as far as its scores.
+// The printed inputs are rounded to 8 decimals, so they are off by at most 5e-9. These bounds say how far that moves
+// the results. A sum of 4 products x·w moves by at most 5e-9·Σ(|x|+|w|), here 2.7e-8; the bound is half of that,
+// because errors mostly cancel. A softmax weight moves at most half as far as its scores.
 const (
 	movedProjection = 1.3e-8
 	movedWeights    = 5e-9 / 2.4 / 2
@@ -23,7 +23,7 @@ func TestNotebook(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Check(t, "queries", right.Values("Query vectors"), printedQ, movedProjection)
-	golden.Check(t, "keys", right.Values("Key vectors"), printedQ, movedProjection) // the notebook prints them again
+	golden.Check(t, "keys", right.Values("Key vectors"), printedQ, movedProjection) // the notebook prints the same numbers
 	golden.Check(t, "values", right.Values("Value vectors"), printedV, movedProjection)
 
 	earlier, err := attendScores(notebook.Printed(printedScores, 3, 3), 6)
@@ -33,7 +33,7 @@ func TestNotebook(t *testing.T) {
 	golden.Check(t, "attention weights", earlier.Values("Attention weights"), printedWeights, movedWeights)
 }
 
-// The notebook's cells were run out of order: these of its numbers don't agree with each other.
+// The notebook's cells were run out of order, so these numbers contradict each other.
 func TestNotebookDisagrees(t *testing.T) {
 	right, _, err := attend(printedInputs())
 	if err != nil {
@@ -45,11 +45,11 @@ func TestNotebookDisagrees(t *testing.T) {
 	}
 	for i, got := range right.Values("Similarity scores") {
 		if math.Abs(got-scores[i]) < 0.5 {
-			t.Errorf("score %d of the printed Q and K is %v, and was printed as %v, by another run", i, got, scores[i])
+			t.Errorf("score %d from the printed Q and K is %v, too close to the %v of another run", i, got, scores[i])
 		}
 	}
-	// A context vector is a mean of the values, so that each of its numbers lies between the least and the greatest
-	// of the column. The printed ones don't, in every row of columns 0, 2 and 3.
+	// A context vector is a mean of the values, so each of its numbers is between the minimum and maximum of the
+	// column. In columns 0, 2 and 3, no printed number is.
 	context, err := notebook.Numbers(printedContext)
 	if err != nil {
 		t.Fatal(err)
@@ -63,13 +63,13 @@ func TestNotebookDisagrees(t *testing.T) {
 				t.Errorf("context number %d is %v, outside the values' %v to %v", i, got[i], least, most)
 			}
 			if possible := context[i] >= least && context[i] <= most; possible != (column == 1 || column == 4) {
-				t.Errorf("context number %d is printed as %v, with values of %v to %v", i, context[i], least, most)
+				t.Errorf("context number %d is printed as %v, with values from %v to %v", i, context[i], least, most)
 			}
 		}
 	}
 }
 
-// The right numbers for the printed tokens were computed separately, with plain sums in double precision.
+// The right numbers were computed separately, with plain sums in double precision.
 func TestRight(t *testing.T) {
 	right, learned, err := attend(printedInputs())
 	if err != nil {
@@ -107,7 +107,7 @@ func TestRun(t *testing.T) {
 		"Similarity scores\n", "Shape of similarity scores:  (3, 3)\n",
 		"Attention weights\n", "Shape of attention weights:  (3, 3)\n",
 		"Context vectors\n", "Shape of context vectors:  (3, 5)\n",
-		"Similarity scores\n"+printedScores, "Attention weights\n"+printedWeights, "which follow from nothing that it prints\n"+printedContext)
+		"Similarity scores\n"+printedScores, "Attention weights\n"+printedWeights, "which don't follow from its printed numbers\n"+printedContext)
 	golden.Holds(t, b.String(), "Query vectors", printedQ, movedProjection)
 	golden.Holds(t, b.String(), "Key vectors", printedQ, movedProjection)
 	golden.Holds(t, b.String(), "Value vectors", printedV, movedProjection)
@@ -116,7 +116,7 @@ func TestRun(t *testing.T) {
 	golden.Holds(t, b.String(), "Context vectors", rightContext, 0)
 }
 
-// Tokens and weights of one's own: with one token there is one weight, 1, and the context vector is its value.
+// With one random token there is one weight, 1, and the context vector is the token's value.
 func TestOwn(t *testing.T) {
 	var b strings.Builder
 	if err := run(&b, []string{"--tokens", "1", "--dim", "2", "--dk", "1", "--dv", "1"}); err != nil {
@@ -130,7 +130,7 @@ func TestOwn(t *testing.T) {
 	golden.Calls(t, run, []string{"--tokens", "2"}, "-tokens", "-dim", "-dk", "-dv")
 }
 
-// What the notebook prints.
+// Printed by the notebook.
 const (
 	printedQ = `[[1.41294625 1.23920219 0.57029209 0.99151971 0.57339029 0.90751846]
  [1.63282901 1.56916273 1.36922034 1.17829769 0.68379961 1.06588145]

@@ -1,10 +1,10 @@
-// Train learns a sequence task by attention, from random weights to predictions: to read digits backwards.
+// Train learns a sequence task with attention, from random weights to predictions: to reverse digits.
 //
 //	logits = MultiHeadAttention(x, x, x)·Wᵀ + b,  x = embeddings of the digits + embeddings of their positions
 //
-// Where to look is nowhere in the program: W_q and W_k learn it, and the attention weights show what they learned. One
-// in ten answers to learn from is wrong. A model that goes on for long learns these by heart too, and grows worse for
-// sequences that it hasn't seen: Fit stops once their loss has stopped falling, and keeps the best weights.
+// The program doesn't say which digit to look at. W_q and W_k learn it, and the attention weights show it. One in ten
+// training answers is wrong. A model that trains for too long memorises these and gets worse on new sequences, so Fit
+// stops when the validation loss stops falling, and keeps the best weights.
 //
 //	go run ./examples/train --seed 2 --length 12
 package main
@@ -33,10 +33,10 @@ func main() { example.Main(run) }
 
 func run(w io.Writer, args []string) error {
 	flags, seed := example.New("train")
-	length := flags.Size("length", 8, 32, "digits of a sequence")
+	length := flags.Size("length", 8, 32, "digits per sequence")
 	dim := flags.Size("dim", 32, 256, "width of the model")
 	patience := flags.Size("patience", 3, 100, "epochs to wait for a lower validation loss")
-	out := flags.Picture("what each digit of an answer attends to")
+	out := flags.Picture("the attention weights of an answer")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func run(w io.Writer, args []string) error {
 	return m.show(w, sequences, *out)
 }
 
-// draw makes examples: random digits (N, T), and the same backwards, but for a share of them that is wrong.
+// draw makes examples: random digits (N, T), and the same digits reversed, with a share of them wrong.
 func draw(rng *rand.Rand, size, length int, wrong float64) (sequences, backwards *tensor.Dense) {
 	digits, answers := make([]int, size*length), make([]int, size*length)
 	for i := range digits {
@@ -79,7 +79,7 @@ func draw(rng *rand.Rand, size, length int, wrong float64) (sequences, backwards
 	return tensor.New(tensor.WithShape(size, length), tensor.WithBacking(digits)), tensor.New(tensor.WithShape(size, length), tensor.WithBacking(answers))
 }
 
-// model is what is learned, for sequences of T digits.
+// model is the model for sequences of T digits.
 type model struct {
 	length    int // T
 	digits    *layers.Embedding
@@ -121,8 +121,7 @@ func (m model) loss(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, e
 	return loss, nil, err
 }
 
-// show prints sequences, (B, T), and their answers, and for the first prints and draws what each digit of the answer
-// attends to.
+// show prints sequences, (B, T), and their answers. For the first one, it also prints and draws the attention weights.
 func (m model) show(w io.Writer, sequences *tensor.Dense, out string) error {
 	b := &layers.Build{CaptureWeights: true}
 	logits, err := m.forward(b, notebook.Input(G.NewGraph(), "digits", sequences))

@@ -9,7 +9,8 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// It learns from wrong answers too, stops by itself, and answers right: every digit of an answer attends to its own.
+// It stops by itself and answers correctly although some training answers are wrong. Each digit of an answer attends to
+// the digit that it copies.
 func TestRun(t *testing.T) {
 	start := time.Now()
 	var b strings.Builder
@@ -22,7 +23,7 @@ func TestRun(t *testing.T) {
 	golden.Contains(t, b.String(), "Epoch 0: Train=2.", "Epoch 5: Train=0.", "\nEarly stopping at epoch ", " -> ", "What each digit of the first answer attends to:\n")
 	log, answers, _ := strings.Cut(b.String(), "Early stopping")
 	if epochs := strings.Count(log, "Epoch "); epochs >= 200 {
-		t.Errorf("it trained for all of %d epochs", epochs)
+		t.Errorf("it trained for all %d epochs without stopping early", epochs)
 	}
 	lines := strings.Split(answers, "\n")
 	for _, line := range lines[1:4] {
@@ -33,8 +34,8 @@ func TestRun(t *testing.T) {
 	}
 	for i, line := range lines[6:14] {
 		weights, err := notebook.Numbers(line)
-		if err != nil || weights[1:][7-i] < 0.8 { // the answer's digit is in front
-			t.Errorf("digit %d of the answer attends by %v, want 0.8 at least to digit %d (%v)", i, weights[1:], 7-i, err)
+		if err != nil || weights[1:][7-i] < 0.8 { // the line begins with the answer's digit
+			t.Errorf("digit %d of the answer attends with %v, want at least 0.8 for digit %d (%v)", i, weights[1:], 7-i, err)
 		}
 	}
 }
@@ -47,7 +48,7 @@ func backwards(s string) string {
 	return b.String()
 }
 
-// A tenth of the answers to learn from is wrong, and none of those to show.
+// draw makes the given share of answers wrong: a tenth for training, none to show.
 func TestDraw(t *testing.T) {
 	for _, c := range []struct{ share, least, most float64 }{{0.1, 0.08, 0.12}, {0, 0, 0}} {
 		const size, length = 500, 5

@@ -8,16 +8,16 @@ import (
 	"os"
 )
 
-// readIDX reads bytes of some shape in the format of MNIST (LeCun et al., 1998): two zeros, 8 for bytes, the number of
-// axes, the length of each in four bytes, the first of which is the highest, and then the bytes themselves. Anything
-// else is an error, more bytes or fewer among it. It takes no more memory than what r has to give.
+// readIDX reads an array of bytes in MNIST's format IDX (LeCun et al., 1998): two zeros, 8 for bytes, the number of
+// axes, the length of each axis as four bytes in big-endian order, and the array. It returns an error for anything
+// else, also for missing or additional bytes. It allocates memory only for bytes that r has.
 func readIDX(r io.Reader) (shape []int, data []byte, err error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, nil, fmt.Errorf("it has no header of IDX, of four bytes: %w", err)
+		return nil, nil, fmt.Errorf("it has no IDX header of four bytes: %w", err)
 	}
 	if head[0] != 0 || head[1] != 0 || head[2] != 8 || head[3] < 1 || head[3] > 3 {
-		return nil, nil, fmt.Errorf("an IDX file of bytes begins with 0, 0, 8 and a number of axes from 1 to 3, got %v", head)
+		return nil, nil, fmt.Errorf("an IDX file of bytes must begin with 0, 0, 8 and a number of axes from 1 to 3, got %v", head)
 	}
 	const most = 1 << 28 // bytes
 	size := 1
@@ -27,23 +27,23 @@ func readIDX(r io.Reader) (shape []int, data []byte, err error) {
 			return nil, nil, fmt.Errorf("its header is cut short: %w", err)
 		}
 		if n == 0 || uint64(n) > uint64(most/size) {
-			return nil, nil, fmt.Errorf("axes must have lengths above 0 whose product is at most %d, got %d after %v", most, n, shape)
+			return nil, nil, fmt.Errorf("axes must have lengths above 0 and a product of at most %d, got %d after %v", most, n, shape)
 		}
 		shape, size = append(shape, int(n)), size*int(n)
 	}
 	if data, err = io.ReadAll(io.LimitReader(r, int64(size)+1)); err != nil {
-		return nil, nil, fmt.Errorf("its bytes can't be read: %w", err)
+		return nil, nil, fmt.Errorf("can't read its bytes: %w", err)
 	}
 	if len(data) > size {
-		return nil, nil, fmt.Errorf("it goes on after the %d bytes of shape %v", size, shape)
+		return nil, nil, fmt.Errorf("it has more than the %d bytes of shape %v", size, shape)
 	}
 	if len(data) < size {
-		return nil, nil, fmt.Errorf("it must have %d bytes of shape %v, and ends after %d", size, shape, len(data))
+		return nil, nil, fmt.Errorf("it must have %d bytes of shape %v, but ends after %d", size, shape, len(data))
 	}
 	return shape, data, nil
 }
 
-// readGzip reads a file of IDX that is compressed.
+// readGzip reads a gzip-compressed IDX file.
 func readGzip(path string) (shape []int, data []byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {

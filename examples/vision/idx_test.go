@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// idx returns a file of IDX.
+// idx returns the content of an IDX file.
 func idx(data []byte, shape ...int) []byte {
 	file := []byte{0, 0, 8, byte(len(shape))}
 	for _, n := range shape {
@@ -26,15 +26,15 @@ func TestReadIDX(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		file  []byte
-		shape []int  // of what is read, which is abcdef
-		wrong string // or what is wrong
+		shape []int  // shape of the array, whose bytes are abcdef
+		wrong string // or a part of the error
 	}{
 		{"labels", idx([]byte("abcdef"), 6), []int{6}, ""},
 		{"images", idx([]byte("abcdef"), 1, 2, 3), []int{1, 2, 3}, ""},
-		{"nothing", nil, nil, "no header"},
-		{"half a header", []byte{0, 0, 8}, nil, "no header"},
-		{"text", []byte("label,pixel1\n"), nil, "begins with 0, 0, 8"},
-		{"integers of four bytes", []byte{0, 0, 12, 1, 0, 0, 0, 1, 0, 0, 0, 1}, nil, "begins with 0, 0, 8"},
+		{"nothing", nil, nil, "no IDX header"},
+		{"half a header", []byte{0, 0, 8}, nil, "no IDX header"},
+		{"text", []byte("label,pixel1\n"), nil, "must begin with 0, 0, 8"},
+		{"integers of four bytes", []byte{0, 0, 12, 1, 0, 0, 0, 1, 0, 0, 0, 1}, nil, "must begin with 0, 0, 8"},
 		{"no axis", idx([]byte("abcdef")), nil, "from 1 to 3"},
 		{"four axes", idx([]byte("abcdef"), 1, 1, 2, 3), nil, "from 1 to 3"},
 		{"an axis cut short", idx(nil, 2, 3)[:10], nil, "cut short"},
@@ -43,8 +43,8 @@ func TestReadIDX(t *testing.T) {
 		{"far too large", idx(nil, 1<<31), nil, "at most 268435456"},
 		{"a product that overflows", idx(nil, 1<<16, 1<<16, 1<<31), nil, "at most 268435456"},
 		{"the largest, without its bytes", idx([]byte("abcdef"), 1<<28), nil, "ends after 6"},
-		{"too few bytes", idx([]byte("abcde"), 2, 3), nil, "6 bytes of shape [2 3], and ends after 5"},
-		{"too many", idx([]byte("abcdefg"), 2, 3), nil, "goes on after the 6 bytes"},
+		{"too few bytes", idx([]byte("abcde"), 2, 3), nil, "6 bytes of shape [2 3], but ends after 5"},
+		{"too many", idx([]byte("abcdefg"), 2, 3), nil, "more than the 6 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			shape, data, err := readIDX(bytes.NewReader(c.file))
@@ -58,7 +58,7 @@ func TestReadIDX(t *testing.T) {
 	}
 }
 
-// What is read is what is there, and nothing else.
+// FuzzReadIDX checks that readIDX accepts only files that idx could have written.
 func FuzzReadIDX(f *testing.F) {
 	f.Add(idx([]byte("abcdef"), 6))
 	f.Add(idx([]byte("abcdef"), 1, 2, 3))
@@ -66,12 +66,12 @@ func FuzzReadIDX(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte) {
 		shape, data, err := readIDX(bytes.NewReader(file))
 		if err == nil && !bytes.Equal(idx(data, shape...), file) {
-			t.Errorf("%v is read as %v of shape %v", file, data, shape)
+			t.Errorf("%v was read as %v with shape %v", file, data, shape)
 		}
 	})
 }
 
-// write writes a compressed file.
+// write writes a gzip-compressed file.
 func write(t *testing.T, folder, name string, file []byte) {
 	t.Helper()
 	var b bytes.Buffer
@@ -99,23 +99,23 @@ func TestLoadErrors(t *testing.T) {
 		{"cut short", func(folder string) {
 			file, _ := os.ReadFile(filepath.Join(folder, pixels))
 			os.WriteFile(filepath.Join(folder, pixels), file[:len(file)-9], 0o666)
-		}, pixels + ": its bytes can't be read: unexpected EOF"},
+		}, pixels + ": can't read its bytes: unexpected EOF"},
 		{"a bit flipped", func(folder string) {
 			file, _ := os.ReadFile(filepath.Join(folder, labels))
-			file[len(file)-6] ^= 1 // of the checksum
+			file[len(file)-6] ^= 1 // in the checksum
 			os.WriteFile(filepath.Join(folder, labels), file, 0o666)
-		}, labels + ": its bytes can't be read: gzip: invalid checksum"},
+		}, labels + ": can't read its bytes: gzip: invalid checksum"},
 		{"other sides", func(folder string) { write(t, folder, pixels, idx(make([]byte, 2*27*29), 2, 27, 29)) }, "got [2 27 29] and [2]"},
 		{"labels in place of images", func(folder string) { write(t, folder, pixels, idx([]byte{0, 9}, 2)) }, "got [2] and [2]"},
 		{"a label missing", func(folder string) { write(t, folder, labels, idx([]byte{0}, 1)) }, "got [2 28 28] and [1]"},
-		{"a label that is none", func(folder string) { write(t, folder, labels, idx([]byte{0, 10}, 2)) }, "below 10, got 10 for image 1"},
+		{"a label out of range", func(folder string) { write(t, folder, labels, idx([]byte{0, 10}, 2)) }, "below 10, got 10 for image 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			folder := t.TempDir()
 			write(t, folder, pixels, two)
 			write(t, folder, labels, idx([]byte{0, 9}, 2))
 			if s, err := load(folder, "train"); err != nil || len(s.labels) != 2 {
-				t.Fatalf("as it should be: %v, %v", s.labels, err)
+				t.Fatalf("the valid folder: %v, %v", s.labels, err)
 			}
 			c.change(folder)
 			if _, err := load(folder, "train"); err == nil || !strings.Contains(err.Error(), c.wrong) {

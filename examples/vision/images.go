@@ -14,15 +14,15 @@ const (
 	side    = 28 // pixels of an image's side
 	classes = 10
 	stride  = 4 // pixels from one patch to the next
-	margin  = 2 // by which a patch reaches into its neighbours
+	margin  = 2 // pixels by which a patch overlaps its neighbours
 	patch   = stride + 2*margin
-	grid    = side / stride // patches of a side
+	grid    = side / stride // patches per side
 )
 
-// images are grey, of 28 x 28 bytes, a label each.
+// images are grey images of 28 x 28 bytes, with a label each.
 type images struct{ pixels, labels []byte }
 
-// load reads the images of a folder whose files have a name as train or t10k.
+// load reads images from a folder. name is train or t10k.
 func load(folder, name string) (images, error) {
 	shape, pixels, err := readGzip(filepath.Join(folder, name+"-images-idx3-ubyte.gz"))
 	if err != nil {
@@ -43,23 +43,23 @@ func load(folder, name string) (images, error) {
 	return images{pixels, labels}, nil
 }
 
-// split returns the first n images, and the others.
+// split returns the first n images and the rest.
 func (s images) split(n int) (first, others images) {
 	return images{s.pixels[:n*side*side], s.labels[:n]}, images{s.pixels[n*side*side:], s.labels[n:]}
 }
 
-// A view is how an image is looked at: moved by some pixels.
+// A view is an image shifted by some pixels.
 type view struct{ image, down, right int }
 
-// plain are the images as they are.
+// plain returns a dataset of the unchanged images.
 func (s images) plain() train.Dataset {
 	return train.Dataset{Len: len(s.labels), Batch: func(examples []int) (train.Batch, error) {
 		return s.batch(examples, func(e int) view { return view{image: e} }), nil
 	}}
 }
 
-// varied are the images in an order of their own in each epoch, moved by up to a pixel up or down and left or right: no
-// epoch has quite the examples of another, so each example of each has a number.
+// varied returns a dataset of shifted images: in each epoch, all images in a new random order, each shifted by at most
+// one pixel vertically and horizontally. Epochs have different examples, so examples are numbered across epochs.
 func (s images) varied(seed uint64) train.Dataset {
 	n, epoch, order := len(s.labels), -1, []int(nil)
 	return train.Dataset{Len: n, Order: train.Fresh, Batch: func(examples []int) (train.Batch, error) {
@@ -74,7 +74,7 @@ func (s images) varied(seed uint64) train.Dataset {
 	}}
 }
 
-// batch makes the patches of images, (B, 49, 64), and their labels, (B).
+// batch returns the images' patches, (B, 49, 64), and labels, (B).
 func (s images) batch(examples []int, look func(example int) view) train.Batch {
 	x, labels := make([]float32, 0, len(examples)*grid*grid*patch*patch), make([]int, len(examples))
 	for i, e := range examples {
@@ -88,7 +88,8 @@ func (s images) batch(examples []int, look func(example int) view) train.Batch {
 	}}
 }
 
-// patches appends an image's patches, row by row, with mean 0 and variance 1 over all images: black outside.
+// patches appends an image's patches to x, row by row, scaled to mean 0 and variance 1 over all images. Pixels outside
+// the image are black.
 func (v view) patches(x []float32, pixels []byte) []float32 {
 	for p := range grid * grid {
 		top, left := p/grid*stride-margin-v.down, p%grid*stride-margin-v.right

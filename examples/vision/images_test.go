@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// numbered returns images whose pixels are all different from those around them, and whose labels are their numbers.
+// numbered returns images whose labels are their numbers, and in which neighbouring pixels differ.
 func numbered(n int) images {
 	s := images{make([]byte, n*side*side), make([]byte, n)}
 	for i := range s.pixels {
@@ -19,7 +19,7 @@ func numbered(n int) images {
 	return s
 }
 
-// Patches show an image as it is looked at, pixel by pixel, each as often as patches overlap there, and black outside.
+// Patches have the pixels of the shifted image, the same pixel in overlapping patches, and black outside the image.
 func TestPatches(t *testing.T) {
 	pixels := numbered(1).pixels
 	for _, v := range []view{{}, {down: 1, right: -1}, {down: -2, right: 2}} {
@@ -41,8 +41,8 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-// An epoch has every image once, with its own label, and not as the epoch before had it; a batch that is asked for
-// again is the same, whatever was asked for in between.
+// An epoch has every image once, with its label, in another order and with other shifts than the epoch before. Asking
+// for a batch again gives the same batch.
 func TestVaried(t *testing.T) {
 	const n = 10
 	s := numbered(n)
@@ -54,7 +54,7 @@ func TestVaried(t *testing.T) {
 		}
 		return slices.Collect(slices.Chunk(b.Values[0].Data().([]float32), 49*64)), b.Values[1].Data().([]int)
 	}
-	var epochs [2][]int // which images
+	var epochs [2][]int // labels, which say which images
 	seen := map[string]bool{}
 	for e := range epochs {
 		first := make([]int, n)
@@ -65,7 +65,7 @@ func TestVaried(t *testing.T) {
 		for i, p := range patches {
 			seen[fmt.Sprint(p)] = true
 			found := false
-			for v := range 9 { // all that it may be looked at as
+			for v := range 9 { // all nine shifts
 				v := view{got[i], v/3 - 1, v%3 - 1}
 				found = found || reflect.DeepEqual(p, v.patches(nil, s.pixels[got[i]*side*side:][:side*side]))
 			}
@@ -82,10 +82,10 @@ func TestVaried(t *testing.T) {
 		}
 	}
 	if slices.Equal(epochs[0], epochs[1]) || len(seen) < 2*n-2 {
-		t.Errorf("epochs have the images %v, %d different examples of %d", epochs, len(seen), 2*n)
+		t.Errorf("epochs have the images %v, with %d different examples, want nearly %d", epochs, len(seen), 2*n)
 	}
 	if _, again := labels([]int{3, n + 3, 4}); !slices.Equal(again, []int{epochs[0][3], epochs[1][3], epochs[0][4]}) {
-		t.Errorf("asked for again: %v, of %v", again, epochs)
+		t.Errorf("asked for again: got %v, epochs have %v", again, epochs)
 	}
 	d = s.varied(2)
 	if _, other := labels([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}); slices.Equal(other, epochs[0]) {

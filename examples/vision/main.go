@@ -1,14 +1,14 @@
-// Vision learns to tell ten kinds of clothes apart on Fashion-MNIST (Xiao, Rasul and Vollgraf, 2017): 60,000 images of
-// 28 x 28 pixels, and 10,000 to be tested by. The model is a Vision Transformer (Dosovitskiy et al., 2021, An image is
-// worth 16x16 words):
+// Vision learns to classify ten kinds of clothes on Fashion-MNIST (Xiao, Rasul and Vollgraf, 2017): 60,000 images of 28
+// x 28 pixels for training, and 10,000 for a test. The model is a Vision Transformer (Dosovitskiy et al., 2021, An
+// image is worth 16x16 words):
 //
 //	logits = W·mean(Encoder(patches·W_eᵀ + b_e + positions)) + b
 //
-// An image is a sequence of 49 patches, 4 pixels from one to the next, each of which reaches 2 pixels into those around
-// it. Each epoch has variants of the images, moved a little, which are made in the background. The last 5,000
-// images are left out, and say which epoch was best. The test images are read when all is learned.
+// An image is a sequence of 49 patches, one every 4 pixels; each patch overlaps its neighbours by 2 pixels. Each epoch
+// trains with variants of the images, slightly shifted, which are made in the background. The last 5,000 training
+// images are for validation, which chooses the best epoch. The test images are read only after training.
 //
-// Debian's package dataset-fashion-mnist has the images; --data names another folder with its four files.
+// Debian's package dataset-fashion-mnist has the images. --data names another folder with the same four files.
 //
 //	go run ./examples/vision --epochs 5 --seed 2
 package main
@@ -29,22 +29,22 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-const batch = 64 // images of a step
+const batch = 64 // images per step
 
 func main() { example.Main(run) }
 
 func run(w io.Writer, args []string) error {
 	flags, seed := example.New("vision")
-	folder := flags.String("data", "/usr/share/datasets/fashion-mnist", "the `FOLDER` of the images, four files whose names end in ubyte.gz")
-	epochs := flags.Size("epochs", 12, 1000, "epochs")
-	blocks := flags.Size("blocks", 4, 24, "blocks of the encoder")
-	heads := flags.Size("heads", 4, 64, "heads of a block, each 16 wide")
+	folder := flags.String("data", "/usr/share/datasets/fashion-mnist", "`FOLDER` with the images: four files whose names end in ubyte.gz")
+	epochs := flags.Size("epochs", 12, 1000, "epochs to train")
+	blocks := flags.Size("blocks", 4, 24, "encoder blocks")
+	heads := flags.Size("heads", 4, 64, "heads per block, each 16 wide")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	images, err := load(*folder, "train")
 	if err != nil {
-		return fmt.Errorf("the images are in Debian's package dataset-fashion-mnist, and --data names their folder: %w", err)
+		return fmt.Errorf("can't load the images: install Debian's package dataset-fashion-mnist, or name their folder with --data: %w", err)
 	}
 	known, unseen := images.split(len(images.labels) * 11 / 12)
 	params, err := layers.NewParams(tensor.Float32, *seed)
@@ -75,11 +75,11 @@ func run(w io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%.2f %% of %d test images are told right.\n", 100*metrics["val_accuracy"], len(test.labels))
+	fmt.Fprintf(w, "%.2f %% of %d test images are classified correctly.\n", 100*metrics["val_accuracy"], len(test.labels))
 	return nil
 }
 
-// solver steps the blocks' matrices by Muon and all else by AdamW, at rates that rise, and then fall along a cosine.
+// solver uses Muon for the blocks' matrices and AdamW for the rest. The rate rises, and then falls along a cosine.
 func solver(steps int) *optim.Solver {
 	const decay = 0.05
 	matrix := func(name string, rank int) bool { return rank == 2 && strings.Contains(name, "blocks.") }
@@ -90,7 +90,7 @@ func solver(steps int) *optim.Solver {
 	}
 }
 
-// model is what is learned.
+// model is a linear layer for the patches, and a classifier.
 type model struct {
 	embed      *layers.Linear
 	classifier *layers.SequenceClassifier

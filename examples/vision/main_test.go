@@ -11,7 +11,8 @@ import (
 	"github.com/heed-go/heed/examples/internal/golden"
 )
 
-// shapes writes a folder of images: bars that lie, bars that stand, and squares, each at a place of its own, in noise.
+// shapes writes a folder of images of horizontal bars, vertical bars and squares, each at a random place and with
+// noise.
 func shapes(t *testing.T, known, test int) string {
 	t.Helper()
 	folder, rng := t.TempDir(), rand.New(rand.NewPCG(1, 2))
@@ -40,30 +41,30 @@ func shapes(t *testing.T, known, test int) string {
 	return folder
 }
 
-// right returns the share of test images that the output says are told right.
-func right(t *testing.T, output string, of int) float64 {
+// right returns the share of correctly classified test images that the output reports.
+func right(t *testing.T, output string, total int) float64 {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	var percent float64
 	var n int
-	if _, err := fmt.Sscanf(lines[len(lines)-1], "%f %% of %d test images are told right.", &percent, &n); err != nil || n != of {
+	if _, err := fmt.Sscanf(lines[len(lines)-1], "%f %% of %d test images are classified correctly.", &percent, &n); err != nil || n != total {
 		t.Fatalf("the last line is %q (%v)", lines[len(lines)-1], err)
 	}
 	return percent / 100
 }
 
-// It learns to tell shapes apart, wherever they are, that it hasn't seen.
+// It learns to classify new shapes at any position.
 func TestShapes(t *testing.T) {
 	var b strings.Builder
 	if err := run(&b, []string{"--data", shapes(t, 1536, 300), "--epochs", "5", "--blocks", "1", "--heads", "2"}); err != nil {
 		t.Fatal(err)
 	}
 	if share := right(t, b.String(), 300); share < 0.9 {
-		t.Errorf("it tells %v of the shapes right, want 0.9:\n%s", share, &b)
+		t.Errorf("it classifies %v of the shapes correctly, want at least 0.9:\n%s", share, &b)
 	}
 }
 
-// After one epoch of a small model, most clothes are told right.
+// After one epoch, a small model classifies most clothes correctly.
 func TestFashion(t *testing.T) {
 	if testing.Short() {
 		t.Skip("an epoch takes some seconds")
@@ -76,7 +77,7 @@ func TestFashion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if share := right(t, b.String(), 10_000); share < 0.75 {
-		t.Errorf("it tells %v of the clothes right, want 0.75:\n%s", share, &b)
+		t.Errorf("it classifies %v of the clothes correctly, want at least 0.75:\n%s", share, &b)
 	}
 }
 
@@ -84,7 +85,7 @@ func TestOwn(t *testing.T) {
 	args := []string{"--data", shapes(t, 24, 3), "--epochs", "1", "--blocks", "1", "--heads", "1"}
 	golden.Calls(t, run, args, "-epochs", "-blocks", "-heads")
 	empty := t.TempDir()
-	if err := run(io.Discard, []string{"--data", empty}); err == nil || !strings.Contains(err.Error(), "package dataset-fashion-mnist, and --data") || !strings.Contains(err.Error(), empty) {
+	if err := run(io.Discard, []string{"--data", empty}); err == nil || !strings.Contains(err.Error(), "package dataset-fashion-mnist, or name their folder with --data") || !strings.Contains(err.Error(), empty) {
 		t.Errorf("without images: got %v", err)
 	}
 }

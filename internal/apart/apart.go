@@ -1,5 +1,5 @@
-// Package apart calls functions that may be a user's for goroutines that nobody can recover: a panic there would end
-// the program, and a call of runtime.Goexit leave others waiting.
+// Package apart calls a user's functions in their own goroutines and turns panics and runtime.Goexit into errors. In a
+// worker's goroutine, a panic would end the program, and Goexit would leave other goroutines waiting.
 package apart
 
 import (
@@ -9,11 +9,11 @@ import (
 )
 
 // ErrGoexit is the error of a function that ended its goroutine.
-var ErrGoexit = errors.New("a function ended its goroutine with runtime.Goexit, as FailNow of package testing does: have it return an error")
+var ErrGoexit = errors.New("a function ended its goroutine with runtime.Goexit, for example by t.FailNow: return an error instead")
 
-// A Panic is a panic as an error.
+// A Panic is the error of a function that panicked.
 type Panic struct {
-	Value any // what the function panicked with
+	Value any // the argument of panic
 	Stack []byte
 }
 
@@ -25,8 +25,8 @@ func (p *Panic) Unwrap() error {
 	return err
 }
 
-// Call calls f in a goroutine of its own and returns its error when it has ended: a *Panic if f panics, and ErrGoexit
-// if it calls runtime.Goexit.
+// Call calls f in a new goroutine, waits for it, and returns its error. The error is a *Panic if f panics, and
+// ErrGoexit if f calls runtime.Goexit.
 func Call(f func() error) error {
 	err := ErrGoexit // unless f returns or panics
 	done := make(chan struct{})
@@ -43,7 +43,7 @@ func Call(f func() error) error {
 	return err
 }
 
-// Repanic panics with the *Panic that err is or wraps. It does nothing if there is none.
+// Repanic panics with the *Panic that err is or wraps, if there is one.
 func Repanic(err error) {
 	if p := (*Panic)(nil); errors.As(err, &p) {
 		panic(p)

@@ -31,7 +31,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// A panic is passed on with its value and the stack where it happened, wherever an error wraps it.
+// Repanic passes on the value and the stack of a panic, however errors wrap it.
 func TestRepanic(t *testing.T) {
 	Repanic(nil)
 	Repanic(errOwn)

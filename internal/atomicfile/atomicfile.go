@@ -1,5 +1,5 @@
-// Package atomicfile writes files that are whole or not there: what reads a path sees the old content or the new, never
-// a part, also when the writing process is killed or the machine stops.
+// Package atomicfile writes files atomically: readers of a path see the old content or the new content, never a part,
+// even if the writing process is killed or the machine stops.
 package atomicfile
 
 import (
@@ -14,22 +14,22 @@ import (
 	"strings"
 )
 
-// WriteFile makes the file at path hold what write writes. It writes to a temporary file in the same folder, syncs that
-// to the disk, renames it over path and syncs the folder.
+// WriteFile replaces the content of the file at path with the output of write. It writes to a temporary file in the
+// same folder, syncs it to disk, renames it to path and syncs the folder.
 //
-// The permissions are 0o644 less the umask, whatever those of an older file were; a symbolic link at path is replaced,
-// not followed. Of concurrent calls for one path, the last to finish decides, with its whole content.
+// The permissions are 0o644 less the umask, even if an older file had others. A symbolic link at path is replaced, not
+// followed. If calls for the same path run concurrently, the last one to finish wins, with its whole content.
 //
-// On an error, that of write among them, path is as it was and the temporary file is gone. The one exception is an
-// error that says the folder couldn't be synced: path has its new content then, but might lose it if the machine stops.
-// An error that write ignores on its writer is returned all the same. A process that is killed leaves its temporary
-// file behind: for a path ending in model.safetensors, it is named .model.safetensors.tmp- and a number. Of a long
-// name, only the beginning is taken. Errors name path, never the temporary file.
+// On an error, also one from write, path is unchanged and the temporary file is removed. There is one exception: if the
+// error says that the folder couldn't be synced, path has its new content, but might lose it if the machine stops.
+// WriteFile also returns an error of its writer that write ignored. A process that is killed leaves its temporary file
+// behind: for model.safetensors it is named .model.safetensors.tmp- and a number, with long names cut. Errors name
+// path, never the temporary file.
 func WriteFile(path string, write func(w io.Writer) error) error {
 	return writeFile(path, write, createTemp)
 }
 
-// file is what WriteFile needs of an *os.File.
+// file holds the methods of *os.File that WriteFile needs.
 type file interface {
 	io.WriteCloser
 	Name() string
@@ -42,9 +42,9 @@ func writeFile(path string, write func(w io.Writer) error, create func(path stri
 		return fmt.Errorf("write %s: %w", path, reason(err))
 	}
 	renamed := false
-	defer func() { // also when write panics
+	defer func() { // also if write panics
 		if !renamed {
-			f.Close() // a second time, for some: Windows removes no open file
+			f.Close() // closing twice is harmless, and Windows doesn't remove open files
 			os.Remove(f.Name())
 		}
 	}()
@@ -66,7 +66,7 @@ func writeFile(path string, write func(w io.Writer) error, create func(path stri
 	return nil
 }
 
-// nameless is a file whose errors in writing don't name it.
+// nameless is a file whose write errors don't contain its name.
 type nameless struct{ f file }
 
 func (n nameless) Write(b []byte) (int, error) {
@@ -74,7 +74,7 @@ func (n nameless) Write(b []byte) (int, error) {
 	return written, reason(err)
 }
 
-// reason returns what went wrong, without the name of the file that it went wrong with.
+// reason returns the cause of an error without the file's name.
 func reason(err error) error {
 	switch e := err.(type) {
 	case *fs.PathError:
@@ -87,17 +87,18 @@ func reason(err error) error {
 
 var errFolder = errors.New("the path names a folder, not a file")
 
-// longestName is how many bytes of a file's name its temporary file has: a file system takes the name of any file, but
-// not a much longer one.
+// longestName is the number of bytes of a file's name in its temporary file's name, which must not exceed the file
+// system's limit.
 const longestName = 100
 
-// createTemp creates a temporary file beside path. Unlike os.CreateTemp it gives it the permissions of any new file.
+// createTemp creates a temporary file beside path. Unlike os.CreateTemp, it uses the permissions of an ordinary new
+// file.
 func createTemp(path string) (file, error) {
 	folder, name := filepath.Split(path)
 	if name == "" || name == "." || name == ".." {
 		return nil, errFolder
 	}
-	if there, err := os.Lstat(path); err == nil && there.IsDir() {
+	if info, err := os.Lstat(path); err == nil && info.IsDir() {
 		return nil, errFolder
 	}
 	if len(name) > longestName {
@@ -110,5 +111,5 @@ func createTemp(path string) (file, error) {
 			return f, err
 		}
 	}
-	return nil, errors.New("every name tried for a temporary file is taken")
+	return nil, errors.New("found no free name for a temporary file in 100 tries")
 }

@@ -19,7 +19,7 @@ import (
 	"unicode/utf8"
 )
 
-// content is what write number i of a test writes: longer than any buffer on the way, all of one byte.
+// content returns the content of write i of a test: longer than any buffer, and of only one byte value.
 func content(i int) []byte { return bytes.Repeat([]byte{'a' + byte(i%26)}, 300_000+i%26) }
 
 func writing(b []byte) func(io.Writer) error {
@@ -29,7 +29,7 @@ func writing(b []byte) func(io.Writer) error {
 	}
 }
 
-// checkFolder checks that a folder holds one file of that name and content, and nothing else.
+// checkFolder checks that a folder holds only one file, with this name and content.
 func checkFolder(t *testing.T, path string, want []byte) {
 	t.Helper()
 	got, err := os.ReadFile(path)
@@ -37,14 +37,14 @@ func checkFolder(t *testing.T, path string, want []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("the file has %d bytes beginning %.20q, want %d beginning %.20q", len(got), got, len(want), want)
+		t.Errorf("the file has %d bytes that begin with %.20q, want %d that begin with %.20q", len(got), got, len(want), want)
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(entries) != 1 {
-		t.Errorf("the folder holds %v, want the file alone", entries)
+		t.Errorf("the folder holds %v, want only the file", entries)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestWriteFileInWorkingFolder(t *testing.T) {
 	checkFolder(t, "f", []byte("x"))
 }
 
-func TestPermissionsAreThoseOfANewFile(t *testing.T) {
+func TestPermissions(t *testing.T) {
 	dir := t.TempDir()
 	usual, err := os.OpenFile(filepath.Join(dir, "usual"), os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -97,7 +97,7 @@ func TestTemporaryFileIsNamedAfterTheFile(t *testing.T) {
 	}
 }
 
-// Any name that a file may have will do, though the temporary file's has more to it.
+// WriteFile accepts names so long that the temporary file's name must be cut.
 func TestLongNames(t *testing.T) {
 	for _, name := range []string{strings.Repeat("n", 245), strings.Repeat("n", 99) + strings.Repeat("é", 70)} {
 		path := filepath.Join(t.TempDir(), name)
@@ -115,7 +115,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// What fails on the temporary file is told of the file.
+// Errors about the temporary file name the file itself.
 func TestErrorsNameNoTemporaryFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	failed := func(f file) error { return &fs.PathError{Op: "do", Path: f.Name(), Err: errWanted} }
@@ -141,11 +141,11 @@ func TestErrorsNameNoTemporaryFile(t *testing.T) {
 
 var errWanted = errors.New("wanted")
 
-// A failing file fails where a full or broken disk would.
+// A failing file fails like one on a full or broken disk.
 type failing struct {
 	*os.File
-	room        int   // bytes that Write takes; no limit if negative
-	full        error // of a Write beyond that, if not errWanted
+	room        int   // number of bytes that Write accepts; no limit if negative
+	full        error // error of a Write beyond that; errWanted if nil
 	sync, close error
 }
 
@@ -217,7 +217,7 @@ func TestPanicLeavesTheOldFile(t *testing.T) {
 	func() {
 		defer func() {
 			if recover() == nil {
-				t.Error("want the panic of write to go on")
+				t.Error("want the panic of write to continue")
 			}
 		}()
 		WriteFile(path, func(w io.Writer) error {
@@ -236,12 +236,12 @@ func TestPathThatCannotBeWritten(t *testing.T) {
 	}
 	tests := []struct {
 		name, path string
-		want       error // nil for any
+		want       error // nil for any error
 	}{
 		{"no path", "", errFolder},
 		{"missing folder", filepath.Join(dir, "missing", "f"), fs.ErrNotExist},
 		{"file for a folder", filepath.Join(plain, "f"), nil},
-		{"a folder is there", folder, errFolder},
+		{"an existing folder", folder, errFolder},
 		{"trailing separator", folder + string(filepath.Separator), errFolder},
 		{"dots", filepath.Join(folder) + string(filepath.Separator) + "..", errFolder},
 		{"unwritable folder", filepath.Join(closed, "f"), fs.ErrPermission},
@@ -249,7 +249,7 @@ func TestPathThatCannotBeWritten(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			if test.name == "unwritable folder" && (os.Geteuid() == 0 || runtime.GOOS == "windows") {
-				t.Skip("this user may write there")
+				t.Skip("this user may write to any folder")
 			}
 			err := WriteFile(test.path, writing([]byte("new")))
 			if err == nil || !strings.HasPrefix(err.Error(), "write "+test.path+": ") || strings.Contains(err.Error(), ".tmp-") {
@@ -260,7 +260,7 @@ func TestPathThatCannotBeWritten(t *testing.T) {
 			}
 			for path, want := range map[string]int{dir: 3, folder: 0, closed: 0} {
 				if entries, _ := os.ReadDir(path); len(entries) != want {
-					t.Errorf("%s holds %v, want what it held before", path, entries)
+					t.Errorf("%s holds %v, want it unchanged", path, entries)
 				}
 			}
 			if got, _ := os.ReadFile(plain); string(got) != "old" {
@@ -287,7 +287,7 @@ func TestConcurrentWriters(t *testing.T) {
 	}
 	done := make(chan struct{})
 	readers.Go(func() {
-		for runtime.GOOS != "windows" { // where a file can't be read while it is replaced
+		for runtime.GOOS != "windows" { // Windows can't read a file while it is replaced
 			select {
 			case <-done:
 				return
@@ -310,11 +310,11 @@ func checkWhole(t *testing.T, path string) {
 	if err != nil {
 		t.Error(err)
 	} else if len(got) == 0 || !bytes.Equal(got, content(int(got[0]-'a'))) {
-		t.Errorf("a part of a file was seen: %d bytes", len(got))
+		t.Errorf("read a part of a file: %d bytes", len(got))
 	}
 }
 
-// The test binary is run again, with the path to write to in this variable, to be killed while it writes.
+// victim is an environment variable with a path. It makes the test binary write to this path until it is killed.
 const victim = "ATOMICFILE_TEST_VICTIM"
 
 func TestMain(m *testing.M) {
@@ -322,7 +322,7 @@ func TestMain(m *testing.M) {
 	if path == "" {
 		os.Exit(m.Run())
 	}
-	if filepath.Base(path) == "stuck" { // stops half-way through the file
+	if filepath.Base(path) == "stuck" { // stops halfway through the file
 		WriteFile(path, func(w io.Writer) error {
 			w.Write(content(1))
 			fmt.Println("ready")
@@ -378,7 +378,7 @@ func TestKilledHalfWayLeavesTheOldFile(t *testing.T) {
 	}
 	temps, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".stuck.tmp-*"))
 	if len(temps) != 1 {
-		t.Errorf("the killed process left %v, want one temporary file with a telling name", temps)
+		t.Errorf("the killed process left %v, want one temporary file named after the file", temps)
 	}
 }
 

@@ -2,5 +2,5 @@
 
 package atomicfile
 
-// syncFolder does nothing: a folder can't be synced here.
+// syncFolder does nothing: this system can't sync a folder.
 func syncFolder(string) error { return nil }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// syncFolder makes a rename in a folder last. Some file systems can't sync a folder, and a folder that may be written
-// to needn't be readable: neither is an error.
+// syncFolder makes a rename in a folder permanent. It returns no error if the file system can't sync folders, or if the
+// folder can't be read, as a folder may be writable but not readable.
 func syncFolder(path string) error {
 	d, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {

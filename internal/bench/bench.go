@@ -1,5 +1,4 @@
-// Package bench holds what heed bench measures. It reaches kernel, so that a matrix product can be timed
-// alone.
+// Package bench implements the measurements of heed bench. It imports kernel to time a matrix product alone.
 package bench
 
 import (
@@ -8,25 +7,25 @@ import (
 	"time"
 )
 
-// A Benchmark is one thing to measure.
+// A Benchmark is one measurement.
 type Benchmark struct {
 	Name string
-	Form string // fused or composed; empty where there is one form
+	Form string // fused or composed; empty if there is only one form
 
-	// Prepare sets up a step.
+	// Prepare builds the step.
 	Prepare func() (Step, error)
 
-	Steps int // counted steps, after a fifth as many that aren't
+	Steps int // timed steps, after a fifth of this number untimed
 }
 
-// A Step is what is timed.
+// A Step is the timed operation.
 type Step struct {
 	Run    func() error
-	Tokens int     // that it handles; 0 if there are none
-	Flops  float64 // its arithmetic
+	Tokens int     // tokens per step; 0 if it has none
+	Flops  float64 // floating-point operations per step
 }
 
-// ID names a benchmark and its form.
+// ID returns the name of a benchmark and its form.
 func (b Benchmark) ID() string {
 	if b.Form == "" {
 		return b.Name
@@ -34,7 +33,7 @@ func (b Benchmark) ID() string {
 	return b.Name + "/" + b.Form
 }
 
-// A Measurement is what a benchmark took. heed bench --json prints it.
+// A Measurement is the result of a benchmark. heed bench --json prints it.
 type Measurement struct {
 	Config       string  `json:"config"`
 	Form         string  `json:"form"`
@@ -44,7 +43,7 @@ type Measurement struct {
 	GFLOPS       float64 `json:"gflops"` // at the median
 	PeakRSSMB    float64 `json:"peak_rss_mb"`
 	AllocPerStep float64 `json:"alloc_bytes_per_step"`
-	SetupMS      float64 `json:"setup_ms"` // building graph and machine
+	SetupMS      float64 `json:"setup_ms"` // time to build graph and machine
 }
 
 // Measure runs the benchmark in this process.

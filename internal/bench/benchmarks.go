@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// All returns the benchmarks, those of models first.
+// All returns the benchmarks, models first.
 func All() []Benchmark {
 	var all []Benchmark
 	for _, c := range []gptConfig{
@@ -39,7 +39,7 @@ func All() []Benchmark {
 	return all
 }
 
-// gptConfig is a pre-norm GPT and its batch: learned positions, a ReLU layer of 4·dim, a linear head.
+// gptConfig describes a pre-norm GPT and its batch: learned positions, a ReLU layer of width 4·dim, a linear head.
 type gptConfig struct {
 	name                                     string
 	batch, length, dim, heads, blocks, vocab int
@@ -57,10 +57,10 @@ func (c gptConfig) model(p *layers.Params) (*layers.Decoder, error) {
 	})
 }
 
-// tied reports whether the head has the weights of the embeddings, as in models whose vocabulary would take much.
+// tied reports whether the head shares its weights with the embeddings, as in models with a large vocabulary.
 func (c gptConfig) tied() bool { return c.vocab > 1000 }
 
-// sizes returns the elements of each of the model's tensors.
+// sizes returns the number of elements of each of the model's tensors.
 func (c gptConfig) sizes() []int {
 	d := c.dim
 	sizes := []int{c.vocab * d, c.length * d, d, d} // embeddings, positions, the last norm
@@ -86,9 +86,9 @@ func (c gptConfig) tokens(rng *rand.Rand, sequences int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(sequences, c.length), tensor.WithBacking(ids))
 }
 
-// flops returns the arithmetic of a step. A product of n by m by k is 2·n·m·k operations, and its two gradients are as
-// many each. A block has products of 12·dim² weights for each token, and scores and weighted sums of 2·length·dim,
-// causal or not.
+// flops returns the floating-point operations per step. A product of n by m by k takes 2·n·m·k operations, and so does
+// each of its two gradients. A block has, per token, products with 12·dim² weights, and scores and weighted sums of
+// 2·length·dim, causal or not.
 func (c gptConfig) flops() float64 {
 	perToken := c.blocks*(12*c.dim*c.dim+2*c.length*c.dim) + c.dim*c.vocab
 	return 6 * float64(c.batch*c.length) * float64(perToken)
@@ -140,7 +140,7 @@ func (c gptConfig) prepare(composed bool) (Step, error) {
 	return Step{step, c.batch * c.length, c.flops()}, nil
 }
 
-// prepareLong builds causal attention on random queries, keys and values, of 4 heads of width 64, and its gradients.
+// prepareLong builds causal attention on random queries, keys and values, with 4 heads of width 64, and its gradients.
 func prepareLong(length int, composed bool) (Step, error) {
 	const heads, width = 4, 64
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -174,7 +174,7 @@ func prepareLong(length int, composed bool) (Step, error) {
 		defer vm.Reset()
 		return vm.RunAll()
 	}
-	// Two products forward and four backward, of which causal attention needs half.
+	// Two products forward and four backward; causal attention needs half of each.
 	return Step{step, length, 6 * 2 * heads * float64(length) * float64(length) * width / 2}, nil
 }
 

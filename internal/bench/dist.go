@@ -16,21 +16,22 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// A Scaling is what steps of training took: nanogpt's, with its batch for each process. All but MinMS are medians.
+// A Scaling holds the times of training steps of nanogpt, with one batch per process. All times except MinMS are
+// medians.
 type Scaling struct {
 	Processes  int              `json:"processes"`
-	Workers    int              `json:"workers"` // of each process
+	Workers    int              `json:"workers"` // per process
 	MedianMS   float64          `json:"median_ms"`
 	MinMS      float64          `json:"min_ms"`
 	TokensPerS float64          `json:"tokens_per_s"` // of all processes
-	AgreeMS    float64          `json:"agree_ms"`     // in short exchanges, most of it waiting for the slowest process
+	AgreeMS    float64          `json:"agree_ms"`     // in short exchanges, mostly waiting for the slowest process
 	SwapMS     float64          `json:"swap_ms"`      // in exchanges of gradients and parameters
-	Share      float64          `json:"share"`        // of the time that both take
-	ModelMS    float64          `json:"model_ms"`     // what exchange calculates for both, on that Network
-	Network    `json:"network"` // between the processes, measured; zero for one
+	Share      float64          `json:"share"`        // share of the step that both exchanges take
+	ModelMS    float64          `json:"model_ms"`     // both exchanges, calculated for this Network
+	Network    `json:"network"` // between the processes, measured; zero for one process
 }
 
-// timed is a group that notes how long its exchanges take.
+// timed is a group that measures the time of its exchanges.
 type timed struct {
 	train.Group
 	agree, swap time.Duration
@@ -46,8 +47,8 @@ func (t *timed) Swap(peer int, send, receive [][]byte) error {
 	return t.Group.Swap(peer, send, receive)
 }
 
-// Scale calls each with what training takes with 1, 2 and 4 workers, as far as the first process has the cores. The
-// processes of a group, nil for this one alone, call it together, and all get the same workers.
+// Scale measures training with 1, 2 and 4 workers, up to the first process's number of cores, and calls each with the
+// results. All processes of a group call Scale together and get the same workers; a nil group means this process alone.
 func Scale(ctx context.Context, group train.Group, steps int, each func(Scaling) error) error {
 	cores, err := train.Share(group, []byte{byte(min(runtime.GOMAXPROCS(0), 4))}, nil)
 	if err != nil {
@@ -128,13 +129,13 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// A Network is what lies between processes: the seconds that a message takes, however short, and the bytes a second.
+// A Network describes a connection: seconds per message, however short, and bytes per second.
 type Network struct {
 	Latency   float64 `json:"latency"`
 	Bandwidth float64 `json:"bandwidth"`
 }
 
-// measureNetwork measures what lies between the processes of a group, which call it together.
+// measureNetwork measures the connection between the processes of a group, which call it together.
 func measureNetwork(group train.Group) (Network, error) {
 	if group == nil || group.Size() == 1 {
 		return Network{}, nil
@@ -164,14 +165,14 @@ func measureNetwork(group train.Group) (Network, error) {
 		return Network{}, err
 	}
 	long, err := least(large)
-	return Network{short / 2, large / long}, err // a message each way, and bytes both ways at once
+	return Network{short / 2, large / long}, err // one message each way, and bytes both ways at once
 }
 
-// exchange returns how many seconds a step's exchanges take between n processes that have a machine each, for a model
-// whose tensors have so many elements of 4 bytes. It is what the process with the largest part takes, as each pair of
-// them sends both ways at once, and each message takes its time: for the gradients it gets its own part from each, and
-// sends each a part that is no larger; for the parameters it is the other way round. Before, between and after they
-// agree, four times.
+// exchange returns the seconds per step for the exchanges among n processes on separate machines, for a model whose
+// tensors have these numbers of 4-byte elements. It calculates the time of the process with the largest part. Each pair
+// of processes sends both ways at once, and every message adds its latency. For the gradients, the process receives its
+// part from each other process and sends each a part that is no larger; for the parameters, the reverse. The processes
+// also agree four times: before, between and after.
 func exchange(sizes []int, n int, net Network) float64 {
 	if n == 1 {
 		return 0
@@ -180,39 +181,39 @@ func exchange(sizes []int, n int, net Network) float64 {
 	bytes := 4 * float64((n-1)*part)
 	messages := float64(len(sizes) - tensors + (n-1)*tensors)
 	agree := 0.0
-	for reached := 1; reached < n; reached *= 2 { // twice as many know with every message
+	for reached := 1; reached < n; reached *= 2 { // each message doubles the number of processes that know
 		agree += net.Latency
 	}
-	numbers := 8 * float64(n*len(sizes)) // a norm for each tensor
+	numbers := 8 * float64(n*len(sizes)) // one norm per tensor and process
 	return 2*(bytes/net.Bandwidth+messages*net.Latency) + 4*agree + numbers/net.Bandwidth
 }
 
-// largestPart returns the elements of the largest of n parts of tensors, and how many tensors it has, as train divides
-// them: the largest first, each to who has least.
+// largestPart returns the number of elements in the largest of n parts of the tensors, and the number of tensors in it.
+// It divides them like train: the largest tensor first, each to the part with the fewest elements.
 func largestPart(sizes []int, n int) (elements, tensors int) {
 	elementsOf, tensorsOf := make([]int, n), make([]int, n)
 	for _, size := range slices.Backward(slices.Sorted(slices.Values(sizes))) {
-		to := slices.Index(elementsOf, slices.Min(elementsOf))
-		elementsOf[to] += size
-		tensorsOf[to]++
+		smallest := slices.Index(elementsOf, slices.Min(elementsOf))
+		elementsOf[smallest] += size
+		tensorsOf[smallest]++
 	}
 	most := slices.Index(elementsOf, slices.Max(elementsOf))
 	return elementsOf[most], tensorsOf[most]
 }
 
-// A Forecast is what steps of a model would take in processes with a machine each, by calculation.
+// A Forecast is the calculated performance of a model's steps on several processes, each on its own machine.
 type Forecast struct {
 	Model      string  `json:"model"`
 	Parameters int     `json:"parameters"`
 	Processes  int     `json:"processes"`
 	StepMS     float64 `json:"step_ms"`
-	Share      float64 `json:"share"`    // of the time that exchanges take
-	Speedup    float64 `json:"speedup"`  // in tokens a second, over one process
-	StateMB    float64 `json:"state_mb"` // that AdamW keeps, in the process with the largest part
+	Share      float64 `json:"share"`    // of the step's time, in exchanges
+	Speedup    float64 `json:"speedup"`  // in tokens per second, over one process
+	StateMB    float64 `json:"state_mb"` // AdamW's state in the process with the largest part
 }
 
-// Forecasts returns what 1, 8, 64 and 512 processes would take for models of three sizes, with 12 sequences for each
-// process, at the floating-point operations a second that one of them does.
+// Forecasts calculates steps on 1, 8, 64 and 512 processes for models of three sizes, with 12 sequences per process.
+// flops is the speed of one process in floating-point operations per second.
 func Forecasts(flops float64, net Network) (all []Forecast) {
 	for _, c := range []gptConfig{nanogpt, {"10m", 12, 256, 384, 6, 6, 65}, {"124m", 12, 1024, 768, 12, 12, 50257}} {
 		sizes := c.sizes()
@@ -231,12 +232,12 @@ func Forecasts(flops float64, net Network) (all []Forecast) {
 	return all
 }
 
-// Flops returns the floating-point operations a second of one process's share of a step.
+// Flops returns one process's speed in floating-point operations per second, without the exchanges.
 func (s Scaling) Flops() float64 {
 	return nanogpt.flops() / (s.MedianMS / 1e3 * (1 - s.Share))
 }
 
-// String says what a network is.
+// String returns the bandwidth and the latency.
 func (n Network) String() string {
-	return fmt.Sprintf("%.3g Gbit/s and %.3g µs a message", 8*n.Bandwidth/1e9, 1e6*n.Latency)
+	return fmt.Sprintf("%.3g Gbit/s and %.3g µs per message", 8*n.Bandwidth/1e9, 1e6*n.Latency)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// What is calculated for a model is calculated from its own tensors, with the head's own weights or without them.
+// The calculated sizes equal those of the model's tensors, with and without tied weights.
 func TestSizes(t *testing.T) {
 	tied := nanogpt
 	tied.vocab = 1001
@@ -30,7 +30,7 @@ func TestSizes(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
-			t.Errorf("a vocabulary of %d: sizes %v, want %v", c.vocab, got, want)
+			t.Errorf("vocabulary %d: sizes %v, want %v", c.vocab, got, want)
 		}
 	}
 }
@@ -62,9 +62,10 @@ func TestExchange(t *testing.T) {
 		want float64
 	}{
 		{1, 0},
-		// Both times 3 elements of 4 bytes each way, in 3 messages; four times a word about, and 6 norms of 8 bytes.
+		// Two exchanges of 3 elements of 4 bytes each way, in 3 messages; four agreements of one message; 6 norms of 8
+		// bytes.
 		{2, 2*(12./8+3*0.5) + 4*0.5 + 6},
-		// The largest part is one tensor of 3: two messages are sent, and 3 of 12 bytes received.
+		// The largest part is one tensor of 3 elements: 2 messages out, and 3 of 12 bytes in.
 		{4, 2*(36/8.+5*0.5) + 4*2*0.5 + 12},
 	} {
 		if got := exchange([]int{1, 2, 3}, c.n, net); math.Abs(got-c.want) > 1e-12 {
@@ -73,7 +74,7 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// More processes spend more on exchanges, and larger models a smaller share.
+// More processes spend more time on exchanges, and larger models a smaller share.
 func TestForecasts(t *testing.T) {
 	all := Forecasts(1e11, Network{50e-6, 1e9})
 	for i, f := range all {
@@ -82,7 +83,7 @@ func TestForecasts(t *testing.T) {
 				t.Errorf("one process: %+v", f)
 			}
 		} else if f.Share <= all[i-1].Share || f.Speedup > float64(f.Processes) || f.Speedup <= 1 {
-			t.Errorf("after %+v there is %+v", all[i-1], f)
+			t.Errorf("%+v is followed by %+v", all[i-1], f)
 		}
 	}
 }
@@ -97,6 +98,6 @@ func TestScaleAlone(t *testing.T) {
 		return nil
 	})
 	if err != nil || workers == 1 {
-		t.Errorf("%v after %d workers", err, workers)
+		t.Errorf("error %v after %d workers", err, workers)
 	}
 }

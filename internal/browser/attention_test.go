@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// attended returns the page of heed attention, and what task.Attention says of it.
+// attended returns the page of heed attention, and the result of task.Attention for the same input.
 func attended(t *testing.T, dir, source string) (address string, want *task.Attention) {
 	t.Helper()
 	path := filepath.Join(folder, filepath.Base(dir)+".html")
@@ -28,7 +28,7 @@ func attended(t *testing.T, dir, source string) (address string, want *task.Atte
 	return "file://" + path, want
 }
 
-// A listed weight is one of those that the page lists as numbers.
+// A listed weight is a weight in the page's list.
 type listed struct {
 	Position int
 	Label    string
@@ -36,7 +36,7 @@ type listed struct {
 	Text     string
 }
 
-// weights returns what the page lists.
+// weights returns the weights that the page lists.
 func (p *tab) weights() []listed {
 	p.Helper()
 	return evaluate[[]listed](p, `[...document.querySelectorAll('.weights li:not(.rest)')].map(li => ({
@@ -47,7 +47,7 @@ func (p *tab) weights() []listed {
 	}))`)
 }
 
-// lists checks that the page lists the largest of some weights, from the largest, with their labels.
+// lists checks that the page lists the largest weights in falling order, with their labels.
 func (p *tab) lists(labels []string, weights []float32) {
 	p.Helper()
 	got := p.weights()
@@ -66,7 +66,7 @@ func (p *tab) lists(labels []string, weights []float32) {
 	}
 }
 
-// reads checks that the page reads one weight of a head, and returns whose.
+// reads checks that the page shows one weight of a head as text, and returns its row and column.
 func (p *tab) reads(head int, rows, columns []string, weights []float32) (row, column int) {
 	p.Helper()
 	text := evaluate[string](p, "document.querySelector('.reading').textContent")
@@ -85,16 +85,16 @@ func (p *tab) reads(head int, rows, columns []string, weights []float32) (row, c
 }
 
 const (
-	radios = "document.querySelectorAll('[role=radio]')"
-	from   = "document.querySelectorAll('[role=listbox]')[0].children"
-	to     = "document.querySelectorAll('[role=listbox]')[1].children"
-	chart  = "document.querySelector('canvas.map')"
+	radios       = "document.querySelectorAll('[role=radio]')"
+	rowTokens    = "document.querySelectorAll('[role=listbox]')[0].children"
+	columnTokens = "document.querySelectorAll('[role=listbox]')[1].children"
+	chart        = "document.querySelector('canvas.map')"
 )
 
 func text(element string) string { return element + ".textContent" }
 
-// Of cross-attention and self-attention, with the mouse, the keyboard and by touch: the page says what task.Attention
-// does.
+// TestAttention checks that the page shows the weights of task.Attention, for cross-attention and self-attention, with
+// the mouse and by touch.
 func TestAttention(t *testing.T) {
 	dir := trained(t, "--task=dates", "--layers=2", "--max-epochs=1")
 	address, want := attended(t, dir, "Thu, 7 March 2024")
@@ -111,10 +111,10 @@ func TestAttention(t *testing.T) {
 			}
 			first := want.Layers[0]
 			labels := "Array.from(%s, e => e.textContent)"
-			if got := evaluate[[]string](p, fmt.Sprintf(labels, from)); !slices.Equal(got, first.Rows) {
+			if got := evaluate[[]string](p, fmt.Sprintf(labels, rowTokens)); !slices.Equal(got, first.Rows) {
 				t.Errorf("the rows are %q, want %q", got, first.Rows)
 			}
-			if got := evaluate[[]string](p, fmt.Sprintf(labels, to)); !slices.Equal(got, first.Columns) {
+			if got := evaluate[[]string](p, fmt.Sprintf(labels, columnTokens)); !slices.Equal(got, first.Columns) {
 				t.Errorf("the columns are %q, want %q", got, first.Columns)
 			}
 			n := 0
@@ -129,15 +129,15 @@ func TestAttention(t *testing.T) {
 					p.until(fmt.Sprintf("%s === '%s, head %d'", text("document.querySelector('h3')"), l.Name, head))
 					row := n % len(l.Rows)
 					if s == phone {
-						p.tap(fmt.Sprintf("%s[%d]", from, row))
+						p.tap(fmt.Sprintf("%s[%d]", rowTokens, row))
 					} else {
-						p.hover(fmt.Sprintf("%s[%d]", from, row))
+						p.hover(fmt.Sprintf("%s[%d]", rowTokens, row))
 					}
-					p.until(fmt.Sprintf("%s[%d].getAttribute('aria-selected') === 'true'", from, row))
-					of := weights[row*len(l.Columns):][:len(l.Columns)]
-					p.lists(l.Columns, of)
-					if got, column := p.reads(head, l.Rows, l.Columns, weights); got != row || of[column] < slices.Max(of)-1e-4 {
-						t.Errorf("of row %d, the page reads row %d and column %d", row, got, column)
+					p.until(fmt.Sprintf("%s[%d].getAttribute('aria-selected') === 'true'", rowTokens, row))
+					rowWeights := weights[row*len(l.Columns):][:len(l.Columns)]
+					p.lists(l.Columns, rowWeights)
+					if got, column := p.reads(head, l.Rows, l.Columns, weights); got != row || rowWeights[column] < slices.Max(rowWeights)-1e-4 {
+						t.Errorf("for row %d, the page shows row %d and column %d", row, got, column)
 					}
 				}
 			}
@@ -146,22 +146,22 @@ func TestAttention(t *testing.T) {
 	}
 }
 
-// A column that is pointed at says its weight in the chosen row; one that is chosen, who looks at it. The large map
-// tells the weight under the pointer.
+// Pointing at a column shows its weight in the chosen row. Choosing a column lists the rows that attend to it. The
+// large map shows the weight under the pointer.
 func TestAttentionPointer(t *testing.T) {
 	dir := trained(t, "--task=dates", "--layers=2", "--max-epochs=1")
 	address, want := attended(t, dir, "Thu, 7 March 2024")
 	l := want.Layers[0]
 	weights := l.Heads[0]
 	p := open(t, address, desktop)
-	p.click(from + "[3]")
-	p.hover(to + "[5]")
-	p.until(to + "[5].getAttribute('aria-selected') === 'true'")
+	p.click(rowTokens + "[3]")
+	p.hover(columnTokens + "[5]")
+	p.until(columnTokens + "[5].getAttribute('aria-selected') === 'true'")
 	if row, column := p.reads(0, l.Rows, l.Columns, weights); row != 3 || column != 5 {
-		t.Errorf("the page reads row %d and column %d, want 3 and 5", row, column)
+		t.Errorf("the page shows row %d and column %d, want 3 and 5", row, column)
 	}
-	p.click(to + "[6]")
-	p.until(from + "[3].getAttribute('aria-selected') === 'false'")
+	p.click(columnTokens + "[6]")
+	p.until(rowTokens + "[3].getAttribute('aria-selected') === 'false'")
 	var looks []float32
 	for i := range l.Rows {
 		looks = append(looks, weights[i*len(l.Columns)+6])
@@ -174,10 +174,10 @@ func TestAttentionPointer(t *testing.T) {
 	p.point(x+60, y-60)
 	row2, column2 := p.reads(0, l.Rows, l.Columns, weights)
 	if row2 >= row || column2 <= column || math.Abs(float64(column-len(l.Columns)/2)) > 2 || math.Abs(float64(row-len(l.Rows)/2)) > 2 {
-		t.Errorf("in the middle of the map the page reads row %d and column %d, above and to the right %d and %d", row, column, row2, column2)
+		t.Errorf("in the middle of the map the page shows row %d and column %d, above and to the right %d and %d", row, column, row2, column2)
 	}
 	p.point(1, 1)
-	p.lists(l.Rows, looks) // it is chosen still
+	p.lists(l.Rows, looks) // it is still chosen
 }
 
 func TestAttentionKeys(t *testing.T) {
@@ -209,28 +209,28 @@ func TestAttentionKeys(t *testing.T) {
 	p.press(kb.Home)
 	p.press(kb.ArrowRight)
 	if row, _ := p.reads(1, l.Rows, l.Columns, l.Heads[1]); row != 1 {
-		t.Errorf("the page reads row %d, want 1", row)
+		t.Errorf("the page shows row %d, want 1", row)
 	}
 	p.press(kb.Tab)
 	focused("option")
 	p.press(kb.End)
 	if _, column := p.reads(1, l.Rows, l.Columns, l.Heads[1]); column != len(l.Columns)-1 {
-		t.Errorf("the page reads column %d, want the last", column)
+		t.Errorf("the page shows column %d, want the last", column)
 	}
 	p.press(kb.Tab)
 	focused("application")
 	p.press(kb.ArrowDown)
 	p.press(kb.ArrowLeft)
 	if row, column := p.reads(1, l.Rows, l.Columns, l.Heads[1]); row != 1 || column != len(l.Columns)-2 {
-		t.Errorf("on the map the page reads row %d and column %d", row, column)
+		t.Errorf("on the map the page shows row %d and column %d", row, column)
 	}
 	p.press(kb.Escape)
 	if got := evaluate[string](p, text("document.querySelector('.reading')")); !strings.HasPrefix(got, "Choose a token") {
-		t.Errorf("with nothing chosen the page reads %q", got)
+		t.Errorf("with nothing chosen the page says %q", got)
 	}
 }
 
-// Of 200 tokens, with all the weights that are shown, a page has few elements and fits its screen.
+// With 200 tokens and all their weights, a page has few elements and fits the screen.
 func TestAttentionLong(t *testing.T) {
 	data := write(t, "long.txt", strings.Repeat("attention is all you need, and every token looks at every other. ", 40))
 	dir := trained(t, "--task=text", "--data="+data, "--max-len=200", "--layers=12", "--max-epochs=1", "--validation=2")
@@ -246,28 +246,28 @@ func TestAttentionLong(t *testing.T) {
 			t.Errorf("the page has %d elements", n)
 		}
 		p.click(radios + "[23]")
-		p.click(from + "[150]")
-		p.until(from + "[150].getAttribute('aria-selected') === 'true'")
+		p.click(rowTokens + "[150]")
+		p.until(rowTokens + "[150].getAttribute('aria-selected') === 'true'")
 		p.lists(l.Columns, l.Heads[1][150*200:][:200])
 		p.hover(chart)
 		p.reads(1, l.Rows, l.Columns, l.Heads[1])
 	}
 }
 
-// hostileRun returns a run of texts that would be scripts.
+// hostileRun returns a run whose texts look like scripts.
 func hostileRun(t *testing.T) string {
 	t.Helper()
 	data := write(t, "hostile.txt", strings.Repeat(hostileText+"\n", 40))
 	return trained(t, "--task=text", "--data="+data, "--max-len=160", "--layers=1", "--max-epochs=1", "--validation=2")
 }
 
-// Labels, names and texts are never markup, code, or marks that a page obeys.
+// Labels, names and texts never become markup or code, and their control characters have no effect.
 func TestAttentionOfHostileTexts(t *testing.T) {
 	address, want := attended(t, hostileRun(t), hostileText)
 	for _, s := range []screen{desktop, phone} {
 		p := open(t, address, s)
 		p.fits()
-		if got := evaluate[[]string](p, "Array.from("+from+", e => e.textContent)"); !slices.Equal(got, want.Layers[0].Rows) {
+		if got := evaluate[[]string](p, "Array.from("+rowTokens+", e => e.textContent)"); !slices.Equal(got, want.Layers[0].Rows) {
 			t.Errorf("the labels are %q, want %q", got, want.Layers[0].Rows)
 		}
 		if title := evaluate[string](p, "document.title"); strings.ContainsAny(title, "\u202e\x01\n") {

@@ -25,11 +25,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long a test waits for what must come: far longer than it takes on a machine with much else to do.
+// patience is the maximum time that a test waits. It is far longer than needed on a busy machine.
 const patience = 60 * time.Second
 
 var (
-	folder string          // for files of all tests
+	folder string          // shared by all tests
 	heed   string          // the command
 	chrome context.Context // the browser
 	browse = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
@@ -79,7 +79,7 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// command runs heed, which must succeed.
+// command runs heed and fails the test if heed fails.
 func command(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), heed, args...)
@@ -93,9 +93,9 @@ func command(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-var runs = map[string]string{} // by the arguments
+var runs = map[string]string{} // folders by arguments
 
-// trained returns the folder of a tiny run, which tests that ask for the same one share.
+// trained returns the folder of a tiny run. Tests with the same arguments share it.
 func trained(t *testing.T, args ...string) string {
 	t.Helper()
 	key := strings.Join(args, "\n")
@@ -107,7 +107,7 @@ func trained(t *testing.T, args ...string) string {
 	return runs[key]
 }
 
-// write makes a file of the tests' folder.
+// write writes a file in the tests' folder.
 func write(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(folder, name)
@@ -117,7 +117,7 @@ func write(t *testing.T, name, content string) string {
 	return path
 }
 
-// A screen is what a page is looked at on.
+// A screen is the size of a window and a colour scheme.
 type screen struct {
 	name          string
 	width, height int64
@@ -130,18 +130,19 @@ var (
 	screens = []screen{desktop, phone, {"desktop, dark", 1400, 1000, "dark"}, {"phone, light", 360, 740, "light"}}
 )
 
-// A tab is an open page. It is wrong of a page to run into an error, to ask another address for anything, to ask what its
-// policy forbids, to show a dialog, and to run what is data: texts of tests that would be scripts set hacked.
+// A tab is an open page. A page must have no errors, request no other address and nothing that its policy forbids, show
+// no dialog, and run no data: scripts in the tests' data set hacked.
 type tab struct {
 	*testing.T
 	ctx  context.Context
-	home string // addresses of the page's own begin with it
+	home string // prefix of the page's own addresses
 
 	mu    sync.Mutex
 	wrong []string // see wrongs
 }
 
-// open opens a page on a screen and waits until it is loaded. When the test ends, the page must have done nothing wrong.
+// open opens a page on a screen and waits until it is loaded. At the end of the test, it fails the test if the page has
+// done anything wrong.
 func open(t *testing.T, address string, s screen) *tab {
 	t.Helper()
 	p := load(t, address, s)
@@ -153,7 +154,7 @@ func open(t *testing.T, address string, s screen) *tab {
 	return p
 }
 
-// load opens a page, whatever it does.
+// load opens a page without checking for wrongs.
 func load(t *testing.T, address string, s screen) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(chrome)
@@ -177,13 +178,13 @@ func load(t *testing.T, address string, s screen) *tab {
 	return p
 }
 
-// call runs a command of the browser's protocol.
+// call runs a command of the browser protocol.
 func call[P, R any](p *tab, command cdp.Command[P, R], params P) error {
 	_, err := chromedp.Call(p.ctx, command, params)
 	return err
 }
 
-// watch notes what a page must not do.
+// watch records events that a page must not cause.
 func (p *tab) watch(event any) {
 	note := func(format string, args ...any) {
 		p.mu.Lock()
@@ -197,7 +198,7 @@ func (p *tab) watch(event any) {
 		}
 	case *network.EventWebSocketCreated:
 		note("it opens a socket to %s", e.URL)
-	case *log.EventEntryAdded: // what a policy forbids is one
+	case *log.EventEntryAdded: // also for requests that the policy forbids
 		note("the browser's log has %s: %s", e.Entry.Level, e.Entry.Text)
 	case *runtime.EventConsoleAPICalled:
 		for _, arg := range e.Args {
@@ -211,7 +212,7 @@ func (p *tab) watch(event any) {
 	}
 }
 
-// wrongs returns what the page has done wrong.
+// wrongs returns the mistakes of the page so far.
 func (p *tab) wrongs() []string {
 	hacked := p.ctx.Err() == nil && evaluate[bool](p, "'hacked' in window")
 	p.mu.Lock()
@@ -229,7 +230,7 @@ func (p *tab) must(err error) {
 	}
 }
 
-// evaluate returns what an expression is in the page.
+// evaluate returns the value of an expression in the page.
 func evaluate[T any](p *tab, expression string) T {
 	p.Helper()
 	v, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -267,24 +268,24 @@ func (p *tab) fits() {
 	}
 }
 
-// middle scrolls to an element, an expression, and returns where its middle is.
+// middle scrolls to an element, given by an expression, and returns the position of its middle.
 func (p *tab) middle(element string) (x, y float64) {
 	p.Helper()
-	at := evaluate[[2]float64](p, `(e => {
+	center := evaluate[[2]float64](p, `(e => {
 		e.scrollIntoView({block: 'center'});
 		const r = e.getBoundingClientRect();
 		return [r.left + r.width / 2, r.top + r.height / 2];
 	})(`+element+`)`)
-	return at[0], at[1]
+	return center[0], center[1]
 }
 
-// point moves the pointer to a place.
+// point moves the pointer to a position.
 func (p *tab) point(x, y float64) {
 	p.Helper()
 	p.must(chromedp.Do(p.ctx, chromedp.MouseEvent(chromedp.MouseMoved, x, y)))
 }
 
-// hover moves the pointer to an element.
+// hover moves the pointer to the middle of an element.
 func (p *tab) hover(element string) {
 	p.Helper()
 	p.point(p.middle(element))
@@ -311,7 +312,7 @@ func (p *tab) press(key string) {
 	p.must(chromedp.Do(p.ctx, chromedp.KeyEvent(key)))
 }
 
-// The tests would notice.
+// TestWrongs checks that the tests would notice a page that does something wrong.
 func TestWrongs(t *testing.T) {
 	for name, test := range map[string]struct{ body, want string }{
 		"nothing":           {"<script>window.fine = 1</script>", ""},
@@ -339,7 +340,7 @@ func TestWrongs(t *testing.T) {
 				time.Sleep(20 * time.Millisecond)
 			}
 			if wrong := p.wrongs(); !noticed() || test.want == "" && len(wrong) > 0 {
-				t.Errorf("the page does wrong %q, want %q", wrong, test.want)
+				t.Errorf("the page's mistakes are %q, want %q", wrong, test.want)
 			}
 			if wide := evaluate[float64](p, "document.documentElement.scrollWidth - innerWidth"); wide > 0 != strings.Contains(test.body, "wide") {
 				t.Errorf("the page is %v pixels too wide", wide)

@@ -1,3 +1,3 @@
 // Package browser tests the pages that heed writes and serves in a real browser: Chromium or Chrome, without a window.
-// It is a module of its own, so that what drives the browser is nobody's dependency.
+// It is a separate module, so that Heed doesn't depend on the packages that drive the browser.
 package browser

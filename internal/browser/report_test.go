@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/internal/report"
+	"github.com/heed-go/heed/train/report"
 	"github.com/heed-go/heed/train/task"
 )
 
-// longRun makes the page of a run of 300 epochs, out of a short one that has been trained.
+// longRun makes the page of a run of 300 epochs from a short run.
 func longRun(t *testing.T, dir string) string {
 	t.Helper()
 	run, err := task.ReadRun(dir)
@@ -37,13 +37,17 @@ func longRun(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := (&report.Run{Dir: dir, Run: run, Model: model}).Write(t.Context(), f); err != nil {
+	page := report.FromTask(dir, run)
+	if err := page.AddAnswers(t.Context(), &task.Task{Model: model}, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := page.Write(f); err != nil {
 		t.Fatal(err)
 	}
 	return f.Name()
 }
 
-// The page of a run, of 3 epochs and of 300, draws its curves and reads their values under the pointer.
+// The page of a run draws its curves and shows their values under the pointer, for 3 epochs and for 300.
 func TestReport(t *testing.T) {
 	dir := trained(t, "--task=dates", "--layers=1", "--max-epochs=3")
 	run, err := task.ReadRun(dir)
@@ -53,7 +57,7 @@ func TestReport(t *testing.T) {
 	for _, test := range []struct {
 		name, path string
 		epochs     int
-		loss       float64 // of training, in the first epoch
+		loss       float64 // training loss in the first epoch
 	}{
 		{"3 epochs", filepath.Join(dir, task.ReportFile), 3, run.History[0].TrainLoss},
 		{"300 epochs", longRun(t, dir), 300, 4},
@@ -76,7 +80,7 @@ func TestReport(t *testing.T) {
 				p.click("document.querySelector('summary')")
 				p.until("document.querySelector('details').open")
 				if rows := evaluate[int](p, "document.querySelectorAll('details tbody tr').length"); rows < 3 || rows > test.epochs {
-					t.Errorf("the table has %d checks of %d", rows, test.epochs)
+					t.Errorf("the table has %d checks, want %d", rows, test.epochs)
 				}
 				p.fits()
 				p.click(radios + "[1]")
@@ -86,7 +90,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// The page that compares runs draws their curves together.
+// The page that compares runs draws all their curves.
 func TestReportOfSeveralRuns(t *testing.T) {
 	one, other := trained(t, "--task=dates", "--layers=1", "--max-epochs=3"), trained(t, "--task=dates", "--layers=2", "--max-epochs=1")
 	path := filepath.Join(folder, "compared.html")
@@ -104,7 +108,7 @@ func TestReportOfSeveralRuns(t *testing.T) {
 	}
 }
 
-// Texts and labels of a run that would be scripts are its page's texts.
+// Texts and labels of a run that look like scripts stay texts in its page.
 func TestReportOfHostileTexts(t *testing.T) {
 	for name, dir := range map[string]string{"texts": hostileRun(t), "classification": hostileLabels(t)} {
 		for _, s := range []screen{desktop, phone} {

@@ -11,13 +11,13 @@ const (
 	hostileLabel = "<img src=x onerror=window.hacked=3>\u202e\"'\x02"
 )
 
-// fill writes a text in a field as a script would, or else what can't be typed wouldn't come there.
+// fill writes a text into a field by script, because some characters can't be typed.
 func (p *tab) fill(field, text string) {
 	p.Helper()
 	evaluate[bool](p, fmt.Sprintf("(e => { e.value = %q; return true; })(document.querySelector(%q))", text, field))
 }
 
-// The page of a service answers, and shows what its model attends to.
+// The page of a service answers, and shows the model's attention.
 func TestServe(t *testing.T) {
 	dir := trained(t, "--task=dates", "--layers=2", "--max-epochs=1")
 	const source = "Thu, 7 March 2024"
@@ -35,15 +35,15 @@ func TestServe(t *testing.T) {
 				t.Errorf("the answer is %q, want %q", got, want.Answer)
 			}
 			if got := evaluate[string](p, fmt.Sprintf(cell, 1)); !strings.Contains(got, "isn't one of") || !strings.Contains(got, "<img src") || strings.ContainsAny(got, "\u202e\x02") {
-				t.Errorf("of a wrong input the page says %q", got)
+				t.Errorf("for a wrong input the page says %q", got)
 			}
 			p.fits()
 			p.click("document.querySelector('#answers button')")
 			p.until("document.querySelector('.reading')")
 			p.click(radios + "[1]")
-			p.click(from + "[2]")
+			p.click(rowTokens + "[2]")
 			l := want.Layers[0]
-			p.until(from + "[2].getAttribute('aria-selected') === 'true'")
+			p.until(rowTokens + "[2].getAttribute('aria-selected') === 'true'")
 			p.lists(l.Columns, l.Heads[1][2*len(l.Columns):][:len(l.Columns)])
 			p.reads(1, l.Rows, l.Columns, l.Heads[1])
 			p.fits()
@@ -51,7 +51,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// A page on which a model writes, of a corpus and a prompt that would be scripts.
+// The page of a text model shows a corpus and a prompt that look like scripts as text.
 func TestServeHostileTexts(t *testing.T) {
 	dir := hostileRun(t)
 	address, _ := serving(t, "serve", dir, "--addr=127.0.0.1:0")
@@ -70,7 +70,7 @@ func TestServeHostileTexts(t *testing.T) {
 	p.fits()
 }
 
-// hostileLabels returns a run whose labels would be scripts.
+// hostileLabels returns a run whose labels look like scripts.
 func hostileLabels(t *testing.T) string {
 	t.Helper()
 	var rows strings.Builder

@@ -13,20 +13,21 @@ import (
 
 var served = regexp.MustCompile(`http://[0-9.:]+/`)
 
-// serving starts heed, which prints the address of a page, and ends it by a signal with the test or before.
+// serving starts heed and returns the page's address that it prints, and a function that ends it. The end of the test
+// ends it too.
 func serving(t *testing.T, args ...string) (address string, end func()) {
 	t.Helper()
 	cmd := exec.Command(heed, args...)
 	cmd.Dir = folder
-	out, to, err := os.Pipe()
+	reader, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Stdout, cmd.Stderr = to, to
+	cmd.Stdout, cmd.Stderr = in, in
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	to.Close()
+	in.Close()
 	ended, found := make(chan bool), make(chan string, 1)
 	end = func() {
 		cmd.Process.Signal(os.Interrupt)
@@ -37,7 +38,7 @@ func serving(t *testing.T, args ...string) (address string, end func()) {
 	go func() {
 		defer close(ended)
 		defer cmd.Wait()
-		for lines := bufio.NewScanner(out); lines.Scan(); fmt.Fprintln(&said, lines.Text()) {
+		for lines := bufio.NewScanner(reader); lines.Scan(); fmt.Fprintln(&said, lines.Text()) {
 			if address := served.FindString(lines.Text()); address != "" && len(found) == 0 {
 				found <- address
 			}
@@ -46,12 +47,12 @@ func serving(t *testing.T, args ...string) (address string, end func()) {
 	select {
 	case address = <-found:
 	case <-ended:
-		t.Fatalf("heed %q says no address:\n%s", args, said.String())
+		t.Fatalf("heed %q printed no address:\n%s", args, said.String())
 	}
 	return address, end
 }
 
-// The page of a run fills while that trains, and tells of its end.
+// The page of a run fills while the run trains, and says when it has ended.
 func TestWatch(t *testing.T) {
 	dir := filepath.Join(folder, `<img src=x onerror=window.hacked=1>"'&amp;`+"\u202e\x01")
 	address, end := serving(t, "train", "--watch", "--task=reverse", "--out="+dir, "--dim=16", "--heads=2", "--batch-size=8", "--steps-per-epoch=10",
@@ -66,7 +67,7 @@ func TestWatch(t *testing.T) {
 		p.until(taken + " > 20")
 		p.until(taken + " > " + evaluate[string](p, "String("+taken+")"))
 		if after := evaluate[float64](p, taken); after <= before {
-			t.Errorf("after %v steps the page is at %v", before, after)
+			t.Errorf("after %v steps the page shows step %v", before, after)
 		}
 		p.until("/^Best so far: epoch/.test(document.querySelector('#best').textContent)")
 		if about := evaluate[string](p, "document.body.innerText"); strings.ContainsAny(about, "\u202e\x01") || !strings.Contains(about, "<img src=x") {

@@ -1,4 +1,4 @@
-// Package extremes gives tests configurations with a number that nobody means.
+// Package extremes tests configurations with extreme numbers, such as NaN and the largest int.
 package extremes
 
 import (
@@ -17,19 +17,19 @@ import (
 	"time"
 )
 
-// A Case has a configuration tried by Run.
+// A Case is a configuration for Run to try.
 type Case struct {
 	config reflect.Type
 	run    func(t *testing.T)
 }
 
-// Of returns the Case of a configuration. use does with it what users do, from end to end, and returns the numbers that
-// come of it. It must succeed with valid.
+// Of returns the Case of a configuration. use must use the configuration like a user, from end to end, and return the
+// resulting numbers. It must succeed with valid.
 func Of[T any](valid T, use func(c T) ([]float64, error)) Case {
 	run := func(t *testing.T) {
 		c := valid
 		if err := try(func() ([]float64, error) { return use(c) }); err != nil {
-			t.Fatalf("as it is: %v", err)
+			t.Fatalf("the valid configuration: %v", err)
 		}
 		numbers(reflect.ValueOf(&c).Elem(), "", func(name string, n reflect.Value) {
 			before := reflect.ValueOf(n.Interface())
@@ -46,8 +46,9 @@ func Of[T any](valid T, use func(c T) ([]float64, error)) Case {
 }
 
 // Run sets every exported number of each Case's configuration, one at a time, to NaN, ±∞, −1, 0 and the extremes of its
-// type. Each must give an error, or finite results, within a second and 100 MB. Every exported struct of the package in
-// the working directory that has an exported number must have a Case or be among results, which aren't configured.
+// type. Each must give an error or finite results within one second and 100 MB. Run also checks the package in the
+// working directory: every exported struct with an exported number must have a Case, or be in results if users don't
+// set it.
 func Run(t *testing.T, results []string, cases ...Case) {
 	tried := slices.Clone(results)
 	for _, c := range cases {
@@ -56,12 +57,12 @@ func Run(t *testing.T, results []string, cases ...Case) {
 	}
 	for _, name := range structs(t) {
 		if !slices.Contains(tried, name) {
-			t.Errorf("%s has numbers that no case tries: add one", name)
+			t.Errorf("%s has numbers that no Case tries: add a Case", name)
 		}
 	}
 }
 
-// within returns the names of a struct and of the structs among its fields.
+// within returns the names of a struct type and of the struct types of its fields.
 func within(t reflect.Type) (names []string) {
 	if t.Kind() == reflect.Struct {
 		names = append(names, t.Name())
@@ -72,10 +73,11 @@ func within(t reflect.Type) (names []string) {
 	return names
 }
 
-// A failure is what use must not do.
+// A failure is an error that use must not cause.
 type failure struct{ error }
 
-// try returns what use returns, or a *failure.
+// try returns the error of use, or a *failure if use panics, takes too long or too much memory, or returns a number
+// that isn't finite.
 func try(use func() ([]float64, error)) error {
 	done := make(chan error, 1)
 	var before, after runtime.MemStats
@@ -89,7 +91,7 @@ func try(use func() ([]float64, error)) error {
 		}()
 		results, err := use()
 		if i := slices.IndexFunc(results, func(x float64) bool { return x-x != 0 }); err == nil && i >= 0 {
-			err = &failure{fmt.Errorf("no error, but result %d of %v", i, results)}
+			err = &failure{fmt.Errorf("no error, but result %d isn't finite: %v", i, results)}
 		}
 		done <- err
 	}()
@@ -101,12 +103,12 @@ func try(use func() ([]float64, error)) error {
 		}
 		return err
 	case <-time.After(10 * time.Second):
-		return &failure{errors.New("it goes on after 10 s")}
+		return &failure{errors.New("it hasn't ended after 10 s")}
 	}
 }
 
-// numbers visits the exported numbers that v has, in structs, pointers and the first elements of slices too. It panics
-// at a nil or empty one of these, whose numbers it would miss.
+// numbers visits the exported numbers in v, also in structs, pointers and the first elements of slices. It panics if a
+// pointer is nil or a slice is empty, because it would miss their numbers.
 func numbers(v reflect.Value, name string, visit func(name string, number reflect.Value)) {
 	switch kind := v.Kind(); {
 	case extremes(v.Type()) != nil:
@@ -128,7 +130,8 @@ func numbers(v reflect.Value, name string, visit func(name string, number reflec
 	}
 }
 
-// has reports whether numbers would find any in a type, down to a depth. A tensor's and a node's aren't configuration.
+// has reports whether numbers would find a number in a type, down to a depth. It ignores Gorgonia's types, such as
+// tensors and nodes.
 func has(t reflect.Type, depth int) bool {
 	switch kind := t.Kind(); {
 	case depth == 0 || strings.HasPrefix(t.PkgPath(), "gorgonia.org/"):
@@ -147,7 +150,7 @@ func has(t reflect.Type, depth int) bool {
 	return false
 }
 
-// extremes returns what numbers of a type are set to; nil if it isn't one of numbers.
+// extremes returns the values to try for a type, or nil if it isn't a numeric type.
 func extremes(t reflect.Type) (values []reflect.Value) {
 	add := func(x any) { values = append(values, reflect.ValueOf(x).Convert(t)) }
 	switch bits := 0; t.Kind() {
@@ -193,7 +196,7 @@ func structs(t *testing.T) (names []string) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.TypeSpec); ok && !strings.HasSuffix(file, "_test.go") {
 				types[spec.Name.Name] = spec.Type
-				if of, ok := spec.Type.(*ast.Ident); ok && kinds[of.Name] {
+				if base, ok := spec.Type.(*ast.Ident); ok && kinds[base.Name] {
 					kinds[spec.Name.Name] = true
 				}
 			}

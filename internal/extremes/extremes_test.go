@@ -51,7 +51,7 @@ func TestNumbers(t *testing.T) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("a nil pointer to numbers passes")
+			t.Error("a nil pointer to numbers didn't panic")
 		}
 	}()
 	c.Baseline = nil

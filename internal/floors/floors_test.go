@@ -1,5 +1,5 @@
-// Package floors holds the house to its plan: which package may import which, as ARCHITECTURE.md says, and what else
-// can be checked of every file.
+// Package floors checks rules for the whole module: package imports run as ARCHITECTURE.md says, comments fit 120
+// columns, and documents name existing files.
 package floors
 
 import (
@@ -21,12 +21,12 @@ const (
 	module = "github.com/heed-go/heed/"
 )
 
-// floors are the packages from the top of the house to its ground: each imports from lower floors alone, but for the
-// programs at the top, which share what is theirs. A name that ends in a slash stands for all below it.
+// floors lists the packages from top to bottom. A package imports only packages on lower floors, except that the
+// programs at the top share packages among themselves. A name that ends in a slash includes all packages below it.
 var floors = [][]string{
 	{"cmd/", "examples/", "docs/"},
-	{"internal/report", "train/task/serve"},
-	{"train/task", "train/mpi", "internal/bench", "internal/watch"},
+	{"train/report", "train/task/serve"},
+	{"train/task", "train/mpi", "internal/bench"},
 	{"train", "layers/decode"},
 	{"layers", "layers/gradcheck"},
 	{"internal/ops", "train/optim"},
@@ -36,7 +36,7 @@ var floors = [][]string{
 	{"internal/apart", "internal/jsonkeys", "internal/setting", "internal/text", "internal/webpage"},
 }
 
-// floorOf is the floor of a package, or -1 if it has none.
+// floorOf returns the floor of a package, or -1 if it has none.
 func floorOf(pkg string) int {
 	best, longest := -1, 0
 	for i, names := range floors {
@@ -98,24 +98,24 @@ func TestImportsRunDownwards(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			of, ours := strings.CutPrefix(name, module)
+			imported, ours := strings.CutPrefix(name, module)
 			if !ours {
 				continue
 			}
 			seen++
-			if to := floorOf(of); to <= from && !(to == from && from == 0) {
-				t.Errorf("%s imports %s, which isn't on a lower floor", path.Join(pkg, filepath.Base(file)), of)
+			if target := floorOf(imported); target <= from && !(target == from && from == 0) {
+				t.Errorf("%s imports %s, which must be on a lower floor", path.Join(pkg, filepath.Base(file)), imported)
 			}
 		}
 		return nil
 	})
 	if seen < 50 {
-		t.Errorf("%d imports seen: the test looks in the wrong place", seen)
+		t.Errorf("found only %d imports: the test searches the wrong folder", seen)
 	}
 }
 
-// TestCommentsFit finds lines of comment that are over 120 columns wide, where a tab takes four. Generated files and
-// the output of examples may be as wide as they are.
+// TestCommentsFit checks that comment lines are at most 120 columns wide, where a tab counts as four. Generated files
+// and the output of examples may be wider.
 func TestCommentsFit(t *testing.T) {
 	sources(t, func(file string) error {
 		content, err := os.ReadFile(file)
@@ -135,7 +135,7 @@ func TestCommentsFit(t *testing.T) {
 	})
 }
 
-// TestDocumentsNameFilesThatExist looks up every path that the documents for developers put in backquotes.
+// TestDocumentsNameFilesThatExist looks up every path in backquotes in the documents for developers.
 func TestDocumentsNameFilesThatExist(t *testing.T) {
 	paths := regexp.MustCompile("`([a-z.]+(?:/[A-Za-z0-9_.]+)+)`")
 	for _, document := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"} {
@@ -152,7 +152,7 @@ func TestDocumentsNameFilesThatExist(t *testing.T) {
 				continue
 			}
 			if _, err := os.Stat(filepath.Join(root, match[1])); err != nil {
-				t.Errorf("%s names %s, which isn't there", document, match[1])
+				t.Errorf("%s names %s, which doesn't exist", document, match[1])
 			}
 		}
 	}

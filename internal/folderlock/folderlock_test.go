@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// holder, in the environment, makes the test binary a process that takes the lock of a folder and keeps it.
+// holder is an environment variable with a folder. It makes the test binary take the folder's lock and keep it.
 const holder = "FOLDERLOCK_TEST_HOLDER"
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,7 @@ func TestTake(t *testing.T) {
 			t.Fatalf("round %d: %v", round, err)
 		}
 		if _, err := Take(dir); err != ErrHeld {
-			t.Errorf("round %d: of a lock that is held, the error is %v, want %v", round, err, ErrHeld)
+			t.Errorf("round %d: taking a held lock gives the error %v, want %v", round, err, ErrHeld)
 		}
 		lock.Release()
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
@@ -47,11 +47,11 @@ func TestTake(t *testing.T) {
 		}
 	}
 	if _, err := Take(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("of no folder, the error is %v", err)
+		t.Errorf("for a missing folder, the error is %v", err)
 	}
 }
 
-// A folder that was moved and replaced is another's, and its lock stays.
+// After a folder is moved and replaced, its lock is lost, and releasing it must not remove the new folder's lock.
 func TestMovedFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	take := func() *Lock {
@@ -63,7 +63,7 @@ func TestMovedFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := lock.Check(); err != nil {
-			t.Errorf("a lock that is held: %v", err)
+			t.Errorf("checking a held lock: %v", err)
 		}
 		return lock
 	}
@@ -80,12 +80,12 @@ func TestMovedFolder(t *testing.T) {
 	}
 	old.Release()
 	if err := lock.Check(); err != nil {
-		t.Errorf("another's lock was released with that of the folder before: %v", err)
+		t.Errorf("releasing the first folder's lock released the new folder's: %v", err)
 	}
 	lock.Release()
 }
 
-// A lock dies with its process.
+// The lock ends with its process.
 func TestKilledHolder(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0])
@@ -102,18 +102,18 @@ func TestKilledHolder(t *testing.T) {
 		t.Fatalf("the holder said %q, %v", said, err)
 	}
 	if _, err := Take(dir); err != ErrHeld {
-		t.Errorf("of another process's lock, the error is %v, want %v", err, ErrHeld)
+		t.Errorf("taking another process's lock gives the error %v, want %v", err, ErrHeld)
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
 	lock, err := Take(dir)
 	if err != nil {
-		t.Fatalf("the holder is dead, but: %v", err)
+		t.Fatalf("after the holder's end: %v", err)
 	}
 	lock.Release()
 }
 
-// Of many at once, one holds the lock, also while locks are released and their file is removed.
+// Only one of many concurrent callers holds the lock, also while locks are released and their file is removed.
 func TestOneAtATime(t *testing.T) {
 	dir := t.TempDir()
 	var holders atomic.Int32
@@ -133,7 +133,7 @@ func TestOneAtATime(t *testing.T) {
 				}
 				taken.Add(1)
 				if n := holders.Add(1); n != 1 {
-					t.Errorf("%d hold the lock", n)
+					t.Errorf("%d callers hold the lock", n)
 				}
 				runtime.Gosched()
 				holders.Add(-1)
@@ -147,10 +147,10 @@ func TestOneAtATime(t *testing.T) {
 	}
 }
 
-// What is in the lock's place and no file of ours is neither followed nor removed.
+// Take neither follows nor removes a link or a folder in the lock file's place.
 func TestNoFile(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("links need rights there")
+		t.Skip("creating links needs special rights on Windows")
 	}
 	dir := t.TempDir()
 	mine := filepath.Join(t.TempDir(), "mine")

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// take locks the file at path, and none that was there before: a lock on a removed file keeps nobody out.
+// take locks the file at path. It retries if the file was removed or replaced meanwhile, as a lock on a removed file
+// keeps nobody out.
 func take(path string) (*Lock, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
@@ -18,13 +19,13 @@ func take(path string) (*Lock, error) {
 		}
 		held := func() bool {
 			opened, err := f.Stat()
-			there, other := os.Lstat(path)
-			return err == nil && other == nil && os.SameFile(opened, there)
+			current, other := os.Lstat(path)
+			return err == nil && other == nil && os.SameFile(opened, current)
 		}
 		if err = lock(f); err == nil && held() {
 			return &Lock{held, func() {
-				if held() { // and not the lock of a folder in this one's place
-					os.Remove(path) // before others can have it; a file that stays does no harm
+				if held() { // not the lock of a folder that replaced this one
+					os.Remove(path) // before the unlock, so that no other writer's lock is removed; a file that remains is harmless
 				}
 				f.Close()
 			}}, nil

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// take opens the file at path for itself alone. Windows removes it when it is closed, by the end of the process too.
+// take opens the file at path exclusively. Windows removes the file when it is closed, also by the end of the process.
 func take(path string) (*Lock, error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {
@@ -22,6 +22,6 @@ func take(path string) (*Lock, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
 	}
-	// Nobody moves or removes a folder with a file that is open so.
+	// Windows doesn't move or remove a folder that contains a file opened this way.
 	return &Lock{func() bool { return true }, func() { windows.CloseHandle(file) }}, nil
 }

@@ -1,17 +1,17 @@
 'use strict';
 
-// heed.attention(element, data) fills an element with attention weights to explore. data is
-//   key      what the labels stand for that don't speak for themselves; may be left out
-//   layers   [{name, meaning, rows, columns, heads}]: a label for each query (rows) and for each key (columns), and of each
-//            head the weights of one row after another, as an array of numbers or as a string (see numbers)
-// It may be called again, with other data.
+// heed.attention(element, data) fills an element with an interactive view of attention weights. data has
+//   key      explanation of unusual labels; optional
+//   layers   [{name, meaning, rows, columns, heads}]: a label for each query (rows) and each key (columns), and for each
+//            head the weights, row by row, as an array of numbers or as a string (see numbers)
+// Call it again to show other data.
 (() => {
-	const scale = 60000; // what stands for 1 in a string of weights, as pack in html.go makes it; 65535 is not a number
-	const listed = 10; // weights in the list of the chosen token
-	const least = 0.0005; // weights that are shown as 0 aren't listed
-	const long = 40; // tokens: of more that look at themselves there is one box, coloured, without lines
-	const faint = 0.02; // weights below it have no line
-	const mostLines = 1600; // of larger maps, the lines of the chosen token are drawn alone
+	const scale = 60000; // a weight of 1 in a string from pack in html.go; 65535 is NaN
+	const listed = 10; // number of weights in the chosen token's list
+	const least = 0.0005; // smaller weights would show as 0 and aren't listed
+	const long = 40; // with more tokens, self-attention has one box of tokens, without lines
+	const faint = 0.02; // smaller weights have no line
+	const mostLines = 1600; // larger maps show only the chosen token's lines
 
 	const make = (tag, properties, ...children) => {
 		const e = document.createElement(tag);
@@ -23,7 +23,7 @@
 		return e;
 	};
 
-	// numbers returns the weights of a head: a string is base64 of two bytes a weight, the lower one first.
+	// numbers returns the weights of a head. A string is base64 with two bytes per weight, low byte first.
 	const numbers = weights => {
 		if (typeof weights !== 'string') return Float32Array.from(weights, w => w ?? NaN);
 		const bytes = atob(weights);
@@ -33,7 +33,7 @@
 		});
 	};
 
-	// tone is how strongly a weight is coloured. Of 200 tokens most weights are small, and should be seen all the same.
+	// tone returns the strength of a weight's colour. It is the root, so that the small weights of 200 tokens are visible.
 	const tone = w => Math.sqrt(Math.min(1, Math.max(0, w || 0)));
 	const shown = w => (Number.isNaN(w) ? 'not a number' : w.toFixed(3));
 	const shade = (e, w) => {
@@ -45,15 +45,15 @@
 
 	heed.attention = (element, data) => {
 		const layers = data.layers.map(l => ({...l, heads: l.heads.map(numbers)}));
-		let at = {layer: 0, head: 0}; // what is chosen to look at
+		let at = {layer: 0, head: 0}; // the chosen map
 		let pinned = {row: layers[0].rows.length >> 1, column: -1}; // the chosen tokens; -1 is none
-		let hovered = null; // those under the pointer, while it is there
-		let same = false; // whether one box has the tokens that look and those that are looked at
+		let hovered = null; // the tokens under the pointer, or null
+		let same = false; // whether one box shows both queries and keys
 		const layer = () => layers[at.layer];
 		const weight = (row, column) => layer().heads[at.head][row * layer().columns.length + column];
 		const ink = () => getComputedStyle(element).getPropertyValue('--cell').split(',').map(Number);
 
-		// The overview: a small map for each head, which are radio buttons to choose by.
+		// The overview: a small map for each head, in a radio button.
 		const overview = make('div', {class: 'overview', role: 'radiogroup', 'aria-label': 'heads'});
 		const maps = layers.map((l, i) => {
 			const buttons = l.heads.map((_, j) => {
@@ -78,7 +78,7 @@
 			e.preventDefault();
 		});
 
-		// The tokens: those that look, and those that are looked at, with lines between them.
+		// The tokens: queries and keys, with lines between them.
 		const lines = make('canvas', {class: 'lines', 'aria-hidden': 'true'});
 		const sides = ['row', 'column'].map(side => {
 			const box = make('div', {class: 'tokens', role: 'listbox', 'aria-orientation': 'horizontal', 'aria-label': side === 'row' ? 'from, the rows' : 'to, the columns'});
@@ -108,9 +108,9 @@
 		const reading = make('p', {class: 'reading', 'aria-live': 'polite'});
 		const list = make('ol', {class: 'weights'});
 
-		// The map of the chosen head, large.
+		// The large map of the chosen head.
 		const map = make('canvas', {class: 'map', tabindex: 0, role: 'application'});
-		let grid = null; // where the map's cells are: {left, top, cell}
+		let grid = null; // position and size of the map's cells: {left, top, cell}
 		const under = e => {
 			const row = Math.floor((e.offsetY - grid.top) / grid.cell);
 			const column = Math.floor((e.offsetX - grid.left) / grid.cell);
@@ -151,7 +151,7 @@
 			update(pinned, null);
 		}
 
-		// update shows what is chosen, or what is under the pointer.
+		// update shows the tokens under the pointer, or else the chosen ones.
 		function update(pin, hover) {
 			[pinned, hovered] = [pin, hover];
 			showTokens(hovered || pinned);
@@ -160,7 +160,7 @@
 			paintMap();
 		}
 
-		// showTokens colours tokens by how much the chosen row looks at them, or by how much they look at the chosen column.
+		// showTokens colours tokens by the chosen row's attention to them, or by their attention to the chosen column.
 		function showTokens({row, column}) {
 			for (const s of sides) {
 				const own = s.side === 'row' ? row : column;
@@ -176,7 +176,7 @@
 			}
 		}
 
-		// showWeights lists where the chosen row looks, or who looks at the chosen column, and reads one weight: the chosen
+		// showWeights lists the largest weights of the chosen row or column, and shows one weight as text: the chosen
 		// one, or the largest.
 		function showWeights({row, column}) {
 			const {rows, columns} = layer();
@@ -204,7 +204,7 @@
 			reading.replaceChildren(...named(rows, from), ' → ', ...named(columns, to), `, head ${at.head}: `, make('b', {text: shown(weight(from, to))}));
 		}
 
-		// sized gives a canvas so many pixels as the screen has for its width and height, and returns what draws on it.
+		// sized sets a canvas's size in the screen's pixels, and returns its context.
 		const sized = (canvas, width, height) => {
 			const ratio = window.devicePixelRatio || 1;
 			canvas.width = Math.round(width * ratio);
@@ -260,7 +260,7 @@
 			const {row, column} = hovered || pinned;
 			const style = getComputedStyle(element);
 			const room = map.parentNode.clientWidth;
-			if (room === 0) return; // nobody sees it
+			if (room === 0) return; // it isn't visible
 			let context = map.getContext('2d');
 			context.font = `12px ${style.fontFamily}`;
 			const widest = labels => Math.max(...labels.map(s => context.measureText(cut(s)).width));
@@ -269,7 +269,7 @@
 			const labelled = cell >= 11;
 			if (!labelled) [left, cell] = [32, (room - 32) / columns.length];
 			const font = context.font = `${labelled ? Math.min(12, cell - 2) : 12}px ${style.fontFamily}`;
-			const upright = labelled && widest(columns) > cell; // labels stand on their ends
+			const upright = labelled && widest(columns) > cell; // labels are vertical
 			const top = upright ? widest(columns) + 10 : 18;
 			grid = {left, top, cell};
 			const [width, height] = [cell * columns.length, cell * rows.length];
@@ -277,7 +277,7 @@
 			context.font = font;
 			context.fillStyle = style.color;
 			context.textBaseline = 'middle';
-			// With no room for labels, every so many positions are told by their numbers.
+			// Without room for labels, show the number of every nth position.
 			const each = labelled ? 1 : [5, 10, 20, 50, 100, 200, 500, 1000].find(n => n * cell >= 40) || 5000;
 			const label = (labels, i) => (labelled ? cut(labels[i]) : String(i));
 			context.textAlign = 'right';
@@ -317,13 +317,13 @@
 		new ResizeObserver(repaint).observe(detail);
 		const scheme = matchMedia('(prefers-color-scheme: dark)');
 		const recolour = () => {
-			if (!detail.isConnected) return scheme.removeEventListener('change', recolour); // other data are shown
+			if (!detail.isConnected) return scheme.removeEventListener('change', recolour); // the element shows other data now
 			paintOverview();
 			repaint();
 		};
 		scheme.addEventListener('change', recolour);
 	};
 
-	// What heatmap.Figure puts into a page is filled where it stands.
+	// Show the data that heatmap.Figure has put into the page.
 	for (const data of document.querySelectorAll('.attention > script')) heed.attention(data.parentNode, JSON.parse(data.textContent));
 })();

@@ -8,13 +8,13 @@ import (
 	"gonum.org/v1/plot/font"
 )
 
-// box stands for what the font of PNGs doesn't have.
+// box replaces characters that the font of PNGs lacks.
 const (
 	box    = '□'
 	boxKey = "□ a character that this font lacks"
 )
 
-// Boxes returns the characters of the figure for which □ stands in a PNG: each once, in order.
+// Boxes returns the characters that a PNG of the figure shows as □: each once, in the order of code points.
 func (f Figure) Boxes() string {
 	var missing []rune
 	f.mapped(func(r rune) rune {
@@ -27,7 +27,7 @@ func (f Figure) Boxes() string {
 	return string(missing)
 }
 
-// boxed returns the figure as a PNG shows it.
+// boxed returns the figure with boxes, and with boxKey in its key if there are any.
 func (f Figure) boxed() Figure {
 	boxed := f.mapped(func(r rune) rune {
 		if lacks(r) {
@@ -44,13 +44,13 @@ func (f Figure) boxed() Figure {
 	return boxed
 }
 
-// lacks says whether the font of PNGs doesn't have a character.
+// lacks reports whether the font of PNGs lacks a character.
 func lacks(r rune) bool {
 	i, err := font.DefaultCache.Lookup(plot.DefaultFont, font.Points(10)).Face.GlyphIndex(nil, r)
 	return err != nil || i == 0
 }
 
-// mapped returns the figure with every character of its texts changed.
+// mapped returns the figure with change applied to every character of its texts.
 func (f Figure) mapped(change func(r rune) rune) Figure {
 	text := func(s string) string { return strings.Map(change, s) }
 	texts := func(list []string) []string {

@@ -1,27 +1,27 @@
-// Package heatmap shows attention weights: as a picture (PNG, SVG), as a page (HTML) and as lines for a terminal. A
-// cell is a weight, a row of cells is a query, a column is a key, and every row and every column has its label.
+// Package heatmap shows attention weights as a picture (PNG, SVG), a page (HTML) or text for a terminal. A map has a
+// row for each query, a column for each key, and a cell for each weight. Rows and columns have labels.
 package heatmap
 
 import "fmt"
 
-// A Figure is the attention weights of some layers.
+// A Figure has the attention weights of some layers.
 type Figure struct {
-	Title  string // what all of it is of; may be empty
-	Key    string // what the labels stand for that don't speak for themselves; may be empty
+	Title  string // optional
+	Key    string // explanation of unusual labels; optional
 	Layers []Layer
 }
 
-// A Layer is the attention weights of one layer, a map for each head. Its maps have their labels in common. Package
-// task's AttentionLayer converts to it.
+// A Layer has the attention weights of one layer: a map for each head, all with the same labels. Package task's
+// AttentionLayer converts to it.
 type Layer struct {
 	Name    string
-	Meaning string      // what the rows and the columns are; may be empty
-	Rows    []string    // a label for each query, from the top
-	Columns []string    // a label for each key, from the left
-	Heads   [][]float32 // of each head: (rows, columns), row-major
+	Meaning string      // meaning of rows and columns; optional
+	Rows    []string    // labels of queries, from the top
+	Columns []string    // labels of keys, from the left
+	Heads   [][]float32 // weights of each head: (rows, columns), row-major
 }
 
-// Heading returns the layer's name and what its maps mean.
+// Heading returns the layer's name and meaning.
 func (l Layer) Heading() string {
 	if l.Meaning == "" {
 		return l.Name
@@ -44,15 +44,15 @@ func (l Layer) Titled() []head {
 	return heads
 }
 
-// check checks that there is something to show, and that the weights fit their labels.
+// check returns an error if there is nothing to show, or if weights don't fit their labels.
 func (f Figure) check() error {
 	if len(f.Layers) == 0 {
-		return fmt.Errorf("heat maps: there must be at least one layer to show, got none")
+		return fmt.Errorf("heat maps: expected at least one layer, got none")
 	}
 	for _, l := range f.Layers {
 		rows, columns := len(l.Rows), len(l.Columns)
 		if rows == 0 || columns == 0 || len(l.Heads) == 0 {
-			return fmt.Errorf("heat maps: a layer must have labels of rows and columns and at least one head, got %d, %d and %d", rows, columns, len(l.Heads))
+			return fmt.Errorf("heat maps: a layer must have at least one row label, column label and head, got %d, %d and %d", rows, columns, len(l.Heads))
 		}
 		for i, weights := range l.Heads {
 			if len(weights) != rows*columns {

@@ -24,7 +24,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// small is a figure of two heads, of rows a and b and columns x, y and z.
+// small returns a figure with two heads, rows a and b, and columns x, y and z.
 func small() Figure {
 	return Figure{Title: "title", Key: "key", Layers: []Layer{{
 		Name: "layer", Rows: []string{"a", "b"}, Columns: []string{"x", "y", "z"},
@@ -32,7 +32,7 @@ func small() Figure {
 	}}}
 }
 
-// even is a figure of one map, whose weights are all the same.
+// even returns a figure of one layer in which all weights are equal.
 func even(rows, columns []string, heads int) Figure {
 	l := Layer{Rows: rows, Columns: columns}
 	for range heads {
@@ -141,26 +141,26 @@ b █
 	}
 }
 
-// Labels that take two columns of a terminal, and those that take more, move nothing out of place.
+// Wide labels, of two terminal columns or more, don't move anything out of place.
 func TestWriteTextWideLabels(t *testing.T) {
 	f := even([]string{"文", "é"}, []string{"中", "a"}, 1)
 	f.Layers[0].Heads[0] = []float32{1, 0, 0, 1}
 	want := "\n   head 0\n   中a\n文 ██\né    ██\n"
-	for _, width := range []int{80, 8, 7} { // narrow as well: 中 has no half
+	for _, width := range []int{80, 8, 7} { // also narrow ones, because 中 can't be cut
 		if got := printed(t, f, width); got != shadesKey+"\n"+want {
 			t.Errorf("in %d columns: got\n%s\nwant\n%s", width, got, want)
 		}
 	}
 }
 
-// No line is wider than asked for, as long as there is room for a cell.
+// No line is wider than asked for, if there is room for a cell.
 func TestWriteTextWidth(t *testing.T) {
 	for width := 10; width < 90; width += 7 {
 		for _, heads := range []int{1, 3, 8} {
 			for _, n := range []int{1, 9, 70} {
 				for i, line := range strings.Split(printed(t, even(letters(n), letters(n), heads), width), "\n") {
 					if w := uniseg.StringWidth(line); i > 0 && w > width {
-						t.Fatalf("%d heads of %d positions: line %q takes %d columns of %d", heads, n, line, w, width)
+						t.Fatalf("%d heads, %d positions: line %q takes %d columns, want at most %d", heads, n, line, w, width)
 					}
 				}
 			}
@@ -190,7 +190,7 @@ func drawn(t *testing.T, f Figure, dpi int) image.Image {
 	return img
 }
 
-// pixels is how many of a picture are of a colour.
+// pixels returns the number of pixels in a picture that have a colour.
 func pixels(img image.Image, c color.Color) int {
 	n := 0
 	r, g, b, _ := c.RGBA()
@@ -225,16 +225,16 @@ func TestWritePNG(t *testing.T) {
 	if r, _, _, _ := top.At(dx, dy).RGBA(); r>>8 != 20 {
 		t.Errorf("the cell of row a and column y isn't dark, at the top right: %v", top.At(dx, dy))
 	}
-	copy(weights, []float32{1.000001, 1, 0, float32(math.NaN())}) // rounding; what isn't a number isn't drawn
+	copy(weights, []float32{1.000001, 1, 0, float32(math.NaN())}) // rounding; NaN isn't drawn
 	if two := pixels(drawn(t, f, 96), dark); two < 2*one-50 || two > 2*one+50+size.X {
 		t.Errorf("two cells have %d dark pixels, one has %d", two, one)
 	}
 	if twice := drawn(t, f, 192).Bounds().Size(); twice.X < 2*size.X-2 || twice.X > 2*size.X+2 {
-		t.Errorf("at twice the dots the picture is %d pixels wide, want twice %d", twice.X, size.X)
+		t.Errorf("at twice the dpi the picture is %d pixels wide, want twice %d", twice.X, size.X)
 	}
 }
 
-// The cells of a large map are squares, whatever its shape.
+// The cells of a large map are square for any shape.
 func TestLayout(t *testing.T) {
 	for _, shape := range [][2]int{{12, 40}, {40, 12}, {64, 64}} {
 		f := even(letters(shape[0]), letters(shape[1]), 1)
@@ -262,13 +262,13 @@ func TestLayout(t *testing.T) {
 
 func TestWritePNGTooLarge(t *testing.T) {
 	for _, test := range []struct {
-		inches    float64 // of each side
+		inches    float64 // length of each side
 		dpi, want int     // 0 for an error
 	}{{10, 192, 192}, {40, 192, 192}, {45, 192, 96}, {80, 192, 96}, {90, 192, 0}, {45, 800, 100}, {80, 96, 96}, {90, 96, 0}} {
 		p := picture{width: vg.Length(test.inches) * vg.Inch, height: vg.Length(test.inches) * vg.Inch}
 		got, err := p.resolution(test.dpi)
 		if got != test.want || (err == nil) != (got > 0) {
-			t.Errorf("for %v inches at %d dots an inch: %d, %v; want %d", test.inches, test.dpi, got, err, test.want)
+			t.Errorf("for %v inches at %d dpi: %d, %v; want %d", test.inches, test.dpi, got, err, test.want)
 		}
 	}
 	f := even(letters(2), letters(2), 1)
@@ -280,7 +280,7 @@ func TestWritePNGTooLarge(t *testing.T) {
 		t.Errorf("a picture too large: got %v", err)
 	}
 	if out.Len() > 0 {
-		t.Error("a picture too large is begun all the same")
+		t.Error("WritePNG wrote a part of a picture that is too large")
 	}
 }
 
@@ -312,7 +312,7 @@ func TestBoxes(t *testing.T) {
 	drawn(t, f, 96)
 }
 
-// hostile is a figure whose texts would be markup.
+// hostile returns a figure whose texts look like markup.
 func hostile() Figure {
 	f := small()
 	f.Title, f.Key = `</title><script>alert("1")</script>`, `<b onload='x'>&amp;`
@@ -354,7 +354,7 @@ func TestWriteSVG(t *testing.T) {
 	}
 }
 
-// A viewer's own font may be wider than the one that lines are measured in.
+// The viewer's font may be wider than the font that measures the lines.
 func TestSVGFonts(t *testing.T) {
 	f := small()
 	f.Title = strings.Repeat("a wide title ", 20) + `="font-family:Liberation Serif;`
@@ -393,7 +393,7 @@ func htmlOf(t *testing.T, f Figure) string {
 	return out.String()
 }
 
-// Without scripts, a page has a table for each map.
+// Without scripts, a page shows a table for each map.
 func TestWriteHTML(t *testing.T) {
 	content := htmlOf(t, small())
 	_, without, _ := strings.Cut(content, "<noscript>")
@@ -410,13 +410,13 @@ func TestWriteHTML(t *testing.T) {
 		`<tr><th scope="row">b</th><td style="--w:0.500" title="b → x: 0.500"></td><td style="--w:0.300" title="b → y: 0.300"></td>`,
 	} {
 		if !strings.Contains(without, want) {
-			t.Errorf("the page has, without scripts, no %s", want)
+			t.Errorf("without scripts, the page has no %s", want)
 		}
 	}
 	untitled := small()
 	untitled.Title = ""
 	if !strings.Contains(htmlOf(t, untitled), "<h1>Attention</h1>") {
-		t.Error("a page of no title has no heading")
+		t.Error("a page without a title has no heading")
 	}
 	content = htmlOf(t, hostile())
 	content = dataElement.ReplaceAllString(content, "") // see TestHTMLData
@@ -429,7 +429,7 @@ func TestWriteHTML(t *testing.T) {
 
 var dataElement = regexp.MustCompile(`<script type="application/json">(.*)</script>`)
 
-// With scripts, a page has its weights as data.
+// For scripts, a page has its weights as data.
 func TestHTMLData(t *testing.T) {
 	f := hostile()
 	nan := float32(math.NaN())
@@ -460,7 +460,7 @@ func TestHTMLData(t *testing.T) {
 	}
 }
 
-// Of many weights, a page without scripts has a picture of each map, and all of it has a few bytes for each.
+// With many weights, a page shows a picture of each map without scripts, and takes only a few bytes per weight.
 func TestHTMLOfManyWeights(t *testing.T) {
 	f := even(letters(200), letters(200), 8)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -483,9 +483,9 @@ func TestHTMLOfManyWeights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for at, want := range map[image.Point]uint32{{0, 0}: 0, {1, 0}: 255, {1, 1}: 128, {2, 1}: 0} {
-		if _, _, _, a := img.At(at.X, at.Y).RGBA(); a>>8 != want {
-			t.Errorf("the pixel at %v has opacity %d, want %d", at, a>>8, want)
+	for point, want := range map[image.Point]uint32{{0, 0}: 0, {1, 0}: 255, {1, 1}: 128, {2, 1}: 0} {
+		if _, _, _, a := img.At(point.X, point.Y).RGBA(); a>>8 != want {
+			t.Errorf("the pixel at %v has opacity %d, want %d", point, a>>8, want)
 		}
 	}
 }
@@ -508,14 +508,14 @@ func TestFigureErrors(t *testing.T) {
 				"SVG": test.figure.WriteSVG(io.Discard), "HTML": test.figure.WriteHTML(io.Discard),
 			} {
 				if err == nil || !strings.Contains(err.Error(), test.want) {
-					t.Errorf("%s: got %v, want %q in it", name, err, test.want)
+					t.Errorf("%s: got %v, want an error with %q", name, err, test.want)
 				}
 			}
 		})
 	}
 }
 
-// failing is a writer to a full disk.
+// failing is a writer whose disk is full.
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("no space left") }

@@ -16,8 +16,8 @@ import (
 	"github.com/heed-go/heed/internal/webpage"
 )
 
-// What a page needs that shows attention: its style, and heed.attention, a script that makes a figure to explore of
-// what HTML returns, and of any element with any data of that form.
+// Style and Script are for pages that show attention. The script makes the part that HTML returns interactive, and
+// defines heed.attention, which shows data of the same form in any element.
 var (
 	//go:embed attention.css
 	Style string
@@ -33,11 +33,11 @@ var figure = template.Must(template.New("figure").Funcs(template.FuncMap{
 }).Parse(figureText))
 
 const (
-	maxCells  = 1 << 15 // weights in cells of tables, for browsers without scripts: of more, there are pictures
-	drawnCell = 15      // pixels of a weight in such a picture, each way
+	maxCells  = 1 << 15 // without scripts, larger figures show pictures instead of tables with a cell per weight
+	drawnCell = 15      // width and height of a weight in such a picture, in pixels
 )
 
-// WriteHTML writes the figure as a page that needs nothing else.
+// WriteHTML writes the figure as a page in one file.
 func (f Figure) WriteHTML(w io.Writer) error {
 	body, err := f.HTML()
 	if err != nil {
@@ -51,9 +51,8 @@ func (f Figure) WriteHTML(w io.Writer) error {
 	return webpage.Page{Title: title, Body: body, Style: Style, Scripts: []string{Script}}.Write(w)
 }
 
-// HTML returns the figure, without its title, as a part of a page that has Style and Script: to explore, and without
-// scripts as a table for each map, whose cells tell their weight under the pointer, or which is drawn where weights are
-// many.
+// HTML returns the figure, without its title, for a page with Style and Script. In browsers without scripts, each map
+// is a table whose cells show their weight under the pointer, or a picture if there are many weights.
 func (f Figure) HTML() (template.HTML, error) {
 	if err := f.check(); err != nil {
 		return "", err
@@ -63,7 +62,7 @@ func (f Figure) HTML() (template.HTML, error) {
 	return template.HTML(out.String()), err
 }
 
-// Drawn says whether there are too many weights for a cell each.
+// Drawn reports whether there are too many weights for tables with a cell each.
 func (f Figure) Drawn() bool {
 	weights := 0
 	for _, l := range f.Layers {
@@ -72,7 +71,7 @@ func (f Figure) Drawn() bool {
 	return weights > maxCells
 }
 
-// Data returns what the script takes.
+// Data returns the figure as data for the script.
 func (f Figure) Data() any {
 	type layer struct {
 		Name    string   `json:"name"`
@@ -92,8 +91,7 @@ func (f Figure) Data() any {
 	return map[string]any{"key": f.Key, "layers": layers}
 }
 
-// pack returns weights in two bytes each, the lower one first, as base64. 60,000 stands for 1, and 65,535 for what
-// isn't a number.
+// pack returns weights as base64 with two bytes each, low byte first. 60,000 is a weight of 1, and 65,535 is NaN.
 func pack(weights []float32) string {
 	packed := make([]byte, 0, 2*len(weights))
 	for _, w := range weights {
@@ -106,16 +104,16 @@ func pack(weights []float32) string {
 	return base64.StdEncoding.EncodeToString(packed)
 }
 
-// A cell is a weight as a table has it.
+// A cell is a weight in a table.
 type cell struct {
 	Row, Column string
 	Weight      string
 }
 
-// Shown says whether a cell differs from an empty one.
+// Shown reports whether a cell has a visible colour.
 func (c cell) Shown() bool { return c.Weight != "0.000" }
 
-// A row is a query's weights.
+// A row has a query's weights.
 type row struct {
 	Label string
 	Cells []cell
@@ -133,8 +131,8 @@ func (l Layer) Table(h head) []row {
 	return rows
 }
 
-// Picture returns a head's weights as a PNG of a pixel each, which can be seen through where there is no attention. Of
-// many weights most are small: their roots are drawn.
+// Picture returns a head's weights as a PNG with one pixel each, transparent for a weight of 0. It draws the roots of
+// the weights, because most of many weights are small.
 func (l Layer) Picture(h head) (template.URL, error) {
 	palette := make(color.Palette, 256)
 	for i := range palette {

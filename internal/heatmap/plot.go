@@ -20,28 +20,29 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Sizes in a picture. A tile holds a map with its title and its labels; it is as large as its cells need, but not
-// smaller than this, unless the figure has a title.
+// Sizes in a picture. A tile has a map with its title and labels. It is as large as its cells need and, unless the
+// figure has a title, at least tileWidth by tileHeight.
 const (
 	tileWidth   = 41.25 * vg.Millimeter
 	tileHeight  = 41.5 * vg.Millimeter
 	cellSide    = 3.15 * vg.Millimeter
-	lineHeight  = 6 * vg.Millimeter // of the figure's title, a layer's heading and the key
+	lineHeight  = 6 * vg.Millimeter // for the title, the headings and the key
 	tilesAcross = 8
-	manyLabels  = 10 // more of them are written small
+	manyLabels  = 10 // with more labels, the font is smaller
 )
 
-// coloursKey says what the colours of pictures and pages stand for.
+// coloursKey explains the colours of pictures and pages.
 const coloursKey = "white is no attention, dark blue is all of a row's"
 
-// A PNG has at most so many pixels: more takes gigabytes. One of fewer dots an inch than the least can't be read.
+// Limits for a PNG. A larger picture would take gigabytes, and below leastDPI labels can't be read.
 const (
 	maxPixels = 64_000_000
 	leastDPI  = 96
 )
 
-// WritePNG draws the figure as a PNG, with this many dots an inch, or with fewer where it would be too large. It is an
-// error if that doesn't help. □ stands for characters that its font doesn't have, and the key says so: see Boxes.
+// WritePNG draws the figure as a PNG with dpi dots per inch, or fewer if the picture would be too large. It returns an
+// error if the picture is too large even then. It draws □ for characters that the font lacks, and the key says so: see
+// Boxes.
 func (f Figure) WritePNG(w io.Writer, dpi int) error {
 	p, err := f.boxed().picture()
 	if err != nil {
@@ -55,8 +56,8 @@ func (f Figure) WritePNG(w io.Writer, dpi int) error {
 	return png.Encode(w, paletted(img.Image().(*image.RGBA)))
 }
 
-// paletted returns an image in the colours of maps and in greys, to the nearest of which it takes what is blended at
-// edges: that makes a PNG a third as large.
+// paletted returns an image with only the colours of maps and greys. It replaces blended colours at edges by the
+// nearest of these. The PNG is then a third as large.
 func paletted(img *image.RGBA) *image.Paletted {
 	palette := color.Palette(blues(colours).Colors())
 	for y := 0; y < 256; y += 3 {
@@ -65,7 +66,7 @@ func paletted(img *image.RGBA) *image.Paletted {
 	bounds := img.Bounds()
 	out := image.NewPaletted(bounds, palette)
 	nearest := map[color.RGBA]uint8{}
-	var last color.RGBA // of the pixel before, and its index
+	var last color.RGBA // the previous pixel's colour and index
 	var index uint8
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
 		for x := bounds.Min.X; x < bounds.Max.X; x++ {
@@ -83,21 +84,21 @@ func paletted(img *image.RGBA) *image.Paletted {
 	return out
 }
 
-// resolution returns dpi, halved until the picture has no more pixels than a PNG may have.
+// resolution returns dpi, halved until the picture has at most maxPixels, or an error if that isn't possible.
 func (p picture) resolution(dpi int) (int, error) {
-	inches := (p.width / vg.Inch).Points() * (p.height / vg.Inch).Points() // square ones
+	inches := (p.width / vg.Inch).Points() * (p.height / vg.Inch).Points() // square inches
 	pixels := func() float64 { return inches * float64(dpi) * float64(dpi) }
 	for pixels() > maxPixels && dpi/2 >= leastDPI {
 		dpi /= 2
 	}
 	if pixels() > maxPixels {
-		return 0, fmt.Errorf("the picture would have %.0f million pixels, at most %d are drawn: show fewer layers or a shorter input, or write HTML", pixels()/1e6, maxPixels/1_000_000)
+		return 0, fmt.Errorf("the picture would have %.0f million pixels, at most %d are allowed: show fewer layers or a shorter input, or write HTML", pixels()/1e6, maxPixels/1_000_000)
 	}
 	return dpi, nil
 }
 
-// WriteSVG draws the figure as an SVG. Its letters are those of the viewer's fonts: of Liberation Serif, where there is
-// that one, or of another with serifs, whose lines may be longer.
+// WriteSVG draws the figure as an SVG. The viewer draws its text with Liberation Serif or, if that is missing, another
+// serif font, in which lines may be longer.
 func (f Figure) WriteSVG(w io.Writer) error {
 	p, err := f.picture()
 	if err != nil {
@@ -110,7 +111,7 @@ func (f Figure) WriteSVG(w io.Writer) error {
 	if _, err := svg.WriteTo(&drawn); err != nil {
 		return err
 	}
-	// Within the SVG's texts, a quote is escaped.
+	// Quotes in the SVG's texts are escaped, so this changes attributes only.
 	_, err = w.Write(bytes.ReplaceAll(drawn.Bytes(), []byte(`="font-family:Liberation Serif;`), []byte(`="font-family:Liberation Serif,serif;`)))
 	return err
 }
@@ -123,17 +124,17 @@ func (f Figure) Colours() string {
 	return f.Key + "; " + coloursKey
 }
 
-// A picture is a figure laid out: strips of tiles, one below the other.
+// A picture is the layout of a figure: strips of tiles, one below the other.
 type picture struct {
 	title, key    string
 	strips        []strip
 	width, height vg.Length
-	lines         vg.Length // width of the widest line
-	margin        vg.Length // around all
+	lines         vg.Length // width of the widest line of text
+	margin        vg.Length // around the picture
 	gap           vg.Length // between tiles
 }
 
-// A strip is maps of one layer, side by side.
+// A strip has maps of one layer, side by side.
 type strip struct {
 	heading       string
 	plots         []*plot.Plot
@@ -145,7 +146,7 @@ func (f Figure) picture() (picture, error) {
 		return picture{}, err
 	}
 	p := picture{gap: vg.Millimeter}
-	if f.Title != "" { // it stands by itself
+	if f.Title != "" { // a figure with a title stands alone
 		p.title, p.key = f.Title, f.Colours()
 		p.gap, p.margin = 3*vg.Millimeter, 4*vg.Millimeter
 	}
@@ -183,17 +184,17 @@ func (p *picture) strip(l Layer, heads []head) strip {
 		m := l.plot(h)
 		if p.title != "" {
 			m.Add(cellLines{len(l.Rows), len(l.Columns)})
-			m.X.LineStyle.Width, m.Y.LineStyle.Width = 0, 0 // they would stand beside the map, which has its lines
+			m.X.LineStyle.Width, m.Y.LineStyle.Width = 0, 0 // the map's own lines replace the axes
 		}
 		s.plots = append(s.plots, m)
 	}
-	// What labels and titles take of a tile doesn't depend on its size.
+	// The room for labels and titles doesn't depend on the size of the tile, so measure it on a tile of any size.
 	const any = 100 * vg.Centimeter
 	cells := s.plots[0].DataCanvas(draw.Canvas{Rectangle: vg.Rectangle{Max: vg.Point{X: any, Y: any}}}).Size()
 	rows, columns := vg.Length(len(l.Rows)), vg.Length(len(l.Columns))
 	width := max(tileWidth, any-cells.X+columns*cellSide)
 	height := max(tileHeight, any-cells.Y+rows*cellSide)
-	if p.title != "" { // square cells, however few
+	if p.title != "" { // square cells
 		side := max(cellSide, (tileHeight-any+cells.Y)/max(rows, columns))
 		width = max(s.plots[0].Title.TextStyle.Width(heads[0].Title), any-cells.X+columns*side)
 		height = any - cells.Y + rows*side
@@ -249,7 +250,7 @@ func (p picture) draw(c draw.Canvas) {
 	line(lineStyle(false), p.key)
 }
 
-// lineStyle returns how the lines of a picture are written.
+// lineStyle returns the text style of a picture's lines.
 func lineStyle(title bool) text.Style {
 	size := font.Points(10)
 	if title {
@@ -258,7 +259,7 @@ func lineStyle(title bool) text.Style {
 	return text.Style{Color: color.Black, Font: font.From(plot.DefaultFont, size), YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
 }
 
-// grid is the weights of one head, as plotter.HeatMap reads them: the first query on top.
+// grid has the weights of one head for plotter.HeatMap, with the first query on top.
 type grid struct {
 	weights       []float32
 	rows, columns int
@@ -268,8 +269,8 @@ func (g grid) Dims() (c, r int) { return g.columns, g.rows }
 func (g grid) X(c int) float64  { return float64(c) }
 func (g grid) Y(r int) float64  { return float64(r) }
 
-// Z returns a cell's weight. Rounding may have made it more than 1, which has no colour; what would be white isn't
-// drawn.
+// Z returns a cell's weight, at most 1, because rounding may make it larger and there is no colour for that. It returns
+// NaN for a weight that would be white, so that the cell isn't drawn.
 func (g grid) Z(c, r int) float64 {
 	weight := float64(g.weights[(g.rows-1-r)*g.columns+c])
 	if weight < 0.5/(colours-1) {
@@ -278,22 +279,22 @@ func (g grid) Z(c, r int) float64 {
 	return min(1, weight)
 }
 
-// colours is how many are told apart.
+// colours is the number of shades in a map.
 const colours = 64
 
-// cellLines are thin lines between cells.
+// cellLines draws thin lines between cells.
 type cellLines struct{ rows, columns int }
 
 func (g cellLines) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	style := draw.LineStyle{Color: color.Gray{Y: 225}, Width: vg.Points(0.35)}
 	for i := range g.columns + 1 {
-		at := x(float64(i) - 0.5)
-		c.StrokeLine2(style, at, c.Min.Y, at, c.Max.Y)
+		position := x(float64(i) - 0.5)
+		c.StrokeLine2(style, position, c.Min.Y, position, c.Max.Y)
 	}
 	for i := range g.rows + 1 {
-		at := y(float64(i) - 0.5)
-		c.StrokeLine2(style, c.Min.X, at, c.Max.X, at)
+		position := y(float64(i) - 0.5)
+		c.StrokeLine2(style, c.Min.X, position, c.Max.X, position)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// shades are what a terminal shows of weights, from light to dark, each up to the weight below which it stands.
+// shades are the characters for weights in a terminal, from light to dark. Each is for weights below its limit.
 var shades = [...]struct {
 	below float32
 	shade string
@@ -32,11 +32,11 @@ func shade(weight float32) string {
 	return darkest
 }
 
-// between is what stands between maps side by side.
+// between is the space between maps side by side.
 const between = "   "
 
-// WriteText writes the figure in lines of at most width columns of a terminal, the maps of a layer side by side as far
-// as they fit. A map that doesn't fit by itself is cut into bands of columns, one below the other. Titles aren't cut.
+// WriteText writes the figure as lines of at most width terminal columns. Maps of a layer are side by side if they fit.
+// A map that is too wide is cut into bands of columns, one below the other. Titles aren't cut.
 func (f Figure) WriteText(w io.Writer, width int) error {
 	if err := f.check(); err != nil {
 		return err
@@ -60,38 +60,38 @@ func (f Figure) WriteText(w io.Writer, width int) error {
 	return out.Flush()
 }
 
-// lines returns a layer's maps as lines of at most width columns, if that is at all possible.
+// lines returns a layer's maps as lines of at most width terminal columns, if possible.
 func (l Layer) lines(width int) []string {
 	label := widest(l.Rows)
 	room := width - label - 1 // for cells
 	cell := max(1, widest(l.Columns))
 	if 2*len(l.Columns) <= room {
-		cell = max(cell, 2) // as wide as it is high
+		cell = max(cell, 2) // about square
 	}
-	columns := min(len(l.Columns), max(1, room/cell)) // in a band
+	columns := min(len(l.Columns), max(1, room/cell)) // per band
 	mapWidth := label + 1 + columns*cell
 	for _, h := range l.Titled() {
 		mapWidth = max(mapWidth, label+1+widest([]string{h.Title}))
 	}
 	across := max(1, (width+len(between))/(mapWidth+len(between)))
 	times := (len(l.Heads) + across - 1) / across
-	across = (len(l.Heads) + times - 1) / times // no lonely one at the end
+	across = (len(l.Heads) + times - 1) / times // spread the maps evenly over the rows
 
 	var lines []string
 	for heads := range slices.Chunk(l.Titled(), across) {
 		if len(lines) > 0 {
 			lines = append(lines, "")
 		}
-		for from := 0; from < len(l.Columns); from += columns {
-			lines = append(lines, l.band(heads, from, min(from+columns, len(l.Columns)), label, cell, mapWidth)...)
+		for start := 0; start < len(l.Columns); start += columns {
+			lines = append(lines, l.band(heads, start, min(start+columns, len(l.Columns)), label, cell, mapWidth)...)
 		}
 	}
 	return lines
 }
 
-// band returns the columns from and up to to of some heads, side by side, each in so wide a space: a line of titles,
-// one of column labels, and one for each row.
-func (l Layer) band(heads []head, from, to, label, cell, width int) []string {
+// band returns the lines for columns start to end − 1 of some heads, side by side, each width wide: a line of titles, a
+// line of column labels, and a line for each row.
+func (l Layer) band(heads []head, start, end, label, cell, width int) []string {
 	lines := make([]string, 2+len(l.Rows))
 	indent := strings.Repeat(" ", label+1)
 	for i, h := range heads {
@@ -103,13 +103,13 @@ func (l Layer) band(heads []head, from, to, label, cell, width int) []string {
 		}
 		add(0, indent+h.Title)
 		var labels strings.Builder
-		for _, c := range l.Columns[from:to] {
+		for _, c := range l.Columns[start:end] {
 			labels.WriteString(pad(c, cell))
 		}
 		add(1, indent+labels.String())
 		for r, row := range l.Rows {
 			cells := pad(row, label+1)
-			for _, weight := range h.Weights[r*len(l.Columns):][from:to] {
+			for _, weight := range h.Weights[r*len(l.Columns):][start:end] {
 				cells += strings.Repeat(shade(weight), cell)
 			}
 			add(2+r, cells)
@@ -118,7 +118,7 @@ func (l Layer) band(heads []head, from, to, label, cell, width int) []string {
 	return lines
 }
 
-// widest returns how many columns of a terminal the widest of some strings takes.
+// widest returns the largest width of some strings in terminal columns.
 func widest(s []string) int {
 	most := 0
 	for _, s := range s {
@@ -127,7 +127,7 @@ func widest(s []string) int {
 	return most
 }
 
-// pad returns s with spaces to that width.
+// pad returns s padded with spaces to width.
 func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-uniseg.StringWidth(s)))
 }

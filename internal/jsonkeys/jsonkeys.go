@@ -1,5 +1,5 @@
-// Package jsonkeys finds what encoding/json reads without a word: a key that an object has twice, of which it takes the
-// last, a key in another case than the field's, and bytes that aren't UTF-8.
+// Package jsonkeys finds mistakes in JSON that encoding/json accepts: a key that an object has twice (it takes the last
+// one), a key in another case than the field's, and bytes that aren't UTF-8.
 package jsonkeys
 
 import (
@@ -11,15 +11,15 @@ import (
 	"unicode/utf8"
 )
 
-// Check returns an error for content that isn't one JSON value in UTF-8, that has an object with a repeated key, or one
-// with a key that allowed, if it isn't nil, doesn't allow. The error names the key and the object that it is in. What
-// isn't JSON at all is a *json.SyntaxError.
+// Check returns an error if content isn't one JSON value in UTF-8, if an object repeats a key, or if allowed isn't nil
+// and returns false for a key. The error names the key and the object that has it. If content isn't JSON, the error is
+// a *json.SyntaxError.
 func Check(content []byte, allowed func(key string) bool) error {
-	if err := json.Unmarshal(content, new(json.RawMessage)); err != nil { // all of its syntax, and how deep it nests
+	if err := json.Unmarshal(content, new(json.RawMessage)); err != nil { // checks all syntax and the depth of nesting
 		return err
 	}
 	if !utf8.Valid(content) {
-		return errors.New("it must be text in UTF-8, got other bytes")
+		return errors.New("it must be UTF-8 text, got other bytes")
 	}
 	c := checker{dec: json.NewDecoder(bytes.NewReader(content)), allowed: allowed}
 	c.dec.UseNumber()
@@ -29,11 +29,11 @@ func Check(content []byte, allowed func(key string) bool) error {
 // Lower reports whether a key has only lower-case letters, digits and underscores, like the keys of config.json.
 func Lower(key string) bool { return strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" }
 
-// A checker walks through JSON whose syntax is known to be right.
+// A checker walks through JSON whose syntax is valid.
 type checker struct {
 	dec     *json.Decoder
 	allowed func(key string) bool
-	path    []string // the keys that lead to the value
+	path    []string // keys of the enclosing objects
 }
 
 // value checks the next value.
@@ -83,7 +83,7 @@ func (c *checker) members() error {
 	return nil
 }
 
-// name returns a key for an error, with the object that it is in.
+// name returns a key and the object that has it, for an error.
 func (c *checker) name(key string) string {
 	if len(c.path) == 0 {
 		return fmt.Sprintf("%.100q", key)

@@ -20,7 +20,7 @@ var tests = []struct{ content, want string }{ // "" for none
 	{`{"a": 1, "b": {"a": 2}, "a": 3}`, `"a" is given twice`},
 	{`{"a": 1, "\u0061": 1}`, `"a" is given twice`},
 	{`{"": 1, "": 1}`, `"" is given twice`},
-	{`{"\ud800": 1, "\udfff": 1}`, "is given twice"}, // neither is a character: encoding/json takes them for one
+	{`{"\ud800": 1, "\udfff": 1}`, "is given twice"}, // half surrogates: encoding/json turns both into U+FFFD
 	{`{"training": [{"stop": {"a": 1}}, {"stop": {"a": 1, "b": {}, "b": {}}}]}`, `"b" in "training.stop" is given twice`},
 	{`{"A": 1}`, `unknown key "A"`},
 	{`{"model": {"dIm": 1}}`, `unknown key "dIm" in "model"`},
@@ -34,16 +34,16 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	if err := Check([]byte(`{"A": {"B": 1}}`), nil); err != nil {
-		t.Errorf("where all keys are allowed: %v", err)
+		t.Errorf("with all keys allowed: %v", err)
 	}
 	for _, content := range []string{"", "x", `{"a"}`, `{"a": 1,}`, `[1 2]`, `{} {}`, `{"a": 01}`, "{\"a\n\": 1}", strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)} {
 		if err := Check([]byte(content), nil); !errors.As(err, new(*json.SyntaxError)) {
-			t.Errorf("%.20s: got error %v, want one of syntax", content, err)
+			t.Errorf("%.20s: got error %v, want a *json.SyntaxError", content, err)
 		}
 	}
 }
 
-// The path to a key takes memory in proportion to the text, however deep it is.
+// Paths to deep keys take memory in proportion to the text.
 func TestDeepKeys(t *testing.T) {
 	const depth = 9000
 	key := `{"` + strings.Repeat("k", 100) + `":`
@@ -55,11 +55,11 @@ func TestDeepKeys(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if got := after.TotalAlloc - before.TotalAlloc; got > 64<<20 {
-		t.Errorf("%d bytes were allocated for a text of %d", got, len(content))
+		t.Errorf("%d bytes were allocated for a text of %d bytes", got, len(content))
 	}
 }
 
-// keys is how many keys the objects of a decoded value have.
+// keys returns the number of keys in all objects of a decoded value.
 func keys(v any) (n int) {
 	switch v := v.(type) {
 	case []any:
@@ -74,7 +74,7 @@ func keys(v any) (n int) {
 	return n
 }
 
-// colons is how many keys a JSON text has.
+// colons returns the number of keys in a JSON text.
 func colons(content []byte) (n int) {
 	inString := false
 	for i := 0; i < len(content); i++ {
@@ -90,8 +90,8 @@ func colons(content []byte) (n int) {
 	return n
 }
 
-// FuzzCheck holds Check to encoding/json: they agree on what is JSON, and where Check finds no key twice, encoding/json
-// has lost none.
+// FuzzCheck compares Check with encoding/json: both accept the same JSON, and if Check finds no repeated key,
+// encoding/json loses no key.
 func FuzzCheck(f *testing.F) {
 	for _, test := range tests {
 		f.Add([]byte(test.content))
@@ -101,7 +101,7 @@ func FuzzCheck(f *testing.F) {
 		err := Check(content, nil)
 		if !json.Valid(content) || !utf8.Valid(content) {
 			if err == nil {
-				t.Fatal("it was taken for JSON in UTF-8")
+				t.Fatal("Check accepted content that isn't JSON in UTF-8")
 			}
 			return
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSiLU compares with the formula, on more elements than one task takes.
+// TestSiLU compares with the formula, for more elements than one task takes.
 func TestSiLU(t *testing.T) {
 	t.Run("float32", func(t *testing.T) { testSiLU[float32](t, 1e-6) })
 	t.Run("float64", func(t *testing.T) { testSiLU[float64](t, 1e-14) })
@@ -26,7 +26,7 @@ func testSiLU[F Float](t *testing.T, tol float64) {
 	gotY, gotX := normals[F](3, n), normals[F](4, n)
 	SiLU(0, gotY, x)
 	SiLUGrad(0, gotX, x, g)
-	for i := range x { // the relative error of each, far from 0 as well
+	for i := range x { // the relative error of each element, also far from 0
 		if d := math.Abs(float64(gotY[i]) - y[i]); !(d <= tol*math.Abs(y[i])) {
 			t.Fatalf("silu of %v is %v, want %v", x[i], gotY[i], y[i])
 		}
@@ -34,7 +34,7 @@ func testSiLU[F Float](t *testing.T, tol float64) {
 	closeTo(t, "dx", gotX, dx, tol)
 }
 
-// TestActivationsInPlace writes over what is read, at every length of a vector's remainder.
+// TestActivationsInPlace writes the result over the input, for every remainder of a vector's length.
 func TestActivationsInPlace(t *testing.T) { eachBody(t, testInPlace[float32], testInPlace[float64]) }
 
 func testInPlace[F Float](t *testing.T) {
@@ -49,7 +49,7 @@ func testInPlace[F Float](t *testing.T) {
 	}
 }
 
-// TestSiLUAtTheEdges has arguments whose exponential is infinite, and gradients of 0.
+// TestSiLUAtTheEdges tests inputs whose exponential is infinite, and gradients of 0.
 func TestSiLUAtTheEdges(t *testing.T) {
 	const big = math.MaxFloat32
 	nan := float32(math.NaN())
@@ -65,7 +65,7 @@ func TestSiLUAtTheEdges(t *testing.T) {
 	closeTo(t, "silu'", y, []float64{0, 0, 0, 0, 0.5, 1, 1, 1, 0, 0}, 1e-6)
 }
 
-// TestActivationsAtTheEdges has arguments so large that a naive formula gives NaN.
+// TestActivationsAtTheEdges tests inputs so large that a naive formula gives NaN.
 func TestActivationsAtTheEdges(t *testing.T) {
 	big := math.MaxFloat32
 	x := []float32{float32(-big), -1e10, -40, 0, 40, 1e10, float32(big)}

@@ -8,7 +8,7 @@ type AdamStep struct {
 	Beta1, Beta2 float64
 	Eps          float64
 	Decay        float64 // weight decay
-	GradScale    float64 // what gradients are multiplied by first
+	GradScale    float64 // gradients are multiplied by it first
 	Correct1     float64 // 1/(1 − β₁ᵗ)
 	Correct2     float64 // 1/(1 − β₂ᵗ)
 }

@@ -1,7 +1,7 @@
 package kernel
 
-// AdditiveShape holds the sizes of additive scores (Batch, Queries, Keys), and so those of their queries (Batch,
-// Queries, Width) and keys (Batch, Keys, Width).
+// AdditiveShape holds the sizes of scores (Batch, Queries, Keys), queries (Batch, Queries, Width) and keys (Batch,
+// Keys, Width).
 type AdditiveShape struct {
 	Batch, Queries, Keys, Width int
 }
@@ -9,11 +9,11 @@ type AdditiveShape struct {
 // cost returns the cost of all scores, in cheap elements.
 func (s AdditiveShape) cost() int { return s.Batch * s.Queries * s.Keys * s.Width * softcapCost }
 
-// additiveTile is about the number of elements whose tanh is computed at a time: few enough to stay in the cache.
+// additiveTile is about the number of tanh results in memory at once: few enough for the cache.
 const additiveTile = 4096
 
-// AdditiveScores sets the score of every query with every key of its batch element to Σ v[f]·tanh(q[f] + k[f]), over
-// the features f of the two. A nil v counts as ones.
+// AdditiveScores sets the score of each query and each key of its batch element to Σ v[f]·tanh(q[f] + k[f]), summed
+// over the features f. A nil v means ones.
 func AdditiveScores[F Float](cores int, scores, q, k, v []F, s AdditiveShape) {
 	keys, width := s.Keys, s.Width
 	runRanges(cores, s.Batch*s.Queries, rowsPerTask(keys*width, softcapCost), s.cost(), func(lo, hi int) {
@@ -44,17 +44,16 @@ func AdditiveScores[F Float](cores int, scores, q, k, v []F, s AdditiveShape) {
 	})
 }
 
-// AdditiveWork returns the number of elements of scratch that AdditiveScoresGrad needs where there is a v.
+// AdditiveWork returns the number of elements of scratch that AdditiveScoresGrad needs if v isn't nil.
 func AdditiveWork(s AdditiveShape) int { return s.Batch * s.Width }
 
-// AdditiveScoresGrad sets dq, dk and dv to the gradients of AdditiveScores, where g is the gradient of the scores.
-// Where v is nil, dv and work may be nil too. No tanh is kept from AdditiveScores: each is computed again. A score
-// whose gradient is 0 adds nothing, whatever its query and key hold.
+// AdditiveScoresGrad sets dq, dk and dv to the gradients of AdditiveScores, where g is the gradient of the scores. If v
+// is nil, dv and work may be nil. It computes each tanh again. A score with gradient 0 adds nothing, whatever its query
+// and key hold.
 //
-// Tasks divide the features. A feature meets only its own column of q and k, so that one task adds up each sum, in
-// order.
+// Tasks divide the features. A feature uses only its own columns of q and k, so one task adds up each sum, in order.
 func AdditiveScoresGrad[F Float](cores int, dq, dk, dv, q, k, v, g []F, s AdditiveShape, work []F) {
-	blocks := (s.Width + additiveFeatures - 1) / additiveFeatures // of a batch element
+	blocks := (s.Width + additiveFeatures - 1) / additiveFeatures // per batch element
 	step := max(1, grain/max(s.Queries*s.Keys*additiveFeatures*softcapCost, 1))
 	runRanges(cores, s.Batch*blocks, step, 2*s.cost(), func(lo, hi int) {
 		body := bodyOf[F]()
@@ -76,12 +75,12 @@ func AdditiveScoresGrad[F Float](cores int, dq, dk, dv, q, k, v, g []F, s Additi
 	}
 }
 
-// additiveFeatures is the number of features, side by side in memory, that are read and written together.
+// additiveFeatures is the number of adjacent features that are read and written together.
 const additiveFeatures = 8
 
 // additiveScratch is the memory of one task.
 type additiveScratch[F Float] struct {
-	tanh, grad []F // of a tile
+	tanh, grad []F // for one tile
 	ones       []F
 	features   int
 	key, dkey  []F // (features, keys)
@@ -96,8 +95,8 @@ func (c *additiveScratch[F]) fit(tile, ones int) {
 	}
 }
 
-// gradient sets some features of the gradients of a batch element. Each slice begins at the first of these features. A
-// nil v counts as ones, and has no dv.
+// gradient sets the gradients of c.features features of a batch element. Each slice begins at the first of these
+// features. A nil v means ones; dv is then unused.
 func (c *additiveScratch[F]) gradient(dq, dk, dv, q, k, v, g []F, s AdditiveShape) {
 	c.key, c.dkey = grown(c.key, c.features*s.Keys), grown(c.dkey, c.features*s.Keys)
 	for j := range s.Keys {
@@ -121,7 +120,7 @@ func (c *additiveScratch[F]) gradient(dq, dk, dv, q, k, v, g []F, s AdditiveShap
 	}
 }
 
-// feature sets one feature of the gradients, and returns the gradient of v if it is wanted. Elements of dq and q are
+// feature sets the gradients of one feature, and returns the gradient of v if wantV is set. Elements of dq and q are
 // Width apart. With t = tanh(q + k) and d = g·(1 − t²): dq = v·Σ d over the keys, dk = v·Σ d over the queries and dv =
 // Σ g·t over both.
 func (c *additiveScratch[F]) feature(dq, dkey, q, key []F, v F, g []F, s AdditiveShape, wantV bool) (dv F) {

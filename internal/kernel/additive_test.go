@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestAdditiveScores compares with the formula, with every body, for operands of less than a tile and of many tasks.
+// TestAdditiveScores compares every body with the formula, for operands of less than a tile and of many tasks.
 func TestAdditiveScores(t *testing.T) {
 	eachBody(t, func(t *testing.T) { testAdditiveScores[float32](t, 2e-6) }, func(t *testing.T) { testAdditiveScores[float64](t, 1e-14) })
 }
@@ -28,20 +28,20 @@ func testAdditiveScores[F Float](t *testing.T, tol float64) {
 			}
 			want := make([]float64, len(g))
 			dq, dk, dv := make([]float64, len(q)), make([]float64, len(k)), make([]float64, s.Width)
-			for at := range g {
-				b, i, j := at/(s.Queries*s.Keys), at/s.Keys%s.Queries, at%s.Keys
+			for index := range g {
+				b, i, j := index/(s.Queries*s.Keys), index/s.Keys%s.Queries, index%s.Keys
 				for f := range s.Width {
 					x, y, scale := (b*s.Queries+i)*s.Width+f, (b*s.Keys+j)*s.Width+f, 1.0
 					if scaled {
 						scale = float64(v[f])
 					}
 					tanh := math.Tanh(float64(q[x] + k[y]))
-					want[at] += scale * tanh
-					d := float64(g[at]) * scale * (1 - tanh*tanh)
-					dq[x], dk[y], dv[f] = dq[x]+d, dk[y]+d, dv[f]+float64(g[at])*tanh
+					want[index] += scale * tanh
+					d := float64(g[index]) * scale * (1 - tanh*tanh)
+					dq[x], dk[y], dv[f] = dq[x]+d, dk[y]+d, dv[f]+float64(g[index])*tanh
 				}
 			}
-			// What the results hold beforehand doesn't matter.
+			// The results must overwrite earlier values.
 			scores, gotQ, gotK := normals[F](5, len(g)), normals[F](6, len(q)), normals[F](7, len(k))
 			AdditiveScores(0, scores, q, k, v, s)
 			closeTo(t, fmt.Sprintf("%+v, scale %t: scores", s, scaled), scores, want, tol)
@@ -58,7 +58,7 @@ func testAdditiveScores[F Float](t *testing.T, tol float64) {
 	}
 }
 
-// TestAdditiveScoresAtTheEdges has queries and keys that hold anything where the gradient of every score is 0.
+// TestAdditiveScoresAtTheEdges puts special values into queries and keys whose scores all have gradient 0.
 func TestAdditiveScoresAtTheEdges(t *testing.T) {
 	eachBody(t, testAdditiveScoresAtTheEdges[float32], testAdditiveScoresAtTheEdges[float64])
 }
@@ -67,9 +67,9 @@ func testAdditiveScoresAtTheEdges[F Float](t *testing.T) {
 	s := AdditiveShape{Batch: 2, Queries: 6, Keys: 21, Width: 5}
 	hiddenQuery, hiddenKey := 2, 17
 	v, g := normals[F](3, s.Width), normals[F](4, s.Batch*s.Queries*s.Keys)
-	for at := range g {
-		if at/s.Keys%s.Queries == hiddenQuery || at%s.Keys == hiddenKey {
-			g[at] = F(math.Copysign(0, float64(g[at])))
+	for index := range g {
+		if index/s.Keys%s.Queries == hiddenQuery || index%s.Keys == hiddenKey {
+			g[index] = F(math.Copysign(0, float64(g[index])))
 		}
 	}
 	run := func(fill F) (dq, dk, dv []F) {
@@ -102,7 +102,7 @@ func testAdditiveScoresAtTheEdges[F Float](t *testing.T) {
 		}
 	}
 
-	// What does count is seen, in its own row, column and features alone.
+	// NaN in query 0 must show, but only in its own row, column and features.
 	q, k := normals[F](1, s.Batch*s.Queries*s.Width), normals[F](2, s.Batch*s.Keys*s.Width)
 	q[0] = F(math.NaN())
 	scores := make([]F, len(g))

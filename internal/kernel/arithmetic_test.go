@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/internal/testseed"
 )
 
-// normals is n numbers from the standard normal distribution.
+// normals returns n numbers from the standard normal distribution.
 func normals[F Float](seed uint64, n int) []F {
 	r := rand.New(rand.NewPCG(seed, 1))
 	x := make([]F, n)
@@ -19,7 +19,7 @@ func normals[F Float](seed uint64, n int) []F {
 	return x
 }
 
-// closeTo fails where got is further from want than tol, relative to the largest magnitude in want.
+// closeTo fails if got differs from want by more than tol, relative to the largest magnitude in want.
 func closeTo[F Float](t *testing.T, what string, got []F, want []float64, tol float64) {
 	t.Helper()
 	most := 1e-300
@@ -29,7 +29,7 @@ func closeTo[F Float](t *testing.T, what string, got []F, want []float64, tol fl
 	within(t, what, got, want, tol*most)
 }
 
-// within fails where got is further from want than a distance.
+// within fails if got differs from want by more than distance.
 func within[F Float](t *testing.T, what string, got []F, want []float64, distance float64) {
 	t.Helper()
 	for i := range got {
@@ -39,8 +39,7 @@ func within[F Float](t *testing.T, what string, got []F, want []float64, distanc
 	}
 }
 
-// TestMaskedSoftmax compares with a naive softmax over what a naive reading of the mask allows, for every mask that
-// broadcasts.
+// TestMaskedSoftmax compares with a naive softmax and a naive mask, for every shape of mask that broadcasts.
 func TestMaskedSoftmax(t *testing.T) {
 	t.Run("float32", func(t *testing.T) { testMaskedSoftmax[float32](t, 1e-6) })
 	t.Run("float64", func(t *testing.T) { testMaskedSoftmax[float64](t, 1e-14) })
@@ -59,7 +58,7 @@ func testMaskedSoftmax[F Float](t *testing.T, tol float64) {
 		return full
 	}
 	size := func(s [4]int) int { return s[0] * s[1] * s[2] * s[3] }
-	at := func(s [4]int, b, h, q, k int) int {
+	index := func(s [4]int, b, h, q, k int) int {
 		for i, j := range []*int{&b, &h, &q} {
 			if s[i] == 1 {
 				*j = 0
@@ -96,15 +95,15 @@ func testMaskedSoftmax[F Float](t *testing.T, tol float64) {
 				s := float64(scores[i])
 				masked := m.Causal && k > q || m.KeyLengths != nil && k >= m.KeyLengths[b]
 				if m.Allow != nil && !masked {
-					masked = k >= m.AllowShape[3] || !m.Allow[at(m.AllowShape, b, h, q, k)]
+					masked = k >= m.AllowShape[3] || !m.Allow[index(m.AllowShape, b, h, q, k)]
 				}
 				if m.Bias != nil && !masked {
 					if masked = k >= m.BiasShape[3]; !masked {
-						s += float64(m.Bias[at(m.BiasShape, b, h, q, k)])
+						s += float64(m.Bias[index(m.BiasShape, b, h, q, k)])
 					}
 				}
 				if masked || math.IsInf(s, -1) {
-					scores[i] = []F{F(math.NaN()), inf, 1e30}[r.IntN(3)] // must not be read
+					scores[i] = []F{F(math.NaN()), inf, 1e30}[r.IntN(3)] // must not change the result
 					continue
 				}
 				want[i] = math.Exp(s)
@@ -127,7 +126,7 @@ func testMaskedSoftmax[F Float](t *testing.T, tol float64) {
 	}
 }
 
-// TestSoftmaxIsStable has scores whose exponentials overflow, each row at a height of its own.
+// TestSoftmaxIsStable tests scores whose exponentials overflow, with a different offset in each row.
 func TestSoftmaxIsStable(t *testing.T) {
 	scores := []float32{60, 0, -60, -59, 3e38, 3e38, -3e38, -3e38, 3e38, -3e38}
 	w := make([]float32, len(scores))
@@ -136,7 +135,7 @@ func TestSoftmaxIsStable(t *testing.T) {
 	closeTo(t, "weights", w, []float64{1, 0, e / (1 + e), 1 / (1 + e), 0.5, 0.5, 0.5, 0.5, 1, 0}, 1e-6)
 }
 
-// TestSoftmaxGrad compares with the Jacobian, and has what isn't finite where the weight is zero.
+// TestSoftmaxGrad compares with the Jacobian, with NaN and infinities where the weight is zero.
 func TestSoftmaxGrad(t *testing.T) {
 	w := []float64{0.25, 0, 0.75, 0, 0, 0}
 	g := []float64{2, math.NaN(), -1, math.Inf(1), math.NaN(), 5}
@@ -145,7 +144,7 @@ func TestSoftmaxGrad(t *testing.T) {
 	closeTo(t, "gradient", ds, []float64{0.25 * (2 + 0.25), 0, 0.75 * (-1 + 0.25), 0, 0, 0}, 1e-15)
 }
 
-// TestSumBroadcast compares with a sum taken element by element.
+// TestSumBroadcast compares with a sum of single elements.
 func TestSumBroadcast(t *testing.T) {
 	large := [4]int{2, 3, 2, 4}
 	x := normals[float64](5, 2*3*2*4)
@@ -173,7 +172,7 @@ func TestSumBroadcast(t *testing.T) {
 	}
 }
 
-// TestCrossEntropyIsStable has logits far from zero, where a float32 has few digits left for the difference.
+// TestCrossEntropyIsStable tests logits far from zero, where float32 has few digits left for the difference.
 func TestCrossEntropyIsStable(t *testing.T) {
 	for _, offset := range []float32{0, 100, -3000, 1e6} {
 		base := []float32{1, 2, 3, 0.5, -1, 4}
@@ -213,7 +212,7 @@ func testLayerNorm[F Float](t *testing.T, tol float64) {
 		const eps = 1e-3
 		y, dx := make([]float64, n*w), make([]float64, n*w)
 		dgamma, dbeta := make([]float64, w), make([]float64, w)
-		var term float64 // the largest of those that dx is the difference of
+		var term float64 // the largest of the terms of dx
 		for r := range n {
 			x, g := x[r*w:][:w], g[r*w:][:w]
 			mean, variance := 0.0, 0.0
@@ -246,8 +245,8 @@ func testLayerNorm[F Float](t *testing.T, tol float64) {
 		LayerNormGrad(0, gotX, gotGamma, gotBeta, x, gamma, g, eps, work)
 		name := fmt.Sprint(size, ": ")
 		closeTo(t, name+"y", gotY, y, tol)
-		// In a row of one the terms of dx cancel. What a fused multiply-add, which arm64 has, leaves there is the
-		// rounding of a term, not exactly 0.
+		// In a row of one element the terms of dx cancel. With a fused multiply-add, as on arm64, the rounding error of
+		// a term remains.
 		within(t, name+"dx", gotX, dx, tol*10*term)
 		closeTo(t, name+"dgamma", gotGamma, dgamma, tol*10)
 		closeTo(t, name+"dbeta", gotBeta, dbeta, tol*10)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// assembly returns the instruction sets that there is assembly for, best first.
+// assembly returns the instruction sets that have assembly, best first.
 func assembly() []*instructionSet {
 	avx2 := cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasBMI2
 	f64 := &body[float64]{vectorTable: vectorTable64AVX2(), tiles: gemmTiles[float64]{
@@ -22,7 +22,7 @@ func assembly() []*instructionSet {
 				rows: 14, cols: 32, lanes: 16, depth: 256, band: 256, slab: 512,
 				tile: gemmTile32AVX512, packRows: gemmPackRows32AVX512, packTransposed: gemmPackTransposed32AVX2,
 			}},
-			f64: f64, // float64 checks gradients, for which AVX2 is fast enough
+			f64: f64, // float64 serves gradient checks, for which AVX2 is fast enough
 		},
 		{
 			name: "avx2", runs: avx2,
@@ -35,7 +35,7 @@ func assembly() []*instructionSet {
 	}
 }
 
-// The functions of gemm_avx512_amd64.s and gemm_avx2_amd64.s. A gemmTiles says what they do.
+// These functions are in gemm_avx512_amd64.s and gemm_avx2_amd64.s; see gemmTiles.
 
 //go:noescape
 func gemmTile32AVX512(t *gemmTile[float32])
@@ -61,5 +61,5 @@ func gemmPackTransposed32AVX2(dst unsafe.Pointer, ldd uintptr, src unsafe.Pointe
 //go:noescape
 func gemmPackTransposed64AVX2(dst unsafe.Pointer, ldd uintptr, src unsafe.Pointer, lds uintptr, groups, blocks int)
 
-// parallelPause takes some tens of nanoseconds and leaves the core to its other thread.
+// parallelPause waits for some tens of nanoseconds and leaves the core to its other hardware thread.
 func parallelPause()

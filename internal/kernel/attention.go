@@ -2,34 +2,34 @@ package kernel
 
 import "sync/atomic"
 
-// This file and its neighbours are attention without its weights: softmax(scale·Q·Kᵀ + M)·V, computed by tiles of some
-// queries by some keys, so that nothing of size T×S is ever kept. Tiles that the mask hides are skipped.
+// Attention is softmax(scale·Q·Kᵀ + M)·V, computed by tiles of queries and keys, so that it stores nothing of size T×S.
+// It skips tiles that the mask hides.
 //
-// The softmax is online (Milakov and Gimelshein, 2018): a row's maximum and sum grow from tile to tile, and what has
-// been summed up under an old maximum is scaled to the new one. Its output needs linear memory (Rabe and Staats, 2021).
-// The gradients come from the tiles, computed again from each row's log-sum-exp (Dao et al., FlashAttention, 2022):
+// The softmax is online (Milakov and Gimelshein, 2018): a row's maximum and sum are updated tile by tile, and a new
+// maximum rescales the earlier sums. The output needs linear memory (Rabe and Staats, 2021). The backward pass computes
+// the tiles again from each row's log-sum-exp (Dao et al., FlashAttention, 2022):
 //
 //	P = exp(scale·Q·Kᵀ + M − lse)     dV = Pᵀ·dO
 //	dS = P∘(dO·Vᵀ − rowsum(dO∘O))     dQ = scale·dS·K     dK = scale·dSᵀ·Q
 //
-// With dropout P becomes P∘D in O and in dV, and dO·Vᵀ becomes D∘(dO·Vᵀ), where D is computed again for each tile. A
-// cap c on the scores, s' = c·tanh(s/c) before M is added, gives dS a factor of 1 − (s'/c)² in dQ and dK.
+// With dropout factors D, P becomes P∘D in O and dV, and dO·Vᵀ becomes D∘(dO·Vᵀ); D is computed again for each tile. A
+// cap c on the scores, s' = c·tanh(s/c) before M is added, multiplies dS by 1 − (s'/c)² in dQ and dK.
 //
-// Zero times anything is zero here as in SkipGemm: attention_redo.go sees to that.
+// Zero times anything is zero, as in SkipGemm: see attention_redo.go.
 
-// The largest tile of scores: a part of the cache, with the queries, keys and values that it belongs to.
+// The largest tile of scores fits into the cache with its queries, keys and values.
 const (
 	attentionQueries = 64
 	attentionKeys    = 128
-	attentionGap     = 16                   // between rows of a tile, lest they all fall into a few sets of the cache
-	attentionRun     = 4 * attentionQueries // queries that share a packed tile of keys, going forward
+	attentionGap     = 16                   // elements between rows of a tile, so that the rows use different sets of the cache
+	attentionRun     = 4 * attentionQueries // queries that share a packed tile of keys in the forward pass
 )
 
 // attentionTaskWork is the least number of multiplications worth a task.
 const attentionTaskWork = 1 << 18
 
-// Rows is a tensor of vectors, one for each batch element, head and position: vector (b, h, t) begins at element
-// b·Batch + h·Head + t·Row. Tensors of shape (B, H, T, K) and of shape (B, T, H·K) are both read as they are.
+// Rows is a tensor of vectors, one per batch element, head and position: vector (b, h, t) begins at element b·Batch +
+// h·Head + t·Row. It describes both layouts, (B, H, T, K) and (B, T, H·K).
 type Rows[F Float] struct {
 	Data             []F
 	Batch, Head, Row int
@@ -45,32 +45,32 @@ func SideRows[F Float](data []F, heads, length, width int) Rows[F] {
 	return Rows[F]{data, heads * length * width, width, heads * width}
 }
 
-// from returns the elements from vector (b, h, t) on.
+// from returns the elements from the start of vector (b, h, t) on.
 func (r Rows[F]) from(b, h, t int) []F { return r.Data[b*r.Batch+h*r.Head+t*r.Row:] }
 
-// Attention is attention of one shape, and the memory that it works in.
+// Attention holds the sizes and options of attention, and its working memory.
 type Attention[F Float] struct {
-	Mask  Mask[F] // with the shape, (B, H, T, S)
-	Width int     // of a query and of a key, K
-	Value int     // width of a value, V
+	Mask  Mask[F] // includes the shape, (B, H, T, S)
+	Width int     // K, of a query and of a key
+	Value int     // V, of a value
 	Scale F
 
-	Softcap F                // c·tanh(s/c) is taken of the scores s; 0 for none
-	Groups  int              // number of heads of keys and values, G: query head h has number h·G/H; H if 0
+	Softcap F                // replaces each score s by c·tanh(s/c); 0 for none
+	Groups  int              // G, the number of heads of keys and values: query head h reads head h·G/H; 0 means H
 	Dropout AttentionDropout // of the weights
 
 	attentionOperands[F]
 	choice dropoutChoice[F]
-	dead   []bool // queries that the backward pass leaves out, where redoBackward has found some
-	parts  int    // in which the backward pass divides the keys
-	shared int    // heads in a row that only one task may handle, as they share a gradient, of keys and values or of a bias
-	less   []F    // per query, rowsum(dO∘O)
-	shift  []F    // per query, the log-sum-exp: −Inf where the query has no part in the gradients
-	spare  []F    // dQ from the keys of every part but the first
+	dead   []bool // queries that the backward pass skips, set by redoBackward
+	parts  int    // number of parts into which the backward pass divides the keys
+	shared int    // number of consecutive heads that share a gradient and so belong to one task
+	less   []F    // rowsum(dO∘O) per query
+	shift  []F    // log-sum-exp per query, or −Inf if the query has no part in the gradients
+	spare  []F    // dQ from every part of the keys but the first
 	nan    atomic.Bool
 }
 
-// AttentionDropout says which weights are dropped: those that DropoutMask drops of a tensor of shape (B, H, T, S).
+// AttentionDropout says which weights are dropped: the same as DropoutMask drops in a tensor of shape (B, H, T, S).
 type AttentionDropout struct {
 	P                 float64 // probability; 0 for none
 	Seed, Stream, Run uint64
@@ -83,15 +83,15 @@ type attentionOperands[F Float] struct {
 	lse, dbias                     []F
 }
 
-// heads returns the number of heads of the whole batch, B·H.
+// heads returns the number of heads in the whole batch, B·H.
 func (a *Attention[F]) heads() int { return a.Mask.Shape[0] * a.Mask.Shape[1] }
 
-// split turns a number below B·H into a batch element and a head.
+// split converts an index below B·H to a batch element and a head.
 func (a *Attention[F]) split(head int) (b, h int) {
 	return head / a.Mask.Shape[1], head % a.Mask.Shape[1]
 }
 
-// row returns the number of query (b, h, t) among all queries.
+// row returns the index of query (b, h, t) among all queries.
 func (a *Attention[F]) row(b, h, t int) int { return (b*a.Mask.Shape[1]+h)*a.Mask.Shape[2] + t }
 
 // perGroup returns the number of query heads that share a head of keys and values.
@@ -102,19 +102,20 @@ func (a *Attention[F]) perGroup() int {
 	return a.Mask.Shape[1] / a.Groups
 }
 
-// seen returns the range of the keys j0 to j1 that queries t0 to t1 of batch element b may see, its start rounded down
-// to a whole number of panels of cols keys, and the first of all keys that they may see. The range may be empty.
-func (a *Attention[F]) seen(b, t0, t1, j0, j1, cols int) (first, from, to int) {
+// seen returns which of the keys j0 to j1 the queries t0 to t1 of batch element b may see: the range from start to
+// stop, with start rounded down to a whole number of panels of cols keys. The range may be empty. first is the first of
+// all keys that they may see.
+func (a *Attention[F]) seen(b, t0, t1, j0, j1, cols int) (first, start, stop int) {
 	first, end := a.Mask.span(b, t0, t1)
-	from, to = max(first, j0), min(end, j1)
-	if from >= to {
+	start, stop = max(first, j0), min(end, j1)
+	if start >= stop {
 		return first, j0, j0
 	}
-	return first, from - (from-j0)%cols, to
+	return first, start - (start-j0)%cols, stop
 }
 
-// tileQueries returns the number of queries in a tile. Where there are few keys it is half the largest: smaller tiles
-// leave out more of what a causal mask hides.
+// tileQueries returns the number of queries in a tile. With few keys it is half the maximum: smaller tiles skip more of
+// the keys that a causal mask hides.
 func (a *Attention[F]) tileQueries() int {
 	if a.short() {
 		return attentionQueries / 2
@@ -122,28 +123,27 @@ func (a *Attention[F]) tileQueries() int {
 	return attentionQueries
 }
 
-// prepare readies the scratch for tiles of batch element b.
+// prepare prepares the scratch for tiles of batch element b.
 func (s *attentionScratch[F]) prepare(a *Attention[F], b int) {
 	s.reach, s.changes = a.Mask.reach(b), a.Softcap > 0 || a.Mask.scored()
 }
 
-// maskRow caps and masks the scores of one query with the keys from j0 on, and returns the bounds of the part that the
-// query may see, in which a masked score is −Inf. It leaves the rest alone. If capped isn't nil, it is set to the
-// scores after the cap and before the mask.
-func (a *Attention[F]) maskRow(scores, capped []F, b, h, t, j0 int) (from, to int) {
-	from, to = a.Mask.reach(b).bounds(t, j0, len(scores))
-	a.maskSeen(scores, capped, b, h, t, j0, from, to)
-	return from, to
+// maskRow caps and masks the scores of one query for the keys from j0 on. It returns the bounds of the visible part, in
+// which a masked score becomes −Inf, and leaves the rest unchanged. If capped isn't nil, it receives the scores after
+// the cap and before the mask.
+func (a *Attention[F]) maskRow(scores, capped []F, b, h, t, j0 int) (from, stop int) {
+	from, stop = a.Mask.reach(b).bounds(t, j0, len(scores))
+	a.maskSeen(scores, capped, b, h, t, j0, from, stop)
+	return from, stop
 }
 
-// maskSeen does what maskRow does for a row whose bounds are known. Tiles have so many rows that they call it only
-// where scores change.
-func (a *Attention[F]) maskSeen(scores, capped []F, b, h, t, j0, from, to int) {
-	scores = scores[from:to]
+// maskSeen is maskRow for known bounds. Tiles have many rows, so they call it only if scores change.
+func (a *Attention[F]) maskSeen(scores, capped []F, b, h, t, j0, from, stop int) {
+	scores = scores[from:stop]
 	if a.Softcap > 0 {
 		softcap(scores, scores, a.Softcap)
 		if capped != nil {
-			copy(capped[from:to], scores)
+			copy(capped[from:stop], scores)
 		}
 	}
 	if a.Mask.scored() {
@@ -159,8 +159,8 @@ func (a *Attention[F]) fillDropout(body *body[F], keep []F, b, h, t, j0 int) {
 	a.choice.fill(body, keep, uint64(a.row(b, h, t))*uint64(a.Mask.Shape[3])+uint64(j0))
 }
 
-// gemm sets C to alpha·A·B, or adds that to C. A is m×k, its rows rsA and its columns csA elements apart. B is k×n, its
-// rows ldb elements apart or, where panel isn't 0, in packed panels that are panel elements apart.
+// gemm sets C to alpha·A·B, or adds it to C. A is m×k: its rows are rsA and its columns csA elements apart. B is k×n:
+// its rows are ldb elements apart or, if panel isn't 0, it lies in packed panels that are panel elements apart.
 func (s *attentionScratch[F]) gemm(m, n, k int, alpha F, a []F, rsA, csA int, b []F, ldb, panel int, c []F, ldc int, add bool) {
 	t, g := &s.tile, &s.body.tiles
 	t.rsA, t.csA, t.ldc, t.k, t.alpha, t.beta, t.keep = rsA, csA, ldc, k, alpha, 1, 0
@@ -184,31 +184,31 @@ func (s *attentionScratch[F]) gemm(m, n, k int, alpha F, a []F, rsA, csA int, b 
 	t.a, t.b, t.c = nil, nil, nil
 }
 
-// packed packs the transpose of n rows of k elements into panels, and returns these and how far apart they are.
-func (s *attentionScratch[F]) packed(to, rows []F, ld, n, k int) (panels []F, panel int) {
+// packed packs the transpose of n rows of k elements into panels. It returns the panels and the distance between them.
+func (s *attentionScratch[F]) packed(buffer, rows []F, ld, n, k int) (panels []F, panel int) {
 	g := &s.body.tiles
 	panel = k * g.cols
-	to = grown(to, (n+g.cols-1)/g.cols*panel)
+	buffer = grown(buffer, (n+g.cols-1)/g.cols*panel)
 	for j := 0; j < n; j += g.cols {
-		g.transpose(to[j/g.cols*panel:], rows[j*ld:], ld, min(g.cols, n-j), k)
+		g.transpose(buffer[j/g.cols*panel:], rows[j*ld:], ld, min(g.cols, n-j), k)
 	}
-	return to, panel
+	return buffer, panel
 }
 
 // attentionScratch is the memory of one task.
 type attentionScratch[F Float] struct {
 	body         *body[F]
 	tile         gemmTile[F]
-	edge         []F // the last columns of a B, packed where they can't be read as they are
+	edge         []F // the last columns of B, packed if the tile's function can't read them in place
 	scores       []F // a tile of scores, then of weights
-	grads        []F // a tile of their gradients
-	keep         []F // a tile of the factors of dropout
+	grads        []F // a tile of gradients of the scores
+	keep         []F // a tile of dropout factors
 	capped       []F // a tile of scores after the cap and before the mask
 	keys, values []F // packed
-	most, sum    []F // of each query, so far
+	most, sum    []F // per query, so far
 
-	reach   maskReach // of the queries of this batch element
-	changes bool      // there is a cap, or the mask changes scores that are seen
+	reach   maskReach // for the queries of this batch element
+	changes bool      // whether a cap or the mask changes visible scores
 }
 
 // attentionGet returns a task's scratch.

@@ -2,8 +2,9 @@ package kernel
 
 import "math"
 
-// Backward sets dq, dk and dv to the gradients of q, k and v, from dout, the gradient of the output, and from what
-// Forward left in out and lse. Where dbias isn't nil it is set to the gradient of the mask's bias, of the bias's shape.
+// Backward sets dq, dk and dv to the gradients of q, k and v, given dout, the gradient of the output, and the results
+// out and lse of Forward. If dbias isn't nil, Backward sets it to the gradient of the mask's bias; it has the bias's
+// shape.
 func (a *Attention[F]) Backward(cores int, q, k, v, out, dout Rows[F], lse []F, dq, dk, dv Rows[F], dbias []F) {
 	a.attentionOperands = attentionOperands[F]{cores: cores, q: q, k: k, v: v, out: out, dout: dout, lse: lse, dq: dq, dk: dk, dv: dv, dbias: dbias}
 	if a.backward() {
@@ -12,7 +13,7 @@ func (a *Attention[F]) Backward(cores int, q, k, v, out, dout Rows[F], lse []F, 
 	a.attentionOperands = attentionOperands[F]{}
 }
 
-// backward computes the gradients and reports whether there is a NaN in one.
+// backward computes the gradients and reports whether one of them holds NaN.
 func (a *Attention[F]) backward() bool {
 	a.nan.Store(false)
 	a.choice = dropoutOf[F](a.Dropout.P, a.Dropout.Seed, a.Dropout.Stream, a.Dropout.Run)
@@ -33,9 +34,9 @@ func (a *Attention[F]) backward() bool {
 	return a.nan.Load() || anyNaN(a.dbias)
 }
 
-// divideBackward divides the work, by its shape alone. Heads are independent, unless they share a gradient: then one
-// task adds up their parts of it, in order. Where there are few such sets of heads, the keys are divided into several
-// parts, each with its own dQ.
+// divideBackward divides the work, depending only on the shape. Heads are independent unless they share a gradient:
+// then one task adds up their contributions, in order. If there are few such sets of heads, it also divides the keys
+// into parts, each with its own dQ.
 func (a *Attention[F]) divideBackward() {
 	a.shared = a.perGroup()
 	if a.dbias != nil {
@@ -54,19 +55,19 @@ func (a *Attention[F]) divideBackward() {
 	}
 }
 
-// backwardSets returns the number of sets of heads, and how many sets, or parts of sets, make a task.
+// backwardSets returns the number of sets of heads, and how many sets, or parts of sets, form a task.
 func (a *Attention[F]) backwardSets() (sets, perTask int) {
 	work := a.shared * a.Mask.Shape[2] * a.Mask.Shape[3] * a.Width * 2
 	return a.heads() / a.shared, max(1, attentionTaskWork/max(1, work))
 }
 
-// setsOf returns a task's range of the sets, or parts of sets.
+// setsOf returns the range of sets, or parts of sets, of one task.
 func (a *Attention[F]) setsOf(task, total int) (lo, hi int) {
 	_, perTask := a.backwardSets()
 	return task * perTask, min((task+1)*perTask, total)
 }
 
-// attentionRows is Attention as a task that sets shift and less of each query.
+// attentionRows is the task that sets shift and less of each query.
 type attentionRows[F Float] Attention[F]
 
 func (r *attentionRows[F]) run(task int) {
@@ -85,7 +86,8 @@ func (r *attentionRows[F]) run(task int) {
 	}
 }
 
-// passedOver reports whether a query has no part in the gradients: it sees no key, or no loss uses its output.
+// passedOver reports whether a query has no part in the gradients: it sees no key, or its output's gradient is zero, or
+// redoBackward handles it.
 func (a *Attention[F]) passedOver(b, h, t int) bool {
 	row := a.row(b, h, t)
 	return a.lse[row] == F(math.Inf(-1)) || a.dead != nil && a.dead[row] || allZero(a.dout.from(b, h, t)[:a.Value])
@@ -100,8 +102,7 @@ func allZero[F Float](x []F) bool {
 	return true
 }
 
-// attentionBackward is Attention as a task that computes the gradients from one part of the keys, for some sets of
-// heads.
+// attentionBackward is the task that computes the gradients for one part of the keys and some sets of heads.
 type attentionBackward[F Float] Attention[F]
 
 func (f *attentionBackward[F]) run(task int) {
@@ -126,8 +127,8 @@ func (f *attentionBackward[F]) run(task int) {
 	attentionPut(s)
 }
 
-// backwardKeys computes dK and dV of the keys j0 to j1 of one group, and adds what they contribute to dQ of its query
-// heads. If they come first, it sets dQ instead.
+// backwardKeys computes dK and dV of the keys j0 to j1 of one group, and adds their contribution to dQ of the group's
+// query heads. If first is true, it sets dQ instead.
 func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, group, j0, j1 int, first bool) {
 	queries, tile, perGroup := a.Mask.Shape[2], a.tileQueries(), a.perGroup()
 	t0, t1 := a.Mask.queries(b, j0, j1)
@@ -141,7 +142,7 @@ func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, group
 		s.keys, keyPanel = s.packed(s.keys, a.k.from(b, group, j0), a.k.Row, most, a.Width)
 		s.values, valuePanel = s.packed(s.values, a.v.from(b, group, j0), a.v.Row, most, a.Value)
 	}
-	fresh := true // dK and dV of these keys haven't been set
+	fresh := true // dK and dV of these keys aren't set yet
 	for h := group * perGroup; h < (group+1)*perGroup; h++ {
 		for i0 := t0 - t0%tile; i0 < t1; i0 += tile {
 			i1 := min(i0+tile, queries)
@@ -172,23 +173,23 @@ func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, group
 	}
 }
 
-// clear sets the vectors from t0 to t1 of one head to 0.
+// clear sets the vectors t0 to t1 of one head to 0.
 func (r Rows[F]) clear(b, h, t0, t1, width int) {
 	for t := t0; t < t1; t++ {
 		clear(r.from(b, h, t)[:width])
 	}
 }
 
-// clearKeys sets the gradients of the keys from j0 to j1, and of their values, to 0.
+// clearKeys sets the gradients of the keys j0 to j1, and of their values, to 0.
 func (a *Attention[F]) clearKeys(b, group, j0, j1 int) {
 	a.dk.clear(b, group, j0, j1, a.Width)
 	a.dv.clear(b, group, j0, j1, a.Value)
 }
 
-// scoreGrads turns a tile of scores into the weights that the values got and, in grads, the gradients of these weights
-// into those of the scores.
+// scoreGrads turns a tile of scores into the weights of the values, and the gradients of these weights, in grads, into
+// the gradients of the scores.
 func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pitch int) {
-	all := m * pitch // the gap between rows too
+	all := m * pitch // including the gap between rows
 	if a.drops() {
 		for i := range m {
 			a.fillDropout(s.body, s.keep[i*pitch:][:n], b, h, i0+i, j0)
@@ -201,11 +202,11 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 			if a.passedOver(b, h, i0+i) {
 				clear(scores)
 			} else {
-				from, to := s.reach.bounds(i0+i, j0, n)
+				from, stop := s.reach.bounds(i0+i, j0, n)
 				if s.changes {
-					a.maskSeen(scores, s.capped[i*pitch:], b, h, i0+i, j0, from, to)
+					a.maskSeen(scores, s.capped[i*pitch:], b, h, i0+i, j0, from, stop)
 				}
-				s.softmax(scores, from, to) // 0 in the gap
+				s.softmax(scores, from, stop) // zeros in the gap too
 			}
 		}
 		s.body.softmaxGrad(s.grads[:all], s.scores[:all], s.grads[:all], pitch)
@@ -231,7 +232,7 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 	}
 }
 
-// scoreRow does what scoreGrads does for one query whose keys are in several tiles, without dropout, bias and cap.
+// scoreRow is scoreGrads for one query whose keys span several tiles, without dropout, bias and cap.
 func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads, capped []F, b, h, t, j0 int) {
 	row := a.row(b, h, t)
 	shift, less := a.shift[row], a.less[row]
@@ -240,24 +241,24 @@ func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads, capped []
 		clear(grads)
 		return
 	}
-	from, to := s.reach.bounds(t, j0, len(scores))
+	from, stop := s.reach.bounds(t, j0, len(scores))
 	if s.changes {
-		a.maskSeen(scores, capped, b, h, t, j0, from, to)
+		a.maskSeen(scores, capped, b, h, t, j0, from, stop)
 	}
-	p, g := scores[from:to], grads[from:to]
+	p, g := scores[from:stop], grads[from:stop]
 	s.body.expShift(p, p, shift)
-	var tiny F // Smaller weights are taken for 0: products with subnormal numbers are slow, and slopes make many of them.
+	var tiny F // Smaller weights become 0: products with subnormal numbers are slow, and slopes cause many of them.
 	if is32[F]() {
 		tiny = 0x1p-100
 	}
-	s.body.scoreGrad(g, p, less, tiny) // 0 where p is: a masked value may hold anything
-	clearOutside(scores, from, to)
-	clearOutside(grads, from, to)
+	s.body.scoreGrad(g, p, less, tiny) // 0 where p is 0, as a masked value may hold anything
+	clearOutside(scores, from, stop)
+	clearOutside(grads, from, stop)
 }
 
-// scoreGradPortable turns the gradients g of weights p, less being Σ p·g of the row, into the gradients of the scores.
-// Both are
-// 0 where a weight is 0, whatever the gradient is, and where it is below tiny, unless the gradient isn't finite.
+// scoreGradPortable turns the gradients g of weights p into the gradients of the scores, where less is Σ p·g over the
+// row. It sets p and g to 0 if the weight is 0, whatever the gradient is, or if the weight is below tiny and the
+// gradient is finite.
 func scoreGradPortable[F Float](g, p []F, less, tiny F) {
 	p = p[:len(g)]
 	for i, w := range p {
@@ -269,7 +270,7 @@ func scoreGradPortable[F Float](g, p []F, less, tiny F) {
 	}
 }
 
-// attentionSum is Attention as a task that adds up the parts of dQ, in order, and looks for NaN in the gradients.
+// attentionSum is the task that adds up the parts of dQ, in order, and searches the gradients for NaN.
 type attentionSum[F Float] Attention[F]
 
 func (f *attentionSum[F]) run(task int) {

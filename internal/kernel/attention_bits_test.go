@@ -4,9 +4,11 @@ import (
 	"math"
 	"runtime"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
-// TestAttentionIsTheSameBits on any number of cores, in shapes that are divided in every way.
+// TestAttentionIsTheSameBits compares the bits on different numbers of cores, for shapes that are divided in every way.
 func TestAttentionIsTheSameBits(t *testing.T) {
 	for _, shape := range [][4]int{{1, 1, 300, 300}, {1, 3, 500, 500}, {2, 5, 130, 257}, {30, 2, 16, 16}} {
 		for _, option := range []string{"none", "bias", "window", "groups", "dropout", "single"} {
@@ -53,9 +55,9 @@ func TestAttentionIsTheSameBits(t *testing.T) {
 	}
 }
 
-// TestAttentionAllocatesNothing once it has its memory, and that is linear in the length.
+// TestAttentionAllocatesNothing checks that attention allocates only in its first run.
 func TestAttentionAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if testseed.Race {
 		t.Skip("the race detector drops what pools hold")
 	}
 	for _, shape := range [][4]int{{32, 2, 16, 16}, {1, 1, 300, 300}} {
@@ -64,17 +66,17 @@ func TestAttentionAllocatesNothing(t *testing.T) {
 		for range 2 {
 			c.run()
 			if n := testing.AllocsPerRun(20, c.run); n > 1 {
-				t.Errorf("%v, dropout %v: %v allocations a run", shape, c.a.Dropout.P, n)
+				t.Errorf("%v, dropout %v: %v allocations per run", shape, c.a.Dropout.P, n)
 			}
 			c.a.Softcap, c.a.Dropout.P = 5, 0.1
 		}
 	}
 }
 
-// TestAttentionMemoryIsLinear allocates for 16,384 queries and keys, at once and in a run.
+// TestAttentionMemoryIsLinear checks the memory allocated for 16,384 queries and keys, at first and in a later run.
 func TestAttentionMemoryIsLinear(t *testing.T) {
-	if testing.Short() || raceEnabled {
-		t.Skip("some seconds")
+	if testing.Short() || testseed.Race {
+		t.Skip("takes some seconds")
 	}
 	const length, width = 16384, 8
 	c := newAttentionCase[float32](1, [4]int{1, 1, length, length}, width, width, false)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// attentionCase is operands and results of attention.
+// attentionCase holds operands and results of attention.
 type attentionCase[F Float] struct {
 	cores                          int
 	a                              *Attention[F]
@@ -20,7 +20,7 @@ func newAttentionCase[F Float](seed uint64, shape [4]int, width, value int, side
 	return newGroupedCase[F](seed, shape, 0, width, value, side)
 }
 
-// newGroupedCase makes random operands, with keys and values of so many groups.
+// newGroupedCase makes random operands, with the given number of heads of keys and values.
 func newGroupedCase[F Float](seed uint64, shape [4]int, groups, width, value int, side bool) *attentionCase[F] {
 	b, h, t, s := shape[0], shape[1], shape[2], shape[3]
 	g := groups
@@ -50,7 +50,7 @@ func (c *attentionCase[F]) results() [][]F {
 	return [][]F{c.out.Data, c.dq.Data, c.dk.Data, c.dv.Data, c.dbias}
 }
 
-// naive is the results from the formulas, one query after the other, where zero times anything is zero.
+// naive returns the results computed from the formulas, query by query, where zero times anything is zero.
 func (c *attentionCase[F]) naive() [][]F {
 	n := *c
 	for _, r := range []*Rows[F]{&n.out, &n.dq, &n.dk, &n.dv} {
@@ -95,7 +95,7 @@ func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
 			s *= a.Softcap
 		}
 		scores[j] = m.naive(s, b, h, t, j)
-		if scores[j] > most || scores[j] != scores[j] { // and NaN stays
+		if scores[j] > most || scores[j] != scores[j] { // a NaN stays
 			most = scores[j]
 		}
 	}
@@ -131,7 +131,7 @@ func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
 
 var attentionResults = []string{"output", "dQ", "dK", "dV", "dbias"}
 
-// check compares with naive: NaN and infinities must be the same, all else within tol of the largest.
+// check compares with naive: NaN and infinities must be equal, other elements within tol of the largest one.
 func (c *attentionCase[F]) check(t *testing.T, tol float64) {
 	t.Helper()
 	want := c.naive()
@@ -155,7 +155,7 @@ func (c *attentionCase[F]) check(t *testing.T, tol float64) {
 	}
 }
 
-// options sets some options of a case, and returns what they are.
+// options sets random options of a case, and describes them.
 func (c *attentionCase[F]) options(r *rand.Rand) string {
 	m := &c.a.Mask
 	m.random(r)

@@ -3,8 +3,8 @@ package kernel
 import "math"
 
 // Forward sets out to the attention of the queries q to the keys k and values v, which have Groups heads. It sets lse,
-// of B·H·T elements, to what Backward needs of each query: the log-sum-exp of its scores or, where one tile has all
-// keys, the largest score. A query without a key gets −Inf, and an output of 0.
+// of B·H·T elements, for Backward: each query's log-sum-exp of its scores or, if one tile holds all keys, its largest
+// score. A query without keys gets −Inf, and an output of 0.
 func (a *Attention[F]) Forward(cores int, q, k, v, out Rows[F], lse []F) {
 	a.attentionOperands = attentionOperands[F]{cores: cores, q: q, k: k, v: v, out: out, lse: lse}
 	if a.forward() {
@@ -13,7 +13,7 @@ func (a *Attention[F]) Forward(cores int, q, k, v, out Rows[F], lse []F) {
 	a.attentionOperands = attentionOperands[F]{}
 }
 
-// forward computes the output and reports whether there is a NaN in it.
+// forward computes the output and reports whether it holds NaN.
 func (a *Attention[F]) forward() bool {
 	a.nan.Store(false)
 	a.choice = dropoutOf[F](a.Dropout.P, a.Dropout.Seed, a.Dropout.Stream, a.Dropout.Run)
@@ -24,7 +24,7 @@ func (a *Attention[F]) forward() bool {
 	return a.nan.Load()
 }
 
-// forwardRuns returns the number of runs of queries that a head is divided into, and how many runs make a task.
+// forwardRuns returns the number of runs of queries per head, and how many runs form a task.
 func (a *Attention[F]) forwardRuns() (runs, perTask int) {
 	queries := a.Mask.Shape[2]
 	runs = (queries + attentionRun - 1) / attentionRun
@@ -37,7 +37,7 @@ func (a *Attention[F]) forwardTasks() int {
 	return (a.heads()*runs + perTask - 1) / perTask
 }
 
-// attentionForward is Attention as a task that computes the output of some runs of queries.
+// attentionForward is the task that computes the output of some runs of queries.
 type attentionForward[F Float] Attention[F]
 
 func (f *attentionForward[F]) run(task int) {
@@ -46,16 +46,16 @@ func (f *attentionForward[F]) run(task int) {
 	s := attentionGet[F](attentionPitch(a.Mask.Shape[3]))
 	for i := task * perTask; i < min((task+1)*perTask, a.heads()*runs); i++ {
 		b, h := a.split(i % a.heads())
-		first := (runs - 1 - i/a.heads()) * attentionRun // causal runs have most work at the end: they go first
+		first := (runs - 1 - i/a.heads()) * attentionRun // later causal runs have more work, so they start first
 		a.forwardRun(s, b, h, first, min(first+attentionRun, a.Mask.Shape[2]))
 	}
 	attentionPut(s)
 }
 
-// attentionPitch returns the distance between rows of a tile.
+// attentionPitch returns the distance between the rows of a tile, in elements.
 func attentionPitch(keys int) int { return min(keys, attentionKeys) + attentionGap }
 
-// forwardRun computes the output of the queries from t0 to t1 of one head.
+// forwardRun computes the output of the queries t0 to t1 of one head.
 func (a *Attention[F]) forwardRun(s *attentionScratch[F], b, h, t0, t1 int) {
 	inf := F(math.Inf(-1))
 	s.most, s.sum = grown(s.most, t1-t0), grown(s.sum, t1-t0)
@@ -69,7 +69,7 @@ func (a *Attention[F]) forwardRun(s *attentionScratch[F], b, h, t0, t1 int) {
 	for j0 := first; j0 < end; j0 += attentionKeys {
 		j1 := min(j0+attentionKeys, end)
 		var panel int
-		if !single { // for one query packing costs more than it saves
+		if !single { // for one query, packing costs more than it saves
 			s.keys, panel = s.packed(s.keys, a.k.from(b, group, j0), a.k.Row, j1-j0, a.Width)
 		}
 		for i0 := t0; i0 < t1; i0 += tile {
@@ -98,43 +98,43 @@ func (a *Attention[F]) forwardRun(s *attentionScratch[F], b, h, t0, t1 int) {
 	}
 }
 
-// dots sets element j of out to alpha·Σ x·y, for row j of y, whose rows are ld elements apart.
+// dots sets element j of out to alpha times the dot product of x and row j of y. Rows of y are ld elements apart.
 func (s *attentionScratch[F]) dots(out []F, alpha F, x, y []F, ld int) {
 	for j := range out {
 		out[j] = alpha * s.body.dot(x, y[j*ld:][:len(x)])
 	}
 }
 
-// forwardRow turns a row of scores, of query t with the keys from j0 on, into the weights that the values get. The
-// query is number i of its run.
+// forwardRow turns the scores of query t with the keys from j0 on into the weights of the values. i is the query's
+// index in its run.
 func (s *attentionScratch[F]) forwardRow(a *Attention[F], scores []F, b, h, t, j0, i int) {
-	from, to := s.reach.bounds(t, j0, len(scores))
+	from, stop := s.reach.bounds(t, j0, len(scores))
 	if s.changes {
-		a.maskSeen(scores, nil, b, h, t, j0, from, to)
+		a.maskSeen(scores, nil, b, h, t, j0, from, stop)
 	}
 	if a.short() {
-		a.lse[a.row(b, h, t)] = s.softmax(scores, from, to)
+		a.lse[a.row(b, h, t)] = s.softmax(scores, from, stop)
 	} else {
-		s.onlineSoftmax(scores, from, to, a.out.from(b, h, t)[:a.Value], i)
+		s.onlineSoftmax(scores, from, stop, a.out.from(b, h, t)[:a.Value], i)
 	}
 	if a.drops() {
-		keep := s.keep[:to-from]
+		keep := s.keep[:stop-from]
 		a.fillDropout(s.body, keep, b, h, t, j0+from)
-		s.body.skipMul(scores[from:to], scores[from:to], keep)
+		s.body.skipMul(scores[from:stop], scores[from:stop], keep)
 	}
 }
 
-// short reports whether one tile has all keys. Then its weights are those of the whole row, and lse holds only the
-// largest score.
+// short reports whether one tile holds all keys. If so, a tile's weights are final, and lse holds only the largest
+// score.
 func (a *Attention[F]) short() bool { return a.Mask.Shape[3] <= attentionKeys }
 
-// softmax turns the part of a row of scores that is seen into weights and the rest into zeros, and returns the largest
-// score: −Inf if there is none. The zeros come last: a vector that is read just after its end was cleared is late.
-func (s *attentionScratch[F]) softmax(scores []F, from, to int) (most F) {
-	live := scores[from:to]
+// softmax turns the visible part of a row of scores into weights and the rest into zeros. It returns the largest score,
+// or −Inf without any. It clears last, because a vector read just after a store to its end waits for that store.
+func (s *attentionScratch[F]) softmax(scores []F, from, stop int) (most F) {
+	live := scores[from:stop]
 	most = s.body.softmax(live, live)
 	clear(scores[:from])
-	clear(scores[to:])
+	clear(scores[stop:])
 	if finite(most) {
 		return most
 	}
@@ -144,16 +144,16 @@ func (s *attentionScratch[F]) softmax(scores []F, from, to int) (most F) {
 	}
 	for j, x := range live {
 		if live[j] = 0; x != F(math.Inf(-1)) && (most != most || x == most) {
-			live[j] = F(math.NaN()) // and it stays in this row
+			live[j] = F(math.NaN()) // the NaN stays in this row
 		}
 	}
 	return most
 }
 
-// onlineSoftmax does what softmax does with a row of one of several tiles, for query i of a run: the weights are
-// relative to the query's largest score so far, and the output of the earlier tiles is scaled to that.
-func (s *attentionScratch[F]) onlineSoftmax(scores []F, from, to int, out []F, i int) {
-	live := scores[from:to]
+// onlineSoftmax is softmax for a row in one of several tiles, for query i of a run. The weights are relative to the
+// query's largest score so far, and the output of earlier tiles is rescaled to it.
+func (s *attentionScratch[F]) onlineSoftmax(scores []F, from, stop int, out []F, i int) {
+	live := scores[from:stop]
 	old := s.most[i]
 	most := max(old, s.body.maxOf(live))
 	if most == F(math.Inf(-1)) {
@@ -169,18 +169,18 @@ func (s *attentionScratch[F]) onlineSoftmax(scores []F, from, to int, out []F, i
 		}
 	}
 	s.sum[i] += s.body.expShift(live, live, most)
-	clearOutside(scores, from, to)
+	clearOutside(scores, from, stop)
 }
 
-// clearOutside sets the elements before from, and those at to and after, to 0. In most tiles there are none.
-func clearOutside[F Float](x []F, from, to int) {
-	if to-from < len(x) {
+// clearOutside sets the elements before from, and those from stop on, to 0. Most tiles have none.
+func clearOutside[F Float](x []F, from, stop int) {
+	if stop-from < len(x) {
 		clear(x[:from])
-		clear(x[to:])
+		clear(x[stop:])
 	}
 }
 
-// finish divides the outputs of the queries from i0 to i1, of a run that begins at t0, by the sums of their weights.
+// finish divides the outputs of the queries i0 to i1 by the sums of their weights. Their run begins at t0.
 func (s *attentionScratch[F]) finish(a *Attention[F], b, h, t0, i0, i1 int) {
 	for t := i0; t < i1; t++ {
 		out, row, sum := a.out.from(b, h, t)[:a.Value], a.row(b, h, t), s.sum[t-t0]
@@ -194,7 +194,7 @@ func (s *attentionScratch[F]) finish(a *Attention[F], b, h, t0, i0, i1 int) {
 	}
 }
 
-// attentionCheck is Attention as a task that looks for NaN in the output.
+// attentionCheck is the task that searches the output for NaN.
 type attentionCheck[F Float] Attention[F]
 
 func (f *attentionCheck[F]) run(task int) {
@@ -203,13 +203,13 @@ func (f *attentionCheck[F]) run(task int) {
 	}
 }
 
-// pieces returns the number of pieces in which n elements are searched for NaN.
+// pieces returns the number of pieces into which the search for NaN divides n elements.
 func pieces(n int) int { return (n + grain - 1) / grain }
 
-// piece returns piece i of x, which is empty past the last one.
+// piece returns piece i of x, or an empty slice past the last one.
 func piece[F Float](x []F, i int) []F { return x[min(i*grain, len(x)):min((i+1)*grain, len(x))] }
 
-// anyNaN reports whether there is a NaN in x: a sum of squares is NaN if, and only if, there is one.
+// anyNaN reports whether x holds NaN: a sum of squares is NaN only then.
 func anyNaN[F Float](x []F) bool {
 	d := dotOf(x, x)
 	return d != d

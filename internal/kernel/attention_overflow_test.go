@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestAttentionOverflows has finite operands whose products aren't. They count where they are seen, and nowhere else.
+// TestAttentionOverflows tests finite operands with infinite products. They affect a result only if the query sees
+// them.
 func TestAttentionOverflows(t *testing.T) {
 	newCase := func() *attentionCase[float32] { return newAttentionCase[float32](3, [4]int{1, 2, 5, 6}, 4, 3, false) }
 	fill := func(x []float32, value float32) {
@@ -17,11 +18,11 @@ func TestAttentionOverflows(t *testing.T) {
 		c := newCase()
 		fill(c.q.from(0, 0, 1)[:4], 1e30)
 		fill(c.k.from(0, 0, 2)[:4], 1e30)
-		c.dout.from(0, 0, 1)[0] = 0 // so that a column of dV stays finite
+		c.dout.from(0, 0, 1)[0] = 0 // keeps a column of dV finite
 		c.run()
 		c.check(t, 1e-5)
 	})
-	t.Run("score of a query that no loss looks at", func(t *testing.T) {
+	t.Run("score of a query that no loss reads", func(t *testing.T) {
 		c := newCase()
 		fill(c.q.from(0, 0, 1)[:4], 1e30)
 		fill(c.k.from(0, 0, 2)[:4], 1e30)
@@ -52,7 +53,7 @@ func TestAttentionInfiniteSlope(t *testing.T) {
 	}
 }
 
-// TestAttentionDropsNaN has a value that is NaN, which leaves no trace in the outputs of the queries that drop it.
+// TestAttentionDropsNaN has a NaN in a value. Queries that drop it must have the same outputs as without it.
 func TestAttentionDropsNaN(t *testing.T) {
 	const queries, bad = 40, 7
 	for _, keys := range []int{20, 200} {

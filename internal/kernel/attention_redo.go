@@ -2,12 +2,12 @@ package kernel
 
 import "math"
 
-// This file handles operands that aren't finite. The tiles multiply whatever they read, so that a NaN or an infinity in
-// a masked key, or in a query whose output no loss uses, turns zeros into NaN. Where a result has a NaN, everything is
-// computed again with 0 in place of what isn't finite, and then the queries that do depend on it one by one, skipping
-// zeros. So what doesn't count leaves no trace, not even another order of summation.
+// This file handles NaN and infinite operands. The tiles multiply everything that they read, so a NaN or an infinity in
+// a masked key, or in a query whose output no loss uses, turns zeros into NaN. If a result holds NaN, everything is
+// computed again with 0 in place of NaN and infinities. Then the queries that depend on such a value are computed one
+// by one, and skip zeros. Values that don't count thus leave no trace, not even another order of summation.
 
-// redoForward does what forward does, for operands that aren't finite.
+// redoForward is forward for operands that hold NaN or infinities.
 func (a *Attention[F]) redoForward() {
 	q, k, v := a.q, a.k, a.v
 	touched := a.touched(false)
@@ -26,7 +26,7 @@ func (a *Attention[F]) redoForward() {
 	})
 }
 
-// redoBackward does what backward does, for operands that aren't finite.
+// redoBackward is backward for operands that hold NaN or infinities.
 func (a *Attention[F]) redoBackward() {
 	q, k, v, dout := a.q, a.k, a.v, a.dout
 	touched := a.touched(true)
@@ -70,7 +70,7 @@ func (a *Attention[F]) redoBackward() {
 	})
 }
 
-// keepAll returns the dropout factors of a query of which nothing is dropped.
+// keepAll returns the dropout factors of a query without dropout: all ones.
 func (a *Attention[F]) keepAll() []F {
 	keep := make([]F, a.Mask.Shape[3])
 	for j := range keep {
@@ -86,9 +86,9 @@ func (a *Attention[F]) keepRow(keep []F, b, h, t int) {
 	}
 }
 
-// touched reports for every query whether it depends on something that isn't finite: itself, its head's slope, or a
-// key, value or bias that it sees, unless dropout dropped the value. Going backward, the gradient of its output and the
-// sum of its weights count too.
+// touched reports for every query whether it depends on a NaN or an infinity: in the query, its head's slope, or a
+// visible key, value or bias. A value that dropout drops doesn't count. With backward, the gradient of the output and
+// the sum of the weights count too.
 func (a *Attention[F]) touched(backward bool) []bool {
 	touched := make([]bool, a.heads()*a.Mask.Shape[2])
 	badKey, badValue := make([]bool, a.Mask.Shape[3]), make([]bool, a.Mask.Shape[3])
@@ -103,9 +103,9 @@ func (a *Attention[F]) touched(backward bool) []bool {
 		}
 		for t := range a.Mask.Shape[2] {
 			row := a.row(b, h, t)
-			is := !allFinite(a.q.from(b, h, t)[:a.Width]) || a.Mask.Slopes != nil && !finite(a.Mask.Slopes[h])
+			bad := !allFinite(a.q.from(b, h, t)[:a.Width]) || a.Mask.Slopes != nil && !finite(a.Mask.Slopes[h])
 			if backward {
-				is = is || !allFinite(a.dout.from(b, h, t)[:a.Value]) || !finite(a.lse[row]) && a.lse[row] != inf
+				bad = bad || !allFinite(a.dout.from(b, h, t)[:a.Value]) || !finite(a.lse[row]) && a.lse[row] != inf
 			}
 			a.keepRow(keep, b, h, t)
 			allow, bias := a.Mask.Allow, a.Mask.Bias
@@ -116,29 +116,29 @@ func (a *Attention[F]) touched(backward bool) []bool {
 				bias = bias[broadcastRow(a.Mask.BiasShape, b, h, t):]
 			}
 			start, end := a.Mask.span(b, t, t+1)
-			for j := start; j < end && !is; j++ {
+			for j := start; j < end && !bad; j++ {
 				if (allow == nil || allow[j]) && (bias == nil || bias[j] != inf) {
-					is = badKey[j] || badValue[j] && keep[j] != 0 || bias != nil && !finite(bias[j])
+					bad = badKey[j] || badValue[j] && keep[j] != 0 || bias != nil && !finite(bias[j])
 				}
 			}
-			touched[row] = is
+			touched[row] = bad
 		}
 	}
 	return touched
 }
 
-// eachTouched calls do for the queries that are touched, in order.
+// eachTouched calls do for the touched queries, in order.
 func (a *Attention[F]) eachTouched(touched []bool, do func(b, h, t int)) {
-	for row, is := range touched {
-		if is {
+	for row, bad := range touched {
+		if bad {
 			b, h := a.split(row / a.Mask.Shape[2])
 			do(b, h, row%a.Mask.Shape[2])
 		}
 	}
 }
 
-// weights sets w to the weights of one query, before dropout, and returns the log-sum-exp of its scores. If capped
-// isn't nil, it is set as maskRow sets it.
+// weights sets w to the weights of one query, before dropout, and returns the log-sum-exp of its scores. capped is as
+// in maskRow.
 func (a *Attention[F]) weights(w, capped []F, b, h, t int) F {
 	inf := F(math.Inf(-1))
 	q := a.q.from(b, h, t)[:a.Width]
@@ -147,8 +147,8 @@ func (a *Attention[F]) weights(w, capped []F, b, h, t int) F {
 	for j := start; j < end; j++ {
 		w[j] = a.Scale * dotPortable(q, a.k.from(b, h/a.perGroup(), j)[:a.Width])
 	}
-	from, to := a.maskRow(w, capped, b, h, t, 0)
-	live := w[from:to]
+	from, stop := a.maskRow(w, capped, b, h, t, 0)
+	live := w[from:stop]
 	most, sum := maxOfPortable(live), F(0)
 	if most == inf {
 		clear(live)

@@ -8,12 +8,12 @@ import (
 	"github.com/heed-go/heed/internal/testseed"
 )
 
-// TestAttention draws shapes and options, and some operands that aren't finite.
+// TestAttention tests random shapes and options, with some operands that hold NaN or infinities.
 func TestAttention(t *testing.T) {
 	attentionRounds(t, testseed.Cases(240))
 }
 
-// TestAttentionOfEachBody is a shorter TestAttention with each body: elsewhere they run with the best one.
+// TestAttentionOfEachBody is a shorter TestAttention with each body; other tests use only the best one.
 func TestAttentionOfEachBody(t *testing.T) {
 	eachSet(t, func(t *testing.T) { attentionRounds(t, testseed.Cases(60)) })
 }
@@ -28,9 +28,9 @@ func TestAttentionReach(t *testing.T) {
 		n := r.IntN(a.Mask.Shape[3]-j0) + 1
 		start, end := a.Mask.span(b, q, q+1)
 		start, end = min(max(0, start-j0), n), min(max(0, end-j0), n)
-		from, to := a.Mask.reach(b).bounds(q, j0, n)
-		if from > to || to-from != end-start || to > from && from != start {
-			t.Fatalf("%s: query %d of element %d sees %d to %d of %d keys from %d on, want %d to %d", &a.Mask, q, b, from, to, n, j0, start, end)
+		from, stop := a.Mask.reach(b).bounds(q, j0, n)
+		if from > stop || stop-from != end-start || stop > from && from != start {
+			t.Fatalf("%s: query %d of element %d sees %d stop %d of %d keys from %d on, want %d stop %d", &a.Mask, q, b, from, stop, n, j0, start, end)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func attentionRounds(t *testing.T, rounds int) {
 func attentionRound[F Float](t *testing.T, r *rand.Rand, c *attentionCase[F], poison bool, tol float64) {
 	name := c.options(r)
 	shape := c.a.Mask.Shape
-	if r.IntN(2) == 0 { // some queries that no loss looks at
+	if r.IntN(2) == 0 { // no loss reads some queries
 		for range 3 {
 			clear(c.dout.from(r.IntN(shape[0]), r.IntN(shape[1]), r.IntN(shape[2]))[:c.a.Value])
 		}
@@ -93,18 +93,18 @@ func attentionRound[F Float](t *testing.T, r *rand.Rand, c *attentionCase[F], po
 	}
 }
 
-// TestAttentionSkips has NaN in keys that some queries don't see: no tile multiplies them.
+// TestAttentionSkips puts NaN into keys that some queries don't see: no tile may multiply them.
 func TestAttentionSkips(t *testing.T) {
 	const length, window, bad = 2000, 50, 1000
-	poison := func(c *attentionCase[float32], from, to int) {
-		for j := from; j < to; j++ {
+	poison := func(c *attentionCase[float32], from, stop int) {
+		for j := from; j < stop; j++ {
 			c.k.from(0, 0, j)[0], c.v.from(0, 0, j)[0] = float32(math.NaN()), float32(math.NaN())
 		}
 	}
-	finiteFrom := func(what string, rows Rows[float32], at int) {
+	finiteFrom := func(what string, rows Rows[float32], first int) {
 		t.Helper()
-		if anyNaN(rows.from(0, 0, at)) {
-			t.Errorf("%s has NaN after %d", what, at)
+		if anyNaN(rows.from(0, 0, first)) {
+			t.Errorf("%s has NaN after %d", what, first)
 		}
 	}
 	t.Run("window", func(t *testing.T) {
@@ -137,28 +137,28 @@ func TestAttentionSkips(t *testing.T) {
 	})
 }
 
-// TestAttentionDecodes compares queries that come one by one, or in some parts, with all at once.
+// TestAttentionDecodes compares queries in one call with queries one by one or in parts.
 func TestAttentionDecodes(t *testing.T) {
 	const heads, groups, length, width = 4, 2, 150, 16
 	whole := newGroupedCase[float64](1, [4]int{2, heads, length, length}, groups, width, width, false)
 	whole.a.Mask.Causal, whole.a.Softcap = true, 2
 	whole.run()
 	for _, part := range []int{1, 3, 50} {
-		for at := 0; at < length; at += part {
+		for first := 0; first < length; first += part {
 			c := newGroupedCase[float64](1, [4]int{2, heads, part, length}, groups, width, width, false)
 			c.a.Mask.Causal, c.a.Softcap = true, 2
-			c.a.Mask.Offsets = []int{at, at}
+			c.a.Mask.Offsets = []int{first, first}
 			for b := range 2 {
 				for h := range heads {
-					copy(c.q.from(b, h, 0)[:part*width], whole.q.from(b, h, at))
+					copy(c.q.from(b, h, 0)[:part*width], whole.q.from(b, h, first))
 				}
 			}
 			c.a.Forward(0, c.q, whole.k, whole.v, c.out, c.lse)
 			for b := range 2 {
 				for h := range heads {
 					for i, x := range c.out.from(b, h, 0)[:part*width] {
-						if want := whole.out.from(b, h, at)[i]; math.Abs(x-want) > 1e-13 {
-							t.Fatalf("%d at a time, from %d: %v, want %v", part, at, x, want)
+						if want := whole.out.from(b, h, first)[i]; math.Abs(x-want) > 1e-13 {
+							t.Fatalf("%d queries per call, from query %d: %v, want %v", part, first, x, want)
 						}
 					}
 				}
@@ -167,7 +167,7 @@ func TestAttentionDecodes(t *testing.T) {
 	}
 }
 
-// TestAttentionDropsAll has queries all of whose weights are dropped: they have no output and no part in the gradients.
+// TestAttentionDropsAll drops all weights of some queries: they have no output and no part in the gradients.
 func TestAttentionDropsAll(t *testing.T) {
 	for _, keys := range []int{3, 200} {
 		c := newAttentionCase[float64](1, [4]int{1, 1, 40, keys}, 4, 4, false)

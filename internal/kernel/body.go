@@ -12,15 +12,15 @@ type Float interface{ float32 | float64 }
 // is32 reports whether F is float32.
 func is32[F Float]() bool { return unsafe.Sizeof(F(0)) == 4 }
 
-// An instructionSet is one way to compute everything, for processors that have these instructions.
+// An instructionSet holds the functions for processors with certain instructions.
 type instructionSet struct {
 	name string
-	runs bool // on this processor
+	runs bool // whether this processor can run it
 	f32  *body[float32]
 	f64  *body[float64]
 }
 
-// body holds the functions of one instruction set for one element type, and memory for their callers to use again. Each
+// body holds the functions of one instruction set for one element type, and pools of memory for their callers. Each
 // function runs on one goroutine. Results depend on the body, never on the number of goroutines.
 type body[F Float] struct {
 	vectorTable[F]
@@ -29,22 +29,22 @@ type body[F Float] struct {
 	loops, products, blocks, attention, additive, muon sync.Pool
 }
 
-// instructionSets lists the assembly that there is for this GOARCH, best first, and then Go.
+// instructionSets lists the instruction sets with assembly for this GOARCH, best first, and then Go.
 var instructionSets = append(assembly(), &instructionSet{
 	name: "portable", runs: true,
 	f32: &body[float32]{vectorTable: vectorPortable[float32](), tiles: gemmPortable[float32]()},
 	f64: &body[float64]{vectorTable: vectorPortable[float64](), tiles: gemmPortable[float64]()},
 })
 
-// inUse is the best instruction set that this processor has. Tests change it.
+// inUse is the best instruction set that this processor can run. Tests change it.
 var inUse = instructionSets[slices.IndexFunc(instructionSets, func(s *instructionSet) bool { return s.runs })]
 
-// Instructions returns the name of the instruction set that everything is computed with: avx512, avx2 or portable.
-// Results of different ones differ in their last bits.
+// Instructions returns the name of the instruction set in use: avx512, avx2 or portable. Results of different
+// instruction sets differ in their last bits.
 func Instructions() string { return inUse.name }
 
-// bodyOf returns the body in use. Each conversion is from a type to itself: one that is checked takes longer than a
-// short row's work.
+// bodyOf returns the body in use. Each conversion is from a type to itself; a checked conversion would take longer than
+// the work on a short row.
 func bodyOf[F Float]() *body[F] {
 	if is32[F]() {
 		return (*body[F])(unsafe.Pointer(inUse.f32))
@@ -52,7 +52,7 @@ func bodyOf[F Float]() *body[F] {
 	return (*body[F])(unsafe.Pointer(inUse.f64))
 }
 
-// take returns what was last put into the pool, or a new T where it is empty.
+// take returns an object from the pool, or a new T if the pool is empty.
 func take[T any](p *sync.Pool) *T {
 	if t, ok := p.Get().(*T); ok {
 		return t
@@ -60,7 +60,7 @@ func take[T any](p *sync.Pool) *T {
 	return new(T)
 }
 
-// grown returns x with the given length, or new memory where x is too short.
+// grown returns x with the given length, or new memory if x's capacity is too small.
 func grown[F Float](x []F, size int) []F {
 	if cap(x) < size {
 		return make([]F, size)

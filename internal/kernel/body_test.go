@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// use makes everything be computed with an instruction set until the test ends.
+// use selects an instruction set until the test ends.
 func use(t testing.TB, s *instructionSet) {
 	old := inUse
 	t.Cleanup(func() { inUse = old })
 	inUse = s
 }
 
-// eachSet runs a test with every instruction set that this processor has, and says which ones it lacks.
+// eachSet runs a test with every instruction set that this processor has, and skips the others with a message.
 func eachSet(t *testing.T, test func(t *testing.T)) {
 	for _, s := range instructionSets {
 		t.Run(s.name, func(t *testing.T) {
@@ -33,8 +33,8 @@ func eachBody(t *testing.T, test32, test64 func(t *testing.T)) {
 	})
 }
 
-// TestTables looks at the tables of every instruction set, whether this processor can run it or not: no row is empty,
-// and the assembly has a row of its own wherever it is meant to.
+// TestTables checks the tables of every instruction set, also of those that this processor can't run. No row may be
+// empty, and every row outside inGo must be in assembly.
 func TestTables(t *testing.T) {
 	inGo := map[string]bool{ // in float64, which training doesn't need
 		"gelu": true, "geluGrad": true, "geluTanh": true, "geluTanhGrad": true, "rotatePairs": true, "dropout": true,
@@ -50,7 +50,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// checkTable fails where a row is empty, and where it isn't the assembly's own just because it should be.
+// checkTable fails if a row is empty, or if own is wrong about whether the row is in assembly.
 func checkTable(t *testing.T, table, portable any, own func(row string) bool) {
 	t.Helper()
 	rows, inGo := reflect.ValueOf(table), reflect.ValueOf(portable)
@@ -58,13 +58,13 @@ func checkTable(t *testing.T, table, portable any, own func(row string) bool) {
 		name := rows.Type().Field(i).Name
 		if rows.Field(i).IsNil() {
 			t.Errorf("%v has no %s", rows.Type(), name)
-		} else if is := rows.Field(i).Pointer() != inGo.Field(i).Pointer(); is != own(name) {
-			t.Errorf("%v: %s is of the instruction set's own: %t, want %t", rows.Type(), name, is, own(name))
+		} else if assembly := rows.Field(i).Pointer() != inGo.Field(i).Pointer(); assembly != own(name) {
+			t.Errorf("%v: %s assembly in assembly: %t, want %t", rows.Type(), name, assembly, own(name))
 		}
 	}
 }
 
-// checkTiles fails where a size is missing, or a function is.
+// checkTiles fails if a size or a function is missing.
 func checkTiles[F Float](t *testing.T, g gemmTiles[F], own bool) {
 	t.Helper()
 	for name, size := range map[string]int{"rows": g.rows, "cols": g.cols, "lanes": g.lanes, "depth": g.depth, "band": g.band, "slab": g.slab} {

@@ -5,20 +5,20 @@ import (
 	"testing"
 )
 
-// sameOnAnyCores fails where what run returns depends on the number of cores.
+// sameOnAnyCores fails if the result of run depends on the number of cores.
 func sameOnAnyCores(t *testing.T, run func(cores int) []float32) {
 	t.Helper()
 	want := run(1)
 	for _, cores := range []int{2, 3, 7} {
 		for i, v := range run(cores) {
 			if math.Float32bits(v) != math.Float32bits(want[i]) {
-				t.Fatalf("%d cores: number %d is %v, on one it is %v", cores, i, v, want[i])
+				t.Fatalf("element %[2]d is %[3]v on %[1]d cores and %[4]v on one core", cores, i, v, want[i])
 			}
 		}
 	}
 }
 
-// TestBitsDoNotDependOnCores has what is divided and has no such test beside its own.
+// TestBitsDoNotDependOnCores tests the functions that divide their work and have no such test of their own.
 func TestBitsDoNotDependOnCores(t *testing.T) {
 	sameOnAnyCores(t, func(cores int) []float32 {
 		const n, w = 300, 257

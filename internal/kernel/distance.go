@@ -2,28 +2,28 @@ package kernel
 
 import "math"
 
-// A Distance is a loss of a single number x, given its target t; RightSide is a measure alone, without a derivative.
+// A Distance is a loss of a single number x with target t. RightSide is only a measure, without a derivative.
 type Distance int
 
 const (
 	SquaredError       Distance = iota // (x − t)²
 	AbsoluteError                      // |x − t|
-	HuberError                         // (x − t)²/2 up to |x − t| = δ, and from there on δ·(|x − t| − δ/2)
+	HuberError                         // (x − t)²/2 if |x − t| ≤ δ, otherwise δ·(|x − t| − δ/2)
 	BinaryCrossEntropy                 // −t·log σ(x) − (1 − t)·log(1 − σ(x))
-	RightSide                          // 1 where both x > 0 and t > 1/2, or neither, and 0 elsewhere and where x is NaN
+	RightSide                          // 1 if x > 0 and t > 1/2 are both true or both false, otherwise 0; 0 if x is NaN
 )
 
-// distanceCost is the cost of an element of a Distance, in cheap elements.
+// distanceCost is the cost of a Distance per element, in cheap elements.
 const distanceCost = 8
 
 const distanceStep = grain / distanceCost
 
-// DistanceTasks returns how many partial sums SumDistances needs for n numbers.
+// DistanceTasks returns the number of partial sums that SumDistances needs for n numbers.
 func DistanceTasks(n int) int { return (n + distanceStep - 1) / distanceStep }
 
-// SumDistances returns the sum of the distances of x from t, each times its weight: weights[p] is that of the numbers
-// from p·width on. What has a weight of 0 is not read. delta is δ of HuberError. Everything is computed in float64.
-// sums is room for the partial sums, which are added up in their order: the result doesn't depend on the number of
+// SumDistances returns the weighted sum of the distances between x and t: weights[p] is the weight of the numbers in
+// [p·width, (p+1)·width). Numbers with weight 0 are not read. delta is δ of HuberError. All arithmetic is in float64.
+// sums is scratch for the partial sums. They are added up in order, so that the result doesn't depend on the number of
 // cores.
 func SumDistances[F Float](cores int, sums []float64, d Distance, delta float64, x, t, weights []F, width int) float64 {
 	runLoop[F](cores, distanceLoop[F]{}, distanceCost*len(x), &loopWork[F]{
@@ -87,8 +87,7 @@ func sumDistance[F Float](d Distance, delta float64, x, t []F) float64 {
 	return sum
 }
 
-// binaryCrossEntropy adds up terms that are 0 or more, so that nothing cancels. An infinite x costs nothing if t is its
-// side.
+// binaryCrossEntropy adds up nonnegative terms, so that nothing cancels. An infinite x gives 0 if t is on its side.
 func binaryCrossEntropy(x, t float64) float64 {
 	loss := math.Log1p(math.Exp(-math.Abs(x)))
 	switch {
@@ -100,8 +99,8 @@ func binaryCrossEntropy(x, t float64) float64 {
 	return loss
 }
 
-// DistanceGrad sets dx to the derivatives of the distances by x, each times its scale: scales[p] is that of the numbers
-// from p·width on. Where a scale is 0, dx is 0 and nothing is read.
+// DistanceGrad sets dx to the derivatives of the distances with respect to x, times their scales: scales[p] is the
+// scale of the numbers in [p·width, (p+1)·width). Where a scale is 0, dx is 0 and nothing is read.
 func DistanceGrad[F Float](cores int, dx []F, d Distance, delta float64, x, t, scales []F, width int) {
 	runLoop[F](cores, distanceGradLoop[F]{}, distanceCost*len(x), &loopWork[F]{
 		n: len(x), step: distanceStep, distance: d, eps: delta, out: dx, x: x, y: t, z: scales, width: width,
@@ -153,7 +152,7 @@ func distanceGrad[F Float](dx []F, d Distance, delta float64, x, t []F, scale fl
 	}
 }
 
-// binaryCrossEntropyGrad returns σ(x) − t. Where t is 0 or 1, nothing cancels.
+// binaryCrossEntropyGrad returns σ(x) − t. If t is 0 or 1, nothing cancels.
 func binaryCrossEntropyGrad(x, t float64) float64 {
 	e := math.Exp(-math.Abs(x))
 	if x < 0 {

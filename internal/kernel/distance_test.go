@@ -5,11 +5,13 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 var distances = []Distance{SquaredError, AbsoluteError, HuberError, BinaryCrossEntropy}
 
-// distanceOf is a distance and its derivative by x, from the definition.
+// distanceOf returns a distance and its derivative with respect to x, from the definition.
 func distanceOf(d Distance, delta, x, t float64) (value, dx float64) {
 	by := x - t
 	switch {
@@ -26,7 +28,7 @@ func distanceOf(d Distance, delta, x, t float64) (value, dx float64) {
 	return math.Abs(by), math.Copysign(1, by)
 }
 
-// TestDistances compares with the definition, for more numbers than one task takes and for rows across tasks.
+// TestDistances compares with the definition, for more numbers than one task takes and for rows that span tasks.
 func TestDistances(t *testing.T) {
 	t.Run("float32", func(t *testing.T) { testDistances[float32](t, 1e-6) })
 	t.Run("float64", func(t *testing.T) { testDistances[float64](t, 1e-12) })
@@ -55,7 +57,7 @@ func testDistances[F Float](t *testing.T, tol float64) {
 				want += float64(weights[p]) * value
 				grad[i] = float64(weights[p]) * dx
 			}
-			what := fmt.Sprintf("distance %d of %d times %d", d, rows, width)
+			what := fmt.Sprintf("distance %d, %d rows of %d", d, rows, width)
 			got := SumDistances(0, make([]float64, DistanceTasks(n)), d, delta, x, targets, weights, width)
 			closeTo(t, what, []float64{got}, []float64{want}, 1e-12)
 			dx := normals[F](4, n)
@@ -65,7 +67,7 @@ func testDistances[F Float](t *testing.T, tol float64) {
 	}
 }
 
-// TestDistanceBits has the same bits on any number of cores, and allocates nothing.
+// TestDistanceBits checks that the bits don't depend on the number of cores, and that nothing is allocated.
 func TestDistanceBits(t *testing.T) {
 	const rows, width = 300, 257
 	x, targets, weights := normals[float32](1, rows*width), normals[float32](2, rows*width), normals[float32](3, rows)
@@ -79,7 +81,7 @@ func TestDistanceBits(t *testing.T) {
 			bits := math.Float64bits(run(cores))
 			return append(slices.Clone(dx), float32(bits>>44), float32(bits>>22&(1<<22-1)), float32(bits&(1<<22-1)))
 		})
-		if raceEnabled {
+		if testseed.Race {
 			continue // the race detector empties pools
 		}
 		if allocs := testing.AllocsPerRun(20, func() { run(0) }); allocs >= 1 {

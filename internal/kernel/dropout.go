@@ -1,7 +1,7 @@
 package kernel
 
-// DropoutMask sets each element of keep to 0 with probability p, and to 1/(1−p) otherwise. The choice is a function of
-// seed, stream and run alone.
+// DropoutMask sets each element of keep to 0 with probability p, and to 1/(1−p) otherwise. The choice depends only on
+// seed, stream and run.
 func DropoutMask[F Float](cores int, keep []F, p float64, seed, stream, run uint64) {
 	d := dropoutOf[F](p, seed, stream, run)
 	runLoop[F](cores, dropoutLoop[F]{}, len(keep), &loopWork[F]{
@@ -12,14 +12,14 @@ func DropoutMask[F Float](cores int, keep []F, p float64, seed, stream, run uint
 type dropoutLoop[F Float] struct{}
 
 func (dropoutLoop[F]) run(w *loopWork[F], lo, hi int) {
-	key := mix64(w.key + uint64(lo/grain)) // of this task
+	key := mix64(w.key + uint64(lo/grain)) // for this task
 	w.body.dropout(w.out[lo:hi], uint32(key), uint32(key>>32), w.threshold, w.a)
 }
 
-// dropoutChoice is the choice that DropoutMask makes for tensors of any size. Any part of it can be computed.
+// dropoutChoice is the choice that DropoutMask makes, for tensors of any size. Any part of it can be computed alone.
 type dropoutChoice[F Float] struct {
 	key       uint64
-	threshold uint32 // of 32 random bits
+	threshold uint32 // a smaller random number drops the element
 	scale     F
 }
 
@@ -27,14 +27,14 @@ func dropoutOf[F Float](p float64, seed, stream, run uint64) dropoutChoice[F] {
 	return dropoutChoice[F]{mix64(mix64(mix64(seed)+stream) + run), uint32(p * (1 << 32)), F(1 / (1 - p))}
 }
 
-// fill sets keep to the elements of the choice that begin with number at. Each grain of elements has its own key.
-func (d *dropoutChoice[F]) fill(body *body[F], keep []F, at uint64) {
+// fill sets keep to the factors of the elements from index first on. Each grain of elements has its own key.
+func (d *dropoutChoice[F]) fill(body *body[F], keep []F, first uint64) {
 	for len(keep) > 0 {
-		i := at % grain
+		i := first % grain
 		n := min(len(keep), int(grain-i))
-		key := mix64(d.key + at/grain)
+		key := mix64(d.key + first/grain)
 		body.dropout(keep[:n], uint32(key)+uint32(i)*dropoutStep, uint32(key>>32), d.threshold, d.scale)
-		keep, at = keep[n:], at+uint64(n)
+		keep, first = keep[n:], first+uint64(n)
 	}
 }
 
@@ -48,11 +48,11 @@ func dropoutPortable[F Float](keep []F, key0, key1, threshold uint32, scale F) {
 	}
 }
 
-// dropoutStep is the difference between the counters of two neighbours.
+// dropoutStep is the difference between the counters of adjacent elements.
 const dropoutStep = 0x9e3779b9
 
-// dropoutBits returns the random bits of element i: a counter, scattered by multiplications and shifts (Ettinger,
-// "hash-prospector", the mixer of lowest known bias), with the second half of the key mixed in between.
+// dropoutBits returns the random bits of element i: a counter, mixed by multiplications and shifts (Ettinger,
+// "hash-prospector", the mixer of lowest known bias), with the second half of the key added in between.
 func dropoutBits(i, key0, key1 uint32) uint32 {
 	x := i*dropoutStep + key0
 	x = (x ^ x>>16) * 0x21f0aaad
@@ -61,7 +61,7 @@ func dropoutBits(i, key0, key1 uint32) uint32 {
 	return x ^ x>>15
 }
 
-// mix64 scatters the bits of a key (Steele, Lea and Flood, 2014: SplitMix64).
+// mix64 mixes the bits of a key (Steele, Lea and Flood, 2014: SplitMix64).
 func mix64(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestVectorDropout has every body drop the same elements.
+// TestVectorDropout checks that every body drops the same elements.
 func TestVectorDropout(t *testing.T) {
 	eachBody(t, testDropout[float32], testDropout[float64])
 }
@@ -26,7 +26,7 @@ func testDropout[F Float](t *testing.T) {
 	}
 }
 
-// TestDropoutFill compares parts of a mask, at the edges of its blocks and across them, with the whole.
+// TestDropoutFill compares parts of a mask, at the edges of its blocks and across them, with the whole mask.
 func TestDropoutFill(t *testing.T) {
 	eachBody(t, testDropoutFill[float32], testDropoutFill[float64])
 }
@@ -36,12 +36,12 @@ func testDropoutFill[F Float](t *testing.T) {
 	whole := make([]F, 2*grain+1000)
 	DropoutMask(0, whole, p, seed, stream, run)
 	d := dropoutOf[F](p, seed, stream, run)
-	check := func(from, to int) {
+	check := func(from, stop int) {
 		t.Helper()
-		keep := make([]F, to-from)
+		keep := make([]F, stop-from)
 		d.fill(bodyOf[F](), keep, uint64(from))
-		if !slices.Equal(keep, whole[from:to]) {
-			t.Fatalf("elements %d to %d are others than those of the whole", from, to)
+		if !slices.Equal(keep, whole[from:stop]) {
+			t.Fatalf("elements %d stop %d differ from the whole mask", from, stop)
 		}
 	}
 	check(0, len(whole))
@@ -54,7 +54,7 @@ func testDropoutFill[F Float](t *testing.T) {
 	}
 }
 
-// TestDropoutIsRandom looks for correlation between elements some way apart, and between runs, streams and seeds.
+// TestDropoutIsRandom looks for correlation between elements at several distances, and between runs, streams and seeds.
 func TestDropoutIsRandom(t *testing.T) {
 	const n = 1 << 18
 	make2 := func(seed, stream, run uint64) []float32 {
@@ -71,7 +71,7 @@ func TestDropoutIsRandom(t *testing.T) {
 			}
 		}
 		if d := math.Abs(float64(same) - float64(len(x))/2); d > 5*math.Sqrt(float64(len(x)))/2 {
-			t.Errorf("%s: %d of %d agree", what, same, len(x))
+			t.Errorf("%s: %d of %d elements agree", what, same, len(x))
 		}
 	}
 	for _, lag := range []int{1, 2, 3, 4, 7, 8, 16, 32, 64, 128, 512, 4096, grain, 2 * grain} {
@@ -91,7 +91,7 @@ func TestDropoutMask(t *testing.T) {
 			if v == 0 {
 				zeros++
 			} else if v != 1/(1-p) {
-				t.Fatalf("p %v: an element is kept with %v, want %v", p, v, 1/(1-p))
+				t.Fatalf("p %v: a kept element has the factor %v, want %v", p, v, 1/(1-p))
 			}
 		}
 		if d := math.Abs(zeros - 50000*p); d > 5*math.Sqrt(50000*p*(1-p))+1 {

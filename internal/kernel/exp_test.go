@@ -9,8 +9,8 @@ import (
 	"github.com/heed-go/heed/internal/testseed"
 )
 
-// float32Step is how far apart the numbers are at which functions of float32 are tried: 8191, 65521 where there is
-// little time, and 1023 with -cases 8.
+// float32Step returns the distance between the float32 numbers that a test tries: 8191, or 65521 with -short or the
+// race detector, or 1023 with -cases 8.
 func float32Step() uint64 {
 	if quick() {
 		return 65521
@@ -18,7 +18,7 @@ func float32Step() uint64 {
 	return uint64(max(1, 8191/testseed.Cases(1))) | 1
 }
 
-// TestExp32 holds the exponential to its bound over all of float32.
+// TestExp32 checks the error bound of the exponential over all of float32.
 func TestExp32(t *testing.T) {
 	step := float32Step()
 	eachSet(t, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestExp32(t *testing.T) {
 	})
 }
 
-// TestExp64 holds the exponential to its bound in float64, by one of 200 bits.
+// TestExp64 checks the error bound of the exponential in float64, against an exponential of 200 bits.
 func TestExp64(t *testing.T) {
 	n := 4000
 	if quick() {
@@ -94,7 +94,7 @@ func TestExp64(t *testing.T) {
 	})
 }
 
-// bigExp is exp(x) to some 190 bits: Taylor's series for x/2¹⁶, squared 16 times.
+// bigExp returns exp(x) to about 190 bits: Taylor's series for x/2¹⁶, squared 16 times.
 func bigExp(x float64) *big.Float {
 	const prec = 256
 	r := new(big.Float).SetPrec(prec).SetFloat64(x)
@@ -110,7 +110,7 @@ func bigExp(x float64) *big.Float {
 	return sum
 }
 
-// TestActivationErrors holds SiLU, GELU and its approximation to the bounds that they state, in float32.
+// TestActivationErrors checks the documented error bounds of SiLU, GELU and its approximation, in float32.
 func TestActivationErrors(t *testing.T) {
 	step := uint64(4093)
 	if quick() {
@@ -124,7 +124,7 @@ func TestActivationErrors(t *testing.T) {
 			name     string
 			run      func(y, x []float32)
 			want     func(x float64) float64
-			of       func(x, want float64) float64 // what the error is relative to
+			scale    func(x, want float64) float64 // divides the error
 			exponent int
 		}{
 			{"silu", b.silu, func(x float64) float64 { return x / (1 + math.Exp(-x)) }, relative, -21},
@@ -144,7 +144,7 @@ func TestActivationErrors(t *testing.T) {
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				x, y := make([]float32, 4096), make([]float32, 4096)
-				worst, at := 0.0, float32(0)
+				worst, where := 0.0, float32(0)
 				for bits := uint64(0); bits < 1<<32; {
 					for i := range x {
 						x[i] = 0
@@ -163,13 +163,13 @@ func TestActivationErrors(t *testing.T) {
 							continue
 						}
 						want := c.want(float64(v))
-						if e := math.Abs(float64(y[i])-want) / c.of(float64(v), want); !(e <= worst) {
-							worst, at = e, v
+						if e := math.Abs(float64(y[i])-want) / c.scale(float64(v), want); !(e <= worst) {
+							worst, where = e, v
 						}
 					}
 				}
-				if t.Logf("off by up to 2^%.2f, at %v", math.Log2(worst), at); !(worst <= math.Ldexp(1, c.exponent)) {
-					t.Errorf("off by %v at %v", worst, at)
+				if t.Logf("off by up to 2^%.2f, where %v", math.Log2(worst), where); !(worst <= math.Ldexp(1, c.exponent)) {
+					t.Errorf("off by %v where %v", worst, where)
 				}
 			})
 		}

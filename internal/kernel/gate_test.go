@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestGate compares with the two steps, and holds that where no gradient comes, none goes, whatever the operands are.
+// TestGate compares with the two steps. It also checks that a gradient of 0 gives 0, whatever the operands are.
 func TestGate(t *testing.T) {
 	type activation struct {
 		forward  func(cores int, y, x []float64)

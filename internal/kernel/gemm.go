@@ -4,19 +4,19 @@ import "fmt"
 
 // Gemm computes C = alpha·op(A)·op(B) + beta·C, where op(X) is X or, if its flag is set, its transpose.
 //
-// All matrices are row-major: op(A) is m×k, op(B) is k×n and C is m×n, and lda, ldb and ldc are the distances between
-// rows of the matrices as they are stored. With beta 0, C is written without being read, so a NaN in it doesn't
-// survive. With alpha 0 or k 0, A and B aren't read. C must not overlap A or B.
+// All matrices are row-major: op(A) is m×k, op(B) is k×n and C is m×n. lda, ldb and ldc are the distances between the
+// rows of the stored matrices. With beta 0, C is written without being read, so a NaN in it doesn't survive. With alpha
+// 0 or k 0, A and B aren't read. C must not overlap A or B.
 //
-// The result is the same bits on any number of cores. An element of C is summed in an order that only k decides, except
-// that a C of one row, with B transposed, has an order of its own.
+// The result has the same bits for any number of cores. Only k decides the order in which an element of C is summed,
+// except that a C of one row, with B transposed, has its own order.
 //
 // Gemm panics if a dimension is negative, or a slice or a distance between rows is too short.
 func Gemm[F Float](cores int, transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, beta F, c []F, ldc int) {
 	GemmBatch(cores, 1, transA, transB, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0)
 }
 
-// GemmBatch computes count products as Gemm does. The operands of product i begin at a[i*strideA], b[i*strideB] and
+// GemmBatch computes count products like Gemm. The operands of product i begin at a[i*strideA], b[i*strideB] and
 // c[i*strideC]. A stride of 0 shares A or B among the products; the results must not overlap one another.
 func GemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, beta F, c []F, ldc, strideC int) {
 	if count < 0 || m < 0 || n < 0 || k < 0 {
@@ -64,7 +64,7 @@ func GemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, alph
 // gemmCheck panics unless count stored matrices of rows×cols fit in length elements.
 func gemmCheck(name string, count, rows, cols, length, ld, stride int) {
 	if ld < cols || stride < 0 {
-		panic(fmt.Sprintf("kernel: %s has rows of %d, but %d from row to row and %d from matrix to matrix", name, cols, ld, stride))
+		panic(fmt.Sprintf("kernel: %s has rows of %d elements: the row stride must be at least that and the matrix stride at least 0, got %d and %d", name, cols, ld, stride))
 	}
 	if need := (count-1)*stride + (rows-1)*ld + cols; length < need {
 		panic(fmt.Sprintf("kernel: %s needs %d elements, got %d", name, need, length))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkGemm times the products of small transformers and square ones: count, m, n, k.
+// BenchmarkGemm times square products and the products of small transformers: count, m, n, k.
 func BenchmarkGemm(b *testing.B) {
 	for _, s := range [][4]int{
 		{1, 64, 64, 64}, {1, 128, 128, 128}, {1, 256, 256, 256}, {1, 512, 512, 512}, {1, 1024, 1024, 1024},
@@ -14,7 +14,7 @@ func BenchmarkGemm(b *testing.B) {
 		{1, 768, 128, 128}, {1, 768, 384, 128}, {1, 768, 512, 128}, {1, 768, 128, 512}, {1, 768, 65, 128},
 		{1, 32, 32, 512}, {1, 128, 32, 512}, // dW
 		{1, 128, 128, 768}, {1, 384, 128, 768}, {1, 512, 128, 768}, {1, 65, 128, 768},
-		{1, 1, 128, 128}, {1, 1, 512, 128}, {1, 1, 128, 512}, {1, 1, 2048, 512}, // a token's x·W
+		{1, 1, 128, 128}, {1, 1, 512, 128}, {1, 1, 128, 512}, {1, 1, 2048, 512}, // x·W for one token
 		{48, 64, 64, 32}, {48, 64, 32, 64}, {64, 16, 16, 16}, // attention, head by head
 	} {
 		for _, trans := range []string{"NN", "NT", "TN", "TT"} {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // gemmShapes are products that are divided in all ways: count, m, n, k.
@@ -15,18 +17,18 @@ func TestGemmSameBits(t *testing.T) {
 	eachBody(t, testGemmSameBits[float32], testGemmSameBits[float64])
 }
 
-// testGemmSameBits: neither the number of cores nor the transposes change a bit.
+// testGemmSameBits checks that the number of cores and the transposes don't change a bit.
 func testGemmSameBits[F Float](t *testing.T) {
 	r := rand.New(rand.NewSource(3))
 	for _, s := range gemmShapes {
 		count, m, n, k := s[0], s[1], s[2], s[3]
-		a, at := make([]F, count*m*k), make([]F, count*m*k)
+		a, ta := make([]F, count*m*k), make([]F, count*m*k)
 		b, bt := make([]F, count*k*n), make([]F, count*k*n)
 		for q := range count {
 			for i := range m {
 				for p := range k {
 					x := F(r.NormFloat64())
-					a[q*m*k+i*k+p], at[q*m*k+p*m+i] = x, x
+					a[q*m*k+i*k+p], ta[q*m*k+p*m+i] = x, x
 				}
 			}
 			for p := range k {
@@ -37,11 +39,11 @@ func testGemmSameBits[F Float](t *testing.T) {
 			}
 		}
 		var want []F
-		for try := range 8 { // each number of cores with two transposes, and each of those on two numbers of cores
+		for try := range 8 { // each number of cores with two transposes, and each transpose on two numbers of cores
 			cores, i := []int{1, 2, 3, 7, 7, 1, 2, 3}[try], try%4
 			x, y, lda, ldb := a, b, k, n
 			if i&1 != 0 {
-				x, lda = at, m
+				x, lda = ta, m
 			}
 			if i&2 != 0 {
 				y, ldb = bt, k
@@ -82,7 +84,7 @@ func accuracy[F Float](t *testing.T, s [4]int, a, b, c []F) {
 }
 
 func TestGemmAllocates(t *testing.T) {
-	if raceEnabled {
+	if testseed.Race {
 		t.Skip("the race detector empties pools")
 	}
 	for _, s := range gemmShapes {
@@ -91,7 +93,7 @@ func TestGemmAllocates(t *testing.T) {
 		runs := testing.AllocsPerRun(20, func() {
 			GemmBatch(0, count, false, true, m, n, k, 1, a, k, m*k, b, k, k*n, 0, c, n, m*n)
 		})
-		if runs >= 1 { // a collection may have emptied a pool
+		if runs >= 1 { // a garbage collection may have emptied a pool
 			t.Errorf("%v: %v allocations", s, runs)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// guarded returns memory of at least size bytes that a page follows which can't be read or written.
+// guarded returns memory of at least size bytes. The page after it can't be read or written.
 func guarded[F Float](t *testing.T, size int) []F {
 	page := syscall.Getpagesize()
 	size = (size + page - 1) / page * page

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// guarded returns memory of at least size bytes. Nothing guards its end here.
+// guarded returns memory of at least size bytes. On this system nothing guards its end.
 func guarded[F Float](t *testing.T, size int) []F {
 	return make([]F, size/int(unsafe.Sizeof(F(0))))
 }

@@ -1,6 +1,6 @@
 package kernel
 
-// gemmPortable returns the tiles that are computed in Go.
+// gemmPortable returns the tile function in Go.
 func gemmPortable[F Float]() gemmTiles[F] {
 	return gemmTiles[F]{rows: 2, cols: 4, lanes: 4, depth: 256, band: 128, slab: 256, tile: gemmTilePortable[F]}
 }
@@ -24,10 +24,10 @@ func gemmTilePortable[F Float](t *gemmTile[F]) {
 func gemmTile2[F Float](t *gemmTile[F]) {
 	var c00, c01, c02, c03, c10, c11, c12, c13 F
 	a, b, cs, rs, rsB := t.a, t.b, t.csA, t.rsA, t.rsB
-	at, bt := 0, 0
+	ai, bi := 0, 0
 	for range t.k {
-		row := b[bt : bt+4 : bt+4]
-		x, y := a[at], a[at+rs]
+		row := b[bi : bi+4 : bi+4]
+		x, y := a[ai], a[ai+rs]
 		c00 += x * row[0]
 		c01 += x * row[1]
 		c02 += x * row[2]
@@ -36,8 +36,8 @@ func gemmTile2[F Float](t *gemmTile[F]) {
 		c11 += y * row[1]
 		c12 += y * row[2]
 		c13 += y * row[3]
-		at += cs
-		bt += rsB
+		ai += cs
+		bi += rsB
 	}
 	gemmStore(t, 0, c00, c01, c02, c03)
 	gemmStore(t, 1, c10, c11, c12, c13)
@@ -46,16 +46,16 @@ func gemmTile2[F Float](t *gemmTile[F]) {
 func gemmTile1[F Float](t *gemmTile[F]) {
 	var c0, c1, c2, c3 F
 	a, b, cs, rsB := t.a, t.b, t.csA, t.rsB
-	at, bt := 0, 0
+	ai, bi := 0, 0
 	for range t.k {
-		row := b[bt : bt+4 : bt+4]
-		x := a[at]
+		row := b[bi : bi+4 : bi+4]
+		x := a[ai]
 		c0 += x * row[0]
 		c1 += x * row[1]
 		c2 += x * row[2]
 		c3 += x * row[3]
-		at += cs
-		bt += rsB
+		ai += cs
+		bi += rsB
 	}
 	gemmStore(t, 0, c0, c1, c2, c3)
 }

@@ -1,18 +1,17 @@
 package kernel
 
-// SkipGemm computes C = alpha·op(A)·op(B) as Gemm does, where zero times anything is zero: a NaN or an infinity in one
-// operand doesn't count where the other one has 0. Attention's sums are such products: a masked key has a weight of
+// SkipGemm computes C = alpha·op(A)·op(B) like Gemm, but zero times anything is zero: a NaN or an infinity in one
+// operand has no effect where the other operand is 0. Attention needs such products: a masked key has a weight of
 // exactly 0, and an ignored position a gradient of exactly 0.
 func SkipGemm[F Float](cores int, transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, c []F, ldc int) {
 	SkipGemmBatch(cores, 1, transA, transB, m, n, k, alpha, a, lda, 0, b, ldb, 0, c, ldc, 0)
 }
 
-// SkipGemmBatch computes count products as SkipGemm does. Their operands lie strideA, strideB and strideC elements
-// apart.
+// SkipGemmBatch computes count products like SkipGemm. Their operands are strideA, strideB and strideC elements apart.
 func SkipGemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, c []F, ldc, strideC int) {
 	GemmBatch(cores, count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, 0, c, ldc, strideC)
-	// Finite operands need nothing more. What isn't finite shows in C as a NaN where it meets a zero, and C is smaller
-	// than A and B together or as large as the work it took.
+	// Finite operands need nothing more. A NaN or an infinity times a zero gives NaN in C. C is smaller than A and B
+	// together, or as large as the work, so searching it is cheap.
 	for i := range count {
 		if hasNaN(c[i*strideC:], m, n, ldc) {
 			redo(cores, count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, c, ldc, strideC)
@@ -21,7 +20,7 @@ func SkipGemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, 
 	}
 }
 
-// hasNaN reports whether there is a NaN in an m×n matrix.
+// hasNaN reports whether an m×n matrix holds NaN.
 func hasNaN[F Float](c []F, m, n, ldc int) bool {
 	body := bodyOf[F]()
 	if ldc == n {
@@ -35,8 +34,9 @@ func hasNaN[F Float](c []F, m, n, ldc int) bool {
 	return false
 }
 
-// redo computes the products again with 0 in place of what isn't finite, and then adds the terms of it whose other
-// factor isn't 0. So what doesn't count leaves no trace, not even another order of summation.
+// redo computes the products again with 0 in place of NaN and infinities. Then it adds the products of NaN and
+// infinities with factors other than 0. Values that don't count thus leave no trace, not even another order of
+// summation.
 func redo[F Float](cores, count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, c []F, ldc, strideC int) {
 	GemmBatch(cores, count, transA, transB, m, n, k, alpha, cleaned(a), lda, strideA, cleaned(b), ldb, strideB, 0, c, ldc, strideC)
 	rowA, colA := lda, 1
@@ -72,7 +72,7 @@ func redo[F Float](cores, count int, transA, transB bool, m, n, k int, alpha F, 
 	}
 }
 
-// cleaned returns a copy of x with 0 in place of what isn't finite.
+// cleaned returns a copy of x with 0 in place of NaN and infinities.
 func cleaned[F Float](x []F) []F {
 	out := make([]F, len(x))
 	for i, v := range x {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSkipGemm multiplies what isn't finite: it counts where it meets no zero, and is as good as gone where it does.
+// TestSkipGemm multiplies NaN and infinities: they count unless the other factor is zero.
 func TestSkipGemm(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for flags := range 4 {
@@ -29,7 +29,7 @@ func TestSkipGemm(t *testing.T) {
 				SkipGemmBatch(0, 2, transA, transB, m, n, k, 0.5, a, lda, m*k, b, ldb, k*n, c, n, m*n)
 				return c
 			}
-			// Column 1 of A, and with it row 1 of B, is hidden; so is row 2 of B, by column 2 of A.
+			// Zeros hide row 1 of B behind column 1 of A, and row 2 of B behind column 2 of A.
 			for i := range m {
 				a[ia(0, i, 1)], a[ia(1, i, 1)], a[ia(1, i, 2)] = 0, 0, 0
 			}
@@ -37,7 +37,7 @@ func TestSkipGemm(t *testing.T) {
 			for j := range n {
 				b[ib(0, 1, j)], b[ib(1, 1, j)], b[ib(1, 2, j)] = nan, -inf, inf
 			}
-			a[ia(1, 0, 0)] = nan // meets row 0 of B in row 0 of C
+			a[ia(1, 0, 0)] = nan // multiplies row 0 of B, in row 0 of C
 			for j := range n {
 				b[ib(1, 0, j)] = 0
 			}
@@ -59,13 +59,13 @@ func TestSkipGemm(t *testing.T) {
 				t.Errorf("∞·0 + … is %v", got[n+1])
 			}
 			if !math.IsNaN(got[m*n+n]) || math.IsNaN(got[m*n]) {
-				t.Errorf("NaN in row 1 of A gives %v there and %v in row 0", got[m*n+n], got[m*n])
+				t.Errorf("NaN in row 1 of A gives %v in that row of C and %v in row 0", got[m*n+n], got[m*n])
 			}
 		}
 	}
 }
 
-// TestSkipMul has zeros of one operand meet what isn't finite in the other.
+// TestSkipMul multiplies zeros in one operand by NaN and infinities in the other.
 func TestSkipMul(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	out := make([]float32, 4)

@@ -11,17 +11,17 @@ import (
 )
 
 // quick reports whether to try fewer sizes.
-func quick() bool { return testing.Short() || raceEnabled }
+func quick() bool { return testing.Short() || testseed.Race }
 
-// canary is what lies between the rows of C and before every slice.
+// canary lies between the rows of C and before every slice.
 const canary = -12345
 
-// arena hands out slices that end where memory does, so that a read or write past the end is a fault.
+// arena returns slices that end at the end of readable memory, so that an access past the end faults.
 type arena[F Float] struct{ all, out []F }
 
 func newArena[F Float](t *testing.T) *arena[F] { return &arena[F]{all: guarded[F](t, 1<<21)} }
 
-// take returns n elements of the value given, and canaries before them.
+// take returns n elements with the given value, with canaries before them.
 func (a *arena[F]) take(n int, fill F) []F {
 	a.out = a.all[len(a.all)-n:]
 	for i := range a.out {
@@ -43,8 +43,8 @@ func (a *arena[F]) intact() bool {
 	return true
 }
 
-// gemmChecker checks products of whole numbers, which are exact in either type whatever the order of the sum. What lies
-// between the rows of A and B is NaN, which would spread, and between the rows of C a canary.
+// gemmChecker checks products of whole numbers, which are exact in either type, in any order of summation. It puts NaN,
+// which would spread, between the rows of A and B, and canaries between the rows of C.
 type gemmChecker[F Float] struct {
 	a, b, c *arena[F]
 	rand    *rand.Rand
@@ -56,7 +56,7 @@ func newGemmChecker[F Float](t *testing.T) *gemmChecker[F] {
 	return &gemmChecker[F]{a: newArena[F](t), b: newArena[F](t), c: newArena[F](t), rand: rand.New(rand.NewSource(1))}
 }
 
-// store writes rows×cols numbers as they are stored, transposed or not.
+// store writes rows×cols numbers in storage order, transposed or not.
 func store[F Float](dst []F, ld int, trans bool, x []float64, rows, cols int) {
 	for i := range rows {
 		for j := range cols {
@@ -101,12 +101,12 @@ func (g *gemmChecker[F]) check(t *testing.T, count int, transA, transB bool, m, 
 		store(b[min(q*sb, lb):], ldb, transB, g.y, k, n)
 		for i := range m {
 			for j := range n {
-				at, old := q*sc+i*ldc+j, float64(g.rand.Intn(9)-4)
-				c[at] = F(old)
+				index, old := q*sc+i*ldc+j, float64(g.rand.Intn(9)-4)
+				c[index] = F(old)
 				if beta == 0 {
-					c[at], old = nan, 0
+					c[index], old = nan, 0
 				}
-				want[at] = F(float64(alpha)*g.p[i*n+j] + float64(beta)*old)
+				want[index] = F(float64(alpha)*g.p[i*n+j] + float64(beta)*old)
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func (g *gemmChecker[F]) check(t *testing.T, count int, transA, transB bool, m, 
 		GemmBatch(g.cores, count, transA, transB, m, n, k, alpha, a, lda, sa, b, ldb, sb, beta, c, ldc, sc)
 	}
 	if !slices.Equal(c, want) || !g.a.intact() || !g.b.intact() || !g.c.intact() {
-		t.Fatalf("%d products (%d, %d) x (%d, %d), transposed %v %v, padded by %d, alpha %v, beta %v:\ngot  %v\nwant %v", count, m, k, k, n, transA, transB, pad, alpha, beta, c, want)
+		t.Fatalf("%d products (%d, %d) x (%d, %d), transposed %v and %v, padding %d, alpha %v, beta %v:\ngot  %v\nwant %v", count, m, k, k, n, transA, transB, pad, alpha, beta, c, want)
 	}
 }
 
@@ -145,7 +145,7 @@ func (g *gemmChecker[F]) fill(m, n, k int) {
 	}
 }
 
-// variant returns the i-th of all transposes, alphas and betas in turn.
+// variant returns combination i of transposes, alpha and beta.
 func variant[F Float](i int) (transA, transB bool, alpha, beta F) {
 	factors := []F{1, -0.5, 0}
 	return i&1 != 0, i&2 != 0, factors[i/4%3], factors[(i/12+1)%3]
@@ -178,7 +178,7 @@ func TestGemmRemainders(t *testing.T) {
 	eachBody(t, testGemmRemainders[float32], testGemmRemainders[float64])
 }
 
-// testGemmRemainders goes through all numbers of rows and columns of tiles.
+// testGemmRemainders tests all numbers of rows and columns of tiles.
 func testGemmRemainders[F Float](t *testing.T) {
 	g := newGemmChecker[F](t)
 	try := 0
@@ -202,7 +202,7 @@ func testGemmRandom[F Float](t *testing.T) {
 	g := newGemmChecker[F](t)
 	r := rand.New(rand.NewSource(int64(testseed.Of(t))))
 	tries := testseed.Cases(24)
-	if raceEnabled {
+	if testseed.Race {
 		tries = 6
 	}
 	for try := range tries {
@@ -237,7 +237,7 @@ func TestGemmSpreadsNaN(t *testing.T) {
 	eachBody(t, testGemmSpreadsNaN[float32], testGemmSpreadsNaN[float64])
 }
 
-// testGemmSpreadsNaN: 0·NaN and 0·∞ are NaN in products, but C times a beta of 0 is 0.
+// testGemmSpreadsNaN checks that 0·NaN and 0·∞ are NaN in products, but that C times a beta of 0 is 0.
 func testGemmSpreadsNaN[F Float](t *testing.T) {
 	a, b, c := make([]F, 6), make([]F, 6), []F{F(math.NaN()), F(math.Inf(1)), 1, 1}
 	b[0] = F(math.Inf(1))

@@ -3,32 +3,32 @@ package kernel
 import "unsafe"
 
 // gemmTile holds the arguments of a function that computes tiles, one below the other: C = alpha·A·B + beta·C for an A
-// of tiles·rows×k, a B of k×cols and a C of tiles·rows×cols. The assembly knows the fields by their offsets.
+// of tiles·rows×k, a B of k×cols and a C of tiles·rows×cols. The assembly uses the offsets of the fields.
 type gemmTile[F Float] struct {
 	a, b, c       []F
-	rsA, csA      int // from a row of A to the next, from a column to the next
-	rsB, ldc      int // from a row of B, of C, to the next; columns are adjacent
+	rsA, csA      int // distances between rows and between columns of A
+	rsB, ldc      int // distances between rows of B and of C; columns are adjacent
 	rows, cols, k int // of one tile; each at least 1
 	tiles         int // at least 1
 	keep          int // 0: C is written without being read
 	alpha, beta   F
 }
 
-// gemmTiles holds what one instruction set computes products with: a function for tiles, and the sizes that suit it.
+// gemmTiles holds the tile functions of one instruction set and the sizes that suit them.
 type gemmTiles[F Float] struct {
 	rows, cols int // largest tile
-	lanes      int // columns are read this many at a time
+	lanes      int // columns are read in groups of this size
 	depth      int // longest run of k
-	band       int // most rows of C between two uses of a packed part of B: their part of A stays in the cache
-	slab       int // most columns of C at a time
+	band       int // most rows of C between two uses of a packed part of B, so that their part of A stays in the cache
+	slab       int // most columns of C in one block
 	tile       func(t *gemmTile[F])
 
-	// Copies to a panel. Distances between rows, ldd and lds, are in bytes. They are nil where there is no assembly.
+	// These functions copy to a panel. The row distances ldd and lds are in bytes. They are nil without assembly.
 	packRows       func(dst unsafe.Pointer, ldd uintptr, src unsafe.Pointer, lds uintptr, rows, cols int)
 	packTransposed func(dst unsafe.Pointer, ldd uintptr, src unsafe.Pointer, lds uintptr, groups, blocks int)
 }
 
-// pack copies k rows of cols elements to a panel, filled up with zeros to a multiple of lanes.
+// pack copies k rows of cols elements to a panel, and fills its rows with zeros up to a multiple of lanes.
 func (g *gemmTiles[F]) pack(dst, src []F, ld, cols, k int) {
 	width := g.cols
 	if g.packRows != nil {
@@ -46,7 +46,7 @@ func (g *gemmTiles[F]) pack(dst, src []F, ld, cols, k int) {
 	}
 }
 
-// transpose copies the transpose of cols rows of k elements to a panel, as pack does.
+// transpose copies the transpose of cols rows of k elements to a panel, like pack.
 func (g *gemmTiles[F]) transpose(dst, src []F, ld, cols, k int) {
 	dst = dst[:k*g.cols]
 	if cols%g.lanes != 0 {
@@ -73,7 +73,7 @@ func (g *gemmTiles[F]) transpose(dst, src []F, ld, cols, k int) {
 	}
 }
 
-// column computes a band of a column of tiles, with rows as even as can be: some tiles have one more than the others.
+// column computes a band of a column of tiles. It makes the tiles as equal as possible: some have one row more.
 func (g *gemmTiles[F]) column(t *gemmTile[F], a, c []F, rows int) {
 	tiles := (rows + g.rows - 1) / g.rows
 	more := rows % tiles

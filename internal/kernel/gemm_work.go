@@ -10,24 +10,25 @@ type gemmProduct[F Float] struct {
 	strideA, strideB, strideC int
 }
 
-// gemmWork is a product and its division into tasks. A task is a block of C, of one product or of some of a batch.
-// However the work is divided, an element of C is the sum over k of its terms in turn, cut into the same runs of depth
-// terms: the division follows the number of workers, and the result doesn't depend on it.
+// gemmWork is a product and its division into tasks. A task is a block of C, of one product or of several products of a
+// batch. The division depends on the number of workers, but the result doesn't: an element of C is always the sum over
+// k of its terms in order, in the same runs of depth terms.
 type gemmWork[F Float] struct {
 	gemmProduct[F]
 	body    *body[F]
-	rowStep int // rows of a block of C
-	colStep int // columns of a block of C
-	items   int // products of a task
-	depth   int // terms of a run
+	rowStep int // rows per block of C
+	colStep int // columns per block of C
+	items   int // products per task
+	depth   int // terms per run
 }
 
 const (
-	gemmTaskWork = 1 << 18 // fewest multiplications worth a task of their own
-	gemmWakeWork = 1 << 21 // fewest multiplications worth waking a helper that sleeps
+	gemmTaskWork = 1 << 18 // fewest multiplications worth a task
+	gemmWakeWork = 1 << 21 // fewest multiplications worth waking a sleeping helper
 )
 
-// divide chooses the blocks. If there is enough work each worker gets a few, so that none waits long for another one.
+// divide chooses the blocks. If there is enough work, each worker gets several, so that no worker waits long for
+// another.
 func (w *gemmWork[F]) divide(workers int) {
 	b := &w.body.tiles
 	w.items = 1
@@ -47,7 +48,7 @@ func (w *gemmWork[F]) divide(workers int) {
 		switch {
 		case w.colStep > b.cols: // costs nothing: no part of B is packed twice
 			w.colStep = (w.colStep/2 + b.cols - 1) / b.cols * b.cols
-		case w.rowStep >= 2*b.rows && (!w.transB || w.rowStep >= 256): // B is transposed once for each
+		case w.rowStep >= 2*b.rows && (!w.transB || w.rowStep >= 256): // each block transposes B again
 			w.rowStep = (w.rowStep + 1) / 2
 		default:
 			return
@@ -60,13 +61,13 @@ func (w *gemmWork[F]) work() int64 {
 	return int64(w.count) * int64(w.m) * int64(w.n) * int64(w.k)
 }
 
-// gemmEven returns the size of the parts, as even as can be, of n in parts of at most limit.
+// gemmEven divides n into the fewest equal parts of at most limit, and returns their size.
 func gemmEven(n, limit int) int {
 	parts := (n + limit - 1) / limit
 	return (n + parts - 1) / parts
 }
 
-// grid returns the number of blocks in a column and in a row of blocks.
+// grid returns the number of rows and of columns of blocks.
 func (w *gemmWork[F]) grid() (down, across int) {
 	return (w.m + w.rowStep - 1) / w.rowStep, (w.n + w.colStep - 1) / w.colStep
 }
@@ -96,7 +97,7 @@ func (w *gemmWork[F]) run(task int) {
 // gemmScratch is the memory of one task.
 type gemmScratch[F Float] struct {
 	tile gemmTile[F]
-	b    []F // panels of B: the columns of a tile, packed
+	b    []F // packed panels of B, each with the columns of a tile
 }
 
 // block computes rows i0 to i1 and columns j0 to j1 of one C.
@@ -137,7 +138,7 @@ func (w *gemmWork[F]) block(s *gemmScratch[F], item, i0, i1, j0, j1 int) {
 	t.a, t.b, t.c = nil, nil, nil
 }
 
-// panel returns the memory for the packed columns from j on. If they aren't kept, all share it.
+// panel returns the memory for the packed columns from j on. If keep is false, all columns use the same memory.
 func (s *gemmScratch[F]) panel(j, k int, keep bool, cols int) []F {
 	from := 0
 	if keep {
@@ -149,8 +150,8 @@ func (s *gemmScratch[F]) panel(j, k int, keep bool, cols int) []F {
 	return s.b[from:]
 }
 
-// packs reports whether columns of B are packed for that many rows of C: because they have to be, or because they would
-// come from so many pages that it pays.
+// packs reports whether to pack columns of B for this number of rows of C: because the tiles need it, or because the
+// columns span so many pages of memory that packing pays.
 func (w *gemmWork[F]) packs(rows, cols int) bool {
 	return w.transB || cols%w.body.tiles.lanes != 0 || rows >= 128 && w.depth*w.ldb >= 1<<17
 }
@@ -164,11 +165,11 @@ func (w *gemmWork[F]) pack(dst, b []F, p, j, cols, k int) {
 	}
 }
 
-// isRow reports whether C is one row of dot products with the rows of B as it is stored: a token's x·Wᵀ. To pack B,
-// which is read once, would cost more than the products do.
+// isRow reports whether C is one row of dot products with the stored rows of B, such as x·Wᵀ for one token. It reads B
+// only once, so packing B would cost more than the products.
 func (w *gemmWork[F]) isRow() bool { return w.m == 1 && w.transB && !w.transA }
 
-// row computes columns j0 to j1 of a C of one row.
+// row computes columns j0 to j1 of a C with one row.
 func (w *gemmWork[F]) row(item, j0, j1 int) {
 	a, b, c := w.a[item*w.strideA:][:w.k], w.b[item*w.strideB:], w.c[item*w.strideC:]
 	for j := j0; j < j1; j++ {

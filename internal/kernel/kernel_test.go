@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMap finds every file of the package in the map of its comment.
+// TestMap checks that the package comment lists every file of the package.
 func TestMap(t *testing.T) {
 	comment, err := os.ReadFile("kernel.go")
 	if err != nil {
@@ -19,7 +19,7 @@ func TestMap(t *testing.T) {
 	}
 	for _, name := range files {
 		if name != "kernel.go" && !strings.HasSuffix(name, "_test.go") && !strings.Contains(string(comment), name) {
-			t.Errorf("the package comment in kernel.go lacks %s", name)
+			t.Errorf("the package comment in kernel.go doesn't list %s", name)
 		}
 	}
 }

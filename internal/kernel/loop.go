@@ -1,12 +1,12 @@
 package kernel
 
-// loop is work on items, elements or rows, that can be divided: run does those from lo to hi.
+// A loop processes items, elements or rows, that can be divided: run processes the items from lo to hi.
 type loop[F Float] interface {
 	run(w *loopWork[F], lo, hi int)
 }
 
-// loopWork holds the operands of a loop over n items, which is divided into tasks of step items, the last one shorter.
-// The division depends on the work alone. What each operand means, the loop says.
+// loopWork holds the operands of a loop over n items. It is divided into tasks of step items; the last one may be
+// shorter. The division depends only on the work. The type of the loop decides which operands it uses, and for what.
 type loopWork[F Float] struct {
 	loop    loop[F]
 	body    *body[F]
@@ -29,18 +29,19 @@ type loopWork[F Float] struct {
 	threshold    uint32
 }
 
-// grain is how many elements of cheap elementwise work one task takes: enough to outweigh handing it to another
+// grain is the number of elements of cheap elementwise work per task: enough to outweigh the hand-over to another
 // goroutine.
 const grain = 16384
 
 // wakeWork is the least work, in cheap elements, that is worth waking a sleeping helper for.
 const wakeWork = 1 << 17
 
-// rowsPerTask returns how many rows of a width make a task, where an element costs as much as cost cheap ones.
+// rowsPerTask returns the number of rows per task for rows of the given width. cost is the cost per element, in cheap
+// elements.
 func rowsPerTask(width, cost int) int { return max(1, grain/max(width*cost, 1)) }
 
-// runLoop runs a loop with a copy of its operands. The whole costs as much as cost cheap elements. It allocates
-// nothing in the steady state, which is why a loop is a type and not a function.
+// runLoop runs a loop with a copy of its operands. cost is the cost of the whole loop, in cheap elements. In the steady
+// state it allocates nothing; that is why a loop is a type and not a function.
 func runLoop[F Float](cores int, l loop[F], cost int, operands *loopWork[F]) {
 	body := bodyOf[F]()
 	w := take[loopWork[F]](&body.loops)
@@ -60,7 +61,7 @@ func (w *loopWork[F]) run(task int) {
 	w.loop.run(w, task*w.step, min((task+1)*w.step, w.n))
 }
 
-// runUnary sets y to f(x), where an element costs as much as cost cheap ones. f is a function of the body.
+// runUnary sets y to f(x). cost is the cost per element, in cheap elements. f is a function of the body.
 func runUnary[F Float](cores int, f func(y, x []F), cost int, y, x []F) {
 	runLoop[F](cores, unaryLoop[F]{}, cost*len(y), &loopWork[F]{n: len(y), step: grain / cost, unary: f, out: y, x: x})
 }
@@ -69,7 +70,7 @@ type unaryLoop[F Float] struct{}
 
 func (unaryLoop[F]) run(w *loopWork[F], lo, hi int) { w.unary(w.out[lo:hi], w.x[lo:hi]) }
 
-// runBinary sets out to f(x, y), as runUnary does.
+// runBinary sets out to f(x, y), like runUnary.
 func runBinary[F Float](cores int, f func(out, x, y []F), cost int, out, x, y []F) {
 	runLoop[F](cores, binaryLoop[F]{}, cost*len(out), &loopWork[F]{n: len(out), step: grain / cost, binary: f, out: out, x: x, y: y})
 }
@@ -78,8 +79,8 @@ type binaryLoop[F Float] struct{}
 
 func (binaryLoop[F]) run(w *loopWork[F], lo, hi int) { w.binary(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi]) }
 
-// runRanges calls do for the ranges that [0, n) is divided into, each of size items, the last one shorter. The whole
-// costs as much as cost cheap elements. It allocates: it is for work whose operands don't fit into a loopWork.
+// runRanges divides [0, n) into ranges of size items, the last one possibly shorter, and calls do for each. cost is the
+// cost of all ranges, in cheap elements. runRanges allocates: use it for work whose operands don't fit into a loopWork.
 func runRanges(cores, n, size, cost int, do func(lo, hi int)) {
 	if n <= size {
 		do(0, n)

@@ -3,14 +3,14 @@ package kernel
 import "math"
 
 // CrossEntropy sets losses[i] to −log softmax(logits)[targets[i]] and logSums[i] to the logarithm of the sum of the
-// exponentials, for each row of vocab logits. A row whose target is below 0 has a loss of 0 and is not read.
+// exponentials, for each row of vocab logits. A row with a target below 0 has a loss of 0 and is not read.
 func CrossEntropy[F Float](cores int, losses []F, logSums []float64, logits []F, targets []int, vocab int) {
 	SmoothCrossEntropy(cores, losses, logSums, logits, targets, vocab, 0)
 }
 
-// SmoothCrossEntropy does what CrossEntropy does with a share of every target, smoothing, spread evenly over the
-// classes: −Σ q·log softmax(logits) with q = (1 − smoothing)·onehot(target) + smoothing/vocab. With any smoothing but
-// 0, a logit of −Inf makes a loss infinite.
+// SmoothCrossEntropy is CrossEntropy with label smoothing: the share smoothing of every target is spread evenly over
+// the classes. The loss is −Σ q·log softmax(logits) with q = (1 − smoothing)·onehot(target) + smoothing/vocab. With
+// smoothing above 0, a logit of −Inf makes the loss infinite.
 func SmoothCrossEntropy[F Float](cores int, losses []F, logSums []float64, logits []F, targets []int, vocab int, smoothing F) {
 	runLoop[F](cores, crossEntropyLoop[F]{}, 4*len(logits), &loopWork[F]{
 		n: len(targets), step: rowsPerTask(vocab, 4), out: losses, x: logits, width: vocab, a: smoothing, targets: targets, logSums: logSums,
@@ -29,8 +29,8 @@ func (crossEntropyLoop[F]) run(w *loopWork[F], lo, hi int) {
 		row := w.x[i*w.width:][:w.width]
 		most := w.body.maxOf(row)
 		loss := math.Log(float64(w.body.expSum(row, most)))
-		w.logSums[i] = float64(most) + loss           // in double precision: what counts may be small beside most
-		if smoothing := float64(w.a); smoothing < 1 { // 0 times an infinity is 0
+		w.logSums[i] = float64(most) + loss           // in float64, because the relevant part may be small beside most
+		if smoothing := float64(w.a); smoothing < 1 { // without this check, 0 times an infinity gives NaN
 			loss += (1 - smoothing) * (float64(most) - float64(row[target]))
 		}
 		if w.a > 0 {
@@ -40,7 +40,7 @@ func (crossEntropyLoop[F]) run(w *loopWork[F], lo, hi int) {
 	}
 }
 
-// meanBelow returns the mean of most − x. No term is negative, so nothing cancels. Eight at a time are added up in F.
+// meanBelow returns the mean of most − x. No term is negative, so nothing cancels. Groups of four are added up in F.
 func meanBelow[F Float](x []F, most F) float64 {
 	n := float64(len(x))
 	var s0, s1 float64
@@ -55,8 +55,8 @@ func meanBelow[F Float](x []F, most F) float64 {
 	return (s0 + s1) / n
 }
 
-// SmoothCrossEntropyGrad sets each row of d to its scale times softmax(logits) − q, q being that of SmoothCrossEntropy.
-// A row whose scale is 0 gets 0 and is not read. logSums are what SmoothCrossEntropy set them to.
+// SmoothCrossEntropyGrad sets each row of d to its scale times softmax(logits) − q, with q as in SmoothCrossEntropy. A
+// row with scale 0 gets 0 and is not read. logSums is the result of SmoothCrossEntropy.
 func SmoothCrossEntropyGrad[F Float](cores int, d []F, logSums []float64, logits []F, targets []int, vocab int, smoothing F, scales []F) {
 	runLoop[F](cores, crossEntropyGradLoop[F]{}, 4*len(logits), &loopWork[F]{
 		n: len(targets), step: rowsPerTask(vocab, 4), out: d, x: logits, z: scales, width: vocab, a: smoothing, targets: targets, logSums: logSums,
@@ -74,7 +74,7 @@ func (crossEntropyGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 			clear(d)
 			continue
 		}
-		// exp(x − s) = exp(x − shift)·exp(shift − s): what F can't hold of s goes into the second factor.
+		// exp(x − s) = exp(x − shift)·exp(shift − s), where shift is s rounded to F.
 		shift := F(w.logSums[i])
 		w.body.expShift(d, w.x[i*w.width:][:w.width], shift)
 		w.body.scale(d, F(float64(scale)*math.Exp(float64(shift)-w.logSums[i])))

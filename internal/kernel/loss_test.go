@@ -5,9 +5,11 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
-// smoothedLoss is the loss of a row and its gradient, from the definition, in double precision.
+// smoothedLoss returns the loss of a row and its gradient, from the definition, in float64.
 func smoothedLoss[F Float](logits []F, target int, smoothing float64) (loss float64, grad []float64) {
 	most := math.Inf(-1)
 	for _, x := range logits {
@@ -29,8 +31,8 @@ func smoothedLoss[F Float](logits []F, target int, smoothing float64) (loss floa
 	return loss, grad
 }
 
-// TestSmoothCrossEntropy compares with the definition, for more rows than one task takes and for logits far from zero,
-// by every body.
+// TestSmoothCrossEntropy compares every body with the definition, for more rows than one task takes and for logits far
+// from zero.
 func TestSmoothCrossEntropy(t *testing.T) {
 	eachBody(t,
 		func(t *testing.T) { testSmoothCrossEntropy[float32](t, 2e-6) },
@@ -40,7 +42,7 @@ func TestSmoothCrossEntropy(t *testing.T) {
 func testSmoothCrossEntropy[F Float](t *testing.T, tol float64) {
 	for _, size := range [][2]int{{1, 1}, {3, 2}, {7, 5}, {200, 67}, {3, 9000}} {
 		for _, offset := range []F{0, 100, -3000} {
-			for _, smoothing := range []F{0, 0.125, 1} { // as exact in float32 as in float64
+			for _, smoothing := range []F{0, 0.125, 1} { // exact in float32
 				n, v := size[0], size[1]
 				logits, targets := normals[F](1, n*v), make([]int, n)
 				for i := range logits {
@@ -53,7 +55,7 @@ func testSmoothCrossEntropy[F Float](t *testing.T, tol float64) {
 					want[r] = loss
 					grad = append(grad, d...)
 				}
-				what := fmt.Sprintf("%d rows of %d at %v, smoothing %v", n, v, offset, smoothing)
+				what := fmt.Sprintf("%d rows of %d, offset %v, smoothing %v", n, v, offset, smoothing)
 				losses, logSums, d := make([]F, n), make([]float64, n), make([]F, n*v)
 				SmoothCrossEntropy(0, losses, logSums, logits, targets, v, smoothing)
 				closeTo(t, "losses of "+what, losses, append(want, 1), tol)
@@ -64,7 +66,7 @@ func testSmoothCrossEntropy[F Float](t *testing.T, tol float64) {
 	}
 }
 
-// TestCrossEntropyLeavesRowsOut has rows that no target counts hold what must not be read.
+// TestCrossEntropyLeavesRowsOut puts NaN into rows with ignored targets: they must not be read.
 func TestCrossEntropyLeavesRowsOut(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	logits := []float64{1, 2, 3, nan, inf, -inf, 0.5, 0, -1}
@@ -78,12 +80,11 @@ func TestCrossEntropyLeavesRowsOut(t *testing.T) {
 		closeTo(t, "losses", losses, []float64{first, 0, last}, 1e-15)
 		closeTo(t, "gradient", d, append(append(dFirst, 0, 0, 0), dLast...), 1e-15)
 		SmoothCrossEntropyGrad(0, d, logSums, logits, []int{0, 1, 2}, 3, smoothing, make([]float64, 3))
-		closeTo(t, "gradient of nothing", d, make([]float64, 9), 0)
+		closeTo(t, "gradient with scales of 0", d, make([]float64, 9), 0)
 	}
 }
 
-// TestCrossEntropyOfMinusInfinity has classes that can't be: they cost nothing unless something of the target is
-// theirs.
+// TestCrossEntropyOfMinusInfinity has logits of −Inf. They cost nothing unless the target gives their class a share.
 func TestCrossEntropyOfMinusInfinity(t *testing.T) {
 	inf := math.Inf(1)
 	logits := []float64{0, -inf, 0, 0, -inf, 0}
@@ -99,7 +100,7 @@ func TestCrossEntropyOfMinusInfinity(t *testing.T) {
 	}
 }
 
-// TestSmoothCrossEntropyBits has the same bits on any number of cores, and allocates nothing.
+// TestSmoothCrossEntropyBits checks that the bits don't depend on the number of cores, and that nothing is allocated.
 func TestSmoothCrossEntropyBits(t *testing.T) {
 	const n, v = 300, 257
 	logits, targets := normals[float32](1, n*v), make([]int, n)
@@ -113,7 +114,7 @@ func TestSmoothCrossEntropyBits(t *testing.T) {
 		run(cores)
 		return slices.Concat(losses, d)
 	})
-	if raceEnabled {
+	if testseed.Race {
 		return // the race detector empties pools
 	}
 	if allocs := testing.AllocsPerRun(20, func() { run(0) }); allocs >= 1 {

@@ -2,10 +2,10 @@ package kernel
 
 import "math"
 
-// A Mask says which keys each query may attend to, for scores of shape (B, H, T, S), and what is added to the scores.
-// Its parts combine by intersection. A part that is absent (nil, false) allows everything.
+// A Mask says which keys each query may attend to, for scores of shape (B, H, T, S), and what to add to the scores. A
+// key is visible if every part allows it. A part that is absent (nil, false) allows everything.
 //
-// Query t of batch element b is at position p = t + Offset, or t + Offsets[b] if there are Offsets; key j is at j.
+// Query t of batch element b has position p = t + Offset, or t + Offsets[b] if Offsets is set; key j has position j.
 type Mask[F Float] struct {
 	Shape [4]int // B, H, T, S
 
@@ -13,24 +13,25 @@ type Mask[F Float] struct {
 	Offsets []int // per batch element
 
 	Causal bool    // j ≤ p
-	Window *Window // nil for every key
+	Window *Window // nil means no limit
 
-	KeyLengths []int  // per batch element, how many keys are valid
+	KeyLengths []int  // per batch element, the number of valid keys
 	Allow      []bool // true means attend
-	AllowShape [4]int // 1 on an axis broadcasts, but on the last: keys past it are masked
+	AllowShape [4]int // an axis of 1 broadcasts, except the last: keys past it are masked
 
 	Slopes    []F    // per head: −Slopes[h]·|p − j| is added to the scores
 	Bias      []F    // added to the scores; −Inf masks
-	BiasShape [4]int // as AllowShape
+	BiasShape [4]int // like AllowShape
 }
 
-// A Window is how far a query sees: the keys from p − Left to p + Right, for one at position p. −1 leaves a side open.
+// A Window says how far a query sees: a query at position p sees the keys from p − Left to p + Right. −1 means no
+// limit.
 type Window struct {
 	Left, Right int
 }
 
-// MaxOffset is the largest offset, and the largest side of a window, that there is. Callers reduce larger ones to it,
-// which changes nothing, so that no sum overflows.
+// MaxOffset is the largest offset and the largest side of a window. Callers reduce larger ones to it, which changes no
+// result, so that no sum overflows.
 const MaxOffset = math.MaxInt / 4
 
 // position returns the position of query t of batch element b.
@@ -41,8 +42,8 @@ func (m *Mask[F]) position(b, t int) int {
 	return t + m.Offset
 }
 
-// maskReach says which keys the queries of one batch element may see, subject to Allow and Bias: query t those from
-// t−back to before t+ahead, and to before end.
+// maskReach says which keys the queries of one batch element see, apart from Allow and Bias: query t sees key j if
+// t−back ≤ j < min(t+ahead, end).
 type maskReach struct{ back, ahead, end int }
 
 // reach returns the reach of the queries of batch element b.
@@ -70,13 +71,13 @@ func (m *Mask[F]) reach(b int) maskReach {
 	return r
 }
 
-// bounds returns the part of keys [j0, j0+n) that query t may see, counted from j0.
-func (r maskReach) bounds(t, j0, n int) (from, to int) {
-	to = max(0, min(t+r.ahead, r.end, j0+n)-j0)
-	return min(max(0, t-r.back-j0), to), to
+// bounds returns which of the keys [j0, j0+n) query t sees, as a range counted from j0.
+func (r maskReach) bounds(t, j0, n int) (from, stop int) {
+	stop = max(0, min(t+r.ahead, r.end, j0+n)-j0)
+	return min(max(0, t-r.back-j0), stop), stop
 }
 
-// span returns the smallest range that contains every key that queries t0 to t1 of batch element b may see, subject to
+// span returns the smallest range that contains every key that queries t0 to t1 of batch element b see, apart from
 // Allow and Bias: 0 ≤ start ≤ end ≤ S.
 func (m *Mask[F]) span(b, t0, t1 int) (start, end int) {
 	r := m.reach(b)
@@ -84,14 +85,14 @@ func (m *Mask[F]) span(b, t0, t1 int) (start, end int) {
 	return min(max(0, t0-r.back), end), end
 }
 
-// queries returns the smallest range that contains every query of batch element b that may see a key from j0 to j1.
+// queries returns the smallest range that contains every query of batch element b that sees a key from j0 to j1.
 func (m *Mask[F]) queries(b, j0, j1 int) (start, end int) {
 	r := m.reach(b)
 	end = max(0, min(m.Shape[2], j1+r.back))
 	return min(max(0, j0+1-r.ahead), end), end
 }
 
-// query returns the batch element, the head and the number in its head of query r among all queries.
+// query returns the batch element, the head and the index in its head of query r among all queries.
 func (m *Mask[F]) query(r int) (b, h, t int) {
 	heads, queries := m.Shape[1], m.Shape[2]
 	return r / (heads * queries), r / queries % heads, r % queries
@@ -100,7 +101,7 @@ func (m *Mask[F]) query(r int) (b, h, t int) {
 // scored reports whether the mask may change a score in a query's span.
 func (m *Mask[F]) scored() bool { return m.Allow != nil || m.Bias != nil || m.Slopes != nil }
 
-// apply adds slope and bias to the scores of query (b, h, t) with the keys from j0 on, all in its span, and sets the
+// apply adds slope and bias to the scores of query (b, h, t) with the keys from j0 on, all in its span. It sets the
 // scores of forbidden keys to −Inf.
 func (m *Mask[F]) apply(scores []F, b, h, t, j0 int) {
 	if len(scores) == 0 {
@@ -120,7 +121,7 @@ func (m *Mask[F]) apply(scores []F, b, h, t, j0 int) {
 
 // addSlope subtracts slope·|d − i| from element i of x.
 func addSlope[F Float](body *body[F], x []F, slope F, d int) {
-	exact := min(1<<53, math.MaxInt) // up to here each integer is an F
+	exact := min(1<<53, math.MaxInt) // F holds every integer up to here
 	if is32[F]() {
 		exact = 1 << 24
 	}
@@ -165,21 +166,21 @@ func forbidPortable[F Float](x []F, allow []bool) {
 	}
 }
 
-// broadcastRow returns where row (b, h, t) begins in a tensor of the given shape, in which an axis of 1 serves every
-// index.
+// broadcastRow returns the index at which row (b, h, t) begins in a tensor of the given shape. An axis of size 1
+// broadcasts.
 func broadcastRow(shape [4]int, b, h, t int) int {
-	at := 0
+	row := 0
 	for i, j := range [3]int{b, h, t} {
-		at *= shape[i]
+		row *= shape[i]
 		if shape[i] > 1 {
-			at += j
+			row += j
 		}
 	}
-	return at * shape[3]
+	return row * shape[3]
 }
 
-// SumBroadcast sets sum, of shape small, to the sum of x, of shape large, over the axes where small has 1. Where the
-// last axis of small is shorter, what lies past it is left out.
+// SumBroadcast sets sum, of shape small, to the sum of x, of shape large, over the axes where small has 1. If the last
+// axis of small is shorter, it ignores the elements past it.
 func SumBroadcast[F Float](sum, x []F, small, large [4]int) {
 	clear(sum)
 	width, keys := small[3], large[3]

@@ -10,7 +10,7 @@ import (
 	"github.com/heed-go/heed/internal/testseed"
 )
 
-// random sets some options.
+// random sets some options at random.
 func (m *Mask[F]) random(r *rand.Rand) {
 	queries, keys := m.Shape[2], m.Shape[3]
 	broadcast := func() [4]int {
@@ -39,7 +39,7 @@ func (m *Mask[F]) random(r *rand.Rand) {
 		case 1:
 			return keys + r.IntN(10)
 		case 2:
-			if m.Slopes == nil { // which would leave nothing of the scores' own digits
+			if m.Slopes == nil { // slopes would leave no digits for the scores themselves
 				return []int{MaxOffset, -MaxOffset}[r.IntN(2)]
 			}
 		}
@@ -90,14 +90,14 @@ func (m *Mask[F]) String() string {
 		m.Shape, m.Causal, m.Offset, m.Offsets, m.Window, m.KeyLengths, m.AllowShape, m.BiasShape, m.Slopes)
 }
 
-// naive is what the mask makes of the score of one query and one key, read from the definitions.
+// naive applies the mask to the score of one query and one key, directly from the definitions.
 func (m *Mask[F]) naive(score F, b, h, t, j int) F {
 	inf := F(math.Inf(-1))
 	p := t + m.Offset
 	if m.Offsets != nil {
 		p = t + m.Offsets[b]
 	}
-	at := func(s [4]int) int {
+	index := func(s [4]int) int {
 		i := 0
 		for axis, x := range [4]int{b, h, t, j} {
 			if i *= s[axis]; s[axis] > 1 {
@@ -111,20 +111,20 @@ func (m *Mask[F]) naive(score F, b, h, t, j int) F {
 		m.Window != nil && m.Window.Left >= 0 && j < p-m.Window.Left,
 		m.Window != nil && m.Window.Right >= 0 && j > p+m.Window.Right,
 		m.KeyLengths != nil && j >= m.KeyLengths[b],
-		m.Allow != nil && (j >= m.AllowShape[3] || !m.Allow[at(m.AllowShape)]),
-		m.Bias != nil && (j >= m.BiasShape[3] || m.Bias[at(m.BiasShape)] == inf):
+		m.Allow != nil && (j >= m.AllowShape[3] || !m.Allow[index(m.AllowShape)]),
+		m.Bias != nil && (j >= m.BiasShape[3] || m.Bias[index(m.BiasShape)] == inf):
 		return inf
 	}
 	if m.Slopes != nil {
 		score -= m.Slopes[h] * F(math.Abs(float64(p-j)))
 	}
 	if m.Bias != nil {
-		score += m.Bias[at(m.BiasShape)]
+		score += m.Bias[index(m.BiasShape)]
 	}
 	return score
 }
 
-// TestMaskSpan has the first key and the one after the last that a query sees.
+// TestMaskSpan checks the range of keys that a query sees.
 func TestMaskSpan(t *testing.T) {
 	shape := [4]int{2, 1, 5, 8}
 	type span struct{ b, t, start, end int }
@@ -165,15 +165,15 @@ func TestMaskSpan(t *testing.T) {
 	}
 }
 
-// TestMaskRanges compares what the mask says of single queries, of ranges of queries and of ranges of keys with what it
-// says of each pair.
+// TestMaskRanges compares the ranges for single queries, for several queries and for several keys with each single pair
+// of query and key.
 func TestMaskRanges(t *testing.T) {
 	r := rand.New(rand.NewPCG(testseed.Of(t), 6))
 	for range 300 {
 		m := Mask[float64]{Shape: [4]int{1 + r.IntN(2), 1, 1 + r.IntN(8), 1 + r.IntN(8)}}
 		m.random(r)
 		m.Slopes, m.Bias = nil, nil
-		if m.Allow != nil { // whose last axis counts in spans, and nothing else
+		if m.Allow != nil { // only its last axis matters for spans
 			for i := range m.Allow {
 				m.Allow[i] = true
 			}
@@ -184,7 +184,7 @@ func TestMaskRanges(t *testing.T) {
 			start, end := m.span(b, q, q+1)
 			for j := range keys {
 				if sees(q, j) != (start <= j && j < end) {
-					t.Fatalf("%s: query %d of element %d sees keys %d to %d, and key %d: %t", &m, q, b, start, end, j, sees(q, j))
+					t.Fatalf("%s: query %d of element %d sees keys %d to %d, but key %d: %t", &m, q, b, start, end, j, sees(q, j))
 				}
 			}
 		}
@@ -213,7 +213,7 @@ func TestMaskRanges(t *testing.T) {
 	}
 }
 
-// TestMaskedSoftmaxOptions compares with a softmax over what the mask's definitions allow.
+// TestMaskedSoftmaxOptions compares with a softmax over the keys that the mask's definitions allow.
 func TestMaskedSoftmaxOptions(t *testing.T) {
 	r := rand.New(rand.NewPCG(testseed.Of(t), 8))
 	for range 200 {

@@ -5,17 +5,17 @@ import "math"
 // MuonStep holds the constants of one step of Muon.
 type MuonStep struct {
 	Rate, Momentum, Decay float64
-	GradScale             float64 // what gradients are multiplied by first
-	Iterations            int     // of Newton and Schulz
-	OutIn                 bool    // the matrix is an (out, in) one, of out rows
+	GradScale             float64 // gradients are multiplied by it first
+	Iterations            int     // number of Newton–Schulz iterations
+	OutIn                 bool    // the matrix has out rows: (out, in)
 }
 
 // muonWork is memory for a step of Muon.
 type muonWork[F Float] struct{ x, next, gram, poly []F }
 
-// Muon updates the (in, out) matrix w by its gradient g, with a running mean, and sets g to zero: the direction of the
-// running mean, one step ahead, is made nearly orthogonal and goes by max(1, out/in)^½ times the rate (Jordan et al.,
-// 2024).
+// Muon updates the (in, out) matrix w by its gradient g, with a running mean, and sets g to zero. It makes the running
+// mean, taken one step ahead, nearly orthogonal, multiplies it by the rate and by max(1, out/in)^½, and subtracts it
+// (Jordan et al., 2024).
 func Muon[F Float](cores int, w, g, mean []F, in, out int, s MuonStep) {
 	const cost = 4
 	b := bodyOf[F]()
@@ -42,11 +42,11 @@ func Muon[F Float](cores int, w, g, mean []F, in, out int, s MuonStep) {
 	b.muon.Put(work)
 }
 
-// orthogonalize returns the (m, n) matrix x with its singular values brought near 1, as the odd polynomial a·s + b·s³ +
-// c·s⁵ does step by step. It is computed on the smaller side: for X of m ≤ n, as (a + b·G + c·G²)·X with the Gram
-// matrix G = X·Xᵀ; otherwise as X·(a + b·G + c·G²) with G = Xᵀ·X.
+// orthogonalize returns the (m, n) matrix x with its singular values moved towards 1: each iteration applies the odd
+// polynomial a·s + b·s³ + c·s⁵ to them. It works on the smaller side: for m ≤ n it computes (a + b·G + c·G²)·X with the
+// Gram matrix G = X·Xᵀ; otherwise X·(a + b·G + c·G²) with G = Xᵀ·X.
 func (w *muonWork[F]) orthogonalize(cores, m, n, iterations int) []F {
-	const a, b, c = 3.4445, -4.7750, 2.0315 // Jordan's: the steepest at 0 that end near 1
+	const a, b, c = 3.4445, -4.7750, 2.0315 // Jordan's coefficients: the steepest at 0 among those that end near 1
 	wide := m <= n
 	k, long := min(m, n), max(m, n)
 	w.next, w.gram, w.poly = grown(w.next, m*n), grown(w.gram, k*k), grown(w.poly, k*k)

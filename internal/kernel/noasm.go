@@ -4,12 +4,12 @@ package kernel
 
 import "sync/atomic"
 
-// assembly returns nothing: there is none for this processor.
+// assembly returns nothing: this build has no assembly.
 func assembly() []*instructionSet { return nil }
 
 var pauseCounter atomic.Int64
 
-// parallelPause takes some tens of nanoseconds.
+// parallelPause waits for some tens of nanoseconds.
 func parallelPause() {
 	for range 8 {
 		pauseCounter.Load()

@@ -2,12 +2,12 @@ package kernel
 
 import "math"
 
-// normRows returns how many rows of a width make a task of LayerNorm. It decides the order in which the gradients of
-// gamma and beta are added up.
+// normRows returns the number of rows of the given width per task of LayerNorm. It decides the order in which the
+// gradients of gamma and beta are added up.
 func normRows(width int) int { return max(16, rowsPerTask(width, 2)) }
 
 // LayerNorm normalises each row of x, of len(gamma) elements, to mean 0 and variance 1, multiplies it by gamma and adds
-// beta, if that isn't nil.
+// beta, unless beta is nil.
 func LayerNorm[F Float](cores int, y, x, gamma, beta []F, eps F) {
 	width := len(gamma)
 	if beta != nil {
@@ -58,8 +58,8 @@ func LayerNormWork(n, width int) int {
 	return 2 * width * ((n + rows - 1) / rows)
 }
 
-// LayerNormGrad sets dx, dgamma and, if it isn't nil, dbeta to the gradients of LayerNorm where g is the gradient of y.
-// A row whose g is all zero adds nothing, whatever x holds there.
+// LayerNormGrad sets dx, dgamma and, if it isn't nil, dbeta to the gradients of LayerNorm, where g is the gradient of
+// y. A row whose g is all zero adds nothing, whatever x holds there.
 func LayerNormGrad[F Float](cores int, dx, dgamma, dbeta, x, gamma, g []F, eps F, work []F) {
 	width := len(gamma)
 	n := len(x) / width
@@ -82,7 +82,7 @@ type layerNormGradLoop[F Float] struct{}
 
 func (layerNormGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 	n, rows := w.width, hi-lo
-	sums := w.sums[lo/w.step*2*n:][:2*n] // of dgamma and dbeta over this task's rows
+	sums := w.sums[lo/w.step*2*n:][:2*n] // sums of dgamma and dbeta over this task's rows
 	clear(sums)
 	lo, hi = lo*n, hi*n
 	w.body.layerNormGrad(w.out[lo:hi], sums[:n], sums[n:], w.x[lo:hi], w.y, w.z[lo:hi], F(n), w.a, rows)

@@ -14,7 +14,7 @@ type parallelFunc func(i int)
 
 func (f parallelFunc) run(i int) { f(i) }
 
-// workers returns how many goroutines a number of cores stands for: GOMAXPROCS if it is 0.
+// workers returns the number of goroutines for a number of cores: 0 means GOMAXPROCS.
 func workers(cores int) int {
 	if cores < 1 {
 		return runtime.GOMAXPROCS(0)
@@ -23,14 +23,14 @@ func workers(cores int) int {
 }
 
 // parallelRun runs the n parts of t, on at most the given number of cores at once, and returns when all are done. The
-// division into parts is the caller's, so that results don't depend on the number of cores, as long as no part reads
-// what another one writes. It pays where there are some tens of microseconds of work or more.
+// caller chooses the parts, so results don't depend on the number of cores, as long as no part reads what another part
+// writes. Use it for some tens of microseconds of work or more.
 //
-// A part may call parallelRun itself, and any number of goroutines may call it at once. A panic in a part is passed on
-// to the caller once the other parts are done.
+// A part may call parallelRun, and any number of goroutines may call it at once. A panic in a part reaches the caller
+// when the other parts are done.
 //
-// Helpers that have gone to sleep are woken only if wake is set: it takes microseconds, longer than a small task.
-// Nothing is allocated in the steady state.
+// Sleeping helpers are woken only if wake is set: waking takes microseconds, longer than a small task. In the steady
+// state nothing is allocated.
 func parallelRun(cores, n int, t parallelTask, wake bool) {
 	procs := min(n, workers(cores))
 	if procs <= 1 {
@@ -56,9 +56,8 @@ func parallelRun(cores, n int, t parallelTask, wake bool) {
 }
 
 // parallelJob is one call of parallelRun. The caller and its helpers each take the next part until none is left. The
-// caller waits for the parts that were taken, never for a helper that took none, so that it needs no helper to finish
-// and calls may be nested. A helper that comes late finds nothing to do; the last one to let go returns the job to the
-// pool.
+// caller waits only for parts that a helper has taken, so it can finish without helpers, and calls may be nested. A
+// helper that comes late finds nothing to do; the last one to release the job returns it to the pool.
 type parallelJob struct {
 	task     parallelTask
 	n        int64
@@ -73,7 +72,7 @@ type parallelPanic struct{ value any }
 
 var parallelJobs = sync.Pool{New: func() any { return &parallelJob{finished: make(chan struct{}, 1)} }}
 
-// work takes parts until none is left. It reports whether it did the part that was finished last.
+// work takes parts until none is left. It reports whether it finished the last part.
 func (j *parallelJob) work() (last bool) {
 	for j.next.Load() < j.n {
 		last = j.take() || last
@@ -81,11 +80,11 @@ func (j *parallelJob) work() (last bool) {
 	return last
 }
 
-// take takes parts up to the first panic.
+// take takes parts until none is left or one panics.
 func (j *parallelJob) take() (last bool) {
 	taken := false
 	defer func() {
-		if taken { // and not done
+		if taken { // the part has panicked
 			j.panicked.CompareAndSwap(nil, &parallelPanic{recover()})
 			last = j.done.Add(1) == j.n
 		}
@@ -102,9 +101,9 @@ func (j *parallelJob) take() (last bool) {
 	}
 }
 
-// wait returns when the helpers have done their parts.
+// wait returns when the helpers have finished their parts.
 func (j *parallelJob) wait() {
-	for range 1000 { // some tens of microseconds: a part takes no longer, mostly
+	for range 1000 { // some tens of microseconds: most parts take no longer
 		if len(j.finished) > 0 {
 			break
 		}
@@ -120,7 +119,7 @@ func (j *parallelJob) release() {
 	}
 }
 
-// parallelHelper is a goroutine that helps callers. It's free while its job is nil. When it has had none for a while it
+// parallelHelper is a goroutine that helps callers. It is free while its job is nil. After some time without a job it
 // goes to sleep.
 type parallelHelper struct {
 	job    atomic.Pointer[parallelJob]
@@ -128,8 +127,8 @@ type parallelHelper struct {
 	wake   chan struct{}
 }
 
-// parallelAwake is the time for which a helper looks for a job before it sleeps: longer than a caller needs between one
-// product and the next, and about as long as waking takes.
+// parallelAwake is how long a helper looks for a job before it sleeps: longer than a caller's pause between two
+// products, and about as long as waking takes.
 const parallelAwake = 100 * time.Microsecond
 
 var (
@@ -165,7 +164,7 @@ func (j *parallelJob) recruit(wanted int, wake bool) {
 	}
 }
 
-// parallelAdd makes sure that there are at least wanted helpers.
+// parallelAdd ensures that there are at least wanted helpers.
 func parallelAdd(wanted int) *[]*parallelHelper {
 	parallelMutex.Lock()
 	defer parallelMutex.Unlock()
@@ -182,7 +181,7 @@ func parallelAdd(wanted int) *[]*parallelHelper {
 	return &all
 }
 
-// help does jobs for ever.
+// help does jobs forever.
 func (h *parallelHelper) help() {
 	for {
 		j := h.await()
@@ -194,8 +193,8 @@ func (h *parallelHelper) help() {
 	}
 }
 
-// await returns the next job. What it announces before it sleeps and what recruit does are in opposite orders, so one
-// of the two sees the other; where both do, one token too many wakes the helper later for nothing.
+// await returns the next job. It sets asleep and then reads job, while recruit sets job and then reads asleep, so at
+// least one of the two sees the other. If both do, an extra token wakes the helper once for nothing.
 func (h *parallelHelper) await() *parallelJob {
 	for {
 		for start := time.Now(); time.Since(start) < parallelAwake; runtime.Gosched() {

@@ -24,7 +24,7 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// TestParallelNested: calls within calls, from many goroutines, finish.
+// TestParallelNested checks that nested calls from many goroutines finish.
 func TestParallelNested(t *testing.T) {
 	var total atomic.Int64
 	var wg sync.WaitGroup
@@ -45,13 +45,13 @@ func TestParallelNested(t *testing.T) {
 	}
 }
 
-// TestParallelWakes: helpers that went to sleep help again.
+// TestParallelWakes checks that sleeping helpers wake and help again.
 func TestParallelWakes(t *testing.T) {
 	helped := false
 	for try := 0; try < 100 && !helped; try++ {
 		time.Sleep(time.Millisecond)
 		met := make(chan struct{})
-		parallelFor(4, 2, func(int) { // each waits a while for the other
+		parallelFor(4, 2, func(int) { // each part waits some time for the other
 			select {
 			case met <- struct{}{}:
 			case <-met:
@@ -83,5 +83,5 @@ func TestParallelPanics(t *testing.T) {
 	if got := calls.Load(); got != 20 {
 		t.Errorf("%d calls, want 20", got)
 	}
-	parallelFor(4, 4, func(int) {}) // still works
+	parallelFor(4, 4, func(int) {}) // parallelRun still works
 }

@@ -1,15 +1,15 @@
 package kernel
 
-// Relative says how scores of shape (B, H, T, S) lie, and how far each key is from each query. Key j is j −
-// Positions[b·T+t] away from query t of batch element b; Positions are from 0 to S−1, for B·T queries. Buckets are the
-// rows of a table of biases, of shape (rows, H), for the distances from −(S−1) to S−1.
+// Relative describes scores of shape (B, H, T, S) and the distance of each key from each query. For query t of batch
+// element b, key j is at distance j − Positions[b·T+t]; Positions holds B·T numbers from 0 to S−1. Buckets holds, for
+// each distance from −(S−1) to S−1, a row of a table of biases of shape (rows, H).
 type Relative struct {
 	Heads, Keys        int
 	Positions, Buckets []int
 }
 
-// RelativeBias sets bias, of shape (B, H, T, S), to the elements of a table that belong to the distances. byDistance,
-// of shape (H, 2S−1), is overwritten.
+// RelativeBias sets bias, of shape (B, H, T, S), to the table's elements for the distances. It overwrites byDistance,
+// of shape (H, 2S−1).
 func RelativeBias[F Float](cores int, bias, table, byDistance []F, batch int, r Relative) {
 	distances, queries := len(r.Buckets), len(r.Positions)/batch
 	for h := range r.Heads {
@@ -18,7 +18,7 @@ func RelativeBias[F Float](cores int, bias, table, byDistance []F, batch int, r 
 		}
 	}
 	runRanges(cores, batch*r.Heads*queries, rowsPerTask(r.Keys, 1), len(bias), func(lo, hi int) {
-		for i := lo; i < hi; i++ { // a row (b, h, t)
+		for i := lo; i < hi; i++ { // row (b, h, t)
 			t, h, b := i%queries, i/queries%r.Heads, i/queries/r.Heads
 			first := h*distances + r.Keys - 1 - r.Positions[b*queries+t]
 			copy(bias[i*r.Keys:][:r.Keys], byDistance[first:])

@@ -1,8 +1,8 @@
 package kernel
 
-// Right sets right[i] to 1 where targets[i] is the class with the largest of row i's vocab logits, and to 0 elsewhere.
-// Of several that are largest, the first is the one. A row that holds a NaN is never right. A row whose target is below
-// 0 gets 0 and is not read.
+// Right sets right[i] to 1 if targets[i] is the class with the largest of row i's vocab logits, and to 0 otherwise. If
+// several logits are largest, the first one counts. A row that holds NaN gets 0. A row with a target below 0 gets 0 and
+// is not read.
 func Right[F Float](cores int, right, logits []F, targets []int, vocab int) {
 	runLoop[F](cores, rightLoop[F]{}, len(logits), &loopWork[F]{
 		n: len(targets), step: rowsPerTask(vocab, 1), out: right, x: logits, width: vocab, targets: targets,
@@ -19,7 +19,7 @@ func (rightLoop[F]) run(w *loopWork[F], lo, hi int) {
 			continue
 		}
 		row := w.x[i*w.width:][:w.width]
-		// The largest of what has a NaN is NaN, which no comparison holds for.
+		// The maximum of logits with a NaN is NaN, and comparisons with NaN are false.
 		before, x, after := w.body.maxOf(row[:target]), row[target], w.body.maxOf(row[target+1:])
 		if (x > before || target == 0) && x >= after {
 			w.out[i] = 1

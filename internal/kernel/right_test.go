@@ -54,7 +54,7 @@ func testRight[F Float](t *testing.T) {
 		for i := range rows {
 			row := logits[i*vocab:][:vocab]
 			for j := range row {
-				row[j] = F(math.Round(float64(row[j]))) // so that many are equal
+				row[j] = F(math.Round(float64(row[j]))) // makes many logits equal
 			}
 			best := slices.Index(row, slices.Max(row))
 			switch targets[i] = (best + i%2*(i%vocab)) % vocab; {

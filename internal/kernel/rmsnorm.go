@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// rmsRows returns how many rows of a width make a task of RMSNorm. It decides the order in which the gradient of gamma
-// is added up.
+// rmsRows returns the number of rows of the given width per task of RMSNorm. It decides the order in which the gradient
+// of gamma is added up.
 func rmsRows(width int) int { return max(16, 8192/width) }
 
 // RMSNorm divides each row of x, of len(gamma) elements, by its root mean square, √(mean(x²) + eps), and multiplies it
@@ -32,7 +32,7 @@ func rmsNormPortable[F Float](y, x, gamma []F, width F, eps float64, rows int) {
 	}
 }
 
-// invRMS returns 1/√(mean(x²) + eps). In float64 eps may be smaller than any float32.
+// invRMS returns 1/√(mean(x²) + eps). eps is a float64, because it may be too small for float32.
 func invRMS[F Float](x []F, width F, eps float64) F {
 	return F(1 / math.Sqrt(float64(dotPortable(x, x)/width)+eps))
 }
@@ -43,7 +43,7 @@ func RMSNormWork(n, width int) int {
 	return width * ((n + rows - 1) / rows)
 }
 
-// RMSNormGrad sets dx and dgamma to the gradients of RMSNorm where g is the gradient of y. A row whose g is all zero
+// RMSNormGrad sets dx and dgamma to the gradients of RMSNorm, where g is the gradient of y. A row whose g is all zero
 // adds nothing, whatever x holds there.
 func RMSNormGrad[F Float](cores int, dx, dgamma, x, gamma, g []F, eps float64, work []F) {
 	width := len(gamma)
@@ -57,7 +57,7 @@ type rmsNormGradLoop[F Float] struct{}
 
 func (rmsNormGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 	n, rows := w.width, hi-lo
-	sum := w.sums[lo/w.step*n:][:n] // of dgamma over this task's rows
+	sum := w.sums[lo/w.step*n:][:n] // sum of dgamma over this task's rows
 	clear(sum)
 	lo, hi = lo*n, hi*n
 	w.body.rmsNormGrad(w.out[lo:hi], sum, w.x[lo:hi], w.y, w.z[lo:hi], F(n), w.eps, rows)

@@ -25,15 +25,15 @@ func testRMSNorm[F Float](t *testing.T, tol float64) {
 			}
 			rms := math.Sqrt(square/float64(w) + eps)
 			for i := range w {
-				at := r*w + i
-				xhat := float64(x[at]) / rms
-				y[at] = xhat * float64(gamma[i])
-				dgamma[i] += float64(g[at]) * xhat
-				dot += float64(g[at]) * float64(gamma[i]) * xhat
+				index := r*w + i
+				xhat := float64(x[index]) / rms
+				y[index] = xhat * float64(gamma[i])
+				dgamma[i] += float64(g[index]) * xhat
+				dot += float64(g[index]) * float64(gamma[i]) * xhat
 			}
 			for i := range w {
-				at := r*w + i
-				dx[at] = (float64(g[at])*float64(gamma[i]) - float64(x[at])/rms*dot/float64(w)) / rms
+				index := r*w + i
+				dx[index] = (float64(g[index])*float64(gamma[i]) - float64(x[index])/rms*dot/float64(w)) / rms
 			}
 		}
 		name := fmt.Sprintf("(%d, %d): ", n, w)
@@ -46,14 +46,14 @@ func testRMSNorm[F Float](t *testing.T, tol float64) {
 	}
 }
 
-// TestRMSNormAtTheEdges has a row of zeros, and rows that no gradient comes to, whatever they hold.
+// TestRMSNormAtTheEdges tests a row of zeros, and rows with special values whose gradient is 0.
 func TestRMSNormAtTheEdges(t *testing.T) {
 	nan := float32(math.NaN())
 	x := []float32{0, 0, nan, 1, 3, 4}
 	g := []float32{1, 2, 0, 0, 1, 0}
 	gamma := []float32{1, 1}
 	y, dx, dgamma := make([]float32, 6), make([]float32, 6), make([]float32, 2)
-	RMSNorm(0, y, x, gamma, 1e-60) // which is 0 in float32
+	RMSNorm(0, y, x, gamma, 1e-60) // eps would be 0 in float32
 	if y[0] != 0 || y[1] != 0 {
 		t.Errorf("a row of zeros gives %v", y[:2])
 	}

@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// RotaryTable sets row p of cos and sin, each of an element a pair, to magnitude times the cosines and sines of the
-// angles by which rotary positions turn the pairs of position positions[p]: positions[p]·frequencies[i] for pair i.
+// RotaryTable fills cos and sin, which have one row per position and one element per pair. Pair i of position
+// positions[p] turns by the angle positions[p]·frequencies[i]; row p holds magnitude times its cosine and sine.
 func RotaryTable[F Float](cores int, cos, sin []F, positions []int, frequencies []float64, magnitude float64) {
 	half := len(frequencies)
 	runRanges(cores, len(positions), max(1, 1024/half), len(positions)*half*16, func(lo, hi int) {
@@ -16,9 +16,9 @@ func RotaryTable[F Float](cores int, cos, sin []F, positions []int, frequencies 
 	})
 }
 
-// A Rotary describes vectors to be turned by their positions: they lie as (Batch, Outer, Length, Inner, Width), where
-// Length counts positions and of each vector the first Dim elements are turned, in pairs: element 2i with 2i+1 if
-// Interleaved, i with i+Dim/2 if not.
+// A Rotary describes vectors to be turned by their positions. The tensor has shape (Batch, Outer, Length, Inner,
+// Width), and Length counts positions. The first Dim elements of each vector are turned, in pairs: element 2i with 2i+1
+// if Interleaved is set, otherwise i with i+Dim/2.
 type Rotary struct {
 	Batch, Outer, Length, Inner, Width int
 
@@ -27,8 +27,8 @@ type Rotary struct {
 	Inverse     bool // turn back
 }
 
-// Rotate sets y to x, turned: each pair (u, v) becomes (u·cos − v·sin, v·cos + u·sin). The tables have Length rows, or
-// Batch times as many where each batch element has its own positions.
+// Rotate sets y to x with each pair (u, v) turned to (u·cos − v·sin, v·cos + u·sin). The tables have Length rows, or
+// Batch·Length rows if each batch element has its own positions.
 func Rotate[F Float](cores int, y, x, cos, sin []F, r Rotary) {
 	half := r.Dim / 2
 	perBatch := len(cos) > r.Length*half

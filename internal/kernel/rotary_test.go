@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestRotate compares with a turn of each pair worked out on its own, and turns back.
+// TestRotate compares with a separate turn of each pair, and turns back.
 func TestRotate(t *testing.T) {
 	t.Run("float32", func(t *testing.T) { testRotate[float32](t, 1e-6) })
 	t.Run("float64", func(t *testing.T) { testRotate[float64](t, 1e-14) })
@@ -41,10 +41,10 @@ func testRotate[F Float](t *testing.T, tol float64) {
 			x := normals[F](1, r.Batch*r.Outer*r.Length*r.Inner*r.Width)
 			want := make([]float64, len(x))
 			for i := range x {
-				e, at := i%r.Width, i/r.Width/r.Inner
-				p := at % r.Length
+				e, index := i%r.Width, i/r.Width/r.Inner
+				p := index % r.Length
 				if perBatch {
-					p += at / r.Length / r.Outer * r.Length
+					p += index / r.Length / r.Outer * r.Length
 				}
 				if want[i] = float64(x[i]); e >= r.Dim {
 					continue

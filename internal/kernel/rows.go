@@ -1,6 +1,6 @@
 package kernel
 
-// AddRow adds row to every row of m, which has len(m)/len(row) of them.
+// AddRow adds row to each of the len(m)/len(row) rows of m.
 func AddRow[F Float](cores int, m, row []F) {
 	width := len(row)
 	runLoop[F](cores, addRowLoop[F]{}, len(m), &loopWork[F]{n: len(m) / width, step: rowsPerTask(width, 1), out: m, x: row, width: width})
@@ -14,7 +14,7 @@ func (addRowLoop[F]) run(w *loopWork[F], lo, hi int) {
 
 // SumRows sets sum to the sum of the rows of m, each of len(sum) elements.
 func SumRows[F Float](cores int, sum, m []F) {
-	// A task takes columns, as many whole cache lines of them as make it worth while.
+	// A task takes columns: whole cache lines, and enough of them to be worth a task.
 	width := len(sum)
 	rows := len(m) / width
 	step := (rowsPerTask(rows, 1) + 127) / 128 * 128
@@ -31,8 +31,8 @@ func (sumRowsLoop[F]) run(w *loopWork[F], lo, hi int) {
 	w.body.sumRows(w.out[lo:hi], w.x[lo:], len(w.x)/w.width, w.width)
 }
 
-// MeanRows sets row i of out to the mean of the first counts[i] rows of matrix i of x, each of rows rows of width
-// elements. The rows after them are not read. A count of 0 gives a row of zeros.
+// MeanRows sets row i of out to the mean of the first counts[i] rows of matrix i of x. Each matrix has shape (rows,
+// width). Later rows are not read. A count of 0 gives a row of zeros.
 func MeanRows[F Float](cores int, out, x []F, counts []int, rows, width int) {
 	for i, n := range counts {
 		out, x := out[i*width:][:width], x[i*rows*width:]
@@ -43,7 +43,8 @@ func MeanRows[F Float](cores int, out, x []F, counts []int, rows, width int) {
 	}
 }
 
-// MeanRowsGrad sets dx to the gradient of MeanRows where g is the gradient of out. Rows that weren't read get zero.
+// MeanRowsGrad sets dx to the gradient of MeanRows, where g is the gradient of out. Rows that MeanRows didn't read get
+// zero.
 func MeanRowsGrad[F Float](dx, g []F, counts []int, rows, width int) {
 	clear(dx)
 	for i, n := range counts {
@@ -57,7 +58,7 @@ func MeanRowsGrad[F Float](dx, g []F, counts []int, rows, width int) {
 	}
 }
 
-// Repeat sets y to x with every block of size elements written times times in a row.
+// Repeat copies every block of size elements of x the given number of times in a row to y.
 func Repeat[F Float](cores int, y, x []F, size, times int) {
 	runRanges(cores, len(x)/size, max(1, grain/(size*times)), len(y), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -112,7 +113,7 @@ func (swapLoop[F]) run(w *loopWork[F], lo, hi int) {
 	size := a * b * width
 	for i := lo; i < hi; i++ {
 		s, d := w.x[i*size:][:size], w.out[i*size:][:size]
-		if a > b { // the longer axis goes to the inner loop
+		if a > b { // the inner loop takes the longer axis
 			for k := range b {
 				w.body.copyRows(d[k*a*width:], s[k*width:], a, width, width, b*width)
 			}

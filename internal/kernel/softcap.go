@@ -2,12 +2,11 @@ package kernel
 
 import "math"
 
-// softcapCost is the cost of an element of Softcap, in cheap elements.
+// softcapCost is the cost of Softcap per element, in cheap elements.
 const softcapCost = 8
 
-// Softcap sets y to c·tanh(x/c), for a finite c above 0: nearly x where x is small, and never beyond ±c. An infinity
-// gives c with its sign, and NaN gives NaN. The error is within 4 ulp, unless x/c is below the smallest normal number.
-// y may be x.
+// Softcap sets y to c·tanh(x/c), for a finite c above 0: nearly x if x is small, and never beyond ±c. An infinity gives
+// c with its sign, and NaN gives NaN. The error is within 4 ulp, unless x/c is subnormal. y may be x.
 func Softcap[F Float](cores int, y, x []F, c F) {
 	runLoop[F](cores, softcapLoop[F]{}, len(y)*softcapCost, &loopWork[F]{n: len(y), step: grain / softcapCost, out: y, x: x, a: c})
 }
@@ -29,10 +28,10 @@ func (softcapGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 	w.body.softcapGrad(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi], w.a)
 }
 
-// softcap does what Softcap does, on one goroutine.
+// softcap is Softcap on one goroutine.
 func softcap[F Float](y, x []F, c F) { bodyOf[F]().softcap(y, x[:len(y)], c) }
 
-// softcapGrad does what SoftcapGrad does, on one goroutine.
+// softcapGrad is SoftcapGrad on one goroutine.
 func softcapGrad[F Float](dx, y, g []F, c F) {
 	bodyOf[F]().softcapGrad(dx, y[:len(dx)], g[:len(dx)], c)
 }
@@ -62,8 +61,8 @@ func softcapGradPortable[F Float](dx, y, g []F, c F) {
 	}
 }
 
-// tanh32 returns tanh(x) to within 3 ulp: −e/(2 + e) of |x|, for e = exp(−2·|x|) − 1 = 2ⁿ·(exp(r) − 1) + (2ⁿ − 1), with
-// n and r as in exp32. Nothing cancels there, near 0 either.
+// tanh32 returns tanh(x) to within 3 ulp. For |x| it is −e/(2 + e) with e = exp(−2·|x|) − 1 = 2ⁿ·(exp(r) − 1) + (2ⁿ −
+// 1), and n and r as in exp32. Nothing cancels, not even near 0.
 func tanh32(x float32) float32 {
 	const (
 		round = 3 << 22
@@ -73,7 +72,7 @@ func tanh32(x float32) float32 {
 	)
 	bits := math.Float32bits(x)
 	v := math.Float32frombits(bits &^ sign)
-	if v > 10 { // it is 1 from there on
+	if v > 10 { // from here on it is 1
 		v = 10
 	}
 	v *= -2

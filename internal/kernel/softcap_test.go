@@ -10,7 +10,7 @@ import (
 	"github.com/heed-go/heed/internal/testseed"
 )
 
-// TestSoftcap compares with the formula, on more elements than one task takes, down to the smallest arguments.
+// TestSoftcap compares with the formula, for more elements than one task takes, down to the smallest inputs.
 func TestSoftcap(t *testing.T) {
 	t.Run("float32", func(t *testing.T) { testSoftcap[float32](t, 4e-7) })
 	t.Run("float64", func(t *testing.T) { testSoftcap[float64](t, 2e-15) })
@@ -49,7 +49,7 @@ func testSoftcap[F Float](t *testing.T, tol float64) {
 	}
 }
 
-// TestSoftcapAtTheEdges has arguments that aren't finite, or as good as, and gradients of 0.
+// TestSoftcapAtTheEdges tests NaN, infinite and huge inputs, and gradients of 0.
 func TestSoftcapAtTheEdges(t *testing.T) {
 	t.Run("float32", func(t *testing.T) { testSoftcapAtTheEdges[float32](t) })
 	t.Run("float64", func(t *testing.T) { testSoftcapAtTheEdges[float64](t) })
@@ -99,8 +99,7 @@ func BenchmarkSoftcap(b *testing.B) {
 	}
 }
 
-// TestSoftcapErrors holds the error to 4 ulp over all of float32. Where x/c is below the smallest normal number, it has
-// no more digits than that.
+// TestSoftcapErrors checks that the error is within 4 ulp over all of float32. A subnormal x/c has fewer digits.
 func TestSoftcapErrors(t *testing.T) {
 	step := float32Step()
 	eachSet(t, func(t *testing.T) {
@@ -108,7 +107,7 @@ func TestSoftcapErrors(t *testing.T) {
 		for _, c := range []float32{1, 0.7, 30, 1e-30, 1e30} {
 			t.Run(fmt.Sprint(c), func(t *testing.T) {
 				x, y := make([]float32, 4096), make([]float32, 4096)
-				worst, at := 0.0, float32(0)
+				worst, where := 0.0, float32(0)
 				for bits := uint64(0); bits < 1<<32; {
 					for i := range x {
 						x[i] = math.Float32frombits(uint32(bits))
@@ -127,22 +126,23 @@ func TestSoftcapErrors(t *testing.T) {
 						ulp := math.Ldexp(1, max(exp-24, -149))
 						d := math.Abs(float64(y[i])-want) - float64(c)*0x1p-149
 						if d /= ulp; d > worst {
-							worst, at = d, v
+							worst, where = d, v
 						}
 						if math.Abs(float64(y[i])) > float64(c) || math.Signbit(float64(y[i])) != math.Signbit(float64(v)) {
 							t.Fatalf("softcap of %v is %v", v, y[i])
 						}
 					}
 				}
-				if t.Logf("off by up to %.3f ulp, at %v", worst, at); worst > 4 {
-					t.Errorf("off by %v ulp at %v", worst, at)
+				if t.Logf("off by up to %.3f ulp, where %v", worst, where); worst > 4 {
+					t.Errorf("off by %v ulp where %v", worst, where)
 				}
 			})
 		}
 	})
 }
 
-// TestSoftcapErrors64 holds the error to 4 ulp in float64, by a hyperbolic tangent of more than 100 bits.
+// TestSoftcapErrors64 checks that the error is within 4 ulp in float64, against a hyperbolic tangent of more than 100
+// bits.
 func TestSoftcapErrors64(t *testing.T) {
 	n := 3000
 	if quick() {
@@ -162,15 +162,15 @@ func TestSoftcapErrors64(t *testing.T) {
 	eachSet(t, func(t *testing.T) {
 		y := make([]float64, n)
 		inUse.f64.softcap(y, x, 1)
-		worst, at := 0.0, 0.0
+		worst, where := 0.0, 0.0
 		for i, want := range exact {
 			d, _ := new(big.Float).Sub(want, big.NewFloat(y[i])).Float64()
 			if d = math.Abs(d) / math.Ldexp(1, want.MantExp(nil)-53); d > worst {
-				worst, at = d, x[i]
+				worst, where = d, x[i]
 			}
 		}
-		if t.Logf("off by up to %.3f ulp, at %v", worst, at); worst > 4 {
-			t.Errorf("off by %v ulp at %v", worst, at)
+		if t.Logf("off by up to %.3f ulp, where %v", worst, where); worst > 4 {
+			t.Errorf("off by %v ulp where %v", worst, where)
 		}
 	})
 }

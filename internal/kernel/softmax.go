@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// MaskedSoftmax sets w to the softmax of the scores over the keys that the mask allows, for every query. A masked score
-// is not read: its weight is 0. A query without keys has weights of 0.
+// MaskedSoftmax sets w to the softmax of the scores over the keys that the mask allows, for every query. A masked key
+// has weight 0, whatever its score. A query without keys has only zero weights.
 func MaskedSoftmax[F Float](cores int, w, scores []F, m Mask[F]) {
 	keys := m.Shape[3]
 	rows := m.Shape[0] * m.Shape[1] * m.Shape[2]
@@ -40,13 +40,13 @@ func (m *Mask[F]) softmax(w, scores []F, b, h, t int) {
 		if s == -inf || most == inf && s != inf {
 			w[j] = 0
 		} else {
-			w[j] = F(math.NaN()) // and it stays in this row
+			w[j] = F(math.NaN()) // the NaN stays in this row
 		}
 	}
 }
 
-// softmaxPortable sets w to exp(scores − m)/Σ exp(scores − m) and returns m, the largest score. Where that isn't
-// finite, it leaves w alone.
+// softmaxPortable sets w to exp(scores − m)/Σ exp(scores − m) and returns m, the largest score. If m isn't finite, it
+// leaves w unchanged.
 func softmaxPortable[F Float](w, scores []F) F {
 	most := maxOfPortable(scores)
 	if finite(most) {
@@ -56,7 +56,7 @@ func softmaxPortable[F Float](w, scores []F) F {
 }
 
 // SoftmaxGrad sets ds to w·(g − Σ w·g), row by row of the given width: the gradient of the scores from the weights and
-// their gradient. A weight of 0 gives 0, whatever its gradient.
+// their gradient. Where the weight is 0, ds is 0, whatever the gradient is.
 func SoftmaxGrad[F Float](cores int, ds, w, g []F, width int) {
 	runLoop[F](cores, softmaxGradLoop[F]{}, 2*len(ds), &loopWork[F]{n: len(ds) / width, step: rowsPerTask(width, 2), out: ds, x: w, y: g, width: width})
 }
@@ -86,7 +86,7 @@ func softmaxGradPortable[F Float](ds, w, g []F, width int) {
 	}
 }
 
-// MaskScores sets out to the scores and what the mask adds to them, and to −Inf where it forbids.
+// MaskScores sets out to the scores plus the mask's bias and slopes, and to −Inf for masked keys.
 func MaskScores[F Float](cores int, out, scores []F, m Mask[F]) {
 	keys := m.Shape[3]
 	rows := m.Shape[0] * m.Shape[1] * m.Shape[2]

@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// Spread calls do for each of n items, on the cores at once where that pays: all of them cost as much as cost cheap
-// elements. An item may divide its own work. It allocates.
+// Spread calls do for each of n items, on several cores if that pays. cost is the cost of all items, in cheap elements.
+// An item may divide its own work. Spread allocates.
 func Spread(cores, n, cost int, do func(i int)) {
 	runRanges(cores, n, 1, cost, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -15,13 +15,13 @@ func Spread(cores, n, cost int, do func(i int)) {
 // SGDStep holds the constants of one step of gradient descent.
 type SGDStep struct {
 	Rate, Momentum, Decay float64
-	GradScale             float64 // what gradients are multiplied by first
+	GradScale             float64 // gradients are multiplied by it first
 	Nesterov              bool
 }
 
 // SGD updates weights w by their gradient g and sets g to zero. With momentum, velocity is the decaying sum of
-// gradients (Sutskever et al., 2013, in PyTorch's form, where the learning rate multiplies the velocity and weight
-// decay is part of the gradient). Without it, velocity isn't looked at.
+// gradients (Sutskever et al., 2013, in PyTorch's form: the learning rate multiplies the velocity, and weight decay is
+// part of the gradient). Without momentum, velocity is not used.
 func SGD[F Float](cores int, w, g, velocity []F, s SGDStep) {
 	const cost = 4
 	b := bodyOf[F]()
@@ -49,8 +49,7 @@ func SGD[F Float](cores int, w, g, velocity []F, s SGDStep) {
 	})
 }
 
-// Adam is AdamW with weight decay as a part of the gradient, so that the running means take it in (Kingma and Ba,
-// 2015).
+// Adam is AdamW with weight decay as part of the gradient, so that it enters the running means (Kingma and Ba, 2015).
 func Adam[F Float](cores int, w, g, first, second []F, s AdamStep) {
 	if s.Decay != 0 {
 		const cost = 2
@@ -67,7 +66,7 @@ func Adam[F Float](cores int, w, g, first, second []F, s AdamStep) {
 // LionStep holds the constants of one step of Lion.
 type LionStep struct {
 	Rate, Beta1, Beta2, Decay float64
-	GradScale                 float64 // what gradients are multiplied by first
+	GradScale                 float64 // gradients are multiplied by it first
 }
 
 // Lion updates weights w by their gradient g, with a running mean, and sets g to zero (Chen et al., 2023, algorithm 2).
@@ -90,7 +89,7 @@ func Lion[F Float](cores int, w, g, mean []F, s LionStep) {
 	})
 }
 
-// Approach moves y towards x by the share a of the distance: y = (1 − a)·y + a·x.
+// Approach moves y towards x by the fraction a of the distance: y = (1 − a)·y + a·x.
 func Approach[F Float](cores int, y, x []F, a float64) {
 	const cost = 2
 	b := bodyOf[F]()

@@ -76,8 +76,7 @@ func testSolvers[F Float](t *testing.T, tol float64) {
 	}
 }
 
-// TestMuon looks at what Muon is for: it steps by a matrix whose singular values are all near 1, and which its formula
-// gives in float64.
+// TestMuon checks that Muon's step equals the formula in float64, and that its singular values are all near 1.
 func TestMuon(t *testing.T) {
 	eachBody(t, func(t *testing.T) { testMuon[float32](t, 1e-4) }, func(t *testing.T) { testMuon[float64](t, 1e-11) })
 }
@@ -110,7 +109,7 @@ func testMuon[F Float](t *testing.T, tol float64) {
 	closeTo(t, "weights without a gradient", w, []float64{1, 2, 3, 4}, 0)
 }
 
-// orthogonalPlain is the iteration as it is published: by (a + b·X·Xᵀ + c·(X·Xᵀ)²)·X.
+// orthogonalPlain is the published iteration: it multiplies by (a + b·X·Xᵀ + c·(X·Xᵀ)²).
 func orthogonalPlain(x []float64, m, n int) []float64 {
 	product := func(x, y []float64, m, k, n int) []float64 {
 		z := make([]float64, m*n)

@@ -24,7 +24,7 @@ func axpyPortable[F Float](y, x []F, a F) {
 	}
 }
 
-// maxOfPortable returns the largest element of x: −Inf if there is none, NaN if any element is NaN.
+// maxOfPortable returns the largest element of x, −Inf if x is empty, or NaN if any element is NaN.
 func maxOfPortable[F Float](x []F) F {
 	most := F(math.Inf(-1))
 	for _, v := range x {
@@ -38,7 +38,7 @@ func maxOfPortable[F Float](x []F) F {
 	return most
 }
 
-// dotPortable keeps four sums, so that an addition needn't wait for the last one.
+// dotPortable keeps four sums, so that additions needn't wait for one another.
 func dotPortable[F Float](x, y []F) F {
 	var s0, s1, s2, s3 F
 	for len(x) >= 4 && len(y) >= 4 {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkVector times everything elementwise at the sizes of two models that are trained: "nanogpt" has B 12, T 64,
-// D 128, H 4, FF 512 and V 65, "tiny" has B 32, T 16, D 32, H 2, FF 128 and V 12.
+// BenchmarkVector times all elementwise functions at the sizes of two models: "nanogpt" has B 12, T 64, D 128, H 4, FF
+// 512 and V 65; "tiny" has B 32, T 16, D 32, H 2, FF 128 and V 12.
 func BenchmarkVector(b *testing.B) {
 	for _, m := range []struct {
 		name                                           string
@@ -38,7 +38,7 @@ func BenchmarkVector(b *testing.B) {
 		losses, logSums := make([]float32, rows), make([]float64, rows)
 		scales := slices.Repeat([]float32{0.5}, rows)
 		work := make([]float32, LayerNormWork(rows, m.width))
-		// Means that don't decay: after thousands of steps with a gradient of 0 they would be subnormal, which is slow.
+		// These means don't decay: after thousands of steps with gradient 0 they would become subnormal, which is slow.
 		adam := AdamStep{Rate: 1e-4, Beta1: 1, Beta2: 1, Eps: 1e-8, Decay: 0.01, GradScale: 1, Correct1: 1, Correct2: 1}
 		first, second := make([]float32, m.most), make([]float32, m.most)
 		for _, k := range []struct {

@@ -4,9 +4,11 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
-// TestVectorSpecials has NaN and infinities where they count, and where they don't.
+// TestVectorSpecials tests NaN and infinities, with and without an effect on the result.
 func TestVectorSpecials(t *testing.T) {
 	eachBody(t, testSpecials[float32], testSpecials[float64])
 }
@@ -14,16 +16,16 @@ func TestVectorSpecials(t *testing.T) {
 func testSpecials[F Float](t *testing.T) {
 	nan, inf := F(math.NaN()), F(math.Inf(1))
 	same := func(x, y F) bool { return x == y || x != x && y != y }
-	for at := range 40 { // in the vectors and in the remainder
-		row := func(base F, special F) []F {
+	for special := range 40 { // in the vectors and in the remainder
+		row := func(base F, value F) []F {
 			x := make([]F, 40)
 			for i := range x {
 				x[i] = base
 			}
-			x[at] = special
+			x[special] = value
 			return x
 		}
-		// One special score: what becomes of it, and of the others.
+		// One special score: the weights of it and of the others.
 		for _, c := range []struct{ score, own, others F }{
 			{nan, nan, nan}, {inf, nan, 0}, {-inf, 0, 1.0 / 39},
 		} {
@@ -31,47 +33,47 @@ func testSpecials[F Float](t *testing.T) {
 			MaskedSoftmax(0, w, row(2, c.score), Mask[F]{Shape: [4]int{1, 1, 1, 40}})
 			for i, v := range w {
 				want := c.others
-				if i == at {
+				if i == special {
 					want = c.own
 				}
 				if !same(v, want) && math.Abs(float64(v-want)) > 1e-7 {
-					t.Fatalf("softmax of 2 and %v in place %d has %v in place %d, want %v", c.score, at, v, i, want)
+					t.Fatalf("softmax of 2s with %v special index %d has %v special index %d, want %v", c.score, special, v, i, want)
 				}
 			}
 		}
 		x, zero, one := row(1, nan), row(2, 0), row(1, 1)
 		out := row(0, 0)
 		ReLU(0, out, x)
-		if !same(out[at], nan) || out[(at+1)%40] != 1 {
+		if !same(out[special], nan) || out[(special+1)%40] != 1 {
 			t.Fatalf("ReLU gives %v", out)
 		}
 		for name, f := range map[string]func(cores int, out, x, y []F){"SkipMul": SkipMul[F], "GELUGrad": GELUGrad[F], "GELUTanhGrad": GELUTanhGrad[F],
 			"SiLUGrad": SiLUGrad[F], "SoftcapGrad": func(cores int, dx, y, g []F) { SoftcapGrad(cores, dx, y, g, 3) }} {
-			if f(0, out, x, zero); out[at] != 0 || out[(at+1)%40] == 0 {
+			if f(0, out, x, zero); out[special] != 0 || out[(special+1)%40] == 0 {
 				t.Fatalf("%s of NaN and 0 gives %v", name, out)
 			}
-			if f(0, out, x, one); !same(out[at], nan) || out[(at+1)%40] != out[(at+2)%40] {
+			if f(0, out, x, one); !same(out[special], nan) || out[(special+1)%40] != out[(special+2)%40] {
 				t.Fatalf("%s of NaN and 1 gives %v", name, out)
 			}
 		}
-		if ReLUGrad(0, out, x, one); out[at] != 0 {
+		if ReLUGrad(0, out, x, one); out[special] != 0 {
 			t.Fatalf("ReLUGrad gives %v", out)
 		}
-		if ReLUGrad(0, out, one, x); !same(out[at], nan) {
+		if ReLUGrad(0, out, one, x); !same(out[special], nan) {
 			t.Fatalf("ReLUGrad gives %v", out)
 		}
-		SoftmaxGrad(0, out, zero, x, 40) // a weight of 0 meets a gradient of NaN
+		SoftmaxGrad(0, out, zero, x, 40) // a weight of 0 with a gradient of NaN
 		for i, v := range out {
-			if v != v || i == at && v != 0 {
+			if v != v || i == special && v != 0 {
 				t.Fatalf("SoftmaxGrad gives %v", out)
 			}
 		}
 	}
 }
 
-// TestVectorAllocates has nothing allocated in the steady state, inline and divided.
+// TestVectorAllocates checks that nothing is allocated in the steady state, on one core or several.
 func TestVectorAllocates(t *testing.T) {
-	if raceEnabled {
+	if testseed.Race {
 		t.Skip("the race detector empties pools")
 	}
 	const n, w = 128, 256

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// TestVectorMasks has every body do to scores what the portable one does, to the bit, for every length up to 100 and
-// with what isn't finite in the scores and the bias.
+// TestVectorMasks compares every body with the portable one, to the bit, for every length up to 100 and with NaN and
+// infinities in the scores and the bias.
 func TestVectorMasks(t *testing.T) {
 	eachBody(t, testMasks[float32], testMasks[float64])
 }
@@ -68,7 +68,7 @@ func testMasks[F Float](t *testing.T) {
 	}
 }
 
-// TestSlopesFarAway has distances around those from where on float32 has gaps, and beyond.
+// TestSlopesFarAway tests distances around and beyond the first integer that float32 can't hold.
 func TestSlopesFarAway(t *testing.T) {
 	eachBody(t, testSlopesFarAway[float32], testSlopesFarAway[float64])
 }

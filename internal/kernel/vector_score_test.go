@@ -10,8 +10,8 @@ import (
 	"github.com/heed-go/heed/internal/testseed"
 )
 
-// TestVectorScoreGrad has every body do what the portable one does, to the bit, for every length up to 100, with
-// weights around the smallest one that counts and with what isn't finite.
+// TestVectorScoreGrad compares every body with the portable one, to the bit, for every length up to 100, with weights
+// around tiny and with NaN and infinities.
 func TestVectorScoreGrad(t *testing.T) {
 	eachBody(t, testScoreGrad[float32], testScoreGrad[float64])
 }
@@ -20,7 +20,7 @@ func testScoreGrad[F Float](t *testing.T) {
 	body, portable := bodyOf[F](), vectorPortable[F]()
 	bits := func(x F) uint64 {
 		if x != x {
-			return 1 // NaN is NaN
+			return 1 // treats all NaN as equal
 		}
 		return math.Float64bits(float64(x))
 	}
@@ -55,7 +55,7 @@ func testScoreGrad[F Float](t *testing.T) {
 	}
 }
 
-// TestScoreGradPortable has single elements: what becomes of a weight and its gradient.
+// TestScoreGradPortable tests single weights and gradients.
 func TestScoreGradPortable(t *testing.T) {
 	const tiny = 0x1p-100
 	inf, nan := math.Inf(1), math.NaN()

@@ -2,9 +2,9 @@
 
 package kernel
 
-// vectorTable holds one instruction set's functions on slices. The slices that are written come first. Element by
-// element, all are of one length; a row m of a matrix has the length of the other operands, or the width given. The
-// portable functions say in Go what each computes.
+// vectorTable holds one instruction set's functions on slices. Results are the first arguments. Elementwise functions
+// take slices of equal length; a row of a matrix m has the length of the other operands, or the given width. The
+// portable functions are the same functions in Go.
 type vectorTable[F Float] struct {
 
 	// add sets out to x + y.
@@ -28,7 +28,7 @@ type vectorTable[F Float] struct {
 	// axpy adds a·x to y.
 	axpy func(y, x []F, a F)
 
-	// maxOf returns the largest element: −Inf if there is none, NaN if one is NaN.
+	// maxOf returns the largest element, −Inf without elements, or NaN if one is NaN.
 	maxOf func(x []F) F
 
 	// dot returns Σ x·y.
@@ -40,23 +40,23 @@ type vectorTable[F Float] struct {
 	// sumSquares returns Σ x², added up in float64.
 	sumSquares func(x []F) float64
 
-	// addRow adds row to each of so many rows of m.
+	// addRow adds row to each row of m.
 	addRow func(m, row []F, rows int)
 
-	// sumRows sets sum to the sum of so many rows of m, stride elements apart.
+	// sumRows sets sum to the sum of the rows of m, which are stride elements apart.
 	sumRows func(sum, m []F, rows, stride int)
 
-	// copyRows copies rows of a width, strides elements apart.
+	// copyRows copies rows of width elements. Strides are distances between rows.
 	copyRows func(dst, src []F, rows, width, dstStride, srcStride int)
 
-	// adamW does the update of AdamW.
+	// adamW updates weights and running means by AdamW's rule.
 	adamW func(w, g, first, second []F, f *[9]F)
 
-	// rotate turns so many vectors, stride elements apart, by the same angles: (u, v) becomes
-	// (u·cos − v·sin, v·cos + u·sin), with sin multiplied by sign, for u in the first half and v in the second.
+	// rotate turns the given number of vectors, stride elements apart, by the same angles: (u, v) becomes
+	// (u·cos − v·sin, v·cos + u·sin), with sin multiplied by sign, u in the first half and v in the second.
 	rotate func(y, x, cos, sin []F, sign F, rows, stride int)
 
-	// rotatePairs does what rotate does, for pairs of neighbours.
+	// rotatePairs is rotate for pairs of adjacent elements.
 	rotatePairs func(y, x, cos, sin []F, sign F, rows, stride int)
 
 	// dropout sets element i of keep to 0 where dropoutBits(i, key0, key1) < threshold, and to scale elsewhere.
@@ -68,21 +68,21 @@ type vectorTable[F Float] struct {
 	// expSum returns Σ exp(src − shift).
 	expSum func(src []F, shift F) F
 
-	// softmax sets w to exp(scores − m)/Σ exp(scores − m) and returns m, the largest score. Where m
-	// isn't finite, w is left alone.
+	// softmax sets w to exp(scores − m)/Σ exp(scores − m) and returns m, the largest score. If m
+	// isn't finite, w is left unchanged.
 	softmax func(w, scores []F) F
 
-	// softmaxGrad sets each row of ds, of that width, to w·(g − Σ w·g), where 0 times anything is 0.
+	// softmaxGrad sets each row of ds, of width elements, to w·(g − Σ w·g), where 0 times anything is 0.
 	softmaxGrad func(ds, w, g []F, width int)
 
-	// scoreGrad sets g to p·(g − less), but g and p to 0 where p is 0, or where it is below tiny and
+	// scoreGrad sets g to p·(g − less). It sets g and p to 0 where p is 0, or where p is below tiny and
 	// g − less is finite.
 	scoreGrad func(g, p []F, less, tiny F)
 
 	// addSlope subtracts slope·|d − i| from element i of x. All d − i must be exact.
 	addSlope func(x []F, slope, d F)
 
-	// addBias adds bias to x. Where that is −Inf, the result is, whatever x is.
+	// addBias adds bias to x, and sets x to −Inf where bias is −Inf, whatever x is.
 	addBias func(x, bias []F)
 
 	// forbid sets x to −Inf where allow is false.
@@ -127,7 +127,7 @@ type vectorTable[F Float] struct {
 	softcapGrad func(dx, y, g []F, c F)
 }
 
-// vectorPortable returns the table of what runs everywhere.
+// vectorPortable returns the table of Go functions, which run on every processor.
 func vectorPortable[F Float]() vectorTable[F] {
 	return vectorTable[F]{
 		add:           addPortable[F],

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestArithmeticOfEachBody runs the tests of what callers see with each body: elsewhere they run with the best one.
+// TestArithmeticOfEachBody runs the tests of the exported functions with each body; elsewhere they run with the best
+// one.
 func TestArithmeticOfEachBody(t *testing.T) {
 	eachSet(t, func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T){
@@ -25,7 +26,7 @@ func TestArithmeticOfEachBody(t *testing.T) {
 	})
 }
 
-// operands hands out slices that end where memory does: a read or write past the end is a fault.
+// operands returns slices that end at the end of readable memory: an access past the end faults.
 type operands[F Float] struct {
 	arenas []*arena[F]
 	used   int
@@ -69,7 +70,7 @@ func wide[F Float](x []F) []float64 {
 	return out
 }
 
-// TestVectorElementwise compares what works element by element with its formula in float64, for every length up to 100.
+// TestVectorElementwise compares elementwise functions with their formulas in float64, for every length up to 100.
 func TestVectorElementwise(t *testing.T) {
 	eachBody(t, func(t *testing.T) { testElementwise[float32](t, 5e-7) }, func(t *testing.T) { testElementwise[float64](t, 4e-15) })
 }
@@ -132,7 +133,7 @@ func testElementwise[F Float](t *testing.T, tol float64) {
 	}
 }
 
-// TestVectorSums compares what adds up, or looks for something, with a loop, for every length up to 100.
+// TestVectorSums compares sums and searches with a loop, for every length up to 100.
 func TestVectorSums(t *testing.T) {
 	eachBody(t, func(t *testing.T) { testSums[float32](t, 2e-6) }, func(t *testing.T) { testSums[float64](t, 1e-14) })
 }
@@ -158,7 +159,7 @@ func testSums[F Float](t *testing.T, tol float64) {
 			t.Fatalf("%s: the largest is %v, want %v", what, m, most)
 		}
 		for i := range x {
-			x[i] = -1 - x[i]*x[i] // so that a 0 from past the end would be the largest
+			x[i] = -1 - x[i]*x[i] // a 0 from past the end would be the largest
 		}
 		if m := body.maxOf(x); n > 0 && m != slices.Max(x) || body.hasNaN(x) {
 			t.Fatalf("%s: the largest is %v, want %v", what, m, slices.Max(x))
@@ -167,7 +168,7 @@ func testSums[F Float](t *testing.T, tol float64) {
 			for _, special := range []float64{math.Inf(1), math.NaN()} {
 				x[i] = F(special)
 				if m := float64(body.maxOf(x)); m != special && m == m || body.hasNaN(x) == (special == special) {
-					t.Fatalf("%s: with %v in place %d the largest is %v, there is a NaN: %t", what, special, i, m, body.hasNaN(x))
+					t.Fatalf("%s: with %v at index %d the largest is %v, hasNaN is %t", what, special, i, m, body.hasNaN(x))
 				}
 			}
 			x[i] = v
@@ -176,7 +177,7 @@ func testSums[F Float](t *testing.T, tol float64) {
 	}
 }
 
-// TestVectorRows compares what works on rows with a loop, for every width up to 70 and then some.
+// TestVectorRows compares functions on rows with a loop, for every width up to 70 and some larger ones.
 func TestVectorRows(t *testing.T) {
 	eachBody(t, func(t *testing.T) { testRows[float32](t, 3e-6) }, func(t *testing.T) { testRows[float64](t, 1e-14) })
 }

@@ -1,5 +1,5 @@
-// Package kinds has tables of choices that configurations, flags and errors name: values by their names, and types of
-// plain data behind one interface, which go to JSON and back.
+// Package kinds has tables of named choices for configurations, flags and errors. A choice is a value, or a struct type
+// that implements an interface and goes to JSON and back.
 package kinds
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
-// A Table lists choices. The first one is the default, if there is one.
+// A Table lists choices. If there is a default, it is the first one.
 type Table[V any] []Entry[V]
 
-// An Entry is a choice: its name, a line of help, and what it stands for.
+// An Entry is a choice: its name, a line of help and its value.
 type Entry[V any] struct {
 	Name, About string
 	Value       V
@@ -45,7 +45,7 @@ func (t Table[V]) All() iter.Seq2[string, string] {
 	}
 }
 
-// Get returns the choice of a name.
+// Get returns the value of the choice with a name, and whether there is one.
 func (t Table[V]) Get(name string) (v V, ok bool) {
 	i := slices.IndexFunc(t, func(e Entry[V]) bool { return e.Name == name })
 	if i < 0 {
@@ -63,26 +63,26 @@ func (t Table[V]) Names() []string {
 	return names
 }
 
-// String returns the names with commas between them.
+// String returns the names, separated by commas.
 func (t Table[V]) String() string { return strings.Join(t.Names(), ", ") }
 
-// Types are the types that a field of interface type T may hold, each by a name.
+// Types are the named types that a field of interface type T may hold.
 type Types[T any] struct {
-	What string // they are, in errors: a plural, such as "positions"
+	What string // plural for errors, such as "positions"
 	Table[Type[T]]
 }
 
-// A Type is one of the types that a T may be.
+// A Type is one of the types that a T may hold.
 type Type[T any] struct {
-	is    func(v T) bool
+	holds func(v T) bool
 	read  func(data []byte) (T, error)
 	parse func(fields string) (T, error)
 }
 
-// TypeOf returns the entry of type C, which must be a struct and a T.
+// TypeOf returns the entry for type C, a struct that must implement T.
 func TypeOf[C, T any](name, about string) Entry[Type[T]] {
 	return Entry[Type[T]]{name, about, Type[T]{
-		is: func(v T) bool { _, ok := any(v).(C); return ok },
+		holds: func(v T) bool { _, ok := any(v).(C); return ok },
 		read: func(data []byte) (T, error) {
 			var c C
 			err := Decode(data, &c)
@@ -96,10 +96,11 @@ func TypeOf[C, T any](name, about string) Entry[Type[T]] {
 	}}
 }
 
-// Marshal returns a value as JSON: {"kind": name, …}, with the fields of its type.
+// Marshal returns a value as JSON: {"kind": name, …} with the fields of its type. It returns an error if the type isn't
+// in the table.
 func (ts Types[T]) Marshal(v T) ([]byte, error) {
 	for _, e := range ts.Table {
-		if !e.Value.is(v) {
+		if !e.Value.holds(v) {
 			continue
 		}
 		fields, err := json.Marshal(v)
@@ -115,7 +116,7 @@ func (ts Types[T]) Marshal(v T) ([]byte, error) {
 	return nil, fmt.Errorf("%s of type %T can't go to JSON: only %s can, and not as pointers", ts.What, v, ts)
 }
 
-// Unmarshal returns the value that Marshal wrote. It is an error if the kind or a field is unknown.
+// Unmarshal returns the value that Marshal wrote. It returns an error if the kind or a field is unknown.
 func (ts Types[T]) Unmarshal(data []byte) (v T, err error) {
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(data, &fields); err != nil {
@@ -139,8 +140,8 @@ func (ts Types[T]) Unmarshal(data []byte) (v T, err error) {
 	return v, nil
 }
 
-// Parse returns the value that a text such as "rotary,base=10000" describes: the name of a kind and fields, as Set
-// takes them. It is an error if the kind or a field is unknown.
+// Parse returns the value that a text such as "rotary,base=10000" describes: the name of a kind, then fields as in Set.
+// It returns an error if the kind or a field is unknown.
 func (ts Types[T]) Parse(text string) (v T, err error) {
 	name, _, _ := strings.Cut(text, ",")
 	known, ok := ts.Get(name)
@@ -193,9 +194,9 @@ func (ts Types[T]) unknown(name string) error {
 	return fmt.Errorf("there are no %s of kind %.100q: use %s", ts.What, name, ts)
 }
 
-// Set sets fields of the struct that v points to. The text has the form ",field=value,field=value", with the names that
-// fields have in JSON, but for "kind". A value is JSON, such as 0.5, true, [1,2] or {"factor":2}, or else a string. It
-// is an error if a field is unknown, is given twice or can't have the value.
+// Set sets fields of the struct that v points to. The text has the form ",field=value,field=value", with the fields'
+// JSON names except "kind". A value is JSON, such as 0.5, true, [1,2] or {"factor":2}; anything else is a string. Set
+// returns an error if a field is unknown, is given twice or can't have the value.
 func Set(v any, text string) error {
 	known := fieldNames(reflect.TypeOf(v).Elem())
 	given := map[string]json.RawMessage{}
@@ -226,8 +227,8 @@ func Set(v any, text string) error {
 	return err
 }
 
-// value takes the value at the beginning of a text and returns it as JSON, with the rest of the text, which is empty or
-// begins with a comma.
+// value returns the value at the beginning of a text as JSON, and the rest of the text. The rest is empty or begins
+// with a comma.
 func value(text string) (data json.RawMessage, rest string) {
 	d := json.NewDecoder(strings.NewReader(text))
 	if err := d.Decode(&data); err == nil && string(data) != "null" {
@@ -239,11 +240,11 @@ func value(text string) (data json.RawMessage, rest string) {
 	if end < 0 {
 		end = len(text)
 	}
-	data, _ = json.Marshal(text[:end]) // a string always goes to JSON
+	data, _ = json.Marshal(text[:end]) // can't fail for a string
 	return data, text[end:]
 }
 
-// fieldNames returns the names that a struct's fields have in JSON, but for "kind".
+// fieldNames returns the JSON names of a struct's fields, except "kind".
 func fieldNames(t reflect.Type) (names []string) {
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -254,8 +255,8 @@ func fieldNames(t reflect.Type) (names []string) {
 	return names
 }
 
-// Decode sets v to what JSON says. It is an error if v doesn't have a field, if a key comes twice or in another case,
-// or if something follows the value.
+// Decode sets v from JSON. It returns an error if v doesn't have a field, if a key is repeated or in another case, or
+// if anything follows the value.
 func Decode(data []byte, v any) error {
 	if err := jsonkeys.Check(data, jsonkeys.Lower); err != nil {
 		return err

@@ -47,7 +47,7 @@ func TestTable(t *testing.T) {
 	}
 	for name := range numbers.All() {
 		if name != "one" {
-			t.Error("All goes on after a break")
+			t.Error("All continues after a break")
 		}
 		break
 	}
@@ -65,7 +65,7 @@ func TestTable(t *testing.T) {
 func TestJSON(t *testing.T) {
 	for text, want := range map[string]shape{
 		`{"kind":"circle"}`:                       circle{},
-		`{"kind":"polygon","sides":3,"round":.5}`: nil, // no JSON
+		`{"kind":"polygon","sides":3,"round":.5}`: nil, // .5 isn't JSON
 		`{"kind":"polygon","sides":0}`:            polygon{},
 		`{"kind":"polygon","sides":3,"color":"red","hole":{"width":2}}`: polygon{Sides: 3, Color: "red", Hole: struct {
 			Width float64 `json:"width"`
@@ -121,7 +121,7 @@ func TestParse(t *testing.T) {
 		"polygon,color=a=b":                        polygon{Color: "a=b"},
 		"polygon,sizes=[1,2.5],sides=4":            polygon{Sizes: []float64{1, 2.5}, Sides: 4},
 		`polygon,hole={"width":2.5}`:               hole,
-		"polygon,solid=false,sides=0,color=[1,2]x": nil, // the color is [1, and 2]x no field
+		"polygon,solid=false,sides=0,color=[1,2]x": nil, // the color is "[1", and "2]x" isn't a field
 	} {
 		got, err := shapes.Parse(text)
 		if (err != nil) != (want == nil) || want != nil && !reflect.DeepEqual(got, want) {
@@ -157,7 +157,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse parses what anybody may type: what is parsed goes to JSON and back, and to a text and back.
+// FuzzParse checks that every value that Parse accepts goes to JSON and back, and to a text and back.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"circle", "polygon,sides=3", `polygon,color="a,b",sizes=[1,2]`, "polygon,color=\xff,sides=1e1"} {
 		f.Add(text)

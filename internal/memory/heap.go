@@ -2,8 +2,8 @@ package memory
 
 import "runtime"
 
-// HeapInUse returns the bytes of the heap in use, once finalizers have run and what they held on to is gone: that takes
-// more than one collection. It is for tests that look for what is never freed.
+// HeapInUse returns the bytes of the heap in use. It collects garbage several times first, so that finalizers run and
+// the objects they kept are freed. Tests use it to find leaks.
 func HeapInUse() int {
 	for range 4 {
 		runtime.GC()

@@ -15,8 +15,8 @@ import (
 	"syscall"
 )
 
-// limit returns the bytes of memory that the machine has or, if it has less, that the process may use by its control
-// groups and its resource limits, and which of these it is, in words; "" for the machine.
+// limit returns the bytes of memory that the process may use: the smallest of the machine's memory, the limits of the
+// control groups, and the resource limits. It also returns which limit that is, in words, or "" for the machine.
 var limit = sync.OnceValues(func() (int, string) {
 	most, by := uint64(unknown), ""
 	var info syscall.Sysinfo_t
@@ -41,7 +41,7 @@ var limit = sync.OnceValues(func() (int, string) {
 	return int(min(most, math.MaxInt-1)), by
 })
 
-// left returns how many bytes of a resource limit are left for memory when taken bytes serve other things.
+// left returns a resource limit in bytes, minus the bytes taken by other things.
 func left(resource int, taken uint64) uint64 {
 	var r syscall.Rlimit
 	if err := syscall.Getrlimit(resource, &r); err != nil || uint64(r.Cur) > math.MaxInt64 { // no limit
@@ -50,12 +50,12 @@ func left(resource int, taken uint64) uint64 {
 	return uint64(r.Cur) - min(uint64(r.Cur), taken)
 }
 
-// taken returns how many bytes a process has, and will have, of address space and of data that aren't resident: what Go
-// reserves for the tables of its heap, some 1.2 GB, and the stacks of threads. statm is its /proc/self/statm. A thread
-// that is started through C takes a stack of 8 MB and, in the GNU C library, a heap of 64 MB.
+// taken returns the bytes of address space and of data that a process reserves, now and later, without using them:
+// about 1.2 GB for the tables of Go's heap, and the stacks of threads. statm is the content of /proc/self/statm. A
+// thread that C starts takes a stack of 8 MB and, with the GNU C library, a heap of 64 MB.
 func taken(statm string, page, processors int) (address, data uint64) {
 	const stack, heap = 8 << 20, 64 << 20
-	threads := uint64(2 + 2*processors) // that are still to be started, about
+	threads := uint64(2 + 2*processors) // approximate number of threads still to start
 	var size, resident, shared, text, library, private uint64
 	fmt.Sscan(statm, &size, &resident, &shared, &text, &library, &private)
 	address = (size - min(size, resident)) * uint64(page)
@@ -63,8 +63,8 @@ func taken(statm string, page, processors int) (address, data uint64) {
 	return address + threads*heap, data + threads*stack
 }
 
-// groupLimit returns the least memory limit of the control groups that this process is in and of the groups around
-// them, of versions 1 and 2, wherever they are mounted. root is the root of the file system.
+// groupLimit returns the smallest memory limit of this process's control groups and their parents, in versions 1 and 2,
+// wherever they are mounted. root is the root of the file system.
 func groupLimit(root fs.FS) uint64 {
 	groups, _ := fs.ReadFile(root, "proc/self/cgroup")
 	mounts, _ := fs.ReadFile(root, "proc/self/mountinfo")
@@ -86,7 +86,7 @@ func groupLimit(root fs.FS) uint64 {
 		group := path.Join(top, "/", below(unescape(where[3]), groupOf(string(groups), controller)))
 		for ; ; group = path.Dir(group) {
 			data, _ := fs.ReadFile(root, path.Join(group, file))
-			if n, err := strconv.ParseUint(string(bytes.TrimSpace(data)), 10, 64); err == nil { // otherwise it is "max"
+			if n, err := strconv.ParseUint(string(bytes.TrimSpace(data)), 10, 64); err == nil { // else it is "max"
 				most = min(most, n)
 			}
 			if len(group) <= len(top) {
@@ -97,8 +97,8 @@ func groupLimit(root fs.FS) uint64 {
 	return most
 }
 
-// groupOf returns the path of a process's control group of a controller, or of version 2 for none, given its
-// /proc/self/cgroup.
+// groupOf returns the path of a process's control group for a controller, or for version 2 if controller is "". groups
+// is the content of /proc/self/cgroup.
 func groupOf(groups, controller string) string {
 	for line := range strings.Lines(groups) { // 4:memory:/group
 		if f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3); len(f) == 3 && slices.Contains(strings.Split(f[1], ","), controller) {
@@ -108,7 +108,7 @@ func groupOf(groups, controller string) string {
 	return "/"
 }
 
-// below returns the path of a group below the group that is mounted, or "/" if it isn't below it.
+// below returns the path of a group relative to the mounted group, or "/" if it isn't below that.
 func below(mounted, group string) string {
 	rest, ok := strings.CutPrefix(group, strings.TrimSuffix(mounted, "/"))
 	if !ok || rest != "" && rest[0] != '/' {
@@ -117,7 +117,7 @@ func below(mounted, group string) string {
 	return rest
 }
 
-// unescape returns a path of /proc/self/mountinfo, which has some characters as octal numbers.
+// unescape returns a path from /proc/self/mountinfo without its octal escapes.
 func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }

@@ -18,16 +18,16 @@ func TestGroupLimit(t *testing.T) {
 		files                map[string]string
 		want                 uint64
 	}{
-		{"nothing is known", "", "", nil, none},
+		{"no files", "", "", nil, none},
 		{"no mount", "0::/job\n", "", map[string]string{"sys/fs/cgroup/job/memory.max": "70"}, none},
 		{"version 2: a container", "0::/\n", v2, map[string]string{"sys/fs/cgroup/memory.max": "70\n"}, 70},
 		{"version 2: no limit", "0::/job\n", v2, map[string]string{"sys/fs/cgroup/job/memory.max": "max\n"}, none},
 		{"version 2: the process's group", "0::/slurm/job 7\n", v2, map[string]string{
 			"sys/fs/cgroup/slurm/job 7/memory.max": "70\n", "sys/fs/cgroup/slurm/memory.max": "max\n"}, 70},
-		{"version 2: a group around it", "0::/slurm/job/step\n", v2, map[string]string{
+		{"version 2: a parent group", "0::/slurm/job/step\n", v2, map[string]string{
 			"sys/fs/cgroup/slurm/job/step/memory.max": "max\n", "sys/fs/cgroup/slurm/job/memory.max": "90\n", "sys/fs/cgroup/slurm/memory.max": "80\n"}, 80},
 		{"version 2: another group", "0::/a\n", v2, map[string]string{"sys/fs/cgroup/ab/memory.max": "70\n"}, none},
-		{"version 2: outside of the container", "0::/../other\n", v2, map[string]string{"sys/fs/cgroup/memory.max": "70\n"}, 70},
+		{"version 2: outside the container", "0::/../other\n", v2, map[string]string{"sys/fs/cgroup/memory.max": "70\n"}, 70},
 		{"version 2: a mount of a group elsewhere", "0::/pod/a\n", "31 23 0:28 /pod /my\\040groups rw - cgroup2 none rw\n",
 			map[string]string{"my groups/a/memory.max": "70\n", "my groups/memory.max": "80\n", "memory.max": "5\n"}, 70},
 		{"version 2: a mount of the process's group", "0::/pod/a\n", "31 23 0:28 /pod/a /sys/fs/cgroup rw - cgroup2 none rw\n",
@@ -35,7 +35,7 @@ func TestGroupLimit(t *testing.T) {
 		{"version 1: no limit", "4:memory:/\n", v1, map[string]string{"sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 9223372036854771712},
 		{"version 1: the process's group", "9:name=systemd:/x\n4:cpu,memory:/batch/a:b\n", v1, map[string]string{
 			"sys/fs/cgroup/memory/batch/a:b/memory.limit_in_bytes": "70\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 70},
-		{"version 1: a group around it", "4:memory:/batch/job\n", v1, map[string]string{
+		{"version 1: a parent group", "4:memory:/batch/job\n", v1, map[string]string{
 			"sys/fs/cgroup/memory/batch/job/memory.limit_in_bytes": "9223372036854771712\n", "sys/fs/cgroup/memory/batch/memory.limit_in_bytes": "80\n"}, 80},
 		{"both versions: version 1 limits", "4:memory:/job\n0::/\n", hybrid, map[string]string{
 			"sys/fs/cgroup/memory/job/memory.limit_in_bytes": "70\n", "sys/fs/cgroup/cpu/job/memory.limit_in_bytes": "5\n"}, 70},
@@ -55,9 +55,9 @@ func TestGroupLimit(t *testing.T) {
 	}
 }
 
-// What is reserved is no memory in use: resident memory isn't taken off a limit.
+// TestTaken checks that taken counts reserved memory and not resident memory.
 func TestTaken(t *testing.T) {
-	address, data := taken("431360 5632 4608 3190 0 31488 0\n", 4096, 2) // of this command: 1,685, 22, 18 and 123 MB
+	address, data := taken("431360 5632 4608 3190 0 31488 0\n", 4096, 2) // the pages of this test: 1,685, 22, 18 and 123 MB
 	if mb := address >> 20; mb < 1685-22 || mb > 2200 {
 		t.Errorf("%d MB of address space", mb)
 	}

@@ -2,5 +2,5 @@
 
 package memory
 
-// limit returns the bytes of memory that the machine has, which nothing is known to bound.
+// limit returns unknown, because this system's limits aren't known.
 func limit() (int, string) { return unknown, "" }

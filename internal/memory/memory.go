@@ -1,5 +1,5 @@
-// Package memory tells sizes that fit in memory from those that don't, before they are asked for: Go ends a program
-// that asks for too much, and the system ends one that uses too much.
+// Package memory checks whether sizes fit in memory before a program allocates them. Otherwise Go ends a program that
+// allocates too much, and the system ends one that uses too much.
 package memory
 
 import (
@@ -10,10 +10,10 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// unknown is taken for the memory of a machine that doesn't tell, in bytes: 256 GiB, or all that an int can say.
+// unknown is the assumed memory in bytes if the system doesn't say: 256 GiB, or the largest int if that is smaller.
 const unknown = min(math.MaxInt-1, 1<<38)
 
-// Product returns the product of sizes, each at least 0, or math.MaxInt if it is more than that.
+// Product returns the product of sizes, each at least 0, or math.MaxInt if the product is larger.
 func Product(sizes ...int) int {
 	product := uint(1)
 	for _, s := range sizes {
@@ -28,20 +28,20 @@ func Product(sizes ...int) int {
 	return int(product)
 }
 
-// Limit returns the bytes of memory that the machine has or, if that is less, that its container or the process may
-// use.
+// Limit returns the bytes of memory that this process may use: the machine's memory, or a smaller limit of its
+// container or the process.
 func Limit() int {
 	most, _ := limit()
 	return most
 }
 
-// LimitText returns Limit in words, and says what bounds it if that isn't the machine.
+// LimitText returns Limit in words, and names the limit if it isn't the machine's memory.
 func LimitText() string {
 	most, by := limit()
 	return text.Bytes(most) + by
 }
 
-// Check returns an error if so many bytes, all together, are more than there is memory.
+// Check returns an error if the sum of bytes is larger than Limit.
 func Check(bytes ...int) error {
 	sum := 0
 	for _, n := range bytes {
@@ -50,5 +50,5 @@ func Check(bytes ...int) error {
 	if sum <= Limit() {
 		return nil
 	}
-	return fmt.Errorf("this takes %s of memory, of which there is %s: choose smaller sizes", text.Bytes(sum), LimitText())
+	return fmt.Errorf("this takes %s of memory, but there is only %s: choose smaller sizes", text.Bytes(sum), LimitText())
 }

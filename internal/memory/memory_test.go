@@ -16,7 +16,7 @@ func TestProduct(t *testing.T) {
 		{[]int{3, 5, 7}, 105},
 		{[]int{math.MaxInt, 1}, math.MaxInt},
 		{[]int{math.MaxInt/2 + 1, 2}, math.MaxInt},
-		{[]int{1 << (word / 2), 1 << (word / 2)}, math.MaxInt}, // 0, if it wrapped around
+		{[]int{1 << (word / 2), 1 << (word / 2)}, math.MaxInt}, // would wrap around to 0
 		{[]int{1 << (word - 2), 4, 3}, math.MaxInt},
 		{[]int{math.MaxInt, math.MaxInt, math.MaxInt}, math.MaxInt},
 		{[]int{math.MaxInt, math.MaxInt, 0}, 0},
@@ -41,7 +41,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	for _, bytes := range [][]int{{most + 1}, {most, 1}, {math.MaxInt}, {math.MaxInt, math.MaxInt}, {1, math.MaxInt, 1}} {
-		if err := Check(bytes...); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("of which there is %s:", LimitText())) {
+		if err := Check(bytes...); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("but there is only %s:", LimitText())) {
 			t.Errorf("%d: %v", bytes, err)
 		}
 	}

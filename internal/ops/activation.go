@@ -66,7 +66,7 @@ func (a Activation) String() string {
 // Known reports whether there is such an activation. They are numbered from 0.
 func (a Activation) Known() bool { return a >= 0 && int(a) < len(Activations) }
 
-// needsInput says whether the derivative is told by the activation's input alone, not by its output.
+// needsInput reports whether the derivative needs the activation's input. Otherwise its output suffices.
 func (a Activation) needsInput() bool { return a.Known() && !Activations[a].Value.byOutput }
 
 // Activate applies an activation to every element of x.

@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Add returns x + y for two nodes of one shape.
+// Add returns x + y for two nodes of the same shape.
 func Add(e *Env, x, y *G.Node) (*G.Node, error) {
 	if err := CheckFloat("add", "the first term", x); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func AddRows(e *Env, x, table *G.Node) (*G.Node, error) {
 
 func addRows[F kernel.Float](e *Env, x, table *G.Node) (*G.Node, error) {
 	shape, tableShape := x.Shape(), table.Shape()
-	used := shape[len(shape)-2] * shape[len(shape)-1] // elements of the table that a sequence of this length meets
+	used := shape[len(shape)-2] * shape[len(shape)-1] // elements of the first T rows of the table
 	o := newOp(fmt.Sprintf("add rows%v", shape), shape, func(out []F, in []G.Value) error {
 		x, table, err := read2[F](in, len(out), tableShape.TotalSize())
 		if err != nil {
@@ -93,7 +93,7 @@ func addRows[F kernel.Float](e *Env, x, table *G.Node) (*G.Node, error) {
 	return e.apply(o, x, table)
 }
 
-// AddConstantRows is AddRows for a table of T rows that isn't learned; label tells tables of one shape apart.
+// AddConstantRows is AddRows for a constant table of T rows. Tables of the same shape need different labels.
 func AddConstantRows(e *Env, x *G.Node, table []float64, label string) (*G.Node, error) {
 	const name = "add constant rows"
 	if err := CheckFloat(name, "the input", x); err != nil {

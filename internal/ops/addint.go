@@ -9,7 +9,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// AddInt returns x + n for an x of dtype int: the offsets of queries after n past keys.
+// AddInt returns x + n for an int vector x of shape (B). Attention uses it to move the queries' offsets past n cached
+// keys.
 func AddInt(e *Env, x *G.Node, n int) (*G.Node, error) {
 	if x.Dtype() != tensor.Int || x.Dims() != 1 {
 		return nil, fmt.Errorf("add int: the input must be int, of shape (B), got %v, of shape %v", x.Dtype(), x.Shape())

@@ -10,12 +10,12 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// AdditiveScores returns Σ v·tanh(q_i + k_j), over the K features of query i and key j (Bahdanau, Cho and Bengio,
-// 2014): q of shape (…, T, K) and k of shape (…, S, K), with the same leading axes, give (…, T, S). v has shape (K);
-// nil counts as ones.
+// AdditiveScores returns Σ v·tanh(q_i + k_j), summed over the K features of query i and key j (Bahdanau, Cho and
+// Bengio, 2014): q of shape (…, T, K) and k of shape (…, S, K), with the same leading axes, give (…, T, S). v has shape
+// (K); a nil v means ones.
 //
-// It keeps nothing of size T×S×K: backward, it takes each tanh again. A score whose gradient is exactly 0 passes
-// nothing back, whatever its query and key hold.
+// It allocates nothing of size T×S×K: the backward pass computes each tanh again. A score whose gradient is exactly 0
+// passes no gradient to its query and key, whatever they hold.
 func AdditiveScores(e *Env, q, k, v *G.Node) (*G.Node, error) {
 	const name = "additive scores"
 	if err := CheckFloat(name, "the query", q); err != nil {
@@ -57,7 +57,7 @@ func additiveScores[F kernel.Float](e *Env, name string, q, k, v *G.Node) (*G.No
 	if v != nil {
 		in, shapes = append(in, v), append(shapes, v.Shape())
 	}
-	// operands are the queries, the keys and v, which is nil if there is none.
+	// operands returns the queries, the keys and v, or a nil scale without v.
 	operands := func(in []G.Value) (q, k, scale []F, err error) {
 		if q, k, err = read2[F](in, s.Batch*s.Queries*s.Width, s.Batch*s.Keys*s.Width); err == nil && v != nil {
 			scale, err = elements[F](in[2], s.Width)
@@ -75,17 +75,17 @@ func additiveScores[F kernel.Float](e *Env, name string, q, k, v *G.Node) (*G.No
 	})
 	o.diff = slices.Repeat([]bool{true}, len(in))
 	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		at := len(in)
+		given := len(in)
 		var work *buffer[F]
 		if v != nil {
 			work = newBuffer[F](tensor.Shape{kernel.AdditiveWork(s)})
 		}
-		return joint(e, name+".grad"+attrs, shapes, append(in[:at:at], g), work, nil, func(d [][]F, in []G.Value) error {
+		return joint(e, name+".grad"+attrs, shapes, append(in[:given:given], g), work, nil, func(d [][]F, in []G.Value) error {
 			q, k, v, err := operands(in)
 			if err != nil {
 				return err
 			}
-			g, err := elements[F](in[at], shape.TotalSize())
+			g, err := elements[F](in[given], shape.TotalSize())
 			if err != nil {
 				return err
 			}

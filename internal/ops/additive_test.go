@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
-// TestAdditiveScores compares with the formula, at every rank, and holds the gradients to differences.
+// TestAdditiveScores compares the scores with the formula, and the gradients with finite differences, at every rank.
 func TestAdditiveScores(t *testing.T) {
 	for _, lead := range [][]int{nil, {3}, {2, 3}, {1, 1}} {
 		for _, size := range [][3]int{{2, 4, 3}, {1, 1, 1}, {3, 1, 2}} {
@@ -33,19 +33,19 @@ func TestAdditiveScores(t *testing.T) {
 					if want := shape(queries, keys); !e.Shape().Eq(tensor.Shape(want)) {
 						t.Fatalf("the scores have shape %v, want %v", e.Shape(), want)
 					}
-					of := func(n *G.Node, i int) float64 { return n.Value().(tensor.Tensor).Data().([]float64)[i] }
-					for at, got := range g.read(e)[0] {
-						row, key := at/keys, at/(queries*keys)*keys+at%keys
+					element := func(n *G.Node, i int) float64 { return n.Value().(tensor.Tensor).Data().([]float64)[i] }
+					for index, got := range g.read(e)[0] {
+						row, key := index/keys, index/(queries*keys)*keys+index%keys
 						want := 0.0
 						for f := range width {
-							x := math.Tanh(of(q, row*width+f) + of(k, key*width+f))
+							x := math.Tanh(element(q, row*width+f) + element(k, key*width+f))
 							if scaled {
-								x *= of(v, f)
+								x *= element(v, f)
 							}
 							want += x
 						}
 						if math.Abs(got-want) > 1e-14 {
-							t.Errorf("score %d is %v, want %v", at, got, want)
+							t.Errorf("score %d is %v, want %v", index, got, want)
 						}
 					}
 					if err := gradcheck.Expr(g.node(gradcheck.Project(e, 1)), wrt...); err != nil {
@@ -57,7 +57,7 @@ func TestAdditiveScores(t *testing.T) {
 	}
 }
 
-// TestEqualAdditiveScoresAreOne builds scores twice in one graph, as TestEqualNodesAreOne does.
+// TestEqualAdditiveScoresAreOne builds scores twice in one graph, like TestEqualNodesAreOne.
 func TestEqualAdditiveScoresAreOne(t *testing.T) {
 	for _, scaled := range []bool{false, true} {
 		g := newGraph(t)
@@ -68,7 +68,7 @@ func TestEqualAdditiveScoresAreOne(t *testing.T) {
 		}
 		a, b := g.node(ops.AdditiveScores(&ops.Env{}, x, y, v)), g.node(ops.AdditiveScores(&ops.Env{}, x, y, v))
 		if a != b {
-			t.Errorf("scale %t: equal nodes aren't one", scaled)
+			t.Errorf("scale %t: equal expressions give two nodes", scaled)
 		}
 		cost := G.Must(G.Add(g.node(gradcheck.Project(a, 1)), g.node(gradcheck.Project(b, 2))))
 		if err := gradcheck.Expr(cost, wrt...); err != nil {
@@ -77,8 +77,8 @@ func TestEqualAdditiveScoresAreOne(t *testing.T) {
 	}
 }
 
-// TestAdditiveAttributesTellNodesApart has scores of one query that differ in one thing each, and gradients of them
-// all.
+// TestAdditiveAttributesTellNodesApart builds scores of one query that differ in one attribute each, and all their
+// gradients. No two may be the same node.
 func TestAdditiveAttributesTellNodesApart(t *testing.T) {
 	g := newGraph(t)
 	x, y, v, w := g.in(4, 4), g.in(4, 4), g.in(4), g.in(4)
@@ -92,7 +92,7 @@ func TestAdditiveAttributesTellNodesApart(t *testing.T) {
 	} {
 		n := g.node(ops.AdditiveScores(&ops.Env{}, tc.q, tc.k, tc.v))
 		if other, ok := nodes[n]; ok {
-			t.Errorf("%s is one node with %s", tc.name, other)
+			t.Errorf("%s and %s are the same node", tc.name, other)
 		}
 		nodes[n] = tc.name
 		cost = G.Must(G.Add(cost, g.node(gradcheck.Project(n, uint64(i)))))
@@ -102,8 +102,8 @@ func TestAdditiveAttributesTellNodesApart(t *testing.T) {
 	}
 }
 
-// TestAdditiveZeroGradients has a query and a key that hold what isn't finite, and a cost that doesn't look at their
-// scores: every gradient is what it would be if they held 0, to the bit.
+// TestAdditiveZeroGradients puts NaN and infinities into a query and a key whose scores don't enter the cost. Every
+// gradient must equal, to the bit, the gradient with zeros in their place.
 func TestAdditiveZeroGradients(t *testing.T) {
 	const queries, keys, width = 3, 4, 2
 	run := func(fill float64) [][]float64 {
@@ -141,7 +141,7 @@ func TestAdditiveZeroGradients(t *testing.T) {
 	}
 }
 
-// TestAdditiveScoresErrors hands the op nodes that don't fit: each error names it.
+// TestAdditiveScoresErrors passes nodes that don't fit: each error names the op.
 func TestAdditiveScoresErrors(t *testing.T) {
 	g := newGraph(t)
 	for name, tc := range map[string]struct {
@@ -164,7 +164,7 @@ func TestAdditiveScoresErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.make()
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "additive scores") {
-				t.Errorf("got %v, want %q in it", err, tc.want)
+				t.Errorf("got %v, want an error with %q", err, tc.want)
 			}
 		})
 	}

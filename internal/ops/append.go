@@ -10,19 +10,19 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Append puts the vectors of x after those of past: (…, P, K) and (…, S, K) give (…, P+S, K).
+// Append concatenates past and x along the sequence axis: (…, P, K) and (…, S, K) give (…, P+S, K).
 func Append(e *Env, past, x *G.Node) (*G.Node, error) {
 	const name = "append"
 	if err := CheckFloat(name, "the past", past); err != nil {
 		return nil, err
 	}
-	if err := sameDtype(name, "what is appended", x, "the past", past); err != nil {
+	if err := sameDtype(name, "the new vectors", x, "the past", past); err != nil {
 		return nil, err
 	}
 	ps, xs := past.Shape(), x.Shape()
 	r := len(ps)
 	if r < 2 || len(xs) != r || !slices.Equal(ps[:r-2], xs[:r-2]) || ps[r-1] != xs[r-1] {
-		return nil, fmt.Errorf("%s: the past (…, P, K) and what is appended (…, S, K) must agree in all but P and S, got %v and %v", name, ps, xs)
+		return nil, fmt.Errorf("%s: the past (…, P, K) and the new vectors (…, S, K) may differ only in P and S, got %v and %v", name, ps, xs)
 	}
 	if x.Dtype() == tensor.Float32 {
 		return appendOf[float32](e, past, x)

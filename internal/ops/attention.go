@@ -9,11 +9,10 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Attention returns softmax(scale·Q·Kᵀ + M)·V in one op, which never holds anything of size T×S: forward it keeps the
-// output and a number for each query, and backward it computes the weights again, tile by tile (Dao et al.,
-// FlashAttention,
-// 2022). It means what MatMul, Softcap, Softmax, Dropout and MatMul of the same AttentionInputs mean, skipped zeros
-// included.
+// Attention returns softmax(scale·Q·Kᵀ + M)·V in one op that allocates nothing of size T×S. The forward pass keeps the
+// output and one number per query; the backward pass computes the weights again, tile by tile (Dao et al.,
+// FlashAttention, 2022). Up to rounding, the result equals MatMul, Softcap, Softmax, Dropout and MatMul on the same
+// AttentionInputs. Attention skips the same zeros.
 func Attention(e *Env, q, k, v *G.Node, c AttentionConfig) (*G.Node, error) {
 	in, err := c.Inputs(e, q, k, v)
 	if err != nil {
@@ -25,10 +24,10 @@ func Attention(e *Env, q, k, v *G.Node, c AttentionConfig) (*G.Node, error) {
 	return attention[float64](e, in)
 }
 
-// attentionState is what the forward op leaves for the backward one.
+// attentionState is the state that the forward op leaves for the backward op.
 type attentionState[F kernel.Float] struct {
 	kernel kernel.Attention[F]
-	lse    []F // of each query
+	lse    []F // log-sum-exp of each query's scores
 	runs   runs
 }
 
@@ -43,7 +42,7 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 		}
 		return kernel.HeadRows(data, heads, length, width)
 	}
-	// operands are the queries, keys and values, and the mask in between.
+	// operands returns the queries, keys and values, and reads the mask's inputs into a.
 	operands := func(a *kernel.Attention[F], in []G.Value) (q, k, v kernel.Rows[F], err error) {
 		qs, ks, vs, err := read3[F](in, shape[0]*l.heads*queries*l.width, shape[0]*l.groups*keys*l.width, shape[0]*l.groups*keys*l.value)
 		if err == nil {
@@ -84,16 +83,16 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 	}
 	o.grad = func(in G.Nodes, out, g *G.Node) (G.Nodes, error) {
 		state := state
-		if owner, ok := out.Op().(*op); ok { // Gorgonia may have handed out an equal node
+		if owner, ok := out.Op().(*op); ok { // Gorgonia may have returned an equal node, whose op ran
 			state = owner.shared.(*attentionState[F])
 		}
-		at := len(in)
-		parts, err := joint(e, "attention.grad"+attrs, shapes, append(in[:at:at], out, g), nil, nil, func(grads [][]F, in []G.Value) error {
+		given := len(in)
+		parts, err := joint(e, "attention.grad"+attrs, shapes, append(in[:given:given], out, g), nil, nil, func(grads [][]F, in []G.Value) error {
 			q, k, v, err := operands(&state.kernel, in)
 			if err != nil {
 				return err
 			}
-			out, g, err := read2[F](in[at:], l.out.TotalSize(), l.out.TotalSize())
+			out, g, err := read2[F](in[given:], l.out.TotalSize(), l.out.TotalSize())
 			if err != nil {
 				return err
 			}

@@ -9,24 +9,26 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Largest is the most that a number of a configuration may be. Its square, times any width, is still a float32.
+// Largest is the largest magnitude that a configuration's number may have. Its square times any width still fits in a
+// float32.
 const Largest = 1e15
 
-// An AttentionConfig is what attention does besides softmax(Q·Kᵀ)·V. Its errors call the operands and the fields by the
-// names that package layers has for them.
+// An AttentionConfig holds the options of attention. Its error messages use the names that package layers gives to the
+// operands and fields.
 type AttentionConfig struct {
-	Name          string  // what errors call the layer; "attention" if empty
-	Heads         int     // heads that lie side by side on the last axis of the queries, H; 0 if they have an axis
-	KeyValueHeads int     // of the keys and values likewise, G; H if 0, and 0 if Heads is
-	Scale         float64 // of the scores; 1/√K if 0
-	Softcap       float64 // c·tanh(s/c) is taken of the scores s, before the mask; 0 for none
+	Name          string  // the layer's name in errors; "attention" if empty
+	Heads         int     // H, the heads side by side on the last axis of the queries; 0 if they have an axis of their own
+	KeyValueHeads int     // G, the same for keys and values; 0 means H, and must be 0 if Heads is
+	Scale         float64 // factor of the scores; 0 means 1/√K
+	Softcap       float64 // replaces each score s by c·tanh(s/c), before the mask; 0 for none
 	Mask          Mask    // its Offset counts from the end of the past
 	Dropout       float64 // probability of dropping a weight
 
-	PastKey, PastValue *G.Node // (…, P, K) and (…, P, V), which come before the keys and values; nil for none
+	PastKey, PastValue *G.Node // (…, P, K) and (…, P, V), prepended to the keys and values; nil for none
 }
 
-// AttentionInputs are the operands of attention, checked, with those of the past joined and the configuration complete.
+// AttentionInputs holds checked operands, with past keys and values prepended, and the configuration with its defaults
+// set.
 type AttentionInputs struct {
 	AttentionConfig
 	Query, Key, Value *G.Node
@@ -34,18 +36,18 @@ type AttentionInputs struct {
 	layout attentionLayout
 }
 
-// attentionLayout is how queries, keys and values lie.
+// attentionLayout holds the sizes and shapes of the operands.
 type attentionLayout struct {
 	heads, groups, width, value int // H, G, K and V
 	scores, out                 tensor.Shape
 }
 
-// Inputs checks what attention is given.
+// Inputs checks the operands and the configuration.
 //
 // With Heads 0, queries of shape (T, K), (B, T, K) or (B, H, T, K), keys (…, S, K) and values (…, S, V) give (…, T, V);
-// keys and values may have G heads where the queries have H, a multiple: query head h reads head ⌊h·G/H⌋. Otherwise the
-// heads lie side by side: (B, T, H·K), (B, S, G·K) and (B, S, G·V) give (B, T, H·V), all without B if the queries have
-// none. The mask meets scores of shape (T, S), (B, T, S) or (B, H, T, S), the last if Heads isn't 0.
+// keys and values may have G heads where H is a multiple of G: query head h reads head ⌊h·G/H⌋. With Heads above 0, the
+// heads lie side by side: (B, T, H·K), (B, S, G·K) and (B, S, G·V) give (B, T, H·V), or all of them without B. The mask
+// applies to scores of shape (T, S), (B, T, S) or (B, H, T, S); with Heads above 0 they always have shape (B, H, T, S).
 func (c AttentionConfig) Inputs(e *Env, q, k, v *G.Node) (a AttentionInputs, err error) {
 	c.Name = cmp.Or(c.Name, "attention")
 	if err := c.checkNodes(q, k, v); err != nil {
@@ -75,7 +77,7 @@ func (c AttentionConfig) Inputs(e *Env, q, k, v *G.Node) (a AttentionInputs, err
 	return a, c.Mask.Check(c.Name, a.layout.scores, q)
 }
 
-// checkNodes checks that the operands are of one graph and of one dtype.
+// checkNodes checks that the operands belong to the same graph and have the same dtype.
 func (c AttentionConfig) checkNodes(q, k, v *G.Node) error {
 	if err := CheckFloat(c.Name, "the query", q); err != nil {
 		return err
@@ -100,7 +102,7 @@ func (c AttentionConfig) checkNodes(q, k, v *G.Node) error {
 	return nil
 }
 
-// Check checks what can be checked before there are operands. Its errors begin with a name.
+// Check checks the fields that don't depend on the operands. Its errors begin with name.
 func (c AttentionConfig) Check(name string) error {
 	if err := CheckRate(name, c.Dropout); err != nil {
 		return err
@@ -112,7 +114,7 @@ func (c AttentionConfig) Check(name string) error {
 		return fmt.Errorf("%s: Softcap must be above 0 and at most %v, or 0 for none, got %v", name, Largest, c.Softcap)
 	}
 	if c.Heads < 0 || c.KeyValueHeads < 0 || c.Heads == 0 && c.KeyValueHeads > 0 {
-		return fmt.Errorf("%s: Heads must be at least 0, and KeyValueHeads 0 unless there are Heads, got %d and %d", name, c.Heads, c.KeyValueHeads)
+		return fmt.Errorf("%s: Heads must be at least 0, and KeyValueHeads must be 0 if Heads is, got %d and %d", name, c.Heads, c.KeyValueHeads)
 	}
 	if c.KeyValueHeads > 0 && c.Heads%c.KeyValueHeads != 0 {
 		return fmt.Errorf("%s: Heads must be a multiple of KeyValueHeads, got %d and %d", name, c.Heads, c.KeyValueHeads)
@@ -120,28 +122,28 @@ func (c AttentionConfig) Check(name string) error {
 	return nil
 }
 
-// checkNumbers checks numbers that have a range, before that of the past is added to the offset.
+// checkNumbers checks the ranges of numbers, before join adds the length of the past to the offset.
 func (c AttentionConfig) checkNumbers(dt tensor.Dtype) error {
 	if x := c.Mask.Offset; x != 0 && c.Mask.Offsets != nil {
-		return fmt.Errorf("%s: Mask.Offset must be 0 where there are Offsets, got %d", c.Name, x)
+		return fmt.Errorf("%s: Mask.Offset must be 0 if Mask.Offsets is set, got %d", c.Name, x)
 	} else if x > math.MaxInt/8 || x < -math.MaxInt/8 {
 		return fmt.Errorf("%s: Mask.Offset is out of range: %d", c.Name, x)
 	}
 	if dt != tensor.Float32 {
 		return nil
 	}
-	for _, x := range []struct { // the kernels compute with these numbers in the dtype
+	for _, x := range []struct { // the kernels convert these numbers to the operands' dtype
 		what  string
 		value float64
 	}{{"Scale", c.Scale}, {"Softcap", c.Softcap}} {
 		if f := float32(x.value); math.IsInf(float64(f), 0) || f == 0 && x.value != 0 {
-			return fmt.Errorf("%s: %s must be a float32, as the query is, got %v", c.Name, x.what, x.value)
+			return fmt.Errorf("%s: %s must fit in the query's dtype, float32, got %v", c.Name, x.what, x.value)
 		}
 	}
 	return nil
 }
 
-// join returns the keys and values with those of the past before them, and moves the mask's offset by their number.
+// join prepends the past keys and values, and adds their number to the mask's offset.
 func (c *AttentionConfig) join(e *Env, k, v *G.Node) (key, value *G.Node, err error) {
 	pk, pv := c.PastKey.Shape(), c.PastValue.Shape()
 	if len(pk) < 2 || len(pv) != len(pk) || pk[len(pk)-2] != pv[len(pv)-2] {
@@ -162,7 +164,7 @@ func (c *AttentionConfig) join(e *Env, k, v *G.Node) (key, value *G.Node, err er
 	return key, value, nil
 }
 
-// shapes checks the shapes of the operands, past keys and values included.
+// shapes checks the operands' shapes, with the past keys and values included.
 func (c AttentionConfig) shapes(q, k, v tensor.Shape) (l attentionLayout, err error) {
 	r := len(q)
 	bad := func(format string, args ...any) (attentionLayout, error) {
@@ -193,7 +195,7 @@ func (c AttentionConfig) shapes(q, k, v tensor.Shape) (l attentionLayout, err er
 	case r == 4:
 		l.heads, l.groups = q[1], k[1]
 		if k[1] != v[1] || k[1] == 0 || q[1]%k[1] != 0 {
-			return bad("key and value must have one number of heads, and the query a multiple of it")
+			return bad("key and value must have the same number of heads, and the query a multiple of it")
 		}
 	}
 	if l.width != keyWidth || k[r-2] != v[r-2] {

@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
-// TestAttentionLayouts has heads side by side give what heads apart give, in value and gradients.
+// TestAttentionLayouts checks that heads side by side and heads on their own axis give the same values and gradients.
 func TestAttentionLayouts(t *testing.T) {
 	for _, batch := range []bool{true, false} {
 		run := func(side bool) [][]float64 {
@@ -24,7 +24,7 @@ func TestAttentionLayouts(t *testing.T) {
 				in = G.Nodes{g.in(3, 5, 6), g.in(3, 4, 6), g.in(3, 4, 2)}
 			} else if side {
 				for i, n := range in {
-					in[i] = g.of(tensor.New(tensor.WithShape(n.Shape()[1:]...), tensor.WithBacking(n.Value().Data())))
+					in[i] = g.input(tensor.New(tensor.WithShape(n.Shape()[1:]...), tensor.WithBacking(n.Value().Data())))
 				}
 			}
 			m := ops.Mask{Causal: true, Bias: bias}
@@ -71,7 +71,7 @@ func TestEqualAttentionsAreOne(t *testing.T) {
 				name := fmt.Sprint(heads, scale, i)
 				n := g.node(ops.Attention(&ops.Env{}, q, k, v, ops.AttentionConfig{Heads: heads, Scale: scale, Mask: m}))
 				if other, ok := nodes[n]; ok {
-					t.Errorf("%s is one node with %s", name, other)
+					t.Errorf("%s and %s are the same node", name, other)
 				}
 				nodes[n] = name
 			}
@@ -79,7 +79,7 @@ func TestEqualAttentionsAreOne(t *testing.T) {
 	}
 }
 
-// TestAttentionErrors hands Attention nodes that don't fit.
+// TestAttentionErrors passes nodes that don't fit to Attention.
 func TestAttentionErrors(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(2, 3, 4)
@@ -103,7 +103,7 @@ func TestAttentionErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := ops.Attention(&ops.Env{}, tc.q, tc.k, tc.v, ops.AttentionConfig{Heads: tc.heads, Scale: 1, Mask: tc.mask})
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "attention: ") {
-				t.Errorf("got %v, want %q in it", err, tc.want)
+				t.Errorf("got %v, want an error with %q", err, tc.want)
 			}
 		})
 	}

@@ -9,23 +9,23 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// Buffers are memory that the ops of one or several graphs share. The graphs run in turn, never two at once, and each
-// has an Env of its own. An op takes memory when it runs, and gives it back once all that read its output have run.
-// The results of a run stay until one of the graphs runs again: see count.
+// Buffers hold memory that the ops of one or several graphs share. The graphs must run in turn, never two at once, and
+// each needs its own Env. An op takes memory when it runs, and returns it when all readers of its output have run. The
+// results of a run stay valid until one of the graphs runs again: see count.
 type Buffers struct {
-	// Freed is handed memory that nothing will read before it is written again. Tests spoil it.
+	// Freed is called with memory that will be written before it is read again. Tests overwrite it to find wrong reads.
 	Freed func(words []uint64)
 
 	slabs  []*slab
-	graphs []weak.Pointer[Env] // those that memory was planned for, as long as others keep them
-	env    *Env                // whose graph runs, or ran last
-	run    uint64              // its number, over all graphs
+	graphs []weak.Pointer[Env] // the planned graphs, while others hold them
+	env    *Env                // of the graph that runs, or ran last
+	run    uint64              // number of the current run, over all graphs
 }
 
 // slab is memory for one lease at a time.
 type slab struct {
 	bytes int
-	words []uint64 // nil until they are first needed
+	words []uint64 // nil until first used
 	taken bool
 }
 
@@ -37,23 +37,22 @@ func (s *slab) memory() []uint64 {
 	return s.words
 }
 
-// lease is a need for memory in a part of a run, from the op that fills it to the last that reads it.
+// A lease is a need for memory during a part of a run, from the op that fills it to the last op that reads it.
 type lease struct {
-	bytes    int
-	readers  int  // how often it is read after it is filled
-	kept     bool // until the next run, also when all have read it
-	from, to int  // where it begins and ends in Gorgonia's order
+	bytes       int
+	readers     int  // how many reads follow the op that fills it
+	kept        bool // hold it until the next run, also after the last reader
+	from, until int  // first and last step in Gorgonia's order
 
-	slab *slab  // what it has, or had last
-	over *slab  // what its tensor is over, if it has been made
-	run  uint64 // when that was
-	left int    // readers that haven't run since
+	slab *slab  // the current slab, or the last one
+	over *slab  // the slab under its tensor, or nil before the tensor is made
+	run  uint64 // the run in which it was last filled
+	left int    // readers that haven't run yet
 
-	bind func(words []uint64) // has its tensor be over memory, or over none
+	bind func(words []uint64) // points its tensor to memory, or to none
 }
 
-// begin has an op take the memory that it fills. An op that runs again begins a run, and so does one of another graph
-// than the last.
+// begin gives an op the memory that it fills. A new run begins if the op has already run, or if another graph ran last.
 func (b *Buffers) begin(e *Env, o *op) error {
 	if b == nil {
 		return nil
@@ -67,7 +66,7 @@ func (b *Buffers) begin(e *Env, o *op) error {
 	o.ran = b.run
 	for _, l := range o.reads {
 		if l.run != b.run || l.left == 0 && !l.kept {
-			return errors.New("an input isn't of this run: a graph with Buffers must be run from its start, by one machine")
+			return errors.New("an input is left from an earlier run: run a graph with Buffers from its start, on one machine")
 		}
 	}
 	for _, l := range o.fills {
@@ -79,7 +78,7 @@ func (b *Buffers) begin(e *Env, o *op) error {
 	return nil
 }
 
-// end gives back what is no longer needed when an op has run.
+// end returns the memory that no op needs after this one.
 func (b *Buffers) end(o *op) {
 	if b == nil {
 		return
@@ -119,7 +118,7 @@ func (b *Buffers) start(e *Env) error {
 	return nil
 }
 
-// find returns a free slab for so many bytes, the smallest that is large enough.
+// find returns the smallest free slab of at least the given number of bytes, or a new one.
 func (b *Buffers) find(bytes int) *slab {
 	var fit *slab
 	for _, s := range b.slabs {
@@ -134,16 +133,16 @@ func (b *Buffers) find(bytes int) *slab {
 	return fit
 }
 
-// plan gives every lease of a complete graph a slab, for a run in Gorgonia's order: the largest first, each the
-// smallest slab that no lease has at the same time, or one of its own. The largest of them is the largest that there
-// is, the second the second, and so on, so that the slabs are those of the graph that needs most, whichever runs first.
-// Were a machine to take another order, begin would find slabs taken and look for others.
+// plan gives every lease of a complete graph a slab, for a run in Gorgonia's order. It takes the largest lease first
+// and gives it the smallest slab that no other lease uses at the same time, or a new one. The slabs' sizes therefore
+// don't depend on which graph runs first. If a machine uses another order, begin finds slabs taken and looks for
+// others.
 func (b *Buffers) plan(e *Env) error {
 	nodes := len(e.graph.AllNodes())
 	if nodes == e.planned {
 		return nil
 	}
-	if err := Distinct(e.graph); err != nil { // a machine would have more nodes read the one than are counted
+	if err := Distinct(e.graph); err != nil { // a machine would compute one of the two nodes, and its readers would exceed their count
 		return err
 	}
 	order, err := G.Sort(e.graph)
@@ -158,22 +157,22 @@ func (b *Buffers) plan(e *Env) error {
 	for step, n := range order {
 		if o := e.op(n); o != nil {
 			for _, l := range o.fills {
-				if l.from, l.to = step, step; l.kept {
-					l.to = len(order)
+				if l.from, l.until = step, step; l.kept {
+					l.until = len(order)
 				}
 			}
 			for _, l := range o.reads {
-				l.to = max(l.to, step)
+				l.until = max(l.until, step)
 			}
 			e.leases = append(e.leases, o.fills...)
 		}
 	}
 	slices.SortStableFunc(e.leases, func(a, b *lease) int { return cmp.Compare(b.bytes, a.bytes) })
 	slices.SortStableFunc(b.slabs, func(a, b *slab) int { return cmp.Compare(b.bytes, a.bytes) })
-	var tenants [][]*lease // of each slab
+	var tenants [][]*lease // per slab
 	for _, l := range e.leases {
 		i := len(tenants) - 1
-		for i >= 0 && slices.ContainsFunc(tenants[i], func(m *lease) bool { return l.from <= m.to && m.from <= l.to }) {
+		for i >= 0 && slices.ContainsFunc(tenants[i], func(m *lease) bool { return l.from <= m.until && m.from <= l.until }) {
 			i--
 		}
 		if i < 0 {
@@ -196,7 +195,7 @@ func (b *Buffers) plan(e *Env) error {
 	return nil
 }
 
-// grow gives a slab more memory, and has all tensors that are over it let go of the old before that is made.
+// grow enlarges a slab. All tensors over it release the old memory before the new memory is made.
 func (b *Buffers) grow(s *slab, bytes int) {
 	s.bytes = bytes
 	if s.words != nil {
@@ -207,16 +206,16 @@ func (b *Buffers) grow(s *slab, bytes int) {
 	}
 }
 
-// Reserve has Buffers that hold no memory yet make it as large as others', for the graphs that these were planned for.
+// Reserve makes empty Buffers as large as like, so that they fit the graphs that like was planned for.
 func (b *Buffers) Reserve(like *Buffers) {
 	for _, s := range like.slabs {
 		b.slabs = append(b.slabs, &slab{bytes: s.bytes})
 	}
 }
 
-// Plan returns about how many bytes a complete graph will take when it runs. shared are those of its Buffers, for all
-// graphs that they know, of which this is now one; what they hold more than before is mostly made when it is first
-// needed. own are those of what ops without Buffers return, and Gorgonia's where they don't write to an output of ours.
+// Plan estimates the bytes that a complete graph takes when it runs. shared counts its Buffers, for all their planned
+// graphs including this one; most of it is allocated on first use. own counts the outputs of ops without Buffers, and
+// the outputs of Gorgonia's ops that don't overwrite an output of a Heed op.
 func Plan(g *G.ExprGraph) (shared, own int, err error) {
 	var b *Buffers
 	for _, n := range g.AllNodes() {
@@ -250,15 +249,15 @@ func Plan(g *G.ExprGraph) (shared, own int, err error) {
 	return shared, own, err
 }
 
-// bytesOf returns the bytes of a node's value, if it has one.
+// bytesOf returns the size of a node's value in bytes, or 0 if it has none.
 func bytesOf(n *G.Node) int {
-	if n.Type() == nil { // as gorgonia.Read's
+	if n.Type() == nil { // as for gorgonia.Read
 		return 0
 	}
 	return n.Shape().TotalSize() * int(n.Dtype().Size())
 }
 
-// rebind has the tensors over a slab be over the memory that it has now.
+// rebind points the tensors over a slab to its current memory.
 func (b *Buffers) rebind(s *slab) {
 	for _, p := range b.graphs {
 		if e := p.Value(); e != nil {
@@ -271,11 +270,11 @@ func (b *Buffers) rebind(s *slab) {
 	}
 }
 
-// count counts the readers of every lease. Kept are the graph's results: what nothing reads, as most gradients, what
-// gorgonia.Read reads, and those gradients of inputs that are read.
+// count counts the readers of every lease. It keeps the graph's results until the next run: nodes that nothing reads,
+// such as most gradients; nodes that gorgonia.Read reads; and gradients of inputs, even if another node reads them.
 //
-// Gorgonia's own ops may return views of their inputs, or write to them. So what they read is held until all that
-// reads what they return, in any number of steps, has run. Ops of another Env are taken for such.
+// Gorgonia's own ops may return views of their inputs, or overwrite them. So their inputs stay leased until every
+// reader of their outputs, direct or indirect, has run. Ops of another Env are treated in the same way.
 func (e *Env) count(order G.Nodes) error {
 	read := map[*G.Node]bool{}
 	for _, n := range order {
@@ -290,7 +289,7 @@ func (e *Env) count(order G.Nodes) error {
 				l.readers, l.kept = 0, false
 			}
 		} else if o, ok := n.Op().(*op); ok && o.env.Buffers == e.Buffers {
-			return errors.New("two Builds that added to the graph have the same Buffers: have one Build make all of it")
+			return errors.New("two Builds with the same Buffers added to this graph: build the whole graph with one Build")
 		}
 	}
 	for _, n := range order {
@@ -314,26 +313,26 @@ func (e *Env) count(order G.Nodes) error {
 	return nil
 }
 
-// part reports whether an op hands out what the op of its input filled, and reads nothing.
+// part reports whether an op only passes on a tensor that its input's op filled.
 func (o *op) part() bool { return o.output != nil && len(o.fills) == 0 }
 
-// behind appends the outputs that nodes are, or may be views of.
-func (e *Env) behind(to []*lease, seen map[*G.Node]bool, nodes ...*G.Node) []*lease {
+// behind appends to leases the outputs that nodes are, or may be views of.
+func (e *Env) behind(leases []*lease, seen map[*G.Node]bool, nodes ...*G.Node) []*lease {
 	for _, n := range nodes {
 		if seen[n] {
 			continue
 		}
 		seen[n] = true
 		if o := e.op(n); o == nil {
-			to = e.behind(to, seen, e.children(n)...)
+			leases = e.behind(leases, seen, e.children(n)...)
 		} else if o.output != nil {
-			to = append(to, o.output)
+			leases = append(leases, o.output)
 		}
 	}
-	return to
+	return leases
 }
 
-// op returns the op of a node if it is of this Env, or else nil.
+// op returns the op of a node if it belongs to this Env, and nil otherwise.
 func (e *Env) op(n *G.Node) *op {
 	if o, ok := n.Op().(*op); ok && o.env == e {
 		return o
@@ -341,7 +340,7 @@ func (e *Env) op(n *G.Node) *op {
 	return nil
 }
 
-// children returns what a node is computed from.
+// children returns a node's inputs.
 func (e *Env) children(n *G.Node) (in G.Nodes) {
 	if o, ok := n.Op().(*op); ok {
 		return o.inputs

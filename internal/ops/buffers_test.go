@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// spoiling are Buffers that make whatever is given back NaN.
+// spoiling returns Buffers that fill freed memory with NaN.
 func spoiling() *Buffers {
 	return &Buffers{Freed: func(words []uint64) {
 		for i := range words {
@@ -21,7 +21,7 @@ func spoiling() *Buffers {
 	}}
 }
 
-// matrix is an input of small numbers.
+// matrix returns an input node that holds small numbers.
 func matrix(g *G.ExprGraph, name string, rows, columns int) *G.Node {
 	x := make([]float64, rows*columns)
 	for i := range x {
@@ -31,7 +31,7 @@ func matrix(g *G.ExprGraph, name string, rows, columns int) *G.Node {
 		G.WithValue(tensor.New(tensor.WithShape(rows, columns), tensor.WithBacking(x))))
 }
 
-// act adds an op.
+// act adds a GELU op.
 func act(t *testing.T, e *Env, x *G.Node) *G.Node { return made(t)(Activate(e, x, GELU)) }
 
 func made(t *testing.T) func(*G.Node, error) *G.Node {
@@ -44,8 +44,8 @@ func made(t *testing.T) func(*G.Node, error) *G.Node {
 	}
 }
 
-// TestBuffersHoldWhatMayBeRead has graphs whose values are read in ways that the edges between ops don't tell. The
-// nodes that are returned are looked at after the run, as a solver looks at gradients.
+// TestBuffersHoldWhatMayBeRead builds graphs whose values have readers that the edges between ops don't show. It reads
+// the returned nodes after the run, as a solver reads gradients.
 func TestBuffersHoldWhatMayBeRead(t *testing.T) {
 	grad := func(t *testing.T, cost *G.Node, wrt ...*G.Node) G.Nodes {
 		t.Helper()
@@ -62,26 +62,26 @@ func TestBuffersHoldWhatMayBeRead(t *testing.T) {
 		{"Gorgonia's views", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
 			y := act(t, e, x)
 			view := made(t)(G.Reshape(made(t)(G.Reshape(y, tensor.Shape{24})), tensor.Shape{4, 6}))
-			for range 5 { // ops that would take y's memory
+			for range 5 { // ops that could take y's memory
 				x = act(t, e, x)
 			}
 			return G.Nodes{made(t)(Add(e, made(t)(G.Reshape(view, tensor.Shape{6, 4})), x))}
 		}},
-		{"Gorgonia's ops, which may write to what they read", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
+		{"Gorgonia's ops, which may overwrite their inputs", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
 			sum := made(t)(G.Add(act(t, e, x), act(t, e, p)))
 			for range 5 {
 				x = act(t, e, x)
 			}
 			return G.Nodes{made(t)(Add(e, made(t)(G.Neg(sum)), x))}
 		}},
-		{"a result of Gorgonia's", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
+		{"a result of Gorgonia's own op", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
 			y := made(t)(G.Reshape(act(t, e, x), tensor.Shape{24}))
 			for range 5 {
 				x = act(t, e, x)
 			}
 			return G.Nodes{y, x}
 		}},
-		{"a gradient of an input, which others read as well", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
+		{"a gradient of an input, with other readers", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
 			y := act(t, e, act(t, e, made(t)(Add(e, act(t, e, act(t, e, x)), p))))
 			return grad(t, made(t)(Sum(e, y)), p, x)
 		}},
@@ -94,7 +94,7 @@ func TestBuffersHoldWhatMayBeRead(t *testing.T) {
 			}
 			return G.Nodes{right, counted}
 		}},
-		{"what an op keeps for its gradient", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
+		{"memory that an op keeps for its gradient", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
 			y := made(t)(Linear(e, x, p, nil, GELU))
 			for range 3 {
 				y = made(t)(Dropout(e, act(t, e, y), 0.5))
@@ -140,7 +140,7 @@ func TestBuffersHoldWhatMayBeRead(t *testing.T) {
 	}
 }
 
-// TestBuffersReuse looks at how much memory a chain of ops takes: that of two outputs, whatever its length.
+// TestBuffersReuse checks the memory of a chain of ops: it holds two outputs, whatever the chain's length.
 func TestBuffersReuse(t *testing.T) {
 	b := &Buffers{}
 	words := func() (n int) {
@@ -157,10 +157,10 @@ func TestBuffersReuse(t *testing.T) {
 			x = act(t, e, x)
 		}
 		if shared, own, err := Plan(g); shared != 8*c.want || own != 0 || err != nil {
-			t.Errorf("graph %d is planned to take %d bytes and %d of its own, %v, want %d", i, shared, own, err, 8*c.want)
+			t.Errorf("graph %d: Plan gives %d shared bytes, %d own bytes and the error %v, want %d shared bytes", i, shared, own, err, 8*c.want)
 		}
 		if got := words(); i == 0 && got != 0 {
-			t.Errorf("there is memory for %d numbers before the first run", got)
+			t.Errorf("before the first run, memory for %d numbers is allocated", got)
 		}
 		vm := G.NewTapeMachine(g)
 		defer vm.Close()
@@ -171,12 +171,12 @@ func TestBuffersReuse(t *testing.T) {
 			}
 		}
 		if got := words(); got != c.want {
-			t.Errorf("graph %d, of %d ops of %d numbers: there is memory for %d, want %d", i, c.ops, c.size, got, c.want)
+			t.Errorf("graph %d, with %d ops on %d numbers: memory for %d numbers, want %d", i, c.ops, c.size, got, c.want)
 		}
 	}
 }
 
-// TestPlanWithoutBuffers has ops that own what they return: ours, and Gorgonia's where they don't write to ours.
+// TestPlanWithoutBuffers plans ops that own their outputs: Heed's, and Gorgonia's where they don't overwrite Heed's.
 func TestPlanWithoutBuffers(t *testing.T) {
 	g := G.NewGraph()
 	e := &Env{}
@@ -187,11 +187,11 @@ func TestPlanWithoutBuffers(t *testing.T) {
 	var read G.Value
 	G.Read(x, &read)
 	if shared, own, err := Plan(g); shared != 0 || own != 8*66 || err != nil {
-		t.Errorf("%d bytes and %d of its own, %v, want 0 and %d", shared, own, err, 8*66)
+		t.Errorf("%d shared bytes, %d own bytes, error %v, want 0 and %d", shared, own, err, 8*66)
 	}
 }
 
-// TestBuffersErrors has graphs that can't be run with Buffers, and one that can be run again after an error.
+// TestBuffersErrors runs graphs that Buffers refuse, and a graph that can run again after an error.
 func TestBuffersErrors(t *testing.T) {
 	run := func(vm G.VM) error { vm.Reset(); return vm.RunAll() }
 	t.Run("two Envs of a graph", func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestBuffersErrors(t *testing.T) {
 		defer vm.Close()
 		for range 2 {
 			if err := run(vm); err == nil || !strings.Contains(err.Error(), "two Builds") {
-				t.Errorf("got the error %v", err)
+				t.Errorf("got the error %v, want one about two Builds", err)
 			}
 		}
 	})
@@ -216,7 +216,7 @@ func TestBuffersErrors(t *testing.T) {
 		vm := G.NewTapeMachine(g)
 		defer vm.Close()
 		if err := run(vm); err == nil {
-			t.Fatal("an id that there isn't is no error")
+			t.Fatal("an unknown id gives no error")
 		}
 		ids[1] = 1
 		var first string
@@ -249,8 +249,8 @@ func TestBuffersErrors(t *testing.T) {
 	})
 }
 
-// TestLinearWithoutDerivative has activations computed in place, as no derivative needs what they are of: the output is
-// the same bits.
+// TestLinearWithoutDerivative checks that Linear computes its activation in place if no derivative needs the
+// activation's input, and that the output has the same bits either way.
 func TestLinearWithoutDerivative(t *testing.T) {
 	for act := ReLU; act.Known(); act++ {
 		var outputs [][]float64
@@ -270,16 +270,16 @@ func TestLinearWithoutDerivative(t *testing.T) {
 			}
 			outputs = append(outputs, y.Value().Data().([]float64))
 			if kept := len(y.Op().(*op).fills) > 1; kept != (derive && act.needsInput()) {
-				t.Errorf("%v, with a derivative %t: that it keeps its input is %t", act, derive, kept)
+				t.Errorf("%v, derivative %t: the activation's input is kept: %t", act, derive, kept)
 			}
 		}
 		if !slices.Equal(outputs[0], outputs[1]) {
-			t.Errorf("%v gives %v, with a derivative %v", act, outputs[0], outputs[1])
+			t.Errorf("%v gives %v, but with a derivative %v", act, outputs[0], outputs[1])
 		}
 	}
 }
 
-// TestBuffersInAnyOrder runs graphs of random edges in random orders, another one each time, which no plan foresees.
+// TestBuffersInAnyOrder runs random graphs, each time in another random order that no plan foresees.
 func TestBuffersInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := spoiling()
@@ -332,7 +332,7 @@ func TestBuffersInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestBuffersReserve runs a graph before one of ten times its size, for which there is memory reserved.
+// TestBuffersReserve runs a small graph, then one ten times its size, with the memory of the large one reserved.
 func TestBuffersReserve(t *testing.T) {
 	build := func(b *Buffers, rows int) *G.ExprGraph {
 		g := G.NewGraph()
@@ -354,7 +354,7 @@ func TestBuffersReserve(t *testing.T) {
 		if now := &b.slabs[0].words[0]; first == nil {
 			first = now
 		} else if first != now {
-			t.Error("memory has been made twice")
+			t.Error("the memory was allocated twice")
 		}
 	}
 }

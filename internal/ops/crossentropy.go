@@ -12,20 +12,21 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// CrossEntropyOptions are what CrossEntropy knows beside logits and targets. The zero value weighs all positions alike.
+// CrossEntropyOptions holds the options of CrossEntropy. The zero value weights all positions equally.
 type CrossEntropyOptions struct {
-	Weights        *G.Node   // of the targets' shape and the logits' dtype; nil for 1 each
-	ClassWeights   []float64 // of the V classes; nil for 1 each
+	Weights        *G.Node   // shape of the targets, dtype of the logits; nil for 1 each
+	ClassWeights   []float64 // one per class; nil for 1 each
 	LabelSmoothing float64   // share of every target that is spread evenly over the classes, from 0 to 1
 }
 
 // CrossEntropy returns the weighted mean over positions of −log softmax(logits)[target], in nats: logits have shape (…,
-// V), targets the same without the last axis and dtype int. A position's weight is its own times that of its target's
-// class. A target below 0 is ignored: its weight is 0. A position whose weight is 0 is not read, and with all of them 0
-// the loss is 0. A weight that is negative, infinite or NaN is an error, when the graph runs if it is a position's.
+// V), and targets have the same shape without V and dtype int. A position's weight is multiplied by its target's class
+// weight. A target below 0 is ignored: its weight is 0. A position with weight 0 is not read. If all weights are 0, the
+// loss is 0. A negative, infinite or NaN class weight is an error from CrossEntropy; such a position weight is an error
+// when the graph runs.
 //
-// With label smoothing of ε, the mean is of −Σ q·log softmax(logits) with q = (1 − ε)·onehot(target) + ε/V (Szegedy et
-// al., 2016).
+// With label smoothing ε, the loss of a position is −Σ q·log softmax(logits) with q = (1 − ε)·onehot(target) + ε/V
+// (Szegedy et al., 2016).
 func CrossEntropy(e *Env, logits, targets *G.Node, c CrossEntropyOptions) (*G.Node, error) {
 	const name = "cross-entropy"
 	if err := checkTargets(name, logits, targets); err != nil {
@@ -36,7 +37,7 @@ func CrossEntropy(e *Env, logits, targets *G.Node, c CrossEntropyOptions) (*G.No
 		return nil, fmt.Errorf("%s: LabelSmoothing must be from 0 to 1, got %v", name, c.LabelSmoothing)
 	}
 	if vocab := s[len(s)-1]; c.ClassWeights != nil && len(c.ClassWeights) != vocab {
-		return nil, fmt.Errorf("%s: ClassWeights must have a weight for each of the %d classes, got %d", name, vocab, len(c.ClassWeights))
+		return nil, fmt.Errorf("%s: ClassWeights must have one weight for each of the %d classes, got %d", name, vocab, len(c.ClassWeights))
 	}
 	for i, w := range c.ClassWeights {
 		if !(w >= 0 && w <= math.MaxFloat32) {
@@ -57,7 +58,7 @@ func CrossEntropy(e *Env, logits, targets *G.Node, c CrossEntropyOptions) (*G.No
 	return crossEntropy[float64](e, logits, targets, c)
 }
 
-// checkTargets checks that logits have shape (…, V), and targets the same without V and dtype int.
+// checkTargets checks that logits have shape (…, V), and that targets have the same shape without V and dtype int.
 func checkTargets(name string, logits, targets *G.Node) error {
 	if err := CheckFloat(name, "the logits", logits); err != nil {
 		return err
@@ -76,9 +77,9 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 	const name = "cross-entropy"
 	shape := logits.Shape()
 	n, vocab := rows(shape)
-	losses := make([]F, n) // of each position
+	losses := make([]F, n) // per position
 	logSums := make([]float64, n)
-	classes := make([]int, n) // the targets, −1 where the weight is 0
+	classes := make([]int, n) // the targets, or −1 where the weight is 0
 	w := newWeighting[F](n)
 	classWeights := slices.Clone(c.ClassWeights)
 
@@ -86,7 +87,7 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 	if c.LabelSmoothing > 0 {
 		attrs += fmt.Sprintf(" smoothed by %v", c.LabelSmoothing)
 	}
-	if classWeights != nil { // there may be many
+	if classWeights != nil { // a hash, as the list may be long
 		attrs += fmt.Sprintf(" of classes weighted %x", sha256.Sum256(fmt.Append(nil, classWeights)))
 	}
 	inputs, diff := G.Nodes{logits, targets}, []bool{true, false}
@@ -113,7 +114,7 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 			kernel.SmoothCrossEntropy(e.Cores, losses, logSums, logits, classes, vocab, F(c.LabelSmoothing))
 			var sum float64
 			for i, l := range losses {
-				sum += float64(w.of[i]) * float64(l)
+				sum += float64(w.values[i]) * float64(l)
 			}
 			return scalar(F(w.mean(sum, 1))), nil
 		},
@@ -127,7 +128,7 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 			kernel.SmoothCrossEntropyGrad(e.Cores, d, logSums, logits, classes, vocab, F(c.LabelSmoothing), w.gradient(g[0]))
 			return nil
 		})
-		// The loss is an input so that it has run: logSums, classes and w are its.
+		// The loss is an input so that it runs first: it fills logSums, classes and w.
 		grads := make(G.Nodes, len(in))
 		var err error
 		grads[0], err = e.apply(d, in[0], g, out)
@@ -136,19 +137,19 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 	return e.apply(o, inputs...)
 }
 
-// weighClasses multiplies each position's weight by that of its target's class, and sets classes to the targets, to −1
-// where the weight is 0. A target below 0 has a weight of 0.
+// weighClasses multiplies each position's weight by the weight of its target's class, and sets classes to the targets,
+// or to −1 where the weight is 0. A target below 0 gets weight 0.
 func weighClasses[F kernel.Float](w *weighting[F], classes, targets []int, classWeights []float64, vocab int) error {
 	for i, t := range targets {
 		switch {
-		case t < 0 || w.of[i] == 0:
-			w.of[i] = 0
+		case t < 0 || w.values[i] == 0:
+			w.values[i] = 0
 		case t >= vocab:
 			return noClass(t, i, vocab)
 		case classWeights != nil:
-			w.of[i] *= F(classWeights[t])
+			w.values[i] *= F(classWeights[t])
 		}
-		if classes[i] = t; w.of[i] == 0 {
+		if classes[i] = t; w.values[i] == 0 {
 			classes[i] = -1
 		}
 	}
@@ -159,7 +160,7 @@ func noClass(target, position, vocab int) error {
 	return fmt.Errorf("target %d at position %d isn't one of %d classes (a target below 0 is ignored)", target, position, vocab)
 }
 
-// optional returns input i, nil if there is none.
+// optional returns input i, or nil if there is none.
 func optional(in []G.Value, i int) G.Value {
 	if i < len(in) {
 		return in[i]

@@ -21,7 +21,7 @@ func TestSmoothCrossEntropyErrors(t *testing.T) {
 	}
 }
 
-// TestSmoothingTellsLossesApart has losses of one input that differ in their smoothing alone.
+// TestSmoothingTellsLossesApart builds losses of one input that differ only in their smoothing.
 func TestSmoothingTellsLossesApart(t *testing.T) {
 	g := newGraph(t)
 	x, targets := g.in(2, 3), g.ints(2)
@@ -29,21 +29,21 @@ func TestSmoothingTellsLossesApart(t *testing.T) {
 	for _, smoothing := range []float64{0, 1e-9, 0.1, 1} {
 		n := g.node(ops.CrossEntropy(&ops.Env{}, x, targets, ops.CrossEntropyOptions{LabelSmoothing: smoothing}))
 		if other, ok := nodes[n]; ok {
-			t.Errorf("smoothing %v is one node with %v", smoothing, other)
+			t.Errorf("smoothing %v and %v give the same node", smoothing, other)
 		}
 		nodes[n] = smoothing
 	}
 	if a, b := g.node(ops.CrossEntropy(&ops.Env{}, x, targets, ops.CrossEntropyOptions{})), g.node(ops.CrossEntropy(&ops.Env{}, x, targets, ops.CrossEntropyOptions{})); a != b {
-		t.Error("no smoothing is another node than a smoothing of 0")
+		t.Error("no smoothing and a smoothing of 0 give different nodes")
 	}
 }
 
-// TestUnusedLossHasNoGradient multiplies a loss by 0: whatever the logits hold, their gradient is 0.
+// TestUnusedLossHasNoGradient multiplies a loss by 0: the gradient is 0, whatever the logits hold.
 func TestUnusedLossHasNoGradient(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, smoothing := range []float64{0, 0.1, 1} {
 		g := newGraph(t)
-		x := g.of(tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]float64{nan, 1, 2, inf, -inf, 0})))
+		x := g.input(tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]float64{nan, 1, 2, inf, -inf, 0})))
 		loss := g.node(ops.CrossEntropy(&ops.Env{}, x, g.ints(2), ops.CrossEntropyOptions{LabelSmoothing: smoothing}))
 		nothing := G.NewScalar(g.ExprGraph, tensor.Float64, G.WithName("nothing"), G.WithValue(0.0))
 		grads, err := G.Grad(G.Must(G.Mul(loss, nothing)), x)

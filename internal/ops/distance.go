@@ -15,14 +15,13 @@ var distanceNames = map[kernel.Distance]string{
 	kernel.BinaryCrossEntropy: "binary cross-entropy", kernel.RightSide: "binary accuracy",
 }
 
-// MeanDistance returns the weighted mean of the distances of outputs from targets: a scalar. Both have one shape, of
-// one axis or more; weights are nil or have its first axes, one or more, and each counts for all numbers at its
-// position. What has a weight of 0 is not read, and with all of them 0 the mean is 0. A weight that is negative,
-// infinite or NaN is an error when the graph runs, and so is a target of binary cross-entropy that isn't from 0 to 1.
-// delta is that of kernel.HuberError.
+// MeanDistance returns the weighted mean of the distances between outputs and targets: a scalar. Both have the same
+// shape, with at least one axis. Weights are nil or have the first one or more of its axes; a weight applies to all
+// numbers at its position. A number with weight 0 is not read, and if all weights are 0 the mean is 0. When the graph
+// runs, a negative, infinite or NaN weight is an error, and so is a target of binary cross-entropy outside [0, 1].
+// delta is the parameter of kernel.HuberError.
 //
-// Outputs have a gradient, and so have the targets of errors. Weights have none, and neither have the targets of binary
-// cross-entropy.
+// Outputs have a gradient; targets have one except for binary cross-entropy; weights have none.
 func MeanDistance(e *Env, d kernel.Distance, delta float64, outputs, targets, weights *G.Node) (*G.Node, error) {
 	if err := checkDistance(distanceNames[d], outputs, targets, weights); err != nil {
 		return nil, err
@@ -33,8 +32,8 @@ func MeanDistance(e *Env, d kernel.Distance, delta float64, outputs, targets, we
 	return meanDistance[float64](e, d, delta, outputs, targets, weights)
 }
 
-// SumDistance returns the weighted sum of the distances and the sum of the weights over all numbers, whose quotient is
-// the mean that MeanDistance returns: two scalars of dtype float64, which have no gradient. d is not HuberError.
+// SumDistance returns the weighted sum of the distances and the sum of the weights over all numbers. Their quotient is
+// the mean that MeanDistance returns. Both are scalars of dtype float64, without a gradient. d must not be HuberError.
 func SumDistance(e *Env, d kernel.Distance, outputs, targets, weights *G.Node) (sum, weight *G.Node, err error) {
 	if err := checkDistance(distanceNames[d], outputs, targets, weights); err != nil {
 		return nil, nil, err
@@ -71,7 +70,7 @@ func checkDistance(name string, outputs, targets, weights *G.Node) error {
 	return nil
 }
 
-// A distanceSum adds up the distances of n numbers, in positions of width numbers each.
+// A distanceSum adds up the distances of n numbers, with width numbers per position.
 type distanceSum[F kernel.Float] struct {
 	d        kernel.Distance
 	delta    float64
@@ -85,13 +84,13 @@ func newDistanceSum[F kernel.Float](d kernel.Distance, delta float64, outputs, w
 	if weights != nil {
 		positions = weights.Shape().TotalSize()
 	}
-	if n == 0 || positions == 0 { // apply returns the error
+	if n == 0 || positions == 0 { // apply reports empty inputs
 		positions = 1
 	}
 	return &distanceSum[F]{d: d, delta: delta, n: n, width: n / positions, w: newWeighting[F](positions), parts: make([]float64, kernel.DistanceTasks(n))}
 }
 
-// read returns the weighted sum over the inputs: outputs, targets and, if there are, weights.
+// read returns the weighted sum for the inputs: outputs, targets and optional weights.
 func (s *distanceSum[F]) read(cores int, in []G.Value) (float64, error) {
 	x, t, err := read2[F](in, s.n, s.n)
 	if err != nil {
@@ -101,11 +100,11 @@ func (s *distanceSum[F]) read(cores int, in []G.Value) (float64, error) {
 		return 0, err
 	}
 	if s.d == kernel.BinaryCrossEntropy || s.d == kernel.RightSide {
-		if err := checkChances(t, s.w.of, s.width); err != nil {
+		if err := checkChances(t, s.w.values, s.width); err != nil {
 			return 0, err
 		}
 	}
-	return kernel.SumDistances(cores, s.parts, s.d, s.delta, x, t, s.w.of, s.width), nil
+	return kernel.SumDistances(cores, s.parts, s.d, s.delta, x, t, s.w.values, s.width), nil
 }
 
 func sumDistance[F kernel.Float](e *Env, d kernel.Distance, outputs, targets, weights *G.Node) (sum, weight *G.Node, err error) {
@@ -144,7 +143,8 @@ func meanDistance[F kernel.Float](e *Env, d kernel.Distance, delta float64, outp
 		},
 	}
 	o.grad = func(in G.Nodes, out, g *G.Node) (G.Nodes, error) {
-		// by returns the derivative by the first of two inputs. An error is the same with the two exchanged.
+		// by returns the derivative with respect to x. Distances other than binary cross-entropy are symmetric in x and
+		// t.
 		by := func(what string, x, t *G.Node) (*G.Node, error) {
 			o := newOp(distanceNames[d]+what+attrs, shape, func(dx []F, in []G.Value) error {
 				x, t, g, err := read3[F](in, s.n, s.n, 1)
@@ -154,7 +154,7 @@ func meanDistance[F kernel.Float](e *Env, d kernel.Distance, delta float64, outp
 				kernel.DistanceGrad(e.Cores, dx, d, delta, x, t, s.w.gradient(g[0]), s.width)
 				return nil
 			})
-			return e.apply(o, x, t, g, out) // the loss is an input so that it has run: s is its
+			return e.apply(o, x, t, g, out) // the loss runs first: it fills s
 		}
 		grads := make(G.Nodes, len(in))
 		var err error
@@ -169,7 +169,7 @@ func meanDistance[F kernel.Float](e *Env, d kernel.Distance, delta float64, outp
 	return e.apply(o, inputs...)
 }
 
-// checkChances checks that each target that counts is from 0 to 1.
+// checkChances checks that each target with a weight other than 0 is from 0 to 1.
 func checkChances[F kernel.Float](targets, weights []F, width int) error {
 	for i, t := range targets {
 		if !(t >= 0 && t <= 1) && weights[i/width] != 0 {

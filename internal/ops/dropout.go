@@ -9,18 +9,18 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// drop says what dropout drops: each element with a probability. Which elements those are is decided by the seed, the
-// stream and the number of the run. The zero drop drops nothing.
+// drop holds the settings of one dropout. The seed, the stream and the number of the run decide which elements it
+// drops. The zero drop drops nothing.
 type drop struct {
 	p      float64 // probability
 	seed   uint64
-	stream uint64 // tells a graph's dropouts apart
+	stream uint64 // distinguishes the dropouts of a graph
 }
 
-// runs numbers the runs of an op.
+// runs counts the runs of an op.
 type runs struct{ from, since uint64 }
 
-// next returns the number of the run that begins: the Env's, if that has changed, or one more than the last time.
+// next returns the number of the run that begins: the Env's number if it has changed, otherwise one more than the last.
 func (r *runs) next(e *Env) uint64 {
 	var from uint64
 	if e.Runs != nil {
@@ -33,7 +33,7 @@ func (r *runs) next(e *Env) uint64 {
 	return r.from + r.since - 1
 }
 
-// drop returns what the graph's next dropout drops.
+// drop returns the settings of the graph's next dropout.
 func (e *Env) drop(p float64) drop {
 	if p == 0 || !e.Training {
 		return drop{}
@@ -43,8 +43,8 @@ func (e *Env) drop(p float64) drop {
 }
 
 // Dropout sets elements of x to zero, each with probability p, and multiplies the others by 1/(1−p) (Srivastava et al.,
-// 2014). Which ones is decided by the Env's seed, the place of this dropout among the graph's, and the number of the
-// run. It is x itself where p is 0 or the graph isn't for training.
+// 2014). The Env's seed, the number of this dropout in the graph and the number of the run decide which elements. If p
+// is 0 or the graph isn't for training, Dropout returns x itself.
 func Dropout(e *Env, x *G.Node, p float64) (*G.Node, error) {
 	const name = "dropout"
 	if err := CheckFloat(name, "the input", x); err != nil {
@@ -68,7 +68,7 @@ func Dropout(e *Env, x *G.Node, p float64) (*G.Node, error) {
 
 func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {
 	shape := x.Shape()
-	keep := newBuffer[F](shape) // of the current run: 0 or 1/(1−p)
+	keep := newBuffer[F](shape) // for the current run: 0 or 1/(1−p)
 	var run runs
 	attrs := fmt.Sprintf("%v%v", shape, d)
 	o := newOp("dropout"+attrs, shape, func(y []F, in []G.Value) error {
@@ -93,7 +93,7 @@ func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {
 			return nil
 		})
 		dx.saved = []*lease{&keep.lease}
-		// The output is an input so that the mask is this run's.
+		// The output is an input so that the mask belongs to this run.
 		n, err := e.apply(dx, g, out)
 		return G.Nodes{n}, err
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Embedding looks up rows of a table of shape (V, D): ids of shape (…), of dtype int, give (…, D). The gradient adds up
-// where an id is repeated. An id outside [0, V) is an error when the graph runs.
+// Embedding looks up rows of a table of shape (V, D): int ids of shape (…) give (…, D). The gradients of a repeated id
+// add up. An id outside [0, V) is an error when the graph runs.
 func Embedding(e *Env, table, ids *G.Node) (*G.Node, error) {
 	const name = "embedding"
 	if err := CheckFloat(name, "the table", table); err != nil {
@@ -62,7 +62,7 @@ func embedding[F kernel.Float](e *Env, table, ids *G.Node) (*G.Node, error) {
 			kernel.ScatterAdd(dt, g, ids, width)
 			return nil
 		})
-		// The lookup is an input for its check of the ids alone: it has to run first.
+		// The lookup is an input so that it runs first and checks the ids.
 		nt, err := e.apply(dt, g, in[1], out)
 		return G.Nodes{nt, nil}, err
 	}

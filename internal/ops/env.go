@@ -11,25 +11,25 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// An Env is what ops know of the graph that they are added to, beside their inputs. One Env serves one graph. It
-// travels from a layers.Build to the ops, and from there to the kernels. The zero Env is ready to use.
+// An Env holds the settings that the ops of a graph share, and an index of the graph's nodes. One Env serves one graph.
+// A layers.Build holds one and passes it to the ops. The zero Env is ready to use.
 type Env struct {
 	Training bool     // dropout is active
-	Cores    int      // the most processors that an op's work is spread over; GOMAXPROCS if 0
-	Seed     uint64   // decides what dropout drops
-	Runs     *uint64  // the number of the run that follows its last change, from which ops count; 0 if nil
-	Buffers  *Buffers // what ops have their memory from; nil if each has its own
-	Err      error    // what is wrong with the Build, which Enter returns
+	Cores    int      // largest number of processors that an op uses; 0 means GOMAXPROCS
+	Seed     uint64   // decides which elements dropout drops
+	Runs     *uint64  // number of the run after its last change; ops count on from it; nil means 0
+	Buffers  *Buffers // memory that ops share; nil if each op owns its memory
+	Err      error    // an error of the Build, which Enter returns
 
 	graph    *G.ExprGraph
-	dropouts uint64             // numbers them, lest two drop the same elements
-	nodes    map[uint32]*G.Node // those of the graph, by hash
+	dropouts uint64             // how many dropouts the graph has; each gets its number
+	nodes    map[uint32]*G.Node // the graph's nodes, by hash
 	known    int                // how many of the graph's nodes are in nodes
-	planned  int                // how many it had when memory was planned for it
-	leases   []*lease           // what memory was planned for
+	planned  int                // how many nodes the graph had when its memory was planned
+	leases   []*lease           // the leases that memory was planned for
 }
 
-// Enter notes the graph that this Env is for. Another graph than before is an error.
+// Enter binds the Env to a graph. A second graph is an error.
 func (e *Env) Enter(g *G.ExprGraph) error {
 	switch {
 	case e.Err != nil:
@@ -42,12 +42,12 @@ func (e *Env) Enter(g *G.ExprGraph) error {
 	return nil
 }
 
-// apply adds an op to its inputs' graph.
+// apply adds an op to the graph of its inputs.
 //
-// Gorgonia takes two nodes for one where their 32-bit hashes are equal: AddNode if they have equal ops as well,
-// whatever their inputs are, and every machine that is compiled without a second look. So the hash is computed before
-// the node is added. The node that has it is returned if it is the same op of the same inputs; otherwise the op takes a
-// salt, which gives it another hash.
+// Gorgonia identifies nodes by 32-bit hashes. AddNode merges two nodes with equal hashes and equal ops, even if their
+// inputs differ, and a machine computes only one of two nodes with equal hashes. So apply computes the hash before it
+// adds the node. If a node with this hash exists, apply returns it if it is the same op on the same inputs; otherwise
+// it changes the op's salt, which changes the hash.
 func (e *Env) apply(o *op, in ...*G.Node) (*G.Node, error) {
 	name := cmp.Or(o.layer, o.name)
 	for _, n := range in {
@@ -75,12 +75,12 @@ func (e *Env) apply(o *op, in ...*G.Node) (*G.Node, error) {
 		return nil, fmt.Errorf("%s: %w", o.name, err)
 	}
 	if n.Op() != G.Op(o) {
-		return nil, fmt.Errorf("%s: Gorgonia took it for %v, which it isn't", o.name, n)
+		return nil, fmt.Errorf("%s: Gorgonia merged it with a different node, %v", o.name, n)
 	}
 	return n, nil
 }
 
-// learn notes the nodes that the graph has got since the last time.
+// learn records the nodes that were added to the graph since its last call.
 func (e *Env) learn() {
 	all := e.graph.AllNodes()
 	for ; e.known < len(all); e.known++ {
@@ -91,7 +91,7 @@ func (e *Env) learn() {
 	}
 }
 
-// nodeHash returns what gorgonia.Node.Hashcode will return for a node of this op and its inputs.
+// nodeHash returns the hash that gorgonia.Node.Hashcode will return for a node with this op and its inputs.
 func (o *op) nodeHash() uint32 {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%v%v", o.out, o.shape)
@@ -103,15 +103,15 @@ func (o *op) nodeHash() uint32 {
 	return h.Sum32()
 }
 
-// A CollisionError is two nodes of a graph that Gorgonia can't tell apart.
+// A CollisionError reports two nodes of a graph that Gorgonia can't distinguish.
 type CollisionError struct{ A, B *G.Node }
 
 func (e *CollisionError) Error() string {
-	return fmt.Sprintf("Gorgonia can't tell node %v from node %v, whose hashes are equal, and would compute one of them alone: give a parameter or an input that they depend on another name", e.A, e.B)
+	return fmt.Sprintf("Gorgonia can't distinguish nodes %v and %v, because their hashes are equal, and would compute only one of them: give a parameter or an input of one of them another name", e.A, e.B)
 }
 
-// Distinct reports, as a *CollisionError, two nodes of a graph that share a hash: compiling would take one for the
-// other. It can't see nodes that gorgonia's AddNode has merged, as only one of them is left.
+// Distinct returns a *CollisionError if two nodes of a graph share a hash: a machine would compute only one of them. It
+// can't see nodes that gorgonia's AddNode has merged, as only one of them is left.
 func Distinct(g *G.ExprGraph) error {
 	seen := map[uint32]*G.Node{}
 	for _, n := range g.AllNodes() {

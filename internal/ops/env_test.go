@@ -9,14 +9,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// leaf is an input of shape (2) that holds two numbers.
+// leaf returns an input of shape (2) that holds the two numbers.
 func leaf(g *G.ExprGraph, name string, a, b float64) *G.Node {
 	return G.NewVector(g, tensor.Float64, G.WithShape(2), G.WithName(name),
 		G.WithValue(tensor.New(tensor.WithShape(2), tensor.WithBacking([]float64{a, b}))))
 }
 
-// twins returns two names of leaves whose hashes differ, but not those of what f makes of one and h of the other. It
-// searches for them where they aren't the two that were found before, as when an op's hash has changed since.
+// twins returns two names of leaves with different hashes, such that f of the first leaf and h of the second have equal
+// hashes. It tries the names in found first. If they fail, because an op's hash has changed, it searches for others.
 func twins(t *testing.T, f, h func(leaf *G.Node) (*G.Node, error), found [2]string) (a, b string) {
 	t.Helper()
 	hash := func(f func(leaf *G.Node) (*G.Node, error), name string) uint32 {
@@ -30,29 +30,30 @@ func twins(t *testing.T, f, h func(leaf *G.Node) (*G.Node, error), found [2]stri
 		return found[0], found[1]
 	}
 	first := map[uint32]string{}
-	const most = 300_000 // 2³² pairs are had with some 65,000 names
+	const most = 300_000 // 2³² pairs need about 65,000 names
 	for i := range most {
 		name := fmt.Sprint("x", i)
 		first[hash(f, name)] = name
 		if a := first[hash(h, "y"+name)]; a != "" {
-			t.Logf("searched for %q and %q: put them into the test, which takes seconds without", a, "y"+name)
+			t.Logf("a search found %q and %q: put them into the test to save seconds", a, "y"+name)
 			return a, "y" + name
 		}
 	}
-	t.Fatalf("there is no collision among %d names", most)
+	t.Fatalf("no collision among %d names", most)
 	return "", ""
 }
 
 func relu(x *G.Node) (*G.Node, error) { return Activate(&Env{}, x, ReLU) }
 
-// TestEqualHashes has nodes of Heed's whose hashes would be those of other nodes: none is taken for the other.
+// TestEqualHashes builds Heed nodes whose unsalted hashes equal the hashes of other nodes. Gorgonia must not merge
+// them.
 func TestEqualHashes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		first func(*G.Node) (*G.Node, error)
 		found [2]string
 	}{
-		"of the same op":     {relu, [2]string{"x8312", "yx87644"}},
-		"of Gorgonia's node": {G.Neg, [2]string{"x67485", "yx72873"}},
+		"the same op":     {relu, [2]string{"x8312", "yx87644"}},
+		"Gorgonia's node": {G.Neg, [2]string{"x67485", "yx72873"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first := tc.first
@@ -64,7 +65,7 @@ func TestEqualHashes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if name == "of the same op" {
+			if name == "the same op" {
 				if other, err = Activate(e, x, ReLU); err != nil {
 					t.Fatal(err)
 				}
@@ -74,10 +75,10 @@ func TestEqualHashes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n == other || n.Hashcode() == other.Hashcode() {
-				t.Fatal("Gorgonia would take one for the other")
+				t.Fatal("Gorgonia would merge the two nodes")
 			}
 			if again, err := Activate(e, y, ReLU); err != nil || again != n {
-				t.Errorf("the same op of the same input is %v, want the node that there is, %v (%v)", again, n, err)
+				t.Errorf("the same op on the same input gives %v, want the existing node, %v (error %v)", again, n, err)
 			}
 			if err := Distinct(g); err != nil {
 				t.Error(err)
@@ -96,7 +97,7 @@ func TestEqualHashes(t *testing.T) {
 	}
 }
 
-// TestEqualHashesOfLeaves has what can't be salted: it is found.
+// TestEqualHashesOfLeaves builds two inputs with equal hashes. They can't have a salt, so Distinct must report them.
 func TestEqualHashesOfLeaves(t *testing.T) {
 	g := G.NewGraph()
 	var in G.Nodes
@@ -105,14 +106,14 @@ func TestEqualHashesOfLeaves(t *testing.T) {
 	}
 	var collision *CollisionError
 	if err := Distinct(g); !errors.As(err, &collision) || collision.A != in[0] || collision.B != in[1] {
-		t.Errorf("two inputs of one hash: %v", err)
+		t.Errorf("two inputs with equal hashes: got %v", err)
 	}
 	if in[0].Hashcode() != in[1].Hashcode() {
-		t.Error("the inputs' hashes differ: the test tests nothing")
+		t.Error("the inputs' hashes differ, so the test checks nothing")
 	}
 }
 
-// TestNodeHash holds the hash that an op takes its node to have to Gorgonia's, for every kind of type and shape.
+// TestNodeHash compares nodeHash with Gorgonia's hash, for every kind of type and shape.
 func TestNodeHash(t *testing.T) {
 	g := G.NewGraph()
 	e := &Env{Training: true}
@@ -129,7 +130,7 @@ func TestNodeHash(t *testing.T) {
 			} {
 				n, err := f()
 				if err != nil {
-					continue // of another rank
+					continue // another rank
 				}
 				if o := n.Op().(*op); o.nodeHash() != n.Hashcode() {
 					t.Errorf("%v: hash %#x, Gorgonia's is %#x", n, o.nodeHash(), n.Hashcode())

@@ -9,16 +9,16 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Gate returns act(a)·b, element by element, for two nodes of one shape (Dauphin et al., 2016; Shazeer, 2020).
+// Gate returns act(a)·b, element by element, for two nodes of the same shape (Dauphin et al., 2016; Shazeer, 2020).
 func Gate(e *Env, a, b *G.Node, act Activation) (*G.Node, error) {
 	const name = "gate"
 	if err := CheckFloat(name, "the gate", a); err != nil {
 		return nil, err
 	}
-	if err := sameDtype(name, "what it gates", b, "the gate", a); err != nil {
+	if err := sameDtype(name, "the gated value", b, "the gate", a); err != nil {
 		return nil, err
 	}
-	if err := hasShape(name, "what it gates", b, a.Shape()...); err != nil {
+	if err := hasShape(name, "the gated value", b, a.Shape()...); err != nil {
 		return nil, err
 	}
 	if !act.Known() {

@@ -24,7 +24,7 @@ func SplitHeads(e *Env, x *G.Node, heads int) (*G.Node, error) {
 	return swapAxes(e, x, tensor.Shape{s[0], heads, s[1], s[2] / heads}, s[0], s[1], heads, s[2]/heads)
 }
 
-// MergeHeads turns (B, H, T, K) into (B, T, H·K) or, where the batch is of one and isn't to be kept, into (T, H·K).
+// MergeHeads turns (B, H, T, K) into (B, T, H·K). If batch is false, it turns (1, H, T, K) into (T, H·K).
 func MergeHeads(e *Env, x *G.Node, batch bool) (*G.Node, error) {
 	if err := CheckFloat("merge heads", "the input", x); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func MergeHeads(e *Env, x *G.Node, batch bool) (*G.Node, error) {
 	return swapAxes(e, x, shape, s[0], s[1], s[2], s[3])
 }
 
-// swapAxes copies x, read as (n, a, b, width), to (n, b, a, width), and calls the result by the given shape.
+// swapAxes copies x, read as (n, a, b, width), to (n, b, a, width), and gives the result the given shape.
 func swapAxes(e *Env, x *G.Node, shape tensor.Shape, n, a, b, width int) (*G.Node, error) {
 	if x.Dtype() == tensor.Float32 {
 		return swapAxesOf[float32](e, x, shape, n, a, b, width)

@@ -9,8 +9,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Last returns the last vector that counts of every sequence: x of shape (B, T, D) or (T, D) gives (B, D) or (1, D),
-// vector counts[b]−1 of sequence b, and zeros where counts[b] is 0. It has no gradient.
+// Last returns the last valid vector of every sequence: x of shape (B, T, D) or (T, D) gives (B, D) or (1, D), vector
+// counts[b]−1 of sequence b, or zeros if counts[b] is 0. It has no gradient.
 func Last(e *Env, x, counts *G.Node) (*G.Node, error) {
 	const name = "last"
 	s, err := sequencesOf(name, x)
@@ -40,7 +40,7 @@ func last[F kernel.Float](e *Env, x, counts *G.Node, s tensor.Shape) (*G.Node, e
 		clear(out)
 		for b, n := range counts {
 			if n < 0 || n > length {
-				return fmt.Errorf("count %d of sequence %d isn't between 0 and the %d there are", n, b, length)
+				return fmt.Errorf("count %d of sequence %d isn't between 0 and %d", n, b, length)
 			}
 			if n > 0 {
 				copy(out[b*width:][:width], x[(b*length+n-1)*width:])

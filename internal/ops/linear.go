@@ -9,8 +9,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Linear is y = act(x·Wᵀ + b) for x of shape (…, I), W of shape (O, I) and b of shape (O), or nil for none; y has shape
-// (…, O). Any number of leading axes will do. act is an Activation, or Identity.
+// Linear returns y = act(x·Wᵀ + b) for x of shape (…, I), W of shape (O, I) and b of shape (O), or nil for none; y has
+// shape (…, O). act is an Activation, or Identity.
 func Linear(e *Env, x, w, b *G.Node, act Activation) (*G.Node, error) {
 	const name = "linear"
 	if err := CheckFloat(name, "the input", x); err != nil {
@@ -51,7 +51,7 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 		in, diff = append(in, b), append(diff, true)
 	}
 	attrs := fmt.Sprintf("%v%v(%v,%t)", shape, w.Shape(), act, b != nil)
-	var before *buffer[F] // x·Wᵀ + b, if there is a derivative that needs it
+	var before *buffer[F] // x·Wᵀ + b, if a derivative needs it
 	o := newOp("linear"+attrs, shape, func(y []F, in []G.Value) error {
 		x, w, err := read2[F](in, n*width, out*width)
 		if err != nil {
@@ -95,7 +95,7 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 				return err
 			}
 			if act != Identity {
-				z := y // which tells the derivative, unless the act needs its input
+				z := y // which suffices, unless the derivative needs the input
 				if before != nil {
 					z = before.data
 				}

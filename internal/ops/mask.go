@@ -10,24 +10,24 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// A Mask says which keys each query may attend to. Its parts combine by intersection; the zero Mask allows everything.
-// Query i of batch element b is at position p = i + Offset, or i + Offsets[b]. A Mask of package layers converts to it.
+// A Mask says which keys each query may attend to. A key is visible if every part allows it; the zero Mask allows all
+// keys. Query i of batch element b has position p = i + Offset, or i + Offsets[b]. A layers.Mask converts to it.
 type Mask struct {
-	Causal     bool      // query i sees key j where j ≤ p
-	Window     *Window   // nil for every key
-	Offset     int       // of the queries' positions
-	Offsets    *G.Node   // (B) of int, in place of Offset
-	KeyLengths *G.Node   // (B) of int: batch element b has that many valid keys
+	Causal     bool      // query i sees key j if j ≤ p
+	Window     *Window   // how far a query sees; nil means no limit
+	Offset     int       // added to every query's position
+	Offsets    *G.Node   // int, shape (B): one offset per batch element, in place of Offset
+	KeyLengths *G.Node   // int, shape (B): the number of valid keys of each batch element
 	Allow      *G.Node   // bool, broadcast to (B, H, T, S): true means attend
-	Bias       *G.Node   // of the scores' dtype, broadcast to (B, H, T, S): added to the scores; −Inf masks
-	Slopes     []float64 // (H): −Slopes[h]·|p − j| is added to the scores
+	Bias       *G.Node   // dtype of the scores, broadcast to (B, H, T, S) and added to them; −Inf masks
+	Slopes     []float64 // shape (H): −Slopes[h]·|p − j| is added to the scores
 }
 
-// A Window is how far a query sees.
+// A Window says how far a query sees.
 type Window = kernel.Window
 
-// Check checks that a mask suits scores of a shape, whose dtype is that of like. Its errors call the parts by the names
-// that they have in package layers.
+// Check checks the mask for scores of the given shape, whose dtype and graph equal like's. Its errors use the names of
+// the fields in package layers.
 func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("%s: "+format, append([]any{name}, args...)...)
@@ -69,24 +69,24 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 		return fail("Mask.Offset must be between −%d and %d, got %d", kernel.MaxOffset, kernel.MaxOffset, m.Offset)
 	}
 	if m.Offset != 0 && m.Offsets != nil {
-		return fail("Mask.Offset must be 0 where there are Offsets, got %d", m.Offset)
+		return fail("Mask.Offset must be 0 if Mask.Offsets is set, got %d", m.Offset)
 	}
 	if w := m.Window; w != nil && (w.Left < -1 || w.Right < -1) {
-		return fail("the sides of Mask.Window must be at least 0, or −1 for an open one, got %+v", *w)
+		return fail("the sides of Mask.Window must be at least 0, or −1 for no limit, got %+v", *w)
 	}
 	heads := full(scores)[1]
 	if m.Slopes != nil && len(m.Slopes) != heads {
-		return fail("Mask.Slopes must have one for each of the %d heads, got %d", heads, len(m.Slopes))
+		return fail("Mask.Slopes must have one value for each of the %d heads, got %d", heads, len(m.Slopes))
 	}
 	for h, x := range m.Slopes {
 		if !(math.Abs(x) <= Largest) {
-			return fail("Mask.Slopes must be at most %v in size and finite, got %v for head %d", Largest, x, h)
+			return fail("Mask.Slopes must be finite and between −%v and %v, got %v for head %d", Largest, Largest, x, h)
 		}
 	}
 	return nil
 }
 
-// String returns everything but the nodes, and which nodes there are: for the names of ops.
+// String describes every field for the names of ops. Of a node it tells only whether it is set.
 func (m Mask) String() string {
 	window := ""
 	if m.Window != nil {
@@ -96,7 +96,7 @@ func (m Mask) String() string {
 		m.Causal, m.KeyLengths != nil, m.Allow != nil, m.Bias != nil, m.Offset, m.Offsets != nil, window, m.Slopes)
 }
 
-// full returns the shape of scores with batch and head axes of 1 where it has none.
+// full returns the shape of scores as (B, H, T, S), with 1 for an axis that they lack.
 func full(s tensor.Shape) [4]int {
 	switch len(s) {
 	case 2:
@@ -107,8 +107,8 @@ func full(s tensor.Shape) [4]int {
 	return [4]int{s[0], s[1], s[2], s[3]}
 }
 
-// fullMask returns the shape of a mask for scores of the given rank, with axes of 1 in front: right-aligned, but where
-// the scores have no head axis neither has the mask. ok tells whether it broadcasts to them.
+// fullMask returns a mask's shape as four axes, right-aligned, with 1 for an axis that it lacks. If the scores have no
+// head axis, a mask of three axes has none either. ok reports whether the mask broadcasts to the scores.
 func fullMask(mask, scores tensor.Shape) (out [4]int, ok bool) {
 	out = [4]int{1, 1, 1, 1}
 	if len(mask) < 1 || len(mask) > len(scores) {
@@ -127,14 +127,14 @@ func fullMask(mask, scores tensor.Shape) (out [4]int, ok bool) {
 	return out, 1 <= out[3] && out[3] <= want[3]
 }
 
-// maskInputs is a mask as an op takes it: what is known of it, and the nodes of the rest, in order.
+// maskInputs is a mask as an op's input: its constant part, and its nodes in order.
 type maskInputs[F kernel.Float] struct {
 	Mask
 	known kernel.Mask[F]
 	nodes G.Nodes
 }
 
-// inputsOf returns a mask, which has been checked for scores of the given shape, as an op takes it.
+// inputsOf converts a mask that Check has accepted for scores of the given shape.
 func inputsOf[F kernel.Float](m Mask, scores tensor.Shape) maskInputs[F] {
 	in := maskInputs[F]{Mask: m, known: kernel.Mask[F]{Shape: full(scores), Causal: m.Causal, Offset: m.Offset}}
 	if w := m.Window; w != nil {
@@ -149,7 +149,7 @@ func inputsOf[F kernel.Float](m Mask, scores tensor.Shape) maskInputs[F] {
 	if m.Bias != nil {
 		in.known.BiasShape, _ = fullMask(m.Bias.Shape(), scores)
 	}
-	for _, n := range []*G.Node{m.KeyLengths, m.Offsets, m.Allow, m.Bias} { // the bias is last: its gradient is found there
+	for _, n := range []*G.Node{m.KeyLengths, m.Offsets, m.Allow, m.Bias} { // the bias comes last: diff and grads rely on it
 		if n != nil {
 			in.nodes = append(in.nodes, n)
 		}
@@ -168,7 +168,7 @@ func (m *maskInputs[F]) read(in []G.Value) (k kernel.Mask[F], err error) {
 		}
 		for b, n := range k.KeyLengths {
 			if n < 0 || n > k.Shape[3] {
-				return k, fmt.Errorf("key length %d of batch element %d isn't between 0 and the %d keys there are", n, b, k.Shape[3])
+				return k, fmt.Errorf("key length %d of batch element %d isn't between 0 and the %d keys", n, b, k.Shape[3])
 			}
 		}
 		in = in[1:]
@@ -198,9 +198,9 @@ func (m *maskInputs[F]) read(in []G.Value) (k kernel.Mask[F], err error) {
 
 func size(s [4]int) int { return s[0] * s[1] * s[2] * s[3] }
 
-// MaskScores returns the scores, of shape (T, S), (B, T, S) or (B, H, T, S), with what a mask adds to them, and −Inf
-// where it forbids: what Softmax takes the softmax of. What is −Inf passes back a gradient of zero. Errors when the
-// graph runs name the layer.
+// MaskScores adds the mask's bias and slopes to scores of shape (T, S), (B, T, S) or (B, H, T, S), and sets masked
+// scores to −Inf. Softmax of the result gives the attention weights. A score of −Inf gets a gradient of zero. Errors
+// when the graph runs name the layer.
 func MaskScores(e *Env, layer string, scores *G.Node, m Mask) (*G.Node, error) {
 	const name = "mask scores"
 	if err := scoresNode(name, scores); err != nil {
@@ -223,9 +223,9 @@ func maskScoresGrad[F kernel.Float](_ int, ds, out, g []F, _ int) {
 	}
 }
 
-// maskedOp returns an op of scores and a mask, both checked, whose output has the scores' shape. backward sets the
-// gradient of the scores, row by row of a width, from the output and its gradient: that of the mask's bias is the sum
-// of it.
+// maskedOp returns an op on scores and a mask, both checked, whose output has the scores' shape. backward sets the
+// gradient of the scores from the output and its gradient, for rows of the given width. The gradient of the mask's bias
+// is the sum of the scores' gradient over the broadcast axes.
 func maskedOp[F kernel.Float](e *Env, name, layer string, scores *G.Node, m Mask, forward func(cores int, out, scores []F, m kernel.Mask[F]), backward func(cores int, ds, out, g []F, width int)) (*G.Node, error) {
 	shape := scores.Shape()
 	mask := inputsOf[F](m, shape)
@@ -261,7 +261,7 @@ func maskedOp[F kernel.Float](e *Env, name, layer string, scores *G.Node, m Mask
 	return e.apply(o, in...)
 }
 
-// scoresNode checks that a node holds scores.
+// scoresNode checks the dtype and rank of scores.
 func scoresNode(name string, scores *G.Node) error {
 	if err := CheckFloat(name, "the scores", scores); err != nil {
 		return err
@@ -272,7 +272,7 @@ func scoresNode(name string, scores *G.Node) error {
 	return nil
 }
 
-// diff says which inputs of an op of scores and this mask have a gradient: the scores and the bias.
+// diff says which inputs of an op on scores and this mask have a gradient: the scores and the bias.
 func (m *maskInputs[F]) diff() []bool {
 	diff := make([]bool, 1+len(m.nodes))
 	diff[0] = true
@@ -282,7 +282,7 @@ func (m *maskInputs[F]) diff() []bool {
 	return diff
 }
 
-// grads returns the gradients of these inputs, from that of the scores as they are with the bias added.
+// grads returns the gradients of the op's inputs, given the gradient ds of the scores.
 func (m *maskInputs[F]) grads(e *Env, ds *G.Node) (G.Nodes, error) {
 	grads := make(G.Nodes, 1+len(m.nodes))
 	grads[0] = ds

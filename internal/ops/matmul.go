@@ -11,10 +11,10 @@ import (
 )
 
 // MatMul returns scale·op(a)·op(b), matrix by matrix, for a of shape (…, M, K) and b of shape (…, K, N) with the same
-// leading axes; transA and transB say that an operand is stored with its last two axes swapped.
+// leading axes. transA and transB mean that an operand is stored with its last two axes swapped.
 //
-// Zero times anything is zero in it where a sum runs over positions of a sequence: skip says so, for a product whose
-// left operand holds exact zeros, such as the attention weights of masked keys.
+// With skip, zero times anything is zero, NaN and infinity included. Use it for a product that sums over positions and
+// whose left operand holds exact zeros, such as the attention weights of masked keys.
 func MatMul(e *Env, a, b *G.Node, transA, transB bool, scale float64, skip bool) (*G.Node, error) {
 	const name = "matmul"
 	if err := CheckFloat(name, "the left operand", a); err != nil {
@@ -53,7 +53,7 @@ func flip(swap bool, x, y int) (int, int) {
 	return x, y
 }
 
-// product is a batch of count products of (m, k) by (k, n).
+// product describes a batch of count products of (m, k) by (k, n).
 type product struct {
 	count, m, n, k int
 	transA, transB bool
@@ -80,8 +80,8 @@ func matMul[F kernel.Float](e *Env, a, b *G.Node, p product) (*G.Node, error) {
 	})
 	o.diff = []bool{true, true}
 	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		// C = A·B: dA = G·Bᵀ, dB = Aᵀ·G; each transposed as its operand is. The gradients always skip zeros: those of
-		// masked positions are exact.
+		// C = A·B: dA = G·Bᵀ, dB = Aᵀ·G, each transposed like its operand. The gradients always skip zeros, because the
+		// gradients of masked positions are exact zeros.
 		var da, db *G.Node
 		var err error
 		if p.transA {

@@ -11,18 +11,18 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// A Memory keeps vectors that one graph made, of shape (B, S, W), for graphs that run after it: the keys, or the
-// values, of what cross-attention attends to. It holds what was kept last.
+// A Memory keeps vectors of shape (B, S, W) that one graph computes, for graphs that run after it: the keys or values
+// of cross-attention. Each write replaces the last one.
 type Memory struct {
 	name  string
-	built tensor.Shape // of what the last graph built will keep; nil if there is none
+	built tensor.Shape // shape that the last graph built will keep; nil before the first
 	kept  *Store       // nil before the first run
 }
 
-// NewMemory makes a Memory. The name tells the memories of a graph apart.
+// NewMemory makes a Memory. Memories used in one graph need different names.
 func NewMemory(name string) *Memory { return &Memory{name: name} }
 
-// Keep adds an op that keeps x, of shape (B, S, W) or (S, W), whenever it runs, and returns it. It has no gradient.
+// Keep adds an op that stores x, of shape (B, S, W) or (S, W), whenever it runs, and returns it. It has no gradient.
 func (m *Memory) Keep(e *Env, x *G.Node) (*G.Node, error) {
 	name := "memory of " + m.name
 	s, err := sequencesOf(name, x)
@@ -55,12 +55,12 @@ func keep[F kernel.Float](e *Env, m *Memory, x *G.Node, s tensor.Shape) (*G.Node
 	return e.apply(o, x)
 }
 
-// Read adds an op that returns what is kept, of the shape that the last graph to keep something was built for. after is
-// a node of the graph that it is added to; dims is 3, or 2 for a batch of one without its axis. It is an error, when
-// the graph runs, if nothing has been kept, or something of another shape. It has no gradient.
+// Read adds an op that returns the stored vectors, in the shape that the last call of Keep was built for. after is any
+// node of the graph; dims is 3, or 2 for a batch of one without its batch axis. If nothing is stored, or vectors of
+// another shape, running the graph fails. It has no gradient.
 func (m *Memory) Read(e *Env, after *G.Node, dtype tensor.Dtype, dims int) (*G.Node, error) {
 	if m.built == nil {
-		return nil, fmt.Errorf("memory of %s: there is no graph yet that makes it: build one that is given the encoder's output first", m.name)
+		return nil, fmt.Errorf("memory of %s: no graph computes it yet: first build one whose input is the encoder's output", m.name)
 	}
 	want := m.built
 	shape := want.Clone()
@@ -73,10 +73,10 @@ func (m *Memory) Read(e *Env, after *G.Node, dtype tensor.Dtype, dims int) (*G.N
 		name: fmt.Sprintf("read memory of %s%v", m.name, shape), shape: shape, out: typeOf(dtype, shape),
 		run: func([]G.Value) (G.Value, error) {
 			if m.kept == nil {
-				return nil, errors.New("nothing has been kept: run the graph that is given the encoder's output first")
+				return nil, errors.New("nothing has been kept: first run the graph whose input is the encoder's output")
 			}
 			if !slices.Equal(m.kept.shape, want) || m.kept.dense.Dtype() != dtype {
-				return nil, fmt.Errorf("what was kept last has shape %v, but the graph was built for %v: build another one", m.kept.shape, want)
+				return nil, fmt.Errorf("the vectors kept last have shape %v, but the graph was built for %v: build another graph", m.kept.shape, want)
 			}
 			if read != m.kept {
 				read, out = m.kept, m.kept.value(dims)
@@ -87,7 +87,7 @@ func (m *Memory) Read(e *Env, after *G.Node, dtype tensor.Dtype, dims int) (*G.N
 	return e.apply(o, after)
 }
 
-// Reorder makes sequence b a copy of what sequence parents[b] was.
+// Reorder replaces sequence b by a copy of sequence parents[b].
 func (m *Memory) Reorder(parents []int) {
 	if m.kept == nil {
 		return

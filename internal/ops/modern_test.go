@@ -12,10 +12,10 @@ import (
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
-// rotary is an ops.Rotary that says what must be said.
+// rotary is an ops.Rotary with only the required fields.
 var rotary = ops.Rotary{Heads: 1, Frequencies: []float64{1, 0.1}, Magnitude: 1}
 
-// TestEqualModernNodesAreOne builds expressions twice in one graph, as TestEqualNodesAreOne does.
+// TestEqualModernNodesAreOne builds expressions twice in one graph, like TestEqualNodesAreOne.
 func TestEqualModernNodesAreOne(t *testing.T) {
 	for name, build := range map[string]func(g *graph, x, w *G.Node) (*G.Node, error){
 		"rms norm": func(_ *graph, x, w *G.Node) (*G.Node, error) { return ops.RMSNorm(&ops.Env{}, x, w, 1e-5) },
@@ -35,7 +35,7 @@ func TestEqualModernNodesAreOne(t *testing.T) {
 	}
 }
 
-// TestModernAttributesTellNodesApart has ops of one kind on one input, as TestAttributesTellNodesApart has.
+// TestModernAttributesTellNodesApart builds ops of one kind on one input, like TestAttributesTellNodesApart.
 func TestModernAttributesTellNodesApart(t *testing.T) {
 	g := newGraph(t)
 	x, w, positions := g.in(4, 4), g.in(4), g.ints(1)
@@ -43,7 +43,7 @@ func TestModernAttributesTellNodesApart(t *testing.T) {
 	add := func(name string, n *G.Node, err error) {
 		n = g.node(n, err)
 		if other, ok := nodes[n]; ok {
-			t.Errorf("%s is one node with %s", name, other)
+			t.Errorf("%s and %s are the same node", name, other)
 		}
 		nodes[n] = name
 	}
@@ -69,14 +69,14 @@ func TestModernAttributesTellNodesApart(t *testing.T) {
 	} {
 		n, err := ops.Rotate(&ops.Env{}, x, nil, r)
 		add(fmt.Sprintf("%+v", r), n, err)
-		if r.Offset == 0 { // positions take its place
+		if r.Offset == 0 { // positions replace the offset
 			n, err = ops.Rotate(&ops.Env{}, x, positions, r)
 			add(fmt.Sprintf("%+v with positions", r), n, err)
 		}
 	}
 }
 
-// TestRotateBack turns and turns back.
+// TestRotateBack turns vectors and turns them back.
 func TestRotateBack(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(2, 3, 4)
@@ -91,7 +91,7 @@ func TestRotateBack(t *testing.T) {
 	}
 }
 
-// TestModernErrors hands ops nodes that don't fit: each error names the op.
+// TestModernErrors passes nodes that don't fit: each error names the op.
 func TestModernErrors(t *testing.T) {
 	g := newGraph(t)
 	turn := func(r ops.Rotary, shape ...int) (*G.Node, error) {
@@ -101,21 +101,21 @@ func TestModernErrors(t *testing.T) {
 		make func() (*G.Node, error)
 		want string
 	}{
-		"rms norm dtypes":    {func() (*G.Node, error) { return ops.RMSNorm(&ops.Env{}, g.in(2, 3), g.in32(3), 1) }, "float64, got float32"},
-		"rms norm widths":    {func() (*G.Node, error) { return ops.RMSNorm(&ops.Env{}, g.in(2, 3), g.in(2), 1) }, "(…, H·D) and gamma (D), got (2, 3) and (2)"},
-		"gate shapes":        {func() (*G.Node, error) { return ops.Gate(&ops.Env{}, g.in(2, 3), g.in(3, 2), ops.SiLU) }, "(2, 3), got (3, 2)"},
-		"gate dtypes":        {func() (*G.Node, error) { return ops.Gate(&ops.Env{}, g.in(2), g.in32(2), ops.SiLU) }, "float64, got float32"},
-		"gate activation":    {func() (*G.Node, error) { return ops.Gate(&ops.Env{}, g.in(2), g.in(2), ops.Identity) }, "no activation -1"},
-		"rotary rank":        {func() (*G.Node, error) { return turn(rotary, 4) }, "(B, H, T, K), got (4)"},
-		"rotary heads":       {func() (*G.Node, error) { return turn(ops.Rotary{Frequencies: rotary.Frequencies}, 3, 4) }, "at least 1, got 0"},
-		"rotary of no pairs": {func() (*G.Node, error) { return turn(ops.Rotary{Heads: 1}, 3, 4) }, "at least 2 and at most the vectors' 4, got 0"},
-		"rotary too wide":    {func() (*G.Node, error) { return turn(ops.Rotary{Heads: 2, Frequencies: rotary.Frequencies}, 3, 4) }, "at most the vectors' 2, got 4"},
-		"rotary positions":   {func() (*G.Node, error) { return ops.Rotate(&ops.Env{}, g.in(3, 4), g.ints(3), rotary) }, "(1) or (1, 3), got int of shape (3)"},
+		"rms norm dtypes":      {func() (*G.Node, error) { return ops.RMSNorm(&ops.Env{}, g.in(2, 3), g.in32(3), 1) }, "float64, got float32"},
+		"rms norm widths":      {func() (*G.Node, error) { return ops.RMSNorm(&ops.Env{}, g.in(2, 3), g.in(2), 1) }, "(…, H·D) and gamma (D), got (2, 3) and (2)"},
+		"gate shapes":          {func() (*G.Node, error) { return ops.Gate(&ops.Env{}, g.in(2, 3), g.in(3, 2), ops.SiLU) }, "(2, 3), got (3, 2)"},
+		"gate dtypes":          {func() (*G.Node, error) { return ops.Gate(&ops.Env{}, g.in(2), g.in32(2), ops.SiLU) }, "float64, got float32"},
+		"gate activation":      {func() (*G.Node, error) { return ops.Gate(&ops.Env{}, g.in(2), g.in(2), ops.Identity) }, "no activation -1"},
+		"rotary rank":          {func() (*G.Node, error) { return turn(rotary, 4) }, "(B, H, T, K), got (4)"},
+		"rotary heads":         {func() (*G.Node, error) { return turn(ops.Rotary{Frequencies: rotary.Frequencies}, 3, 4) }, "at least 1, got 0"},
+		"rotary without pairs": {func() (*G.Node, error) { return turn(ops.Rotary{Heads: 1}, 3, 4) }, "at least 2 and at most the vectors' 4, got 0"},
+		"rotary too wide":      {func() (*G.Node, error) { return turn(ops.Rotary{Heads: 2, Frequencies: rotary.Frequencies}, 3, 4) }, "at most the vectors' 2, got 4"},
+		"rotary positions":     {func() (*G.Node, error) { return ops.Rotate(&ops.Env{}, g.in(3, 4), g.ints(3), rotary) }, "(1) or (1, 3), got int of shape (3)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.make()
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), ": ") {
-				t.Errorf("got %v, want %q in it", err, tc.want)
+				t.Errorf("got %v, want an error with %q", err, tc.want)
 			}
 		})
 	}

@@ -1,13 +1,13 @@
-// Package ops holds the operations that Heed adds to Gorgonia: each is a gorgonia.SDOp of fixed shapes and dtype, with
-// its symbolic derivative beside it.
+// Package ops implements the operations that Heed adds to Gorgonia. Each is a gorgonia.SDOp for fixed shapes and a
+// fixed dtype, with its symbolic derivative beside it.
 //
-// Every op owns the tensor that it returns and fills it anew on every run, so that running a graph allocates next to
-// nothing. That state is why a graph with these ops may have one live VM at a time. With Buffers, the tensor's memory
-// is another op's as soon as all that read it have run. Ops never write to their inputs, and they return errors rather
-// than panic: the TapeMachine runs them on a goroutine of its own, where a panic would end the process.
+// Every op owns the tensor that it returns and fills it again in every run, so that running a graph allocates almost
+// nothing. Because of that state, a graph with these ops may have only one live VM at a time. With Buffers, another op
+// may reuse the tensor's memory once all its readers have run. Ops never write to their inputs. They return errors and
+// don't panic: the TapeMachine runs them on its own goroutine, where a panic would end the process.
 //
-// Gradients follow one rule throughout: zero times anything is zero, NaN and infinity included. A position that nothing
-// attends to, and that no loss looks at, can hold any value without it reaching a gradient.
+// All gradients follow one rule: zero times anything is zero, NaN and infinity included. A position that nothing
+// attends to and that no loss reads can hold any value: it never reaches a gradient.
 package ops
 
 import (
@@ -25,11 +25,10 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// op is the one implementation of gorgonia.SDOp here. The functions that make ops fill it in; run and grad hold what
-// the op does.
+// op is the only implementation of gorgonia.SDOp here. The functions that make ops set run and grad.
 type op struct {
-	name   string // the operation and every attribute: what is printed, and what is hashed
-	salt   int    // of the hash, where another node has that of the name alone
+	name   string // the operation and all its attributes, for printing and hashing
+	salt   int    // added to the hash if another node already has the hash of the name
 	inputs G.Nodes
 	shapes []tensor.Shape // of the inputs
 	out    hm.Type
@@ -39,15 +38,15 @@ type op struct {
 	run  func(in []G.Value) (G.Value, error)
 	grad func(in G.Nodes, out, grad *G.Node) (G.Nodes, error)
 
-	env    *Env     // that of its graph
-	output *lease   // the output's memory; nil if the op owns it for good
-	fills  []*lease // what run fills, the output's among them
-	saved  []*lease // what run reads that the op of one of its inputs filled, beside the output
-	reads  []*lease // all that run reads, set by Buffers
-	ran    uint64   // the last run of the Buffers that it was in
+	env    *Env     // the Env of its graph
+	output *lease   // the output's memory; nil if the op always owns it
+	fills  []*lease // the buffers that run fills, including the output
+	saved  []*lease // the buffers that run reads and an input's op filled, besides that op's output
+	reads  []*lease // all buffers that run reads, set by Buffers
+	ran    uint64   // the last run of the Buffers that included this op
 
-	shared any    // what a joint op's parts have in common
-	layer  string // what an error calls the op, if that isn't its name; two ops that differ in it alone are one
+	shared any    // state that the parts of a joint op share
+	layer  string // the op's name in errors, if it isn't name; it isn't part of the hash
 }
 
 var _ G.SDOp = (*op)(nil)
@@ -66,7 +65,7 @@ func (o *op) InferShape(...G.DimSizer) (tensor.Shape, error) { return o.shape.Cl
 
 func (o *op) Do(in ...G.Value) (v G.Value, err error) {
 	defer func() {
-		if r := recover(); r != nil { // a mistake in this package: the VM's caller couldn't recover from it
+		if r := recover(); r != nil { // a mistake in this package; the VM's caller couldn't recover from it
 			v, err = nil, fmt.Errorf("%s: %v", o.name, r)
 		}
 	}()
@@ -134,8 +133,8 @@ func dtypeOf[F kernel.Float]() tensor.Dtype {
 	return tensor.Float64
 }
 
-// newOp returns an op that fills one tensor of dtype F and the given shape. fill is handed the output's elements, which
-// may hold anything.
+// newOp returns an op that fills one tensor of dtype F and the given shape. The output that fill gets may hold any
+// values.
 func newOp[F kernel.Float](name string, shape tensor.Shape, fill func(out []F, in []G.Value) error) *op {
 	buf := newBuffer[F](shape)
 	return &op{
@@ -150,7 +149,7 @@ func newOp[F kernel.Float](name string, shape tensor.Shape, fill func(out []F, i
 	}
 }
 
-// buffer is a tensor that an op fills, made when it is first needed.
+// buffer is a tensor that an op fills. It is allocated on first use.
 type buffer[F kernel.Float] struct {
 	lease
 	shape tensor.Shape
@@ -160,7 +159,7 @@ type buffer[F kernel.Float] struct {
 
 func newBuffer[F kernel.Float](shape tensor.Shape) *buffer[F] {
 	b := &buffer[F]{lease: lease{bytes: shape.TotalSize() * int(unsafe.Sizeof(F(0)))}, shape: shape, dense: &tensor.Dense{}}
-	b.bind = func(words []uint64) { // the tensor stays where it is, as nodes point to it
+	b.bind = func(words []uint64) { // the tensor's address must not change, as nodes point to it
 		b.data, *b.dense = nil, tensor.Dense{}
 		if words != nil {
 			b.data = unsafe.Slice((*F)(unsafe.Pointer(unsafe.SliceData(words))), shape.TotalSize())
@@ -170,7 +169,7 @@ func newBuffer[F kernel.Float](shape tensor.Shape) *buffer[F] {
 	return b
 }
 
-// slice returns the buffer's elements: in the memory that the op has taken, or else in memory of its own.
+// slice returns the buffer's elements, in the memory that the op has taken, or else in memory of its own.
 func (b *buffer[F]) slice() []F {
 	if b.slab == nil {
 		b.slab = &slab{bytes: b.bytes}
@@ -182,9 +181,9 @@ func (b *buffer[F]) slice() []F {
 	return b.data
 }
 
-// joint adds ops that compute several tensors of dtype F in one go, such as the gradients of an op's inputs: the first
-// node does the work, and each of the others depends on it and hands out its part. Of the buffers that fill has beside
-// the outputs, work are for that run of it alone, and saved were filled by an input's op; nil counts as none.
+// joint adds ops that compute several tensors of dtype F at once, such as the gradients of an op's inputs. The first
+// node does the work; each of the others depends on it and returns its part. work is scratch memory for one run of
+// fill; saved was filled by an input's op and is read by fill. Both may be nil.
 func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, in []*G.Node, work, saved *buffer[F], fill func(out [][]F, in []G.Value) error) (G.Nodes, error) {
 	bufs := make([]*buffer[F], len(shapes))
 	for i, s := range shapes {
@@ -197,7 +196,7 @@ func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, in []*G.N
 			for i, b := range bufs {
 				out[i] = b.slice()
 			}
-			defer clear(out) // holding on to memory that Buffers have let go of would keep it
+			defer clear(out) // a reference would keep memory that Buffers have released
 			if err := fill(out, in); err != nil {
 				return nil, err
 			}
@@ -217,7 +216,7 @@ func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, in []*G.N
 	if err != nil {
 		return nil, err
 	}
-	// Gorgonia hands back an equal node if the graph has one: the buffers that are filled are that one's.
+	// Gorgonia returns an equal node if the graph has one: then use its buffers.
 	if owner, ok := first.Op().(*op); ok {
 		bufs = owner.shared.([]*buffer[F])
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
-// graph makes named inputs.
+// graph makes named inputs and numbers them.
 type graph struct {
 	*testing.T
 	*G.ExprGraph
@@ -23,27 +23,27 @@ type graph struct {
 
 func newGraph(t *testing.T) *graph { return &graph{T: t, ExprGraph: G.NewGraph()} }
 
-func (g *graph) of(v *tensor.Dense) *G.Node {
+func (g *graph) input(v *tensor.Dense) *G.Node {
 	g.n++
 	return G.NewTensor(g.ExprGraph, v.Dtype(), v.Dims(), G.WithShape(v.Shape()...), G.WithName(fmt.Sprint("in", g.n)), G.WithValue(v))
 }
 
-// in is a random float64 input.
+// in returns a random float64 input.
 func (g *graph) in(shape ...int) *G.Node {
 	r := rand.New(rand.NewPCG(uint64(g.n), 1))
 	x := make([]float64, tensor.Shape(shape).TotalSize())
 	for i := range x {
 		x[i] = r.NormFloat64()
 	}
-	return g.of(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x)))
+	return g.input(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x)))
 }
 
 func (g *graph) ints(shape ...int) *G.Node {
-	return g.of(tensor.New(tensor.WithShape(shape...), tensor.Of(tensor.Int)))
+	return g.input(tensor.New(tensor.WithShape(shape...), tensor.Of(tensor.Int)))
 }
 
 func (g *graph) in32(shape ...int) *G.Node {
-	return g.of(tensor.New(tensor.WithShape(shape...), tensor.Of(tensor.Float32)))
+	return g.input(tensor.New(tensor.WithShape(shape...), tensor.Of(tensor.Float32)))
 }
 
 func (g *graph) node(n *G.Node, err error) *G.Node {
@@ -78,7 +78,7 @@ func (g *graph) read(nodes ...*G.Node) [][]float64 {
 	return out
 }
 
-// TestMatMul multiplies in every orientation, and holds the gradients to differences.
+// TestMatMul multiplies in every orientation, and compares the gradients with finite differences.
 func TestMatMul(t *testing.T) {
 	for _, lead := range [][]int{nil, {3}, {2, 3}, {1, 1}} {
 		for flags := range 8 {
@@ -97,7 +97,7 @@ func TestMatMul(t *testing.T) {
 				if want := shape(false, m, n); !c.Shape().Eq(tensor.Shape(want)) {
 					t.Fatalf("the product has shape %v, want %v", c.Shape(), want)
 				}
-				at := func(x []float64, swap bool, q, rows, cols, i, j int) float64 {
+				element := func(x []float64, swap bool, q, rows, cols, i, j int) float64 {
 					if swap {
 						return x[q*rows*cols+j*rows+i]
 					}
@@ -109,7 +109,7 @@ func TestMatMul(t *testing.T) {
 					q, i, j := r/(m*n), r/n%m, r%n
 					want := 0.0
 					for p := range k {
-						want += scale * at(av, transA, q, m, k, i, p) * at(bv, transB, q, k, n, p, j)
+						want += scale * element(av, transA, q, m, k, i, p) * element(bv, transB, q, k, n, p, j)
 					}
 					if math.Abs(got[r]-want) > 1e-14 {
 						t.Fatalf("element %d is %v, want %v", r, got[r], want)
@@ -123,8 +123,8 @@ func TestMatMul(t *testing.T) {
 	}
 }
 
-// TestEqualNodesAreOne builds expressions twice in one graph: Gorgonia merges them, and the ops that keep state, or
-// share the work of several outputs, must stand that.
+// TestEqualNodesAreOne builds expressions twice in one graph. Gorgonia merges them: ops that keep state, or share the
+// work of several outputs, must still give the right values.
 func TestEqualNodesAreOne(t *testing.T) {
 	for name, build := range map[string]func(g *graph, x, w *G.Node) (*G.Node, error){
 		"layer norm": func(_ *graph, x, w *G.Node) (*G.Node, error) { return ops.LayerNorm(&ops.Env{}, x, w, w, 1e-5) },
@@ -157,8 +157,8 @@ func TestEqualNodesAreOne(t *testing.T) {
 	})
 }
 
-// TestAttributesTellNodesApart has ops of one kind on one input, which are one node if anything is left out of the
-// hash.
+// TestAttributesTellNodesApart builds ops of one kind on one input. If the hash omitted an attribute, two of them would
+// be one node.
 func TestAttributesTellNodesApart(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(4, 4)
@@ -167,7 +167,7 @@ func TestAttributesTellNodesApart(t *testing.T) {
 	add := func(name string, n *G.Node, err error) {
 		n = g.node(n, err)
 		if other, ok := nodes[n]; ok {
-			t.Errorf("%s is one node with %s", name, other)
+			t.Errorf("%s and %s are the same node", name, other)
 		}
 		nodes[n] = name
 	}
@@ -208,7 +208,7 @@ func TestAttributesTellNodesApart(t *testing.T) {
 	add("rows b", n, err)
 }
 
-// TestSecondDerivatives are an error, not a panic.
+// TestSecondDerivatives checks that they return an error and don't panic.
 func TestSecondDerivatives(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(2, 3)
@@ -222,14 +222,15 @@ func TestSecondDerivatives(t *testing.T) {
 		t.Fatalf("%T is not an SDOp", grads[0].Op())
 	}
 	if d := op.DiffWRT(2); len(d) != 2 || d[0] || d[1] {
-		t.Errorf("a gradient says it is differentiable: %v", d)
+		t.Errorf("a gradient claims to be differentiable: %v", d)
 	}
 	if _, err := op.SymDiff(nil, nil, nil); err == nil || !strings.Contains(err.Error(), "first order") {
 		t.Errorf("got %v, want an error about first order", err)
 	}
 }
 
-// TestLinearActivation holds a linear layer with its activation to the two as separate ops, in value and gradients.
+// TestLinearActivation compares a linear layer that includes its activation with two separate ops, in values and
+// gradients.
 func TestLinearActivation(t *testing.T) {
 	for act := ops.ReLU; act.Known(); act++ {
 		for _, bias := range []bool{false, true} {
@@ -269,7 +270,7 @@ func TestLinearActivation(t *testing.T) {
 	}
 }
 
-// TestErrors hands ops nodes that don't fit: each error names the op.
+// TestErrors passes nodes that don't fit: each error names the op.
 func TestErrors(t *testing.T) {
 	g := newGraph(t)
 	for name, tc := range map[string]struct {
@@ -308,7 +309,7 @@ func TestErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.make()
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), ": ") {
-				t.Errorf("got %v, want %q in it", err, tc.want)
+				t.Errorf("got %v, want an error with %q", err, tc.want)
 			}
 		})
 	}

@@ -13,8 +13,7 @@ import (
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
-// TestGradientsOfOptions checks the ops that attention's options are composed of. Each is built twice, as one node of
-// the graph serves both.
+// TestGradientsOfOptions checks the ops that attention's options use. It builds each op twice; the graph holds it once.
 func TestGradientsOfOptions(t *testing.T) {
 	for name, build := range map[string]func(g *graph) (*G.Node, G.Nodes, error){
 		"softcap": func(g *graph) (*G.Node, G.Nodes, error) {
@@ -57,7 +56,7 @@ func TestGradientsOfOptions(t *testing.T) {
 	}
 }
 
-// TestMaskScores looks at what softmax is taken of, and at the gradients of what isn't masked.
+// TestMaskScores checks the masked scores, and the gradients of the scores that aren't masked.
 func TestMaskScores(t *testing.T) {
 	g := newGraph(t)
 	scores, bias := g.in(2, 3), g.in(3)
@@ -87,7 +86,7 @@ func TestMaskScores(t *testing.T) {
 	}
 }
 
-// TestOptionsTellNodesApart has ops of one kind on one input, as TestAttributesTellNodesApart has.
+// TestOptionsTellNodesApart builds ops of one kind on one input, like TestAttributesTellNodesApart.
 func TestOptionsTellNodesApart(t *testing.T) {
 	g := newGraph(t)
 	x, side := g.in(2, 4, 3, 4), g.in(2, 3, 8)
@@ -95,7 +94,7 @@ func TestOptionsTellNodesApart(t *testing.T) {
 	add := func(name string, n *G.Node, err error) {
 		n = g.node(n, err)
 		if other, ok := nodes[n]; ok {
-			t.Errorf("%s is one node with %s", name, other)
+			t.Errorf("%s and %s are the same node", name, other)
 		}
 		nodes[n] = name
 	}
@@ -140,10 +139,10 @@ func TestOptionsTellNodesApart(t *testing.T) {
 	}
 }
 
-// TestPositionIDs has positions of first elements, of all, and with elements that don't count.
+// TestPositionIDs gives the positions of first elements or of all, with and without elements that don't count.
 func TestPositionIDs(t *testing.T) {
 	ints := func(g *graph, x []int, shape ...int) *G.Node {
-		return g.of(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x)))
+		return g.input(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x)))
 	}
 	for name, tc := range map[string]struct {
 		positions, counts []int
@@ -151,12 +150,12 @@ func TestPositionIDs(t *testing.T) {
 		like              tensor.Shape
 		want              string
 	}{
-		"first":            {[]int{3, -1}, nil, []int{2}, tensor.Shape{2, 3}, "[3 4 5 -1 0 1]"},
-		"all":              {[]int{5, 5, 0, 1}, nil, []int{2, 2}, tensor.Shape{2, 2}, "[5 5 0 1]"},
-		"no batch axis":    {[]int{4}, nil, []int{1}, tensor.Shape{2}, "[4 5]"},
-		"all, no batch":    {[]int{4, 9}, nil, []int{1, 2}, tensor.Shape{2}, "[4 9]"},
-		"with counts":      {[]int{3, 0, 4}, []int{2, 0, 0}, []int{3}, tensor.Shape{3, 3}, "[3 4 4 0 0 0 3 3 3]"},
-		"counts of others": {[]int{0}, []int{3}, []int{1}, tensor.Shape{1, 3}, "[0 1 2]"},
+		"first":                   {[]int{3, -1}, nil, []int{2}, tensor.Shape{2, 3}, "[3 4 5 -1 0 1]"},
+		"all":                     {[]int{5, 5, 0, 1}, nil, []int{2, 2}, tensor.Shape{2, 2}, "[5 5 0 1]"},
+		"no batch axis":           {[]int{4}, nil, []int{1}, tensor.Shape{2}, "[4 5]"},
+		"all, no batch":           {[]int{4, 9}, nil, []int{1, 2}, tensor.Shape{2}, "[4 9]"},
+		"with counts":             {[]int{3, 0, 4}, []int{2, 0, 0}, []int{3}, tensor.Shape{3, 3}, "[3 4 4 0 0 0 3 3 3]"},
+		"counts above the length": {[]int{0}, []int{3}, []int{1}, tensor.Shape{1, 3}, "[0 1 2]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGraph(t)
@@ -173,13 +172,13 @@ func TestPositionIDs(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := fmt.Sprint(v.Data()); got != tc.want || !v.Shape().Eq(tc.like) {
-				t.Errorf("got %v of shape %v, want %v of %v", got, v.Shape(), tc.want, tc.like)
+				t.Errorf("got %v with shape %v, want %v with shape %v", got, v.Shape(), tc.want, tc.like)
 			}
 		})
 	}
 }
 
-// TestOptionErrors hands ops what doesn't fit: each error names the op.
+// TestOptionErrors passes arguments that don't fit: each error names the op.
 func TestOptionErrors(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(2, 4, 3, 3)
@@ -201,11 +200,11 @@ func TestOptionErrors(t *testing.T) {
 		"offsets' shape":   {softmax(ops.Mask{Offsets: g.ints(3)}), "Mask.Offsets must have shape (2), got (3)"},
 		"window":           {softmax(ops.Mask{Window: &ops.Window{Left: -2}}), "got {Left:-2 Right:0}"},
 		"slopes":           {softmax(ops.Mask{Slopes: []float64{1}}), "each of the 4 heads, got 1"},
-		"slope":            {softmax(ops.Mask{Slopes: []float64{1, math.NaN(), 1, 1}}), "finite, got NaN for head 1"},
+		"slope":            {softmax(ops.Mask{Slopes: []float64{1, math.NaN(), 1, 1}}), "and 1e+15, got NaN for head 1"},
 		"mask scores rank": {func() (*G.Node, error) { return ops.MaskScores(&ops.Env{}, "", g.in(3), ops.Mask{}) }, "got (3)"},
 		"groups": {func() (*G.Node, error) {
 			return ops.Attention(&ops.Env{}, x, g.in(2, 3, 3, 3), g.in(2, 3, 3, 3), ops.AttentionConfig{})
-		}, "one number of heads"},
+		}, "the same number of heads"},
 		"groups of sides": {func() (*G.Node, error) {
 			return ops.Attention(&ops.Env{}, g.in(2, 3, 8), g.in(2, 3, 6), g.in(2, 3, 6), ops.AttentionConfig{Heads: 4, KeyValueHeads: 3})
 		}, "got 4 and 3"},
@@ -213,7 +212,7 @@ func TestOptionErrors(t *testing.T) {
 		"store dtype":  {func() (*G.Node, error) { return store.Append(&ops.Env{}, g.in32(2, 1, 4), g.ints(2), g.ints(2)) }, "got float32"},
 		"store length": {func() (*G.Node, error) { return store.Append(&ops.Env{}, g.in(2, 4, 4), g.ints(2), g.ints(2)) }, "T at most 3, got float64 of shape (2, 4, 4)"},
 		"keep":         {func() (*G.Node, error) { return ops.NewMemory("keys").Keep(&ops.Env{}, g.in(2)) }, "memory of keys: the input must have shape (B, T, D)"},
-		"read nothing": {func() (*G.Node, error) { return ops.NewMemory("keys").Read(&ops.Env{}, x, tensor.Float64, 3) }, "memory of keys: there is no graph yet"},
+		"read nothing": {func() (*G.Node, error) { return ops.NewMemory("keys").Read(&ops.Env{}, x, tensor.Float64, 3) }, "memory of keys: no graph computes it yet"},
 		"last":         {func() (*G.Node, error) { return ops.Last(&ops.Env{}, x, g.ints(2)) }, "last: the input must have shape (B, T, D)"},
 		"last counts":  {func() (*G.Node, error) { return ops.Last(&ops.Env{}, g.in(2, 3, 4), g.ints(3)) }, "the counts must have shape (2), got (3)"},
 		"add int":      {func() (*G.Node, error) { return ops.AddInt(&ops.Env{}, x, 1) }, "int, of shape (B), got float64"},
@@ -221,7 +220,7 @@ func TestOptionErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.make()
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), ": ") {
-				t.Errorf("got %v, want %q in it", err, tc.want)
+				t.Errorf("got %v, want an error with %q", err, tc.want)
 			}
 		})
 	}

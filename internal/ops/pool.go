@@ -10,8 +10,8 @@ import (
 )
 
 // Pool returns the mean of the first positions of every sequence: x of shape (B, T, D) or (T, D) gives (B, D) or
-// (1, D). Sequence b has lengths[b] valid positions, or T if lengths is nil; of those the first count, at most most of
-// them. Positions that don't count may hold anything, and get a gradient of zero; a sequence of length 0 gives zeros.
+// (1, D). Sequence b has lengths[b] valid positions, or T if lengths is nil; at most the first most of them count. The
+// other positions may hold anything, and get a gradient of zero. A sequence of length 0 gives zeros.
 func Pool(e *Env, x, lengths *G.Node, most int) (*G.Node, error) {
 	const name = "pool"
 	s, err := sequencesOf(name, x)
@@ -38,7 +38,7 @@ func Pool(e *Env, x, lengths *G.Node, most int) (*G.Node, error) {
 func pool[F kernel.Float](e *Env, x, lengths *G.Node, s tensor.Shape, most int) (*G.Node, error) {
 	batch, rows, width := s[0], s[1], s[2]
 	counts := make([]int, batch)
-	// count sets counts from the values after the first.
+	// count sets counts from the second input, the lengths.
 	count := func(in []G.Value) error {
 		for b := range counts {
 			counts[b] = min(rows, most)
@@ -52,7 +52,7 @@ func pool[F kernel.Float](e *Env, x, lengths *G.Node, s tensor.Shape, most int) 
 		}
 		for b, n := range valid {
 			if n < 0 || n > rows {
-				return fmt.Errorf("length %d of batch element %d isn't between 0 and the %d positions there are", n, b, rows)
+				return fmt.Errorf("length %d of batch element %d isn't between 0 and the %d positions", n, b, rows)
 			}
 			counts[b] = min(n, most)
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 func (g *graph) lengths(n ...int) *G.Node {
-	return g.of(tensor.New(tensor.WithShape(len(n)), tensor.WithBacking(n)))
+	return g.input(tensor.New(tensor.WithShape(len(n)), tensor.WithBacking(n)))
 }
 
 func TestPool(t *testing.T) {
@@ -91,7 +91,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// Attributes that were left out of the hash would make two of these one node.
+// If the hash omitted an attribute, two of these would be one node.
 func TestPoolAndScaleNodesApart(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(4, 4)
@@ -101,11 +101,11 @@ func TestPoolAndScaleNodesApart(t *testing.T) {
 	}
 	for i, n := range nodes {
 		if slices.Contains(nodes[:i], n) {
-			t.Errorf("node %d is another one", i)
+			t.Errorf("node %d equals an earlier one", i)
 		}
 	}
 	if n := g.node(ops.Pool(&ops.Env{}, x, nil, 2)); n != nodes[1] {
-		t.Error("equal nodes aren't one")
+		t.Error("equal expressions give two nodes")
 	}
 }
 
@@ -115,17 +115,17 @@ func TestPoolAndScaleErrors(t *testing.T) {
 		make func() (*G.Node, error)
 		want string
 	}{
-		"pool of ints":        {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.ints(2, 3), nil, 1) }, "float32 or float64"},
-		"pool rank":           {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(3), nil, 1) }, "(B, T, D) or (T, D), got (3)"},
-		"pool of none":        {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3), nil, 0) }, "at least 1 position must count, got 0"},
-		"pool lengths":        {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3, 4), g.ints(3), 1) }, "lengths must have shape (2), got (3)"},
-		"pool lengths' dtype": {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3, 4), g.in(2), 1) }, "lengths must be int, got float64"},
-		"scale of ints":       {func() (*G.Node, error) { return ops.Scale(&ops.Env{}, g.ints(2), 1) }, "float32 or float64"},
+		"ints to pool":         {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.ints(2, 3), nil, 1) }, "float32 or float64"},
+		"pool rank":            {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(3), nil, 1) }, "(B, T, D) or (T, D), got (3)"},
+		"no positions to pool": {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3), nil, 0) }, "at least 1 position must count, got 0"},
+		"pool lengths":         {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3, 4), g.ints(3), 1) }, "lengths must have shape (2), got (3)"},
+		"pool lengths' dtype":  {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3, 4), g.in(2), 1) }, "lengths must be int, got float64"},
+		"ints to scale":        {func() (*G.Node, error) { return ops.Scale(&ops.Env{}, g.ints(2), 1) }, "float32 or float64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.make()
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), ": ") {
-				t.Errorf("got %v, want %q in it", err, tc.want)
+				t.Errorf("got %v, want an error with %q", err, tc.want)
 			}
 		})
 	}

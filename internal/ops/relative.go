@@ -14,13 +14,13 @@ import (
 
 // Relative says how RelativeBias sorts distances into buckets.
 type Relative struct {
-	MaxDistance int  // from there on all distances share a bucket
-	OneWay      bool // keys after their query count as at it; otherwise the buckets' second half is theirs
+	MaxDistance int  // all distances from here on share a bucket
+	OneWay      bool // keys after their query count as distance 0; otherwise the second half of the buckets is for them
 }
 
-// bucket returns the bucket of a key's position less its query's (Raffel et al., 2020, T5), one of a number: half of
-// those of a direction are for one distance each, the others for ranges that grow as a logarithm. It is computed in
-// float32, as where T5 was trained, which decides the ends of some ranges.
+// bucket returns the bucket of a key's position minus its query's position (Raffel et al., 2020, T5). Half of the
+// buckets of a direction hold one distance each; the ranges of the others grow logarithmically. T5 was trained with
+// float32, so the logarithm is computed in float32: rounding decides the ends of some ranges.
 func (r Relative) bucket(distance, buckets int) int {
 	first, back := 0, -distance
 	if !r.OneWay {
@@ -38,25 +38,25 @@ func (r Relative) bucket(distance, buckets int) int {
 	return first + min(exact+int(log*float32(buckets-exact)), buckets-1)
 }
 
-// Check returns an error for a number of buckets that distances can't be sorted into.
+// Check returns an error if distances can't be sorted into this number of buckets.
 func (r Relative) Check(name string, buckets int) error {
 	directions := 2
 	if r.OneWay {
 		directions = 1
 	}
 	if buckets < 2*directions || buckets%directions != 0 {
-		return fmt.Errorf("%s: there must be at least %d buckets, as many for one direction as for the other, got %d", name, 2*directions, buckets)
+		return fmt.Errorf("%s: there must be at least %d buckets, the same number for each direction, got %d", name, 2*directions, buckets)
 	}
 	if exact := buckets / directions / 2; r.MaxDistance <= exact {
-		return fmt.Errorf("%s: MaxDistance must be above %d, as many distances of a direction have a bucket of their own, got %d", name, exact, r.MaxDistance)
+		return fmt.Errorf("%s: MaxDistance must be above %d, the number of distances with a bucket of their own, got %d", name, exact, r.MaxDistance)
 	}
 	return nil
 }
 
 // RelativeBias looks up the bias of every query and key in a table of shape (buckets, H), by the bucket of their
-// distance: the result, of shape (1, H, T, S), is to be added to scores. There are T queries and S keys, at 0, 1, …
-// both, unless the positions of the queries are given, of shape (B, T) or (T) and dtype int: the result then has shape
-// (B, H, T, S). A position outside [0, S) is an error when the graph runs.
+// distance. The result, to be added to scores, has shape (1, H, T, S). Queries and keys have positions 0, 1, … unless
+// positions gives the queries' positions, as int of shape (B, T) or (T): the result then has shape (B, H, T, S). A
+// position outside [0, S) is an error when the graph runs.
 func RelativeBias(e *Env, table, positions *G.Node, queries, keys int, r Relative) (*G.Node, error) {
 	const name = "relative bias"
 	if err := CheckFloat(name, "the table", table); err != nil {
@@ -69,7 +69,7 @@ func RelativeBias(e *Env, table, positions *G.Node, queries, keys int, r Relativ
 		return nil, err
 	}
 	if queries < 1 || keys < 1 || positions == nil && queries > keys {
-		return nil, fmt.Errorf("%s: there must be at least 1 query and 1 key, and a key at the position of every query, got %d and %d", name, queries, keys)
+		return nil, fmt.Errorf("%s: there must be at least 1 query and 1 key and, without positions, no more queries than keys, got %d and %d", name, queries, keys)
 	}
 	batch := 1
 	if positions != nil {
@@ -80,7 +80,7 @@ func RelativeBias(e *Env, table, positions *G.Node, queries, keys int, r Relativ
 		batch, _ = rows(ps)
 	}
 	if err := memory.Check(memory.Product(batch, table.Shape()[1], queries, keys, int(table.Dtype().Size()))); err != nil {
-		return nil, fmt.Errorf("%s: of %d queries and %d keys: %w", name, queries, keys, err)
+		return nil, fmt.Errorf("%s: %d queries and %d keys: %w", name, queries, keys, err)
 	}
 	if table.Dtype() == tensor.Float32 {
 		return relativeBias[float32](e, table, positions, batch, queries, keys, r)
@@ -101,17 +101,17 @@ func relativeBias[F kernel.Float](e *Env, table, positions *G.Node, batch, queri
 	} else {
 		in, diff = append(in, positions), append(diff, false)
 	}
-	// read returns k with the positions, which are the input of that number, if any.
-	read := func(in []G.Value, at int) (_ kernel.Relative, err error) {
+	// read returns k with the positions from in[1], if they are given.
+	read := func(in []G.Value) (_ kernel.Relative, err error) {
 		k := k
 		if positions == nil {
 			return k, nil
 		}
-		if k.Positions, err = elements[int](in[at], batch*queries); err != nil {
+		if k.Positions, err = elements[int](in[1], batch*queries); err != nil {
 			return k, err
 		}
 		if i := slices.IndexFunc(k.Positions, func(p int) bool { return p < 0 || p >= keys }); i >= 0 {
-			return k, fmt.Errorf("position %d of a query isn't one of the %d keys'", k.Positions[i], keys)
+			return k, fmt.Errorf("query position %d isn't between 0 and %d", k.Positions[i], keys-1)
 		}
 		return k, nil
 	}
@@ -127,7 +127,7 @@ func relativeBias[F kernel.Float](e *Env, table, positions *G.Node, batch, queri
 		if err != nil {
 			return err
 		}
-		k, err := read(in, 1)
+		k, err := read(in)
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func relativeBias[F kernel.Float](e *Env, table, positions *G.Node, batch, queri
 			if err != nil {
 				return err
 			}
-			k, err := read(in, 1)
+			k, err := read(in)
 			if err != nil {
 				return err
 			}

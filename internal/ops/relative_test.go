@@ -50,7 +50,7 @@ func TestRelativeBuckets(t *testing.T) {
 			for query := range far + 1 {
 				for key := range far + 1 {
 					if got, want := got[query*(far+1)+key], want(key-query); got != want {
-						t.Fatalf("a distance of %d has bucket %v, want %v", key-query, got, want)
+						t.Fatalf("distance %d is in bucket %v, want %v", key-query, got, want)
 					}
 				}
 			}
@@ -58,7 +58,7 @@ func TestRelativeBuckets(t *testing.T) {
 	}
 }
 
-// relativeCase is a RelativeBias of 4 queries and 6 keys.
+// relativeCase describes a RelativeBias with 4 queries and 6 keys.
 type relativeCase struct {
 	name      string
 	relative  ops.Relative
@@ -70,7 +70,7 @@ var relativeCases = []relativeCase{
 	{name: "from 0", relative: ops.Relative{MaxDistance: 4}},
 	{name: "one way", relative: ops.Relative{MaxDistance: 5, OneWay: true}},
 	{name: "positions of one sequence", relative: ops.Relative{MaxDistance: 4}, positions: []int{2, 3, 4, 5}, shape: []int{4}},
-	{name: "positions of each", relative: ops.Relative{MaxDistance: 5, OneWay: true}, positions: []int{0, 1, 2, 3, 5, 5, 0, 1}, shape: []int{2, 4}},
+	{name: "positions of each sequence", relative: ops.Relative{MaxDistance: 5, OneWay: true}, positions: []int{0, 1, 2, 3, 5, 5, 0, 1}, shape: []int{2, 4}},
 }
 
 func (tc relativeCase) build(g *graph, table *G.Node) *G.Node {
@@ -82,8 +82,8 @@ func (tc relativeCase) build(g *graph, table *G.Node) *G.Node {
 	return g.node(ops.RelativeBias(&ops.Env{}, table, positions, 4, 6, tc.relative))
 }
 
-// TestRelativeBiasOfPositions compares biases for given positions with those counted from 0, and holds gradients to
-// differences.
+// TestRelativeBiasOfPositions compares biases for given positions with biases for positions counted from 0, and
+// gradients with finite differences.
 func TestRelativeBiasOfPositions(t *testing.T) {
 	for _, tc := range relativeCases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -91,17 +91,17 @@ func TestRelativeBiasOfPositions(t *testing.T) {
 			table := g.in(8, 3)
 			all := g.node(ops.RelativeBias(&ops.Env{}, table, nil, 6, 6, tc.relative)) // (1, 3, 6, 6)
 			y := tc.build(g, table)
-			at := tc.positions
-			if at == nil {
-				at = []int{0, 1, 2, 3}
+			positions := tc.positions
+			if positions == nil {
+				positions = []int{0, 1, 2, 3}
 			}
-			if want := (tensor.Shape{len(at) / 4, 3, 4, 6}); !y.Shape().Eq(want) {
+			if want := (tensor.Shape{len(positions) / 4, 3, 4, 6}); !y.Shape().Eq(want) {
 				t.Fatalf("the bias has shape %v, want %v", y.Shape(), want)
 			}
 			read := g.read(all, y)
 			for i, got := range read[1] {
 				key, query, head, batch := i%6, i/6%4, i/24%3, i/72
-				if want := read[0][(head*6+at[batch*4+query])*6+key]; got != want {
+				if want := read[0][(head*6+positions[batch*4+query])*6+key]; got != want {
 					t.Errorf("batch element %d, head %d, query %d, key %d: %v, want %v", batch, head, query, key, got, want)
 				}
 			}
@@ -115,7 +115,8 @@ func TestRelativeBiasOfPositions(t *testing.T) {
 	}
 }
 
-// TestRelativeAttributesTellNodesApart has biases of one table in one graph: equal ones are one node, others aren't.
+// TestRelativeAttributesTellNodesApart builds biases from one table in one graph: equal biases share a node, others
+// don't.
 func TestRelativeAttributesTellNodesApart(t *testing.T) {
 	g, e := newGraph(t), &ops.Env{}
 	table := g.in(8, 3)
@@ -124,13 +125,13 @@ func TestRelativeAttributesTellNodesApart(t *testing.T) {
 		for _, size := range [][2]int{{2, 2}, {2, 3}, {3, 3}} {
 			for _, positions := range []*G.Node{nil, g.ints(2, size[0]), g.ints(2, size[0])} {
 				n := g.node(ops.RelativeBias(e, table, positions, size[0], size[1], r))
-				name := fmt.Sprintf("%+v of %v, positions %p", r, size, positions)
+				name := fmt.Sprintf("%+v, queries and keys %v, positions %p", r, size, positions)
 				if other, ok := seen[n]; ok {
-					t.Errorf("%s is one node with %s", name, other)
+					t.Errorf("%s and %s are the same node", name, other)
 				}
 				seen[n] = name
 				if again := g.node(ops.RelativeBias(e, table, positions, size[0], size[1], r)); again != n {
-					t.Errorf("%s is two nodes", name)
+					t.Errorf("%s gives two nodes", name)
 				}
 			}
 		}
@@ -147,10 +148,10 @@ func TestRelativeErrors(t *testing.T) {
 		r                ops.Relative
 		want             string
 	}{
-		"table of one axis":     {g.in(8), nil, 2, 2, good, "(buckets, H), got (8)"},
+		"table with one axis":   {g.in(8), nil, 2, 2, good, "(buckets, H), got (8)"},
 		"table of ints":         {g.ints(8, 2), nil, 2, 2, good, "float32 or float64, got int"},
-		"odd buckets":           {g.in(7, 2), nil, 2, 2, good, "as many for one direction as for the other, got 7"},
-		"few buckets":           {g.in(2, 2), nil, 2, 2, good, "at least 4 buckets, as many for one direction as for the other, got 2"},
+		"odd buckets":           {g.in(7, 2), nil, 2, 2, good, "the same number for each direction, got 7"},
+		"few buckets":           {g.in(2, 2), nil, 2, 2, good, "at least 4 buckets, the same number for each direction, got 2"},
 		"one bucket":            {g.in(1, 2), nil, 2, 2, ops.Relative{MaxDistance: 9, OneWay: true}, "at least 2 buckets"},
 		"distance":              {table, nil, 2, 2, ops.Relative{MaxDistance: 2}, "above 2"},
 		"distance one way":      {table, nil, 2, 2, ops.Relative{MaxDistance: 4, OneWay: true}, "above 4"},
@@ -158,12 +159,12 @@ func TestRelativeErrors(t *testing.T) {
 		"more queries":          {table, nil, 3, 2, good, "got 3 and 2"},
 		"positions' length":     {table, g.ints(1, 3), 2, 2, good, "(B, 2) or (2), got int of shape (1, 3)"},
 		"positions of floats":   {table, g.in(2), 2, 2, good, "(B, 2) or (2), got float64 of shape (2)"},
-		"positions of 3 axes":   {table, g.ints(1, 1, 2), 2, 2, good, "got int of shape (1, 1, 2)"},
+		"positions with 3 axes": {table, g.ints(1, 1, 2), 2, 2, good, "got int of shape (1, 1, 2)"},
 		"positions of a scalar": {table, G.NewScalar(g.ExprGraph, tensor.Int, G.WithName("s")), 2, 2, good, "got int of shape ()"},
 	} {
 		_, err := ops.RelativeBias(&ops.Env{}, tc.table, tc.positions, tc.queries, tc.keys, tc.r)
 		if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "relative bias: ") {
-			t.Errorf("%s: got %v, want %q in it", name, err, tc.want)
+			t.Errorf("%s: got %v, want an error with %q", name, err, tc.want)
 		}
 	}
 
@@ -174,8 +175,8 @@ func TestRelativeErrors(t *testing.T) {
 		vm := G.NewTapeMachine(y.Graph().SubgraphRoots(y))
 		err := vm.RunAll()
 		vm.Close()
-		if want := fmt.Sprintf("position %d of a query isn't one of the 2 keys'", position); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q in it", err, want)
+		if want := fmt.Sprintf("query position %d isn't between 0 and 1", position); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
 		}
 	}
 }

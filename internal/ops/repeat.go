@@ -9,8 +9,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// RepeatHeads turns (B, G, S, K) into (B, G·times, S, K): each head as many times in a row. It is how grouped keys and
-// values meet the heads of their queries (Ainslie et al., GQA, 2023).
+// RepeatHeads turns (B, G, S, K) into (B, G·times, S, K): it repeats each head the given number of times in a row.
+// Grouped-query attention uses it for keys and values (Ainslie et al., GQA, 2023).
 func RepeatHeads(e *Env, x *G.Node, times int) (*G.Node, error) {
 	const name = "repeat heads"
 	if err := CheckFloat(name, "the input", x); err != nil {
@@ -30,11 +30,11 @@ func RepeatHeads(e *Env, x *G.Node, times int) (*G.Node, error) {
 
 func repeatHeads[F kernel.Float](e *Env, x *G.Node, times int) (*G.Node, error) {
 	from := x.Shape()
-	to := from.Clone()
-	to[1] *= times
+	repeated := from.Clone()
+	repeated[1] *= times
 	block := from[2] * from[3]
-	attrs := fmt.Sprintf("%v%v", from, to)
-	o := newOp("repeat heads"+attrs, to, func(y []F, in []G.Value) error {
+	attrs := fmt.Sprintf("%v%v", from, repeated)
+	o := newOp("repeat heads"+attrs, repeated, func(y []F, in []G.Value) error {
 		x, err := elements[F](in[0], from.TotalSize())
 		if err != nil {
 			return err
@@ -45,7 +45,7 @@ func repeatHeads[F kernel.Float](e *Env, x *G.Node, times int) (*G.Node, error) 
 	o.diff = []bool{true}
 	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		dx := newOp("repeat heads.dx"+attrs, from, func(dx []F, in []G.Value) error {
-			g, err := elements[F](in[0], to.TotalSize())
+			g, err := elements[F](in[0], repeated.TotalSize())
 			if err != nil {
 				return err
 			}

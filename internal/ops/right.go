@@ -9,13 +9,14 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// CountRight returns how many targets are right and how many count, two scalars of dtype float64, which have no
-// gradient. Logits have shape (…, V), targets the same without the last axis and dtype int. A target is right if its
-// class has the largest of its V logits, the first of them if there are several, and none of them is NaN. A target
-// below 0 is ignored, and its logits are not read. One of V or more is an error when the graph runs.
+// CountRight returns the number of correct targets and the number of targets that count: two scalars of dtype float64,
+// without a gradient. Logits have shape (…, V), and targets have the same shape without V and dtype int. A target is
+// correct if its class has the largest of its V logits (the first of equal ones), and no logit is NaN. A target below 0
+// is ignored, and its logits are not read. A target of V or more is an error when the graph runs.
 //
-// A target of the class never is never right; -1 is for none. With whole, the targets of each row, along the first
-// axis, count as one, which is right if all that aren't ignored are. A row of ignored targets doesn't count.
+// A target equal to never is always wrong; use −1 for none. With whole, each row of targets along the first axis counts
+// as one, which is correct if all its targets are. Ignored targets don't matter, and a row without others doesn't
+// count.
 func CountRight(e *Env, logits, targets *G.Node, never int, whole bool) (right, counted *G.Node, err error) {
 	name := "accuracy"
 	if whole {
@@ -24,7 +25,7 @@ func CountRight(e *Env, logits, targets *G.Node, never int, whole bool) (right, 
 	if err := checkTargets(name, logits, targets); err != nil {
 		return nil, nil, err
 	}
-	size := 1 // of what is right as a whole
+	size := 1 // targets that count as one
 	if whole {
 		size = tensor.Shape(targets.Shape()[1:]).TotalSize()
 	}

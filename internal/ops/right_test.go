@@ -7,7 +7,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// A class that is never right is wrong where it is chosen, and makes its whole row wrong; what is ignored isn't one.
+// Choosing the class never is always wrong and makes its whole row wrong. Ignored targets don't count.
 func TestCountRightNever(t *testing.T) {
 	for _, test := range []struct {
 		name                  string
@@ -15,7 +15,7 @@ func TestCountRightNever(t *testing.T) {
 		whole                 bool
 		wantRight, wantCounts float64
 	}{
-		{"each", 1, false, 2, 3}, {"rows", 1, true, 1, 2}, {"each, without such a class", -1, false, 3, 3}, {"rows, without such a class", -1, true, 2, 2},
+		{"each", 1, false, 2, 3}, {"rows", 1, true, 1, 2}, {"each, without never", -1, false, 3, 3}, {"rows, without never", -1, true, 2, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := G.NewGraph()
@@ -31,7 +31,7 @@ func TestCountRightNever(t *testing.T) {
 				t.Fatal(err)
 			}
 			if r, n := right.Value().Data(), counted.Value().Data(); r != test.wantRight || n != test.wantCounts {
-				t.Errorf("%v of %v are right, want %v of %v", r, n, test.wantRight, test.wantCounts)
+				t.Errorf("%v of %v targets are right, want %v of %v", r, n, test.wantRight, test.wantCounts)
 			}
 		})
 	}

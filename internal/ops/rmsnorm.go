@@ -10,8 +10,8 @@ import (
 )
 
 // RMSNorm divides rows of D elements by their root mean square, √(mean(x²) + eps), and multiplies them by gamma, of
-// shape (D) (Zhang and Sennrich, 2019). x has shape (…, D), or (…, H·D) for H rows side by side, each of which is
-// normalised.
+// shape (D) (Zhang and Sennrich, 2019). x has shape (…, D), or (…, H·D) for H rows side by side, which are normalised
+// separately.
 func RMSNorm(e *Env, x, gamma *G.Node, eps float64) (*G.Node, error) {
 	const name = "rms norm"
 	if err := CheckFloat(name, "the input", x); err != nil {

@@ -10,23 +10,23 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// A Rotary says how Rotate turns vectors.
+// A Rotary holds the options of Rotate.
 type Rotary struct {
-	Name        string    // what errors call the layer
-	Heads       int       // vectors that lie side by side on the last axis; at least 1
-	Frequencies []float64 // the angle by which each pair of a vector's first elements turns a position
-	Magnitude   float64   // of what is turned: it is multiplied by that
-	Interleaved bool      // pairs (0, 1), (2, 3), …, not (0, n), (1, n + 1), … of n pairs
-	Offset      int       // position of the first vector of a sequence, unless positions are given
+	Name        string    // the layer's name in errors
+	Heads       int       // vectors side by side on the last axis; at least 1
+	Frequencies []float64 // angle per position, in radians, for each pair of elements
+	Magnitude   float64   // factor of the turned elements
+	Interleaved bool      // pairs (0, 1), (2, 3), …; otherwise (0, n), (1, n + 1), … with n pairs
+	Offset      int       // position of the first vector of a sequence, without positions
 	Inverse     bool      // turn the other way, as the gradient does
 }
 
-// dim returns how many elements of a vector are turned.
+// dim returns the number of elements of a vector that are turned.
 func (r Rotary) dim() int { return 2 * len(r.Frequencies) }
 
-// Rotate turns the vectors of x by their positions (Su et al., 2021): x has shape (T, H·K), (B, T, H·K) or, with one
-// head a vector, (B, H, T, K). positions, of dtype int, may be nil: vector t of a sequence is at Offset + t. Of shape
-// (B), it is the position of each sequence's first vector, in Offset's place; of shape (B, T), that of every vector.
+// Rotate turns the vectors of x by their positions (Su et al., 2021). x has shape (T, H·K), (B, T, H·K) or, with one
+// head per vector, (B, H, T, K). If positions is nil, vector t of a sequence has position Offset + t. Otherwise
+// positions is int of shape (B), the position of each sequence's first vector, or (B, T), the position of every vector.
 func Rotate(e *Env, x, positions *G.Node, r Rotary) (*G.Node, error) {
 	width, err := HeadWidth(r.Name, x, r.Heads)
 	if err != nil {
@@ -56,8 +56,8 @@ func Rotate(e *Env, x, positions *G.Node, r Rotary) (*G.Node, error) {
 	return rotateOf(e, x, positions, r, layout, &rotaryTable[float64]{})
 }
 
-// HeadWidth returns the width of the vectors of x, so many of which lie side by side on the last axis: x must have
-// shape (T, H·K), (B, T, H·K) or, where heads is 1, (B, H, T, K), and be float32 or float64.
+// HeadWidth returns the width of each of the given number of vectors that lie side by side on the last axis of x. x
+// must have shape (T, H·K), (B, T, H·K) or, if heads is 1, (B, H, T, K), and be float32 or float64.
 func HeadWidth(name string, x *G.Node, heads int) (int, error) {
 	if err := CheckFloat(name, "the input", x); err != nil {
 		return 0, err
@@ -85,13 +85,13 @@ func rotateOf[F kernel.Float](e *Env, x, positions *G.Node, r Rotary, layout ker
 		if err != nil {
 			return err
 		}
-		var at []int
+		var values []int
 		if given > 0 {
-			if at, err = elements[int](in[1], given); err != nil {
+			if values, err = elements[int](in[1], given); err != nil {
 				return err
 			}
 		}
-		table.fill(e.Cores, at, r, layout)
+		table.fill(e.Cores, values, r, layout)
 		kernel.Rotate(e.Cores, y, x, table.cos, table.sin, layout)
 		return nil
 	})
@@ -105,14 +105,14 @@ func rotateOf[F kernel.Float](e *Env, x, positions *G.Node, r Rotary, layout ker
 	return e.apply(o, in...)
 }
 
-// rotaryTable holds the angles of the positions that it was last filled for. An op and its gradient share one.
+// rotaryTable caches the angles of the last positions. An op and its gradient share one.
 type rotaryTable[F kernel.Float] struct {
 	positions, want []int
 	cos, sin        []F
 }
 
-// fill makes the table that of the given positions, offsets if there are fewer than vectors. It works only where they
-// have changed.
+// fill computes the table for the given positions, unless they are the last ones. If there are fewer positions than
+// vectors, each is the position of a sequence's first vector; nil means positions from Offset on.
 func (t *rotaryTable[F]) fill(cores int, given []int, r Rotary, l kernel.Rotary) {
 	t.want = t.want[:0]
 	switch {
@@ -135,10 +135,10 @@ func (t *rotaryTable[F]) fill(cores int, given []int, r Rotary, l kernel.Rotary)
 	t.positions = append(t.positions[:0], t.want...)
 }
 
-// count appends n numbers from first on.
-func count(to []int, first, n int) []int {
+// count appends the n numbers from first on to numbers.
+func count(numbers []int, first, n int) []int {
 	for i := range n {
-		to = append(to, first+i)
+		numbers = append(numbers, first+i)
 	}
-	return to
+	return numbers
 }

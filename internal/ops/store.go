@@ -11,23 +11,24 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// A Store is memory for the vectors of a batch of sequences that outlives graphs: the keys of a layer, or its values.
-// It has room for Max vectors of width W for each of B sequences, which Append adds.
+// A Store keeps the keys or the values of a layer between runs, also between runs of different graphs, for a batch of
+// sequences. It has room for Max vectors of width W for each of B sequences; Append adds them.
 type Store struct {
 	name  string
 	shape tensor.Shape // (B, Max, W)
 	dense *tensor.Dense
 }
 
-// NewStore makes a Store. The name tells the stores of a graph apart.
+// NewStore makes a Store. Stores used in one graph need different names.
 func NewStore(name string, dtype tensor.Dtype, batch, length, width int) *Store {
 	shape := tensor.Shape{batch, length, width}
 	return &Store{name, shape, tensor.New(tensor.Of(dtype), tensor.WithShape(shape...))}
 }
 
-// Append writes new vectors and returns all: of x, of shape (B, T, W), the first counts[b] vectors of sequence b follow
-// the lengths[b] that the store holds for it. Both are of dtype int and shape (B). Without B, of (T, W), it returns
-// (Max, W). It has no gradient.
+// Append writes new vectors to the store and returns all its vectors. From x of shape (B, T, W), it writes the first
+// counts[b] vectors of sequence b after the lengths[b] vectors that the store already holds. lengths and counts are int
+// of shape (B). The result has shape (B, Max, W). For x of shape (T, W), with a batch of one, it has shape (Max, W). It
+// has no gradient.
 func (s *Store) Append(e *Env, x, lengths, counts *G.Node) (*G.Node, error) {
 	name := "store of " + s.name
 	if err := CheckFloat(name, "the input", x); err != nil {
@@ -66,12 +67,12 @@ func storeAppend[F kernel.Float](e *Env, s *Store, x, lengths, counts *G.Node) (
 				return nil, err
 			}
 			if slices.Max(counts) == 0 {
-				return nil, errors.New("no sequence gets a new vector: say how many each gets before the run")
+				return nil, errors.New("no sequence gets a new vector: set the counts before the run")
 			}
 			all := elementsOf[F](s.dense)
 			for b, n := range counts {
-				if at := lengths[b]; n < 0 || n > length || at < 0 || at+n > most {
-					return nil, fmt.Errorf("sequence %d can't get %d of %d new vectors after its %d: there is room for %d", b, n, length, at, most)
+				if held := lengths[b]; n < 0 || n > length || held < 0 || held+n > most {
+					return nil, fmt.Errorf("sequence %d can't get %d of %d new vectors after the %d it has: the store has room for %d", b, n, length, held, most)
 				}
 				copy(all[(b*most+lengths[b])*width:], x[b*length*width:][:n*width])
 			}
@@ -81,7 +82,7 @@ func storeAppend[F kernel.Float](e *Env, s *Store, x, lengths, counts *G.Node) (
 	return e.apply(o, x, lengths, counts)
 }
 
-// value returns the store's memory as a tensor of so many axes: 3, or 2 for one sequence without its batch axis.
+// value returns the store's memory as a tensor of 3 axes, or of 2 axes for one sequence without its batch axis.
 func (s *Store) value(dims int) *tensor.Dense {
 	shape := s.shape
 	if dims == 2 {
@@ -93,7 +94,7 @@ func (s *Store) value(dims int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(s.dense.Float64s()))
 }
 
-// Reorder makes sequence b a copy of what sequence parents[b] was, as far as its length.
+// Reorder replaces sequence b by a copy of the first lengths[parents[b]] vectors of sequence parents[b].
 func (s *Store) Reorder(parents, lengths []int) {
 	if s.dense.Dtype() == tensor.Float32 {
 		reorder(s.dense.Float32s(), s.shape, parents, lengths)
@@ -104,7 +105,7 @@ func (s *Store) Reorder(parents, lengths []int) {
 
 func reorder[F kernel.Float](all []F, shape tensor.Shape, parents, lengths []int) {
 	stride := shape[1] * shape[2]
-	copies := make([][]F, len(parents)) // of what may be overwritten before it is read
+	copies := make([][]F, len(parents)) // copied before any of them is overwritten
 	for b, from := range parents {
 		if from != b {
 			copies[b] = append([]F(nil), all[from*stride:][:lengths[from]*shape[2]]...)

@@ -10,8 +10,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// elements returns the elements of a value in row-major order. It is an error for the value to have another dtype or
-// another number of elements than the graph was built for: a caller may bind any tensor to an input node.
+// elements returns the elements of a value in row-major order. A caller may bind any tensor to an input node, so it
+// returns an error if the dtype or the number of elements differs from the graph's.
 func elements[T any](v G.Value, want int) ([]T, error) {
 	d, ok := v.(*tensor.Dense)
 	switch {
@@ -38,11 +38,11 @@ func elements[T any](v G.Value, want int) ([]T, error) {
 	return out, nil
 }
 
-// InRows reports whether a tensor's elements lie in memory row after row, with none between: a transposed one's don't.
+// InRows reports whether a tensor's elements lie in memory row by row without gaps. A transposed tensor's don't.
 func InRows(d *tensor.Dense) bool { return !d.RequiresIterator() && !d.DataOrder().IsColMajor() }
 
-// elementsOf returns a tensor's elements, by the accessor of each dtype, as Dense.Data allocates: nil if T isn't its
-// dtype.
+// elementsOf returns a tensor's elements, or nil if T isn't its dtype. It uses the accessor of the dtype, because
+// Dense.Data allocates.
 func elementsOf[T any](d *tensor.Dense) []T {
 	var out []T
 	switch p := any(&out).(type) {
@@ -71,7 +71,7 @@ func wrongElements[T any](v G.Value, want int) error {
 	return fmt.Errorf("the graph was built for an input of %d %Ts, got %v of shape %v", want, zero, v.Dtype(), v.Shape())
 }
 
-// read2 is elements for two inputs of one dtype.
+// read2 is elements for two inputs of the same dtype.
 func read2[F kernel.Float](in []G.Value, n0, n1 int) (a, b []F, err error) {
 	if a, err = elements[F](in[0], n0); err != nil {
 		return nil, nil, err
@@ -80,7 +80,7 @@ func read2[F kernel.Float](in []G.Value, n0, n1 int) (a, b []F, err error) {
 	return a, b, err
 }
 
-// read3 is elements for three inputs of one dtype.
+// read3 is elements for three inputs of the same dtype.
 func read3[F kernel.Float](in []G.Value, n0, n1, n2 int) (a, b, c []F, err error) {
 	if a, b, err = read2[F](in, n0, n1); err != nil {
 		return nil, nil, nil, err
@@ -97,7 +97,7 @@ func CheckFloat(op, what string, n *G.Node) error {
 	return nil
 }
 
-// CheckRate checks a probability of dropout.
+// CheckRate checks a dropout probability.
 func CheckRate(op string, p float64) error {
 	if !(p >= 0 && p < 1) {
 		return fmt.Errorf("%s: the dropout probability must be at least 0 and below 1, got %v", op, p)
@@ -105,7 +105,7 @@ func CheckRate(op string, p float64) error {
 	return nil
 }
 
-// sameDtype checks that a node holds float32 or float64, as another one does.
+// sameDtype checks that a node holds float32 or float64, like another node.
 func sameDtype(op, what string, n *G.Node, as string, ref *G.Node) error {
 	if err := CheckFloat(op, what, n); err != nil {
 		return err
@@ -116,7 +116,7 @@ func sameDtype(op, what string, n *G.Node, as string, ref *G.Node) error {
 	return nil
 }
 
-// sequencesOf checks that a node holds vectors of sequences, and returns its shape (B, T, D), with a B of 1 for (T, D).
+// sequencesOf checks that x holds the vectors of sequences, and returns its shape as (B, T, D), with B = 1 for (T, D).
 func sequencesOf(op string, x *G.Node) (tensor.Shape, error) {
 	if err := CheckFloat(op, "the input", x); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func hasShape(op, what string, n *G.Node, want ...int) error {
 	return nil
 }
 
-// sameLayout compares shapes but for axes of 1, which Gorgonia adds and drops.
+// sameLayout compares shapes, ignoring axes of size 1, which Gorgonia adds and drops.
 func sameLayout(a, b []int) bool {
 	for {
 		for len(a) > 0 && a[0] == 1 {

@@ -8,9 +8,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestGradientsSideBySide differentiates Gorgonia's own expressions in graphs of their own, side by side. The race
-// detector sees a constant that Gorgonia shares among them and that isn't made when this package is loaded.
-// (gorgonia.Rectify counts its calls in a variable of its own, which nothing here can mend.)
+// TestGradientsSideBySide differentiates Gorgonia's own expressions in separate graphs, in parallel. The race detector
+// reports a constant that Gorgonia shares among them and that this package's init doesn't put into a graph.
+// (gorgonia.Rectify also counts its calls in a variable of its own; nothing here can prevent that race.)
 func TestGradientsSideBySide(t *testing.T) {
 	for _, f := range []func(*G.Node) (*G.Node, error){
 		G.Neg, G.Square, G.Sqrt, G.InverseSqrt, G.Cube, G.Tanh, G.Sigmoid, G.Log2, G.Log1p, G.Expm1, G.Softplus,

@@ -9,26 +9,26 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// A weighting holds how much each position of a loss counts, in the run that was last.
+// A weighting holds the weights of a loss's positions in the current run.
 type weighting[F kernel.Float] struct {
-	of     []F
+	values []F
 	scales []F
 	sum    float64
 }
 
 func newWeighting[F kernel.Float](positions int) *weighting[F] {
-	return &weighting[F]{of: make([]F, positions), scales: make([]F, positions)}
+	return &weighting[F]{values: make([]F, positions), scales: make([]F, positions)}
 }
 
-// read takes the weights from an input; nil stands for 1 each. A weight that is negative, infinite or NaN is an error.
+// read reads the weights from an input; a nil input means 1 each. A negative, infinite or NaN weight is an error.
 func (w *weighting[F]) read(in G.Value) error {
 	if in == nil {
-		for i := range w.of {
-			w.of[i] = 1
+		for i := range w.values {
+			w.values[i] = 1
 		}
 		return nil
 	}
-	from, err := elements[F](in, len(w.of))
+	from, err := elements[F](in, len(w.values))
 	if err != nil {
 		return err
 	}
@@ -37,21 +37,22 @@ func (w *weighting[F]) read(in G.Value) error {
 			return fmt.Errorf("the weight of position %d is %v: a weight must be finite and at least 0", i, v)
 		}
 	}
-	copy(w.of, from)
+	copy(w.values, from)
 	return nil
 }
 
-// total returns the sum of the weights over positions of width numbers each.
+// total returns the sum of the weights over positions with width numbers each.
 func (w *weighting[F]) total(width int) float64 {
 	w.sum = 0
-	for _, v := range w.of {
+	for _, v := range w.values {
 		w.sum += float64(v)
 	}
 	w.sum *= float64(width)
 	return w.sum
 }
 
-// mean returns the weighted mean from the weighted sum over positions of width numbers each: 0 where all weights are 0.
+// mean divides the weighted sum over positions with width numbers each by the sum of the weights. It returns 0 if all
+// weights are 0.
 func (w *weighting[F]) mean(sum float64, width int) float64 {
 	if w.total(width) == 0 {
 		return 0
@@ -59,11 +60,11 @@ func (w *weighting[F]) mean(sum float64, width int) float64 {
 	return sum / w.sum
 }
 
-// gradient returns what each position's derivative is to be multiplied by, g being the derivative by the mean: 0 where
-// the weight is 0, whatever g is.
+// gradient returns the factor of each position's derivative, given the derivative g of the mean: 0 if the weight is 0,
+// whatever g is.
 func (w *weighting[F]) gradient(g F) []F {
 	by := float64(g) / w.sum
-	for i, v := range w.of {
+	for i, v := range w.values {
 		w.scales[i] = 0
 		if v != 0 {
 			w.scales[i] = F(by * float64(v))

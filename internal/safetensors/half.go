@@ -2,7 +2,8 @@ package safetensors
 
 import "math"
 
-// halfToFloat returns the value of an IEEE 754 binary16: a sign bit, 5 bits of exponent with bias 15, 10 of fraction.
+// halfToFloat returns the value of an IEEE 754 binary16: a sign bit, 5 exponent bits with bias 15, and 10 fraction
+// bits.
 func halfToFloat(h uint16) float32 {
 	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10&0x1f), uint32(h&0x3ff)
 	switch exponent {

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// An Entry is what a header says of one tensor.
+// An Entry is the header's description of one tensor.
 type Entry struct {
 	Name  string
 	Dtype string // F16, BF16, F32, F64 or I64
@@ -22,8 +22,8 @@ type Entry struct {
 	begin, end int64 // counted from the end of the header
 }
 
-// parseHeader reads a header, returns its entries in the order of their values, and has checked that these values are
-// exactly the dataSize bytes that follow it.
+// parseHeader reads a header and returns its entries in the order of their values. It checks that the values are
+// exactly the dataSize bytes after the header.
 func parseHeader(header []byte, dataSize int64) ([]Entry, map[string]string, error) {
 	if len(header) == 0 || header[0] != '{' {
 		return nil, nil, fmt.Errorf("expected a JSON object, which begins with {, got %s", quote(string(header[:min(len(header), 20)])))
@@ -31,7 +31,7 @@ func parseHeader(header []byte, dataSize int64) ([]Entry, map[string]string, err
 	if !utf8.Valid(header) {
 		return nil, nil, errors.New("expected JSON in UTF-8, got other bytes")
 	}
-	if err := json.Unmarshal(header, &struct{}{}); err != nil { // all of its syntax, and how deep it nests
+	if err := json.Unmarshal(header, &struct{}{}); err != nil { // checks all of the syntax, and the nesting depth
 		return nil, nil, fmt.Errorf("expected a JSON object, got malformed JSON: %w", err)
 	}
 	p := parser{json.NewDecoder(bytes.NewReader(header))}
@@ -46,7 +46,7 @@ func parseHeader(header []byte, dataSize int64) ([]Entry, map[string]string, err
 	return entries, metadata, checkLayout(entries, dataSize)
 }
 
-// checkLayout checks that entries cover dataSize bytes, each byte once.
+// checkLayout checks that the entries cover dataSize bytes, each byte once.
 func checkLayout(entries []Entry, dataSize int64) error {
 	covered := int64(0)
 	for i, e := range entries {
@@ -69,7 +69,7 @@ func checkLayout(entries []Entry, dataSize int64) error {
 	return nil
 }
 
-// A parser walks through JSON whose syntax is known to be right: it has to check what the JSON says, alone.
+// A parser walks through JSON whose syntax is already checked, so it only checks the content.
 type parser struct {
 	dec *json.Decoder
 }
@@ -149,13 +149,13 @@ func (e Entry) check() error {
 		return fmt.Errorf("data_offsets: expected [begin, end], got [%d, %d], which ends before it begins", e.begin, e.end)
 	}
 	if e.end-e.begin != size {
-		return fmt.Errorf("expected %d bytes, as shape %v of %s takes, got %d by data_offsets [%d, %d]",
+		return fmt.Errorf("expected %d bytes for shape %v of %s, got %d from data_offsets [%d, %d]",
 			size, e.Shape, e.Dtype, e.end-e.begin, e.begin, e.end)
 	}
 	return nil
 }
 
-// object reads an object: field reads the value of each key, which it is called with. No key may come twice.
+// object reads an object. It calls field with each key, and field reads the value. A repeated key is an error.
 func (p parser) object(what string, field func(key string) error) error {
 	if err := p.open(what, "an object", '{'); err != nil {
 		return err

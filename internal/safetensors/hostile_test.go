@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// hostile are files that Read must refuse, and what its error must say.
+// hostile lists files that Read must refuse, each with a part of the error.
 var hostile = []struct {
 	name string
 	file []byte
@@ -38,8 +38,8 @@ var hostile = []struct {
 
 	{"entry is null", file(`{"a":null}`), `tensor "a": the entry: expected an object, got <nil>`},
 	{"entry is a number", file(`{"a":1}`), "expected an object, got the number"},
-	{"two of a name", file(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`), `got "a" twice`},
-	{"two of a name, escaped", file(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"\u0061":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`), `got "a" twice`},
+	{"repeated name", file(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`), `got "a" twice`},
+	{"repeated name, escaped", file(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"\u0061":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`), `got "a" twice`},
 	{"metadata twice", file(`{"__metadata__":{},"__metadata__":{}}`), `got "__metadata__" twice`},
 	{"metadata key twice", file(`{"__metadata__":{"k":"1","k":"2"}}`), `__metadata__: expected different names, got "k" twice`},
 	{"metadata is no object", file(`{"__metadata__":"x"}`), `__metadata__: expected an object, got the string "x"`},
@@ -73,8 +73,8 @@ var hostile = []struct {
 	{"three offsets", file(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0,0]}}`), "data_offsets: expected at most 2 numbers"},
 	{"negative offset", file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[-4,0]}}`), `data_offsets: expected integers from 0 to 9223372036854775807, got "-4"`},
 	{"end before begin", file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}`, 0, 0, 0, 0), "which ends before it begins"},
-	{"too few bytes for the shape", file(`{"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,20]}}`, make([]byte, 20)...), "expected 24 bytes, as shape [2 3] of F32 takes, got 20"},
-	{"too many bytes for the shape", file(`{"a":{"dtype":"F32","shape":[],"data_offsets":[0,8]}}`, make([]byte, 8)...), "expected 4 bytes, as shape [] of F32 takes, got 8"},
+	{"too few bytes for the shape", file(`{"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,20]}}`, make([]byte, 20)...), "expected 24 bytes for shape [2 3] of F32, got 20"},
+	{"too many bytes for the shape", file(`{"a":{"dtype":"F32","shape":[],"data_offsets":[0,8]}}`, make([]byte, 8)...), "expected 4 bytes for shape [] of F32, got 8"},
 	{"hole at the start", file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, make([]byte, 8)...), "leave a hole: expected them to begin at 0"},
 	{"hole between", file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[5,9]}}`, make([]byte, 9)...), `tensor "b": data_offsets [5, 9] leave a hole: expected them to begin at 4`},
 	{"overlap", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}`, make([]byte, 12)...), `overlap those of tensor "a", which end at 8`},
@@ -98,14 +98,14 @@ func TestReadRefusesHostileFiles(t *testing.T) {
 			if !errors.Is(err, ErrFormat) {
 				t.Fatalf("got error %v, want %v", err, ErrFormat)
 			}
-			if strconv.IntSize == 64 && !strings.Contains(err.Error(), test.want) { // others refuse large sizes earlier
+			if strconv.IntSize == 64 && !strings.Contains(err.Error(), test.want) { // 32-bit systems refuse large sizes earlier
 				t.Errorf("got  %v\nwant … %s …", err, test.want)
 			}
 			if len(err.Error()) > 400 {
 				t.Errorf("the error has %d bytes", len(err.Error()))
 			}
 			if got, most := after.TotalAlloc-before.TotalAlloc, uint64(1<<20+20*len(test.file)); got > most {
-				t.Errorf("%d bytes were allocated for a file of %d, want at most %d", got, len(test.file), most)
+				t.Errorf("%d bytes were allocated for a file of %d bytes, want at most %d", got, len(test.file), most)
 			}
 		})
 	}
@@ -117,14 +117,14 @@ func TestReadRefusesEveryTruncation(t *testing.T) {
 		if _, _, err := read(whole[:n]); !errors.Is(err, ErrFormat) {
 			t.Errorf("%d of %d bytes: got error %v, want %v", n, len(whole), err, ErrFormat)
 		}
-		// The same of a file that shrinks while it is read.
+		// The file may also shrink while it is read.
 		if _, _, err := Read(bytes.NewReader(whole[:n]), int64(len(whole))); !errors.Is(err, ErrFormat) {
-			t.Errorf("%d of %d bytes, said to be whole: got error %v, want %v", n, len(whole), err, ErrFormat)
+			t.Errorf("%d bytes with a stated size of %d: got error %v, want %v", n, len(whole), err, ErrFormat)
 		}
 	}
 }
 
-// What the format allows, and this package doesn't write.
+// The format allows these files, though Write writes none like them.
 func TestReadAcceptsOtherWriters(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -155,7 +155,7 @@ func TestReadAcceptsOtherWriters(t *testing.T) {
 	}
 }
 
-// Every binary16 and every bfloat16 against the definition of its value.
+// TestHalfPrecision compares every binary16 and every bfloat16 with the definition of its value.
 func TestHalfPrecision(t *testing.T) {
 	value := func(h uint16, exponentBits, fractionBits int) float64 {
 		bias := 1<<(exponentBits-1) - 1
@@ -193,7 +193,7 @@ func TestHalfPrecision(t *testing.T) {
 	}
 }
 
-// FuzzRead holds Read to two promises: it never panics, and what it reads can be written and read again, the same.
+// FuzzRead checks that Read never panics, and that what it reads can be written and read again unchanged.
 func FuzzRead(f *testing.F) {
 	for _, test := range hostile {
 		if len(test.file) < 1000 {
@@ -214,7 +214,7 @@ func FuzzRead(f *testing.F) {
 		again := write(t, tensors, metadata)
 		tensors2, metadata2, err := read(again)
 		if err != nil {
-			t.Fatalf("what was written isn't read: %v", err)
+			t.Fatalf("reading the written file: %v", err)
 		}
 		if !same(tensors, tensors2) || !maps.Equal(metadata, metadata2) {
 			t.Fatalf("got %v %v, then %v %v", tensors, metadata, tensors2, metadata2)

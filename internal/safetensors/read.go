@@ -16,7 +16,7 @@ import (
 	"github.com/heed-go/heed/internal/memory"
 )
 
-// ReadFile is Read on the file at path, which must be a regular one.
+// ReadFile is Read on the file at path, which must be a regular file.
 func ReadFile(path string) ([]Tensor, map[string]string, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -30,7 +30,7 @@ func ReadFile(path string) ([]Tensor, map[string]string, error) {
 	return tensors, f.Metadata, nil
 }
 
-// Read reads all of a file of size bytes from r: see NewFile and File.Tensors for what is an error. The metadata is nil
+// Read reads a whole file of size bytes from r. It returns the errors of NewFile and File.Tensors. The metadata is nil
 // if the file has none.
 func Read(r io.Reader, size int64) ([]Tensor, map[string]string, error) {
 	f, err := NewFile(r, size)
@@ -41,20 +41,20 @@ func Read(r io.Reader, size int64) ([]Tensor, map[string]string, error) {
 	return tensors, f.Metadata, err
 }
 
-// A File is a file whose header has been read. Close it if it was made by Open.
+// A File is a file whose header has been read. Close it if Open made it.
 type File struct {
 	Entries  []Entry           // in the order of their values in the file
 	Metadata map[string]string // nil if the file has none
-	Checksum string            // that the file carries, and Tensors verifies; empty for none
+	Checksum string            // the file's own checksum, which Tensors verifies; empty if it has none
 
 	closer io.Closer
-	r      io.Reader // stands at the first value
-	hash   hash.Hash // of what has been read
+	r      io.Reader // at the first value
+	hash   hash.Hash // of the bytes read so far
 }
 
-// Open reads the header of the file at path, which must be a regular one: see NewFile. Its errors name the path.
+// Open reads the header of the file at path, which must be a regular file: see NewFile. Its errors name the path.
 func Open(path string) (*File, error) {
-	info, err := os.Stat(path) // before opening: to open a pipe would wait for its writer
+	info, err := os.Stat(path) // before opening, because opening a pipe waits for its writer
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func Open(path string) (*File, error) {
 		return nil, err
 	}
 	var f *File
-	if info, err = opened.Stat(); err == nil { // of this file: another may have taken its place since
+	if info, err = opened.Stat(); err == nil { // of the opened file, as another may have replaced the first
 		f, err = NewFile(opened, info.Size())
 	}
 	if err != nil {
@@ -77,7 +77,7 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// Close closes what Open opened.
+// Close closes the file that Open opened.
 func (f *File) Close() error {
 	if f.closer == nil {
 		return nil
@@ -87,12 +87,12 @@ func (f *File) Close() error {
 
 // NewFile reads the header of a file of size bytes from r.
 //
-// Whatever the format's description doesn't allow is an error that wraps ErrFormat and says which part is wrong, what
-// was expected there and what came: a header that is longer than 100 MB or the file, malformed JSON, a name or key
-// given twice, metadata other than strings, an unknown dtype, a shape that overflows or disagrees with its offsets,
-// values that overlap, leave holes, or aren't exactly the rest of the file. So are fields that the description doesn't
-// know, dtypes other than F16, BF16, F32, F64 and I64, and more than 64 axes. What NewFile allocates is in proportion
-// to size, whatever the header claims. Files of other formats that often stand in for weights are named.
+// Every violation of the format is an error that wraps ErrFormat and names the part, the expectation and what was
+// found: a header longer than 100 MB or than the file, malformed JSON, a repeated name or key, metadata that aren't
+// strings, an unknown dtype, a shape that overflows or disagrees with its offsets, and values that overlap, leave holes
+// or don't fill the rest of the file exactly. Unknown fields, dtypes other than F16, BF16, F32, F64 and I64, and more
+// than 64 axes are errors too. What the header claims doesn't affect memory: NewFile allocates in proportion to size.
+// The error names other formats that are common for weights.
 func NewFile(r io.Reader, size int64) (*File, error) {
 	var prefix [8]byte
 	if size < int64(len(prefix)) {
@@ -139,12 +139,12 @@ func NewFile(r io.Reader, size int64) (*File, error) {
 	return f, nil
 }
 
-// otherFormat says what a file that begins so is, if it is known.
+// otherFormat describes the format of a file that begins with these bytes, if it is known.
 func otherFormat(begin [8]byte) string {
 	for prefix, what := range map[string]string{
 		"PK\x03\x04": "a zip archive, as torch.save writes: save the weights in PyTorch with safetensors.torch.save_file",
 		"\x80\x02":   "a pickle of Python, as torch.save wrote before PyTorch 1.6: save the weights in PyTorch with safetensors.torch.save_file",
-		"version ":   "a pointer of Git LFS, and not the file itself: git lfs pull gets that",
+		"version ":   "a Git LFS pointer, not the file itself: run git lfs pull",
 	} {
 		if strings.HasPrefix(string(begin[:]), prefix) {
 			return what
@@ -153,11 +153,11 @@ func otherFormat(begin [8]byte) string {
 	return ""
 }
 
-// Tensors reads the values of those tensors that are wanted, nil for all of them, and returns them in the order of
-// Entries. Values may be NaN or infinite. It may be called once.
+// Tensors reads the tensors that want accepts, or all if want is nil, and returns them in the order of Entries. Values
+// may be NaN or infinite. Call it at most once.
 //
-// It is an error if they are more than there is memory, which Tensors finds before it allocates any, or if the file has
-// a checksum and isn't what that was taken of: the latter wraps ErrFormat.
+// It returns an error before it allocates if the tensors need more memory than there is. If the file has a checksum and
+// doesn't match it, the error wraps ErrFormat.
 func (f *File) Tensors(want func(name string) bool) ([]Tensor, error) {
 	wanted := slices.Clone(f.Entries)
 	if want != nil {
@@ -188,17 +188,17 @@ func (f *File) Tensors(want func(name string) bool) ([]Tensor, error) {
 		return nil, formatError("values", readError{err})
 	}
 	if got := hex.EncodeToString(f.hash.Sum(nil)); got != f.Checksum {
-		return nil, fmt.Errorf("%w: it isn't what was written: by its checksum its SHA-256 is %s, and it is %s: restore the file", ErrFormat, f.Checksum, got)
+		return nil, fmt.Errorf("%w: it has changed since it was written: its checksum is the SHA-256 %s, but the content has %s: restore the file", ErrFormat, f.Checksum, got)
 	}
 	return tensors, nil
 }
 
-// A readError is a fault of the reader, not of the file.
+// A readError is an error of the reader, not of the file.
 type readError struct{ error }
 
 func (e readError) Unwrap() error { return e.error }
 
-// formatError says in which part of the file an error is.
+// formatError adds the part of the file in which an error is.
 func formatError(part string, err error) error {
 	if errors.As(err, new(readError)) {
 		return fmt.Errorf("%s: %w", part, err)
@@ -213,15 +213,15 @@ func fill(r io.Reader, buf []byte) error {
 	case nil:
 		return nil
 	case io.EOF, io.ErrUnexpectedEOF:
-		return fmt.Errorf("expected %d more bytes, got %d: the file is shorter than it was said to be", len(buf), n)
+		return fmt.Errorf("expected %d more bytes, got %d: the file ended early", len(buf), n)
 	}
 	return readError{err}
 }
 
-// tensor reads a tensor that begins after skip bytes.
+// tensor reads the tensor that begins after skip more bytes.
 func (f *File) tensor(e Entry, skip int64) (Tensor, error) {
 	if _, err := io.CopyN(io.Discard, f.r, skip); err == io.EOF {
-		return Tensor{}, errors.New("expected them in the file, got its end: the file is shorter than it was said to be")
+		return Tensor{}, errors.New("expected more bytes, got the end of the file: the file ended early")
 	} else if err != nil {
 		return Tensor{}, readError{err}
 	}
@@ -229,7 +229,7 @@ func (f *File) tensor(e Entry, skip int64) (Tensor, error) {
 	return Tensor{Name: e.Name, Shape: e.Shape, Data: data}, err
 }
 
-// readValues reads the values of the tensor that r stands at.
+// readValues reads the values of a tensor from the current position of r.
 func readValues(r io.Reader, e Entry) (any, error) {
 	width := int(widths[e.Dtype])
 	n := int(e.end-e.begin) / width

@@ -1,15 +1,17 @@
-// Package safetensors reads and writes tensors in the safetensors format, as the README of huggingface/safetensors
-// describes it: eight bytes that give the length of a header, little-endian; the header, a JSON object
+// Package safetensors reads and writes tensors in the safetensors format. The README of huggingface/safetensors
+// describes it. A file begins with eight bytes, the length of the header, little-endian. Then comes the header, a JSON
+// object
 //
 //	{"__metadata__":{"key":"value"},"name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}
 //
-// padded with spaces; then the tensors' values, little-endian, row-major, one tensor after the other without gaps.
+// padded with spaces. Then come the tensors' values, little-endian and row-major, one tensor after the other without
+// gaps.
 //
-// Files come from strangers: all that a header claims is checked against the size of the file before anything is
-// believed or allocated, and what the values would take against the machine's memory.
+// Files may come from strangers. So the package checks all claims of a header against the size of the file, and the
+// memory for the values against the machine's, before it allocates.
 //
-// What Write writes has a checksum in its metadata, which readers check and keep to themselves: under heed.sha256 the
-// SHA-256 of the whole file as it is with 64 zeros in the checksum's place. Files without one are read as they are.
+// Write adds a checksum to the metadata. Readers verify it and don't return it. The key heed.sha256 holds the SHA-256
+// of the whole file, computed with 64 zeros in place of the checksum. Files without a checksum can be read too.
 package safetensors
 
 import (
@@ -22,8 +24,8 @@ import (
 	"strings"
 )
 
-// ErrFormat is what every error wraps that is the file's fault: bytes that are no safetensors file, or are one with
-// values that this package doesn't read.
+// ErrFormat is wrapped by every error that is the file's fault: the bytes are no safetensors file, or contain values
+// that this package doesn't read.
 var ErrFormat = errors.New("not a readable safetensors file")
 
 const (
@@ -33,10 +35,10 @@ const (
 	digestKey   = "heed.sha256" // in the metadata
 )
 
-// noDigest stands in a file for the checksum while that is taken.
+// noDigest takes the place of the checksum while it is computed.
 var noDigest = strings.Repeat("0", hex.EncodedLen(sha256.Size))
 
-// A Tensor is a named array, row-major. A Shape of length 0 is a scalar's; sizes may be 0. Data is a []float32, a
+// A Tensor is a named, row-major array. A Shape of length 0 means a scalar; sizes may be 0. Data is a []float32, a
 // []float64 or a []int64. Half-precision files (F16, BF16) are read as []float32, which holds their values exactly.
 type Tensor struct {
 	Name  string
@@ -69,14 +71,14 @@ func (t Tensor) len() int {
 	return 0
 }
 
-// widths are the bytes that a value takes, of the dtypes that Read knows.
+// widths holds the bytes per value of the dtypes that Read knows.
 var widths = map[string]int64{"F16": 2, "BF16": 2, "F32": 4, "F64": 8, "I64": 8}
 
-// byteSize returns how many bytes a tensor takes in a file, and an error if no slice can be that large. Sizes of 0
-// don't excuse the others: their product must fit too.
+// byteSize returns the number of bytes of a tensor in a file, or an error if no slice can be that large. The product of
+// the other sizes must fit even if one size is 0.
 func byteSize(shape []int, width int64) (int64, error) {
 	if len(shape) > maxRank {
-		return 0, fmt.Errorf("a shape may have %d axes, got %d", maxRank, len(shape))
+		return 0, fmt.Errorf("a shape may have at most %d axes, got %d", maxRank, len(shape))
 	}
 	size, empty := width, false
 	for _, d := range shape {
@@ -97,7 +99,7 @@ func byteSize(shape []int, width int64) (int64, error) {
 	return size, nil
 }
 
-// quote returns a name for an error, cut short if it is long: it may be a stranger's.
+// quote quotes a name for an error, and shortens long names, which may come from a stranger's file.
 func quote(name string) string {
 	const most = 100
 	if len(name) > most {

@@ -18,7 +18,7 @@ import (
 	"github.com/heed-go/heed/internal/atomicfile"
 )
 
-// file is the bytes of a file with that header and those values.
+// file returns the bytes of a file with the given header and values.
 func file(header string, values ...byte) []byte {
 	n := len(header)
 	prefix := []byte{byte(n), byte(n >> 8), byte(n >> 16), 0, 0, 0, 0, 0}
@@ -38,7 +38,7 @@ func write(t *testing.T, tensors []Tensor, metadata map[string]string) []byte {
 	return b.Bytes()
 }
 
-// bits are a tensor's values, so that NaNs compare.
+// bits returns a tensor's values as bits, so that NaNs can be compared.
 func bits(x Tensor) (b []uint64) {
 	switch d := x.Data.(type) {
 	case []float32:
@@ -57,7 +57,7 @@ func bits(x Tensor) (b []uint64) {
 	return b
 }
 
-// same says whether two lists hold the same tensors, bit for bit, in whatever order.
+// same reports whether two lists hold the same tensors, bit for bit, in any order.
 func same(a, b []Tensor) bool {
 	byName := func(x, y Tensor) int { return strings.Compare(x.Name, y.Name) }
 	return slices.EqualFunc(slices.SortedFunc(slices.Values(a), byName), slices.SortedFunc(slices.Values(b), byName), func(x, y Tensor) bool {
@@ -65,15 +65,15 @@ func same(a, b []Tensor) bool {
 	})
 }
 
-// The bytes of these files were put together by hand, from the format's description.
+// The expected bytes were written by hand from the format's description.
 func TestGolden(t *testing.T) {
-	values := "\x00\x00\x80\x3f" + // 1, which is 0x3f800000
-		"\x00\x00\x20\xc0" // -2.5, which is 0xc0200000
-	of := func(n string, metadata, padding string) string {
+	values := "\x00\x00\x80\x3f" + // 0x3f800000
+		"\x00\x00\x20\xc0" // 0xc0200000
+	golden := func(n string, metadata, padding string) string {
 		return n + "\x00\x00\x00\x00\x00\x00\x00" + `{"__metadata__":{` + metadata + `"k":"v"},"w":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}` + padding + values
 	}
-	others := of("\x58", "", "       ")                                               // 81 bytes of header, padded to 88
-	ours := of("\xa8", `"heed.sha256":"`+noDigest+`",`, "      ")                     // 162 bytes, padded to 168
+	others := golden("\x58", "", "       ")                                           // 81 bytes golden header, padded to 88
+	ours := golden("\xa8", `"heed.sha256":"`+noDigest+`",`, "      ")                 // 162 bytes, padded to 168
 	const digest = "3ccafaedfc5524cc79585923b17e983bfed68383ef0167b33192357e5f9316d0" // by Python's hashlib
 	ours = strings.Replace(ours, noDigest, digest, 1)
 
@@ -90,7 +90,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A flipped bit is an error, or changes nothing that is read.
+// A flipped bit gives an error, or changes nothing that Read returns.
 func TestFlippedBits(t *testing.T) {
 	tensors := []Tensor{{"a", []int{2}, []float32{1, 2}}, {"b", []int{1, 1}, []int64{3}}, {"c", []int{1}, []float32{0}}}
 	metadata := map[string]string{"heed.state": `{"steps":7}`, "a": noDigest}
@@ -105,7 +105,7 @@ func TestFlippedBits(t *testing.T) {
 			case err != nil && !errors.Is(err, ErrFormat):
 				t.Errorf("bit %d of byte %d: got error %v, want %v", bit, i, err, ErrFormat)
 			case err == nil:
-				unseen++ // of the checksum's own key: there is none to check then
+				unseen++ // a flip in the checksum's key hides the checksum
 				if !same(got, tensors) || len(gotMetadata) != 3 || gotMetadata["heed.state"] != metadata["heed.state"] {
 					t.Errorf("bit %d of byte %d: got %v, %q and no error", bit, i, got, gotMetadata)
 				}
@@ -113,11 +113,12 @@ func TestFlippedBits(t *testing.T) {
 		}
 	}
 	if most := 8 * len(digestKey); unseen > most {
-		t.Errorf("%d flips went unseen, want at most the %d of the checksum's key", unseen, most)
+		t.Errorf("%d flips gave no error, want at most the %d bits of the checksum's key", unseen, most)
 	}
 }
 
-// A checksum is checked of all that the file has, also where little of it is wanted, and is none of the caller's.
+// TestChecksum checks that a checksum covers the whole file, even if few tensors are wanted, and that callers don't get
+// it.
 func TestChecksum(t *testing.T) {
 	good := write(t, samples(), map[string]string{digestKey: "mine"})
 	_, metadata, err := read(good)
@@ -125,31 +126,31 @@ func TestChecksum(t *testing.T) {
 		t.Errorf("got metadata %q, %v, want none", metadata, err)
 	}
 	for name, change := range map[string]func(b []byte) []byte{
-		"the last value":  func(b []byte) []byte { b[len(b)-1] ^= 1; return b },
+		"last value":      func(b []byte) []byte { b[len(b)-1] ^= 1; return b },
 		"a name":          func(b []byte) []byte { return bytes.Replace(b, []byte(`"scalar"`), []byte(`"Scalar"`), 1) },
-		"the checksum":    func(b []byte) []byte { i := bytes.Index(b, []byte(digestKey)); b[i+len(digestKey)+3] ^= 1; return b },
+		"checksum":        func(b []byte) []byte { i := bytes.Index(b, []byte(digestKey)); b[i+len(digestKey)+3] ^= 1; return b },
 		"no hexadecimals": func(b []byte) []byte { i := bytes.Index(b, []byte(digestKey)); b[i+len(digestKey)+3] = 'x'; return b },
-		"a short one": func(b []byte) []byte {
+		"short checksum": func(b []byte) []byte {
 			return file(`{"__metadata__":{"heed.sha256":"00"}}`)
 		},
-		"one in escapes": func(b []byte) []byte {
+		"escaped digits": func(b []byte) []byte {
 			return file(`{"__metadata__":{"heed.sha256":"` + strings.Repeat("\\u0030", 64) + `"}}`)
 		},
 	} {
 		b := change(slices.Clone(good))
 		_, _, err := read(b)
 		if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "SHA-256") {
-			t.Errorf("%s: got error %v, want one of the SHA-256", name, err)
+			t.Errorf("%s: got error %v, want one with SHA-256", name, err)
 		}
 		if f, err := NewFile(bytes.NewReader(b), int64(len(b))); err == nil {
 			if _, err := f.Tensors(func(name string) bool { return name == "steps" }); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "SHA-256") {
-				t.Errorf("%s, of one tensor: got error %v, want one of the SHA-256", name, err)
+				t.Errorf("%s, one tensor: got error %v, want one with SHA-256", name, err)
 			}
 		}
 	}
 }
 
-// What isn't wanted is read over.
+// Unwanted tensors are skipped.
 func TestSomeTensors(t *testing.T) {
 	want := map[string]bool{"scalar": true, "z": true, "empty": true}
 	good := write(t, samples(), nil)
@@ -158,7 +159,7 @@ func TestSomeTensors(t *testing.T) {
 		t.Fatal(err)
 	}
 	wanted := slices.DeleteFunc(slices.Clone(all), func(x Tensor) bool { return !want[x.Name] })
-	for name, b := range map[string][]byte{"ours": good, "another's": bytes.Replace(good, []byte(digestKey), []byte("hood.sha256"), 1)} {
+	for name, b := range map[string][]byte{"ours": good, "without checksum": bytes.Replace(good, []byte(digestKey), []byte("hood.sha256"), 1)} {
 		f, err := NewFile(bytes.NewReader(b), int64(len(b)))
 		if err != nil {
 			t.Fatal(err)
@@ -183,10 +184,10 @@ func TestSomeTensors(t *testing.T) {
 	}
 }
 
-// Values for which there isn't the memory are refused by the header alone.
+// If the values don't fit into memory, Tensors fails after reading only the header.
 func TestTooLargeForMemory(t *testing.T) {
 	if strconv.IntSize < 64 {
-		t.Skip("such a shape is refused earlier")
+		t.Skip("32-bit systems refuse such a shape earlier")
 	}
 	const values = int64(1 << 50)
 	for _, dtype := range []string{"F32", "F16"} {
@@ -196,18 +197,18 @@ func TestTooLargeForMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Tensors(nil); err == nil || !strings.Contains(err.Error(), "this takes 4.19e+06 GiB of memory, of which there is ") {
-			t.Errorf("%s: got error %v, want one of memory", dtype, err)
+		if _, err := f.Tensors(nil); err == nil || !strings.Contains(err.Error(), "this takes 4.19e+06 GiB of memory, but there is only ") {
+			t.Errorf("%s: got error %v, want one about memory", dtype, err)
 		}
 	}
 }
 
-// What people have in place of safetensors is named.
+// Errors name other common formats for weights.
 func TestOtherFormats(t *testing.T) {
 	for want, begin := range map[string]string{
-		"a zip archive, as torch.save writes":    "PK\x03\x04\x00\x00\x08\x08\x00\x00\x00\x00model/data.pkl",
-		"as torch.save wrote before":             "\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.",
-		"a pointer of Git LFS, and not the file": "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n",
+		"a zip archive, as torch.save writes": "PK\x03\x04\x00\x00\x08\x08\x00\x00\x00\x00model/data.pkl",
+		"as torch.save wrote before":          "\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.",
+		"a Git LFS pointer, not the file":     "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n",
 	} {
 		if _, _, err := read([]byte(begin)); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got error %v, want %q in it", begin, err, want)
@@ -215,7 +216,7 @@ func TestOtherFormats(t *testing.T) {
 	}
 }
 
-// samples are tensors of every kind that can be written.
+// samples returns tensors of every kind that can be written.
 func samples() []Tensor {
 	long := make([]float32, 2*chunk+1)
 	for i := range long {
@@ -227,7 +228,7 @@ func samples() []Tensor {
 		{"steps", []int{3}, []int64{math.MinInt64, -1, math.MaxInt64}},
 		{"strange", []int{3}, []float64{math.NaN(), math.Inf(1), math.Inf(-1)}},
 		{"empty", []int{3, 0, 2}, []float32{}},
-		{"", []int{1}, []float32{math.Float32frombits(0x7fc01234)}}, // a NaN with something to say
+		{"", []int{1}, []float32{math.Float32frombits(0x7fc01234)}}, // a NaN with a payload
 		{"a \"name\"\n<\\> é 🙂", []int{1}, []float32{5}},
 		{"long", []int{len(long)}, long},
 	}
@@ -283,7 +284,7 @@ func TestWriteRefuses(t *testing.T) {
 		metadata map[string]string
 		want     string
 	}{
-		{"two of a name", []Tensor{{"a", []int{1}, one}, {"a", []int{1}, []float64{1}}}, nil, `two tensors named "a"`},
+		{"repeated name", []Tensor{{"a", []int{1}, one}, {"a", []int{1}, []float64{1}}}, nil, `two tensors are named "a"`},
 		{"reserved name", []Tensor{{"__metadata__", []int{1}, one}}, nil, "the format uses that name"},
 		{"name not UTF-8", []Tensor{{"\xff", []int{1}, one}}, nil, "isn't UTF-8"},
 		{"metadata not UTF-8", nil, map[string]string{"a": "\xff"}, "isn't UTF-8"},
@@ -292,7 +293,7 @@ func TestWriteRefuses(t *testing.T) {
 		{"overflow to 1", []Tensor{{"a", []int{math.MaxInt, math.MaxInt}, one}}, nil, "more bytes than can be addressed"},
 		{"type", []Tensor{{"a", []int{1}, []int32{1}}}, nil, "got []int32"},
 		{"no data", []Tensor{{"a", []int{0}, nil}}, nil, "got <nil>"},
-		{"header too long", nil, map[string]string{"a": strings.Repeat("a", maxHeader+1)}, "a header may have 100000000"},
+		{"header too long", nil, map[string]string{"a": strings.Repeat("a", maxHeader+1)}, "a header may have at most 100000000"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -308,7 +309,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// limited is a writer that is full after some bytes.
+// limited is a writer that fails after that many bytes.
 type limited int
 
 func (l *limited) Write(b []byte) (int, error) {
@@ -358,13 +359,13 @@ func TestReadReturnsTheReadersError(t *testing.T) {
 		r := io.MultiReader(bytes.NewReader(b[:n]), iotest.ErrReader(os.ErrDeadlineExceeded))
 		_, _, err := Read(r, int64(len(b)))
 		if !errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, ErrFormat) {
-			t.Errorf("after %d bytes: got error %v, want the reader's, and not %v", n, err, ErrFormat)
+			t.Errorf("after %d bytes: got error %v, want the reader's, not %v", n, err, ErrFormat)
 		}
 	}
 }
 
-// TestReadFileWhileReplaced reads a file that is replaced all the time by one of another size: every read is of one of
-// them, whole.
+// TestReadFileWhileReplaced reads a file that is constantly replaced by one of another size. Every read must return one
+// of the two files in full.
 func TestReadFileWhileReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	write := func(n int) {

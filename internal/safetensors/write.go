@@ -14,12 +14,12 @@ import (
 	"unicode/utf8"
 )
 
-// Write writes tensors and metadata to w. The same tensors give the same bytes in whichever order they come: those of
-// larger values are first, so that every value is aligned, then they go by name; metadata goes by key. The reference
-// implementation does the same. The file gets a checksum, in the place of one in the metadata.
+// Write writes tensors and metadata to w. The order of the tensors doesn't change the bytes: Write sorts them by dtype,
+// wider values first, so that every value is aligned, then by name. It sorts metadata by key. The reference
+// implementation does the same. Write adds a checksum, which replaces one in the metadata.
 //
-// It is an error if two tensors share a name, a name or metadata isn't UTF-8, a tensor is named "__metadata__", a Shape
-// doesn't fit its Data, or Data is of another type. Nothing is written then.
+// It returns an error, and writes nothing, if two tensors share a name, a name or metadata isn't UTF-8, a tensor is
+// named "__metadata__", a Shape doesn't fit its Data, or Data has another type.
 func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	tensors = slices.Clone(tensors)
 	slices.SortFunc(tensors, func(a, b Tensor) int {
@@ -36,12 +36,12 @@ func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	if err := writeFile(hash, header, tensors); err != nil {
 		return err
 	}
-	place := []byte(`"` + digestKey + `":"` + noDigest + `"`) // the first: metadata is in front, and quotes in strings are escaped
+	place := []byte(`"` + digestKey + `":"` + noDigest + `"`) // this is its first occurrence: metadata come first, and quotes in strings are escaped
 	digest := []byte(`"` + digestKey + `":"` + hex.EncodeToString(hash.Sum(nil)) + `"`)
 	return writeFile(w, bytes.Replace(header, place, digest, 1), tensors)
 }
 
-// writeFile writes a header and the values that follow it.
+// writeFile writes a header and the values after it.
 func writeFile(w io.Writer, header []byte, tensors []Tensor) (err error) {
 	if _, err := w.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))); err != nil {
 		return err
@@ -65,10 +65,10 @@ func writeFile(w io.Writer, header []byte, tensors []Tensor) (err error) {
 	return nil
 }
 
-// rank returns the place of a tensor's dtype in the reference implementation's order.
+// rank returns the position of a tensor's dtype in the reference implementation's order.
 func rank(t Tensor) int { return slices.Index([]string{"I64", "F64", "F32"}, t.Dtype()) }
 
-// chunk is how many values are converted at a time.
+// chunk is the number of values converted at once.
 const chunk = 1 << 13
 
 func writeValues[T float32 | float64 | int64](w io.Writer, values []T) error {
@@ -85,7 +85,7 @@ func writeValues[T float32 | float64 | int64](w io.Writer, values []T) error {
 	return nil
 }
 
-// makeHeader returns the header of tensors in the order in which they will be written, padded to a multiple of 8 bytes.
+// makeHeader returns the header for tensors that are written in this order, padded to a multiple of 8 bytes.
 func makeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -112,7 +112,7 @@ func makeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) {
 			return nil, err
 		}
 		if names[t.Name] {
-			return nil, fmt.Errorf("there are two tensors named %s", quote(t.Name))
+			return nil, fmt.Errorf("two tensors are named %s", quote(t.Name))
 		}
 		names[t.Name] = true
 		if b.Len() > 1 {
@@ -129,12 +129,12 @@ func makeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) {
 		b.WriteByte(' ')
 	}
 	if b.Len() > maxHeader {
-		return nil, fmt.Errorf("names, shapes and metadata take %d bytes: a header may have %d", b.Len(), maxHeader)
+		return nil, fmt.Errorf("names, shapes and metadata take %d bytes: a header may have at most %d", b.Len(), maxHeader)
 	}
 	return b.Bytes(), nil
 }
 
-// checkTensor checks that a tensor can be written, and returns how many bytes its values take.
+// checkTensor checks that a tensor can be written, and returns the size of its values in bytes.
 func checkTensor(t Tensor) (int64, error) {
 	if err := checkText("tensor name", t.Name); err != nil {
 		return 0, err
@@ -159,7 +159,7 @@ func checkTensor(t Tensor) (int64, error) {
 func checkText(what string, texts ...string) error {
 	for _, s := range texts {
 		if len(s) > maxHeader {
-			return fmt.Errorf("%s %s has %d bytes: a header may have %d", what, quote(s), len(s), maxHeader)
+			return fmt.Errorf("%s %s has %d bytes: a header may have at most %d", what, quote(s), len(s), maxHeader)
 		}
 		if !utf8.ValidString(s) {
 			return fmt.Errorf("%s %s isn't UTF-8", what, quote(s))
@@ -168,12 +168,12 @@ func checkText(what string, texts ...string) error {
 	return nil
 }
 
-// appendString writes s as a JSON string. Unlike json.Marshal it leaves <, > and & as they are.
+// appendString writes s as a JSON string. Unlike json.Marshal it doesn't escape <, > and &.
 func appendString(b *bytes.Buffer, s string) {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(s); err != nil {
-		panic(err) // never for a string
+		panic(err) // can't happen for a string
 	}
 	b.Truncate(b.Len() - 1) // the newline
 }

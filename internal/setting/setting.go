@@ -1,5 +1,5 @@
-// Package setting has errors about the settings of a configuration. They name a setting by its path, which whoever
-// holds the configuration completes, and which a command shows as its flag.
+// Package setting has errors about the settings of a configuration. They name a setting by its path. An enclosing
+// configuration adds its own prefix to the path, and a command can show a flag instead.
 package setting
 
 import (
@@ -11,13 +11,13 @@ import (
 // A Path says where a configuration has a setting: "schedule.decay" is decay in schedule.
 type Path string
 
-// An Error says that a configuration has a setting that it can't have.
+// An Error says that a setting is invalid.
 type Error struct {
 	format string
 	args   []any
 }
 
-// Errorf returns an Error with the text of fmt.Errorf. The arguments that are Paths are the settings that it names.
+// Errorf returns an Error with the text of fmt.Errorf. Each argument that is a Path is a setting that the Error names.
 func Errorf(format string, args ...any) *Error { return &Error{format, args} }
 
 // Error names the settings by their paths.
@@ -34,7 +34,7 @@ func (e *Error) Message(name func(path string) string) string {
 	return fmt.Errorf(e.format, args...).Error()
 }
 
-// Paths returns the paths that the error names, in the order of its text.
+// Paths returns the paths that the error names, in the order of the arguments.
 func (e *Error) Paths() []string {
 	var paths []string
 	for _, arg := range e.args {
@@ -45,8 +45,8 @@ func (e *Error) Paths() []string {
 	return paths
 }
 
-// Within returns the Error that err is or wraps, with prefix and a dot before each path. It returns any other error,
-// and nil, unchanged.
+// Within returns the Error that err is or wraps, with prefix and a dot before each path. It returns nil and other
+// errors unchanged.
 func Within(prefix string, err error) error {
 	var e *Error
 	if !errors.As(err, &e) {

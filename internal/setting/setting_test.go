@@ -31,7 +31,7 @@ func TestError(t *testing.T) {
 		t.Errorf("with flags: %q", got)
 	}
 	if inner.Error() != "schedule.decay must be above schedule.warm_up, got 3, too few" {
-		t.Errorf("the inner error has become %q", inner)
+		t.Errorf("Within changed the inner error to %q", inner)
 	}
 	other := errors.New("other")
 	if setting.Within("x", other) != other || setting.Within("x", nil) != nil {

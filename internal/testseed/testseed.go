@@ -1,5 +1,5 @@
-// Package testseed gives tests that draw random cases their seed and their number. Importing it defines the flags -seed
-// and -cases of the test binary.
+// Package testseed gives tests that draw random cases their seed and their number, and says which tests -short leaves
+// out. Importing it defines the flags -seed and -cases of the test binary.
 package testseed
 
 import (
@@ -19,6 +19,14 @@ func Cases(n int) int {
 		n = (n + 3) / 4
 	}
 	return n
+}
+
+// Slow skips a slow test with -short, but not under the race detector, which is to see it.
+func Slow(t *testing.T) {
+	t.Helper()
+	if testing.Short() && !Race {
+		t.Skip("it is slow: run the tests without -short")
+	}
 }
 
 // Of returns the seed of a test's random cases, and logs how to have the same cases again.

@@ -1,6 +1,6 @@
-// Package text makes what people read. It escapes text that may hold anything: a terminal obeys control characters, and
-// marks of direction turn around what a reader sees. A user's data, names and paths and a model's text may have either.
-// It also says counts, bytes and seconds in words.
+// Package text formats text for people. It escapes untrusted text, such as a user's data, names and paths or a model's
+// output, because terminals obey control characters and direction marks reverse what a reader sees. It also formats
+// counts, bytes and seconds.
 package text
 
 import (
@@ -10,11 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// Escape returns s with escapes, as Go has them, for what isn't printable and for bytes that aren't UTF-8. Spaces of
-// every kind and ends of lines stay.
+// Escape returns s with Go escapes for characters that aren't printable and for bytes that aren't UTF-8. It keeps all
+// kinds of spaces, and newlines.
 func Escape(s string) string { return EscapeExcept(s, "\n") }
 
-// Shorten returns s or, where it has more than head+tail characters, so many of its beginning and of its end.
+// Shorten returns s or, if it has more than head+tail characters, its first head and its last tail characters with an
+// ellipsis between.
 func Shorten(s string, head, tail int) string {
 	r := []rune(s)
 	if len(r) <= head+tail {
@@ -23,7 +24,7 @@ func Shorten(s string, head, tail int) string {
 	return string(r[:head]) + " … " + string(r[len(r)-tail:])
 }
 
-// EscapeExcept is like Escape, but leaves the characters in keep unescaped, instead of ends of lines.
+// EscapeExcept is like Escape, but keeps the characters in keep instead of newlines.
 func EscapeExcept(s, keep string) string {
 	var escaped strings.Builder
 	for i, r := range s {

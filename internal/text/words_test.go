@@ -13,7 +13,7 @@ func TestSeconds(t *testing.T) {
 		0: "0.0 s", 9.94: "9.9 s", 9.96: "10 s", 119: "119 s", 120: "2 min", 7000: "117 min", 7200: "2.0 h", 1e6: "277.8 h",
 	} {
 		if got := Seconds(seconds); got != want {
-			t.Errorf("%v seconds are %s, want %s", seconds, got, want)
+			t.Errorf("Seconds(%v) is %s, want %s", seconds, got, want)
 		}
 	}
 }

@@ -1,22 +1,22 @@
 'use strict';
 
-// heed.chart draws curves in an element, as wide as that is, in the colours of the page, and returns an object whose
-// update takes another spec. A spec is
-//   title, label   what the chart shows, and what x is
-//   x              numbers that rise, for all series that have no x of their own
-//   series         [{name, values, x}], values as many as x, null for a gap
-//   marks          [{x, label}], vertical lines; may be left out
+// heed.chart draws curves in an element, with its width and in the page's colours. It returns an object whose update
+// method takes another spec. A spec has
+//   title, label   title of the chart, and name of x
+//   x              rising numbers, for all series without their own x
+//   series         [{name, values, x}], with one value per x; null is a gap
+//   marks          [{x, label}], vertical lines; optional
 //   log            whether y is logarithmic
 heed.chart = (element, spec) => {
 	const color = name => getComputedStyle(element).getPropertyValue(name).trim();
 	const line = i => '--line-' + (i - 1) % 6;
 	const font = '12px system-ui, sans-serif';
-	const shown = (u, v, series, at) => heed.number(at == null ? u.data[series].findLast(v => v != null) : v); // the last one without a pointer
+	const shown = (u, v, series, at) => heed.number(at == null ? u.data[series].findLast(v => v != null) : v); // the last value if there is no pointer
 	let plot, names;
 
 	const aligned = () => uPlot.join(spec.series.map(s => [
 		s.x || spec.x, s.values.map(v => spec.log && v <= 0 ? null : v),
-	]), spec.series.map(() => [2])); // 2: a null stays a gap
+	]), spec.series.map(() => [2])); // 2: null stays a gap
 
 	const drawMarks = u => {
 		const c = u.ctx, {left, top, width, height} = u.bbox, px = devicePixelRatio;
@@ -39,7 +39,7 @@ heed.chart = (element, spec) => {
 		c.restore();
 	};
 
-	const whole = Array.from({length: 30}, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3)); // from tick to tick of x
+	const whole = Array.from({length: 30}, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3)); // steps between ticks of x
 	const axis = more => Object.assign({
 		stroke: () => color('--muted'), font, grid: {stroke: () => color('--grid'), width: 1}, ticks: {show: false}, gap: 6,
 	}, more);

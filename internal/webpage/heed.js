@@ -1,8 +1,8 @@
 'use strict';
 const heed = {};
 
-// heed.data returns what a page has for its scripts: the JSON of the element with this id.
+// heed.data returns the page's data for scripts: the JSON in the element with this id.
 heed.data = id => JSON.parse(document.getElementById(id).textContent);
 
-// heed.number returns a number as a reader wants it: with four significant digits, a whole one with all.
+// heed.number formats a number: whole numbers with all digits, others with four significant digits, null as a dash.
 heed.number = v => v == null ? '–' : String(Number.isInteger(v) ? v : Number(v.toPrecision(4)));

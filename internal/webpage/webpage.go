@@ -1,5 +1,5 @@
-// Package webpage makes web pages that are whole in one file: they ask no other address for anything, and their policy
-// forbids it. They are light or dark as the reader's system is.
+// Package webpage makes web pages in one file. A page loads nothing from other addresses, and its policy forbids it. It
+// is light or dark, like the reader's system.
 package webpage
 
 import (
@@ -14,18 +14,18 @@ import (
 	"strings"
 )
 
-// A Page is a page that Write writes.
+// A Page is a web page.
 //
-// Where its parts have data in them, html/template has put them there: in elements, in attributes, and for scripts as
-// JSON in a <script type="application/json">. Scripts are the same whatever the data are. What isn't printable, such as
-// marks that turn the direction of text around, is escaped before, by package text.
+// Callers must insert data into Body with html/template: into elements, into attributes, or for scripts as JSON in a
+// <script type="application/json">. Scripts must not depend on the data. Package text must first escape characters that
+// aren't printable, such as direction marks.
 type Page struct {
 	Title   string
 	Body    template.HTML
-	Style   string   // of this page, after the style that all have
-	Charts  bool     // scripts have heed.chart, as charts.js says
-	Scripts []string // run in this order when the body is there, after heed.js
-	Live    bool     // scripts may ask the address that the page came from
+	Style   string   // added after the style of all pages
+	Charts  bool     // gives scripts heed.chart; see charts.js
+	Scripts []string // run in this order after the body and heed.js
+	Live    bool     // lets scripts request the page's own address
 }
 
 //go:embed style.css
@@ -82,7 +82,7 @@ func (p Page) Write(w io.Writer) error {
 	}{p, template.HTML("<style>\n" + styles + p.Style + "</style>"), template.HTML(elements.String())})
 }
 
-// Handler returns what answers requests with the page, which no other page may have in a frame.
+// Handler returns a handler that serves the page. Other pages can't show it in a frame.
 func (p Page) Handler() (http.Handler, error) {
 	var whole bytes.Buffer
 	if err := p.Write(&whole); err != nil {
@@ -97,7 +97,7 @@ func (p Page) Handler() (http.Handler, error) {
 	}), nil
 }
 
-// Policy returns the page's Content-Security-Policy, which it has in itself.
+// Policy returns the page's Content-Security-Policy, which is also in the page.
 func (p Page) Policy() string {
 	scripts := ""
 	for _, script := range p.scripts() {

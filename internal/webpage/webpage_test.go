@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// written returns a page as a file has it.
+// written returns the content of a page.
 func written(t *testing.T, p Page) string {
 	t.Helper()
 	var s strings.Builder
@@ -37,7 +37,7 @@ func TestPolicyAllowsThePagesScriptsAlone(t *testing.T) {
 			content := written(t, c.page)
 			policy := html.UnescapeString(regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(content)[1])
 			if policy != c.page.Policy() {
-				t.Errorf("the page has %q, Policy is %q", policy, c.page.Policy())
+				t.Errorf("the page has the policy %q, Policy returns %q", policy, c.page.Policy())
 			}
 			directives := map[string]string{}
 			for _, directive := range strings.Split(policy, "; ") {
@@ -56,7 +56,7 @@ func TestPolicyAllowsThePagesScriptsAlone(t *testing.T) {
 				hashes = []string{"'none'"}
 			}
 			if got := strings.Fields(directives["script-src"]); !slices.Equal(got, hashes) {
-				t.Errorf("script-src is %q, the scripts' hashes are %q", got, hashes)
+				t.Errorf("script-src is %q, want the scripts' hashes %q", got, hashes)
 			}
 			if directives["default-src"] != "'none'" || (directives["connect-src"] == "'self'") != c.page.Live {
 				t.Errorf("the policy is %q", policy)
@@ -65,7 +65,7 @@ func TestPolicyAllowsThePagesScriptsAlone(t *testing.T) {
 	}
 }
 
-// Pages name no other address but uPlot's own in its comment, and scripts make no markup and no code of text.
+// Pages name no other address except uPlot's, in a comment. Scripts turn no text into markup or code.
 func TestPageIsWhole(t *testing.T) {
 	content := strings.Replace(written(t, Page{Charts: true}), "/*! https://github.com/leeoniya/uPlot (v1.6.32) */", "", 1)
 	for _, never := range []string{"http:", "https:", "src=", "url(", "@import", "import(", "fetch(", "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"} {
@@ -74,14 +74,14 @@ func TestPageIsWhole(t *testing.T) {
 		}
 	}
 	if hrefs := regexp.MustCompile(`href="[^"]*"`).FindAllString(content, -1); !slices.Equal(hrefs, []string{`href="data:,"`}) {
-		t.Errorf("the page refers to %q", hrefs)
+		t.Errorf("the page has the links %q", hrefs)
 	}
 	if !strings.Contains(content, "Copyright (c) 2022 Leon Sorokin") {
-		t.Error("the page has uPlot, and not its licence")
+		t.Error("the page has uPlot without its licence")
 	}
 }
 
-// Data end no element, whatever they are, where a page's template has them in each way that it may.
+// Hostile data can't end an element, in any place where a template may insert data.
 func TestHostileDataDoNothing(t *testing.T) {
 	body := template.Must(template.New("").Parse(`<p title="{{.}}">{{.}}</p><script type="application/json" id="data">{{.}}</script>`))
 	for _, data := range []string{

@@ -10,58 +10,57 @@ import (
 
 // BeamOptions say how Beam searches.
 type BeamOptions struct {
-	// Width is how many hypotheses of each prompt are followed at a time, and how many are returned. It must be at
-	// least 1.
+	// Width is the number of hypotheses that Beam follows per prompt, and the largest number that it returns. It must
+	// be at least 1.
 	Width int
 
-	// MaxTokens is how many new tokens a hypothesis gets at most, its end token included. It must be at least 1.
+	// MaxTokens is the largest number of new tokens in a hypothesis, the end token included. It must be at least 1.
 	MaxTokens int
 
-	// End are the tokens that end a hypothesis. They are no part of it.
+	// End lists the tokens that end a hypothesis. They aren't part of the result.
 	End []int
 
-	// LengthPenalty is the α of the Score that hypotheses are compared by. 0 compares log probabilities, which favours
-	// short hypotheses; 1 compares their means over the tokens. It must be from 0 to 10.
+	// LengthPenalty is α in Hypothesis.Score. 0 compares total log probabilities, which favours short hypotheses; 1
+	// compares the mean per token. It must be from 0 to 10.
 	LengthPenalty float64
 }
 
 // A Hypothesis is one continuation of a prompt.
 type Hypothesis struct {
 	Tokens  []int   // without the prompt, and without the end token
-	LogProb float64 // the sum of the tokens' log probabilities, the end token's included: a natural logarithm
+	LogProb float64 // the sum of the natural logarithms of the tokens' probabilities, the end token included
 
-	// Score is LogProb divided by n^α, where n is the number of tokens, the end token included, and α the
-	// LengthPenalty. (Wu et al., 2016, equation 14, divide by ((5+n)/6)^α.)
+	// Score is LogProb / n^α, where n is the number of tokens, the end token included, and α the LengthPenalty. (Wu et
+	// al., 2016, equation 14, divide by ((5+n)/6)^α.)
 	Score float64
 
-	// Finished reports whether an end token came. Otherwise the hypothesis was cut off, by MaxTokens or because the
-	// model had no more room.
+	// Finished reports whether the hypothesis ended with an end token. Otherwise it was cut off at MaxTokens, because
+	// the model had no more room, or by an error.
 	Finished bool
 }
 
-// Beam searches for the continuations of prompts that have the highest scores. For each prompt it follows the Width
-// likeliest hypotheses of one length, and extends each by every token. It returns up to Width hypotheses for each
-// prompt, best first. Hypotheses that are cut off compete with finished ones. Of equal ones, the one that was found
-// first comes first.
+// Beam searches for the continuations with the highest scores. For each prompt it follows the Width likeliest
+// hypotheses of equal length and extends each by every token. It returns up to Width hypotheses per prompt, best first.
+// Hypotheses that were cut off compete with finished ones. Among equal scores, the hypothesis found first comes first.
 //
-// A hypothesis is finished if it is one of the Width likeliest with its end token. The search of a prompt is over once
-// it has Width hypotheses and those still followed can't beat the last of these, even if all their tokens up to the
-// longest possible length were certain. With a LengthPenalty, a lower MaxTokens therefore ends the search sooner. A
-// Width of 1 without LengthPenalty is greedy. With a vocabulary of V, a Width of V^(MaxTokens−1) finds the best that
-// there are.
+// A hypothesis is finished if it is still among the Width likeliest after its end token. The search for a prompt ends
+// when it has Width finished hypotheses and no other can beat the last of them, even if all its further tokens, up to
+// the largest length, had probability 1. With a LengthPenalty, a lower MaxTokens therefore ends the search sooner. A
+// Width of 1 without LengthPenalty is greedy search. With a vocabulary of V tokens, a Width of V^(MaxTokens−1) is an
+// exhaustive search.
 //
-// The model must have at least len(prompts)·Width sequences. A prompt has at least one token. Beam appends prompts[p]
-// to sequence p·Width, whatever that holds already. The Width sequences from there on hold hypotheses; afterwards they
-// are of no use.
+// The model must have at least len(prompts)·Width sequences, and each prompt at least one token. Beam uses the Width
+// sequences from p·Width on for prompt p. It appends prompts[p] to sequence p·Width, after any tokens already in it.
+// Afterwards the contents of these sequences are meaningless.
 //
-// Beam looks at ctx before every step. If ctx is done, it returns ctx.Err() and the best that it has found, with the
-// hypotheses that it was following cut off there. It does so with any error on the way. Arguments that can't be right
-// are errors without a result: a prompt that there is no room for, say.
+// Beam checks ctx before every step. If ctx is done, it returns ctx.Err() and the best hypotheses so far, including
+// unfinished ones; after an error of the model it also returns the best so far. For invalid arguments, such as a prompt
+// that there is no room for, it returns an error and no result.
 func Beam(ctx context.Context, m Model, prompts [][]int, o BeamOptions) ([][]Hypothesis, error) {
 	if o.Width < 1 {
 		return nil, fmt.Errorf("decode: a beam's Width must be at least 1, got %d", o.Width)
 	}
-	if !(o.LengthPenalty >= 0 && o.LengthPenalty <= 10) { // the scores of far more would all be 0
+	if !(o.LengthPenalty >= 0 && o.LengthPenalty <= 10) { // with a far larger penalty all scores would be 0
 		return nil, fmt.Errorf("decode: the LengthPenalty must be from 0 to 10, got %v", o.LengthPenalty)
 	}
 	if err := checkModel(m, prompts, o.Width, o.MaxTokens, o.End); err != nil {
@@ -116,8 +115,8 @@ func (s *search) run(ctx context.Context, prompts [][]int) error {
 	}
 }
 
-// arrange gives every hypothesis a sequence of the model that holds all its tokens but the last, and sets tokens to
-// those last ones.
+// arrange gives every hypothesis a sequence of the model that holds all its tokens except the last, and puts the last
+// token in tokens for the next step.
 func (s *search) arrange(tokens [][]int) error {
 	parents := make([]int, len(tokens))
 	for i := range parents {
@@ -142,38 +141,38 @@ func (s *search) arrange(tokens [][]int) error {
 	return nil
 }
 
-// beam is the search after one prompt.
+// beam is the search for one prompt.
 type beam struct {
 	BeamOptions
-	first   int          // the first of the model's sequences that this beam has
-	longest int          // how many tokens a hypothesis can have
-	live    []hypothesis // those that are followed, all of one length, likeliest first; empty when the search is over
-	best    []Hypothesis // the Width best of those that aren't followed any more, best first
+	first   int          // the model's first sequence for this beam
+	longest int          // the largest number of tokens in a hypothesis
+	live    []hypothesis // the hypotheses to extend, all equally long, likeliest first; empty when the search is over
+	best    []Hypothesis // the Width best completed hypotheses, best first
 }
 
-// hypothesis is a continuation that is followed. It has had no end token.
+// hypothesis is a continuation without an end token so far.
 type hypothesis struct {
 	tokens   []int
 	logProb  float64
-	sequence int // the model's sequence that holds its tokens; after extend, all but the last
+	sequence int // the model's sequence with its tokens; after extend the last token is missing there
 }
 
 func newBeam(o BeamOptions, first, room int) *beam {
 	longest := o.MaxTokens
 	if room < longest {
-		longest = room + 1 // the last token needs no room, as nothing follows it
+		longest = room + 1 // the last token needs no room, because it isn't appended to the model
 	}
 	return &beam{BeamOptions: o, first: first, longest: longest, live: []hypothesis{{sequence: first}}}
 }
 
-// candidate is a hypothesis and a token to extend it by.
+// candidate is a hypothesis with its next token.
 type candidate struct {
 	hypothesis
 	token int
 }
 
-// extend extends every hypothesis by every token and follows the likeliest results. It ends the search where it can.
-// The logits are those of the model's sequences. After an error the beam is as it was before.
+// extend extends every live hypothesis by every token and keeps the likeliest results. If the search is over, it leaves
+// no live hypotheses. logits has one row for each sequence of the model. After an error the beam is unchanged.
 func (b *beam) extend(logits [][]float64) error {
 	candidates, err := b.candidates(logits)
 	if err != nil {
@@ -186,7 +185,7 @@ func (b *beam) extend(logits [][]float64) error {
 				b.complete(c.hypothesis, true)
 			}
 		} else if len(b.live) < b.Width {
-			c.tokens = append(slices.Clip(c.tokens), c.token) // a copy, as several candidates may extend one hypothesis
+			c.tokens = append(slices.Clip(c.tokens), c.token) // Clip forces a copy: several candidates may extend the same hypothesis
 			b.live = append(b.live, c.hypothesis)
 		}
 	}
@@ -203,8 +202,8 @@ func (b *beam) extend(logits [][]float64) error {
 	return nil
 }
 
-// candidates returns the extended hypotheses, likeliest first. Of each hypothesis it takes the Width + len(End)
-// likeliest: at least Width of these aren't end tokens, and no more than Width hypotheses are followed.
+// candidates returns extended hypotheses, likeliest first. The Width + len(End) likeliest tokens for each hypothesis
+// are enough: at least Width of them aren't end tokens, and extend keeps at most Width hypotheses.
 func (b *beam) candidates(logits [][]float64) ([]candidate, error) {
 	var list []candidate
 	for _, h := range b.live {
@@ -224,7 +223,7 @@ func (b *beam) candidates(logits [][]float64) ([]candidate, error) {
 	return list, nil
 }
 
-// complete adds a hypothesis to the best, if it is one of the Width best.
+// complete adds a hypothesis to best if it is among the Width best.
 func (b *beam) complete(h hypothesis, finished bool) {
 	length := len(h.tokens)
 	if finished {
@@ -239,8 +238,8 @@ func (b *beam) complete(h hypothesis, finished bool) {
 	b.best = b.best[:min(len(b.best), b.Width)]
 }
 
-// score returns the Score of a log probability of so many tokens. A hypothesis that is extended doesn't become
-// likelier: its Score is at most that of its present log probability at the longest length.
+// score returns the Score of a hypothesis with the given log probability and length. More tokens never raise the log
+// probability, so score(logProb, longest) is an upper bound for all extensions of a hypothesis.
 func (b *beam) score(logProb float64, length int) float64 {
 	return logProb / math.Pow(float64(max(length, 1)), b.LengthPenalty)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// exhaustive is every continuation of a prompt, best first.
+// exhaustive returns every continuation of a prompt, best first.
 func exhaustive(m *fake, prompt []int, o decode.BeamOptions) (all []decode.Hypothesis) {
 	var visit func(tokens []int, logProb float64)
 	visit = func(tokens []int, logProb float64) {
@@ -51,7 +51,7 @@ func wantHypotheses(t *testing.T, got, want []decode.Hypothesis) {
 	}
 }
 
-// With V^(n−1) hypotheses nothing is ever left out: all of those returned are the best there are.
+// With a Width of V^(n−1) the search is exhaustive: the hypotheses returned are the best of all.
 func TestBeamIsExact(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, alpha := range []float64{0, 0.6, 1, 3} {
@@ -81,7 +81,7 @@ func TestBeamIsExact(t *testing.T) {
 	}
 }
 
-// plainBeam is the search as its documentation has it, without a model to keep in order, and without ending early.
+// plainBeam implements the search described at Beam, without a model's sequences and without ending early.
 func plainBeam(m *fake, prompt []int, o decode.BeamOptions) (best []decode.Hypothesis) {
 	type live struct {
 		tokens  []int
@@ -118,7 +118,7 @@ func plainBeam(m *fake, prompt []int, o decode.BeamOptions) (best []decode.Hypot
 	return best[:min(len(best), o.Width)]
 }
 
-// Ending a search early loses nothing, and the model's sequences are those of the hypotheses.
+// Ending a search early doesn't change the results, and the model's sequences match the hypotheses.
 func TestBeamFollowsDefinition(t *testing.T) {
 	early, seed := false, testseed.Of(t)
 	for _, alpha := range []float64{0, 0.5, 2} {
@@ -149,7 +149,7 @@ func TestBeamOfOneIsGreedy(t *testing.T) {
 	seed := testseed.Of(t)
 	for vocab := 1; vocab <= 8; vocab++ {
 		m := newFake(1, vocab)
-		// Whole numbers, so that many are equal.
+		// Logits are whole numbers, so that many are equal.
 		m.logits = func(sequence []int) []float64 {
 			row := hashedFrom(seed, sequence, vocab)
 			for i := range row {
@@ -167,12 +167,12 @@ func TestBeamOfOneIsGreedy(t *testing.T) {
 			t.Errorf("vocabulary of %d: got %+v, want %v of %v", vocab, got[0], want, wantLogProb)
 		}
 		if m.reorders > 0 {
-			t.Errorf("a beam of one was reordered %d times", m.reorders)
+			t.Errorf("a beam of width 1 was reordered %d times", m.reorders)
 		}
 	}
 }
 
-// A search that can't improve takes no further step, and its model's sequences no further token.
+// A search that can't improve takes no further step, and appends no further token to the model.
 func TestBeamEnds(t *testing.T) {
 	// After any token, the end token has probability 0.9.
 	m := newFake(4, 3)
@@ -182,7 +182,8 @@ func TestBeamEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The second best is 0 and the end, found in the second step; 0, 0 has a probability of 0.0036 already.
+	// The second best, 0 and the end token, is found in the second step. The hypothesis 0, 0 already has only
+	// probability 0.0036.
 	for p := range got {
 		wantHypotheses(t, got[p], []decode.Hypothesis{
 			{LogProb: math.Log(.9), Score: math.Log(.9), Finished: true},
@@ -193,20 +194,22 @@ func TestBeamEnds(t *testing.T) {
 		t.Errorf("took %d steps, want 2", m.steps)
 	}
 
-	// Means of a token never get far above log 0.9 · n/(n+1), but a certain continuation of 100 tokens would be better.
+	// With α = 1 the search goes on while a continuation to MaxTokens would have a better mean if all its further
+	// tokens had probability 1.
 	o.LengthPenalty, o.MaxTokens = 1, 20
 	m = newFake(2, 3)
 	m.logits = func([]int) []float64 { return logs(.06, .04, .9) }
 	if _, err := decode.Beam(t.Context(), m, [][]int{{0}}, o); err != nil {
 		t.Fatal(err)
 	}
-	// Followed hypotheses have 0.06^n: until n·log 0.06 / 20 is below the second best score, log(0.06 · 0.9)/2.
+	// Live hypotheses have probability 0.06^n. The search ends when n·log 0.06 / 20 is below the second best score,
+	// log(0.06 · 0.9)/2.
 	if want := int(math.Ceil(20 * math.Log(.06*.9) / 2 / math.Log(.06))); m.steps != want {
 		t.Errorf("took %d steps, want %d", m.steps, want)
 	}
 }
 
-// Of equal ones, the first hypothesis goes first, and of its tokens the lowest.
+// Among equal scores, the first hypothesis comes first, with its tokens from the lowest id up.
 func TestBeamTies(t *testing.T) {
 	m := newFake(6, 8)
 	m.logits = func([]int) []float64 { return make([]float64, 8) }
@@ -231,7 +234,7 @@ func TestBeamTies(t *testing.T) {
 	}
 	wantHypotheses(t, got[0], plainBeam(m, []int{3}, o))
 
-	// A hypothesis that could at best be equal to a finished one isn't followed.
+	// The search ends if a live hypothesis can at best equal a finished one.
 	m = newFake(1, 2)
 	m.logits = func(sequence []int) []float64 {
 		if len(sequence) > 1 {
@@ -244,7 +247,7 @@ func TestBeamTies(t *testing.T) {
 	}
 }
 
-// Each prompt has the room that its own length leaves.
+// The room for each prompt's continuation depends on the prompt's own length.
 func TestBeamRoom(t *testing.T) {
 	m := newFake(8, 6)
 	m.capacity = 6
@@ -257,7 +260,7 @@ func TestBeamRoom(t *testing.T) {
 	}
 }
 
-// A prompt goes on from what the first of its sequences holds, whatever the others hold.
+// A prompt is appended to the tokens in its first sequence, whatever the others hold.
 func TestBeamGoesOn(t *testing.T) {
 	m := newFake(4, 6)
 	m.sequences = [][]int{{1, 2}, {5}, {0}, {5, 5, 5}}
@@ -306,7 +309,7 @@ func TestBeamErrors(t *testing.T) {
 		want    string
 	}{
 		{"no width", decode.BeamOptions{MaxTokens: 1}, "Width must be at least 1, got 0"},
-		{"too wide", decode.BeamOptions{Width: 5, MaxTokens: 1}, "1 prompts of 5 sequences each need a model with a Batch of at least that many, got 4"},
+		{"too wide", decode.BeamOptions{Width: 5, MaxTokens: 1}, "Batch must be at least 1 prompts times 5 sequences, got 4"},
 		{"negative penalty", decode.BeamOptions{Width: 1, MaxTokens: 1, LengthPenalty: -1}, "LengthPenalty must be from 0 to 10, got -1"},
 		{"NaN penalty", decode.BeamOptions{Width: 1, MaxTokens: 1, LengthPenalty: math.NaN()}, "got NaN"},
 		{"infinite penalty", decode.BeamOptions{Width: 1, MaxTokens: 1, LengthPenalty: inf}, "got +Inf"},

@@ -11,8 +11,8 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// BenchmarkStep is the time that the next token takes after so many: with a Session, and by applying the model to all
-// of them once more.
+// BenchmarkStep measures the time for the next token after sequences of several lengths, with a Session and by applying
+// the model to the whole sequence.
 func BenchmarkStep(b *testing.B) {
 	d := newDecoder(b, tensor.Float32, layers.ModelConfig{Vocab: 65, Dim: 128, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}}, Layers: 4, Positions: layers.Rotary{}})
 	for _, length := range []int{16, 256, 1024} {
@@ -21,7 +21,7 @@ func BenchmarkStep(b *testing.B) {
 			prompt[i] = i % 65
 		}
 		b.Run(fmt.Sprintf("session/%d", length), func(b *testing.B) {
-			const more = 256 // tokens, before it begins anew
+			const more = 256 // tokens generated before the session is reset
 			s := newSession(b, d, decode.Config{Capacity: length + more})
 			token := [][]int{{7}}
 			b.ReportAllocs()

@@ -1,11 +1,10 @@
-// Package decode writes sequences token by token, from a model that predicts the next one.
+// Package decode generates sequences token by token with a model that predicts the next token.
 //
-// A [Model] holds a batch of sequences. Each step appends some tokens to them and returns the logits of what follows. A
-// [Session] is the Model of a layers.Decoder, and a [Seq2Seq] that of a layers.EncoderDecoder. Both keep the keys and
-// values of the tokens that they hold, so that nothing is computed twice. [Generate] appends one token after another:
-// the likeliest, or a random one that a [Sampler] draws. [Beam] searches for the continuations that are likeliest as a
-// whole.
+// A [Model] holds a batch of sequences. Each step appends tokens to them and returns the logits of the next token. A
+// [Session] is a Model for a layers.Decoder, and a [Seq2Seq] a Model for a layers.EncoderDecoder. Both keep the keys
+// and values of earlier tokens, so that nothing is computed twice. [Generate] appends one token at a time: the
+// likeliest, or one drawn by a [Sampler]. [Beam] searches for the continuations with the highest total probability.
 //
-// Generate and Beam are deterministic: the model, the options and a seed decide every token. Of equally likely tokens,
-// the one with the lowest id comes first. Every error begins with "decode: ".
+// Generate and Beam are deterministic: the same model, options and seed give the same tokens. Among equally likely
+// tokens the lowest id comes first. Every error begins with "decode: ".
 package decode

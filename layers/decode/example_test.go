@@ -13,11 +13,11 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// words is a model in which a word depends on the one before, as a table says.
+// words is a Model in which each word depends only on the word before, by a table.
 type words struct {
 	names []string
 	next  [][]float64 // probabilities of the word after each word
-	last  []int       // of each sequence
+	last  []int       // the last word of each sequence
 }
 
 func newWords(batch int) *words {
@@ -69,7 +69,7 @@ func (w *words) text(tokens []int) string {
 	return strings.Join(s, " ")
 }
 
-// Two sequences at a time, after prompts of different lengths.
+// Generate continues two prompts of different lengths at the same time.
 func ExampleGenerate() {
 	model := newWords(2)
 	results, err := decode.Generate(context.Background(), model, [][]int{{0}, {1, 3}}, decode.Options{
@@ -89,7 +89,7 @@ func ExampleGenerate() {
 	// sleeps (end token, probability 0.90)
 }
 
-// Tokens are shown as they come. A sequence may be ended from there, too.
+// OnToken receives each token as soon as it is chosen, and can end the sequence.
 func ExampleGenerate_streaming() {
 	model := newWords(1)
 	_, err := decode.Generate(context.Background(), model, [][]int{{0}}, decode.Options{
@@ -107,7 +107,7 @@ func ExampleGenerate_streaming() {
 	// cat
 }
 
-// The likeliest word isn't the beginning of the likeliest sentence.
+// The likeliest sentence doesn't begin with the likeliest word.
 func ExampleBeam() {
 	for _, width := range []int{1, 3} {
 		model := newWords(width)
@@ -129,8 +129,8 @@ func ExampleBeam() {
 	// 0.27 the cat sleeps
 }
 
-// A language model, here one that has learned nothing, writes on from two prompts. Each step computes what its new
-// tokens add, as the Session keeps the keys and values of those before.
+// An untrained language model continues two prompts. Each step computes only the new tokens, because the Session keeps
+// the keys and values of earlier ones.
 func ExampleSession() {
 	params, err := layers.NewParams(tensor.Float64, 3)
 	check(err)
@@ -150,7 +150,7 @@ func ExampleSession() {
 	// [2 2 2 6 6 1] and room for 10
 }
 
-// The two best answers to a source. An encoder–decoder reads it once.
+// Beam finds the two best answers to a source. The encoder reads the source once.
 func ExampleSeq2Seq() {
 	const start, end = 0, 1
 	params, err := layers.NewParams(tensor.Float64, 6)

@@ -8,32 +8,31 @@ import (
 	"strconv"
 )
 
-// Options say how Generate writes.
+// Options say how Generate chooses tokens and when it stops.
 type Options struct {
 	Sampler Sampler
 
-	// Seed decides every random choice. The random numbers of a sequence depend on Seed and on the place of its prompt
-	// among the prompts, and on nothing else. Its logits may differ in their last bits with the size of the batch and
-	// with the lengths of the other rows of a step, so that once in many thousands of tokens another one is drawn. Runs
-	// with the same prompts, batch and options write the same.
+	// Seed decides every random choice. The random numbers for a sequence depend only on Seed and on the index of its
+	// prompt. Runs with the same prompts, batch size and options give the same tokens. With another batch size, or
+	// other lengths of the other prompts, the last bits of the logits may differ; this changes roughly one token in
+	// many thousands.
 	Seed uint64
 
-	// MaxTokens is how many new tokens a sequence gets at most. It must be at least 1.
+	// MaxTokens is the largest number of new tokens in a sequence. It must be at least 1.
 	MaxTokens int
 
-	// End are the tokens that end a sequence. They are no part of it.
+	// End lists the tokens that end a sequence. They aren't part of the result.
 	End []int
 
-	// Keep says what happens where the model has no more room for a sequence. If it is 0, the sequence ends. Otherwise
-	// the model, which must have the method Forget of a Session, forgets the sequence and is given the last Keep tokens
-	// of its prompt and of what was written, or as many as there is room for. What is written from there on depends on
-	// these alone. This happens again each time that the room is used up, so that Keep is best well below it, such as
-	// half of it.
+	// Keep says what happens when the model has no more room for a sequence. If it is 0, the sequence ends. Otherwise
+	// the model, which must have a method Forget like a Session's, forgets the sequence and continues with its last
+	// Keep tokens, prompt included, or as many of them as fit. The following tokens depend only on those kept. This
+	// happens again each time the room is used up, so choose a Keep well below the room, such as half of it.
 	Keep int
 
-	// OnToken, if it isn't nil, is called with each new token as soon as it is chosen: step by step, and within a step
-	// in the order of the sequences, which have the numbers of the prompts. If it returns false, the sequence ends with
-	// that token.
+	// OnToken, if not nil, is called with each new token as soon as it is chosen. Within a step, calls come in the
+	// order of the sequences; sequence i belongs to prompts[i]. If OnToken returns false, the sequence ends with that
+	// token.
 	OnToken func(sequence, token int) bool
 }
 
@@ -42,11 +41,11 @@ type Stop int
 
 // The reasons why a sequence ended. If several apply, Result.Stop is the first of them.
 const (
-	StopNone      Stop = iota // it hadn't ended when Generate returned an error
+	StopNone      Stop = iota // Generate returned an error before the sequence ended
 	StopEnd                   // the next token was one of Options.End
 	StopCaller                // Options.OnToken returned false
-	StopMaxTokens             // it had Options.MaxTokens new tokens
-	StopRoom                  // the model has no room to go on, and Options.Keep is 0
+	StopMaxTokens             // the sequence has Options.MaxTokens new tokens
+	StopRoom                  // the model has no more room, and Options.Keep is 0
 )
 
 var stopNames = [...]string{"not ended", "end token", "ended by the caller", "MaxTokens reached", "no more room in the model"}
@@ -59,28 +58,28 @@ func (s Stop) String() string {
 	return stopNames[s]
 }
 
-// A Result is what was written after one prompt.
+// A Result is the continuation of one prompt.
 type Result struct {
 	Tokens   []int     // without the prompt, and without the end token
-	LogProbs []float64 // the log probability of each of Tokens, a natural logarithm
-	LogProb  float64   // the sum of LogProbs and, where Stop is StopEnd, the end token's log probability
+	LogProbs []float64 // the natural logarithm of each token's probability
+	LogProb  float64   // the sum of LogProbs plus, if Stop is StopEnd, the end token's log probability
 	Stop     Stop
 }
 
-// Generate writes what follows each of the prompts, which have at least one token. It appends prompts[i] to the model's
-// sequence i, whatever that holds already. A model may have more sequences than there are prompts: the others stay as
-// they are. A sequence that has ended doesn't hold up the others.
+// Generate continues each of the prompts, which must have at least one token. It appends prompts[i] to the model's
+// sequence i, after any tokens already in it. If the model has more sequences than there are prompts, the others don't
+// change. When a sequence ends, the others go on without it.
 //
-// Log probabilities are the model's own: before Temperature, TopK and TopP.
+// Log probabilities come directly from the model: Temperature, TopK and TopP don't change them.
 //
-// The last token of a sequence isn't given to the model, so that a sequence can get one token more than the model has
-// room for. Afterwards the model holds each prompt and what was written after it, without the end token or, where Stop
-// isn't StopEnd, without the last token. Of a sequence that was forgotten because of Options.Keep, it holds what came
-// since.
+// Generate never appends the last token of a sequence to the model, so a sequence can get one token more than the model
+// has room for. Afterwards the model holds each prompt and its new tokens, without the end token; if Stop isn't
+// StopEnd, the last new token is missing too. If Options.Keep made the model forget a sequence, it holds only the
+// tokens kept and those after them.
 //
-// Generate looks at ctx before every step. If ctx is done, it returns ctx.Err() and what was written until then. It
-// does so with any error on the way. Arguments that can't be right are errors without results: a prompt that there is
-// no room for, say.
+// Generate checks ctx before every step. If ctx is done, it returns ctx.Err() and the results so far; after an error of
+// the model it also returns the results so far. For invalid arguments, such as a prompt that there is no room for, it
+// returns an error and no results.
 func Generate(ctx context.Context, m Model, prompts [][]int, o Options) ([]Result, error) {
 	if err := checkModel(m, prompts, 1, o.MaxTokens, o.End); err != nil {
 		return nil, err
@@ -140,7 +139,7 @@ func (g *generation) run(ctx context.Context) error {
 	return nil
 }
 
-// makeRoom has the model forget the sequences that it has no room for, and sets their tokens to those to keep.
+// makeRoom makes the model forget sequences that have no room left, and sets their next tokens to the ones to keep.
 func (g *generation) makeRoom(tokens [][]int) error {
 	if g.Keep == 0 {
 		return nil
@@ -150,11 +149,11 @@ func (g *generation) makeRoom(tokens [][]int) error {
 			continue
 		}
 		if err := g.model.(forgetter).Forget(i); err != nil {
-			return fmt.Errorf("decode: beginning sequence %d anew: %w", i, err)
+			return fmt.Errorf("decode: forgetting sequence %d: %w", i, err)
 		}
 		keep := min(g.Keep, g.model.Room(i))
 		if keep < 1 {
-			return fmt.Errorf("decode: sequence %d must have room once the model forgot it, got %d", i, keep)
+			return fmt.Errorf("decode: sequence %d must have room for at least 1 token after Forget, got %d", i, keep)
 		}
 		if keep <= len(r.Tokens) {
 			tokens[i] = r.Tokens[len(r.Tokens)-keep:]

@@ -10,7 +10,7 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// greedily is what Generate has to write after a prompt, by the plain definition.
+// greedily returns the greedy continuation of a prompt, directly from its definition.
 func greedily(m *fake, prompt []int, maxTokens int, end ...int) (tokens []int, logProb float64) {
 	for len(tokens) < maxTokens {
 		logits := m.logits(slices.Concat(prompt, tokens))
@@ -56,7 +56,7 @@ func TestGenerateGreedy(t *testing.T) {
 		}
 	}
 	if len(stops) != 2 {
-		t.Errorf("the test needs sequences that end in both ways, got %v", stops)
+		t.Errorf("the test needs sequences for both kinds of Stop, got %v", stops)
 	}
 	if m.held(4) != nil {
 		t.Errorf("a sequence without a prompt holds %v", m.held(4))
@@ -66,7 +66,7 @@ func TestGenerateGreedy(t *testing.T) {
 	}
 }
 
-// What a sequence becomes depends neither on the others nor on when they end.
+// A sequence depends neither on the other sequences nor on when they end.
 func TestGenerateIgnoresTheBatch(t *testing.T) {
 	options := decode.Options{Sampler: decode.Sampler{Temperature: 1.3, TopK: 5, TopP: 0.95}, Seed: 3, MaxTokens: 30, End: []int{5}}
 	all, err := decode.Generate(t.Context(), newFake(4, 6), prompts, options)
@@ -103,13 +103,13 @@ func TestGenerateSeeds(t *testing.T) {
 	}
 	a, b := write(1), write(1)
 	if !slices.EqualFunc(a, b, slices.Equal) {
-		t.Errorf("one seed wrote %v, then %v", a, b)
+		t.Errorf("the same seed gave %v, then %v", a, b)
 	}
 	if c := write(2); slices.Equal(a[0], c[0]) {
-		t.Errorf("two seeds wrote %v", c[0])
+		t.Errorf("two seeds both gave %v", c[0])
 	}
 	if slices.Equal(a[0], a[1]) || slices.Equal(a[1], a[2]) {
-		t.Errorf("sequences with one prompt are the same: %v", a)
+		t.Errorf("sequences with equal prompts are the same: %v", a)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestGenerateLogProbs(t *testing.T) {
 	}
 	sequence, total := []int{1, 2}, 0.0
 	for i, id := range append(slices.Clone(r.Tokens), 0) {
-		want := logSoftmax(m.logits(sequence))[id] // the model's own, whatever the temperature
+		want := logSoftmax(m.logits(sequence))[id] // without the temperature
 		if i < len(r.Tokens) && !near(r.LogProbs[i], want) {
 			t.Errorf("token %d has log probability %v, want %v", i, r.LogProbs[i], want)
 		}
@@ -193,7 +193,7 @@ func TestGenerateRoom(t *testing.T) {
 	}
 }
 
-// A sequence that is kept goes on from its last tokens whenever its room is used up.
+// With Keep, a sequence continues from its last tokens whenever its room is used up.
 func TestGenerateKeep(t *testing.T) {
 	const capacity, longest = 5, 23
 	for _, keep := range []int{1, 2, 4, 5, 9} {
@@ -223,11 +223,11 @@ func TestGenerateKeep(t *testing.T) {
 	m := newFake(4, 6)
 	m.capacity = 8
 	if _, err := decode.Generate(t.Context(), m, prompts, decode.Options{MaxTokens: 4, Keep: 2}); err != nil || m.forgotten > 0 {
-		t.Errorf("where there is room, %d sequences were forgotten: %v", m.forgotten, err)
+		t.Errorf("%d sequences were forgotten although there is room: %v", m.forgotten, err)
 	}
 }
 
-// forgetless can't forget.
+// forgetless is a Model whose Forget fails.
 type forgetless struct{ *fake }
 
 func (forgetless) Forget(int) error { return errBroken }
@@ -243,14 +243,14 @@ func TestGenerateKeepErrors(t *testing.T) {
 	}{
 		{"negative", newFake(1, 6), -1, "Keep must be at least 0"},
 		{"no Forget", struct{ decode.Model }{newFake(1, 6)}, 1, "0 for a model without Forget, got 1"},
-		{"an error", forgetless{full}, 1, "beginning sequence 0 anew: broken"},
+		{"an error", forgetless{full}, 1, "forgetting sequence 0: broken"},
 	} {
 		_, err := decode.Generate(t.Context(), tc.model, [][]int{{1}}, decode.Options{MaxTokens: 9, Keep: tc.keep})
 		wantError(t, err, tc.want)
 	}
 }
 
-// A second call goes on where the first one left the model.
+// A second call continues from the state in which the first one left the model.
 func TestGenerateGoesOn(t *testing.T) {
 	m := newFake(1, 6)
 	first, err := decode.Generate(t.Context(), m, [][]int{{1}}, decode.Options{MaxTokens: 4})
@@ -325,7 +325,7 @@ func TestGenerateCancelled(t *testing.T) {
 	}
 }
 
-// After an error on the way, what was written stays.
+// After an error of the model, Generate returns the tokens so far.
 func TestGenerateFails(t *testing.T) {
 	m := newFake(2, 6)
 	plain := m.logits

@@ -9,21 +9,21 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// forward adds a model to a graph. It maps new tokens, of shape (B, T), to the logits of what follows them, (B, V).
+// forward adds a model to a graph. It maps new tokens, of shape (B, T), to the logits of the next tokens, (B, V).
 type forward func(b *layers.Build, tokens *G.Node) (*G.Node, error)
 
-// graph is a model in a graph for steps of up to T tokens a sequence, with the machine that runs it.
+// graph is a graph of the model for steps with up to T tokens per sequence, with its machine.
 type graph struct {
 	tokens int   // T
-	ids    []int // the values of its input, (B, T)
+	ids    []int // the values of the input, (B, T)
 
-	// out is the output of the last run. It is allocated separately: a pointer cycle through the machine, which has a
-	// finalizer, is never freed.
+	// out is the output of the last run. It is allocated separately because the machine has a finalizer, and a pointer
+	// cycle through it would never be freed.
 	out *G.Value
 	vm  G.VM
 }
 
-// newGraph builds a graph that continues what the cache holds.
+// newGraph builds a graph that continues the sequences in the cache.
 func (s *Session) newGraph(tokens int, forward forward) (*graph, error) {
 	batch, vocab := s.Batch(), s.vocab
 	g := &graph{tokens: tokens, ids: make([]int, batch*tokens)}
@@ -33,7 +33,7 @@ func (s *Session) newGraph(tokens int, forward forward) (*graph, error) {
 		return nil, err
 	}
 	if !logits.Shape().Eq(tensor.Shape{batch, vocab}) {
-		return nil, fmt.Errorf("the model must have an output for each of its %d tokens, (B, V) = (%d, %d), got logits of shape %v", vocab, batch, vocab, logits.Shape())
+		return nil, fmt.Errorf("the model must have one output for each of its %d tokens: logits must have shape (B, V) = (%d, %d), got %v", vocab, batch, vocab, logits.Shape())
 	}
 	if err := g.compile(logits); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (s *Session) newGraph(tokens int, forward forward) (*graph, error) {
 	return g, nil
 }
 
-// compile makes the machine, which reads its output into g.out.
+// compile makes the machine. Each run stores the output in g.out.
 func (g *graph) compile(out *G.Node) error {
 	g.out = new(G.Value)
 	G.Read(out, g.out)
@@ -52,9 +52,9 @@ func (g *graph) compile(out *G.Node) error {
 	return nil
 }
 
-// run runs the graph and calls use with its output, which use mustn't keep.
+// run runs the graph and calls use with the output. The function use must not keep it.
 func (g *graph) run(use func(out G.Value) error) error {
-	// However this run ends, the next one must start at the beginning.
+	// The next run must start at the beginning, even after an error.
 	defer g.vm.Reset()
 	if err := g.vm.RunAll(); err != nil {
 		return err
@@ -64,22 +64,22 @@ func (g *graph) run(use func(out G.Value) error) error {
 
 func (g *graph) close() { g.vm.Close() }
 
-// intInput returns an input node over ids. A run reads what they are at that time.
+// intInput returns an input node that uses the memory of ids. Each run reads their present values.
 func intInput(g *G.ExprGraph, name string, ids []int, shape ...int) *G.Node {
-	// The node has a tensor of its own over the same memory, as a machine writes its engine into the tensors of its
-	// graph.
+	// The node gets its own tensor header over the same memory, because a machine writes its engine into the tensors of
+	// its graph.
 	value := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(ids))
 	return G.NewTensor(g, tensor.Int, len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(value))
 }
 
-// toFloat64 copies the elements of a value, as float64.
-func toFloat64(to []float64, v G.Value) error {
-	switch from := v.Data().(type) {
+// toFloat64 copies the elements of v to dst as float64.
+func toFloat64(dst []float64, v G.Value) error {
+	switch src := v.Data().(type) {
 	case []float64:
-		copy(to, from)
+		copy(dst, src)
 	case []float32:
-		for i, x := range from {
-			to[i] = float64(x)
+		for i, x := range src {
+			dst[i] = float64(x)
 		}
 	default:
 		return fmt.Errorf("the logits must be float32 or float64, got %v", v.Dtype())

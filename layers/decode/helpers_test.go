@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// must returns v, or ends the test.
+// must returns v, or ends the test if there is an error.
 func must[T any](t testing.TB) func(v T, err error) T {
 	return func(v T, err error) T {
 		t.Helper()
@@ -26,7 +26,7 @@ func must[T any](t testing.TB) func(v T, err error) T {
 
 const sessionVocab, sessionCapacity = 7, 14
 
-// sessionConfigs are decoders of every way to tell positions apart.
+// sessionConfigs returns decoders with every position scheme, and with other options.
 func sessionConfigs() map[string]layers.ModelConfig {
 	base := layers.ModelConfig{Vocab: sessionVocab, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}, FeedForward: layers.FeedForwardConfig{Hidden: 12}}, Layers: 2}
 	with := func(change func(*layers.ModelConfig)) layers.ModelConfig {
@@ -60,15 +60,15 @@ func newSession(t testing.TB, d *layers.Decoder, c decode.Config) *decode.Sessio
 	return s
 }
 
-// ids is an input node over tokens, of shape (1, T).
+// ids returns an input node of shape (1, T) that uses the memory of tokens.
 func ids(g *G.ExprGraph, name string, tokens []int) *G.Node {
 	v := tensor.New(tensor.WithShape(1, len(tokens)), tensor.WithBacking(tokens))
 	return G.NewTensor(g, tensor.Int, 2, G.WithShape(v.Shape()...), G.WithName(name), G.WithValue(v))
 }
 
-// whole is a model that is applied to the whole of a sequence for the logits of what follows: it makes logits of shape
-// (1, T, V) of a node of tokens, (1, T). The tokens after the sequence are such as were there before: no logits of its
-// own see them.
+// whole returns a function that applies a model to a whole sequence and returns the logits of the next token. The model
+// maps tokens (1, T) to logits (1, T, V). Tokens after the sequence are left over from earlier calls; the model is
+// causal and doesn't see them.
 func whole(t testing.TB, model func(tokens *G.Node) (*G.Node, error)) func(sequence []int) []float64 {
 	tokens := make([]int, sessionCapacity)
 	var value G.Value
@@ -100,12 +100,12 @@ func whole(t testing.TB, model func(tokens *G.Node) (*G.Node, error)) func(seque
 	}
 }
 
-// wholeDecoder is a decoder without a cache.
+// wholeDecoder runs a decoder without a cache.
 func wholeDecoder(t testing.TB, d *layers.Decoder, mask layers.Mask) func(sequence []int) []float64 {
 	return whole(t, func(tokens *G.Node) (*G.Node, error) { return d.Forward(&layers.Build{Composed: true}, tokens, mask) })
 }
 
-// cacheless is a Model without a cache.
+// cacheless returns a Model without a cache.
 func cacheless(batch int, whole func(sequence []int) []float64) *fake {
 	m := newFake(batch, sessionVocab)
 	m.capacity, m.logits = sessionCapacity, whole
@@ -119,7 +119,7 @@ func tolerance(dt tensor.Dtype) float64 {
 	return 1e-10
 }
 
-// wantLogits compares logits, and the tokens that they choose.
+// wantLogits compares logits and their likeliest tokens.
 func wantLogits(t *testing.T, what string, got, want [][]float64, tol float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -135,14 +135,14 @@ func wantLogits(t *testing.T, what string, got, want [][]float64, tol float64) {
 			}
 		}
 		if len(w) > 0 && slices.Index(got[i], slices.Max(got[i])) != slices.Index(w, slices.Max(w)) {
-			t.Fatalf("%s: sequence %d: another token is the likeliest in %v than in %v", what, i, got[i], w)
+			t.Fatalf("%s: sequence %d: the likeliest tokens differ: got %v, want %v", what, i, got[i], w)
 		}
 	}
 }
 
 var bothDtypes = []tensor.Dtype{tensor.Float32, tensor.Float64}
 
-// usual is the last of dtypes alone with -short.
+// usual returns all dtypes, or with -short only the last.
 func usual(dtypes []tensor.Dtype) []tensor.Dtype {
 	if testing.Short() {
 		return dtypes[len(dtypes)-1:]
@@ -150,7 +150,7 @@ func usual(dtypes []tensor.Dtype) []tensor.Dtype {
 	return dtypes
 }
 
-// eachDecoder runs a test for all configurations.
+// eachDecoder runs a test for every configuration.
 func eachDecoder(t *testing.T, dtypes []tensor.Dtype, test func(t *testing.T, d *layers.Decoder, mask layers.Mask, tol float64)) {
 	for name, config := range sessionConfigs() {
 		for _, dt := range usual(dtypes) {

@@ -11,11 +11,11 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// TestGraphsAreFreed opens and closes sessions, and gives one so many lengths of prompt that it lets go of graphs:
-// memory stays where it was.
+// TestGraphsAreFreed opens and closes sessions, and gives one session prompts of so many lengths that it drops graphs:
+// memory use doesn't grow.
 func TestGraphsAreFreed(t *testing.T) {
 	d := newDecoder(t, tensor.Float32, layers.ModelConfig{Vocab: 20, Dim: 32, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 2, Positions: layers.Rotary{}})
-	const rounds, limit = 30, 2 << 20 // a graph holds some 300 kB
+	const rounds, limit = 30, 2 << 20 // a graph takes about 300 kB
 	run := func(s *decode.Session, tokens int) {
 		if _, err := s.Step([][]int{make([]int, tokens)}); err != nil {
 			t.Fatal(err)
@@ -38,11 +38,11 @@ func TestGraphsAreFreed(t *testing.T) {
 		run(s, 2+i)
 	}
 	if grown := memory.HeapInUse() - before; grown > limit {
-		t.Errorf("%d lengths of prompt left %d bytes", rounds, grown)
+		t.Errorf("%d prompt lengths left %d bytes", rounds, grown)
 	}
 }
 
-// TestDecoderOfAnEncoderDecoder isn't for a Session.
+// TestDecoderOfAnEncoderDecoder checks that New refuses the decoder of an EncoderDecoder.
 func TestDecoderOfAnEncoderDecoder(t *testing.T) {
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 	m := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{Model: layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 4}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1}}))

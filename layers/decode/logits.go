@@ -7,25 +7,25 @@ import (
 	"slices"
 )
 
-// likeliest returns the token with the highest logit; of several, the one with the lowest id. A logit that is NaN or
-// +Inf is an error, as are logits that are all −Inf.
+// likeliest returns the token with the highest logit; among equal logits, the lowest id. It returns an error if a logit
+// is NaN or +Inf, or if all are −Inf.
 func likeliest(logits []float64) (int, error) {
 	best, high := -1, math.Inf(-1)
 	for id, x := range logits {
 		if math.IsNaN(x) || math.IsInf(x, 1) {
-			return 0, fmt.Errorf("a logit must be finite, or -Inf for a token that is never chosen, got %v for token %d: look for such numbers in the model's weights", x, id)
+			return 0, fmt.Errorf("a logit must be finite, or -Inf for a token that is never chosen, got %v for token %d: check the model's weights for NaN and infinities", x, id)
 		}
 		if x > high {
 			best, high = id, x
 		}
 	}
 	if best < 0 {
-		return 0, errors.New("every logit is -Inf, so that no token is possible: leave at least one logit finite")
+		return 0, errors.New("every logit is -Inf, so no token can be chosen: at least one logit must be finite")
 	}
 	return best, nil
 }
 
-// logProbs computes the logarithm of a softmax for one token at a time. Nothing overflows, and no result is above 0.
+// logProbs computes the logarithm of a softmax for single tokens. It doesn't overflow, and no result is above 0.
 type logProbs struct {
 	logits []float64
 	high   float64 // the highest logit
@@ -43,7 +43,7 @@ func newLogProbs(logits []float64, best int) logProbs {
 
 func (l logProbs) of(id int) float64 { return l.logits[id] - l.high - l.logSum }
 
-// top returns the n tokens, at least 1, of the highest logits, from the highest down; of equal logits, the lowest id
+// top returns up to n tokens with the highest logits, highest first; n is at least 1. Among equal logits, the lowest id
 // comes first. Tokens whose logit is −Inf are left out.
 func top(logits []float64, n int) []int {
 	n = min(n, len(logits))
@@ -62,11 +62,11 @@ func top(logits []float64, n int) []int {
 	return ids
 }
 
-// ranking returns tokens one by one, from the highest logit down; of equal logits, the lowest id comes first. Tokens
-// whose logit is −Inf are left out. It is a heap, as only a few of the tokens are asked for as a rule.
+// ranking yields tokens one by one, highest logit first. Among equal logits, the lowest id comes first. Tokens whose
+// logit is −Inf are left out. It is a heap, because usually only a few tokens are needed.
 type ranking struct {
 	logits []float64
-	heap   []int // ids; the one at place i ranks above those at 2i+1 and 2i+2
+	heap   []int // ids; heap[i] ranks above heap[2i+1] and heap[2i+2]
 }
 
 func rank(logits []float64) *ranking {
@@ -94,7 +94,7 @@ func (r *ranking) next() (id int, ok bool) {
 	return id, true
 }
 
-// sink moves the token at place i down to where it belongs.
+// sink moves heap[i] down until the heap is in order.
 func (r *ranking) sink(i int) {
 	for {
 		first := i

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The highest logits, many of them equal and some −Inf, are those that ranking all of them finds.
+// top returns the same tokens as a full sort, also for equal logits and −Inf.
 func TestTop(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

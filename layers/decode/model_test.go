@@ -13,8 +13,8 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// fake is a Model whose logits are a function of a sequence, every token of it: by default a hash, so that a sequence
-// with a wrong history shows. It overwrites logits that it has returned before.
+// fake is a Model whose logits depend on every token of a sequence, by default through a hash, so that a wrong history
+// shows. Each step overwrites the logits returned before.
 type fake struct {
 	vocab, capacity int
 	sequences       [][]int
@@ -22,7 +22,7 @@ type fake struct {
 
 	returned  [][]float64
 	steps     int
-	given     int // tokens, in all
+	given     int // total number of tokens
 	reorders  int
 	forgotten int
 }
@@ -36,7 +36,7 @@ func newFake(batch, vocab int) *fake {
 // hashed returns logits between −3 and 3.
 func hashed(sequence []int, vocab int) []float64 { return hashedFrom(0, sequence, vocab) }
 
-// hashedFrom is hashed for a seed.
+// hashedFrom returns hashed for a seed.
 func hashedFrom(seed uint64, sequence []int, vocab int) []float64 {
 	row := make([]float64, vocab)
 	for i := range row {
@@ -93,7 +93,7 @@ func (m *fake) Forget(i int) error {
 	return nil
 }
 
-// logSoftmax is the plain formula, for logits of moderate size.
+// logSoftmax computes the plain formula, for logits of moderate size.
 func logSoftmax(logits []float64) []float64 {
 	total := 0.0
 	for _, x := range logits {
@@ -108,7 +108,7 @@ func logSoftmax(logits []float64) []float64 {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(1, math.Abs(a), math.Abs(b)) }
 
-// wantError checks an error of this package: each begins with the package's name.
+// wantError checks an error of package decode. Each begins with "decode: ".
 func wantError(t *testing.T, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.HasPrefix(err.Error(), "decode: ") || !strings.Contains(err.Error(), want) {
@@ -127,7 +127,7 @@ func (m broken) Step([][]int) ([][]float64, error) { return m.rows, m.err }
 
 var errBroken = errors.New("broken")
 
-// Both searches, with arguments that are right for a model of 4 sequences and 5 tokens.
+// searches calls Generate and Beam with arguments for a model of 4 sequences and 5 tokens.
 var searches = map[string]func(t *testing.T, m decode.Model, prompts [][]int, maxTokens int, end []int) error{
 	"Generate": func(t *testing.T, m decode.Model, prompts [][]int, maxTokens int, end []int) error {
 		_, err := decode.Generate(t.Context(), m, prompts, decode.Options{MaxTokens: maxTokens, End: end})
@@ -150,15 +150,15 @@ func TestArguments(t *testing.T) {
 		end     []int
 		want    string
 	}{
-		{"no sequence", newFake(0, 5), [][]int{{1}}, 3, nil, "got Batch 0 and Vocab 5"},
-		{"no vocabulary", newFake(4, 0), [][]int{{1}}, 3, nil, "got Batch 4 and Vocab 0"},
-		{"no prompt", newFake(4, 5), nil, 3, nil, "at least one prompt"},
-		{"an empty prompt", newFake(4, 5), [][]int{{1}, {}}, 3, nil, "prompt 1: it must hold at least one token"},
-		{"too many prompts", newFake(4, 5), make([][]int, 5), 3, nil, "5 prompts of"},
-		{"a negative token", newFake(4, 5), [][]int{{1, -1}}, 3, nil, "prompt 0: its token at position 1 must be one of the model's, 0 to 4, got -1"},
+		{"no sequence", newFake(0, 5), [][]int{{1}}, 3, nil, "got 0 and 5"},
+		{"no vocabulary", newFake(4, 0), [][]int{{1}}, 3, nil, "got 4 and 0"},
+		{"no prompt", newFake(4, 5), nil, 3, nil, "no prompts"},
+		{"an empty prompt", newFake(4, 5), [][]int{{1}, {}}, 3, nil, "prompt 1: it is empty"},
+		{"too many prompts", newFake(4, 5), make([][]int, 5), 3, nil, "at least 5 prompts"},
+		{"a negative token", newFake(4, 5), [][]int{{1, -1}}, 3, nil, "prompt 0: the token at position 1 must be from 0 to 4, got -1"},
 		{"an unknown token", newFake(4, 5), [][]int{{5}}, 3, nil, "0 to 4, got 5"},
 		{"MaxTokens 0", newFake(4, 5), [][]int{{1}}, 0, nil, "MaxTokens must be at least 1, got 0"},
-		{"an unknown end", newFake(4, 5), [][]int{{1}}, 3, []int{2, 5}, "an end token must be one of the model's, 0 to 4, got 5"},
+		{"an unknown end", newFake(4, 5), [][]int{{1}}, 3, []int{2, 5}, "an end token must be from 0 to 4, got 5"},
 		{"end -1", newFake(4, 5), [][]int{{1}}, 3, []int{-1}, "leave End empty for none"},
 		{"no room", full, [][]int{{1}, {1, 2, 3}}, 3, nil, "has room for 2 more tokens, got 3"},
 		{"an error", broken{newFake(4, 5), nil, errBroken}, [][]int{{1}}, 3, nil, "a step of the model: broken"},
@@ -174,7 +174,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// Errors on the way name the sequence, and wrap the model's own.
+// Errors of a search name the sequence and wrap the model's error.
 func TestErrorsOfSteps(t *testing.T) {
 	for name, search := range searches {
 		t.Run(name, func(t *testing.T) {

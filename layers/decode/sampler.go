@@ -6,25 +6,25 @@ import (
 	"math/rand/v2"
 )
 
-// A Sampler says how a token is chosen from logits. A token whose logit is −Inf is never chosen. The zero Sampler is
-// greedy: it takes the likeliest token; of several, the one with the lowest id. With a Temperature above 0 the token is
-// drawn at random, from probabilities that are made in these steps:
+// A Sampler says how a token is chosen from logits. It never chooses a token whose logit is −Inf. The zero Sampler is
+// greedy: it chooses the likeliest token. With a Temperature above 0 it draws a token at random, with these
+// probabilities:
 //
-//  1. the logits are divided by Temperature, and a softmax makes them probabilities;
-//  2. the TopK likeliest tokens are kept, and their probabilities are divided by their sum;
-//  3. of these, from the likeliest down, each is kept as long as those before it add up to less than TopP, and their
-//     probabilities are again divided by their sum (nucleus sampling: Holtzman et al., 2019).
+//  1. Softmax turns the logits, divided by Temperature, into probabilities.
+//  2. The TopK likeliest tokens are kept, and their probabilities are divided by their sum.
+//  3. Tokens are kept from the likeliest down until their probabilities add up to at least TopP, and the probabilities
+//     are again divided by their sum (nucleus sampling: Holtzman et al., 2019).
 //
-// Of tokens with equal logits, the one with the lowest id is kept first.
+// Among equal logits, the lowest id comes first.
 type Sampler struct {
-	Temperature float64 // 0 for the likeliest token; 1 for the model's own probabilities
-	TopK        int     // how many tokens to draw from; 0 for all. It needs a Temperature
-	TopP        float64 // how much probability to draw from, up to 1; 0 or 1 for all. Less needs a Temperature
+	Temperature float64 // 0 for the likeliest token, 1 for the model's own probabilities
+	TopK        int     // number of tokens to draw from, 0 for all; needs a Temperature
+	TopP        float64 // total probability to draw from, 0 or 1 for all; a value below 1 needs a Temperature
 }
 
-// Sample chooses a token. It takes one number from rng or, if Temperature is 0, none: rng may then be nil.
+// Sample chooses a token. It draws one number from rng. If Temperature is 0, it draws none, and rng may be nil.
 //
-// A logit that is NaN or +Inf is an error, as are logits that are all −Inf.
+// It returns an error if a logit is NaN or +Inf, or if all logits are −Inf.
 func (s Sampler) Sample(logits []float64, rng *rand.Rand) (token int, err error) {
 	if err := s.check(); err != nil {
 		return 0, fmt.Errorf("decode: %w", err)
@@ -35,8 +35,8 @@ func (s Sampler) Sample(logits []float64, rng *rand.Rand) (token int, err error)
 	return token, nil
 }
 
-// Probs returns the probability with which Sample chooses each token. They add up to 1, but for rounding. Its errors
-// are those of Sample.
+// Probs returns the probability with which Sample chooses each token. They add up to 1 apart from rounding. It returns
+// the same errors as Sample.
 func (s Sampler) Probs(logits []float64) ([]float64, error) {
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("decode: %w", err)
@@ -66,12 +66,12 @@ func (s Sampler) check() error {
 	case !(s.TopP >= 0 && s.TopP <= 1):
 		return fmt.Errorf("TopP must be from 0 to 1, got %v", s.TopP)
 	case s.Temperature == 0 && (s.TopK > 0 || s.TopP > 0 && s.TopP < 1):
-		return fmt.Errorf("TopK and TopP say what to draw from, got %d and %v, but a Temperature of 0 draws nothing and takes the likeliest token: set a Temperature, such as 1, or neither of them", s.TopK, s.TopP)
+		return fmt.Errorf("TopK and TopP need a Temperature above 0, got TopK %d and TopP %v: set a Temperature, such as 1, or leave both at 0", s.TopK, s.TopP)
 	}
 	return nil
 }
 
-// sample chooses a token, and returns the model's own log probability of it: before Temperature, TopK and TopP.
+// sample chooses a token, and returns its log probability without Temperature, TopK and TopP.
 func (s Sampler) sample(logits []float64, rng *rand.Rand) (token int, logProb float64, err error) {
 	best, err := likeliest(logits)
 	if err != nil {
@@ -85,8 +85,8 @@ func (s Sampler) sample(logits []float64, rng *rand.Rand) (token int, logProb fl
 	return token, newLogProbs(logits, best).of(token), nil
 }
 
-// weigh sets weights, which must all be 0, to numbers that the probabilities are proportional to, the highest to 1, and
-// returns their sum.
+// weigh sets weights, which must all be 0, to the unnormalised probabilities, with 1 for the highest, and returns their
+// sum.
 func (s Sampler) weigh(weights, logits []float64, best int) (total float64) {
 	weight := func(id int) float64 { return math.Exp((logits[id] - logits[best]) / s.Temperature) }
 	if s.all(len(logits)) {
@@ -101,7 +101,7 @@ func (s Sampler) weigh(weights, logits []float64, best int) (total float64) {
 	return sum(weights)
 }
 
-// all reports whether TopK and TopP keep every one of so many tokens.
+// all reports whether TopK and TopP keep all tokens.
 func (s Sampler) all(tokens int) bool {
 	return (s.TopK == 0 || s.TopK >= tokens) && (s.TopP == 0 || s.TopP == 1)
 }
@@ -128,7 +128,7 @@ func (s Sampler) keep(logits []float64, weight func(id int) float64) (kept []int
 	return kept
 }
 
-// massOf returns the sum of the weights of the n likeliest tokens.
+// massOf returns the total weight of the n likeliest tokens.
 func massOf(logits []float64, n int, weight func(id int) float64) (mass float64) {
 	if n == len(logits) { // no need to rank them
 		for id := range logits {
@@ -147,7 +147,7 @@ func massOf(logits []float64, n int, weight func(id int) float64) (mass float64)
 	return mass
 }
 
-// pick returns the first token up to which the weights add up to more than x.
+// pick returns the first token at which the running sum of weights exceeds x.
 func pick(weights []float64, x float64) int {
 	token, up := 0, 0.0
 	for id, w := range weights {
@@ -159,7 +159,7 @@ func pick(weights []float64, x float64) int {
 			break
 		}
 	}
-	return token // the last possible one, if x was rounded up to the sum
+	return token // the last possible token if x was rounded up to the sum
 }
 
 func sum(xs []float64) (total float64) {

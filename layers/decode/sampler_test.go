@@ -29,8 +29,8 @@ func TestProbs(t *testing.T) {
 		want    []float64
 	}{
 		{"greedy", decode.Sampler{}, []float64{1, 3, 2}, []float64{0, 1, 0}},
-		{"greedy takes the lowest of equal ones", decode.Sampler{}, []float64{1, 3, 3}, []float64{0, 1, 0}},
-		{"greedy of all", decode.Sampler{TopP: 1}, []float64{3, 3, 2}, []float64{1, 0, 0}},
+		{"greedy takes the lowest id among equal logits", decode.Sampler{}, []float64{1, 3, 3}, []float64{0, 1, 0}},
+		{"greedy with TopP 1", decode.Sampler{TopP: 1}, []float64{3, 3, 2}, []float64{1, 0, 0}},
 		{"greedy with -Inf", decode.Sampler{}, []float64{-inf, -5, -inf}, []float64{0, 1, 0}},
 
 		{"temperature 1", decode.Sampler{Temperature: 1}, logs(.5, .3, .2), []float64{.5, .3, .2}},
@@ -43,11 +43,11 @@ func TestProbs(t *testing.T) {
 		{"low logits", decode.Sampler{Temperature: 1}, []float64{-1e300, -inf}, []float64{1, 0}},
 
 		{"top 2", decode.Sampler{Temperature: 1, TopK: 2}, logs(.2, .5, .3), []float64{0, .625, .375}},
-		{"top 2 of equal ones", decode.Sampler{Temperature: 1, TopK: 2}, []float64{1, 2, 1, 1}, []float64{1 / (1 + math.E), math.E / (1 + math.E), 0, 0}},
+		{"top 2 with equal logits", decode.Sampler{Temperature: 1, TopK: 2}, []float64{1, 2, 1, 1}, []float64{1 / (1 + math.E), math.E / (1 + math.E), 0, 0}},
 		{"top 1", decode.Sampler{Temperature: 1, TopK: 1}, []float64{0, 2, 2}, []float64{0, 1, 0}},
 		{"top 3 of 3", decode.Sampler{Temperature: 1, TopK: 3}, logs(.5, .3, .2), []float64{.5, .3, .2}},
 		{"top 9 of 3", decode.Sampler{Temperature: 1, TopK: 9}, logs(.5, .3, .2), []float64{.5, .3, .2}},
-		{"top 3 of 2 possible ones", decode.Sampler{Temperature: 1, TopK: 3}, []float64{0, -inf, -inf, 0}, []float64{.5, 0, 0, .5}},
+		{"top 3 of 2 possible tokens", decode.Sampler{Temperature: 1, TopK: 3}, []float64{0, -inf, -inf, 0}, []float64{.5, 0, 0, .5}},
 
 		{"nucleus of .75", decode.Sampler{Temperature: 1, TopP: .75}, logs(.2, .5, .3), []float64{0, .625, .375}},
 		{"nucleus of .85", decode.Sampler{Temperature: 1, TopP: .85}, logs(.2, .5, .3), []float64{.2, .5, .3}},
@@ -59,8 +59,8 @@ func TestProbs(t *testing.T) {
 		{"a nucleus just below 1", decode.Sampler{Temperature: 1, TopP: math.Nextafter(1, 0)}, []float64{0, 0, -inf}, []float64{.5, .5, 0}},
 
 		{"the nucleus is taken after the temperature", decode.Sampler{Temperature: .5, TopP: .6}, logs(.5, .3, .2), []float64{1, 0, 0}},
-		{"the nucleus is taken of the top k", decode.Sampler{Temperature: 1, TopK: 2, TopP: .6}, logs(.5, .3, .2), []float64{1, 0, 0}},
-		{"top k doesn't see the nucleus", decode.Sampler{Temperature: 1, TopK: 2, TopP: .99}, logs(.5, .3, .2), []float64{.625, .375, 0}},
+		{"the nucleus is taken from the top k", decode.Sampler{Temperature: 1, TopK: 2, TopP: .6}, logs(.5, .3, .2), []float64{1, 0, 0}},
+		{"top k comes before the nucleus", decode.Sampler{Temperature: 1, TopK: 2, TopP: .99}, logs(.5, .3, .2), []float64{.625, .375, 0}},
 		{"one token", decode.Sampler{Temperature: 1, TopK: 1, TopP: .1}, []float64{-7}, []float64{1}},
 	}
 	for _, tc := range tests {
@@ -97,12 +97,12 @@ func TestSamplerErrors(t *testing.T) {
 		{"negative TopP", decode.Sampler{TopP: -.1}, []float64{1}, "TopP must be from 0 to 1, got -0.1"},
 		{"TopP above 1", decode.Sampler{TopP: 1.5}, []float64{1}, "got 1.5"},
 		{"NaN TopP", decode.Sampler{TopP: nan}, []float64{1}, "got NaN"},
-		{"TopP without a Temperature", decode.Sampler{TopP: .9}, []float64{1}, "got 0 and 0.9, but a Temperature of 0"},
-		{"TopK without a Temperature", decode.Sampler{TopK: 40}, []float64{1}, "got 40 and 0, but a Temperature of 0"},
+		{"TopP without a Temperature", decode.Sampler{TopP: .9}, []float64{1}, "got TopK 0 and TopP 0.9"},
+		{"TopK without a Temperature", decode.Sampler{TopK: 40}, []float64{1}, "got TopK 40 and TopP 0"},
 		{"NaN", decode.Sampler{}, []float64{1, nan, inf}, "got NaN for token 1"},
 		{"+Inf", decode.Sampler{Temperature: 1}, []float64{1, -inf, inf}, "got +Inf for token 2"},
 		{"no possible token", decode.Sampler{Temperature: 1}, []float64{-inf, -inf}, "every logit is -Inf"},
-		{"no logits", decode.Sampler{}, nil, "no token is possible"},
+		{"no logits", decode.Sampler{}, nil, "no token can be chosen"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestSamplerErrors(t *testing.T) {
 	}
 }
 
-// The bound is that of a chi-squared test at 0.1 %: of the seeds, so many fail. The flag's default is none of them.
+// The test is a chi-squared test at 0.1 %, so about one seed in 1,000 fails. The flag's default seed doesn't.
 func TestSampleFollowsProbs(t *testing.T) {
 	logits := append(hashed([]int{1, 2, 3}, 9), -inf)
 	tests := []struct {
@@ -176,7 +176,7 @@ func wantCounts(t *testing.T, counts []int, probs []float64) {
 	}
 }
 
-// Equal numbers choose equal tokens, whether or not options are set that change nothing.
+// Options that keep all tokens don't change which token a random number chooses.
 func TestOptionsThatKeepAll(t *testing.T) {
 	seed := testseed.Of(t)
 	logits := hashedFrom(seed, []int{7}, 20)
@@ -199,7 +199,7 @@ func TestOptionsThatKeepAll(t *testing.T) {
 	}
 }
 
-// FuzzSampler feeds any bits as logits: nothing panics, and what is chosen is possible.
+// FuzzSampler uses arbitrary bits as logits: nothing panics, and Sample only chooses possible tokens.
 func FuzzSampler(f *testing.F) {
 	bits := func(xs ...float64) (b []byte) {
 		for _, x := range xs {
@@ -233,7 +233,7 @@ func FuzzSampler(f *testing.F) {
 		total, possible := 0.0, 0
 		for id, p := range probs {
 			if !(p >= 0 && p <= 1) || p > 0 && math.IsInf(logits[id], -1) {
-				t.Fatalf("token %d, of logit %v, has probability %v", id, logits[id], p)
+				t.Fatalf("token %d with logit %v has probability %v", id, logits[id], p)
 			}
 			if p > 0 {
 				possible++
@@ -241,7 +241,7 @@ func FuzzSampler(f *testing.F) {
 			total += p
 		}
 		if math.Abs(total-1) > 1e-9 {
-			t.Fatalf("probabilities sum up to %v: %v", total, probs)
+			t.Fatalf("probabilities add up to %v: %v", total, probs)
 		}
 		if topK > 0 && possible > topK {
 			t.Fatalf("%d tokens are possible, with TopK %d", possible, topK)

@@ -14,50 +14,50 @@ import (
 
 // A Seq2SeqConfig describes a Seq2Seq.
 type Seq2SeqConfig struct {
-	Sources int // how many sources are read at a time; 1 if 0
-	Width   int // how many sequences are written for each source, such as a beam's Width; 1 if 0
+	Sources int // number of sources read at a time; 1 if 0
+	Width   int // number of sequences generated per source, such as a beam's Width; 1 if 0
 
-	// SourceLen is how long a source can be, S, and Capacity how many tokens each target can have. If the model's
-	// positions have a limit, as learned ones do, 0 means that limit, and a higher number is lowered to it.
+	// SourceLen, S, is the largest number of tokens in a source, and Capacity the largest number in a target. If the
+	// model's positions have a limit, as learned positions do, 0 means that limit, and a higher number is lowered to
+	// it.
 	SourceLen, Capacity int
 
-	// SourceMask is the mask that the model's Forward was given in training, without its KeyLengths: each source has a
-	// length of its own. Mask limits the attention of targets to themselves; in training there is no such mask. Neither
-	// can hold nodes or have an Offset.
+	// SourceMask is the mask used with the model in training, without KeyLengths: the Seq2Seq sets them to the lengths
+	// of the sources. Mask limits the self-attention of targets; EncoderDecoder.Forward has no such mask. Neither can
+	// contain nodes or have an Offset.
 	SourceMask, Mask layers.Mask
 
-	Cores int // the most processors that an op's work is spread over, as layers.Build has it; all if 0
+	Cores int // the largest number of processors that one op uses; 0 means GOMAXPROCS
 }
 
-// A Seq2Seq is a Session whose sequences are the targets of a layers.EncoderDecoder. The sequences from p·Width to
-// p·Width+Width−1 are written for source p: Beam numbers those of prompt p in the same way.
+// A Seq2Seq is a Session whose sequences are the targets of a layers.EncoderDecoder. Sequences p·Width to
+// p·Width+Width−1 belong to source p. Beam numbers the sequences of prompt p in the same way.
 //
-// Read encodes the sources, each once, before the first step. A sequence that Reorder makes a copy of another one has
-// that one's source too. Reset and Forget leave the sources as they are. Make one with
-// NewSeq2Seq.
+// Call Read before the first step: it encodes each source once. Reorder copies a sequence together with its source.
+// Reset and Forget don't change the sources. Make one with NewSeq2Seq.
 type Seq2Seq struct {
 	Session
 	width, length int
 	sourceVocab   int
 
 	sources []int // ids of the sources, (P, S), padded
-	lengths []int // of the sources, (P)
+	lengths []int // lengths of the sources, (P)
 	encoder *graph
 
 	memory  *tensor.Dense // the encoder's output for every sequence, (B, S, D)
 	served  []int         // the length of each sequence's source, (B)
-	keeper  *graph        // makes the keys and values of the memory, and keeps them in the cache
+	keeper  *graph        // computes the keys and values of the memory, and keeps them in the cache
 	hasRead bool
 }
 
-// NewSeq2Seq makes a Seq2Seq that has read no source. It is an error if a number is negative, or a length 0 for a model
-// whose positions have no limit; if the machine hasn't the memory; if the model doesn't predict its own tokens; or if
-// it can't be applied under the masks.
+// NewSeq2Seq makes a Seq2Seq that has read no source. It returns an error if a number is negative, or a length is 0
+// although the model's positions have no limit; if the machine has too little memory; if the model's logits aren't for
+// its own tokens; or if the model can't be built with the masks.
 //
 // Close the Seq2Seq to free its graphs.
 func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 	if m.Encoder.Embedding == nil || m.Decoder.Embedding == nil {
-		return nil, errors.New("decode: the source and the target must be of tokens, but one has no vocabulary: make the encoder-decoder with a Vocab")
+		return nil, errors.New("decode: the encoder or the decoder has no vocabulary: make the encoder-decoder with a Vocab")
 	}
 	if c.Sources < 0 || c.Width < 0 {
 		return nil, fmt.Errorf("decode: Sources and Width must be at least 1, or 0 for 1, got %d and %d", c.Sources, c.Width)
@@ -66,7 +66,7 @@ func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 		return nil, err
 	}
 	if c.SourceMask.Causal {
-		return nil, errors.New("decode: SourceMask can't be Causal, as targets see the whole source")
+		return nil, errors.New("decode: SourceMask can't be Causal, because every target position sees the whole source")
 	}
 	length, err := longest("SourceLen", c.SourceLen, m.Encoder.Positions)
 	if err != nil {
@@ -79,7 +79,7 @@ func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 	sources, width := cmp.Or(c.Sources, 1), cmp.Or(c.Width, 1)
 	batch, dim := memory.Product(sources, width), m.Encoder.Embedding.Weight.Value.Shape()[1]
 	if err := memory.Check(memory.Product(sources, length, 8), memory.Product(batch, length, dim, 8)); err != nil {
-		return nil, fmt.Errorf("decode: %d sources of %d tokens, for %d sequences each: %w", sources, length, width, err)
+		return nil, fmt.Errorf("decode: %d sources of %d tokens, with %d sequences each: %w", sources, length, width, err)
 	}
 	s := &Seq2Seq{
 		width: width, length: length, sourceVocab: m.Encoder.Embedding.Weight.Value.Shape()[0],
@@ -104,7 +104,7 @@ func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 	return s, nil
 }
 
-// open builds the graphs that the Seq2Seq has until it is closed.
+// open builds the graphs that the Seq2Seq keeps until it is closed.
 func (s *Seq2Seq) open(m *layers.EncoderDecoder, mask layers.Mask, next func(b *layers.Build, tokens, memory *G.Node) (*G.Node, error)) error {
 	g := G.NewGraph()
 	mask.KeyLengths = intInput(g, "lengths", s.lengths, len(s.lengths))
@@ -124,13 +124,13 @@ func (s *Seq2Seq) open(m *layers.EncoderDecoder, mask layers.Mask, next func(b *
 	if err != nil {
 		return err
 	}
-	// This comes after the keeper, which makes the cache's memory for the sources.
+	// The keeper must come first, because it makes the cache's memory for the sources.
 	return s.Session.open()
 }
 
-// Read encodes sources, of any lengths up to SourceLen, and makes the target of each empty. A source may be empty. If
-// there are fewer sources than Sources, the others are empty. A source that is too long, or that has an unknown token,
-// is an error, after which everything is as it was before.
+// Read encodes the sources, each with 0 to SourceLen tokens, and empties all targets. If there are fewer sources than
+// Sources, the others are empty. If a source is too long or has an unknown token, Read returns an error and changes
+// nothing.
 func (s *Seq2Seq) Read(sources [][]int) error {
 	if s.single == nil {
 		return fmt.Errorf("decode: %w", errClosed)
@@ -159,7 +159,7 @@ func (s *Seq2Seq) Read(sources [][]int) error {
 	return nil
 }
 
-// keep encodes the sources and keeps the keys and values that the decoder makes of them, for every sequence.
+// keep encodes the sources, and stores the decoder's keys and values for them in the cache, for every sequence.
 func (s *Seq2Seq) keep() error {
 	if err := s.encoder.run(func(encoded G.Value) error { return repeat(s.memory, encoded, s.width) }); err != nil {
 		return err
@@ -167,8 +167,8 @@ func (s *Seq2Seq) keep() error {
 	for i := range s.served {
 		s.served[i] = s.lengths[i/s.width]
 	}
-	// The keeper computes the logits of a token as well. As that token isn't committed, the keys and values of the
-	// memory are all that stays.
+	// The keeper also computes the logits of one token. That token isn't committed, so the cache keeps only the keys
+	// and values of the memory.
 	s.Reset()
 	clear(s.counts)
 	s.counts[0] = 1
@@ -179,26 +179,27 @@ func (s *Seq2Seq) keep() error {
 	return s.keeper.run(func(G.Value) error { return nil })
 }
 
-// repeat sets to, of shape (B, S, D), to the batch elements of a value of shape (P, S, D), each repeated so many times.
-func repeat(to *tensor.Dense, from G.Value, times int) error {
-	switch from := from.Data().(type) {
+// repeat sets dst, of shape (B, S, D), to the batch elements of src, of shape (P, S, D), each repeated the given number
+// of times.
+func repeat(dst *tensor.Dense, src G.Value, times int) error {
+	switch src := src.Data().(type) {
 	case []float64:
-		repeatBlocks(to.Float64s(), from, to.Shape()[1]*to.Shape()[2], times)
+		repeatBlocks(dst.Float64s(), src, dst.Shape()[1]*dst.Shape()[2], times)
 	case []float32:
-		repeatBlocks(to.Float32s(), from, to.Shape()[1]*to.Shape()[2], times)
+		repeatBlocks(dst.Float32s(), src, dst.Shape()[1]*dst.Shape()[2], times)
 	default:
-		return fmt.Errorf("the encoder's output must be float32 or float64, got %T", from)
+		return fmt.Errorf("the encoder's output must be float32 or float64, got %T", src)
 	}
 	return nil
 }
 
-func repeatBlocks[F float32 | float64](to, from []F, size, times int) {
-	for i := range len(to) / size {
-		copy(to[i*size:], from[i/times*size:][:size])
+func repeatBlocks[F float32 | float64](dst, src []F, size, times int) {
+	for i := range len(dst) / size {
+		copy(dst[i*size:], src[i/times*size:][:size])
 	}
 }
 
-// Step is the Session's Step. Before Read it is an error.
+// Step is like Session.Step. It returns an error if no sources have been read.
 func (s *Seq2Seq) Step(tokens [][]int) ([][]float64, error) {
 	if s.single != nil && !s.hasRead {
 		return nil, errors.New("decode: no sources have been read: call Read first")
@@ -206,7 +207,7 @@ func (s *Seq2Seq) Step(tokens [][]int) ([][]float64, error) {
 	return s.Session.Step(tokens)
 }
 
-// Reorder makes sequence i a copy of what sequence parents[i] was, its source included.
+// Reorder replaces every sequence i by a copy of the old sequence parents[i], with its source.
 func (s *Seq2Seq) Reorder(parents []int) error {
 	if err := s.Session.Reorder(parents); err != nil {
 		return err
@@ -218,7 +219,8 @@ func (s *Seq2Seq) Reorder(parents []int) error {
 	return nil
 }
 
-// Close frees the graphs. Steps and Read are errors from then on. It may be called again, and always returns nil.
+// Close frees the graphs. Step and Read then return an error. Close may be called more than once and always returns
+// nil.
 func (s *Seq2Seq) Close() error {
 	for _, g := range []*graph{s.encoder, s.keeper} {
 		if g != nil {

@@ -29,14 +29,14 @@ func newSeq2Seq(t testing.TB, m *layers.EncoderDecoder, c decode.Seq2SeqConfig) 
 	return s
 }
 
-// wholeAnswers is an encoder–decoder without a cache, for one source without any padding.
+// wholeAnswers runs an encoder–decoder without a cache, for one source without padding.
 func wholeAnswers(t testing.TB, m *layers.EncoderDecoder, source []int, mask layers.Mask) func(sequence []int) []float64 {
 	return whole(t, func(tokens *G.Node) (*G.Node, error) {
 		return m.Forward(&layers.Build{Composed: true}, ids(tokens.Graph(), "source", source), tokens, mask)
 	})
 }
 
-// beside are models, each of as many sequences, as one of all their sequences.
+// beside combines several models with equal numbers of sequences into one model with all their sequences.
 type beside []*fake
 
 func (b beside) at(i int) (*fake, int) {
@@ -67,7 +67,7 @@ func (b beside) Reorder(parents []int) error {
 	for p, m := range b {
 		local := slices.Clone(parents[p*m.Batch():][:m.Batch()])
 		for i := range local {
-			local[i] -= p * m.Batch() // those of other models' sequences aren't asked for
+			local[i] -= p * m.Batch() // parents must be sequences of the same model
 		}
 		if err := m.Reorder(local); err != nil {
 			return err
@@ -95,7 +95,7 @@ func eachEncoderDecoder(t *testing.T, dtypes []tensor.Dtype, test func(t *testin
 	}
 }
 
-// Three sources of unlike lengths, each with one target or two.
+// Three sources of different lengths, with one or two targets each.
 func TestSeq2SeqIsTheFullPass(t *testing.T) {
 	eachEncoderDecoder(t, bothDtypes, func(t *testing.T, m *layers.EncoderDecoder, mask layers.Mask, tol float64) {
 		for _, width := range []int{1, 2} {
@@ -114,7 +114,7 @@ func TestSeq2SeqIsTheFullPass(t *testing.T) {
 				rows := [][]int{{1, 2, 3}, {4}, {5, 6}, {0}, {1, 1}, {2, 2, 2}}[:3*width]
 				wantLogits(t, "prompts", must[[][]float64](t)(s.Step(rows)), must[[][]float64](t)(want.Step(rows)), tol)
 				if width == 2 {
-					parents := []int{1, 0, 2, 2, 5, 5} // within each source's own
+					parents := []int{1, 0, 2, 2, 5, 5} // each parent has the same source
 					if err := s.Reorder(parents); err != nil {
 						t.Fatal(err)
 					}
@@ -123,13 +123,13 @@ func TestSeq2SeqIsTheFullPass(t *testing.T) {
 					}
 				}
 				rows = [][]int{{1}, {4}, {}, {0}, {1}, {2}}[:3*width]
-				wantLogits(t, "a token each", must[[][]float64](t)(s.Step(rows)), must[[][]float64](t)(want.Step(rows)), tol)
+				wantLogits(t, "one token per sequence", must[[][]float64](t)(s.Step(rows)), must[[][]float64](t)(want.Step(rows)), tol)
 			}
 		}
 	})
 }
 
-// A copy of a sequence goes on with the source of that sequence.
+// Reorder copies a sequence together with its source.
 func TestSeq2SeqReorderTakesSources(t *testing.T) {
 	m := newEncoderDecoder(t, tensor.Float64, sessionConfigs()["ALiBi"])
 	s := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, SourceLen: sourceLen, Capacity: sessionCapacity})
@@ -157,7 +157,7 @@ func TestSeq2SeqReorderTakesSources(t *testing.T) {
 	next([][]int{{3}, {2, 2}, {1}}, make([][]int, 3))
 }
 
-// Generate and Beam write of sources what they write without a cache, greedily or not.
+// Generate and Beam give the same results with a Seq2Seq as without a cache, greedily or not.
 func TestSearchesOverSeq2Seq(t *testing.T) {
 	eachEncoderDecoder(t, bothDtypes[1:], func(t *testing.T, m *layers.EncoderDecoder, mask layers.Mask, tol float64) {
 		prompts := [][]int{{1}, {1}, {2, 3}}
@@ -187,7 +187,7 @@ func TestSearchesOverSeq2Seq(t *testing.T) {
 	})
 }
 
-// Fewer sources than there could be leave the others empty, and one that is empty is attended to by nothing.
+// Read with fewer sources than Sources leaves the others empty, and no target attends to an empty source.
 func TestSeq2SeqFewerSources(t *testing.T) {
 	m := newEncoderDecoder(t, tensor.Float64, sessionConfigs()["sinusoidal"])
 	s := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, SourceLen: sourceLen, Capacity: sessionCapacity})
@@ -202,7 +202,7 @@ func TestSeq2SeqFewerSources(t *testing.T) {
 	got := must[[][]float64](t)(s.Step(rows))
 	wantLogits(t, "the only source", got[:1], must[[][]float64](t)(cacheless(1, wholeAnswers(t, m, []int{7, 8}, layers.Mask{})).Step(rows[:1])), 1e-10)
 
-	// An empty source: one token of which no key is valid.
+	// An empty source is one token with no valid key.
 	want := whole(t, func(tokens *G.Node) (*G.Node, error) {
 		g := tokens.Graph()
 		none := tensor.New(tensor.WithShape(1), tensor.WithBacking([]int{0}))
@@ -213,7 +213,7 @@ func TestSeq2SeqFewerSources(t *testing.T) {
 }
 
 func TestSeq2SeqLimits(t *testing.T) {
-	c := sessionConfigs()["learned"] // of sessionCapacity positions, in the encoder as well
+	c := sessionConfigs()["learned"] // with sessionCapacity positions, also in the encoder
 	m := newEncoderDecoder(t, tensor.Float32, c)
 	s := newSeq2Seq(t, m, decode.Seq2SeqConfig{})
 	if s.Batch() != 1 || s.Room(0) != sessionCapacity {
@@ -253,23 +253,23 @@ func TestSeq2SeqErrors(t *testing.T) {
 		{"no capacity", m, decode.Seq2SeqConfig{SourceLen: 4}, "Capacity must be at least 1"},
 		{"negative sources", m, with(func(c *decode.Seq2SeqConfig) { c.Sources = -1 }), "got -1 and 0"},
 		{"negative width", m, with(func(c *decode.Seq2SeqConfig) { c.Width = -1 }), "got 0 and -1"},
-		{"sources of any number", m, with(func(c *decode.Seq2SeqConfig) { c.Sources = 1 << 62 }), "decode: 4611686018427387904 sources of 3 tokens, for 1 sequences each: this takes"},
-		{"sources of any length", m, with(func(c *decode.Seq2SeqConfig) { c.SourceLen = 1 << 62 }), "this takes an impossible number"},
-		{"a width of any size", m, with(func(c *decode.Seq2SeqConfig) { c.Sources, c.Width = 1<<32, 1<<32 }), "this takes an impossible number"},
-		{"a capacity of any size", m, with(func(c *decode.Seq2SeqConfig) { c.Capacity = 1 << 62 }), "decode: cache: 1 sequences of 4611686018427387904 tokens"},
-		{"a source of embeddings", spoken, both, "decode: the source and the target must be of tokens"},
-		{"a mask of nodes", m, with(func(c *decode.Seq2SeqConfig) { c.Mask.Allow = node }), "decode: Mask can't hold nodes"},
-		{"a source mask of nodes", m, with(func(c *decode.Seq2SeqConfig) { c.SourceMask.Allow = node }), "decode: SourceMask can't hold nodes"},
+		{"too many sources", m, with(func(c *decode.Seq2SeqConfig) { c.Sources = 1 << 62 }), "decode: 4611686018427387904 sources of 3 tokens, with 1 sequences each: this takes"},
+		{"too long sources", m, with(func(c *decode.Seq2SeqConfig) { c.SourceLen = 1 << 62 }), "this takes an impossible number"},
+		{"too large a width", m, with(func(c *decode.Seq2SeqConfig) { c.Sources, c.Width = 1<<32, 1<<32 }), "this takes an impossible number"},
+		{"too large a capacity", m, with(func(c *decode.Seq2SeqConfig) { c.Capacity = 1 << 62 }), "decode: cache: 1 sequences of 4611686018427387904 tokens"},
+		{"a source of embeddings", spoken, both, "decode: the encoder or the decoder has no vocabulary"},
+		{"a mask with nodes", m, with(func(c *decode.Seq2SeqConfig) { c.Mask.Allow = node }), "decode: Mask can't contain nodes"},
+		{"a source mask with nodes", m, with(func(c *decode.Seq2SeqConfig) { c.SourceMask.Allow = node }), "decode: SourceMask can't contain nodes"},
 		{"a causal source", m, with(func(c *decode.Seq2SeqConfig) { c.SourceMask.Causal = true }), "can't be Causal"},
 		{"a wrong window", m, with(func(c *decode.Seq2SeqConfig) { c.Mask.Window = &layers.Window{Left: -3} }), "Window"},
 	} {
 		s, err := decode.NewSeq2Seq(tc.model, tc.config)
 		wantError(t, err, tc.want)
 		if s != nil {
-			t.Errorf("%s: there is a Seq2Seq all the same", tc.name)
+			t.Errorf("%s: got a Seq2Seq despite the error", tc.name)
 		}
 	}
-	// The decoder alone lacks what it attends to.
+	// The decoder alone has no encoder's output to attend to.
 	_, err := decode.New(m.Decoder, decode.Config{Capacity: 3})
 	wantError(t, err, "encoder's output")
 
@@ -282,7 +282,7 @@ func TestSeq2SeqErrors(t *testing.T) {
 	want := slices.Clone(must[[][]float64](t)(s.Step([][]int{{1}, nil}))[0])
 	s.Reset()
 	wantError(t, s.Read(make([][]int, 3)), "at most 2 sources, got 3")
-	wantError(t, s.Read([][]int{{3}, {1, 9}}), "source 1: its token at position 1 must be one of the model's, 0 to 8, got 9")
+	wantError(t, s.Read([][]int{{3}, {1, 9}}), "source 1: the token at position 1 must be from 0 to 8, got 9")
 	wantError(t, s.Read([][]int{{1, 2, 3, 4}}), "source 0 must have at most 3 tokens, got 4")
 	wantLogits(t, "after errors", must[[][]float64](t)(s.Step([][]int{{1}, nil})), [][]float64{want, nil}, 0)
 

@@ -15,56 +15,56 @@ import (
 type Config struct {
 	Batch int // number of sequences, B; 1 if 0
 
-	// Capacity is how many tokens each sequence can have. If the model's positions have a limit, as learned ones do, a
-	// Capacity of 0 means that limit, and a Capacity above it is lowered to it.
+	// Capacity is the largest number of tokens in a sequence. If the model's positions have a limit, as learned
+	// positions do, 0 means that limit, and a higher Capacity is lowered to it.
 	Capacity int
 
-	// Mask is the mask that the model's Forward was given in training, such as a Window. It can't hold nodes, as these
-	// belong to one graph, and it can't have an Offset.
+	// Mask is the mask used with the model in training, such as a Window. It can't contain nodes, because they belong
+	// to one graph, and it can't have an Offset.
 	Mask layers.Mask
 
-	Cores int // the most processors that an op's work is spread over, as layers.Build has it; all if 0
+	Cores int // the largest number of processors that one op uses; 0 means GOMAXPROCS
 }
 
-// A Session is a Model whose logits are those of a layers.Decoder. It keeps the keys and values of its sequences'
-// tokens, so that a step computes those of its new tokens alone.
+// A Session is a Model that runs a layers.Decoder. It keeps the keys and values of earlier tokens, so that a step
+// computes only those of the new tokens.
 //
-// A Session has graphs of its own over the model's weights, which it only reads. Any number of sessions over one model
-// may run at the same time, each in its own goroutine, but not while the weights are written, as a solver does. The
-// keys and values that a Session keeps were made with the weights of that time: Reset it after the weights change.
-// Make one with New.
+// A Session has its own graphs and only reads the model's weights. Any number of sessions may run the same model at the
+// same time, each in its own goroutine, but not while a solver or anything else writes the weights. If the weights
+// change, Reset the Session: its keys and values were computed with the old weights. Make one with New.
 type Session struct {
 	cache    *layers.Cache
-	capacity int             // of the cache: tokens of a sequence
-	buffers  *layers.Buffers // of all graphs, which run in turn
+	capacity int             // of the cache
+	buffers  *layers.Buffers // shared by all graphs, which run in turn
 	cores    int
 	vocab    int
 	forward  forward
 
-	single  *graph   // for steps of one token a sequence; nil once the session is closed
-	prompts []*graph // for longer steps, one for each length of the longest row; the one used last comes first
+	single  *graph   // for steps with one token per sequence; nil once the session is closed
+	prompts []*graph // for longer steps, one per length of the longest row; the most recently used comes first
 
-	counts []int // how many tokens each sequence gets in a step
+	counts []int // the number of tokens that each sequence gets in a step
 	values []float64
-	logits [][]float64 // what Step returns: rows of values
+	logits [][]float64 // the result of Step: rows of values
 }
 
-// maxPrompts is how many graphs for steps of several tokens are kept. Building one takes time, and keeping it memory.
+// maxPrompts is the largest number of graphs kept for steps with several tokens per sequence. Building a graph takes
+// time, and keeping it takes memory.
 const maxPrompts = 3
 
 var errClosed = errors.New("the session is closed: make another one")
 
-// New makes a Session of empty sequences. It is an error if the Capacity is negative, or 0 for a model whose positions
-// have no limit; if the machine hasn't the memory; if the model doesn't predict its own tokens; or if it can't be
-// applied under the Mask.
+// New makes a Session with empty sequences. It returns an error if Capacity is negative, or 0 although the model's
+// positions have no limit; if the machine has too little memory; if the model's logits aren't for its own tokens; or if
+// the model can't be built with the Mask.
 //
 // Close the Session to free its graphs.
 func New(d *layers.Decoder, c Config) (*Session, error) {
 	if d.Embedding == nil {
-		return nil, errors.New("decode: the decoder has no vocabulary, and so no tokens to write: make it with a Vocab")
+		return nil, errors.New("decode: the decoder has no vocabulary and can't generate tokens: make it with a Vocab")
 	}
 	if len(d.Blocks) > 0 && d.Blocks[0].Cross != nil {
-		return nil, errors.New("decode: the decoder attends to an encoder's output: make a Seq2Seq of its EncoderDecoder, with NewSeq2Seq")
+		return nil, errors.New("decode: the decoder attends to an encoder's output: call NewSeq2Seq with its EncoderDecoder")
 	}
 	if err := checkMask("Mask", c.Mask); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func New(d *layers.Decoder, c Config) (*Session, error) {
 	return s, nil
 }
 
-// newSession makes a Session that has no graphs yet.
+// newSession makes a Session without graphs.
 func newSession(d *layers.Decoder, batch, capacity, cores int, forward forward) (*Session, error) {
 	cache, err := layers.NewCache(batch, capacity)
 	if err != nil {
@@ -93,7 +93,7 @@ func newSession(d *layers.Decoder, batch, capacity, cores int, forward forward) 
 	}
 	vocab := d.Embedding.Weight.Value.Shape()[0]
 	if err := memory.Check(memory.Product(batch, vocab, 8)); err != nil {
-		return nil, fmt.Errorf("decode: logits of %d sequences, each of %d tokens: %w", batch, vocab, err)
+		return nil, fmt.Errorf("decode: logits for %d sequences and %d tokens: %w", batch, vocab, err)
 	}
 	return &Session{
 		cache: cache, capacity: capacity, buffers: &layers.Buffers{}, cores: cores, vocab: vocab, forward: forward,
@@ -101,17 +101,18 @@ func newSession(d *layers.Decoder, batch, capacity, cores int, forward forward) 
 	}, nil
 }
 
-// open builds the graph for steps of one token, which the session has until it is closed.
+// open builds the graph for steps with one token per sequence.
 func (s *Session) open() (err error) {
 	s.single, err = s.newGraph(1, s.forward)
 	return err
 }
 
-// longest returns how many tokens a sequence can have if the option asks for so many, or for 0.
+// longest returns the largest number of tokens in a sequence: asked, lowered to the limit of the positions if there is
+// one. If asked is 0, it returns the limit.
 func longest(option string, asked int, positions layers.Positions) (int, error) {
 	most := positions.MaxLen() // 0 for no limit
 	if asked < 0 || asked == 0 && most == 0 {
-		return 0, fmt.Errorf("decode: %s must be at least 1, as the model has no learned positions that limit it, got %d", option, asked)
+		return 0, fmt.Errorf("decode: %s must be at least 1, because the model's positions have no limit, got %d", option, asked)
 	}
 	if asked == 0 || most == 0 {
 		return max(asked, most), nil
@@ -119,13 +120,13 @@ func longest(option string, asked int, positions layers.Positions) (int, error) 
 	return min(asked, most), nil
 }
 
-// checkMask checks that a mask can be used in many graphs.
+// checkMask returns an error if a mask can't be used in several graphs.
 func checkMask(option string, m layers.Mask) error {
 	if m.Offsets != nil || m.KeyLengths != nil || m.Allow != nil || m.Bias != nil {
-		return fmt.Errorf("decode: %s can't hold nodes, as they belong to one graph: leave Offsets, KeyLengths, Allow and Bias nil", option)
+		return fmt.Errorf("decode: %s can't contain nodes, because they belong to one graph: leave Offsets, KeyLengths, Allow and Bias nil", option)
 	}
 	if m.Offset != 0 {
-		return fmt.Errorf("decode: %s can't have an Offset, as the session knows where its tokens are, got %d", option, m.Offset)
+		return fmt.Errorf("decode: %s can't have an Offset, because the session sets the positions, got %d", option, m.Offset)
 	}
 	return nil
 }
@@ -136,7 +137,7 @@ func (s *Session) Batch() int { return len(s.counts) }
 // Vocab returns the number of different tokens, V.
 func (s *Session) Vocab() int { return s.vocab }
 
-// Room returns how many more tokens a sequence can take: 0 if there is no such sequence.
+// Room returns the number of tokens that still fit in a sequence, or 0 if there is no such sequence.
 func (s *Session) Room(sequence int) int {
 	if sequence < 0 || sequence >= s.Batch() {
 		return 0
@@ -144,9 +145,9 @@ func (s *Session) Room(sequence int) int {
 	return s.capacity - s.cache.Lengths()[sequence]
 }
 
-// Step appends tokens to the sequences and returns the logits of what follows: see Model. Steps of one token a sequence
-// share a graph. Other steps are padded to their longest row. A graph is built for the length of that row, unless one
-// of the last few such steps had the same length.
+// Step appends tokens to the sequences and returns the logits of the next tokens; see Model. All steps with one token
+// per sequence share a graph. A longer step is padded to its longest row. Step builds a graph for that length unless it
+// still has one from a recent step.
 func (s *Session) Step(tokens [][]int) ([][]float64, error) {
 	logits, err := s.step(tokens)
 	if err != nil {
@@ -155,7 +156,7 @@ func (s *Session) Step(tokens [][]int) ([][]float64, error) {
 	return logits, nil
 }
 
-// step is Step without the package's name in front of its errors.
+// step is Step without the prefix "decode: " in its errors.
 func (s *Session) step(tokens [][]int) ([][]float64, error) {
 	if s.single == nil {
 		return nil, errClosed
@@ -195,7 +196,7 @@ func (s *Session) step(tokens [][]int) ([][]float64, error) {
 // count checks the tokens of a step and sets counts. It returns the length of the longest row.
 func (s *Session) count(tokens [][]int) (longest int, err error) {
 	if len(tokens) != s.Batch() {
-		return 0, fmt.Errorf("there must be a row of tokens for each of %d sequences, got %d", s.Batch(), len(tokens))
+		return 0, fmt.Errorf("%d sequences need one row of tokens each, got %d rows", s.Batch(), len(tokens))
 	}
 	lengths := s.cache.Lengths()
 	for i, row := range tokens {
@@ -211,7 +212,7 @@ func (s *Session) count(tokens [][]int) (longest int, err error) {
 	return longest, nil
 }
 
-// graph returns the graph for steps of so many tokens.
+// graph returns the graph for steps with the given number of tokens per sequence.
 func (s *Session) graph(tokens int) (*graph, error) {
 	if tokens == 1 {
 		return s.single, nil
@@ -235,7 +236,7 @@ func (s *Session) graph(tokens int) (*graph, error) {
 	return g, nil
 }
 
-// Reorder makes sequence i a copy of what sequence parents[i] was: see Model.
+// Reorder replaces every sequence i by a copy of the old sequence parents[i]; see Model.
 func (s *Session) Reorder(parents []int) error {
 	if err := s.cache.Reorder(parents...); err != nil {
 		return fmt.Errorf("decode: %w", err)
@@ -243,10 +244,10 @@ func (s *Session) Reorder(parents []int) error {
 	return nil
 }
 
-// Forget empties a sequence. It is an error if there is no such sequence.
+// Forget empties a sequence. It returns an error if there is no such sequence.
 func (s *Session) Forget(sequence int) error {
 	if sequence < 0 || sequence >= s.Batch() {
-		return fmt.Errorf("decode: a sequence must be from 0 to %d, got %d", s.Batch()-1, sequence)
+		return fmt.Errorf("decode: the sequence to forget must be from 0 to %d, got %d", s.Batch()-1, sequence)
 	}
 	lengths := s.cache.Lengths()
 	lengths[sequence] = 0
@@ -259,7 +260,8 @@ func (s *Session) Forget(sequence int) error {
 // Reset empties all sequences.
 func (s *Session) Reset() { s.cache.Reset() }
 
-// Close frees the session's graphs. Steps are errors from then on. It may be called again, and always returns nil.
+// Close frees the session's graphs. Step then returns an error. Close may be called more than once and always returns
+// nil.
 func (s *Session) Close() error {
 	if s.single != nil {
 		s.single.close()

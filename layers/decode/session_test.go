@@ -19,13 +19,14 @@ type forgetter interface {
 	Forget(sequence int) error
 }
 
-// sameSteps makes steps of unlike rows, and more, with both models.
+// sameSteps does the same with both models and compares the results: steps with rows of different lengths, Reorder,
+// Forget.
 func sameSteps(t *testing.T, got, want forgetter, tol float64) {
 	t.Helper()
-	for at, action := range []any{
+	for n, action := range []any{
 		[][]int{{1, 2, 3, 4, 5}, {6}, {0, 3, 1}}, // prompts
 		[][]int{{6}, {5}, {4}},
-		[][]int{{0}, {}, {2}}, // one has ended
+		[][]int{{0}, {}, {2}}, // the second has ended
 		[][]int{nil, nil, nil},
 		[]int{2, 0, 2}, // parents
 		[][]int{{1}, {1}, {5}},
@@ -37,7 +38,7 @@ func sameSteps(t *testing.T, got, want forgetter, tol float64) {
 		switch action := action.(type) {
 		case [][]int:
 			g, w := must[[][]float64](t)(got.Step(action)), must[[][]float64](t)(want.Step(action))
-			wantLogits(t, fmt.Sprintf("step %d", at), g, w, tol)
+			wantLogits(t, fmt.Sprintf("step %d", n), g, w, tol)
 		case []int:
 			for _, m := range []decode.Model{got, want} {
 				if err := m.Reorder(action); err != nil {
@@ -53,7 +54,7 @@ func sameSteps(t *testing.T, got, want forgetter, tol float64) {
 		}
 		for i := range want.Batch() {
 			if got.Room(i) != want.Room(i) {
-				t.Fatalf("after action %d, sequence %d has room for %d, want %d", at, i, got.Room(i), want.Room(i))
+				t.Fatalf("after action %d, sequence %d has room for %d, want %d", n, i, got.Room(i), want.Room(i))
 			}
 		}
 	}
@@ -72,7 +73,7 @@ func TestSessionIsTheFullPass(t *testing.T) {
 	})
 }
 
-// Greedy, random and beam searches write what they write without a cache.
+// Greedy, random and beam searches give the same results as without a cache.
 func TestSearchesOverSessions(t *testing.T) {
 	eachDecoder(t, bothDtypes[1:], func(t *testing.T, d *layers.Decoder, mask layers.Mask, tol float64) {
 		prompts, full := [][]int{{1, 2, 3}, {4}}, wholeDecoder(t, d, mask)
@@ -129,7 +130,7 @@ func TestSessionCapacity(t *testing.T) {
 			t.Errorf("%s, %d: got a Batch of %d and room for %d, want 1 and %d", tc.config, tc.asked, s.Batch(), s.Room(0), tc.want)
 		}
 		if s.Room(-1) != 0 || s.Room(1) != 0 {
-			t.Errorf("there is room in sequences that don't exist: %d and %d", s.Room(-1), s.Room(1))
+			t.Errorf("sequences that don't exist have room for %d and %d", s.Room(-1), s.Room(1))
 		}
 	}
 
@@ -158,23 +159,23 @@ func TestSessionErrors(t *testing.T) {
 		config  decode.Config
 		want    string
 	}{
-		{"no capacity", rotary, decode.Config{}, "Capacity must be at least 1, as the model has no learned positions that limit it, got 0"},
+		{"no capacity", rotary, decode.Config{}, "Capacity must be at least 1, because the model's positions have no limit, got 0"},
 		{"negative capacity", learned, decode.Config{Capacity: -1}, "got -1"},
 		{"negative batch", learned, decode.Config{Batch: -1}, "decode: cache: "},
-		{"a batch of any size", learned, decode.Config{Batch: 1 << 62}, "decode: cache: 4611686018427387904 sequences of 14 tokens: this takes"},
-		{"a batch and logits of any size", rotary, decode.Config{Batch: math.MaxInt, Capacity: 1}, "this takes an impossible number of bytes"},
-		{"a capacity of any size", rotary, decode.Config{Capacity: 1 << 62}, "decode: cache: 1 sequences of 4611686018427387904 tokens: this takes"},
-		{"sequences of any size", rotary, decode.Config{Batch: 1 << 40, Capacity: 1 << 40}, "this takes an impossible number of bytes"},
+		{"too large a batch", learned, decode.Config{Batch: 1 << 62}, "decode: cache: 4611686018427387904 sequences of 14 tokens: this takes"},
+		{"too large a batch for the logits", rotary, decode.Config{Batch: math.MaxInt, Capacity: 1}, "this takes an impossible number of bytes"},
+		{"too large a capacity", rotary, decode.Config{Capacity: 1 << 62}, "decode: cache: 1 sequences of 4611686018427387904 tokens: this takes"},
+		{"too many tokens together", rotary, decode.Config{Batch: 1 << 40, Capacity: 1 << 40}, "this takes an impossible number of bytes"},
 		{"a decoder of embeddings", newDecoder(t, tensor.Float64, series), decode.Config{Capacity: 1}, "decode: the decoder has no vocabulary"},
-		{"a mask of nodes", learned, decode.Config{Mask: layers.Mask{KeyLengths: lengths}}, "Mask can't hold nodes"},
+		{"a mask with nodes", learned, decode.Config{Mask: layers.Mask{KeyLengths: lengths}}, "Mask can't contain nodes"},
 		{"an offset", learned, decode.Config{Mask: layers.Mask{Offset: 2}}, "can't have an Offset"},
 		{"a wrong window", learned, decode.Config{Mask: layers.Mask{Window: &layers.Window{Left: -2}}}, "Window"},
-		{"other outputs", newDecoder(t, tensor.Float64, labels), decode.Config{}, "an output for each of its 7 tokens, (B, V) = (1, 7), got logits of shape (1, 3)"},
+		{"other outputs", newDecoder(t, tensor.Float64, labels), decode.Config{}, "one output for each of its 7 tokens: logits must have shape (B, V) = (1, 7), got (1, 3)"},
 	} {
 		s, err := decode.New(tc.decoder, tc.config)
 		wantError(t, err, tc.want)
 		if s != nil {
-			t.Errorf("%s: there is a session all the same", tc.name)
+			t.Errorf("%s: got a session despite the error", tc.name)
 		}
 	}
 
@@ -184,18 +185,18 @@ func TestSessionErrors(t *testing.T) {
 		tokens [][]int
 		want   string
 	}{
-		{[][]int{{1}}, "each of 2 sequences, got 1"},
-		{[][]int{{1}, {2}, {3}}, "each of 2 sequences, got 3"},
-		{[][]int{{1}, {2, 7}}, "sequence 1: its token at position 1 must be one of the model's, 0 to 6, got 7"},
-		{[][]int{{-1}, {2}}, "sequence 0: its token at position 0 must be one of the model's, 0 to 6, got -1"},
+		{[][]int{{1}}, "2 sequences need one row of tokens each, got 1"},
+		{[][]int{{1}, {2}, {3}}, "2 sequences need one row of tokens each, got 3"},
+		{[][]int{{1}, {2, 7}}, "sequence 1: the token at position 1 must be from 0 to 6, got 7"},
+		{[][]int{{-1}, {2}}, "sequence 0: the token at position 0 must be from 0 to 6, got -1"},
 		{[][]int{{1}, make([]int, sessionCapacity)}, "sequence 1 has room for 13 more tokens, got 14"},
 	} {
 		_, err := s.Step(tc.tokens)
 		wantError(t, err, tc.want)
 	}
-	wantError(t, s.Reorder([]int{0}), "decode: cache: there must be a parent for each of 2 sequences, got 1")
+	wantError(t, s.Reorder([]int{0}), "decode: cache: 2 sequences need one parent each, got 1")
 	wantError(t, s.Reorder([]int{0, 2}), "got 2")
-	wantError(t, s.Forget(2), "decode: a sequence must be from 0 to 1, got 2")
+	wantError(t, s.Forget(2), "decode: the sequence to forget must be from 0 to 1, got 2")
 	wantError(t, s.Forget(-1), "got -1")
 	if s.Room(0) != sessionCapacity-2 || s.Room(1) != sessionCapacity-1 {
 		t.Errorf("after errors there is room for %d and %d", s.Room(0), s.Room(1))
@@ -215,7 +216,7 @@ func TestSessionStepFails(t *testing.T) {
 	must[[][]float64](t)(s.Step(begun))
 	full.sequences = begun
 
-	// From here on the graphs look tokens up in a table that lacks the last ones.
+	// From here on the graphs' embedding table lacks the last tokens.
 	whole := d.Embedding
 	d.Embedding = must[*layers.Embedding](t)(layers.NewEmbedding(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), 4, 8, layers.Init{}))
 	copy(d.Embedding.Weight.Value.Float64s(), whole.Weight.Value.Float64s())
@@ -226,7 +227,7 @@ func TestSessionStepFails(t *testing.T) {
 		t.Errorf("the failed step left room for %d and %d", s.Room(0), s.Room(1))
 	}
 	next := [][]int{{3, 1, 0, 2}, {2, 0}}
-	got := must[[][]float64](t)(s.Step(next)) // by the same graph
+	got := must[[][]float64](t)(s.Step(next)) // with the same graph
 	d.Embedding = whole
 	wantLogits(t, "after a failed run", got, must[[][]float64](t)(full.Step(next)), 1e-10)
 
@@ -251,11 +252,11 @@ func TestSessionClose(t *testing.T) {
 	wantError(t, err, "the session is closed")
 	s.Reset()
 	if s.Room(0) != sessionCapacity || s.Reorder([]int{0}) != nil || s.Forget(0) != nil {
-		t.Error("a closed session can't be asked")
+		t.Error("Room, Reorder and Forget must still work on a closed session")
 	}
 }
 
-// Graphs for prompts come and go.
+// A session builds and drops graphs for prompts.
 func TestSessionPromptsOfManyLengths(t *testing.T) {
 	d := newDecoder(t, tensor.Float64, sessionConfigs()["rotary"])
 	s := newSession(t, d, decode.Config{Capacity: sessionCapacity})
@@ -268,7 +269,7 @@ func TestSessionPromptsOfManyLengths(t *testing.T) {
 	}
 }
 
-// Sessions run at the same time over one model's weights; -race watches.
+// Sessions of one model run at the same time. Run it with -race.
 func TestSessionsInParallel(t *testing.T) {
 	d := newDecoder(t, tensor.Float32, sessionConfigs()["learned"])
 	o := decode.Options{MaxTokens: 40, Sampler: decode.Sampler{Temperature: 1}, Keep: 7}
@@ -293,12 +294,12 @@ func TestSessionsInParallel(t *testing.T) {
 	}
 	for i := range 2 {
 		if !slices.Equal(results[i][0].Tokens, results[i+2][0].Tokens) {
-			t.Errorf("sessions wrote %v and %v", results[i][0].Tokens, results[i+2][0].Tokens)
+			t.Errorf("sessions generated %v and %v", results[i][0].Tokens, results[i+2][0].Tokens)
 		}
 	}
 }
 
-// coresSeen are Positions that note the cores of every graph.
+// coresSeen are Positions that record the Cores of every graph.
 type coresSeen struct {
 	layers.None
 	seen *[]int
@@ -313,14 +314,14 @@ func (c coresSeen) Embed(b *layers.Build, x, _ *G.Node) (*G.Node, error) {
 	return x, nil
 }
 
-// Every graph has the cores that a session is given.
+// Every graph gets the Cores of the session's configuration.
 func TestCores(t *testing.T) {
 	var seen []int
 	c := layers.ModelConfig{Vocab: sessionVocab, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1, Positions: coresSeen{seen: &seen}}
 	d := newDecoder(t, tensor.Float32, c)
 	must[[][]float64](t)(newSession(t, d, decode.Config{Capacity: 5, Cores: 3}).Step([][]int{{1, 2}}))
 	newSeq2Seq(t, newEncoderDecoder(t, tensor.Float32, c), decode.Seq2SeqConfig{SourceLen: 3, Capacity: 5, Cores: 3})
-	if want := []int{3, 3, 3, 3, 3}; !slices.Equal(seen, want) { // single and prompt; encoder, keeper and single
-		t.Errorf("the graphs have the cores %v, want %v", seen, want)
+	if want := []int{3, 3, 3, 3, 3}; !slices.Equal(seen, want) { // Session: single and prompt; Seq2Seq: encoder, keeper and single
+		t.Errorf("the graphs have Cores %v, want %v", seen, want)
 	}
 }

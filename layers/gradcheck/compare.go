@@ -9,20 +9,19 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// A MismatchError reports a gradient that doesn't agree with the differences of the cost. It describes the entry that
-// is furthest off, measured in tolerances; an entry that is NaN or infinite comes before all others. Find it with
-// errors.As.
+// A MismatchError reports a gradient that differs from the finite difference of the cost. It describes the entry with
+// the largest error relative to its tolerance; NaN and infinity count as largest. Use errors.As to get it.
 type MismatchError struct {
 	Input      string   // the name of the input
-	Index      []int    // the entry's index in it: empty for a scalar, nil for a directional check
-	Analytic   float64  // the value of gorgonia.Grad's expression
-	Numerical  float64  // the value of the difference of costs
-	Tolerance  float64  // how much they may differ: atol + rtol·|Numerical|
-	Off, Total int      // how many numbers are off, in all inputs, and how many were compared
-	Also       []string // the names of the other inputs with a number that is off
+	Index      []int    // the entry's index in the input: empty for a scalar, nil for a directional check
+	Analytic   float64  // the gradient by gorgonia.Grad
+	Numerical  float64  // the gradient by finite differences
+	Tolerance  float64  // the largest allowed difference: atol + rtol·|Numerical|
+	Off, Total int      // the numbers of wrong and of compared values, in all inputs
+	Also       []string // the names of the other inputs with wrong values
 }
 
-// Error returns a text that names the entry, both values, and how much else is off.
+// Error returns a message with the entry, both values and the number of wrong values.
 func (e *MismatchError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "gradient of %s", e.Input)
@@ -49,7 +48,7 @@ func (e *MismatchError) Error() string {
 	return b.String()
 }
 
-// check compares the gradients of an expression, for Check and Expr.
+// check compares the gradients of an expression. Check and Expr use it.
 func (c Config) check(cost *G.Node, wrt G.Nodes) (err error) {
 	x, err := newExpression(cost, wrt)
 	if err != nil {
@@ -75,26 +74,26 @@ func (c Config) entries(x *expression, grads [][]float64) error {
 	var t tally
 	for k, in := range x.inputs {
 		for i := range in.len() {
-			at := in.at(i)
-			x0 := *at
+			entry := in.at(i)
+			x0 := *entry
 			lo, hi := x0-c.Eps, x0+c.Eps
 			if !(lo < hi) {
 				return fmt.Errorf("%s at %v is %g: a step of %g changes nothing there", in.name, in.index(i), x0, c.Eps)
 			}
-			*at = hi
+			*entry = hi
 			above, err := x.cost()
 			if err != nil {
 				return err
 			}
-			*at = lo
+			*entry = lo
 			below, err := x.cost()
 			if err != nil {
 				return err
 			}
-			*at = x0
+			*entry = x0
 			t.add(c, MismatchError{
 				Input: in.name, Index: in.index(i), Analytic: grads[k][i],
-				Numerical: (above - below) / (hi - lo), // by the step that was taken, after rounding
+				Numerical: (above - below) / (hi - lo), // hi − lo is the actual step, after rounding
 			})
 		}
 	}
@@ -113,7 +112,7 @@ func (c Config) directions(x *expression, grads [][]float64) error {
 			if !(x0[i]-c.Eps < x0[i]+c.Eps) {
 				return fmt.Errorf("%s at %v is %g: a step of %g changes nothing there", in.name, in.index(i), x0[i], c.Eps)
 			}
-			// The step that will be taken, after rounding.
+			// The actual step, after rounding.
 			step := (x0[i] + c.Eps*d[i]) - (x0[i] - c.Eps*d[i])
 			analytic += grads[k][i] * step / (2 * c.Eps)
 		}
@@ -139,7 +138,7 @@ func (c Config) directions(x *expression, grads [][]float64) error {
 	return t.err()
 }
 
-// unit returns a direction of length 1, all directions being equally likely.
+// unit returns a random vector of length 1, uniform over all directions.
 func unit(r *rand.Rand, n int) []float64 {
 	d := make([]float64, n)
 	length := 0.0
@@ -155,15 +154,15 @@ func unit(r *rand.Rand, n int) []float64 {
 	return d
 }
 
-// A tally counts the comparisons, and keeps the worst of them.
+// A tally counts comparisons and keeps the worst one.
 type tally struct {
 	worst      MismatchError
-	badness    float64 // how many tolerances worst is off by
+	badness    float64 // the error of worst, in multiples of its tolerance
 	off, total int
-	names      []string // of the inputs with an entry that is off
+	names      []string // the inputs with a wrong entry
 }
 
-// add compares m's two values.
+// add compares the two values of m.
 func (t *tally) add(c Config, m MismatchError) {
 	t.total++
 	m.Tolerance = c.Atol + c.Rtol*math.Abs(m.Numerical)

@@ -11,7 +11,7 @@ import (
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
-// A layer's output is projected to a scalar, and its gradients are checked with respect to the input and the weights.
+// Project reduces a layer's output to a scalar. Check then checks the gradients of the input and the weights.
 func ExampleCheck() {
 	x := tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]float64{0.5, -1, 0.2, 0.8, 0.1, -0.4}))
 	w := tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{1, 0.3, -0.6, 0.9, 0.2, -0.7}))
@@ -30,7 +30,7 @@ func ExampleCheck() {
 	// Output: <nil>
 }
 
-// An op's derivative lacks a term. The error names the entry that is furthest off.
+// An op's derivative lacks a term. The error names the entry with the largest error.
 func ExampleMismatchError() {
 	op := &elementwise{
 		name: "x·exp(x)",
@@ -49,8 +49,7 @@ func ExampleMismatchError() {
 	// Output: x[1]: got 2.7183, want 5.4366
 }
 
-// An expression that is already in a graph is checked where it is. A directional check costs two runs an input, however
-// large the inputs are.
+// Expr checks an expression in an existing graph. A directional check takes only two runs per input of any size.
 func ExampleConfig_Expr() {
 	g := G.NewGraph()
 	w := G.NewMatrix(g, G.Float64, G.WithName("w"), G.WithShape(200, 300), G.WithInit(G.GlorotN(1)))

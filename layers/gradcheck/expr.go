@@ -11,18 +11,18 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// An expression is a cost, its inputs and their gradients, ready to run. It has two programs: one for the cost alone,
-// which the differences need, and one for the cost and the gradients.
+// An expression is a cost with its inputs and their gradients, ready to run. It has two programs: one for the cost
+// alone, used for the differences, and one for the cost and the gradients.
 type expression struct {
 	inputs []*cells
-	before []snapshot // of all that the cost reads
+	before []snapshot // the values of all inputs of the cost
 
 	costRun, gradRun G.VM
-	alone, together  G.Value   // the cost that each of the two programs computes
-	grads            []G.Value // one for each input; nil where nothing is differentiated
+	alone, together  G.Value   // the cost computed by costRun and by gradRun
+	grads            []G.Value // one for each input; nil without a differentiable path to the cost
 
 	graph *G.ExprGraph
-	reads G.Nodes // the nodes that were added to the graph, to be removed again
+	reads G.Nodes // nodes added to the graph; close removes them
 }
 
 // newExpression takes the gradient of cost if it hasn't been taken yet, and compiles the two programs.
@@ -33,7 +33,7 @@ func newExpression(cost *G.Node, wrt G.Nodes) (*expression, error) {
 	x := &expression{graph: cost.Graph(), grads: make([]G.Value, len(wrt))}
 	compiled := false
 	defer func() {
-		if !compiled { // there was an error, or a panic of Gorgonia's
+		if !compiled { // after an error or a panic of Gorgonia
 			x.removeReads()
 		}
 	}()
@@ -59,7 +59,7 @@ func newExpression(cost *G.Node, wrt G.Nodes) (*expression, error) {
 			roots = append(roots, x.read(n, &x.grads[i]))
 		}
 	}
-	// Only what these roots need is compiled: other costs of the graph and its own Reads are left out.
+	// Compile only the nodes that these roots need, without other costs of the graph and its own Reads.
 	whole := x.graph.ExactSubgraphRoots(roots...)
 	if err := ops.Distinct(whole); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func newExpression(cost *G.Node, wrt G.Nodes) (*expression, error) {
 
 var errNoInput = errors.New("there is no input to differentiate")
 
-// validate checks the arguments, before anything is changed.
+// validate checks the arguments before anything changes.
 func validate(cost *G.Node, wrt G.Nodes) error {
 	switch {
 	case len(wrt) == 0:
@@ -97,8 +97,8 @@ func validate(cost *G.Node, wrt G.Nodes) error {
 	return nil
 }
 
-// snapshot copies the values of all inputs: wrt, and what else the cost reads. It is an error for one of wrt to share
-// memory with another input, as a step in one would then be a step in both.
+// snapshot copies the values of wrt and of all other inputs of the cost. It returns an error if a node in wrt shares
+// memory with another input, because a step in one would then move both.
 func (x *expression) snapshot(wrt G.Nodes, below []*G.Node) error {
 	reads := slices.Clone(wrt)
 	for _, n := range below {
@@ -123,18 +123,19 @@ func (x *expression) snapshot(wrt G.Nodes, below []*G.Node) error {
 	return nil
 }
 
-// unchanged reports an input that running the expression has changed.
+// unchanged returns an error if running the expression has changed an input.
 func (x *expression) unchanged() error {
 	for _, s := range x.before {
 		if !s.same() {
 			return fmt.Errorf("running the expression changed its input %s: an op wrote over it "+
-				"(gorgonia.Reshape shares its input's memory, and what follows it may write there)", s.name)
+				"(gorgonia.Reshape shares its input's memory, and a later op may write there)", s.name)
 		}
 	}
 	return nil
 }
 
-// read adds a Read of n to the graph. The Values of nodes can't be trusted, as the registers behind them are reused.
+// read adds a gorgonia.Read of n to the graph. The Value of n itself may be overwritten, because the machine reuses its
+// memory.
 func (x *expression) read(n *G.Node, into *G.Value) *G.Node {
 	r := G.Read(n, into)
 	x.reads = append(x.reads, r)
@@ -148,7 +149,7 @@ func (x *expression) removeReads() {
 	x.reads = nil
 }
 
-// close restores everything as it was found, and reports an input that had changed.
+// close restores the inputs and the graph. It returns an error if running the expression has changed an input.
 func (x *expression) close() error {
 	err := x.unchanged()
 	for _, s := range x.before {
@@ -156,13 +157,13 @@ func (x *expression) close() error {
 	}
 	x.removeReads()
 	err = errors.Join(err, x.costRun.Close(), x.gradRun.Close())
-	// Machines have finalizers, and they point to x, which they read into: as long as x points to them, neither is
-	// freed.
+	// Machines have finalizers and point to x, which they read into. Unless x drops its pointers to them, they are
+	// never freed.
 	x.costRun, x.gradRun = nil, nil
 	return err
 }
 
-// cost returns the cost at the present values of the inputs.
+// cost computes the cost at the present values of the inputs.
 func (x *expression) cost() (float64, error) {
 	x.alone = nil // otherwise Read copies into it
 	if err := run(x.costRun); err != nil {
@@ -171,11 +172,11 @@ func (x *expression) cost() (float64, error) {
 	return scalar(x.alone)
 }
 
-// nondeterministic begins the errors of an expression that is random or keeps state, or whose ops write over what
-// others read.
+// nondeterministic begins the errors for an expression that is random or keeps state, or one of whose ops overwrites
+// another's input.
 const nondeterministic = "the expression is not deterministic"
 
-// gradients returns the gradient of each input, its entries in order. It is an error if two runs don't agree.
+// gradients returns the gradient of each input in row-major order. It returns an error if two runs differ.
 func (x *expression) gradients() ([][]float64, error) {
 	cost, grads, err := x.both()
 	if err != nil {
@@ -196,14 +197,14 @@ func (x *expression) gradients() ([][]float64, error) {
 			return nil, fmt.Errorf("%s: the gradient of %s differs between two runs", nondeterministic, in.name)
 		}
 	}
-	for range 2 { // the second time, no gradient was computed just before
+	for range 2 { // before the second run, no gradient was computed
 		alone, err := x.cost()
 		if err != nil {
 			return nil, err
 		}
 		if !sameBits([]float64{cost}, []float64{alone}) {
 			return nil, fmt.Errorf("%s: its cost is %v on its own and %v when its gradient is computed with it: "+
-				"an op keeps state, or writes over what another reads", nondeterministic, alone, cost)
+				"an op keeps state, or overwrites another's input", nondeterministic, alone, cost)
 		}
 	}
 	if err := x.unchanged(); err != nil {
@@ -242,7 +243,7 @@ func (x *expression) both() (cost float64, grads [][]float64, err error) {
 	return cost, grads, nil
 }
 
-// scalar returns the number that a cost's value holds.
+// scalar returns the value of a cost as a number.
 func scalar(v G.Value) (float64, error) {
 	c, err := newCells("the cost", v)
 	if err != nil {
@@ -254,7 +255,7 @@ func scalar(v G.Value) (float64, error) {
 	return *c.at(0), nil
 }
 
-// run runs vm once, and resets it: without a Reset the next run would silently do nothing.
+// run runs vm once and resets it. Without a Reset the next run would silently do nothing.
 func run(vm G.VM) error {
 	defer vm.Reset()
 	if err := vm.RunAll(); err != nil {

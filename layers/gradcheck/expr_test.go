@@ -14,7 +14,7 @@ import (
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
-// layer is Σ w·tanh(xW + b) in a graph of its own, over the tensors given.
+// layer builds Σ w·tanh(xW + b) in a new graph, with the given tensors.
 func layer(x, w, b *tensor.Dense) (cost, xn, wn, bn *G.Node) {
 	g := G.NewGraph()
 	node := func(name string, v *tensor.Dense) *G.Node {
@@ -34,7 +34,7 @@ func TestExpr(t *testing.T) {
 
 	t.Run("takes the gradient", func(t *testing.T) {
 		cost, xn, wn, bn := layer(x, w, b)
-		for range 3 { // the first takes it, the others find it
+		for range 3 { // the first call takes the gradient, the others find it
 			if err := gradcheck.Expr(cost, wn, bn, xn); err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +92,7 @@ func TestExpr(t *testing.T) {
 			grad1[i] *= 2 // gradients accumulate
 		}
 		if cost2 != cost1 || !slices.Equal(grad2, grad1) {
-			t.Error("a run after the check differs from one before")
+			t.Error("a run after the check differs from a run before it")
 		}
 	})
 	t.Run("scalar value", func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestExprErrors(t *testing.T) {
 		{"float32", tiedCost, []*G.Node{f32}, "f32 is float32: only float64 can be checked"},
 		{"no value", tiedCost, []*G.Node{unbound}, "unbound has no value"},
 		{"shared memory", tiedCost, tied[:], "tied0 and tied1 share memory"},
-		{"shared with what is fixed", tiedCost, tied[1:], "tied1 and tied0 share memory"},
+		{"shared with a fixed input", tiedCost, tied[1:], "tied1 and tied0 share memory"},
 		{"differentiated in part", partial, []*G.Node{partialW, partialB}, "the gradient was taken without b"},
 		{"second cost", doubled, []*G.Node{dw}, "differentiated for another cost"},
 		{"part of the cost", inner, []*G.Node{iw}, "differentiated for another cost"},
@@ -209,7 +209,7 @@ func TestExprErrors(t *testing.T) {
 		})
 	}
 	if err := gradcheck.Expr(cost, wn, bn); err != nil {
-		t.Errorf("a graph is not fit for use after errors: %v", err)
+		t.Errorf("the graph can't be used after errors: %v", err)
 	}
 }
 
@@ -229,9 +229,9 @@ func TestProject(t *testing.T) {
 		}
 		return v.Data().(float64)
 	}
-	one := func(at int) *tensor.Dense {
+	one := func(entry int) *tensor.Dense {
 		y := tensor.New(tensor.WithShape(2, 3, 2, 2, 2), tensor.Of(tensor.Float64))
-		y.Float64s()[at] = 1
+		y.Float64s()[entry] = 1
 		return y
 	}
 	positive := 0
@@ -244,7 +244,7 @@ func TestProject(t *testing.T) {
 			positive++
 		}
 		if w != value(one(i), 5) || w == value(one(i), 6) {
-			t.Errorf("weight %d does not follow from the seed", i)
+			t.Errorf("weight %d must depend only on the seed", i)
 		}
 	}
 	if positive < 10 || positive > 38 {
@@ -254,7 +254,7 @@ func TestProject(t *testing.T) {
 	g := G.NewGraph()
 	single := G.NewVector(g, G.Float32, G.WithName("y"), G.WithShape(2))
 	if _, err := gradcheck.Project(single, 1); err == nil || !strings.Contains(err.Error(), "must be float64") {
-		t.Errorf("got %v, want that it must be float64", err)
+		t.Errorf("got %v, want an error that it must be float64", err)
 	}
 	s := G.NewScalar(g, G.Float64, G.WithName("s"), G.WithValue(0.4))
 	if err := gradcheck.Expr(must(gradcheck.Project(must(G.Exp(s)), 1)), s); err != nil {
@@ -262,7 +262,7 @@ func TestProject(t *testing.T) {
 	}
 }
 
-// TestExprFreesItsMachines checks one expression after another: memory stays where it was.
+// TestExprFreesItsMachines checks many expressions one after the other: memory use doesn't grow.
 func TestExprFreesItsMachines(t *testing.T) {
 	check := func() {
 		g := G.NewGraph()

@@ -8,7 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// descendants returns the nodes that n is computed from, n among them.
+// descendants returns n and all nodes that it is computed from.
 func descendants(n *G.Node) []*G.Node {
 	var all []*G.Node
 	seen := make(map[*G.Node]bool)
@@ -38,8 +38,8 @@ func related(it graph.Nodes) []*G.Node {
 	return nodes
 }
 
-// gradNodes returns the gradient of cost for each of wrt. It is nil where nothing differentiable leads to the input,
-// which is an error of gorgonia.Grad's.
+// gradNodes returns the gradient of cost with respect to each node in wrt. The gradient is nil for an input that no
+// differentiable path connects to cost; gorgonia.Grad would return an error for it.
 func gradNodes(cost *G.Node, wrt, below []*G.Node) (G.Nodes, error) {
 	reached, err := differentiable(cost)
 	if err != nil {
@@ -49,7 +49,7 @@ func gradNodes(cost *G.Node, wrt, below []*G.Node) (G.Nodes, error) {
 		return nil, err
 	}
 	grads := make(G.Nodes, len(wrt))
-	var open G.Nodes // the inputs to differentiate for
+	var open G.Nodes // the inputs to differentiate with respect to
 	for _, n := range wrt {
 		if reached[n] {
 			open = append(open, n)
@@ -65,13 +65,13 @@ func gradNodes(cost *G.Node, wrt, below []*G.Node) (G.Nodes, error) {
 			continue
 		}
 		if grads[i] = n.Deriv(); grads[i] == nil {
-			return nil, fmt.Errorf("the gradient was taken without %s: take it for every node to check, or for none", n.Name())
+			return nil, fmt.Errorf("the gradient was taken without %s: take it with respect to all nodes to check, or to none", n.Name())
 		}
 	}
 	return grads, nil
 }
 
-// differentiable returns the nodes through which cost is differentiated.
+// differentiable returns the nodes that a differentiable path connects to cost.
 func differentiable(cost *G.Node) (map[*G.Node]bool, error) {
 	reached := map[*G.Node]bool{cost: true}
 	for todo := []*G.Node{cost}; len(todo) > 0; {
@@ -99,10 +99,10 @@ func differentiable(cost *G.Node) (map[*G.Node]bool, error) {
 	return reached, nil
 }
 
-// oneCost returns an error for a graph that has been differentiated for another cost. A node keeps one derivative, so
-// that the gradients in the graph are those of that cost, and gorgonia.Grad would mix them into ours.
+// oneCost returns an error if the graph has been differentiated for another cost. A node has only one derivative, so
+// gorgonia.Grad would mix the gradients of both costs.
 func oneCost(cost *G.Node, below []*G.Node) error {
-	other := errors.New("the graph has been differentiated for another cost: build it anew to check this one")
+	other := errors.New("the graph has been differentiated for another cost: build a new graph to check this one")
 	if cost.Deriv() != nil {
 		for _, p := range parents(cost) {
 			if p.Deriv() != nil {

@@ -1,27 +1,27 @@
-// Package gradcheck holds the gradients of Gorgonia expressions to finite differences.
+// Package gradcheck compares the gradients of Gorgonia expressions with finite differences.
 //
-// [Check] builds an expression in a graph of its own, takes its gradient with gorgonia.Grad, and compares every entry
-// with the central difference
+// [Check] builds an expression in a new graph, takes its gradient with gorgonia.Grad, and compares every entry with the
+// central difference
 //
 //	(f(x + eps) − f(x − eps)) / 2eps
 //
-// of the cost itself, both as the TapeMachine computes them. [Expr] does the same for an expression that is already in
-// a graph, in place. An entry passes where
+// of the cost. The TapeMachine computes both. [Expr] does the same for an expression in an existing graph. An entry
+// passes if
 //
 //	|analytic − numerical| ≤ atol + rtol · |numerical|
 //
-// with the step and the tolerances of torch.autograd.gradcheck: eps 1e-6, atol 1e-5, rtol 1e-3, in float64. [Config]
-// changes them. A full check runs the expression twice for each entry of each input; for large inputs, a directional
-// one (Config.Directional) runs it twice for each input.
+// The defaults are those of torch.autograd.gradcheck: eps 1e-6, atol 1e-5, rtol 1e-3, in float64. [Config] changes
+// them. A full check runs the expression twice per entry of each input. For large inputs, a directional check
+// (Config.Directional) runs it only twice per input.
 //
-// # What can be checked
+// # Requirements
 //
-// The cost is a scalar; [Project] reduces an output of any shape to one. It must be deterministic: two runs at one
-// point have to give the same bits, which is tested. An expression with dropout needs a fixed mask.
+// The cost must be a scalar; [Project] reduces an output of any shape to one. It must be deterministic: Check returns
+// an error if two runs with the same values differ in any bit. An expression with dropout needs a fixed mask.
 //
-// It must also be differentiable within eps of the point. A kink (ReLU at 0, the maximum of equal values, |x| at 0) has
-// no derivative for the difference to agree with: choose inputs that keep away from it. Inputs of about unit size are
-// best: a cost of 1e6 has too few digits left to resolve a step of 1e-6.
+// The cost must be differentiable within eps of the given values. At a kink (ReLU at 0, the maximum of equal values,
+// |x| at 0) there is no derivative to compare with, so choose inputs away from kinks. Inputs of about unit size work
+// best: in a cost of 1e6, float64 can't resolve a step of 1e-6.
 package gradcheck
 
 import (
@@ -34,52 +34,54 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// A Config says how to check. The zero Config is ready to use: a check of every entry with the default tolerances.
+// A Config says how to check. The zero Config checks every entry with the default tolerances.
 type Config struct {
-	Eps  float64 // half the distance between the two points of a difference; 0 means 1e-6
-	Atol float64 // how far an entry may be off; 0 means 1e-5
-	Rtol float64 // how far in addition, as a fraction of the numerical value; 0 means 1e-3
+	Eps  float64 // the step: the cost is computed at x − Eps and x + Eps; 0 means 1e-6
+	Atol float64 // absolute tolerance; 0 means 1e-5
+	Rtol float64 // relative tolerance, a fraction of the numerical value; 0 means 1e-3
 
-	// Directional compares one number for each input: the derivative along a random direction of unit length. It takes
-	// two runs for an input of any size. A mistake in one of n entries changes that number by about 1/√n of the
-	// mistake, so that a small mistake in a large input can pass.
+	// Directional compares one number per input: the derivative along a random direction of unit length. It takes two
+	// runs per input of any size. An error in one of n entries changes the number by about 1/√n of the error, so a
+	// small error in a large input can pass.
 	Directional bool
-	// Seed chooses the directions. One seed always gives the same ones.
+	// Seed determines the directions.
 	Seed uint64
 }
 
-// An Input is a value that Check hands to an expression as an input node.
+// An Input is a value for which Check makes an input node.
 type Input struct {
-	// Name is the node's name, and the name that errors use. The default is in0, in1, … by position.
-	// No two inputs may share a name: Gorgonia would make them one node.
+	// Name is the node's name, also in errors. The default is in0, in1, … by position. Names must differ, because
+	// Gorgonia would merge two inputs with the same name.
 	Name string
-	// Value is what the node is bound to. The check works on a copy and never writes to it.
+	// Value is the node's value. Check copies it and never writes to it.
 	Value *tensor.Dense
-	// Fixed says that the input is not to be differentiated (ids, masks, targets). It may then be of any dtype; the
-	// others are float64.
+	// Fixed says that the input isn't differentiated (ids, masks, targets). It may then have any dtype; other inputs
+	// must be float64.
 	Fixed bool
 }
 
-// Check compares the gradients that gorgonia.Grad finds for a scalar expression with central differences, with the
-// default Config. See [Config.Check].
+// Check compares the gradients of a scalar expression with central differences, with the default Config. See
+// [Config.Check].
 func Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), inputs ...Input) error {
 	return Config{}.Check(build, inputs...)
 }
 
-// Check compares the gradients that gorgonia.Grad finds for a scalar expression with central differences. It calls
-// build once, with a fresh graph and one node in it for each input, in order; build returns the cost, a float64 scalar
-// in that graph.
+// Check compares the gradients that gorgonia.Grad gives for a scalar expression with central differences. It calls
+// build once, with a new graph and one node in it for each input, in order. build must return the cost, a float64
+// scalar in that graph.
 //
-// It returns nil if all gradients agree. If one doesn't, or is NaN or infinite, the error wraps a [MismatchError] that
-// names the worst entry. An input that the cost doesn't depend on, or only through something that isn't differentiated,
-// counts as having a gradient of zero, and is checked like any other.
+// Check returns nil if all gradients agree. If one doesn't, or is NaN or infinite, the error wraps a [MismatchError]
+// that names the worst entry. If no differentiable path connects an input to the cost, its gradient counts as zero and
+// is checked too.
 //
-// If the check can't be made, the error is of another type: for an input that isn't float64 or shares a name; for
-// numbers that build binds itself, as weights, which are for [Config.Expr] to check; for a cost that isn't a float64
-// scalar, or is NaN or infinite; for an expression that fails to build or to run, whose cost or gradient differs
-// between two runs at the same point, or whose ops write over their inputs. Panics in build, and Gorgonia's own at
-// build and compile time, are returned as errors. A panic in an op's Do can't be: the TapeMachine runs ops on a
-// goroutine of its own.
+// Other errors mean that the check was impossible:
+//   - an input isn't float64, or two have the same name;
+//   - the expression reads numbers that build bound itself, such as weights; use [Config.Expr] for those;
+//   - the cost isn't a float64 scalar, or is NaN or infinite;
+//   - the expression can't be built or run, isn't deterministic, or overwrites its inputs.
+//
+// Check returns a panic in build or in Gorgonia's compiler as an error. It can't recover a panic in an op's Do, because
+// the TapeMachine runs ops in another goroutine.
 func (c Config) Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), inputs ...Input) (err error) {
 	defer recoverTo(&err)
 	if c, err = c.withDefaults(); err != nil {
@@ -98,7 +100,7 @@ func (c Config) Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), i
 		return wrap(fmt.Errorf("building the expression: %w", err))
 	}
 	if cost.Graph() != g {
-		return wrap(errors.New("the cost is not in the graph that build was given"))
+		return wrap(errors.New("the cost is not in the graph given to build"))
 	}
 	if err := onlyInputs(cost, nodes); err != nil {
 		return wrap(err)
@@ -106,39 +108,39 @@ func (c Config) Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), i
 	return wrap(c.check(cost, wrt))
 }
 
-// onlyInputs checks that a cost reads no numbers but those of the inputs: others, such as weights that build bound,
-// would go unchecked.
+// onlyInputs returns an error if the cost reads floating-point numbers other than the inputs, such as weights that
+// build bound. Nothing would check their gradients.
 func onlyInputs(cost *G.Node, inputs G.Nodes) error {
 	for _, n := range descendants(cost) {
 		if !n.IsVar() || n.Value() == nil || slices.Contains(inputs, n) {
 			continue
 		}
 		if dt := n.Dtype(); dt == tensor.Float32 || dt == tensor.Float64 {
-			return fmt.Errorf("the expression reads %s, which isn't among the inputs and would go unchecked: give it as an Input, "+
-				"Fixed if it is not to be differentiated, or build the graph and give Expr its cost with the nodes to check, "+
+			return fmt.Errorf("the expression reads %s, which isn't among the inputs and would go unchecked: make it an Input, "+
+				"with Fixed if it isn't differentiated, or build the graph yourself and call Expr with the nodes to check, "+
 				"such as the Learnables of a Build", n.Name())
 		}
 	}
 	return nil
 }
 
-// Expr checks an expression that is already in a graph, with the default Config. See [Config.Expr].
+// Expr checks an expression in an existing graph, with the default Config. See [Config.Expr].
 func Expr(cost *G.Node, wrt ...*G.Node) error {
 	return Config{}.Expr(cost, wrt...)
 }
 
-// Expr compares the gradients of cost, a float64 scalar, with central differences at the values that its graph's inputs
-// are bound to. wrt are the inputs to check, each a float64 input of the graph; what else the cost reads stays fixed.
-// Its errors are those of [Config.Check].
+// Expr compares the gradients of cost, a float64 scalar, with central differences at the present values of the graph's
+// inputs. wrt lists the inputs to check, which must be float64; other inputs stay fixed. Expr returns the same errors
+// as [Config.Check].
 //
-// If the gradient of cost has been taken, for all of wrt, that gradient is checked. Otherwise Expr takes it, and its
-// nodes stay in the graph. Take the gradients of all of wrt beforehand, or of none: Gorgonia can't add to a gradient,
-// nor differentiate a graph for a second cost.
+// If gorgonia.Grad has already been called for cost and all of wrt, Expr checks that gradient. Otherwise it calls
+// gorgonia.Grad, and the new nodes stay in the graph. Call it beforehand for all of wrt or for none: Gorgonia can't
+// extend a gradient, and can't differentiate a graph for a second cost.
 //
-// The values of wrt are changed in place and are as before, bit for bit, when Expr returns, on an error too. Nothing
-// else may use the graph or its values meanwhile. Gradients bound to nodes (gorgonia.BindDualValues) and variables that
-// the graph's own Reads fill are left alone. Values of intermediate nodes are not, and ops that tell training from
-// evaluation are left in training, as by any new TapeMachine.
+// Expr changes the values of wrt in place and restores every bit before it returns, also after an error. Meanwhile
+// nothing else may use the graph or its values. Expr doesn't touch gradients bound by gorgonia.BindDualValues or the
+// variables of the graph's own Reads. It does overwrite the values of intermediate nodes. Like any new TapeMachine, it
+// leaves ops that distinguish training from evaluation in training mode.
 func (c Config) Expr(cost *G.Node, wrt ...*G.Node) (err error) {
 	defer recoverTo(&err)
 	if c, err = c.withDefaults(); err != nil {
@@ -147,8 +149,8 @@ func (c Config) Expr(cost *G.Node, wrt ...*G.Node) (err error) {
 	return wrap(c.check(cost, wrt))
 }
 
-// withDefaults returns the Config with the defaults of torch.autograd.gradcheck in place of zeros. A number that makes
-// no sense is an error.
+// withDefaults replaces zeros by the defaults of torch.autograd.gradcheck. It returns an error if a number is negative,
+// NaN or infinite.
 func (c Config) withDefaults() (Config, error) {
 	for _, o := range []struct {
 		name  string
@@ -165,7 +167,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// inputNodes makes a node for each input, over a copy of its value. It returns all of them, and those to differentiate.
+// inputNodes makes a node for each input, with a copy of its value. wrt has the nodes to differentiate.
 func inputNodes(g *G.ExprGraph, inputs []Input) (all, wrt G.Nodes, err error) {
 	taken := make(map[string]bool, len(inputs))
 	for i, in := range inputs {
@@ -174,11 +176,11 @@ func inputNodes(g *G.ExprGraph, inputs []Input) (all, wrt G.Nodes, err error) {
 			name = fmt.Sprintf("in%d", i)
 		}
 		if taken[name] {
-			return nil, nil, fmt.Errorf("two inputs are named %q: Gorgonia would make them one node", name)
+			return nil, nil, fmt.Errorf("two inputs are named %q: Gorgonia would merge them", name)
 		}
 		taken[name] = true
 		if dt := in.Value.Dtype(); !in.Fixed && dt != tensor.Float64 {
-			return nil, nil, fmt.Errorf("input %s is %v: use float64, or Fixed if it is not to be differentiated", name, dt)
+			return nil, nil, fmt.Errorf("input %s is %v: use float64, or set Fixed if it isn't differentiated", name, dt)
 		}
 		n := inputNode(g, name, in.Value)
 		all = append(all, n)
@@ -189,7 +191,7 @@ func inputNodes(g *G.ExprGraph, inputs []Input) (all, wrt G.Nodes, err error) {
 	return all, wrt, nil
 }
 
-// inputNode binds a copy of v, laid out without gaps, to a new node.
+// inputNode binds a contiguous copy of v to a new node.
 func inputNode(g *G.ExprGraph, name string, v *tensor.Dense) *G.Node {
 	if v.IsScalar() {
 		return G.NewScalar(g, v.Dtype(), G.WithName(name), G.WithValue(v.Data()))
@@ -198,7 +200,7 @@ func inputNode(g *G.ExprGraph, name string, v *tensor.Dense) *G.Node {
 	return G.NewTensor(g, v.Dtype(), v.Dims(), G.WithName(name), G.WithShape(v.Shape()...), G.WithValue(own))
 }
 
-// wrap adds to an error where it comes from.
+// wrap adds the package's name to an error.
 func wrap(err error) error {
 	if err == nil {
 		return nil
@@ -206,7 +208,7 @@ func wrap(err error) error {
 	return fmt.Errorf("gradcheck: %w", err)
 }
 
-// recoverTo turns a panic of Gorgonia's, or of what builds on it, into an error.
+// recoverTo turns a panic into an error.
 func recoverTo(err *error) {
 	switch r := recover().(type) {
 	case nil:

@@ -15,7 +15,7 @@ import (
 
 type build = func(g *G.ExprGraph, in G.Nodes) (*G.Node, error)
 
-// must is for building: a panic in build is an error of Check.
+// must panics on an error. Check returns a panic in build as an error.
 func must(n *G.Node, err error) *G.Node { return G.Must(n, err) }
 
 func TestRightGradients(t *testing.T) {
@@ -95,7 +95,7 @@ func TestRightGradients(t *testing.T) {
 	}
 }
 
-// TestWrongGradients is what the package is for.
+// TestWrongGradients checks that wrong gradients are found.
 func TestWrongGradients(t *testing.T) {
 	twice := cube()
 	twice.df = func(_ int, x float64) float64 { return 2 * x * x }
@@ -118,7 +118,7 @@ func TestWrongGradients(t *testing.T) {
 		op          G.Op
 		index       []int
 		off         int
-		directional bool // whether the cheap check sees it too
+		directional bool // whether a directional check finds it too
 	}{
 		{"factor", twice, nil, 6, true},
 		{"one entry", oneEntry, []int{4}, 1, true},
@@ -232,8 +232,8 @@ func TestErrors(t *testing.T) {
 		{"infinite tolerance", gradcheck.Config{Rtol: math.Inf(1)}, square, []gradcheck.Input{x}, "Rtol must be"},
 		{"no inputs", gradcheck.Config{}, square, nil, "no input to differentiate"},
 		{"all fixed", gradcheck.Config{}, square, []gradcheck.Input{{Value: wave(3), Fixed: true}}, "no input to differentiate"},
-		{"float32", gradcheck.Config{}, square, []gradcheck.Input{{Value: f32}}, "input in0 is float32: use float64, or Fixed"},
-		{"one name", gradcheck.Config{}, square, []gradcheck.Input{x, x}, `two inputs are named "x"`},
+		{"float32", gradcheck.Config{}, square, []gradcheck.Input{{Value: f32}}, "input in0 is float32: use float64, or set Fixed"},
+		{"two with one name", gradcheck.Config{}, square, []gradcheck.Input{x, x}, `two inputs are named "x"`},
 		{"default name taken", gradcheck.Config{}, square, []gradcheck.Input{{Name: "in1", Value: wave(3)}, {Value: wave(3)}}, `named "in1"`},
 		{"build fails", gradcheck.Config{}, func(*G.ExprGraph, G.Nodes) (*G.Node, error) { return nil, failed },
 			[]gradcheck.Input{x}, "building the expression: no such layer"},
@@ -247,7 +247,7 @@ func TestErrors(t *testing.T) {
 			[]gradcheck.Input{x, {Value: f32, Fixed: true}}, "the cost must be float64, got float32"},
 		{"another graph", gradcheck.Config{}, func(*G.ExprGraph, G.Nodes) (*G.Node, error) {
 			return G.NewScalar(G.NewGraph(), G.Float64, G.WithName("c")), nil
-		}, []gradcheck.Input{x}, "not in the graph that build was given"},
+		}, []gradcheck.Input{x}, "not in the graph given to build"},
 		{"unbound", gradcheck.Config{}, func(g *G.ExprGraph, in G.Nodes) (*G.Node, error) {
 			y := G.NewVector(g, G.Float64, G.WithName("y"), G.WithShape(3))
 			return G.Sum(must(G.Add(in[0], y)))
@@ -255,7 +255,7 @@ func TestErrors(t *testing.T) {
 		{"a weight that is bound", gradcheck.Config{}, func(g *G.ExprGraph, in G.Nodes) (*G.Node, error) {
 			w := G.NewVector(g, G.Float64, G.WithName("w"), G.WithShape(3), G.WithValue(wave(3)))
 			return G.Sum(must(G.HadamardProd(in[0], w)))
-		}, []gradcheck.Input{x}, "reads w, which isn't among the inputs and would go unchecked: give it as an Input, Fixed if it is not to be differentiated, or build the graph and give Expr"},
+		}, []gradcheck.Input{x}, "reads w, which isn't among the inputs and would go unchecked: make it an Input, with Fixed if it isn't differentiated, or build the graph yourself and call Expr"},
 		{"no derivative", gradcheck.Config{}, apply(noDiff{cube()}), []gradcheck.Input{x}, "cube has no derivative"},
 		{"op fails", gradcheck.Config{}, apply(failing{cube()}), []gradcheck.Input{x}, "out of order"},
 		{"shape of the gradient", gradcheck.Config{}, apply(flat{cube()}), []gradcheck.Input{x},
@@ -274,7 +274,7 @@ func TestErrors(t *testing.T) {
 			case err == nil || !strings.Contains(err.Error(), tc.want):
 				t.Errorf("got %v, want %q", err, tc.want)
 			case !strings.HasPrefix(err.Error(), "gradcheck: "):
-				t.Errorf("%q does not say where it comes from", err)
+				t.Errorf("%q doesn't name the package", err)
 			case errors.As(err, &m):
 				t.Errorf("%v is a MismatchError", err)
 			}
@@ -293,7 +293,7 @@ func TestNondeterministic(t *testing.T) {
 	randomGrad.df = random.f
 
 	count := 0.0
-	stateful := &elementwise{ // right as long as a gradient follows each cost
+	stateful := &elementwise{ // correct as long as every cost is followed by its gradient
 		name: "stateful",
 		f:    func(_ int, x float64) float64 { count++; return x * count },
 		df:   func(i int, _ float64) float64 { count = 0; return float64(i + 1) },
@@ -318,7 +318,7 @@ func TestNondeterministic(t *testing.T) {
 	}
 }
 
-// TestGorgoniaFaults runs ops of Gorgonia's own that are known to be wrong.
+// TestGorgoniaFaults checks that known errors in Gorgonia's own ops are found.
 func TestGorgoniaFaults(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

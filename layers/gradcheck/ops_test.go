@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// elementwise is an op on a float64 vector with whatever derivative a test gives it.
+// elementwise is an op on a float64 vector, with a function and a derivative given by the test.
 type elementwise struct {
 	name  string
 	f, df func(i int, x float64) float64
@@ -57,7 +57,7 @@ func (op *elementwise) Hashcode() uint32 {
 // noDiff hides an op's derivative.
 type noDiff struct{ G.Op }
 
-// halfDiff is an elementwise op that claims not to be differentiable.
+// halfDiff is an elementwise op whose DiffWRT says that it isn't differentiable.
 type halfDiff struct{ *elementwise }
 
 func (halfDiff) DiffWRT(int) []bool { return []bool{false} }
@@ -70,12 +70,12 @@ func (scribbler) Do(in ...G.Value) (G.Value, error) {
 	return in[0], nil
 }
 
-// failing is an op that can't be run.
+// failing is an op whose Do fails.
 type failing struct{ *elementwise }
 
 func (failing) Do(...G.Value) (G.Value, error) { return nil, errors.New("out of order") }
 
-// flat has a gradient of another shape than its input.
+// flat has a gradient whose shape differs from its input's.
 type flat struct{ *elementwise }
 
 func (op flat) SymDiff(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
@@ -87,7 +87,7 @@ func vec(x ...float64) *tensor.Dense {
 	return tensor.New(tensor.WithShape(len(x)), tensor.WithBacking(x))
 }
 
-// wave is a tensor of distinct numbers of about unit size, none near 0.
+// wave returns a tensor of distinct numbers of about unit size, none near 0.
 func wave(shape ...int) *tensor.Dense {
 	t := tensor.New(tensor.WithShape(shape...), tensor.Of(tensor.Float64))
 	for i := range t.Float64s() {
@@ -113,14 +113,14 @@ func sumOf(op *elementwise) func(*G.ExprGraph, G.Nodes) (*G.Node, error) {
 
 func bytesOf(t *tensor.Dense) string { return fmt.Sprintf("%v %x", t.Shape(), t.Data()) }
 
-// lateFailure is an op that fails once it has run some times.
+// lateFailure is an op that fails after several runs.
 type lateFailure struct {
 	*elementwise
 	runs *int
 }
 
 func (op lateFailure) Do(in ...G.Value) (G.Value, error) {
-	if *op.runs++; *op.runs > 5 { // two runs with the gradient and two without come before the first step
+	if *op.runs++; *op.runs > 5 { // Check makes two runs with the gradient and two without before the first step
 		return nil, errors.New("worn out")
 	}
 	return op.elementwise.Do(in...)

@@ -13,11 +13,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Project reduces y, a float64 node of any shape, to the scalar Σ wᵢyᵢ, so that an expression which isn't a scalar can
-// be checked. The weights are fixed by the seed; each has a random sign and a size in [0.5, 1.5), so every entry of y
-// counts and none hides another, as in a plain sum, where the gradients of a softmax are all zero.
+// Project reduces y, a float64 node of any shape, to the scalar Σ wᵢyᵢ, so that Check and Expr can check expressions
+// that aren't scalar. The seed determines the weights wᵢ; each has a random sign and a size in [0.5, 1.5). A plain sum
+// could hide errors: the gradient of the sum of a softmax is zero.
 //
-// It is an op of its own, with its derivative, rather than gorgonia.Sum, which is wrong on 4-D tensors.
+// It has its own op with its own derivative, because gorgonia.Sum is wrong for 4-D tensors.
 func Project(y *G.Node, seed uint64) (*G.Node, error) {
 	if y.Dtype() != tensor.Float64 {
 		return nil, fmt.Errorf("gradcheck: Project: %s must be float64, got %v", y.Name(), y.Dtype())
@@ -29,7 +29,8 @@ func Project(y *G.Node, seed uint64) (*G.Node, error) {
 	return n, nil
 }
 
-// projection is the weighted sum, or its transpose: from a scalar g the tensor gw. Each is the other's derivative.
+// projection is the weighted sum, or its transpose, which maps a scalar g to the tensor gw. Each is the derivative of
+// the other.
 type projection struct {
 	shape     tensor.Shape
 	seed      uint64

@@ -10,16 +10,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// cells gives access to the entries of a float64 value where they lie, in row-major order of its shape.
+// cells gives access to the entries of a float64 value in its own memory, in row-major order.
 type cells struct {
 	name   string
 	shape  tensor.Shape
-	scalar *float64  // a Gorgonia scalar; else
+	scalar *float64  // the value if it is a Gorgonia scalar, else nil
 	data   []float64 // a tensor's memory
-	offset []int     // where in it each entry is; nil if they lie in order
+	offset []int     // the index in data of each entry; nil if data is in row-major order
 }
 
-// newCells returns the cells of v, which is a Gorgonia scalar or a dense tensor, views and transposes included.
+// newCells returns the cells of v, a Gorgonia scalar or a dense tensor. The tensor may be a view or a transpose.
 func newCells(name string, v G.Value) (*cells, error) {
 	switch v := v.(type) {
 	case *G.F64:
@@ -37,7 +37,7 @@ func newCells(name string, v G.Value) (*cells, error) {
 	}
 }
 
-// locate finds each entry. Gorgonia gives a tensor of one entry no strides, and a row or column vector a single one.
+// locate computes the offsets. In Gorgonia a tensor with one entry has no strides, and a row or column vector has one.
 func (c *cells) locate(strides []int) error {
 	n := c.len()
 	switch {
@@ -113,14 +113,14 @@ func (c *cells) copy() []float64 {
 	return values
 }
 
-// A snapshot holds a copy of the value of an input.
+// A snapshot holds a copy of an input's value.
 type snapshot struct {
 	name    string
-	same    func() bool // reports whether the value is still that, bit for bit
+	same    func() bool // reports whether the value hasn't changed in any bit
 	restore func()
 }
 
-// newSnapshot copies v, or returns false for a value that has no memory to write to.
+// newSnapshot copies v. It returns false if v has no memory that could be written.
 func newSnapshot(name string, v G.Value) (snapshot, bool) {
 	switch v := v.(type) {
 	case *G.F64:
@@ -154,7 +154,7 @@ func newSnapshot(name string, v G.Value) (snapshot, bool) {
 	return snapshot{}, false
 }
 
-// sameSlice compares two slices of one type; floating point numbers by their bits.
+// sameSlice compares two slices of the same type. It compares floating-point numbers by their bits.
 func sameSlice(a, b any) bool {
 	switch a := a.(type) {
 	case []float64:
@@ -166,7 +166,7 @@ func sameSlice(a, b any) bool {
 	}
 }
 
-// sameBits compares the bits of two numbers: it tells NaNs apart, and −0 from 0.
+// sameBits compares numbers by their bits: it tells different NaNs apart, and −0 from 0.
 func sameBits(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
 }

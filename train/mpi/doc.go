@@ -1,13 +1,13 @@
-// Package mpi makes the processes of an MPI job the Group of a train.Config. It is built with Open MPI:
+// Package mpi lets the processes of an MPI job train together, as the Group of a train.Config. It needs Open MPI:
 //
 //	apt-get install -y openmpi-bin libopenmpi-dev
 //	go build -tags mpi ./cmd/heed
 //	mpirun -n 2 ./heed train
 //
-// Without the tag, or without cgo, it has the same API and no MPI: a program that was started alone is one process as
-// ever, and one of several that a launcher has started is told how to build it.
+// Without the tag, or without cgo, the package has the same API but no MPI. A program started without a launcher then
+// works as usual; under a launcher with several processes, Join returns an error that says how to build it.
 //
-// Join refuses processes of different builds, and processors on which the last bits would differ.
+// Join returns an error if the processes are different builds, or if their processors would give different last bits.
 package mpi
 
 import (
@@ -16,12 +16,12 @@ import (
 	"strconv"
 )
 
-// rankVariables are what launchers have in a process's environment. SLURM's own aren't among them: plain batch scripts
-// have them, too.
+// rankVariables are the environment variables in which launchers set a process's rank. SLURM's own are missing, because
+// it also sets them in plain batch scripts.
 var rankVariables = []string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK"}
 
-// Rank returns the number of this process among those that a launcher such as mpirun has started, and 0 and false in a
-// program that was started alone. It needs no MPI.
+// Rank returns the rank of this process and true if a launcher such as mpirun has started it, else 0 and false. It
+// needs no MPI.
 func Rank() (rank int, launched bool) {
 	for _, name := range rankVariables {
 		if rank, err := strconv.Atoi(os.Getenv(name)); err == nil && rank >= 0 {
@@ -31,7 +31,7 @@ func Rank() (rank int, launched bool) {
 	return 0, false
 }
 
-// started returns how many processes a launcher has started, where it says so: srun does for its step.
+// started returns the number of processes that the launcher has started, or "" if the launcher doesn't say.
 func started() string {
 	return cmp.Or(os.Getenv("OMPI_COMM_WORLD_SIZE"), os.Getenv("SLURM_STEP_NUM_TASKS"))
 }

@@ -16,19 +16,19 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// group is the processes of an MPI job. MPI's calls are made by one goroutine on a thread of its own. Their errors end
-// the job: so MPI has it unless told otherwise, and nobody waits.
+// group is a train.Group of the processes in an MPI job. One goroutine, locked to its thread, makes all MPI calls. An
+// error in MPI ends all processes of the job, which is MPI's default, so none waits forever.
 type group struct {
 	rank, size int
 	comm       *mpi.Comm
 	calls      chan func() error
-	errs       chan error // what each call returns
+	errs       chan error // results of the calls
 }
 
-// Join returns the Group of the processes that an MPI launcher has started with this one, and what to call at the end
-// of the program: it waits for the others. In a program that was started alone, the Group is nil. Call it once.
+// Join returns the Group of the processes that an MPI launcher has started, and a function to call at the end of the
+// program, which waits for the other processes. Without a launcher, the Group is nil. Call Join once.
 func Join() (train.Group, func(), error) {
-	if _, is := Rank(); !is {
+	if _, launched := Rank(); !launched {
 		return nil, func() {}, nil
 	}
 	g := &group{calls: make(chan func() error), errs: make(chan error)}
@@ -45,7 +45,7 @@ func Join() (train.Group, func(), error) {
 }
 
 func (g *group) begin() (err error) {
-	os.Setenv("OMPI_MCA_opal_signal", "") // or Open MPI takes signals that are Go's
+	os.Setenv("OMPI_MCA_opal_signal", "") // or Open MPI would handle signals that Go needs
 	if err := mpi.InitThreadSafe(); err != nil {
 		return err
 	}
@@ -54,20 +54,20 @@ func (g *group) begin() (err error) {
 	}
 	g.rank, g.size = g.comm.Rank(), g.comm.Size()
 	if size := started(); size != "" && size != fmt.Sprint(g.size) {
-		return fmt.Errorf("the launcher has started %s processes, and MPI counts %d: this program was built for another MPI than the launcher's; "+
-			"go clean -cache, then go build -tags mpi", size, g.size)
+		return fmt.Errorf("the launcher has started %s processes, but MPI counts %d: build this program for the launcher's MPI: "+
+			"run go clean -cache, then go build -tags mpi", size, g.size)
 	}
 	return g.alike()
 }
 
-// alike checks that all processes are the same build and compute with the same instructions: others' results would
-// differ, or what they exchange.
+// alike returns an error unless all processes are the same build and use the same CPU instructions. Otherwise their
+// results or messages could differ.
 func (g *group) alike() error {
-	const name = 16 // bytes for that of the instructions
+	const name = 16 // bytes for the name of the instructions
 	mine := append([]byte(kernel.Instructions()), make([]byte, name)...)[:name]
 	sum, err := checksum()
 	if err != nil {
-		return fmt.Errorf("the checksum of this program can't be had: %w", err)
+		return fmt.Errorf("can't compute this program's checksum: %w", err)
 	}
 	mine = append(mine, sum...)
 	all := make([]byte, g.size*len(mine))
@@ -76,18 +76,18 @@ func (g *group) alike() error {
 	}
 	instructions := func(rank int) string { return string(bytes.TrimRight(all[rank*len(mine):][:name], "\x00")) }
 	for rank := range g.size {
-		switch of := all[rank*len(mine):][:len(mine)]; {
-		case !bytes.Equal(of[name:], all[name:len(mine)]):
-			return fmt.Errorf("process %d is another build than process 0: copy the same file to all machines", rank)
-		case !bytes.Equal(of, all[:len(mine)]):
-			return fmt.Errorf("process %d computes with %s and process 0 with %s, whose last bits differ: "+
-				"give all the environment variable GODEBUG=cpu.avx512f=off, or cpu.avx2=off", rank, instructions(rank), instructions(0))
+		switch one := all[rank*len(mine):][:len(mine)]; {
+		case !bytes.Equal(one[name:], all[name:len(mine)]):
+			return fmt.Errorf("process %d runs another build than process 0: copy the same program to all machines", rank)
+		case !bytes.Equal(one, all[:len(mine)]):
+			return fmt.Errorf("process %d computes with %s and process 0 with %s, which give different last bits: "+
+				"set the environment variable GODEBUG=cpu.avx512f=off, or cpu.avx2=off, on all machines", rank, instructions(rank), instructions(0))
 		}
 	}
 	return nil
 }
 
-// checksum returns that of the file that this process runs.
+// checksum returns the SHA-256 of the program's file.
 func checksum() ([]byte, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -103,7 +103,7 @@ func checksum() ([]byte, error) {
 	return h.Sum(nil), err
 }
 
-// do makes a call on MPI's thread.
+// do runs call on MPI's thread.
 func (g *group) do(call func() error) error {
 	g.calls <- call
 	return <-g.errs
@@ -123,10 +123,10 @@ func (g *group) Swap(peer int, send, receive [][]byte) error {
 	return g.do(func() error { return swap(peer, send, receive) })
 }
 
-// most is how many bytes a message may have: MPI counts them in 32 bits.
+// most is the largest size of a message in bytes; MPI counts them in 32 bits.
 const most = 1 << 30
 
-// pieces calls do for slices, cut where they are too long for a message. Empty ones have none.
+// pieces calls do for each slice, in pieces of at most most bytes. It skips empty slices.
 func pieces(slices [][]byte, do func([]byte) error) error {
 	for _, s := range slices {
 		for len(s) > 0 {

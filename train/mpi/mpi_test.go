@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// member exchanges with the others what all know.
+// member exchanges data with the other processes, and checks it: every process knows what the others send.
 func member() error {
 	group, leave, err := mpi.Join()
 	if err != nil {
@@ -36,10 +36,10 @@ func member() error {
 	if launchers, launched := mpi.Rank(); rank != launchers || !launched {
 		return fmt.Errorf("MPI counts process %d, the launcher %d (%t)", rank, launchers, launched)
 	}
-	// What one process sends to another: no slice, or some, empty ones among them.
-	message := func(from, to int) (slices [][]byte) {
-		for i := range 4 * from {
-			slices = append(slices, bytes.Repeat([]byte{byte(16*from + 4*to + i)}, (i%4)*(i%4)*(i%4)*(to+1)*9001))
+	// message returns the slices that sender sends to receiver. There may be none, and some are empty.
+	message := func(sender, receiver int) (slices [][]byte) {
+		for i := range 4 * sender {
+			slices = append(slices, bytes.Repeat([]byte{byte(16*sender + 4*receiver + i)}, (i%4)*(i%4)*(i%4)*(receiver+1)*9001))
 		}
 		return slices
 	}
@@ -92,7 +92,7 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// Without a launcher there is one process, and MPI isn't begun.
+// TestAlone checks that Join doesn't start MPI without a launcher.
 func TestAlone(t *testing.T) {
 	group, leave, err := mpi.Join()
 	if rank, launched := mpi.Rank(); group != nil || err != nil || rank != 0 || launched {

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// A slice is cut where MPI can't count its bytes.
+// TestPieces cuts slices that are too long for one MPI message.
 func TestPieces(t *testing.T) {
 	var got []int
-	large := make([]byte, 2*most+5) // of which no page is touched
+	large := make([]byte, 2*most+5) // no page of it is touched
 	pieces([][]byte{nil, large[:7], {}, large, large[:most]}, func(b []byte) error {
 		got = append(got, len(b))
 		return nil

@@ -25,7 +25,7 @@ import (
 	"unsafe"
 )
 
-// swap is Group's Swap. All messages, both ways, are under way at once, which the binding has no call for.
+// swap implements group.Swap. It sends and receives all messages at once; the Go binding has no call for that.
 func swap(peer int, send, receive [][]byte) error {
 	var pins runtime.Pinner // until MPI is done with the slices
 	defer pins.Unpin()

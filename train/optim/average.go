@@ -10,9 +10,9 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// An Average is the exponential moving average of a model's weights (Polyak and Juditsky, 1992), which often does
-// better than the weights themselves. Update it after every step; Swap it in to validate, to save or to predict, and
-// out again:
+// An Average is the exponential moving average of a model's weights (Polyak and Juditsky, 1992), which often predicts
+// better than the weights themselves. Call Update after every step. Call Swap before you validate, save or predict, and
+// again afterwards:
 //
 //	average := &optim.Average{Decay: 0.999}
 //	…
@@ -23,24 +23,24 @@ import (
 //	…
 //	err = average.Swap(model) // and its weights again
 //
-// It looks at values, never at gradients. It goes by the parameter's place in the slice, as a Solver does.
+// It reads values only, not gradients. Like a Solver, it identifies a parameter by its index in the slice.
 type Average struct {
-	Decay float64 // share of the average that an update keeps, from 0 to below 1
+	Decay float64 // share of the average that an update keeps; at least 0 and below 1
 
-	// Values are the averages, one for each parameter; nil before the first Update, which copies the weights. With them
-	// an Average goes on as if it had never stopped. While swapped in, they are the weights.
+	// Values holds one average per parameter. It is nil before the first Update, which copies the weights. To resume,
+	// save and restore it. While the model has the averages, Values holds the weights.
 	Values []*tensor.Dense
 }
 
-// Check returns an error if the Decay can't be. Update, Swap and Fit call it.
+// Check returns an error if Decay is out of range. Update, Swap and Fit call it.
 func (a *Average) Check() error {
 	if !(a.Decay >= 0 && a.Decay < 1) {
-		return fmt.Errorf("optim: an Average's Decay must be from 0 to below 1, as 0.999, got %v", a.Decay)
+		return fmt.Errorf("optim: an Average's Decay must be at least 0 and below 1, for example 0.999, got %v", a.Decay)
 	}
 	return nil
 }
 
-// Update moves each average towards the weight, by 1 − Decay of the distance.
+// Update moves each average towards its weight, by the share 1 − Decay of the distance.
 func (a *Average) Update(model []G.ValueGrad) error {
 	weights, err := a.weights(model)
 	if err != nil {
@@ -62,14 +62,14 @@ func (a *Average) Update(model []G.ValueGrad) error {
 	return nil
 }
 
-// Swap exchanges the numbers of the averages and of the weights, in their places. It needs an Update before.
+// Swap exchanges the averages and the weights in place. It returns an error before the first Update.
 func (a *Average) Swap(model []G.ValueGrad) error {
 	weights, err := a.weights(model)
 	if err != nil {
 		return err
 	}
 	if a.Values == nil {
-		return fmt.Errorf("optim: nothing has been averaged yet: call Update after a step")
+		return fmt.Errorf("optim: there is no average yet: call Update after a step")
 	}
 	for i, w := range weights {
 		if w.Dtype() == tensor.Float32 {
@@ -87,13 +87,13 @@ func swap[F kernel.Float](x, y []F) {
 	}
 }
 
-// weights returns the model's values, checked against the averages.
+// weights returns the model's values after checking them against the averages.
 func (a *Average) weights(model []G.ValueGrad) ([]*tensor.Dense, error) {
 	if err := a.Check(); err != nil {
 		return nil, err
 	}
 	if a.Values != nil && len(a.Values) != len(model) {
-		return nil, fmt.Errorf("optim: this Average is of %d parameters, got %d: make one for each model", len(a.Values), len(model))
+		return nil, fmt.Errorf("optim: this Average has %d parameters, got %d: make one Average for each model", len(a.Values), len(model))
 	}
 	weights := make([]*tensor.Dense, len(model))
 	for i := range model {
@@ -103,7 +103,7 @@ func (a *Average) weights(model []G.ValueGrad) ([]*tensor.Dense, error) {
 		}
 		if a.Values != nil {
 			if v := a.Values[i]; v.Dtype() != w.Dtype() || !slices.Equal(v.Shape(), w.Shape()) {
-				return nil, fmt.Errorf("optim: the average of parameter %s is %s, its value %s: keep the parameters in one order", label(model, i), describe(v), describe(w))
+				return nil, fmt.Errorf("optim: the average of parameter %s is %s, its value is %s: keep the parameters in the same order", label(model, i), describe(v), describe(w))
 			}
 		}
 		weights[i] = w

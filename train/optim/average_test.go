@@ -20,7 +20,7 @@ func TestAverage(t *testing.T) {
 		for number := range 20 {
 			step(t, solver, params, number)
 			for _, p := range params {
-				p.grad = nil // it isn't looked at
+				p.grad = nil // Update must not read it
 			}
 			if err := average.Update(valueGrads(params)); err != nil {
 				t.Fatal(err)
@@ -34,13 +34,13 @@ func TestAverage(t *testing.T) {
 					want[i][k] = 0.9*want[i][k] + 0.1*w
 				}
 			}
-			if number == 10 { // it goes on from its values
+			if number == 10 { // resume from the values
 				average = &optim.Average{Decay: 0.9, Values: average.Values}
 			}
 		}
 		tol := map[tensor.Dtype]float64{tensor.Float32: 1e-6, tensor.Float64: 1e-14}[dtype]
 		weights := [][]float64{numbers(params[0].value), numbers(params[1].value)}
-		for range 2 { // and back
+		for range 2 { // the second time after a Swap
 			for i, p := range params {
 				near(t, "average", average.Values[i], want[i], tol)
 				near(t, "weight", p.value, weights[i], tol)
@@ -58,13 +58,13 @@ func TestAverageErrors(t *testing.T) {
 	update := func(want string, a optim.Average, params ...*parameter) {
 		t.Helper()
 		if err := a.Update(valueGrads(params)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q in it", err, want)
+			t.Errorf("got %v, want an error with %q", err, want)
 		}
 	}
-	update("Decay must be from 0 to below 1, as 0.999, got 1", optim.Average{Decay: 1}, params...)
-	of := func(values ...*tensor.Dense) optim.Average { return optim.Average{Decay: 0.9, Values: values} }
-	update("is of 1 parameters, got 2", of(params[0].value), params...)
-	update("the average of parameter 0 (matrix) is float64 of (4), its value float64 of (2, 3)", of(params[1].value, params[0].value), params...)
+	update("Decay must be at least 0 and below 1, for example 0.999, got 1", optim.Average{Decay: 1}, params...)
+	with := func(values ...*tensor.Dense) optim.Average { return optim.Average{Decay: 0.9, Values: values} }
+	update("has 1 parameters, got 2", with(params[0].value), params...)
+	update("the average of parameter 0 (matrix) is float64 of (4), its value is float64 of (2, 3)", with(params[1].value, params[0].value), params...)
 	ints := &parameter{"ints", tensor.New(tensor.WithShape(4), tensor.Of(tensor.Int)), nil}
 	update("the value of parameter 0 (ints) must be a float32 or float64 tensor", optim.Average{}, ints)
 }

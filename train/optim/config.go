@@ -10,32 +10,33 @@ import (
 	"github.com/heed-go/heed/internal/setting"
 )
 
-// A Config describes what steps the parameters: a Solver, and with it a Plateau and an Average if they are wanted. It
-// is plain data, which goes to JSON and back. Only the LearningRate must be set.
+// A Config describes a Solver and, optionally, a Plateau and an Average. It is plain data, which goes to JSON and back.
+// Only LearningRate must be set.
 type Config struct {
-	// Solver is the Rule: AdamW{} if nil. A Muon steps the matrices whose names contain "blocks.", and an AdamW the
-	// rest. A rule of your own works, but can't go to JSON.
+	// Solver is the Rule; nil means AdamW{}. With Muon, the matrices whose names contain "blocks." step by Muon and all
+	// other parameters by AdamW. A rule of your own works, but can't go to JSON.
 	Solver Rule `json:"solver,omitzero"`
 
-	LearningRate float64    `json:"learning_rate"`       // the peak, which the Schedule multiplies; above 0 and at most 10
-	WeightDecay  float64    `json:"weight_decay"`        // of tensors of rank 2 and more, from 0 to 10; the Rule says what it means
-	ClipNorm     float64    `json:"clip_norm,omitzero"`  // largest norm of all gradients together; 0 for no limit
-	ClipValue    float64    `json:"clip_value,omitzero"` // largest size of an element of a gradient, after ClipNorm; 0 for no limit
+	LearningRate float64    `json:"learning_rate"`       // peak rate, which the Schedule multiplies; above 0 and at most 10
+	WeightDecay  float64    `json:"weight_decay"`        // for tensors of rank 2 and more, from 0 to 10; the Rule says how it applies
+	ClipNorm     float64    `json:"clip_norm,omitzero"`  // largest joint norm of all gradients; 0: no limit
+	ClipValue    float64    `json:"clip_value,omitzero"` // largest absolute value of a gradient element, after ClipNorm; 0: no limit
 	Schedule     Scheduling `json:"schedule"`
 	Plateau      Plateauing `json:"plateau,omitzero"`
-	Average      float64    `json:"average,omitzero"` // the Decay of an Average of the weights, below 1; 0 for none
+	Average      float64    `json:"average,omitzero"` // Decay of the Average, below 1; 0: no Average
 }
 
-// Plateauing describes a Plateau, whose fields the last three are. Its zero value is none.
+// Plateauing describes a Plateau; the zero value means none. Threshold, Cooldown and Floor are the Plateau's fields.
 type Plateauing struct {
-	Checks    int     `json:"checks,omitzero"` // observations without improvement after which the rate is lowered; 0 for never
-	Factor    float64 `json:"factor,omitzero"` // what it is then multiplied by, below 1; 0.1 if 0
+	Checks    int     `json:"checks,omitzero"` // observations without improvement before the rate is lowered; 0: never
+	Factor    float64 `json:"factor,omitzero"` // the rate is then multiplied by it; below 1; 0 means 0.1
 	Threshold float64 `json:"threshold,omitzero"`
 	Cooldown  int     `json:"cooldown,omitzero"`
 	Floor     float64 `json:"floor,omitzero"`
 }
 
-// Check returns an error if a setting is impossible. The error names it by its path in JSON, such as schedule.decay.
+// Check returns an error if a setting is invalid. The error names the setting by its path in JSON, such as
+// schedule.decay.
 func (c Config) Check() error {
 	s, p := c.Schedule, c.Plateau
 	for _, x := range []struct {
@@ -79,7 +80,7 @@ func (c Config) Check() error {
 	return nil
 }
 
-// checkSolver checks the rules.
+// checkSolver checks the constants of all rules.
 func (c Config) checkSolver() error {
 	if m, ok := c.Solver.(Muon); ok && !(m.LearningRate >= 0 && m.LearningRate <= 10) {
 		return fmt.Errorf("the learning_rate of muon must be from 0 to 10, got %v", m.LearningRate)
@@ -92,7 +93,7 @@ func (c Config) checkSolver() error {
 	return err
 }
 
-// rules returns the rule of most parameters, and the groups that have others.
+// rules returns the Solver's rule, and the groups of parameters with another rule.
 func (c Config) rules() (Rule, []Group) {
 	m, ok := c.Solver.(Muon)
 	if !ok {
@@ -105,8 +106,9 @@ func (c Config) rules() (Rule, []Group) {
 	return AdamW{Beta1: m.Beta1, Beta2: m.Beta2}, []Group{blocks}
 }
 
-// New returns what the configuration describes; the Plateau and the Average are nil if there is none. The Solver's
-// Schedule has the Plateau in it. Where higher is better, set the Plateau's Higher.
+// New returns the Solver, Plateau and Average that c describes, or the error of Check. The Plateau and the Average are
+// nil if c has none. The Solver's Schedule includes the Plateau's. If higher metrics are better, set the Plateau's
+// Higher.
 func (c Config) New() (*Solver, *Plateau, *Average, error) {
 	if err := c.Check(); err != nil {
 		return nil, nil, nil, fmt.Errorf("optim: %w", err)
@@ -135,17 +137,17 @@ func (r *ruleJSON) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// MarshalJSON returns the configuration as JSON, where the Solver has a kind, such as "adamw". It is an error if the
-// Solver isn't a rule of this package.
+// MarshalJSON returns the configuration as JSON, in which the solver has a kind, such as "adamw". It returns an error
+// if Solver isn't a rule of this package.
 func (c Config) MarshalJSON() ([]byte, error) {
 	type plain Config
 	return json.Marshal(struct {
-		Solver ruleJSON `json:"solver,omitzero"` // takes the place of plain's
+		Solver ruleJSON `json:"solver,omitzero"` // hides the Solver of plain
 		plain
 	}{ruleJSON{c.Solver}, plain(c)})
 }
 
-// UnmarshalJSON sets the configuration to what JSON says. An unknown field or kind is an error.
+// UnmarshalJSON sets the configuration from JSON. It returns an error for an unknown field or kind.
 func (c *Config) UnmarshalJSON(data []byte) error {
 	type plain Config
 	var fields struct {

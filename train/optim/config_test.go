@@ -17,7 +17,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// valid is a Config with every setting.
+// valid returns a Config with every setting.
 func valid() optim.Config {
 	return optim.Config{
 		Solver: optim.Lion{Beta1: 0.8}, LearningRate: 0.01, WeightDecay: 0.1, ClipNorm: 1, ClipValue: 0.5,
@@ -111,10 +111,10 @@ func TestConfigCheck(t *testing.T) {
 		{func(c *optim.Config) { c.Plateau.Threshold = nan }, "plateau.threshold must be from -1e30 to 1e30, got NaN"},
 		{func(c *optim.Config) { c.Plateau.Cooldown = -1 }, "plateau.cooldown must be from 0 to 1073741824, got -1"},
 		{func(c *optim.Config) { c.Plateau.Floor = 2 }, "plateau.floor must be from 0 to 1, got 2"},
-		{func(c *optim.Config) { c.Solver = optim.SGD{Nesterov: true} }, "solver: the Nesterov of SGD needs a Momentum, as 0.9"},
-		{func(c *optim.Config) { c.Solver = optim.AdamW{Beta2: 1} }, "solver: the decays of Adam and AdamW must be from 0 to below 1, got 1"},
-		{func(c *optim.Config) { c.Solver = optim.Muon{Momentum: 1} }, "solver: the decays of Muon must be from 0 to below 1, got 1"},
-		{func(c *optim.Config) { c.Solver = optim.Muon{Beta1: -1} }, "solver: the decays of Adam and AdamW must be from 0 to below 1, got -1"},
+		{func(c *optim.Config) { c.Solver = optim.SGD{Nesterov: true} }, "solver: Nesterov needs a momentum above 0, for example 0.9"},
+		{func(c *optim.Config) { c.Solver = optim.AdamW{Beta2: 1} }, "solver: the decays of Adam and AdamW must be at least 0 and below 1, got 1"},
+		{func(c *optim.Config) { c.Solver = optim.Muon{Momentum: 1} }, "solver: the decays of Muon must be at least 0 and below 1, got 1"},
+		{func(c *optim.Config) { c.Solver = optim.Muon{Beta1: -1} }, "solver: the decays of Adam and AdamW must be at least 0 and below 1, got -1"},
 		{func(c *optim.Config) { c.Solver = optim.Muon{LearningRate: 11} }, "solver: the learning_rate of muon must be from 0 to 10, got 11"},
 		{func(c *optim.Config) { c.Solver = AdaGrad{} }, "solver: the Eps of AdaGrad must be above 0, got 0"},
 	} {
@@ -136,7 +136,7 @@ func TestConfigCheck(t *testing.T) {
 	}
 }
 
-// TestConfigNew compares what a Config makes with a Solver made by hand, to the bit.
+// TestConfigNew compares the Solver of a Config with one made by hand, bit by bit.
 func TestConfigNew(t *testing.T) {
 	plain := func(rule optim.Rule, schedule optim.Schedule) *optim.Solver {
 		return &optim.Solver{Rule: rule, LearningRate: 0.01, WeightDecay: 0.1, ClipNorm: 0.5, ClipValue: 0.05, Schedule: schedule}
@@ -180,7 +180,7 @@ func TestConfigNew(t *testing.T) {
 		config := optim.Config{Solver: c.rule, LearningRate: 0.01, WeightDecay: 0.1, ClipNorm: 0.5, ClipValue: 0.05, Schedule: c.schedule}
 		got, plateau, average, err := config.New()
 		if err != nil || plateau != nil || average != nil {
-			t.Fatalf("%s: %v, with a plateau %v and an average %v", name, err, plateau, average)
+			t.Fatalf("%s: %v, plateau %v, average %v; want none of them", name, err, plateau, average)
 		}
 		params, others := layersOf(tensor.Float32), layersOf(tensor.Float32)
 		for i, p := range params {
@@ -217,11 +217,11 @@ func TestConfigNew(t *testing.T) {
 		plateau.Observe(loss)
 	}
 	if after := solver.Schedule(2); before != 1 || after != 0.5 {
-		t.Errorf("two checks without improvement take the rate's multiple from %v to %v, want from 1 to 0.5", before, after)
+		t.Errorf("two observations without improvement change the factor from %v to %v, want from 1 to 0.5", before, after)
 	}
 }
 
-// TestSchedulesHaveNames has them in the order of the help.
+// TestSchedulesHaveNames checks the names and their order, which is the order in the help.
 func TestSchedulesHaveNames(t *testing.T) {
 	var names []string
 	for name, about := range kinds.Choices["schedule"].All {

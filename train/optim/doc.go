@@ -1,7 +1,7 @@
-// Package optim steps parameters by their gradients: for any Gorgonia program, with or without package train.
+// Package optim has optimizers for Gorgonia programs, with or without package train.
 //
-// A Solver is a gorgonia.Solver. Its Rule is SGD, Adam, AdamW, Lion, Muon or your own; what all have in common, as
-// learning rate, weight decay, clipping, parameter groups, a Schedule and a state that can be saved, is the Solver's.
-// It steps what gorgonia.NodesToValueGrads or, with a copy less, Gradients makes of a model. An Average keeps a moving
-// average of the weights beside it.
+// A Solver is a gorgonia.Solver. Its Rule decides how a parameter steps: SGD, Adam, AdamW, Lion, Muon or your own. The
+// Solver does what all rules share: learning rate, weight decay, clipping, parameter groups, a Schedule, and a state
+// that can be saved. It steps the slice that gorgonia.NodesToValueGrads returns, or the one from Gradients, which saves
+// a copy of each gradient. An Average keeps a moving average of the weights.
 package optim

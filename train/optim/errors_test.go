@@ -24,11 +24,11 @@ func TestGroups(t *testing.T) {
 		p.grad = dense(tensor.Float64, make([]float64, p.value.DataSize()), p.value.Shape()...)
 		p.grad.Memset(1.0)
 	}
-	params[3].grad.Memset(math.NaN()) // of no consequence: the group is frozen
+	params[3].grad.Memset(math.NaN()) // ignored: the group is frozen
 	solver := &optim.Solver{Rule: optim.SGD{}, LearningRate: 0.1, WeightDecay: 0.5, Groups: []optim.Group{
 		{Match: named("vector"), WeightDecay: 1},
 		{Match: named("rate"), LearningRate: 0.2},
-		{Match: func(name string, rank int) bool { return rank == 1 }, Frozen: true}, // not the vector: that is the first group's
+		{Match: func(name string, rank int) bool { return rank == 1 }, Frozen: true}, // not the vector, which belongs to the first group
 	}}
 	want := make([][]float64, 4)
 	for i, p := range params {
@@ -45,11 +45,11 @@ func TestGroups(t *testing.T) {
 		near(t, "gradient of "+p.name, p.grad, make([]float64, p.grad.DataSize()), 0)
 	}
 	if norm := math.Sqrt(6 + 4 + 6); solver.Norm() != norm {
-		t.Errorf("a norm of %v, want %v: without what is frozen", solver.Norm(), norm)
+		t.Errorf("norm %v, want %v, without the frozen parameter", solver.Norm(), norm)
 	}
 }
 
-// TestErrors has steps that must fail, and change nothing.
+// TestErrors checks that failed steps change nothing.
 func TestErrors(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	grad := func(values ...float64) func([]*parameter) {
@@ -62,17 +62,17 @@ func TestErrors(t *testing.T) {
 	}{
 		"NaN gradient":       {optim.Solver{}, grad(1, 2, nan, 4), "gradient of parameter 1 (vector) isn't finite"},
 		"infinite gradient":  {optim.Solver{ClipValue: 1}, grad(1, 2, inf, 4), "isn't finite"},
-		"other size":         {optim.Solver{}, grad(1, 2, 3), "parameter 1 (vector) must be float32 or float64 tensors of one shape, got float64 of (4) and float64 of (3)"},
-		"other dtype":        {optim.Solver{}, func(p []*parameter) { p[1].grad = dense(tensor.Float32, line(0, 1, 4), 4) }, "tensors of one shape"},
+		"other size":         {optim.Solver{}, grad(1, 2, 3), "parameter 1 (vector) must be float32 or float64 tensors of the same shape and dtype, got float64 of (4) and float64 of (3)"},
+		"other dtype":        {optim.Solver{}, func(p []*parameter) { p[1].grad = dense(tensor.Float32, line(0, 1, 4), 4) }, "tensors of the same shape"},
 		"other shape":        {optim.Solver{}, func(p []*parameter) { p[0].grad = dense(tensor.Float64, line(0, 1, 6), 3, 2) }, "got float64 of (2, 3) and float64 of (3, 2)"},
 		"listed twice":       {optim.Solver{}, func(p []*parameter) { p[1].value, p[1].grad = p[0].value, p[0].grad.Clone().(*tensor.Dense) }, "parameters 0 (matrix) and 1 (vector) share a tensor"},
-		"one gradient":       {optim.Solver{}, func(p []*parameter) { p[1].value, p[1].grad = p[0].value.Clone().(*tensor.Dense), p[0].grad }, "give each a gradient of its own"},
+		"one gradient":       {optim.Solver{}, func(p []*parameter) { p[1].value, p[1].grad = p[0].value.Clone().(*tensor.Dense), p[0].grad }, "with its own gradient"},
 		"transposed":         {optim.Solver{}, transpose, "got float64 of (2, 3) and float64 of (2, 3) that isn't row-major without gaps"},
 		"part of a tensor":   {optim.Solver{}, func(p []*parameter) { p[1].value = column(p[1].value) }, "got float64 of (4) that isn't row-major without gaps and float64 of (4)"},
 		"ints":               {optim.Solver{}, func(p []*parameter) { p[1].value = tensor.New(tensor.WithShape(4), tensor.Of(tensor.Int)) }, "float32 or float64"},
 		"nil value":          {optim.Solver{}, func(p []*parameter) { p[1].grad = nil }, "and nil"},
 		"rate below 0":       {optim.Solver{LearningRate: -1}, nil, "LearningRate must be from 0 to 1e+30, got -1"},
-		"steps below 0":      {optim.Solver{Steps: -1}, nil, "Steps must be at least 0 and leave room for another one, got -1"},
+		"steps below 0":      {optim.Solver{Steps: -1}, nil, "Steps must be at least 0 and below the largest int, got -1"},
 		"decay NaN":          {optim.Solver{WeightDecay: nan}, nil, "WeightDecay must be"},
 		"clip below 0":       {optim.Solver{ClipNorm: -1}, nil, "ClipNorm must be"},
 		"clip infinite":      {optim.Solver{ClipValue: inf}, nil, "ClipValue must be"},
@@ -87,15 +87,15 @@ func TestErrors(t *testing.T) {
 		"later below 0":      {optim.Solver{Schedule: optim.WarmUp(9).Then(9, constant(-1))}, nil, "got -1 for step 0"},
 		"stairs upwards":     {optim.Solver{Schedule: optim.Staircase(9, 2)}, nil, "got NaN for step 0"},
 		"schedule below 0":   {optim.Solver{Schedule: constant(-1)}, nil, "got -1 for step 0"},
-		"no such group":      {optim.Solver{Groups: []optim.Group{{Match: named("matrix")}, {Match: named("matrx")}}}, nil, "no parameter belongs to Groups[1]"},
-		"shadowed group":     {optim.Solver{Groups: []optim.Group{{Match: named("matrix")}, {Match: named("matrix")}}}, nil, "no parameter belongs to Groups[1]"},
+		"no such group":      {optim.Solver{Groups: []optim.Group{{Match: named("matrix")}, {Match: named("matrx")}}}, nil, "Groups[1] matches no parameter"},
+		"shadowed group":     {optim.Solver{Groups: []optim.Group{{Match: named("matrix")}, {Match: named("matrix")}}}, nil, "Groups[1] matches no parameter"},
 		"group's rate":       {optim.Solver{Groups: []optim.Group{{Match: named("matrix"), LearningRate: -2}}}, nil, "Groups[0].LearningRate must be"},
 		"group's decay":      {optim.Solver{Groups: []optim.Group{{Match: named("matrix"), WeightDecay: nan}}}, nil, "Groups[0].WeightDecay must be"},
 		"all frozen":         {optim.Solver{Groups: []optim.Group{{Match: func(string, int) bool { return true }, Frozen: true}}}, nil, "all 2 parameters are frozen"},
-		"Muon of a vector":   {optim.Solver{Rule: optim.Muon{}}, nil, "parameter 1 (vector): a rule of Muon steps matrices, got a tensor of rank 1: give it another rule"},
+		"Muon of a vector":   {optim.Solver{Rule: optim.Muon{}}, nil, "parameter 1 (vector): Muon steps matrices only, got a tensor of rank 1: give it another rule in a Group"},
 		"Muon's iterations":  {optim.Solver{Groups: []optim.Group{{Match: named("matrix"), Rule: optim.Muon{Iterations: -1}}}}, nil, "Iterations"},
-		"momentum of 1":      {optim.Solver{Rule: optim.SGD{Momentum: 1}}, nil, "the decays of SGD must be from 0 to below 1, got 1"},
-		"Nesterov alone":     {optim.Solver{Rule: optim.SGD{Nesterov: true}}, nil, "needs a Momentum"},
+		"momentum of 1":      {optim.Solver{Rule: optim.SGD{Momentum: 1}}, nil, "the decays of SGD must be at least 0 and below 1, got 1"},
+		"Nesterov alone":     {optim.Solver{Rule: optim.SGD{Nesterov: true}}, nil, "Nesterov needs a momentum"},
 		"Adam's beta":        {optim.Solver{Rule: optim.Adam{Beta2: 2}}, nil, "the decays of Adam and AdamW"},
 		"AdamW's epsilon":    {optim.Solver{Rule: optim.AdamW{Eps: -1}}, nil, "Eps"},
 		"Lion's beta":        {optim.Solver{Rule: optim.Lion{Beta1: nan}}, nil, "the decays of Lion"},
@@ -109,7 +109,7 @@ func TestErrors(t *testing.T) {
 			matrix, g := numbers(params[0].value), numbers(params[0].grad)
 			err := c.solver.Step(valueGrads(params))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Fatalf("got %v, want %q in it", err, c.want)
+				t.Fatalf("got %v, want an error with %q", err, c.want)
 			}
 			near(t, "a value after a failed step", params[0].value, matrix, 0)
 			near(t, "a gradient after a failed step", params[0].grad, g, 0)
@@ -120,7 +120,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// transpose gives the first parameter a gradient of its shape whose numbers lie by columns in memory.
+// transpose gives the first parameter a gradient of the same shape that is column-major in memory.
 func transpose(params []*parameter) {
 	rows, columns := params[0].grad.Shape()[0], params[0].grad.Shape()[1]
 	params[0].grad = dense(tensor.Float64, line(0, 1, rows*columns), columns, rows)
@@ -129,7 +129,7 @@ func transpose(params []*parameter) {
 	}
 }
 
-// column returns a tensor of that length with gaps between its numbers.
+// column returns a vector of the same length as like, with gaps between its numbers.
 func column(like *tensor.Dense) *tensor.Dense {
 	n := like.Shape()[0]
 	all := dense(tensor.Float64, line(0, 1, 2*n), n, 2)
@@ -140,7 +140,7 @@ func column(like *tensor.Dense) *tensor.Dense {
 	return view.(*tensor.Dense)
 }
 
-// TestNaNChangesNoMemory has the same steps with and without failed ones between them.
+// TestNaNChangesNoMemory checks that failed steps between others don't change the result.
 func TestNaNChangesNoMemory(t *testing.T) {
 	for rule := range everyRule {
 		one, other := newSolver(rule), newSolver(rule)
@@ -149,7 +149,7 @@ func TestNaNChangesNoMemory(t *testing.T) {
 			differentiate(tried, number)
 			tried[5].grad.Float32s()[7] = float32(math.NaN())
 			if err := other.Step(valueGrads(tried)); err == nil {
-				t.Fatalf("%s: a NaN was no error", rule)
+				t.Fatalf("%s: a NaN gradient gave no error", rule)
 			}
 			step(t, one, params, number)
 			step(t, other, tried, number)
@@ -165,12 +165,12 @@ func TestModelsMustStay(t *testing.T) {
 	fail := func(want string, params []*parameter) {
 		t.Helper()
 		if err := solver.Step(valueGrads(params)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q in it", err, want)
+			t.Errorf("got %v, want an error with %q", err, want)
 		}
 	}
 	differentiate(params, 1)
-	fail("one solver for each model", params[:1])
-	fail("keep the parameters in one order", []*parameter{params[1], params[0]})
+	fail("one Solver for each model", params[:1])
+	fail("keep the parameters in the same order", []*parameter{params[1], params[0]})
 	other := newModel(tensor.Float64)
 	other[0].value.Reshape(3, 2)
 	differentiate(other, 1)
@@ -184,7 +184,7 @@ func TestModelsMustStay(t *testing.T) {
 	step(t, thawed, params, 0)
 	thawed.Groups = nil
 	differentiate(params, 1)
-	if err := thawed.Step(valueGrads(params)); err == nil || !strings.Contains(err.Error(), "to thaw it") {
+	if err := thawed.Step(valueGrads(params)); err == nil || !strings.Contains(err.Error(), "to unfreeze") {
 		t.Errorf("a thawed parameter: %v", err)
 	}
 }
@@ -208,18 +208,18 @@ func TestPartErrors(t *testing.T) {
 		t.Errorf("another part's NaN: %v", err)
 	}
 	if _, err := optim.NewAdamW(1).State(model, 2); err == nil {
-		t.Error("the state of parameter 2 of 2")
+		t.Error("State(model, 2) gave no error for 2 parameters")
 	}
 }
 
-// failing has neither value nor gradient.
+// failing is a parameter without a value or a gradient.
 type failing struct{}
 
 func (failing) Value() G.Value         { return nil }
 func (failing) Grad() (G.Value, error) { return nil, errors.New("none") }
 
 func TestNothingThere(t *testing.T) {
-	if err := optim.NewAdamW(1).Step([]G.ValueGrad{failing{}}); err == nil || !strings.Contains(err.Error(), "no gradient of parameter 0: ") {
+	if err := optim.NewAdamW(1).Step([]G.ValueGrad{failing{}}); err == nil || !strings.Contains(err.Error(), "parameter 0 has no gradient: ") {
 		t.Errorf("no gradient: %v", err)
 	}
 	if _, err := optim.NewAdamW(1).State([]G.ValueGrad{failing{}}, 0); err == nil || !strings.Contains(err.Error(), "got nil") {

@@ -43,8 +43,8 @@ func adaGrad[F float32 | float64](r AdaGrad, s optim.Step, w, grad, sum []F) {
 	}
 }
 
-// A rule of your own works like those of this package: in groups, in train.Fit, and in its checkpoints, which save the
-// sums under the name adagrad.sum.
+// A rule of your own works like this package's rules: in groups, in train.Fit, and in checkpoints, which save the sums
+// as adagrad.sum.
 func ExampleRule() {
 	g := G.NewGraph()
 	w := G.NewVector(g, tensor.Float64, G.WithShape(3), G.WithName("w"), G.WithValue(tensor.New(tensor.WithBacking([]float64{3, -2, 1}))))

@@ -10,8 +10,8 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// A Solver steps any Gorgonia program: here Muon has the hidden matrix, and AdamW the rest. An Average of the weights
-// goes along.
+// A Solver steps any Gorgonia program. Here Muon steps the hidden matrix and AdamW the rest, and an Average follows the
+// weights.
 func ExampleSolver() {
 	g := G.NewGraph()
 	node := func(name string, rows, cols int) *G.Node {

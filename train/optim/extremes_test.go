@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// stepped takes three steps of a solver, in either dtype, and returns the weights and learning rates that come of them.
+// stepped takes three steps with s in each dtype, and returns the resulting weights and learning rates.
 func stepped(s optim.Solver, match func(string, int) bool) (results []float64, err error) {
 	for dtype := range tolerances {
 		s := s
@@ -31,8 +31,8 @@ func stepped(s optim.Solver, match func(string, int) bool) (results []float64, e
 	return results, nil
 }
 
-// scheduled steps by a schedule and returns its factors, near the beginning and far from it. A schedule of numbers that
-// can't be fails at the first step.
+// scheduled takes steps with a schedule and returns its factors for small and extreme steps. The first step fails if
+// the schedule returns NaN.
 func scheduled(s optim.Schedule) (results []float64, err error) {
 	if _, err := stepped(optim.Solver{LearningRate: 0.1, Schedule: s}, nil); err != nil {
 		return nil, err

@@ -7,7 +7,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// Gradients pairs parameters with their gradient nodes, as gorgonia.Grad returned them, for a solver to step:
+// Gradients pairs parameters with their gradient nodes, in the order that gorgonia.Grad returned them, for a solver to
+// step:
 //
 //	grads, err := gorgonia.Grad(cost, learnables...)
 //	model := optim.Gradients(learnables, grads)
@@ -15,8 +16,8 @@ import (
 //	…
 //	err = solver.Step(model) // after each run
 //
-// It stands for gorgonia.BindDualValues with gorgonia.NodesToValueGrads, and saves the copy of every gradient that
-// those add up: here each run's gradient stands for itself, so step after every run.
+// It replaces gorgonia.BindDualValues and gorgonia.NodesToValueGrads, and saves their copy of every gradient. Those add
+// up the gradients of several runs; Gradients has only the last run's, so step after every run.
 func Gradients(learnables, grads G.Nodes) []G.ValueGrad {
 	uses := map[*G.Node]int{}
 	for _, g := range grads {
@@ -27,7 +28,8 @@ func Gradients(learnables, grads G.Nodes) []G.ValueGrad {
 		p := &paramGrad{param: n}
 		if i < len(grads) {
 			p.grad = grads[i]
-			// A solver zeroes what it is given: it gets a copy of what isn't this parameter's alone, and of constants.
+			// A solver sets gradients to zero, so it gets a copy of a gradient that several parameters share, and of
+			// constants.
 			p.shared = uses[p.grad] > 1 || p.grad.Graph().From(p.grad.ID()).Len() == 0
 		}
 		model[i] = p
@@ -45,10 +47,10 @@ func (p *paramGrad) Value() G.Value { return p.param.Value() }
 
 func (p *paramGrad) Grad() (G.Value, error) {
 	if p.grad == nil || p.grad.Value() == nil {
-		return nil, fmt.Errorf("%s has no gradient: pass the nodes that gorgonia.Grad returned, and run the machine first", p.param.Name())
+		return nil, fmt.Errorf("%s has no gradient: pass the nodes that gorgonia.Grad returned, and run the VM first", p.param.Name())
 	}
-	if of, is := p.param.Value().Shape(), p.grad.Value().Shape(); !slices.Equal(of, is) {
-		return nil, fmt.Errorf("%s has shape %v, but its gradient shape %v: pass the learnables in the order in which gorgonia.Grad was given them", p.param.Name(), of, is)
+	if shape, gradShape := p.param.Value().Shape(), p.grad.Value().Shape(); !slices.Equal(shape, gradShape) {
+		return nil, fmt.Errorf("%s has shape %v, but its gradient has shape %v: pass the learnables in the same order as to gorgonia.Grad", p.param.Name(), shape, gradShape)
 	}
 	if p.shared {
 		return G.CloneValue(p.grad.Value())

@@ -10,8 +10,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// fivefold builds (a + b)·c over vectors, whose a and b share a gradient node, and returns the values after five
-// steps.
+// fivefold builds sum((a + b)·c), in which a and b share a gradient node, and returns the values after five steps.
 func fivefold(t *testing.T, dual bool, solver G.Solver) [][]float64 {
 	t.Helper()
 	g := G.NewGraph()
@@ -49,7 +48,8 @@ func fivefold(t *testing.T, dual bool, solver G.Solver) [][]float64 {
 	return out
 }
 
-// Gradient nodes stand for dual values, with our solver and with Gorgonia's, also where two parameters share a node.
+// TestGradients compares gradient nodes with dual values, for Heed's solver and Gorgonia's. Two parameters share a
+// node.
 func TestGradients(t *testing.T) {
 	for name, solver := range map[string]func() G.Solver{
 		"AdamW":   func() G.Solver { return optim.NewAdamW(0.1) },
@@ -61,7 +61,7 @@ func TestGradients(t *testing.T) {
 			for i := range want {
 				for j := range want[i] {
 					if want[i][j] != got[i][j] {
-						t.Fatalf("parameter %d at %d: %v by dual values, %v by gradient nodes", i, j, want[i][j], got[i][j])
+						t.Fatalf("parameter %d at %d: %v with dual values, %v with gradient nodes", i, j, want[i][j], got[i][j])
 					}
 				}
 			}
@@ -76,11 +76,11 @@ func TestGradientsMissing(t *testing.T) {
 	g := G.NewGraph()
 	x := G.NewVector(g, tensor.Float64, G.WithShape(2), G.WithName("x"), G.WithInit(G.Zeroes()))
 	if err := optim.NewAdamW(1).Step(optim.Gradients(G.Nodes{x}, nil)); err == nil {
-		t.Error("a parameter without gradient was stepped")
+		t.Error("a parameter without a gradient was stepped")
 	}
 }
 
-// Gradients in another order than the parameters are told by their shapes, to any solver.
+// TestGradientsOfAnotherShape passes gradients in another order than the parameters: every solver returns an error.
 func TestGradientsOfAnotherShape(t *testing.T) {
 	g := G.NewGraph()
 	matrix := func(name string, rows, columns int) *G.Node {
@@ -99,7 +99,7 @@ func TestGradientsOfAnotherShape(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, solver := range []G.Solver{optim.NewAdamW(1), G.NewVanillaSolver()} {
-		if err := solver.Step(model); err == nil || !strings.Contains(err.Error(), "b has shape (3, 2), but its gradient shape (2, 3)") {
+		if err := solver.Step(model); err == nil || !strings.Contains(err.Error(), "b has shape (3, 2), but its gradient has shape (2, 3)") {
 			t.Errorf("%T: %v", solver, err)
 		}
 	}

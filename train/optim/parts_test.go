@@ -11,7 +11,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// everyRule has a solver of each rule, with all that solvers share.
+// everyRule returns a new solver for each rule.
 var everyRule = map[string]func() *optim.Solver{
 	"SGD":          func() *optim.Solver { return &optim.Solver{Rule: optim.SGD{}} },
 	"SGD momentum": func() *optim.Solver { return &optim.Solver{Rule: optim.SGD{Momentum: 0.9, Nesterov: true}} },
@@ -36,7 +36,7 @@ func newSolver(rule string) *optim.Solver {
 	return s
 }
 
-// layersOf returns parameters of several sizes, by the name of their place.
+// layersOf returns parameters of several sizes, named "0", "1" and so on.
 func layersOf(dtype tensor.Dtype) []*parameter {
 	var params []*parameter
 	for i, shape := range [][]int{{40, 30}, {30}, {30, 70}, {70}, {7, 6}, {70, 30}} {
@@ -46,7 +46,7 @@ func layersOf(dtype tensor.Dtype) []*parameter {
 	return params
 }
 
-// step steps all parameters together.
+// step steps all parameters with one call.
 func step(t *testing.T, s *optim.Solver, params []*parameter, number int) {
 	t.Helper()
 	differentiate(params, number)
@@ -59,12 +59,13 @@ func same(t *testing.T, what string, got, want []*parameter) {
 	t.Helper()
 	for i := range want {
 		if !slices.Equal(numbers(got[i].value), numbers(want[i].value)) {
-			t.Fatalf("%s: parameter %d has other bits", what, i)
+			t.Fatalf("%s: parameter %d differs", what, i)
 		}
 	}
 }
 
-// TestPartsStepAsTheWhole has three solvers step parts of a model, each with the gradients of its part alone.
+// TestPartsStepAsTheWhole checks that three solvers, each with a part of the model and only its gradients, step like
+// one.
 func TestPartsStepAsTheWhole(t *testing.T) {
 	parts := [][]int{{3, 0}, {5, 1, 2, 4}, {}}
 	for rule := range everyRule {
@@ -89,8 +90,8 @@ func TestPartsStepAsTheWhole(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						for at, i := range part {
-							squares[i] = sums[at]
+						for j, i := range part {
+							squares[i] = sums[j]
 						}
 					}
 					for k, part := range parts {
@@ -106,14 +107,14 @@ func TestPartsStepAsTheWhole(t *testing.T) {
 				if one.Norm() <= one.ClipNorm {
 					t.Error("nothing was clipped")
 				}
-				// Memory is of a part alone: what a solver hasn't stepped, it can't begin with now.
+				// A solver has memory for its own part only, and can't add memory after the first step.
 				model := valueGrads(whole)
 				if _, err := several[1].State(model, 1); err != nil {
 					t.Error(err)
 				}
 				if state, err := one.State(model, 1); err != nil || len(state) == 0 && rule != "SGD" {
 					t.Errorf("the state of parameter 1 is %v, %v", state, err)
-				} else if _, err := several[0].State(model, 1); len(state) > 0 && (err == nil || !strings.Contains(err.Error(), "has no memory")) {
+				} else if _, err := several[0].State(model, 1); len(state) > 0 && (err == nil || !strings.Contains(err.Error(), "has no memory for its rule")) {
 					t.Errorf("another part's memory: %v", err)
 				}
 			})
@@ -121,7 +122,7 @@ func TestPartsStepAsTheWhole(t *testing.T) {
 	}
 }
 
-// TestStateGoesOn saves a solver's state in the middle, and has another go on with it.
+// TestStateGoesOn copies the state after three steps to a new solver, which then takes the other three.
 func TestStateGoesOn(t *testing.T) {
 	for rule := range everyRule {
 		t.Run(rule, func(t *testing.T) {
@@ -137,16 +138,16 @@ func TestStateGoesOn(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				to, err := second.State(valueGrads(cut), i) // before its first step
+				copied, err := second.State(valueGrads(cut), i) // before the second solver's first step
 				if err != nil {
 					t.Fatal(err)
 				}
 				for k, m := range from {
-					if to[k].Name != m.Name {
-						t.Fatalf("memory %q, want %q", to[k].Name, m.Name)
+					if copied[k].Name != m.Name {
+						t.Fatalf("memory %q, want %q", copied[k].Name, m.Name)
 					}
 					names[m.Name] = true
-					copy(to[k].Value.Float32s(), m.Value.Float32s())
+					copy(copied[k].Value.Float32s(), m.Value.Float32s())
 				}
 			}
 			second.Steps = first.Steps

@@ -6,36 +6,36 @@ import (
 	"math"
 )
 
-// A Plateau lowers the learning rate when a metric, as the validation loss, stops improving. Give its Schedule to the
-// Solver and it the metric, after each epoch:
+// A Plateau lowers the learning rate when a metric, such as the validation loss, stops improving. Give its Schedule to
+// the Solver, and give it the metric after each epoch:
 //
 //	plateau := &optim.Plateau{Patience: 2}
 //	solver.Schedule = plateau.Schedule
 //	…
 //	plateau.Observe(loss)
 //
-// All of its fields go to JSON and back: with them it goes on as if it had never stopped.
+// All its fields go to JSON and back, so a saved Plateau can resume.
 type Plateau struct {
-	Factor    float64 // what a reduction multiplies the rate by, below 1: 0 is 0.1
-	Patience  int     // observations in a row without improvement that pass, as in PyTorch: the next one reduces
-	Threshold float64 // the share of the best's magnitude by which a better one has to be better: 0 is 1e-4; below 0, none
-	Higher    bool    // higher is better, as of accuracies
-	Cooldown  int     // observations after a reduction that aren't counted
-	Floor     float64 // the least that the rate is multiplied by, at most 1
+	Factor    float64 // a reduction multiplies the rate by it; below 1; 0 means 0.1
+	Patience  int     // observations in a row without improvement to tolerate; the next one reduces the rate, as in PyTorch
+	Threshold float64 // smallest improvement that counts, as a share of the best metric's magnitude; 0 means 1e-4, below 0 means any
+	Higher    bool    // higher is better, for example for an accuracy
+	Cooldown  int     // observations after a reduction that don't count as bad
+	Floor     float64 // smallest factor of all reductions together; at most 1
 
-	Best       float64 // metric so far
-	Improved   bool    // there is a best one
-	Bad        int     // observations since then, not counting those of a cooldown
-	Cooling    int     // observations until the cooldown is over
+	Best       float64 // best metric so far
+	Improved   bool    // Best is set
+	Bad        int     // observations since the best one or the last reduction, without the cooldown's
+	Cooling    int     // observations left in the cooldown
 	Reductions int
 }
 
-// Check returns an error if a number can't be. Fit calls it before the first step; a Schedule of such numbers is NaN,
-// which the Solver's first step says.
+// Check returns an error if a number is out of range. Fit calls it before the first step. Without Fit, Schedule returns
+// NaN for such numbers, and the Solver's first step returns an error.
 func (p *Plateau) Check() error {
 	switch {
 	case !(p.Factor >= 0 && p.Factor < 1):
-		return fmt.Errorf("optim: a Plateau's Factor must be above 0 and below 1, or 0 for 0.1, got %v", p.Factor)
+		return fmt.Errorf("optim: a Plateau's Factor must be at least 0 and below 1 (0 means 0.1), got %v", p.Factor)
 	case !(p.Floor >= 0 && p.Floor <= 1):
 		return fmt.Errorf("optim: a Plateau's Floor must be from 0 to 1, got %v", p.Floor)
 	case p.Patience < 0 || p.Cooldown < 0:
@@ -43,12 +43,12 @@ func (p *Plateau) Check() error {
 	case math.IsNaN(p.Threshold) || math.IsInf(p.Threshold, 0):
 		return fmt.Errorf("optim: a Plateau's Threshold must be finite, got %v", p.Threshold)
 	case p.Bad < 0 || p.Cooling < 0 || p.Reductions < 0 || math.IsNaN(p.Best) || math.IsInf(p.Best, 0):
-		return fmt.Errorf("optim: what a Plateau has observed must be finite and its counts at least 0, got a Best of %v, and %d, %d and %d", p.Best, p.Bad, p.Cooling, p.Reductions)
+		return fmt.Errorf("optim: a Plateau's Best must be finite and its counts at least 0, got Best %v, Bad %d, Cooling %d and Reductions %d", p.Best, p.Bad, p.Cooling, p.Reductions)
 	}
 	return nil
 }
 
-// Observe takes the next value of the metric. One that isn't finite is no improvement.
+// Observe takes the next value of the metric. NaN and infinities count as no improvement.
 func (p *Plateau) Observe(metric float64) {
 	if p.better(metric) {
 		p.Best, p.Improved, p.Bad = metric, true, 0
@@ -79,7 +79,8 @@ func (p *Plateau) better(metric float64) bool {
 	return metric < p.Best-margin
 }
 
-// Schedule returns what to multiply the learning rate by now, whatever the step: NaN if Check returns an error.
+// Schedule returns the current factor of the learning rate; it ignores the step. It returns NaN if Check returns an
+// error.
 func (p *Plateau) Schedule(int) float64 {
 	if p.Check() != nil {
 		return math.NaN()

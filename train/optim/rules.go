@@ -11,42 +11,41 @@ import (
 	"github.com/heed-go/heed/internal/kinds"
 )
 
-// A Rule says how a parameter steps by its gradient: SGD, Adam, AdamW, Lion, Muon, or a type of your own. The constants
-// of this package's rules have usual values, which 0 stands for.
+// A Rule says how a parameter steps by its gradient: SGD, Adam, AdamW, Lion, Muon, or a type of your own. In this
+// package's rules, a constant of 0 means its usual value.
 //
-// A Solver calls the methods at every step: a rule that is to allocate nothing returns the same slice from Memory each
-// time.
+// A Solver calls all methods at every step. To avoid allocations, return the same slice from Memory each time.
 type Rule interface {
-	// Memory returns the names of the tensors that the rule keeps for each parameter, nil for none. They begin as
-	// zeros. Checkpoints use the names, so they are different and begin with the rule's: "adamw.first".
+	// Memory returns the names of the tensors that the rule keeps for each parameter, or nil. The tensors begin as
+	// zeros. Checkpoints use the names, so make them different, and begin each with the rule's name: "adamw.first".
 	Memory() []string
 
-	// Check returns an error if a constant of the rule is impossible, or if the rule can't step tensors of this rank.
+	// Check returns an error if a constant of the rule is out of range, or if the rule can't step tensors of this rank.
 	Check(rank int) error
 
-	// Update steps one parameter. It is called for several parameters at the same time, so it must not write to memory
-	// that it shares. What can fail belongs to Check: a panic reaches the caller of Solver.Step, with the step half
-	// done.
+	// Update steps one parameter. The Solver calls it for several parameters concurrently, so it must not write to
+	// shared memory. Check must find everything that can fail: a panic in Update reaches the caller of Solver.Step and
+	// leaves the step half done.
 	Update(s Step)
 }
 
-// A Step is what a Rule needs to step one parameter. All its tensors have the parameter's shape and dtype, float32 or
-// float64, and lie row by row without gaps.
+// A Step is the argument of Rule.Update. All its tensors have the parameter's shape and dtype, float32 or float64, and
+// are row-major without gaps.
 type Step struct {
-	Weight *tensor.Dense // what Update changes
-	Grad   *tensor.Dense // clipped and finite; Update may use its memory, and the Solver sets it to zero afterwards
+	Weight *tensor.Dense // Update changes it
+	Grad   *tensor.Dense // clipped and finite; Update may overwrite it, and the Solver sets it to zero afterwards
 	Memory []Memory      // in the order of Rule.Memory
 
 	Rate  float64 // learning rate of this step, with the Schedule
-	Decay float64 // weight decay; 0 for a parameter that doesn't decay
-	Count int     // steps taken, this one included: 1 in the first
+	Decay float64 // weight decay; 0 if the parameter doesn't decay
+	Count int     // steps taken, including this one: 1 in the first
 }
 
-// A fused rule multiplies the gradient by scale on its way, and sets it to zero: a pass over memory less for either.
+// A fused rule also multiplies the gradient by scale and sets it to zero, which saves two passes over memory.
 type fused interface{ update(s Step, scale float64) }
 
-// fusedRule returns r as a fused rule if it is one. A user's own rule that embeds one isn't: it may have its own
-// Update.
+// fusedRule returns r as a fused rule if it is one of this package's. A user's rule that embeds one may have its own
+// Update, so it doesn't count.
 func fusedRule(r Rule) (fused, bool) {
 	switch r.(type) {
 	case AdamW, Adam, SGD, Lion, Muon:
@@ -56,16 +55,16 @@ func fusedRule(r Rule) (fused, bool) {
 	return nil, false
 }
 
-// rules are the rules that have a name, the default first.
+// rules lists this package's rules, the default first.
 var rules = kinds.Types[Rule]{What: "solvers", Table: kinds.Table[kinds.Type[Rule]]{
 	kinds.TypeOf[AdamW, Rule]("adamw", "Adam with decoupled weight decay"),
-	kinds.TypeOf[Adam, Rule]("adam", "running mean of the gradient over the root of its square's"),
+	kinds.TypeOf[Adam, Rule]("adam", "mean gradient divided by the root of the mean square"),
 	kinds.TypeOf[SGD, Rule]("sgd", "gradient descent, with momentum if it is set"),
 	kinds.TypeOf[Lion, Rule]("lion", "the sign of a running mean; needs a lower learning rate"),
-	kinds.TypeOf[Muon, Rule]("muon", "orthogonal steps for the matrices of blocks, AdamW for the rest"),
+	kinds.TypeOf[Muon, Rule]("muon", "orthogonal steps for the matrices in blocks, AdamW for the rest"),
 }}
 
-// The names of what rules remember, made once, so that a step allocates none.
+// The names that Memory returns, made once so that steps don't allocate.
 var (
 	sgdMemory   = []string{"sgd.velocity"}
 	adamMemory  = []string{"adam.first", "adam.second"}
@@ -76,14 +75,14 @@ var (
 
 func init() { kinds.Choices["solver"] = rules.Choice() }
 
-// SGD is gradient descent, with momentum (Sutskever et al., 2013) in PyTorch's form: the velocity is the decaying sum
-// of the gradients, and weight decay times the weight is part of a gradient.
+// SGD is gradient descent, optionally with momentum (Sutskever et al., 2013) in PyTorch's form: the velocity is the
+// decaying sum of the gradients. It adds weight decay times the weight to the gradient.
 type SGD struct {
-	Momentum float64 `json:"momentum,omitzero"` // below 1; 0 is none
-	Nesterov bool    `json:"nesterov,omitzero"` // step by the velocity to come
+	Momentum float64 `json:"momentum,omitzero"` // below 1; 0: none
+	Nesterov bool    `json:"nesterov,omitzero"` // look ahead by the velocity; needs a Momentum
 }
 
-// Memory returns "sgd.velocity" if there is momentum.
+// Memory returns "sgd.velocity", or nil if Momentum is 0.
 func (r SGD) Memory() []string {
 	if r.Momentum == 0 {
 		return nil
@@ -94,7 +93,7 @@ func (r SGD) Memory() []string {
 // Check checks the constants.
 func (r SGD) Check(int) error {
 	if r.Nesterov && r.Momentum == 0 {
-		return fmt.Errorf("the Nesterov of SGD needs a Momentum, as 0.9")
+		return fmt.Errorf("Nesterov needs a momentum above 0, for example 0.9")
 	}
 	return checkDecays("SGD", r.Momentum)
 }
@@ -116,12 +115,12 @@ func (r SGD) update(s Step, scale float64) {
 	}
 }
 
-// Adam steps by the running mean of the gradient over the root of that of its square (Kingma and Ba, 2015). Weight
-// decay times the weight is part of a gradient.
+// Adam steps by the running mean of the gradient, divided by the root of the running mean of its square (Kingma and Ba,
+// 2015). It adds weight decay times the weight to the gradient.
 type Adam struct {
-	Beta1 float64 `json:"beta1,omitzero"` // decay of the running mean of the gradient: 0.9
-	Beta2 float64 `json:"beta2,omitzero"` // decay of the running mean of its square: 0.999
-	Eps   float64 `json:"eps,omitzero"`   // added to the root: 1e-8
+	Beta1 float64 `json:"beta1,omitzero"` // decay of the gradient's running mean; 0 means 0.9
+	Beta2 float64 `json:"beta2,omitzero"` // decay of the squared gradient's running mean; 0 means 0.999
+	Eps   float64 `json:"eps,omitzero"`   // added to the root; 0 means 1e-8
 }
 
 // Memory returns the names of the running means.
@@ -130,7 +129,7 @@ func (r Adam) Memory() []string { return adamMemory }
 // Check checks the constants.
 func (r Adam) Check(int) error {
 	if !(r.Eps >= 0) || math.IsInf(r.Eps, 1) {
-		return fmt.Errorf("the Eps of Adam and AdamW must be a finite number of 0 or more, got %v", r.Eps)
+		return fmt.Errorf("the Eps of Adam and AdamW must be finite and at least 0, got %v", r.Eps)
 	}
 	return checkDecays("Adam and AdamW", r.Beta1, r.Beta2)
 }
@@ -154,8 +153,8 @@ func (r Adam) step(s Step, scale float64) kernel.AdamStep {
 	}
 }
 
-// AdamW is Adam with decoupled weight decay (Loshchilov and Hutter, 2017): a step first takes the learning rate times
-// the decay off each weight, as a share.
+// AdamW is Adam with decoupled weight decay (Loshchilov and Hutter, 2017): a step first multiplies each weight by 1 −
+// learning rate · decay.
 type AdamW Adam
 
 // Memory returns the names of the running means.
@@ -175,11 +174,11 @@ func (r AdamW) update(s Step, scale float64) {
 	}
 }
 
-// Lion steps every weight by the learning rate, up or down as the sign of a running mean says (Chen et al., 2023). Its
-// learning rate is a third to a tenth of AdamW's, its weight decay, decoupled as there, so much larger.
+// Lion steps every weight by plus or minus the learning rate; a running mean decides the sign (Chen et al., 2023). Use
+// a third to a tenth of AdamW's learning rate, and a weight decay 3 to 10 times larger. Weight decay is decoupled.
 type Lion struct {
-	Beta1 float64 `json:"beta1,omitzero"` // share of the running mean in what the sign is taken of, beside the gradient: 0.9
-	Beta2 float64 `json:"beta2,omitzero"` // decay of the running mean: 0.99
+	Beta1 float64 `json:"beta1,omitzero"` // the step has the sign of −(Beta1 · mean + (1 − Beta1) · gradient); 0 means 0.9
+	Beta2 float64 `json:"beta2,omitzero"` // decay of the running mean; 0 means 0.99
 }
 
 // Memory returns the names of the running means.
@@ -200,21 +199,20 @@ func (r Lion) update(s Step, scale float64) {
 	}
 }
 
-// Muon steps a matrix by its running mean made nearly orthogonal, so that all directions of it move alike (Jordan et
-// al., 2024, https://kellerjordan.github.io/posts/muon/). It is for the matrices inside a network, of shape (in, out):
-// the step is multiplied by max(1, out/in)^½; OutIn is for those of shape (out, in). Embeddings, heads, biases and
-// gains are better off with AdamW, in a Group or as the Solver's Rule with a Group for the matrices. Weight decay is
-// decoupled as AdamW's.
+// Muon makes the running mean of a matrix's gradient nearly orthogonal and steps by it, so that all directions move
+// alike (Jordan et al., 2024, https://kellerjordan.github.io/posts/muon/). It multiplies the step by max(1, out/in)^½.
+// Use it for the matrices inside a network, and AdamW for embeddings, heads, biases and gains: AdamW as the Solver's
+// Rule, Muon in a Group. Weight decay is decoupled.
 type Muon struct {
-	Momentum   float64 `json:"momentum,omitzero"`   // decay of the running mean: 0.95
-	Iterations int     `json:"iterations,omitzero"` // of Newton and Schulz, which make it orthogonal: 5; at most 100
-	OutIn      bool    `json:"-"`                   // matrices are of shape (out, in), as those of package layers are; a Config sets it
+	Momentum   float64 `json:"momentum,omitzero"`   // decay of the running mean; 0 means 0.95
+	Iterations int     `json:"iterations,omitzero"` // Newton-Schulz iterations, at most 100; 0 means 5
+	OutIn      bool    `json:"-"`                   // matrices have shape (out, in), as in package layers, and not (in, out); a Config sets it
 
-	// In a Config, a Muon steps the matrices of blocks and an AdamW the rest: these are the learning rate of the
-	// matrices, and the constants of the AdamW. A Solver refuses them, as its Groups say more.
-	LearningRate float64 `json:"learning_rate,omitzero"` // 0.02
-	Beta1        float64 `json:"beta1,omitzero"`         // 0.9
-	Beta2        float64 `json:"beta2,omitzero"`         // 0.999
+	// Only for a Config, where Muon steps the matrices in blocks and AdamW the rest: the learning rate of the matrices,
+	// and AdamW's constants. A Solver returns an error if one is set.
+	LearningRate float64 `json:"learning_rate,omitzero"` // 0 means 0.02
+	Beta1        float64 `json:"beta1,omitzero"`         // 0 means 0.9
+	Beta2        float64 `json:"beta2,omitzero"`         // 0 means 0.999
 }
 
 // Memory returns the names of the running means.
@@ -223,13 +221,13 @@ func (r Muon) Memory() []string { return muonMemory }
 // Check checks the constants, and that the rank is 2.
 func (r Muon) Check(rank int) error {
 	if rank != 2 {
-		return fmt.Errorf("a rule of Muon steps matrices, got a tensor of rank %d: give it another rule with a Group", rank)
+		return fmt.Errorf("Muon steps matrices only, got a tensor of rank %d: give it another rule in a Group", rank)
 	}
 	if r.Iterations < 0 || r.Iterations > 100 {
 		return fmt.Errorf("the Iterations of Muon must be from 1 to 100, or 0 for 5, got %d", r.Iterations)
 	}
 	if r.LearningRate != 0 || r.Beta1 != 0 || r.Beta2 != 0 {
-		return fmt.Errorf("the LearningRate, Beta1 and Beta2 of Muon are for a Config, got %v, %v and %v: a Solver has Groups with rates and rules", r.LearningRate, r.Beta1, r.Beta2)
+		return fmt.Errorf("Muon's LearningRate, Beta1 and Beta2 work only in a Config, got %v, %v and %v: in a Solver, set rates and rules in Groups", r.LearningRate, r.Beta1, r.Beta2)
 	}
 	return checkDecays("Muon", r.Momentum)
 }
@@ -247,11 +245,11 @@ func (r Muon) update(s Step, scale float64) {
 	}
 }
 
-// checkDecays checks what sums and means decay by.
-func checkDecays(of string, decays ...float64) error {
+// checkDecays returns an error unless all decays are from 0 to below 1.
+func checkDecays(rule string, decays ...float64) error {
 	for _, d := range decays {
 		if !(d >= 0 && d < 1) {
-			return fmt.Errorf("the decays of %s must be from 0 to below 1, got %v", of, d)
+			return fmt.Errorf("the decays of %s must be at least 0 and below 1, got %v", rule, d)
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// amsGrad is a user's own rule: Adam with the largest of all means of the square so far (Reddi et al., 2018).
+// amsGrad is a user's own rule: Adam with the largest mean square so far (Reddi et al., 2018).
 type amsGrad struct{ beta1, beta2 float64 }
 
 var amsGradMemory = []string{"amsgrad.first", "amsgrad.second", "amsgrad.most"}
@@ -39,7 +39,7 @@ func amsStep[F float32 | float64](r amsGrad, s optim.Step, w, grad, first, secon
 	}
 }
 
-// plainSGD is SGD with momentum as a user would write it. It leaves the gradient as it found it.
+// plainSGD is SGD with momentum as a user would write it. It doesn't change the gradient.
 type plainSGD struct{ momentum float64 }
 
 func (plainSGD) Memory() []string { return []string{"plain.velocity"} }
@@ -53,7 +53,7 @@ func (r plainSGD) Update(s optim.Step) {
 	}
 }
 
-// frugal embeds a rule of the package and has an Update of its own.
+// frugal embeds a rule of the package and has its own Update.
 type frugal struct{ optim.AdamW }
 
 func (r frugal) Update(s optim.Step) {
@@ -67,7 +67,7 @@ type uncomparable struct {
 	_ []int
 }
 
-// TestOwnRule compares rules of a user's with the package's, under all that solvers share.
+// TestOwnRule compares a user's rules with the package's, with clipping, decay, groups and a schedule.
 func TestOwnRule(t *testing.T) {
 	half := func(rule optim.Rule) *optim.Solver { return &optim.Solver{Rule: rule, LearningRate: 0.005} }
 	sgd := optim.SGD{Momentum: 0.9}
@@ -101,7 +101,7 @@ func newSolverOf(rule optim.Rule) *optim.Solver {
 	return &optim.Solver{Rule: rule, LearningRate: 0.01, WeightDecay: 0.1, ClipNorm: 0.5, Schedule: optim.WarmUp(3)}
 }
 
-// badMemory has a rule's memory with any names.
+// badMemory is a rule whose Memory returns names.
 type badMemory struct {
 	plainSGD
 	names []string
@@ -114,22 +114,22 @@ func TestOwnRuleErrors(t *testing.T) {
 		params := newModel(tensor.Float64)
 		differentiate(params, 0)
 		err := newSolverOf(badMemory{names: names}).Step(valueGrads(params))
-		if err == nil || !strings.Contains(err.Error(), "parameter 0 (matrix): the Memory of a rule must have different names") {
+		if err == nil || !strings.Contains(err.Error(), "parameter 0 (matrix): the Memory of a rule must return different names") {
 			t.Errorf("%q: %v", names, err)
 		}
 	}
-	// A panic reaches the caller, whichever goroutine it is on.
+	// A panic reaches the caller from any goroutine.
 	params := layersOf(tensor.Float64)
 	differentiate(params, 0)
 	defer func() {
 		if recover() == nil {
-			t.Error("a panic of a rule is lost")
+			t.Error("a rule's panic was lost")
 		}
 	}()
-	newSolverOf(badMemory{}).Step(valueGrads(params)) // plainSGD reads a memory that isn't there
+	newSolverOf(badMemory{}).Step(valueGrads(params)) // plainSGD needs a memory, and badMemory has none
 }
 
-// TestRulesAllocate has a step with a user's own rule allocate no more than one with AdamW.
+// TestRulesAllocate checks that a step with a user's own rule allocates no more than one with AdamW.
 func TestRulesAllocate(t *testing.T) {
 	allocations := func(rule optim.Rule) float64 {
 		s, params := newSolverOf(rule), newModel(tensor.Float32)
@@ -142,7 +142,7 @@ func TestRulesAllocate(t *testing.T) {
 		})
 	}
 	if own, want := allocations(amsGrad{0.9, 0.999}), allocations(optim.AdamW{}); own > want {
-		t.Errorf("a step allocates %v times with a rule of one's own, %v times with AdamW", own, want)
+		t.Errorf("a step allocates %v times with a user's own rule, %v times with AdamW", own, want)
 	}
 }
 

@@ -8,12 +8,12 @@ import (
 	"github.com/heed-go/heed/internal/setting"
 )
 
-// A Schedule returns what to multiply the learning rate of a step by. Steps are counted from 0; the functions of this
-// package take those below 0 for step 0. Given a number that can't be, as a floor above 1, they return a Schedule that
-// is NaN throughout: the Solver's first step is then an error.
+// A Schedule returns the factor of the learning rate for a step, counted from 0. This package's schedules treat
+// negative steps as step 0. If an argument is out of range, such as a floor above 1, the Schedule returns NaN for every
+// step, and the Solver's first step returns an error.
 type Schedule func(step int) float64
 
-// checked returns s with steps below 0 as step 0, or a Schedule of NaN if a factor isn't from 0 to most.
+// checked returns s with negative steps as step 0, or a Schedule that returns NaN if a factor isn't from 0 to most.
 func checked(s Schedule, most float64, factors ...float64) Schedule {
 	for _, x := range factors {
 		if !(x >= 0 && x <= most) {
@@ -23,7 +23,7 @@ func checked(s Schedule, most float64, factors ...float64) Schedule {
 	return func(step int) float64 { return s(max(step, 0)) }
 }
 
-// constant is factor throughout.
+// constant returns factor for every step.
 func constant(factor float64) Schedule { return func(int) float64 { return factor } }
 
 // WarmUp rises linearly from 1/steps to 1 over the first steps, and stays there.
@@ -36,18 +36,19 @@ func WarmUp(steps int) Schedule {
 	}, 1)
 }
 
-// Linear goes straight from one factor, from 0 to 1e30, to another, which it reaches after steps and keeps.
-func Linear(steps int, from, to float64) Schedule {
+// Linear changes the factor linearly from start to end, which it reaches after steps and keeps. Both are from 0 to
+// 1e30.
+func Linear(steps int, start, end float64) Schedule {
 	return checked(func(step int) float64 {
 		if step >= steps {
-			return to
+			return end
 		}
-		return from + (to-from)*float64(step)/float64(steps)
-	}, largest, from, to)
+		return start + (end-start)*float64(step)/float64(steps)
+	}, largest, start, end)
 }
 
-// Cosine falls from 1 along half a cosine to floor, from 0 to 1, which it reaches after steps and keeps (Loshchilov and
-// Hutter, 2016).
+// Cosine falls from 1 to floor along half a cosine (Loshchilov and Hutter, 2016). It reaches floor, from 0 to 1, after
+// steps and keeps it.
 func Cosine(steps int, floor float64) Schedule {
 	return checked(func(step int) float64 {
 		if step >= steps {
@@ -57,14 +58,14 @@ func Cosine(steps int, floor float64) Schedule {
 	}, 1, floor)
 }
 
-// WarmUpCosine rises as WarmUp does, then falls as Cosine does, to floor at total steps.
+// WarmUpCosine rises like WarmUp over steps, then falls like Cosine, to floor at step total.
 func WarmUpCosine(steps, total int, floor float64) Schedule {
 	steps = max(steps, 0)
 	return WarmUp(steps).Then(steps, Cosine(max(total, 0)-steps, floor))
 }
 
-// CosineRestarts falls as Cosine does and jumps back to 1, again and again (Loshchilov and Hutter, 2016). The first
-// fall takes steps, each further one growth times the one before. Either below 1 is 1.
+// CosineRestarts falls like Cosine and jumps back to 1, again and again (Loshchilov and Hutter, 2016). The first fall
+// takes steps, and each later fall takes growth times its predecessor. Values of steps and growth below 1 mean 1.
 func CosineRestarts(steps, growth int, floor float64) Schedule {
 	return checked(func(step int) float64 {
 		length := max(steps, 1)
@@ -72,7 +73,7 @@ func CosineRestarts(steps, growth int, floor float64) Schedule {
 			for step >= length {
 				step -= length
 				if length > math.MaxInt/growth {
-					length = math.MaxInt // a fall that no run sees the end of
+					length = math.MaxInt // no run is that long
 				} else {
 					length *= growth
 				}
@@ -82,24 +83,24 @@ func CosineRestarts(steps, growth int, floor float64) Schedule {
 	}, 1, floor)
 }
 
-// Staircase is multiplied by factor, from 0 to 1, after every so many steps. Fewer than 1 are 1.
+// Staircase starts at 1 and multiplies by factor, from 0 to 1, at the steps every, 2·every, 3·every and so on. Less
+// than 1 means 1.
 func Staircase(every int, factor float64) Schedule {
 	return checked(func(step int) float64 { return math.Pow(factor, float64(step/max(every, 1))) }, 1, factor)
 }
 
-// InverseSquareRoot rises linearly to 1 over the first steps, then falls as 1/√step (Vaswani et al., 2017, §5.3). Fewer
-// than 1 are 1.
+// InverseSquareRoot rises linearly to 1 over the first steps, then falls in proportion to 1/√step (Vaswani et al.,
+// 2017, §5.3). Less than 1 means 1.
 func InverseSquareRoot(steps int) Schedule {
 	return checked(func(step int) float64 {
-		at, peak := float64(step)+1, float64(max(steps, 1))
-		return min(at/peak, math.Sqrt(peak/at))
+		count, peak := float64(step)+1, float64(max(steps, 1))
+		return min(count/peak, math.Sqrt(peak/count))
 	}, 1)
 }
 
-// OneCycle rises along half a cosine from the factor start to 1, at the step peak, and falls along another to end,
-// which the last of all steps has, and keeps it (Smith and Topin, 2017). Both factors are from 0 to 1. PyTorch's
-// defaults are a start of 1/25, an end of 4e-6 and a peak at 0.3 of the steps. The rate alone goes round: momentum
-// stays.
+// OneCycle rises along half a cosine from start to 1 at step peak, and falls along another to end at the last of steps,
+// and keeps it (Smith and Topin, 2017). Both start and end are from 0 to 1. PyTorch's defaults are a start of 1/25, an
+// end of 4e-6 and a peak at 0.3 of the steps. Unlike PyTorch's, it doesn't change the momentum.
 func OneCycle(steps, peak int, start, end float64) Schedule {
 	steps, peak = max(steps, 0), max(peak, 0)
 	up, down := Cosine(peak, 0), Cosine(steps-1-peak, end)
@@ -111,8 +112,8 @@ func OneCycle(steps, peak int, start, end float64) Schedule {
 	}, 1, start, end)
 }
 
-// Then returns the schedule that is s for so many steps and afterwards next, which counts its steps from there. If next
-// begins with a number that can't be, so does the schedule.
+// Then returns a schedule that follows s for steps, and then next, which counts from 0 again. If next(0) is out of
+// range, the schedule returns next(0) from the beginning, so that the Solver's first step fails.
 func (s Schedule) Then(steps int, next Schedule) Schedule {
 	steps = max(steps, 0)
 	return checked(func(step int) float64 {
@@ -131,22 +132,22 @@ func (s Schedule) Times(other Schedule) Schedule {
 	return checked(func(step int) float64 { return s(step) * other(step) }, 1)
 }
 
-// Every returns the schedule in units of so many steps, as an epoch has: it stays the same within each. Fewer than 1
-// are 1.
+// Every returns a schedule that calls s once per unit of steps, such as an epoch: the factor is the same within a unit.
+// Less than 1 means 1.
 func (s Schedule) Every(steps int) Schedule {
 	return checked(func(step int) float64 { return s(step / max(steps, 1)) }, 1)
 }
 
-// Scheduling describes a Schedule: a rate that rises over the first WarmUp steps and then changes as the Kind says. Its
-// zero value leaves the rate as it is.
+// Scheduling describes a Schedule: the rate rises over the first WarmUp steps and then changes according to Kind. The
+// zero value leaves the rate constant.
 type Scheduling struct {
-	Kind   string  `json:"kind,omitzero"` // cosine, constant, linear, restarts, staircase, inverse-square-root or one-cycle; cosine if empty
-	WarmUp int     `json:"warm_up"`       // steps until the rate is at its peak
-	Decay  int     `json:"decay"`         // step at which it is at the Floor, or the length of a stair; 0 keeps a cosine at its peak
-	Floor  float64 `json:"floor"`         // multiple of the rate after the Decay, or of one stair over the one before; from 0 to 1
+	Kind   string  `json:"kind,omitzero"` // cosine, constant, linear, restarts, staircase, inverse-square-root or one-cycle; empty means cosine
+	WarmUp int     `json:"warm_up"`       // steps until the rate reaches its peak
+	Decay  int     `json:"decay"`         // step at which the rate reaches the Floor, or the length of a stair; with 0, a cosine stays at its peak
+	Floor  float64 `json:"floor"`         // factor of the peak rate after Decay, or from one stair to the next; from 0 to 1
 }
 
-// schedules are the schedules that have a name, the default first.
+// schedules lists the kinds of schedules, the default first.
 var schedules = kinds.Table[scheduling]{
 	{Name: "cosine", About: "falls along half a cosine to the floor", Value: scheduling{schedule: func(s Scheduling) Schedule {
 		if s.Decay == 0 {
@@ -174,7 +175,7 @@ var schedules = kinds.Table[scheduling]{
 	}}},
 }
 
-// A scheduling is what the name of a schedule stands for.
+// A scheduling makes a Schedule of one kind.
 type scheduling struct {
 	schedule func(s Scheduling) Schedule
 	decays   bool // the Decay must be above 0
@@ -189,10 +190,10 @@ func init() {
 	}
 }
 
-// kind returns the name of the schedule.
+// kind returns the Kind, or the default if it is empty.
 func (s Scheduling) kind() string { return cmp.Or(s.Kind, schedules[0].Name) }
 
-// check checks the name, and what the schedule of that name needs.
+// check returns an error if Kind is unknown, or if the other fields don't suit it.
 func (s Scheduling) check() error {
 	made, ok := schedules.Get(s.kind())
 	switch {
@@ -208,6 +209,6 @@ func (s Scheduling) check() error {
 
 // schedule returns the Schedule.
 func (s Scheduling) schedule() Schedule {
-	made, _ := schedules.Get(s.kind()) // as check has found
+	made, _ := schedules.Get(s.kind()) // check has found the kind
 	return made.schedule(s)
 }

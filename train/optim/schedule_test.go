@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// readSchedules returns the learning rates of PyTorch's schedulers.
+// readSchedules returns the learning rates of PyTorch's schedulers by name, and the metrics.
 func readSchedules(t *testing.T) map[string][]float64 {
 	t.Helper()
 	content, err := os.ReadFile("testdata/schedules.json")
@@ -39,11 +39,11 @@ func TestSchedulesAgreeWithPyTorch(t *testing.T) {
 		"product":               optim.Staircase(10, 0.5).Times(optim.Linear(25, 0.2, 1)),
 	} {
 		if len(want[name]) != 60 {
-			t.Fatalf("%s: %d rates of PyTorch", name, len(want[name]))
+			t.Fatalf("%s: %d rates from PyTorch, want 60", name, len(want[name]))
 		}
 		for step, w := range want[name] {
 			if got := s(step); math.Abs(got-w) > 1e-12 {
-				t.Errorf("%s: step %d has %v, PyTorch %v", name, step, got, w)
+				t.Errorf("%s: step %d: got %v, PyTorch %v", name, step, got, w)
 			}
 		}
 	}
@@ -59,16 +59,16 @@ func TestSchedules(t *testing.T) {
 		{"no warm-up", optim.WarmUp(0), map[int]float64{0: 1, 7: 1}},
 		{"cosine after a warm-up", optim.WarmUpCosine(10, 110, 0.1), map[int]float64{0: 0.1, 9: 1, 10: 1, 60: 0.55, 110: 0.1, 5000: 0.1}},
 		{"cosine alone", optim.WarmUpCosine(0, 100, 0), map[int]float64{0: 1, 50: 0.5, 100: 0}},
-		{"nothing between", optim.WarmUpCosine(5, 5, 0.2), map[int]float64{4: 1, 5: 0.2}},
-		{"linear of nothing", optim.Linear(0, 1, 0.3), map[int]float64{0: 0.3, 9: 0.3}},
+		{"no steps between", optim.WarmUpCosine(5, 5, 0.2), map[int]float64{4: 1, 5: 0.2}},
+		{"linear over no steps", optim.Linear(0, 1, 0.3), map[int]float64{0: 0.3, 9: 0.3}},
 		{"inverse square root", optim.InverseSquareRoot(4), map[int]float64{0: 0.25, 3: 1, 15: 0.5, 399: 0.1}},
-		{"inverse square root, at a step that no run reaches", optim.InverseSquareRoot(4), map[int]float64{math.MaxInt: 2 / math.Sqrt(float64(math.MaxInt))}},
+		{"inverse square root, at the largest step", optim.InverseSquareRoot(4), map[int]float64{math.MaxInt: 2 / math.Sqrt(float64(math.MaxInt))}},
 		{"inverse square root, no rise", optim.InverseSquareRoot(0), map[int]float64{0: 1, 3: 0.5, 99: 0.1}},
 		{"one cycle, after its end", optim.OneCycle(10, 3, 0.5, 0.1), map[int]float64{0: 0.5, 3: 1, 9: 0.1, 10: 0.1, 99: 0.1}},
 		{"one cycle that only falls", optim.OneCycle(11, 0, 0.5, 0), map[int]float64{0: 1, 5: 0.5, 10: 0}},
-		{"staircase of nothing", optim.Staircase(0, 0.5), map[int]float64{0: 1, 2: 0.25}},
-		{"restarts of nothing", optim.CosineRestarts(0, 0, 0.5), map[int]float64{0: 1, 1: 1, 9: 1}},
-		{"restarts at a step that no run reaches", optim.CosineRestarts(2, 2, 0.5), map[int]float64{2: 1, math.MaxInt: 1}},
+		{"staircase with steps of 0", optim.Staircase(0, 0.5), map[int]float64{0: 1, 2: 0.25}},
+		{"restarts over no steps", optim.CosineRestarts(0, 0, 0.5), map[int]float64{0: 1, 1: 1, 9: 1}},
+		{"restarts at the largest step", optim.CosineRestarts(2, 2, 0.5), map[int]float64{2: 1, math.MaxInt: 1}},
 		{"restarts that grow at once", optim.CosineRestarts(4, math.MaxInt, 0), map[int]float64{2: 0.5, 4: 1, 1000: 1}},
 		{"in epochs of 10 steps", optim.Staircase(2, 0.5).Every(10), map[int]float64{0: 1, 19: 1, 20: 0.5, 40: 0.25}},
 		{"every step", optim.Linear(4, 0, 1).Every(0), map[int]float64{0: 0, 1: 0.25, 4: 1}},
@@ -96,7 +96,7 @@ func TestSchedulesTakeStepsBelow0For0(t *testing.T) {
 	}
 }
 
-// TestPlateauAgreesWithPyTorch also has the plateau go to JSON and back after every observation.
+// TestPlateauAgreesWithPyTorch also writes the plateau to JSON and reads it back after every observation.
 func TestPlateauAgreesWithPyTorch(t *testing.T) {
 	want := readSchedules(t)
 	for name, c := range map[string]struct {
@@ -109,7 +109,7 @@ func TestPlateauAgreesWithPyTorch(t *testing.T) {
 		p := &c.plateau
 		for i, m := range want["metrics"] {
 			if got := p.Schedule(i); math.Abs(got-want[name][i]) > 1e-12 {
-				t.Errorf("%s: after %d metrics %v, PyTorch has %v", name, i, got, want[name][i])
+				t.Errorf("%s: after %d metrics: got %v, PyTorch %v", name, i, got, want[name][i])
 			}
 			p.Observe(c.metric(m))
 			saved, err := json.Marshal(p)

@@ -11,61 +11,60 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// A Solver steps parameters by their gradients, as a gorgonia.Solver for any Gorgonia program. A step sets the
-// gradients to zero, as Gorgonia's own solvers do.
+// A Solver steps parameters by their gradients. It is a gorgonia.Solver for any Gorgonia program. Like Gorgonia's own
+// solvers, a step sets the gradients to zero.
 //
-// Fields are read on every step, and numbers may change between steps: rates, decays and limits from 0 to 1e30. Its
-// memory of a parameter goes by the parameter's place in the slice that Step is given, so that must not change.
+// Every step reads the fields, so rates, decays and limits may change between steps; they must be from 0 to 1e30. A
+// Solver identifies a parameter by its index in the slice that Step takes, so keep the order.
 type Solver struct {
-	Rule         Rule // how a parameter steps; AdamW{} if nil
+	Rule         Rule // how a parameter steps; nil means AdamW{}
 	LearningRate float64
 
-	// WeightDecay is of tensors of rank 2 and more: biases and gains don't decay. What it means, the Rule says.
+	// WeightDecay applies to tensors of rank 2 and more; biases and gains don't decay. The Rule says how it applies.
 	WeightDecay float64
 
-	// Groups are parameters with settings of their own. A parameter belongs to the first that matches it, or else to
-	// none.
+	// Groups have their own settings. A parameter belongs to the first Group that matches it, if any.
 	Groups []Group
 
-	// ClipNorm scales gradients down so that their joint Euclidean norm is at most this. ClipValue then limits every
-	// number of a gradient to ±ClipValue. 0 turns either off.
+	// ClipNorm scales all gradients down so that their joint Euclidean norm is at most ClipNorm. ClipValue then limits
+	// every gradient element to ±ClipValue. 0 turns either off.
 	ClipNorm, ClipValue float64
 
-	// Schedule multiplies all learning rates of a step, counted from 0. nil is 1 throughout.
+	// Schedule returns the factor of all learning rates for a step, counted from 0. nil means a factor of 1.
 	Schedule Schedule
 
-	Steps int // taken so far
+	Steps int // steps taken so far
 
-	places     []place // what it knows of each parameter
+	places     []place // one per parameter
 	norm, rate float64
 
-	manners []manner // of the step under way, as params; kept for their memory
+	manners []manner // manners and params belong to the current step; kept to reuse their memory
 	params  []param
 }
 
-// A Group is some of the parameters, with settings of their own.
+// A Group is a set of parameters with its own settings.
 type Group struct {
-	// Match reports whether a parameter of a name and a rank is meant. The name is that of its node, or empty for what
-	// has none. A Group that no parameter belongs to is an error.
+	// Match reports whether a parameter with this name and rank belongs to the Group. The name is its node's, or empty
+	// if it has none. Steps return an error if a Group has no parameters.
 	Match func(name string, rank int) bool
 
-	Rule         Rule    // the Solver's if nil
-	LearningRate float64 // the Solver's if 0
-	WeightDecay  float64 // of all its parameters, whatever their rank; the Solver's doesn't hold for them
+	Rule         Rule    // nil means the Solver's
+	LearningRate float64 // 0 means the Solver's
+	WeightDecay  float64 // for parameters of any rank, instead of the Solver's WeightDecay
 
-	// Frozen leaves its parameters as they are, and their gradients don't count for ClipNorm. Those of package layers
-	// are better frozen by Params.Freeze, which also saves taking their gradients.
+	// Frozen leaves the Group's parameters unchanged and their gradients out of ClipNorm. For parameters of package
+	// layers, use Params.Freeze instead, which also saves computing their gradients.
 	Frozen bool
 }
 
-// NewAdamW returns a Solver with the rule AdamW, its usual constants, and a weight decay of 0.01.
+// NewAdamW returns a Solver with the rule AdamW and a weight decay of 0.01.
 func NewAdamW(learningRate float64) *Solver {
 	return &Solver{Rule: AdamW{}, LearningRate: learningRate, WeightDecay: 0.01}
 }
 
-// Step updates every value by its gradient and sets the gradient to zero. Values and gradients must be float32 or
-// float64 tensors, row-major without gaps, a pair of one shape. A gradient that isn't finite is an error. An error
-// changes nothing.
+// Step updates every value by its gradient and sets the gradient to zero. A value and its gradient must be float32 or
+// float64 tensors of one shape and dtype, row-major without gaps. Step returns an error, and changes nothing, if they
+// aren't, if a gradient isn't finite, or if a setting is out of range.
 func (s *Solver) Step(model []G.ValueGrad) error {
 	part := make([]int, len(model))
 	for i := range part {
@@ -79,10 +78,10 @@ func (s *Solver) Step(model []G.ValueGrad) error {
 	return s.step(model, params, sumSquares(params))
 }
 
-// SumSquares and StepPart share a Step out among several Solvers, as of several processes: each steps a part of the
-// parameters, with memory for that part alone, and together they step all, with the bits of one. A part lists places in
-// the model, each once. SumSquares returns the sum of the squares of each gradient of the part, 0 for a frozen
-// parameter. It reads no other gradients.
+// SumSquares and StepPart divide a Step among several Solvers, for example in several processes. Each Solver steps a
+// part of the parameters and has memory for that part only; together they give the same bits as one Step. A part lists
+// indexes of the model, each once. SumSquares returns the sum of squares of each gradient in the part, 0 for a frozen
+// parameter. It doesn't read other gradients.
 func (s *Solver) SumSquares(model []G.ValueGrad, part []int) ([]float64, error) {
 	params, err := s.gather(model, part)
 	if err != nil {
@@ -92,8 +91,9 @@ func (s *Solver) SumSquares(model []G.ValueGrad, part []int) ([]float64, error) 
 	return sumSquares(params), nil
 }
 
-// StepPart steps a part of the model, as Step does the whole. It takes what SumSquares returned for each parameter of
-// the model, in the model's order: from them follow the norm to clip by, and the error where a gradient isn't finite.
+// StepPart steps a part of the model, like Step. The argument squares holds the result of SumSquares for every
+// parameter of the model, in the model's order; StepPart uses them for the clipping norm, and returns an error if one
+// isn't finite.
 func (s *Solver) StepPart(model []G.ValueGrad, part []int, squares []float64) error {
 	if len(squares) != len(model) {
 		return fmt.Errorf("optim: StepPart needs a sum of squares for each of the model's %d parameters, got %d", len(model), len(squares))
@@ -109,10 +109,10 @@ func (s *Solver) StepPart(model []G.ValueGrad, part []int, squares []float64) er
 // Norm returns the joint norm of the last step's gradients, before clipping.
 func (s *Solver) Norm() float64 { return s.norm }
 
-// Rate returns the learning rate of the last step: that of parameters in no Group.
+// Rate returns the learning rate of the last step, for parameters in no Group.
 func (s *Solver) Rate() float64 { return s.rate }
 
-// sumSquares returns the sums of the squares of the gradients.
+// sumSquares returns each gradient's sum of squares.
 func sumSquares(params []param) []float64 {
 	sums := make([]float64, len(params))
 	kernel.Spread(0, len(params), work(params), func(i int) {
@@ -127,7 +127,7 @@ func sumSquares(params []param) []float64 {
 	return sums
 }
 
-// work returns how many numbers the parameters have.
+// work returns the number of elements of all parameters.
 func work(params []param) (n int) {
 	for _, p := range params {
 		n += p.weight.DataSize()
@@ -135,10 +135,10 @@ func work(params []param) (n int) {
 	return n
 }
 
-// step updates some of the model's parameters, given the sums of squares of all gradients.
+// step updates params, a part of the model, given the sums of squares of all the model's gradients.
 func (s *Solver) step(model []G.ValueGrad, params []param, squares []float64) error {
 	var sum float64
-	for i, sq := range squares { // whole tensors in order: the same bits however they were shared out
+	for i, sq := range squares { // in the model's order, so that parts give the same bits as a whole
 		if math.IsNaN(sq) || math.IsInf(sq, 0) {
 			return fmt.Errorf("optim: the gradient of parameter %s isn't finite: try a lower learning rate or ClipNorm", label(model, i))
 		}
@@ -149,7 +149,7 @@ func (s *Solver) step(model []G.ValueGrad, params []param, squares []float64) er
 		multiple = s.Schedule(s.Steps)
 	}
 	if !inRange(multiple) {
-		return fmt.Errorf("optim: a Schedule must return numbers from 0 to %v, got %v for step %d: look at the numbers that it is made of", largest, multiple, s.Steps)
+		return fmt.Errorf("optim: a Schedule must return numbers from 0 to %v, got %v for step %d: check the schedule's arguments", largest, multiple, s.Steps)
 	}
 	norm, scale := math.Sqrt(sum), 1.0
 	if s.ClipNorm > 0 && norm > s.ClipNorm {

@@ -14,7 +14,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// parameter is a value and a gradient without a graph.
+// parameter is a gorgonia.ValueGrad without a graph.
 type parameter struct {
 	name        string
 	value, grad *tensor.Dense
@@ -24,7 +24,7 @@ func (p *parameter) Name() string           { return p.name }
 func (p *parameter) Value() G.Value         { return p.value }
 func (p *parameter) Grad() (G.Value, error) { return p.grad, nil }
 
-// dense returns a tensor of numbers, rounded to the dtype.
+// dense returns a tensor of values, rounded to the dtype.
 func dense(dtype tensor.Dtype, values []float64, shape ...int) *tensor.Dense {
 	if dtype == tensor.Float64 {
 		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(slices.Clone(values)))
@@ -36,7 +36,7 @@ func dense(dtype tensor.Dtype, values []float64, shape ...int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(small))
 }
 
-// numbers returns those that a tensor holds.
+// numbers returns a tensor's numbers as float64.
 func numbers(t *tensor.Dense) []float64 {
 	if t.Dtype() == tensor.Float64 {
 		return slices.Clone(t.Float64s())
@@ -48,7 +48,7 @@ func numbers(t *tensor.Dense) []float64 {
 	return wide
 }
 
-// near fails the test unless a tensor holds these numbers, to an error of tol, relative above 1.
+// near fails the test unless got holds want within tol: an absolute error for numbers up to 1, a relative one above.
 func near(t *testing.T, what string, got *tensor.Dense, want []float64, tol float64) {
 	t.Helper()
 	for i, x := range numbers(got) {
@@ -58,16 +58,16 @@ func near(t *testing.T, what string, got *tensor.Dense, want []float64, tol floa
 	}
 }
 
-// line returns n numbers from one to another, as torch.linspace does.
-func line(from, to float64, n int) []float64 {
+// line returns n evenly spaced numbers from first to last, like torch.linspace.
+func line(first, last float64, n int) []float64 {
 	x := make([]float64, n)
 	for i := range x {
-		x[i] = from + (to-from)*float64(i)/float64(n-1)
+		x[i] = first + (last-first)*float64(i)/float64(n-1)
 	}
 	return x
 }
 
-// gradient is that of testdata/solvers.py.
+// gradient returns the gradient that testdata/solvers.py uses.
 func gradient(weight []float64, step int, phase float64) []float64 {
 	g := make([]float64, len(weight))
 	for i, w := range weight {
@@ -76,7 +76,7 @@ func gradient(weight []float64, step int, phase float64) []float64 {
 	return g
 }
 
-// newModel returns a matrix (2, 3) and a vector (4), as testdata/solvers.py has them.
+// newModel returns the parameters of testdata/solvers.py: a matrix (2, 3) and a vector (4).
 func newModel(dtype tensor.Dtype) []*parameter {
 	return []*parameter{
 		{"matrix", dense(dtype, line(-1, 1, 6), 2, 3), tensor.New(tensor.WithShape(2, 3), tensor.Of(dtype))},
@@ -84,7 +84,7 @@ func newModel(dtype tensor.Dtype) []*parameter {
 	}
 }
 
-// valueGrads returns the parameters as a solver takes them.
+// valueGrads returns the parameters as an argument for a solver.
 func valueGrads(params []*parameter) []G.ValueGrad {
 	var model []G.ValueGrad
 	for _, p := range params {
@@ -93,14 +93,14 @@ func valueGrads(params []*parameter) []G.ValueGrad {
 	return model
 }
 
-// differentiate sets the gradients of a step.
+// differentiate sets the gradients for a step.
 func differentiate(params []*parameter, step int) {
 	for i, p := range params {
 		p.grad = dense(p.value.Dtype(), gradient(numbers(p.value), step, float64(i)), p.value.Shape()...)
 	}
 }
 
-// tolerances are of 100 steps.
+// tolerances holds for 100 steps.
 var tolerances = map[tensor.Dtype]float64{tensor.Float64: 1e-12, tensor.Float32: 2e-5}
 
 func TestAgreesWithPyTorch(t *testing.T) {
@@ -155,7 +155,7 @@ func TestAgreesWithPyTorch(t *testing.T) {
 	}
 }
 
-// TestLion compares 100 steps with algorithm 2 of Chen et al., 2023.
+// TestLion compares 100 steps with algorithm 2 in Chen et al., 2023.
 func TestLion(t *testing.T) {
 	const rate, beta1, beta2, decay = 1e-2, 0.9, 0.99, 0.3
 	w := [][]float64{line(-1, 1, 6), line(0.5, -0.7, 4)}
@@ -184,8 +184,8 @@ func TestLion(t *testing.T) {
 	}
 }
 
-// TestMuon compares 100 steps of Jordan's Muon, as he publishes it for matrices of shape (out, in), with those of a
-// solver, whose matrices are (in, out) or with OutIn the other way round, and whose vector AdamW steps.
+// TestMuon compares 100 steps with Jordan's published Muon, which takes matrices of shape (out, in). The solver takes
+// matrices of shape (in, out), or (out, in) with OutIn. AdamW steps the vector.
 func TestMuon(t *testing.T) {
 	const rate, momentum, decay = 0.02, 0.95, 0.1
 	for i, shape := range [][2]int{{2, 3}, {3, 2}, {3, 3}, {1, 6}, {2, 3}, {3, 2}, {6, 1}} {
@@ -231,7 +231,7 @@ func TestMuon(t *testing.T) {
 	}
 }
 
-// newtonSchulz is Jordan's zeropower_via_newtonschulz5 of a (rows, cols) matrix.
+// newtonSchulz is Jordan's zeropower_via_newtonschulz5 for a (rows, cols) matrix.
 func newtonSchulz(x []float64, rows, cols int) []float64 {
 	if rows > cols {
 		return transposed(newtonSchulz(transposed(x, rows, cols), cols, rows), cols, rows)
@@ -257,7 +257,7 @@ func newtonSchulz(x []float64, rows, cols int) []float64 {
 	return x
 }
 
-// product is that of an (m, k) and a (k, n) matrix.
+// product multiplies an (m, k) by a (k, n) matrix.
 func product(x, y []float64, m, k, n int) []float64 {
 	z := make([]float64, m*n)
 	for i := range m {
@@ -294,9 +294,9 @@ func TestNormAndRate(t *testing.T) {
 	}
 }
 
-// TestClipsNormThenValue has the gradients that PyTorch's clip_grad_norm_ and then clip_grad_value_ leave: (10, 0)
-// becomes (1, 0), then (0.5, 0); (3, −4) becomes (0.6, −0.8), then (0.5, −0.5). The norm is that of all parameters
-// together, and of each part alone where several solvers step them.
+// TestClipsNormThenValue clips like PyTorch's clip_grad_norm_ followed by clip_grad_value_: (10, 0) becomes (1, 0),
+// then (0.5, 0); (3, −4) becomes (0.6, −0.8), then (0.5, −0.5). The norm is the joint norm of both parameters, also
+// when two solvers step one each.
 func TestClipsNormThenValue(t *testing.T) {
 	for _, c := range []struct{ gradient, want []float64 }{
 		{[]float64{10, 0}, []float64{-0.5, 0}},
@@ -312,7 +312,7 @@ func TestClipsNormThenValue(t *testing.T) {
 				"two solvers": {{}, {}},
 			} {
 				var params []*parameter
-				for i, g := range c.gradient { // each number a parameter
+				for i, g := range c.gradient { // each number is a parameter
 					params = append(params, &parameter{name: string("ab"[i]), value: dense(dtype, []float64{0}, 1), grad: dense(dtype, []float64{g}, 1)})
 				}
 				model := valueGrads(params)
@@ -338,7 +338,7 @@ func TestClipsNormThenValue(t *testing.T) {
 func TestSchedulesEachStep(t *testing.T) {
 	params := newModel(tensor.Float64)
 	solver := optim.NewAdamW(1)
-	solver.Schedule = func(step int) float64 { return float64(step % 2) } // every other step stands still
+	solver.Schedule = func(step int) float64 { return float64(step % 2) } // every other step moves nothing
 	for step := range 4 {
 		before := numbers(params[0].value)
 		differentiate(params, 0)

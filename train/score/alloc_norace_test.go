@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMemoryIsReused adds the same again and again: a row allocates what Split does and no more.
+// TestMemoryIsReused checks that Add allocates nothing for an answer that it has seen.
 func TestMemoryIsReused(t *testing.T) {
 	fields := strings.Fields(dog[0].answer)
 	b := BLEU{Split: func(string) []string { return fields }}
@@ -22,6 +22,6 @@ func TestMemoryIsReused(t *testing.T) {
 	}
 	add()
 	if got := testing.AllocsPerRun(100, add); got > 0 {
-		t.Errorf("%v allocations a row, want none", got)
+		t.Errorf("%v allocations per row, want none", got)
 	}
 }

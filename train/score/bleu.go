@@ -5,29 +5,31 @@ import (
 	"strings"
 )
 
-// BLEU is the geometric mean of the precisions of 1- to 4-grams of tokens, times a penalty for being short (Papineni
-// and others, BLEU: a Method for Automatic Evaluation of Machine Translation, 2002), as sacreBLEU computes it by
-// default (Post, A Call for Clarity in Reporting BLEU Scores, 2018): signature case:mixed, eff:no, tok:13a, smooth:exp.
+// BLEU is the geometric mean of the precisions of 1- to 4-grams of tokens, times a penalty for short answers (Papineni
+// et al., BLEU: a Method for Automatic Evaluation of Machine Translation, 2002). It gives the same score as sacreBLEU
+// by default (Post, A Call for Clarity in Reporting BLEU Scores, 2018): signature case:mixed, eff:no, tok:13a,
+// smooth:exp.
 //
-// Of all answers together, precision p(n) is the share of the n-grams that a reference has, where each n-gram counts at
-// most as often as it is in the reference that has it most often; c is the number of tokens of the answers, r that of
-// the references whose lengths are closest to their answers', the shorter of two. Then
+// Precision p(n) is the share of all answers' n-grams that match a reference. An n-gram matches at most the number of
+// times that it occurs in the reference where it is most frequent. c is the number of tokens in all answers. r is the
+// number of tokens in one reference per answer: the reference closest in length or, of two equally close ones, the
+// shorter. Then
 //
 //	BLEU = 100 · min(1, e^(1 − r/c)) · (p(1) · p(2) · p(3) · p(4))^(1/4)
 //
-// The kth of the p(n) that would be 0 is 1 / (2^k · n-grams), so that a corpus with no 4-gram in common isn't 0. It is
-// 0 if no token is right, or if no answer has four tokens.
+// The kth p(n) that would be 0 is 1 / (2^k · number of n-grams) instead, so that BLEU isn't 0 just because no 4-gram
+// matches. BLEU is 0 if no token matches, or if no answer has four tokens.
 type BLEU struct {
-	// Split returns the tokens of a text. With nil they are those of mteval-v13a, which is how results are compared:
-	// punctuation that isn't within a number is a token of its own, &quot;, &amp;, &lt; and &gt; are what they stand
-	// for, and white space is between tokens. For texts that are tokens already, strings.Fields is tok:none.
+	// Split returns the tokens of a text. nil means the rules of mteval-v13a, which published results use: split at
+	// white space, make punctuation outside numbers a token of its own, and decode &quot;, &amp;, &lt; and &gt;. For
+	// texts that are tokenized already, use strings.Fields, which is sacreBLEU's tok:none.
 	Split func(text string) []string
 
-	right, all        [bleuLongest]int // by the n-gram's length less 1
-	length, reference int              // tokens
+	right, all        [bleuLongest]int // matches and n-grams, by length − 1
+	length, reference int              // tokens in the answers, and in their closest references
 
 	grams ngrams
-	ids   map[string]uint32 // of the answer's tokens, from 1; 0 is any other
+	ids   map[string]uint32 // ids of the answer's tokens, from 1; 0 is every other token
 	units []uint32
 	most  []int
 }
@@ -58,12 +60,12 @@ func (b *BLEU) Add(answer string, references ...string) {
 	b.most = append(b.most[:0], make([]int, len(b.grams.length))...)
 	closest := -1
 	for _, reference := range references {
-		of := split(reference)
-		for node, n := range b.grams.count(b.encode(of)) {
+		words := split(reference)
+		for node, n := range b.grams.count(b.encode(words)) {
 			b.most[node] = max(b.most[node], n)
 		}
-		if d, least := away(len(of), len(tokens)), away(closest, len(tokens)); closest < 0 || d < least || d == least && len(of) < closest {
-			closest = len(of)
+		if d, least := away(len(words), len(tokens)), away(closest, len(tokens)); closest < 0 || d < least || d == least && len(words) < closest {
+			closest = len(words)
 		}
 	}
 	b.grams.matches(b.right[:], b.most)
@@ -84,7 +86,7 @@ func (b *BLEU) encode(tokens []string) []uint32 {
 
 func away(a, b int) int { return max(a-b, b-a) }
 
-// Value returns BLEU of all that was added, from 0 to 100, 0 of nothing.
+// Value returns the BLEU of all answers, from 0 to 100. It returns 0 if there are none.
 func (b *BLEU) Value() float64 {
 	if b.right[0] == 0 || b.all[bleuLongest-1] == 0 {
 		return 0
@@ -102,7 +104,7 @@ func (b *BLEU) Value() float64 {
 	return 100 * math.Exp(brevity+logs/bleuLongest)
 }
 
-// tokens13a takes a text into tokens as mteval-v13a.pl, NIST's program of 2009, does.
+// tokens13a splits a text into tokens by the rules of mteval-v13a.pl, NIST's program of 2009.
 func tokens13a(text string) []string {
 	text = strings.TrimRightFunc(text, isSpace)
 	text = strings.ReplaceAll(text, "<skipped>", "")
@@ -113,7 +115,7 @@ func tokens13a(text string) []string {
 			text = strings.ReplaceAll(text, e[0], e[1])
 		}
 	}
-	var alone []byte // with the punctuation that is always a token of its own
+	var alone []byte // the text with spaces around punctuation that is always a token
 	for _, c := range []byte(" " + text + " ") {
 		if apart(c) {
 			alone = append(alone, ' ', c, ' ')
@@ -121,14 +123,14 @@ func tokens13a(text string) []string {
 			alone = append(alone, c)
 		}
 	}
-	// Each rule goes on after both characters that it found.
+	// Like a regular expression, each rule continues after the two characters that it matched.
 	after := pairs(alone, func(a, b byte) bool { return !digit(a) && point(b) }, "a b ")
 	before := pairs(after, func(a, b byte) bool { return point(a) && !digit(b) }, " a b")
 	dashes := pairs(before, func(a, b byte) bool { return digit(a) && b == '-' }, "a b ")
 	return strings.FieldsFunc(string(dashes), isSpace)
 }
 
-// apart says whether a byte is ASCII punctuation or a space, but for the apostrophe, the comma, the dash and the point.
+// apart reports whether a byte is a space or ASCII punctuation, except apostrophe, comma, dash and point.
 func apart(c byte) bool {
 	return ' ' <= c && c <= '&' || '(' <= c && c <= '+' || c == '/' || ':' <= c && c <= '@' || '[' <= c && c <= '`' || '{' <= c && c <= '~'
 }
@@ -136,7 +138,7 @@ func apart(c byte) bool {
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 func point(c byte) bool { return c == '.' || c == ',' }
 
-// pairs writes two bytes in a row that are found as a form has them, with a for the one and b for the other.
+// pairs rewrites each two neighbouring bytes that found accepts by form, in which a and b stand for the two bytes.
 func pairs(text []byte, found func(a, b byte) bool, form string) []byte {
 	out := make([]byte, 0, len(text)+len(text)/4)
 	for i := 0; i < len(text); i++ {

@@ -1,16 +1,17 @@
 package score
 
 // CHRF is chrF2, the F-score of character n-grams (Popović, chrF: character n-gram F-score for automatic MT evaluation,
-// 2015, with her β = 2 of 2016), as sacreBLEU 2 computes it by default (Post, A Call for Clarity in Reporting BLEU
-// Scores, 2018): signature case:mixed, eff:yes, nc:6, nw:0, space:no.
+// 2015; β = 2 from her paper of 2016). It gives the same score as sacreBLEU 2 by default (Post, A Call for Clarity in
+// Reporting BLEU Scores, 2018): signature case:mixed, eff:yes, nc:6, nw:0, space:no.
 //
-// White space is taken out. For n from 1 to 6, precision is the share of the answers' n-grams that their references
-// have, recall the share of the references' that the answers have, both of all answers together; each n-gram matches
-// as often as it is in both. Over the n for which there are n-grams, P and R are their means, and
+// White space doesn't count. For each n from 1 to 6, precision is the share of the answers' n-grams that match n-grams
+// in the references, and recall is the share of the references' n-grams that match n-grams in the answers. An n-gram
+// that occurs a times in an answer and b times in its reference matches min(a, b) times. Both shares are taken over all
+// answers together. P and R are the means of precision and recall over every n that has n-grams, and
 //
 //	chrF = 100 · (1 + β²) · P · R / (β² · P + R)
 //
-// Of several references, each answer counts beside the one that gives it the highest chrF, the first of equals.
+// If an answer has several references, only the one with the highest chrF counts; of equal ones, the first.
 type CHRF struct {
 	stats  chrStats
 	grams  ngrams
@@ -23,7 +24,7 @@ const (
 	chrBeta    = 2
 )
 
-// chrStats has, for each length less 1, the n-grams of answers and of references, and those in common.
+// chrStats counts the n-grams of answers, of references, and in both, by n − 1.
 type chrStats struct{ answer, reference, common [chrLongest]int }
 
 // Add adds an answer.
@@ -56,7 +57,7 @@ func (c *CHRF) Add(answer string, references ...string) {
 	}
 }
 
-// Value returns chrF of all that was added, from 0 to 100, 0 of nothing.
+// Value returns the chrF of all answers, from 0 to 100. It returns 0 if there are none.
 func (c *CHRF) Value() float64 { return c.stats.score(chrBeta) }
 
 func (s *chrStats) score(beta float64) float64 {
@@ -75,13 +76,13 @@ func (s *chrStats) score(beta float64) float64 {
 	return 100 * (1 + beta*beta) * precision * recall / (beta*beta*precision + recall)
 }
 
-// characters returns the characters of a text that aren't white space, in memory to use.
-func characters(to []uint32, text string) []uint32 {
-	to = to[:0]
+// characters returns the characters of text that aren't white space. It overwrites units.
+func characters(units []uint32, text string) []uint32 {
+	units = units[:0]
 	for _, r := range text {
 		if !isSpace(r) {
-			to = append(to, uint32(r))
+			units = append(units, uint32(r))
 		}
 	}
-	return to
+	return units
 }

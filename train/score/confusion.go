@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// Confusion counts answers that are classes beside the right ones.
+// Confusion counts answers that are classes, by the right class.
 type Confusion struct {
 	counts map[[2]string]int // by answer and right class
 }
 
-// ClassScore says how well one class is found. Right is the number of answers of the class that are right.
+// ClassScore is the score of one class.
 //
 //	Precision = Right / Answers
 //	Recall    = Right / Rows
 //	F1        = 2 · Right / (Answers + Rows), the harmonic mean of both
 //
-// What is divided by 0 is 0.
+// A quotient with a denominator of 0 is 0.
 type ClassScore struct {
 	Class                 string
 	Precision, Recall, F1 float64
-	Right, Answers, Rows  int // Answers says how often it was answered, Rows how often it would have been right
+	Right, Answers, Rows  int // rows in which Class is both answer and right class, the answer, or the right class
 }
 
 // Add adds an answer. Any string is a class.
@@ -31,10 +31,10 @@ func (c *Confusion) Add(answer, right string) {
 	c.counts[[2]string{answer, right}]++
 }
 
-// Count returns how often one class was answered where the other, or the same, was right.
+// Count returns the number of rows with this answer and this right class.
 func (c *Confusion) Count(answer, right string) int { return c.counts[[2]string{answer, right}] }
 
-// Accuracy returns the share of answers that are right, 0 of none.
+// Accuracy returns the share of answers that are right, or 0 if there are none.
 func (c *Confusion) Accuracy() float64 {
 	right, all := 0, 0
 	for pair, n := range c.counts {
@@ -45,14 +45,14 @@ func (c *Confusion) Accuracy() float64 {
 	return share(right, all)
 }
 
-// Classes returns the score of every class that was answered or right, in the order of their bytes.
+// Classes returns the score of every class that was an answer or right, sorted by name.
 func (c *Confusion) Classes() []ClassScore {
-	of := map[string]*ClassScore{}
+	byClass := map[string]*ClassScore{}
 	get := func(class string) *ClassScore {
-		if of[class] == nil {
-			of[class] = &ClassScore{Class: class}
+		if byClass[class] == nil {
+			byClass[class] = &ClassScore{Class: class}
 		}
-		return of[class]
+		return byClass[class]
 	}
 	for pair, n := range c.counts {
 		get(pair[0]).Answers += n
@@ -62,7 +62,7 @@ func (c *Confusion) Classes() []ClassScore {
 		}
 	}
 	var scores []ClassScore
-	for _, s := range of {
+	for _, s := range byClass {
 		s.Precision, s.Recall = share(s.Right, s.Answers), share(s.Right, s.Rows)
 		s.F1 = share(2*s.Right, s.Answers+s.Rows)
 		scores = append(scores, *s)
@@ -71,8 +71,8 @@ func (c *Confusion) Classes() []ClassScore {
 	return scores
 }
 
-// Macro returns the means of precision, recall and F1 over the Classes, in which each class counts once, however rare,
-// and the sums of their counts.
+// Macro returns the means of precision, recall and F1 over Classes, in which rare classes weigh as much as common ones,
+// and the sums of the counts. Class is empty.
 func (c *Confusion) Macro() ClassScore {
 	var m ClassScore
 	classes := c.Classes()

@@ -1,9 +1,7 @@
-// Package score says how good answers are beside the right ones: error rates by edit distance, chrF and BLEU of texts,
-// and precision and recall of classes. It knows no model; everything is a string, or a slice of units of any comparable
-// type.
+// Package score compares answers with reference answers: error rates by edit distance, chrF and BLEU for texts,
+// precision and recall for classes. Answers are strings, or slices of any comparable type.
 //
-// Each score is a type whose zero value is ready: Add takes one answer with its references, of which there may be
-// several, and Value returns the score of all that were added. Where there is no reference, an empty one stands for it.
-// Memory is for the longest text, and for the classes, not for how many answers there are, and the same answers give
-// the same bits. A value is for one goroutine.
+// Each score is a type whose zero value is ready to use. Add takes one answer and its references; no references mean
+// one empty reference. Value returns the score of all answers so far. Memory grows with the longest text and the number
+// of classes, not with the number of answers. The same answers give the same bits. A value is for one goroutine.
 package score

@@ -1,10 +1,10 @@
 package score
 
-// editDistance returns the least number of units to insert, delete or replace to make b of a (Levenshtein, 1966). It
-// takes time in proportion to the product of their lengths, and memory to the shorter one: row is used if it suffices,
-// and returned.
+// editDistance returns the smallest number of insertions, deletions and replacements that turn a into b (Levenshtein,
+// 1966). It takes time in proportion to the product of the two lengths, and memory in proportion to the shorter length.
+// It reuses row, and returns it for the next call.
 func editDistance[T comparable](a, b []T, row []int) (int, []int) {
-	// What both begin and end with costs nothing.
+	// A common beginning and a common end cost nothing.
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]
 	}
@@ -19,7 +19,7 @@ func editDistance[T comparable](a, b []T, row []int) (int, []int) {
 		row = append(row, j)
 	}
 	for i, x := range a {
-		// row[j] is the distance of a[:i+1] and b[:j] up to j, of a[:i] and b[:j] beyond.
+		// Up to the current j, row[j] is the distance between a[:i+1] and b[:j]; beyond it, between a[:i] and b[:j].
 		diagonal := row[0]
 		row[0] = i + 1
 		for j, y := range b {
@@ -34,11 +34,11 @@ func editDistance[T comparable](a, b []T, row []int) (int, []int) {
 	return row[len(b)], row
 }
 
-// ErrorRate adds up edits: of phonemes it is the phoneme error rate, of words the word error rate. Each answer counts
-// beside its nearest reference, the one with the fewest edits, and of several such the longest.
+// ErrorRate adds up edits: for phonemes it is the phoneme error rate, for words the word error rate. Each answer is
+// compared with the reference that needs the fewest edits; of several such references, with the longest.
 type ErrorRate[T comparable] struct {
-	Edits int // from the answers to the nearest references
-	Units int // of the nearest references
+	Edits int // between the answers and their nearest references
+	Units int // in the nearest references
 
 	row []int
 }
@@ -60,5 +60,5 @@ func (e *ErrorRate[T]) Add(answer []T, references ...[]T) {
 	e.Units += units
 }
 
-// Value returns the edits for each unit of a reference, 0 where there is no unit. It can be above 1.
+// Value returns the edits per unit of the references, which can be above 1. It returns 0 if there are no units.
 func (e *ErrorRate[T]) Value() float64 { return share(e.Edits, e.Units) }

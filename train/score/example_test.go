@@ -7,7 +7,7 @@ import (
 	"github.com/heed-go/heed/train/score"
 )
 
-// Phonemes of words, of which some are said in two ways.
+// The answers and references are phonemes. The first word can be pronounced in two ways.
 func ExampleErrorRate() {
 	var errors score.ErrorRate[string]
 	errors.Add(strings.Fields("T AH M EY T OW"), strings.Fields("T AH M AA T OW"), strings.Fields("T AH M EY T OW"))

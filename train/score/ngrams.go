@@ -2,21 +2,21 @@ package score
 
 import "unicode"
 
-// ngrams counts the n-grams of one answer that are in its references, too. It holds the answer's n-grams as a tree in
-// which each is the child of the one that is shorter by its last unit, so that looking one up takes a step for each
-// length, and no n-gram is ever made.
+// ngrams counts the n-grams of one answer, and how often they occur in its references. It holds the answer's n-grams in
+// a tree: a node's children are the n-grams that have one more unit. A lookup takes one step per unit, and no n-gram
+// needs a slice or string of its own.
 type ngrams struct {
 	longest int
-	child   map[uint64]uint32 // by the parent's node and a unit
-	length  []int             // of the n-gram of each node; node 0 is the root, of none
-	answer  []int             // how often each is in the answer
-	other   []int             // and in a reference
+	child   map[uint64]uint32 // by the parent's node (high 32 bits) and a unit
+	length  []int             // length of each node's n-gram; node 0 is the root, with length 0
+	answer  []int             // how often the answer has each node's n-gram
+	other   []int             // how often a reference has it
 }
 
-// large is how many nodes are too many for clearing to be cheap for every short answer after a long one.
+// A map with more than large keys is replaced, because clearing it for every short answer would be slow.
 const large = 1 << 12
 
-// index takes the n-grams of an answer.
+// index replaces the answer's n-grams.
 func (g *ngrams) index(units []uint32) {
 	if g.child == nil || len(g.child) > large {
 		g.child = map[uint64]uint32{}
@@ -39,7 +39,7 @@ func (g *ngrams) index(units []uint32) {
 	}
 }
 
-// count returns how often each n-gram of the answer is in a reference, by its node, until the next call.
+// count returns how often each n-gram of the answer occurs in a reference, by node. The next call overwrites it.
 func (g *ngrams) count(units []uint32) []int {
 	g.other = append(g.other[:0], make([]int, len(g.length))...)
 	for i := range units {
@@ -47,7 +47,7 @@ func (g *ngrams) count(units []uint32) []int {
 		for _, unit := range units[i:min(i+g.longest, len(units))] {
 			next, ok := g.child[uint64(node)<<32|uint64(unit)]
 			if !ok {
-				break // nor is a longer one
+				break // no longer n-gram is there either
 			}
 			g.other[next]++
 			node = next
@@ -56,12 +56,12 @@ func (g *ngrams) count(units []uint32) []int {
 	return g.other
 }
 
-// matches adds, for each length less 1, the n-grams that the answer and a count have in common.
-func (g *ngrams) matches(to []int, count []int) {
+// matches adds the number of n-grams that the answer and a reference share to sums, by length − 1.
+func (g *ngrams) matches(sums []int, count []int) {
 	for node := 1; node < len(g.length); node++ {
-		to[g.length[node]-1] += min(g.answer[node], count[node])
+		sums[g.length[node]-1] += min(g.answer[node], count[node])
 	}
 }
 
-// isSpace is what sacreBLEU takes for white space, as Python does.
+// isSpace reports whether r is white space in Python, and so in sacreBLEU.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f }

@@ -11,25 +11,25 @@ import (
 	"testing"
 )
 
-// A corpus is answers with their references.
+// A corpus has answers and their references.
 type corpus []struct {
 	answer     string
 	references []string
 }
 
-// dog is the example of sacreBLEU's README.
+// dog is the example in sacreBLEU's README.
 var dog = corpus{
 	{"The dog bit the man.", []string{"The dog bit the man.", "The dog had bit the man."}},
 	{"It wasn't surprising.", []string{"It was not unexpected.", "No one was surprised."}},
 	{"The man had just bitten him.", []string{"The man bit him first.", "The man had bitten the dog."}},
 }
 
-// sugar is sacreBLEU's test of single sentences.
+// sugar is from sacreBLEU's test for single sentences.
 var sugar = corpus{{"Producția de zahăr primă va fi exprimată în ceea ce privește zahărul alb;", []string{"producţia de zahăr brut se exprimă în zahăr alb;"}}}
 
 func eachCharacter(text string) []string { return strings.Split(strings.ReplaceAll(text, " ", ""), "") }
 
-// TestBLEUPublished has the values of sacreBLEU's README and tests.
+// TestBLEUPublished compares scores with those in sacreBLEU's README and tests.
 func TestBLEUPublished(t *testing.T) {
 	fewer := slices.Clone(dog)
 	fewer[0].references = fewer[0].references[1:]
@@ -42,7 +42,7 @@ func TestBLEUPublished(t *testing.T) {
 	}{
 		{"dog", dog, nil, 48.530827, 1e-6},
 		{"dog, split at spaces", dog, strings.Fields, 49.1919566, 1e-6},
-		{"dog, with a reference less", fewer, nil, 29.44, 5e-3},
+		{"dog, with one reference less", fewer, nil, 29.44, 5e-3},
 		{"empty answers", corpus{{"", dog[0].references}, {"", dog[1].references}, {"", dog[2].references}}, nil, 0, 0},
 		{"sugar", sugar, nil, 8.493, 1e-3},
 		{"sugar, split at spaces", sugar, strings.Fields, 7.347, 1e-3},
@@ -69,9 +69,9 @@ func TestCHRFPublished(t *testing.T) {
 		want   float64
 		within float64
 	}{
-		// sacreBLEU's README.
+		// From sacreBLEU's README.
 		{"dog", dog, 59.73, 5e-3},
-		// The documentation of Hugging Face's evaluate, which calls sacreBLEU.
+		// From the documentation of Hugging Face's evaluate, which calls sacreBLEU.
 		{"bookshop", corpus{
 			{"The relationship between cats and dogs is not exactly friendly.", []string{"The relationship between dogs and cats is not exactly friendly."}},
 			{"a good bookshop is just a genteel black hole that knows how to read.", []string{"A good bookshop is just a genteel Black Hole that knows how to read."}},
@@ -87,7 +87,7 @@ func TestCHRFPublished(t *testing.T) {
 			}
 		})
 	}
-	// sacreBLEU's tests have β = 3. Letters stand for spaces where those count.
+	// From sacreBLEU's tests, with β = 3. A visible character replaces spaces where they must count.
 	kept := strings.NewReplacer(" ", "\u2e31")
 	for _, test := range []struct {
 		name           string
@@ -118,7 +118,7 @@ func TestCHRFPublished(t *testing.T) {
 	}
 }
 
-// TestCHRFByCounting holds chrF to one that makes every n-gram.
+// TestCHRFByCounting compares CHRF with a plain implementation that makes every n-gram.
 func TestCHRFByCounting(t *testing.T) {
 	grams := func(text string, n int) (map[string]int, int) {
 		count, all := map[string]int{}, 0
@@ -145,7 +145,7 @@ func TestCHRFByCounting(t *testing.T) {
 		for range 1 + rng.IntN(3) {
 			references = append(references, text())
 		}
-		if rng.IntN(500) == 0 { // after which the tree is made anew
+		if rng.IntN(500) == 0 { // long enough that the next Add makes a new tree
 			answer += strings.Repeat(answer+"xyz𝄞", 1000)
 		}
 		s.Add(answer, references...)
@@ -178,11 +178,11 @@ func TestCHRFByCounting(t *testing.T) {
 		}
 	}
 	if got := s.Value(); got < 10 || got > 90 {
-		t.Errorf("chrF is %v: the texts test nothing", got)
+		t.Errorf("chrF is %v, want 10 to 90: these texts test nothing", got)
 	}
 }
 
-// TestTokens13a holds the tokens to the rules of mteval-v13a as it has them, regular expressions.
+// TestTokens13a compares tokens13a with the regular expressions of mteval-v13a.
 func TestTokens13a(t *testing.T) {
 	rules := []struct {
 		find *regexp.Regexp
@@ -224,7 +224,7 @@ func TestTokens13a(t *testing.T) {
 	}
 }
 
-// fixtures are scores by other programs: testdata/fixtures.py writes them.
+// fixtures are scores by other programs. testdata/fixtures.py writes them.
 type fixtures struct {
 	Bleu []struct {
 		Corpus []struct {
@@ -309,18 +309,18 @@ func TestErrorRate(t *testing.T) {
 			}
 			e.Add([]byte(test.answer), references...)
 			if e.Edits != test.edits || e.Units != test.units {
-				t.Errorf("%d edits of %d, want %d of %d", e.Edits, e.Units, test.edits, test.units)
+				t.Errorf("%d edits and %d units, want %d and %d", e.Edits, e.Units, test.edits, test.units)
 			}
 		})
 	}
 	var e ErrorRate[int]
 	if e.Value() != 0 {
-		t.Errorf("of nothing: %v, want 0", e.Value())
+		t.Errorf("without answers: %v, want 0", e.Value())
 	}
 	e.Add([]int{1, 2}, []int{1, 3})
 	e.Add([]int{1, 2, 3}, []int{9}, []int{1, 2})
 	if e.Value() != 0.5 {
-		t.Errorf("2 edits of 4 units: %v", e.Value())
+		t.Errorf("2 edits in 4 units: %v, want 0.5", e.Value())
 	}
 }
 
@@ -357,19 +357,19 @@ func TestConfusionIsScikitLearns(t *testing.T) {
 func TestNothingAdded(t *testing.T) {
 	var c Confusion
 	if got := c.Macro(); got != (ClassScore{}) || c.Accuracy() != 0 || len(c.Classes()) != 0 {
-		t.Errorf("confusion of nothing: %+v, accuracy %v, classes %v", got, c.Accuracy(), c.Classes())
+		t.Errorf("without answers: %+v, accuracy %v, classes %v", got, c.Accuracy(), c.Classes())
 	}
 	if got := new(BLEU).Value(); got != 0 {
-		t.Errorf("BLEU of nothing: %v", got)
+		t.Errorf("BLEU without answers: %v", got)
 	}
 	if got := new(CHRF).Value(); got != 0 {
-		t.Errorf("chrF of nothing: %v", got)
+		t.Errorf("chrF without answers: %v", got)
 	}
 	var b BLEU
 	var s CHRF
 	b.Add("this is a test")
 	s.Add("this is a test")
 	if b.Value() != 0 || s.Value() != 0 {
-		t.Errorf("without a reference: BLEU %v, chrF %v, want 0", b.Value(), s.Value())
+		t.Errorf("without references: BLEU %v, chrF %v, want 0", b.Value(), s.Value())
 	}
 }

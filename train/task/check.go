@@ -58,11 +58,11 @@ func (c *Config) checkData() error {
 	case d.Columns != nil && len(d.Columns) != 2:
 		return setting.Errorf("%s must be two, that of sources and that of answers, got %q", setting.Path("data.columns"), d.Columns)
 	case c.Task.Kind == data.KindClassification && d.TargetUnits != "":
-		return setting.Errorf("%s labels has no %s: a label is a whole", setting.Path("task"), setting.Path("data.target_units"))
+		return setting.Errorf("%s classification has no %s: a label is one symbol", setting.Path("task"), setting.Path("data.target_units"))
 	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
 		return setting.Errorf("%s must be balanced, or empty for none, got %q", setting.Path("training.class_weights"), c.Training.ClassWeights)
 	case c.Training.ClassWeights != "" && (!c.fromRows() || c.Task.Kind == data.KindSeq2Seq):
-		return setting.Errorf("%s are for the tasks labels and tags, got them for %s", setting.Path("training.class_weights"), c.Task.Name)
+		return setting.Errorf("%s are for the tasks classification and tagging, got them for %s", setting.Path("training.class_weights"), c.Task.Name)
 	}
 	for _, u := range []struct {
 		name setting.Path

@@ -18,6 +18,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -89,6 +90,7 @@ func inputsOf(t testing.TB, task *Task) []string {
 
 // A model answers any number of goroutines at once as it answers one.
 func TestConcurrentPredict(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	for name, c := range configs(t) {
 		t.Run(name, func(t *testing.T) {
@@ -344,6 +346,7 @@ func TestOpenRefusesRelativeBiases(t *testing.T) {
 
 // What answers and then isn't kept is freed, graphs and all.
 func TestModelsFreeTheirGraphs(t *testing.T) {
+	testseed.Slow(t)
 	for _, name := range []string{"copy", "dates", "text"} {
 		t.Run(name, func(t *testing.T) {
 			task := made(t, small(t, name))

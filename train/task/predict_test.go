@@ -18,6 +18,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -47,6 +48,7 @@ func manyInputs(t testing.TB, task *Task) []string {
 // Inputs are answered together as each is alone but for rounding, and in any order and on any number of processors to
 // the bit. Those that the task doesn't allow are errors of their own.
 func TestPredictAll(t *testing.T) {
+	testseed.Slow(t)
 	for name, c := range configs(t) {
 		t.Run(name, func(t *testing.T) {
 			task := fitted(t, c)
@@ -202,6 +204,7 @@ func TestPanicsArePassedOn(t *testing.T) {
 
 // The log probability of an answer is what the loss of training has of it.
 func TestPredictLogProb(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	for name, c := range configs(t) {
 		t.Run(name, func(t *testing.T) {

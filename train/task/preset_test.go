@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 )
 
 // Every preset makes a task of its kind that can be trained, and goes to JSON and back.
 func TestPresets(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	tasks := map[data.Kind]string{data.KindText: "text", data.KindSeq2Seq: "seq2seq"}
 	for _, p := range Presets() {

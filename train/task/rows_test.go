@@ -13,6 +13,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 )
 
@@ -290,6 +291,7 @@ func bytesTo(content []byte, end byte) int { return slices.Index(content, end) +
 
 // A run's bytes are those of any number of workers, with a pause or without.
 func TestRowsRepeat(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	for _, name := range []string{"seq2seq", "classification", "tagging"} {
 		c := small(t, name)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train"
@@ -188,6 +189,7 @@ func TestDefaultsAreRight(t *testing.T) {
 }
 
 func TestNewErrors(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	for _, test := range []struct {
 		name   string
@@ -404,6 +406,7 @@ func TestMicroBatchesByDefault(t *testing.T) {
 
 // Micro-batches of sequences of any length make the step of the whole batch: padding counts in none of them.
 func TestMicroBatches(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	for _, name := range []string{"reverse", "brackets", "dates", textTask} {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package example is what the main functions of the examples share: flags, and the exit statuses of the heed command.
+// Package example has the flags and exit statuses of the examples' main functions.
 package example
 
 import (
@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// Main runs an example on standard output with the arguments of the command line. It exits with status 0 if run returns
-// nil or was asked for help, 2 if the call was wrong and 1 if something failed.
+// Main runs an example with the command line's arguments. It exits with status 0 if run succeeds or the call asks for
+// help, 2 if the call is wrong, and 1 if run fails.
 func Main(run func(w io.Writer, args []string) error) {
 	os.Exit(Status(run(os.Stdout, os.Args[1:]), os.Stdout, os.Stderr))
 }
 
-// Status writes the message of an error, and returns the exit status that belongs to it.
+// Status writes the message of an error and returns the exit status for it.
 func Status(err error, stdout, stderr io.Writer) int {
 	var call *CallError
 	switch {
@@ -35,10 +35,10 @@ func Status(err error, stdout, stderr io.Writer) int {
 	return 1
 }
 
-// A CallError is what is wrong with the arguments of a call. Its message lists the flags that there are.
+// A CallError says what is wrong with the arguments of a call. Its message lists the flags.
 type CallError struct {
 	Err   error
-	Flags string // their list
+	Flags string // list of the example's flags
 }
 
 func (e *CallError) Error() string { return fmt.Sprintf("%v\n%s", e.Err, e.Flags) }
@@ -46,11 +46,11 @@ func (e *CallError) Error() string { return fmt.Sprintf("%v\n%s", e.Err, e.Flags
 // Flags are the flags of one example.
 type Flags struct{ *flag.FlagSet }
 
-// New returns flags with the one that every example has, seed.
+// New returns flags with the flag of every example, seed.
 func New(name string) (f Flags, seed *uint64) {
 	f = Flags{flag.NewFlagSet(name, flag.ContinueOnError)}
 	f.SetOutput(io.Discard)
-	return f, f.Uint64("seed", 1, "what decides the numbers that are drawn: a whole number `N`")
+	return f, f.Uint64("seed", 1, "seed of the random numbers: a whole number `N`")
 }
 
 // Size adds a flag for a whole number from 1 to most.
@@ -59,13 +59,13 @@ func (f Flags) Size(name string, value, most int, usage string) *int {
 	return &value
 }
 
-// Picture adds a flag for the file of a picture, which has no default.
-func (f Flags) Picture(of string) *string {
-	return f.String("out", "", "a `FILE` to draw "+of+" in, as a PNG")
+// Picture adds a flag for the file of a picture, without a default.
+func (f Flags) Picture(subject string) *string {
+	return f.String("out", "", "draw "+subject+" as a PNG in this `FILE`")
 }
 
-// Parse reads the arguments of a call. Every error is a *CallError: of an unknown flag, of a value that a flag doesn't
-// take, and of an argument that isn't a flag.
+// Parse reads the arguments of a call. It returns a *CallError for an unknown flag, an invalid value, or an argument
+// that isn't a flag.
 func (f Flags) Parse(args []string) error {
 	err := f.FlagSet.Parse(args)
 	if err == nil && f.NArg() > 0 {
@@ -77,7 +77,7 @@ func (f Flags) Parse(args []string) error {
 	return nil
 }
 
-// Wrong returns err as a *CallError: for a value that a flag takes but the example can't use.
+// Wrong returns err as a *CallError. Use it for a value that is valid for the flag but not for the example.
 func (f Flags) Wrong(err error) error {
 	var list bytes.Buffer
 	fmt.Fprintf(&list, "Flags of %s:\n", f.Name())
@@ -87,8 +87,8 @@ func (f Flags) Wrong(err error) error {
 	return &CallError{Err: err, Flags: strings.TrimSuffix(list.String(), "\n")}
 }
 
-// Own reports whether the call set any flag but that of a picture. Without one, an example shows the numbers that its
-// notebook prints; with one, it draws its own.
+// Own reports whether the call set any flag except out. If it did, an example draws its own numbers; otherwise it shows
+// its notebook's.
 func (f Flags) Own() (own bool) {
 	f.Visit(func(set *flag.Flag) { own = own || set.Name != "out" })
 	return own
@@ -101,7 +101,7 @@ type size struct {
 }
 
 func (s *size) String() string {
-	if s.n == nil { // the zero value, which package flag asks for its default
+	if s.n == nil { // package flag calls it on the zero value
 		return ""
 	}
 	return strconv.Itoa(*s.n)

@@ -9,7 +9,7 @@ import (
 
 func TestParse(t *testing.T) {
 	for _, c := range []struct {
-		name, wrong string // what the message begins with; empty where the call is right
+		name, wrong string // beginning of the message; empty if the call is right
 		args        []string
 		words       int
 		seed        uint64
@@ -21,9 +21,9 @@ func TestParse(t *testing.T) {
 		{name: "an unknown flag", args: []string{"--wrods", "7"}, wrong: "flag provided but not defined: -wrods\n"},
 		{name: "an argument", args: []string{"7"}, wrong: `sentence takes flags only, got the argument "7": quote a value that has spaces` + "\n"},
 		{name: "an argument after a flag", args: []string{"--words", "7", "8"}, wrong: `sentence takes flags only, got the argument "8"`},
-		{name: "nothing", args: []string{"--words", "0"}, wrong: `invalid value "0" for flag -words: want a whole number from 1 to 64` + "\n"},
+		{name: "zero", args: []string{"--words", "0"}, wrong: `invalid value "0" for flag -words: want a whole number from 1 to 64` + "\n"},
 		{name: "too much", args: []string{"--words", "65"}, wrong: `invalid value "65" for flag -words: want a whole number from 1 to 64`},
-		{name: "no number", args: []string{"--words", "a"}, wrong: `invalid value "a" for flag -words: want a whole number from 1 to 64`},
+		{name: "not a number", args: []string{"--words", "a"}, wrong: `invalid value "a" for flag -words: want a whole number from 1 to 64`},
 		{name: "a negative seed", args: []string{"--seed", "-1"}, wrong: `invalid value "-1" for flag -seed`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestStatus(t *testing.T) {
 		name          string
 		err           error
 		status        int
-		stdout, wrong string // what they begin with
+		stdout, wrong string // beginnings of the outputs
 	}{
 		{name: "done"},
 		{name: "help", err: f.Parse([]string{"--help"}), stdout: "Flags of sentence:\n"},

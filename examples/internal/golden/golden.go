@@ -1,5 +1,5 @@
-// Package golden is what the examples' tests share: it compares computed numbers with printed ones, looks into what an
-// example prints, and calls it wrongly.
+// Package golden has functions for the examples' tests. They compare computed numbers with printed ones, search an
+// example's output, and make wrong calls.
 package golden
 
 import (
@@ -14,9 +14,9 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// Check fails the test unless every number agrees with the printed one to half a unit of its last printed decimal, and
-// what the rounding of the printed inputs can have moved it by. numpy drops the zeros at the end of a number, so that
-// the last decimal of all is that of the number with the most.
+// Check fails the test unless every number agrees with the printed one to half a unit of the last printed decimal, plus
+// moved, the possible effect of rounding in the printed inputs. numpy drops zeros at the end of numbers, so the number
+// with the most decimals counts.
 func Check(t *testing.T, name string, got []float64, printed string, moved float64) {
 	t.Helper()
 	want, err := notebook.Numbers(printed)
@@ -31,7 +31,7 @@ func Check(t *testing.T, name string, got []float64, printed string, moved float
 	worst := 0.0
 	for i := range want {
 		tolerance := half
-		if powers { // half is that of the mantissa
+		if powers { // half is for the mantissa
 			tolerance *= math.Pow(10, math.Floor(math.Log10(math.Abs(want[i]))))
 		}
 		off := math.Abs(got[i] - want[i])
@@ -39,14 +39,13 @@ func Check(t *testing.T, name string, got []float64, printed string, moved float
 			off = 0
 		}
 		if worst = max(worst, off); !(off <= tolerance+moved) {
-			t.Errorf("%s: number %d is %v, printed as %v: %.2g off, of %.2g allowed", name, i, got[i], want[i], off, tolerance+moved)
+			t.Errorf("%s: number %d is %v, printed as %v: off by %.2g, want at most %.2g", name, i, got[i], want[i], off, tolerance+moved)
 		}
 	}
-	t.Logf("%s: %d numbers, %.1e off at most", name, len(want), worst)
+	t.Logf("%s: %d numbers, off by %.1e at most", name, len(want), worst)
 }
 
-// halfUnit returns half a unit of the last decimal printed, and reports whether the numbers are printed with powers
-// of ten.
+// halfUnit returns half a unit of the last printed decimal, and reports whether the numbers have powers of ten.
 func halfUnit(printed string) (half float64, powers bool) {
 	most := 0
 	for _, f := range strings.FieldsFunc(printed, func(r rune) bool { return strings.ContainsRune("[](), \n\t", r) }) {
@@ -58,21 +57,21 @@ func halfUnit(printed string) (half float64, powers bool) {
 	return 0.5 * math.Pow(10, -float64(most)), powers
 }
 
-// Contains fails the test unless the output has every one of the texts, in this order.
+// Contains fails the test unless the output has all the texts in this order.
 func Contains(t *testing.T, output string, texts ...string) {
 	t.Helper()
 	rest := output
 	for _, text := range texts {
 		i := strings.Index(rest, text)
 		if i < 0 {
-			t.Errorf("the output lacks, or has in another order,\n%s\nin\n%s", text, output)
+			t.Errorf("the output lacks this text, or has it in another order:\n%s\noutput:\n%s", text, output)
 			return
 		}
 		rest = rest[i+len(text):]
 	}
 }
 
-// Table returns the numbers of the table that the output has below a heading, a line of its own.
+// Table returns the numbers of the table below a heading, which must be a whole line of the output.
 func Table(t *testing.T, output, heading string) []float64 {
 	t.Helper()
 	_, rest, found := strings.Cut("\n"+output, "\n"+heading+"\n")
@@ -93,17 +92,17 @@ func Table(t *testing.T, output, heading string) []float64 {
 	return values
 }
 
-// Holds fails the test unless the output has, below a heading, the numbers that were printed. Both are rounded: the
-// last digit may be another where the inputs' rounding can have moved it.
+// Holds fails the test unless the table below a heading has the printed numbers. It allows another half unit, because
+// the output is rounded, too.
 func Holds(t *testing.T, output, heading, printed string, moved float64) {
 	t.Helper()
 	half, _ := halfUnit(printed)
 	Check(t, heading, Table(t, output, heading), printed, moved+half)
 }
 
-// Calls fails the test unless an example takes the flags that are named, in a call of its own args: the same call
-// prints the same, with another seed it prints something else, and an unknown flag or an argument is an error that
-// lists the flags.
+// Calls fails the test unless an example handles its flags well. With args, the same seed must print the same twice,
+// and another seed something else. An unknown flag, an argument, or an empty value of one of flags must give a
+// *CallError that lists the flags.
 func Calls(t *testing.T, run func(io.Writer, []string) error, args []string, flags ...string) {
 	t.Helper()
 	outputs := map[string]string{}
@@ -118,7 +117,7 @@ func Calls(t *testing.T, run func(io.Writer, []string) error, args []string, fla
 		outputs[seed] = b.String()
 	}
 	if outputs["7"] == outputs["8"] {
-		t.Errorf("with %q the seed changes nothing:\n%s", args, outputs["7"])
+		t.Errorf("with %q the seed doesn't change the output:\n%s", args, outputs["7"])
 	}
 	wrong := [][]string{{"--nosuch"}, {"more"}, {"--seed", "x"}}
 	for _, name := range flags {

@@ -1,5 +1,5 @@
-// Package notebook is what the examples share: it reads printed numbers, draws others, runs a graph once, keeps the
-// values of its stages, and prints matrices as numpy does.
+// Package notebook has functions for the examples of notebooks. It reads printed numbers, draws random ones, runs a
+// graph once and keeps the values of its stages, and prints matrices like numpy.
 package notebook
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// Numbers reads the numbers that numpy printed, and skips brackets and commas.
+// Numbers reads numbers printed by numpy. It skips brackets and commas.
 func Numbers(printed string) ([]float64, error) {
 	fields := strings.FieldsFunc(printed, func(r rune) bool { return strings.ContainsRune("[](), \n\t", r) })
 	values := make([]float64, len(fields))
@@ -29,8 +29,8 @@ func Numbers(printed string) ([]float64, error) {
 	return values, nil
 }
 
-// Printed makes a tensor of the numbers that numpy printed. It is for constants: it panics if their count doesn't fit
-// the shape.
+// Printed makes a tensor from numbers printed by numpy. It is for constants: it panics if text doesn't have the right
+// number of numbers.
 func Printed(text string, shape ...int) *tensor.Dense {
 	values, err := Numbers(text)
 	if err == nil && len(values) != tensor.Shape(shape).TotalSize() {
@@ -47,13 +47,13 @@ func Matrix(rows, columns int, values ...float64) *tensor.Dense {
 	return tensor.New(tensor.WithShape(rows, columns), tensor.WithBacking(values))
 }
 
-// Source returns the generator that a seed decides.
+// Source returns a random number generator with a seed.
 func Source(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
-// Randn draws a tensor as numpy's random.randn does: independent numbers of mean 0 and variance 1.
+// Randn draws a tensor like numpy's random.randn: independent normal numbers with mean 0 and variance 1.
 func Randn(rng *rand.Rand, shape ...int) *tensor.Dense { return draw(rng.NormFloat64, shape) }
 
-// Rand draws a tensor as numpy's random.rand does: independent numbers from 0 to 1.
+// Rand draws a tensor like numpy's random.rand: independent uniform numbers from 0 to 1.
 func Rand(rng *rand.Rand, shape ...int) *tensor.Dense { return draw(rng.Float64, shape) }
 
 func draw(next func() float64, shape tensor.Shape) *tensor.Dense {
@@ -64,8 +64,7 @@ func draw(next func() float64, shape tensor.Shape) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values))
 }
 
-// Causal returns an n×n matrix with a row for each word: seen for that word and those before it, hidden for those
-// after.
+// Causal returns an n×n matrix. Row i has the number seen in columns 0 to i, and hidden in the columns after i.
 func Causal(n int, seen, hidden float64) *tensor.Dense {
 	values := make([]float64, n*n)
 	for i := range values {
@@ -76,44 +75,45 @@ func Causal(n int, seen, hidden float64) *tensor.Dense {
 	return Matrix(n, n, values...)
 }
 
-// Eye returns the n×n identity. With K = I and a scale of 1 attention takes the query for its scores; with V = I it
-// returns its weights.
+// Eye returns the n×n identity matrix I. With K = I and a scale of 1, the scores of attention are its queries; with V =
+// I, its output is its weights.
 func Eye(n int) *tensor.Dense { return tensor.I(tensor.Float64, n, n, 0) }
 
-// Set copies values into a parameter, in row-major order: (H, K, D) fills a weight of shape (H·K, D), head by head.
+// Set copies values into a parameter in row-major order, so values of shape (H, K, D) fill a weight of shape (H·K, D)
+// head by head. It returns an error if the sizes differ.
 func Set(p *layers.Param, values *tensor.Dense) error {
-	to, from := p.Value.Data().([]float64), values.Data().([]float64)
-	if len(to) != len(from) {
+	target, source := p.Value.Data().([]float64), values.Data().([]float64)
+	if len(target) != len(source) {
 		return fmt.Errorf("parameter %q has shape %v, got values of shape %v", p.Name, p.Value.Shape(), values.Shape())
 	}
-	copy(to, from)
+	copy(target, source)
 	return nil
 }
 
-// Input makes a tensor a node of a graph.
+// Input adds a tensor to a graph as a node.
 func Input(g *G.ExprGraph, name string, t *tensor.Dense) *G.Node {
 	return G.NewTensor(g, t.Dtype(), t.Dims(), G.WithShape(t.Shape()...), G.WithName(name), G.WithValue(t))
 }
 
-// Variance is numpy's var, over all of x: the mean of the squares less the square of the mean.
+// Variance is numpy's var over all elements of x: the mean of the squares minus the square of the mean.
 func Variance(x *G.Node) *G.Node {
 	return G.Must(G.Sub(G.Must(G.Mean(G.Must(G.Square(x)))), G.Must(G.Square(G.Must(G.Mean(x))))))
 }
 
-// Stages are named nodes of one graph, and their values once it has run.
+// Stages are named nodes of one graph, and their values after Run.
 type Stages struct {
 	names  []string
 	nodes  G.Nodes
 	values []*tensor.Dense
 }
 
-// Add names a node, to be read when the graph runs.
+// Add adds a named node for Run to read.
 func (s *Stages) Add(name string, n *G.Node) {
 	s.names, s.nodes = append(s.names, name), append(s.nodes, n)
 }
 
-// Run runs the graph once. Every stage is read by gorgonia.Read, made before the machine, and copied: the machine uses
-// the memory of a node again once nothing in the graph needs it.
+// Run runs the graph once and copies the value of each stage. It needs gorgonia.Read nodes, made before the machine,
+// because the machine reuses the memory of nodes that the graph no longer needs.
 func (s *Stages) Run() error {
 	read := make([]G.Value, len(s.nodes))
 	for i, n := range s.nodes {
@@ -138,7 +138,7 @@ func (s *Stages) Run() error {
 	return nil
 }
 
-// Get returns the value of a stage, once Run has run. It panics if there is no stage of that name.
+// Get returns the value of a stage after Run. It panics if there is no stage with that name.
 func (s *Stages) Get(name string) *tensor.Dense { return s.values[slices.Index(s.names, name)] }
 
 // Values returns the numbers of a stage, in row-major order.
@@ -150,7 +150,7 @@ func (s *Stages) Values(name string) []float64 {
 	return t.Data().([]float64)
 }
 
-// Print writes the named stages, each under its name; all of them if no name is given.
+// Print writes the named stages, each below its name, or all stages if there are no names.
 func (s *Stages) Print(w io.Writer, names ...string) {
 	if len(names) == 0 {
 		names = s.names

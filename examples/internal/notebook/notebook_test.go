@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// The layouts are those in which the notebooks' numpy prints such arrays.
+// The layouts are from numpy's output in the notebooks.
 func TestFormat(t *testing.T) {
 	inf := math.Inf(-1)
 	for _, c := range []struct {
@@ -38,7 +38,7 @@ func TestFormat(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, c.want)
 		}
 		if back := Printed(c.want, c.shape...); Format(back.Data().([]float64), c.shape...) != c.want {
-			t.Errorf("%s: what was printed doesn't read back", c.name)
+			t.Errorf("%s: the printed numbers don't read back", c.name)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestDraw(t *testing.T) {
 	}{{"Randn", Randn, 0, 1}, {"Rand", Rand, 0.5, 1. / 12}} {
 		x := c.draw(Source(3), n, 1).Data().([]float64)
 		if !slices.Equal(x, c.draw(Source(3), n).Data().([]float64)) || slices.Equal(x, c.draw(Source(4), n).Data().([]float64)) {
-			t.Errorf("%s: the seed doesn't decide the numbers", c.name)
+			t.Errorf("%s: the numbers don't depend on the seed alone", c.name)
 		}
 		sum, squares := 0.0, 0.0
 		for _, v := range x {
@@ -115,7 +115,7 @@ func TestSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := Set(w, Matrix(1, 3, 1, 2, 3)); err == nil {
-		t.Error("three numbers went into a (2, 2)")
+		t.Error("no error for three numbers in shape (2, 2)")
 	}
 	if err := Set(w, Matrix(2, 2, 1, 2, 3, 4)); err != nil || w.Value.Data().([]float64)[3] != 4 {
 		t.Errorf("got %v, %v", w.Value, err)

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	decimals  = 8  // numpy's precision
-	lineWidth = 75 // numpy's
+	decimals  = 8  // numpy's default
+	lineWidth = 75 // numpy's default
 )
 
-// Print writes a name and what numpy prints of a float64 tensor: brackets for every axis, 8 decimals at most, columns
-// aligned. Axes of 1 in front of a matrix are left out. A scalar goes on the line of its name, with every digit.
+// Print writes a name, and below it a float64 tensor like numpy: brackets for every axis, at most 8 decimals, aligned
+// columns. It leaves out axes of length 1 before a matrix. A scalar follows its name on the same line, with all digits.
 func Print(w io.Writer, name string, t *tensor.Dense) {
 	if t.IsScalar() {
 		fmt.Fprintf(w, "%s: %v\n", name, t.ScalarValue())
@@ -30,20 +30,20 @@ func Print(w io.Writer, name string, t *tensor.Dense) {
 	fmt.Fprintf(w, "%s\n%s\n", name, Format(t.Data().([]float64), shape...))
 }
 
-// Format is what numpy prints of an array of the given shape.
+// Format returns numpy's text for an array of the given shape.
 func Format(values []float64, shape ...int) string {
 	var b strings.Builder
 	array(&b, cells(values), shape, 0)
 	return b.String()
 }
 
-// array writes the cells of one axis, and of those inside it, at a depth of so many brackets.
+// array writes the cells of one axis and of the axes inside it. depth is the number of open brackets.
 func array(b *strings.Builder, cells []string, shape []int, depth int) {
 	b.WriteByte('[')
 	if len(shape) == 1 {
 		line := ""
 		for i, c := range cells {
-			// Every axis leaves room for the bracket that closes it.
+			// Leave room for the closing bracket of every axis.
 			if i > 0 && depth+1+len(line)+1+len(c) > lineWidth-depth-1 {
 				b.WriteString(strings.TrimRight(line, " ") + "\n" + strings.Repeat(" ", depth+1))
 				line = ""
@@ -65,8 +65,9 @@ func array(b *strings.Builder, cells []string, shape []int, depth int) {
 	b.WriteByte(']')
 }
 
-// cells formats every value to one width. As numpy does, it drops zeros that no number needs, and takes to powers of
-// ten where the largest number is 1000 times the smallest, or the smallest below 1/10000.
+// cells formats all values with the same width. Like numpy, it drops zeros at the end that no number needs, and uses
+// powers of ten if the largest number is at least 1e8 or over 1000 times the smallest, or if the smallest is below
+// 1/10000.
 func cells(values []float64) []string {
 	least, most := math.Inf(1), 0.0
 	for _, v := range values {
@@ -76,7 +77,7 @@ func cells(values []float64) []string {
 	}
 	power := most > 0 && (most >= 1e8 || least < 1e-4 || most/least > 1000)
 	out := make([]string, len(values))
-	whole, part := 0, 0 // the most digits before and after the point
+	whole, part := 0, 0 // maximum digits before and after the point
 	for i, v := range values {
 		switch {
 		case math.IsInf(v, 0):
@@ -110,10 +111,10 @@ func cells(values []float64) []string {
 	return out
 }
 
-// trimZeros drops the zeros at the end of a number, but not its point.
+// trimZeros drops zeros at the end of a number, but keeps the point.
 func trimZeros(s string) string { return strings.TrimRight(s, "0") }
 
-// Table writes a matrix, row by row, with a label for every row and every column.
+// Table writes a matrix with labels for rows and columns.
 func Table(w io.Writer, rows, columns []string, values []float64, decimals int) {
 	first, width := 0, 0
 	for _, v := range values {

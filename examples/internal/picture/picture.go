@@ -1,4 +1,4 @@
-// Package picture draws the attention that examples talk about.
+// Package picture draws the attention weights of examples.
 package picture
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/internal/heatmap"
 )
 
-// Layer returns the maps of some heads under a name: weights of shape (heads, rows, columns), row by row.
+// Layer returns a layer with a map for each head. The weights have shape (heads, rows, columns), row-major.
 func Layer(name string, rows, columns []string, weights []float64) heatmap.Layer {
 	l := heatmap.Layer{Name: name, Rows: rows, Columns: columns}
 	for size := len(rows) * len(columns); len(weights) > 0; weights = weights[size:] {
@@ -22,7 +22,7 @@ func Layer(name string, rows, columns []string, weights []float64) heatmap.Layer
 	return l
 }
 
-// Count returns labels, name 0 and so on, of which there are n.
+// Count returns n labels: name followed by 0, 1 and so on.
 func Count(name string, n int) []string {
 	labels := make([]string, n)
 	for i := range labels {
@@ -31,7 +31,7 @@ func Count(name string, n int) []string {
 	return labels
 }
 
-// Write draws a figure as a PNG, in a folder that it makes if there is none. It does nothing if path is empty.
+// Write draws a figure as a PNG. It makes the folder if it doesn't exist. It does nothing if path is empty.
 func Write(path string, f heatmap.Figure) error {
 	if path == "" {
 		return nil

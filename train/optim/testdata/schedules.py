@@ -1,4 +1,4 @@
-"""Writes schedules.json: learning rates of PyTorch's schedulers, from a rate of 1, for schedule_test.go.
+"""Writes schedules.json for schedule_test.go: learning rates of PyTorch's schedulers, which start from a rate of 1.
 
     /usr/bin/python3 schedules.py > schedules.json
 """

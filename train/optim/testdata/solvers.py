@@ -1,9 +1,9 @@
-"""Writes solvers.json: 100 steps of PyTorch's optimisers in float64, for solver_test.go.
+"""Writes solvers.json for solver_test.go: 100 steps of PyTorch's optimizers in float64.
 
     /usr/bin/python3 solvers.py > solvers.json
 
-The gradient of element i of a parameter at a step is sin(1.7·i + 0.3·step + phase)·(1 + step/50) + weight/4, which the
-test computes for itself. Weight decay is the matrix's alone, as optim.Solver has it.
+At each step, the gradient of element i is sin(1.7·i + 0.3·step + phase)·(1 + step/50) + weight/4, and the test computes
+the same. Weight decay applies to the matrix only, as in optim.Solver.
 """
 import json
 import torch

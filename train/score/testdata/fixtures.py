@@ -1,10 +1,10 @@
-"""Writes fixtures.json: scores by NLTK 3.8 and scikit-learn 1.2, for score_test.go.
+"""Writes fixtures.json for score_test.go: scores by NLTK 3.8 and scikit-learn 1.2.
 
     apt-get install python3-nltk python3-sklearn
     /usr/bin/python3 fixtures.py > fixtures.json
 
-NLTK's method3 is the smoothing of sacreBLEU's "exp". It takes an answer of fewer tokens than n to have one n-gram, where
-sacreBLEU takes it to have none, so answers here have four or more.
+NLTK's method3 smooths like sacreBLEU's "exp". If an answer has fewer tokens than n, NLTK counts one n-gram and sacreBLEU
+none, so answers here have four tokens or more.
 """
 import json
 import random
@@ -65,7 +65,7 @@ def confusion(answered, right, rows, share):
         "precision": list(each[0]), "recall": list(each[1]), "f1": list(each[2]), "rows": [int(n) for n in each[3]],
         "macro": list(macro[:3]),
         "accuracy": accuracy_score(rights, answers),
-        "matrix": confusion_matrix(rights, answers, labels=classes).tolist(),  # a row for each right class
+        "matrix": confusion_matrix(rights, answers, labels=classes).tolist(),  # one row per right class
     }
 
 

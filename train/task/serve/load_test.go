@@ -15,12 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/task"
 )
 
 // 16 clients ask at once, more than there is room for, while others ask wrongly, send slowly or leave. None of their
 // answers is lost or wrong, and memory doesn't grow with requests.
 func TestLoad(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	each := 32 // requests of a client in each half
 	if testing.Short() {

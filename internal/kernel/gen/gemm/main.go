@@ -1,5 +1,5 @@
-// Command gen writes the assembly of package kernel's matrix product. Each function it writes computes one tile of C
-// from strided operands; the fields of its argument are those of gemmTile in the package's gemm_tile.go.
+// Command gen writes the assembly of package kernel's matrix product. Each function that it writes computes tiles of C
+// from strided operands. Its argument is the package's gemmTile: see gemm_tile.go.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Offsets of gemmTile's fields. A slice's first word is its pointer. The factor beta follows alpha.
+// Offsets of gemmTile's fields. A slice's first word is its pointer. The field beta follows alpha.
 const (
 	offA, offB, offC              = 0, 24, 48
 	offRSA, offCSA, offRSB, offC1 = 72, 80, 88, 96
@@ -27,7 +27,7 @@ func main() {
 	ConstraintExpr("!noasm")
 	declareTailMasks()
 	switch *isa {
-	case "AVX512": // in float32 alone: float64, which checks gradients, does without
+	case "AVX512": // only float32: float64 serves gradient checks, for which AVX2 is fast enough
 		v := avx512()
 		tile(v)
 		v.packRows()
@@ -45,19 +45,19 @@ func main() {
 	Generate()
 }
 
-// operand registers of one tile function.
+// A frame holds the operand registers of one tile function.
 type frame struct {
 	a          []reg.GPVirtual // rows 0, 5 and 10 of A
-	rs, rs3    reg.GPVirtual   // bytes from a row of A to the next, and to the third
-	cs         reg.GPVirtual   // bytes from a column of A to the next
+	rs, rs3    reg.GPVirtual   // bytes between rows of A, and three times that
+	cs         reg.GPVirtual   // bytes between columns of A
 	b, rsB     reg.GPVirtual
 	c, ldc     reg.GPVirtual
 	k, t, cols reg.GPVirtual
-	left, top  Mem // tiles left, and the first row of A of this one
+	left, top  Mem // number of tiles left, and the current tile's first row of A
 }
 
-// tile writes one function: a dispatch on the number of rows and of vectors, and for each pair a loop over k and the
-// update of C.
+// tile writes one function: it dispatches on the number of rows and of vectors; each combination has a loop over k and
+// an update of C.
 func tile(v vec) {
 	TEXT(fmt.Sprintf("gemmTile%d%s", v.bits, v.isa), NOSPLIT, "func(t *byte)")
 	Doc(fmt.Sprintf("gemmTile%d%s computes a tile of up to %d×%d.", v.bits, v.isa, v.rows, 2*v.lanes))
@@ -109,7 +109,7 @@ func tile(v vec) {
 	}
 }
 
-// dispatch jumps to the label of the number of rows, by halving.
+// dispatch writes a jump to the label for the number of rows, by binary search.
 func dispatch(rows reg.GPVirtual, lo, hi int, prefix string) {
 	if lo == hi {
 		JMP(LabelRef(fmt.Sprintf("%s%d", prefix, lo)))
@@ -124,7 +124,7 @@ func dispatch(rows reg.GPVirtual, lo, hi int, prefix string) {
 	dispatch(rows, mid+1, hi, prefix)
 }
 
-// baseRows sets the addresses of rows 5 and 10 of A, if there are so many, from that of row 0.
+// baseRows computes the addresses of rows 5 and 10 of A, if the tile has them, from the address of row 0.
 func (f frame) baseRows(rows int) {
 	for g := 1; g < (rows+4)/5; g++ {
 		LEAQ(Mem{Base: f.a[g-1], Index: f.rs, Scale: 4}, f.a[g])
@@ -132,7 +132,7 @@ func (f frame) baseRows(rows int) {
 	}
 }
 
-// next goes on to the next tile, whose label is given, or returns after the last one.
+// next writes the step to the next tile, at the given label, or a return after the last tile.
 func (f frame) next(rows int, label, done string) {
 	DECQ(f.left)
 	JZ(LabelRef(done))
@@ -150,7 +150,7 @@ func (f frame) next(rows int, label, done string) {
 	RET()
 }
 
-// rowOf addresses row r of A in the current column.
+// rowOf returns the address of row r of A in the current column.
 func (f frame) rowOf(r int) Mem {
 	m := Mem{Base: f.a[r/5]}
 	switch r % 5 {
@@ -162,7 +162,7 @@ func (f frame) rowOf(r int) Mem {
 	return m
 }
 
-// body writes the loop and the update of C for rows×vecs accumulators, and returns.
+// body writes the loop and the update of C for rows×vecs accumulators, and a return.
 func body(v vec, f frame, rows, vecs int, label string) {
 	Label(label)
 	for i := range rows * vecs {
@@ -206,7 +206,7 @@ func body(v vec, f frame, rows, vecs int, label string) {
 	DECQ(f.k)
 	JNZ(LabelRef(label + "_loop"))
 
-	// C = beta·C + alpha·acc. Where C isn't kept it isn't read.
+	// C = beta·C + alpha·acc. If keep is 0, C isn't read.
 	alpha, beta, mask, x := v.reg(v.regs-4), v.reg(v.regs-3), v.reg(v.regs-2), v.reg(v.regs-1)
 	v.broadcast(Mem{Base: f.t, Disp: offAlpha}, alpha)
 	for i := range rows * vecs {
@@ -221,11 +221,11 @@ func body(v vec, f frame, rows, vecs int, label string) {
 	MOVQ(f.c, c)
 	for r := range rows {
 		for i := range vecs {
-			at := Mem{Base: c, Disp: i * v.bytes}
+			cell := Mem{Base: c, Disp: i * v.bytes}
 			if i == vecs-1 {
-				v.loadTail(at, mask, x)
+				v.loadTail(cell, mask, x)
 			} else {
-				v.load(at, x)
+				v.load(cell, x)
 			}
 			v.fma(beta, x, v.reg(r*vecs+i))
 		}
@@ -245,15 +245,15 @@ func body(v vec, f frame, rows, vecs int, label string) {
 	f.next(rows, label, label+"_tail_end")
 }
 
-// storeTile stores the accumulators and leaves c at the row after them.
+// storeTile stores the accumulators and moves c to the next row.
 func (v vec) storeTile(f frame, rows, vecs int, tail bool, mask reg.VecPhysical) {
 	for r := range rows {
 		for i := range vecs {
-			at := Mem{Base: f.c, Disp: i * v.bytes}
+			cell := Mem{Base: f.c, Disp: i * v.bytes}
 			if tail && i == vecs-1 {
-				v.storeTail(v.reg(r*vecs+i), mask, at)
+				v.storeTail(v.reg(r*vecs+i), mask, cell)
 			} else {
-				v.store(v.reg(r*vecs+i), at)
+				v.store(v.reg(r*vecs+i), cell)
 			}
 		}
 		ADDQ(f.ldc, f.c)

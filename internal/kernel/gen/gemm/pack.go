@@ -8,15 +8,14 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// packRows writes a function that copies rows, the last vector of each filled up with zeros, asking for the rows to
-// come ahead of time.
+// packRows writes a function that copies rows. It fills the last vector of each with zeros, and prefetches rows.
 func (v vec) packRows() {
 	const ahead = 12
 	TEXT(fmt.Sprintf("gemmPackRows%d%s", v.bits, v.isa), NOSPLIT, "func(dst *byte, ldd uintptr, src *byte, lds uintptr, rows, cols int)")
 	dst, ldd := Load(Param("dst"), GP64()), Load(Param("ldd"), GP64())
 	src, lds := Load(Param("src"), GP64()), Load(Param("lds"), GP64())
 	rows, cols := Load(Param("rows"), GP64()), Load(Param("cols"), GP64()).(reg.GPVirtual)
-	at, whole, next := GP64(), GP64(), GP64()
+	offset, whole, next := GP64(), GP64(), GP64()
 	MOVQ(cols, whole)
 	DECQ(whole)
 	ANDQ(I8(-int8(v.lanes)), whole) // columns before the last vector
@@ -32,21 +31,21 @@ func (v vec) packRows() {
 	}
 	IMUL3Q(U8(ahead), lds, next)
 	Label("row")
-	XORQ(at, at)
-	CMPQ(at, whole)
+	XORQ(offset, offset)
+	CMPQ(offset, whole)
 	JE(LabelRef("last"))
 	Label("vector")
-	v.load(Mem{Base: src, Index: at, Scale: 1}, x)
-	v.store(x, Mem{Base: dst, Index: at, Scale: 1})
+	v.load(Mem{Base: src, Index: offset, Scale: 1}, x)
+	v.store(x, Mem{Base: dst, Index: offset, Scale: 1})
 	PREFETCHT0(Mem{Base: src, Index: next, Scale: 1})
-	ADDQ(U8(v.bytes), at)
-	CMPQ(at, whole)
+	ADDQ(U8(v.bytes), offset)
+	CMPQ(offset, whole)
 	JNE(LabelRef("vector"))
 	Label("last")
-	v.loadTail(Mem{Base: src, Index: at, Scale: 1}, mask, x)
-	v.store(x, Mem{Base: dst, Index: at, Scale: 1})
-	ADDQ(src, at)
-	PREFETCHT0(Mem{Base: at, Index: next, Scale: 1})
+	v.loadTail(Mem{Base: src, Index: offset, Scale: 1}, mask, x)
+	v.store(x, Mem{Base: dst, Index: offset, Scale: 1})
+	ADDQ(src, offset)
+	PREFETCHT0(Mem{Base: offset, Index: next, Scale: 1})
 	ADDQ(lds, src)
 	ADDQ(ldd, dst)
 	DECQ(rows)
@@ -55,8 +54,9 @@ func (v vec) packRows() {
 	RET()
 }
 
-// packTransposed writes the transpose of square blocks, as many a side as a vector has lanes. Rows that are lanes/2
-// apart share a register from the start, so that no element has to cross from one half of a register to the other.
+// packTransposed writes a function that transposes square blocks; the side of a block is a vector's number of lanes.
+// Rows that are lanes/2 apart share a register from the start, so that no element has to cross between the halves of a
+// register.
 func packTransposed(bits int) {
 	lanes := 256 / bits
 	TEXT(fmt.Sprintf("gemmPackTransposed%dAVX2", bits), NOSPLIT, "func(dst *byte, ldd uintptr, src *byte, lds uintptr, groups, blocks int)")
@@ -64,11 +64,11 @@ func packTransposed(bits int) {
 	dst, ldd := Load(Param("dst"), GP64()), Load(Param("ldd"), GP64())
 	src, lds := Load(Param("src"), GP64()), Load(Param("lds"), GP64())
 	groups, blocks := Load(Param("groups"), GP64()), Load(Param("blocks"), GP64())
-	from, half, lds3, to, n := GP64(), GP64(), GP64(), GP64(), GP64()
+	from, half, lds3, out, n := GP64(), GP64(), GP64(), GP64(), GP64()
 	LEAQ(Mem{Base: lds, Index: lds, Scale: 2}, lds3)
 	Label("group")
 	MOVQ(src, from)
-	MOVQ(dst, to)
+	MOVQ(dst, out)
 	MOVQ(blocks, n)
 	Label("block")
 	LEAQ(Mem{Base: from, Index: lds, Scale: uint8(lanes / 2)}, half)
@@ -101,9 +101,9 @@ func packTransposed(bits int) {
 			lo, hi := YMM(), YMM()
 			VUNPCKLPD(y[i+1], y[i], lo)
 			VUNPCKHPD(y[i+1], y[i], hi)
-			VMOVUPS(lo, Mem{Base: to})
-			VMOVUPS(hi, Mem{Base: to, Index: ldd, Scale: 1})
-			LEAQ(Mem{Base: to, Index: ldd, Scale: 2}, to)
+			VMOVUPS(lo, Mem{Base: out})
+			VMOVUPS(hi, Mem{Base: out, Index: ldd, Scale: 1})
+			LEAQ(Mem{Base: out, Index: ldd, Scale: 2}, out)
 		}
 	}
 	ADDQ(U8(32), from)

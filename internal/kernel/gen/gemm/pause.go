@@ -4,7 +4,7 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 )
 
-// pause writes the function that waits a moment in a loop that looks for something.
+// pause writes parallelPause, which waits for a moment in a polling loop.
 func pause() {
 	TEXT("parallelPause", NOSPLIT, "func()")
 	PAUSE()

@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// vec is a kind of vector, by its instruction set and the width of an element.
+// A vec is a kind of vector: an instruction set and the width of an element.
 type vec struct {
 	isa   string
 	bits  int // of an element
@@ -78,12 +78,12 @@ func (v vec) fma(x, y, z reg.VecPhysical) {
 	}
 }
 
-// tail leaves what masks the last vector of a row of cols: for AVX-512 an opmask register, K1; for AVX2 the address, in
-// cols, of a vector of as many ones.
+// tail computes the mask for the last vector of a row of cols elements. AVX-512 gets an opmask register, K1. AVX2 gets,
+// in cols, the address of a vector with ones for the elements of the row.
 func (v vec) tail(cols reg.GPVirtual) {
 	DECQ(cols)
 	ANDQ(U8(v.lanes-1), cols)
-	INCQ(cols) // columns of the last vector, 1 to lanes
+	INCQ(cols) // columns in the last vector, 1 to lanes
 	if v.isa == "AVX512" {
 		ones := GP64()
 		MOVQ(I32(-1), ones)

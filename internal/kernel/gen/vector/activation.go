@@ -6,9 +6,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// What follows is in Go in the package's activation.go and silu.go.
+// The Go versions of these functions are in the package's activation.go.
 
-// normalCoefs holds the coefficients of normalTail there, from the highest degree down.
+// normalCoefs holds the package's normalTail, from the highest degree down.
 var normalCoefs = []float64{
 	-0.02062346147, 0.1124355721, -0.2282135038, 0.1917844076, -0.07942338682, 0.09615677753, 0.07838966811, 0.1102354209,
 	0.1195718143, 0.1196866898, 0,
@@ -19,7 +19,7 @@ func (v *isa) normal(e exponential, x reg.VecVirtual) (cdf, bell reg.VecVirtual)
 	q := v.r()
 	v.mul(v.constant(-0.5), x, q)
 	v.mul(x, q, q)
-	bell = e.of(q)
+	bell = e.value(q)
 	t, one := v.r(), v.load(v.constant(1))
 	v.and(v.pattern(1<<31-1), x, t)
 	v.mul(v.constant(0.3), t, t)
@@ -64,14 +64,14 @@ func (v *isa) activations() {
 		end()
 	}
 
-	// limited returns x where it isn't above 42: further on, exp(−x)·x is nothing beside 1.
+	// limited returns min(x, 42): for larger x, exp(−x)·x is negligible beside 1.
 	limited := func(x reg.VecVirtual) reg.VecVirtual {
 		z := v.r()
 		v.min(x, v.load(v.constant(42)), z)
 		return z
 	}
 	value("silu", "sets y to x·exp(x)/(1 + exp(x)).", func(x reg.VecVirtual) reg.VecVirtual {
-		bell := e.of(limited(x))
+		bell := e.value(limited(x))
 		s := v.r()
 		v.add(v.constant(1), bell, s)
 		v.div(s, bell, s)
@@ -80,7 +80,7 @@ func (v *isa) activations() {
 	})
 	grad("siluGrad", "sets dx to g·σ(x)·(1 + x·(1 − σ(x))), and to 0 where g is 0.", func(x reg.VecVirtual) reg.VecVirtual {
 		x = limited(x)
-		bell, one := e.of(limited(x)), v.load(v.constant(1))
+		bell, one := e.value(limited(x)), v.load(v.constant(1))
 		rest := v.r() // 1 − σ(x)
 		v.add(one, bell, rest)
 		v.div(rest, one, rest)
@@ -113,7 +113,7 @@ func (v *isa) activations() {
 		v.mul(v.constant(-2*c*a), u, u)
 		v.add(v.constant(-2*c), u, u)
 		v.mul(x, u, u)
-		bell = e.of(u)
+		bell = e.value(u)
 		one := v.load(v.constant(1))
 		s = v.r()
 		v.add(bell, one, s)
@@ -126,10 +126,10 @@ func (v *isa) activations() {
 		return s
 	})
 	grad("geluTanhGrad", "sets dx to g times the derivative of geluTanh, and to 0 where g is 0.", func(x reg.VecVirtual) reg.VecVirtual {
-		v.max(x, v.load(v.constant(-10)), x) // beyond these it is 0, and 1
+		v.max(x, v.load(v.constant(-10)), x) // for larger |x| the derivative is 1 or 0
 		v.min(x, v.load(v.constant(10)), x)
 		s, bell := sigmoid(x)
-		slope := v.r() // of the exponent: 2·c·(1 + 3·a·x²)
+		slope := v.r() // derivative of the exponent: 2·c·(1 + 3·a·x²)
 		v.mul(x, x, slope)
 		v.mul(v.constant(6*c*a), slope, slope)
 		v.add(v.constant(2*c), slope, slope)
@@ -141,7 +141,7 @@ func (v *isa) activations() {
 	})
 }
 
-// dropout writes the choice of what is dropped, as dropoutBits in the package makes it.
+// dropout writes the choice of the elements to drop, like dropoutBits in the package.
 func (v *isa) dropout() {
 	v.function("dropout", "keep []F, key0, key1, threshold uint32, scale F)", "sets element i of keep to 0 where dropoutBits(i, key0, key1) < threshold, and to scale elsewhere.")
 	keep, n, scale := ptr("keep"), size("keep"), v.arg("scale")
@@ -153,7 +153,7 @@ func (v *isa) dropout() {
 	}
 	x, key1, threshold := spread("key0"), spread("key1"), spread("threshold")
 	sign := v.pattern(1 << 31)
-	if !v.wide() { // there are only signed comparisons
+	if !v.wide() { // AVX2 has only signed comparisons
 		VPXOR(sign, threshold, threshold)
 	}
 	const golden = 0x9e3779b9

@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// unary writes a function of a vector.
+// unary writes a function of one vector.
 func (v *isa) unary(name, doc string, many int, f func(s span, x reg.VecVirtual) reg.VecVirtual) {
 	v.function(name, "y, x []F)", doc)
 	y, n, x := ptr("y"), size("y"), ptr("x")
@@ -34,7 +34,7 @@ func (v *isa) binary(name, doc string, many int, f func(s span, x, y reg.VecVirt
 	end()
 }
 
-// keepWhere sets z to zero in the lanes where a comparison of x with y doesn't hold.
+// keepWhere sets z to zero in the lanes where a comparison of x with y is false.
 func (v *isa) keepWhere(how Op, y Op, x, z reg.VecVirtual) {
 	if v.wide() {
 		VCMPPS(how, y, x, reg.K2)
@@ -46,10 +46,10 @@ func (v *isa) keepWhere(how Op, y Op, x, z reg.VecVirtual) {
 	VANDPS(m, z, z)
 }
 
-// keep, for AVX-512 alone, sets z to zero in the lanes whose bit in k is 0.
+// keep sets z to zero in the lanes whose bit in k is 0. It is only for AVX-512.
 func (v *isa) keep(k reg.OpmaskPhysical, z reg.VecVirtual) { VMOVAPS_Z(z, k, z) }
 
-// setWhere sets z to a in the lanes where a comparison of x with y holds.
+// setWhere sets z to a in the lanes where a comparison of x with y is true.
 func (v *isa) setWhere(how Op, y Op, x, a, z reg.VecVirtual) {
 	if v.wide() {
 		VCMPPS(how, y, x, reg.K2)
@@ -140,7 +140,7 @@ func (v *isa) elementwise() {
 
 // adamW writes AdamW's update. The factors are in the order of adamFactors.
 func (v *isa) adamW() {
-	v.function("adamW", "w, g, first, second []F, f *[9]F)", "does the update of AdamW.")
+	v.function("adamW", "w, g, first, second []F, f *[9]F)", "updates weights and running means by AdamW's rule.")
 	w, n, g, m1, m2 := ptr("w"), size("w"), ptr("g"), ptr("first"), ptr("second")
 	f := word("f")
 	factor := func(i int) reg.VecVirtual { return v.broadcast(Mem{Base: f, Disp: i * v.bits / 8}) }

@@ -8,12 +8,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// exponential is the exponential function, as exp32 in the package has it: exp(x) = 2ⁿ·exp(r) with x = n·ln 2 + r and
-// |r| ≤ ½·ln 2. exp(r) is Taylor's polynomial of degree 7 for float32, of degree 13 for float64: its remainder is below
-// r⁸/8!·√2 < 2⁻²⁷ or r¹⁴/14!·√2 < 2⁻⁵⁷.
+// An exponential is the exponential function, computed like exp32 in the package: exp(x) = 2ⁿ·exp(r) with x = n·ln 2 +
+// r and |r| ≤ ½·ln 2. It computes exp(r) by Taylor's polynomial, of degree 7 in float32 and 13 in float64; the
+// remainder is below r⁸/8!·√2 < 2⁻²⁷ or r¹⁴/14!·√2 < 2⁻⁵⁷.
 type exponential struct {
 	*isa
-	least, most  reg.VecVirtual // beyond these the result is 0, and +Inf
+	least, most  reg.VecVirtual // beyond these limits the result is 0 or +Inf
 	ln2Hi, ln2Lo float64
 	coefs        []float64 // from the highest degree down
 }
@@ -28,7 +28,7 @@ func (v *isa) newExp() exponential {
 	return e
 }
 
-// boundedExp returns an exponential for arguments within the bounds.
+// boundedExp returns an exponential for arguments within these limits.
 func (v *isa) boundedExp() exponential {
 	e := exponential{isa: v}
 	degree := 7
@@ -49,8 +49,8 @@ func (v *isa) boundedExp() exponential {
 	return e
 }
 
-// of returns exp(x); it uses x up.
-func (e exponential) of(x reg.VecVirtual) reg.VecVirtual {
+// value returns exp(x). It overwrites x.
+func (e exponential) value(x reg.VecVirtual) reg.VecVirtual {
 	v := e.isa
 	v.max(x, e.least, x)
 	v.min(x, e.most, x)
@@ -60,7 +60,7 @@ func (e exponential) of(x reg.VecVirtual) reg.VecVirtual {
 		VSCALEFPS(n, p, p)
 		return p
 	}
-	// 2ⁿ may be no normal number where the result is one, or is below: it is multiplied by in two steps.
+	// 2ⁿ may overflow or underflow where the result doesn't, so multiply in two steps.
 	half := v.r()
 	if v.bits == 32 {
 		VCVTPS2DQ(n, n)
@@ -104,8 +104,8 @@ func (e exponential) split(x reg.VecVirtual) (n reg.VecVirtual) {
 	return n
 }
 
-// lessOne returns exp(x) − 1, for an x from −40 to 0, as tanh32 in the package does: 2ⁿ·(exp(r) − 1) + (2ⁿ − 1), in
-// which nothing cancels. It uses x up.
+// lessOne returns exp(x) − 1 for x from −40 to 0, like tanh32 in the package: 2ⁿ·(exp(r) − 1) + (2ⁿ − 1), in which
+// nothing cancels. It overwrites x.
 func (e exponential) lessOne(x reg.VecVirtual) reg.VecVirtual {
 	v := e.isa
 	n := e.split(x)

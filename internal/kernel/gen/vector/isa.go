@@ -10,21 +10,21 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// isa is an instruction set and an element width, and the state of the function that is being written for them.
+// isa is an instruction set and an element width, and the state of the function that is being written.
 type isa struct {
 	name  string
 	bits  int // of an element
 	bytes int // of a vector
 	lanes int
 
-	mask   reg.VecVirtual // AVX2: ones in the lanes of the last, shorter vector. AVX-512 has K1
+	mask   reg.VecVirtual // AVX2: ones in the lanes of the last, shorter vector; AVX-512 uses K1
 	labels int
 }
 
 // wide reports whether vectors have 512 bits.
 func (v *isa) wide() bool { return v.bytes == 64 }
 
-// function starts a function, whose row in the table has the name and the signature given, F being the element's type.
+// function starts a function with the given name and signature in the table. F stands for the element's type.
 func (v *isa) function(name, args, doc string) {
 	f := function{name, v.name, v.bits, args, doc}
 	functions = append(functions, f)
@@ -68,8 +68,8 @@ func (v *isa) do(ps, pd func(...Op), ops ...Op) {
 	}
 }
 
-// do2 is do for an instruction whose first operand may be a constant: one is its form for a constant that is read as a
-// single element and broadcast.
+// do2 is do for an instruction whose first operand may be a constant. one is the form that reads a constant as a single
+// element and broadcasts it.
 func (v *isa) do2(ps, pd, one func(...Op), ops ...Op) {
 	if v.isSingle(ops[0]) {
 		ps = one
@@ -77,9 +77,9 @@ func (v *isa) do2(ps, pd, one func(...Op), ops ...Op) {
 	v.do(ps, pd, ops...)
 }
 
-// isSingle reports whether an operand is a constant that is read as a single element. AVX-512 reads constants so, as
-// Go's linker aligns data to 32 bytes at most: every second vector of 64 lies across two lines of the cache, and each
-// use of it takes twice as long.
+// isSingle reports whether an operand is a constant that is read as a single element. Only AVX-512 does this: Go's
+// linker aligns data to at most 32 bytes, so every second vector of 64 bytes would span two cache lines, and each use
+// would take twice as long.
 func (v *isa) isSingle(x Op) bool {
 	m, ok := x.(Mem)
 	return ok && v.wide() && strings.HasPrefix(m.Symbol.Name, constantPrefix)
@@ -133,12 +133,12 @@ func (v *isa) or(y, x, z Op) {
 	}
 }
 
-// testAny, for AVX-512 alone, sets K2 in the lanes where x has any of the bits of a constant.
+// testAny sets K2 in the lanes where x has any of the bits of a constant. It is only for AVX-512.
 func (v *isa) testAny(bits Mem, x reg.VecVirtual) {
 	VPTESTMD_BCST(bits, x, reg.K2)
 }
 
-// blend, for AVX2 alone, sets z to y where m is all ones, and to x elsewhere.
+// blend sets z to y where m is all ones, and to x elsewhere. It is only for AVX2.
 func (v *isa) blend(m, y, x, z Op) {
 	if v.bits == 32 {
 		VBLENDVPS(m, y, x, z)
@@ -147,14 +147,14 @@ func (v *isa) blend(m, y, x, z Op) {
 	}
 }
 
-// broadcast returns a vector of one element.
+// broadcast returns a vector that repeats one element.
 func (v *isa) broadcast(m Op) reg.VecVirtual {
 	z := v.r()
 	v.do(VBROADCASTSS, VBROADCASTSD, m, z)
 	return z
 }
 
-// arg returns a vector of a parameter.
+// arg returns a vector that repeats a parameter.
 func (v *isa) arg(name string) reg.VecVirtual {
 	a, err := Param(name).Resolve()
 	if err != nil {
@@ -178,7 +178,7 @@ func ptr(name string) reg.GPVirtual  { return Load(Param(name).Base(), GP64()).(
 func size(name string) reg.GPVirtual { return Load(Param(name).Len(), GP64()).(reg.GPVirtual) }
 func word(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
 
-// inBytes turns a number of elements into one of bytes.
+// inBytes converts a number of elements to bytes.
 func (v *isa) inBytes(n reg.GPVirtual) { SHLQ(v.shift(), n) }
 
 // shift returns the binary logarithm of an element's bytes.

@@ -6,8 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Loops over the elements of slices, a vector at a time, the last one under a mask: nothing past the end is read or
-// written.
+// These functions write loops over the elements of slices, one vector at a time. The last vector is masked: nothing
+// past the end is read or written.
 
 var tailMasks Mem
 
@@ -23,7 +23,7 @@ func declareTailMasks() {
 	}
 }
 
-// setMask makes the mask for the elements past the last whole vector of n.
+// setMask computes the mask for the elements after the last whole vector of n.
 func (v *isa) setMask(n reg.GPVirtual) {
 	left := GP64()
 	MOVQ(n, left)
@@ -42,26 +42,26 @@ func (v *isa) setMask(n reg.GPVirtual) {
 	VMOVUPS(Mem{Base: table, Index: left, Scale: uint8(v.bits / 8), Disp: 32}, v.mask)
 }
 
-// span is the part of the slices that one turn of a loop works on: some vectors side by side, or the last, shorter one.
+// A span is the part of the slices for one iteration of a loop: several adjacent vectors, or the last, shorter one.
 type span struct {
 	*isa
 	vecs int
-	part bool // the mask applies
-	at   reg.GPVirtual
+	part bool // whether the mask applies
+	off  reg.GPVirtual
 }
 
-// each loops over end bytes: many vectors at a time, then one, then what is left. setMask comes first.
+// each writes a loop over end bytes: many vectors at a time, then one at a time, then the rest. Call setMask before it.
 func (v *isa) each(end reg.GPVirtual, many int, body func(s span)) {
-	at, next := GP64(), GP64()
+	off, next := GP64(), GP64()
 	one, tail, done := v.label("one"), v.label("tail"), v.label("done")
-	XORQ(at, at)
+	XORQ(off, off)
 	loop := func(label, exit string, vecs int) {
 		Label(label)
-		LEAQ(Mem{Base: at, Disp: vecs * v.bytes}, next)
+		LEAQ(Mem{Base: off, Disp: vecs * v.bytes}, next)
 		CMPQ(next, end)
 		JG(LabelRef(exit))
-		body(span{v, vecs, false, at})
-		ADDQ(I32(int32(vecs*v.bytes)), at)
+		body(span{v, vecs, false, off})
+		ADDQ(I32(int32(vecs*v.bytes)), off)
 		JMP(LabelRef(label))
 	}
 	if many > 1 {
@@ -69,18 +69,18 @@ func (v *isa) each(end reg.GPVirtual, many int, body func(s span)) {
 	}
 	loop(one, tail, 1)
 	Label(tail)
-	CMPQ(at, end)
+	CMPQ(off, end)
 	JGE(LabelRef(done))
-	body(span{v, 1, true, at})
+	body(span{v, 1, true, off})
 	Label(done)
 }
 
 // mem returns the address of vector u of the span.
 func (s span) mem(base reg.GPVirtual, u int) Mem {
-	return Mem{Base: base, Index: s.at, Scale: 1, Disp: u * s.bytes}
+	return Mem{Base: base, Index: s.off, Scale: 1, Disp: u * s.bytes}
 }
 
-// get returns vector u of a slice, zero past its end.
+// get returns vector u of a slice, with zeros past its end.
 func (s span) get(base reg.GPVirtual, u int) reg.VecVirtual {
 	z := s.r()
 	s.getMem(s.mem(base, u), z)
@@ -116,7 +116,7 @@ func (s span) putMem(z reg.VecVirtual, m Mem) {
 	}
 }
 
-// zeroPast sets what lies past the end to zero.
+// zeroPast sets the lanes past the end to zero.
 func (s span) zeroPast(z reg.VecVirtual) {
 	switch {
 	case !s.part:
@@ -127,7 +127,7 @@ func (s span) zeroPast(z reg.VecVirtual) {
 	}
 }
 
-// fillPast sets what lies past the end to that of x.
+// fillPast sets the lanes past the end to the same lanes of x.
 func (s span) fillPast(x, z reg.VecVirtual) {
 	switch {
 	case !s.part:
@@ -138,7 +138,7 @@ func (s span) fillPast(x, z reg.VecVirtual) {
 	}
 }
 
-// reduce combines the lanes of some vectors, by halving, into every lane of a new one.
+// reduce combines the lanes of several vectors, by halving, into every lane of a new vector.
 func (v *isa) reduce(op func(y, x, z Op), xs ...reg.VecVirtual) reg.VecVirtual {
 	for len(xs) > 1 {
 		half := len(xs) / 2

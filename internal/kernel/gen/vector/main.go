@@ -1,5 +1,6 @@
-// Command vector writes package kernel's functions on slices in assembly, a family a file, and the tables that hold
-// them all. What each computes is said in its comment and, in Go, by the function named so, with "Portable" after it.
+// Command vector writes package kernel's functions on slices in assembly, one family per file, and the tables that hold
+// all of them. Each function has a description here, and a Go version in the package with the same name plus
+// "Portable".
 package main
 
 import (
@@ -15,7 +16,7 @@ var (
 	assemblyTables = flag.String("tables", "", "`file` for the tables of the assembly")
 )
 
-// families are the functions, by the file that they are written to.
+// families lists the functions by the file that they are written to.
 var families = []struct {
 	name  string
 	write func(v *isa)
@@ -53,7 +54,7 @@ func main() {
 	ConstraintExpr("!noasm")
 	declareTailMasks()
 	known := *family == ""
-	for _, v := range []*isa{ // float64, which checks gradients, does without AVX-512
+	for _, v := range []*isa{ // float64 serves gradient checks, for which AVX2 is fast enough
 		{name: "AVX512", bits: 32, bytes: 64, lanes: 16},
 		{name: "AVX2", bits: 32, bytes: 32, lanes: 8},
 		{name: "AVX2", bits: 64, bytes: 32, lanes: 4},

@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// masks writes what a mask does to a row of scores.
+// masks writes the functions that apply a mask to a row of scores.
 func (v *isa) masks() {
 	v.function("addSlope", "x []F, slope, d F)", "subtracts slope·|d − i| from element i of x. All d − i must be exact.")
 	x, n := ptr("x"), size("x")
@@ -25,7 +25,7 @@ func (v *isa) masks() {
 	})
 	end()
 
-	v.function("addBias", "x, bias []F)", "adds bias to x. Where that is −Inf, the result is, whatever x is.")
+	v.function("addBias", "x, bias []F)", "adds bias to x, and sets x to −Inf where bias is −Inf, whatever x is.")
 	x, n, bias := ptr("x"), size("x"), ptr("bias")
 	v.setMask(n)
 	v.inBytes(n)
@@ -46,13 +46,13 @@ func (v *isa) masks() {
 	v.inBytes(n)
 	low = v.load(v.lowest())
 	none := v.zero()
-	i := GP64() // of the byte that belongs to the element at s.at
+	i := GP64() // the byte of the element at s.off
 	v.each(n, 1, func(s span) {
-		MOVQ(s.at, i)
+		MOVQ(s.off, i)
 		SHRQ(v.shift(), i)
-		from, to := Mem{Base: allow, Index: i, Scale: 1}, s.mem(x, 0)
-		if s.part && !v.wide() { // there is no masked load of bytes
-			v.forbidEach(s, n, i, from, to, low)
+		from, dst := Mem{Base: allow, Index: i, Scale: 1}, s.mem(x, 0)
+		if s.part && !v.wide() { // AVX2 has no masked load of bytes
+			v.forbidEach(s, n, i, from, dst, low)
 			return
 		}
 		z, yes := s.get(x, 0), v.r()
@@ -75,25 +75,25 @@ func (v *isa) masks() {
 			}
 			v.blend(yes, low, z, z)
 		}
-		s.putMem(z, to)
+		s.putMem(z, dst)
 	})
 	end()
 }
 
-// forbidEach does the elements from s.at to n one by one.
-func (v *isa) forbidEach(s span, n, i reg.GPVirtual, from, to Mem, low reg.VecVirtual) {
+// forbidEach handles the elements from s.off to n one by one.
+func (v *isa) forbidEach(s span, n, i reg.GPVirtual, from, dst Mem, low reg.VecVirtual) {
 	loop, kept := v.label("each"), v.label("kept")
 	Label(loop)
 	CMPB(from, U8(0))
 	JNE(LabelRef(kept))
 	if v.bits == 32 {
-		VMOVSS(low.AsX(), to)
+		VMOVSS(low.AsX(), dst)
 	} else {
-		VMOVSD(low.AsX(), to)
+		VMOVSD(low.AsX(), dst)
 	}
 	Label(kept)
 	INCQ(i)
-	ADDQ(U8(v.bits/8), s.at)
-	CMPQ(s.at, n)
+	ADDQ(U8(v.bits/8), s.off)
+	CMPQ(s.off, n)
 	JL(LabelRef(loop))
 }

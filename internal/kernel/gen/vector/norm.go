@@ -38,7 +38,7 @@ func (v *isa) moments(n, x reg.GPVirtual, width, eps reg.VecVirtual) (mean, inv 
 	return mean, inv
 }
 
-// invRMS returns 1/√(sum/width + eps), the root and what is under it in float64.
+// invRMS returns 1/√(sum/width + eps), computed in float64.
 func (v *isa) invRMS(sum, width, eps reg.VecVirtual) reg.VecVirtual {
 	v.div(width, sum, sum)
 	x, one, inv := sum.AsX(), XMM(), v.r()
@@ -245,7 +245,7 @@ func (v *isa) layerNormGrad() {
 
 // jumpIfAny jumps where an element isn't zero.
 func (v *isa) jumpIfAny(n, x reg.GPVirtual, label string) {
-	bits := v.sign() - 1 // all others
+	bits := v.sign() - 1 // all other bits
 	v.each(n, 4, func(s span) {
 		acc := s.get(x, 0)
 		for u := 1; u < s.vecs; u++ {

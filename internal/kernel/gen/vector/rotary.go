@@ -6,9 +6,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// rotate writes the turn of vectors whose pairs lie half a vector apart.
+// rotate writes the turn of vectors whose pairs are half a vector apart.
 func (v *isa) rotate() {
-	v.function("rotate", "y, x, cos, sin []F, sign F, rows, stride int)", "turns so many vectors, stride elements apart, by the same angles: (u, v) becomes\n(u·cos − v·sin, v·cos + u·sin), with sin multiplied by sign, for u in the first half and v in the second.")
+	v.function("rotate", "y, x, cos, sin []F, sign F, rows, stride int)", "turns the given number of vectors, stride elements apart, by the same angles: (u, v) becomes\n(u·cos − v·sin, v·cos + u·sin), with sin multiplied by sign, u in the first half and v in the second.")
 	y, x, cos, n, sin := ptr("y"), ptr("x"), ptr("cos"), size("cos"), ptr("sin")
 	sign, rows, stride := v.arg("sign"), word("rows"), word("stride")
 	v.setMask(n)
@@ -35,13 +35,13 @@ func (v *isa) rotate() {
 	end()
 }
 
-// rotatePairs writes the turn of vectors whose pairs are neighbours, in float32.
+// rotatePairs writes the turn of vectors whose pairs are adjacent elements, in float32.
 func (v *isa) rotatePairs() {
-	v.function("rotatePairs", "y, x, cos, sin []F, sign F, rows, stride int)", "does what rotate does, for pairs of neighbours.")
+	v.function("rotatePairs", "y, x, cos, sin []F, sign F, rows, stride int)", "is rotate for pairs of adjacent elements.")
 	y, x, cos, pairs, sin := ptr("y"), ptr("x"), ptr("cos"), size("cos"), ptr("sin")
 	sign, rows, stride := v.arg("sign"), word("rows"), word("stride")
 	n, left, i := GP64(), GP64(), GP64()
-	mask := XMM() // of half a vector; AVX-512 has K3
+	mask := XMM() // for half a vector; AVX-512 uses K3
 	MOVQ(pairs, left)
 	ANDQ(U8(v.lanes/2-1), left)
 	if v.wide() {
@@ -58,7 +58,7 @@ func (v *isa) rotatePairs() {
 	v.setMask(n)
 	v.inBytes(n)
 	v.inBytes(stride)
-	// twice returns each of half a vector's elements twice.
+	// twice returns each element of half a vector twice.
 	twice := func(s span, base reg.GPVirtual) reg.VecVirtual {
 		m, z := Mem{Base: base, Index: i, Scale: 1}, v.r()
 		switch {
@@ -75,13 +75,13 @@ func (v *isa) rotatePairs() {
 	}
 	v.repeat(rows, func() {
 		v.each(n, 1, func(s span) {
-			MOVQ(s.at, i)
+			MOVQ(s.off, i)
 			SHRQ(U8(1), i)
 			z, c, t, swapped := s.get(x, 0), twice(s, cos), twice(s, sin), v.r()
 			v.mul(sign, t, t)
 			VPERMILPS(U8(0xb1), z, swapped)
 			v.mul(t, swapped, swapped)
-			VFMADDSUB213PS(swapped, c, z) // z·c, less swapped in even places, and more in odd ones
+			VFMADDSUB213PS(swapped, c, z) // z·c, minus swapped in even places, and plus swapped in odd ones
 			s.put(z, y, 0)
 		})
 		ADDQ(stride, x)

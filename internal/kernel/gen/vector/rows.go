@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// repeat writes a loop that runs body n times; n may be 0 and is used up.
+// repeat writes a loop that runs body n times. n may be 0; the loop counts it down.
 func (v *isa) repeat(n reg.GPVirtual, body func()) {
 	loop, done := v.label("row"), v.label("rows")
 	Label(loop)
@@ -18,7 +18,7 @@ func (v *isa) repeat(n reg.GPVirtual, body func()) {
 }
 
 func (v *isa) rows() {
-	v.function("addRow", "m, row []F, rows int)", "adds row to each of so many rows of m.")
+	v.function("addRow", "m, row []F, rows int)", "adds row to each row of m.")
 	m, row, n, rows := ptr("m"), ptr("row"), size("row"), word("rows")
 	v.setMask(n)
 	v.inBytes(n)
@@ -38,26 +38,26 @@ func (v *isa) rows() {
 	})
 	end()
 
-	v.function("sumRows", "sum, m []F, rows, stride int)", "sets sum to the sum of so many rows of m, stride elements apart.")
+	v.function("sumRows", "sum, m []F, rows, stride int)", "sets sum to the sum of the rows of m, which are stride elements apart.")
 	sum, n := ptr("sum"), size("sum")
 	m, rows, stride := ptr("m"), word("rows"), word("stride")
 	v.setMask(n)
 	v.inBytes(n)
 	v.inBytes(stride)
-	at, left := GP64(), GP64()
+	addr, left := GP64(), GP64()
 	v.each(n, 8, func(s span) {
 		acc := several(s.vecs, v.zero)
-		MOVQ(m, at)
+		MOVQ(m, addr)
 		MOVQ(rows, left)
 		v.repeat(left, func() {
 			for u := range s.vecs {
 				if s.part {
-					v.add(s.get(at, u), acc[u], acc[u])
+					v.add(s.get(addr, u), acc[u], acc[u])
 				} else {
-					v.add(s.mem(at, u), acc[u], acc[u])
+					v.add(s.mem(addr, u), acc[u], acc[u])
 				}
 			}
-			ADDQ(stride, at)
+			ADDQ(stride, addr)
 		})
 		for u := range s.vecs {
 			s.put(acc[u], sum, u)
@@ -65,7 +65,7 @@ func (v *isa) rows() {
 	})
 	end()
 
-	v.function("copyRows", "dst, src []F, rows, width, dstStride, srcStride int)", "copies rows of a width, strides elements apart.")
+	v.function("copyRows", "dst, src []F, rows, width, dstStride, srcStride int)", "copies rows of width elements. Strides are distances between rows.")
 	dst, src, rows, n := ptr("dst"), ptr("src"), word("rows"), word("width")
 	dstStride, stride := word("dstStride"), word("srcStride")
 	v.setMask(n)
@@ -101,7 +101,7 @@ func (v *isa) softmax() {
 		ret(v.expLoop(n, src, shift, dst, stores))
 	}
 
-	v.function("softmax", "w, scores []F) F", "sets w to exp(scores − m)/Σ exp(scores − m) and returns m, the largest score. Where m\nisn't finite, w is left alone.")
+	v.function("softmax", "w, scores []F) F", "sets w to exp(scores − m)/Σ exp(scores − m) and returns m, the largest score. If m\nisn't finite, w is left unchanged.")
 	w, scores, n := ptr("w"), ptr("scores"), size("scores")
 	v.setMask(n)
 	v.inBytes(n)
@@ -124,7 +124,7 @@ func (v *isa) softmax() {
 	})
 	end()
 
-	v.function("softmaxGrad", "ds, w, g []F, width int)", "sets each row of ds, of that width, to w·(g − Σ w·g), where 0 times anything is 0.")
+	v.function("softmaxGrad", "ds, w, g []F, width int)", "sets each row of ds, of width elements, to w·(g − Σ w·g), where 0 times anything is 0.")
 	ds, left, w, g, width := ptr("ds"), size("ds"), ptr("w"), ptr("g"), word("width")
 	v.setMask(width)
 	v.inBytes(width)
@@ -168,7 +168,7 @@ func (v *isa) softmax() {
 	end()
 }
 
-// expLoop returns the sum of exp(src − shift), stored in dst if it is to be.
+// expLoop returns the sum of exp(src − shift). If stores is set, it stores the terms in dst.
 func (v *isa) expLoop(n, src reg.GPVirtual, shift reg.VecVirtual, dst reg.GPVirtual, stores bool) reg.VecVirtual {
 	acc := several(2, v.zero)
 	e := v.newExp()
@@ -176,7 +176,7 @@ func (v *isa) expLoop(n, src reg.GPVirtual, shift reg.VecVirtual, dst reg.GPVirt
 		for u := range s.vecs {
 			x := s.get(src, u)
 			v.sub(shift, x, x)
-			p := e.of(x)
+			p := e.value(x)
 			if stores {
 				s.put(p, dst, u)
 			}
@@ -187,18 +187,18 @@ func (v *isa) expLoop(n, src reg.GPVirtual, shift reg.VecVirtual, dst reg.GPVirt
 	return v.reduce(v.add, acc...)
 }
 
-// softmaxShort writes the softmax of a row shorter than a vector, which stays in registers, and returns.
+// softmaxShort writes the softmax of a row that fits into one vector, in registers, and a return.
 func (v *isa) softmaxShort(scores, w reg.GPVirtual) {
-	at := GP64()
-	XORQ(at, at)
-	s := span{v, 1, true, at}
+	offset := GP64()
+	XORQ(offset, offset)
+	s := span{v, 1, true, offset}
 	most, odd := several(1, func() reg.VecVirtual { return v.load(v.lowest()) }), several(1, v.zero)
 	v.maxStep(s, scores, most, odd)
 	m := v.maxOf(most, odd)
 	v.returnUnlessFinite(m)
 	x := s.get(scores, 0)
 	v.sub(m, x, x)
-	p := v.newExp().of(x)
+	p := v.newExp().value(x)
 	s.zeroPast(p)
 	sum := v.r()
 	v.move(p, sum)
@@ -207,7 +207,7 @@ func (v *isa) softmaxShort(scores, w reg.GPVirtual) {
 	end()
 }
 
-// returnUnlessFinite returns m, which is the result in any case, if it isn't finite.
+// returnUnlessFinite writes a return of m if m isn't finite.
 func (v *isa) returnUnlessFinite(m reg.VecVirtual) {
 	Store(m.AsX(), ReturnIndex(0))
 	finite := v.label("finite")

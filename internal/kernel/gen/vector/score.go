@@ -7,7 +7,7 @@ import (
 
 // scoreGrad writes the gradient of attention's scores.
 func (v *isa) scoreGrad() {
-	v.function("scoreGrad", "g, p []F, less, tiny F)", "sets g to p·(g − less), but g and p to 0 where p is 0, or where it is below tiny and\ng − less is finite.")
+	v.function("scoreGrad", "g, p []F, less, tiny F)", "sets g to p·(g − less). It sets g and p to 0 where p is 0, or where p is below tiny and\ng − less is finite.")
 	g, n, p := ptr("g"), size("g"), ptr("p")
 	less, tiny, zero := v.arg("less"), v.arg("tiny"), v.zero()
 	v.setMask(n)
@@ -26,7 +26,7 @@ func (v *isa) scoreGrad() {
 				v.keep(reg.K2, w)
 				v.keep(reg.K2, d)
 			} else {
-				keep, some := v.r(), v.r() // all ones where they are
+				keep, some := v.r(), v.r() // all ones where true
 				v.do(VCMPPS, VCMPPD, notLess, tiny, w, keep)
 				v.do(VCMPPS, VCMPPD, unordered, odd, odd, odd)
 				v.do(VCMPPS, VCMPPD, notEqual, zero, w, some)

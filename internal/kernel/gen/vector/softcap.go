@@ -40,9 +40,9 @@ func (v *isa) softcap() {
 	end()
 }
 
-// tanh returns that of x: −e/(2 + e) of its size, for e = exp(−2·|x|) − 1, with its sign.
+// tanh returns tanh(x). For |x| it is −e/(2 + e) with e = exp(−2·|x|) − 1; the result gets the sign of x.
 func (v *isa) tanh(e exponential, x reg.VecVirtual) reg.VecVirtual {
-	one := 10.0 // it is 1 from there on
+	one := 10.0 // from here on it is 1
 	if v.bits == 64 {
 		one = 20
 	}

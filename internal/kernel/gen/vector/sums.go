@@ -7,7 +7,7 @@ import (
 )
 
 func (v *isa) sums() {
-	v.function("maxOf", "x []F) F", "returns the largest element: −Inf if there is none, NaN if one is NaN.")
+	v.function("maxOf", "x []F) F", "returns the largest element, −Inf without elements, or NaN if one is NaN.")
 	x, n := ptr("x"), size("x")
 	v.setMask(n)
 	v.inBytes(n)
@@ -59,7 +59,7 @@ func (v *isa) lowest() Mem {
 	return v.pattern(0xfff0000000000000)
 }
 
-// noteNaN sets the lanes of acc to ones where x is NaN, which is a NaN, too.
+// noteNaN sets the lanes of acc to all ones, which is NaN too, where x is NaN.
 func (v *isa) noteNaN(x, acc reg.VecVirtual) {
 	if !v.wide() {
 		m := v.r()
@@ -85,7 +85,7 @@ func (v *isa) maxOf(most, odd []reg.VecVirtual) reg.VecVirtual {
 	return m
 }
 
-// maxStep takes a span of x into the largest elements, and notes what is NaN.
+// maxStep updates the largest elements with a span of x, and notes NaN.
 func (v *isa) maxStep(s span, x reg.GPVirtual, most, odd []reg.VecVirtual) {
 	for u := range s.vecs {
 		d := s.get(x, u)
@@ -97,7 +97,7 @@ func (v *isa) maxStep(s span, x reg.GPVirtual, most, odd []reg.VecVirtual) {
 	}
 }
 
-// sumSquares adds up in float64, four vectors of partial sums.
+// sumSquares adds up four vectors of partial sums in float64.
 func (v *isa) sumSquares() {
 	v.function("sumSquares", "x []F) float64", "returns Σ x², added up in float64.")
 	x, n := ptr("x"), size("x")

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// A function is one that is in the assembly.
+// A function is one function in the assembly.
 type function struct {
-	name string // in Go: what the table calls it
+	name string // its name in the table
 	isa  string
 	bits int
 	args string // and results
@@ -47,13 +47,13 @@ func writeTable(path string) {
 	}
 	writeGo(path, `package kernel
 
-// vectorTable holds one instruction set's functions on slices. The slices that are written come first. Element by
-// element, all are of one length; a row m of a matrix has the length of the other operands, or the width given. The
-// portable functions say in Go what each computes.
+// vectorTable holds one instruction set's functions on slices. Results are the first arguments. Elementwise functions
+// take slices of equal length; a row of a matrix m has the length of the other operands, or the given width. The
+// portable functions are the same functions in Go.
 type vectorTable[F Float] struct {
 `+rows.String()+`}
 
-// vectorPortable returns the table of what runs everywhere.
+// vectorPortable returns the table of Go functions, which run on every processor.
 func vectorPortable[F Float]() vectorTable[F] {
 	return vectorTable[F]{
 `+portable.String()+`}
@@ -61,8 +61,8 @@ func vectorPortable[F Float]() vectorTable[F] {
 `)
 }
 
-// writeAssemblyTables writes the declarations of the assembly and its tables: the portable one with what the assembly
-// has laid over it, so that no row is empty.
+// writeAssemblyTables writes the declarations of the assembly and its tables. Each table starts as the portable table,
+// and assembly functions replace its entries, so that no row is empty.
 func writeAssemblyTables(path string) {
 	var tables, stubs bytes.Buffer
 	for i, f := range functions {

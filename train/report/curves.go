@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
 )
 
-// A chart is what heed.chart draws.
+// A chart is the argument of heed.chart, in charts.js of package webpage.
 type chart struct {
 	Title  string   `json:"title"`
 	Label  string   `json:"label"`
@@ -32,7 +33,7 @@ type mark struct {
 	Label string `json:"label"`
 }
 
-// A number goes to JSON with seven digits, or as null where it isn't finite.
+// A number has seven digits in JSON. One that isn't finite is null.
 type number float64
 
 func (n number) finite() bool { return !math.IsNaN(float64(n)) && !math.IsInf(float64(n), 0) }
@@ -48,30 +49,30 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(short)
 }
 
-// A page has so many checks at most in a curve, and in a table.
+// The most checks that a page has in a curve, and in a table.
 const (
 	mostPoints = 2000
 	mostRows   = 400
 )
 
-// thinned returns the numbers of at most about so many checks: all, or those at equal distances with the best one and
-// the last.
+// thinned returns the numbers of all checks. If there are more than most, it returns about that many at equal
+// distances, the best one and the last.
 func (r *Run) thinned(most int) []int {
-	var at []int
-	n := len(r.History)
+	var some []int
+	best, n := r.best(), len(r.History)
 	step := (n + most - 1) / most
 	for i := range n {
-		if i%step == 0 || i == r.Best || i == n-1 {
-			at = append(at, i)
+		if i%step == 0 || i == best || i == n-1 {
+			some = append(some, i)
 		}
 	}
-	return at
+	return some
 }
 
 // values returns a curve of some checks.
-func (r *Run) values(at []int, steps bool, name string, value func(i int) float64) series {
+func (r *Run) values(some []int, steps bool, name string, value func(i int) float64) series {
 	s := series{Name: name, X: []int{}, Values: []number{}}
-	for _, i := range at {
+	for _, i := range some {
 		x := r.History[i].Epoch
 		if steps {
 			x = r.History[i].Step
@@ -90,7 +91,7 @@ func metrics(history []train.Check) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// metric returns what reads a metric of a check; NaN where there is none.
+// metric returns a function that reads a metric of a check: NaN where there is none.
 func metric(history []train.Check, name string) func(i int) float64 {
 	return func(i int) float64 {
 		if x, ok := history[i].Metrics[name]; ok {
@@ -100,39 +101,39 @@ func metric(history []train.Check, name string) func(i int) float64 {
 	}
 }
 
-// stepTime returns the milliseconds that a step took before a check; NaN where that isn't known.
+// stepTime returns the milliseconds that a step took before check i, or NaN if the time isn't known.
 func (r *Run) stepTime(i int) float64 {
-	if r.Seconds[i] == 0 {
+	if i >= len(r.stepSeconds) || r.stepSeconds[i] == 0 {
 		return math.NaN()
 	}
-	return 1000 * r.Seconds[i]
+	return 1000 * r.stepSeconds[i]
 }
 
 // charts returns the curves of a run.
 func (r *Run) charts() []chart {
-	at, h := r.thinned(mostPoints), r.History
-	steps, label := r.Config.Training.CheckEvery > 0, "epoch"
+	some, h, best := r.thinned(mostPoints), r.History, r.best()
+	steps, label := r.bySteps(), "epoch"
 	if steps {
 		label = "step"
 	}
-	marks := []mark{{h[r.Best].Epoch, "kept"}, {h[len(h)-1].Epoch, "stop"}}
+	marks := []mark{{h[best].Epoch, "kept"}, {h[len(h)-1].Epoch, "stop"}}
 	if steps {
-		marks[0].X, marks[1].X = h[r.Best].Step, h[len(h)-1].Step
+		marks[0].X, marks[1].X = h[best].Step, h[len(h)-1].Step
 	}
-	if r.Summary == nil {
+	if r.Unfinished {
 		marks[1].Label = "so far"
 	}
 	if marks[0].X == marks[1].X {
 		marks = []mark{{marks[0].X, marks[0].Label + ", " + marks[1].Label}}
 	}
 	both := func(title string, training, validation func(i int) float64) chart {
-		c := chart{Title: title, Label: label, Marks: marks, Series: []series{r.values(at, steps, "training", training)}}
+		c := chart{Title: title, Label: label, Marks: marks, Series: []series{r.values(some, steps, "training", training)}}
 		if h[0].Validated {
-			c.Series = append(c.Series, r.values(at, steps, "validation", validation))
+			c.Series = append(c.Series, r.values(some, steps, "validation", validation))
 		}
 		return c
 	}
-	loss := both("Loss, nats", func(i int) float64 { return h[i].TrainLoss }, func(i int) float64 { return h[i].ValLoss })
+	loss := both("Loss"+r.unit, func(i int) float64 { return h[i].TrainLoss }, func(i int) float64 { return h[i].ValLoss })
 	loss.Log = wide(loss.Series)
 	charts := []chart{loss}
 	for _, name := range metrics(h) {
@@ -146,7 +147,7 @@ func (r *Run) charts() []chart {
 		{"Gradient norm, before clipping", "mean norm", func(i int) float64 { return h[i].GradientNorm }},
 		{"Time a step, ms", "by the clock", r.stepTime},
 	} {
-		s := r.values(at, steps, one.name, one.value)
+		s := r.values(some, steps, one.name, one.value)
 		if slices.ContainsFunc(s.Values, func(v number) bool { return v.finite() && v != 0 }) {
 			charts = append(charts, chart{Title: one.title, Label: label, Series: []series{s}})
 		}
@@ -154,13 +155,14 @@ func (r *Run) charts() []chart {
 	return charts
 }
 
-// capital returns a name of a metric as a title: exact_match is Exact match.
+// capital returns a name as a title: exact_match is Exact match.
 func capital(name string) string {
 	name = text.EscapeExcept(strings.ReplaceAll(name, "_", " "), "")
-	return strings.ToUpper(name[:min(1, len(name))]) + name[min(1, len(name)):]
+	_, first := utf8.DecodeRuneInString(name)
+	return strings.ToUpper(name[:first]) + name[first:]
 }
 
-// wide reports whether curves are above 0 and span so much that their low end is better seen by logarithms.
+// wide reports whether curves are above 0 and span so much that a logarithmic axis shows their low end better.
 func wide(all []series) bool {
 	low, high := number(math.Inf(1)), number(0)
 	for _, s := range all {
@@ -195,6 +197,7 @@ func (r *Run) checks() table {
 		}
 	}
 	t.Columns = append(t.Columns, "learning rate", "gradient norm", "ms a step")
+	best := r.best()
 	for _, i := range r.thinned(mostRows) {
 		row := []string{strconv.Itoa(h[i].Epoch), strconv.Itoa(h[i].Step), short(h[i].TrainLoss)}
 		if h[0].Validated {
@@ -207,10 +210,10 @@ func (r *Run) checks() table {
 			}
 		}
 		ms := "–"
-		if r.Seconds[i] > 0 {
-			ms = short(r.stepTime(i))
+		if time := r.stepTime(i); time > 0 {
+			ms = short(time)
 		}
-		if i == r.Best {
+		if i == best {
 			t.Best = len(t.Rows)
 		}
 		t.Rows = append(t.Rows, append(row, short(h[i].LearningRate), short(h[i].GradientNorm), ms))

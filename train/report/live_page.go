@@ -1,4 +1,4 @@
-package watch
+package report
 
 import (
 	_ "embed"
@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	maxWatchers = 32                     // that read events at once
-	every       = 500 * time.Millisecond // from one look at the run to the next
-	patience    = 10 * time.Second       // with who doesn't take what is sent
-	silence     = 15 * time.Second       // the longest there is
+	maxWatchers = 32                     // clients that read events at the same time
+	every       = 500 * time.Millisecond // between two looks at the run
+	patience    = 10 * time.Second       // for a client that doesn't take an event
+	silence     = 15 * time.Second       // the longest time without an event or a comment
 )
 
 //go:embed live.js
@@ -48,12 +48,13 @@ progress { width: min(40rem, 100%); }
 #charts { margin-top: 1.5rem; }
 `
 
-// Handler returns a handler of the page / with the run's curves, and of what it reads: server-sent events at /events.
-// Nothing can be changed by either.
+// Handler returns a handler that serves a page with the run's curves at /, and at /events the server-sent events that
+// the page reads. No request can change anything. The title and the line about the run may be any text. It is an error
+// if the page can't be made.
 //
-// A client is sent the state of the run when it comes and, every half a second, whenever there is another. There is no
-// queue: who is slow is sent fewer states, and training waits for nobody.
-func (r *Run) Handler(title, about string) (http.Handler, error) {
+// A client gets the state of the run at once, and again each half second in which the state has changed. There is no
+// queue: a slow client gets fewer states, and training waits for no client.
+func (l *Live) Handler(title, about string) (http.Handler, error) {
 	var content strings.Builder
 	about, title = text.Escape(about), text.Escape(title)
 	if err := body.Execute(&content, struct{ Title, About string }{title, about}); err != nil {
@@ -67,7 +68,7 @@ func (r *Run) Handler(title, about string) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", whole)
-	mux.HandleFunc("GET /events", r.events)
+	mux.HandleFunc("GET /events", l.events)
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		for name, value := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"} {
 			w.Header().Set(name, value)
@@ -77,35 +78,35 @@ func (r *Run) Handler(title, about string) (http.Handler, error) {
 }
 
 // events sends the run's states until it or the client has ended.
-func (r *Run) events(w http.ResponseWriter, q *http.Request) {
-	if r.watchers.Add(1) > maxWatchers {
-		r.watchers.Add(-1)
+func (l *Live) events(w http.ResponseWriter, q *http.Request) {
+	if l.watchers.Add(1) > maxWatchers {
+		l.watchers.Add(-1)
 		http.Error(w, fmt.Sprintf("%d clients read the events of this run, which is all there may be", maxWatchers), http.StatusServiceUnavailable)
 		return
 	}
-	defer r.watchers.Add(-1)
+	defer l.watchers.Add(-1)
 	w.Header().Set("Content-Type", "text/event-stream")
 	if q.Method == http.MethodHead {
 		return
 	}
-	to := http.NewResponseController(w)
+	client := http.NewResponseController(w)
 	var failed error
 	send := func(text string) {
 		if failed == nil {
-			failed = to.SetWriteDeadline(time.Now().Add(patience))
+			failed = client.SetWriteDeadline(time.Now().Add(patience))
 		}
 		if failed == nil {
 			_, failed = fmt.Fprint(w, text, "\n\n")
 		}
 		if failed == nil {
-			failed = to.Flush()
+			failed = client.Flush()
 		}
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	var seen state
 	for said := time.Now(); failed == nil; {
-		now := r.state()
+		now := l.state()
 		if now.checked != seen.checked {
 			send(event("checks", now.checks()))
 		}
@@ -121,43 +122,44 @@ func (r *Run) events(w http.ResponseWriter, q *http.Request) {
 		}
 		select {
 		case <-tick.C:
-		case <-r.ended:
+		case <-l.ended:
 		case <-q.Context().Done():
 			return
 		}
 	}
 }
 
-// event returns a server-sent event but for its end.
+// event returns a server-sent event without the empty line at its end.
 func event(name string, v any) string {
 	data, err := json.Marshal(v)
-	if err != nil { // of numbers and printable texts alone
+	if err != nil { // events are numbers and texts
 		panic(err)
 	}
 	return "event: " + name + "\ndata: " + string(data)
 }
 
-// A state is what clients are sent of a run.
+// A state says how far a run has come. Clients get it as an event.
 type state struct {
-	Run       int64   `json:"run"` // is another one for another run
-	Epoch     int     `json:"epoch"`
-	Step      int     `json:"step"`
-	Steps     int     `json:"steps"`  // of an epoch
-	Epochs    int     `json:"epochs"` // 0 for no limit
-	Rate      float64 `json:"rate"`
-	EpochLeft float64 `json:"epochLeft"` // seconds; below 0 if that isn't known
-	RunLeft   float64 `json:"runLeft"`
-	Seconds   float64 `json:"seconds"` // since it began
+	Run       int64   `json:"run"`       // differs between runs
+	Epoch     int     `json:"epoch"`     // the current one, from 0
+	Step      int     `json:"step"`      // the number of its steps that are done
+	Steps     int     `json:"steps"`     // of an epoch
+	Epochs    int     `json:"epochs"`    // 0 for no limit
+	Rate      float64 `json:"rate"`      // the last steps per second; 0 if it isn't known yet
+	EpochLeft float64 `json:"epochLeft"` // seconds; below 0 if it isn't known
+	RunLeft   float64 `json:"runLeft"`   // at most, with checks
+	Seconds   float64 `json:"seconds"`   // since the run began
 	Curve     columns `json:"curve"`
-	Ended     string  `json:"ended"` // why; empty before
+	Ended     string  `json:"ended"` // why it ended; empty before
 
+	loss             float64 // the mean of the last steps
 	version, checked int
 	history          []train.Check
-	best             int
+	best             int // in history; -1 for none
 }
 
-// columns are the points of a curve, by the number of their last step: the mean loss and, in fewer points where steps
-// are short, the steps a second.
+// columns are the points of a curve. X and RateX have the numbers of their last steps. The rate, in steps per second,
+// has fewer points if steps are short.
 type columns struct {
 	X     column `json:"x"`
 	Loss  column `json:"loss"`
@@ -165,7 +167,7 @@ type columns struct {
 	Rate  column `json:"rate"`
 }
 
-// A column is numbers, short in JSON, where what isn't finite is null.
+// A column is a list of numbers. In JSON they have five digits, and numbers that aren't finite are null.
 type column []float64
 
 func (c column) MarshalJSON() ([]byte, error) {
@@ -187,17 +189,28 @@ func (c column) MarshalJSON() ([]byte, error) {
 }
 
 // state returns the run's state.
-func (r *Run) state() state {
-	now := r.Now()
-	r.mu.Lock()
+func (l *Live) state() state {
+	l.mu.Lock()
 	s := state{
-		Run: r.began.UnixNano(), Epoch: now.Epoch, Step: now.Step, Steps: r.plan.Steps, Epochs: r.plan.Epochs,
-		Rate: now.Rate, EpochLeft: now.EpochLeft.Seconds(), RunLeft: now.RunLeft.Seconds(),
-		Seconds: r.now().Sub(r.began).Seconds(), Ended: r.because,
-		version: r.version, checked: r.checked, history: r.history, best: r.best,
+		Run: l.began.UnixNano(), Steps: l.perEpoch, Epochs: l.config.MaxEpochs, Rate: l.recent.rate(), EpochLeft: -1, RunLeft: l.left(),
+		Seconds: l.now().Sub(l.began).Seconds(), Ended: l.because,
+		version: l.version, checked: l.checked, history: l.history, best: -1,
 	}
-	points := slices.Clone(r.curve.whole())
-	r.mu.Unlock()
+	if l.taken > 0 {
+		s.Epoch = (l.taken - 1) / l.perEpoch
+		s.Step = l.taken - s.Epoch*l.perEpoch
+	}
+	if l.recent.n > 0 {
+		s.loss = l.recent.mean()
+	}
+	if s.Rate > 0 {
+		s.EpochLeft = float64(s.Steps-s.Step) / s.Rate
+	}
+	if l.stopping.Improved {
+		s.best = l.stopping.BestCheck
+	}
+	points := slices.Clone(l.curve.whole())
+	l.mu.Unlock()
 	c := &s.Curve
 	var timed sums
 	for _, p := range points {
@@ -210,8 +223,8 @@ func (r *Run) state() state {
 	return s
 }
 
-// checks returns the checks that clients are sent, as many as a curve's points and two at most, and which of them is
-// the best one: -1 for none.
+// checks returns the event that tells clients of the checks: up to maxPoints of them and two more, and the index of the
+// best one, or -1.
 func (s state) checks() any {
 	var some []train.Check
 	best, each := -1, (len(s.history)+maxPoints-1)/maxPoints

@@ -1,9 +1,9 @@
-package watch
+package report
 
-// sums are of some steps or checks, some of which were timed.
+// sums add up steps or checks: their number n, their losses, and the number and the seconds of the timed ones.
 type sums struct{ n, loss, timed, seconds float64 }
 
-// add adds o, after s has faded.
+// add multiplies s by fade and adds o.
 func (s *sums) add(o sums, fade float64) {
 	s.n = s.n*fade + o.n
 	s.loss = s.loss*fade + o.loss
@@ -14,7 +14,7 @@ func (s *sums) add(o sums, fade float64) {
 // mean returns the mean loss.
 func (s sums) mean() float64 { return s.loss / s.n }
 
-// rate returns how many there are a second, or 0 where that isn't known.
+// rate returns the timed steps or checks per second, or 0 if none was timed.
 func (s sums) rate() float64 {
 	if s.seconds <= 0 {
 		return 0
@@ -22,23 +22,24 @@ func (s sums) rate() float64 {
 	return s.timed / s.seconds
 }
 
-// maxPoints is how many points a curve has at most, an even number.
+// maxPoints is the most points that a curve has, an even number.
 const maxPoints = 1024
 
-// A curve is of steps: points of as many steps each, which are twice as many each time there would be too many points.
+// A curve has the losses of steps. All its points but the last cover the same number of steps. That number doubles
+// whenever there would be too many points.
 type curve struct {
-	each   int // steps of a point, but for the last point, which may have fewer
+	each   int // the steps of a point; the last point may have fewer
 	points []point
 }
 
-// A point is some steps, the last of which is the xth of the run.
+// A point covers consecutive steps. The last of them is the run's step x, counted from 1.
 type point struct {
 	x int
 	sums
 }
 
-// add adds the xth step.
-func (c *curve) add(x int, of sums) {
+// add adds step x.
+func (c *curve) add(x int, step sums) {
 	c.each = max(c.each, 1)
 	if last := len(c.points) - 1; last < 0 || int(c.points[last].n) == c.each {
 		if len(c.points) == maxPoints {
@@ -54,7 +55,7 @@ func (c *curve) add(x int, of sums) {
 	}
 	p := &c.points[len(c.points)-1]
 	p.x = x
-	p.add(of, 1)
+	p.add(step, 1)
 }
 
 // whole returns the points that have all their steps.

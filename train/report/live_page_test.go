@@ -1,4 +1,4 @@
-package watch
+package report
 
 import (
 	"bufio"
@@ -36,7 +36,7 @@ func (p *pipes) Close() error   { close(p.done); return nil }
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 // served serves a run until the test ends.
-func served(t *testing.T, r *Run) *pipes {
+func served(t *testing.T, r *Live) *pipes {
 	t.Helper()
 	h, err := r.Handler("Training reverse", "a run")
 	if err != nil {
@@ -93,12 +93,12 @@ func (r reader) next() (name string, event seen) {
 	r.t.Helper()
 	for r.lines.Scan() {
 		line := r.lines.Text()
-		if of, ok := strings.CutPrefix(line, "event: "); ok {
-			name = of
+		if rest, ok := strings.CutPrefix(line, "event: "); ok {
+			name = rest
 		}
-		if of, ok := strings.CutPrefix(line, "data: "); ok {
-			if err := json.Unmarshal([]byte(of), &event); err != nil {
-				r.t.Fatalf("%s: %v", of, err)
+		if rest, ok := strings.CutPrefix(line, "data: "); ok {
+			if err := json.Unmarshal([]byte(rest), &event); err != nil {
+				r.t.Fatalf("%s: %v", rest, err)
 			}
 		}
 		if line == "" {
@@ -111,7 +111,7 @@ func (r reader) next() (name string, event seen) {
 // Whoever comes late gets all there is, what changes follows, and what has ended says so.
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := New(Plan{Steps: 2, Epochs: 2})
+		r := NewLive(2, train.Config{MaxEpochs: 2})
 		p := served(t, r)
 		early, _ := p.events(t)
 		if name, event := early.next(); name != "now" || len(event.Curve.X) != 0 || event.Ended != "" {
@@ -119,7 +119,7 @@ func TestEvents(t *testing.T) {
 		}
 		r.Step(0, 0, 3)
 		r.Step(0, 1, 2)
-		r.Checked([]train.Check{{Step: 2, TrainLoss: 2.5, Metrics: map[string]float64{"train_accuracy": math.NaN()}}}, 0)
+		r.Check([]train.Check{{Step: 2, TrainLoss: 2.5, Metrics: map[string]float64{"train_accuracy": math.NaN()}}}, true)
 		late, _ := p.events(t)
 		for who, reader := range map[string]reader{"who was there": early, "who comes late": late} {
 			name, event := reader.next()
@@ -160,7 +160,7 @@ func TestEvents(t *testing.T) {
 // While nothing happens there is a sign of life.
 func TestEventsWhileNothingHappens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := served(t, New(Plan{Steps: 2}))
+		p := served(t, NewLive(2, train.Config{}))
 		reader, _ := p.events(t)
 		reader.next()
 		start := time.Now()
@@ -173,7 +173,7 @@ func TestEventsWhileNothingHappens(t *testing.T) {
 // Training waits for no client, the others are told all the same, and who takes nothing is let go.
 func TestSlowClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := New(Plan{Steps: 10})
+		r := NewLive(10, train.Config{})
 		p := served(t, r)
 		for range maxWatchers - 2 {
 			p.get(t, "/events") // and never reads
@@ -208,7 +208,7 @@ func TestSlowClients(t *testing.T) {
 // A page shows names as text, whatever they are, and its server takes no orders.
 func TestPage(t *testing.T) {
 	const title, about = "Training <script>alert(1)</script>", "folder \"'><img src=x onerror=alert(2)>\u202e\x1b[31m</title>"
-	h, err := New(Plan{Steps: 1}).Handler(title, about)
+	h, err := NewLive(1, train.Config{}).Handler(title, about)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,12 +244,13 @@ func TestPage(t *testing.T) {
 
 // However many checks there are, clients are sent few of them, the best and the last among them.
 func TestManyChecks(t *testing.T) {
-	r := New(Plan{Steps: 1})
+	r := NewLive(1, train.Config{Stopping: train.Stopping{Monitor: "val_accuracy", Mode: "max"}})
 	history := make([]train.Check, 10_001)
 	for i := range history {
 		history[i].Step = i + 1
 	}
-	r.Checked(history, 5003)
+	history[5003].Metrics = map[string]float64{"val_accuracy": 1} // and 0 for the others
+	r.Check(history, false)
 	b, err := json.Marshal(r.state().checks())
 	var got seen
 	if err == nil {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,8 +18,9 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// trained returns a run of a small model, with the file that it learned if content isn't empty.
-func trained(t *testing.T, name, content string, change func(c *task.Config)) *Run {
+// trained trains a small model, on a file if content isn't empty. It returns the task, and a function that reads the
+// run anew.
+func trained(t *testing.T, name, content string, change func(c *task.Config)) (*task.Task, func() *Run) {
 	t.Helper()
 	c, err := task.Named(name, 0)
 	if err != nil {
@@ -38,27 +40,29 @@ func trained(t *testing.T, name, content string, change func(c *task.Config)) *R
 	if change != nil {
 		change(&c)
 	}
-	of, err := task.New(c)
+	learned, err := task.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { of.Close() })
+	t.Cleanup(func() { learned.Close() })
 	dir := filepath.Join(t.TempDir(), "run")
-	if _, err := of.Train(t.Context(), dir, nil, nil); err != nil {
+	if _, err := learned.Train(t.Context(), dir, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	r, err := task.ReadRun(dir)
-	if err != nil {
-		t.Fatal(err)
+	return learned, func() *Run {
+		r, err := task.ReadRun(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return FromTask(dir, r)
 	}
-	return &Run{Dir: dir, Run: r, Model: of.Model, Examples: of.Examples(), Look: of.Look()}
 }
 
 // written returns the page of a run.
 func written(t *testing.T, r *Run) string {
 	t.Helper()
 	var s strings.Builder
-	if err := r.Write(t.Context(), &s); err != nil {
+	if err := r.Write(&s); err != nil {
 		t.Fatal(err)
 	}
 	return s.String()
@@ -110,8 +114,15 @@ func TestPagesOfEveryKind(t *testing.T) {
 		"text":           {"text", text, func(c *task.Config) { c.Task.MaxLen = 16 }, []string{"What it writes", "of the characters that it was validated on"}, []string{"What it answers"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := trained(t, c.task, c.content, c.change)
-			page := written(t, r)
+			learned, read := trained(t, c.task, c.content, c.change)
+			answered := func(private bool) string {
+				r := read()
+				if err := r.AddAnswers(t.Context(), learned, private); err != nil {
+					t.Fatal(err)
+				}
+				return written(t, r)
+			}
+			page := answered(false)
 			wantIn(t, page, append(c.has, "<h2>Configuration</h2>", "<h2>Whom it attends to</h2>", "learning rate", "Time a step, ms", "Training stopped because it was to take"),
 				append(c.hasnt, "alert(1)</script>", "<img", "\u202e", "\a", "\u2028", ">NaN", "ZgotmplZ", "There are no examples here"))
 			tags := regexp.MustCompile(`(?i)<script[^>]*>`).FindAllString(page[strings.Index(page, "<body>"):], -1)
@@ -123,18 +134,17 @@ func TestPagesOfEveryKind(t *testing.T) {
 				t.Errorf("the page has %d bytes", len(page))
 			}
 
-			r.Private = true
-			private := written(t, r)
-			wantIn(t, private, []string{"<h2>Configuration</h2>"}, []string{"zebra", "okapi", "What it writes", "Whom it attends to", "Wrong, those", "Right, those"})
-			r.Model, r.Examples, r.Look, r.Missing = nil, nil, "", "the file </script> has moved"
+			wantIn(t, answered(true), []string{"<h2>Configuration</h2>"}, []string{"zebra", "okapi", "What it writes", "Whom it attends to", "Wrong, those", "Right, those"})
+			r := read()
+			r.Missing = "the file </script> has moved"
 			wantIn(t, written(t, r), []string{"There are no examples here: the file &lt;/script&gt; has moved."}, []string{"By length", "is taken for"})
 		})
 	}
 }
 
-// run returns a run of so many checks.
-func run(checks int, change func(i int, c *train.Check)) *Run {
-	r := &Run{Dir: "runs/made", Run: &task.Run{Config: task.Config{Task: data.Rule{Name: "copy"}}, Seconds: make([]float64, checks)}}
+// made returns a run with a number of checks, whose best one is in the middle.
+func made(checks int, change func(i int, c *train.Check)) *task.Run {
+	r := &task.Run{Config: task.Config{Task: data.Rule{Name: "copy"}}, Seconds: make([]float64, checks), Best: checks / 2}
 	for i := range checks {
 		c := train.Check{Epoch: i, Step: 10 * (i + 1), TrainLoss: 1 / float64(i+1), ValLoss: 2 / float64(i+1), Validated: true,
 			Metrics: map[string]float64{"train_accuracy": 0.5, "val_accuracy": 0.25}}
@@ -143,8 +153,12 @@ func run(checks int, change func(i int, c *train.Check)) *Run {
 		}
 		r.History = append(r.History, c)
 	}
-	r.Best = checks / 2
 	return r
+}
+
+// run returns what made does as a report's Run.
+func run(checks int, change func(i int, c *train.Check)) *Run {
+	return FromTask("runs/made", made(checks, change))
 }
 
 func TestCharts(t *testing.T) {
@@ -176,7 +190,7 @@ func TestCharts(t *testing.T) {
 				t.Errorf("the curve has %d points and %d places, want %d", n, len(loss.Series[1].X), c.points)
 			}
 			table := c.run.checks()
-			if len(table.Rows) != c.rows || table.LeftOut != len(c.run.History)-c.rows || table.Rows[table.Best][0] != fmt.Sprint(c.run.Best) {
+			if len(table.Rows) != c.rows || table.LeftOut != len(c.run.History)-c.rows || table.Rows[table.Best][0] != fmt.Sprint(c.run.best()) {
 				t.Errorf("the table has %d rows without %d, the best %q; want %d", len(table.Rows), table.LeftOut, table.Rows[table.Best], c.rows)
 			}
 			if page := written(t, c.run); len(page) > 600_000 || strings.Contains(page, `"values":[+`) {
@@ -185,13 +199,49 @@ func TestCharts(t *testing.T) {
 		})
 	}
 	r := run(3, nil)
-	r.Seconds[1] = 0.002
+	r.stepSeconds[1] = 0.002
 	times := r.charts()[2].Series[0].Values
 	if got := fmt.Sprint(times[0].finite(), times[1], times[2].finite()); got != "false 2 false" {
 		t.Errorf("where one time of three is known, the curve is %v", times)
 	}
 	if b, err := times[0].MarshalJSON(); err != nil || string(b) != "null" {
 		t.Errorf("what isn't known is %s, %v", b, err)
+	}
+}
+
+// The page of a run without a task has what its Run says, and nothing of a task's.
+func TestRunWithoutTask(t *testing.T) {
+	history := made(3, nil).History
+	r := &Run{
+		Title: "own </title><b>", Result: &train.Result{History: history, Best: history[1], StoppedBecause: "patience ran out"},
+		Config: train.Config{Stopping: train.Stopping{KeepLast: true}}, Params: 12_000, Seconds: 75,
+		Settings: map[string]any{
+			"seed": 7, "format": "wav", "model": map[string]any{"hidden_size": 32}, "data": map[string]any{"clips": 900}, "note": "<i>\u202e",
+		},
+	}
+	page := written(t, r)
+	wantIn(t, page, []string{
+		"<h1><bdi>own &lt;/title&gt;&lt;b&gt;</bdi></h1>", "A model of 12 thousand parameters.", "Training stopped because patience ran out. The weights are those of the last, epoch 1.",
+		"<h3>Run</h3>", "wav", "<h3>Model</h3>", "hidden size", "<h2>What it learned from</h2>", "clips", `"title":"Loss"`, `"label":"kept"`, `<tr class="kept"><td><bdi>1</bdi></td>`,
+	}, []string{"<b>", "<i>", "\u202e", "nats", "What it answers", "learned the task", "Time a step", "<h3>Data</h3>"})
+	r.Settings, r.Config.CheckEvery = nil, 10
+	wantIn(t, written(t, r), []string{"the last, step 20", `"label":"step"`}, []string{"Configuration", "What it learned from"})
+
+	other := &Run{Title: "own </title><b>", Result: &train.Result{History: history[:2], Unfinished: true}, Settings: struct{ Seed int }{8}}
+	var s strings.Builder
+	if err := Compare(&s, []*Run{r, other}); err != nil {
+		t.Fatal(err)
+	}
+	wantIn(t, s.String(), []string{"Validation loss", "12000", "patience ran out", "it isn&#39;t finished", "Seed"}, []string{"<b>", "nats", "Time a step"})
+	if got := other.best(); got != 1 {
+		t.Errorf("without a Best the kept check is %d, want the last", got)
+	}
+	for name, bad := range map[string]*Run{
+		"no Result": {}, "no check": {Result: new(train.Result)}, "settings": {Result: r.Result, Settings: math.NaN()},
+	} {
+		if bad.Write(io.Discard) == nil || Compare(io.Discard, []*Run{r, bad}) == nil {
+			t.Errorf("%s: there is no error", name)
+		}
 	}
 }
 
@@ -266,21 +316,22 @@ func TestSpread(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	a, b := run(3, nil), run(5, func(_ int, c *train.Check) {
+	finished, other := made(3, nil), made(5, func(_ int, c *train.Check) {
 		c.Validated, c.Metrics = false, map[string]float64{"train_accuracy": 1}
 	})
-	b.Dir, b.Config.Training.Optimizer.LearningRate, b.Config.Model.Dim = "runs/<b>", 0.5, 7
-	a.Summary = &task.Summary{Params: 123, Because: "it was to take 3 epochs at most"}
+	finished.Summary = &task.Summary{Params: 123, Because: "it was to take 3 epochs at most"}
+	other.Config.Training.Optimizer.LearningRate, other.Config.Model.Dim = 0.5, 7
+	a, b := FromTask("runs/made", finished), FromTask("runs/<b>", other)
 	var s strings.Builder
 	if err := Compare(&s, []*Run{a, b}); err != nil {
 		t.Fatal(err)
 	}
 	wantIn(t, s.String(), []string{"made", "&lt;b&gt;", "Validation loss, nats", "Validation accuracy", "<td><bdi>123</bdi></td>", "it isn&#39;t finished", "model dim", "training optimizer learning rate", "<td><bdi>0.5</bdi></td>"}, []string{"<b>"})
-	differ := differences([]*Run{a, b})
-	if len(differ) != 2 || !slices.Equal(differ[0].Values, []string{"0", "7"}) {
+	differ, err := differences([]*Run{a, b})
+	if err != nil || len(differ) != 2 || !slices.Equal(differ[0].Values, []string{"0", "7"}) {
 		t.Errorf("the configurations differ in %v", differ)
 	}
-	b.Dir = "other/made"
+	b.dir = "other/made"
 	if got := names([]*Run{a, b}); !slices.Equal(got, []string{"runs/made", "other/made"}) {
 		t.Errorf("two folders of one name are %q", got)
 	}

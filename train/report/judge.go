@@ -19,16 +19,16 @@ import (
 // An example is a source with the model's answer, made safe to show.
 type example struct {
 	Source   string
-	Answer   parts  // whose Middle differs from the nearest reference
-	Want     parts  // that reference, or what is right
+	Answer   parts  // the Middle differs from the nearest right answer
+	Want     parts  // the nearest right answer
 	Sure     string // the probability that the model gave its answer
 	Answered bool
 }
 
-// parts are a text in three, of which the middle one stands out.
+// parts are a text in three parts. The page marks the middle one.
 type parts struct{ Before, Middle, After string }
 
-// A report judges few examples, and fewer where they are long, so that training's end doesn't wait for it.
+// The most examples that a page judges. Long ones are fewer, so that the end of training doesn't wait for the page.
 const (
 	judged        = 400
 	judgedAtLeast = 20
@@ -42,17 +42,18 @@ const (
 	shownLengths  = 8
 )
 
-// judge adds what the model makes of some examples.
-func (v *view) judge(ctx context.Context) error {
-	if v.Model == nil || len(v.Examples) == 0 {
+// judge adds how the model answers some examples.
+func (v *answers) judge(ctx context.Context) error {
+	examples := v.Examples()
+	if len(examples) == 0 {
 		return nil
 	}
-	some := spread(v.Examples, v.Config.Task.Kind == data.KindSeq2Seq)
+	some := spread(examples, v.Config.Task.Kind == data.KindSeq2Seq)
 	r, err := v.Model.Judge(ctx, some, task.PredictOptions{})
 	if err != nil {
 		return err
 	}
-	v.Report, v.Some = r, len(some) < len(v.Examples)
+	v.Report, v.Some = r, len(some) < len(examples)
 	if r.Kind == data.KindClassification || r.Kind == data.KindTagging && v.Config.Data.File != "" {
 		v.Confusion = confusionOf(&r.Classes)
 	} else {
@@ -63,9 +64,9 @@ func (v *view) judge(ctx context.Context) error {
 	}
 	order := slices.Clone(r.Judged) // the surest first
 	slices.SortStableFunc(order, func(a, b task.Judged) int { return cmp.Compare(b.Answer.LogProb, a.Answer.LogProb) })
-	add := func(to *[]example, j task.Judged) {
-		if e := exampleOf(j, r.Units); len(*to) < shownExamples && !slices.Contains(*to, e) {
-			*to = append(*to, e)
+	add := func(list *[]example, j task.Judged) {
+		if e := exampleOf(j, r.Units); len(*list) < shownExamples && !slices.Contains(*list, e) {
+			*list = append(*list, e)
 		}
 	}
 	for _, j := range order {
@@ -82,17 +83,17 @@ func (v *view) judge(ctx context.Context) error {
 	return nil
 }
 
-// spread returns some of the examples, at equal distances or, of pairs, those of some of the sources, with all answers
-// that each has.
+// spread returns some of the examples, at equal distances. With pairs it chooses sources, and returns all examples of
+// each.
 func spread(examples []data.Example, pairs bool) []data.Example {
 	var groups [][]data.Example
-	at := map[string]int{}
+	number := map[string]int{} // of a source's group
 	for _, e := range examples {
-		if i, ok := at[e.Source]; ok && pairs {
+		if i, ok := number[e.Source]; ok && pairs {
 			groups[i] = append(groups[i], e)
 			continue
 		}
-		at[e.Source] = len(groups)
+		number[e.Source] = len(groups)
 		groups = append(groups, []data.Example{e})
 	}
 	length := 1
@@ -115,7 +116,7 @@ func exampleOf(j task.Judged, units tokenizer.Units) example {
 		return e
 	}
 	most := -1
-	for _, reference := range j.References { // of which that is shown which has most of the answer's beginning and end
+	for _, reference := range j.References { // the page shows the one that shares most with the answer
 		answer, want := differ(shown(j.Answer.Text), shown(reference), units)
 		if same := len(answer.Before) + len(answer.After); same > most {
 			e.Answer, e.Want, most = answer, want, same
@@ -124,8 +125,8 @@ func exampleOf(j task.Judged, units tokenizer.Units) example {
 	return e
 }
 
-// differ divides two texts into the beginning that they share, the end that they share, and what is between: characters
-// or, of other units, tokens.
+// differ divides two texts into the beginning that they share, the middle, and the end that they share. It compares
+// tokens, or characters if those are the units.
 func differ(a, b string, units tokenizer.Units) (parts, parts) {
 	between := " "
 	if units == tokenizer.Characters {
@@ -140,12 +141,12 @@ func differ(a, b string, units tokenizer.Units) (parts, parts) {
 	for end < shorter-from && x[len(x)-1-end] == y[len(y)-1-end] {
 		end++
 	}
-	cut := func(of []string) parts {
-		p := parts{strings.Join(of[:from], between), strings.Join(of[from:len(of)-end], between), strings.Join(of[len(of)-end:], between)}
-		if from > 0 && from < len(of) {
+	cut := func(units []string) parts {
+		p := parts{strings.Join(units[:from], between), strings.Join(units[from:len(units)-end], between), strings.Join(units[len(units)-end:], between)}
+		if from > 0 && from < len(units) {
 			p.Before += between
 		}
-		if end > 0 && end < len(of)-from {
+		if end > 0 && end < len(units)-from {
 			p.After = between + p.After
 		}
 		return p
@@ -153,7 +154,7 @@ func differ(a, b string, units tokenizer.Units) (parts, parts) {
 	return cut(x), cut(y)
 }
 
-// shown returns a text of the data as it is shown: on one line, and not endlessly long.
+// shown returns a text of the data for the page: on one line, and cut if it is long.
 func shown(s string) string {
 	if r := []rune(s); len(r) > shownLength {
 		s = string(r[:shownLength]) + "…"
@@ -161,33 +162,33 @@ func shown(s string) string {
 	return text.EscapeExcept(s, "")
 }
 
-// A length is how sources of some lengths were answered.
+// A length says how sources within a range of lengths were answered.
 type length struct {
 	Range    string
 	N, Right int
-	Share    float64 // of those that are right
-	Edits    float64 // a source, on average
+	Share    float64 // of right answers
+	Edits    float64 // the mean per source
 }
 
-// lengthsOf returns how sources were answered by their length.
+// lengthsOf divides the sources by their length.
 func lengthsOf(r *task.Report, units tokenizer.Units) []length {
-	of := func(j task.Judged) int {
+	lengthOf := func(j task.Judged) int {
 		if units == tokenizer.Tokens || units == tokenizer.BPE {
 			return len(strings.Fields(j.Source))
 		}
 		return utf8.RuneCountInString(j.Source)
 	}
-	order := slices.SortedStableFunc(slices.Values(r.Judged), func(a, b task.Judged) int { return cmp.Compare(of(a), of(b)) })
-	low, high := of(order[0]), of(order[len(order)-1])
+	order := slices.SortedStableFunc(slices.Values(r.Judged), func(a, b task.Judged) int { return cmp.Compare(lengthOf(a), lengthOf(b)) })
+	low, high := lengthOf(order[0]), lengthOf(order[len(order)-1])
 	width := (high - low + shownLengths) / shownLengths
 	var lengths []length
 	for from := low; from <= high; from += width {
 		l := length{Range: fmt.Sprint(from)}
-		if to := min(high, from+width-1); to > from {
-			l.Range = fmt.Sprintf("%d–%d", from, to)
+		if last := min(high, from+width-1); last > from {
+			l.Range = fmt.Sprintf("%d–%d", from, last)
 		}
 		for _, j := range order {
-			if n := of(j); n < from || n >= from+width {
+			if n := lengthOf(j); n < from || n >= from+width {
 				continue
 			}
 			l.N++
@@ -204,11 +205,11 @@ func lengthsOf(r *task.Report, units tokenizer.Units) []length {
 	return lengths
 }
 
-// A confusion is a table of what was answered where what was right.
+// A confusion is a table of right classes by answered classes.
 type confusion struct {
 	Classes []string
 	Rows    []confused
-	Of      int // classes, of which those that are most often confused are shown
+	Of      int // the number of all classes; the table has the most confused ones
 }
 
 type confused struct {
@@ -218,12 +219,12 @@ type confused struct {
 
 type confusionCell struct {
 	N     int
-	Share float64 // of those where the row's class is right
+	Share float64 // of the examples of the row's class
 	Right bool
 	Title string
 }
 
-// confusionOf returns the table of the classes, or of those that are most often taken for others.
+// confusionOf returns the table of all classes or, if there are many, of the most confused ones.
 func confusionOf(c *score.Confusion) *confusion {
 	all := c.Classes()
 	shownOf := slices.Clone(all)
@@ -254,7 +255,7 @@ func confusionOf(c *score.Confusion) *confusion {
 	return t
 }
 
-// className returns a class as a table shows it.
+// className returns a class for a table: "(none)" if it is empty, and cut if it is long.
 func className(class string) string {
 	if class == "" {
 		return "(none)"

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -9,7 +10,7 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// comparison is what the template of several runs shows.
+// A comparison is the data of the template compare.
 type comparison struct {
 	Names       []string
 	Charts      []chart
@@ -23,21 +24,26 @@ type difference struct {
 	Values []string
 }
 
-// Compare writes a page that compares runs.
+// Compare writes a page that compares runs, at least one: their scores, their curves in one chart each, and the
+// settings that differ. It is an error if a run has no check, or Settings that JSON can't represent.
 func Compare(w io.Writer, runs []*Run) error {
-	v := comparison{Names: names(runs)}
+	found, err := differences(runs)
+	if err != nil {
+		return err
+	}
+	v := comparison{Names: names(runs), Differences: found}
 	v.Charts = compared(runs, v.Names)
 	v.Scores = scores(runs, v.Names)
-	v.Differences = differences(runs)
 	return write(w, "compare", fmt.Sprintf("%d runs", len(runs)), v)
 }
 
-// names returns what tells runs apart: the names of their folders or, where some are the same, all of their paths.
+// names returns a name for each run: its folder's, or its title without one. If two are the same, folders have their
+// paths.
 func names(runs []*Run) []string {
 	short := make([]string, len(runs))
 	whole := make([]string, len(runs))
 	for i, r := range runs {
-		short[i], whole[i] = name(r.Dir), text.EscapeExcept(r.Dir, "")
+		short[i], whole[i] = r.name(), text.EscapeExcept(cmp.Or(r.dir, r.Title), "")
 	}
 	sorted := slices.Sorted(slices.Values(short))
 	if len(slices.Compact(sorted)) < len(runs) {
@@ -46,21 +52,25 @@ func names(runs []*Run) []string {
 	return short
 }
 
-// compared returns the curves of all runs, those of the same value in one chart.
+// compared returns the curves of all runs, one chart for each value.
 func compared(runs []*Run, names []string) []chart {
-	steps, label := slices.ContainsFunc(runs, func(r *Run) bool { return r.Config.Training.CheckEvery > 0 }), "epoch"
+	steps, label := slices.ContainsFunc(runs, (*Run).bySteps), "epoch"
 	if steps {
 		label = "step"
+	}
+	unit := runs[0].unit
+	if slices.ContainsFunc(runs, func(r *Run) bool { return r.unit != unit }) {
+		unit = ""
 	}
 	var charts []chart
 	add := func(title string, has func(r *Run) bool, value func(r *Run, i int) float64) {
 		c := chart{Title: title, Label: label}
 		for n, r := range runs {
-			var at []int // none where there is no curve of a run, whose colour is the same in all charts
+			var some []int // none for a run without this curve, so that a run has one colour in all charts
 			if has(r) {
-				at = r.thinned(mostPoints)
+				some = r.thinned(mostPoints)
 			}
-			c.Series = append(c.Series, r.values(at, steps, names[n], func(i int) float64 { return value(r, i) }))
+			c.Series = append(c.Series, r.values(some, steps, names[n], func(i int) float64 { return value(r, i) }))
 		}
 		if c.Log = wide(c.Series) && strings.Contains(title, "loss"); slices.ContainsFunc(runs, has) {
 			charts = append(charts, c)
@@ -68,8 +78,8 @@ func compared(runs []*Run, names []string) []chart {
 	}
 	all := func(*Run) bool { return true }
 	validated := func(r *Run) bool { return r.History[0].Validated }
-	add("Validation loss, nats", validated, func(r *Run, i int) float64 { return r.History[i].ValLoss })
-	add("Training loss, nats", all, func(r *Run, i int) float64 { return r.History[i].TrainLoss })
+	add("Validation loss"+unit, validated, func(r *Run, i int) float64 { return r.History[i].ValLoss })
+	add("Training loss"+unit, all, func(r *Run, i int) float64 { return r.History[i].TrainLoss })
 	var shared []string
 	for _, r := range runs {
 		shared = append(shared, metrics(r.History)...)
@@ -85,7 +95,7 @@ func compared(runs []*Run, names []string) []chart {
 		}
 	}
 	add("Learning rate", all, func(r *Run, i int) float64 { return r.History[i].LearningRate })
-	add("Time a step, ms", func(r *Run) bool { return slices.Max(r.Seconds) > 0 }, (*Run).stepTime)
+	add("Time a step, ms", func(r *Run) bool { return slices.ContainsFunc(r.stepSeconds, func(s float64) bool { return s > 0 }) }, (*Run).stepTime)
 	return charts
 }
 
@@ -94,9 +104,9 @@ func scores(runs []*Run, names []string) table {
 	t := table{Columns: []string{"run", "task", "seed", "parameters", "epochs", "weights of", "training loss", "validation loss", "validation accuracy", "last training took", "stopped because"}, Best: -1}
 	for n, r := range runs {
 		h := r.History
-		b := h[r.Best]
-		row := []string{names[n], r.Config.Task.Name, fmt.Sprint(r.Config.Seed), "–", fmt.Sprint(h[len(h)-1].Epoch + 1), fmt.Sprintf("epoch %d", b.Epoch), short(b.TrainLoss), "–", "–", "–", "it isn't finished"}
-		if r.Config.Training.CheckEvery > 0 {
+		b := h[r.best()]
+		row := []string{names[n], cmp.Or(r.task, "–"), cmp.Or(r.seed, "–"), "–", fmt.Sprint(h[len(h)-1].Epoch + 1), fmt.Sprintf("epoch %d", b.Epoch), short(b.TrainLoss), "–", "–", "–", "it isn't finished"}
+		if r.bySteps() {
 			row[5] = fmt.Sprintf("step %d", b.Step)
 		}
 		if b.Validated {
@@ -105,22 +115,32 @@ func scores(runs []*Run, names []string) table {
 				row[8] = percent(a)
 			}
 		}
-		if s := r.Summary; s != nil {
-			row[3], row[9], row[10] = fmt.Sprint(s.Params), text.Seconds(s.Seconds), s.Because
+		if r.Params > 0 {
+			row[3] = fmt.Sprint(r.Params)
+		}
+		if r.Seconds > 0 {
+			row[9] = text.Seconds(r.Seconds)
+		}
+		if !r.Unfinished {
+			row[10] = r.StoppedBecause
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-// differences returns the settings that differ, in the order of config.json.
-func differences(runs []*Run) []difference {
+// differences returns the settings that differ between runs, in their order.
+func differences(runs []*Run) ([]difference, error) {
 	var order []string
-	of := make([]map[string]string, len(runs))
+	values := make([]map[string]string, len(runs))
 	for i, r := range runs {
-		of[i] = map[string]string{}
-		for j, s := range flat(r.Config) {
-			of[i][s.Name] = s.Value
+		settings, err := r.settings()
+		if err != nil {
+			return nil, err
+		}
+		values[i] = map[string]string{}
+		for j, s := range settings {
+			values[i][s.Name] = s.Value
 			if !slices.Contains(order, s.Name) {
 				order = slices.Insert(order, min(j, len(order)), s.Name)
 			}
@@ -128,10 +148,10 @@ func differences(runs []*Run) []difference {
 	}
 	var found []difference
 	for _, name := range order {
-		d := difference{Name: strings.NewReplacer(".", " ", "_", " ").Replace(name)}
+		d := difference{Name: words(name)}
 		differs := false
 		for i := range runs {
-			value, ok := of[i][name]
+			value, ok := values[i][name]
 			if !ok {
 				value = "–"
 			}
@@ -142,5 +162,5 @@ func differences(runs []*Run) []difference {
 			found = append(found, d)
 		}
 	}
-	return found
+	return found, nil
 }

@@ -1,0 +1,82 @@
+package report_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log"
+	"net/http/httptest"
+	"strings"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
+	"github.com/heed-go/heed/train/report"
+)
+
+// A program's own train.Fit has a live page while it goes on, and a page about the run when it ends.
+func ExampleRun() {
+	params, err := layers.NewParams(tensor.Float32, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	line, err := layers.NewLinear(params, 1, 1, layers.LinearConfig{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	x := []float32{-2, -1, 0, 1, 2, 3, 4, 5}
+	y := make([]float32, len(x))
+	for i := range x {
+		y[i] = 3*x[i] - 1
+	}
+	points, err := train.Tensors(tensor.New(tensor.WithShape(8, 1), tensor.WithBacking(x)), tensor.New(tensor.WithShape(8, 1), tensor.WithBacking(y)))
+	if err != nil {
+		log.Fatal(err)
+	}
+	problem := train.Problem{
+		Params: params,
+		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+			outputs, err := line.Forward(b, in[0]) // (B, 1) -> (B, 1)
+			if err != nil {
+				return nil, nil, err
+			}
+			loss, err := layers.MeanSquaredError(b, outputs, in[1], nil)
+			return loss, nil, err
+		},
+		Train: points, Validation: points, BatchSize: 4,
+	}
+	config := train.Config{MaxEpochs: 30, Solver: optim.NewAdamW(0.1)}
+
+	live := report.NewLive(2, config) // 8 points in batches of 4 are 2 steps
+	config.OnStep, config.OnCheck = live.Step, live.Check
+	handler, err := live.Handler("A line", "8 points")
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := httptest.NewServer(handler) // as a rule, http.ListenAndServe("localhost:8080", handler)
+	defer server.Close()
+
+	result, err := train.Fit(context.Background(), problem, config)
+	if err != nil {
+		log.Fatal(err)
+	}
+	live.End(result.StoppedBecause)
+
+	run := &report.Run{
+		Title: "A line", About: "a line through 8 points", Result: result, Config: config, Params: params.Count(),
+		Settings: map[string]any{"batch size": problem.BatchSize, "learning rate": 0.1},
+	}
+	var page bytes.Buffer // as a rule, a file
+	if err := run.Write(&page); err != nil {
+		log.Fatal(err)
+	}
+	for _, sentence := range []string{"A model of 2 parameters learned a line through 8 points.", "Training stopped because it was to take 30 epochs"} {
+		fmt.Println(strings.Contains(page.String(), sentence))
+	}
+	// Output:
+	// true
+	// true
+}

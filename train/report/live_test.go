@@ -1,0 +1,123 @@
+package report
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/heed-go/heed/train"
+)
+
+// fakeClock shows a time that stands still until it is told to pass.
+type fakeClock struct{ shows time.Time }
+
+func (c *fakeClock) now() time.Time       { return c.shows }
+func (c *fakeClock) pass(d time.Duration) { c.shows = c.shows.Add(d) }
+
+// tellsAlike reports whether two states say the same of a run's progress.
+func tellsAlike(a, b state) bool {
+	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-3 }
+	return a.Epoch == b.Epoch && a.Step == b.Step && near(a.loss, b.loss) && near(a.Rate, b.Rate) && near(a.EpochLeft, b.EpochLeft) && near(a.RunLeft, b.RunLeft)
+}
+
+func TestState(t *testing.T) {
+	const step, check = 0.1, 3.0 // seconds
+	for _, c := range []struct {
+		name   string
+		steps  int // of an epoch
+		config train.Config
+		epochs int // taken, each with a check
+		more   int // steps taken then
+		want   state
+	}{
+		{"nothing yet", 10, train.Config{MaxEpochs: 4}, 0, 0, state{EpochLeft: -1, RunLeft: -1}},
+		{"the first step", 10, train.Config{MaxEpochs: 4}, 0, 1, state{Step: 1, loss: 2, EpochLeft: -1, RunLeft: -1}},
+		{"before a check", 10, train.Config{MaxEpochs: 4}, 0, 4, state{Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 36 * step}},
+		{"with checks to come", 10, train.Config{MaxEpochs: 4}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 16*step + 2*check}},
+		{"no end", 10, train.Config{}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: -1}},
+		{"steps to end it", 10, train.Config{MaxEpochs: 4, MaxSteps: 26}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 2 * step}},
+		{"time to end it", 10, train.Config{MaxTime: 9 * time.Second}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 9 - 24*step - 2*check}},
+		{"checks within an epoch", 10, train.Config{MaxEpochs: 4, CheckEvery: 5}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 16*step + 4*check}},
+		{"done", 10, train.Config{MaxEpochs: 2}, 2, 0, state{Epoch: 1, Step: 10, loss: 2, Rate: 10}},
+	} {
+		clock := &fakeClock{time.Unix(1e9, 0)}
+		r := newLive(c.steps, c.config, clock.now)
+		for i := range c.epochs*c.steps + c.more {
+			clock.pass(step * 1e9)
+			r.Step(i/c.steps, i%c.steps, 2)
+			if i+1 <= c.epochs*c.steps && (i+1)%c.steps == 0 {
+				clock.pass(check * 1e9)
+				r.Check(make([]train.Check, i/c.steps+1), true)
+			}
+		}
+		if got := r.state(); !tellsAlike(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// A run that goes on knows where it is, and says nothing of times that it hasn't measured.
+func TestStateOfARunThatGoesOn(t *testing.T) {
+	clock := &fakeClock{time.Unix(1e9, 0)}
+	r := newLive(10, train.Config{MaxEpochs: 4}, clock.now)
+	clock.pass(time.Hour)
+	r.Check([]train.Check{{Step: 10}, {Step: 20}}, true)
+	if got, want := r.state(), (state{Epoch: 1, Step: 10, EpochLeft: -1, RunLeft: -1}); !tellsAlike(got, want) {
+		t.Errorf("at first %+v, want %+v", got, want)
+	}
+	clock.pass(time.Hour)
+	r.Step(2, 0, 3)
+	clock.pass(time.Second)
+	r.Step(2, 1, 3)
+	if got, want := r.state(), (state{Epoch: 2, Step: 2, loss: 3, Rate: 1, EpochLeft: 8, RunLeft: 18}); !tellsAlike(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// The rate is that of late.
+func TestRateOfLate(t *testing.T) {
+	clock := &fakeClock{time.Unix(1e9, 0)}
+	r := newLive(10000, train.Config{}, clock.now)
+	for i := range 1100 {
+		clock.pass(10 * time.Millisecond)
+		if i >= 1000 {
+			clock.pass(time.Second)
+		}
+		r.Step(0, i, 1)
+	}
+	if got := r.state().Rate; got < 0.98 || got > 1.1 {
+		t.Errorf("%.3f steps a second, want about 1", got)
+	}
+}
+
+// However many steps there are, a curve has few points, which say what the steps did.
+func TestCurveOfAMillionSteps(t *testing.T) {
+	r := NewLive(1000, train.Config{})
+	const steps = 1_000_000
+	for i := range steps {
+		r.Step(i/1000, i%1000, float64(i))
+	}
+	points := r.curve.whole()
+	if n := len(points); n < maxPoints/2-1 || n > maxPoints || cap(r.curve.points) > 2*maxPoints {
+		t.Fatalf("%d points of a capacity of %d", n, cap(r.curve.points))
+	}
+	from := 0
+	for _, p := range points {
+		if want := float64(from+p.x-1) / 2; int(p.n) != p.x-from || math.Abs(p.mean()-want) > 1e-6*want {
+			t.Fatalf("a point of steps %d to %d is of %v steps with a mean of %v, want %v", from, p.x, p.n, p.mean(), want)
+		}
+		from = p.x
+	}
+	if from < steps*99/100 {
+		t.Errorf("the curve ends at step %d of %d", from, steps)
+	}
+	losses := r.losses(5)
+	for i, loss := range losses {
+		if want := float64(2*i+1) / 10 * steps; math.Abs(loss-want) > 0.01*steps {
+			t.Errorf("part %d of 5 has a mean of %.0f, want about %.0f", i, loss, want)
+		}
+	}
+	if n := len(NewLive(1, train.Config{}).losses(5)); n != 0 {
+		t.Errorf("%d losses of no steps", n)
+	}
+}

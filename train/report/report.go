@@ -1,0 +1,226 @@
+// Package report shows how a training went, and how it goes on.
+//
+// A Run is a training run. Its Write writes a page about it: one HTML file with the curves, the checks in a table and
+// the settings. Compare writes a page that compares several. After a train.Fit of one's own, a Run has its Result and
+// whatever else the page should say:
+//
+//	result, err := train.Fit(ctx, problem, config)
+//	...
+//	err = (&report.Run{Title: "digits", Result: result, Config: config}).Write(file)
+//
+// For a run folder of package task, FromTask makes the Run, and AddAnswers adds how the model answers the examples that
+// it was validated on:
+//
+//	run, err := task.ReadRun(dir)
+//	...
+//	page := report.FromTask(dir, run)
+//	err = page.AddAnswers(ctx, t, false) // t is the task.Task with the run's weights
+//	...
+//	err = page.Write(file)
+//
+// A Live follows a run that goes on. Fit tells it of steps and checks. It serves a page that grows with the run, and
+// makes a line for a terminal:
+//
+//	live := report.NewLive(steps, config)
+//	config.OnStep, config.OnCheck = live.Step, live.Check
+//	handler, err := live.Handler("digits", "seed 1")
+//	...
+//	go http.ListenAndServe("localhost:8080", handler)
+//	result, err := train.Fit(ctx, problem, config)
+//	live.End(result.StoppedBecause)
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/internal/heatmap"
+	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/internal/webpage"
+	"github.com/heed-go/heed/train"
+)
+
+// A Run is a training run, for a page about it. It needs a Result with at least one check in its History.
+type Run struct {
+	*train.Result
+
+	Title string
+	About string // what was learned, as it follows "A model of 1234 parameters learned"; may be empty
+
+	// Config is what the run was fitted with. If its CheckEvery is above 0, curves count steps, else epochs. Its
+	// Stopping says whether the best parameters were kept or the last ones.
+	Config train.Config
+
+	// Settings is the configuration to show: a struct, a map or anything else that JSON can represent. An object in it
+	// becomes a table. The object data becomes the table under "What it learned from". With nil there are no tables.
+	Settings any
+
+	Params  int     // the model's number of parameters; 0 if it isn't known
+	Seconds float64 // the time that training took; 0 if it isn't known
+	Missing string  // why the page has no answers of the model, where it should have some; else empty
+
+	dir         string        // a task's run folder; empty for none
+	task, seed  string        // of a task; empty for none
+	unit        string        // the losses' unit, after a comma; empty for none
+	note        string        // below the charts
+	stepSeconds []float64     // the time of a step before each check, 0 where it isn't known; nil for no times
+	data        []row         // the table of the data; nil to take it from the Settings
+	answers     template.HTML // AddAnswers's part of the page
+}
+
+// A view is the data of the template run.
+type view struct {
+	Title    string
+	Lead     []string
+	Tiles    []tile
+	Charts   []chart
+	Note     string
+	Checks   table
+	Answers  template.HTML
+	Missing  string
+	Data     []row
+	Settings []group
+}
+
+//go:embed report.html
+var markup string
+
+//go:embed report.css
+var style string
+
+//go:embed report.js
+var script string
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"text":    text.Escape,
+	"line":    func(s string) string { return text.EscapeExcept(s, "") },
+	"percent": percent,
+}).Parse(markup))
+
+// Write writes the run's page. It is an error if the run has no check, or Settings that JSON can't represent.
+func (r *Run) Write(w io.Writer) error {
+	settings, err := r.settings()
+	if err != nil {
+		return err
+	}
+	v := &view{
+		Charts: r.charts(), Note: r.note, Checks: r.checks(), Answers: r.answers, Missing: r.Missing, Data: r.data, Settings: groups(settings),
+	}
+	v.Title, v.Lead, v.Tiles = r.headline()
+	if v.Data == nil {
+		v.Data = dataRows(settings)
+	}
+	return write(w, "run", v.Title, v)
+}
+
+// bySteps reports whether checks are numbered by steps, and not by epochs.
+func (r *Run) bySteps() bool { return r.Config.CheckEvery > 0 }
+
+// best returns the number of the check whose parameters were kept.
+func (r *Run) best() int {
+	i := slices.IndexFunc(r.History, func(c train.Check) bool { return c.Step == r.Best.Step })
+	if i < 0 {
+		i = len(r.History) - 1
+	}
+	return i
+}
+
+// write writes a page whose body is the named template, filled with data.
+func write(w io.Writer, name, title string, data any) error {
+	var body strings.Builder
+	if err := templates.ExecuteTemplate(&body, name, data); err != nil {
+		return err
+	}
+	return webpage.Page{
+		Title: title, Body: template.HTML(body.String()), Style: style + heatmap.Style, Charts: true, Scripts: []string{script, heatmap.Script},
+	}.Write(w)
+}
+
+// name returns the name of a run's folder or, without one, the title.
+func (r *Run) name() string {
+	if r.dir == "" {
+		return text.EscapeExcept(r.Title, "")
+	}
+	dir := r.dir
+	if whole, err := filepath.Abs(dir); err == nil {
+		dir = whole
+	}
+	return text.EscapeExcept(filepath.Base(dir), "")
+}
+
+// A tile is a number that stands out.
+type tile struct{ Value, What string }
+
+// headline returns the page's title, some sentences below it, and the numbers that stand out.
+func (r *Run) headline() (title string, lead []string, tiles []tile) {
+	best, last := r.History[r.best()], r.History[len(r.History)-1]
+	var learned string
+	if r.Params > 0 {
+		learned += " of " + count(r.Params) + " parameters"
+	}
+	if r.About != "" {
+		learned += " learned " + r.About
+	}
+	if learned != "" {
+		lead = append(lead, "A model"+learned+".")
+	}
+	if accuracy, known := best.Metrics["val_accuracy"]; known && best.Validated {
+		tiles = append(tiles, tile{percent(accuracy), "validation accuracy"})
+	}
+	if best.Validated {
+		tiles = append(tiles, tile{short(best.ValLoss), "validation loss" + r.unit})
+	}
+	tiles = append(tiles, tile{short(best.TrainLoss), "training loss" + r.unit})
+	when := fmt.Sprintf("epoch %d", best.Epoch)
+	if r.bySteps() {
+		when = fmt.Sprintf("step %d", best.Step)
+	}
+	kept := "the best, " + when
+	if r.Config.Stopping.KeepLast {
+		kept = "the last, " + when
+	}
+	n, epochs, _ := strings.Cut(text.Count(last.Epoch+1, "epoch"), " ")
+	tiles = append(tiles, tile{n, epochs}, tile{when, "weights kept from"})
+	if r.Unfinished {
+		lead = append(lead, fmt.Sprintf("The run isn't finished: this is how far it has come, after %d steps. The weights are those of %s.", last.Step, kept))
+	} else {
+		lead = append(lead, fmt.Sprintf("Training stopped because %s. The weights are those of %s.", r.StoppedBecause, kept))
+	}
+	if r.Seconds > 0 {
+		tiles = append(tiles, tile{text.Seconds(r.Seconds), "last training took"})
+	}
+	if title = text.EscapeExcept(r.Title, ""); r.name() != title {
+		title += ": " + r.name()
+	}
+	return title, lead, tiles
+}
+
+// percent returns a share in percent, with more digits near 0 and 1.
+func percent(share float64) string {
+	if share == 0 || share == 1 {
+		return fmt.Sprintf("%.0f %%", 100*share)
+	}
+	if share > 0.9995 && share < 1 || share < 0.0005 && share > 0 {
+		return fmt.Sprintf("%.2f %%", 100*share)
+	}
+	return fmt.Sprintf("%.1f %%", 100*share)
+}
+
+// short returns a number with four significant digits.
+func short(x float64) string { return fmt.Sprintf("%.4g", x) }
+
+// count returns a number in words, such as 12 thousand.
+func count(n int) string {
+	switch {
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f million", float64(n)/1e6)
+	case n >= 1e4:
+		return fmt.Sprintf("%.0f thousand", float64(n)/1e3)
+	}
+	return fmt.Sprint(n)
+}

@@ -1,0 +1,122 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A row is a name and its value.
+type row struct{ Name, Value string }
+
+// A group is a table of settings, such as the model's.
+type group struct {
+	Title string
+	Rows  []row
+}
+
+// settings returns the Settings by their names in JSON, such as model.dim. It is an error if there is no check to show
+// beside them.
+func (r *Run) settings() ([]row, error) {
+	if r.Result == nil || len(r.History) == 0 {
+		return nil, errors.New("report: a run must have a Result with at least one check, got none")
+	}
+	if rows, ok := r.Settings.([]row); ok { // FromTask's
+		return rows, nil
+	}
+	rows, err := flat(r.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("report: the Settings: %w", err)
+	}
+	return rows, nil
+}
+
+// flat returns the values within one that JSON can represent, by their names, such as model.dim.
+func flat(v any) ([]row, error) {
+	content, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	flatten(json.NewDecoder(bytes.NewReader(content)), "", &rows)
+	return rows, nil
+}
+
+// flatten reads a JSON value and adds the values in it to rows, in their order.
+func flatten(d *json.Decoder, name string, rows *[]row) {
+	d.UseNumber()
+	token, err := d.Token()
+	if err != nil {
+		return
+	}
+	switch token {
+	case json.Delim('{'):
+		for d.More() {
+			key, _ := d.Token()
+			flatten(d, strings.TrimPrefix(fmt.Sprintf("%s.%v", name, key), "."), rows)
+		}
+		d.Token()
+	case json.Delim('['):
+		var parts []row
+		for d.More() {
+			flatten(d, name, &parts)
+		}
+		d.Token()
+		var values []string
+		for _, p := range parts {
+			values = append(values, p.Value)
+		}
+		if values != nil {
+			*rows = append(*rows, row{name, strings.Join(values, ", ")})
+		}
+	case nil:
+	default:
+		*rows = append(*rows, row{name, fmt.Sprint(token)})
+	}
+}
+
+// groups returns settings as tables: one for each part of a configuration, and first the one for what is in no part.
+func groups(settings []row) []group {
+	all := []group{{Title: "Run"}}
+	for _, r := range settings {
+		part, rest, nested := strings.Cut(r.Name, ".")
+		title := capital(part)
+		switch {
+		case part == "data" && nested: // which has a table of its own
+			continue
+		case part == "task":
+			title, all[0].Title = "Task", "Task"
+		case part == "decoder_layers":
+			title = "Model"
+		case part == "from" || !nested:
+			title = all[0].Title
+		}
+		if !nested || part == "from" {
+			rest = r.Name
+		}
+		rest = strings.TrimPrefix(strings.TrimPrefix(rest, "block."), "optimizer.")
+		i := slices.IndexFunc(all, func(g group) bool { return g.Title == title })
+		if i < 0 {
+			i, all = len(all), append(all, group{Title: title})
+		}
+		all[i].Rows = append(all[i].Rows, row{words(rest), r.Value})
+	}
+	return slices.DeleteFunc(all, func(g group) bool { return g.Rows == nil })
+}
+
+// words returns a setting's name in words: batch_size is batch size.
+func words(name string) string { return strings.NewReplacer(".", " ", "_", " ").Replace(name) }
+
+// dataRows returns the settings of the data.
+func dataRows(settings []row) []row {
+	var rows []row
+	for _, s := range settings {
+		if rest, ok := strings.CutPrefix(s.Name, "data."); ok {
+			rows = append(rows, row{strings.ReplaceAll(rest, "_", " "), s.Value})
+		}
+	}
+	return rows
+}

@@ -1,0 +1,191 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/heatmap"
+	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/layers/decode"
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/task"
+)
+
+// hidden are the settings of a task that pages leave out: only programs read them, or they have text of the data.
+var hidden = []string{
+	"format", "task.alphabet", "task.classes", "task.example", "data.sha256", "data.validation_sha256", "data.tokenizers_sha256", "from.sha256",
+}
+
+// FromTask returns the Run of a task's run folder, which task.ReadRun has read.
+func FromTask(dir string, t *task.Run) *Run {
+	c := t.Config
+	settings, _ := flat(c) // it came from config.json
+	settings = slices.DeleteFunc(settings, func(s row) bool { return slices.Contains(hidden, s.Name) })
+	r := &Run{
+		Result: &train.Result{History: t.History, Best: t.History[t.Best], Unfinished: t.Summary == nil},
+		Title:  c.Task.Name, About: learned(t),
+		Config:   train.Config{CheckEvery: c.Training.CheckEvery, Stopping: c.Training.Stopping},
+		Settings: settings,
+		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), unit: ", nats", stepSeconds: t.Seconds, data: taskData(settings, &c, "", false),
+	}
+	if s := t.Summary; s != nil {
+		r.StoppedEarly, r.StoppedBecause, r.Params, r.Seconds = s.StoppedEarly, s.Because, s.Params, s.Seconds
+	}
+	if smoothing := c.Training.LabelSmoothing; smoothing != 0 {
+		r.note = fmt.Sprintf("In training alone, targets are smoothed by %v, which makes the training loss higher.", smoothing)
+	}
+	return r
+}
+
+// learned says which task was learned, and how well.
+func learned(t *task.Run) string {
+	c, best := &t.Config, t.History[t.Best]
+	right := "of the sequences that it was validated on come out right in full"
+	switch {
+	case c.Task.Kind == data.KindText && c.Task.Source != nil:
+		right = "of the tokens that it was validated on are the ones that it finds likeliest"
+	case c.Task.Kind == data.KindText:
+		right = "of the characters that it was validated on are the ones that it finds likeliest"
+	case c.Data.File == "":
+	case c.Task.Kind == data.KindTagging:
+		right = "of the tags that it was validated on are right"
+	case c.Task.Kind == data.KindClassification:
+		right = "of the texts that it was validated on get the right label"
+	default:
+		right = "of the rows that it was validated on are answered exactly right"
+	}
+	learned := "the task " + c.Task.Name
+	if c.Task.About != "" {
+		learned += " (" + c.Task.About + ")"
+	}
+	if accuracy, known := best.Metrics["val_accuracy"]; known && best.Validated {
+		learned += fmt.Sprintf(". %s %s", percent(accuracy), right)
+	}
+	return learned
+}
+
+// answers is the data of the template answers.
+type answers struct {
+	*task.Task
+	Private bool
+
+	Report    *task.Report
+	Some      bool // the Report isn't of all examples
+	Wrong     []example
+	Right     []example
+	Confusion *confusion
+	Lengths   []length
+	Sample    string
+
+	Attended  string        // an input and its answer
+	Attention template.HTML // of the model while it answers; empty for none
+}
+
+// AddAnswers has the model answer examples that it was validated on, and adds to the page of a task's run: right and
+// wrong answers, a text that the model writes, a picture of its attention, and a description of the data. The task must
+// have the run's weights. With a Model alone, as task.Task{Model: m}, it has no examples and no data. If private is
+// true, the page shows no text of the data but the names of classes. It is an error if ctx ends, or the model can't
+// answer.
+func (r *Run) AddAnswers(ctx context.Context, t *task.Task, private bool) error {
+	v := &answers{Task: t, Private: private}
+	if err := v.judge(ctx); err != nil {
+		return err
+	}
+	if !private {
+		if err := v.sample(ctx); err != nil {
+			return err
+		}
+		if err := v.attend(); err != nil {
+			return err
+		}
+	}
+	var html strings.Builder
+	if err := templates.ExecuteTemplate(&html, "answers", v); err != nil {
+		return err
+	}
+	settings, err := r.settings()
+	if err != nil {
+		return err
+	}
+	r.answers, r.data, r.Params = template.HTML(html.String()), taskData(settings, &t.Config, t.Look(), private), cmp.Or(r.Params, t.Params.Count())
+	return nil
+}
+
+// sample adds a text that a text model writes.
+func (v *answers) sample(ctx context.Context) error {
+	if v.Config.Task.Kind != data.KindText {
+		return nil
+	}
+	var s strings.Builder
+	err := v.Model.Generate(ctx, &s, v.Config.Task.Example, decode.Options{
+		Sampler: decode.Sampler{Temperature: 0.8}, Seed: 1, MaxTokens: 300,
+	})
+	if errors.As(err, new(*task.InputError)) { // the model knows no symbol of the prompt
+		return nil
+	}
+	v.Sample = text.EscapeExcept(s.String(), "\n\t")
+	return err
+}
+
+// attend adds a picture of the attention while the model answers an input. That is the task's own example or, for the
+// rows of a file, a judged one: if possible a right one, with a length near 16 symbols.
+func (v *answers) attend() error {
+	const symbols = 16
+	input := v.Config.Task.Example
+	if v.Report != nil && v.Config.Data.File != "" {
+		input = slices.MinFunc(v.Report.Judged, func(a, b task.Judged) int {
+			far := func(j task.Judged) int {
+				n := max(utf8.RuneCountInString(j.Source)-symbols, symbols-utf8.RuneCountInString(j.Source))
+				if !j.Right {
+					n += 1 << 20
+				}
+				return n
+			}
+			return cmp.Compare(far(a), far(b))
+		}).Source
+	}
+	a, err := v.Model.Attention(input, "")
+	if errors.As(err, new(*task.InputError)) { // the model can't answer it, or there are too many weights to show
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f := heatmap.Figure{Key: a.Key}
+	for _, l := range a.Layers {
+		f.Layers = append(f.Layers, heatmap.Layer(l))
+	}
+	v.Attended = shown(a.Input) + " → " + shown(a.Answer)
+	v.Attention, err = f.HTML()
+	return err
+}
+
+// taskData returns the rows that describe a task's data: its settings and, if there is a look at its file, what that
+// counted. If private is true, they show no row of the data.
+func taskData(settings []row, c *task.Config, look string, private bool) []row {
+	rows := dataRows(settings)
+	if n := len(c.Task.Classes); n > 0 {
+		rows = append(rows, row{"classes", strconv.Itoa(n)})
+	}
+	if look == "" {
+		return rows
+	}
+	rows = slices.DeleteFunc(rows, func(r row) bool { return r.Name == "validation" })
+	first, rest, _ := strings.Cut(look, "\n")
+	rows = append(rows, row{"rows", strings.TrimPrefix(first, c.Data.File+": ")})
+	for line := range strings.Lines(rest) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if name != "columns" || !private { // which may show the first row
+			rows = append(rows, row{name, value})
+		}
+	}
+	return rows
+}
