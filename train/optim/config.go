@@ -11,7 +11,7 @@ import (
 )
 
 // A Config describes a Solver and, optionally, a Plateau and an Average. It is plain data, which goes to JSON and back.
-// Only LearningRate must be set.
+// The zero value is the Solver of NewAdamW(1e-3). In any other value LearningRate must be set.
 type Config struct {
 	// Solver is the Rule; nil means AdamW{}. With Muon, the matrices whose names contain "blocks." step by Muon and all
 	// other parameters by AdamW. A rule of your own works, but can't go to JSON.
@@ -38,6 +38,7 @@ type Plateauing struct {
 // Check returns an error if a setting is invalid. The error names the setting by its path in JSON, such as
 // schedule.decay.
 func (c Config) Check() error {
+	c = c.orDefault()
 	s, p := c.Schedule, c.Plateau
 	for _, x := range []struct {
 		path setting.Path
@@ -80,6 +81,14 @@ func (c Config) Check() error {
 	return nil
 }
 
+// orDefault returns the Config of NewAdamW(1e-3) for the zero value, and any other as it is.
+func (c Config) orDefault() Config {
+	if c.Solver == nil && c == (Config{}) {
+		c.LearningRate, c.WeightDecay = 1e-3, 0.01
+	}
+	return c
+}
+
 // checkSolver checks the constants of all rules.
 func (c Config) checkSolver() error {
 	if m, ok := c.Solver.(Muon); ok && !(m.LearningRate >= 0 && m.LearningRate <= 10) {
@@ -113,6 +122,7 @@ func (c Config) New() (*Solver, *Plateau, *Average, error) {
 	if err := c.Check(); err != nil {
 		return nil, nil, nil, fmt.Errorf("optim: %w", err)
 	}
+	c = c.orDefault()
 	s := &Solver{LearningRate: c.LearningRate, WeightDecay: c.WeightDecay, ClipNorm: c.ClipNorm, ClipValue: c.ClipValue, Schedule: c.Schedule.schedule()}
 	s.Rule, s.Groups = c.rules()
 	var plateau *Plateau

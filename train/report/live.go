@@ -15,6 +15,7 @@ import (
 type Live struct {
 	perEpoch int // steps of an epoch
 	config   train.Config
+	call     train.Call
 	now      func() time.Time
 	began    time.Time
 
@@ -36,17 +37,20 @@ type Live struct {
 }
 
 // NewLive returns a Live for a run that begins now. The argument steps is the number of steps in an epoch, at least 1.
-// The limits of the Config say when the run ends at the latest, and its Stopping says which check is the best.
-func NewLive(steps int, c train.Config) *Live { return newLive(steps, c, time.Now) }
+// The limits of the Config and the Call say when the run ends at the latest. The Config's Stopping says which check is
+// the best.
+func NewLive(steps int, c train.Config, call train.Call) *Live {
+	return newLive(steps, c, call, time.Now)
+}
 
-func newLive(steps int, c train.Config, now func() time.Time) *Live {
+func newLive(steps int, c train.Config, call train.Call, now func() time.Time) *Live {
 	return &Live{
-		perEpoch: steps, config: c, now: now, began: now(), stopping: train.EarlyStopping{Stopping: c.Stopping}, version: 1,
+		perEpoch: steps, config: c, call: call, now: now, began: now(), stopping: train.EarlyStopping{Stopping: c.Stopping}, version: 1,
 		ended: make(chan struct{}),
 	}
 }
 
-// Step takes note of a training step, counted from 0 in each epoch, and returns false. It is for train.Config's OnStep.
+// Step takes note of a training step, counted from 0 in each epoch, and returns false. It is for train.Call's OnStep.
 func (l *Live) Step(epoch, step int, loss float64) (stop bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,7 +67,7 @@ func (l *Live) Step(epoch, step int, loss float64) (stop bool) {
 	return false
 }
 
-// Check takes note of the checks so far, at least one, and returns false and nil. It is for train.Config's OnCheck,
+// Check takes note of the checks so far, at least one, and returns false and nil. It is for train.Call's OnCheck,
 // which Fit calls after a check, and before the first step if it resumes. Check keeps the history, and finds the best
 // check itself.
 func (l *Live) Check(history []train.Check, _ bool) (stop bool, err error) {
@@ -97,10 +101,10 @@ func (l *Live) End(because string) {
 // left returns the most seconds that the run will still take, with its checks, or -1 if the time isn't known or the run
 // has no limit.
 func (l *Live) left() float64 {
-	c, left := l.config, -1.0
+	c, call, left := l.config, l.call, -1.0
 	end := c.MaxEpochs * l.perEpoch
-	if c.MaxSteps > 0 && (end == 0 || c.MaxSteps < end) {
-		end = c.MaxSteps
+	if call.MaxSteps > 0 && (end == 0 || call.MaxSteps < end) {
+		end = call.MaxSteps
 	}
 	if rate := l.steps.rate(); end > 0 && rate > 0 {
 		left = float64(max(0, end-l.taken)) / rate
@@ -109,8 +113,8 @@ func (l *Live) left() float64 {
 			left += float64(max(0, end/every-l.taken/every)) / checks
 		}
 	}
-	if c.MaxTime > 0 {
-		limit := max(0, c.MaxTime-l.now().Sub(l.began)).Seconds()
+	if call.MaxTime > 0 {
+		limit := max(0, call.MaxTime-l.now().Sub(l.began)).Seconds()
 		if left < 0 || limit < left {
 			left = limit
 		}
