@@ -138,20 +138,16 @@ func (c Config) Check() error {
 
 // Check returns an error if a number is below 0. The error names it in lower case with underscores, such as max_steps.
 func (c Call) Check() error {
-	for _, n := range []struct {
+	for _, x := range []struct {
 		path setting.Path
-		got  int
-	}{{"workers", c.Workers}, {"max_steps", c.MaxSteps}, {"checkpoint_steps", c.CheckpointSteps}} {
-		if n.got < 0 {
-			return setting.Errorf("%s must be at least 0, got %d", n.path, n.got)
-		}
-	}
-	for _, d := range []struct {
-		path setting.Path
-		got  time.Duration
-	}{{"max_time", c.MaxTime}, {"checkpoint_time", c.CheckpointTime}} {
-		if d.got < 0 {
-			return setting.Errorf("%s must be at least 0, got %v", d.path, d.got)
+		got  any
+		ok   bool
+	}{
+		{"workers", c.Workers, c.Workers >= 0}, {"max_steps", c.MaxSteps, c.MaxSteps >= 0}, {"max_time", c.MaxTime, c.MaxTime >= 0},
+		{"checkpoint_steps", c.CheckpointSteps, c.CheckpointSteps >= 0}, {"checkpoint_time", c.CheckpointTime, c.CheckpointTime >= 0},
+	} {
+		if !x.ok {
+			return setting.Errorf("%s must be at least 0, got %v", x.path, x.got)
 		}
 	}
 	return nil

@@ -19,16 +19,16 @@ type Live struct {
 	now      func() time.Time
 	began    time.Time
 
-	mu       sync.Mutex
-	last     time.Time // when the last step or check was over; zero before the first step
-	taken    int       // steps of all epochs
-	steps    sums      // of this training
-	recent   sums      // of this training, fading over some ten seconds
-	checks   sums      // of this training
-	curve    curve
-	history  []train.Check
-	stopping train.EarlyStopping // has observed the history, and so knows its best check
-	because  string              // why the run has ended; empty before
+	mu      sync.Mutex
+	last    time.Time // when the last step or check was over; zero before the first step
+	taken   int       // steps of all epochs
+	steps   sums      // of this training
+	recent  sums      // of this training, fading over some ten seconds
+	checks  sums      // of this training
+	curve   curve
+	history []train.Check
+	best    int    // in history; -1 for none
+	because string // why the run has ended; empty before
 
 	version, checked int // version rises with every change, checked with every change of history
 
@@ -45,7 +45,7 @@ func NewLive(steps int, c train.Config, call train.Call) *Live {
 
 func newLive(steps int, c train.Config, call train.Call, now func() time.Time) *Live {
 	return &Live{
-		perEpoch: steps, config: c, call: call, now: now, began: now(), stopping: train.EarlyStopping{Stopping: c.Stopping}, version: 1,
+		perEpoch: steps, config: c, call: call, now: now, began: now(), best: -1, version: 1,
 		ended: make(chan struct{}),
 	}
 }
@@ -75,10 +75,7 @@ func (l *Live) Check(history []train.Check, _ bool) (stop bool, err error) {
 	defer l.mu.Unlock()
 	l.version++
 	l.checked++
-	for _, c := range history[l.stopping.Checks:] {
-		l.stopping.Observe(l.stopping.Monitored(c))
-	}
-	l.history = history
+	l.history, l.best = history, l.config.Stopping.BestOf(history)
 	if l.last.IsZero() {
 		l.taken = history[len(history)-1].Step
 		return false, nil
