@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -59,7 +60,7 @@ func Example_open() {
 	config.Training.MaxEpochs, config.Training.Optimizer.LearningRate = 3, 0.01
 	t, err := task.New(config)
 	check(err)
-	_, err = t.Train(context.Background(), dir, nil, nil)
+	_, err = t.Train(context.Background(), dir, train.Call{})
 	check(err)
 
 	model, err := task.OpenFS(os.DirFS(dir)) // or task.Open(dir)

@@ -49,7 +49,7 @@ func Example_rule() {
 	config.Training.MaxEpochs, config.Training.Optimizer.LearningRate = 3, 0.01
 	t, err := task.New(config)
 	check(err)
-	summary, err := t.Train(ctx, dir, nil, nil) // where heed train writes runs/…
+	summary, err := t.Train(ctx, dir, train.Call{}) // where heed train writes runs/…
 	check(err)
 	fmt.Println("nine in ten right:", *summary.ValAccuracy > 0.9)
 
@@ -111,11 +111,12 @@ func Example_problem() {
 			loss, err := layers.BinaryCrossEntropy(b, logits, in[1], nil)
 			return loss, []train.Metric{accuracy}, err
 		},
-		Train: readings(1, 2000), Validation: readings(2, 500), BatchSize: 50,
+		Train: readings(1, 2000), Validation: readings(2, 500),
 	}, train.Config{
+		BatchSize: 50, MaxEpochs: 20,
+		Optimizer: optim.Config{LearningRate: 0.005, WeightDecay: 0.01},
 		Stopping:  train.Stopping{Monitor: "val_accuracy", Mode: "max", Patience: 3},
-		MaxEpochs: 20, Solver: optim.NewAdamW(0.005),
-	})
+	}, train.Call{})
 	check(err)
 	fmt.Println("99 in 100 right:", result.Best.Metrics["val_accuracy"] > 0.99)
 	// Output:
@@ -144,7 +145,7 @@ func Example_rows() {
 	check(err)
 	defer t.Close()
 	fmt.Print(strings.ReplaceAll(t.Look(), dir+"/", ""))
-	_, err = t.Train(ctx, filepath.Join(dir, "run"), nil, nil)
+	_, err = t.Train(ctx, filepath.Join(dir, "run"), train.Call{})
 	check(err)
 	fmt.Println(t.Predict("500 degrees"))
 	// Output:

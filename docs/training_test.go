@@ -36,7 +36,7 @@ func larger() train.Problem {
 		return d
 	}
 	return train.Problem{
-		Params: params, Train: pairs(1, 640), Validation: pairs(2, 200), BatchSize: 32,
+		Params: params, Train: pairs(1, 640), Validation: pairs(2, 200),
 		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 			logits, err := linear.Forward(b, in[0])
 			if err != nil {
@@ -56,30 +56,33 @@ func Example_resume() {
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "checkpoint.safetensors")
 
-	config := func(checkpoint string, maxSteps int) train.Config {
-		solver := optim.NewAdamW(0.05)
-		solver.ClipNorm = 1
-		solver.Schedule = optim.WarmUpCosine(20, 400, 0.1)
-		return train.Config{
-			Stopping:   train.Stopping{Patience: 3, MinDelta: 0.001}, // 3 epochs without 0.001 less validation loss
-			MaxEpochs:  30,
+	config := train.Config{
+		BatchSize: 32,
+		MaxEpochs: 30,
+		Optimizer: optim.Config{
+			LearningRate: 0.05, WeightDecay: 0.01, ClipNorm: 1,
+			Schedule: optim.Scheduling{WarmUp: 20, Decay: 400, Floor: 0.1},
+			Average:  0.98, // of the weights, which is what is judged and kept
+		},
+		Stopping: train.Stopping{Patience: 3, MinDelta: 0.001}, // 3 epochs without 0.001 less validation loss
+	}
+	call := func(checkpoint string, maxSteps int) train.Call {
+		return train.Call{
+			Seed:       1,
 			MaxSteps:   maxSteps, // 0 is no limit
-			Solver:     solver,
-			Average:    &optim.Average{Decay: 0.98}, // of the weights, which is what is judged and kept
 			Checkpoint: checkpoint,
 			Resume:     true, // from the Checkpoint, if there is one
-			Seed:       1,
 		}
 	}
 	whole, parts := larger(), larger()
-	_, err = train.Fit(ctx, whole, config(filepath.Join(dir, "other"), 0))
+	_, err = train.Fit(ctx, whole, config, call(filepath.Join(dir, "other"), 0))
 	check(err)
 
-	first, err := train.Fit(ctx, parts, config(file, 77)) // 20 steps make an epoch
+	first, err := train.Fit(ctx, parts, config, call(file, 77)) // 20 steps make an epoch
 	check(err)
 	fmt.Println(first.Unfinished, first.StoppedBecause)
 	parts = larger() // in another process, say
-	last, err := train.Fit(ctx, parts, config(file, 0))
+	last, err := train.Fit(ctx, parts, config, call(file, 0))
 	check(err)
 	fmt.Println(last.Unfinished, len(last.History) > 4)
 

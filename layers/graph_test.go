@@ -65,11 +65,10 @@ func TestCollidingNames(t *testing.T) {
 					b.Fixed = append(g.ByName(keyTwin), g.ByName(valueTwin)...)
 					return loss, nil, err
 				},
-				BatchSize: 1,
 				Train: train.Dataset{Len: 1, Batch: func([]int) (train.Batch, error) {
 					return train.Batch{Values: []*tensor.Dense{tensor.New(tensor.FromScalar(float32(1)))}, Weight: 1}, nil
 				}},
-			}, train.Config{MaxEpochs: 1})
+			}, train.Config{BatchSize: 1, MaxEpochs: 1}, train.Call{})
 			return err
 		},
 	} {

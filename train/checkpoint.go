@@ -33,7 +33,7 @@ const (
 
 // checkpointState is what a checkpoint holds beside tensors.
 type checkpointState struct {
-	Run         string        `json:"of,omitempty"` // the Config's
+	Run         string        `json:"of,omitempty"` // the Call's
 	Settings    settings      `json:"run"`
 	Step        int           `json:"step"`  // how many have been taken
 	SolverSteps int           `json:"steps"` // its own count
@@ -58,8 +58,8 @@ type settings struct {
 	Order Order  `json:"order"`
 	Steps int    `json:"epoch"` // in an epoch, which buckets decide too
 
-	Average float64       `json:"average,omitempty"` // the Decay of one; 0 for none
-	Plateau optim.Plateau `json:"plateau,omitzero"`  // its settings
+	Average float64          `json:"average,omitempty"`
+	Plateau optim.Plateauing `json:"plateau,omitzero"`
 }
 
 // unlike says what differs from another one, or nothing.
@@ -72,7 +72,7 @@ func (r settings) unlike(other settings) string {
 		{"Train.Len", r.Examples, other.Examples}, {"BatchSize", r.BatchSize, other.BatchSize}, {"MicroBatches", r.MicroBatches, other.MicroBatches},
 		{"CheckEvery", r.CheckEvery, other.CheckEvery}, {"Validation.Len", r.Validation, other.Validation}, {"rule", r.Rule, other.Rule},
 		{"Seed", r.Seed, other.Seed}, {"Order", r.Order, other.Order}, {"steps in an epoch", r.Steps, other.Steps},
-		{"Average.Decay", r.Average, other.Average}, {"Plateau", r.Plateau, other.Plateau},
+		{"Average", r.Average, other.Average}, {"Plateau", r.Plateau, other.Plateau},
 	} {
 		if f.mine != f.that {
 			differ = append(differ, fmt.Sprintf("%s %+v, not %+v", f.name, f.mine, f.that))
@@ -85,15 +85,10 @@ func (f *fit) settings() settings {
 	r := settings{
 		Examples: f.Train.Len, BatchSize: f.BatchSize, MicroBatches: f.train.micro, CheckEvery: f.CheckEvery,
 		Validation: f.Validation.Len, Seed: f.Seed, Order: f.Train.Order, Steps: f.plan.steps,
+		Average: f.Optimizer.Average, Plateau: f.Optimizer.Plateau,
 	}
 	if f.solver != nil {
 		r.Rule = fmt.Sprintf("%T", cmp.Or(f.solver.Rule, optim.Rule(optim.AdamW{})))
-	}
-	if f.Average != nil {
-		r.Average = f.Average.Decay
-	}
-	if p := f.Plateau; p != nil {
-		r.Plateau = optim.Plateau{Factor: p.Factor, Patience: p.Patience, Threshold: p.Threshold, Higher: p.Higher, Cooldown: p.Cooldown, Floor: p.Floor}
 	}
 	return r
 }
@@ -132,7 +127,7 @@ func (f *fit) write(memories [][]optim.Memory) error {
 	}
 	state, err := json.Marshal(checkpointState{
 		Run: f.Run, Settings: f.settings(), Step: f.step, SolverSteps: f.solver.Steps,
-		Since: f.since, Stopping: f.stopping, History: f.history, Plateau: f.Plateau,
+		Since: f.since, Stopping: f.stopping, History: f.history, Plateau: f.plateau,
 	})
 	if err != nil {
 		return err
@@ -146,8 +141,8 @@ func (f *fit) write(memories [][]optim.Memory) error {
 		add(bestPrefix+p.Name, f.best[i])
 	}
 	for i, n := range f.train.learnables {
-		if f.Average != nil {
-			add(averagePrefix+n.Name(), f.Average.Values[i])
+		if f.average != nil {
+			add(averagePrefix+n.Name(), f.average.Values[i])
 		}
 		for _, m := range memories[i] {
 			add(m.Name+"."+n.Name(), m.Value)
@@ -211,7 +206,7 @@ func readState(path string, metadata map[string]string) (s checkpointState, err 
 
 // Progress is how far training had got when a checkpoint was written.
 type Progress struct {
-	Run     string  // the Config's
+	Run     string  // the Call's
 	Step    int     // how many had been taken
 	History []Check // the checks up to then
 }
@@ -276,8 +271,8 @@ func (f *fit) restore(c *checkpoint) error {
 	f.unsaved = !reflect.DeepEqual(c.state.Stopping.Stopping, f.Stopping)
 	f.stopping = c.state.Stopping
 	f.stopping.Stopping, f.stopping.steps = f.Stopping, f.CheckEvery > 0
-	if f.Plateau != nil {
-		*f.Plateau = *c.state.Plateau
+	if f.plateau != nil {
+		*f.plateau = *c.state.Plateau
 	}
 	return nil
 }
@@ -290,8 +285,8 @@ func (f *fit) suits(s checkpointState) error {
 	if differ := s.Settings.unlike(f.settings()); differ != "" {
 		return fmt.Errorf("is of a run with other settings: %s: resume with the former", differ)
 	}
-	if saved := s.Plateau != nil; saved != (f.Plateau != nil) {
-		return fmt.Errorf("is of a run with a Plateau (%t), and this one has one (%t): resume with the former", saved, !saved)
+	if (s.Plateau != nil) != (f.plateau != nil) {
+		return errors.New("contradicts itself: it must say what a Plateau has observed if it has the settings of one, and only then")
 	}
 	for i, check := range s.History {
 		if epoch := (check.Step - 1) / f.plan.steps; check.Epoch != epoch {
@@ -301,11 +296,11 @@ func (f *fit) suits(s checkpointState) error {
 	if n, now := len(s.Since.Metrics), len(f.train.workers[0].first.metrics); n > 0 && n != now {
 		return fmt.Errorf("is of a run with %d metrics, not %d: resume with the former", n, now)
 	}
-	if s.Stopping.KeepLast != f.KeepLast {
+	if s.Stopping.KeepLast != f.Stopping.KeepLast {
 		return fmt.Errorf("is of a run with KeepLast %t: resume with that", s.Stopping.KeepLast)
 	}
-	if s.Stopping.monitor() != f.monitor() || s.Stopping.sign() != f.sign() {
-		return fmt.Errorf("is of a run that monitored %s, in the mode %q, not %s, in the mode %q: resume with the former", s.Stopping.monitor(), s.Stopping.Mode, f.monitor(), f.Mode)
+	if s.Stopping.monitor() != f.Stopping.monitor() || s.Stopping.sign() != f.Stopping.sign() {
+		return fmt.Errorf("is of a run that monitored %s, in the mode %q, not %s, in the mode %q: resume with the former", s.Stopping.monitor(), s.Stopping.Mode, f.Stopping.monitor(), f.Stopping.Mode)
 	}
 	return nil
 }
@@ -338,14 +333,14 @@ func (f *fit) copies(saved map[string]safetensors.Tensor) ([]savedCopy, error) {
 		match(currentPrefix+p.Name, p.Value)
 		match(bestPrefix+p.Name, f.best[i])
 	}
-	if f.Average != nil {
-		if f.Average.Values == nil {
-			if err := f.Average.Update(f.train.model); err != nil { // which makes them
+	if f.average != nil {
+		if f.average.Values == nil {
+			if err := f.average.Update(f.train.model); err != nil { // which makes them
 				return nil, fmt.Errorf("can't be resumed: %w", err)
 			}
 		}
 		for i, n := range f.train.learnables {
-			match(averagePrefix+n.Name(), f.Average.Values[i])
+			match(averagePrefix+n.Name(), f.average.Values[i])
 		}
 	}
 	for _, i := range f.train.part() {

@@ -27,7 +27,7 @@ import (
 func TestCheckpointOfAnotherRun(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	fit := func(run string, resume bool) error {
-		_, err := train.Fit(t.Context(), digits(t, 1), train.Config{MaxEpochs: 1, MaxSteps: 5, Checkpoint: checkpoint, Resume: resume, Run: run})
+		_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{MaxSteps: 5, Checkpoint: checkpoint, Resume: resume, Run: run})
 		return err
 	}
 	if err := fit("a", false); err != nil {
@@ -62,7 +62,7 @@ func TestReadProgress(t *testing.T) {
 	if _, err := train.ReadProgress(checkpoint); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a file: got %v", err)
 	}
-	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{MaxEpochs: 2, MaxSteps: 25, Checkpoint: checkpoint, Run: "a"})
+	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{MaxSteps: 25, Checkpoint: checkpoint, Run: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,25 +92,25 @@ func TestReadProgress(t *testing.T) {
 
 // What decides which examples a step takes may not change.
 func TestResumeWithOtherExamples(t *testing.T) {
-	c := train.Config{MaxEpochs: 2, MaxSteps: 3, Seed: 1, Checkpoint: filepath.Join(t.TempDir(), "c")}
-	run := func(change func(p *train.Problem, c *train.Config)) error {
+	c := setup{train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{MaxSteps: 3, Seed: 1, Checkpoint: filepath.Join(t.TempDir(), "c")}}
+	run := func(change func(p *train.Problem, c *setup)) error {
 		p, c := digits(t, 1), c
 		p.Train.Order = train.Shuffled
 		change(&p, &c)
-		_, err := train.Fit(t.Context(), p, c)
+		_, err := train.Fit(t.Context(), p, c.Config, c.Call)
 		return err
 	}
-	if err := run(func(*train.Problem, *train.Config) {}); err != nil {
+	if err := run(func(*train.Problem, *setup) {}); err != nil {
 		t.Fatal(err)
 	}
 	c.Resume, c.MaxSteps = true, 0
-	for want, change := range map[string]func(p *train.Problem, c *train.Config){
-		"with other settings: Seed 1, not 2: resume with the former":  func(_ *train.Problem, c *train.Config) { c.Seed = 2 },
-		": Order 0, not 1: resume":                                    func(p *train.Problem, _ *train.Config) { p.Train.Order = train.InOrder },
-		": steps in an epoch 20, not 21: resume":                      func(p *train.Problem, _ *train.Config) { p.Train.Bucket = func(e int) int { return e % 3 } },
-		": Validation.Len 100, not 99: resume":                        func(p *train.Problem, _ *train.Config) { p.Validation.Len = 99 },
-		": BatchSize 16, not 8; steps in an epoch 20, not 40: resume": func(p *train.Problem, _ *train.Config) { p.BatchSize = 8 },
-		": rule optim.AdamW, not optim.SGD: resume": func(_ *train.Problem, c *train.Config) {
+	for want, change := range map[string]func(p *train.Problem, c *setup){
+		"with other settings: Seed 1, not 2: resume with the former":  func(_ *train.Problem, c *setup) { c.Seed = 2 },
+		": Order 0, not 1: resume":                                    func(p *train.Problem, _ *setup) { p.Train.Order = train.InOrder },
+		": steps in an epoch 20, not 21: resume":                      func(p *train.Problem, _ *setup) { p.Train.Bucket = func(e int) int { return e % 3 } },
+		": Validation.Len 100, not 99: resume":                        func(p *train.Problem, _ *setup) { p.Validation.Len = 99 },
+		": BatchSize 16, not 8; steps in an epoch 20, not 40: resume": func(_ *train.Problem, c *setup) { c.BatchSize = 8 },
+		": rule optim.AdamW, not optim.SGD: resume": func(_ *train.Problem, c *setup) {
 			c.Solver = &optim.Solver{Rule: optim.SGD{}, LearningRate: 0.1}
 		},
 	} {
@@ -118,7 +118,7 @@ func TestResumeWithOtherExamples(t *testing.T) {
 			t.Errorf("got %v, want it to say %q", err, want)
 		}
 	}
-	if err := run(func(*train.Problem, *train.Config) {}); err != nil {
+	if err := run(func(*train.Problem, *setup) {}); err != nil {
 		t.Error(err)
 	}
 }
@@ -127,7 +127,7 @@ func TestResumeWithOtherExamples(t *testing.T) {
 func FuzzCheckpoint(f *testing.F) {
 	checkpoint := filepath.Join(f.TempDir(), "good")
 	fit := func(tb testing.TB, checkpoint string, resume bool, steps int) error {
-		_, err := train.Fit(tb.Context(), digits(tb, 1), train.Config{MaxEpochs: 2, MaxSteps: steps, CheckEvery: 2, Checkpoint: checkpoint, Resume: resume})
+		_, err := train.Fit(tb.Context(), digits(tb, 1), train.Config{BatchSize: 16, MaxEpochs: 2, CheckEvery: 2}, train.Call{MaxSteps: steps, Checkpoint: checkpoint, Resume: resume})
 		return err
 	}
 	if err := fit(f, checkpoint, false, 5); err != nil {
@@ -156,16 +156,15 @@ func FuzzCheckpoint(f *testing.F) {
 	})
 }
 
-// everything is a Config in which all that a checkpoint holds is in play. An epoch of digits has 20 steps.
-func everything(checkpoint string) train.Config {
-	plateau := &optim.Plateau{Threshold: 0.2, Factor: 0.5}
-	solver := optim.NewAdamW(0.02)
-	solver.Schedule = optim.WarmUp(30).Times(plateau.Schedule)
-	solver.ClipNorm = 0.5
-	return train.Config{
-		MaxEpochs: 4, CheckEvery: 15, Seed: 7, Solver: solver, Checkpoint: checkpoint, CheckpointSteps: 4,
-		Average: &optim.Average{Decay: 0.9}, Plateau: plateau,
-	}
+// everything is a setup in which all that a checkpoint holds is in play. An epoch of digits has 20 steps.
+func everything(checkpoint string) setup {
+	return setup{train.Config{
+		BatchSize: 16, MaxEpochs: 4, CheckEvery: 15,
+		Optimizer: optim.Config{
+			LearningRate: 0.02, WeightDecay: 0.01, ClipNorm: 0.5, Schedule: optim.Scheduling{Kind: "constant", WarmUp: 30},
+			Plateau: optim.Plateauing{Checks: 1, Threshold: 0.2, Factor: 0.5}, Average: 0.9,
+		},
+	}, train.Call{Seed: 7, Checkpoint: checkpoint, CheckpointSteps: 4}}
 }
 
 func content(t *testing.T, path string) string {
@@ -183,7 +182,7 @@ func TestResumeAnywhere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := digits(t, 4)
-	want, err := train.Fit(t.Context(), p, everything(filepath.Join(dir, "whole")))
+	want, err := train.Fit(t.Context(), p, everything(filepath.Join(dir, "whole")).Config, everything(filepath.Join(dir, "whole")).Call)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,12 +190,12 @@ func TestResumeAnywhere(t *testing.T) {
 		t.Fatalf("the end is no check of its own, or the plateau has lowered no rate: %+v", last)
 	}
 	crash := errors.New("crash")
-	for how, end := range map[string]func(p *train.Problem, c *train.Config, step int){
-		"a limit": func(_ *train.Problem, c *train.Config, step int) { c.MaxSteps = step },
-		"OnStep": func(_ *train.Problem, c *train.Config, step int) {
+	for how, end := range map[string]func(p *train.Problem, c *setup, step int){
+		"a limit": func(_ *train.Problem, c *setup, step int) { c.MaxSteps = step },
+		"OnStep": func(_ *train.Problem, c *setup, step int) {
 			c.OnStep = func(epoch, i int, _ float64) bool { return epoch*20+i+1 == step }
 		},
-		"a crash": func(p *train.Problem, _ *train.Config, step int) { // loses what is since the last checkpoint
+		"a crash": func(p *train.Problem, _ *setup, step int) { // loses what is since the last checkpoint
 			of := p.Train.Batch
 			p.Train.Batch = func(examples []int) (train.Batch, error) {
 				if examples[0] == step*16 {
@@ -205,7 +204,7 @@ func TestResumeAnywhere(t *testing.T) {
 				return of(examples)
 			}
 		},
-		"fewer epochs": func(_ *train.Problem, c *train.Config, step int) { c.MaxEpochs = (step + 19) / 20 },
+		"fewer epochs": func(_ *train.Problem, c *setup, step int) { c.MaxEpochs = (step + 19) / 20 },
 	} {
 		for _, step := range []int{1, 3, 15, 16, 30, 59, 60, 62, 79} {
 			t.Run(fmt.Sprintf("%s at step %d", how, step), func(t *testing.T) {
@@ -213,12 +212,12 @@ func TestResumeAnywhere(t *testing.T) {
 				os.Remove(checkpoint)
 				first, c := digits(t, 4), everything(checkpoint)
 				end(&first, &c, step)
-				if r, err := train.Fit(t.Context(), first, c); err != nil && !errors.Is(err, crash) || how != "fewer epochs" && r != nil && err == nil && !r.Unfinished {
+				if r, err := train.Fit(t.Context(), first, c.Config, c.Call); err != nil && !errors.Is(err, crash) || how != "fewer epochs" && r != nil && err == nil && !r.Unfinished {
 					t.Fatalf("the first part ended with %v, %+v", err, r)
 				}
 				second, c := digits(t, 4), everything(checkpoint)
 				c.Resume = true
-				got, err := train.Fit(t.Context(), second, c)
+				got, err := train.Fit(t.Context(), second, c.Config, c.Call)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -239,16 +238,13 @@ func TestResumeAnywhere(t *testing.T) {
 func TestCheckpointTime(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	written := 0
-	_, err := train.Fit(t.Context(), digits(t, 1), train.Config{
-		MaxEpochs: 1, Checkpoint: checkpoint, CheckpointTime: time.Nanosecond,
-		OnStep: func(epoch, step int, _ float64) bool {
-			if _, err := os.Stat(checkpoint); err == nil {
-				written++
-				os.Remove(checkpoint)
-			}
-			return false
-		},
-	})
+	_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{Checkpoint: checkpoint, CheckpointTime: time.Nanosecond, OnStep: func(epoch, step int, _ float64) bool {
+		if _, err := os.Stat(checkpoint); err == nil {
+			written++
+			os.Remove(checkpoint)
+		}
+		return false
+	}})
 	if err != nil || written != 19 { // the last is at the check
 		t.Errorf("%d checkpoints were written between checks, want 19: %v", written, err)
 	}
@@ -260,16 +256,13 @@ func TestBeforeSave(t *testing.T) {
 	wanted := errors.New("wanted")
 	var content []byte
 	calls := 0
-	_, err := train.Fit(t.Context(), digits(t, 1), train.Config{
-		MaxEpochs: 2, Checkpoint: checkpoint, CheckpointSteps: 5,
-		BeforeSave: func() (err error) {
-			if calls++; calls == 3 {
-				content, _ = os.ReadFile(checkpoint)
-				return wanted
-			}
-			return nil
-		},
-	})
+	_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{Checkpoint: checkpoint, CheckpointSteps: 5, BeforeSave: func() (err error) {
+		if calls++; calls == 3 {
+			content, _ = os.ReadFile(checkpoint)
+			return wanted
+		}
+		return nil
+	}})
 	if !errors.Is(err, wanted) || calls != 3 {
 		t.Errorf("after %d calls, of which the third failed: %v", calls, err)
 	}
@@ -284,7 +277,7 @@ func TestCheckpointContradictions(t *testing.T) {
 	checkpoint := filepath.Join(dir, "c")
 	c := everything(checkpoint)
 	c.MaxSteps = 34
-	if _, err := train.Fit(t.Context(), digits(t, 4), c); err != nil {
+	if _, err := train.Fit(t.Context(), digits(t, 4), c.Config, c.Call); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -297,8 +290,9 @@ func TestCheckpointContradictions(t *testing.T) {
 		{"observed", `"Checks":2`, `"Checks":3`, "its history has 2 checks, but 3 have been observed to stop by"},
 		{"order", `"step":15`, `"step":30`, "check 1 of its history is after 30 steps, the one before after 30"},
 		{"epoch", `"epoch":1`, `"epoch":2`, "check 1 of its history, after 30 steps, is of epoch 2, but with 20 steps in an epoch it is of epoch 1"},
-		{"average", `"average":0.9`, `"average":0.8`, "Average.Decay 0.8, not 0.9"},
-		{"plateau", `"Threshold":0.2`, `"Threshold":0.3`, "Plateau {Factor:0.5 Patience:0 Threshold:0.3"},
+		{"average", `"average":0.9`, `"average":0.8`, "Average 0.8, not 0.9"},
+		{"plateau", `"threshold":0.2`, `"threshold":0.3`, "Plateau {Checks:1 Factor:0.5 Threshold:0.3"},
+		{"no plateau", `"plateau":{"Factor"`, `"none":{"Factor"`, "it must say what a Plateau has observed"},
 		{"moments", "", "", "isn't finite at element 3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -323,7 +317,7 @@ func TestCheckpointContradictions(t *testing.T) {
 			p, c := digits(t, 4), everything(changed)
 			before := values(p.Params)
 			c.Resume = true
-			if _, err = train.Fit(t.Context(), p, c); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), changed) {
+			if _, err = train.Fit(t.Context(), p, c.Config, c.Call); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), changed) {
 				t.Errorf("got  %v\nwant … %s …", err, test.want)
 			}
 			if !same(before, values(p.Params)) {
@@ -332,8 +326,8 @@ func TestCheckpointContradictions(t *testing.T) {
 		})
 	}
 	c = everything(checkpoint)
-	c.Resume, c.Plateau = true, nil
-	if _, err := train.Fit(t.Context(), digits(t, 4), c); err == nil || !strings.Contains(err.Error(), "Plateau") {
+	c.Resume, c.Optimizer.Plateau = true, optim.Plateauing{}
+	if _, err := train.Fit(t.Context(), digits(t, 4), c.Config, c.Call); err == nil || !strings.Contains(err.Error(), "Plateau") {
 		t.Errorf("resumed without the plateau: %v", err)
 	}
 }
@@ -341,7 +335,7 @@ func TestCheckpointContradictions(t *testing.T) {
 // A run that is interrupted in the middle of an epoch, and resumed, is the run that never was.
 func TestFitResumes(t *testing.T) {
 	whole := digits(t, 4)
-	want, err := train.Fit(context.Background(), whole, train.Config{MaxEpochs: 6, Seed: 7, Checkpoint: filepath.Join(t.TempDir(), "c")})
+	want, err := train.Fit(context.Background(), whole, train.Config{BatchSize: 16, MaxEpochs: 6}, train.Call{Seed: 7, Checkpoint: filepath.Join(t.TempDir(), "c")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +343,7 @@ func TestFitResumes(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	ctx, cancel := context.WithCancel(context.Background())
 	p := digits(t, 4)
-	r, err := train.Fit(ctx, p, train.Config{MaxEpochs: 6, Seed: 7, Checkpoint: checkpoint, OnStep: func(epoch, step int, _ float64) bool {
+	r, err := train.Fit(ctx, p, train.Config{BatchSize: 16, MaxEpochs: 6}, train.Call{Seed: 7, Checkpoint: checkpoint, OnStep: func(epoch, step int, _ float64) bool {
 		if epoch == 3 && step == 11 {
 			cancel()
 		}
@@ -361,7 +355,7 @@ func TestFitResumes(t *testing.T) {
 
 	p = digits(t, 8) // other initial values, which the checkpoint replaces
 	p.Train = whole.Train
-	got, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 6, Seed: 7, Checkpoint: checkpoint, Resume: true})
+	got, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 6}, train.Call{Seed: 7, Checkpoint: checkpoint, Resume: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,15 +371,15 @@ func TestFitResumes(t *testing.T) {
 
 func TestFitFinished(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
-	c := train.Config{MaxEpochs: 2, Checkpoint: checkpoint}
+	c := setup{train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{Checkpoint: checkpoint}}
 	p := digits(t, 4)
-	if _, err := train.Fit(context.Background(), p, c); err != nil {
+	if _, err := train.Fit(context.Background(), p, c.Config, c.Call); err != nil {
 		t.Fatal(err)
 	}
 	want := values(p.Params)
 	c.Resume = true
 	p = digits(t, 4)
-	r, err := train.Fit(context.Background(), p, c)
+	r, err := train.Fit(context.Background(), p, c.Config, c.Call)
 	if err != nil || len(r.History) != 2 || !same(want, values(p.Params)) {
 		t.Errorf("resuming a run that was done: %v, %+v", err, r)
 	}
@@ -393,8 +387,8 @@ func TestFitFinished(t *testing.T) {
 
 func TestFitDamagedCheckpoint(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
-	c := train.Config{MaxEpochs: 1, Checkpoint: checkpoint}
-	if _, err := train.Fit(context.Background(), digits(t, 4), c); err != nil {
+	c := setup{train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{Checkpoint: checkpoint}}
+	if _, err := train.Fit(context.Background(), digits(t, 4), c.Config, c.Call); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := os.ReadFile(checkpoint)
@@ -415,7 +409,7 @@ func TestFitDamagedCheckpoint(t *testing.T) {
 			}
 			p := digits(t, 4)
 			before := values(p.Params)
-			_, err := train.Fit(context.Background(), p, c)
+			_, err := train.Fit(context.Background(), p, c.Config, c.Call)
 			if err == nil || !strings.Contains(err.Error(), checkpoint) {
 				t.Errorf("the error should name the file: %v", err)
 			}
@@ -425,7 +419,7 @@ func TestFitDamagedCheckpoint(t *testing.T) {
 		})
 	}
 	os.Remove(checkpoint)
-	if r, err := train.Fit(context.Background(), digits(t, 4), c); err != nil || len(r.History) != 1 {
+	if r, err := train.Fit(context.Background(), digits(t, 4), c.Config, c.Call); err != nil || len(r.History) != 1 {
 		t.Errorf("with nothing to resume from: %v", err)
 	}
 }

@@ -47,8 +47,8 @@ func TestEveryExampleOnce(t *testing.T) {
 			p := digits(t, 1)
 			p.Train, p.Validation = noted(drawn(c.n, 1), &trained), noted(drawn(c.validation, 2), &validated)
 			p.Train.Order = order
-			p.BatchSize, p.MicroBatches, p.ValidationSize = c.batch, c.micro, c.size
-			if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 2}); err != nil {
+			p.ValidationSize = c.size
+			if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: c.batch, MicroBatches: c.micro, MaxEpochs: 2}, train.Call{}); err != nil {
 				t.Fatal(err)
 			}
 			trained, validated = trained[1:], validated[1:] // those that the graphs are built by
@@ -81,7 +81,7 @@ func TestOrder(t *testing.T) {
 		p := digits(t, 1)
 		p.Train, p.Validation.Len = noted(drawn(64, 1), &batches), 0
 		p.Train.Order = train.Shuffled
-		if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 2, Seed: seed}); err != nil {
+		if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{Seed: seed}); err != nil {
 			t.Fatal(err)
 		}
 		return batches[1:]
@@ -103,8 +103,8 @@ func TestBuckets(t *testing.T) {
 	p.Train.Order = train.Shuffled
 	p.Train.Bucket = func(e int) int { return e % 3 }
 	p.Validation.Order, p.Validation.Bucket = train.Shuffled, func(e int) int { return e * e % 5 }
-	p.BatchSize, p.MicroBatches, p.ValidationSize = 8, 2, 7
-	if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1}); err != nil {
+	p.ValidationSize = 7
+	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 8, MicroBatches: 2, MaxEpochs: 1}, train.Call{}); err != nil {
 		t.Fatal(err)
 	}
 	once(t, trained[1:], 0, 50)
@@ -128,7 +128,7 @@ func TestBuckets(t *testing.T) {
 	}
 	trained = nil
 	p.Train.Order = train.InOrder
-	if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1}); err != nil {
+	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{}); err != nil {
 		t.Fatal(err)
 	}
 	if all := slices.Concat(trained[1:]...); !slices.IsSortedFunc(all, func(a, b int) int { return cmp.Or(a%3-b%3, a-b) }) {
@@ -148,8 +148,8 @@ func TestMeansOfAnyDivision(t *testing.T) {
 	fit := func(batch, micro, validation int) train.Check {
 		p := digitsWith(t, 1, 0)
 		p.Train, p.Validation = drawn(30, 1), drawn(11, 2)
-		p.BatchSize, p.MicroBatches, p.ValidationSize = batch, micro, validation
-		r, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, Solver: G.NewVanillaSolver(G.WithLearnRate(0)), Workers: 2})
+		p.ValidationSize = validation
+		r, err := train.Fit(t.Context(), p, train.Config{BatchSize: batch, MicroBatches: micro, MaxEpochs: 1}, train.Call{Solver: G.NewVanillaSolver(G.WithLearnRate(0)), Workers: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func TestBatchFails(t *testing.T) {
 		}
 		return of(examples)
 	}
-	_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1})
+	_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{})
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "batch of epoch 0, step 3: broken") || after.Load() > 0 {
 		t.Errorf("%v, and %d batches after it", err, after.Load())
 	}
@@ -213,7 +213,7 @@ func TestBatchValues(t *testing.T) {
 		p := digits(t, 1)
 		p.Train.Len, p.Validation.Len = 16, 0
 		p.Train = changed(p.Train, func(_ []int, b *train.Batch) { b.Values[0] = c.value })
-		_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1})
+		_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{})
 		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want it to say %q", name, err, c.want)
 		}
@@ -229,7 +229,7 @@ func TestLossMaySetTheMode(t *testing.T) {
 			b.Mode = mode
 			return of(b, in)
 		}
-		if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1}); err != nil {
+		if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{}); err != nil {
 			t.Fatal(err)
 		}
 		return values(p.Params)
@@ -247,7 +247,7 @@ func TestLossMayReplaceInputs(t *testing.T) {
 		in[0] = G.Must(G.Neg(in[0]))
 		return of(b, in)
 	}
-	if _, err := train.Fit(t.Context(), p, train.Config{MaxSteps: 1}); err != nil {
+	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16}, train.Call{MaxSteps: 1}); err != nil {
 		t.Error(err)
 	}
 }
@@ -273,7 +273,7 @@ func TestBatchesInTheBackground(t *testing.T) {
 		if end > 0 { // validation would let the next batches be made before the end
 			p.Validation.Len = 0
 		}
-		_, err := train.Fit(t.Context(), p, train.Config{CheckEvery: 1, MaxEpochs: 1, OnCheck: func(history []train.Check, _ bool) (bool, error) {
+		_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, CheckEvery: 1, MaxEpochs: 1}, train.Call{OnCheck: func(history []train.Check, _ bool) (bool, error) {
 			if len(history) == end {
 				return false, broken
 			}
@@ -356,7 +356,7 @@ func TestLenIsCheckedBeforeMemory(t *testing.T) {
 		} {
 			p := digits(t, 1)
 			change(&p)
-			_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1})
+			_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{})
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("a Len of %d", n)) || !strings.Contains(err.Error(), "of memory, but there is only") {
 				t.Errorf("%s of %d: %v", what, n, err)
 			}
@@ -367,15 +367,9 @@ func TestLenIsCheckedBeforeMemory(t *testing.T) {
 				t.Errorf("%s of %d evaluated: %v", what, n, err)
 			}
 		}
-		p := digits(t, 1)
-		p.BatchSize, p.MicroBatches = n, n
-		if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1}); err == nil || !strings.Contains(err.Error(), "MicroBatches") {
-			t.Errorf("%d micro-batches: %v", n, err)
-		}
-		p.MicroBatches = 0 // a batch of all there are
-		if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1}); err != nil {
-			t.Errorf("a BatchSize of %d: %v", n, err)
-		}
+	}
+	if _, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 1 << 30, MaxEpochs: 1}, train.Call{}); err != nil { // all there are
+		t.Errorf("a BatchSize above Len: %v", err)
 	}
 }
 
@@ -393,11 +387,11 @@ func TestTensorsOfNoRow(t *testing.T) {
 	p := digits(t, 1)
 	p.Train = d
 	p.Train.Len = 100
-	if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1}); err == nil || !strings.Contains(err.Error(), "3 rows") {
+	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{}); err == nil || !strings.Contains(err.Error(), "3 rows") {
 		t.Errorf("a raised Len: %v", err)
 	}
 	p.Train.Len, p.Train.Order = 3, train.Fresh
-	if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 2}); err == nil || !strings.Contains(err.Error(), "3 rows") {
+	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{}); err == nil || !strings.Contains(err.Error(), "3 rows") {
 		t.Errorf("examples of the second epoch: %v", err)
 	}
 }

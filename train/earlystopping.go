@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 )
 
@@ -49,25 +50,38 @@ type Stopping struct {
 	DivergenceThreshold *float64 `json:"divergence_threshold,omitempty"` // stop at a value worse than this
 }
 
-// check returns an error if the options can't be.
+// check returns an error if a setting is impossible. The error names it by its path in JSON.
 func (s Stopping) check() error {
-	switch {
-	case s.Mode != "" && s.Mode != "min" && s.Mode != "max":
-		return fmt.Errorf("train: Mode must be min or max, or empty for a loss, got %q", s.Mode)
-	case s.Mode == "" && !strings.HasSuffix(s.monitor(), "loss"):
-		return fmt.Errorf("train: set Mode to min or max: whether lower values of %q are better isn't guessed", s.Monitor)
-	case s.Patience < 0 || s.FirstEpoch < 0:
-		return fmt.Errorf("train: Patience and FirstEpoch must be at least 0, got %d and %d", s.Patience, s.FirstEpoch)
-	case !(s.MinDelta >= 0) || math.IsInf(s.MinDelta, 1):
-		return fmt.Errorf("train: MinDelta must be at least 0 and finite, got %v", s.MinDelta)
-	}
-	for _, x := range []*float64{s.Baseline, s.StoppingThreshold, s.DivergenceThreshold} {
-		if x != nil && !finite(*x) {
-			return fmt.Errorf("train: Baseline, StoppingThreshold and DivergenceThreshold must be finite or nil, got %v", *x)
+	for _, n := range []struct {
+		path setting.Path
+		got  int
+	}{{"patience", s.Patience}, {"first_epoch", s.FirstEpoch}} {
+		if n.got < 0 || n.got > mostCount {
+			return setting.Errorf("%s must be from 0 to %d, got %d", n.path, mostCount, n.got)
 		}
+	}
+	if !(s.MinDelta >= 0 && s.MinDelta <= largest) {
+		return setting.Errorf("%s must be from 0 to 1e30, got %v", setting.Path("min_delta"), s.MinDelta)
+	}
+	for _, x := range []struct {
+		path setting.Path
+		got  *float64
+	}{{"baseline", s.Baseline}, {"stopping_threshold", s.StoppingThreshold}, {"divergence_threshold", s.DivergenceThreshold}} {
+		if x.got != nil && !(math.Abs(*x.got) <= largest) {
+			return setting.Errorf("%s must be from -1e30 to 1e30, got %v", x.path, *x.got)
+		}
+	}
+	switch mode := setting.Path("mode"); {
+	case s.Mode != "" && s.Mode != "min" && s.Mode != "max":
+		return setting.Errorf("%s must be min or max, got %q", mode, s.Mode)
+	case s.Mode == "" && !strings.HasSuffix(s.monitor(), "loss"):
+		return setting.Errorf("%s must be max, if more of %s is better, or min", mode, s.Monitor)
 	}
 	return nil
 }
+
+// largest is the largest size of a number in a Stopping.
+const largest = 1e30
 
 // monitor returns the name of the monitored value.
 func (s Stopping) monitor() string {
@@ -83,6 +97,18 @@ func (s Stopping) Monitored(c Check) float64 {
 		return c.TrainLoss
 	}
 	return c.named()[s.monitor()]
+}
+
+// BestOf returns the place in a history of the check with the best value, or -1 if none has been an improvement.
+func (s Stopping) BestOf(history []Check) int {
+	e := EarlyStopping{Stopping: s}
+	for _, c := range history {
+		e.Observe(s.Monitored(c))
+	}
+	if !e.Improved {
+		return -1
+	}
+	return e.BestCheck
 }
 
 // sign is what values are multiplied by so that lower ones are better.
@@ -122,7 +148,7 @@ type EarlyStopping struct {
 // check returns an error if the options can't be, or what it has observed.
 func (e *EarlyStopping) check() error {
 	if err := e.Stopping.check(); err != nil {
-		return err
+		return fmt.Errorf("train: %w", err)
 	}
 	if e.Checks < 0 || e.Checks == math.MaxInt || e.Waited < 0 || e.Waited > e.Checks || e.BestCheck < 0 || e.BestCheck > max(e.Checks-1, 0) || e.Improved && !finite(e.Best) {
 		return fmt.Errorf("train: an EarlyStopping can't have observed %d checks, the best of them number %d, %v, and waited for %d since", e.Checks, e.BestCheck, e.Best, e.Waited)

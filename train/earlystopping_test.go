@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,29 +131,58 @@ func TestEarlyStoppingWrongOptions(t *testing.T) {
 		s    train.Stopping
 		want string
 	}{
-		{"a metric without a mode", train.Stopping{Monitor: "val_accuracy"}, `set Mode to min or max: whether lower values of "val_accuracy" are better isn't guessed`},
-		{"no such mode", train.Stopping{Mode: "auto"}, `Mode must be min or max, or empty for a loss, got "auto"`},
-		{"negative patience", train.Stopping{Patience: -1}, "must be at least 0, got -1 and 0"},
-		{"negative epoch", train.Stopping{FirstEpoch: -1}, "must be at least 0, got 0 and -1"},
-		{"negative delta", train.Stopping{MinDelta: -1}, "MinDelta must be at least 0"},
-		{"delta that is no number", train.Stopping{MinDelta: nan}, "MinDelta must be at least 0"},
-		{"baseline", train.Stopping{Baseline: &nan}, "finite or nil"},
-		{"stopping threshold", train.Stopping{StoppingThreshold: &nan}, "finite or nil"},
-		{"divergence threshold", train.Stopping{DivergenceThreshold: &nan}, "finite or nil"},
+		{"a metric without a mode", train.Stopping{Monitor: "val_accuracy"}, "mode must be max, if more of val_accuracy is better, or min"},
+		{"no such mode", train.Stopping{Mode: "auto"}, `mode must be min or max, got "auto"`},
+		{"negative patience", train.Stopping{Patience: -1}, "patience must be from 0 to 1073741824, got -1"},
+		{"negative epoch", train.Stopping{FirstEpoch: -1}, "first_epoch must be from 0 to 1073741824, got -1"},
+		{"negative delta", train.Stopping{MinDelta: -1}, "min_delta must be from 0 to 1e30, got -1"},
+		{"delta that is no number", train.Stopping{MinDelta: nan}, "min_delta must be from 0 to 1e30, got NaN"},
+		{"baseline", train.Stopping{Baseline: &nan}, "baseline must be from -1e30 to 1e30, got NaN"},
+		{"stopping threshold", train.Stopping{StoppingThreshold: &nan}, "stopping_threshold must be from"},
+		{"divergence threshold", train.Stopping{DivergenceThreshold: &nan}, "divergence_threshold must be from"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := train.EarlyStopping{Stopping: c.s}
 			if improved, stop := e.Observe(1); improved || !stop || !strings.Contains(e.Because(), c.want) {
 				t.Errorf("Observe says %t and %t, because %q, want a stop that says %q", improved, stop, e.Because(), c.want)
 			}
-			config := train.Config{MaxEpochs: 1, Stopping: c.s}
-			if c.s.Monitor != "" {
-				c.want = "set Mode to min or max"
-			}
-			if _, err := train.Fit(t.Context(), digits(t, 1), config); err == nil || !strings.Contains(err.Error(), c.want) {
+			config := train.Config{BatchSize: 16, MaxEpochs: 1, Stopping: c.s}
+			if _, err := train.Fit(t.Context(), digits(t, 1), config, train.Call{}); err == nil || !strings.Contains(err.Error(), "train: stopping."+c.want) {
 				t.Errorf("Fit says %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+func TestBestOf(t *testing.T) {
+	history := []train.Check{
+		{TrainLoss: 3, ValLoss: 5, Validated: true, Metrics: map[string]float64{"val_accuracy": 0.2}},
+		{TrainLoss: 2, ValLoss: 4, Validated: true, Metrics: map[string]float64{"val_accuracy": 0.6}},
+		{TrainLoss: 1, ValLoss: 6, Validated: true, Metrics: map[string]float64{"val_accuracy": 0.5}},
+	}
+	unvalidated := []train.Check{{TrainLoss: 3}, {TrainLoss: 2}, {TrainLoss: 1}}
+	for _, c := range []struct {
+		name    string
+		history []train.Check
+		train.Stopping
+		want []int // after each check
+	}{
+		{"the validation loss", history, train.Stopping{}, []int{0, 1, 1}},
+		{"the validation loss by its name", history, train.Stopping{Monitor: "val_loss"}, []int{0, 1, 1}},
+		{"the training loss", history, train.Stopping{Monitor: "train_loss"}, []int{0, 1, 2}},
+		{"without validation", unvalidated, train.Stopping{}, []int{0, 1, 2}},
+		{"a metric", history, train.Stopping{Monitor: "val_accuracy", Mode: "max"}, []int{0, 1, 1}},
+		{"the least of a metric", history, train.Stopping{Monitor: "val_accuracy", Mode: "min"}, []int{0, 0, 0}},
+		{"whatever is kept", history, train.Stopping{KeepLast: true}, []int{0, 1, 1}},
+		{"none at first", history, train.Stopping{FirstEpoch: 2}, []int{-1, -1, 2}},
+	} {
+		var got []int
+		for i := range c.history {
+			got = append(got, c.BestOf(c.history[:i+1]))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: the best are %v, want %v", c.name, got, c.want)
+		}
 	}
 }
 

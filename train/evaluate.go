@@ -11,11 +11,11 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// Evaluate judges a Problem's parameters by its Validation: it returns the mean loss, as val_loss, and the metrics, as
-// val_accuracy. A loss that isn't finite is a value like any other. Train isn't needed, and of BatchSize and
-// ValidationSize only one. Panics are passed on as Fit does.
+// Evaluate judges a Problem's parameters by its Validation, and needs no Train. It returns the mean loss, as val_loss,
+// and the metrics, as val_accuracy. A loss that isn't finite is a value like any other. Panics are passed on as Fit
+// does.
 func Evaluate(ctx context.Context, p Problem) (map[string]float64, error) {
-	p.BatchSize = cmp.Or(p.BatchSize, p.ValidationSize)
+	p.ValidationSize = cmp.Or(p.ValidationSize, 64)
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ type validation struct {
 func newValidation(p Problem, team *team, of *worker, making *sync.Mutex) (*validation, error) {
 	d := p.Validation
 	d.Order = InOrder
-	plan, err := newPlan(d, cmp.Or(p.ValidationSize, p.BatchSize), 0, making)
+	plan, err := newPlan(d, p.ValidationSize, 0, making)
 	if err != nil {
 		return nil, fmt.Errorf("train: Validation: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 func TestEvaluate(t *testing.T) {
 	p := digits(t, 1)
 	p.Validation.Len, p.ValidationSize = 77, 20
-	r, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1})
+	r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,10 +21,15 @@ func TestEvaluate(t *testing.T) {
 	if err != nil || len(got) != 1 || got["val_loss"] != r.Best.ValLoss {
 		t.Errorf("%v, %v; Fit says %v", got, err, r.Best.ValLoss)
 	}
-	p.Train, p.BatchSize = train.Dataset{}, 0
+	p.Train = train.Dataset{}
 	if alone, err := train.Evaluate(t.Context(), p); err != nil || alone["val_loss"] != got["val_loss"] {
 		t.Errorf("without data to train on: %v, %v, want %v", alone, err, got)
 	}
+	p.ValidationSize = 0
+	if whole, err := train.Evaluate(t.Context(), p); err != nil || math.Abs(whole["val_loss"]-got["val_loss"]) > 1e-6 {
+		t.Errorf("in batches of the default size: %v, %v, want %v", whole, err, got)
+	}
+	p.ValidationSize = 20
 	weights := p.Params.All()[0].Value.Float32s()
 	weight := weights[0]
 	weights[0] = float32(math.NaN())

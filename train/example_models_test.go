@@ -34,7 +34,7 @@ func ExampleFit_perceptron() {
 		log.Fatal(err)
 	}
 	result, err := train.Fit(context.Background(), train.Problem{
-		Params: params, Train: known, BatchSize: 4,
+		Params: params, Train: known,
 		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 			w1, err := b.Bind(in[0].Graph(), hidden)
 			if err != nil {
@@ -49,7 +49,11 @@ func ExampleFit_perceptron() {
 			loss, err := G.Mean(G.Must(G.Square(G.Must(G.Sub(y, in[1])))))
 			return loss, nil, err
 		},
-	}, train.Config{MaxEpochs: 2000, Solver: optim.NewAdamW(0.02), Stopping: train.Stopping{StoppingThreshold: new(0.001)}})
+	}, train.Config{
+		BatchSize: 4, MaxEpochs: 2000,
+		Optimizer: optim.Config{LearningRate: 0.02, WeightDecay: 0.01},
+		Stopping:  train.Stopping{StoppingThreshold: new(0.001)},
+	}, train.Call{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -88,7 +92,7 @@ func ExampleFit_forecaster() {
 		return d
 	}
 	result, err := train.Fit(context.Background(), train.Problem{
-		Params: params, Train: series(0, 500), Validation: series(600, 100), BatchSize: 50,
+		Params: params, Train: series(0, 500), Validation: series(600, 100),
 		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 			x, err := embed.Forward(b, in[0]) // (B, 16, 1) -> (B, 16, 16)
 			if err != nil {
@@ -106,9 +110,10 @@ func ExampleFit_forecaster() {
 			return loss, []train.Metric{absolute}, err
 		},
 	}, train.Config{
+		BatchSize: 50, MaxEpochs: 100,
+		Optimizer: optim.Config{LearningRate: 0.005, WeightDecay: 0.01},
 		Stopping:  train.Stopping{Monitor: "val_mean_absolute_error", Mode: "min", Patience: 5},
-		MaxEpochs: 100, Solver: optim.NewAdamW(0.005),
-	})
+	}, train.Call{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -49,8 +49,12 @@ func ExampleFit() {
 			loss, err := layers.CrossEntropy(b, logits, in[1], layers.CrossEntropyOptions{})
 			return loss, nil, err
 		},
-		Train: pairs(1000), Validation: pairs(200), BatchSize: 32,
-	}, train.Config{Stopping: train.Stopping{Patience: 2}, MaxEpochs: 20, Solver: optim.NewAdamW(0.1)})
+		Train: pairs(1000), Validation: pairs(200),
+	}, train.Config{
+		BatchSize: 32, MaxEpochs: 20,
+		Optimizer: optim.Config{LearningRate: 0.1, WeightDecay: 0.01},
+		Stopping:  train.Stopping{Patience: 2},
+	}, train.Call{})
 	if err != nil {
 		log.Fatal(err)
 	}

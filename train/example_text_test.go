@@ -81,8 +81,12 @@ func ExampleFit_text() {
 		return loss, []train.Metric{accuracy}, err
 	}
 	result, err := train.Fit(context.Background(), train.Problem{
-		Params: params, Loss: loss, Train: dataset(messages, topics), Validation: dataset(newMessages, newTopics), BatchSize: 4,
-	}, train.Config{Stopping: train.Stopping{Patience: 5}, MaxEpochs: 50, Solver: optim.NewAdamW(0.01)})
+		Params: params, Loss: loss, Train: dataset(messages, topics), Validation: dataset(newMessages, newTopics),
+	}, train.Config{
+		BatchSize: 4, MaxEpochs: 50,
+		Optimizer: optim.Config{LearningRate: 0.01, WeightDecay: 0.01},
+		Stopping:  train.Stopping{Patience: 5},
+	}, train.Call{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,11 +1,14 @@
 package train_test
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/internal/extremes"
 	"github.com/heed-go/heed/internal/testseed"
@@ -16,12 +19,12 @@ import (
 func TestExtremes(t *testing.T) {
 	testseed.Slow(t)
 	// fit trains digits, with a problem and a configuration that set may change, and returns what came of it.
-	fit := func(set func(p *train.Problem, c *train.Config)) ([]float64, error) {
+	fit := func(set func(p *train.Problem, c *setup)) ([]float64, error) {
 		p := digits(t, 1)
-		p.Train.Len, p.Validation.Len, p.BatchSize, p.ValidationSize = 32, 20, 16, 10
-		c := train.Config{MaxEpochs: 2, Stopping: train.Stopping{Patience: 2}}
+		p.Train.Len, p.Validation.Len, p.ValidationSize = 32, 20, 10
+		c := setup{train.Config{BatchSize: 16, MaxEpochs: 2, Stopping: train.Stopping{Patience: 2}}, train.Call{}}
 		set(&p, &c)
-		r, err := train.Fit(t.Context(), p, c)
+		r, err := train.Fit(t.Context(), p, c.Config, c.Call)
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +44,7 @@ func TestExtremes(t *testing.T) {
 	results := []string{"Check", "NonFiniteError", "Progress", "RateLoss", "Result"}
 	extremes.Run(t, results,
 		extremes.Of(stopping, func(c train.Stopping) ([]float64, error) {
-			return fit(func(_ *train.Problem, f *train.Config) { f.Stopping = c })
+			return fit(func(_ *train.Problem, f *setup) { f.Stopping = c })
 		}),
 		extremes.Of(train.EarlyStopping{Stopping: stopping, Checks: 3, Best: 2, BestCheck: 2, Improved: true}, func(c train.EarlyStopping) ([]float64, error) {
 			if _, stop := c.Observe(1); stop {
@@ -51,28 +54,27 @@ func TestExtremes(t *testing.T) {
 			return []float64{c.Best, counts}, nil
 		}),
 		extremes.Of(train.Config{
-			Stopping: stopping, MaxEpochs: 2, MaxSteps: 4, Average: &optim.Average{Decay: 0.9}, Plateau: &optim.Plateau{},
+			BatchSize: 16, MicroBatches: 2, MaxEpochs: 2, CheckEvery: 3, Stopping: stopping,
+			Optimizer: optim.Config{LearningRate: 0.01, Average: 0.9, Plateau: optim.Plateauing{Checks: 1}},
 		}, func(c train.Config) ([]float64, error) {
-			return fit(func(_ *train.Problem, f *train.Config) {
-				average, plateau := *c.Average, *c.Plateau // Fit writes to both
-				c.Average, c.Plateau = &average, &plateau
-				solver := optim.NewAdamW(0.01)
-				solver.Schedule = plateau.Schedule
-				c.Solver, c.Checkpoint = solver, filepath.Join(t.TempDir(), "c")
-				*f = c
+			return fit(func(_ *train.Problem, f *setup) { f.Config, f.MaxSteps = c, 4 })
+		}),
+		extremes.Of(train.Call{MaxSteps: 4}, func(c train.Call) ([]float64, error) {
+			return fit(func(_ *train.Problem, f *setup) {
+				f.Call, f.Checkpoint = c, filepath.Join(t.TempDir(), "c")
 			})
 		}),
 		extremes.Of(digits(t, 1), func(c train.Problem) ([]float64, error) {
-			return fit(func(p *train.Problem, _ *train.Config) {
+			return fit(func(p *train.Problem, _ *setup) {
 				c.Params, c.Loss = p.Params, p.Loss
 				*p = c
 			})
 		}),
 		extremes.Of(drawn(32, 1), func(c train.Dataset) ([]float64, error) {
-			return fit(func(p *train.Problem, _ *train.Config) { p.Train = c })
+			return fit(func(p *train.Problem, _ *setup) { p.Train = c })
 		}),
 		extremes.Of(train.Batch{Weight: 16}, func(c train.Batch) ([]float64, error) {
-			return fit(func(p *train.Problem, _ *train.Config) {
+			return fit(func(p *train.Problem, _ *setup) {
 				for _, d := range []*train.Dataset{&p.Train, &p.Validation} {
 					*d = changed(*d, func(_ []int, b *train.Batch) { b.Weight = c.Weight })
 				}
@@ -80,7 +82,7 @@ func TestExtremes(t *testing.T) {
 		}),
 		extremes.Of(rates{1e-4, 1, 10}, func(c rates) ([]float64, error) {
 			p := digits(t, 1)
-			curve, rate, err := train.FindRate(t.Context(), p, train.Config{MaxEpochs: 1}, c.Low, c.High, c.Steps)
+			curve, rate, err := train.FindRate(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{}, c.Low, c.High, c.Steps)
 			results := []float64{rate}
 			for _, x := range curve {
 				results = append(results, x.Rate, x.Loss)
@@ -92,19 +94,25 @@ func TestExtremes(t *testing.T) {
 
 // Numbers of what Fit is given are checked before the first step, not where they are needed first.
 func TestNumbersAreCheckedBeforeTheFirstStep(t *testing.T) {
-	for want, c := range map[string]train.Config{
-		"Plateau's Factor":   {Plateau: &optim.Plateau{Factor: 2}},
-		"Plateau's Patience": {Plateau: &optim.Plateau{Patience: -1}},
-		"Plateau's Floor":    {Plateau: &optim.Plateau{Floor: 2}},
-		"Average's Decay":    {Average: &optim.Average{Decay: 1}},
-		"step 0":             {Solver: &optim.Solver{Schedule: optim.WarmUpCosine(5, 9, 2)}},
+	for want, c := range map[string]setup{
+		"batch_size must be from 1":            {Config: train.Config{BatchSize: -1}},
+		"batch_size must be a multiple of":     {Config: train.Config{MicroBatches: 5}},
+		"micro_batches must be from 0":         {Config: train.Config{MicroBatches: -1}},
+		"max_epochs must be from 0":            {Config: train.Config{MaxEpochs: -1}},
+		"check_every must be from 0":           {Config: train.Config{CheckEvery: -1}},
+		"stopping.patience must be from 0":     {Config: train.Config{Stopping: train.Stopping{Patience: -1}}},
+		"optimizer.learning_rate must be":      {Config: train.Config{Optimizer: optim.Config{ClipNorm: 1}}},
+		"optimizer.plateau.factor must be":     {Config: train.Config{Optimizer: optim.Config{LearningRate: 1, Plateau: optim.Plateauing{Checks: 1, Factor: 2}}}},
+		"optimizer.average must be":            {Config: train.Config{Optimizer: optim.Config{LearningRate: 1, Average: 1}}},
+		"average must be at least 0 and below": {Config: train.Config{Optimizer: optim.Config{Average: 1}}, Call: train.Call{Solver: G.NewVanillaSolver()}},
+		"step 0":                               {Call: train.Call{Solver: &optim.Solver{Schedule: optim.WarmUpCosine(5, 9, 2)}}},
 	} {
-		c.MaxEpochs = 1
+		c.BatchSize, c.MaxEpochs = cmp.Or(c.BatchSize, 16), cmp.Or(c.MaxEpochs, 1)
 		c.OnStep = func(int, int, float64) bool {
 			t.Errorf("%s: a step was taken", want)
 			return true
 		}
-		if _, err := train.Fit(t.Context(), digits(t, 1), c); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := train.Fit(t.Context(), digits(t, 1), c.Config, c.Call); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
 	}

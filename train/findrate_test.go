@@ -16,7 +16,7 @@ import (
 func TestFindRate(t *testing.T) {
 	p := digits(t, 1)
 	before := values(p.Params)
-	curve, rate, err := train.FindRate(t.Context(), p, train.Config{}, 1e-6, 100, 200)
+	curve, rate, err := train.FindRate(t.Context(), p, train.Config{BatchSize: 16}, train.Call{}, 1e-6, 100, 200)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestFindRate(t *testing.T) {
 		t.Errorf("the curve has %d points, from %v to %v", len(curve), curve[0], curve[len(curve)-1])
 	}
 	loss := func(rate float64) float64 {
-		r, err := train.Fit(t.Context(), digits(t, 1), train.Config{MaxEpochs: 3, Solver: optim.NewAdamW(rate), Stopping: train.Stopping{AllowNonFinite: true}})
+		r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 3, Stopping: train.Stopping{AllowNonFinite: true}}, train.Call{Solver: optim.NewAdamW(rate)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestFindRateErrors(t *testing.T) {
 				return of(first)
 			}
 		}
-		_, _, err := train.FindRate(test.ctx, p, train.Config{Solver: test.solver}, test.low, test.high, test.steps)
+		_, _, err := train.FindRate(test.ctx, p, train.Config{BatchSize: 16}, train.Call{Solver: test.solver}, test.low, test.high, test.steps)
 		if err == nil || !strings.Contains(err.Error(), test.want) || name == "cancelled" != errors.Is(err, context.Canceled) {
 			t.Errorf("%s: got %v, want … %s …", name, err, test.want)
 		}

@@ -15,6 +15,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/apart"
+	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/optim"
 )
@@ -30,14 +31,14 @@ import (
 // If a function of the Problem's panics, in whichever goroutine, Fit panics with an error that has its value and stack,
 // and wraps the value if that is an error. A Loss that panics is an error, as Gorgonia panics where a graph can't be.
 // runtime.Goexit in a goroutine of Fit's is an error.
-func Fit(ctx context.Context, p Problem, c Config) (*Result, error) {
+func Fit(ctx context.Context, p Problem, c Config, call Call) (*Result, error) {
 	start := time.Now()
-	team, err := newTeam(ctx, c.Group)
+	team, err := newTeam(ctx, call.Group)
 	if err != nil {
 		return nil, err
 	}
-	f, err := newFit(p, c, team)
-	if err = team.begin(f, err); err == nil && c.Resume {
+	f, err := newFit(p, c, call, team)
+	if err = team.begin(f, err); err == nil && call.Resume {
 		err = f.resume()
 	}
 	if err != nil {
@@ -47,10 +48,10 @@ func Fit(ctx context.Context, p Problem, c Config) (*Result, error) {
 		switch taken := time.Since(start); {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case c.MaxSteps > 0 && f.step >= c.MaxSteps:
-			return pause(fmt.Sprintf("the limit of %s is reached", text.Count(c.MaxSteps, "step")))
-		case c.MaxTime > 0 && taken >= c.MaxTime:
-			return pause(fmt.Sprintf("the limit of %v is reached, after %s", c.MaxTime, text.Count(f.step, "step")))
+		case call.MaxSteps > 0 && f.step >= call.MaxSteps:
+			return pause(fmt.Sprintf("the limit of %s is reached", text.Count(call.MaxSteps, "step")))
+		case call.MaxTime > 0 && taken >= call.MaxTime:
+			return pause(fmt.Sprintf("the limit of %v is reached, after %s", call.MaxTime, text.Count(f.step, "step")))
 		}
 		return nil
 	}
@@ -91,7 +92,10 @@ func (p pause) Is(target error) bool { return target == errLimit }
 type fit struct {
 	Problem
 	Config
-	solver *optim.Solver // whose state can be saved; nil if it is another's
+	Call
+	solver  *optim.Solver  // the Call's, if its state can be saved; else nil
+	plateau *optim.Plateau // nil for none
+	average *optim.Average // nil for none
 
 	team       *team
 	plan       *plan
@@ -109,38 +113,55 @@ type fit struct {
 	savedAt time.Time // or when training began
 }
 
-func newFit(p Problem, c Config, team *team) (*fit, error) {
+func newFit(p Problem, c Config, call Call, team *team) (*fit, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
 	if err := p.Train.check("Train"); err != nil {
 		return nil, err
 	}
-	if c.Monitor == "" && p.Validation.Len == 0 {
-		c.Monitor = "train_loss"
+	if c.Stopping.Monitor == "" && p.Validation.Len == 0 {
+		c.Stopping.Monitor = "train_loss"
 	}
-	if err := c.check(); err != nil {
+	if call.Solver != nil {
+		c.Optimizer = optim.Config{LearningRate: 1, Average: c.Optimizer.Average} // the rate is never used
+	}
+	if err := cmp.Or(c.Check(), call.Check()); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	switch {
+	case c.Stopping.Patience == 0 && c.MaxEpochs == 0 && call.MaxSteps == 0 && call.MaxTime == 0:
+		return nil, errors.New("train: set Patience, MaxEpochs, MaxSteps or MaxTime above 0, or training has no end")
+	case call.Checkpoint == "" && (call.Resume || call.CheckpointSteps > 0 || call.CheckpointTime > 0):
+		return nil, errors.New("train: name the Checkpoint to resume from or to write")
+	}
+	solver, plateau, average, err := c.Optimizer.New()
+	if err != nil {
 		return nil, err
 	}
-	if c.Solver == nil {
-		c.Solver = optim.NewAdamW(1e-3)
+	if plateau != nil {
+		plateau.Higher = c.Stopping.Mode == "max"
 	}
+	if call.Solver == nil {
+		call.Solver = solver
+	}
+	p.ValidationSize = cmp.Or(p.ValidationSize, c.BatchSize)
 	making := new(sync.Mutex)
-	plan, err := newPlan(p.Train, p.BatchSize, c.Seed, making)
+	plan, err := newPlan(p.Train, c.BatchSize, call.Seed, making)
 	if err != nil {
 		return nil, fmt.Errorf("train: Train: %w", err)
 	}
 	f := &fit{
-		Problem: p, Config: c, team: team, savedAt: time.Now(),
+		Problem: p, Config: c, Call: call, plateau: plateau, average: average, team: team, savedAt: time.Now(),
 		stopping: EarlyStopping{Stopping: c.Stopping, steps: c.CheckEvery > 0},
 		plan:     plan,
 	}
 	f.MaxEpochs = min(f.MaxEpochs, math.MaxInt/f.plan.steps) // whose product is the last step
-	f.solver, _ = c.Solver.(*optim.Solver)
-	if c.Checkpoint != "" && f.solver == nil {
-		return nil, fmt.Errorf("train: a Checkpoint needs an *optim.Solver, whose state can be saved, got a solver of type %T", c.Solver)
+	f.solver, _ = call.Solver.(*optim.Solver)
+	if call.Checkpoint != "" && f.solver == nil {
+		return nil, fmt.Errorf("train: a Checkpoint needs an *optim.Solver, whose state can be saved, got a solver of type %T", call.Solver)
 	}
-	if err := team.check(p, f.solver); err != nil {
+	if err := team.check(c.MicroBatches, f.solver); err != nil {
 		return nil, err
 	}
 	if team.rank > 0 {
@@ -166,7 +187,7 @@ func (f *fit) build(making *sync.Mutex) error {
 	if err != nil {
 		return fmt.Errorf("train: batch of epoch 0, step %d: %w", step, err)
 	}
-	if f.train, err = newTrainer(f.Problem, f.Config, f.team, batches[0]); err != nil {
+	if f.train, err = newTrainer(f, batches[0]); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	if f.Validation.Len > 0 {
@@ -190,8 +211,8 @@ func (f *fit) checkMonitor() error {
 			names = append(names, "val_"+m.Name)
 		}
 	}
-	if !slices.Contains(names, f.monitor()) {
-		return fmt.Errorf("train: Monitor must be one of %s, got %q", strings.Join(names, ", "), f.monitor())
+	if monitor := f.Stopping.monitor(); !slices.Contains(names, monitor) {
+		return fmt.Errorf("train: %w", setting.Errorf("%s must be one of %s, got %q", setting.Path("stopping.monitor"), strings.Join(names, ", "), monitor))
 	}
 	return nil
 }
@@ -260,8 +281,8 @@ func (f *fit) takeStep(feed *feed, err error) error {
 	if !finite(loss) {
 		return &NonFiniteError{Epoch: epoch, Step: step, Loss: loss}
 	}
-	if err = f.train.solve(f.Solver); err == nil && f.Average != nil {
-		err = f.Average.Update(f.train.model)
+	if err = f.train.solve(f.Solver); err == nil && f.average != nil {
+		err = f.average.Update(f.train.model)
 	}
 	if err != nil {
 		return fmt.Errorf("train: epoch %d, step %d: %w", epoch, step, err)
@@ -319,13 +340,13 @@ func (f *fit) check(ctx context.Context) error {
 
 // averaged calls do while the parameters are the Average, if there is one.
 func (f *fit) averaged(do func() error) error {
-	if f.Average == nil {
+	if f.average == nil {
 		return do()
 	}
-	if err := f.Average.Swap(f.train.model); err != nil {
+	if err := f.average.Swap(f.train.model); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	return cmp.Or(do(), f.Average.Swap(f.train.model))
+	return cmp.Or(do(), f.average.Swap(f.train.model))
 }
 
 // judge adds a check of the parameters to the history, and keeps them if they are to be.
@@ -340,7 +361,7 @@ func (f *fit) judge(ctx context.Context) error {
 	}
 	f.since.note(c.Metrics, "train_", metrics)
 	if f.validation != nil {
-		s, err := f.validation.run(ctx, c.Epoch, f.AllowNonFinite)
+		s, err := f.validation.run(ctx, c.Epoch, f.Stopping.AllowNonFinite)
 		if err != nil {
 			return err
 		}
@@ -349,9 +370,9 @@ func (f *fit) judge(ctx context.Context) error {
 	}
 	f.since = window{}
 	f.history = append(f.history, c)
-	f.stopping.Observe(f.Monitored(c))
-	if f.Plateau != nil {
-		f.Plateau.Observe(f.stopping.Last)
+	f.stopping.Observe(f.Stopping.Monitored(c))
+	if f.plateau != nil {
+		f.plateau.Observe(f.stopping.Last)
 	}
 	if f.stopping.kept() == len(f.history)-1 {
 		for i, param := range f.Params.All() {
@@ -363,7 +384,7 @@ func (f *fit) judge(ctx context.Context) error {
 	return nil
 }
 
-// onCheck calls the Config's OnCheck with a copy of the history.
+// onCheck calls the Call's OnCheck with a copy of the history.
 func (f *fit) onCheck(best bool) (err error) {
 	if f.OnCheck != nil {
 		history := slices.Clone(f.history)

@@ -18,6 +18,12 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
+// setup is how to fit a Problem.
+type setup struct {
+	train.Config
+	train.Call
+}
+
 // digits is a small problem: to label vectors of 4 numbers by the largest, with dropout, so that everything that makes
 // a run repeatable is in play.
 func digits(t testing.TB, seed uint64) train.Problem { return digitsWith(t, seed, 0.1) }
@@ -44,7 +50,7 @@ func digitsWith(t testing.TB, seed uint64, dropout float64) train.Problem {
 			return loss, nil, err
 		},
 		Train: drawn(320, seed), Validation: drawn(100, 99),
-		BatchSize: 16, ValidationSize: 50,
+		ValidationSize: 50,
 	}
 }
 
@@ -103,15 +109,12 @@ func TestFitLearnsAndKeepsTheBest(t *testing.T) {
 	p := digits(t, 1)
 	var log bytes.Buffer
 	var kept [][]float32
-	r, err := train.Fit(context.Background(), p, train.Config{
-		Stopping: train.Stopping{Patience: 3}, MaxEpochs: 200, Solver: optim.NewAdamW(0.02), Seed: 1, Log: &log,
-		OnCheck: func(history []train.Check, best bool) (bool, error) {
-			if best {
-				kept = values(p.Params)
-			}
-			return false, nil
-		},
-	})
+	r, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, Stopping: train.Stopping{Patience: 3}, MaxEpochs: 200}, train.Call{Solver: optim.NewAdamW(0.02), Seed: 1, Log: &log, OnCheck: func(history []train.Check, best bool) (bool, error) {
+		if best {
+			kept = values(p.Params)
+		}
+		return false, nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,18 +143,15 @@ func TestFitRestoresWithoutPatience(t *testing.T) {
 	p := digits(t, 2)
 	solver := optim.NewAdamW(0.02)
 	var kept [][]float32
-	r, err := train.Fit(context.Background(), p, train.Config{
-		MaxEpochs: 6, Solver: solver,
-		OnCheck: func(history []train.Check, best bool) (bool, error) {
-			if best {
-				kept = values(p.Params)
-			}
-			if len(history) == 3 {
-				solver.LearningRate = 3 // ruin it
-			}
-			return false, nil
-		},
-	})
+	r, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 6}, train.Call{Solver: solver, OnCheck: func(history []train.Check, best bool) (bool, error) {
+		if best {
+			kept = values(p.Params)
+		}
+		if len(history) == 3 {
+			solver.LearningRate = 3 // ruin it
+		}
+		return false, nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestFitRestoresWithoutPatience(t *testing.T) {
 func TestFitRepeats(t *testing.T) {
 	run := func() ([]train.Check, [][]float32) {
 		p := digits(t, 3)
-		r, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 4, Seed: 5})
+		r, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 4}, train.Call{Seed: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +193,7 @@ func TestFitNotFinite(t *testing.T) {
 				b.Values[0].Data().([]float32)[5] = nan
 			}
 		})
-		r, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 3})
+		r, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 3}, train.Call{})
 		var e *train.NonFiniteError
 		if !errors.As(err, &e) || e.Epoch != 1 || e.Step != 7 || e.Validation {
 			t.Fatalf("got %v", err)
@@ -216,7 +216,7 @@ func TestFitNotFinite(t *testing.T) {
 				b.Values[0].Data().([]float32)[5] = float32(math.Inf(1))
 			}
 		})
-		_, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 3})
+		_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 3}, train.Call{})
 		var e *train.NonFiniteError
 		if !errors.As(err, &e) || e.Epoch != 0 || e.Step != 1 || !e.Validation {
 			t.Fatalf("got %v", err)
@@ -226,38 +226,38 @@ func TestFitNotFinite(t *testing.T) {
 
 // TestFitWithoutWeightInABatch validates on two batches, of which one counts for nothing.
 func TestFitWithoutWeightInABatch(t *testing.T) {
-	loss := func(change func(*train.Problem, *train.Config)) float64 {
-		p, c := digits(t, 1), train.Config{MaxEpochs: 1}
+	loss := func(change func(*train.Problem, *setup)) float64 {
+		p, c := digits(t, 1), setup{train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{}}
 		change(&p, &c)
-		r, err := train.Fit(context.Background(), p, c)
+		r, err := train.Fit(context.Background(), p, c.Config, c.Call)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r.Best.ValLoss
 	}
-	one := loss(func(p *train.Problem, _ *train.Config) { p.Validation.Len = 50 })
+	one := loss(func(p *train.Problem, _ *setup) { p.Validation.Len = 50 })
 	if got := loss(validationWeights(7, 0)); got != one || one == 0 {
 		t.Errorf("the loss is %v, want that of the first batch alone, %v", got, one)
 	}
 }
 
 // trainWeight gives every training batch a weight.
-func trainWeight(weight float64) func(*train.Problem, *train.Config) {
-	return func(p *train.Problem, _ *train.Config) {
+func trainWeight(weight float64) func(*train.Problem, *setup) {
+	return func(p *train.Problem, _ *setup) {
 		p.Train = changed(p.Train, func(_ []int, b *train.Batch) { b.Weight = weight })
 	}
 }
 
 // validationWeights gives the validation batches weights.
-func validationWeights(weights ...float64) func(*train.Problem, *train.Config) {
-	return func(p *train.Problem, _ *train.Config) {
+func validationWeights(weights ...float64) func(*train.Problem, *setup) {
+	return func(p *train.Problem, _ *setup) {
 		p.Validation = changed(p.Validation, func(examples []int, b *train.Batch) { b.Weight = weights[examples[0]/50] })
 	}
 }
 
 // Any of Gorgonia's solvers will do.
 func TestFitGorgoniaSolver(t *testing.T) {
-	r, err := train.Fit(context.Background(), digits(t, 1), train.Config{MaxEpochs: 8, Solver: G.NewAdamSolver(G.WithLearnRate(0.02))})
+	r, err := train.Fit(context.Background(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 8}, train.Call{Solver: G.NewAdamSolver(G.WithLearnRate(0.02))})
 	if err != nil {
 		t.Fatal(err)
 	}

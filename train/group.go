@@ -17,7 +17,7 @@ import (
 	"github.com/heed-go/heed/internal/safetensors"
 )
 
-// A Group is processes that fit one Problem together: each calls Fit with a Problem, Params, a Solver and a Config of
+// A Group is processes that fit one Problem together: each calls Fit with a Problem, Params, a Config and a Call of
 // its own, all alike. It is what they need to exchange.
 //
 // Calls are made by one goroutine at a time, and by all processes in the same order. When one returns, it neither reads

@@ -128,7 +128,7 @@ func (l *local) wait(peer int, from [][]chan [][]byte) ([][]byte, error) {
 type process struct {
 	ctx     context.Context // t.Context() if nil
 	problem train.Problem
-	config  train.Config
+	config  setup
 }
 
 // outcome is what one process of a group has in the end.
@@ -159,7 +159,7 @@ func fitAll(t *testing.T, group []*local, processes func(rank int) process) []ou
 		}
 		wg.Go(func() {
 			defer close(l.ended[rank])
-			r, err := train.Fit(p.ctx, p.problem, c)
+			r, err := train.Fit(p.ctx, p.problem, c.Config, c.Call)
 			outcomes[rank] = outcome{r, err, values(p.problem.Params), log.String()}
 		})
 	}
@@ -174,9 +174,9 @@ func fitAll(t *testing.T, group []*local, processes func(rank int) process) []ou
 }
 
 // grouped is unevenDigits with metrics, examples of two buckets, and a short last step in each: of 1 and of 11
-// micro-batches of 16.
+// micro-batches of 16. Its BatchSize is 32 and its MicroBatches are 16.
 func grouped(t *testing.T) train.Problem {
-	p := unevenDigits(t, 16, 0.1)
+	p := unevenDigits(t, 0.1)
 	loss := p.Loss
 	p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 		l, _, err := loss(b, in)
@@ -188,7 +188,7 @@ func grouped(t *testing.T) train.Problem {
 	}
 	p.Train.Order, p.Train.Len = train.Shuffled, 5*32+2+11*2
 	p.Train.Bucket = func(example int) int { return min(example/(3*32+2), 1) }
-	p.BatchSize, p.ValidationSize = 32, 15 // 7 batches, the last one of 10
+	p.ValidationSize = 15 // 7 batches, the last one of 10
 	return p
 }
 
@@ -196,10 +196,7 @@ func grouped(t *testing.T) train.Problem {
 func stopped(t *testing.T, size, workers, epochs int, checkpoint string, resume bool) []outcome {
 	t.Helper()
 	return fitAll(t, newLocal(size, 0), func(rank int) process {
-		c := train.Config{
-			Stopping:  train.Stopping{Monitor: "val_double", Mode: "min", Patience: 2, MinDelta: 0.05},
-			MaxEpochs: epochs, Seed: 5, Workers: workers, Checkpoint: checkpoint, Resume: resume,
-		}
+		c := setup{train.Config{BatchSize: 32, MicroBatches: 16, Stopping: train.Stopping{Monitor: "val_double", Mode: "min", Patience: 2, MinDelta: 0.05}, MaxEpochs: epochs}, train.Call{Seed: 5, Workers: workers, Checkpoint: checkpoint, Resume: resume}}
 		if rank > 0 {
 			c.Checkpoint = filepath.Join(checkpoint, "not here")
 		}
@@ -282,9 +279,7 @@ func TestGroupOfThree(t *testing.T) {
 			for _, size := range []int{1, 3} {
 				checkpoint := filepath.Join(t.TempDir(), "c")
 				got := fitAll(t, newLocal(size, 0), func(int) process {
-					p := digits(t, 1)
-					p.BatchSize, p.MicroBatches = 12, 6
-					return process{nil, p, train.Config{MaxEpochs: 2, Solver: solver(), Checkpoint: checkpoint}}
+					return process{nil, digits(t, 1), setup{train.Config{BatchSize: 12, MicroBatches: 6, MaxEpochs: 2}, train.Call{Solver: solver(), Checkpoint: checkpoint}}}
 				})
 				file, err := os.ReadFile(checkpoint)
 				if want == nil {
@@ -342,7 +337,7 @@ func TestGroupEndsTogether(t *testing.T) {
 		{"a check", func(p *process) {
 			p.config.OnCheck = func([]train.Check, bool) (bool, error) { return false, errors.New("no room") }
 		}, "process 2 of the Group: no room"},
-		{"a wrong setting", func(p *process) { p.config.Workers = -1 }, "train: process 2 of the Group: Workers must be at least 1"},
+		{"a wrong setting", func(p *process) { p.config.Workers = -1 }, "train: process 2 of the Group: workers must be at least 0, got -1"},
 		{"another solver", func(p *process) { p.config.Solver, p.config.Checkpoint = G.NewAdamSolver(), "" }, "train: process 2 of the Group: a Group needs an *optim.Solver"},
 		{"another seed", func(p *process) { p.config.Seed++ }, "train: process 2 of the Group has other settings or data than process 0"},
 		{"more data", func(p *process) { p.problem.Train.Len += 16 }, "train: process 2 of the Group has other settings or data than process 0"},
@@ -352,8 +347,8 @@ func TestGroupEndsTogether(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			outcomes := fitAll(t, newLocal(4, 0), func(rank int) process {
 				p := digits(t, 1)
-				p.MicroBatches, p.ValidationSize = 16, 25
-				process := process{nil, p, train.Config{MaxEpochs: 3, Seed: 3, Solver: optim.NewAdamW(0.02), Checkpoint: filepath.Join(t.TempDir(), "c")}}
+				p.ValidationSize = 25
+				process := process{nil, p, setup{train.Config{BatchSize: 16, MicroBatches: 16, MaxEpochs: 3}, train.Call{Seed: 3, Solver: optim.NewAdamW(0.02), Checkpoint: filepath.Join(t.TempDir(), "c")}}}
 				if rank == 2 {
 					c.change(&process)
 				}
@@ -391,8 +386,7 @@ func TestGroupInterrupted(t *testing.T) {
 	t.Parallel()
 	run := func(size int, checkpoint string, resume bool, change func(p *process, rank int)) []outcome {
 		return fitAll(t, newLocal(size, 0), func(rank int) process {
-			p := process{nil, grouped(t), train.Config{MaxEpochs: 2, Checkpoint: checkpoint, Resume: resume}}
-			p.config.Average = &optim.Average{Decay: 0.9}
+			p := process{nil, grouped(t), setup{train.Config{BatchSize: 32, MicroBatches: 16, MaxEpochs: 2, Optimizer: optim.Config{Average: 0.9}}, train.Call{Checkpoint: checkpoint, Resume: resume}}}
 			if checkpoint != "" {
 				p.config.CheckpointTime = time.Nanosecond
 			}
@@ -477,8 +471,8 @@ func TestGroupBreaks(t *testing.T) {
 		checkpoint := filepath.Join(t.TempDir(), "c")
 		return group[0], fitAll(t, group, func(int) process {
 			p := digits(t, 1)
-			p.MicroBatches, p.Train.Len = 4, 24
-			return process{nil, p, train.Config{MaxEpochs: 2, Checkpoint: checkpoint}}
+			p.Train.Len = 24
+			return process{nil, p, setup{train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 2}, train.Call{Checkpoint: checkpoint}}}
 		})
 	}
 	whole, outcomes := run(0)
@@ -566,9 +560,7 @@ func TestGroupErrors(t *testing.T) {
 		{"more processes than micro-batches", 1, 4, 2, "got 4 processes for 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := digits(t, 1)
-			p.BatchSize, p.MicroBatches = 3*c.micro, c.micro
-			_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, Group: deaf{c.rank, c.size}})
+			_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 3 * c.micro, MicroBatches: c.micro, MaxEpochs: 1}, train.Call{Group: deaf{c.rank, c.size}})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want it to say %q", err, c.want)
 			}
@@ -618,9 +610,7 @@ func TestGroupOfGarbage(t *testing.T) {
 		for first := range 12 { // calls of Gather that tell the truth
 			t.Run(fmt.Sprintf("%s/%d", name, first), func(t *testing.T) {
 				calls := 0
-				p := digits(t, 1)
-				p.MicroBatches = 4
-				r, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, Workers: 1, Group: liar{deaf{0, 2}, func(mine, all []byte) {
+				r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.Call{Workers: 1, Group: liar{deaf{0, 2}, func(mine, all []byte) {
 					if calls++; calls > first && len(mine) > 0 {
 						lie(mine, all)
 					}
@@ -643,7 +633,7 @@ func TestGroupOfGarbage(t *testing.T) {
 	for _, size := range []int{-1, math.MinInt, math.MaxInt, 1 << 40} {
 		for _, rank := range []int{0, 1, -1, size - 1, size} {
 			p := digits(t, 1)
-			_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, Group: deaf{rank, size}})
+			_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{Group: deaf{rank, size}})
 			_, shared := train.Share(deaf{rank, size}, nil, nil)
 			if err == nil || shared == nil || err.Error() != shared.Error() {
 				t.Errorf("process %d of %d: %v, %v", rank, size, err, shared)

@@ -37,10 +37,10 @@ func TestFitFreesItsGraphs(t *testing.T) {
 			loss, err := layers.CrossEntropy(b, logits, in[1], layers.CrossEntropyOptions{})
 			return loss, nil, err
 		},
-		Train: data, Validation: data, BatchSize: 2,
+		Train: data, Validation: data,
 	}
 	fit := func() {
-		if _, err := train.Fit(context.Background(), problem, train.Config{Stopping: train.Stopping{Patience: 1}, MaxEpochs: 1, Solver: optim.NewAdamW(1e-3)}); err != nil {
+		if _, err := train.Fit(context.Background(), problem, train.Config{BatchSize: 2, Stopping: train.Stopping{Patience: 1}, MaxEpochs: 1}, train.Call{Solver: optim.NewAdamW(1e-3)}); err != nil {
 			t.Fatal(err)
 		}
 	}

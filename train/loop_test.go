@@ -24,17 +24,33 @@ import (
 
 // The parameters that are validated and kept are the average, which no step begins from.
 func TestFitAverages(t *testing.T) {
-	fit := func(average *optim.Average) (*train.Result, [][]float32) {
+	const decay = 0.99
+	var means [][]float32 // of what steps left
+	fit := func(average float64, call train.Call) (*train.Result, [][]float32) {
 		p := digits(t, 4)
-		r, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 2, Seed: 7, Average: average, Stopping: train.Stopping{KeepLast: true}})
+		means = nil
+		call.Seed, call.OnStep = 7, func(int, int, float64) bool {
+			weights := values(p.Params)
+			if means == nil {
+				means = weights
+			}
+			for i, w := range weights {
+				for j, x := range w {
+					means[i][j] += (x - means[i][j]) * (1 - decay)
+				}
+			}
+			return false
+		}
+		c := train.Config{BatchSize: 16, MaxEpochs: 2, Stopping: train.Stopping{KeepLast: true}}
+		c.Optimizer = optim.Config{LearningRate: 1e-3, WeightDecay: 0.01, Average: average}
+		r, err := train.Fit(t.Context(), p, c, call)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r, values(p.Params)
 	}
-	plain, weights := fit(nil)
-	average := &optim.Average{Decay: 0.99}
-	averaged, kept := fit(average)
+	plain, weights := fit(0, train.Call{})
+	averaged, kept := fit(decay, train.Call{})
 	for i, c := range averaged.History {
 		if c.TrainLoss != plain.History[i].TrainLoss {
 			t.Errorf("the average changed training: the loss of epoch %d is %v, without it %v", i, c.TrainLoss, plain.History[i].TrainLoss)
@@ -43,12 +59,18 @@ func TestFitAverages(t *testing.T) {
 			t.Errorf("the average, which is behind so early, validates as %v, the weights as %v", c.ValLoss, plain.History[i].ValLoss)
 		}
 	}
-	var means [][]float32
-	for _, v := range average.Values {
-		means = append(means, v.Float32s())
-	}
-	if same(kept, weights) || !same(kept, means) {
+	if same(kept, weights) {
 		t.Error("what is kept isn't the average")
+	}
+	for i, mean := range means {
+		for j, x := range mean {
+			if math.Abs(float64(kept[i][j]-x)) > 1e-6 {
+				t.Fatalf("parameter %d has %v at %d, want the average %v", i, kept[i][j], j, x)
+			}
+		}
+	}
+	if _, own := fit(decay, train.Call{Solver: optim.NewAdamW(1e-3)}); !same(own, kept) {
+		t.Error("a Solver of one's own isn't averaged")
 	}
 }
 
@@ -56,7 +78,7 @@ func TestFitAverages(t *testing.T) {
 func TestCallbacksAndHistory(t *testing.T) {
 	p := digits(t, 1)
 	var given []train.Check
-	r, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 5, OnCheck: func(history []train.Check, _ bool) (bool, error) {
+	r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 5}, train.Call{OnCheck: func(history []train.Check, _ bool) (bool, error) {
 		history[0] = train.Check{Epoch: 100}
 		given = append(history[:0], history...)
 		return len(history) == 2, nil
@@ -70,7 +92,7 @@ func TestCallbacksAndHistory(t *testing.T) {
 	if r.History[0].Epoch != 0 || r.History[0].TrainLoss == 0 {
 		t.Errorf("a callback changed the history to %+v", r.History[0])
 	}
-	r, err = train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, OnCheck: func([]train.Check, bool) (bool, error) { return true, nil }})
+	r, err = train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{OnCheck: func([]train.Check, bool) (bool, error) { return true, nil }})
 	if err != nil || r.Unfinished {
 		t.Errorf("a stop where training ends: %v, %+v", err, r)
 	}
@@ -79,7 +101,7 @@ func TestCallbacksAndHistory(t *testing.T) {
 // A parameter whose tensor a callback replaced can't get back the values that are kept.
 func TestCallbackReplacesAParameter(t *testing.T) {
 	p := digits(t, 1)
-	_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, OnCheck: func([]train.Check, bool) (bool, error) {
+	_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{OnCheck: func([]train.Check, bool) (bool, error) {
 		p.Params.All()[0].Value = tensor.New(tensor.WithShape(1), tensor.Of(p.Params.Dtype()))
 		return false, nil
 	}})
@@ -94,7 +116,7 @@ func TestHistoryOfTheSolver(t *testing.T) {
 	solver := optim.NewAdamW(0.02)
 	solver.Schedule = optim.WarmUp(40)
 	var norms []float64
-	r, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 2, Solver: solver, OnStep: func(int, int, float64) bool {
+	r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{Solver: solver, OnStep: func(int, int, float64) bool {
 		norms = append(norms, solver.Norm())
 		return false
 	}})
@@ -116,22 +138,22 @@ func TestWithoutValidation(t *testing.T) {
 	p := digits(t, 1)
 	p.Validation = train.Dataset{}
 	var log strings.Builder
-	r, err := train.Fit(t.Context(), p, train.Config{Stopping: train.Stopping{Patience: 1}, MaxEpochs: 3, Log: &log, Solver: optim.NewAdamW(0.02)})
+	r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, Stopping: train.Stopping{Patience: 1}, MaxEpochs: 3}, train.Call{Log: &log, Solver: optim.NewAdamW(0.02)})
 	if err != nil || len(r.History) != 3 || r.Best.Validated || r.Best.TrainLoss > r.History[0].TrainLoss {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if want := fmt.Sprintf("Epoch 2: Train=%.3f\n", r.History[2].TrainLoss); !strings.HasSuffix(log.String(), want) {
 		t.Errorf("the log is %q", log.String())
 	}
-	_, err = train.Fit(t.Context(), p, train.Config{Stopping: train.Stopping{Patience: 1, Monitor: "val_loss"}})
-	if err == nil || !strings.Contains(err.Error(), `Monitor must be one of train_loss, got "val_loss"`) {
+	_, err = train.Fit(t.Context(), p, train.Config{BatchSize: 16, Stopping: train.Stopping{Patience: 1, Monitor: "val_loss"}}, train.Call{})
+	if err == nil || !strings.Contains(err.Error(), `stopping.monitor must be one of train_loss, got "val_loss"`) {
 		t.Errorf("val_loss without validation: %v", err)
 	}
 }
 
 func TestCheckEvery(t *testing.T) {
 	var log strings.Builder
-	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{CheckEvery: 7, MaxEpochs: 2, Log: &log, Solver: optim.NewAdamW(0.02)})
+	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, CheckEvery: 7, MaxEpochs: 2}, train.Call{Log: &log, Solver: optim.NewAdamW(0.02)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +168,7 @@ func TestCheckEvery(t *testing.T) {
 		t.Errorf("the log is %q", log.String())
 	}
 	log.Reset()
-	r, err = train.Fit(t.Context(), digits(t, 1), train.Config{CheckEvery: 3, Stopping: train.Stopping{Patience: 2}, Log: &log, Solver: G.NewVanillaSolver(G.WithLearnRate(0))})
+	r, err = train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, CheckEvery: 3, Stopping: train.Stopping{Patience: 2}}, train.Call{Log: &log, Solver: G.NewVanillaSolver(G.WithLearnRate(0))})
 	if err != nil || len(r.History) != 3 || !strings.HasSuffix(r.StoppedBecause, "has not improved for 2 checks: the best is "+fmt.Sprintf("%.4g", r.Best.ValLoss)+", of check 0") {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -162,11 +184,9 @@ func TestLimits(t *testing.T) {
 	for _, every := range []int{0, 7} {
 		fit := func(checkpoint string, resume bool, most int) (*train.Result, [][]float32) {
 			p := digits(t, 1)
-			p.Train.Len, p.MicroBatches = 90, 2 // 6 steps, the last of them short
+			p.Train.Len = 90 // 6 steps, the last of them short
 			p.Train.Order = train.Shuffled
-			r, err := train.Fit(t.Context(), p, train.Config{
-				Stopping: train.Stopping{Patience: 9}, MaxEpochs: 3, CheckEvery: every, MaxSteps: most, Seed: 3, Checkpoint: checkpoint, Resume: resume, Solver: optim.NewAdamW(0.01),
-			})
+			r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MicroBatches: 2, Stopping: train.Stopping{Patience: 9}, MaxEpochs: 3, CheckEvery: every}, train.Call{MaxSteps: most, Seed: 3, Checkpoint: checkpoint, Resume: resume, Solver: optim.NewAdamW(0.01)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -195,7 +215,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	checkpoint := filepath.Join(t.TempDir(), "c")
-	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{MaxTime: time.Nanosecond, Checkpoint: checkpoint})
+	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16}, train.Call{MaxTime: time.Nanosecond, Checkpoint: checkpoint})
 	if err != nil || !r.Unfinished || len(r.History) != 0 || !strings.HasPrefix(r.StoppedBecause, "the limit of 1ns is reached, after 0 steps") {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -205,7 +225,7 @@ func TestLimits(t *testing.T) {
 	var batches [][]int
 	p := digits(t, 1)
 	p.Train = noted(p.Train, &batches)
-	if _, err := train.Fit(t.Context(), p, train.Config{MaxSteps: 2}); err != nil || len(batches) != 3 {
+	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16}, train.Call{MaxSteps: 2}); err != nil || len(batches) != 3 {
 		t.Errorf("%v: %d batches were made for 2 steps, want one for each and the one that the graph is built by", err, len(batches))
 	}
 }
@@ -213,7 +233,7 @@ func TestLimits(t *testing.T) {
 // The greatest number of epochs is as good as no end.
 func TestAnyNumberOfEpochs(t *testing.T) {
 	for _, every := range []int{0, 2} {
-		r, err := train.Fit(t.Context(), digits(t, 1), train.Config{MaxEpochs: math.MaxInt, MaxSteps: 50, CheckEvery: every})
+		r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1 << 30, CheckEvery: every}, train.Call{MaxSteps: 50})
 		if err != nil || !r.Unfinished || len(r.History) != 50/cmp.Or(every, 20) {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -222,28 +242,28 @@ func TestAnyNumberOfEpochs(t *testing.T) {
 
 // A fit leaves no goroutine, whatever ended it.
 func TestFitEndsItsGoroutines(t *testing.T) {
-	ends := map[string]func(p *train.Problem, c *train.Config){
-		"the last epoch": func(p *train.Problem, c *train.Config) {},
-		"a limit":        func(p *train.Problem, c *train.Config) { c.MaxSteps = 3 },
-		"a batch": func(p *train.Problem, c *train.Config) {
+	ends := map[string]func(p *train.Problem, c *setup){
+		"the last epoch": func(p *train.Problem, c *setup) {},
+		"a limit":        func(p *train.Problem, c *setup) { c.MaxSteps = 3 },
+		"a batch": func(p *train.Problem, c *setup) {
 			p.Validation = changed(p.Validation, func(examples []int, b *train.Batch) {
 				if examples[0] > 0 {
 					b.Weight = -1
 				}
 			})
 		},
-		"a validation loss": func(p *train.Problem, c *train.Config) {
+		"a validation loss": func(p *train.Problem, c *setup) {
 			p.Validation = changed(p.Validation, func(_ []int, b *train.Batch) { b.Values[0].Float32s()[0] = float32(math.NaN()) })
 		},
-		"OnCheck": func(p *train.Problem, c *train.Config) {
+		"OnCheck": func(p *train.Problem, c *setup) {
 			c.OnCheck = func([]train.Check, bool) (bool, error) { return false, errors.New("enough") }
 		},
 	}
-	fit := func(end func(p *train.Problem, c *train.Config)) {
-		p, c := digits(t, 1), train.Config{MaxEpochs: 1, CheckEvery: 5, Workers: 2}
-		p.MicroBatches, p.ValidationSize = 2, 10
+	fit := func(end func(p *train.Problem, c *setup)) {
+		p, c := digits(t, 1), setup{train.Config{BatchSize: 16, MicroBatches: 2, MaxEpochs: 1, CheckEvery: 5}, train.Call{Workers: 2}}
+		p.ValidationSize = 10
 		end(&p, &c)
-		train.Fit(t.Context(), p, c)
+		train.Fit(t.Context(), p, c.Config, c.Call)
 	}
 	fit(ends["a limit"]) // the kernels' helpers stay
 	before := runtime.NumGoroutine()
@@ -283,9 +303,8 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	for _, micro := range []int{1, 4} {
-		p.MicroBatches = micro
 		var log strings.Builder
-		r, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, Log: &log, Stopping: train.Stopping{Monitor: "val_perplexity", Mode: "min"}})
+		r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 1, Stopping: train.Stopping{Monitor: "val_perplexity", Mode: "min"}}, train.Call{Log: &log})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -324,7 +343,7 @@ func TestMetrics(t *testing.T) {
 		}, "of the inputs' graph"},
 		{"none of that name", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "y", Sum: mean}} }, `one of train_loss, val_loss, train_y, val_y, got "val_x"`},
 	} {
-		_, err := train.Fit(t.Context(), metered(t, c.metrics), train.Config{MaxEpochs: 1, Stopping: train.Stopping{Monitor: "val_x", Mode: "max"}})
+		_, err := train.Fit(t.Context(), metered(t, c.metrics), train.Config{BatchSize: 16, MaxEpochs: 1, Stopping: train.Stopping{Monitor: "val_x", Mode: "max"}}, train.Call{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want it to say %q", c.name, err, c.want)
 		}

@@ -50,7 +50,7 @@ func (f *fit) memory() (int, error) {
 	}
 	graphs := f.plan.graphs(f.microSize(), len(t.workers))
 	need := len(t.workers)*(shared+own) + (graphs-1)*nodeBytes*len(g.loss.Graph().AllNodes()) + t.gradientBytes()
-	if f.Average != nil && f.Average.Values == nil {
+	if f.average != nil && f.average.Values == nil {
 		need += valueBytes(t.learnables)
 	}
 	batches := t.share * valueBytes(g.inputs)

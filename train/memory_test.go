@@ -60,8 +60,8 @@ func TestFitRefusesWhatMemoryCantHold(t *testing.T) {
 					loss, err := layers.CrossEntropy(b, logits, in[1], layers.CrossEntropyOptions{})
 					return loss, nil, err
 				},
-				Train: of(test.train), Validation: of(test.validation), BatchSize: 1,
-			}, train.Config{MaxEpochs: 1, OnCheck: func([]train.Check, bool) (bool, error) { return false, errors.New("stopped here") }})
+				Train: of(test.train), Validation: of(test.validation),
+			}, train.Config{BatchSize: 1, MaxEpochs: 1}, train.Call{OnCheck: func([]train.Check, bool) (bool, error) { return false, errors.New("stopped here") }})
 			want := "stopped here"
 			if test.large {
 				want = "choose smaller batches, more MicroBatches, fewer Workers or a smaller model"

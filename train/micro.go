@@ -54,21 +54,21 @@ func (m *meanGradient) Grad() (G.Value, error) { return m.grad, nil }
 
 // newTrainer makes the workers, of which the first builds a graph for a batch. A worker has its share of the cores, of
 // which one alone has all.
-func newTrainer(p Problem, c Config, team *team, like Batch) (*trainer, error) {
-	t := &trainer{team: team, micro: max(p.MicroBatches, 1)}
-	t.share = t.micro / team.size
+func newTrainer(f *fit, like Batch) (*trainer, error) {
+	t := &trainer{team: f.team, micro: max(f.MicroBatches, 1)}
+	t.share = t.micro / t.team.size
 	cores := runtime.GOMAXPROCS(0)
-	workers := c.Workers
+	workers := f.Workers
 	if workers == 0 {
 		workers = cores
 	}
 	workers = min(workers, t.share)
 	for i := range workers {
-		b := layers.Build{Mode: layers.Training, Seed: c.Seed, Buffers: &layers.Buffers{}}
+		b := layers.Build{Mode: layers.Training, Seed: f.Seed, Buffers: &layers.Buffers{}}
 		if workers > 1 {
 			b.Cores = max(1, (i+1)*cores/workers-i*cores/workers)
 		}
-		t.workers = append(t.workers, &worker{problem: p, build: b, micro: t.micro > 1})
+		t.workers = append(t.workers, &worker{problem: f.Problem, build: b, micro: t.micro > 1})
 	}
 	first, err := t.workers[0].graph(like)
 	if err != nil {
@@ -82,7 +82,7 @@ func newTrainer(p Problem, c Config, team *team, like Batch) (*trainer, error) {
 		m := &meanGradient{param: n}
 		t.mean, t.model = append(t.mean, m), append(t.model, m)
 	}
-	t.parts = parts(t.learnables, team.size)
+	t.parts = parts(t.learnables, t.team.size)
 	return t, nil
 }
 

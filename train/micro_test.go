@@ -24,11 +24,10 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// unevenDigits is digits in micro-batches, with examples that don't count: of the first of 8, none does.
-func unevenDigits(t *testing.T, micro int, dropout float64) train.Problem {
+// unevenDigits is digits with examples that don't count: of the first of 8, none does.
+func unevenDigits(t *testing.T, dropout float64) train.Problem {
 	t.Helper()
 	p := digitsWith(t, 1, dropout)
-	p.MicroBatches = micro
 	p.Train = changed(p.Train, func(examples []int, b *train.Batch) {
 		b.Weight = 0
 		targets := b.Values[1].Data().([]int)
@@ -54,8 +53,8 @@ func TestWorkersChangeNoBit(t *testing.T) {
 			}
 			fit := func(workers, procs int) ([]train.Check, [][]float32) {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-				p := unevenDigits(t, micro, 0.1)
-				r, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 2, Seed: 5, Solver: solver(), Workers: workers})
+				p := unevenDigits(t, 0.1)
+				r, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 2}, train.Call{Seed: 5, Solver: solver(), Workers: workers})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -114,7 +113,7 @@ func TestGradientsAreATree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := train.Problem{Params: params, Train: data, BatchSize: micro, MicroBatches: micro, Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+			p := train.Problem{Params: params, Train: data, Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 				n, err := b.Bind(in[0].Graph(), w)
 				if err != nil {
 					return nil, nil, err
@@ -122,7 +121,7 @@ func TestGradientsAreATree(t *testing.T) {
 				return G.Must(G.Sum(G.Must(G.HadamardProd(n, in[0])))), nil, nil // whose gradient is the input
 			}}
 			solver := &optim.Solver{Rule: optim.SGD{}, LearningRate: 1}
-			if _, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 1, Workers: workers, Solver: solver}); err != nil {
+			if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: micro, MicroBatches: micro, MaxEpochs: 1}, train.Call{Workers: workers, Solver: solver}); err != nil {
 				t.Fatal(err)
 			}
 			for i, got := range w.Value.Float32s() {
@@ -136,7 +135,7 @@ func TestGradientsAreATree(t *testing.T) {
 
 // A mean over nothing is NaN, and so is its gradient: where a micro-batch counts for nothing, neither is looked at.
 func TestMicroBatchOfNothing(t *testing.T) {
-	p := unevenDigits(t, 4, 0)
+	p := unevenDigits(t, 0)
 	of := p.Loss
 	p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 		loss, metrics, err := of(b, in)
@@ -166,7 +165,7 @@ func TestMicroBatchOfNothing(t *testing.T) {
 				q.Value.Memset(float32(0.1))
 			}
 			p.Train = changed(data, fed(scale))
-			r, err := train.Fit(t.Context(), p, train.Config{MaxSteps: 3, CheckEvery: 3, Workers: workers, Solver: G.NewVanillaSolver(G.WithLearnRate(0.1))})
+			r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MicroBatches: 4, CheckEvery: 3}, train.Call{MaxSteps: 3, Workers: workers, Solver: G.NewVanillaSolver(G.WithLearnRate(0.1))})
 			if err != nil {
 				t.Fatalf("%v, %d workers: %v", scale, workers, err)
 			}
@@ -191,8 +190,8 @@ func TestMicroBatchesOfAnyNumber(t *testing.T) {
 		var want [][]float32
 		for workers := 1; workers <= micro; workers++ {
 			p := digits(t, 1)
-			p.BatchSize, p.MicroBatches, p.Train.Len = 2*micro, micro, 11*micro // the last step is short, and its last micro-batch too
-			if _, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 1, Workers: workers}); err != nil {
+			p.Train.Len = 11 * micro // the last step is short, and its last micro-batch too
+			if _, err := train.Fit(context.Background(), p, train.Config{BatchSize: 2 * micro, MicroBatches: micro, MaxEpochs: 1}, train.Call{Workers: workers}); err != nil {
 				t.Fatal(err)
 			}
 			if got := values(p.Params); want == nil {
@@ -207,8 +206,8 @@ func TestMicroBatchesOfAnyNumber(t *testing.T) {
 // Without dropout the number of micro-batches changes the rounding alone.
 func TestMicroBatchesAreTheirMean(t *testing.T) {
 	fit := func(micro int) ([][]float32, train.Check) {
-		p := unevenDigits(t, micro, 0)
-		r, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 1, Solver: optim.NewAdamW(0.01)})
+		p := unevenDigits(t, 0)
+		r, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 1}, train.Call{Solver: optim.NewAdamW(0.01)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,8 +231,8 @@ func TestMicroBatchesAreTheirMean(t *testing.T) {
 
 func TestMicroBatchesDropDifferently(t *testing.T) {
 	fit := func(micro int) [][]float32 {
-		p := unevenDigits(t, micro, 0.5)
-		if _, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 1}); err != nil {
+		p := unevenDigits(t, 0.5)
+		if _, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 1}, train.Call{}); err != nil {
 			t.Fatal(err)
 		}
 		return values(p.Params)
@@ -245,12 +244,12 @@ func TestMicroBatchesDropDifferently(t *testing.T) {
 
 // A run that was begun by one worker, interrupted in an epoch and resumed by four, is the run that never was.
 func TestMicroBatchesResume(t *testing.T) {
-	whole := unevenDigits(t, 4, 0.1)
-	want, err := train.Fit(context.Background(), whole, train.Config{MaxEpochs: 4, Seed: 7, Workers: 2})
+	whole := unevenDigits(t, 0.1)
+	want, err := train.Fit(context.Background(), whole, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 4}, train.Call{Seed: 7, Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := train.Config{MaxEpochs: 4, Seed: 7, Checkpoint: filepath.Join(t.TempDir(), "c"), Workers: 1}
+	c := setup{train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 4}, train.Call{Seed: 7, Checkpoint: filepath.Join(t.TempDir(), "c"), Workers: 1}}
 	ctx, cancel := context.WithCancel(context.Background())
 	c.OnStep = func(epoch, step int, _ float64) bool {
 		if epoch == 2 && step == 11 {
@@ -258,12 +257,12 @@ func TestMicroBatchesResume(t *testing.T) {
 		}
 		return false
 	}
-	if _, err := train.Fit(ctx, unevenDigits(t, 4, 0.1), c); !errors.Is(err, context.Canceled) {
+	if _, err := train.Fit(ctx, unevenDigits(t, 0.1), c.Config, c.Call); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	c.Resume, c.Workers, c.OnStep = true, 4, nil
-	p := unevenDigits(t, 4, 0.1)
-	got, err := train.Fit(context.Background(), p, c)
+	p := unevenDigits(t, 0.1)
+	got, err := train.Fit(context.Background(), p, c.Config, c.Call)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,17 +274,14 @@ func TestMicroBatchesResume(t *testing.T) {
 // A step of another number of micro-batches rounds and drops differently: a run goes on with the number that it began
 // with.
 func TestMicroBatchesResumeChanged(t *testing.T) {
-	c := train.Config{MaxEpochs: 1, Checkpoint: filepath.Join(t.TempDir(), "c")}
-	p := digits(t, 1)
-	p.MicroBatches = 2
-	if _, err := train.Fit(t.Context(), p, c); err != nil {
+	c := setup{train.Config{BatchSize: 16, MicroBatches: 2, MaxEpochs: 1}, train.Call{Checkpoint: filepath.Join(t.TempDir(), "c")}}
+	if _, err := train.Fit(t.Context(), digits(t, 1), c.Config, c.Call); err != nil {
 		t.Fatal(err)
 	}
 	c.Resume, c.MaxEpochs = true, 2
 	for _, m := range []int{0, 1, 4} {
-		p := digits(t, 1)
-		p.MicroBatches = m
-		_, err := train.Fit(t.Context(), p, c)
+		c.MicroBatches = m
+		_, err := train.Fit(t.Context(), digits(t, 1), c.Config, c.Call)
 		if want := fmt.Sprintf("MicroBatches 2, not %d", max(m, 1)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%d micro-batches: %v, want %q in it", m, err, want)
 		}
@@ -316,9 +312,6 @@ func TestMicroBatchErrors(t *testing.T) {
 		change func(p *train.Problem)
 		want   string
 	}{
-		{"no divisor", func(p *train.Problem) { p.MicroBatches = 5 }, "MicroBatches must divide BatchSize, got 5 and 16"},
-		{"more than examples", func(p *train.Problem) { p.MicroBatches = 32 }, "MicroBatches must divide BatchSize"},
-		{"below 0", func(p *train.Problem) { p.MicroBatches = -1 }, "MicroBatches must divide BatchSize"},
 		{"a negative weight", second(func(b *train.Batch) { b.Weight = -1 }), "finite, got -1"},
 		{"nothing counts", func(p *train.Problem) {
 			p.Train = changed(p.Train, func(_ []int, b *train.Batch) { b.Weight = 0 })
@@ -362,10 +355,10 @@ func TestMicroBatchErrors(t *testing.T) {
 		}, `the graph has a node named "share of the step", which training adds`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := unevenDigits(t, 4, 0.1)
+			p := unevenDigits(t, 0.1)
 			c.change(&p)
 			before := runtime.NumGoroutine()
-			_, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 1, Workers: 2})
+			_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.Call{Workers: 2})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want it to say %q", err, c.want)
 			}
@@ -374,7 +367,7 @@ func TestMicroBatchErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := train.Fit(context.Background(), digits(t, 1), train.Config{MaxEpochs: 1, Workers: -1}); err == nil || !strings.Contains(err.Error(), "Workers") {
+	if _, err := train.Fit(context.Background(), digits(t, 1), train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.Call{Workers: -1}); err == nil || !strings.Contains(err.Error(), "train: workers must be at least 0, got -1") {
 		t.Errorf("Workers -1: got %v", err)
 	}
 }
@@ -384,9 +377,9 @@ func TestMicroBatchesSideBySide(t *testing.T) {
 	var wg sync.WaitGroup
 	got := make([][][]float32, 2)
 	for i := range got {
-		p := unevenDigits(t, 4, 0.1)
+		p := unevenDigits(t, 0.1)
 		wg.Go(func() {
-			if _, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 1, Workers: 2}); err != nil {
+			if _, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.Call{Workers: 2}); err != nil {
 				t.Error(err)
 			}
 			got[i] = values(p.Params)
@@ -399,7 +392,7 @@ func TestMicroBatchesSideBySide(t *testing.T) {
 }
 
 // gpt is a small decoder on random tokens, in sequences of 64 or of those lengths in turn.
-func gpt(tb testing.TB, batch, micro, dim, blocks int, lengths ...int) train.Problem {
+func gpt(tb testing.TB, batch, dim, blocks int, lengths ...int) train.Problem {
 	tb.Helper()
 	const vocab = 65
 	if lengths == nil {
@@ -433,7 +426,6 @@ func gpt(tb testing.TB, batch, micro, dim, blocks int, lengths ...int) train.Pro
 			loss, err := layers.CrossEntropy(b, logits, in[1], layers.CrossEntropyOptions{})
 			return loss, nil, err
 		},
-		BatchSize: batch, MicroBatches: micro,
 		Train: train.Dataset{
 			Len: 2 * len(lengths) * batch,
 			Batch: func(examples []int) (train.Batch, error) {
@@ -448,8 +440,8 @@ func gpt(tb testing.TB, batch, micro, dim, blocks int, lengths ...int) train.Pro
 // One worker needs for four micro-batches hardly more memory than for one.
 func TestMicroBatchesBoundMemory(t *testing.T) {
 	testseed.Slow(t)
-	held(t, gpt(t, 12, 1, 64, 2))
-	if one, four := held(t, gpt(t, 12, 1, 64, 2)), held(t, gpt(t, 48, 4, 64, 2)); four > 1.1*one {
+	held(t, gpt(t, 12, 64, 2), 12, 1)
+	if one, four := held(t, gpt(t, 12, 64, 2), 12, 1), held(t, gpt(t, 48, 64, 2), 48, 4); four > 1.1*one {
 		t.Errorf("a step of 4 micro-batches holds %.3g bytes, one of a single one %.3g", four, one)
 	}
 }
@@ -457,23 +449,23 @@ func TestMicroBatchesBoundMemory(t *testing.T) {
 // Graphs of several lengths share their memory: the longest sets its size. So do those that validate.
 func TestLengthsShareMemory(t *testing.T) {
 	testseed.Slow(t)
-	longest := held(t, gpt(t, 24, 1, 64, 2, 64))
-	if all := held(t, gpt(t, 24, 1, 64, 2, 16, 32, 64, 48, 24)); all > 1.1*longest {
+	longest := held(t, gpt(t, 24, 64, 2, 64), 24, 1)
+	if all := held(t, gpt(t, 24, 64, 2, 16, 32, 64, 48, 24), 24, 1); all > 1.1*longest {
 		t.Errorf("five lengths hold %.3g bytes, the longest alone %.3g", all, longest)
 	}
-	p := gpt(t, 24, 1, 64, 2, 64)
+	p := gpt(t, 24, 64, 2, 64)
 	p.Validation = p.Train
-	if both := held(t, p); both > 1.15*longest {
+	if both := held(t, p, 24, 1); both > 1.15*longest {
 		t.Errorf("with validation it holds %.3g bytes, without %.3g", both, longest)
 	}
 }
 
 // held returns the bytes that training holds after its second epoch and the validation of it.
-func held(t *testing.T, p train.Problem) float64 {
+func held(t *testing.T, p train.Problem, batch, micro int) float64 {
 	t.Helper()
 	before := memory.HeapInUse()
 	var after int
-	_, err := train.Fit(t.Context(), p, train.Config{MaxEpochs: 2, Workers: 1, OnCheck: func([]train.Check, bool) (bool, error) {
+	_, err := train.Fit(t.Context(), p, train.Config{BatchSize: batch, MicroBatches: micro, MaxEpochs: 2}, train.Call{Workers: 1, OnCheck: func([]train.Check, bool) (bool, error) {
 		after = memory.HeapInUse()
 		return false, nil
 	}})
@@ -486,9 +478,9 @@ func held(t *testing.T, p train.Problem) float64 {
 func BenchmarkStep(b *testing.B) {
 	for _, c := range []struct{ batch, micro, workers int }{{12, 1, 1}, {12, 2, 1}, {12, 2, 2}, {48, 4, 1}, {48, 4, 2}} {
 		b.Run(fmt.Sprintf("batch=%d/micro=%d/workers=%d", c.batch, c.micro, c.workers), func(b *testing.B) {
-			p := gpt(b, c.batch, c.micro, 128, 4)
+			p := gpt(b, c.batch, 128, 4)
 			p.Train.Len = (b.N + 1) * c.batch
-			_, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 1, Workers: c.workers, OnStep: func(_, step int, _ float64) bool {
+			_, err := train.Fit(context.Background(), p, train.Config{BatchSize: c.batch, MicroBatches: c.micro, MaxEpochs: 1}, train.Call{Workers: c.workers, OnStep: func(_, step int, _ float64) bool {
 				if step == 0 {
 					b.ResetTimer()
 				}

@@ -28,7 +28,7 @@ func recovered(do func() error) (panicked any, err error) {
 // Evaluate, the end is an error, and no goroutine is left.
 func TestUsersFunctionsMayPanic(t *testing.T) {
 	fit := func(p train.Problem) error {
-		_, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 2, Workers: 4})
+		_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 2}, train.Call{Workers: 4})
 		return err
 	}
 	evaluate := func(p train.Problem) error {
@@ -71,7 +71,6 @@ func TestUsersFunctionsMayPanic(t *testing.T) {
 			loss := p.Loss
 			var mu sync.Mutex
 			built := 0
-			p.MicroBatches = 4
 			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -120,7 +119,6 @@ func TestPanicInAGroup(t *testing.T) {
 	var wg sync.WaitGroup
 	for rank, l := range group {
 		p := digits(t, 1)
-		p.MicroBatches = 2
 		if rank == 1 {
 			p.Train = changed(p.Train, func(examples []int, _ *train.Batch) {
 				if examples[0] > 50 {
@@ -130,7 +128,7 @@ func TestPanicInAGroup(t *testing.T) {
 		}
 		wg.Go(func() { // whose end isn't told to the others
 			panics[rank], errs[rank] = recovered(func() error {
-				_, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 1, Group: l})
+				_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 2, MaxEpochs: 1}, train.Call{Group: l})
 				return err
 			})
 		})

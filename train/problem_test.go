@@ -66,7 +66,7 @@ func TestFitNumbersOfItsOwn(t *testing.T) {
 				loss, err = G.Add(loss, G.Must(G.Mean(G.Must(G.Square(n)))))
 				return loss, nil, err
 			}
-			_, err := train.Fit(context.Background(), p, train.Config{MaxEpochs: 2})
+			_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{})
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Fatalf("got %v, want %q", err, c.want)
 			}
@@ -80,29 +80,29 @@ func TestFitNumbersOfItsOwn(t *testing.T) {
 func TestFitErrors(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
-		change func(*train.Problem, *train.Config)
+		change func(*train.Problem, *setup)
 		want   string
 	}{
-		"no end":              {func(_ *train.Problem, c *train.Config) { c.MaxEpochs = 0 }, "no end"},
-		"nothing to train on": {func(p *train.Problem, _ *train.Config) { p.Train.Len = 0 }, "Train needs a Len of 1 example or more, got 0"},
-		"no order":            {func(p *train.Problem, _ *train.Config) { p.Train.Order = 3 }, "Order of Shuffled, InOrder or Fresh, got 3"},
-		"buckets that are fresh": {func(p *train.Problem, _ *train.Config) {
+		"no end":              {func(_ *train.Problem, c *setup) { c.MaxEpochs = 0 }, "no end"},
+		"nothing to train on": {func(p *train.Problem, _ *setup) { p.Train.Len = 0 }, "Train needs a Len of 1 example or more, got 0"},
+		"no order":            {func(p *train.Problem, _ *setup) { p.Train.Order = 3 }, "Order of Shuffled, InOrder or Fresh, got 3"},
+		"buckets that are fresh": {func(p *train.Problem, _ *setup) {
 			p.Train.Order, p.Train.Bucket = train.Fresh, func(int) int { return 0 }
 		}, "Train can't have a Bucket"},
-		"resume nothing": {func(_ *train.Problem, c *train.Config) { c.Resume = true }, "Checkpoint"},
-		"checkpoint of another solver": {func(_ *train.Problem, c *train.Config) {
+		"resume nothing": {func(_ *train.Problem, c *setup) { c.Resume = true }, "Checkpoint"},
+		"checkpoint of another solver": {func(_ *train.Problem, c *setup) {
 			c.Checkpoint, c.Solver = "x", G.NewVanillaSolver()
 		}, "*optim.Solver"},
-		"batch fails": {func(p *train.Problem, _ *train.Config) {
+		"batch fails": {func(p *train.Problem, _ *setup) {
 			p.Train.Batch = func([]int) (train.Batch, error) { return train.Batch{}, broken }
 		}, "broken"},
-		"too few values": {func(p *train.Problem, _ *train.Config) {
+		"too few values": {func(p *train.Problem, _ *setup) {
 			p.Train.Batch = func([]int) (train.Batch, error) { return train.Batch{Weight: 1}, nil }
 		}, "it must have Values"},
-		"a value is nil": {func(p *train.Problem, _ *train.Config) {
+		"a value is nil": {func(p *train.Problem, _ *setup) {
 			p.Train = changed(p.Train, func(_ []int, b *train.Batch) { b.Values[1] = nil })
 		}, "batch of epoch 0, step 0: value 1 is nil or an empty tensor"},
-		"wrong shape": {func(p *train.Problem, _ *train.Config) {
+		"wrong shape": {func(p *train.Problem, _ *setup) {
 			p.Validation = changed(p.Validation, func(_ []int, b *train.Batch) {
 				b.Values[0] = tensor.New(tensor.WithShape(3, 5), tensor.Of(tensor.Float32))
 			})
@@ -115,30 +115,30 @@ func TestFitErrors(t *testing.T) {
 		"a validation weight that is NaN":  {validationWeights(math.NaN(), 1), "validation batch 0: its Weight must be at least 0 and finite, got NaN"},
 		"an infinite validation weight":    {validationWeights(math.Inf(1), 1), "finite, got +Inf"},
 		"validation weights all never set": {validationWeights(0, 0), "every validation batch has a Weight of 0"},
-		"callback fails": {func(_ *train.Problem, c *train.Config) {
+		"callback fails": {func(_ *train.Problem, c *setup) {
 			c.OnCheck = func([]train.Check, bool) (bool, error) { return false, broken }
 		}, "broken"},
-		"folder missing": {func(_ *train.Problem, c *train.Config) {
+		"folder missing": {func(_ *train.Problem, c *setup) {
 			c.Checkpoint = filepath.Join(t.TempDir(), "missing", "c")
 		}, "missing"},
-		"a loss of no parameters": {func(p *train.Problem, _ *train.Config) {
+		"a loss of no parameters": {func(p *train.Problem, _ *setup) {
 			p.Loss = func(_ *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 				loss, err := G.Sum(in[0])
 				return loss, nil, err
 			}
 		}, "no parameter"},
-		"a loss of another graph": {func(p *train.Problem, _ *train.Config) {
+		"a loss of another graph": {func(p *train.Problem, _ *setup) {
 			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 				return G.NewScalar(G.NewGraph(), tensor.Float32), nil, nil
 			}
 		}, "a scalar node of the inputs' graph"},
-		"an input of one's own": {func(p *train.Problem, _ *train.Config) {
+		"an input of one's own": {func(p *train.Problem, _ *setup) {
 			loss := p.Loss
 			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 				return loss(b, G.Nodes{G.NewMatrix(in[0].Graph(), tensor.Float32, G.WithShape(in[0].Shape()...), G.WithName("mine")), in[1]})
 			}
 		}, `the loss reads "mine", which has no value: use the inputs`},
-		"a parameter that is bound and not used": {func(p *train.Problem, _ *train.Config) {
+		"a parameter that is bound and not used": {func(p *train.Problem, _ *setup) {
 			loss := p.Loss
 			w, err := p.Params.New("w", layers.Zeros(), 1)
 			if err != nil {
@@ -153,9 +153,9 @@ func TestFitErrors(t *testing.T) {
 		}, "the loss must depend on every parameter that it binds"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, config := digits(t, 1), train.Config{MaxEpochs: 1}
+			p, config := digits(t, 1), setup{train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{}}
 			c.change(&p, &config)
-			_, err := train.Fit(context.Background(), p, config)
+			_, err := train.Fit(context.Background(), p, config.Config, config.Call)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want it to say %q", err, c.want)
 			}

@@ -17,9 +17,9 @@ import (
 // of the tree by which gradients are added up: it hands out their sum. It adds up those of all processes for its part
 // of the parameters, steps that part, and hands out what has become of it.
 
-// check checks that a group can fit a Problem with a solver.
-func (t *team) check(p Problem, s *optim.Solver) error {
-	micro := max(p.MicroBatches, 1)
+// check checks that a group can take steps of that number of micro-batches with a solver.
+func (t *team) check(micro int, s *optim.Solver) error {
+	micro = max(micro, 1)
 	switch {
 	case t.size == 1:
 		return nil

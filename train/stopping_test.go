@@ -58,7 +58,6 @@ func scriptedFrom(t *testing.T, epoch int, trainLosses, valLosses []float64) (tr
 			loss, err := G.Sum(terms) // (1, 1) -> ()
 			return loss, nil, err
 		},
-		BatchSize: 1,
 		Train: train.Dataset{Len: 1, Order: train.Fresh, Batch: func(examples []int) (train.Batch, error) {
 			e := min(examples[0], len(trainLosses)-1)
 			return batch(1, trainLosses[e]+float64(e)) // w is -e where the learning rate is 1
@@ -158,9 +157,7 @@ func TestStoppingAsThePeers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p, w := problemOf(t, 0, c.options, c.values)
 			var log strings.Builder
-			r, err := train.Fit(t.Context(), p, train.Config{
-				Stopping: c.options, MaxEpochs: len(c.values), Solver: G.NewVanillaSolver(G.WithLearnRate(1)), Log: &log,
-			})
+			r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 1, Stopping: c.options, MaxEpochs: len(c.values)}, train.Call{Solver: G.NewVanillaSolver(G.WithLearnRate(1)), Log: &log})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -210,15 +207,12 @@ func TestStoppingResumes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			fit := func(checkpoint string, from, until int) (end, error) {
 				p, w := problemOf(t, from, c.options, c.values)
-				r, err := train.Fit(t.Context(), p, train.Config{
-					Stopping: c.options, MaxEpochs: len(c.values), Solver: optim.NewAdamW(0.1), Checkpoint: checkpoint, Resume: from > 0,
-					OnCheck: func(history []train.Check, _ bool) (bool, error) {
-						if len(history) == until {
-							return false, broken
-						}
-						return false, nil
-					},
-				})
+				r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 1, Stopping: c.options, MaxEpochs: len(c.values)}, train.Call{Solver: optim.NewAdamW(0.1), Checkpoint: checkpoint, Resume: from > 0, OnCheck: func(history []train.Check, _ bool) (bool, error) {
+					if len(history) == until {
+						return false, broken
+					}
+					return false, nil
+				}})
 				return end{fmt.Sprintf("%+v", r), w.Value.Data().([]float64)[0]}, err
 			}
 			want, err := fit(filepath.Join(t.TempDir(), "c"), 0, -1)
@@ -251,7 +245,7 @@ func TestStoppingResumesChanged(t *testing.T) {
 			from = 4
 		}
 		p, _ := problemOf(t, from, s, values)
-		return train.Fit(t.Context(), p, train.Config{Stopping: s, MaxEpochs: 6, Solver: optim.NewAdamW(0.1), Checkpoint: checkpoint, Resume: resume})
+		return train.Fit(t.Context(), p, train.Config{BatchSize: 1, Stopping: s, MaxEpochs: 6}, train.Call{Solver: optim.NewAdamW(0.1), Checkpoint: checkpoint, Resume: resume})
 	}
 	if r, err := fit(train.Stopping{Patience: 2}, false); err != nil || len(r.History) != 4 {
 		t.Fatalf("%+v, %v", r, err)
@@ -271,7 +265,7 @@ func TestStoppingResumesChanged(t *testing.T) {
 func TestStoppingNotFinite(t *testing.T) {
 	fit := func(s train.Stopping, trainLosses, valLosses []float64) (*train.Result, error) {
 		p, _ := scripted(t, trainLosses, valLosses)
-		return train.Fit(t.Context(), p, train.Config{Stopping: s, MaxEpochs: len(valLosses), Solver: G.NewVanillaSolver()})
+		return train.Fit(t.Context(), p, train.Config{BatchSize: 1, Stopping: s, MaxEpochs: len(valLosses)}, train.Call{Solver: G.NewVanillaSolver()})
 	}
 	ones := []float64{1, 1, 1}
 	for _, c := range []struct {
@@ -324,7 +318,7 @@ func TestInfiniteMetricIsNotTheBest(t *testing.T) {
 		return l, []train.Metric{{Name: "log", Sum: sum}}, err
 	}
 	stopping := train.Stopping{Monitor: "val_log", Mode: "min"}
-	r, err := train.Fit(t.Context(), p, train.Config{Stopping: stopping, MaxEpochs: 3, Solver: G.NewVanillaSolver(G.WithLearnRate(1))})
+	r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 1, Stopping: stopping, MaxEpochs: 3}, train.Call{Solver: G.NewVanillaSolver(G.WithLearnRate(1))})
 	if err != nil || r.StoppedBecause != "val_log is -Inf" {
 		t.Fatalf("%+v (%v), want a stop at -Inf", r, err)
 	}

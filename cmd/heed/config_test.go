@@ -105,6 +105,7 @@ func TestHostileConfigs(t *testing.T) {
 		{"unknown field of the model", with("model.block.evil", "1"), `unknown key "evil"`},
 		{"dropout 1", with("model.dropout", "1"), "dropout must be"},
 		{"dropout beyond float64", with("model.dropout", "1e999"), "dropout"},
+		{"batch of letters", with("training.batch_size", `"64"`), ": training.batch_size must be a whole number of at most 64 bits, got string"},
 		{"batch zero", with("training.batch_size", "0"), "batch_size must be"},
 		{"batch beyond bounds", with("training.batch_size", "9000000000000000000"), "batch_size must be"},
 		{"steps zero", with("training.steps_per_epoch", "0"), "steps_per_epoch must be"},

@@ -14,7 +14,7 @@ import (
 )
 
 // findRate looks for a learning rate, and draws what it goes by.
-func findRate(cmd *cobra.Command, c task.Config, out string, how task.Task) error {
+func findRate(cmd *cobra.Command, c task.Config, out string, call train.Call) error {
 	if !strings.EqualFold(filepath.Ext(out), ".png") {
 		return usagef("--find-rate must be a file's name that ends in .png, got %q", out)
 	}
@@ -28,28 +28,24 @@ func findRate(cmd *cobra.Command, c task.Config, out string, how task.Task) erro
 		return wrongFlag(err)
 	}
 	defer t.Close()
-	if err := divided(how.Group, t, nil); err != nil {
+	if err := divided(call.Group, t, nil); err != nil {
 		return err
 	}
-	t.Workers, t.Group = how.Workers, how.Group
+	call.Seed = c.Seed
 	const steps = 200
 	bar := io.Discard
-	if first(how.Group) {
+	if first(call.Group) {
 		bar = cmd.ErrOrStderr()
 	}
-	progress := newProgress(bar, steps, train.Config{MaxEpochs: 1})
-	config, err := t.FitConfig()
-	if err != nil {
-		return wrongFlag(err)
-	}
+	progress := newProgress(bar, steps, train.Config{MaxEpochs: 1}, train.Call{})
 	taken := 0
-	config.OnStep = func(_, _ int, loss float64) bool {
+	call.OnStep = func(_, _ int, loss float64) bool {
 		taken++
 		return progress.step(0, taken-1, loss)
 	}
-	losses, rate, err := train.FindRate(cmd.Context(), t.Problem(), config, 1e-6, 10, steps)
+	losses, rate, err := train.FindRate(cmd.Context(), t.Problem(), t.Config.Training.Config, call, 1e-6, 10, steps)
 	progress.clear()
-	if err != nil || !first(how.Group) { // which draws
+	if err != nil || !first(call.Group) { // which draws
 		return err
 	}
 	f := curve{

@@ -27,8 +27,8 @@ type progress struct {
 	mark  string    // how the line of a check begins that is the best one; empty where the next one isn't
 }
 
-func newProgress(w io.Writer, steps int, c train.Config) *progress {
-	p := &progress{live: report.NewLive(steps, c), bySteps: c.CheckEvery > 0, unicode: showsUnicode(os.Getenv)}
+func newProgress(w io.Writer, steps int, c train.Config, call train.Call) *progress {
+	p := &progress{live: report.NewLive(steps, c, call), bySteps: c.CheckEvery > 0, unicode: showsUnicode(os.Getenv)}
 	if terminal(w) != nil && os.Getenv("TERM") != "dumb" {
 		p.w = w
 	}
@@ -45,7 +45,7 @@ func showsUnicode(env func(string) string) bool {
 	return runtime.GOOS == "windows" // which has no such variables
 }
 
-// step is train.Config's OnStep.
+// step is a train.Call's OnStep.
 func (p *progress) step(epoch, step int, loss float64) (stop bool) {
 	p.live.Step(epoch, step, loss)
 	if p.w != nil && time.Since(p.drawn) >= 100*time.Millisecond {
@@ -58,7 +58,7 @@ func (p *progress) step(epoch, step int, loss float64) (stop bool) {
 	return false
 }
 
-// checked is a task.Task's OnCheck.
+// checked takes note of the checks so far, and which of them is the best, or -1 for none.
 func (p *progress) checked(history []train.Check, best int) {
 	last := len(history) - 1
 	p.live.Check(history, best == last)

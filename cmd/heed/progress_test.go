@@ -46,7 +46,7 @@ func screen(written string) []string {
 // However long an epoch is, its line is alone on the screen and the progress below it, and in the end there is none.
 func TestProgress(t *testing.T) {
 	var terminal bytes.Buffer
-	p := newProgress(&terminal, 4, train.Config{MaxEpochs: 7})
+	p := newProgress(&terminal, 4, train.Config{MaxEpochs: 7}, train.Call{})
 	p.w = &terminal
 	out := p.over(&terminal, false)
 	var want []string
@@ -97,7 +97,7 @@ func TestProgressOnlyToATerminal(t *testing.T) {
 	}
 	defer f.Close()
 	for _, w := range []io.Writer{f, new(bytes.Buffer)} {
-		p := newProgress(w, 4, train.Config{})
+		p := newProgress(w, 4, train.Config{}, train.Call{})
 		p.step(0, 0, 1)
 		if p.w != nil {
 			t.Error("there is progress, though there is no terminal")
@@ -126,7 +126,7 @@ func TestBestSoFar(t *testing.T) {
 		{"other lines", train.Config{}, true, 1, "Early stopping at epoch 1", "Early stopping at epoch 1\n"},
 	} {
 		var got strings.Builder
-		p := newProgress(&got, 4, c.config)
+		p := newProgress(&got, 4, c.config, train.Call{})
 		out := p.over(&got, c.people)
 		p.checked([]train.Check{{Epoch: 0, Step: 4}, {Epoch: 1, Step: 8}}, c.best)
 		fmt.Fprintln(out, c.line)

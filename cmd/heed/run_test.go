@@ -209,7 +209,7 @@ func TestOwnRule(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	if _, err := own.Train(t.Context(), dir, nil, nil); err != nil {
+	if _, err := own.Train(t.Context(), dir, train.Call{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := succeed(t, "predict", dir, "010011000111"); got != "101100111000\n" {

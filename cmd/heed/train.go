@@ -31,7 +31,7 @@ func newTrain(group train.Group) *cobra.Command {
 	var find string
 	var live bool
 	var watchAddr string
-	how := watched{Task: task.Task{Group: group}} // but for the task itself
+	how := watched{Call: train.Call{Group: group}}
 	s, _ := defaults(task.Names()[0], 0)
 	cmd := &cobra.Command{
 		Use:   "train",
@@ -76,13 +76,8 @@ it and finds it finished.`,
 				debug.SetGCPercent(50) // training makes little garbage: it takes a quarter less memory so, and no more time
 			}
 			flags := cmd.Flags()
-			switch {
-			case how.Workers < 0:
-				return usagef("--workers must be at least 1, or 0 for one a core, got %d", how.Workers)
-			case how.MaxSteps < 0:
-				return usagef("--max-steps must be at least 1, or 0 for no limit, got %d", how.MaxSteps)
-			case how.MaxTime < 0:
-				return usagef("--max-time must be above 0, or 0 for no limit, got %v", how.MaxTime)
+			if err := how.Check(); err != nil {
+				return wrongFlag(err)
 			}
 			if flags.Changed("resume") {
 				if err := onlyWithResume(flags); err != nil {
@@ -109,7 +104,7 @@ it and finds it finished.`,
 				if err != nil {
 					return err
 				}
-				return findRate(cmd, c, find, how.Task)
+				return findRate(cmd, c, find, how.Call)
 			}
 			switch {
 			case out == "" && flags.Changed("out"):
@@ -131,7 +126,7 @@ it and finds it finished.`,
 	common.BoolVar(&auto, "auto-resume", false, "go on with the run in --out if there is one, and be done if it is finished")
 	common.StringVar(&find, "find-rate", "", "train for 200 steps at rising learning rates, draw the losses in this PNG, name a rate, and be done, without a run folder")
 	common.Lookup("find-rate").NoOptDefVal = "learning-rate.png"
-	common.Var(often{&how.Task}, "checkpoint-every", "steps, as 500, or time, as 10m, from one checkpoint to the next; there is one at every check anyway")
+	common.Var(often{&how.Call}, "checkpoint-every", "steps, as 500, or time, as 10m, from one checkpoint to the next; there is one at every check anyway")
 	common.Bool("no-examples", false, "leave out of the run's page, report.html, what has texts of the data in it; --resume needs it again")
 	common.IntVar(&how.Workers, "workers", 0, "micro-batches to take at once, which changes no result; 0 for one a core")
 	common.IntVar(&how.MaxSteps, "max-steps", 0, "steps after which to stop until --resume; 0 for no limit")
@@ -165,7 +160,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 }
 
 // often is a flag for how often there are checkpoints: a number of steps or a time.
-type often struct{ *task.Task }
+type often struct{ *train.Call }
 
 func (o often) Type() string { return "steps or time" }
 
@@ -263,8 +258,6 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 	if _, err := train.Share(how.Group, nil, err); err != nil {
 		return err
 	}
-	t.Group, t.Workers, t.MaxSteps, t.MaxTime = how.Group, how.Workers, how.MaxSteps, how.MaxTime
-	t.CheckpointSteps, t.CheckpointTime = how.CheckpointSteps, how.CheckpointTime
 	stdout := cmd.OutOrStdout()
 	signal.Ignore(syscall.SIGPIPE) // the run is to be whole, also where nobody reads its lines to the end
 	if look := t.Look(); look != "" && first(how.Group) {
@@ -281,15 +274,19 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 		bar, people = io.Discard, false
 	}
 	of := t.Config.Training
-	progress := newProgress(bar, of.StepsPerEpoch, train.Config{
-		Stopping: of.Stopping, MaxEpochs: of.MaxEpochs, CheckEvery: of.CheckEvery, MaxSteps: t.MaxSteps, MaxTime: t.MaxTime,
-	})
-	t.OnCheck = progress.checked
+	progress := newProgress(bar, of.StepsPerEpoch, of.Config, how.Call)
+	call := how.Call
+	call.OnStep = progress.step
+	call.OnCheck = func(history []train.Check, _ bool) (bool, error) {
+		progress.checked(history, of.Stopping.BestOf(history))
+		return false, nil
+	}
 	log, end, err := progress.show(how.page, progress.over(stdout, people), t, dir)
 	if err != nil {
 		return err
 	}
-	s, err := t.Train(cmd.Context(), dir, log, progress.step)
+	call.Log = log
+	s, err := t.Train(cmd.Context(), dir, call)
 	progress.clear()
 	if err != nil {
 		end(oneLine(interrupted(cmd.Context(), err)))

@@ -14,9 +14,9 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// A watched task may have a page that shows how its training goes.
+// A watched call of training may have a page that shows how it goes.
 type watched struct {
-	task.Task
+	train.Call
 	page net.Listener // nil for none
 }
 

@@ -65,8 +65,12 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 	_, err = train.Fit(context.Background(), train.Problem{
-		Params: params, Loss: m.loss, Train: examples, Validation: unseen, BatchSize: 16,
-	}, train.Config{Stopping: train.Stopping{Patience: 10}, MaxEpochs: *epochs, Solver: optim.NewAdamW(0.005), Seed: *seed, Log: w})
+		Params: params, Loss: m.loss, Train: examples, Validation: unseen,
+	}, train.Config{
+		BatchSize: 16, MaxEpochs: *epochs,
+		Optimizer: optim.Config{LearningRate: 0.005, WeightDecay: 0.01},
+		Stopping:  train.Stopping{Patience: 10},
+	}, train.Call{Seed: *seed, Log: w})
 	if err != nil {
 		return err
 	}

@@ -43,12 +43,8 @@ func run(w io.Writer, args []string) error {
 	if _, err := t.Predict(*word); err != nil { // report a wrong word before training
 		return flags.Wrong(err)
 	}
-	fit, err := t.FitConfig()
-	if err != nil {
-		return err
-	}
-	fit.Log = w
-	if _, err := train.Fit(context.Background(), t.Problem(), fit); err != nil {
+	call := train.Call{Seed: *seed, Log: w}
+	if _, err := train.Fit(context.Background(), t.Problem(), t.Config.Training.Config, call); err != nil {
 		return err
 	}
 	attention, err := t.Attention(*word, "")

@@ -56,8 +56,12 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 	_, err = train.Fit(context.Background(), train.Problem{
-		Params: params, Loss: m.loss, Train: known, Validation: unseen, BatchSize: 64, ValidationSize: 500,
-	}, train.Config{Stopping: train.Stopping{Patience: *patience}, MaxEpochs: 200, Solver: optim.NewAdamW(0.003), Log: w})
+		Params: params, Loss: m.loss, Train: known, Validation: unseen, ValidationSize: 500,
+	}, train.Config{
+		BatchSize: 64, MaxEpochs: 200,
+		Optimizer: optim.Config{LearningRate: 0.003, WeightDecay: 0.01},
+		Stopping:  train.Stopping{Patience: *patience},
+	}, train.Call{Log: w})
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -56,13 +55,12 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 	problem := train.Problem{
-		Params: params, Loss: m.loss, Train: known.varied(*seed), Validation: unseen.plain(), BatchSize: batch, ValidationSize: 250,
+		Params: params, Loss: m.loss, Train: known.varied(*seed), Validation: unseen.plain(), ValidationSize: 250,
 	}
 	steps := *epochs * ((problem.Train.Len + batch - 1) / batch)
 	_, err = train.Fit(context.Background(), problem, train.Config{
-		Stopping: train.Stopping{Monitor: "val_accuracy", Mode: "max"}, MaxEpochs: *epochs, Seed: *seed, Log: w,
-		Solver: solver(steps), Average: &optim.Average{Decay: min(0.998, float64(steps)/float64(steps+10))},
-	})
+		BatchSize: batch, MaxEpochs: *epochs, Optimizer: optimizer(steps), Stopping: train.Stopping{Monitor: "val_accuracy", Mode: "max"},
+	}, train.Call{Seed: *seed, Log: w})
 	if err != nil {
 		return err
 	}
@@ -79,14 +77,12 @@ func run(w io.Writer, args []string) error {
 	return nil
 }
 
-// solver uses Muon for the blocks' matrices and AdamW for the rest. The rate rises, and then falls along a cosine.
-func solver(steps int) *optim.Solver {
-	const decay = 0.05
-	matrix := func(name string, rank int) bool { return rank == 2 && strings.Contains(name, "blocks.") }
-	return &optim.Solver{
-		Rule: optim.AdamW{Beta2: 0.98}, LearningRate: 0.002, WeightDecay: decay, ClipNorm: 1,
-		Schedule: optim.WarmUpCosine(min(200, steps/10), steps, 0.01),
-		Groups:   []optim.Group{{Match: matrix, Rule: optim.Muon{OutIn: true}, LearningRate: 0.005, WeightDecay: decay}},
+// optimizer uses Muon for the blocks' matrices and AdamW for the rest. The rate rises, and then falls along a cosine.
+func optimizer(steps int) optim.Config {
+	return optim.Config{
+		Solver: optim.Muon{LearningRate: 0.005, Beta2: 0.98}, LearningRate: 0.002, WeightDecay: 0.05, ClipNorm: 1,
+		Schedule: optim.Scheduling{WarmUp: min(200, steps/10), Decay: steps, Floor: 0.01},
+		Average:  min(0.998, float64(steps)/float64(steps+10)),
 	}
 }
 

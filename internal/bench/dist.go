@@ -13,7 +13,6 @@ import (
 
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
-	"github.com/heed-go/heed/train/optim"
 )
 
 // A Scaling holds the times of training steps of nanogpt, with one batch per process. All times except MinMS are
@@ -82,14 +81,15 @@ func measureScaling(ctx context.Context, group train.Group, workers, steps int) 
 	if err != nil {
 		return s, err
 	}
-	config := train.Config{Seed: 1, Workers: workers, Solver: optim.NewAdamW(1e-3), CheckEvery: 1 << 30}
+	call := train.Call{Seed: 1, Workers: workers}
 	t := &timed{Group: group}
 	if group != nil {
-		s.Processes, config.Group = group.Size(), t
+		s.Processes, call.Group = group.Size(), t
 	}
 	examples := s.Processes * nanogpt.batch
 	tokens := nanogpt.tokens(rand.New(rand.NewPCG(1, 1)), examples)
-	problem := train.Problem{Params: p, BatchSize: examples, MicroBatches: s.Processes * workers}
+	config := train.Config{BatchSize: examples, MicroBatches: s.Processes * workers, CheckEvery: 1 << 30}
+	problem := train.Problem{Params: p}
 	if problem.Train, err = train.Tensors(tokens, tokens); err != nil {
 		return s, err
 	}
@@ -102,10 +102,10 @@ func measureScaling(ctx context.Context, group train.Group, workers, steps int) 
 		return loss, nil, err
 	}
 	warm := max(1, steps/5)
-	config.MaxSteps = warm + steps
+	call.MaxSteps = warm + steps
 	var times, agree, swap, share []float64
 	last := time.Now()
-	config.OnStep = func(int, int, float64) bool {
+	call.OnStep = func(int, int, float64) bool {
 		now := time.Now()
 		if warm--; warm < 0 {
 			step := now.Sub(last)
@@ -115,7 +115,7 @@ func measureScaling(ctx context.Context, group train.Group, workers, steps int) 
 		last, t.agree, t.swap = now, 0, 0
 		return false
 	}
-	if _, err := train.Fit(ctx, problem, config); err != nil {
+	if _, err := train.Fit(ctx, problem, config, call); err != nil {
 		return s, err
 	}
 	s.MedianMS, s.MinMS = median(times), slices.Min(times)

@@ -32,14 +32,6 @@ type Average struct {
 	Values []*tensor.Dense
 }
 
-// Check returns an error if Decay is out of range. Update, Swap and Fit call it.
-func (a *Average) Check() error {
-	if !(a.Decay >= 0 && a.Decay < 1) {
-		return fmt.Errorf("optim: an Average's Decay must be at least 0 and below 1, for example 0.999, got %v", a.Decay)
-	}
-	return nil
-}
-
 // Update moves each average towards its weight, by the share 1 − Decay of the distance.
 func (a *Average) Update(model []G.ValueGrad) error {
 	weights, err := a.weights(model)
@@ -89,8 +81,8 @@ func swap[F kernel.Float](x, y []F) {
 
 // weights returns the model's values after checking them against the averages.
 func (a *Average) weights(model []G.ValueGrad) ([]*tensor.Dense, error) {
-	if err := a.Check(); err != nil {
-		return nil, err
+	if !(a.Decay >= 0 && a.Decay < 1) {
+		return nil, fmt.Errorf("optim: an Average's Decay must be at least 0 and below 1, for example 0.999, got %v", a.Decay)
 	}
 	if a.Values != nil && len(a.Values) != len(model) {
 		return nil, fmt.Errorf("optim: this Average has %d parameters, got %d: make one Average for each model", len(a.Values), len(model))

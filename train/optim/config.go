@@ -11,7 +11,7 @@ import (
 )
 
 // A Config describes a Solver and, optionally, a Plateau and an Average. It is plain data, which goes to JSON and back.
-// Only LearningRate must be set.
+// The zero value is the Solver of NewAdamW(1e-3). In any other value LearningRate must be set.
 type Config struct {
 	// Solver is the Rule; nil means AdamW{}. With Muon, the matrices whose names contain "blocks." step by Muon and all
 	// other parameters by AdamW. A rule of your own works, but can't go to JSON.
@@ -38,6 +38,7 @@ type Plateauing struct {
 // Check returns an error if a setting is invalid. The error names the setting by its path in JSON, such as
 // schedule.decay.
 func (c Config) Check() error {
+	c = c.orDefault()
 	s, p := c.Schedule, c.Plateau
 	for _, x := range []struct {
 		path setting.Path
@@ -50,23 +51,22 @@ func (c Config) Check() error {
 		{"clip_norm", c.ClipNorm, inRange(c.ClipNorm), "from 0 to 1e30"},
 		{"clip_value", c.ClipValue, inRange(c.ClipValue), "from 0 to 1e30"},
 		{"schedule.floor", s.Floor, s.Floor >= 0 && s.Floor <= 1, "from 0 to 1"},
-		{"plateau.factor", p.Factor, p.Factor >= 0 && p.Factor < 1, "at least 0 and below 1"},
-		{"plateau.threshold", p.Threshold, p.Threshold >= -largest && p.Threshold <= largest, "from -1e30 to 1e30"},
-		{"plateau.floor", p.Floor, p.Floor >= 0 && p.Floor <= 1, "from 0 to 1"},
 		{"average", c.Average, c.Average >= 0 && c.Average < 1, "at least 0 and below 1"},
 	} {
 		if !x.ok {
 			return setting.Errorf("%s must be %s, got %v", x.path, x.want, x.got)
 		}
 	}
-	const most = 1 << 30
 	for _, n := range []struct {
 		path setting.Path
 		got  int
-	}{{"schedule.warm_up", s.WarmUp}, {"schedule.decay", s.Decay}, {"plateau.checks", p.Checks}, {"plateau.cooldown", p.Cooldown}} {
-		if n.got < 0 || n.got > most {
-			return setting.Errorf("%s must be from 0 to %d, got %d", n.path, most, n.got)
+	}{{"schedule.warm_up", s.WarmUp}, {"schedule.decay", s.Decay}, {"plateau.checks", p.Checks}} {
+		if n.got < 0 || n.got > mostCount {
+			return setting.Errorf("%s must be from 0 to %d, got %d", n.path, mostCount, n.got)
 		}
+	}
+	if err := p.plateau().check(); err != nil {
+		return setting.Within("plateau", err)
 	}
 	if p.Checks == 0 && p != (Plateauing{}) {
 		return setting.Errorf("%s must be above 0 if the plateau has other settings, got 0", setting.Path("plateau.checks"))
@@ -78,6 +78,22 @@ func (c Config) Check() error {
 		return setting.Errorf("%s: %w", setting.Path("solver"), err)
 	}
 	return nil
+}
+
+// mostCount is the most steps or observations that a setting may be.
+const mostCount = 1 << 30
+
+// orDefault returns the Config of NewAdamW(1e-3) for the zero value, and any other as it is.
+func (c Config) orDefault() Config {
+	if c.Solver == nil && c == (Config{}) {
+		c.LearningRate, c.WeightDecay = 1e-3, 0.01
+	}
+	return c
+}
+
+// plateau returns the Plateau that p describes.
+func (p Plateauing) plateau() *Plateau {
+	return &Plateau{Factor: p.Factor, Patience: max(p.Checks-1, 0), Threshold: p.Threshold, Cooldown: p.Cooldown, Floor: p.Floor}
 }
 
 // checkSolver checks the constants of all rules.
@@ -113,11 +129,12 @@ func (c Config) New() (*Solver, *Plateau, *Average, error) {
 	if err := c.Check(); err != nil {
 		return nil, nil, nil, fmt.Errorf("optim: %w", err)
 	}
+	c = c.orDefault()
 	s := &Solver{LearningRate: c.LearningRate, WeightDecay: c.WeightDecay, ClipNorm: c.ClipNorm, ClipValue: c.ClipValue, Schedule: c.Schedule.schedule()}
 	s.Rule, s.Groups = c.rules()
 	var plateau *Plateau
-	if p := c.Plateau; p.Checks > 0 {
-		plateau = &Plateau{Factor: p.Factor, Patience: p.Checks - 1, Threshold: p.Threshold, Cooldown: p.Cooldown, Floor: p.Floor}
+	if c.Plateau.Checks > 0 {
+		plateau = c.Plateau.plateau()
 		s.Schedule = s.Schedule.Times(plateau.Schedule)
 	}
 	var average *Average

@@ -234,3 +234,17 @@ func TestSchedulesHaveNames(t *testing.T) {
 		t.Errorf("the schedules are %q", names)
 	}
 }
+
+// The zero value is NewAdamW(1e-3). With any other field set, the learning rate must be too.
+func TestZeroConfig(t *testing.T) {
+	got, plateau, average, err := optim.Config{}.New()
+	if err != nil || plateau != nil || average != nil || got.Schedule(7) != 1 {
+		t.Fatalf("%+v, %v, %v, %v", got, plateau, average, err)
+	}
+	if got.Schedule = nil; !reflect.DeepEqual(got, optim.NewAdamW(1e-3)) {
+		t.Errorf("got %+v", got)
+	}
+	if err := (optim.Config{Average: 0.9}).Check(); err == nil || !strings.Contains(err.Error(), "learning_rate must be above 0") {
+		t.Errorf("without a learning rate: %v", err)
+	}
+}

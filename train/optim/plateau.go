@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+
+	"github.com/heed-go/heed/internal/setting"
 )
 
 // A Plateau lowers the learning rate when a metric, such as the validation loss, stops improving. Give its Schedule to
@@ -30,20 +32,27 @@ type Plateau struct {
 	Reductions int
 }
 
-// Check returns an error if a number is out of range. Fit calls it before the first step. Without Fit, Schedule returns
-// NaN for such numbers, and the Solver's first step returns an error.
-func (p *Plateau) Check() error {
-	switch {
-	case !(p.Factor >= 0 && p.Factor < 1):
-		return fmt.Errorf("optim: a Plateau's Factor must be at least 0 and below 1 (0 means 0.1), got %v", p.Factor)
-	case !(p.Floor >= 0 && p.Floor <= 1):
-		return fmt.Errorf("optim: a Plateau's Floor must be from 0 to 1, got %v", p.Floor)
-	case p.Patience < 0 || p.Cooldown < 0:
-		return fmt.Errorf("optim: a Plateau's Patience and Cooldown must be at least 0, got %d and %d", p.Patience, p.Cooldown)
-	case math.IsNaN(p.Threshold) || math.IsInf(p.Threshold, 0):
-		return fmt.Errorf("optim: a Plateau's Threshold must be finite, got %v", p.Threshold)
-	case p.Bad < 0 || p.Cooling < 0 || p.Reductions < 0 || math.IsNaN(p.Best) || math.IsInf(p.Best, 0):
-		return fmt.Errorf("optim: a Plateau's Best must be finite and its counts at least 0, got Best %v, Bad %d, Cooling %d and Reductions %d", p.Best, p.Bad, p.Cooling, p.Reductions)
+// check returns an error if a number is out of range. The error names a setting as it is called in JSON.
+func (p *Plateau) check() error {
+	for _, x := range []struct {
+		path setting.Path
+		got  float64
+		ok   bool
+		want string
+	}{
+		{"factor", p.Factor, p.Factor >= 0 && p.Factor < 1, "at least 0 and below 1"},
+		{"threshold", p.Threshold, p.Threshold >= -largest && p.Threshold <= largest, "from -1e30 to 1e30"},
+		{"floor", p.Floor, p.Floor >= 0 && p.Floor <= 1, "from 0 to 1"},
+	} {
+		if !x.ok {
+			return setting.Errorf("%s must be %s, got %v", x.path, x.want, x.got)
+		}
+	}
+	if p.Cooldown < 0 || p.Cooldown > mostCount {
+		return setting.Errorf("%s must be from 0 to %d, got %d", setting.Path("cooldown"), mostCount, p.Cooldown)
+	}
+	if p.Patience < 0 || p.Bad < 0 || p.Cooling < 0 || p.Reductions < 0 || math.IsNaN(p.Best) || math.IsInf(p.Best, 0) {
+		return fmt.Errorf("a Plateau's counts must be at least 0 and its Best finite, got %+v", *p)
 	}
 	return nil
 }
@@ -79,10 +88,10 @@ func (p *Plateau) better(metric float64) bool {
 	return metric < p.Best-margin
 }
 
-// Schedule returns the current factor of the learning rate; it ignores the step. It returns NaN if Check returns an
-// error.
+// Schedule returns the current factor of the learning rate; it ignores the step. If a field is out of range, it returns
+// NaN, and the Solver's next step returns an error.
 func (p *Plateau) Schedule(int) float64 {
-	if p.Check() != nil {
+	if p.check() != nil {
 		return math.NaN()
 	}
 	return max(math.Pow(cmp.Or(p.Factor, 0.1), float64(p.Reductions)), p.Floor)

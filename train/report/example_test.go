@@ -46,12 +46,13 @@ func ExampleRun() {
 			loss, err := layers.MeanSquaredError(b, outputs, in[1], nil)
 			return loss, nil, err
 		},
-		Train: points, Validation: points, BatchSize: 4,
+		Train: points, Validation: points,
 	}
-	config := train.Config{MaxEpochs: 30, Solver: optim.NewAdamW(0.1)}
+	config := train.Config{BatchSize: 4, MaxEpochs: 30, Optimizer: optim.Config{LearningRate: 0.1, WeightDecay: 0.01}}
+	var call train.Call
 
-	live := report.NewLive(2, config) // 8 points in batches of 4 are 2 steps
-	config.OnStep, config.OnCheck = live.Step, live.Check
+	live := report.NewLive(2, config, call) // 8 points in batches of 4 are 2 steps
+	call.OnStep, call.OnCheck = live.Step, live.Check
 	handler, err := live.Handler("A line", "8 points")
 	if err != nil {
 		log.Fatal(err)
@@ -59,7 +60,7 @@ func ExampleRun() {
 	server := httptest.NewServer(handler) // as a rule, http.ListenAndServe("localhost:8080", handler)
 	defer server.Close()
 
-	result, err := train.Fit(context.Background(), problem, config)
+	result, err := train.Fit(context.Background(), problem, config, call)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func ExampleRun() {
 
 	run := &report.Run{
 		Title: "A line", About: "a line through 8 points", Result: result, Config: config, Params: params.Count(),
-		Settings: map[string]any{"batch size": problem.BatchSize, "learning rate": 0.1},
+		Settings: config,
 	}
 	var page bytes.Buffer // as a rule, a file
 	if err := run.Write(&page); err != nil {

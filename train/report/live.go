@@ -15,19 +15,20 @@ import (
 type Live struct {
 	perEpoch int // steps of an epoch
 	config   train.Config
+	call     train.Call
 	now      func() time.Time
 	began    time.Time
 
-	mu       sync.Mutex
-	last     time.Time // when the last step or check was over; zero before the first step
-	taken    int       // steps of all epochs
-	steps    sums      // of this training
-	recent   sums      // of this training, fading over some ten seconds
-	checks   sums      // of this training
-	curve    curve
-	history  []train.Check
-	stopping train.EarlyStopping // has observed the history, and so knows its best check
-	because  string              // why the run has ended; empty before
+	mu      sync.Mutex
+	last    time.Time // when the last step or check was over; zero before the first step
+	taken   int       // steps of all epochs
+	steps   sums      // of this training
+	recent  sums      // of this training, fading over some ten seconds
+	checks  sums      // of this training
+	curve   curve
+	history []train.Check
+	best    int    // in history; -1 for none
+	because string // why the run has ended; empty before
 
 	version, checked int // version rises with every change, checked with every change of history
 
@@ -36,17 +37,20 @@ type Live struct {
 }
 
 // NewLive returns a Live for a run that begins now. The argument steps is the number of steps in an epoch, at least 1.
-// The limits of the Config say when the run ends at the latest, and its Stopping says which check is the best.
-func NewLive(steps int, c train.Config) *Live { return newLive(steps, c, time.Now) }
+// The limits of the Config and the Call say when the run ends at the latest. The Config's Stopping says which check is
+// the best.
+func NewLive(steps int, c train.Config, call train.Call) *Live {
+	return newLive(steps, c, call, time.Now)
+}
 
-func newLive(steps int, c train.Config, now func() time.Time) *Live {
+func newLive(steps int, c train.Config, call train.Call, now func() time.Time) *Live {
 	return &Live{
-		perEpoch: steps, config: c, now: now, began: now(), stopping: train.EarlyStopping{Stopping: c.Stopping}, version: 1,
+		perEpoch: steps, config: c, call: call, now: now, began: now(), best: -1, version: 1,
 		ended: make(chan struct{}),
 	}
 }
 
-// Step takes note of a training step, counted from 0 in each epoch, and returns false. It is for train.Config's OnStep.
+// Step takes note of a training step, counted from 0 in each epoch, and returns false. It is for train.Call's OnStep.
 func (l *Live) Step(epoch, step int, loss float64) (stop bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,7 +67,7 @@ func (l *Live) Step(epoch, step int, loss float64) (stop bool) {
 	return false
 }
 
-// Check takes note of the checks so far, at least one, and returns false and nil. It is for train.Config's OnCheck,
+// Check takes note of the checks so far, at least one, and returns false and nil. It is for train.Call's OnCheck,
 // which Fit calls after a check, and before the first step if it resumes. Check keeps the history, and finds the best
 // check itself.
 func (l *Live) Check(history []train.Check, _ bool) (stop bool, err error) {
@@ -71,10 +75,7 @@ func (l *Live) Check(history []train.Check, _ bool) (stop bool, err error) {
 	defer l.mu.Unlock()
 	l.version++
 	l.checked++
-	for _, c := range history[l.stopping.Checks:] {
-		l.stopping.Observe(l.stopping.Monitored(c))
-	}
-	l.history = history
+	l.history, l.best = history, l.config.Stopping.BestOf(history)
 	if l.last.IsZero() {
 		l.taken = history[len(history)-1].Step
 		return false, nil
@@ -97,10 +98,10 @@ func (l *Live) End(because string) {
 // left returns the most seconds that the run will still take, with its checks, or -1 if the time isn't known or the run
 // has no limit.
 func (l *Live) left() float64 {
-	c, left := l.config, -1.0
+	c, call, left := l.config, l.call, -1.0
 	end := c.MaxEpochs * l.perEpoch
-	if c.MaxSteps > 0 && (end == 0 || c.MaxSteps < end) {
-		end = c.MaxSteps
+	if call.MaxSteps > 0 && (end == 0 || call.MaxSteps < end) {
+		end = call.MaxSteps
 	}
 	if rate := l.steps.rate(); end > 0 && rate > 0 {
 		left = float64(max(0, end-l.taken)) / rate
@@ -109,8 +110,8 @@ func (l *Live) left() float64 {
 			left += float64(max(0, end/every-l.taken/every)) / checks
 		}
 	}
-	if c.MaxTime > 0 {
-		limit := max(0, c.MaxTime-l.now().Sub(l.began)).Seconds()
+	if call.MaxTime > 0 {
+		limit := max(0, call.MaxTime-l.now().Sub(l.began)).Seconds()
 		if left < 0 || limit < left {
 			left = limit
 		}

@@ -194,7 +194,7 @@ func (l *Live) state() state {
 	s := state{
 		Run: l.began.UnixNano(), Steps: l.perEpoch, Epochs: l.config.MaxEpochs, Rate: l.recent.rate(), EpochLeft: -1, RunLeft: l.left(),
 		Seconds: l.now().Sub(l.began).Seconds(), Ended: l.because,
-		version: l.version, checked: l.checked, history: l.history, best: -1,
+		version: l.version, checked: l.checked, history: l.history, best: l.best,
 	}
 	if l.taken > 0 {
 		s.Epoch = (l.taken - 1) / l.perEpoch
@@ -205,9 +205,6 @@ func (l *Live) state() state {
 	}
 	if s.Rate > 0 {
 		s.EpochLeft = float64(s.Steps-s.Step) / s.Rate
-	}
-	if l.stopping.Improved {
-		s.best = l.stopping.BestCheck
 	}
 	points := slices.Clone(l.curve.whole())
 	l.mu.Unlock()

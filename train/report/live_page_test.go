@@ -111,7 +111,7 @@ func (r reader) next() (name string, event seen) {
 // Whoever comes late gets all there is, what changes follows, and what has ended says so.
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewLive(2, train.Config{MaxEpochs: 2})
+		r := NewLive(2, train.Config{MaxEpochs: 2}, train.Call{})
 		p := served(t, r)
 		early, _ := p.events(t)
 		if name, event := early.next(); name != "now" || len(event.Curve.X) != 0 || event.Ended != "" {
@@ -160,7 +160,7 @@ func TestEvents(t *testing.T) {
 // While nothing happens there is a sign of life.
 func TestEventsWhileNothingHappens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := served(t, NewLive(2, train.Config{}))
+		p := served(t, NewLive(2, train.Config{}, train.Call{}))
 		reader, _ := p.events(t)
 		reader.next()
 		start := time.Now()
@@ -173,7 +173,7 @@ func TestEventsWhileNothingHappens(t *testing.T) {
 // Training waits for no client, the others are told all the same, and who takes nothing is let go.
 func TestSlowClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewLive(10, train.Config{})
+		r := NewLive(10, train.Config{}, train.Call{})
 		p := served(t, r)
 		for range maxWatchers - 2 {
 			p.get(t, "/events") // and never reads
@@ -208,7 +208,7 @@ func TestSlowClients(t *testing.T) {
 // A page shows names as text, whatever they are, and its server takes no orders.
 func TestPage(t *testing.T) {
 	const title, about = "Training <script>alert(1)</script>", "folder \"'><img src=x onerror=alert(2)>\u202e\x1b[31m</title>"
-	h, err := NewLive(1, train.Config{}).Handler(title, about)
+	h, err := NewLive(1, train.Config{}, train.Call{}).Handler(title, about)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestPage(t *testing.T) {
 
 // However many checks there are, clients are sent few of them, the best and the last among them.
 func TestManyChecks(t *testing.T) {
-	r := NewLive(1, train.Config{Stopping: train.Stopping{Monitor: "val_accuracy", Mode: "max"}})
+	r := NewLive(1, train.Config{Stopping: train.Stopping{Monitor: "val_accuracy", Mode: "max"}}, train.Call{})
 	history := make([]train.Check, 10_001)
 	for i := range history {
 		history[i].Step = i + 1

@@ -26,22 +26,23 @@ func TestState(t *testing.T) {
 		name   string
 		steps  int // of an epoch
 		config train.Config
+		call   train.Call
 		epochs int // taken, each with a check
 		more   int // steps taken then
 		want   state
 	}{
-		{"nothing yet", 10, train.Config{MaxEpochs: 4}, 0, 0, state{EpochLeft: -1, RunLeft: -1}},
-		{"the first step", 10, train.Config{MaxEpochs: 4}, 0, 1, state{Step: 1, loss: 2, EpochLeft: -1, RunLeft: -1}},
-		{"before a check", 10, train.Config{MaxEpochs: 4}, 0, 4, state{Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 36 * step}},
-		{"with checks to come", 10, train.Config{MaxEpochs: 4}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 16*step + 2*check}},
-		{"no end", 10, train.Config{}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: -1}},
-		{"steps to end it", 10, train.Config{MaxEpochs: 4, MaxSteps: 26}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 2 * step}},
-		{"time to end it", 10, train.Config{MaxTime: 9 * time.Second}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 9 - 24*step - 2*check}},
-		{"checks within an epoch", 10, train.Config{MaxEpochs: 4, CheckEvery: 5}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 16*step + 4*check}},
-		{"done", 10, train.Config{MaxEpochs: 2}, 2, 0, state{Epoch: 1, Step: 10, loss: 2, Rate: 10}},
+		{"nothing yet", 10, train.Config{MaxEpochs: 4}, train.Call{}, 0, 0, state{EpochLeft: -1, RunLeft: -1}},
+		{"the first step", 10, train.Config{MaxEpochs: 4}, train.Call{}, 0, 1, state{Step: 1, loss: 2, EpochLeft: -1, RunLeft: -1}},
+		{"before a check", 10, train.Config{MaxEpochs: 4}, train.Call{}, 0, 4, state{Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 36 * step}},
+		{"with checks to come", 10, train.Config{MaxEpochs: 4}, train.Call{}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 16*step + 2*check}},
+		{"no end", 10, train.Config{}, train.Call{}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: -1}},
+		{"steps to end it", 10, train.Config{MaxEpochs: 4}, train.Call{MaxSteps: 26}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 2 * step}},
+		{"time to end it", 10, train.Config{}, train.Call{MaxTime: 9 * time.Second}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 9 - 24*step - 2*check}},
+		{"checks within an epoch", 10, train.Config{MaxEpochs: 4, CheckEvery: 5}, train.Call{}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 16*step + 4*check}},
+		{"done", 10, train.Config{MaxEpochs: 2}, train.Call{}, 2, 0, state{Epoch: 1, Step: 10, loss: 2, Rate: 10}},
 	} {
 		clock := &fakeClock{time.Unix(1e9, 0)}
-		r := newLive(c.steps, c.config, clock.now)
+		r := newLive(c.steps, c.config, c.call, clock.now)
 		for i := range c.epochs*c.steps + c.more {
 			clock.pass(step * 1e9)
 			r.Step(i/c.steps, i%c.steps, 2)
@@ -59,7 +60,7 @@ func TestState(t *testing.T) {
 // A run that goes on knows where it is, and says nothing of times that it hasn't measured.
 func TestStateOfARunThatGoesOn(t *testing.T) {
 	clock := &fakeClock{time.Unix(1e9, 0)}
-	r := newLive(10, train.Config{MaxEpochs: 4}, clock.now)
+	r := newLive(10, train.Config{MaxEpochs: 4}, train.Call{}, clock.now)
 	clock.pass(time.Hour)
 	r.Check([]train.Check{{Step: 10}, {Step: 20}}, true)
 	if got, want := r.state(), (state{Epoch: 1, Step: 10, EpochLeft: -1, RunLeft: -1}); !tellsAlike(got, want) {
@@ -77,7 +78,7 @@ func TestStateOfARunThatGoesOn(t *testing.T) {
 // The rate is that of late.
 func TestRateOfLate(t *testing.T) {
 	clock := &fakeClock{time.Unix(1e9, 0)}
-	r := newLive(10000, train.Config{}, clock.now)
+	r := newLive(10000, train.Config{}, train.Call{}, clock.now)
 	for i := range 1100 {
 		clock.pass(10 * time.Millisecond)
 		if i >= 1000 {
@@ -92,7 +93,7 @@ func TestRateOfLate(t *testing.T) {
 
 // However many steps there are, a curve has few points, which say what the steps did.
 func TestCurveOfAMillionSteps(t *testing.T) {
-	r := NewLive(1000, train.Config{})
+	r := NewLive(1000, train.Config{}, train.Call{})
 	const steps = 1_000_000
 	for i := range steps {
 		r.Step(i/1000, i%1000, float64(i))
@@ -117,7 +118,7 @@ func TestCurveOfAMillionSteps(t *testing.T) {
 			t.Errorf("part %d of 5 has a mean of %.0f, want about %.0f", i, loss, want)
 		}
 	}
-	if n := len(NewLive(1, train.Config{}).losses(5)); n != 0 {
+	if n := len(NewLive(1, train.Config{}, train.Call{}).losses(5)); n != 0 {
 		t.Errorf("%d losses of no steps", n)
 	}
 }

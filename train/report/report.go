@@ -4,7 +4,7 @@
 // the settings. Compare writes a page that compares several. After a train.Fit of one's own, a Run has its Result and
 // whatever else the page should say:
 //
-//	result, err := train.Fit(ctx, problem, config)
+//	result, err := train.Fit(ctx, problem, config, call)
 //	...
 //	err = (&report.Run{Title: "digits", Result: result, Config: config}).Write(file)
 //
@@ -21,12 +21,12 @@
 // A Live follows a run that goes on. Fit tells it of steps and checks. It serves a page that grows with the run, and
 // makes a line for a terminal:
 //
-//	live := report.NewLive(steps, config)
-//	config.OnStep, config.OnCheck = live.Step, live.Check
+//	live := report.NewLive(steps, config, call)
+//	call.OnStep, call.OnCheck = live.Step, live.Check
 //	handler, err := live.Handler("digits", "seed 1")
 //	...
 //	go http.ListenAndServe("localhost:8080", handler)
-//	result, err := train.Fit(ctx, problem, config)
+//	result, err := train.Fit(ctx, problem, config, call)
 //	live.End(result.StoppedBecause)
 package report
 

@@ -46,7 +46,7 @@ func trained(t *testing.T, name, content string, change func(c *task.Config)) (*
 	}
 	t.Cleanup(func() { learned.Close() })
 	dir := filepath.Join(t.TempDir(), "run")
-	if _, err := learned.Train(t.Context(), dir, nil, nil); err != nil {
+	if _, err := learned.Train(t.Context(), dir, train.Call{}); err != nil {
 		t.Fatal(err)
 	}
 	return learned, func() *Run {

@@ -32,7 +32,7 @@ func FromTask(dir string, t *task.Run) *Run {
 	r := &Run{
 		Result: &train.Result{History: t.History, Best: t.History[t.Best], Unfinished: t.Summary == nil},
 		Title:  c.Task.Name, About: learned(t),
-		Config:   train.Config{CheckEvery: c.Training.CheckEvery, Stopping: c.Training.Stopping},
+		Config:   c.Training.Config,
 		Settings: settings,
 		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), unit: ", nats", stepSeconds: t.Seconds, data: taskData(settings, &c, "", false),
 	}

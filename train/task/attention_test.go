@@ -198,7 +198,7 @@ func TestAttentionOfAnswers(t *testing.T) {
 			task := made(t, smaller(t, Defaults(rule)))
 			if test.steps > 0 {
 				task.Config.Training.StepsPerEpoch = test.steps
-				if _, err := train.Fit(t.Context(), task.Problem(), fitConfig(t, task)); err != nil {
+				if _, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.Call{Seed: task.Config.Seed}); err != nil {
 					t.Fatal(err)
 				}
 			}

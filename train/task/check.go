@@ -3,7 +3,6 @@ package task
 import (
 	"cmp"
 	"errors"
-	"math"
 	"slices"
 	"strings"
 
@@ -94,7 +93,7 @@ func (c *Config) check(decided bool) error {
 	if c.fromRows() && !decided {
 		one, zero = 0, -1
 	}
-	m, t, s := &c.Model, &c.Training, &c.Training.Stopping
+	m, t := &c.Model, &c.Training
 	a, f := &m.Block.Attention, &m.Block.FeedForward
 	for _, n := range []struct {
 		name      setting.Path
@@ -107,10 +106,7 @@ func (c *Config) check(decided bool) error {
 		{"model.block.feed_forward.hidden", f.Hidden, 0, 1 << 16},
 		{"model.block.attention.heads", a.Heads, one, 1 << 10}, {"model.block.attention.key_value_heads", a.KeyValueHeads, 0, 1 << 10},
 		{"model.block.attention.head_dim", a.HeadDim, 0, 1 << 14}, {"model.block.attention.value_dim", a.ValueDim, 0, 1 << 14},
-		{"training.batch_size", t.BatchSize, one, 1 << 16}, {"training.micro_batches", t.MicroBatches, 0, cmp.Or(t.BatchSize, 1<<16)},
-		{"training.steps_per_epoch", t.StepsPerEpoch, one, 1 << 30}, {"training.max_epochs", t.MaxEpochs, zero, 1 << 30},
-		{"training.check_every", t.CheckEvery, 0, 1 << 30},
-		{"training.stopping.patience", s.Patience, 0, 1 << 30}, {"training.stopping.first_epoch", s.FirstEpoch, 0, 1 << 30},
+		{"training.batch_size", t.BatchSize, one, 1 << 16}, {"training.steps_per_epoch", t.StepsPerEpoch, one, 1 << 30},
 	} {
 		if n.got < n.low || n.got > n.high {
 			return setting.Errorf("%s must be from %d to %d, got %d", n.name, n.low, n.high, n.got)
@@ -133,62 +129,40 @@ func (c *Config) check(decided bool) error {
 			return setting.Errorf("%s must be at least 0 and below 1, got %v", rate.name, rate.got)
 		}
 	}
-	for _, x := range []struct {
-		name setting.Path
-		got  float64
-		ok   bool
-		want string
-	}{
-		{"training.label_smoothing", t.LabelSmoothing, t.LabelSmoothing >= 0 && t.LabelSmoothing < 1, "at least 0 and below 1"},
-		{"training.stopping.min_delta", s.MinDelta, s.MinDelta >= 0 && s.MinDelta <= 1e30, "from 0 to 1e30"},
-	} {
-		if !x.ok {
-			return setting.Errorf("%s must be %s, got %v", x.name, x.want, x.got)
-		}
-	}
-	for _, x := range []struct {
-		name setting.Path
-		got  *float64
-	}{
-		{"training.stopping.baseline", s.Baseline}, {"training.stopping.stopping_threshold", s.StoppingThreshold},
-		{"training.stopping.divergence_threshold", s.DivergenceThreshold},
-	} {
-		if x.got != nil && !(math.Abs(*x.got) <= 1e30) {
-			return setting.Errorf("%s must be from -1e30 to 1e30, got %v", x.name, *x.got)
-		}
-	}
-	monitors := monitored.Names()
-	if c.Data.Validation == 0 {
-		monitors = monitors[:2]
-	}
-	if s.Monitor != "" && !slices.Contains(monitors, s.Monitor) {
-		return setting.Errorf("%s must be one of %s, got %q", setting.Path("training.stopping.monitor"), strings.Join(monitors, ", "), s.Monitor)
-	}
-	if s.Mode == "" && strings.HasSuffix(s.Monitor, "accuracy") {
-		return setting.Errorf("%s must be max, if more of %s is better, or min", setting.Path("training.stopping.mode"), s.Monitor)
-	}
-	if !slices.Contains([]string{"", "min", "max"}, s.Mode) {
-		return setting.Errorf("%s must be min or max, got %q", setting.Path("training.stopping.mode"), s.Mode)
-	}
-	o := t.Optimizer
-	if zero < 0 { // what New chooses will do
-		if o.Schedule.WarmUp == -1 {
-			o.Schedule.WarmUp = 0
-		}
-		if o.Schedule.Decay == -1 {
-			o.Schedule.Decay = 1 << 30
-		}
-	}
-	if err := o.Check(); err != nil {
-		return setting.Within("training.optimizer", err)
+	if !(t.LabelSmoothing >= 0 && t.LabelSmoothing < 1) {
+		return setting.Errorf("%s must be at least 0 and below 1, got %v", setting.Path("training.label_smoothing"), t.LabelSmoothing)
 	}
 	if a.HeadDim == 0 && a.Heads > 0 && m.Dim%a.Heads != 0 {
 		return setting.Errorf("%s must be a multiple of %s, got %d and %d", setting.Path("model.dim"), setting.Path("model.block.attention.heads"), m.Dim, a.Heads)
 	}
-	if t.MicroBatches > 1 && t.BatchSize%t.MicroBatches != 0 {
-		return setting.Errorf("%s must be a multiple of %s, got %d and %d", setting.Path("training.batch_size"), setting.Path("training.micro_batches"), t.BatchSize, t.MicroBatches)
+	return c.checkTraining(zero < 0)
+}
+
+// checkTraining checks how Fit is to train. If undecided, New is still to choose what it may leave open.
+func (c *Config) checkTraining(undecided bool) error {
+	t := c.Training.Config
+	monitors := monitored.Names()
+	if c.Data.Validation == 0 {
+		monitors = monitors[:2]
 	}
-	if s.Patience == 0 && t.MaxEpochs == 0 {
+	if name := t.Stopping.Monitor; name != "" && !slices.Contains(monitors, name) {
+		return setting.Errorf("%s must be one of %s, got %q", setting.Path("training.stopping.monitor"), strings.Join(monitors, ", "), name)
+	}
+	if undecided { // what New chooses will do
+		t.BatchSize = cmp.Or(t.BatchSize, max(t.MicroBatches, 1))
+		for _, n := range []*int{&t.MaxEpochs, &t.Optimizer.Schedule.WarmUp} {
+			if *n == -1 {
+				*n = 0
+			}
+		}
+		if t.Optimizer.Schedule.Decay == -1 {
+			t.Optimizer.Schedule.Decay = 1 << 30
+		}
+	}
+	if err := t.Check(); err != nil {
+		return setting.Within("training", err)
+	}
+	if t.Stopping.Patience == 0 && c.Training.MaxEpochs == 0 {
 		return setting.Errorf("training needs an end: set %s or %s above 0", setting.Path("training.stopping.patience"), setting.Path("training.max_epochs"))
 	}
 	return nil

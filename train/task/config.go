@@ -83,17 +83,12 @@ type Data struct {
 }
 
 // Training says how to train. If the rows of a file are learned, an epoch is a pass over them, and New chooses by their
-// number where BatchSize or StepsPerEpoch is 0, or the WarmUp and Decay of the schedule or MaxEpochs are negative.
+// number where BatchSize or StepsPerEpoch is 0, or the WarmUp and Decay of the schedule or MaxEpochs are negative. New
+// makes MicroBatches, where it is 0, the first of 4, 2 and 1 that divides BatchSize.
 type Training struct {
-	BatchSize     int `json:"batch_size"`            // examples in a batch
-	MicroBatches  int `json:"micro_batches"`         // of a batch, which it must divide; New makes 0 the first of 4, 2 and 1 that does
-	StepsPerEpoch int `json:"steps_per_epoch"`       // batches in an epoch
-	MaxEpochs     int `json:"max_epochs"`            // 0 for no limit
-	CheckEvery    int `json:"check_every,omitempty"` // steps from one check to the next; 0 checks at the end of every epoch
+	train.Config
 
-	Optimizer optim.Config   `json:"optimizer"`
-	Stopping  train.Stopping `json:"stopping"`
-
+	StepsPerEpoch  int     `json:"steps_per_epoch"`           // batches in an epoch
 	LabelSmoothing float64 `json:"label_smoothing,omitempty"` // see layers.CrossEntropyOptions; in training alone
 	ClassWeights   string  `json:"class_weights,omitempty"`   // of labels and tags of a file: balanced has all of them count for the same; else empty
 }
@@ -157,13 +152,13 @@ func Defaults(rule data.Rule) Config {
 		Format: format, Task: rule, Seed: 1,
 		Data:  Data{Validation: 1000},
 		Model: layers.ModelConfig{Dim: 32, Layers: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}}},
-		Training: Training{
-			BatchSize: 64, StepsPerEpoch: 100, Stopping: train.Stopping{Patience: 3},
+		Training: Training{StepsPerEpoch: 100, Config: train.Config{
+			BatchSize: 64, Stopping: train.Stopping{Patience: 3},
 			Optimizer: optim.Config{
 				Solver: optim.AdamW{Beta2: 0.98}, LearningRate: 3e-3, WeightDecay: 0.01, ClipNorm: 1,
 				Schedule: optim.Scheduling{WarmUp: 100, Decay: 800, Floor: 0.1},
 			},
-		},
+		}},
 	}
 	switch rule.Kind {
 	case data.KindSeq2Seq:
@@ -186,13 +181,13 @@ func rowDefaults(c *Config) {
 		Dropout: 0.1, Attention: layers.AttentionConfig{Dropout: 0.1}, FeedForward: layers.FeedForwardConfig{Dropout: 0.1},
 	}}
 	c.Data.Validation = -1
-	c.Training = Training{
+	c.Training = Training{Config: train.Config{
 		MaxEpochs: -1, Stopping: train.Stopping{Patience: 5},
 		Optimizer: optim.Config{
 			Solver: optim.AdamW{Beta2: 0.98}, LearningRate: 1e-3, WeightDecay: 0.01, ClipNorm: 1,
 			Schedule: optim.Scheduling{WarmUp: -1, Decay: -1, Floor: 0.02},
 		},
-	}
+	}}
 	if c.Task.Kind == data.KindSeq2Seq {
 		c.Training.LabelSmoothing = 0.1
 	}

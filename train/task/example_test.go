@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -35,7 +36,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	summary, err := t.Train(context.Background(), dir, nil, nil)
+	summary, err := t.Train(context.Background(), dir, train.Call{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func ExampleTask_Look() {
 	}
 	defer t.Close()
 	fmt.Print(strings.ReplaceAll(t.Look(), file, "weather.csv"))
-	summary, err := t.Train(context.Background(), filepath.Join(dir, "run"), nil, nil)
+	summary, err := t.Train(context.Background(), filepath.Join(dir, "run"), train.Call{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func ExampleModel_Judge() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := t.Train(context.Background(), filepath.Join(dir, "run"), nil, nil); err != nil {
+	if _, err := t.Train(context.Background(), filepath.Join(dir, "run"), train.Call{}); err != nil {
 		log.Fatal(err)
 	}
 

@@ -1,9 +1,7 @@
 package task
 
 import (
-	"reflect"
 	"testing"
-	"time"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/extremes"
@@ -38,9 +36,7 @@ func TestExtremes(t *testing.T) {
 			return nil, err
 		}
 		defer made.Close()
-		fit := fitConfig(t, made)
-		fit.MaxSteps = 2
-		r, err := train.Fit(t.Context(), made.Problem(), fit)
+		r, err := train.Fit(t.Context(), made.Problem(), made.Config.Training.Config, train.Call{Seed: c.Seed, MaxSteps: 2})
 		if err != nil {
 			return nil, err
 		}
@@ -56,16 +52,7 @@ func TestExtremes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer model.Close()
-	type limits struct { // of a Task
-		Workers, MaxSteps, CheckpointSteps int
-		MaxTime, CheckpointTime            time.Duration
-	}
 	type longest struct{ MaxLen int }
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Task]()) {
-		if _, tried := reflect.TypeFor[limits]().FieldByName(f.Name); len(f.Index) == 1 && f.Type.ConvertibleTo(reflect.TypeFor[int]()) && !tried {
-			t.Errorf("Task has a limit that isn't tried: %s", f.Name)
-		}
-	}
 	results := []string{"Answer", "AttentionLayer", "Count", "Judged", "Look", "Report", "Run", "Score", "Side", "Summary", "Task"}
 	extremes.Run(t, results,
 		extremes.Of(config(rule), fitted),
@@ -90,16 +77,13 @@ func TestExtremes(t *testing.T) {
 			_, err := Named("reverse", c.MaxLen)
 			return nil, err
 		}),
-		extremes.Of(limits{MaxSteps: 2}, func(c limits) ([]float64, error) {
+		extremes.Of(train.Call{MaxSteps: 2}, func(c train.Call) ([]float64, error) {
 			made, err := New(config(rule))
 			if err != nil {
 				return nil, err
 			}
 			defer made.Close()
-			for i, f := range reflect.VisibleFields(reflect.TypeFor[limits]()) {
-				reflect.ValueOf(made).Elem().FieldByName(f.Name).Set(reflect.ValueOf(c).Field(i))
-			}
-			s, err := made.Train(t.Context(), t.TempDir(), nil, nil)
+			s, err := made.Train(t.Context(), t.TempDir(), c)
 			if err != nil {
 				return nil, err
 			}

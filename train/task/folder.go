@@ -81,73 +81,75 @@ var ErrFinished = errors.New("is finished: there is nothing to resume, unless it
 // weights that it keeps are those of the best epoch, or of the last one if the Config says KeepLast.
 //
 // In a Group every process makes the same Task and calls Train. Only the first one locks, reads and writes the folder,
-// which others needn't see, and writes to its log.
+// which others needn't see, and writes to its Log.
 //
-// log gets a line when training begins, one that says about how much memory it takes, and one for every epoch; nil for
-// none. onStep, which may be nil, is called after every step; if it returns true, training ends as at a limit.
-func (t *Task) Train(ctx context.Context, dir string, log io.Writer, onStep func(epoch, step int, loss float64) (stop bool)) (*Summary, error) {
-	first := t.Group == nil || t.Group.Rank() == 0
-	lock, err := t.take(dir, first)
+// The Config decides the call's Seed, and the folder its Checkpoint, Run and Resume, whatever call says. The Log also
+// gets a line when training begins and one that says about how much memory it takes.
+func (t *Task) Train(ctx context.Context, dir string, call train.Call) (*Summary, error) {
+	first := call.Group == nil || call.Group.Rank() == 0
+	lock, err := t.take(dir, call.Group)
 	if lock != nil {
 		defer lock.Release()
 	}
 	if err != nil {
 		return nil, err
 	}
-	if log != nil && first {
-		of, without := "", ""
-		if t.Config.Task.Kind == data.KindText { // rows have a Look
-			of = fmt.Sprintf(", a vocabulary of %d", t.layout.Tokens)
-		}
-		if t.set.judged() == 0 {
-			without = ", without validation"
-		}
-		fmt.Fprintf(log, "Training %s: %d parameters%s, seed %d, folder %s%s\n", t.Config.Task.Name, t.Params.Count(), of, t.Config.Seed, dir, without)
+	if !first || call.Log == nil {
+		call.Log = io.Discard
 	}
+	size, without := "", ""
+	if t.Config.Task.Kind == data.KindText { // rows have a Look
+		size = fmt.Sprintf(", a vocabulary of %d", t.layout.Tokens)
+	}
+	if t.set.judged() == 0 {
+		without = ", without validation"
+	}
+	fmt.Fprintf(call.Log, "Training %s: %d parameters%s, seed %d, folder %s%s\n", t.Config.Task.Name, t.Params.Count(), size, t.Config.Seed, dir, without)
 	start := time.Now()
-	of := map[string]string{runKey: t.Config.id()}
-	c, err := t.FitConfig()
-	if err != nil {
-		return nil, err
+	metadata := map[string]string{runKey: t.Config.id()}
+	call.Seed, call.Run = t.Config.Seed, metadata[runKey]
+	call.Checkpoint, call.Resume = filepath.Join(dir, CheckpointFile), true
+	beforeSave, onMemory, onStep, onCheck := call.BeforeSave, call.OnMemory, call.OnStep, call.OnCheck
+	call.BeforeSave = func() error {
+		err := heldFolder(dir, lock)
+		if err == nil && beforeSave != nil {
+			err = beforeSave()
+		}
+		return err
 	}
-	c.Checkpoint, c.Resume = filepath.Join(dir, CheckpointFile), true
-	c.CheckpointSteps, c.CheckpointTime = t.CheckpointSteps, t.CheckpointTime
-	c.Run = of[runKey]
-	c.Log, c.OnStep = log, onStep
-	if log != nil && first && t.Look() != "" {
-		c.OnStep = t.foretell(log, onStep)
-	}
-	c.BeforeSave = func() error { return heldFolder(dir, lock) }
-	c.OnMemory = func(bytes int) {
-		if log != nil && first {
-			fmt.Fprintf(log, "Memory: about %s\n", text.Bytes(bytes))
+	call.OnMemory = func(bytes int) {
+		fmt.Fprintf(call.Log, "Memory: about %s\n", text.Bytes(bytes))
+		if onMemory != nil {
+			onMemory(bytes)
 		}
 	}
-	stopping := train.EarlyStopping{Stopping: c.Stopping}
+	foretell := func(int) {}
+	if t.Look() != "" {
+		foretell = t.foretell(call.Log)
+	}
 	var times stepTimes
-	onOne := c.OnStep
-	c.OnStep = func(epoch, step int, loss float64) bool {
+	call.OnStep = func(epoch, step int, loss float64) bool {
 		times.step()
-		return onOne != nil && onOne(epoch, step, loss)
+		foretell(epoch)
+		return onStep != nil && onStep(epoch, step, loss)
 	}
-	c.OnCheck = func(history []train.Check, best bool) (bool, error) {
-		if !first {
-			return false, nil
-		}
-		if best {
-			if err := t.Params.Save(filepath.Join(dir, WeightsFile), of); err != nil {
+	call.OnCheck = func(history []train.Check, best bool) (bool, error) {
+		if first && best {
+			if err := t.Params.Save(filepath.Join(dir, WeightsFile), metadata); err != nil {
 				return false, err
 			}
 		}
-		if err := cmp.Or(writeHistory(dir, history), times.write(dir, history)); err != nil {
-			return false, err
+		if first {
+			if err := cmp.Or(writeHistory(dir, history), times.write(dir, history)); err != nil {
+				return false, err
+			}
 		}
-		if t.OnCheck != nil {
-			t.OnCheck(history, bestOf(history, &stopping))
+		if onCheck != nil {
+			return onCheck(history, best)
 		}
 		return false, nil
 	}
-	result, err := train.Fit(ctx, t.Problem(), c)
+	result, err := train.Fit(ctx, t.Problem(), t.Config.Training.Config, call)
 	if err != nil {
 		return nil, err
 	}
@@ -189,9 +191,9 @@ func (t *Task) summary(r *train.Result) *Summary {
 }
 
 // take has the first process lock the folder and begin a run there, or go on with one.
-func (t *Task) take(dir string, first bool) (lock *folderlock.Lock, err error) {
+func (t *Task) take(dir string, group train.Group) (lock *folderlock.Lock, err error) {
 	var finished []byte // something, if the run is
-	if first {
+	if group == nil || group.Rank() == 0 {
 		if lock, err = t.lock(dir); err == nil {
 			err = t.begin(dir)
 		}
@@ -199,7 +201,7 @@ func (t *Task) take(dir string, first bool) (lock *folderlock.Lock, err error) {
 			finished, err = []byte{1}, nil
 		}
 	}
-	finished, err = train.Share(t.Group, finished, err)
+	finished, err = train.Share(group, finished, err)
 	if err == nil && len(finished) > 0 {
 		err = fmt.Errorf("the run in %s %w", dir, ErrFinished)
 	}

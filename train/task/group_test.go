@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/heed-go/heed/train"
 )
 
 // half is one of two goroutines that are a train.Group.
@@ -52,20 +54,19 @@ func TestTrainInAGroup(t *testing.T) {
 func trainInAGroup(t *testing.T, c Config) {
 	c.Training.MicroBatches, c.Training.MaxEpochs = 2, 2
 	alone, dir := filepath.Join(t.TempDir(), "alone"), filepath.Join(t.TempDir(), "run")
-	if _, err := made(t, c).Train(t.Context(), alone, nil, nil); err != nil {
+	if _, err := made(t, c).Train(t.Context(), alone, train.Call{}); err != nil {
 		t.Fatal(err)
 	}
-	train := func(t *testing.T, c Config, steps int) (summaries [2]*Summary, errs [2]error) {
+	run := func(t *testing.T, c Config, steps int) (summaries [2]*Summary, errs [2]error) {
 		var wg sync.WaitGroup
 		for i, h := range halves() {
 			task := made(t, c)
-			task.Group, task.MaxSteps = h, steps
 			to, log := dir, new(bytes.Buffer)
 			if h.rank == 1 {
 				to = filepath.Join(dir, ConfigFile, "not here")
 			}
 			wg.Go(func() {
-				summaries[i], errs[i] = task.Train(t.Context(), to, log, nil)
+				summaries[i], errs[i] = task.Train(t.Context(), to, train.Call{Group: h, MaxSteps: steps, Log: log})
 				if h.rank == 1 && log.Len() > 0 {
 					t.Errorf("the second process writes %q", log)
 				}
@@ -75,7 +76,7 @@ func trainInAGroup(t *testing.T, c Config) {
 		return summaries, errs
 	}
 	for _, steps := range []int{3, 0} { // interrupted, and gone on with
-		summaries, errs := train(t, c, steps)
+		summaries, errs := run(t, c, steps)
 		for i, err := range errs {
 			if err != nil || summaries[i].Unfinished != (steps > 0) || summaries[i].Because != summaries[0].Because {
 				t.Fatalf("process %d after %d steps: %+v, %v", i, steps, summaries[i], err)
@@ -89,14 +90,14 @@ func trainInAGroup(t *testing.T, c Config) {
 			t.Errorf("%s differs: %v, %v", name, errGot, errWant)
 		}
 	}
-	_, errs := train(t, c, 0)
+	_, errs := run(t, c, 0)
 	for i, err := range errs {
 		if !errors.Is(err, ErrFinished) {
 			t.Errorf("process %d: %v, want that it is finished", i, err)
 		}
 	}
 	c.Seed++
-	_, errs = train(t, c, 0)
+	_, errs = run(t, c, 0)
 	for i, err := range errs {
 		if err == nil || !strings.Contains(err.Error(), "holds a run of another configuration") {
 			t.Errorf("process %d: %v", i, err)
@@ -113,8 +114,7 @@ func TestOtherDataInAGroup(t *testing.T) {
 		c := small(t, "tagging")
 		c.Training.MicroBatches, c.Data.File = 2, rowsFile(t, c.Task.Kind, 100+i)
 		task := made(t, c)
-		task.Group = h
-		wg.Go(func() { _, errs[i] = task.Train(t.Context(), dir, nil, nil) })
+		wg.Go(func() { _, errs[i] = task.Train(t.Context(), dir, train.Call{Group: h}) })
 	}
 	wg.Wait()
 	for i, err := range errs {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/train"
 )
 
 // ofRows is a task that learns these rows, of any of the kinds that do.
@@ -110,7 +111,7 @@ func TestJudge(t *testing.T) {
 	for _, kind := range []data.Kind{data.KindSeq2Seq, data.KindClassification, data.KindTagging} {
 		t.Run(string(kind), func(t *testing.T) {
 			task := ofRows(t, kind, someRows(kind))
-			if _, err := task.Train(t.Context(), filepath.Join(t.TempDir(), "run"), nil, nil); err != nil {
+			if _, err := task.Train(t.Context(), filepath.Join(t.TempDir(), "run"), train.Call{}); err != nil {
 				t.Fatal(err)
 			}
 			examples, notes, err := task.ReadExamples(nil, task.Config.Data.File)

@@ -252,7 +252,7 @@ func readable(err error) error {
 	case kind == reflect.Slice:
 		want = "an array"
 	}
-	where := cmp.Or(strings.TrimPrefix(strings.TrimPrefix(wrong.Field, "Config."), "plain."), "it") // plain is the package layers' own
+	where := cmp.Or(strings.NewReplacer("Config.", "", "plain.", "").Replace(wrong.Field), "it") // which are embedded, and no part of the path in JSON
 	text := fmt.Sprintf("%s must be %s, got %s", where, want, wrong.Value)
 	return errors.New(strings.Replace(err.Error(), wrong.Error(), text, 1))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
 )
 
 // Of every task: what is opened answers as what was trained, and evaluates as the summary says.
@@ -30,7 +31,7 @@ func TestOpen(t *testing.T) {
 			task := made(t, c)
 			dir := filepath.Join(t.TempDir(), "run")
 			var log strings.Builder
-			s, err := task.Train(t.Context(), dir, &log, nil)
+			s, err := task.Train(t.Context(), dir, train.Call{Log: &log})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,8 +157,7 @@ func TestOpenComparesWeights(t *testing.T) {
 	c := small(t, "copy")
 	c.Training.Stopping.KeepLast = true
 	task, dir := made(t, c), filepath.Join(t.TempDir(), "run")
-	task.MaxSteps = c.Training.StepsPerEpoch // a check
-	if _, err := task.Train(t.Context(), dir, nil, nil); err != nil {
+	if _, err := task.Train(t.Context(), dir, train.Call{MaxSteps: c.Training.StepsPerEpoch}); err != nil { // a check
 		t.Fatal(err)
 	}
 	read := func(dir, name string) []byte {
@@ -173,7 +173,7 @@ func TestOpenComparesWeights(t *testing.T) {
 		}
 	}
 	earlier := read(dir, WeightsFile)
-	if _, err := made(t, c).Train(t.Context(), dir, nil, nil); err != nil {
+	if _, err := made(t, c).Train(t.Context(), dir, train.Call{}); err != nil {
 		t.Fatal(err)
 	}
 	good, summary := read(dir, WeightsFile), read(dir, SummaryFile)
@@ -413,7 +413,7 @@ func TestTrainRefusesLargeConfigs(t *testing.T) {
 	c := smaller(t, Defaults(ownRule()))
 	c.Task.About = strings.Repeat("a", maxConfig-400) // with the rest, too much
 	dir := filepath.Join(t.TempDir(), "run")
-	_, err := made(t, c).Train(t.Context(), dir, nil, nil)
+	_, err := made(t, c).Train(t.Context(), dir, train.Call{})
 	wantError(t, err, "the configuration can't be saved: it takes 1", "bytes, at most 1000000 are read")
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("it made a folder")

@@ -20,6 +20,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
 )
 
 // manyInputs are inputs of all lengths, enough for several batches.
@@ -173,16 +174,16 @@ func TestPanicsArePassedOn(t *testing.T) {
 	rule := func(fail func()) error {
 		c := small(t, "reverse")
 		samples, sample := 0, c.Task.Sample
-		train := false
+		training := false
 		c.Task.Sample = func(rng *rand.Rand, maxLen int) string {
-			if samples++; train && samples > 2*c.Training.BatchSize {
+			if samples++; training && samples > 2*c.Training.BatchSize {
 				fail()
 			}
 			return sample(rng, maxLen)
 		}
 		task := made(t, c)
-		train, samples = true, 0
-		_, err := task.Train(t.Context(), filepath.Join(t.TempDir(), "run"), nil, nil)
+		training, samples = true, 0
+		_, err := task.Train(t.Context(), filepath.Join(t.TempDir(), "run"), train.Call{})
 		return err
 	}
 	for name, call := range map[string]func(fail func()) error{"a model": predict, "a tokenizer": measure, "a rule": rule} {

@@ -67,13 +67,13 @@ func nanoGPT(c *Config) {
 		},
 	}
 	c.Data.Validation = mostValidation
-	c.Training = Training{
-		BatchSize: 12, StepsPerEpoch: 250, MaxEpochs: 8,
+	c.Training = Training{StepsPerEpoch: 250, Config: train.Config{
+		BatchSize: 12, MaxEpochs: 8,
 		Optimizer: optim.Config{
 			Solver: optim.AdamW{Beta1: 0.9, Beta2: 0.99}, LearningRate: 1e-3, WeightDecay: 0.1, ClipNorm: 1,
 			Schedule: optim.Scheduling{WarmUp: 100, Decay: 2000, Floor: 0.1},
 		},
-	}
+	}}
 }
 
 // speedrun comes to nanoGPT's validation loss, with the same split and context, by what has been found to learn faster
@@ -89,13 +89,13 @@ func speedrun(c *Config) {
 		},
 	}
 	c.Data.Validation = mostValidation
-	c.Training = Training{
-		BatchSize: 16, MicroBatches: 2, StepsPerEpoch: 450, MaxEpochs: 1,
+	c.Training = Training{StepsPerEpoch: 450, Config: train.Config{
+		BatchSize: 16, MicroBatches: 2, MaxEpochs: 1,
 		Optimizer: optim.Config{
 			Solver: optim.Muon{LearningRate: 0.05, Beta2: 0.95}, LearningRate: 0.02,
 			Schedule: optim.Scheduling{Kind: "linear", WarmUp: 10, Decay: 450},
 		},
-	}
+	}}
 }
 
 // pairs sets what docs/results.md learns pronunciations with. There a deep encoder and a decoder of one block do what
@@ -110,11 +110,11 @@ func pairs(c *Config, dim, encoder int, rate, dropout float64, epochs int) {
 		},
 	}
 	c.DecoderLayers = 1
-	c.Training = Training{
-		BatchSize: 64, MicroBatches: 2, MaxEpochs: epochs, LabelSmoothing: 0.1, Stopping: train.Stopping{Monitor: "val_accuracy", Mode: "max"},
+	c.Training = Training{LabelSmoothing: 0.1, Config: train.Config{
+		BatchSize: 64, MicroBatches: 2, MaxEpochs: epochs, Stopping: train.Stopping{Monitor: "val_accuracy", Mode: "max"},
 		Optimizer: optim.Config{
 			Solver: optim.AdamW{Beta2: 0.98}, LearningRate: rate, WeightDecay: 0.01, ClipNorm: 1,
 			Schedule: optim.Scheduling{Kind: "linear", WarmUp: -1, Decay: -1},
 		},
-	}
+	}}
 }

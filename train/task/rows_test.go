@@ -204,7 +204,7 @@ func TestBatchesOfRows(t *testing.T) {
 					all = append(all, i)
 				}
 			}
-			for some := range slices.Chunk(all, p.BatchSize/p.MicroBatches) {
+			for some := range slices.Chunk(all, task.Config.Training.BatchSize/task.Config.Training.MicroBatches) {
 				b, err := p.Train.Batch(some)
 				if err != nil {
 					t.Fatal(err)
@@ -246,9 +246,7 @@ func TestRowsFileChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := small(t, name)
 			dir := filepath.Join(t.TempDir(), "run")
-			part := made(t, c)
-			part.MaxSteps = 5
-			if s, err := part.Train(t.Context(), dir, nil, nil); err != nil || !s.Unfinished {
+			if s, err := made(t, c).Train(t.Context(), dir, train.Call{MaxSteps: 5}); err != nil || !s.Unfinished {
 				t.Fatal(err)
 			}
 			saved, err := ReadConfig(dir)
@@ -267,13 +265,13 @@ func TestRowsFileChanges(t *testing.T) {
 			wantError(t, err, "has changed since the run began")
 			saved.Data.File = moved
 			rest := made(t, saved)
-			if s, err := rest.Train(t.Context(), dir, nil, nil); err != nil || s.Unfinished {
+			if s, err := rest.Train(t.Context(), dir, train.Call{}); err != nil || s.Unfinished {
 				t.Fatal(err)
 			}
 			if again, err := ReadConfig(dir); err != nil || again.Data.File != moved {
 				t.Errorf("the folder names %q, %v, want %q", again.Data.File, err, moved)
 			}
-			if _, err := rest.Train(t.Context(), dir, nil, nil); !errors.Is(err, ErrFinished) {
+			if _, err := rest.Train(t.Context(), dir, train.Call{}); !errors.Is(err, ErrFinished) {
 				t.Errorf("trained to the end, it goes on: %v", err)
 			}
 			m, err := Open(dir) // which needs no file
@@ -306,17 +304,14 @@ func TestRowsRepeat(t *testing.T) {
 			return string(content)
 		}
 		one, two := made(t, c), made(t, c)
-		one.Workers, two.Workers = 1, 2
 		dirOne, dirTwo := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
-		if _, err := one.Train(t.Context(), dirOne, nil, nil); err != nil {
+		if _, err := one.Train(t.Context(), dirOne, train.Call{Workers: 1}); err != nil {
 			t.Fatal(err)
 		}
-		two.MaxSteps = 7
-		if _, err := two.Train(t.Context(), dirTwo, nil, nil); err != nil {
+		if _, err := two.Train(t.Context(), dirTwo, train.Call{Workers: 2, MaxSteps: 7}); err != nil {
 			t.Fatal(err)
 		}
-		two.MaxSteps = 0
-		if _, err := two.Train(t.Context(), dirTwo, nil, nil); err != nil {
+		if _, err := two.Train(t.Context(), dirTwo, train.Call{Workers: 2}); err != nil {
 			t.Fatal(err)
 		}
 		for _, file := range []string{ConfigFile, WeightsFile, HistoryFile, CheckpointFile} {
@@ -358,10 +353,8 @@ func TestClassWeights(t *testing.T) {
 		t.Errorf("with label smoothing the score is %+v, %v, want %+v", got, err, plain)
 	}
 	lossOf := func(task *Task) (loss float64) {
-		config := fitConfig(t, task)
-		config.MaxSteps = 1
-		config.OnStep = func(_, _ int, l float64) bool { loss = l; return true }
-		if _, err := train.Fit(t.Context(), task.Problem(), config); err != nil {
+		call := train.Call{Seed: task.Config.Seed, MaxSteps: 1, OnStep: func(_, _ int, l float64) bool { loss = l; return true }}
+		if _, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, call); err != nil {
 			t.Fatal(err)
 		}
 		return loss
@@ -495,12 +488,11 @@ func TestStartFrom(t *testing.T) {
 		t.Errorf("of the same task all fits, got %+v", task.Loaded)
 	}
 	dir := filepath.Join(t.TempDir(), "next")
-	task.MaxSteps = 6
-	if _, err := task.Train(t.Context(), dir, nil, nil); err != nil {
+	if _, err := task.Train(t.Context(), dir, train.Call{MaxSteps: 6}); err != nil {
 		t.Fatal(err)
 	}
 	whole := filepath.Join(t.TempDir(), "whole")
-	if _, err := made(t, c).Train(t.Context(), whole, nil, nil); err != nil {
+	if _, err := made(t, c).Train(t.Context(), whole, train.Call{}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -557,13 +549,13 @@ func TestStartFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 	rest := made(t, saved)
-	if _, err := rest.Train(t.Context(), filepath.Join(t.TempDir(), "new"), nil, nil); err == nil || !strings.Contains(err.Error(), "its weights have changed since this run began") {
+	if _, err := rest.Train(t.Context(), filepath.Join(t.TempDir(), "new"), train.Call{}); err == nil || !strings.Contains(err.Error(), "its weights have changed since this run began") {
 		t.Errorf("from changed weights: %v", err)
 	}
 	if err := os.RemoveAll(from); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := made(t, saved).Train(t.Context(), dir, nil, nil); err != nil {
+	if _, err := made(t, saved).Train(t.Context(), dir, train.Call{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range []string{ConfigFile, WeightsFile, HistoryFile} {

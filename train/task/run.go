@@ -131,7 +131,7 @@ func (r *Run) compare(dir string, content []byte) error {
 
 // kept returns the number of the check whose weights are kept.
 func kept(s train.Stopping, history []train.Check) int {
-	best := bestOf(history, &train.EarlyStopping{Stopping: s})
+	best := s.BestOf(history)
 	if s.KeepLast || best < 0 {
 		return len(history) - 1
 	}

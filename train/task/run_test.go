@@ -17,17 +17,13 @@ func TestReadRun(t *testing.T) {
 	c := small(t, "copy")
 	c.Training.MaxEpochs = 4
 	dir := filepath.Join(t.TempDir(), "run")
-	task := made(t, c)
-	task.MaxSteps = 1
-	if _, err := task.Train(t.Context(), dir, nil, nil); err != nil {
+	if _, err := made(t, c).Train(t.Context(), dir, train.Call{MaxSteps: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ReadRun(dir); !errors.Is(err, ErrNoHistory) {
 		t.Errorf("before the first check: got %v", err)
 	}
-	task = made(t, c)
-	task.MaxSteps = c.Training.StepsPerEpoch + c.Training.StepsPerEpoch/2
-	if _, err := task.Train(t.Context(), dir, nil, nil); err != nil {
+	if _, err := made(t, c).Train(t.Context(), dir, train.Call{MaxSteps: c.Training.StepsPerEpoch * 3 / 2}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := ReadRun(dir)
@@ -35,7 +31,7 @@ func TestReadRun(t *testing.T) {
 		t.Errorf("after one epoch: %+v, %v", r, err)
 	}
 	first := r.Seconds
-	s, err := made(t, c).Train(t.Context(), dir, nil, nil)
+	s, err := made(t, c).Train(t.Context(), dir, train.Call{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +72,7 @@ func TestReadRun(t *testing.T) {
 			t.Errorf("%s is %q: got %+v, %v, want %v and %d lines that don't count", TimesFile, content, got, err, want.seconds, want.untimed)
 		}
 	}
-	if _, err := made(t, c).Train(t.Context(), dir, nil, nil); !errors.Is(err, ErrFinished) {
+	if _, err := made(t, c).Train(t.Context(), dir, train.Call{}); !errors.Is(err, ErrFinished) {
 		t.Errorf("what no other run shares was changed: got %v, want the run to be finished still", err)
 	}
 	if err := os.Remove(filepath.Join(dir, TimesFile)); err != nil {
@@ -103,9 +99,8 @@ func TestReadRunComparesHistory(t *testing.T) {
 	folder := func(name string, seed uint64, steps int) string {
 		c := c
 		c.Seed = seed
-		task, dir := made(t, c), filepath.Join(base, name)
-		task.MaxSteps = steps
-		if _, err := task.Train(t.Context(), dir, nil, nil); err != nil {
+		dir := filepath.Join(base, name)
+		if _, err := made(t, c).Train(t.Context(), dir, train.Call{MaxSteps: steps}); err != nil {
 			t.Fatal(err)
 		}
 		return dir
@@ -175,7 +170,7 @@ func TestReadRunComparesHistory(t *testing.T) {
 	if r, err := ReadRun(finished); err != nil || len(r.History) != 4 {
 		t.Errorf("without a summary: got %+v, %v, want the 4 checks of the checkpoint", r, err)
 	}
-	if _, err := made(t, c).Train(t.Context(), finished, nil, nil); err != nil {
+	if _, err := made(t, c).Train(t.Context(), finished, train.Call{}); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := ReadRun(finished); err != nil || len(r.History) != 5 || read(finished, HistoryFile) != first(5) {

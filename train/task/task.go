@@ -3,7 +3,6 @@ package task
 import (
 	"context"
 	"math"
-	"time"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -17,28 +16,6 @@ import (
 // A Task is a model with the data that it learns from. Make one with New, and close it after use.
 type Task struct {
 	*Model
-
-	// Workers is how many graphs take the micro-batches of a step side by side, as train.Config has it: 0 is for one a
-	// core. It changes no result.
-	Workers int
-
-	// MaxSteps and MaxTime are limits of the steps of all epochs and of the time of one training, as train.Config has
-	// them; 0 for none. What they end is unfinished, and goes on when Train is called again.
-	MaxSteps int
-	MaxTime  time.Duration
-
-	// CheckpointSteps and CheckpointTime have checkpoints written between checks too, as train.Config has them.
-	CheckpointSteps int
-	CheckpointTime  time.Duration
-
-	// OnCheck, if set, is called in the first process after every check, with the history so far and which of it is the
-	// best check, whatever is kept, or -1 for none. Where a run goes on after some checks, it is called once before the
-	// first step.
-	OnCheck func(history []train.Check, best int)
-
-	// Group is the processes that train together, as train.Config has it; nil for this one alone. The first one alone
-	// sees the run folder.
-	Group train.Group
 
 	// Loaded is what Config.From's weights had for the model, and what of it they had not. New sets it.
 	Loaded layers.Loaded
@@ -101,7 +78,7 @@ func New(c Config) (*Task, error) {
 // Close closes the file that is learned from, if there is one. The model stays of use.
 func (t *Task) Close() error { return t.set.close() }
 
-// Problem returns the task as train.Fit takes it.
+// Problem returns the task as train.Fit takes it, with Config.Training.Config and a Call of the Config's Seed.
 func (t *Task) Problem() train.Problem {
 	dataset := func(e examples) train.Dataset {
 		return train.Dataset{Len: e.n, Order: e.order, Bucket: e.bucket, Batch: func(examples []int) (train.Batch, error) {
@@ -112,14 +89,11 @@ func (t *Task) Problem() train.Problem {
 			return train.Batch{Values: t.values(b), Weight: t.weight(b)}, nil
 		}}
 	}
-	c := t.Config.Training
 	return train.Problem{
 		Params:         t.Params,
 		Loss:           t.loss,
-		Train:          dataset(t.set.train(c)),
+		Train:          dataset(t.set.train(t.Config.Training)),
 		Validation:     dataset(t.set.validation()),
-		BatchSize:      c.BatchSize,
-		MicroBatches:   c.MicroBatches,
 		ValidationSize: t.Config.validationSize(),
 	}
 }
@@ -136,20 +110,6 @@ func (t *Task) weight(b data.Batch) float64 {
 		}
 	}
 	return weight
-}
-
-// FitConfig returns the Config and the task's Workers and limits as train.Fit takes them. It is an error if the Config
-// has an optimizer that it can't have.
-func (t *Task) FitConfig() (train.Config, error) {
-	training := t.Config.Training
-	solver, plateau, average, err := training.Optimizer.New()
-	if plateau != nil {
-		plateau.Higher = training.Stopping.Mode == "max"
-	}
-	return train.Config{
-		Stopping: training.Stopping, CheckEvery: training.CheckEvery, MaxEpochs: training.MaxEpochs, MaxSteps: t.MaxSteps, MaxTime: t.MaxTime,
-		Solver: solver, Plateau: plateau, Average: average, Seed: t.Config.Seed, Workers: t.Workers, Group: t.Group,
-	}, err
 }
 
 // loss adds the model, its loss and its accuracy to the graph of the nodes that values gives the values of.

@@ -106,7 +106,7 @@ func made(t testing.TB, c Config) *Task {
 func fitted(t testing.TB, c Config) *Task {
 	t.Helper()
 	task := made(t, c)
-	if _, err := train.Fit(t.Context(), task.Problem(), fitConfig(t, task)); err != nil {
+	if _, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.Call{Seed: task.Config.Seed}); err != nil {
 		t.Fatal(err)
 	}
 	return task
@@ -116,7 +116,7 @@ func fitted(t testing.TB, c Config) *Task {
 func trained(t testing.TB, c Config) (*Task, string) {
 	t.Helper()
 	task, dir := made(t, c), filepath.Join(t.TempDir(), "run")
-	if _, err := task.Train(t.Context(), dir, nil, nil); err != nil {
+	if _, err := task.Train(t.Context(), dir, train.Call{}); err != nil {
 		t.Fatal(err)
 	}
 	return task, dir
@@ -273,22 +273,22 @@ type ownPositions struct{ layers.None }
 func TestTrainFolders(t *testing.T) {
 	t.Parallel()
 	task, dir := trained(t, small(t, "copy"))
-	_, err := task.Train(t.Context(), dir, nil, nil)
+	_, err := task.Train(t.Context(), dir, train.Call{})
 	wantError(t, err, "is finished: there is nothing to resume")
 	other := small(t, "copy")
 	other.Seed = 2
-	_, err = made(t, other).Train(t.Context(), dir, nil, nil)
+	_, err = made(t, other).Train(t.Context(), dir, train.Call{})
 	wantError(t, err, dir+" holds a run of another configuration")
 	if err := os.Remove(filepath.Join(dir, ConfigFile)); err != nil {
 		t.Fatal(err)
 	}
-	_, err = task.Train(t.Context(), dir, nil, nil)
+	_, err = task.Train(t.Context(), dir, train.Call{})
 	wantError(t, err, "has a run's model.safetensors, but no config.json")
 
 	own := small(t, "copy")
 	own.Model.Positions = ownPositions{}
 	unsaved := filepath.Join(t.TempDir(), "own")
-	_, err = made(t, own).Train(t.Context(), unsaved, nil, nil)
+	_, err = made(t, own).Train(t.Context(), unsaved, train.Call{})
 	wantError(t, err, "the configuration can't be saved")
 	if _, err := os.Stat(unsaved); err == nil {
 		t.Error("there is a run folder all the same")
@@ -297,16 +297,16 @@ func TestTrainFolders(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := small(t, "copy")
 	half := filepath.Join(t.TempDir(), "half")
-	_, err = made(t, c).Train(ctx, half, nil, func(epoch, step int, _ float64) bool {
+	_, err = made(t, c).Train(ctx, half, train.Call{OnStep: func(epoch, step int, _ float64) bool {
 		if epoch == 1 {
 			cancel()
 		}
 		return false
-	})
+	}})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want that it was cancelled", err)
 	}
-	if _, err := made(t, c).Train(t.Context(), half, nil, nil); err != nil {
+	if _, err := made(t, c).Train(t.Context(), half, train.Call{}); err != nil {
 		t.Fatal(err)
 	}
 	got, errGot := os.ReadFile(filepath.Join(half, WeightsFile))
@@ -323,7 +323,7 @@ func TestTrainMovedFolder(t *testing.T) {
 	_, want := trained(t, c)
 	dir := filepath.Join(t.TempDir(), "run")
 	moved := dir + "-2"
-	_, err := made(t, c).Train(t.Context(), dir, nil, func(epoch, step int, _ float64) bool {
+	_, err := made(t, c).Train(t.Context(), dir, train.Call{OnStep: func(epoch, step int, _ float64) bool {
 		if epoch == 1 && step == 3 {
 			if err := os.Rename(dir, moved); err != nil {
 				t.Skipf("the folder of a training can't be moved here: %v", err)
@@ -333,12 +333,12 @@ func TestTrainMovedFolder(t *testing.T) {
 			}
 		}
 		return false
-	})
+	}})
 	wantError(t, err, dir+" isn't this training's folder any more")
 	if there, err := os.ReadDir(dir); err != nil || len(there) > 0 {
 		t.Errorf("the new folder holds %v, %v; want nothing", there, err)
 	}
-	if _, err := made(t, c).Train(t.Context(), moved, nil, nil); err != nil {
+	if _, err := made(t, c).Train(t.Context(), moved, train.Call{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{ConfigFile, WeightsFile, HistoryFile, CheckpointFile} {
@@ -413,12 +413,11 @@ func TestMicroBatches(t *testing.T) {
 			losses := func(micro int) (losses []float64) {
 				c := small(t, name)
 				c.Training.MicroBatches, c.Training.MaxEpochs = micro, 1
-				task := made(t, c)
-				task.Workers = 2
-				if _, err := task.Train(t.Context(), t.TempDir(), nil, func(_, _ int, loss float64) bool {
+				call := train.Call{Workers: 2, OnStep: func(_, _ int, loss float64) bool {
 					losses = append(losses, loss)
 					return false
-				}); err != nil {
+				}}
+				if _, err := made(t, c).Train(t.Context(), t.TempDir(), call); err != nil {
 					t.Fatal(err)
 				}
 				return losses
@@ -443,7 +442,7 @@ func TestTrainFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := task.Params.Snapshot()
-	if _, err := task.Train(t.Context(), filepath.Join(t.TempDir(), "run"), nil, nil); err != nil {
+	if _, err := task.Train(t.Context(), filepath.Join(t.TempDir(), "run"), train.Call{}); err != nil {
 		t.Fatal(err)
 	}
 	frozen := 0
@@ -490,11 +489,9 @@ func TestMemoryBound(t *testing.T) {
 			memory.HeapInUse() // what other tests have left is gone
 			task := made(t, c)
 			ctx, cancel := context.WithCancel(t.Context())
-			fit := fitConfig(t, task)
-			fit.Workers = 1
 			var takes float64
-			fit.OnMemory = func(n int) { takes = float64(n); cancel() }
-			if _, err := train.Fit(ctx, task.Problem(), fit); !errors.Is(err, context.Canceled) {
+			call := train.Call{Seed: c.Seed, Workers: 1, OnMemory: func(n int) { takes = float64(n); cancel() }}
+			if _, err := train.Fit(ctx, task.Problem(), task.Config.Training.Config, call); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
 			bound, _ := task.Config.leastMemory(task.layout)

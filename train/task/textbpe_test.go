@@ -13,6 +13,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/layers/decode"
+	"github.com/heed-go/heed/train"
 )
 
 // manyScripts is a text whose characters have one byte to four.
@@ -40,10 +41,8 @@ func TestTextOfBytePairs(t *testing.T) {
 	}
 
 	half := filepath.Join(t.TempDir(), "half")
-	part := made(t, c)
-	part.MaxSteps, part.Workers = 7, 1
 	var log strings.Builder
-	if _, err := part.Train(t.Context(), half, &log, nil); err != nil {
+	if _, err := made(t, c).Train(t.Context(), half, train.Call{MaxSteps: 7, Workers: 1, Log: &log}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(log.String(), ", a vocabulary of 280, seed 1, ") {
@@ -59,8 +58,7 @@ func TestTextOfBytePairs(t *testing.T) {
 	}
 	saved.Data.File = elsewhere
 	rest := made(t, saved)
-	rest.Workers = 3
-	if _, err := rest.Train(t.Context(), half, nil, nil); err != nil {
+	if _, err := rest.Train(t.Context(), half, train.Call{Workers: 3}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{WeightsFile, HistoryFile, TokenizerFile} {

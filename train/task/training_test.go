@@ -9,16 +9,6 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// fitConfig returns how train.Fit is to train a task.
-func fitConfig(t testing.TB, task *Task) train.Config {
-	t.Helper()
-	c, err := task.FitConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // Each setting trains, and otherwise than the default does; its Config goes to JSON and back.
 func TestTraining(t *testing.T) {
 	run := func(t *testing.T, change func(c *Training)) (string, []train.Check) {
@@ -34,7 +24,7 @@ func TestTraining(t *testing.T) {
 			t.Fatalf("from JSON it is %+v, want %+v: %v", back.Training, c.Training, err)
 		}
 		task := made(t, c)
-		r, err := train.Fit(t.Context(), task.Problem(), fitConfig(t, task))
+		r, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.Call{Seed: task.Config.Seed})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
 	"github.com/heed-go/heed/train/task/serve"
 )
@@ -37,7 +38,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	if _, err := t.Train(context.Background(), dir, nil, nil); err != nil {
+	if _, err := t.Train(context.Background(), dir, train.Call{}); err != nil {
 		log.Fatal(err)
 	}
 
