@@ -111,7 +111,7 @@ func TestConfigCheck(t *testing.T) {
 		{func(c *optim.Config) { c.Plateau.Threshold = nan }, "plateau.threshold must be from -1e30 to 1e30, got NaN"},
 		{func(c *optim.Config) { c.Plateau.Cooldown = -1 }, "plateau.cooldown must be from 0 to 1073741824, got -1"},
 		{func(c *optim.Config) { c.Plateau.Floor = 2 }, "plateau.floor must be from 0 to 1, got 2"},
-		{func(c *optim.Config) { c.Solver = optim.SGD{Nesterov: true} }, "solver: Nesterov needs a momentum above 0, for example 0.9"},
+		{func(c *optim.Config) { c.Solver = optim.SGD{Nesterov: true} }, "solver: option Nesterov needs a momentum above 0, for example 0.9"},
 		{func(c *optim.Config) { c.Solver = optim.AdamW{Beta2: 1} }, "solver: the decays of Adam and AdamW must be at least 0 and below 1, got 1"},
 		{func(c *optim.Config) { c.Solver = optim.Muon{Momentum: 1} }, "solver: the decays of Muon must be at least 0 and below 1, got 1"},
 		{func(c *optim.Config) { c.Solver = optim.Muon{Beta1: -1} }, "solver: the decays of Adam and AdamW must be at least 0 and below 1, got -1"},

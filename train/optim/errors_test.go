@@ -95,7 +95,7 @@ func TestErrors(t *testing.T) {
 		"Muon of a vector":   {optim.Solver{Rule: optim.Muon{}}, nil, "parameter 1 (vector): Muon steps matrices only, got a tensor of rank 1: give it another rule in a Group"},
 		"Muon's iterations":  {optim.Solver{Groups: []optim.Group{{Match: named("matrix"), Rule: optim.Muon{Iterations: -1}}}}, nil, "Iterations"},
 		"momentum of 1":      {optim.Solver{Rule: optim.SGD{Momentum: 1}}, nil, "the decays of SGD must be at least 0 and below 1, got 1"},
-		"Nesterov alone":     {optim.Solver{Rule: optim.SGD{Nesterov: true}}, nil, "Nesterov needs a momentum"},
+		"Nesterov alone":     {optim.Solver{Rule: optim.SGD{Nesterov: true}}, nil, "option Nesterov needs a momentum"},
 		"Adam's beta":        {optim.Solver{Rule: optim.Adam{Beta2: 2}}, nil, "the decays of Adam and AdamW"},
 		"AdamW's epsilon":    {optim.Solver{Rule: optim.AdamW{Eps: -1}}, nil, "Eps"},
 		"Lion's beta":        {optim.Solver{Rule: optim.Lion{Beta1: nan}}, nil, "the decays of Lion"},

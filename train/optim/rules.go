@@ -93,7 +93,7 @@ func (r SGD) Memory() []string {
 // Check checks the constants.
 func (r SGD) Check(int) error {
 	if r.Nesterov && r.Momentum == 0 {
-		return fmt.Errorf("Nesterov needs a momentum above 0, for example 0.9")
+		return fmt.Errorf("option Nesterov needs a momentum above 0, for example 0.9")
 	}
 	return checkDecays("SGD", r.Momentum)
 }
@@ -227,7 +227,7 @@ func (r Muon) Check(rank int) error {
 		return fmt.Errorf("the Iterations of Muon must be from 1 to 100, or 0 for 5, got %d", r.Iterations)
 	}
 	if r.LearningRate != 0 || r.Beta1 != 0 || r.Beta2 != 0 {
-		return fmt.Errorf("Muon's LearningRate, Beta1 and Beta2 work only in a Config, got %v, %v and %v: in a Solver, set rates and rules in Groups", r.LearningRate, r.Beta1, r.Beta2)
+		return fmt.Errorf("fields LearningRate, Beta1 and Beta2 of Muon work only in a Config, got %v, %v and %v: in a Solver, set rates and rules in Groups", r.LearningRate, r.Beta1, r.Beta2)
 	}
 	return checkDecays("Muon", r.Momentum)
 }
