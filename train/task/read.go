@@ -39,7 +39,7 @@ func (m *Model) OpenInputs(column, file string) (*data.Records, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := data.TableOptions{Known: known[c.Task.Kind][:1]}
+	o := data.TableOptions{Known: c.Kind().Columns[:1]}
 	if c.Data.Columns != nil {
 		o.Columns = c.Data.Columns[:1]
 	}
@@ -49,8 +49,8 @@ func (m *Model) OpenInputs(column, file string) (*data.Records, error) {
 // reads returns a configuration for reading rows by some columns, nil for those of the run.
 func (m *Model) reads(columns []string) (Config, error) {
 	c := m.Config
-	if c.Task.Kind == data.KindText {
-		return c, fmt.Errorf("the rows of a file are for models of seq2seq, classification or tagging: the task %s is of kind %s", c.Task.Name, c.Task.Kind)
+	if c.Kind().Columns == nil {
+		return c, fmt.Errorf("a model that learned a text has no answers to the rows of a file: the task %s is of kind %s", c.Task.Name, c.Task.Kind)
 	}
 	if columns != nil {
 		c.Data.Columns = columns

@@ -409,7 +409,7 @@ func TestMicroBatchesByDefault(t *testing.T) {
 func TestMicroBatches(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
-	for _, name := range []string{"reverse", "brackets", "dates", textTask} {
+	for _, name := range []string{"reverse", "brackets", "dates", "text"} {
 		t.Run(name, func(t *testing.T) {
 			losses := func(micro int) (losses []float64) {
 				c := small(t, name)
