@@ -129,7 +129,7 @@ func TestBadPlaces(t *testing.T) {
 		{"train --watch --watch-addr=here" + in, 2, "--watch-addr must be a host and a port"},
 
 		{"generate run --prompt=a --tokens=1", 2, "run learned the task copy, and only text models write on"},
-		{"predict text --data=rows.tsv", 1, "are for models of seq2seq, classification or tagging"},
+		{"predict text --data=rows.tsv", 1, "a model that learned a text has no answers to the rows of a file"},
 		{"attention run abc --layer=nope", 2, `got "nope"`},
 	}...)
 	for _, c := range calls {

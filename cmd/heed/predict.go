@@ -76,7 +76,7 @@ max_len characters are read. Put -- before inputs that begin with a dash.`,
 			if err != nil {
 				return err
 			}
-			if o.Beam > 1 && m.Config.Task.Kind != data.KindSeq2Seq {
+			if o.Beam > 1 && !m.Config.Kind().Beams {
 				return usagef("--beam is for models of pairs; %s learned the task %s", args[0], m.Config.Task.Name)
 			}
 			column := append(columns, "")[0] // a second one, of the answers, may be named as in training
