@@ -21,7 +21,6 @@ import (
 
 // A Report is how well a model's answers are those of examples. String has it in words.
 type Report struct {
-	Kind  data.Kind
 	Units tokenizer.Units // of the symbols that answers are made of
 
 	// Judged are the sources of pairs, each once with all its answers, or the examples of labels and tags, in order.
@@ -64,7 +63,7 @@ func (m *Model) Judge(ctx context.Context, examples []data.Example, o PredictOpt
 	if kind.about().Columns == nil || len(examples) == 0 {
 		return nil, fmt.Errorf("a model that answers rows is judged by at least one example, got %d for one of kind %s", len(examples), m.Config.Task.Kind)
 	}
-	r := &Report{Kind: m.Config.Task.Kind, kind: kind, Units: m.Config.Data.TargetUnits}
+	r := &Report{kind: kind, Units: m.Config.Data.TargetUnits}
 	if r.Units == "" {
 		r.Units = tokenizer.Characters
 	}
