@@ -36,11 +36,10 @@ func newTags(c coder) (Coder, error) {
 		return nil, errors.New("a rule of kind tagging with a Source needs a Target, which has the tags")
 	}
 	n := c.source.Len()
+	c.layout = Layout{Tokens: n + 2, Classes: n + 1, Len: c.rule.MaxLen + 1, TargetLen: c.rule.MaxLen + 1, Start: -1, End: n, Pad: n + 1}
 	if c.rule.Target != nil {
 		c.layout = Layout{Tokens: n + 1, Classes: c.target.Len(), Len: c.rule.MaxLen, TargetLen: c.rule.MaxLen, Start: -1, End: -1, Pad: n}
-		return &tags{c}, nil
 	}
-	c.layout = Layout{Tokens: n + 2, Classes: n + 1, Len: c.rule.MaxLen + 1, TargetLen: c.rule.MaxLen + 1, Start: -1, End: n, Pad: n + 1}
 	return &tags{c}, nil
 }
 

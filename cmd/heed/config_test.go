@@ -75,7 +75,7 @@ func TestHostileConfigs(t *testing.T) {
 		{"another task of that name", with("task.alphabet", `"abc"`), "another task copy than the one known by that name"},
 		{"no such kind", with("task.kind", `"nope"`), `the kind must be one of ["classification" "seq2seq" "tagging" "text"], got "nope"`},
 		{"task of another type", with("task", "7"), "task"},
-		{"task null", with("task", "null"), "a rule's Name must be"},
+		{"task null", with("task", "null"), "task.max_len must be"},
 		{"no name", with("task.name", `""`), "a rule's Name must be"},
 		{"a name with an escape", with("task.name", `"x\u001b[2J"`), `got "x\x1b[2J"`},
 		{"classes for copy", with("task.classes", `["a", "b"]`), "Classes"},

@@ -55,8 +55,7 @@ be answered counts as answered with nothing.`,
 			if err != nil {
 				return err
 			}
-			kind := c.Kind()
-			isText := kind.Columns == nil
+			kind, isText := c.Kind(), c.Kind().Columns == nil
 			switch {
 			case o.Beam > 1 && !kind.Beams:
 				return usagef("--beam is for models of pairs; %s learned the task %s", args[0], c.Task.Name)

@@ -31,11 +31,8 @@ func (c *Config) fromRows() bool { return c.Data.File != "" && c.Kind().Columns 
 func (c *Config) checkData() error {
 	d, k := &c.Data, c.Kind()
 	draws := c.Task.Sample != nil || c.Task.Answer != nil || c.Task.Spell != nil || c.Task.Read != nil
-	fileTask := k.Columns == nil || kindOf(data.Kind(c.Task.Name)).about().Name != ""
+	fileTask := k.Name != "" && k.Columns == nil || kindOf(data.Kind(c.Task.Name)).about().Name != ""
 	switch {
-	case k.Name == "":
-		_, err := data.NewCoder(c.Task) // lists the kinds
-		return asConfigError(err)
 	case d.File == "" && fileTask:
 		return setting.Errorf("%s %s must come with %s, the file to learn", setting.Path("task"), c.Task.Name, setting.Path("data.file"))
 	case d.File != "" && draws:
@@ -60,12 +57,9 @@ func (c *Config) checkData() error {
 	case c.Training.ClassWeights != "" && !(c.fromRows() && k.Classes):
 		return setting.Errorf("%s are for labels and tags of a file, got them for %s", setting.Path("training.class_weights"), c.Task.Name)
 	}
-	for _, u := range []struct {
-		name setting.Path
-		got  tokenizer.Units
-	}{{"data.source_units", d.SourceUnits}, {"data.target_units", d.TargetUnits}} {
-		if u.got != "" && !slices.Contains(strings.Split(k.units, ", "), string(u.got)) {
-			return setting.Errorf("%s must be one of %s for the task %s, got %q", u.name, k.units, c.Task.Name, u.got)
+	for i, units := range []tokenizer.Units{d.SourceUnits, d.TargetUnits} {
+		if units != "" && !slices.Contains(strings.Split(k.units, ", "), string(units)) {
+			return setting.Errorf("%s must be one of %s for the task %s, got %q", []setting.Path{"data.source_units", "data.target_units"}[i], k.units, c.Task.Name, units)
 		}
 	}
 	return nil

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"io"
 	"maps"
 	"slices"
 
@@ -56,5 +55,3 @@ func (classification) network(m *Model) (forward, error) {
 		return net.Forward(b, in[0], layers.Mask{KeyLengths: in[1]}) // (B, Classes)
 	}, err
 }
-
-func (classification) write(r *Report, w io.Writer) { r.writeClasses(w, "labels") }

@@ -24,24 +24,23 @@ type Kind struct {
 	Sequences   bool // answers have any length up to MaxAnswer; several may be right, and edits tell how wrong one is
 	AnswerUnits bool // answers are made of symbols, of the units Data.TargetUnits
 
-	Unit  string // what Score counts, such as "tags"
-	Right string // what a good one is, such as "exactly right"
+	Unit  string // the word for what a Score counts, such as "tags"
+	Right string // the word for a good one, such as "exactly right"
 
 	aligned   bool            // each symbol of a source has one in the answer, which is judged by itself
-	causal    bool            // no position sees a later one, so that rows need no lengths and the last position answers
-	units     string          // which units the symbols of a file may have
+	causal    bool            // no position sees a later one: rows need no lengths, and the last position answers
+	units     string          // the units that sources and answers of a file may have
 	usual     tokenizer.Units // the units by default; if empty, New guesses
 	maxLen    int             // the MaxLen of the task that learns a file; 0 if the file decides it
 	smoothing float64         // the LabelSmoothing that rows of a file are learned well with
 }
 
-// A kind is a kind of task. Its file has whatever no other kind does. A kind embeds common, and so writes only the
-// methods in which it differs.
+// A kind is the code of a Kind, in a file of its own. It embeds common, and replaces the methods in which it differs.
 type kind interface {
 	about() Kind
-	defaults(c *Config)                // sets what a rule is learned well with
-	rows(c *Config, s *rowSet) error   // sets what the rows of a file decide
-	network(m *Model) (forward, error) // makes the layers
+	defaults(c *Config)                // changes the settings that other kinds learn a rule with
+	rows(c *Config, s *rowSet) error   // completes the rule by the rows of a file
+	network(m *Model) (forward, error) // makes the layers, in the model's Params
 
 	// score adds an answer and the right ones, as symbols, to a report.
 	score(r *Report, j *Judged, answer []string, references [][]string)
@@ -50,7 +49,7 @@ type kind interface {
 
 var kinds = []kind{textKind, seq2seqKind, classificationKind, taggingKind}
 
-// kindOf returns the kind of a name, or one that has no name and does nothing.
+// kindOf returns the kind with a name. If there is none, the result has no name and does nothing.
 func kindOf(name data.Kind) kind {
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.about().Name == name })
 	if i < 0 {
@@ -72,15 +71,15 @@ func (c *Config) Kind() Kind {
 	return k
 }
 
-// common is a Kind with what most kinds do.
+// common has the methods that most kinds share.
 type common struct{ Kind }
 
 func (k common) about() Kind               { return k.Kind }
 func (common) defaults(*Config)            {}
 func (common) rows(*Config, *rowSet) error { return nil }
-func (common) write(*Report, io.Writer)    {}
 
 func (common) network(*Model) (forward, error) { return nil, errors.New("the task has no kind") }
+func (k common) write(r *Report, w io.Writer)  { r.writeClasses(w, k.Unit) }
 
 // score counts the class of each symbol.
 func (common) score(r *Report, j *Judged, answer []string, references [][]string) {

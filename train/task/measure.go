@@ -79,6 +79,10 @@ func (c *Config) target() tokenizer.Tokenizer {
 
 // measured returns the lengths of rows.
 func measured(c *Config, r rows) (measures, error) {
+	sides := []tokenizer.Tokenizer{c.Task.Source, c.target()}
+	if !c.Kind().AnswerUnits {
+		sides = sides[:1]
+	}
 	m := measures{rows: make([]lengths, len(r.number))}
 	var wait sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)
@@ -88,7 +92,7 @@ func measured(c *Config, r rows) (measures, error) {
 			errs[w] = apart.Call(func() error { // tokenizers may be a user's own
 				for i := w * len(m.rows) / workers; i < (w+1)*len(m.rows)/workers; i++ {
 					var err error
-					if m.rows[i], err = c.lengths(r.example(i), &unknown[w]); err != nil {
+					if m.rows[i], err = lengthsOf(r.example(i), sides, &unknown[w]); err != nil {
 						return fmt.Errorf("line %d: %w", r.table.Line(int(r.number[i])), err)
 					}
 				}
@@ -106,14 +110,10 @@ func measured(c *Config, r rows) (measures, error) {
 	return m, err
 }
 
-// lengths returns the lengths of a row, and counts the sides with symbols that aren't known.
-func (c *Config) lengths(e data.Example, unknown *[2]int) (l lengths, err error) {
-	texts, sides := []string{e.Source, e.Answer}, []tokenizer.Tokenizer{c.Task.Source, c.target()}
-	if !c.Kind().AnswerUnits {
-		sides = sides[:1]
-	}
+// lengthsOf returns the lengths of a row by the tokenizers of its sides, and counts the sides with unknown symbols.
+func lengthsOf(e data.Example, sides []tokenizer.Tokenizer, unknown *[2]int) (l lengths, err error) {
 	for k, t := range sides {
-		n, isUnknown, err := encoded(t, texts[k])
+		n, isUnknown, err := encoded(t, []string{e.Source, e.Answer}[k])
 		if err != nil {
 			return l, err
 		}

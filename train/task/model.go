@@ -25,7 +25,7 @@ type Model struct {
 	decoder      *layers.Decoder // for Generate
 }
 
-// A forward adds the model to the graph of the nodes that it reads, in the order of build's.
+// A forward adds the model to a graph. It reads the nodes that build makes.
 type forward func(b *layers.Build, in G.Nodes) (logits *G.Node, err error)
 
 // newModel makes the model that a configuration describes, with new weights. What is wrong with that is a *ConfigError.
@@ -52,9 +52,8 @@ func newModel(c Config) (*Model, error) {
 	return m, nil
 }
 
-// build adds the model to a graph, for batches of a size. The nodes are those that values gives the values of: ids
-// (B, Len), lengths (B) unless the kind is causal and, if the Layout has a Start, what comes before each target
-// (B, TargetLen).
+// build adds the model to a graph, for batches of a size. It returns the nodes that the model reads: ids (B, Len);
+// lengths (B), unless the kind is causal; and, if the Layout has a Start, the id before each target (B, TargetLen).
 func (m *Model) build(b *layers.Build, g *G.ExprGraph, size int, l data.Layout) (nodes G.Nodes, logits *G.Node, err error) {
 	nodes = G.Nodes{intNode(g, "ids", size, l.Len)}
 	if !m.Config.Kind().causal {

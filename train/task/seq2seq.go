@@ -77,25 +77,14 @@ func (seq2seq) score(r *Report, j *Judged, answer []string, references [][]strin
 }
 
 func (seq2seq) write(r *Report, w io.Writer) {
-	n := len(r.Judged)
-	fmt.Fprintf(w, "Exact: %.4f (%d of %s answered with one of their references)\n", float64(r.Right)/float64(max(1, n)), r.Right, text.Count(n, "source"))
-	fmt.Fprintf(w, "Error rate: %.4f (%d edits for %d %s of the nearest references)\n", r.Errors.Value(), r.Errors.Edits, r.Errors.Units, r.unit())
-	fmt.Fprintf(w, "chrF: %.2f, BLEU: %s\n", r.ChrF.Value(), r.bleu())
-}
-
-// unit says what symbols are.
-func (r *Report) unit() string {
-	if r.Units == tokenizer.Characters || r.Units == tokenizer.Tokens {
-		return string(r.Units)
+	n, unit, bleu := len(r.Judged), string(r.Units), fmt.Sprintf("%.2f", r.BLEU.Value())
+	if r.Units == tokenizer.BPE {
+		unit = "words"
 	}
-	return "words"
-}
-
-// bleu says BLEU, which is of four words in a row, or that there are none.
-func (r *Report) bleu() string {
-	v := r.BLEU.Value()
-	if v == 0 && !slices.ContainsFunc(r.Judged, func(j Judged) bool { return len(strings.Fields(j.Answer.Text)) >= 4 }) {
-		return "none, as no answer has four words"
+	if r.BLEU.Value() == 0 && !slices.ContainsFunc(r.Judged, func(j Judged) bool { return len(strings.Fields(j.Answer.Text)) >= 4 }) {
+		bleu = "none, as no answer has four words" // in a row, which BLEU is of
 	}
-	return fmt.Sprintf("%.2f", v)
+	fmt.Fprintf(w, "Exact: %.4f (%d of %s answered with one of their references)\n", float64(r.Right)/float64(n), r.Right, text.Count(n, "source"))
+	fmt.Fprintf(w, "Error rate: %.4f (%d edits for %d %s of the nearest references)\n", r.Errors.Value(), r.Errors.Edits, r.Errors.Units, unit)
+	fmt.Fprintf(w, "chrF: %.2f, BLEU: %s\n", r.ChrF.Value(), bleu)
 }

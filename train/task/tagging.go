@@ -44,8 +44,8 @@ func (tagging) network(m *Model) (forward, error) {
 	}, err
 }
 
-func (tagging) write(r *Report, w io.Writer) {
+func (k tagging) write(r *Report, w io.Writer) {
 	n := len(r.Judged)
-	fmt.Fprintf(w, "Rows: %.4f (%d of %d with every tag right)\n", float64(r.Right)/float64(max(1, n)), r.Right, n)
-	r.writeClasses(w, "tags")
+	fmt.Fprintf(w, "Rows: %.4f (%d of %d with every tag right)\n", float64(r.Right)/float64(n), r.Right, n)
+	k.common.write(r, w)
 }

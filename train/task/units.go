@@ -9,16 +9,15 @@ import (
 
 // tokenize makes what takes sources and answers apart, unless the configuration has it.
 func (s *rowSet) tokenize(c *Config) error {
-	k, d := kindOf(c.Task.Kind), &c.Data
-	if err := k.rows(c, s); err != nil {
+	k, d := c.Kind(), &c.Data
+	if err := kindOf(k.Name).rows(c, s); err != nil {
 		return err
 	}
-	d.SourceUnits, d.TargetUnits = cmp.Or(d.SourceUnits, k.about().usual), cmp.Or(d.TargetUnits, k.about().usual)
+	d.SourceUnits, d.TargetUnits = cmp.Or(d.SourceUnits, k.usual), cmp.Or(d.TargetUnits, k.usual)
 	if d.SourceUnits == "" {
 		d.SourceUnits = guess(s.trains.column(0))
 	}
-	answers := k.about().AnswerUnits
-	if answers && d.TargetUnits == "" {
+	if k.AnswerUnits && d.TargetUnits == "" {
 		d.TargetUnits = guess(s.trains.column(1))
 	}
 	var err error
@@ -40,7 +39,7 @@ func (s *rowSet) tokenize(c *Config) error {
 			return err
 		}
 	}
-	if c.Task.Target == nil && answers && !one {
+	if c.Task.Target == nil && k.AnswerUnits && !one {
 		size := 0
 		if d.TargetUnits == tokenizer.BPE {
 			size = d.VocabSize
