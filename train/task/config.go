@@ -15,7 +15,7 @@ import (
 )
 
 // Format is the version of config.json that this package writes, and the only one that it reads.
-const Format = 3
+const Format = 4
 
 // A Config is all that decides a run.
 type Config struct {

@@ -196,7 +196,7 @@ func TestNewErrors(t *testing.T) {
 		change func(c *Config)
 		want   string
 	}{
-		{"nothing", func(c *Config) { *c = Config{} }, "format must be 3, got 0"},
+		{"nothing", func(c *Config) { *c = Config{} }, "format must be 4, got 0"},
 		{"no samples", func(c *Config) { c.Task.Sample = nil }, `the task "copy" has no Sample and no Answer`},
 		{"no kind", func(c *Config) { c.Task.Kind = "" }, "the kind must be"},
 		{"a rule with long samples", func(c *Config) {
