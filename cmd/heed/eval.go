@@ -58,7 +58,7 @@ be answered counts as answered with nothing.`,
 			kind, isText := c.Kind(), c.Kind().Columns == nil
 			switch {
 			case o.Beam > 1 && !kind.Beams:
-				return usagef("--beam is for models of pairs; %s learned the task %s", args[0], c.Task.Name)
+				return usagef("--beam is for answers written symbol by symbol; %s learned the task %s", args[0], c.Task.Name)
 			case isText && (columns != nil || answers != ""):
 				return usagef("--columns and --answers are for models of rows; %s learned the task %s", args[0], c.Task.Name)
 			}

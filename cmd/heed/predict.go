@@ -77,7 +77,7 @@ max_len characters are read. Put -- before inputs that begin with a dash.`,
 				return err
 			}
 			if o.Beam > 1 && !m.Config.Kind().Beams {
-				return usagef("--beam is for models of pairs; %s learned the task %s", args[0], m.Config.Task.Name)
+				return usagef("--beam is for answers written symbol by symbol; %s learned the task %s", args[0], m.Config.Task.Name)
 			}
 			column := append(columns, "")[0] // a second one, of the answers, may be named as in training
 			p := &prediction{ctx: cmd.Context(), model: m, options: o, scores: scores, stderr: cmd.ErrOrStderr()}

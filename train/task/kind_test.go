@@ -1,44 +1,50 @@
 package task
 
 import (
+	"io"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/layers/decode"
 )
 
-// A kind has a task of its name, which learns a file, and a Coder.
+// Every kind has a task of its name, which learns a file. Its model answers, and shows what it attends to.
 func TestKinds(t *testing.T) {
+	t.Parallel()
 	for _, k := range kinds {
 		about := k.about()
-		name := string(about.Name)
-		c, err := Named(name, 4)
-		if err != nil || !slices.Contains(Names(), name) || c.Kind().Name != about.Name || c.Task.About == "" {
-			t.Errorf("the task %s is of kind %q and about %q, %v", name, c.Kind().Name, c.Task.About, err)
-		}
-		if c.Task.Sample != nil || about.Columns != nil && len(about.Columns) != 2 {
-			t.Errorf("the task %s has a Sample, or the columns %q", name, about.Columns)
-		}
-		vocab, err := tokenizer.NewVocab("ab")
-		if err != nil {
-			t.Fatal(err)
-		}
-		rule := data.Rule{Name: name, Kind: about.Name, Source: vocab, MaxLen: 4}
-		switch {
-		case about.Sequences:
-			rule.MaxAnswer = 4
-		case about.Columns != nil && about.AnswerUnits:
-			rule.Target = vocab
-		case about.Columns != nil:
-			rule.Classes = []string{"a", "b"}
-		}
-		coder, err := data.NewCoder(rule)
-		if err != nil {
-			t.Errorf("%s has no Coder: %v", name, err)
-		} else if l := coder.Layout(); (l.Start >= 0) != about.Sequences || l.TargetLen == 0 != (rule.Classes != nil) {
-			t.Errorf("%s has the layout %+v", name, l)
-		}
+		t.Run(string(about.Name), func(t *testing.T) {
+			c := of(t, string(about.Name), "rows.tsv", strings.Repeat("a b\tx y\nb b\ty y\na a\tx x\nc a\ty x\n", 50))
+			if c.Kind().Name != about.Name || c.Task.About == "" || !slices.Contains(Names(), c.Task.Name) {
+				t.Fatalf("the task is %+v", c.Task)
+			}
+			c.Training.MaxEpochs, c.Data.Validation = 1, 20
+			if about.Columns == nil {
+				c.Training.StepsPerEpoch = 2
+			}
+			task := fitted(t, c)
+			if _, err := task.Predict("a b"); err != nil {
+				t.Error(err)
+			}
+			if a, err := task.Attention("a b", ""); err != nil || len(a.Layers) == 0 {
+				t.Errorf("it attends to %+v, %v", a, err)
+			}
+			if _, err := task.PredictAll(t.Context(), []string{"a b"}, PredictOptions{Beam: 2}); (err == nil) != about.Beams {
+				t.Errorf("a Beam: %v", err)
+			}
+			if err := task.Generate(t.Context(), io.Discard, "a b", decode.Options{MaxTokens: 3}); (err == nil) != about.Generates {
+				t.Errorf("Generate: %v", err)
+			}
+			r, err := task.Judge(t.Context(), []data.Example{{Source: "a b", Answer: "x y"}}, PredictOptions{})
+			if (err == nil) != (about.Columns != nil) {
+				t.Errorf("Judge: %v", err)
+			} else if err == nil && (len(r.Judged) != 1 || r.String() == "" || about.Classes != (r.Classes.Classes() != nil)) {
+				t.Errorf("Judge says\n%s", r)
+			}
+		})
 	}
 	if k := (&Config{Task: data.Rule{Kind: "none"}}).Kind(); k.Name != "" || k.Generates {
 		t.Errorf("a kind that there isn't is %+v", k)

@@ -68,16 +68,16 @@ func rowsFile(t testing.TB, kind data.Kind, rows int) string {
 		for i := range some {
 			some[i] = words[rng.IntN(len(words))]
 		}
-		switch kind {
-		case data.KindSeq2Seq:
+		switch about := kindOf(kind).about(); {
+		case about.Sequences:
 			letters := strings.Split(some[0]+some[len(some)-1], "")
 			fmt.Fprintf(&s, "%s\t%s\n", strings.Join(letters, ""), strings.ToUpper(strings.Join(letters, " ")))
 			if rng.IntN(9) == 0 {
 				fmt.Fprintf(&s, "%s\t%s\n", strings.Join(letters, ""), "X "+strings.ToUpper(strings.Join(letters, " ")))
 			}
-		case data.KindClassification:
+		case !about.AnswerUnits:
 			fmt.Fprintf(&s, "%s\t%t\n", strings.Join(some, " "), slices.Contains(some, "cat"))
-		case data.KindTagging:
+		default:
 			tags := make([]string, len(some))
 			for i := range tags {
 				tags[i] = []string{"SHORT", "LONG"}[min(len(some[i])/5, 1)]
