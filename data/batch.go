@@ -16,7 +16,7 @@ const Ignore = -1
 type Batch struct {
 	Inputs  []int // (Size, Len)
 	Lengths []int // (Size)
-	Before  []int // (Size, TargetLen): the id before each target; only for KindSeq2Seq, else nil
+	Before  []int // (Size, TargetLen): the id before each target; nil if the Layout has no Start
 	Targets []int // (Size, TargetLen), or (Size) if TargetLen is 0: the right choices, or Ignore; nil from Pad
 
 	Size, Len, TargetLen int

@@ -3,6 +3,8 @@ package data
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -35,7 +37,7 @@ type Coder interface {
 // such token.
 type Layout struct {
 	Tokens       int // ids of inputs are below it
-	TargetTokens int // ids of what comes before targets are below it; 0 but for KindSeq2Seq
+	TargetTokens int // ids of what comes before targets are below it; 0 if the kind has no Start
 	Classes      int // ids of targets are below it
 	Len          int // positions of a row of inputs
 	TargetLen    int // positions of a row of targets; 0 if a row has a single target
@@ -72,32 +74,38 @@ func newCoder(rule Rule) (Coder, error) {
 	if max(rule.MaxLen, rule.MaxAnswer) > longest {
 		return nil, fmt.Errorf("MaxLen and MaxAnswer may be at most %d, got %d and %d", longest, rule.MaxLen, rule.MaxAnswer)
 	}
-	if rule.Kind != KindClassification && rule.Classes != nil {
-		return nil, fmt.Errorf("only a rule of kind %s can have Classes, got those of one of kind %q", KindClassification, rule.Kind)
-	}
-	if rule.Kind != KindSeq2Seq && rule.MaxAnswer != 0 {
-		return nil, fmt.Errorf("only a rule of kind %s can have a MaxAnswer, got that of one of kind %q", KindSeq2Seq, rule.Kind)
+	k, ok := kinds[rule.Kind]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("the kind must be one of %q, got %q", slices.Sorted(maps.Keys(kinds)), rule.Kind)
+	case rule.Classes != nil && !k.classes:
+		return nil, fmt.Errorf("a rule of kind %q has no Classes", rule.Kind)
+	case rule.MaxAnswer != 0 && !k.maxAnswer:
+		return nil, fmt.Errorf("a rule of kind %q has no MaxAnswer", rule.Kind)
+	case rule.Target != nil && !k.target:
+		return nil, fmt.Errorf("a rule of kind %q has no Target", rule.Kind)
 	}
 	c, err := tokenized(rule)
 	if err != nil {
 		return nil, err
 	}
-	switch rule.Kind {
-	case KindTagging:
-		return newTags(c), nil
-	case KindClassification:
-		return newLabels(c)
-	case KindSeq2Seq:
-		return newPairs(c), nil
-	case KindText:
-		return newCharacters(c), nil
-	}
-	return nil, fmt.Errorf("the kind must be %s, %s, %s or %s, got %q", KindTagging, KindClassification, KindSeq2Seq, KindText, rule.Kind)
+	c.cuts = k.cuts
+	return k.coder(c)
 }
 
-// coder is what the kinds have in common.
+// A kind makes the Coder of a Kind, and says which fields of a Rule the Kind uses.
+type kind struct {
+	classes, maxAnswer, target bool
+	cuts                       bool // a Coder cuts a source that has more ids than MaxLen
+	coder                      func(c coder) (Coder, error)
+}
+
+var kinds = map[Kind]kind{KindTagging: tagging, KindClassification: classification, KindSeq2Seq: seq2seq, KindText: languageModel}
+
+// coder is what the Coders have in common.
 type coder struct {
 	rule           Rule
+	cuts           bool
 	source, target tokenizer.Tokenizer
 	layout         Layout
 }
@@ -116,10 +124,6 @@ func tokenized(rule Rule) (coder, error) {
 		c.source, c.target = vocab, vocab
 	case rule.Alphabet != "" || rule.Spell != nil || rule.Read != nil:
 		return c, errors.New("a rule with a Source has no Alphabet, Spell or Read")
-	case rule.Kind == KindTagging && rule.Target == nil:
-		return c, fmt.Errorf("a rule of kind %s with a Source needs a Target, of the tags", KindTagging)
-	case rule.Kind != KindTagging && rule.Kind != KindSeq2Seq && rule.Target != nil:
-		return c, fmt.Errorf("a rule of kind %q has no Target", rule.Kind)
 	case rule.Target == nil:
 		c.target = rule.Source
 	}
@@ -192,7 +196,7 @@ func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
 			return nil, "", c.errorf("source %q: %w", e.Source, err)
 		}
 	}
-	if c.rule.Source != nil && c.rule.Kind == KindClassification {
+	if c.rule.Source != nil && c.cuts {
 		ids = ids[:min(len(ids), c.rule.MaxLen)]
 	}
 	if source == e.Source && (len(ids) < 1 || len(ids) > c.rule.MaxLen) {

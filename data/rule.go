@@ -12,17 +12,6 @@ import (
 // A Kind says what a model makes of a source.
 type Kind string
 
-const (
-	// KindTagging labels every position of a source with a symbol of the answer, which is no longer than the source.
-	KindTagging Kind = "tagging"
-	// KindClassification chooses one of a few classes for a whole source.
-	KindClassification Kind = "classification"
-	// KindSeq2Seq writes an answer of any length.
-	KindSeq2Seq Kind = "seq2seq"
-	// KindText predicts the symbol that follows.
-	KindText Kind = "text"
-)
-
 // A Rule is what a model can learn: every source, which is a string, has one answer. Named has Heed's own rules;
 // anybody's is made by filling in the fields. Those that aren't functions go to JSON, and are all that a trained model
 // needs.
@@ -32,15 +21,14 @@ type Rule struct {
 	Kind  Kind   `json:"kind"`
 
 	Alphabet  string   `json:"alphabet,omitempty"`   // every symbol that a model meets in a source or an answer, once
-	Classes   []string `json:"classes,omitempty"`    // of KindClassification alone: every answer there is
-	MaxLen    int      `json:"max_len"`              // symbols of the longest source; of KindText, of a context
-	MaxAnswer int      `json:"max_answer,omitempty"` // symbols of the longest answer, of KindSeq2Seq alone
+	Classes   []string `json:"classes,omitempty"`    // every answer there is, for classification only
+	MaxLen    int      `json:"max_len"`              // symbols of the longest source; for text, of a context
+	MaxAnswer int      `json:"max_answer,omitempty"` // symbols of the longest answer, for seq2seq only
 	Example   string   `json:"example,omitempty"`    // a source to try
 
 	// Without an Alphabet, Source makes ids of sources and Target makes ids of answers, and MaxLen and MaxAnswer count
-	// these ids. A rule of KindTagging needs a Target, which gives each symbol of a source its tag. A rule of
-	// KindSeq2Seq without a Target has one vocabulary for both. Other kinds have no Target. A rule of
-	// KindClassification cuts a source that is too long.
+	// these ids. Tagging needs a Target, which gives each symbol of a source its tag. Seq2seq without a Target has one
+	// vocabulary for both. Other kinds have no Target. Classification cuts a source that is too long.
 	Source tokenizer.Tokenizer `json:"-"`
 	Target tokenizer.Tokenizer `json:"-"`
 

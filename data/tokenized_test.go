@@ -115,7 +115,7 @@ func TestTokenizedErrors(t *testing.T) {
 		{"an alphabet", func(r *Rule) { r.Alphabet = "ab" }, "a rule with a Source has no Alphabet, Spell or Read"},
 		{"a spelling", func(r *Rule) { r.Read = strings.ToUpper }, "has no Alphabet, Spell or Read"},
 		{"no source", func(r *Rule) { r.Source = nil }, "a Target needs a Source beside it"},
-		{"tags without tags", func(r *Rule) { r.Kind, r.MaxAnswer, r.Target = KindTagging, 0, nil }, "needs a Target, of the tags"},
+		{"tags without tags", func(r *Rule) { r.Kind, r.MaxAnswer, r.Target = KindTagging, 0, nil }, "needs a Target, which has the tags"},
 		{"labels with a target", func(r *Rule) { r.Kind, r.MaxAnswer, r.Classes = KindClassification, 0, []string{"a", "b"} }, `a rule of kind "classification" has no Target`},
 	} {
 		r := Rule{Name: "own", Kind: KindSeq2Seq, MaxLen: 4, MaxAnswer: 4, Source: tok, Target: tok}

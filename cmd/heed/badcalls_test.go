@@ -42,8 +42,8 @@ func TestBadPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(t, "older/config.json", strings.Replace(config, `"format": 3`, `"format": 2`, 1))
-	write(t, "newer/config.json", strings.Replace(config, `"format": 3`, `"format": 4`, 1))
+	write(t, "older/config.json", strings.Replace(config, `"format": 4`, `"format": 3`, 1))
+	write(t, "newer/config.json", strings.Replace(config, `"format": 4`, `"format": 5`, 1))
 	write(t, "begun/config.json", config)
 	write(t, "file", "keep me")
 	write(t, "rows.tsv", "abc\tabc\n")
@@ -71,8 +71,8 @@ func TestBadPlaces(t *testing.T) {
 		calls = append(calls, call{of("none"), 1, "none isn't a run folder: it has no config.json"},
 			call{of("folder"), 1, "folder isn't a run folder: it has no config.json"},
 			call{of("file"), 1, "file isn't a run folder, but a file: give the folder"},
-			call{of("older"), 1, "older/config.json: this run folder is of an older format, 2, and heed reads format 3: train it again"},
-			call{of("newer"), 1, "newer/config.json: this run folder is of a newer format, 4, and heed reads format 3: update heed"},
+			call{of("older"), 1, "older/config.json: this run folder is of an older format, 3, and heed reads format 4: train it again"},
+			call{of("newer"), 1, "newer/config.json: this run folder is of a newer format, 5, and heed reads format 4: update heed"},
 			call{of("begun"), 1, "begun has no " + cmp.Or(begun[words[0]], "weights: the run ended before its first epoch did") + "; heed train --resume begun goes on with it"},
 			call{of("run --nope"), 2, "unknown flag: --nope"},
 			call{words[0], 2, "heed " + words[0] + " takes "})
@@ -93,9 +93,9 @@ func TestBadPlaces(t *testing.T) {
 		{"help train more", 2, `there is no command "train more"`},
 
 		{"train --resume=file", 1, "file isn't a run folder, but a file"},
-		{"train --resume=newer --max-epochs=9", 1, "is of a newer format, 4"},
+		{"train --resume=newer --max-epochs=9", 1, "is of a newer format, 5"},
 		{"train --from=none" + in, 1, "none isn't a run folder"},
-		{"train --from=older" + in, 1, "is of an older format, 2"},
+		{"train --from=older" + in, 1, "is of an older format, 3"},
 		{"train --task=copy --from=begun" + in, 1, "the run begun to start from: it has no weights"},
 		{"train --task=seq2seq --data=none" + in, 1, `data file "none": no such file`},
 		{"train --task=seq2seq --data=folder" + in, 1, `data file "folder": it is a directory`},
@@ -129,7 +129,7 @@ func TestBadPlaces(t *testing.T) {
 		{"train --watch --watch-addr=here" + in, 2, "--watch-addr must be a host and a port"},
 
 		{"generate run --prompt=a --tokens=1", 2, "run learned the task copy, and only text models write on"},
-		{"predict text --data=rows.tsv", 1, "are for models of seq2seq, classification or tagging"},
+		{"predict text --data=rows.tsv", 1, "a model that learned a text has no answers to the rows of a file"},
 		{"attention run abc --layer=nope", 2, `got "nope"`},
 	}...)
 	for _, c := range calls {

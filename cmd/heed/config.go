@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/train/task"
@@ -56,7 +55,7 @@ func (s *settings) flags() []flagGroup {
 
 	f := group("Common flags")
 	f.StringVar(&s.name, "task", s.name, "what to learn: "+strings.Join(task.Names(), ", "))
-	f.StringArrayVar(&s.data, "data", s.data, "the file to learn, for seq2seq, classification, tagging and text; for seq2seq and tagging, give it twice to read sources from the first file and answers from the second, line by line")
+	f.StringArrayVar(&s.data, "data", s.data, "the file to learn, for tasks of a file; give it twice to read sources from the first file and answers from the second, line by line")
 	f.StringVar(&s.preset, "preset", s.preset, "settings of this name, which other flags change; see above")
 	f.StringVar(&s.from, "from", s.from, "a run folder whose weights to begin with, in a model of its shape")
 	f.Uint64Var(&s.Seed, "seed", s.Seed, "decides initial weights, data order and dropout")
@@ -212,7 +211,7 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 	})
 	if given.Changed("units") {
 		c.Data.SourceUnits = cmp.Or(c.Data.SourceUnits, tokenizer.Units(c.units))
-		if c.Task.Kind != data.KindClassification && c.Task.Kind != data.KindText {
+		if c.Kind().AnswerUnits {
 			c.Data.TargetUnits = cmp.Or(c.Data.TargetUnits, tokenizer.Units(c.units))
 		}
 	}

@@ -27,7 +27,7 @@ func newEval() *cobra.Command {
 the rows of the file to validate on, or the last tenth of the text. The loss is the mean cross-entropy in
 nats; that of a text of --units bpe is said by character too, to compare it with that of one of
 characters. Models of a file's rows then answer these sources, and what they answer is scored too. With
---data, a model for seq2seq, classification or tagging is scored on all rows of another file.
+--data, a model that answers rows is scored on all rows of another file.
 
 Of pairs, all that the rows have for a source is right. An answer is compared with the one that is nearest
 by edits: symbols to be replaced, inserted or left out. The error rate is all edits by all symbols of those
@@ -55,10 +55,10 @@ be answered counts as answered with nothing.`,
 			if err != nil {
 				return err
 			}
-			isText := c.Task.Kind == data.KindText
+			kind, isText := c.Kind(), c.Kind().Columns == nil
 			switch {
-			case o.Beam > 1 && c.Task.Kind != data.KindSeq2Seq:
-				return usagef("--beam is for models of pairs; %s learned the task %s", args[0], c.Task.Name)
+			case o.Beam > 1 && !kind.Beams:
+				return usagef("--beam is for answers written symbol by symbol; %s learned the task %s", args[0], c.Task.Name)
 			case isText && (columns != nil || answers != ""):
 				return usagef("--columns and --answers are for models of rows; %s learned the task %s", args[0], c.Task.Name)
 			}
@@ -116,7 +116,7 @@ func evaluate(cmd *cobra.Command, dir string, files []string) (*task.Model, []da
 	defer t.Close()
 	if t.Config.Data.Validation == 0 {
 		scores := ""
-		if t.Config.Data.File != "" && t.Config.Task.Kind != data.KindText {
+		if t.Config.Data.File != "" && t.Config.Kind().Columns != nil {
 			scores = "; --data FILE scores a file"
 		}
 		return nil, nil, fmt.Errorf("the run in %s was to validate on nothing, so that there is nothing to evaluate by%s", dir, scores)
@@ -161,22 +161,11 @@ func readConfig(dir string) (task.Config, error) {
 
 // scoreText returns a score as it is printed.
 func scoreText(s task.Score, c task.Config) string {
-	what, loss := "sequences exactly right", fmt.Sprintf("Val=%.6f", s.Loss)
-	switch {
-	case s.Characters > 0:
-		what = "tokens predicted"
+	k, loss := c.Kind(), fmt.Sprintf("Val=%.6f", s.Loss)
+	if s.Characters > 0 {
 		loss += fmt.Sprintf(" a token, %.6f a character", s.PerCharacter())
-	case c.Task.Kind == data.KindText:
-		what = "characters predicted"
-	case c.Data.File == "":
-	case c.Task.Kind == data.KindTagging:
-		what = "tags right"
-	case c.Task.Kind == data.KindClassification:
-		what = "labels right"
-	default:
-		what = "rows exactly right"
 	}
-	return fmt.Sprintf("%s, accuracy %.4f (%d of %d %s)", loss, s.Accuracy(), s.Right, s.Total, what)
+	return fmt.Sprintf("%s, accuracy %.4f (%d of %d %s %s)", loss, s.Accuracy(), s.Right, s.Total, k.Unit, k.Right)
 }
 
 // openTask opens a run folder's task, with its data but new weights. files and validation, unless they are empty, are
@@ -196,7 +185,7 @@ func openTask(ctx context.Context, dir string, files, validation []string, other
 	if err := named("validation-data", validation, &c.Data.ValidationFile, &c.Data.ValidationTargetFile); err != nil {
 		return nil, err
 	}
-	if others && len(files) > 0 && c.Task.Kind == data.KindText {
+	if others && len(files) > 0 && c.Kind().Columns == nil {
 		c.Data.SHA256 = ""
 	}
 	if change != nil {
@@ -213,7 +202,7 @@ func openTask(ctx context.Context, dir string, files, validation []string, other
 		err = wrongFlag(err)
 	case errors.As(err, &wrong): // which isn't the call's fault
 		err = fmt.Errorf("%s: %w", filepath.Join(dir, task.ConfigFile), err)
-	case err != nil && c.Data.File != "" && others && c.Task.Kind != data.KindText:
+	case err != nil && c.Data.File != "" && others && c.Kind().Columns != nil:
 		err = fmt.Errorf("%w; --data FILE scores another file", err)
 	case err != nil && c.Data.ValidationFile != "" && len(files)+len(validation) == 0:
 		err = fmt.Errorf("%w; --data FILE and --validation-data FILE name the files as they were, if they are elsewhere now", err)

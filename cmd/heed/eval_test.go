@@ -94,8 +94,8 @@ func TestEvalLabelsAndTags(t *testing.T) {
 					t.Errorf("heed eval prints %q, want %q in it", out, want)
 				}
 			}
-			fail(t, heed("eval", dir, "--data="+path, "--beam=2"), 2, "--beam is for models of pairs")
-			fail(t, heed("predict", dir, "--beam=2", "the cat"), 2, "--beam is for models of pairs")
+			fail(t, heed("eval", dir, "--data="+path, "--beam=2"), 2, "--beam is for answers written symbol by symbol")
+			fail(t, heed("predict", dir, "--beam=2", "the cat"), 2, "--beam is for answers written symbol by symbol")
 
 			write(t, path, test.content+strings.Repeat("the cat,\n", 3))
 			fail(t, heed("eval", dir, "--data="+path), 1, "3 of 5 rows are bad")

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train/task"
 )
@@ -49,7 +48,7 @@ an escape, such as \x1b.`,
 			if err != nil {
 				return err
 			}
-			if t := m.Config.Task; t.Kind != data.KindText {
+			if t := m.Config.Task; !m.Config.Kind().Generates {
 				return usagef("%s learned the task %s, and only text models write on: heed predict %s INPUT... is for it", args[0], t.Name, shell(args[0]))
 			}
 			stdout := cmd.OutOrStdout()

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"
 )
@@ -75,8 +74,8 @@ max_len characters are read. Put -- before inputs that begin with a dash.`,
 			if err != nil {
 				return err
 			}
-			if o.Beam > 1 && m.Config.Task.Kind != data.KindSeq2Seq {
-				return usagef("--beam is for models of pairs; %s learned the task %s", args[0], m.Config.Task.Name)
+			if o.Beam > 1 && !m.Config.Kind().Beams {
+				return usagef("--beam is for answers written symbol by symbol; %s learned the task %s", args[0], m.Config.Task.Name)
 			}
 			column := append(columns, "")[0] // a second one, of the answers, may be named as in training
 			p := &prediction{ctx: cmd.Context(), model: m, options: o, scores: scores, stderr: cmd.ErrOrStderr()}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/report"
@@ -118,7 +117,7 @@ func putWhole(put func(path string, write func(io.Writer) error) error, path str
 
 // addAnswers adds to a run's page what its model answers, or says there why it can't.
 func addAnswers(cmd *cobra.Command, r *report.Run, dir string, c task.Config, private bool) error {
-	if c.Task.Kind == data.KindText {
+	if c.Kind().Columns == nil {
 		m, err := openModel(dir)
 		if err != nil {
 			return err

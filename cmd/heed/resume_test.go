@@ -88,7 +88,7 @@ func TestRaise(t *testing.T) {
 	content[len(content)-9] ^= 4
 	write(t, checkpoint, string(content))
 	damaged := folder(t, interrupted)
-	fail(t, heed("train", "--resume="+interrupted, "--max-epochs=9"), 1, checkpoint, "it isn't what was written")
+	fail(t, heed("train", "--resume="+interrupted, "--max-epochs=9"), 1, checkpoint, "it has changed since it was written")
 	if !maps.Equal(folder(t, interrupted), damaged) {
 		t.Error("what can't go on has changed the folder")
 	}

@@ -49,10 +49,13 @@ func readHistory(t *testing.T, dir string) []train.Check {
 // dataFlags are the flags of what a task learns from, for one that needs a file.
 func dataFlags(t *testing.T, name string) []string {
 	t.Helper()
-	switch name {
-	case "text":
+	c, err := task.Named(name, 0)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case c.Task.Sample == nil && c.Kind().Columns == nil:
 		return []string{"--max-len=16", "--data=" + sharedFile(t, "fox.txt", fox)}
-	case "seq2seq", "classification", "tagging":
+	case c.Task.Sample == nil:
 		return []string{"--steps-per-epoch=0", "--validation=20", "--data=" + rowsFile(t, name)}
 	}
 	return nil
@@ -64,7 +67,12 @@ func rowsFile(t *testing.T, name string) string {
 	rng := rand.New(rand.NewPCG(5, 5))
 	words := []string{"cat", "dog", "a", "the", "elephant", "sees"}
 	var s strings.Builder
-	s.WriteString(map[string]string{"seq2seq": "source,target\n", "classification": "id,text,label\n", "tagging": "tokens,tags\n"}[name])
+	c, err := task.Named(name, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := c.Kind()
+	fmt.Fprintf(&s, "id,%s,%s\n", kind.Columns[0][0], kind.Columns[1][0])
 	for i := range 200 {
 		some := make([]string, 1+rng.IntN(5))
 		tags := make([]string, len(some))
@@ -73,14 +81,14 @@ func rowsFile(t *testing.T, name string) string {
 			tags[i] = some[i][:1]
 		}
 		text := strings.Join(some, " ")
-		switch name {
-		case "seq2seq":
-			fmt.Fprintf(&s, "%s,%s\n", text, strings.ToUpper(strings.Join(tags, " ")))
-		case "classification":
-			fmt.Fprintf(&s, "%d,%s,%t\n", i, text, slices.Contains(some, "cat"))
-		case "tagging":
-			fmt.Fprintf(&s, "%s,%s\n", text, strings.Join(tags, " "))
+		answer := strings.Join(tags, " ")
+		switch {
+		case kind.Sequences:
+			answer = strings.ToUpper(answer)
+		case !kind.AnswerUnits:
+			answer = fmt.Sprint(slices.Contains(some, "cat"))
 		}
+		fmt.Fprintf(&s, "%d,%s,%s\n", i, text, answer)
 	}
 	return sharedFile(t, name+".csv", s.String())
 }
@@ -119,14 +127,18 @@ func TestTrainEvalPredict(t *testing.T) {
 					t.Errorf("summary.json has no %s", name)
 				}
 			}
-			wantFiles := map[string]int{"classification": 8, "seq2seq": 9, "tagging": 9} // with tokenizers
-			if files := folder(t, dir); len(files) != cmp.Or(wantFiles[name], 7) {
-				t.Errorf("the run folder holds %d files, want %d", len(files), cmp.Or(wantFiles[name], 7))
+			c, err := task.ReadConfig(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kind := c.Kind()
+			if files, want := len(folder(t, dir)), 7+len(c.Data.Tokenizers); files != want || len(c.Data.Tokenizers) > 0 != (c.Data.File != "" && kind.Columns != nil) {
+				t.Errorf("the run folder holds %d files, want %d", files, want)
 			}
 
 			want := fmt.Sprintf("Val=%.6f, accuracy %.4f (", *s.ValLoss, *s.ValAccuracy)
 			got, answers, _ := strings.Cut(succeed(t, "eval", dir), "\n")
-			if rows := slices.Contains([]string{"seq2seq", "classification", "tagging"}, name); (answers != "") != rows {
+			if rows := c.Data.File != "" && kind.Columns != nil; (answers != "") != rows {
 				t.Errorf("after the score of the loss, heed eval prints %q", answers)
 			}
 			if !strings.HasPrefix(got, want) || !strings.Contains(out, "Best epoch "+fmt.Sprint(s.BestEpoch)+": "+got+"\n") {
@@ -139,7 +151,7 @@ func TestTrainEvalPredict(t *testing.T) {
 				t.Fatalf("heed train doesn't end with what to try: %q", out)
 			}
 			input := strings.Trim(try[2], "'")
-			if generates := try[3] != ""; generates != (name == "text") {
+			if generates := try[3] != ""; generates != kind.Generates {
 				t.Errorf("heed train says to try %q", try[0])
 			} else if generates {
 				if got := succeed(t, "generate", try[1], "--prompt", input, "--tokens", "300"); !strings.HasPrefix(got, input) {

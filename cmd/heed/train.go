@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
@@ -44,13 +43,13 @@ The tasks, by what the answer is:
 The presets, by what they are for:
 
 ` + aboutPresets() + `
-The tasks seq2seq, classification and tagging learn the rows of --data, a TSV or CSV file. They read the
-first two columns, or the columns that a header calls source and target, text and label, or tokens and
-tags. Several rows with one source are several right answers. A tenth of the sources, and at most
+All tasks of a file but text learn the rows of --data, a TSV or CSV file. They read the first two
+columns, or the columns that a header calls source and target, text and label, or tokens and tags.
+Several rows with one source are several right answers. A tenth of the sources, and at most
 --validation of them, are held out to validate on.
 
-The defaults of the flags are shown for the task reverse. Every task has its own; seq2seq, classification
-and tagging choose theirs by the file.
+The defaults of the flags are shown for the task reverse. Every task has its own; those that learn
+rows choose theirs by the file.
 
 The run folder gets config.json, model.safetensors, history.jsonl and summary.json, and
 checkpoint.safetensors to go on from; report.html, a page about the run, comes when it ends or a limit
@@ -320,7 +319,7 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 	}
 	fmt.Fprintf(stdout, "%s %s: %s\n", which, at, score)
 	try := fmt.Sprintf("predict %s %s", shell(dir), shell(t.Config.Task.Example))
-	if t.Config.Task.Kind == data.KindText {
+	if t.Config.Kind().Generates {
 		try = fmt.Sprintf("generate %s --prompt %s --tokens 300", shell(dir), shell(t.Config.Task.Example))
 	}
 	if first(how.Group) {

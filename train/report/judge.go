@@ -48,13 +48,13 @@ func (v *answers) judge(ctx context.Context) error {
 	if len(examples) == 0 {
 		return nil
 	}
-	some := spread(examples, v.Config.Task.Kind == data.KindSeq2Seq)
+	some := spread(examples, v.Config.Kind().Sequences)
 	r, err := v.Model.Judge(ctx, some, task.PredictOptions{})
 	if err != nil {
 		return err
 	}
 	v.Report, v.Some = r, len(some) < len(examples)
-	if r.Kind == data.KindClassification || r.Kind == data.KindTagging && v.Config.Data.File != "" {
+	if v.Config.Kind().Classes {
 		v.Confusion = confusionOf(&r.Classes)
 	} else {
 		v.Lengths = lengthsOf(r, v.Config.Data.SourceUnits)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers/decode"
@@ -47,27 +46,13 @@ func FromTask(dir string, t *task.Run) *Run {
 
 // learned says which task was learned, and how well.
 func learned(t *task.Run) string {
-	c, best := &t.Config, t.History[t.Best]
-	right := "of the sequences that it was validated on come out right in full"
-	switch {
-	case c.Task.Kind == data.KindText && c.Task.Source != nil:
-		right = "of the tokens that it was validated on are the ones that it finds likeliest"
-	case c.Task.Kind == data.KindText:
-		right = "of the characters that it was validated on are the ones that it finds likeliest"
-	case c.Data.File == "":
-	case c.Task.Kind == data.KindTagging:
-		right = "of the tags that it was validated on are right"
-	case c.Task.Kind == data.KindClassification:
-		right = "of the texts that it was validated on get the right label"
-	default:
-		right = "of the rows that it was validated on are answered exactly right"
-	}
+	c, k, best := &t.Config, t.Config.Kind(), t.History[t.Best]
 	learned := "the task " + c.Task.Name
 	if c.Task.About != "" {
 		learned += " (" + c.Task.About + ")"
 	}
 	if accuracy, known := best.Metrics["val_accuracy"]; known && best.Validated {
-		learned += fmt.Sprintf(". %s %s", percent(accuracy), right)
+		learned += fmt.Sprintf(". %s of the %s that it was validated on are %s", percent(accuracy), k.Unit, k.Right)
 	}
 	return learned
 }
@@ -121,7 +106,7 @@ func (r *Run) AddAnswers(ctx context.Context, t *task.Task, private bool) error 
 
 // sample adds a text that a text model writes.
 func (v *answers) sample(ctx context.Context) error {
-	if v.Config.Task.Kind != data.KindText {
+	if !v.Config.Kind().Generates {
 		return nil
 	}
 	var s strings.Builder

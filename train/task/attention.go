@@ -90,18 +90,13 @@ type reading struct {
 // reading is of a batch of one row and the targets that the model chose for it.
 func (m *Model) reading(b data.Batch, targets []int) *reading {
 	b.Len, b.Inputs = b.Lengths[0], b.Inputs[:b.Lengths[0]]
-	r := &reading{
-		self: "each position (rows) attends to all of the source (columns)",
-	}
+	r := &reading{self: "each position (rows) attends to all of the source (columns)"}
 	r.sources, r.answers = newMarks(m.coder, m.Config.Task.Target == nil)
 	r.source = r.sources.labels(b.Inputs)
-	switch m.Config.Task.Kind {
-	case data.KindText:
-		r.self = "each character (rows) attends to itself and to those before it (columns)"
-		if m.Config.Task.Source != nil {
-			r.self = "each token (rows) attends to itself and to those before it (columns)"
-		}
-	case data.KindSeq2Seq:
+	if k := m.Config.Kind(); k.causal {
+		r.self = fmt.Sprintf("each %s (rows) attends to itself and to those before it (columns)", strings.TrimSuffix(k.Unit, "s"))
+	}
+	if m.layout.Start >= 0 {
 		r.self = "each position of the source (rows) attends to all of it (columns)"
 		b.Before = append([]int{m.layout.Start}, targets...)
 		b.TargetLen = len(b.Before)
@@ -119,7 +114,7 @@ type captured struct {
 
 // capture runs the model on a batch of one. It returns the attention weights of the layers whose name has part in it,
 // those of cross-attention first, and the likeliest class of every position.
-func (m *Model) capture(batch data.Batch, part string) ([]captured, []int, error) {
+func (m *Model) capture(batch data.Batch, part string) (weights []captured, classes []int, err error) {
 	var chosen []layers.Captured
 	model, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
 		b.CaptureWeights = true
@@ -141,11 +136,15 @@ func (m *Model) capture(batch data.Batch, part string) ([]captured, []int, error
 	if err != nil {
 		return nil, nil, err
 	}
-	weights := make([]captured, len(chosen))
+	weights = make([]captured, len(chosen))
 	for i, c := range chosen {
 		weights[i] = captured{c.Layer, out[1+i].Float32s()}
 	}
-	return weights, argmax(out[0]), nil
+	for logits := range slices.Chunk(out[0].Float32s(), m.layout.Classes) {
+		class, _ := likeliest(logits)
+		classes = append(classes, class)
+	}
+	return weights, classes, nil
 }
 
 // choose returns the layers whose name has part in it, those of cross-attention first. It is an error if there is none,

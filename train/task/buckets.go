@@ -1,18 +1,14 @@
 package task
 
-import (
-	"slices"
-
-	"github.com/heed-go/heed/data"
-)
+import "slices"
 
 // buckets are the few widths that the rows of a file are padded to: each is a graph. A row's size is what its source
-// has or, of pairs, what its answer has if that is more, on the scale of sources.
+// has, or what its answer has if that is more, on the scale of sources.
 type buckets struct {
 	bounds            []int // the largest size in each
 	sources, answers  int   // symbols of all rows: the scale of either side
 	maxLen, maxAnswer int
-	kind              data.Kind
+	kind              Kind
 }
 
 // mostBuckets is how many there are at most.
@@ -20,11 +16,9 @@ const mostBuckets = 12
 
 // newBuckets chooses the bounds by which the training rows are padded least.
 func newBuckets(c *Config, trains, validates []lengths) *buckets {
-	b := &buckets{maxLen: c.Task.MaxLen, maxAnswer: c.Task.MaxAnswer, kind: c.Task.Kind, sources: 1, answers: 1}
-	if b.kind == data.KindSeq2Seq {
-		for _, l := range trains {
-			b.sources, b.answers = b.sources+int(l[0]), b.answers+int(l[1])
-		}
+	b := &buckets{maxLen: c.Task.MaxLen, maxAnswer: c.Task.MaxAnswer, kind: c.Kind(), sources: 1, answers: 1}
+	for _, l := range trains {
+		b.sources, b.answers = b.sources+int(l[0]), b.answers+int(l[1])
 	}
 	largest := 1
 	for _, all := range [][]lengths{trains, validates} {
@@ -42,9 +36,6 @@ func newBuckets(c *Config, trains, validates []lengths) *buckets {
 
 // size returns a row's size, of which every row of a bucket has the bucket's bound at most.
 func (b *buckets) size(l lengths) int {
-	if b.kind != data.KindSeq2Seq {
-		return int(l[0])
-	}
 	return max(int(l[0]), (int(l[1])*b.sources+b.answers-1)/b.answers)
 }
 
@@ -63,10 +54,10 @@ func (b *buckets) widths() [][2]int {
 	widths := make([][2]int, len(b.bounds))
 	for i, bound := range b.bounds {
 		widths[i][0] = min(bound, b.maxLen)
-		switch b.kind {
-		case data.KindTagging:
+		switch {
+		case b.kind.aligned:
 			widths[i][1] = widths[i][0]
-		case data.KindSeq2Seq:
+		case b.kind.Sequences:
 			widths[i][1] = min(bound*b.answers/b.sources, b.maxAnswer) + 1
 		}
 	}

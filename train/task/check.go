@@ -25,29 +25,25 @@ func asConfigError(err error) *ConfigError {
 }
 
 // fromRows reports whether the rows of a file are learned.
-func (c *Config) fromRows() bool { return c.Data.File != "" && c.Task.Kind != data.KindText }
-
-// judgesSymbols reports whether each symbol of an answer is judged by itself, not the answer as a whole.
-func (c *Config) judgesSymbols() bool {
-	return c.Task.Kind == data.KindText || c.Task.Kind == data.KindTagging && c.fromRows()
-}
+func (c *Config) fromRows() bool { return c.Data.File != "" && c.Kind().Columns != nil }
 
 // checkData checks what is learned from, but for its numbers.
 func (c *Config) checkData() error {
-	d := &c.Data
+	d, k := &c.Data, c.Kind()
 	draws := c.Task.Sample != nil || c.Task.Answer != nil || c.Task.Spell != nil || c.Task.Read != nil
-	fileTask := c.Task.Kind == data.KindText || slices.ContainsFunc(fileTasks, func(r data.Rule) bool { return r.Name == c.Task.Name })
+	fileTask := k.Name != "" && k.Columns == nil || kindOf(data.Kind(c.Task.Name)).about().Name != ""
 	switch {
 	case d.File == "" && fileTask:
 		return setting.Errorf("%s %s must come with %s, the file to learn", setting.Path("task"), c.Task.Name, setting.Path("data.file"))
 	case d.File != "" && draws:
-		return setting.Errorf("%s %s draws its own examples, and can't come with %s: for a file, the task is seq2seq, classification, tagging or text", setting.Path("task"), c.Task.Name, setting.Path("data.file"))
-	case c.Task.Kind == data.KindText && d.SourceUnits == tokenizer.Tokens:
-		return setting.Errorf("%s of text must be %s or %s, got %q", setting.Path("data.units"), tokenizer.Characters, tokenizer.BPE, d.SourceUnits)
+		return setting.Errorf("%s %s draws its own examples, and can't come with %s: for a file, the task is one of %s",
+			setting.Path("task"), c.Task.Name, setting.Path("data.file"), strings.Join(Names()[len(data.Names()):], ", "))
 	case !c.fromRows() && (d.TargetFile != "" || d.ValidationFile != "" || d.ValidationTargetFile != "" || d.Columns != nil || d.TargetUnits != "") ||
 		d.File == "" && (d.SourceUnits != "" || d.Tokenizers != nil):
-		return setting.Errorf("%s %s has no rows: only seq2seq, classification and tagging can have %s, %s, %s and %s", setting.Path("task"), c.Task.Name,
+		return setting.Errorf("%s %s has no rows in a file, and can't have %s, %s, %s and %s", setting.Path("task"), c.Task.Name,
 			setting.Path("data.validation_file"), setting.Path("data.columns"), setting.Path("data.source_units"), setting.Path("data.target_units"))
+	case d.TargetUnits != "" && !k.AnswerUnits:
+		return setting.Errorf("%s %s has no %s: a label is one symbol", setting.Path("task"), c.Task.Name, setting.Path("data.target_units"))
 	case d.TargetFile != "" && d.Columns != nil:
 		return setting.Errorf("%s are of one file, and %s is a second one", setting.Path("data.columns"), setting.Path("data.target_file"))
 	case d.ValidationFile == "" && d.ValidationTargetFile != "" || d.ValidationFile != "" && (d.TargetFile == "") != (d.ValidationTargetFile == ""):
@@ -56,25 +52,14 @@ func (c *Config) checkData() error {
 		return setting.Errorf("%s needs a %s above 0", setting.Path("data.validation_file"), setting.Path("data.validation"))
 	case d.Columns != nil && len(d.Columns) != 2:
 		return setting.Errorf("%s must be two, that of sources and that of answers, got %q", setting.Path("data.columns"), d.Columns)
-	case c.Task.Kind == data.KindClassification && d.TargetUnits != "":
-		return setting.Errorf("%s classification has no %s: a label is one symbol", setting.Path("task"), setting.Path("data.target_units"))
 	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
 		return setting.Errorf("%s must be balanced, or empty for none, got %q", setting.Path("training.class_weights"), c.Training.ClassWeights)
-	case c.Training.ClassWeights != "" && (!c.fromRows() || c.Task.Kind == data.KindSeq2Seq):
-		return setting.Errorf("%s are for the tasks classification and tagging, got them for %s", setting.Path("training.class_weights"), c.Task.Name)
+	case c.Training.ClassWeights != "" && !(c.fromRows() && k.Classes):
+		return setting.Errorf("%s are for labels and tags of a file, got them for %s", setting.Path("training.class_weights"), c.Task.Name)
 	}
-	for _, u := range []struct {
-		name setting.Path
-		got  tokenizer.Units
-	}{{"data.source_units", d.SourceUnits}, {"data.target_units", d.TargetUnits}} {
-		switch u.got {
-		case "", tokenizer.Characters, tokenizer.Tokens:
-		case tokenizer.BPE:
-			if c.Task.Kind == data.KindTagging {
-				return setting.Errorf("%s of tags can't be %s, whose pieces have no tag of their own: %s or %s", u.name, tokenizer.BPE, tokenizer.Characters, tokenizer.Tokens)
-			}
-		default:
-			return setting.Errorf("%s must be %s, %s or %s, got %q", u.name, tokenizer.Characters, tokenizer.Tokens, tokenizer.BPE, u.got)
+	for i, units := range []tokenizer.Units{d.SourceUnits, d.TargetUnits} {
+		if units != "" && !slices.Contains(strings.Split(k.units, ", "), string(units)) {
+			return setting.Errorf("%s must be one of %s for the task %s, got %q", []setting.Path{"data.source_units", "data.target_units"}[i], k.units, c.Task.Name, units)
 		}
 	}
 	return nil
@@ -112,8 +97,8 @@ func (c *Config) check(decided bool) error {
 			return setting.Errorf("%s must be from %d to %d, got %d", n.name, n.low, n.high, n.got)
 		}
 	}
-	if c.DecoderLayers > 0 && c.Task.Kind != data.KindSeq2Seq {
-		return setting.Errorf("%s is for tasks of pairs alone, got it for %s", setting.Path("decoder_layers"), c.Task.Name)
+	if c.DecoderLayers > 0 && !c.Kind().Sequences {
+		return setting.Errorf("%s is for models with an encoder and a decoder, got it for %s", setting.Path("decoder_layers"), c.Task.Name)
 	}
 	if d := &c.Data; d.VocabSize != 0 && (d.VocabSize < 256 || d.SourceUnits != tokenizer.BPE && d.TargetUnits != tokenizer.BPE) {
 		return setting.Errorf("%s is for %s %s, and at least 256, got %d", setting.Path("data.vocab_size"), setting.Path("data.units"), tokenizer.BPE, d.VocabSize)

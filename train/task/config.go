@@ -15,7 +15,7 @@ import (
 )
 
 // format is the version of config.json that this package writes, and the only one that it reads.
-const format = 3
+const format = 4
 
 // A Config is all that decides a run.
 type Config struct {
@@ -98,21 +98,11 @@ const (
 	mostValidation = 1 << 24 // the most examples to validate on
 )
 
-// textTask is the name of the task that learns to write a file on.
-const textTask = "text"
-
-// fileTasks learn the rows of a file.
-var fileTasks = []data.Rule{
-	{Name: "seq2seq", Kind: data.KindSeq2Seq, About: "the answer that a file has for a source, of any length"},
-	{Name: "classification", Kind: data.KindClassification, About: "the label that a file has for a text"},
-	{Name: "tagging", Kind: data.KindTagging, About: "the tag that a file has for each token"},
-}
-
-// Names returns the name of every task that Named knows, first that of the task to learn by default.
+// Names returns the name of every task that Named knows. The first one is the default.
 func Names() []string {
-	names := append(data.Names(), textTask)
-	for _, r := range fileTasks {
-		names = append(names, r.Name)
+	names := data.Names()
+	for _, k := range everyKind {
+		names = append(names, string(k.about().Name))
 	}
 	return names
 }
@@ -124,16 +114,8 @@ func Named(name string, maxLen int) (Config, error) {
 	if maxLen < 0 || maxLen > longest {
 		return Config{}, setting.Errorf("%s must be from 0 to %d, got %d", setting.Path("task.max_len"), longest, maxLen)
 	}
-	if name == textTask {
-		if maxLen == 0 {
-			maxLen = 64
-		}
-		return Defaults(data.Rule{Name: textTask, About: "the next character of a file", Kind: data.KindText, MaxLen: maxLen}), nil
-	}
-	if i := slices.IndexFunc(fileTasks, func(r data.Rule) bool { return r.Name == name }); i >= 0 {
-		rule := fileTasks[i]
-		rule.MaxLen = maxLen
-		return Defaults(rule), nil
+	if k := kindOf(data.Kind(name)).about(); k.Name != "" {
+		return Defaults(data.Rule{Name: name, About: k.About, Kind: k.Name, MaxLen: cmp.Or(maxLen, k.maxLen)}), nil
 	}
 	if !slices.Contains(data.Names(), name) {
 		return Config{}, setting.Errorf("%s must be one of %s, got %q", setting.Path("task"), strings.Join(Names(), ", "), name)
@@ -160,16 +142,12 @@ func Defaults(rule data.Rule) Config {
 			},
 		}},
 	}
-	switch rule.Kind {
-	case data.KindSeq2Seq:
-		c.Model.Dim = 64
-	case data.KindText:
-		c.Model.Dim, c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.Optimizer.Schedule.Decay = 64, 16, 200, 3000
-	}
+	k := kindOf(rule.Kind)
+	k.defaults(&c)
 	if tune := tuned[rule.Name]; tune != nil {
 		tune(&c)
 	}
-	if rule.Sample == nil && rule.Kind != data.KindText {
+	if rule.Sample == nil && k.about().Columns != nil {
 		rowDefaults(&c)
 	}
 	return c
@@ -188,9 +166,7 @@ func rowDefaults(c *Config) {
 			Schedule: optim.Scheduling{WarmUp: -1, Decay: -1, Floor: 0.02},
 		},
 	}}
-	if c.Task.Kind == data.KindSeq2Seq {
-		c.Training.LabelSmoothing = 0.1
-	}
+	c.Training.LabelSmoothing = c.Kind().smoothing
 }
 
 // tuned is what some rules are learned better or faster with than others of their kind.
@@ -216,7 +192,7 @@ func (c *Config) decide(l data.Layout) error {
 	}
 	if m.Positions == nil {
 		m.Positions = layers.Learned{MaxLen: length}
-		if c.Task.Kind == data.KindSeq2Seq || c.fromRows() {
+		if c.Kind().Sequences || c.fromRows() {
 			// Distances, not places: few sources are as long as the longest, and a row for each of the last positions
 			// would hardly be trained.
 			m.Positions = layers.Rotary{}
@@ -256,7 +232,7 @@ func (c *Config) leastMemory(l data.Layout) (bytes float64, what string) {
 	// Numbers are floating-point here, as their products could overflow.
 	a, f := c.Model.Block.Attention, c.Model.Block.FeedForward
 	dim, blocks, classes, length := float64(c.Model.Dim), float64(c.Model.Layers), float64(max(l.Tokens, l.Classes)), float64(max(l.Len, l.TargetLen))
-	if c.Task.Kind == data.KindSeq2Seq { // an encoder's and a decoder's
+	if l.TargetTokens > 0 { // an encoder's and a decoder's
 		blocks += cmp.Or(float64(c.DecoderLayers), blocks)
 	}
 	hidden := float64(cmp.Or(f.Hidden, 4*c.Model.Dim))

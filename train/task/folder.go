@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/folderlock"
 	"github.com/heed-go/heed/internal/setting"
@@ -98,7 +97,7 @@ func (t *Task) Train(ctx context.Context, dir string, call train.Call) (*Summary
 		call.Log = io.Discard
 	}
 	size, without := "", ""
-	if t.Config.Task.Kind == data.KindText { // rows have a Look
+	if t.Config.Kind().Columns == nil { // rows have a Look
 		size = fmt.Sprintf(", a vocabulary of %d", t.layout.Tokens)
 	}
 	if t.set.judged() == 0 {

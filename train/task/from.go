@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -35,13 +34,12 @@ func (c *Config) StartFrom(dir string) error {
 	if _, ok := c.Model.Positions.(layers.Learned); ok { // as many as the data need
 		c.Model.Positions = nil
 	}
-	kind := c.Task.Kind
-	own := kind == data.KindText || kind == data.KindTagging // which take none of another kind's
-	if from.Task.Source == nil || c.Task.Sample != nil || own && kind != from.Task.Kind {
+	same := c.Task.Kind == from.Task.Kind
+	if from.Task.Source == nil || c.Task.Sample != nil || kindOf(c.Task.Kind).about().aligned && !same {
 		return nil
 	}
 	c.Task.Source, c.Data.SourceUnits = from.Task.Source, from.Data.SourceUnits
-	if kind == from.Task.Kind {
+	if same {
 		c.Task.Target, c.Data.TargetUnits = from.Task.Target, from.Data.TargetUnits
 	}
 	return nil

@@ -16,13 +16,11 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/score"
 )
 
 // A Report is how well a model's answers are those of examples. String has it in words.
 type Report struct {
-	Kind  data.Kind
 	Units tokenizer.Units // of the symbols that answers are made of
 
 	// Judged are the sources of pairs, each once with all its answers, or the examples of labels and tags, in order.
@@ -40,6 +38,8 @@ type Report struct {
 	BLEU   score.BLEU
 
 	Classes score.Confusion // of labels, or of each tag; what isn't answered counts as answered with ""
+
+	kind kind
 }
 
 // A Judged is a source with what a model makes of it.
@@ -59,11 +59,11 @@ const judgeBatch = 1 << 13
 // is any answer where the references have symbols that the model doesn't know, or are longer than its answers may be.
 // It is an error if there are no examples, or of a text model.
 func (m *Model) Judge(ctx context.Context, examples []data.Example, o PredictOptions) (*Report, error) {
-	kind := m.Config.Task.Kind
-	if kind == data.KindText || len(examples) == 0 {
-		return nil, fmt.Errorf("a model for seq2seq, classification or tagging is judged by at least one example, got %d for one of kind %s", len(examples), kind)
+	kind := kindOf(m.Config.Task.Kind)
+	if kind.about().Columns == nil || len(examples) == 0 {
+		return nil, fmt.Errorf("a model that answers rows is judged by at least one example, got %d for one of kind %s", len(examples), m.Config.Task.Kind)
 	}
-	r := &Report{Kind: kind, Units: m.Config.Data.TargetUnits}
+	r := &Report{kind: kind, Units: m.Config.Data.TargetUnits}
 	if r.Units == "" {
 		r.Units = tokenizer.Characters
 	}
@@ -93,7 +93,7 @@ func (r *Report) gather(examples []data.Example) {
 	at := map[string]int{} // of the sources of pairs
 	for _, e := range examples {
 		i, ok := at[e.Source]
-		if r.Kind != data.KindSeq2Seq || !ok {
+		if !r.kind.about().Sequences || !ok {
 			at[e.Source] = len(r.Judged)
 			r.Judged = append(r.Judged, Judged{Source: e.Source, References: []string{e.Answer}})
 		} else if j := &r.Judged[i]; !slices.Contains(j.References, e.Answer) {
@@ -105,6 +105,7 @@ func (r *Report) gather(examples []data.Example) {
 // judge judges an answer.
 func (m *Model) judge(r *Report, j *Judged) {
 	_, target := m.coder.Tokenizers()
+	kind := r.kind.about()
 	if j.Answer.Unknown {
 		r.UnknownSources++
 	}
@@ -117,9 +118,9 @@ func (m *Model) judge(r *Report, j *Judged) {
 	var references [][]string
 	for _, text := range j.References {
 		known := slices.Contains(m.Config.Task.Classes, text)
-		if r.Kind != data.KindClassification {
+		if kind.AnswerUnits {
 			n, unknown, _ := encoded(target, text)
-			if known = !unknown; r.Kind == data.KindSeq2Seq && n > m.Config.Task.MaxAnswer {
+			if known = !unknown; kind.Sequences && n > m.Config.Task.MaxAnswer {
 				r.LongReferences++
 			}
 		}
@@ -133,29 +134,13 @@ func (m *Model) judge(r *Report, j *Judged) {
 	if j.Right {
 		r.Right++
 	}
-	if r.Kind == data.KindSeq2Seq {
-		before := r.Errors.Edits
-		r.Errors.Add(answer, references...)
-		j.Edits = r.Errors.Edits - before
-		r.ChrF.Add(j.Answer.Text, j.References...)
-		r.BLEU.Add(j.Answer.Text, j.References...)
-		return
-	}
-	for i, symbol := range references[0] {
-		got := ""
-		if i < len(answer) {
-			got = answer[i]
-		}
-		if r.Classes.Add(got, symbol); got != symbol {
-			j.Edits++
-		}
-	}
+	r.kind.score(r, j, answer, references)
 }
 
 // symbols returns what is counted in an answer: a label is one.
 func (r *Report) symbols(answer string) []string {
 	switch {
-	case r.Kind == data.KindClassification:
+	case !r.kind.about().AnswerUnits:
 		return []string{answer}
 	case r.Units == tokenizer.Characters:
 		return strings.Split(answer, "")
@@ -163,41 +148,10 @@ func (r *Report) symbols(answer string) []string {
 	return strings.Fields(answer)
 }
 
-// unit says what symbols are.
-func (r *Report) unit() string {
-	if r.Units == tokenizer.Characters || r.Units == tokenizer.Tokens {
-		return string(r.Units)
-	}
-	return "words"
-}
-
-// bleu says BLEU, which is of four words in a row, or that there are none.
-func (r *Report) bleu() string {
-	v := r.BLEU.Value()
-	if v == 0 && !slices.ContainsFunc(r.Judged, func(j Judged) bool { return len(strings.Fields(j.Answer.Text)) >= 4 }) {
-		return "none, as no answer has four words"
-	}
-	return fmt.Sprintf("%.2f", v)
-}
-
 // String returns some lines of text, which say what each number is of.
 func (r *Report) String() string {
 	var s strings.Builder
-	n := len(r.Judged)
-	right := float64(r.Right) / float64(max(1, n))
-	switch r.Kind {
-	case data.KindSeq2Seq:
-		fmt.Fprintf(&s, "Exact: %.4f (%d of %s answered with one of their references)\n", right, r.Right, text.Count(n, "source"))
-		fmt.Fprintf(&s, "Error rate: %.4f (%d edits for %d %s of the nearest references)\n", r.Errors.Value(), r.Errors.Edits, r.Errors.Units, r.unit())
-		fmt.Fprintf(&s, "chrF: %.2f, BLEU: %s\n", r.ChrF.Value(), r.bleu())
-	case data.KindTagging:
-		fmt.Fprintf(&s, "Rows: %.4f (%d of %d with every tag right)\n", right, r.Right, n)
-		fallthrough
-	case data.KindClassification:
-		total := r.Classes.Macro()
-		fmt.Fprintf(&s, "Accuracy: %.4f (%d of %d %s right)\n", r.Classes.Accuracy(), total.Right, total.Rows, map[data.Kind]string{data.KindTagging: "tags", data.KindClassification: "labels"}[r.Kind])
-		r.writeClasses(&s)
-	}
+	r.kind.write(r, &s)
 	var beyond []string
 	for _, b := range []struct {
 		n         int
@@ -223,14 +177,15 @@ func (r *Report) String() string {
 // mostClasses is how many classes String shows.
 const mostClasses = 20
 
-// writeClasses writes a table of the classes, of the commonest if there are many, and one of how often each of these
-// was answered for each.
-func (r *Report) writeClasses(w io.Writer) {
+// writeClasses writes the accuracy of labels, or of tags, a table of the classes, of the commonest if there are many,
+// and one of how often each of these was answered for each.
+func (r *Report) writeClasses(w io.Writer, what string) {
 	all := r.Classes.Classes()
 	shown := slices.Clone(all)
 	slices.SortStableFunc(shown, func(a, b score.ClassScore) int { return cmp.Compare(b.Rows, a.Rows) })
 	shown = shown[:min(len(shown), mostClasses)]
 	mean := r.Classes.Macro()
+	fmt.Fprintf(w, "Accuracy: %.4f (%d of %d %s right)\n", r.Classes.Accuracy(), mean.Right, mean.Rows, what)
 	mean.Class = fmt.Sprintf("mean of %d", len(all))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "\tprecision\trecall\tF1\tright\tanswered\tof\t")

@@ -86,7 +86,7 @@ func TestJudgeOne(t *testing.T) {
 		{"no tags", data.KindTagging, Judged{Source: "a b", References: []string{"A B"}, Answer: noAnswer}, false, 2, Report{Unanswered: 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := Report{Kind: test.kind, Units: tokenizer.Tokens}
+			r := Report{kind: kindOf(test.kind), Units: tokenizer.Tokens}
 			models[test.kind].judge(&r, &test.of)
 			if test.of.Right != test.right || test.of.Edits != test.edits || (r.Right == 1) != test.right {
 				t.Errorf("right %v (%d of the report), %d edits; want %v and %d", test.of.Right, r.Right, test.of.Edits, test.right, test.edits)
@@ -274,7 +274,7 @@ func TestReportBLEU(t *testing.T) {
 		{"sentences", "the cat sat down", "the cat sat down", "BLEU: 100.00\n"},
 		{"nothing right", "a b c d", "w x y z", "BLEU: 0.00\n"},
 	} {
-		r := Report{Kind: data.KindSeq2Seq, Judged: []Judged{{Answer: Answer{Text: test.answer}}}}
+		r := Report{kind: seq2seqKind, Judged: []Judged{{Answer: Answer{Text: test.answer}}}}
 		r.BLEU.Add(test.answer, test.reference)
 		if got := r.String(); !strings.Contains(got, test.want) {
 			t.Errorf("%s: the report is\n%swant %q in it", test.name, got, test.want)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
@@ -38,7 +37,7 @@ type look struct {
 	Labels         []count // of the rows to train on, the commonest first: labels, or tags
 	Always         float64 // of what is validated on, the share that the commonest of them has right
 
-	kind data.Kind
+	kind Kind
 	seed uint64
 	from bool // there is a model to start from, whose symbols are given
 }
@@ -85,9 +84,9 @@ func (l *look) String() string {
 		fmt.Fprintf(&s, "  left out: %s: %s%s\n", text.Count(l.Bads, "bad row"), strings.Join(l.Bad, "; "), more)
 	}
 	switch {
-	case l.Long > 0 && l.kind == data.KindClassification:
+	case l.Long > 0 && !l.kind.AnswerUnits:
 		fmt.Fprintf(&s, "  cut: %s longer than %d symbols\n", text.Count(l.Long, "row"), l.MaxLen)
-	case l.Long > 0 && l.kind == data.KindSeq2Seq:
+	case l.Long > 0 && l.kind.Sequences:
 		fmt.Fprintf(&s, "  left out: %s with a source longer than %d symbols or an answer longer than %d\n", text.Count(l.Long, "row"), l.MaxLen, l.Max)
 	case l.Long > 0:
 		fmt.Fprintf(&s, "  left out: %s longer than %d symbols\n", text.Count(l.Long, "row"), l.MaxLen)
@@ -96,14 +95,11 @@ func (l *look) String() string {
 		fmt.Fprintf(&s, "  %s: %s, a vocabulary of %d; up to %d in a row, half of the rows up to %d\n", what, of.Units, of.Symbols, of.Longest, of.Median)
 	}
 	line("sources", l.Source)
-	if l.kind != data.KindClassification {
+	if l.kind.AnswerUnits {
 		line("answers", l.Answer)
 	}
 	if l.Labels != nil {
-		what, total := "labels", 0
-		if l.kind == data.KindTagging {
-			what = "tags"
-		}
+		total := 0
 		for _, c := range l.Labels {
 			total += c.N
 		}
@@ -114,7 +110,7 @@ func (l *look) String() string {
 		if n := len(l.Labels) - len(parts); n > 0 {
 			parts = append(parts, fmt.Sprintf("and %d more", n))
 		}
-		fmt.Fprintf(&s, "  %s: %s\n", what, strings.Join(parts, ", "))
+		fmt.Fprintf(&s, "  %s: %s\n", l.kind.Unit, strings.Join(parts, ", "))
 	}
 	fmt.Fprintf(&s, "  to train on: %s", text.Count(l.Trains, "row"))
 	switch {
@@ -133,7 +129,7 @@ func (l *look) String() string {
 	if n := l.Source.Unknown; n > 0 {
 		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know\n", text.Count(n, "source"), validates)
 	}
-	if n := l.Answer.Unknown; n > 0 && l.kind == data.KindClassification {
+	if n := l.Answer.Unknown; n > 0 && !l.kind.AnswerUnits {
 		fmt.Fprintf(&s, "  unknown: %s to validate on with a label that no row to train on has\n", text.Count(n, "row"))
 	} else if n > 0 {
 		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know, which can't come out right\n", text.Count(n, "answer"), validates)
@@ -224,7 +220,7 @@ func (l *look) labels(names []string, trains, validates []int) {
 			l.Labels = append(l.Labels, count{names[i], n})
 		}
 		total += validates[i]
-		if n == 0 && l.kind == data.KindClassification {
+		if n == 0 && !l.kind.AnswerUnits {
 			l.Answer.Unknown += validates[i]
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/heed-go/heed/internal/setting"
 )
 
-// lengths are how many ids a row's source and its answer have; of labels, the class that the answer is.
+// lengths are how many ids a row's source and its answer have; a label has none.
 type lengths [2]int32
 
 // measures are the lengths of some rows, and how many of them have symbols on either side that aren't known.
@@ -25,6 +25,7 @@ type measures struct {
 
 // measure encodes every row once. It leaves out those that are too long, and puts the others into buckets.
 func (s *rowSet) measure(c *Config) error {
+	k := c.Kind()
 	trains, err := measured(c, s.trains)
 	if err != nil {
 		return err
@@ -38,11 +39,11 @@ func (s *rowSet) measure(c *Config) error {
 			c.Data.File, n, len(trains.rows), c.From.Dir)
 	}
 	c.Task.MaxLen = cmp.Or(c.Task.MaxLen, max(leastLen, enough(0, trains.rows, validates.rows)))
-	if c.Task.Kind == data.KindSeq2Seq {
+	if k.Sequences {
 		c.Task.MaxAnswer = cmp.Or(c.Task.MaxAnswer, enough(1, trains.rows, validates.rows))
 	}
 	s.look.Source.measure(c.Task.Source, c.Data.SourceUnits, trains, validates, 0, s.look.from)
-	if c.Task.Kind != data.KindClassification {
+	if k.AnswerUnits {
 		s.look.Answer.measure(c.target(), c.Data.TargetUnits, trains, validates, 1, s.look.from)
 	}
 	s.leaveOut(c, &s.trains, &trains)
@@ -58,12 +59,12 @@ func (s *rowSet) measure(c *Config) error {
 	s.total = len(validates.rows)
 	for _, l := range trains.rows {
 		s.symbols += int(l[0])
-		if c.Task.Kind == data.KindSeq2Seq {
+		if k.Sequences {
 			s.symbols += int(l[1])
 		}
 	}
-	if c.Task.Kind != data.KindSeq2Seq {
-		s.count(c, trains.rows, validates.rows)
+	if k.Classes {
+		s.count(c)
 	}
 	return nil
 }
@@ -78,9 +79,9 @@ func (c *Config) target() tokenizer.Tokenizer {
 
 // measured returns the lengths of rows.
 func measured(c *Config, r rows) (measures, error) {
-	classes := map[string]int32{}
-	for i, class := range c.Task.Classes {
-		classes[class] = int32(i)
+	sides := []tokenizer.Tokenizer{c.Task.Source, c.target()}
+	if !c.Kind().AnswerUnits {
+		sides = sides[:1]
 	}
 	m := measures{rows: make([]lengths, len(r.number))}
 	var wait sync.WaitGroup
@@ -91,7 +92,7 @@ func measured(c *Config, r rows) (measures, error) {
 			errs[w] = apart.Call(func() error { // tokenizers may be a user's own
 				for i := w * len(m.rows) / workers; i < (w+1)*len(m.rows)/workers; i++ {
 					var err error
-					if m.rows[i], err = c.lengths(r.example(i), classes, &unknown[w]); err != nil {
+					if m.rows[i], err = lengthsOf(r.example(i), sides, &unknown[w]); err != nil {
 						return fmt.Errorf("line %d: %w", r.table.Line(int(r.number[i])), err)
 					}
 				}
@@ -109,15 +110,10 @@ func measured(c *Config, r rows) (measures, error) {
 	return m, err
 }
 
-// lengths returns the lengths of a row, and counts the sides with symbols that aren't known.
-func (c *Config) lengths(e data.Example, classes map[string]int32, unknown *[2]int) (lengths, error) {
-	l := lengths{1: classes[e.Answer]}
-	texts := []string{e.Source, e.Answer}
-	if c.Task.Kind == data.KindClassification {
-		texts = texts[:1]
-	}
-	for k, text := range texts {
-		n, isUnknown, err := encoded([]tokenizer.Tokenizer{c.Task.Source, c.target()}[k], text)
+// lengthsOf returns the lengths of a row by the tokenizers of its sides, and counts the sides with unknown symbols.
+func lengthsOf(e data.Example, sides []tokenizer.Tokenizer, unknown *[2]int) (l lengths, err error) {
+	for k, t := range sides {
+		n, isUnknown, err := encoded(t, []string{e.Source, e.Answer}[k])
 		if err != nil {
 			return l, err
 		}
@@ -164,13 +160,13 @@ const (
 // leaveOut leaves rows out that are too long. A label's text is cut instead.
 func (s *rowSet) leaveOut(c *Config, r *rows, m *measures) {
 	s.look.MaxLen, s.look.Max = c.Task.MaxLen, c.Task.MaxAnswer
-	n := 0
+	k, n := c.Kind(), 0
 	for i, l := range m.rows {
-		long := int(l[0]) > c.Task.MaxLen || c.Task.Kind == data.KindSeq2Seq && int(l[1]) > c.Task.MaxAnswer
+		long := int(l[0]) > c.Task.MaxLen || k.Sequences && int(l[1]) > c.Task.MaxAnswer
 		if long {
 			s.look.Long++
 		}
-		if long && c.Task.Kind == data.KindClassification {
+		if long && !k.AnswerUnits {
 			l[0], long = int32(c.Task.MaxLen), false
 		}
 		if !long {
@@ -182,30 +178,28 @@ func (s *rowSet) leaveOut(c *Config, r *rows, m *measures) {
 }
 
 // count counts labels, or tags, and balances them if that is asked for.
-func (s *rowSet) count(c *Config, trains, validates []lengths) {
-	names := c.Task.Classes
-	var counts [2][]int
-	for i, r := range []rows{s.trains, s.validates} {
-		if c.Task.Kind == data.KindClassification {
-			counts[i] = make([]int, len(names))
-			for _, l := range [][]lengths{trains, validates}[i] {
-				counts[i][l[1]]++
-			}
-			continue
+func (s *rowSet) count(c *Config) {
+	names, numbers := slices.Clone(c.Task.Classes), map[string]int{}
+	for i, name := range names {
+		numbers[name] = i
+	}
+	classes := func(answer string) []int { return []int{numbers[answer]} }
+	if c.Task.Target != nil { // as it went well in measured
+		for id := range c.Task.Target.Len() {
+			name, _ := c.Task.Target.Decode([]int{id})
+			names = append(names, name)
 		}
-		counts[i] = make([]int, c.Task.Target.Len())
-		for tags := range r.column(1) {
-			ids, _ := c.Task.Target.Encode(tags) // as it went well in measured
+		classes = func(answer string) []int { ids, _ := c.Task.Target.Encode(answer); return ids }
+	}
+	counts := [2][]int{make([]int, len(names)), make([]int, len(names))}
+	s.total = 0
+	for i, r := range []rows{s.trains, s.validates} {
+		for answer := range r.column(1) {
+			ids := classes(answer)
 			for _, id := range ids {
 				counts[i][id]++
 			}
-		}
-	}
-	if c.Task.Kind == data.KindTagging {
-		s.total = 0
-		for id, n := range counts[1] {
-			name, _ := c.Task.Target.Decode([]int{id})
-			names, s.total = append(names, name), s.total+n
+			s.total += i * len(ids)
 		}
 	}
 	s.look.labels(names, counts[0], counts[1])

@@ -386,21 +386,21 @@ func TestModelsFreeTheirGraphs(t *testing.T) {
 // What JSON has of another type is named as in config.json, not as in Go.
 func TestConfigOfOtherTypes(t *testing.T) {
 	for content, want := range map[string]string{
-		`{"format": 3, "training": {"batches": 1}}`:   `unknown key "batches"`,
-		`{"format": 3, "model": {"block": {"x": 1}}}`: `a model's configuration: unknown key "x"`,
+		`{"format": 4, "training": {"batches": 1}}`:   `unknown key "batches"`,
+		`{"format": 4, "model": {"block": {"x": 1}}}`: `a model's configuration: unknown key "x"`,
 		`[]`:                                                    "it must be an object, got array",
 		`{"format": "2"}`:                                       "format must be a whole number of at most 64 bits, got string",
-		`{"format": 3, "task": 7}`:                              "task must be an object, got number",
-		`{"format": 3, "seed": -1}`:                             "seed must be a whole number of at most 64 bits, not negative, got number -1",
-		`{"format": 3, "spelled": 1}`:                           "spelled must be true or false, got number",
-		`{"format": 3, "model": []}`:                            "a model's configuration: it must be an object, got array",
-		`{"format": 3, "model": {"dim": 1e30}}`:                 "a model's configuration: dim must be a whole number of at most 64 bits, got number 1e30",
-		`{"format": 3, "task": {"classes": "x"}}`:               "task.classes must be an array, got string",
-		`{"format": 3, "training": {"label_smoothing": 1e999}}`: "training.label_smoothing must be a number that 64 bits hold, got number 1e999",
-		`{"format": 3, "model": {"block": {"attention": {"heads": "x"}}}}`:           "a model's configuration: block.attention.heads must be a whole number of at most 64 bits, got string",
-		`{"format": 3, "model": {"block": {"feed_forward": {"activation": 1}}}}`:     "a model's configuration: block.feed_forward.activation must be a string, got number",
-		`{"format": 3, "model": {"positions": {"kind": "learned", "max_len": "x"}}}`: "a model's configuration: positions of kind learned: max_len must be a whole number of at most 64 bits, got string",
-		`{"format": 3, "model": {"positions": 1}}`:                                   "a model's configuration: positions: it must be an object, got number",
+		`{"format": 4, "task": 7}`:                              "task must be an object, got number",
+		`{"format": 4, "seed": -1}`:                             "seed must be a whole number of at most 64 bits, not negative, got number -1",
+		`{"format": 4, "spelled": 1}`:                           "spelled must be true or false, got number",
+		`{"format": 4, "model": []}`:                            "a model's configuration: it must be an object, got array",
+		`{"format": 4, "model": {"dim": 1e30}}`:                 "a model's configuration: dim must be a whole number of at most 64 bits, got number 1e30",
+		`{"format": 4, "task": {"classes": "x"}}`:               "task.classes must be an array, got string",
+		`{"format": 4, "training": {"label_smoothing": 1e999}}`: "training.label_smoothing must be a number that 64 bits hold, got number 1e999",
+		`{"format": 4, "model": {"block": {"attention": {"heads": "x"}}}}`:           "a model's configuration: block.attention.heads must be a whole number of at most 64 bits, got string",
+		`{"format": 4, "model": {"block": {"feed_forward": {"activation": 1}}}}`:     "a model's configuration: block.feed_forward.activation must be a string, got number",
+		`{"format": 4, "model": {"positions": {"kind": "learned", "max_len": "x"}}}`: "a model's configuration: positions of kind learned: max_len must be a whole number of at most 64 bits, got string",
+		`{"format": 4, "model": {"positions": 1}}`:                                   "a model's configuration: positions: it must be an object, got number",
 	} {
 		if _, err := parseConfig([]byte(content)); err == nil || err.Error() != want {
 			t.Errorf("of %s, the error is\n%v, want\n%s", content, err, want)
@@ -433,7 +433,7 @@ func FuzzReadConfig(f *testing.F) {
 		}
 		f.Add(good)
 	}
-	f.Add([]byte(`{"format": 3, "task": {"name": "text", "kind": "text", "alphabet": "ab"}, "data": {"file": "x"}, "model": {"dim": 1e3}}`))
+	f.Add([]byte(`{"format": 4, "task": {"name": "text", "kind": "text", "alphabet": "ab"}, "data": {"file": "x"}, "model": {"dim": 1e3}}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, ConfigFile), content, 0o666); err != nil {

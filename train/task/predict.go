@@ -18,7 +18,6 @@ import (
 	"github.com/heed-go/heed/internal/apart"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
-	"github.com/heed-go/heed/layers/decode"
 )
 
 // PredictOptions say how PredictAll answers.
@@ -71,8 +70,8 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 	if o.Beam < 0 || o.Beam > MaxBeam {
 		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for 1, got %d", setting.Path("beam"), MaxBeam, o.Beam)
 	}
-	if o.Beam > 1 && m.Config.Task.Kind != data.KindSeq2Seq {
-		return nil, fmt.Errorf("a Beam is for answers that are written symbol by symbol, those of seq2seq: the task %s is of kind %s", m.Config.Task.Name, m.Config.Task.Kind)
+	if o.Beam > 1 && !m.Config.Kind().Beams {
+		return nil, fmt.Errorf("a Beam is for answers that are written symbol by symbol: the task %s is of kind %s", m.Config.Task.Name, m.Config.Task.Kind)
 	}
 	answers := make([]Answer, len(inputs))
 	var rows []query
@@ -291,7 +290,7 @@ func (m *Model) chooser(s batchShape) (predictor, error) {
 		each := len(values) / classes / s.size // positions of a row
 		for i := range rows {
 			from, to := 0, min(each, len(rows[i].ids))
-			if m.Config.Task.Kind == data.KindText {
+			if m.Config.Kind().causal {
 				from = to - 1
 			}
 			for p := from; p < to; p++ {
@@ -316,32 +315,4 @@ func likeliest(logits []float32) (class int, logProb float64) {
 		sum += math.Exp(float64(x - logits[class]))
 	}
 	return class, -math.Log(sum)
-}
-
-// translator writes the answers to sources: the symbols up to a special token, but no more than an answer may have.
-func (m *Model) translator(net *layers.EncoderDecoder, s batchShape) (predictor, error) {
-	l := m.layout
-	session, err := decode.NewSeq2Seq(net, decode.Seq2SeqConfig{Sources: s.size, Width: s.beam, SourceLen: s.width, Capacity: l.TargetLen, Cores: s.cores})
-	if err != nil {
-		return nil, err
-	}
-	o := decode.BeamOptions{Width: s.beam, MaxTokens: l.TargetLen, End: []int{l.End, l.TargetPad, l.Start}}
-	return func(ctx context.Context, rows []query) error {
-		sources, starts := make([][]int, len(rows)), make([][]int, len(rows))
-		for i, q := range rows {
-			sources[i], starts[i] = q.ids, []int{l.Start}
-		}
-		if err := session.Read(sources); err != nil {
-			return err
-		}
-		found, err := decode.Beam(ctx, session, starts, o)
-		if err != nil {
-			return err
-		}
-		for i := range rows {
-			best := found[i][0]
-			rows[i].targets, rows[i].logProb = best.Tokens[:min(len(best.Tokens), l.TargetLen-1)], best.LogProb
-		}
-		return nil
-	}, nil
 }

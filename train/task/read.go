@@ -61,7 +61,7 @@ func (m *Model) PredictFile(ctx context.Context, file, column string, w io.Write
 	if err != nil {
 		return err
 	}
-	wanted := table.Options{Known: known[c.Task.Kind][:1]}
+	wanted := table.Options{Known: c.Kind().Columns[:1]}
 	if c.Data.Columns != nil {
 		wanted.Columns = c.Data.Columns[:1]
 	}
@@ -143,8 +143,8 @@ func newNames(names, header []string) []string {
 // reads returns a configuration for reading rows by some columns, nil for those of the run.
 func (m *Model) reads(columns []string) (Config, error) {
 	c := m.Config
-	if c.Task.Kind == data.KindText {
-		return c, fmt.Errorf("the rows of a file are for models of seq2seq, classification or tagging: the task %s is of kind %s", c.Task.Name, c.Task.Kind)
+	if c.Kind().Columns == nil {
+		return c, fmt.Errorf("a model that learned a text has no answers to the rows of a file: the task %s is of kind %s", c.Task.Name, c.Task.Kind)
 	}
 	if columns != nil {
 		c.Data.Columns = columns

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/train"
@@ -62,16 +60,9 @@ func (r rows) all(yield func(string) bool) {
 	}
 }
 
-// known are names that columns have in files of a kind, of sources and of answers.
-var known = map[data.Kind][][]string{
-	data.KindSeq2Seq:        {{"source", "src", "input", "word", "question"}, {"target", "tgt", "output", "answer", "pronunciation"}},
-	data.KindClassification: {{"text", "source", "input", "sentence", "review", "message"}, {"label", "class", "category", "sentiment", "target"}},
-	data.KindTagging:        {{"tokens", "words", "text", "sentence", "source"}, {"tags", "labels", "ner_tags", "pos_tags", "target"}},
-}
-
 // openRows reads the rows of a configuration's files and completes it by them.
 func openRows(c *Config) (set, error) {
-	s := &rowSet{look: &look{File: c.Data.File, kind: c.Task.Kind, seed: c.Seed, from: c.From.Dir != ""}}
+	s := &rowSet{look: &look{File: c.Data.File, kind: c.Kind(), seed: c.Seed, from: c.From.Dir != ""}}
 	table, err := readRows(c, c.Data.File, c.Data.TargetFile, &c.Data.SHA256)
 	if err != nil {
 		return nil, err
@@ -109,16 +100,17 @@ func openRows(c *Config) (set, error) {
 
 // readRows reads a file of rows, or two parallel ones of lines, and sets the sum that is empty or checks it.
 func readRows(c *Config, path, targets string, sum *string) (*table.Table, error) {
-	check := c.checkTags
-	if c.Task.Kind != data.KindTagging {
-		check = nil
+	k := kindOf(c.Task.Kind).about()
+	var check func(fields []string) error
+	if k.aligned {
+		check = c.checkTags
 	}
 	var t *table.Table
 	var err error
 	if targets != "" {
 		t, err = table.ReadParallel([]string{path, targets}, check)
 	} else {
-		t, err = table.Read(path, table.Options{Columns: c.Data.Columns, Known: known[c.Task.Kind], Check: check})
+		t, err = table.Read(path, table.Options{Columns: c.Data.Columns, Known: k.Columns, Check: check})
 	}
 	if err != nil {
 		return nil, err
@@ -131,20 +123,6 @@ func readRows(c *Config, path, targets string, sum *string) (*table.Table, error
 		return nil, fmt.Errorf("data file %q has changed since the run began: restore it", path)
 	}
 	return t, nil
-}
-
-// checkTags finds rows whose tags aren't one for each symbol.
-func (c *Config) checkTags(fields []string) error {
-	count := func(units tokenizer.Units, field string) int {
-		if units == tokenizer.Characters {
-			return utf8.RuneCountInString(field)
-		}
-		return len(strings.Fields(field))
-	}
-	if symbols, tags := count(c.Data.SourceUnits, fields[0]), count(c.Data.TargetUnits, fields[1]); symbols != tags {
-		return fmt.Errorf("%d symbols have %d tags, and each needs one", symbols, tags)
-	}
-	return nil
 }
 
 // divide says which rows train and which validate: without a file for that, those of some sources.

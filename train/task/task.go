@@ -41,10 +41,10 @@ func (c *Config) validationSize() int {
 //
 // The task's Config is c with what New finds of the data: see Config and Data.
 func New(c Config) (*Task, error) {
-	open := openRule
+	open := openText
 	switch {
-	case c.Task.Kind == data.KindText:
-		open = openText
+	case c.Data.File == "":
+		open = openRule
 	case c.fromRows():
 		open = openRows
 	}
@@ -115,7 +115,7 @@ func (t *Task) weight(b data.Batch) float64 {
 // loss adds the model, its loss and its accuracy to the graph of the nodes that values gives the values of.
 func (t *Task) loss(b *layers.Build, nodes G.Nodes) (loss *G.Node, metrics []train.Metric, err error) {
 	last := len(nodes) - 1
-	logits, err := t.apply(b, nodes[:last])
+	logits, err := t.forward(b, nodes[:last])
 	if err != nil {
 		return nil, nil, err
 	}
@@ -126,14 +126,14 @@ func (t *Task) loss(b *layers.Build, nodes G.Nodes) (loss *G.Node, metrics []tra
 	if loss, err = layers.CrossEntropy(b, logits, nodes[last], o); err != nil {
 		return nil, nil, err
 	}
-	right, counted, err := ops.CountRight(b.Env(), logits, nodes[last], t.unknownClass(), !t.Config.judgesSymbols())
+	right, counted, err := ops.CountRight(b.Env(), logits, nodes[last], t.unknownClass(), !t.Config.Kind().aligned)
 	return loss, []train.Metric{{Name: "accuracy", Sum: right, Count: counted}}, err
 }
 
 // unknownClass returns the class of what answers have that the model doesn't know, or -1. It is never right, as for
 // Judge: what was meant can't be told from it.
 func (t *Task) unknownClass() int {
-	if t.Config.Task.Kind == data.KindClassification {
+	if t.Config.Task.Classes != nil {
 		return -1
 	}
 	_, target := t.coder.Tokenizers()

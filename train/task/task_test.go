@@ -68,16 +68,16 @@ func rowsFile(t testing.TB, kind data.Kind, rows int) string {
 		for i := range some {
 			some[i] = words[rng.IntN(len(words))]
 		}
-		switch kind {
-		case data.KindSeq2Seq:
+		switch about := kindOf(kind).about(); {
+		case about.Sequences:
 			letters := strings.Split(some[0]+some[len(some)-1], "")
 			fmt.Fprintf(&s, "%s\t%s\n", strings.Join(letters, ""), strings.ToUpper(strings.Join(letters, " ")))
 			if rng.IntN(9) == 0 {
 				fmt.Fprintf(&s, "%s\t%s\n", strings.Join(letters, ""), "X "+strings.ToUpper(strings.Join(letters, " ")))
 			}
-		case data.KindClassification:
+		case !about.AnswerUnits:
 			fmt.Fprintf(&s, "%s\t%t\n", strings.Join(some, " "), slices.Contains(some, "cat"))
-		case data.KindTagging:
+		default:
 			tags := make([]string, len(some))
 			for i := range tags {
 				tags[i] = []string{"SHORT", "LONG"}[min(len(some[i])/5, 1)]
@@ -196,7 +196,7 @@ func TestNewErrors(t *testing.T) {
 		change func(c *Config)
 		want   string
 	}{
-		{"nothing", func(c *Config) { *c = Config{} }, "format must be 3, got 0"},
+		{"nothing", func(c *Config) { *c = Config{} }, "format must be 4, got 0"},
 		{"no samples", func(c *Config) { c.Task.Sample = nil }, `the task "copy" has no Sample and no Answer`},
 		{"no kind", func(c *Config) { c.Task.Kind = "" }, "the kind must be"},
 		{"a rule with long samples", func(c *Config) {
@@ -408,7 +408,7 @@ func TestMicroBatchesByDefault(t *testing.T) {
 func TestMicroBatches(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
-	for _, name := range []string{"reverse", "brackets", "dates", textTask} {
+	for _, name := range []string{"reverse", "brackets", "dates", "text"} {
 		t.Run(name, func(t *testing.T) {
 			losses := func(micro int) (losses []float64) {
 				c := small(t, name)

@@ -141,7 +141,7 @@ func TestTextUnits(t *testing.T) {
 		change func(c *Config)
 		want   string
 	}{
-		{func(c *Config) { c.Data.SourceUnits = tokenizer.Tokens }, `data.units of text must be characters or bpe, got "tokens"`},
+		{func(c *Config) { c.Data.SourceUnits = tokenizer.Tokens }, `data.source_units must be one of characters, bpe for the task text, got "tokens"`},
 		{func(c *Config) { c.Data.TargetUnits = tokenizer.BPE }, "task text has no rows"},
 		{func(c *Config) { c.Data.VocabSize = 300 }, "data.vocab_size is for data.units bpe"},
 	} {

@@ -70,7 +70,7 @@ func (c *Config) readTokenizers(fsys fs.FS) error {
 	if names == nil && c.fromRows() {
 		return fmt.Errorf("data.tokenizers_sha256 must have the sum of %s, or those of %s and %s", TokenizerFile, SourceTokenizerFile, TargetTokenizerFile)
 	}
-	if c.Task.Kind == data.KindText && (c.Data.SourceUnits == tokenizer.BPE) != (len(names) == 1) {
+	if c.Kind().Columns == nil && (c.Data.SourceUnits == tokenizer.BPE) != (len(names) == 1) {
 		return fmt.Errorf("data.tokenizers_sha256 must have the sum of %s where data.source_units are %s, and else none", TokenizerFile, tokenizer.BPE)
 	}
 	for i, name := range names {

@@ -2,43 +2,22 @@ package task
 
 import (
 	"cmp"
-	"maps"
-	"slices"
 	"strings"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/setting"
-	"github.com/heed-go/heed/internal/text"
 )
 
-// tokenize finds out what takes sources and answers apart, unless the configuration has it, and the labels.
+// tokenize makes what takes sources and answers apart, unless the configuration has it.
 func (s *rowSet) tokenize(c *Config) error {
-	labels := c.Task.Kind == data.KindClassification
-	if labels && c.Task.Classes == nil {
-		counts := map[string]bool{}
-		for _, r := range []rows{s.trains, s.validates} {
-			for label := range r.column(1) {
-				counts[label] = true
-			}
-		}
-		n, rows := len(counts), len(s.trains.number)+len(s.validates.number)
-		if n > mostDistinct && 2*n > rows {
-			return setting.Errorf("data file %q has %d different labels in %d rows, taken from its columns %s. %s names those of texts and labels, and answers to be written are for %s seq2seq", c.Data.File, n, rows, s.look.Columns, setting.Path("data.columns"), setting.Path("task"))
-		}
-		if n < 2 || n > maxClasses {
-			return setting.Errorf("data file %q has %s, and 2 to %d different ones can be learned: %s names the columns of texts and labels, and answers to be written are for %s seq2seq", c.Data.File, text.Count(n, "label"), maxClasses, setting.Path("data.columns"), setting.Path("task"))
-		}
-		c.Task.Classes = slices.Sorted(maps.Keys(counts))
+	k, d := c.Kind(), &c.Data
+	if err := kindOf(k.Name).rows(c, s); err != nil {
+		return err
 	}
-	d := &c.Data
-	if c.Task.Kind == data.KindTagging {
-		d.SourceUnits, d.TargetUnits = cmp.Or(d.SourceUnits, tokenizer.Tokens), cmp.Or(d.TargetUnits, tokenizer.Tokens)
-	}
+	d.SourceUnits, d.TargetUnits = cmp.Or(d.SourceUnits, k.usual), cmp.Or(d.TargetUnits, k.usual)
 	if d.SourceUnits == "" {
 		d.SourceUnits = guess(s.trains.column(0))
 	}
-	if !labels && d.TargetUnits == "" {
+	if k.AnswerUnits && d.TargetUnits == "" {
 		d.TargetUnits = guess(s.trains.column(1))
 	}
 	var err error
@@ -60,7 +39,7 @@ func (s *rowSet) tokenize(c *Config) error {
 			return err
 		}
 	}
-	if c.Task.Target == nil && !labels && !one {
+	if c.Task.Target == nil && k.AnswerUnits && !one {
 		size := 0
 		if d.TargetUnits == tokenizer.BPE {
 			size = d.VocabSize
@@ -87,11 +66,6 @@ func idsFor(bytes int) int {
 	}
 	return size
 }
-
-const (
-	maxClasses   = 10_000 // the most labels that there may be
-	mostDistinct = 20     // that may be different in most rows
-)
 
 // guess returns what texts are best taken apart into: tokens where most have spaces and few different tokens come again
 // and again, as phonemes do, and characters where not.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-
-	"github.com/heed-go/heed/data"
 )
 
 // object is JSON's.
@@ -62,7 +60,7 @@ func (h *Handler) operation(path string) object {
 		"inputs", object{"type": "array", "items": textSchema, "minItems": 1, "maxItems": o.MaxInputs},
 		"scores", object{"type": "boolean", "default": false, "description": "whether answers have their log_prob"},
 	}
-	if h.model.Config.Task.Kind == data.KindSeq2Seq {
+	if h.model.Config.Kind().Beams {
 		in = append(in, "beam", object{"type": "integer", "default": 1, "minimum": 1, "maximum": o.MaxBeam})
 	}
 	answer := fields(

@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"net/http"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/webpage"
@@ -25,12 +24,12 @@ var (
 
 // newPage makes the page, which depends on nothing that is asked.
 func (h *Handler) newPage() (http.Handler, error) {
-	rule := h.model.Config.Task
+	rule, kind := h.model.Config.Task, h.model.Config.Kind()
 	var body bytes.Buffer
 	err := pageBody.Execute(&body, map[string]any{
 		"Name": text.Escape(rule.Name), "About": text.Escape(rule.About), "Example": text.Escape(rule.Example),
-		"Writes": rule.Kind == data.KindText, "Tokens": h.defaultTokens(), "MaxTokens": h.options.MaxTokens,
-		"Beams": rule.Kind == data.KindSeq2Seq, "MaxBeam": h.options.MaxBeam,
+		"Writes": kind.Generates, "Tokens": h.defaultTokens(), "MaxTokens": h.options.MaxTokens,
+		"Beams": kind.Beams, "MaxBeam": h.options.MaxBeam,
 	})
 	if err != nil {
 		return nil, err

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/apart"
 	"github.com/heed-go/heed/train/task"
 )
@@ -69,7 +68,7 @@ func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (inputs []
 		"inputs": fmt.Sprintf("a list of 1 to %d texts", h.options.MaxInputs),
 		"scores": "true or false",
 	}
-	if h.model.Config.Task.Kind == data.KindSeq2Seq {
+	if h.model.Config.Kind().Beams {
 		wants["beam"] = fmt.Sprintf("a whole number from 1 to %d", h.options.MaxBeam)
 	}
 	request.Beam = 1

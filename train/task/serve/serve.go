@@ -46,7 +46,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -127,7 +126,7 @@ func New(m *task.Model, o Options) (*Handler, error) {
 		"/health":       {http.MethodGet, h.health},
 		"/openapi.json": {http.MethodGet, h.describe},
 	}
-	if m.Config.Task.Kind == data.KindText {
+	if m.Config.Kind().Generates {
 		h.endpoints["/generate"] = endpoint{http.MethodPost, h.generate}
 	} else {
 		h.endpoints["/predict"] = endpoint{http.MethodPost, h.predict}

@@ -1,8 +1,14 @@
 package data
 
 import (
+	"errors"
 	"slices"
 )
+
+// KindTagging labels every position of a source with a symbol of the answer, which is no longer than the source.
+const KindTagging Kind = "tagging"
+
+var tagging = kind{target: true, coder: newTags}
 
 // tags is the Coder of KindTagging.
 //
@@ -25,14 +31,16 @@ import (
 //	target  DET NOUN VERB
 type tags struct{ coder }
 
-func newTags(c coder) *tags {
+func newTags(c coder) (Coder, error) {
+	if c.rule.Source != nil && c.rule.Target == nil {
+		return nil, errors.New("a rule of kind tagging with a Source needs a Target, which has the tags")
+	}
 	n := c.source.Len()
+	c.layout = Layout{Tokens: n + 2, Classes: n + 1, Len: c.rule.MaxLen + 1, TargetLen: c.rule.MaxLen + 1, Start: -1, End: n, Pad: n + 1}
 	if c.rule.Target != nil {
 		c.layout = Layout{Tokens: n + 1, Classes: c.target.Len(), Len: c.rule.MaxLen, TargetLen: c.rule.MaxLen, Start: -1, End: -1, Pad: n}
-		return &tags{c}
 	}
-	c.layout = Layout{Tokens: n + 2, Classes: n + 1, Len: c.rule.MaxLen + 1, TargetLen: c.rule.MaxLen + 1, Start: -1, End: n, Pad: n + 1}
-	return &tags{c}
+	return &tags{c}, nil
 }
 
 func (t *tags) Batch(examples []Example) (Batch, error) {
@@ -50,8 +58,8 @@ func (t *tags) Batch(examples []Example) (Batch, error) {
 			return nil
 		}
 		if len(answer) > len(source) {
-			return t.errorf("a rule of kind %s writes an answer over its source: the answer to %q has at most %d symbols, got %q; kind %s has answers of any length",
-				KindTagging, e.Source, len(source), e.Answer, KindSeq2Seq)
+			return t.errorf("a rule of kind tagging writes an answer over its source: the answer to %q has at most %d symbols, got %q; kind seq2seq has answers of any length",
+				e.Source, len(source), e.Answer)
 		}
 		b.Lengths[row] = copy(b.Inputs[row*b.Len:], append(source, t.layout.End))
 		targets := b.Targets[row*b.Len:][:b.Lengths[row]]

@@ -1,8 +1,11 @@
 package data
 
-import (
-	"slices"
-)
+import "slices"
+
+// KindSeq2Seq writes an answer of any length.
+const KindSeq2Seq Kind = "seq2seq"
+
+var seq2seq = kind{maxAnswer: true, target: true, coder: newPairs}
 
 // pairs is the Coder of KindSeq2Seq: what an encoder and a decoder learn from. Given the source and the answer so far,
 // which is the batch's Before, the target is the next symbol.
@@ -16,7 +19,7 @@ import (
 // Before needs no lengths: its padding comes last, where causal attention doesn't see it, and its targets are Ignore.
 type pairs struct{ coder }
 
-func newPairs(c coder) *pairs {
+func newPairs(c coder) (Coder, error) {
 	n, source := c.target.Len(), c.source.Len()
 	c.layout = Layout{
 		Tokens: n + 3, TargetTokens: n + 3, Classes: n + 3, Len: c.rule.MaxLen, TargetLen: c.rule.MaxAnswer + 1,
@@ -25,7 +28,7 @@ func newPairs(c coder) *pairs {
 	if c.rule.Target != nil { // each side has its own ids
 		c.layout.Tokens, c.layout.Pad = source+1, source
 	}
-	return &pairs{c}
+	return &pairs{c}, nil
 }
 
 func (p *pairs) Batch(examples []Example) (Batch, error) {

@@ -2,14 +2,19 @@ package data
 
 import "errors"
 
+// KindText predicts the symbol that follows.
+const KindText Kind = "text"
+
+var languageModel = kind{coder: newCharacters}
+
 // characters is the Coder of KindText: the target of each symbol is the one that follows. Of a source longer than
 // MaxLen the end counts. An answer is a symbol, the target of a source's last one; if it is left out, Ignore is.
 type characters struct{ coder }
 
-func newCharacters(c coder) *characters {
+func newCharacters(c coder) (Coder, error) {
 	n := c.source.Len()
 	c.layout = Layout{Tokens: n, Classes: n, Len: c.rule.MaxLen, TargetLen: c.rule.MaxLen, Start: -1, End: -1}
-	return &characters{c}
+	return &characters{c}, nil
 }
 
 func (c *characters) Batch(examples []Example) (Batch, error) {

@@ -6,11 +6,16 @@ import (
 	"unicode/utf8"
 )
 
+// KindClassification chooses one of a few classes for a whole source.
+const KindClassification Kind = "classification"
+
+var classification = kind{classes: true, cuts: true, coder: newLabels}
+
 // labels is the Coder of KindClassification. A row's inputs are the symbols of the source, then padding. Its target is
 // the class that is the answer, or Ignore if that is not known.
 type labels struct{ coder }
 
-func newLabels(c coder) (*labels, error) {
+func newLabels(c coder) (Coder, error) {
 	seen := map[string]bool{"": true}
 	for i, class := range c.rule.Classes {
 		if seen[class] {
@@ -22,7 +27,7 @@ func newLabels(c coder) (*labels, error) {
 		seen[class] = true
 	}
 	if len(c.rule.Classes) < 2 {
-		return nil, fmt.Errorf("a rule of kind %s needs at least 2 Classes to choose from, got %d", KindClassification, len(c.rule.Classes))
+		return nil, fmt.Errorf("a rule of kind classification needs at least 2 Classes to choose from, got %d", len(c.rule.Classes))
 	}
 	n := c.source.Len()
 	c.layout = Layout{Tokens: n + 1, Classes: len(c.rule.Classes), Len: c.rule.MaxLen, Start: -1, End: -1, Pad: n}

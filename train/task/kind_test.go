@@ -1,0 +1,84 @@
+package task
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// Every kind has a task of its name, which learns a file. Its model answers, and shows what it attends to.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	for _, k := range everyKind {
+		about := k.about()
+		t.Run(string(about.Name), func(t *testing.T) {
+			c := of(t, string(about.Name), "rows.tsv", strings.Repeat("a b\tx y\nb b\ty y\na a\tx x\nc a\ty x\n", 50))
+			if c.Kind().Name != about.Name || c.Task.About == "" || !slices.Contains(Names(), c.Task.Name) {
+				t.Fatalf("the task is %+v", c.Task)
+			}
+			c.Training.MaxEpochs, c.Data.Validation = 1, 20
+			if about.Columns == nil {
+				c.Training.StepsPerEpoch = 2
+			}
+			task := fitted(t, c)
+			if _, err := task.Predict("a b"); err != nil {
+				t.Error(err)
+			}
+			if a, err := task.Attention("a b", ""); err != nil || len(a.Layers) == 0 {
+				t.Errorf("it attends to %+v, %v", a, err)
+			}
+			if _, err := task.PredictAll(t.Context(), []string{"a b"}, PredictOptions{Beam: 2}); (err == nil) != about.Beams {
+				t.Errorf("a Beam: %v", err)
+			}
+			if err := task.Generate(t.Context(), io.Discard, "a b", decode.Options{MaxTokens: 3}); (err == nil) != about.Generates {
+				t.Errorf("Generate: %v", err)
+			}
+			r, err := task.Judge(t.Context(), []data.Example{{Source: "a b", Answer: "x y"}}, PredictOptions{})
+			if (err == nil) != (about.Columns != nil) {
+				t.Errorf("Judge: %v", err)
+			} else if err == nil && (len(r.Judged) != 1 || r.String() == "" || about.Classes != (r.Classes.Classes() != nil)) {
+				t.Errorf("Judge says\n%s", r)
+			}
+		})
+	}
+	if k := (&Config{Task: data.Rule{Kind: "none"}}).Kind(); k.Name != "" || k.Generates {
+		t.Errorf("a kind that there isn't is %+v", k)
+	}
+}
+
+// The words for results depend on the kind and on where examples come from.
+func TestKindWords(t *testing.T) {
+	vocab, err := tokenizer.NewVocab("ab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, file  string
+		source      tokenizer.Tokenizer
+		unit, right string
+		classes     bool
+	}{
+		{"reverse", "", nil, "sequences", "exactly right", false},
+		{"brackets", "", nil, "sequences", "exactly right", true},
+		{"dates", "", nil, "sequences", "exactly right", false},
+		{"text", "x", nil, "characters", "predicted", false},
+		{"text", "x", vocab, "tokens", "predicted", false},
+		{"tagging", "x", vocab, "tags", "right", true},
+		{"classification", "x", vocab, "labels", "right", true},
+		{"seq2seq", "x", vocab, "rows", "exactly right", false},
+	} {
+		c, err := Named(tc.name, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Data.File, c.Task.Source = tc.file, tc.source
+		if k := c.Kind(); k.Unit != tc.unit || k.Right != tc.right || k.Classes != tc.classes {
+			t.Errorf("%s of %q counts %s %s, classes: %v", tc.name, tc.file, k.Unit, k.Right, k.Classes)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// seq2seq writes an answer symbol by symbol.
+type seq2seq struct{ common }
+
+var seq2seqKind = seq2seq{common{Kind{
+	Name: data.KindSeq2Seq, About: "the answer that a file has for a source, of any length",
+	Columns: [][]string{{"source", "src", "input", "word", "question"}, {"target", "tgt", "output", "answer", "pronunciation"}},
+	Beams:   true, Sequences: true, AnswerUnits: true, Unit: "rows", Right: "exactly right",
+	smoothing: 0.1, units: "characters, tokens, bpe",
+}}}
+
+func (seq2seq) defaults(c *Config) { c.Model.Dim = 64 }
+
+func (seq2seq) network(m *Model) (forward, error) {
+	net, err := layers.NewEncoderDecoder(m.Params, layers.EncoderDecoderConfig{
+		Model: m.Config.Model, TargetVocab: m.layout.TargetTokens, DecoderLayers: m.Config.DecoderLayers,
+		Shared: m.Config.Task.Source != nil && m.Config.Task.Target == nil, // one vocabulary
+	})
+	m.newPredictor = func(s batchShape) (predictor, error) { return m.translator(net, s) }
+	return func(b *layers.Build, in G.Nodes) (*G.Node, error) {
+		return net.Forward(b, in[0], in[2], layers.Mask{KeyLengths: in[1]}) // (B, TargetLen, Classes)
+	}, err
+}
+
+// translator writes the answers to sources: the symbols up to a special token, but no more than an answer may have.
+func (m *Model) translator(net *layers.EncoderDecoder, s batchShape) (predictor, error) {
+	l := m.layout
+	session, err := decode.NewSeq2Seq(net, decode.Seq2SeqConfig{Sources: s.size, Width: s.beam, SourceLen: s.width, Capacity: l.TargetLen, Cores: s.cores})
+	if err != nil {
+		return nil, err
+	}
+	o := decode.BeamOptions{Width: s.beam, MaxTokens: l.TargetLen, End: []int{l.End, l.TargetPad, l.Start}}
+	return func(ctx context.Context, rows []query) error {
+		sources, starts := make([][]int, len(rows)), make([][]int, len(rows))
+		for i, q := range rows {
+			sources[i], starts[i] = q.ids, []int{l.Start}
+		}
+		if err := session.Read(sources); err != nil {
+			return err
+		}
+		found, err := decode.Beam(ctx, session, starts, o)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			best := found[i][0]
+			rows[i].targets, rows[i].logProb = best.Tokens[:min(len(best.Tokens), l.TargetLen-1)], best.LogProb
+		}
+		return nil
+	}, nil
+}
+
+// score counts edits.
+func (seq2seq) score(r *Report, j *Judged, answer []string, references [][]string) {
+	before := r.Errors.Edits
+	r.Errors.Add(answer, references...)
+	j.Edits = r.Errors.Edits - before
+	r.ChrF.Add(j.Answer.Text, j.References...)
+	r.BLEU.Add(j.Answer.Text, j.References...)
+}
+
+func (seq2seq) write(r *Report, w io.Writer) {
+	n, unit, bleu := len(r.Judged), string(r.Units), fmt.Sprintf("%.2f", r.BLEU.Value())
+	if r.Units == tokenizer.BPE {
+		unit = "words"
+	}
+	if r.BLEU.Value() == 0 && !slices.ContainsFunc(r.Judged, func(j Judged) bool { return len(strings.Fields(j.Answer.Text)) >= 4 }) {
+		bleu = "none, as no answer has four words" // in a row, which BLEU is of
+	}
+	fmt.Fprintf(w, "Exact: %.4f (%d of %s answered with one of their references)\n", float64(r.Right)/float64(n), r.Right, text.Count(n, "source"))
+	fmt.Fprintf(w, "Error rate: %.4f (%d edits for %d %s of the nearest references)\n", r.Errors.Value(), r.Errors.Edits, r.Errors.Units, unit)
+	fmt.Fprintf(w, "chrF: %.2f, BLEU: %s\n", r.ChrF.Value(), bleu)
+}

@@ -1,0 +1,51 @@
+package task
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/layers"
+)
+
+// tagging gives each symbol of a source a tag.
+type tagging struct{ common }
+
+var taggingKind = tagging{common{Kind{
+	Name: data.KindTagging, About: "the tag that a file has for each token",
+	Columns: [][]string{{"tokens", "words", "text", "sentence", "source"}, {"tags", "labels", "ner_tags", "pos_tags", "target"}},
+	Classes: true, AnswerUnits: true, Unit: "tags", Right: "right",
+	aligned: true, units: "characters, tokens", usual: tokenizer.Tokens, // a piece of a byte pair has no tag of its own
+}}}
+
+// checkTags finds rows whose tags aren't one for each symbol.
+func (c *Config) checkTags(fields []string) error {
+	count := func(units tokenizer.Units, field string) int {
+		if units == tokenizer.Characters {
+			return utf8.RuneCountInString(field)
+		}
+		return len(strings.Fields(field))
+	}
+	if symbols, tags := count(c.Data.SourceUnits, fields[0]), count(c.Data.TargetUnits, fields[1]); symbols != tags {
+		return fmt.Errorf("%d symbols have %d tags, and each needs one", symbols, tags)
+	}
+	return nil
+}
+
+func (tagging) network(m *Model) (forward, error) {
+	net, err := layers.NewEncoder(m.Params, m.Config.Model)
+	return func(b *layers.Build, in G.Nodes) (*G.Node, error) {
+		return net.Forward(b, in[0], layers.Mask{KeyLengths: in[1]}) // (B, Len, Classes)
+	}, err
+}
+
+func (k tagging) write(r *Report, w io.Writer) {
+	n := len(r.Judged)
+	fmt.Fprintf(w, "Rows: %.4f (%d of %d with every tag right)\n", float64(r.Right)/float64(n), r.Right, n)
+	k.common.write(r, w)
+}
