@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// BeamOptions say how Beam searches.
+// BeamOptions controls how Beam searches.
 type BeamOptions struct {
 	// Width is the number of hypotheses that Beam follows per prompt, and the largest number that it returns. It must
 	// be at least 1.
@@ -20,8 +20,8 @@ type BeamOptions struct {
 	// End lists the tokens that end a hypothesis. They aren't part of the result.
 	End []int
 
-	// LengthPenalty is α in Hypothesis.Score. 0 compares total log probabilities, which favours short hypotheses; 1
-	// compares the mean per token. It must be from 0 to 10.
+	// LengthPenalty is α in Hypothesis.Score. With 0, Beam compares total log probabilities, which favours short
+	// hypotheses. With 1, it compares the mean per token. It must be from 0 to 10.
 	LengthPenalty float64
 }
 
@@ -34,8 +34,8 @@ type Hypothesis struct {
 	// al., 2016, equation 14, divide by ((5+n)/6)^α.)
 	Score float64
 
-	// Finished reports whether the hypothesis ended with an end token. Otherwise it was cut off at MaxTokens, because
-	// the model had no more room, or by an error.
+	// Finished reports whether the hypothesis ended with an end token. Otherwise it was cut off: by MaxTokens, by an
+	// error, or because the model had no more room.
 	Finished bool
 }
 
@@ -43,19 +43,19 @@ type Hypothesis struct {
 // hypotheses of equal length and extends each by every token. It returns up to Width hypotheses per prompt, best first.
 // Hypotheses that were cut off compete with finished ones. Among equal scores, the hypothesis found first comes first.
 //
-// A hypothesis is finished if it is still among the Width likeliest after its end token. The search for a prompt ends
-// when it has Width finished hypotheses and no other can beat the last of them, even if all its further tokens, up to
-// the largest length, had probability 1. With a LengthPenalty, a lower MaxTokens therefore ends the search sooner. A
-// Width of 1 without LengthPenalty is greedy search. With a vocabulary of V tokens, a Width of V^(MaxTokens−1) is an
-// exhaustive search.
+// An end token finishes a hypothesis only if the hypothesis is then still among the Width likeliest. The search for a
+// prompt ends when there are Width finished hypotheses and no unfinished hypothesis can still replace one of them. For
+// this, Beam assumes that all further tokens of an unfinished hypothesis, up to MaxTokens, have probability 1. With a
+// LengthPenalty, a lower MaxTokens therefore ends the search sooner. With a Width of 1 and without LengthPenalty, Beam
+// is greedy. With a vocabulary of V tokens and a Width of V^(MaxTokens−1), the search is exhaustive.
 //
-// The model must have at least len(prompts)·Width sequences, and each prompt at least one token. Beam uses the Width
-// sequences from p·Width on for prompt p. It appends prompts[p] to sequence p·Width, after any tokens already in it.
-// Afterwards the contents of these sequences are meaningless.
+// The model must have at least len(prompts)·Width sequences, and each prompt must have at least one token. For prompt
+// p, Beam uses the sequences p·Width to p·Width+Width−1. It appends prompts[p] to sequence p·Width, after any tokens
+// already in that sequence. After Beam, the contents of these sequences are meaningless.
 //
 // Beam checks ctx before every step. If ctx is done, it returns ctx.Err() and the best hypotheses so far, including
-// unfinished ones; after an error of the model it also returns the best so far. For invalid arguments, such as a prompt
-// that there is no room for, it returns an error and no result.
+// unfinished ones. After an error of the model it also returns the best hypotheses so far. If an argument is invalid,
+// or if the model has no room for a prompt, Beam returns only an error.
 func Beam(ctx context.Context, m Model, prompts [][]int, o BeamOptions) ([][]Hypothesis, error) {
 	if o.Width < 1 {
 		return nil, fmt.Errorf("decode: a beam's Width must be at least 1, got %d", o.Width)
@@ -89,7 +89,7 @@ type search struct {
 }
 
 func (s *search) run(ctx context.Context, prompts [][]int) error {
-	tokens := make([][]int, s.model.Batch()) // the model's next step
+	tokens := make([][]int, s.model.Batch()) // tokens for the model's next step
 	for p, prompt := range prompts {
 		tokens[s.beams[p].first] = prompt
 	}
@@ -144,17 +144,17 @@ func (s *search) arrange(tokens [][]int) error {
 // beam is the search for one prompt.
 type beam struct {
 	BeamOptions
-	first   int          // the model's first sequence for this beam
+	first   int          // the first of the model's sequences for this beam
 	longest int          // the largest number of tokens in a hypothesis
-	live    []hypothesis // the hypotheses to extend, all equally long, likeliest first; empty when the search is over
+	live    []hypothesis // unfinished hypotheses, all equally long, likeliest first; none when the search is over
 	best    []Hypothesis // the Width best completed hypotheses, best first
 }
 
-// hypothesis is a continuation without an end token so far.
+// hypothesis is a continuation that has no end token yet.
 type hypothesis struct {
 	tokens   []int
 	logProb  float64
-	sequence int // the model's sequence with its tokens; after extend the last token is missing there
+	sequence int // the model's sequence with these tokens; after extend, the sequence lacks the last token
 }
 
 func newBeam(o BeamOptions, first, room int) *beam {

@@ -8,13 +8,13 @@ import (
 	"strconv"
 )
 
-// Options say how Generate chooses tokens and when it stops.
+// Options controls how Generate chooses tokens and when it stops.
 type Options struct {
 	Sampler Sampler
 
-	// Seed decides every random choice. The random numbers for a sequence depend only on Seed and on the index of its
-	// prompt. Runs with the same prompts, batch size and options give the same tokens. With another batch size, or
-	// other lengths of the other prompts, the last bits of the logits may differ; this changes roughly one token in
+	// Seed determines every random choice. The random numbers for a sequence depend only on Seed and on the index of
+	// its prompt. Runs with the same prompts, batch size and options give the same tokens. If the batch size or the
+	// length of another prompt changes, the last bits of the logits may change too. This affects roughly one token in
 	// many thousands.
 	Seed uint64
 
@@ -24,10 +24,11 @@ type Options struct {
 	// End lists the tokens that end a sequence. They aren't part of the result.
 	End []int
 
-	// Keep says what happens when the model has no more room for a sequence. If it is 0, the sequence ends. Otherwise
-	// the model, which must have a method Forget like a Session's, forgets the sequence and continues with its last
-	// Keep tokens, prompt included, or as many of them as fit. The following tokens depend only on those kept. This
-	// happens again each time the room is used up, so choose a Keep well below the room, such as half of it.
+	// Keep is the number of tokens to keep when the model has no more room for a sequence. If it is 0, the sequence
+	// ends. Otherwise the model, which must have a method Forget like a Session, forgets the sequence and reads its
+	// last Keep tokens again, prompt included, or fewer tokens if Keep exceeds the room. Later tokens depend only on
+	// the tokens kept. This happens each time the room is used up, so choose a Keep well below the room, such as half
+	// of it.
 	Keep int
 
 	// OnToken, if not nil, is called with each new token as soon as it is chosen. Within a step, calls come in the
@@ -39,7 +40,7 @@ type Options struct {
 // A Stop says why a sequence ended.
 type Stop int
 
-// The reasons why a sequence ended. If several apply, Result.Stop is the first of them.
+// The reasons why a sequence ended. If several reasons apply, Result.Stop is the first of them in this list.
 const (
 	StopNone      Stop = iota // Generate returned an error before the sequence ended
 	StopEnd                   // the next token was one of Options.End
@@ -66,20 +67,20 @@ type Result struct {
 	Stop     Stop
 }
 
-// Generate continues each of the prompts, which must have at least one token. It appends prompts[i] to the model's
-// sequence i, after any tokens already in it. If the model has more sequences than there are prompts, the others don't
-// change. When a sequence ends, the others go on without it.
+// Generate continues each of the prompts. Each prompt must have at least one token. Generate appends prompts[i] to the
+// model's sequence i, after any tokens already in that sequence. Sequences without a prompt don't change. When one
+// sequence ends, Generate continues the others.
 //
 // Log probabilities come directly from the model: Temperature, TopK and TopP don't change them.
 //
 // Generate never appends the last token of a sequence to the model, so a sequence can get one token more than the model
-// has room for. Afterwards the model holds each prompt and its new tokens, without the end token; if Stop isn't
-// StopEnd, the last new token is missing too. If Options.Keep made the model forget a sequence, it holds only the
-// tokens kept and those after them.
+// has room for. After Generate, the model holds each prompt and its new tokens, without the end token. If Stop isn't
+// StopEnd, the last new token is missing too. If Options.Keep made the model forget a sequence, the model holds only
+// the tokens kept and all later tokens of that sequence.
 //
-// Generate checks ctx before every step. If ctx is done, it returns ctx.Err() and the results so far; after an error of
-// the model it also returns the results so far. For invalid arguments, such as a prompt that there is no room for, it
-// returns an error and no results.
+// Generate checks ctx before every step. If ctx is done, it returns ctx.Err() and the results so far. After an error of
+// the model it also returns the results so far. If an argument is invalid, or the model has no room for a prompt,
+// Generate returns only an error.
 func Generate(ctx context.Context, m Model, prompts [][]int, o Options) ([]Result, error) {
 	if err := checkModel(m, prompts, 1, o.MaxTokens, o.End); err != nil {
 		return nil, err
@@ -104,11 +105,11 @@ type generation struct {
 	model   Model
 	prompts [][]int
 	results []Result
-	random  []*rand.Rand // one for each result
+	random  []*rand.Rand // one for each sequence
 }
 
 func (g *generation) run(ctx context.Context) error {
-	tokens := make([][]int, g.model.Batch()) // the model's next step; nil for a sequence that has ended
+	tokens := make([][]int, g.model.Batch()) // tokens for the model's next step; nil for a sequence that has ended
 	copy(tokens, g.prompts)
 	for live := len(g.prompts); live > 0; {
 		if err := ctx.Err(); err != nil {
@@ -139,7 +140,7 @@ func (g *generation) run(ctx context.Context) error {
 	return nil
 }
 
-// makeRoom makes the model forget sequences that have no room left, and sets their next tokens to the ones to keep.
+// makeRoom makes the model forget sequences that have no room left, and sets their next tokens to the tokens to keep.
 func (g *generation) makeRoom(tokens [][]int) error {
 	if g.Keep == 0 {
 		return nil
@@ -165,7 +166,7 @@ func (g *generation) makeRoom(tokens [][]int) error {
 	return nil
 }
 
-// extend chooses the next token of sequence i, and sets Stop if the sequence ends with it.
+// extend chooses the next token of sequence i, and sets Stop if the sequence ends with this token.
 func (g *generation) extend(i int, logits []float64) (token int, err error) {
 	token, logProb, err := g.Sampler.sample(logits, g.random[i])
 	if err != nil {

@@ -52,7 +52,7 @@ func (g *graph) compile(out *G.Node) error {
 	return nil
 }
 
-// run runs the graph and calls use with the output. The function use must not keep it.
+// run runs the graph and calls use with the output. The function use must not keep the output.
 func (g *graph) run(use func(out G.Value) error) error {
 	// The next run must start at the beginning, even after an error.
 	defer g.vm.Reset()
@@ -64,7 +64,7 @@ func (g *graph) run(use func(out G.Value) error) error {
 
 func (g *graph) close() { g.vm.Close() }
 
-// intInput returns an input node that uses the memory of ids. Each run reads their present values.
+// intInput returns an input node that uses the memory of ids. Each run reads the present values in ids.
 func intInput(g *G.ExprGraph, name string, ids []int, shape ...int) *G.Node {
 	// The node gets its own tensor header over the same memory, because a machine writes its engine into the tensors of
 	// its graph.

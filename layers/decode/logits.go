@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// likeliest returns the token with the highest logit; among equal logits, the lowest id. It returns an error if a logit
-// is NaN or +Inf, or if all are −Inf.
+// likeliest returns the token with the highest logit. Among equal logits, it returns the lowest id. It returns an error
+// if a logit is NaN or +Inf, or if all logits are −Inf.
 func likeliest(logits []float64) (int, error) {
 	best, high := -1, math.Inf(-1)
 	for id, x := range logits {
@@ -32,7 +32,7 @@ type logProbs struct {
 	logSum float64 // the logarithm of the sum of exp(logit − high), which is at least 0
 }
 
-// newLogProbs makes the logProbs of logits whose likeliest token is best.
+// newLogProbs makes logProbs from logits. The argument best is their likeliest token.
 func newLogProbs(logits []float64, best int) logProbs {
 	high, sum := logits[best], 0.0
 	for _, x := range logits {
@@ -43,8 +43,8 @@ func newLogProbs(logits []float64, best int) logProbs {
 
 func (l logProbs) of(id int) float64 { return l.logits[id] - l.high - l.logSum }
 
-// top returns up to n tokens with the highest logits, highest first; n is at least 1. Among equal logits, the lowest id
-// comes first. Tokens whose logit is −Inf are left out.
+// top returns up to n tokens with the highest logits, highest logit first. The number n must be at least 1. Among equal
+// logits, the lowest id comes first. Tokens whose logit is −Inf are left out.
 func top(logits []float64, n int) []int {
 	n = min(n, len(logits))
 	ids := make([]int, 0, n+1)

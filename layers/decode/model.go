@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A Model holds Batch sequences, numbered from 0, and predicts the next token of each. It needn't be safe for use by
-// several goroutines.
+// A Model holds a batch of sequences, numbered from 0, and predicts the next token of each. A Model needn't be safe for
+// use by several goroutines.
 type Model interface {
 	// Batch returns the number of sequences, B.
 	Batch() int
@@ -19,8 +19,8 @@ type Model interface {
 	Room(sequence int) int
 
 	// Step appends tokens[i] to sequence i, for each of the B sequences, and returns B rows of V logits for the next
-	// tokens. The rows of tokens may have different lengths. An empty row leaves its sequence unchanged, and the logits
-	// for it are nil.
+	// tokens. The rows of tokens may have different lengths. An empty row leaves its sequence unchanged, and the row of
+	// logits for this sequence is nil.
 	//
 	// The logits are valid until the next call of Step. Step doesn't keep the tokens. It returns an error if a sequence
 	// has no room for its tokens. After any error the sequences are unchanged.
@@ -31,19 +31,19 @@ type Model interface {
 	Reorder(parents []int) error
 }
 
-// A forgetter is a Model that can empty a sequence. A Session is one.
+// A forgetter is a Model that can empty a sequence. A Session is a forgetter.
 type forgetter interface {
 	// Forget empties a sequence, so that all its room is free again. After an error the sequences are unchanged.
 	Forget(sequence int) error
 }
 
-// noRoom returns the error for tokens that a sequence has no room for.
+// noRoom returns the error for a sequence that has no room for its new tokens.
 func noRoom(sequence, room, tokens int) error {
 	return fmt.Errorf("sequence %d has room for %d more tokens, got %d: use fewer tokens, or a model with room for longer sequences", sequence, room, tokens)
 }
 
-// checkModel checks the arguments of Generate and Beam, which use width sequences of the model per prompt. The first of
-// them gets the prompt.
+// checkModel checks the arguments of Generate and Beam. The argument width is the number of sequences per prompt; the
+// prompt is appended to the first of them.
 func checkModel(m Model, prompts [][]int, width, maxTokens int, end []int) error {
 	batch, vocab := m.Batch(), m.Vocab()
 	if batch < 1 || vocab < 1 {
@@ -73,7 +73,7 @@ func checkModel(m Model, prompts [][]int, width, maxTokens int, end []int) error
 
 func checkPrompt(m Model, sequence int, prompt []int, vocab int) error {
 	if len(prompt) == 0 {
-		return errors.New("it is empty: it needs at least one token, such as a start token")
+		return errors.New("a prompt must have at least one token, such as a start token, got none")
 	}
 	if err := checkTokens(prompt, vocab); err != nil {
 		return err

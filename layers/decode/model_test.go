@@ -153,7 +153,7 @@ func TestArguments(t *testing.T) {
 		{"no sequence", newFake(0, 5), [][]int{{1}}, 3, nil, "got 0 and 5"},
 		{"no vocabulary", newFake(4, 0), [][]int{{1}}, 3, nil, "got 4 and 0"},
 		{"no prompt", newFake(4, 5), nil, 3, nil, "no prompts"},
-		{"an empty prompt", newFake(4, 5), [][]int{{1}, {}}, 3, nil, "prompt 1: it is empty"},
+		{"an empty prompt", newFake(4, 5), [][]int{{1}, {}}, 3, nil, "prompt 1: a prompt must have at least one token"},
 		{"too many prompts", newFake(4, 5), make([][]int, 5), 3, nil, "at least 5 prompts"},
 		{"a negative token", newFake(4, 5), [][]int{{1, -1}}, 3, nil, "prompt 0: the token at position 1 must be from 0 to 4, got -1"},
 		{"an unknown token", newFake(4, 5), [][]int{{5}}, 3, nil, "0 to 4, got 5"},

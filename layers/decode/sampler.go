@@ -6,14 +6,14 @@ import (
 	"math/rand/v2"
 )
 
-// A Sampler says how a token is chosen from logits. It never chooses a token whose logit is −Inf. The zero Sampler is
-// greedy: it chooses the likeliest token. With a Temperature above 0 it draws a token at random, with these
+// A Sampler chooses a token from logits. It never chooses a token whose logit is −Inf. The zero Sampler is greedy: it
+// chooses the likeliest token. With a Temperature above 0, it draws a token at random. Three steps compute the
 // probabilities:
 //
 //  1. Softmax turns the logits, divided by Temperature, into probabilities.
-//  2. The TopK likeliest tokens are kept, and their probabilities are divided by their sum.
-//  3. Tokens are kept from the likeliest down until their probabilities add up to at least TopP, and the probabilities
-//     are again divided by their sum (nucleus sampling: Holtzman et al., 2019).
+//  2. The TopK likeliest tokens are kept. Their probabilities are divided by their sum.
+//  3. The likeliest tokens are kept until their total probability is at least TopP. Their probabilities are again
+//     divided by their sum (nucleus sampling: Holtzman et al., 2019).
 //
 // Among equal logits, the lowest id comes first.
 type Sampler struct {
@@ -22,9 +22,9 @@ type Sampler struct {
 	TopP        float64 // total probability to draw from, 0 or 1 for all; a value below 1 needs a Temperature
 }
 
-// Sample chooses a token. It draws one number from rng. If Temperature is 0, it draws none, and rng may be nil.
+// Sample chooses a token. It draws one number from rng. If Temperature is 0, it draws no number, and rng may be nil.
 //
-// It returns an error if a logit is NaN or +Inf, or if all logits are −Inf.
+// Sample returns an error if the Sampler is invalid, if a logit is NaN or +Inf, or if all logits are −Inf.
 func (s Sampler) Sample(logits []float64, rng *rand.Rand) (token int, err error) {
 	if err := s.check(); err != nil {
 		return 0, fmt.Errorf("decode: %w", err)
@@ -35,8 +35,8 @@ func (s Sampler) Sample(logits []float64, rng *rand.Rand) (token int, err error)
 	return token, nil
 }
 
-// Probs returns the probability with which Sample chooses each token. They add up to 1 apart from rounding. It returns
-// the same errors as Sample.
+// Probs returns the probability with which Sample chooses each token. Their sum is 1, except for rounding. Probs
+// returns the same errors as Sample.
 func (s Sampler) Probs(logits []float64) ([]float64, error) {
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("decode: %w", err)
@@ -85,8 +85,8 @@ func (s Sampler) sample(logits []float64, rng *rand.Rand) (token int, logProb fl
 	return token, newLogProbs(logits, best).of(token), nil
 }
 
-// weigh sets weights, which must all be 0, to the unnormalised probabilities, with 1 for the highest, and returns their
-// sum.
+// weigh sets weights to the unnormalised probabilities of the tokens, where the likeliest token has 1, and returns
+// their sum. All weights must be 0 before the call.
 func (s Sampler) weigh(weights, logits []float64, best int) (total float64) {
 	weight := func(id int) float64 { return math.Exp((logits[id] - logits[best]) / s.Temperature) }
 	if s.all(len(logits)) {

@@ -14,17 +14,17 @@ import (
 
 // A Seq2SeqConfig describes a Seq2Seq.
 type Seq2SeqConfig struct {
-	Sources int // number of sources read at a time; 1 if 0
-	Width   int // number of sequences generated per source, such as a beam's Width; 1 if 0
+	Sources int // largest number of sources for Read; 1 if 0
+	Width   int // number of sequences per source, such as the Width of a beam search; 1 if 0
 
-	// SourceLen, S, is the largest number of tokens in a source, and Capacity the largest number in a target. If the
-	// model's positions have a limit, as learned positions do, 0 means that limit, and a higher number is lowered to
-	// it.
+	// SourceLen, S, is the largest number of tokens in a source. Capacity is the largest number of tokens in a target.
+	// If the model's positions have a limit, like learned positions, 0 means this limit, and a higher number is lowered
+	// to this limit.
 	SourceLen, Capacity int
 
-	// SourceMask is the mask used with the model in training, without KeyLengths: the Seq2Seq sets them to the lengths
-	// of the sources. Mask limits the self-attention of targets; EncoderDecoder.Forward has no such mask. Neither can
-	// contain nodes or have an Offset.
+	// SourceMask is the mask used with the model in training, without KeyLengths: the Seq2Seq sets the KeyLengths to
+	// the lengths of the sources. Mask limits the self-attention of targets; EncoderDecoder.Forward has no such mask.
+	// Neither mask can contain nodes or have an Offset.
 	SourceMask, Mask layers.Mask
 
 	Cores int // the largest number of processors that one op uses; 0 means GOMAXPROCS
@@ -45,14 +45,16 @@ type Seq2Seq struct {
 	encoder *graph
 
 	memory  *tensor.Dense // the encoder's output for every sequence, (B, S, D)
-	served  []int         // the length of each sequence's source, (B)
+	served  []int         // length of the source of each sequence, (B)
 	keeper  *graph        // computes the keys and values of the memory, and keeps them in the cache
 	hasRead bool
 }
 
-// NewSeq2Seq makes a Seq2Seq that has read no source. It returns an error if a number is negative, or a length is 0
-// although the model's positions have no limit; if the machine has too little memory; if the model's logits aren't for
-// its own tokens; or if the model can't be built with the masks.
+// NewSeq2Seq makes a Seq2Seq that has read no source. It returns an error if
+//   - a number in c is negative, or a length is 0 and the model's positions have no limit,
+//   - the machine has too little memory,
+//   - the model's number of outputs differs from its number of target tokens, or
+//   - the model can't be built with the masks.
 //
 // Close the Seq2Seq to free its graphs.
 func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
@@ -129,8 +131,8 @@ func (s *Seq2Seq) open(m *layers.EncoderDecoder, mask layers.Mask, next func(b *
 }
 
 // Read encodes the sources, each with 0 to SourceLen tokens, and empties all targets. If there are fewer sources than
-// Sources, the others are empty. If a source is too long or has an unknown token, Read returns an error and changes
-// nothing.
+// Seq2SeqConfig.Sources, the remaining sources are empty. If a source is too long or has an unknown token, Read returns
+// an error and changes nothing.
 func (s *Seq2Seq) Read(sources [][]int) error {
 	if s.single == nil {
 		return fmt.Errorf("decode: %w", errClosed)
@@ -179,8 +181,8 @@ func (s *Seq2Seq) keep() error {
 	return s.keeper.run(func(G.Value) error { return nil })
 }
 
-// repeat sets dst, of shape (B, S, D), to the batch elements of src, of shape (P, S, D), each repeated the given number
-// of times.
+// repeat copies the batch elements of src, of shape (P, S, D), to dst, of shape (B, S, D). The argument times is the
+// number of copies of each element.
 func repeat(dst *tensor.Dense, src G.Value, times int) error {
 	switch src := src.Data().(type) {
 	case []float64:
@@ -207,7 +209,8 @@ func (s *Seq2Seq) Step(tokens [][]int) ([][]float64, error) {
 	return s.Session.Step(tokens)
 }
 
-// Reorder replaces every sequence i by a copy of the old sequence parents[i], with its source.
+// Reorder replaces every sequence i by a copy of the old sequence parents[i], and its source by the source of that
+// sequence.
 func (s *Seq2Seq) Reorder(parents []int) error {
 	if err := s.Session.Reorder(parents); err != nil {
 		return err
@@ -219,8 +222,8 @@ func (s *Seq2Seq) Reorder(parents []int) error {
 	return nil
 }
 
-// Close frees the graphs. Step and Read then return an error. Close may be called more than once and always returns
-// nil.
+// Close frees the graphs. After Close, Step and Read return an error. You may call Close more than once; it always
+// returns nil.
 func (s *Seq2Seq) Close() error {
 	for _, g := range []*graph{s.encoder, s.keeper} {
 		if g != nil {

@@ -15,11 +15,11 @@ import (
 type Config struct {
 	Batch int // number of sequences, B; 1 if 0
 
-	// Capacity is the largest number of tokens in a sequence. If the model's positions have a limit, as learned
-	// positions do, 0 means that limit, and a higher Capacity is lowered to it.
+	// Capacity is the largest number of tokens in a sequence. If the model's positions have a limit, like learned
+	// positions, 0 means this limit, and a higher Capacity is lowered to this limit.
 	Capacity int
 
-	// Mask is the mask used with the model in training, such as a Window. It can't contain nodes, because they belong
+	// Mask is the mask used with the model in training, such as a Window. It can't contain nodes, because nodes belong
 	// to one graph, and it can't have an Offset.
 	Mask layers.Mask
 
@@ -27,23 +27,23 @@ type Config struct {
 }
 
 // A Session is a Model that runs a layers.Decoder. It keeps the keys and values of earlier tokens, so that a step
-// computes only those of the new tokens.
+// computes keys and values only for the new tokens.
 //
-// A Session has its own graphs and only reads the model's weights. Any number of sessions may run the same model at the
-// same time, each in its own goroutine, but not while a solver or anything else writes the weights. If the weights
-// change, Reset the Session: its keys and values were computed with the old weights. Make one with New.
+// A Session has its own graphs and only reads the model's weights. Several sessions may run the same model at the same
+// time, each in its own goroutine, but not while a solver or another function changes the weights. If the weights
+// change, call Reset, because the Session's keys and values were computed with the old weights. Make one with New.
 type Session struct {
 	cache    *layers.Cache
-	capacity int             // of the cache
+	capacity int             // capacity of the cache
 	buffers  *layers.Buffers // shared by all graphs, which run in turn
 	cores    int
 	vocab    int
 	forward  forward
 
 	single  *graph   // for steps with one token per sequence; nil once the session is closed
-	prompts []*graph // for longer steps, one per length of the longest row; the most recently used comes first
+	prompts []*graph // for longer steps, one for each length; the most recently used graph comes first
 
-	counts []int // the number of tokens that each sequence gets in a step
+	counts []int // number of tokens for each sequence in a step
 	values []float64
 	logits [][]float64 // the result of Step: rows of values
 }
@@ -52,11 +52,13 @@ type Session struct {
 // time, and keeping it takes memory.
 const maxPrompts = 3
 
-var errClosed = errors.New("the session is closed: make another one")
+var errClosed = errors.New("the session is closed: make a new session")
 
-// New makes a Session with empty sequences. It returns an error if Capacity is negative, or 0 although the model's
-// positions have no limit; if the machine has too little memory; if the model's logits aren't for its own tokens; or if
-// the model can't be built with the Mask.
+// New makes a Session with empty sequences. It returns an error if
+//   - Capacity is negative, or 0 and the model's positions have no limit,
+//   - the machine has too little memory,
+//   - the model's number of outputs differs from its number of tokens, or
+//   - the model can't be built with the Mask.
 //
 // Close the Session to free its graphs.
 func New(d *layers.Decoder, c Config) (*Session, error) {
@@ -107,8 +109,8 @@ func (s *Session) open() (err error) {
 	return err
 }
 
-// longest returns the largest number of tokens in a sequence: asked, lowered to the limit of the positions if there is
-// one. If asked is 0, it returns the limit.
+// longest returns the largest number of tokens in a sequence: the configured number, but at most the limit of the
+// positions. The argument asked is the configured number; 0 means the limit.
 func longest(option string, asked int, positions layers.Positions) (int, error) {
 	most := positions.MaxLen() // 0 for no limit
 	if asked < 0 || asked == 0 && most == 0 {
@@ -146,8 +148,8 @@ func (s *Session) Room(sequence int) int {
 }
 
 // Step appends tokens to the sequences and returns the logits of the next tokens; see Model. All steps with one token
-// per sequence share a graph. A longer step is padded to its longest row. Step builds a graph for that length unless it
-// still has one from a recent step.
+// per sequence share a graph. In a longer step, rows are padded to the longest row. Step builds a graph for this
+// length, unless it still has one from a recent step.
 func (s *Session) Step(tokens [][]int) ([][]float64, error) {
 	logits, err := s.step(tokens)
 	if err != nil {
@@ -193,7 +195,7 @@ func (s *Session) step(tokens [][]int) ([][]float64, error) {
 	return s.logits, nil
 }
 
-// count checks the tokens of a step and sets counts. It returns the length of the longest row.
+// count checks the tokens of a step, sets counts, and returns the length of the longest row.
 func (s *Session) count(tokens [][]int) (longest int, err error) {
 	if len(tokens) != s.Batch() {
 		return 0, fmt.Errorf("%d sequences need one row of tokens each, got %d rows", s.Batch(), len(tokens))
@@ -260,8 +262,8 @@ func (s *Session) Forget(sequence int) error {
 // Reset empties all sequences.
 func (s *Session) Reset() { s.cache.Reset() }
 
-// Close frees the session's graphs. Step then returns an error. Close may be called more than once and always returns
-// nil.
+// Close frees the session's graphs. After Close, Step returns an error. You may call Close more than once; it always
+// returns nil.
 func (s *Session) Close() error {
 	if s.single != nil {
 		s.single.close()
