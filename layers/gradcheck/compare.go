@@ -9,16 +9,17 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// A MismatchError reports a gradient that differs from the finite difference of the cost. It describes the entry with
-// the largest error relative to its tolerance; NaN and infinity count as largest. Use errors.As to get it.
+// A MismatchError reports a gradient that differs from the finite difference of the cost. It describes the worst entry:
+// the entry with the largest error relative to its tolerance, or with NaN or infinity. Use errors.As to get the
+// MismatchError from an error.
 type MismatchError struct {
 	Input      string   // the name of the input
-	Index      []int    // the entry's index in the input: empty for a scalar, nil for a directional check
+	Index      []int    // index of the entry in the input: empty for a scalar, nil for a directional check
 	Analytic   float64  // the gradient by gorgonia.Grad
 	Numerical  float64  // the gradient by finite differences
 	Tolerance  float64  // the largest allowed difference: atol + rtol·|Numerical|
-	Off, Total int      // the numbers of wrong and of compared values, in all inputs
-	Also       []string // the names of the other inputs with wrong values
+	Off, Total int      // number of wrong values, and number of all compared values, in all inputs
+	Also       []string // names of the other inputs with wrong values
 }
 
 // Error returns a message with the entry, both values and the number of wrong values.
@@ -36,11 +37,11 @@ func (e *MismatchError) Error() string {
 	case !finite(e.Analytic):
 		b.WriteString(": the analytic value is not finite")
 	case !finite(e.Numerical):
-		b.WriteString(": the cost is not finite within a step of the point")
+		b.WriteString(": the cost is not finite within Eps of the point")
 	default:
-		fmt.Fprintf(&b, ", off by %.3g where %.3g is tolerated", math.Abs(e.Analytic-e.Numerical), e.Tolerance)
+		fmt.Fprintf(&b, ": the difference is %.3g, but at most %.3g is allowed", math.Abs(e.Analytic-e.Numerical), e.Tolerance)
 	}
-	fmt.Fprintf(&b, " (%d of %d compared are off", e.Off, e.Total)
+	fmt.Fprintf(&b, " (%d of %d values are wrong", e.Off, e.Total)
 	if len(e.Also) > 0 {
 		fmt.Fprintf(&b, "; also in %s", strings.Join(e.Also, ", "))
 	}
@@ -78,7 +79,7 @@ func (c Config) entries(x *expression, grads [][]float64) error {
 			x0 := *entry
 			lo, hi := x0-c.Eps, x0+c.Eps
 			if !(lo < hi) {
-				return fmt.Errorf("%s at %v is %g: a step of %g changes nothing there", in.name, in.index(i), x0, c.Eps)
+				return fmt.Errorf("%s at %v is %g: adding or subtracting Eps = %g doesn't change this number", in.name, in.index(i), x0, c.Eps)
 			}
 			*entry = hi
 			above, err := x.cost()
@@ -110,7 +111,7 @@ func (c Config) directions(x *expression, grads [][]float64) error {
 		for i := range x0 {
 			x0[i] = *in.at(i)
 			if !(x0[i]-c.Eps < x0[i]+c.Eps) {
-				return fmt.Errorf("%s at %v is %g: a step of %g changes nothing there", in.name, in.index(i), x0[i], c.Eps)
+				return fmt.Errorf("%s at %v is %g: adding or subtracting Eps = %g doesn't change this number", in.name, in.index(i), x0[i], c.Eps)
 			}
 			// The actual step, after rounding.
 			step := (x0[i] + c.Eps*d[i]) - (x0[i] - c.Eps*d[i])
@@ -154,7 +155,7 @@ func unit(r *rand.Rand, n int) []float64 {
 	return d
 }
 
-// A tally counts comparisons and keeps the worst one.
+// A tally counts comparisons and keeps the worst mismatch.
 type tally struct {
 	worst      MismatchError
 	badness    float64 // the error of worst, in multiples of its tolerance

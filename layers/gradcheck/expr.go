@@ -59,7 +59,7 @@ func newExpression(cost *G.Node, wrt G.Nodes) (*expression, error) {
 			roots = append(roots, x.read(n, &x.grads[i]))
 		}
 	}
-	// Compile only the nodes that these roots need, without other costs of the graph and its own Reads.
+	// Compile only the nodes that these roots need, and not the other costs and Reads in the graph.
 	whole := x.graph.ExactSubgraphRoots(roots...)
 	if err := ops.Distinct(whole); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func validate(cost *G.Node, wrt G.Nodes) error {
 }
 
 // snapshot copies the values of wrt and of all other inputs of the cost. It returns an error if a node in wrt shares
-// memory with another input, because a step in one would then move both.
+// memory with another input, because a step in one node would then change both.
 func (x *expression) snapshot(wrt G.Nodes, below []*G.Node) error {
 	reads := slices.Clone(wrt)
 	for _, n := range below {
@@ -113,7 +113,7 @@ func (x *expression) snapshot(wrt G.Nodes, below []*G.Node) error {
 		}
 		for _, m := range wrt[:min(i, len(wrt))] {
 			if w := m.Value(); v.Uintptr() < w.Uintptr()+w.MemSize() && w.Uintptr() < v.Uintptr()+v.MemSize() {
-				return fmt.Errorf("%s and %s share memory: a step in one would move both", m.Name(), n.Name())
+				return fmt.Errorf("%s and %s share memory: a step in one would change both", m.Name(), n.Name())
 			}
 		}
 		if s, ok := newSnapshot(n.Name(), v); ok {
@@ -172,8 +172,8 @@ func (x *expression) cost() (float64, error) {
 	return scalar(x.alone)
 }
 
-// nondeterministic begins the errors for an expression that is random or keeps state, or one of whose ops overwrites
-// another's input.
+// nondeterministic begins the error for an expression that is random or keeps state, or in which an op overwrites the
+// input of another op.
 const nondeterministic = "the expression is not deterministic"
 
 // gradients returns the gradient of each input in row-major order. It returns an error if two runs differ.
@@ -197,14 +197,14 @@ func (x *expression) gradients() ([][]float64, error) {
 			return nil, fmt.Errorf("%s: the gradient of %s differs between two runs", nondeterministic, in.name)
 		}
 	}
-	for range 2 { // before the second run, no gradient was computed
+	for range 2 { // the first of these runs follows a run with gradients, the second doesn't
 		alone, err := x.cost()
 		if err != nil {
 			return nil, err
 		}
 		if !sameBits([]float64{cost}, []float64{alone}) {
-			return nil, fmt.Errorf("%s: its cost is %v on its own and %v when its gradient is computed with it: "+
-				"an op keeps state, or overwrites another's input", nondeterministic, alone, cost)
+			return nil, fmt.Errorf("%s: its cost is %v when computed alone, but %v when computed with the gradients: "+
+				"an op keeps state, or overwrites the input of another op", nondeterministic, alone, cost)
 		}
 	}
 	if err := x.unchanged(); err != nil {
@@ -227,7 +227,7 @@ func (x *expression) both() (cost float64, grads [][]float64, err error) {
 		return 0, nil, err
 	}
 	for k, in := range x.inputs {
-		if x.grads[k] == nil { // this input isn't differentiated
+		if x.grads[k] == nil { // no differentiable path connects this input to the cost
 			grads = append(grads, make([]float64, in.len()))
 			continue
 		}

@@ -49,7 +49,7 @@ func gradNodes(cost *G.Node, wrt, below []*G.Node) (G.Nodes, error) {
 		return nil, err
 	}
 	grads := make(G.Nodes, len(wrt))
-	var open G.Nodes // the inputs to differentiate with respect to
+	var open G.Nodes // inputs for gorgonia.Grad
 	for _, n := range wrt {
 		if reached[n] {
 			open = append(open, n)

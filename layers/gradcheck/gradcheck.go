@@ -10,14 +10,15 @@
 //
 //	|analytic − numerical| ≤ atol + rtol · |numerical|
 //
-// The defaults are those of torch.autograd.gradcheck: eps 1e-6, atol 1e-5, rtol 1e-3, in float64. [Config] changes
-// them. A full check runs the expression twice per entry of each input. For large inputs, a directional check
+// The defaults are the same as in torch.autograd.gradcheck: eps 1e-6, atol 1e-5, rtol 1e-3, in float64. A [Config] can
+// change them. A full check runs the expression twice per entry of each input. For large inputs, a directional check
 // (Config.Directional) runs it only twice per input.
 //
 // # Requirements
 //
-// The cost must be a scalar; [Project] reduces an output of any shape to one. It must be deterministic: Check returns
-// an error if two runs with the same values differ in any bit. An expression with dropout needs a fixed mask.
+// The cost must be a scalar; [Project] reduces an output of any shape to a scalar. The cost must be deterministic:
+// Check returns an error if two runs with the same values differ in any bit. An expression with dropout needs a fixed
+// mask.
 //
 // The cost must be differentiable within eps of the given values. At a kink (ReLU at 0, the maximum of equal values,
 // |x| at 0) there is no derivative to compare with, so choose inputs away from kinks. Inputs of about unit size work
@@ -34,15 +35,15 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// A Config says how to check. The zero Config checks every entry with the default tolerances.
+// A Config holds the options of a check. The zero Config checks every entry with the default tolerances.
 type Config struct {
 	Eps  float64 // the step: the cost is computed at x − Eps and x + Eps; 0 means 1e-6
 	Atol float64 // absolute tolerance; 0 means 1e-5
 	Rtol float64 // relative tolerance, a fraction of the numerical value; 0 means 1e-3
 
-	// Directional compares one number per input: the derivative along a random direction of unit length. It takes two
-	// runs per input of any size. An error in one of n entries changes the number by about 1/√n of the error, so a
-	// small error in a large input can pass.
+	// Directional compares one number per input: the derivative along a random direction of unit length. This needs
+	// only two runs per input, whatever its size. An error in one of n entries changes the derivative by only about
+	// 1/√n of the error, so a small error in a large input may not be found.
 	Directional bool
 	// Seed determines the directions.
 	Seed uint64
@@ -50,8 +51,8 @@ type Config struct {
 
 // An Input is a value for which Check makes an input node.
 type Input struct {
-	// Name is the node's name, also in errors. The default is in0, in1, … by position. Names must differ, because
-	// Gorgonia would merge two inputs with the same name.
+	// Name is the name of the node, also in errors. The default is in0 for the first input, in1 for the second, and so
+	// on. Names must differ, because Gorgonia would merge two inputs with the same name.
 	Name string
 	// Value is the node's value. Check copies it and never writes to it.
 	Value *tensor.Dense
@@ -70,12 +71,12 @@ func Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), inputs ...In
 // build once, with a new graph and one node in it for each input, in order. build must return the cost, a float64
 // scalar in that graph.
 //
-// Check returns nil if all gradients agree. If one doesn't, or is NaN or infinite, the error wraps a [MismatchError]
-// that names the worst entry. If no differentiable path connects an input to the cost, its gradient counts as zero and
-// is checked too.
+// Check returns nil if all gradients agree. If a gradient doesn't agree, or is NaN or infinite, the error wraps a
+// [MismatchError] that names the worst entry. If no differentiable path connects an input to the cost, its gradient
+// counts as zero and is checked too.
 //
 // Other errors mean that the check was impossible:
-//   - an input isn't float64, or two have the same name;
+//   - an input isn't float64, or two inputs have the same name;
 //   - the expression reads numbers that build bound itself, such as weights; use [Config.Expr] for those;
 //   - the cost isn't a float64 scalar, or is NaN or infinite;
 //   - the expression can't be built or run, isn't deterministic, or overwrites its inputs.
@@ -130,12 +131,12 @@ func Expr(cost *G.Node, wrt ...*G.Node) error {
 }
 
 // Expr compares the gradients of cost, a float64 scalar, with central differences at the present values of the graph's
-// inputs. wrt lists the inputs to check, which must be float64; other inputs stay fixed. Expr returns the same errors
-// as [Config.Check].
+// inputs. The argument wrt lists the inputs to check, which must be float64. Other inputs keep their values. Expr
+// returns the same errors as [Config.Check].
 //
 // If gorgonia.Grad has already been called for cost and all of wrt, Expr checks that gradient. Otherwise it calls
-// gorgonia.Grad, and the new nodes stay in the graph. Call it beforehand for all of wrt or for none: Gorgonia can't
-// extend a gradient, and can't differentiate a graph for a second cost.
+// gorgonia.Grad, and the new nodes stay in the graph. Before Expr, call gorgonia.Grad for all of wrt or not at all:
+// Gorgonia can't extend a gradient, and can't differentiate a graph for a second cost.
 //
 // Expr changes the values of wrt in place and restores every bit before it returns, also after an error. Meanwhile
 // nothing else may use the graph or its values. Expr doesn't touch gradients bound by gorgonia.BindDualValues or the
@@ -167,7 +168,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// inputNodes makes a node for each input, with a copy of its value. wrt has the nodes to differentiate.
+// inputNodes makes a node for each input, with a copy of its value. The result wrt has the nodes whose gradients are
+// checked.
 func inputNodes(g *G.ExprGraph, inputs []Input) (all, wrt G.Nodes, err error) {
 	taken := make(map[string]bool, len(inputs))
 	for i, in := range inputs {

@@ -199,7 +199,7 @@ func TestNotFinite(t *testing.T) {
 			name: "inverse",
 			f:    func(_ int, x float64) float64 { return 1 / x },
 			df:   func(_ int, x float64) float64 { return -1 / x / x },
-		}, "numerical -Inf: the cost is not finite within a step of the point"},
+		}, "numerical -Inf: the cost is not finite within Eps of the point"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			err := gradcheck.Check(sumOf(tc.op), gradcheck.Input{Name: "x", Value: vec(1, tc.value)})
@@ -263,9 +263,9 @@ func TestErrors(t *testing.T) {
 		{"op overwrites", gradcheck.Config{}, apply(scribbler{cube()}), []gradcheck.Input{x}, "changed its input x"},
 		{"NaN cost", gradcheck.Config{}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return G.Sum(must(G.Log(in[0]))) },
 			[]gradcheck.Input{{Value: vec(1, -1)}}, "the cost is NaN at the given values"},
-		{"step too small", gradcheck.Config{}, square, []gradcheck.Input{{Value: vec(1, 1e12)}}, "in0 at [1] is 1e+12: a step of 1e-06 changes nothing"},
+		{"step too small", gradcheck.Config{}, square, []gradcheck.Input{{Value: vec(1, 1e12)}}, "in0 at [1] is 1e+12: adding or subtracting Eps = 1e-06"},
 		{"step too small for a direction", gradcheck.Config{Directional: true}, square, []gradcheck.Input{{Value: vec(1, 1e12)}},
-			"in0 at [1] is 1e+12: a step of 1e-06 changes nothing"},
+			"in0 at [1] is 1e+12: adding or subtracting Eps = 1e-06"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			err := tc.config.Check(tc.build, tc.inputs...)

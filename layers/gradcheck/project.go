@@ -14,10 +14,10 @@ import (
 )
 
 // Project reduces y, a float64 node of any shape, to the scalar Σ wᵢyᵢ, so that Check and Expr can check expressions
-// that aren't scalar. The seed determines the weights wᵢ; each has a random sign and a size in [0.5, 1.5). A plain sum
-// could hide errors: the gradient of the sum of a softmax is zero.
+// that aren't scalar. The seed determines the weights wᵢ. Each weight has a random sign and an absolute value in [0.5,
+// 1.5). A plain sum could hide errors: the gradient of the sum of a softmax is zero.
 //
-// It has its own op with its own derivative, because gorgonia.Sum is wrong for 4-D tensors.
+// Project has an op with a derivative of its own, because gorgonia.Sum is wrong for 4-D tensors.
 func Project(y *G.Node, seed uint64) (*G.Node, error) {
 	if y.Dtype() != tensor.Float64 {
 		return nil, fmt.Errorf("gradcheck: Project: %s must be float64, got %v", y.Name(), y.Dtype())
@@ -29,7 +29,7 @@ func Project(y *G.Node, seed uint64) (*G.Node, error) {
 	return n, nil
 }
 
-// projection is the weighted sum, or its transpose, which maps a scalar g to the tensor gw. Each is the derivative of
+// projection is the weighted sum, or its transpose, which maps a scalar g to the tensor g·w. Each is the derivative of
 // the other.
 type projection struct {
 	shape     tensor.Shape
@@ -50,7 +50,7 @@ func newProjection(shape tensor.Shape, seed uint64) *projection {
 	return op
 }
 
-// Do computes Σ wᵢyᵢ from y, or gw from g.
+// Do computes Σ wᵢyᵢ from y, or g·w from g.
 func (op *projection) Do(inputs ...G.Value) (G.Value, error) {
 	if len(inputs) != 1 {
 		return nil, fmt.Errorf("%v takes 1 input, got %d", op, len(inputs))

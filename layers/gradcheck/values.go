@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// cells gives access to the entries of a float64 value in its own memory, in row-major order.
+// cells gives access to the entries of a float64 value, in row-major order. It doesn't copy the entries.
 type cells struct {
 	name   string
 	shape  tensor.Shape
@@ -37,7 +37,8 @@ func newCells(name string, v G.Value) (*cells, error) {
 	}
 }
 
-// locate computes the offsets. In Gorgonia a tensor with one entry has no strides, and a row or column vector has one.
+// locate computes the offsets. In Gorgonia, a tensor with one entry has no strides, and a row or column vector has only
+// one stride.
 func (c *cells) locate(strides []int) error {
 	n := c.len()
 	switch {
@@ -116,11 +117,11 @@ func (c *cells) copy() []float64 {
 // A snapshot holds a copy of an input's value.
 type snapshot struct {
 	name    string
-	same    func() bool // reports whether the value hasn't changed in any bit
+	same    func() bool // reports whether all bits of the value are the same as before
 	restore func()
 }
 
-// newSnapshot copies v. It returns false if v has no memory that could be written.
+// newSnapshot copies v. It returns false if v has no memory that an op could write to.
 func newSnapshot(name string, v G.Value) (snapshot, bool) {
 	switch v := v.(type) {
 	case *G.F64:
@@ -166,7 +167,7 @@ func sameSlice(a, b any) bool {
 	}
 }
 
-// sameBits compares numbers by their bits: it tells different NaNs apart, and −0 from 0.
+// sameBits compares numbers by their bits: two NaNs may differ, and −0 differs from 0.
 func sameBits(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
 }
