@@ -16,7 +16,7 @@ type Activation int
 const (
 	ReLU     Activation = Activation(ops.ReLU)     // max(0, x)
 	GELU     Activation = Activation(ops.GELU)     // x·Φ(x), exact (Hendrycks and Gimpel, 2016)
-	GELUTanh Activation = Activation(ops.GELUTanh) // GELU by its tanh approximation
+	GELUTanh Activation = Activation(ops.GELUTanh) // GELU, approximated with tanh (Hendrycks and Gimpel, 2016)
 	SiLU     Activation = Activation(ops.SiLU)     // x·σ(x) = x/(1 + exp(−x)), also called Swish (Elfwing et al., 2017)
 )
 

@@ -15,11 +15,11 @@ import (
 //	e_ij = vᵀ·tanh(W_q·q_i + W_k·k_j)
 //	output_i = Σ_j softmax(e_i + M)_j·v_j
 //
-// It has one head, and doesn't project values or output. With NoProjections, e_ij = vᵀ·tanh(q_i + k_j), as in Keras's
-// AdditiveAttention; NoScale is Keras's use_scale=False.
+// There is one head, and neither the values nor the output are projected. With NoProjections, e_ij = vᵀ·tanh(q_i +
+// k_j), as in Keras's AdditiveAttention. NoScale is Keras's use_scale=False.
 //
-// One op computes the scores and stores nothing of size T×S×K: the backward pass computes each tanh again. Scores and
-// weights, of size T×S, are stored. Make one with NewAdditiveAttention.
+// One op computes the scores. It stores nothing of size T×S×K, because the backward pass computes each tanh again.
+// Scores and weights, of size T×S, are stored. Make one with NewAdditiveAttention.
 type AdditiveAttention struct {
 	Query, Key *Linear // W_q (K, Dim), W_k (K, KeyInput); nil with NoProjections
 	Scale      *Param  // v (K); nil with NoScale
@@ -35,15 +35,15 @@ type AdditiveConfig struct {
 	KeyInput int `json:"key_input,omitzero"` // width of the keys; the queries' width if 0
 	Hidden   int `json:"hidden,omitzero"`    // width K of projected queries and keys; the queries' width if 0
 
-	NoProjections bool `json:"no_projections,omitzero"` // leave out W_q and W_k: KeyInput and Hidden must then be the queries' width
-	NoScale       bool `json:"no_scale,omitzero"`       // leave out v: the scores are the plain sums of the tanh
+	NoProjections bool `json:"no_projections,omitzero"` // leave out W_q and W_k; KeyInput and Hidden must then be 0 or the queries' width
+	NoScale       bool `json:"no_scale,omitzero"`       // leave out v: each score is the sum of the K elements of the tanh
 
 	Dropout float64 `json:"dropout,omitzero"` // probability of dropping an attention weight, in training
 	Init    Init    `json:"init,omitzero"`    // for W_q, W_k and v; see Init
 }
 
-// NewAdditiveAttention makes an AdditiveAttention for queries of width dim. Its parameters are query.weight, key.weight
-// and scale.weight, without those that the configuration leaves out. As in the paper, there are no biases.
+// NewAdditiveAttention makes an AdditiveAttention for queries of width dim. Its parameters are query.weight and
+// key.weight, unless NoProjections, and scale.weight, unless NoScale. As in the paper, there are no biases.
 func NewAdditiveAttention(p *Params, dim int, c AdditiveConfig) (*AdditiveAttention, error) {
 	a := &AdditiveAttention{dtype: p.Dtype(), dropout: c.Dropout, name: p.scopeName("additive attention"), scope: p.scope()}
 	if c.KeyInput == 0 {
@@ -77,9 +77,9 @@ func NewAdditiveAttention(p *Params, dim int, c AdditiveConfig) (*AdditiveAttent
 	return a, err
 }
 
-// Forward attends from query, of shape (B, T, Dim), to key, (B, S, KeyInput), and value, (B, S, V) of any width, and
-// returns (B, T, V). All may omit the batch axis; (T, Dim) then gives (T, V). All have the parameters' dtype. The mask
-// applies to scores of shape (B, 1, T, S), as in a MultiHeadAttention with one head; B is 1 without a batch axis.
+// Forward computes the attention of queries (B, T, Dim) to keys (B, S, KeyInput) with values (B, S, V), and returns (B,
+// T, V). V may be any width. Without a batch axis, Forward returns (T, V). All inputs have the parameters' dtype. The
+// mask applies to scores of shape (B, 1, T, S), where B is 1 without a batch axis.
 func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask) (*G.Node, error) {
 	out, weights, err := a.attend(b, query, key, value, m)
 	if err != nil {

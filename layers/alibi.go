@@ -18,20 +18,22 @@ import (
 //	bias = −m_h·|p − j|
 //
 // for a query at position p, a key at position j and the slope m_h of head h. In causal attention this is the paper's
-// bias; otherwise keys after the query are treated like keys before it. Positions are the mask's: they count along the
-// row and ignore the Build's Positions. ALiBi has no parameters, no limit on the length and takes no memory. Models
-// trained with it can read sequences longer than those in training.
+// bias; otherwise keys after the query are treated like keys before it. ALiBi uses the positions of the mask, which
+// count along the row, and ignores the Build's Positions. It has no parameters and no limit on the length, and needs no
+// memory. A model with ALiBi can read longer sequences than in training.
 type ALiBi struct{}
 
-// New returns Positions that set the Slopes of masks, for the heads of a. A mask that already has Slopes is an error.
+// New returns Positions whose Score sets the mask's Slopes, one for each head. Score returns an error if the mask
+// already has Slopes.
 func (c ALiBi) New(_ *Params, _ int, a AttentionConfig) (Positions, error) {
 	slopes, err := c.Slopes(max(a.Heads, 1))
 	return &alibi{slopes: slopes}, err
 }
 
-// Slopes returns the slopes for a Mask with H = heads. If H is a power of two they are 2^(−8/H), 2^(−16/H), …, 2^−8.
-// Otherwise, as in the paper's code, they are the slopes for the next lower power of two, followed by every other slope
-// for the next higher one. It returns an error if heads is below 1 or above 1,048,576.
+// Slopes returns one slope per head, for the Slopes of a Mask. For H heads, where H is a power of two, the slopes are
+// 2^(−8/H), 2^(−16/H), …, 2^−8. Otherwise, as in the paper's code, they are the slopes for the next lower power of two,
+// followed by every other slope for the next higher power. Slopes returns an error if the number of heads is below 1 or
+// above 1,048,576.
 func (ALiBi) Slopes(heads int) ([]float64, error) {
 	if err := positive("alibi", size{"the number of heads", heads}); err != nil {
 		return nil, err
@@ -51,7 +53,8 @@ func (ALiBi) Slopes(heads int) ([]float64, error) {
 	return slopes, nil
 }
 
-// mostHeads is more heads than any real model has. Their slopes take 8 MiB.
+// mostHeads is the largest number of heads for which Slopes returns slopes; they take 8 MiB. No real model has so many
+// heads.
 const mostHeads = 1 << 20
 
 type alibi struct {

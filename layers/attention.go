@@ -9,19 +9,21 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// AttentionOptions change how attention works. The zero value is plain attention. All options combine.
+// AttentionOptions holds the options of ScaledDotProduct. The zero value means plain attention. All options can be
+// combined.
 type AttentionOptions struct {
 	Mask    Mask
 	Scale   float64 // factor for the scores; 1/√K if 0
-	Softcap float64 // c: scores s become c·tanh(s/c) before the mask (Gemma 2, 2024); 0 for none
-	Dropout float64 // probability of dropping a weight, in a training graph
+	Softcap float64 // a score s becomes Softcap·tanh(s/Softcap) before the mask (Gemma 2, 2024); 0 for none
+	Dropout float64 // probability of dropping an attention weight, in training
 
-	// Heads is the number of query heads, H, that lie side by side on the last axis; 0 if heads have their own axis.
-	// KeyValueHeads is the number of key and value heads, G, on that axis; H if 0.
+	// Heads is the number of query heads, H, if heads lie side by side on the last axis. 0 means that heads have an
+	// axis of their own, or that there is only one head. KeyValueHeads is the number of heads of keys and values, G, on
+	// the last axis; Heads if 0.
 	Heads, KeyValueHeads int
 
-	// PastKey and PastValue are put before the keys and values. They have the same shapes, but length P instead of S.
-	// The weights then cover P+S keys.
+	// PastKey and PastValue are earlier keys and values, in front of the others. They have the shapes of keys and
+	// values, but with length P instead of S. Each query then has P+S scores.
 	PastKey, PastValue *G.Node
 
 	layer string // the layer's name in errors
@@ -31,16 +33,17 @@ type AttentionOptions struct {
 //
 //	softmax(softcap(Q·Kᵀ·scale) + M)·V
 //
-// for queries of shape (T, K), keys (S, K) and values (S, V), each with the same batch axis or batch and head axes in
-// front: (B, T, K) or (B, H, T, K). The output has shape (…, T, V). Keys and values may have fewer heads, G, if H is a
-// multiple of G: query head h then uses head ⌊h·G/H⌋ (Shazeer, 2019, with G = 1; Ainslie et al., GQA, 2023).
+// for queries (…, T, K), keys (…, S, K) and values (…, S, V). The output has shape (…, T, V). The leading axes are
+// none, (B) or (B, H). Keys and values may have fewer heads, G, if H is a multiple of G. Query head h then uses head
+// ⌊h·G/H⌋ of the keys and values (Shazeer, 2019, with G = 1; Ainslie et al., GQA, 2023).
 //
-// With Heads set, the heads lie side by side: shapes (B, T, H·K), (B, S, G·K) and (B, S, G·V) give (B, T, H·V). All may
-// omit the batch axis, and B is then 1. The mask applies to scores of shape (B, H, T, S).
+// If Heads is set, the heads lie side by side: queries (B, T, H·K), keys (B, S, G·K) and values (B, S, G·V) give (B, T,
+// H·V). The mask applies to scores of shape (B, H, T, S). The batch axis may be omitted, and B is then 1.
 //
-// It is one tiled op that stores nothing of size T×S, forward or backward (Dao et al., FlashAttention, 2022): memory is
-// linear in T and S, and keys outside a window cost nothing. If the Build is Composed, it consists of the separate ops
-// of ScaledDotProductStages, with the same meaning.
+// ScaledDotProduct is one tiled op (Dao et al., FlashAttention, 2022). Neither pass, forward or backward, stores
+// anything of size T×S, so the memory is linear in T and S. Keys outside a window cost no time. If the Build is
+// Composed, ScaledDotProduct consists of the separate ops of ScaledDotProductStages instead. Results are the same up to
+// rounding.
 func ScaledDotProduct(b *Build, q, k, v *G.Node, o AttentionOptions) (*G.Node, error) {
 	if !b.Composed {
 		return ops.Attention(b.Env(), q, k, v, o.ops())
@@ -49,17 +52,18 @@ func ScaledDotProduct(b *Build, q, k, v *G.Node, o AttentionOptions) (*G.Node, e
 	return st.Output, err
 }
 
-// Stages are the intermediate nodes of attention; gorgonia.Read gives their values. Scores have shape (…, T, S), or (B,
-// H, T, S) if heads lie side by side; S includes past keys. In the ONNX operator Attention, Key and Value are
-// present_key and present_value, and Scores, Capped, Masked and Weights are its qk_matmul_output for modes 0 to 3.
+// Stages holds the intermediate nodes of attention. Use gorgonia.Read to get their values. Scores, Capped, Masked,
+// Weights and Dropped have shape (…, T, S), or (B, H, T, S) if heads lie side by side; S includes past keys. In the
+// ONNX operator Attention, Key and Value are called present_key and present_value. The operator's qk_matmul_output is
+// Scores, Capped, Masked or Weights, for modes 0 to 3.
 type Stages struct {
-	Key, Value *G.Node // the operands, with past keys and values in front
+	Key, Value *G.Node // keys and values, with past ones in front
 
 	Scores  *G.Node // scale·Q·Kᵀ
-	Capped  *G.Node // after softcap; Scores if there is none
-	Masked  *G.Node // plus the mask's biases; −Inf where masked
+	Capped  *G.Node // after softcap; Scores without a softcap
+	Masked  *G.Node // Capped plus the mask's biases; −Inf where masked
 	Weights *G.Node // after softmax
-	Dropped *G.Node // after dropout; Weights if there is none
+	Dropped *G.Node // after dropout; Weights without dropout
 	Output  *G.Node // (…, T, V), or (B, T, H·V) if heads lie side by side
 }
 
@@ -75,8 +79,8 @@ func ScaledDotProductStages(b *Build, q, k, v *G.Node, o AttentionOptions) (st S
 
 // composed builds attention from separate ops, and returns its stages and operands.
 //
-// It leaves Masked nil. Softmax applies the mask itself, and the machine would compute the node although nothing reads
-// it.
+// composed leaves Masked nil: ops.Softmax applies the mask itself, and a machine would compute the node although no
+// other node reads it.
 func composed(b *Build, q, k, v *G.Node, o AttentionOptions) (Stages, ops.AttentionInputs, error) {
 	in, err := o.ops().Inputs(b.Env(), q, k, v)
 	if err != nil {
@@ -89,7 +93,7 @@ func composed(b *Build, q, k, v *G.Node, o AttentionOptions) (Stages, ops.Attent
 	return st, in, nil
 }
 
-// compose builds attention from separate ops. Its operands must have been checked.
+// compose builds attention from separate ops. It doesn't check the operands.
 func compose(b *Build, in ops.AttentionInputs) (st Stages, err error) {
 	q, k, v := in.Query, in.Key, in.Value
 	st.Key, st.Value = k, v
@@ -137,7 +141,7 @@ func compose(b *Build, in ops.AttentionInputs) (st Stages, err error) {
 	return st, err
 }
 
-// ops converts the options for package ops.
+// ops returns the options in the form of package ops.
 func (o AttentionOptions) ops() ops.AttentionConfig {
 	return ops.AttentionConfig{
 		Name: cmp.Or(o.layer, "scaled dot-product attention"), Mask: ops.Mask(o.Mask), Scale: o.Scale, Softcap: o.Softcap, Dropout: o.Dropout,

@@ -11,23 +11,24 @@ import (
 
 // BlockConfig describes an EncoderBlock or a DecoderBlock.
 type BlockConfig struct {
-	// Attention describes both the self-attention and the attention to an encoder's output. Inputs and output must have
-	// the block's width.
+	// Attention describes the self-attention and the attention to an encoder's output. Their inputs and outputs must
+	// have the block's width.
 	Attention   AttentionConfig   `json:"attention"`
 	FeedForward FeedForwardConfig `json:"feed_forward"`
-	Norm        NormConfig        `json:"norm"` // for every sub-layer
+	Norm        NormConfig        `json:"norm"` // the norm of every sub-layer
 
-	// PostNorm normalises after each residual sum, as in Vaswani et al., 2017. Otherwise each sub-layer's input is
-	// normalised (Xiong et al., 2020), which trains more easily but needs a norm after the last block.
+	// PostNorm normalises the sum after each residual connection (Vaswani et al., 2017). Without PostNorm, the block
+	// normalises the input of each sub-layer (Xiong et al., 2020). Such a model trains more easily, but needs a norm
+	// after the last block.
 	PostNorm bool `json:"post_norm,omitzero"`
 
-	Dropout float64 `json:"dropout,omitzero"` // rate for the sub-layers' outputs, in training
+	Dropout float64 `json:"dropout,omitzero"` // dropout rate of the sub-layers' outputs, in training
 }
 
-// EncoderBlock is self-attention followed by a feed-forward layer. Each has a residual connection and a norm, a
-// LayerNorm by default. Make one with NewEncoderBlock.
+// EncoderBlock is self-attention followed by a feed-forward layer. Both sub-layers have a residual connection and a
+// norm, by default a LayerNorm. Make one with NewEncoderBlock.
 type EncoderBlock struct {
-	Attention   *MultiHeadAttention // its Positions may be set
+	Attention   *MultiHeadAttention // you may set its Positions
 	FeedForward *FeedForward
 	Norm1       Norm // for the attention
 	Norm2       Norm // for the feed-forward layer
@@ -54,7 +55,7 @@ func NewEncoderBlock(p *Params, dim int, c BlockConfig) (*EncoderBlock, error) {
 	return e, ops.CheckRate(p.scopeName("encoder block"), c.Dropout)
 }
 
-// newBlockAttention makes attention whose inputs and output have width dim.
+// newBlockAttention makes a MultiHeadAttention. It returns an error if an input or the output doesn't have width dim.
 func newBlockAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAttention, error) {
 	a, err := NewMultiHeadAttention(p, dim, c)
 	if err != nil {
@@ -66,7 +67,7 @@ func newBlockAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAttenti
 		}
 	}
 	if out := memory.Product(a.heads, a.Value.Weight.Value.Shape()[0]/a.groups); c.NoOutput && out != dim {
-		return nil, fmt.Errorf("%s: in a block, NoOutput needs heads whose widths add up to the block's, %d, got %d", a.name, dim, out)
+		return nil, fmt.Errorf("%s: in a block with NoOutput, the widths of the heads must add up to the block's width, %d, got %d", a.name, dim, out)
 	}
 	return a, nil
 }
@@ -84,10 +85,10 @@ func (e *EncoderBlock) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 }
 
 // DecoderBlock is causal self-attention, attention to an encoder's output (only if made by NewCrossDecoderBlock) and a
-// feed-forward layer. Each has a residual connection and a norm, as in an EncoderBlock. Make one with NewDecoderBlock
-// or NewCrossDecoderBlock.
+// feed-forward layer. Each sub-layer has a residual connection and a norm, as in an EncoderBlock. Make one with
+// NewDecoderBlock or NewCrossDecoderBlock.
 type DecoderBlock struct {
-	Attention   *MultiHeadAttention // its Positions may be set
+	Attention   *MultiHeadAttention // you may set its Positions
 	Cross       *MultiHeadAttention // nil without cross-attention
 	FeedForward *FeedForward
 	Norm1       Norm // for the self-attention
@@ -118,8 +119,8 @@ func NewDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, error) {
 	return d, ops.CheckRate(d.name, c.Dropout)
 }
 
-// NewCrossDecoderBlock makes a DecoderBlock that also attends to an encoder's output, which must have the block's
-// width. It adds the scopes cross and normcross.
+// NewCrossDecoderBlock makes a DecoderBlock that also attends to an encoder's output. The output must have the block's
+// width. The block has the additional scopes cross and normcross.
 func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, error) {
 	d, err := NewDecoderBlock(p, dim, c)
 	if err != nil {
@@ -132,19 +133,19 @@ func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, err
 	return d, err
 }
 
-// Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape. Self-attention is always causal; self adds further
-// limits, and must have no offset. The cross-attention reads memory, of shape (B, S, Dim), under the mask cross; memory
-// must be nil if the block has no cross-attention.
+// Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape. Self-attention is always causal. Its mask, self,
+// adds further limits and must have no offset. The argument memory is an encoder's output, of shape (B, S, Dim). The
+// cross-attention attends to it with the mask cross. If the block has no cross-attention, memory must be nil.
 //
-// With a Cache in the Build, the block continues the sequences in the Cache: see MultiHeadAttention.ForwardCached. A
-// nil memory then means the one kept in the Cache: see MultiHeadAttention.ForwardMemory.
+// With a Cache in the Build, the block continues the sequences in the Cache: see MultiHeadAttention.ForwardCached. If
+// memory is then nil, the block uses the keys and values kept in the Cache: see MultiHeadAttention.ForwardMemory.
 func (d *DecoderBlock) Forward(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
 	cached := b.Cache != nil
 	if memory != nil && d.Cross == nil {
-		return nil, fmt.Errorf("%s: it has no cross-attention and can't attend to an encoder's output: make it with NewCrossDecoderBlock", d.name)
+		return nil, fmt.Errorf("%s has no cross-attention and can't attend to an encoder's output: make the block with NewCrossDecoderBlock", d.name)
 	}
 	if memory == nil && d.Cross != nil && !cached {
-		return nil, fmt.Errorf("%s: it has cross-attention and needs an encoder's output (for an EncoderDecoder, call Decode)", d.name)
+		return nil, fmt.Errorf("%s has cross-attention and needs an encoder's output (for an EncoderDecoder, call Decode)", d.name)
 	}
 	if self.Offset != 0 || self.Offsets != nil {
 		return nil, fmt.Errorf("%s: the mask of self-attention can't have an offset, because queries and keys are the same tokens", d.name)
@@ -173,7 +174,7 @@ func (d *DecoderBlock) Forward(b *Build, x, memory *G.Node, self, cross Mask) (*
 	return d.residual.add(b, x, d.Norm2, func(x *G.Node) (*G.Node, error) { return d.FeedForward.Forward(b, x) })
 }
 
-// residual adds the output of a sub-layer to its input.
+// residual is a residual connection: it adds the output of a sub-layer to the sub-layer's input.
 type residual struct {
 	postNorm bool
 	dropout  Dropout

@@ -17,46 +17,45 @@ const (
 	Training               // with dropout
 )
 
-// A Build holds the settings with which Forward builds one graph, and records what Forward adds to it. Use exactly one
-// Build per graph: it numbers the dropout nodes, so that no two drop the same elements, and it lists the parameters.
-// The zero Build is for evaluation.
+// A Build holds the settings of one graph, and records what Forward adds to the graph. Use exactly one Build per graph:
+// the Build numbers the dropout nodes, so that no two of them drop the same elements, and lists the parameters. The
+// zero Build is for evaluation.
 type Build struct {
 	Mode Mode
 
-	// Seed decides which elements dropout drops.
+	// Seed is the seed of dropout.
 	Seed uint64
 
-	// Runs is the number of the graph's next run. Together with Seed it decides which elements dropout drops. Each run
-	// adds 1. Set it between two runs to number the next one, for example when training resumes, or when several graphs
-	// take turns within one step.
+	// Runs is the number of the graph's next run. Seed and Runs together decide which elements dropout drops. Each run
+	// adds 1 to Runs. You may set Runs between two runs, for example when training resumes, or when several graphs take
+	// turns within one step.
 	Runs uint64
 
 	// Cores is the largest number of processors that one op uses; 0 means GOMAXPROCS. It never changes a result.
 	Cores int
 
-	// CaptureWeights keeps the attention weights of every layer; see Captured.
+	// CaptureWeights keeps the attention weights of every layer for the method Captured.
 	CaptureWeights bool
 
-	// Composed builds attention from separate ops even where one op would do, so that every stage is a node. Results
-	// are the same up to rounding. It takes more time, and memory for the weights.
+	// Composed builds attention and feed-forward layers from separate ops instead of fused ones, so that every stage is
+	// a node. Results are the same up to rounding, but take more time, and memory for the attention weights.
 	Composed bool
 
-	// Cache, if not nil, makes decoders continue the sequences that it holds. The graph must be for evaluation.
+	// If Cache isn't nil, decoders continue the sequences in the Cache. The graph must be for evaluation.
 	Cache *Cache
 
-	// Positions gives the positions of a model's input tokens, for example when sequences are padded in front or
-	// several share a row. It is a node of dtype tensor.Int, with a shape that the hooks of the model's Positions
-	// accept. If it is nil, positions count from 0, or from the number of tokens in the Cache. It doesn't change the
-	// positions in a mask, which always count along the row.
+	// Positions is a node with the positions of a model's input tokens, for example when sequences are padded in front
+	// or several sequences share a row. The interface Positions describes its dtype and shape. If Positions is nil,
+	// positions count from 0, or from the number of tokens in the Cache. The positions in a mask don't depend on it:
+	// they always count along the row.
 	Positions *G.Node
 
-	// Fixed lists input nodes that are neither fed nor learned, such as a constant table or parameters that must not
-	// change. Package train doesn't update them, and refuses inputs that are not fed, learned or listed here. Bind adds
-	// Frozen parameters.
+	// Fixed lists input nodes that keep their values in training, such as a constant table. Bind adds the nodes of
+	// Frozen parameters. Package train returns an error for any other input node that gets no data and isn't learned.
 	Fixed G.Nodes
 
-	// Buffers, if not nil, is memory that this package's nodes share with each other and with other graphs; see
-	// Buffers. If it is nil, each node has its own memory. Set it before using the Build.
+	// Buffers, if not nil, is memory that this package's nodes share with each other and with other graphs; see the
+	// type Buffers. If it is nil, each node has its own memory. Set Buffers before you use the Build.
 	Buffers *Buffers
 
 	ops      ops.Env
@@ -66,27 +65,27 @@ type Build struct {
 	placed   map[string]bool // the names of the Cache's places that the graph uses
 }
 
-// Buffers are memory shared by graphs that never run at the same time, such as the graphs of one loss for several
-// lengths. Together they need about as much memory as the largest graph alone. Each graph has its own Build. Within a
-// run, memory is reused as soon as its contents have been read.
+// Buffers is memory that several graphs share. The graphs must never run at the same time, like the graphs of one loss
+// for several lengths. Together, the graphs need about as much memory as the largest of them. Each graph has its own
+// Build. Within a run, the memory of a node is reused as soon as no other node still needs its value.
 //
-// After a run, only the graph's results are valid: values that gorgonia.Read copied, nodes that no other node reads,
-// and the gradients of inputs and parameters. The values of other nodes may have been overwritten. When another graph
-// with the same Buffers runs, or the same graph runs again, only the values copied by gorgonia.Read remain.
+// After a run, these values are valid: values that gorgonia.Read copied, the values of nodes that no other node reads,
+// and the gradients of inputs and parameters. The values of other nodes may have been overwritten. The next run, of the
+// same graph or of another graph with the same Buffers, may overwrite all values except the copies by gorgonia.Read.
 //
-// The zero Buffers are ready to use. They grow when a graph needs more, and are freed together with the last graph that
-// uses them.
+// The zero Buffers is ready to use. It grows when a graph needs more memory. Its memory is freed together with the last
+// graph that uses it.
 type Buffers struct{ memory ops.Buffers }
 
-// Captured holds the attention weights of one layer, in a training graph after dropout.
+// Captured holds the attention weights of one layer. In a training graph, these are the weights after dropout.
 type Captured struct {
 	Layer   string  // the layer's scope, such as "blocks.0.attention"
 	Weights *G.Node // (B, H, T, S); B is 1 without a batch axis, and S is the Cache's capacity if there is a Cache
 }
 
-// Captured returns the weights of every attention layer that Forward added with CaptureWeights set, in order. To see
-// them, create a gorgonia.Read of each node before the VM, and copy the value: a run may overwrite the node's own
-// Value.
+// Captured returns the weights of every attention layer that Forward added with CaptureWeights set, in order. To get
+// their values, call gorgonia.Read for each node before you make the VM. A run may overwrite the Value of the node
+// itself.
 func (b *Build) Captured() []Captured {
 	return b.captured
 }
@@ -97,9 +96,10 @@ func (b *Build) Learnables() G.Nodes {
 	return b.params
 }
 
-// Bind returns the node of parameter p in graph g, and adds it on the first call. The node uses the parameter's own
-// memory: a solver that updates the node updates the parameter, in every graph that it is bound into. Bind returns an
-// error if the graph has another node with that name, or if another Build has bound the parameter into the graph.
+// Bind returns the node of parameter p in graph g. The first call adds the node. The node uses the parameter's own
+// memory, so a solver that updates the node also updates the parameter and its nodes in all other graphs. Bind returns
+// an error if another node of the graph has the parameter's name, or if another Build has bound the parameter into the
+// graph.
 func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
 	if err := b.Env().Enter(g); err != nil {
 		return nil, err
@@ -126,8 +126,8 @@ func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
 	return n, nil
 }
 
-// named returns the graph's input node with the given name and tensor. It adds the node if there is none; old reports
-// whether there was one.
+// named returns the graph's input node with the given name and tensor. If the graph has no such node, named adds one
+// and returns false for old.
 func named(g *G.ExprGraph, name string, value *tensor.Dense) (n *G.Node, old bool, err error) {
 	if nodes := g.ByName(name); len(nodes) > 0 {
 		n := nodes[0]
@@ -142,7 +142,7 @@ func named(g *G.ExprGraph, name string, value *tensor.Dense) (n *G.Node, old boo
 	return G.NewTensor(g, own.Dtype(), own.Dims(), G.WithShape(own.Shape()...), G.WithName(name), G.WithValue(own)), false, nil
 }
 
-// Env returns the Build's settings in the form that Heed's internal ops take.
+// Env returns the Build's settings in the form of Heed's internal ops.
 func (b *Build) Env() *ops.Env {
 	b.ops.Training, b.ops.Cores, b.ops.Seed, b.ops.Runs, b.ops.Err = b.Mode == Training, b.Cores, b.Seed, &b.Runs, b.check()
 	if b.Buffers != nil {

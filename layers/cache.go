@@ -12,30 +12,31 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// A Cache holds the keys and values that a decoder's attention layers computed for the earlier tokens of a batch of
-// sequences, so that a graph computes only those of the new tokens. Its memory outlives graphs: one graph may process a
-// prompt, and another continue one token at a time.
+// A Cache holds a batch of sequences for a decoder: the keys and values of the tokens so far, for every attention
+// layer. A graph then computes the keys and values of only the new tokens. Several graphs can use the same Cache: one
+// graph may process a prompt, and another graph may continue it token by token.
 //
-// Graphs of a Decoder, an EncoderDecoder's Decode, a DecoderBlock or ForwardCached use the Cache of their Build. Each
-// run takes four calls:
+// Graphs of a Decoder, an EncoderDecoder's Decode, a DecoderBlock or ForwardCached use the Cache of their Build. Make
+// each run with these four calls:
 //
-//	err := cache.Extend(counts...) // the number of new tokens of each sequence; ids after them are padding
-//	err = vm.RunAll()              // stores their keys and values
+//	err := cache.Extend(counts...) // number of new tokens in each sequence; ids after the new tokens are padding
+//	err = vm.RunAll()              // stores the keys and values of the new tokens
 //	vm.Reset()
-//	cache.Commit()                 // makes the new tokens part of the sequences
+//	cache.Commit()                 // adds the new tokens to the sequences
 //
-// A run that failed or wasn't committed can be repeated, or undone with Cancel. A Cache serves one run at a time, only
-// graphs for evaluation, and only one model, and a graph may apply each layer only once. Make one with NewCache.
+// You can repeat a run that failed or wasn't committed, or undo it with Cancel. Only one run at a time may use a Cache.
+// All graphs that use it must be for evaluation and for the same model, and a graph may apply each layer only once.
+// Make one with NewCache.
 type Cache struct {
 	batch, capacity int
 	lengths, counts []int
 	places          map[string]*place
-	bytes           int // memory used by the places
+	bytes           int // memory of the stored keys and values, without cross-attention
 }
 
-// NewCache makes an empty Cache for batch sequences with up to capacity tokens each. It returns an error if the
-// machine's memory couldn't hold the tokens for even the smallest model. Building a graph checks the memory that its
-// model needs.
+// NewCache makes an empty Cache. The argument batch is the number of sequences, and the argument capacity is the
+// largest number of tokens in each. NewCache returns an error if the machine has too little memory even for the
+// smallest model. When you build a graph, Forward checks the memory that its model needs.
 func NewCache(batch, capacity int) (*Cache, error) {
 	if err := positive("cache", size{"the batch", batch}, size{"the capacity", capacity}); err != nil {
 		return nil, err
@@ -52,8 +53,8 @@ func NewCache(batch, capacity int) (*Cache, error) {
 // Lengths returns the number of tokens in each sequence.
 func (c *Cache) Lengths() []int { return slices.Clone(c.lengths) }
 
-// Extend sets the number of new tokens that the next run adds to each sequence. A count may not exceed the length of
-// the graph's input; input after the new tokens is padding. Extend returns an error if a sequence has no room for its
+// Extend sets the number of new tokens in each sequence for the next run. A number may not exceed the length of the
+// graph's input; ids after the new tokens are padding. Extend returns an error if a sequence has no room for its new
 // tokens.
 func (c *Cache) Extend(counts ...int) error {
 	if len(counts) != c.batch {
@@ -74,10 +75,10 @@ func (c *Cache) Extend(counts ...int) error {
 	return nil
 }
 
-// Cancel undoes Extend, for a run that failed or whose tokens you don't want.
+// Cancel undoes Extend. Call it after a run that failed, or instead of Commit.
 func (c *Cache) Cancel() { clear(c.counts) }
 
-// settled returns an error between an Extend and its Commit or Cancel.
+// settled returns an error if Extend has been called without a Commit or Cancel after it.
 func (c *Cache) settled() error {
 	if slices.Max(c.counts) > 0 {
 		return errors.New("cache: an Extend is pending: call Commit or Cancel first")
@@ -85,7 +86,7 @@ func (c *Cache) settled() error {
 	return nil
 }
 
-// Commit makes the new tokens of the last run part of the sequences, by the counts given to Extend.
+// Commit adds the new tokens of the last run to the sequences. Extend has set how many there are.
 func (c *Cache) Commit() {
 	for b, n := range c.counts {
 		c.lengths[b] += n
@@ -116,8 +117,9 @@ func (c *Cache) Truncate(lengths ...int) error {
 	return nil
 }
 
-// Reorder replaces each sequence b by a copy of sequence parents[b], as beam search needs. It also moves the keys and
-// values of cross-attention. The caller must reorder the nodes of masks, such as the KeyLengths of sources.
+// Reorder replaces each sequence b by a copy of sequence parents[b], as beam search needs. It also reorders the keys
+// and values of cross-attention. It doesn't reorder the values of mask nodes, such as the KeyLengths of sources: the
+// caller must do that.
 func (c *Cache) Reorder(parents ...int) error {
 	if len(parents) != c.batch {
 		return fmt.Errorf("cache: %d sequences need one parent each, got %d parents", c.batch, len(parents))
@@ -144,7 +146,7 @@ func (c *Cache) Reorder(parents ...int) error {
 	return nil
 }
 
-// lengthsNode and countsNode return the cache's lengths and the counts given to Extend as nodes of shape (B).
+// lengthsNode and countsNode return nodes of shape (B): the lengths of the sequences and the counts given to Extend.
 func (c *Cache) lengthsNode(g *G.ExprGraph) (*G.Node, error) {
 	return cacheNode(g, "cache.lengths", c.lengths)
 }
@@ -160,7 +162,8 @@ func cacheNode(g *G.ExprGraph, name string, x []int) (*G.Node, error) {
 	return n, nil
 }
 
-// positions returns the positions of new tokens of shape (B, T) or (T): a node of shape (B, T).
+// positions returns a node of shape (B, T) with the positions of new tokens. The argument tokens is the shape of their
+// ids, (B, T) or (T).
 func (c *Cache) positions(b *Build, g *G.ExprGraph, tokens tensor.Shape) (*G.Node, error) {
 	batch, length := batchOf(tokens, 1), tokens[len(tokens)-1]
 	if batch != c.batch {
@@ -182,13 +185,13 @@ func (c *Cache) positions(b *Build, g *G.ExprGraph, tokens tensor.Shape) (*G.Nod
 
 // place is one layer's memory for keys or for values.
 type place struct {
-	made   *Param // the weight that computes them, which identifies the model
+	made   *Param // the weight that computes the keys or values; identifies the model
 	store  *ops.Store
 	memory *ops.Memory // for cross-attention, instead of store
 }
 
 // place returns the place called name, for keys or values computed with weight. It returns an error if the place
-// belongs to another weight, or if the graph uses it already.
+// belongs to another weight, or if the graph already uses the place.
 func (c *Cache) place(b *Build, name string, weight *Param) (*place, error) {
 	p := c.places[name]
 	if p == nil {
@@ -196,7 +199,7 @@ func (c *Cache) place(b *Build, name string, weight *Param) (*place, error) {
 		c.places[name] = p
 	}
 	if p.made != weight {
-		return nil, fmt.Errorf("cache: it holds another model's %s: use one Cache per model", name)
+		return nil, fmt.Errorf("cache: the Cache holds another model's %s: use one Cache per model", name)
 	}
 	if b.placed == nil {
 		b.placed = map[string]bool{}
@@ -208,10 +211,10 @@ func (c *Cache) place(b *Build, name string, weight *Param) (*place, error) {
 	return p, nil
 }
 
-// leastTokenBytes is the memory that a token needs at least: a key and a value of one float32 each.
+// leastTokenBytes is the memory of a token in the smallest model: a key and a value of one float32 each.
 const leastTokenBytes = 8
 
-// append stores new keys or values, (B, T, W), and returns all stored ones, (B, Capacity, W).
+// append stores new keys or values, (B, T, W), and returns all stored keys or values, (B, Capacity, W).
 func (c *Cache) append(b *Build, name string, weight *Param, x *G.Node) (*G.Node, error) {
 	p, err := c.place(b, name, weight)
 	if err != nil {
@@ -222,7 +225,7 @@ func (c *Cache) append(b *Build, name string, weight *Param, x *G.Node) (*G.Node
 		width := s[len(s)-1]
 		bytes := memory.Product(c.batch, c.capacity, width, int(x.Dtype().Size()))
 		if err := memory.Check(c.bytes, bytes); err != nil {
-			return nil, fmt.Errorf("cache: %s for %d sequences of %d tokens with %d numbers each: %w", name, c.batch, c.capacity, width, err)
+			return nil, fmt.Errorf("cache: %s for %d sequences of %d tokens with %d numbers per token: %w", name, c.batch, c.capacity, width, err)
 		}
 		c.bytes += bytes
 		p.store = ops.NewStore(name, x.Dtype(), c.batch, c.capacity, width)
@@ -253,14 +256,15 @@ func (c *Cache) keep(b *Build, name string, weight *Param, x *G.Node) (*G.Node, 
 	return p.memory.Keep(b.Env(), x)
 }
 
-// kept returns the keys or values that keep stored last, as a node of graph g with dims axes.
+// kept returns the keys or values that keep stored last, as a node of graph g. The argument dims is the number of axes
+// of this node.
 func (c *Cache) kept(b *Build, name string, weight *Param, g *G.ExprGraph, dims int) (*G.Node, error) {
 	p, err := c.place(b, name, weight)
 	if err != nil {
 		return nil, err
 	}
 	if p.memory == nil {
-		return nil, fmt.Errorf("cache: it holds no %s: first build a graph that takes the encoder's output", name)
+		return nil, fmt.Errorf("cache: the Cache holds no %s: first build a graph whose input is the encoder's output", name)
 	}
 	lengths, err := c.lengthsNode(g)
 	if err != nil {
@@ -269,7 +273,7 @@ func (c *Cache) kept(b *Build, name string, weight *Param, g *G.ExprGraph, dims 
 	return p.memory.Read(b.Env(), lengths, weight.Value.Dtype(), dims)
 }
 
-// batchOf returns the size of the batch axis, which comes before the given number of other axes, or 1 if there is none.
+// batchOf returns the size of the batch axis, or 1 if there is none. The argument others is the number of other axes.
 func batchOf(s tensor.Shape, others int) int {
 	if len(s) > others {
 		return s[0]

@@ -18,7 +18,7 @@ func checkInput(layer, what string, n *G.Node, dtype tensor.Dtype, width int) er
 	return nil
 }
 
-// checkSequence does what checkInput does for an input of shape (T, width) or (B, T, width).
+// checkSequence is like checkInput, but the input must have shape (T, width) or (B, T, width).
 func checkSequence(layer, what string, n *G.Node, dtype tensor.Dtype, width int) error {
 	if err := checkInput(layer, what, n, dtype, width); err != nil {
 		return err

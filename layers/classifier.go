@@ -10,26 +10,28 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// SequenceClassifier classifies whole sequences. A linear head maps the mean of an encoder's states over the valid
-// positions, or the state of the first position (Devlin et al., 2018), to logits. Make one with NewSequenceClassifier.
+// SequenceClassifier classifies whole sequences. It takes the mean of an encoder's states over all valid positions, or
+// only the state of the first position (Devlin et al., 2018). A linear head maps this vector to logits. Make one with
+// NewSequenceClassifier.
 //
 // To classify every position instead, as in tagging, use an Encoder with Outputs.
 type SequenceClassifier struct {
 	Encoder *Encoder // without a head
 	Head    *Linear  // (Outputs, Dim)
 
-	positions int // the mean is over up to this many positions
+	positions int // largest number of positions in the mean
 }
 
 // SequenceClassifierConfig describes a SequenceClassifier.
 type SequenceClassifierConfig struct {
 	Model ModelConfig `json:"model"` // the encoder; Outputs is the number of classes
 
-	// First uses the state of the first position instead of the mean. The data may put a special token there.
+	// First uses the state of the first position instead of the mean. The first token of the data may be a special one.
 	First bool `json:"first,omitzero"`
 }
 
-// UnmarshalJSON replaces the configuration with the one in data. An unknown field or position scheme is an error.
+// UnmarshalJSON replaces the configuration with the one in data. It returns an error if data has an unknown field or
+// position scheme.
 func (c *SequenceClassifierConfig) UnmarshalJSON(data []byte) error {
 	type plain SequenceClassifierConfig
 	var fields plain
@@ -63,10 +65,10 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 	return s, err
 }
 
-// Forward maps ids of shape (B, T) and dtype tensor.Int to logits of shape (B, Outputs); without a batch axis, (T)
-// gives (1, Outputs). Like an Encoder, it takes embeddings instead of ids. For padded sequences, set the mask's
-// KeyLengths to their lengths: positions after the end count neither in attention nor in the mean. The rest of the mask
-// only limits attention. The logits of a sequence of length 0 are the head's bias.
+// Forward maps ids of shape (B, T) and dtype tensor.Int to logits of shape (B, Outputs). Without a batch axis, ids (T)
+// give (1, Outputs). Like an Encoder, it also accepts embeddings. For padded sequences, set the mask's KeyLengths to
+// the lengths of the sequences: attention and mean then ignore the positions after the end. The other parts of the mask
+// affect only attention. The logits of a sequence of length 0 are the head's bias.
 func (s *SequenceClassifier) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	x, err := s.Encoder.Forward(b, x, m) // (B, T) or (B, T, D) -> (B, T, D)
 	if err != nil {

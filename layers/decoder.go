@@ -20,7 +20,8 @@ func NewDecoder(p *Params, c ModelConfig) (*Decoder, error) {
 	return newDecoder(p, c, nil, NewDecoderBlock)
 }
 
-// newDecoder makes a Decoder with blocks made by newBlock. If table isn't nil, it is the embedding table.
+// newDecoder makes a Decoder; newBlock makes each of its blocks. If table isn't nil, the Decoder uses it as the
+// embedding table.
 func newDecoder(p *Params, c ModelConfig, table *Param, newBlock func(*Params, int, BlockConfig) (*DecoderBlock, error)) (*Decoder, error) {
 	p = p.withInit(c.Init)
 	if c.Outputs == 0 && !c.Tied {
@@ -41,10 +42,10 @@ func newDecoder(p *Params, c ModelConfig, table *Param, newBlock func(*Params, i
 	return d, err
 }
 
-// Forward maps ids of shape (B, T) and dtype tensor.Int to logits of shape (B, T, Vocab), and (T) to (T, Vocab). If
-// Outputs is set, the last axis has that size. Like an Encoder, it takes embeddings instead of ids. Attention is always
-// causal; the mask adds further limits, and must have no offset. Padding after a sequence needs no KeyLengths, because
-// causal attention never sees it.
+// Forward maps ids of shape (B, T) and dtype tensor.Int to logits of shape (B, T, Vocab). Without a batch axis, ids (T)
+// give (T, Vocab). If Outputs is set, the size of the last axis is Outputs. Like an Encoder, it also accepts
+// embeddings. Attention is always causal. The mask adds further limits and must have no offset. Padding after a
+// sequence needs no KeyLengths, because no token attends to later positions.
 //
 // With a Cache in the Build, the ids are the new tokens of the Cache's sequences. The mask then follows the rules of
 // MultiHeadAttention.ForwardCached.
@@ -67,8 +68,9 @@ func (d *Decoder) Next(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	return d.next(b, x)
 }
 
-// decode maps ids (B, T) or embeddings (B, T, D) to the states after the blocks, (B, T, D). memory is an encoder's
-// output; it is nil if the blocks have no cross-attention or use the memory kept in the Cache.
+// decode maps ids (B, T) or embeddings (B, T, D) to the states after the blocks, (B, T, D). The argument memory is an
+// encoder's output. It must be nil if the blocks have no cross-attention, and may be nil if they use the keys and
+// values kept in the Cache.
 func (d *Decoder) decode(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
 	tokens, _, err := d.tokens(x)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// Embedding maps every id to a row of a table. Make one with NewEmbedding.
+// Embedding maps each id to a row of a table. Make one with NewEmbedding.
 type Embedding struct {
 	Weight *Param // (Vocab, Dim)
 
@@ -28,8 +28,8 @@ func NewEmbedding(p *Params, vocab, dim int, init Init) (*Embedding, error) {
 	return e, err
 }
 
-// Forward maps ids of shape (…), of dtype tensor.Int, to (…, Dim). An id outside [0, Vocab) is an error when the graph
-// runs.
+// Forward maps ids of dtype tensor.Int, with at least one axis, to vectors: (…) -> (…, Dim). When the graph runs, an id
+// outside [0, Vocab) causes an error.
 func (e *Embedding) Forward(b *Build, ids *G.Node) (*G.Node, error) {
 	if ids.Dtype() != tensor.Int || ids.Dims() < 1 {
 		return nil, fmt.Errorf("%s: the ids must be int, of shape (T) or (B, T), got %v of shape %v", e.name, ids.Dtype(), ids.Shape())

@@ -12,7 +12,7 @@ type Encoder struct {
 // NewEncoder makes an Encoder with the scopes embedding, positions, blocks.0, blocks.1, …, norm and head.
 func NewEncoder(p *Params, c ModelConfig) (*Encoder, error) { return newEncoder(p, c, nil) }
 
-// newEncoder makes an Encoder. If table isn't nil, it is the embedding table.
+// newEncoder makes an Encoder. If table isn't nil, the Encoder uses it as the embedding table.
 func newEncoder(p *Params, c ModelConfig, table *Param) (*Encoder, error) {
 	p = p.withInit(c.Init)
 	t, err := newTrunk(p, "encoder", c, table)
@@ -30,10 +30,10 @@ func newEncoder(p *Params, c ModelConfig, table *Param) (*Encoder, error) {
 	return e, err
 }
 
-// Forward maps ids of shape (B, T) and dtype tensor.Int to logits of shape (B, T, Outputs), or without a head to states
-// of shape (B, T, Dim). Instead of ids it takes embeddings of shape (B, T, Dim) and the parameters' dtype, such as a
-// time series or the patches of an image; they have a gradient. The batch axis may be omitted. For padded sequences,
-// set the mask's KeyLengths to their lengths.
+// Forward maps ids of shape (B, T) and dtype tensor.Int to logits of shape (B, T, Outputs). Without a head, it returns
+// states of shape (B, T, Dim). Forward also accepts embeddings instead of ids, such as a time series or the patches of
+// an image. They have shape (B, T, Dim), the parameters' dtype and a gradient. The batch axis may be omitted. For
+// padded sequences, set the mask's KeyLengths to the lengths of the sequences.
 func (e *Encoder) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	x, err := e.embed(b, x, b.Positions)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // NewEncoderDecoder.
 type EncoderDecoder struct {
 	Encoder *Encoder // without a head
-	Decoder *Decoder // its blocks attend to the encoder's output; call it through Decode
+	Decoder *Decoder // its blocks attend to the encoder's output; call Decode instead of its Forward
 
 	name string
 }
@@ -42,11 +42,12 @@ func (c EncoderDecoderConfig) MarshalJSON() ([]byte, error) {
 	type plain EncoderDecoderConfig
 	return json.Marshal(struct {
 		plain
-		TargetPositions positionsJSON `json:"target_positions,omitzero"` // hides plain's field
+		TargetPositions positionsJSON `json:"target_positions,omitzero"` // shadows plain's field
 	}{plain(c), positionsJSON{c.TargetPositions}})
 }
 
-// UnmarshalJSON replaces the configuration with the one in data. An unknown field or position scheme is an error.
+// UnmarshalJSON replaces the configuration with the one in data. It returns an error if data has an unknown field or
+// position scheme.
 func (c *EncoderDecoderConfig) UnmarshalJSON(data []byte) error {
 	type plain EncoderDecoderConfig
 	var fields struct {
@@ -61,8 +62,8 @@ func (c *EncoderDecoderConfig) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// NewEncoderDecoder makes an EncoderDecoder with an Encoder in the scope encoder and a Decoder in the scope decoder. If
-// Shared, the table is embedding.weight.
+// NewEncoderDecoder makes an EncoderDecoder with an Encoder in the scope encoder and a Decoder in the scope decoder.
+// With Shared, the shared table is the parameter embedding.weight.
 func NewEncoderDecoder(p *Params, c EncoderDecoderConfig) (*EncoderDecoder, error) {
 	m := &EncoderDecoder{name: p.scopeName("encoder-decoder")}
 	source, target := c.Model, c.Model
@@ -102,10 +103,10 @@ func NewEncoderDecoder(p *Params, c EncoderDecoderConfig) (*EncoderDecoder, erro
 // Forward maps source ids of shape (B, S) and target ids of shape (B, T), both of dtype tensor.Int, to logits of shape
 // (B, T, V): the logits at position t predict target token t+1. Without a batch axis, (S) and (T) give (T, V).
 //
-// mask applies only to the source, and must not be Causal. The decoder is always causal, so padding after a target
-// needs no mask. For padded sources, set KeyLengths to their lengths. Masked source positions affect neither the logits
-// nor a gradient. An Allow or a Bias must broadcast to the scores of the source's self-attention, (B, H, S, S), and to
-// the scores of the cross-attention, (B, H, T, S).
+// The argument mask applies only to the source, and must not be Causal. The decoder is always causal, so padding after
+// a target needs no mask. For padded sources, set the mask's KeyLengths to the lengths of the sources. Masked source
+// positions affect neither the logits nor a gradient. An Allow or a Bias must broadcast to the scores of the source's
+// self-attention, (B, H, S, S), and to the scores of the cross-attention, (B, H, T, S).
 func (m *EncoderDecoder) Forward(b *Build, source, target *G.Node, mask Mask) (*G.Node, error) {
 	if mask.Causal {
 		return nil, fmt.Errorf("%s: the source's mask can't be Causal, because every target position sees the whole source; the decoder is always causal", m.name)
@@ -118,7 +119,8 @@ func (m *EncoderDecoder) Forward(b *Build, source, target *G.Node, mask Mask) (*
 }
 
 // Encode is the first half of Forward: it maps source ids of shape (B, S) to the encoder's output, (B, S, Dim). To
-// generate a target token by token, encode its source once and use the output's value as an input of Decode's graph.
+// generate a target token by token, encode the source once, and use the value of the encoder's output as an input of
+// another graph, built with Decode.
 func (m *EncoderDecoder) Encode(b *Build, source *G.Node, mask Mask) (memory *G.Node, err error) {
 	if err := m.noPositions(b); err != nil {
 		return nil, err
@@ -126,12 +128,12 @@ func (m *EncoderDecoder) Encode(b *Build, source *G.Node, mask Mask) (memory *G.
 	return m.Encoder.Forward(b, source, mask)
 }
 
-// Decode is the second half of Forward: it maps target ids of shape (B, T) and the encoder's output, of shape (B, S,
-// Dim) and the parameters' dtype, to logits of shape (B, T, V). The mask self limits the decoder's self-attention,
-// which is always causal. The mask source limits the cross-attention.
+// Decode is the second half of Forward: it maps target ids of shape (B, T) and the encoder's output, memory, to logits
+// of shape (B, T, V). The memory has shape (B, S, Dim) and the parameters' dtype. The mask self limits the decoder's
+// self-attention, which is always causal. The mask source limits the cross-attention.
 //
-// With a Cache in the Build, the ids are the new tokens of the Cache's targets. The first graph must get the memory. In
-// later graphs memory may be nil: the Cache holds its keys and values.
+// With a Cache in the Build, the ids are the new tokens of the Cache's targets. The first graph must have the memory as
+// an input. In later graphs, memory may be nil, because the Cache holds its keys and values.
 func (m *EncoderDecoder) Decode(b *Build, target, memory *G.Node, self, source Mask) (*G.Node, error) {
 	x, err := m.decode(b, target, memory, self, source)
 	if err != nil {
@@ -158,7 +160,7 @@ func (m *EncoderDecoder) decode(b *Build, target, memory *G.Node, self, source M
 	return m.Decoder.decode(b, target, memory, self, source)
 }
 
-// noPositions returns an error if the Build has Positions: they describe one sequence, and there are two.
+// noPositions returns an error if the Build has Positions. They describe one sequence, but an EncoderDecoder has two.
 func (m *EncoderDecoder) noPositions(b *Build) error {
 	if b.Positions != nil {
 		return fmt.Errorf("%s: the Build can't have Positions, because there are two sequences; positions in both count from 0", m.name)

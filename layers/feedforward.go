@@ -10,8 +10,8 @@ import (
 )
 
 // FeedForward is two linear layers with an activation between them, applied at every position (Vaswani et al., 2017,
-// section 3.3): down(activation(up(x))). If gated, it is down(activation(gate(x))∘up(x)), known as SwiGLU with SiLU,
-// GEGLU with GELU and ReGLU with ReLU (Shazeer, 2020). Make one with NewFeedForward.
+// section 3.3): down(activation(up(x))). The gated form is down(activation(gate(x))∘up(x)) (Shazeer, 2020). It is
+// called SwiGLU with the activation SiLU, GEGLU with GELU, and ReGLU with ReLU. Make one with NewFeedForward.
 type FeedForward struct {
 	Gate       *Linear // nil unless gated
 	Up, Down   *Linear
@@ -23,9 +23,9 @@ type FeedForward struct {
 type FeedForwardConfig struct {
 	Hidden     int        `json:"hidden,omitzero"` // width of the hidden layer; 4·Dim if 0
 	Activation Activation `json:"activation,omitzero"`
-	Gated      bool       `json:"gated,omitzero"`       // adds a third layer, gate; two thirds of Hidden then give the same number of parameters, as in Shazeer, 2020
+	Gated      bool       `json:"gated,omitzero"`       // adds a third layer, gate; to keep the number of parameters, multiply Hidden by 2/3 (Shazeer, 2020)
 	NoBias     bool       `json:"no_bias,omitzero"`     // leave out the biases, as in Shazeer, 2020
-	Dropout    float64    `json:"dropout,omitzero"`     // rate for the hidden units, in training
+	Dropout    float64    `json:"dropout,omitzero"`     // dropout rate of the hidden units, in training
 	Init       Init       `json:"init,omitzero"`        // for every weight; see Init
 	OutputInit Init       `json:"output_init,omitzero"` // for the weight of down; Init if zero
 }

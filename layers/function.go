@@ -12,11 +12,10 @@ import (
 	"github.com/heed-go/heed/internal/memory"
 )
 
-// A Function is a graph for evaluation that is built once and called often: it takes values and returns copies. Any
-// number of goroutines may call it at the same time, but not while something writes the parameters, such as training. A
-// call that finds all graphs in use builds another, which later calls reuse; all graphs share the parameters. Each
-// graph uses Buffers, so it needs little more memory than its largest values. That memory is freed with the Function.
-// Make one with NewFunction.
+// A Function is a graph for evaluation that you can call. Several goroutines may call it at the same time, but not
+// while the parameters change, as in training. If a call finds all graphs of the Function in use, it builds a new
+// graph, which later calls reuse. All graphs share the parameters. Each graph uses Buffers, so it needs little more
+// memory than its largest values. This memory is freed with the Function. Make one with NewFunction.
 type Function struct {
 	build func(b *Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error)
 
@@ -25,12 +24,12 @@ type Function struct {
 }
 
 // NewFunction makes a Function. The function build adds nodes to g, and returns the input nodes, which receive the
-// values of a call, and the output nodes, whose values a call returns. It may first set fields of b, such as
+// values of a call, and the output nodes, whose values a call returns. Before that, build may set fields of b, such as
 // CaptureWeights or Cores.
 //
-// NewFunction calls build once, and Call calls it for each further graph, possibly from several goroutines at the same
-// time. It must build the same graph every time. NewFunction returns the error of build unchanged. It also returns an
-// error if build panics or if the graph doesn't compile.
+// NewFunction calls build once. Call calls build for each further graph, possibly from several goroutines at the same
+// time. The function build must make the same graph every time. NewFunction returns an error of build unchanged. It
+// also returns an error if build panics or if the graph doesn't compile.
 func NewFunction(build func(b *Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error)) (*Function, error) {
 	f := &Function{build: build}
 	p, err := f.take()
@@ -43,8 +42,8 @@ func NewFunction(build func(b *Build, g *G.ExprGraph) (inputs, outputs G.Nodes, 
 
 // Call runs the graph with one value for each input and returns one value for each output. Each value must have its
 // input's dtype and shape and be stored by rows. A value of shape (), which tensor.New makes from a slice of one
-// number, fits any input with one element. Call copies the values given and doesn't keep them. The caller owns the
-// values returned. They have the shapes of their nodes; a scalar has shape (), and its Data is a number.
+// number, fits any input with one element. Call copies its arguments and doesn't keep them. The caller owns the
+// results. A result has the shape of its output node; a scalar has shape (), and its Data is a number.
 func (f *Function) Call(values ...*tensor.Dense) ([]*tensor.Dense, error) {
 	p, err := f.take()
 	if err != nil {
@@ -121,7 +120,7 @@ func newProgram(build func(b *Build, g *G.ExprGraph) (inputs, outputs G.Nodes, e
 	return p, nil
 }
 
-// ownMemory gives an input a tensor for set to copy to. A scalar needs none.
+// ownMemory gives an input a tensor of its own, to which set copies values. A scalar needs no tensor.
 func ownMemory(n *G.Node) error {
 	if n.IsScalar() {
 		return nil
@@ -135,7 +134,7 @@ func ownMemory(n *G.Node) error {
 // check checks the nodes that build returned.
 func (p *program) check(g *G.ExprGraph) error {
 	if len(p.outputs) == 0 {
-		return errors.New("there are no outputs: return the nodes whose values a call returns")
+		return errors.New("there are no outputs: build must return at least one output node")
 	}
 	for i, n := range p.outputs {
 		if n.Graph() != g {
@@ -169,7 +168,7 @@ func (p *program) set(values []*tensor.Dense) error {
 		if v.Dtype() != n.Dtype() || !fits {
 			return fmt.Errorf("input %q must be %v of shape %v, got %v of shape %v", n.Name(), n.Dtype(), n.Shape(), v.Dtype(), v.Shape())
 		}
-		if v.DataOrder().IsColMajor() { // tensor.Copy would read them as rows
+		if v.DataOrder().IsColMajor() { // tensor.Copy would copy the columns to rows
 			return fmt.Errorf("input %q must be stored by rows, got a tensor stored by columns", n.Name())
 		}
 		var err error

@@ -11,9 +11,9 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// An Init says how the values of a new parameter are drawn. For a weight of shape (O, I) the fan-in is I and the
-// fan-out O. The zero Init means the Init of the enclosing configuration; if no configuration sets one, weights use
-// xavier_uniform. Zeros, Ones, Normal and Uniform return an Init of the first four kinds:
+// An Init is the distribution of the initial values of a parameter. For a weight of shape (O, I) the fan-in is I and
+// the fan-out O. The zero Init means the Init of the enclosing configuration; if no configuration sets one, weights use
+// xavier_uniform. The functions Zeros, Ones, Normal and Uniform return Inits of the first four kinds:
 //
 //	zeros, ones      0 or 1
 //	normal           the normal distribution with mean 0 and standard deviation Scale
@@ -26,13 +26,14 @@ import (
 // An Init with a Func can't be written to JSON.
 type Init struct {
 	Kind  string  `json:"kind,omitzero"`
-	Scale float64 `json:"scale,omitzero"` // of normal and uniform; 0 for the others
+	Scale float64 `json:"scale,omitzero"` // standard deviation for normal, limit for uniform, 0 for all other kinds
 
-	// Func, used instead of a Kind, sets a parameter's values in row-major order. Its rng is seeded.
+	// Func, if not nil, sets a parameter's values, in row-major order. Kind and Scale must then be zero. The argument
+	// rng is already seeded.
 	Func func(rng *rand.Rand, values []float64, shape []int) `json:"-"`
 }
 
-// MarshalJSON returns the Init as JSON. It is an error if it has a Func.
+// MarshalJSON returns the Init as JSON. It returns an error if the Init has a Func.
 func (i Init) MarshalJSON() ([]byte, error) {
 	if i.Func != nil {
 		return nil, errors.New("an Init with a Func can't be written to JSON: use one with a Kind")
@@ -41,10 +42,10 @@ func (i Init) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(i))
 }
 
-// Zeros fills with 0.
+// Zeros sets every element to 0.
 func Zeros() Init { return Init{Kind: "zeros"} }
 
-// Ones fills with 1.
+// Ones sets every element to 1.
 func Ones() Init { return Init{Kind: "ones"} }
 
 // Normal draws from the normal distribution with mean 0 and the given standard deviation.
@@ -53,7 +54,7 @@ func Normal(std float64) Init { return Init{Kind: "normal", Scale: std} }
 // Uniform draws uniformly from [−limit, limit).
 func Uniform(limit float64) Init { return Init{Kind: "uniform", Scale: limit} }
 
-// An initialiser is a distribution, and its scale as a function of fan-in and fan-out.
+// An initialiser is a distribution with its scale, a function of fan-in and fan-out.
 type initialiser struct {
 	draw  func(rng *rand.Rand, scale float64) float64
 	scale func(in, out float64) float64 // nil if the Init's Scale is used
@@ -74,7 +75,7 @@ func fixed(_ *rand.Rand, scale float64) float64     { return scale }
 func normal(rng *rand.Rand, scale float64) float64  { return rng.NormFloat64() * scale }
 func uniform(rng *rand.Rand, scale float64) float64 { return (2*rng.Float64() - 1) * scale }
 
-// or returns i, or other if i is zero.
+// or returns i, or the argument other if i is zero.
 func (i Init) or(other Init) Init {
 	if i.Kind == "" && i.Scale == 0 && i.Func == nil {
 		return other
@@ -113,7 +114,7 @@ func (i Init) fill(rng *rand.Rand, values []float64, shape []int) error {
 	return nil
 }
 
-// fans returns the fan-in and fan-out of a weight: its last axis, and the product of the others.
+// fans returns the fan-in and fan-out of a weight: its last axis, and the product of its other axes.
 func fans(shape []int) (in, out float64) {
 	in, out = 1, 1
 	if len(shape) > 0 {

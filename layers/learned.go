@@ -10,12 +10,13 @@ import (
 
 // Learned adds a learned vector to the embedding at each position (Gehring et al., 2017; Devlin et al., 2018).
 type Learned struct {
-	MaxLen int  `json:"max_len"`       // length of the longest sequence
+	MaxLen int  `json:"max_len"`       // largest length of a sequence
 	Init   Init `json:"init,omitzero"` // Normal(1) if zero
 }
 
-// New makes the table of vectors, the parameter "weight" of shape (MaxLen, dim). A position outside [0, MaxLen) is an
-// error: when the graph is built if positions count from 0, otherwise when it runs.
+// New makes the table of vectors, the parameter "weight" of shape (MaxLen, dim). If positions count from 0, building a
+// graph for a longer sequence than MaxLen returns an error. If a node gives the positions, running the graph returns an
+// error for a position outside [0, MaxLen).
 func (c Learned) New(p *Params, dim int, _ AttentionConfig) (Positions, error) {
 	l := &learned{name: p.scopeName("learned positions")}
 	if err := positive(l.name, size{"MaxLen", c.MaxLen}, size{"Dim", dim}); err != nil {
@@ -32,10 +33,10 @@ type learned struct {
 	name   string
 }
 
-// MaxLen returns the number of rows.
+// MaxLen returns the number of rows of the table.
 func (l *learned) MaxLen() int { return l.weight.Value.Shape()[0] }
 
-// Embed adds to each vector of x the table's row for its position.
+// Embed looks up the position of each vector of x in the table, and adds that row to the vector.
 func (l *learned) Embed(b *Build, x, positions *G.Node) (*G.Node, error) {
 	s := l.weight.Value.Shape()
 	if err := checkSequence(l.name, "the input", x, l.weight.Value.Dtype(), s[1]); err != nil {

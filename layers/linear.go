@@ -10,7 +10,7 @@ import (
 // NewLinear.
 type Linear struct {
 	Weight *Param
-	Bias   *Param // nil for none
+	Bias   *Param // nil without a bias
 
 	name string
 }
@@ -22,8 +22,8 @@ type LinearConfig struct {
 	BiasInit Init `json:"bias_init,omitzero"` // for b; Zeros if zero
 }
 
-// NewLinear makes a Linear that maps vectors of width in to vectors of width out. Its parameters are "weight" and,
-// unless NoBias, "bias".
+// NewLinear makes a Linear. The arguments in and out are the widths of its input and output. Its parameters are
+// "weight" and, unless NoBias, "bias".
 func NewLinear(p *Params, in, out int, c LinearConfig) (*Linear, error) {
 	l := &Linear{name: p.scopeName("linear")}
 	if err := positive(l.name, size{"the width of the input", in}, size{"the width of the output", out}); err != nil {
@@ -44,7 +44,7 @@ func (l *Linear) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	return l.forward(b, x, ops.Identity)
 }
 
-// forward is like Forward, followed by an activation in the same op.
+// forward computes act(x·Wᵀ + b) in one op.
 func (l *Linear) forward(b *Build, x *G.Node, act ops.Activation) (*G.Node, error) {
 	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[1]); err != nil {
 		return nil, err

@@ -12,44 +12,47 @@ import (
 	"github.com/heed-go/heed/internal/safetensors"
 )
 
-// LoadOptions say how Load matches the tensors of a file with the parameters. The zero LoadOptions is for a file that
-// Save wrote for the same model.
+// LoadOptions controls how Load matches the tensors of a file with the parameters. The zero LoadOptions fits a file
+// that Save wrote for the same model.
 type LoadOptions struct {
-	// PyTorch says that the file has PyTorch's names and layouts, described at SavePyTorch: the state dict of the
-	// corresponding module, saved by safetensors.torch.save_file.
+	// PyTorch is for a file with PyTorch's names and layouts, such as the state dict of the corresponding module, saved
+	// by safetensors.torch.save_file. See SavePyTorch.
 	PyTorch bool
 
-	// Rename, if not nil, returns the name of a tensor in the file. Its argument is the parameter's name or, with
-	// PyTorch, the name by SavePyTorch's rule, such as encoder.layers.0.self_attn.in_proj_weight.
+	// Rename, if not nil, maps the name of a tensor to its name in the file. Its argument is the parameter's name or,
+	// with PyTorch, the name that SavePyTorch gives, such as encoder.layers.0.self_attn.in_proj_weight.
 	Rename func(name string) string
 
-	// Drop, if not nil, reports whether Load leaves out the tensor with this name in the file, as if the file didn't
-	// contain it.
+	// Drop, if not nil, gets the name of each tensor in the file. If it returns true, Load skips the tensor as if the
+	// file didn't contain it.
 	Drop func(name string) bool
 
-	// Partial lets parameters that the file doesn't contain keep their values. Otherwise they are an error.
+	// With Partial, parameters that the file doesn't contain keep their values. Without Partial, Load returns an error
+	// if there are such parameters.
 	Partial bool
 
-	// Ignore leaves out tensors that match no parameter. Otherwise they are an error.
+	// With Ignore, Load skips tensors that match no parameter. Without Ignore, it returns an error if there are such
+	// tensors.
 	Ignore bool
 }
 
-// Loaded lists what Load read and left out.
+// Loaded holds the metadata of a file and lists the parameters and tensors that Load left out.
 type Loaded struct {
 	Metadata map[string]string // nil if the file has none
 	Kept     []string          // parameters that kept their values, in the order of All
-	Unused   []string          // tensors of the file that were dropped or ignored, in the file's order
+	Unused   []string          // tensors that Load skipped because of Drop or Ignore, in the file's order
 }
 
-// Load sets all parameters of the set, whichever scope it is called on, to the values of a safetensors file. The
-// parameters keep their tensors and memory, so graphs that they are bound into use the new values in their next run. No
-// such graph may run during Load.
+// Load sets all parameters of the set, in every scope, to the values in a safetensors file. The parameters keep their
+// tensors and memory, so all graphs use the new values in their next run. No graph with these parameters may run during
+// Load.
 //
-// Unless the options say otherwise, the file must have one tensor for each parameter, with its name and shape, and no
-// others. The dtypes may be F16, BF16, F32 and F64; Load rounds to the nearest value. Load returns an error if a value
-// is NaN, infinite or too large for the parameters' dtype, or if the file's checksum doesn't match. Files written by
-// Save have a checksum. After an error, no parameter has changed. Load finds missing, unexpected and differently shaped
-// tensors in the file's header, before it allocates memory, and its error gives their names in the file.
+// Unless the options allow more, the file must have exactly one tensor for each parameter, with the parameter's name
+// and shape, and no other tensors. The dtypes may be F16, BF16, F32 and F64; Load rounds to the nearest value. Load
+// returns an error if a value is NaN, infinite or too large for the parameters' dtype, or if the file's checksum
+// doesn't match. Files written by Save have a checksum. After an error, no parameter has changed. Load compares names
+// and shapes before it allocates memory. If tensors are missing, unexpected or of another shape, the error gives
+// examples, with their names in the file.
 func (p *Params) Load(path string, o LoadOptions) (Loaded, error) {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -79,7 +82,7 @@ func (p *Params) load(f *safetensors.File, o LoadOptions) (Loaded, error) {
 	return load[float64](p.set, f, o)
 }
 
-// load sets the parameters from the file's tensors. On an error it sets none.
+// load sets the parameters from the file's tensors. After an error, no parameter has changed.
 func load[T float32 | float64](s *paramSet, f *safetensors.File, o LoadOptions) (Loaded, error) {
 	for _, q := range s.list {
 		if _, err := valuesOf[T](q); err != nil {
@@ -144,8 +147,8 @@ func (p packed) shape() tensor.Shape {
 	return shape
 }
 
-// tensors returns the tensors that a file of this set contains, in PyTorch's form or ours. It returns an error if two
-// have the same name.
+// tensors returns the tensors of a file with all parameters of the set, in PyTorch's layout or in our own. It returns
+// an error if two tensors have the same name.
 func (s *paramSet) tensors(pyTorch bool, rename func(name string) string) ([]packed, error) {
 	var all []packed
 	first := map[string]string{}
@@ -222,7 +225,7 @@ func match(all []packed, entries []safetensors.Entry, o LoadOptions) (taken map[
 	return taken, l, nil
 }
 
-// few returns the first three elements and the number of the others.
+// few formats the first three elements and the number of the others.
 func few(list []string) string {
 	const most = 3
 	if len(list) <= most {

@@ -9,38 +9,38 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// Ignore is a target that CrossEntropy leaves out. It leaves out all negative targets.
+// Ignore is a target for positions that CrossEntropy should ignore. All other negative targets mean the same.
 const Ignore = -1
 
-// CrossEntropyOptions change what CrossEntropy computes. The zero value changes nothing.
+// CrossEntropyOptions holds the options of CrossEntropy. The zero value means equal weights and no smoothing.
 type CrossEntropyOptions struct {
 	// Weights holds a weight for each position, with the targets' shape and the logits' dtype. nil means 1 for each.
 	Weights *G.Node
 
-	// ClassWeights holds V numbers, at least 0 and finite as float32. The weight of a position is multiplied by the
-	// number for its target class. nil means 1 for each.
+	// ClassWeights holds a weight for each of the V classes, at least 0 and finite as a float32. CrossEntropy
+	// multiplies the weight of a position by the weight of its target class. nil means 1 for each.
 	//
-	// Without LabelSmoothing it is like the argument weight of torch.nn.CrossEntropyLoss. With LabelSmoothing, PyTorch
-	// weights every class's share of a target separately; here the whole loss of a position has the weight of its
-	// target class.
+	// Without LabelSmoothing, this is the same as the argument weight of torch.nn.CrossEntropyLoss. With
+	// LabelSmoothing, PyTorch multiplies the loss term of each class by the weight of that class. Here the weight of
+	// the target class multiplies the whole loss of a position.
 	ClassWeights []float64
 
-	// LabelSmoothing, ε, from 0 to 1, is the part of every target that is spread evenly over all V classes, so that a
-	// model gains nothing from ever greater certainty (Szegedy et al., 2016, section 7). The loss of a position is then
-	// −Σ q·log softmax(logits), with q = (1 − ε)·onehot(target) + ε/V.
+	// LabelSmoothing, ε, from 0 to 1, is the part of each target that is spread evenly over all V classes. It keeps a
+	// model from becoming too certain (Szegedy et al., 2016, section 7). The loss of a position is then −Σ q·log
+	// softmax(logits), with q = (1 − ε)·onehot(target) + ε/V.
 	//
-	// With smoothing, every class counts: a logit of −Inf makes the loss infinite unless its position is ignored.
-	// Without smoothing, only a −Inf at the target does. Gradients stay finite.
+	// With smoothing, any logit of −Inf makes the loss infinite, unless its position is ignored. Without smoothing,
+	// only a logit of −Inf at the target class does. Gradients stay finite.
 	LabelSmoothing float64
 }
 
 // CrossEntropy returns the weighted mean over positions of −log softmax(logits)[target], in nats: a scalar. The logits
-// have shape (…, V), and the targets have the same shape without V and dtype tensor.Int. If wᵢ is the weight of
-// position i times the weight of its target class, the loss is Σ wᵢ·lossᵢ / Σ wᵢ.
+// have shape (…, V). The targets have the same shape without the last axis, and dtype tensor.Int. If wᵢ is the weight
+// of position i times the weight of its target class, the loss is Σ wᵢ·lossᵢ / Σ wᵢ.
 //
-// A negative target, such as Ignore, has weight 0. A position with weight 0 doesn't count: its logits may be NaN, its
-// target may be no class, and its gradient is 0. If all weights are 0, the loss is 0. When the graph runs, it is an
-// error if a weight is negative, infinite or NaN, or if a target with a weight above 0 is V or more.
+// A position with a negative target, such as Ignore, has weight 0. A position with weight 0 doesn't count: its logits
+// may be NaN, its target may be out of range, and its gradient is 0. If all weights are 0, the loss is 0. Running the
+// graph returns an error if a weight is negative, infinite or NaN, or if a target of V or more has a weight above 0.
 //
 // Only the logits have a gradient.
 func CrossEntropy(b *Build, logits, targets *G.Node, o CrossEntropyOptions) (*G.Node, error) {
@@ -52,11 +52,11 @@ func CrossEntropy(b *Build, logits, targets *G.Node, o CrossEntropyOptions) (*G.
 // is a separate yes-or-no question, and its target is the probability of yes, usually 0 or 1. The loss is computed from
 // the logits directly, so it doesn't overflow. The gradient of an element is (σ(x) − t)·w / Σ w.
 //
-// Weights, if not nil, have the logits' dtype, and their shape or its first axes. For logits (B, T, D), weights (B, T,
-// D) weight elements, weights (B, T) weight positions, and weights (B) weight examples. The loss is Σ w·loss / Σ w over
-// all elements. An element with weight 0 doesn't count: it may be NaN, and its gradient is 0. If all weights are 0, the
-// loss is 0. When the graph runs, it is an error if a weight is negative, infinite or NaN, or if the target of an
-// element with a weight above 0 isn't from 0 to 1.
+// Weights, if not nil, have the logits' dtype. Their shape is the logits' shape or the first axes of it. For example,
+// if the logits have shape (B, T, D), the weights may have shape (B, T, D), for elements, (B, T), for positions, or
+// (B), for examples. The loss is Σ w·loss / Σ w over all elements. An element with weight 0 doesn't count: its logit
+// and target may be NaN, and its gradient is 0. If all weights are 0, the loss is 0. Running the graph returns an error
+// if a weight is negative, infinite or NaN, or if a target outside [0, 1] has a weight above 0.
 //
 // Only the logits have a gradient.
 func BinaryCrossEntropy(b *Build, logits, targets, weights *G.Node) (*G.Node, error) {
@@ -64,20 +64,21 @@ func BinaryCrossEntropy(b *Build, logits, targets, weights *G.Node) (*G.Node, er
 }
 
 // MeanSquaredError returns the weighted mean of (x − t)² over outputs x and targets t: a scalar. Shapes, dtypes and
-// weights follow the rules of BinaryCrossEntropy. Targets may be any number, and have a gradient too.
+// weights follow the rules of BinaryCrossEntropy. Targets may be any numbers, and they also have a gradient.
 func MeanSquaredError(b *Build, outputs, targets, weights *G.Node) (*G.Node, error) {
 	return ops.MeanDistance(b.Env(), kernel.SquaredError, 0, outputs, targets, weights)
 }
 
-// MeanAbsoluteError returns the weighted mean of |x − t|, whose derivative at x = t is 0. Otherwise it is like
-// MeanSquaredError.
+// MeanAbsoluteError returns the weighted mean of |x − t|, whose derivative at x = t is 0. Otherwise MeanAbsoluteError
+// is like MeanSquaredError.
 func MeanAbsoluteError(b *Build, outputs, targets, weights *G.Node) (*G.Node, error) {
 	return ops.MeanDistance(b.Env(), kernel.AbsoluteError, 0, outputs, targets, weights)
 }
 
 // HuberError returns the weighted mean of (x − t)²/2 where |x − t| ≤ δ, and of δ·(|x − t| − δ/2) elsewhere (Huber,
-// 1964, Robust estimation of a location parameter). The gradient of an outlier is never larger than at distance δ. The
-// argument delta is δ; it must be above 0 and at most 1e15. Otherwise it is like MeanSquaredError.
+// 1964, Robust estimation of a location parameter). The gradient doesn't grow beyond distance δ, so outliers have less
+// influence. The argument delta is δ. It must be above 0 and at most 1e15. Otherwise HuberError is like
+// MeanSquaredError.
 func HuberError(b *Build, outputs, targets, weights *G.Node, delta float64) (*G.Node, error) {
 	if !(delta > 0 && delta <= ops.Largest) {
 		return nil, fmt.Errorf("huber error: delta must be above 0 and at most %v, got %v; 1 is usual for targets of about unit size", ops.Largest, delta)

@@ -6,45 +6,45 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// A Mask says which keys each query may attend to. A key is masked if any part of the Mask masks it; the zero Mask
-// allows every key. True always means attend. A masked key has a weight of exactly zero: its key and value reach
-// neither the output nor a gradient, even if they hold NaN. A query with no key to attend to gets a zero output, and
-// its gradients are zero.
+// A Mask determines which keys each query may attend to. A key is masked if any part of the Mask masks it; the zero
+// Mask masks no key. The weight of a masked key is exactly zero. The key and its value affect neither the output nor a
+// gradient, even if they hold NaN. If all keys of a query are masked, the query's output and gradients are zero.
 //
 // Causal, Window and Slopes compare positions. Key j is at position j. Query i is at position p = P + Offset + i, where
-// P is the number of past keys in the options. So without past keys and offsets, both queries and keys count from 0,
-// also if T ≠ S.
+// P is the number of past keys in the options. So without past keys and offsets, the positions of queries and of keys
+// both count from 0, even if T ≠ S.
 //
 // Allow and Bias broadcast, right-aligned, to the shape of the scores: (B, H, T, S), or (B, T, S) or (T, S) if the
-// queries have no head or batch axis. S includes past keys. If their last axis is shorter than S, the remaining keys
-// are masked; this axis doesn't broadcast, even if its size is 1. A row for each batch element, such as PyTorch's
-// key_padding_mask of shape (B, S), needs shape (B, 1, 1, S) here. Masks mean the same as in the ONNX operator
-// Attention (opsets 23 to 25).
+// queries have no head or batch axis. S includes past keys. If the last axis of Allow or Bias is shorter than S, the
+// remaining keys are masked; this axis doesn't broadcast, even if its size is 1. If Allow has one row for each batch
+// element, its shape must be (B, 1, 1, S). (In PyTorch, a key_padding_mask has shape (B, S), and true masks a key.)
+// Masks have the same meaning as in the ONNX operator Attention, opsets 23 to 25.
 type Mask struct {
-	// Causal lets query i see key j only where j ≤ p.
+	// Causal lets query i attend to key j only if j ≤ p.
 	Causal bool
 
-	// Window lets query i see only nearby keys; nil for no limit.
+	// Window lets each query attend only to nearby keys; nil for no limit.
 	Window *Window
 
 	// Offset is added to the positions of the queries. It must be 0 if there are Offsets.
 	Offset int
 
-	// Offsets, of shape (B) and dtype tensor.Int, is an Offset for each batch element; nil for none.
+	// Offsets is a node with an Offset for each batch element, of shape (B) and dtype tensor.Int; nil for none.
 	Offsets *G.Node
 
-	// KeyLengths, of shape (B) and dtype tensor.Int, is the number of valid keys of each batch element, past keys
-	// included. The rest is padding and masked. A length outside [0, S] is an error when the graph runs.
+	// KeyLengths is a node with the number of valid keys of each batch element, past keys included. It has shape (B)
+	// and dtype tensor.Int. Keys after the valid ones are masked. Running the graph returns an error for a length
+	// outside [0, S].
 	KeyLengths *G.Node
 
-	// Allow, of dtype tensor.Bool, is true where a query may attend to a key.
+	// Allow is a node of dtype tensor.Bool: true where a query may attend to a key.
 	Allow *G.Node
 
-	// Bias, of the queries' dtype, is added to the scores; −Inf masks. Gradients flow into it.
+	// Bias is a node with numbers to add to the scores, of the queries' dtype; −Inf masks a key. It has a gradient.
 	Bias *G.Node
 
-	// Slopes has one number for each of the H heads: Slopes[h]·|p − j| is subtracted from the scores. See ALiBi.Slopes.
-	// The bias takes no memory, because it is computed where it is used.
+	// Slopes has one number for each of the H heads. Attention subtracts Slopes[h]·|p − j| from each score of head h,
+	// without a matrix of these numbers in memory. See ALiBi.Slopes.
 	Slopes []float64
 }
 

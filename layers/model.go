@@ -15,8 +15,8 @@ import (
 )
 
 // ModelConfig describes an Encoder or a Decoder: token embeddings, positions, a stack of blocks, a norm after them
-// (with pre-norm blocks) and a linear head. It can be written to JSON and read back unless it holds a position scheme
-// of your own or an Init with a Func. When JSON is read, an unknown field or position scheme is an error.
+// (with pre-norm blocks) and a linear head. It can be written to JSON and read back, unless it holds a position scheme
+// of your own or an Init with a Func.
 type ModelConfig struct {
 	// Vocab is the number of different tokens, V. If it is 0, the model has no embedding table, and Forward takes
 	// embeddings instead of ids.
@@ -27,14 +27,15 @@ type ModelConfig struct {
 	// Positions is the position scheme: Learned, Rotary, None and so on, or one of your own.
 	Positions PositionsConfig `json:"positions,omitzero"`
 
-	Block BlockConfig `json:"block"` // every block; its Norm also describes the norm after the blocks
+	Block BlockConfig `json:"block"` // configuration of every block; its Norm also describes the norm after the blocks
 
 	// FinalNorm adds a norm after the last block even with PostNorm, like nn.Transformer. Without PostNorm there is
 	// always such a norm.
 	FinalNorm bool `json:"final_norm,omitzero"`
 
-	// Outputs is the width of the head: the number of classes for each position. If it is 0, a Decoder uses Vocab. If
-	// both are 0, there is no head, and Forward returns the states after the last block and norm.
+	// Outputs is the width of the head: the number of classes for each position. 0 means Vocab for a Decoder and for a
+	// Tied model, and no head for other models. Without a head, Forward returns the states after the last block and
+	// norm.
 	Outputs int `json:"outputs,omitzero"`
 
 	NoBias bool `json:"no_bias,omitzero"` // leave out the bias of the head
@@ -43,13 +44,13 @@ type ModelConfig struct {
 	// Vaswani et al., 2017, section 3.4). Outputs must then be 0 or Vocab.
 	Tied bool `json:"tied,omitzero"`
 
-	// EmbeddingScale multiplies the token embeddings. 0 means √Dim if they are Tied, and 1 otherwise.
+	// EmbeddingScale multiplies the token embeddings. 0 means √Dim for a Tied model, and 1 otherwise.
 	EmbeddingScale float64 `json:"embedding_scale,omitzero"`
 
-	Dropout float64 `json:"dropout,omitzero"` // of the embeddings, in training
+	Dropout float64 `json:"dropout,omitzero"` // dropout rate of the embeddings, in training
 
 	Init          Init `json:"init,omitzero"`           // for every weight matrix without an Init of its own; see Init
-	EmbeddingInit Init `json:"embedding_init,omitzero"` // for token embeddings; if zero, Normal(1/√Dim) if they are Tied, else Normal(1)
+	EmbeddingInit Init `json:"embedding_init,omitzero"` // for token embeddings; the zero Init means Normal(1/√Dim) for a Tied model, and Normal(1) otherwise
 }
 
 // MarshalJSON returns the configuration as JSON. It returns an error if the Positions aren't a scheme of this package,
@@ -58,11 +59,12 @@ func (c ModelConfig) MarshalJSON() ([]byte, error) {
 	type plain ModelConfig
 	return json.Marshal(struct {
 		plain
-		Positions positionsJSON `json:"positions,omitzero"` // hides plain's field
+		Positions positionsJSON `json:"positions,omitzero"` // shadows plain's field
 	}{plain(c), positionsJSON{c.Positions}})
 }
 
-// UnmarshalJSON replaces the configuration with the one in data. An unknown field or position scheme is an error.
+// UnmarshalJSON replaces the configuration with the one in data. It returns an error if data has an unknown field or
+// position scheme.
 func (c *ModelConfig) UnmarshalJSON(data []byte) error {
 	type plain ModelConfig
 	var fields struct {
@@ -86,12 +88,12 @@ type Trunk struct {
 
 	dtype   tensor.Dtype
 	dim     int
-	scale   float64 // of the token embeddings
+	scale   float64 // factor for the token embeddings
 	dropout Dropout
 	name    string
 }
 
-// newTrunk makes a Trunk. If table isn't nil, it is the embedding table.
+// newTrunk makes a Trunk. If table isn't nil, the Trunk uses it as the embedding table.
 func newTrunk(p *Params, name string, c ModelConfig, table *Param) (*Trunk, error) {
 	t := &Trunk{name: p.scopeName(name), dtype: p.Dtype(), dim: c.Dim, dropout: Dropout{c.Dropout}, scale: c.EmbeddingScale}
 	if err := c.check(t.name); err != nil {
@@ -141,9 +143,9 @@ func (c ModelConfig) check(name string) error {
 	}
 	switch x := c.EmbeddingScale; {
 	case c.Vocab < 0:
-		return fmt.Errorf("%s: Vocab must be at least 1, or 0 for a model of embeddings alone, got %d", name, c.Vocab)
+		return fmt.Errorf("%s: Vocab must be at least 1, or 0 for a model without an embedding table, got %d", name, c.Vocab)
 	case c.Positions == nil:
-		return fmt.Errorf("%s: Positions are nil: choose a way to tell positions apart, such as Learned, Rotary or None", name)
+		return fmt.Errorf("%s: Positions must not be nil: choose a position scheme, such as Learned, Rotary or None", name)
 	case c.Outputs < 0:
 		return fmt.Errorf("%s: Outputs can't be negative, got %d", name, c.Outputs)
 	case c.Vocab == 0 && (c.Tied || x != 0):
@@ -216,8 +218,8 @@ func (t *Trunk) finish(b *Build, x *G.Node) (*G.Node, error) {
 	return x, nil
 }
 
-// newBlocks makes n blocks in the scopes blocks.0, blocks.1, …. All need the same memory, so after the first block it
-// returns an error if the others won't fit.
+// newBlocks makes n blocks in the scopes blocks.0, blocks.1, …. All blocks need the same memory. After the first block,
+// newBlocks therefore knows how much the others need, and returns an error if the machine has less.
 func newBlocks[B any](p *Params, model string, n int, newBlock func(p *Params) (B, error)) ([]B, error) {
 	var blocks []B
 	before := p.set.bytes

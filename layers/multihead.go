@@ -15,10 +15,10 @@ import (
 //	head_h = softmax(Q_h·K_hᵀ/√K + M)·V_h,  Q = x·W_qᵀ + b_q, K = y·W_kᵀ + b_k, V = z·W_vᵀ + b_v
 //	output = concat(head_1, …, head_H)·W_oᵀ + b_o
 //
-// If query, key and value are the same sequence, it is self-attention; if keys and values come from another sequence,
-// it is cross-attention. Each of the four weights is a parameter with its own gradient. Several query heads may share
-// one key and value head (Shazeer, 2019; Ainslie et al., GQA, 2023): with G such heads, keys have width G·K and values
-// G·V.
+// In self-attention, query, key and value are the same sequence. In cross-attention, keys and values come from another
+// sequence. Each of the four weights is a parameter with its own gradient. Several query heads may share one key and
+// value head (Shazeer, 2019; Ainslie et al., GQA, 2023). With G key and value heads, the projected keys have width G·K,
+// and the projected values have width G·V.
 //
 // Make one with NewMultiHeadAttention.
 type MultiHeadAttention struct {
@@ -27,13 +27,13 @@ type MultiHeadAttention struct {
 
 	QueryNorm, KeyNorm *RMSNorm // (K); nil without QKNorm
 
-	// Positions rotates queries and keys, and adds to their scores; nil for none. Queries and keys must then be tokens
-	// of one sequence; the Build's Positions, if any, give their positions. In an Encoder or a Decoder, the blocks use
-	// the model's Positions.
+	// Positions is the position scheme for queries, keys and scores; nil for none. With a scheme, queries and keys must
+	// be tokens of the same sequence. The Build's Positions, if not nil, are the positions of these tokens. Encoders
+	// and Decoders set this field in their blocks.
 	Positions Positions
 
 	heads, groups int
-	options       AttentionOptions // without a mask
+	options       AttentionOptions // Forward adds the mask
 	name          string
 	scope         string
 }
@@ -42,36 +42,36 @@ type MultiHeadAttention struct {
 type AttentionConfig struct {
 	Heads int `json:"heads,omitzero"` // number of heads, H; 1 if 0
 
-	// KeyValueHeads is the number of key and value heads, G; Heads if 0. Heads must be a multiple of it.
+	// KeyValueHeads is the number of key and value heads, G; Heads if 0. Heads must be a multiple of KeyValueHeads.
 	KeyValueHeads int `json:"key_value_heads,omitzero"`
 
-	HeadDim    int `json:"head_dim,omitzero"`    // width of a head's queries and keys, K; if 0, D/H, and H must divide D
+	HeadDim    int `json:"head_dim,omitzero"`    // width of a head's queries and keys, K; 0 means D/H, and H must then divide D
 	ValueDim   int `json:"value_dim,omitzero"`   // width of a head's values, V; HeadDim if 0
-	KeyInput   int `json:"key_input,omitzero"`   // width of Forward's keys; D if 0
-	ValueInput int `json:"value_input,omitzero"` // width of Forward's values; KeyInput if 0
+	KeyInput   int `json:"key_input,omitzero"`   // width of Forward's argument key; D if 0
+	ValueInput int `json:"value_input,omitzero"` // width of Forward's argument value; KeyInput if 0
 
-	// QKNorm applies one RMSNorm to every head's queries and another to its keys, before any rotation (Henry et al.,
-	// 2020; Dehghani et al., 2023). It adds the parameters querynorm.weight and keynorm.weight.
+	// QKNorm applies one RMSNorm to the queries of all heads and a second RMSNorm to the keys, before any rotation
+	// (Henry et al., 2020; Dehghani et al., 2023). It adds the parameters querynorm.weight and keynorm.weight.
 	QKNorm  bool    `json:"qk_norm,omitzero"`
 	NormEps float64 `json:"norm_eps,omitzero"` // Eps of these RMSNorms; 1e-6 if 0
 
 	TieQueryKey bool `json:"tie_query_key,omitzero"` // use one layer for Query and Key: W_k is W_q and b_k is b_q
 
 	Scale   float64 `json:"scale,omitzero"`   // factor for the scores; 1/√K if 0
-	Softcap float64 `json:"softcap,omitzero"` // bounds the scores: see AttentionOptions; 0 for none
+	Softcap float64 `json:"softcap,omitzero"` // limits the scores to ±Softcap, see AttentionOptions; 0 for none
 
 	NoBias   bool    `json:"no_bias,omitzero"`   // leave out b_q, b_k, b_v and b_o
 	NoOutput bool    `json:"no_output,omitzero"` // leave out W_o: the output is the heads side by side, with width H·V
 	Dropout  float64 `json:"dropout,omitzero"`   // probability of dropping an attention weight, in training
 	Init     Init    `json:"init,omitzero"`      // for the four weights; see Init
 
-	// OutputInit is for W_o; if zero, it is Init. GPT-2 multiplies the standard deviation of the weights that write to
-	// the residual stream, W_o and the down weight of a FeedForward, by 1/√(2·Layers).
+	// OutputInit is the Init of W_o; the zero Init means the field Init. GPT-2 multiplies the standard deviation by
+	// 1/√(2·Layers) for W_o and for the weight of down in a FeedForward.
 	OutputInit Init `json:"output_init,omitzero"`
 }
 
-// withDefaults replaces each size that is 0 by its default, for queries of width dim. It returns an error if sizes
-// don't fit each other.
+// withDefaults replaces sizes of 0 by their defaults, for queries of width dim. It returns an error if the sizes don't
+// fit together.
 func (c AttentionConfig) withDefaults(layer string, dim int) (AttentionConfig, error) {
 	c.Heads = cmp.Or(c.Heads, 1)
 	c.KeyValueHeads = cmp.Or(c.KeyValueHeads, c.Heads)
@@ -95,7 +95,7 @@ func (c AttentionConfig) withDefaults(layer string, dim int) (AttentionConfig, e
 }
 
 // NewMultiHeadAttention makes a MultiHeadAttention for queries of width dim, D. Its parameters are query.weight,
-// key.weight, value.weight and output.weight, and a bias for each, such as query.bias.
+// key.weight, value.weight and output.weight and, unless NoBias, a bias for each, such as query.bias.
 func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAttention, error) {
 	a := &MultiHeadAttention{name: p.scopeName("attention"), scope: p.scope()}
 	c, err := c.withDefaults(a.name, dim)
@@ -150,12 +150,12 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 	return a, err
 }
 
-// Forward attends from query, of shape (B, T, Dim), to key, (B, S, KeyInput), and value, (B, S, ValueInput), and
-// returns (B, T, Dim), or (B, T, H·V) with NoOutput. All may omit the batch axis; (T, Dim) then gives (T, Dim). The
-// mask applies to scores of shape (B, H, T, S), where B is 1 without a batch axis.
+// Forward computes the attention of queries (B, T, Dim) to keys (B, S, KeyInput) with values (B, S, ValueInput). It
+// returns (B, T, Dim), or (B, T, H·V) with NoOutput. The batch axis may be omitted. The mask applies to scores of shape
+// (B, H, T, S), where B is 1 without a batch axis.
 //
-// Like ScaledDotProduct, it is one op that doesn't keep the weights, unless the Build has CaptureWeights or Composed
-// set.
+// Between the projections, attention is one op that doesn't keep the weights, unless the Build has CaptureWeights or
+// Composed set.
 func (a *MultiHeadAttention) Forward(b *Build, query, key, value *G.Node, m Mask) (*G.Node, error) {
 	q, err := a.queries(b, query, b.Positions) // (B, T, Dim) -> (B, T, H·K)
 	if err != nil {
@@ -200,8 +200,8 @@ func (a *MultiHeadAttention) queries(b *Build, x, positions *G.Node) (*G.Node, e
 	return a.place(b, q, a.QueryNorm, a.heads, positions)
 }
 
-// keysAndValues does the same with keys, (B, S, KeyInput) -> (B, S, G·K), and projects values, (B, S, ValueInput) ->
-// (B, S, G·V).
+// keysAndValues projects, normalises and rotates keys: (B, S, KeyInput) -> (B, S, G·K). It only projects values: (B, S,
+// ValueInput) -> (B, S, G·V).
 func (a *MultiHeadAttention) keysAndValues(b *Build, key, value, positions *G.Node) (k, v *G.Node, err error) {
 	if k, err = a.project(b, a.Key, "the key", key); err != nil {
 		return nil, nil, err
@@ -221,8 +221,8 @@ func (a *MultiHeadAttention) project(b *Build, l *Linear, what string, x *G.Node
 	return l.Forward(b, x)
 }
 
-// place normalises the heads of queries or keys, of shape (B, T, heads·K), and rotates them by their positions, if
-// configured.
+// place normalises the heads of queries or keys, of shape (B, T, heads·K), if norm isn't nil. It rotates them by their
+// positions if there are Positions.
 func (a *MultiHeadAttention) place(b *Build, x *G.Node, norm *RMSNorm, heads int, positions *G.Node) (_ *G.Node, err error) {
 	if norm != nil {
 		if x, err = norm.ForwardHeads(b, x, heads); err != nil {
@@ -235,7 +235,8 @@ func (a *MultiHeadAttention) place(b *Build, x *G.Node, norm *RMSNorm, heads int
 	return x, nil
 }
 
-// mask adds the biases of the Positions, if any, to the mask, for queries (B, T, H·K) and keys (B, S, G·K).
+// mask returns m with the additions of the Positions, if any. The queries q have shape (B, T, H·K), and the keys k have
+// shape (B, S, G·K).
 func (a *MultiHeadAttention) mask(b *Build, q, k, positions *G.Node, m Mask) (Mask, error) {
 	if a.Positions == nil {
 		return m, nil

@@ -9,12 +9,12 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// ForwardCached computes self-attention for new tokens, x of shape (B, T, Dim), over the keys and values in the Build's
-// Cache, and adds their own keys and values to it. The output is the one that Forward would return for these tokens in
-// the whole sequences.
+// ForwardCached computes the self-attention of new tokens, x of shape (B, T, Dim). It appends their keys and values to
+// the Build's Cache, and they attend to all keys and values in the Cache. If Forward got the whole sequences, it would
+// return the same output for these tokens.
 //
-// Positions, in the mask too, count from the start of a sequence. The mask applies to scores of shape (B, H, T,
-// Capacity), and must have no offset. Attention is always causal. Without a batch axis, B is 1. ForwardCached has no
+// All positions, also those in the mask, count from the start of a sequence. The mask applies to scores of shape (B, H,
+// T, Capacity), and must have no offset. Attention is always causal. Without a batch axis, B is 1. ForwardCached has no
 // gradient.
 func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	fail := func(err error) (*G.Node, error) { return nil, fmt.Errorf("%s: %w", a.name, err) }
@@ -58,12 +58,13 @@ func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 	return a.attend(b, q, k, v, m)
 }
 
-// ForwardMemory attends from query to memory, of shape (B, S, KeyInput), such as an encoder's output, and keeps the
-// keys and values of memory in the Build's Cache. If memory is nil, it uses the keys and values kept last. A graph with
-// a memory of that length must then have been built first, and have run before this one runs.
+// ForwardMemory computes the attention of query to memory, of shape (B, S, KeyInput), such as an encoder's output. It
+// keeps the keys and values of memory in the Build's Cache. If memory is nil, ForwardMemory uses the keys and values
+// that the Cache kept last. In this case, another graph with a memory of the same shape must have been built before,
+// and must run before this graph.
 //
-// Causal, Window and Slopes in the mask compare the position of a query in its sequence plus Offset with the position
-// of a key in the memory. The mask must have no Offsets. ForwardMemory has no gradient.
+// In the mask's Causal, Window and Slopes, the position of a query is its position in its sequence plus Offset, and the
+// position of a key is its position in the memory. The mask must have no Offsets. ForwardMemory has no gradient.
 func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Mask) (*G.Node, error) {
 	fail := func(err error) (*G.Node, error) { return nil, fmt.Errorf("%s: %w", a.name, err) }
 	if err := b.cached(); err != nil {

@@ -13,26 +13,26 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// A Norm normalises the last axis: a LayerNorm or an RMSNorm.
+// A Norm normalises the last axis. LayerNorm and RMSNorm are Norms.
 type Norm interface {
 	Forward(b *Build, x *G.Node) (*G.Node, error)
 }
 
 // NormConfig describes a LayerNorm or an RMSNorm.
 type NormConfig struct {
-	Kind string `json:"kind,omitzero"` // in a BlockConfig: layer, a LayerNorm, or rms, an RMSNorm; layer if empty
+	Kind string `json:"kind,omitzero"` // in a BlockConfig: "layer" for a LayerNorm or "rms" for an RMSNorm; layer if empty
 
 	// Eps prevents a division by zero. 0 means 1e-5 for a LayerNorm, and 1e-6 for an RMSNorm, as in T5 and Llama. (The
 	// default of PyTorch's nn.RMSNorm is the dtype's machine epsilon: 1.2e-7 for float32, 2.2e-16 for float64.)
 	Eps float64 `json:"eps,omitzero"`
 
-	NoBias bool `json:"no_bias,omitzero"` // leave out the β of a LayerNorm; an RMSNorm has none
+	NoBias bool `json:"no_bias,omitzero"` // leave out β in a LayerNorm; an RMSNorm never has β
 }
 
 // norms lists the kinds of norm, the default first.
 var norms = kinds.Table[func(p *Params, dim int, c NormConfig) (Norm, error)]{
-	{Name: "layer", About: "to mean 0 and variance 1, then scaled and shifted (LayerNorm)", Value: func(p *Params, dim int, c NormConfig) (Norm, error) { return NewLayerNorm(p, dim, c) }},
-	{Name: "rms", About: "divided by the root mean square, then scaled (RMSNorm)", Value: func(p *Params, dim int, c NormConfig) (Norm, error) { return NewRMSNorm(p, dim, c) }},
+	{Name: "layer", About: "mean 0 and variance 1, then a learned scale and shift (LayerNorm)", Value: func(p *Params, dim int, c NormConfig) (Norm, error) { return NewLayerNorm(p, dim, c) }},
+	{Name: "rms", About: "division by the root mean square, then a learned scale (RMSNorm)", Value: func(p *Params, dim int, c NormConfig) (Norm, error) { return NewRMSNorm(p, dim, c) }},
 }
 
 func init() {
@@ -48,8 +48,8 @@ func init() {
 	}
 }
 
-// parseNorm returns the norm that a text describes: its kind and, after commas, fields of NormConfig by their names in
-// JSON, as in "rms,eps=1e-5". It is an error if there is no such kind or field.
+// parseNorm parses a norm's kind, followed by fields of NormConfig with their JSON names, such as "rms,eps=1e-5". It
+// returns an error if the kind or a field is unknown.
 func parseNorm(text string) (NormConfig, error) {
 	kind, _, _ := strings.Cut(text, ",")
 	c := NormConfig{Kind: kind}
@@ -66,7 +66,7 @@ func (c NormConfig) unknown() error {
 	return fmt.Errorf("there is no norm of kind %.100q: use one of %s", c.Kind, norms)
 }
 
-// newNorm makes the norm that the configuration's Kind names.
+// newNorm makes a norm of the configuration's Kind.
 func newNorm(p *Params, dim int, c NormConfig) (Norm, error) {
 	norm, ok := norms.Get(cmp.Or(c.Kind, norms[0].Name))
 	if !ok {
@@ -129,7 +129,7 @@ func (l *LayerNorm) Forward(b *Build, x *G.Node) (*G.Node, error) {
 }
 
 // RMSNorm divides the last axis by its root mean square, then applies a learned scale: y = x/√(mean(x²) + Eps)·γ (Zhang
-// and Sennrich, 2019). It is LayerNorm without the mean and without β. Make one with NewRMSNorm.
+// and Sennrich, 2019). Unlike LayerNorm, it doesn't subtract the mean, and it has no β. Make one with NewRMSNorm.
 type RMSNorm struct {
 	Weight *Param // γ, (Dim)
 

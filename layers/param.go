@@ -18,8 +18,8 @@ type Param struct {
 	Name  string
 	Value *tensor.Dense
 
-	// Frozen excludes the parameter from training: Bind adds its node to the Build's Fixed instead of the Learnables.
-	// It affects only graphs built afterwards. Params.Freeze sets it by name.
+	// Frozen excludes the parameter from training: Bind adds its node to the Build's Fixed instead of the Learnables. A
+	// change affects only graphs built afterwards. Params.Freeze sets Frozen by name.
 	Frozen bool
 }
 
@@ -29,7 +29,7 @@ type Params struct {
 	dtype  tensor.Dtype
 	seed   uint64
 	prefix string
-	init   Init      // for weights made in this scope without an Init of their own
+	init   Init      // Init for weights of this scope without an Init of their own
 	set    *paramSet // shared by all scopes
 }
 
@@ -39,8 +39,8 @@ type paramSet struct {
 	bytes  int // memory used by the parameters
 }
 
-// paramBytes is roughly the memory of a parameter besides its numbers. It lets New refuse models with far too many
-// small layers.
+// paramBytes is roughly the memory of a parameter besides its numbers. New counts this memory too, so that it can
+// return an error for a model with far too many small layers.
 const paramBytes = 1 << 10
 
 // NewParams returns an empty set of parameters with a dtype, tensor.Float32 or tensor.Float64. The initial values of a
@@ -52,14 +52,15 @@ func NewParams(dtype tensor.Dtype, seed uint64) (*Params, error) {
 	return &Params{dtype: dtype, seed: seed, set: &paramSet{byName: map[string]*Param{}}}, nil
 }
 
-// Scope returns the same set for a part of the model: the names of parameters made with it begin with name and a dot.
+// Scope returns the same set for a part of the model. Names of parameters made with the returned Params begin with p's
+// own prefix, followed by name and a dot.
 func (p *Params) Scope(name string) *Params {
 	s := *p
 	s.prefix += name + "."
 	return &s
 }
 
-// withInit returns the same set with i as the Init of weights made with it. A zero i changes nothing.
+// withInit returns the same set with the default Init i. If i is zero, the default doesn't change.
 func (p *Params) withInit(i Init) *Params {
 	s := *p
 	s.init = i.or(p.init)
@@ -69,7 +70,7 @@ func (p *Params) withInit(i Init) *Params {
 // Dtype returns the dtype of the parameters.
 func (p *Params) Dtype() tensor.Dtype { return p.dtype }
 
-// All returns the parameters of the whole set, whichever scope it is called on.
+// All returns the parameters of the whole set, in every scope.
 func (p *Params) All() []*Param { return p.set.list }
 
 // Get returns the parameter with the given full name, or nil.
@@ -106,8 +107,8 @@ func (p *Params) Freeze(names ...string) error {
 	return nil
 }
 
-// Summary returns a table of all parameters with their names, shapes and numbers of elements. It marks frozen ones, and
-// its last line has the totals.
+// Summary returns a table of all parameters with their names, shapes and numbers of elements. The table marks frozen
+// parameters, and its last line has the totals.
 func (p *Params) Summary() string {
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
@@ -138,7 +139,7 @@ func (p *Params) Snapshot() []*tensor.Dense {
 }
 
 // Restore sets all parameters to the values of a Snapshot. The parameters keep their tensors and memory. If the number
-// of values or a shape or dtype differs, Restore returns an error and changes nothing.
+// of values, a shape or a dtype differs, Restore returns an error and changes nothing.
 func (p *Params) Restore(snapshot []*tensor.Dense) error {
 	if p.dtype == tensor.Float32 {
 		return restore[float32](p.All(), snapshot)
@@ -171,7 +172,7 @@ func restore[T float32 | float64](params []*Param, snapshot []*tensor.Dense) err
 
 // New makes a parameter with the given shape. Its full name is the prefix of the scope followed by name. A zero init
 // means the Init of the enclosing configuration, or xavier_uniform if there is none. New returns an error if the set
-// already has that name, or if the machine's memory can't hold the set with this parameter.
+// already has a parameter with that name, or if the machine has too little memory for the set with the new parameter.
 func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 	full := p.prefix + name
 	if p.set.byName[full] != nil {
@@ -187,7 +188,7 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 	}
 	numbers := memory.Product(shape...)
 	bytes := memory.Product(numbers, int(p.dtype.Size()))
-	if err := memory.Check(p.set.bytes, bytes, memory.Product(numbers, 8)); err != nil { // the last product is for values below
+	if err := memory.Check(p.set.bytes, bytes, memory.Product(numbers, 8)); err != nil { // the last product is the memory of the slice values below
 		return nil, fmt.Errorf("parameter %q of shape %v: %w", full, tensor.Shape(shape), err)
 	}
 	h := fnv.New64a()

@@ -9,10 +9,10 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// Positions is a position scheme: it tells a model where each token is. A scheme can change the embeddings, the queries
-// and keys, or the scores of self-attention. It embeds None for the hooks that it doesn't need. A model calls Embed,
-// and its blocks' self-attention calls Turn and Score. In a model of your own you can call them yourself, or set the
-// Positions of a MultiHeadAttention.
+// Positions is a position scheme: it adds the positions of tokens to the data of a model. Its hook Embed can change the
+// embeddings, Turn the queries and keys, and Score the scores of self-attention. A scheme embeds None to inherit the
+// hooks that it doesn't need. A model calls Embed, and the self-attention in its blocks calls Turn and Score. In a
+// model of your own, call Embed yourself, and set the Positions of each MultiHeadAttention.
 //
 // In each hook, the argument positions gives the positions of the tokens. If it is nil, element t of a sequence is at
 // position t. Otherwise it is a node of dtype tensor.Int. With shape (B), it gives the position of the first element of
@@ -28,9 +28,10 @@ type Positions interface {
 	Turn(b *Build, x *G.Node, heads int, positions *G.Node) (*G.Node, error)
 
 	// Score returns the mask m of self-attention with the scheme's additions: a Bias, Slopes, or fewer allowed keys.
-	// The queries q, of shape (T, H·K) or (B, T, H·K), and the keys k, (S, G·K) or (B, S, G·K), have been through Turn.
-	// The argument positions is for the queries. The keys have the same positions, except with a Cache in the Build:
-	// then S = Capacity, key j is at position j, and the mask's Offsets are the positions of the first queries.
+	// The queries q, of shape (T, H·K) or (B, T, H·K), and the keys k, of shape (S, G·K) or (B, S, G·K), are results of
+	// Turn. The argument positions gives the positions of the queries. Without a Cache in the Build, the keys have the
+	// same positions. With a Cache, S is the Capacity, key j is at position j, and the mask's Offsets are the positions
+	// of the first queries.
 	Score(b *Build, q, k, positions *G.Node, m Mask) (Mask, error)
 
 	// MaxLen returns the length of the longest sequence, or 0 if there is no limit.
@@ -40,7 +41,8 @@ type Positions interface {
 // PositionsConfig describes Positions, such as Learned, Rotary or None. You can define your own, but it can't be
 // written to JSON.
 type PositionsConfig interface {
-	// New makes the Positions for blocks of width dim with self-attention a.
+	// New makes the Positions. The argument dim is the width of the blocks, and the argument a describes their
+	// self-attention.
 	New(p *Params, dim int, a AttentionConfig) (Positions, error)
 }
 
@@ -68,8 +70,8 @@ func (p *positionsJSON) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// None adds no position information; only the mask orders tokens. A scheme embeds None for the hooks that it doesn't
-// need.
+// None adds no position information; only the mask orders tokens. A scheme embeds None to inherit the hooks that it
+// doesn't need.
 type None struct{}
 
 // New returns None.
@@ -87,11 +89,11 @@ func (None) Score(_ *Build, _, _, _ *G.Node, m Mask) (Mask, error) { return m, n
 // MaxLen returns 0: there is no limit.
 func (None) MaxLen() int { return 0 }
 
-// positionIDs returns the position of each vector of x, (B, T, D) or (T, D), as a node of shape (B, T) or (T). If most
-// isn't 0, a position outside [0, most) is an error when the graph runs.
+// positionIDs returns the position of each vector of x, (B, T, D) or (T, D), as a node of shape (B, T) or (T). If the
+// argument most isn't 0, running the graph returns an error for a position outside [0, most).
 func positionIDs(b *Build, layer string, x, positions *G.Node, most int) (*G.Node, error) {
 	if positions.Graph() != x.Graph() {
-		return nil, fmt.Errorf("%s: the positions belong to another graph than the input", layer)
+		return nil, fmt.Errorf("%s: the positions and the input must belong to the same graph", layer)
 	}
 	return ops.PositionIDs(b.Env(), positions, nil, x.Shape()[:x.Dims()-1], layer, most)
 }

@@ -10,13 +10,13 @@ import (
 )
 
 // SavePyTorch is like Save, but with PyTorch's names and layouts: it writes the state dict of the corresponding module.
-// In Python, module.load_state_dict(safetensors.torch.load_file(path)) reads it; in Go, Load does with the option
-// PyTorch. In every scope these names change:
+// In Python, read it with module.load_state_dict(safetensors.torch.load_file(path)); in Go, with Load and the option
+// PyTorch. These names change, in every scope:
 //
 //	MultiHeadAttention                 nn.MultiheadAttention
-//	  query, key, value .weight          in_proj_weight, one below the other; if their shapes differ,
+//	  query, key, value .weight          in_proj_weight, joined along the first axis; if their shapes differ,
 //	                                     q_proj_weight, k_proj_weight and v_proj_weight
-//	  query, key, value .bias            in_proj_bias, one after the other
+//	  query, key, value .bias            in_proj_bias, joined
 //	  output                             out_proj
 //	blocks                             nn.TransformerEncoderLayer and nn.TransformerDecoderLayer
 //	  attention, cross                   self_attn, multihead_attn
@@ -31,8 +31,9 @@ import (
 // If rename isn't nil, it maps each name, such as encoder.layers.0.self_attn.in_proj_weight, to the name in the file.
 // SavePyTorch returns an error if two tensors get the same name.
 //
-// nn.Transformer always ends each stack with a norm. An Encoder or a Decoder does so without PostNorm, and with
-// PostNorm only if FinalNorm is set. An nn.TransformerEncoder with norm_first=True must therefore be made with a norm.
+// nn.Transformer always ends each stack with a norm. An Encoder or a Decoder without PostNorm always has this norm;
+// with PostNorm, only if FinalNorm is set. An nn.TransformerEncoder with norm_first=True therefore needs the argument
+// norm.
 func (p *Params) SavePyTorch(path string, rename func(name string) string, metadata map[string]string) error {
 	var tensors []safetensors.Tensor
 	var err error

@@ -7,7 +7,7 @@ import (
 )
 
 // pyTorchTensor returns the name and the parts of the PyTorch tensor that begins with parameter q. If q isn't the first
-// part of its tensor, there are no parts.
+// part of its tensor, the result has no parts.
 func (s *paramSet) pyTorchTensor(q *Param) (name string, parts []*Param) {
 	path := strings.Split(q.Name, ".")
 	if len(path) < 2 || !s.isAttention(path[:len(path)-2]) {

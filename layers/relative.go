@@ -11,16 +11,17 @@ import (
 )
 
 // RelativeBias adds a learned number to every score of self-attention. The number depends on the distance from query to
-// key (Raffel et al., 2020, T5): each short distance has its own, longer distances share one per bucket, and all
-// distances from MaxDistance on share one. Each head has its own numbers, and all blocks of a stack share them.
+// key (Raffel et al., 2020, T5). Each short distance has its own number. Longer distances in the same bucket share a
+// number, and so do all distances from MaxDistance on. Each head has its own numbers. All blocks of a stack share the
+// numbers.
 //
-// In causal attention all buckets are for keys before the query; otherwise half of them are for keys after it.
-// Positions count along the row and ignore the Build's Positions. There is no limit on the length, but the bias takes
-// memory for one number per head, query and key. A mask with a Bias is an error. So is a mask with an offset, unless
-// there is a Cache. T5 doesn't scale its scores: set AttentionConfig.Scale to 1 for T5.
+// In causal attention, all buckets are for keys up to the query; otherwise half of the buckets are for keys after the
+// query. Its positions count along the row; it ignores the Build's Positions. There is no limit on the length, but the
+// bias takes memory for one number per head, query and key. Score returns an error if the mask has a Bias, or if it has
+// an offset and there is no Cache. T5 doesn't scale its scores: set AttentionConfig.Scale to 1 for T5.
 type RelativeBias struct {
-	Buckets     int  `json:"buckets,omitzero"`      // numbers per head; 32 if 0
-	MaxDistance int  `json:"max_distance,omitzero"` // 128 if 0
+	Buckets     int  `json:"buckets,omitzero"`      // number of buckets per head; 32 if 0
+	MaxDistance int  `json:"max_distance,omitzero"` // distances from this one on share a bucket; 128 if 0
 	Init        Init `json:"init,omitzero"`         // Normal(1/√D) if zero, where D is the model's width
 }
 

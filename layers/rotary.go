@@ -15,30 +15,31 @@ import (
 //
 //	(u, v) -> (u·cos a − v·sin a, v·cos a + u·sin a)
 //
-// The product of a query and a key then depends on their positions only through the distance. It has no parameters and
-// no limit on the length, and means the same as the ONNX operator RotaryEmbedding. The zero Rotary rotates whole
-// vectors, from position 0 on. Rotary is its own configuration: New validates and returns it.
+// The product of a query and a key then depends only on the distance between their positions. Rotary has no parameters
+// and no limit on the length, and computes the same as the ONNX operator RotaryEmbedding. The zero Rotary rotates whole
+// vectors, and its positions count from 0. Rotary is its own configuration: New validates and returns it.
 type Rotary struct {
 	None
 
-	// Base is the base of the angles: the larger, the slower the later pairs rotate. 10,000 if 0.
+	// Base is the base of the angles. A larger Base makes the later pairs rotate more slowly. 0 means 10,000.
 	Base float64 `json:"base,omitzero"`
 
-	// Dim is the number of elements of a head that are rotated, counted from the first. It must be even. 0 means all.
+	// Dim is the number of rotated elements per head: Rotary rotates the first Dim elements. It must be even. 0 means
+	// all.
 	Dim int `json:"dim,omitzero"`
 
 	// Interleaved pairs neighbouring elements, (0, 1), (2, 3), …, as in GPT-J. Otherwise the pairs are (0, Dim/2), (1,
-	// Dim/2 + 1), …, as in GPT-NeoX and Llama. Weights trained with one don't work with the other.
+	// Dim/2 + 1), …, as in GPT-NeoX and Llama. Weights trained with one order don't work with the other.
 	Interleaved bool `json:"interleaved,omitzero"`
 
 	// Offset is the position of the first query or key if Turn gets no positions.
 	Offset int `json:"offset,omitzero"`
 
-	// Scaling slows the rotation, for sequences longer than those in training.
+	// Scaling slows the rotation, for longer sequences than in training.
 	Scaling RotaryScaling `json:"scaling,omitzero"`
 }
 
-// New returns r, or an error if r is invalid for the heads of attention a.
+// New returns r, or an error if r is invalid for the width of the heads.
 func (r Rotary) New(_ *Params, dim int, a AttentionConfig) (Positions, error) {
 	a, err := a.withDefaults(rotaryName, dim)
 	if err != nil {
@@ -50,11 +51,10 @@ func (r Rotary) New(_ *Params, dim int, a AttentionConfig) (Positions, error) {
 const rotaryName = "rotary positions"
 
 // Turn rotates queries or keys, float32 or float64, and returns the same shape. x has shape (B, T, heads·K) or (T,
-// heads·K), with the heads side by side. If heads is 1, it may also have shape (B, H, T, K).
+// heads·K), with the heads side by side. If the argument heads is 1, x may also have shape (B, H, T, K).
 //
-// If positions is nil, element t of a sequence is at position Offset + t. Otherwise it replaces Offset: a node of dtype
-// tensor.Int, with shape (B) for the position of the first element of each sequence, or (B, T) for the position of
-// every element. B is 1 without a batch axis. A position may be negative.
+// If positions is nil, element t of a sequence is at position Offset + t. Otherwise positions is a node as described at
+// Positions, and Offset isn't used. A position may be negative.
 func (r Rotary) Turn(b *Build, x *G.Node, heads int, positions *G.Node) (*G.Node, error) {
 	width, err := ops.HeadWidth(rotaryName, x, heads)
 	if err != nil {

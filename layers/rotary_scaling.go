@@ -7,7 +7,7 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// RotaryScaling slows the rotation of a Rotary, so that a model can read sequences Factor times as long as those in
+// RotaryScaling slows the rotation of a Rotary, so that a model can read sequences that are Factor times as long as in
 // training. It corresponds to rope_scaling in Hugging Face's configuration files. Without scaling, pair i rotates by
 // f_i = Base^(−2i/Dim) per position; a slowed pair rotates by f_i/Factor. The kinds are
 //
@@ -20,7 +20,7 @@ import (
 //     keys are multiplied by Magnitude (Peng et al., 2023, YaRN);
 //   - "llama3": like "yarn", but interpolated by the pair's number of turns, and without Magnitude (Llama 3.1, 2024).
 //
-// The zero RotaryScaling changes nothing. Setting a field that the kind doesn't use is an error.
+// The zero RotaryScaling changes nothing. Rotary.New returns an error if a field is set that the kind doesn't use.
 type RotaryScaling struct {
 	Kind   string  `json:"kind"`
 	Factor float64 `json:"factor"` // at least 1
@@ -29,12 +29,13 @@ type RotaryScaling struct {
 	Low         float64 `json:"low,omitzero"`          // 1 if 0; Hugging Face's beta_slow or low_freq_factor
 	High        float64 `json:"high,omitzero"`         // if 0, 32 for "yarn" and 4 for "llama3"; Hugging Face's beta_fast or high_freq_factor
 
-	// Magnitude multiplies rotated queries and keys, so scores are multiplied by its square; 0.1·ln(Factor) + 1 if 0.
-	// It is Hugging Face's attention_factor. If a file has mscale k and mscale_all_dim m instead, it is
-	// (0.1·k·ln(Factor) + 1)/(0.1·m·ln(Factor) + 1).
+	// Magnitude is the factor for rotated queries and keys; the scores are multiplied by its square. 0 means
+	// 0.1·ln(Factor) + 1. Hugging Face calls it attention_factor. If a file has mscale k and mscale_all_dim m instead,
+	// set Magnitude to (0.1·k·ln(Factor) + 1)/(0.1·m·ln(Factor) + 1).
 	Magnitude float64 `json:"magnitude,omitzero"`
 
-	// Unrounded lets the interpolation of "yarn" begin and end between two pairs, like truncate: false in Hugging Face.
+	// Unrounded lets the interpolation of "yarn" begin and end between two pairs. In Hugging Face, this is truncate:
+	// false.
 	Unrounded bool `json:"unrounded,omitzero"`
 }
 
@@ -131,14 +132,15 @@ func (s RotaryScaling) frequencies(dim int, base float64) []float64 {
 	return f
 }
 
-// kept returns for each pair the weight, 0 to 1, of its own frequency against the slowed one.
+// kept returns a weight from 0 to 1 for each pair: with 1, the pair keeps its frequency; with 0, it is slowed by
+// Factor.
 func (s RotaryScaling) kept(dim int, base float64, frequencies []float64) []float64 {
 	kept := make([]float64, dim/2)
 	low, high := s.bounds()
-	turns := float64(s.OriginalLen) / (2 * math.Pi) // of a pair with frequency 1, over the original length
+	turns := float64(s.OriginalLen) / (2 * math.Pi) // number of turns of a pair with frequency 1 within OriginalLen positions
 	switch s.Kind {
 	case "yarn":
-		pair := func(rotations float64) float64 { // the index of the pair that makes this many turns
+		pair := func(rotations float64) float64 { // index of the pair that makes this number of turns
 			return float64(dim) * math.Log(turns/rotations) / (2 * math.Log(base))
 		}
 		first, last := pair(high), pair(low)

@@ -8,9 +8,9 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// Sinusoidal adds fixed waves to the embeddings (Vaswani et al., 2017, section 3.5): at position t, element i gets
-// sin(t/Base^(i/D)) if i is even, and element i+1 the cosine of the same angle. It has no parameters and no limit on
-// the length. Sinusoidal is its own configuration: New validates and returns it.
+// Sinusoidal adds fixed waves to the embeddings (Vaswani et al., 2017, section 3.5): at position t, each even element i
+// gets sin(t/Base^(i/D)), and element i+1 gets the cosine of the same angle. It has no parameters and no limit on the
+// length. Sinusoidal is its own configuration: New validates and returns it.
 type Sinusoidal struct {
 	None
 
@@ -54,7 +54,7 @@ func (s Sinusoidal) Embed(b *Build, x, positions *G.Node) (*G.Node, error) {
 	return ops.AddConstantRows(b.Env(), x, s.table(shape[len(shape)-2], shape[len(shape)-1]), fmt.Sprintf("sinusoidal %v", s.Base))
 }
 
-// table returns the waves for n positions: (n, dim), row-major.
+// table returns the waves for n positions as a row-major matrix of shape (n, dim).
 func (s Sinusoidal) table(n, dim int) []float64 {
 	t := make([]float64, n*dim)
 	for pos := range n {

@@ -12,17 +12,17 @@ import (
 	"github.com/heed-go/heed/internal/safetensors"
 )
 
-// Save writes all parameters of the set, whichever scope it is called on, to a safetensors file, together with
-// metadata, which may be nil. The tensors have the parameters' names, shapes and dtype, F32 or F64. The same values
-// give the same bytes.
+// Save writes all parameters of the set, in every scope, to a safetensors file with the given metadata, which may be
+// nil. The tensors have the parameters' names, shapes and dtype, F32 or F64. The same values and metadata give the same
+// bytes.
 //
-// Save replaces the file at path only when the new one is complete. If a parameter is NaN or infinite, Save returns an
-// error that names it, because Load would refuse the file.
+// Save replaces the file at path only when the new file is complete. If a value is NaN or infinite, Save returns an
+// error with the name of the parameter, because Load would refuse the file.
 func (p *Params) Save(path string, metadata map[string]string) error {
 	return atomicfile.WriteFile(path, func(w io.Writer) error { return p.Encode(w, metadata) })
 }
 
-// Encode is like Save, but writes to w. After an error, discard what was written.
+// Encode is like Save, but writes to w. After an error, discard the output.
 func (p *Params) Encode(w io.Writer, metadata map[string]string) error {
 	var tensors []safetensors.Tensor
 	var err error
@@ -37,7 +37,7 @@ func (p *Params) Encode(w io.Writer, metadata map[string]string) error {
 	return safetensors.Write(w, tensors, metadata)
 }
 
-// export returns parameters as tensors that share their memory.
+// export returns tensors that share the parameters' memory.
 func export[T float32 | float64](params []*Param) ([]safetensors.Tensor, error) {
 	tensors := make([]safetensors.Tensor, len(params))
 	for i, q := range params {
@@ -70,8 +70,8 @@ func valuesOf[T float32 | float64](q *Param) ([]T, error) {
 	return values, nil
 }
 
-// convert converts a parameter's values to T. If S is T, it returns the same slice. It returns an error if a value
-// isn't finite.
+// convert converts a parameter's values to T. If S is T, the result is the slice values itself. It returns an error if
+// a value isn't finite as T.
 func convert[T, S float32 | float64](name string, values []S) ([]T, error) {
 	converted, same := any(values).([]T)
 	if !same {
