@@ -13,7 +13,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// The fused and the composed form of attention mean the same. The tests here compare their values and gradients.
+// The fused and the composed form of attention compute the same function. These tests compare their values and
+// gradients.
 
 // formTolerance returns the largest allowed difference between the two forms.
 func formTolerance(dt tensor.Dtype) float64 {
@@ -24,7 +25,7 @@ func formTolerance(dt tensor.Dtype) float64 {
 }
 
 // TestFormsOfMultiHeadAttentionAgree compares the values of the two forms and the gradients of a random cost, with and
-// without a batch axis. TestOnnxRandomly and TestOnnxDropout do so for attention without projections.
+// without a batch axis. TestOnnxRandomly and TestOnnxDropout compare the two forms of attention without projections.
 func TestFormsOfMultiHeadAttentionAgree(t *testing.T) {
 	drawRounds(t, 40, func(r *rand.Rand, what string) {
 		groups, l := 1+r.IntN(3), onnxSide
@@ -61,7 +62,7 @@ func TestFormsOfMultiHeadAttentionAgree(t *testing.T) {
 	})
 }
 
-// TestFusedKeepsNoWeights checks whether a training graph has nodes with the size of the scores.
+// TestFusedKeepsNoWeights checks that only the composed form and CaptureWeights make nodes as large as the scores.
 func TestFusedKeepsNoWeights(t *testing.T) {
 	const queries, keys = 7, 11
 	for _, b := range []*layers.Build{{Mode: layers.Training}, {Mode: layers.Training, Composed: true}, {Mode: layers.Training, CaptureWeights: true}} {
@@ -75,12 +76,12 @@ func TestFusedKeepsNoWeights(t *testing.T) {
 			found = found || len(s) == 4 && s[2] == queries && s[3] == keys
 		}
 		if want := b.Composed || b.CaptureWeights; found != want {
-			t.Errorf("composed %t, weights captured %t: found scores: %t", b.Composed, b.CaptureWeights, found)
+			t.Errorf("composed %t, weights captured %t: nodes as large as the scores: %t, want %t", b.Composed, b.CaptureWeights, found, want)
 		}
 	}
 }
 
-// TestUnmaskedNaN checks that NaN reaches only the rows that see it, in both forms.
+// TestUnmaskedNaN checks that a NaN changes only the output rows that see it, in both forms.
 func TestUnmaskedNaN(t *testing.T) {
 	for _, composed := range []bool{false, true} {
 		for _, what := range []string{"q", "k", "v"} {
@@ -94,14 +95,14 @@ func TestUnmaskedNaN(t *testing.T) {
 			for r := range 4 {
 				want := r == 2 || r == 3 && what != "q"
 				if isNaN := math.IsNaN(got[2*r]); isNaN != want {
-					t.Errorf("composed %t, NaN in row 2 of %s: row %d of the output is %v", composed, what, r, got[2*r:][:2])
+					t.Errorf("composed %t, NaN in row 2 of %s: row %d of the output is %v: NaN: %t, want %t", composed, what, r, got[2*r:][:2], isNaN, want)
 				}
 			}
 		}
 	}
 }
 
-// BenchmarkAttentionForms measures attention without projections, forward only and with gradients.
+// BenchmarkAttentionForms measures attention without projections, with and without gradients.
 func BenchmarkAttentionForms(b *testing.B) {
 	for _, shape := range [][4]int{{32, 2, 16, 16}, {12, 4, 64, 32}, {1, 4, 1024, 64}} {
 		for _, composed := range []bool{false, true} {

@@ -12,13 +12,13 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A hidingCase is an expression in which some rows of an input x, of shape (B, T, D), are hidden: they must affect
-// neither the selected outputs, of shape (B, T, classes), nor any gradient of a loss on them.
+// A hidingCase is an expression of an input x, of shape (B, T, D), with hidden rows. Hidden rows must change neither
+// the selected outputs, of shape (B, T, classes), nor any gradient of a loss on these outputs.
 type hidingCase struct {
 	name   string
 	shape  []int               // the shape of x
-	hidden func(b, t int) bool // which rows of x are hidden
-	looked func(b, t int) bool // which outputs are compared; if nil, the outputs of rows that aren't hidden
+	hidden func(b, t int) bool // reports whether a row of x is hidden
+	looked func(b, t int) bool // reports whether an output is selected; nil selects the outputs of rows that aren't hidden
 	build  func(c *bench, x *G.Node) *G.Node
 }
 
@@ -53,8 +53,8 @@ func hide(t *testing.T, cases []hidingCase) {
 	}
 }
 
-// graph builds the expression. The function run sets the hidden rows of x to fill, and returns the selected outputs,
-// the loss and all gradients; names has their names.
+// graph builds the expression. The function run sets every element of the hidden rows to its argument. It returns the
+// selected outputs, the loss and all gradients, whose names are in names.
 func (tc hidingCase) graph(t *testing.T, dt tensor.Dtype, build layers.Build) (names []string, run func(fill float64) [][]float64) {
 	t.Helper()
 	g := G.NewGraph()
@@ -90,7 +90,7 @@ func (tc hidingCase) graph(t *testing.T, dt tensor.Dtype, build layers.Build) (n
 			t.Fatal(err)
 		}
 		var got [][]float64
-		for _, c.b.Runs = range []uint64{1, 0} { // a change resets the run's number, so that dropout is the same for every fill
+		for _, c.b.Runs = range []uint64{1, 0} { // setting Runs restarts the count, so dropout is the same for every fill
 			got = must[[][]float64](t)(again())
 		}
 		var seen []float64
@@ -115,7 +115,7 @@ func eachRow(shape []int, f func(r, b, i int)) {
 	}
 }
 
-// from hides the rows from t on; past hides the rows after each batch element's length.
+// from(t) hides the rows from position t on. past(lengths) hides the rows after the length of each batch element.
 func from(t int) func(b, i int) bool            { return func(_, i int) bool { return i >= t } }
 func past(lengths ...int) func(b, i int) bool   { return func(b, i int) bool { return i >= lengths[b] } }
 func everything(int, int) bool                  { return true }
@@ -145,7 +145,8 @@ func (c *bench) multiHead(dim int, config layers.AttentionConfig) *layers.MultiH
 	return must[*layers.MultiHeadAttention](c)(layers.NewMultiHeadAttention(c.p, dim, config))
 }
 
-// TestTheFutureCannotLeak changes the rows after a position, on every causal path.
+// TestTheFutureCannotLeak changes the rows after a position, for every kind of causal attention. Outputs up to that
+// position must not change.
 func TestTheFutureCannotLeak(t *testing.T) {
 	var cases []hidingCase
 	self := func(m func(c *bench) layers.Mask) func(c *bench, x *G.Node) *G.Node {
@@ -166,7 +167,7 @@ func TestTheFutureCannotLeak(t *testing.T) {
 	} {
 		cases = append(cases, hidingCase{name: name, shape: []int{2, 7, 8}, hidden: from(4), build: self(m)})
 	}
-	// The same with other options: query i sees no key after i + ahead.
+	// The same check with other options: query i sees no key after i + ahead.
 	for name, tc := range map[string]struct {
 		ahead  int
 		mask   func(c *bench) layers.Mask
@@ -235,7 +236,7 @@ func TestTheFutureCannotLeak(t *testing.T) {
 	hide(t, cases)
 }
 
-// TestPaddingCannotMatter changes padding, also to NaN and infinity.
+// TestPaddingCannotMatter changes padding, also to NaN and infinity: no result may change.
 func TestPaddingCannotMatter(t *testing.T) {
 	var cases []hidingCase
 	for name, m := range map[string]func(c *bench) layers.Mask{
@@ -280,7 +281,7 @@ func TestPaddingCannotMatter(t *testing.T) {
 	}
 	cases = append(cases, hidingCase{
 		name: "past keys", shape: []int{2, 6, 8}, hidden: past(5, 3), looked: everything, build: func(c *bench, x *G.Node) *G.Node {
-			// New keys are padded. The 2 past keys are always seen.
+			// The new keys are padded. Every query sees the 2 past keys.
 			return c.node(layers.ScaledDotProduct(c.b, c.in("query", 2, 4, 8), x, x, layers.AttentionOptions{
 				Mask: layers.Mask{KeyLengths: c.lengths(7, 5)}, PastKey: c.in("past key", 2, 2, 8), PastValue: c.in("past value", 2, 2, 8), Dropout: 0.2,
 			}))
@@ -305,7 +306,7 @@ func TestPaddingCannotMatter(t *testing.T) {
 	hide(t, cases)
 }
 
-// TestTokensThatCannotMatter changes padded and future ids in whole models.
+// TestTokensThatCannotMatter changes padded and future ids in whole models: no result may change.
 func TestTokensThatCannotMatter(t *testing.T) {
 	config := layers.ModelConfig{Vocab: 9, Positions: layers.Learned{MaxLen: 8}, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Dropout: 0.2}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU, Dropout: 0.2}, Dropout: 0.2}, Layers: 2, Outputs: 9, Dropout: 0.2}
 	lengths := []int{5, 3}

@@ -11,7 +11,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestOptionErrors uses invalid options, in both forms: the error names the layer, the expected and the actual value.
+// TestOptionErrors uses invalid options, in both forms. Each error names the layer, the expected and the actual value.
 func TestOptionErrors(t *testing.T) {
 	type options = layers.AttentionOptions
 	type mask = layers.Mask
@@ -119,7 +119,7 @@ func TestOptionErrors(t *testing.T) {
 	}
 }
 
-// masked returns options with only a mask, and pastOf options with only past keys and values.
+// masked makes options with only a mask. pastOf makes options with only past keys and values.
 func masked(m func(c *bench) layers.Mask) func(c *bench) layers.AttentionOptions {
 	return func(c *bench) layers.AttentionOptions { return layers.AttentionOptions{Mask: m(c)} }
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// drawCall draws a call with random options, and a layout for it. Occasionally there are up to most queries or keys.
+// drawCall draws a call with random options, and a layout for the call. The numbers of queries and keys are usually up
+// to 6, and sometimes up to the argument most.
 func drawCall(r *rand.Rand, most int) (*onnxCall, onnxLayout) {
 	some := func(n int) bool { return r.IntN(n) == 0 }
 	length := func() int {
@@ -48,7 +49,7 @@ func drawCall(r *rand.Rand, most int) (*onnxCall, onnxLayout) {
 	return c, l
 }
 
-// drawMask draws a random mask for a call.
+// drawMask gives the call a random mask.
 func (c *onnxCall) drawMask(r *rand.Rand) {
 	some := func(n int) bool { return r.IntN(n) == 0 }
 	m := &c.options.Mask
@@ -105,7 +106,8 @@ func (c *onnxCall) drawMask(r *rand.Rand) {
 	}
 }
 
-// drawRounds calls a test several times, each with its own random source. Failures name the source's seed.
+// drawRounds calls the function test in several rounds, and stops after a failure. Each call gets a new random source,
+// and a string with the source's seed for messages.
 func drawRounds(t *testing.T, rounds int, test func(r *rand.Rand, what string)) {
 	t.Helper()
 	seed := testseed.Of(t)
@@ -117,7 +119,7 @@ func drawRounds(t *testing.T, rounds int, test func(r *rand.Rand, what string)) 
 	}
 }
 
-// TestOnnxRandomly draws calls with every combination of options, up to several tiles of queries and keys.
+// TestOnnxRandomly checks calls with random combinations of options. Some have several tiles of queries and keys.
 func TestOnnxRandomly(t *testing.T) {
 	t.Parallel()
 	drawRounds(t, 150, func(r *rand.Rand, what string) {
@@ -127,8 +129,8 @@ func TestOnnxRandomly(t *testing.T) {
 	})
 }
 
-// TestOnnxDropout reads which weights a run of the composed form drops. Outputs and gradients of both forms, in runs
-// with the same number, must follow from them.
+// TestOnnxDropout reads which weights a run of the composed form drops, and computes the expected outputs and gradients
+// from them. In runs with the same number, both forms must return these results.
 func TestOnnxDropout(t *testing.T) {
 	drawRounds(t, 40, func(r *rand.Rand, what string) {
 		c, l := drawCall(r, 150)

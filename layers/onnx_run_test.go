@@ -62,7 +62,7 @@ func onnxSwap(x []float64, n, a, b, width int) []float64 {
 	return out
 }
 
-// mask returns the shape of a mask for scores without a head or batch axis.
+// mask converts a mask's shape for scores (B, H, T, S) to a shape for the layout's scores, which may lack axes B and H.
 func (l onnxLayout) mask(shape tensor.Shape) tensor.Shape {
 	switch {
 	case l == onnxBatch && len(shape) == 4:
@@ -87,7 +87,7 @@ func (c *onnxCall) fill(seed uint64) {
 	c.pastKey, c.pastValue = draw(c.B*c.G*c.P*c.K), draw(c.B*c.G*c.P*c.V)
 }
 
-// build adds the operands of a call to a graph. wrt holds those with a gradient, by name.
+// build adds the operands of a call to a graph. The nodes in wrt are the operands with a gradient.
 func (c *onnxCall) build(g *G.ExprGraph, l onnxLayout, dt tensor.Dtype) (q, k, v *G.Node, o layers.AttentionOptions, wrt G.Nodes) {
 	in := func(name string) *G.Node {
 		n := input(g, name, c.value(name, l, dt))
@@ -107,7 +107,7 @@ func (c *onnxCall) build(g *G.ExprGraph, l onnxLayout, dt tensor.Dtype) (q, k, v
 	return q, k, v, o, append(wrt, bias...)
 }
 
-// mask adds the mask of a call to a graph, and also returns its bias, if any.
+// mask adds the mask of a call to a graph. The result bias holds the mask's bias, if the mask has one.
 func (c *onnxCall) mask(g *G.ExprGraph, l onnxLayout, dt tensor.Dtype) (m layers.Mask, bias G.Nodes) {
 	m = c.options.Mask
 	if c.lengths != nil {
@@ -126,7 +126,7 @@ func (c *onnxCall) mask(g *G.ExprGraph, l onnxLayout, dt tensor.Dtype) (m layers
 	return m, bias
 }
 
-// value returns the tensor of an operand or of the bias.
+// value returns the tensor of the operand with the given name, or of the bias.
 func (c *onnxCall) value(name string, l onnxLayout, dt tensor.Dtype) *tensor.Dense {
 	if name == "bias" {
 		return as(dt, dense(slices.Clone(c.bias.Float64s()), l.mask(c.bias.Shape())...))
@@ -135,15 +135,15 @@ func (c *onnxCall) value(name string, l onnxLayout, dt tensor.Dtype) *tensor.Den
 	return as(dt, l.lay(s.values, c.B, s.heads, s.length, s.width))
 }
 
-// run computes a call with the library, and the gradients of Σ g·output. In the composed form it also returns the
-// stages.
+// run computes the outputs of a call and the gradients of Σ g·output with the library. In the composed form, it also
+// returns the stages.
 func (c *onnxCall) run(t testing.TB, l onnxLayout, dt tensor.Dtype, b layers.Build, g []float64) onnxResults {
 	t.Helper()
 	return c.runner(t, l, dt, b, g)(c)
 }
 
-// runner builds the graph of a call. The function that it returns runs the graph for this call or for one with other
-// values.
+// runner builds the graph of a call. The returned function runs the graph for this call, or for a call that differs
+// only in its operands' values.
 func (c *onnxCall) runner(t testing.TB, l onnxLayout, dt tensor.Dtype, b layers.Build, g []float64) func(c *onnxCall) onnxResults {
 	t.Helper()
 	graph := G.NewGraph()
@@ -207,7 +207,7 @@ func (c *onnxCall) operands() map[string]onnxOperand {
 // gradient returns the gradient of the cost with respect to the outputs.
 func (c *onnxCall) gradient() []float64 { return random(8, c.B*c.H*c.T*c.V).Float64s() }
 
-// agree compares two results: the outputs, the gradients in got, and the stages in both.
+// agree compares got with r: the outputs, the gradients that got has, and the stages that both have.
 func (r onnxResults) agree(t testing.TB, what string, got onnxResults, tol float64) {
 	t.Helper()
 	near(t, what+": output", got.output, r.output, tol)
@@ -222,7 +222,8 @@ func (r onnxResults) agree(t testing.TB, what string, got onnxResults, tol float
 	}
 }
 
-// onnxFinite sets elements that are infinite in both slices to 0, and reports an error for those infinite in only one.
+// onnxFinite returns copies of both slices in which infinite elements are 0. It reports an error if an element is
+// infinite in one slice and has another value in the other.
 func onnxFinite(t testing.TB, what string, want, got []float64) (w, g []float64) {
 	t.Helper()
 	w, g = slices.Clone(want), slices.Clone(got)
@@ -238,8 +239,8 @@ func onnxFinite(t testing.TB, what string, want, got []float64) (w, g []float64)
 	return w, g
 }
 
-// hidden returns which elements of each operand and of the bias are hidden: no query sees them, or they belong to a
-// query that sees no key.
+// hidden marks the hidden elements of each operand, the bias and the output. An element is hidden if no query sees it,
+// or if it belongs to a query that sees no key.
 func (c *onnxCall) hidden() map[string][]bool {
 	query, key := make([]bool, c.B*c.H*c.T), make([]bool, c.B*c.G*c.keys())
 	hidden := map[string][]bool{}
@@ -279,7 +280,8 @@ func (c *onnxCall) hidden() map[string][]bool {
 	return hidden
 }
 
-// with returns the call with fill in the hidden elements. A bias of −Inf stays, because it does the masking.
+// with returns a copy of the call whose hidden elements have the value fill. Bias elements of −Inf stay, because they
+// mask keys.
 func (c *onnxCall) with(fill float64, hidden map[string][]bool) *onnxCall {
 	p := *c
 	put := func(name string, x []float64) []float64 {
@@ -299,8 +301,9 @@ func (c *onnxCall) with(fill float64, hidden map[string][]bool) *onnxCall {
 	return &p
 }
 
-// check compares all values and gradients of a call in one layout with the expected ones. Gradients of hidden elements
-// must be exactly zero, and results must have the same bits whatever the hidden elements hold.
+// check compares all values and gradients of a call in one layout with the expected numbers. Gradients of hidden
+// elements must be exactly zero. check then sets the hidden elements to each number in fills: no bit of the results may
+// change.
 func (c *onnxCall) check(t *testing.T, what string, l onnxLayout, dt tensor.Dtype, fills ...float64) {
 	t.Helper()
 	g, hidden := c.gradient(), c.hidden()

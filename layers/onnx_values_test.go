@@ -13,7 +13,8 @@ import (
 
 var ln3 = math.Log(3)
 
-// scaled and capped set the attributes scale and softcap. sloped sets slopes, which the operator doesn't have.
+// scaled sets the attribute scale. capped sets the attribute softcap, with a scale of 1. sloped sets slopes, which the
+// operator doesn't have.
 func scaled(scale float64) layers.AttentionOptions { return layers.AttentionOptions{Scale: scale} }
 func capped(c float64) layers.AttentionOptions     { return layers.AttentionOptions{Scale: 1, Softcap: c} }
 
@@ -28,42 +29,42 @@ type onnxValue struct {
 	want []float64 // (B, H, T, V)
 }
 
-// onnxValues use scores of ln 3 and 0 where possible, which give weights of ¾ and ¼. tanh(½·ln 3) is ½.
+// onnxValues returns the calls. Most have scores of ln 3 and 0, so the weights are ¾ and ¼. tanh(½·ln 3) is ½.
 func onnxValues() []onnxValue {
 	type n = onnxSizes
 	type f = []float64
 	return []onnxValue{
 		{"scale: 1/√K", onnxCall{onnxSizes: n{S: 2, K: 4}, q: f{1, 1, 1, 1}, k: f{ln3 / 2, ln3 / 2, ln3 / 2, ln3 / 2, 0, 0, 0, 0}, v: f{4, 0}}, f{3}},
 		{"scale: by the width of one head", onnxCall{onnxSizes: n{H: 4, S: 2}, q: f{1, 1, 1, 1}, k: f{ln3, 0, ln3, 0, ln3, 0, ln3, 0}, v: f{4, 0, 8, 0, 0, 4, 0, 8}}, f{3, 6, 1, 2}},
-		{"scale: the call's own", onnxCall{onnxSizes: n{S: 2}, options: scaled(0.5), q: f{2}, k: f{ln3, 0}, v: f{4, 0}}, f{3}},
+		{"scale: set in the call", onnxCall{onnxSizes: n{S: 2}, options: scaled(0.5), q: f{2}, k: f{ln3, 0}, v: f{4, 0}}, f{3}},
 		{"scale: below 0", onnxCall{onnxSizes: n{S: 2}, options: scaled(-1), q: f{1}, k: f{ln3, 0}, v: f{4, 0}}, f{1}},
 
 		// 2·tanh(ln 3 / 2) = 1, so the weights are proportional to e and 1.
 		{"softcap: c·tanh(s/c)", onnxCall{onnxSizes: n{S: 2}, options: capped(2), q: f{1}, k: f{ln3, 0}, v: f{1 + math.E, 0}}, f{math.E}},
 		{"softcap: after the scale", onnxCall{onnxSizes: n{S: 2}, options: layers.AttentionOptions{Scale: 3, Softcap: 2}, q: f{1}, k: f{ln3 / 3, 0}, v: f{1 + math.E, 0}}, f{math.E}},
-		{"softcap: bounds scores of any size", onnxCall{onnxSizes: n{S: 2}, options: capped(ln3 / 2), q: f{1}, k: f{1e6, -1e6}, v: f{4, 0}}, f{3}},
+		{"softcap: bounds huge scores", onnxCall{onnxSizes: n{S: 2}, options: capped(ln3 / 2), q: f{1}, k: f{1e6, -1e6}, v: f{4, 0}}, f{3}},
 		{"softcap: bounds scores of infinite keys", onnxCall{onnxSizes: n{S: 2}, options: capped(ln3 / 2), q: f{1}, k: f{inf, -inf}, v: f{4, 0}}, f{3}},
-		{"softcap: 0 is none", onnxCall{onnxSizes: n{S: 2}, options: capped(0), q: f{1}, k: f{ln3, 0}, v: f{4, 0}}, f{3}},
+		{"softcap: 0 is off", onnxCall{onnxSizes: n{S: 2}, options: capped(0), q: f{1}, k: f{ln3, 0}, v: f{4, 0}}, f{3}},
 		{"softcap: a masked key stays masked", onnxCall{onnxSizes: n{S: 3}, options: capped(2), allow: bools("x.x", 3), q: f{1}, k: f{ln3, 5, 0}, v: f{1 + math.E, 99, 0}}, f{math.E}},
 		{"softcap: a key masked by a float mask stays masked", onnxCall{onnxSizes: n{S: 3}, options: capped(2), bias: holes("x.x", 3), q: f{1}, k: f{ln3, 5, 0}, v: f{1 + math.E, 99, 0}}, f{math.E}},
 		{"softcap: before a float mask, which it doesn't bound", onnxCall{onnxSizes: n{S: 2}, options: capped(2), bias: dense(f{ln3 - 1, 0}, 2), q: f{1}, k: f{ln3, 0}, v: f{4, 0}}, f{3}},
 
 		{"float mask: added to scaled scores", onnxCall{onnxSizes: n{S: 2}, options: scaled(0.5), bias: dense(f{-ln3, 0}, 1, 1, 1, 2), q: f{2}, k: f{ln3, 0}, v: f{4, 0}}, f{2}},
-		{"float mask: is the whole score for queries of zeros", onnxCall{onnxSizes: n{T: 2, S: 2}, bias: dense(f{ln3, 0, 0, ln3}, 2, 2), q: f{0, 0}, k: f{7, 8}, v: f{4, 0}}, f{3, 1}},
+		{"float mask: it is the whole score if queries are zeros", onnxCall{onnxSizes: n{T: 2, S: 2}, bias: dense(f{ln3, 0, 0, ln3}, 2, 2), q: f{0, 0}, k: f{7, 8}, v: f{4, 0}}, f{3, 1}},
 		{"float mask: equal finite numbers mask no key, however low", onnxCall{onnxSizes: n{S: 2}, bias: dense(f{-1e30, -1e30}, 2), q: f{0}, k: f{0, 0}, v: f{4, 0}}, f{2}},
 		{"float mask: a very low number beside a higher one gives weight 0", onnxCall{onnxSizes: n{S: 2}, bias: dense(f{-1e30, 0}, 2), q: f{0}, k: f{0, 0}, v: f{4, 0}}, f{0}},
 		{"float mask: the head axis broadcasts", onnxCall{onnxSizes: n{H: 2, S: 2}, bias: dense(f{ln3, 0}, 1, 1, 2), q: f{0, 0}, k: f{0, 0, 0, 0}, v: f{4, 0, 0, 4}}, f{3, 1}},
 
 		// With one key, the output is its value.
-		{"grouped heads: 9 share 3, three neighbours each", onnxCall{onnxSizes: n{H: 9, G: 3}, q: make([]float64, 9), k: make([]float64, 3), v: f{1, 2, 3}}, f{1, 1, 1, 2, 2, 2, 3, 3, 3}},
-		{"grouped heads: 4 share 1", onnxCall{onnxSizes: n{H: 4, G: 1}, q: make([]float64, 4), k: make([]float64, 1), v: f{5}}, f{5, 5, 5, 5}},
+		{"grouped heads: three neighbours share a key head", onnxCall{onnxSizes: n{H: 9, G: 3}, q: make([]float64, 9), k: make([]float64, 3), v: f{1, 2, 3}}, f{1, 1, 1, 2, 2, 2, 3, 3, 3}},
+		{"grouped heads: all share one key head", onnxCall{onnxSizes: n{H: 4, G: 1}, q: make([]float64, 4), k: make([]float64, 1), v: f{5}}, f{5, 5, 5, 5}},
 		{"grouped heads: in each batch element", onnxCall{onnxSizes: n{B: 2, H: 4, G: 2}, q: make([]float64, 8), k: make([]float64, 4), v: f{1, 2, 3, 4}}, f{1, 1, 2, 2, 3, 3, 4, 4}},
-		{"grouped heads: keys like values", onnxCall{onnxSizes: n{H: 4, G: 2, S: 2}, q: f{1, 1, 1, -1}, k: f{0, 0, ln3, 0}, v: f{4, 0, 4, 0}}, f{2, 2, 3, 1}},
-		{"grouped heads: one query head each", onnxCall{onnxSizes: n{H: 2, T: 2}, q: make([]float64, 4), k: make([]float64, 2), v: f{1, 2}}, f{1, 1, 2, 2}},
+		{"grouped heads: keys are grouped like values", onnxCall{onnxSizes: n{H: 4, G: 2, S: 2}, q: f{1, 1, 1, -1}, k: f{0, 0, ln3, 0}, v: f{4, 0, 4, 0}}, f{2, 2, 3, 1}},
+		{"grouped heads: one query head per key head", onnxCall{onnxSizes: n{H: 2, T: 2}, q: make([]float64, 4), k: make([]float64, 2), v: f{1, 2}}, f{1, 1, 2, 2}},
 
 		{"value width: more than the keys'", onnxCall{onnxSizes: n{S: 2, V: 3}, q: f{1}, k: f{ln3, 0}, v: f{4, 8, 0, 0, 4, 12}}, f{3, 7, 3}},
 		{"value width: less than the keys'", onnxCall{onnxSizes: n{S: 2, K: 4, V: 1}, q: f{0, 2, 0, 0}, k: f{9, ln3, 9, 9, 9, 0, 9, 9}, v: f{4, 0}}, f{3}},
-		{"past: comes first", onnxCall{onnxSizes: n{S: 1, P: 1}, options: scaled(1), q: f{1}, pastKey: f{ln3}, k: f{0}, pastValue: f{4}, v: f{0}}, f{3}},
+		{"past: before the new keys", onnxCall{onnxSizes: n{S: 1, P: 1}, options: scaled(1), q: f{1}, pastKey: f{ln3}, k: f{0}, pastValue: f{4}, v: f{0}}, f{3}},
 		{"past: in each batch element and head", onnxCall{onnxSizes: n{B: 2, H: 2, S: 1, P: 1}, q: make([]float64, 4), pastKey: make([]float64, 4), k: make([]float64, 4), pastValue: f{1, 2, 3, 4}, v: f{5, 6, 7, 8}},
 			f{3, 4, 5, 6}},
 
@@ -99,8 +100,8 @@ func TestOnnxValues(t *testing.T) {
 	}
 }
 
-// TestOnnxStages reads every output of the operator: present_key, present_value, and qk_matmul_output in its modes 0 to
-// 3.
+// TestOnnxStages compares the stages with known values. They are the operator's outputs present_key, present_value, and
+// qk_matmul_output in the modes 0 to 3.
 func TestOnnxStages(t *testing.T) {
 	type n = onnxSizes
 	type f = []float64
@@ -144,8 +145,8 @@ func TestOnnxStages(t *testing.T) {
 	}
 }
 
-// TestOnnxMaskedPassesNothingBack checks the gradient of Masked (qk_matmul_output in mode 2): it is 0 where Masked is
-// −Inf.
+// TestOnnxMaskedPassesNothingBack uses Masked (qk_matmul_output in mode 2) in the cost. Where Masked is −Inf, the bias
+// has a gradient of 0.
 func TestOnnxMaskedPassesNothingBack(t *testing.T) {
 	c := onnxCall{onnxSizes: onnxSizes{H: 2, T: 2, S: 3, K: 2}, options: causal(), bias: holes("x.x .xx", 2, 3)}
 	c.onnxSizes = c.whole()
