@@ -31,7 +31,7 @@ func embeddingSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 
 func normSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 	c := layers.NormConfig{NoBias: f.Config.NoBias}
-	if f.Config.Eps != 1e-5 { // leave the default unset, to compare it with PyTorch's
+	if f.Config.Eps != 1e-5 { // leave PyTorch's default unset, to test that Heed's default is the same
 		c.Eps = f.Config.Eps
 	}
 	l := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p, 6, c))
@@ -84,8 +84,8 @@ func multiHeadSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 	return map[string]*G.Node{"out": out, "weights": weights}
 }
 
-// maskedSubject is like multiHeadSubject, but compares only Forward's output: from one op, or composed if the Build
-// says so.
+// maskedSubject is like multiHeadSubject, but compares only the output. It doesn't capture weights, so Build.Composed
+// chooses the form.
 func maskedSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 	return one(node(t)(f.multiHead(t, p).Forward(b, in["query"], in["key"], in["value"], f.mask(in))))
 }
@@ -116,7 +116,7 @@ func decoderSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, 
 
 func rmsNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 	c := layers.NormConfig{}
-	if f.Config.Eps != 1e-6 { // leave the default unset, to compare it too
+	if f.Config.Eps != 1e-6 { // leave the default unset, to test the default too
 		c.Eps = f.Config.Eps
 	}
 	l := must[*layers.RMSNorm](t)(layers.NewRMSNorm(p, f.Config.Dim, c))
@@ -138,7 +138,7 @@ func gatedSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in
 func rotarySubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 	c := f.Config
 	r := layers.Rotary{Dim: c.Rotary, Interleaved: c.Interleaved, Offset: c.Offset, Scaling: c.Scaling}
-	if c.Base != 10000 { // leave the default unset, to compare it too
+	if c.Base != 10000 { // leave the default unset, to test the default too
 		r.Base = c.Base
 	}
 	return one(node(t)(r.Turn(b, in["x"], c.Heads, in["positions"])))
@@ -168,7 +168,7 @@ func relativeSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build,
 	config := layers.AttentionConfig{Heads: f.Config.Heads, NoBias: true, Scale: 1}
 	a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, dim, config))
 	relative := layers.RelativeBias{Buckets: f.Config.Buckets, MaxDistance: f.Config.MaxDistance}
-	if relative.Buckets == 32 { // leave the default unset, to compare it too
+	if relative.Buckets == 32 { // leave the default unset, to test the default too
 		relative = layers.RelativeBias{}
 	}
 	a.Positions = must[layers.Positions](t)(relative.New(p.Scope("positions"), dim, config))

@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestLoadPyTorchIntoAnotherModel loads state dicts into models that don't fit: nothing changes, and the error lists
+// TestLoadPyTorchIntoAnotherModel loads state dicts into models that don't fit. No parameter changes. The error lists
 // missing, unexpected and different tensors by their names in the file.
 func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
 	seq2seq := func(change func(c *layers.EncoderDecoderConfig)) func(t *testing.T, p *layers.Params) {
@@ -33,23 +33,23 @@ func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
 	}{
 		{"no norms after the stacks", "torch_transformer_post_norm", seq2seq(func(c *layers.EncoderDecoderConfig) { c.Model.Block.PostNorm = true }), transformerName,
 			[]string{`unexpected: "transformer.decoder.norm.bias" of shape (4), "transformer.decoder.norm.weight" of shape (4), "transformer.encoder.norm.bias" of shape (4) and 1 more`}},
-		{"a layer more", "torch_transformer", seq2seq(func(c *layers.EncoderDecoderConfig) { c.DecoderLayers = 2 }), transformerName,
+		{"one more layer", "torch_transformer", seq2seq(func(c *layers.EncoderDecoderConfig) { c.DecoderLayers = 2 }), transformerName,
 			[]string{`missing: "transformer.decoder.layers.1.self_attn.in_proj_weight" of shape (12, 4)`, "and 15 more"}},
-		{"a layer less", "torch_transformer", seq2seq(func(c *layers.EncoderDecoderConfig) { c.Model.Layers = 1 }), transformerName,
+		{"one layer fewer", "torch_transformer", seq2seq(func(c *layers.EncoderDecoderConfig) { c.Model.Layers = 1 }), transformerName,
 			[]string{`unexpected: "transformer.encoder.layers.1.linear1.bias" of shape (5)`, "and 9 more"}},
 		{"another vocabulary", "torch_transformer", seq2seq(func(c *layers.EncoderDecoderConfig) { c.Model.Vocab = 8 }), transformerName,
 			[]string{`different: "src.weight" must have shape (8, 4), got (7, 4)`}},
 		{"no Rename", "torch_transformer", seq2seq(nil), nil,
 			[]string{`missing: "encoder.embedding.weight" of shape (7, 4)`, `unexpected: "generator.bias" of shape (6)`}},
-		{"one weight of three into three", "torch_attention_packed", attention(layers.AttentionConfig{KeyInput: 5}), nil,
+		{"packed weights into separate ones", "torch_attention_packed", attention(layers.AttentionConfig{KeyInput: 5}), nil,
 			[]string{`missing: "q_proj_weight" of shape (6, 6), "k_proj_weight" of shape (6, 5), "v_proj_weight" of shape (6, 5)`, `unexpected: "in_proj_weight" of shape (18, 6)`}},
-		{"three weights into one of three", "torch_attention_widths", attention(layers.AttentionConfig{}), nil,
+		{"separate weights into packed ones", "torch_attention_widths", attention(layers.AttentionConfig{}), nil,
 			[]string{`missing: "in_proj_weight" of shape (18, 6)`, `unexpected: "k_proj_weight" of shape (6, 5), "q_proj_weight" of shape (6, 6), "v_proj_weight" of shape (6, 4)`}},
-		{"biases into none", "torch_attention_packed", attention(layers.AttentionConfig{NoBias: true}), nil,
+		{"biases into a layer without biases", "torch_attention_packed", attention(layers.AttentionConfig{NoBias: true}), nil,
 			[]string{`unexpected: "in_proj_bias" of shape (18), "out_proj.bias" of shape (6)`}},
-		{"no biases into some", "torch_attention_widths_no_bias", attention(layers.AttentionConfig{KeyInput: 5, ValueInput: 6}), nil,
+		{"no biases into a layer with biases", "torch_attention_widths_no_bias", attention(layers.AttentionConfig{KeyInput: 5, ValueInput: 6}), nil,
 			[]string{`missing: "in_proj_bias" of shape (18), "out_proj.bias" of shape (6)`}},
-		{"keys and values of each other's widths", "torch_attention_widths", attention(layers.AttentionConfig{KeyInput: 4, ValueInput: 5}), nil,
+		{"swapped widths of keys and values", "torch_attention_widths", attention(layers.AttentionConfig{KeyInput: 4, ValueInput: 5}), nil,
 			[]string{`different: "k_proj_weight" must have shape (6, 4), got (6, 5), "v_proj_weight" must have shape (6, 5), got (6, 4)`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -59,13 +59,14 @@ func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
 			_, err := p.Load(stateDict(tc.file), layers.LoadOptions{PyTorch: true, Rename: tc.rename})
 			wantError(t, err, append(tc.want, stateDict(tc.file), "don't fit the model")...)
 			if !sameWeights(weightBits(p), before) {
-				t.Error("values have changed")
+				t.Error("the error changed parameters")
 			}
 		})
 	}
 }
 
-// TestLoadPyTorchOfACutFile truncates a state dict to every shorter length: each is an error, and no value changes.
+// TestLoadPyTorchOfACutFile truncates a state dict to every shorter length. Loading is always an error, and no
+// parameter changes.
 func TestLoadPyTorchOfACutFile(t *testing.T) {
 	file := must[[]byte](t)(os.ReadFile(stateDict("torch_attention_packed")))
 	p := newParams(t)
@@ -86,11 +87,12 @@ func TestLoadPyTorchOfACutFile(t *testing.T) {
 		wantError(t, err, path)
 	}
 	if !sameWeights(weightBits(p), before) {
-		t.Error("values have changed")
+		t.Error("the errors changed parameters")
 	}
 }
 
-// TestPyTorchFloat32 loads state dicts in float32, PyTorch's default, and saves them again: the tensors are the same.
+// TestPyTorchFloat32 loads state dicts in float32, PyTorch's default, into parameters of both dtypes, and saves the
+// parameters. The values don't change.
 func TestPyTorchFloat32(t *testing.T) {
 	for _, d := range stateDicts {
 		t.Run(d.file, func(t *testing.T) {
@@ -117,7 +119,7 @@ func TestPyTorchFloat32(t *testing.T) {
 					sameTensors(t, again, path)
 					continue
 				}
-				q, _ := d.apply(t, tensor.Float32) // float64 holds the same values
+				q, _ := d.apply(t, tensor.Float32) // reads the float64 file into float32
 				must[layers.Loaded](t)(q.Load(again, layers.LoadOptions{PyTorch: true, Rename: d.rename}))
 				for _, r := range q.All() {
 					if !slices.Equal(floats(t, r.Value), floats(t, p.Get(r.Name).Value)) {

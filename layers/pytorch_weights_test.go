@@ -17,8 +17,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// stateDicts lists files with PyTorch state dicts. Each has a fixture with the same weights and PyTorch's results. See
-// testdata/fixtures_seq2seq.py and fixtures_torch.py.
+// stateDicts lists files with PyTorch state dicts. For each file, a fixture has the same weights and PyTorch's results.
+// See testdata/fixtures_seq2seq.py and fixtures_torch.py.
 var stateDicts = []torchFile{
 	{"torch_attention_packed", "torch_attention", "packed", multiHeadSubject, nil},
 	{"torch_attention_packed_no_bias", "torch_attention", "packed, no bias", multiHeadSubject, nil},
@@ -46,7 +46,7 @@ func (d torchFile) fixture(t *testing.T) fixture {
 	return fixtures[i]
 }
 
-// apply adds the module's model to a graph, with all parameters 0.
+// apply builds a graph of the model, with all parameters 0.
 func (d torchFile) apply(t *testing.T, dt tensor.Dtype) (p *layers.Params, outs map[string]*G.Node) {
 	t.Helper()
 	f := d.fixture(t)
@@ -63,7 +63,7 @@ func (d torchFile) apply(t *testing.T, dt tensor.Dtype) (p *layers.Params, outs 
 	return p, outs
 }
 
-// transformerName returns the name of a part in a module with an nn.Transformer.
+// transformerName translates a parameter's name to its name in the file of a module with an nn.Transformer.
 func transformerName(name string) string {
 	switch name {
 	case "encoder.embedding.weight":
@@ -81,7 +81,8 @@ func transformerName(name string) string {
 	return "transformer." + name
 }
 
-// classifierName returns the name of a part in a module with embeddings outside its nn.TransformerEncoder.
+// classifierName translates a parameter's name to its name in the file of a module with an nn.TransformerEncoder and
+// embeddings.
 func classifierName(name string) string {
 	switch name {
 	case "encoder.embedding.weight":
@@ -92,7 +93,7 @@ func classifierName(name string) string {
 	return name
 }
 
-// oneOfEachSubject uses each layer that has the same names in PyTorch. See Layers in testdata/fixtures_torch.py.
+// oneOfEachSubject builds the model of the class Layers in testdata/fixtures_torch.py.
 func oneOfEachSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 	const dim = 4
 	block := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}
@@ -116,7 +117,7 @@ func oneOfEachSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 	return one(node(t)(head.Forward(b, x)))
 }
 
-// finalNormSubject is an nn.Transformer with PyTorch's defaults: post-norm, but also with a norm after each stack.
+// finalNormSubject is like an nn.Transformer with PyTorch's defaults: post-norm, and a norm after each stack.
 func finalNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 	m := newSeq2Seq(t, p, func(c *layers.EncoderDecoderConfig) { c.Model.Block.PostNorm, c.Model.FinalNorm = true, true })
 	f.fill(t, p)
@@ -133,7 +134,7 @@ func TestLoadPyTorch(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", d.file, dt), func(t *testing.T) {
 				p, outs := d.apply(t, dt)
 				if metadata := must[layers.Loaded](t)(p.Load(stateDict(d.file), layers.LoadOptions{PyTorch: true, Rename: d.rename})).Metadata; metadata != nil {
-					t.Errorf("metadata %v", metadata)
+					t.Errorf("got metadata %v, want none", metadata)
 				}
 				tolerance := map[tensor.Dtype]float64{tensor.Float64: 1e-12, tensor.Float32: 1e-5}[dt]
 				for _, q := range p.All() {
@@ -152,7 +153,7 @@ func TestLoadPyTorch(t *testing.T) {
 				}
 				sameTensors(t, path, stateDict(d.file))
 				if metadata := must[layers.Loaded](t)(p.Load(path, layers.LoadOptions{PyTorch: true, Rename: d.rename})).Metadata; !reflect.DeepEqual(metadata, want) {
-					t.Errorf("metadata %v, want %v", metadata, want)
+					t.Errorf("got metadata %v, want %v", metadata, want)
 				}
 			})
 		}
@@ -180,11 +181,11 @@ func sameTensors(t *testing.T, got, want string) {
 		}
 	}
 	if len(a) != len(b) {
-		t.Errorf("%d tensors, want %d", len(a), len(b))
+		t.Errorf("got %d tensors, want %d", len(a), len(b))
 	}
 }
 
-// TestPyTorchNames checks the names against the state dicts of PyTorch's layers.
+// TestPyTorchNames compares the names of saved tensors with the names in the state dicts of PyTorch's layers.
 func TestPyTorchNames(t *testing.T) {
 	const attention = " self_attn.in_proj_weight self_attn.in_proj_bias self_attn.out_proj.weight self_attn.out_proj.bias"
 	const rest = " linear1.weight linear1.bias linear2.weight linear2.bias norm1.weight norm1.bias norm2.weight norm2.bias"
@@ -197,7 +198,7 @@ func TestPyTorchNames(t *testing.T) {
 		want string
 	}{
 		{"nn.TransformerEncoderLayer", func(p *layers.Params) error { _, err := layers.NewEncoderBlock(p, 4, block); return err }, attention + rest},
-		{"one without cross-attention", func(p *layers.Params) error { _, err := layers.NewDecoderBlock(p, 4, block); return err }, attention + rest},
+		{"a decoder block without cross-attention", func(p *layers.Params) error { _, err := layers.NewDecoderBlock(p, 4, block); return err }, attention + rest},
 		{"nn.TransformerDecoderLayer", func(p *layers.Params) error {
 			_, err := layers.NewCrossDecoderBlock(p, 4, block)
 			return err
@@ -266,7 +267,8 @@ func TestPyTorchNames(t *testing.T) {
 	}
 }
 
-// Loading a file that doesn't fit changes nothing, and the error uses the file's names.
+// TestFailedLoadPyTorchChangesNothing loads files that don't fit. No parameter changes, and the error uses the names in
+// the file.
 func TestFailedLoadPyTorchChangesNothing(t *testing.T) {
 	tensors, _, err := safetensors.ReadFile(stateDict("torch_attention_packed"))
 	if err != nil {
@@ -313,7 +315,7 @@ func TestFailedLoadPyTorchChangesNothing(t *testing.T) {
 			_, err := p.Load(path, layers.LoadOptions{PyTorch: true, Rename: tc.rename})
 			wantError(t, err, tc.want, path)
 			if !sameWeights(weightBits(p), before) {
-				t.Error("values have changed")
+				t.Error("the error changed parameters")
 			}
 		})
 	}
@@ -337,7 +339,7 @@ func TestFailedSavePyTorch(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "model.safetensors")
 			wantError(t, p.SavePyTorch(path, tc.rename, nil), tc.want)
 			if _, err := os.Stat(path); err == nil {
-				t.Error("there is a file")
+				t.Error("the failed save left a file")
 			}
 			if tc.name == "transposed" {
 				_, err := p.Load(stateDict("torch_attention_packed"), layers.LoadOptions{PyTorch: true})

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Writes the fixtures that the tests of package layers compare with: values and gradients computed by PyTorch.
+"""Writes the fixtures for the tests of package layers: values and gradients computed by PyTorch.
 
     python3 fixtures.py
 
-One JSON file a family of layers, each a list of cases. A case has inputs, parameters (by Heed's names), outputs, a fixed
-random weighting of every output, and the gradients of cost = sum of weighting * output. Everything is computed in
-double precision and printed so that it reads back exactly; null stands for minus infinity. Boolean masks are stored the
-way Heed has them, true where attention is allowed: PyTorch's are the opposite, and are inverted here.
+Each family of layers has one JSON file, a list of cases. A case has inputs, parameters (by Heed's names), outputs, a
+fixed random weighting of every output, and the gradients of cost = sum of weighting * output. All numbers are computed
+in double precision and written with all digits; null stands for minus infinity. The files store boolean masks like Heed:
+true allows attention. In PyTorch, true forbids attention, so this script inverts the masks.
 
-Every family has a seed of its own, and a new case belongs at its end, where it leaves the others as they are. Written
-with torch 1.13, which writes the same bytes each time; any later version should give the same numbers to about 1e-15.
+Each family has its own seed. Add a new case at the end of its family, so that the other cases don't change. The files
+were written with torch 1.13, which gives the same bytes each time. Later versions should give the same numbers to
+about 1e-15.
 """
 import json
 import math
@@ -39,7 +40,7 @@ def array(t):
 
 
 def case(name, inputs, params, outputs, **config):
-    """Runs backward and collects one case. Scalars count as they are, with a weighting of 1."""
+    """Runs backward and collects one case. A scalar output has a weighting of 1."""
     weighting = {k: torch.randn(y.shape) if y.dim() else torch.ones(()) for k, y in outputs.items()}
     cost = sum((weighting[k] * y).sum() for k, y in outputs.items())
     cost.backward()
@@ -56,7 +57,7 @@ def case(name, inputs, params, outputs, **config):
 
 
 def write(name, cases):
-    # One tensor a line keeps the files readable in a diff.
+    # One tensor per line keeps diffs readable.
     def one(c):
         lines = ['  "name": %s' % json.dumps(c["name"]), '  "config": %s' % json.dumps(c["config"])]
         for part in ("inputs", "params", "outputs", "weighting", "grads"):
@@ -69,7 +70,7 @@ def write(name, cases):
 
 
 def randomise(module):
-    """Every parameter random: PyTorch's biases start at 0 and its norms at 1, which would hide a mix-up."""
+    """Sets random parameters, because PyTorch's initial biases of 0 and norms of 1 could hide a mix-up."""
     with torch.no_grad():
         for p in module.parameters():
             p.copy_(torch.randn(p.shape) * 0.5 + (1.0 if p.dim() == 1 and p[0] == 1 else 0.0))
@@ -77,16 +78,16 @@ def randomise(module):
 
 
 def padding(lengths, keys):
-    """PyTorch's key_padding_mask: true where masked."""
+    """Returns PyTorch's key_padding_mask, which is true for masked keys."""
     return torch.arange(keys)[None, :] >= lengths[:, None]
 
 
 def causal(t, s):
-    """PyTorch's attn_mask: true where masked."""
+    """Returns PyTorch's attn_mask, which is true for masked keys."""
     return torch.triu(torch.ones(t, s), 1).bool()
 
 
-# ---- one layer each
+# ---- single layers
 
 
 def linear_cases():
@@ -105,7 +106,7 @@ def norm_cases():
     for name, shape, eps in (("default", (2, 3, 6), 1e-5), ("large eps", (4, 6), 0.1), ("vector", (6,), 1e-5)):
         n, x = randomise(nn.LayerNorm(6, eps=eps)), rand(*shape)
         yield case(name, {"x": x}, dict(n.named_parameters()), {"out": n(x)}, eps=eps)
-    for name, shape in (("no bias", (2, 3, 6)), ("vector, no bias", (6,))):  # nn.LayerNorm's bias=False came with torch 2.1
+    for name, shape in (("no bias", (2, 3, 6)), ("vector, no bias", (6,))):  # nn.LayerNorm's argument bias is new in torch 2.1
         w, x = (1 + 0.5 * torch.randn(6)).requires_grad_(), rand(*shape)
         yield case(name, {"x": x}, {"weight": w}, {"out": F.layer_norm(x, (6,), w, None)}, eps=1e-5, nobias=True)
 
@@ -182,7 +183,7 @@ def elementwise_loss_cases():
 
 
 def core(name, q, k, v, is_causal=False, lengths=None, allow=None, bias=None, scale=None):
-    """Scaled dot-product attention composed by hand. A row without keys has weights of 0, which PyTorch's has not."""
+    """Computes scaled dot-product attention. Unlike in PyTorch, a row without visible keys has weights of 0."""
     t, s = q.shape[-2], k.shape[-2]
     scores = q @ k.transpose(-1, -2) * (scale or 1 / math.sqrt(q.shape[-1]))
     inputs = {"q": q, "k": k, "v": v}
@@ -206,7 +207,7 @@ def core(name, q, k, v, is_causal=False, lengths=None, allow=None, bias=None, sc
 
 
 def holes(t, p=0.15):
-    """Some of a float mask's elements at minus infinity."""
+    """Sets random elements of a float mask to minus infinity."""
     with torch.no_grad():
         t[torch.rand(t.shape) < p] = -math.inf
     return t.requires_grad_()
@@ -273,7 +274,7 @@ def multihead(name, dim=6, heads=2, t=3, s=None, kdim=None, vdim=None, bias=True
 
 
 def add_params(c, module, names):
-    """Adds a module's parameters and their gradients; names picks parts of the module's parameters."""
+    """Adds a module's parameters and gradients to case c. The function names returns the parameters by name."""
     for k, v in names(module).items():
         c["params"][k] = array(v)
     with torch.no_grad():
@@ -302,8 +303,8 @@ def cross_attention_cases():
 
 
 def masked(name, mask=None, pad=None, inputs={}, is_causal=False, dim=4, heads=2, t=3, s=4, kdim=None, vdim=None, bias=True, batch=2):
-    """nn.MultiheadAttention under masks as it takes them: mask is its attn_mask, pad its key_padding_mask, and inputs and
-    is_causal say the same to Heed. Only the output counts, so that the case is one for attention as one op too."""
+    """Runs nn.MultiheadAttention with an attn_mask (mask) and a key_padding_mask (pad). The arguments inputs and
+    is_causal are the same masks for Heed. The only output is "out", so Heed's test can use attention as one op."""
     a = randomise(nn.MultiheadAttention(dim, heads, bias=bias, kdim=kdim, vdim=vdim, batch_first=True))
     lead = (batch,) if batch else ()
     query, key, value = rand(*lead, t, dim), rand(*lead, s, kdim or dim), rand(*lead, s, vdim or dim)
@@ -314,7 +315,8 @@ def masked(name, mask=None, pad=None, inputs={}, is_causal=False, dim=4, heads=2
 
 
 def mask_cases():
-    """Every kind of mask of nn.MultiheadAttention, alone and together; 2 sequences, 2 heads, 3 queries and 4 keys."""
+    """Yields every kind of mask of nn.MultiheadAttention, alone and combined, for 2 sequences, 2 heads, 3 queries and 4
+    keys."""
 
     def allowed(*shape):  # every query may attend to key 0
         allow = torch.rand(*shape) < 0.5
@@ -324,12 +326,12 @@ def mask_cases():
     def additive(*shape):
         return holes(rand(*shape, grad=False))
 
-    def heads(m):  # (B, H, T, S), as Heed has it, to PyTorch's (B·H, T, S)
+    def heads(m):  # Heed's (B, H, T, S) -> PyTorch's (B·H, T, S)
         return m.reshape(-1, *m.shape[-2:])
 
     lengths = torch.tensor([2, 3])
     pad = padding(lengths, 4)
-    gaps = torch.tensor([[1, 0, 1, 0], [1, 1, 0, 1]]).bool()  # true where a key is valid
+    gaps = torch.tensor([[1, 0, 1, 0], [1, 1, 0, 1]]).bool()  # true for valid keys
     by_key = gaps[:, None, None, :]
 
     yield masked("none")

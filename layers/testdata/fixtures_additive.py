@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the fixtures of additive attention, as fixtures.py does.
+"""Writes the fixtures of additive attention, in the format of fixtures.py.
 
     python3 fixtures_additive.py
 
-PyTorch has no such layer: it is written out here from the paper (Bahdanau, Cho and Bengio, 2014, appendix A.1.2), and, for
-what has no projections, from Keras's AdditiveAttention.
+PyTorch has no such layer. This script implements the formulas of the paper (Bahdanau, Cho and Bengio, 2014, appendix
+A.1.2) and, without projections, those of Keras's AdditiveAttention.
 """
 import math
 
@@ -22,7 +22,8 @@ class Additive(nn.Module):
         self.scale = nn.Parameter(torch.randn(hidden)) if scale else None
 
     def forward(self, q, k, v, masked, bias):
-        """masked, true where a key is, and bias broadcast to (B, 1, T, S). A row without keys has weights of 0."""
+        """The arguments masked (true for masked keys) and bias broadcast to (B, 1, T, S). A row without visible keys
+        has weights of 0."""
         if hasattr(self, "query"):
             q, k = self.query(q), self.key(k)
         t = torch.tanh(q.unsqueeze(-2) + k.unsqueeze(-3))  # (B, T, 1, K) + (B, 1, S, K) -> (B, T, S, K)

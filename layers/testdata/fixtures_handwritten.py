@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes more fixtures, as fixtures.py does: of RMSNorm, gated feed-forward layers, rotary positions and ALiBi.
+"""Writes the fixtures of RMSNorm, gated feed-forward layers, rotary positions and ALiBi, in the format of fixtures.py.
 
     python3 fixtures_handwritten.py
 
-PyTorch 1.13 has none of these: they are written out here from the papers and from the models that made them known.
+PyTorch 1.13 has none of these layers. This script implements the formulas of the papers and of well-known models.
 """
 import math
 
@@ -13,11 +13,11 @@ import torch.nn.functional as F
 
 from fixtures import add_params, case, causal, multihead_params, rand, randomise, scoped, write
 
-# ---- one layer each
+# ---- single layers
 
 
 class RMSNorm(nn.Module):
-    """torch.nn.RMSNorm, which torch 1.13 has not."""
+    """Replaces torch.nn.RMSNorm, which torch 1.13 doesn't have."""
 
     def __init__(self, dim, eps=1e-6):
         super().__init__()
@@ -59,7 +59,7 @@ def gated_cases():
 
 
 def halves(x, positions, dim, base):
-    """Rotary positions as GPT-NeoX and Llama have them: x is (B, H, T, K), positions (B, T)."""
+    """Applies the rotary positions of GPT-NeoX and Llama. x is (B, H, T, K); positions is (B, T)."""
     rotated, rest = x[..., :dim], x[..., dim:]
     inv_freq = 1.0 / (base ** (torch.arange(0, dim, 2).double() / dim))
     freqs = positions[:, None, :, None].double() * inv_freq  # (B, 1, T, dim/2)
@@ -69,7 +69,7 @@ def halves(x, positions, dim, base):
 
 
 def neighbours(x, positions, dim, base):
-    """Rotary positions as GPT-J has them, by complex numbers: each pair of neighbours is one, turned by its angle."""
+    """Applies the rotary positions of GPT-J: rotates each pair of neighbours as one complex number."""
     rotated, rest = x[..., :dim], x[..., dim:]
     angles = torch.einsum("bt,i->bti", positions.double(), base ** (-torch.arange(dim // 2).double() * 2 / dim))
     turn = torch.polar(torch.ones_like(angles), angles)[:, None]  # (B, 1, T, dim/2)
@@ -108,7 +108,7 @@ def rotary_cases():
 
 
 def slopes(heads):
-    """The slopes of ALiBi, as the paper's code computes them."""
+    """Returns the slopes of ALiBi, computed as in the paper's code."""
 
     def power_of_two(n):
         start = 2 ** (-(2 ** -(math.log2(n) - 3)))
@@ -124,7 +124,7 @@ def alibi_cases():
     for heads, t, s, offset, is_causal in ((2, 4, 4, 0, True), (3, 3, 3, 0, True), (6, 3, 4, 0, False), (4, 2, 5, 3, False)):
         q, k, v = rand(2, heads, t, 2), rand(2, heads, s, 2), rand(2, heads, s, 3)
         m = torch.tensor(slopes(heads))[:, None, None]
-        if is_causal:  # as the paper's code has it: every row differs from the distances by a constant
+        if is_causal:  # the formula of the paper's code: in each row, it differs from the distances by a constant
             bias = (m * torch.arange(s)).masked_fill(causal(t, s), -math.inf)
         else:
             bias = -m * (torch.arange(t)[:, None] + offset - torch.arange(s)).abs()
@@ -137,7 +137,7 @@ def alibi_cases():
 
 
 class GatedBlock(nn.Module):
-    """A pre-norm layer with RMSNorm and a gated feed-forward layer, as Llama's but for its positions."""
+    """A pre-norm layer with RMSNorm and a gated feed-forward layer, as in Llama, but without positions."""
 
     def __init__(self, activation):
         super().__init__()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes more fixtures, as fixtures.py does: of rotary positions with scaled frequencies, and of relative bias.
+"""Writes the fixtures of rotary positions with scaled frequencies, and of relative bias, in the format of fixtures.py.
 
     python3 fixtures_positions.py
 
-PyTorch has none of these: they are written out here from the papers, with the constants and roundings of the models that
-made them known.
+PyTorch has none of these. This script implements the formulas of the papers, with the constants and roundings of
+well-known models.
 """
 import math
 
@@ -16,20 +16,20 @@ from fixtures import case, causal, rand, write
 
 
 def linear(dim, base, factor):
-    """Position interpolation (Chen et al., 2023): position p is at p/factor."""
+    """Position interpolation (Chen et al., 2023): position p becomes p/factor."""
     return [base ** (-2 * i / dim) / factor for i in range(dim // 2)], 1.0
 
 
 def ntk(dim, base, factor):
-    """NTK-aware: a base for which the last pair turns factor times slower, and the first one as before."""
+    """NTK-aware scaling: with a new base, the last pair turns slower by the factor, and the first pair as before."""
     base *= factor ** (dim / (dim - 2))
     return [base ** (-2 * i / dim) for i in range(dim // 2)], 1.0
 
 
 def yarn(dim, base, factor, original, fast=32, slow=1, truncate=True, attention_factor=None):
-    """YaRN (Peng et al., 2023), with a ramp over the numbers of the pairs, as in the authors' code."""
+    """YaRN (Peng et al., 2023), with a ramp over the indices of the pairs, as in the authors' code."""
 
-    def pair(rotations):  # the pair, as a fraction, that turns so many times over the original length
+    def pair(rotations):  # fractional index of the pair that makes this number of rotations over the original length
         return dim * math.log(original / (2 * math.pi * rotations)) / (2 * math.log(base))
 
     low, high = pair(fast), pair(slow)
@@ -47,7 +47,7 @@ def yarn(dim, base, factor, original, fast=32, slow=1, truncate=True, attention_
 
 
 def llama3(dim, base, factor, original, low=1.0, high=4.0):
-    """Llama 3.1: long wavelengths are stretched, short ones kept, and those between blended."""
+    """Llama 3.1: stretches long wavelengths, keeps short wavelengths, and blends the wavelengths between them."""
     freqs = []
     for i in range(dim // 2):
         f = base ** (-2 * i / dim)
@@ -62,7 +62,8 @@ def llama3(dim, base, factor, original, low=1.0, high=4.0):
 
 
 def turn(x, positions, freqs, magnitude, interleaved):
-    """Turns pairs of x, of shape (T, K), by their positions: they are complex numbers, multiplied by some of the given magnitude."""
+    """Rotates pairs of x, of shape (T, K), by their positions, and scales the pairs by the magnitude. Each pair is
+    one complex number."""
     dim = 2 * len(freqs)
     rotated, rest = x[:, :dim], x[:, dim:]
     angles = positions[:, None].double() * torch.tensor(freqs)
@@ -77,7 +78,7 @@ def turn(x, positions, freqs, magnitude, interleaved):
 
 
 def scaled_rotary(name, f, width, base, scaling, dim=0, interleaved=False, **more):
-    """scaling is what Heed's configuration says; more is what is said to f in other words."""
+    """Makes a case of rotary positions. The argument scaling configures Heed; more sets the same options of f."""
     x, positions = rand(3, width), torch.tensor([[1, 777, 100000]])
     freqs, magnitude = f(dim or width, base, scaling["factor"], **more)
     out = turn(x, positions[0], freqs, magnitude, interleaved)
@@ -112,7 +113,7 @@ def scaled_rotary_cases():
 
 
 def bucket(distance, buckets, max_distance, both_ways):
-    """The bucket of a key's position less its query's (Raffel et al., 2020)."""
+    """Returns the bucket of a distance: the key's position minus the query's position (Raffel et al., 2020)."""
     first, back = 0, max(-distance, 0)
     if both_ways:
         buckets //= 2
@@ -125,7 +126,7 @@ def bucket(distance, buckets, max_distance, both_ways):
 
 
 def relative_case(name, shape, heads, is_causal, buckets, max_distance):
-    """Self-attention as T5 has it: without biases and without a scale."""
+    """Computes T5's self-attention, which has no biases and no scale."""
     *_, length, dim = shape
     x = rand(*shape)
     weights = {part: rand(dim, dim) for part in ("query", "key", "value", "output")}

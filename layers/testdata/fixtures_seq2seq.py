@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the fixtures of whole models, and files of their weights as PyTorch has them.
+"""Writes the fixtures of whole models, and files with PyTorch's weights.
 
     python3 fixtures_seq2seq.py
 
-The JSON files are what fixtures.py describes. The safetensors files are state dicts, in the names and layouts of
-PyTorch's modules, written by hand: eight bytes with the length of a header, the header, the values.
+The JSON files have the format that fixtures.py describes. The safetensors files are state dicts, with the names and
+layouts of PyTorch's modules. This script writes the format without a library: eight bytes with the length of the header,
+the header, and the values.
 """
 import json
 import math
@@ -38,7 +39,7 @@ def encoder_layer(norm_first):
 
 
 class Seq2Seq(nn.Module):
-    """nn.Transformer between embeddings and a head. With post-norm its stacks end without a norm, as Heed's do."""
+    """An nn.Transformer with embeddings and a head. With post-norm, its stacks end without a norm, like Heed's."""
 
     def __init__(self, norm_first, shared):
         super().__init__()
@@ -141,7 +142,7 @@ def attention_cases():
 
 
 if __name__ == "__main__":
-    # Seeds without a norm of a nearly constant row, where float32 loses digits in PyTorch too.
+    # With these seeds, no norm gets a nearly constant row, for which float32 loses digits in PyTorch too.
     for name, seed, cases in (("seq2seq", 122, seq2seq_cases), ("classifier", 121, classifier_cases), ("torch_attention", 122, attention_cases)):
         torch.manual_seed(seed)
         write(name, list(cases()))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes more fixtures of whole modules and the files of their weights, as fixtures_seq2seq.py does.
+"""Writes fixtures of whole modules and files with their weights, in the formats of fixtures_seq2seq.py.
 
     python3 fixtures_torch.py
 
-They are modules as PyTorch makes them by default: an nn.Transformer with post-norm, whose stacks end with a norm all the
-same, and one of each layer that Heed has by PyTorch's names.
+The modules have PyTorch's defaults. One is an nn.Transformer with post-norm, whose stacks also end with a norm. The
+other has the kinds of layers that exist in both PyTorch and Heed.
 """
 import torch
 import torch.nn as nn
@@ -29,7 +29,7 @@ def transformer_cases():
 
 
 class Layers(nn.Module):
-    """One of each: named by what they are in PyTorch, which Heed's scopes take over."""
+    """One layer of each kind. Heed's scopes have the same names as these attributes."""
 
     def __init__(self):
         super().__init__()
@@ -38,7 +38,7 @@ class Layers(nn.Module):
         self.norm = nn.LayerNorm(DIM)
         self.encoder_layer = encoder_layer(norm_first=False)
         self.scale = nn.LayerNorm(DIM)
-        self.scale.register_parameter("bias", None)  # as bias=False does from torch 2.1 on
+        self.scale.register_parameter("bias", None)  # the same as bias=False, which torch has since 2.1
         self.decoder_layer = nn.TransformerDecoderLayer(DIM, HEADS, HIDDEN, dropout=0.0, batch_first=True, norm_first=True)
         self.head = nn.Linear(DIM, 2, bias=False)
 
@@ -69,5 +69,5 @@ def layers_cases():
 
 if __name__ == "__main__":
     for name, cases in (("torch_transformer_post_norm", transformer_cases), ("torch_layers", layers_cases)):
-        torch.manual_seed(236)  # one as fixtures_seq2seq.py has them
+        torch.manual_seed(236)  # with this seed, no norm gets a nearly constant row (see fixtures_seq2seq.py)
         write(name, list(cases()))
