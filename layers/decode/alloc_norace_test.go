@@ -12,8 +12,8 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// A step with one token per sequence allocates only the machine's memory for nodes, which doesn't grow with the model's
-// sizes.
+// TestSessionAllocations checks that a step with one token per sequence allocates memory only for the machine's nodes.
+// That memory doesn't grow with the model's sizes.
 func TestSessionAllocations(t *testing.T) {
 	s := newSession(t, newDecoder(t, tensor.Float32, layers.ModelConfig{Vocab: 5000, Dim: 64, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}}, Layers: 2, Positions: layers.Rotary{}}), decode.Config{Batch: 3, Capacity: 300})
 	tokens := [][]int{{1}, {2}, {3}}
@@ -27,6 +27,6 @@ func TestSessionAllocations(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if got := (after.TotalAlloc - before.TotalAlloc) / steps; got > 30_000 { // the logits alone take 120 kB
-		t.Errorf("a step allocates %d bytes", got)
+		t.Errorf("a step allocates %d bytes, want at most 30,000", got)
 	}
 }

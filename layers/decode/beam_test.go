@@ -51,7 +51,7 @@ func wantHypotheses(t *testing.T, got, want []decode.Hypothesis) {
 	}
 }
 
-// With a Width of V^(n−1) the search is exhaustive: the hypotheses returned are the best of all.
+// TestBeamIsExact uses a Width of V^(n−1), so that the search is exhaustive: Beam returns the best of all hypotheses.
 func TestBeamIsExact(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, alpha := range []float64{0, 0.6, 1, 3} {
@@ -81,7 +81,7 @@ func TestBeamIsExact(t *testing.T) {
 	}
 }
 
-// plainBeam implements the search described at Beam, without a model's sequences and without ending early.
+// plainBeam implements the search that Beam's comment describes. It keeps no sequences in a model and never ends early.
 func plainBeam(m *fake, prompt []int, o decode.BeamOptions) (best []decode.Hypothesis) {
 	type live struct {
 		tokens  []int
@@ -118,7 +118,8 @@ func plainBeam(m *fake, prompt []int, o decode.BeamOptions) (best []decode.Hypot
 	return best[:min(len(best), o.Width)]
 }
 
-// Ending a search early doesn't change the results, and the model's sequences match the hypotheses.
+// TestBeamFollowsDefinition compares Beam with plainBeam: ending early doesn't change the results, and the model's
+// sequences match the hypotheses.
 func TestBeamFollowsDefinition(t *testing.T) {
 	early, seed := false, testseed.Of(t)
 	for _, alpha := range []float64{0, 0.5, 2} {
@@ -149,7 +150,7 @@ func TestBeamOfOneIsGreedy(t *testing.T) {
 	seed := testseed.Of(t)
 	for vocab := 1; vocab <= 8; vocab++ {
 		m := newFake(1, vocab)
-		// Logits are whole numbers, so that many are equal.
+		// Logits are rounded, so many are equal.
 		m.logits = func(sequence []int) []float64 {
 			row := hashedFrom(seed, sequence, vocab)
 			for i := range row {
@@ -164,15 +165,15 @@ func TestBeamOfOneIsGreedy(t *testing.T) {
 			t.Fatal(err)
 		}
 		if h := got[0][0]; len(got[0]) != 1 || !slices.Equal(h.Tokens, want) || !near(h.LogProb, wantLogProb) || h.Score != h.LogProb || h.Finished != (len(want) < 10) {
-			t.Errorf("vocabulary of %d: got %+v, want %v of %v", vocab, got[0], want, wantLogProb)
+			t.Errorf("vocabulary of %d: got %+v, want the tokens %v with log probability %v", vocab, got[0], want, wantLogProb)
 		}
 		if m.reorders > 0 {
-			t.Errorf("a beam of width 1 was reordered %d times", m.reorders)
+			t.Errorf("a beam of width 1 was reordered %d times, want 0", m.reorders)
 		}
 	}
 }
 
-// A search that can't improve takes no further step, and appends no further token to the model.
+// TestBeamEnds checks that a search ends as soon as its results can't improve.
 func TestBeamEnds(t *testing.T) {
 	// After any token, the end token has probability 0.9.
 	m := newFake(4, 3)
@@ -182,7 +183,7 @@ func TestBeamEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The second best, 0 and the end token, is found in the second step. The hypothesis 0, 0 already has only
+	// The second step finds the second-best hypothesis: 0 and the end token. The live hypothesis 0, 0 has only
 	// probability 0.0036.
 	for p := range got {
 		wantHypotheses(t, got[p], []decode.Hypothesis{
@@ -194,22 +195,22 @@ func TestBeamEnds(t *testing.T) {
 		t.Errorf("took %d steps, want 2", m.steps)
 	}
 
-	// With α = 1 the search goes on while a continuation to MaxTokens would have a better mean if all its further
-	// tokens had probability 1.
+	// With α = 1, the score is the mean log probability. The search continues while a live hypothesis could still get a
+	// better score than the second-best hypothesis: at MaxTokens, if all its further tokens had probability 1.
 	o.LengthPenalty, o.MaxTokens = 1, 20
 	m = newFake(2, 3)
 	m.logits = func([]int) []float64 { return logs(.06, .04, .9) }
 	if _, err := decode.Beam(t.Context(), m, [][]int{{0}}, o); err != nil {
 		t.Fatal(err)
 	}
-	// Live hypotheses have probability 0.06^n. The search ends when n·log 0.06 / 20 is below the second best score,
-	// log(0.06 · 0.9)/2.
+	// After n steps, the best live hypothesis has probability 0.06^n. The search ends when n·log 0.06 / 20 is below the
+	// second-best score, log(0.06 · 0.9)/2.
 	if want := int(math.Ceil(20 * math.Log(.06*.9) / 2 / math.Log(.06))); m.steps != want {
 		t.Errorf("took %d steps, want %d", m.steps, want)
 	}
 }
 
-// Among equal scores, the first hypothesis comes first, with its tokens from the lowest id up.
+// TestBeamTies checks the order of equal scores: by the hypothesis that is continued, then by the new token's id.
 func TestBeamTies(t *testing.T) {
 	m := newFake(6, 8)
 	m.logits = func([]int) []float64 { return make([]float64, 8) }
@@ -223,7 +224,7 @@ func TestBeamTies(t *testing.T) {
 		}
 	}
 	if len(got[0]) != 6 {
-		t.Errorf("got %d hypotheses", len(got[0]))
+		t.Errorf("got %d hypotheses, want 6", len(got[0]))
 	}
 
 	o := decode.BeamOptions{Width: 7, MaxTokens: 2}
@@ -243,11 +244,11 @@ func TestBeamTies(t *testing.T) {
 		return []float64{0, 0}
 	}
 	if _, err := decode.Beam(t.Context(), m, [][]int{{1}}, decode.BeamOptions{Width: 1, MaxTokens: 9, End: []int{0}}); err != nil || m.steps != 1 {
-		t.Errorf("took %d steps, want 1: %v", m.steps, err)
+		t.Errorf("took %d steps, want 1 (error %v)", m.steps, err)
 	}
 }
 
-// The room for each prompt's continuation depends on the prompt's own length.
+// TestBeamRoom checks that the room for a prompt's continuation depends only on that prompt's length.
 func TestBeamRoom(t *testing.T) {
 	m := newFake(8, 6)
 	m.capacity = 6
@@ -260,7 +261,8 @@ func TestBeamRoom(t *testing.T) {
 	}
 }
 
-// A prompt is appended to the tokens in its first sequence, whatever the others hold.
+// TestBeamGoesOn checks that Beam appends a prompt to the tokens in the first of the prompt's sequences. The tokens in
+// its other sequences don't matter.
 func TestBeamGoesOn(t *testing.T) {
 	m := newFake(4, 6)
 	m.sequences = [][]int{{1, 2}, {5}, {0}, {5, 5, 5}}
@@ -287,17 +289,17 @@ func TestBeamCancelled(t *testing.T) {
 	}
 	got, err := decode.Beam(ctx, m, [][]int{{1}, {2}}, decode.BeamOptions{Width: 2, MaxTokens: 50})
 	if !errors.Is(err, context.Canceled) || m.steps != 3 {
-		t.Fatalf("got %v after %d steps", err, m.steps)
+		t.Fatalf("got the error %v after %d steps, want %v after 3", err, m.steps, context.Canceled)
 	}
 	for p, prompt := range [][]int{{1}, {2}} {
 		wantHypotheses(t, got[p], plainBeam(m, prompt, decode.BeamOptions{Width: 2, MaxTokens: 3}))
 	}
 	if _, err = decode.Beam(ctx, m, [][]int{{1}}, decode.BeamOptions{Width: 2, MaxTokens: 50}); !errors.Is(err, context.Canceled) || m.steps != 3 {
-		t.Errorf("got %v after %d steps", err, m.steps)
+		t.Errorf("got the error %v after %d steps, want %v after 3", err, m.steps, context.Canceled)
 	}
 }
 
-// stuck is a Model that can't reorder.
+// stuck is a Model whose Reorder fails.
 type stuck struct{ *fake }
 
 func (stuck) Reorder([]int) error { return errBroken }

@@ -11,8 +11,8 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// BenchmarkStep measures the time for the next token after sequences of several lengths, with a Session and by applying
-// the model to the whole sequence.
+// BenchmarkStep measures the time to compute the next token's logits, for sequences of several lengths: with a Session,
+// and by applying the model to the whole sequence.
 func BenchmarkStep(b *testing.B) {
 	d := newDecoder(b, tensor.Float32, layers.ModelConfig{Vocab: 65, Dim: 128, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}}, Layers: 4, Positions: layers.Rotary{}})
 	for _, length := range []int{16, 256, 1024} {

@@ -13,11 +13,11 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// words is a Model in which each word depends only on the word before, by a table.
+// words is a Model in which each word depends only on the word before it. A table has the probabilities.
 type words struct {
 	names []string
-	next  [][]float64 // probabilities of the word after each word
-	last  []int       // the last word of each sequence
+	next  [][]float64 // probabilities of the next word, by the last word
+	last  []int       // last word of each sequence
 }
 
 func newWords(batch int) *words {
@@ -89,7 +89,7 @@ func ExampleGenerate() {
 	// sleeps (end token, probability 0.90)
 }
 
-// OnToken receives each token as soon as it is chosen, and can end the sequence.
+// OnToken receives each token as soon as Generate chooses it, and can end the sequence.
 func ExampleGenerate_streaming() {
 	model := newWords(1)
 	_, err := decode.Generate(context.Background(), model, [][]int{{0}}, decode.Options{
@@ -130,7 +130,7 @@ func ExampleBeam() {
 }
 
 // An untrained language model continues two prompts. Each step computes only the new tokens, because the Session keeps
-// the keys and values of earlier ones.
+// the keys and values of earlier tokens.
 func ExampleSession() {
 	params, err := layers.NewParams(tensor.Float64, 3)
 	check(err)

@@ -36,7 +36,7 @@ func TestGenerateGreedy(t *testing.T) {
 	for i, r := range got {
 		tokens, logProb := greedily(m, prompts[i], 6, 5, 3)
 		if !slices.Equal(r.Tokens, tokens) || !near(r.LogProb, logProb) {
-			t.Errorf("sequence %d: got %v of %v, want %v of %v", i, r.Tokens, r.LogProb, tokens, logProb)
+			t.Errorf("sequence %d: got %v with log probability %v, want %v with %v", i, r.Tokens, r.LogProb, tokens, logProb)
 		}
 		want := decode.StopEnd
 		if len(tokens) == 6 {
@@ -56,17 +56,17 @@ func TestGenerateGreedy(t *testing.T) {
 		}
 	}
 	if len(stops) != 2 {
-		t.Errorf("the test needs sequences for both kinds of Stop, got %v", stops)
+		t.Errorf("got sequences that end for the reasons %v, want two reasons", stops)
 	}
 	if m.held(4) != nil {
-		t.Errorf("a sequence without a prompt holds %v", m.held(4))
+		t.Errorf("a sequence without a prompt holds %v, want no tokens", m.held(4))
 	}
 	if m.reorders > 0 || m.steps > 6 {
-		t.Errorf("took %d steps and %d reorders", m.steps, m.reorders)
+		t.Errorf("took %d steps and %d reorders, want at most 6 steps and no reorders", m.steps, m.reorders)
 	}
 }
 
-// A sequence depends neither on the other sequences nor on when they end.
+// TestGenerateIgnoresTheBatch checks that the other sequences, and when they end, don't change a sequence.
 func TestGenerateIgnoresTheBatch(t *testing.T) {
 	options := decode.Options{Sampler: decode.Sampler{Temperature: 1.3, TopK: 5, TopP: 0.95}, Seed: 3, MaxTokens: 30, End: []int{5}}
 	all, err := decode.Generate(t.Context(), newFake(4, 6), prompts, options)
@@ -84,7 +84,7 @@ func TestGenerateIgnoresTheBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(all[1].Tokens, again[1].Tokens) || all[1].LogProb != again[1].LogProb || len(all[1].Tokens) == 0 {
-		t.Errorf("got %v and %v", all[1], again[1])
+		t.Errorf("got %v in one batch and %v in another, want the same tokens", all[1], again[1])
 	}
 }
 
@@ -109,11 +109,11 @@ func TestGenerateSeeds(t *testing.T) {
 		t.Errorf("two seeds both gave %v", c[0])
 	}
 	if slices.Equal(a[0], a[1]) || slices.Equal(a[1], a[2]) {
-		t.Errorf("sequences with equal prompts are the same: %v", a)
+		t.Errorf("sequences with equal prompts have the same tokens: %v", a)
 	}
 }
 
-// The first tokens of many sequences, and of many seeds, are independent draws.
+// TestGenerateFollowsProbs checks that the first tokens of many sequences, and of many seeds, are independent draws.
 func TestGenerateFollowsProbs(t *testing.T) {
 	const n = 20_000
 	sampler := decode.Sampler{Temperature: 1.2}
@@ -162,7 +162,7 @@ func TestGenerateLogProbs(t *testing.T) {
 	}
 	r := results[0]
 	if r.Stop != decode.StopEnd || len(r.Tokens) == 0 || len(r.LogProbs) != len(r.Tokens) {
-		t.Fatalf("got %+v; the test needs some tokens and an end", r)
+		t.Fatalf("got %+v, want some tokens with log probabilities, ended by an end token", r)
 	}
 	sequence, total := []int{1, 2}, 0.0
 	for i, id := range append(slices.Clone(r.Tokens), 0) {
@@ -174,7 +174,7 @@ func TestGenerateLogProbs(t *testing.T) {
 		sequence = append(sequence, id)
 	}
 	if !near(r.LogProb, total) {
-		t.Errorf("the sum is %v, want %v", r.LogProb, total)
+		t.Errorf("LogProb is %v, want the sum %v", r.LogProb, total)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestGenerateRoom(t *testing.T) {
 	}
 }
 
-// With Keep, a sequence continues from its last tokens whenever its room is used up.
+// TestGenerateKeep sets Keep: whenever the room of a sequence is used up, the sequence continues from its last tokens.
 func TestGenerateKeep(t *testing.T) {
 	const capacity, longest = 5, 23
 	for _, keep := range []int{1, 2, 4, 5, 9} {
@@ -217,13 +217,13 @@ func TestGenerateKeep(t *testing.T) {
 			}
 		}
 		if m.forgotten == 0 {
-			t.Error("the test needs sequences that don't fit")
+			t.Error("no sequence used up its room")
 		}
 	}
 	m := newFake(4, 6)
 	m.capacity = 8
 	if _, err := decode.Generate(t.Context(), m, prompts, decode.Options{MaxTokens: 4, Keep: 2}); err != nil || m.forgotten > 0 {
-		t.Errorf("%d sequences were forgotten although there is room: %v", m.forgotten, err)
+		t.Errorf("%d sequences with enough room were forgotten, want 0 (error %v)", m.forgotten, err)
 	}
 }
 
@@ -250,7 +250,7 @@ func TestGenerateKeepErrors(t *testing.T) {
 	}
 }
 
-// A second call continues from the state in which the first one left the model.
+// TestGenerateGoesOn checks that a second call continues from the model's state after the first call.
 func TestGenerateGoesOn(t *testing.T) {
 	m := newFake(1, 6)
 	first, err := decode.Generate(t.Context(), m, [][]int{{1}}, decode.Options{MaxTokens: 4})
@@ -294,10 +294,10 @@ func TestOnToken(t *testing.T) {
 		t.Errorf("got %v, want %v", calls, want)
 	}
 	if r := results[2]; r.Stop != decode.StopCaller || len(r.Tokens) != 3 {
-		t.Errorf("sequence 2: got %+v", r)
+		t.Errorf("sequence 2: got %+v, want 3 tokens and %v", r, decode.StopCaller)
 	}
 	if r := results[3]; r.Stop != decode.StopMaxTokens || len(r.Tokens) != 6 {
-		t.Errorf("sequence 3: got %+v", r)
+		t.Errorf("sequence 3: got %+v, want 6 tokens and %v", r, decode.StopMaxTokens)
 	}
 }
 
@@ -312,7 +312,7 @@ func TestGenerateCancelled(t *testing.T) {
 		return true
 	}})
 	if !errors.Is(err, context.Canceled) || m.steps != 3 {
-		t.Fatalf("got %v after %d steps", err, m.steps)
+		t.Fatalf("got the error %v after %d steps, want %v after 3", err, m.steps, context.Canceled)
 	}
 	for i, r := range results {
 		if want, _ := greedily(m, prompts[i], 3); !slices.Equal(r.Tokens, want) || r.Stop != decode.StopNone {
@@ -321,11 +321,11 @@ func TestGenerateCancelled(t *testing.T) {
 	}
 	results, err = decode.Generate(ctx, m, prompts, decode.Options{MaxTokens: 10})
 	if !errors.Is(err, context.Canceled) || m.steps != 3 || len(results) != 4 {
-		t.Errorf("got %v, %v after %d steps", results, err, m.steps)
+		t.Errorf("got %v and the error %v after %d steps, want 4 results and %v after 3", results, err, m.steps, context.Canceled)
 	}
 }
 
-// After an error of the model, Generate returns the tokens so far.
+// TestGenerateFails checks that Generate returns the tokens so far if the model returns invalid logits.
 func TestGenerateFails(t *testing.T) {
 	m := newFake(2, 6)
 	plain := m.logits
@@ -339,7 +339,7 @@ func TestGenerateFails(t *testing.T) {
 	results, err := decode.Generate(t.Context(), m, [][]int{{1}, {2, 3}}, decode.Options{MaxTokens: 9})
 	wantError(t, err, "decode: sequence 1: a logit must be finite")
 	if len(results) != 2 || len(results[0].Tokens) != 4 || len(results[1].Tokens) != 3 {
-		t.Errorf("got %v", results)
+		t.Errorf("got %v, want 4 and 3 tokens", results)
 	}
 }
 

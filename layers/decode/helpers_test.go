@@ -67,8 +67,8 @@ func ids(g *G.ExprGraph, name string, tokens []int) *G.Node {
 }
 
 // whole returns a function that applies a model to a whole sequence and returns the logits of the next token. The model
-// maps tokens (1, T) to logits (1, T, V). Tokens after the sequence are left over from earlier calls; the model is
-// causal and doesn't see them.
+// maps tokens (1, T) to logits (1, T, V). The input has tokens of earlier calls after the sequence; the model is
+// causal, so these tokens don't matter.
 func whole(t testing.TB, model func(tokens *G.Node) (*G.Node, error)) func(sequence []int) []float64 {
 	tokens := make([]int, sessionCapacity)
 	var value G.Value
@@ -105,7 +105,7 @@ func wholeDecoder(t testing.TB, d *layers.Decoder, mask layers.Mask) func(sequen
 	return whole(t, func(tokens *G.Node) (*G.Node, error) { return d.Forward(&layers.Build{Composed: true}, tokens, mask) })
 }
 
-// cacheless returns a Model without a cache.
+// cacheless returns a Model without a cache. The function whole computes its logits.
 func cacheless(batch int, whole func(sequence []int) []float64) *fake {
 	m := newFake(batch, sessionVocab)
 	m.capacity, m.logits = sessionCapacity, whole
@@ -142,7 +142,7 @@ func wantLogits(t *testing.T, what string, got, want [][]float64, tol float64) {
 
 var bothDtypes = []tensor.Dtype{tensor.Float32, tensor.Float64}
 
-// usual returns all dtypes, or with -short only the last.
+// usual returns its argument, or with -short only the last dtype.
 func usual(dtypes []tensor.Dtype) []tensor.Dtype {
 	if testing.Short() {
 		return dtypes[len(dtypes)-1:]
@@ -150,7 +150,7 @@ func usual(dtypes []tensor.Dtype) []tensor.Dtype {
 	return dtypes
 }
 
-// eachDecoder runs a test for every configuration.
+// eachDecoder runs a test for every configuration and dtype.
 func eachDecoder(t *testing.T, dtypes []tensor.Dtype, test func(t *testing.T, d *layers.Decoder, mask layers.Mask, tol float64)) {
 	for name, config := range sessionConfigs() {
 		for _, dt := range usual(dtypes) {

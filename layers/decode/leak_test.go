@@ -11,8 +11,8 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// TestGraphsAreFreed opens and closes sessions, and gives one session prompts of so many lengths that it drops graphs:
-// memory use doesn't grow.
+// TestGraphsAreFreed opens and closes many sessions. It then gives one session prompts of many lengths, so that the
+// session drops graphs. Memory use doesn't grow.
 func TestGraphsAreFreed(t *testing.T) {
 	d := newDecoder(t, tensor.Float32, layers.ModelConfig{Vocab: 20, Dim: 32, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 2, Positions: layers.Rotary{}})
 	const rounds, limit = 30, 2 << 20 // a graph takes about 300 kB
@@ -29,7 +29,7 @@ func TestGraphsAreFreed(t *testing.T) {
 		s.Close()
 	}
 	if grown := memory.HeapInUse() - before; grown > limit {
-		t.Errorf("%d sessions left %d bytes", rounds, grown)
+		t.Errorf("%d sessions left %d bytes, want at most %d", rounds, grown, limit)
 	}
 	s := newSession(t, d, decode.Config{Capacity: 128})
 	run(s, 1)
@@ -38,7 +38,7 @@ func TestGraphsAreFreed(t *testing.T) {
 		run(s, 2+i)
 	}
 	if grown := memory.HeapInUse() - before; grown > limit {
-		t.Errorf("%d prompt lengths left %d bytes", rounds, grown)
+		t.Errorf("%d prompt lengths left %d bytes, want at most %d", rounds, grown, limit)
 	}
 }
 
@@ -47,6 +47,6 @@ func TestDecoderOfAnEncoderDecoder(t *testing.T) {
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 	m := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{Model: layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 4}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1}}))
 	if _, err := decode.New(m.Decoder, decode.Config{}); err == nil || !strings.Contains(err.Error(), "NewSeq2Seq") {
-		t.Errorf("got %v", err)
+		t.Errorf("got the error %v, want one with %q", err, "NewSeq2Seq")
 	}
 }

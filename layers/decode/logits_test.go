@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// top returns the same tokens as a full sort, also for equal logits and −Inf.
+// TestTop compares top with a full sort, also for equal logits and −Inf.
 func TestTop(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -27,7 +27,7 @@ func TestTop(t *testing.T) {
 			want = append(want, id)
 		}
 		if got := top(logits, n); !slices.Equal(got, want) {
-			t.Fatalf("the %d highest of %v are %v, want %v", n, logits, got, want)
+			t.Fatalf("the %d highest logits of %v have the ids %v, want %v", n, logits, got, want)
 		}
 	}
 }

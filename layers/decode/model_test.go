@@ -13,8 +13,8 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// fake is a Model whose logits depend on every token of a sequence, by default through a hash, so that a wrong history
-// shows. Each step overwrites the logits returned before.
+// fake is a Model whose logits depend on every token of a sequence, by default through a hash. A wrong token anywhere
+// in a sequence changes the logits. Each step overwrites the logits of the step before.
 type fake struct {
 	vocab, capacity int
 	sequences       [][]int
@@ -22,7 +22,7 @@ type fake struct {
 
 	returned  [][]float64
 	steps     int
-	given     int // total number of tokens
+	given     int // total number of tokens given to Step
 	reorders  int
 	forgotten int
 }
@@ -36,7 +36,7 @@ func newFake(batch, vocab int) *fake {
 // hashed returns logits between −3 and 3.
 func hashed(sequence []int, vocab int) []float64 { return hashedFrom(0, sequence, vocab) }
 
-// hashedFrom returns hashed for a seed.
+// hashedFrom is like hashed; logits also depend on the seed.
 func hashedFrom(seed uint64, sequence []int, vocab int) []float64 {
 	row := make([]float64, vocab)
 	for i := range row {
@@ -108,11 +108,11 @@ func logSoftmax(logits []float64) []float64 {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(1, math.Abs(a), math.Abs(b)) }
 
-// wantError checks an error of package decode. Each begins with "decode: ".
+// wantError checks that an error begins with "decode: " and contains the string want.
 func wantError(t *testing.T, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.HasPrefix(err.Error(), "decode: ") || !strings.Contains(err.Error(), want) {
-		t.Errorf("got error %v, want one of decode's with %q", err, want)
+		t.Errorf("got error %v, want one that begins with \"decode: \" and contains %q", err, want)
 	}
 }
 
@@ -127,7 +127,7 @@ func (m broken) Step([][]int) ([][]float64, error) { return m.rows, m.err }
 
 var errBroken = errors.New("broken")
 
-// searches calls Generate and Beam with arguments for a model of 4 sequences and 5 tokens.
+// searches has Generate and Beam as functions with the same arguments.
 var searches = map[string]func(t *testing.T, m decode.Model, prompts [][]int, maxTokens int, end []int) error{
 	"Generate": func(t *testing.T, m decode.Model, prompts [][]int, maxTokens int, end []int) error {
 		_, err := decode.Generate(t.Context(), m, prompts, decode.Options{MaxTokens: maxTokens, End: end})
@@ -182,7 +182,7 @@ func TestErrorsOfSteps(t *testing.T) {
 			m.capacity = 2
 			wantError(t, search(t, m, [][]int{{1, 2, 3}}, 3, nil), "prompt 0: sequence 0 has room for 2 more tokens, got 3")
 			if err := search(t, broken{newFake(4, 5), nil, errBroken}, [][]int{{1}}, 3, nil); !errors.Is(err, errBroken) {
-				t.Errorf("got %v", err)
+				t.Errorf("got the error %v, want one that wraps %v", err, errBroken)
 			}
 			m = newFake(4, 5)
 			m.logits = func(sequence []int) []float64 {

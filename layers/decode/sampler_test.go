@@ -13,7 +13,7 @@ import (
 
 var inf = math.Inf(1)
 
-// logs turns probabilities into logits.
+// logs converts probabilities to logits.
 func logs(probs ...float64) []float64 {
 	for i, p := range probs {
 		probs[i] = math.Log(p)
@@ -113,18 +113,18 @@ func TestSamplerErrors(t *testing.T) {
 		})
 	}
 	if token, err := (decode.Sampler{}).Sample([]float64{1, 2}, nil); err != nil || token != 1 {
-		t.Errorf("greedy needs no rng: got %d, %v", token, err)
+		t.Errorf("greedy without a random source: got token %d and error %v, want token 1", token, err)
 	}
 }
 
-// The test is a chi-squared test at 0.1 %, so about one seed in 1,000 fails. The flag's default seed doesn't.
+// TestSampleFollowsProbs is a chi-squared test at 0.1 %: about one seed in 1,000 fails. The default seed doesn't fail.
 func TestSampleFollowsProbs(t *testing.T) {
 	logits := append(hashed([]int{1, 2, 3}, 9), -inf)
 	tests := []struct {
 		name    string
 		sampler decode.Sampler
 	}{
-		{"as it is", decode.Sampler{Temperature: 1}},
+		{"temperature 1", decode.Sampler{Temperature: 1}},
 		{"cool", decode.Sampler{Temperature: 0.7}},
 		{"hot", decode.Sampler{Temperature: 3}},
 		{"top k", decode.Sampler{Temperature: 1, TopK: 4}},
@@ -151,7 +151,7 @@ func TestSampleFollowsProbs(t *testing.T) {
 	}
 }
 
-// wantCounts compares frequencies with probabilities by Pearson's test.
+// wantCounts compares the frequencies of tokens with their probabilities, by Pearson's test.
 func wantCounts(t *testing.T, counts []int, probs []float64) {
 	t.Helper()
 	// The 99.9th percentiles of the chi-squared distribution with 1, 2, … degrees of freedom.
@@ -163,7 +163,7 @@ func wantCounts(t *testing.T, counts []int, probs []float64) {
 	for id, p := range probs {
 		if p == 0 {
 			if counts[id] > 0 {
-				t.Errorf("token %d has probability 0, and was drawn %d times", id, counts[id])
+				t.Errorf("token %d has probability 0, but was drawn %d times", id, counts[id])
 			}
 			continue
 		}
@@ -172,11 +172,11 @@ func wantCounts(t *testing.T, counts []int, probs []float64) {
 		cells++
 	}
 	if chi2 > percentiles[cells-2] {
-		t.Errorf("chi-squared is %.1f over %d tokens: got %v, want shares %.3v", chi2, cells, counts, probs)
+		t.Errorf("chi-squared is %.1f for %d tokens: got the counts %v, want the probabilities %.3v", chi2, cells, counts, probs)
 	}
 }
 
-// Options that keep all tokens don't change which token a random number chooses.
+// TestOptionsThatKeepAll uses options that keep all tokens: they don't change which token a random number chooses.
 func TestOptionsThatKeepAll(t *testing.T) {
 	seed := testseed.Of(t)
 	logits := hashedFrom(seed, []int{7}, 20)
@@ -199,7 +199,7 @@ func TestOptionsThatKeepAll(t *testing.T) {
 	}
 }
 
-// FuzzSampler uses arbitrary bits as logits: nothing panics, and Sample only chooses possible tokens.
+// FuzzSampler uses arbitrary bits as logits: nothing panics, and Sample chooses only tokens with a probability above 0.
 func FuzzSampler(f *testing.F) {
 	bits := func(xs ...float64) (b []byte) {
 		for _, x := range xs {
@@ -244,10 +244,10 @@ func FuzzSampler(f *testing.F) {
 			t.Fatalf("probabilities add up to %v: %v", total, probs)
 		}
 		if topK > 0 && possible > topK {
-			t.Fatalf("%d tokens are possible, with TopK %d", possible, topK)
+			t.Fatalf("%d tokens are possible, want at most TopK, %d", possible, topK)
 		}
 		if probs[token] == 0 {
-			t.Fatalf("chose %d, which has probability 0", token)
+			t.Fatalf("chose token %d, which has probability 0", token)
 		}
 	})
 }

@@ -29,14 +29,15 @@ func newSeq2Seq(t testing.TB, m *layers.EncoderDecoder, c decode.Seq2SeqConfig) 
 	return s
 }
 
-// wholeAnswers runs an encoder–decoder without a cache, for one source without padding.
+// wholeAnswers is like wholeDecoder, for an encoder–decoder and one source without padding.
 func wholeAnswers(t testing.TB, m *layers.EncoderDecoder, source []int, mask layers.Mask) func(sequence []int) []float64 {
 	return whole(t, func(tokens *G.Node) (*G.Node, error) {
 		return m.Forward(&layers.Build{Composed: true}, ids(tokens.Graph(), "source", source), tokens, mask)
 	})
 }
 
-// beside combines several models with equal numbers of sequences into one model with all their sequences.
+// beside combines several models into one model that has all their sequences. Each model has the same number of
+// sequences.
 type beside []*fake
 
 func (b beside) at(i int) (*fake, int) {
@@ -95,13 +96,14 @@ func eachEncoderDecoder(t *testing.T, dtypes []tensor.Dtype, test func(t *testin
 	}
 }
 
-// Three sources of different lengths, with one or two targets each.
+// TestSeq2SeqIsTheFullPass compares a Seq2Seq with models without a cache. The Seq2Seq has three sources of different
+// lengths, with one or two targets each.
 func TestSeq2SeqIsTheFullPass(t *testing.T) {
 	eachEncoderDecoder(t, bothDtypes, func(t *testing.T, m *layers.EncoderDecoder, mask layers.Mask, tol float64) {
 		for _, width := range []int{1, 2} {
 			s := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, Width: width, SourceLen: sourceLen, Capacity: sessionCapacity, SourceMask: mask})
 			if s.Batch() != 3*width || s.Vocab() != sessionVocab {
-				t.Errorf("got a Batch of %d and a Vocab of %d", s.Batch(), s.Vocab())
+				t.Errorf("got a Batch of %d and a Vocab of %d, want %d and %d", s.Batch(), s.Vocab(), 3*width, sessionVocab)
 			}
 			for _, sources := range [][][]int{seq2seqSources, {{8}, {0, 0, 1, 2}, {3, 1, 4, 1, 5, 0}}} {
 				if err := s.Read(sources); err != nil {
@@ -129,7 +131,7 @@ func TestSeq2SeqIsTheFullPass(t *testing.T) {
 	})
 }
 
-// Reorder copies a sequence together with its source.
+// TestSeq2SeqReorderTakesSources checks that Reorder copies a sequence together with its source.
 func TestSeq2SeqReorderTakesSources(t *testing.T) {
 	m := newEncoderDecoder(t, tensor.Float64, sessionConfigs()["ALiBi"])
 	s := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, SourceLen: sourceLen, Capacity: sessionCapacity})
@@ -157,7 +159,8 @@ func TestSeq2SeqReorderTakesSources(t *testing.T) {
 	next([][]int{{3}, {2, 2}, {1}}, make([][]int, 3))
 }
 
-// Generate and Beam give the same results with a Seq2Seq as without a cache, greedily or not.
+// TestSearchesOverSeq2Seq checks that Beam and greedy Generate return the same results with a Seq2Seq as without a
+// cache.
 func TestSearchesOverSeq2Seq(t *testing.T) {
 	eachEncoderDecoder(t, bothDtypes[1:], func(t *testing.T, m *layers.EncoderDecoder, mask layers.Mask, tol float64) {
 		prompts := [][]int{{1}, {1}, {2, 3}}
@@ -187,7 +190,8 @@ func TestSearchesOverSeq2Seq(t *testing.T) {
 	})
 }
 
-// Read with fewer sources than Sources leaves the others empty, and no target attends to an empty source.
+// TestSeq2SeqFewerSources reads fewer sources than Seq2SeqConfig.Sources. The other sources are empty, and no target
+// attends to an empty source.
 func TestSeq2SeqFewerSources(t *testing.T) {
 	m := newEncoderDecoder(t, tensor.Float64, sessionConfigs()["sinusoidal"])
 	s := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, SourceLen: sourceLen, Capacity: sessionCapacity})
@@ -217,7 +221,7 @@ func TestSeq2SeqLimits(t *testing.T) {
 	m := newEncoderDecoder(t, tensor.Float32, c)
 	s := newSeq2Seq(t, m, decode.Seq2SeqConfig{})
 	if s.Batch() != 1 || s.Room(0) != sessionCapacity {
-		t.Errorf("got a Batch of %d and room for %d", s.Batch(), s.Room(0))
+		t.Errorf("got a Batch of %d and room for %d, want 1 and %d", s.Batch(), s.Room(0), sessionCapacity)
 	}
 	if err := s.Read([][]int{make([]int, sessionCapacity)}); err != nil {
 		t.Error(err)
@@ -227,7 +231,7 @@ func TestSeq2SeqLimits(t *testing.T) {
 	s = newSeq2Seq(t, m, decode.Seq2SeqConfig{SourceLen: 3, Capacity: 5})
 	wantError(t, s.Read([][]int{make([]int, 4)}), "at most 3 tokens, got 4")
 	if s.Room(0) != 5 {
-		t.Errorf("there is room for %d, want 5", s.Room(0))
+		t.Errorf("got room for %d, want 5", s.Room(0))
 	}
 }
 
@@ -269,7 +273,7 @@ func TestSeq2SeqErrors(t *testing.T) {
 			t.Errorf("%s: got a Seq2Seq despite the error", tc.name)
 		}
 	}
-	// The decoder alone has no encoder's output to attend to.
+	// Without its encoder, the decoder has no memory to attend to.
 	_, err := decode.New(m.Decoder, decode.Config{Capacity: 3})
 	wantError(t, err, "encoder's output")
 

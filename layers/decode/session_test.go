@@ -26,12 +26,12 @@ func sameSteps(t *testing.T, got, want forgetter, tol float64) {
 	for n, action := range []any{
 		[][]int{{1, 2, 3, 4, 5}, {6}, {0, 3, 1}}, // prompts
 		[][]int{{6}, {5}, {4}},
-		[][]int{{0}, {}, {2}}, // the second has ended
+		[][]int{{0}, {}, {2}}, // sequence 1 has ended
 		[][]int{nil, nil, nil},
-		[]int{2, 0, 2}, // parents
+		[]int{2, 0, 2}, // parents for Reorder
 		[][]int{{1}, {1}, {5}},
 		[][]int{{}, {2, 4}, {1}},
-		1, // forgotten
+		1, // sequence for Forget
 		[][]int{{}, {3, 3, 2, 1, 0, 6, 5, 4}, {2, 2}},
 		[][]int{{4}, {4}, {0}},
 	} {
@@ -64,7 +64,7 @@ func TestSessionIsTheFullPass(t *testing.T) {
 	eachDecoder(t, bothDtypes, func(t *testing.T, d *layers.Decoder, mask layers.Mask, tol float64) {
 		s := newSession(t, d, decode.Config{Batch: 3, Capacity: sessionCapacity, Mask: mask})
 		if s.Batch() != 3 || s.Vocab() != sessionVocab {
-			t.Errorf("got a Batch of %d and a Vocab of %d", s.Batch(), s.Vocab())
+			t.Errorf("got a Batch of %d and a Vocab of %d, want 3 and %d", s.Batch(), s.Vocab(), sessionVocab)
 		}
 		full := wholeDecoder(t, d, mask)
 		sameSteps(t, s, cacheless(3, full), tol)
@@ -73,7 +73,7 @@ func TestSessionIsTheFullPass(t *testing.T) {
 	})
 }
 
-// Greedy, random and beam searches give the same results as without a cache.
+// TestSearchesOverSessions checks that greedy, random and beam searches return the same results as without a cache.
 func TestSearchesOverSessions(t *testing.T) {
 	eachDecoder(t, bothDtypes[1:], func(t *testing.T, d *layers.Decoder, mask layers.Mask, tol float64) {
 		prompts, full := [][]int{{1, 2, 3}, {4}}, wholeDecoder(t, d, mask)
@@ -130,19 +130,19 @@ func TestSessionCapacity(t *testing.T) {
 			t.Errorf("%s, %d: got a Batch of %d and room for %d, want 1 and %d", tc.config, tc.asked, s.Batch(), s.Room(0), tc.want)
 		}
 		if s.Room(-1) != 0 || s.Room(1) != 0 {
-			t.Errorf("sequences that don't exist have room for %d and %d", s.Room(-1), s.Room(1))
+			t.Errorf("sequences that don't exist have room for %d and %d, want 0", s.Room(-1), s.Room(1))
 		}
 	}
 
 	s := newSession(t, newDecoder(t, tensor.Float64, configs["learned"]), decode.Config{})
 	if _, err := s.Step([][]int{make([]int, sessionCapacity)}); err != nil || s.Room(0) != 0 {
-		t.Fatalf("a sequence of the whole length: room for %d more, %v", s.Room(0), err)
+		t.Fatalf("after a prompt as long as the capacity: got room for %d and error %v, want room for 0", s.Room(0), err)
 	}
 	_, err := s.Step([][]int{{1}})
 	wantError(t, err, "sequence 0 has room for 0 more tokens, got 1")
 	s.Reset()
 	if s.Room(0) != sessionCapacity {
-		t.Errorf("after Reset there is room for %d, want %d", s.Room(0), sessionCapacity)
+		t.Errorf("after Reset: got room for %d, want %d", s.Room(0), sessionCapacity)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestSessionErrors(t *testing.T) {
 	wantError(t, s.Forget(2), "decode: the sequence to forget must be from 0 to 1, got 2")
 	wantError(t, s.Forget(-1), "got -1")
 	if s.Room(0) != sessionCapacity-2 || s.Room(1) != sessionCapacity-1 {
-		t.Errorf("after errors there is room for %d and %d", s.Room(0), s.Room(1))
+		t.Errorf("after errors: got room for %d and %d, want %d and %d", s.Room(0), s.Room(1), sessionCapacity-2, sessionCapacity-1)
 	}
 	full := cacheless(2, wholeDecoder(t, learned, layers.Mask{}))
 	full.sequences = [][]int{{1, 2}, {3}}
@@ -207,7 +207,7 @@ func TestSessionErrors(t *testing.T) {
 	wantLogits(t, "after errors", must[[][]float64](t)(s.Step(next)), must[[][]float64](t)(full.Step(next)), 1e-10)
 }
 
-// A run that fails changes nothing, and its graph can be used again.
+// TestSessionStepFails checks that a failed step doesn't change the session. Later steps can use the same graph.
 func TestSessionStepFails(t *testing.T) {
 	d := newDecoder(t, tensor.Float64, sessionConfigs()["ALiBi"])
 	s := newSession(t, d, decode.Config{Batch: 2, Capacity: sessionCapacity})
@@ -216,15 +216,15 @@ func TestSessionStepFails(t *testing.T) {
 	must[[][]float64](t)(s.Step(begun))
 	full.sequences = begun
 
-	// From here on the graphs' embedding table lacks the last tokens.
+	// New graphs get an embedding table without the last tokens.
 	whole := d.Embedding
 	d.Embedding = must[*layers.Embedding](t)(layers.NewEmbedding(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), 4, 8, layers.Init{}))
 	copy(d.Embedding.Weight.Value.Float64s(), whole.Weight.Value.Float64s())
 	if _, err := s.Step([][]int{{1, 2, 3, 1}, {6, 0}}); err == nil {
-		t.Fatal("a run with an unknown token must fail")
+		t.Fatal("a step with an unknown token returned no error")
 	}
 	if s.Room(0) != sessionCapacity-2 || s.Room(1) != sessionCapacity-3 {
-		t.Errorf("the failed step left room for %d and %d", s.Room(0), s.Room(1))
+		t.Errorf("after a failed step: got room for %d and %d, want %d and %d", s.Room(0), s.Room(1), sessionCapacity-2, sessionCapacity-3)
 	}
 	next := [][]int{{3, 1, 0, 2}, {2, 0}}
 	got := must[[][]float64](t)(s.Step(next)) // with the same graph
@@ -233,7 +233,7 @@ func TestSessionStepFails(t *testing.T) {
 
 	d.Embedding = must[*layers.Embedding](t)(layers.NewEmbedding(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), 7, 4, layers.Init{}))
 	if _, err := s.Step([][]int{{1, 2}, nil}); err == nil {
-		t.Error("a graph of embeddings of another width can't be built")
+		t.Error("a step with embeddings of another width returned no error")
 	}
 	d.Embedding = whole
 	next = [][]int{{6}, {5}}
@@ -256,7 +256,7 @@ func TestSessionClose(t *testing.T) {
 	}
 }
 
-// A session builds and drops graphs for prompts.
+// TestSessionPromptsOfManyLengths uses so many prompt lengths that the session drops graphs and builds them again.
 func TestSessionPromptsOfManyLengths(t *testing.T) {
 	d := newDecoder(t, tensor.Float64, sessionConfigs()["rotary"])
 	s := newSession(t, d, decode.Config{Capacity: sessionCapacity})
@@ -269,7 +269,7 @@ func TestSessionPromptsOfManyLengths(t *testing.T) {
 	}
 }
 
-// Sessions of one model run at the same time. Run it with -race.
+// TestSessionsInParallel runs several sessions of one model at the same time. Run this test with -race.
 func TestSessionsInParallel(t *testing.T) {
 	d := newDecoder(t, tensor.Float32, sessionConfigs()["learned"])
 	o := decode.Options{MaxTokens: 40, Sampler: decode.Sampler{Temperature: 1}, Keep: 7}
@@ -294,7 +294,7 @@ func TestSessionsInParallel(t *testing.T) {
 	}
 	for i := range 2 {
 		if !slices.Equal(results[i][0].Tokens, results[i+2][0].Tokens) {
-			t.Errorf("sessions generated %v and %v", results[i][0].Tokens, results[i+2][0].Tokens)
+			t.Errorf("two sessions generated %v and %v, want the same tokens", results[i][0].Tokens, results[i+2][0].Tokens)
 		}
 	}
 }
@@ -314,14 +314,14 @@ func (c coresSeen) Embed(b *layers.Build, x, _ *G.Node) (*G.Node, error) {
 	return x, nil
 }
 
-// Every graph gets the Cores of the session's configuration.
+// TestCores checks that every graph gets the Cores of the session's configuration.
 func TestCores(t *testing.T) {
 	var seen []int
 	c := layers.ModelConfig{Vocab: sessionVocab, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1, Positions: coresSeen{seen: &seen}}
 	d := newDecoder(t, tensor.Float32, c)
 	must[[][]float64](t)(newSession(t, d, decode.Config{Capacity: 5, Cores: 3}).Step([][]int{{1, 2}}))
 	newSeq2Seq(t, newEncoderDecoder(t, tensor.Float32, c), decode.Seq2SeqConfig{SourceLen: 3, Capacity: 5, Cores: 3})
-	if want := []int{3, 3, 3, 3, 3}; !slices.Equal(seen, want) { // Session: single and prompt; Seq2Seq: encoder, keeper and single
+	if want := []int{3, 3, 3, 3, 3}; !slices.Equal(seen, want) { // two graphs of the Session and three of the Seq2Seq
 		t.Errorf("the graphs have Cores %v, want %v", seen, want)
 	}
 }
