@@ -49,7 +49,8 @@ func ExampleMismatchError() {
 	// Output: x[1]: got 2.7183, want 5.4366
 }
 
-// Expr checks an expression in an existing graph. A directional check takes only two runs per input of any size.
+// Expr checks an expression in an existing graph. A directional check needs only two runs per input, however large the
+// input is.
 func ExampleConfig_Expr() {
 	g := G.NewGraph()
 	w := G.NewMatrix(g, G.Float64, G.WithName("w"), G.WithShape(200, 300), G.WithInit(G.GlorotN(1)))

@@ -32,9 +32,9 @@ func TestExpr(t *testing.T) {
 	}
 	before := bytesOf(x) + bytesOf(w) + bytesOf(b)
 
-	t.Run("takes the gradient", func(t *testing.T) {
+	t.Run("without a gradient in the graph", func(t *testing.T) {
 		cost, xn, wn, bn := layer(x, w, b)
-		for range 3 { // the first call takes the gradient, the others find it
+		for range 3 { // the first call adds the gradient to the graph; the others use it
 			if err := gradcheck.Expr(cost, wn, bn, xn); err != nil {
 				t.Fatal(err)
 			}
@@ -43,7 +43,7 @@ func TestExpr(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("finds the gradient", func(t *testing.T) {
+	t.Run("with a gradient in the graph", func(t *testing.T) {
 		cost, _, wn, bn := layer(x, w, b)
 		if _, err := G.Grad(cost, wn, bn); err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func TestExpr(t *testing.T) {
 			t.Error(err)
 		}
 		if n := len(cost.Graph().AllNodes()); n != nodes {
-			t.Errorf("the graph had %d nodes, and has %d", nodes, n)
+			t.Errorf("the graph has %d nodes, want %d, the number before", n, nodes)
 		}
 	})
 	t.Run("between the steps of training", func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestExpr(t *testing.T) {
 			t.Error(err)
 		}
 		if s.Value().Data() != 0.3 {
-			t.Errorf("s is %v", s.Value())
+			t.Errorf("s is %v, want 0.3", s.Value())
 		}
 	})
 	t.Run("in place, strided", func(t *testing.T) {
@@ -119,11 +119,11 @@ func TestExpr(t *testing.T) {
 			t.Error(err)
 		}
 		if bytesOf(view) != was {
-			t.Error("the view was left changed")
+			t.Error("the check changed the view")
 		}
 	})
 	if after := bytesOf(x) + bytesOf(w) + bytesOf(b); after != before {
-		t.Errorf("the values were\n%s\nand are\n%s", before, after)
+		t.Errorf("the values are\n%s\nwant the values before\n%s", after, before)
 	}
 }
 
@@ -148,11 +148,11 @@ func TestExprRestoresAfterErrors(t *testing.T) {
 				t.Errorf("%s: no error", name)
 			}
 			if bytesOf(v) != before {
-				t.Errorf("%s, %+v: the value was %s and is %s", name, c, before, bytesOf(v))
+				t.Errorf("%s, %+v: the value is %s, want %s", name, c, bytesOf(v), before)
 			}
 			for _, n := range g.AllNodes() {
 				if strings.HasPrefix(n.Name(), "read") {
-					t.Errorf("%s: %v was left in the graph", name, n.Name())
+					t.Errorf("%s: the check left the node %v in the graph", name, n.Name())
 				}
 			}
 		}
@@ -238,23 +238,23 @@ func TestProject(t *testing.T) {
 	for i := range 48 {
 		w := value(one(i), 5)
 		if math.Abs(w) < 0.5 || math.Abs(w) >= 1.5 {
-			t.Errorf("weight %d is %v", i, w)
+			t.Errorf("weight %d is %v, want a magnitude from 0.5 to 1.5", i, w)
 		}
 		if w > 0 {
 			positive++
 		}
 		if w != value(one(i), 5) || w == value(one(i), 6) {
-			t.Errorf("weight %d must depend only on the seed", i)
+			t.Errorf("weight %d differs between two calls with one seed, or is the same for two seeds", i)
 		}
 	}
 	if positive < 10 || positive > 38 {
-		t.Errorf("%d of 48 weights are positive", positive)
+		t.Errorf("%d of 48 weights are positive, want 10 to 38", positive)
 	}
 
 	g := G.NewGraph()
 	single := G.NewVector(g, G.Float32, G.WithName("y"), G.WithShape(2))
 	if _, err := gradcheck.Project(single, 1); err == nil || !strings.Contains(err.Error(), "must be float64") {
-		t.Errorf("got %v, want an error that it must be float64", err)
+		t.Errorf("got the error %v, want one with %q", err, "must be float64")
 	}
 	s := G.NewScalar(g, G.Float64, G.WithName("s"), G.WithValue(0.4))
 	if err := gradcheck.Expr(must(gradcheck.Project(must(G.Exp(s)), 1)), s); err != nil {
@@ -279,6 +279,6 @@ func TestExprFreesItsMachines(t *testing.T) {
 		check()
 	}
 	if grown := memory.HeapInUse() - before; grown > rounds*10_000 {
-		t.Errorf("%d checks left %d bytes", rounds, grown)
+		t.Errorf("%d checks left %d bytes, want at most %d", rounds, grown, rounds*10_000)
 	}
 }

@@ -88,14 +88,14 @@ func TestRightGradients(t *testing.T) {
 			}
 			for i, in := range tc.inputs {
 				if bytesOf(in.Value) != before[i] {
-					t.Errorf("input %d was written to", i)
+					t.Errorf("the check changed input %d", i)
 				}
 			}
 		})
 	}
 }
 
-// TestWrongGradients checks that wrong gradients are found.
+// TestWrongGradients checks that Check finds wrong gradients.
 func TestWrongGradients(t *testing.T) {
 	twice := cube()
 	twice.df = func(_ int, x float64) float64 { return 2 * x * x }
@@ -118,7 +118,7 @@ func TestWrongGradients(t *testing.T) {
 		op          G.Op
 		index       []int
 		off         int
-		directional bool // whether a directional check finds it too
+		directional bool // a directional check finds the error too
 	}{
 		{"factor", twice, nil, 6, true},
 		{"one entry", oneEntry, []int{4}, 1, true},
@@ -136,19 +136,19 @@ func TestWrongGradients(t *testing.T) {
 				t.Fatalf("got %v, want a MismatchError", err)
 			}
 			if m.Input != "x" || m.Off != tc.off || m.Total != 10 || len(m.Also) != 0 || len(m.Index) != 1 {
-				t.Errorf("got %+v", m)
+				t.Errorf("got %+v, want input x, and %d of 10 entries off", m, tc.off)
 			}
 			if tc.index != nil && !slices.Equal(m.Index, tc.index) {
-				t.Errorf("index %v, want %v", m.Index, tc.index)
+				t.Errorf("got index %v, want %v", m.Index, tc.index)
 			}
 			if math.Abs(m.Analytic-m.Numerical) <= m.Tolerance {
-				t.Errorf("%+v is within its tolerance", m)
+				t.Errorf("got %+v, want a difference above the tolerance", m)
 			}
 			err = gradcheck.Config{Directional: true}.Check(build, inputs...)
 			if errors.As(err, &m) != tc.directional {
-				t.Errorf("directional: %v", err)
+				t.Errorf("directional: got the error %v, want a MismatchError: %t", err, tc.directional)
 			} else if tc.directional && (m.Index != nil || m.Input != "x" || m.Total != 2) {
-				t.Errorf("directional: got %+v", m)
+				t.Errorf("directional: got %+v, want input x, no index, and 2 compared directions", m)
 			}
 		})
 	}
@@ -166,15 +166,15 @@ func TestMismatchNamesWorst(t *testing.T) {
 	}, gradcheck.Input{Name: "a", Value: wave(2)}, gradcheck.Input{Name: "b", Value: wave(4)})
 	var m *gradcheck.MismatchError
 	if !errors.As(err, &m) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("got %v, want a MismatchError", err)
 	}
 	if m.Input != "b" || !slices.Equal(m.Index, []int{2}) || m.Analytic != 3 || math.Abs(m.Numerical-1) > 1e-6 ||
 		math.Abs(m.Tolerance-1.01e-3) > 1e-6 || m.Off != 5 || m.Total != 6 || !slices.Equal(m.Also, []string{"a"}) {
-		t.Errorf("got %+v", m)
+		t.Errorf("got %+v, want b[2] as the worst entry, 5 of 6 entries off, and errors in a too", m)
 	}
 	const want = "gradcheck: gradient of b at [2]: analytic 3, numerical 1"
 	if !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "also in a") {
-		t.Errorf("message %q, want it to start with %q", err, want)
+		t.Errorf("got the message %q, want one that starts with %q and contains %q", err, want, "also in a")
 	}
 }
 
@@ -274,14 +274,14 @@ func TestErrors(t *testing.T) {
 			case err == nil || !strings.Contains(err.Error(), tc.want):
 				t.Errorf("got %v, want %q", err, tc.want)
 			case !strings.HasPrefix(err.Error(), "gradcheck: "):
-				t.Errorf("%q doesn't name the package", err)
+				t.Errorf("got the error %q, want one that begins with %q", err, "gradcheck: ")
 			case errors.As(err, &m):
-				t.Errorf("%v is a MismatchError", err)
+				t.Errorf("got the MismatchError %v, want another type of error", err)
 			}
 		})
 	}
 	if err := gradcheck.Check(func(*G.ExprGraph, G.Nodes) (*G.Node, error) { return nil, failed }, x); !errors.Is(err, failed) {
-		t.Errorf("%v does not wrap build's error", err)
+		t.Errorf("got the error %v, want one that wraps build's error", err)
 	}
 }
 
@@ -293,7 +293,7 @@ func TestNondeterministic(t *testing.T) {
 	randomGrad.df = random.f
 
 	count := 0.0
-	stateful := &elementwise{ // correct as long as every cost is followed by its gradient
+	stateful := &elementwise{ // correct only if a gradient follows every cost
 		name: "stateful",
 		f:    func(_ int, x float64) float64 { count++; return x * count },
 		df:   func(i int, _ float64) float64 { count = 0; return float64(i + 1) },
@@ -318,7 +318,7 @@ func TestNondeterministic(t *testing.T) {
 	}
 }
 
-// TestGorgoniaFaults checks that known errors in Gorgonia's own ops are found.
+// TestGorgoniaFaults checks that Check finds known errors in Gorgonia's ops.
 func TestGorgoniaFaults(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// elementwise is an op on a float64 vector, with a function and a derivative given by the test.
+// elementwise is an op on a float64 vector. It applies f to each element; df is the derivative that the op claims.
 type elementwise struct {
 	name  string
 	f, df func(i int, x float64) float64
@@ -54,15 +54,15 @@ func (op *elementwise) Hashcode() uint32 {
 	return h.Sum32()
 }
 
-// noDiff hides an op's derivative.
+// noDiff is an op without a derivative.
 type noDiff struct{ G.Op }
 
-// halfDiff is an elementwise op whose DiffWRT says that it isn't differentiable.
+// halfDiff is an elementwise op whose DiffWRT reports that the op isn't differentiable, although SymDiff works.
 type halfDiff struct{ *elementwise }
 
 func (halfDiff) DiffWRT(int) []bool { return []bool{false} }
 
-// scribbler writes over its input.
+// scribbler is an op that overwrites its input.
 type scribbler struct{ *elementwise }
 
 func (scribbler) Do(in ...G.Value) (G.Value, error) {
@@ -75,7 +75,7 @@ type failing struct{ *elementwise }
 
 func (failing) Do(...G.Value) (G.Value, error) { return nil, errors.New("out of order") }
 
-// flat has a gradient whose shape differs from its input's.
+// flat is an op whose gradient doesn't have the shape of its input.
 type flat struct{ *elementwise }
 
 func (op flat) SymDiff(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
