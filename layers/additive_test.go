@@ -22,7 +22,7 @@ func (c *bench) additive(dim int, config layers.AdditiveConfig) *layers.Additive
 	return must[*layers.AdditiveAttention](c)(layers.NewAdditiveAttention(c.p, dim, config))
 }
 
-// TestAdditivePyTorch compares values and gradients with PyTorch's, like TestPyTorch.
+// TestAdditivePyTorch compares the layer's values and gradients with fixtures from PyTorch, like TestPyTorch.
 func TestAdditivePyTorch(t *testing.T) {
 	family{"additive", func(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 		width := func(x array) int { return x.Shape[len(x.Shape)-1] }
@@ -59,7 +59,7 @@ func TestGradientsOfAdditiveAttention(t *testing.T) {
 			if err != nil {
 				c.Fatal(err)
 			}
-			// Both outputs count, so that the weights' own gradient is checked too.
+			// The cost includes the weights too, to check gradients through both outputs.
 			return c.node(G.Add(c.node(gradcheck.Project(out, 1)), c.node(gradcheck.Project(weights, 2))))
 		}})
 	}
@@ -91,8 +91,8 @@ func TestGradientsOfAdditiveAttention(t *testing.T) {
 	checkGradients(t, cases)
 }
 
-// TestAdditiveMasksMeanTheSame draws random masks and dropout. It compares the layer with the fused op, given the same
-// scores through unit vectors, so that masks mean the same in both.
+// TestAdditiveMasksMeanTheSame compares the layer with scaled dot-product attention, under random masks and dropout.
+// With unit vectors as keys, the dot products are the layer's scores.
 func TestAdditiveMasksMeanTheSame(t *testing.T) {
 	drawRounds(t, 50, func(r *rand.Rand, what string) {
 		call := &onnxCall{onnxSizes: onnxSizes{B: 1 + r.IntN(3), H: 1, G: 1, T: 1 + r.IntN(9), S: 1 + r.IntN(9)}}
@@ -132,8 +132,8 @@ func TestAdditiveMasksMeanTheSame(t *testing.T) {
 	})
 }
 
-// TestAdditiveHidesWhatIsMasked changes the future, padding, and masked keys or values, also to NaN and infinity.
-// Outputs and gradients must not change.
+// TestAdditiveHidesWhatIsMasked changes masked inputs: future tokens, padding, keys and values. The new values include
+// NaN and infinity. Outputs and gradients must not change.
 func TestAdditiveHidesWhatIsMasked(t *testing.T) {
 	var cases []hidingCase
 	for name, config := range map[string]layers.AdditiveConfig{
@@ -178,11 +178,11 @@ func TestAdditiveHidesWhatIsMasked(t *testing.T) {
 	hide(t, cases)
 }
 
-// TestAdditiveFullyMaskedRows checks queries with no key to attend to: weights, output and gradients are exactly 0.
+// TestAdditiveFullyMaskedRows masks every key of some queries: their weights, outputs and gradients are exactly 0.
 func TestAdditiveFullyMaskedRows(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mask  func(c *bench) layers.Mask
-		empty []int // rows of (2, 3) that see nothing
+		empty []int // indices of the queries without visible keys, in (2, 3)
 	}{
 		"length 0":     {func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.lengths(4, 0)} }, []int{3, 4, 5}},
 		"lengths 0":    {func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.lengths(0, 0)} }, []int{0, 1, 2, 3, 4, 5}},
@@ -214,17 +214,17 @@ func TestAdditiveFullyMaskedRows(t *testing.T) {
 					empty := slices.Contains(tc.empty, r)
 					for what, row := range map[string][]float64{"output": got[0][r*2:][:2], "weights": got[1][r*4:][:4]} {
 						if allZero(row) != empty {
-							t.Errorf("%s of row %d is %v; nothing to attend to: %t", what, r, row, empty)
+							t.Errorf("%s of row %d is %v: all zero: %t, want %t", what, r, row, !empty, empty)
 						}
 					}
 					if row := got[2][r*2:][:2]; empty && !allZero(row) {
-						t.Errorf("the gradient of query %d, with nothing to attend to, is %v", r, row)
+						t.Errorf("query %d sees no key, but its gradient is %v, want 0", r, row)
 					}
 				}
 				for i, x := range got[2:] {
 					for _, e := range x {
 						if math.IsNaN(e) || math.IsInf(e, 0) || all && e != 0 {
-							t.Errorf("the gradient of %s is %v", wrt[i].Name(), x)
+							t.Errorf("the gradient of %s is %v, want finite elements; only 0 is allowed: %t", wrt[i].Name(), x, all)
 							break
 						}
 					}
@@ -234,12 +234,12 @@ func TestAdditiveFullyMaskedRows(t *testing.T) {
 	}
 }
 
-// onlyLast allows only the last key.
+// onlyLast returns a mask that allows only the last of 4 keys.
 func (c *bench) onlyLast() *G.Node {
 	return input(c.g, "allow", dense([]bool{false, false, false, true}, 1, 4))
 }
 
-// biasRows is a bias of shape (3, 4) with one value per row.
+// biasRows returns a bias of shape (3, 4). Each row repeats one value.
 func (c *bench) biasRows(values ...float64) *G.Node {
 	var all []float64
 	for _, v := range values {
@@ -264,7 +264,7 @@ func TestAdditiveCapture(t *testing.T) {
 		captured := c.b.Captured()
 		batch := tensor.Shape(shape).TotalSize() / 12
 		if len(captured) != 1 || captured[0].Layer != "decoder.attention" || captured[0].Weights != weights || !weights.Shape().Eq(tensor.Shape{batch, 1, 3, 3}) {
-			t.Fatalf("captured %v", captured)
+			t.Fatalf("captured %v, want only the weights %v of decoder.attention", captured, weights)
 		}
 		got := read(t, out, weights)
 		values := floats(t, y.Value())
@@ -280,28 +280,28 @@ func TestAdditiveCapture(t *testing.T) {
 			t.Errorf("dropout dropped none of %v", got[1])
 		}
 	}
-	// Without CaptureWeights it captures nothing.
+	// Without CaptureWeights, a Build captures nothing.
 	c := newBench(t)
 	x := c.in("x", 3, 4)
 	c.node(c.additive(4, layers.AdditiveConfig{}).Forward(c.b, x, x, x, layers.Mask{}))
 	if n := len(c.b.Captured()); n != 0 {
-		t.Errorf("captured %d", n)
+		t.Errorf("captured %d weights, want 0", n)
 	}
 }
 
-// TestAdditiveKeepsNoHidden checks that no node has more elements than the inputs and the scores.
+// TestAdditiveKeepsNoHidden checks that no node stores the hidden units: none has more elements than the largest input.
 func TestAdditiveKeepsNoHidden(t *testing.T) {
 	c := newBench(t)
 	y := c.node(c.additive(8, layers.AdditiveConfig{}).Forward(c.b, c.in("x", 2, 7, 8), c.in("y", 2, 11, 8), c.in("z", 2, 11, 8), layers.Mask{}))
 	gradients(t, weigh(t, y, input(c.g, "w", random(1, 2, 7, 8))), append(c.wrt, c.b.Learnables()...)...)
 	for _, n := range c.g.AllNodes() {
 		if n.Shape().TotalSize() > 2*11*8 {
-			t.Errorf("%v has shape %v", n, n.Shape())
+			t.Errorf("%v has shape %v, want at most %d elements", n, n.Shape(), 2*11*8)
 		}
 	}
 }
 
-// TestAdditiveSameBits trains on one processor and on several: the results have the same bits.
+// TestAdditiveSameBits computes outputs and gradients on 1, 2 and 5 processors: the bits are the same.
 func TestAdditiveSameBits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var want [][]float64
@@ -324,7 +324,8 @@ func TestAdditiveSameBits(t *testing.T) {
 	}
 }
 
-// TestAdditiveErrors makes and applies invalid layers: the error names the layer, the expected and the actual value.
+// TestAdditiveErrors makes invalid layers, and applies layers to invalid inputs. Each error names the layer, the
+// expected and the actual value.
 func TestAdditiveErrors(t *testing.T) {
 	type config = layers.AdditiveConfig
 	type mask = layers.Mask
@@ -389,7 +390,7 @@ func TestAdditiveErrors(t *testing.T) {
 		})
 	}
 
-	// A name used twice is an error; an invalid length is an error when the graph runs.
+	// Two parameters with one name are an error. An invalid length is an error when the graph runs.
 	c := newBench(t)
 	a := c.additive(4, config{})
 	_, err := layers.NewAdditiveAttention(c.p, 4, layers.AdditiveConfig{})
@@ -401,8 +402,8 @@ func TestAdditiveErrors(t *testing.T) {
 	wantError(t, err, "length 4", "element 1", "3 keys")
 }
 
-// applied applies a layer to inputs of the given shapes; selfMasked applies it to one input of shape (2, 3, 4) with a
-// mask.
+// applied returns a function that applies a layer to inputs of the given shapes. The function from selfMasked applies
+// the layer to one input of shape (2, 3, 4), with a mask.
 func applied(q, k, v []int) func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 	return func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
 		return a.Forward(c.b, c.in("q", q...), c.in("k", k...), c.in("v", v...), layers.Mask{})
@@ -434,7 +435,7 @@ func TestAdditiveParameters(t *testing.T) {
 		for _, q := range p.All() {
 			got = append(got, fmt.Sprint(q.Name, q.Value.Shape()))
 			if x := q.Value.Float64s(); slices.Min(x) != 1 || slices.Max(x) != 1 {
-				t.Errorf("%s isn't made by Init: %v", q.Name, x)
+				t.Errorf("%s has the values %v, want only 1, from Init", q.Name, x)
 			}
 		}
 		if s := strings.Join(got, " "); s != tc.want {
@@ -443,8 +444,8 @@ func TestAdditiveParameters(t *testing.T) {
 	}
 }
 
-// A decoder's state attends to two sources. The second is padded after its first token, so all its weight is on that
-// token.
+// Each of two decoder states attends to its own source. The second source has one token and padding, so this token gets
+// all the weight.
 func ExampleAdditiveAttention() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
@@ -479,7 +480,7 @@ func ExampleAdditiveAttention() {
 	// context (2, 1, 1) [5.000 7.000]
 }
 
-// BenchmarkAdditiveAttention measures the layer without its projections, forward only and with gradients.
+// BenchmarkAdditiveAttention measures the layer without projections, with and without gradients.
 func BenchmarkAdditiveAttention(b *testing.B) {
 	for _, backward := range []bool{false, true} {
 		b.Run(fmt.Sprintf("T=S=512, K=64, backward=%t", backward), func(b *testing.B) {

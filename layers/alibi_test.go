@@ -11,7 +11,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestALiBiSlopes compares slopes with the paper's and, for other numbers of heads, with the output of its code.
+// TestALiBiSlopes compares slopes with the numbers in the paper. If the number of heads isn't a power of two, the
+// expected slopes are the output of the paper's code.
 func TestALiBiSlopes(t *testing.T) {
 	root := math.Sqrt(0.5)
 	for heads, want := range map[int][]float64{
@@ -27,7 +28,8 @@ func TestALiBiSlopes(t *testing.T) {
 	}
 }
 
-// alibiBias returns the bias by the paper's formula, (H, T, S), for queries that come after offset keys.
+// alibiBias computes the bias, of shape (H, T, S), by the paper's formula. The argument offset is the position of the
+// first query.
 func alibiBias(t testing.TB, heads, offset, queries, keys int) *tensor.Dense {
 	slopes := must[[]float64](t)(layers.ALiBi{}.Slopes(heads))
 	var bias []float64
@@ -48,7 +50,7 @@ func TestALiBiSlopesOfTooManyHeads(t *testing.T) {
 		wantError(t, err, "alibi", fmt.Sprint(heads), "of memory", "at most 1048576 heads")
 	}
 	if slopes := must[[]float64](t)(layers.ALiBi{}.Slopes(1 << 20)); len(slopes) != 1<<20 {
-		t.Errorf("%d slopes", len(slopes))
+		t.Errorf("got %d slopes, want %d", len(slopes), 1<<20)
 	}
 }
 

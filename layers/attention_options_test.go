@@ -10,7 +10,8 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// Every option and every part of the mask reaches the field of the op with the same name.
+// TestOptionsArrive sets every option and every part of the mask. The op's fields with the same names must have the
+// same values.
 func TestOptionsArrive(t *testing.T) {
 	options := AttentionOptions{Mask: Mask{Causal: true}}
 	g := G.NewGraph()
@@ -49,10 +50,10 @@ func TestOptionsArrive(t *testing.T) {
 			x = reflect.ValueOf(ops.Mask(options.Mask))
 		}
 		if !x.IsValid() || x.IsZero() {
-			t.Errorf("%s isn't set", name)
+			t.Errorf("this test doesn't set %s: add it here", name)
 		}
 		if op := got.FieldByName(name); !op.IsValid() || !reflect.DeepEqual(op.Interface(), x.Interface()) {
-			t.Errorf("%s doesn't arrive", name)
+			t.Errorf("the op's field %s is %v, want %v", name, op, x)
 		}
 	}
 }

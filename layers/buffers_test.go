@@ -14,7 +14,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// lossGraph is a graph of a model's loss for sequences of one length, with its machine.
+// lossGraph holds a graph of a model's loss, for sequences of one length, and the machine that runs the graph.
 type lossGraph struct {
 	b     *layers.Build
 	grads G.Nodes // gradients of the parameters, in a training graph
@@ -68,7 +68,8 @@ func (l *lossGraph) run(t testing.TB, number int) (out [][]float64) {
 	return out
 }
 
-// logitsOf returns models for the tests of Buffers, for up to 12 tokens and a vocabulary of 13.
+// logitsOf makes models of every kind, for up to 12 tokens and a vocabulary of 13. It returns functions that build
+// their logits.
 func logitsOf(t testing.TB, p *layers.Params, block layers.BlockConfig, positions layers.PositionsConfig) map[string]func(b *layers.Build, ids, targets *G.Node) (*G.Node, error) {
 	t.Helper()
 	model := layers.ModelConfig{Vocab: 13, Dim: 8, Layers: 2, Positions: positions, Block: block, Dropout: block.Dropout}
@@ -95,7 +96,7 @@ func logitsOf(t testing.TB, p *layers.Params, block layers.BlockConfig, position
 }
 
 // TestBuffersChangeNoBit runs graphs for three lengths, for training and evaluation, in random order with the same
-// Buffers. Freed memory is overwritten with NaN. Each graph returns the same bits as with its own memory.
+// Buffers, which fill freed memory with NaN. Each graph returns the same bits as a graph without Buffers.
 func TestBuffersChangeNoBit(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -141,8 +142,8 @@ func TestBuffersChangeNoBit(t *testing.T) {
 	}
 }
 
-// TestBuffersHoldWhatTheLongestNeeds checks that graphs for five lengths together need about as much memory as the
-// longest, in any order.
+// TestBuffersHoldWhatTheLongestNeeds runs graphs for five lengths, in any order, with the same Buffers. Together they
+// use about as much memory as the graph for the longest sequences alone.
 func TestBuffersHoldWhatTheLongestNeeds(t *testing.T) {
 	testseed.Slow(t)
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
@@ -168,20 +169,20 @@ func TestBuffersHoldWhatTheLongestNeeds(t *testing.T) {
 	}
 	alone := held(layers.Build{Mode: layers.Training, Buffers: &layers.Buffers{}}, 50)
 	for _, lengths := range [][]int{{10, 20, 30, 40, 50}, {50, 40, 30, 20, 10}, {30, 50, 10, 40, 20}} {
-		// Memory outside the Buffers, for nodes and for the numbers that ops keep per row, is about 2 % per graph.
+		// Each graph adds about 2 % outside the Buffers: its nodes, and the numbers that ops keep per row.
 		if all := held(layers.Build{Mode: layers.Training, Buffers: &layers.Buffers{}}, lengths...); all > 1.1*alone {
-			t.Errorf("graphs for lengths %v hold %.1f MB, the longest alone %.1f", lengths, all/1e6, alone/1e6)
+			t.Errorf("graphs for lengths %v hold %.1f MB, want at most 1.1 times the %.1f MB of the longest alone", lengths, all/1e6, alone/1e6)
 		}
 	}
 	if own := held(layers.Build{Mode: layers.Training}, 50); alone > 0.65*own {
-		t.Errorf("a training graph holds %.1f MB with Buffers, %.1f without", alone/1e6, own/1e6)
+		t.Errorf("a training graph holds %.1f MB with Buffers, want at most 65 %% of the %.1f MB without", alone/1e6, own/1e6)
 	}
 	if with, own := held(layers.Build{Buffers: &layers.Buffers{}}, 50), held(layers.Build{}, 50); with > 0.35*own {
-		t.Errorf("a graph for evaluation holds %.2f MB with Buffers, %.2f without", with/1e6, own/1e6)
+		t.Errorf("a graph for evaluation holds %.2f MB with Buffers, want at most 35 %% of the %.2f MB without", with/1e6, own/1e6)
 	}
 }
 
-// TestBuffersLetGraphsGo builds graphs with the same Buffers and keeps none: memory use doesn't grow.
+// TestBuffersLetGraphsGo builds graphs with the same Buffers and drops each graph: memory use doesn't grow.
 func TestBuffersLetGraphsGo(t *testing.T) {
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 	m := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 32, Layers: 2, Positions: layers.None{}}))
@@ -204,13 +205,13 @@ func TestBuffersLetGraphsGo(t *testing.T) {
 		run(i + 1)
 	}
 	if grown := memory.HeapInUse() - before; grown > limit {
-		t.Errorf("%d graphs left %d bytes", rounds, grown)
+		t.Errorf("%d dropped graphs left %d bytes, want at most %d", rounds, grown, limit)
 	}
 	runtime.KeepAlive(buffers)
 }
 
-// TestBuffersAllocateNothing checks that graphs that take turns make no more allocations with Buffers than without.
-// Gorgonia and goroutines make some; one more per op would be about 400.
+// TestBuffersAllocateNothing runs graphs in turns, with and without Buffers: the numbers of allocations are about the
+// same. One allocation per op would add about 400.
 func TestBuffersAllocateNothing(t *testing.T) {
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 	m := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 8, Layers: 2, Positions: layers.None{}, Dropout: 0.1}))
@@ -232,6 +233,6 @@ func TestBuffersAllocateNothing(t *testing.T) {
 	}
 	own := allocations(layers.Build{Mode: layers.Training})
 	if with := allocations(layers.Build{Mode: layers.Training, Buffers: &layers.Buffers{}}); with > 1.05*own {
-		t.Errorf("a round allocates %v times with Buffers, %v times without", with, own)
+		t.Errorf("a round makes %v allocations with Buffers, want at most 5 %% more than the %v without", with, own)
 	}
 }

@@ -17,8 +17,8 @@ func newDecoder(t testing.TB, p *layers.Params) *layers.Decoder {
 	return must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 6}, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU}}, Layers: 2}))
 }
 
-// TestOneModelInManyGraphs trains a model in one graph: existing graphs for other batch sizes and lengths see the
-// trained weights.
+// TestOneModelInManyGraphs trains a model in one graph. Other graphs, built before the training for other batch sizes
+// and lengths, use the trained weights.
 func TestOneModelInManyGraphs(t *testing.T) {
 	p := newParams(t)
 	d := newDecoder(t, p)
@@ -72,13 +72,13 @@ func TestOneModelInManyGraphs(t *testing.T) {
 		vm.Reset()
 	}
 	if losses[29] > losses[0]/5 {
-		t.Errorf("the loss only went from %v to %v", losses[0], losses[29])
+		t.Errorf("the loss went from %v to %v, want at most a fifth", losses[0], losses[29])
 	}
 	after := first()
 	for i := range after {
 		near(t, "another graph's output", after[i], after[0], 1e-12)
 		if slices.Equal(before[i], after[i]) {
-			t.Errorf("graph %d doesn't see the trained weights", i)
+			t.Errorf("graph %d has the same output before and after training", i)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func TestParallelInference(t *testing.T) {
 	}
 }
 
-// TestRunsRepeat runs one graph several times: no op may carry anything over from run to run.
+// TestRunsRepeat runs one graph several times: the results are the same, so no op keeps state from one run to the next.
 func TestRunsRepeat(t *testing.T) {
 	p := newParams(t)
 	d := newDecoder(t, p)
@@ -250,7 +250,7 @@ func TestParams(t *testing.T) {
 		t.Errorf("Count is %d, want %d", p.Count(), want)
 	}
 	if d.Head.Weight != p.Get("head.weight") {
-		t.Error("a layer's parameter isn't the one in the set")
+		t.Error("the head's parameter isn't the parameter with its name in the set")
 	}
 
 	_, err := layers.NewDecoder(p, layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 6}, Dim: 8, Layers: 1})

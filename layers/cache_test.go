@@ -14,7 +14,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// cachedGraph is a graph that continues the sequences of a cache by a fixed number of new tokens each.
+// cachedGraph holds a graph that extends each sequence of a cache, by up to a fixed number of tokens.
 type cachedGraph struct {
 	ids    []int
 	logits *G.Value
@@ -22,7 +22,7 @@ type cachedGraph struct {
 	tokens int
 }
 
-// newCachedGraph builds a cachedGraph for batch sequences of ids.
+// newCachedGraph builds a cachedGraph. The argument batch is the number of sequences.
 func newCachedGraph(t *testing.T, batch, tokens int, b *layers.Build, forward func(g *G.ExprGraph, b *layers.Build, ids *G.Node) (*G.Node, error)) *cachedGraph {
 	t.Helper()
 	c := &cachedGraph{ids: make([]int, batch*tokens), logits: new(G.Value), tokens: tokens}
@@ -34,7 +34,7 @@ func newCachedGraph(t *testing.T, batch, tokens int, b *layers.Build, forward fu
 	return c
 }
 
-// step runs the graph with new tokens for each sequence, and returns the logits of each one's last token.
+// step runs the graph with new tokens for each sequence. It returns the logits of the last new token of each sequence.
 func (c *cachedGraph) step(t *testing.T, cache *layers.Cache, tokens [][]int) [][]float64 {
 	t.Helper()
 	counts := make([]int, len(tokens))
@@ -100,12 +100,12 @@ func cacheConfigs() map[string]layers.ModelConfig {
 	return configs
 }
 
-// TestCachedDecodingIsTheFullPass continues sequences of different lengths, a few tokens at a time. It compares the
-// logits with those of a causal graph for each whole sequence.
+// TestCachedDecodingIsTheFullPass continues sequences of different lengths, a few tokens at a time. The logits equal
+// the logits that a causal graph computes for each whole sequence.
 func TestCachedDecodingIsTheFullPass(t *testing.T) {
 	testseed.Slow(t)
 	sequences := [][]int{{1, 2, 3, 4, 5, 6, 0, 1, 3, 5, 2, 2}, {6, 5, 4, 0, 0, 2, 1, 6, 3, 3}}
-	steps := [][]int{{5, 3}, {1, 1}, {1, 1}, {1, 3}, {1, 0}, {3, 2}} // number of new tokens of each sequence
+	steps := [][]int{{5, 3}, {1, 1}, {1, 1}, {1, 3}, {1, 0}, {3, 2}} // new tokens per step, for each sequence
 	t.Parallel()
 	for name, config := range cacheConfigs() {
 		for maskName, mask := range map[string]layers.Mask{"": {}, ", window": {Window: &layers.Window{Left: 2, Right: -1}}} {
@@ -154,12 +154,13 @@ func TestCachedDecodingIsTheFullPass(t *testing.T) {
 	}
 }
 
-// TestCachedEncoderDecoder generates targets for two sources token by token. Cross-attention reads the cache.
+// TestCachedEncoderDecoder generates targets for two sources token by token. Cross-attention reads the sources' keys
+// and values from the cache.
 func TestCachedEncoderDecoder(t *testing.T) {
 	for i := range 4 {
 		composed, window := i%2 == 1, (*layers.Window)(nil)
 		if i > 1 {
-			window = &layers.Window{Left: 1, Right: 0} // in the source, around a token's position in its target
+			window = &layers.Window{Left: 1, Right: 0} // target token i sees source tokens i−1 and i
 		}
 		m := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(newParams(t), layers.EncoderDecoderConfig{
 			Model: layers.ModelConfig{Vocab: cacheVocab, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, KeyValueHeads: 1}}, Layers: 2, Positions: layers.ALiBi{}}, Shared: true,
@@ -189,7 +190,7 @@ func TestCachedEncoderDecoder(t *testing.T) {
 				graph = first
 			}
 			got := graph.step(t, cache, [][]int{target[0][i:][:1], target[1][i:][:1]})
-			for range 2 { // twice, to swap and swap back: the sources' keys and values move too
+			for range 2 { // the second swap restores the order; the sources' keys and values move too
 				if err := cache.Reorder(1, 0); err != nil {
 					t.Fatal(err)
 				}
@@ -201,7 +202,8 @@ func TestCachedEncoderDecoder(t *testing.T) {
 	}
 }
 
-// TestCacheKeepsTheLastMemory runs graphs that take memories of two lengths, and graphs that read the kept memory.
+// TestCacheKeepsTheLastMemory runs graphs that store memories of two lengths in a cache, and graphs that read the
+// stored memory.
 func TestCacheKeepsTheLastMemory(t *testing.T) {
 	a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(newParams(t), 4, layers.AttentionConfig{Heads: 2}))
 	cache := must[*layers.Cache](t)(layers.NewCache(1, 3))
@@ -234,7 +236,7 @@ func TestCacheKeepsTheLastMemory(t *testing.T) {
 	fails := func(f func() ([]float64, error), want string) {
 		t.Helper()
 		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
+			t.Errorf("got the error %v, want %q in it", err, want)
 		}
 	}
 	short, other := build(random(2, 1, 3, 4)), build(random(3, 1, 3, 4))
@@ -252,7 +254,7 @@ func TestCacheKeepsTheLastMemory(t *testing.T) {
 	fails(read, "(1, 5, 4), but the graph was built for (1, 3, 4)")
 }
 
-// TestCacheReorder replaces each sequence by a copy of another, and continues it.
+// TestCacheReorder replaces each sequence by a copy of another sequence, and continues the copies.
 func TestCacheReorder(t *testing.T) {
 	model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), cacheConfigs()["learned"]))
 	forward := func(_ *G.ExprGraph, b *layers.Build, ids *G.Node) (*G.Node, error) {
@@ -283,7 +285,7 @@ func TestCacheReorder(t *testing.T) {
 	near(t, "after a truncation", again[0], got[0], 1e-12)
 }
 
-// TestCacheHidesWhatIsNotItsOwn fills the cache after its tokens with NaN or infinity: no result may change.
+// TestCacheHidesWhatIsNotItsOwn fills the unused end of the cache with NaN or infinity: no result may change.
 func TestCacheHidesWhatIsNotItsOwn(t *testing.T) {
 	for _, composed := range []bool{false, true} {
 		p := newParams(t)
@@ -329,7 +331,7 @@ func TestCacheHidesWhatIsNotItsOwn(t *testing.T) {
 
 func TestCacheErrors(t *testing.T) {
 	if _, err := layers.NewCache(0, 3); err == nil || !strings.Contains(err.Error(), "at least 1, got 0") {
-		t.Errorf("a batch of 0: %v", err)
+		t.Errorf("a batch of 0: got the error %v, want one with %q", err, "at least 1, got 0")
 	}
 	c := newBench(t)
 	cache := must[*layers.Cache](t)(layers.NewCache(2, 3))
@@ -389,7 +391,7 @@ func TestCacheErrors(t *testing.T) {
 			a := c.multiHead(4, layers.AttentionConfig{Heads: 2})
 			_, err := a.ForwardCached(&layers.Build{Cache: cache}, c.in("x", 2, 1, 4), layers.Mask{})
 			if i == 0 && err != nil || i == 1 && (err == nil || !strings.Contains(err.Error(), want)) {
-				t.Errorf("model %d: %v", i, err)
+				t.Errorf("model %d: got the error %v, want %q", i, err, want)
 			}
 		}
 	})
@@ -398,7 +400,7 @@ func TestCacheErrors(t *testing.T) {
 		b := &layers.Build{Cache: must[*layers.Cache](t)(layers.NewCache(2, 3))}
 		y := node(t)(a.ForwardCached(b, c.in("x", 2, 1, 4), layers.Mask{}))
 		if _, err := a.ForwardCached(b, y, layers.Mask{}); err == nil || !strings.Contains(err.Error(), "applies the layer twice") {
-			t.Errorf("got %v", err)
+			t.Errorf("got the error %v, want one with %q", err, "applies the layer twice")
 		}
 	})
 	t.Run("two caches", func(t *testing.T) {
@@ -406,7 +408,7 @@ func TestCacheErrors(t *testing.T) {
 		for i := range 2 {
 			b := &layers.Build{Cache: must[*layers.Cache](t)(layers.NewCache(2, 3))}
 			if _, err := a.ForwardCached(b, c.in("x", 2, 1, 4), layers.Mask{}); i == 1 && (err == nil || !strings.Contains(err.Error(), "another Cache")) {
-				t.Errorf("got %v", err)
+				t.Errorf("got the error %v, want one with %q", err, "another Cache")
 			}
 		}
 	})
@@ -415,7 +417,7 @@ func TestCacheErrors(t *testing.T) {
 		for _, err := layers.NewCache(1, largest); err == nil; _, err = layers.NewCache(1, largest) {
 			largest *= 2
 		}
-		b := &layers.Build{Cache: must[*layers.Cache](t)(layers.NewCache(1, largest/2))} // not too large for every model
+		b := &layers.Build{Cache: must[*layers.Cache](t)(layers.NewCache(1, largest/2))} // a smaller model could use this cache
 		_, err := a.ForwardCached(b, newBench(t).in("x", 1, 1, 4), layers.Mask{})
 		wantError(t, err, "attention", ".keys", fmt.Sprintf("1 sequences of %d tokens with 4 numbers", largest/2), "memory")
 	})
@@ -426,7 +428,7 @@ func TestCacheErrors(t *testing.T) {
 		}
 		for name, err := range map[string]error{"Reorder": cache.Reorder(1, 0), "Truncate": cache.Truncate(0, 0)} {
 			if err == nil || !strings.Contains(err.Error(), "Commit or Cancel") {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: got the error %v, want one with %q", name, err, "Commit or Cancel")
 			}
 		}
 		cache.Cancel()
@@ -442,14 +444,14 @@ func TestCacheErrors(t *testing.T) {
 		vm := G.NewTapeMachine(c.g)
 		defer vm.Close()
 		if err := vm.RunAll(); err == nil || !strings.Contains(err.Error(), "before the run") {
-			t.Errorf("without Extend: %v", err)
+			t.Errorf("without Extend: got the error %v, want one with %q", err, "before the run")
 		}
 		vm.Reset()
 		if err := cache.Extend(3, 1); err != nil {
 			t.Fatal(err)
 		}
 		if err := vm.RunAll(); err == nil || !strings.Contains(err.Error(), "3 of 2 new vectors") {
-			t.Errorf("with more new tokens than the input has: %v", err)
+			t.Errorf("with too many new tokens for the input: got the error %v, want one with %q", err, "3 of 2 new vectors")
 		}
 	})
 }

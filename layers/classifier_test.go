@@ -53,8 +53,8 @@ func TestSequenceClassifierPyTorch(t *testing.T) {
 	}
 }
 
-// TestSequenceClassifierPadding changes padding to other tokens, also to one whose embedding is NaN or infinite: no bit
-// of the results may change. The logits of a sequence of only padding are the head's bias.
+// TestSequenceClassifierPadding changes padding to other tokens, including a token whose embedding is NaN or infinite.
+// No bit of the results may change. If a sequence has only padding, its logits are the head's bias.
 func TestSequenceClassifierPadding(t *testing.T) {
 	const poisoned = 3
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {

@@ -13,8 +13,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// drawConfig draws a random configuration. It sets each exported field with probability 1/2; the values needn't fit
-// each other.
+// drawConfig draws a random configuration. It sets each exported field with probability 1/2. The configuration needn't
+// be valid.
 func drawConfig(r *rand.Rand, v reflect.Value) {
 	switch x := v.Addr().Interface().(type) {
 	case *layers.Init:
@@ -119,14 +119,14 @@ func TestConfigJSONErrors(t *testing.T) {
 		"a repeated key":        {`{"dim": 4, "vocab": 3, "dim": 5}`, []string{"a model's configuration", `"dim" is given twice`}},
 		"repeated within":       {`{"block": {"attention": {"heads": 2, "heads": 3}}}`, []string{`"heads" in "block.attention" is given twice`}},
 		"repeated positions'":   {`{"positions": {"kind": "rotary", "base": 3, "base": 4}}`, []string{`"base" in "positions" is given twice`}},
-		"another case":          {`{"Dim": 4}`, []string{`unknown key "Dim"`}},
-		"another case within":   {`{"positions": {"kind": "rotary", "BASE": 3}}`, []string{`unknown key "BASE" in "positions"`}},
+		"upper case":            {`{"Dim": 4}`, []string{`unknown key "Dim"`}},
+		"upper case within":     {`{"positions": {"kind": "rotary", "BASE": 3}}`, []string{`unknown key "BASE" in "positions"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := layers.ModelConfig{Dim: 7}
 			wantError(t, json.Unmarshal([]byte(tc.json), &c), tc.want...)
 			if c.Dim != 7 {
-				t.Error("the configuration has changed")
+				t.Error("the error changed the configuration")
 			}
 		})
 	}
@@ -145,7 +145,7 @@ func TestConfigJSONErrors(t *testing.T) {
 		want   string
 	}{
 		"a function": {layers.ModelConfig{Init: layers.Init{Func: func(*rand.Rand, []float64, []int) {}}}, "an Init with a Func"},
-		"one's own":  {layers.ModelConfig{Positions: backwards{}}, "positions of type layers_test.backwards can't go to JSON"},
+		"own scheme": {layers.ModelConfig{Positions: backwards{}}, "positions of type layers_test.backwards can't go to JSON"},
 		"activation": {layers.FeedForwardConfig{Activation: 99}, "activation 99"},
 	} {
 		_, err := json.Marshal(c.config)
@@ -155,7 +155,8 @@ func TestConfigJSONErrors(t *testing.T) {
 	}
 }
 
-// FuzzModelConfig reads arbitrary text as a configuration. If that works, the configuration survives JSON and back.
+// FuzzModelConfig reads arbitrary text as a configuration. If that works, it writes the configuration and reads it
+// again: the two are equal.
 func FuzzModelConfig(f *testing.F) {
 	f.Add([]byte(`{"vocab": 3, "dim": 4, "layers": 1, "positions": {"kind": "learned", "max_len": 2, "init": {"kind": "normal", "scale": 1}}}`))
 	f.Add([]byte(`{"positions": {"kind": "rotary", "scaling": {"kind": "yarn", "factor": 2}}, "block": {"norm": {"kind": "rms"}}}`))
@@ -179,7 +180,7 @@ func FuzzModelConfig(f *testing.F) {
 	})
 }
 
-// backwards is a position scheme from outside the package, which can't be written to JSON.
+// backwards is a position scheme that isn't part of package layers, so it can't be written to JSON.
 type backwards struct{ layers.None }
 
 func (backwards) New(*layers.Params, int, layers.AttentionConfig) (layers.Positions, error) {

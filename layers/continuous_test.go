@@ -10,7 +10,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// continuous is a model without a vocabulary, which takes embeddings.
+// continuous configures a model without a vocabulary: its inputs are embeddings.
 func continuous(positions layers.PositionsConfig) layers.ModelConfig {
 	return layers.ModelConfig{
 		Dim: 4, Layers: 1, Outputs: 3, Positions: positions,
@@ -22,7 +22,7 @@ func everyPositions() []layers.PositionsConfig {
 	return []layers.PositionsConfig{layers.Learned{MaxLen: 7}, layers.Sinusoidal{}, layers.Rotary{}, layers.ALiBi{}, layers.None{}}
 }
 
-// TestGradientsOfEmbeddings checks the gradients of embeddings that models take instead of ids.
+// TestGradientsOfEmbeddings checks gradients with respect to embeddings, which replace ids as the models' input.
 func TestGradientsOfEmbeddings(t *testing.T) {
 	var cases []gradientCase
 	for _, positions := range everyPositions() {
@@ -52,7 +52,7 @@ func TestGradientsOfEmbeddings(t *testing.T) {
 	checkGradients(t, cases)
 }
 
-// TestEmbeddingsInPlaceOfIDs gives a model rows of its own table: the result is the same as with ids.
+// TestEmbeddingsInPlaceOfIDs gives a model rows of its embedding table: the result is the same as with ids.
 func TestEmbeddingsInPlaceOfIDs(t *testing.T) {
 	for _, positions := range everyPositions() {
 		config := continuous(positions)
@@ -94,7 +94,7 @@ func TestEmbeddingsPaddingCannotMatter(t *testing.T) {
 	hide(t, cases)
 }
 
-// TestCachedEmbeddingsAreTheFullPass continues a series step by step and compares with the full pass.
+// TestCachedEmbeddingsAreTheFullPass continues a series step by step. The outputs equal the outputs of the full pass.
 func TestCachedEmbeddingsAreTheFullPass(t *testing.T) {
 	const length = 5
 	for _, positions := range everyPositions() {

@@ -10,8 +10,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestCoresChangeNoBit trains a block with dropout on different numbers of cores. The block is large enough that its
-// ops are divided.
+// TestCoresChangeNoBit trains a block with dropout on different numbers of cores. The block is so large that its ops
+// use several cores.
 func TestCoresChangeNoBit(t *testing.T) {
 	run := func(cores int) [][]float64 {
 		p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
@@ -30,7 +30,7 @@ func TestCoresChangeNoBit(t *testing.T) {
 	for _, cores := range []int{2, 3, 7, 0} {
 		for i, got := range run(cores) {
 			if !slices.Equal(got, want[i]) {
-				t.Errorf("on %d cores, result %d isn't the same bits as on one", cores, i)
+				t.Errorf("result %d on %d cores differs from the result on one core", i, cores)
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func TestOnlyTrainingGraphsHoldDropout(t *testing.T) {
 	}
 }
 
-// TestDropoutAndItsGradient checks that output and gradient keep the same elements.
+// TestDropoutAndItsGradient checks that dropout keeps the same elements of its input and of the gradient.
 func TestDropoutAndItsGradient(t *testing.T) {
 	for _, p := range []float64{0.1, 0.5, 0.9} {
 		for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
@@ -63,7 +63,7 @@ func TestDropoutAndItsGradient(t *testing.T) {
 						kept++
 					}
 					if math.Abs(v-xs[i]*scale) > 1e-5*math.Abs(v) || math.Abs(got[1][i]-ws[i]*scale) > 1e-5*math.Abs(v)+1e-5 {
-						t.Fatalf("element %d: %v became %v, its gradient %v became %v", i, xs[i], v, ws[i], got[1][i])
+						t.Fatalf("element %d: %v became %v and its gradient %v became %v, want both times %v", i, xs[i], v, ws[i], got[1][i], scale)
 					}
 				}
 				n := float64(len(xs))
@@ -75,14 +75,14 @@ func TestDropoutAndItsGradient(t *testing.T) {
 	}
 }
 
-// kept applies several dropouts in one graph to n ones, and returns the outputs of several runs:
-// [run][dropout][element].
+// kept runs a graph several times. The graph applies several dropouts, each to a vector of n ones. kept returns the
+// outputs, indexed by run, dropout and element.
 func kept(t *testing.T, b layers.Build, n, dropouts, runs int) [][][]float64 {
 	t.Helper()
 	return keptBy(t, &b, n, dropouts, runs, func(int) {})
 }
 
-// keptBy is like kept, but calls a function before each run.
+// keptBy is like kept, with a function that it calls ahead of each run.
 func keptBy(t *testing.T, b *layers.Build, n, dropouts, runs int, before func(run int)) [][][]float64 {
 	t.Helper()
 	g := G.NewGraph()
@@ -114,10 +114,10 @@ func keptBy(t *testing.T, b *layers.Build, n, dropouts, runs int, before func(ru
 	return out
 }
 
-// TestDropoutMasksDiffer compares the masks of layers, steps and seeds, and the parts of one mask: no two may agree too
-// often or too rarely.
+// TestDropoutMasksDiffer compares the masks of different layers, runs and seeds, and the parts of one mask. Any two
+// must agree in about half of their elements.
 func TestDropoutMasksDiffer(t *testing.T) {
-	const part, parts = 4096, 5 // more elements than one task processes
+	const part, parts = 4096, 5 // several goroutines share the elements
 	var masks [][]float64
 	var names []string
 	for seed := range uint64(3) {
@@ -139,7 +139,7 @@ func TestDropoutMasksDiffer(t *testing.T) {
 				}
 			}
 			if d := math.Abs(float64(same) - part/2); d > 6*math.Sqrt(part)/2 {
-				t.Errorf("%s and %s agree in %d of %d", names[i], names[j], same, part)
+				t.Errorf("%s and %s agree in %d of %d elements, want about half", names[i], names[j], same, part)
 			}
 		}
 	}
@@ -158,7 +158,7 @@ func TestDropoutIsDecidedBySeedAndRun(t *testing.T) {
 		}
 	}
 	b := layers.Build{Seed: 7}
-	numbers := []uint64{3, 0, 1, 2, 2} // setting 2 again changes nothing, so that run has number 3
+	numbers := []uint64{3, 0, 1, 2, 2} // the last run has number 3, because setting 2 again changes nothing
 	for i, run := range keptBy(t, &b, 1000, 2, len(numbers), func(i int) { b.Runs = numbers[i] }) {
 		n := min(numbers[i]+uint64(max(i-3, 0)), 3)
 		for d := range run {
@@ -170,7 +170,7 @@ func TestDropoutIsDecidedBySeedAndRun(t *testing.T) {
 	}
 }
 
-// TestAttentionDropsWeights checks that both the returned weights and the output are after dropout.
+// TestAttentionDropsWeights checks that attention returns the weights after dropout, and computes the output from them.
 func TestAttentionDropsWeights(t *testing.T) {
 	g := G.NewGraph()
 	q, k, v := input(g, "q", random(1, 2, 3, 4)), input(g, "k", random(2, 2, 5, 4)), input(g, "v", random(3, 2, 5, 2))
@@ -193,7 +193,7 @@ func TestAttentionDropsWeights(t *testing.T) {
 		}
 	}
 	if zeros == 0 || zeros == len(got[1]) {
-		t.Errorf("%d of %d weights dropped", zeros, len(got[1]))
+		t.Errorf("%d of %d weights were dropped, want some but not all", zeros, len(got[1]))
 	}
 	want := make([]float64, 2*3*2)
 	for r := range 2 * 3 {

@@ -83,8 +83,8 @@ func TestEncoderDecoderPyTorch(t *testing.T) {
 	}
 }
 
-// TestEncoderDecoderHides changes the source's padding and the target's future to other tokens, also to one whose
-// embedding is NaN or infinite: no bit of the other logits or of a gradient may change.
+// TestEncoderDecoderHides changes the source's padding and the target's future tokens. The new tokens include one whose
+// embedding is NaN or infinite. No bit of the other logits or of a gradient may change.
 func TestEncoderDecoderHides(t *testing.T) {
 	const poisoned = 3 // occurs nowhere else in sources and targets
 	lengths := []int{5, 2}
@@ -123,7 +123,7 @@ func TestEncoderDecoderHides(t *testing.T) {
 	}
 }
 
-// setRow fills a row of a matrix with a value.
+// setRow sets every element in a row of a matrix to one value.
 func setRow(q *layers.Param, row int, value float64) {
 	width := q.Value.Shape()[1]
 	for i := row * width; i < (row+1)*width; i++ {
@@ -135,7 +135,8 @@ func setRow(q *layers.Param, row int, value float64) {
 	}
 }
 
-// The encoder's output for padding must not matter, also if a source is all padding.
+// TestDecodersMemoryPaddingCannotMatter changes the encoder's output for padding. One source is all padding. No result
+// may change.
 func TestDecodersMemoryPaddingCannotMatter(t *testing.T) {
 	var cases []hidingCase
 	for name, m := range map[string]func(c *bench) layers.Mask{
@@ -153,7 +154,8 @@ func TestDecodersMemoryPaddingCannotMatter(t *testing.T) {
 	hide(t, cases)
 }
 
-// TestEncodeOnce encodes once and decodes ever longer targets in separate graphs: the logits are the same as Forward's.
+// TestEncodeOnce encodes once, and decodes targets of growing length, each in its own graph. Forward returns the same
+// logits.
 func TestEncodeOnce(t *testing.T) {
 	for name, change := range map[string]func(c *layers.EncoderDecoderConfig){"own tables": nil, "shared": shared} {
 		t.Run(name, func(t *testing.T) {
@@ -216,7 +218,7 @@ func TestEncoderDecoderParams(t *testing.T) {
 		}
 	}
 	if one["s.embedding.weight"] != "(7, 4)" || len(one) != len(own)-3 {
-		t.Errorf("shared: %v", one)
+		t.Errorf("shared: got the parameters %v, want s.embedding.weight of shape (7, 4) and %d in all", one, len(own)-3)
 	}
 	for _, name := range []string{"s.encoder.embedding.weight", "s.decoder.embedding.weight", "s.decoder.head.weight", "s.decoder.head.bias"} {
 		if one[name] != "" {
@@ -226,7 +228,7 @@ func TestEncoderDecoderParams(t *testing.T) {
 	p := newParams(t)
 	m := newSeq2Seq(t, p, shared)
 	if m.Encoder.Embedding.Weight != m.Decoder.Embedding.Weight || m.Decoder.Head.Weight != m.Encoder.Embedding.Weight || m.Decoder.Head.Bias != nil {
-		t.Error("shared: the tables and the head's weight aren't the same")
+		t.Error("shared: the encoder's table, the decoder's table and the head's weight aren't the same parameter")
 	}
 }
 

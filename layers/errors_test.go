@@ -11,7 +11,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestConfigurationErrors makes invalid layers: the error names the layer, the expected and the actual value.
+// TestConfigurationErrors makes invalid layers. Each error names the layer, the expected and the actual value.
 func TestConfigurationErrors(t *testing.T) {
 	type model = layers.ModelConfig
 	err := func(_ any, err error) error { return err }
@@ -109,7 +109,7 @@ func TestConfigurationErrors(t *testing.T) {
 	}
 }
 
-// TestForwardErrors applies layers to nodes that don't fit, in both forms.
+// TestForwardErrors applies layers to invalid nodes, in the fused and the composed form.
 func TestForwardErrors(t *testing.T) {
 	t.Run("fused", func(t *testing.T) { testForwardErrors(t, false) })
 	t.Run("composed", func(t *testing.T) { testForwardErrors(t, true) })
@@ -258,14 +258,14 @@ func testForwardErrors(t *testing.T, composed bool) {
 	}
 }
 
-// TestNumbersOfFloat32 uses numbers outside the range of float32, where they would be 0 or infinite.
+// TestNumbersOfFloat32 uses numbers that round to 0 in float32. They are errors in float32 and valid in float64.
 func TestNumbersOfFloat32(t *testing.T) {
 	for _, o := range []layers.AttentionOptions{{Softcap: 1e-60}, {Scale: -1e-60}} {
 		for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 			x := input(G.NewGraph(), "x", as(dt, random(1, 2, 3)))
 			_, err := layers.ScaledDotProduct(&layers.Build{}, x, x, x, o)
 			if failed := err != nil; failed != (dt == tensor.Float32) {
-				t.Errorf("%v, %+v: %v", dt, o, err)
+				t.Errorf("%v, %+v: got the error %v, want one only in float32", dt, o, err)
 			}
 		}
 	}

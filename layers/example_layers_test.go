@@ -77,7 +77,8 @@ func ExampleDropout() {
 	// [0 0 0 8 10 12]
 }
 
-// In an encoder every position sees the whole sequence. In a decoder a position sees only itself and earlier ones.
+// In an encoder block, every position sees the whole sequence. In a decoder block, a position sees only itself and
+// earlier positions.
 func ExampleEncoderBlock() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
@@ -87,7 +88,8 @@ func ExampleEncoderBlock() {
 	decoder, err := layers.NewDecoderBlock(params.Scope("decoder"), 4, config)
 	check(err)
 
-	// first returns the blocks' output at the first position, given the value at the last.
+	// first returns both blocks' outputs at the first position. The argument last is part of the input at the last
+	// position.
 	first := func(last float64) (encoded, decoded float64) {
 		g := G.NewGraph()
 		x := matrixOf(g, "x", 2, 1, 0, 0, 1, 0, 1, 1, last) // (T, D)
@@ -119,7 +121,7 @@ func ExampleDecoderBlock() {
 	// Output: (3, 4)
 }
 
-// With a window of two to the left, each position sees itself and the two before it.
+// With a window of two to the left, each position sees itself and the two positions before it.
 func ExampleWindow() {
 	g := G.NewGraph()
 	x := matrixOf(g, "x", 4, 0.0, 0, 0, 0)

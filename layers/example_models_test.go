@@ -18,7 +18,7 @@ func vectorOf(g *G.ExprGraph, name string, ids ...int) *G.Node {
 }
 
 // An EncoderDecoder learns to reverse a sequence. Token 6 starts a target and token 7 ends it. After training, the
-// source is encoded once and the answer generated token by token, each in a graph for its length.
+// encoder reads the source once. The decoder then generates the answer token by token, in a new graph for each length.
 func ExampleEncoderDecoder() {
 	const start, end = 6, 7
 	params, err := layers.NewParams(tensor.Float64, 1)
@@ -157,8 +157,7 @@ func ExampleEncoder() {
 	// blocks.1.attention (2, 4, 4, 4)
 }
 
-// A language model learns a sentence by heart, and then generates it one token at a time, in a graph for another
-// length.
+// A language model learns one sentence. It then generates the sentence token by token, in a new graph for each length.
 func ExampleDecoder() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	if err != nil {

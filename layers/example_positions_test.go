@@ -10,10 +10,11 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// nearby is a position scheme of your own: each position sees itself and up to reach positions before it.
+// nearby is an example of your own position scheme: each position sees itself and a few positions before it.
 type nearby struct {
 	layers.None // doesn't change embeddings, queries and keys
-	reach       int
+
+	reach int // number of visible positions before each position
 }
 
 func (n nearby) New(*layers.Params, int, layers.AttentionConfig) (layers.Positions, error) {
@@ -158,7 +159,7 @@ func ExampleALiBi() {
 	// [0.0625 0.00390625]
 }
 
-// Positions count from 0 unless the Build gives them.
+// By default, positions count from 0. Here the second call starts at position 2.
 func ExampleLearned() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
@@ -184,8 +185,7 @@ func ExampleSinusoidal() {
 	// Output: [0.000 1.000 0.000 1.000 0.841 0.540 0.010 1.000]
 }
 
-// Rotary positions of Llama 3.1, which was trained on 8,192 tokens: slower rotation lets it read sequences 8 times as
-// long.
+// Llama 3.1 was trained on sequences of 8,192 tokens. With slower rotation, the model reads sequences 8 times as long.
 func ExampleRotaryScaling() {
 	config := layers.ModelConfig{
 		Vocab: 10, Dim: 8, Layers: 1,
@@ -198,8 +198,8 @@ func ExampleRotaryScaling() {
 	// {"base":500000,"scaling":{"kind":"llama3","factor":8,"original_len":8192}}
 }
 
-// T5 has a learned number for each head and each of 32 buckets of distances, shared by all blocks. It doesn't scale
-// scores.
+// T5 learns one number for each head and each of 32 buckets of distances. All blocks share these numbers. T5 doesn't
+// scale scores.
 func ExampleRelativeBias() {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	check(err)

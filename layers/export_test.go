@@ -1,6 +1,6 @@
 package layers
 
-// Spoil fills freed memory with NaN, in float32 and float64 alike, so that a later read of it shows.
+// Spoil makes b fill freed memory with NaN, in float32 and float64. An op that reads freed memory then returns NaN.
 func (b *Buffers) Spoil() {
 	b.memory.Freed = func(words []uint64) {
 		for i := range words {

@@ -19,7 +19,7 @@ type trial struct {
 	p *layers.Params
 	b *layers.Build
 	g *G.ExprGraph
-	n int // inputs so far
+	n int // number of inputs made so far
 }
 
 // in returns an input of random numbers. The last vector of the last axis is constant.
@@ -318,7 +318,7 @@ func TestExtremes(t *testing.T) {
 	)
 }
 
-// Some numbers are errors although the results would be finite.
+// TestNumbersAreErrors uses invalid numbers that are errors even where the results would be finite.
 func TestNumbersAreErrors(t *testing.T) {
 	inf := math.Inf(1)
 	p := newParams(t)

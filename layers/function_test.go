@@ -44,7 +44,7 @@ func vector64(x ...float64) *tensor.Dense {
 	return tensor.New(tensor.WithShape(len(x)), tensor.WithBacking(x))
 }
 
-// timesNumber returns a·x for a matrix x and a scalar a, and its sum.
+// timesNumber builds y = a·x for a matrix x and a scalar a. The outputs are y, its row sums, its sum, x, and y again.
 func timesNumber(rows, columns int) func(*layers.Build, *G.ExprGraph) (in, out G.Nodes, err error) {
 	return func(_ *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
 		x := G.NewMatrix(g, tensor.Float64, G.WithName("x"), G.WithShape(rows, columns))
@@ -212,7 +212,7 @@ func TestFunctionServesGoroutines(t *testing.T) {
 	for k := range goroutines {
 		wg.Go(func() {
 			for i := range calls {
-				i := (i + k) % calls // goroutines also share the values
+				i := (i + k) % calls // goroutines use the same values at the same time
 				out, err := f.Call(values[i])
 				if err != nil {
 					t.Error(err)
@@ -225,7 +225,7 @@ func TestFunctionServesGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
-// TestFunctionsAreFreed makes and drops Functions, and calls one often: memory use doesn't grow.
+// TestFunctionsAreFreed makes and drops many Functions, and calls one Function often: memory use doesn't grow.
 func TestFunctionsAreFreed(t *testing.T) {
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 	f := small(t, p)
@@ -238,6 +238,6 @@ func TestFunctionsAreFreed(t *testing.T) {
 		must[[]*tensor.Dense](t)(f.Call(fiveIDs(i)))
 	}
 	if grown := memory.HeapInUse() - before; grown > limit {
-		t.Errorf("%d functions left %d bytes", rounds, grown)
+		t.Errorf("%d functions left %d bytes, want at most %d", rounds, grown, limit)
 	}
 }

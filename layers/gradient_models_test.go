@@ -73,7 +73,7 @@ func TestGradientsOfMultiHeadAttention(t *testing.T) {
 		x := c.in("x", 2, 3, 4)
 		y := c.node(a.Forward(c.b, x, x, x, layers.Mask{}))
 		if n := len(c.b.Learnables()); n != 6 {
-			c.Errorf("%d learnables, want weights and biases of query, value and output", n)
+			c.Errorf("got %d learnables, want 6: the weights and biases of query, value and output", n)
 		}
 		return y
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
-// attend adds a call in float64 to the bench's graph, in the form chosen by its Build.
+// attend adds a call in float64 to the bench's graph. The bench's Build chooses the form.
 func (c *bench) attend(call *onnxCall, l onnxLayout) *G.Node {
 	c.Helper()
 	q, k, v, o, wrt := call.build(c.g, l, tensor.Float64)
@@ -21,9 +21,9 @@ func (c *bench) attend(call *onnxCall, l onnxLayout) *G.Node {
 	return c.node(layers.ScaledDotProduct(c.b, q, k, v, o))
 }
 
-// TestGradientsOfOptions compares gradients with finite differences for every option, in both forms: with respect to
-// queries, keys, values, past keys and values, and the bias. Further cases use a cost that includes the stages of the
-// composed form.
+// TestGradientsOfOptions compares gradients with finite differences, for every option and in both forms. It checks the
+// gradients of queries, keys, values, past keys, past values and the bias. Further cases add the stages of the composed
+// form to the cost.
 func TestGradientsOfOptions(t *testing.T) {
 	type mask = layers.Mask
 	options := func(m mask) layers.AttentionOptions { return layers.AttentionOptions{Mask: m} }
@@ -100,8 +100,8 @@ func TestGradientsOfOptions(t *testing.T) {
 	checkGradients(t, cases)
 }
 
-// attendStages returns a cost that includes every stage of the composed form. It leaves out Masked if keys are masked,
-// because those scores are −Inf.
+// attendStages returns a cost that includes every stage of the composed form. If keys are masked, the cost leaves out
+// Masked, because masked scores are −Inf.
 func (c *bench) attendStages(call *onnxCall, l onnxLayout) *G.Node {
 	q, k, v, o, wrt := call.build(c.g, l, tensor.Float64)
 	c.wrt = wrt
@@ -117,8 +117,8 @@ func (c *bench) attendStages(call *onnxCall, l onnxLayout) *G.Node {
 	return cost
 }
 
-// TestGradientsOfRandomOptions checks the derivatives of calls with random options along a random direction of each
-// input.
+// TestGradientsOfRandomOptions draws calls with random options. For each input, it checks the derivative along a random
+// direction.
 func TestGradientsOfRandomOptions(t *testing.T) {
 	t.Parallel()
 	drawRounds(t, 40, func(r *rand.Rand, what string) {
@@ -139,8 +139,8 @@ func TestGradientsOfRandomOptions(t *testing.T) {
 	})
 }
 
-// TestFormsDropTheSame runs training graphs several times: dropout depends on the seed and the run's number, not on the
-// form. TestOnnxDropout checks the effect on outputs and gradients.
+// TestFormsDropTheSame runs training graphs of both forms several times. Dropout depends on the seed and the run's
+// number, not on the form. TestOnnxDropout checks how dropout changes outputs and gradients.
 func TestFormsDropTheSame(t *testing.T) {
 	const runs = 3
 	for _, name := range []string{"attention", "multi-head attention"} {
@@ -186,7 +186,7 @@ func TestFormsDropTheSame(t *testing.T) {
 				near(t, fmt.Sprintf("%s, run %d: output, or gradient %d", name, run, i), fused[run][i], want, 1e-12)
 			}
 			if run > 0 && slices.Equal(fused[run][0], fused[run-1][0]) {
-				t.Errorf("%s: runs %d and %d drop the same", name, run-1, run)
+				t.Errorf("%s: runs %d and %d drop the same elements", name, run-1, run)
 			}
 		}
 	}

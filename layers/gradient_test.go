@@ -12,35 +12,35 @@ import (
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
-// A bench holds the graph, parameters and inputs of a gradient case.
+// A bench holds a graph, its parameters and its inputs, for a test.
 type bench struct {
 	*testing.T
 	g   *G.ExprGraph
 	p   *layers.Params
 	b   *layers.Build
 	dt  tensor.Dtype // dtype of the parameters
-	wrt G.Nodes      // float inputs
+	wrt G.Nodes      // float inputs, whose gradients are checked
 }
 
 func newBench(t *testing.T) *bench {
 	return &bench{T: t, g: G.NewGraph(), p: newParams(t), b: &layers.Build{Mode: layers.Training}, dt: tensor.Float64}
 }
 
-// in returns a random float64 input. Its gradient is checked.
+// in returns an input of random numbers and adds it to wrt.
 func (c *bench) in(name string, shape ...int) *G.Node {
 	n := input(c.g, name, as(c.dt, random(uint64(len(c.wrt)+1), shape...)))
 	c.wrt = append(c.wrt, n)
 	return n
 }
 
-// bias returns a float mask.
+// bias returns a random float mask and adds it to wrt.
 func (c *bench) bias(shape ...int) *G.Node { return c.in("bias", shape...) }
 
 func (c *bench) ints(name string, values []int, shape ...int) *G.Node {
 	return input(c.g, name, dense(values, shape...))
 }
 
-// allow returns a mask that is false at every third element and in all of the given rows.
+// allow returns a boolean mask: every third element is false, and so are all elements in the rows listed in empty.
 func (c *bench) allow(empty []int, shape ...int) *G.Node {
 	values := make([]bool, tensor.Shape(shape).TotalSize())
 	width := shape[len(shape)-1]
@@ -58,17 +58,18 @@ func (c *bench) node(n *G.Node, err error) *G.Node {
 	return node(c)(n, err)
 }
 
-// A gradientCase builds an expression. If it isn't a scalar, it is projected to one.
+// A gradientCase builds an expression. If the expression isn't a scalar, graph projects it to a scalar.
 type gradientCase struct {
 	name  string
 	build func(c *bench) *G.Node
 }
 
-// mayVanish tells checkGradients that a weight's gradient may be zero, for example with only one key or class.
+// mayVanish is an argument of checkGradients: a weight's gradient may be all zero, for example with only one key or
+// class.
 const mayVanish = true
 
-// graph builds a case in one form, with random parameters. It returns the cost, the float inputs and parameters, and
-// the nodes of the value and of the cost's gradients.
+// graph builds a case in one form, with random parameters. It returns the cost and, as wrt, the float inputs and the
+// parameters. The nodes in values are the expression and the gradients of the cost.
 func (tc gradientCase) graph(t *testing.T, composed bool) (cost *G.Node, wrt, values G.Nodes) {
 	c := newBench(t)
 	c.b.Composed = composed
@@ -83,7 +84,8 @@ func (tc gradientCase) graph(t *testing.T, composed bool) (cost *G.Node, wrt, va
 }
 
 // checkGradients compares the gradients of all float inputs and parameters with finite differences. The gradient of a
-// weight must not be all zero. If the composed form has other nodes, it compares values and gradients of both forms.
+// weight must not be all zero. If the case uses attention, checkGradients also compares the values and gradients of
+// both forms.
 func checkGradients(t *testing.T, cases []gradientCase, vanish ...bool) {
 	t.Parallel()
 	for _, tc := range cases {
@@ -98,7 +100,7 @@ func checkGradients(t *testing.T, cases []gradientCase, vanish ...bool) {
 			fused := read(t, values...)
 			for i, n := range wrt {
 				if strings.HasSuffix(n.Name(), "weight") && allZero(fused[1+i]) && len(vanish) == 0 {
-					t.Errorf("the gradient of %s is zero", n.Name())
+					t.Errorf("the gradient of %s is all zero", n.Name())
 				}
 			}
 			other, _, values := tc.graph(t, true)
@@ -256,8 +258,8 @@ func TestSizesOfOne(t *testing.T) {
 	checkGradients(t, cases, mayVanish)
 }
 
-// TestGradientsBesideMinusInfinity uses a bias with −Inf elements. Their gradient must be 0; the gradients of the
-// finite elements are checked through a node that adds them to the −Inf.
+// TestGradientsBesideMinusInfinity uses a bias with −Inf elements, whose gradients must be 0. The bias is the sum of
+// two inputs: hole (0 or −Inf) and free (finite). The test checks the gradient of free.
 func TestGradientsBesideMinusInfinity(t *testing.T) {
 	c := newBench(t)
 	hole := input(c.g, "hole", dense([]float64{0, -inf, 0, 0, -inf, -inf, -inf, -inf, 0, 0, 0, -inf}, 3, 4))
@@ -272,7 +274,7 @@ func TestGradientsBesideMinusInfinity(t *testing.T) {
 	d := read(t, grads[0])[0]
 	for i, h := range hole.Value().Data().([]float64) {
 		if masked := h == -inf; masked && d[i] != 0 {
-			t.Errorf("element %d of the bias is −Inf and has a gradient of %v", i, d[i])
+			t.Errorf("element %d of the bias is −Inf: got the gradient %v, want 0", i, d[i])
 		}
 	}
 }
@@ -292,7 +294,8 @@ func (c *bench) feedForward(dim int, config layers.FeedForwardConfig) *layers.Fe
 	return must[*layers.FeedForward](c)(layers.NewFeedForward(c.p, dim, config))
 }
 
-// positions returns, by rank, nil (0), the positions of the first elements (1) or of all elements (2).
+// positions returns positions for the rows of x: nil for rank 0, the first position of each sequence for rank 1, or
+// every position for rank 2.
 func (c *bench) positions(x *G.Node, rank int) *G.Node {
 	s := x.Shape()
 	batch, length := 1, s[len(s)-2]

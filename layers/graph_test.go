@@ -18,7 +18,8 @@ import (
 // Two float64 inputs of shape (2, 2) with these names have equal hashes.
 const keyTwin, valueTwin = "t77989", "t1101292"
 
-// TestCollidingNames uses two inputs that Gorgonia can't tell apart: all code that builds a machine refuses the graph.
+// TestCollidingNames uses two inputs with equal hashes, which Gorgonia treats as one. All code that builds a machine
+// must return an error.
 func TestCollidingNames(t *testing.T) {
 	square := func(g *G.ExprGraph, name string) *G.Node {
 		return input(g, name, dense([]float64{1, 2, 3, 4}, 2, 2))
@@ -99,9 +100,9 @@ func TestManyBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(g.AllNodes()); n < 10_000 {
-		t.Errorf("the graph has only %d nodes", n)
+		t.Errorf("the graph has %d nodes, want at least 10,000", n)
 	}
 	if got := read(t, build(40))[0][0]; math.IsNaN(got) || got < 0.1 || got > 10 {
-		t.Errorf("the loss is %v", got)
+		t.Errorf("the loss is %v, want a number from 0.1 to 10", got)
 	}
 }

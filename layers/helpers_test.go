@@ -49,7 +49,7 @@ func randomise(p *layers.Params) {
 	}
 }
 
-// dense returns a tensor that uses values. It keeps the given shape, also axes of size 1.
+// dense returns a tensor of the given shape, which may have axes of size 1. The argument values is the tensor's memory.
 func dense[T any](values []T, shape ...int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values))
 }
@@ -66,7 +66,7 @@ func as(dt tensor.Dtype, v *tensor.Dense) *tensor.Dense {
 	return dense(values, v.Shape()...)
 }
 
-// input returns a named input node with the tensor as its value.
+// input returns a named input node with the value v.
 func input(g *G.ExprGraph, name string, v *tensor.Dense) *G.Node {
 	return G.NewTensor(g, v.Dtype(), v.Dims(), G.WithShape(v.Shape()...), G.WithName(name), G.WithValue(v))
 }
@@ -178,8 +178,8 @@ func sameBits(t testing.TB, what string, got, want []float64) {
 	}
 }
 
-// near reports an error if got and want differ by more than tol times the largest magnitude in want, or tol if that
-// magnitude is below 1: some gradients are sums of about unit size that cancel.
+// near reports an error if an element of got differs from want by more than tol times the largest magnitude in want. If
+// that magnitude is below 1, the limit is tol: some gradients are sums in which terms of about unit size cancel.
 func near(t testing.TB, what string, got, want []float64, tol float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -192,13 +192,13 @@ func near(t testing.TB, what string, got, want []float64, tol float64) {
 	}
 	for i := range got {
 		if d := math.Abs(got[i] - want[i]); !(d <= tol*most) {
-			t.Errorf("%s: element %d is %v, want %v: off by %.3g, tolerated is %.3g", what, i, got[i], want[i], d, tol*most)
+			t.Errorf("%s: element %d is %v, want %v: the difference is %.3g, the limit is %.3g", what, i, got[i], want[i], d, tol*most)
 			return
 		}
 	}
 }
 
-// leftOut reports whether -short skips a case. It skips two of three, by their names.
+// leftOut reports whether to skip the case with the given name. With -short, it skips about two of three cases.
 func leftOut(name string) bool {
 	return testing.Short() && crc32.ChecksumIEEE([]byte(name))%3 != 0
 }
@@ -213,11 +213,11 @@ func allZero(x []float64) bool {
 	return true
 }
 
-// wantError checks that there is an error whose text contains all parts.
+// wantError checks that err isn't nil and that its text contains all parts.
 func wantError(t testing.TB, err error, parts ...string) {
 	t.Helper()
 	if err == nil {
-		t.Errorf("no error, want one with %q", parts)
+		t.Errorf("got no error, want one with %q", parts)
 		return
 	}
 	for _, part := range parts {

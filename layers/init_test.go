@@ -18,7 +18,7 @@ func TestInitialisers(t *testing.T) {
 		name      string
 		init      layers.Init
 		mean, std float64
-		limit     float64 // 0 for none
+		limit     float64 // largest possible magnitude; 0 means no limit
 	}{
 		{"zeros", layers.Zeros(), 0, 0, 0},
 		{"ones", layers.Ones(), 1, 0, 0},
@@ -47,13 +47,14 @@ func TestInitialisers(t *testing.T) {
 				t.Errorf("%s, %v: the standard deviation is %v, want %v", tc.name, dt, std, tc.std)
 			}
 			if tc.limit > 0 && (most > tc.limit*(1+1e-6) || most < 0.99*tc.limit) {
-				t.Errorf("%s, %v: the largest is %v, want close below %v", tc.name, dt, most, tc.limit)
+				t.Errorf("%s, %v: the largest magnitude is %v, want slightly less than %v", tc.name, dt, most, tc.limit)
 			}
 		}
 	}
 }
 
-// TestInitHoldsForWhatIsBelow checks that a model's Init fills every weight matrix without an Init of its own.
+// TestInitHoldsForWhatIsBelow checks that a model's Init fills every weight matrix for which the configuration sets no
+// other Init.
 func TestInitHoldsForWhatIsBelow(t *testing.T) {
 	number := func(x float64) layers.Init {
 		return layers.Init{Func: func(_ *rand.Rand, values []float64, _ []int) {
@@ -72,7 +73,7 @@ func TestInitHoldsForWhatIsBelow(t *testing.T) {
 		for _, kind := range []struct {
 			part string
 			want float64
-		}{ // the first part that a name contains decides
+		}{ // the first entry whose part occurs in the parameter's name decides
 			{"bias", 0}, {"norm", 1}, {"positions", 2}, {"embedding", 4}, {"output", 6}, {"down", 7}, {"attention", 5}, {"cross", 5},
 		} {
 			if strings.Contains(q.Name, kind.part) {

@@ -14,7 +14,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestLoadOptions checks that parameters left out keep their values, and that Loaded lists everything left out.
+// TestLoadOptions checks that parameters missing from the file keep their values. Loaded lists these parameters, and
+// the unused tensors.
 func TestLoadOptions(t *testing.T) {
 	named := func(name string, values ...float32) safetensors.Tensor {
 		return safetensors.Tensor{Name: name, Shape: []int{len(values)}, Data: values}
@@ -65,7 +66,7 @@ func TestLoadOptions(t *testing.T) {
 			for _, q := range p.All() {
 				want, loaded := test.want[q.Name]
 				if loaded && q.Value.Float64s()[0] != want {
-					t.Errorf("%s is %v, want it to begin with %v", q.Name, q.Value.Float64s(), want)
+					t.Errorf("%s is %v, want %v as its first value", q.Name, q.Value.Float64s(), want)
 				}
 				if !loaded && !slices.Equal(after[q.Name], before[q.Name]) {
 					t.Errorf("%s has changed", q.Name)
@@ -75,7 +76,7 @@ func TestLoadOptions(t *testing.T) {
 	}
 }
 
-// If a PyTorch tensor is missing, all parameters in it keep their values.
+// TestLoadPartOfPyTorch drops a PyTorch tensor that holds several parameters: all of them keep their values.
 func TestLoadPartOfPyTorch(t *testing.T) {
 	p := newParams(t)
 	must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 6, layers.AttentionConfig{Heads: 2}))
@@ -88,13 +89,13 @@ func TestLoadPartOfPyTorch(t *testing.T) {
 	}
 	for name, bits := range weightBits(p) {
 		if kept := slices.Equal(bits, before[name]); kept != slices.Contains(l.Kept, name) {
-			t.Errorf("%s: kept its old values: %t", name, kept)
+			t.Errorf("%s: has its old values: %t, want %t", name, kept, !kept)
 		}
 	}
 }
 
-// A flipped bit in a file with a checksum is an error. Files that aren't safetensors give an error that says what they
-// are.
+// TestLoadDamagedFiles checks that a change in a file with a checksum is an error. If a file isn't in the safetensors
+// format, the error names its format.
 func TestLoadDamagedFiles(t *testing.T) {
 	p := newWeights(t, tensor.Float32, 1)
 	path := filepath.Join(t.TempDir(), "model.safetensors")
@@ -118,13 +119,13 @@ func TestLoadDamagedFiles(t *testing.T) {
 		_, err := q.Load(path, layers.LoadOptions{})
 		wantError(t, err, path, want)
 		if !sameWeights(weightBits(q), before) {
-			t.Error("values have changed")
+			t.Error("the error changed parameters")
 		}
 	}
 }
 
-// Load refuses a file by its header, before it allocates memory, even if the tensors would be too large for the
-// machine.
+// TestLoadJudgesTheHeader checks that Load compares the header with the model before it allocates memory. The tensor in
+// this header is too large for any machine.
 func TestLoadJudgesTheHeader(t *testing.T) {
 	header := `{"w":{"dtype":"F32","shape":[1125899906842624],"data_offsets":[0,4503599627370496]}}`
 	file := append([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}, header...)

@@ -94,7 +94,7 @@ func TestGradientsOfWeightedCrossEntropy(t *testing.T) {
 	checkGradients(t, cases)
 }
 
-// lossOf returns a loss and its gradient.
+// lossOf returns a loss and its gradient with respect to the logits.
 func lossOf(t *testing.T, dt tensor.Dtype, logits []float64, targets []int, o layers.CrossEntropyOptions) [][]float64 {
 	t.Helper()
 	g := G.NewGraph()
@@ -123,7 +123,7 @@ func TestIgnoredLogitsCannotMatter(t *testing.T) {
 			want := run(0)
 			for r, target := range targets {
 				if row := want[1][r*3:][:3]; target < 0 && !allZero(row) {
-					t.Errorf("smoothed by %v: the gradient of ignored row %d is %v", e, r, row)
+					t.Errorf("smoothed by %v: the gradient of ignored row %d is %v, want 0", e, r, row)
 				}
 			}
 			for _, value := range []float64{1, 1e30, math.NaN(), inf, -inf} {
@@ -136,7 +136,7 @@ func TestIgnoredLogitsCannotMatter(t *testing.T) {
 }
 
 // TestCrossEntropyOfImpossibleClasses uses logits of −Inf. As in PyTorch, the loss is infinite if such a class has a
-// share of the target, and otherwise unaffected. Gradients are finite.
+// share of the target. Otherwise the class doesn't change the loss. Gradients are finite.
 func TestCrossEntropyOfImpossibleClasses(t *testing.T) {
 	logits := []float64{0, -inf, 0}
 	for _, tc := range []struct {
@@ -194,8 +194,8 @@ func TestCrossEntropyWeightErrors(t *testing.T) {
 	}
 }
 
-// A tenth of every target is spread over both classes, so even a certain and correct prediction has a loss. The second
-// target is ignored.
+// Label smoothing spreads a tenth of every target over both classes, so even a certain and correct prediction has a
+// loss. The second target is ignored.
 func ExampleCrossEntropy_labelSmoothing() {
 	g := G.NewGraph()
 	logits := G.NewMatrix(g, tensor.Float64, G.WithName("logits"), G.WithShape(2, 2), G.WithValue(

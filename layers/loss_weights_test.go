@@ -12,10 +12,10 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// An elementwiseLoss is a loss over outputs and targets of one shape.
+// An elementwiseLoss is a loss whose outputs and targets have the same shape.
 type elementwiseLoss func(b *layers.Build, outputs, targets, weights *G.Node) (*G.Node, error)
 
-// elementwiseLosses returns all elementwise losses, with the given delta for the Huber error.
+// elementwiseLosses returns all elementwise losses. The argument delta is for HuberError.
 func elementwiseLosses(delta float64) map[string]elementwiseLoss {
 	return map[string]elementwiseLoss{
 		"squared": layers.MeanSquaredError, "absolute": layers.MeanAbsoluteError, "binary": layers.BinaryCrossEntropy,
@@ -81,7 +81,7 @@ func weightedLosses() map[string]weightedLoss {
 	return all
 }
 
-// run returns the loss and its gradient.
+// run returns the loss and its gradient with respect to x.
 func (loss weightedLoss) run(t *testing.T, dt tensor.Dtype, x []float64, weights []float64) [][]float64 {
 	t.Helper()
 	g := G.NewGraph()
@@ -96,7 +96,8 @@ func (loss weightedLoss) run(t *testing.T, dt tensor.Dtype, x []float64, weights
 
 var bothDtypes = []tensor.Dtype{tensor.Float64, tensor.Float32}
 
-// TestLossesWithoutWeights checks that no weights mean the same as weights of 1 each, or of 4 each.
+// TestLossesWithoutWeights checks that a loss without weights equals the loss with all weights 1, and with all weights
+// 4.
 func TestLossesWithoutWeights(t *testing.T) {
 	x := random(1, 4, 3).Float64s()
 	for name, loss := range weightedLosses() {
@@ -126,7 +127,7 @@ func TestWhatWeighsNothingCannotMatter(t *testing.T) {
 			}
 			want := run(0)
 			if d := want[1]; !allZero(d[3:6]) || !allZero(d[9:]) || allZero(d[:3]) || allZero(d[6:9]) {
-				t.Errorf("%s of %v: the gradient is %v", name, dt, d)
+				t.Errorf("%s of %v: the gradient is %v, want 0 exactly at positions 1 and 3", name, dt, d)
 			}
 			for _, value := range []float64{1, 1e30, math.NaN(), inf, -inf} {
 				for i, got := range run(value) {
@@ -137,7 +138,7 @@ func TestWhatWeighsNothingCannotMatter(t *testing.T) {
 	}
 }
 
-// TestLossesOfNothing checks that losses and gradients are 0 if all weights are 0, even for NaN.
+// TestLossesOfNothing checks that losses and gradients are 0 if all weights are 0, even if all inputs are NaN.
 func TestLossesOfNothing(t *testing.T) {
 	x := make([]float64, 12)
 	for i := range x {
@@ -154,7 +155,7 @@ func TestLossesOfNothing(t *testing.T) {
 	}
 }
 
-// TestWeightsOfEachRun runs one graph with several sets of weights: a run doesn't depend on earlier ones.
+// TestWeightsOfEachRun runs one graph with several sets of weights: a run doesn't depend on earlier runs.
 func TestWeightsOfEachRun(t *testing.T) {
 	x := random(1, 4, 3).Float64s()
 	for name, loss := range weightedLosses() {
@@ -216,7 +217,8 @@ func TestPositionsLeftOutNeedNoTarget(t *testing.T) {
 	}
 }
 
-// TestElementwiseLosses compares losses and gradients with known values, also for logits whose exponential overflows.
+// TestElementwiseLosses compares losses and gradients with known values. Some logits are so large that their
+// exponential overflows.
 func TestElementwiseLosses(t *testing.T) {
 	for _, tc := range []struct {
 		loss                   string
@@ -242,7 +244,7 @@ func TestElementwiseLosses(t *testing.T) {
 		{"binary", 1000, 0, 1000, 1, 0, 0},
 		{"binary", -1000, 1, 1000, -1, 0, 0},
 		{"binary", 1000, 0.25, 750, 0.75, 0, 0},
-		{"binary", 40, 1, math.Exp(-40), -math.Exp(-40), 1e-30, 1e-23}, // PyTorch: 0 and 0 in float32
+		{"binary", 40, 1, math.Exp(-40), -math.Exp(-40), 1e-30, 1e-23}, // PyTorch returns 0 and 0 in float32
 		{"binary", inf, 1, 0, 0, 0, 0},
 		{"binary", -inf, 0, 0, 0, 0, 0},
 		{"binary", inf, 0, inf, 1, 0, 0},

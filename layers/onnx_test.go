@@ -16,9 +16,9 @@ import (
 // cache of fixed size, rows with no key to attend to) and the windows of onnx/onnx#8108.
 //
 // This file implements the operator in plain loops, from its rules, without any code of the library. The tests in the
-// files onnx_*_test.go compare the library with it, and check it against numbers computed by hand.
+// files onnx_*_test.go compare this implementation with the library, and with numbers computed by hand.
 
-// An onnxCall is a call of the operator, with the options that only the library has.
+// An onnxCall is a call of the operator. It also has the options that only the library has.
 type onnxCall struct {
 	onnxSizes
 	options layers.AttentionOptions // options that aren't nodes: Scale, Softcap and Dropout, and the Mask's Causal, Window, Offset and Slopes
@@ -37,14 +37,14 @@ type onnxCall struct {
 // past keys, and the widths of keys and values.
 type onnxSizes struct{ B, H, G, T, S, P, K, V int }
 
-// whole replaces sizes of 0 by their defaults: 1, G = H, and no past.
+// whole replaces sizes of 0 by their defaults. G defaults to H, P to 0, and the other sizes to 1.
 func (n onnxSizes) whole() onnxSizes {
 	n.B, n.H, n.T, n.S, n.K, n.V = cmp.Or(n.B, 1), cmp.Or(n.H, 1), cmp.Or(n.T, 1), cmp.Or(n.S, 1), cmp.Or(n.K, 1), cmp.Or(n.V, 1)
 	n.G = cmp.Or(n.G, n.H)
 	return n
 }
 
-// keys returns the number of keys, past ones included.
+// keys returns the number of keys, including past keys.
 func (n onnxSizes) keys() int { return n.P + n.S }
 
 // String describes a call without the elements of its tensors.
@@ -215,7 +215,7 @@ func onnxDot(x, y []float64) float64 {
 	return sum
 }
 
-// onnxAdd adds a·x to y. Zero times any number is zero, also NaN and infinity.
+// onnxAdd adds a·x to y. If a is 0, y doesn't change, even if x has NaN or infinity.
 func onnxAdd(y []float64, a float64, x []float64) {
 	if a == 0 {
 		return
@@ -225,7 +225,7 @@ func onnxAdd(y []float64, a float64, x []float64) {
 	}
 }
 
-// join puts past keys or values before the others: (B, G, P, width) and (B, G, S, width) give (B, G, P+S, width).
+// join puts past keys or values before the new ones: (B, G, P, width) and (B, G, S, width) give (B, G, P+S, width).
 func (c *onnxCall) join(past, x []float64, width int) []float64 {
 	var out []float64
 	for i := range c.B * c.G {

@@ -51,7 +51,8 @@ func ExampleParams_Freeze() {
 	// all                               float32  319  168 frozen
 }
 
-// A snapshot doesn't change when the parameters do. Restore keeps the parameters' memory.
+// TestSnapshot checks that changes of the parameters don't change a snapshot, and that Restore copies the snapshot into
+// the parameters' memory.
 func TestSnapshot(t *testing.T) {
 	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		p := newWeights(t, dtype, 1)
@@ -68,12 +69,12 @@ func TestSnapshot(t *testing.T) {
 		}
 		p.All()[0].Value.Zero()
 		if err := p.Restore(snapshot); err != nil || !sameWeights(weightBits(p), before) {
-			t.Errorf("%v: after a second Restore the values differ: %v", dtype, err)
+			t.Errorf("%v: after a second Restore the values differ from the snapshot (error %v)", dtype, err)
 		}
 	}
 }
 
-// Restore refuses values that don't fit the parameters, and changes nothing.
+// TestRestoreRefuses checks that Restore returns an error for values that don't fit, and changes no parameter.
 func TestRestoreRefuses(t *testing.T) {
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 	for _, name := range []string{"a", "b"} {
@@ -98,12 +99,13 @@ func TestRestoreRefuses(t *testing.T) {
 	} {
 		wantError(t, p.Restore(test.snapshot), test.want)
 		if !sameWeights(weightBits(p), before) {
-			t.Errorf("%s: values have changed", test.want)
+			t.Errorf("%s: the error changed parameters", test.want)
 		}
 	}
 }
 
-// Freeze matches whole names of parameters and scopes. Bind adds a frozen parameter to Fixed.
+// TestFreeze checks that Freeze matches whole names of parameters and scopes. Bind adds frozen parameters to Fixed, and
+// other parameters to the learnables.
 func TestFreeze(t *testing.T) {
 	for _, test := range []struct {
 		names []string
@@ -136,7 +138,7 @@ func TestFreeze(t *testing.T) {
 				frozen := slices.Contains(test.want, q.Name)
 				named := func(n *G.Node) bool { return n.Name() == q.Name }
 				if q.Frozen != frozen || slices.ContainsFunc(b.Fixed, named) != frozen || slices.ContainsFunc(b.Learnables(), named) == frozen {
-					t.Errorf("%s: frozen %t, fixed %v, learnables %v", q.Name, q.Frozen, b.Fixed, b.Learnables())
+					t.Errorf("%s: frozen %t, want %t, with fixed %v and learnables %v", q.Name, q.Frozen, frozen, b.Fixed, b.Learnables())
 				}
 			}
 		})

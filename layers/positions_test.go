@@ -12,8 +12,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestPaddingInFront runs a model on a sequence with and without masked padding in front, with the same positions: the
-// logits are the same.
+// TestPaddingInFront runs a model on a sequence with and without masked padding in front. The sequence has the same
+// positions both times, so the logits are the same.
 func TestPaddingInFront(t *testing.T) {
 	sequence, padding := []int{3, 1, 4, 2}, []int{6, 6}
 	n := len(padding) + len(sequence)
@@ -31,7 +31,7 @@ func TestPaddingInFront(t *testing.T) {
 					allow[i], positions[i] = i >= len(padding), max(0, i-len(padding))
 				}
 				b := &layers.Build{Positions: input(g, "positions", dense(positions, 1, n))}
-				if form == "first" { // the padding would get negative positions, which Learned doesn't have
+				if form == "first" { // the padding gets negative positions, which Learned doesn't have
 					if model.Positions.MaxLen() > 0 {
 						t.Skip("Learned has no negative positions")
 					}
@@ -45,7 +45,8 @@ func TestPaddingInFront(t *testing.T) {
 	}
 }
 
-// TestPackedSequences puts two sequences into one row, separated by a mask, each with its own positions.
+// TestPackedSequences puts two sequences into one row. A mask separates them, and the positions of each sequence start
+// at 0: the states are the same as in two rows.
 func TestPackedSequences(t *testing.T) {
 	first, second := []int{3, 1, 4}, []int{2, 5}
 	for name, config := range cacheConfigs() {
@@ -69,7 +70,7 @@ func TestPackedSequences(t *testing.T) {
 	}
 }
 
-// TestPositionsHide checks for every scheme that the future and padding affect neither outputs nor gradients.
+// TestPositionsHide checks every position scheme: the future and padding change neither outputs nor gradients.
 func TestPositionsHide(t *testing.T) {
 	var cases []hidingCase
 	configs := cacheConfigs()
@@ -102,7 +103,7 @@ func TestPositionsErrors(t *testing.T) {
 		t.Helper()
 		for _, w := range want {
 			if err == nil || !strings.Contains(err.Error(), w) {
-				t.Errorf("got %v, want %q in it", err, w)
+				t.Errorf("got the error %v, want %q in it", err, w)
 			}
 		}
 	}
@@ -124,7 +125,7 @@ func TestPositionsErrors(t *testing.T) {
 	wrong(vm.RunAll(), "d.positions", "position 3 of sequence 0", "0 and 2")
 }
 
-// TestDecodersRefuseOffsets checks that masks of decoders can't have offsets, which would let them see ahead.
+// TestDecodersRefuseOffsets checks that a decoder's mask can't have offsets: offsets could let tokens see the future.
 func TestDecodersRefuseOffsets(t *testing.T) {
 	model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1}))
 	g := G.NewGraph()
@@ -132,7 +133,7 @@ func TestDecodersRefuseOffsets(t *testing.T) {
 	b := &layers.Build{}
 	for _, m := range []layers.Mask{{Offset: 1}, {Offset: -1}, {Offsets: input(g, "offsets", dense([]int{0}, 1))}} {
 		if _, err := model.Forward(b, ids, m); err == nil || !strings.Contains(err.Error(), "can't have an offset") {
-			t.Errorf("%+v: %v", m, err)
+			t.Errorf("%+v: got the error %v, want one with %q", m, err, "can't have an offset")
 		}
 	}
 }

@@ -38,7 +38,7 @@ type fixture struct {
 type array struct {
 	Dtype string
 	Shape []int
-	Data  []*float64 // nil for −Inf
+	Data  []*float64 // nil means −Inf
 }
 
 // as converts an array to a tensor. Floating-point numbers get the given dtype.
@@ -72,7 +72,7 @@ func (a array) floats() []float64 {
 	return a.as(tensor.Float64).Float64s()
 }
 
-// A subject is the Heed side of a fixture: it makes the layer and applies it to the inputs.
+// A subject computes a fixture's outputs with Heed: it makes a layer and applies the layer to the inputs.
 type subject func(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node
 
 // TestPyTorch compares values and gradients with PyTorch's. The tolerance is 1e-10 in float64 and 1e-5 in float32,
@@ -119,7 +119,7 @@ func TestPyTorchComposed(t *testing.T) {
 	}
 }
 
-// Each family of fixtures has a file.
+// A family is a JSON file of fixtures and the subject that computes them.
 type family struct {
 	name    string
 	subject subject
@@ -187,7 +187,7 @@ func compare(t *testing.T, f fixture, s subject, dt tensor.Dtype, tol float64) {
 	}
 	gradNames := slices.Sorted(maps.Keys(wrt))
 	if want := slices.Sorted(maps.Keys(f.Grads)); !slices.Equal(gradNames, want) {
-		t.Fatalf("gradients for %v, but the fixture has %v", gradNames, want)
+		t.Fatalf("got gradients of %v, but the fixture has gradients of %v", gradNames, want)
 	}
 	var ofWrt G.Nodes
 	for _, name := range gradNames {
@@ -205,8 +205,8 @@ func compare(t *testing.T, f fixture, s subject, dt tensor.Dtype, tol float64) {
 }
 
 // relative reports an error if got and want differ by more than tol times the largest magnitude in want. Some
-// gradients, such as a key bias's, are sums that cancel, so that PyTorch's value is only rounding: for these the
-// magnitude counts as 1.
+// gradients, such as the gradient of a key bias, are 0 except for rounding errors. For these gradients, the limit is
+// tol.
 func relative(t *testing.T, what string, got, want []float64, tol float64) {
 	t.Helper()
 	most := 0.0
@@ -221,17 +221,17 @@ func relative(t *testing.T, what string, got, want []float64, tol float64) {
 	}
 	for i := range got {
 		if d := math.Abs(got[i] - want[i]); !(d <= tol*most) {
-			t.Errorf("%s: element %d is %v, want %v: off by %.3g, tolerated is %.3g", what, i, got[i], want[i], d, tol*most)
+			t.Errorf("%s: element %d is %v, want %v: the difference is %.3g, the limit is %.3g", what, i, got[i], want[i], d, tol*most)
 			return
 		}
 	}
 }
 
-// fill gives every parameter of the set the fixture's values.
+// fill sets every parameter to the fixture's values.
 func (f fixture) fill(t *testing.T, p *layers.Params) {
 	t.Helper()
 	if len(p.All()) != len(f.Params) {
-		t.Errorf("the layer has %d parameters, the fixture %d", len(p.All()), len(f.Params))
+		t.Errorf("the layer has %d parameters, but the fixture has %d", len(p.All()), len(f.Params))
 	}
 	for _, q := range p.All() {
 		a, ok := f.Params[q.Name]
@@ -239,7 +239,7 @@ func (f fixture) fill(t *testing.T, p *layers.Params) {
 			t.Fatalf("the fixture has no parameter %q", q.Name)
 		}
 		if !q.Value.Shape().Eq(tensor.Shape(a.Shape)) {
-			t.Fatalf("parameter %q has shape %v, the fixture's %v", q.Name, q.Value.Shape(), a.Shape)
+			t.Fatalf("parameter %q has shape %v, but the fixture has shape %v", q.Name, q.Value.Shape(), a.Shape)
 		}
 		if err := tensor.Copy(q.Value, a.as(p.Dtype())); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// relativeConfig returns a model with relative bias as its only positions.
+// relativeConfig configures a model whose positions are a relative bias.
 func relativeConfig(r layers.RelativeBias) layers.ModelConfig {
 	return layers.ModelConfig{Vocab: 5, Dim: 8, Layers: 3, Positions: r, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}}
 }
@@ -22,7 +22,7 @@ func TestRelativeBiasIsShared(t *testing.T) {
 	for _, name := range []string{"encoder.positions.weight", "decoder.positions.weight"} {
 		w := p.Get(name)
 		if w == nil || !w.Value.Shape().Eq(tensor.Shape{32, 2}) {
-			t.Errorf("%s: %v", name, w)
+			t.Errorf("%s is %v, want shape (32, 2)", name, w)
 		}
 	}
 	b := &layers.Build{}
@@ -35,12 +35,12 @@ func TestRelativeBiasIsShared(t *testing.T) {
 		}
 	}
 	if tables != 1 {
-		t.Errorf("the graph has %d tables", tables)
+		t.Errorf("the graph has %d tables, want 1", tables)
 	}
 }
 
-// TestRelativeBiasReadsOn reads a sequence far longer than MaxDistance: to the last token, the order of keys beyond
-// MaxDistance makes no difference.
+// TestRelativeBiasReadsOn reads a sequence far longer than MaxDistance. It swaps two tokens that are farther than
+// MaxDistance from the last token: the last output doesn't change.
 func TestRelativeBiasReadsOn(t *testing.T) {
 	a := newBench(t)
 	attention := a.multiHead(4, layers.AttentionConfig{Heads: 2})
@@ -97,8 +97,8 @@ func TestRelativeBiasErrors(t *testing.T) {
 	}
 }
 
-// TestRelativeBiasBesideACache uses attention without a Cache in a Build that has one: the result is the same as in a
-// Build without.
+// TestRelativeBiasBesideACache applies an encoder, which doesn't use the Build's Cache. The states are the same with
+// and without a Cache.
 func TestRelativeBiasBesideACache(t *testing.T) {
 	p := newParams(t)
 	encoder := must[*layers.Encoder](t)(layers.NewEncoder(p, relativeConfig(layers.RelativeBias{Init: layers.Normal(3)})))
@@ -126,7 +126,7 @@ func TestRelativeBiasOfTooLong(t *testing.T) {
 	wantError(t, err, "relative bias", "1073741824", "memory")
 }
 
-// nowhere is a scheme whose New returns nil.
+// nowhere is a position scheme whose New returns nil.
 type nowhere struct{}
 
 func (nowhere) New(*layers.Params, int, layers.AttentionConfig) (layers.Positions, error) {

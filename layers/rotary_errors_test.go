@@ -10,7 +10,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestRotaryErrors rotates invalid inputs: the error names the expected and the actual value.
+// TestRotaryErrors rotates invalid inputs. Each error names the expected and the actual value.
 func TestRotaryErrors(t *testing.T) {
 	c := newBench(t)
 	err := func(_ *G.Node, err error) error { return err }

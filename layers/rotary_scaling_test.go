@@ -16,7 +16,7 @@ var rotaryScalings = []layers.RotaryScaling{
 	{Kind: "llama3", Factor: 4, OriginalLen: 12, Low: 0.5, High: 1.5},
 }
 
-// turnedUnits returns the cosines and sines of a Rotary's pairs at a position.
+// turnedUnits returns the cosine and sine of each pair's angle at a position.
 func turnedUnits(t *testing.T, r layers.Rotary, width, position int) (cos, sin []float64) {
 	c := newBench(t)
 	x := make([]float64, width)
@@ -61,9 +61,9 @@ func TestRotaryScalingEnds(t *testing.T) {
 		{layers.RotaryScaling{Kind: "ntk", Factor: factor}, 1, slow / factor},
 		{layers.RotaryScaling{Kind: "yarn", Factor: factor, OriginalLen: 4096, Magnitude: 1}, 1, slow / factor},
 		{layers.RotaryScaling{Kind: "llama3", Factor: factor, OriginalLen: 4096}, 1, slow / factor},
-		{layers.RotaryScaling{Kind: "yarn", Factor: factor, OriginalLen: 1, Low: 200, High: 400, Magnitude: 1}, 1, slow / factor}, // a step after the first pair
-		{layers.RotaryScaling{Kind: "yarn", Factor: factor, OriginalLen: math.MaxInt, Magnitude: 1}, 1, slow},                     // all turn often
-		{layers.RotaryScaling{Kind: "llama3", Factor: factor, OriginalLen: 1}, 1 / factor, slow / factor},                         // none does
+		{layers.RotaryScaling{Kind: "yarn", Factor: factor, OriginalLen: 1, Low: 200, High: 400, Magnitude: 1}, 1, slow / factor}, // scales all pairs but the first
+		{layers.RotaryScaling{Kind: "yarn", Factor: factor, OriginalLen: math.MaxInt, Magnitude: 1}, 1, slow},                     // scales no pair
+		{layers.RotaryScaling{Kind: "llama3", Factor: factor, OriginalLen: 1}, 1 / factor, slow / factor},                         // scales all pairs
 		{layers.RotaryScaling{Kind: "llama3", Factor: factor, OriginalLen: math.MaxInt}, 1, slow},
 	} {
 		cos, sin := turnedUnits(t, layers.Rotary{Scaling: tc.scaling}, width, position)

@@ -11,8 +11,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestRotaryDependsOnDistanceAlone checks that shifting queries and keys together doesn't change their products, and
-// that shifting one of them does.
+// TestRotaryDependsOnDistanceAlone checks that shifting queries and keys together doesn't change their products.
+// Shifting only the queries changes the products.
 func TestRotaryDependsOnDistanceAlone(t *testing.T) {
 	const length, width = 6, 8
 	rotaries := []layers.Rotary{{}, {Dim: 4}, {Interleaved: true}, {Interleaved: true, Dim: 4}}
@@ -46,7 +46,7 @@ func TestRotaryDependsOnDistanceAlone(t *testing.T) {
 				near(t, fmt.Sprint("both shifted by ", shift), products(shift, shift), want, 1e-10)
 			}
 			apart := products(1, 0)
-			for i := range length - 1 { // query i shifted by one has the same distance to key j+1 as query i has to key j
+			for i := range length - 1 {
 				for j := range length - 1 {
 					if same := math.Abs(apart[i*length+j]-want[i*length+j]) < 1e-6; same {
 						t.Errorf("the product of query %d and key %d doesn't depend on their distance", i, j)
@@ -57,7 +57,8 @@ func TestRotaryDependsOnDistanceAlone(t *testing.T) {
 	}
 }
 
-// TestRotaryPositions gives the same positions in every possible way.
+// TestRotaryPositions sets the same positions in every possible way: by Offset, by each sequence's first position, and
+// by all positions. The results are the same.
 func TestRotaryPositions(t *testing.T) {
 	const batch, length, heads, width = 2, 3, 2, 4
 	for _, r := range []layers.Rotary{{}, {Interleaved: true, Dim: 2}} {
@@ -69,15 +70,15 @@ func TestRotaryPositions(t *testing.T) {
 			c.node(moved.Turn(c.b, x, heads, nil)),
 			c.node(r.Turn(c.b, x, heads, c.ints("a", []int{7, 7}, 2))),
 			c.node(r.Turn(c.b, x, heads, c.ints("b", []int{7, 8, 9, 7, 8, 9}, 2, 3))),
-			c.node(moved.Turn(c.b, x, heads, c.ints("c", []int{7, 7}, 2))), // positions replace the offset
+			c.node(moved.Turn(c.b, x, heads, c.ints("c", []int{7, 7}, 2))), // given positions replace the Offset
 		}
 		got := read(t, nodes...)
 		for i := range got[1:] {
-			sameBits(t, fmt.Sprint("way ", i+1), got[i+1], got[0])
+			sameBits(t, fmt.Sprint("node ", i+1), got[i+1], got[0])
 		}
 	}
 
-	// Single tokens at their positions give the same result as the whole sequence.
+	// A single token with its position gives the same result as that token in the whole sequence.
 	c := newBench(t)
 	x := random(1, batch, length, width)
 	whole := read(t, c.node(layers.Rotary{}.Turn(c.b, input(c.g, "x", x), 1, nil)))[0]
@@ -122,7 +123,7 @@ func TestRotaryFollowsItsPositions(t *testing.T) {
 	}
 }
 
-// TestRotarySharesAGraph rotates one node in several ways in one graph: Gorgonia must not merge them.
+// TestRotarySharesAGraph rotates one node in several ways in one graph: Gorgonia must not merge the ops.
 func TestRotarySharesAGraph(t *testing.T) {
 	rotaries := []layers.Rotary{{}, {Interleaved: true}, {Base: 9999}, {Dim: 2}, {Offset: 1}, {Dim: 2, Interleaved: true, Offset: 1, Base: 3}}
 	c := newBench(t)
@@ -140,8 +141,8 @@ func TestRotarySharesAGraph(t *testing.T) {
 	}
 }
 
-// TestRotaryAndNormsHide checks that padding can't matter with rotary positions, normalised queries and keys, and gated
-// layers.
+// TestRotaryAndNormsHide changes padding: with rotary positions, normalised queries and keys, or gated layers, no
+// result may change.
 func TestRotaryAndNormsHide(t *testing.T) {
 	hide(t, []hidingCase{
 		{name: "rotary attention", shape: []int{2, 4, 6}, hidden: past(3, 2), build: func(c *bench, x *G.Node) *G.Node {
@@ -169,7 +170,7 @@ func TestRotaryAndNormsHide(t *testing.T) {
 }
 
 func TestRotaryOfFloat32StaysAccurateFarOut(t *testing.T) {
-	const far = 1_000_000 // an angle computed in float32 would be off by several hundredths here
+	const far = 1_000_000 // here an angle in float32 has an error of several hundredths
 	x := random(1, 2, 4)
 	turned := func(dt tensor.Dtype) []float64 {
 		g := G.NewGraph()

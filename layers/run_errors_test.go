@@ -12,8 +12,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestRunErrors runs graphs with invalid input values, in both forms: the run returns an error that says what was
-// wrong, and doesn't panic.
+// TestRunErrors runs graphs with invalid input values, in both forms. The run returns an error that names the invalid
+// value, and doesn't panic.
 func TestRunErrors(t *testing.T) {
 	attention := func(m func(c *bench) layers.Mask) func(c *bench) *G.Node {
 		return func(c *bench) *G.Node {
@@ -24,7 +24,8 @@ func TestRunErrors(t *testing.T) {
 	lengths := func(lengths ...int) func(c *bench) *G.Node {
 		return attention(func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.lengths(lengths...)} })
 	}
-	// core is attention without projections, after one past key. Its mask uses one int for each of 2 batch elements.
+	// core builds attention without projections, with one past key. The argument mask makes the mask from a node of
+	// ints, one for each of the 2 batch elements.
 	core := func(mask func(ints *G.Node) layers.Mask, values ...int) func(c *bench) *G.Node {
 		return func(c *bench) *G.Node {
 			o := pastOf([]int{2, 2, 1, 6}, []int{2, 2, 1, 4})(c)
@@ -46,7 +47,7 @@ func TestRunErrors(t *testing.T) {
 			return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", len(targets), 3), c.ints("targets", targets, len(targets)), layers.CrossEntropyOptions{}))
 		}
 	}
-	// bound is a linear layer whose input has shape (2, 4), but a WithValue that may not fit.
+	// bound applies a linear layer to a node of shape (2, 4). A value set by opt may have another shape.
 	bound := func(opt ...G.NodeConsOpt) func(c *bench) *G.Node {
 		return func(c *bench) *G.Node {
 			l := must[*layers.Linear](c)(layers.NewLinear(c.p, 4, 4, layers.LinearConfig{}))
@@ -95,7 +96,7 @@ func TestRunErrors(t *testing.T) {
 				gradients(t, y, append(c.wrt, c.b.Learnables()...)...)
 				_, err := tryRead(t, y)
 				if composed && tc.name == "short mask" {
-					tc.want[0] = "softmax" // softmax finds it first
+					tc.want[0] = "softmax" // the first op that reads the mask
 				}
 				wantError(t, err, tc.want...)
 			})
@@ -103,7 +104,7 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// TestRunAfterAnError runs a graph again after its input is corrected.
+// TestRunAfterAnError runs a graph with an invalid input, corrects the input and runs the graph again.
 func TestRunAfterAnError(t *testing.T) {
 	c := newBench(t)
 	d := newDecoder(t, c.p)
@@ -118,7 +119,7 @@ func TestRunAfterAnError(t *testing.T) {
 		G.Let(ids, dense([]int{1, 2}, 2)), G.Let(ids, dense([]int{1, 2, 3, 4}, 2, 2)), G.Let(ids, dense([]float64{1, 2, 3}, 3)),
 	} {
 		if err == nil {
-			t.Errorf("Let took bad value %d", i)
+			t.Errorf("Let accepted invalid value %d", i)
 		}
 	}
 	if err := G.Let(ids, dense([]int{1, 2, 6}, 3)); err != nil {

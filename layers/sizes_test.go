@@ -26,7 +26,7 @@ func TestParamsRefuseWhatDoesNotFit(t *testing.T) {
 			wantError(t, err, `parameter "w"`, fmt.Sprint(tensor.Shape(shape)), "memory")
 		}
 		if n := len(p.All()); n != 0 {
-			t.Errorf("there are %d parameters", n)
+			t.Errorf("the set has %d parameters, want 0", n)
 		}
 	}
 }
@@ -42,7 +42,8 @@ func TestCacheRefusesWhatDoesNotFit(t *testing.T) {
 // absurd lists sizes too large for any machine.
 var absurd = []int{1 << 40, 1 << 62, math.MaxInt}
 
-// constructors make each layer with one size n and small other sizes. The keys begin with the size's name in errors.
+// constructors has functions that call each constructor with n as one size and small other sizes. A key begins with the
+// name that errors use for the size.
 var constructors = map[string]map[string]func(p *layers.Params, n int) error{
 	"NewLinear": {
 		"the width of the input":                 func(p *layers.Params, n int) error { return made(layers.NewLinear(p, n, 2, layers.LinearConfig{})) },
@@ -120,7 +121,7 @@ var constructors = map[string]map[string]func(p *layers.Params, n int) error{
 		return made(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{Model: c}))
 	}),
 
-	// These have no Params.
+	// These constructors take no Params.
 	"NewParams":   {},
 	"NewCache":    {},
 	"NewFunction": {},
@@ -171,8 +172,8 @@ func modelSizes(model func(p *layers.Params, c layers.ModelConfig) error) map[st
 	}
 }
 
-// TestConstructors calls each constructor with invalid sizes, whose errors name the layer, the size and its value, and
-// with sizes too large for any machine.
+// TestConstructors calls each constructor with invalid sizes, and with sizes too large for any machine. Errors for
+// invalid sizes name the layer, the size and its value.
 func TestConstructors(t *testing.T) {
 	for name, places := range constructors {
 		for place, make := range places {
@@ -180,7 +181,7 @@ func TestConstructors(t *testing.T) {
 				size, _, _ := strings.Cut(place, ",")
 				wantError(t, make(newParams(t).Scope("s"), -2), " s", size, "got -2")
 				if name == "NewEmbedding" || slices.Contains([]string{"the width of the input", "the width of the output", "Dim", "Layers", "MaxLen"}, size) {
-					wantError(t, make(newParams(t).Scope("s"), 0), " s", size, "at least 1, got 0") // others have a default
+					wantError(t, make(newParams(t).Scope("s"), 0), " s", size, "at least 1, got 0") // 0 means a default for other sizes
 				}
 				for _, n := range absurd {
 					wantError(t, make(newParams(t), n), "memory")
@@ -190,7 +191,7 @@ func TestConstructors(t *testing.T) {
 	}
 	for _, name := range exportedNew(t) {
 		if constructors[name] == nil {
-			t.Errorf("%s is missing from the constructors of this test", name)
+			t.Errorf("%s is missing in constructors: add it there", name)
 		}
 	}
 }

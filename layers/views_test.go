@@ -10,8 +10,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// views returns tensors with the given shape whose elements aren't contiguous, or don't begin at the start of their
-// memory.
+// views returns tensors with the given shape. Their elements aren't contiguous, or don't start at the first element of
+// the memory.
 func views(t *testing.T, shape ...int) map[string]*tensor.Dense {
 	t.Helper()
 	out := map[string]*tensor.Dense{}
@@ -45,7 +45,7 @@ func views(t *testing.T, shape ...int) map[string]*tensor.Dense {
 	return out
 }
 
-// straight copies a view, element by element.
+// straight copies a view to contiguous memory, element by element.
 func straight(t *testing.T, v *tensor.Dense) *tensor.Dense {
 	t.Helper()
 	shape := v.Shape().Clone()
@@ -60,7 +60,8 @@ func straight(t *testing.T, v *tensor.Dense) *tensor.Dense {
 	return dense(values, shape...)
 }
 
-// TestInputsMayBeViews binds views of other tensors with WithValue and Let, and compares the results with copies.
+// TestInputsMayBeViews binds views of other tensors with WithValue and Let. The results are the same as with contiguous
+// copies.
 func TestInputsMayBeViews(t *testing.T) {
 	for _, shape := range [][]int{{4, 6}, {1, 6}, {4, 1}, {3, 4, 6}, {1, 4, 6}, {2, 1, 6}, {1, 1, 1}} {
 		for name, v := range views(t, shape...) {
@@ -88,7 +89,7 @@ func TestInputsMayBeViews(t *testing.T) {
 	}
 }
 
-// viewed applies layers to x.
+// viewed applies layers to the node that bind returns. It returns their outputs, a loss and gradients.
 func viewed(t *testing.T, bind func(g *G.ExprGraph) *G.Node) [][]float64 {
 	t.Helper()
 	g := G.NewGraph()
@@ -111,7 +112,8 @@ func viewed(t *testing.T, bind func(g *G.ExprGraph) *G.Node) [][]float64 {
 	return read(t, nodes...)
 }
 
-// TestMasksIdsAndTargetsMayBeViews uses views of ints and bools.
+// TestMasksIdsAndTargetsMayBeViews uses views as ids, targets, lengths and a boolean mask. The results are the same as
+// with contiguous tensors.
 func TestMasksIdsAndTargetsMayBeViews(t *testing.T) {
 	big := dense([]int{9, 1, 2, 9, 0, 3, 9, 2, 2}, 3, 3) // its last two columns are ids
 	columns := must[tensor.View](t)(big.Slice(nil, G.S(1, 3))).(*tensor.Dense)

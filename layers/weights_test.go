@@ -32,7 +32,7 @@ func newWeights(t testing.TB, dtype tensor.Dtype, seed uint64) *layers.Params {
 	return p
 }
 
-// weightBits returns the bits of all values of a set, by parameter.
+// weightBits returns the bits of all values in a set, by parameter name.
 func weightBits(p *layers.Params) map[string][]uint64 {
 	all := map[string][]uint64{}
 	for _, q := range p.All() {
@@ -83,7 +83,7 @@ func TestWeightsAreTheSameBytesEachTime(t *testing.T) {
 	if err := newWeights(t, tensor.Float32, 1).Encode(&want, nil); err != nil {
 		t.Fatal(err)
 	}
-	for range 5 { // newWeights makes its parameters in another order each time
+	for range 5 { // newWeights makes the parameters in random order
 		var got bytes.Buffer
 		if err := newWeights(t, tensor.Float32, 1).Encode(&got, nil); err != nil {
 			t.Fatal(err)
@@ -109,12 +109,13 @@ func TestWeightsKeepNamesShapesAndDtype(t *testing.T) {
 	}
 	for _, x := range tensors {
 		if q := p.Get(x.Name); q == nil || !slices.Equal(x.Shape, q.Value.Shape()) || x.Dtype() != "F64" {
-			t.Errorf("got tensor %q of shape %v and dtype %s", x.Name, x.Shape, x.Dtype())
+			t.Errorf("got tensor %q of shape %v and dtype %s, want the parameter's name and shape, and F64", x.Name, x.Shape, x.Dtype())
 		}
 	}
 }
 
-// A bound parameter keeps its tensor and memory, so its graph computes with the loaded values.
+// TestLoadChangesBoundGraphs checks that a bound parameter keeps its tensor and memory, so its graph computes with the
+// loaded values.
 func TestLoadChangesBoundGraphs(t *testing.T) {
 	build := func() (*layers.Params, *G.Node) {
 		p := newParams(t)
@@ -183,7 +184,7 @@ func weightFileOf(t testing.TB, tensors ...safetensors.Tensor) []byte {
 	return b.Bytes()
 }
 
-// Only one parameter doesn't fit, but none may change.
+// TestFailedLoadChangesNothing loads invalid files: no parameter may change, even if only one parameter doesn't fit.
 func TestFailedLoadChangesNothing(t *testing.T) {
 	good := func(name string) safetensors.Tensor {
 		return safetensors.Tensor{Name: name, Shape: []int{2, 3}, Data: make([]float32, 6)}
@@ -231,7 +232,7 @@ func TestFailedLoadChangesNothing(t *testing.T) {
 				t.Errorf("decoding: got error %v, want one with %q", err, test.want)
 			}
 			if !sameWeights(weightBits(p), before) {
-				t.Error("values have changed")
+				t.Error("the error changed parameters")
 			}
 		})
 	}
