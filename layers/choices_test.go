@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestChoicesHaveNames parses every name that a table yields.
+// TestChoicesHaveNames parses every name in a table of choices.
 func TestChoicesHaveNames(t *testing.T) {
 	for flag, first := range map[string]string{"positions": "none", "norm": "layer", "activation": "relu"} {
 		table := kinds.Choices[flag]
@@ -18,19 +18,19 @@ func TestChoicesHaveNames(t *testing.T) {
 			names = append(names, name)
 			v, err := table.Parse(name)
 			if err != nil || about == "" || strings.Contains(about, "\n") || !strings.HasPrefix(table.Text(v), name) {
-				t.Errorf("%s %q, about %q: %v, again %q", flag, name, about, err, table.Text(v))
+				t.Errorf("%s %q, described by %q: error %v and text %q, want no error, one line of description and a text that begins with the name", flag, name, about, err, table.Text(v))
 			}
 		}
 		if len(names) < 2 || names[0] != first {
-			t.Errorf("the names of --%s are %q", flag, names)
+			t.Errorf("the names of --%s are %q, want several names, first %q", flag, names, first)
 		}
 		if _, err := table.Parse("other"); err == nil || !strings.Contains(err.Error(), strings.Join(names, ", ")) {
-			t.Errorf("other %s: %v", flag, err)
+			t.Errorf("unknown %s: got the error %v, want one that lists %q", flag, err, names)
 		}
 	}
 }
 
-// TestParseChoices parses texts, and has them back.
+// TestParseChoices parses texts to values. Text converts the values to the same texts.
 func TestParseChoices(t *testing.T) {
 	for text, want := range map[string]any{
 		"rotary": layers.Rotary{}, "rotary,base=10000,interleaved=true": layers.Rotary{Base: 10000, Interleaved: true},
@@ -46,7 +46,7 @@ func TestParseChoices(t *testing.T) {
 		table := kinds.Choices[flag]
 		got, err := table.Parse(text)
 		if err != nil || !reflect.DeepEqual(got, want) || table.Text(got) != text {
-			t.Errorf("%s: got %+v, %v, want %+v; again %s", text, got, err, want, table.Text(got))
+			t.Errorf("%s: got %+v with error %v, want %+v; the value's text is %s", text, got, err, want, table.Text(got))
 		}
 	}
 	for text, want := range map[string]string{

@@ -174,7 +174,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// Errors of a search name the sequence and wrap the model's error.
+// TestErrorsOfSteps checks that an error of a search names the sequence, or wraps the model's error.
 func TestErrorsOfSteps(t *testing.T) {
 	for name, search := range searches {
 		t.Run(name, func(t *testing.T) {

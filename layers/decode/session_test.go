@@ -14,13 +14,14 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
+// forgetter is a Model with the optional method Forget.
 type forgetter interface {
 	decode.Model
 	Forget(sequence int) error
 }
 
-// sameSteps does the same with both models and compares the results: steps with rows of different lengths, Reorder,
-// Forget.
+// sameSteps performs the same actions on two models: steps with rows of different lengths, Reorder and Forget. It
+// compares the logits and the room of every sequence.
 func sameSteps(t *testing.T, got, want forgetter, tol float64) {
 	t.Helper()
 	for n, action := range []any{
