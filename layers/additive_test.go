@@ -277,7 +277,7 @@ func TestAdditiveCapture(t *testing.T) {
 		}
 		near(t, "weights times values", got[0], want, 1e-14)
 		if !slices.Contains(got[1], 0) {
-			t.Errorf("dropout dropped none of %v", got[1])
+			t.Errorf("the weights after dropout are %v, want some zeros", got[1])
 		}
 	}
 	// Without CaptureWeights, a Build captures nothing.

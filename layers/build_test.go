@@ -217,12 +217,12 @@ func TestCapturedWeights(t *testing.T) {
 		for r := 0; r < len(w); r += 3 {
 			near(t, "a row's sum", []float64{w[r] + w[r+1] + w[r+2]}, []float64{1}, 1e-12)
 			if q := r / 3 % 3; !allZero(w[r+q+1 : r+3]) {
-				t.Errorf("query %d attends to the future: %v", q, w[r:][:3])
+				t.Errorf("query %d has the weights %v, want 0 for future keys", q, w[r:][:3])
 			}
 		}
 	}
 	if none := (&layers.Build{}).Captured(); none != nil {
-		t.Errorf("captured %v without CaptureWeights", none)
+		t.Errorf("without CaptureWeights: captured %v, want nil", none)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestParams(t *testing.T) {
 		}
 	}
 	if p.Get("nothing") != nil {
-		t.Error("Get with an unknown name isn't nil")
+		t.Error("Get with an unknown name returned a parameter, want nil")
 	}
 	block := 4*(8*8+8) + (8*32 + 32) + (32*8 + 8) + 2*(8+8)
 	if want := 7*8 + 6*8 + 2*block + (8 + 8) + (8*7 + 7); p.Count() != want {

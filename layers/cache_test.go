@@ -374,7 +374,7 @@ func TestCacheErrors(t *testing.T) {
 		{"lengths", cache.Truncate(0), []string{"2 sequences need one", "got 1"}},
 	} {
 		if tc.err == nil {
-			t.Errorf("%s: no error", tc.name)
+			t.Errorf("%s: got no error", tc.name)
 			continue
 		}
 		for _, want := range tc.want {

@@ -39,8 +39,8 @@ func ExampleScaledDotProduct() {
 	// Output: output [11.956]
 }
 
-// Attention works in your own graph, with your own cost, machine and solver. Here each of eight tokens learns to name
-// the token before it.
+// Attention works in your own graph, with your own cost, machine and solver. Here attention learns to return, for each
+// of eight tokens, the token before it.
 func ExampleMultiHeadAttention() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)

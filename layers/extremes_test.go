@@ -39,8 +39,8 @@ func (r *trial) ids() *G.Node {
 	return input(r.g, fmt.Sprintf("in%d", r.n), dense([]int{0, 1, 2, 3, 1, 0}, 2, 3))
 }
 
-// tried builds an expression for training, in float32 and float64, and returns its values and its gradients with
-// respect to the parameters.
+// tried builds an expression for training, in float32 and float64. It returns the values of the expression, and the
+// gradients with respect to the parameters.
 func tried(build func(r *trial) (*G.Node, error)) (results []float64, err error) {
 	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		p, err := layers.NewParams(dt, 1)

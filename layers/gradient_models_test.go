@@ -17,7 +17,7 @@ func TestGradientsOfMultiHeadAttention(t *testing.T) {
 	add := func(name string, config config, forward func(c *bench, a *layers.MultiHeadAttention) *G.Node) {
 		cases = append(cases, gradientCase{name, func(c *bench) *G.Node { return forward(c, c.multiHead(4, config)) }})
 	}
-	// self is self-attention in a batch of 2 sequences of length 3.
+	// self applies self-attention to 2 sequences of length 3.
 	self := func(mask func(c *bench) mask) func(c *bench, a *layers.MultiHeadAttention) *G.Node {
 		return func(c *bench, a *layers.MultiHeadAttention) *G.Node {
 			x := c.in("x", 2, 3, 4)

@@ -42,7 +42,7 @@ func random(seed uint64, shape ...int) *tensor.Dense {
 	return dense(values, shape...)
 }
 
-// randomise gives every parameter random values. Biases of 0 could hide a mistake.
+// randomise gives every parameter random values, because biases of 0 could hide a mistake.
 func randomise(p *layers.Params) {
 	for i, q := range p.All() {
 		copy(q.Value.Float64s(), random(uint64(100+i), q.Value.Shape()...).Float64s())
@@ -131,7 +131,7 @@ func runner(t testing.TB, nodes ...*G.Node) func() ([][]float64, error) {
 	}
 }
 
-// forwardWeights calls an attention's Forward, and also returns the captured weights.
+// forwardWeights calls Forward of an attention layer. It also returns the captured weights.
 func forwardWeights(a attention, b *layers.Build, q, k, v *G.Node, m layers.Mask) (out, weights *G.Node, err error) {
 	b.CaptureWeights = true
 	if out, err = a.Forward(b, q, k, v, m); err != nil {

@@ -171,7 +171,7 @@ func (r onnxRule) weights(t *testing.T, n onnxSizes) []float64 {
 		}
 		rows := strings.Fields(parts[i])
 		if len(rows) != n.T || len(rows[0]) != n.keys() {
-			t.Fatalf("the pattern %q must have %d queries and %d keys", parts[i], n.T, n.keys())
+			t.Fatalf("the pattern %q must have %d words of %d marks", parts[i], n.T, n.keys())
 		}
 		for _, row := range rows {
 			for _, mark := range row {

@@ -107,8 +107,8 @@ func (c *onnxCall) sees(b, h, t, j int) bool {
 	return true
 }
 
-// onnxEntry returns the index of a mask's entry for (b, h, t, j). Axes are right-aligned, and axes of size 1 broadcast,
-// except the last: past its end there is no entry, and onnxEntry returns −1.
+// onnxEntry returns the index of a mask's entry for (b, h, t, j). Axes are right-aligned. Axes of size 1 broadcast,
+// except the last axis. If j is past the end of the last axis, onnxEntry returns −1.
 func onnxEntry(shape tensor.Shape, index ...int) int {
 	entry := 0
 	for axis, n := range shape {

@@ -65,7 +65,7 @@ func TestSnapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !sameWeights(weightBits(p), before) || p.Get("part.cube").Value.Uintptr() != memory {
-			t.Errorf("%v: the values differ from the snapshot, or the memory is new", dtype)
+			t.Errorf("%v: the values differ from the snapshot, or the tensor has new memory", dtype)
 		}
 		p.All()[0].Value.Zero()
 		if err := p.Restore(snapshot); err != nil || !sameWeights(weightBits(p), before) {

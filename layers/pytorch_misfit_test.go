@@ -75,7 +75,7 @@ func TestLoadPyTorchOfACutFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cut.safetensors")
 	for n := range len(file) {
 		if _, err := p.Decode(bytes.NewReader(file[:n]), int64(n), layers.LoadOptions{PyTorch: true}); err == nil {
-			t.Fatalf("%d of %d bytes: no error", n, len(file))
+			t.Fatalf("%d of %d bytes: got no error", n, len(file))
 		}
 		if n%99 != 0 {
 			continue

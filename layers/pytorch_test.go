@@ -75,8 +75,8 @@ func (a array) floats() []float64 {
 // A subject computes a fixture's outputs with Heed: it makes a layer and applies the layer to the inputs.
 type subject func(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node
 
-// TestPyTorch compares values and gradients with PyTorch's. The tolerance is 1e-10 in float64 and 1e-5 in float32,
-// relative to the largest magnitude in the tensor (see relative).
+// TestPyTorch compares the layers' values and gradients with fixtures from PyTorch. The tolerance is 1e-10 in float64
+// and 1e-5 in float32, relative to the largest magnitude in the tensor (see relative).
 func TestPyTorch(t *testing.T) {
 	for _, family := range []family{
 		{"linear", linearSubject},

@@ -126,7 +126,7 @@ func finalNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 
 func stateDict(name string) string { return filepath.Join("testdata", name+".safetensors") }
 
-// TestLoadPyTorch loads weights from PyTorch, compares results with PyTorch's, and saves the weights again.
+// TestLoadPyTorch loads weights from PyTorch, compares the outputs with a fixture, and saves the weights again.
 func TestLoadPyTorch(t *testing.T) {
 	for _, d := range stateDicts {
 		f := d.fixture(t)

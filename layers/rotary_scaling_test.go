@@ -8,7 +8,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// rotaryScalings returns one scaling of each kind, for models trained on few tokens.
+// rotaryScalings lists one scaling of each kind, for models trained on short sequences.
 var rotaryScalings = []layers.RotaryScaling{
 	{Kind: "linear", Factor: 3},
 	{Kind: "ntk", Factor: 3},
@@ -49,7 +49,7 @@ func TestRotaryScalingOfOne(t *testing.T) {
 	}
 }
 
-// TestRotaryScalingEnds compares the angles of the first and the last pair with the papers.
+// TestRotaryScalingEnds compares the angles of the first and the last pair with the formulas in the papers.
 func TestRotaryScalingEnds(t *testing.T) {
 	const width, position, factor = 64, 3, 8.0
 	slow := math.Pow(10000, -62.0/64)

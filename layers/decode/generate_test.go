@@ -103,10 +103,10 @@ func TestGenerateSeeds(t *testing.T) {
 	}
 	a, b := write(1), write(1)
 	if !slices.EqualFunc(a, b, slices.Equal) {
-		t.Errorf("the same seed gave %v, then %v", a, b)
+		t.Errorf("one seed gave %v and then %v, want the same tokens", a, b)
 	}
 	if c := write(2); slices.Equal(a[0], c[0]) {
-		t.Errorf("two seeds both gave %v", c[0])
+		t.Errorf("two seeds gave the same tokens %v", c[0])
 	}
 	if slices.Equal(a[0], a[1]) || slices.Equal(a[1], a[2]) {
 		t.Errorf("sequences with equal prompts have the same tokens: %v", a)

@@ -76,7 +76,7 @@ func TestProbs(t *testing.T) {
 				}
 			}
 			if !slices.Equal(logits, tc.logits) {
-				t.Errorf("the logits were changed to %v", logits)
+				t.Errorf("Probs changed the logits to %v, want %v", logits, tc.logits)
 			}
 		})
 	}
@@ -222,18 +222,18 @@ func FuzzSampler(f *testing.F) {
 		probs, err := s.Probs(logits)
 		token, err2 := s.Sample(logits, rand.New(rand.NewPCG(seed, 0)))
 		if (err == nil) != (err2 == nil) {
-			t.Fatalf("Probs: %v, but Sample: %v", err, err2)
+			t.Fatalf("Probs returned the error %v, but Sample returned %v", err, err2)
 		}
 		if err != nil {
 			if err.Error() != err2.Error() {
-				t.Fatalf("Probs: %v, but Sample: %v", err, err2)
+				t.Fatalf("Probs returned the error %v, but Sample returned %v", err, err2)
 			}
 			return
 		}
 		total, possible := 0.0, 0
 		for id, p := range probs {
 			if !(p >= 0 && p <= 1) || p > 0 && math.IsInf(logits[id], -1) {
-				t.Fatalf("token %d with logit %v has probability %v", id, logits[id], p)
+				t.Fatalf("token %d with logit %v has probability %v, want 0 to 1, and 0 for a logit of -Inf", id, logits[id], p)
 			}
 			if p > 0 {
 				possible++
@@ -241,7 +241,7 @@ func FuzzSampler(f *testing.F) {
 			total += p
 		}
 		if math.Abs(total-1) > 1e-9 {
-			t.Fatalf("probabilities add up to %v: %v", total, probs)
+			t.Fatalf("the sum of the probabilities %v is %v, want 1", probs, total)
 		}
 		if topK > 0 && possible > topK {
 			t.Fatalf("%d tokens are possible, want at most TopK, %d", possible, topK)

@@ -145,7 +145,7 @@ func TestExprRestoresAfterErrors(t *testing.T) {
 			g := G.NewGraph()
 			x := G.NewVector(g, G.Float64, G.WithName("x"), G.WithShape(3), G.WithValue(v))
 			if err := c.Expr(must(G.Sum(must(G.ApplyOp(op, x)))), x); err == nil {
-				t.Errorf("%s: no error", name)
+				t.Errorf("%s: got no error", name)
 			}
 			if bytesOf(v) != before {
 				t.Errorf("%s, %+v: the value is %s, want %s", name, c, bytesOf(v), before)
