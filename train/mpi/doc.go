@@ -16,8 +16,8 @@ import (
 	"strconv"
 )
 
-// rankVariables are the environment variables in which launchers set a process's rank. SLURM's own are missing, because
-// it also sets them in plain batch scripts.
+// rankVariables are the environment variables in which launchers set a process's rank. SLURM's own variables are
+// missing, because SLURM also sets them in plain batch scripts.
 var rankVariables = []string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK"}
 
 // Rank returns the rank of this process and true if a launcher such as mpirun has started it, else 0 and false. It

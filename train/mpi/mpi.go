@@ -17,7 +17,7 @@ import (
 )
 
 // group is a train.Group of the processes in an MPI job. One goroutine, locked to its thread, makes all MPI calls. An
-// error in MPI ends all processes of the job, which is MPI's default, so none waits forever.
+// error in MPI ends all processes of the job, so none waits forever; this is MPI's default.
 type group struct {
 	rank, size int
 	comm       *mpi.Comm
@@ -45,7 +45,7 @@ func Join() (train.Group, func(), error) {
 }
 
 func (g *group) begin() (err error) {
-	os.Setenv("OMPI_MCA_opal_signal", "") // or Open MPI would handle signals that Go needs
+	os.Setenv("OMPI_MCA_opal_signal", "") // otherwise Open MPI would handle signals that Go needs
 	if err := mpi.InitThreadSafe(); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (g *group) Swap(peer int, send, receive [][]byte) error {
 // most is the largest size of a message in bytes; MPI counts them in 32 bits.
 const most = 1 << 30
 
-// pieces calls do for each slice, in pieces of at most most bytes. It skips empty slices.
+// pieces cuts slices into pieces whose length is limited by most, and calls do for each piece. It skips empty slices.
 func pieces(slices [][]byte, do func([]byte) error) error {
 	for _, s := range slices {
 		for len(s) > 0 {

@@ -34,9 +34,9 @@ func member() error {
 	defer leave()
 	rank, size := group.Rank(), group.Size()
 	if launchers, launched := mpi.Rank(); rank != launchers || !launched {
-		return fmt.Errorf("MPI counts process %d, the launcher %d (%t)", rank, launchers, launched)
+		return fmt.Errorf("MPI says that this is process %d, the launcher says %d (launched: %t, want true)", rank, launchers, launched)
 	}
-	// message returns the slices that sender sends to receiver. There may be none, and some are empty.
+	// message returns the slices that sender sends to receiver. It may return no slices, and some slices are empty.
 	message := func(sender, receiver int) (slices [][]byte) {
 		for i := range 4 * sender {
 			slices = append(slices, bytes.Repeat([]byte{byte(16*sender + 4*receiver + i)}, (i%4)*(i%4)*(i%4)*(receiver+1)*9001))
@@ -51,7 +51,7 @@ func member() error {
 		}
 		for i, b := range all {
 			if int(b) != i/len(mine) {
-				return fmt.Errorf("gathered %d at %d", b, i)
+				return fmt.Errorf("gathered %d at %d, want %d", b, i, i/len(mine))
 			}
 		}
 		if err := group.Gather(nil, nil); err != nil {
@@ -96,7 +96,7 @@ func TestExchange(t *testing.T) {
 func TestAlone(t *testing.T) {
 	group, leave, err := mpi.Join()
 	if rank, launched := mpi.Rank(); group != nil || err != nil || rank != 0 || launched {
-		t.Errorf("got %v, %v, rank %d and %t", group, err, rank, launched)
+		t.Errorf("got group %v, error %v, rank %d, launched %t; want nil, nil, 0, false", group, err, rank, launched)
 	}
 	leave()
 }

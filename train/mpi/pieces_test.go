@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestPieces cuts slices that are too long for one MPI message.
+// TestPieces checks that slices too long for one MPI message are cut.
 func TestPieces(t *testing.T) {
 	var got []int
-	large := make([]byte, 2*most+5) // no page of it is touched
+	large := make([]byte, 2*most+5) // nothing reads or writes it, so it needs no physical memory
 	pieces([][]byte{nil, large[:7], {}, large, large[:most]}, func(b []byte) error {
 		got = append(got, len(b))
 		return nil

@@ -21,7 +21,7 @@ import (
 //	…
 //	err = average.Swap(model) // the model has the averages
 //	…
-//	err = average.Swap(model) // and its weights again
+//	err = average.Swap(model) // the model has its weights again
 //
 // It reads values only, not gradients. Like a Solver, it identifies a parameter by its index in the slice.
 type Average struct {

@@ -14,7 +14,7 @@ func TestAverage(t *testing.T) {
 		params := newModel(dtype)
 		average, solver := &optim.Average{Decay: 0.9}, optim.NewAdamW(0.1)
 		if err := average.Swap(valueGrads(params)); err == nil || !strings.Contains(err.Error(), "call Update") {
-			t.Errorf("nothing to swap: %v", err)
+			t.Errorf("Swap before the first Update: got %v, want an error that says to call Update", err)
 		}
 		var want [][]float64
 		for number := range 20 {

@@ -10,8 +10,8 @@ import (
 	"github.com/heed-go/heed/internal/setting"
 )
 
-// A Config describes a Solver and, optionally, a Plateau and an Average. It is plain data, which goes to JSON and back.
-// The zero value is the Solver of NewAdamW(1e-3). In any other value LearningRate must be set.
+// A Config describes a Solver and, optionally, a Plateau and an Average. It is plain data and can be saved as JSON. The
+// zero value describes the Solver of NewAdamW(1e-3). In every other Config, LearningRate must be set.
 type Config struct {
 	// Solver is the Rule; nil means AdamW{}. With Muon, the matrices whose names contain "blocks." step by Muon and all
 	// other parameters by AdamW. A rule of your own works, but can't go to JSON.
@@ -26,10 +26,11 @@ type Config struct {
 	Average      float64    `json:"average,omitzero"` // Decay of the Average, below 1; 0: no Average
 }
 
-// Plateauing describes a Plateau; the zero value means none. Threshold, Cooldown and Floor are the Plateau's fields.
+// Plateauing describes a Plateau; the zero value means no Plateau. Threshold, Cooldown and Floor are the Plateau's
+// fields.
 type Plateauing struct {
-	Checks    int     `json:"checks,omitzero"` // observations without improvement before the rate is lowered; 0: never
-	Factor    float64 `json:"factor,omitzero"` // the rate is then multiplied by it; below 1; 0 means 0.1
+	Checks    int     `json:"checks,omitzero"` // number of observations in a row without improvement that lower the rate; 0: never lower it
+	Factor    float64 `json:"factor,omitzero"` // each reduction multiplies the rate by Factor; below 1; 0 means 0.1
 	Threshold float64 `json:"threshold,omitzero"`
 	Cooldown  int     `json:"cooldown,omitzero"`
 	Floor     float64 `json:"floor,omitzero"`
@@ -80,10 +81,10 @@ func (c Config) Check() error {
 	return nil
 }
 
-// mostCount is the most steps or observations that a setting may be.
+// mostCount is the upper limit of each setting that counts steps or observations.
 const mostCount = 1 << 30
 
-// orDefault returns the Config of NewAdamW(1e-3) for the zero value, and any other as it is.
+// orDefault returns c or, if c is the zero value, the Config of NewAdamW(1e-3).
 func (c Config) orDefault() Config {
 	if c.Solver == nil && c == (Config{}) {
 		c.LearningRate, c.WeightDecay = 1e-3, 0.01

@@ -75,7 +75,7 @@ func TestConfigJSON(t *testing.T) {
 	}
 	for _, rule := range []optim.Rule{amsGrad{}, frugal{}, &optim.AdamW{}} {
 		if got, err := json.Marshal(optim.Config{Solver: rule}); err == nil || !strings.Contains(err.Error(), "can't go to JSON: only adamw, adam") {
-			t.Errorf("%T: got %s, %v", rule, got, err)
+			t.Errorf("%T: got %s, %v, want an error that names the rules", rule, got, err)
 		}
 	}
 }
@@ -180,7 +180,7 @@ func TestConfigNew(t *testing.T) {
 		config := optim.Config{Solver: c.rule, LearningRate: 0.01, WeightDecay: 0.1, ClipNorm: 0.5, ClipValue: 0.05, Schedule: c.schedule}
 		got, plateau, average, err := config.New()
 		if err != nil || plateau != nil || average != nil {
-			t.Fatalf("%s: %v, plateau %v, average %v; want none of them", name, err, plateau, average)
+			t.Fatalf("%s: error %v, plateau %v, average %v; want nil for all three", name, err, plateau, average)
 		}
 		params, others := layersOf(tensor.Float32), layersOf(tensor.Float32)
 		for i, p := range params {
@@ -201,16 +201,16 @@ func TestConfigNew(t *testing.T) {
 	}
 	for name := range kinds.Choices["schedule"].All {
 		if c := (optim.Config{LearningRate: 1, Schedule: kind(name)}); c.Check() != nil {
-			t.Errorf("the schedule %s: %v", name, c.Check())
+			t.Errorf("the schedule %s: got error %v, want none", name, c.Check())
 		}
 	}
 
 	solver, plateau, average, err := valid().New()
 	if want := (&optim.Plateau{Factor: 0.5, Patience: 1, Threshold: 0.01, Cooldown: 1, Floor: 0.2}); err != nil || !reflect.DeepEqual(plateau, want) {
-		t.Errorf("the plateau is %+v, want %+v: %v", plateau, want, err)
+		t.Errorf("the plateau is %+v, want %+v; error %v", plateau, want, err)
 	}
 	if average == nil || average.Decay != 0.9 {
-		t.Errorf("the average is %+v", average)
+		t.Errorf("the average is %+v, want a Decay of 0.9", average)
 	}
 	before := solver.Schedule(2)
 	for _, loss := range []float64{1, 1, 1} {
@@ -221,7 +221,7 @@ func TestConfigNew(t *testing.T) {
 	}
 }
 
-// TestSchedulesHaveNames checks the names and their order, which is the order in the help.
+// TestSchedulesHaveNames checks the schedules' names and their order, because the help lists them in this order.
 func TestSchedulesHaveNames(t *testing.T) {
 	var names []string
 	for name, about := range kinds.Choices["schedule"].All {
@@ -231,20 +231,21 @@ func TestSchedulesHaveNames(t *testing.T) {
 		}
 	}
 	if !slices.Equal(names, []string{"cosine", "constant", "linear", "restarts", "staircase", "inverse-square-root", "one-cycle"}) {
-		t.Errorf("the schedules are %q", names)
+		t.Errorf("unexpected names or order: %q", names)
 	}
 }
 
-// The zero value is NewAdamW(1e-3). With any other field set, the learning rate must be too.
+// TestZeroConfig checks that the zero Config describes NewAdamW(1e-3), and that every other Config needs a
+// LearningRate.
 func TestZeroConfig(t *testing.T) {
 	got, plateau, average, err := optim.Config{}.New()
 	if err != nil || plateau != nil || average != nil || got.Schedule(7) != 1 {
-		t.Fatalf("%+v, %v, %v, %v", got, plateau, average, err)
+		t.Fatalf("solver %+v, plateau %v, average %v, error %v; want a solver with a constant rate only", got, plateau, average, err)
 	}
 	if got.Schedule = nil; !reflect.DeepEqual(got, optim.NewAdamW(1e-3)) {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want NewAdamW(1e-3)", got)
 	}
 	if err := (optim.Config{Average: 0.9}).Check(); err == nil || !strings.Contains(err.Error(), "learning_rate must be above 0") {
-		t.Errorf("without a learning rate: %v", err)
+		t.Errorf("without a learning rate: got %v, want an error about learning_rate", err)
 	}
 }

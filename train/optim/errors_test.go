@@ -28,7 +28,7 @@ func TestGroups(t *testing.T) {
 	solver := &optim.Solver{Rule: optim.SGD{}, LearningRate: 0.1, WeightDecay: 0.5, Groups: []optim.Group{
 		{Match: named("vector"), WeightDecay: 1},
 		{Match: named("rate"), LearningRate: 0.2},
-		{Match: func(name string, rank int) bool { return rank == 1 }, Frozen: true}, // not the vector, which belongs to the first group
+		{Match: func(name string, rank int) bool { return rank == 1 }, Frozen: true}, // without the vector, which belongs to the first group
 	}}
 	want := make([][]float64, 4)
 	for i, p := range params {
@@ -92,7 +92,7 @@ func TestErrors(t *testing.T) {
 		"group's rate":       {optim.Solver{Groups: []optim.Group{{Match: named("matrix"), LearningRate: -2}}}, nil, "Groups[0].LearningRate must be"},
 		"group's decay":      {optim.Solver{Groups: []optim.Group{{Match: named("matrix"), WeightDecay: nan}}}, nil, "Groups[0].WeightDecay must be"},
 		"all frozen":         {optim.Solver{Groups: []optim.Group{{Match: func(string, int) bool { return true }, Frozen: true}}}, nil, "all 2 parameters are frozen"},
-		"Muon of a vector":   {optim.Solver{Rule: optim.Muon{}}, nil, "parameter 1 (vector): Muon steps matrices only, got a tensor of rank 1: give it another rule in a Group"},
+		"Muon for a vector":  {optim.Solver{Rule: optim.Muon{}}, nil, "parameter 1 (vector): Muon steps matrices only, got a tensor of rank 1: give the tensor another rule in a Group"},
 		"Muon's iterations":  {optim.Solver{Groups: []optim.Group{{Match: named("matrix"), Rule: optim.Muon{Iterations: -1}}}}, nil, "Iterations"},
 		"momentum of 1":      {optim.Solver{Rule: optim.SGD{Momentum: 1}}, nil, "the decays of SGD must be at least 0 and below 1, got 1"},
 		"Nesterov alone":     {optim.Solver{Rule: optim.SGD{Nesterov: true}}, nil, "option Nesterov needs a momentum"},
@@ -129,7 +129,7 @@ func transpose(params []*parameter) {
 	}
 }
 
-// column returns a vector of the same length as like, with gaps between its numbers.
+// column returns a vector with gaps between its numbers. It has the length of the argument like.
 func column(like *tensor.Dense) *tensor.Dense {
 	n := like.Shape()[0]
 	all := dense(tensor.Float64, line(0, 1, 2*n), n, 2)
@@ -140,7 +140,8 @@ func column(like *tensor.Dense) *tensor.Dense {
 	return view.(*tensor.Dense)
 }
 
-// TestNaNChangesNoMemory checks that failed steps between others don't change the result.
+// TestNaNChangesNoMemory makes steps fail with a NaN gradient, and checks that the other steps give the same weights as
+// without the failed steps.
 func TestNaNChangesNoMemory(t *testing.T) {
 	for rule := range everyRule {
 		one, other := newSolver(rule), newSolver(rule)
@@ -185,7 +186,7 @@ func TestModelsMustStay(t *testing.T) {
 	thawed.Groups = nil
 	differentiate(params, 1)
 	if err := thawed.Step(valueGrads(params)); err == nil || !strings.Contains(err.Error(), "to unfreeze") {
-		t.Errorf("a thawed parameter: %v", err)
+		t.Errorf("a thawed parameter: got %v, want an error with \"to unfreeze\"", err)
 	}
 }
 
@@ -195,17 +196,17 @@ func TestPartErrors(t *testing.T) {
 	model := valueGrads(params)
 	for _, part := range [][]int{{2}, {-1}, {0, 1, 0}} {
 		if _, err := optim.NewAdamW(1).SumSquares(model, part); err == nil || !strings.Contains(err.Error(), "each once") {
-			t.Errorf("part %v: %v", part, err)
+			t.Errorf("part %v: got %v, want an error with \"each once\"", part, err)
 		}
 		if err := optim.NewAdamW(1).StepPart(model, part, []float64{1, 1}); err == nil || !strings.Contains(err.Error(), "each once") {
-			t.Errorf("part %v: %v", part, err)
+			t.Errorf("part %v: got %v, want an error with \"each once\"", part, err)
 		}
 	}
 	if err := optim.NewAdamW(1).StepPart(model, []int{0}, []float64{1}); err == nil || !strings.Contains(err.Error(), "each of the model's 2 parameters, got 1") {
-		t.Errorf("too few sums: %v", err)
+		t.Errorf("StepPart with too few sums: got %v, want an error about 2 parameters", err)
 	}
 	if err := optim.NewAdamW(1).StepPart(model, []int{0}, []float64{1, math.NaN()}); err == nil || !strings.Contains(err.Error(), "parameter 1 (vector) isn't finite") {
-		t.Errorf("another part's NaN: %v", err)
+		t.Errorf("StepPart with NaN for another part: got %v, want an error about parameter 1", err)
 	}
 	if _, err := optim.NewAdamW(1).State(model, 2); err == nil {
 		t.Error("State(model, 2) gave no error for 2 parameters")
@@ -220,12 +221,12 @@ func (failing) Grad() (G.Value, error) { return nil, errors.New("none") }
 
 func TestNothingThere(t *testing.T) {
 	if err := optim.NewAdamW(1).Step([]G.ValueGrad{failing{}}); err == nil || !strings.Contains(err.Error(), "parameter 0 has no gradient: ") {
-		t.Errorf("no gradient: %v", err)
+		t.Errorf("no gradient: got %v, want an error about parameter 0", err)
 	}
 	if _, err := optim.NewAdamW(1).State([]G.ValueGrad{failing{}}, 0); err == nil || !strings.Contains(err.Error(), "got nil") {
-		t.Errorf("no value: %v", err)
+		t.Errorf("no value: got %v, want an error with \"got nil\"", err)
 	}
 	if err := optim.NewAdamW(1).Step(nil); err != nil {
-		t.Errorf("no parameters: %v", err)
+		t.Errorf("no parameters: got %v, want no error", err)
 	}
 }

@@ -37,10 +37,10 @@ type Memory struct {
 	Value *tensor.Dense
 }
 
-// State returns the solver's memory for parameter i of the model, all zero before the first step. These are the
-// solver's own tensors: save their values, or restore saved values into them. To resume, restore the memory and then
-// set Steps, in this order, because a Solver that has taken steps makes no new memory. It returns an error if a setting
-// or the parameter's value is invalid, or if i is out of range.
+// State returns the tensors that the solver keeps for parameter i of the model. They are zero before the first step.
+// They aren't copies: save their values, or restore saved values into them. To resume, call State and restore the
+// values first, and set Steps afterwards, because a Solver with Steps above 0 makes no new tensors. State returns an
+// error if a setting or the parameter's value is invalid, or if i is out of range.
 func (s *Solver) State(model []G.ValueGrad, i int) ([]Memory, error) {
 	manners, err := s.resolve(model, []int{i})
 	if err != nil {
@@ -165,7 +165,8 @@ func (s *Solver) check() error {
 	return nil
 }
 
-// know compares a parameter with its place and adds its memory. It makes the memory before the first step.
+// know checks that parameter i still has the same shape and dtype, and sets p.memory. It makes the memory before the
+// first step.
 func (s *Solver) know(model []G.ValueGrad, i int, p *param) error {
 	if s.places == nil {
 		s.places = make([]place, len(model))
@@ -196,7 +197,7 @@ func (s *Solver) know(model []G.ValueGrad, i int, p *param) error {
 	return nil
 }
 
-// distinct checks, before the first step, that no two parameters share a tensor: they step concurrently.
+// distinct checks, before the first step, that no two parameters share a tensor, because parameters step concurrently.
 func (s *Solver) distinct(model []G.ValueGrad, part []int) error {
 	if s.Steps > 0 {
 		return nil

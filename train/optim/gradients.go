@@ -7,8 +7,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// Gradients pairs parameters with their gradient nodes, in the order that gorgonia.Grad returned them, for a solver to
-// step:
+// Gradients pairs each parameter with its gradient node, for a solver's Step. Pass the nodes in the order in which
+// gorgonia.Grad returned them:
 //
 //	grads, err := gorgonia.Grad(cost, learnables...)
 //	model := optim.Gradients(learnables, grads)
@@ -16,8 +16,9 @@ import (
 //	…
 //	err = solver.Step(model) // after each run
 //
-// It replaces gorgonia.BindDualValues and gorgonia.NodesToValueGrads, and saves their copy of every gradient. Those add
-// up the gradients of several runs; Gradients has only the last run's, so step after every run.
+// Gradients replaces gorgonia.BindDualValues and gorgonia.NodesToValueGrads, and avoids their copy of every gradient.
+// With these two, the gradients of several runs add up. With Gradients, each run overwrites the gradients of the run
+// before, so step after every run.
 func Gradients(learnables, grads G.Nodes) []G.ValueGrad {
 	uses := map[*G.Node]int{}
 	for _, g := range grads {
@@ -28,8 +29,8 @@ func Gradients(learnables, grads G.Nodes) []G.ValueGrad {
 		p := &paramGrad{param: n}
 		if i < len(grads) {
 			p.grad = grads[i]
-			// A solver sets gradients to zero, so it gets a copy of a gradient that several parameters share, and of
-			// constants.
+			// A solver sets gradients to zero. So it gets a copy if several parameters share the gradient, or if the
+			// gradient is a constant.
 			p.shared = uses[p.grad] > 1 || p.grad.Graph().From(p.grad.ID()).Len() == 0
 		}
 		model[i] = p

@@ -48,8 +48,8 @@ func fivefold(t *testing.T, dual bool, solver G.Solver) [][]float64 {
 	return out
 }
 
-// TestGradients compares gradient nodes with dual values, for Heed's solver and Gorgonia's. Two parameters share a
-// node.
+// TestGradients checks that steps with gradient nodes and steps with dual values give the same weights, for solvers of
+// Heed and Gorgonia. Two parameters share a gradient node.
 func TestGradients(t *testing.T) {
 	for name, solver := range map[string]func() G.Solver{
 		"AdamW":   func() G.Solver { return optim.NewAdamW(0.1) },
@@ -66,7 +66,7 @@ func TestGradients(t *testing.T) {
 				}
 			}
 			if want[0][0] == 1 {
-				t.Error("nothing moved")
+				t.Error("the steps changed no weight")
 			}
 		})
 	}
@@ -80,7 +80,7 @@ func TestGradientsMissing(t *testing.T) {
 	}
 }
 
-// TestGradientsOfAnotherShape passes gradients in another order than the parameters: every solver returns an error.
+// TestGradientsOfAnotherShape passes the gradients in the wrong order: every solver must return an error.
 func TestGradientsOfAnotherShape(t *testing.T) {
 	g := G.NewGraph()
 	matrix := func(name string, rows, columns int) *G.Node {
@@ -100,7 +100,7 @@ func TestGradientsOfAnotherShape(t *testing.T) {
 	}
 	for _, solver := range []G.Solver{optim.NewAdamW(1), G.NewVanillaSolver()} {
 		if err := solver.Step(model); err == nil || !strings.Contains(err.Error(), "b has shape (3, 2), but its gradient has shape (2, 3)") {
-			t.Errorf("%T: %v", solver, err)
+			t.Errorf("%T: got %v, want an error about the shapes", solver, err)
 		}
 	}
 }

@@ -64,8 +64,8 @@ func same(t *testing.T, what string, got, want []*parameter) {
 	}
 }
 
-// TestPartsStepAsTheWhole checks that three solvers, each with a part of the model and only its gradients, step like
-// one.
+// TestPartsStepAsTheWhole checks that three solvers, each with the gradients of only its own part of the model, step
+// like one solver.
 func TestPartsStepAsTheWhole(t *testing.T) {
 	parts := [][]int{{3, 0}, {5, 1, 2, 4}, {}}
 	for rule := range everyRule {
@@ -105,7 +105,7 @@ func TestPartsStepAsTheWhole(t *testing.T) {
 					same(t, fmt.Sprintf("step %d", number), shared, whole)
 				}
 				if one.Norm() <= one.ClipNorm {
-					t.Error("nothing was clipped")
+					t.Error("the gradients are too small to be clipped")
 				}
 				// A solver has memory for its own part only, and can't add memory after the first step.
 				model := valueGrads(whole)
@@ -113,16 +113,17 @@ func TestPartsStepAsTheWhole(t *testing.T) {
 					t.Error(err)
 				}
 				if state, err := one.State(model, 1); err != nil || len(state) == 0 && rule != "SGD" {
-					t.Errorf("the state of parameter 1 is %v, %v", state, err)
+					t.Errorf("the state of parameter 1 is %v, error %v; want a state without error", state, err)
 				} else if _, err := several[0].State(model, 1); len(state) > 0 && (err == nil || !strings.Contains(err.Error(), "has no memory for its rule")) {
-					t.Errorf("another part's memory: %v", err)
+					t.Errorf("State of a parameter in another part: got %v, want an error", err)
 				}
 			})
 		}
 	}
 }
 
-// TestStateGoesOn copies the state after three steps to a new solver, which then takes the other three.
+// TestStateGoesOn copies the state after three steps to a new solver. The new solver takes three more steps, and must
+// give the same weights as a solver that takes all six.
 func TestStateGoesOn(t *testing.T) {
 	for rule := range everyRule {
 		t.Run(rule, func(t *testing.T) {
@@ -158,7 +159,7 @@ func TestStateGoesOn(t *testing.T) {
 			same(t, "resumed", cut, whole)
 			want := map[string]int{"SGD": 0, "SGD momentum": 1, "Adam": 2, "AdamW": 2, "Lion": 1, "Muon": 2, "own": 3, "own in a group": 5}[rule]
 			if len(names) != want {
-				t.Errorf("memories %v, want %d", names, want)
+				t.Errorf("memory names %v, want %d", names, want)
 			}
 		})
 	}

@@ -18,21 +18,21 @@ import (
 //
 // All its fields go to JSON and back, so a saved Plateau can resume.
 type Plateau struct {
-	Factor    float64 // a reduction multiplies the rate by it; below 1; 0 means 0.1
-	Patience  int     // observations in a row without improvement to tolerate; the next one reduces the rate, as in PyTorch
-	Threshold float64 // smallest improvement that counts, as a share of the best metric's magnitude; 0 means 1e-4, below 0 means any
+	Factor    float64 // each reduction multiplies the rate by Factor; below 1; 0 means 0.1
+	Patience  int     // number of observations in a row without improvement to tolerate; the next such observation reduces the rate, as in PyTorch
+	Threshold float64 // smallest improvement that counts, as a share of the best metric's magnitude; 0 means 1e-4; if below 0, every improvement counts
 	Higher    bool    // higher is better, for example for an accuracy
-	Cooldown  int     // observations after a reduction that don't count as bad
-	Floor     float64 // smallest factor of all reductions together; at most 1
+	Cooldown  int     // number of observations after a reduction that don't count as bad
+	Floor     float64 // smallest factor that Schedule returns; at most 1
 
 	Best       float64 // best metric so far
 	Improved   bool    // Best is set
-	Bad        int     // observations since the best one or the last reduction, without the cooldown's
-	Cooling    int     // observations left in the cooldown
+	Bad        int     // number of observations since the last improvement, reduction or cooldown
+	Cooling    int     // number of observations left in the cooldown
 	Reductions int
 }
 
-// check returns an error if a number is out of range. The error names a setting as it is called in JSON.
+// check returns an error if a number is out of range. The error uses the setting's name in JSON.
 func (p *Plateau) check() error {
 	for _, x := range []struct {
 		path setting.Path

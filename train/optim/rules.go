@@ -11,8 +11,8 @@ import (
 	"github.com/heed-go/heed/internal/kinds"
 )
 
-// A Rule says how a parameter steps by its gradient: SGD, Adam, AdamW, Lion, Muon, or a type of your own. In this
-// package's rules, a constant of 0 means its usual value.
+// A Rule computes a parameter's step from its gradient: SGD, Adam, AdamW, Lion, Muon, or a type of your own. In this
+// package's rules, a constant of 0 means the usual value.
 //
 // A Solver calls all methods at every step. To avoid allocations, return the same slice from Memory each time.
 type Rule interface {
@@ -44,8 +44,8 @@ type Step struct {
 // A fused rule also multiplies the gradient by scale and sets it to zero, which saves two passes over memory.
 type fused interface{ update(s Step, scale float64) }
 
-// fusedRule returns r as a fused rule if it is one of this package's. A user's rule that embeds one may have its own
-// Update, so it doesn't count.
+// fusedRule returns r as a fused rule if r is a rule of this package. A user's rule that embeds such a rule isn't
+// fused, because it may have its own Update.
 func fusedRule(r Rule) (fused, bool) {
 	switch r.(type) {
 	case AdamW, Adam, SGD, Lion, Muon:
@@ -199,17 +199,18 @@ func (r Lion) update(s Step, scale float64) {
 	}
 }
 
-// Muon makes the running mean of a matrix's gradient nearly orthogonal and steps by it, so that all directions move
-// alike (Jordan et al., 2024, https://kellerjordan.github.io/posts/muon/). It multiplies the step by max(1, out/in)^½.
-// Use it for the matrices inside a network, and AdamW for embeddings, heads, biases and gains: AdamW as the Solver's
-// Rule, Muon in a Group. Weight decay is decoupled.
+// Muon makes the running mean of a matrix's gradient nearly orthogonal and steps by it, so that all directions get
+// steps of similar size (Jordan et al., 2024, https://kellerjordan.github.io/posts/muon/). It multiplies the step by
+// max(1, out/in)^½. Use it for the matrices inside a network, and AdamW for embeddings, heads, biases and gains: AdamW
+// as the Solver's Rule, Muon in a Group. Weight decay is decoupled.
 type Muon struct {
 	Momentum   float64 `json:"momentum,omitzero"`   // decay of the running mean; 0 means 0.95
 	Iterations int     `json:"iterations,omitzero"` // Newton-Schulz iterations, at most 100; 0 means 5
 	OutIn      bool    `json:"-"`                   // matrices have shape (out, in), as in package layers, and not (in, out); a Config sets it
 
-	// Only for a Config, where Muon steps the matrices in blocks and AdamW the rest: the learning rate of the matrices,
-	// and AdamW's constants. A Solver returns an error if one is set.
+	// These fields are only for a Config, where Muon steps the matrices in blocks and AdamW steps all other parameters:
+	// the learning rate for the matrices, and AdamW's constants. A Solver returns an error if one of these fields is
+	// set.
 	LearningRate float64 `json:"learning_rate,omitzero"` // 0 means 0.02
 	Beta1        float64 `json:"beta1,omitzero"`         // 0 means 0.9
 	Beta2        float64 `json:"beta2,omitzero"`         // 0 means 0.999
@@ -221,7 +222,7 @@ func (r Muon) Memory() []string { return muonMemory }
 // Check checks the constants, and that the rank is 2.
 func (r Muon) Check(rank int) error {
 	if rank != 2 {
-		return fmt.Errorf("Muon steps matrices only, got a tensor of rank %d: give it another rule in a Group", rank)
+		return fmt.Errorf("Muon steps matrices only, got a tensor of rank %d: give the tensor another rule in a Group", rank)
 	}
 	if r.Iterations < 0 || r.Iterations > 100 {
 		return fmt.Errorf("the Iterations of Muon must be from 1 to 100, or 0 for 5, got %d", r.Iterations)

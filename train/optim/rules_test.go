@@ -67,7 +67,8 @@ type uncomparable struct {
 	_ []int
 }
 
-// TestOwnRule compares a user's rules with the package's, with clipping, decay, groups and a schedule.
+// TestOwnRule compares rules that a user wrote with the same rules of this package, with clipping, decay, groups and a
+// schedule.
 func TestOwnRule(t *testing.T) {
 	half := func(rule optim.Rule) *optim.Solver { return &optim.Solver{Rule: rule, LearningRate: 0.005} }
 	sgd := optim.SGD{Momentum: 0.9}
@@ -101,7 +102,7 @@ func newSolverOf(rule optim.Rule) *optim.Solver {
 	return &optim.Solver{Rule: rule, LearningRate: 0.01, WeightDecay: 0.1, ClipNorm: 0.5, Schedule: optim.WarmUp(3)}
 }
 
-// badMemory is a rule whose Memory returns names.
+// badMemory is a rule whose Memory returns the field names, to test wrong names.
 type badMemory struct {
 	plainSGD
 	names []string
@@ -115,10 +116,10 @@ func TestOwnRuleErrors(t *testing.T) {
 		differentiate(params, 0)
 		err := newSolverOf(badMemory{names: names}).Step(valueGrads(params))
 		if err == nil || !strings.Contains(err.Error(), "parameter 0 (matrix): the Memory of a rule must return different names") {
-			t.Errorf("%q: %v", names, err)
+			t.Errorf("%q: got %v, want an error about different names", names, err)
 		}
 	}
-	// A panic reaches the caller from any goroutine.
+	// A panic of a rule reaches the caller, whichever goroutine runs the rule.
 	params := layersOf(tensor.Float64)
 	differentiate(params, 0)
 	defer func() {
@@ -126,10 +127,10 @@ func TestOwnRuleErrors(t *testing.T) {
 			t.Error("a rule's panic was lost")
 		}
 	}()
-	newSolverOf(badMemory{}).Step(valueGrads(params)) // plainSGD needs a memory, and badMemory has none
+	newSolverOf(badMemory{}).Step(valueGrads(params)) // plainSGD panics, because it needs a memory and badMemory has none
 }
 
-// TestRulesAllocate checks that a step with a user's own rule allocates no more than one with AdamW.
+// TestRulesAllocate checks that a step with a user's own rule allocates no more than a step with AdamW.
 func TestRulesAllocate(t *testing.T) {
 	allocations := func(rule optim.Rule) float64 {
 		s, params := newSolverOf(rule), newModel(tensor.Float32)
@@ -175,6 +176,6 @@ func TestParseRule(t *testing.T) {
 		}
 	}
 	if !slices.Equal(names, []string{"adamw", "adam", "sgd", "lion", "muon"}) {
-		t.Errorf("the rules are %q", names)
+		t.Errorf("unexpected names or order: %q", names)
 	}
 }

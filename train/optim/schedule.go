@@ -13,7 +13,8 @@ import (
 // step, and the Solver's first step returns an error.
 type Schedule func(step int) float64
 
-// checked returns s with negative steps as step 0, or a Schedule that returns NaN if a factor isn't from 0 to most.
+// checked returns a Schedule like s that treats negative steps as step 0. If one of factors isn't from 0 to most, the
+// Schedule returns NaN.
 func checked(s Schedule, most float64, factors ...float64) Schedule {
 	for _, x := range factors {
 		if !(x >= 0 && x <= most) {
@@ -23,10 +24,10 @@ func checked(s Schedule, most float64, factors ...float64) Schedule {
 	return func(step int) float64 { return s(max(step, 0)) }
 }
 
-// constant returns factor for every step.
+// constant returns a Schedule that is factor at every step.
 func constant(factor float64) Schedule { return func(int) float64 { return factor } }
 
-// WarmUp rises linearly from 1/steps to 1 over the first steps, and stays there.
+// WarmUp(n) rises linearly from 1/n at step 0 to 1 at step n − 1, and stays there.
 func WarmUp(steps int) Schedule {
 	return checked(func(step int) float64 {
 		if step >= steps {
@@ -36,8 +37,8 @@ func WarmUp(steps int) Schedule {
 	}, 1)
 }
 
-// Linear changes the factor linearly from start to end, which it reaches after steps and keeps. Both are from 0 to
-// 1e30.
+// Linear(n, start, end) changes linearly from start at step 0 to end at step n, and stays there. The arguments start
+// and end must be from 0 to 1e30.
 func Linear(steps int, start, end float64) Schedule {
 	return checked(func(step int) float64 {
 		if step >= steps {
@@ -47,8 +48,8 @@ func Linear(steps int, start, end float64) Schedule {
 	}, largest, start, end)
 }
 
-// Cosine falls from 1 to floor along half a cosine (Loshchilov and Hutter, 2016). It reaches floor, from 0 to 1, after
-// steps and keeps it.
+// Cosine(n, floor) falls from 1 at step 0 to floor at step n along half a cosine, and stays there (Loshchilov and
+// Hutter, 2016). The argument floor must be from 0 to 1.
 func Cosine(steps int, floor float64) Schedule {
 	return checked(func(step int) float64 {
 		if step >= steps {
@@ -58,14 +59,15 @@ func Cosine(steps int, floor float64) Schedule {
 	}, 1, floor)
 }
 
-// WarmUpCosine rises like WarmUp over steps, then falls like Cosine, to floor at step total.
+// WarmUpCosine(n, total, floor) rises like WarmUp(n), then falls like Cosine, to floor at step total.
 func WarmUpCosine(steps, total int, floor float64) Schedule {
 	steps = max(steps, 0)
 	return WarmUp(steps).Then(steps, Cosine(max(total, 0)-steps, floor))
 }
 
-// CosineRestarts falls like Cosine and jumps back to 1, again and again (Loshchilov and Hutter, 2016). The first fall
-// takes steps, and each later fall takes growth times its predecessor. Values of steps and growth below 1 mean 1.
+// CosineRestarts(n, growth, floor) falls like Cosine and jumps back to 1, again and again (Loshchilov and Hutter,
+// 2016). The first fall takes n steps, the second n·growth, the third n·growth². If n or growth is below 1, it counts
+// as 1.
 func CosineRestarts(steps, growth int, floor float64) Schedule {
 	return checked(func(step int) float64 {
 		length := max(steps, 1)
@@ -83,14 +85,14 @@ func CosineRestarts(steps, growth int, floor float64) Schedule {
 	}, 1, floor)
 }
 
-// Staircase starts at 1 and multiplies by factor, from 0 to 1, at the steps every, 2·every, 3·every and so on. Less
-// than 1 means 1.
+// Staircase(n, factor) starts at 1. At the steps n, 2·n, 3·n and so on, it is multiplied by factor, which must be from
+// 0 to 1. If n is below 1, it counts as 1.
 func Staircase(every int, factor float64) Schedule {
 	return checked(func(step int) float64 { return math.Pow(factor, float64(step/max(every, 1))) }, 1, factor)
 }
 
-// InverseSquareRoot rises linearly to 1 over the first steps, then falls in proportion to 1/√step (Vaswani et al.,
-// 2017, §5.3). Less than 1 means 1.
+// InverseSquareRoot(n) rises linearly from 1/n at step 0 to 1 at step n − 1, then falls in proportion to 1/√(step + 1)
+// (Vaswani et al., 2017, §5.3). If n is below 1, it counts as 1.
 func InverseSquareRoot(steps int) Schedule {
 	return checked(func(step int) float64 {
 		count, peak := float64(step)+1, float64(max(steps, 1))
@@ -98,9 +100,10 @@ func InverseSquareRoot(steps int) Schedule {
 	}, 1)
 }
 
-// OneCycle rises along half a cosine from start to 1 at step peak, and falls along another to end at the last of steps,
-// and keeps it (Smith and Topin, 2017). Both start and end are from 0 to 1. PyTorch's defaults are a start of 1/25, an
-// end of 4e-6 and a peak at 0.3 of the steps. Unlike PyTorch's, it doesn't change the momentum.
+// OneCycle(n, peak, start, end) rises from start at step 0 to 1 at step peak, along half a cosine. Then it falls along
+// another half to end at step n − 1, and stays there (Smith and Topin, 2017). The arguments start and end must be from
+// 0 to 1. PyTorch's defaults are a start of 1/25, an end of 4e-6 and a peak at 0.3 of the steps. Unlike PyTorch,
+// OneCycle doesn't change the momentum.
 func OneCycle(steps, peak int, start, end float64) Schedule {
 	steps, peak = max(steps, 0), max(peak, 0)
 	up, down := Cosine(peak, 0), Cosine(steps-1-peak, end)
@@ -112,8 +115,9 @@ func OneCycle(steps, peak int, start, end float64) Schedule {
 	}, 1, start, end)
 }
 
-// Then returns a schedule that follows s for steps, and then next, which counts from 0 again. If next(0) is out of
-// range, the schedule returns next(0) from the beginning, so that the Solver's first step fails.
+// Then returns a schedule: s.Then(n, next) follows s before step n. From step n on, it follows next, which counts from
+// 0 again. If next(0) is out of range, the schedule returns next(0) from the beginning, so that the Solver's first step
+// fails.
 func (s Schedule) Then(steps int, next Schedule) Schedule {
 	steps = max(steps, 0)
 	return checked(func(step int) float64 {
@@ -132,8 +136,8 @@ func (s Schedule) Times(other Schedule) Schedule {
 	return checked(func(step int) float64 { return s(step) * other(step) }, 1)
 }
 
-// Every returns a schedule that calls s once per unit of steps, such as an epoch: the factor is the same within a unit.
-// Less than 1 means 1.
+// Every returns a slower schedule: s.Every(n) counts n steps, such as an epoch, as one step of s. If n is below 1, it
+// counts as 1.
 func (s Schedule) Every(steps int) Schedule {
 	return checked(func(step int) float64 { return s(step / max(steps, 1)) }, 1)
 }
@@ -164,7 +168,7 @@ var schedules = kinds.Table[scheduling]{
 	{Name: "restarts", About: "falls like cosine, then starts again from the peak, each time twice as long", Value: scheduling{decays: true, falls: true, schedule: func(s Scheduling) Schedule {
 		return WarmUp(s.WarmUp).Then(s.WarmUp, CosineRestarts(s.Decay-s.WarmUp, 2, s.Floor))
 	}}},
-	{Name: "staircase", About: "is multiplied by the floor after every decay steps", Value: scheduling{decays: true, schedule: func(s Scheduling) Schedule {
+	{Name: "staircase", About: "is multiplied by the floor at each multiple of decay", Value: scheduling{decays: true, schedule: func(s Scheduling) Schedule {
 		return WarmUp(s.WarmUp).Times(Staircase(s.Decay, s.Floor))
 	}}},
 	{Name: "inverse-square-root", About: "falls like 1/√step", Value: scheduling{schedule: func(s Scheduling) Schedule {
@@ -185,7 +189,7 @@ type scheduling struct {
 func init() {
 	kinds.Choices["schedule"] = kinds.Choice{
 		All:   schedules.All(),
-		Parse: func(text string) (any, error) { return text, nil }, // which check looks at
+		Parse: func(text string) (any, error) { return text, nil }, // check returns an error for an unknown name
 		Text:  func(v any) string { return Scheduling{Kind: v.(string)}.kind() },
 	}
 }
@@ -193,7 +197,7 @@ func init() {
 // kind returns the Kind, or the default if it is empty.
 func (s Scheduling) kind() string { return cmp.Or(s.Kind, schedules[0].Name) }
 
-// check returns an error if Kind is unknown, or if the other fields don't suit it.
+// check returns an error if Kind is unknown, or if Decay or WarmUp is invalid for this Kind.
 func (s Scheduling) check() error {
 	made, ok := schedules.Get(s.kind())
 	switch {

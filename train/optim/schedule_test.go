@@ -90,13 +90,14 @@ func TestSchedulesTakeStepsBelow0For0(t *testing.T) {
 	} {
 		for _, step := range []int{-1, -5, math.MinInt} {
 			if got, want := s(step), s(0); got != want {
-				t.Errorf("%s: step %d has %v, step 0 %v", name, step, got, want)
+				t.Errorf("%s: step %d has %v, want %v as at step 0", name, step, got, want)
 			}
 		}
 	}
 }
 
-// TestPlateauAgreesWithPyTorch also writes the plateau to JSON and reads it back after every observation.
+// TestPlateauAgreesWithPyTorch compares the factors with PyTorch's. After every observation, it writes the plateau to
+// JSON and reads it back.
 func TestPlateauAgreesWithPyTorch(t *testing.T) {
 	want := readSchedules(t)
 	for name, c := range map[string]struct {
@@ -122,7 +123,7 @@ func TestPlateauAgreesWithPyTorch(t *testing.T) {
 			}
 		}
 		if p.Reductions < 3 {
-			t.Errorf("%s: %d reductions: too few to compare", name, p.Reductions)
+			t.Errorf("%s: got %d reductions, want 3 or more", name, p.Reductions)
 		}
 	}
 }
@@ -147,7 +148,7 @@ func TestPlateauEdges(t *testing.T) {
 		{"NaN isn't better", optim.Plateau{Patience: 1}, []float64{nan, nan}, 0.1},
 		{"−Inf isn't better", optim.Plateau{Patience: 1}, []float64{3, -inf, -inf}, 0.1},
 		{"finite after NaN", optim.Plateau{Patience: 1}, []float64{nan, 3, 2, 1}, 1},
-		{"below 0", optim.Plateau{}, []float64{-3, -3.0001}, 0.1}, // by less than the threshold
+		{"below 0", optim.Plateau{}, []float64{-3, -3.0001}, 0.1}, // better, but by less than the threshold
 		{"below 0, better", optim.Plateau{}, []float64{-3, -3.1}, 1},
 		{"no threshold", optim.Plateau{Threshold: -1}, []float64{3, 2.999999}, 1},
 		{"a floor", optim.Plateau{Floor: 0.05}, []float64{3, 3, 3, 3}, 0.05},

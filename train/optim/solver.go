@@ -12,7 +12,7 @@ import (
 )
 
 // A Solver steps parameters by their gradients. It is a gorgonia.Solver for any Gorgonia program. Like Gorgonia's own
-// solvers, a step sets the gradients to zero.
+// solvers, it sets the gradients to zero after each step.
 //
 // Every step reads the fields, so rates, decays and limits may change between steps; they must be from 0 to 1e30. A
 // Solver identifies a parameter by its index in the slice that Step takes, so keep the order.
@@ -44,12 +44,12 @@ type Solver struct {
 
 // A Group is a set of parameters with its own settings.
 type Group struct {
-	// Match reports whether a parameter with this name and rank belongs to the Group. The name is its node's, or empty
-	// if it has none. Steps return an error if a Group has no parameters.
+	// Match reports whether a parameter with this name and rank belongs to the Group. The argument name is the name of
+	// the parameter's node, or empty if it has no name. Steps return an error if a Group has no parameters.
 	Match func(name string, rank int) bool
 
-	Rule         Rule    // nil means the Solver's
-	LearningRate float64 // 0 means the Solver's
+	Rule         Rule    // nil means the Solver's Rule
+	LearningRate float64 // 0 means the Solver's LearningRate
 	WeightDecay  float64 // for parameters of any rank, instead of the Solver's WeightDecay
 
 	// Frozen leaves the Group's parameters unchanged and their gradients out of ClipNorm. For parameters of package
@@ -63,8 +63,8 @@ func NewAdamW(learningRate float64) *Solver {
 }
 
 // Step updates every value by its gradient and sets the gradient to zero. A value and its gradient must be float32 or
-// float64 tensors of one shape and dtype, row-major without gaps. Step returns an error, and changes nothing, if they
-// aren't, if a gradient isn't finite, or if a setting is out of range.
+// float64 tensors of one shape and dtype, row-major without gaps. Step returns an error, and changes nothing, if a pair
+// breaks these rules, if a gradient isn't finite, or if a setting is out of range.
 func (s *Solver) Step(model []G.ValueGrad) error {
 	part := make([]int, len(model))
 	for i := range part {
@@ -92,8 +92,8 @@ func (s *Solver) SumSquares(model []G.ValueGrad, part []int) ([]float64, error) 
 }
 
 // StepPart steps a part of the model, like Step. The argument squares holds the result of SumSquares for every
-// parameter of the model, in the model's order; StepPart uses them for the clipping norm, and returns an error if one
-// isn't finite.
+// parameter of the model, in the model's order; StepPart computes the norm for clipping from squares, and returns an
+// error if one of them isn't finite.
 func (s *Solver) StepPart(model []G.ValueGrad, part []int, squares []float64) error {
 	if len(squares) != len(model) {
 		return fmt.Errorf("optim: StepPart needs a sum of squares for each of the model's %d parameters, got %d", len(model), len(squares))

@@ -100,7 +100,7 @@ func differentiate(params []*parameter, step int) {
 	}
 }
 
-// tolerances holds for 100 steps.
+// tolerances are for the weights after 100 steps.
 var tolerances = map[tensor.Dtype]float64{tensor.Float64: 1e-12, tensor.Float32: 2e-5}
 
 func TestAgreesWithPyTorch(t *testing.T) {
@@ -155,7 +155,7 @@ func TestAgreesWithPyTorch(t *testing.T) {
 	}
 }
 
-// TestLion compares 100 steps with algorithm 2 in Chen et al., 2023.
+// TestLion compares 100 steps of Lion with algorithm 2 in Chen et al., 2023.
 func TestLion(t *testing.T) {
 	const rate, beta1, beta2, decay = 1e-2, 0.9, 0.99, 0.3
 	w := [][]float64{line(-1, 1, 6), line(0.5, -0.7, 4)}
@@ -184,8 +184,8 @@ func TestLion(t *testing.T) {
 	}
 }
 
-// TestMuon compares 100 steps with Jordan's published Muon, which takes matrices of shape (out, in). The solver takes
-// matrices of shape (in, out), or (out, in) with OutIn. AdamW steps the vector.
+// TestMuon compares 100 steps of the solver with Jordan's published Muon. His matrices have shape (out, in). The
+// solver's matrices have shape (in, out), or (out, in) with OutIn. AdamW steps the vector.
 func TestMuon(t *testing.T) {
 	const rate, momentum, decay = 0.02, 0.95, 0.1
 	for i, shape := range [][2]int{{2, 3}, {3, 2}, {3, 3}, {1, 6}, {2, 3}, {3, 2}, {6, 1}} {
@@ -257,7 +257,7 @@ func newtonSchulz(x []float64, rows, cols int) []float64 {
 	return x
 }
 
-// product multiplies an (m, k) by a (k, n) matrix.
+// product multiplies an (m, k) matrix by a (k, n) matrix.
 func product(x, y []float64, m, k, n int) []float64 {
 	z := make([]float64, m*n)
 	for i := range m {
@@ -295,8 +295,8 @@ func TestNormAndRate(t *testing.T) {
 }
 
 // TestClipsNormThenValue clips like PyTorch's clip_grad_norm_ followed by clip_grad_value_: (10, 0) becomes (1, 0),
-// then (0.5, 0); (3, −4) becomes (0.6, −0.8), then (0.5, −0.5). The norm is the joint norm of both parameters, also
-// when two solvers step one each.
+// then (0.5, 0); (3, −4) becomes (0.6, −0.8), then (0.5, −0.5). The norm is the joint norm of both parameters, also if
+// each of two solvers steps one parameter.
 func TestClipsNormThenValue(t *testing.T) {
 	for _, c := range []struct{ gradient, want []float64 }{
 		{[]float64{10, 0}, []float64{-0.5, 0}},
@@ -346,7 +346,7 @@ func TestSchedulesEachStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		if moved := !slices.Equal(before, numbers(params[0].value)); moved != (step%2 == 1) {
-			t.Errorf("step %d: moved %t", step, moved)
+			t.Errorf("step %d: weights changed: %t, want %t", step, moved, !moved)
 		}
 	}
 }

@@ -10,10 +10,10 @@ import (
 // by default (Post, A Call for Clarity in Reporting BLEU Scores, 2018): signature case:mixed, eff:no, tok:13a,
 // smooth:exp.
 //
-// Precision p(n) is the share of all answers' n-grams that match a reference. An n-gram matches at most the number of
-// times that it occurs in the reference where it is most frequent. c is the number of tokens in all answers. r is the
-// number of tokens in one reference per answer: the reference closest in length or, of two equally close ones, the
-// shorter. Then
+// Precision p(n) is the share of the answers' n-grams that match a reference. If an answer has an n-gram more often
+// than each of its references, the extra occurrences don't match. c is the number of tokens in all answers. r is the
+// number of tokens in the closest reference of each answer. This is the reference closest in length; if two are equally
+// close, the shorter. Then
 //
 //	BLEU = 100 · min(1, e^(1 − r/c)) · (p(1) · p(2) · p(3) · p(4))^(1/4)
 //
@@ -29,7 +29,7 @@ type BLEU struct {
 	length, reference int              // tokens in the answers, and in their closest references
 
 	grams ngrams
-	ids   map[string]uint32 // ids of the answer's tokens, from 1; 0 is every other token
+	ids   map[string]uint32 // ids of the answer's tokens, from 1; all other tokens have id 0
 	units []uint32
 	most  []int
 }
@@ -86,7 +86,7 @@ func (b *BLEU) encode(tokens []string) []uint32 {
 
 func away(a, b int) int { return max(a-b, b-a) }
 
-// Value returns the BLEU of all answers, from 0 to 100. It returns 0 if there are none.
+// Value returns the BLEU of all answers, from 0 to 100, or 0 without answers.
 func (b *BLEU) Value() float64 {
 	if b.right[0] == 0 || b.all[bleuLongest-1] == 0 {
 		return 0
@@ -138,7 +138,8 @@ func apart(c byte) bool {
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 func point(c byte) bool { return c == '.' || c == ',' }
 
-// pairs rewrites each two neighbouring bytes that found accepts by form, in which a and b stand for the two bytes.
+// pairs replaces two neighbouring bytes with form wherever found returns true for them. In form, a and b stand for the
+// two bytes.
 func pairs(text []byte, found func(a, b byte) bool, form string) []byte {
 	out := make([]byte, 0, len(text)+len(text)/4)
 	for i := 0; i < len(text); i++ {

@@ -7,7 +7,8 @@ package score
 // White space doesn't count. For each n from 1 to 6, precision is the share of the answers' n-grams that match n-grams
 // in the references, and recall is the share of the references' n-grams that match n-grams in the answers. An n-gram
 // that occurs a times in an answer and b times in its reference matches min(a, b) times. Both shares are taken over all
-// answers together. P and R are the means of precision and recall over every n that has n-grams, and
+// answers together. P and R are the means of precision and recall over every n for which both answers and references
+// have n-grams. Then
 //
 //	chrF = 100 · (1 + β²) · P · R / (β² · P + R)
 //
@@ -24,7 +25,7 @@ const (
 	chrBeta    = 2
 )
 
-// chrStats counts the n-grams of answers, of references, and in both, by n − 1.
+// chrStats counts n-grams by n − 1: in the answers, in the references, and matches.
 type chrStats struct{ answer, reference, common [chrLongest]int }
 
 // Add adds an answer.
@@ -57,7 +58,7 @@ func (c *CHRF) Add(answer string, references ...string) {
 	}
 }
 
-// Value returns the chrF of all answers, from 0 to 100. It returns 0 if there are none.
+// Value returns the chrF of all answers, from 0 to 100, or 0 without answers.
 func (c *CHRF) Value() float64 { return c.stats.score(chrBeta) }
 
 func (s *chrStats) score(beta float64) float64 {

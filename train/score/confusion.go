@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Confusion counts answers that are classes, by the right class.
+// Confusion counts how often each class was the answer for each right class.
 type Confusion struct {
-	counts map[[2]string]int // by answer and right class
+	counts map[[2]string]int // number of rows by answer and right class
 }
 
 // ClassScore is the score of one class.
@@ -20,7 +20,7 @@ type Confusion struct {
 type ClassScore struct {
 	Class                 string
 	Precision, Recall, F1 float64
-	Right, Answers, Rows  int // rows in which Class is both answer and right class, the answer, or the right class
+	Right, Answers, Rows  int // numbers of rows: Class is both answer and right class; Class is the answer; Class is the right class
 }
 
 // Add adds an answer. Any string is a class.
@@ -34,7 +34,7 @@ func (c *Confusion) Add(answer, right string) {
 // Count returns the number of rows with this answer and this right class.
 func (c *Confusion) Count(answer, right string) int { return c.counts[[2]string{answer, right}] }
 
-// Accuracy returns the share of answers that are right, or 0 if there are none.
+// Accuracy returns the share of answers that are right, or 0 without answers.
 func (c *Confusion) Accuracy() float64 {
 	right, all := 0, 0
 	for pair, n := range c.counts {
@@ -45,7 +45,7 @@ func (c *Confusion) Accuracy() float64 {
 	return share(right, all)
 }
 
-// Classes returns the score of every class that was an answer or right, sorted by name.
+// Classes returns the score of every class that was an answer or a right class, sorted by name.
 func (c *Confusion) Classes() []ClassScore {
 	byClass := map[string]*ClassScore{}
 	get := func(class string) *ClassScore {
@@ -71,8 +71,8 @@ func (c *Confusion) Classes() []ClassScore {
 	return scores
 }
 
-// Macro returns the means of precision, recall and F1 over Classes, in which rare classes weigh as much as common ones,
-// and the sums of the counts. Class is empty.
+// Macro returns the means of precision, recall and F1 over Classes, where rare classes count as much as common ones.
+// Its counts are sums over Classes. Its Class is empty.
 func (c *Confusion) Macro() ClassScore {
 	var m ClassScore
 	classes := c.Classes()
@@ -85,7 +85,7 @@ func (c *Confusion) Macro() ClassScore {
 	return m
 }
 
-// share returns a part of all, 0 of none.
+// share returns part divided by all, or 0 if all is 0.
 func share(part, all int) float64 {
 	if all == 0 {
 		return 0

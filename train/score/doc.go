@@ -3,5 +3,6 @@
 //
 // Each score is a type whose zero value is ready to use. Add takes one answer and its references; no references mean
 // one empty reference. Value returns the score of all answers so far. Memory grows with the longest text and the number
-// of classes, not with the number of answers. The same answers give the same bits. A value is for one goroutine.
+// of classes, not with the number of answers. The same answers always give exactly the same value. Use each score in
+// one goroutine only.
 package score

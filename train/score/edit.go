@@ -4,7 +4,7 @@ package score
 // 1966). It takes time in proportion to the product of the two lengths, and memory in proportion to the shorter length.
 // It reuses row, and returns it for the next call.
 func editDistance[T comparable](a, b []T, row []int) (int, []int) {
-	// A common beginning and a common end cost nothing.
+	// A common beginning and a common end need no edits.
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]
 	}
@@ -34,11 +34,12 @@ func editDistance[T comparable](a, b []T, row []int) (int, []int) {
 	return row[len(b)], row
 }
 
-// ErrorRate adds up edits: for phonemes it is the phoneme error rate, for words the word error rate. Each answer is
-// compared with the reference that needs the fewest edits; of several such references, with the longest.
+// ErrorRate adds up edits. If the units are phonemes, it is the phoneme error rate; if they are words, the word error
+// rate. Each answer is compared with the reference that needs the fewest edits; of several such references, with the
+// longest.
 type ErrorRate[T comparable] struct {
-	Edits int // between the answers and their nearest references
-	Units int // in the nearest references
+	Edits int // number of edits between the answers and their nearest references
+	Units int // number of units in the nearest references
 
 	row []int
 }
@@ -60,5 +61,6 @@ func (e *ErrorRate[T]) Add(answer []T, references ...[]T) {
 	e.Units += units
 }
 
-// Value returns the edits per unit of the references, which can be above 1. It returns 0 if there are no units.
+// Value returns the edits per unit of the references, which can be above 1. It returns 0 if the references have no
+// units.
 func (e *ErrorRate[T]) Value() float64 { return share(e.Edits, e.Units) }

@@ -7,10 +7,10 @@ import "unicode"
 // needs a slice or string of its own.
 type ngrams struct {
 	longest int
-	child   map[uint64]uint32 // by the parent's node (high 32 bits) and a unit
+	child   map[uint64]uint32 // each node's children; a key has the node (high 32 bits) and the next unit
 	length  []int             // length of each node's n-gram; node 0 is the root, with length 0
 	answer  []int             // how often the answer has each node's n-gram
-	other   []int             // how often a reference has it
+	other   []int             // how often a reference has each node's n-gram
 }
 
 // A map with more than large keys is replaced, because clearing it for every short answer would be slow.
@@ -39,7 +39,8 @@ func (g *ngrams) index(units []uint32) {
 	}
 }
 
-// count returns how often each n-gram of the answer occurs in a reference, by node. The next call overwrites it.
+// count returns how often each n-gram of the answer occurs in a reference, by node. The next call overwrites the
+// result.
 func (g *ngrams) count(units []uint32) []int {
 	g.other = append(g.other[:0], make([]int, len(g.length))...)
 	for i := range units {
@@ -47,7 +48,7 @@ func (g *ngrams) count(units []uint32) []int {
 		for _, unit := range units[i:min(i+g.longest, len(units))] {
 			next, ok := g.child[uint64(node)<<32|uint64(unit)]
 			if !ok {
-				break // no longer n-gram is there either
+				break // the answer has no longer n-gram with this beginning either
 			}
 			g.other[next]++
 			node = next
@@ -56,7 +57,8 @@ func (g *ngrams) count(units []uint32) []int {
 	return g.other
 }
 
-// matches adds the number of n-grams that the answer and a reference share to sums, by length − 1.
+// matches adds the number of matches of each length to sums[length−1]. The argument count is the result of the method
+// count for a reference.
 func (g *ngrams) matches(sums []int, count []int) {
 	for node := 1; node < len(g.length); node++ {
 		sums[g.length[node]-1] += min(g.answer[node], count[node])

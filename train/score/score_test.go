@@ -118,7 +118,7 @@ func TestCHRFPublished(t *testing.T) {
 	}
 }
 
-// TestCHRFByCounting compares CHRF with a plain implementation that makes every n-gram.
+// TestCHRFByCounting compares CHRF with a plain implementation that makes a string of every n-gram.
 func TestCHRFByCounting(t *testing.T) {
 	grams := func(text string, n int) (map[string]int, int) {
 		count, all := map[string]int{}, 0
@@ -208,7 +208,7 @@ func TestTokens13a(t *testing.T) {
 			b.WriteRune(symbols[rng.IntN(len(symbols))])
 		}
 		if got, want := tokens13a(b.String()), byRules(b.String()); !slices.Equal(got, want) {
-			t.Fatalf("%q is %q, want %q", b.String(), got, want)
+			t.Fatalf("tokens of %q: %q, want %q", b.String(), got, want)
 		}
 	}
 	for text, want := range map[string]string{
@@ -219,7 +219,7 @@ func TestTokens13a(t *testing.T) {
 		"":                          "",
 	} {
 		if got := strings.Join(tokens13a(text), " "); got != want {
-			t.Errorf("%q is %q, want %q", text, got, want)
+			t.Errorf("tokens of %q: %q, want %q", text, got, want)
 		}
 	}
 }
@@ -255,7 +255,7 @@ func readFixtures(t *testing.T) (f fixtures) {
 		err = json.Unmarshal(content, &f)
 	}
 	if err != nil || len(f.Bleu) == 0 || len(f.Edits) == 0 || len(f.Confusion) == 0 {
-		t.Fatalf("%d, %d and %d fixtures: %v", len(f.Bleu), len(f.Edits), len(f.Confusion), err)
+		t.Fatalf("%d, %d and %d fixtures, want some of each: %v", len(f.Bleu), len(f.Edits), len(f.Confusion), err)
 	}
 	return f
 }
@@ -282,7 +282,7 @@ func TestEditDistanceIsNLTKs(t *testing.T) {
 	for _, f := range readFixtures(t).Edits {
 		got, row := editDistance(f.A, f.B, nil)
 		if back, _ := editDistance(f.B, f.A, row); got != f.Distance || back != f.Distance {
-			t.Errorf("%v and %v: distance %d, back %d, want %d", f.A, f.B, got, back, f.Distance)
+			t.Errorf("%v and %v: distance %d, in the other order %d, want %d", f.A, f.B, got, back, f.Distance)
 		}
 	}
 }
@@ -346,7 +346,7 @@ func TestConfusionIsScikitLearns(t *testing.T) {
 		}
 		m := c.Macro()
 		if !near(m.Precision, f.Macro[0]) || !near(m.Recall, f.Macro[1]) || !near(m.F1, f.Macro[2]) || m.Rows != len(f.Pairs) || m.Answers != len(f.Pairs) {
-			t.Errorf("case %d: means %+v, want %v", i, m, f.Macro)
+			t.Errorf("case %d: means %+v, want %v and %d rows", i, m, f.Macro, len(f.Pairs))
 		}
 		if got := c.Accuracy(); !near(got, f.Accuracy) {
 			t.Errorf("case %d: accuracy %v, want %v", i, got, f.Accuracy)
@@ -357,13 +357,13 @@ func TestConfusionIsScikitLearns(t *testing.T) {
 func TestNothingAdded(t *testing.T) {
 	var c Confusion
 	if got := c.Macro(); got != (ClassScore{}) || c.Accuracy() != 0 || len(c.Classes()) != 0 {
-		t.Errorf("without answers: %+v, accuracy %v, classes %v", got, c.Accuracy(), c.Classes())
+		t.Errorf("without answers: Macro %+v, accuracy %v, classes %v; want zeros and no classes", got, c.Accuracy(), c.Classes())
 	}
 	if got := new(BLEU).Value(); got != 0 {
-		t.Errorf("BLEU without answers: %v", got)
+		t.Errorf("BLEU without answers: %v, want 0", got)
 	}
 	if got := new(CHRF).Value(); got != 0 {
-		t.Errorf("chrF without answers: %v", got)
+		t.Errorf("chrF without answers: %v, want 0", got)
 	}
 	var b BLEU
 	var s CHRF

@@ -37,7 +37,7 @@ for rule, decay, options, clip in [
     for step in range(100):
         matrix.grad, vector.grad = gradient(matrix, step, 0), gradient(vector, step, 1)
         if "norm" in clip:
-            # clip_grad_norm_ adds 1e-6 to the norm, which the paper doesn't.
+            # clip_grad_norm_ adds 1e-6 to the norm; optim.Solver doesn't.
             norm = torch.sqrt(sum((g ** 2).sum() for g in (matrix.grad, vector.grad)))
             if norm > clip["norm"]:
                 matrix.grad *= clip["norm"] / norm
