@@ -57,10 +57,10 @@ func TestTokenizersAgree(t *testing.T) {
 		for _, want := range set.Texts {
 			ids, err := tok.Encode(want.Text)
 			if err != nil || !slices.Equal(ids, want.IDs) {
-				t.Errorf("tokenizer %d: %q is %v, %v; want %v", i, want.Text, ids, err, want.IDs)
+				t.Errorf("tokenizer %d: Encode(%q) = %v, %v; want %v", i, want.Text, ids, err, want.IDs)
 			}
 			if text, err := tok.Decode(want.IDs); err != nil || text != want.Decoded {
-				t.Errorf("tokenizer %d: %v is %q, %v; want %q", i, want.IDs, text, err, want.Decoded)
+				t.Errorf("tokenizer %d: Decode(%v) = %q, %v; want %q", i, want.IDs, text, err, want.Decoded)
 			}
 		}
 	}

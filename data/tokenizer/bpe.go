@@ -13,8 +13,8 @@ import (
 // bpe is the Tokenizer for BPE, as in GPT-2. It splits a text into pieces, and merges neighbouring tokens in each
 // piece, in the order in which it learned the merges. Every byte is a token, so nothing is unknown.
 type bpe struct {
-	tokens []string // bytes, by id
-	bytes  [256]int // ids
+	tokens []string // each token's bytes, by id
+	bytes  [256]int // id of each byte
 	merges []merge  // in the order of learning
 	ranks  map[pair]int
 
@@ -24,13 +24,14 @@ type bpe struct {
 // A pair is the ids of two neighbouring tokens.
 type pair struct{ left, right int }
 
-// A merge replaces a pair by the token id.
+// A merge replaces a pair with one token, whose id is id.
 type merge struct {
 	pair
 	id int
 }
 
-// newBPE returns a tokenizer with every byte and no merges. Ids follow the order of byteRunes' characters.
+// newBPE returns a tokenizer with every byte and no merges. Bytes get their ids in the order of the code points in
+// byteRunes.
 func newBPE() *bpe {
 	t := &bpe{ranks: map[pair]int{}}
 	for r := rune('!'); len(t.tokens) < 256; r++ {
@@ -89,7 +90,7 @@ func (t *bpe) Tokenize(text string, _ Options) ([]Token, error) {
 	return tokens, nil
 }
 
-// Decode returns the bytes of ids. Ids that end inside a character give a part of it.
+// Decode returns the bytes of ids. If the ids begin or end inside a character, the text has only some of its bytes.
 func (t *bpe) Decode(ids []int) (string, error) {
 	var text strings.Builder
 	for i, id := range ids {
@@ -116,7 +117,8 @@ type bpeSymbol struct {
 	prev, next int // indexes, or -1
 }
 
-// An encoder caches at most mostKnown pieces of at most longestKnown bytes.
+// mostKnown is the largest number of pieces that an encoder caches. It doesn't cache pieces with more than longestKnown
+// bytes.
 const mostKnown, longestKnown = 1 << 14, 32
 
 // encode returns the ids of a piece. The next call may overwrite them.
@@ -247,8 +249,8 @@ func classOf(r rune) pieceClass {
 	return otherClass
 }
 
-// byteRunes are the characters that stand for bytes in a file. A byte that is printable in Latin-1 has its own
-// character. The other bytes, in order, have the characters from U+0100 on. So printable bytes come first in the order
+// byteRunes are the characters that stand for bytes in a file. A byte that is printable in Latin-1 is its own
+// character. The other bytes, in order, are the characters from U+0100 on. So printable bytes come first in the order
 // of code points.
 var byteRunes, runeBytes = func() (runes [256]rune, bytes map[rune]byte) {
 	next := rune(256)
@@ -288,7 +290,7 @@ func unspell(s string) (string, bool) {
 	return string(token), len(token) > 0
 }
 
-// heap is a binary heap, whose first element is the smallest.
+// heap is a binary heap. Its first element is the smallest.
 type heap[T any] []T
 
 func (h *heap[T]) push(v T, less func(a, b T) bool) {

@@ -160,7 +160,8 @@ func slowEncode(t *bpe, text string) (ids []int) {
 }
 
 func TestBPETraining(t *testing.T) {
-	// The pairs (l, o) and (o, w) are equally common, and so are (e, r) and (" ", "low"): the lower ids come first.
+	// The pairs (l, o) and (o, w) are equally common, and so are (e, r) and (" ", "low"): the pair with the lower ids
+	// is merged first.
 	tok := newTestBPE(t, 261, "low lower low lower newer")
 	if got := tok.tokens[256:]; !slices.Equal(got, []string{"lo", "low", "er", " low", " lower"}) {
 		t.Errorf("learned %q", got)
@@ -194,7 +195,7 @@ func TestBPEBytes(t *testing.T) {
 	tok := newTestBPE(t, 256, "a")
 	for id, want := range map[int]string{0: "!", 93: "~", 94: "\xa1", 187: "\xff", 188: "\x00", 220: " ", 255: "\xad"} {
 		if got, err := tok.Decode([]int{id}); err != nil || got != want {
-			t.Errorf("id %d is %q, %v; want %q", id, got, err, want)
+			t.Errorf("Decode of id %d: %q, %v; want %q", id, got, err, want)
 		}
 	}
 	ids, err := tok.Encode("é")
@@ -202,10 +203,10 @@ func TestBPEBytes(t *testing.T) {
 		t.Fatalf("got %v, %v", ids, err)
 	}
 	if part, err := tok.Decode(ids[:1]); err != nil || part != "\xc3" {
-		t.Errorf("one byte of two is %q, %v", part, err)
+		t.Errorf("Decode of the first byte: %q, %v; want \"\\xc3\"", part, err)
 	}
 	if tok.Unknown() != -1 {
-		t.Errorf("unknown is %d", tok.Unknown())
+		t.Errorf("the unknown id is %d, want -1", tok.Unknown())
 	}
 	_, err = tok.Encode("a\xff")
 	var invalid *InvalidUTF8Error
@@ -218,8 +219,8 @@ func TestBPEBytes(t *testing.T) {
 	}
 }
 
-// TestBPELongWords checks that a long word doesn't take quadratic time, and that the cache is bounded and not shared by
-// goroutines.
+// TestBPELongWords checks that a long word doesn't take quadratic time, and that the cache has a limit, and that
+// goroutines don't share a cache.
 func TestBPELongWords(t *testing.T) {
 	t.Parallel()
 	tok := newTestBPE(t, 270, strings.Repeat("the others ", 9))
@@ -240,7 +241,7 @@ func TestBPELongWords(t *testing.T) {
 				t.Error(err)
 			}
 			if back, err := tok.Decode(ids); err != nil || back != text.String() {
-				t.Errorf("the decoded text differs, %v", err)
+				t.Errorf("the decoded text differs from the encoded text; error %v", err)
 			}
 		})
 	}
@@ -266,7 +267,7 @@ func FuzzBPE(f *testing.F) {
 		for range 2 { // without and with the cache
 			ids, err := tok.Encode(other)
 			if want := slowEncode(tok, other); err != nil || !slices.Equal(ids, want) {
-				t.Fatalf("%q is %v, %v; want %v", other, ids, err, want)
+				t.Fatalf("Encode(%q) = %v, %v; want %v", other, ids, err, want)
 			}
 			if back, err := tok.Decode(ids); err != nil || back != other {
 				t.Fatalf("%q became %q, %v", other, back, err)

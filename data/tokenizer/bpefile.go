@@ -21,8 +21,8 @@ type bpeJSON struct {
 	Merges                  []mergeJSON `json:"merges"`
 }
 
-// mergeJSON is two tokens. In JSON, it is a string of both with a space between, which all libraries read. Newer
-// libraries write an array.
+// mergeJSON is the two tokens of a merge. Heed writes one string with a space between the tokens, because all libraries
+// can read it. Newer libraries write an array.
 type mergeJSON []string
 
 func (m mergeJSON) MarshalJSON() ([]byte, error) { return json.Marshal(strings.Join(m, " ")) }
@@ -51,7 +51,8 @@ func (t *bpe) model() bpeJSON {
 	return model
 }
 
-// parseBPE also reads files of other libraries if they mean the same: byte-level like GPT-2's, without added tokens.
+// parseBPE also reads files of other libraries, if their tokenizers are byte-level like GPT-2's and have no added
+// tokens.
 func parseBPE(file members) (Tokenizer, error) {
 	err := errors.Join(file.isByteLevel("pre_tokenizer"), file.isByteLevel("decoder"))
 	if file.isOneOf("post_processor", nil) != nil {

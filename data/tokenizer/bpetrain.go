@@ -21,10 +21,10 @@ type bpeWord struct {
 // A bpeTraining repeatedly merges the most common pair of tokens in the words.
 type bpeTraining struct {
 	*bpe
-	ids    map[string]int // by token
+	ids    map[string]int // id of each token
 	words  []bpeWord
-	counts map[pair]int   // in all words
-	where  map[pair][]int // indexes of words that have, or had, a pair
+	counts map[pair]int   // number of occurrences of each pair in all words
+	where  map[pair][]int // indexes of the words that have, or had, each pair
 	queue  heap[pairCount]
 }
 

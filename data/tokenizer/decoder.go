@@ -15,7 +15,7 @@ type Decoder struct {
 	Tokenizer   Tokenizer
 	SkipSpecial bool // leave special tokens out of the text
 
-	last []int  // the id before the next one, or none
+	last []int  // the last id, or nothing at the start of a text
 	held string // the first bytes of a character
 }
 

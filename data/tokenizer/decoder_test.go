@@ -12,8 +12,8 @@ func TestDecoder(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		units Units
-		in    []string // texts that are one id each
-		want  []string // results of Next for each, and of Flush
+		in    []string // texts of the ids, one id each
+		want  []string // result of Next for each id, then of Flush
 	}{
 		{"nothing", BPE, nil, []string{""}},
 		{"characters", Characters, []string{"t", "é", "?", "世"}, []string{"t", "é", "�", "世", ""}},
@@ -38,7 +38,7 @@ func TestDecoder(t *testing.T) {
 				got = append(got, piece)
 			}
 			if got = append(got, d.Flush()); !slices.Equal(got, tc.want) {
-				t.Errorf("%s, %s, %d: %q, want %q", tc.units, tc.name, again, got, tc.want)
+				t.Errorf("%s, %s, text %d: %q, want %q", tc.units, tc.name, again, got, tc.want)
 			}
 		}
 		for _, id := range []int{-1, tok.Len()} {
@@ -48,7 +48,7 @@ func TestDecoder(t *testing.T) {
 	}
 }
 
-// idOf returns the id whose text is text, or the unknown id.
+// idOf returns the id that Decode turns into text, or the unknown id.
 func idOf(t *testing.T, tok Tokenizer, text string) int {
 	t.Helper()
 	for id := range tok.Len() {
@@ -87,7 +87,7 @@ func TestDecoderSkipsSpecial(t *testing.T) {
 	if err != nil || slices.Contains(ids, end) {
 		t.Fatalf("%v, %v", ids, err)
 	}
-	ids = slices.Concat([]int{end, ids[0], end}, ids[1:2], []int{end}) // also between the bytes of é
+	ids = slices.Concat([]int{end, ids[0], end}, ids[1:2], []int{end}) // end is also between the bytes of é
 	for skip, want := range map[bool]string{true: "é", false: "<|end|>�<|end|>�<|end|>"} {
 		d := Decoder{Tokenizer: tok, SkipSpecial: skip}
 		got := ""
@@ -99,7 +99,7 @@ func TestDecoderSkipsSpecial(t *testing.T) {
 			got += piece
 		}
 		if got += d.Flush(); got != want {
-			t.Errorf("skipping %t: %q, want %q", skip, got, want)
+			t.Errorf("SkipSpecial %t: %q, want %q", skip, got, want)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 // maxFile is the maximum size of a tokenizer's file in bytes.
 const maxFile = 64 << 20
 
-// forms has the parts of a tokenizer's file that depend on the units only.
+// forms has the parts of a tokenizer's file that depend only on the units.
 var forms = map[Units]form{
 	Characters: {
 		Pre:     map[string]any{"type": "Split", "pattern": map[string]any{"String": ""}, "behavior": "Isolated", "invert": false},
@@ -34,9 +34,10 @@ var forms = map[Units]form{
 
 type form struct{ Pre, Decoder any }
 
-// Write writes a tokenizer of this package as a tokenizer.json, which Hugging Face's libraries can read. Characters and
-// Tokens have the model WordLevel, BPE the byte-level model BPE. The same tokenizer always gives the same bytes. Write
-// returns an error if t comes from another package, or if the file would be larger than 64 MiB.
+// Write writes a tokenizer of this package as a tokenizer.json, which Hugging Face's libraries can read. With
+// Characters and Tokens, the file's model is WordLevel. With BPE, it is the byte-level BPE. The same tokenizer always
+// gives the same bytes. Write returns an error if t comes from another package, or if the file would be larger than 64
+// MiB.
 func Write(w io.Writer, t Tokenizer) error {
 	var units Units
 	var model any
@@ -94,7 +95,7 @@ func wordLevel(tokens []string, unknown int) wordLevelJSON {
 	return wordLevelJSON{"WordLevel", append(slices.Clone(tokens), unknownToken), unknownToken}
 }
 
-// vocabJSON is the tokens by id. In JSON, it is an object with each token's id.
+// vocabJSON lists the tokens in the order of their ids. In JSON, it is an object with the id of each token.
 type vocabJSON []string
 
 func (v vocabJSON) MarshalJSON() ([]byte, error) {
@@ -133,7 +134,7 @@ func (v *vocabJSON) UnmarshalJSON(object []byte) error {
 }
 
 // Read reads a tokenizer.json that Write has written, or a byte-level BPE of another library, such as GPT-2's without
-// its added token. A tokenizer that Read accepts gives the same ids as in other libraries. For everything else, Read
+// its added token. The Tokenizer gives the same ids as other libraries give with this file. For any other file, Read
 // returns an error that says what isn't supported.
 func Read(r io.Reader) (Tokenizer, error) {
 	content, err := io.ReadAll(io.LimitReader(r, maxFile+1))
@@ -226,7 +227,7 @@ func decode(value []byte, into any) error {
 // members has the values of a JSON object by key.
 type members map[string]json.RawMessage
 
-// object returns the members of a JSON object. It returns an error if the object has other keys than these.
+// object returns the members of a JSON object. It returns an error if the object has a key that isn't in keys.
 func object(content []byte, keys ...string) (members, error) {
 	var m members
 	if err := json.Unmarshal(content, &m); err != nil || m == nil {

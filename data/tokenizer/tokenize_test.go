@@ -52,12 +52,12 @@ func TestTokenize(t *testing.T) {
 			got, ids = append(got, tc.text[token.Start:token.End]), append(ids, token.ID)
 		}
 		if want, err := tok.Encode(tc.text); err != nil || !slices.Equal(ids, want) || !slices.Equal(got, tc.want) {
-			t.Errorf("%s, %s: %q with the ids %v; want %q, %v", tc.units, tc.name, got, ids, tc.want, want)
+			t.Errorf("%s, %s: parts %q and ids %v, want %q and %v", tc.units, tc.name, got, ids, tc.want, want)
 		}
 	}
 	for units, tok := range toks {
 		if _, err := tok.Tokenize("a\xff", Options{}); !errors.As(err, new(*InvalidUTF8Error)) {
-			t.Errorf("%s: got %v", units, err)
+			t.Errorf("%s: got %v, want an InvalidUTF8Error", units, err)
 		}
 	}
 	v, err := NewVocab("ab")
@@ -65,7 +65,7 @@ func TestTokenize(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := v.Tokenize("abc", Options{}); !errors.As(err, new(*UnknownSymbolError)) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an UnknownSymbolError", err)
 	}
 }
 
@@ -73,13 +73,13 @@ func TestTokenize(t *testing.T) {
 func TestNoSpecial(t *testing.T) {
 	for units, tok := range ofEach(t, "a <unk> <|endoftext|> \ufffd") {
 		if special := tok.Special(); len(special) > 0 {
-			t.Errorf("%s has %v", units, special)
+			t.Errorf("%s has the special tokens %v, want none", units, special)
 		}
 		text := "<unk><|endoftext|> \ufffd"
 		plain, err := tok.Tokenize(text, Options{})
 		asked, askedErr := tok.Tokenize(text, Options{Special: true})
 		if err := errors.Join(err, askedErr); err != nil || !slices.Equal(plain, asked) {
-			t.Errorf("%s: got %v, with Special %v; %v", units, plain, asked, err)
+			t.Errorf("%s: tokens %v without Options.Special, but %v with it; error %v", units, plain, asked, err)
 		}
 	}
 }

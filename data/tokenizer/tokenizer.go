@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Tokenizer turns text into ids and ids into text. New and Read return Heed's own.
+// A Tokenizer turns text into ids and ids into text. New and Read return Heed's own Tokenizers.
 type Tokenizer interface {
 	// Len returns the number of ids, including unknown and special ones. Ids are from 0 to Len − 1.
 	Len() int
@@ -61,21 +61,21 @@ const (
 	Tokens Units = "tokens"
 	// BPE is byte-pair encoding as in GPT-2. It starts with an id for each of the 256 bytes, and repeatedly gives the
 	// most frequent pair of neighbours in the texts an id of its own. Pairs never cross the word boundaries of GPT-2's
-	// pattern. Nothing is unknown, and Decode(Encode(text)) is always text. The text of a part of the ids may begin or
-	// end with some bytes of a character.
+	// pattern. Nothing is unknown, and Decode(Encode(text)) is always text. If you decode only a part of the ids, the
+	// text may begin or end inside a character.
 	BPE Units = "bpe"
 )
 
 // unknownToken is the text of the unknown id, and its token in a file.
 const unknownToken = string(utf8.RuneError)
 
-// New learns a tokenizer from texts. It has at most size ids.
+// New learns a tokenizer from texts. The argument size limits the number of ids.
 //
-// Characters and Tokens: a size of 0 means no limit. New keeps the most common characters or tokens; of equally common
-// ones, the first by code points. Characters get ids in the order of code points, tokens by falling frequency. The last
-// id is the unknown one, and also stands for U+FFFD.
+// For Characters and Tokens, a size of 0 means no limit. New keeps the most common characters or tokens; of equally
+// common ones, the first by code points. Characters get ids in the order of code points, tokens by falling frequency.
+// The last id is the unknown one, and also stands for U+FFFD.
 //
-// BPE: size must be at least 256. There are fewer ids if no pair occurs twice any more. Of equally common pairs, the
+// For BPE, size must be at least 256. New stops early if no pair occurs twice any more. Of equally common pairs, the
 // one with the lowest ids is merged first. A word longer than 256 bytes counts as several words.
 //
 // New returns an error if the units or the size are invalid, or if the texts have nothing to learn from. If a text

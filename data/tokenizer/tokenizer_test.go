@@ -53,7 +53,7 @@ func TestNew(t *testing.T) {
 				got = append(got, s)
 			}
 			if want := strings.Split(tc.want, " "); !slices.Equal(got, want) || tok.Unknown() != len(want)-1 {
-				t.Errorf("got %q, unknown %d; want %q", got, tok.Unknown(), want)
+				t.Errorf("got %q with unknown id %d; want %q, the last one unknown", got, tok.Unknown(), want)
 			}
 		})
 	}
@@ -128,13 +128,13 @@ func FuzzTokenizer(f *testing.F) {
 				want = strings.Join(strings.Fields(text), " ")
 			}
 			if err != nil || back != want {
-				t.Fatalf("%s: %q encoded is %v, and decoded again %q, %v", units, text, ids, back, err)
+				t.Fatalf("%s: Encode(%q) = %v, and Decode of these ids = %q, %v", units, text, ids, back, err)
 			}
 			if ids, err = tok.Encode(other); (err == nil) != utf8.ValidString(other) {
 				t.Fatalf("Encode(%q): %v", other, err)
 			}
 			if len(ids) > 0 && (slices.Min(ids) < 0 || slices.Max(ids) >= tok.Len()) {
-				t.Fatalf("%q has ids %v of %d", other, ids, tok.Len())
+				t.Fatalf("%q: ids %v, want ids from 0 to below %d", other, ids, tok.Len())
 			}
 		}
 	})

@@ -16,7 +16,7 @@ type Vocab struct {
 }
 
 // NewVocab returns a vocabulary with the characters of symbols, in their order. It returns an error if symbols isn't
-// UTF-8, is empty, or has a character twice.
+// UTF-8, is empty or has a character twice.
 func NewVocab(symbols string) (*Vocab, error) {
 	if symbols == "" {
 		return nil, fmt.Errorf("a vocabulary needs at least one symbol, got none")
@@ -125,7 +125,7 @@ func (v *Vocab) ID(r rune) (id int, ok bool) {
 // An UnknownSymbolError says that a vocabulary doesn't have a character.
 type UnknownSymbolError struct {
 	Symbol   rune
-	Position int    // in the text, in characters from 0
+	Position int    // position in the text, in characters from 0
 	Known    string // the vocabulary's symbols
 }
 
@@ -140,7 +140,7 @@ func (e *UnknownSymbolError) Error() string {
 
 // An InvalidUTF8Error says that a text isn't valid UTF-8.
 type InvalidUTF8Error struct {
-	Offset int64 // of the first invalid byte, from 0
+	Offset int64 // index of the first invalid byte, from 0
 }
 
 // Error names the offset.

@@ -40,7 +40,7 @@ func TestNewVocab(t *testing.T) {
 			}
 			for i, id := range ids {
 				if id != i {
-					t.Errorf("symbol %d has id %d", i, id)
+					t.Errorf("symbol %d has id %d, want its index", i, id)
 				}
 			}
 		})
@@ -90,11 +90,11 @@ func TestEncodeUnknownSymbol(t *testing.T) {
 	_, err = v.Encode("\n")
 	wantError(t, err, `symbol '\n' at position 0 (from 0) isn't one of the 101 known`)
 	if strings.Contains(err.Error(), "Ā") {
-		t.Errorf("lists 101 symbols: %v", err)
+		t.Errorf("got %v, want an error without a list of 101 symbols", err)
 	}
 }
 
-// An invalid byte must not count as U+FFFD, although range returns U+FFFD for it.
+// TestEncodeInvalidUTF8 checks that an invalid byte doesn't count as U+FFFD, although range returns U+FFFD for it.
 func TestEncodeInvalidUTF8(t *testing.T) {
 	v, err := NewVocab("é\ufffd")
 	if err != nil {
@@ -177,15 +177,15 @@ func distinct(s []rune) []rune {
 	return slices.Compact(s)
 }
 
-// wantError fails unless err contains all of says.
+// wantError fails the test unless the text of err contains every string in says.
 func wantError(t *testing.T, err error, says ...string) {
 	t.Helper()
 	if err == nil {
-		t.Fatalf("no error, want one that says %q", says)
+		t.Fatalf("got no error, want an error with %q", says)
 	}
 	for _, s := range says {
 		if !strings.Contains(err.Error(), s) {
-			t.Errorf("error is %q, want it to say %q", err, s)
+			t.Errorf("got error %q, want an error with %q", err, s)
 		}
 	}
 }
