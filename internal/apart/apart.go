@@ -13,7 +13,7 @@ var ErrGoexit = errors.New("a function ended its goroutine with runtime.Goexit, 
 
 // A Panic is the error of a function that panicked.
 type Panic struct {
-	Value any // the argument of panic
+	Value any // argument of panic
 	Stack []byte
 }
 

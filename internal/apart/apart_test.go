@@ -31,16 +31,16 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// Repanic passes on the value and the stack of a panic, however errors wrap it.
+// TestRepanic checks that Repanic keeps the value and the stack of a panic, even if other errors wrap it.
 func TestRepanic(t *testing.T) {
 	Repanic(nil)
 	Repanic(errOwn)
 	defer func() {
 		p, _ := recover().(*Panic)
 		if p == nil || p.Value != 7 || !strings.HasPrefix(p.Error(), "7\n\n") || !strings.Contains(p.Error(), "apart_test.go") {
-			t.Errorf("got %v", p)
+			t.Errorf("got %v, want a *Panic with the value 7 and its stack", p)
 		}
 	}()
 	Repanic(fmt.Errorf("step 3: %w", errors.Join(errOwn, Call(func() error { panic(7) }))))
-	t.Error("there was no panic")
+	t.Error("Repanic returned, want a panic")
 }

@@ -23,13 +23,13 @@ type Case struct {
 	run    func(t *testing.T)
 }
 
-// Of returns the Case of a configuration. use must use the configuration like a user, from end to end, and return the
-// resulting numbers. It must succeed with valid.
+// Of returns the Case of a configuration. The function use must work with the configuration like a user's whole
+// program, and return the resulting numbers. It must succeed with the argument valid.
 func Of[T any](valid T, use func(c T) ([]float64, error)) Case {
 	run := func(t *testing.T) {
 		c := valid
 		if err := try(func() ([]float64, error) { return use(c) }); err != nil {
-			t.Fatalf("the valid configuration: %v", err)
+			t.Fatalf("the valid configuration gives an error: %v", err)
 		}
 		numbers(reflect.ValueOf(&c).Elem(), "", func(name string, n reflect.Value) {
 			before := reflect.ValueOf(n.Interface())
@@ -46,9 +46,9 @@ func Of[T any](valid T, use func(c T) ([]float64, error)) Case {
 }
 
 // Run sets every exported number of each Case's configuration, one at a time, to NaN, ±∞, −1, 0 and the extremes of its
-// type. Each must give an error or finite results within one second and 100 MB. Run also checks the package in the
-// working directory: every exported struct with an exported number must have a Case, or be in results if users don't
-// set it.
+// type. Each such configuration must give an error or finite results, within one second and 100 MB. Run also checks the
+// package in the working directory. Every exported struct with an exported number must have a Case, or be in the list
+// results because users don't set it.
 func Run(t *testing.T, results []string, cases ...Case) {
 	tried := slices.Clone(results)
 	for _, c := range cases {
@@ -57,7 +57,7 @@ func Run(t *testing.T, results []string, cases ...Case) {
 	}
 	for _, name := range structs(t) {
 		if !slices.Contains(tried, name) {
-			t.Errorf("%s has numbers that no Case tries: add a Case", name)
+			t.Errorf("no Case tries the numbers of %s: add a Case", name)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func try(use func() ([]float64, error)) error {
 		}()
 		results, err := use()
 		if i := slices.IndexFunc(results, func(x float64) bool { return x-x != 0 }); err == nil && i >= 0 {
-			err = &failure{fmt.Errorf("no error, but result %d isn't finite: %v", i, results)}
+			err = &failure{fmt.Errorf("there is no error, but result %d isn't finite: %v", i, results)}
 		}
 		done <- err
 	}()
@@ -99,7 +99,7 @@ func try(use func() ([]float64, error)) error {
 	case err := <-done:
 		runtime.ReadMemStats(&after)
 		if taken, bytes := time.Since(start), after.TotalAlloc-before.TotalAlloc; taken > time.Second || bytes > 100e6 {
-			return &failure{fmt.Errorf("it took %v and %d bytes (%v)", taken, bytes, err)}
+			return &failure{fmt.Errorf("it took %v and %d bytes; its error is %v", taken, bytes, err)}
 		}
 		return err
 	case <-time.After(10 * time.Second):
@@ -107,8 +107,8 @@ func try(use func() ([]float64, error)) error {
 	}
 }
 
-// numbers visits the exported numbers in v, also in structs, pointers and the first elements of slices. It panics if a
-// pointer is nil or a slice is empty, because it would miss their numbers.
+// numbers calls visit for the exported numbers in v, also in nested structs, pointers and the first elements of slices.
+// It panics if it would miss numbers because a pointer is nil or a slice is empty.
 func numbers(v reflect.Value, name string, visit func(name string, number reflect.Value)) {
 	switch kind := v.Kind(); {
 	case extremes(v.Type()) != nil:
@@ -130,8 +130,8 @@ func numbers(v reflect.Value, name string, visit func(name string, number reflec
 	}
 }
 
-// has reports whether numbers would find a number in a type, down to a depth. It ignores Gorgonia's types, such as
-// tensors and nodes.
+// has reports whether the function numbers would find a number in a type, down to a depth. It ignores Gorgonia's types,
+// such as tensors and nodes.
 func has(t reflect.Type, depth int) bool {
 	switch kind := t.Kind(); {
 	case depth == 0 || strings.HasPrefix(t.PkgPath(), "gorgonia.org/"):

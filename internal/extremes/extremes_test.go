@@ -17,15 +17,15 @@ func TestTry(t *testing.T) {
 		"memory": func() ([]float64, error) { memory = make([]byte, 200e6); return nil, errors.New("too late") },
 	} {
 		if err := try(use); !errors.As(err, new(*failure)) {
-			t.Errorf("%s: %v, want a failure", name, err)
+			t.Errorf("%s: got %v, want a *failure", name, err)
 		}
 	}
 	_ = memory
 	if err := try(func() ([]float64, error) { return []float64{math.NaN()}, errors.New("no") }); errors.As(err, new(*failure)) || err == nil {
-		t.Errorf("an error: %v", err)
+		t.Errorf("NaN with an error: got %v, want an error that isn't a *failure", err)
 	}
 	if err := try(func() ([]float64, error) { return []float64{1}, nil }); err != nil {
-		t.Errorf("finite results: %v", err)
+		t.Errorf("finite results: got %v, want no error", err)
 	}
 }
 
@@ -47,7 +47,7 @@ func TestNumbers(t *testing.T) {
 	visit := func(name string, n reflect.Value) { names = append(names, name); n.Set(extremes(n.Type())[0]) }
 	numbers(reflect.ValueOf(&c).Elem(), "", visit)
 	if want := []string{".Inner.Rate", ".Pointer.Rate", ".List[0].Rate", ".Baseline", ".Seed"}; !slices.Equal(names, want) {
-		t.Errorf("it visits %v, want %v", names, want)
+		t.Errorf("numbers visits %v, want %v", names, want)
 	}
 	defer func() {
 		if recover() == nil {

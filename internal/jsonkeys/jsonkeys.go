@@ -1,5 +1,5 @@
-// Package jsonkeys finds mistakes in JSON that encoding/json accepts: a key that an object has twice (it takes the last
-// one), a key in another case than the field's, and bytes that aren't UTF-8.
+// Package jsonkeys finds mistakes in JSON that encoding/json accepts: an object that repeats a key (encoding/json uses
+// the last value), a key that differs from the field's name in case, and bytes that aren't UTF-8.
 package jsonkeys
 
 import (
@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Check returns an error if content isn't one JSON value in UTF-8, if an object repeats a key, or if allowed isn't nil
-// and returns false for a key. The error names the key and the object that has it. If content isn't JSON, the error is
-// a *json.SyntaxError.
+// Check returns an error if content isn't one JSON value in UTF-8, if an object repeats a key, or if allowed returns
+// false for a key. If allowed is nil, all keys are allowed. The error names the key and its object. If content isn't
+// JSON, the error is a *json.SyntaxError.
 func Check(content []byte, allowed func(key string) bool) error {
 	if err := json.Unmarshal(content, new(json.RawMessage)); err != nil { // checks all syntax and the depth of nesting
 		return err
@@ -53,7 +53,7 @@ func (c *checker) value() error {
 		return nil
 	}
 	if err == nil {
-		_, err = c.dec.Token() // the end
+		_, err = c.dec.Token() // the closing bracket
 	}
 	return err
 }
@@ -83,7 +83,7 @@ func (c *checker) members() error {
 	return nil
 }
 
-// name returns a key and the object that has it, for an error.
+// name returns a key and the path of its object, for an error.
 func (c *checker) name(key string) string {
 	if len(c.path) == 0 {
 		return fmt.Sprintf("%.100q", key)

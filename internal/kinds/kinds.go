@@ -1,5 +1,5 @@
 // Package kinds has tables of named choices for configurations, flags and errors. A choice is a value, or a struct type
-// that implements an interface and goes to JSON and back.
+// that implements an interface and can be saved as JSON.
 package kinds
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
-// A Table lists choices. If there is a default, it is the first one.
+// A Table lists choices. The default, if there is one, comes first.
 type Table[V any] []Entry[V]
 
 // An Entry is a choice: its name, a line of help and its value.
@@ -24,14 +24,14 @@ type Entry[V any] struct {
 	Value       V
 }
 
-// A Choice is a table as a flag sees it.
+// A Choice is a table that a flag chooses from.
 type Choice struct {
-	All   iter.Seq2[string, string]            // the name and the help of each choice
-	Parse func(text string) (v any, err error) // what a name and, after commas, fields describe: "rotary,base=10000"
-	Text  func(v any) string                   // what Parse makes v of; "" where nothing is chosen
+	All   iter.Seq2[string, string]            // name and help of each choice
+	Parse func(text string) (v any, err error) // value that a name and, after commas, fields describe: "rotary,base=10000"
+	Text  func(v any) string                   // text that Parse turns into v; "" if nothing is chosen
 }
 
-// Choices are the tables that flags choose from, by the flags' names. The packages that have the tables add them.
+// Choices has the tables that flags choose from, by the names of the flags. Each table's package adds it.
 var Choices = map[string]Choice{}
 
 // All yields the name and the help of each choice, in the table's order.
@@ -45,7 +45,7 @@ func (t Table[V]) All() iter.Seq2[string, string] {
 	}
 }
 
-// Get returns the value of the choice with a name, and whether there is one.
+// Get returns the value of the choice with this name, and whether the table has such a choice.
 func (t Table[V]) Get(name string) (v V, ok bool) {
 	i := slices.IndexFunc(t, func(e Entry[V]) bool { return e.Name == name })
 	if i < 0 {
@@ -154,7 +154,7 @@ func (ts Types[T]) Parse(text string) (v T, err error) {
 	return v, nil
 }
 
-// Choice returns the types as a flag sees them.
+// Choice returns the types as a Choice for a flag.
 func (ts Types[T]) Choice() Choice {
 	return Choice{
 		All:   ts.All(),
@@ -170,7 +170,8 @@ func (ts Types[T]) Choice() Choice {
 	}
 }
 
-// Text returns JSON of an object as Parse takes it: the value of "kind", which comes first, and the other fields.
+// Text converts a JSON object to the text for Parse: the value of "kind", which must be the first key, and the other
+// fields.
 func Text(object []byte) string {
 	d := json.NewDecoder(bytes.NewReader(object))
 	d.Token() // {
@@ -255,8 +256,8 @@ func fieldNames(t reflect.Type) (names []string) {
 	return names
 }
 
-// Decode sets v from JSON. It returns an error if v doesn't have a field, if a key is repeated or in another case, or
-// if anything follows the value.
+// Decode sets v from JSON. It returns an error if v has no field for a key, if a key is repeated or differs in case, or
+// if anything follows the JSON value.
 func Decode(data []byte, v any) error {
 	if err := jsonkeys.Check(data, jsonkeys.Lower); err != nil {
 		return err

@@ -52,13 +52,13 @@ func TestTable(t *testing.T) {
 		break
 	}
 	if v, ok := numbers.Get("two"); v != 2 || !ok {
-		t.Errorf("two is %d, %t", v, ok)
+		t.Errorf("Get(two) = %d, %t, want 2, true", v, ok)
 	}
 	if v, ok := numbers.Get("three"); v != 0 || ok {
-		t.Errorf("three is %d, %t", v, ok)
+		t.Errorf("Get(three) = %d, %t, want 0, false", v, ok)
 	}
 	if numbers.String() != "one, two" {
-		t.Errorf("the names are %s", numbers)
+		t.Errorf("the names are %q, want one, two", numbers)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that every value that Parse accepts goes to JSON and back, and to a text and back.
+// FuzzParse checks that every value that Parse accepts can be written as JSON and as text, and read back from both.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"circle", "polygon,sides=3", `polygon,color="a,b",sizes=[1,2]`, "polygon,color=\xff,sides=1e1"} {
 		f.Add(text)

@@ -2,8 +2,8 @@ package memory
 
 import "runtime"
 
-// HeapInUse returns the bytes of the heap in use. It collects garbage several times first, so that finalizers run and
-// the objects they kept are freed. Tests use it to find leaks.
+// HeapInUse returns the size of the heap in use, in bytes. It first collects garbage several times, because finalizers
+// must run before their objects are freed. Tests use it to find leaks.
 func HeapInUse() int {
 	for range 4 {
 		runtime.GC()

@@ -16,7 +16,8 @@ import (
 )
 
 // limit returns the bytes of memory that the process may use: the smallest of the machine's memory, the limits of the
-// control groups, and the resource limits. It also returns which limit that is, in words, or "" for the machine.
+// control groups, and the resource limits. It also returns the name of this limit for messages, or "" for the machine's
+// memory.
 var limit = sync.OnceValues(func() (int, string) {
 	most, by := uint64(unknown), ""
 	var info syscall.Sysinfo_t
@@ -41,7 +42,7 @@ var limit = sync.OnceValues(func() (int, string) {
 	return int(min(most, math.MaxInt-1)), by
 })
 
-// left returns a resource limit in bytes, minus the bytes taken by other things.
+// left returns a resource limit in bytes, minus the argument taken.
 func left(resource int, taken uint64) uint64 {
 	var r syscall.Rlimit
 	if err := syscall.Getrlimit(resource, &r); err != nil || uint64(r.Cur) > math.MaxInt64 { // no limit
@@ -50,12 +51,12 @@ func left(resource int, taken uint64) uint64 {
 	return uint64(r.Cur) - min(uint64(r.Cur), taken)
 }
 
-// taken returns the bytes of address space and of data that a process reserves, now and later, without using them:
-// about 1.2 GB for the tables of Go's heap, and the stacks of threads. statm is the content of /proc/self/statm. A
-// thread that C starts takes a stack of 8 MB and, with the GNU C library, a heap of 64 MB.
+// taken returns how many bytes of address space and of data a process reserves, now and later, without using them.
+// These are about 1.2 GB for the tables of Go's heap, and memory for threads: each thread that C starts reserves a
+// stack of 8 MB and, with the GNU C library, a heap of 64 MB. The argument statm is the content of /proc/self/statm.
 func taken(statm string, page, processors int) (address, data uint64) {
 	const stack, heap = 8 << 20, 64 << 20
-	threads := uint64(2 + 2*processors) // approximate number of threads still to start
+	threads := uint64(2 + 2*processors) // approximate number of threads that will still start
 	var size, resident, shared, text, library, private uint64
 	fmt.Sscan(statm, &size, &resident, &shared, &text, &library, &private)
 	address = (size - min(size, resident)) * uint64(page)
@@ -63,8 +64,8 @@ func taken(statm string, page, processors int) (address, data uint64) {
 	return address + threads*heap, data + threads*stack
 }
 
-// groupLimit returns the smallest memory limit of this process's control groups and their parents, in versions 1 and 2,
-// wherever they are mounted. root is the root of the file system.
+// groupLimit returns the smallest memory limit of this process's control groups and their parents. It finds groups of
+// versions 1 and 2 wherever they are mounted. The argument root is the root of the file system.
 func groupLimit(root fs.FS) uint64 {
 	groups, _ := fs.ReadFile(root, "proc/self/cgroup")
 	mounts, _ := fs.ReadFile(root, "proc/self/mountinfo")
@@ -86,7 +87,7 @@ func groupLimit(root fs.FS) uint64 {
 		group := path.Join(top, "/", below(unescape(where[3]), groupOf(string(groups), controller)))
 		for ; ; group = path.Dir(group) {
 			data, _ := fs.ReadFile(root, path.Join(group, file))
-			if n, err := strconv.ParseUint(string(bytes.TrimSpace(data)), 10, 64); err == nil { // else it is "max"
+			if n, err := strconv.ParseUint(string(bytes.TrimSpace(data)), 10, 64); err == nil { // otherwise data is "max"
 				most = min(most, n)
 			}
 			if len(group) <= len(top) {
@@ -97,8 +98,8 @@ func groupLimit(root fs.FS) uint64 {
 	return most
 }
 
-// groupOf returns the path of a process's control group for a controller, or for version 2 if controller is "". groups
-// is the content of /proc/self/cgroup.
+// groupOf returns the path of a process's control group for a controller, or its path in version 2 if controller is "".
+// The argument groups is the content of /proc/self/cgroup.
 func groupOf(groups, controller string) string {
 	for line := range strings.Lines(groups) { // 4:memory:/group
 		if f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3); len(f) == 3 && slices.Contains(strings.Split(f[1], ","), controller) {
@@ -108,7 +109,7 @@ func groupOf(groups, controller string) string {
 	return "/"
 }
 
-// below returns the path of a group relative to the mounted group, or "/" if it isn't below that.
+// below returns the path of group relative to mounted, or "/" if group isn't below mounted.
 func below(mounted, group string) string {
 	rest, ok := strings.CutPrefix(group, strings.TrimSuffix(mounted, "/"))
 	if !ok || rest != "" && rest[0] != '/' {

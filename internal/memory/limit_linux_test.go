@@ -57,14 +57,14 @@ func TestGroupLimit(t *testing.T) {
 
 // TestTaken checks that taken counts reserved memory and not resident memory.
 func TestTaken(t *testing.T) {
-	address, data := taken("431360 5632 4608 3190 0 31488 0\n", 4096, 2) // the pages of this test: 1,685, 22, 18 and 123 MB
+	address, data := taken("431360 5632 4608 3190 0 31488 0\n", 4096, 2) // pages: 1,685 MB in all, 22 MB resident, 18 MB shared, 123 MB of data
 	if mb := address >> 20; mb < 1685-22 || mb > 2200 {
-		t.Errorf("%d MB of address space", mb)
+		t.Errorf("%d MB of address space, want 1663 to 2200", mb)
 	}
 	if mb := data >> 20; mb < 123+18-22 || mb > 200 {
-		t.Errorf("%d MB of data", mb)
+		t.Errorf("%d MB of data, want 119 to 200", mb)
 	}
 	if address, data := taken("", 4096, 1); address > 1<<30 || data > 1<<30 {
-		t.Errorf("unknown: %d and %d", address, data)
+		t.Errorf("without statm: %d and %d bytes, want at most 1 GiB each", address, data)
 	}
 }

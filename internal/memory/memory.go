@@ -1,5 +1,5 @@
-// Package memory checks whether sizes fit in memory before a program allocates them. Otherwise Go ends a program that
-// allocates too much, and the system ends one that uses too much.
+// Package memory checks whether sizes fit in memory before a program allocates them. Without such a check, Go ends a
+// program that allocates too much, and the system ends a program that uses too much.
 package memory
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// unknown is the assumed memory in bytes if the system doesn't say: 256 GiB, or the largest int if that is smaller.
+// unknown is the assumed memory in bytes if the system doesn't say: 256 GiB, or the largest int if it is smaller.
 const unknown = min(math.MaxInt-1, 1<<38)
 
 // Product returns the product of sizes, each at least 0, or math.MaxInt if the product is larger.
@@ -28,7 +28,7 @@ func Product(sizes ...int) int {
 	return int(product)
 }
 
-// Limit returns the bytes of memory that this process may use: the machine's memory, or a smaller limit of its
+// Limit returns how many bytes of memory this process may use: the machine's memory, or a smaller limit of the
 // container or the process.
 func Limit() int {
 	most, _ := limit()
@@ -41,7 +41,7 @@ func LimitText() string {
 	return text.Bytes(most) + by
 }
 
-// Check returns an error if the sum of bytes is larger than Limit.
+// Check returns an error if the sum of its arguments is larger than Limit.
 func Check(bytes ...int) error {
 	sum := 0
 	for _, n := range bytes {

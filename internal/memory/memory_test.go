@@ -33,7 +33,7 @@ const word = 32 << (^uint(0) >> 63)
 func TestCheck(t *testing.T) {
 	most := Limit()
 	if most < 1<<26 {
-		t.Errorf("the machine has %d bytes", most)
+		t.Errorf("Limit() = %d bytes, want 64 MiB or more", most)
 	}
 	for _, bytes := range [][]int{nil, {0}, {most}, {most / 2, most / 2}} {
 		if err := Check(bytes...); err != nil {

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// A Path says where a configuration has a setting: "schedule.decay" is decay in schedule.
+// A Path is the place of a setting in a configuration: "schedule.decay" is decay in schedule.
 type Path string
 
 // An Error says that a setting is invalid.
@@ -17,7 +17,7 @@ type Error struct {
 	args   []any
 }
 
-// Errorf returns an Error with the text of fmt.Errorf. Each argument that is a Path is a setting that the Error names.
+// Errorf returns an Error with the text of fmt.Errorf. Each argument of type Path is a setting that the Error names.
 func Errorf(format string, args ...any) *Error { return &Error{format, args} }
 
 // Error names the settings by their paths.
@@ -45,8 +45,8 @@ func (e *Error) Paths() []string {
 	return paths
 }
 
-// Within returns the Error that err is or wraps, with prefix and a dot before each path. It returns nil and other
-// errors unchanged.
+// Within returns the Error that err is or wraps, with prefix and a dot before each path. If err is nil or another
+// error, Within returns it unchanged.
 func Within(prefix string, err error) error {
 	var e *Error
 	if !errors.As(err, &e) {

@@ -28,13 +28,13 @@ func TestError(t *testing.T) {
 		return "--" + strings.ReplaceAll(path[strings.LastIndex(path, ".")+1:], "_", "-")
 	}
 	if got := e.Message(flag); got != "--decay must be above --warm-up, got 3, too few" {
-		t.Errorf("with flags: %q", got)
+		t.Errorf("with the names of flags: got %q", got)
 	}
 	if inner.Error() != "schedule.decay must be above schedule.warm_up, got 3, too few" {
 		t.Errorf("Within changed the inner error to %q", inner)
 	}
 	other := errors.New("other")
 	if setting.Within("x", other) != other || setting.Within("x", nil) != nil {
-		t.Error("an error of another type must stay as it is")
+		t.Error("Within changed nil or an error of another type")
 	}
 }

@@ -1,5 +1,5 @@
-// Package testseed gives tests that draw random cases their seed and their number, and says which tests -short leaves
-// out. Importing it defines the flags -seed and -cases of the test binary.
+// Package testseed has the seed and the number of cases for tests that draw random cases, and skips slow tests with
+// -short. It defines the flags -seed and -cases of the test binary.
 package testseed
 
 import (
@@ -9,11 +9,11 @@ import (
 )
 
 var (
-	seed  = flag.Uint64("seed", 1, "`number` that random cases follow from; 0 draws a new one for each test")
-	times = flag.Int("cases", 1, "try so many `times` the usual number of cases")
+	seed  = flag.Uint64("seed", 1, "seed of random cases, a `number`; 0: a new seed for each test")
+	times = flag.Int("cases", 1, "`factor` for the usual number of cases")
 )
 
-// Cases returns how many cases a test tries that usually tries n: a quarter of them with -short, more with -cases.
+// Cases returns the number of cases for a test with usually n cases: n times -cases, or a quarter of it with -short.
 func Cases(n int) int {
 	if n *= *times; testing.Short() {
 		n = (n + 3) / 4
@@ -21,15 +21,15 @@ func Cases(n int) int {
 	return n
 }
 
-// Slow skips a slow test with -short, but not under the race detector, which is to see it.
+// Slow skips a slow test with -short, but not under the race detector, because it must check slow tests too.
 func Slow(t *testing.T) {
 	t.Helper()
 	if testing.Short() && !Race {
-		t.Skip("it is slow: run the tests without -short")
+		t.Skip("this test is slow: run it without -short")
 	}
 }
 
-// Of returns the seed of a test's random cases, and logs how to have the same cases again.
+// Of returns the seed of a test's random cases, and logs a command that repeats the same cases.
 func Of(t testing.TB) uint64 {
 	t.Helper()
 	s := *seed

@@ -4,7 +4,7 @@ import "testing"
 
 func TestCases(t *testing.T) {
 	defer func(old int) { *times = old }(*times)
-	for _, tc := range [][3]int{{1, 10, 3}, {5, 50, 13}} { // -cases, all, with -short
+	for _, tc := range [][3]int{{1, 10, 3}, {5, 50, 13}} { // -cases, number of cases, number with -short
 		*times = tc[0]
 		want := tc[1]
 		if testing.Short() {
@@ -24,6 +24,6 @@ func TestOf(t *testing.T) {
 	}
 	*seed = 0
 	if a, b := Of(t), Of(t); a == b || a == 0 || b == 0 {
-		t.Errorf("the new seeds are %d and %d", a, b)
+		t.Errorf("the new seeds are %d and %d, want two different numbers above 0", a, b)
 	}
 }

@@ -1,5 +1,5 @@
-// Package text formats text for people. It escapes untrusted text, such as a user's data, names and paths or a model's
-// output, because terminals obey control characters and direction marks reverse what a reader sees. It also formats
+// Package text formats text for people. It escapes untrusted text, such as a user's data, names, paths and a model's
+// output: terminals obey control characters, and direction marks reverse the text that a reader sees. It also formats
 // counts, bytes and seconds.
 package text
 
@@ -14,8 +14,8 @@ import (
 // kinds of spaces, and newlines.
 func Escape(s string) string { return EscapeExcept(s, "\n") }
 
-// Shorten returns s or, if it has more than head+tail characters, its first head and its last tail characters with an
-// ellipsis between.
+// Shorten returns s or, if it has more than head+tail characters, the beginning (head characters) and the end (tail
+// characters) with an ellipsis between.
 func Shorten(s string, head, tail int) string {
 	r := []rune(s)
 	if len(r) <= head+tail {

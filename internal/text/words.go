@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Count returns a count with its unit, which gets an s unless n is 1: 1 step, 2 steps.
+// Count returns n with its unit, which gets an s unless n is 1: 1 step, 2 steps.
 func Count(n int, what string) string {
 	if n != 1 {
 		what += "s"
@@ -13,7 +13,7 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// Bytes returns a number of bytes in MB, or in GiB with three digits from 1 GiB on.
+// Bytes returns a number of bytes in MB or, from 1 GiB on, in GiB with three digits.
 func Bytes(bytes int) string {
 	switch {
 	case bytes == math.MaxInt:
@@ -24,7 +24,7 @@ func Bytes(bytes int) string {
 	return fmt.Sprintf("%.3g GiB", float64(bytes)/(1<<30))
 }
 
-// Seconds returns a time in seconds, minutes from two minutes on, or hours from two hours on.
+// Seconds returns a time in seconds. From two minutes on, it is in minutes; from two hours on, in hours.
 func Seconds(seconds float64) string {
 	switch {
 	case seconds < 9.95:

@@ -1,6 +1,6 @@
 'use strict';
 
-// heed.chart draws curves in an element, with its width and in the page's colours. It returns an object whose update
+// heed.chart draws curves in an element. The chart has the element's width and the page's colours. It returns an object whose update
 // method takes another spec. A spec has
 //   title, label   title of the chart, and name of x
 //   x              rising numbers, for all series without their own x

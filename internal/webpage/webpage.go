@@ -1,5 +1,5 @@
-// Package webpage makes web pages in one file. A page loads nothing from other addresses, and its policy forbids it. It
-// is light or dark, like the reader's system.
+// Package webpage makes web pages in one file. A page loads nothing from other addresses, and its policy forbids such
+// requests. A page is light or dark, like the reader's system.
 package webpage
 
 import (
@@ -17,14 +17,14 @@ import (
 // A Page is a web page.
 //
 // Callers must insert data into Body with html/template: into elements, into attributes, or for scripts as JSON in a
-// <script type="application/json">. Scripts must not depend on the data. Package text must first escape characters that
-// aren't printable, such as direction marks.
+// <script type="application/json">. Scripts must not depend on the data. Before that, escape characters that aren't
+// printable, such as direction marks, with package text.
 type Page struct {
 	Title   string
 	Body    template.HTML
-	Style   string   // added after the style of all pages
+	Style   string   // CSS that follows the CSS of all pages
 	Charts  bool     // gives scripts heed.chart; see charts.js
-	Scripts []string // run in this order after the body and heed.js
+	Scripts []string // JavaScript, run in this order after the body and heed.js
 	Live    bool     // lets scripts request the page's own address
 }
 

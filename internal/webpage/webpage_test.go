@@ -59,29 +59,30 @@ func TestPolicyAllowsThePagesScriptsAlone(t *testing.T) {
 				t.Errorf("script-src is %q, want the scripts' hashes %q", got, hashes)
 			}
 			if directives["default-src"] != "'none'" || (directives["connect-src"] == "'self'") != c.page.Live {
-				t.Errorf("the policy is %q", policy)
+				t.Errorf("the policy is %q, want default-src 'none', and connect-src 'self' only if the page is live", policy)
 			}
 		})
 	}
 }
 
-// Pages name no other address except uPlot's, in a comment. Scripts turn no text into markup or code.
+// TestPageIsWhole checks that a page contains no other address, except uPlot's in a comment, and that no script turns
+// text into markup or code.
 func TestPageIsWhole(t *testing.T) {
 	content := strings.Replace(written(t, Page{Charts: true}), "/*! https://github.com/leeoniya/uPlot (v1.6.32) */", "", 1)
 	for _, never := range []string{"http:", "https:", "src=", "url(", "@import", "import(", "fetch(", "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"} {
 		if strings.Contains(content, never) {
-			t.Errorf("the page has %q", never)
+			t.Errorf("the page has %q, which it must not have", never)
 		}
 	}
 	if hrefs := regexp.MustCompile(`href="[^"]*"`).FindAllString(content, -1); !slices.Equal(hrefs, []string{`href="data:,"`}) {
-		t.Errorf("the page has the links %q", hrefs)
+		t.Errorf("the page has the links %q, want only the empty icon", hrefs)
 	}
 	if !strings.Contains(content, "Copyright (c) 2022 Leon Sorokin") {
 		t.Error("the page has uPlot without its licence")
 	}
 }
 
-// Hostile data can't end an element, in any place where a template may insert data.
+// TestHostileDataDoNothing checks that hostile data can't end an element, wherever a template inserts the data.
 func TestHostileDataDoNothing(t *testing.T) {
 	body := template.Must(template.New("").Parse(`<p title="{{.}}">{{.}}</p><script type="application/json" id="data">{{.}}</script>`))
 	for _, data := range []string{
@@ -98,7 +99,7 @@ func TestHostileDataDoNothing(t *testing.T) {
 			t.Errorf("%q: the page's tags are %q, want %q", data, tags, want)
 		}
 		if !regexp.MustCompile(`<p title="[^"<>]*">`).MatchString(content) {
-			t.Errorf("%q: the page has another attribute: %s", data, s.String())
+			t.Errorf("%q: the data end the attribute title: %s", data, s.String())
 		}
 	}
 }
