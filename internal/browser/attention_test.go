@@ -13,7 +13,8 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// attended returns the page of heed attention, and the result of task.Attention for the same input.
+// attended returns the address of the page that heed attention writes, and the result of task.Attention for the same
+// input.
 func attended(t *testing.T, dir, source string) (address string, want *task.Attention) {
 	t.Helper()
 	path := filepath.Join(folder, filepath.Base(dir)+".html")
@@ -28,7 +29,7 @@ func attended(t *testing.T, dir, source string) (address string, want *task.Atte
 	return "file://" + path, want
 }
 
-// A listed weight is a weight in the page's list.
+// listed is an entry of the page's list of weights.
 type listed struct {
 	Position int
 	Label    string
@@ -54,14 +55,14 @@ func (p *tab) lists(labels []string, weights []float32) {
 	largest := slices.Clone(weights)
 	slices.SortFunc(largest, func(a, b float32) int { return int(math.Copysign(1, float64(b-a))) })
 	if len(got) == 0 || len(got) != min(10, len(weights)) && largest[len(got)] > 0.00051 {
-		p.Fatalf("%d of %d weights are listed", len(got), len(weights))
+		p.Fatalf("the page lists %d of %d weights, want the 10 largest or all above 0", len(got), len(weights))
 	}
 	for i, l := range got {
 		if math.Abs(l.Value-float64(weights[l.Position])) > 1e-4 || math.Abs(l.Value-float64(largest[i])) > 1e-4 {
-			p.Errorf("weight %d of the list is %v, of position %d; want %v, and at this position %v", i, l.Value, l.Position, largest[i], weights[l.Position])
+			p.Errorf("entry %d of the list has the weight %v at position %d, want the weight %v; the weight at this position is %v", i, l.Value, l.Position, largest[i], weights[l.Position])
 		}
 		if l.Label != labels[l.Position] || l.Text != fmt.Sprintf("%.3f", l.Value) {
-			p.Errorf("weight %d of the list is shown as %q %q, want %q %.3f", i, l.Label, l.Text, labels[l.Position], l.Value)
+			p.Errorf("entry %d of the list shows %q %q, want %q %.3f", i, l.Label, l.Text, labels[l.Position], l.Value)
 		}
 	}
 }
@@ -72,14 +73,14 @@ func (p *tab) reads(head int, rows, columns []string, weights []float32) (row, c
 	text := evaluate[string](p, "document.querySelector('.reading').textContent")
 	numbers := evaluate[[]int](p, "[...document.querySelectorAll('.reading small')].map(e => Number(e.textContent.replace(/[ ()]/g, '')))")
 	if len(numbers) != 2 {
-		p.Fatalf("the page reads %q", text)
+		p.Fatalf("the page shows %q, want a weight with its row and column", text)
 	}
 	row, column = numbers[0], numbers[1]
 	weight := weights[row*len(columns)+column]
 	want := fmt.Sprintf("%s (%d) → %s (%d), head %d: ", rows[row], row, columns[column], column, head)
 	var got float64
 	if _, err := fmt.Sscanf(strings.TrimPrefix(text, want), "%f", &got); err != nil || !strings.HasPrefix(text, want) || math.Abs(got-float64(weight)) > 0.0006 {
-		p.Errorf("the page reads %q, want %s%.3f", text, want, weight)
+		p.Errorf("the page shows %q, want %s%.3f", text, want, weight)
 	}
 	return row, column
 }
@@ -94,7 +95,7 @@ const (
 func text(element string) string { return element + ".textContent" }
 
 // TestAttention checks that the page shows the weights of task.Attention, for cross-attention and self-attention, with
-// the mouse and by touch.
+// a mouse and on a touch screen.
 func TestAttention(t *testing.T) {
 	dir := trained(t, "--task=dates", "--layers=2", "--max-epochs=1")
 	address, want := attended(t, dir, "Thu, 7 March 2024")
@@ -146,8 +147,8 @@ func TestAttention(t *testing.T) {
 	}
 }
 
-// Pointing at a column shows its weight in the chosen row. Choosing a column lists the rows that attend to it. The
-// large map shows the weight under the pointer.
+// TestAttentionPointer checks what the page shows for the mouse: for the pointer over a column, its weight in the
+// chosen row; for a chosen column, the rows that attend to it; for the pointer over the large map, the weight below it.
 func TestAttentionPointer(t *testing.T) {
 	dir := trained(t, "--task=dates", "--layers=2", "--max-epochs=1")
 	address, want := attended(t, dir, "Thu, 7 March 2024")
@@ -174,10 +175,10 @@ func TestAttentionPointer(t *testing.T) {
 	p.point(x+60, y-60)
 	row2, column2 := p.reads(0, l.Rows, l.Columns, weights)
 	if row2 >= row || column2 <= column || math.Abs(float64(column-len(l.Columns)/2)) > 2 || math.Abs(float64(row-len(l.Rows)/2)) > 2 {
-		t.Errorf("in the middle of the map the page shows row %d and column %d, above and to the right %d and %d", row, column, row2, column2)
+		t.Errorf("in the middle of the map the page shows row %d and column %d; for a point to the right and above, row %d and column %d", row, column, row2, column2)
 	}
 	p.point(1, 1)
-	p.lists(l.Rows, looks) // it is still chosen
+	p.lists(l.Rows, looks) // column 6 is still chosen
 }
 
 func TestAttentionKeys(t *testing.T) {
@@ -222,15 +223,15 @@ func TestAttentionKeys(t *testing.T) {
 	p.press(kb.ArrowDown)
 	p.press(kb.ArrowLeft)
 	if row, column := p.reads(1, l.Rows, l.Columns, l.Heads[1]); row != 1 || column != len(l.Columns)-2 {
-		t.Errorf("on the map the page shows row %d and column %d", row, column)
+		t.Errorf("on the map the page shows row %d and column %d, want 1 and %d", row, column, len(l.Columns)-2)
 	}
 	p.press(kb.Escape)
 	if got := evaluate[string](p, text("document.querySelector('.reading')")); !strings.HasPrefix(got, "Choose a token") {
-		t.Errorf("with nothing chosen the page says %q", got)
+		t.Errorf("with nothing chosen the page shows %q, want Choose a token …", got)
 	}
 }
 
-// With 200 tokens and all their weights, a page has few elements and fits the screen.
+// TestAttentionLong checks that a page with 200 tokens and all their weights has few elements and fits the screen.
 func TestAttentionLong(t *testing.T) {
 	data := write(t, "long.txt", strings.Repeat("attention is all you need, and every token looks at every other. ", 40))
 	dir := trained(t, "--task=text", "--data="+data, "--max-len=200", "--layers=12", "--max-epochs=1", "--validation=2")
@@ -243,7 +244,7 @@ func TestAttentionLong(t *testing.T) {
 		p := open(t, address, s)
 		p.fits()
 		if n := evaluate[int](p, "document.querySelectorAll('*').length"); n > 1000 {
-			t.Errorf("the page has %d elements", n)
+			t.Errorf("the page has %d elements, want at most 1000", n)
 		}
 		p.click(radios + "[23]")
 		p.click(rowTokens + "[150]")
@@ -261,7 +262,8 @@ func hostileRun(t *testing.T) string {
 	return trained(t, "--task=text", "--data="+data, "--max-len=160", "--layers=1", "--max-epochs=1", "--validation=2")
 }
 
-// Labels, names and texts never become markup or code, and their control characters have no effect.
+// TestAttentionOfHostileTexts checks that labels, names and texts never become markup or code, and that their control
+// characters have no effect.
 func TestAttentionOfHostileTexts(t *testing.T) {
 	address, want := attended(t, hostileRun(t), hostileText)
 	for _, s := range []screen{desktop, phone} {
@@ -271,7 +273,7 @@ func TestAttentionOfHostileTexts(t *testing.T) {
 			t.Errorf("the labels are %q, want %q", got, want.Layers[0].Rows)
 		}
 		if title := evaluate[string](p, "document.title"); strings.ContainsAny(title, "\u202e\x01\n") {
-			t.Errorf("the title is %q", title)
+			t.Errorf("the title is %q, want no control characters", title)
 		}
 		if n := evaluate[int](p, "document.images.length + document.scripts.length"); n != 2 {
 			t.Errorf("the page has %d images and scripts, want its two scripts", n)

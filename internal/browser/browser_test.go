@@ -29,7 +29,7 @@ import (
 const patience = 60 * time.Second
 
 var (
-	folder string          // shared by all tests
+	folder string          // folder for files of all tests
 	heed   string          // the command
 	chrome context.Context // the browser
 	browse = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
@@ -93,7 +93,7 @@ func command(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-var runs = map[string]string{} // folders by arguments
+var runs = map[string]string{} // folder of the run with these arguments
 
 // trained returns the folder of a tiny run. Tests with the same arguments share it.
 func trained(t *testing.T, args ...string) string {
@@ -130,8 +130,8 @@ var (
 	screens = []screen{desktop, phone, {"desktop, dark", 1400, 1000, "dark"}, {"phone, light", 360, 740, "light"}}
 )
 
-// A tab is an open page. A page must have no errors, request no other address and nothing that its policy forbids, show
-// no dialog, and run no data: scripts in the tests' data set hacked.
+// A tab is an open page. A page must have no errors, show no dialog, and request no other address and nothing that its
+// policy forbids. It must not run data as a script: scripts in the tests' data set the variable hacked.
 type tab struct {
 	*testing.T
 	ctx  context.Context
@@ -141,20 +141,20 @@ type tab struct {
 	wrong []string // see wrongs
 }
 
-// open opens a page on a screen and waits until it is loaded. At the end of the test, it fails the test if the page has
-// done anything wrong.
+// open opens a page on a screen and waits until it is loaded. At the end of the test, open fails the test if the page
+// has done anything wrong.
 func open(t *testing.T, address string, s screen) *tab {
 	t.Helper()
 	p := load(t, address, s)
 	t.Cleanup(func() {
 		for _, wrong := range p.wrongs() {
-			t.Error("the page:", wrong)
+			t.Error("the page did something wrong:", wrong)
 		}
 	})
 	return p
 }
 
-// load opens a page without checking for wrongs.
+// load opens a page without the check at the end of the test.
 func load(t *testing.T, address string, s screen) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(chrome)
@@ -178,7 +178,7 @@ func load(t *testing.T, address string, s screen) *tab {
 	return p
 }
 
-// call runs a command of the browser protocol.
+// call runs a command of the browser's protocol.
 func call[P, R any](p *tab, command cdp.Command[P, R], params P) error {
 	_, err := chromedp.Call(p.ctx, command, params)
 	return err
@@ -194,11 +194,11 @@ func (p *tab) watch(event any) {
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
 		if u := e.Request.URL; !strings.HasPrefix(u, p.home) && !strings.HasPrefix(u, "data:") {
-			note("it asks for %s", u)
+			note("it requests %s", u)
 		}
 	case *network.EventWebSocketCreated:
 		note("it opens a socket to %s", e.URL)
-	case *log.EventEntryAdded: // also for requests that the policy forbids
+	case *log.EventEntryAdded: // includes requests that the policy forbids
 		note("the browser's log has %s: %s", e.Entry.Level, e.Entry.Text)
 	case *runtime.EventConsoleAPICalled:
 		for _, arg := range e.Args {
@@ -212,7 +212,7 @@ func (p *tab) watch(event any) {
 	}
 }
 
-// wrongs returns the mistakes of the page so far.
+// wrongs returns what the page has done wrong so far.
 func (p *tab) wrongs() []string {
 	hacked := p.ctx.Err() == nil && evaluate[bool](p, "'hacked' in window")
 	p.mu.Lock()
@@ -249,7 +249,7 @@ func (p *tab) until(expression string) {
 		case ok:
 			return
 		case errors.Is(err, context.DeadlineExceeded):
-			p.Fatalf("never came true: %s\nthe page: %q", expression, p.wrongs())
+			p.Fatalf("this expression never became true: %s\nwhat the page did wrong: %q", expression, p.wrongs())
 		case err != nil:
 			p.Fatalf("%s: %v", expression, err)
 		}
@@ -264,11 +264,11 @@ func (p *tab) until(expression string) {
 func (p *tab) fits() {
 	p.Helper()
 	if widths := evaluate[[2]float64](p, "[document.documentElement.scrollWidth, innerWidth]"); widths[0] > widths[1] {
-		p.Errorf("the page is %v pixels wide on a screen of %v", widths[0], widths[1])
+		p.Errorf("the page is %v pixels wide, but the screen only %v", widths[0], widths[1])
 	}
 }
 
-// middle scrolls to an element, given by an expression, and returns the position of its middle.
+// middle scrolls to an element and returns the position of its middle. The argument element is an expression.
 func (p *tab) middle(element string) (x, y float64) {
 	p.Helper()
 	center := evaluate[[2]float64](p, `(e => {
@@ -312,18 +312,18 @@ func (p *tab) press(key string) {
 	p.must(chromedp.Do(p.ctx, chromedp.KeyEvent(key)))
 }
 
-// TestWrongs checks that the tests would notice a page that does something wrong.
+// TestWrongs checks that the tests notice a page that does something wrong.
 func TestWrongs(t *testing.T) {
 	for name, test := range map[string]struct{ body, want string }{
-		"nothing":           {"<script>window.fine = 1</script>", ""},
-		"another address":   {"<img src='http://127.0.0.2:1/x'>", "it asks for http://127.0.0.2:1/x"},
-		"a dialog":          {"<script>setTimeout(() => alert('hello'))</script>", `a dialog says "hello"`},
-		"data as a script":  {"<img src='data:,' onerror='window.hacked = 1'>", "it has run data as a script"},
-		"an exception":      {"<script>none.such</script>", "none is not defined"},
-		"the console":       {"<script>console.warn('careful')</script>", "careful"},
-		"against a policy":  {"<meta http-equiv='Content-Security-Policy' content='script-src \"none\"'><script>1</script>", "Content Security Policy"},
-		"what isn't there":  {"<img src='/none'>", "404"},
-		"too wide a screen": {"<p style='width: 2000px'>wide</p>", ""},
+		"nothing":          {"<script>window.fine = 1</script>", ""},
+		"another address":  {"<img src='http://127.0.0.2:1/x'>", "it requests http://127.0.0.2:1/x"},
+		"a dialog":         {"<script>setTimeout(() => alert('hello'))</script>", `a dialog says "hello"`},
+		"data as a script": {"<img src='data:,' onerror='window.hacked = 1'>", "it has run data as a script"},
+		"an exception":     {"<script>none.such</script>", "none is not defined"},
+		"the console":      {"<script>console.warn('careful')</script>", "careful"},
+		"against a policy": {"<meta http-equiv='Content-Security-Policy' content='script-src \"none\"'><script>1</script>", "Content Security Policy"},
+		"a missing file":   {"<img src='/none'>", "404"},
+		"a wide page":      {"<p style='width: 2000px'>wide</p>", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -340,10 +340,10 @@ func TestWrongs(t *testing.T) {
 				time.Sleep(20 * time.Millisecond)
 			}
 			if wrong := p.wrongs(); !noticed() || test.want == "" && len(wrong) > 0 {
-				t.Errorf("the page's mistakes are %q, want %q", wrong, test.want)
+				t.Errorf("the page did wrong: %q, want %q", wrong, test.want)
 			}
 			if wide := evaluate[float64](p, "document.documentElement.scrollWidth - innerWidth"); wide > 0 != strings.Contains(test.body, "wide") {
-				t.Errorf("the page is %v pixels too wide", wide)
+				t.Errorf("the page is %v pixels too wide, want more than 0 only for the wide page", wide)
 			}
 		})
 	}

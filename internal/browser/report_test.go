@@ -12,7 +12,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// longRun makes the page of a run of 300 epochs from a short run.
+// longRun turns a short run into a run of 300 epochs, and returns its page.
 func longRun(t *testing.T, dir string) string {
 	t.Helper()
 	run, err := task.ReadRun(dir)
@@ -47,7 +47,8 @@ func longRun(t *testing.T, dir string) string {
 	return f.Name()
 }
 
-// The page of a run draws its curves and shows their values under the pointer, for 3 epochs and for 300.
+// TestReport checks that the page of a run draws its curves and shows their values under the pointer, for 3 epochs and
+// for 300 epochs.
 func TestReport(t *testing.T) {
 	dir := trained(t, "--task=dates", "--layers=1", "--max-epochs=3")
 	run, err := task.ReadRun(dir)
@@ -75,12 +76,12 @@ func TestReport(t *testing.T) {
 				const legend = "[...document.querySelectorAll('#charts .uplot')[0].querySelectorAll('.u-value')].map(e => e.textContent)"
 				p.until(legend + "[0] === '0'")
 				if got, err := strconv.ParseFloat(evaluate[[]string](p, legend)[1], 64); err != nil || got < 0.999*test.loss || got > 1.001*test.loss {
-					t.Errorf("under the pointer the loss of epoch 0 is %v, want %v", got, test.loss)
+					t.Errorf("the loss of epoch 0 under the pointer is %v, want %v", got, test.loss)
 				}
 				p.click("document.querySelector('summary')")
 				p.until("document.querySelector('details').open")
 				if rows := evaluate[int](p, "document.querySelectorAll('details tbody tr').length"); rows < 3 || rows > test.epochs {
-					t.Errorf("the table has %d checks, want %d", rows, test.epochs)
+					t.Errorf("the table has %d checks, want 3 to %d", rows, test.epochs)
 				}
 				p.fits()
 				p.click(radios + "[1]")
@@ -90,7 +91,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// The page that compares runs draws all their curves.
+// TestReportOfSeveralRuns checks the page that compares two runs.
 func TestReportOfSeveralRuns(t *testing.T) {
 	one, other := trained(t, "--task=dates", "--layers=1", "--max-epochs=3"), trained(t, "--task=dates", "--layers=2", "--max-epochs=1")
 	path := filepath.Join(folder, "compared.html")
@@ -102,13 +103,13 @@ func TestReportOfSeveralRuns(t *testing.T) {
 		body := evaluate[string](p, "document.body.innerText")
 		for _, want := range []string{filepath.Base(one), filepath.Base(other), "layers"} {
 			if !strings.Contains(body, want) {
-				t.Errorf("the page doesn't say %q", want)
+				t.Errorf("the page lacks %q", want)
 			}
 		}
 	}
 }
 
-// Texts and labels of a run that look like scripts stay texts in its page.
+// TestReportOfHostileTexts checks that texts and labels that look like scripts stay texts in the page of a run.
 func TestReportOfHostileTexts(t *testing.T) {
 	for name, dir := range map[string]string{"texts": hostileRun(t), "classification": hostileLabels(t)} {
 		for _, s := range []screen{desktop, phone} {
@@ -117,7 +118,7 @@ func TestReportOfHostileTexts(t *testing.T) {
 				p.fits()
 				p.until("document.querySelectorAll('#charts .uplot').length >= 3")
 				if body := evaluate[string](p, "document.body.innerText"); strings.ContainsAny(body, "\u202e\x01\x02") || !strings.Contains(body, "<") {
-					t.Errorf("the page says %q", body)
+					t.Errorf("the page shows %q, want texts without control characters", body)
 				}
 			})
 		}

@@ -11,13 +11,13 @@ const (
 	hostileLabel = "<img src=x onerror=window.hacked=3>\u202e\"'\x02"
 )
 
-// fill writes a text into a field by script, because some characters can't be typed.
+// fill writes a text into a field. It uses a script, because some characters can't be typed.
 func (p *tab) fill(field, text string) {
 	p.Helper()
 	evaluate[bool](p, fmt.Sprintf("(e => { e.value = %q; return true; })(document.querySelector(%q))", text, field))
 }
 
-// The page of a service answers, and shows the model's attention.
+// TestServe checks that the page of heed serve shows answers and the model's attention.
 func TestServe(t *testing.T) {
 	dir := trained(t, "--task=dates", "--layers=2", "--max-epochs=1")
 	const source = "Thu, 7 March 2024"
@@ -35,7 +35,7 @@ func TestServe(t *testing.T) {
 				t.Errorf("the answer is %q, want %q", got, want.Answer)
 			}
 			if got := evaluate[string](p, fmt.Sprintf(cell, 1)); !strings.Contains(got, "isn't one of") || !strings.Contains(got, "<img src") || strings.ContainsAny(got, "\u202e\x02") {
-				t.Errorf("for a wrong input the page says %q", got)
+				t.Errorf("for a wrong input the page shows %q, want the error as text", got)
 			}
 			p.fits()
 			p.click("document.querySelector('#answers button')")
@@ -51,7 +51,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// The page of a text model shows a corpus and a prompt that look like scripts as text.
+// TestServeHostileTexts checks that the page of a text model shows its corpus and the prompt as text, even if they look
+// like scripts.
 func TestServeHostileTexts(t *testing.T) {
 	dir := hostileRun(t)
 	address, _ := serving(t, "serve", dir, "--addr=127.0.0.1:0")
@@ -62,7 +63,7 @@ func TestServeHostileTexts(t *testing.T) {
 		p.click("document.querySelector('#ask')")
 		p.until("document.querySelector('#answers pre')?.innerText.length > 250 && !document.querySelector('#ask').disabled")
 		if got := evaluate[string](p, "document.querySelector('#answers pre').textContent"); !strings.HasPrefix(got, "<script>window.hacked=1;") || strings.ContainsAny(got, "\u202e\x01\u200d") {
-			t.Errorf("the page has written %q", got)
+			t.Errorf("the page shows %q, want the prompt as text", got)
 		}
 	}
 	p.click("document.querySelector('#look')")
@@ -89,7 +90,7 @@ func TestServeHostileLabels(t *testing.T) {
 	p.click("document.querySelector('#ask')")
 	p.until("document.querySelector('#answers button')")
 	if got := evaluate[string](p, "document.querySelector('#answers tbody').rows[0].cells[1].textContent"); !strings.HasPrefix(got, "<") || strings.ContainsAny(got, "\u202e\x02") {
-		t.Errorf("the answer is %q", got)
+		t.Errorf("the answer is %q, want the label as text", got)
 	}
 	p.click("document.querySelector('#answers button')")
 	p.until("document.querySelector('.reading')")

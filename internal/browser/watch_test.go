@@ -13,8 +13,8 @@ import (
 
 var served = regexp.MustCompile(`http://[0-9.:]+/`)
 
-// serving starts heed and returns the page's address that it prints, and a function that ends it. The end of the test
-// ends it too.
+// serving starts heed. It returns the address that heed prints, and a function that ends heed. Otherwise heed ends with
+// the test.
 func serving(t *testing.T, args ...string) (address string, end func()) {
 	t.Helper()
 	cmd := exec.Command(heed, args...)
@@ -52,7 +52,7 @@ func serving(t *testing.T, args ...string) (address string, end func()) {
 	return address, end
 }
 
-// The page of a run fills while the run trains, and says when it has ended.
+// TestWatch checks that the live page of a run shows new steps, and that it shows when the run has ended.
 func TestWatch(t *testing.T) {
 	dir := filepath.Join(folder, `<img src=x onerror=window.hacked=1>"'&amp;`+"\u202e\x01")
 	address, end := serving(t, "train", "--watch", "--task=reverse", "--out="+dir, "--dim=16", "--heads=2", "--batch-size=8", "--steps-per-epoch=10",
@@ -67,11 +67,11 @@ func TestWatch(t *testing.T) {
 		p.until(taken + " > 20")
 		p.until(taken + " > " + evaluate[string](p, "String("+taken+")"))
 		if after := evaluate[float64](p, taken); after <= before {
-			t.Errorf("after %v steps the page shows step %v", before, after)
+			t.Errorf("the page shows step %v and later step %v, want a larger one", before, after)
 		}
 		p.until("/^Best so far: epoch/.test(document.querySelector('#best').textContent)")
 		if about := evaluate[string](p, "document.body.innerText"); strings.ContainsAny(about, "\u202e\x01") || !strings.Contains(about, "<img src=x") {
-			t.Errorf("the page says %q", about)
+			t.Errorf("the page shows %q, want the folder's name as text", about)
 		}
 		p.click("document.querySelector('#log')")
 		p.fits()
