@@ -11,7 +11,7 @@
 	const least = 0.0005; // smaller weights would show as 0 and aren't listed
 	const long = 40; // with more tokens, self-attention has one box of tokens, without lines
 	const faint = 0.02; // smaller weights have no line
-	const mostLines = 1600; // larger maps show only the chosen token's lines
+	const mostLines = 1600; // if a map has more weights, only the chosen token has lines
 
 	const make = (tag, properties, ...children) => {
 		const e = document.createElement(tag);
@@ -33,7 +33,7 @@
 		});
 	};
 
-	// tone returns the strength of a weight's colour. It is the root, so that the small weights of 200 tokens are visible.
+	// tone returns the strength of a weight's colour. It is the weight's root, because the small weights of 200 tokens must be visible.
 	const tone = w => Math.sqrt(Math.min(1, Math.max(0, w || 0)));
 	const shown = w => (Number.isNaN(w) ? 'not a number' : w.toFixed(3));
 	const shade = (e, w) => {
@@ -46,7 +46,7 @@
 	heed.attention = (element, data) => {
 		const layers = data.layers.map(l => ({...l, heads: l.heads.map(numbers)}));
 		let at = {layer: 0, head: 0}; // the chosen map
-		let pinned = {row: layers[0].rows.length >> 1, column: -1}; // the chosen tokens; -1 is none
+		let pinned = {row: layers[0].rows.length >> 1, column: -1}; // the chosen tokens; -1 means none
 		let hovered = null; // the tokens under the pointer, or null
 		let same = false; // whether one box shows both queries and keys
 		const layer = () => layers[at.layer];
@@ -176,7 +176,7 @@
 			}
 		}
 
-		// showWeights lists the largest weights of the chosen row or column, and shows one weight as text: the chosen
+		// showWeights lists the largest weights of the chosen row or column. It also shows one weight as text: the chosen
 		// one, or the largest.
 		function showWeights({row, column}) {
 			const {rows, columns} = layer();

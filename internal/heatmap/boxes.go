@@ -14,7 +14,7 @@ const (
 	boxKey = "□ a character that this font lacks"
 )
 
-// Boxes returns the characters that a PNG of the figure shows as □: each once, in the order of code points.
+// Boxes returns the characters that a PNG of the figure shows as □, without repeats, in the order of code points.
 func (f Figure) Boxes() string {
 	var missing []rune
 	f.mapped(func(r rune) rune {
@@ -27,7 +27,7 @@ func (f Figure) Boxes() string {
 	return string(missing)
 }
 
-// boxed returns the figure with boxes, and with boxKey in its key if there are any.
+// boxed returns the figure with □ for characters that the font lacks. If there are any, boxKey is in its key.
 func (f Figure) boxed() Figure {
 	boxed := f.mapped(func(r rune) rune {
 		if lacks(r) {

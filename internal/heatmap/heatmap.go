@@ -11,8 +11,8 @@ type Figure struct {
 	Layers []Layer
 }
 
-// A Layer has the attention weights of one layer: a map for each head, all with the same labels. Package task's
-// AttentionLayer converts to it.
+// A Layer has the attention weights of one layer: a map for each head, all with the same labels. A task.AttentionLayer
+// can be converted to a Layer.
 type Layer struct {
 	Name    string
 	Meaning string      // meaning of rows and columns; optional
@@ -44,7 +44,7 @@ func (l Layer) Titled() []head {
 	return heads
 }
 
-// check returns an error if there is nothing to show, or if weights don't fit their labels.
+// check returns an error if there is nothing to show, or if the number of weights doesn't fit the labels.
 func (f Figure) check() error {
 	if len(f.Layers) == 0 {
 		return fmt.Errorf("heat maps: expected at least one layer, got none")

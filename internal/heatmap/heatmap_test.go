@@ -141,19 +141,19 @@ b █
 	}
 }
 
-// Wide labels, of two terminal columns or more, don't move anything out of place.
+// TestWriteTextWideLabels checks that the columns stay aligned if labels are two or more terminal columns wide.
 func TestWriteTextWideLabels(t *testing.T) {
 	f := even([]string{"文", "é"}, []string{"中", "a"}, 1)
 	f.Layers[0].Heads[0] = []float32{1, 0, 0, 1}
 	want := "\n   head 0\n   中a\n文 ██\né    ██\n"
-	for _, width := range []int{80, 8, 7} { // also narrow ones, because 中 can't be cut
+	for _, width := range []int{80, 8, 7} { // 7 and 8 are narrow: 中 can't be cut
 		if got := printed(t, f, width); got != shadesKey+"\n"+want {
 			t.Errorf("in %d columns: got\n%s\nwant\n%s", width, got, want)
 		}
 	}
 }
 
-// No line is wider than asked for, if there is room for a cell.
+// TestWriteTextWidth checks that no line is too wide, if the width is enough for one cell.
 func TestWriteTextWidth(t *testing.T) {
 	for width := 10; width < 90; width += 7 {
 		for _, heads := range []int{1, 3, 8} {
@@ -212,29 +212,30 @@ func TestWritePNG(t *testing.T) {
 	img := drawn(t, f, 96)
 	size := img.Bounds().Size()
 	if size.X < 100 || size.X > 200 || size.Y < 100 || size.Y > 200 {
-		t.Errorf("the picture has size %v", size)
+		t.Errorf("the picture has size %v, want 100 to 200 pixels each way", size)
 	}
 	one := pixels(img, dark)
 	if share := float64(one) / float64(size.X*size.Y); share < 0.1 || share > 0.25 {
-		t.Errorf("one of four cells takes %.2f of the picture", share)
+		t.Errorf("one of four cells covers %.2f of the picture, want 0.1 to 0.25", share)
 	}
 	top := img.(interface {
 		SubImage(image.Rectangle) image.Image
 	}).SubImage(image.Rect(size.X/2, 0, size.X, size.Y/2))
 	dx, dy := size.X*3/4, size.Y/3
 	if r, _, _, _ := top.At(dx, dy).RGBA(); r>>8 != 20 {
-		t.Errorf("the cell of row a and column y isn't dark, at the top right: %v", top.At(dx, dy))
+		t.Errorf("the cell of row a and column y has the colour %v, want dark blue at the top right", top.At(dx, dy))
 	}
-	copy(weights, []float32{1.000001, 1, 0, float32(math.NaN())}) // rounding; NaN isn't drawn
+	copy(weights, []float32{1.000001, 1, 0, float32(math.NaN())}) // 1.000001 from rounding counts as 1; NaN isn't drawn
 	if two := pixels(drawn(t, f, 96), dark); two < 2*one-50 || two > 2*one+50+size.X {
-		t.Errorf("two cells have %d dark pixels, one has %d", two, one)
+		t.Errorf("two cells have %d dark pixels, want twice the %d pixels of one cell", two, one)
 	}
 	if twice := drawn(t, f, 192).Bounds().Size(); twice.X < 2*size.X-2 || twice.X > 2*size.X+2 {
 		t.Errorf("at twice the dpi the picture is %d pixels wide, want twice %d", twice.X, size.X)
 	}
 }
 
-// The cells of a large map are square for any shape.
+// TestLayout checks that the cells of a large map are square for any shape, and that heads are side by side up to
+// tilesAcross.
 func TestLayout(t *testing.T) {
 	for _, shape := range [][2]int{{12, 40}, {40, 12}, {64, 64}} {
 		f := even(letters(shape[0]), letters(shape[1]), 1)
@@ -244,7 +245,7 @@ func TestLayout(t *testing.T) {
 			t.Fatal(err)
 		}
 		if w, h := float64(p.width/cellSide), float64(p.height/cellSide); w < float64(shape[1]) || h < float64(shape[0]) || w > float64(shape[1])+5 || h > max(float64(shape[0])+5, float64(tileHeight/cellSide)+1) {
-			t.Errorf("a map of %v cells takes %.1f by %.1f", shape, h, w)
+			t.Errorf("a map of %v cells has the size of %.1f by %.1f cells", shape, h, w)
 		}
 	}
 	var sizes [3]float64
@@ -256,14 +257,14 @@ func TestLayout(t *testing.T) {
 		sizes[i] = float64(p.height)
 	}
 	if sizes[0] != sizes[1] || sizes[2] < 2*sizes[0] {
-		t.Errorf("1, %d and %d heads have heights %v", tilesAcross, tilesAcross+1, sizes)
+		t.Errorf("1, %d and %d heads have heights %v, want two equal heights and one at least twice as large", tilesAcross, tilesAcross+1, sizes)
 	}
 }
 
 func TestWritePNGTooLarge(t *testing.T) {
 	for _, test := range []struct {
 		inches    float64 // length of each side
-		dpi, want int     // 0 for an error
+		dpi, want int     // want 0 means an error
 	}{{10, 192, 192}, {40, 192, 192}, {45, 192, 96}, {80, 192, 96}, {90, 192, 0}, {45, 800, 100}, {80, 96, 96}, {90, 96, 0}} {
 		p := picture{width: vg.Length(test.inches) * vg.Inch, height: vg.Length(test.inches) * vg.Inch}
 		got, err := p.resolution(test.dpi)
@@ -276,8 +277,8 @@ func TestWritePNGTooLarge(t *testing.T) {
 		f.Layers = append(f.Layers, f.Layers...)
 	}
 	var out bytes.Buffer
-	if err := f.WritePNG(&out, 192); err == nil || !strings.Contains(err.Error(), "million pixels, at most 64") || !strings.Contains(err.Error(), "fewer layers") {
-		t.Errorf("a picture too large: got %v", err)
+	if err := f.WritePNG(&out, 192); err == nil || !strings.Contains(err.Error(), "million pixels, but at most 64 million are allowed") || !strings.Contains(err.Error(), "fewer layers") {
+		t.Errorf("a picture that is too large: got %v, want an error", err)
 	}
 	if out.Len() > 0 {
 		t.Error("WritePNG wrote a part of a picture that is too large")
@@ -292,7 +293,7 @@ func TestBoxes(t *testing.T) {
 	}
 	boxed := f.boxed().Layers[0]
 	if got := strings.Join(boxed.Rows, "") + strings.Join(boxed.Columns, ""); got != "□□é□→" {
-		t.Errorf("with boxes the labels are %q", got)
+		t.Errorf("with boxes the labels are %q, want □□é□→", got)
 	}
 	for _, r := range "■►○·▫¶◊→□◌…¤" + coloursKey {
 		if lacks(r) {
@@ -303,7 +304,7 @@ func TestBoxes(t *testing.T) {
 		t.Errorf("with boxes the key is %q, want %q", got, want)
 	}
 	if got := small().boxed().Key; got != "key" {
-		t.Errorf("without boxes the key is %q", got)
+		t.Errorf("without boxes the key is %q, want key", got)
 	}
 	f.Key = ""
 	if got := f.boxed().Key; got != boxKey {
@@ -354,7 +355,7 @@ func TestWriteSVG(t *testing.T) {
 	}
 }
 
-// The viewer's font may be wider than the font that measures the lines.
+// TestSVGFonts checks that the SVG has space for a viewer's font that is wider than the font that measures the lines.
 func TestSVGFonts(t *testing.T) {
 	f := small()
 	f.Title = strings.Repeat("a wide title ", 20) + `="font-family:Liberation Serif;`
@@ -364,10 +365,10 @@ func TestSVGFonts(t *testing.T) {
 	}
 	families, fallbacks := strings.Count(out.String(), `"font-family:`), strings.Count(out.String(), `"font-family:Liberation Serif,serif;`)
 	if families == 0 || families != fallbacks {
-		t.Errorf("%d of %d texts have a font to fall back on", fallbacks, families)
+		t.Errorf("%d of %d texts have a second font, want all", fallbacks, families)
 	}
 	if !strings.Contains(out.String(), "font-family:Liberation Serif;</text>") {
-		t.Error("the title is changed")
+		t.Error("WriteSVG changed the text of the title")
 	}
 	_, after, _ := strings.Cut(out.String(), `<svg width="`)
 	before, _, _ := strings.Cut(after, "pt")
@@ -393,7 +394,7 @@ func htmlOf(t *testing.T, f Figure) string {
 	return out.String()
 }
 
-// Without scripts, a page shows a table for each map.
+// TestWriteHTML checks that a page shows a table for each map in browsers without scripts.
 func TestWriteHTML(t *testing.T) {
 	content := htmlOf(t, small())
 	_, without, _ := strings.Cut(content, "<noscript>")
@@ -404,7 +405,7 @@ func TestWriteHTML(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"<p>key; no colour is", "<h3>layer</h3>", "<caption>head 1</caption>",
+		"<p>key; no colour: no attention", "<h3>layer</h3>", "<caption>head 1</caption>",
 		`<th scope="col">x</th><th scope="col">y</th><th scope="col">z</th></tr>`,
 		`<tr><th scope="row">a</th><td style="--w:1.000" title="a → x: 1.000"></td><td></td><td></td></tr>`,
 		`<tr><th scope="row">b</th><td style="--w:0.500" title="b → x: 0.500"></td><td style="--w:0.300" title="b → y: 0.300"></td>`,
@@ -429,7 +430,7 @@ func TestWriteHTML(t *testing.T) {
 
 var dataElement = regexp.MustCompile(`<script type="application/json">(.*)</script>`)
 
-// For scripts, a page has its weights as data.
+// TestHTMLData checks the data that a page has for its script.
 func TestHTMLData(t *testing.T) {
 	f := hostile()
 	nan := float32(math.NaN())
@@ -451,7 +452,7 @@ func TestHTMLData(t *testing.T) {
 	}
 	l, want := data.Layers[0], f.Layers[0]
 	if data.Key != f.Key || len(data.Layers) != 1 || l.Name != want.Name || l.Meaning != want.Meaning || !slices.Equal(l.Rows, want.Rows) || !slices.Equal(l.Columns, want.Columns) || len(l.Heads) != 2 {
-		t.Errorf("the page's data are %+v", data)
+		t.Errorf("unexpected data in the page: %+v", data)
 	}
 	for i, want := range []uint16{0, 60000, 7407, 60000, 65535, 0} {
 		if got := binary.LittleEndian.Uint16(l.Heads[0][2*i:]); got != want {
@@ -460,7 +461,8 @@ func TestHTMLData(t *testing.T) {
 	}
 }
 
-// With many weights, a page shows a picture of each map without scripts, and takes only a few bytes per weight.
+// TestHTMLOfManyWeights checks pages with many weights: browsers without scripts show a picture of each map, and the
+// page has only a few bytes per weight.
 func TestHTMLOfManyWeights(t *testing.T) {
 	f := even(letters(200), letters(200), 8)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -515,7 +517,7 @@ func TestFigureErrors(t *testing.T) {
 	}
 }
 
-// failing is a writer whose disk is full.
+// failing is a writer that fails as if the disk were full.
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("no space left") }

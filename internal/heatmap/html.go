@@ -16,8 +16,8 @@ import (
 	"github.com/heed-go/heed/internal/webpage"
 )
 
-// Style and Script are for pages that show attention. The script makes the part that HTML returns interactive, and
-// defines heed.attention, which shows data of the same form in any element.
+// Style and Script are for pages that show attention. The script makes the result of HTML interactive. It also defines
+// heed.attention, which shows the result of Data in any element.
 var (
 	//go:embed attention.css
 	Style string
@@ -34,7 +34,7 @@ var figure = template.Must(template.New("figure").Funcs(template.FuncMap{
 
 const (
 	maxCells  = 1 << 15 // without scripts, larger figures show pictures instead of tables with a cell per weight
-	drawnCell = 15      // width and height of a weight in such a picture, in pixels
+	drawnCell = 15      // width and height of one weight in such a picture, in pixels
 )
 
 // WriteHTML writes the figure as a page in one file.
@@ -52,7 +52,8 @@ func (f Figure) WriteHTML(w io.Writer) error {
 }
 
 // HTML returns the figure, without its title, for a page with Style and Script. In browsers without scripts, each map
-// is a table whose cells show their weight under the pointer, or a picture if there are many weights.
+// is a table, and a cell shows its weight when the pointer is over it. If there are many weights, each map is a picture
+// instead.
 func (f Figure) HTML() (template.HTML, error) {
 	if err := f.check(); err != nil {
 		return "", err
@@ -62,7 +63,7 @@ func (f Figure) HTML() (template.HTML, error) {
 	return template.HTML(out.String()), err
 }
 
-// Drawn reports whether there are too many weights for tables with a cell each.
+// Drawn reports whether there are too many weights for tables with one cell per weight.
 func (f Figure) Drawn() bool {
 	weights := 0
 	for _, l := range f.Layers {
@@ -91,7 +92,8 @@ func (f Figure) Data() any {
 	return map[string]any{"key": f.Key, "layers": layers}
 }
 
-// pack returns weights as base64 with two bytes each, low byte first. 60,000 is a weight of 1, and 65,535 is NaN.
+// pack returns weights as base64, with two bytes per weight, low byte first. The number 60,000 means a weight of 1;
+// 65,535 means NaN.
 func pack(weights []float32) string {
 	packed := make([]byte, 0, 2*len(weights))
 	for _, w := range weights {
@@ -131,8 +133,8 @@ func (l Layer) Table(h head) []row {
 	return rows
 }
 
-// Picture returns a head's weights as a PNG with one pixel each, transparent for a weight of 0. It draws the roots of
-// the weights, because most of many weights are small.
+// Picture returns a head's weights as a PNG with one pixel per weight, transparent for a weight of 0. The opacity is
+// the root of the weight, because with many keys most weights are small.
 func (l Layer) Picture(h head) (template.URL, error) {
 	palette := make(color.Palette, 256)
 	for i := range palette {
@@ -140,7 +142,7 @@ func (l Layer) Picture(h head) (template.URL, error) {
 	}
 	img := image.NewPaletted(image.Rect(0, 0, len(l.Columns), len(l.Rows)), palette)
 	for i, w := range h.Weights {
-		if w > 0 { // and a number
+		if w > 0 { // false for NaN
 			img.Pix[i] = uint8(math.Round(255 * math.Sqrt(float64(min(w, 1)))))
 		}
 	}

@@ -20,8 +20,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Sizes in a picture. A tile has a map with its title and labels. It is as large as its cells need and, unless the
-// figure has a title, at least tileWidth by tileHeight.
+// Sizes in a picture. A tile has a map with its title and labels. It is large enough for its cells. If the figure has
+// no title, it is at least tileWidth by tileHeight.
 const (
 	tileWidth   = 41.25 * vg.Millimeter
 	tileHeight  = 41.5 * vg.Millimeter
@@ -32,17 +32,18 @@ const (
 )
 
 // coloursKey explains the colours of pictures and pages.
-const coloursKey = "white is no attention, dark blue is all of a row's"
+const coloursKey = "white: no attention; dark blue: all attention of the row"
 
-// Limits for a PNG. A larger picture would take gigabytes, and below leastDPI labels can't be read.
+// Limits for a PNG. A larger picture would take gigabytes of memory. With fewer dots per inch than leastDPI, labels
+// can't be read.
 const (
 	maxPixels = 64_000_000
 	leastDPI  = 96
 )
 
 // WritePNG draws the figure as a PNG with dpi dots per inch, or fewer if the picture would be too large. It returns an
-// error if the picture is too large even then. It draws □ for characters that the font lacks, and the key says so: see
-// Boxes.
+// error if the picture is too large even then. It draws □ for characters that the font lacks, and explains □ in the
+// key: see Boxes.
 func (f Figure) WritePNG(w io.Writer, dpi int) error {
 	p, err := f.boxed().picture()
 	if err != nil {
@@ -56,8 +57,8 @@ func (f Figure) WritePNG(w io.Writer, dpi int) error {
 	return png.Encode(w, paletted(img.Image().(*image.RGBA)))
 }
 
-// paletted returns an image with only the colours of maps and greys. It replaces blended colours at edges by the
-// nearest of these. The PNG is then a third as large.
+// paletted returns the image with a palette: the colours of maps, and greys. It replaces every other colour, which
+// blending makes at edges, with the nearest one. This makes the PNG a third as large.
 func paletted(img *image.RGBA) *image.Paletted {
 	palette := color.Palette(blues(colours).Colors())
 	for y := 0; y < 256; y += 3 {
@@ -66,7 +67,7 @@ func paletted(img *image.RGBA) *image.Paletted {
 	bounds := img.Bounds()
 	out := image.NewPaletted(bounds, palette)
 	nearest := map[color.RGBA]uint8{}
-	var last color.RGBA // the previous pixel's colour and index
+	var last color.RGBA // colour of the previous pixel; index is its index
 	var index uint8
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
 		for x := bounds.Min.X; x < bounds.Max.X; x++ {
@@ -92,13 +93,13 @@ func (p picture) resolution(dpi int) (int, error) {
 		dpi /= 2
 	}
 	if pixels() > maxPixels {
-		return 0, fmt.Errorf("the picture would have %.0f million pixels, at most %d are allowed: show fewer layers or a shorter input, or write HTML", pixels()/1e6, maxPixels/1_000_000)
+		return 0, fmt.Errorf("the picture would have %.0f million pixels, but at most %d million are allowed: show fewer layers or a shorter input, or write HTML", pixels()/1e6, maxPixels/1_000_000)
 	}
 	return dpi, nil
 }
 
 // WriteSVG draws the figure as an SVG. The viewer draws its text with Liberation Serif or, if that is missing, another
-// serif font, in which lines may be longer.
+// serif font, whose lines may be longer.
 func (f Figure) WriteSVG(w io.Writer) error {
 	p, err := f.picture()
 	if err != nil {
@@ -116,7 +117,7 @@ func (f Figure) WriteSVG(w io.Writer) error {
 	return err
 }
 
-// Colours returns the key of a picture or a page.
+// Colours returns the legend of a picture or a page: the text that explains labels and colours.
 func (f Figure) Colours() string {
 	if f.Key == "" {
 		return coloursKey
@@ -130,15 +131,15 @@ type picture struct {
 	strips        []strip
 	width, height vg.Length
 	lines         vg.Length // width of the widest line of text
-	margin        vg.Length // around the picture
-	gap           vg.Length // between tiles
+	margin        vg.Length // width of the empty border of the picture
+	gap           vg.Length // space between tiles
 }
 
 // A strip has maps of one layer, side by side.
 type strip struct {
 	heading       string
 	plots         []*plot.Plot
-	width, height vg.Length // without the heading
+	width, height vg.Length // size without the heading
 }
 
 func (f Figure) picture() (picture, error) {
@@ -146,7 +147,7 @@ func (f Figure) picture() (picture, error) {
 		return picture{}, err
 	}
 	p := picture{gap: vg.Millimeter}
-	if f.Title != "" { // a figure with a title stands alone
+	if f.Title != "" { // a figure with a title is a picture of its own: it also gets a legend and margins
 		p.title, p.key = f.Title, f.Colours()
 		p.gap, p.margin = 3*vg.Millimeter, 4*vg.Millimeter
 	}
@@ -188,13 +189,13 @@ func (p *picture) strip(l Layer, heads []head) strip {
 		}
 		s.plots = append(s.plots, m)
 	}
-	// The room for labels and titles doesn't depend on the size of the tile, so measure it on a tile of any size.
+	// The space for labels and titles doesn't depend on the size of the tile, so any size will do to measure it.
 	const any = 100 * vg.Centimeter
 	cells := s.plots[0].DataCanvas(draw.Canvas{Rectangle: vg.Rectangle{Max: vg.Point{X: any, Y: any}}}).Size()
 	rows, columns := vg.Length(len(l.Rows)), vg.Length(len(l.Columns))
 	width := max(tileWidth, any-cells.X+columns*cellSide)
 	height := max(tileHeight, any-cells.Y+rows*cellSide)
-	if p.title != "" { // square cells
+	if p.title != "" { // make cells square
 		side := max(cellSide, (tileHeight-any+cells.Y)/max(rows, columns))
 		width = max(s.plots[0].Title.TextStyle.Width(heads[0].Title), any-cells.X+columns*side)
 		height = any - cells.Y + rows*side
@@ -269,8 +270,8 @@ func (g grid) Dims() (c, r int) { return g.columns, g.rows }
 func (g grid) X(c int) float64  { return float64(c) }
 func (g grid) Y(r int) float64  { return float64(r) }
 
-// Z returns a cell's weight, at most 1, because rounding may make it larger and there is no colour for that. It returns
-// NaN for a weight that would be white, so that the cell isn't drawn.
+// Z returns a cell's weight. If rounding has made the weight larger than 1, Z returns 1, because larger weights have no
+// colour. If the cell would be white, Z returns NaN, and the cell isn't drawn.
 func (g grid) Z(c, r int) float64 {
 	weight := float64(g.weights[(g.rows-1-r)*g.columns+c])
 	if weight < 0.5/(colours-1) {
@@ -298,7 +299,7 @@ func (g cellLines) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// blues goes from white to dark blue.
+// blues is a palette from white to dark blue. Its value is the number of colours.
 type blues int
 
 func (n blues) Colors() []color.Color {

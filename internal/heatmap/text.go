@@ -9,7 +9,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// shades are the characters for weights in a terminal, from light to dark. Each is for weights below its limit.
+// shades are the characters for weights in a terminal, from light to dark. A weight has the first shade whose limit is
+// above the weight.
 var shades = [...]struct {
 	below float32
 	shade string
@@ -35,8 +36,8 @@ func shade(weight float32) string {
 // between is the space between maps side by side.
 const between = "   "
 
-// WriteText writes the figure as lines of at most width terminal columns. Maps of a layer are side by side if they fit.
-// A map that is too wide is cut into bands of columns, one below the other. Titles aren't cut.
+// WriteText writes the figure for a terminal that has the given width in columns. Maps of a layer are side by side if
+// they fit. A map that is too wide is cut into bands of columns, one below the other. Titles aren't cut.
 func (f Figure) WriteText(w io.Writer, width int) error {
 	if err := f.check(); err != nil {
 		return err
@@ -60,15 +61,15 @@ func (f Figure) WriteText(w io.Writer, width int) error {
 	return out.Flush()
 }
 
-// lines returns a layer's maps as lines of at most width terminal columns, if possible.
+// lines returns the lines of a layer's maps. If possible, no line is wider than width terminal columns.
 func (l Layer) lines(width int) []string {
 	label := widest(l.Rows)
-	room := width - label - 1 // for cells
+	room := width - label - 1 // columns left for cells
 	cell := max(1, widest(l.Columns))
 	if 2*len(l.Columns) <= room {
-		cell = max(cell, 2) // about square
+		cell = max(cell, 2) // cells are then about square
 	}
-	columns := min(len(l.Columns), max(1, room/cell)) // per band
+	columns := min(len(l.Columns), max(1, room/cell)) // number of the map's columns per band
 	mapWidth := label + 1 + columns*cell
 	for _, h := range l.Titled() {
 		mapWidth = max(mapWidth, label+1+widest([]string{h.Title}))
@@ -89,8 +90,8 @@ func (l Layer) lines(width int) []string {
 	return lines
 }
 
-// band returns the lines for columns start to end − 1 of some heads, side by side, each width wide: a line of titles, a
-// line of column labels, and a line for each row.
+// band returns the lines for the columns from start to end − 1 of some heads: a line of titles, a line of column
+// labels, and a line for each row. The heads are side by side, and each takes width terminal columns.
 func (l Layer) band(heads []head, start, end, label, cell, width int) []string {
 	lines := make([]string, 2+len(l.Rows))
 	indent := strings.Repeat(" ", label+1)
