@@ -37,7 +37,7 @@ func TestREADME(t *testing.T) {
 	var rows []string
 	for _, row := range regexp.MustCompile("(?m)^\\| \\[(\\w+)\\]\\((\\w+)/main\\.go\\) \\| .* \\| `go run \\./examples/(\\w+)` \\|$").FindAllStringSubmatch(string(text), -1) {
 		if row[1] != row[2] || row[1] != row[3] {
-			t.Errorf("a row has three different names: %q", row[1:])
+			t.Errorf("the three names in a row differ: %q", row[1:])
 		}
 		rows = append(rows, row[1])
 	}
@@ -47,7 +47,7 @@ func TestREADME(t *testing.T) {
 	}
 }
 
-// drawn lists the examples that draw their picture quickly. The test compares it with the picture in the README.
+// drawn lists the examples that draw their picture quickly. TestCommandLine compares these pictures with the README's.
 var drawn = []string{"causalmask", "crossattention", "earlystopping", "embed", "rowsoftmax", "sentence", "sharedprojection"}
 
 // TestCommandLine checks that examples draw the README's pictures. A wrong call must end with status 2, the list of
@@ -66,7 +66,7 @@ func TestCommandLine(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", name, err, text)
 		}
 		if got, want := pixels(t, out), pixels(t, filepath.Join(name, "picture.png")); !alike(got, want) {
-			t.Errorf("%s draws another picture than the README's; to update it: go run ./examples/%[1]s --out examples/%[1]s/picture.png", name)
+			t.Errorf("%s's picture differs from the one in the README; to update it: go run ./examples/%[1]s --out examples/%[1]s/picture.png", name)
 		}
 	}
 	for _, name := range names(t) {
@@ -114,8 +114,8 @@ func pixels(t *testing.T, path string) image.Image {
 	return img
 }
 
-// alike reports whether two pictures have the same size and at most one pixel in fifty differs, because rounding on
-// another processor may change the shade of a weight.
+// alike reports whether two pictures have the same size and differ in at most one pixel in fifty. Some may differ:
+// another processor may round a weight to another shade.
 func alike(a, b image.Image) bool {
 	if a.Bounds() != b.Bounds() {
 		return false

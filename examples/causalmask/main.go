@@ -2,8 +2,9 @@
 //
 //	Attention(Q, K, V) = softmax(Q·Kᵀ/√d_k + M)·V
 //
-// There are 4 words, with queries, keys and values of width 8. The program shows how scaling changes the variance of
-// the scores, the mask M, the attention weights and the new values. M lets a word see itself and the words before it.
+// There are 4 words, with queries, keys and values of width 8. The program shows the variance of the scores before and
+// after scaling, the mask M, the attention weights and the new values. M lets a word see itself and the words before
+// it.
 //
 // With a flag, it draws random inputs:
 //

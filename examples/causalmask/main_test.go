@@ -13,10 +13,11 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// The printed inputs are rounded to 8 decimals, so they are off by at most 5e-9. These bounds say how far that moves
-// the results. A sum of 8 products moves by at most 5e-9·Σ(|q|+|k|), which is 7e-8 for the largest rows here; the bound
-// is a third of that, because errors mostly cancel. Scaling divides it by √8. A weight moves at most half as far as its
-// scores, and a new value by that times the largest value, 2.8. A variance is a mean over many such errors.
+// The printed inputs are rounded to 8 decimals, so they are off by at most 5e-9. These bounds limit the effect on the
+// results. A sum of 8 products moves by at most 5e-9·Σ(|q|+|k|), which is 7e-8 for the largest rows here. The bound is
+// a third of 7e-8, because errors mostly cancel. Scaling divides the bound by √8. A weight moves at most half as far as
+// its scores. A new value moves at most as far as a weight, times the largest value, 2.8. A variance is a mean over
+// many such errors.
 const (
 	movedProduct  = 2.5e-8
 	movedScaled   = movedProduct / 2.8
@@ -50,7 +51,7 @@ func TestNotebook(t *testing.T) {
 	}
 }
 
-// The notebook adds M to the scores. Causal must give the same results.
+// TestMaskAsBias adds M to the scores, like the notebook. The results must be the same as with Causal.
 func TestMaskAsBias(t *testing.T) {
 	s, err := attend(printedInputs())
 	if err != nil {
@@ -89,7 +90,7 @@ func TestRun(t *testing.T) {
 	golden.Holds(t, b.String(), "New V", printedNewV, movedNewV)
 }
 
-// TestOwn compares random inputs with plain sums.
+// TestOwn compares the results for random inputs with plain sums.
 func TestOwn(t *testing.T) {
 	var b strings.Builder
 	if err := run(&b, []string{"--seed", "5", "--words", "3", "--dk", "2", "--dv", "1"}); err != nil {

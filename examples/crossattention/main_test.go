@@ -32,7 +32,8 @@ func TestOwn(t *testing.T) {
 	golden.Calls(t, run, []string{"--keys", "3"}, "-queries", "-keys", "-dim")
 }
 
-// The notebook's single steps, with queries from sequence 1 and keys and values from sequence 2, give the same result.
+// TestSteps computes attention in single steps, like the notebook: with queries from the first sequence, and keys and
+// values from the second. The results must be the same.
 func TestSteps(t *testing.T) {
 	got, a, err := attend(1, 5, 10, 16)
 	if err != nil {

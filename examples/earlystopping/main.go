@@ -2,7 +2,8 @@
 //
 //	stop at the first epoch with best <= val in each of the last `patience` epochs
 //
-// Here best is the lowest validation loss before these epochs. An equal loss is no improvement.
+// Here best is the lowest validation loss before these epochs, and val is the loss in each of them. An equal loss is no
+// improvement.
 //
 // Before that, it shows the notebook's attention tables, softmax(Q·Kᵀ/√d_k + M)·V. The notebook doesn't print its
 // queries and keys, so their printed variances, 0.990742029467248 and 0.9085049295453562, can't be checked. It does
@@ -103,7 +104,7 @@ func draw(path string, history []train.Check, because string) error {
 	}
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = "Stopped: "+because, "epoch", "loss"
-	p.Y.Min = 0 // room for the legend
+	p.Y.Min = 0 // leaves space for the legend
 	if err := plotutil.AddLinePoints(p, "training", training, "validation", validation); err != nil {
 		return err
 	}

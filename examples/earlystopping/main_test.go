@@ -9,9 +9,9 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// The printed products are rounded to 8 decimals, so they are off by at most 5e-9. These bounds say how far that moves
-// the results. Scaling divides it by √8, and a weight moves at most half as far as its scores. A variance moves by
-// 2|x|/16 times that for each number, but signs cancel.
+// The printed products are rounded to 8 decimals, so they are off by at most 5e-9. These bounds limit the effect on the
+// results. Scaling divides the error by √8, and a weight moves at most half as far as its scores. An error in a product
+// x moves the variance by 2|x|/16 times the error, but errors mostly cancel.
 const (
 	movedScaled   = 5e-9 / 2.8
 	movedWeights  = movedScaled / 2
@@ -91,11 +91,11 @@ func TestOwn(t *testing.T) {
 	first := 1 / (1 + math.Exp(q[1]*(k[1]-k[0]))) // the second word's weight for the first
 	for j, got := range table("New V")[3:] {
 		if want := first*v[j] + (1-first)*v[3+j]; math.Abs(got-want) > 1e-7 {
-			t.Errorf("number %d of the second word is %v, want %v", j, got, want)
+			t.Errorf("number %d of the second word's new value is %v, want %v", j, got, want)
 		}
 	}
 	if strings.Count(b.String(), "Epoch ") != 5 || strings.Contains(b.String(), "Early stopping") {
-		t.Errorf("5 epochs with a patience of 9 gave\n%s", &b)
+		t.Errorf("5 epochs with a patience of 9 printed this, want 5 epochs and no early stopping:\n%s", &b)
 	}
 	golden.Calls(t, run, []string{"--patience", "3"}, "-words", "-dk", "-dv", "-epochs", "-patience")
 }

@@ -6,7 +6,7 @@
 //
 //	logits = MultiHeadAttention(query, letters + positions, letters)·W_outᵀ + b_out
 //
-// So attention must find the position in the query. The weights, printed at the end, show that it does.
+// So attention must find the position that the query names. The program prints the weights, which show that it does.
 //
 // Flags change the letters, the seed and the sizes:
 //
@@ -34,7 +34,7 @@ func main() { example.Main(run) }
 
 func run(w io.Writer, args []string) error {
 	flags, seed := example.New("embed")
-	word := flags.String("stored", "cafdha", "`LETTERS` to look up at the end, from a to h; their number is the number of positions")
+	word := flags.String("stored", "cafdha", "`LETTERS` to store and look up after training, each from a to h; the model has one position per letter")
 	dim := flags.Size("dim", 16, 256, "width of the model")
 	steps := flags.Size("steps", 300, 100_000, "training steps")
 	out := flags.Picture("the attention weights of each query")
@@ -135,8 +135,8 @@ func (m *model) fit(w io.Writer, seed uint64, steps int) ([]float64, error) {
 	return losses, nil
 }
 
-// lookUp asks for every position of one memory. It uses another graph with the same parameters, for another batch size
-// and for evaluation. The weights are (S, S), with a row for each question.
+// lookUp asks for the letter at every position of one stored word. It makes a new graph over the same parameters,
+// because evaluation has another batch size and mode. The weights are (S, S), with a row for each question.
 func (m *model) lookUp(stored []int) (predicted []int, weights []float64, err error) {
 	answer, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
 		b.CaptureWeights = true

@@ -27,8 +27,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The loss starts near ln 8 = 2.08, the loss of guessing, and falls. Each query attends to the position that it asks
-// for.
+// TestLearns checks that the loss starts near ln 8 = 2.08, the loss of guessing, and falls. Each query must attend to
+// the position that it asks for.
 func TestLearns(t *testing.T) {
 	steps := 300
 	if testing.Short() {
@@ -46,19 +46,19 @@ func TestLearns(t *testing.T) {
 		t.Errorf("the first loss is %v, want about %v", first, math.Log(8))
 	}
 	if last := losses[steps-1]; last > 0.5 {
-		t.Errorf("the last loss is %v", last)
+		t.Errorf("the last loss is too high: %v", last)
 	}
-	stored := []int{0, 7, 1, 6, 2, 5} // not from training
+	stored := []int{0, 7, 1, 6, 2, 5} // new letters
 	predicted, weights, err := m.lookUp(stored)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(predicted, stored) {
-		t.Errorf("predicted %v, stored %v", predicted, stored)
+		t.Errorf("predicted %v, want the stored letters %v", predicted, stored)
 	}
 	for i := range stored {
 		if got := weights[i*len(stored)+i]; got < 0.6 {
-			t.Errorf("asked for position %d, it attends to it with %v, want at least 0.6", i, got)
+			t.Errorf("the query for position %d attends to this position with %v, want at least 0.6", i, got)
 		}
 	}
 }

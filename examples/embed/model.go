@@ -16,7 +16,7 @@ type model struct {
 	letters   *layers.Embedding          // a row for each letter
 	asked     *layers.Embedding          // a row for each position in a query
 	positions layers.Positions           // a row for each stored position
-	attention *layers.MultiHeadAttention // one head, so that there is one table of weights
+	attention *layers.MultiHeadAttention // with one head, and so one table of weights
 	out       *layers.Linear
 }
 
@@ -55,7 +55,7 @@ func (m *model) newInputs(g *G.ExprGraph, batch int) inputs {
 	}
 }
 
-// forward adds the model to the graph of its inputs: logits of shape (B, 1, V).
+// forward adds the model to the graph of its inputs. It returns logits of shape (B, 1, V).
 func (m *model) forward(b *layers.Build, in inputs) (*G.Node, error) {
 	query, err := m.asked.Forward(b, in.asked) // (B, 1) -> (B, 1, D)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Forecast learns to continue a series of numbers: carbon dioxide in the air over Mauna Loa, month by month, two years
-// ahead. It shows how a transformer takes continuous inputs, without a vocabulary:
+// ahead. It shows how to give a transformer numbers as inputs, without a vocabulary:
 //
 //	change = Decoder(growth·Wᵀ + b),  growth = each month minus the month before
 //
@@ -7,9 +7,9 @@
 // decoder is causal, so every month of a window is an example. The model sees changes and not levels, because later
 // levels are higher than all levels in training.
 //
-// It trains on 1958 to 1981 and validates on 1982 to 1991. Then it forecasts from every month from December 1991 to
-// December 1999, like three rules of thumb, and prints all mean absolute errors in parts per million. It draws some of
-// the forecasts in runs/forecast.png.
+// It trains on 1958 to 1981 and validates on 1982 to 1991. Then the model and three rules of thumb forecast two years
+// from every month between December 1991 and December 1999. The program prints their mean absolute errors in parts per
+// million. It draws some of the forecasts in runs/forecast.png.
 //
 //	go run ./examples/forecast --seed 2 --window 48
 package main
@@ -31,9 +31,9 @@ import (
 )
 
 const (
-	ahead   = 24            // months to forecast
-	learned = 24*12 - 2     // months for training: March 1958 to December 1981
-	known   = learned + 120 // and for validation: to December 1991; the rest is forecast
+	ahead   = 24            // number of months to forecast
+	learned = 24*12 - 2     // number of months for training: March 1958 to December 1981
+	known   = learned + 120 // number of months for training and validation, to December 1991; forecasts are compared with the rest
 )
 
 func main() { example.Main(run) }
@@ -88,8 +88,8 @@ func run(w io.Writer, args []string) error {
 	return nil
 }
 
-// windows returns all windows of T months that have one month before them and 24 after them. growth, (N, T, 1), is each
-// month minus the month before; change, (N, T, 24), is each of the 24 months ahead minus the month.
+// windows returns all windows of T months, with one month before and 24 after each window. growth, (N, T, 1), is each
+// month minus the month before. change, (N, T, 24), is each of the 24 later months minus the month.
 func windows(series []float32, length int) (growth, change *tensor.Dense) {
 	n := len(series) - length - ahead
 	var in, out []float32

@@ -14,8 +14,8 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// The forecasts are better than all rules of thumb, or with -short, after 5 epochs, better than the seasonal naive
-// rule. The picture is drawn.
+// TestRun checks that the forecasts are better than all rules of thumb, and that the program draws its picture. With
+// -short, it trains for 5 epochs only, and must be better than the seasonal naive rule.
 func TestRun(t *testing.T) {
 	picture := filepath.Join(t.TempDir(), "deep", "er", "picture.png")
 	args, best := []string{"--out", picture}, "seasonal naive, with trend"
@@ -39,7 +39,7 @@ func TestRun(t *testing.T) {
 	}
 	for i, off := range errors["the decoder"] {
 		if off >= 0.95*errors[best][i] {
-			t.Errorf("the decoder is off by %v, %s by %v", errors["the decoder"], best, errors[best])
+			t.Errorf("the decoder's errors are %v, want smaller errors than %s's %v", errors["the decoder"], best, errors[best])
 			break
 		}
 	}
@@ -53,7 +53,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestThumb tries the rules of thumb on series that are easy to continue.
+// TestThumb checks the rules of thumb with series that are easy to continue.
 func TestThumb(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -76,7 +76,7 @@ func TestThumb(t *testing.T) {
 			}
 		}
 	}
-	// Forecasts use only known months.
+	// Forecasts must not use later months, which are NaN here.
 	series := make([]float32, known+ahead)
 	for i := known; i < len(series); i++ {
 		series[i] = float32(math.NaN())
@@ -84,13 +84,13 @@ func TestThumb(t *testing.T) {
 	for _, r := range thumb(series) {
 		for h := 1; h <= ahead; h++ {
 			if x := r.forecast(known-1, h); x != 0 {
-				t.Errorf("%s: %d months ahead it forecasts %v", r.name, h, x)
+				t.Errorf("%s: the forecast for %d months ahead is %v, want 0", r.name, h, x)
 			}
 		}
 	}
 }
 
-// Windows have the growth in each month, and the change to each of the months ahead.
+// TestWindows checks the shapes and values of windows, with squares as the series.
 func TestWindows(t *testing.T) {
 	series := make([]float32, 3+2+ahead)
 	for i := range series {
@@ -103,12 +103,13 @@ func TestWindows(t *testing.T) {
 	for i, x := range change.Data().([]float32) {
 		now := 1 + i/(3*ahead) + i/ahead%3
 		if h := 1 + i%ahead; x != float32((now+h)*(now+h)-now*now) {
-			t.Errorf("%d months after month %d: %v", h, now, x)
+			t.Errorf("the change from month %[2]d to %[1]d months later is %[3]v, want the difference of the squares", h, now, x)
 		}
 	}
 }
 
-// The record has every month from March 1958 to December 2001, and its parts end in the months that the constants say.
+// TestRecord checks that the record has every month from March 1958 to December 2001, and that the parts for training
+// and validation end in the right months.
 func TestRecord(t *testing.T) {
 	series, err := read(record)
 	if err != nil {
@@ -117,15 +118,15 @@ func TestRecord(t *testing.T) {
 	lines := strings.Split(record, "\n")[1:]
 	for i, x := range series {
 		if month := fmt.Sprintf("%d-%02d,", 1958+(i+2)/12, 1+(i+2)%12); !strings.HasPrefix(lines[i], month) || x < 310 || x > 380 {
-			t.Errorf("line %d is %s", i+2, lines[i])
+			t.Errorf("line %d is %s, want the next month and 310 to 380 ppm", i+2, lines[i])
 		}
 	}
 	if ends := []string{lines[learned-1][:7], lines[known-1][:7], lines[len(series)-1][:7]}; !slices.Equal(ends, []string{"1981-12", "1991-12", "2001-12"}) {
-		t.Errorf("the parts end at %v", ends)
+		t.Errorf("training, validation and record end in %v, want 1981-12, 1991-12 and 2001-12", ends)
 	}
 	for _, text := range []string{"month,co2\n1958-03", "month,co2\n1958-03,\n", "month,co2\n1958-03,316.1\nx,y\n"} {
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("line %d", strings.Count(strings.TrimSpace(text), "\n")+1)) {
-			t.Errorf("%q: got %v", text, err)
+			t.Errorf("%q: got %v, want an error with the line's number", text, err)
 		}
 	}
 }

@@ -21,11 +21,11 @@ import (
 //go:embed co2.csv
 var record string
 
-// read returns the numbers in a file of months and numbers, in parts per million.
+// read returns the numbers of a text with a month and a number per line.
 func read(text string) ([]float32, error) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	series := make([]float32, len(lines)-1)
-	for i, line := range lines[1:] { // the first is a header
+	for i, line := range lines[1:] { // the first line is a header
 		_, number, _ := strings.Cut(line, ",")
 		x, err := strconv.ParseFloat(number, 32)
 		if err != nil {
@@ -36,7 +36,7 @@ func read(text string) ([]float32, error) {
 	return series, nil
 }
 
-// A rule forecasts the series h months after month now, from the months up to now.
+// A rule forecasts the series for month now + h, from the months up to now.
 type rule struct {
 	name     string
 	forecast func(now, h int) float32
@@ -55,7 +55,7 @@ func thumb(series []float32) []rule {
 	}
 }
 
-// show prints the mean absolute errors of the rules, over forecasts from every month with 24 measured months after it.
+// show prints each rule's mean absolute error. It forecasts from every month after which 24 months were measured.
 func show(w io.Writer, series []float32, rules []rule) {
 	fmt.Fprintf(w, "Mean absolute error, ppm     1-12  13-24   1-24  months ahead, of %d forecasts\n", len(series)-ahead-known+1)
 	for _, r := range rules {

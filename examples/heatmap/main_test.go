@@ -13,7 +13,8 @@ import (
 	"github.com/heed-go/heed/examples/internal/golden"
 )
 
-// Without flags, it learns to reverse words, and writes its picture into a folder that git ignores.
+// TestRun checks that the program, without flags, learns to reverse words, and writes its picture into a folder that
+// git ignores.
 func TestRun(t *testing.T) {
 	var args []string
 	if testing.Short() {
@@ -37,7 +38,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// More heads make the picture wider, and more blocks make it higher. The same seed gives the same output.
+// TestOwn checks that more heads make the picture wider, that more blocks make it higher, and that the same seed gives
+// the same output.
 func TestOwn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deep", "er", "picture.png")
 	args := []string{"--word", "abc", "--out", path, "--epochs", "1", "--heads", "1", "--blocks", "1"}
@@ -47,7 +49,7 @@ func TestOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w, h := size(t, path); w <= width || h <= height {
-		t.Errorf("two blocks with four heads make a picture of %d x %d pixels, one block with one head %d x %d", w, h, width, height)
+		t.Errorf("two blocks with four heads make a picture of %d x %d pixels, want it larger than %d x %d, for one block with one head", w, h, width, height)
 	}
 }
 
@@ -73,6 +75,6 @@ func TestBadWord(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(path); err == nil {
-		t.Error("it wrote a picture for a wrong word")
+		t.Error("the program wrote a picture for a wrong word")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// headWeights draws multiHead_W_q, multiHead_W_k and multiHead_W_v, each with a weight per head: (H, D, D).
+// headWeights draws multiHead_W_q, multiHead_W_k and multiHead_W_v, each with one weight per head: (H, D, D).
 func headWeights(seed uint64, n sizes) [3]*tensor.Dense {
 	rng := notebook.Source(seed)
 	var w [3]*tensor.Dense
@@ -17,8 +17,8 @@ func headWeights(seed uint64, n sizes) [3]*tensor.Dense {
 	return w
 }
 
-// severalHeads computes the notebook's heads with MultiHeadAttention. A weight of shape (H·D, D) has the heads' weights
-// one below the other, so (H, D, D) fits in without a change of order.
+// severalHeads computes the notebook's heads with MultiHeadAttention. A weight of shape (H·D, D) stacks the heads'
+// weights, so the values of an (H, D, D) tensor have the same order.
 func severalHeads(seed uint64, n sizes) (*notebook.Stages, error) {
 	p, err := layers.NewParams(tensor.Float64, seed)
 	if err != nil {
@@ -56,7 +56,8 @@ func severalHeads(seed uint64, n sizes) (*notebook.Stages, error) {
 	return &s, s.Run()
 }
 
-// splitHeads changes the layer's layout, with heads side by side, to the notebook's: (T, H·D) -> (H, T, D).
+// splitHeads converts the layer's layout, with the heads side by side, to the notebook's layout, with one matrix per
+// head: (T, H·D) -> (H, T, D).
 func splitHeads(x *tensor.Dense, heads int) (*tensor.Dense, error) {
 	x = x.Clone().(*tensor.Dense)
 	if err := x.Reshape(x.Shape()[0], heads, x.Shape()[1]/heads); err != nil {

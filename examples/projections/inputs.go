@@ -1,6 +1,6 @@
 package main
 
-// The notebook's scaled attention scores: the five of ten rows that it prints in full.
+// The notebook's scaled attention scores. It prints five of ten rows in full.
 const printedScores = `[[ 2.70287240e-03  2.70287240e-03  1.78910538e-02  9.55023619e-03
    1.88574373e-02 -1.62622976e-02 -1.98783640e-02  4.45656019e-04
   -3.13456869e-03 -4.76539751e-03]

@@ -3,11 +3,11 @@
 //
 //	Q = X·W_qᵀ   K = X·W_kᵀ   V = X·W_vᵀ   weighted sum = softmax(Q·Kᵀ/√d)·V
 //
-// The shapes are from the notebook "Self Attention Mechanism": 10 tokens of width 16, the second the same as the first.
-// The notebook doesn't print its embeddings, weights and values, so its weighted sums and the queries of its three
-// heads can't be checked. It does print scores and their softmax, and the program computes the softmax of the five
-// complete rows of scores. For everything else, it draws random embeddings and weights from a seed. As in the notebook,
-// weighted_sum[1] equals weighted_sum[0].
+// The shapes are from the notebook "Self Attention Mechanism": 10 tokens of width 16. The second token is the same as
+// the first. The notebook doesn't print its embeddings, weights and values, so its weighted sums and the queries of its
+// three heads can't be checked. It does print scores and their softmax, and the program computes the softmax of the
+// five complete rows of scores. For everything else, it draws random embeddings and weights from a seed. As in the
+// notebook, weighted_sum[1] equals weighted_sum[0].
 //
 // Flags change the seed and the sizes:
 //
@@ -28,7 +28,7 @@ import (
 
 func main() { example.Main(run) }
 
-// sizes are T, D and H. The notebook's heads are as wide as the embeddings, attention_dim = embed_dim.
+// sizes are T, D and H. As in the notebook, each head is as wide as an embedding: attention_dim = embed_dim.
 type sizes struct{ tokens, dim, heads int }
 
 func run(w io.Writer, args []string) error {
@@ -82,7 +82,7 @@ func run(w io.Writer, args []string) error {
 		}
 		fmt.Fprintf(w, "%s Shape : %v\n", name, split.Shape())
 	}
-	weights := several.Get("Attention Weights").Shape()[1:] // without the batch of 1
+	weights := several.Get("Attention Weights").Shape()[1:] // without the axis for the batch
 	fmt.Fprintf(w, "Attention Weights Shape : %v\n", weights)
 	fmt.Fprintf(w, "Weighted Sum Shape : %v, the heads side by side\n", several.Get("Weighted Sum").Shape())
 	return nil
@@ -102,8 +102,7 @@ func attendScores(scaled *tensor.Dense) (*notebook.Stages, error) {
 	return &s, s.Run()
 }
 
-// embed adds the tokens' embeddings to a graph: (T, D), small random numbers. The second token is the same as the
-// first.
+// embed adds the tokens' embeddings to a graph: (T, D), small random numbers. Tokens 0 and 1 are the same.
 func embed(b *layers.Build, p *layers.Params, n sizes) (*G.Node, error) {
 	table, err := layers.NewEmbedding(p.Scope("embedding"), n.tokens, n.dim, layers.Uniform(0.05))
 	if err != nil {

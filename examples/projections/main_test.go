@@ -16,8 +16,7 @@ import (
 
 var defaults = sizes{tokens: 10, dim: 16, heads: 3}
 
-// The printed scores are rounded to 9 digits, so they are off by at most 5e-11, and a weight moves by at most half of
-// that.
+// The printed scores are rounded to 9 digits, so their error is at most 5e-11. A weight's error is at most half of it.
 const movedWeights = 2.5e-11
 
 func TestNotebook(t *testing.T) {
@@ -28,8 +27,8 @@ func TestNotebook(t *testing.T) {
 	golden.Check(t, "attention weights", s.Values("Attention Weights"), printedWeights, movedWeights)
 }
 
-// The notebook prints eight scores and all weights of the sixth row. The softmax over eight keys is the softmax over
-// all ten, divided by the sum of the eight weights.
+// TestBrokenRow checks the sixth row, where the notebook prints eight scores and all weights. The softmax over eight
+// keys is the softmax over all ten, divided by the sum of the eight weights.
 func TestBrokenRow(t *testing.T) {
 	const keys = 8
 	whole := printedBrokenRow[:strings.LastIndex(printedBrokenRow, "\n")] // without the number that is cut off
@@ -47,14 +46,14 @@ func TestBrokenRow(t *testing.T) {
 		share += w
 	}
 	for i, got := range s.Values("Attention Weights") {
-		// Half a unit of the 8th decimal for the weight, and the same for the sum of the printed weights.
+		// Allow half a unit of the 8th decimal for the weight, and half a unit for the sum of the printed weights.
 		if math.Abs(got*share-printed[i]) > 1e-8 {
 			t.Errorf("weight %d is %v, printed as %v", i, got*share, printed[i])
 		}
 	}
 }
 
-// The second token is the same as the first, so all its rows are the same, too.
+// TestSameToken checks that tokens 0 and 1, which are the same, have the same rows in all tables.
 func TestSameToken(t *testing.T) {
 	s, err := oneHead(1, defaults)
 	if err != nil {
@@ -64,17 +63,18 @@ func TestSameToken(t *testing.T) {
 		v := s.Values(stage)
 		n := len(v) / defaults.tokens
 		if !slices.Equal(v[:n], v[n:2*n]) {
-			t.Errorf("%s: row 0 is %v, row 1 is %v", stage, v[:n], v[n:2*n])
+			t.Errorf("%s: row 0 is %v and row 1 is %v, want equal rows", stage, v[:n], v[n:2*n])
 		}
 	}
 	for i, row := 0, s.Values("Attention Weights"); i < len(row); i += defaults.tokens {
 		if row[i] != row[i+1] {
-			t.Errorf("row %d gives %v to token 0, %v to token 1", i/defaults.tokens, row[i], row[i+1])
+			t.Errorf("row %d has weight %v for token 0 and %v for token 1, want equal weights", i/defaults.tokens, row[i], row[i+1])
 		}
 	}
 }
 
-// Each of the three heads computes the same as a single head with its weights.
+// TestHeads checks that each of the three heads gives the same results as a layer with a single head and the same
+// weights.
 func TestHeads(t *testing.T) {
 	s, err := severalHeads(1, defaults)
 	if err != nil {
@@ -142,7 +142,7 @@ func TestRun(t *testing.T) {
 		"Queries Shape : (3, 10, 16)\n", "Keys Shape : (3, 10, 16)\n", "Values Shape : (3, 10, 16)\n")
 }
 
-// With one token, the weight is 1.
+// TestOwn checks that the weight of a single token is 1.
 func TestOwn(t *testing.T) {
 	var b strings.Builder
 	if err := run(&b, []string{"--tokens", "1", "--dim", "2", "--heads", "2"}); err != nil {

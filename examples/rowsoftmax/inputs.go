@@ -27,9 +27,9 @@ const (
  [-1.71032029 -1.1453007  -0.91363038 -0.85842559 -1.24469381 -0.30221369
    1.13283269  0.7531194 ]]`
 
-	// The notebook's output is cut off after 14 numbers of V; of the fifteenth, it prints 0.788. The other numbers were
-	// computed from the printed new_V: its row i mixes rows 0 to i of V, with weights that follow from the printed Q
-	// and K.
+	// The notebook's output is cut off in the 15th number of V, after 0.788. The other numbers were computed from the
+	// printed new_V: row i of new_V is a mixture of rows 0 to i of V, with weights that follow from the printed Q and
+	// K.
 	printedV = `[[ 1.07902494 -1.26877275  0.23930751 -0.35502214 -0.95741432  0.12459074
    0.76431504  1.23321664]
  [ 1.7843734  -2.08439949  0.436698    0.21342351  2.24085292 -0.47206793
@@ -58,5 +58,5 @@ const (
  [ 1.85600985  1.40490388 -0.41918586  0.43513747  1.02341881  0.765293
    1.34713076  0.31635243]]`
 
-	closingV = `[[0.99755393 1.56166281 0.2986221  0.47543551]]` // of row 0
+	closingV = `[[0.99755393 1.56166281 0.2986221  0.47543551]]` // the first numbers of row 0
 )

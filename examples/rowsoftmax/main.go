@@ -1,12 +1,12 @@
-// Rowsoftmax shows why the softmax of attention is taken row by row:
+// Rowsoftmax shows why attention needs a softmax for each row of scores:
 //
 //	a_ij = exp(s_ij) / Σ_j exp(s_ij)   and not   exp(s_ij) / Σ_i Σ_j exp(s_ij)
 //
 // It uses the numbers of the notebook "Self Attention in Transformers". The notebook's first softmax divides by the sum
-// over the whole matrix, so all weights together sum to 1, and the weights of one word to only 0.08 to 0.36. Each new
-// value is too small by another factor, and the weights of a word depend on the scores of all other words, even hidden
-// ones. The library has only the right softmax. The program gets the wrong one from a single query that attends to all
-// pairs (i, j).
+// over the whole matrix. So all weights together sum to 1, and the weights of one word sum to only 0.08 to 0.36. Each
+// new value is too small, by a factor that differs from word to word. The weights of a word depend on the scores of all
+// other words, even hidden words. The library has only the right softmax. To get the wrong one, the program uses a
+// single query that attends to all pairs (i, j).
 //
 // The notebook's closing cell takes the softmax of each row, with new inputs. Its output is cut off before the new
 // values and the weights. The weights follow from the printed queries and keys. Only four of the new values follow: the
@@ -86,8 +86,8 @@ func run(w io.Writer, args []string) error {
 	return nil
 }
 
-// firstRow returns the closing cell's values, (L, 4). The numbers that aren't printed are NaN, and so are results that
-// depend on them.
+// firstRow returns the closing cell's values, (L, 4). Numbers that the notebook doesn't print are NaN, which makes
+// every result that depends on them NaN.
 func firstRow(words int) *tensor.Dense {
 	v := notebook.Causal(words, math.NaN(), math.NaN())
 	copy(v.Data().([]float64), notebook.Printed(closingV, 1, 4).Data().([]float64))
@@ -118,19 +118,19 @@ func byRows(in inputs) (*notebook.Stages, error) {
 	s.Add("var(Q·Kᵀ)", notebook.Variance(product))
 	s.Add("var(Q·Kᵀ/√d_k)", notebook.Variance(attention.Scores))
 	s.Add("Q·Kᵀ/√d_k", attention.Scores)
-	s.Add("mask", notebook.Input(g, "mask", notebook.Causal(words, 0, 1))) // here 1 is hidden
+	s.Add("mask", notebook.Input(g, "mask", notebook.Causal(words, 0, 1))) // here 1 means hidden
 	s.Add("M", notebook.Input(g, "M", notebook.Causal(words, 0, math.Inf(-1))))
 	s.Add("Q·Kᵀ/√d_k + M", attention.Masked)
 	mix(&s, attention.Weights, attention.Output)
 	return &s, s.Run()
 }
 
-// wholeMatrix computes the notebook's first softmax, as one query whose keys are the L·L pairs and whose scores are
-// masked.
+// wholeMatrix computes the notebook's first softmax with one query. Its keys are the L·L pairs, and its scores are the
+// argument masked.
 func wholeMatrix(masked, values *tensor.Dense) (*notebook.Stages, error) {
 	words := masked.Shape()[0]
 	g := G.NewGraph()
-	none := notebook.Input(g, "0", notebook.Matrix(1, 1, 0)) // the query; all its scores come from the mask
+	none := notebook.Input(g, "0", notebook.Matrix(1, 1, 0)) // the query; Bias adds its scores
 	keys := notebook.Input(g, "keys", notebook.Matrix(words*words, 1, make([]float64, words*words)...))
 	bias := notebook.Input(g, "masked scores", notebook.Matrix(1, words*words, masked.Data().([]float64)...))
 	attention, err := layers.ScaledDotProductStages(&layers.Build{}, none, keys, keys, layers.AttentionOptions{Mask: layers.Mask{Bias: bias}})

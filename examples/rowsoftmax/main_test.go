@@ -10,11 +10,11 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// The printed inputs are rounded to 8 decimals, so they are off by at most 5e-9. These bounds say how far that moves
-// the results. A sum of 8 products moves by at most 5e-9·Σ(|q|+|k|), which is 7e-8 for the largest rows here; the bound
-// is a third of that, because errors mostly cancel. Scaling divides it by √8. A weight of the whole matrix, at most
-// 0.18, moves at most 0.3 times as far as the scores, and a new value by that times the largest value, 2.2. A variance
-// is a mean over many such errors, each times twice a number.
+// The printed inputs are rounded to 8 decimals, so they are off by at most 5e-9. These bounds limit the effect on the
+// results. A sum of 8 products moves by at most 5e-9·Σ(|q|+|k|), which is 7e-8 for the largest rows here. The bound is
+// a third of 7e-8, because errors mostly cancel. Scaling divides the bound by √8. A weight of the whole matrix, at most
+// 0.18, moves at most 0.3 times as far as the scores. A new value moves at most as far as a weight, times the largest
+// value, 2.2. A variance is a mean over many such errors, each times twice a number.
 const (
 	movedProduct  = 2.5e-8
 	movedScaled   = movedProduct / 2.8
@@ -47,7 +47,7 @@ func TestNotebook(t *testing.T) {
 		{"var(Q)", "0.7053850744157935", movedVariance},
 		{"var(K)", "0.867173339673601", movedVariance},
 		{"var(Q·Kᵀ)", "5.176241421279855", movedProduct},
-		// The notebook prints it as normalized.var().
+		// The notebook prints this as normalized.var().
 		{"var(Q·Kᵀ/√d_k)", "0.6470301776599817", movedVariance},
 		{"Q·Kᵀ/√d_k", printedScaled, movedScaled},
 		{"mask", printedZeroOne, 0},
@@ -58,12 +58,13 @@ func TestNotebook(t *testing.T) {
 	}
 	golden.Check(t, "weights", whole.Values("Weights"), printedAttention, movedWeights)
 
-	// Row 0 and six columns of row 1 follow from printed numbers of V; the rest of V was computed from these new
-	// values.
+	// Row 0 and six columns of row 1 follow from printed numbers of V. The other numbers of V were computed from these
+	// new values.
 	golden.Check(t, "new V", whole.Values("New V"), printedWhole, movedNewV)
 }
 
-// The weights of a row must sum to 1. In the notebook, rows sum to 0.08 to 0.36, and the whole matrix to 1.
+// TestSums checks that the weights of each row sum to 1 and, for the notebook's first softmax, that rows sum to 0.08 to
+// 0.36 and the whole matrix to 1.
 func TestSums(t *testing.T) {
 	rows, whole := attend(t)
 	golden.Check(t, "sums over the whole matrix", whole.Values("Row sums"), "0.0780 0.3135 0.2472 0.3613", 0)
@@ -71,9 +72,9 @@ func TestSums(t *testing.T) {
 	for i, sum := range whole.Values("Row sums") {
 		total += sum
 		if row := rows.Values("Row sums")[i]; math.Abs(row-1) > 1e-15 {
-			t.Errorf("the softmax of row %d sums to %v", i, row)
+			t.Errorf("the softmax of row %d sums to %v, want 1", i, row)
 		}
-		// A wrong row is the right row times the row's sum.
+		// A row of the wrong new V is the right row times the sum of the wrong weights.
 		for j := 8 * i; j < 8*i+8; j++ {
 			wrong, right := whole.Values("New V")[j], rows.Values("New V")[j]
 			if math.Abs(wrong-sum*right) > 1e-14 {
@@ -82,7 +83,7 @@ func TestSums(t *testing.T) {
 		}
 	}
 	if math.Abs(total-1) > 1e-15 {
-		t.Errorf("the whole matrix sums to %v", total)
+		t.Errorf("the whole matrix sums to %v, want 1", total)
 	}
 }
 
@@ -106,7 +107,7 @@ func TestRun(t *testing.T) {
  [0.23025927 0.25128354 0.27856753 0.23988965]]`, 0)
 }
 
-// TestOwn compares both softmaxes of random inputs with plain sums.
+// TestOwn compares both kinds of weights for random inputs with plain sums.
 func TestOwn(t *testing.T) {
 	var b strings.Builder
 	if err := run(&b, []string{"--words", "2", "--dk", "1", "--dv", "3"}); err != nil {
@@ -127,7 +128,7 @@ func TestOwn(t *testing.T) {
 		}
 	}
 	if strings.Contains(b.String(), "closing cell") || strings.Contains(b.String(), "notebook") {
-		t.Errorf("with random inputs it still shows the notebook's:\n%s", &b)
+		t.Errorf("with random inputs, the program still shows the notebook's numbers:\n%s", &b)
 	}
 	golden.Calls(t, run, []string{"--words", "3"}, "-words", "-dk", "-dv")
 }

@@ -5,8 +5,8 @@
 //
 // First it uses random embeddings and weights, so the table means nothing yet. Then it starts from the notebook's table
 // of scores. The notebook's weights for "cat" (0.05, 0.15, 0.65, 0.03, 0.07, 0.05) are an illustration and not the
-// softmax of its scores: divided by √64, the scores are close together, and "sat" gets 0.21. The program shows both,
-// and with each writes the output of "cat" as a sum of the random values.
+// softmax of its scores: divided by √64, the scores are close together, and "sat" gets 0.21. The program shows both.
+// With each of them, it writes the output of "cat" as a weighted sum of the random values.
 //
 // Flags change the sentence, the seed and the sizes:
 //

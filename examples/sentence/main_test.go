@@ -13,7 +13,8 @@ import (
 	"github.com/heed-go/heed/examples/internal/golden"
 )
 
-// The notebook prints scores but not their softmax. These rows were computed separately, with plain sums.
+// TestScores compares the weights with rows that were computed separately, with plain sums. The notebook prints only
+// the scores.
 func TestScores(t *testing.T) {
 	s, err := attendScores()
 	if err != nil {
@@ -27,10 +28,10 @@ func TestScores(t *testing.T) {
 	// The notebook's illustration isn't the softmax of these scores, but in both "cat" attends most to "sat".
 	cat := w[n : 2*n]
 	if slices.Index(cat, slices.Max(cat)) != slices.Index(illustration, slices.Max(illustration)) {
-		t.Errorf("\"cat\" attends with %v, and not most to \"sat\"", cat)
+		t.Errorf("\"cat\" attends with %v, want the largest weight for \"sat\"", cat)
 	}
 	if math.Abs(cat[2]-illustration[2]) < 0.4 {
-		t.Errorf("\"cat\" attends to \"sat\" with %v, near the illustration's %v", cat[2], illustration[2])
+		t.Errorf("\"cat\" attends to \"sat\" with %v, want a weight far from the illustration's %v", cat[2], illustration[2])
 	}
 }
 
@@ -105,7 +106,7 @@ Sum = 1.00
 cat_output`, `0.05 * V_"The"  `, `0.15 * V_"cat"  `, `0.65 * V_"sat"  `, `0.03 * V_"on"  `, `0.07 * V_"the"  `, `0.05 * V_"mat"  `, "cat_output  ")
 }
 
-// The last line of decompose's output is the word's attention output.
+// TestDecompose checks that the last line of decompose is the word's attention output.
 func TestDecompose(t *testing.T) {
 	tokens := strings.Fields("the end of the line")
 	s, err := attend(3, tokens, 8, 4)
@@ -132,7 +133,7 @@ func TestOwn(t *testing.T) {
 	}
 	golden.Contains(t, b.String(), `Tokens: ["a", "rose", "is", "a", "rose"]`, "V has shape (5, 3)\n", "\nis_output, the first 3 of its 3 numbers")
 	if strings.Contains(b.String(), "notebook") {
-		t.Errorf("with a sentence of the user's, it still shows the notebook's scores:\n%s", &b)
+		t.Errorf("with a user's own sentence, the program still shows the notebook's scores:\n%s", &b)
 	}
 	golden.Calls(t, run, []string{"--sentence", "alone", "--dim", "4", "--dk", "2"}, "-dim", "-dk")
 	for _, args := range [][]string{{"--sentence", " "}, {"--sentence", strings.Repeat("a ", 33)}, {"--word", "dog"}, {"a rose"}} {

@@ -8,7 +8,7 @@
 //
 // The notebook's cells were run out of order. Cells 10 to 13 print the inputs and projections. The scores, attention
 // weights and context vectors below them come from cells 8 and 9, which ran earlier with other tokens and weights. So
-// some of its numbers contradict each other:
+// some of the notebook's numbers contradict each other:
 //   - Q, K and V follow from the printed tokens and weights;
 //   - the printed scores don't follow from the printed Q and K: they begin with 5.068, but Q·Kᵀ begins with 5.993;
 //   - the printed attention weights do follow from the printed scores;
@@ -58,7 +58,7 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 	fmt.Fprintf(w, "Learned: %s\n", learned)
-	for _, t := range [][2]string{ // the notebook's words
+	for _, t := range [][2]string{ // the notebook's headings
 		{"Input tokens", "input tokens"},
 		{"Weights for query and key projections vectors", "weights for query and key  projection vectors"},
 		{"Weights for value  projection vector", "weights for value projection vector"},

@@ -9,9 +9,9 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// The printed inputs are rounded to 8 decimals, so they are off by at most 5e-9. These bounds say how far that moves
-// the results. A sum of 4 products x·w moves by at most 5e-9·Σ(|x|+|w|), here 2.7e-8; the bound is half of that,
-// because errors mostly cancel. A softmax weight moves at most half as far as its scores.
+// The printed inputs are rounded to 8 decimals, so they are off by at most 5e-9. These bounds limit the effect on the
+// results. A sum of 4 products x·w moves by at most 5e-9·Σ(|x|+|w|), here 2.7e-8. The bound is half of 2.7e-8, because
+// errors mostly cancel. A softmax weight moves at most half as far as its scores.
 const (
 	movedProjection = 1.3e-8
 	movedWeights    = 5e-9 / 2.4 / 2
@@ -33,7 +33,8 @@ func TestNotebook(t *testing.T) {
 	golden.Check(t, "attention weights", earlier.Values("Attention weights"), printedWeights, movedWeights)
 }
 
-// The notebook's cells were run out of order, so these numbers contradict each other.
+// TestNotebookDisagrees checks that the notebook's numbers contradict each other, because its cells were run out of
+// order.
 func TestNotebookDisagrees(t *testing.T) {
 	right, _, err := attend(printedInputs())
 	if err != nil {
@@ -45,11 +46,11 @@ func TestNotebookDisagrees(t *testing.T) {
 	}
 	for i, got := range right.Values("Similarity scores") {
 		if math.Abs(got-scores[i]) < 0.5 {
-			t.Errorf("score %d from the printed Q and K is %v, too close to the %v of another run", i, got, scores[i])
+			t.Errorf("score %d from the printed Q and K is %v, want a number far from %v, the score of the earlier run", i, got, scores[i])
 		}
 	}
 	// A context vector is a mean of the values, so each of its numbers is between the minimum and maximum of the
-	// column. In columns 0, 2 and 3, no printed number is.
+	// column. In columns 0, 2 and 3, no printed context vector is within these limits.
 	context, err := notebook.Numbers(printedContext)
 	if err != nil {
 		t.Fatal(err)
@@ -60,16 +61,16 @@ func TestNotebookDisagrees(t *testing.T) {
 		least, most := min(v[column], v[dV+column], v[2*dV+column]), max(v[column], v[dV+column], v[2*dV+column])
 		for i := column; i < n*dV; i += dV {
 			if got[i] < least || got[i] > most {
-				t.Errorf("context number %d is %v, outside the values' %v to %v", i, got[i], least, most)
+				t.Errorf("context number %d is %v, want %v to %v, as the values", i, got[i], least, most)
 			}
 			if possible := context[i] >= least && context[i] <= most; possible != (column == 1 || column == 4) {
-				t.Errorf("context number %d is printed as %v, with values from %v to %v", i, context[i], least, most)
+				t.Errorf("context number %d is printed as %v, want it outside %v to %v, the range of the values", i, context[i], least, most)
 			}
 		}
 	}
 }
 
-// The right numbers were computed separately, with plain sums in double precision.
+// TestRight compares the results with numbers that were computed separately, with plain sums in double precision.
 func TestRight(t *testing.T) {
 	right, learned, err := attend(printedInputs())
 	if err != nil {
@@ -86,7 +87,7 @@ func TestRight(t *testing.T) {
 	for i := range 3 {
 		for j := range i {
 			if math.Abs(s[i*3+j]-s[j*3+i]) > 1e-14 {
-				t.Errorf("with W_q = W_k the scores are symmetric, got %v and %v at (%d, %d)", s[i*3+j], s[j*3+i], i, j)
+				t.Errorf("scores %v and %v at (%d, %d) and its mirror image differ, want symmetric scores for W_q = W_k", s[i*3+j], s[j*3+i], i, j)
 			}
 		}
 	}
@@ -116,7 +117,7 @@ func TestRun(t *testing.T) {
 	golden.Holds(t, b.String(), "Context vectors", rightContext, 0)
 }
 
-// With one random token there is one weight, 1, and the context vector is the token's value.
+// TestOwn checks that with one random token, the context vector is the token's value.
 func TestOwn(t *testing.T) {
 	var b strings.Builder
 	if err := run(&b, []string{"--tokens", "1", "--dim", "2", "--dk", "1", "--dv", "1"}); err != nil {

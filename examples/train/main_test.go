@@ -9,8 +9,8 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// It stops by itself and answers correctly although some training answers are wrong. Each digit of an answer attends to
-// the digit that it copies.
+// TestRun checks that the program stops by itself and answers correctly, although some training answers are wrong. Each
+// digit of an answer must attend to the digit that it copies.
 func TestRun(t *testing.T) {
 	start := time.Now()
 	var b strings.Builder
@@ -18,12 +18,12 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := time.Since(start); d > 30*time.Second {
-		t.Errorf("it took %v, want less than 30 s", d)
+		t.Errorf("the program took %v, want less than 30 s", d)
 	}
 	golden.Contains(t, b.String(), "Epoch 0: Train=2.", "Epoch 5: Train=0.", "\nEarly stopping at epoch ", " -> ", "What each digit of the first answer attends to:\n")
 	log, answers, _ := strings.Cut(b.String(), "Early stopping")
 	if epochs := strings.Count(log, "Epoch "); epochs >= 200 {
-		t.Errorf("it trained for all %d epochs without stopping early", epochs)
+		t.Errorf("the program trained for all %d epochs, want early stopping", epochs)
 	}
 	lines := strings.Split(answers, "\n")
 	for _, line := range lines[1:4] {
@@ -48,7 +48,7 @@ func backwards(s string) string {
 	return b.String()
 }
 
-// draw makes the given share of answers wrong: a tenth for training, none to show.
+// TestDraw checks the share of wrong answers: a tenth for training, none for the printed examples.
 func TestDraw(t *testing.T) {
 	for _, c := range []struct{ share, least, most float64 }{{0.1, 0.08, 0.12}, {0, 0, 0}} {
 		const size, length = 500, 5

@@ -27,7 +27,7 @@ func TestReadIDX(t *testing.T) {
 		name  string
 		file  []byte
 		shape []int  // shape of the array, whose bytes are abcdef
-		wrong string // or a part of the error
+		wrong string // part of the error; empty if the file is valid
 	}{
 		{"labels", idx([]byte("abcdef"), 6), []int{6}, ""},
 		{"images", idx([]byte("abcdef"), 1, 2, 3), []int{1, 2, 3}, ""},
@@ -42,7 +42,7 @@ func TestReadIDX(t *testing.T) {
 		{"an axis of length 0", idx(nil, 2, 0), nil, "above 0"},
 		{"far too large", idx(nil, 1<<31), nil, "at most 268435456"},
 		{"a product that overflows", idx(nil, 1<<16, 1<<16, 1<<31), nil, "at most 268435456"},
-		{"the largest, without its bytes", idx([]byte("abcdef"), 1<<28), nil, "ends after 6"},
+		{"the largest header, with too few bytes", idx([]byte("abcdef"), 1<<28), nil, "ends after 6"},
 		{"too few bytes", idx([]byte("abcde"), 2, 3), nil, "6 bytes of shape [2 3], but ends after 5"},
 		{"too many", idx([]byte("abcdefg"), 2, 3), nil, "more than the 6 bytes"},
 	} {
@@ -66,7 +66,7 @@ func FuzzReadIDX(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte) {
 		shape, data, err := readIDX(bytes.NewReader(file))
 		if err == nil && !bytes.Equal(idx(data, shape...), file) {
-			t.Errorf("%v was read as %v with shape %v", file, data, shape)
+			t.Errorf("readIDX accepts %v as %v with shape %v, want an error or the same file from idx", file, data, shape)
 		}
 	})
 }
@@ -115,7 +115,7 @@ func TestLoadErrors(t *testing.T) {
 			write(t, folder, pixels, two)
 			write(t, folder, labels, idx([]byte{0, 9}, 2))
 			if s, err := load(folder, "train"); err != nil || len(s.labels) != 2 {
-				t.Fatalf("the valid folder: %v, %v", s.labels, err)
+				t.Fatalf("the valid folder: labels %v, error %v", s.labels, err)
 			}
 			c.change(folder)
 			if _, err := load(folder, "train"); err == nil || !strings.Contains(err.Error(), c.wrong) {
@@ -124,6 +124,6 @@ func TestLoadErrors(t *testing.T) {
 		})
 	}
 	if _, err := load(t.TempDir(), "train"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("an empty folder: got %v", err)
+		t.Errorf("an empty folder: got %v, want an error for the missing file", err)
 	}
 }

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	side    = 28 // pixels of an image's side
+	side    = 28 // width and height of an image in pixels
 	classes = 10
-	stride  = 4 // pixels from one patch to the next
-	margin  = 2 // pixels by which a patch overlaps its neighbours
+	stride  = 4 // number of pixels from one patch to the next
+	margin  = 2 // number of pixels by which a patch overlaps its neighbours
 	patch   = stride + 2*margin
-	grid    = side / stride // patches per side
+	grid    = side / stride // number of patches per side
 )
 
-// images are grey images of 28 x 28 bytes, with a label each.
+// images are grey images of 28 x 28 bytes and their labels.
 type images struct{ pixels, labels []byte }
 
-// load reads images from a folder. name is train or t10k.
+// load reads images from a folder. The argument name is train or t10k.
 func load(folder, name string) (images, error) {
 	shape, pixels, err := readGzip(filepath.Join(folder, name+"-images-idx3-ubyte.gz"))
 	if err != nil {
@@ -58,8 +58,9 @@ func (s images) plain() train.Dataset {
 	}}
 }
 
-// varied returns a dataset of shifted images: in each epoch, all images in a new random order, each shifted by at most
-// one pixel vertically and horizontally. Epochs have different examples, so examples are numbered across epochs.
+// varied returns a dataset of shifted images. Each epoch has all images in a new random order. Each image is shifted by
+// at most one pixel vertically and horizontally. Epochs have different examples, so examples are numbered across
+// epochs.
 func (s images) varied(seed uint64) train.Dataset {
 	n, epoch, order := len(s.labels), -1, []int(nil)
 	return train.Dataset{Len: n, Order: train.Fresh, Batch: func(examples []int) (train.Batch, error) {

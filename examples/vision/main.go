@@ -4,9 +4,9 @@
 //
 //	logits = W·mean(Encoder(patches·W_eᵀ + b_e + positions)) + b
 //
-// An image is a sequence of 49 patches, one every 4 pixels; each patch overlaps its neighbours by 2 pixels. Each epoch
-// trains with variants of the images, slightly shifted, which are made in the background. The last 5,000 training
-// images are for validation, which chooses the best epoch. The test images are read only after training.
+// An image is a sequence of 49 patches, one every 4 pixels. Each patch overlaps its neighbours by 2 pixels. Each epoch
+// trains with slightly shifted images, made in the background. Validation with the last 5,000 training images chooses
+// the best epoch. The program reads the test images only after training.
 //
 // Debian's package dataset-fashion-mnist has the images. --data names another folder with the same four files.
 //
@@ -28,7 +28,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-const batch = 64 // images per step
+const batch = 64 // number of images per step
 
 func main() { example.Main(run) }
 
@@ -77,7 +77,8 @@ func run(w io.Writer, args []string) error {
 	return nil
 }
 
-// optimizer uses Muon for the blocks' matrices and AdamW for the rest. The rate rises, and then falls along a cosine.
+// optimizer uses Muon for the blocks' matrices and AdamW for all other parameters. The rate rises, and then falls along
+// a cosine.
 func optimizer(steps int) optim.Config {
 	return optim.Config{
 		Solver: optim.Muon{LearningRate: 0.005, Beta2: 0.98}, LearningRate: 0.002, WeightDecay: 0.05, ClipNorm: 1,

@@ -11,8 +11,8 @@ import (
 	"github.com/heed-go/heed/examples/internal/golden"
 )
 
-// shapes writes a folder of images of horizontal bars, vertical bars and squares, each at a random place and with
-// noise.
+// shapes writes a folder of noisy images. Each image has a horizontal bar, a vertical bar or a square at a random
+// place.
 func shapes(t *testing.T, known, test int) string {
 	t.Helper()
 	folder, rng := t.TempDir(), rand.New(rand.NewPCG(1, 2))
@@ -53,31 +53,31 @@ func right(t *testing.T, output string, total int) float64 {
 	return percent / 100
 }
 
-// It learns to classify new shapes at any position.
+// TestShapes checks that the model learns to classify new shapes at any position.
 func TestShapes(t *testing.T) {
 	var b strings.Builder
 	if err := run(&b, []string{"--data", shapes(t, 1536, 300), "--epochs", "5", "--blocks", "1", "--heads", "2"}); err != nil {
 		t.Fatal(err)
 	}
 	if share := right(t, b.String(), 300); share < 0.9 {
-		t.Errorf("it classifies %v of the shapes correctly, want at least 0.9:\n%s", share, &b)
+		t.Errorf("the model classifies %v of the shapes correctly, want at least 0.9:\n%s", share, &b)
 	}
 }
 
-// After one epoch, a small model classifies most clothes correctly.
+// TestFashion checks that a small model classifies most clothes correctly after one epoch.
 func TestFashion(t *testing.T) {
 	if testing.Short() {
-		t.Skip("an epoch takes some seconds")
+		t.Skip("an epoch takes several seconds")
 	}
 	if _, err := os.Stat("/usr/share/datasets/fashion-mnist"); err != nil {
-		t.Skipf("it needs Debian's package dataset-fashion-mnist: %v", err)
+		t.Skipf("this test needs Debian's package dataset-fashion-mnist: %v", err)
 	}
 	var b strings.Builder
 	if err := run(&b, []string{"--epochs", "1", "--blocks", "1", "--heads", "2"}); err != nil {
 		t.Fatal(err)
 	}
 	if share := right(t, b.String(), 10_000); share < 0.75 {
-		t.Errorf("it classifies %v of the clothes correctly, want at least 0.75:\n%s", share, &b)
+		t.Errorf("the model classifies %v of the clothes correctly, want at least 0.75:\n%s", share, &b)
 	}
 }
 
@@ -86,6 +86,6 @@ func TestOwn(t *testing.T) {
 	golden.Calls(t, run, args, "-epochs", "-blocks", "-heads")
 	empty := t.TempDir()
 	if err := run(io.Discard, []string{"--data", empty}); err == nil || !strings.Contains(err.Error(), "package dataset-fashion-mnist, or name their folder with --data") || !strings.Contains(err.Error(), empty) {
-		t.Errorf("without images: got %v", err)
+		t.Errorf("without images: got %v, want an error that names the package, --data and the folder", err)
 	}
 }

@@ -46,14 +46,14 @@ func (e *CallError) Error() string { return fmt.Sprintf("%v\n%s", e.Err, e.Flags
 // Flags are the flags of one example.
 type Flags struct{ *flag.FlagSet }
 
-// New returns flags with the flag of every example, seed.
+// New returns flags with --seed, which every example has.
 func New(name string) (f Flags, seed *uint64) {
 	f = Flags{flag.NewFlagSet(name, flag.ContinueOnError)}
 	f.SetOutput(io.Discard)
 	return f, f.Uint64("seed", 1, "seed of the random numbers: a whole number `N`")
 }
 
-// Size adds a flag for a whole number from 1 to most.
+// Size adds a flag for a whole number, at least 1. The argument most is the largest allowed value.
 func (f Flags) Size(name string, value, most int, usage string) *int {
 	f.Var(&size{&value, most}, name, fmt.Sprintf("%s: a whole number `N` from 1 to %d", usage, most))
 	return &value
@@ -65,7 +65,7 @@ func (f Flags) Picture(subject string) *string {
 }
 
 // Parse reads the arguments of a call. It returns a *CallError for an unknown flag, an invalid value, or an argument
-// that isn't a flag.
+// without a flag.
 func (f Flags) Parse(args []string) error {
 	err := f.FlagSet.Parse(args)
 	if err == nil && f.NArg() > 0 {
@@ -87,8 +87,8 @@ func (f Flags) Wrong(err error) error {
 	return &CallError{Err: err, Flags: strings.TrimSuffix(list.String(), "\n")}
 }
 
-// Own reports whether the call set any flag except out. If it did, an example draws its own numbers; otherwise it shows
-// its notebook's.
+// Own reports whether the call set any flag except out. If Own is true, the example draws random numbers. Otherwise it
+// shows the numbers of its notebook.
 func (f Flags) Own() (own bool) {
 	f.Visit(func(set *flag.Flag) { own = own || set.Name != "out" })
 	return own
@@ -101,7 +101,7 @@ type size struct {
 }
 
 func (s *size) String() string {
-	if s.n == nil { // package flag calls it on the zero value
+	if s.n == nil { // package flag calls String on the zero value
 		return ""
 	}
 	return strconv.Itoa(*s.n)

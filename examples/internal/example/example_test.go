@@ -9,7 +9,7 @@ import (
 
 func TestParse(t *testing.T) {
 	for _, c := range []struct {
-		name, wrong string // beginning of the message; empty if the call is right
+		name, wrong string // beginning of the error message; empty if the call is right
 		args        []string
 		words       int
 		seed        uint64
@@ -56,7 +56,7 @@ func TestStatus(t *testing.T) {
 		name          string
 		err           error
 		status        int
-		stdout, wrong string // beginnings of the outputs
+		stdout, wrong string // beginnings of standard output and standard error
 	}{
 		{name: "done"},
 		{name: "help", err: f.Parse([]string{"--help"}), stdout: "Flags of sentence:\n"},
@@ -69,10 +69,10 @@ func TestStatus(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", c.name, got, c.status)
 		}
 		if !strings.HasPrefix(out.String(), c.stdout) || (c.stdout == "") != (out.Len() == 0) {
-			t.Errorf("%s: standard output has %q", c.name, &out)
+			t.Errorf("%s: standard output is %q, want it to begin with %q", c.name, &out, c.stdout)
 		}
 		if !strings.HasPrefix(errs.String(), c.wrong) || (c.wrong == "") != (errs.Len() == 0) {
-			t.Errorf("%s: standard error has %q", c.name, &errs)
+			t.Errorf("%s: standard error is %q, want it to begin with %q", c.name, &errs, c.wrong)
 		}
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// Check fails the test unless every number agrees with the printed one to half a unit of the last printed decimal, plus
-// moved, the possible effect of rounding in the printed inputs. numpy drops zeros at the end of numbers, so the number
-// with the most decimals counts.
+// Check fails the test if a number differs from the printed number by more than half a unit of the last printed
+// decimal, plus moved. The argument moved is the possible effect of rounding in the printed inputs. Because numpy drops
+// final zeros, the number with the most decimals sets the unit.
 func Check(t *testing.T, name string, got []float64, printed string, moved float64) {
 	t.Helper()
 	want, err := notebook.Numbers(printed)
@@ -31,7 +31,7 @@ func Check(t *testing.T, name string, got []float64, printed string, moved float
 	worst := 0.0
 	for i := range want {
 		tolerance := half
-		if powers { // half is for the mantissa
+		if powers { // half applies to the mantissa
 			tolerance *= math.Pow(10, math.Floor(math.Log10(math.Abs(want[i]))))
 		}
 		off := math.Abs(got[i] - want[i])
@@ -64,7 +64,7 @@ func Contains(t *testing.T, output string, texts ...string) {
 	for _, text := range texts {
 		i := strings.Index(rest, text)
 		if i < 0 {
-			t.Errorf("the output lacks this text, or has it in another order:\n%s\noutput:\n%s", text, output)
+			t.Errorf("the output lacks this text after the texts before it:\n%s\noutput:\n%s", text, output)
 			return
 		}
 		rest = rest[i+len(text):]
@@ -92,17 +92,17 @@ func Table(t *testing.T, output, heading string) []float64 {
 	return values
 }
 
-// Holds fails the test unless the table below a heading has the printed numbers. It allows another half unit, because
-// the output is rounded, too.
+// Holds is like Check for the table below a heading of the output. It allows half a unit more, because the output is
+// rounded, too.
 func Holds(t *testing.T, output, heading, printed string, moved float64) {
 	t.Helper()
 	half, _ := halfUnit(printed)
 	Check(t, heading, Table(t, output, heading), printed, moved+half)
 }
 
-// Calls fails the test unless an example handles its flags well. With args, the same seed must print the same twice,
-// and another seed something else. An unknown flag, an argument, or an empty value of one of flags must give a
-// *CallError that lists the flags.
+// Calls fails the test unless an example handles its flags well. With args, two calls with the same seed must print the
+// same, and a call with another seed something else. An unknown flag, an argument without a flag, and an empty value
+// for one of flags must each give a *CallError that lists the flags.
 func Calls(t *testing.T, run func(io.Writer, []string) error, args []string, flags ...string) {
 	t.Helper()
 	outputs := map[string]string{}

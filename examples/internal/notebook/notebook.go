@@ -1,5 +1,5 @@
-// Package notebook has functions for the examples of notebooks. It reads printed numbers, draws random ones, runs a
-// graph once and keeps the values of its stages, and prints matrices like numpy.
+// Package notebook has functions for the examples of notebooks. It reads printed numbers and draws random numbers. It
+// runs a graph once and keeps the values of its stages. It prints matrices like numpy.
 package notebook
 
 import (
@@ -29,8 +29,8 @@ func Numbers(printed string) ([]float64, error) {
 	return values, nil
 }
 
-// Printed makes a tensor from numbers printed by numpy. It is for constants: it panics if text doesn't have the right
-// number of numbers.
+// Printed makes a tensor from numbers printed by numpy. Use it for constants: it panics if the text doesn't have the
+// right number of numbers.
 func Printed(text string, shape ...int) *tensor.Dense {
 	values, err := Numbers(text)
 	if err == nil && len(values) != tensor.Shape(shape).TotalSize() {
@@ -64,7 +64,8 @@ func draw(next func() float64, shape tensor.Shape) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values))
 }
 
-// Causal returns an n×n matrix. Row i has the number seen in columns 0 to i, and hidden in the columns after i.
+// Causal returns an n×n matrix. In row i, columns 0 to i have the value of the argument seen, and later columns have
+// the value of the argument hidden.
 func Causal(n int, seen, hidden float64) *tensor.Dense {
 	values := make([]float64, n*n)
 	for i := range values {
@@ -95,7 +96,7 @@ func Input(g *G.ExprGraph, name string, t *tensor.Dense) *G.Node {
 	return G.NewTensor(g, t.Dtype(), t.Dims(), G.WithShape(t.Shape()...), G.WithName(name), G.WithValue(t))
 }
 
-// Variance is numpy's var over all elements of x: the mean of the squares minus the square of the mean.
+// Variance is like numpy's var over all elements of x: the mean of the squares minus the square of the mean.
 func Variance(x *G.Node) *G.Node {
 	return G.Must(G.Sub(G.Must(G.Mean(G.Must(G.Square(x)))), G.Must(G.Square(G.Must(G.Mean(x))))))
 }
@@ -107,7 +108,7 @@ type Stages struct {
 	values []*tensor.Dense
 }
 
-// Add adds a named node for Run to read.
+// Add adds a node under a name. Run reads its value.
 func (s *Stages) Add(name string, n *G.Node) {
 	s.names, s.nodes = append(s.names, name), append(s.nodes, n)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// The layouts are from numpy's output in the notebooks.
+// TestFormat compares layouts with numpy's output in the notebooks.
 func TestFormat(t *testing.T) {
 	inf := math.Inf(-1)
 	for _, c := range []struct {
@@ -38,7 +38,7 @@ func TestFormat(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, c.want)
 		}
 		if back := Printed(c.want, c.shape...); Format(back.Data().([]float64), c.shape...) != c.want {
-			t.Errorf("%s: the printed numbers don't read back", c.name)
+			t.Errorf("%s: Printed reads other numbers than Format has written", c.name)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestDraw(t *testing.T) {
 	}{{"Randn", Randn, 0, 1}, {"Rand", Rand, 0.5, 1. / 12}} {
 		x := c.draw(Source(3), n, 1).Data().([]float64)
 		if !slices.Equal(x, c.draw(Source(3), n).Data().([]float64)) || slices.Equal(x, c.draw(Source(4), n).Data().([]float64)) {
-			t.Errorf("%s: the numbers don't depend on the seed alone", c.name)
+			t.Errorf("%s: two calls with one seed differ, or calls with two seeds agree", c.name)
 		}
 		sum, squares := 0.0, 0.0
 		for _, v := range x {

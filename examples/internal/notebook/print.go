@@ -16,8 +16,9 @@ const (
 	lineWidth = 75 // numpy's default
 )
 
-// Print writes a name, and below it a float64 tensor like numpy: brackets for every axis, at most 8 decimals, aligned
-// columns. It leaves out axes of length 1 before a matrix. A scalar follows its name on the same line, with all digits.
+// Print writes a name, and below it a float64 tensor in numpy's format: brackets for every axis, at most 8 decimals,
+// aligned columns. It leaves out axes of length 1 before a matrix. A scalar follows its name on the same line, with all
+// digits.
 func Print(w io.Writer, name string, t *tensor.Dense) {
 	if t.IsScalar() {
 		fmt.Fprintf(w, "%s: %v\n", name, t.ScalarValue())
@@ -37,13 +38,13 @@ func Format(values []float64, shape ...int) string {
 	return b.String()
 }
 
-// array writes the cells of one axis and of the axes inside it. depth is the number of open brackets.
+// array writes the cells of one axis and of the axes inside it. The argument depth is the number of open brackets.
 func array(b *strings.Builder, cells []string, shape []int, depth int) {
 	b.WriteByte('[')
 	if len(shape) == 1 {
 		line := ""
 		for i, c := range cells {
-			// Leave room for the closing bracket of every axis.
+			// Leave space for the closing brackets of all axes.
 			if i > 0 && depth+1+len(line)+1+len(c) > lineWidth-depth-1 {
 				b.WriteString(strings.TrimRight(line, " ") + "\n" + strings.Repeat(" ", depth+1))
 				line = ""
@@ -65,9 +66,9 @@ func array(b *strings.Builder, cells []string, shape []int, depth int) {
 	b.WriteByte(']')
 }
 
-// cells formats all values with the same width. Like numpy, it drops zeros at the end that no number needs, and uses
-// powers of ten if the largest number is at least 1e8 or over 1000 times the smallest, or if the smallest is below
-// 1/10000.
+// cells formats all values with the same width. Like numpy, it drops final zeros that all numbers have. It uses
+// scientific notation if the largest absolute value is at least 1e8, the smallest is below 1e-4, or their ratio is over
+// 1000 (zeros and infinities don't count).
 func cells(values []float64) []string {
 	least, most := math.Inf(1), 0.0
 	for _, v := range values {
@@ -77,7 +78,7 @@ func cells(values []float64) []string {
 	}
 	power := most > 0 && (most >= 1e8 || least < 1e-4 || most/least > 1000)
 	out := make([]string, len(values))
-	whole, part := 0, 0 // maximum digits before and after the point
+	whole, part := 0, 0 // maximum numbers of characters before and after the point
 	for i, v := range values {
 		switch {
 		case math.IsInf(v, 0):
