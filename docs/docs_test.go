@@ -18,7 +18,7 @@ func pages(t *testing.T) []string {
 	t.Helper()
 	all, err := filepath.Glob("*.md")
 	if err != nil || len(all) == 0 {
-		t.Fatalf("found %v, %v", all, err)
+		t.Fatalf("found the pages %v, error %v", all, err)
 	}
 	return append(all, "../README.md", "../examples/README.md")
 }
@@ -32,8 +32,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestGo looks up each Go block of a page, line by line, in a file that the page links to: a program of examples/, or a
-// test file whose Examples all run. It ignores indentation that all lines of the block share.
+// TestGo checks that each Go block of a page occurs in a file that the page links to: a program of examples/, or a test
+// file whose Examples all run. The file may indent the whole block.
 func TestGo(t *testing.T) {
 	file := regexp.MustCompile(`\]\(((?:[^)#]*_test|[^)#]*examples/[^)#]*)\.go)\)`)
 	blocks := 0
@@ -51,12 +51,12 @@ func TestGo(t *testing.T) {
 				}
 			}
 			if !found {
-				t.Errorf("%s: no test or example that it links to has these lines:\n%s", page, block)
+				t.Errorf("%s: no test or example that the page links to has these lines:\n%s", page, block)
 			}
 		}
 	}
 	if blocks < 15 {
-		t.Errorf("%d blocks seen: the test looks in the wrong place", blocks)
+		t.Errorf("found %d Go blocks, want 15 or more", blocks)
 	}
 }
 
@@ -77,7 +77,7 @@ func shows(source, block string) bool {
 	return false
 }
 
-// checkExamples checks that every Example of a file has an output: go test only compiles one without.
+// checkExamples checks that every Example of a file has an output, because go test doesn't run an Example without one.
 func checkExamples(t *testing.T, path string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
@@ -91,7 +91,7 @@ func checkExamples(t *testing.T, path string) {
 	}
 }
 
-// TestLinks follows the pages' links to files and to headings.
+// TestLinks checks the pages' links to files and to headings.
 func TestLinks(t *testing.T) {
 	links := regexp.MustCompile(`(?:\]\(|src=")([^)"\s]*)[)"]`)
 	headings := regexp.MustCompile("(?m)^#+ (.*)$")

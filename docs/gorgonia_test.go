@@ -55,10 +55,10 @@ func newModel(p *layers.Params) *model {
 	check(err)
 	m.attention, err = layers.NewMultiHeadAttention(p.Scope("attention"), width, layers.AttentionConfig{Heads: 2})
 	check(err)
-	m.attention.Positions = layers.Rotary{} // or attention can't tell what is before
+	m.attention.Positions = layers.Rotary{} // without positions, attention knows no order
 	m.head, err = layers.NewLinear(p.Scope("head"), width, vocab, layers.LinearConfig{})
 	check(err)
-	m.scale, err = p.New("scale", layers.Ones(), 1, 1, width) // one of your own
+	m.scale, err = p.New("scale", layers.Ones(), 1, 1, width) // your own parameter
 	check(err)
 	return &m
 }
@@ -76,7 +76,7 @@ func (m *model) forward(b *layers.Build, ids *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	y, err = G.BroadcastHadamardProd(y, scale, nil, []byte{0, 1}) // ops of Gorgonia's go between
+	y, err = G.BroadcastHadamardProd(y, scale, nil, []byte{0, 1}) // Gorgonia's own ops fit between layers
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func Example_gorgonia() {
 	feed := func() {
 		x, y := make([]int, batch*length), make([]int, batch*length)
 		for i := range x {
-			x[i], y[i] = rng.IntN(vocab), layers.Ignore // before the first token there is none
+			x[i], y[i] = rng.IntN(vocab), layers.Ignore // no token is before the first
 			if i%length > 0 {
 				y[i] = x[i-1]
 			}
@@ -128,7 +128,7 @@ func Example_gorgonia() {
 	for step := range 61 {
 		feed()
 		check(vm.RunAll())
-		check(solver.Step(G.NodesToValueGrads(b.Learnables()))) // and sets gradients to zero
+		check(solver.Step(G.NodesToValueGrads(b.Learnables()))) // also sets gradients to zero
 		vm.Reset()
 		if step%30 == 0 {
 			fmt.Printf("step %d: %.3f\n", step, loss.Data())
@@ -150,7 +150,7 @@ func Example_gorgonia() {
 	best, err := out[0].Argmax(2)
 	check(err)
 	fmt.Println(best.Data().([]int)[1:])
-	fmt.Printf("%.2f\n", out[1].Float64s()[12:16]) // of the first head, where the last token looks
+	fmt.Printf("%.2f\n", out[1].Float64s()[12:16]) // weights of the last token in the first head
 	// Output:
 	// embedding.weight         (5, 16)     80
 	// attention.query.weight   (16, 16)    256

@@ -49,11 +49,11 @@ func Example_rule() {
 	config.Training.MaxEpochs, config.Training.Optimizer.LearningRate = 3, 0.01
 	t, err := task.New(config)
 	check(err)
-	summary, err := t.Train(ctx, dir, train.Call{}) // where heed train writes runs/…
+	summary, err := t.Train(ctx, dir, train.Call{}) // dir is the run folder
 	check(err)
 	fmt.Println("nine in ten right:", *summary.ValAccuracy > 0.9)
 
-	model, err := task.Open(dir) // in another program, say: it needs no rule
+	model, err := task.Open(dir) // a program that opens the folder doesn't need the rule
 	check(err)
 	fmt.Println(model.Predict("abcbd"))
 	// Output:
@@ -123,7 +123,7 @@ func Example_problem() {
 	// 99 in 100 right: true
 }
 
-// A file of rows: what heed train --task classification does.
+// Train on a file of rows, like heed train --task classification.
 func Example_rows() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "heed")

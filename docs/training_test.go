@@ -62,16 +62,16 @@ func Example_resume() {
 		Optimizer: optim.Config{
 			LearningRate: 0.05, WeightDecay: 0.01, ClipNorm: 1,
 			Schedule: optim.Scheduling{WarmUp: 20, Decay: 400, Floor: 0.1},
-			Average:  0.98, // of the weights, which is what is judged and kept
+			Average:  0.98, // validate and keep a moving average of the weights
 		},
-		Stopping: train.Stopping{Patience: 3, MinDelta: 0.001}, // 3 epochs without 0.001 less validation loss
+		Stopping: train.Stopping{Patience: 3, MinDelta: 0.001}, // stop if the validation loss hasn't fallen by 0.001 for 3 epochs
 	}
 	call := func(checkpoint string, maxSteps int) train.Call {
 		return train.Call{
 			Seed:       1,
 			MaxSteps:   maxSteps, // 0 is no limit
 			Checkpoint: checkpoint,
-			Resume:     true, // from the Checkpoint, if there is one
+			Resume:     true, // start from the Checkpoint, if there is one
 		}
 	}
 	whole, parts := larger(), larger()
@@ -81,7 +81,7 @@ func Example_resume() {
 	first, err := train.Fit(ctx, parts, config, call(file, 77)) // 20 steps make an epoch
 	check(err)
 	fmt.Println(first.Unfinished, first.StoppedBecause)
-	parts = larger() // in another process, say
+	parts = larger() // as in a new process
 	last, err := train.Fit(ctx, parts, config, call(file, 0))
 	check(err)
 	fmt.Println(last.Unfinished, len(last.History) > 4)
@@ -103,7 +103,7 @@ func Example_earlyStopping() {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	check(err)
 
-	stopping := train.NewEarlyStopping(2) // its fields are for what else you want
+	stopping := train.NewEarlyStopping(2) // set its fields for other options
 	best := params.Snapshot()
 	for stop := false; !stop; {
 		trainEpoch()

@@ -1,6 +1,6 @@
-// Gorgonia_bench measures one training step of a small GPT made only of Gorgonia's own ops, with Gorgonia's Adam. It
-// gives the column "Gorgonia's own ops and Adam" in docs/performance.md. It measures like heed bench, and prints one
-// JSON object per configuration.
+// Gorgonia_bench measures one training step of a small GPT made only of Gorgonia's own ops, with Gorgonia's Adam. The
+// results are in docs/performance.md, in the column "Gorgonia's own ops and Adam". The program measures like heed
+// bench, and prints one JSON object per configuration.
 //
 //	go run ./docs/gorgonia_bench [nanogpt|tiny ...]
 //
@@ -10,8 +10,8 @@
 //     numbers are near it; the scores and logits of a model at the start of training are;
 //   - gradients add up over runs until the solver steps, and a second run without Reset does nothing.
 //
-// A test compares loss and gradients with Heed's model with the same weights. Each measurement also prints the loss
-// before and after.
+// A test compares the loss and the gradients with those of Heed's model, for the same weights. Each measurement also
+// prints the loss of the first and the last step.
 package main
 
 import (
@@ -88,7 +88,8 @@ func measure(c config) error {
 	}{m, losses[0], losses[len(losses)-1]})
 }
 
-// prepare returns a training step, forward, backward and Adam, on one batch of random tokens. It returns the loss.
+// prepare returns a function for a training step (forward, backward, Adam) on one batch of random tokens. The function
+// returns the loss.
 func (c config) prepare() (step func() (float32, error), err error) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	ids, targets := make([]int, c.batch*c.length), make([]int, c.batch*c.length)

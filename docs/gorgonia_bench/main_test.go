@@ -11,7 +11,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// small has a different size for every axis, so that a mixed-up axis is an error.
+// small has a different size for every axis, so that two axes can't be mixed up unnoticed.
 var small = config{"small", 2, 5, 12, 3, 2, 7}
 
 var (
@@ -19,7 +19,7 @@ var (
 	smallTargets = []int{6, 1, 0, 0, 2, 4, 5, 3, 3, 1}
 )
 
-// With Heed's weights, the network has Heed's loss, and Heed's gradient for each parameter.
+// TestAgreesWithHeed checks that the network has the same loss and gradients as Heed's model with the same weights.
 func TestAgreesWithHeed(t *testing.T) {
 	p, err := layers.NewParams(tensor.Float32, 3)
 	if err != nil {
@@ -50,7 +50,7 @@ func TestAgreesWithHeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(n.params) != len(values) {
-		t.Errorf("the network has %d parameters, Heed's model %d", len(n.params), len(values))
+		t.Errorf("the network has %d parameters, want %d as in Heed's model", len(n.params), len(values))
 	}
 	vm := G.NewTapeMachine(n.graph, G.BindDualValues(n.params...))
 	defer vm.Close()
@@ -68,7 +68,7 @@ func TestAgreesWithHeed(t *testing.T) {
 		near(t, param.Name(), gradient.Data().([]float32), gradients[param.Name()])
 	}
 
-	// Nothing was overwritten that another run needs.
+	// The first run must not overwrite anything that another run needs.
 	vm.Reset()
 	if err := vm.RunAll(); err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func near(t *testing.T, what string, got, want []float32) {
 	}
 }
 
-// The loss starts near the loss of a random guess, and falls at every step.
+// TestLearns checks that the loss starts near the loss of a random guess, and falls at every step.
 func TestLearns(t *testing.T) {
 	step, err := small.prepare()
 	if err != nil {
@@ -157,10 +157,10 @@ func TestLearns(t *testing.T) {
 			t.Fatal(err)
 		}
 		if guess := math.Log(float64(small.vocab)); i == 0 && math.Abs(float64(loss)-guess) > 0.1 {
-			t.Errorf("the first loss is %v, that of guessing %v", loss, guess)
+			t.Errorf("the first loss is %v, want a loss near %v, the loss of guessing", loss, guess)
 		}
 		if float64(loss) >= last {
-			t.Errorf("the loss of step %d is %v, of the step before %v", i, loss, last)
+			t.Errorf("the loss of step %d is %v, want it below %v, the loss of the step before", i, loss, last)
 		}
 		last = float64(loss)
 	}

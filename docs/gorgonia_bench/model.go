@@ -12,7 +12,7 @@ import (
 // linear head.
 type config struct {
 	name                                     string
-	batch, length, dim, heads, blocks, vocab int // B, T, D, H, …, V
+	batch, length, dim, heads, blocks, vocab int // B, T, D, H, number of blocks, V
 }
 
 // network is the graph of a training step.
@@ -26,8 +26,8 @@ type network struct {
 	initial func(name string, shape ...int) *tensor.Dense
 }
 
-// newNetwork builds the loss of a batch and its gradients. ids and targets have shape (B·T). initial returns the values
-// of a parameter; a weight has shape (in, out).
+// newNetwork builds the loss of a batch and its gradients. The arguments ids and targets have shape (B·T). The function
+// initial returns the initial values of a parameter; a weight has shape (in, out).
 func newNetwork(c config, ids, targets []int, initial func(name string, shape ...int) *tensor.Dense) (n *network, err error) {
 	n = &network{config: c, graph: G.NewGraph(), initial: initial}
 	rows := c.batch * c.length
@@ -57,7 +57,7 @@ func newNetwork(c config, ids, targets []int, initial func(name string, shape ..
 	return n, err
 }
 
-// param adds a parameter. Each needs its own name: Gorgonia merges two leaves with the same name.
+// param adds a parameter. Each parameter needs its own name, because Gorgonia merges two leaves with the same name.
 func (n *network) param(name string, shape ...int) *G.Node {
 	p := n.input(name, n.initial(name, shape...))
 	n.params = append(n.params, p)
@@ -68,8 +68,8 @@ func (n *network) input(name string, t *tensor.Dense) *G.Node {
 	return G.NewTensor(n.graph, t.Dtype(), t.Dims(), G.WithShape(t.Shape()...), G.WithName(name), G.WithValue(t))
 }
 
-// reshape reshapes x, which nothing else may read, forward or backward. The output shares the memory of x, and Gorgonia
-// doesn't know that when it lets an op overwrite the output.
+// reshape reshapes x. No other op may read x, forward or backward: the output shares the memory of x, and an op that
+// overwrites the output also overwrites x.
 func reshape(x *G.Node, shape ...int) *G.Node { return G.Must(G.Reshape(x, shape)) }
 
 // linear is x·W + b: (rows, in) x (in, out) -> (rows, out).
@@ -78,7 +78,7 @@ func (n *network) linear(name string, x *G.Node, out int) *G.Node {
 	return G.Must(G.BroadcastAdd(product, n.param(name+"bias", 1, out), nil, []byte{0}))
 }
 
-// norm is LayerNorm: (x − mean)/√(variance + 1e-5)·γ + β, of each row.
+// norm is LayerNorm of each row: (x − mean)/√(variance + 1e-5)·γ + β.
 func (n *network) norm(name string, x *G.Node) *G.Node {
 	rows, dim := x.Shape()[0], x.Shape()[1]
 	mean := reshape(G.Must(G.Mean(x, 1)), rows, 1)
@@ -107,7 +107,7 @@ func (n *network) attention(name string, x, mask *G.Node) *G.Node {
 // split splits the heads: (B·T, D) -> (B·H, T, K).
 func (n *network) split(x *G.Node) *G.Node {
 	x = reshape(x, n.batch, n.length, n.heads, n.dim/n.heads)
-	x = G.Must(G.Transpose(x, 0, 2, 1, 3)) // which copies
+	x = G.Must(G.Transpose(x, 0, 2, 1, 3)) // this copies x
 	return reshape(x, n.batch*n.heads, n.length, n.dim/n.heads)
 }
 
